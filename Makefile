@@ -1,0 +1,118 @@
+# kftrainer: one static binary, one build file.
+#
+#   make            ./kftrainer, static-pie, from the pinned libraries of vendor/
+#   make demo       the main job: train a real model on this machine
+#   make check      every test (make quick: the daily loop)
+#   make help       what else there is
+
+comma   := ,
+V       ?= 0
+say      = @$(if $(filter 0,$(V)),printf '  %-5s %s\n' $(1) $(2);)
+VERSION := $(shell cat core/assets/VERSION 2>/dev/null)
+OUT     := build/rel
+SANOUT  := build/san
+
+# Who may include, and so link, whom (besides itself): tests/lint/layers.awk has the same table.
+ROOMS         := base net arrow api kube store trainer plugins manager local cache mpi gpu assets cmd
+NEEDS_net     := base
+NEEDS_arrow   := base
+NEEDS_api     := base
+NEEDS_kube    := net api base
+NEEDS_store   := net base
+NEEDS_trainer := api base
+NEEDS_plugins := trainer api base
+NEEDS_manager := kube plugins trainer net api assets base
+NEEDS_local   := trainer net api base
+NEEDS_cache   := store arrow net base
+NEEDS_mpi     := net base
+NEEDS_gpu     := base
+NEEDS_assets  :=
+NEEDS_cmd     := manager local cache mpi gpu store kube plugins trainer arrow net api assets base
+
+dir_of   = $(firstword $(wildcard $(1) core/$(1)))
+src_of   = $(sort $(wildcard $(call dir_of,$(1))/*.c $(call dir_of,$(1))/*.S))
+SRC     := main.c $(foreach r,$(ROOMS),$(if $(call dir_of,$(r)),$(call src_of,$(r))))
+HDR     := $(wildcard core/*/*.h plugins/*.h gpu/*.h cmd/*.h)
+
+WARN    := -Wall -Wextra -Wshadow -Wvla -Wformat=2 -Wundef -Wpointer-arith -Wstrict-prototypes \
+           -Wmissing-prototypes -Wold-style-definition -Wwrite-strings -Wimplicit-fallthrough \
+           -Wnull-dereference -Werror
+CODE    := -std=gnu11 $(WARN) -fno-strict-aliasing -D_GNU_SOURCE -DVERSION='"$(VERSION)"' -I. -Icore
+REPRO   := -ffile-prefix-map=$(CURDIR)=. -fdebug-prefix-map=$(CURDIR)=.
+CFLAGS  ?= -O2
+
+SYSROOT  = $(or $(sysroot_),$(eval sysroot_ := $(shell vendor/sysroot.sh))$(sysroot_))
+SANROOT  = $(or $(sanroot_),$(eval sanroot_ := $(shell vendor/sysroot.sh san))$(sanroot_))
+REL      = $(CODE) $(CFLAGS) $(REPRO) -ffunction-sections -fdata-sections -fstack-protector-strong \
+           -fcf-protection -fPIE -D_FORTIFY_SOURCE=0 -isystem $(SYSROOT)/include
+SAN      = $(CODE) -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all \
+           -fno-omit-frame-pointer -isystem $(SANROOT)/include
+LIBS     = -lyaml -lcjson -lpthread
+LINK     = -static-pie -Wl,--gc-sections,-z,relro,-z,now,-z,noexecstack,-z,stack-size=1048576,--build-id=none -s
+
+.SECONDARY:
+.DELETE_ON_ERROR:
+.PHONY: all demo check quick unit golden local lint headers layers fuzz bench soak format compdb dist \
+        install clean vendor vendor-san help cross repro
+all: kftrainer
+
+vendor:     $(SYSROOT)/.done
+vendor-san: $(SANROOT)/.done
+$(SYSROOT)/.done: ; @vendor/build.sh
+$(SANROOT)/.done: ; @vendor/build.sh san
+
+# ---- the program ---------------------------------------------------------------------------------
+kftrainer: $(OUT)/kftrainer
+	@ln -f $< $@ 2>/dev/null || cp $< $@
+$(OUT)/kftrainer: $(SRC:%=$(OUT)/%.o)
+	$(call say,LD,$@) $(SYSROOT)/bin/musl-gcc $(CFLAGS) -o $@ $(wildcard $(SYSROOT)/lib/mimalloc.o \
+	  $(SYSROOT)/lib/fastmem.o) $^ -L$(SYSROOT)/lib $(LIBS) $(LINK)
+
+$(OUT)/%.c.o: %.c $(SYSROOT)/.done
+	@mkdir -p $(@D)
+	$(call say,CC,$<) $(SYSROOT)/bin/musl-gcc $(REL) -MMD -MP -c -o $@ $<
+$(OUT)/%.S.o: %.S $(SYSROOT)/.done
+	@mkdir -p $(@D)
+	$(call say,AS,$<) $(SYSROOT)/bin/musl-gcc -I. -MMD -MP -c -o $@ $<
+
+# ---- the same sources under ASan and UBSan, an archive a room ------------------------------------
+$(SANOUT)/%.c.o: %.c $(SANROOT)/.done
+	@mkdir -p $(@D)
+	$(call say,CC,san/$<) clang $(SAN) -MMD -MP -c -o $@ $<
+$(SANOUT)/%.S.o: %.S
+	@mkdir -p $(@D)
+	$(call say,AS,san/$<) clang -I. -MMD -MP -c -o $@ $<
+define room_rules
+$(SANOUT)/lib$(1).a: $(patsubst %,$(SANOUT)/%.o,$(call src_of,$(1))) ; @mkdir -p $$(@D); rm -f $$@; ar rcsD $$@ $$^
+archives_$(1) := $(foreach r,$(1) $(NEEDS_$(1)),$(if $(call src_of,$(r)),$(SANOUT)/lib$(r).a))
+$(SANOUT)/tests/unit/$(1)/%: $(SANOUT)/tests/unit/$(1)/%.c.o $$(archives_$(1))
+	$$(call say,LD,$$@) clang $(value SANLINK) -o $$@ $$^ -L$$(SANROOT)/lib -lcmocka $$(LIBS) -lm
+endef
+SANLINK := -fsanitize=address,undefined
+$(foreach r,$(ROOMS),$(eval $(call room_rules,$(r))))
+$(SANOUT)/kftrainer: $(SRC:%=$(SANOUT)/%.o)
+	$(call say,LD,$@) clang $(SANLINK) -o $@ $^ -L$(SANROOT)/lib $(LIBS) -lm
+
+# ---- tests ---------------------------------------------------------------------------------------
+ROOM    ?= *
+UNIT     = $(patsubst %.c,$(SANOUT)/%,$(wildcard tests/unit/$(ROOM)/test_*.c))
+unit: $(UNIT)
+	@tests/run.sh unit $^
+
+lint: headers layers
+layers:
+	@awk -f tests/lint/layers.awk $(SRC) $(HDR)
+headers: $(HDR:%=$(SANOUT)/%.ok)
+$(SANOUT)/%.h.ok: %.h $(SANROOT)/.done
+	@mkdir -p $(@D)
+	@clang $(SAN) -Wno-unused-macros -fsyntax-only -include $< -xc /dev/null && touch $@
+
+format:
+	clang-format -i $(filter %.c,$(SRC)) $(HDR) $(wildcard tests/unit/*/*.c tests/fuzz/*.c)
+compdb:
+	@{ echo '['; for f in $(filter %.c,$(SRC)); do printf '%s{"directory":"%s","file":"%s","command":"%s"}\n' \
+	  "$$sep" '$(CURDIR)' "$$f" 'clang $(subst ",\",$(SAN)) -c '"$$f"; sep=,; done; echo ']'; } > compile_commands.json
+clean:
+	rm -rf build kftrainer compile_commands.json
+
+-include $(SRC:%=$(OUT)/%.d) $(SRC:%=$(SANOUT)/%.d) $(patsubst %,$(SANOUT)/%.d,$(wildcard tests/unit/*/*.c))

@@ -1,0 +1,48 @@
+/*
+ * cmd.h - what a person can ask of this program.
+ *
+ * A command is one file in cmd/ with one constant struct in it, and one line
+ * in cmd/cmds.c. help, completion and the man page check read that table.
+ * cmd/ is the only place that prints to stdout.
+ */
+#ifndef CMD_CMD_H
+#define CMD_CMD_H
+
+#include <stddef.h>
+
+#include "base/error.h"
+#include "base/opt.h"
+
+enum cmd_flags {
+	CMD_DAEMON = 1 << 0,  /* runs until SIGTERM; logs in JSON lines */
+	CMD_IN_POD = 1 << 1,  /* meant for a container's command, listed apart */
+	CMD_NOT_YET = 1 << 2, /* not built yet: --help works, running it exits 69 */
+};
+
+/* Exit codes; kftrainer(1) lists them. */
+enum {
+	EXIT_OK = 0,
+	EXIT_FAILED = 1,       /* the job, or the thing asked for, failed */
+	EXIT_BAD_INPUT = 2,    /* command line or file is wrong; nothing was done */
+	EXIT_UNAVAILABLE = 69, /* EX_UNAVAILABLE: not built yet */
+};
+
+struct cmd {
+	const char *name;
+	const char *args;    /* "NAME [--] [COMMAND...]" */
+	const char *summary; /* one line, no full stop */
+	const char *example; /* lines for --help */
+	const struct opt *opts;
+	size_t opts_size;
+	enum cmd_flags flags;
+	const struct cmd *const *sub; /* `runtime list`, ...; ends with NULL */
+	/*
+	 * argv[0] is the first argument after the options. Returns the exit code;
+	 * -1 with err filled: main prints it.
+	 */
+	int (*run)(const void *opts, int argc, char **argv, struct error *err);
+};
+
+extern const struct cmd *const cmds[]; /* sorted by name, ends with NULL */
+
+#endif

@@ -1,0 +1,27 @@
+/*
+ * meta.h - what every Kubernetes object has: the only file with these keys.
+ */
+#ifndef API_META_H
+#define API_META_H
+
+#include "base/json.h"
+
+const char *meta_api_version(const cJSON *obj);
+const char *meta_kind(const cJSON *obj);
+const char *meta_name(const cJSON *obj);
+const char *meta_namespace(const cJSON *obj);
+const char *meta_uid(const cJSON *obj);
+const char *meta_label(const cJSON *obj, const char *key);
+const char *meta_annotation(const cJSON *obj, const char *key);
+bool meta_is(const cJSON *obj, const char *group, const char *kind); /* any version */
+
+/* {apiVersion, kind, metadata: {name, namespace}}; ns may be NULL. The caller's. */
+cJSON *meta_new(const char *api_version, const char *kind, const char *ns, const char *name);
+
+/* The controller's owner reference to `owner`; nothing when owner has no uid. */
+void meta_set_owner(cJSON *obj, const cJSON *owner);
+
+/* Overlay a string map (labels, annotations) onto another: later wins. */
+void meta_overlay(cJSON *onto_map, const cJSON *map);
+
+#endif

@@ -1,0 +1,46 @@
+/*
+ * schema.h - the shape of our kinds: defaults, validation, CRDs.
+ *
+ * One source, core/assets/schema.yaml (embedded), says every field of TrainJob,
+ * TrainingRuntime and ClusterTrainingRuntime v1alpha1 with types, defaults,
+ * limits, list types and the rules that a CRD carries as CEL. From it come the
+ * CRDs and everything that is checked without a cluster, so that both agree.
+ * Follows apiextensions.k8s.io/v1 structural schemas and upstream's CRDs.
+ *
+ * Kinds are found by apiVersion and kind of the object itself.
+ */
+#ifndef API_SCHEMA_H
+#define API_SCHEMA_H
+
+#include "api/field.h"
+
+struct schema; /* parsed once; immutable afterwards */
+
+/* From the text of schema.yaml (core/assets). Free with schema_free(). */
+MUST_CHECK int schema_load(struct schema **ret, const void *text, size_t len,
+			   struct error *err);
+void schema_free(struct schema *schema);
+
+/* Is it one of ours? (apiVersion and kind) */
+bool schema_knows(const struct schema *schema, const cJSON *obj);
+
+/*
+ * Structural validation of what the user wrote, all errors at once: types,
+ * required, enums, patterns, limits, duplicate list-map keys, the CEL rules (as
+ * functions), and unknown fields (FIELD_UNKNOWN, "did you mean ..."). With old
+ * != NULL also the transition rules ("field is immutable").
+ */
+void schema_validate(const struct schema *schema, const cJSON *obj, const cJSON *old,
+		     struct field_errors *errs);
+
+/* Fill in the defaults, as the API server would; then drop unknown fields. */
+void schema_default(const struct schema *schema, cJSON *obj);
+void schema_prune(const struct schema *schema, cJSON *obj);
+
+/* The CustomResourceDefinition of "TrainJob", ...; the caller's. NULL: no such kind. */
+cJSON *schema_crd(const struct schema *schema, const char *kind);
+
+/* The nearest of the words, or NULL when none is near (Damerau-Levenshtein). */
+const char *nearest_word(const char *word, const char *const *words);
+
+#endif

@@ -1,0 +1,51 @@
+/*
+ * file.h - whole files and folders.
+ *
+ * Messages begin with the path: "job.yaml: No such file or directory".
+ */
+#ifndef BASE_FILE_H
+#define BASE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/error.h"
+
+/*
+ * Append all of the file to `out`. ERR_LIMIT when it has more than out->max
+ * allows: reading stops there, however large the file is.
+ */
+MUST_CHECK int file_read(struct buf *out, const char *path, struct error *err);
+
+/* The same from an open descriptor, until its end; `name` is for messages. */
+MUST_CHECK int file_read_fd(struct buf *out, int fd, const char *name, struct error *err);
+
+/* All of the bytes to a descriptor, however many calls that takes. */
+MUST_CHECK int file_write_fd(int fd, const void *data, size_t len, const char *name,
+			     struct error *err);
+
+/*
+ * Put a file there in one step: a reader sees the old one or the new one, also
+ * after a crash (temporary file beside it, fsync, rename). On failure nothing
+ * has changed and nothing is left behind.
+ */
+MUST_CHECK int file_write(const char *path, const void *data, size_t len, mode_t mode,
+			  struct error *err);
+
+bool file_exists(const char *path);
+
+/* The folder and those above it; one that is there already is fine. */
+MUST_CHECK int dir_make(const char *path, mode_t mode, struct error *err);
+
+/* The folder and all below it, not following links. What is not there is fine. */
+MUST_CHECK int dir_remove(const char *path, struct error *err);
+
+/* "a" + "b" = "a/b"; an absolute `name` is itself; one '/' between. */
+char *path_join(struct arena *arena, const char *dir, const char *name);
+const char *path_base(const char *path);                 /* after the last '/' */
+char *path_dir(struct arena *arena, const char *path); /* before it; "." for none */
+
+#endif

@@ -1,0 +1,122 @@
+/*
+ * json.h - Kubernetes objects, as documents.
+ *
+ * An object of the API server is a cJSON tree from the moment it is read until
+ * it is sent. There are no C structs beside it: what is absent stays absent
+ * (server-side apply depends on that), what we do not know passes through.
+ *
+ * A path is a list of keys, not a string to be parsed, because label keys hold
+ * both '/' and '.':
+ *
+ *     json_str(pod, "metadata", "labels", "app.kubernetes.io/name")
+ *
+ * Ownership is the tree's: a node belongs to its parent, a root to whoever
+ * made it. `const cJSON *` is borrowed. A parameter called take_... becomes the
+ * callee's in every case, also when it fails.
+ *
+ * The literal keys of a kind stand in that kind's own file and nowhere else
+ * (trainer/trainjob.c, api/meta.c, ...).
+ *
+ * Numbers: cJSON is patched (vendor/patches) so that a number which an int does
+ * not hold exactly keeps its literal in `valuestring` and prints it back; read
+ * numbers through json_int() or json_int_of(), never through valueint. Never
+ * use cJSON_GetObjectItem (ignores case) or cJSON_GetArrayItem in a loop.
+ */
+#ifndef BASE_JSON_H
+#define BASE_JSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cjson/cJSON.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+
+#define JSON_PATH(...) ((const char *const[]){ __VA_ARGS__, NULL })
+
+/*
+ * The node there, or NULL when any key on the way is absent or null. What
+ * comes from a const document is const.
+ */
+const cJSON *json_at(const cJSON *doc, const char *const *path);
+cJSON *json_at_mut(cJSON *doc, const char *const *path);
+const char *json_str_at(const cJSON *doc, const char *const *path);
+bool json_bool_at(const cJSON *doc, const char *const *path, bool absent);
+int64_t json_int_at(const cJSON *doc, const char *const *path, int64_t absent);
+
+#define json_get(doc, ...) \
+	_Generic((doc), cJSON *                   \
+		 : json_at_mut, const cJSON *     \
+		 : json_at)((doc), JSON_PATH(__VA_ARGS__))
+#define json_str(doc, ...)          json_str_at(doc, JSON_PATH(__VA_ARGS__))
+#define json_bool(doc, absent, ...) json_bool_at(doc, JSON_PATH(__VA_ARGS__), absent)
+#define json_int(doc, absent, ...)  json_int_at(doc, JSON_PATH(__VA_ARGS__), absent)
+
+/* Is the node a number that is an integer within int64? Then *ret is it. */
+bool json_int_of(const cJSON *node, int64_t *ret);
+cJSON *json_new_int(int64_t v); /* any int64, exactly */
+
+/*
+ * Put a value there, making the objects on the way (a null or absent step
+ * becomes an object). An existing member keeps its place among its siblings.
+ * Returns the value.
+ */
+cJSON *json_put_at(cJSON *doc, const char *const *path, cJSON *take_value);
+#define json_put(doc, take_value, ...) \
+	json_put_at(doc, JSON_PATH(__VA_ARGS__), take_value)
+#define json_put_str(doc, s, ...)  json_put(doc, cJSON_CreateString(s), __VA_ARGS__)
+#define json_put_int(doc, v, ...)  json_put(doc, json_new_int(v), __VA_ARGS__)
+#define json_put_bool(doc, v, ...) json_put(doc, cJSON_CreateBool(v), __VA_ARGS__)
+
+/* The object or array there; made, empty, when absent or null. */
+cJSON *json_obj_at(cJSON *doc, const char *const *path);
+cJSON *json_list_at(cJSON *doc, const char *const *path);
+#define json_obj(doc, ...)  json_obj_at(doc, JSON_PATH(__VA_ARGS__))
+#define json_list(doc, ...) json_list_at(doc, JSON_PATH(__VA_ARGS__))
+
+void json_del(cJSON *doc, const char *const *path); /* absent is fine */
+cJSON *json_dup(const cJSON *doc);                  /* deep; NULL gives NULL */
+
+/*
+ * Lists that are maps: the element whose `key` has this string value.
+ * json_upsert() replaces that element where it stands, or appends.
+ */
+cJSON *json_find(cJSON *list, const char *key, const char *value);
+const cJSON *json_find_const(const cJSON *list, const char *key, const char *value);
+cJSON *json_upsert(cJSON *list, const char *key, cJSON *take_element);
+
+/*
+ * Deep equality; the order of keys does not count, the order of lists does.
+ * Numbers are equal by value (1 and 1.0), integers exactly.
+ */
+bool json_equal(const cJSON *a, const cJSON *b);
+
+/* Limits of the strict door. */
+enum { JSON_MAX_DEPTH = 200, JSON_MAX_MEMBERS = 100000 };
+#define JSON_MAX_BYTES ((size_t)64 * 1024 * 1024)
+
+/*
+ * The strict door: RFC 8259 in UTF-8, one value and nothing after it. Refused
+ * with ERR_FORMAT, as "line:column: what": equal keys twice in an object, NUL
+ * in a string, invalid UTF-8, numbers beyond a double; with ERR_LIMIT: depth,
+ * members, size.
+ */
+MUST_CHECK int json_parse(cJSON **ret, const void *data, size_t len, struct error *err);
+
+void json_print(struct buf *out, const cJSON *doc);        /* one line, no newline */
+void json_print_pretty(struct buf *out, const cJSON *doc); /* 2 spaces; closing newline */
+char *json_text(const cJSON *doc);                         /* one line; free() it */
+
+static inline void cleanup_jsonp(cJSON **doc)
+{
+	cJSON_Delete(*doc);
+}
+#define cleanup_json __attribute__((cleanup(cleanup_jsonp)))
+
+#define json_each(child, parent)                                      \
+	for ((child) = (parent) ? (parent)->child : NULL; (child);    \
+	     (child) = (child)->next)
+
+#endif

@@ -1,0 +1,66 @@
+/*
+ * str.h - strings: questions about them, pieces of them, text and bytes.
+ *
+ * Functions that make a string take the arena it shall live in. NULL is allowed
+ * where it is said.
+ */
+#ifndef BASE_STR_H
+#define BASE_STR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/error.h"
+
+bool str_eq(const char *a, const char *b); /* NULL is equal to NULL only */
+bool str_starts(const char *s, const char *prefix);
+bool str_ends(const char *s, const char *suffix);
+
+/* What follows the prefix, within s; NULL when s does not begin with it. */
+const char *str_after(const char *s, const char *prefix);
+
+/* Is s one of the words? `words` ends with NULL. */
+bool str_in(const char *s, const char *const *words);
+
+/* A copy without white space at either end. */
+char *str_trim(struct arena *arena, const char *s);
+
+/* The first len bytes of s, as a string. */
+char *str_slice(struct arena *arena, const char *s, size_t len);
+
+/*
+ * The parts between the separators, empty ones too: "a,,b" is 3, "" is 1. The
+ * list ends with NULL; ret_n may be NULL.
+ */
+char **str_split(struct arena *arena, const char *s, char sep, size_t *ret_n);
+
+/* "a, b and c" is str_join(.., ", ", ..) for whoever wants it; words end with NULL. */
+char *str_join(struct arena *arena, const char *const *words, const char *sep);
+
+/*
+ * A decimal integer, all of s: no white space, no '+', within [min, max].
+ * The message says what was found and what the range is, not where.
+ */
+MUST_CHECK int str_int(int64_t *ret, const char *s, int64_t min, int64_t max,
+		       struct error *err);
+
+/*
+ * The length (1 to 4) of the UTF-8 character at p, or 0 where there is none:
+ * overlong forms, surrogates and code points past U+10FFFF do not count.
+ */
+size_t utf8_length(const void *p, const void *end);
+bool utf8_valid(const void *data, size_t len);
+
+/* RFC 4648 base64 with padding. Decoding is strict: no white space, no bits left over. */
+void base64_encode(struct buf *out, const void *data, size_t len);
+MUST_CHECK int base64_decode(struct buf *out, const char *text, size_t len,
+			     struct error *err);
+
+void hex_encode(struct buf *out, const void *data, size_t len); /* lower case */
+MUST_CHECK int hex_decode(struct buf *out, const char *text, size_t len,
+			  struct error *err);
+
+#endif

@@ -1,0 +1,45 @@
+/*
+ * run.h - one TrainJob on this machine, from objects to result.
+ *
+ * Takes the objects that pipeline_build() made, runs the JobSet among them
+ * (jobs.h on kubelet.h), keeps status, logs and history under the state folder
+ * (state.h), and says how it ended. Prints nothing: the caller's callbacks do.
+ */
+#ifndef LOCAL_RUN_H
+#define LOCAL_RUN_H
+
+#include "base/json.h"
+
+struct local_observer {
+	/* A phase or fact for people: "pods starting: node 2/2". */
+	void (*on_progress)(void *ctx, const char *line);
+	/* A line of a container's output; prefix is "node-0", "dataset-initializer". */
+	void (*on_line)(void *ctx, const char *prefix, const char *line, size_t len);
+	void *ctx;
+};
+
+struct local_run_opts {
+	const char *ns, *name;   /* the TrainJob's */
+	const cJSON *trainjob;   /* with defaults */
+	const cJSON *objects;    /* from pipeline_build(), a JSON array */
+	const char *const *gpus; /* see kubelet.h */
+	const char *workdir;
+	bool no_namespaces;
+	struct local_observer observer;
+};
+
+struct local_result {
+	int exit_code;      /* 0, or the first failing rank's (128+N for a signal), or 1 */
+	bool interrupted;   /* by a signal: then exit_code is 128+N */
+	char report[16384]; /* for people: why it failed, the last lines, where the logs are */
+};
+
+/*
+ * Run to the end. -1 when it could not start (nothing has run then): ERR_EXISTS
+ * when a job of that name runs already, ERR_UNSUPPORTED for what cannot run
+ * locally, ERR_IO for the state folder.
+ */
+MUST_CHECK int local_run(const struct local_run_opts *opts, struct local_result *ret,
+			 struct error *err);
+
+#endif

@@ -1,0 +1,46 @@
+/*
+ * pipeline.h - TrainJob and runtime in, Kubernetes objects out.
+ *
+ * The Kubeflow Job Pipeline Framework (KEP-2170) as a pure function: no I/O, no
+ * clock, no state. The controller, `--dry-run`, `runtime render` and `--local`
+ * all call pipeline_build(), so what is rendered is what runs.
+ *
+ *     schema_default(tj), schema_default(runtime)     the caller (core/api/schema.h)
+ *     pipeline_validate(...)                          what upstream's webhooks refuse
+ *     pipeline_build(...)                             the objects, in the order to apply
+ */
+#ifndef TRAINER_PIPELINE_H
+#define TRAINER_PIPELINE_H
+
+#include "api/field.h"
+#include "trainer/plugin.h"
+
+struct pipeline {
+	const struct plugin *const *plugins; /* plugins/plugins.h */
+	const struct plugin_env *env;        /* what plugins may ask for */
+};
+
+/*
+ * Everything that upstream's validating webhook refuses on a TrainJob: rules of
+ * the plugins and of the runtime's shape; `old` is NULL on create. The runtime
+ * is the live one, not patched. `warnings` (may be NULL): a cJSON array that
+ * gets admission warnings as strings.
+ */
+void pipeline_validate(const struct pipeline *p, const cJSON *old, const cJSON *tj,
+		       const cJSON *runtime, struct field_errors *errs, cJSON *warnings);
+
+/* The webhook of TrainingRuntime and ClusterTrainingRuntime. */
+void pipeline_validate_runtime(const cJSON *runtime, struct field_errors *errs,
+			       cJSON *warnings);
+
+/*
+ * The objects to apply, as a new JSON array in build order (ConfigMaps,
+ * Secrets, PodGroup, then the JobSet last), each with apiVersion, kind, metadata
+ * and, when the TrainJob has a uid, its controller reference. tj and runtime
+ * have their defaults filled in. Errors: ERR_INVALID, "<plugin> <phase>: ...".
+ */
+MUST_CHECK int pipeline_build(const struct pipeline *p, const cJSON *tj,
+			      const cJSON *runtime, cJSON **ret_objects,
+			      struct error *err);
+
+#endif

@@ -1,0 +1,125 @@
+#!/bin/bash
+# vendor/build.sh [musl|san|aarch64]
+#
+# Fetches and builds the libraries into the folder that vendor/sysroot.sh names.
+# Prints nothing and returns at once where that is done. Two at a time wait for
+# each other; what is half done is never seen under the final name.
+#
+#   musl     everything, static, for the program: CC is bin/musl-gcc
+#   san      what the unit tests and fuzzers link, by clang with ASan and UBSan
+#   aarch64  headers alone, for the cross compile
+#
+# Left in the folder: .done; versions (NAME VERSION of each source); unpinned
+# (the same, only where a source is not the revision that vendor/lock names).
+set -euo pipefail
+export LC_ALL=C
+umask 022
+vendor=$(cd "$(dirname "$0")" && pwd)
+flavour=${1:-musl}
+final=$("$vendor/sysroot.sh" "$flavour")
+[ ! -e "$final/.done" ] || exit 0
+
+cache=$(dirname "$final")
+root=$final.new src=$root/src build=$root/build
+jobs=${KFTRAINER_JOBS:-$(nproc)}
+unset CFLAGS CPPFLAGS LDFLAGS CPATH C_INCLUDE_PATH LIBRARY_PATH MAKEFLAGS MFLAGS MAKEOVERRIDES DESTDIR
+
+say() { echo "vendor: $*"; }
+
+lock() { # FILE: held until this process ends
+	exec 9>"$1"
+	flock -n 9 || { say "another build is under way, waiting for it"; flock 9; }
+}
+
+need() {
+	local tool missing=
+	for tool in "$@"; do
+		command -v "$tool" >/dev/null || missing+=" $tool"
+	done
+	[ -z "$missing" ] || { say "missing:$missing: run tests/setup.sh build"; exit 1; }
+}
+
+unpack() { # NAME VERSION DSC STATE
+	dpkg-source --no-check -x "$cache/sources/$3" "$src/$1" >/dev/null
+	echo "$1 $2" >>"$root/versions"
+	[ "$4" = pinned ] || echo "$1 $2" >>"$root/unpinned"
+}
+
+sources() { # NAME...
+	local list
+	list=$(flock "$cache/sources.lock" "$vendor/fetch.sh" "$cache/sources")
+	for name in "$@"; do
+		awk -v n="$name" '$1 == n' <<<"$list" | while read -r line; do
+			# shellcheck disable=SC2086
+			unpack $line
+		done
+	done
+}
+
+build() { # NAME
+	local version status=0
+	version=$(awk -v n="$1" '$1 == n { print " " $2 }' "$root/versions")
+	say "building $1$version"
+	set +e # a condition would switch it off inside too
+	(set -e; cd "$src"; "build_$1") >"$build/$1.log" 2>&1
+	status=$?
+	set -e
+	if [ $status != 0 ]; then
+		tail -n 30 "$build/$1.log" >&2
+		say "$1 cannot be built; the whole log is $build/$1.log"
+		exit 1
+	fi
+}
+
+# Takes the scratch folders away and makes the folder's own name final. Nothing
+# but the compiler's wrapper may know where it lies.
+finish() {
+	local left
+	rm -rf "$src" "$build" "$root"/lib/{cmake,pkgconfig} "$root/share" "$root/bin/curl-config" \
+		"$root"/lib/libcmocka-static.a
+	[ ! -d "$root/bin" ] ||
+		sed -i "s|$root|$final|g" "$root/bin/musl-gcc" "$root/libc/lib/musl-gcc.specs"
+	left=$(grep -rlF "$root" "$root" || true)
+	[ -z "$left" ] || { say "not reproducible, the path is in: $left"; exit 1; }
+	touch "$root/.done"
+	rm -rf "$final"
+	mv "$root" "$final"
+}
+
+mkdir -p "$cache/sources"
+lock "$final.lock"
+[ ! -e "$final/.done" ] || exit 0
+rm -rf "$root"
+mkdir -p "$src" "$build" "$root/include" "$root/lib"
+start=$SECONDS
+# shellcheck source=vendor/recipes.sh
+. "$vendor/recipes.sh"
+case $flavour in
+musl)
+	need gcc make cmake ninja patch python3 dpkg-source
+	libraries=$musl_libraries
+	use_musl
+	;;
+san)
+	need clang ar patch dpkg-source
+	libraries=$san_libraries
+	use_san
+	;;
+aarch64)
+	"$vendor/build.sh" musl
+	libraries=
+	rmdir "$root/include"
+	ln -s "$("$vendor/sysroot.sh" musl)/include" "$root/include"
+	;;
+*)
+	say "no flavour $flavour: musl, san or aarch64"
+	exit 2
+	;;
+esac
+# shellcheck disable=SC2086
+[ -z "$libraries" ] || sources $libraries
+for library in $libraries; do
+	build "$library"
+done
+finish
+say "$flavour libraries are in $final ($((SECONDS - start)) s)"

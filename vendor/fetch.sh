@@ -1,0 +1,159 @@
+#!/bin/bash
+# vendor/fetch.sh SOURCES          get what vendor/lock names into the folder SOURCES
+# vendor/fetch.sh --relock SOURCES take the newest of every package, rewrite vendor/lock
+#
+# Sources are Debian's source packages: its patched trees, signed by its archive
+# keys. They come by apt-get with a state of its own (the machine's lists stay as
+# they are) from the mirrors which the machine's apt is configured with. A file
+# counts only if its sha256 is the one in vendor/lock, each time it is used.
+#
+# A revision that has left the mirror is replaced by the newest one of the same
+# upstream version, whose files only Debian's signature vouches for then.
+#
+# Prints a line for each package: NAME VERSION DSC pinned|unpinned
+set -euo pipefail
+export LC_ALL=C
+here=$(cd "$(dirname "$0")" && pwd)
+suites="trixie bookworm"
+keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+relock=
+[ "$1" != --relock ] || { relock=1; shift; }
+mkdir -p "$1"
+sources=$(cd "$1" && pwd)
+work=
+trap '[ -z "$work" ] || rm -rf "$work"' EXIT
+
+say() { echo "vendor: $*" >&2; }
+die() { say "$*"; exit 1; }
+names() { awk '!/^#/ && !seen[$1]++ { print $1 }' "$here/lock"; }
+locked() { awk -v n="$1" '$1 == n { print $2; exit }' "$here/lock"; }
+upstream() { sed -E 's/^[0-9]+://; s/-[^-]*$//' <<<"$1"; }
+
+# The Debian mirrors of this machine, "URI SUITE" a line, in whatever form its
+# apt has them: asked of apt itself, which answers with nothing downloaded.
+mirrors() {
+	apt-get update --print-uris -o Dir::State::Lists="$work/none" 2>/dev/null |
+		sed -nE "s|^'(.*)/dists/([^/]+)/InRelease'.*|\1 \2|p" |
+		awk '$2 ~ /^(bookworm|trixie|forky|sid|stable|testing|oldstable)(-security)?$/'
+}
+
+source_entry() { # URI SUITES
+	printf 'Types: deb-src\nURIs: %s\nSuites: %s\nComponents: main\nSigned-By: %s\n\n' \
+		"$1" "$2" "$keyring"
+}
+
+# A private apt state with the sources of all suites; once a run, only if needed.
+open_apt() {
+	[ -z "$work" ] || return 0
+	command -v dpkg-source >/dev/null || die "dpkg-source is missing: run tests/setup.sh build"
+	work=$(mktemp -d "$sources/.apt.XXXXXX")
+	mkdir -p "$work"/{none,parts,lists}/partial
+	local main security
+	main=$(mirrors | awk '$2 !~ /-security$/ { print $1; exit }')
+	security=$(mirrors | awk '$2 ~ /-security$/ { print $1; exit }')
+	[ -n "$main" ] || die "the machine's apt has no Debian mirror configured"
+	source_entry "$main" "$suites" >"$work/parts/debian.sources"
+	[ -z "$security" ] || source_entry "$security" \
+		"$(printf '%s-security ' $suites)" >>"$work/parts/debian.sources"
+	cat >"$work/apt.conf" <<-END
+		Dir::Etc::SourceList "/dev/null";
+		Dir::Etc::SourceParts "$work/parts";
+		Dir::State::Lists "$work/lists";
+		Dir::Cache "$work";
+		Dir::Cache::pkgcache "";
+		Dir::Cache::srcpkgcache "";
+		Acquire::Languages "none";
+		Acquire::Retries "3";
+		Acquire::AllowInsecureRepositories "false";
+		APT::Get::AllowUnauthenticated "false";
+		APT::Sandbox::User "root";
+	END
+	export APT_CONFIG=$work/apt.conf
+	say "reading Debian's lists of sources"
+	apt-get update -qq >&2 || say "some lists could not be read"
+}
+
+# Downloads a revision; true if all of its files came with the signed checksums.
+download() { # NAME VERSION
+	open_apt
+	say "fetching $1 $2"
+	rm -rf "$work/get"
+	mkdir "$work/get"
+	(cd "$work/get" && apt-get source -qq --download-only "$1=$2") >"$work/log" 2>&1
+}
+
+# The names of the files of the last download are those that its .dsc lists.
+store() {
+	chmod 644 "$work/get"/*
+	mv -f "$work/get"/* "$sources/"
+}
+
+available() { # NAME: versions, newest first (after open_apt)
+	apt-cache showsrc "$1" 2>/dev/null | awk '/^Version:/ { print $2 }' | sort -Vru
+}
+
+locked_sums() { # NAME VERSION, as sha256sum -c reads it
+	awk -v n="$1" -v v="$2" '$1 == n && $2 == v { print $4 "  " $3 }' "$here/lock"
+}
+
+have_pinned() { # NAME VERSION
+	(cd "$sources" && locked_sums "$1" "$2" | sha256sum -c --status 2>/dev/null)
+}
+
+dsc_name() { # NAME VERSION
+	echo "$1_${2#*:}.dsc"
+}
+
+# The newest revision with the same upstream version which can be downloaded.
+fetch_other() { # NAME VERSION
+	local v
+	open_apt
+	for v in $(available "$1"); do
+		[ "$(upstream "$v")" = "$(upstream "$2")" ] && [ "$v" != "$2" ] || continue
+		if download "$1" "$v"; then
+			store
+			say "$1 $2 has left the mirror: $v is used in its place, this build is unpinned"
+			echo "$1 $v $(dsc_name "$1" "$v") unpinned"
+			return
+		fi
+	done
+	[ ! -s "$work/log" ] || tail -n 5 "$work/log" >&2
+	die "no revision of $1 $(upstream "$2") can be downloaded"
+}
+
+fetch() { # NAME VERSION
+	if ! have_pinned "$1" "$2"; then
+		if ! download "$1" "$2"; then
+			fetch_other "$1" "$2"
+			return
+		fi
+		(cd "$work/get" && locked_sums "$1" "$2" | sha256sum -c --quiet) >&2 ||
+			die "$1 $2 is not what vendor/lock says: nothing of it is used"
+		store
+	fi
+	echo "$1 $2 $(dsc_name "$1" "$2") pinned"
+}
+
+relock_one() { # NAME
+	local v
+	open_apt
+	for v in $(available "$1"); do
+		download "$1" "$v" || continue
+		(cd "$work/get" && sha256sum -- *) |
+			while read -r sum file; do echo "$1 $v $file $sum"; done
+		store
+		return
+	done
+	die "no revision of $1 can be downloaded"
+}
+
+if [ -n "$relock" ]; then
+	list=$(names)
+	{
+		grep '^#' "$here/lock"
+		for n in $list; do relock_one "$n"; done
+	} >"$sources/.lock.new"
+	mv "$sources/.lock.new" "$here/lock"
+else
+	for n in $(names); do fetch "$n" "$(locked "$n")"; done
+fi

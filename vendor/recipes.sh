@@ -1,0 +1,178 @@
+# vendor/recipes.sh: how each library is built. Sourced by vendor/build.sh, which
+# says where: $src/NAME (unpacked, with Debian's patches; the working folder is
+# $src), $build (scratch) and $root (the sysroot: include/, lib/, bin/; musl's own
+# under libc/).
+#
+# Each recipe's output depends on the sources alone, not on where they lie: paths
+# are mapped, archives hold sorted members without times.
+# shellcheck shell=bash disable=SC2154
+
+musl_libraries="musl zlib libzstd lz4 cjson libyaml mimalloc fastmem mbedtls nghttp2 libssh2 curl cmocka"
+san_libraries="cjson libyaml cmocka"
+
+map="-ffile-prefix-map=$src=. -ffile-prefix-map=$build=. -ffile-prefix-map=$root=."
+
+use_musl() {
+	CC=$root/bin/musl-gcc AR=gcc-ar
+	CFLAGS="-O2 -ffunction-sections -fdata-sections -fstack-protector-strong -fPIE $map"
+	[ "$(uname -m)" != x86_64 ] || CFLAGS+=" -fcf-protection"
+}
+
+# Coverage for the fuzzers is in the libraries too: it costs the tests little.
+use_san() {
+	CC=clang AR=ar
+	CFLAGS="-g -O1 -fno-omit-frame-pointer -fsanitize=address,undefined,fuzzer-no-link"
+	CFLAGS+=" -fno-sanitize-recover=undefined $map"
+}
+
+# A plain list of C files (below $src) is one archive: no library's own build
+# system needed.
+archive() { # NAME "FLAGS" FILE...
+	local name=$1 flags=$2 objects=$build/$1.o
+	shift 2
+	mkdir -p "$objects"
+	printf '%s\n' "$@" | xargs -P "$jobs" -I{} sh -c \
+		"$CC $CFLAGS $flags -c {} -o '$objects'/\$(echo {} | tr / _).o"
+	(cd "$objects" && printf '%s\n' *.o | xargs "$AR" rcsD "$root/lib/lib$name.a")
+}
+
+cmake_install() { # NAME SOURCE OPTION...
+	local name=$1 from=$2
+	shift 2
+	cat >"$build/toolchain.cmake" <<-END
+		set(CMAKE_SYSTEM_NAME Linux)
+		set(CMAKE_SYSTEM_PROCESSOR $(uname -m))
+		set(CMAKE_C_COMPILER "$CC")
+		set(CMAKE_FIND_ROOT_PATH "$root")
+		set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+		set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+		set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+		set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+	END
+	CFLAGS=$CFLAGS PKG_CONFIG_LIBDIR=$root/lib/pkgconfig cmake -G Ninja -S "$from" \
+		-B "$build/$name" -DCMAKE_TOOLCHAIN_FILE="$build/toolchain.cmake" \
+		-DCMAKE_INSTALL_PREFIX="$root" -DCMAKE_INSTALL_LIBDIR=lib \
+		-DCMAKE_BUILD_TYPE=None -DCMAKE_EXE_LINKER_FLAGS=-static \
+		-DBUILD_SHARED_LIBS=OFF -DBUILD_STATIC_LIBS=ON -DBUILD_TESTING=OFF "$@"
+	ninja -j "$jobs" -C "$build/$name" install
+}
+
+# Not Debian 12's musl-gcc: it makes -static-pie a dynamic PIE and its resolver
+# knows no TCP. The kernel's headers are the machine's, after everything else.
+build_musl() {
+	local multiarch
+	multiarch=$(gcc -print-multiarch)
+	mkdir -p "$build/musl" "$root/bin" "$root/kernel"
+	(cd "$build/musl" && "$src/musl/configure" --prefix="$root/libc" \
+		--syslibdir="$root/libc/lib" --disable-shared --enable-wrapper=gcc \
+		CC=gcc CFLAGS="-O2 $map" && make -s -j "$jobs" && make -s install)
+	for dir in linux asm-generic mtd; do
+		ln -s "/usr/include/$dir" "$root/kernel/$dir"
+	done
+	ln -s "/usr/include/$multiarch/asm" "$root/kernel/asm"
+	cat >"$root/bin/musl-gcc" <<-END
+		#!/bin/sh
+		exec "\${REALGCC:-gcc}" "\$@" -specs "$root/libc/lib/musl-gcc.specs" -idirafter "$root/kernel"
+	END
+	chmod 755 "$root/bin/musl-gcc"
+	rm -rf "$root/libc/bin"
+}
+
+build_zlib() {
+	archive z "-DHAVE_UNISTD_H -DHAVE_HIDDEN -D_LARGEFILE64_SOURCE=1" \
+		zlib/{adler32,compress,crc32,deflate,gzclose,gzlib,gzread,gzwrite,infback}.c \
+		zlib/{inffast,inflate,inftrees,trees,uncompr,zutil}.c
+	cp zlib/{zlib,zconf}.h "$root/include/"
+}
+
+build_libzstd() {
+	local z=libzstd/lib
+	archive zstd "-DZSTD_MULTITHREAD -DZSTD_LEGACY_SUPPORT=0 -DXXH_NAMESPACE=ZSTD_ -I$z -I$z/common" \
+		$z/{common,compress,decompress}/*.c $z/decompress/*.S
+	cp $z/{zstd,zstd_errors,zdict}.h "$root/include/"
+}
+
+# Its xxhash has the name of zstd's: renamed.
+build_lz4() {
+	local z=lz4/lib
+	archive lz4 "-DXXH_NAMESPACE=LZ4_ -I$z" $z/{lz4,lz4hc,lz4frame,xxhash}.c
+	cp $z/{lz4,lz4hc,lz4frame}.h "$root/include/"
+}
+
+build_cjson() {
+	patch -s -p1 -d cjson <"$vendor/patches/cjson-literals.patch"
+	archive cjson "" cjson/cJSON.c
+	mkdir -p "$root/include/cjson"
+	cp cjson/cJSON.h "$root/include/cjson/"
+}
+
+build_libyaml() {
+	archive yaml "-DYAML_VERSION_MAJOR=0 -DYAML_VERSION_MINOR=2 -DYAML_VERSION_PATCH=5 \
+		-DYAML_VERSION_STRING='\"0.2.5\"' -DYAML_DECLARE_STATIC -Ilibyaml/include" \
+		libyaml/src/{api,dumper,emitter,loader,parser,reader,scanner,writer}.c
+	cp libyaml/include/yaml.h "$root/include/"
+}
+
+# One object that stands before every archive, so that all of malloc is replaced.
+build_mimalloc() {
+	# shellcheck disable=SC2086
+	"$CC" $CFLAGS -w -DNDEBUG -DMI_MALLOC_OVERRIDE=1 -ftls-model=local-exec \
+		-Imimalloc/include -c mimalloc/src/static.c -o "$root/lib/mimalloc.o"
+}
+
+build_fastmem() {
+	[ "$(uname -m)" = x86_64 ] || return 0
+	# shellcheck disable=SC2086
+	"$CC" $CFLAGS -ffile-prefix-map="$vendor"=. -fno-builtin \
+		-fno-tree-loop-distribute-patterns -fno-stack-protector \
+		-c "$vendor/fastmem.c" -o "$root/lib/fastmem.o"
+}
+
+# The configuration is edited in the header that gets installed: a -D given here
+# alone would give its users structures of another size.
+build_mbedtls() {
+	local m=$src/mbedtls option
+	local config="python3 $m/scripts/config.py -f $m/include/mbedtls/mbedtls_config.h"
+	for option in THREADING_C THREADING_PTHREAD; do
+		$config set "MBEDTLS_$option"
+	done
+	for option in DEBUG_C SELF_TEST SSL_PROTO_DTLS SSL_DTLS_ANTI_REPLAY \
+		SSL_DTLS_HELLO_VERIFY SSL_DTLS_CLIENT_PORT_REUSE SSL_DTLS_CONNECTION_ID \
+		SSL_DTLS_CONNECTION_ID_COMPAT; do
+		$config unset "MBEDTLS_$option"
+	done
+	cat "$vendor/mbedtls-config.h" >>"$m/include/mbedtls/mbedtls_config.h"
+	patch -s -p1 -d "$m" <"$vendor/patches/mbedtls-tls12-pss.patch"
+	cmake_install mbedtls "$m" -DENABLE_PROGRAMS=OFF -DENABLE_TESTING=OFF \
+		-DUSE_STATIC_MBEDTLS_LIBRARY=ON -DUSE_SHARED_MBEDTLS_LIBRARY=OFF \
+		-DGEN_FILES=OFF -DMBEDTLS_FATAL_WARNINGS=OFF
+}
+
+build_nghttp2() {
+	cmake_install nghttp2 "$src/nghttp2" -DENABLE_LIB_ONLY=ON -DENABLE_DOC=OFF
+}
+
+build_libssh2() {
+	cmake_install libssh2 "$src/libssh2" -DBUILD_EXAMPLES=OFF \
+		-DCRYPTO_BACKEND=mbedTLS -DENABLE_ZLIB_COMPRESSION=OFF
+}
+
+build_curl() {
+	cmake_install curl "$src/curl" -DBUILD_CURL_EXE=OFF -DBUILD_LIBCURL_DOCS=OFF \
+		-DBUILD_MISC_DOCS=OFF -DENABLE_CURL_MANUAL=OFF -DHTTP_ONLY=ON \
+		-DCURL_ENABLE_SSL=ON -DCURL_USE_MBEDTLS=ON -DCURL_USE_OPENSSL=OFF \
+		-DUSE_NGHTTP2=ON -DCURL_USE_LIBSSH2=OFF -DCURL_USE_LIBPSL=OFF \
+		-DUSE_LIBIDN2=OFF -DCURL_ZLIB=ON -DCURL_BROTLI=OFF -DCURL_ZSTD=OFF \
+		-DENABLE_THREADED_RESOLVER=ON -DENABLE_UNIX_SOCKETS=ON \
+		-DCURL_CA_BUNDLE=none -DCURL_CA_PATH=none -DCURL_DISABLE_ALTSVC=ON \
+		-DCURL_DISABLE_HSTS=ON -DCURL_DISABLE_NTLM=ON -DCURL_DISABLE_NETRC=ON \
+		-DENABLE_WEBSOCKETS=ON
+}
+
+build_cmocka() {
+	archive cmocka "-DHAVE_MALLOC_H -DHAVE_INTTYPES_H -DHAVE_SIGNAL_H -DHAVE_STRINGS_H \
+		-DHAVE_GCC_THREAD_LOCAL_STORAGE -DHAVE_CLOCK_REALTIME -DHAVE_SIGLONGJMP \
+		-DHAVE_STRSIGNAL -DHAVE_STRUCT_TIMESPEC -w -Icmocka/include" \
+		cmocka/src/cmocka.c
+	cp cmocka/include/{cmocka,cmocka_pbc}.h "$root/include/"
+}

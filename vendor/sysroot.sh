@@ -1,0 +1,11 @@
+#!/bin/sh
+# vendor/sysroot.sh [musl|san|aarch64]
+#
+# Prints where the libraries of that flavour are, or will be once
+# vendor/build.sh has run. The last part of the name is a checksum of everything
+# that decides what is built: a changed recipe gets a new folder.
+set -eu
+cd "$(dirname "$0")"
+key=$( { uname -m; cat lock recipes.sh fastmem.c mbedtls-config.h patches/*; } |
+	sha256sum | cut -c 1-12)
+echo "${KFTRAINER_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/kftrainer}/sysroot-${1:-musl}-$key"

@@ -1,51 +1,50 @@
-"""Lets torchrun of Debian 12 (torch 1.13) run on Python 3.11. Put this folder on PYTHONPATH.
+"""Lets the torchrun of PyTorch 1.13 run under Python 3.11 (both are Debian 12's).
 
-Since Python 3.11 a Flag is iterated without its zero and its combinations, so
-torch.distributed.elastic.multiprocessing.api.Std.from_str("0") finds nothing and
-returns None. Here the name of every value is looked up instead. Other versions
-of torch and Python are left alone; no file of the system is changed.
+Put this folder on PYTHONPATH. torch.distributed.elastic looks its redirect option
+up by iterating over a Flag, which since Python 3.11 yields neither the zero member
+nor the combined ones: "0", the default, becomes None, and torchrun dies of
+"'NoneType' object has no attribute 'get'". Where the installed PyTorch has that
+fault its lookup is corrected right after the module is loaded; nothing else changes.
 """
+
 import importlib.abc
 import importlib.util
 import sys
 
-BROKEN = "torch.distributed.elastic.multiprocessing.api"
+MODULE = "torch.distributed.elastic.multiprocessing.api"
 
 
-class _Loader(importlib.abc.Loader):
-    def __init__(self, wrapped):
-        self.wrapped = wrapped
+def correct(std):
+    """Wraps Std.from_str, which still refuses what is malformed."""
+    if std.from_str("0") is not None:
+        return
+    original = std.from_str.__func__
 
-    def create_module(self, spec):
-        return self.wrapped.create_module(spec)
+    def from_str(cls, text):
+        if isinstance(original(cls, text), dict):
+            pairs = (pair.split(":") for pair in text.split(","))
+            return {int(rank): cls(int(value)) for rank, value in pairs}
+        return cls(int(text))
 
-    def exec_module(self, module):
-        self.wrapped.exec_module(module)
-        std = module.Std
-        from_str = std.from_str
-
-        def repaired(vm):
-            found = from_str(vm)
-            if found is None:
-                return std(int(vm))
-            if isinstance(found, dict):
-                pairs = (item.split(":") for item in vm.split(","))
-                return {int(rank): std(int(value)) for rank, value in pairs}
-            return found
-
-        std.from_str = staticmethod(repaired)
+    std.from_str = classmethod(from_str)
 
 
-class _Finder(importlib.abc.MetaPathFinder):
+class Finder(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path, target=None):
-        if name != BROKEN:
+        if name != MODULE:
             return None
         sys.meta_path.remove(self)
         spec = importlib.util.find_spec(name)
-        if spec is not None:
-            spec.loader = _Loader(spec.loader)
+        if spec is None:
+            return None
+        execute = spec.loader.exec_module
+
+        def exec_module(module):
+            execute(module)
+            correct(module.Std)
+
+        spec.loader.exec_module = exec_module
         return spec
 
 
-if sys.version_info >= (3, 11):
-    sys.meta_path.insert(0, _Finder())
+sys.meta_path.insert(0, Finder())

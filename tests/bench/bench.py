@@ -1,0 +1,88 @@
+#!/usr/bin/python3
+"""Figures of kftrainer on this machine: `make bench`.
+
+Every time is the median of several runs of a whole process; where a peer stands
+on the same machine, it runs in turns with ours and the ratio is printed.
+usage: bench.py KFTRAINER
+"""
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+DEVNULL = os.open(os.devnull, os.O_RDWR)
+
+
+def run(argv, env=None):
+    """(seconds, peak RSS in KiB, exit status) of one process without output."""
+    actions = [(os.POSIX_SPAWN_DUP2, DEVNULL, fd) for fd in (0, 1, 2)]
+    start = time.perf_counter()
+    pid = os.posix_spawnp(argv[0], argv, env or os.environ, file_actions=actions)
+    _, status, usage = os.wait4(pid, 0)
+    return time.perf_counter() - start, usage.ru_maxrss, os.waitstatus_to_exitcode(status)
+
+
+def median_of(argv, runs, env=None):
+    seconds, rss = [], []
+    for _ in range(runs):
+        took, kib, code = run(argv, env)
+        if code:
+            sys.exit(f"bench: {' '.join(argv)} exited with {code}")
+        seconds.append(took)
+        rss.append(kib)
+    return statistics.median(seconds), statistics.median(rss)
+
+
+def in_turns(ours, peer, rounds=15, runs=10):
+    """Medians of both, taken in turns so that a busy machine hits both alike."""
+    a, b = [], []
+    for _ in range(rounds):
+        a.append(median_of(ours, runs)[0])
+        b.append(median_of(peer, runs)[0])
+    return statistics.median(a), statistics.median(b)
+
+
+def line(what, value, want):
+    print(f"{what:<58} {value:>22}   {want}", flush=True)
+
+
+def first_process(kftrainer, env):
+    """Milliseconds from exec of `submit --local` to the clock read by the pod's first process."""
+    took = []
+    for n in range(21):
+        argv = [kftrainer, "submit", "--local", "--runtime", "torch-distributed", "--name", f"first{n}",
+                "--", "bash", "-c", "echo T=$EPOCHREALTIME"]
+        start = time.time()
+        out = subprocess.run(argv, env=env, capture_output=True, text=True)
+        stamp = [s for s in out.stdout.split() if s.startswith("T=")]
+        if out.returncode or not stamp:
+            sys.exit(f"bench: {' '.join(argv)}: {out.stdout}{out.stderr}")
+        took.append((float(stamp[0][2:]) - start) * 1000)
+    return statistics.median(took)
+
+
+def main():
+    kftrainer = os.path.abspath(sys.argv[1])
+    examples = sorted(os.path.join("examples", f) for f in os.listdir("examples") if f.endswith(".yaml"))
+    largest = max(examples, key=os.path.getsize)
+
+    with tempfile.TemporaryDirectory() as state:
+        env = dict(os.environ, XDG_STATE_HOME=state)
+        size = os.path.getsize(kftrainer)
+        line("binary", f"{size / 1e6:.2f} MB", "<= 6 MB")
+        ours, true = in_turns([kftrainer, "version"], ["/bin/true"])
+        line("version", f"{ours * 1e3:.2f} ms", f"<= 2 ms; {ours / true:.1f}x /bin/true")
+        dry = [kftrainer, "submit", "--dry-run=client", "-o", "yaml", largest]
+        seconds, rss = median_of(dry, 51)
+        line(f"submit --dry-run {largest}", f"{seconds * 1e3:.1f} ms", "<= 20 ms")
+        line("  its peak memory", f"{rss / 1024:.1f} MB", "<= 10 MB")
+        line("submit --local: exec to the pod's first process", f"{first_process(kftrainer, env):.1f} ms", "<= 30 ms")
+        many = [kftrainer, "submit", "--local", "--runtime", "torch-distributed", "--name", "many", "--nodes", "200", "--", "true"]
+        seconds, rss = median_of(many, 5, env)
+        line("200 local pods of `true`", f"{seconds:.2f} s", "<= 3 s")
+        line("  its peak memory", f"{rss / 1024:.1f} MB", "")
+
+
+main()

@@ -54,7 +54,7 @@ open_apt() {
 	[ -n "$main" ] || die "the machine's apt has no Debian mirror configured"
 	source_entry "$main" "$suites" >"$work/parts/debian.sources"
 	[ -z "$security" ] || source_entry "$security" \
-		"$(printf '%s-security ' $suites)" >>"$work/parts/debian.sources"
+		"${suites// /-security }-security" >>"$work/parts/debian.sources"
 	cat >"$work/apt.conf" <<-END
 		Dir::Etc::SourceList "/dev/null";
 		Dir::Etc::SourceParts "$work/parts";
@@ -109,8 +109,8 @@ fetch_other() { # NAME VERSION
 	local v
 	open_apt
 	for v in $(available "$1"); do
-		[ "$(upstream "$v")" = "$(upstream "$2")" ] && [ "$v" != "$2" ] || continue
-		if download "$1" "$v"; then
+		if [ "$(upstream "$v")" = "$(upstream "$2")" ] && [ "$v" != "$2" ] &&
+			download "$1" "$v"; then
 			store
 			say "$1 $2 has left the mirror: $v is used in its place, this build is unpinned"
 			echo "$1 $v $(dsc_name "$1" "$v") unpinned"

@@ -1,0 +1,110 @@
+#!/bin/bash
+# tests/setup.sh build   what `make` needs
+# tests/setup.sh demo    what `make demo` needs: build, PyTorch, scikit-learn
+# tests/setup.sh check   what `make check` needs: all of it, and JAX and XGBoost in a venv
+# tests/setup.sh venv    prints where that venv is
+#
+# Looks what is missing and installs only that: Debian packages as root or by a
+# sudo that asks no password, Python packages into kftrainer's cache folder. Where
+# neither is possible it prints the line to run and exits 2. With nothing missing
+# it prints nothing.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+cache=${KFTRAINER_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/kftrainer}
+python=/usr/bin/python3 # Debian's: python3-torch is for it and for no other
+
+build="gcc libc6-dev make cmake ninja-build dpkg-dev patch python3 bzip2 xz-utils file ca-certificates debian-archive-keyring"
+demo="$build python3-torch python3-sklearn"
+check="$demo git clang libclang-rt-14-dev llvm clang-format-14 shellcheck mandoc
+	gcc-aarch64-linux-gnu libc6-dev-arm64-cross python3-venv python3-yaml"
+
+say() { echo "setup: $*"; }
+
+missing() { # PACKAGE...: those that are not installed
+	local have
+	have=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "$@" 2>/dev/null || true)
+	have=$'\n'$have$'\n'
+	for package in "$@"; do
+		[[ $have == *$'\n'"installed $package"$'\n'* ]] || echo "$package"
+	done
+}
+
+as_root() {
+	if [ "$(id -u)" = 0 ]; then
+		env DEBIAN_FRONTEND=noninteractive "$@"
+	else
+		sudo -n env DEBIAN_FRONTEND=noninteractive "$@"
+	fi
+}
+
+# A registry that does not answer in time is asked again, three times in all.
+retry() {
+	local try
+	for try in 1 2 3; do
+		! "$@" || return 0
+		[ $try = 3 ] || { say "that failed, trying again"; sleep $((try * 5)); }
+	done
+	return 1
+}
+
+packages() { # PACKAGE...
+	local list
+	list=$(missing "$@" | xargs)
+	[ -n "$list" ] || return 0
+	if [ "$(id -u)" != 0 ] && ! sudo -n true 2>/dev/null; then
+		say "packages are missing and installing them takes root; run:"
+		echo "  sudo apt-get update && sudo apt-get install --no-install-recommends $list"
+		exit 2
+	fi
+	say "installing $list"
+	log=$(mktemp)
+	# shellcheck disable=SC2086
+	if ! { retry as_root apt-get update -qq -o Acquire::Retries=3 &&
+		retry as_root apt-get install -qq -y --no-install-recommends -o Acquire::Retries=3 \
+			-o Dpkg::Use-Pty=0 $list; } >"$log" 2>&1 </dev/null; then
+		tail -n 20 "$log" >&2
+		rm -f "$log"
+		say "apt-get could not install them"
+		exit 1
+	fi
+	rm -f "$log"
+}
+
+venv_path() {
+	echo "$cache/venv-$(sha256sum "$here/setup/python.txt" | cut -c 1-12)"
+}
+
+# In place, because a venv knows its own path; .done says that it is complete.
+venv() {
+	local dir
+	dir=$(venv_path)
+	[ ! -e "$dir/.done" ] || return 0
+	mkdir -p "$cache"
+	exec 9>"$dir.lock"
+	flock 9
+	[ ! -e "$dir/.done" ] || return 0
+	say "installing JAX and XGBoost into $dir"
+	rm -rf "$dir"
+	"$python" -m venv "$dir"
+	if ! retry "$dir/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps \
+		--only-binary :all: --require-hashes -r "$here/setup/python.txt"; then
+		say "pip could not install them"
+		exit 1
+	fi
+	touch "$dir/.done"
+}
+
+# shellcheck disable=SC2086
+case ${1:-} in
+build) packages $build ;;
+demo) packages $demo ;;
+check)
+	packages $check
+	venv
+	;;
+venv) venv_path ;;
+*)
+	sed -n '2,5s/^# *//p' "$0" >&2
+	exit 2
+	;;
+esac

@@ -13,6 +13,7 @@
 #define API_SCHEMA_H
 
 #include "api/field.h"
+#include "base/nearest.h" /* "did you mean" */
 
 struct schema; /* parsed once; immutable afterwards */
 
@@ -39,8 +40,5 @@ void schema_prune(const struct schema *schema, cJSON *obj);
 
 /* The CustomResourceDefinition of "TrainJob", ...; the caller's. NULL: no such kind. */
 cJSON *schema_crd(const struct schema *schema, const char *kind);
-
-/* The nearest of the words, or NULL when none is near (Damerau-Levenshtein). */
-const char *nearest_word(const char *word, const char *const *words);
 
 #endif

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 
 int file_read_fd(struct buf *out, int fd, const char *name, struct error *err)
 {
@@ -57,34 +58,93 @@ int file_write_fd(int fd, const void *data, size_t len, const char *name,
 	return 0;
 }
 
-/* Everything up to the rename. */
-static int write_temporary(int fd, const char *path, struct iovec_ro data, mode_t mode,
-			   struct error *err)
-{
-	if (file_write_fd(fd, data.p, data.len, path, err))
-		return -1;
-	if (fchmod(fd, mode) || fsync(fd))
-		return error_errno(err, errno, "%s", path);
-	return 0;
-}
-
 int file_write(const char *path, const void *data, size_t len, mode_t mode,
 	       struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };
 	char *temp = arena_printf(&a, "%s.XXXXXX", path);
 	cleanup_fd int fd = mkostemp(temp, O_CLOEXEC);
+	int ret;
 
 	if (fd < 0)
 		return error_errno(err, errno, "%s", path);
-	if (write_temporary(fd, path, (struct iovec_ro){ data, len }, mode, err)) {
+	ret = file_write_fd(fd, data, len, path, err);
+	if (!ret && (fchmod(fd, mode) || fsync(fd) || rename(temp, path)))
+		ret = error_errno(err, errno, "%s", path);
+	if (ret)
 		unlink(temp);
-		return -1;
+	return ret;
+}
+
+bool file_exists(const char *path)
+{
+	return !access(path, F_OK);
+}
+
+static int make_one(const char *path, mode_t mode, struct error *err)
+{
+	struct stat st;
+
+	if (!mkdir(path, mode))
+		return 0;
+	if (errno == EEXIST && !stat(path, &st) && S_ISDIR(st.st_mode))
+		return 0;
+	return error_errno(err, errno == EEXIST ? ENOTDIR : errno, "%s", path);
+}
+
+int dir_make(const char *path, mode_t mode, struct error *err)
+{
+	cleanup_arena struct arena a = { 0 };
+	char *part = arena_strdup(&a, path);
+
+	for (char *p = part + 1; *part && *p; p++) {
+		if (*p != '/')
+			continue;
+		*p = 0;
+		if (make_one(part, mode, err))
+			return -1;
+		*p = '/';
 	}
-	if (rename(temp, path)) {
-		error_errno(err, errno, "%s", path);
-		unlink(temp);
-		return -1;
-	}
+	return make_one(path, mode, err);
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	(void)st;
+	(void)type;
+	(void)at;
+	return remove(path);
+}
+
+int dir_remove(const char *path, struct error *err)
+{
+	if (nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) &&
+	    errno != ENOENT)
+		return error_errno(err, errno, "%s", path);
 	return 0;
+}
+
+char *path_join(struct arena *arena, const char *dir, const char *name)
+{
+	size_t len = strlen(dir);
+
+	if (*name == '/' || !len)
+		return arena_strdup(arena, name);
+	return arena_printf(arena, dir[len - 1] == '/' ? "%s%s" : "%s/%s", dir, name);
+}
+
+const char *path_base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+char *path_dir(struct arena *arena, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (!slash)
+		return arena_strdup(arena, ".");
+	return str_slice(arena, path, slash == path ? 1 : (size_t)(slash - path));
 }

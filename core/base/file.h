@@ -45,7 +45,7 @@ MUST_CHECK int dir_remove(const char *path, struct error *err);
 
 /* "a" + "b" = "a/b"; an absolute `name` is itself; one '/' between. */
 char *path_join(struct arena *arena, const char *dir, const char *name);
-const char *path_base(const char *path);                 /* after the last '/' */
+const char *path_base(const char *path);               /* after the last '/' */
 char *path_dir(struct arena *arena, const char *path); /* before it; "." for none */
 
 #endif

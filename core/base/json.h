@@ -54,14 +54,14 @@ int64_t json_int_at(const cJSON *doc, const char *const *path, int64_t absent);
 #define json_bool(doc, absent, ...) json_bool_at(doc, JSON_PATH(__VA_ARGS__), absent)
 #define json_int(doc, absent, ...)  json_int_at(doc, JSON_PATH(__VA_ARGS__), absent)
 
-/* Is the node a number that is an integer within int64? Then *ret is it. */
+/* Is it a number that is an integer within int64 (1e3 and 1.0 are)? Then *ret has it. */
 bool json_int_of(const cJSON *node, int64_t *ret);
 cJSON *json_new_int(int64_t v); /* any int64, exactly */
 
 /*
- * Put a value there, making the objects on the way (a null or absent step
- * becomes an object). An existing member keeps its place among its siblings.
- * Returns the value.
+ * Put a value there, making the objects on the way (a step that is absent, null
+ * or no object becomes one). An existing member keeps its place among its
+ * siblings. Returns the value; NULL as value puts nothing.
  */
 cJSON *json_put_at(cJSON *doc, const char *const *path, cJSON *take_value);
 #define json_put(doc, take_value, ...) \
@@ -94,14 +94,19 @@ cJSON *json_upsert(cJSON *list, const char *key, cJSON *take_element);
 bool json_equal(const cJSON *a, const cJSON *b);
 
 /* Limits of the strict door. */
-enum { JSON_MAX_DEPTH = 200, JSON_MAX_MEMBERS = 100000 };
+enum {
+	JSON_MAX_DEPTH = 200,
+	JSON_MAX_MEMBERS = 100000, /* of one object */
+	JSON_MAX_NODES = 5000000,
+	JSON_MAX_NUMBER = 63, /* characters of a number: what cJSON reads */
+};
 #define JSON_MAX_BYTES ((size_t)64 * 1024 * 1024)
 
 /*
  * The strict door: RFC 8259 in UTF-8, one value and nothing after it. Refused
  * with ERR_FORMAT, as "line:column: what": equal keys twice in an object, NUL
  * in a string, invalid UTF-8, numbers beyond a double; with ERR_LIMIT: depth,
- * members, size.
+ * members, nodes, size, a number of too many characters.
  */
 MUST_CHECK int json_parse(cJSON **ret, const void *data, size_t len, struct error *err);
 
@@ -109,14 +114,16 @@ void json_print(struct buf *out, const cJSON *doc);        /* one line, no newli
 void json_print_pretty(struct buf *out, const cJSON *doc); /* 2 spaces; closing newline */
 char *json_text(const cJSON *doc);                         /* one line; free() it */
 
+/* A number as it is printed: its literal, or made in `text`. */
+const char *json_number_text(const cJSON *node, char text[JSON_MAX_NUMBER + 1]);
+
 static inline void cleanup_jsonp(cJSON **doc)
 {
 	cJSON_Delete(*doc);
 }
 #define cleanup_json __attribute__((cleanup(cleanup_jsonp)))
 
-#define json_each(child, parent)                                      \
-	for ((child) = (parent) ? (parent)->child : NULL; (child);    \
-	     (child) = (child)->next)
+#define json_each(node, parent) \
+	for ((node) = (parent) ? (parent)->child : NULL; (node); (node) = (node)->next)
 
 #endif

@@ -189,7 +189,8 @@ static int base64_value(char c)
 /* One group of four; *ret_n is how many bytes it stands for, 0 when it is wrong. */
 static uint32_t base64_quad(const char *quad, bool last, size_t *ret_n)
 {
-	size_t pad = last ? (size_t)(quad[3] == '=') + (quad[2] == '=' && quad[3] == '=') : 0;
+	size_t pad =
+		last ? (size_t)(quad[3] == '=') + (quad[2] == '=' && quad[3] == '=') : 0;
 	uint32_t v = 0;
 
 	*ret_n = 0;

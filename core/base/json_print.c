@@ -1,0 +1,141 @@
+/*
+ * json_print.c - documents as text: the same bytes on every run, and nothing
+ * lost that json_parse() let in.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/xmalloc.h"
+
+const char *json_number_text(const cJSON *node, char text[JSON_MAX_NUMBER + 1])
+{
+	double v = node->valuedouble;
+
+	if (node->valuestring)
+		return node->valuestring;
+	if (v == (double)node->valueint) {
+		snprintf(text, JSON_MAX_NUMBER + 1, "%d", node->valueint);
+	} else if (!isfinite(v)) {
+		return "null";
+	} else {
+		snprintf(text, JSON_MAX_NUMBER + 1, "%.15g", v);
+		if (strtod(text, NULL) != v)
+			snprintf(text, JSON_MAX_NUMBER + 1, "%.17g", v);
+	}
+	return text;
+}
+
+/* What JSON does not allow as it is: how it is written instead. */
+static void print_escape(struct buf *out, unsigned char c)
+{
+	static const char letters[] = "\bb\ff\nn\rr\tt\"\"\\\\";
+	const char *p = memchr(letters, c, sizeof(letters) - 1);
+
+	if (p)
+		buf_printf(out, "\\%c", p[1]);
+	else
+		buf_printf(out, "\\u%04x", c);
+}
+
+static void print_string(struct buf *out, const char *s)
+{
+	buf_adds(out, "\"");
+	while (*s) {
+		size_t plain = 0;
+
+		while ((unsigned char)s[plain] >= ' ' && s[plain] != '"' &&
+		       s[plain] != '\\')
+			plain++;
+		buf_add(out, s, plain);
+		s += plain;
+		if (*s)
+			print_escape(out, (unsigned char)*s++);
+	}
+	buf_adds(out, "\"");
+}
+
+/* A new line, indented for that level; nothing when all goes on one line. */
+static void break_line(struct buf *out, int level)
+{
+	if (level < 0)
+		return;
+	buf_adds(out, "\n");
+	for (int i = 0; i < level; i++)
+		buf_adds(out, "  ");
+}
+
+static void print_value(struct buf *out, const cJSON *node, int level);
+
+/* level: of this object or list; below 0: all on one line. */
+static void print_children(struct buf *out, const cJSON *node, int level)
+{
+	bool members = cJSON_IsObject(node);
+	int inner = level < 0 ? level : level + 1;
+	const cJSON *child;
+
+	buf_adds(out, members ? "{" : "[");
+	json_each(child, node)
+	{
+		break_line(out, inner);
+		if (members) {
+			print_string(out, child->string);
+			buf_adds(out, level < 0 ? ":" : ": ");
+		}
+		print_value(out, child, inner);
+		if (child->next)
+			buf_adds(out, ",");
+	}
+	if (node->child)
+		break_line(out, level);
+	buf_adds(out, members ? "}" : "]");
+}
+
+static void print_value(struct buf *out, const cJSON *node, int level)
+{
+	char number[JSON_MAX_NUMBER + 1];
+
+	switch (node->type & 0xff) {
+	case cJSON_False:
+		buf_adds(out, "false");
+		break;
+	case cJSON_True:
+		buf_adds(out, "true");
+		break;
+	case cJSON_Number:
+		buf_adds(out, json_number_text(node, number));
+		break;
+	case cJSON_String:
+		print_string(out, node->valuestring);
+		break;
+	case cJSON_Raw:
+		buf_adds(out, node->valuestring);
+		break;
+	case cJSON_Array:
+	case cJSON_Object:
+		print_children(out, node, level);
+		break;
+	default:
+		buf_adds(out, "null");
+	}
+}
+
+void json_print(struct buf *out, const cJSON *doc)
+{
+	print_value(out, doc, -1);
+}
+
+void json_print_pretty(struct buf *out, const cJSON *doc)
+{
+	print_value(out, doc, 0);
+	buf_adds(out, "\n");
+}
+
+char *json_text(const cJSON *doc)
+{
+	struct buf out = { .max = SIZE_MAX / 4 };
+
+	json_print(&out, doc);
+	return (char *)out.data;
+}

@@ -1,0 +1,111 @@
+#include "base/log.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+
+enum { MAX_LINE = 16 * 1024 };
+
+const char *const log_level_words[] = { "error", "warn", "info", "debug", NULL };
+const char *const log_format_words[] = { "text", "json", NULL };
+
+static enum log_level max_level = LOG_LEVEL_INFO;
+static enum log_format format = LOG_FORMAT_TEXT;
+static int log_fd = STDERR_FILENO;
+
+void log_setup(enum log_level level, enum log_format as, int fd)
+{
+	max_level = level;
+	format = as;
+	log_fd = fd;
+}
+
+bool log_wanted(enum log_level level)
+{
+	return level <= max_level;
+}
+
+/* A value that a reader of text could take for something else stands in quotes. */
+static bool is_plain(const char *s)
+{
+	if (!*s)
+		return false;
+	for (; *s; s++)
+		if ((unsigned char)*s <= ' ' || *s == '"' || *s == '=' || *s == 0x7f)
+			return false;
+	return true;
+}
+
+static void add_quoted(struct buf *out, const char *s)
+{
+	cleanup_json cJSON *node = cJSON_CreateString(s);
+
+	json_print(out, node);
+}
+
+static void add_text(struct buf *out, enum log_level level, const char *msg,
+		     const struct log_field *f)
+{
+	static const char *const names[] = { "ERROR", "WARN", "INFO", "DEBUG" };
+	char now[TIME_TEXT_SIZE];
+
+	buf_printf(out, "%s %s %s", time_text(clock_now(), now), names[level], msg);
+	for (; f->key; f++) {
+		buf_printf(out, " %s=", f->key);
+		if (!f->str)
+			buf_printf(out, "%" PRId64, f->num);
+		else if (is_plain(f->str))
+			buf_adds(out, f->str);
+		else
+			add_quoted(out, f->str);
+	}
+}
+
+static void add_json(struct buf *out, enum log_level level, const char *msg,
+		     const struct log_field *f)
+{
+	char now[TIME_TEXT_SIZE];
+
+	buf_printf(out, "{\"time\":\"%s\",\"level\":\"%s\",\"msg\":",
+		   time_text(clock_now(), now), log_level_words[level]);
+	add_quoted(out, msg);
+	for (; f->key; f++) {
+		buf_adds(out, ",");
+		add_quoted(out, f->key);
+		buf_adds(out, ":");
+		if (f->str)
+			add_quoted(out, f->str);
+		else
+			buf_printf(out, "%" PRId64, f->num);
+	}
+	buf_adds(out, "}");
+}
+
+void log_line(enum log_level level, const char *msg, const struct log_field *fields)
+{
+	cleanup_buf struct buf line = { .max = MAX_LINE };
+	struct error unused = { 0 };
+
+	if (!log_wanted(level))
+		return;
+	if (format == LOG_FORMAT_JSON)
+		add_json(&line, level, msg, fields);
+	else
+		add_text(&line, level, msg, fields);
+	if (line.overflowed) {
+		buf_clear(&line);
+		log_line(level, msg,
+			 (const struct log_field[]){ LOG_STR("fields", "too long"),
+						     { 0 } });
+		return;
+	}
+	buf_adds(&line, "\n");
+	/* A log that cannot be written has nobody left to tell. */
+	if (file_write_fd(log_fd, line.data, line.len, "log", &unused))
+		return;
+}

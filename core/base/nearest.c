@@ -1,0 +1,69 @@
+#include "base/nearest.h"
+
+#include <ctype.h>
+#include <stddef.h>
+#include <string.h>
+
+enum { MAX_WORD = 64, EDIT = 2, CASE_ONLY = 1 };
+
+static int min_of(int a, int b)
+{
+	return a < b ? a : b;
+}
+
+static int substitution(char a, char b)
+{
+	if (a == b)
+		return 0;
+	return tolower((unsigned char)a) == tolower((unsigned char)b) ? CASE_ONLY : EDIT;
+}
+
+/* Optimal string alignment, in half edits; both words are shorter than MAX_WORD. */
+static int distance(const char *a, const char *b)
+{
+	int row[3][MAX_WORD + 1];
+	size_t n = strlen(b), i;
+
+	for (size_t j = 0; j <= n; j++)
+		row[0][j] = (int)j * EDIT;
+	for (i = 1; a[i - 1]; i++) {
+		int *now = row[i % 3], *last = row[(i + 2) % 3];
+		const int *before = row[(i + 1) % 3];
+
+		now[0] = (int)i * EDIT;
+		for (size_t j = 1; j <= n; j++) {
+			int best = last[j - 1] + substitution(a[i - 1], b[j - 1]);
+
+			best = min_of(best, last[j] + EDIT);
+			best = min_of(best, now[j - 1] + EDIT);
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] &&
+			    a[i - 2] == b[j - 1])
+				best = min_of(best, before[j - 2] + EDIT);
+			now[j] = best;
+		}
+	}
+	return row[(i - 1) % 3][n];
+}
+
+const char *nearest_word(const char *word, const char *const *words)
+{
+	size_t len = strlen(word);
+	const char *nearest = NULL;
+	int best;
+
+	if (!len || len >= MAX_WORD)
+		return NULL;
+	best = EDIT * (1 + (int)len / 4) + 1;
+	for (; *words; words++) {
+		int d;
+
+		if (strlen(*words) >= MAX_WORD)
+			continue;
+		d = distance(word, *words);
+		if (d < best && d < EDIT * (int)strlen(*words)) {
+			best = d;
+			nearest = *words;
+		}
+	}
+	return nearest;
+}

@@ -1,0 +1,15 @@
+/*
+ * nearest.h - "did you mean": the word that was probably meant.
+ */
+#ifndef BASE_NEAREST_H
+#define BASE_NEAREST_H
+
+/*
+ * The nearest of the words (Damerau-Levenshtein, adjacent letters swapped count
+ * as one; case counts little), or NULL when none is near enough to be worth
+ * saying: about one edit in three letters. `words` ends with NULL; the first of
+ * equally near ones.
+ */
+const char *nearest_word(const char *word, const char *const *words);
+
+#endif

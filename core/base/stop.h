@@ -1,0 +1,28 @@
+/*
+ * stop.h - the one way in which this process is asked to end.
+ *
+ * SIGTERM and SIGINT (or stop_request()) raise a flag and make a descriptor
+ * readable for good. Whatever blocks polls that descriptor beside its own and
+ * returns ERR_STOPPED.
+ */
+#ifndef BASE_STOP_H
+#define BASE_STOP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+/* Install the handlers and ignore SIGPIPE; once, before the first thread. */
+MUST_CHECK int stop_setup(struct error *err);
+
+void stop_request(void); /* as if a signal had come; safe in a signal handler */
+bool stop_requested(void);
+int stop_count(void);  /* how often it was asked for: a second Ctrl-C is impatience */
+int stop_signal(void); /* the first signal, or 0 */
+int stop_fd(void);     /* readable once asked; -1 before stop_setup(). Never read it. */
+
+/* Sleep; true at once when the process is asked to end meanwhile. ms < 0: forever. */
+bool stop_wait(int64_t ms);
+
+#endif

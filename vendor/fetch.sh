@@ -97,7 +97,7 @@ locked_sums() { # NAME VERSION, as sha256sum -c reads it
 }
 
 have_pinned() { # NAME VERSION
-	(cd "$sources" && locked_sums "$1" "$2" | sha256sum -c --status 2>/dev/null)
+	(cd "$sources" && locked_sums "$1" "$2" | sha256sum -c --strict --status 2>/dev/null)
 }
 
 dsc_name() { # NAME VERSION
@@ -127,7 +127,7 @@ fetch() { # NAME VERSION
 			fetch_other "$1" "$2"
 			return
 		fi
-		(cd "$work/get" && locked_sums "$1" "$2" | sha256sum -c --quiet) >&2 ||
+		(cd "$work/get" && locked_sums "$1" "$2" | sha256sum -c --strict --quiet) >&2 ||
 			die "$1 $2 is not what vendor/lock says: nothing of it is used"
 		store
 	fi

@@ -52,7 +52,7 @@ LINK     = -static-pie -Wl,--gc-sections,-z,relro,-z,now,-z,noexecstack,-z,stack
 
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all demo check quick unit golden local lint headers layers fuzz bench soak format compdb dist \
+.PHONY: all demo check quick unit golden cli local build lint headers layers fuzz bench soak format compdb dist \
         install clean vendor vendor-san help cross repro
 all: kftrainer
 
@@ -93,6 +93,19 @@ $(foreach r,$(ROOMS),$(eval $(call room_rules,$(r))))
 $(SANOUT)/kftrainer: $(SRC:%=$(SANOUT)/%.o)
 	$(call say,LD,$@) clang $(SANLINK) -o $@ $^ -L$(SANROOT)/lib $(LIBS) -lm
 
+# ---- the two commands of README.md ---------------------------------------------------------------
+JOBS    ?= $(shell nproc)
+demo:
+	@tests/setup.sh demo
+	@$(MAKE) --no-print-directory -j$(JOBS) kftrainer
+	./kftrainer submit --local examples/digits.yaml
+check:
+	@tests/setup.sh check
+	@tests/check.sh $(QUICK) local build
+quick:
+	@tests/check.sh $(QUICK)
+QUICK   := lint unit golden cli
+
 # ---- tests ---------------------------------------------------------------------------------------
 ROOM    ?= *
 UNIT     = $(patsubst %.c,$(SANOUT)/%,$(wildcard tests/unit/$(ROOM)/test_*.c))
@@ -106,6 +119,11 @@ headers: $(HDR:%=$(SANOUT)/%.ok)
 $(SANOUT)/%.h.ok: %.h $(SANROOT)/.done
 	@mkdir -p $(@D)
 	@clang $(SAN) -Wno-unused-macros -fsyntax-only -include $< -xc /dev/null && touch $@
+
+local: kftrainer
+	@tests/run.sh local $(wildcard tests/local/test_*)
+bench: kftrainer
+	@tests/bench/bench.py ./kftrainer
 
 format:
 	clang-format -i $(filter %.c,$(SRC)) $(HDR) $(wildcard tests/unit/*/*.c tests/fuzz/*.c)

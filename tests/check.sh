@@ -14,7 +14,7 @@ for layer in "$@"; do
 	echo "== $layer"
 	begin=$SECONDS
 	before=$(wc -l <"$RESULTS")
-	"${MAKE:-make}" --no-print-directory "$layer"
+	"${MAKE:-make}" --no-print-directory -j"${JOBS:-$(nproc)}" "$layer"
 	status=$?
 	new=$(tail -n +$((before + 1)) "$RESULTS")
 	if [ $status != 0 ] && ! grep -q '^not ok ' <<<"$new"; then

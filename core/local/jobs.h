@@ -17,6 +17,15 @@
 
 struct jobs;
 
+enum { JOBS_MAX_PODS = 10000 };
+
+/*
+ * A pod that failed is replaced after a pause that doubles with each failure in
+ * a row. In a cluster it is 10 s, at most 10 min
+ * (DefaultJobPodFailureBackOff); one machine has no other node to try.
+ */
+enum { JOBS_BACKOFF_FIRST_MS = 1000, JOBS_BACKOFF_MAX_MS = 60000 };
+
 enum jobs_action_type { JOBS_CREATE_POD, JOBS_DELETE_POD };
 struct jobs_action {
 	enum jobs_action_type type;
@@ -31,20 +40,35 @@ enum jobs_phase { JOBS_RUNNING, JOBS_SUSPENDED, JOBS_COMPLETED, JOBS_FAILED };
 MUST_CHECK int jobs_new(struct jobs **ret, const cJSON *jobset, struct error *err);
 void jobs_free(struct jobs *j);
 
-/* Every pod that may ever run: its name and DNS names (ends with NULL); false: no more. */
+void jobs_set_backoff(struct jobs *j, int64_t first_ms, int64_t max_ms);
+void jobs_set_suspend(struct jobs *j, bool suspend); /* spec.suspend changes */
+
+/*
+ * Every pod that may ever run: its name and DNS names (ends with NULL); false:
+ * no more. A pod that replaces another has a new name and the same DNS names.
+ */
 bool jobs_pod_names(const struct jobs *j, size_t i, const char **ret_pod,
 		    const char *const **ret_names);
 
-/* Tell it what a pod's v1.PodStatus is now (NULL: the pod is gone). */
-void jobs_pod_status(struct jobs *j, const char *pod, const cJSON *status, int64_t now_ms);
+/*
+ * Tell it what a pod's v1.PodStatus is now (NULL: the pod is gone). A pod that
+ * JOBS_DELETE_POD named must end up gone, also when it had ended before. Times
+ * are milliseconds since the Unix epoch, of a clock that never goes back.
+ */
+void jobs_pod_status(struct jobs *j, const char *pod, const cJSON *status,
+		     int64_t now_ms);
 
 /*
- * Decide. *ret_actions stays valid until the next call; returns their number.
+ * Decide. *ret_actions and what it points to stay valid until the next call of
+ * jobs_step(); returns their number.
  * *ret_wake_ms: when to call again though nothing happened (back-off,
  * deadlines), or -1.
  */
 size_t jobs_step(struct jobs *j, int64_t now_ms, const struct jobs_action **ret_actions,
 		 int64_t *ret_wake_ms);
+
+/* The pods that have not ended: when a JobSet ends, those to be deleted end after it. */
+size_t jobs_pods(const struct jobs *j);
 
 enum jobs_phase jobs_phase(const struct jobs *j);
 

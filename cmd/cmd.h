@@ -9,6 +9,7 @@
 #define CMD_CMD_H
 
 #include <stddef.h>
+#include <stdio.h>
 
 #include "base/error.h"
 #include "base/opt.h"
@@ -29,9 +30,10 @@ enum {
 
 struct cmd {
 	const char *name;
-	const char *args;    /* "NAME [--] [COMMAND...]" */
+	const char *args;    /* "[FILE|-] [-- COMMAND...]" */
 	const char *summary; /* one line, no full stop */
-	const char *example; /* lines for --help */
+	const char *about;   /* paragraphs for --help, broken at 78 columns */
+	const char *example; /* lines for --help: commands, and comments with '#' */
 	const struct opt *opts;
 	size_t opts_size;
 	enum cmd_flags flags;
@@ -44,5 +46,22 @@ struct cmd {
 };
 
 extern const struct cmd *const cmds[]; /* sorted by name, ends with NULL */
+
+/* One of a list by its name, or NULL; what to say then: -1, with the nearest name. */
+const struct cmd *cmd_find(const struct cmd *const *list, const char *name);
+int cmd_unknown(const struct cmd *const *list, const char *name, struct error *err);
+
+/* `where` is what was called: "kftrainer submit", "kftrainer runtime list". */
+void cmd_help(const char *where, const struct cmd *cmd); /* to stdout */
+void cmd_usage(FILE *out);                               /* the list of commands */
+
+/* "kftrainer submit: <message>", one line to stderr. */
+void cmd_complain(const char *cmd, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+extern const struct cmd cmd_cache_serve, cmd_completion, cmd_controller, cmd_convert;
+extern const struct cmd cmd_delete, cmd_events, cmd_export_model, cmd_get, cmd_help_;
+extern const struct cmd cmd_initialize_dataset, cmd_initialize_model, cmd_install;
+extern const struct cmd cmd_logs, cmd_mpi_launch, cmd_resume, cmd_runtime, cmd_submit;
+extern const struct cmd cmd_suspend, cmd_uninstall, cmd_version, cmd_wait, cmd_why;
 
 #endif

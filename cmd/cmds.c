@@ -1,0 +1,59 @@
+/*
+ * cmds.c - the commands there are.
+ */
+#include <string.h>
+
+#include "base/nearest.h"
+#include "cmd/cmd.h"
+
+const struct cmd *const cmds[] = {
+	&cmd_cache_serve,
+	&cmd_completion,
+	&cmd_controller,
+	&cmd_convert,
+	&cmd_delete,
+	&cmd_events,
+	&cmd_export_model,
+	&cmd_get,
+	&cmd_help_,
+	&cmd_initialize_dataset,
+	&cmd_initialize_model,
+	&cmd_install,
+	&cmd_logs,
+	&cmd_mpi_launch,
+	&cmd_resume,
+	&cmd_runtime,
+	&cmd_submit,
+	&cmd_suspend,
+	&cmd_uninstall,
+	&cmd_version,
+	&cmd_wait,
+	&cmd_why,
+	NULL,
+};
+
+enum { MAX_COMMANDS = 64 };
+
+const struct cmd *cmd_find(const struct cmd *const *list, const char *name)
+{
+	for (; *list; list++)
+		if (!strcmp((*list)->name, name))
+			return *list;
+	return NULL;
+}
+
+int cmd_unknown(const struct cmd *const *list, const char *name, struct error *err)
+{
+	const char *names[MAX_COMMANDS + 1] = { 0 };
+	const char *near;
+
+	if (name[0] == '-')
+		return error_set(err, ERR_USAGE, "unknown option '%s'", name);
+	for (int i = 0; list[i] && i < MAX_COMMANDS; i++)
+		names[i] = list[i]->name;
+	near = nearest_word(name, names);
+	if (!near)
+		return error_set(err, ERR_USAGE, "unknown command '%s'", name);
+	return error_set(err, ERR_USAGE, "unknown command '%s'; did you mean '%s'?", name,
+			 near);
+}

@@ -1,0 +1,156 @@
+/*
+ * get.c - the jobs there are: so far those of this machine.
+ */
+#include <stdio.h>
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "cmd/cmd.h"
+#include "cmd/out.h"
+#include "local/state.h"
+#include "trainer/api.h"
+#include "trainer/trainjob.h"
+
+struct get_opts {
+	const char *ns;
+	bool all;
+	int output;
+};
+
+static const char *const formats[] = { "table", "yaml", "json", "name", NULL };
+
+static const struct opt opts_table[] = {
+	OPT_STR('n', "namespace", "NAMESPACE",
+		"where the jobs are; \"default\" without it", struct get_opts, ns),
+	OPT_BOOL('A', "all-namespaces", "jobs of every namespace", struct get_opts, all),
+	OPT_ENUM('o', "output", "FORMAT", "how to print them", struct get_opts, output,
+		 formats),
+	{ .type = OPT_END },
+};
+
+/* A time of the document in seconds since 1970, or -1. */
+static int64_t seconds(const char *text)
+{
+	struct error unused = { 0 };
+	int64_t t;
+
+	return text && !time_parse(&t, text, &unused) ? t : -1;
+}
+
+/* When it was complete or failed, or -1. */
+static int64_t ended(const cJSON *job)
+{
+	const cJSON *conditions = json_get(tj_status(job), "conditions"), *c;
+
+	json_each(c, conditions)
+	{
+		const char *type = json_str(c, "type");
+
+		if ((str_eq(type, COND_COMPLETE) || str_eq(type, COND_FAILED)) &&
+		    str_eq(json_str(c, "status"), "True"))
+			return seconds(json_str(c, "lastTransitionTime"));
+	}
+	return -1;
+}
+
+static const char *state(const cJSON *job)
+{
+	const char *word = json_str(tj_status(job), "state");
+
+	if (ended(job) < 0 && !state_is_running(meta_namespace(job), meta_name(job)))
+		return "Killed"; /* nobody was left to write how it ended */
+	return word ? word : "Created";
+}
+
+static void add_row(struct out_table *table, const cJSON *job, int64_t now)
+{
+	int64_t start = seconds(json_str(job, "metadata", "creationTimestamp"));
+	int64_t nodes = tj_num_nodes(job), end = ended(job);
+	const char *word = state(job);
+	char age[DURATION_TEXT_SIZE] = "", took[DURATION_TEXT_SIZE] = "";
+
+	if (start >= 0)
+		duration_age(now - start, age);
+	if (start >= 0 && (end >= 0 || !str_eq(word, "Killed")))
+		duration_age((end >= 0 ? end : now) - start, took);
+	OUT_ROW(table, meta_namespace(job), meta_name(job), word,
+		nodes == ABSENT ? "1"
+				: arena_printf(&table->arena, "%lld", (long long)nodes),
+		age, took);
+}
+
+static void print_table(const cJSON *jobs)
+{
+	cleanup_out_table struct out_table table = { .columns = 6 };
+	int64_t now = clock_now();
+	const cJSON *job;
+
+	OUT_ROW(&table, "NAMESPACE", "NAME", "STATE", "NODES", "AGE", "DURATION");
+	json_each(job, jobs) add_row(&table, job, now);
+	out_table(&table);
+}
+
+static int find(cJSON **ret, const struct get_opts *opts, int argc, char **argv,
+		struct error *err)
+{
+	const char *ns = opts->ns ? opts->ns : "default";
+	cleanup_json cJSON *jobs = NULL;
+
+	if (!argc)
+		return state_list(ret, opts->all ? NULL : ns, err);
+	if (opts->all)
+		return error_set(err, ERR_USAGE, "--all-namespaces goes without a name");
+	jobs = cJSON_CreateArray();
+	for (; *argv; argv++) {
+		cJSON *job = NULL;
+
+		if (state_get(&job, ns, *argv, err))
+			return -1;
+		cJSON_AddItemToArray(jobs, job);
+	}
+	*ret = STEAL(jobs);
+	return 0;
+}
+
+static int run(const void *values, int argc, char **argv, struct error *err)
+{
+	const struct get_opts *opts = values;
+	enum out_format format = out_format(formats[opts->output]);
+	cleanup_json cJSON *jobs = NULL;
+	const cJSON *job;
+
+	if (find(&jobs, opts, argc, argv, err))
+		return -1;
+	if (format == OUT_NAME) {
+		json_each(job, jobs) puts(meta_name(job));
+		return EXIT_OK;
+	}
+	if (format != OUT_TABLE)
+		return out_doc(format, argc == 1 ? jobs->child : (jobs = out_list(jobs)),
+			       err);
+	if (jobs->child)
+		print_table(jobs);
+	else
+		fprintf(stderr, "No jobs%s%s on this machine.\n",
+			opts->all ? "" : " in namespace ",
+			opts->all  ? ""
+			: opts->ns ? opts->ns
+				   : "default");
+	return EXIT_OK;
+}
+
+const struct cmd cmd_get = {
+	.name = "get",
+	.args = "[JOB...]",
+	.summary = "show jobs and how they fare",
+	.about = "So far the jobs of this machine (submit --local), running ones and "
+		 "those that\n"
+		 "have ended. Jobs of a cluster are not built yet.",
+	.example = "kftrainer get\n"
+		   "kftrainer get digits -o yaml",
+	.opts = opts_table,
+	.opts_size = sizeof(struct get_opts),
+	.run = run,
+};

@@ -1,0 +1,108 @@
+/*
+ * help.c - `kftrainer help`, and every --help.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "cmd/cmd.h"
+
+enum { NAME_WIDTH = 20 };
+
+static void summaries(FILE *out, const char *title, unsigned int mask, unsigned int want)
+{
+	bool first = true;
+
+	for (const struct cmd *const *c = cmds; *c; c++) {
+		if (((*c)->flags & mask) != want)
+			continue;
+		if (first)
+			fprintf(out, "\n%s\n", title);
+		first = false;
+		fprintf(out, "  %-*s %s\n", NAME_WIDTH, (*c)->name, (*c)->summary);
+	}
+}
+
+void cmd_usage(FILE *out)
+{
+	fputs("usage: kftrainer COMMAND [OPTION...] [ARGUMENT...]\n"
+	      "\n"
+	      "Train models with Kubeflow Trainer's TrainJobs, on this machine or on a "
+	      "cluster.\n",
+	      out);
+	summaries(out, "Commands", CMD_NOT_YET | CMD_IN_POD, 0);
+	summaries(out, "In a container", CMD_NOT_YET | CMD_IN_POD, CMD_IN_POD);
+	summaries(out, "Not built yet", CMD_NOT_YET, CMD_NOT_YET);
+	fputs("\nkftrainer COMMAND --help says more about each.\n", out);
+}
+
+static void show_options(const struct opt *opts)
+{
+	cleanup_buf struct buf text = { .max = 1 << 16 };
+
+	if (opts)
+		opt_help(&text, opts);
+	printf("\nOptions\n%s  -h, --help              print this\n",
+	       text.data ? (const char *)text.data : "");
+}
+
+static void show_example(const char *line)
+{
+	puts("\nExamples");
+	while (*line) {
+		int len = (int)strcspn(line, "\n");
+
+		printf("  %.*s\n", len, line);
+		line += len + (line[len] == '\n');
+	}
+}
+
+void cmd_help(const char *where, const struct cmd *cmd)
+{
+	printf("usage: %s%s%s%s\n\n%c%s%s\n", where, cmd->sub ? "" : " [OPTION...]",
+	       *cmd->args ? " " : "", cmd->args, cmd->summary[0] - 'a' + 'A',
+	       cmd->summary + 1, cmd->flags & CMD_NOT_YET ? ": not built yet." : ".");
+	if (cmd->about)
+		printf("\n%s\n", cmd->about);
+	if (cmd->sub)
+		puts("\nCommands");
+	for (const struct cmd *const *c = cmd->sub; c && *c; c++)
+		printf("  %-*s %s\n", NAME_WIDTH, (*c)->name, (*c)->summary);
+	show_options(cmd->opts);
+	if (cmd->example)
+		show_example(cmd->example);
+}
+
+static int run(const void *opts, int argc, char **argv, struct error *err)
+{
+	cleanup_buf struct buf where = { .max = 200 };
+	const struct cmd *const *list = cmds;
+	const struct cmd *cmd = NULL;
+
+	(void)opts;
+	buf_adds(&where, "kftrainer");
+	for (int i = 0; i < argc; i++) {
+		if (!list)
+			return error_set(err, ERR_USAGE, "'%s' has no commands below it",
+					 cmd->name);
+		cmd = cmd_find(list, argv[i]);
+		if (!cmd)
+			return cmd_unknown(list, argv[i], err);
+		list = cmd->sub;
+		buf_printf(&where, " %s", cmd->name);
+	}
+	if (cmd)
+		cmd_help((const char *)where.data, cmd);
+	else
+		cmd_usage(stdout);
+	return EXIT_OK;
+}
+
+const struct cmd cmd_help_ = {
+	.name = "help",
+	.args = "[COMMAND...]",
+	.summary = "say what the commands are, or how to use one",
+	.example = "kftrainer help runtime render",
+	.run = run,
+};

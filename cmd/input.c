@@ -1,0 +1,177 @@
+#include "cmd/input.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/meta.h"
+#include "assets/assets.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "base/yaml.h"
+#include "cmd/cmd.h"
+#include "trainer/api.h"
+#include "trainer/pipeline.h"
+
+/* More errors than this in a document help nobody. */
+enum { MAX_TOLD = 100 };
+
+static struct doc *new_doc(struct input *in)
+{
+	if (in->n == in->cap) {
+		in->cap = in->cap ? 2 * in->cap : 8;
+		in->docs = xreallocarray(in->docs, in->cap, sizeof(*in->docs));
+	}
+	in->docs[in->n] = (struct doc){ .prefix = "" };
+	return &in->docs[in->n++];
+}
+
+static void add_doc(struct input *in, struct source *source, int index,
+		    const char *prefix, cJSON *obj)
+{
+	struct doc *doc;
+	cJSON *item;
+	int i = 0;
+
+	if (str_eq(meta_api_version(obj), "v1") && str_eq(meta_kind(obj), "List") &&
+	    cJSON_IsArray(json_get(obj, "items"))) {
+		json_each(item, json_get(obj, "items"))
+			add_doc(in, source, index,
+				arena_printf(&in->arena, "%s%sitems[%d]", prefix,
+					     *prefix ? "." : "", i++),
+				item);
+		return;
+	}
+	doc = new_doc(in);
+	doc->obj = obj;
+	doc->source = source;
+	doc->index = index;
+	doc->prefix = prefix;
+}
+
+static int read_text(struct source *source, const char *path, struct error *err)
+{
+	struct error why = { 0 };
+	int ret;
+
+	if (str_eq(path, "-"))
+		ret = file_read_fd(&source->text, STDIN_FILENO, source->name, &why);
+	else
+		ret = file_read(&source->text, path, &why);
+	if (!ret)
+		return 0;
+	if (why.kind == ERR_LIMIT)
+		return error_set(err, ERR_LIMIT,
+				 "%s: larger than the %zu MiB that are read",
+				 source->name, INPUT_MAX >> 20);
+	/* Whatever the reason, it is the input that is at fault. */
+	return error_set(err, ERR_INVALID, "%s", why.msg);
+}
+
+int input_read(struct input *in, const char *path, struct error *err)
+{
+	struct source *source = arena_alloc(&in->arena, sizeof(*source));
+	struct error why = { 0 };
+	cJSON *doc;
+	int i = 0;
+
+	source->name = str_eq(path, "-") ? "stdin" : arena_strdup(&in->arena, path);
+	source->text.max = INPUT_MAX;
+	source->next = in->sources;
+	in->sources = source;
+	if (read_text(source, path, err))
+		return -1;
+	if (yaml_parse(&source->docs, source->text.data, source->text.len, &why))
+		return error_set(err, why.kind, "%s:%s", source->name, why.msg);
+	if (!source->docs->child)
+		return error_set(err, ERR_INVALID, "%s: there is no document in it",
+				 source->name);
+	json_each(doc, source->docs) add_doc(in, source, i++, "", doc);
+	return 0;
+}
+
+struct doc *input_add(struct input *in, cJSON *take_obj)
+{
+	struct source *source = arena_alloc(&in->arena, sizeof(*source));
+	struct doc *doc = new_doc(in);
+
+	source->docs = cJSON_CreateArray();
+	cJSON_AddItemToArray(source->docs, take_obj);
+	source->next = in->sources;
+	in->sources = source;
+	doc->obj = take_obj;
+	return doc;
+}
+
+bool doc_is(const struct doc *doc, const char *kind)
+{
+	return meta_is(doc->obj, TRAINER_GROUP, kind);
+}
+
+const char *doc_place(struct arena *arena, const struct doc *doc, const char *path)
+{
+	const struct source *source = doc->source;
+	int line = 0, column = 0;
+	char *full;
+
+	if (!source)
+		return "";
+	full = arena_printf(arena, "%s%s%s", doc->prefix,
+			    *doc->prefix && *path ? "." : "", path);
+	if (!yaml_locate(source->text.data, source->text.len, doc->index, full, &line,
+			 &column))
+		return arena_printf(arena, "%s: ", source->name);
+	return arena_printf(arena, "%s:%d:%d: ", source->name, line, column);
+}
+
+size_t doc_tell(const struct doc *doc, const struct field_errors *errs, const char *cmd)
+{
+	for (size_t i = 0; i < errs->n; i++) {
+		cleanup_arena struct arena arena = { 0 };
+		cleanup_buf struct buf line = { .max = 1 << 16 };
+
+		if (i == MAX_TOLD) {
+			cmd_complain(cmd, "... and %zu more", errs->n - i);
+			break;
+		}
+		field_error_print(&line, &errs->list[i]);
+		cmd_complain(cmd, "%s%s", doc_place(&arena, doc, errs->list[i].path),
+			     line.data ? (const char *)line.data : "");
+	}
+	return errs->n;
+}
+
+void doc_check(struct doc *doc, const struct schema *schema, const char *cmd)
+{
+	cleanup_field_errors struct field_errors errs = { 0 };
+
+	schema_validate(schema, doc->obj, NULL, &errs);
+	if (!errs.n) {
+		schema_default(schema, doc->obj);
+		if (!doc_is(doc, TRAINJOB_KIND))
+			pipeline_validate_runtime(doc->obj, &errs, NULL);
+	}
+	doc->bad = doc_tell(doc, &errs, cmd) > 0;
+}
+
+int input_schema(struct schema **ret, struct error *err)
+{
+	const struct asset *asset = asset_find("schema.yaml");
+
+	if (!asset)
+		return error_set(err, ERR_NOT_FOUND, "schema.yaml is not in this binary");
+	return schema_load(ret, asset->data, asset->len, err);
+}
+
+void input_release(struct input *in)
+{
+	for (struct source *s = in->sources; s; s = s->next) {
+		buf_release(&s->text);
+		cJSON_Delete(s->docs);
+	}
+	free(in->docs);
+	arena_clear(&in->arena);
+	*in = (struct input){ 0 };
+}

@@ -1,0 +1,77 @@
+/*
+ * input.h - the documents that a user gives, and where in which file each stands.
+ *
+ * A file holds several documents, or `v1 List`s of them. Everything that is
+ * wrong with them is told at once, a line each:
+ *
+ *     kftrainer submit: job.yaml:3:5: spec.trainer.numNodes: Invalid value: ...
+ */
+#ifndef CMD_INPUT_H
+#define CMD_INPUT_H
+
+#include "api/field.h"
+#include "api/schema.h"
+#include "base/arena.h"
+#include "base/buf.h"
+
+/* No file of ours is near this; what is larger is not meant for us. */
+#define INPUT_MAX ((size_t)16 * 1024 * 1024)
+
+struct source {
+	const char *name; /* "job.yaml", "stdin" */
+	struct buf text;
+	cJSON *docs; /* an array */
+	struct source *next;
+};
+
+struct doc {
+	cJSON *obj;            /* the source's */
+	struct source *source; /* NULL: not from a file */
+	int index;             /* the document's number in its source */
+	const char *prefix;    /* "items[2]" within a List, or "" */
+	bool bad;              /* errors have been told */
+};
+
+struct input {
+	struct arena arena;
+	struct source *sources;
+	struct doc *docs;
+	size_t n, cap;
+};
+
+/* Add the documents of a file; "-" is stdin. One line says why not. */
+MUST_CHECK int input_read(struct input *in, const char *path, struct error *err);
+
+/* A document that no file has; the input's from now on. */
+struct doc *input_add(struct input *in, cJSON *take_obj);
+
+/* "TrainJob" and the like, of Trainer's API group. */
+bool doc_is(const struct doc *doc, const char *kind);
+
+/*
+ * Hold it against the schema; a runtime also against the rules of its webhook.
+ * Errors are told on stderr, marked in doc->bad. Defaults are filled in when
+ * there are none.
+ */
+void doc_check(struct doc *doc, const struct schema *schema, const char *cmd);
+
+/* Tell the errors; how many there were. */
+size_t doc_tell(const struct doc *doc, const struct field_errors *errs, const char *cmd);
+
+/* "job.yaml:3:5: ", where the field stands; "" for a document without a file. */
+const char *doc_place(struct arena *arena, const struct doc *doc, const char *path);
+
+/* The schema inside this binary. */
+MUST_CHECK int input_schema(struct schema **ret, struct error *err);
+
+static inline void cleanup_schemap(struct schema **schema)
+{
+	if (*schema)
+		schema_free(*schema);
+}
+#define cleanup_schema __attribute__((cleanup(cleanup_schemap)))
+
+void input_release(struct input *in);
+#define cleanup_input __attribute__((cleanup(input_release)))
+
+#endif

@@ -1,0 +1,134 @@
+#include "cmd/out.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "base/yaml.h"
+#include "cmd/cmd.h"
+
+enum { COLUMN_GAP = 3 };
+#define OUT_MAX ((size_t)1 << 30)
+
+void cmd_complain(const char *cmd, const char *fmt, ...)
+{
+	va_list ap;
+
+	fflush(stdout);
+	va_start(ap, fmt);
+	fprintf(stderr, "kftrainer %s: ", cmd);
+	vfprintf(stderr, fmt, ap);
+	fputc('\n', stderr);
+	va_end(ap);
+}
+
+enum out_format out_format(const char *word)
+{
+	static const char *const words[] = { "table", "yaml", "json", "name" };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (str_eq(word, words[i]))
+			return (enum out_format)i;
+	return OUT_TABLE;
+}
+
+int out_doc(enum out_format format, const cJSON *doc, struct error *err)
+{
+	cleanup_buf struct buf text = { .max = OUT_MAX };
+
+	if (format == OUT_JSON)
+		json_print_pretty(&text, doc);
+	else
+		yaml_print(&text, doc);
+	if (buf_check(&text, "the output", err))
+		return -1;
+	fwrite(text.data, 1, text.len, stdout);
+	return 0;
+}
+
+cJSON *out_list(cJSON *take_items)
+{
+	cJSON *list = cJSON_CreateObject();
+
+	json_put_str(list, "v1", "apiVersion");
+	json_put_str(list, "List", "kind");
+	json_put(list, take_items, "items");
+	return list;
+}
+
+void out_row(struct out_table *t, const char *const *cells)
+{
+	size_t i = 0;
+
+	if (t->n + t->columns > t->cap) {
+		t->cap = 2 * (t->n + t->columns);
+		t->cells = xreallocarray(t->cells, t->cap, sizeof(*t->cells));
+	}
+	for (; i < t->columns && cells[i]; i++)
+		t->cells[t->n++] = arena_strdup(&t->arena, *cells[i] ? cells[i] : "-");
+	for (; i < t->columns; i++)
+		t->cells[t->n++] = "-";
+}
+
+static size_t column_width(const struct out_table *t, size_t column)
+{
+	size_t width = 0;
+
+	for (size_t i = column; i < t->n; i += t->columns)
+		if (strlen(t->cells[i]) > width)
+			width = strlen(t->cells[i]);
+	return width;
+}
+
+void out_table(const struct out_table *t)
+{
+	cleanup_free size_t *width = xcalloc(t->columns, sizeof(*width));
+
+	for (size_t c = 0; c + 1 < t->columns; c++)
+		width[c] = column_width(t, c) + COLUMN_GAP;
+	for (size_t i = 0; i < t->n; i++) {
+		if ((i + 1) % t->columns)
+			printf("%-*s", (int)width[i % t->columns], t->cells[i]);
+		else
+			puts(t->cells[i]);
+	}
+}
+
+void out_table_release(struct out_table *t)
+{
+	arena_clear(&t->arena);
+	free(t->cells);
+	t->cells = NULL;
+	t->n = t->cap = 0;
+}
+
+bool out_terminal(int fd)
+{
+	const char *term = getenv("TERM");
+
+	return term && *term && !str_eq(term, "dumb") && isatty(fd);
+}
+
+bool out_colour(int fd)
+{
+	const char *no = getenv("NO_COLOR");
+
+	return !(no && *no) && out_terminal(fd);
+}
+
+const char *out_duration(struct arena *arena, int64_t ms)
+{
+	int64_t s = ms / 1000;
+
+	if (s < 60)
+		return arena_printf(arena, "%.1f s", (double)ms / 1000);
+	if (s < 3600)
+		return arena_printf(arena, "%lldm %02llds", (long long)(s / 60),
+				    (long long)(s % 60));
+	return arena_printf(arena, "%lldh %02lldm", (long long)(s / 3600),
+			    (long long)(s / 60 % 60));
+}

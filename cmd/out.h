@@ -1,0 +1,46 @@
+/*
+ * out.h - how commands show things: documents, tables, colours.
+ *
+ * Output goes to stdout, through stdio; main.c asks at the end whether all of
+ * it could be written.
+ */
+#ifndef CMD_OUT_H
+#define CMD_OUT_H
+
+#include "base/arena.h"
+#include "base/json.h"
+
+enum out_format { OUT_TABLE, OUT_YAML, OUT_JSON, OUT_NAME };
+
+/* What the word "table", "yaml", ... after -o means. */
+enum out_format out_format(const char *word);
+
+/* A document as YAML or JSON, to stdout. */
+MUST_CHECK int out_doc(enum out_format format, const cJSON *doc, struct error *err);
+
+/* {apiVersion: v1, kind: List, items}. */
+cJSON *out_list(cJSON *take_items);
+
+/* Columns like kubectl's: as wide as needed, three spaces between. */
+struct out_table {
+	struct arena arena;
+	const char **cells;
+	size_t n, cap;
+	size_t columns; /* set before the first row */
+};
+
+/* A row; missing cells and NULLs are shown as "-". Copies. */
+void out_row(struct out_table *t, const char *const *cells);
+#define OUT_ROW(t, ...) out_row((t), (const char *const[]){ __VA_ARGS__, NULL })
+void out_table(const struct out_table *t);
+void out_table_release(struct out_table *t);
+#define cleanup_out_table __attribute__((cleanup(out_table_release)))
+
+/* Is it a terminal that can erase a line? Shall it have colours, too (NO_COLOR)? */
+bool out_terminal(int fd);
+bool out_colour(int fd);
+
+/* "12.3 s" below a minute, "3m 05s" and "2h 07m" above. */
+const char *out_duration(struct arena *arena, int64_t ms);
+
+#endif

@@ -1,0 +1,33 @@
+#include "cmd/prefix.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Cyan, yellow, green, magenta, blue, red: in the order of ranks. */
+static const int colours[] = { 36, 33, 32, 35, 34, 31 };
+enum { N_COLOURS = sizeof(colours) / sizeof(*colours) };
+
+/* "node-3" is rank 3; what has no rank (an initializer) counts as 0. */
+static int colour_of(const char *prefix)
+{
+	const char *dash = strrchr(prefix, '-');
+	unsigned long rank = dash ? strtoul(dash + 1, NULL, 10) : 0;
+
+	return colours[rank % N_COLOURS];
+}
+
+void prefix_line(struct prefixes *p, const char *prefix, const char *line, size_t len)
+{
+	size_t width = prefix ? strlen(prefix) : 0;
+
+	if (width > p->width)
+		p->width = width;
+	if (prefix && p->colour)
+		printf("\033[%dm[%s]\033[0m%*s", colour_of(prefix), prefix,
+		       (int)(p->width - width + 1), "");
+	else if (prefix)
+		printf("[%s]%*s", prefix, (int)(p->width - width + 1), "");
+	fwrite(line, 1, len, stdout);
+	putchar('\n');
+}

@@ -1,0 +1,19 @@
+/*
+ * prefix.h - output lines of several processes, each told by "[node-0] ".
+ */
+#ifndef CMD_PREFIX_H
+#define CMD_PREFIX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Holds no memory: {0} is empty, nothing is released. */
+struct prefixes {
+	size_t width; /* of the widest so far, so that the lines stand below each other */
+	bool colour;  /* one per rank */
+};
+
+/* One line to stdout, with its newline. Prefix NULL: none. */
+void prefix_line(struct prefixes *p, const char *prefix, const char *line, size_t len);
+
+#endif

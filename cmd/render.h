@@ -1,0 +1,16 @@
+/*
+ * render.h - show the objects of TrainJobs: `submit --dry-run`, `runtime render`.
+ */
+#ifndef CMD_RENDER_H
+#define CMD_RENDER_H
+
+#include "cmd/job.h"
+#include "cmd/out.h"
+
+/* For an option table; the first is the default. */
+extern const char *const render_formats[];
+
+/* All jobs' objects as one v1 List in the order in which a cluster gets them. */
+MUST_CHECK int render_jobs(struct job_set *set, const char *format, struct error *err);
+
+#endif

@@ -1,0 +1,284 @@
+/*
+ * runtime.c - what runtimes there are, what one says, what it makes of a job.
+ */
+#include <stdio.h>
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "cmd/cmd.h"
+#include "cmd/job.h"
+#include "cmd/out.h"
+#include "cmd/render.h"
+#include "cmd/runtimes.h"
+#include "trainer/api.h"
+#include "trainer/runtime.h"
+#include "trainer/trainjob.h"
+
+/* What the SDK and people tell runtimes apart by. */
+#define LABEL_FRAMEWORK TRAINER_GROUP "/framework"
+
+/* ---- list, get ---------------------------------------------------------------- */
+
+struct list_opts {
+	struct opt_strs files;
+	int output;
+};
+
+static const char *const list_formats[] = { "table", "yaml", "json", "name", NULL };
+static const char *const get_formats[] = { "yaml", "json", NULL };
+
+static const struct opt list_table[] = {
+	OPT_STRS(0, "runtime-file", "FILE",
+		 "runtimes besides the built-in ones; repeatable", struct list_opts,
+		 files),
+	OPT_ENUM('o', "output", "FORMAT", "how to print them", struct list_opts, output,
+		 list_formats),
+	{ .type = OPT_END },
+};
+
+static const struct opt get_table[] = {
+	OPT_STRS(0, "runtime-file", "FILE",
+		 "runtimes besides the built-in ones; repeatable", struct list_opts,
+		 files),
+	OPT_ENUM('o', "output", "FORMAT", "how to print it", struct list_opts, output,
+		 get_formats),
+	{ .type = OPT_END },
+};
+
+/* The files of --runtime-file, checked. EXIT_BAD_INPUT: errors have been told. */
+static int load(struct input *in, struct schema **schema, const struct opt_strs *files,
+		const char *cmd, struct error *err)
+{
+	size_t bad = 0;
+
+	if (input_schema(schema, err))
+		return -1;
+	for (size_t i = 0; i < files->n; i++)
+		if (input_read(in, files->list[i], err))
+			return -1;
+	for (size_t i = 0; i < in->n; i++) {
+		if (schema_knows(*schema, in->docs[i].obj))
+			doc_check(&in->docs[i], *schema, cmd);
+		bad += in->docs[i].bad;
+	}
+	return bad ? EXIT_BAD_INPUT : 0;
+}
+
+static void print_runtimes(const cJSON *list)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_out_table struct out_table table = { .columns = 5 };
+	const cJSON *obj;
+
+	OUT_ROW(&table, "NAME", "FRAMEWORK", "NODES", "KIND", "NAMESPACE");
+	json_each(obj, list)
+	{
+		const char *framework = meta_label(obj, LABEL_FRAMEWORK);
+		const char *ns = meta_namespace(obj);
+		int64_t nodes = policy_num_nodes(runtime_ml_policy(obj));
+
+		OUT_ROW(&table, meta_name(obj), framework ? framework : "",
+			nodes == ABSENT ? "1"
+					: arena_printf(&arena, "%lld", (long long)nodes),
+			meta_kind(obj), ns ? ns : "");
+	}
+	out_table(&table);
+}
+
+static int run_list(const void *values, int argc, char **argv, struct error *err)
+{
+	const struct list_opts *opts = values;
+	cleanup_input struct input in = { 0 };
+	cleanup_schema struct schema *schema = NULL;
+	cleanup_json cJSON *list = NULL;
+	enum out_format format = out_format(list_formats[opts->output]);
+	const cJSON *obj;
+	int code;
+
+	if (argc)
+		return error_set(err, ERR_USAGE, "unexpected argument '%s'", argv[0]);
+	code = load(&in, &schema, &opts->files, "runtime list", err);
+	if (code)
+		return code;
+	if (runtime_all(&list, &in, schema, err))
+		return -1;
+	if (format == OUT_TABLE)
+		print_runtimes(list);
+	else if (format == OUT_NAME)
+		json_each(obj, list) puts(meta_name(obj));
+	else
+		return out_doc(format, list = out_list(list), err);
+	return EXIT_OK;
+}
+
+static int run_get(const void *values, int argc, char **argv, struct error *err)
+{
+	const struct list_opts *opts = values;
+	cleanup_input struct input in = { 0 };
+	cleanup_schema struct schema *schema = NULL;
+	cleanup_json cJSON *obj = NULL;
+	int code;
+
+	if (argc != 1)
+		return error_set(err, ERR_USAGE, "say which runtime");
+	code = load(&in, &schema, &opts->files, "runtime get", err);
+	if (code)
+		return code;
+	if (runtime_by_name(&obj, &in, schema, argv[0], err))
+		return -1;
+	return out_doc(out_format(get_formats[opts->output]), obj, err);
+}
+
+/* ---- render ------------------------------------------------------------------- */
+
+struct render_opts {
+	struct job_opts job;
+	int output;
+};
+
+static const struct opt render_table[] = {
+	JOB_FILE_OPTIONS(struct render_opts),
+	OPT_ENUM('o', "output", "FORMAT", "how to show it", struct render_opts, output,
+		 render_formats),
+	JOB_FLAG_OPTIONS(struct render_opts),
+	{ .type = OPT_END },
+};
+
+static int run_render(const void *values, int argc, char **argv, struct error *err)
+{
+	struct render_opts opts = *(const struct render_opts *)values;
+	const char *flag = job_opts_flag(&opts.job);
+	cleanup_job_set struct job_set set = { 0 };
+	int code;
+
+	if (argc > 1 || (argc && opts.job.file))
+		return error_set(err, ERR_USAGE, "unexpected argument '%s'",
+				 argv[argc > 1]);
+	if (argc)
+		opts.job.runtime = argv[0];
+	if (opts.job.file && flag)
+		return error_set(err, ERR_USAGE,
+				 "%s goes with a runtime, not with a file", flag);
+	if (!opts.job.file && !opts.job.runtime)
+		return error_set(err, ERR_USAGE,
+				 "give a runtime, or a TrainJob with --filename");
+	code = job_set_load(&set, &opts.job, false, "runtime render", err);
+	return code ? code : render_jobs(&set, render_formats[opts.output], err);
+}
+
+/* ---- validate ----------------------------------------------------------------- */
+
+struct validate_opts {
+	bool quiet;
+};
+
+static const struct opt validate_table[] = {
+	OPT_BOOL('q', "quiet", "no line for what is valid", struct validate_opts, quiet),
+	{ .type = OPT_END },
+};
+
+static void tell_valid(const char *file, const struct job_set *set)
+{
+	for (size_t i = 0; i < set->input.n; i++) {
+		const struct doc *doc = &set->input.docs[i];
+
+		if (schema_knows(set->schema, doc->obj))
+			printf("%s: %s %s is valid\n", file, meta_kind(doc->obj),
+			       meta_name(doc->obj));
+		else
+			printf("%s: %s %s is not looked at\n", file, meta_kind(doc->obj),
+			       meta_name(doc->obj) ? meta_name(doc->obj) : "");
+	}
+}
+
+/* Each file stands alone: its TrainJobs may refer to its runtimes and the built-in ones. */
+static int validate_file(const char *file, bool quiet)
+{
+	const struct job_opts opts = { .file = file };
+	cleanup_job_set struct job_set set = { 0 };
+	struct error err = { 0 };
+	int code = job_set_check(&set, &opts, "runtime validate", &err);
+
+	if (code < 0) {
+		cmd_complain("runtime validate", "%s", err.msg);
+		return EXIT_BAD_INPUT;
+	}
+	if (!code && !quiet)
+		tell_valid(str_eq(file, "-") ? "stdin" : file, &set);
+	return code;
+}
+
+static int run_validate(const void *values, int argc, char **argv, struct error *err)
+{
+	const struct validate_opts *opts = values;
+	int code = EXIT_OK;
+
+	if (!argc)
+		return error_set(err, ERR_USAGE, "give one file or more");
+	for (; *argv; argv++)
+		if (validate_file(*argv, opts->quiet))
+			code = EXIT_BAD_INPUT;
+	return code;
+}
+
+static const struct cmd cmd_list = {
+	.name = "list",
+	.args = "",
+	.summary = "show the runtimes there are",
+	.example = "kftrainer runtime list\n"
+		   "kftrainer runtime list --runtime-file my-runtimes.yaml -o json",
+	.opts = list_table,
+	.opts_size = sizeof(struct list_opts),
+	.run = run_list,
+};
+
+static const struct cmd cmd_get_runtime = {
+	.name = "get",
+	.args = "RUNTIME",
+	.summary = "print a runtime",
+	.example = "kftrainer runtime get torch-distributed > my-runtime.yaml",
+	.opts = get_table,
+	.opts_size = sizeof(struct list_opts),
+	.run = run_get,
+};
+
+static const struct cmd cmd_render = {
+	.name = "render",
+	.args = "[RUNTIME] [-- COMMAND...]",
+	.summary = "show the objects that a TrainJob and its runtime make",
+	.about = "The TrainJob is that of --filename, or one that the options describe.",
+	.example = "kftrainer runtime render torch-distributed --nodes 4 -- torchrun "
+		   "train.py\n"
+		   "kftrainer runtime render -f job.yaml --runtime-file my-runtime.yaml",
+	.opts = render_table,
+	.opts_size = sizeof(struct render_opts),
+	.run = run_render,
+};
+
+static const struct cmd cmd_validate = {
+	.name = "validate",
+	.args = "FILE...",
+	.summary = "check files of runtimes and TrainJobs",
+	.about = "All errors of all files are told at once, each with file, line and "
+		 "column;\n"
+		 "the exit code is then 2.",
+	.example = "kftrainer runtime validate my-runtimes.yaml job.yaml",
+	.opts = validate_table,
+	.opts_size = sizeof(struct validate_opts),
+	.run = run_validate,
+};
+
+static const struct cmd *const sub[] = {
+	&cmd_get_runtime, &cmd_list, &cmd_render, &cmd_validate, NULL,
+};
+
+const struct cmd cmd_runtime = {
+	.name = "runtime",
+	.args = "get|list|render|validate",
+	.summary = "list, print, render and check runtimes",
+	.example = "kftrainer runtime list\n"
+		   "kftrainer runtime get torch-distributed\n"
+		   "kftrainer runtime validate my-runtimes.yaml",
+	.sub = sub,
+};

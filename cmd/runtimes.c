@@ -1,0 +1,178 @@
+#include "cmd/runtimes.h"
+
+#include <string.h>
+
+#include "api/meta.h"
+#include "assets/assets.h"
+#include "base/cleanup.h"
+#include "base/nearest.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "base/yaml.h"
+#include "trainer/api.h"
+#include "trainer/trainjob.h"
+
+#define FOLDER "runtimes/"
+#define SUFFIX ".yaml"
+
+static bool is_runtime(const cJSON *obj)
+{
+	return meta_is(obj, TRAINER_GROUP, RUNTIME_KIND) ||
+	       meta_is(obj, TRAINER_GROUP, CLUSTER_RUNTIME_KIND);
+}
+
+static cJSON *from_asset(const struct asset *asset)
+{
+	cleanup_json cJSON *docs = NULL;
+	struct error err = { 0 };
+
+	/* A unit test parses every one of them. */
+	if (yaml_parse(&docs, asset->data, asset->len, &err) || !docs->child)
+		return NULL;
+	return cJSON_DetachItemViaPointer(docs, docs->child);
+}
+
+cJSON *runtime_builtin(const char *name)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const struct asset *asset =
+		asset_find(arena_printf(&arena, FOLDER "%s" SUFFIX, name));
+
+	return asset ? from_asset(asset) : NULL;
+}
+
+static bool in_namespace(const cJSON *obj, const char *ns)
+{
+	const char *its = meta_namespace(obj);
+
+	return meta_is(obj, TRAINER_GROUP, CLUSTER_RUNTIME_KIND) || !its || !*its ||
+	       !ns || str_eq(its, ns);
+}
+
+static const struct doc *in_files(const struct input *in, const char *kind,
+				  const char *name, const char *ns)
+{
+	for (size_t i = 0; i < in->n; i++)
+		if (doc_is(&in->docs[i], kind) &&
+		    str_eq(meta_name(in->docs[i].obj), name) &&
+		    in_namespace(in->docs[i].obj, ns))
+			return &in->docs[i];
+	return NULL;
+}
+
+/* Names of the runtimes of that kind (NULL: any); ends with NULL. */
+static const char **names(struct arena *arena, const struct input *in, const char *kind,
+			  const char *ns)
+{
+	size_t max = in->n + 1, n = 0;
+	const char **list;
+
+	for (const struct asset *a = assets; a->name; a++)
+		max++;
+	list = arena_alloc(arena, max * sizeof(*list));
+	for (size_t i = 0; i < in->n; i++) {
+		const cJSON *obj = in->docs[i].obj;
+
+		if (kind ? doc_is(&in->docs[i], kind) && in_namespace(obj, ns)
+			 : is_runtime(obj))
+			list[n++] = meta_name(obj);
+	}
+	for (const struct asset *a = assets; a->name; a++) {
+		const char *base = str_after(a->name, FOLDER);
+
+		if (base && (!kind || str_eq(kind, CLUSTER_RUNTIME_KIND)))
+			list[n++] = str_slice(arena, base, strlen(base) - strlen(SUFFIX));
+	}
+	return list;
+}
+
+static const char *hint(struct arena *arena, const struct input *in, const char *kind,
+			const char *name, const char *ns)
+{
+	const char **list = names(arena, in, kind, ns);
+	const char *near = nearest_word(name, list);
+
+	if (!*list)
+		return "give it with --runtime-file";
+	return arena_printf(arena, "%s%s%sthere %s %s", near ? "did you mean '" : "",
+			    near ? near : "", near ? "'? " : "", list[1] ? "are" : "is",
+			    str_join(arena, list, ", "));
+}
+
+cJSON *runtime_resolve(const struct input *in, const struct schema *schema,
+		       const cJSON *trainjob, const char *ns, struct field_errors *errs)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_json cJSON *value = tj_runtime_ref_value(trainjob);
+	struct runtime_ref ref = tj_runtime_ref(trainjob);
+	struct error err = { 0 };
+	const struct doc *doc;
+	cJSON *obj = NULL;
+
+	if (tj_check_runtime_ref(trainjob, &err)) {
+		field_error_add(errs, FIELD_INVALID, "spec.runtimeRef", value, "%s",
+				err.msg);
+		return NULL;
+	}
+	doc = in_files(in, ref.kind, ref.name, ns);
+	if (doc)
+		return doc->bad ? NULL : json_dup(doc->obj); /* bad: told already */
+	if (runtime_ref_is_cluster(&ref))
+		obj = runtime_builtin(ref.name);
+	if (obj)
+		schema_default(schema, obj);
+	else
+		field_error_add(errs, FIELD_INVALID, "spec.runtimeRef", value,
+				"there is no %s '%s'; %s", ref.kind, ref.name,
+				hint(&arena, in, ref.kind, ref.name, ns));
+	return obj;
+}
+
+int runtime_all(cJSON **ret, const struct input *in, const struct schema *schema,
+		struct error *err)
+{
+	cleanup_json cJSON *list = cJSON_CreateArray();
+
+	for (size_t i = 0; i < in->n; i++)
+		if (is_runtime(in->docs[i].obj))
+			cJSON_AddItemToArray(list, json_dup(in->docs[i].obj));
+	for (const struct asset *a = assets; a->name; a++) {
+		cJSON *obj = str_starts(a->name, FOLDER) ? from_asset(a) : NULL;
+
+		if (!obj && str_starts(a->name, FOLDER))
+			return error_set(err, ERR_FORMAT, "%s inside this binary",
+					 a->name);
+		if (!obj)
+			continue;
+		if (in_files(in, CLUSTER_RUNTIME_KIND, meta_name(obj), NULL)) {
+			cJSON_Delete(obj);
+			continue;
+		}
+		schema_default(schema, obj);
+		cJSON_AddItemToArray(list, obj);
+	}
+	*ret = STEAL(list);
+	return 0;
+}
+
+int runtime_by_name(cJSON **ret, const struct input *in, const struct schema *schema,
+		    const char *name, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cJSON *obj;
+
+	for (size_t i = 0; i < in->n; i++) {
+		obj = in->docs[i].obj;
+		if (is_runtime(obj) && str_eq(meta_name(obj), name)) {
+			*ret = json_dup(obj);
+			return 0;
+		}
+	}
+	obj = runtime_builtin(name);
+	if (!obj)
+		return error_set(err, ERR_NOT_FOUND, "there is no runtime '%s'; %s", name,
+				 hint(&arena, in, NULL, name, NULL));
+	schema_default(schema, obj);
+	*ret = obj;
+	return 0;
+}

@@ -1,0 +1,30 @@
+/*
+ * runtimes.h - the runtimes that a TrainJob may refer to without a cluster:
+ * those of files, then the built-in ClusterTrainingRuntimes.
+ */
+#ifndef CMD_RUNTIMES_H
+#define CMD_RUNTIMES_H
+
+#include "cmd/input.h"
+
+/* A built-in one by name, or NULL; the caller's. */
+cJSON *runtime_builtin(const char *name);
+
+/*
+ * The one that the TrainJob's runtimeRef names; the caller's, defaults filled
+ * in. NULL, and an error in errs, when there is none. `ns` is the job's; a
+ * TrainingRuntime of a file that has no namespace counts as being there.
+ */
+cJSON *runtime_resolve(const struct input *in, const struct schema *schema,
+		       const cJSON *trainjob, const char *ns, struct field_errors *errs);
+
+/* All: those of the files, then the built-in ones that no file overrides. */
+MUST_CHECK int runtime_all(cJSON **ret, const struct input *in,
+			   const struct schema *schema, struct error *err);
+
+/* Any kind, by name alone (`runtime get`). ERR_NOT_FOUND has the nearest name. */
+MUST_CHECK int runtime_by_name(cJSON **ret, const struct input *in,
+			       const struct schema *schema, const char *name,
+			       struct error *err);
+
+#endif

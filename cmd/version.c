@@ -1,0 +1,103 @@
+/*
+ * version.c - what this binary is made of.
+ */
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "cmd/cmd.h"
+#include "cmd/out.h"
+
+/* The build file gives these; "NAME VERSION;" of each library that is linked in. */
+#ifndef LIBRARIES
+#define LIBRARIES ""
+#endif
+#ifndef UNPINNED /* those that are not the revision of vendor/lock */
+#define UNPINNED ""
+#endif
+#ifndef COMMIT /* only where the builder says: make COMMIT=... */
+#define COMMIT ""
+#endif
+
+struct version_opts {
+	int output;
+};
+
+static const char *const formats[] = { "table", "json", "yaml", NULL };
+
+static const struct opt opts_table[] = {
+	OPT_ENUM('o', "output", "FORMAT", "how to print it", struct version_opts, output,
+		 formats),
+	{ .type = OPT_END },
+};
+
+static cJSON *pairs(const char *text)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cJSON *map = cJSON_CreateObject();
+	char **lines = str_split(&arena, text, ';', NULL);
+
+	for (; *lines; lines++) {
+		char **words = str_split(&arena, *lines, ' ', NULL);
+
+		if (*words[0] && words[1])
+			json_put_str(map, words[1], words[0]);
+	}
+	return map;
+}
+
+static cJSON *describe(void)
+{
+	cJSON *doc = cJSON_CreateObject();
+
+	json_put_str(doc, VERSION, "version");
+	if (*COMMIT)
+		json_put_str(doc, COMMIT, "commit");
+	json_put_str(doc, "trainer.kubeflow.org/v1alpha1", "apiVersion");
+	json_put(doc, pairs(LIBRARIES), "libraries");
+	json_put_bool(doc, !*UNPINNED, "pinned");
+	if (*UNPINNED)
+		json_put(doc, pairs(UNPINNED), "unpinned");
+	return doc;
+}
+
+static void print_lines(const cJSON *doc)
+{
+	const char *commit = json_str(doc, "commit");
+	const cJSON *libs = json_get(doc, "libraries"), *lib;
+
+	printf("kftrainer %s%s%s\n", json_str(doc, "version"), commit ? " " : "",
+	       commit ? commit : "");
+	printf("API %s\n", json_str(doc, "apiVersion"));
+	json_each(lib, libs) printf("%s%s %s%s", lib == libs->child ? "with " : ", ",
+				    lib->string, lib->valuestring, lib->next ? "" : "\n");
+	json_each(lib, json_get(doc, "unpinned"))
+		printf("unpinned: %s %s is not the revision of vendor/lock\n",
+		       lib->string, lib->valuestring);
+}
+
+static int run(const void *values, int argc, char **argv, struct error *err)
+{
+	const struct version_opts *opts = values;
+	cleanup_json cJSON *doc = NULL;
+	enum out_format format = out_format(formats[opts->output]);
+
+	if (argc)
+		return error_set(err, ERR_USAGE, "unexpected argument '%s'", argv[0]);
+	doc = describe();
+	if (format != OUT_TABLE)
+		return out_doc(format, doc, err);
+	print_lines(doc);
+	return EXIT_OK;
+}
+
+const struct cmd cmd_version = {
+	.name = "version",
+	.args = "",
+	.summary = "print the version, and those of the libraries inside",
+	.opts = opts_table,
+	.opts_size = sizeof(struct version_opts),
+	.example = "kftrainer version\n"
+		   "kftrainer version -o json",
+	.run = run,
+};

@@ -1,0 +1,187 @@
+/*
+ * main.c - find the command and run it.
+ *
+ * `kftrainer NAME ...`, or by a link: argv[0] of `kftrainer-NAME` or `NAME`
+ * (a container's entry point), and `kubectl-trainer`, the kubectl plugin.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/opt.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "cmd/cmd.h"
+
+/* What was asked for: a command, its full name, and the arguments from its own name on. */
+struct call {
+	const struct cmd *cmd;
+	char where[100];
+	int argc;
+	char **argv;
+};
+
+/*
+ * A file that is opened while 0, 1 or 2 is closed would take that number and
+ * get our output. The stand-in fails on use, as the closed one would.
+ */
+static void fill_std_fds(void)
+{
+	static const int flags[] = { O_WRONLY, O_RDONLY, O_RDWR };
+
+	for (int fd = 0; fd < 3; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", flags[fd]) != fd)
+			_exit(EXIT_FAILED);
+}
+
+static const struct cmd *by_link(const char *argv0)
+{
+	const char *slash = strrchr(argv0, '/');
+	const char *base = slash ? slash + 1 : argv0;
+	const char *rest = str_after(base, "kftrainer-");
+
+	return cmd_find(cmds, rest ? rest : base);
+}
+
+static bool is_help(const char *arg)
+{
+	return !strcmp(arg, "--help") || !strcmp(arg, "-h");
+}
+
+/* Anywhere before "--", so that a user who is half through a command can ask. */
+static bool wants_help(int argc, char **argv)
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--"); i++)
+		if (is_help(argv[i]))
+			return true;
+	return false;
+}
+
+static void step_into(struct call *call, const struct cmd *cmd)
+{
+	size_t len = strlen(call->where);
+
+	call->cmd = cmd;
+	snprintf(call->where + len, sizeof(call->where) - len, " %s", cmd->name);
+}
+
+static int find_command(struct call *call, struct error *err)
+{
+	const char *name = call->argv[1];
+	const struct cmd *cmd =
+		cmd_find(cmds, str_eq(name, "--version") ? "version" : name);
+
+	if (!cmd)
+		return cmd_unknown(cmds, name, err);
+	step_into(call, cmd);
+	call->argc--;
+	call->argv++;
+	return 0;
+}
+
+/* `runtime list`: one level down, unless help for the group is what is wanted. */
+static int find_subcommand(struct call *call, struct error *err)
+{
+	const struct cmd *sub;
+
+	if (!call->cmd->sub || (call->argc > 1 && is_help(call->argv[1])))
+		return 0;
+	if (call->argc < 2)
+		return error_set(err, ERR_USAGE, "say what to do: %s", call->cmd->args);
+	sub = cmd_find(call->cmd->sub, call->argv[1]);
+	if (!sub)
+		return cmd_unknown(call->cmd->sub, call->argv[1], err);
+	step_into(call, sub);
+	call->argc--;
+	call->argv++;
+	return 0;
+}
+
+static int run(const struct call *call, struct error *err)
+{
+	static const struct opt none[] = { { .type = OPT_END } };
+	const struct opt *opts = call->cmd->opts ? call->cmd->opts : none;
+	cleanup_free void *values = xcalloc(1, call->cmd->opts_size);
+	int argc = call->argc, code = -1;
+	char **argv = call->argv;
+
+	if (!opt_parse(opts, values, &argc, &argv, err))
+		code = call->cmd->run(values, argc, argv, err);
+	opt_release(opts, values);
+	return code;
+}
+
+/* Where the fault lies decides the exit code: in what was given, or elsewhere. */
+static int exit_code(enum error_kind kind)
+{
+	switch (kind) {
+	case ERR_USAGE:
+	case ERR_INVALID:
+	case ERR_FORMAT:
+	case ERR_LIMIT:
+	case ERR_UNSUPPORTED:
+		return EXIT_BAD_INPUT;
+	default:
+		return EXIT_FAILED;
+	}
+}
+
+static int report(const struct call *call, const struct error *err)
+{
+	fflush(stdout);
+	fprintf(stderr, "%s: %s\n", call->where, err->msg);
+	if (err->kind == ERR_USAGE)
+		fprintf(stderr, "Try '%s --help'.\n", call->where);
+	return exit_code(err->kind);
+}
+
+/* A full disk or a closed pipe shows at the latest here. */
+static int finish_output(const struct call *call, int code)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return code;
+	fprintf(stderr, "%s: writing the output failed: %m\n", call->where);
+	return code ? code : EXIT_FAILED;
+}
+
+static int dispatch(struct call *call)
+{
+	struct error err = { 0 };
+	int code;
+
+	if (!call->cmd && find_command(call, &err))
+		return report(call, &err);
+	if (find_subcommand(call, &err))
+		return report(call, &err);
+	if (wants_help(call->argc, call->argv)) {
+		cmd_help(call->where, call->cmd);
+		return finish_output(call, EXIT_OK);
+	}
+	if (call->cmd->flags & CMD_NOT_YET) {
+		fprintf(stderr, "%s: not built yet\n", call->where);
+		return EXIT_UNAVAILABLE;
+	}
+	code = run(call, &err);
+	return code < 0 ? report(call, &err) : finish_output(call, code);
+}
+
+int main(int argc, char **argv)
+{
+	struct call call = { .where = "kftrainer", .argc = argc, .argv = argv };
+	const struct cmd *cmd;
+
+	fill_std_fds();
+	cmd = argc ? by_link(argv[0]) : NULL;
+	if (cmd) {
+		step_into(&call, cmd);
+	} else if (argc < 2) {
+		cmd_usage(stderr);
+		return EXIT_BAD_INPUT;
+	} else if (is_help(argv[1])) {
+		cmd_usage(stdout);
+		return finish_output(&call, EXIT_OK);
+	}
+	return dispatch(&call);
+}

@@ -20,9 +20,11 @@ const char *json_number_text(const cJSON *node, char text[JSON_MAX_NUMBER + 1])
 	} else if (!isfinite(v)) {
 		return "null";
 	} else {
-		snprintf(text, JSON_MAX_NUMBER + 1, "%.15g", v);
-		if (strtod(text, NULL) != v)
-			snprintf(text, JSON_MAX_NUMBER + 1, "%.17g", v);
+		for (int digits = 15; digits <= 17; digits++) {
+			snprintf(text, JSON_MAX_NUMBER + 1, "%.*g", digits, v);
+			if (strtod(text, NULL) == v)
+				break;
+		}
 	}
 	return text;
 }

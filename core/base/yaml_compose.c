@@ -1,0 +1,275 @@
+/*
+ * yaml_compose.c - from libyaml's events to a tree of nodes.
+ *
+ * The only file that knows libyaml.
+ */
+#include <string.h>
+#include <yaml.h>
+
+#include "base/map.h"
+#include "base/str.h"
+#include "base/yaml.h"
+#include "base/yaml_node.h"
+
+struct composer {
+	yaml_parser_t parser;
+	struct arena *arena;
+	struct map anchors; /* of the document at hand: name to node */
+	const char *data;
+	size_t len;
+	int depth, nodes;
+	struct error *err;
+};
+
+int yaml_fail(const struct yaml_node *at, struct error *err, enum error_kind kind,
+	      const char *fmt, ...)
+{
+	char what[600];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	return error_set(err, kind, "%d:%d: %s", at->line, at->column, what);
+}
+
+/* What libyaml says, and what is usually behind it. */
+static const struct {
+	const char *problem, *say;
+} sentences[] = {
+	{ "mapping values are not allowed in this context",
+	  "':' is not expected here: check the indentation of this line and the one "
+	  "before, or put the text in quotes" },
+	{ "did not find expected key", "expected a key here: check the indentation, or "
+				       "put the text before in quotes" },
+	{ "did not find expected '-' indicator",
+	  "expected '- ' here: check the indentation of this list" },
+	{ "could not find expected ':'", "this line has no ':' after its key" },
+	{ "block sequence entries are not allowed in this context",
+	  "a list item ('- ') is not allowed here: begin the list on a line of its own" },
+	{ "found unexpected end of stream", "the text ends within a quoted string" },
+	{ "did not find expected ',' or ']'", "',' or ']' expected in the list" },
+	{ "did not find expected ',' or '}'", "',' or '}' expected in the mapping" },
+	{ "did not find expected <document start>",
+	  "a document has ended before this: check the indentation, or begin a new one "
+	  "with '---'" },
+	{ "found undefined tag handle", "the tag has an unknown prefix" },
+	{ "found unknown escape character",
+	  "unknown escape in a string in double quotes (write \\\\ for a backslash)" },
+	{ "control characters are not allowed", "control characters are not allowed" },
+	{ "found a tab character where an indentation space is expected",
+	  "a tab stands where spaces are needed to indent" },
+	{ "found a tab character that violates indentation",
+	  "a tab stands where spaces are needed to indent" },
+};
+
+static const char *sentence(const struct composer *c, size_t at)
+{
+	const char *problem = c->parser.problem ? c->parser.problem : "not YAML";
+
+	if (!strcmp(problem, "found character that cannot start any token") &&
+	    at < c->len) {
+		if (c->data[at] == '\t')
+			return "a tab stands where spaces are needed to indent";
+		return "this character cannot begin a value: put the value in quotes";
+	}
+	for (size_t i = 0; i < sizeof(sentences) / sizeof(*sentences); i++)
+		if (!strcmp(problem, sentences[i].problem))
+			return sentences[i].say;
+	return problem;
+}
+
+/* The reader counts bytes where the others count lines. */
+static yaml_mark_t mark_of_byte(const struct composer *c, size_t at)
+{
+	yaml_mark_t mark = { .index = at };
+
+	for (size_t i = 0; i < at && i < c->len; i++) {
+		if (c->data[i] == '\n') {
+			mark.line++;
+			mark.column = 0;
+		} else {
+			mark.column += (c->data[i] & 0xc0) != 0x80;
+		}
+	}
+	return mark;
+}
+
+static int parser_error(const struct composer *c)
+{
+	const yaml_parser_t *p = &c->parser;
+	yaml_mark_t at = p->error == YAML_READER_ERROR
+				 ? mark_of_byte(c, p->problem_offset)
+				 : p->problem_mark;
+	char context[80] = "";
+
+	if (p->context && p->context_mark.line < at.line)
+		snprintf(context, sizeof(context), " (in what began at %zu:%zu)",
+			 p->context_mark.line + 1, p->context_mark.column + 1);
+	return error_set(c->err, ERR_FORMAT, "%zu:%zu: %s%s", at.line + 1, at.column + 1,
+			 sentence(c, at.index), context);
+}
+
+static int next_event(struct composer *c, yaml_event_t *event)
+{
+	return yaml_parser_parse(&c->parser, event) ? 0 : parser_error(c);
+}
+
+static const char *short_tag(struct arena *arena, const yaml_char_t *tag)
+{
+	const char *name =
+		tag ? str_after((const char *)tag, "tag:yaml.org,2002:") : NULL;
+
+	if (name)
+		return arena_printf(arena, "!!%s", name);
+	return tag ? arena_strdup(arena, (const char *)tag) : NULL;
+}
+
+/* A node for the event, anchored; the event is used up. */
+static struct yaml_node *new_node(struct composer *c, yaml_event_t *e)
+{
+	struct yaml_node *node = arena_alloc(c->arena, sizeof(*node));
+	const yaml_char_t *anchor = NULL;
+
+	node->line = (int)e->start_mark.line + 1;
+	node->column = (int)e->start_mark.column + 1;
+	switch (e->type) {
+	case YAML_SCALAR_EVENT:
+		node->kind = YAML_SCALAR;
+		node->plain = e->data.scalar.plain_implicit;
+		node->len = e->data.scalar.length;
+		node->text = str_slice(c->arena, (char *)e->data.scalar.value, node->len);
+		node->tag = short_tag(c->arena, e->data.scalar.tag);
+		anchor = e->data.scalar.anchor;
+		break;
+	case YAML_SEQUENCE_START_EVENT:
+		node->kind = YAML_SEQUENCE;
+		node->tag = short_tag(c->arena, e->data.sequence_start.tag);
+		anchor = e->data.sequence_start.anchor;
+		break;
+	case YAML_MAPPING_START_EVENT:
+		node->kind = YAML_MAPPING;
+		node->tag = short_tag(c->arena, e->data.mapping_start.tag);
+		anchor = e->data.mapping_start.anchor;
+		break;
+	default: /* YAML_ALIAS_EVENT */
+		node->kind = YAML_ALIAS;
+		node->text = arena_strdup(c->arena, (char *)e->data.alias.anchor);
+		node->target = map_get(&c->anchors, node->text);
+	}
+	if (anchor)
+		map_put(&c->anchors, (const char *)anchor, node);
+	yaml_event_delete(e);
+	return node;
+}
+
+static int check_node(const struct composer *c, const struct yaml_node *node)
+{
+	if (c->nodes > YAML_MAX_NODES)
+		return yaml_fail(node, c->err, ERR_LIMIT, "more than %d values",
+				 YAML_MAX_NODES);
+	if (c->depth >= YAML_MAX_DEPTH)
+		return yaml_fail(node, c->err, ERR_LIMIT, "nested deeper than %d levels",
+				 YAML_MAX_DEPTH);
+	if (node->kind != YAML_ALIAS)
+		return 0;
+	if (!node->target)
+		return yaml_fail(node, c->err, ERR_FORMAT,
+				 "there is no anchor '&%.100s' before this alias",
+				 node->text);
+	if (node->target->open)
+		return yaml_fail(node, c->err, ERR_FORMAT,
+				 "the alias '*%.100s' stands within its own anchor",
+				 node->text);
+	return 0;
+}
+
+static int compose_node(struct composer *c, yaml_event_t *event, struct yaml_node **ret);
+
+/* Up to the end of the sequence or mapping. */
+static int compose_children(struct composer *c, struct yaml_node *parent)
+{
+	struct yaml_node **to = &parent->child;
+	yaml_event_t event;
+
+	for (;;) {
+		if (next_event(c, &event))
+			return -1;
+		if (event.type == YAML_SEQUENCE_END_EVENT ||
+		    event.type == YAML_MAPPING_END_EVENT) {
+			yaml_event_delete(&event);
+			return 0;
+		}
+		if (compose_node(c, &event, to))
+			return -1;
+		to = &(*to)->next;
+	}
+}
+
+static int compose_node(struct composer *c, yaml_event_t *event, struct yaml_node **ret)
+{
+	struct yaml_node *node = new_node(c, event);
+	int failed;
+
+	c->nodes++;
+	if (check_node(c, node))
+		return -1;
+	*ret = node;
+	if (node->kind != YAML_SEQUENCE && node->kind != YAML_MAPPING)
+		return 0;
+	node->open = true;
+	c->depth++;
+	failed = compose_children(c, node);
+	c->depth--;
+	node->open = false;
+	return failed;
+}
+
+/* Between documents and after the last there are events without a node. */
+static int compose_stream(struct composer *c, struct yaml_node **to)
+{
+	yaml_event_t event;
+	bool more = true;
+
+	while (more) {
+		if (next_event(c, &event))
+			return -1;
+		switch (event.type) {
+		case YAML_SCALAR_EVENT:
+		case YAML_SEQUENCE_START_EVENT:
+		case YAML_MAPPING_START_EVENT:
+		case YAML_ALIAS_EVENT:
+			if (compose_node(c, &event, to))
+				return -1;
+			to = &(*to)->next;
+			break;
+		default:
+			if (event.type == YAML_DOCUMENT_END_EVENT)
+				map_release(&c->anchors, NULL);
+			more = event.type != YAML_STREAM_END_EVENT;
+			yaml_event_delete(&event);
+		}
+	}
+	return 0;
+}
+
+int yaml_compose(struct yaml_node **ret, struct arena *arena, const void *data,
+		 size_t len, struct error *err)
+{
+	struct composer c = { .arena = arena, .data = data, .len = len, .err = err };
+	struct yaml_node *first = NULL;
+	int failed;
+
+	if (len > YAML_MAX_BYTES)
+		return error_set(err, ERR_LIMIT, "%zu bytes of YAML, more than %zu", len,
+				 YAML_MAX_BYTES);
+	if (!yaml_parser_initialize(&c.parser))
+		return error_set(err, ERR_LIMIT, "out of memory");
+	yaml_parser_set_input_string(&c.parser, data, len);
+	failed = compose_stream(&c, &first);
+	map_release(&c.anchors, NULL);
+	yaml_parser_delete(&c.parser);
+	if (!failed)
+		*ret = first;
+	return failed;
+}

@@ -1,0 +1,42 @@
+/*
+ * yaml_node.h - YAML as a tree with places, before it becomes documents.
+ * Private to base/yaml*.c.
+ *
+ * Nodes live in the arena that they were read into.
+ */
+#ifndef BASE_YAML_NODE_H
+#define BASE_YAML_NODE_H
+
+#include "base/arena.h"
+#include "base/json.h"
+
+enum yaml_kind { YAML_SCALAR, YAML_SEQUENCE, YAML_MAPPING, YAML_ALIAS };
+
+struct yaml_node {
+	enum yaml_kind kind;
+	bool plain; /* scalar: unquoted and untagged, so that its text says its type */
+	bool open;  /* still being read: an alias to it would be endless */
+	int line, column;         /* from 1 */
+	const char *tag;          /* "!!int", "!local"; NULL for none */
+	const char *text;         /* scalar: the value; alias: the anchor's name */
+	size_t len;               /* of text: a value may hold NUL */
+	struct yaml_node *child;  /* first; of a mapping: key, value, key, value ... */
+	struct yaml_node *next;   /* sibling */
+	struct yaml_node *target; /* alias: what it stands for, no alias itself */
+};
+
+/* The root of each document, `next` to one another. Text is copied into the arena. */
+MUST_CHECK int yaml_compose(struct yaml_node **ret, struct arena *arena, const void *data,
+			    size_t len, struct error *err);
+
+/* "line:column: ..." of a node. Returns -1. */
+int yaml_fail(const struct yaml_node *at, struct error *err, enum error_kind kind,
+	      const char *fmt, ...) PRINTF_LIKE(4, 5);
+
+/* What a scalar means, as go-yaml v2 resolves it; the caller's. */
+MUST_CHECK int yaml_scalar(cJSON **ret, const struct yaml_node *node, struct error *err);
+
+/* The same for a plain text; NULL where JSON has no such value (.inf, .nan). */
+cJSON *yaml_plain(const char *text);
+
+#endif

@@ -1,0 +1,246 @@
+/*
+ * yaml_print.c - documents in block style, as kubectl prints them: lists are
+ * not indented under their key, text of several lines is a literal block.
+ */
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "base/yaml.h"
+#include "base/yaml_node.h"
+
+/* A key longer than this does not fit before its ':' (libyaml: 1024 characters). */
+enum { MAX_SIMPLE_KEY = 900 };
+
+/* The Unicode character at p, of len bytes. */
+static uint32_t code_point(const char *p, size_t len)
+{
+	static const unsigned char masks[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
+	uint32_t c = (unsigned char)*p & masks[len];
+
+	for (size_t i = 1; i < len; i++)
+		c = c << 6 | ((unsigned char)p[i] & 0x3f);
+	return c;
+}
+
+/* May it stand in YAML as it is, within a line? */
+static bool is_printable(uint32_t c)
+{
+	if (c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029)
+		return false;
+	return c != 0xfeff && c != 0xfffe && c != 0xffff;
+}
+
+/* A line break, and where `lines` allows, tabs, are printable, too. */
+static bool all_printable(const char *s, bool lines)
+{
+	const char *end = s + strlen(s);
+
+	while (s < end) {
+		size_t len = utf8_length(s, end);
+
+		if (!len || (!is_printable(code_point(s, len)) &&
+			     !(lines && (*s == '\n' || *s == '\t'))))
+			return false;
+		s += len;
+	}
+	return true;
+}
+
+/* Would the text, unquoted, be read as something else, here or by another reader? */
+static bool looks_like_other(const char *s)
+{
+	static const char *const odd[] = { "=", "<<", NULL };
+	cleanup_json cJSON *read = yaml_plain(s);
+
+	if (!cJSON_IsString(read) || str_in(s, odd))
+		return true;
+	/* Base 60, dates and the like begin so and have no other characters. */
+	s += *s == '-' || *s == '+';
+	return *s >= '0' && *s <= '9' && strspn(s, "0123456789+-.:_eETtZz ") == strlen(s);
+}
+
+static bool can_be_plain(const char *s)
+{
+	size_t len = strlen(s);
+	bool dash = len && strchr("-?:", *s);
+
+	if (!len || s[0] == ' ' || s[len - 1] == ' ' || s[len - 1] == ':')
+		return false;
+	if (strchr(",[]{}#&*!|>'\"%@`", *s) || (dash && (len == 1 || s[1] == ' ')))
+		return false;
+	if (str_starts(s, "---") || str_starts(s, "...") || strstr(s, ": ") ||
+	    strstr(s, " #"))
+		return false;
+	return all_printable(s, false) && !looks_like_other(s);
+}
+
+static void print_quoted(struct buf *out, const char *s)
+{
+	static const char letters[] = "\nn\tt\rr\"\"\\\\";
+	const char *end = s + strlen(s);
+
+	buf_adds(out, "\"");
+	while (s < end) {
+		size_t len = utf8_length(s, end);
+		uint32_t c = len ? code_point(s, len) : 0xfffd;
+		const char *letter =
+			c < 0x80 ? memchr(letters, (int)c, sizeof(letters) - 1) : NULL;
+
+		if (letter)
+			buf_printf(out, "\\%c", letter[1]);
+		else if (!is_printable(c))
+			buf_printf(out, "\\u%04X", (unsigned)c);
+		else
+			buf_add(out, s, len ? len : 1);
+		s += len ? len : 1;
+	}
+	buf_adds(out, "\"");
+}
+
+static void indent(struct buf *out, int level)
+{
+	for (int i = 0; i < level; i++)
+		buf_adds(out, "  ");
+}
+
+static bool can_be_block(const char *s)
+{
+	return strchr(s, '\n') && strspn(s, "\n") != strlen(s) && all_printable(s, true);
+}
+
+/* "|", "|-" or "|+" with an indentation where the text's own would be misread. */
+static void print_block(struct buf *out, const char *s, int level)
+{
+	size_t len = strlen(s);
+	const char *chomp = s[len - 1] != '\n' ? "-" : s[len - 2] == '\n' ? "+" : "";
+
+	buf_printf(out, "|%s%s\n", *s == ' ' || *s == '\n' || *s == '\t' ? "2" : "",
+		   chomp);
+	while (*s) {
+		size_t line = strcspn(s, "\n");
+
+		if (line)
+			indent(out, level);
+		buf_add(out, s, line);
+		s += line + (s[line] == '\n');
+		if (*s || s[-1] == '\n')
+			buf_adds(out, "\n");
+	}
+}
+
+/* level: of the lines of a block. */
+static void print_string(struct buf *out, const char *s, int level)
+{
+	if (can_be_plain(s))
+		buf_adds(out, s);
+	else if (level >= 0 && can_be_block(s))
+		print_block(out, s, level);
+	else
+		print_quoted(out, s);
+}
+
+static void print_scalar(struct buf *out, const cJSON *node, int level)
+{
+	char number[JSON_MAX_NUMBER + 1];
+
+	switch (node->type & 0xff) {
+	case cJSON_False:
+		buf_adds(out, "false");
+		break;
+	case cJSON_True:
+		buf_adds(out, "true");
+		break;
+	case cJSON_Number:
+		buf_adds(out, json_number_text(node, number));
+		break;
+	case cJSON_String:
+		print_string(out, node->valuestring, level);
+		break;
+	case cJSON_Array:
+		buf_adds(out, "[]");
+		break;
+	case cJSON_Object:
+		buf_adds(out, "{}");
+		break;
+	default:
+		buf_adds(out, "null");
+	}
+}
+
+static void end_line(struct buf *out)
+{
+	if (!out->len || out->data[out->len - 1] != '\n')
+		buf_adds(out, "\n");
+}
+
+static void print_node(struct buf *out, const cJSON *node, int level);
+
+static void print_key(struct buf *out, const char *key)
+{
+	bool is_long = strlen(key) > MAX_SIMPLE_KEY;
+
+	if (is_long)
+		buf_adds(out, "? ");
+	print_string(out, key, -1);
+	buf_adds(out, is_long ? "\n" : "");
+}
+
+static void print_members(struct buf *out, const cJSON *node, int level)
+{
+	const cJSON *child;
+
+	json_each(child, node)
+	{
+		bool nested =
+			child->child && (cJSON_IsObject(child) || cJSON_IsArray(child));
+
+		if (child != node->child)
+			indent(out, level);
+		print_key(out, child->string);
+		if (strlen(child->string) > MAX_SIMPLE_KEY)
+			indent(out, level);
+		if (nested) {
+			int below = level + cJSON_IsObject(child);
+
+			buf_adds(out, ":\n");
+			indent(out, below);
+			print_node(out, child, below);
+		} else {
+			buf_adds(out, ": ");
+			print_scalar(out, child, level + 1);
+			end_line(out);
+		}
+	}
+}
+
+static void print_items(struct buf *out, const cJSON *node, int level)
+{
+	const cJSON *child;
+
+	json_each(child, node)
+	{
+		if (child != node->child)
+			indent(out, level);
+		buf_adds(out, "- ");
+		print_node(out, child, level + 1);
+	}
+}
+
+/* The caller has indented the first line. */
+static void print_node(struct buf *out, const cJSON *node, int level)
+{
+	if (cJSON_IsObject(node) && node->child) {
+		print_members(out, node, level);
+	} else if (cJSON_IsArray(node) && node->child) {
+		print_items(out, node, level);
+	} else {
+		print_scalar(out, node, level > 0 ? level : 1);
+		end_line(out);
+	}
+}
+
+void yaml_print(struct buf *out, const cJSON *doc)
+{
+	print_node(out, doc, 0);
+}

@@ -3,7 +3,9 @@
 #   make            ./kftrainer, static-pie, from the pinned libraries of vendor/
 #   make demo       the main job: train a real model on this machine
 #   make check      every test (make quick: the daily loop)
-#   make help       what else there is
+#   make install    PREFIX=/usr/local DESTDIR= : program, kubectl plugin, manual page, completions
+#   make unit [ROOM=api] | golden | cli | local | build | lint | fuzz | bench     a layer of its own
+#   make format [ROOM=api] | compdb | dist | cross | repro | clean
 
 comma   := ,
 V       ?= 0
@@ -38,10 +40,11 @@ WARN    := -Wall -Wextra -Wshadow -Wvla -Wformat=2 -Wundef -Wpointer-arith -Wstr
            -Wmissing-prototypes -Wold-style-definition -Wwrite-strings -Wimplicit-fallthrough \
            -Wnull-dereference -Werror
 CODE    := -std=gnu11 $(WARN) -fno-strict-aliasing -D_GNU_SOURCE -DVERSION='"$(VERSION)"' -I. -Icore
-REPRO   := -ffile-prefix-map=$(CURDIR)=. -fdebug-prefix-map=$(CURDIR)=.
+REPRO   := -ffile-prefix-map=$(CURDIR)=.
 CFLAGS  ?= -O2
 
 SYSROOT  = $(or $(sysroot_),$(eval sysroot_ := $(shell vendor/sysroot.sh))$(sysroot_))
+CROSSROOT = $(or $(crossroot_),$(eval crossroot_ := $(shell vendor/sysroot.sh aarch64))$(crossroot_))
 SANROOT  = $(or $(sanroot_),$(eval sanroot_ := $(shell vendor/sysroot.sh san))$(sanroot_))
 REL      = $(CODE) $(CFLAGS) $(REPRO) -ffunction-sections -fdata-sections -fstack-protector-strong \
            -fcf-protection -fPIE -D_FORTIFY_SOURCE=0 -isystem $(SYSROOT)/include
@@ -52,14 +55,15 @@ LINK     = -static-pie -Wl,--gc-sections,-z,relro,-z,now,-z,noexecstack,-z,stack
 
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all demo check quick unit golden cli local build lint headers layers fuzz bench soak format compdb dist \
-        install clean vendor vendor-san help cross repro
+.PHONY: all vendor vendor-san demo check quick unit golden cli local build repro cross lint layers headers \
+        style fuzz bench soak format compdb dist install clean help
 all: kftrainer
 
 vendor:     $(SYSROOT)/.done
 vendor-san: $(SANROOT)/.done
 $(SYSROOT)/.done: ; @vendor/build.sh
 $(SANROOT)/.done: ; @vendor/build.sh san
+$(CROSSROOT)/.done: ; @vendor/build.sh aarch64
 
 # ---- the program ---------------------------------------------------------------------------------
 kftrainer: $(OUT)/kftrainer
@@ -101,7 +105,7 @@ demo:
 	./kftrainer submit --local examples/digits.yaml
 check:
 	@tests/setup.sh check
-	@tests/check.sh $(QUICK) local build
+	@tests/check.sh $(QUICK) cross build repro local
 quick:
 	@tests/check.sh $(QUICK)
 QUICK   := lint unit golden cli
@@ -112,7 +116,7 @@ UNIT     = $(patsubst %.c,$(SANOUT)/%,$(wildcard tests/unit/$(ROOM)/test_*.c))
 unit: $(UNIT)
 	@tests/run.sh unit $^
 
-lint: headers layers
+lint: headers layers style
 layers:
 	@awk -f tests/lint/layers.awk $(SRC) $(HDR)
 headers: $(HDR:%=$(SANOUT)/%.ok)
@@ -125,12 +129,57 @@ local: kftrainer
 bench: kftrainer
 	@tests/bench/bench.py ./kftrainer
 
+style:
+	@if command -v clang-format-14 >/dev/null; then clang-format-14 --dry-run -Werror $(OURS) || \
+	  { echo 'not in the style of .clang-format: run make format'; false; }; \
+	else echo "skip lint style: clang-format-14 is not installed" | tee -a $${RESULTS:-/dev/null}; fi
+
+# What the build leaves: ./kftrainer itself, the same bytes elsewhere, another machine's compiler.
+build: kftrainer $(OUT)/test_fastmem
+	@tests/run.sh build $(filter-out %/test_repro.sh,$(wildcard tests/build/test_*.sh)) $(OUT)/test_fastmem
+repro: kftrainer
+	@tests/run.sh repro tests/build/test_repro.sh
+$(OUT)/test_fastmem: tests/build/test_fastmem.c $(SYSROOT)/.done
+	@mkdir -p $(@D)
+	$(call say,LD,$@) $(SYSROOT)/bin/musl-gcc $(CODE) -O2 -fno-tree-loop-distribute-patterns -static-pie \
+	  -o $@ $< $(wildcard $(SYSROOT)/lib/fastmem.o)
+ifeq ($(shell command -v aarch64-linux-gnu-gcc),)
+cross: ; @echo "skip cross: aarch64-linux-gnu-gcc is not installed" | tee -a $${RESULTS:-/dev/null}
+else
+cross: $(SRC:%=build/aarch64/%.o)
+endif
+build/aarch64/%.o: % $(CROSSROOT)/.done
+	@mkdir -p $(@D)
+	$(call say,CC,aarch64/$<) aarch64-linux-gnu-gcc $(CODE) $(CFLAGS) -isystem $(CROSSROOT)/include \
+	  -MMD -MP -c -o $@ $<
+
+# ---- for those who work on it, and for those who hand it on --------------------------------------
+OURS     = $(filter %.c,$(SRC)) $(HDR) $(wildcard tests/*/*.[ch] tests/unit/*/*.[ch])
 format:
-	clang-format -i $(filter %.c,$(SRC)) $(HDR) $(wildcard tests/unit/*/*.c tests/fuzz/*.c)
+	clang-format-14 -i $(if $(filter-out *,$(ROOM)),$(filter $(call dir_of,$(ROOM))/% tests/unit/$(ROOM)/%,$(OURS)),$(OURS))
+COMPDB  ?= compile_commands.json
 compdb:
-	@{ echo '['; for f in $(filter %.c,$(SRC)); do printf '%s{"directory":"%s","file":"%s","command":"%s"}\n' \
-	  "$$sep" '$(CURDIR)' "$$f" 'clang $(subst ",\",$(SAN)) -c '"$$f"; sep=,; done; echo ']'; } > compile_commands.json
+	@args=$$(printf '%s\n' $(SAN) | sed 's/"/\\"/g; s/.*/"&"/' | paste -sd, -); sep=; \
+	{ echo '['; for f in $(filter %.c,$(SRC)) $(wildcard tests/unit/*/*.c tests/fuzz/*.c); do \
+	  printf '%s{"directory":"%s","file":"%s","arguments":["clang",%s,"-c","%s"]}\n' \
+	    "$$sep" '$(CURDIR)' "$$f" "$$args" "$$f"; sep=,; done; echo ']'; } > $(COMPDB)
+DIST    ?= .
+dist:
+	@mkdir -p $(DIST)
+	git -c tar.umask=0022 archive --prefix=kftrainer-$(VERSION)/ HEAD | gzip -9n > $(DIST)/kftrainer-$(VERSION).tar.gz
+PREFIX  ?= /usr/local
+share    = $(DESTDIR)$(PREFIX)/share
+install: kftrainer
+	install -D -m 755 kftrainer $(DESTDIR)$(PREFIX)/bin/kftrainer
+	ln -sf kftrainer $(DESTDIR)$(PREFIX)/bin/kubectl-trainer
+	install -D -m 644 kftrainer.1 $(share)/man/man1/kftrainer.1
+	mkdir -p $(share)/bash-completion/completions $(share)/zsh/site-functions $(share)/fish/vendor_completions.d
+	./kftrainer completion bash > $(share)/bash-completion/completions/kftrainer
+	./kftrainer completion zsh > $(share)/zsh/site-functions/_kftrainer
+	./kftrainer completion fish > $(share)/fish/vendor_completions.d/kftrainer.fish
+help:
+	@sed -n '3,/^$$/s/^# *//p' Makefile
 clean:
 	rm -rf build kftrainer compile_commands.json
 
--include $(SRC:%=$(OUT)/%.d) $(SRC:%=$(SANOUT)/%.d) $(patsubst %,$(SANOUT)/%.d,$(wildcard tests/unit/*/*.c))
+-include $(SRC:%=build/aarch64/%.d) $(SRC:%=$(OUT)/%.d) $(SRC:%=$(SANOUT)/%.d) $(patsubst %,$(SANOUT)/%.d,$(wildcard tests/unit/*/*.c))

@@ -1,0 +1,52 @@
+#!/bin/bash
+# The targets of the Makefile that make something to hand on: install, dist, compdb.
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/../tap.sh"
+make="make --no-print-directory -s"
+root=$scratch/root
+version=$(cat core/assets/VERSION)
+
+installs() { $make install DESTDIR="$root" PREFIX=/usr; }
+installed() { [ -x "$root/usr/bin/kftrainer" ] && [ -s "$root/usr/share/man/man1/kftrainer.1" ]; }
+plugin() { [ "$(readlink "$root/usr/bin/kubectl-trainer")" = kftrainer ] && "$root/usr/bin/kubectl-trainer" version; }
+completions() {
+	bash -n "$root/usr/share/bash-completion/completions/kftrainer" &&
+		[ -s "$root/usr/share/zsh/site-functions/_kftrainer" ] &&
+		[ -s "$root/usr/share/fish/vendor_completions.d/kftrainer.fish" ]
+}
+nothing_else() { [ "$(find "$root" ! -type d | wc -l)" = 6 ]; }
+
+dist_twice() {
+	$make dist DIST="$scratch/a" && touch README.md 2>/dev/null
+	sleep 1
+	$make dist DIST="$scratch/b" && cmp "$scratch"/[ab]/"kftrainer-$version.tar.gz"
+}
+dist_complete() {
+	tar -tzf "$scratch/a/kftrainer-$version.tar.gz" | sed "s|^kftrainer-$version/||; /\/$/d; /^$/d" |
+		sort | diff - <(git ls-tree -r --name-only HEAD | sort)
+}
+
+compdb() {
+	$make compdb COMPDB="$scratch/compile_commands.json" &&
+		/usr/bin/python3 - "$scratch/compile_commands.json" <<-'END'
+			import json, subprocess, sys
+			entries = json.load(open(sys.argv[1]))
+			assert any(e["file"] == "main.c" for e in entries)
+			entry = next(e for e in entries if e["file"].endswith("version.c"))
+			subprocess.run(entry["arguments"] + ["-fsyntax-only"], cwd=entry["directory"], check=True)
+		END
+}
+
+check "install puts things below DESTDIR" installs
+check "with the program and its manual page" installed
+check "with the kubectl plugin" plugin
+check "with the completions of three shells" completions
+check "and nothing else" nothing_else
+if git rev-parse HEAD >/dev/null 2>&1; then
+	check "dist gives the same bytes twice" dist_twice
+	check "dist holds what git holds" dist_complete
+else
+	skip "dist" "not a git checkout"
+fi
+check "compdb is JSON whose commands compile" compdb
+finish

@@ -79,6 +79,11 @@ $(OUT)/%.S.o: %.S $(SYSROOT)/.done
 	@mkdir -p $(@D)
 	$(call say,AS,$<) $(SYSROOT)/bin/musl-gcc -I. -MMD -MP -c -o $@ $<
 
+$(OUT)/core/assets/assets.S.o $(SANOUT)/core/assets/assets.S.o: core/assets/VERSION \
+  $(wildcard core/assets/*.yaml core/assets/*/*.yaml)
+crds: kftrainer
+	@mkdir -p build/crds; ./kftrainer install --crds > build/crds/crds.yaml
+
 # ---- the same sources under ASan and UBSan, an archive a room ------------------------------------
 $(SANOUT)/%.c.o: %.c $(SANROOT)/.done
 	@mkdir -p $(@D)

@@ -1,0 +1,24 @@
+/*
+ * names.h - the kinds of names that Kubernetes has.
+ *
+ * Follows k8s.io/apimachinery pkg/util/validation and pkg/api/validation. The
+ * _fault functions return what is wrong, as the end of a sentence ("must ..."),
+ * or NULL for a good one.
+ */
+#ifndef API_NAMES_H
+#define API_NAMES_H
+
+#include <stdbool.h>
+
+enum {
+	NAME_LABEL_MAX = 63,      /* DNS label, label value, name part of a key */
+	NAME_SUBDOMAIN_MAX = 253, /* names of most objects */
+};
+
+bool name_is_dns1035(const char *s); /* the characters, not the length */
+const char *name_label_fault(const char *s);     /* DNS-1123 label: "my-name" */
+const char *name_subdomain_fault(const char *s); /* DNS-1123 subdomain: "my.name" */
+const char *name_key_fault(const char *s);       /* label or annotation key: "a.b/Name" */
+const char *name_value_fault(const char *s);     /* label value; empty is good */
+
+#endif

@@ -1,0 +1,249 @@
+/*
+ * rules.c - the CEL rules of schema.yaml as functions, by their ids.
+ *
+ * Each says what its CEL text says, on a value whose types are right; where the
+ * text would stop with an error (a field it reads is absent), the rule fails.
+ */
+#include <string.h>
+
+#include "api/names.h"
+#include "api/schema_node.h"
+#include "base/str.h"
+
+static bool immutable(const struct rule *rule, const struct node *node, const cJSON *self,
+		      const cJSON *old)
+{
+	(void)rule;
+	return node_equal(node, self, old);
+}
+
+static bool has(const cJSON *obj, const char *name)
+{
+	const cJSON *member = cJSON_GetObjectItemCaseSensitive(obj, name);
+
+	return member && !cJSON_IsNull(member);
+}
+
+static bool same_presence(const struct rule *rule, const struct node *node,
+			  const cJSON *self, const cJSON *old)
+{
+	(void)node;
+	return has(self, rule->field) == has(old, rule->field);
+}
+
+static bool at_least_one(const struct rule *rule, const struct node *node,
+			 const cJSON *self, const cJSON *old)
+{
+	int64_t i;
+
+	(void)rule;
+	(void)node;
+	(void)old;
+	return json_int_of(self, &i) && i >= 1;
+}
+
+/* A job that is given its name by the server (generateName) has none to check. */
+static bool trainjob_name(const struct rule *rule, const struct node *node,
+			  const cJSON *self, const cJSON *old)
+{
+	const char *name = json_str(self, "metadata", "name");
+
+	(void)rule;
+	(void)node;
+	(void)old;
+	return !name || name_is_dns1035(name);
+}
+
+static bool trainjob_name_length(const struct rule *rule, const struct node *node,
+				 const cJSON *self, const cJSON *old)
+{
+	const char *name = json_str(self, "metadata", "name");
+
+	(void)rule;
+	(void)node;
+	(void)old;
+	return !name || strlen(name) <= 63;
+}
+
+/* '^[A-Za-z][A-Za-z0-9+.-]*://.+$', or empty; '.' is not a newline. */
+static bool storage_uri(const struct rule *rule, const struct node *node,
+			const cJSON *self, const cJSON *old)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	const char *s = cJSON_GetStringValue(self), *rest;
+
+	(void)rule;
+	(void)node;
+	(void)old;
+	if (!s || !*s)
+		return s != NULL;
+	if (!strchr(letters, *s))
+		return false;
+	rest = s + strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+			     "0123456789+.-");
+	rest = str_after(rest, "://");
+	return rest && *rest && !strchr(rest, '\n');
+}
+
+static bool managed_by(const struct rule *rule, const struct node *node,
+		       const cJSON *self, const cJSON *old)
+{
+	static const char *const managers[] = { "trainer.kubeflow.org/trainjob-controller",
+						"kueue.x-k8s.io/multikueue", NULL };
+	const char *s = cJSON_GetStringValue(self);
+
+	(void)rule;
+	(void)node;
+	(void)old;
+	return s && str_in(s, managers);
+}
+
+static bool trainer_status_time(const struct rule *rule, const struct node *node,
+				const cJSON *self, const cJSON *old)
+{
+	(void)rule;
+	(void)node;
+	(void)old;
+	return has(self, "lastUpdatedTime");
+}
+
+static bool one_ml_policy(const struct rule *rule, const struct node *node,
+			  const cJSON *self, const cJSON *old)
+{
+	(void)rule;
+	(void)node;
+	(void)old;
+	return has(self, "torch") + has(self, "mpi") + has(self, "jax") +
+		       has(self, "xgboost") + has(self, "flux") <=
+	       1;
+}
+
+static bool env_injection_node(const struct rule *rule, const struct node *node,
+			       const cJSON *self, const cJSON *old)
+{
+	const cJSON *name;
+
+	(void)rule;
+	(void)node;
+	(void)old;
+	json_each(name, self)
+		if (str_eq(cJSON_GetStringValue(name), "node"))
+			return false;
+	return true;
+}
+
+static bool startup_or_depends(const struct rule *rule, const struct node *node,
+			       const cJSON *self, const cJSON *old)
+{
+	const cJSON *job;
+
+	(void)rule;
+	(void)node;
+	(void)old;
+	if (!str_eq(json_str(self, "startupPolicy", "startupPolicyOrder"), "InOrder"))
+		return true;
+	if (!has(self, "replicatedJobs"))
+		return false;
+	json_each(job, json_get(self, "replicatedJobs"))
+		if (has(job, "dependsOn"))
+			return false;
+	return true;
+}
+
+static bool claim_namespace(const struct rule *rule, const struct node *node,
+			    const cJSON *self, const cJSON *old)
+{
+	const cJSON *claim, *namespace;
+
+	(void)rule;
+	(void)node;
+	(void)old;
+	if (!has(self, "templates"))
+		return false;
+	json_each(claim, json_get(self, "templates"))
+	{
+		namespace = json_get(claim, "metadata", "namespace");
+		if (!has(claim, "metadata") || (namespace && *namespace->valuestring))
+			return false;
+	}
+	return true;
+}
+
+const struct rule_check rule_checks[] = {
+	{ "immutable", immutable },
+	{ "same-presence", same_presence },
+	{ "at-least-one", at_least_one },
+	{ "trainjob-name", trainjob_name },
+	{ "trainjob-name-length", trainjob_name_length },
+	{ "storage-uri", storage_uri },
+	{ "managed-by", managed_by },
+	{ "trainer-status-time", trainer_status_time },
+	{ "one-ml-policy", one_ml_policy },
+	{ "env-injection-node", env_injection_node },
+	{ "startup-or-depends", startup_or_depends },
+	{ "claim-namespace", claim_namespace },
+	{ NULL, NULL },
+};
+
+const struct rule_check *rule_find(const char *id)
+{
+	const struct rule_check *c = rule_checks;
+
+	while (c->id && !str_eq(c->id, id))
+		c++;
+	return c->id ? c : NULL;
+}
+
+static bool lists_equal(const struct node *node, const cJSON *a, const cJSON *b)
+{
+	const cJSON *x, *y;
+
+	if (cJSON_GetArraySize(a) != cJSON_GetArraySize(b))
+		return false;
+	if (node->list == LIST_ATOMIC) {
+		for (x = a->child, y = b->child; x && y; x = x->next, y = y->next)
+			if (!node_equal(node->each, x, y))
+				return false;
+		return true;
+	}
+	json_each(x, a)
+	{
+		y = b->child;
+		while (y && !node_equal(node->each, x, y))
+			y = y->next;
+		if (!y)
+			return false;
+	}
+	return true;
+}
+
+static bool members_equal(const struct node *node, const cJSON *a, const cJSON *b)
+{
+	const cJSON *member;
+
+	for (size_t i = 0; i < node->n_props; i++) {
+		const struct prop *p = &node->props[i];
+
+		if (has(a, p->name) != has(b, p->name))
+			return false;
+		if (has(a, p->name) &&
+		    !node_equal(p->node, cJSON_GetObjectItemCaseSensitive(a, p->name),
+				cJSON_GetObjectItemCaseSensitive(b, p->name)))
+			return false;
+	}
+	if (!node->each)
+		return true;
+	json_each(member, a)
+		if (!json_equal(member, cJSON_GetObjectItemCaseSensitive(b, member->string)))
+			return false;
+	return cJSON_GetArraySize(a) == cJSON_GetArraySize(b);
+}
+
+bool node_equal(const struct node *node, const cJSON *a, const cJSON *b)
+{
+	if (cJSON_IsObject(a) && cJSON_IsObject(b))
+		return members_equal(node, a, b);
+	if (cJSON_IsArray(a) && cJSON_IsArray(b) && node->each)
+		return lists_equal(node, a, b);
+	return json_equal(a, b);
+}

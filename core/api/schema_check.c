@@ -1,0 +1,490 @@
+/*
+ * schema_check.c - what is wrong with an object, all of it at once.
+ *
+ * Paths, types and wording follow the API server: kube-openapi
+ * pkg/validation/validate and errors, apiextensions-apiserver
+ * pkg/apiserver/schema/{listtype,cel}. Beyond it: unknown fields are errors, and
+ * integers must fit their format (the API server leaves both to the typed
+ * clients behind it).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/schema_node.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/str.h"
+
+/* Where we are: a list from here to the root, on the stack. */
+struct at {
+	const struct at *up; /* NULL: the root */
+	const char *key;     /* of an object; NULL: an index */
+	size_t index;
+};
+
+struct check {
+	struct field_errors *errs;
+	size_t n_type_errors;
+};
+
+static const char *path_text(struct check *c, const struct at *at)
+{
+	const char *up;
+
+	if (!at->up)
+		return "";
+	up = path_text(c, at->up);
+	return at->key ? field_child(c->errs, up, at->key) :
+			 field_index(c->errs, up, at->index);
+}
+
+/* `found` is beyond `limit`: "... in body should <text> <limit><unit>". */
+static void limit_error(struct check *c, const struct at *at, int64_t found,
+			const char *text, int64_t limit, const char *unit)
+{
+	cleanup_json cJSON *number = json_new_int(found);
+	const char *path = path_text(c, at);
+
+	field_error_add(c->errs, FIELD_INVALID, path, number, "%s in body should %s %lld%s",
+			path, text, (long long)limit, unit);
+}
+
+static void too_many(struct check *c, const struct at *at, int64_t found, int64_t limit)
+{
+	cleanup_json cJSON *number = json_new_int(found);
+
+	field_error_add(c->errs, FIELD_TOO_MANY, path_text(c, at), number,
+			"must have at most %lld item%s", (long long)limit,
+			limit == 1 ? "" : "s");
+}
+
+static const char *type_of(const cJSON *value)
+{
+	int64_t i;
+
+	if (cJSON_IsObject(value))
+		return "object";
+	if (cJSON_IsArray(value))
+		return "array";
+	if (cJSON_IsString(value))
+		return "string";
+	if (cJSON_IsBool(value))
+		return "boolean";
+	if (cJSON_IsNull(value))
+		return "null";
+	return json_int_of(value, &i) ? "integer" : "number";
+}
+
+static bool type_is(enum node_type type, const cJSON *value)
+{
+	int64_t i;
+
+	switch (type) {
+	case NODE_OBJECT:
+		return cJSON_IsObject(value);
+	case NODE_ARRAY:
+		return cJSON_IsArray(value);
+	case NODE_STRING:
+		return cJSON_IsString(value);
+	case NODE_BOOLEAN:
+		return cJSON_IsBool(value);
+	case NODE_INTEGER:
+		return json_int_of(value, &i);
+	case NODE_INT_OR_STRING:
+		return cJSON_IsString(value) || json_int_of(value, &i);
+	}
+	return false;
+}
+
+static void type_error(struct check *c, const struct at *at, const struct node *node,
+		       const cJSON *value)
+{
+	static const char *const names[] = {
+		[NODE_OBJECT] = "object",   [NODE_ARRAY] = "array",
+		[NODE_STRING] = "string",   [NODE_INTEGER] = "integer",
+		[NODE_BOOLEAN] = "boolean", [NODE_INT_OR_STRING] = "integer,string",
+	};
+	const char *path = path_text(c, at), *found = type_of(value);
+	cleanup_json cJSON *text = cJSON_CreateString(found);
+
+	c->n_type_errors++;
+	field_error_add(c->errs, FIELD_TYPE_INVALID, path, text,
+			"%s in body must be of type %s: \"%s\"", path, names[node->type],
+			found);
+}
+
+static void check_integer(struct check *c, const struct at *at, const struct node *node,
+			  const cJSON *value)
+{
+	int64_t i;
+
+	if (!json_int_of(value, &i))
+		return;
+	if (i < node->minimum)
+		limit_error(c, at, i, "be greater than or equal to", node->minimum, "");
+	if (i > node->maximum)
+		limit_error(c, at, i, "be less than or equal to", node->maximum, "");
+	if (node->format == FORMAT_INT32 && (i < INT32_MIN || i > INT32_MAX))
+		field_error_add(c->errs, FIELD_INVALID, path_text(c, at), value,
+				"must be from %d to %d", INT32_MIN, INT32_MAX);
+}
+
+/* Characters, as the limits count them. */
+static int64_t count_characters(const char *s)
+{
+	int64_t n = 0;
+
+	for (; *s; s++)
+		n += ((unsigned char)*s & 0xc0) != 0x80;
+	return n;
+}
+
+static bool is_date_time(const char *s)
+{
+	struct error ignored;
+	int64_t seconds;
+
+	return !time_parse(&seconds, s, &ignored);
+}
+
+static void check_string(struct check *c, const struct at *at, const struct node *node,
+			 const cJSON *value)
+{
+	const char *s = value->valuestring, *path;
+	int64_t n = count_characters(s);
+
+	if (n > node->max_size) {
+		field_error_add(c->errs, FIELD_TOO_LONG, path_text(c, at), NULL,
+				"may not be more than %lld bytes", (long long)node->max_size);
+	} else if (n < node->min_size) {
+		path = path_text(c, at);
+		field_error_add(c->errs, FIELD_INVALID, path, value,
+				"%s in body should be at least %lld chars long", path,
+				(long long)node->min_size);
+	} else if (node->pattern && regexec(&node->pattern->regex, s, 0, NULL, 0)) {
+		path = path_text(c, at);
+		field_error_add(c->errs, FIELD_INVALID, path, value,
+				"%s in body should match '%s'", path, node->pattern->text);
+	}
+	if (node->format == FORMAT_DATE_TIME && !is_date_time(s)) {
+		path = path_text(c, at);
+		field_error_add(c->errs, FIELD_INVALID, path, value,
+				"%s in body must be of type date-time, such as %s", path,
+				"2026-01-31T23:59:59Z");
+	}
+}
+
+static void check_enum(struct check *c, const struct at *at, const struct node *node,
+		       const cJSON *value)
+{
+	cleanup_buf struct buf words = { .max = 4096 };
+	const cJSON *word;
+
+	json_each(word, node->enums)
+	{
+		if (json_equal(word, value))
+			return;
+		buf_adds(&words, words.len ? ", " : "");
+		json_print(&words, word);
+	}
+	field_error_add(c->errs, FIELD_NOT_SUPPORTED, path_text(c, at), value,
+			"supported values: %s", words.data ? (const char *)words.data : "");
+}
+
+/* The value of a map's key, given or by default. */
+static const cJSON *key_value(const struct node *element_node, const cJSON *element,
+			      const char *key)
+{
+	const cJSON *value = cJSON_GetObjectItemCaseSensitive(element, key);
+	const struct node *node = node_prop(element_node, key);
+
+	if (!value || cJSON_IsNull(value))
+		return node ? node->fallback : NULL;
+	return value;
+}
+
+/* {containerPort: 80, protocol: TCP}; the caller's. */
+static cJSON *map_keys(const struct node *list, const cJSON *element)
+{
+	cJSON *keys = cJSON_CreateObject();
+	const cJSON *value;
+
+	for (const char *const *k = list->keys; *k; k++) {
+		value = key_value(list->each, element, *k);
+		if (value)
+			cJSON_AddItemToObject(keys, *k, json_dup(value));
+	}
+	return keys;
+}
+
+/* Each value that stands in a set, or as the keys in a map, for the second time. */
+static void check_unique(struct check *c, const struct at *at, const struct node *node,
+			 const cJSON *array)
+{
+	static char once, twice;
+	cleanup_map struct map seen = { 0 };
+	struct at here = { .up = at };
+	const cJSON *element;
+	void *before;
+
+	json_each(element, array)
+	{
+		bool is_map = node->list == LIST_MAP;
+		cleanup_json cJSON *keys = is_map ? map_keys(node, element) : NULL;
+		cleanup_free char *text = json_text(is_map ? keys : element);
+
+		before = map_put(&seen, text, &once);
+		if (before)
+			map_put(&seen, text, &twice);
+		if (before == &once)
+			field_error_add(c->errs, FIELD_DUPLICATE, path_text(c, &here),
+					is_map ? keys : element, "%s", "");
+		here.index++;
+	}
+}
+
+static void check_value(struct check *c, const struct at *at, const struct node *node,
+			const cJSON *value, const cJSON *old);
+
+/* The element of the old list with the same keys; only maps have one. */
+static const cJSON *old_element(const struct node *list, const cJSON *element,
+				const cJSON *old)
+{
+	cleanup_json cJSON *keys = NULL;
+	const cJSON *other;
+
+	if (!old || list->list != LIST_MAP)
+		return NULL;
+	keys = map_keys(list, element);
+	json_each(other, old)
+	{
+		cleanup_json cJSON *other_keys = map_keys(list, other);
+
+		if (json_equal(keys, other_keys))
+			return other;
+	}
+	return NULL;
+}
+
+static void check_array(struct check *c, const struct at *at, const struct node *node,
+			const cJSON *array, const cJSON *old)
+{
+	int64_t n = cJSON_GetArraySize(array);
+	struct at here = { .up = at };
+	const cJSON *element;
+
+	json_each(element, array)
+	{
+		check_value(c, &here, node->each, element, old_element(node, element, old));
+		here.index++;
+	}
+	if (n < node->min_size)
+		limit_error(c, at, n, "have at least", node->min_size, " items");
+	if (n > node->max_size)
+		too_many(c, at, n, node->max_size);
+	if (node->list != LIST_ATOMIC)
+		check_unique(c, at, node, array);
+}
+
+static void unknown_field(struct check *c, const struct at *at, const struct node *node)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char **names = arena_alloc(&arena, (node->n_props + 1) * sizeof(*names));
+	const char *near;
+
+	for (size_t i = 0; i < node->n_props; i++)
+		names[i] = node->props[i].name;
+	near = nearest_word(at->key, names);
+	if (near)
+		field_error_add(c->errs, FIELD_UNKNOWN, path_text(c, at), NULL,
+				"did you mean \"%s\"?", near);
+	else
+		field_error_add(c->errs, FIELD_UNKNOWN, path_text(c, at), NULL, "%s", "");
+}
+
+/* Members as the API server counts them: defaults filled in, the rest dropped. */
+static int64_t count_members(const struct node *node, const cJSON *obj)
+{
+	const cJSON *member;
+	int64_t n = 0;
+
+	for (size_t i = 0; i < node->n_props; i++) {
+		member = cJSON_GetObjectItemCaseSensitive(obj, node->props[i].name);
+		n += (member && !cJSON_IsNull(member)) || node->props[i].node->fallback;
+	}
+	json_each(member, obj)
+		n += node->each && !node_prop(node, member->string) && !cJSON_IsNull(member);
+	return n;
+}
+
+static void check_members(struct check *c, const struct at *at, const struct node *node,
+			  const cJSON *obj, const cJSON *old)
+{
+	struct at here = { .up = at };
+	const struct node *child;
+	const cJSON *member;
+
+	json_each(member, obj)
+	{
+		here.key = member->string;
+		child = node_prop(node, member->string);
+		child = child ? child : node->each;
+		if (!child && !node->preserves_unknown)
+			unknown_field(c, &here, node);
+		if (child && !cJSON_IsNull(member)) /* else it is as if absent */
+			check_value(c, &here, child, member,
+				    cJSON_GetObjectItemCaseSensitive(old, member->string));
+	}
+}
+
+static void check_object(struct check *c, const struct at *at, const struct node *node,
+			 const cJSON *obj, const cJSON *old)
+{
+	int64_t n = count_members(node, obj);
+	struct at here = { .up = at };
+	const struct node *child;
+	const cJSON *member;
+
+	if (n < node->min_size)
+		limit_error(c, at, n, "have at least", node->min_size, " properties");
+	if (n > node->max_size)
+		too_many(c, at, n, node->max_size);
+	check_members(c, at, node, obj, old);
+	for (const char *const *name = node->required; *name; name++) {
+		member = cJSON_GetObjectItemCaseSensitive(obj, *name);
+		child = node_prop(node, *name);
+		if ((member && !cJSON_IsNull(member)) || (child && child->fallback))
+			continue;
+		here.key = *name;
+		field_error_add(c->errs, FIELD_REQUIRED, path_text(c, &here), NULL, "%s", "");
+	}
+}
+
+static bool is_faulty(const struct field_errors *errs, const char *path)
+{
+	for (size_t i = 0; i < errs->n; i++)
+		if (str_eq(errs->list[i].path, path))
+			return true;
+	return false;
+}
+
+/* A rule is broken; what is said of the same field already is enough. */
+static void rule_error(struct check *c, const struct at *at, const struct rule *rule,
+		       const cJSON *value)
+{
+	const char *path = path_text(c, at);
+	cleanup_json cJSON *type = NULL;
+
+	if (rule->field)
+		path = field_child(c->errs, path, rule->field);
+	for (const char *const *key = rule->at; key && *key; key++)
+		path = field_child(c->errs, path, *key);
+	if (rule->at)
+		value = json_at(value, rule->at);
+	if (is_faulty(c->errs, path))
+		return;
+	if (cJSON_IsObject(value) || cJSON_IsArray(value))
+		value = type = cJSON_CreateString(type_of(value));
+	field_error_add(c->errs, FIELD_INVALID, path, value, "%s", rule->message);
+}
+
+/* A value whose types are wrong below is left alone: the types are said already. */
+static void check_rules(struct check *c, const struct at *at, const struct node *node,
+			const cJSON *value, const cJSON *old)
+{
+	for (size_t i = 0; i < node->n_rules; i++) {
+		const struct rule *rule = &node->rules[i];
+
+		if (rule->is_transition && (!old || cJSON_IsNull(old)))
+			continue;
+		if (!rule->check->holds(rule, node, value, old))
+			rule_error(c, at, rule, value);
+	}
+}
+
+static void check_value(struct check *c, const struct at *at, const struct node *node,
+			const cJSON *value, const cJSON *old)
+{
+	size_t before = c->n_type_errors;
+
+	if (cJSON_IsNull(value) && node->nullable)
+		return;
+	if (!type_is(node->type, value)) {
+		type_error(c, at, node, value);
+		return;
+	}
+	if (cJSON_IsObject(value))
+		check_object(c, at, node, value, old);
+	else if (cJSON_IsArray(value))
+		check_array(c, at, node, value, old);
+	else if (cJSON_IsString(value))
+		check_string(c, at, node, value);
+	else
+		check_integer(c, at, node, value);
+	if (node->enums)
+		check_enum(c, at, node, value);
+	if (c->n_type_errors == before)
+		check_rules(c, at, node, value, old);
+}
+
+/* The kind to check by; what is wrong with apiVersion and kind is added. */
+static const struct kind *check_type_meta(const struct schema *schema, const cJSON *obj,
+					  struct field_errors *errs)
+{
+	const cJSON *version = json_get(obj, "apiVersion"), *name = json_get(obj, "kind");
+	const struct kind *kind = schema_kind(schema, cJSON_GetStringValue(name));
+	cleanup_arena struct arena arena = { 0 };
+	const char **names;
+	const char *near;
+
+	if (!version)
+		field_error_add(errs, FIELD_REQUIRED, "apiVersion", NULL, "%s",
+				schema->api_version);
+	else if (!str_eq(cJSON_GetStringValue(version), schema->api_version))
+		field_error_add(errs, FIELD_INVALID, "apiVersion", version, "must be %s",
+				schema->api_version);
+	if (kind)
+		return kind;
+	names = arena_alloc(&arena, (schema->n_kinds + 1) * sizeof(*names));
+	for (size_t i = 0; i < schema->n_kinds; i++)
+		names[i] = schema->kinds[i].name;
+	near = cJSON_IsString(name) ? nearest_word(name->valuestring, names) : NULL;
+	if (!name)
+		field_error_add(errs, FIELD_REQUIRED, "kind", NULL, "one of %s",
+				str_join(&arena, names, ", "));
+	else if (near)
+		field_error_add(errs, FIELD_NOT_SUPPORTED, "kind", name,
+				"did you mean \"%s\"?", near);
+	else
+		field_error_add(errs, FIELD_NOT_SUPPORTED, "kind", name, "must be one of %s",
+				str_join(&arena, names, ", "));
+	return NULL;
+}
+
+void schema_validate(const struct schema *schema, const cJSON *obj, const cJSON *old,
+		     struct field_errors *errs)
+{
+	struct check c = { .errs = errs };
+	struct at root = { 0 };
+	cleanup_json cJSON *new_copy = NULL, *old_copy = NULL;
+	const struct kind *kind;
+
+	if (!cJSON_IsObject(obj)) {
+		field_error_add(errs, FIELD_TYPE_INVALID, "", NULL,
+				"an object with apiVersion, kind, metadata and spec is wanted");
+		return;
+	}
+	kind = check_type_meta(schema, obj, errs);
+	if (!kind)
+		return;
+	if (old) { /* the one may have defaults that the other does not spell out */
+		new_copy = json_dup(obj);
+		old_copy = json_dup(old);
+		schema_default(schema, new_copy);
+		schema_default(schema, old_copy);
+		obj = new_copy;
+	}
+	schema_check_meta(kind, obj, errs);
+	check_value(&c, &root, kind->node, obj, old_copy);
+}

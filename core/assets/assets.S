@@ -1,0 +1,36 @@
+/*
+ * assets.S - the bytes of the embedded files, and their table (assets.h).
+ *
+ * The paths are seen from the root of the repository. Add a file here, in the
+ * order of the names; the Makefile finds that this depends on it.
+ */
+	.macro	asset name
+	.section .rodata.assets,"a",%progbits
+name\@:	.asciz	"\name"
+data\@:	.incbin	"core/assets/\name"
+end\@:	.byte	0
+	.section .data.rel.ro.assets,"aw",%progbits
+	.quad	name\@, data\@, end\@ - data\@
+	.endm
+
+	.section .data.rel.ro.assets,"aw",%progbits
+	.balign	8
+	.globl	assets
+	.type	assets, %object
+assets:
+	asset	"VERSION"
+	asset	"runtimes/deepspeed-distributed.yaml"
+	asset	"runtimes/flux-distributed.yaml"
+	asset	"runtimes/jax-distributed.yaml"
+	asset	"runtimes/mlx-distributed.yaml"
+	asset	"runtimes/torch-distributed-with-cache.yaml"
+	asset	"runtimes/torch-distributed.yaml"
+	asset	"runtimes/torchtune-llama3.2-1b.yaml"
+	asset	"runtimes/torchtune-llama3.2-3b.yaml"
+	asset	"runtimes/torchtune-qwen2.5-1.5b.yaml"
+	asset	"runtimes/xgboost-distributed.yaml"
+	asset	"schema.yaml"
+	.quad	0, 0, 0
+	.size	assets, . - assets
+
+	.section .note.GNU-stack,"",%progbits

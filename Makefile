@@ -135,9 +135,10 @@ bench: kftrainer
 	@tests/bench/bench.py ./kftrainer
 
 style:
-	@if command -v clang-format-14 >/dev/null; then clang-format-14 --dry-run -Werror $(OURS) || \
-	  { echo 'not in the style of .clang-format: run make format'; false; }; \
-	else echo "skip lint style: clang-format-14 is not installed" | tee -a $${RESULTS:-/dev/null}; fi
+	@command -v clang-format-14 >/dev/null || \
+	  echo "skip lint style: clang-format-14 is not installed" | tee -a $${RESULTS:-/dev/null}
+	@bad=$$(clang-format-14 --dry-run $(OURS) 2>&1 | sed -n 's/:[0-9]*:[0-9]*: warning:.*//p' | sort -u); \
+	  [ -z "$$bad" ] || { printf '%s: not as .clang-format has it: make format\n' $$bad; false; }
 
 # What the build leaves: ./kftrainer itself, the same bytes elsewhere, another machine's compiler.
 build: kftrainer $(OUT)/test_fastmem

@@ -56,7 +56,7 @@ LINK     = -static-pie -Wl,--gc-sections,-z,relro,-z,now,-z,noexecstack,-z,stack
 .SECONDARY:
 .DELETE_ON_ERROR:
 .PHONY: all vendor vendor-san demo check quick unit golden cli local build repro cross lint layers headers \
-        style fuzz bench soak format compdb dist install clean help
+        style fuzz bench soak format compdb dist install clean help crds
 all: kftrainer
 
 vendor:     $(SYSROOT)/.done

@@ -381,12 +381,10 @@ static struct key repeated_below(const cJSON *node, size_t *count)
 	return first;
 }
 
-static int refuse_repeated(const cJSON *doc, const void *data, size_t len,
+static int refuse_repeated(const cJSON *doc, const char *text, size_t len,
 			   struct error *err)
 {
-	struct scan again = {
-		.start = data, .p = data, .end = (const char *)data + len, .err = err
-	};
+	struct scan again = { .start = text, .p = text, .end = text + len, .err = err };
 	size_t count = 0;
 	struct key key = repeated_below(doc, &count);
 
@@ -401,17 +399,16 @@ static int refuse_repeated(const cJSON *doc, const void *data, size_t len,
 
 int json_parse(cJSON **ret, const void *data, size_t len, struct error *err)
 {
-	struct scan s = {
-		.start = data, .p = data, .end = (const char *)data + len, .err = err
-	};
+	const char *text = data ? data : "";
+	struct scan s = { .start = text, .p = text, .end = text + len, .err = err };
 	cleanup_json cJSON *doc = NULL;
 
 	if (scan_text(&s))
 		return -1;
-	doc = cJSON_ParseWithLengthOpts(data, len, NULL, false);
+	doc = cJSON_ParseWithLengthOpts(text, len, NULL, false);
 	if (!doc)
 		return error_set(err, ERR_FORMAT, "1:1: not JSON");
-	if (refuse_repeated(doc, data, len, err))
+	if (refuse_repeated(doc, text, len, err))
 		return -1;
 	*ret = STEAL(doc);
 	return 0;

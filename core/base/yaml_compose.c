@@ -256,7 +256,8 @@ static int compose_stream(struct composer *c, struct yaml_node **to)
 int yaml_compose(struct yaml_node **ret, struct arena *arena, const void *data,
 		 size_t len, struct error *err)
 {
-	struct composer c = { .arena = arena, .data = data, .len = len, .err = err };
+	const char *text = data ? data : "";
+	struct composer c = { .arena = arena, .data = text, .len = len, .err = err };
 	struct yaml_node *first = NULL;
 	int failed;
 
@@ -265,7 +266,7 @@ int yaml_compose(struct yaml_node **ret, struct arena *arena, const void *data,
 				 YAML_MAX_BYTES);
 	if (!yaml_parser_initialize(&c.parser))
 		return error_set(err, ERR_LIMIT, "out of memory");
-	yaml_parser_set_input_string(&c.parser, data, len);
+	yaml_parser_set_input_string(&c.parser, (const unsigned char *)text, len);
 	failed = compose_stream(&c, &first);
 	map_release(&c.anchors, NULL);
 	yaml_parser_delete(&c.parser);

@@ -75,24 +75,32 @@ static bool can_be_plain(const char *s)
 	return all_printable(s, false) && !looks_like_other(s);
 }
 
-static void print_quoted(struct buf *out, const char *s)
+/* How a character is written within double quotes; len bytes at s, 0: no UTF-8. */
+static void print_char(struct buf *out, const char *s, size_t len)
 {
 	static const char letters[] = "\nn\tt\rr\"\"\\\\";
+	uint32_t c = len ? code_point(s, len) : 0xfffd;
+
+	for (size_t i = 0; letters[i]; i += 2)
+		if (c == (unsigned char)letters[i]) {
+			buf_printf(out, "\\%c", letters[i + 1]);
+			return;
+		}
+	if (len && is_printable(c))
+		buf_add(out, s, len);
+	else
+		buf_printf(out, "\\u%04X", (unsigned)c);
+}
+
+static void print_quoted(struct buf *out, const char *s)
+{
 	const char *end = s + strlen(s);
 
 	buf_adds(out, "\"");
 	while (s < end) {
 		size_t len = utf8_length(s, end);
-		uint32_t c = len ? code_point(s, len) : 0xfffd;
-		const char *letter =
-			c < 0x80 ? memchr(letters, (int)c, sizeof(letters) - 1) : NULL;
 
-		if (letter)
-			buf_printf(out, "\\%c", letter[1]);
-		else if (!is_printable(c))
-			buf_printf(out, "\\u%04X", (unsigned)c);
-		else
-			buf_add(out, s, len ? len : 1);
+		print_char(out, s, len);
 		s += len ? len : 1;
 	}
 	buf_adds(out, "\"");

@@ -51,6 +51,10 @@ REL      = $(CODE) $(CFLAGS) $(REPRO) -ffunction-sections -fdata-sections -fstac
 SAN      = $(CODE) -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all \
            -fno-omit-frame-pointer -isystem $(SANROOT)/include
 LIBS     = -lyaml -lcjson -lpthread
+# What `kftrainer version` says is inside; cmd/version.c has the form.
+INSIDE   = $(shell awk '/^(musl|mimalloc|cjson|libyaml) / { printf "%s;", $$0 }' $(1) | tr ' ' '@')
+$(OUT)/cmd/version.c.o: REL += -DLIBRARIES='"$(call INSIDE,$(SYSROOT)/versions)"' -DCOMMIT='"$(COMMIT)"' \
+  -DUNPINNED='"$(call INSIDE,$(wildcard $(SYSROOT)/unpinned) /dev/null)"'
 LINK     = -static-pie -Wl,--gc-sections,-z,relro,-z,now,-z,noexecstack,-z,stack-size=1048576,--build-id=none -s
 
 .SECONDARY:
@@ -129,6 +133,8 @@ $(SANOUT)/%.h.ok: %.h $(SANROOT)/.done
 	@mkdir -p $(@D)
 	@clang $(SAN) -Wno-unused-macros -fsyntax-only -include $< -xc /dev/null && touch $@
 
+cli: kftrainer
+	@tests/run.sh cli $(wildcard tests/cli/test_*)
 local: kftrainer
 	@tests/run.sh local $(wildcard tests/local/test_*)
 bench: kftrainer

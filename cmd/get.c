@@ -55,28 +55,19 @@ static int64_t ended(const cJSON *job)
 	return -1;
 }
 
-static const char *state(const cJSON *job)
-{
-	const char *word = json_str(tj_status(job), "state");
-
-	if (ended(job) < 0 && !state_is_running(meta_namespace(job), meta_name(job)))
-		return "Killed"; /* nobody was left to write how it ended */
-	return word ? word : "Created";
-}
-
 static void add_row(struct out_table *table, const cJSON *job, int64_t now)
 {
 	int64_t start = seconds(json_str(job, "metadata", "creationTimestamp"));
 	int64_t nodes = tj_num_nodes(job), end = ended(job);
-	const char *word = state(job);
+	const char *state = json_str(tj_status(job), "state");
 	char age[DURATION_TEXT_SIZE] = "", took[DURATION_TEXT_SIZE] = "";
 
-	if (start >= 0)
+	if (start >= 0) {
 		duration_age(now - start, age);
-	if (start >= 0 && (end >= 0 || !str_eq(word, "Killed")))
 		duration_age((end >= 0 ? end : now) - start, took);
-	OUT_ROW(table, meta_namespace(job), meta_name(job), word,
-		nodes == ABSENT ? "1"
+	}
+	OUT_ROW(table, meta_namespace(job), meta_name(job), state ? state : "",
+		nodes == ABSENT ? ""
 				: arena_printf(&table->arena, "%lld", (long long)nodes),
 		age, took);
 }

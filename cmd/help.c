@@ -39,12 +39,16 @@ void cmd_usage(FILE *out)
 
 static void show_options(const struct opt *opts)
 {
+	static const struct opt help[] = {
+		{ OPT_BOOL, 'h', "help", .help = "print this" },
+		{ .type = OPT_END },
+	};
 	cleanup_buf struct buf text = { .max = 1 << 16 };
 
 	if (opts)
 		opt_help(&text, opts);
-	printf("\nOptions\n%s  -h, --help              print this\n",
-	       text.data ? (const char *)text.data : "");
+	opt_help(&text, help);
+	printf("\nOptions\n%s", (const char *)text.data);
 }
 
 static void show_example(const char *line)

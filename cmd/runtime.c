@@ -68,20 +68,19 @@ static int load(struct input *in, struct schema **schema, const struct opt_strs 
 static void print_runtimes(const cJSON *list)
 {
 	cleanup_arena struct arena arena = { 0 };
-	cleanup_out_table struct out_table table = { .columns = 5 };
+	cleanup_out_table struct out_table table = { .columns = 4 };
 	const cJSON *obj;
 
-	OUT_ROW(&table, "NAME", "FRAMEWORK", "NODES", "KIND", "NAMESPACE");
+	OUT_ROW(&table, "NAME", "FRAMEWORK", "NODES", "KIND");
 	json_each(obj, list)
 	{
 		const char *framework = meta_label(obj, LABEL_FRAMEWORK);
-		const char *ns = meta_namespace(obj);
 		int64_t nodes = policy_num_nodes(runtime_ml_policy(obj));
 
 		OUT_ROW(&table, meta_name(obj), framework ? framework : "",
 			nodes == ABSENT ? "1"
 					: arena_printf(&arena, "%lld", (long long)nodes),
-			meta_kind(obj), ns ? ns : "");
+			meta_kind(obj));
 	}
 	out_table(&table);
 }

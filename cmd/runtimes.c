@@ -128,6 +128,23 @@ cJSON *runtime_resolve(const struct input *in, const struct schema *schema,
 	return obj;
 }
 
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(meta_name(*(cJSON *const *)a), meta_name(*(cJSON *const *)b));
+}
+
+static void sort_by_name(cJSON *list)
+{
+	size_t n = (size_t)cJSON_GetArraySize(list);
+	cleanup_free cJSON **items = xcalloc(n, sizeof(*items));
+
+	for (size_t i = 0; i < n; i++)
+		items[i] = cJSON_DetachItemViaPointer(list, list->child);
+	qsort(items, n, sizeof(*items), by_name);
+	for (size_t i = 0; i < n; i++)
+		cJSON_AddItemToArray(list, items[i]);
+}
+
 int runtime_all(cJSON **ret, const struct input *in, const struct schema *schema,
 		struct error *err)
 {
@@ -151,6 +168,7 @@ int runtime_all(cJSON **ret, const struct input *in, const struct schema *schema
 		schema_default(schema, obj);
 		cJSON_AddItemToArray(list, obj);
 	}
+	sort_by_name(list);
 	*ret = STEAL(list);
 	return 0;
 }

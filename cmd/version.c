@@ -8,7 +8,7 @@
 #include "cmd/cmd.h"
 #include "cmd/out.h"
 
-/* The build file gives these; "NAME VERSION;" of each library that is linked in. */
+/* The build file gives these: "NAME@VERSION;" of each library that is linked in. */
 #ifndef LIBRARIES
 #define LIBRARIES ""
 #endif
@@ -38,7 +38,7 @@ static cJSON *pairs(const char *text)
 	char **lines = str_split(&arena, text, ';', NULL);
 
 	for (; *lines; lines++) {
-		char **words = str_split(&arena, *lines, ' ', NULL);
+		char **words = str_split(&arena, *lines, '@', NULL);
 
 		if (*words[0] && words[1])
 			json_put_str(map, words[1], words[0]);

@@ -2,37 +2,79 @@
  * state.h - what local jobs leave behind: $XDG_STATE_HOME/kftrainer/, or
  * ~/.local/state/kftrainer/.
  *
- *     <state>/jobs/<namespace>/<name>/<run>/   one folder a run, run = time + number
- *         trainjob.json    the TrainJob with status, rewritten atomically
- *         objects.json     what the pipeline made
- *         logs/<pod>/<container>.log   lines as the process wrote them
- *         lock             held while it runs (flock); stale: the run was killed
- *     <state>/jobs/<namespace>/<name>/latest -> <run>
+ *     <state>/jobs/<namespace>/<name>/
+ *         lock             held while it runs; free, and not ended: it was killed
+ *         latest           link to the newest run
+ *         <run>/           one folder a run, named after its time and a number
+ *             trainjob.json    the TrainJob with status, rewritten atomically
+ *             objects.json     what the pipeline made
+ *             logs/<pod>/<container>.log   lines as the process wrote them
  *
- * Folders are 0700, files 0600. Readers never need the running process.
+ * Folders are 0700, files 0600. Readers never need the running process. The lock
+ * is one of the open file (fcntl(2), F_OFD_SETLK): it ends with the process,
+ * however that ends, and readers can ask for it without taking it.
  */
 #ifndef LOCAL_STATE_H
 #define LOCAL_STATE_H
 
 #include "base/json.h"
 
-struct state_run; /* an open run: of this process, or one that ended */
+/* The reason of Failed when a person, or a signal to this program, ended the job. */
+#define REASON_INTERRUPTED "Interrupted"
+
+/* ---- for readers -------------------------------------------------------------- */
 
 /* All jobs, newest run of each, as TrainJob documents with status (a JSON array). */
-MUST_CHECK int state_list(cJSON **ret, const char *ns, struct error *err); /* ns NULL: all */
+MUST_CHECK int state_list(cJSON **ret, const char *ns,
+			  struct error *err); /* ns NULL: all */
 
-/* One job's newest run. ERR_NOT_FOUND says which names there are near it. */
+/*
+ * One job's newest run. ERR_NOT_FOUND says which names there are near it. A job
+ * that was killed reads as Failed, "Interrupted".
+ */
 MUST_CHECK int state_get(cJSON **ret_trainjob, const char *ns, const char *name,
 			 struct error *err);
 
 /*
- * Its log files: a JSON array of {pod, container, step, rank, path}, in the
- * order of jobs, ranks and containers.
+ * Its log files: a JSON array of {pod, container, step, rank, prefix, path}, in
+ * the order of jobs, ranks, starts and containers. rank is -1 where the Job is
+ * not Indexed; prefix is that of places.h.
  */
 MUST_CHECK int state_logs(cJSON **ret, const char *ns, const char *name,
 			  struct error *err);
 
 /* Does it run now? */
 bool state_is_running(const char *ns, const char *name);
+
+/* ---- for the one who runs a job -------------------------------------------------- */
+
+enum { STATE_KEEP_RUNS = 10 };
+
+struct state_run {
+	char *dir;  /* of this run, absolute */
+	char *logs; /* <dir>/logs */
+	char *job_dir;
+	int lock; /* open, or -1 */
+};
+
+/*
+ * Make the folder of a new run, take the lock and write both documents. All
+ * that can be wrong with the state folder is said here, before anything has
+ * run: ERR_EXISTS when the job runs already; ERR_IO, ERR_DENIED, ERR_INVALID
+ * with one line that names the folder. Nothing is left behind on failure.
+ */
+MUST_CHECK int state_begin(struct state_run *ret, const char *ns, const char *name,
+			   const cJSON *trainjob, const cJSON *objects,
+			   struct error *err);
+
+/* Write the TrainJob again. `last`: so that it survives a power failure, too. */
+MUST_CHECK int state_save(const struct state_run *run, const cJSON *trainjob, bool last,
+			  struct error *err);
+
+/* Let go of the lock, and of runs beyond the newest STATE_KEEP_RUNS. */
+void state_end(struct state_run *run);
+
+/* Not begun after all: take the run's folder away. */
+void state_cancel(struct state_run *run);
 
 #endif

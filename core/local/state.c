@@ -1,0 +1,428 @@
+#include "local/state.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/nearest.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "local/places.h"
+#include "local/state_impl.h"
+#include "trainer/api.h"
+#include "trainer/status.h"
+
+/* ---- where things are ------------------------------------------------------------ */
+
+int state_root(struct arena *arena, const char **ret, struct error *err)
+{
+	const char *xdg = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+
+	if (xdg && *xdg) {
+		if (*xdg != '/')
+			return error_set(
+				err, ERR_INVALID,
+				"XDG_STATE_HOME is \"%s\": want an absolute path", xdg);
+		*ret = arena_printf(arena, "%s/kftrainer/jobs", xdg);
+		return 0;
+	}
+	if (!home || *home != '/')
+		return error_set(
+			err, ERR_INVALID,
+			"no place for the state of jobs: HOME is %s%s%s; set it, "
+			"or XDG_STATE_HOME, to an absolute path",
+			home ? "\"" : "", home ? home : "not set", home ? "\"" : "");
+	*ret = arena_printf(arena, "%s/.local/state/kftrainer/jobs", home);
+	return 0;
+}
+
+/* What may name a folder of ours: as DNS names, so neither "..", "/" nor hidden. */
+static bool is_name(const char *s)
+{
+	size_t len = strlen(s);
+
+	return len && len <= 253 && *s != '.' && *s != '-' &&
+	       strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789.-") == len;
+}
+
+int state_dir(struct arena *arena, const char **ret, const char *ns, const char *name,
+	      struct error *err)
+{
+	const char *const parts[] = { ns, name, NULL };
+	const char *dir;
+
+	if (state_root(arena, &dir, err))
+		return -1;
+	for (size_t i = 0; parts[i]; i++) {
+		if (!is_name(parts[i]))
+			return error_set(err, ERR_INVALID,
+					 "\"%s\" cannot be the name of a %s: want lower "
+					 "case letters, digits and '-'",
+					 parts[i], i ? "job" : "namespace");
+		dir = path_join(arena, dir, parts[i]);
+	}
+	*ret = dir;
+	return 0;
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+char **state_entries(struct arena *arena, const char *dir)
+{
+	DIR *d = opendir(dir);
+	char **ret = arena_alloc(arena, sizeof(*ret)), **more;
+	size_t n = 0, cap = 0;
+	struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		if (*e->d_name == '.')
+			continue;
+		if (n >= cap) {
+			cap = cap ? 2 * cap : 32;
+			more = arena_alloc(arena, (cap + 1) * sizeof(*ret));
+			memcpy(more, ret, n * sizeof(*ret));
+			ret = more;
+		}
+		ret[n++] = arena_strdup(arena, e->d_name);
+	}
+	if (d)
+		closedir(d);
+	qsort(ret, n, sizeof(*ret), by_text);
+	ret[n] = NULL;
+	return ret;
+}
+
+bool state_locked(const char *job_dir)
+{
+	cleanup_arena struct arena a = { 0 };
+	cleanup_fd int fd =
+		open(path_join(&a, job_dir, STATE_LOCK), O_RDONLY | O_CLOEXEC);
+	struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
+
+	return fd >= 0 && !fcntl(fd, F_OFD_GETLK, &lock) && lock.l_type != F_UNLCK;
+}
+
+/* The newest run's folder, or NULL. A run's name begins with a digit. */
+static const char *newest_run(struct arena *arena, const char *job_dir)
+{
+	char **entries = state_entries(arena, job_dir);
+	const char *last = NULL;
+
+	for (; *entries; entries++)
+		if (**entries >= '0' && **entries <= '9' &&
+		    file_exists(path_join(arena, path_join(arena, job_dir, *entries),
+					  "trainjob.json")))
+			last = *entries;
+	return last ? path_join(arena, job_dir, last) : NULL;
+}
+
+/* ---- reading ----------------------------------------------------------------------- */
+
+static int read_doc(cJSON **ret, const char *path, struct error *err)
+{
+	cleanup_buf struct buf b = { .max = JSON_MAX_BYTES };
+
+	if (file_read(&b, path, err))
+		return -1;
+	if (json_parse(ret, b.data, b.len, err))
+		return error_wrap(err, "%s", path);
+	return 0;
+}
+
+/* Nobody was left to write how it ended. */
+static void mark_killed(cJSON *trainjob, const char *path)
+{
+	cJSON *status = json_obj(trainjob, "status"), *c = cJSON_CreateObject(), *job;
+	char now[TIME_TEXT_SIZE];
+	struct stat st = { 0 };
+
+	(void)!stat(path, &st);
+	time_text((int64_t)st.st_mtime, now);
+	json_put_str(c, COND_FAILED, "type");
+	json_put_str(c, "True", "status");
+	json_put_str(c, REASON_INTERRUPTED, "reason");
+	json_put_str(c, "the process was killed", "message");
+	status_set_condition(status, c, now);
+	json_each(job, json_get(status, "jobsStatus"))
+	{
+		json_put_int(job, 0, "active");
+		json_put_int(job, 0, "ready");
+	}
+}
+
+static int read_job(cJSON **ret, const char *job_dir, struct error *err)
+{
+	cleanup_arena struct arena a = { 0 };
+	bool running = state_locked(job_dir); /* before: it may end meanwhile */
+	const char *run = newest_run(&a, job_dir), *path;
+
+	if (!run)
+		return error_set(err, ERR_NOT_FOUND, "%s: no run of it is left", job_dir);
+	path = path_join(&a, run, "trainjob.json");
+	if (read_doc(ret, path, err))
+		return -1;
+	if (!running && !status_finished(json_get((const cJSON *)*ret, "status")))
+		mark_killed(*ret, path);
+	return 0;
+}
+
+static int list_namespace(cJSON *to, const char *ns, struct error *err)
+{
+	cleanup_arena struct arena a = { 0 };
+	struct error unreadable = { 0 };
+	const char *dir;
+	char **names;
+
+	if (state_dir(&a, &dir, ns, NULL, err))
+		return -1;
+	for (names = state_entries(&a, dir); *names; names++) {
+		cJSON *job = NULL;
+
+		if (!read_job(&job, path_join(&a, dir, *names), &unreadable))
+			cJSON_AddItemToArray(to, job);
+	}
+	return 0;
+}
+
+int state_list(cJSON **ret, const char *ns, struct error *err)
+{
+	cleanup_json cJSON *list = cJSON_CreateArray();
+	cleanup_arena struct arena a = { 0 };
+	const char *root;
+	char **all;
+
+	if (ns) {
+		if (list_namespace(list, ns, err))
+			return -1;
+	} else {
+		if (state_root(&a, &root, err))
+			return -1;
+		for (all = state_entries(&a, root); *all; all++)
+			if (is_name(*all) && list_namespace(list, *all, err))
+				return -1;
+	}
+	*ret = STEAL(list);
+	return 0;
+}
+
+/* Another namespace that has a job of this name, or NULL. */
+static const char *elsewhere(struct arena *a, const char *name)
+{
+	struct error unused = { 0 };
+	const char *root;
+	char **ns;
+
+	if (state_root(a, &root, &unused))
+		return NULL;
+	for (ns = state_entries(a, root); *ns; ns++)
+		if (newest_run(a, path_join(a, path_join(a, root, *ns), name)))
+			return *ns;
+	return NULL;
+}
+
+/* The names in a namespace's folder that have a run. */
+static char **jobs_in(struct arena *a, const char *dir)
+{
+	char **names = state_entries(a, dir);
+	size_t n = 0;
+
+	for (char **p = names; *p; p++)
+		if (newest_run(a, path_join(a, dir, *p)))
+			names[n++] = *p;
+	names[n] = NULL;
+	return names;
+}
+
+static int not_found(struct arena *a, const char *ns, const char *name, struct error *err)
+{
+	const char *dir, *near, *other = elsewhere(a, name);
+	char **names;
+
+	if (state_dir(a, &dir, ns, NULL, err))
+		return -1;
+	names = jobs_in(a, dir);
+	near = nearest_word(name, (const char *const *)names);
+	if (other)
+		return error_set(
+			err, ERR_NOT_FOUND,
+			"no job %s in namespace %s on this machine; there is one "
+			"in namespace %s",
+			name, ns, other);
+	if (near)
+		return error_set(
+			err, ERR_NOT_FOUND,
+			"no job %s in namespace %s on this machine; did you mean "
+			"%s?",
+			name, ns, near);
+	return error_set(err, ERR_NOT_FOUND,
+			 "no job %s in namespace %s on this machine%s%s", name, ns,
+			 *names ? "; there are: " : "; there is none at all",
+			 str_join(a, (const char *const *)names, ", "));
+}
+
+/* Its folder, which has a run. */
+static int find_job(struct arena *a, const char **ret, const char *ns, const char *name,
+		    struct error *err)
+{
+	const char *dir;
+
+	if (state_dir(a, &dir, ns, name, err))
+		return -1;
+	if (!newest_run(a, dir))
+		return not_found(a, ns, name, err);
+	*ret = dir;
+	return 0;
+}
+
+int state_get(cJSON **ret_trainjob, const char *ns, const char *name, struct error *err)
+{
+	cleanup_arena struct arena a = { 0 };
+	cleanup_json cJSON *job = NULL;
+	const char *dir;
+
+	if (find_job(&a, &dir, ns, name, err) || read_job(&job, dir, err))
+		return -1;
+	*ret_trainjob = STEAL(job);
+	return 0;
+}
+
+bool state_is_running(const char *ns, const char *name)
+{
+	cleanup_arena struct arena a = { 0 };
+	struct error unused = { 0 };
+	const char *dir;
+
+	return !state_dir(&a, &dir, ns, name, &unused) && state_locked(dir);
+}
+
+/* ---- logs ---------------------------------------------------------------------------- */
+
+struct log_file {
+	struct place place;
+	const char *pod, *container, *path;
+	int number; /* of the container */
+	struct timespec start;
+};
+
+static int compare(int64_t a, int64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+static int by_place(const void *x, const void *y)
+{
+	const struct log_file *a = x, *b = y;
+	const int order[] = {
+		compare((int64_t)a->place.number, (int64_t)b->place.number),
+		compare(a->place.rank, b->place.rank),
+		compare(a->start.tv_sec, b->start.tv_sec),
+		compare(a->start.tv_nsec, b->start.tv_nsec),
+		strcmp(a->pod, b->pod),
+		compare(a->number, b->number),
+	};
+
+	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++)
+		if (order[i])
+			return order[i];
+	return strcmp(a->container, b->container);
+}
+
+struct log_files {
+	struct arena arena;
+	struct log_file *list;
+	size_t n, cap;
+};
+
+/* <dir>/<container>.log, for each */
+static void find_containers(struct log_files *files, const struct log_file *pod,
+			    const char *dir)
+{
+	char **names = state_entries(&files->arena, dir);
+
+	for (; *names; names++) {
+		struct log_file f = *pod;
+
+		if (!str_ends(*names, ".log"))
+			continue;
+		f.path = path_join(&files->arena, dir, *names);
+		f.container = str_slice(&files->arena, *names, strlen(*names) - 4);
+		f.number = place_container(&f.place, f.container);
+		if (files->n == files->cap) {
+			files->cap = files->cap ? 2 * files->cap : 16;
+			files->list = xreallocarray(files->list, files->cap,
+						    sizeof(*files->list));
+		}
+		files->list[files->n++] = f;
+	}
+}
+
+static void find_pods(struct log_files *files, const cJSON *jobset, const char *logs)
+{
+	char **pods = state_entries(&files->arena, logs);
+
+	for (; *pods; pods++) {
+		const char *dir = path_join(&files->arena, logs, *pods);
+		struct log_file f = { .pod = *pods };
+		struct stat st;
+
+		if (stat(dir, &st) || !place_of(&f.place, jobset, *pods))
+			continue;
+		f.start = st.st_mtim;
+		find_containers(files, &f, dir);
+	}
+	if (files->n)
+		qsort(files->list, files->n, sizeof(*files->list), by_place);
+}
+
+static cJSON *log_doc(struct arena *arena, const struct log_file *f)
+{
+	cJSON *doc = cJSON_CreateObject();
+
+	json_put_str(doc, f->pod, "pod");
+	json_put_str(doc, f->container, "container");
+	json_put_str(doc, f->place.step, "step");
+	json_put_int(doc, f->place.rank, "rank");
+	json_put_str(doc, place_prefix(arena, &f->place, f->container), "prefix");
+	json_put_str(doc, f->path, "path");
+	return doc;
+}
+
+static const cJSON *jobset_of(const cJSON *objects)
+{
+	const cJSON *o;
+
+	json_each(o, objects) if (str_eq(meta_kind(o), JOBSET_KIND)) return o;
+	return NULL;
+}
+
+int state_logs(cJSON **ret, const char *ns, const char *name, struct error *err)
+{
+	struct log_files files = { 0 };
+	cleanup_arena struct arena a = { 0 };
+	cleanup_json cJSON *objects = NULL, *list = cJSON_CreateArray();
+	const char *dir, *run;
+
+	if (find_job(&a, &dir, ns, name, err))
+		return -1;
+	run = newest_run(&a, dir);
+	if (!run || read_doc(&objects, path_join(&a, run, "objects.json"), err))
+		return run ? -1 : not_found(&a, ns, name, err);
+	find_pods(&files, jobset_of(objects), path_join(&a, run, "logs"));
+	for (size_t i = 0; i < files.n; i++)
+		cJSON_AddItemToArray(list, log_doc(&files.arena, &files.list[i]));
+	free(files.list);
+	arena_clear(&files.arena);
+	*ret = STEAL(list);
+	return 0;
+}

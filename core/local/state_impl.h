@@ -1,0 +1,29 @@
+/*
+ * state_impl.h - what state.c (readers) and state_run.c (the writer) share.
+ */
+#ifndef LOCAL_STATE_IMPL_H
+#define LOCAL_STATE_IMPL_H
+
+#include "base/arena.h"
+#include "base/json.h"
+
+/* <state>/jobs, by the environment; ERR_INVALID when that says nothing usable. */
+MUST_CHECK int state_root(struct arena *arena, const char **ret, struct error *err);
+
+/*
+ * <state>/jobs/<ns>/<name>; name NULL: <state>/jobs/<ns>; both: <state>/jobs.
+ * ERR_INVALID for what cannot be a name.
+ */
+MUST_CHECK int state_dir(struct arena *arena, const char **ret, const char *ns,
+			 const char *name, struct error *err);
+
+/* The entries that are names of ours, sorted; ends with NULL. None for no folder. */
+char **state_entries(struct arena *arena, const char *dir);
+
+/* Is the folder's lock held by some process? */
+bool state_locked(const char *job_dir);
+
+#define STATE_LOCK   "lock"
+#define STATE_LATEST "latest"
+
+#endif

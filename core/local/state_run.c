@@ -1,0 +1,270 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "local/state.h"
+#include "local/state_impl.h"
+
+/* With less room than this no job gets far enough to say why it stopped. */
+enum { LEAST_FREE_BYTES = 1024 * 1024 };
+
+/*
+ * One folder of ours: not somebody else's, closed to others; made when it is
+ * not there. Only the topmost may be a link, to where there is more room.
+ */
+static int own_dir(const char *dir, bool may_link, struct error *err)
+{
+	struct stat st;
+
+	if (mkdir(dir, 0700) && errno != EEXIST)
+		return error_errno(err, errno, "%s: cannot be made", dir);
+	if (may_link ? stat(dir, &st) : lstat(dir, &st))
+		return error_errno(err, errno, "%s", dir);
+	if (S_ISLNK(st.st_mode))
+		return error_set(err, ERR_INVALID,
+				 "%s is a symbolic link: want a folder of yours", dir);
+	if (!S_ISDIR(st.st_mode))
+		return error_set(err, ERR_INVALID, "%s is not a folder", dir);
+	if (st.st_uid != geteuid())
+		return error_set(
+			err, ERR_DENIED,
+			"%s belongs to another user (uid %u): set XDG_STATE_HOME "
+			"to a folder of yours",
+			dir, st.st_uid);
+	if ((st.st_mode & 077) && chmod(dir, 0700))
+		return error_errno(err, errno, "%s: cannot be closed to others", dir);
+	if (access(dir, W_OK | X_OK))
+		return error_errno(err, errno, "%s: cannot be written to", dir);
+	return 0;
+}
+
+static int make_dirs(struct arena *a, const char *job_dir, struct error *err)
+{
+	const char *ns = path_dir(a, job_dir), *jobs = path_dir(a, ns);
+	const char *root = path_dir(a, jobs);
+	const char *const dirs[] = { root, jobs, ns, job_dir };
+
+	if (dir_make(path_dir(a, root), 0700, err))
+		return -1;
+	for (size_t i = 0; i < sizeof(dirs) / sizeof(*dirs); i++)
+		if (own_dir(dirs[i], !i, err))
+			return -1;
+	return 0;
+}
+
+static int check_room(const char *dir, struct error *err)
+{
+	struct statvfs fs;
+
+	if (statvfs(dir, &fs))
+		return error_errno(err, errno, "%s", dir);
+	if ((uint64_t)fs.f_bavail * fs.f_frsize < LEAST_FREE_BYTES ||
+	    (fs.f_files && !fs.f_favail))
+		return error_errno(err, ENOSPC, "%s", dir);
+	return 0;
+}
+
+/* Is the open file still the one of that name? Its last user may have removed it. */
+static bool is_at(int fd, const char *path)
+{
+	struct stat open_file, named;
+
+	return !fstat(fd, &open_file) && !lstat(path, &named) &&
+	       open_file.st_ino == named.st_ino && open_file.st_dev == named.st_dev;
+}
+
+static int take_lock(int *ret, const char *job_dir, const char *ns, const char *name,
+		     struct error *err)
+{
+	cleanup_arena struct arena a = { 0 };
+	const char *path = path_join(&a, job_dir, STATE_LOCK);
+	cleanup_fd int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	bool taken;
+
+	if (fd < 0)
+		return error_errno(err, errno, "%s", path);
+	taken = fcntl(fd, F_OFD_SETLK, &lock) != 0;
+	if (taken && errno != EAGAIN && errno != EACCES)
+		return error_errno(err, errno, "%s", path);
+	if (taken || !is_at(fd, path))
+		return error_set(err, ERR_EXISTS,
+				 "job %s in namespace %s runs already on this machine",
+				 name, ns);
+	*ret = fd;
+	fd = -1;
+	return 0;
+}
+
+/* "20260131T235959Z-001"; sorted by name is sorted by time. */
+static int make_run(struct state_run *run, struct error *err)
+{
+	char text[TIME_TEXT_SIZE], stamp[TIME_TEXT_SIZE];
+	size_t n = 0;
+
+	for (const char *p = time_text(clock_now(), text); *p; p++)
+		if (*p != '-' && *p != ':')
+			stamp[n++] = *p;
+	stamp[n] = 0;
+	for (int i = 1; i < 1000; i++) {
+		cleanup_arena struct arena a = { 0 };
+		const char *dir = arena_printf(&a, "%s/%s-%03d", run->job_dir, stamp, i);
+
+		if (!mkdir(dir, 0700)) {
+			run->dir = xstrdup(dir);
+			run->logs = xstrdup(path_join(&a, dir, "logs"));
+			return dir_make(run->logs, 0700, err);
+		}
+		if (errno != EEXIST)
+			return error_errno(err, errno, "%s", dir);
+	}
+	return error_set(err, ERR_LIMIT, "%s: a thousand runs in a second", run->job_dir);
+}
+
+/* As file_write(), but quick: after a power failure an older state may be there. */
+static int write_quick(const char *path, const void *data, size_t len, struct error *err)
+{
+	cleanup_arena struct arena a = { 0 };
+	const char *tmp = arena_printf(&a, "%s.new", path);
+	cleanup_fd int fd =
+		open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (fd < 0)
+		return error_errno(err, errno, "%s", tmp);
+	if (file_write_fd(fd, data, len, path, err)) {
+		unlink(tmp);
+		return -1;
+	}
+	if (rename(tmp, path))
+		return error_errno(err, errno, "%s", path);
+	return 0;
+}
+
+static int write_doc(const char *dir, const char *name, const cJSON *doc, bool safe,
+		     struct error *err)
+{
+	cleanup_buf struct buf b = { .max = JSON_MAX_BYTES };
+	cleanup_arena struct arena a = { 0 };
+	const char *path = path_join(&a, dir, name);
+
+	json_print_pretty(&b, doc);
+	if (buf_check(&b, path, err))
+		return -1;
+	return safe ? file_write(path, b.data, b.len, 0600, err)
+		    : write_quick(path, b.data, b.len, err);
+}
+
+static int link_latest(const struct state_run *run, struct error *err)
+{
+	cleanup_arena struct arena a = { 0 };
+	const char *path = path_join(&a, run->job_dir, STATE_LATEST);
+	const char *tmp = arena_printf(&a, "%s.new", path);
+
+	(void)unlink(tmp);
+	if (symlink(path_base(run->dir), tmp) || rename(tmp, path))
+		return error_errno(err, errno, "%s", path);
+	return 0;
+}
+
+static void release(struct state_run *run)
+{
+	if (run->lock >= 0)
+		close(run->lock);
+	free(run->dir);
+	free(run->logs);
+	free(run->job_dir);
+	*run = (struct state_run){ .lock = -1 };
+}
+
+int state_begin(struct state_run *ret, const char *ns, const char *name,
+		const cJSON *trainjob, const cJSON *objects, struct error *err)
+{
+	cleanup_arena struct arena a = { 0 };
+	struct state_run run = { .lock = -1 };
+	const char *job_dir;
+
+	if (state_dir(&a, &job_dir, ns, name, err))
+		return -1;
+	if (make_dirs(&a, job_dir, err))
+		return error_wrap(err, "state of local jobs");
+	run.job_dir = xstrdup(job_dir);
+	if (take_lock(&run.lock, job_dir, ns, name, err)) {
+		release(&run);
+		return -1;
+	}
+	if (check_room(job_dir, err) || make_run(&run, err) ||
+	    write_doc(run.dir, "objects.json", objects, false, err) ||
+	    write_doc(run.dir, "trainjob.json", trainjob, false, err) ||
+	    link_latest(&run, err)) {
+		state_cancel(&run);
+		return error_wrap(err, "state of local jobs");
+	}
+	*ret = run;
+	return 0;
+}
+
+int state_save(const struct state_run *run, const cJSON *trainjob, bool last,
+	       struct error *err)
+{
+	return write_doc(run->dir, "trainjob.json", trainjob, last, err);
+}
+
+/* The oldest runs, so that STATE_KEEP_RUNS are left. */
+static void prune(const char *job_dir)
+{
+	cleanup_arena struct arena a = { 0 };
+	char **entries = state_entries(&a, job_dir);
+	struct error unused = { 0 };
+	size_t n = 0;
+
+	for (char **e = entries; *e; e++)
+		n += **e >= '0' && **e <= '9';
+	for (; *entries && n > STATE_KEEP_RUNS; entries++)
+		if (**entries >= '0' && **entries <= '9') {
+			(void)!dir_remove(path_join(&a, job_dir, *entries), &unused);
+			n--;
+		}
+}
+
+void state_end(struct state_run *run)
+{
+	if (run->job_dir)
+		prune(run->job_dir);
+	release(run);
+}
+
+/* The link then points to the run before it, or is taken away with the folder. */
+void state_cancel(struct state_run *run)
+{
+	cleanup_arena struct arena a = { 0 };
+	struct error unused = { 0 };
+	struct state_run before = { .lock = -1 };
+	char **entries;
+
+	if (run->dir)
+		(void)!dir_remove(run->dir, &unused);
+	if (run->job_dir) {
+		before.job_dir = run->job_dir;
+		(void)unlink(path_join(&a, run->job_dir, STATE_LATEST));
+		for (entries = state_entries(&a, run->job_dir); *entries; entries++)
+			if (**entries >= '0' && **entries <= '9')
+				before.dir = *entries;
+		if (before.dir) {
+			(void)!link_latest(&before, &unused);
+		} else {
+			(void)unlink(path_join(&a, run->job_dir, STATE_LOCK));
+			(void)rmdir(run->job_dir);
+		}
+	}
+	release(run);
+}

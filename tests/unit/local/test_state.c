@@ -1,0 +1,410 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "local/places.h"
+#include "local/state.h"
+
+static char home[] = "/tmp/kftrainer-state-XXXXXX"; /* of this test program */
+
+static cJSON *parse(const char *text)
+{
+	struct error err = { 0 };
+	cleanup_buf struct buf b = { .max = 65536 };
+	cJSON *doc = NULL;
+
+	buf_adds(&b, text);
+	for (size_t i = 0; i < b.len; i++)
+		if (b.data[i] == '\'')
+			b.data[i] = '"';
+	if (json_parse(&doc, b.data, b.len, &err))
+		fail_msg("%s: %s", text, err.msg);
+	return doc;
+}
+
+/* A fresh state folder for each test. */
+static int setup(void **state)
+{
+	static int n;
+	struct arena a = { 0 };
+	char *dir = arena_printf(&a, "%s/%d", home, n++);
+
+	(void)state;
+	setenv("XDG_STATE_HOME", dir, 1);
+	arena_clear(&a);
+	return 0;
+}
+
+static const char *in_state(struct arena *a, const char *rest)
+{
+	return arena_printf(a, "%s/%s", getenv("XDG_STATE_HOME"), rest);
+}
+
+#define OBJECTS                                                                       \
+	"[{'kind':'Secret'},{'kind':'JobSet','metadata':{'name':'j'},'spec':{"        \
+	"'replicatedJobs':[{'name':'init','template':{'spec':{'completions':1,"       \
+	"'template':{'spec':{'containers':[{'name':'init'}]}}}}},"                    \
+	"{'name':'node','replicas':2,'template':{'spec':{'completions':2,'template':" \
+	"{'spec':{'initContainers':[{'name':'pre'}],'containers':[{'name':'node'},"   \
+	"{'name':'side'}]}}}}},{'name':'one','template':{'metadata':{'labels':"       \
+	"{'trainer.kubeflow.org/trainjob-ancestor-step':'trainer'}},'spec':{"         \
+	"'template':{'spec':{'containers':[{'name':'x'}]}}}}}]}}]"
+
+static void begin(struct state_run *run, const char *name)
+{
+	cleanup_arena struct arena a = { 0 };
+	cleanup_json cJSON *tj = parse(arena_printf(
+		&a,
+		"{'metadata':{'name':'%s'},'status':{'jobsStatus':[{'name':'node',"
+		"'active':1}]}}",
+		name));
+	cleanup_json cJSON *objects = parse(OBJECTS);
+	struct error err = { 0 };
+
+	if (state_begin(run, "ns", name, tj, objects, &err))
+		fail_msg("%s", err.msg);
+}
+
+static void finish(struct state_run *run)
+{
+	cleanup_json cJSON *tj =
+		parse("{'metadata':{'name':'x'},'status':{'conditions':[{'type':"
+		      "'Complete','status':'True'}]}}");
+	struct error err = { 0 };
+
+	assert_int_equal(state_save(run, tj, true, &err), 0);
+	state_end(run);
+}
+
+static mode_t mode_of(const char *path)
+{
+	struct stat st;
+
+	assert_int_equal(stat(path, &st), 0);
+	return st.st_mode & 0777;
+}
+
+static void test_runs_are_private(void **state)
+{
+	cleanup_arena struct arena a = { 0 };
+	struct state_run run;
+
+	(void)state;
+	begin(&run, "x");
+	assert_true(state_is_running("ns", "x"));
+	assert_int_equal(mode_of(in_state(&a, "kftrainer")), 0700);
+	assert_int_equal(mode_of(run.dir), 0700);
+	assert_int_equal(mode_of(run.logs), 0700);
+	assert_int_equal(mode_of(path_join(&a, run.dir, "trainjob.json")), 0600);
+	assert_int_equal(mode_of(in_state(&a, "kftrainer/jobs/ns/x/latest")), 0700);
+	finish(&run);
+	assert_false(state_is_running("ns", "x"));
+}
+
+static void test_one_run_at_a_time(void **state)
+{
+	cleanup_json cJSON *tj = parse("{}"), *objects = parse("[]");
+	struct state_run run, other;
+	struct error err = { 0 };
+
+	(void)state;
+	begin(&run, "x");
+	assert_int_equal(state_begin(&other, "ns", "x", tj, objects, &err), -1);
+	assert_int_equal(err.kind, ERR_EXISTS);
+	assert_string_equal(err.msg,
+			    "job x in namespace ns runs already on this machine");
+	assert_int_equal(state_begin(&other, "other", "x", tj, objects, &err), 0);
+	state_end(&other);
+	finish(&run);
+	begin(&run, "x");
+	finish(&run);
+}
+
+static void test_get_and_list(void **state)
+{
+	cleanup_json cJSON *all = NULL, *some = NULL, *one = NULL;
+	struct state_run b, a;
+	struct error err = { 0 };
+
+	(void)state;
+	begin(&b, "b");
+	begin(&a, "a");
+	assert_int_equal(state_list(&all, NULL, &err), 0);
+	assert_int_equal(cJSON_GetArraySize(all), 2);
+	assert_string_equal(json_str(all->child, "metadata", "name"), "a");
+	assert_int_equal(state_list(&some, "none", &err), 0);
+	assert_int_equal(cJSON_GetArraySize(some), 0);
+	finish(&a);
+	finish(&b);
+	assert_int_equal(state_get(&one, "ns", "a", &err), 0);
+	assert_string_equal(
+		json_str(json_get(one, "status", "conditions")->child, "type"),
+		"Complete");
+}
+
+/* A process that is gone holds no lock, and nobody wrote how its job ended. */
+static void test_killed_run_reads_as_interrupted(void **state)
+{
+	cleanup_json cJSON *tj = NULL;
+	const cJSON *c;
+	struct state_run run;
+	struct error err = { 0 };
+
+	(void)state;
+	begin(&run, "x");
+	assert_int_equal(state_get(&tj, "ns", "x", &err), 0);
+	assert_null(json_get(tj, "status", "conditions"));
+	cJSON_Delete(STEAL(tj));
+	state_end(&run);
+	assert_int_equal(state_get(&tj, "ns", "x", &err), 0);
+	c = json_get((const cJSON *)tj, "status", "conditions")->child;
+	assert_string_equal(json_str(c, "type"), "Failed");
+	assert_string_equal(json_str(c, "status"), "True");
+	assert_string_equal(json_str(c, "reason"), "Interrupted");
+	assert_string_equal(json_str(c, "message"), "the process was killed");
+	assert_int_equal(strlen(json_str(c, "lastTransitionTime")), 20);
+	c = json_get((const cJSON *)tj, "status", "jobsStatus")->child;
+	assert_int_equal(json_int(c, -1, "active"), 0);
+}
+
+static void expect_not_found(const char *ns, const char *name, const char *message)
+{
+	struct error err = { 0 };
+	cJSON *tj = NULL;
+
+	assert_int_equal(state_get(&tj, ns, name, &err), -1);
+	assert_int_equal(err.kind, ERR_NOT_FOUND);
+	assert_string_equal(err.msg, message);
+}
+
+static void test_not_found_says_what_there_is(void **state)
+{
+	struct state_run run;
+
+	(void)state;
+	expect_not_found(
+		"ns", "x",
+		"no job x in namespace ns on this machine; there is none at all");
+	begin(&run, "digits");
+	finish(&run);
+	expect_not_found("ns", "digist",
+			 "no job digist in namespace ns on this machine; did you mean "
+			 "digits?");
+	expect_not_found(
+		"ns", "quite-another",
+		"no job quite-another in namespace ns on this machine; there are: "
+		"digits");
+	expect_not_found(
+		"other", "digits",
+		"no job digits in namespace other on this machine; there is one in "
+		"namespace ns");
+}
+
+static void test_history_is_kept_for_ten_runs(void **state)
+{
+	cleanup_arena struct arena a = { 0 };
+	struct state_run run;
+	char *first = NULL, *second = NULL;
+
+	(void)state;
+	for (int i = 0; i < STATE_KEEP_RUNS + 1; i++) {
+		begin(&run, "x");
+		if (!i)
+			first = arena_strdup(&a, run.dir);
+		if (i == 1)
+			second = arena_strdup(&a, run.dir);
+		finish(&run);
+	}
+	assert_false(file_exists(first));
+	assert_true(file_exists(second));
+}
+
+static void test_cancelled_run_leaves_nothing(void **state)
+{
+	cleanup_arena struct arena a = { 0 };
+	struct state_run run;
+	char *before;
+
+	(void)state;
+	begin(&run, "x");
+	state_cancel(&run);
+	assert_false(file_exists(in_state(&a, "kftrainer/jobs/ns/x")));
+	begin(&run, "x");
+	before = arena_strdup(&a, run.dir);
+	finish(&run);
+	begin(&run, "x");
+	state_cancel(&run);
+	assert_true(file_exists(before));
+	assert_true(
+		file_exists(in_state(&a, "kftrainer/jobs/ns/x/latest/trainjob.json")));
+}
+
+/* ---- what can be wrong with the folder ------------------------------------------- */
+
+static void expect_refused(const char *ns, const char *name, const char *part)
+{
+	cleanup_json cJSON *tj = parse("{}"), *objects = parse("[]");
+	struct state_run run;
+	struct error err = { 0 };
+
+	if (!state_begin(&run, ns, name, tj, objects, &err))
+		fail_msg("%s: begun", part);
+	if (!strstr(err.msg, part))
+		fail_msg("have: %s\nwant: ...%s", err.msg, part);
+	assert_null(strchr(err.msg, '\n'));
+}
+
+static void test_bad_folders(void **state)
+{
+	cleanup_arena struct arena a = { 0 };
+	struct error err = { 0 };
+
+	(void)state;
+	assert_int_equal(dir_make(in_state(&a, "kftrainer/jobs"), 0700, &err), 0);
+	assert_int_equal(symlink("/tmp", in_state(&a, "kftrainer/jobs/ns")), 0);
+	expect_refused("ns", "x", "kftrainer/jobs/ns is a symbolic link: want a folder");
+	assert_int_equal(unlink(in_state(&a, "kftrainer/jobs/ns")), 0);
+	assert_int_equal(file_write(in_state(&a, "kftrainer/jobs/ns"), "", 0, 0600, &err),
+			 0);
+	expect_refused("ns", "x", "kftrainer/jobs/ns is not a folder");
+	expect_refused("..", "x", "\"..\" cannot be the name of a namespace");
+	expect_refused("ns", "a/b", "\"a/b\" cannot be the name of a job");
+	setenv("XDG_STATE_HOME", "state", 1);
+	expect_refused("ns", "x", "XDG_STATE_HOME is \"state\": want an absolute path");
+	unsetenv("XDG_STATE_HOME");
+	unsetenv("HOME");
+	expect_refused("ns", "x", "HOME is not set; set it, or XDG_STATE_HOME");
+	setenv("HOME", "/proc/nowhere", 1);
+	expect_refused("ns", "x", "state of local jobs: /proc/nowhere");
+	setenv("XDG_STATE_HOME", "/dev/full", 1);
+	expect_refused("ns", "x", "state of local jobs: /dev/full");
+}
+
+/* The topmost folder may be a link to a disk with more room. */
+static void test_linked_root(void **state)
+{
+	cleanup_arena struct arena a = { 0 };
+	struct error err = { 0 };
+	struct state_run run;
+
+	(void)state;
+	assert_int_equal(dir_make(in_state(&a, "elsewhere"), 0700, &err), 0);
+	assert_int_equal(symlink("elsewhere", in_state(&a, "kftrainer")), 0);
+	begin(&run, "x");
+	finish(&run);
+	assert_true(file_exists(in_state(&a, "elsewhere/jobs/ns/x/latest")));
+}
+
+/* ---- logs ------------------------------------------------------------------------- */
+
+static void write_log(const struct state_run *run, const char *pod, const char *container)
+{
+	cleanup_arena struct arena a = { 0 };
+	const char *dir = path_join(&a, run->logs, pod);
+	struct error err = { 0 };
+
+	assert_int_equal(dir_make(dir, 0700, &err), 0);
+	assert_int_equal(file_write(arena_printf(&a, "%s/%s.log", dir, container), "", 0,
+				    0600, &err),
+			 0);
+}
+
+static void test_logs_in_order_of_ranks(void **state)
+{
+	cleanup_buf struct buf have = { .max = 4096 };
+	cleanup_json cJSON *logs = NULL;
+	struct state_run run;
+	struct error err = { 0 };
+	const cJSON *log;
+
+	(void)state;
+	begin(&run, "x");
+	write_log(&run, "j-node-1-0-aaaaa", "side");
+	write_log(&run, "j-node-1-0-aaaaa", "node");
+	write_log(&run, "j-node-1-0-aaaaa", "pre");
+	write_log(&run, "j-node-0-1-zzzzz", "node");
+	write_log(&run, "j-init-0-0-bbbbb", "init");
+	write_log(&run, "j-one-0-0-ccccc", "x");
+	write_log(&run, "not-ours", "x");
+	assert_int_equal(state_logs(&logs, "ns", "x", &err), 0);
+	json_each(log, logs)
+	{
+		buf_printf(&have, "%s %d %s\n", json_str(log, "step"),
+			   (int)json_int(log, -9, "rank"), json_str(log, "prefix"));
+		assert_true(file_exists(json_str(log, "path")));
+	}
+	assert_string_equal((char *)have.data, "init 0 init\n"
+					       "node 1 node-0-1\n"
+					       "node 2 node-1-0/pre\n"
+					       "node 2 node-1-0\n"
+					       "node 2 node-1-0/side\n"
+					       "one 0 one-0\n");
+	finish(&run);
+}
+
+/* Names that begin alike: only one reading has a replica, an index and a suffix. */
+static void test_place_of_a_name(void **state)
+{
+	static const struct {
+		const char *pod, *step;
+		int replica, index;
+	} rows[] = {
+		{ "j-node-1-2-abcde", "node", 1, 2 },
+		{ "j-node-1-0-2-abcde", "node-1", 0, 2 },
+		{ "j-node-0-abcde", "node", 0, -1 },
+		{ "j-node-0-2-abcd", NULL, 0, 0 },
+		{ "j-other-0-2-abcde", NULL, 0, 0 },
+		{ "k-node-0-2-abcde", NULL, 0, 0 },
+		{ "j-node", NULL, 0, 0 },
+	};
+	cleanup_json cJSON *jobset =
+		parse("{'metadata':{'name':'j'},'spec':{'replicatedJobs':"
+		      "[{'name':'node'},{'name':'node-1'}]}}");
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct place p = { 0 };
+
+		assert_int_equal(place_of(&p, jobset, rows[i].pod), rows[i].step != NULL);
+		if (!rows[i].step)
+			continue;
+		assert_string_equal(p.step, rows[i].step);
+		assert_int_equal(p.replica, rows[i].replica);
+		assert_int_equal(p.index, rows[i].index);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_runs_are_private, setup),
+		cmocka_unit_test_setup(test_one_run_at_a_time, setup),
+		cmocka_unit_test_setup(test_get_and_list, setup),
+		cmocka_unit_test_setup(test_killed_run_reads_as_interrupted, setup),
+		cmocka_unit_test_setup(test_not_found_says_what_there_is, setup),
+		cmocka_unit_test_setup(test_history_is_kept_for_ten_runs, setup),
+		cmocka_unit_test_setup(test_cancelled_run_leaves_nothing, setup),
+		cmocka_unit_test_setup(test_bad_folders, setup),
+		cmocka_unit_test_setup(test_linked_root, setup),
+		cmocka_unit_test_setup(test_logs_in_order_of_ranks, setup),
+		cmocka_unit_test_setup(test_place_of_a_name, setup),
+	};
+	struct error err = { 0 };
+	int failed;
+
+	if (!mkdtemp(home))
+		return 1;
+	failed = cmocka_run_group_tests_name("state", tests, NULL, NULL);
+	return dir_remove(home, &err) || failed;
+}

@@ -1,0 +1,44 @@
+# lib.sh - black-box tests of the binary: run it, look at what it said and how it ended.
+# shellcheck shell=bash
+. "$(dirname "${BASH_SOURCE[0]}")/../tap.sh"
+kftrainer=${KFTRAINER:-$PWD/kftrainer}
+export XDG_STATE_HOME=$scratch/state
+unset NO_COLOR CUDA_VISIBLE_DEVICES KFTRAINER_ISOLATION
+
+# Standard output in $scratch/out, standard error in $scratch/err, status in $status.
+run() {
+	"$kftrainer" "$@" >"$scratch/out" 2>"$scratch/err" </dev/null
+	status=$?
+}
+
+dump() {
+	echo "status $status; stdout:"
+	head -c 2000 "$scratch/out"
+	echo "stderr:"
+	head -c 2000 "$scratch/err"
+	return 1
+}
+
+# says STATUS REGEX ARGUMENT...: ends so, and a line of either output is like that.
+says() {
+	local want=$1 like=$2
+	shift 2
+	run "$@"
+	[ "$status" = "$want" ] && cat "$scratch/out" "$scratch/err" | grep -Eq -e "$like" || dump
+}
+
+# refuses REGEX ARGUMENT...: status 2, exactly one line of complaint, nothing on stdout.
+refuses() {
+	local like=$1
+	shift
+	run "$@"
+	[ "$status" = 2 ] && [ ! -s "$scratch/out" ] &&
+		[ "$(grep -vc '^Try ' "$scratch/err")" = 1 ] &&
+		grep -Eq -e "$like" "$scratch/err" || dump
+}
+
+job() { # the smallest TrainJob; lines of its spec on stdin
+	printf '%s\n' 'apiVersion: trainer.kubeflow.org/v1alpha1' 'kind: TrainJob' \
+		'metadata:' '  name: tiny' 'spec:' '  runtimeRef:' '    name: torch-distributed'
+	sed 's/^/  /'
+}

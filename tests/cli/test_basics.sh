@@ -1,0 +1,64 @@
+#!/bin/bash
+# Commands, help, exit codes, where output goes.
+. "$(dirname "$0")/lib.sh"
+mandated='controller submit runtime initialize-model initialize-dataset cache-serve mpi-launch logs'
+later='cache-serve controller convert delete events export-model initialize-dataset initialize-model
+	mpi-launch resume suspend uninstall wait why'
+
+check "no argument: usage on stderr, 2" says 2 '^usage: kftrainer' 
+check "... and nothing on stdout" test ! -s "$scratch/out"
+check "--help: on stdout" says 0 '^usage: kftrainer' --help
+check "... and nothing on stderr" test ! -s "$scratch/err"
+check "-h" says 0 '^usage: kftrainer' -h
+check "help" says 0 '^usage: kftrainer' help
+check "help of a command below another" says 0 '^usage: kftrainer runtime render' help runtime render
+check "help of what is not there" refuses "unknown command 'sumbit'; did you mean 'submit'" help sumbit
+check "help below a command that has none" refuses "has no commands" help submit x
+for command in $mandated; do
+	check "$command --help" says 0 "^usage: kftrainer $command" "$command" --help
+done
+for command in $later; do
+	check "$command: not built yet" says 69 "^kftrainer $command: not built yet" "$command" --some option
+	check "$command: help says so" says 0 'not built yet' "$command" --help
+done
+check "--version" says 0 '^kftrainer [0-9]' --version
+check "version -o json" says 0 '"version": "[0-9]' version -o json
+check "version takes no argument" refuses "unexpected argument 'x'" version x
+check "unknown command: the nearest" refuses "unknown command 'sumbit'; did you mean 'submit'\\?" sumbit
+check "unknown command: none is near" refuses "unknown command 'xyzzy'$" xyzzy
+check "unknown command below another" refuses "kftrainer runtime: unknown command 'lst'; did you mean 'list'" runtime lst
+check "a group without its command" refuses 'get\|list\|render\|validate' runtime
+check "unknown option: the nearest" refuses "unknown option '--locl'; did you mean '--local'\\?" submit --locl
+check "unknown option before the command" refuses "unknown option '--frob'" --frob
+check "an option without its value" refuses '--name needs a value' submit --name
+check "a flag with a value" refuses '--local takes no value' submit --local=yes
+check "a number that is none" refuses "--nodes: 'two'" submit --nodes two
+check "a number out of range" refuses '--nodes: ' submit --nodes 0
+check "a format that is none" refuses "'xml' is not one of" runtime list -o xml
+
+by_name() { # NAME WANT ARGUMENT...: called by a link of that name
+	local name=$1 want=$2
+	shift 2
+	ln -sf "$kftrainer" "$scratch/$name"
+	"$scratch/$name" "$@" >"$scratch/out" 2>&1
+	grep -Eq -e "$want" "$scratch/out" || { cat "$scratch/out"; return 1; }
+}
+check "by the name kftrainer-version" by_name kftrainer-version '^kftrainer [0-9]'
+check "by the name initialize-model" by_name initialize-model '^kftrainer initialize-model: not built yet'
+check "by the name kubectl-trainer" by_name kubectl-trainer 'torch-distributed' runtime list
+check "by a name that says nothing" by_name whatever '^kftrainer [0-9]' version
+
+full_disk() { "$kftrainer" runtime list >/dev/full 2>"$scratch/err"; status=$?; : >"$scratch/out"
+	[ $status = 1 ] && grep -q 'writing the output failed: No space left' "$scratch/err" || dump; }
+closed_stdout() { "$kftrainer" runtime list >&- 2>"$scratch/err"; status=$?; : >"$scratch/out"
+	[ $status = 1 ] && grep -q 'writing the output failed' "$scratch/err" || dump; }
+closed_pipe() { "$kftrainer" install --crds -o json 2>"$scratch/err" | true; status=${PIPESTATUS[0]}; : >"$scratch/out"
+	{ [ "$status" = 141 ] || [ "$status" = 1 ]; } && [ "$(wc -l <"$scratch/err")" -le 1 ] || dump; }
+check "a full disk is told" full_disk
+check "a closed stdout is told" closed_stdout
+check "a reader that goes away ends it quietly" closed_pipe
+check "all descriptors closed" bash -c '"$1" version <&- >&- 2>&-; [ $? = 1 ]' - "$kftrainer"
+
+no_escapes() { run "$@"; ! grep -q $'\033' "$scratch/out" "$scratch/err"; }
+check "no colours into a file" no_escapes runtime list
+finish

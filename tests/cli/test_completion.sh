@@ -1,0 +1,55 @@
+#!/bin/bash
+# The completion scripts are scripts of their shells; bash's answers are right.
+. "$(dirname "$0")/lib.sh"
+for shell in bash zsh fish; do
+	run completion $shell
+	cp "$scratch/out" "$scratch/script.$shell"
+	check "$shell reads it" $shell -n "$scratch/script.$shell"
+done
+mkdir "$scratch/bin"
+ln -s "$kftrainer" "$scratch/bin/kftrainer"
+export PATH=$scratch/bin:$PATH
+
+# completes WANT WORD...: what bash offers at the end of this line has the words WANT.
+completes() {
+	local want=$1
+	shift
+	bash -c 'source "$1"; shift
+		COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMP_LINE=$*; COMP_POINT=${#COMP_LINE}
+		compopt() { :; }
+		_kftrainer; echo " ${COMPREPLY[*]} "' - "$scratch/script.bash" "$@" >"$scratch/out" 2>&1
+	for word in $want; do
+		grep -q -e " $word " "$scratch/out" || { cat "$scratch/out"; return 1; }
+	done
+}
+offers_only() { completes "$@" && [ "$(wc -w <"$scratch/out")" = "$(wc -w <<<"$1")" ]; }
+
+check "commands" completes 'submit runtime logs get version' kftrainer ''
+check "the one command that begins so" offers_only submit kftrainer sub
+check "commands below a command" offers_only 'get list render validate' kftrainer runtime ''
+check "options" completes '--local --dry-run --runtime-file --help' kftrainer submit --
+check "options of a command below another" completes '--runtime-file --output' kftrainer runtime list -
+check "the words an option takes" offers_only 'yaml json table name' kftrainer submit -o ''
+check "... behind an equals sign" offers_only 'client' kftrainer submit --dry-run = c
+check "runtimes" completes 'torch-distributed jax-distributed' kftrainer submit --runtime ''
+check "runtimes as an argument" offers_only 'torch-distributed torch-distributed-with-cache' kftrainer runtime get torch-d
+check "shells" offers_only 'bash zsh fish' kftrainer completion ''
+check "commands behind help" offers_only 'runtime' kftrainer help runt
+check "nothing of ours behind --" offers_only '' kftrainer submit --runtime x -- p
+check "which shell" refuses 'bash, zsh or fish' completion tcsh
+
+# fish answers without a terminal; zsh only with one, so its script is loaded, not asked.
+fish_completes() { # WANT LINE
+	fish --no-config -c "source $scratch/script.fish; complete -C '$2'" >"$scratch/out" 2>&1
+	for word in $1; do
+		grep -q -e "^$word\>" "$scratch/out" || { cat "$scratch/out"; return 1; }
+	done
+}
+check "fish: commands" fish_completes 'submit runtime' 'kftrainer '
+check "fish: commands below a command" fish_completes 'list render' 'kftrainer runtime '
+check "fish: options" fish_completes '--local --runtime-file' 'kftrainer submit --'
+check "fish: runtimes" fish_completes 'torch-distributed' 'kftrainer runtime get '
+check "fish: the words an option takes" fish_completes 'yaml json' 'kftrainer submit -o '
+check "zsh: loads" zsh -f -c "autoload -U compinit && compinit -D -d $scratch/dump && . $scratch/script.zsh &&
+	[[ \${_comps[kftrainer]} == _kftrainer ]]"
+finish

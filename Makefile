@@ -14,7 +14,7 @@ VERSION := $(shell cat core/assets/VERSION 2>/dev/null)
 OUT     := build/rel
 SANOUT  := build/san
 
-# Who may include, and so link, whom (besides itself): tests/lint/layers.awk has the same table.
+# Who may include, and so link, whom (besides itself): tests/lint/layers.awk reads this table.
 ROOMS         := base net arrow api kube store trainer plugins manager local cache mpi gpu assets cmd
 NEEDS_net     := base
 NEEDS_arrow   := base
@@ -59,7 +59,7 @@ LINK     = -static-pie -Wl,--gc-sections,-z,relro,-z,now,-z,noexecstack,-z,stack
 
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all vendor vendor-san demo check quick unit golden cli local build repro cross lint layers headers \
+.PHONY: all vendor vendor-san demo check quick unit golden cli local build repro cross lint layers budget text headers \
         style fuzz bench soak format compdb dist install clean help crds
 all: kftrainer
 
@@ -121,13 +121,17 @@ QUICK   := lint unit golden cli
 
 # ---- tests ---------------------------------------------------------------------------------------
 ROOM    ?= *
-UNIT     = $(patsubst %.c,$(SANOUT)/%,$(wildcard tests/unit/$(ROOM)/test_*.c))
+UNIT     = $(patsubst %.c,$(SANOUT)/%,$(wildcard tests/unit/$(ROOM)/test_*.c) $(if $(filter $(ROOM),*),$(FUZZ)))
 unit: $(UNIT)
 	@tests/run.sh unit $^
 
-lint: headers layers style
+lint: headers layers budget text style
 layers:
-	@awk -f tests/lint/layers.awk $(SRC) $(HDR)
+	@awk -f tests/lint/layers.awk Makefile $(filter %.c,$(SRC)) $(HDR) $(wildcard tests/unit/*/*.[ch])
+budget:
+	@awk -f tests/lint/budget.awk $(filter %.c,$(SRC)) $(HDR)
+text:
+	@tests/lint/text.sh
 headers: $(HDR:%=$(SANOUT)/%.ok)
 $(SANOUT)/%.h.ok: %.h $(SANROOT)/.done
 	@mkdir -p $(@D)
@@ -135,6 +139,22 @@ $(SANOUT)/%.h.ok: %.h $(SANROOT)/.done
 
 cli: kftrainer
 	@tests/run.sh cli $(wildcard tests/cli/test_*)
+# tests/fuzz/README says what a target is. Unit tests run each over its corpus.
+FUZZ    := $(wildcard tests/fuzz/fuzz_*.c)
+FUZZED  := plugins trainer api assets base
+$(FUZZ:%.c=$(SANOUT)/%): $(SANOUT)/%: $(SANOUT)/%.c.o $(SANOUT)/tests/fuzz/replay.c.o \
+  $(foreach r,$(FUZZED),$(SANOUT)/lib$(r).a)
+	$(call say,LD,$@) clang $(SANLINK) -o $@ $^ -L$(SANROOT)/lib $(LIBS) -lm
+build/fuzz/%.c.o: %.c $(SANROOT)/.done
+	@mkdir -p $(@D)
+	$(call say,CC,fuzz/$<) clang $(SAN) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
+build/fuzz/fuzz_%: build/fuzz/tests/fuzz/fuzz_%.c.o \
+  $(foreach r,$(FUZZED),$(patsubst %.c,build/fuzz/%.c.o,$(filter %.c,$(call src_of,$(r))))) $(SANOUT)/libassets.a
+	$(call say,LD,$@) clang -fsanitize=fuzzer $(SANLINK) -o $@ $^ -L$(SANROOT)/lib $(LIBS) -lm
+TARGET  ?= $(FUZZ:tests/fuzz/fuzz_%.c=%)
+fuzz: $(TARGET:%=build/fuzz/fuzz_%)
+	@tests/fuzz/run.sh $(TARGET)
+
 local: kftrainer
 	@tests/run.sh local $(wildcard tests/local/test_*)
 bench: kftrainer
@@ -194,4 +214,5 @@ help:
 clean:
 	rm -rf build kftrainer compile_commands.json
 
--include $(SRC:%=build/aarch64/%.d) $(SRC:%=$(OUT)/%.d) $(SRC:%=$(SANOUT)/%.d) $(patsubst %,$(SANOUT)/%.d,$(wildcard tests/unit/*/*.c))
+-include $(SRC:%=build/aarch64/%.d) $(SRC:%=$(OUT)/%.d) $(SRC:%=$(SANOUT)/%.d) $(patsubst %,$(SANOUT)/%.d,$(wildcard tests/unit/*/*.c) $(FUZZ)) \
+  $(SRC:%=build/fuzz/%.d) $(FUZZ:%=build/fuzz/%.d)

@@ -44,8 +44,7 @@ static int64_t ended(const cJSON *job)
 {
 	const cJSON *conditions = json_get(tj_status(job), "conditions"), *c;
 
-	json_each(c, conditions)
-	{
+	json_each(c, conditions) {
 		const char *type = json_str(c, "type");
 
 		if ((str_eq(type, COND_COMPLETE) || str_eq(type, COND_FAILED)) &&
@@ -79,7 +78,8 @@ static void print_table(const cJSON *jobs)
 	const cJSON *job;
 
 	OUT_ROW(&table, "NAMESPACE", "NAME", "STATE", "NODES", "AGE", "DURATION");
-	json_each(job, jobs) add_row(&table, job, now);
+	json_each(job, jobs)
+		add_row(&table, job, now);
 	out_table(&table);
 }
 
@@ -115,7 +115,8 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	if (find(&jobs, opts, argc, argv, err))
 		return -1;
 	if (format == OUT_NAME) {
-		json_each(job, jobs) puts(meta_name(job));
+		json_each(job, jobs)
+			puts(meta_name(job));
 		return EXIT_OK;
 	}
 	if (format != OUT_TABLE)

@@ -88,7 +88,8 @@ int input_read(struct input *in, const char *path, struct error *err)
 	if (!source->docs->child)
 		return error_set(err, ERR_INVALID, "%s: there is no document in it",
 				 source->name);
-	json_each(doc, source->docs) add_doc(in, source, i++, "", doc);
+	json_each(doc, source->docs)
+		add_doc(in, source, i++, "", doc);
 	return 0;
 }
 

@@ -120,8 +120,9 @@ static void tell_warnings(const struct job *job, const cJSON *warnings, const ch
 	cleanup_arena struct arena arena = { 0 };
 	const cJSON *w;
 
-	json_each(w, warnings) cmd_complain(
-		cmd, "warning: %s%s", doc_place(&arena, job->doc, ""), w->valuestring);
+	json_each(w, warnings)
+		cmd_complain(cmd, "warning: %s%s", doc_place(&arena, job->doc, ""),
+			     w->valuestring);
 }
 
 /* Its runtime and its objects. False when something is wrong, and told. */

@@ -122,8 +122,9 @@ static int find_logs(struct reader *r, struct error *err)
 
 	if (state_logs(&logs, r->ns, r->job, err))
 		return -1;
-	json_each(log, logs) if (wanted(r, log) && !known(r, json_str(log, "path")))
-		add_tail(r, log);
+	json_each(log, logs)
+		if (wanted(r, log) && !known(r, json_str(log, "path")))
+			add_tail(r, log);
 	return 0;
 }
 

@@ -12,8 +12,9 @@ static void print_table(const cJSON *items)
 	const cJSON *obj;
 
 	OUT_ROW(&table, "APIVERSION", "KIND", "NAMESPACE", "NAME");
-	json_each(obj, items) OUT_ROW(&table, meta_api_version(obj), meta_kind(obj),
-				      meta_namespace(obj), meta_name(obj));
+	json_each(obj, items)
+		OUT_ROW(&table, meta_api_version(obj), meta_kind(obj),
+			meta_namespace(obj), meta_name(obj));
 	out_table(&table);
 }
 
@@ -33,7 +34,8 @@ int render_jobs(struct job_set *set, const char *format, struct error *err)
 		print_table(items);
 		return 0;
 	case OUT_NAME:
-		json_each(obj, items) printf("%s/%s\n", meta_kind(obj), meta_name(obj));
+		json_each(obj, items)
+			printf("%s/%s\n", meta_kind(obj), meta_name(obj));
 		return 0;
 	default:
 		return out_doc(out_format(format), list, err);

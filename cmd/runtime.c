@@ -72,8 +72,7 @@ static void print_runtimes(const cJSON *list)
 	const cJSON *obj;
 
 	OUT_ROW(&table, "NAME", "FRAMEWORK", "NODES", "KIND");
-	json_each(obj, list)
-	{
+	json_each(obj, list) {
 		const char *framework = meta_label(obj, LABEL_FRAMEWORK);
 		int64_t nodes = policy_num_nodes(runtime_ml_policy(obj));
 
@@ -105,7 +104,8 @@ static int run_list(const void *values, int argc, char **argv, struct error *err
 	if (format == OUT_TABLE)
 		print_runtimes(list);
 	else if (format == OUT_NAME)
-		json_each(obj, list) puts(meta_name(obj));
+		json_each(obj, list)
+			puts(meta_name(obj));
 	else
 		return out_doc(format, list = out_list(list), err);
 	return EXIT_OK;

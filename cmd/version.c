@@ -69,8 +69,9 @@ static void print_lines(const cJSON *doc)
 	printf("kftrainer %s%s%s\n", json_str(doc, "version"), commit ? " " : "",
 	       commit ? commit : "");
 	printf("API %s\n", json_str(doc, "apiVersion"));
-	json_each(lib, libs) printf("%s%s %s%s", lib == libs->child ? "with " : ", ",
-				    lib->string, lib->valuestring, lib->next ? "" : "\n");
+	json_each(lib, libs)
+		printf("%s%s %s%s", lib == libs->child ? "with " : ", ", lib->string,
+		       lib->valuestring, lib->next ? "" : "\n");
 	json_each(lib, json_get(doc, "unpinned"))
 		printf("unpinned: %s %s is not the revision of vendor/lock\n",
 		       lib->string, lib->valuestring);

@@ -69,7 +69,8 @@ static bool trainjob_name_length(const struct rule *rule, const struct node *nod
 static bool storage_uri(const struct rule *rule, const struct node *node,
 			const cJSON *self, const cJSON *old)
 {
-	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	static const char letters[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 	const char *s = cJSON_GetStringValue(self), *rest;
 
 	(void)rule;
@@ -88,8 +89,10 @@ static bool storage_uri(const struct rule *rule, const struct node *node,
 static bool managed_by(const struct rule *rule, const struct node *node,
 		       const cJSON *self, const cJSON *old)
 {
-	static const char *const managers[] = { "trainer.kubeflow.org/trainjob-controller",
-						"kueue.x-k8s.io/multikueue", NULL };
+	static const char *const managers[] = {
+		"trainer.kubeflow.org/trainjob-controller", "kueue.x-k8s.io/multikueue",
+		NULL
+	};
 	const char *s = cJSON_GetStringValue(self);
 
 	(void)rule;
@@ -160,8 +163,7 @@ static bool claim_namespace(const struct rule *rule, const struct node *node,
 	(void)old;
 	if (!has(self, "templates"))
 		return false;
-	json_each(claim, json_get(self, "templates"))
-	{
+	json_each(claim, json_get(self, "templates")) {
 		namespace = json_get(claim, "metadata", "namespace");
 		if (!has(claim, "metadata") || (namespace && *namespace->valuestring))
 			return false;
@@ -206,8 +208,7 @@ static bool lists_equal(const struct node *node, const cJSON *a, const cJSON *b)
 				return false;
 		return true;
 	}
-	json_each(x, a)
-	{
+	json_each(x, a) {
 		y = b->child;
 		while (y && !node_equal(node->each, x, y))
 			y = y->next;
@@ -234,7 +235,8 @@ static bool members_equal(const struct node *node, const cJSON *a, const cJSON *
 	if (!node->each)
 		return true;
 	json_each(member, a)
-		if (!json_equal(member, cJSON_GetObjectItemCaseSensitive(b, member->string)))
+		if (!json_equal(member,
+				cJSON_GetObjectItemCaseSensitive(b, member->string)))
 			return false;
 	return cJSON_GetArraySize(a) == cJSON_GetArraySize(b);
 }

@@ -29,8 +29,8 @@ static int wrong_value(const cJSON *value, struct error *err)
 {
 	cleanup_free char *text = json_text(value);
 
-	return error_set(err, ERR_FORMAT, "%s: not a value of this keyword: %s", value->string,
-			 text);
+	return error_set(err, ERR_FORMAT, "%s: not a value of this keyword: %s",
+			 value->string, text);
 }
 
 /* The index of the string in `words`, or -1. */
@@ -59,12 +59,11 @@ static const char *const *string_list(struct schema *schema, const cJSON *array)
 static int set_type(struct schema *schema, struct node *node, const cJSON *value,
 		    struct error *err)
 {
-	static const char *const names[] = { [NODE_OBJECT] = "object",
-					     [NODE_ARRAY] = "array",
-					     [NODE_STRING] = "string",
-					     [NODE_INTEGER] = "integer",
-					     [NODE_BOOLEAN] = "boolean",
-					     NULL };
+	static const char *const names[] = {
+		[NODE_OBJECT] = "object",   [NODE_ARRAY] = "array",
+		[NODE_STRING] = "string",   [NODE_INTEGER] = "integer",
+		[NODE_BOOLEAN] = "boolean", NULL
+	};
 	int i = word_index(value, names);
 
 	(void)schema;
@@ -94,10 +93,9 @@ static int set_format(struct schema *schema, struct node *node, const cJSON *val
 static int set_list_type(struct schema *schema, struct node *node, const cJSON *value,
 			 struct error *err)
 {
-	static const char *const names[] = { [LIST_ATOMIC] = "atomic",
-					     [LIST_SET] = "set",
-					     [LIST_MAP] = "map",
-					     NULL };
+	static const char *const names[] = {
+		[LIST_ATOMIC] = "atomic", [LIST_SET] = "set", [LIST_MAP] = "map", NULL
+	};
 	int i = word_index(value, names);
 
 	(void)schema;
@@ -226,8 +224,7 @@ static int set_properties(struct schema *schema, struct node *node, const cJSON 
 	struct prop *props = arena_alloc(&schema->arena, n * sizeof(*props));
 	const cJSON *member;
 
-	json_each(member, value)
-	{
+	json_each(member, value) {
 		props[i].name = member->string;
 		props[i].node = compile(schema, member, err);
 		if (!props[i++].node)
@@ -246,8 +243,7 @@ static int set_rules(struct schema *schema, struct node *node, const cJSON *valu
 	const cJSON *entry;
 	const char *text;
 
-	json_each(entry, value)
-	{
+	json_each(entry, value) {
 		r = &rules[i++];
 		text = json_str(entry, "rule");
 		r->id = json_str(entry, "id");
@@ -262,7 +258,8 @@ static int set_rules(struct schema *schema, struct node *node, const cJSON *valu
 		r->is_transition = strstr(text, "oldSelf") != NULL;
 		r->check = rule_find(r->id);
 		if (!r->check)
-			return error_set(err, ERR_FORMAT, "rule %s: no such function", r->id);
+			return error_set(err, ERR_FORMAT, "rule %s: no such function",
+					 r->id);
 	}
 	node->rules = rules;
 	node->n_rules = n;
@@ -365,8 +362,7 @@ static const struct node *compile(struct schema *schema, const cJSON *source,
 				       .minimum = INT64_MIN,
 				       .maximum = INT64_MAX,
 				       .max_size = INT64_MAX };
-	json_each(member, source)
-	{
+	json_each(member, source) {
 		keyword = keyword_find(member->string);
 		if (!keyword) {
 			error_set(err, ERR_FORMAT, "unknown keyword %s", member->string);
@@ -383,10 +379,10 @@ static int load_definitions(struct schema *schema, struct error *err)
 	const cJSON *all = json_get((const cJSON *)schema->doc, "definitions"), *member;
 	size_t n = (size_t)cJSON_GetArraySize(all), i = 0;
 
-	schema->definitions = arena_alloc(&schema->arena, n * sizeof(*schema->definitions));
+	schema->definitions =
+		arena_alloc(&schema->arena, n * sizeof(*schema->definitions));
 	schema->n_definitions = n;
-	json_each(member, all)
-	{
+	json_each(member, all) {
 		schema->definitions[i].name = member->string;
 		schema->definitions[i++].source = member;
 	}
@@ -411,8 +407,7 @@ static int load_kinds(struct schema *schema, struct error *err)
 	schema->api_version =
 		arena_printf(&schema->arena, "%s/%s", schema->group, schema->version);
 	schema->kinds = arena_alloc(&schema->arena, n * sizeof(*schema->kinds));
-	json_each(member, all)
-	{
+	json_each(member, all) {
 		k = &schema->kinds[schema->n_kinds++];
 		k->name = member->string;
 		k->source = member;

@@ -52,8 +52,7 @@ static void drop_ids(cJSON *node)
 	cJSON *child, *rule;
 
 	if (cJSON_IsObject(node))
-		json_each(rule, json_get(node, "x-kubernetes-validations"))
-		{
+		json_each(rule, json_get(node, "x-kubernetes-validations")) {
 			json_del(rule, JSON_PATH("id"));
 			json_del(rule, JSON_PATH("at"));
 		}
@@ -112,11 +111,12 @@ cJSON *schema_crd(const struct schema *schema, const char *name)
 	crd = cJSON_CreateObject();
 	json_put_str(crd, "apiextensions.k8s.io/v1", "apiVersion");
 	json_put_str(crd, "CustomResourceDefinition", "kind");
-	json_put_str(crd, arena_printf(&arena, "%s.%s", plural, schema->group), "metadata",
-		     "name");
+	json_put_str(crd, arena_printf(&arena, "%s.%s", plural, schema->group),
+		     "metadata", "name");
 	json_put_str(crd, schema->group, "spec", "group");
 	crd_names(kind, plural, crd);
 	json_put_str(crd, json_str(kind->source, "scope"), "spec", "scope");
-	cJSON_AddItemToArray(json_list(crd, "spec", "versions"), crd_version(schema, kind));
+	cJSON_AddItemToArray(json_list(crd, "spec", "versions"),
+			     crd_version(schema, kind));
 	return crd;
 }

@@ -52,8 +52,8 @@ static void check_generate_name(const cJSON *meta, struct field_errors *errs)
 	}
 	fault = name_subdomain_fault(s);
 	if (fault)
-		field_error_add(errs, FIELD_INVALID, "metadata.generateName", prefix, "%s",
-				fault);
+		field_error_add(errs, FIELD_INVALID, "metadata.generateName", prefix,
+				"%s", fault);
 }
 
 static void check_namespace(const struct kind *kind, const cJSON *meta,
@@ -71,8 +71,8 @@ static void check_namespace(const struct kind *kind, const cJSON *meta,
 	}
 	fault = name_label_fault(s);
 	if (fault)
-		field_error_add(errs, FIELD_INVALID, "metadata.namespace", namespace, "%s",
-				fault);
+		field_error_add(errs, FIELD_INVALID, "metadata.namespace", namespace,
+				"%s", fault);
 }
 
 static void key_error(struct field_errors *errs, const char *path, const char *key,
@@ -88,15 +88,15 @@ static void check_labels(const cJSON *meta, struct field_errors *errs)
 	const cJSON *label;
 	const char *fault;
 
-	json_each(label, json_get(meta, "labels"))
-	{
+	json_each(label, json_get(meta, "labels")) {
 		fault = name_key_fault(label->string);
 		if (fault)
 			key_error(errs, "metadata.labels", label->string, fault);
-		fault = cJSON_IsString(label) ? name_value_fault(label->valuestring) : NULL;
+		fault = cJSON_IsString(label) ? name_value_fault(label->valuestring)
+					      : NULL;
 		if (fault)
-			field_error_add(errs, FIELD_INVALID, "metadata.labels", label, "%s",
-					fault);
+			field_error_add(errs, FIELD_INVALID, "metadata.labels", label,
+					"%s", fault);
 	}
 }
 
@@ -107,15 +107,15 @@ static void check_annotations(const cJSON *meta, struct field_errors *errs)
 	const char *fault;
 	size_t size = 0;
 
-	json_each(annotation, json_get(meta, "annotations"))
-	{
+	json_each(annotation, json_get(meta, "annotations")) {
 		cleanup_free char *key = xstrdup(annotation->string);
 
 		for (char *c = key; *c; c++)
 			*c = (char)tolower((unsigned char)*c);
 		fault = name_key_fault(key);
 		if (fault)
-			key_error(errs, "metadata.annotations", annotation->string, fault);
+			key_error(errs, "metadata.annotations", annotation->string,
+				  fault);
 		size += strlen(key);
 		if (cJSON_IsString(annotation))
 			size += strlen(annotation->valuestring);

@@ -78,8 +78,7 @@ static void print_children(struct buf *out, const cJSON *node, int level)
 	const cJSON *child;
 
 	buf_adds(out, members ? "{" : "[");
-	json_each(child, node)
-	{
+	json_each(child, node) {
 		break_line(out, inner);
 		if (members) {
 			print_string(out, child->string);

@@ -367,8 +367,7 @@ static struct key repeated_below(const cJSON *node, size_t *count)
 	struct key first = { 0 }, mine;
 	const cJSON *child;
 
-	json_each(child, node)
-	{
+	json_each(child, node) {
 		if (keys)
 			keys[i++] = (struct key){ child->string, ++*count };
 		mine = repeated_below(child, count);

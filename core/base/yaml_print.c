@@ -184,38 +184,43 @@ static void end_line(struct buf *out)
 
 static void print_node(struct buf *out, const cJSON *node, int level);
 
-static void print_key(struct buf *out, const char *key)
+/* "key:", or in two lines when it is too long for one. */
+static void print_key(struct buf *out, const char *key, int level)
 {
-	bool is_long = strlen(key) > MAX_SIMPLE_KEY;
+	cleanup_buf struct buf text = { .max = out->max };
 
-	if (is_long)
-		buf_adds(out, "? ");
-	print_string(out, key, -1);
-	buf_adds(out, is_long ? "\n" : "");
+	print_string(&text, key, -1);
+	if (text.len <= MAX_SIMPLE_KEY) {
+		buf_add(out, text.data, text.len);
+		buf_adds(out, ":");
+		return;
+	}
+	buf_adds(out, "? ");
+	buf_add(out, text.data, text.len);
+	buf_adds(out, "\n");
+	indent(out, level);
+	buf_adds(out, ":");
 }
 
 static void print_members(struct buf *out, const cJSON *node, int level)
 {
 	const cJSON *child;
 
-	json_each(child, node)
-	{
+	json_each(child, node) {
 		bool nested =
 			child->child && (cJSON_IsObject(child) || cJSON_IsArray(child));
 
 		if (child != node->child)
 			indent(out, level);
-		print_key(out, child->string);
-		if (strlen(child->string) > MAX_SIMPLE_KEY)
-			indent(out, level);
+		print_key(out, child->string, level);
 		if (nested) {
 			int below = level + cJSON_IsObject(child);
 
-			buf_adds(out, ":\n");
+			buf_adds(out, "\n");
 			indent(out, below);
 			print_node(out, child, below);
 		} else {
-			buf_adds(out, ": ");
+			buf_adds(out, " ");
 			print_scalar(out, child, level + 1);
 			end_line(out);
 		}
@@ -226,8 +231,7 @@ static void print_items(struct buf *out, const cJSON *node, int level)
 {
 	const cJSON *child;
 
-	json_each(child, node)
-	{
+	json_each(child, node) {
 		if (child != node->child)
 			indent(out, level);
 		buf_adds(out, "- ");

@@ -246,6 +246,7 @@ static int binary(cJSON **ret, const struct yaml_node *node, struct error *err)
 	cleanup_buf struct buf out = { .max = node->len };
 	char *text = arena_alloc(&a, node->len + 1);
 	struct error why = { 0 };
+	const char *bytes;
 	size_t len = 0;
 
 	for (const char *p = node->text; *p; p++)
@@ -253,11 +254,12 @@ static int binary(cJSON **ret, const struct yaml_node *node, struct error *err)
 			text[len++] = *p;
 	if (base64_decode(&out, text, len, &why))
 		return yaml_fail(node, err, ERR_FORMAT, "!!binary: %s", why.msg);
-	if (!utf8_valid(out.data, out.len) || (out.len && memchr(out.data, 0, out.len)))
+	bytes = out.len ? (char *)out.data : "";
+	if (!utf8_valid(bytes, out.len) || strlen(bytes) != out.len)
 		return yaml_fail(node, err, ERR_FORMAT,
 				 "!!binary: the bytes are no text, which is all JSON can "
 				 "hold; write the base64 as a plain string");
-	*ret = cJSON_CreateString(out.len ? (char *)out.data : "");
+	*ret = cJSON_CreateString(bytes);
 	return 0;
 }
 

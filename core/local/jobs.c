@@ -192,7 +192,8 @@ static int64_t restarts_in(const cJSON *container_statuses)
 	const cJSON *c;
 	int64_t n = 0;
 
-	json_each(c, container_statuses) n += json_int(c, 0, "restartCount");
+	json_each(c, container_statuses)
+		n += json_int(c, 0, "restartCount");
 	return n;
 }
 

@@ -84,12 +84,12 @@ static void set_condition(struct jobs *j, const char *type, bool on, const char 
 	cJSON *list = json_list(j->status, "conditions"), *c;
 	const char *status = on ? "True" : "False";
 
-	json_each(c, list) if (on && exclude_each_other(json_str(c, "type"), type) &&
-			       str_eq(json_str(c, "status"), "True"))
-	{
-		json_put_str(c, "False", "status");
-		j->changed = true;
-	}
+	json_each(c, list)
+		if (on && exclude_each_other(json_str(c, "type"), type) &&
+		    str_eq(json_str(c, "status"), "True")) {
+			json_put_str(c, "False", "status");
+			j->changed = true;
+		}
 	c = json_find(list, "type", type);
 	if (!c && !on)
 		return;
@@ -138,7 +138,9 @@ static bool str_in_list(const cJSON *list, const char *s)
 {
 	const cJSON *node;
 
-	json_each(node, list) if (str_eq(cJSON_GetStringValue(node), s)) return true;
+	json_each(node, list)
+		if (str_eq(cJSON_GetStringValue(node), s))
+			return true;
 	return false;
 }
 
@@ -147,8 +149,7 @@ static bool matches_any(const cJSON *patterns, const char *message)
 {
 	const cJSON *node;
 
-	json_each(node, patterns)
-	{
+	json_each(node, patterns) {
 		const char *pattern = cJSON_GetStringValue(node);
 		bool hit;
 		regex_t re;
@@ -227,8 +228,7 @@ static void apply_failure_policy(struct jobs *j)
 		return fail(j, "FailedJobs",
 			    "jobset failed due to one or more job failures",
 			    first_failed(j, NULL));
-	json_each(rule, json_get(policy, "rules"))
-	{
+	json_each(rule, json_get(policy, "rules")) {
 		job = first_failed(j, rule);
 		if (job)
 			break;
@@ -280,8 +280,7 @@ static bool dependencies_met(struct jobs *j, const struct jobs_rjob *r)
 {
 	const cJSON *dep;
 
-	json_each(dep, r->depends_on)
-	{
+	json_each(dep, r->depends_on) {
 		bool complete_wanted = str_eq(json_str(dep, "status"), "Complete");
 
 		for (size_t i = 0; i < j->n_rjobs; i++) {

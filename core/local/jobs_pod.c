@@ -159,8 +159,7 @@ static void put_env(cJSON *containers)
 {
 	cJSON *c;
 
-	json_each(c, containers)
-	{
+	json_each(c, containers) {
 		cJSON *env = json_list(c, "env"), *v;
 
 		if (json_find(env, "name", "JOB_COMPLETION_INDEX"))

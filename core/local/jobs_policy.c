@@ -9,7 +9,9 @@ static bool int_in(const cJSON *values, int64_t v)
 	const cJSON *node;
 	int64_t have;
 
-	json_each(node, values) if (json_int_of(node, &have) && have == v) return true;
+	json_each(node, values)
+		if (json_int_of(node, &have) && have == v)
+			return true;
 	return false;
 }
 
@@ -20,8 +22,7 @@ static const cJSON *match_exit_code(const cJSON *statuses, const cJSON *on)
 	bool not_in = str_eq(json_str(on, "operator"), "NotIn");
 	const cJSON *c;
 
-	json_each(c, statuses)
-	{
+	json_each(c, statuses) {
 		int64_t code = json_int(c, 0, "state", "terminated", "exitCode");
 
 		if (code && (!want || str_eq(want, json_str(c, "name"))) &&
@@ -35,14 +36,14 @@ static const char *match_condition(const cJSON *status, const cJSON *patterns)
 {
 	const cJSON *cond, *pattern;
 
-	json_each(cond, json_get(status, "conditions")) json_each(pattern, patterns)
-	{
-		const char *want = json_str(pattern, "status");
+	json_each(cond, json_get(status, "conditions"))
+		json_each(pattern, patterns) {
+			const char *want = json_str(pattern, "status");
 
-		if (str_eq(json_str(cond, "type"), json_str(pattern, "type")) &&
-		    str_eq(json_str(cond, "status"), want ? want : "True"))
-			return json_str(cond, "type");
-	}
+			if (str_eq(json_str(cond, "type"), json_str(pattern, "type")) &&
+			    str_eq(json_str(cond, "status"), want ? want : "True"))
+				return json_str(cond, "type");
+		}
 	return NULL;
 }
 
@@ -90,8 +91,7 @@ enum pod_failure pod_failure_match(const struct jobs *j, const struct jobs_rjob 
 	const cJSON *rule;
 	int number = -1;
 
-	json_each(rule, json_get(rjob->failure_policy, "rules"))
-	{
+	json_each(rule, json_get(rjob->failure_policy, "rules")) {
 		const char *action = json_str(rule, "action");
 		cleanup_free char *message = NULL;
 
@@ -147,8 +147,7 @@ int success_policy_match(const struct jobs_job *job)
 
 	if (!job->rjob->indexed || !job->succeeded)
 		return -1;
-	json_each(rule, json_get(job->rjob->success_policy, "rules"))
-	{
+	json_each(rule, json_get(job->rjob->success_policy, "rules")) {
 		const char *which = json_str(rule, "succeededIndexes");
 		int64_t count = json_int(rule, -1, "succeededCount");
 		int all = job->rjob->completions, done = (int)job->succeeded;

@@ -49,8 +49,7 @@ static void default_rules(cJSON *failure_policy)
 
 	default_int(failure_policy, JSON_PATH("maxRestarts"), 0);
 	default_str(failure_policy, JSON_PATH("restartStrategy"), "Recreate");
-	json_each(rule, json_get(failure_policy, "rules"))
-	{
+	json_each(rule, json_get(failure_policy, "rules")) {
 		cleanup_free char *name = jobs_printf("failurePolicyRule%d", i++);
 
 		default_str(rule, JSON_PATH("name"), name);
@@ -66,8 +65,7 @@ void jobs_default(cJSON *jobset)
 	default_str(spec, JSON_PATH("startupPolicy", "startupPolicyOrder"), "AnyOrder");
 	default_bool(spec, JSON_PATH("network", "enableDNSHostnames"), true);
 	default_bool(spec, JSON_PATH("network", "publishNotReadyAddresses"), true);
-	json_each(rjob, json_get(spec, "replicatedJobs"))
-	{
+	json_each(rjob, json_get(spec, "replicatedJobs")) {
 		default_str(rjob, JSON_PATH("groupName"), "default");
 		default_int(rjob, JSON_PATH("replicas"), 1);
 		default_job(rjob);
@@ -159,8 +157,7 @@ static int check_references(const struct jobs *j, size_t i, struct error *err)
 	const struct jobs_rjob *r = &j->rjobs[i];
 	const cJSON *dep;
 
-	json_each(dep, r->depends_on)
-	{
+	json_each(dep, r->depends_on) {
 		const char *name = json_str(dep, "name");
 		bool found = false;
 
@@ -214,8 +211,7 @@ int jobs_read(struct jobs *j, struct error *err)
 	j->suspended = json_bool(spec, false, "suspend");
 	j->n_rjobs = (size_t)cJSON_GetArraySize(json_get(spec, "replicatedJobs"));
 	j->rjobs = xcalloc(j->n_rjobs, sizeof(*j->rjobs));
-	json_each(rjob, json_get(spec, "replicatedJobs"))
-	{
+	json_each(rjob, json_get(spec, "replicatedJobs")) {
 		struct jobs_rjob *r = &j->rjobs[i];
 
 		if (read_rjob(r, rjob, err) || check_references(j, i, err))

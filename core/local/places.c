@@ -57,8 +57,7 @@ bool place_of(struct place *ret, const cJSON *jobset, const char *pod)
 
 	if (!rest || *rest++ != '-')
 		return false;
-	json_each(rjob, json_get(jobset, "spec", "replicatedJobs"))
-	{
+	json_each(rjob, json_get(jobset, "spec", "replicatedJobs")) {
 		ret->number = n++;
 		if (json_str(rjob, "name") && match(ret, rjob, rest))
 			return true;
@@ -96,8 +95,7 @@ int place_container(const struct place *place, const char *container)
 	int n = 0;
 
 	for (int i = 0; i < 2; i++) {
-		json_each(c, json_at(spec, JSON_PATH(lists[i])))
-		{
+		json_each(c, json_at(spec, JSON_PATH(lists[i]))) {
 			if (str_eq(json_str(c, "name"), container))
 				return n;
 			n++;

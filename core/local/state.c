@@ -154,8 +154,7 @@ static void mark_killed(cJSON *trainjob, const char *path)
 	json_put_str(c, REASON_INTERRUPTED, "reason");
 	json_put_str(c, "the process was killed", "message");
 	status_set_condition(status, c, now);
-	json_each(job, json_get(status, "jobsStatus"))
-	{
+	json_each(job, json_get(status, "jobsStatus")) {
 		json_put_int(job, 0, "active");
 		json_put_int(job, 0, "ready");
 	}
@@ -402,7 +401,9 @@ static const cJSON *jobset_of(const cJSON *objects)
 {
 	const cJSON *o;
 
-	json_each(o, objects) if (str_eq(meta_kind(o), JOBSET_KIND)) return o;
+	json_each(o, objects)
+		if (str_eq(meta_kind(o), JOBSET_KIND))
+			return o;
 	return NULL;
 }
 

@@ -46,7 +46,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_error(&err, size);
 		return 0;
 	}
-	json_each(doc, docs) check_document(doc);
+	json_each(doc, docs)
+		check_document(doc);
 	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++)
 		if (yaml_locate(data, size, 0, paths[i], &line, &column))
 			FUZZ_CHECK(line >= 1 && column >= 1);

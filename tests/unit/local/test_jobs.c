@@ -190,8 +190,7 @@ static void print_counts(struct buf *out, const cJSON *status)
 					    "suspended" };
 	const cJSON *r;
 
-	json_each(r, json_get(status, "replicatedJobsStatus"))
-	{
+	json_each(r, json_get(status, "replicatedJobsStatus")) {
 		buf_printf(out, "%s%s ", out->len ? ", " : "", json_str(r, "name"));
 		for (int i = 0; i < 5; i++)
 			buf_printf(out, "%s%d", i ? "/" : "",

@@ -338,8 +338,7 @@ static void test_logs_in_order_of_ranks(void **state)
 	write_log(&run, "j-one-0-0-ccccc", "x");
 	write_log(&run, "not-ours", "x");
 	assert_int_equal(state_logs(&logs, "ns", "x", &err), 0);
-	json_each(log, logs)
-	{
+	json_each(log, logs) {
 		buf_printf(&have, "%s %d %s\n", json_str(log, "step"),
 			   (int)json_int(log, -9, "rank"), json_str(log, "prefix"));
 		assert_true(file_exists(json_str(log, "path")));

@@ -7,6 +7,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 export RESULTS=${RESULTS:-$PWD/build/results}
+unset MAKEFLAGS MFLAGS # each layer's compiler runs get all processors, whoever called
 mkdir -p "$(dirname "$RESULTS")"
 rm -f "$RESULTS"
 touch "$RESULTS"

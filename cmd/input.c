@@ -127,8 +127,10 @@ const char *doc_place(struct arena *arena, const struct doc *doc, const char *pa
 	return arena_printf(arena, "%s:%d:%d: ", source->name, line, column);
 }
 
-size_t doc_tell(const struct doc *doc, const struct field_errors *errs, const char *cmd)
+size_t doc_tell(const struct doc *doc, const char *cmd)
 {
+	const struct field_errors *errs = &doc->errs;
+
 	for (size_t i = 0; i < errs->n; i++) {
 		cleanup_arena struct arena arena = { 0 };
 		cleanup_buf struct buf line = { .max = 1 << 16 };
@@ -144,17 +146,14 @@ size_t doc_tell(const struct doc *doc, const struct field_errors *errs, const ch
 	return errs->n;
 }
 
-void doc_check(struct doc *doc, const struct schema *schema, const char *cmd)
+void doc_check(struct doc *doc, const struct schema *schema)
 {
-	cleanup_field_errors struct field_errors errs = { 0 };
+	size_t before = doc->errs.n;
 
-	schema_validate(schema, doc->obj, NULL, &errs);
-	if (!errs.n) {
-		schema_default(schema, doc->obj);
-		if (!doc_is(doc, TRAINJOB_KIND))
-			pipeline_validate_runtime(doc->obj, &errs, NULL);
-	}
-	doc->bad = doc_tell(doc, &errs, cmd) > 0;
+	schema_validate(schema, doc->obj, NULL, &doc->errs);
+	schema_default(schema, doc->obj);
+	if (doc->errs.n == before && !doc_is(doc, TRAINJOB_KIND))
+		pipeline_validate_runtime(doc->obj, &doc->errs, NULL);
 }
 
 int input_schema(struct schema **ret, struct error *err)
@@ -172,6 +171,8 @@ void input_release(struct input *in)
 		buf_release(&s->text);
 		cJSON_Delete(s->docs);
 	}
+	for (size_t i = 0; i < in->n; i++)
+		field_errors_release(&in->docs[i].errs);
 	free(in->docs);
 	arena_clear(&in->arena);
 	*in = (struct input){ 0 };

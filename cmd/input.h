@@ -29,7 +29,7 @@ struct doc {
 	struct source *source; /* NULL: not from a file */
 	int index;             /* the document's number in its source */
 	const char *prefix;    /* "items[2]" within a List, or "" */
-	bool bad;              /* errors have been told */
+	struct field_errors errs;
 };
 
 struct input {
@@ -50,13 +50,12 @@ bool doc_is(const struct doc *doc, const char *kind);
 
 /*
  * Hold it against the schema; a runtime also against the rules of its webhook.
- * Errors are told on stderr, marked in doc->bad. Defaults are filled in when
- * there are none.
+ * What is wrong is added to its errs. Defaults are filled in.
  */
-void doc_check(struct doc *doc, const struct schema *schema, const char *cmd);
+void doc_check(struct doc *doc, const struct schema *schema);
 
-/* Tell the errors; how many there were. */
-size_t doc_tell(const struct doc *doc, const struct field_errors *errs, const char *cmd);
+/* Tell its errors on stderr; how many there were. */
+size_t doc_tell(const struct doc *doc, const char *cmd);
 
 /* "job.yaml:3:5: ", where the field stands; "" for a document without a file. */
 const char *doc_place(struct arena *arena, const struct doc *doc, const char *path);

@@ -20,17 +20,6 @@
 
 #define DEFAULT_NAMESPACE "default"
 
-/* The document says something else than the command line, or too little. */
-static void tell_field(struct doc *doc, const char *path, const char *what,
-		       const char *cmd)
-{
-	cleanup_field_errors struct field_errors errs = { 0 };
-
-	field_error_add(&errs, FIELD_INVALID, path, NULL, "%s", what);
-	doc_tell(doc, &errs, cmd);
-	doc->bad = true;
-}
-
 /*
  * The API server puts five random characters behind metadata.generateName; a
  * dry run always the same, so that two of them are equal.
@@ -49,7 +38,7 @@ static const char *generate_name(struct arena *arena, const char *base, bool uni
 
 /* metadata.name and .namespace, from the command line where it has them. */
 static void settle_meta(struct job_set *set, struct doc *doc, const struct job_opts *opts,
-			bool unique, const char *cmd)
+			bool unique)
 {
 	struct arena *arena = &set->input.arena;
 	const char *ns = meta_namespace(doc->obj);
@@ -63,111 +52,142 @@ static void settle_meta(struct job_set *set, struct doc *doc, const struct job_o
 		json_put_str(doc->obj, generate_name(arena, base, unique), "metadata",
 			     "name");
 	if (ns && *ns && opts->ns && !str_eq(ns, opts->ns))
-		tell_field(doc, "metadata.namespace",
-			   arena_printf(arena,
-					"the file says '%s', --namespace says '%s'", ns,
-					opts->ns),
-			   cmd);
+		field_error_add(&doc->errs, FIELD_INVALID, "metadata.namespace",
+				json_get(doc->obj, "metadata", "namespace"),
+				"--namespace says '%s'", opts->ns);
 	if (!ns || !*ns)
 		json_put_str(doc->obj, opts->ns ? opts->ns : DEFAULT_NAMESPACE,
 			     "metadata", "namespace");
 }
 
-/* A runtime or a TrainJob, and one that we know? Others are left alone. */
-static bool check_kind(struct job_set *set, struct doc *doc, const char *cmd)
+/* A runtime or a TrainJob, and one that we know? Other kinds are left alone. */
+static bool is_ours(const struct job_set *set, struct doc *doc)
 {
 	static const char *const ours[] = { TRAINJOB_KIND, RUNTIME_KIND,
 					    CLUSTER_RUNTIME_KIND, NULL };
 	const char *kind = meta_kind(doc->obj), *version = meta_api_version(doc->obj);
 	const char *near = kind ? nearest_word(kind, ours) : NULL;
-	struct arena *arena = &set->input.arena;
 
 	if (schema_knows(set->schema, doc->obj))
 		return true;
 	if (!kind || !version)
-		tell_field(doc, "",
-			   "not a Kubernetes object: it needs apiVersion and kind", cmd);
-	else if (str_eq(version, TRAINER_API_VERSION) || (near && str_eq(near, kind)))
-		tell_field(doc, near && str_eq(near, kind) ? "apiVersion" : "kind",
-			   arena_printf(arena, "no %s %s here; want %s %s", version, kind,
-					TRAINER_API_VERSION, near ? near : TRAINJOB_KIND),
-			   cmd);
+		field_error_add(&doc->errs, FIELD_REQUIRED, kind ? "apiVersion" : "kind",
+				NULL, "every document says its apiVersion and kind");
+	else if (near && str_eq(near, kind))
+		field_error_add(&doc->errs, FIELD_NOT_SUPPORTED, "apiVersion",
+				json_get(doc->obj, "apiVersion"),
+				"a %s is of " TRAINER_API_VERSION, kind);
+	else if (str_eq(version, TRAINER_API_VERSION))
+		field_error_add(&doc->errs, FIELD_NOT_SUPPORTED, "kind",
+				json_get(doc->obj, "kind"), "did you mean \"%s\"?",
+				near ? near : TRAINJOB_KIND);
 	return false;
 }
 
-/* `from`: documents of this index on are of --runtime-file; jobs there do not count. */
-static size_t check_docs(struct job_set *set, const struct job_opts *opts, size_t from,
-			 bool unique, const char *cmd)
+/* A rule that the schema has told of already is not told again. */
+static void add_news(struct field_errors *errs, const struct field_errors *more)
 {
-	size_t bad = 0;
+	size_t before = errs->n;
 
-	for (size_t i = 0; i < set->input.n; i++) {
-		struct doc *doc = &set->input.docs[i];
+	for (size_t i = 0; i < more->n; i++) {
+		const struct field_error *e = &more->list[i];
+		bool known = false;
 
-		if (check_kind(set, doc, cmd) &&
-		    (i < from || !doc_is(doc, TRAINJOB_KIND))) {
-			if (doc_is(doc, TRAINJOB_KIND))
-				settle_meta(set, doc, opts, unique, cmd);
-			doc_check(doc, set->schema, cmd);
-		}
-		bad += doc->bad;
+		for (size_t k = 0; k < before; k++)
+			known |= str_eq(errs->list[k].path, e->path);
+		if (known)
+			continue;
+		field_error_add(errs, e->type, e->path, NULL, "%s", e->detail);
+		if (e->value)
+			errs->list[errs->n - 1].value =
+				arena_strdup(&errs->arena, e->value);
 	}
-	return bad;
 }
 
-static void tell_warnings(const struct job *job, const cJSON *warnings, const char *cmd)
+static void tell_warnings(const struct doc *doc, const cJSON *warnings, const char *cmd)
 {
 	cleanup_arena struct arena arena = { 0 };
 	const cJSON *w;
 
 	json_each(w, warnings)
-		cmd_complain(cmd, "warning: %s%s", doc_place(&arena, job->doc, ""),
+		cmd_complain(cmd, "warning: %s%s", doc_place(&arena, doc, ""),
 			     w->valuestring);
 }
 
-/* Its runtime and its objects. False when something is wrong, and told. */
-static bool build(struct job_set *set, struct job *job, const char *cmd)
+static const struct plugin_env env = { .keys = &keys_placeholder };
+static const struct pipeline pipeline = { .plugins = plugins, .env = &env };
+
+/* What the webhooks of a cluster would say. Gives the runtime, if there is one. */
+static cJSON *resolve(struct job_set *set, struct doc *doc, const char *cmd)
 {
 	cleanup_field_errors struct field_errors errs = { 0 };
 	cleanup_json cJSON *warnings = cJSON_CreateArray();
-	const struct plugin_env env = { .keys = &keys_placeholder };
-	const struct pipeline pipeline = { .plugins = plugins, .env = &env };
-	struct error err = { 0 };
+	cJSON *runtime = runtime_resolve(&set->input, set->schema, doc->obj,
+					 meta_namespace(doc->obj), &errs);
 
-	job->runtime =
-		runtime_resolve(&set->input, set->schema, job->trainjob, job->ns, &errs);
-	if (job->runtime)
-		pipeline_validate(&pipeline, NULL, job->trainjob, job->runtime, &errs,
-				  warnings);
-	tell_warnings(job, warnings, cmd);
-	if (doc_tell(job->doc, &errs, cmd) || !job->runtime)
-		return false;
-	if (!pipeline_build(&pipeline, job->trainjob, job->runtime, &job->objects, &err))
-		return true;
-	cmd_complain(cmd, "TrainJob %s: %s", job->name, err.msg);
-	return false;
+	if (runtime)
+		pipeline_validate(&pipeline, NULL, doc->obj, runtime, &errs, warnings);
+	add_news(&doc->errs, &errs);
+	tell_warnings(doc, warnings, cmd);
+	return runtime;
 }
 
-/* All jobs are gone through, so that all errors are told. */
-static int build_all(struct job_set *set, size_t from, const char *cmd)
+static void add_job(struct job_set *set, const struct doc *doc, cJSON *take_runtime)
+{
+	set->list[set->n++] = (struct job){ .doc = doc,
+					    .ns = meta_namespace(doc->obj),
+					    .name = meta_name(doc->obj),
+					    .trainjob = doc->obj,
+					    .runtime = take_runtime };
+}
+
+/*
+ * All documents against the schema, then the jobs against their runtimes, then
+ * all that is wrong is told. Documents from `from` on are of --runtime-file:
+ * jobs there do not count. How many errors there were.
+ */
+static size_t check(struct job_set *set, const struct job_opts *opts, size_t from,
+		    bool unique, const char *cmd)
 {
 	size_t bad = 0;
 
+	for (size_t i = 0; i < set->input.n; i++) {
+		struct doc *doc = &set->input.docs[i];
+		bool job = doc_is(doc, TRAINJOB_KIND);
+
+		if (!is_ours(set, doc) || (job && i >= from))
+			continue;
+		if (job)
+			settle_meta(set, doc, opts, unique);
+		doc_check(doc, set->schema);
+	}
 	set->list = xcalloc(set->input.n, sizeof(*set->list));
 	for (size_t i = 0; i < from; i++) {
 		struct doc *doc = &set->input.docs[i];
-		struct job *job = &set->list[set->n];
 
-		if (!doc_is(doc, TRAINJOB_KIND) || doc->bad)
-			continue;
-		*job = (struct job){ .doc = doc,
-				     .ns = meta_namespace(doc->obj),
-				     .name = meta_name(doc->obj),
-				     .trainjob = doc->obj };
-		set->n++;
-		bad += !build(set, job, cmd);
+		if (doc_is(doc, TRAINJOB_KIND) && schema_knows(set->schema, doc->obj))
+			add_job(set, doc, resolve(set, doc, cmd));
 	}
-	return bad ? EXIT_BAD_INPUT : 0;
+	for (size_t i = 0; i < set->input.n; i++)
+		bad += doc_tell(&set->input.docs[i], cmd);
+	return bad;
+}
+
+static size_t build(struct job_set *set, const char *cmd)
+{
+	struct error err = { 0 };
+	size_t bad = 0;
+
+	for (size_t i = 0; i < set->n; i++) {
+		struct job *job = &set->list[i];
+
+		if (!pipeline_build(&pipeline, job->trainjob, job->runtime, &job->objects,
+				    &err))
+			continue;
+		cmd_complain(cmd, "TrainJob %s: %s", job->name, err.msg);
+		bad++;
+	}
+	return bad;
 }
 
 static int read_all(struct job_set *set, const struct job_opts *opts, size_t *ret_from,
@@ -202,17 +222,15 @@ static size_t count_jobs(const struct job_set *set, size_t from)
 static int load(struct job_set *set, const struct job_opts *opts, bool unique,
 		const char *cmd, struct error *err)
 {
-	size_t from = 0, bad;
-	int built;
+	size_t from = 0;
 
 	if (input_schema(&set->schema, err) || read_all(set, opts, &from, err))
 		return -1;
 	if (opts->name && count_jobs(set, from) > 1)
 		return error_set(err, ERR_USAGE,
 				 "--name: the file has several TrainJobs");
-	bad = check_docs(set, opts, from, unique, cmd);
-	built = build_all(set, from, cmd);
-	return bad ? EXIT_BAD_INPUT : built;
+	return check(set, opts, from, unique, cmd) || build(set, cmd) ? EXIT_BAD_INPUT
+								      : 0;
 }
 
 int job_set_load(struct job_set *ret, const struct job_opts *opts, bool unique,

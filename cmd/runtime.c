@@ -59,8 +59,8 @@ static int load(struct input *in, struct schema **schema, const struct opt_strs 
 			return -1;
 	for (size_t i = 0; i < in->n; i++) {
 		if (schema_knows(*schema, in->docs[i].obj))
-			doc_check(&in->docs[i], *schema, cmd);
-		bad += in->docs[i].bad;
+			doc_check(&in->docs[i], *schema);
+		bad += doc_tell(&in->docs[i], cmd);
 	}
 	return bad ? EXIT_BAD_INPUT : 0;
 }

@@ -94,8 +94,9 @@ static const char *hint(struct arena *arena, const struct input *in, const char 
 
 	if (!*list)
 		return "give it with --runtime-file";
-	return arena_printf(arena, "%s%s%sthere %s %s", near ? "did you mean '" : "",
-			    near ? near : "", near ? "'? " : "", list[1] ? "are" : "is",
+	if (!near)
+		return arena_printf(arena, "there are: %s", str_join(arena, list, ", "));
+	return arena_printf(arena, "did you mean '%s'? There are: %s", near,
 			    str_join(arena, list, ", "));
 }
 
@@ -116,7 +117,7 @@ cJSON *runtime_resolve(const struct input *in, const struct schema *schema,
 	}
 	doc = in_files(in, ref.kind, ref.name, ns);
 	if (doc)
-		return doc->bad ? NULL : json_dup(doc->obj); /* bad: told already */
+		return doc->errs.n ? NULL : json_dup(doc->obj);
 	if (runtime_ref_is_cluster(&ref))
 		obj = runtime_builtin(ref.name);
 	if (obj)

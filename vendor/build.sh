@@ -46,7 +46,8 @@ unpack() { # NAME VERSION DSC STATE
 }
 
 sources() { # NAME...
-	local list
+	local list name
+	[ $# -gt 0 ] || return 0
 	list=$(flock "$cache/sources.lock" "$vendor/fetch.sh" "$cache/sources")
 	for name in "$@"; do
 		awk -v n="$name" '$1 == n' <<<"$list" | while read -r line; do
@@ -71,12 +72,18 @@ build() { # NAME
 	fi
 }
 
+build_all() { # NAME...
+	local name
+	for name in "$@"; do
+		build "$name"
+	done
+}
+
 # Takes the scratch folders away and makes the folder's own name final. Nothing
 # but the compiler's wrapper may know where it lies.
 finish() {
 	local left
-	rm -rf "$src" "$build" "$root"/lib/{cmake,pkgconfig} "$root/share" "$root/bin/curl-config" \
-		"$root"/lib/libcmocka-static.a
+	rm -rf "$src" "$build" "$root"/lib/{cmake,pkgconfig} "$root/share" "$root"/bin/{curl-config,wcurl}
 	[ ! -d "$root/bin" ] ||
 		sed -i "s|$root|$final|g" "$root/bin/musl-gcc" "$root/libc/lib/musl-gcc.specs"
 	left=$(grep -rlF "$root" "$root" || true)
@@ -97,17 +104,17 @@ start=$SECONDS
 case $flavour in
 musl)
 	need gcc make cmake ninja patch python3 dpkg-source
-	libraries=$musl_libraries
+	first=$musl_first lanes=("${musl_lanes[@]}")
 	use_musl
 	;;
 san)
 	need clang ar patch dpkg-source
-	libraries=$san_libraries
+	first=$san_first lanes=("${san_lanes[@]}")
 	use_san
 	;;
 aarch64)
 	"$vendor/build.sh" musl
-	libraries=
+	first='' lanes=()
 	rmdir "$root/include"
 	ln -s "$("$vendor/sysroot.sh" musl)/include" "$root/include"
 	;;
@@ -116,10 +123,20 @@ aarch64)
 	exit 2
 	;;
 esac
+# shellcheck disable=SC2048,SC2086
+sources $first ${lanes[*]}
 # shellcheck disable=SC2086
-[ -z "$libraries" ] || sources $libraries
-for library in $libraries; do
-	build "$library"
+build_all $first
+running=()
+for lane in "${lanes[@]}"; do
+	# shellcheck disable=SC2086
+	build_all $lane &
+	running+=($!)
 done
+failed=
+for pid in "${running[@]}"; do
+	wait "$pid" || failed=1
+done
+[ -z "$failed" ] || exit 1
 finish
 say "$flavour libraries are in $final ($((SECONDS - start)) s)"

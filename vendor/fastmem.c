@@ -40,7 +40,7 @@ static inline void store(char *p, __m128i v)
 
 static inline struct block load64(const char *p)
 {
-	return (struct block){load(p), load(p + 16), load(p + 32), load(p + 48)};
+	return (struct block){ load(p), load(p + 16), load(p + 32), load(p + 48) };
 }
 
 static inline void store64(char *p, struct block v)
@@ -181,7 +181,8 @@ int memcmp(const void *left, const void *right, size_t n)
 	const char *a = left, *b = right;
 
 	for (; n >= 16; n -= 16, a += 16, b += 16) {
-		unsigned same = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(load(a), load(b)));
+		unsigned same =
+			(unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(load(a), load(b)));
 
 		if (same != 0xffff) {
 			unsigned i = (unsigned)__builtin_ctz(~same);

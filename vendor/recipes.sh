@@ -7,8 +7,12 @@
 # are mapped, archives hold sorted members without times.
 # shellcheck shell=bash disable=SC2154
 
-musl_libraries="musl zlib libzstd lz4 cjson libyaml mimalloc fastmem mbedtls nghttp2 libssh2 curl cmocka"
-san_libraries="cjson libyaml cmocka"
+# What comes first, one after the other; then lanes, side by side: a lane's
+# libraries need only what comes first and what is before them in the lane.
+musl_first="musl zlib"
+musl_lanes=("mbedtls nghttp2 libssh2 curl" "libzstd lz4 cjson libyaml mimalloc fastmem cmocka")
+san_first=""
+san_lanes=("libyaml" "cjson cmocka")
 
 map="-ffile-prefix-map=$src=. -ffile-prefix-map=$build=. -ffile-prefix-map=$root=."
 

@@ -230,16 +230,18 @@ static void check_unique(struct check *c, const struct at *at, const struct node
 
 	json_each(element, array)
 	{
-		bool is_map = node->list == LIST_MAP;
-		cleanup_json cJSON *keys = is_map ? map_keys(node, element) : NULL;
-		cleanup_free char *text = json_text(is_map ? keys : element);
+		cleanup_json cJSON *keys = NULL;
+		cleanup_free char *text = NULL;
 
+		if (node->list == LIST_MAP)
+			keys = map_keys(node, element);
+		text = json_text(keys ? keys : element);
 		before = map_put(&seen, text, &once);
 		if (before)
 			map_put(&seen, text, &twice);
-		if (before == &once)
+		if (before == &once && cJSON_IsObject(element) == (keys != NULL))
 			field_error_add(c->errs, FIELD_DUPLICATE, path_text(c, &here),
-					is_map ? keys : element, "%s", "");
+					keys ? keys : element, "%s", "");
 		here.index++;
 	}
 }

@@ -13,7 +13,9 @@ static const struct node *member_node(const struct node *node, const char *name)
 {
 	const struct node *known = node_prop(node, name);
 
-	return known ? known : node->each;
+	if (known)
+		return known;
+	return node->type == NODE_OBJECT ? node->each : NULL;
 }
 
 static bool is_bad_null(const struct node *node, const cJSON *value)
@@ -64,7 +66,7 @@ static void fill(const struct node *node, cJSON *value)
 
 	if (cJSON_IsObject(value))
 		fill_object(node, value);
-	else if (cJSON_IsArray(value) && node->each)
+	else if (cJSON_IsArray(value) && node->type == NODE_ARRAY)
 		json_each(element, value)
 			fill(node->each, element);
 }
@@ -92,7 +94,7 @@ static void prune(const struct node *node, cJSON *value)
 
 	if (cJSON_IsObject(value))
 		prune_object(node, value);
-	else if (cJSON_IsArray(value) && node->each)
+	else if (cJSON_IsArray(value) && node->type == NODE_ARRAY)
 		json_each(element, value)
 			prune(node->each, element);
 }

@@ -1,0 +1,131 @@
+/* The source itself: it loads, and an error in it is found. */
+#include "tests/unit/api/schema_fixture.h"
+
+#include "api/schema_node.h"
+#include "base/str.h"
+
+/* Every rule of the source has a function, or it would not have loaded. */
+static bool source_has_rule(const cJSON *node, const char *id)
+{
+	const cJSON *child;
+
+	if (cJSON_IsObject(node))
+		json_each(child, json_get(node, "x-kubernetes-validations"))
+			if (str_eq(json_str(child, "id"), id))
+				return true;
+	json_each(child, node)
+		if (source_has_rule(child, id))
+			return true;
+	return false;
+}
+
+static void test_every_function_has_a_rule(void **state)
+{
+	const struct schema *schema = *state;
+
+	for (const struct rule_check *c = rule_checks; c->id; c++)
+		if (!source_has_rule(schema->doc, c->id))
+			fail_msg("%s: no rule of schema.yaml has this id", c->id);
+}
+
+static bool source_refers_to(const cJSON *node, const char *name)
+{
+	const cJSON *child;
+
+	if (cJSON_IsObject(node) && str_eq(json_str(node, "$ref"), name))
+		return true;
+	json_each(child, node)
+		if (source_refers_to(child, name))
+			return true;
+	return false;
+}
+
+static void test_every_definition_is_used(void **state)
+{
+	const struct schema *schema = *state;
+
+	for (size_t i = 0; i < schema->n_definitions; i++)
+		if (!source_refers_to(schema->doc, schema->definitions[i].name))
+			fail_msg("%s: nothing refers to it", schema->definitions[i].name);
+}
+
+static void test_knows(void **state)
+{
+	static const struct {
+		const char *text;
+		bool known;
+	} rows[] = {
+		{ "{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob}", true },
+		{ "{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainingRuntime}", true },
+		{ "{apiVersion: trainer.kubeflow.org/v1alpha1, kind: ClusterTrainingRuntime}",
+		  true },
+		{ "{apiVersion: trainer.kubeflow.org/v1alpha1, kind: OptimizationJob}", false },
+		{ "{apiVersion: trainer.kubeflow.org/v1, kind: TrainJob}", false },
+		{ "{apiVersion: kubeflow.org/v1, kind: PyTorchJob}", false },
+		{ "{kind: TrainJob}", false },
+		{ "{apiVersion: 1, kind: 2}", false },
+		{ "[]", false },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_json cJSON *doc = yaml_doc(rows[i].text);
+
+		assert_int_equal(schema_knows(*state, doc), rows[i].known);
+	}
+}
+
+#define HEAD  "{group: g, version: v1, kinds: {K: {plural: ks, scope: Cluster, schema: "
+#define TAIL  "}}, definitions: {"
+#define CLOSE "}}"
+
+static void test_an_error_in_the_source_is_said(void **state)
+{
+	static const struct {
+		const char *text, *want;
+	} rows[] = {
+		{ HEAD "{type: object, requird: [a]}" TAIL CLOSE,
+		  "schema: kinds: K: unknown keyword requird" },
+		{ HEAD "{$ref: A}" TAIL CLOSE, "schema: kinds: K: $ref: A: no such definition" },
+		{ HEAD "{type: object}" TAIL "A: {type: object, properties: {b: {$ref: A}}}" CLOSE,
+		  "schema: definitions: A: b: $ref: A: refers to itself" },
+		{ HEAD "{type: objekt}" TAIL CLOSE,
+		  "schema: kinds: K: type: not a value of this keyword: \"objekt\"" },
+		{ HEAD "{type: string, pattern: '('}" TAIL CLOSE,
+		  "schema: kinds: K: pattern: not a value of this keyword: \"(\"" },
+		{ HEAD "{type: integer, minimum: 1.5}" TAIL CLOSE,
+		  "schema: kinds: K: minimum: not a value of this keyword: 1.5" },
+		{ HEAD "{type: object, x-kubernetes-validations: "
+		       "[{id: no-such, rule: x, message: m}]}" TAIL CLOSE,
+		  "schema: kinds: K: rule no-such: no such function" },
+		{ HEAD "{type: object, x-kubernetes-validations: [{rule: x, message: m}]}" TAIL
+			       CLOSE,
+		  "schema: kinds: K: x-kubernetes-validations: not a value of this keyword: "
+		  "[{\"rule\":\"x\",\"message\":\"m\"}]" },
+		{ "{}", "schema: kinds, group or version is missing" },
+		{ "[", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct error err = { 0 };
+		struct schema *schema = NULL;
+
+		assert_int_equal(
+			schema_load(&schema, rows[i].text, strlen(rows[i].text), &err), -1);
+		assert_null(schema);
+		if (rows[i].want)
+			assert_string_equal(err.msg, rows[i].want);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_every_function_has_a_rule),
+		cmocka_unit_test(test_every_definition_is_used),
+		cmocka_unit_test(test_knows),
+		cmocka_unit_test(test_an_error_in_the_source_is_said),
+	};
+
+	return cmocka_run_group_tests(tests, group_setup, group_teardown);
+}

@@ -48,9 +48,9 @@ struct plugin_env {
 	int (*get)(void *ctx, const char *api_version, const char *kind, const char *ns,
 		   const char *name, const cJSON **ret, struct error *err);
 	void *ctx;
-	bool status_server;             /* the feature gate TrainJobStatus */
-	const char *status_server_url;  /* "https://<service>.<ns>.svc:<port>" */
-	const char *status_server_ca;   /* PEM, for <tj>-tls-config */
+	bool status_server;            /* the feature gate TrainJobStatus */
+	const char *status_server_url; /* "https://<service>.<ns>.svc:<port>" */
+	const char *status_server_ca;  /* PEM, for <tj>-tls-config */
 };
 
 /* A kind whose changes concern TrainJobs, and how to find which. */
@@ -76,7 +76,10 @@ struct plugin {
 	const char *name;
 	const struct plugin_watch *watches; /* ends with { .kind = NULL } */
 
-	/* info is that of the live runtime without the job's patches. */
+	/*
+	 * info is what pipeline_build() would start from: the live runtime with the
+	 * job's patches, unless these name what it does not have.
+	 */
 	void (*validate)(const struct plugin_env *env, struct info *info,
 			 const cJSON *old, const cJSON *now, struct field_errors *errs);
 
@@ -86,7 +89,10 @@ struct plugin {
 	int (*build)(const struct plugin_env *env, struct info *info, const cJSON *tj,
 		     cJSON *objects, struct error *err);
 
-	/* Edits `status` from what the cluster has; one plugin of a list has it. */
+	/*
+	 * Edits `status` (the TrainJob's) from what the cluster has; one plugin of a
+	 * list has it.
+	 */
 	int (*status)(const struct plugin_env *env, const cJSON *tj, const cJSON *jobset,
 		      cJSON *status, struct error *err);
 };

@@ -1,0 +1,52 @@
+/*
+ * api.h - the names that Kubeflow Trainer's API fixes.
+ *
+ * Only names that more than one file needs, or that a user meets in a manifest;
+ * follows upstream's pkg/constants and JobSet's api/jobset/v1alpha2.
+ */
+#ifndef TRAINER_API_H
+#define TRAINER_API_H
+
+#define TRAINER_GROUP        "trainer.kubeflow.org"
+#define TRAINER_API_VERSION  TRAINER_GROUP "/v1alpha1"
+#define TRAINJOB_KIND        "TrainJob"
+#define RUNTIME_KIND         "TrainingRuntime"
+#define CLUSTER_RUNTIME_KIND "ClusterTrainingRuntime"
+
+#define JOBSET_API_VERSION   "jobset.x-k8s.io/v1alpha2"
+#define JOBSET_KIND          "JobSet"
+
+/* Who reconciles a TrainJob: spec.managedBy. */
+#define MANAGED_BY_TRAINER TRAINER_GROUP "/trainjob-controller"
+
+/* On the Job template of a replicatedJob: what it does for the TrainJob. */
+#define LABEL_ANCESTOR      TRAINER_GROUP "/trainjob-ancestor-step"
+#define ANCESTOR_TRAINER    "trainer"
+#define DATASET_INITIALIZER "dataset-initializer" /* ancestor, job and container */
+#define MODEL_INITIALIZER   "model-initializer"
+
+/* On a runtime: "deprecated" warns whoever uses it. */
+#define LABEL_SUPPORT      TRAINER_GROUP "/support"
+#define SUPPORT_DEPRECATED "deprecated"
+
+#define NODE               "node" /* the container that trains; the job of that name in MPI */
+#define LAUNCHER           "launcher" /* the job that calls mpirun */
+
+#define INITIALIZER_VOLUME "initializer"
+#define STORAGE_URI_ENV    "STORAGE_URI"
+
+enum { TRAINER_PORT = 29500 };
+
+/* Where a pod of an indexed Job reads its index (downward API). */
+#define COMPLETION_INDEX_FIELD \
+	"metadata.annotations['batch.kubernetes.io/job-completion-index']"
+
+/* Condition types of a TrainJob and the reasons we give. */
+#define COND_SUSPENDED   "Suspended"
+#define COND_COMPLETE    "Complete"
+#define COND_FAILED      "Failed"
+#define REASON_SUSPENDED "Suspended"
+#define REASON_RESUMED   "Resumed"
+#define REASON_DEADLINE  "DeadlineExceeded"
+
+#endif

@@ -1,0 +1,54 @@
+#include "trainer/framework.h"
+
+static const char *const phase_name[N_EDIT_PHASES] = {
+	[ENFORCE_ML_POLICY] = "EnforceMLPolicy",
+	[ENFORCE_POD_GROUP_POLICY] = "EnforcePodGroupPolicy",
+	[ENFORCE_POD_SPEC] = "EnforcePodSpec",
+	[PRE_BUILD_SYNC] = "PreBuildSync",
+};
+
+static int run_phase(enum edit_phase phase, const struct plugin *const *list,
+		     const struct plugin_env *env, struct info *info, const cJSON *tj,
+		     struct error *err)
+{
+	for (; *list; list++) {
+		edit_fn *edit = (*list)->edit[phase];
+
+		if (edit && edit(env, info, tj, err))
+			return error_wrap(err, "%s %s", (*list)->name, phase_name[phase]);
+	}
+	return 0;
+}
+
+int framework_build(const struct plugin *const *list, const struct plugin_env *env,
+		    struct info *info, const cJSON *tj, cJSON *objects, struct error *err)
+{
+	for (int phase = 0; phase < N_EDIT_PHASES; phase++)
+		if (run_phase((enum edit_phase)phase, list, env, info, tj, err))
+			return -1;
+
+	for (; *list; list++) {
+		const struct plugin *p = *list;
+
+		if (p->build && p->build(env, info, tj, objects, err))
+			return error_wrap(err, "%s Build", p->name);
+	}
+	return 0;
+}
+
+void framework_validate(const struct plugin *const *list, const struct plugin_env *env,
+			struct info *info, const cJSON *old, const cJSON *now,
+			struct field_errors *errs)
+{
+	for (; *list; list++)
+		if ((*list)->validate)
+			(*list)->validate(env, info, old, now, errs);
+}
+
+const struct plugin *framework_status_plugin(const struct plugin *const *list)
+{
+	for (; *list; list++)
+		if ((*list)->status)
+			return *list;
+	return NULL;
+}

@@ -1,0 +1,206 @@
+#include "trainer/info.h"
+
+#include <inttypes.h>
+
+#include "api/meta.h"
+#include "base/str.h"
+#include "trainer/api.h"
+#include "trainer/jobset.h"
+#include "trainer/podspec.h"
+#include "trainer/runtime.h"
+#include "trainer/trainjob.h"
+
+struct pod_set *info_by_ancestor(struct info *info, const char *ancestor)
+{
+	for (size_t i = 0; i < info->n_pod_sets; i++)
+		if (str_eq(info->pod_sets[i].ancestor, ancestor))
+			return &info->pod_sets[i];
+	return NULL;
+}
+
+struct pod_set *info_by_name(struct info *info, const char *name)
+{
+	for (size_t i = 0; i < info->n_pod_sets; i++)
+		if (str_eq(info->pod_sets[i].name, name))
+			return &info->pod_sets[i];
+	return NULL;
+}
+
+cJSON *info_trainer_container(struct info *info)
+{
+	struct pod_set *trainer = info_by_ancestor(info, ANCESTOR_TRAINER);
+
+	return trainer ? pod_container(trainer->pod_spec, NODE) : NULL;
+}
+
+int64_t pod_set_count(const struct pod_set *ps)
+{
+	return job_parallelism(ps->job_spec);
+}
+
+void pod_set_set_count(struct pod_set *ps, int64_t count)
+{
+	job_set_count(ps->job_spec, count);
+}
+
+int64_t info_nodes(struct info *info)
+{
+	struct pod_set *trainer = info_by_ancestor(info, ANCESTOR_TRAINER);
+
+	return trainer ? pod_set_count(trainer) : 1;
+}
+
+void info_set_nodes(struct info *info, const cJSON *tj)
+{
+	struct pod_set *trainer = info_by_ancestor(info, ANCESTOR_TRAINER);
+
+	if (trainer && tj_num_nodes(tj) != ABSENT)
+		pod_set_set_count(trainer, tj_num_nodes(tj));
+}
+
+const char *info_host(struct info *info, const char *rjob, int64_t replica, int64_t pod)
+{
+	return arena_printf(&info->arena, "%s-%s-%" PRId64 "-%" PRId64 ".%s", info->name,
+			    rjob, replica, pod, info->subdomain);
+}
+
+const char *info_lead_host(struct info *info)
+{
+	struct pod_set *trainer = info_by_ancestor(info, ANCESTOR_TRAINER);
+
+	return info_host(info, trainer ? trainer->name : NODE, 0, 0);
+}
+
+static const cJSON *resources_in(const struct pod_set *ps)
+{
+	const cJSON *res;
+
+	if (!ps)
+		return NULL;
+	res = container_resources(pod_container(ps->pod_spec, NODE));
+	return resources_empty(res) ? NULL : res;
+}
+
+const cJSON *info_resources(struct info *info, const cJSON *tj, const char *first)
+{
+	const cJSON *res = tj_resources_per_node(tj);
+
+	if (!res && first)
+		res = resources_in(info_by_name(info, first));
+	if (!res)
+		res = resources_in(info_by_ancestor(info, ANCESTOR_TRAINER));
+	if (!res)
+		res = resources_in(info_by_name(info, NODE));
+	return res;
+}
+
+int info_total(const struct info *info, struct resource_list *ret, int64_t *ret_pods,
+	       struct error *err)
+{
+	int64_t pods = 0;
+
+	for (size_t i = 0; i < info->n_pod_sets; i++) {
+		const struct pod_set *ps = &info->pod_sets[i];
+		int64_t n = pod_set_count(ps) * rjob_replicas(ps->rjob);
+
+		pods += n;
+		if (n > INT32_MAX || pods > INT32_MAX)
+			return error_set(err, ERR_LIMIT, "more than %d pods", INT32_MAX);
+		if (pod_requests_add(ret, ps->pod_spec, n, err))
+			return error_wrap(err, "job %s", ps->name);
+	}
+	*ret_pods = pods;
+	return 0;
+}
+
+/* Upstream: every policy counts nodes in the trainer's job, whatever its template says. */
+static int64_t first_count(const struct info *info, const struct pod_set *ps)
+{
+	int64_t n = job_parallelism(ps->job_spec);
+
+	if (info->ml_policy && str_eq(ps->ancestor, ANCESTOR_TRAINER)) {
+		n = policy_num_nodes(info->ml_policy);
+		n = n == ABSENT ? 1 : n;
+	}
+	return n > 0 ? n : 1;
+}
+
+static int merge_resources(const struct info *info, const struct pod_set *ps,
+			   const cJSON *tj, struct error *err)
+{
+	const cJSON *mpi = policy_mpi(info->ml_policy);
+	const cJSON *from = tj_resources_per_node(tj);
+	cJSON *node = pod_container(ps->pod_spec, NODE);
+	bool trains = str_eq(ps->ancestor, ANCESTOR_TRAINER) ||
+		      (mpi_launcher_is_node(mpi) && str_eq(ps->name, NODE));
+
+	if (!info->ml_policy || !from || !node || !trains)
+		return 0;
+	if (resources_merge(node, from, err))
+		return error_wrap(err, "spec.trainer.resourcesPerNode");
+	return 0;
+}
+
+static int make_pod_sets(struct info *info, const cJSON *tj, struct error *err)
+{
+	cJSON *jobs = jobset_jobs(info->jobset_spec), *rjob;
+	size_t n = (size_t)cJSON_GetArraySize(jobs);
+
+	info->pod_sets = arena_alloc(&info->arena, (n + 1) * sizeof(*info->pod_sets));
+	json_each(rjob, jobs) {
+		struct pod_set *ps = &info->pod_sets[info->n_pod_sets++];
+
+		*ps = (struct pod_set){
+			.name = named(rjob),
+			.ancestor = rjob_ancestor(rjob),
+			.rjob = rjob,
+			.job_spec = rjob_job_spec(rjob),
+			.pod_template = rjob_pod_template(rjob),
+			.pod_spec = rjob_pod_spec(rjob),
+		};
+		pod_set_set_count(ps, first_count(info, ps));
+		if (merge_resources(info, ps, tj, err))
+			return -1;
+	}
+	return 0;
+}
+
+int info_make(struct info *info, const cJSON *tj, const cJSON *runtime, struct error *err)
+{
+	struct runtime_template t = { 0 };
+	const char *subdomain;
+
+	if (runtime_merge(&t, runtime, tj, err))
+		return -1;
+	subdomain = jobset_subdomain(t.jobset_spec);
+	*info = (struct info){
+		.name = meta_name(tj),
+		.ns = meta_namespace(tj),
+		.subdomain = subdomain && *subdomain ? subdomain : meta_name(tj),
+		.jobset_spec = t.jobset_spec,
+		.labels = t.labels,
+		.annotations = t.annotations,
+		.pod_labels = cJSON_CreateObject(),
+		.pod_annotations = cJSON_CreateObject(),
+		.ml_policy = runtime_ml_policy(runtime),
+		.pod_group_policy = runtime_pod_group_policy(runtime),
+	};
+	if (make_pod_sets(info, tj, err)) {
+		info_release(info);
+		return -1;
+	}
+	return 0;
+}
+
+void info_release(struct info *info)
+{
+	arena_clear(&info->arena);
+	cJSON_Delete(info->jobset_spec);
+	cJSON_Delete(info->labels);
+	cJSON_Delete(info->annotations);
+	cJSON_Delete(info->pod_labels);
+	cJSON_Delete(info->pod_annotations);
+	cJSON_Delete(info->command);
+	cJSON_Delete(info->args);
+	*info = (struct info){ 0 };
+}

@@ -1,0 +1,76 @@
+/*
+ * info.h - a TrainJob on its way to becoming objects.
+ *
+ * Info is the runtime's template with the job's patches merged in, and an index
+ * into it. The index points at nodes of the template itself: there is one copy
+ * of every container and of every count, so nothing has to be kept in sync with
+ * anything (upstream's Info copies them, and its JobSet plugin copies back).
+ */
+#ifndef TRAINER_INFO_H
+#define TRAINER_INFO_H
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "trainer/requests.h"
+
+/* One replicatedJob of the template: nodes of info->jobset_spec. */
+struct pod_set {
+	const char *name;
+	const char *ancestor; /* value of trainjob-ancestor-step, or NULL */
+	cJSON *rjob, *job_spec, *pod_template, *pod_spec;
+};
+
+struct info {
+	struct arena arena;          /* for the strings of this request */
+	const char *name, *ns;       /* the TrainJob's; ns is NULL when it has none */
+	const char *subdomain;       /* network.subdomain, else the TrainJob's name */
+	cJSON *jobset_spec;          /* owned */
+	cJSON *labels, *annotations; /* of the JobSet; owned */
+	cJSON *pod_labels, *pod_annotations; /* of every pod; owned */
+	cJSON *command, *args; /* stand in place of spec.trainer's; owned, or NULL */
+	const cJSON *ml_policy, *pod_group_policy; /* the runtime's, or NULL */
+	struct pod_set *pod_sets;
+	size_t n_pod_sets;
+};
+
+/*
+ * Both documents have passed shape_check(). Everything that does not depend on
+ * a policy is done: patches, counts (parallelism or 1; the trainer's: numNodes
+ * of the mlPolicy or 1; at least 1), spec.trainer.resourcesPerNode.
+ */
+MUST_CHECK int info_make(struct info *info, const cJSON *tj, const cJSON *runtime,
+			 struct error *err);
+void info_release(struct info *info);
+#define cleanup_info __attribute__((cleanup(info_release)))
+
+struct pod_set *info_by_ancestor(struct info *info, const char *ancestor);
+struct pod_set *info_by_name(struct info *info, const char *name);
+
+/* The container "node" of the trainer's job, or NULL. */
+cJSON *info_trainer_container(struct info *info);
+
+/* How many pods run of each replica: parallelism, and completions with it. */
+int64_t pod_set_count(const struct pod_set *ps);
+void pod_set_set_count(struct pod_set *ps, int64_t count);
+
+/* The trainer's count, 1 without a trainer; set it to the job's numNodes if given. */
+int64_t info_nodes(struct info *info);
+void info_set_nodes(struct info *info, const cJSON *tj);
+
+/* The host name of a pod in the JobSet's headless service: "<pod>.<subdomain>". */
+const char *info_host(struct info *info, const char *rjob, int64_t replica, int64_t pod);
+/* The first pod of the trainer's job: where rank 0 listens. */
+const char *info_lead_host(struct info *info);
+
+/*
+ * The resources of one node: spec.trainer.resourcesPerNode as it is, else those
+ * of a container "node", looked for in the job `first`, then in the trainer's,
+ * then in "node"; the first that says anything. May be NULL.
+ */
+const cJSON *info_resources(struct info *info, const cJSON *tj, const char *first);
+
+/* What all pods ask for together, and how many they are (replicas counted). */
+MUST_CHECK int info_total(const struct info *info, struct resource_list *ret,
+			  int64_t *ret_pods, struct error *err);
+
+#endif

@@ -1,0 +1,184 @@
+#include "trainer/jobset.h"
+
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "trainer/api.h"
+#include "trainer/podspec.h"
+#include "trainer/shape.h"
+
+static const struct shape job_spec[] = {
+	MEMBER("parallelism", COUNT),
+	MEMBER("completions", COUNT),
+	MEMBER("completionMode", STRING),
+	MEMBER("template", OBJECT, .of = shape_pod_template),
+	{ 0 },
+};
+static const struct shape job_template[] = {
+	MEMBER("metadata", OBJECT, .of = shape_metadata),
+	MEMBER("spec", OBJECT, .of = job_spec),
+	{ 0 },
+};
+static const struct shape rjob_shape[] = {
+	MEMBER("name", STRING, .required = true),
+	MEMBER("replicas", COUNT),
+	MEMBER("template", OBJECT, .of = job_template),
+	{ 0 },
+};
+static const struct shape network[] = { MEMBER("subdomain", STRING), { 0 } };
+static const struct shape claim_spec[] = {
+	MEMBER("resources", OBJECT, .of = shape_resources),
+	{ 0 },
+};
+static const struct shape claim_template[] = {
+	MEMBER("spec", OBJECT, .of = claim_spec),
+	{ 0 },
+};
+static const struct shape claim_policy[] = {
+	MEMBER("templates", LIST, .of = claim_template),
+	{ 0 },
+};
+const struct shape shape_jobset_spec[] = {
+	MEMBER("replicatedJobs", LIST, .of = rjob_shape),
+	MEMBER("network", OBJECT, .of = network),
+	MEMBER("volumeClaimPolicies", LIST, .of = claim_policy),
+	{ 0 },
+};
+
+cJSON *jobset_jobs(cJSON *spec)
+{
+	return json_get(spec, "replicatedJobs");
+}
+
+const char *jobset_subdomain(const cJSON *spec)
+{
+	return json_str(spec, "network", "subdomain");
+}
+
+bool jobset_suspended(const cJSON *jobset)
+{
+	return json_bool(jobset, false, "spec", "suspend");
+}
+
+void jobset_set_suspend(cJSON *spec, const cJSON *suspend)
+{
+	if (suspend)
+		json_put(spec, json_dup(suspend), "suspend");
+	else
+		json_del(spec, JSON_PATH("suspend"));
+}
+
+int64_t rjob_replicas(const cJSON *rjob)
+{
+	int64_t n = json_int(rjob, 1, "replicas");
+
+	return n ? n : 1;
+}
+
+void rjob_set_replicas(cJSON *rjob, int64_t n)
+{
+	json_put_int(rjob, n, "replicas");
+}
+
+const char *rjob_ancestor(const cJSON *rjob)
+{
+	return json_str(rjob, "template", "metadata", "labels", LABEL_ANCESTOR);
+}
+
+bool rjob_is_indexed(const cJSON *rjob)
+{
+	const char *mode = json_str(rjob, "template", "spec", "completionMode");
+
+	return !mode || str_eq(mode, "Indexed"); /* JobSet's default */
+}
+
+cJSON *rjob_job_spec(cJSON *rjob)
+{
+	return json_obj(rjob, "template", "spec");
+}
+
+cJSON *rjob_pod_template(cJSON *rjob)
+{
+	return json_obj(rjob, "template", "spec", "template");
+}
+
+cJSON *rjob_pod_spec(cJSON *rjob)
+{
+	return json_obj(rjob, "template", "spec", "template", "spec");
+}
+
+const cJSON *rjob_pod_spec_const(const cJSON *rjob)
+{
+	return json_get(rjob, "template", "spec", "template", "spec");
+}
+
+int64_t job_parallelism(const cJSON *job)
+{
+	return json_int(job, 1, "parallelism");
+}
+
+void job_set_count(cJSON *job, int64_t n)
+{
+	json_put_int(job, n, "parallelism");
+	json_put_int(job, n, "completions");
+}
+
+cJSON *jobset_job_names(const cJSON *spec)
+{
+	cJSON *names = cJSON_CreateArray();
+	const cJSON *rjob;
+
+	json_each(rjob, json_get(spec, "replicatedJobs"))
+		cJSON_AddItemToArray(names, cJSON_CreateString(named(rjob)));
+	return names;
+}
+
+struct placed {
+	size_t place, seq;
+	cJSON *rjob;
+};
+
+static int by_place(const void *pa, const void *pb)
+{
+	const struct placed *a = pa, *b = pb;
+
+	if (a->place != b->place)
+		return a->place < b->place ? -1 : 1;
+	return a->seq < b->seq ? -1 : 1;
+}
+
+static size_t place_of(const cJSON *names, const char *name)
+{
+	const cJSON *have;
+	size_t i = 0;
+
+	json_each(have, names) {
+		if (str_eq(have->valuestring, name))
+			return i;
+		i++;
+	}
+	return 0;
+}
+
+void jobset_sort_jobs(cJSON *spec, const cJSON *names)
+{
+	cJSON *jobs = jobset_jobs(spec);
+	size_t n = (size_t)cJSON_GetArraySize(jobs), i = 0;
+	cleanup_free struct placed *placed = xcalloc(n + 1, sizeof(*placed));
+
+	for (; i < n; i++) {
+		cJSON *rjob = cJSON_DetachItemViaPointer(jobs, jobs->child);
+
+		placed[i] = (struct placed){ place_of(names, named(rjob)), i, rjob };
+	}
+	qsort(placed, n, sizeof(*placed), by_place);
+	for (i = 0; i < n; i++)
+		cJSON_AddItemToArray(jobs, placed[i].rjob);
+}
+
+const cJSON *jobset_jobs_status(const cJSON *jobset)
+{
+	return json_get(jobset, "status", "replicatedJobsStatus");
+}

@@ -1,0 +1,42 @@
+/*
+ * jobset.h - the fields of a JobSet, v1alpha2.
+ *
+ * jobset.c is the only file with JobSet's keys (Job's too: a JobSet holds Job
+ * templates). `spec` is a JobSetSpec; `rjob` one of its replicatedJobs. Follows
+ * sigs.k8s.io/jobset api/jobset/v1alpha2 and its webhook's rules for names.
+ */
+#ifndef TRAINER_JOBSET_H
+#define TRAINER_JOBSET_H
+
+#include "base/json.h"
+
+cJSON *jobset_jobs(cJSON *spec); /* the list, or NULL */
+const char *jobset_subdomain(const cJSON *spec);
+bool jobset_suspended(const cJSON *jobset);                 /* of a whole JobSet */
+void jobset_set_suspend(cJSON *spec, const cJSON *suspend); /* NULL: leave it out */
+
+int64_t rjob_replicas(const cJSON *rjob); /* 1 when absent or 0 */
+void rjob_set_replicas(cJSON *rjob, int64_t n);
+const char *rjob_ancestor(const cJSON *rjob); /* NULL: none */
+bool rjob_is_indexed(const cJSON *rjob);
+
+/* The nodes of the Job template; made when absent. */
+cJSON *rjob_job_spec(cJSON *rjob);
+cJSON *rjob_pod_template(cJSON *rjob);
+cJSON *rjob_pod_spec(cJSON *rjob);
+const cJSON *rjob_pod_spec_const(const cJSON *rjob); /* or NULL */
+
+int64_t job_parallelism(const cJSON *job_spec); /* 1 when absent */
+void job_set_count(cJSON *job_spec, int64_t n); /* parallelism and completions */
+
+/*
+ * Put the jobs in the order of `names` (a list of strings), stably; a job that
+ * is not among them counts as the first, as upstream's sort has it.
+ */
+void jobset_sort_jobs(cJSON *spec, const cJSON *names);
+cJSON *jobset_job_names(const cJSON *spec); /* the caller's */
+
+/* status.replicatedJobsStatus: is any pod of a job active? Its name, or NULL. */
+const cJSON *jobset_jobs_status(const cJSON *jobset);
+
+#endif

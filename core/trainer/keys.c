@@ -1,0 +1,34 @@
+#include <stdio.h>
+
+#include "trainer/plugin.h"
+
+/*
+ * What a client's dry run shows in place of keys. Not PEM and not a point on any
+ * curve, so that nobody can take it for a key and nothing will accept it.
+ */
+static int placeholder_ssh(void *ctx, struct arena *arena, const char **ret_private_pem,
+			   const char **ret_authorized_key, struct error *err)
+{
+	(void)ctx;
+	(void)arena;
+	(void)err;
+	*ret_private_pem = "PLACEHOLDER: the controller makes the private key\n";
+	*ret_authorized_key = "PLACEHOLDER: the controller makes the public key\n";
+	return 0;
+}
+
+static int placeholder_curve(void *ctx, struct arena *arena, char ret_public_z85[41],
+			     char ret_secret_z85[41], struct error *err)
+{
+	(void)ctx;
+	(void)arena;
+	(void)err;
+	snprintf(ret_public_z85, 41, "%s", "PLACEHOLDER.made.by.the.controller.public");
+	snprintf(ret_secret_z85, 41, "%s", "PLACEHOLDER.made.by.the.controller.secret");
+	return 0;
+}
+
+const struct key_source keys_placeholder = {
+	.ssh = placeholder_ssh,
+	.curve = placeholder_curve,
+};

@@ -1,0 +1,149 @@
+#include "trainer/pipeline.h"
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "trainer/api.h"
+#include "trainer/framework.h"
+#include "trainer/runtime.h"
+#include "trainer/shape.h"
+#include "trainer/trainjob.h"
+#include "trainer/validation.h"
+
+#define DEPRECATION_POLICY                                                    \
+	"https://trainer.kubeflow.org/en/latest/operator-guides/runtime.html" \
+	"#runtime-deprecation-policy"
+
+static void warn(cJSON *warnings, const char *text)
+{
+	if (warnings)
+		cJSON_AddItemToArray(warnings, cJSON_CreateString(text));
+}
+
+static void warn_deprecated(const cJSON *runtime, struct field_errors *errs,
+			    cJSON *warnings)
+{
+	if (runtime_is_cluster(runtime) && runtime_is_deprecated(runtime))
+		warn(warnings,
+		     arena_printf(
+			     &errs->arena,
+			     "ClusterTrainingRuntime \"%s\" is deprecated and will go "
+			     "in a future release, see %s",
+			     meta_name(runtime), DEPRECATION_POLICY));
+}
+
+/* Upstream spells the path in two ways. */
+static const char *ref_path(const cJSON *tj)
+{
+	struct runtime_ref ref = tj_runtime_ref(tj);
+
+	return runtime_ref_is_cluster(&ref) ? "spec.RuntimeRef" : "spec.runtimeRef";
+}
+
+static void refuse_runtime(const cJSON *tj, const char *path, const char *detail,
+			   struct field_errors *errs)
+{
+	cleanup_json cJSON *ref = tj_runtime_ref_value(tj);
+
+	field_error_add(errs, FIELD_INVALID, path, ref, "%s", detail);
+}
+
+/* Is there a runtime that can be worked with? */
+static bool usable_runtime(const cJSON *tj, const cJSON *runtime,
+			   struct field_errors *errs)
+{
+	cleanup_field_errors struct field_errors inner = { 0 };
+	struct runtime_ref ref = tj_runtime_ref(tj);
+	struct error err = { 0 };
+
+	if (tj_check_runtime_ref(tj, &err)) {
+		refuse_runtime(tj, "spec.runtimeRef", err.msg, errs);
+		return false;
+	}
+	if (!runtime) {
+		refuse_runtime(
+			tj, ref_path(tj),
+			arena_printf(&errs->arena,
+				     "%s \"%s\" not found: it must be created before "
+				     "the TrainJob",
+				     ref.kind, ref.name),
+			errs);
+		return false;
+	}
+	shape_check(&inner, "", runtime, shape_runtime);
+	if (first_error(&inner, &err) == 0)
+		return true;
+	refuse_runtime(tj, "spec.runtimeRef",
+		       arena_printf(&errs->arena, "the runtime is broken: %s", err.msg),
+		       errs);
+	return false;
+}
+
+static void validate_with_info(const struct pipeline *p, struct info *info,
+			       const cJSON *old, const cJSON *tj,
+			       struct field_errors *errs)
+{
+	validate_initializers(info, tj, errs);
+	framework_validate(p->plugins, p->env, info, old, tj, errs);
+}
+
+void pipeline_validate(const struct pipeline *p, const cJSON *old, const cJSON *tj,
+		       const cJSON *runtime, struct field_errors *errs, cJSON *warnings)
+{
+	cleanup_info struct info info = { 0 };
+	cleanup_json cJSON *unpatched = NULL;
+	struct error err = { 0 };
+	size_t before = errs->n;
+
+	shape_check(errs, "", tj, shape_trainjob);
+	if (errs->n != before || !usable_runtime(tj, runtime, errs))
+		return;
+	warn_deprecated(runtime, errs, warnings);
+	if (!validate_patches(runtime, old, tj, p->env, errs)) {
+		unpatched = json_dup(tj);
+		json_del(unpatched, JSON_PATH("spec", "runtimePatches"));
+	}
+	if (info_make(&info, unpatched ? unpatched : tj, runtime, &err)) {
+		refuse_runtime(tj, "spec.runtimeRef", err.msg, errs);
+		return;
+	}
+	/* A cluster's webhook gives no more warnings than upstream's. */
+	if (!p->env->get && tj_trainer(tj) && !info_by_ancestor(&info, ANCESTOR_TRAINER))
+		warn(warnings, "spec.trainer has no effect: no job of the runtime is "
+			       "labelled " LABEL_ANCESTOR "=" ANCESTOR_TRAINER);
+	validate_with_info(p, &info, old, tj, errs);
+}
+
+void pipeline_validate_runtime(const cJSON *runtime, struct field_errors *errs,
+			       cJSON *warnings)
+{
+	size_t before = errs->n;
+
+	shape_check(errs, "", runtime, shape_runtime);
+	if (errs->n != before)
+		return;
+	warn_deprecated(runtime, errs, warnings);
+	validate_runtime_jobs(runtime, errs);
+}
+
+static void check_shapes(const cJSON *tj, const cJSON *runtime, struct field_errors *errs)
+{
+	shape_check(errs, "", tj, shape_trainjob);
+	shape_check(errs, "", runtime, shape_runtime);
+}
+
+int pipeline_build(const struct pipeline *p, const cJSON *tj, const cJSON *runtime,
+		   cJSON **ret_objects, struct error *err)
+{
+	cleanup_field_errors struct field_errors errs = { 0 };
+	cleanup_info struct info info = { 0 };
+	cleanup_json cJSON *objects = cJSON_CreateArray();
+
+	check_shapes(tj, runtime, &errs);
+	if (first_error(&errs, err))
+		return -1;
+	if (info_make(&info, tj, runtime, err) ||
+	    framework_build(p->plugins, p->env, &info, tj, objects, err))
+		return -1;
+	*ret_objects = STEAL(objects);
+	return 0;
+}

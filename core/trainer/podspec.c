@@ -1,0 +1,316 @@
+#include "trainer/podspec.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "trainer/shape.h"
+
+static const struct shape resource_field[] = { MEMBER("divisor", QUANTITY), { 0 } };
+static const struct shape value_from[] = {
+	MEMBER("resourceFieldRef", OBJECT, .of = resource_field),
+	{ 0 },
+};
+const struct shape shape_env[] = {
+	MEMBER("name", STRING, .required = true),
+	MEMBER("value", STRING),
+	MEMBER("valueFrom", OBJECT, .of = value_from),
+	{ 0 },
+};
+static const struct shape claim[] = {
+	MEMBER("name", STRING, .required = true),
+	{ 0 },
+};
+const struct shape shape_resources[] = {
+	MEMBER("limits", QUANTITIES),
+	MEMBER("requests", QUANTITIES),
+	MEMBER("claims", LIST, .of = claim),
+	{ 0 },
+};
+const struct shape shape_metadata[] = {
+	MEMBER("labels", MAP),
+	MEMBER("annotations", MAP),
+	{ 0 },
+};
+static const struct shape port[] = {
+	MEMBER("name", STRING),
+	MEMBER("containerPort", COUNT),
+	{ 0 },
+};
+static const struct shape mount[] = {
+	MEMBER("name", STRING),
+	MEMBER("mountPath", STRING),
+	{ 0 },
+};
+static const struct shape container[] = {
+	MEMBER("name", STRING, .required = true),
+	MEMBER("image", STRING),
+	MEMBER("command", STRINGS),
+	MEMBER("args", STRINGS),
+	MEMBER("env", LIST, .of = shape_env),
+	MEMBER("envFrom", LIST),
+	MEMBER("ports", LIST, .of = port),
+	MEMBER("volumeMounts", LIST, .of = mount),
+	MEMBER("resources", OBJECT, .of = shape_resources),
+	MEMBER("restartPolicy", STRING),
+	{ 0 },
+};
+static const struct shape empty_dir[] = { MEMBER("sizeLimit", QUANTITY), { 0 } };
+static const struct shape claim_spec[] = {
+	MEMBER("resources", OBJECT, .of = shape_resources),
+	{ 0 },
+};
+static const struct shape claim_template[] = {
+	MEMBER("spec", OBJECT, .of = claim_spec),
+	{ 0 },
+};
+static const struct shape ephemeral[] = {
+	MEMBER("volumeClaimTemplate", OBJECT, .of = claim_template),
+	{ 0 },
+};
+static const struct shape volume[] = {
+	MEMBER("name", STRING, .required = true),
+	MEMBER("emptyDir", OBJECT, .of = empty_dir),
+	MEMBER("ephemeral", OBJECT, .of = ephemeral),
+	{ 0 },
+};
+static const struct shape pod_spec_shape[] = {
+	MEMBER("containers", LIST, .of = container),
+	MEMBER("initContainers", LIST, .of = container),
+	MEMBER("volumes", LIST, .of = volume),
+	MEMBER("overhead", QUANTITIES),
+	MEMBER("resources", OBJECT, .of = shape_resources),
+	MEMBER("priorityClassName", STRING),
+	{ 0 },
+};
+const struct shape shape_pod_template[] = {
+	MEMBER("metadata", OBJECT, .of = shape_metadata),
+	MEMBER("spec", OBJECT, .of = pod_spec_shape),
+	{ 0 },
+};
+
+const char *named(const cJSON *element)
+{
+	return json_str(element, "name");
+}
+
+cJSON *pod_containers(cJSON *pod_spec)
+{
+	return json_get(pod_spec, "containers");
+}
+
+cJSON *pod_init_containers(cJSON *pod_spec)
+{
+	return json_list(pod_spec, "initContainers");
+}
+
+cJSON *pod_container(cJSON *pod_spec, const char *name)
+{
+	return json_find(json_get(pod_spec, "containers"), "name", name);
+}
+
+cJSON *pod_init_container(cJSON *pod_spec, const char *name)
+{
+	return json_find(json_get(pod_spec, "initContainers"), "name", name);
+}
+
+cJSON *pod_any_container(cJSON *pod_spec, const char *name)
+{
+	cJSON *ret = pod_container(pod_spec, name);
+
+	return ret ? ret : pod_init_container(pod_spec, name);
+}
+
+const char *pod_priority_class(const cJSON *pod_spec)
+{
+	return json_str(pod_spec, "priorityClassName");
+}
+
+void pod_set_volume(cJSON *pod_spec, cJSON *take_volume)
+{
+	json_upsert(json_list(pod_spec, "volumes"), "name", take_volume);
+}
+
+void pod_template_label(cJSON *pod_template, const char *key, const char *value)
+{
+	json_put_str(pod_template, value, "metadata", "labels", key);
+}
+
+void pod_template_annotate(cJSON *pod_template, const char *key, const char *value)
+{
+	json_put_str(pod_template, value, "metadata", "annotations", key);
+}
+
+cJSON *volume_new(const char *name)
+{
+	cJSON *ret = cJSON_CreateObject();
+
+	json_put_str(ret, name, "name");
+	return ret;
+}
+
+cJSON *volume_item(const char *key, const char *path, int mode)
+{
+	cJSON *ret = cJSON_CreateObject();
+
+	json_put_str(ret, key, "key");
+	json_put_str(ret, path, "path");
+	if (mode >= 0)
+		json_put_int(ret, mode, "mode");
+	return ret;
+}
+
+cJSON *container_new(const char *name, const char *image)
+{
+	cJSON *ret = cJSON_CreateObject();
+
+	json_put_str(ret, name, "name");
+	json_put_str(ret, image, "image");
+	return ret;
+}
+
+void container_set_image(cJSON *c, const char *image)
+{
+	json_put_str(c, image, "image");
+}
+
+/* Kubernetes' typed clients leave an empty list out: then the image's own stands. */
+static void set_words(cJSON *c, const char *key, const cJSON *words)
+{
+	if (words && words->child)
+		json_put(c, json_dup(words), key);
+	else
+		json_del(c, JSON_PATH(key));
+}
+
+void container_set_command(cJSON *c, const cJSON *command)
+{
+	set_words(c, "command", command);
+}
+
+void container_set_args(cJSON *c, const cJSON *args)
+{
+	set_words(c, "args", args);
+}
+
+const cJSON *container_command(const cJSON *c)
+{
+	return json_get(c, "command");
+}
+
+const cJSON *container_args(const cJSON *c)
+{
+	return json_get(c, "args");
+}
+
+const cJSON *container_env(const cJSON *c)
+{
+	return json_get(c, "env");
+}
+
+const cJSON *container_resources(const cJSON *c)
+{
+	return json_get(c, "resources");
+}
+
+static void upsert_env(cJSON *c, cJSON *take_var)
+{
+	json_upsert(json_list(c, "env"), "name", take_var);
+}
+
+void container_set_env(cJSON *c, const char *name, const char *value)
+{
+	cJSON *var = cJSON_CreateObject();
+
+	json_put_str(var, name, "name");
+	json_put_str(var, value, "value");
+	upsert_env(c, var);
+}
+
+void container_set_env_field(cJSON *c, const char *name, const char *field_path)
+{
+	cJSON *var = cJSON_CreateObject();
+
+	json_put_str(var, name, "name");
+	json_put_str(var, field_path, "valueFrom", "fieldRef", "fieldPath");
+	upsert_env(c, var);
+}
+
+void container_set_env_int(cJSON *c, const char *name, int64_t value)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRId64, value);
+	container_set_env(c, name, text);
+}
+
+/* As Kubernetes' typed clients write it: no two sources, no spelled-out default. */
+static cJSON *canonical_env(const cJSON *given)
+{
+	cleanup_field_errors struct field_errors none = { 0 }; /* checked long ago */
+	cJSON *var = json_dup(given);
+
+	drop_nulls(var);
+	shape_canonical(&none, "", var, shape_env);
+	if (!json_get(var, "valueFrom")) {
+		if (!json_get(var, "value"))
+			json_put_str(var, "", "value");
+		return var;
+	}
+	json_del(var, JSON_PATH("value"));
+	if (str_eq(json_str(var, "valueFrom", "fieldRef", "apiVersion"), "v1"))
+		json_del(var, JSON_PATH("valueFrom", "fieldRef", "apiVersion"));
+	return var;
+}
+
+void container_merge_env(cJSON *c, const cJSON *env)
+{
+	const cJSON *given;
+
+	json_each(given, env)
+		upsert_env(c, canonical_env(given));
+}
+
+void container_env_from_secret(cJSON *c, const char *secret)
+{
+	cJSON *source = cJSON_CreateObject();
+
+	json_put_str(source, secret, "secretRef", "name");
+	cJSON_AddItemToArray(json_list(c, "envFrom"), source);
+}
+
+void container_add_port(cJSON *c, int number)
+{
+	cJSON *have, *list = json_list(c, "ports"), *take = cJSON_CreateObject();
+
+	json_put_int(take, number, "containerPort");
+	json_each(have, list) {
+		if (json_int(have, -1, "containerPort") == number) {
+			cJSON_ReplaceItemViaPointer(list, have, take);
+			return;
+		}
+	}
+	cJSON_AddItemToArray(list, take);
+}
+
+void container_mount(cJSON *c, const char *volume_name, const char *path, bool read_only)
+{
+	cJSON *take = cJSON_CreateObject();
+
+	json_put_str(take, volume_name, "name");
+	json_put_str(take, path, "mountPath");
+	if (read_only)
+		json_put_bool(take, true, "readOnly");
+	json_upsert(json_list(c, "volumeMounts"), "mountPath", take);
+}
+
+bool container_mounts(const cJSON *c, const char *volume_name)
+{
+	return json_find_const(json_get(c, "volumeMounts"), "name", volume_name);
+}
+
+const char *env_value(const cJSON *env, const char *name)
+{
+	return json_str(json_find_const(env, "name", name), "value");
+}

@@ -1,0 +1,57 @@
+/*
+ * podspec.h - edit a pod template, as lists that are maps.
+ *
+ * Follows core/v1. An upsert replaces the element of the same key where it
+ * stands, else appends: env and volumes by name, mounts by mountPath, ports by
+ * number or, when both have one, by name (two ports without a name are two
+ * ports: upstream's pkg/apply takes them for one). podspec.c is the only file
+ * with these keys.
+ *
+ * A pod template has passed shape_check().
+ */
+#ifndef TRAINER_PODSPEC_H
+#define TRAINER_PODSPEC_H
+
+#include "base/json.h"
+
+/* Regular containers, then (pod_any_container) init containers too. */
+cJSON *pod_container(cJSON *pod_spec, const char *name);
+cJSON *pod_init_container(cJSON *pod_spec, const char *name);
+cJSON *pod_any_container(cJSON *pod_spec, const char *name);
+cJSON *pod_containers(cJSON *pod_spec);      /* the list, or NULL */
+cJSON *pod_init_containers(cJSON *pod_spec); /* the list, made when absent */
+const char *pod_priority_class(const cJSON *pod_spec);
+const char *named(const cJSON *element); /* its "name" */
+
+void pod_set_volume(cJSON *pod_spec, cJSON *take_volume);
+void pod_template_label(cJSON *pod_template, const char *key, const char *value);
+void pod_template_annotate(cJSON *pod_template, const char *key, const char *value);
+
+/* {"name": NAME}, to which a source is added with json_put(). The caller's. */
+cJSON *volume_new(const char *name);
+cJSON *volume_item(const char *key, const char *path, int mode); /* mode -1: none */
+
+cJSON *container_new(const char *name, const char *image);
+void container_set_image(cJSON *container, const char *image);
+void container_set_command(cJSON *container, const cJSON *command); /* empty: none */
+void container_set_args(cJSON *container, const cJSON *args);
+const cJSON *container_command(const cJSON *container);
+const cJSON *container_args(const cJSON *container);
+const cJSON *container_env(const cJSON *container);
+const cJSON *container_resources(const cJSON *container);
+
+void container_set_env(cJSON *container, const char *name, const char *value);
+void container_set_env_field(cJSON *container, const char *name, const char *field_path);
+void container_set_env_int(cJSON *container, const char *name, int64_t value);
+/* Every variable of a TrainJob's env; where both stand, valueFrom beats value. */
+void container_merge_env(cJSON *container, const cJSON *env);
+void container_env_from_secret(cJSON *container, const char *secret);
+void container_add_port(cJSON *container, int port);
+void container_mount(cJSON *container, const char *volume, const char *path,
+		     bool read_only);
+bool container_mounts(const cJSON *container, const char *volume);
+
+/* The literal value of a variable, or NULL. */
+const char *env_value(const cJSON *env, const char *name);
+
+#endif

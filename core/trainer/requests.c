@@ -1,0 +1,274 @@
+#include "trainer/requests.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "trainer/podspec.h"
+
+static struct resource *find(const struct resource_list *list, const char *name)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (str_eq(list->list[i].name, name))
+			return &list->list[i];
+	return NULL;
+}
+
+static struct resource *append(struct resource_list *to, const char *name)
+{
+	if (to->n == to->cap) {
+		to->cap = to->cap ? 2 * to->cap : 8;
+		to->list = xreallocarray(to->list, to->cap, sizeof(*to->list));
+	}
+	to->list[to->n] = (struct resource){ .name = name };
+	return &to->list[to->n++];
+}
+
+static void add_one(struct resource_list *to, const char *name, const struct quantity *q)
+{
+	struct resource *have = find(to, name);
+
+	if (have)
+		quantity_add(&have->amount, q);
+	else
+		append(to, name)->amount = *q;
+}
+
+static void add(struct resource_list *to, const struct resource_list *from)
+{
+	for (size_t i = 0; i < from->n; i++)
+		add_one(to, from->list[i].name, &from->list[i].amount);
+}
+
+static void max(struct resource_list *to, const struct resource_list *from)
+{
+	for (size_t i = 0; i < from->n; i++) {
+		const struct resource *r = &from->list[i];
+		struct resource *have = find(to, r->name);
+
+		if (!have)
+			append(to, r->name)->amount = r->amount;
+		else if (quantity_cmp(&r->amount, &have->amount) > 0)
+			have->amount = r->amount;
+	}
+}
+
+/* The quantities of an object that `to` does not have yet. */
+static int add_missing(struct resource_list *to, const cJSON *quantities,
+		       struct error *err)
+{
+	const cJSON *node;
+	struct quantity q;
+
+	json_each(node, quantities) {
+		if (cJSON_IsNull(node) || find(to, node->string))
+			continue;
+		if (quantity_of(&q, node, err))
+			return error_wrap(err, "%s", node->string);
+		append(to, node->string)->amount = q;
+	}
+	return 0;
+}
+
+static int requests_of(struct resource_list *ret, const cJSON *resources,
+		       struct error *err)
+{
+	ret->n = 0;
+	if (add_missing(ret, json_get(resources, "requests"), err) ||
+	    add_missing(ret, json_get(resources, "limits"), err))
+		return -1;
+	return 0;
+}
+
+static bool is_sidecar(const cJSON *init_container)
+{
+	return str_eq(json_str(init_container, "restartPolicy"), "Always");
+}
+
+/* Init containers run one after another, beside the sidecars started before. */
+static int add_init_containers(struct resource_list *sum, const cJSON *pod_spec,
+			       struct error *err)
+{
+	cleanup_resource_list struct resource_list own = { 0 }, sidecars = { 0 },
+						   most = { 0 };
+	const cJSON *c;
+
+	json_each(c, json_get(pod_spec, "initContainers")) {
+		if (requests_of(&own, container_resources(c), err))
+			return error_wrap(err, "init container %s", named(c));
+		if (is_sidecar(c)) {
+			add(sum, &own);
+			add(&sidecars, &own);
+			max(&most, &sidecars);
+		} else {
+			add(&own, &sidecars);
+			max(&most, &own);
+		}
+	}
+	max(sum, &most);
+	return 0;
+}
+
+static bool is_pod_level(const char *name)
+{
+	return str_eq(name, "cpu") || str_eq(name, "memory") ||
+	       str_starts(name, "hugepages-");
+}
+
+static int pod_requests(struct resource_list *sum, const cJSON *pod_spec,
+			struct error *err)
+{
+	cleanup_resource_list struct resource_list own = { 0 };
+	const cJSON *c;
+
+	json_each(c, json_get(pod_spec, "containers")) {
+		if (requests_of(&own, container_resources(c), err))
+			return error_wrap(err, "container %s", named(c));
+		add(sum, &own);
+	}
+	if (add_init_containers(sum, pod_spec, err) ||
+	    requests_of(&own, json_get(pod_spec, "resources"), err))
+		return -1;
+	for (size_t i = 0; i < own.n; i++) {
+		struct resource *have = find(sum, own.list[i].name);
+
+		if (!is_pod_level(own.list[i].name))
+			continue;
+		if (!have)
+			have = append(sum, own.list[i].name);
+		have->amount = own.list[i].amount;
+	}
+	own.n = 0;
+	if (add_missing(&own, json_get(pod_spec, "overhead"), err))
+		return error_wrap(err, "overhead");
+	add(sum, &own);
+	return 0;
+}
+
+int pod_requests_add(struct resource_list *to, const cJSON *pod_spec, int64_t factor,
+		     struct error *err)
+{
+	cleanup_resource_list struct resource_list one = { 0 };
+
+	if (pod_requests(&one, pod_spec, err))
+		return -1;
+	for (size_t i = 0; i < one.n; i++)
+		quantity_mul(&one.list[i].amount, factor);
+	add(to, &one);
+	return 0;
+}
+
+cJSON *resource_list_json(const struct resource_list *list)
+{
+	cJSON *ret = cJSON_CreateObject();
+	char text[QUANTITY_TEXT_SIZE];
+
+	for (size_t i = 0; i < list->n; i++)
+		json_put_str(ret, quantity_text(&list->list[i].amount, text),
+			     list->list[i].name);
+	return ret;
+}
+
+void resource_list_release(struct resource_list *list)
+{
+	free(list->list);
+	*list = (struct resource_list){ 0 };
+}
+
+/* Lower is better; -1 is none. */
+static int gpu_rank(const char *name)
+{
+	const char *slash = strrchr(name, '/');
+
+	if (slash && !strcasecmp(slash + 1, "gpu"))
+		return 0;
+	return strcasestr(name, "gpu") ? 1 : -1;
+}
+
+static const cJSON *better_gpu(const cJSON *a, const cJSON *b)
+{
+	int ra, rb;
+
+	if (!a)
+		return b;
+	ra = gpu_rank(a->string);
+	rb = gpu_rank(b->string);
+	if (ra != rb)
+		return ra < rb ? a : b;
+	return strcmp(a->string, b->string) <= 0 ? a : b;
+}
+
+static int64_t whole(const cJSON *node)
+{
+	struct error err = { 0 };
+	struct quantity q;
+
+	return !node || quantity_of(&q, node, &err) ? 0 : quantity_ceil(&q);
+}
+
+static int64_t gpus(const cJSON *quantities)
+{
+	const cJSON *node, *best = NULL;
+
+	json_each(node, quantities) {
+		if (node->string && gpu_rank(node->string) >= 0)
+			best = better_gpu(best, node);
+	}
+	return whole(best);
+}
+
+int64_t resources_gpus(const cJSON *resources)
+{
+	int64_t n = gpus(json_get(resources, "requests"));
+
+	return n > 0 ? n : gpus(json_get(resources, "limits"));
+}
+
+int64_t resources_cpus(const cJSON *resources)
+{
+	int64_t n = whole(json_get(resources, "requests", "cpu"));
+
+	return n ? n : whole(json_get(resources, "limits", "cpu"));
+}
+
+bool resources_empty(const cJSON *resources)
+{
+	const cJSON *limits = json_get(resources, "limits");
+	const cJSON *requests = json_get(resources, "requests");
+
+	return !(limits && limits->child) && !(requests && requests->child);
+}
+
+static int merge_quantities(cJSON *container, const char *key, const cJSON *from,
+			    struct error *err)
+{
+	char text[QUANTITY_TEXT_SIZE];
+	struct quantity q;
+	const cJSON *node;
+
+	json_each(node, from) {
+		if (cJSON_IsNull(node))
+			continue;
+		if (quantity_of(&q, node, err))
+			return error_wrap(err, "%s.%s", key, node->string);
+		json_put_str(container, quantity_text(&q, text), "resources", key,
+			     node->string);
+	}
+	return 0;
+}
+
+int resources_merge(cJSON *container, const cJSON *from, struct error *err)
+{
+	const cJSON *claim;
+
+	if (merge_quantities(container, "limits", json_get(from, "limits"), err) ||
+	    merge_quantities(container, "requests", json_get(from, "requests"), err))
+		return -1;
+	json_each(claim, json_get(from, "claims"))
+		json_upsert(json_list(container, "resources", "claims"), "name",
+			    json_dup(claim));
+	return 0;
+}

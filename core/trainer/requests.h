@@ -1,0 +1,51 @@
+/*
+ * requests.h - how much a pod asks for.
+ *
+ * Follows k8s.io/component-helpers/resource (PodRequests): the larger of the
+ * containers together and of the init containers one after another, sidecars
+ * (init containers that restart always) counted with both; pod-level requests
+ * stand in place of that for cpu, memory and hugepages; then the overhead. Where
+ * a container gives only a limit, that is its request, as the API server has it
+ * by the time a scheduler looks (upstream's gang plugins miss those).
+ */
+#ifndef TRAINER_REQUESTS_H
+#define TRAINER_REQUESTS_H
+
+#include "api/quantity.h"
+
+struct resource {
+	const char *name; /* the document's */
+	struct quantity amount;
+};
+
+struct resource_list {
+	struct resource *list;
+	size_t n, cap;
+};
+
+/* Add to `to` the requests of `factor` pods of this spec. */
+MUST_CHECK int pod_requests_add(struct resource_list *to, const cJSON *pod_spec,
+				int64_t factor, struct error *err);
+
+/* {"cpu": "3", ...}, in the order of first mention. The caller's. */
+cJSON *resource_list_json(const struct resource_list *list);
+
+void resource_list_release(struct resource_list *list);
+#define cleanup_resource_list __attribute__((cleanup(resource_list_release)))
+
+/*
+ * Of ResourceRequirements (may be NULL): how many GPUs and CPUs, rounded up;
+ * requests first, limits where there are none. A GPU is a resource called
+ * <vendor>/gpu, else the first by name with "gpu" in it. 0 when unreadable.
+ */
+int64_t resources_gpus(const cJSON *resources);
+int64_t resources_cpus(const cJSON *resources);
+bool resources_empty(const cJSON *resources); /* neither limits nor requests */
+
+/*
+ * Merge ResourceRequirements key by key into those of a container: `from`
+ * wins; claims merge by name.
+ */
+MUST_CHECK int resources_merge(cJSON *container, const cJSON *from, struct error *err);
+
+#endif

@@ -1,0 +1,308 @@
+#include "trainer/runtime.h"
+
+#include "api/meta.h"
+#include "api/patch.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "trainer/api.h"
+#include "trainer/jobset.h"
+#include "trainer/podspec.h"
+#include "trainer/shape.h"
+#include "trainer/trainjob.h"
+
+enum { MAX_JOBS = 1000 };
+
+static const struct shape target[] = {
+	MEMBER("jobName", STRING, .required = true),
+	MEMBER("containerNames", STRINGS),
+	{ 0 },
+};
+static const struct shape env_injection[] = { MEMBER("targets", LIST, .of = target),
+					      { 0 } };
+static const struct shape torch[] = {
+	MEMBER("envInjection", OBJECT, .of = env_injection),
+	{ 0 },
+};
+static const struct shape mpi_policy[] = {
+	MEMBER("numProcPerNode", COUNT),
+	MEMBER("mpiImplementation", STRING),
+	MEMBER("sshAuthMountPath", STRING),
+	MEMBER("runLauncherAsNode", BOOL),
+	{ 0 },
+};
+static const struct shape flux_policy[] = { MEMBER("numProcPerNode", COUNT), { 0 } };
+static const struct shape ml_policy[] = {
+	MEMBER("numNodes", COUNT),
+	MEMBER("torch", OBJECT, .of = torch),
+	MEMBER("mpi", OBJECT, .of = mpi_policy),
+	MEMBER("jax", OBJECT),
+	MEMBER("xgboost", OBJECT),
+	MEMBER("flux", OBJECT, .of = flux_policy),
+	{ 0 },
+};
+static const struct shape coscheduling[] = {
+	MEMBER("scheduleTimeoutSeconds", INT),
+	{ 0 },
+};
+static const struct shape topology[] = {
+	MEMBER("mode", STRING),
+	MEMBER("highestTierAllowed", INT),
+	{ 0 },
+};
+static const struct shape volcano[] = {
+	MEMBER("networkTopology", OBJECT, .of = topology),
+	{ 0 },
+};
+static const struct shape pod_group_policy[] = {
+	MEMBER("coscheduling", OBJECT, .of = coscheduling),
+	MEMBER("volcano", OBJECT, .of = volcano),
+	{ 0 },
+};
+static const struct shape template[] = {
+	MEMBER("metadata", OBJECT, .of = shape_metadata),
+	MEMBER("spec", OBJECT, .of = shape_jobset_spec),
+	{ 0 },
+};
+static const struct shape spec[] = {
+	MEMBER("mlPolicy", OBJECT, .of = ml_policy),
+	MEMBER("podGroupPolicy", OBJECT, .of = pod_group_policy),
+	MEMBER("template", OBJECT, .of = template, .required = true),
+	{ 0 },
+};
+const struct shape shape_runtime[] = {
+	MEMBER("spec", OBJECT, .of = spec, .required = true),
+	{ 0 },
+};
+
+const cJSON *runtime_ml_policy(const cJSON *runtime)
+{
+	return json_get(runtime, "spec", "mlPolicy");
+}
+
+const cJSON *runtime_pod_group_policy(const cJSON *runtime)
+{
+	return json_get(runtime, "spec", "podGroupPolicy");
+}
+
+const cJSON *runtime_jobs(const cJSON *runtime)
+{
+	return json_get(runtime, "spec", "template", "spec", "replicatedJobs");
+}
+
+bool runtime_is_deprecated(const cJSON *runtime)
+{
+	return str_eq(meta_label(runtime, LABEL_SUPPORT), SUPPORT_DEPRECATED);
+}
+
+bool runtime_is_cluster(const cJSON *runtime)
+{
+	return str_eq(meta_kind(runtime), CLUSTER_RUNTIME_KIND);
+}
+
+int64_t policy_num_nodes(const cJSON *ml)
+{
+	return json_int(ml, ABSENT, "numNodes");
+}
+
+const cJSON *policy_torch(const cJSON *ml)
+{
+	return json_get(ml, "torch");
+}
+
+const cJSON *policy_jax(const cJSON *ml)
+{
+	return json_get(ml, "jax");
+}
+
+const cJSON *policy_xgboost(const cJSON *ml)
+{
+	return json_get(ml, "xgboost");
+}
+
+const cJSON *policy_mpi(const cJSON *ml)
+{
+	return json_get(ml, "mpi");
+}
+
+const cJSON *policy_flux(const cJSON *ml)
+{
+	return json_get(ml, "flux");
+}
+
+const cJSON *torch_env_targets(const cJSON *policy)
+{
+	return json_get(policy, "envInjection", "targets");
+}
+
+const char *env_target_job(const cJSON *t)
+{
+	return json_str(t, "jobName");
+}
+
+const cJSON *env_target_containers(const cJSON *t)
+{
+	return json_get(t, "containerNames");
+}
+
+static const char *or_default(const char *s, const char *absent)
+{
+	return s && *s ? s : absent;
+}
+
+const char *mpi_implementation(const cJSON *mpi)
+{
+	return or_default(json_str(mpi, "mpiImplementation"), "OpenMPI");
+}
+
+int64_t mpi_num_proc_per_node(const cJSON *mpi)
+{
+	return json_int(mpi, 1, "numProcPerNode");
+}
+
+const char *mpi_ssh_path(const cJSON *mpi)
+{
+	return or_default(json_str(mpi, "sshAuthMountPath"), "/root/.ssh");
+}
+
+bool mpi_launcher_is_node(const cJSON *mpi)
+{
+	return json_bool(mpi, false, "runLauncherAsNode");
+}
+
+int64_t flux_num_proc_per_node(const cJSON *flux)
+{
+	return json_int(flux, 1, "numProcPerNode");
+}
+
+const cJSON *policy_coscheduling(const cJSON *pod_group)
+{
+	return json_get(pod_group, "coscheduling");
+}
+
+const cJSON *policy_volcano(const cJSON *pod_group)
+{
+	return json_get(pod_group, "volcano");
+}
+
+int64_t coscheduling_timeout(const cJSON *policy)
+{
+	return json_int(policy, 60, "scheduleTimeoutSeconds");
+}
+
+cJSON *volcano_topology(const cJSON *policy)
+{
+	const cJSON *given = json_get(policy, "networkTopology");
+	cJSON *ret;
+
+	if (!given)
+		return NULL;
+	ret = cJSON_CreateObject();
+	json_put_str(ret, or_default(json_str(given, "mode"), "hard"), "mode");
+	json_put_int(ret, json_int(given, 1, "highestTierAllowed"), "highestTierAllowed");
+	return ret;
+}
+
+/*
+ * Server-side apply turns an emptied object that is still applied as {} into
+ * null, which the API server then refuses for ever: nothing is left out.
+ */
+static void drop_empty_metadata(cJSON *template_of)
+{
+	static const char *const maps[] = { "labels", "annotations" };
+	cJSON *metadata = json_get(template_of, "metadata");
+
+	for (size_t i = 0; metadata && i < sizeof(maps) / sizeof(*maps); i++) {
+		const cJSON *map = json_get(metadata, maps[i]);
+
+		if (map && !map->child)
+			json_del(metadata, JSON_PATH(maps[i]));
+	}
+	if (metadata && !metadata->child)
+		json_del(template_of, JSON_PATH("metadata"));
+}
+
+static void tidy(cJSON *jobset_spec)
+{
+	cJSON *rjob;
+
+	json_each(rjob, jobset_jobs(jobset_spec)) {
+		drop_empty_metadata(json_get(rjob, "template"));
+		drop_empty_metadata(rjob_pod_template(rjob));
+		if (!json_int(rjob, 1, "replicas"))
+			json_del(rjob, JSON_PATH("replicas"));
+	}
+	drop_nulls(jobset_spec);
+}
+
+/* An object of its own, empty when there is none. */
+static cJSON *dup_object(const cJSON *obj)
+{
+	cJSON *ret = obj ? json_dup(obj) : cJSON_CreateObject();
+
+	drop_nulls(ret);
+	return ret;
+}
+
+static int merge_patch(struct runtime_template *t, const cJSON *patch, struct error *err)
+{
+	const cJSON *metadata = patch_metadata(patch);
+	const cJSON *given = patch_jobset_spec(patch);
+	cleanup_json cJSON *spec_patch = given ? dup_object(given) : NULL;
+
+	meta_overlay(t->labels, json_get(metadata, "labels"));
+	meta_overlay(t->annotations, json_get(metadata, "annotations"));
+	if (spec_patch &&
+	    patch_strategic(t->jobset_spec, spec_patch, PATCH_JOBSET_SPEC, err))
+		return error_wrap(err, "runtimePatches of %s", patch_manager(patch));
+	return 0;
+}
+
+static int merge_patches(struct runtime_template *t, const cJSON *tj, struct error *err)
+{
+	cleanup_json cJSON *names = NULL;
+	const cJSON *patches = tj_runtime_patches(tj), *patch;
+
+	if (cJSON_GetArraySize(jobset_jobs(t->jobset_spec)) > MAX_JOBS)
+		return error_set(err, ERR_LIMIT, "the runtime has more than %d jobs",
+				 MAX_JOBS);
+	if (!patches || !patches->child)
+		return 0;
+	names = jobset_job_names(t->jobset_spec);
+	json_each(patch, patches)
+		if (merge_patch(t, patch, err))
+			return -1;
+	jobset_sort_jobs(t->jobset_spec, names);
+	return 0;
+}
+
+int runtime_merge(struct runtime_template *ret, const cJSON *runtime, const cJSON *tj,
+		  struct error *err)
+{
+	const cJSON *from = json_get(runtime, "spec", "template");
+	struct runtime_template t = {
+		.labels = dup_object(json_get(from, "metadata", "labels")),
+		.annotations = dup_object(json_get(from, "metadata", "annotations")),
+		.jobset_spec = dup_object(json_get(from, "spec")),
+	};
+	cleanup_field_errors struct field_errors errs = { 0 };
+
+	if (merge_patches(&t, tj, err) == 0) {
+		shape_canonical(&errs, "spec.template.spec", t.jobset_spec,
+				shape_jobset_spec);
+		if (first_error(&errs, err) == 0) {
+			tidy(t.jobset_spec);
+			*ret = t;
+			return 0;
+		}
+	}
+	runtime_template_release(&t);
+	return -1;
+}
+
+void runtime_template_release(struct runtime_template *t)
+{
+	cJSON_Delete(t->labels);
+	cJSON_Delete(t->annotations);
+	cJSON_Delete(t->jobset_spec);
+	*t = (struct runtime_template){ 0 };
+}

@@ -1,0 +1,59 @@
+/*
+ * runtime.h - the fields of a TrainingRuntime or ClusterTrainingRuntime, v1alpha1,
+ * and what a TrainJob's runtimePatches make of its template.
+ *
+ * runtime.c is the only file with the runtimes' keys. Policies are objects, or
+ * NULL when absent.
+ */
+#ifndef TRAINER_RUNTIME_H
+#define TRAINER_RUNTIME_H
+
+#include "base/json.h"
+
+const cJSON *runtime_ml_policy(const cJSON *runtime);
+const cJSON *runtime_pod_group_policy(const cJSON *runtime);
+const cJSON *runtime_jobs(const cJSON *runtime); /* template.spec.replicatedJobs */
+bool runtime_is_deprecated(const cJSON *runtime);
+bool runtime_is_cluster(const cJSON *runtime); /* a ClusterTrainingRuntime */
+
+/* Of an mlPolicy. ABSENT (trainjob.h) for integers that are not there. */
+int64_t policy_num_nodes(const cJSON *ml);
+const cJSON *policy_torch(const cJSON *ml);
+const cJSON *policy_jax(const cJSON *ml);
+const cJSON *policy_xgboost(const cJSON *ml);
+const cJSON *policy_mpi(const cJSON *ml);
+const cJSON *policy_flux(const cJSON *ml);
+
+const cJSON *torch_env_targets(const cJSON *torch); /* envInjection.targets */
+const char *env_target_job(const cJSON *target);
+const cJSON *env_target_containers(const cJSON *target);
+
+const char *mpi_implementation(const cJSON *mpi); /* "OpenMPI" when absent or "" */
+int64_t mpi_num_proc_per_node(const cJSON *mpi);  /* 1 when absent */
+const char *mpi_ssh_path(const cJSON *mpi);       /* "/root/.ssh" when absent */
+bool mpi_launcher_is_node(const cJSON *mpi);
+int64_t flux_num_proc_per_node(const cJSON *flux); /* 1 when absent */
+
+/* Of a podGroupPolicy. */
+const cJSON *policy_coscheduling(const cJSON *pod_group);
+const cJSON *policy_volcano(const cJSON *pod_group);
+int64_t coscheduling_timeout(const cJSON *coscheduling); /* seconds; 60 when absent */
+/* {mode, highestTierAllowed}, "hard" and 1 when absent; NULL without. The caller's. */
+cJSON *volcano_topology(const cJSON *volcano);
+
+/* What becomes the JobSet. All owned by whoever asked. */
+struct runtime_template {
+	cJSON *labels, *annotations; /* never NULL */
+	cJSON *jobset_spec;
+};
+
+/*
+ * The template with the job's runtimePatches merged in, in their order
+ * (api/patch.h); metadata is a plain overlay; replicatedJobs keep the runtime's
+ * order. Nothing in it is null. ERR_INVALID when a patch does not fit.
+ */
+MUST_CHECK int runtime_merge(struct runtime_template *ret, const cJSON *runtime,
+			     const cJSON *tj, struct error *err);
+void runtime_template_release(struct runtime_template *t);
+
+#endif

@@ -1,0 +1,69 @@
+/*
+ * shape.h - are the members that we are about to use of the right JSON type?
+ *
+ * The API server has checked a stored object against its CRD; a file has been
+ * checked by core/api/schema.h. pipeline_build() relies on neither: it first
+ * holds what it is given against the tables below, so that everything behind it
+ * may take a list for a list. A table names only the members that we read or
+ * edit; what it does not name may be anything.
+ */
+#ifndef TRAINER_SHAPE_H
+#define TRAINER_SHAPE_H
+
+#include "api/field.h"
+
+enum shape_type {
+	SHAPE_STRING,
+	SHAPE_INT,   /* any int64 */
+	SHAPE_COUNT, /* 0 to 2147483647 */
+	SHAPE_BOOL,
+	SHAPE_STRINGS,    /* list of strings */
+	SHAPE_MAP,        /* object whose values are strings */
+	SHAPE_OBJECT,     /* `of`: its members */
+	SHAPE_LIST,       /* list of objects; `of`: the members of each */
+	SHAPE_QUANTITY,   /* "500m", 2, "1Gi" */
+	SHAPE_QUANTITIES, /* object whose values are quantities */
+};
+
+/* One member of an object. A table ends with an empty row. */
+struct shape {
+	const char *key;
+	enum shape_type type;
+	const struct shape *of; /* NULL: nothing further is looked at */
+	bool required;
+};
+
+#define MEMBER(name, kind, ...)                                  \
+	{                                                        \
+		.key = (name), .type = SHAPE_##kind, __VA_ARGS__ \
+	}
+
+/* The tables stand with the other keys of their kind. */
+extern const struct shape shape_trainjob[];    /* trainjob.c */
+extern const struct shape shape_runtime[];     /* runtime.c */
+extern const struct shape shape_jobset_spec[]; /* jobset.c */
+extern const struct shape shape_pod_template[], shape_env[], shape_resources[],
+	shape_metadata[]; /* podspec.c */
+
+/*
+ * Add an error for every member that is not as the table says. `path` is where
+ * doc stands; "" for a whole object. A null counts as absent.
+ */
+void shape_check(struct field_errors *errs, const char *path, const cJSON *doc,
+		 const struct shape *members);
+
+/*
+ * The same, for a document that is ours: quantities are rewritten in canonical
+ * form (Kubernetes' typed clients do so: "0.5" becomes "500m").
+ */
+void shape_canonical(struct field_errors *errs, const char *path, cJSON *doc,
+		     const struct shape *members);
+
+/* Remove every member that is null, at any depth; drop_nothings() empty lists too. */
+void drop_nulls(cJSON *doc);
+void drop_nothings(cJSON *doc);
+
+/* -1, ERR_INVALID and the first error's text when there is one. */
+int first_error(const struct field_errors *errs, struct error *err);
+
+#endif

@@ -1,0 +1,157 @@
+#include "trainer/status.h"
+
+#include "api/meta.h"
+#include "base/str.h"
+#include "trainer/api.h"
+#include "trainer/jobset.h"
+#include "trainer/podspec.h"
+#include "trainer/trainjob.h"
+
+const cJSON *status_condition(const cJSON *status, const char *type)
+{
+	return json_find_const(json_get(status, "conditions"), "type", type);
+}
+
+static bool is_true(const cJSON *condition)
+{
+	return str_eq(json_str(condition, "status"), "True");
+}
+
+bool status_is_true(const cJSON *status, const char *type)
+{
+	return is_true(status_condition(status, type));
+}
+
+bool status_finished(const cJSON *status)
+{
+	return status_is_true(status, COND_COMPLETE) ||
+	       status_is_true(status, COND_FAILED);
+}
+
+void status_set_condition(cJSON *status, cJSON *take, const char *now)
+{
+	cJSON *list = json_list(status, "conditions");
+	const cJSON *old = json_find_const(list, "type", json_str(take, "type"));
+	bool flips = !old || !str_eq(json_str(old, "status"), json_str(take, "status"));
+	const char *time = json_str(take, "lastTransitionTime");
+
+	if (!flips)
+		time = json_str(old, "lastTransitionTime");
+	else if (!time)
+		time = now;
+	if (time)
+		json_put_str(take, time, "lastTransitionTime");
+	json_upsert(list, "type", take);
+}
+
+static cJSON *condition(const cJSON *tj, const char *type, bool is, const char *reason,
+			const char *message)
+{
+	cJSON *c = cJSON_CreateObject();
+
+	(void)tj;
+	json_put_str(c, type, "type");
+	json_put_str(c, is ? "True" : "False", "status");
+	json_put_str(c, reason, "reason");
+	json_put_str(c, message, "message");
+	return c;
+}
+
+void status_suspend(cJSON *status, const cJSON *tj, const char *now)
+{
+	if (tj_suspend(tj))
+		status_set_condition(status,
+				     condition(tj, COND_SUSPENDED, true, REASON_SUSPENDED,
+					       "TrainJob is suspended"),
+				     now);
+	else if (status_is_true(status, COND_SUSPENDED))
+		status_set_condition(status,
+				     condition(tj, COND_SUSPENDED, false, REASON_RESUMED,
+					       "TrainJob is resumed"),
+				     now);
+}
+
+static void copy_condition(cJSON *status, const cJSON *jobset, const char *from,
+			   const char *to)
+{
+	const cJSON *theirs = status_condition(json_get(jobset, "status"), from);
+	cJSON *ours;
+
+	if (!is_true(theirs))
+		return;
+	ours = json_dup(theirs);
+	json_put_str(ours, to, "type");
+	status_set_condition(status, ours, NULL);
+}
+
+static cJSON *jobs_status(const cJSON *jobset)
+{
+	static const char *const counts[] = { "ready", "succeeded", "failed", "active",
+					      "suspended" };
+	const cJSON *theirs;
+	cJSON *list = cJSON_CreateArray();
+
+	json_each(theirs, jobset_jobs_status(jobset)) {
+		cJSON *ours = cJSON_CreateObject();
+
+		json_put_str(ours, named(theirs) ? named(theirs) : "", "name");
+		for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
+			json_put_int(ours, json_int(theirs, 0, counts[i]), counts[i]);
+		cJSON_AddItemToArray(list, ours);
+	}
+	return list;
+}
+
+static bool exceeded(const cJSON *failed)
+{
+	return is_true(failed) && str_eq(json_str(failed, "reason"), REASON_DEADLINE);
+}
+
+void status_of_jobset(cJSON *status, const cJSON *jobset)
+{
+	cJSON *list;
+
+	copy_condition(status, jobset, "Completed", COND_COMPLETE);
+	if (!exceeded(status_condition(status, COND_FAILED)))
+		copy_condition(status, jobset, "Failed", COND_FAILED);
+	list = jobs_status(jobset);
+	if (list->child) {
+		json_put(status, list, "jobsStatus");
+	} else {
+		cJSON_Delete(list);
+		json_del(status, JSON_PATH("jobsStatus"));
+	}
+}
+
+void status_exceed_deadline(cJSON *status, const cJSON *tj, const char *now)
+{
+	status_set_condition(status,
+			     condition(tj, COND_FAILED, true, REASON_DEADLINE,
+				       "TrainJob exceeded its active deadline"),
+			     now);
+}
+
+const char *status_deadline_start(const cJSON *tj)
+{
+	const cJSON *suspended = status_condition(tj_status(tj), COND_SUSPENDED);
+
+	if (str_eq(json_str(suspended, "status"), "False"))
+		return json_str(suspended, "lastTransitionTime");
+	return json_str(tj, "metadata", "creationTimestamp");
+}
+
+const char *status_state(const cJSON *status)
+{
+	const cJSON *job;
+
+	if (status_is_true(status, COND_FAILED))
+		return "Failed";
+	if (status_is_true(status, COND_COMPLETE))
+		return "Complete";
+	if (status_is_true(status, COND_SUSPENDED))
+		return "Suspended";
+	json_each(job, json_get(status, "jobsStatus"))
+		if (json_int(job, 0, "active") > 0 || json_int(job, 0, "ready") > 0)
+			return "Running";
+	return "Pending";
+}

@@ -1,0 +1,44 @@
+/*
+ * status.h - the status of a TrainJob from what became of its JobSet.
+ *
+ * Pure: the time is a parameter. Upstream does the same in its reconciler and
+ * its JobSet plugin, in this order: status_suspend(), status_of_jobset(),
+ * status_exceed_deadline(). `status` is the TrainJob's, edited in place.
+ */
+#ifndef TRAINER_STATUS_H
+#define TRAINER_STATUS_H
+
+#include "base/json.h"
+
+const cJSON *status_condition(const cJSON *status, const char *type); /* or NULL */
+bool status_is_true(const cJSON *status, const char *type);
+bool status_finished(const cJSON *status); /* Complete or Failed is True */
+
+/*
+ * apimachinery's meta.SetStatusCondition: the time of the last transition
+ * changes only with the condition's status; `now` stands in where `take` has
+ * none.
+ */
+void status_set_condition(cJSON *status, cJSON *take, const char *now);
+
+/* Suspended is True while spec.suspend is; False, "Resumed", once it was True. */
+void status_suspend(cJSON *status, const cJSON *tj, const char *now);
+
+/*
+ * Complete and Failed from the JobSet's conditions of that meaning, jobsStatus
+ * from replicatedJobsStatus. A Failed of ours (the deadline) stays as it is.
+ */
+void status_of_jobset(cJSON *status, const cJSON *jobset);
+
+void status_exceed_deadline(cJSON *status, const cJSON *tj, const char *now);
+
+/* Where the deadline counts from: the creation, or the last time it was resumed. */
+const char *status_deadline_start(const cJSON *tj);
+
+/*
+ * One word for a person: Suspended, Pending, Running, Complete or Failed. Ours;
+ * upstream has no such field. Never NULL.
+ */
+const char *status_state(const cJSON *status);
+
+#endif

@@ -1,0 +1,279 @@
+#include "trainer/trainjob.h"
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "trainer/api.h"
+#include "trainer/podspec.h"
+#include "trainer/shape.h"
+
+static const struct shape secret_ref[] = { MEMBER("name", STRING), { 0 } };
+static const struct shape initializer_shape[] = {
+	MEMBER("storageUri", STRING),
+	MEMBER("env", LIST, .of = shape_env),
+	MEMBER("secretRef", OBJECT, .of = secret_ref),
+	{ 0 },
+};
+static const struct shape initializers[] = {
+	MEMBER("dataset", OBJECT, .of = initializer_shape),
+	MEMBER("model", OBJECT, .of = initializer_shape),
+	{ 0 },
+};
+static const struct shape trainer[] = {
+	MEMBER("image", STRING),
+	MEMBER("command", STRINGS),
+	MEMBER("args", STRINGS),
+	MEMBER("env", LIST, .of = shape_env),
+	MEMBER("numNodes", COUNT),
+	MEMBER("numProcPerNode", COUNT),
+	MEMBER("resourcesPerNode", OBJECT, .of = shape_resources),
+	{ 0 },
+};
+static const struct shape runtime_ref[] = {
+	MEMBER("name", STRING, .required = true),
+	MEMBER("apiGroup", STRING),
+	MEMBER("kind", STRING),
+	{ 0 },
+};
+static const struct shape patch_template[] = {
+	MEMBER("metadata", OBJECT, .of = shape_metadata),
+	MEMBER("spec", OBJECT, .of = shape_jobset_spec),
+	{ 0 },
+};
+static const struct shape patch_runtime_spec[] = {
+	MEMBER("template", OBJECT, .of = patch_template),
+	{ 0 },
+};
+static const struct shape patches[] = {
+	MEMBER("manager", STRING),
+	MEMBER("time", STRING),
+	MEMBER("trainingRuntimeSpec", OBJECT, .of = patch_runtime_spec),
+	{ 0 },
+};
+static const struct shape spec[] = {
+	MEMBER("runtimeRef", OBJECT, .of = runtime_ref, .required = true),
+	MEMBER("initializer", OBJECT, .of = initializers),
+	MEMBER("trainer", OBJECT, .of = trainer),
+	MEMBER("runtimePatches", LIST, .of = patches),
+	MEMBER("suspend", BOOL),
+	MEMBER("activeDeadlineSeconds", INT),
+	MEMBER("managedBy", STRING),
+	{ 0 },
+};
+static const struct shape metadata[] = {
+	MEMBER("name", STRING, .required = true),
+	MEMBER("namespace", STRING),
+	MEMBER("uid", STRING),
+	{ 0 },
+};
+const struct shape shape_trainjob[] = {
+	MEMBER("metadata", OBJECT, .of = metadata, .required = true),
+	MEMBER("spec", OBJECT, .of = spec, .required = true),
+	{ 0 },
+};
+
+const char *const initializer_name[N_INITIALIZERS] = {
+	[INIT_DATASET] = DATASET_INITIALIZER,
+	[INIT_MODEL] = MODEL_INITIALIZER,
+};
+static const char *const initializer_key[N_INITIALIZERS] = {
+	[INIT_DATASET] = "dataset",
+	[INIT_MODEL] = "model",
+};
+
+static const char *or_empty(const char *s)
+{
+	return s ? s : "";
+}
+
+struct runtime_ref tj_runtime_ref(const cJSON *tj)
+{
+	const cJSON *ref = json_get(tj, "spec", "runtimeRef");
+
+	return (struct runtime_ref){
+		.group = or_empty(json_str(ref, "apiGroup")),
+		.kind = or_empty(json_str(ref, "kind")),
+		.name = or_empty(json_str(ref, "name")),
+	};
+}
+
+bool runtime_ref_is_cluster(const struct runtime_ref *ref)
+{
+	return str_eq(ref->group, TRAINER_GROUP) &&
+	       str_eq(ref->kind, CLUSTER_RUNTIME_KIND);
+}
+
+int tj_check_runtime_ref(const cJSON *tj, struct error *err)
+{
+	struct runtime_ref ref = tj_runtime_ref(tj);
+
+	if (str_eq(ref.group, TRAINER_GROUP) &&
+	    (str_eq(ref.kind, RUNTIME_KIND) || str_eq(ref.kind, CLUSTER_RUNTIME_KIND)))
+		return 0;
+	return error_set(err, ERR_INVALID, "unsupported runtime: %s%s%s", ref.kind,
+			 *ref.group ? "." : "", ref.group);
+}
+
+cJSON *tj_runtime_ref_value(const cJSON *tj)
+{
+	static const char *const keys[] = { "name", "apiGroup", "kind" };
+	const cJSON *ref = json_get(tj, "spec", "runtimeRef");
+	cJSON *ret = cJSON_CreateObject();
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+		if (json_str(ref, keys[i]))
+			json_put_str(ret, json_str(ref, keys[i]), keys[i]);
+	return ret;
+}
+
+const cJSON *tj_trainer(const cJSON *tj)
+{
+	return json_get(tj, "spec", "trainer");
+}
+
+int64_t tj_num_nodes(const cJSON *tj)
+{
+	return json_int(tj, ABSENT, "spec", "trainer", "numNodes");
+}
+
+int64_t tj_num_proc_per_node(const cJSON *tj)
+{
+	return json_int(tj, ABSENT, "spec", "trainer", "numProcPerNode");
+}
+
+const char *tj_image(const cJSON *tj)
+{
+	return json_str(tj, "spec", "trainer", "image");
+}
+
+const cJSON *tj_command(const cJSON *tj)
+{
+	return json_get(tj, "spec", "trainer", "command");
+}
+
+const cJSON *tj_args(const cJSON *tj)
+{
+	return json_get(tj, "spec", "trainer", "args");
+}
+
+const cJSON *tj_env(const cJSON *tj)
+{
+	return json_get(tj, "spec", "trainer", "env");
+}
+
+const cJSON *tj_resources_per_node(const cJSON *tj)
+{
+	return json_get(tj, "spec", "trainer", "resourcesPerNode");
+}
+
+const cJSON *tj_initializer(const cJSON *tj, enum initializer which)
+{
+	return json_get(tj, "spec", "initializer", initializer_key[which]);
+}
+
+const char *initializer_storage_uri(const cJSON *initializer)
+{
+	return json_str(initializer, "storageUri");
+}
+
+const cJSON *initializer_env(const cJSON *initializer)
+{
+	return json_get(initializer, "env");
+}
+
+const char *initializer_secret(const cJSON *initializer)
+{
+	return json_str(initializer, "secretRef", "name");
+}
+
+const cJSON *tj_runtime_patches(const cJSON *tj)
+{
+	return json_get(tj, "spec", "runtimePatches");
+}
+
+const char *patch_manager(const cJSON *patch)
+{
+	return json_str(patch, "manager");
+}
+
+const cJSON *patch_metadata(const cJSON *patch)
+{
+	return json_get(patch, "trainingRuntimeSpec", "template", "metadata");
+}
+
+const cJSON *patch_jobset_spec(const cJSON *patch)
+{
+	return json_get(patch, "trainingRuntimeSpec", "template", "spec");
+}
+
+bool tj_suspend(const cJSON *tj)
+{
+	return json_bool(tj, false, "spec", "suspend");
+}
+
+const cJSON *tj_suspend_node(const cJSON *tj)
+{
+	return json_get(tj, "spec", "suspend");
+}
+
+int64_t tj_active_deadline(const cJSON *tj)
+{
+	return json_int(tj, ABSENT, "spec", "activeDeadlineSeconds");
+}
+
+bool tj_is_ours(const cJSON *tj)
+{
+	const char *manager = json_str(tj, "spec", "managedBy");
+
+	return !manager || str_eq(manager, MANAGED_BY_TRAINER);
+}
+
+const cJSON *tj_status(const cJSON *tj)
+{
+	return json_get(tj, "status");
+}
+
+/* A patch without its time and without the spellings of nothing. */
+static cJSON *patch_contents(const cJSON *patch)
+{
+	cJSON *ret = json_dup(patch);
+
+	cJSON_DeleteItemFromObjectCaseSensitive(ret, "time");
+	drop_nothings(ret);
+	return ret;
+}
+
+static bool same_contents(const cJSON *a, const cJSON *b)
+{
+	cleanup_json cJSON *ca = patch_contents(a);
+	cleanup_json cJSON *cb = patch_contents(b);
+
+	return json_equal(ca, cb);
+}
+
+static void default_patch_time(cJSON *patch, const cJSON *old, const char *now)
+{
+	const char *old_time = json_str(old, "time");
+
+	if (old && same_contents(old, patch)) {
+		if (old_time)
+			json_put_str(patch, old_time, "time");
+		else
+			cJSON_DeleteItemFromObjectCaseSensitive(patch, "time");
+	} else if (old || !json_str(patch, "time")) {
+		json_put_str(patch, now, "time");
+	}
+}
+
+void tj_default_patch_times(cJSON *tj, const cJSON *old, const char *now)
+{
+	const cJSON *before = tj_runtime_patches(old);
+	cJSON *patch;
+
+	json_each(patch, json_get(tj, "spec", "runtimePatches")) {
+		if (cJSON_IsObject(patch))
+			default_patch_time(
+				patch,
+				json_find_const(before, "manager", patch_manager(patch)),
+				now);
+	}
+}

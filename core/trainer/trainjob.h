@@ -1,0 +1,64 @@
+/*
+ * trainjob.h - the fields of a TrainJob, v1alpha1.
+ *
+ * trainjob.c is the only file with TrainJob's keys. What is absent, null or of
+ * another type is NULL (ABSENT for an integer). Everything returned is the
+ * document's.
+ */
+#ifndef TRAINER_TRAINJOB_H
+#define TRAINER_TRAINJOB_H
+
+#include "base/json.h"
+
+enum { ABSENT = -1 };
+
+/* spec.runtimeRef: the object itself, and its parts ("" when absent). */
+struct runtime_ref {
+	const char *group, *kind, *name;
+};
+struct runtime_ref tj_runtime_ref(const cJSON *tj);
+bool runtime_ref_is_cluster(const struct runtime_ref *ref);
+
+/* -1, ERR_INVALID "unsupported runtime: <kind>.<group>" for any other kind than our two. */
+MUST_CHECK int tj_check_runtime_ref(const cJSON *tj, struct error *err);
+
+/* A new object with the members in upstream's order, for error messages. */
+cJSON *tj_runtime_ref_value(const cJSON *tj);
+
+const cJSON *tj_trainer(const cJSON *tj); /* spec.trainer, or NULL */
+int64_t tj_num_nodes(const cJSON *tj);
+int64_t tj_num_proc_per_node(const cJSON *tj);
+const char *tj_image(const cJSON *tj);
+const cJSON *tj_command(const cJSON *tj);
+const cJSON *tj_args(const cJSON *tj);
+const cJSON *tj_env(const cJSON *tj);
+const cJSON *tj_resources_per_node(const cJSON *tj);
+
+enum initializer { INIT_DATASET, INIT_MODEL, N_INITIALIZERS };
+extern const char *const initializer_name[N_INITIALIZERS]; /* "dataset-initializer" */
+
+const cJSON *tj_initializer(const cJSON *tj, enum initializer which); /* or NULL */
+const char *initializer_storage_uri(const cJSON *initializer);
+const cJSON *initializer_env(const cJSON *initializer);
+const char *initializer_secret(const cJSON *initializer); /* secretRef.name */
+
+/* spec.runtimePatches and the parts of one of them. */
+const cJSON *tj_runtime_patches(const cJSON *tj);
+const char *patch_manager(const cJSON *patch);
+const cJSON *patch_metadata(const cJSON *patch); /* labels, annotations of the JobSet */
+const cJSON *patch_jobset_spec(const cJSON *patch); /* to merge into template.spec */
+
+bool tj_suspend(const cJSON *tj);
+const cJSON *tj_suspend_node(const cJSON *tj); /* as it was written, or NULL */
+int64_t tj_active_deadline(const cJSON *tj);   /* seconds, or ABSENT */
+bool tj_is_ours(const cJSON *tj);              /* spec.managedBy is ours or absent */
+const cJSON *tj_status(const cJSON *tj);
+
+/*
+ * What upstream's mutating webhook does: a time for each of runtimePatches.
+ * `old` is NULL on create; `now` is RFC 3339. On update the time follows the
+ * contents: unchanged contents keep the old time, whatever the user sent.
+ */
+void tj_default_patch_times(cJSON *tj, const cJSON *old, const char *now);
+
+#endif

@@ -1,0 +1,266 @@
+#include "trainer/validation.h"
+
+#include <string.h>
+
+#include "api/meta.h"
+#include "api/names.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "trainer/api.h"
+#include "trainer/jobset.h"
+#include "trainer/podspec.h"
+#include "trainer/runtime.h"
+#include "trainer/trainjob.h"
+
+#define PATCHES "spec.runtimePatches"
+
+/* ---- managers: a domain, a slash, a path ------------------------------------------------ */
+
+static bool is_alnum(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+static bool is_http_path(const char *s)
+{
+	for (; *s; s++)
+		if (!is_alnum(*s) && !strchr("/-._~%!$&'()*+,;=:", *s))
+			return false;
+	return true;
+}
+
+static void bad_manager(struct field_errors *errs, const char *value, const char *detail)
+{
+	cleanup_json cJSON *node = cJSON_CreateString(value);
+
+	field_error_add(errs, FIELD_INVALID, PATCHES ".manager", node, "%s", detail);
+}
+
+static void validate_manager(const char *manager, struct field_errors *errs)
+{
+	const char *slash = manager ? strchr(manager, '/') : NULL;
+	const char *domain;
+
+	if (!manager || !*manager) {
+		field_error_add(errs, FIELD_REQUIRED, PATCHES ".manager", NULL, "");
+		return;
+	}
+	if (!slash || slash == manager || !slash[1]) {
+		bad_manager(
+			errs, manager,
+			"must be a domain, a slash and a path, as in \"acme.io/foo\"");
+		return;
+	}
+	domain = str_slice(&errs->arena, manager, (size_t)(slash - manager));
+	if (name_subdomain_fault(domain))
+		bad_manager(errs, domain, name_subdomain_fault(domain));
+	if (!is_http_path(slash + 1))
+		bad_manager(errs, slash + 1,
+			    "what stands after the slash may hold letters, digits and "
+			    "/-._~%!$&'()*+,;=: only");
+}
+
+/* ---- names that the runtime must have ----------------------------------------------------- */
+
+static bool has_reserved_env(const char *container, const cJSON *env)
+{
+	return env && env->child &&
+	       (str_eq(container, NODE) || str_eq(container, DATASET_INITIALIZER) ||
+		str_eq(container, MODEL_INITIALIZER));
+}
+
+/* One list of containers of a patch against the same list of the runtime. */
+struct patched {
+	const cJSON *all; /* the job's runtimePatches, shown as the value */
+	const char *job, *what;
+	const cJSON *patch, *runtime;
+};
+
+static bool validate_containers(const struct patched *p, struct field_errors *errs)
+{
+	const cJSON *c;
+	bool known = true;
+
+	json_each(c, p->patch) {
+		const char *name = named(c);
+
+		if (!json_find_const(p->runtime, "name", name)) {
+			known = false;
+			field_error_add(errs, FIELD_INVALID, PATCHES, p->all,
+					"job %s of the runtime has no %s \"%s\"", p->job,
+					p->what, name ? name : "");
+		} else if (has_reserved_env(name, container_env(c))) {
+			field_error_add(
+				errs, FIELD_INVALID, PATCHES, p->all,
+				"env of container \"%s\" cannot be patched: it is set "
+				"by spec.trainer and spec.initializer",
+				name);
+		}
+	}
+	return known;
+}
+
+static bool validate_job(const cJSON *runtime, const cJSON *all, const cJSON *rjob_patch,
+			 struct field_errors *errs)
+{
+	const char *name = named(rjob_patch);
+	const cJSON *rjob = json_find_const(runtime_jobs(runtime), "name", name);
+	const cJSON *have = rjob_pod_spec_const(rjob);
+	const cJSON *given = rjob_pod_spec_const(rjob_patch);
+	struct patched init = { all, name, "init container",
+				json_get(given, "initContainers"),
+				json_get(have, "initContainers") };
+	struct patched regular = { all, name, "container", json_get(given, "containers"),
+				   json_get(have, "containers") };
+	bool known;
+
+	if (!rjob) {
+		field_error_add(errs, FIELD_INVALID, PATCHES, all,
+				"the runtime has no job \"%s\"", name ? name : "");
+		return false;
+	}
+	known = validate_containers(&init, errs);
+	return validate_containers(&regular, errs) && known;
+}
+
+/* ---- changes while pods run ------------------------------------------------------------------ */
+
+static void validate_inactive(const cJSON *tj, const struct plugin_env *env,
+			      struct field_errors *errs)
+{
+	struct error err = { 0 };
+	const cJSON *jobset = NULL, *status;
+
+	if (!env->get)
+		return;
+	if (env->get(env->ctx, JOBSET_API_VERSION, JOBSET_KIND, meta_namespace(tj),
+		     meta_name(tj), &jobset, &err)) {
+		field_error_add(errs, FIELD_INTERNAL, PATCHES, NULL, "%s", err.msg);
+		return;
+	}
+	json_each(status, jobset_jobs_status(jobset)) {
+		if (json_int(status, 0, "active") > 0)
+			field_error_add(
+				errs, FIELD_FORBIDDEN, PATCHES, NULL,
+				"cannot be changed while pods of job %s are active",
+				named(status) ? named(status) : "");
+	}
+}
+
+/* An absent list and an empty one are the same. */
+static bool same_patches(const cJSON *a, const cJSON *b)
+{
+	bool none_a = !a || !a->child, none_b = !b || !b->child;
+
+	return none_a || none_b ? none_a && none_b : json_equal(a, b);
+}
+
+bool validate_patches(const cJSON *runtime, const cJSON *old, const cJSON *tj,
+		      const struct plugin_env *env, struct field_errors *errs)
+{
+	const cJSON *all = tj_runtime_patches(tj), *patch, *rjob;
+	bool changed = !old || !same_patches(tj_runtime_patches(old), all);
+	bool known = true;
+
+	if (old && changed && !tj_suspend(old) && !tj_suspend(tj))
+		field_error_add(
+			errs, FIELD_FORBIDDEN, PATCHES, NULL,
+			"can be changed only while the TrainJob is suspended, before "
+			"or after the update");
+	else if (old && changed)
+		validate_inactive(tj, env, errs);
+	json_each(patch, all) {
+		validate_manager(patch_manager(patch), errs);
+		json_each(rjob, json_get(patch_jobset_spec(patch), "replicatedJobs")) {
+			struct field_errors ignored = { 0 };
+
+			if (!validate_job(runtime, all, rjob, changed ? errs : &ignored))
+				known = false;
+			field_errors_release(&ignored);
+		}
+	}
+	return known;
+}
+
+/* ---- initializers --------------------------------------------------------------------------------- */
+
+static void bad_runtime(const cJSON *tj, struct field_errors *errs, const char *detail)
+{
+	cleanup_json cJSON *ref = tj_runtime_ref_value(tj);
+
+	field_error_add(errs, FIELD_INVALID, "spec.runtimeRef", ref, "%s", detail);
+}
+
+static void validate_initializer(struct info *info, const cJSON *tj, const char *name,
+				 struct field_errors *errs)
+{
+	struct pod_set *ps = info_by_name(info, name);
+	cJSON *container = ps ? pod_any_container(ps->pod_spec, name) : NULL;
+	const char *missing = NULL;
+
+	if (!ps)
+		missing = arena_printf(&errs->arena, "job \"%s\"", name);
+	else if (!container)
+		missing = arena_printf(&errs->arena, "container \"%s\" in job \"%s\"",
+				       name, name);
+	else if (!container_mounts(pod_container(ps->pod_spec, name), INITIALIZER_VOLUME))
+		missing = arena_printf(
+			&errs->arena,
+			"volumeMount \"%s\" in container \"%s\" of job \"%s\"",
+			INITIALIZER_VOLUME, name, name);
+	if (missing)
+		bad_runtime(
+			tj, errs,
+			arena_printf(&errs->arena,
+				     "the runtime must have a %s for spec.initializer",
+				     missing));
+}
+
+void validate_initializers(struct info *info, const cJSON *tj, struct field_errors *errs)
+{
+	for (int i = 0; i < N_INITIALIZERS; i++)
+		if (tj_initializer(tj, (enum initializer)i))
+			validate_initializer(info, tj, initializer_name[i], errs);
+}
+
+/* ---- runtimes ---------------------------------------------------------------------------------------- */
+
+static const char *container_of_ancestor(const char *ancestor)
+{
+	if (str_eq(ancestor, ANCESTOR_TRAINER))
+		return NODE;
+	if (str_eq(ancestor, DATASET_INITIALIZER) || str_eq(ancestor, MODEL_INITIALIZER))
+		return ancestor;
+	return NULL;
+}
+
+void validate_runtime_jobs(const cJSON *runtime, struct field_errors *errs)
+{
+	const char *path = "spec.template.spec.replicatedJobs";
+	const cJSON *rjob;
+	size_t i = 0;
+
+	json_each(rjob, runtime_jobs(runtime)) {
+		const char *at = field_index(errs, path, i++);
+		const char *ancestor = rjob_ancestor(rjob);
+		const char *wanted = container_of_ancestor(ancestor);
+		const cJSON *containers =
+			json_get(rjob_pod_spec_const(rjob), "containers");
+
+		if (!wanted)
+			continue;
+		if (json_int(rjob, 1, "replicas") != 1)
+			field_error_add(errs, FIELD_INVALID,
+					field_child(errs, at, "replicas"),
+					json_get(rjob, "replicas"),
+					"must be 1 for a job labelled %s", ancestor);
+		if (!json_find_const(containers, "name", wanted))
+			field_error_add(
+				errs, FIELD_INVALID,
+				field_child(errs, at,
+					    "template.spec.template.spec.containers"),
+				containers,
+				"a job labelled %s must have a container \"%s\"",
+				ancestor, wanted);
+	}
+}

@@ -1,0 +1,65 @@
+#include "plugins/common.h"
+
+#include <string.h>
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "trainer/podspec.h"
+#include "trainer/trainjob.h"
+
+const struct plugin_watch watch_owned_files[] = {
+	{ "v1", "ConfigMap", WATCH_OWNER },
+	{ "v1", "Secret", WATCH_OWNER },
+	{ 0 },
+};
+
+cJSON *add_object(cJSON *objects, const cJSON *tj, const char *api_version,
+		  const char *kind, const char *suffix)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cJSON *obj = meta_new(api_version, kind, meta_namespace(tj),
+			      arena_printf(&arena, "%s%s", meta_name(tj), suffix));
+
+	meta_set_owner(obj, tj);
+	cJSON_AddItemToArray(objects, obj);
+	return obj;
+}
+
+const char *object_name(struct info *info, const char *suffix)
+{
+	return arena_printf(&info->arena, "%s%s", info->name, suffix);
+}
+
+int look_up(const struct plugin_env *env, const struct object_ref *ref, const cJSON **ret,
+	    struct error *err)
+{
+	*ret = NULL;
+	if (!env->get)
+		return 0;
+	return env->get(env->ctx, ref->api_version, ref->kind, ref->ns, ref->name, ret,
+			err);
+}
+
+void refuse_reserved_env(const cJSON *tj, const char *const *reserved, const char *whose,
+			 struct field_errors *errs)
+{
+	cleanup_buf struct buf names = { .max = 4096 };
+	const cJSON *env = tj_env(tj);
+
+	for (; *reserved; reserved++)
+		if (json_find_const(env, "name", *reserved))
+			buf_printf(&names, "%s%s", names.len ? ", " : "", *reserved);
+	if (names.len)
+		field_error_add(errs, FIELD_INVALID, "spec.trainer.env", env,
+				"set by the %s policy, not by a TrainJob: %s", whose,
+				(const char *)names.data);
+}
+
+void secret_data(cJSON *secret, const char *key, const char *text)
+{
+	cleanup_buf struct buf encoded = { .max = 1024 * 1024 };
+
+	base64_encode(&encoded, text, strlen(text));
+	json_put_str(secret, encoded.data ? (const char *)encoded.data : "", "data", key);
+}

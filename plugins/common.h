@@ -1,0 +1,40 @@
+/* common.h - what several plugins do in the same way. */
+#ifndef PLUGINS_COMMON_H
+#define PLUGINS_COMMON_H
+
+#include "trainer/plugin.h"
+
+/*
+ * A new object of the TrainJob, named after it with the suffix, owned by it.
+ * Goes into `objects`.
+ */
+cJSON *add_object(cJSON *objects, const cJSON *tj, const char *api_version,
+		  const char *kind, const char *suffix);
+
+/* Its name: "<TrainJob><suffix>", in the arena. */
+const char *object_name(struct info *info, const char *suffix);
+
+struct object_ref {
+	const char *api_version, *kind, *ns, *name;
+};
+
+/*
+ * Is the object there already? *ret is it, or NULL when it is not or when the
+ * caller cannot look (a client).
+ */
+MUST_CHECK int look_up(const struct plugin_env *env, const struct object_ref *ref,
+		       const cJSON **ret, struct error *err);
+
+/*
+ * One error at spec.trainer.env, naming in order the reserved variables that
+ * the job sets; `reserved` is sorted and ends with NULL.
+ */
+void refuse_reserved_env(const cJSON *tj, const char *const *reserved, const char *whose,
+			 struct field_errors *errs);
+
+/* data[key], base64 as in a Secret. */
+void secret_data(cJSON *secret, const char *key, const char *text);
+
+extern const struct plugin_watch watch_owned_files[]; /* ConfigMaps and Secrets we own */
+
+#endif

@@ -1,0 +1,37 @@
+/*
+ * jax.c - jax.distributed finds its peers through JAX_* variables.
+ *
+ * Follows upstream's plugins/jax. The job's own variables come later, with the
+ * JobSet, and win.
+ */
+#include "plugins/plugins.h"
+#include "trainer/api.h"
+#include "trainer/podspec.h"
+#include "trainer/runtime.h"
+#include "trainer/trainjob.h"
+
+static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
+			     const cJSON *tj, struct error *err)
+{
+	cJSON *node = info_trainer_container(info);
+
+	(void)env;
+	(void)err;
+	if (!policy_jax(info->ml_policy))
+		return 0;
+	info_set_nodes(info, tj);
+	if (!tj_trainer(tj) || !node)
+		return 0;
+	container_set_env_int(node, "JAX_NUM_PROCESSES", info_nodes(info));
+	container_set_env_field(node, "JAX_PROCESS_ID", COMPLETION_INDEX_FIELD);
+	container_set_env(
+		node, "JAX_COORDINATOR_ADDRESS",
+		arena_printf(&info->arena, "%s:%d", info_lead_host(info), TRAINER_PORT));
+	container_add_port(node, TRAINER_PORT);
+	return 0;
+}
+
+const struct plugin plugin_jax = {
+	.name = "JAX",
+	.edit[ENFORCE_ML_POLICY] = enforce_ml_policy,
+};

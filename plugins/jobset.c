@@ -1,0 +1,203 @@
+/*
+ * jobset.c - the JobSet itself, and the status that comes from it.
+ *
+ * Follows upstream's plugins/jobset. Here the template that the other plugins
+ * have edited gets what spec.initializer and spec.trainer say, and is applied.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "api/meta.h"
+#include "api/names.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "plugins/common.h"
+#include "plugins/plugins.h"
+#include "trainer/api.h"
+#include "trainer/jobset.h"
+#include "trainer/podspec.h"
+#include "trainer/runtime.h"
+#include "trainer/status.h"
+#include "trainer/trainjob.h"
+
+static const struct plugin_watch watches[] = {
+	{ JOBSET_API_VERSION, JOBSET_KIND, WATCH_OWNER },
+	{ 0 },
+};
+
+/* ---- admission -------------------------------------------------------------------------- */
+
+/*
+ * JobSet's webhook wants the name of every Job and, with the five random
+ * letters it will get, of every Pod to be a DNS-1035 label; without this the
+ * TrainJob would be admitted and its JobSet refused for ever.
+ */
+static void check_name(struct field_errors *errs, const cJSON *tj, const char *name,
+		       const char *what)
+{
+	size_t len = strlen(name);
+	const cJSON *value = json_get(tj, "metadata", "name");
+
+	if (!name_is_dns1035(name))
+		field_error_add(
+			errs, FIELD_INVALID, "metadata.name", value,
+			"%s would be called %s: a DNS-1035 label holds lower case "
+			"letters, digits and '-', and begins with a letter",
+			what, name);
+	else if (len > NAME_LABEL_MAX)
+		field_error_add(
+			errs, FIELD_INVALID, "metadata.name", value,
+			"%s would be called %s, %zu characters, where %d are allowed: "
+			"make the name %zu shorter",
+			what, name, len, NAME_LABEL_MAX, len - NAME_LABEL_MAX);
+}
+
+static void check_pod_set(struct info *info, const cJSON *tj, const struct pod_set *ps,
+			  struct field_errors *errs)
+{
+	int64_t replica = ps->ancestor ? 0 : rjob_replicas(ps->rjob) - 1;
+	int64_t pods = pod_set_count(ps);
+	char *job = arena_printf(&errs->arena, "%s-%s-%" PRId64, info->name, ps->name,
+				 replica);
+
+	if (!rjob_is_indexed(ps->rjob))
+		check_name(errs, tj, job, arena_printf(&errs->arena, "Job %s", ps->name));
+	else
+		check_name(errs, tj,
+			   arena_printf(&errs->arena, "%s-%" PRId64 "-abcde", job,
+					pods > 0 ? pods - 1 : 0),
+			   arena_printf(&errs->arena, "a pod of job %s", ps->name));
+}
+
+static void validate(const struct plugin_env *env, struct info *info, const cJSON *old,
+		     const cJSON *tj, struct field_errors *errs)
+{
+	size_t before = errs->n;
+
+	(void)env;
+	if (old)
+		return; /* names do not change */
+	for (size_t i = 0; i < info->n_pod_sets && errs->n == before; i++)
+		check_pod_set(info, tj, &info->pod_sets[i], errs);
+}
+
+/* ---- what the TrainJob says about its steps ------------------------------------------------- */
+
+static void apply_initializer(const struct pod_set *ps, const char *name,
+			      const cJSON *initializer)
+{
+	const char *uri = initializer_storage_uri(initializer);
+	const char *secret = initializer_secret(initializer);
+	cJSON *c = pod_container(ps->pod_spec, name);
+
+	rjob_set_replicas(ps->rjob, 1);
+	if (!initializer || !c)
+		return;
+	if (uri)
+		container_set_env(c, STORAGE_URI_ENV, uri);
+	container_merge_env(c, initializer_env(initializer));
+	if (secret)
+		container_env_from_secret(c, secret);
+}
+
+static void apply_trainer(const struct info *info, const struct pod_set *ps,
+			  const cJSON *tj)
+{
+	const cJSON *command = info->command ? info->command : tj_command(tj);
+	const cJSON *args = info->args ? info->args : tj_args(tj);
+	cJSON *node = pod_container(ps->pod_spec, NODE);
+
+	rjob_set_replicas(ps->rjob, 1);
+	if (!node)
+		return;
+	if (tj_image(tj))
+		container_set_image(node, tj_image(tj));
+	if (command)
+		container_set_command(node, command);
+	if (args)
+		container_set_args(node, args);
+}
+
+/* The job's variables come last, and win over those of JAX and MPI. */
+static void apply_trainer_env(const struct info *info, const struct pod_set *ps,
+			      const cJSON *tj)
+{
+	bool launcher_is_node = mpi_launcher_is_node(policy_mpi(info->ml_policy));
+	cJSON *node = pod_container(ps->pod_spec, NODE);
+
+	if (node && (str_eq(ps->ancestor, ANCESTOR_TRAINER) ||
+		     (launcher_is_node && str_eq(ps->name, NODE))))
+		container_merge_env(node, tj_env(tj));
+}
+
+static void apply_pod_metadata(const struct info *info, const struct pod_set *ps)
+{
+	const cJSON *entry;
+
+	json_each(entry, info->pod_labels)
+		pod_template_label(ps->pod_template, entry->string, entry->valuestring);
+	json_each(entry, info->pod_annotations)
+		pod_template_annotate(ps->pod_template, entry->string,
+				      entry->valuestring);
+}
+
+static void apply_trainjob(struct info *info, const cJSON *tj)
+{
+	for (size_t i = 0; i < info->n_pod_sets; i++) {
+		const struct pod_set *ps = &info->pod_sets[i];
+
+		for (int k = 0; k < N_INITIALIZERS; k++)
+			if (str_eq(ps->ancestor, initializer_name[k]))
+				apply_initializer(
+					ps, initializer_name[k],
+					tj_initializer(tj, (enum initializer)k));
+		if (str_eq(ps->ancestor, ANCESTOR_TRAINER))
+			apply_trainer(info, ps, tj);
+		apply_trainer_env(info, ps, tj);
+		apply_pod_metadata(info, ps);
+	}
+}
+
+static void put_map(cJSON *jobset, const char *key, const cJSON *map)
+{
+	if (map->child)
+		json_put(jobset, json_dup(map), "metadata", key);
+}
+
+static int build(const struct plugin_env *env, struct info *info, const cJSON *tj,
+		 cJSON *objects, struct error *err)
+{
+	struct object_ref ref = { JOBSET_API_VERSION, JOBSET_KIND, info->ns, info->name };
+	const cJSON *old;
+	cJSON *jobset;
+
+	if (look_up(env, &ref, &old, err))
+		return -1;
+	if (old && !tj_suspend(tj) && !jobset_suspended(old))
+		return 0; /* what runs is left alone */
+	apply_trainjob(info, tj);
+	jobset_set_suspend(info->jobset_spec, tj_suspend_node(tj));
+	jobset = add_object(objects, tj, JOBSET_API_VERSION, JOBSET_KIND, "");
+	put_map(jobset, "labels", info->labels);
+	put_map(jobset, "annotations", info->annotations);
+	json_put(jobset, json_dup(info->jobset_spec), "spec");
+	return 0;
+}
+
+static int status(const struct plugin_env *env, const cJSON *tj, const cJSON *jobset,
+		  cJSON *ret_status, struct error *err)
+{
+	(void)env;
+	(void)tj;
+	(void)err;
+	status_of_jobset(ret_status, jobset);
+	return 0;
+}
+
+const struct plugin plugin_jobset = {
+	.name = "JobSet",
+	.watches = watches,
+	.validate = validate,
+	.build = build,
+	.status = status,
+};

@@ -1,0 +1,26 @@
+#include "plugins/podgroup.h"
+
+#include "plugins/common.h"
+#include "trainer/trainjob.h"
+
+int podgroup_add(const struct plugin_env *env, struct info *info, const cJSON *tj,
+		 struct podgroup *group, struct error *err)
+{
+	struct object_ref ref = { group->api_version, "PodGroup", info->ns, info->name };
+	cleanup_resource_list struct resource_list total = { 0 };
+	const cJSON *old;
+	int64_t pods;
+	cJSON *obj;
+
+	if (look_up(env, &ref, &old, err))
+		return -1;
+	if (old && !tj_suspend(tj))
+		return 0;
+	if (info_total(info, &total, &pods, err))
+		return -1;
+	obj = add_object(group->objects, tj, ref.api_version, ref.kind, "");
+	json_put_int(obj, pods > 0 ? pods : 1, "spec", "minMember");
+	json_put(obj, resource_list_json(&total), "spec", "minResources");
+	group->spec = json_obj(obj, "spec");
+	return 0;
+}

@@ -1,0 +1,152 @@
+/*
+ * torch.c - torchrun finds its peers through PET_* variables.
+ *
+ * Follows upstream's plugins/torch. Without spec.trainer nothing is put into the
+ * main container; the containers of envInjection get theirs always.
+ */
+#include "plugins/torch.h"
+
+#include "base/str.h"
+#include "plugins/common.h"
+#include "plugins/plugins.h"
+#include "trainer/api.h"
+#include "trainer/podspec.h"
+#include "trainer/runtime.h"
+#include "trainer/trainjob.h"
+
+static const char *const reserved[] = {
+	"PET_MASTER_ADDR", "PET_MASTER_PORT",    "PET_NNODES",
+	"PET_NODE_RANK",   "PET_NPROC_PER_NODE", NULL,
+};
+
+struct torch_plan torch_plan(struct info *info, const cJSON *tj)
+{
+	const cJSON *resources = info_resources(info, tj, NULL);
+	int64_t procs = tj_num_proc_per_node(tj), cpus = resources_cpus(resources);
+	struct torch_plan plan = {
+		.nodes = info_nodes(info),
+		.gpus = resources_gpus(resources),
+	};
+
+	if (procs != ABSENT)
+		plan.procs = procs;
+	else if (plan.gpus == 0)
+		plan.procs = cpus > 1 ? cpus : 1;
+	return plan;
+}
+
+bool is_torchtune(const cJSON *tj)
+{
+	const cJSON *first = tj_command(tj) ? tj_command(tj)->child : NULL;
+	const cJSON *second = first ? first->next : NULL;
+
+	return second && !second->next && str_eq(cJSON_GetStringValue(first), "tune") &&
+	       str_eq(cJSON_GetStringValue(second), "run");
+}
+
+/* What an envInjection target lacks, or NULL. In the arena. */
+static const char *missing(struct info *info, struct arena *arena, const cJSON *target,
+			   const char *container)
+{
+	const char *job = env_target_job(target);
+	struct pod_set *ps = info_by_name(info, job);
+
+	if (!ps)
+		return arena_printf(arena, "envInjection: the runtime has no job \"%s\"",
+				    job);
+	if (!pod_any_container(ps->pod_spec, container))
+		return arena_printf(arena,
+				    "envInjection: job \"%s\" of the runtime has no "
+				    "container \"%s\"",
+				    job, container);
+	return NULL;
+}
+
+static void validate(const struct plugin_env *env, struct info *info, const cJSON *old,
+		     const cJSON *tj, struct field_errors *errs)
+{
+	const cJSON *torch = policy_torch(info->ml_policy), *target, *name;
+
+	(void)env;
+	(void)old;
+	if (!torch)
+		return;
+	json_each(target, torch_env_targets(torch)) {
+		json_each(name, env_target_containers(target)) {
+			const char *lack =
+				missing(info, &errs->arena, target, name->valuestring);
+
+			if (lack)
+				field_error_add(errs, FIELD_INVALID, "spec.runtimeRef",
+						target, "%s", lack);
+		}
+	}
+	refuse_reserved_env(tj, reserved, "Torch", errs);
+}
+
+static void set_nodes_env(struct info *info, cJSON *container,
+			  const struct torch_plan *plan)
+{
+	(void)info;
+	container_set_env_int(container, "PET_NNODES", plan->nodes);
+	if (plan->procs)
+		container_set_env_int(container, "PET_NPROC_PER_NODE", plan->procs);
+	else
+		container_set_env(container, "PET_NPROC_PER_NODE", "auto");
+	container_set_env_field(container, "PET_NODE_RANK", COMPLETION_INDEX_FIELD);
+}
+
+static void set_master_env(struct info *info, cJSON *container)
+{
+	container_set_env(container, "PET_MASTER_ADDR", info_lead_host(info));
+	container_set_env_int(container, "PET_MASTER_PORT", TRAINER_PORT);
+}
+
+static int inject_env(struct info *info, const struct torch_plan *plan, struct error *err)
+{
+	const cJSON *target, *name;
+
+	json_each(target, torch_env_targets(policy_torch(info->ml_policy))) {
+		struct pod_set *ps = info_by_name(info, env_target_job(target));
+
+		json_each(name, env_target_containers(target)) {
+			const char *lack =
+				missing(info, &info->arena, target, name->valuestring);
+			cJSON *c;
+
+			if (lack)
+				return error_set(err, ERR_INVALID, "%s", lack);
+			c = pod_any_container(ps->pod_spec, name->valuestring);
+			set_nodes_env(info, c, plan);
+			set_master_env(info, c);
+		}
+	}
+	return 0;
+}
+
+static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
+			     const cJSON *tj, struct error *err)
+{
+	cJSON *node = info_trainer_container(info);
+	struct torch_plan plan;
+
+	(void)env;
+	if (!policy_torch(info->ml_policy))
+		return 0;
+	info_set_nodes(info, tj);
+	plan = torch_plan(info, tj);
+	if (tj_trainer(tj) && node) {
+		container_merge_env(node, tj_env(tj));
+		set_nodes_env(info, node, &plan);
+		if (!is_torchtune(tj)) /* which has --rdzv_endpoint */
+			set_master_env(info, node);
+		container_add_port(node, TRAINER_PORT);
+	}
+	return inject_env(info, &plan, err);
+}
+
+const struct plugin plugin_torch = {
+	.name = "Torch",
+	.validate = validate,
+	.edit[ENFORCE_ML_POLICY] = enforce_ml_policy,
+};

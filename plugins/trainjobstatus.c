@@ -1,0 +1,90 @@
+/*
+ * trainjobstatus.c - lets a training process report its progress.
+ *
+ * Follows upstream's plugins/trainjobstatus (feature gate TrainJobStatus): every
+ * container of the trainer gets the status server's address, its CA and a token
+ * that is good for this TrainJob only.
+ */
+#include "api/meta.h"
+#include "plugins/common.h"
+#include "plugins/plugins.h"
+#include "trainer/api.h"
+#include "trainer/podspec.h"
+
+#define MOUNT_PATH "/var/run/secrets/kubeflow/trainer"
+#define VOLUME     "kubeflow-trainer-token"
+#define CA_KEY     "ca.crt"
+
+enum { TOKEN_SECONDS = 3600 };
+
+/* Below the API group: the path of the endpoint and the token's audience. */
+static const char *endpoint(struct info *info)
+{
+	return arena_printf(&info->arena,
+			    TRAINER_API_VERSION "/namespaces/%s/trainjobs/%s/status",
+			    info->ns ? info->ns : "default", info->name);
+}
+
+static cJSON *token_volume(struct info *info)
+{
+	cJSON *volume = volume_new(VOLUME);
+	cJSON *sources = json_list(volume, "projected", "sources");
+	cJSON *token = cJSON_CreateObject(), *ca = cJSON_CreateObject();
+
+	json_put_str(token, endpoint(info), "serviceAccountToken", "audience");
+	json_put_int(token, TOKEN_SECONDS, "serviceAccountToken", "expirationSeconds");
+	json_put_str(token, "token", "serviceAccountToken", "path");
+	json_put_str(ca, object_name(info, "-tls-config"), "configMap", "name");
+	cJSON_AddItemToArray(json_list(ca, "configMap", "items"),
+			     volume_item(CA_KEY, CA_KEY, -1));
+	cJSON_AddItemToArray(sources, token);
+	cJSON_AddItemToArray(sources, ca);
+	return volume;
+}
+
+static int enforce_pod_spec(const struct plugin_env *env, struct info *info,
+			    const cJSON *tj, struct error *err)
+{
+	struct pod_set *trainer = info_by_ancestor(info, ANCESTOR_TRAINER);
+	cJSON *c;
+
+	(void)tj;
+	if (!env->status_server || !trainer)
+		return 0;
+	if (!env->status_server_url)
+		return error_set(err, ERR_INVALID, "the status server has no address");
+	json_each(c, pod_containers(trainer->pod_spec)) {
+		container_set_env(c, "KUBEFLOW_TRAINER_SERVER_URL",
+				  arena_printf(&info->arena, "%s/apis/%s",
+					       env->status_server_url, endpoint(info)));
+		container_set_env(c, "KUBEFLOW_TRAINER_SERVER_CA_CERT",
+				  MOUNT_PATH "/" CA_KEY);
+		container_set_env(c, "KUBEFLOW_TRAINER_SERVER_TOKEN",
+				  MOUNT_PATH "/token");
+		container_mount(c, VOLUME, MOUNT_PATH, true);
+	}
+	pod_set_volume(trainer->pod_spec, token_volume(info));
+	return 0;
+}
+
+static int build(const struct plugin_env *env, struct info *info, const cJSON *tj,
+		 cJSON *objects, struct error *err)
+{
+	cJSON *map;
+
+	(void)info;
+	if (!env->status_server)
+		return 0;
+	if (!env->status_server_ca || !*env->status_server_ca)
+		return error_set(err, ERR_NOT_FOUND,
+				 "the status server's CA certificate is not there yet");
+	map = add_object(objects, tj, "v1", "ConfigMap", "-tls-config");
+	json_put_str(map, env->status_server_ca, "data", CA_KEY);
+	return 0;
+}
+
+const struct plugin plugin_trainjobstatus = {
+	.name = "TrainJobStatus",
+	.edit[ENFORCE_POD_SPEC] = enforce_pod_spec,
+	.build = build,
+};

@@ -1,0 +1,64 @@
+/*
+ * xgboost.c - the Rabit tracker of rank 0 is found through DMLC_* variables.
+ *
+ * Follows upstream's plugins/xgboost: one worker a GPU, else one a node. The
+ * job's own variables have been merged by PlainML before (plugins.c says why).
+ */
+#include "base/str.h"
+#include "plugins/plugins.h"
+#include "trainer/api.h"
+#include "trainer/podspec.h"
+#include "trainer/runtime.h"
+#include "trainer/trainjob.h"
+
+static const char *const reserved[] = {
+	"DMLC_NUM_WORKER", "DMLC_TASK_ID", "DMLC_TRACKER_PORT", "DMLC_TRACKER_URI", NULL,
+};
+
+static void validate(const struct plugin_env *env, struct info *info, const cJSON *old,
+		     const cJSON *tj, struct field_errors *errs)
+{
+	const cJSON *var;
+	size_t i = 0;
+
+	(void)env;
+	(void)old;
+	if (!policy_xgboost(info->ml_policy))
+		return;
+	json_each(var, tj_env(tj)) {
+		if (str_in(named(var), reserved))
+			field_error_add(errs, FIELD_FORBIDDEN,
+					field_index(errs, "spec.trainer.env", i), NULL,
+					"%s is set by the XGBoost policy", named(var));
+		i++;
+	}
+}
+
+static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
+			     const cJSON *tj, struct error *err)
+{
+	cJSON *node = info_trainer_container(info);
+	int64_t gpus;
+
+	(void)env;
+	(void)err;
+	if (!policy_xgboost(info->ml_policy))
+		return 0;
+	info_set_nodes(info, tj);
+	if (!tj_trainer(tj) || !node)
+		return 0;
+	gpus = resources_gpus(info_resources(info, tj, NULL));
+	container_set_env(node, "DMLC_TRACKER_URI", info_lead_host(info));
+	container_set_env_int(node, "DMLC_TRACKER_PORT", TRAINER_PORT);
+	container_set_env_field(node, "DMLC_TASK_ID", COMPLETION_INDEX_FIELD);
+	container_set_env_int(node, "DMLC_NUM_WORKER",
+			      info_nodes(info) * (gpus > 0 ? gpus : 1));
+	container_add_port(node, TRAINER_PORT);
+	return 0;
+}
+
+const struct plugin plugin_xgboost = {
+	.name = "XGBoost",
+	.validate = validate,
+	.edit[ENFORCE_ML_POLICY] = enforce_ml_policy,
+};

@@ -1,4 +1,4 @@
-#include <stdio.h>
+#include <string.h>
 
 #include "trainer/plugin.h"
 
@@ -23,8 +23,8 @@ static int placeholder_curve(void *ctx, struct arena *arena, char ret_public_z85
 	(void)ctx;
 	(void)arena;
 	(void)err;
-	snprintf(ret_public_z85, 41, "%s", "PLACEHOLDER.made.by.the.controller.public");
-	snprintf(ret_secret_z85, 41, "%s", "PLACEHOLDER.made.by.the.controller.secret");
+	memcpy(ret_public_z85, "PLACEHOLDER.public.key.by.the.controller", 41);
+	memcpy(ret_secret_z85, "PLACEHOLDER.secret.key.by.the.controller", 41);
 	return 0;
 }
 

@@ -42,7 +42,8 @@ static void validate_manager(const char *manager, struct field_errors *errs)
 	const char *domain;
 
 	if (!manager || !*manager) {
-		field_error_add(errs, FIELD_REQUIRED, PATCHES ".manager", NULL, "");
+		field_error_add(errs, FIELD_REQUIRED, PATCHES ".manager", NULL,
+				"a domain, a slash and a path");
 		return;
 	}
 	if (!slash || slash == manager || !slash[1]) {

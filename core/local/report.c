@@ -1,0 +1,461 @@
+#include "local/report.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "local/places.h"
+#include "trainer/jobset.h"
+
+/* ---- causes that a line of output gives away ---------------------------------------- */
+
+struct cause {
+	const char *text; /* in the line */
+	char until;       /* what follows, up to this, is %s of the hint; 0: nothing */
+	const char *hint;
+};
+
+/* In the order of what explains more: the earlier of two that were seen is said. */
+static const struct cause causes[] = {
+	{ "ModuleNotFoundError: No module named '", '\'',
+	  "Python module %s is not installed for the interpreter that ran (pip install, "
+	  "apt install python3-...)" },
+	{ "CUDA out of memory", 0,
+	  "the GPU's memory is full: use a smaller batch, or more GPUs" },
+	{ "OutOfMemoryError", 0,
+	  "the GPU's memory is full: use a smaller batch, or more GPUs" },
+	{ "MemoryError", 0, "the process could get no more memory: use a smaller batch" },
+	{ "No space left on device", 0, "a disk is full" },
+	{ "ddress already in use", 0,
+	  "something else on this machine listens on the port that the script asks for" },
+	{ "NCCL error", 0,
+	  "NCCL could not reach a peer, or a peer failed: NCCL_DEBUG=INFO in env says "
+	  "more" },
+	{ "ncclInternalError", 0,
+	  "NCCL could not reach a peer, or a peer failed: NCCL_DEBUG=INFO in env says "
+	  "more" },
+	{ "ncclSystemError", 0,
+	  "NCCL could not reach a peer, or a peer failed: NCCL_DEBUG=INFO in env says "
+	  "more" },
+	{ "ncclRemoteError", 0,
+	  "NCCL could not reach a peer, or a peer failed: NCCL_DEBUG=INFO in env says "
+	  "more" },
+	{ "connectFullMesh failed", 0,
+	  "gloo could not reach a peer: another rank ended early, or GLOO_SOCKET_IFNAME "
+	  "names an interface that is not there" },
+	{ "Connection closed by peer", 0,
+	  "a peer closed its connection: look at what the other ranks wrote" },
+	{ "Connection refused", 0,
+	  "nobody listens where it connects to: look at what the other ranks wrote" },
+};
+enum { N_CAUSES = sizeof(causes) / sizeof(*causes) };
+
+/* What was written so many lines before the end did not cause it. */
+enum { CAUSE_LINES = 200 };
+
+static const struct cause *find_cause(const char *line, size_t len, const char **ret_word,
+				      size_t *ret_len)
+{
+	for (size_t i = 0; i < N_CAUSES; i++) {
+		const struct cause *c = &causes[i];
+		const char *at = memmem(line, len, c->text, strlen(c->text)), *end;
+
+		if (!at)
+			continue;
+		*ret_word = at + strlen(c->text);
+		end = c->until ? memchr(*ret_word, c->until,
+					len - (size_t)(*ret_word - line))
+			       : *ret_word;
+		if (!end)
+			continue;
+		*ret_len = (size_t)(end - *ret_word);
+		return c;
+	}
+	return NULL;
+}
+
+/* ---- who writes ----------------------------------------------------------------------- */
+
+struct stream {
+	char *prefix;
+	char *lines[REPORT_LINES]; /* a ring */
+	size_t n;                  /* written so far */
+	const struct cause *cause;
+	size_t cause_at; /* n when it was seen */
+	char word[64];   /* of the cause */
+	int64_t ends;    /* restarts of the container that have been seen */
+	bool ended;
+};
+
+struct failure {
+	char *prefix; /* the rank, over restarts and replacements */
+	char *what;   /* "exit code 3" */
+	char *hint, *lines;
+	int code;
+	int64_t at_ms;
+};
+
+struct report {
+	const cJSON *jobset;
+	int64_t start_ms;
+	struct map streams; /* "pod/container" */
+	struct failure list[REPORT_FAILURES];
+	size_t n;
+};
+
+struct report *report_new(const cJSON *jobset, int64_t start_ms)
+{
+	struct report *r = xcalloc(1, sizeof(*r));
+
+	r->jobset = jobset;
+	r->start_ms = start_ms;
+	return r;
+}
+
+static void stream_free(void *p)
+{
+	struct stream *s = p;
+
+	for (size_t i = 0; i < REPORT_LINES; i++)
+		free(s->lines[i]);
+	free(s->prefix);
+	free(s);
+}
+
+static void failure_release(struct failure *f)
+{
+	free(f->prefix);
+	free(f->what);
+	free(f->hint);
+	free(f->lines);
+}
+
+void report_restart(struct report *r)
+{
+	for (size_t i = 0; i < r->n; i++)
+		failure_release(&r->list[i]);
+	r->n = 0;
+}
+
+void report_free(struct report *r)
+{
+	if (!r)
+		return;
+	report_restart(r);
+	map_release(&r->streams, stream_free);
+	free(r);
+}
+
+static struct stream *stream_of(struct report *r, const char *pod, const char *container)
+{
+	cleanup_arena struct arena a = { 0 };
+	const char *key = arena_printf(&a, "%s/%s", pod, container);
+	struct stream *s = map_get(&r->streams, key);
+	struct place place;
+
+	if (s)
+		return s;
+	s = xcalloc(1, sizeof(*s));
+	s->prefix = xstrdup(place_of(&place, r->jobset, pod)
+				    ? place_prefix(&a, &place, container)
+				    : pod);
+	map_put(&r->streams, key, s);
+	return s;
+}
+
+const char *report_line(struct report *r, const char *pod, const char *container,
+			const char *line, size_t len)
+{
+	struct stream *s = stream_of(r, pod, container);
+	char **slot = &s->lines[s->n++ % REPORT_LINES];
+	size_t keep = len < REPORT_LINE_MAX ? len : REPORT_LINE_MAX;
+	const char *word = NULL;
+	size_t word_len = 0;
+	const struct cause *c = find_cause(line, len, &word, &word_len);
+
+	free(*slot);
+	*slot = xmalloc(keep + 1);
+	memcpy(*slot, line, keep);
+	(*slot)[keep] = 0;
+	if (c && (!s->cause || c < s->cause)) {
+		s->cause = c;
+		s->cause_at = s->n;
+		snprintf(s->word, sizeof(s->word), "%.*s", (int)word_len, word);
+	}
+	return s->prefix;
+}
+
+void report_forget(struct report *r, const char *pod)
+{
+	map_each(e, &r->streams) {
+		const char *rest = str_after(e->key, pod);
+
+		if (rest && *rest == '/')
+			stream_free(map_del(&r->streams, e->key));
+	}
+}
+
+/* ---- how they end ------------------------------------------------------------------------ */
+
+static const char *signal_name(int sig)
+{
+	static const struct {
+		int sig;
+		const char *name;
+	} names[] = {
+		{ SIGHUP, "SIGHUP" },   { SIGINT, "SIGINT" },   { SIGQUIT, "SIGQUIT" },
+		{ SIGILL, "SIGILL" },   { SIGTRAP, "SIGTRAP" }, { SIGABRT, "SIGABRT" },
+		{ SIGBUS, "SIGBUS" },   { SIGFPE, "SIGFPE" },   { SIGKILL, "SIGKILL" },
+		{ SIGSEGV, "SIGSEGV" }, { SIGPIPE, "SIGPIPE" }, { SIGALRM, "SIGALRM" },
+		{ SIGTERM, "SIGTERM" }, { SIGXCPU, "SIGXCPU" }, { SIGXFSZ, "SIGXFSZ" },
+		{ SIGSYS, "SIGSYS" },
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (names[i].sig == sig)
+			return names[i].name;
+	return "a signal";
+}
+
+static const cJSON *spec_of(const struct report *r, const char *pod,
+			    const char *container)
+{
+	static const char *const lists[] = { "initContainers", "containers" };
+	struct place place;
+
+	if (!place_of(&place, r->jobset, pod))
+		return NULL;
+	for (int i = 0; i < 2; i++) {
+		const cJSON *spec = rjob_pod_spec_const(place.rjob);
+		const cJSON *c = json_find_const(json_at(spec, JSON_PATH(lists[i])),
+						 "name", container);
+
+		if (c)
+			return c;
+	}
+	return NULL;
+}
+
+static void add_hint(struct buf *out, const struct cause *c, const char *word)
+{
+	const char *place = c->until ? strstr(c->hint, "%s") : NULL;
+
+	if (!place)
+		return buf_adds(out, c->hint);
+	buf_add(out, c->hint, (size_t)(place - c->hint));
+	buf_adds(out, word);
+	buf_adds(out, place + 2);
+}
+
+static char *text(const struct buf *b)
+{
+	return xstrdup(b->data ? (const char *)b->data : "");
+}
+
+static bool is_oom(const cJSON *end)
+{
+	return str_eq(json_str(end, "reason"), "OOMKilled");
+}
+
+static char *what_happened(const cJSON *end, const cJSON *status, int code, int sig)
+{
+	cleanup_buf struct buf b = { .max = 4096 };
+	const char *message = json_str(end, "message");
+	const char *why = json_str(status, "reason");
+
+	if (is_oom(end))
+		buf_printf(&b, "out of memory (the kernel killed it)");
+	else if (sig)
+		buf_printf(&b, "killed by %s (signal %d)", signal_name(sig), sig);
+	else
+		buf_printf(&b, "exit code %d", code);
+	if (message && *message)
+		buf_printf(&b, ": %s", message);
+	if (why)
+		buf_printf(&b, "; the pod failed: %s", why);
+	return text(&b);
+}
+
+/* The hint, "" for none. */
+static char *hint_of(const struct report *r, const struct stream *s, const char *pod,
+		     const char *container, const cJSON *end)
+{
+	const cJSON *spec = spec_of(r, pod, container);
+	const char *limit = json_str(spec, "resources", "limits", "memory");
+	int64_t code = json_int(end, 0, "exitCode"), sig = json_int(end, 0, "signal");
+	cleanup_buf struct buf b = { .max = 1024 };
+
+	if (is_oom(end))
+		buf_printf(
+			&b,
+			"it needs more memory than %s%s: raise resources.limits.memory, "
+			"or use a smaller batch",
+			limit ? "its limit of " : "there is", limit ? limit : "");
+	else if (s->cause && s->n - s->cause_at <= CAUSE_LINES)
+		add_hint(&b, s->cause, s->word);
+	else if (code == 127)
+		buf_adds(&b,
+			 "a command was not found: is it installed here, and in PATH? "
+			 "Images are not pulled, commands are this machine's");
+	else if (code == 126)
+		buf_adds(&b, "a file cannot be executed: chmod +x it, or name its "
+			     "interpreter in front of it");
+	else if (sig == SIGKILL)
+		buf_adds(&b,
+			 "somebody killed it, or the machine ran out of memory: dmesg "
+			 "tells");
+	return text(&b);
+}
+
+static char *last_lines(const struct stream *s)
+{
+	cleanup_buf struct buf b = { .max = REPORT_LINES * (REPORT_LINE_MAX + 16) };
+	size_t have = s->n < REPORT_LINES ? s->n : REPORT_LINES;
+
+	for (size_t i = s->n - have; i < s->n; i++)
+		buf_printf(&b, "    %s\n", s->lines[i % REPORT_LINES]);
+	return text(&b);
+}
+
+static void add_failure(struct report *r, const struct failure *f)
+{
+	if (r->n == REPORT_FAILURES) {
+		failure_release(&r->list[0]);
+		memmove(&r->list[0], &r->list[1], (--r->n) * sizeof(r->list[0]));
+	}
+	r->list[r->n++] = *f;
+}
+
+static void look_at(struct report *r, const char *pod, const cJSON *status,
+		    const cJSON *c, int64_t now_ms)
+{
+	const char *name = json_str(c, "name");
+	struct stream *s = stream_of(r, pod, name ? name : "");
+	const cJSON *end = json_get(c, "state", "terminated");
+	int64_t restarts = json_int(c, 0, "restartCount");
+	int code, sig;
+
+	if (restarts > s->ends) {
+		/* ended and started again between two looks, or seen when it ended */
+		if (!end && !s->ended)
+			end = json_get(c, "lastState", "terminated");
+		s->ends = restarts;
+		s->ended = false;
+	}
+	if (!end || s->ended)
+		return;
+	s->ended = json_get(c, "state", "terminated") != NULL;
+	code = (int)json_int(end, 0, "exitCode");
+	sig = (int)json_int(end, 0, "signal");
+	if (code)
+		add_failure(r, &(struct failure){
+				       .prefix = xstrdup(s->prefix),
+				       .what = what_happened(end, status, code, sig),
+				       .hint = hint_of(r, s, pod, name, end),
+				       .lines = last_lines(s),
+				       .code = code,
+				       .at_ms = now_ms,
+			       });
+	s->cause = NULL;
+}
+
+void report_status(struct report *r, const char *pod, const cJSON *status, int64_t now_ms)
+{
+	const cJSON *c;
+
+	json_each(c, json_get(status, "initContainerStatuses"))
+		look_at(r, pod, status, c, now_ms);
+	json_each(c, json_get(status, "containerStatuses"))
+		look_at(r, pod, status, c, now_ms);
+}
+
+/* ---- telling ------------------------------------------------------------------------------- */
+
+static bool runs(const struct report *r, const char *prefix)
+{
+	map_each(e, &r->streams) {
+		const struct stream *s = e->value;
+
+		if (!s->ended && str_eq(s->prefix, prefix))
+			return true;
+	}
+	return false;
+}
+
+/* Did its rank run on for a while after it? */
+static bool overcome(const struct report *r, size_t i)
+{
+	const struct failure *f = &r->list[i], *last = &r->list[r->n - 1];
+
+	for (size_t k = i + 1; k < r->n; k++)
+		if (str_eq(r->list[k].prefix, f->prefix))
+			return r->list[k].at_ms - f->at_ms > REPORT_OVERCOME_MS;
+	return last->at_ms - f->at_ms > REPORT_OVERCOME_MS && runs(r, f->prefix);
+}
+
+static const struct failure *first_failure(const struct report *r)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (!overcome(r, i))
+			return &r->list[i];
+	return NULL;
+}
+
+int report_exit_code(const struct report *r)
+{
+	const struct failure *f = first_failure(r);
+
+	return f ? f->code : 0;
+}
+
+static int again(const struct report *r, const struct failure *f)
+{
+	int n = 0;
+
+	for (const struct failure *g = f + 1; g < r->list + r->n; g++)
+		n += str_eq(g->prefix, f->prefix);
+	return n;
+}
+
+static size_t count_lines(const char *s)
+{
+	size_t n = 0;
+
+	for (; *s; s++)
+		n += *s == '\n';
+	return n;
+}
+
+void report_print(struct buf *out, const struct report *r, const char *logs,
+		  const char *name)
+{
+	const struct failure *f = first_failure(r);
+	size_t n;
+
+	if (!f)
+		return;
+	buf_printf(out, "%s failed first, after %.1f s: %s", f->prefix,
+		   (double)(f->at_ms - r->start_ms) / 1000, f->what);
+	if (again(r, f) == 1)
+		buf_adds(out, " (and once more)");
+	else if (again(r, f))
+		buf_printf(out, " (and %d times more)", again(r, f));
+	buf_adds(out, "\n");
+	if (*f->hint)
+		buf_printf(out, "hint: %s\n", f->hint);
+	n = count_lines(f->lines);
+	if (n)
+		buf_printf(out, "its last %s:\n%s",
+			   n == 1              ? "line"
+			   : n == REPORT_LINES ? "20 lines"
+					       : "lines",
+			   f->lines);
+	else
+		buf_adds(out, "it wrote nothing\n");
+	buf_printf(out, "logs: %s (kftrainer logs %s)\n", logs, name);
+}

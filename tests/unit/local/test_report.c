@@ -1,0 +1,297 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "local/report.h"
+
+static cJSON *parse(const char *text)
+{
+	struct error err = { 0 };
+	cleanup_buf struct buf b = { .max = 65536 };
+	cJSON *doc = NULL;
+
+	buf_adds(&b, text);
+	for (size_t i = 0; i < b.len; i++)
+		if (b.data[i] == '\'')
+			b.data[i] = '"';
+	if (json_parse(&doc, b.data, b.len, &err))
+		fail_msg("%s: %s", text, err.msg);
+	return doc;
+}
+
+#define JOBSET                                                                      \
+	"{'metadata':{'name':'j'},'spec':{'replicatedJobs':[{'name':'node',"        \
+	"'template':{'metadata':{'labels':"                                         \
+	"{'trainer.kubeflow.org/trainjob-ancestor-step':'trainer'}},"               \
+	"'spec':{'completions':2,'template':{'spec':{'containers':[{'name':'node'," \
+	"'resources':{'limits':{'memory':'64Mi'}}}]}}}}}]}}"
+
+static const char *const pods[] = { "j-node-0-0-aaaaa", "j-node-0-1-bbbbb" };
+
+static void line(struct report *r, int rank, const char *text)
+{
+	report_line(r, pods[rank], "node", text, strlen(text));
+}
+
+/* The container's status is this. */
+static void status(struct report *r, int rank, int64_t at_ms, const char *container)
+{
+	cleanup_arena struct arena a = { 0 };
+	cleanup_json cJSON *doc = parse(arena_printf(
+		&a, "{'containerStatuses':[{'name':'node',%s}]}", container));
+
+	report_status(r, pods[rank], doc, at_ms);
+}
+
+static void end(struct report *r, int rank, int64_t at_ms, int code)
+{
+	cleanup_arena struct arena a = { 0 };
+
+	status(r, rank, at_ms,
+	       arena_printf(&a, "'state':{'terminated':{'exitCode':%d}}", code));
+}
+
+static void expect(const struct report *r, int code, const char *want)
+{
+	cleanup_buf struct buf have = { .max = 65536 };
+
+	report_print(&have, r, "/logs", "j");
+	assert_string_equal(have.data ? (char *)have.data : "", want);
+	assert_int_equal(report_exit_code(r), code);
+}
+
+#define TAIL "logs: /logs (kftrainer logs j)\n"
+
+static void test_first_in_time_not_in_rank(void **state)
+{
+	cleanup_json cJSON *jobset = parse(JOBSET);
+	struct report *r = report_new(jobset, 1000);
+
+	(void)state;
+	expect(r, 0, "");
+	line(r, 0, "peer is gone");
+	line(r, 1, "boom");
+	end(r, 1, 3100, 3);
+	end(r, 0, 3200, 1);
+	expect(r, 3,
+	       "node-1 failed first, after 2.1 s: exit code 3\nits last line:\n    "
+	       "boom\n" TAIL);
+	report_free(r);
+}
+
+static void test_success_is_no_failure(void **state)
+{
+	cleanup_json cJSON *jobset = parse(JOBSET);
+	struct report *r = report_new(jobset, 0);
+
+	(void)state;
+	end(r, 0, 100, 0);
+	expect(r, 0, "");
+	report_free(r);
+}
+
+static void test_twenty_lines(void **state)
+{
+	cleanup_json cJSON *jobset = parse(JOBSET);
+	cleanup_buf struct buf want = { .max = 65536 };
+	struct report *r = report_new(jobset, 0);
+	char text[32];
+
+	(void)state;
+	buf_adds(&want, "node-0 failed first, after 0.1 s: exit code 1\n"
+			"its last 20 lines:\n");
+	for (int i = 0; i < 50; i++) {
+		snprintf(text, sizeof(text), "line %d", i);
+		line(r, 0, text);
+		if (i >= 30)
+			buf_printf(&want, "    %s\n", text);
+	}
+	buf_adds(&want, TAIL);
+	end(r, 0, 100, 1);
+	line(r, 0, "written after the end");
+	expect(r, 1, (char *)want.data);
+	report_free(r);
+}
+
+/* One row: what the container wrote, how it ended, what the report says first. */
+static void test_causes(void **state)
+{
+	static const struct {
+		const char *line, *terminated;
+		int code;
+		const char *want;
+	} rows[] = {
+		{ "", "'exitCode':137,'signal':9,'reason':'OOMKilled'", 137,
+		  "out of memory (the kernel killed it)\nhint: it needs more memory than "
+		  "its limit of 64Mi: raise resources.limits.memory" },
+		{ "", "'exitCode':139,'signal':11", 139,
+		  "killed by SIGSEGV (signal 11)\nits last line" },
+		{ "", "'exitCode':137,'signal':9", 137,
+		  "killed by SIGKILL (signal 9)\nhint: somebody killed it" },
+		{ "", "'exitCode':127,'reason':'StartError','message':'trian: not found'",
+		  127, "exit code 127: trian: not found\nhint: a command was not found" },
+		{ "", "'exitCode':126", 126,
+		  "exit code 126\nhint: a file cannot be exec" },
+		{ "ModuleNotFoundError: No module named 'torchx.y'", "'exitCode':1", 1,
+		  "exit code 1\nhint: Python module torchx.y is not installed" },
+		{ "ModuleNotFoundError: No module named 'cut", "'exitCode':1", 1,
+		  "exit code 1\nits last line" },
+		{ "OSError: [Errno 98] Address already in use", "'exitCode':1", 1,
+		  "exit code 1\nhint: something else on this machine listens on the "
+		  "port" },
+		{ "torch.OutOfMemoryError: CUDA out of memory. Tried", "'exitCode':1", 1,
+		  "exit code 1\nhint: the GPU's memory is full" },
+		{ "RuntimeError: NCCL error in: x.cpp:1", "'exitCode':1", 1,
+		  "exit code 1\nhint: NCCL could not reach a peer" },
+		{ "RuntimeError: [gloo] connectFullMesh failed with", "'exitCode':1", 1,
+		  "exit code 1\nhint: gloo could not reach a peer" },
+		{ "connect() failed: Connection refused", "'exitCode':1", 1,
+		  "exit code 1\nhint: nobody listens where it connects to" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_arena struct arena a = { 0 };
+		cleanup_json cJSON *jobset = parse(JOBSET);
+		cleanup_buf struct buf have = { .max = 65536 };
+		struct report *r = report_new(jobset, 0);
+
+		line(r, 0, rows[i].line);
+		status(r, 0, 1,
+		       arena_printf(&a, "'state':{'terminated':{%s}}",
+				    rows[i].terminated));
+		report_print(&have, r, "/logs", "j");
+		if (!strstr((char *)have.data, rows[i].want))
+			fail_msg("have: %s\nwant: %s", have.data, rows[i].want);
+		assert_int_equal(report_exit_code(r), rows[i].code);
+		report_free(r);
+	}
+}
+
+/* What explains more wins, whatever came first. */
+static void test_better_cause_wins(void **state)
+{
+	cleanup_json cJSON *jobset = parse(JOBSET);
+	struct report *r = report_new(jobset, 0);
+	cleanup_buf struct buf have = { .max = 65536 };
+
+	(void)state;
+	line(r, 0, "ModuleNotFoundError: No module named 'x'");
+	line(r, 0, "Connection refused");
+	end(r, 0, 1, 1);
+	report_print(&have, r, "/logs", "j");
+	assert_non_null(strstr((char *)have.data, "Python module x"));
+	report_free(r);
+}
+
+static void test_restarts(void **state)
+{
+	cleanup_json cJSON *jobset = parse(JOBSET);
+	struct report *r = report_new(jobset, 0);
+
+	(void)state;
+	/* seen only after it was started again */
+	status(r, 1, 1000,
+	       "'restartCount':1,'state':{'running':{}},"
+	       "'lastState':{'terminated':{'exitCode':5}}");
+	/* nothing new */
+	status(r, 1, 1500,
+	       "'restartCount':1,'state':{'running':{}},"
+	       "'lastState':{'terminated':{'exitCode':5}}");
+	end(r, 0, 1700, 9);
+	status(r, 1, 2000,
+	       "'restartCount':1,'state':{'terminated':{'exitCode':6}},"
+	       "'lastState':{'terminated':{'exitCode':5}}");
+	expect(r, 5,
+	       "node-1 failed first, after 1.0 s: exit code 5 (and once more)\n"
+	       "it wrote nothing\n" TAIL);
+	report_free(r);
+}
+
+static void test_overcome(void **state)
+{
+	cleanup_json cJSON *jobset = parse(JOBSET);
+	struct report *r = report_new(jobset, 0);
+
+	(void)state;
+	status(r, 1, 1000,
+	       "'restartCount':1,'state':{'running':{}},"
+	       "'lastState':{'terminated':{'exitCode':5}}");
+	end(r, 0, 100000, 9);
+	expect(r, 9,
+	       "node-0 failed first, after 100.0 s: exit code 9\nit wrote "
+	       "nothing\n" TAIL);
+	report_free(r);
+}
+
+static void test_jobset_restart_begins_anew(void **state)
+{
+	cleanup_json cJSON *jobset = parse(JOBSET);
+	struct report *r = report_new(jobset, 0);
+
+	(void)state;
+	end(r, 0, 1000, 5);
+	report_restart(r);
+	report_forget(r, pods[0]);
+	expect(r, 0, "");
+	end(r, 1, 2000, 6);
+	end(r, 0, 2100, 7);
+	expect(r, 6,
+	       "node-1 failed first, after 2.0 s: exit code 6\n"
+	       "it wrote nothing\n" TAIL);
+	report_free(r);
+}
+
+static void test_prefix(void **state)
+{
+	cleanup_json cJSON *jobset = parse(JOBSET);
+	struct report *r = report_new(jobset, 0);
+
+	(void)state;
+	assert_string_equal(report_line(r, pods[1], "node", "x", 1), "node-1");
+	assert_string_equal(report_line(r, "who", "node", "x", 1), "who");
+	report_free(r);
+}
+
+static void test_many_failures_stay_bounded(void **state)
+{
+	cleanup_json cJSON *jobset = parse(JOBSET);
+	struct report *r = report_new(jobset, 0);
+	cleanup_arena struct arena a = { 0 };
+
+	(void)state;
+	for (int i = 1; i < 2 * REPORT_FAILURES; i++)
+		status(r, 0, i,
+		       arena_printf(
+			       &a,
+			       "'restartCount':%d,'state':{'running':{}},'lastState':"
+			       "{'terminated':{'exitCode':5}}",
+			       i));
+	assert_int_equal(report_exit_code(r), 5);
+	report_free(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_first_in_time_not_in_rank),
+		cmocka_unit_test(test_success_is_no_failure),
+		cmocka_unit_test(test_twenty_lines),
+		cmocka_unit_test(test_causes),
+		cmocka_unit_test(test_better_cause_wins),
+		cmocka_unit_test(test_restarts),
+		cmocka_unit_test(test_overcome),
+		cmocka_unit_test(test_jobset_restart_begins_anew),
+		cmocka_unit_test(test_prefix),
+		cmocka_unit_test(test_many_failures_stay_bounded),
+	};
+
+	return cmocka_run_group_tests_name("report", tests, NULL, NULL);
+}

@@ -1,0 +1,56 @@
+/*
+ * cgroup.h - cpu and memory limits of a container, where they can be set.
+ *
+ * Control groups version 2, or version 1 where its cpu and memory hierarchies
+ * are mounted. A group is made beside this process's own (version 2: processes
+ * may not be in inner groups; version 1: below it); this process is never
+ * moved. That works for root, and for users in a delegated part of the tree
+ * (systemd's user manager). Nothing is made before a container has a limit.
+ */
+#ifndef LOCAL_CGROUP_H
+#define LOCAL_CGROUP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+enum { CGROUP_CPU, CGROUP_MEMORY, CGROUP_TREES };
+
+struct cgroup_root {
+	bool looked;  /* cgroup_open() was called */
+	int version;  /* 0: limits cannot be set; then `why` */
+	char dir[CGROUP_TREES][512]; /* ours, one a tree; version 2: the same twice */
+	bool cpu, memory;            /* which of them can be limited */
+	char why[256];
+	unsigned made;
+};
+
+struct cgroup {
+	const struct cgroup_root *root; /* NULL: none */
+	char dir[CGROUP_TREES][600];    /* "": not in this tree */
+	int procs[CGROUP_TREES];        /* open cgroup.procs, or -1 */
+};
+
+struct cgroup_limits {
+	int64_t cpu_milli; /* 0: none */
+	int64_t memory;    /* bytes, 0: none */
+};
+
+/* Look what can be done; once. Fills root->why when nothing can. */
+void cgroup_open(struct cgroup_root *root);
+void cgroup_close(struct cgroup_root *root); /* remove the groups */
+
+/* A group with these limits. */
+MUST_CHECK int cgroup_make(struct cgroup *cg, struct cgroup_root *root,
+			   const struct cgroup_limits *limits, struct error *err);
+
+/* Did the kernel kill a process of it because of its memory limit? */
+bool cgroup_oom(const struct cgroup *cg);
+void cgroup_remove(struct cgroup *cg);
+
+/* How many processes the kernel has killed for want of memory since boot; 0 if unknown. */
+int64_t oom_kills(void);
+
+#endif

@@ -1,0 +1,566 @@
+/* The interface (kubelet.h), and what is the node's: addresses, names, GPUs, the loop. */
+#include "local/kubelet.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "local/memdir.h"
+#include "local/pod.h"
+#include "local/ports.h"
+#include "local/probe.h"
+
+enum { MAX_NAME = 253, MAX_HOSTNAME = 63, MAX_HOSTS = 16 << 20, BLOCK_ADDRESSES = 254 };
+
+extern char **environ;
+
+/* ---- the node ------------------------------------------------------------------------ */
+
+static void describe_host(struct kubelet *k)
+{
+	struct utsname u = { 0 };
+	cpu_set_t cpus;
+
+	uname(&u);
+	k->host.node_name = arena_strdup(&k->arena, u.nodename);
+	k->host.environ = (const char *const *)(uintptr_t)environ;
+	k->host.objects = k->opts.objects;
+	k->host.cpus = sched_getaffinity(0, sizeof(cpus), &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
+	k->host.memory = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+	while (k->opts.gpus && k->opts.gpus[k->n_gpus])
+		k->n_gpus++;
+	k->gpus = arena_alloc(&k->arena, (k->n_gpus + 1) * sizeof(*k->gpus));
+	for (size_t i = 0; i < k->n_gpus; i++)
+		k->gpus[i].id = arena_strdup(&k->arena, k->opts.gpus[i]);
+}
+
+/* A pod takes some four descriptors; its processes get the limit back that we had. */
+static void raise_limits(struct kubelet *k)
+{
+	struct rlimit more;
+
+	if (getrlimit(RLIMIT_NOFILE, &k->nofile) < 0)
+		return;
+	more = k->nofile;
+	more.rlim_cur = more.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &more);
+}
+
+static void begin_hosts(struct kubelet *k)
+{
+	cleanup_buf struct buf own = { .max = MAX_HOSTS };
+	struct error err;
+
+	k->hosts.max = MAX_HOSTS;
+	if (file_read(&own, "/etc/hosts", &err) == 0 && own.data && !own.overflowed)
+		buf_add(&k->hosts, own.data, own.len);
+	else
+		buf_adds(&k->hosts, "127.0.0.1 localhost\n::1 localhost\n");
+	if (k->hosts.len && k->hosts.data[k->hosts.len - 1] != '\n')
+		buf_adds(&k->hosts, "\n");
+}
+
+static int find_isolation(struct kubelet *k, struct error *err)
+{
+	const char *stage = path_join(&k->arena, k->opts.dir, "stage");
+
+	if (k->opts.no_namespaces)
+		return 0;
+	if (dir_make(stage, 0700, err) < 0)
+		return -1;
+	k->kind = sandbox_probe(stage);
+	return 0;
+}
+
+static int set_up(struct kubelet *k, struct error *err)
+{
+	char cwd[4096];
+
+	if (!k->opts.workdir && getcwd(cwd, sizeof(cwd)))
+		k->opts.workdir = arena_strdup(&k->arena, cwd);
+	if (dir_make(k->opts.dir, 0700, err) < 0 || dir_make(k->opts.log_dir, 0700, err) < 0)
+		return -1;
+	if (loop_init(&k->loop, err) < 0 || find_isolation(k, err) < 0)
+		return -1;
+	k->memory_dir = memdir_make(&k->arena, &k->memory_lock);
+	return 0;
+}
+
+int kubelet_new(struct kubelet **ret, const struct kubelet_opts *opts, struct error *err)
+{
+	struct kubelet *k = xcalloc(1, sizeof(*k));
+
+	k->opts = *opts;
+	k->memory_lock = -1;
+	k->loop.epoll = k->loop.report_out = k->loop.reports.fd = -1;
+	k->opts.dir = arena_strdup(&k->arena, opts->dir);
+	k->opts.log_dir = arena_strdup(&k->arena, opts->log_dir);
+	if (opts->workdir)
+		k->opts.workdir = arena_strdup(&k->arena, opts->workdir);
+	if (set_up(k, err) < 0) {
+		kubelet_free(k);
+		return -1;
+	}
+	raise_limits(k);
+	describe_host(k);
+	begin_hosts(k);
+	*ret = k;
+	return 0;
+}
+
+enum isolation kubelet_isolation(const struct kubelet *k)
+{
+	return k->kind & SANDBOX_MOUNT ? ISOLATION_NAMESPACES : ISOLATION_NONE;
+}
+
+void kubelet_map_port(struct kubelet *k, int from, int to)
+{
+	k->host.port_from = from;
+	k->host.port_to = to;
+}
+
+/* ---- names and addresses --------------------------------------------------------------- */
+
+/* A DNS subdomain, so that it is a file name, too. */
+static bool name_ok(const char *name)
+{
+	size_t n = 0;
+
+	if (!name || !*name || *name == '.' || *name == '-' || strstr(name, ".."))
+		return false;
+	for (; name[n]; n++)
+		if (!strchr("abcdefghijklmnopqrstuvwxyz0123456789.-", name[n]))
+			return false;
+	return n <= MAX_NAME;
+}
+
+static int next_block(struct kubelet *k, struct error *err)
+{
+	if (k->n_locks == sizeof(k->locks) / sizeof(k->locks[0]))
+		return error_set(err, ERR_LIMIT, "more than %zu pods in one run",
+				 k->n_locks * BLOCK_ADDRESSES);
+	if (address_block_reserve(k->block, &k->locks[k->n_locks], err) < 0) {
+		if (err->kind != ERR_UNSUPPORTED)
+			return -1;
+		k->one_address = true;
+		return 0;
+	}
+	k->n_locks++;
+	k->used_in_block = 0;
+	return 0;
+}
+
+static int address_of(struct kubelet *k, const char *pod, const char **ret, struct error *err)
+{
+	*ret = map_get(&k->addresses, pod);
+	if (*ret)
+		return 0;
+	if (!k->one_address && (!k->block[0] || k->used_in_block == BLOCK_ADDRESSES) &&
+	    next_block(k, err) < 0)
+		return -1;
+	*ret = k->one_address ? "127.0.0.1" :
+				arena_printf(&k->arena, "%s%u", k->block, ++k->used_in_block);
+	map_put(&k->addresses, pod, (void *)(uintptr_t)*ret);
+	return 0;
+}
+
+int kubelet_add_name(struct kubelet *k, const char *pod, const char *const *names,
+		     struct error *err)
+{
+	const char *ip;
+	bool any = false;
+
+	if (!name_ok(pod))
+		return error_set(err, ERR_INVALID, "pod name \"%.80s\": not a DNS name", pod);
+	if (address_of(k, pod, &ip, err) < 0)
+		return -1;
+	for (size_t i = 0; names && names[i]; i++) {
+		if (!name_ok(names[i]))
+			return error_set(err, ERR_INVALID, "name \"%.80s\" of pod %s: not a DNS name",
+					 names[i], pod);
+		if (map_get(&k->names, names[i]))
+			continue;
+		map_put(&k->names, names[i], (void *)(uintptr_t)ip);
+		buf_printf(&k->hosts, "%s%s", any ? " " : ip, any ? "" : "\t");
+		buf_adds(&k->hosts, names[i]);
+		any = true;
+	}
+	if (any)
+		buf_adds(&k->hosts, "\n");
+	return buf_check(&k->hosts, "the hosts file", err);
+}
+
+/* Not file_write(): nobody needs this file after a crash, and syncing takes time. */
+static int write_plain(const char *path, const void *data, size_t len, struct error *err)
+{
+	cleanup_fd int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+
+	if (fd < 0)
+		return error_errno(err, errno, "%s", path);
+	return file_write_fd(fd, data, len, path, err);
+}
+
+/* Its own name first, then everybody's: the first line that matches counts. */
+static int write_hosts(struct pod *p, struct error *err)
+{
+	const cJSON *alias, *name;
+	const char *sub = json_str(p->doc, "spec", "subdomain");
+	const char *ns = meta_namespace(p->doc);
+	cleanup_buf struct buf b = { .max = MAX_HOSTS };
+
+	buf_printf(&b, "%s\t", p->ip);
+	if (sub && name_ok(sub))
+		buf_printf(&b, "%s.%s.%s.svc.cluster.local ", p->hostname, sub,
+			   ns ? ns : "default");
+	buf_printf(&b, "%s\n", p->hostname);
+	json_each (alias, json_get(p->doc, "spec", "hostAliases")) {
+		const char *ip = json_str(alias, "ip");
+
+		json_each (name, json_get(alias, "hostnames"))
+			if (ip && cJSON_IsString(name))
+				buf_printf(&b, "%s\t%s\n", ip, name->valuestring);
+	}
+	buf_add(&b, p->k->hosts.data, p->k->hosts.len);
+	if (buf_check(&b, "the hosts file", err) < 0)
+		return -1;
+	return write_plain(path_join(&p->arena, p->dir, "hosts"), b.data, b.len, err);
+}
+
+/* ---- GPUs ------------------------------------------------------------------------------ */
+
+/*
+ * As a device plugin: a pod has the devices that its containers ask for, one user
+ * a device; a pod that asks for none sees none.
+ */
+bool kubelet_give_gpus(struct pod *p)
+{
+	struct kubelet *k = p->k;
+	int64_t want = pod_gpus(p->doc), free_ones = 0;
+	cleanup_buf struct buf ids = { .max = 4096 };
+
+	if (k->n_gpus == 0 && want == 0)
+		return true;
+	for (size_t i = 0; i < k->n_gpus; i++)
+		free_ones += !k->gpus[i].user;
+	if (want > free_ones) {
+		p->reason = "Unschedulable";
+		snprintf(p->message, sizeof(p->message),
+			 "waits for %lld nvidia.com/gpu: this machine has %zu, %lld of them free",
+			 (long long)want, k->n_gpus, (long long)free_ones);
+		return false;
+	}
+	for (size_t i = 0; i < k->n_gpus && want > 0; i++) {
+		if (k->gpus[i].user)
+			continue;
+		k->gpus[i].user = p;
+		buf_printf(&ids, "%s%s", ids.len ? "," : "", k->gpus[i].id);
+		want--;
+	}
+	p->gpus = arena_strdup(&p->arena, ids.data ? (const char *)ids.data : "");
+	p->reason = NULL;
+	p->message[0] = 0;
+	return true;
+}
+
+void kubelet_take_gpus(struct pod *p)
+{
+	for (size_t i = 0; i < p->k->n_gpus; i++) {
+		if (p->k->gpus[i].user != p)
+			continue;
+		p->k->gpus[i].user = NULL;
+		/* Somebody may have waited for it. */
+		for (struct pod *other = p->k->pods; other; other = other->next)
+			if (!other->admitted)
+				other->wake = 0;
+	}
+}
+
+/* ---- pods ------------------------------------------------------------------------------ */
+
+static struct pod *find(struct kubelet *k, const char *name)
+{
+	for (struct pod *p = k->pods; p; p = p->next)
+		if (!p->gone && str_eq(p->name, name))
+			return p;
+	return NULL;
+}
+
+static int add_containers(struct pod *p, const char *list, bool init, struct error *err)
+{
+	const cJSON *spec;
+
+	json_each (spec, json_at(p->doc, JSON_PATH("spec", list))) {
+		struct container *c = &p->containers[p->n++];
+
+		c->pod = p;
+		c->spec = spec;
+		c->name = json_str(spec, "name");
+		c->kind = !init ? CONTAINER_MAIN :
+			  str_eq(json_str(spec, "restartPolicy"), "Always") ? CONTAINER_SIDECAR :
+									      CONTAINER_INIT;
+		c->output.fd = -1;
+		for (int i = 0; i < PROBE_TYPES; i++)
+			c->probes[i] = probe_new(c, (enum probe_type)i);
+		if (!name_ok(c->name))
+			return error_set(err, ERR_INVALID,
+					 "pod %s: container name \"%.80s\": not a DNS name",
+					 p->name, c->name ? c->name : "");
+	}
+	return 0;
+}
+
+static int fill_pod(struct pod *p, struct error *err)
+{
+	struct kubelet *k = p->k;
+	const char *hostname = json_str(p->doc, "spec", "hostname");
+	int64_t deadline = json_int(p->doc, 0, "spec", "activeDeadlineSeconds");
+	size_t n = (size_t)(cJSON_GetArraySize(json_get(p->doc, "spec", "initContainers")) +
+			    cJSON_GetArraySize(json_get(p->doc, "spec", "containers")));
+
+	hostname = hostname && *hostname ? hostname : p->name;
+	if (!name_ok(hostname))
+		return error_set(err, ERR_INVALID, "pod %s: hostname \"%.80s\": not a DNS name",
+				 p->name, hostname);
+	p->hostname = str_slice(&p->arena, hostname,
+				strlen(hostname) < MAX_HOSTNAME ? strlen(hostname) : MAX_HOSTNAME);
+	p->containers = arena_alloc(&p->arena, (n + 1) * sizeof(*p->containers));
+	if (add_containers(p, "initContainers", true, err) < 0 ||
+	    add_containers(p, "containers", false, err) < 0)
+		return -1;
+	p->dir = arena_printf(&p->arena, "%s/pods/%s", k->opts.dir, p->name);
+	p->log_dir = arena_printf(&p->arena, "%s/%s", k->opts.log_dir, p->name);
+	p->started = clock_now();
+	p->deadline = deadline > 0 && deadline < (1LL << 32) ? clock_ms() + 1000 * deadline : 0;
+	if (address_of(k, p->name, &p->ip, err) < 0 ||
+	    dir_make(path_join(&p->arena, p->dir, "stage"), 0700, err) < 0 ||
+	    dir_make(p->log_dir, 0700, err) < 0 || write_hosts(p, err) < 0)
+		return -1;
+	return 0;
+}
+
+static bool busy(const struct pod *p)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		const struct container *c = &p->containers[i];
+
+		if (container_alive(c) || hook_busy(c))
+			return true;
+		for (int j = 0; j < PROBE_TYPES; j++)
+			if (probe_busy(c->probes[j]))
+				return true;
+	}
+	return false;
+}
+
+static void free_pod(struct pod *p)
+{
+	struct error err;
+
+	for (size_t i = 0; i < p->n; i++) {
+		struct container *c = &p->containers[i];
+
+		for (int j = 0; j < PROBE_TYPES; j++) {
+			probe_end(c->probes[j]);
+			probe_free(c->probes[j]);
+		}
+		hook_free(c);
+		output_close(&c->output);
+		cgroup_remove(&c->cgroup);
+		arena_clear(&c->arena);
+	}
+	links_remove(&p->links);
+	kubelet_take_gpus(p);
+	if (p->dir && dir_remove(p->dir, &err) < 0)
+		p->dir = NULL; /* what a job made unreadable stays for its owner to remove */
+	if (p->k->memory_dir && dir_remove(path_join(&p->arena, p->k->memory_dir, p->name), &err) < 0)
+		p->dir = NULL;
+	cJSON_Delete(p->status);
+	cJSON_Delete(p->doc);
+	arena_clear(&p->arena);
+	free(p);
+}
+
+int kubelet_start(struct kubelet *k, const cJSON *pod, struct error *err)
+{
+	const char *name = meta_name(pod);
+	struct pod *p;
+
+	if (!name_ok(name))
+		return error_set(err, ERR_INVALID, "pod name \"%.80s\": not a DNS name",
+				 name ? name : "");
+	if (find(k, name))
+		return error_set(err, ERR_EXISTS, "pod %s is there already", name);
+	if (kubelet_isolation(k) == ISOLATION_NONE)
+		k->host.names = &k->names;
+	p = xcalloc(1, sizeof(*p));
+	p->k = k;
+	p->doc = json_dup(pod);
+	p->name = arena_strdup(&p->arena, name);
+	if (fill_pod(p, err) < 0) {
+		free_pod(p);
+		return -1;
+	}
+	p->next = k->pods;
+	k->pods = p;
+	pod_changed(p);
+	pod_sync(p, clock_ms());
+	return 0;
+}
+
+void kubelet_stop(struct kubelet *k, const char *pod, int64_t grace_ms)
+{
+	struct pod *p = find(k, pod);
+	int64_t now = clock_ms(), kill_at;
+
+	if (!p || pod_ended(p))
+		return;
+	if (grace_ms < 0)
+		grace_ms = 1000 * json_int(p->doc, 30, "spec", "terminationGracePeriodSeconds");
+	kill_at = now + (grace_ms < 0 ? 0 : grace_ms);
+	if (!p->kill_at || kill_at < p->kill_at)
+		p->kill_at = kill_at;
+	p->stopping = true;
+	pod_changed(p);
+	pod_sync(p, now);
+}
+
+const cJSON *kubelet_status(struct kubelet *k, const char *pod)
+{
+	struct pod *p = find(k, pod);
+
+	if (!p)
+		return NULL;
+	if (!p->status || p->status_old) {
+		cJSON_Delete(p->status);
+		p->status = pod_status(p);
+		p->status_old = false;
+	}
+	return p->status;
+}
+
+void kubelet_remove(struct kubelet *k, const char *pod)
+{
+	struct pod *p = find(k, pod);
+
+	if (!p)
+		return;
+	p->stopping = true;
+	p->kill_at = clock_ms();
+	pod_sync(p, p->kill_at);
+	p->gone = true;
+}
+
+/* ---- the loop -------------------------------------------------------------------------- */
+
+static void free_gone(struct kubelet *k)
+{
+	for (struct pod **at = &k->pods; *at;) {
+		struct pod *p = *at;
+
+		if (!p->gone || busy(p)) {
+			at = &p->next;
+			continue;
+		}
+		*at = p->next;
+		free_pod(p);
+	}
+}
+
+static int64_t wait_ms(const struct kubelet *k, int64_t now, int timeout_ms)
+{
+	int64_t ms = timeout_ms;
+
+	for (const struct pod *p = k->pods; p; p = p->next) {
+		int64_t left = p->wake - now;
+
+		if (p->dirty && !p->gone)
+			return 0;
+		if (p->wake >= 0 && (ms < 0 || left < ms))
+			ms = left < 0 ? 0 : left;
+	}
+	return ms;
+}
+
+static void sync_due(struct kubelet *k, int64_t now)
+{
+	for (struct pod *p = k->pods; p; p = p->next)
+		if (p->wake >= 0 && p->wake <= now)
+			pod_sync(p, now);
+}
+
+static void tell(struct kubelet *k)
+{
+	for (struct pod *p = k->pods; p; p = p->next) {
+		if (!p->dirty || p->gone)
+			continue;
+		p->dirty = false;
+		if (k->opts.on_status)
+			k->opts.on_status(k->opts.ctx, p->name);
+	}
+}
+
+int kubelet_poll(struct kubelet *k, int timeout_ms, int extra_fd, struct error *err)
+{
+	int rc;
+
+	free_gone(k);
+	rc = loop_poll(&k->loop, wait_ms(k, clock_ms(), timeout_ms), extra_fd, err);
+	sync_due(k, clock_ms());
+	tell(k);
+	return rc;
+}
+
+static void kill_all(struct kubelet *k)
+{
+	struct error err;
+	bool running = true;
+
+	for (struct pod *p = k->pods; p; p = p->next)
+		p->gone = true;
+	while (running) {
+		running = false;
+		for (struct pod *p = k->pods; p; p = p->next) {
+			p->stopping = true;
+			p->kill_at = clock_ms();
+			pod_sync(p, p->kill_at);
+			running |= busy(p);
+		}
+		if (running && loop_poll(&k->loop, 1000, -1, &err) < 0)
+			return;
+	}
+}
+
+void kubelet_free(struct kubelet *k)
+{
+	struct error err;
+
+	if (!k)
+		return;
+	kill_all(k);
+	free_gone(k);
+	loop_release(&k->loop);
+	cgroup_close(&k->cgroups);
+	memdir_remove(k->memory_dir, k->memory_lock);
+	for (size_t i = 0; i < k->n_locks; i++)
+		close(k->locks[i]);
+	if (k->nofile.rlim_max)
+		setrlimit(RLIMIT_NOFILE, &k->nofile);
+	map_release(&k->addresses, NULL);
+	map_release(&k->names, NULL);
+	buf_release(&k->hosts);
+	if (dir_remove(path_join(&k->arena, k->opts.dir, "stage"), &err) < 0)
+		k->kind = 0; /* nothing to be done about it */
+	arena_clear(&k->arena);
+	free(k);
+}

@@ -1,0 +1,105 @@
+/* Mount points as symbolic links, where there are no mount namespaces. */
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "local/volumes.h"
+
+static void remember(struct links *made, const char *path)
+{
+	made->paths = xreallocarray(made->paths, made->n + 1, sizeof(*made->paths));
+	made->paths[made->n++] = xstrdup(path);
+}
+
+/* The folders above, as far as they are missing. */
+static int make_parents(struct links *made, const char *path, struct error *err)
+{
+	char part[PATH_MAX];
+
+	for (const char *s = strchr(path + 1, '/'); s; s = strchr(s + 1, '/')) {
+		size_t len = (size_t)(s - path);
+
+		if (len >= sizeof(part))
+			return error_set(err, ERR_LIMIT, "%s: too long", path);
+		memcpy(part, path, len);
+		part[len] = 0;
+		if (mkdir(part, 0755) == 0)
+			remember(made, part);
+		else if (errno != EEXIST)
+			return error_errno(err, errno, "%s", part);
+	}
+	return 0;
+}
+
+static bool is_there(const struct volume_mount *m)
+{
+	char a[PATH_MAX], b[PATH_MAX];
+
+	if (!realpath(m->source, a) || !realpath(m->target, b))
+		return false;
+	/* A Memory emptyDir for shared memory: the machine's own serves as well. */
+	return str_eq(a, b) || (str_eq(b, "/dev/shm") && str_starts(a, "/dev/shm/"));
+}
+
+int links_make(struct links *made, const struct volume_mount *mounts, size_t n,
+	       struct error *err)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct volume_mount *m = &mounts[i];
+
+		if (is_there(m))
+			continue;
+		if (make_parents(made, m->target, err) == 0) {
+			if (symlink(m->source, m->target) == 0) {
+				remember(made, m->target);
+				continue;
+			}
+			error_errno(err, errno, "%s", m->target);
+		}
+		return error_wrap(err,
+				  "mountPath %s needs a mount namespace, which this machine "
+				  "does not allow, and a link cannot stand in",
+				  m->target);
+	}
+	return 0;
+}
+
+void links_remove(struct links *made)
+{
+	while (made->n > 0) {
+		char *path = made->paths[--made->n];
+
+		if (unlink(path) < 0)
+			rmdir(path);
+		free(path);
+	}
+	free(made->paths);
+	*made = (struct links){ 0 };
+}
+
+bool link_possible(const cJSON *volume, const char *path)
+{
+	const char *host = json_str(volume, "hostPath", "path");
+	bool memory = str_eq(json_str(volume, "emptyDir", "medium"), "Memory");
+	struct stat st;
+	char part[PATH_MAX];
+	char *slash;
+
+	if ((host && str_eq(host, path)) || (memory && str_eq(path, "/dev/shm")))
+		return true;
+	if (lstat(path, &st) == 0 || strlen(path) >= sizeof(part))
+		return false;
+	memcpy(part, path, strlen(path) + 1);
+	/* The nearest folder that is there must be ours to write. */
+	while ((slash = strrchr(part, '/')) != NULL && slash != part) {
+		*slash = 0;
+		if (stat(part, &st) == 0)
+			return S_ISDIR(st.st_mode) && access(part, W_OK) == 0;
+	}
+	return access("/", W_OK) == 0;
+}

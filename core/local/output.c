@@ -1,0 +1,78 @@
+#include "local/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+int output_open(struct output *o, const char *path, struct error *err)
+{
+	o->line.max = OUTPUT_MAX_LINE;
+	o->cut = o->unended = false;
+	o->path = path;
+	o->fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (o->fd < 0)
+		return error_errno(err, errno, "%s", path);
+	return 0;
+}
+
+static void write_log(struct output *o, const char *data, size_t len)
+{
+	struct error err;
+
+	if (o->fd < 0 || file_write_fd(o->fd, data, len, o->path, &err) == 0)
+		return;
+	close(o->fd);
+	o->fd = -1;
+	error_wrap(&err, "kftrainer: the log file ends here, the container goes on");
+	o->on_line(o->ctx, err.msg, strlen(err.msg));
+}
+
+static void end_line(struct output *o)
+{
+	o->on_line(o->ctx, o->line.data ? (const char *)o->line.data : "", o->line.len);
+	buf_clear(&o->line);
+	o->cut = false;
+}
+
+static void add_piece(struct output *o, const char *data, size_t len)
+{
+	size_t room = OUTPUT_MAX_LINE - o->line.len;
+
+	if (!o->cut)
+		buf_add(&o->line, data, len < room ? len : room);
+	if (len > room)
+		o->cut = true;
+}
+
+void output_add(struct output *o, const char *data, size_t len)
+{
+	const char *end = data + len;
+
+	write_log(o, data, len);
+	o->unended = len > 0 ? end[-1] != '\n' : o->unended;
+	while (data < end) {
+		const char *newline = memchr(data, '\n', (size_t)(end - data));
+
+		add_piece(o, data, (size_t)((newline ? newline : end) - data));
+		if (!newline)
+			return;
+		end_line(o);
+		data = newline + 1;
+	}
+}
+
+void output_close(struct output *o)
+{
+	if (o->unended) {
+		write_log(o, "\n", 1);
+		end_line(o);
+		o->unended = false;
+	}
+	if (o->fd >= 0)
+		close(o->fd);
+	o->fd = -1;
+	buf_release(&o->line);
+}

@@ -1,0 +1,34 @@
+/*
+ * output.h - what a container writes: into its log file, and line by line.
+ *
+ * The file gets every byte as it was written. Lines go to a callback without
+ * their newline; a line longer than OUTPUT_MAX_LINE is cut there and its rest
+ * left out; NUL and other bytes pass. A file that cannot be written (full disk)
+ * is given up with one line to the callback that says so; the container never
+ * waits for it.
+ */
+#ifndef LOCAL_OUTPUT_H
+#define LOCAL_OUTPUT_H
+
+#include "base/buf.h"
+
+enum { OUTPUT_MAX_LINE = 65536 };
+
+struct output {
+	int fd; /* -1: closed or given up */
+	const char *path;
+	struct buf line; /* begun, without newline yet */
+	bool cut;        /* the rest of this line is left out */
+	bool unended;    /* the file's last byte is no newline */
+	void (*on_line)(void *ctx, const char *line, size_t len);
+	void *ctx;
+};
+
+/* Open for appending, 0600. `path` must live as long. */
+MUST_CHECK int output_open(struct output *o, const char *path, struct error *err);
+void output_add(struct output *o, const char *data, size_t len);
+
+/* The container has ended: a line without newline is a line, too. */
+void output_close(struct output *o);
+
+#endif

@@ -1,0 +1,152 @@
+/*
+ * pod.h - a pod while it is here: what the kubelet's files share.
+ *
+ *     kubelet.c    the interface; the node: addresses, GPUs, the loop
+ *     pod.c        what shall happen next to a pod (pod_sync)
+ *     podstart.c   one container: from its spec to a running process
+ *     podstatus.c  v1.PodStatus
+ *     podcheck.c   what of a pod is not applied here
+ *     probe.c      probes and lifecycle hooks
+ *
+ * Level-triggered, as kubelet's own syncPod: pod_sync() looks at what is and
+ * does the next step; it may be called at any time, any number of times.
+ */
+#ifndef LOCAL_POD_H
+#define LOCAL_POD_H
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "base/map.h"
+#include "local/cgroup.h"
+#include "local/kubelet.h"
+#include "local/output.h"
+#include "local/podenv.h"
+#include "local/process.h"
+#include "local/volumes.h"
+
+enum container_kind { CONTAINER_INIT, CONTAINER_SIDECAR, CONTAINER_MAIN };
+enum container_state { CONTAINER_WAITING, CONTAINER_RUNNING, CONTAINER_ENDED };
+
+struct ended {
+	bool set;
+	int code, signal;
+	const char *reason; /* a literal */
+	char message[700];
+	int64_t started, finished; /* seconds since 1970 */
+};
+
+struct probe;
+struct hook;
+
+struct container {
+	struct pod *pod;
+	const cJSON *spec;
+	const char *name;
+	enum container_kind kind;
+	enum container_state state;
+	const char *reason; /* why it waits, a literal; NULL: ContainerCreating */
+	char message[700];
+	bool broken; /* it can never start: the configuration is wrong */
+
+	struct process process;
+	struct output output;
+	struct arena arena;     /* what one run needs */
+	struct cgroup cgroup;
+	int64_t oom_kills;      /* the machine's count when it started */
+	int64_t began;          /* seconds since 1970 */
+	int64_t began_ms;       /* monotonic */
+	struct ended now, last; /* how this run ended; how the one before did */
+	int restarts;
+	int64_t backoff_ms, restart_at; /* restart_at: 0 when no restart is due */
+
+	bool doomed;     /* told to stop */
+	bool liveness_failed;
+	int64_t term_at; /* 0: TERM was sent, or a preStop hook runs */
+	int64_t kill_at; /* 0: not before it is told to stop */
+	struct probe *probes[3]; /* by enum probe_type; NULL: none */
+	struct hook *hook;       /* the one that runs */
+};
+
+enum pod_phase { POD_PENDING, POD_RUNNING, POD_SUCCEEDED, POD_FAILED };
+
+struct pod {
+	struct pod *next;
+	struct kubelet *k;
+	cJSON *doc;
+	const char *name, *ip, *hostname; /* in arena */
+	const char *dir, *log_dir;
+	struct arena arena;
+	struct container *containers; /* init containers first */
+	size_t n;
+
+	enum pod_phase phase;
+	const char *reason; /* a literal, or NULL */
+	char message[700];
+	struct links links; /* where there are no mount namespaces */
+	bool admitted;      /* has its GPUs */
+	const char *gpus;   /* for CUDA_VISIBLE_DEVICES; NULL: leave it alone */
+	bool stopping;
+	int64_t kill_at;    /* when stopping */
+	int64_t started;    /* seconds since 1970 */
+	int64_t deadline;   /* monotonic ms, 0: none */
+	int64_t wake;       /* when to sync again, -1: when something happens */
+	bool dirty;         /* the status changed since on_status was called */
+	bool gone;          /* to be freed when the loop is outside */
+	cJSON *status;
+	bool status_old;
+};
+
+struct gpu_slot {
+	const char *id;
+	struct pod *user;
+};
+
+struct kubelet {
+	struct kubelet_opts opts;
+	unsigned kind; /* SANDBOX_... */
+	struct loop loop;
+	bool polling;
+	struct pod *pods;
+	struct arena arena;
+	struct map addresses; /* pod -> its address */
+	struct map names;     /* name -> address */
+	struct buf hosts;
+	char block[16];
+	unsigned used_in_block;
+	bool one_address; /* the loopback interface answers to 127.0.0.1 only */
+	int locks[64];
+	size_t n_locks;
+	struct gpu_slot *gpus;
+	size_t n_gpus;
+	struct podenv_host host;
+	struct cgroup_root cgroups;
+	struct rlimit nofile;
+	const char *memory_dir; /* on a tmpfs; NULL: there is none */
+	int memory_lock;
+};
+
+/* pod.c */
+void pod_sync(struct pod *p, int64_t now);
+void pod_changed(struct pod *p); /* its status did; sync it soon */
+bool pod_ended(const struct pod *p);
+bool container_alive(const struct container *c);
+void container_stop(struct container *c, int64_t now, int64_t kill_at);
+void wake_at(struct pod *p, int64_t when);
+
+/* podstart.c */
+void container_start(struct container *c);
+
+/* podstatus.c */
+cJSON *pod_status(const struct pod *p);
+bool container_ready(const struct container *c);
+bool container_started(const struct container *c);
+
+/* kubelet.c */
+bool kubelet_give_gpus(struct pod *p);
+void kubelet_take_gpus(struct pod *p);
+
+/* podcheck.c */
+int64_t pod_gpus(const cJSON *pod); /* how many nvidia.com/gpu; -1: nonsense */
+int64_t container_gpus(const cJSON *container);
+
+#endif

@@ -1,0 +1,311 @@
+/* One container: from its spec to a running process, and from its end to a state. */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api/quantity.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "local/pod.h"
+#include "local/probe.h"
+#include "local/volumes.h"
+
+static void waits(struct container *c, const char *reason, const char *message)
+{
+	c->state = CONTAINER_WAITING;
+	c->reason = reason;
+	snprintf(c->message, sizeof(c->message), "%s", message);
+	c->broken = true;
+	pod_changed(c->pod);
+}
+
+/* A run that never was, as a runtime that cannot start a container reports it. */
+static void failed_to_start(struct container *c, int code, const char *message)
+{
+	int64_t now = clock_now();
+
+	c->state = CONTAINER_ENDED;
+	c->now = (struct ended){ .set = true, .code = code, .reason = "StartError" };
+	c->now.started = c->now.finished = now;
+	snprintf(c->now.message, sizeof(c->now.message), "%s", message);
+	pod_changed(c->pod);
+}
+
+/* ---- the end --------------------------------------------------------------------- */
+
+/* The kernel kills by SIGKILL; so does whoever runs kill -9, but the kernel counts. */
+static bool out_of_memory(struct container *c)
+{
+	if (cgroup_oom(&c->cgroup))
+		return true;
+	return c->process.signal == SIGKILL && !c->process.killed &&
+	       oom_kills() > c->oom_kills;
+}
+
+static void describe_end(struct container *c, struct ended *e)
+{
+	const struct process *p = &c->process;
+
+	e->code = p->code;
+	e->signal = p->signal;
+	if (p->failed) {
+		e->reason = "StartError";
+		snprintf(e->message, sizeof(e->message), "%s%s%s", p->what,
+			 p->code == 127 ? "" : ": ", p->code == 127 ? "" : strerror(p->err));
+	} else if (out_of_memory(c)) {
+		e->reason = "OOMKilled";
+		snprintf(e->message, sizeof(e->message),
+			 "the kernel killed a process of it for want of memory%s",
+			 cgroup_oom(&c->cgroup) ? " (over its memory limit)" : "");
+	} else if (p->code == 0) {
+		e->reason = "Completed";
+	} else {
+		e->reason = "Error";
+		if (p->signal)
+			snprintf(e->message, sizeof(e->message), "killed by signal %d (%s)%s",
+				 p->signal, strsignal(p->signal),
+				 c->liveness_failed ? ": its probe failed" : "");
+	}
+}
+
+static void has_ended(struct container *c)
+{
+	output_close(&c->output);
+	for (int i = 0; i < PROBE_TYPES; i++)
+		probe_end(c->probes[i]);
+	hook_end(c);
+	c->state = CONTAINER_ENDED;
+	c->now = (struct ended){ .set = true, .started = c->began, .finished = clock_now() };
+	describe_end(c, &c->now);
+	cgroup_remove(&c->cgroup);
+	c->kill_at = c->term_at = 0;
+}
+
+static void has_started(struct container *c)
+{
+	int64_t now = clock_ms();
+
+	c->state = CONTAINER_RUNNING;
+	c->reason = NULL;
+	c->began = clock_now();
+	c->began_ms = now;
+	for (int i = 0; i < PROBE_TYPES; i++)
+		probe_begin(c->probes[i], now);
+	hook_begin(c, HOOK_POST_START, now);
+}
+
+static void on_change(void *ctx)
+{
+	struct container *c = ctx;
+
+	if (c->process.state == PROCESS_RUNNING)
+		has_started(c);
+	else if (c->process.state == PROCESS_ENDED)
+		has_ended(c);
+	pod_changed(c->pod);
+}
+
+static void on_output(void *ctx, const char *data, size_t len)
+{
+	struct container *c = ctx;
+
+	output_add(&c->output, data, len);
+}
+
+static void on_line(void *ctx, const char *line, size_t len)
+{
+	const struct container *c = ctx;
+	const struct kubelet_opts *o = &c->pod->k->opts;
+
+	if (o->on_line)
+		o->on_line(o->ctx, c->pod->name, c->name, line, len);
+}
+
+/* ---- the start ------------------------------------------------------------------- */
+
+struct starting {
+	struct podenv env;
+	struct sandbox_plan plan;
+	struct volume_mount *mounts;
+	size_t n_mounts;
+};
+
+/* nsswitch.conf may ask a daemon, which knows nothing of the pod, before the file. */
+static const char *nsswitch(struct container *c)
+{
+	static const char text[] = "hosts: files dns\n";
+	struct arena *a = &c->arena;
+	cleanup_buf struct buf b = { .max = 65536 };
+	const char *line, *path;
+	struct error err;
+
+	if (file_read(&b, "/etc/nsswitch.conf", &err) < 0 || !b.data)
+		return NULL;
+	line = strstr((const char *)b.data, "\nhosts:");
+	if (!line)
+		return NULL;
+	line += strlen("\nhosts:");
+	line += strspn(line, " \t");
+	if (str_starts(line, "files"))
+		return NULL;
+	path = path_join(a, c->pod->dir, "nsswitch.conf");
+	cleanup_fd int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	if (fd < 0 || file_write_fd(fd, text, strlen(text), path, &err) < 0)
+		return NULL;
+	return path;
+}
+
+/* /etc/hosts, and what would answer before it. */
+static void add_names(struct container *c, struct starting *s)
+{
+	struct volume_mount *m = s->mounts + s->n_mounts;
+	const char *conf = nsswitch(c);
+
+	*m++ = (struct volume_mount){ .source = path_join(&c->arena, c->pod->dir, "hosts"),
+				      .target = "/etc/hosts" };
+	if (conf)
+		*m++ = (struct volume_mount){ .source = conf, .target = "/etc/nsswitch.conf" };
+	if (file_exists("/run/nscd/socket"))
+		*m++ = (struct volume_mount){ .source = "/dev/null",
+					      .target = "/run/nscd/socket" };
+	s->n_mounts = (size_t)(m - s->mounts);
+}
+
+static int find_volumes(struct container *c, struct starting *s, struct error *err)
+{
+	struct pod *p = c->pod;
+	struct podenv_pod pod = { .pod = p->doc, .container = c->spec, .ip = p->ip };
+	struct volumes v = { .host = &p->k->host, .pod = &pod };
+	struct volume_mount *own;
+
+	v.dir = path_join(&c->arena, p->dir, "volumes");
+	v.claims = path_join(&c->arena, p->k->opts.dir, "claims");
+	if (p->k->memory_dir)
+		v.memory = path_join(&c->arena, p->k->memory_dir, p->name);
+	if (volumes_make(&c->arena, &v, &s->env, &own, &s->n_mounts, err) < 0)
+		return -1;
+	s->mounts = arena_alloc(&c->arena, (s->n_mounts + 3) * sizeof(*s->mounts));
+	memcpy(s->mounts, own, s->n_mounts * sizeof(*own));
+	return 0;
+}
+
+static int find_env(struct container *c, struct starting *s, struct error *err)
+{
+	struct pod *p = c->pod;
+	struct podenv_pod pod = { .pod = p->doc,
+				  .container = c->spec,
+				  .ip = p->ip,
+				  .hostname = p->hostname,
+				  .gpus = p->gpus };
+
+	pod.volumes = path_join(&c->arena, p->dir, "volumes");
+	if (podenv_build(&c->arena, &p->k->host, &pod, &s->env, err) < 0)
+		return -1;
+	if (!s->env.argv[0])
+		return error_set(err, ERR_INVALID, "no command: an image is not pulled here");
+	return 0;
+}
+
+static int64_t limit(const struct container *c, const char *name, bool milli)
+{
+	const cJSON *node = json_get(c->spec, "resources", "limits", name);
+	struct quantity q;
+	struct error err;
+
+	if (!node || quantity_of(&q, node, &err) < 0)
+		return 0;
+	return milli ? quantity_milli(&q) : quantity_ceil(&q);
+}
+
+static int find_limits(struct container *c, struct starting *s, struct error *err)
+{
+	struct cgroup_limits limits = { .cpu_milli = limit(c, "cpu", true),
+					.memory = limit(c, "memory", false) };
+	struct cgroup_root *root = &c->pod->k->cgroups;
+
+	c->cgroup = (struct cgroup){ .procs = { -1, -1 } };
+	if (limits.cpu_milli > 0 || limits.memory > 0)
+		cgroup_open(root);
+	if (root->version && (limits.cpu_milli > 0 || limits.memory > 0) &&
+	    cgroup_make(&c->cgroup, root, &limits, err) < 0)
+		return -1;
+	s->plan.cgroup[0] = c->cgroup.procs[0];
+	s->plan.cgroup[1] = c->cgroup.procs[1];
+	return 0;
+}
+
+static int find_plan(struct container *c, struct starting *s, struct error *err)
+{
+	struct pod *p = c->pod;
+	const char *dir = json_str(c->spec, "workingDir");
+	struct mount_op *ops = NULL;
+	size_t n = 0;
+
+	s->plan.kind = p->k->kind;
+	s->plan.argv = s->env.argv;
+	s->plan.envp = s->env.envp;
+	s->plan.workdir = dir && *dir ? dir : p->k->opts.workdir;
+	s->plan.hostname = p->hostname;
+	s->plan.stage = path_join(&c->arena, p->dir, "stage");
+	s->plan.nofile = p->k->nofile;
+	if (!(p->k->kind & SANDBOX_MOUNT))
+		return links_make(&p->links, s->mounts, s->n_mounts, err);
+	add_names(c, s);
+	if (mountplan_build(&c->arena, s->mounts, s->n_mounts, p->k->opts.workdir, &ops, &n,
+			    err) < 0)
+		return -1;
+	s->plan.mounts = ops;
+	s->plan.n_mounts = n;
+	return 0;
+}
+
+static int run(struct container *c, const struct starting *s, struct error *err)
+{
+	const char *file = arena_printf(&c->pod->arena, "%s/%s.log", c->pod->log_dir, c->name);
+
+	c->output.on_line = on_line;
+	c->output.ctx = c;
+	if (output_open(&c->output, file, err) < 0) {
+		/* No log file is no reason not to run: the lines go on. */
+		on_line(c, err->msg, strlen(err->msg));
+	}
+	c->process.on_output = on_output;
+	c->process.on_change = on_change;
+	c->process.ctx = c;
+	c->oom_kills = oom_kills();
+	if (process_start(&c->pod->k->loop, &c->process, &s->plan, err) < 0) {
+		output_close(&c->output);
+		cgroup_remove(&c->cgroup);
+		return -1;
+	}
+	return 0;
+}
+
+void container_start(struct container *c)
+{
+	struct starting s = { 0 };
+	struct error err;
+
+	arena_clear(&c->arena);
+	c->doomed = c->liveness_failed = false;
+	c->restart_at = c->kill_at = c->term_at = 0;
+	if (c->now.set) {
+		c->last = c->now;
+		c->now = (struct ended){ 0 };
+		c->restarts++;
+	}
+	c->state = CONTAINER_WAITING;
+	c->reason = NULL;
+	c->message[0] = 0;
+	pod_changed(c->pod);
+	if (find_env(c, &s, &err) < 0 || find_volumes(c, &s, &err) < 0 ||
+	    find_plan(c, &s, &err) < 0)
+		waits(c, "CreateContainerConfigError", err.msg);
+	else if (find_limits(c, &s, &err) < 0)
+		waits(c, "CreateContainerError", err.msg);
+	else if (run(c, &s, &err) < 0)
+		failed_to_start(c, 128, err.msg);
+}

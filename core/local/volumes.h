@@ -1,0 +1,75 @@
+/*
+ * volumes.h - a pod's volumes as folders of this machine, and their mounts.
+ *
+ *     emptyDir               a new folder; medium Memory: one on a tmpfs
+ *     configMap, secret,     files, written once, mounted read-only; a secret's are
+ *     projected, downwardAPI 0600 unless the pod says a mode, and on a tmpfs
+ *     hostPath               that path, checked against its type
+ *     persistentVolumeClaim, a folder of the run, one a claim: all pods of the
+ *     ephemeral              run see the same, and it stays
+ *
+ * Anything else is refused. Paths inside a volume may not leave it.
+ *
+ * A mount point that is not there: in the working folder (or in a folder that
+ * the caller, who is not root, may write) it is made, empty, and stays, because
+ * what the job writes beside it must stay, too. Elsewhere the container sees a
+ * view of the nearest folder with the mount point in it, and nobody else does.
+ */
+#ifndef LOCAL_VOLUMES_H
+#define LOCAL_VOLUMES_H
+
+#include "local/podenv.h"
+#include "local/sandbox.h"
+
+struct volumes {
+	const struct podenv_host *host;
+	const struct podenv_pod *pod;
+	const char *dir;    /* the pod's */
+	const char *memory; /* the pod's, on a tmpfs; NULL: none */
+	const char *claims; /* the run's */
+};
+
+struct volume_mount {
+	const char *source, *target; /* of the machine; in the container */
+	bool read_only, is_dir;
+};
+
+/*
+ * Make what the container's volumeMounts name; *ret is in their order. ERR_INVALID,
+ * ERR_NOT_FOUND, ERR_UNSUPPORTED, ERR_IO as the message says.
+ */
+MUST_CHECK int volumes_make(struct arena *arena, const struct volumes *v,
+			    const struct podenv *env, struct volume_mount **ret,
+			    size_t *ret_n, struct error *err);
+
+/* NULL, or why this volume of a pod cannot be had locally. */
+const char *volume_refusal(const cJSON *volume);
+
+/* "emptyDir", "configMap", ...: the member that says what a volume is, or NULL. */
+const cJSON *volume_source(const cJSON *volume);
+
+/* Is the path absolute, without "..", and no place that the kernel needs? Else why not. */
+const char *mount_path_refusal(const char *path);
+
+/* The operations for a mount namespace, in order. workdir: see above. */
+MUST_CHECK int mountplan_build(struct arena *arena, const struct volume_mount *mounts,
+			       size_t n, const char *workdir, struct mount_op **ret,
+			       size_t *ret_n, struct error *err);
+
+/*
+ * Without a mount namespace: a symbolic link where the mount point would be, when
+ * nothing is there. A mount that is there already (hostPath at its own path; a
+ * Memory emptyDir at /dev/shm) needs none. *made: what to remove at the end.
+ */
+struct links {
+	char **paths;
+	size_t n;
+};
+MUST_CHECK int links_make(struct links *made, const struct volume_mount *mounts, size_t n,
+			  struct error *err);
+void links_remove(struct links *made);
+
+/* Could a link stand in for this volume at that path, as things are now? */
+bool link_possible(const cJSON *volume, const char *path);
+
+#endif

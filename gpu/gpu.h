@@ -9,8 +9,13 @@
 /*
  * Ids to put into CUDA_VISIBLE_DEVICES, ends with NULL: those of the caller's own
  * CUDA_VISIBLE_DEVICES when it is set (also when empty: none), else 0..n-1 for
- * /dev/nvidia0..n-1.
+ * the n files /dev/nvidia0, ... that may be opened: CUDA numbers the devices it
+ * can open. Ids may be UUIDs ("GPU-...", "MIG-..."), as the caller wrote them.
  */
 const char *const *gpu_visible(struct arena *arena);
+
+/* The same with the variable's value (NULL: not set) and the folder of devices given. */
+const char *const *gpu_visible_from(struct arena *arena, const char *cuda_visible_devices,
+				    const char *dev);
 
 #endif

@@ -1,0 +1,63 @@
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "gpu/gpu.h"
+
+static void test_callers_list(void **state)
+{
+	static const struct {
+		const char *value, *ids;
+	} rows[] = {
+		{ "", "" },
+		{ "0", "0" },
+		{ "2,0", "2 0" },
+		{ " 1 , 3 ", "1 3" },
+		{ "-1", "" },
+		{ "0,-1,2", "0" }, /* nothing counts after an entry that is none */
+		{ "GPU-8932f937-d72c,MIG-a1/2/0", "GPU-8932f937-d72c MIG-a1/2/0" },
+		{ "NoDevFiles", "" },
+	};
+	cleanup_arena struct arena a = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_string_equal(
+			str_join(&a, gpu_visible_from(&a, rows[i].value, "/nowhere"), " "),
+			rows[i].ids);
+}
+
+static void test_device_files(void **state)
+{
+	char dir[] = "/tmp/gpu-test-XXXXXX";
+	static const char *const files[] = { "nvidia0", "nvidia2", "nvidiactl", "nvidia-uvm" };
+	cleanup_arena struct arena a = { 0 };
+	struct error err;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	assert_string_equal(str_join(&a, gpu_visible_from(&a, NULL, dir), " "), "");
+	for (size_t i = 0; i < 4; i++)
+		close(open(path_join(&a, dir, files[i]), O_CREAT | O_WRONLY, 0600));
+	assert_string_equal(str_join(&a, gpu_visible_from(&a, NULL, dir), " "), "0 1");
+	assert_string_equal(str_join(&a, gpu_visible_from(&a, "", dir), " "), "");
+	assert_int_equal(dir_remove(dir, &err), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_callers_list),
+		cmocka_unit_test(test_device_files),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,90 @@
+#include "api/meta.h"
+
+#include <string.h>
+
+#include "base/str.h"
+
+const char *meta_api_version(const cJSON *obj)
+{
+	return json_str(obj, "apiVersion");
+}
+
+const char *meta_kind(const cJSON *obj)
+{
+	return json_str(obj, "kind");
+}
+
+const char *meta_name(const cJSON *obj)
+{
+	return json_str(obj, "metadata", "name");
+}
+
+const char *meta_namespace(const cJSON *obj)
+{
+	return json_str(obj, "metadata", "namespace");
+}
+
+const char *meta_uid(const cJSON *obj)
+{
+	return json_str(obj, "metadata", "uid");
+}
+
+const char *meta_label(const cJSON *obj, const char *key)
+{
+	return json_str(obj, "metadata", "labels", key);
+}
+
+const char *meta_annotation(const cJSON *obj, const char *key)
+{
+	return json_str(obj, "metadata", "annotations", key);
+}
+
+bool meta_is(const cJSON *obj, const char *group, const char *kind)
+{
+	const char *version = meta_api_version(obj);
+	size_t len = strlen(group);
+
+	if (!version || !str_eq(meta_kind(obj), kind))
+		return false;
+	if (!len)
+		return !strchr(version, '/'); /* the core group has no name */
+	return !strncmp(version, group, len) && version[len] == '/';
+}
+
+cJSON *meta_new(const char *api_version, const char *kind, const char *ns,
+		const char *name)
+{
+	cJSON *obj = cJSON_CreateObject();
+
+	json_put_str(obj, api_version, "apiVersion");
+	json_put_str(obj, kind, "kind");
+	json_put_str(obj, name, "metadata", "name");
+	if (ns)
+		json_put_str(obj, ns, "metadata", "namespace");
+	return obj;
+}
+
+void meta_set_owner(cJSON *obj, const cJSON *owner)
+{
+	const char *uid = meta_uid(owner);
+	cJSON *ref;
+
+	if (!uid)
+		return;
+	ref = cJSON_CreateObject();
+	json_put_str(ref, meta_api_version(owner), "apiVersion");
+	json_put_str(ref, meta_kind(owner), "kind");
+	json_put_str(ref, meta_name(owner), "name");
+	json_put_str(ref, uid, "uid");
+	json_put_bool(ref, true, "controller");
+	json_put_bool(ref, true, "blockOwnerDeletion");
+	json_upsert(json_list(obj, "metadata", "ownerReferences"), "uid", ref);
+}
+
+void meta_overlay(cJSON *onto_map, const cJSON *map)
+{
+	const cJSON *child;
+
+	json_each(child, map)
+		json_put(onto_map, json_dup(child), child->string);
+}

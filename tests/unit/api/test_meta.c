@@ -1,0 +1,92 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+
+static cJSON *doc(const char *text)
+{
+	struct error err = { 0 };
+	cJSON *ret = NULL;
+
+	assert_int_equal(json_parse(&ret, text, strlen(text), &err), 0);
+	return ret;
+}
+
+static void test_kinds(void **state)
+{
+	static const struct {
+		const char *doc, *group, *kind;
+		bool is;
+	} rows[] = {
+		{ "{\"apiVersion\":\"a.b/v1\",\"kind\":\"K\"}", "a.b", "K", true },
+		{ "{\"apiVersion\":\"a.b/v2\",\"kind\":\"K\"}", "a.b", "K", true },
+		{ "{\"apiVersion\":\"a.bc/v1\",\"kind\":\"K\"}", "a.b", "K", false },
+		{ "{\"apiVersion\":\"a.b/v1\",\"kind\":\"L\"}", "a.b", "K", false },
+		{ "{\"apiVersion\":\"v1\",\"kind\":\"Pod\"}", "", "Pod", true },
+		{ "{\"apiVersion\":\"a/v1\",\"kind\":\"Pod\"}", "", "Pod", false },
+		{ "{\"kind\":\"K\"}", "a.b", "K", false },
+		{ "{\"apiVersion\":7,\"kind\":\"K\"}", "a.b", "K", false },
+		{ "{\"apiVersion\":\"a.b/v1\"}", "a.b", "K", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_json cJSON *obj = doc(rows[i].doc);
+
+		assert_true(meta_is(obj, rows[i].group, rows[i].kind) == rows[i].is);
+	}
+}
+
+static void test_new_and_owner(void **state)
+{
+	cleanup_json cJSON *tj =
+		meta_new("trainer.kubeflow.org/v1alpha1", "TrainJob", "ns", "tj");
+	cleanup_json cJSON *cm = meta_new("v1", "ConfigMap", NULL, "cm");
+	const cJSON *ref;
+
+	(void)state;
+	assert_string_equal(meta_namespace(tj), "ns");
+	assert_null(meta_namespace(cm));
+	assert_null(meta_label(cm, "a/b"));
+	meta_set_owner(cm, tj); /* not stored yet: no uid, no reference */
+	assert_null(json_get(cm, "metadata", "ownerReferences"));
+	json_put_str(tj, "u-1", "metadata", "uid");
+	meta_set_owner(cm, tj);
+	meta_set_owner(cm, tj); /* once is enough */
+	ref = json_get((const cJSON *)cm, "metadata", "ownerReferences")->child;
+	assert_null(ref->next);
+	assert_string_equal(json_str(ref, "kind"), "TrainJob");
+	assert_string_equal(json_str(ref, "name"), "tj");
+	assert_string_equal(json_str(ref, "uid"), "u-1");
+	assert_true(json_bool(ref, false, "controller"));
+	assert_true(json_bool(ref, false, "blockOwnerDeletion"));
+}
+
+static void test_overlay(void **state)
+{
+	cleanup_json cJSON *onto = doc("{\"a\":\"1\",\"b\":\"2\"}");
+	cleanup_json cJSON *map = doc("{\"b\":\"3\",\"c\":\"4\"}");
+	cleanup_json cJSON *want = doc("{\"a\":\"1\",\"b\":\"3\",\"c\":\"4\"}");
+
+	(void)state;
+	meta_overlay(onto, map);
+	meta_overlay(onto, NULL);
+	assert_true(json_equal(onto, want));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_kinds),
+		cmocka_unit_test(test_new_and_owner),
+		cmocka_unit_test(test_overlay),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -84,6 +84,19 @@ static bool is_ours(const struct job_set *set, struct doc *doc)
 	return false;
 }
 
+/* "limits[cpu]" is "limits.cpu". */
+static bool same_path(const char *a, const char *b)
+{
+	for (;; a++, b++) {
+		a += *a == ']';
+		b += *b == ']';
+		if (*a != *b && !(strchr("[.", *a) && strchr("[.", *b)))
+			return false;
+		if (!*a || !*b)
+			return *a == *b;
+	}
+}
+
 /* A rule that the schema has told of already is not told again. */
 static void add_news(struct field_errors *errs, const struct field_errors *more)
 {
@@ -94,7 +107,7 @@ static void add_news(struct field_errors *errs, const struct field_errors *more)
 		bool known = false;
 
 		for (size_t k = 0; k < before; k++)
-			known |= str_eq(errs->list[k].path, e->path);
+			known |= same_path(errs->list[k].path, e->path);
 		if (known)
 			continue;
 		field_error_add(errs, e->type, e->path, NULL, "%s", e->detail);

@@ -1,0 +1,161 @@
+#!/bin/bash
+# Bad input: refused with status 2 and one clear line, or a line for each error.
+. "$(dirname "$0")/lib.sh"
+in=$scratch/in
+submit=(submit --dry-run)
+spec() { job >"$in"; } # lines of the spec on stdin
+trainer() { { echo trainer:; sed 's/^/  /'; } | spec; }
+
+: >"$in"
+check "an empty file" refuses "in: there is no document in it" "${submit[@]}" "$in"
+printf -- '---\n# nothing\n---\n' >"$in"
+check "only comments" refuses 'there is no document in it' "${submit[@]}" "$in"
+head -c 104857600 /dev/zero >"$in"
+check "100 MB" refuses 'larger than the 16 MiB' "${submit[@]}" "$in"
+check "a reader of 100 MB needs no 100 MB" bash -c 'ulimit -v 65536; "$1" submit --dry-run "$2" 2>&1 | grep -q "larger than"' - "$kftrainer" "$in"
+check "no such file" refuses 'nowhere.yaml: No such file or directory' "${submit[@]}" "$scratch/nowhere.yaml"
+check "a folder" refuses 'Is a directory' "${submit[@]}" "$scratch"
+if [ "$(id -u)" = 0 ]; then
+	unreadable() { chmod 700 "$scratch"; echo x >"$in"; chmod 711 "$scratch"; chmod 0 "$in"
+		cp "$kftrainer" "$scratch/kf"; chmod 755 "$scratch/kf"
+		setpriv --reuid=65534 --regid=65534 --clear-groups "$scratch/kf" submit --dry-run "$in" >"$scratch/out" 2>"$scratch/err"
+		status=$?; rm -f "$in"
+		[ $status = 2 ] && grep -q 'Permission denied' "$scratch/err" || dump; }
+else
+	unreadable() { echo x >"$in"; chmod 0 "$in"; refuses 'Permission denied' "${submit[@]}" "$in"; }
+fi
+check "an unreadable file" unreadable
+rm -f "$in"
+for depth in 300 100000; do
+	python3 -c "print('['*$depth)" >"$in"
+	check "$depth brackets deep" refuses 'in:1:201: nested deeper than 200 levels' "${submit[@]}" "$in"
+done
+python3 -c "print('a: ' + '{a: '*500 + '1' + '}'*500)" >"$in"
+check "500 mappings deep" refuses 'nested deeper' "${submit[@]}" "$in"
+{ echo 'a0: &a0 [x, x, x, x, x, x, x, x, x]'
+	for i in $(seq 9); do echo "a$i: &a$i [*a$((i-1)), *a$((i-1)), *a$((i-1)), *a$((i-1)), *a$((i-1)), *a$((i-1)), *a$((i-1)), *a$((i-1)), *a$((i-1))]"; done; } >"$in"
+check "a billion laughs" refuses 'in:[0-9]+:[0-9]+: ' "${submit[@]}" "$in"
+printf 'a: &a [*a]\n' >"$in"
+check "an alias within itself" refuses 'in:1:' "${submit[@]}" "$in"
+printf 'a: *nothing\n' >"$in"
+check "an alias to nothing" refuses 'in:1:4: ' "${submit[@]}" "$in"
+printf 'a: [1, 2\nb: 3\n' >"$in"
+check "a list without its end" refuses 'in:2:' "${submit[@]}" "$in"
+printf 'kind: TrainJob\n\tapiVersion: x\n' >"$in"
+check "a tab" refuses 'in:2:1: ' "${submit[@]}" "$in"
+printf 'a: \xff\xfe\n' >"$in"
+check "not UTF-8" refuses 'in:' "${submit[@]}" "$in"
+head -c 5000 /bin/sh >"$in"
+check "a program" refuses 'in:' "${submit[@]}" "$in"
+printf 'a: 1\nb: 2\na: 3\n' >"$in"
+check "a key twice" refuses 'in:3:1: the key "a" stands twice' "${submit[@]}" "$in"
+echo 'numNodes: 1' | trainer; echo '    numNodes: 2' >>"$in"
+check "a field twice" refuses 'in:10:5: the key "numNodes" stands twice' "${submit[@]}" "$in"
+echo hello >"$in"
+check "a word" refuses 'in:1:1: kind: Required' "${submit[@]}" "$in"
+echo '{"kind": "TrainJob"}' >"$in"
+check "no apiVersion" refuses 'apiVersion: Required' "${submit[@]}" "$in"
+echo '{"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJobb"}' >"$in"
+check "an unknown kind of ours" refuses 'kind: Unsupported value: "TrainJobb": did you mean "TrainJob"' "${submit[@]}" "$in"
+echo '{"apiVersion": "trainer.kubeflow.org/v2", "kind": "TrainJob"}' >"$in"
+check "another version" refuses 'a TrainJob is of trainer.kubeflow.org/v1alpha1' "${submit[@]}" "$in"
+echo '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}' >"$in"
+check "no TrainJob in it" refuses 'there is no TrainJob in it' "${submit[@]}" "$in"
+
+rows() { # lines of "SPEC | REGEX"
+	while IFS='|' read -r yaml like; do
+		printf '%b\n' "$yaml" | spec
+		check "spec: $yaml" refuses "$like" "${submit[@]}" "$in"
+	done
+}
+rows <<'ROWS'
+trainer: {numNodes: "2"}|in:8:13: spec.trainer.numNodes: Invalid value: .*integer
+trainer: {numNodes: -1}|spec.trainer.numNodes: Invalid value: -1
+trainer: {numNodes: 99999999999}|spec.trainer.numNodes: 
+trainer: {numNodes: 99999999999999999999999}|spec.trainer.numNodes: 
+trainer: {numNodes: 1.5}|spec.trainer.numNodes: .*integer
+trainer: {numProcPerNode: 0}|spec.trainer.numProcPerNode: Invalid value
+trainer: {numProcPerNode: auto}|spec.trainer.numProcPerNode: .*integer
+trainer: [a]|spec.trainer: .*object
+trainer: {env: {A: b}}|spec.trainer.env: .*array
+trainer: {env: [{name: A, value: 1}]}|spec.trainer.env\[0\].value: .*string
+trainer: {env: [{name: A}, {name: A}]}|spec.trainer.env\[1\]: Duplicate value
+trainer: {command: [true]}|spec.trainer.command\[0\]: .*string
+trainer: {nmNodes: 1}|spec.trainer.nmNodes: Unknown field: did you mean "numNodes"
+trainer: {resourcesPerNode: {limits: {cpu: 1x}}}|spec.trainer.resourcesPerNode.limits.cpu: Invalid value: "1x"
+trainer: {env: [{name: PET_NNODES, value: "1"}]}|spec.trainer.env: .*PET_NNODES
+podTemplateOverrides: []|spec.podTemplateOverrides: Unknown field
+suspend: maybe|spec.suspend: .*boolean
+activeDeadlineSeconds: 0|spec.activeDeadlineSeconds: 
+managedBy: me|spec.managedBy: 
+ROWS
+echo 'trainer: {numNodes: 0}' | spec
+check "numNodes 0 is allowed" says 0 'kind: JobSet' "${submit[@]}" "$in"
+sed -i 's/name: tiny/name: Tiny_/' "$in"
+check "a bad name" says 2 'metadata.name: Invalid value: "Tiny_"' "${submit[@]}" "$in"
+sed -i 's/name: Tiny_/labels: {}/' "$in"
+check "no name" refuses 'metadata.name: Required' "${submit[@]}" "$in"
+spec </dev/null; sed -i 's/torch-distributed/torch-distribute/' "$in"
+check "an unknown runtime" refuses "in:6:3: spec.runtimeRef: .*did you mean 'torch-distributed'" "${submit[@]}" "$in"
+spec </dev/null; echo '    kind: Runtime' >>"$in"
+check "an unknown kind of runtime" refuses 'spec.runtimeRef: .*unsupported runtime: Runtime' "${submit[@]}" "$in"
+
+runtime() { # lines of the runtime's spec on stdin
+	{ spec </dev/null; cat "$in"; echo '    kind: TrainingRuntime'; } >"$in.new"
+	{ sed 's/torch-distributed/mine/' "$in.new"; printf -- '---\n'
+		printf '%s\n' 'apiVersion: trainer.kubeflow.org/v1alpha1' 'kind: TrainingRuntime' 'metadata: {name: mine}' 'spec:'
+		sed 's/^/  /'; } >"$in"
+}
+jobs='template: {spec: {replicatedJobs: [{name: NAME, template: {metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}, spec: {template: {spec: {containers: [{name: CONTAINER, image: i}]}}}}}]}}'
+jobs() { sed "s/NAME/$1/; s/CONTAINER/$2/" <<<"$jobs"; }
+{ echo 'mlPolicy: {torch: {}}'; jobs worker main; } | runtime
+check "a runtime without a node container" refuses 'in:.*containers.*node' "${submit[@]}" "$in"
+{ echo 'mlPolicy: {tensorflow: {}}'; jobs node node; } | runtime
+check "an unknown policy" refuses 'in:14:14: spec.mlPolicy.tensorflow: Unknown field' "${submit[@]}" "$in"
+{ echo 'mlPolicy: {torch: {}, jax: {}}'; jobs node node; } | runtime
+check "two policies" refuses 'spec.mlPolicy: .*at most one' "${submit[@]}" "$in"
+echo 'mlPolicy: {torch: {}}' | runtime
+check "a runtime without a template" refuses 'spec.template: Required' "${submit[@]}" "$in"
+echo '- just a list' >"$scratch/r.yaml"
+spec </dev/null
+check "a bad --runtime-file" refuses 'r.yaml:1:1: ' "${submit[@]}" "$in" --runtime-file "$scratch/r.yaml"
+check "no such --runtime-file" refuses 'nowhere: No such file' "${submit[@]}" "$in" --runtime-file "$scratch/nowhere"
+
+# All errors at once, in the file's documents' order, each with its place.
+{ trainer <<'Y'
+numNodes: x
+nproc: 1
+env: [{name: PET_NODE_RANK, value: "0"}]
+Y
+	echo ---; cat "$in" | sed 's/torch-distributed/torch/'; } >"$in.2"
+trainer <<'Y'
+numNodes: x
+nproc: 1
+Y
+{ cat "$in"; echo ---; sed 's/torch-distributed/torchh/; s/tiny/second/' "$in"; } >"$in.2"
+all_at_once() {
+	run "${submit[@]}" "$in.2"
+	[ $status = 2 ] && [ ! -s "$scratch/out" ] && [ "$(wc -l <"$scratch/err")" = 5 ] &&
+		grep -q 'in.2:9:5: spec.trainer.numNodes' "$scratch/err" &&
+		grep -q 'in.2:10:5: spec.trainer.nproc' "$scratch/err" &&
+		grep -q 'in.2:20:5: spec.trainer.numNodes' "$scratch/err" &&
+		grep -q 'in.2:17:3: spec.runtimeRef' "$scratch/err" || dump
+}
+check "all errors of all documents at once" all_at_once
+two_files() {
+	cp "$in" "$in.3"
+	run runtime validate "$in" "$in.3" examples/digits.yaml
+	[ $status = 2 ] && [ "$(grep -c 'in:' "$scratch/err")" = 2 ] && [ "$(grep -c 'in.3:' "$scratch/err")" = 2 ] &&
+		grep -q 'digits is valid' "$scratch/out" || dump
+}
+check "validate goes on with the next file" two_files
+trainer <<<'numNodes: x'
+from_stdin() { "$kftrainer" submit --dry-run - <"$in" 2>"$scratch/err"; grep -q 'stdin:9:5: spec.trainer.numNodes' "$scratch/err" || cat "$scratch/err"; }
+check "stdin has a name" from_stdin
+python3 -c '
+print("apiVersion: v1\nkind: List\nitems:")
+for i in range(2):
+    print(f"- apiVersion: trainer.kubeflow.org/v1alpha1\n  kind: TrainJob\n  metadata: {{name: j{i}}}\n  spec:\n    runtimeRef: {{name: torch-distributed}}\n    trainer: {{numNodes: x}}")' >"$in"
+in_a_list() { run "${submit[@]}" "$in"; grep -q 'in:9:15: spec.trainer.numNodes' "$scratch/err" && grep -q 'in:15:15: ' "$scratch/err" || dump; }
+check "documents within a List have their place" in_a_list
+finish

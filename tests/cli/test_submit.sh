@@ -1,0 +1,159 @@
+#!/bin/bash
+# `submit --dry-run` and `runtime`: what is read, what is printed, in which form.
+. "$(dirname "$0")/lib.sh"
+dir=$scratch/d
+mkdir "$dir"
+job </dev/null >"$dir/job.yaml"
+cat >"$dir/runtime.yaml" <<'Y'
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainingRuntime
+metadata:
+  name: mine
+spec:
+  mlPolicy:
+    numNodes: 3
+  template:
+    spec:
+      replicatedJobs:
+        - name: node
+          template:
+            metadata:
+              labels:
+                trainer.kubeflow.org/trainjob-ancestor-step: trainer
+            spec:
+              template:
+                spec:
+                  containers:
+                    - name: node
+                      image: registry.example/mine:1
+                      command: ["true"]
+---
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: ClusterTrainingRuntime
+metadata:
+  name: torch-distributed
+spec:
+  mlPolicy:
+    numNodes: 7
+    torch: {}
+  template:
+    spec:
+      replicatedJobs:
+        - name: node
+          template:
+            metadata:
+              labels:
+                trainer.kubeflow.org/trainjob-ancestor-step: trainer
+            spec:
+              template:
+                spec:
+                  containers:
+                    - name: node
+                      image: registry.example/other:1
+Y
+sed 's/name: torch-distributed/kind: TrainingRuntime\n    name: mine/' "$dir/job.yaml" >"$dir/mine.yaml"
+cat "$dir/job.yaml" - "$dir/mine.yaml" <<<'---' | sed '0,/name: tiny/! s/name: tiny/name: second/' >"$dir/two.yaml"
+
+# field JQ-LIKE WANT ARGUMENT...: this Python expression of the printed List `d` is WANT.
+field() {
+	local expression=$1 want=$2
+	shift 2
+	run "$1" -o json "${@:2}"
+	[ "$status" = 0 ] || dump || return
+	python3 -c 'import json, sys
+d = json.load(open(sys.argv[1])); jobset = d["items"][-1]
+jobs = {j["name"]: j["template"]["spec"] for j in jobset["spec"]["replicatedJobs"]}
+node = jobs["node"]["template"]["spec"]["containers"][0]
+env = {e["name"]: e.get("value") for e in node.get("env", [])}
+got = str(eval(sys.argv[2]))
+sys.exit(0 if got == sys.argv[3] else f"{sys.argv[2]} is {got}, not {sys.argv[3]}")' \
+		"$scratch/out" "$expression" "$want"
+}
+
+check "a List" field 'd["apiVersion"], d["kind"]' "('v1', 'List')" submit --dry-run=client "$dir/job.yaml"
+check "the JobSet is named after the job" field 'jobset["kind"], jobset["metadata"]["name"]' \
+	"('JobSet', 'tiny')" submit --dry-run=client "$dir/job.yaml"
+check "the bare option is the client's" field 'd["kind"]' List submit --dry-run "$dir/job.yaml"
+check "-f" field 'd["kind"]' List submit --dry-run -f "$dir/job.yaml"
+check "options behind the file" field 'd["kind"]' List submit "$dir/job.yaml" --dry-run
+check "the namespace is default" field 'jobset["metadata"]["namespace"]' default submit --dry-run "$dir/job.yaml"
+check "-n" field 'jobset["metadata"]["namespace"]' team submit --dry-run "$dir/job.yaml" -n team
+check "-nteam" field 'jobset["metadata"]["namespace"]' team submit --dry-run "$dir/job.yaml" -nteam
+check "--name" field 'jobset["metadata"]["name"]' other submit --dry-run "$dir/job.yaml" --name other
+check "--name=" field 'jobset["metadata"]["name"]' other submit --dry-run "$dir/job.yaml" --name=other
+check "several jobs" field '[o["metadata"]["name"] for o in d["items"]]' "['tiny', 'second']" \
+	submit --dry-run "$dir/two.yaml" --runtime-file "$dir/runtime.yaml"
+check "--name and several jobs" refuses 'several TrainJobs' submit --dry-run "$dir/two.yaml" --name x
+check "a runtime of a file" field 'jobs["node"]["parallelism"]' 3 \
+	submit --dry-run "$dir/mine.yaml" --runtime-file "$dir/runtime.yaml"
+check "... counts as the job's namespace's" field 'jobs["node"]["parallelism"]' 3 \
+	submit --dry-run "$dir/mine.yaml" --runtime-file "$dir/runtime.yaml" -n team
+check "a runtime beside the job" bash -c 'cat "$1/mine.yaml" <(echo ---) "$1/runtime.yaml" |
+	"$2" submit --dry-run - | grep -q registry.example/mine:1' - "$dir" "$kftrainer"
+check "a file comes before the built-in ones" field 'jobs["node"]["parallelism"]' 7 \
+	submit --dry-run "$dir/job.yaml" --runtime-file "$dir/runtime.yaml"
+check "the built-in ones serve what a file lacks" field 'env["PET_NNODES"]' 1 \
+	submit --dry-run --runtime torch-distributed --name x --runtime-file "$dir/mine.yaml"
+
+check "no file: nodes, processes, command" field \
+	'jobs["node"]["parallelism"], env["PET_NPROC_PER_NODE"], node["command"], jobset["metadata"]["name"]' \
+	"(4, '2', ['torchrun', 'a/train_it.py', '--lr', '1'], 'train-it')" \
+	submit --dry-run --runtime torch-distributed --nodes 4 --nproc-per-node 2 -- torchrun a/train_it.py --lr 1
+check "no file: variables, the last counts" field 'env["A"], env["B"]' "('3', 'x=y')" \
+	submit --dry-run --runtime torch-distributed -e A=1 --env B=x=y --env A=3 -- true
+check "no file: resources and image" field \
+	'node["resources"]["limits"], node["resources"]["requests"] == node["resources"]["limits"], node["image"]' \
+	"({'cpu': '2', 'memory': '1Gi', 'nvidia.com/gpu': '1'}, True, 'a/b:c')" \
+	submit --dry-run --runtime torch-distributed --cpu 2 --memory 1Gi --gpu 1 --image a/b:c -- true
+check "no file: a command's --help is its own" field 'node["command"]' "['python3', '--help']" \
+	submit --dry-run --runtime torch-distributed -- python3 --help
+check "a variable without a value" refuses "'A' is not KEY=VALUE" submit --dry-run --runtime torch-distributed -e A -- true
+check "a bad quantity" says 2 'limits.cpu: Invalid value: "1x"' submit --dry-run --runtime torch-distributed --cpu 1x -- true
+check "options of both forms" refuses '--nodes goes with --runtime' submit --dry-run "$dir/job.yaml" --nodes 2
+check "neither form" refuses 'give a file, or --runtime' submit --dry-run
+check "a command without a runtime" refuses 'needs --runtime' submit --dry-run -- true
+check "two files" refuses "unexpected argument 'b'" submit --dry-run a b
+check "two namespaces" refuses "metadata.namespace: .*--namespace says 'b'" submit --dry-run -n b \
+	-f <(sed 's/name: tiny/name: tiny\n  namespace: a/' "$dir/job.yaml")
+check "--local and --dry-run" refuses 'not both' submit --dry-run --local "$dir/job.yaml"
+check "to a cluster: not built yet" says 69 'not built yet; --local runs' submit "$dir/job.yaml"
+check "--dry-run=server: not built yet" says 69 'not built yet' submit --dry-run=server "$dir/job.yaml"
+
+check "table" says 0 '^jobset.x-k8s.io/v1alpha2 +JobSet +default +tiny$' submit --dry-run -o table "$dir/job.yaml"
+check "name" says 0 '^JobSet/tiny$' submit --dry-run -o name "$dir/job.yaml"
+yaml_is_json() { python3 -c 'import json, sys, yaml
+a, b = yaml.safe_load(open(sys.argv[1])), json.load(open(sys.argv[2])); sys.exit(a != b)' "$1" "$2"; }
+for file in examples/*.yaml; do
+	check "$file renders" says 0 '^kind: List' submit --dry-run=client -o yaml "$file"
+	cp "$scratch/out" "$scratch/first"
+	run submit --dry-run=client -o yaml "$file"
+	check "... twice the same bytes" cmp "$scratch/first" "$scratch/out"
+	run submit --dry-run=client -o json "$file"
+	check "... the same as JSON" yaml_is_json "$scratch/first" "$scratch/out"
+	run runtime render -f "$file"
+	check "... and by runtime render" cmp "$scratch/first" "$scratch/out"
+done
+check "generateName: the same bytes, too" field 'jobset["metadata"]["name"]' gen-xxxxx submit --dry-run \
+	-f <(sed 's/name: tiny/generateName: gen-/' "$dir/job.yaml")
+
+run runtime list -o name
+cp "$scratch/out" "$scratch/names"
+check "ten built-in runtimes" test "$(wc -l <"$scratch/names")" = 10
+while read -r name; do
+	check "runtime get $name is valid" bash -c '"$1" runtime get "$2" | "$1" runtime validate -' - "$kftrainer" "$name"
+	check "runtime render $name" says 0 'kind: JobSet' runtime render "$name" --nodes 2 --name x -- true
+done <"$scratch/names"
+check "runtime list: a table" says 0 '^torch-distributed +torch +1 +ClusterTrainingRuntime' runtime list
+check "runtime list: with a file's" says 0 '^mine +- +3 +TrainingRuntime' runtime list --runtime-file "$dir/runtime.yaml"
+check "runtime list: a file's in place of ours" says 0 '^torch-distributed +- +7 ' runtime list --runtime-file "$dir/runtime.yaml"
+check "runtime get: a file's" says 0 'registry.example/mine' runtime get mine --runtime-file "$dir/runtime.yaml"
+check "runtime get: unknown" says 1 "no runtime 'torch-distribute'; did you mean 'torch-distributed'" runtime get torch-distribute
+check "runtime render: unknown" refuses "did you mean 'torch-distributed'" runtime render torch-distribute -- true
+check "runtime validate: valid" says 0 'runtime.yaml: TrainingRuntime mine is valid' runtime validate "$dir/runtime.yaml"
+check "runtime validate: quiet" bash -c '[ -z "$("$1" runtime validate -q "$2" 2>&1)" ]' - "$kftrainer" "$dir/runtime.yaml"
+check "runtime validate: a job's runtime, too" refuses 'there is no TrainingRuntime' runtime validate "$dir/mine.yaml"
+check "install --crds: three of them" bash -c '[ "$("$1" install --crds | grep -c "kind: CustomResourceDefinition")" = 3 ]' - "$kftrainer"
+check "install --crds: <= 300 KB as JSON" bash -c '[ "$("$1" install --crds -o json | python3 -c "import json, sys
+print(len(json.dumps(json.load(sys.stdin), separators=(\",\", \":\"))))")" -le 300000 ]' - "$kftrainer"
+check "install: the rest is not built yet" says 69 'not built yet' install
+finish

@@ -65,7 +65,7 @@ int envfile_get(struct arena *arena, const char *text, const char *key, const ch
 	const char *found = NULL;
 
 	while (*s.p) {
-		const char *name, *v;
+		const char *name, *v = NULL;
 		size_t len;
 
 		s.line++;

@@ -17,7 +17,8 @@ static void waits(struct container *c, const char *reason, const char *message)
 {
 	c->state = CONTAINER_WAITING;
 	c->reason = reason;
-	snprintf(c->message, sizeof(c->message), "%s", message);
+	snprintf(c->message, sizeof(c->message), "%.*s", (int)sizeof(c->message) - 1,
+		 message);
 	c->broken = true;
 	pod_changed(c->pod);
 }

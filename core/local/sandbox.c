@@ -374,7 +374,7 @@ static _Noreturn void keeper(const struct sandbox_plan *plan, uid_t uid, gid_t g
 	bool own_pids = (plan->kind & SANDBOX_PID) && !plan->join;
 	struct sandbox_report r = { .type = REPORT_FAILED, .code = NOT_STARTED };
 	int report_fd = plan->report;
-	pid_t pid;
+	pid_t pid = -1;
 
 	prctl(PR_SET_PDEATHSIG, own_pids ? SIGKILL : SIGUSR1, 0, 0, 0);
 	prctl(PR_SET_NAME, "kftrainer-pod", 0, 0, 0);

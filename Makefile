@@ -7,7 +7,6 @@
 #   make unit [ROOM=api] | golden | cli | local | build | lint | fuzz | bench     a layer of its own
 #   make format [ROOM=api] | compdb | dist | cross | repro | clean
 
-comma   := ,
 V       ?= 0
 say      = @$(if $(filter 0,$(V)),printf '  %-5s %s\n' $(1) $(2);)
 VERSION := $(shell cat core/assets/VERSION 2>/dev/null)
@@ -49,12 +48,12 @@ SANROOT  = $(or $(sanroot_),$(eval sanroot_ := $(shell vendor/sysroot.sh san))$(
 REL      = $(CODE) $(CFLAGS) $(REPRO) -ffunction-sections -fdata-sections -fstack-protector-strong \
            -fcf-protection -fPIE -D_FORTIFY_SOURCE=0 -isystem $(SYSROOT)/include
 SAN      = $(CODE) -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all \
-           -fno-omit-frame-pointer -isystem $(SANROOT)/include
+           -fno-omit-frame-pointer -Wno-unused-command-line-argument -isystem $(SANROOT)/include
 LIBS     = -lyaml -lcjson -lpthread
 # What `kftrainer version` says is inside; cmd/version.c has the form.
-INSIDE   = $(shell awk '/^(musl|mimalloc|cjson|libyaml) / { printf "%s;", $$0 }' $(1) | tr ' ' '@')
+INSIDE   = $(shell awk '/^(musl|mimalloc|cjson|libyaml) / { printf "%s;", $$0 }' $(1) 2>/dev/null | tr ' ' '@')
 $(OUT)/cmd/version.c.o: REL += -DLIBRARIES='"$(call INSIDE,$(SYSROOT)/versions)"' -DCOMMIT='"$(COMMIT)"' \
-  -DUNPINNED='"$(call INSIDE,$(wildcard $(SYSROOT)/unpinned) /dev/null)"'
+  -DUNPINNED='"$(call INSIDE,$(SYSROOT)/unpinned)"'
 LINK     = -static-pie -Wl,--gc-sections,-z,relro,-z,now,-z,noexecstack,-z,stack-size=1048576,--build-id=none -s
 
 .SECONDARY:
@@ -65,23 +64,26 @@ all: kftrainer
 
 vendor:     $(SYSROOT)/.done
 vendor-san: $(SANROOT)/.done
-$(SYSROOT)/.done: ; @vendor/build.sh
-$(SANROOT)/.done: ; @vendor/build.sh san
-$(CROSSROOT)/.done: ; @vendor/build.sh aarch64
+$(SYSROOT)/.done $(SANROOT)/.done $(CROSSROOT)/.done:
+	@vendor/build.sh $(word 2,$(subst -, ,$(notdir $(@D))))
+
+$(OUT)/tests/build/test_fastmem.c.o: REL += -fno-builtin -fno-tree-loop-distribute-patterns
+define compile # FOLDER, COMPILER AND FLAGS, LIBRARIES
+$(1)/%.o: % $(3)/.done
+	@mkdir -p $$(@D)
+	$$(call say,CC,$$(@:build/%.o=%)) $(2) -MMD -MP -c -o $$@ $$<
+endef
+$(eval $(call compile,$(OUT),$$(SYSROOT)/bin/musl-gcc $$(REL),$(SYSROOT)))
+$(eval $(call compile,$(SANOUT),clang $$(SAN),$(SANROOT)))
+$(eval $(call compile,build/fuzz,clang $$(SAN) -fsanitize=fuzzer-no-link,$(SANROOT)))
+$(eval $(call compile,build/aarch64,aarch64-linux-gnu-gcc $$(CODE) $$(CFLAGS) -isystem $$(CROSSROOT)/include,$(CROSSROOT)))
 
 # ---- the program ---------------------------------------------------------------------------------
 kftrainer: $(OUT)/kftrainer
 	@ln -f $< $@ 2>/dev/null || cp $< $@
 $(OUT)/kftrainer: $(SRC:%=$(OUT)/%.o)
-	$(call say,LD,$@) $(SYSROOT)/bin/musl-gcc $(CFLAGS) -o $@ $(wildcard $(SYSROOT)/lib/mimalloc.o \
-	  $(SYSROOT)/lib/fastmem.o) $^ -L$(SYSROOT)/lib $(LIBS) $(LINK)
-
-$(OUT)/%.c.o: %.c $(SYSROOT)/.done
-	@mkdir -p $(@D)
-	$(call say,CC,$<) $(SYSROOT)/bin/musl-gcc $(REL) -MMD -MP -c -o $@ $<
-$(OUT)/%.S.o: %.S $(SYSROOT)/.done
-	@mkdir -p $(@D)
-	$(call say,AS,$<) $(SYSROOT)/bin/musl-gcc -I. -MMD -MP -c -o $@ $<
+	$(call say,LD,$@) $(SYSROOT)/bin/musl-gcc $(CFLAGS) -o $@ $(SYSROOT)/lib/*.o $^ \
+	  -L$(SYSROOT)/lib $(LIBS) $(LINK)
 
 $(OUT)/core/assets/assets.S.o $(SANOUT)/core/assets/assets.S.o: core/assets/VERSION \
   $(wildcard core/assets/*.yaml core/assets/*/*.yaml)
@@ -89,12 +91,6 @@ crds: kftrainer
 	@mkdir -p build/crds; ./kftrainer install --crds > build/crds/crds.yaml
 
 # ---- the same sources under ASan and UBSan, an archive a room ------------------------------------
-$(SANOUT)/%.c.o: %.c $(SANROOT)/.done
-	@mkdir -p $(@D)
-	$(call say,CC,san/$<) clang $(SAN) -MMD -MP -c -o $@ $<
-$(SANOUT)/%.S.o: %.S
-	@mkdir -p $(@D)
-	$(call say,AS,san/$<) clang -I. -MMD -MP -c -o $@ $<
 define room_rules
 $(SANOUT)/lib$(1).a: $(patsubst %,$(SANOUT)/%.o,$(call src_of,$(1))) ; @mkdir -p $$(@D); rm -f $$@; ar rcsD $$@ $$^
 archives_$(1) := $(foreach r,$(1) $(NEEDS_$(1)),$(if $(call src_of,$(r)),$(SANOUT)/lib$(r).a))
@@ -145,9 +141,6 @@ FUZZED  := plugins trainer api assets base
 $(FUZZ:%.c=$(SANOUT)/%): $(SANOUT)/%: $(SANOUT)/%.c.o $(SANOUT)/tests/fuzz/replay.c.o \
   $(foreach r,$(FUZZED),$(SANOUT)/lib$(r).a)
 	$(call say,LD,$@) clang $(SANLINK) -o $@ $^ -L$(SANROOT)/lib $(LIBS) -lm
-build/fuzz/%.c.o: %.c $(SANROOT)/.done
-	@mkdir -p $(@D)
-	$(call say,CC,fuzz/$<) clang $(SAN) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
 build/fuzz/fuzz_%: build/fuzz/tests/fuzz/fuzz_%.c.o \
   $(foreach r,$(FUZZED),$(patsubst %.c,build/fuzz/%.c.o,$(filter %.c,$(call src_of,$(r))))) $(SANOUT)/libassets.a
 	$(call say,LD,$@) clang -fsanitize=fuzzer $(SANLINK) -o $@ $^ -L$(SANROOT)/lib $(LIBS) -lm
@@ -161,29 +154,22 @@ bench: kftrainer
 	@tests/bench/bench.py ./kftrainer
 
 style:
-	@command -v clang-format-14 >/dev/null || \
-	  echo "skip lint style: clang-format-14 is not installed" | tee -a $${RESULTS:-/dev/null}
-	@bad=$$(clang-format-14 --dry-run $(OURS) 2>&1 | sed -n 's/:[0-9]*:[0-9]*: warning:.*//p' | sort -u); \
-	  [ -z "$$bad" ] || { printf '%s: not as .clang-format has it: make format\n' $$bad; false; }
+	@tests/lint/style.sh $(OURS)
 
 # What the build leaves: ./kftrainer itself, the same bytes elsewhere, another machine's compiler.
-build: kftrainer $(OUT)/test_fastmem
-	@tests/run.sh build $(filter-out %/test_repro.sh,$(wildcard tests/build/test_*.sh)) $(OUT)/test_fastmem
+build: kftrainer $(OUT)/test_fastmem $(SANOUT)/test_cjson
+	@tests/run.sh build $(filter-out %/test_repro.sh,$(wildcard tests/build/test_*.sh)) $(filter %/test_%,$^)
 repro: kftrainer
 	@tests/run.sh repro tests/build/test_repro.sh
-$(OUT)/test_fastmem: tests/build/test_fastmem.c $(SYSROOT)/.done
-	@mkdir -p $(@D)
-	$(call say,LD,$@) $(SYSROOT)/bin/musl-gcc $(CODE) -O2 -fno-tree-loop-distribute-patterns -static-pie \
-	  -o $@ $< $(wildcard $(SYSROOT)/lib/fastmem.o)
+$(OUT)/test_fastmem: $(OUT)/tests/build/test_fastmem.c.o
+	$(call say,LD,$@) $(SYSROOT)/bin/musl-gcc -static-pie -o $@ $< $(SYSROOT)/lib/fastmem.o
+$(SANOUT)/test_cjson: $(SANOUT)/tests/build/test_cjson.c.o
+	$(call say,LD,$@) clang $(SANLINK) -o $@ $< -L$(SANROOT)/lib -lcmocka -lcjson
 ifeq ($(shell command -v aarch64-linux-gnu-gcc),)
 cross: ; @echo "skip cross: aarch64-linux-gnu-gcc is not installed" | tee -a $${RESULTS:-/dev/null}
 else
 cross: $(SRC:%=build/aarch64/%.o)
 endif
-build/aarch64/%.o: % $(CROSSROOT)/.done
-	@mkdir -p $(@D)
-	$(call say,CC,aarch64/$<) aarch64-linux-gnu-gcc $(CODE) $(CFLAGS) -isystem $(CROSSROOT)/include \
-	  -MMD -MP -c -o $@ $<
 
 # ---- for those who work on it, and for those who hand it on --------------------------------------
 OURS     = $(filter %.c,$(SRC)) $(HDR) $(wildcard tests/*/*.[ch] tests/unit/*/*.[ch])
@@ -205,14 +191,13 @@ install: kftrainer
 	install -D -m 755 kftrainer $(DESTDIR)$(PREFIX)/bin/kftrainer
 	ln -sf kftrainer $(DESTDIR)$(PREFIX)/bin/kubectl-trainer
 	install -D -m 644 kftrainer.1 $(share)/man/man1/kftrainer.1
-	mkdir -p $(share)/bash-completion/completions $(share)/zsh/site-functions $(share)/fish/vendor_completions.d
-	./kftrainer completion bash > $(share)/bash-completion/completions/kftrainer
-	./kftrainer completion zsh > $(share)/zsh/site-functions/_kftrainer
-	./kftrainer completion fish > $(share)/fish/vendor_completions.d/kftrainer.fish
+	./kftrainer completion bash | install -D -m 644 /dev/stdin $(share)/bash-completion/completions/kftrainer
+	./kftrainer completion zsh | install -D -m 644 /dev/stdin $(share)/zsh/site-functions/_kftrainer
+	./kftrainer completion fish | install -D -m 644 /dev/stdin $(share)/fish/vendor_completions.d/kftrainer.fish
 help:
 	@sed -n '3,/^$$/s/^# *//p' Makefile
 clean:
 	rm -rf build kftrainer compile_commands.json
 
--include $(SRC:%=build/aarch64/%.d) $(SRC:%=$(OUT)/%.d) $(SRC:%=$(SANOUT)/%.d) $(patsubst %,$(SANOUT)/%.d,$(wildcard tests/unit/*/*.c) $(FUZZ)) \
-  $(SRC:%=build/fuzz/%.d) $(FUZZ:%=build/fuzz/%.d)
+-include $(foreach o,$(OUT) $(SANOUT) build/fuzz build/aarch64,$(patsubst %,$(o)/%.d,$(SRC) $(FUZZ) \
+  $(wildcard tests/unit/*/*.c tests/build/*.c)))

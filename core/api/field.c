@@ -30,8 +30,8 @@ const char *field_error_type_name(enum field_error_type type)
 /* The types whose wording leaves the value out. */
 static bool shows_value(enum field_error_type type)
 {
-	return type != FIELD_REQUIRED && type != FIELD_FORBIDDEN && type != FIELD_TOO_LONG &&
-	       type != FIELD_UNKNOWN && type != FIELD_INTERNAL;
+	return type != FIELD_REQUIRED && type != FIELD_FORBIDDEN &&
+	       type != FIELD_TOO_LONG && type != FIELD_UNKNOWN && type != FIELD_INTERNAL;
 }
 
 /* The value as JSON; a long one is cut between characters and ends with "...". */

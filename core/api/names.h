@@ -15,7 +15,7 @@ enum {
 	NAME_SUBDOMAIN_MAX = 253, /* names of most objects */
 };
 
-bool name_is_dns1035(const char *s); /* the characters, not the length */
+bool name_is_dns1035(const char *s);             /* the characters, not the length */
 const char *name_label_fault(const char *s);     /* DNS-1123 label: "my-name" */
 const char *name_subdomain_fault(const char *s); /* DNS-1123 subdomain: "my.name" */
 const char *name_key_fault(const char *s);       /* label or annotation key: "a.b/Name" */

@@ -35,8 +35,8 @@ static const char *path_text(struct check *c, const struct at *at)
 	if (!at->up)
 		return "";
 	up = path_text(c, at->up);
-	return at->key ? field_child(c->errs, up, at->key) :
-			 field_index(c->errs, up, at->index);
+	return at->key ? field_child(c->errs, up, at->key)
+		       : field_index(c->errs, up, at->index);
 }
 
 /* `found` is beyond `limit`: "... in body should <text> <limit><unit>". */
@@ -46,8 +46,9 @@ static void limit_error(struct check *c, const struct at *at, int64_t found,
 	cleanup_json cJSON *number = json_new_int(found);
 	const char *path = path_text(c, at);
 
-	field_error_add(c->errs, FIELD_INVALID, path, number, "%s in body should %s %lld%s",
-			path, text, (long long)limit, unit);
+	field_error_add(c->errs, FIELD_INVALID, path, number,
+			"%s in body should %s %lld%s", path, text, (long long)limit,
+			unit);
 }
 
 static void too_many(struct check *c, const struct at *at, int64_t found, int64_t limit)
@@ -156,7 +157,8 @@ static void check_string(struct check *c, const struct at *at, const struct node
 
 	if (n > node->max_size) {
 		field_error_add(c->errs, FIELD_TOO_LONG, path_text(c, at), NULL,
-				"may not be more than %lld bytes", (long long)node->max_size);
+				"may not be more than %lld bytes",
+				(long long)node->max_size);
 	} else if (n < node->min_size) {
 		path = path_text(c, at);
 		field_error_add(c->errs, FIELD_INVALID, path, value,
@@ -165,7 +167,8 @@ static void check_string(struct check *c, const struct at *at, const struct node
 	} else if (node->pattern && regexec(&node->pattern->regex, s, 0, NULL, 0)) {
 		path = path_text(c, at);
 		field_error_add(c->errs, FIELD_INVALID, path, value,
-				"%s in body should match '%s'", path, node->pattern->text);
+				"%s in body should match '%s'", path,
+				node->pattern->text);
 	}
 	if (node->format == FORMAT_DATE_TIME && !is_date_time(s)) {
 		path = path_text(c, at);
@@ -181,15 +184,15 @@ static void check_enum(struct check *c, const struct at *at, const struct node *
 	cleanup_buf struct buf words = { .max = 4096 };
 	const cJSON *word;
 
-	json_each(word, node->enums)
-	{
+	json_each(word, node->enums) {
 		if (json_equal(word, value))
 			return;
 		buf_adds(&words, words.len ? ", " : "");
 		json_print(&words, word);
 	}
 	field_error_add(c->errs, FIELD_NOT_SUPPORTED, path_text(c, at), value,
-			"supported values: %s", words.data ? (const char *)words.data : "");
+			"supported values: %s",
+			words.data ? (const char *)words.data : "");
 }
 
 /* The value of a map's key, given or by default. */
@@ -228,8 +231,7 @@ static void check_unique(struct check *c, const struct at *at, const struct node
 	const cJSON *element;
 	void *before;
 
-	json_each(element, array)
-	{
+	json_each(element, array) {
 		cleanup_json cJSON *keys = NULL;
 		cleanup_free char *text = NULL;
 
@@ -259,8 +261,7 @@ static const cJSON *old_element(const struct node *list, const cJSON *element,
 	if (!old || list->list != LIST_MAP)
 		return NULL;
 	keys = map_keys(list, element);
-	json_each(other, old)
-	{
+	json_each(other, old) {
 		cleanup_json cJSON *other_keys = map_keys(list, other);
 
 		if (json_equal(keys, other_keys))
@@ -276,9 +277,9 @@ static void check_array(struct check *c, const struct at *at, const struct node 
 	struct at here = { .up = at };
 	const cJSON *element;
 
-	json_each(element, array)
-	{
-		check_value(c, &here, node->each, element, old_element(node, element, old));
+	json_each(element, array) {
+		check_value(c, &here, node->each, element,
+			    old_element(node, element, old));
 		here.index++;
 	}
 	if (n < node->min_size)
@@ -316,7 +317,8 @@ static int64_t count_members(const struct node *node, const cJSON *obj)
 		n += (member && !cJSON_IsNull(member)) || node->props[i].node->fallback;
 	}
 	json_each(member, obj)
-		n += node->each && !node_prop(node, member->string) && !cJSON_IsNull(member);
+		n += node->each && !node_prop(node, member->string) &&
+		     !cJSON_IsNull(member);
 	return n;
 }
 
@@ -327,16 +329,16 @@ static void check_members(struct check *c, const struct at *at, const struct nod
 	const struct node *child;
 	const cJSON *member;
 
-	json_each(member, obj)
-	{
+	json_each(member, obj) {
 		here.key = member->string;
 		child = node_prop(node, member->string);
 		child = child ? child : node->each;
 		if (!child && !node->preserves_unknown)
 			unknown_field(c, &here, node);
 		if (child && !cJSON_IsNull(member)) /* else it is as if absent */
-			check_value(c, &here, child, member,
-				    cJSON_GetObjectItemCaseSensitive(old, member->string));
+			check_value(
+				c, &here, child, member,
+				cJSON_GetObjectItemCaseSensitive(old, member->string));
 	}
 }
 
@@ -359,7 +361,8 @@ static void check_object(struct check *c, const struct at *at, const struct node
 		if ((member && !cJSON_IsNull(member)) || (child && child->fallback))
 			continue;
 		here.key = *name;
-		field_error_add(c->errs, FIELD_REQUIRED, path_text(c, &here), NULL, "%s", "");
+		field_error_add(c->errs, FIELD_REQUIRED, path_text(c, &here), NULL, "%s",
+				"");
 	}
 }
 
@@ -459,8 +462,8 @@ static const struct kind *check_type_meta(const struct schema *schema, const cJS
 		field_error_add(errs, FIELD_NOT_SUPPORTED, "kind", name,
 				"did you mean \"%s\"?", near);
 	else
-		field_error_add(errs, FIELD_NOT_SUPPORTED, "kind", name, "must be one of %s",
-				str_join(&arena, names, ", "));
+		field_error_add(errs, FIELD_NOT_SUPPORTED, "kind", name,
+				"must be one of %s", str_join(&arena, names, ", "));
 	return NULL;
 }
 
@@ -473,8 +476,9 @@ void schema_validate(const struct schema *schema, const cJSON *obj, const cJSON 
 	const struct kind *kind;
 
 	if (!cJSON_IsObject(obj)) {
-		field_error_add(errs, FIELD_TYPE_INVALID, "", NULL,
-				"an object with apiVersion, kind, metadata and spec is wanted");
+		field_error_add(
+			errs, FIELD_TYPE_INVALID, "", NULL,
+			"an object with apiVersion, kind, metadata and spec is wanted");
 		return;
 	}
 	kind = check_type_meta(schema, obj, errs);

@@ -101,7 +101,8 @@ static void prune(const struct node *node, cJSON *value)
 
 static const struct kind *kind_of(const struct schema *schema, const cJSON *obj)
 {
-	return schema_knows(schema, obj) ? schema_kind(schema, json_str(obj, "kind")) : NULL;
+	return schema_knows(schema, obj) ? schema_kind(schema, json_str(obj, "kind"))
+					 : NULL;
 }
 
 void schema_default(const struct schema *schema, cJSON *obj)

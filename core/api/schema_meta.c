@@ -46,10 +46,8 @@ static void check_generate_name(const cJSON *meta, struct field_errors *errs)
 		return;
 	s = xstrdup(prefix->valuestring);
 	len = strlen(s);
-	if (len > 1 && s[len - 1] == '-') {
-		s[len - 2] = 'a';
-		s[len - 1] = 0;
-	}
+	if (s[len - 1] == '-')
+		s[len - 1] = 'a';
 	fault = name_subdomain_fault(s);
 	if (fault)
 		field_error_add(errs, FIELD_INVALID, "metadata.generateName", prefix,

@@ -8,13 +8,15 @@ static const struct line {
 	enum field_error_type type;
 	const char *path, *value, *detail, *want;
 } lines[] = {
-	{ FIELD_REQUIRED, "spec.runtimeRef", NULL, "", "spec.runtimeRef: Required value" },
+	{ FIELD_REQUIRED, "spec.runtimeRef", NULL, "",
+	  "spec.runtimeRef: Required value" },
 	{ FIELD_INVALID, "spec.trainer.numNodes", "-1", "should be at least 0",
 	  "spec.trainer.numNodes: Invalid value: -1: should be at least 0" },
 	{ FIELD_TYPE_INVALID, "a", "[1]", "d", "a: Invalid value: [1]: d" },
 	{ FIELD_NOT_SUPPORTED, "a", "\"x\"", "supported values: \"y\"",
 	  "a: Unsupported value: \"x\": supported values: \"y\"" },
-	{ FIELD_DUPLICATE, "a[1]", "{name: A}", "", "a[1]: Duplicate value: {\"name\":\"A\"}" },
+	{ FIELD_DUPLICATE, "a[1]", "{name: A}", "",
+	  "a[1]: Duplicate value: {\"name\":\"A\"}" },
 	{ FIELD_FORBIDDEN, "a", "1", "not now", "a: Forbidden: not now" },
 	{ FIELD_TOO_LONG, "a", "1", "may not be more than 3 bytes",
 	  "a: Too long: may not be more than 3 bytes" },
@@ -50,7 +52,8 @@ static void test_paths(void **state)
 	assert_string_equal(field_child(&errs, "", "spec"), "spec");
 	assert_string_equal(field_child(&errs, "spec", "x"), "spec.x");
 	assert_string_equal(field_index(&errs, "a.b", 12), "a.b[12]");
-	assert_string_equal(field_key(&errs, "metadata.labels", "a/b"), "metadata.labels[a/b]");
+	assert_string_equal(field_key(&errs, "metadata.labels", "a/b"),
+			    "metadata.labels[a/b]");
 	field_errors_release(&errs);
 }
 
@@ -71,7 +74,8 @@ static void test_a_long_value_is_shortened(void **state)
 		field_error_add(&errs, FIELD_INVALID, "a", value, "x");
 		cJSON_Delete(value);
 		assert_in_range(strlen(errs.list[odd].value), 200, 210);
-		assert_true(utf8_valid(errs.list[odd].value, strlen(errs.list[odd].value)));
+		assert_true(
+			utf8_valid(errs.list[odd].value, strlen(errs.list[odd].value)));
 		assert_true(str_ends(errs.list[odd].value, "..."));
 	}
 	field_errors_release(&errs);

@@ -56,10 +56,13 @@ static void test_knows(void **state)
 		bool known;
 	} rows[] = {
 		{ "{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob}", true },
-		{ "{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainingRuntime}", true },
-		{ "{apiVersion: trainer.kubeflow.org/v1alpha1, kind: ClusterTrainingRuntime}",
+		{ "{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainingRuntime}",
 		  true },
-		{ "{apiVersion: trainer.kubeflow.org/v1alpha1, kind: OptimizationJob}", false },
+		{ "{apiVersion: trainer.kubeflow.org/v1alpha1, kind: "
+		  "ClusterTrainingRuntime}",
+		  true },
+		{ "{apiVersion: trainer.kubeflow.org/v1alpha1, kind: OptimizationJob}",
+		  false },
 		{ "{apiVersion: trainer.kubeflow.org/v1, kind: TrainJob}", false },
 		{ "{apiVersion: kubeflow.org/v1, kind: PyTorchJob}", false },
 		{ "{kind: TrainJob}", false },
@@ -85,8 +88,10 @@ static void test_an_error_in_the_source_is_said(void **state)
 	} rows[] = {
 		{ HEAD "{type: object, requird: [a]}" TAIL CLOSE,
 		  "schema: kinds: K: unknown keyword requird" },
-		{ HEAD "{$ref: A}" TAIL CLOSE, "schema: kinds: K: $ref: A: no such definition" },
-		{ HEAD "{type: object}" TAIL "A: {type: object, properties: {b: {$ref: A}}}" CLOSE,
+		{ HEAD "{$ref: A}" TAIL CLOSE,
+		  "schema: kinds: K: $ref: A: no such definition" },
+		{ HEAD "{type: object}" TAIL
+		       "A: {type: object, properties: {b: {$ref: A}}}" CLOSE,
 		  "schema: definitions: A: b: $ref: A: refers to itself" },
 		{ HEAD "{type: objekt}" TAIL CLOSE,
 		  "schema: kinds: K: type: not a value of this keyword: \"objekt\"" },
@@ -97,9 +102,11 @@ static void test_an_error_in_the_source_is_said(void **state)
 		{ HEAD "{type: object, x-kubernetes-validations: "
 		       "[{id: no-such, rule: x, message: m}]}" TAIL CLOSE,
 		  "schema: kinds: K: rule no-such: no such function" },
-		{ HEAD "{type: object, x-kubernetes-validations: [{rule: x, message: m}]}" TAIL
-			       CLOSE,
-		  "schema: kinds: K: x-kubernetes-validations: not a value of this keyword: "
+		{ HEAD
+		  "{type: object, x-kubernetes-validations: [{rule: x, message: m}]}" TAIL
+			  CLOSE,
+		  "schema: kinds: K: x-kubernetes-validations: not a value of this "
+		  "keyword: "
 		  "[{\"rule\":\"x\",\"message\":\"m\"}]" },
 		{ "{}", "schema: kinds, group or version is missing" },
 		{ "[", NULL },
@@ -111,7 +118,8 @@ static void test_an_error_in_the_source_is_said(void **state)
 		struct schema *schema = NULL;
 
 		assert_int_equal(
-			schema_load(&schema, rows[i].text, strlen(rows[i].text), &err), -1);
+			schema_load(&schema, rows[i].text, strlen(rows[i].text), &err),
+			-1);
 		assert_null(schema);
 		if (rows[i].want)
 			assert_string_equal(err.msg, rows[i].want);

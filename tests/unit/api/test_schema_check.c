@@ -1,0 +1,477 @@
+/*
+ * What is wrong with an object: paths, types and wording as the API server has
+ * them (kube-openapi pkg/validation, apimachinery pkg/api/validation); every
+ * fault at once, in the order of the document.
+ */
+#include "tests/unit/api/schema_fixture.h"
+
+#define TJ "spec: {runtimeRef: {name: rt}, "
+#define TR "spec: "
+
+static const struct row {
+	const char *what, *kind, *body, *want;
+} rows[] = {
+	{ "the least", "TrainJob", TJ "}", "" },
+	{ "no runtimeRef", "TrainJob", "spec: {}", "spec.runtimeRef: Required value\n" },
+	{ "no name of it", "TrainJob", "spec: {runtimeRef: {}}",
+	  "spec.runtimeRef.name: Required value\n" },
+	{ "null is absent", "TrainJob", "spec: {runtimeRef: {name: null}, suspend: null}",
+	  "spec.runtimeRef.name: Required value\n" },
+	{ "too short", "TrainJob", "spec: {runtimeRef: {name: ''}}",
+	  "spec.runtimeRef.name: Invalid value: \"\": spec.runtimeRef.name in body "
+	  "should be at "
+	  "least 1 chars long\n" },
+	{ "a number as text", "TrainJob", TJ "trainer: {numNodes: '2'}}",
+	  "spec.trainer.numNodes: Invalid value: \"string\": spec.trainer.numNodes in "
+	  "body must "
+	  "be of type integer: \"string\"\n" },
+	{ "a fraction", "TrainJob", TJ "trainer: {numNodes: 1.5}}",
+	  "spec.trainer.numNodes: Invalid value: \"number\": spec.trainer.numNodes in "
+	  "body must "
+	  "be of type integer: \"number\"\n" },
+	{ "a whole number however it is written", "TrainJob",
+	  TJ "trainer: {numNodes: 2.0}}", "" },
+	{ "no nodes", "TrainJob", TJ "trainer: {numNodes: 0}}", "" },
+	{ "fewer than none", "TrainJob", TJ "trainer: {numNodes: -1}}",
+	  "spec.trainer.numNodes: Invalid value: -1: spec.trainer.numNodes in body "
+	  "should be "
+	  "greater than or equal to 0\n" },
+	{ "beyond int32", "TrainJob", TJ "trainer: {numNodes: 99999999999}}",
+	  "spec.trainer.numNodes: Invalid value: 99999999999: must be from -2147483648 "
+	  "to "
+	  "2147483647\n" },
+	{ "beyond int64", "TrainJob", TJ "trainer: {numNodes: 99999999999999999999}}",
+	  "spec.trainer.numNodes: Invalid value: \"number\": spec.trainer.numNodes in "
+	  "body must "
+	  "be of type integer: \"number\"\n" },
+	{ "no processes", "TrainJob", TJ "trainer: {numProcPerNode: 0}}",
+	  "spec.trainer.numProcPerNode: Invalid value: 0: must be 1 or more\n" },
+	{ "no time", "TrainJob", TJ "activeDeadlineSeconds: 0}",
+	  "spec.activeDeadlineSeconds: Invalid value: 0: spec.activeDeadlineSeconds in "
+	  "body "
+	  "should be greater than or equal to 1\n" },
+	{ "too long a name", "TrainJob",
+	  TJ "trainer: {image: '"
+	     "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+	     "xxxxxxx"
+	     "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+	     "xxxxxxx"
+	     "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+	     "xxxxxxx"
+	     "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+	     "xxxxxxx"
+	     "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+	     "xxxxxxx"
+	     "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+	     "xxxxxxx"
+	     "xxxxxxxxxx'}}",
+	  "spec.trainer.image: Too long: may not be more than 500 bytes\n" },
+	{ "unknown, near", "TrainJob", TJ "trainer: {numNode: 2}}",
+	  "spec.trainer.numNode: Unknown field: did you mean \"numNodes\"?\n" },
+	{ "unknown, far", "TrainJob", TJ "somethingElse: 2}",
+	  "spec.somethingElse: Unknown field\n" },
+	{ "unknown at the root", "TrainJob", TJ "}\nSpec: {}",
+	  "Spec: Unknown field: did you mean \"spec\"?\n" },
+	{ "a field of V1", "TrainingRuntime", TR "{mlPolicy: {jax: {x: 1}}}",
+	  "spec.mlPolicy.jax.x: Unknown field\n" },
+	{ "several at once, in their order", "TrainJob",
+	  "spec: {trainer: {numNodes: x, args: [1], image: [], env: [{value: 1}]}, "
+	  "suspend: 'yes'}",
+	  "spec.trainer.numNodes: Invalid value: \"string\": spec.trainer.numNodes in "
+	  "body must "
+	  "be of type integer: \"string\"\n"
+	  "spec.trainer.args[0]: Invalid value: \"integer\": spec.trainer.args[0] in "
+	  "body must be "
+	  "of type string: \"integer\"\n"
+	  "spec.trainer.image: Invalid value: \"array\": spec.trainer.image in body must "
+	  "be of "
+	  "type string: \"array\"\n"
+	  "spec.trainer.env[0].value: Invalid value: \"integer\": "
+	  "spec.trainer.env[0].value in "
+	  "body must be of type string: \"integer\"\n"
+	  "spec.trainer.env[0].name: Required value\n"
+	  "spec.suspend: Invalid value: \"string\": spec.suspend in body must be of type "
+	  "boolean: "
+	  "\"string\"\n"
+	  "spec.runtimeRef: Required value\n" },
+	{ "a null in a list", "TrainJob", TJ "trainer: {args: [null]}}",
+	  "spec.trainer.args[0]: Invalid value: \"null\": spec.trainer.args[0] in body "
+	  "must be of "
+	  "type string: \"null\"\n" },
+	{ "keys twice, three times", "TrainJob",
+	  TJ "trainer: {env: [{name: A}, {name: A, value: x}, {name: B}, {name: A}]}}",
+	  "spec.trainer.env[1]: Duplicate value: {\"name\":\"A\"}\n" },
+	{ "keys by default", "TrainingRuntime",
+	  TR "{template: {spec: {replicatedJobs: [{name: a, template: {spec: {template: "
+	     "{spec: "
+	     "{containers: [{name: c, ports: [{containerPort: 1}, {containerPort: 1, "
+	     "protocol: "
+	     "TCP}, {containerPort: 1, protocol: UDP}]}]}}}}}]}}}",
+	  "spec.template.spec.replicatedJobs[0].template.spec.template.spec.containers[0]"
+	  ".ports[1]"
+	  ": Duplicate value: {\"containerPort\":1,\"protocol\":\"TCP\"}\n" },
+	{ "a quantity", "TrainJob",
+	  TJ "trainer: {resourcesPerNode: {limits: {cpu: 1x, memory: 1Gi, a: 2, b: .5, "
+	     "c: 1e3, "
+	     "d: true}}}}",
+	  "spec.trainer.resourcesPerNode.limits.cpu: Invalid value: \"1x\": spec.trainer."
+	  "resourcesPerNode.limits.cpu in body should match "
+	  "'^(\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\."
+	  "[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+"
+	  "))))?$'\n"
+	  "spec.trainer.resourcesPerNode.limits.b: Invalid value: \"number\": "
+	  "spec.trainer."
+	  "resourcesPerNode.limits.b in body must be of type integer,string: \"number\"\n"
+	  "spec.trainer.resourcesPerNode.limits.d: Invalid value: \"boolean\": "
+	  "spec.trainer."
+	  "resourcesPerNode.limits.d in body must be of type integer,string: "
+	  "\"boolean\"\n" },
+	{ "managedBy", "TrainJob", TJ "managedBy: me}",
+	  "spec.managedBy: Invalid value: \"me\": must be "
+	  "trainer.kubeflow.org/trainjob-controller "
+	  "or kueue.x-k8s.io/multikueue\n" },
+	{ "storageUri", "TrainJob",
+	  TJ "initializer: {dataset: {storageUri: 'hf://a/b'}, model: {storageUri: ''}}}",
+	  "" },
+	{ "no scheme", "TrainJob",
+	  TJ "initializer: {dataset: {storageUri: a/b}, model: {storageUri: 'hf://'}}}",
+	  "spec.initializer.dataset.storageUri: Invalid value: \"a/b\": must be empty or "
+	  "a URI "
+	  "with a scheme, such as hf://org/name\n"
+	  "spec.initializer.model.storageUri: Invalid value: \"hf://\": must be empty or "
+	  "a URI "
+	  "with a scheme, such as hf://org/name\n" },
+	{ "a date", "TrainJob", TJ "runtimePatches: [{manager: a/b, time: tomorrow}]}",
+	  "spec.runtimePatches[0].time: Invalid value: \"tomorrow\": "
+	  "spec.runtimePatches[0].time "
+	  "in body must be of type date-time, such as 2026-01-31T23:59:59Z\n" },
+	{ "trainerStatus", "TrainJob",
+	  TJ "}\nstatus: {trainerStatus: {progressPercentage: 101}}",
+	  "status.trainerStatus.progressPercentage: Invalid value: 101: "
+	  "status.trainerStatus."
+	  "progressPercentage in body should be less than or equal to 100\n"
+	  "status.trainerStatus: Invalid value: \"object\": must have "
+	  "lastUpdatedTime\n" },
+	{ "an empty status", "TrainJob", TJ "}\nstatus: {}",
+	  "status: Invalid value: 0: status in body should have at least 1 "
+	  "properties\n" },
+	{ "an empty spec", "TrainingRuntime", TR "{}",
+	  "spec: Invalid value: 0: spec in body should have at least 1 properties\n" },
+	{ "only unknown fields count as none", "TrainingRuntime", TR "{template: {x: 1}}",
+	  "spec.template: Invalid value: 0: spec.template in body should have at least 1 "
+	  "properties\n"
+	  "spec.template.x: Unknown field\n" },
+	{ "MPI implementation", "TrainingRuntime",
+	  TR "{mlPolicy: {mpi: {mpiImplementation: Intel}}}",
+	  "spec.mlPolicy.mpi.mpiImplementation: Unsupported value: \"Intel\": supported "
+	  "values: "
+	  "\"OpenMPI\", \"\"\n" },
+	{ "empty means OpenMPI", "TrainingRuntime",
+	  TR "{mlPolicy: {mpi: {mpiImplementation: ''}}}", "" },
+	{ "two policies", "ClusterTrainingRuntime", TR "{mlPolicy: {torch: {}, jax: {}}}",
+	  "spec.mlPolicy: Invalid value: \"object\": at most one of torch, mpi, jax, "
+	  "xgboost and "
+	  "flux can be set\n" },
+	{ "one policy and a null", "TrainingRuntime",
+	  TR "{mlPolicy: {torch: {}, jax: null}}", "" },
+	{ "flux", "TrainingRuntime", TR "{mlPolicy: {flux: {numProcPerNode: 0}}}",
+	  "spec.mlPolicy.flux.numProcPerNode: Invalid value: 0: must be 1 or more\n" },
+	{ "env injection into the trainer", "TrainingRuntime",
+	  TR "{mlPolicy: {torch: {envInjection: {targets: [{jobName: a, containerNames: "
+	     "[b, node]}"
+	     "]}}}}",
+	  "spec.mlPolicy.torch.envInjection.targets[0].containerNames: Invalid value: "
+	  "\"array\": "
+	  "must not name the container node, which has the PET_ variables anyway\n" },
+	{ "too many, a set", "TrainingRuntime",
+	  TR "{mlPolicy: {torch: {envInjection: {targets: [{jobName: x, containerNames: "
+	     "[a, b, c, d, e, f, g, h, a]}]}}}}",
+	  "spec.mlPolicy.torch.envInjection.targets[0].containerNames: Too many: 9: must "
+	  "have at "
+	  "most 8 items\n"
+	  "spec.mlPolicy.torch.envInjection.targets[0].containerNames[8]: Duplicate "
+	  "value: \"a\"\n" },
+	{ "too few", "TrainingRuntime",
+	  TR "{mlPolicy: {torch: {envInjection: {targets: [{jobName: x, containerNames: "
+	     "[]}]}}}}",
+	  "spec.mlPolicy.torch.envInjection.targets[0].containerNames: Invalid value: 0: "
+	  "spec."
+	  "mlPolicy.torch.envInjection.targets[0].containerNames in body should have at "
+	  "least 1 "
+	  "items\n" },
+	{ "start in order or depend", "TrainingRuntime",
+	  TR "{template: {spec: {startupPolicy: {startupPolicyOrder: InOrder}, "
+	     "replicatedJobs: "
+	     "[{name: a, dependsOn: [], template: {}}]}}}",
+	  "spec.template.spec: Invalid value: \"object\": startupPolicy InOrder and "
+	  "dependsOn "
+	  "exclude each other\n" },
+	{ "no namespace of a claim", "TrainingRuntime",
+	  TR "{template: {spec: {volumeClaimPolicies: [{templates: [{metadata: "
+	     "{namespace: a}}]}]}}}",
+	  "spec.template.spec.volumeClaimPolicies[0]: Invalid value: \"object\": the "
+	  "templates "
+	  "must not have a namespace\n" },
+	{ "a list where an object belongs", "TrainingRuntime", TR "[1]",
+	  "spec: Invalid value: \"array\": spec in body must be of type object: "
+	  "\"array\"\n" },
+};
+
+static void test_faults(void **state)
+{
+	cleanup_buf struct buf text = { .max = 1 << 20 };
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_json cJSON *obj = object(rows[i].kind, rows[i].body);
+		cleanup_field_errors struct field_errors errs = { 0 };
+
+		print_message("# %s\n", rows[i].what);
+		schema_validate(*state, obj, NULL, &errs);
+		assert_string_equal(errors_text(&text, &errs), rows[i].want);
+	}
+}
+
+/* Rows: the whole object. */
+static const struct whole {
+	const char *text, *want;
+} wholes[] = {
+	{ "[]", "Invalid value: an object with apiVersion, kind, metadata and spec is "
+		"wanted\n" },
+	{ "{}", "apiVersion: Required value: trainer.kubeflow.org/v1alpha1\n"
+		"kind: Required value: one of TrainJob, TrainingRuntime, "
+		"ClusterTrainingRuntime\n" },
+	{ "{apiVersion: kubeflow.org/v1, kind: PyTorchJob}",
+	  "apiVersion: Invalid value: \"kubeflow.org/v1\": must be "
+	  "trainer.kubeflow.org/v1alpha1\n"
+	  "kind: Unsupported value: \"PyTorchJob\": must be one of TrainJob, "
+	  "TrainingRuntime, "
+	  "ClusterTrainingRuntime\n" },
+	{ "{apiVersion: trainer.kubeflow.org/v1alpha1, kind: trainjob}",
+	  "kind: Unsupported value: \"trainjob\": did you mean \"TrainJob\"?\n" },
+	{ "{apiVersion: trainer.kubeflow.org/v1, kind: TrainJob, metadata: {name: a}, "
+	  "spec: {}}",
+	  "apiVersion: Invalid value: \"trainer.kubeflow.org/v1\": must be "
+	  "trainer.kubeflow.org/v1alpha1\n"
+	  "spec.runtimeRef: Required value\n" },
+	{ "{apiVersion: 1, kind: [], metadata: {name: a}}",
+	  "apiVersion: Invalid value: 1: must be trainer.kubeflow.org/v1alpha1\n"
+	  "kind: Unsupported value: []: must be one of TrainJob, TrainingRuntime, "
+	  "ClusterTrainingRuntime\n" },
+};
+
+static void test_whole_objects(void **state)
+{
+	cleanup_buf struct buf text = { .max = 1 << 20 };
+
+	for (size_t i = 0; i < sizeof(wholes) / sizeof(*wholes); i++) {
+		cleanup_json cJSON *obj = yaml_doc(wholes[i].text);
+		cleanup_field_errors struct field_errors errs = { 0 };
+
+		schema_validate(*state, obj, NULL, &errs);
+		assert_string_equal(errors_text(&text, &errs), wholes[i].want);
+	}
+}
+
+#define SUBDOMAIN                                                                     \
+	"must consist of lower case letters, digits, '-' and '.', and start and end " \
+	"with "                                                                       \
+	"a letter or a digit\n"
+#define LABEL1035                                                                     \
+	"metadata.name must be a DNS label of RFC 1035, a letter first, as Services " \
+	"and "                                                                        \
+	"Pods are named after it\n"
+
+/* Rows: kind and metadata. */
+static const struct meta {
+	const char *kind, *metadata, *want;
+} metas[] = {
+	{ "TrainJob", "{name: a-1}", "" },
+	{ "TrainJob", "{generateName: a-}", "" },
+	{ "TrainJob", "{name: a-1, namespace: team-a}", "" },
+	{ "TrainJob", "{}",
+	  "metadata.name: Required value: name or generateName is required\n" },
+	{ "TrainJob", "null",
+	  "metadata.name: Required value: name or generateName is required\n" },
+	{ "TrainJob", "{name: ''}",
+	  "metadata.name: Required value: name or generateName is required\n" },
+	{ "TrainJob", "{name: Foo}",
+	  "metadata.name: Invalid value: \"Foo\": " SUBDOMAIN },
+	{ "TrainJob", "{name: a.b}",
+	  "metadata.name: Invalid value: \"a.b\": " LABEL1035 },
+	{ "TrainJob", "{name: 1a}", "metadata.name: Invalid value: \"1a\": " LABEL1035 },
+	{ "TrainJob",
+	  "{name: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa}",
+	  "metadata.name: Invalid value: "
+	  "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\": "
+	  "metadata.name "
+	  "may have 63 characters at most\n" },
+	{ "TrainingRuntime", "{name: 1.b}", "" },
+	{ "TrainJob", "{generateName: A-}",
+	  "metadata.generateName: Invalid value: \"A-\": " SUBDOMAIN },
+	{ "ClusterTrainingRuntime", "{name: a, namespace: b}",
+	  "metadata.namespace: Forbidden: a ClusterTrainingRuntime belongs to no "
+	  "namespace\n" },
+	{ "TrainJob", "{name: a, namespace: b.c}",
+	  "metadata.namespace: Invalid value: \"b.c\": must not contain dots\n" },
+	{ "TrainJob", "{name: a, labels: {a.b/c: d, e: ''}, annotations: {A.b/C: d e}}",
+	  "" },
+	{ "TrainJob", "{name: a, labels: {A.b/C: d}}",
+	  "metadata.labels: Invalid value: \"A.b/C\": must have a DNS subdomain before "
+	  "the '/', "
+	  "of 253 characters at most\n" },
+	{ "TrainJob", "{name: a, labels: {b: '-'}}",
+	  "metadata.labels: Invalid value: \"-\": must be empty or consist of letters, "
+	  "digits, "
+	  "'-', '_' and '.', and start and end with a letter or a digit\n" },
+	{ "TrainJob", "{name: a, annotations: {'': x}}",
+	  "metadata.annotations: Invalid value: \"\": must consist of letters, digits, "
+	  "'-', '_' "
+	  "and '.', start and end with a letter or a digit, and may have a DNS subdomain "
+	  "and '/' "
+	  "before it\n" },
+	{ "TrainJob", "{name: a, labels: {b: 1}}",
+	  "metadata.labels.b: Invalid value: \"integer\": metadata.labels.b in body must "
+	  "be of "
+	  "type string: \"integer\"\n" },
+	{ "TrainJob", "{name: 7}",
+	  "metadata.name: Invalid value: \"integer\": metadata.name in body must be of "
+	  "type "
+	  "string: \"integer\"\n" },
+	{ "TrainJob", "[a]",
+	  "metadata: Invalid value: \"array\": metadata in body must be of type object: "
+	  "\"array\"\n" },
+	{ "TrainJob", "{name: a, lables: {}}",
+	  "metadata.lables: Unknown field: did you mean \"labels\"?\n" },
+};
+
+static void test_metadata(void **state)
+{
+	cleanup_buf struct buf text = { .max = 1 << 20 };
+
+	for (size_t i = 0; i < sizeof(metas) / sizeof(*metas); i++) {
+		cleanup_arena struct arena arena = { 0 };
+		cleanup_field_errors struct field_errors errs = { 0 };
+		cleanup_json cJSON *obj = yaml_doc(
+			arena_printf(&arena,
+				     "{apiVersion: trainer.kubeflow.org/v1alpha1, kind: "
+				     "%s, metadata: %s}",
+				     metas[i].kind, metas[i].metadata));
+
+		print_message("# %s\n", metas[i].metadata);
+		schema_validate(*state, obj, NULL, &errs);
+		assert_string_equal(errors_text(&text, &errs), metas[i].want);
+	}
+}
+
+static void test_annotations_have_a_limit(void **state)
+{
+	cleanup_field_errors struct field_errors errs = { 0 };
+	cleanup_json cJSON *obj = object("TrainJob", TJ "}");
+	char *large = calloc(1, 256 * 1024 + 1);
+
+	memset(large, 'x', 256 * 1024);
+	json_put_str(obj, large, "metadata", "annotations", "a");
+	free(large);
+	schema_validate(*state, obj, NULL, &errs);
+	assert_int_equal(errs.n, 1);
+	assert_int_equal(errs.list[0].type, FIELD_TOO_LONG);
+	assert_string_equal(errs.list[0].path, "metadata.annotations");
+}
+
+/* Rows: a TrainJob's spec before and after. */
+static const struct update {
+	const char *what, *before, *after, *want;
+} updates[] = {
+	{ "nothing", TJ "trainer: {numNodes: 1}}", TJ "trainer: {numNodes: 1}}", "" },
+	{ "what is said by default", TJ "}",
+	  "spec: {runtimeRef: {name: rt, kind: ClusterTrainingRuntime}, suspend: false}",
+	  "" },
+	{ "suspend", TJ "}", TJ "suspend: true}", "" },
+	{ "another runtime", TJ "}", "spec: {runtimeRef: {name: other}}",
+	  "spec.runtimeRef: Invalid value: \"object\": field is immutable\n" },
+	{ "another number", TJ "trainer: {numNodes: 1}}", TJ "trainer: {numNodes: 2}}",
+	  "spec.trainer: Invalid value: \"object\": field is immutable\n" },
+	{ "the order of a map does not count",
+	  TJ "trainer: {env: [{name: A}, {name: B}]}}",
+	  TJ "trainer: {env: [{name: B}, {name: A}]}}", "" },
+	{ "the order of arguments does", TJ "trainer: {args: [a, b]}}",
+	  TJ "trainer: {args: [b, a]}}",
+	  "spec.trainer: Invalid value: \"object\": field is immutable\n" },
+	{ "a deadline", TJ "activeDeadlineSeconds: 5}", TJ "activeDeadlineSeconds: 6}",
+	  "spec.activeDeadlineSeconds: Invalid value: 6: field is immutable\n" },
+	{ "managedBy", TJ "}", TJ "managedBy: kueue.x-k8s.io/multikueue}",
+	  "spec.managedBy: Invalid value: \"kueue.x-k8s.io/multikueue\": field is "
+	  "immutable\n" },
+	/* Upstream's rules let these pass: they see a value on both sides only. */
+	{ "a trainer comes", TJ "}", TJ "trainer: {numNodes: 2}}",
+	  "spec.trainer: Invalid value: \"object\": field is immutable\n" },
+	{ "a trainer goes", TJ "trainer: {numNodes: 2}}", TJ "}",
+	  "spec.trainer: Invalid value: \"object\": field is immutable\n" },
+	{ "a deadline comes", TJ "}", TJ "activeDeadlineSeconds: 5}",
+	  "spec.activeDeadlineSeconds: Invalid value: \"object\": field is immutable\n" },
+	{ "a deadline and an initializer go",
+	  TJ "activeDeadlineSeconds: 5, initializer: {}}", TJ "}",
+	  "spec.initializer: Invalid value: \"object\": field is immutable\n"
+	  "spec.activeDeadlineSeconds: Invalid value: \"object\": field is immutable\n" },
+	{ "patches come and go", TJ "runtimePatches: [{manager: a/b}]}",
+	  TJ "runtimePatches: [{manager: c/d}, {manager: e/f}]}", "" },
+	{ "in the patch of the same manager, the job of the same name",
+	  TJ "runtimePatches: [{manager: a/b}, {manager: c/d, trainingRuntimeSpec: "
+	     "{template: "
+	     "{spec: {replicatedJobs: [{name: job, template: {spec: {template: {spec: "
+	     "{serviceAccountName: one, nodeSelector: {a: b}}}}}}]}}}}]}",
+	  TJ "runtimePatches: [{manager: c/d, trainingRuntimeSpec: {template: "
+	     "{spec: {replicatedJobs: [{name: m}, {name: job, template: {spec: "
+	     "{template: {spec: "
+	     "{serviceAccountName: two, nodeSelector: {a: c}}}}}}]}}}}]}",
+	  "spec.runtimePatches[0].trainingRuntimeSpec.template.spec.replicatedJobs[1]."
+	  "template."
+	  "spec.template.spec.serviceAccountName: Invalid value: \"two\": field is "
+	  "immutable\n" },
+};
+
+static void test_updates(void **state)
+{
+	cleanup_buf struct buf text = { .max = 1 << 20 };
+
+	for (size_t i = 0; i < sizeof(updates) / sizeof(*updates); i++) {
+		cleanup_json cJSON *before = object("TrainJob", updates[i].before);
+		cleanup_json cJSON *after = object("TrainJob", updates[i].after);
+		cleanup_json cJSON *copy = json_dup(after);
+		cleanup_field_errors struct field_errors errs = { 0 };
+
+		print_message("# %s\n", updates[i].what);
+		schema_validate(*state, after, before, &errs);
+		assert_string_equal(errors_text(&text, &errs), updates[i].want);
+		assert_true(json_equal(after, copy));
+	}
+}
+
+static void test_updates_of_a_runtime(void **state)
+{
+	cleanup_json cJSON *before = object(
+		"TrainingRuntime", "spec: {template: {spec: {network: {subdomain: a}}}}");
+	cleanup_json cJSON *after = object(
+		"TrainingRuntime", "spec: {template: {spec: {network: {subdomain: b}}}}");
+	cleanup_field_errors struct field_errors errs = { 0 };
+	cleanup_buf struct buf text = { .max = 1000 };
+
+	schema_validate(*state, after, before, &errs);
+	assert_string_equal(errors_text(&text, &errs),
+			    "spec.template.spec.network: Invalid value: \"object\": "
+			    "field is immutable\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_faults),
+		cmocka_unit_test(test_whole_objects),
+		cmocka_unit_test(test_metadata),
+		cmocka_unit_test(test_annotations_have_a_limit),
+		cmocka_unit_test(test_updates),
+		cmocka_unit_test(test_updates_of_a_runtime),
+	};
+
+	return cmocka_run_group_tests(tests, group_setup, group_teardown);
+}

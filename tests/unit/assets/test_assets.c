@@ -1,0 +1,71 @@
+/* The embedded files: all there, in order, byte for byte. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <glob.h>
+
+#include "assets/assets.h"
+
+#define FOLDER "core/assets/"
+
+static void test_sorted(void **state)
+{
+	(void)state;
+	for (const struct asset *a = assets; a->name && a[1].name; a++)
+		assert_true(strcmp(a->name, a[1].name) < 0);
+}
+
+static void check_same(const struct asset *asset, const char *path)
+{
+	char *text = malloc(asset->len + 1);
+	FILE *f = fopen(path, "rb");
+
+	assert_non_null(f);
+	assert_int_equal(fread(text, 1, asset->len + 1, f), asset->len);
+	assert_memory_equal(text, asset->data, asset->len);
+	fclose(f);
+	free(text);
+}
+
+static void test_the_files_as_they_are(void **state)
+{
+	glob_t found = { 0 };
+	const struct asset *asset;
+
+	(void)state;
+	assert_int_equal(glob(FOLDER "*.yaml", 0, NULL, &found), 0);
+	assert_int_equal(glob(FOLDER "*/*.yaml", GLOB_APPEND, NULL, &found), 0);
+	assert_int_equal(glob(FOLDER "VERSION", GLOB_APPEND, NULL, &found), 0);
+	for (size_t i = 0; i < found.gl_pathc; i++) {
+		asset = asset_find(found.gl_pathv[i] + strlen(FOLDER));
+		if (!asset)
+			fail_msg("%s: not in assets.S", found.gl_pathv[i]);
+		check_same(asset, found.gl_pathv[i]);
+	}
+	globfree(&found);
+}
+
+static void test_what_is_not_there(void **state)
+{
+	(void)state;
+	assert_null(asset_find("schema"));
+	assert_null(asset_find(""));
+	assert_null(asset_find("runtimes/"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sorted),
+		cmocka_unit_test(test_the_files_as_they_are),
+		cmocka_unit_test(test_what_is_not_there),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

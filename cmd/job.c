@@ -232,6 +232,41 @@ static size_t count_jobs(const struct job_set *set, size_t from)
 	return n;
 }
 
+/* An API server writes stringData into data. */
+static void settle_secret(cJSON *secret)
+{
+	const cJSON *text;
+
+	json_each(text, json_get(secret, "stringData")) {
+		cleanup_buf struct buf encoded = { .max = 2 * INPUT_MAX };
+
+		if (!cJSON_IsString(text))
+			continue;
+		base64_encode(&encoded, text->valuestring, strlen(text->valuestring));
+		json_put_str(secret, encoded.data ? (const char *)encoded.data : "",
+			     "data", text->string);
+	}
+	json_del(secret, JSON_PATH("stringData"));
+}
+
+void job_add_config(const struct job_set *set, struct job *job)
+{
+	for (size_t i = 0; i < set->input.n; i++) {
+		const cJSON *obj = set->input.docs[i].obj;
+		const char *ns = meta_namespace(obj), *kind = meta_kind(obj);
+		cJSON *copy;
+
+		if (!str_eq(meta_api_version(obj), "v1") || !meta_name(obj) ||
+		    (!str_eq(kind, "ConfigMap") && !str_eq(kind, "Secret")) ||
+		    (ns && !str_eq(ns, job->ns)))
+			continue;
+		copy = json_dup(obj);
+		json_put_str(copy, job->ns, "metadata", "namespace");
+		settle_secret(copy);
+		cJSON_AddItemToArray(job->objects, copy);
+	}
+}
+
 static int load(struct job_set *set, const struct job_opts *opts, bool unique,
 		const char *cmd, struct error *err)
 {

@@ -74,6 +74,12 @@ MUST_CHECK int job_set_check(struct job_set *ret, const struct job_opts *opts,
 void job_set_release(struct job_set *set);
 #define cleanup_job_set __attribute__((cleanup(job_set_release)))
 
+/*
+ * Besides what the pipeline made, the ConfigMaps and Secrets of the files: pods
+ * of this machine find them as a cluster's would. Adds to job->objects.
+ */
+void job_add_config(const struct job_set *set, struct job *job);
+
 /* The TrainJob that the options describe (jobspec.c). */
 MUST_CHECK int job_from_opts(cJSON **ret, const struct job_opts *opts, struct error *err);
 

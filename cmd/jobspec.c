@@ -99,24 +99,21 @@ static void put_command(cJSON *trainer, char **command)
 				     cJSON_CreateString(*command));
 }
 
-/*
- * A name that says what runs: of "torchrun train_big.py --x" it is "train-big".
- * The first argument with a suffix is the script; else the command counts.
- */
+/* What the command runs: its first argument that is a script, or itself. */
+static const char *program_of(const struct job_opts *opts)
+{
+	for (char **arg = opts->command; arg && *arg; arg++)
+		if (str_ends(*arg, ".py") || str_ends(*arg, ".sh"))
+			return *arg;
+	return opts->command && *opts->command ? *opts->command : opts->runtime;
+}
+
+/* A name that says what runs: of "torchrun train_big.py --x" it is "train-big". */
 static const char *name_of(struct arena *arena, const struct job_opts *opts)
 {
-	const char *word =
-		opts->command && *opts->command ? *opts->command : opts->runtime;
-	char *name, *end;
+	char *name = arena_strdup(arena, path_base(program_of(opts)));
+	char *end = strrchr(name, '.');
 
-	for (char **arg = opts->command; arg && *arg; arg++) {
-		if (str_ends(*arg, ".py") || str_ends(*arg, ".sh")) {
-			word = *arg;
-			break;
-		}
-	}
-	name = arena_strdup(arena, path_base(word));
-	end = strrchr(name, '.');
 	if (end && end != name)
 		*end = 0;
 	for (char *c = name; *c; c++)

@@ -64,13 +64,14 @@ static int settle_file(struct job_opts *job, int argc, char **argv, struct error
 	return 0;
 }
 
-static int submit_local(const struct job_set *set, const struct submit_opts *opts,
+static int submit_local(struct job_set *set, const struct submit_opts *opts,
 			struct error *err)
 {
 	if (set->n > 1)
 		return error_set(err, ERR_INVALID,
 				 "%s has %zu TrainJobs; --local runs one", opts->job.file,
 				 set->n);
+	job_add_config(set, &set->list[0]);
 	return local_submit(&set->list[0], opts->quiet, err);
 }
 

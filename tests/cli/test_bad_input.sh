@@ -71,8 +71,8 @@ rows() { # lines of "SPEC | REGEX"
 rows <<'ROWS'
 trainer: {numNodes: "2"}|in:8:13: spec.trainer.numNodes: Invalid value: .*integer
 trainer: {numNodes: -1}|spec.trainer.numNodes: Invalid value: -1
-trainer: {numNodes: 99999999999}|spec.trainer.numNodes: 
-trainer: {numNodes: 99999999999999999999999}|spec.trainer.numNodes: 
+trainer: {numNodes: 99999999999}|spec.trainer.numNodes:
+trainer: {numNodes: 99999999999999999999999}|spec.trainer.numNodes:
 trainer: {numNodes: 1.5}|spec.trainer.numNodes: .*integer
 trainer: {numProcPerNode: 0}|spec.trainer.numProcPerNode: Invalid value
 trainer: {numProcPerNode: auto}|spec.trainer.numProcPerNode: .*integer
@@ -86,8 +86,8 @@ trainer: {resourcesPerNode: {limits: {cpu: 1x}}}|spec.trainer.resourcesPerNode.l
 trainer: {env: [{name: PET_NNODES, value: "1"}]}|spec.trainer.env: .*PET_NNODES
 podTemplateOverrides: []|spec.podTemplateOverrides: Unknown field
 suspend: maybe|spec.suspend: .*boolean
-activeDeadlineSeconds: 0|spec.activeDeadlineSeconds: 
-managedBy: me|spec.managedBy: 
+activeDeadlineSeconds: 0|spec.activeDeadlineSeconds:
+managedBy: me|spec.managedBy:
 ROWS
 echo 'trainer: {numNodes: 0}' | spec
 check "numNodes 0 is allowed" says 0 'kind: JobSet' "${submit[@]}" "$in"

@@ -5,7 +5,7 @@ mandated='controller submit runtime initialize-model initialize-dataset cache-se
 later='cache-serve controller convert delete events export-model initialize-dataset initialize-model
 	mpi-launch resume suspend uninstall wait why'
 
-check "no argument: usage on stderr, 2" says 2 '^usage: kftrainer' 
+check "no argument: usage on stderr, 2" says 2 '^usage: kftrainer'
 check "... and nothing on stdout" test ! -s "$scratch/out"
 check "--help: on stdout" says 0 '^usage: kftrainer' --help
 check "... and nothing on stderr" test ! -s "$scratch/err"

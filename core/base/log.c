@@ -86,23 +86,30 @@ static void add_json(struct buf *out, enum log_level level, const char *msg,
 	buf_adds(out, "}");
 }
 
+static void add_line(struct buf *out, enum log_level level, const char *msg,
+		     const struct log_field *fields)
+{
+	if (format == LOG_FORMAT_JSON)
+		add_json(out, level, msg, fields);
+	else
+		add_text(out, level, msg, fields);
+}
+
 void log_line(enum log_level level, const char *msg, const struct log_field *fields)
 {
+	static const struct log_field too_long[] = { LOG_STR("fields", "too long"),
+						     { 0 } };
 	cleanup_buf struct buf line = { .max = MAX_LINE };
 	struct error unused = { 0 };
+	char head[200];
 
 	if (!log_wanted(level))
 		return;
-	if (format == LOG_FORMAT_JSON)
-		add_json(&line, level, msg, fields);
-	else
-		add_text(&line, level, msg, fields);
+	add_line(&line, level, msg, fields);
 	if (line.overflowed) {
 		buf_clear(&line);
-		log_line(level, msg,
-			 (const struct log_field[]){ LOG_STR("fields", "too long"),
-						     { 0 } });
-		return;
+		snprintf(head, sizeof(head), "%s", msg);
+		add_line(&line, level, head, too_long);
 	}
 	buf_adds(&line, "\n");
 	/* A log that cannot be written has nobody left to tell. */

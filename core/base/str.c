@@ -250,11 +250,10 @@ int hex_decode(struct buf *out, const char *text, size_t len, struct error *err)
 		return error_set(err, ERR_FORMAT, "hex: an odd number of digits");
 	for (size_t i = 0; i < len; i += 2) {
 		int high = hex_value(text[i]), low = hex_value(text[i + 1]);
-		unsigned char byte = (unsigned char)(high << 4 | low);
 
 		if (high < 0 || low < 0)
 			return error_set(err, ERR_FORMAT, "hex: no digit at byte %zu", i);
-		buf_add(out, &byte, 1);
+		buf_add(out, (unsigned char[]){ (unsigned char)(high << 4 | low) }, 1);
 	}
 	return buf_check(out, "hex", err);
 }

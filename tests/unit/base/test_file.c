@@ -1,0 +1,152 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "base/str.h"
+#include "tests/unit/base/base_test.h"
+
+static char dir[] = "/tmp/kftrainer-test-XXXXXX";
+
+static int make_dir(void **state)
+{
+	(void)state;
+	return mkdtemp(dir) ? 0 : -1;
+}
+
+static int remove_dir(void **state)
+{
+	struct error err = { 0 };
+
+	(void)state;
+	return dir_remove(dir, &err);
+}
+
+static void test_write_then_read(void **state)
+{
+	cleanup_arena struct arena a = { 0 };
+	cleanup_buf struct buf b = { .max = 100 };
+	char *path = path_join(&a, dir, "file");
+	struct error err = { 0 };
+	struct stat st;
+
+	(void)state;
+	assert_false(file_exists(path));
+	assert_int_equal(file_write(path, "one", 3, 0600, &err), 0);
+	assert_int_equal(file_write(path, "two!", 4, 0640, &err), 0);
+	assert_int_equal(file_read(&b, path, &err), 0);
+	assert_string_equal(b.data, "two!");
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0640);
+}
+
+static void test_reading_stops_at_the_limit(void **state)
+{
+	cleanup_buf struct buf b = { .max = 1000 };
+	struct error err = { 0 };
+
+	(void)state;
+	assert_int_equal(file_read(&b, "/dev/zero", &err), -1);
+	assert_int_equal(err.kind, ERR_LIMIT);
+	assert_string_equal(err.msg, "/dev/zero: over 1000 bytes");
+}
+
+static void test_messages_name_the_path(void **state)
+{
+	cleanup_arena struct arena a = { 0 };
+	cleanup_buf struct buf b = { .max = 1000 };
+	struct error err = { 0 };
+	char *under_file = path_join(&a, dir, "plain/x");
+
+	(void)state;
+	assert_int_equal(file_read(&b, "/nowhere/x", &err), -1);
+	assert_string_equal(err.msg, "/nowhere/x: No such file or directory");
+	assert_int_equal(err.kind, ERR_NOT_FOUND);
+	assert_int_equal(err.code, ENOENT);
+	assert_int_equal(file_read(&b, dir, &err), -1);
+	assert_true(str_ends(err.msg, ": Is a directory"));
+	assert_int_equal(file_write("/nowhere/x", "", 0, 0600, &err), -1);
+	assert_string_equal(err.msg, "/nowhere/x: No such file or directory");
+	assert_int_equal(file_write(path_join(&a, dir, "plain"), "", 0, 0600, &err), 0);
+	assert_int_equal(dir_make(under_file, 0700, &err), -1);
+	assert_true(str_ends(err.msg, "plain: Not a directory"));
+}
+
+/* /dev/full stands for a disk without room. */
+static void test_full_disk(void **state)
+{
+	cleanup_fd int fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
+	struct error err = { 0 };
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(file_write_fd(fd, "x", 1, "state.json", &err), -1);
+	assert_string_equal(err.msg, "state.json: No space left on device");
+	assert_int_equal(err.code, ENOSPC);
+}
+
+/* A file cannot take the place of a folder: what was written first is gone again. */
+static void test_a_failed_write_leaves_nothing(void **state)
+{
+	cleanup_arena struct arena a = { 0 };
+	char *target = path_join(&a, dir, "folder");
+	struct error err = { 0 };
+
+	(void)state;
+	assert_int_equal(dir_make(path_join(&a, target, "x"), 0700, &err), 0);
+	assert_int_equal(file_write(target, "x", 1, 0600, &err), -1);
+	assert_int_equal(dir_remove(path_join(&a, target, "x"), &err), 0);
+	assert_int_equal(rmdir(target), 0);
+	assert_int_equal(dir_remove(dir, &err), 0);
+	assert_int_equal(mkdir(dir, 0700), 0);
+}
+
+static void test_folders(void **state)
+{
+	cleanup_arena struct arena a = { 0 };
+	char *deep = path_join(&a, dir, "a/b//c/");
+	struct error err = { 0 };
+
+	(void)state;
+	assert_int_equal(dir_make(deep, 0700, &err), 0);
+	assert_int_equal(dir_make(deep, 0700, &err), 0);
+	assert_true(file_exists(path_join(&a, dir, "a/b/c")));
+	assert_int_equal(symlink("/etc", path_join(&a, dir, "a/link")), 0);
+	assert_int_equal(dir_remove(path_join(&a, dir, "a"), &err), 0);
+	assert_false(file_exists(path_join(&a, dir, "a")));
+	assert_true(file_exists("/etc/passwd"));
+	assert_int_equal(dir_remove(path_join(&a, dir, "a"), &err), 0);
+}
+
+static void test_paths(void **state)
+{
+	cleanup_arena struct arena a = { 0 };
+
+	(void)state;
+	assert_string_equal(path_join(&a, "a", "b"), "a/b");
+	assert_string_equal(path_join(&a, "a/", "b"), "a/b");
+	assert_string_equal(path_join(&a, "", "b"), "b");
+	assert_string_equal(path_join(&a, "a", "/b"), "/b");
+	assert_string_equal(path_join(&a, "/", "b"), "/b");
+	assert_string_equal(path_base("a/b"), "b");
+	assert_string_equal(path_base("b"), "b");
+	assert_string_equal(path_dir(&a, "a/b"), "a");
+	assert_string_equal(path_dir(&a, "b"), ".");
+	assert_string_equal(path_dir(&a, "/b"), "/");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_write_then_read),
+		cmocka_unit_test(test_reading_stops_at_the_limit),
+		cmocka_unit_test(test_messages_name_the_path),
+		cmocka_unit_test(test_full_disk),
+		cmocka_unit_test(test_a_failed_write_leaves_nothing),
+		cmocka_unit_test(test_folders),
+		cmocka_unit_test(test_paths),
+	};
+
+	return cmocka_run_group_tests_name("file", tests, make_dir, remove_dir);
+}

@@ -1,0 +1,186 @@
+#include "base/str.h"
+#include "tests/unit/base/base_test.h"
+
+static void test_prefix_and_suffix(void **state)
+{
+	(void)state;
+	assert_true(str_starts("abc", "ab") && str_starts("abc", "") &&
+		    str_starts("", ""));
+	assert_false(str_starts("a", "ab"));
+	assert_true(str_ends("abc", "bc") && str_ends("abc", "") &&
+		    str_ends("abc", "abc"));
+	assert_false(str_ends("bc", "abc"));
+	assert_string_equal(str_after("s3://bucket", "s3://"), "bucket");
+	assert_null(str_after("s3:", "s3://"));
+	assert_true(str_eq(NULL, NULL) && str_eq("a", "a"));
+	assert_false(str_eq(NULL, "") || str_eq("", NULL) || str_eq("a", "b"));
+}
+
+static void test_split_keeps_empty_parts(void **state)
+{
+	static const struct {
+		const char *text, *joined;
+		size_t n;
+	} rows[] = {
+		{ "", "", 1 },         { "a", "a", 1 }, { "a,b", "a|b", 2 },
+		{ "a,,b", "a||b", 3 }, { ",", "|", 2 }, { "a,", "a|", 2 },
+	};
+	cleanup_arena struct arena a = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < N_ROWS(rows); i++) {
+		size_t n = 0;
+		char **parts = str_split(&a, rows[i].text, ',', &n);
+
+		check_int(rows[i].text, (long long)n, (long long)rows[i].n);
+		assert_null(parts[n]);
+		check_text(rows[i].text, str_join(&a, (const char *const *)parts, "|"),
+			   rows[i].joined);
+	}
+	assert_string_equal(str_trim(&a, " \t a b\n"), "a b");
+	assert_string_equal(str_trim(&a, "  "), "");
+	assert_string_equal(str_join(&a, (const char *const[]){ NULL }, ","), "");
+}
+
+static void test_int(void **state)
+{
+	static const struct {
+		const char *text;
+		bool ok;
+		int64_t value;
+	} rows[] = {
+		{ "0", true, 0 },
+		{ "-7", true, -7 },
+		{ "007", true, 7 },
+		{ "9223372036854775807", true, INT64_MAX },
+		{ "-9223372036854775808", true, INT64_MIN },
+		{ "9223372036854775808", false, 0 },
+		{ "", false, 0 },
+		{ "-", false, 0 },
+		{ "+1", false, 0 },
+		{ " 1", false, 0 },
+		{ "1 ", false, 0 },
+		{ "1x", false, 0 },
+		{ "0x1", false, 0 },
+	};
+	struct error err = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < N_ROWS(rows); i++) {
+		int64_t v = 42;
+		int ret = str_int(&v, rows[i].text, INT64_MIN, INT64_MAX, &err);
+
+		check_int(rows[i].text, ret, rows[i].ok ? 0 : -1);
+		check_int(rows[i].text, v, rows[i].ok ? rows[i].value : 42);
+	}
+	assert_int_equal(str_int(&(int64_t){ 0 }, "5", 1, 4, &err), -1);
+	assert_string_equal(err.msg, "5 is not between 1 and 4");
+	assert_int_equal(str_int(&(int64_t){ 0 }, "x", 1, 4, &err), -1);
+	assert_string_equal(err.msg, "'x' is not a whole number");
+}
+
+static void test_utf8(void **state)
+{
+	static const struct {
+		const char *name, *bytes;
+		size_t length;
+	} rows[] = {
+		{ "ascii", "a", 1 },
+		{ "two", "\xc3\xa9", 2 },
+		{ "three", "\xe2\x82\xac", 3 },
+		{ "four", "\xf0\x9f\x98\x80", 4 },
+		{ "last", "\xf4\x8f\xbf\xbf", 4 },
+		{ "too large", "\xf4\x90\x80\x80", 0 },
+		{ "overlong slash", "\xc0\xaf", 0 },
+		{ "overlong three", "\xe0\x80\xaf", 0 },
+		{ "surrogate", "\xed\xa0\x80", 0 },
+		{ "before surrogates", "\xed\x9f\xbf", 3 },
+		{ "cut off", "\xe2\x82", 0 },
+		{ "continuation", "\x80", 0 },
+		{ "no continuation", "\xc3(", 0 },
+		{ "ff", "\xff", 0 },
+		{ "nothing", "", 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ROWS(rows); i++) {
+		const char *p = rows[i].bytes;
+
+		check_int(rows[i].name, (long long)utf8_length(p, p + strlen(p)),
+			  (long long)rows[i].length);
+	}
+	assert_true(utf8_valid("a\xc3\xa9z", 4));
+	assert_false(utf8_valid("a\xc3", 2));
+	assert_true(utf8_valid("", 0));
+}
+
+/* RFC 4648, section 10, and what a strict reader refuses. */
+static void test_base64(void **state)
+{
+	static const struct {
+		const char *text, *base64;
+	} rows[] = {
+		{ "", "" },
+		{ "f", "Zg==" },
+		{ "fo", "Zm8=" },
+		{ "foo", "Zm9v" },
+		{ "foob", "Zm9vYg==" },
+		{ "fooba", "Zm9vYmE=" },
+		{ "foobar", "Zm9vYmFy" },
+		{ "\xfb\xff\xfe", "+//+" },
+	};
+	static const char *const wrong[] = { "Z",    "Zg=",  "Zg",   "Zg==Zg==",
+					     "Zh==", "Zm9=", "Z===", "====",
+					     "Zm9*", "Zm 9", "=Zg=", NULL };
+	struct error err = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < N_ROWS(rows); i++) {
+		cleanup_buf struct buf b = { .max = 100 }, back = { .max = 100 };
+		size_t len = strlen(rows[i].base64);
+
+		base64_encode(&b, rows[i].text, strlen(rows[i].text));
+		check_text(rows[i].text, b.data ? (char *)b.data : "", rows[i].base64);
+		check_int(rows[i].base64, base64_decode(&back, rows[i].base64, len, &err),
+			  0);
+		check_text(rows[i].base64, back.data ? (char *)back.data : "",
+			   rows[i].text);
+	}
+	for (size_t i = 0; wrong[i]; i++) {
+		cleanup_buf struct buf b = { .max = 100 };
+
+		check_int(wrong[i], base64_decode(&b, wrong[i], strlen(wrong[i]), &err),
+			  -1);
+		assert_int_equal(err.kind, ERR_FORMAT);
+	}
+}
+
+static void test_hex(void **state)
+{
+	cleanup_buf struct buf b = { .max = 100 }, back = { .max = 100 };
+	struct error err = { 0 };
+
+	(void)state;
+	hex_encode(&b, "\x00\x9f\xff", 3);
+	assert_string_equal(b.data, "009fff");
+	assert_int_equal(hex_decode(&back, "009Fff", 6, &err), 0);
+	assert_int_equal(back.len, 3);
+	assert_memory_equal(back.data, "\x00\x9f\xff", 3);
+	assert_int_equal(hex_decode(&back, "0", 1, &err), -1);
+	assert_int_equal(hex_decode(&back, "0g", 2, &err), -1);
+	assert_int_equal(hex_decode(&back, "@0", 2, &err), -1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_prefix_and_suffix),
+		cmocka_unit_test(test_split_keeps_empty_parts),
+		cmocka_unit_test(test_int),
+		cmocka_unit_test(test_utf8),
+		cmocka_unit_test(test_base64),
+		cmocka_unit_test(test_hex),
+	};
+
+	return cmocka_run_group_tests_name("str", tests, NULL, NULL);
+}

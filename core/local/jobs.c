@@ -228,6 +228,24 @@ void jobs_pod_status(struct jobs *j, const char *name, const cJSON *status,
 		pod->finished_ms = now_ms;
 }
 
+const char *const *jobs_names_of(const struct jobs *j, const char *name)
+{
+	size_t first = 0; /* the number of the Job's first pod in jobs_pod_names() */
+
+	jobs_each_job(job, j)
+	{
+		for (const struct jobs_pod *pod = job->pods; pod; pod = pod->next)
+			if (str_eq(pod->name, name))
+				return pod->index < 0
+					       ? NULL
+					       : (const char *const *)
+							 j->names[first +
+								  (size_t)pod->index];
+		first += (size_t)pods_of(job->rjob);
+	}
+	return NULL;
+}
+
 /* ---- deciding ------------------------------------------------------------------------ */
 
 /* Forget pods that are gone, and Jobs whose deletion waited for them. */

@@ -50,6 +50,9 @@ void jobs_set_suspend(struct jobs *j, bool suspend); /* spec.suspend changes */
 bool jobs_pod_names(const struct jobs *j, size_t i, const char **ret_pod,
 		    const char *const **ret_names);
 
+/* The DNS names of a pod that jobs_step() made, or NULL. */
+const char *const *jobs_names_of(const struct jobs *j, const char *pod);
+
 /*
  * Tell it what a pod's v1.PodStatus is now (NULL: the pod is gone). A pod that
  * JOBS_DELETE_POD named must end up gone, also when it had ended before. Times

@@ -16,6 +16,11 @@ struct local_observer {
 	/* A line of a container's output; prefix is "node-0", "dataset-initializer". */
 	void (*on_line)(void *ctx, const char *prefix, const char *line, size_t len);
 	void *ctx;
+	/*
+	 * A fact that shall stay in sight, other than a phase: what is not applied
+	 * locally, a restart. NULL: on_progress gets it.
+	 */
+	void (*on_note)(void *ctx, const char *line);
 };
 
 struct local_run_opts {
@@ -29,15 +34,21 @@ struct local_run_opts {
 };
 
 struct local_result {
-	int exit_code;      /* 0, or the first failing rank's (128+N for a signal), or 1 */
-	bool interrupted;   /* by a signal: then exit_code is 128+N */
-	char report[16384]; /* for people: why it failed, the last lines, where the logs are */
+	int exit_code;    /* 0, or the first failing rank's (128+N for a signal), or 1 */
+	bool interrupted; /* by a signal: then exit_code is 128+N */
+	char report
+		[16384]; /* for people: why it failed, the last lines, where the logs are */
 };
 
 /*
  * Run to the end. -1 when it could not start (nothing has run then): ERR_EXISTS
  * when a job of that name runs already, ERR_UNSUPPORTED for what cannot run
- * locally, ERR_IO for the state folder.
+ * locally (all of it at once), ERR_INVALID for a suspended job, ERR_IO and others
+ * for the state folder.
+ *
+ * After stop_setup() (base/stop.h) a SIGINT or SIGTERM sends TERM to every
+ * process, waits for the pods' grace period and then kills them; a second one
+ * kills at once. The state then says Failed, "Interrupted".
  */
 MUST_CHECK int local_run(const struct local_run_opts *opts, struct local_result *ret,
 			 struct error *err);

@@ -1,0 +1,511 @@
+#include "local/run.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/stop.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "local/ports.h"
+#include "local/run_impl.h"
+#include "trainer/api.h"
+#include "trainer/status.h"
+#include "trainer/trainjob.h"
+
+/* While it stops: how often to look whether Ctrl-C came again. */
+enum { IMPATIENCE_MS = 100 };
+
+/* ---- what the kubelet says ------------------------------------------------------------ */
+
+static void on_status(void *ctx, const char *name)
+{
+	struct run *r = ctx;
+	struct run_pod *pod = map_get(&r->pods, name);
+
+	if (pod)
+		pod->changed = true;
+}
+
+static void on_line(void *ctx, const char *pod, const char *container, const char *line,
+		    size_t len)
+{
+	struct run *r = ctx;
+	const char *prefix = report_line(r->report, pod, container, line, len);
+
+	if (r->opts->observer.on_line)
+		r->opts->observer.on_line(r->opts->observer.ctx, prefix, line, len);
+}
+
+/* ---- pods ------------------------------------------------------------------------------- */
+
+static int64_t jobs_now(const struct run *r)
+{
+	return r->start_s * 1000 + clock_ms() - r->start_ms;
+}
+
+static void pod_free(void *p)
+{
+	struct run_pod *pod = p;
+
+	free(pod->name);
+	free(pod->waits);
+	free(pod);
+}
+
+static void drop(struct run *r, struct run_pod *pod)
+{
+	kubelet_remove(r->kubelet, pod->name);
+	jobs_pod_status(r->jobs, pod->name, NULL, jobs_now(r));
+	report_forget(r->report, pod->name);
+	map_del(&r->pods, pod->name);
+	pod_free(pod);
+	r->again = true;
+}
+
+static int64_t count_restarts(const cJSON *status)
+{
+	static const char *const lists[] = { "initContainerStatuses",
+					     "containerStatuses" };
+	const cJSON *c;
+	int64_t n = 0;
+
+	for (int i = 0; i < 2; i++)
+		json_each(c, json_at(status, JSON_PATH(lists[i])))
+			n += json_int(c, 0, "restartCount");
+	return n;
+}
+
+static void say_restart(const struct run *r, struct run_pod *pod, const cJSON *status)
+{
+	cleanup_arena struct arena a = { 0 };
+	int64_t n = count_restarts(status);
+
+	if (n > pod->restarts && r->end == RUN_ON && !pod->stopping)
+		run_note(r, "%s failed and is started again (restart %lld)",
+			 place_prefix(&a, &pod->place, NULL), (long long)n);
+	pod->restarts = n;
+}
+
+/* A pod's status changed; how one ends that is being stopped is nobody's failure. */
+static void take_status(struct run *r, struct run_pod *pod, const cJSON *status)
+{
+	const char *phase = json_str(status, "phase");
+
+	pod->changed = false;
+	pod->running = str_eq(phase, "Running");
+	pod->ended = str_eq(phase, "Succeeded") || str_eq(phase, "Failed");
+	free(pod->waits);
+	pod->waits = NULL;
+	if (str_eq(json_str(status, "reason"), "Unschedulable") &&
+	    json_str(status, "message"))
+		pod->waits = xstrdup(json_str(status, "message"));
+	if (!pod->stopping && r->end == RUN_ON)
+		report_status(r->report, pod->name, status, clock_ms());
+	say_restart(r, pod, status);
+	jobs_pod_status(r->jobs, pod->name, status, jobs_now(r));
+	r->again = true;
+	if (pod->ended && pod->stopping && r->end == RUN_ON)
+		drop(r, pod);
+}
+
+static void take_changes(struct run *r)
+{
+	map_each(e, &r->pods) {
+		struct run_pod *pod = e->value;
+		const cJSON *status;
+
+		if (!pod->changed)
+			continue;
+		status = kubelet_status(r->kubelet, pod->name);
+		if (status)
+			take_status(r, pod, status);
+		else
+			drop(r, pod);
+	}
+}
+
+static bool any_runs(const struct run *r)
+{
+	map_each(e, &r->pods) {
+		const struct run_pod *pod = e->value;
+
+		if (!pod->ended)
+			return true;
+	}
+	return false;
+}
+
+/* A pod that could not even begin, in the words of a kubelet. */
+static cJSON *start_error(const cJSON *pod, const char *why)
+{
+	const cJSON *c = json_get(pod, "spec", "containers");
+	cJSON *status = cJSON_CreateObject(), *one = cJSON_CreateObject();
+
+	json_put_str(status, "Failed", "phase");
+	json_put_str(one, c && c->child ? json_str(c->child, "name") : "", "name");
+	json_put_int(one, 128, "state", "terminated", "exitCode");
+	json_put_str(one, "StartError", "state", "terminated", "reason");
+	json_put_str(one, why, "state", "terminated", "message");
+	cJSON_AddItemToArray(json_list(status, "containerStatuses"), one);
+	return status;
+}
+
+static int start(struct run *r, const struct jobs_action *act, struct error *err)
+{
+	const char *const *names = jobs_names_of(r->jobs, act->pod_name);
+
+	if (names && kubelet_add_name(r->kubelet, act->pod_name, names, err))
+		return -1;
+	return kubelet_start(r->kubelet, act->pod, err);
+}
+
+static void create(struct run *r, const struct jobs_action *act)
+{
+	struct run_pod *pod = xcalloc(1, sizeof(*pod));
+	struct error err = { 0 };
+
+	pod->name = xstrdup(act->pod_name);
+	(void)place_of(&pod->place, r->jobset, pod->name);
+	pod->changed = true;
+	map_put(&r->pods, pod->name, pod);
+	if (start(r, act, &err)) {
+		cleanup_json cJSON *status = start_error(act->pod, err.msg);
+
+		take_status(r, pod, status);
+	}
+}
+
+static void stop(struct run *r, struct run_pod *pod, int64_t grace_ms)
+{
+	pod->stopping = true;
+	kubelet_stop(r->kubelet, pod->name, grace_ms);
+	pod->changed = true;
+}
+
+static void stop_all(struct run *r, int64_t grace_ms)
+{
+	map_each(e, &r->pods) {
+		struct run_pod *pod = e->value;
+
+		if (!pod->ended)
+			stop(r, pod, grace_ms);
+	}
+}
+
+/* ---- the loop ----------------------------------------------------------------------------- */
+
+static void say_jobset_restart(struct run *r)
+{
+	int64_t n = json_int(jobs_status(r->jobs), 0, "restarts");
+
+	if (n > r->restarts) {
+		report_restart(r->report);
+		run_note(r, "restart %lld of the job: all pods are made anew",
+			 (long long)n);
+	}
+	r->restarts = n;
+}
+
+/* Do what the controllers would, until they have nothing more to do. */
+static void step(struct run *r)
+{
+	do {
+		const struct jobs_action *act;
+		int64_t wake;
+		size_t n = jobs_step(r->jobs, jobs_now(r), &act, &wake);
+
+		r->again = false;
+		r->wake_ms = wake < 0 ? -1 : wake - r->start_s * 1000 + r->start_ms;
+		say_jobset_restart(r);
+		for (size_t i = 0; i < n; i++) {
+			struct run_pod *pod = map_get(&r->pods, act[i].pod_name);
+
+			if (act[i].type == JOBS_CREATE_POD)
+				create(r, &act[i]);
+			else if (pod)
+				stop(r, pod, -1);
+		}
+		take_changes(r);
+	} while (r->again && r->end == RUN_ON);
+}
+
+static bool is_over(const struct run *r)
+{
+	enum jobs_phase phase = jobs_phase(r->jobs);
+
+	if (any_runs(r))
+		return false;
+	return r->end != RUN_ON || phase == JOBS_COMPLETED || phase == JOBS_FAILED ||
+	       r->wake_ms < 0;
+}
+
+static int timeout_ms(const struct run *r)
+{
+	int64_t now = clock_ms(), until = r->wake_ms;
+
+	if (r->end == RUN_INTERRUPTED)
+		return IMPATIENCE_MS;
+	if (r->end != RUN_ON)
+		return -1;
+	if (r->deadline_ms >= 0 && (until < 0 || r->deadline_ms < until))
+		until = r->deadline_ms;
+	if (until < 0)
+		return -1;
+	until -= now;
+	return until < 0 ? 0 : until > 3600000 ? 3600000 : (int)until;
+}
+
+static void interrupt(struct run *r)
+{
+	if (r->end != RUN_INTERRUPTED && stop_requested()) {
+		r->end = RUN_INTERRUPTED;
+		r->signal = stop_signal() ? stop_signal() : SIGTERM;
+		run_note(r, "stopping: every process is told to end%s",
+			 r->signal == SIGINT ? "; Ctrl-C again kills them at once" : "");
+		stop_all(r, -1);
+	}
+	if (r->end == RUN_INTERRUPTED && stop_count() > 1 && !r->killing) {
+		r->killing = true;
+		stop_all(r, 0);
+	}
+}
+
+static void check_deadline(struct run *r)
+{
+	if (r->end != RUN_ON || r->deadline_ms < 0 || clock_ms() < r->deadline_ms ||
+	    jobs_phase(r->jobs) != JOBS_RUNNING)
+		return;
+	r->end = RUN_TOO_LATE;
+	stop_all(r, -1);
+}
+
+/* A full disk does not end the job: it is said once, when the job ends. */
+static int loop(struct run *r, struct error *err)
+{
+	struct error save = { 0 };
+
+	for (;;) {
+		if (r->end == RUN_ON)
+			step(r);
+		else
+			take_changes(r);
+		run_show(r);
+		(void)!run_save(r, false, &save);
+		if (is_over(r))
+			return 0;
+		if (kubelet_poll(r->kubelet, timeout_ms(r),
+				 r->end == RUN_INTERRUPTED ? -1 : stop_fd(), err))
+			return -1;
+		take_changes(r);
+		interrupt(r);
+		check_deadline(r);
+	}
+}
+
+/* ---- before ---------------------------------------------------------------------------------- */
+
+/* RFC 4122 version 4, as the API server gives one. */
+static void put_uid(cJSON *obj)
+{
+	unsigned char u[16] = { 0 };
+	char text[40];
+	size_t n = 0;
+
+	(void)!getrandom(u, sizeof(u), GRND_NONBLOCK);
+	u[6] = (unsigned char)((u[6] & 0x0f) | 0x40);
+	u[8] = (unsigned char)((u[8] & 0x3f) | 0x80);
+	for (size_t i = 0; i < sizeof(u); i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%02x",
+				      i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
+				      u[i]);
+	json_put_str(obj, text, "metadata", "uid");
+}
+
+static int take_documents(struct run *r, struct error *err)
+{
+	const struct local_run_opts *opts = r->opts;
+	char now[TIME_TEXT_SIZE];
+	const cJSON *o;
+
+	json_each(o, opts->objects)
+		if (str_eq(meta_kind(o), JOBSET_KIND))
+			r->jobset = json_dup(o);
+	if (!r->jobset)
+		return error_set(err, ERR_INVALID, "there is no JobSet to run");
+	if (tj_suspend(opts->trainjob) ||
+	    json_bool((const cJSON *)r->jobset, false, "spec", "suspend"))
+		return error_set(err, ERR_INVALID,
+				 "spec.suspend is true: nothing would run; --local runs "
+				 "jobs that are not suspended");
+	r->trainjob = json_dup(opts->trainjob);
+	json_del(r->trainjob, JSON_PATH("status"));
+	json_put_str(r->trainjob, opts->ns, "metadata", "namespace");
+	json_put_str(r->trainjob, opts->name, "metadata", "name");
+	time_text(r->start_s, now);
+	json_put_str(r->trainjob, now, "metadata", "creationTimestamp");
+	put_uid(r->trainjob);
+	json_put_str(r->jobset, opts->ns, "metadata", "namespace");
+	put_uid(r->jobset);
+	if (tj_active_deadline(r->trainjob) != ABSENT)
+		r->deadline_ms = r->start_ms + 1000 * tj_active_deadline(r->trainjob);
+	return jobs_new(&r->jobs, r->jobset, err);
+}
+
+static int open_kubelet(struct run *r, struct error *err)
+{
+	struct kubelet_opts opts = {
+		.dir = r->state.dir,
+		.log_dir = r->state.logs,
+		.no_namespaces = r->opts->no_namespaces,
+		.gpus = r->opts->gpus,
+		.workdir = r->opts->workdir,
+		.objects = r->opts->objects,
+		.on_line = on_line,
+		.on_status = on_status,
+		.ctx = r,
+	};
+
+	return kubelet_new(&r->kubelet, &opts, err);
+}
+
+/* A port of this run in place of the pipeline's, where there is one. */
+static int map_port(struct run *r, struct error *err)
+{
+	cleanup_free char *text = json_text(r->jobset);
+	char fixed[16];
+	int port;
+
+	snprintf(fixed, sizeof(fixed), "%d", TRAINER_PORT);
+	if (!strstr(text, fixed))
+		return 0;
+	if (port_reserve(&port, &r->port_lock, err))
+		return -1;
+	kubelet_map_port(r->kubelet, TRAINER_PORT, port);
+	run_note(r, "port %d is %d in this run", TRAINER_PORT, port);
+	return 0;
+}
+
+static int add_names(struct run *r, struct error *err)
+{
+	const char *pod, *const *names;
+
+	for (size_t i = 0; jobs_pod_names(r->jobs, i, &pod, &names); i++)
+		if (kubelet_add_name(r->kubelet, pod, names, err))
+			return -1;
+	return 0;
+}
+
+static int begin(struct run *r, struct error *err)
+{
+	r->start_ms = clock_ms();
+	r->start_s = clock_now();
+	r->deadline_ms = r->wake_ms = -1;
+	r->port_lock = r->state.lock = -1;
+	if (take_documents(r, err))
+		return -1;
+	if (state_begin(&r->state, r->opts->ns, r->opts->name, r->trainjob,
+			r->opts->objects, err))
+		return -1;
+	r->report = report_new(r->jobset, r->start_ms);
+	return open_kubelet(r, err) || run_check(r, err) || map_port(r, err) ||
+			       add_names(r, err)
+		       ? -1
+		       : 0;
+}
+
+/* ---- after ------------------------------------------------------------------------------------- */
+
+/* Why, when no container failed: the JobSet's or the TrainJob's condition. */
+static void print_condition(struct buf *out, const struct run *r)
+{
+	const cJSON *status = json_get((const cJSON *)r->trainjob, "status");
+	const cJSON *c = status_condition(status, COND_FAILED);
+
+	if (c && status_is_true(status, COND_FAILED))
+		buf_printf(out, "%s: %s\n", json_str(c, "reason"),
+			   json_str(c, "message"));
+	else
+		buf_adds(out, "nothing is left to run, and by its policies the job has "
+			      "neither completed nor failed\n");
+}
+
+static void fill_report(struct run *r, struct local_result *ret)
+{
+	cleanup_buf struct buf b = { .max = sizeof(ret->report) - 1 };
+	const char *reason;
+
+	report_print(&b, r->report, r->state.logs, r->opts->name);
+	reason = json_str(status_condition(json_get((const cJSON *)r->trainjob, "status"),
+					   COND_FAILED),
+			  "reason");
+	if (!b.len || !str_eq(reason, "FailedJobs"))
+		print_condition(&b, r);
+	if (!report_exit_code(r->report))
+		buf_printf(&b, "logs: %s (kftrainer logs %s)\n", r->state.logs,
+			   r->opts->name);
+	snprintf(ret->report, sizeof(ret->report), "%s", (const char *)b.data);
+}
+
+static void fill_result(struct run *r, struct local_result *ret)
+{
+	*ret = (struct local_result){ 0 };
+	if (r->end == RUN_INTERRUPTED) {
+		ret->interrupted = true;
+		ret->exit_code = 128 + r->signal;
+		return;
+	}
+	if (jobs_phase(r->jobs) == JOBS_COMPLETED)
+		return;
+	ret->exit_code = report_exit_code(r->report);
+	if (!ret->exit_code || r->end == RUN_TOO_LATE)
+		ret->exit_code = 1;
+	fill_report(r, ret);
+}
+
+static void release(struct run *r)
+{
+	cleanup_arena struct arena a = { 0 };
+	struct error unused = { 0 };
+
+	kubelet_free(r->kubelet);
+	if (r->state.dir)
+		(void)!dir_remove(path_join(&a, r->state.dir, "pods"), &unused);
+	map_release(&r->pods, pod_free);
+	jobs_free(r->jobs);
+	report_free(r->report);
+	cJSON_Delete(r->jobset);
+	cJSON_Delete(r->trainjob);
+	cJSON_Delete(r->saved);
+	if (r->port_lock >= 0)
+		close(r->port_lock);
+}
+
+int local_run(const struct local_run_opts *opts, struct local_result *ret,
+	      struct error *err)
+{
+	struct run r = { .opts = opts };
+	struct error save = { 0 };
+	int failed;
+
+	if (begin(&r, err)) {
+		release(&r);
+		state_cancel(&r.state);
+		return -1;
+	}
+	failed = loop(&r, err);
+	if (run_save(&r, true, &save))
+		run_note(&r, "how the job ended could not be written: %s", save.msg);
+	if (!failed)
+		fill_result(&r, ret);
+	release(&r);
+	state_end(&r.state);
+	return failed;
+}

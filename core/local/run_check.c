@@ -1,0 +1,114 @@
+#include <stdio.h>
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "local/run_impl.h"
+#include "trainer/api.h"
+#include "trainer/jobset.h"
+#include "trainer/trainjob.h"
+
+static void add(cJSON *notes, const char *line)
+{
+	const cJSON *note;
+
+	json_each(note, notes)
+		if (str_eq(cJSON_GetStringValue(note), line))
+			return;
+	cJSON_AddItemToArray(notes, cJSON_CreateString(line));
+}
+
+/* Kinds that only a cluster knows what to do with. */
+static void note_objects(struct arena *a, const cJSON *objects, cJSON *notes)
+{
+	static const char *const used[] = { JOBSET_KIND, "ConfigMap", "Secret", NULL };
+	const cJSON *o;
+
+	json_each(o, objects) {
+		const char *kind = meta_kind(o), *name = meta_name(o);
+
+		if (!str_in(kind, used))
+			add(notes,
+			    arena_printf(a,
+					 "%s %s is not applied: there is nobody here to "
+					 "do what it asks for",
+					 kind ? kind : "an object", name ? name : ""));
+	}
+}
+
+struct row {
+	const char *const *path;
+	const char *field, *why;
+};
+
+/* Fields of the JobSet that mean nothing on one machine. */
+static void note_jobset(struct arena *a, const cJSON *jobset, cJSON *notes)
+{
+	const struct row rows[] = {
+		{ JSON_PATH("spec", "ttlSecondsAfterFinished"), "ttlSecondsAfterFinished",
+		  "the last runs of each job are kept" },
+		{ JSON_PATH("spec", "volumeClaimPolicies"), "volumeClaimPolicies",
+		  "claims are folders of this run" },
+		{ JSON_PATH("spec", "managedBy"), "managedBy", "there is no controller" },
+		{ JSON_PATH("metadata", "annotations",
+			    "alpha.jobset.sigs.k8s.io/exclusive-topology"),
+		  "exclusive-topology", "there is one node, this machine" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		if (json_at(jobset, rows[i].path))
+			add(notes, arena_printf(a, "%s is not applied: %s", rows[i].field,
+						rows[i].why));
+	if (str_eq(json_str(jobset, "spec", "failurePolicy", "restartStrategy"),
+		   "InPlaceRestart"))
+		add(notes, "restartStrategy InPlaceRestart is done as Recreate: pods are "
+			   "made anew");
+}
+
+static cJSON *template_of(const cJSON *rjob)
+{
+	cJSON *ret = json_dup(json_get(rjob, "template", "spec", "template"));
+
+	if (!ret)
+		ret = cJSON_CreateObject();
+	json_put_str(ret, json_str(rjob, "name"), "metadata", "labels",
+		     "jobset.sigs.k8s.io/replicatedjob-name");
+	return ret;
+}
+
+static void say_notes(const struct run *r, const cJSON *notes)
+{
+	const cJSON *note;
+
+	json_each(note, notes)
+		run_note(r, "%s", cJSON_GetStringValue(note));
+}
+
+int run_check(struct run *r, struct error *err)
+{
+	cleanup_json cJSON *notes = cJSON_CreateArray();
+	cleanup_buf struct buf refused = { .max = sizeof(err->msg) };
+	cleanup_arena struct arena a = { 0 };
+	enum error_kind kind = ERR_NONE;
+	const cJSON *rjob;
+
+	note_objects(&a, r->opts->objects, notes);
+	note_jobset(&a, r->jobset, notes);
+	if (!tj_is_ours(r->trainjob))
+		add(notes, "spec.managedBy is not applied: there is no controller");
+	json_each(rjob, json_get((const cJSON *)r->jobset, "spec", "replicatedJobs")) {
+		cleanup_json cJSON *tmpl = template_of(rjob);
+		struct error one = { 0 };
+
+		if (!kubelet_check(r->kubelet, tmpl, notes, &one))
+			continue;
+		kind = kind == ERR_NONE ? one.kind : kind;
+		buf_printf(&refused, "%s%s", refused.len ? "\n" : "", one.msg);
+	}
+	if (kind != ERR_NONE)
+		return error_set(err, kind, "%s",
+				 refused.overflowed ? "too many things cannot run here"
+						    : (const char *)refused.data);
+	say_notes(r, notes);
+	return 0;
+}

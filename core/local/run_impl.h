@@ -1,0 +1,59 @@
+/*
+ * run_impl.h - what the parts of run.h share. For run*.c only.
+ */
+#ifndef LOCAL_RUN_IMPL_H
+#define LOCAL_RUN_IMPL_H
+
+#include "base/map.h"
+#include "local/jobs.h"
+#include "local/kubelet.h"
+#include "local/places.h"
+#include "local/report.h"
+#include "local/run.h"
+#include "local/state.h"
+
+/* A pod that jobs.h asked for and that is still known to the kubelet. */
+struct run_pod {
+	char *name;
+	struct place place;
+	bool changed;  /* kubelet says: ask for its status */
+	bool stopping; /* how it ends is no failure */
+	bool running, ended;
+	char *waits; /* why it does not start, or NULL */
+	int64_t restarts;
+};
+
+enum run_end { RUN_ON, RUN_INTERRUPTED, RUN_TOO_LATE };
+
+struct run {
+	const struct local_run_opts *opts;
+	cJSON *trainjob, *jobset; /* ours: with uid, times and status */
+	struct jobs *jobs;
+	struct kubelet *kubelet;
+	struct report *report;
+	struct state_run state;
+	struct map pods; /* name -> struct run_pod */
+	int port_lock;
+
+	int64_t start_ms, start_s; /* the monotonic clock's, and since 1970 */
+	int64_t deadline_ms;       /* monotonic; -1: none */
+	int64_t wake_ms;           /* monotonic; -1: none */
+	enum run_end end;
+	int signal;
+	bool killing; /* the second Ctrl-C came */
+	bool again;   /* jobs_step() has news */
+	int64_t restarts;
+	char phase[512]; /* told last */
+	cJSON *saved;    /* status written last */
+};
+
+void run_note(const struct run *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* run_check.c: refuse what cannot run here, all at once; tell what is not applied. */
+MUST_CHECK int run_check(struct run *r, struct error *err);
+
+/* run_show.c: the phase, when it is another; the status, into state. */
+void run_show(struct run *r);
+MUST_CHECK int run_save(struct run *r, bool last, struct error *err);
+
+#endif

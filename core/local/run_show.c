@@ -1,0 +1,186 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "local/run_impl.h"
+#include "trainer/api.h"
+#include "trainer/jobset.h"
+#include "trainer/status.h"
+
+void run_note(const struct run *r, const char *fmt, ...)
+{
+	const struct local_observer *o = &r->opts->observer;
+	char line[1200];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	if (o->on_note)
+		o->on_note(o->ctx, line);
+	else if (o->on_progress)
+		o->on_progress(o->ctx, line);
+}
+
+/* ---- the phase ------------------------------------------------------------------------ */
+
+/* How the pods of one replicatedJob are. */
+struct step {
+	const char *name, *waits;
+	bool initializer;
+	int all, made, running, ended;
+};
+
+static int pods_of(const cJSON *rjob)
+{
+	const cJSON *spec = json_get(rjob, "template", "spec");
+	int64_t completions = json_int(spec, -1, "completions");
+	int64_t n = job_parallelism(spec);
+
+	if (completions >= 0 && completions < n)
+		n = completions;
+	return (int)(n * rjob_replicas(rjob));
+}
+
+static size_t count_steps(const struct run *r, struct step **ret)
+{
+	const cJSON *list = json_get((const cJSON *)r->jobset, "spec", "replicatedJobs");
+	struct step *steps =
+		xcalloc((size_t)cJSON_GetArraySize(list) + 1, sizeof(*steps));
+	const cJSON *rjob;
+	size_t n = 0;
+
+	json_each(rjob, list) {
+		const char *ancestor = rjob_ancestor(rjob);
+
+		steps[n++] = (struct step){
+			.name = json_str(rjob, "name"),
+			.initializer = str_eq(ancestor, DATASET_INITIALIZER) ||
+				       str_eq(ancestor, MODEL_INITIALIZER),
+			.all = pods_of(rjob),
+		};
+	}
+	map_each(e, &r->pods) {
+		const struct run_pod *pod = e->value;
+		struct step *s = &steps[pod->place.number];
+
+		s->made++;
+		s->running += pod->running && !pod->ended;
+		s->ended += pod->ended;
+		if (pod->waits)
+			s->waits = pod->waits;
+	}
+	*ret = steps;
+	return n;
+}
+
+/* "node 1/2", told in tenths when there are many */
+static void add_starting(struct buf *out, const struct step *s)
+{
+	int up = s->running + s->ended, tenth = s->all / 10;
+
+	if (up > s->all)
+		up = s->all;
+	if (tenth > 1)
+		up -= up % tenth;
+	buf_printf(out, "%s%s %d/%d", out->len ? ", " : "pods starting: ", s->name, up,
+		   s->all);
+	if (s->waits)
+		buf_printf(out, " (%s)", s->waits);
+}
+
+static void phase_of(const struct run *r, struct buf *out)
+{
+	cleanup_free struct step *steps = NULL;
+	size_t n = count_steps(r, &steps);
+	bool initializing = false, running = false;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct step *s = &steps[i];
+
+		if (s->made && s->running + s->ended < s->all && s->ended < s->made)
+			add_starting(out, s);
+		if (s->running)
+			*(s->initializer ? &initializing : &running) = true;
+	}
+	if (out->len)
+		return;
+	if (running || initializing)
+		buf_adds(out, running ? "running" : "initializers");
+}
+
+void run_show(struct run *r)
+{
+	const struct local_observer *o = &r->opts->observer;
+	cleanup_buf struct buf b = { .max = sizeof(r->phase) - 1 };
+
+	if (r->end != RUN_ON)
+		buf_adds(&b, "stopping");
+	else if (jobs_phase(r->jobs) == JOBS_RUNNING)
+		phase_of(r, &b);
+	if (!b.len || str_eq(r->phase, (const char *)b.data))
+		return;
+	snprintf(r->phase, sizeof(r->phase), "%s", (const char *)b.data);
+	if (o->on_progress)
+		o->on_progress(o->ctx, r->phase);
+}
+
+/* ---- the status ------------------------------------------------------------------------- */
+
+static void put_failed(cJSON *status, const char *reason, const char *message,
+		       const char *now)
+{
+	cJSON *c = cJSON_CreateObject();
+
+	json_put_str(c, COND_FAILED, "type");
+	json_put_str(c, "True", "status");
+	json_put_str(c, reason, "reason");
+	json_put_str(c, message, "message");
+	status_set_condition(status, c, now);
+}
+
+/* Nothing runs any more, though no controller has counted it. */
+static void put_idle(cJSON *status)
+{
+	cJSON *job;
+
+	json_each(job, json_get(status, "jobsStatus")) {
+		json_put_int(job, 0, "active");
+		json_put_int(job, 0, "ready");
+	}
+}
+
+static void put_status(struct run *r, bool last)
+{
+	cJSON *status = json_obj(r->trainjob, "status");
+	char now[TIME_TEXT_SIZE], message[64];
+
+	time_text(clock_now(), now);
+	json_put(r->jobset, json_dup(jobs_status(r->jobs)), "status");
+	if (r->end == RUN_TOO_LATE)
+		status_exceed_deadline(status, r->trainjob, now);
+	status_of_jobset(status, r->jobset);
+	if (r->end == RUN_INTERRUPTED && last) {
+		snprintf(message, sizeof(message), "stopped by %s",
+			 r->signal == 2 ? "Ctrl-C (SIGINT)" : "SIGTERM");
+		put_failed(status, REASON_INTERRUPTED, message, now);
+	}
+	if (r->end != RUN_ON && last)
+		put_idle(status);
+}
+
+int run_save(struct run *r, bool last, struct error *err)
+{
+	const cJSON *status;
+
+	put_status(r, last);
+	status = json_get(r->trainjob, "status");
+	if (!last && json_equal(status, r->saved))
+		return 0;
+	cJSON_Delete(r->saved);
+	r->saved = json_dup(status);
+	return state_save(&r->state, r->trainjob, last, err);
+}

@@ -161,6 +161,22 @@ static int set_default(struct schema *schema, struct node *node, const cJSON *va
 	return 0;
 }
 
+static int set_hint(struct schema *schema, struct node *node, const cJSON *value,
+		    struct error *err)
+{
+	(void)schema;
+	node->hint = cJSON_GetStringValue(value);
+	return node->hint ? 0 : wrong_value(value, err);
+}
+
+static int set_instead(struct schema *schema, struct node *node, const cJSON *value,
+		       struct error *err)
+{
+	(void)schema;
+	node->instead = value;
+	return cJSON_IsObject(value) ? 0 : wrong_value(value, err);
+}
+
 static int set_enum(struct schema *schema, struct node *node, const cJSON *value,
 		    struct error *err)
 {
@@ -290,6 +306,8 @@ static const struct keyword keywords[] = {
 	{ "x-kubernetes-int-or-string", set_int_or_string },
 	{ "x-kubernetes-preserve-unknown-fields", set_preserve },
 	{ "x-kubernetes-validations", set_rules },
+	{ "hint", set_hint },
+	{ "instead", set_instead },
 	/* For a CRD and its readers only. */
 	{ "description", NULL },
 	{ "anyOf", NULL },

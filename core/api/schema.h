@@ -28,8 +28,11 @@ bool schema_knows(const struct schema *schema, const cJSON *obj);
 /*
  * Structural validation of what the user wrote, all errors at once: types,
  * required, enums, patterns, limits, duplicate list-map keys, the CEL rules (as
- * functions), and unknown fields (FIELD_UNKNOWN, "did you mean ..."). With old
- * != NULL also the transition rules ("field is immutable").
+ * functions), metadata, and unknown fields (FIELD_UNKNOWN, "did you mean ...").
+ * Defaults need not be filled in. Paths and wording are the API server's; ours
+ * in addition: unknown fields, and integers beyond their format. With old != NULL
+ * also the transition rules ("field is immutable"); unlike an API server, what was
+ * wrong before and has not changed is an error all the same.
  */
 void schema_validate(const struct schema *schema, const cJSON *obj, const cJSON *old,
 		     struct field_errors *errs);

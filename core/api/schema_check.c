@@ -166,9 +166,13 @@ static void check_string(struct check *c, const struct at *at, const struct node
 				(long long)node->min_size);
 	} else if (node->pattern && regexec(&node->pattern->regex, s, 0, NULL, 0)) {
 		path = path_text(c, at);
-		field_error_add(c->errs, FIELD_INVALID, path, value,
-				"%s in body should match '%s'", path,
-				node->pattern->text);
+		if (node->hint)
+			field_error_add(c->errs, FIELD_INVALID, path, value, "must be %s",
+					node->hint);
+		else
+			field_error_add(c->errs, FIELD_INVALID, path, value,
+					"%s in body should match '%s'", path,
+					node->pattern->text);
 	}
 	if (node->format == FORMAT_DATE_TIME && !is_date_time(s)) {
 		path = path_text(c, at);
@@ -251,22 +255,29 @@ static void check_unique(struct check *c, const struct at *at, const struct node
 static void check_value(struct check *c, const struct at *at, const struct node *node,
 			const cJSON *value, const cJSON *old);
 
+static bool same_keys(const struct node *list, const cJSON *a, const cJSON *b)
+{
+	for (const char *const *k = list->keys; *k; k++) {
+		const cJSON *x = key_value(list->each, a, *k);
+		const cJSON *y = key_value(list->each, b, *k);
+
+		if (x != y && (!x || !y || !json_equal(x, y)))
+			return false;
+	}
+	return true;
+}
+
 /* The element of the old list with the same keys; only maps have one. */
 static const cJSON *old_element(const struct node *list, const cJSON *element,
 				const cJSON *old)
 {
-	cleanup_json cJSON *keys = NULL;
 	const cJSON *other;
 
-	if (!old || list->list != LIST_MAP)
+	if (list->list != LIST_MAP)
 		return NULL;
-	keys = map_keys(list, element);
-	json_each(other, old) {
-		cleanup_json cJSON *other_keys = map_keys(list, other);
-
-		if (json_equal(keys, other_keys))
+	json_each(other, old)
+		if (same_keys(list, element, other))
 			return other;
-	}
 	return NULL;
 }
 
@@ -294,16 +305,17 @@ static void unknown_field(struct check *c, const struct at *at, const struct nod
 {
 	cleanup_arena struct arena arena = { 0 };
 	const char **names = arena_alloc(&arena, (node->n_props + 1) * sizeof(*names));
-	const char *near;
+	const char *near, *instead, *detail = "";
 
 	for (size_t i = 0; i < node->n_props; i++)
 		names[i] = node->props[i].name;
-	near = nearest_word(at->key, names);
+	instead = json_str(node->instead, at->key);
+	near = instead ? NULL : nearest_word(at->key, names);
 	if (near)
-		field_error_add(c->errs, FIELD_UNKNOWN, path_text(c, at), NULL,
-				"did you mean \"%s\"?", near);
-	else
-		field_error_add(c->errs, FIELD_UNKNOWN, path_text(c, at), NULL, "%s", "");
+		detail = arena_printf(&arena, "did you mean \"%s\"?", near);
+	else if (instead)
+		detail = arena_printf(&arena, "use %s", instead);
+	field_error_add(c->errs, FIELD_UNKNOWN, path_text(c, at), NULL, "%s", detail);
 }
 
 /* Members as the API server counts them: defaults filled in, the rest dropped. */

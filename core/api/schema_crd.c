@@ -14,16 +14,20 @@
 
 static cJSON *expand(const struct schema *schema, const cJSON *source);
 
-/* The members of a source node, their references written out, over what is there. */
+/*
+ * The members of a source node, their references written out, over what is there.
+ * No field of our kinds has the name of a key that is left out.
+ */
 static void expand_members(const struct schema *schema, const cJSON *source, cJSON *onto)
 {
+	static const char *const ours[] = { "$ref", "hint", "instead", NULL };
 	const char *ref = json_str(source, "$ref");
 	const cJSON *member;
 
 	if (ref)
 		expand_members(schema, schema_definition(schema, ref)->source, onto);
 	json_each(member, source)
-		if (!str_eq(member->string, "$ref"))
+		if (!str_in(member->string, ours))
 			json_put(onto, expand(schema, member), member->string);
 }
 
@@ -46,7 +50,7 @@ static cJSON *expand(const struct schema *schema, const cJSON *source)
 	return copy;
 }
 
-/* The ids and places of rules are ours alone. No field has the name of the key. */
+/* The ids and places of rules are ours, too. */
 static void drop_ids(cJSON *node)
 {
 	cJSON *child, *rule;

@@ -55,6 +55,8 @@ struct node {
 	const cJSON *fallback;      /* the default; NULL: none */
 	const cJSON *enums;         /* an array; NULL: any value */
 	const struct pattern *pattern;
+	const char *hint;            /* what a text must be; NULL: its pattern says it */
+	const cJSON *instead;        /* {no field: what to use}; NULL: none */
 	const char *const *keys;     /* of a list that is a map; ends with NULL */
 	const char *const *required; /* ends with NULL; never NULL itself */
 	const struct prop *props;    /* of an object, in the order of the source */

@@ -70,6 +70,15 @@ static const struct row {
 	  "spec.trainer.numNode: Unknown field: did you mean \"numNodes\"?\n" },
 	{ "unknown, far", "TrainJob", TJ "somethingElse: 2}",
 	  "spec.somethingElse: Unknown field\n" },
+	{ "what was", "TrainJob", TJ "podTemplateOverrides: []}",
+	  "spec.podTemplateOverrides: Unknown field: use runtimePatches\n" },
+	{ "a pattern", "TrainJob",
+	  TJ "}\nstatus: {conditions: [{type: A, status: 'True', reason: 'a b', message: "
+	     "'', "
+	     "lastTransitionTime: '2026-01-31T23:59:59Z'}]}",
+	  "status.conditions[0].reason: Invalid value: \"a b\": "
+	  "status.conditions[0].reason in "
+	  "body should match '^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$'\n" },
 	{ "unknown at the root", "TrainJob", TJ "}\nSpec: {}",
 	  "Spec: Unknown field: did you mean \"spec\"?\n" },
 	{ "a field of V1", "TrainingRuntime", TR "{mlPolicy: {jax: {x: 1}}}",
@@ -114,11 +123,9 @@ static const struct row {
 	  TJ "trainer: {resourcesPerNode: {limits: {cpu: 1x, memory: 1Gi, a: 2, b: .5, "
 	     "c: 1e3, "
 	     "d: true}}}}",
-	  "spec.trainer.resourcesPerNode.limits.cpu: Invalid value: \"1x\": spec.trainer."
-	  "resourcesPerNode.limits.cpu in body should match "
-	  "'^(\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\."
-	  "[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+"
-	  "))))?$'\n"
+	  "spec.trainer.resourcesPerNode.limits.cpu: Invalid value: \"1x\": must be a "
+	  "quantity, "
+	  "such as 500m, 2 or 16Gi\n"
 	  "spec.trainer.resourcesPerNode.limits.b: Invalid value: \"number\": "
 	  "spec.trainer."
 	  "resourcesPerNode.limits.b in body must be of type integer,string: \"number\"\n"

@@ -118,7 +118,7 @@ static void type_error(struct check *c, const struct at *at, const struct node *
 static void check_integer(struct check *c, const struct at *at, const struct node *node,
 			  const cJSON *value)
 {
-	int64_t i;
+	int64_t least = node->minimum > INT32_MIN ? node->minimum : INT32_MIN, i;
 
 	if (!json_int_of(value, &i))
 		return;
@@ -128,7 +128,7 @@ static void check_integer(struct check *c, const struct at *at, const struct nod
 		limit_error(c, at, i, "be less than or equal to", node->maximum, "");
 	if (node->format == FORMAT_INT32 && (i < INT32_MIN || i > INT32_MAX))
 		field_error_add(c->errs, FIELD_INVALID, path_text(c, at), value,
-				"must be from %d to %d", INT32_MIN, INT32_MAX);
+				"must be from %lld to %d", (long long)least, INT32_MAX);
 }
 
 /* Characters, as the limits count them. */

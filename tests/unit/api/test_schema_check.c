@@ -37,8 +37,7 @@ static const struct row {
 	  "should be "
 	  "greater than or equal to 0\n" },
 	{ "beyond int32", "TrainJob", TJ "trainer: {numNodes: 99999999999}}",
-	  "spec.trainer.numNodes: Invalid value: 99999999999: must be from -2147483648 "
-	  "to "
+	  "spec.trainer.numNodes: Invalid value: 99999999999: must be from 0 to "
 	  "2147483647\n" },
 	{ "beyond int64", "TrainJob", TJ "trainer: {numNodes: 99999999999999999999}}",
 	  "spec.trainer.numNodes: Invalid value: \"number\": spec.trainer.numNodes in "

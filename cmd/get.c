@@ -11,6 +11,7 @@
 #include "cmd/out.h"
 #include "local/state.h"
 #include "trainer/api.h"
+#include "trainer/status.h"
 #include "trainer/trainjob.h"
 
 struct get_opts {
@@ -58,14 +59,14 @@ static void add_row(struct out_table *table, const cJSON *job, int64_t now)
 {
 	int64_t start = seconds(json_str(job, "metadata", "creationTimestamp"));
 	int64_t nodes = tj_num_nodes(job), end = ended(job);
-	const char *state = json_str(tj_status(job), "state");
+	const char *state = status_state(tj_status(job));
 	char age[DURATION_TEXT_SIZE] = "", took[DURATION_TEXT_SIZE] = "";
 
 	if (start >= 0) {
 		duration_age(now - start, age);
 		duration_age((end >= 0 ? end : now) - start, took);
 	}
-	OUT_ROW(table, meta_namespace(job), meta_name(job), state ? state : "",
+	OUT_ROW(table, meta_namespace(job), meta_name(job), state,
 		nodes == ABSENT ? ""
 				: arena_printf(&table->arena, "%lld", (long long)nodes),
 		age, took);

@@ -13,9 +13,10 @@
 #include "base/xmalloc.h"
 #include "base/yaml_node.h"
 
-/* What expanding aliases may still cost. */
+/* What expanding aliases has cost so far. */
 struct expansion {
 	struct arena *arena;
+	const struct yaml_node *alias; /* the outermost that is being expanded */
 	int nodes, depth;
 	size_t bytes;
 };
@@ -28,6 +29,7 @@ static const struct yaml_node *resolved(const struct yaml_node *node)
 static int spend(struct expansion *x, const struct yaml_node *at, size_t bytes,
 		 struct error *err)
 {
+	at = x->alias ? x->alias : at;
 	x->bytes += bytes;
 	if (++x->nodes > YAML_MAX_NODES)
 		return yaml_fail(at, err, ERR_LIMIT,
@@ -168,15 +170,20 @@ static int merge_one(struct expansion *x, struct members *to,
 		     const struct yaml_node *node, int rank, struct error *err)
 {
 	const struct yaml_node *mapping = resolved(node);
+	bool outermost = node->kind == YAML_ALIAS && !x->alias;
 	cleanup_members struct members from = { 0 };
 	int failed;
 
 	if (mapping->kind != YAML_MAPPING)
 		return yaml_fail(node, err, ERR_FORMAT,
 				 "'<<' merges a mapping or a list of mappings");
+	if (outermost)
+		x->alias = node;
 	x->depth++;
 	failed = spend(x, node, 0, err) || flatten(x, &from, mapping, err);
 	x->depth--;
+	if (outermost)
+		x->alias = NULL;
 	if (failed)
 		return -1;
 	for (size_t i = 0; i < from.n; i++) {
@@ -268,14 +275,12 @@ static int check_collection_tag(const struct yaml_node *node, const char *want,
 	return yaml_fail(node, err, ERR_FORMAT, "unknown tag %.100s", node->tag);
 }
 
-static int convert(struct expansion *x, cJSON **ret, const struct yaml_node *node,
-		   struct error *err)
+static int convert_node(struct expansion *x, cJSON **ret, const struct yaml_node *node,
+			struct error *err)
 {
-	const struct yaml_node *at = node;
 	int failed;
 
-	node = resolved(node);
-	if (spend(x, at, node->len, err))
+	if (spend(x, node, node->len, err))
 		return -1;
 	if (node->kind == YAML_SCALAR)
 		return yaml_scalar(ret, node, err);
@@ -288,6 +293,20 @@ static int convert(struct expansion *x, cJSON **ret, const struct yaml_node *nod
 			 convert_list(x, ret, node, err);
 	x->depth--;
 	return failed ? -1 : 0;
+}
+
+static int convert(struct expansion *x, cJSON **ret, const struct yaml_node *node,
+		   struct error *err)
+{
+	bool outermost = node->kind == YAML_ALIAS && !x->alias;
+	int failed;
+
+	if (outermost)
+		x->alias = node;
+	failed = convert_node(x, ret, resolved(node), err);
+	if (outermost)
+		x->alias = NULL;
+	return failed;
 }
 
 /* JSON is read as JSON: its escapes are more than YAML knows. */

@@ -1,0 +1,415 @@
+#include "base/str.h"
+#include "base/yaml.h"
+#include "tests/unit/base/base_test.h"
+
+/* The array of documents as JSON, or "ERROR: message". */
+static char *parsed(struct arena *a, const char *text)
+{
+	cleanup_json cJSON *docs = NULL;
+	cleanup_free char *json = NULL;
+	struct error err = { 0 };
+
+	if (yaml_parse(&docs, text, strlen(text), &err))
+		return arena_printf(a, "ERROR: %s", err.msg);
+	json = json_text(docs);
+	return arena_strdup(a, json);
+}
+
+static void check_rows(const char *const rows[][2], size_t n)
+{
+	cleanup_arena struct arena a = { 0 };
+
+	for (size_t i = 0; i < n; i++)
+		check_text(rows[i][0], parsed(&a, rows[i][0]), rows[i][1]);
+}
+
+static void test_documents(void **state)
+{
+	static const char *const rows[][2] = {
+		{ "", "[]" },
+		{ "# only a comment\n", "[]" },
+		{ "---\n", "[]" },
+		{ "--- ~\n--- null\n", "[]" },
+		{ "a: 1\n", "[{\"a\":1}]" },
+		{ "---\na: 1\n---\n# nothing\n---\nb: 2\n...\n",
+		  "[{\"a\":1},{\"b\":2}]" },
+		{ "%YAML 1.1\n---\n- x\n", "[[\"x\"]]" },
+		{ "\xef\xbb\xbf"
+		  "a: 1\n",
+		  "[{\"a\":1}]" },
+		{ "a: 1\r\nb: 2\r\n", "[{\"a\":1,\"b\":2}]" },
+		{ "''\n", "[\"\"]" },
+		{ "{\"a\": \"\\ud83d\\ude00\", \"b\": [1.0]}",
+		  "[{\"a\":\"\xf0\x9f\x98\x80\","
+		  "\"b\":[1.0]}]" },
+		{ "{\"a\": 1}\n---\nb: 2\n", "[{\"a\":1},{\"b\":2}]" },
+	};
+
+	(void)state;
+	check_rows(rows, N_ROWS(rows));
+}
+
+static void test_collections(void **state)
+{
+	static const char *const rows[][2] = {
+		{ "a:\n  - b\n  - c: 1\n    d: 2\n",
+		  "[{\"a\":[\"b\",{\"c\":1,\"d\":2}]}]" },
+		{ "a:\n- b\nc:\n- d\n", "[{\"a\":[\"b\"],\"c\":[\"d\"]}]" },
+		{ "- - a\n  - b\n- c\n", "[[[\"a\",\"b\"],\"c\"]]" },
+		{ "{a: [b, {c: d}], e: }", "[{\"a\":[\"b\",{\"c\":\"d\"}],\"e\":null}]" },
+		{ "a: {}\nb: []\nc:\n", "[{\"a\":{},\"b\":[],\"c\":null}]" },
+		{ "? a\n: b\n? c\n", "[{\"a\":\"b\",\"c\":null}]" },
+		{ "z: 1\na: 2\nm: 3\n", "[{\"z\":1,\"a\":2,\"m\":3}]" },
+		{ "a: http://x/y:z #comment\n", "[{\"a\":\"http://x/y:z\"}]" },
+		{ "a: b#c\n", "[{\"a\":\"b#c\"}]" },
+	};
+
+	(void)state;
+	check_rows(rows, N_ROWS(rows));
+}
+
+static void test_block_scalars(void **state)
+{
+	static const char *const rows[][2] = {
+		{ "a: |\n  x\n   y\n\n  z\n", "[{\"a\":\"x\\n y\\n\\nz\\n\"}]" },
+		{ "a: |-\n  x\n\n", "[{\"a\":\"x\"}]" },
+		{ "a: |+\n  x\n\n", "[{\"a\":\"x\\n\\n\"}]" },
+		{ "a: |2\n   x\n", "[{\"a\":\" x\\n\"}]" },
+		{ "a: >\n  x\n  y\n\n  z\n", "[{\"a\":\"x y\\nz\\n\"}]" },
+		{ "a: >-\n  x\n    y\n  z\n", "[{\"a\":\"x\\n  y\\nz\"}]" },
+		{ "a: x\n  y\n", "[{\"a\":\"x y\"}]" },
+		{ "a: 'x\n\n  y'\n", "[{\"a\":\"x\\ny\"}]" },
+		{ "a: |\n  1\n", "[{\"a\":\"1\\n\"}]" },
+	};
+
+	(void)state;
+	check_rows(rows, N_ROWS(rows));
+}
+
+/* https://yaml.org/type/merge.html: a mapping's own keys win, then the earlier map. */
+static void test_anchors_and_merges(void **state)
+{
+	static const char *const rows[][2] = {
+		{ "a: &x [1]\nb: *x\n", "[{\"a\":[1],\"b\":[1]}]" },
+		{ "&k a: 1\nb: *k\n", "[{\"a\":1,\"b\":\"a\"}]" },
+		{ "a: &x 1\nb: &x 2\nc: *x\n", "[{\"a\":1,\"b\":2,\"c\":2}]" },
+		{ "a: &x {b: 1, c: 2}\nd:\n  <<: *x\n  c: 3\n  e: 4\n",
+		  "[{\"a\":{\"b\":1,\"c\":2},\"d\":{\"b\":1,\"c\":3,\"e\":4}}]" },
+		{ "a: &x {b: 1, c: 2}\nd:\n  c: 3\n  <<: *x\n",
+		  "[{\"a\":{\"b\":1,\"c\":2},\"d\":{\"c\":3,\"b\":1}}]" },
+		{ "- &x {k: 1, j: 1}\n- &z {k: 2, l: 2}\n- <<: [*x, *z]\n",
+		  "[[{\"k\":1,\"j\":1},{\"k\":2,\"l\":2},{\"k\":1,\"j\":1,\"l\":2}]]" },
+		{ "- &x {k: 1}\n- &z {<<: *x, m: 2}\n- {<<: *z, k: 3}\n",
+		  "[[{\"k\":1},{\"k\":1,\"m\":2},{\"m\":2,\"k\":3}]]" },
+		{ "<<: {a: 1}\nb: 2\n", "[{\"a\":1,\"b\":2}]" },
+		{ "'<<': 1\n", "[{\"<<\":1}]" },
+		{ "a: <<\n", "[{\"a\":\"<<\"}]" },
+		{ "<<: 5\n", "ERROR: 1:5: '<<' merges a mapping or a list of mappings" },
+		{ "<<: [5]\n",
+		  "ERROR: 1:6: '<<' merges a mapping or a list of mappings" },
+		{ "a: *x\n", "ERROR: 1:4: there is no anchor '&x' before this alias" },
+		{ "a: &x 1\n---\nb: *x\n",
+		  "ERROR: 3:4: there is no anchor '&x' before this alias" },
+		{ "a: &x [*x]\n",
+		  "ERROR: 1:8: the alias '*x' stands within its own anchor" },
+		{ "&x a: {b: *x, c: &z {d: *z}}\n",
+		  "ERROR: 1:25: the alias '*z' stands within its own anchor" },
+	};
+
+	(void)state;
+	check_rows(rows, N_ROWS(rows));
+}
+
+static void test_equal_keys(void **state)
+{
+	static const char *const rows[][2] = {
+		{ "a: 1\nb: 2\na: 3\n", "ERROR: 3:1: the key \"a\" stands twice in this "
+					"mapping; the first is at 1:1" },
+		{ "x:\n  - {a: 1, 'a': 2}\n",
+		  "ERROR: 2:12: the key \"a\" stands twice in "
+		  "this mapping; the first is at 2:6" },
+		{ "yes: 1\ntrue: 2\n",
+		  "ERROR: 2:1: the key \"true\" stands twice in this "
+		  "mapping; the first is at 1:1" },
+		{ "a: {x: 1}\nb: {x: 1}\n", "[{\"a\":{\"x\":1},\"b\":{\"x\":1}}]" },
+	};
+
+	(void)state;
+	check_rows(rows, N_ROWS(rows));
+}
+
+/* What people get wrong, in one sentence each. */
+static void test_messages(void **state)
+{
+	static const char *const rows[][2] = {
+		{ "a:\n\tb: c\n",
+		  "ERROR: 2:1: a tab stands where spaces are needed to indent" },
+		{ "a: b: c\n",
+		  "ERROR: 1:5: ':' is not expected here: check the indentation "
+		  "of this line and the one before, or put the text in quotes" },
+		{ "a: 1\n   b: 2\n", "ERROR: 2:5: ':' is not expected here: check the "
+				     "indentation of this line "
+				     "and the one before, or put the text in quotes" },
+		{ "a:\n  b: 1\n c: 2\n", "ERROR: 3:2: expected a key here: check the "
+					 "indentation, or put the text "
+					 "before in quotes (in what began at 1:1)" },
+		{ "- a\nb: c\n",
+		  "ERROR: 2:1: expected '- ' here: check the indentation of "
+		  "this list (in what began at 1:1)" },
+		{ "a: 1\nb\n",
+		  "ERROR: 3:1: this line has no ':' after its key (in what began "
+		  "at 2:1)" },
+		{ "a: [1, 2\n",
+		  "ERROR: 2:1: ',' or ']' expected in the list (in what began "
+		  "at 1:4)" },
+		{ "a: {b: 1\n", "ERROR: 2:1: ',' or '}' expected in the mapping (in what "
+				"began at 1:4)" },
+		{ "a: @x\n",
+		  "ERROR: 1:4: this character cannot begin a value: put the value "
+		  "in quotes" },
+		{ "a: \"x\n", "ERROR: 2:1: the text ends within a quoted string (in what "
+			      "began at 1:4)" },
+		{ "a: \"\\q\"\n", "ERROR: 1:5: unknown escape in a string in double "
+				  "quotes (write \\\\ for a "
+				  "backslash)" },
+		{ "a: 'x' y\n",
+		  "ERROR: 1:8: expected a key here: check the indentation, or "
+		  "put the text before in quotes" },
+		{ "a: 1\n- b\n",
+		  "ERROR: 2:1: expected a key here: check the indentation, or "
+		  "put the text before in quotes (in what began at 1:1)" },
+		{ "a: \x01\n", "ERROR: 1:4: control characters are not allowed" },
+		{ "a: \xff\n", "ERROR: 1:4: invalid leading UTF-8 octet" },
+		{ "\xc3\xa9: x\ny: \xc3(\n", "ERROR: 2:4: invalid trailing UTF-8 octet" },
+	};
+
+	(void)state;
+	check_rows(rows, N_ROWS(rows));
+}
+
+static void test_limits(void **state)
+{
+	cleanup_buf struct buf deep = { .max = 10000 }, big = { .max = SIZE_MAX / 4 };
+	cleanup_arena struct arena a = { 0 };
+
+	(void)state;
+	for (int i = 0; i <= YAML_MAX_DEPTH; i++)
+		buf_adds(&deep, "[");
+	assert_string_equal(parsed(&a, (char *)deep.data),
+			    "ERROR: 1:201: nested deeper than 200 levels");
+	for (int i = 0; i <= 1024 * 1024; i++)
+		buf_adds(&big, "#              \n");
+	assert_string_equal(parsed(&a, (char *)big.data),
+			    "ERROR: 16777232 bytes of YAML, more than 16777216");
+}
+
+/*
+ * The same shape for lists, for merge keys, and for one long string. Of the lists
+ * l0 has 10 values and each next 1 + 9 times as many: l6 is the first past a million.
+ */
+static void test_billion_laughs(void **state)
+{
+	cleanup_buf struct buf lists = { .max = 10000 }, merges = { .max = 10000 };
+	cleanup_buf struct buf bytes = { .max = SIZE_MAX / 4 }, deep = { .max = 100000 };
+	cleanup_arena struct arena a = { 0 };
+
+	(void)state;
+	buf_adds(&lists, "l0: &l0 [x, x, x, x, x, x, x, x, x]\n");
+	buf_adds(&merges, "l0: &l0 {x: 1}\n");
+	buf_adds(&deep, "l0: &l0 [x]\n");
+	buf_adds(&bytes, "l0: &l0 ");
+	for (int i = 0; i < 100000; i++)
+		buf_adds(&bytes, "0123456789");
+	buf_adds(&bytes, "\n");
+	for (int i = 1; i < 10; i++) {
+		buf_printf(&lists, "l%d: &l%d [", i, i);
+		buf_printf(&merges, "l%d: &l%d {<<: [", i, i);
+		buf_printf(&bytes, "l%d: &l%d [", i, i);
+		for (int j = 0; j < 9; j++) {
+			buf_printf(&lists, "*l%d%s", i - 1, j < 8 ? ", " : "]\n");
+			buf_printf(&merges, "*l%d%s", i - 1, j < 8 ? ", " : "]}\n");
+			buf_printf(&bytes, "*l%d%s", i - 1, j < 8 ? ", " : "]\n");
+		}
+	}
+	for (int i = 1; i < 300; i++)
+		buf_printf(&deep, "l%d: &l%d [*l%d]\n", i, i, i - 1);
+	assert_string_equal(
+		parsed(&a, (char *)lists.data),
+		"ERROR: 7:10: aliases make more than 1000000 values out of this "
+		"file");
+	assert_non_null(
+		strstr(parsed(&a, (char *)merges.data),
+		       ": aliases make more than 1000000 values out of this file"));
+	assert_string_equal(
+		parsed(&a, (char *)bytes.data),
+		"ERROR: 3:16: aliases make more than 67108864 bytes out of this "
+		"file");
+	assert_non_null(
+		strstr(parsed(&a, (char *)deep.data), ": nested deeper than 200 levels"));
+}
+
+static void test_prints_as_kubectl_does(void **state)
+{
+	cleanup_json cJSON *doc = doc_of(
+		"{\"apiVersion\":\"v1\",\"metadata\":{\"labels\":{\"a.b/c\":\"yes\"},"
+		"\"annotations\":{}},\"count\":9007199254740993,\"list\":[1,null,true,"
+		"\"x\",["
+		"],"
+		"[\"a\",\"b\"],{\"name\":\"A\",\"value\":\"1\"},[{\"k\":\"v\",\"l\":[1]}]"
+		"],"
+		"\"args\":[\"--n=1\",\"-c\",\"a: b\",\"\",\"# x\",\"10Gi\",\"12:30\",\" "
+		"x\"],"
+		"\"script\":\"#!/bin/sh\\necho "
+		"x\\n\",\"keep\":\"a\\n\\n\",\"strip\":\"a\\nb\","
+		"\"lead\":\"  a\\nb\\n\",\"cr\":\"a\\r\\nb\",\"blank\":\"\\n\","
+		"\"nested\":[\"a\\nb\"],\"yes\":1,\"1\":2,\"\":3}");
+	cleanup_buf struct buf out = { .max = 10000 };
+
+	(void)state;
+	yaml_print(&out, doc);
+	assert_string_equal(out.data, "apiVersion: v1\n"
+				      "metadata:\n"
+				      "  labels:\n"
+				      "    a.b/c: \"yes\"\n"
+				      "  annotations: {}\n"
+				      "count: 9007199254740993\n"
+				      "list:\n"
+				      "- 1\n"
+				      "- null\n"
+				      "- true\n"
+				      "- x\n"
+				      "- []\n"
+				      "- - a\n"
+				      "  - b\n"
+				      "- name: A\n"
+				      "  value: \"1\"\n"
+				      "- - k: v\n"
+				      "    l:\n"
+				      "    - 1\n"
+				      "args:\n"
+				      "- --n=1\n"
+				      "- -c\n"
+				      "- \"a: b\"\n"
+				      "- \"\"\n"
+				      "- \"# x\"\n"
+				      "- 10Gi\n"
+				      "- \"12:30\"\n"
+				      "- \" x\"\n"
+				      "script: |\n"
+				      "  #!/bin/sh\n"
+				      "  echo x\n"
+				      "keep: |+\n"
+				      "  a\n"
+				      "\n"
+				      "strip: |-\n"
+				      "  a\n"
+				      "  b\n"
+				      "lead: |2\n"
+				      "    a\n"
+				      "  b\n"
+				      "cr: \"a\\r\\nb\"\n"
+				      "blank: \"\\n\"\n"
+				      "nested:\n"
+				      "- |-\n"
+				      "  a\n"
+				      "  b\n"
+				      "\"yes\": 1\n"
+				      "\"1\": 2\n"
+				      "\"\": 3\n");
+}
+
+static void test_prints_documents_that_are_no_mapping(void **state)
+{
+	static const char *const rows[][2] = {
+		{ "1", "1\n" },
+		{ "\"1\"", "\"1\"\n" },
+		{ "[]", "[]\n" },
+		{ "{}", "{}\n" },
+		{ "\"a\\nb\"", "|-\n  a\n  b\n" },
+		{ "[{}]", "- {}\n" },
+		{ "null", "null\n" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ROWS(rows); i++) {
+		cleanup_json cJSON *doc = doc_of(rows[i][0]);
+		cleanup_buf struct buf out = { .max = 1000 };
+
+		yaml_print(&out, doc);
+		check_text(rows[i][0], (char *)out.data, rows[i][1]);
+	}
+}
+
+static void test_locate(void **state)
+{
+	static const char text[] = "# a job\n"
+				   "---\n"
+				   "---\n"
+				   "defaults: &d\n"
+				   "  numNodes: 2\n"
+				   "spec:\n"
+				   "  trainer:\n"
+				   "    <<: *d\n"
+				   "    env:\n"
+				   "    - name: A\n"
+				   "    - {name: B, value: x}\n"
+				   "  labels: {a.b/c: x}\n"
+				   "---\n"
+				   "[[1, 2], other: 3]\n";
+	static const struct {
+		int doc;
+		const char *path;
+		int line, column;
+	} rows[] = {
+		{ 0, "", 4, 1 },
+		{ 0, "spec", 6, 1 },
+		{ 0, "spec.trainer.env", 9, 5 },
+		{ 0, "spec.trainer.env[0]", 10, 7 },
+		{ 0, "spec.trainer.env[0].name", 10, 7 },
+		{ 0, "spec.trainer.env[1].value", 11, 17 },
+		{ 0, "spec.trainer.env[1].valueFrom.x", 11, 7 },
+		{ 0, "spec.trainer.env[7].name", 9, 5 },
+		{ 0, "spec.trainer.numNodes", 5, 3 },
+		{ 0, "spec.labels[a.b/c]", 12, 12 },
+		{ 0, "spec.nothing", 6, 1 },
+		{ 0, "nothing", 4, 1 },
+		{ 0, "spec[", 6, 1 },
+		{ 0, "...[[", 4, 1 },
+		{ 1, "[0][1]", 14, 6 },
+		{ 1, "[1].other", 14, 10 },
+		{ 2, "", 0, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ROWS(rows); i++) {
+		int line = 0, column = 0;
+
+		check_int(rows[i].path,
+			  yaml_locate(text, strlen(text), rows[i].doc, rows[i].path,
+				      &line, &column),
+			  rows[i].line > 0);
+		check_int(rows[i].path, line, rows[i].line);
+		check_int(rows[i].path, column, rows[i].column);
+	}
+	assert_false(yaml_locate("a: [", 4, 0, "a", &(int){ 0 }, &(int){ 0 }));
+	assert_false(yaml_locate(NULL, 0, 0, "a", &(int){ 0 }, &(int){ 0 }));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_documents),
+		cmocka_unit_test(test_collections),
+		cmocka_unit_test(test_block_scalars),
+		cmocka_unit_test(test_anchors_and_merges),
+		cmocka_unit_test(test_equal_keys),
+		cmocka_unit_test(test_messages),
+		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_billion_laughs),
+		cmocka_unit_test(test_prints_as_kubectl_does),
+		cmocka_unit_test(test_prints_documents_that_are_no_mapping),
+		cmocka_unit_test(test_locate),
+	};
+
+	return cmocka_run_group_tests_name("yaml", tests, NULL, NULL);
+}

@@ -1,6 +1,6 @@
 /*
  * yaml.c - from nodes to documents: aliases expanded, merge keys resolved,
- * equal keys refused.
+ * equal keys refused. How large that can become was checked in yaml_compose.c.
  */
 #include "base/yaml.h"
 
@@ -13,36 +13,9 @@
 #include "base/xmalloc.h"
 #include "base/yaml_node.h"
 
-/* What expanding aliases has cost so far. */
-struct expansion {
-	struct arena *arena;
-	const struct yaml_node *alias; /* the outermost that is being expanded */
-	int nodes, depth;
-	size_t bytes;
-};
-
 static const struct yaml_node *resolved(const struct yaml_node *node)
 {
 	return node->kind == YAML_ALIAS ? node->target : node;
-}
-
-static int spend(struct expansion *x, const struct yaml_node *at, size_t bytes,
-		 struct error *err)
-{
-	at = x->alias ? x->alias : at;
-	x->bytes += bytes;
-	if (++x->nodes > YAML_MAX_NODES)
-		return yaml_fail(at, err, ERR_LIMIT,
-				 "aliases make more than %d values out of this file",
-				 YAML_MAX_NODES);
-	if (x->bytes > JSON_MAX_BYTES)
-		return yaml_fail(at, err, ERR_LIMIT,
-				 "aliases make more than %zu bytes out of this file",
-				 JSON_MAX_BYTES);
-	if (x->depth > YAML_MAX_DEPTH)
-		return yaml_fail(at, err, ERR_LIMIT, "nested deeper than %d levels",
-				 YAML_MAX_DEPTH);
-	return 0;
 }
 
 /* A member of a mapping, its own or merged into it. */
@@ -162,29 +135,20 @@ static int settle(struct members *m, struct error *err)
 	return 0;
 }
 
-static int flatten(struct expansion *x, struct members *ret,
+static int flatten(struct arena *arena, struct members *ret,
 		   const struct yaml_node *mapping, struct error *err);
 
 /* The members of one mapping that is merged into another. */
-static int merge_one(struct expansion *x, struct members *to,
+static int merge_one(struct arena *arena, struct members *to,
 		     const struct yaml_node *node, int rank, struct error *err)
 {
 	const struct yaml_node *mapping = resolved(node);
-	bool outermost = node->kind == YAML_ALIAS && !x->alias;
 	cleanup_members struct members from = { 0 };
-	int failed;
 
 	if (mapping->kind != YAML_MAPPING)
 		return yaml_fail(node, err, ERR_FORMAT,
 				 "'<<' merges a mapping or a list of mappings");
-	if (outermost)
-		x->alias = node;
-	x->depth++;
-	failed = spend(x, node, 0, err) || flatten(x, &from, mapping, err);
-	x->depth--;
-	if (outermost)
-		x->alias = NULL;
-	if (failed)
+	if (flatten(arena, &from, mapping, err))
 		return -1;
 	for (size_t i = 0; i < from.n; i++) {
 		from.list[i].rank = rank;
@@ -193,21 +157,21 @@ static int merge_one(struct expansion *x, struct members *to,
 	return 0;
 }
 
-static int merge(struct expansion *x, struct members *to, const struct yaml_node *node,
+static int merge(struct arena *arena, struct members *to, const struct yaml_node *node,
 		 int *rank, struct error *err)
 {
 	const struct yaml_node *list = resolved(node);
 
 	if (list->kind != YAML_SEQUENCE)
-		return merge_one(x, to, node, ++*rank, err);
+		return merge_one(arena, to, node, ++*rank, err);
 	for (node = list->child; node; node = node->next)
-		if (merge_one(x, to, node, ++*rank, err))
+		if (merge_one(arena, to, node, ++*rank, err))
 			return -1;
 	return 0;
 }
 
 /* All members of a mapping, merged ones where their '<<' stands. */
-static int flatten(struct expansion *x, struct members *ret,
+static int flatten(struct arena *arena, struct members *ret,
 		   const struct yaml_node *mapping, struct error *err)
 {
 	const struct yaml_node *key = mapping->child;
@@ -217,33 +181,39 @@ static int flatten(struct expansion *x, struct members *ret,
 		struct member m = { .key_node = key, .value = key->next };
 
 		if (is_merge(key)) {
-			if (merge(x, ret, key->next, &rank, err))
+			if (merge(arena, ret, key->next, &rank, err))
 				return -1;
 			continue;
 		}
-		if (spend(x, key, resolved(key)->len, err) ||
-		    read_key(x->arena, &m.key, key, err))
+		if (read_key(arena, &m.key, key, err))
 			return -1;
 		add_member(ret, m);
 	}
 	return settle(ret, err);
 }
 
-static int convert(struct expansion *x, cJSON **ret, const struct yaml_node *node,
+static int convert(struct arena *arena, cJSON **ret, const struct yaml_node *node,
 		   struct error *err);
 
-static int convert_mapping(struct expansion *x, cJSON **ret, const struct yaml_node *node,
+static int check_tag(const struct yaml_node *node, const char *want, struct error *err)
+{
+	if (!node->tag || !strcmp(node->tag, want))
+		return 0;
+	return yaml_fail(node, err, ERR_FORMAT, "unknown tag %.100s", node->tag);
+}
+
+static int convert_mapping(struct arena *arena, cJSON **ret, const struct yaml_node *node,
 			   struct error *err)
 {
 	cleanup_json cJSON *obj = cJSON_CreateObject();
 	cleanup_members struct members m = { 0 };
 
-	if (flatten(x, &m, node, err))
+	if (check_tag(node, "!!map", err) || flatten(arena, &m, node, err))
 		return -1;
 	for (size_t i = 0; i < m.n; i++) {
 		cJSON *value = NULL;
 
-		if (convert(x, &value, m.list[i].value, err))
+		if (convert(arena, &value, m.list[i].value, err))
 			return -1;
 		cJSON_AddItemToObject(obj, m.list[i].key, value);
 	}
@@ -251,15 +221,17 @@ static int convert_mapping(struct expansion *x, cJSON **ret, const struct yaml_n
 	return 0;
 }
 
-static int convert_list(struct expansion *x, cJSON **ret, const struct yaml_node *node,
+static int convert_list(struct arena *arena, cJSON **ret, const struct yaml_node *node,
 			struct error *err)
 {
 	cleanup_json cJSON *list = cJSON_CreateArray();
 
+	if (check_tag(node, "!!seq", err))
+		return -1;
 	for (const struct yaml_node *child = node->child; child; child = child->next) {
 		cJSON *value = NULL;
 
-		if (convert(x, &value, child, err))
+		if (convert(arena, &value, child, err))
 			return -1;
 		cJSON_AddItemToArray(list, value);
 	}
@@ -267,46 +239,15 @@ static int convert_list(struct expansion *x, cJSON **ret, const struct yaml_node
 	return 0;
 }
 
-static int check_collection_tag(const struct yaml_node *node, const char *want,
-				struct error *err)
-{
-	if (!node->tag || !strcmp(node->tag, want))
-		return 0;
-	return yaml_fail(node, err, ERR_FORMAT, "unknown tag %.100s", node->tag);
-}
-
-static int convert_node(struct expansion *x, cJSON **ret, const struct yaml_node *node,
-			struct error *err)
-{
-	int failed;
-
-	if (spend(x, node, node->len, err))
-		return -1;
-	if (node->kind == YAML_SCALAR)
-		return yaml_scalar(ret, node, err);
-	x->depth++;
-	if (node->kind == YAML_MAPPING)
-		failed = check_collection_tag(node, "!!map", err) ||
-			 convert_mapping(x, ret, node, err);
-	else
-		failed = check_collection_tag(node, "!!seq", err) ||
-			 convert_list(x, ret, node, err);
-	x->depth--;
-	return failed ? -1 : 0;
-}
-
-static int convert(struct expansion *x, cJSON **ret, const struct yaml_node *node,
+static int convert(struct arena *arena, cJSON **ret, const struct yaml_node *node,
 		   struct error *err)
 {
-	bool outermost = node->kind == YAML_ALIAS && !x->alias;
-	int failed;
-
-	if (outermost)
-		x->alias = node;
-	failed = convert_node(x, ret, resolved(node), err);
-	if (outermost)
-		x->alias = NULL;
-	return failed;
+	node = resolved(node);
+	if (node->kind == YAML_MAPPING)
+		return convert_mapping(arena, ret, node, err);
+	if (node->kind == YAML_SEQUENCE)
+		return convert_list(arena, ret, node, err);
+	return yaml_scalar(ret, node, err);
 }
 
 /* JSON is read as JSON: its escapes are more than YAML knows. */
@@ -329,7 +270,6 @@ static bool parse_as_json(cJSON **ret, const char *data, size_t len)
 int yaml_parse(cJSON **ret, const void *data, size_t len, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
-	struct expansion x = { .arena = &arena };
 	cleanup_json cJSON *docs = NULL;
 	struct yaml_node *node = NULL;
 
@@ -341,7 +281,7 @@ int yaml_parse(cJSON **ret, const void *data, size_t len, struct error *err)
 	for (; node; node = node->next) {
 		cJSON *doc = NULL;
 
-		if (convert(&x, &doc, node, err))
+		if (convert(&arena, &doc, node, err))
 			return -1;
 		if (cJSON_IsNull(doc))
 			cJSON_Delete(doc);

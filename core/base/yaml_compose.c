@@ -17,7 +17,8 @@ struct composer {
 	struct map anchors; /* of the document at hand: name to node */
 	const char *data;
 	size_t len;
-	int depth, nodes;
+	int depth, total; /* total: values so far, aliases expanded */
+	size_t bytes;     /* of text, likewise */
 	struct error *err;
 };
 
@@ -163,16 +164,8 @@ static struct yaml_node *new_node(struct composer *c, yaml_event_t *e)
 	return node;
 }
 
-static int check_node(const struct composer *c, const struct yaml_node *node)
+static int check_alias(const struct composer *c, const struct yaml_node *node)
 {
-	if (c->nodes > YAML_MAX_NODES)
-		return yaml_fail(node, c->err, ERR_LIMIT, "more than %d values",
-				 YAML_MAX_NODES);
-	if (c->depth >= YAML_MAX_DEPTH)
-		return yaml_fail(node, c->err, ERR_LIMIT, "nested deeper than %d levels",
-				 YAML_MAX_DEPTH);
-	if (node->kind != YAML_ALIAS)
-		return 0;
 	if (!node->target)
 		return yaml_fail(node, c->err, ERR_FORMAT,
 				 "there is no anchor '&%.100s' before this alias",
@@ -182,6 +175,46 @@ static int check_node(const struct composer *c, const struct yaml_node *node)
 				 "the alias '*%.100s' stands within its own anchor",
 				 node->text);
 	return 0;
+}
+
+/*
+ * Add a node to what the file comes to. An alias counts as all that it stands
+ * for, whose size is known by then: so a file that would explode ("billion
+ * laughs") is refused before anything of it is expanded.
+ */
+static int count(struct composer *c, struct yaml_node *node)
+{
+	const struct yaml_node *what = node->kind == YAML_ALIAS ? node->target : node;
+	const char *aliases = node->kind == YAML_ALIAS ? ", aliases expanded" : "";
+
+	if (node->kind != YAML_ALIAS) {
+		node->total = 1;
+		node->height = node->kind != YAML_SCALAR;
+		node->bytes = node->len;
+	}
+	c->total += what->total;
+	c->bytes += what->bytes;
+	if (c->total > YAML_MAX_NODES)
+		return yaml_fail(node, c->err, ERR_LIMIT, "more than %d values%s",
+				 YAML_MAX_NODES, aliases);
+	if (c->bytes > JSON_MAX_BYTES)
+		return yaml_fail(node, c->err, ERR_LIMIT, "more than %zu bytes%s",
+				 JSON_MAX_BYTES, aliases);
+	if (c->depth + what->height > YAML_MAX_DEPTH)
+		return yaml_fail(node, c->err, ERR_LIMIT,
+				 "nested deeper than %d levels%s", YAML_MAX_DEPTH,
+				 aliases);
+	return 0;
+}
+
+static void add_size(struct yaml_node *parent, const struct yaml_node *child)
+{
+	if (child->kind == YAML_ALIAS)
+		child = child->target;
+	parent->total += child->total;
+	parent->bytes += child->bytes;
+	if (parent->height <= child->height)
+		parent->height = child->height + 1;
 }
 
 static int compose_node(struct composer *c, yaml_event_t *event, struct yaml_node **ret);
@@ -202,6 +235,7 @@ static int compose_children(struct composer *c, struct yaml_node *parent)
 		}
 		if (compose_node(c, &event, to))
 			return -1;
+		add_size(parent, *to);
 		to = &(*to)->next;
 	}
 }
@@ -211,8 +245,7 @@ static int compose_node(struct composer *c, yaml_event_t *event, struct yaml_nod
 	struct yaml_node *node = new_node(c, event);
 	int failed;
 
-	c->nodes++;
-	if (check_node(c, node))
+	if ((node->kind == YAML_ALIAS && check_alias(c, node)) || count(c, node))
 		return -1;
 	*ret = node;
 	if (node->kind != YAML_SEQUENCE && node->kind != YAML_MAPPING)

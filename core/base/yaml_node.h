@@ -14,8 +14,11 @@ enum yaml_kind { YAML_SCALAR, YAML_SEQUENCE, YAML_MAPPING, YAML_ALIAS };
 
 struct yaml_node {
 	enum yaml_kind kind;
-	bool plain; /* scalar: unquoted and untagged, so that its text says its type */
-	bool open;  /* still being read: an alias to it would be endless */
+	bool plain;   /* scalar: unquoted and untagged, so that its text says its type */
+	bool open;    /* still being read: an alias to it would be endless */
+	int total;    /* values in it, itself and what aliases stand for counted */
+	int height;   /* levels of nesting in it, counted in the same way */
+	size_t bytes; /* of text in it, counted in the same way */
 	int line, column;         /* from 1 */
 	const char *tag;          /* "!!int", "!local"; NULL for none */
 	const char *text;         /* scalar: the value; alias: the anchor's name */

@@ -121,7 +121,7 @@ check "--dry-run=server: not built yet" says 69 'not built yet' submit --dry-run
 
 check "table" says 0 '^jobset.x-k8s.io/v1alpha2 +JobSet +default +tiny$' submit --dry-run -o table "$dir/job.yaml"
 check "name" says 0 '^JobSet/tiny$' submit --dry-run -o name "$dir/job.yaml"
-yaml_is_json() { python3 -c 'import json, sys, yaml
+yaml_is_json() { /usr/bin/python3 -c 'import json, sys, yaml
 a, b = yaml.safe_load(open(sys.argv[1])), json.load(open(sys.argv[2])); sys.exit(a != b)' "$1" "$2"; }
 for file in examples/*.yaml; do
 	check "$file renders" says 0 '^kind: List' submit --dry-run=client -o yaml "$file"

@@ -189,19 +189,29 @@ static void number(const char *text, struct meaning *m)
 	}
 }
 
+/* All words begin with one of these, or are empty: strchr() finds the end, too. */
+static bool may_be_word(const char *text)
+{
+	return strchr("yYnNtTfFoO~", *text);
+}
+
 static struct meaning meaning_of(const char *text)
 {
 	struct meaning m = { .type = TYPE_STR };
+	bool word = may_be_word(text);
 
-	if (str_in(text, null_words)) {
+	if (word && str_in(text, null_words)) {
 		m.type = TYPE_NULL;
-	} else if (str_in(text, true_words) || str_in(text, false_words)) {
+	} else if (word && str_in(text, true_words)) {
 		m.type = TYPE_BOOL;
-		m.truth = str_in(text, true_words);
-	} else if (str_in(text, odd_words)) {
-		m.type = TYPE_NOT_JSON;
-	} else if (is_digit(*text) || *text == '+' || *text == '-' || *text == '.') {
-		number(text, &m);
+		m.truth = true;
+	} else if (word && str_in(text, false_words)) {
+		m.type = TYPE_BOOL;
+	} else if (strchr("0123456789+-.", *text) && *text) {
+		if (str_in(text, odd_words))
+			m.type = TYPE_NOT_JSON;
+		else
+			number(text, &m);
 	}
 	return m;
 }

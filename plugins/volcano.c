@@ -53,7 +53,7 @@ static void validate(const struct plugin_env *env, struct info *info, const cJSO
 	for (size_t i = 0; env->get && i < info->n_pod_sets; i++) {
 		const char *name = pod_priority_class(info->pod_sets[i].pod_spec);
 
-		if (str_in(name, built_in_classes))
+		if (name && str_in(name, built_in_classes))
 			return;
 		if (name)
 			check_class(env, name, errs);

@@ -58,12 +58,11 @@ LINK     = -static-pie -Wl,--gc-sections,-z,relro,-z,now,-z,noexecstack,-z,stack
 
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all vendor vendor-san demo check quick unit golden cli local build repro cross lint layers budget text headers \
+.PHONY: all vendor demo check quick unit golden cli local build repro cross lint layers budget text headers \
         style fuzz bench soak format compdb dist install clean help crds
 all: kftrainer
 
-vendor:     $(SYSROOT)/.done
-vendor-san: $(SANROOT)/.done
+vendor: $(SYSROOT)/.done $(SANROOT)/.done
 $(SYSROOT)/.done $(SANROOT)/.done $(CROSSROOT)/.done:
 	@vendor/build.sh $(word 2,$(subst -, ,$(notdir $(@D))))
 
@@ -103,10 +102,9 @@ $(SANOUT)/kftrainer: $(SRC:%=$(SANOUT)/%.o)
 	$(call say,LD,$@) clang $(SANLINK) -o $@ $^ -L$(SANROOT)/lib $(LIBS) -lm
 
 # ---- the two commands of README.md ---------------------------------------------------------------
-JOBS    ?= $(shell nproc)
 demo:
 	@tests/setup.sh demo
-	@$(MAKE) --no-print-directory -j$(JOBS) kftrainer
+	@$(MAKE) --no-print-directory -j"$$(nproc)" kftrainer
 	./kftrainer submit --local examples/digits.yaml
 check:
 	@tests/setup.sh check
@@ -147,6 +145,13 @@ build/fuzz/fuzz_%: build/fuzz/tests/fuzz/fuzz_%.c.o \
 TARGET  ?= $(FUZZ:tests/fuzz/fuzz_%.c=%)
 fuzz: $(TARGET:%=build/fuzz/fuzz_%)
 	@tests/fuzz/run.sh $(TARGET)
+
+# tests/golden/README says what a case is. `build/san/tests/golden/golden FOLDER...` runs others.
+GOLDEN  := $(patsubst %.c,$(SANOUT)/%.c.o,$(wildcard tests/golden/*.c))
+golden: $(SANOUT)/tests/golden/golden
+	@tests/run.sh golden $<
+$(SANOUT)/tests/golden/golden: $(GOLDEN) $(foreach r,$(FUZZED),$(SANOUT)/lib$(r).a)
+	$(call say,LD,$@) clang $(SANLINK) -o $@ $^ -L$(SANROOT)/lib $(LIBS) -lm
 
 local: kftrainer
 	@tests/run.sh local $(wildcard tests/local/test_*)

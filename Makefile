@@ -170,11 +170,8 @@ $(OUT)/test_fastmem: $(OUT)/tests/build/test_fastmem.c.o
 	$(call say,LD,$@) $(SYSROOT)/bin/musl-gcc -static-pie -o $@ $< $(SYSROOT)/lib/fastmem.o
 $(SANOUT)/test_cjson: $(SANOUT)/tests/build/test_cjson.c.o
 	$(call say,LD,$@) clang $(SANLINK) -o $@ $< -L$(SANROOT)/lib -lcmocka -lcjson
-ifeq ($(shell command -v aarch64-linux-gnu-gcc),)
-cross: ; @echo "skip cross: aarch64-linux-gnu-gcc is not installed" | tee -a $${RESULTS:-/dev/null}
-else
-cross: $(SRC:%=build/aarch64/%.o)
-endif
+cross: $(if $(shell command -v aarch64-linux-gnu-gcc),$(SRC:%=build/aarch64/%.o))
+	@$(if $^,:,echo "skip cross: aarch64-linux-gnu-gcc is not installed" | tee -a $${RESULTS:-/dev/null})
 
 # ---- for those who work on it, and for those who hand it on --------------------------------------
 OURS     = $(filter %.c,$(SRC)) $(HDR) $(wildcard tests/*/*.[ch] tests/unit/*/*.[ch])
@@ -182,10 +179,9 @@ format:
 	clang-format-14 -i $(if $(filter-out *,$(ROOM)),$(filter $(call dir_of,$(ROOM))/% tests/unit/$(ROOM)/%,$(OURS)),$(OURS))
 COMPDB  ?= compile_commands.json
 compdb:
-	@args=$$(printf '%s\n' $(SAN) | sed 's/"/\\"/g; s/.*/"&"/' | paste -sd, -); sep=; \
-	{ echo '['; for f in $(filter %.c,$(SRC)) $(wildcard tests/unit/*/*.c tests/fuzz/*.c); do \
-	  printf '%s{"directory":"%s","file":"%s","arguments":["clang",%s,"-c","%s"]}\n' \
-	    "$$sep" '$(CURDIR)' "$$f" "$$args" "$$f"; sep=,; done; echo ']'; } > $(COMPDB)
+	@args=$$(printf '"%s",' $(subst ",\",$(SAN))); for f in $(filter %.c,$(OURS)); do \
+	  printf '{"directory":"%s","file":"%s","arguments":["clang",%s"-c","%s"]}\n' \
+	    '$(CURDIR)' "$$f" "$$args" "$$f"; done | sed '1s/^/[/; $$!s/$$/,/; $$s/$$/]/' > $(COMPDB)
 DIST    ?= .
 dist:
 	@mkdir -p $(DIST)

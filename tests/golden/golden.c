@@ -1,0 +1,369 @@
+/*
+ * golden FOLDER...: run the cases of the folders (README beside this file).
+ *
+ * A folder is a case when it holds case.yaml, else its folders are. Prints TAP;
+ * the status is 1 when a case failed.
+ */
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api/meta.h"
+#include "assets/assets.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "base/yaml.h"
+#include "tests/golden/golden.h"
+
+struct golden {
+	struct schema *schema;
+	int n, failed;
+	bool show; /* print the objects of every case */
+};
+
+/* ---- reading a case ------------------------------------------------------------------ */
+
+/*
+ * Recorded cases were written by an emitter of YAML 1.2: a bare y or n is a
+ * string there, where YAML 1.1 has a boolean. Two letters more, and both agree.
+ */
+static void quote_letters(struct buf *out, const char *text)
+{
+	for (; *text; text++) {
+		bool bare = strchr("yYnN", *text) && out->len > 1 &&
+			    out->data[out->len - 1] == ' ' &&
+			    (text[1] == ':' ||
+			     (text[1] == '\n' && strchr(":-", out->data[out->len - 2])));
+
+		buf_printf(out, bare ? "'%c'" : "%c", *text);
+	}
+}
+
+static cJSON *load(const char *dir, const char *name, bool yaml, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_buf struct buf text = { .max = 16 << 20 };
+	cleanup_buf struct buf quoted = { .max = 16 << 20 };
+	cleanup_json cJSON *docs = NULL;
+	const char *path = path_join(&arena, dir, name);
+	cJSON *ret = NULL;
+
+	if (file_read(&text, path, err))
+		return NULL;
+	if (!yaml)
+		return json_parse(&ret, text.data, text.len, err) ? NULL : ret;
+	quote_letters(&quoted, text.data ? (const char *)text.data : "");
+	if (yaml_parse(&docs, quoted.data, quoted.len, err))
+		return NULL;
+	return cJSON_DetachItemFromArray(docs, 0);
+}
+
+static void replace_namespace(cJSON *node)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cJSON *child;
+	char *at;
+
+	json_each(child, node)
+		replace_namespace(child);
+	while (cJSON_IsString(node) && (at = strstr(node->valuestring, "${NS}")))
+		cJSON_SetValuestring(
+			node, arena_printf(&arena, "%s%s%s",
+					   str_slice(&arena, node->valuestring,
+						     (size_t)(at - node->valuestring)),
+					   NAMESPACE, at + strlen("${NS}")));
+}
+
+/* Why this case is none for a pure function, or NULL. */
+static const char *why_not(const cJSON *test)
+{
+	static const char *const steps[] = { "create", "check", "sleep", NULL };
+	static const char *const ours[] = { "TrainJob", "TrainingRuntime",
+					    "ClusterTrainingRuntime", "PriorityClass",
+					    NULL };
+	const cJSON *step;
+
+	json_each(step, json_get(test, "steps")) {
+		const cJSON *obj = json_get(step, "create");
+
+		if (!step->child || !str_in(step->child->string, steps))
+			return "a scene: it changes objects after their creation";
+		if (obj && !str_in(meta_kind(obj), ours))
+			return "needs a controller: other objects are in its way";
+	}
+	return NULL;
+}
+
+/* ---- comparing ------------------------------------------------------------------------ */
+
+static void check_step(struct buf *out, int n, const cJSON *expected,
+		       const struct answer *got)
+{
+	cleanup_json cJSON *errors = NULL;
+	int64_t code = json_int(expected, 201, "code");
+	int warnings = (int)json_int(expected, 0, "warnings");
+	cleanup_free char *g = json_text(got->errors);
+	cleanup_free char *e = NULL;
+
+	if (cJSON_IsArray(json_get(expected, "warnings")))
+		warnings = cJSON_GetArraySize(json_get(expected, "warnings"));
+	errors = json_get(expected, "errors")
+			 ? sorted_set(json_dup(json_get(expected, "errors")))
+			 : errors_of_message(json_str(expected, "message"));
+	e = json_text(errors);
+	if (code != got->code)
+		buf_printf(out, "step %d: expected %lld %s, got %d %s\n", n,
+			   (long long)code, e, got->code, g);
+	else if (code != 201 && code != 400 && !json_equal(errors, got->errors))
+		buf_printf(out, "step %d: errors: expected %s, got %s\n", n, e, g);
+	if (warnings != got->warnings)
+		buf_printf(out, "step %d: expected %d warnings, got %d\n", n, warnings,
+			   got->warnings);
+}
+
+/* What a recorded check has: the TrainJobs and all that was made of them. */
+static cJSON *state(const struct world *w)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cJSON *all = cJSON_CreateObject();
+	const cJSON *obj;
+
+	json_each(obj, w->stored)
+		if (str_eq(meta_kind(obj), "TrainJob"))
+			json_put(all, normal_got(obj), object_title(&arena, obj));
+	json_each(obj, w->built)
+		json_put(all, normal_got(obj), object_title(&arena, obj));
+	return all;
+}
+
+static void check_all(struct buf *out, const char *label, const cJSON *expected,
+		      const cJSON *got)
+{
+	cleanup_json cJSON *want = cJSON_CreateObject();
+	cleanup_buf struct buf lines = { .max = 1 << 20 };
+	const cJSON *obj;
+
+	json_each(obj, expected) {
+		cJSON *normal = normal_expected(obj->string, obj);
+
+		if (normal)
+			json_put(want, normal, obj->string);
+	}
+	diff_docs(&lines, "", want, got);
+	if (lines.len)
+		buf_printf(out, "check %s:\n%s", label, (char *)lines.data);
+}
+
+/* "JobSet/tj spec.network", or "pod:JOB x" for that job's pod spec in JobSet/tj. */
+static const cJSON *lookup(const cJSON *all, const char *path)
+{
+	cleanup_arena struct arena arena = { 0 };
+	size_t n = strcspn(path, " ");
+	const char *title = str_slice(&arena, path, n);
+	const char *rest = path[n] ? path + n + 1 : "";
+	const char *job = str_after(title, "pod:");
+
+	if (!job)
+		return node_at(json_get(all, title), rest);
+	rest = arena_printf(&arena,
+			    "spec.replicatedJobs[%s].template.spec.template.spec%s%s",
+			    job, *rest && *rest != '[' ? "." : "", rest);
+	return node_at(json_get(all, "JobSet/tj"), rest);
+}
+
+static void check_parts(struct buf *out, const struct world *w, const cJSON *expected,
+			const cJSON *got)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_json cJSON *built = cJSON_CreateArray();
+	const cJSON *part;
+
+	json_each(part, w->built)
+		cJSON_AddItemToArray(built,
+				     cJSON_CreateString(object_title(&arena, part)));
+	if (json_get(expected, "objects"))
+		diff_docs(out, "objects", json_get(expected, "objects"), built);
+	json_each(part, json_get(expected, "equal")) {
+		const cJSON *want = cJSON_IsNull(part) ? NULL : part;
+
+		diff_docs(out, part->string, want, lookup(got, part->string));
+	}
+}
+
+static bool is_partial(const cJSON *expected)
+{
+	return !json_get(expected, "checks");
+}
+
+/* The answer that step n shall get. */
+static const cJSON *step_of(const cJSON *expected, int n)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const cJSON *step;
+
+	if (is_partial(expected))
+		return json_get(expected, "answers", arena_printf(&arena, "%d", n));
+	json_each(step, json_get(expected, "steps")) {
+		const char *title = json_str(step, "step");
+
+		if (title && strtol(title, NULL, 10) == n)
+			return step;
+	}
+	return NULL;
+}
+
+static void run_steps(struct buf *out, struct world *w, const cJSON *test,
+		      const cJSON *expected)
+{
+	const cJSON *step, *obj;
+	const char *label;
+	bool checked = false;
+	int n = 0;
+
+	json_each(step, json_get(test, "steps")) {
+		struct answer answer = { 0 };
+
+		n++;
+		obj = json_get(step, "create");
+		label = json_str(step, "check");
+		if (obj) {
+			world_create(w, obj, &answer);
+			check_step(out, n, step_of(expected, n), &answer);
+			cJSON_Delete(answer.errors);
+		}
+		checked = label != NULL;
+		if (checked && !is_partial(expected)) {
+			cleanup_json cJSON *got = state(w);
+
+			check_all(out, label, json_get(expected, "checks", label), got);
+		}
+	}
+	if (!checked && !is_partial(expected)) {
+		cleanup_json cJSON *got = state(w);
+
+		check_all(out, "final", json_get(expected, "checks", "final"), got);
+	}
+}
+
+static void run_case(struct golden *g, const char *dir, const cJSON *test,
+		     const cJSON *expected, struct buf *out)
+{
+	struct world w;
+
+	(void)dir;
+	world_init(&w, g->schema);
+	run_steps(out, &w, test, expected);
+	if (is_partial(expected)) {
+		cleanup_json cJSON *got = state(&w);
+
+		check_parts(out, &w, expected, got);
+	}
+	if (out->len && w.trouble[0])
+		buf_printf(out, "the pipeline failed: %s\n", w.trouble);
+	if (g->show) {
+		cleanup_json cJSON *got = state(&w);
+		cleanup_buf struct buf text = { .max = 16 << 20 };
+
+		json_print_pretty(&text, got);
+		fprintf(stderr, "%s", (char *)text.data);
+	}
+	world_release(&w);
+}
+
+/* ---- the folders ----------------------------------------------------------------------- */
+
+static void tell(const char *lines)
+{
+	cleanup_arena struct arena arena = { 0 };
+	char **line = str_split(&arena, lines, '\n', NULL);
+
+	for (; *line; line++)
+		if (**line)
+			printf("# %s\n", *line);
+}
+
+static void run_folder(struct golden *g, const char *dir)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_buf struct buf out = { .max = 1 << 20 };
+	struct error err = { 0 };
+	cleanup_json cJSON *test = load(dir, "case.yaml", true, &err);
+	cleanup_json cJSON *expected =
+		test ? load(dir, "expected.json", false, &err) : NULL;
+	const char *why = test ? why_not(test) : NULL;
+	bool defect = file_exists(path_join(&arena, dir, "DEFECT"));
+	bool known;
+
+	g->n++;
+	if (why) {
+		printf("ok %d - %s # SKIP %s\n", g->n, path_base(dir), why);
+		return;
+	}
+	if (!expected)
+		buf_printf(&out, "%s\n", err.msg);
+	else {
+		replace_namespace(test);
+		run_case(g, dir, test, expected, &out);
+	}
+	/* A recording of upstream's own fault is nothing to live up to. */
+	known = out.len && defect && !json_bool(expected, false, "better");
+	printf("%sok %d - %s%s\n", out.len && !known ? "not " : "", g->n, path_base(dir),
+	       known ? " differs from upstream's defect" : "");
+	g->failed += out.len && !known;
+	if (out.len)
+		tell((const char *)out.data);
+}
+
+static int no_dots(const struct dirent *entry)
+{
+	return entry->d_name[0] != '.';
+}
+
+static void run_path(struct golden *g, const char *path)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct dirent **entries = NULL;
+	int n = 0;
+
+	if (file_exists(path_join(&arena, path, "case.yaml"))) {
+		run_folder(g, path);
+		return;
+	}
+	n = scandir(path, &entries, no_dots, alphasort);
+	if (n < 0) {
+		g->n++;
+		g->failed++;
+		printf("not ok %d - %s cannot be read\n", g->n, path);
+	}
+	for (int i = 0; i < n; i++) {
+		const char *dir = path_join(&arena, path, entries[i]->d_name);
+
+		if (file_exists(path_join(&arena, dir, "case.yaml")))
+			run_folder(g, dir);
+		free(entries[i]);
+	}
+	free(entries);
+}
+
+int main(int argc, char **argv)
+{
+	static const char *const usual[] = { "tests/golden/upstream",
+					     "tests/golden/own" };
+	struct golden g = { .show = getenv("GOLDEN_SHOW") != NULL };
+	const struct asset *source = asset_find("schema.yaml");
+	struct error err = { 0 };
+
+	if (schema_load(&g.schema, source->data, source->len, &err)) {
+		fprintf(stderr, "schema.yaml: %s\n", err.msg);
+		return 2;
+	}
+	for (int i = 1; i < argc; i++)
+		run_path(&g, argv[i]);
+	for (int i = 0; argc == 1 && i < 2; i++)
+		run_path(&g, usual[i]);
+	printf("1..%d\n", g.n);
+	schema_free(g.schema);
+	return g.failed != 0;
+}

@@ -1,0 +1,192 @@
+#include <string.h>
+
+#include "api/meta.h"
+#include "assets/assets.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "base/yaml.h"
+#include "plugins/plugins.h"
+#include "tests/golden/golden.h"
+#include "trainer/api.h"
+#include "trainer/pipeline.h"
+#include "trainer/trainjob.h"
+
+void world_init(struct world *w, const struct schema *schema)
+{
+	*w = (struct world){ .schema = schema,
+			     .stored = cJSON_CreateArray(),
+			     .built = cJSON_CreateArray() };
+}
+
+void world_release(struct world *w)
+{
+	cJSON_Delete(w->stored);
+	cJSON_Delete(w->built);
+}
+
+static bool is_cluster_wide(const cJSON *obj)
+{
+	static const char *const kinds[] = { CLUSTER_RUNTIME_KIND, "PriorityClass",
+					     "RuntimeClass", NULL };
+
+	return str_in(meta_kind(obj), kinds);
+}
+
+static const cJSON *find(const struct world *w, const char *kind, const char *ns,
+			 const char *name)
+{
+	const cJSON *obj;
+
+	json_each(obj, w->stored)
+		if (str_eq(meta_kind(obj), kind) && str_eq(meta_name(obj), name) &&
+		    (is_cluster_wide(obj) || str_eq(meta_namespace(obj), ns)))
+			return obj;
+	return NULL;
+}
+
+/* plugin_env's get(): what a controller would ask the API server for. */
+static int get(void *ctx, const char *api_version, const char *kind, const char *ns,
+	       const char *name, const cJSON **ret, struct error *err)
+{
+	const cJSON *obj = find(ctx, kind, ns, name);
+
+	(void)err;
+	*ret = obj && str_eq(meta_api_version(obj), api_version) ? obj : NULL;
+	return 0;
+}
+
+/* Create the built-in runtime of that name, if there is one. */
+static void install_builtin(struct world *w, const char *name)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const struct asset *a =
+		asset_find(arena_printf(&arena, "runtimes/%s.yaml", name));
+	cleanup_json cJSON *docs = NULL;
+	struct answer answer = { 0 };
+	struct error err = { 0 };
+
+	if (!a || yaml_parse(&docs, a->data, a->len, &err))
+		return;
+	world_create(w, docs->child, &answer);
+	cJSON_Delete(answer.errors);
+}
+
+static const cJSON *runtime_of(struct world *w, const cJSON *tj)
+{
+	struct runtime_ref ref = tj_runtime_ref(tj);
+
+	if (runtime_ref_is_cluster(&ref) && !find(w, ref.kind, NULL, ref.name))
+		install_builtin(w, ref.name);
+	return find(w, ref.kind, meta_namespace(tj), ref.name);
+}
+
+/* The errors that count at an API server; it only warns of unknown fields. */
+static void take_errors(const struct field_errors *errs, struct answer *answer, int code,
+			int code_of_type_error)
+{
+	cleanup_arena struct arena arena = { 0 };
+
+	for (size_t i = 0; i < errs->n; i++) {
+		const struct field_error *e = &errs->list[i];
+
+		if (e->type == FIELD_UNKNOWN)
+			continue;
+		answer->code = answer->code == 400             ? 400
+			       : e->type == FIELD_TYPE_INVALID ? code_of_type_error
+							       : code;
+		cJSON_AddItemToArray(
+			answer->errors,
+			cJSON_CreateString(arena_printf(&arena, "%s: %s", e->path,
+							field_error_type_name(e->type))));
+	}
+}
+
+static int count_unknown(const struct schema *schema, const cJSON *obj)
+{
+	cleanup_field_errors struct field_errors errs = { 0 };
+	int n = 0;
+
+	schema_validate(schema, obj, NULL, &errs);
+	for (size_t i = 0; i < errs.n; i++)
+		n += errs.list[i].type == FIELD_UNKNOWN;
+	return n;
+}
+
+/*
+ * What the schema says: 422. Of a TrainJob, whose mutating webhook reads it
+ * first, wrong types are answered with 400.
+ */
+static void check_schema(const struct world *w, cJSON *obj, struct answer *answer)
+{
+	cleanup_field_errors struct field_errors errs = { 0 };
+	bool tj = str_eq(meta_kind(obj), TRAINJOB_KIND);
+
+	answer->warnings += count_unknown(w->schema, obj);
+	schema_default(w->schema, obj);
+	schema_prune(w->schema, obj);
+	if (tj)
+		tj_default_patch_times(obj, NULL, NOW);
+	schema_validate(w->schema, obj, NULL, &errs);
+	take_errors(&errs, answer, 422, tj ? 400 : 422);
+}
+
+/* What the validating webhooks say: 403. */
+static void check_webhook(struct world *w, const struct pipeline *p, const cJSON *obj,
+			  struct answer *answer)
+{
+	cleanup_field_errors struct field_errors errs = { 0 };
+	cleanup_json cJSON *warnings = cJSON_CreateArray();
+
+	if (str_eq(meta_kind(obj), TRAINJOB_KIND))
+		pipeline_validate(p, NULL, obj, runtime_of(w, obj), &errs, warnings);
+	else
+		pipeline_validate_runtime(obj, &errs, warnings);
+	take_errors(&errs, answer, 403, 403);
+	answer->warnings += cJSON_GetArraySize(warnings);
+}
+
+/* One reconcile, as far as objects are concerned. */
+static void reconcile(struct world *w, const struct pipeline *p, const cJSON *tj)
+{
+	cJSON *objects = NULL;
+	struct error err = { 0 };
+
+	w->trouble[0] = 0;
+	if (!tj_is_ours(tj))
+		return;
+	if (pipeline_build(p, tj, runtime_of(w, tj), &objects, &err)) {
+		snprintf(w->trouble, sizeof(w->trouble), "%s: %s", meta_name(tj),
+			 err.msg);
+		return;
+	}
+	while (objects->child)
+		cJSON_AddItemToArray(w->built,
+				     cJSON_DetachItemViaPointer(objects, objects->child));
+	cJSON_Delete(objects);
+}
+
+void world_create(struct world *w, const cJSON *obj, struct answer *answer)
+{
+	struct plugin_env env = { .keys = &keys_placeholder, .get = get, .ctx = w };
+	struct pipeline p = { .plugins = plugins, .env = &env };
+	bool tj = str_eq(meta_kind(obj), TRAINJOB_KIND);
+	cJSON *copy = json_dup(obj);
+
+	*answer = (struct answer){ .code = 201, .errors = cJSON_CreateArray() };
+	if (!is_cluster_wide(copy) && !meta_namespace(copy))
+		json_put_str(copy, NAMESPACE, "metadata", "namespace");
+	if (schema_knows(w->schema, copy)) {
+		check_schema(w, copy, answer);
+		if (answer->code == 201)
+			check_webhook(w, &p, copy, answer);
+	}
+	answer->errors = sorted_set(answer->errors);
+	if (answer->code != 201) {
+		cJSON_Delete(copy);
+		return;
+	}
+	json_put_str(copy, "00000000-0000-4000-8000-000000000001", "metadata", "uid");
+	cJSON_AddItemToArray(w->stored, copy);
+	if (tj)
+		reconcile(w, &p, copy);
+}

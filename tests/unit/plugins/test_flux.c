@@ -1,0 +1,175 @@
+/* Rules: upstream pkg/runtime/framework/plugins/flux. */
+#include "tests/unit/plugins/build.h"
+
+static const char *script(const cJSON *objects, const char *name)
+{
+	return json_str(object(objects, "ConfigMap"), "data", name);
+}
+
+static void assert_in(const char *text, const char *words)
+{
+	if (!strstr(text, words))
+		fail_msg("no \"%s\" in:\n%s", words, text);
+}
+
+static void test_scripts_decide(void **state)
+{
+	static const struct {
+		const char *trainer, *policy, *hosts, *flags, *resources;
+	} rows[] = {
+		{ "{numNodes: 4}", "flux: {}", "tj-node-0-[0-3]", " -N 4 -n 4 ",
+		  "--cores=0 >" },
+		{ "{numNodes: 1}", "flux: {numProcPerNode: 3}", "tj-node-0-[0]",
+		  " -N 1 -n 3 ", "--cores=0-2 >" },
+		{ "{numNodes: 2, numProcPerNode: 4}", "flux: {numProcPerNode: 3}",
+		  "tj-node-0-[0-1]", " -N 2 -n 8 ", "--cores=0-3 >" },
+		{ "{numNodes: 2, resourcesPerNode: {limits: {nvidia.com/gpu: 2}}}",
+		  "flux: {}", "tj-node-0-[0-1]", " -N 2 -n 2 -g 2 ",
+		  "--cores=0 --gpu=0-1 >" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_arena struct arena a = { 0 };
+		cleanup_json cJSON *o = build(
+			arena_printf(&a, "{trainer: %s}", rows[i].trainer),
+			arena_printf(&a,
+				     "{mlPolicy: {%s}, template: {spec: {replicatedJobs: "
+				     "[" RJOB("node", TRAINS, ONE("node")) "]}}}",
+				     rows[i].policy));
+
+		assert_in(script(o, "init.sh"), rows[i].hosts);
+		assert_in(script(o, "init.sh"), "tcp://eth0:%p");
+		assert_in(script(o, "init.sh"), "tcp://%h.tj.ns.svc.cluster.local:%p");
+		assert_in(script(o, "init.sh"), "default_port = 8050");
+		assert_in(script(o, "init.sh"), "queue-policy = \"fcfs\"");
+		assert_in(script(o, "entrypoint.sh"), "'tj-node-0-0'");
+		assert_in(script(o, "entrypoint.sh"), rows[i].flags);
+		assert_in(script(o, "entrypoint.sh"), rows[i].resources);
+	}
+}
+
+static void test_pod(void **state)
+{
+	cleanup_json cJSON *o =
+		build("{trainer: {numNodes: 2, command: [lmp, -v], args: [-in, "
+		      "f], env: [{name: FLUX_VIEW_IMAGE, value: v:1}]}}",
+		      RUNTIME("flux: {}", "args: [old]"));
+	const cJSON *node = container(o, "node", "node");
+
+	(void)state;
+	assert_doc(json_get(node, "command"),
+		   "[/bin/bash, /etc/flux-config/entrypoint.sh, lmp -v -in f]");
+	assert_doc(json_get(node, "args"), "[old]");
+	assert_doc(container(o, "node", "flux-installer"),
+		   "{name: flux-installer, image: 'v:1', command: [/bin/bash, "
+		   "/etc/flux-config/init.sh], volumeMounts: [{name: flux-install, "
+		   "mountPath: "
+		   "/mnt/flux}, {name: tj-flux-entrypoint, mountPath: /etc/flux-config, "
+		   "readOnly: true}]}");
+	assert_doc(
+		json_get(pod(o, "node"), "volumes"),
+		"[{name: spack-install, emptyDir: {}}, {name: flux-install, emptyDir: "
+		"{}}, "
+		"{name: tj-flux-entrypoint, configMap: {name: tj-flux-entrypoint, "
+		"defaultMode: 493}}, {name: shared-memory, emptyDir: {medium: Memory}}, "
+		"{name: flux-curve, secret: {secretName: tj-flux-curve, defaultMode: "
+		"256}}]");
+	assert_doc(
+		json_get(node, "volumeMounts"),
+		"[{name: flux-install, mountPath: /mnt/flux}, {name: spack-install, "
+		"mountPath: /opt/software}, {name: tj-flux-entrypoint, mountPath: "
+		"/etc/flux-config, readOnly: true}, {name: flux-curve, mountPath: "
+		"/curve, "
+		"readOnly: true}, {name: shared-memory, mountPath: /dev/shm, readOnly: "
+		"true}]");
+}
+
+static void test_settings(void **state)
+{
+	cleanup_json cJSON *o =
+		build("{trainer: {numNodes: 1, env: [{name: FLUX_NETWORK_DEVICE, value: "
+		      "ib0}]}}",
+		      RUNTIME("flux: {}", "env: [{name: FLUX_NETWORK_DEVICE, value: x}, "
+					  "{name: FLUX_QUEUE_POLICY, value: easy}]"));
+
+	(void)state;
+	assert_in(script(o, "init.sh"), "tcp://ib0:%p");
+	assert_in(script(o, "init.sh"), "queue-policy = \"easy\"");
+}
+
+/* Upstream dereferences spec.trainer and numNodes without looking. */
+static void test_defect_02_flux_without_trainer(void **state)
+{
+	cleanup_json cJSON *o =
+		build("{}", RUNTIME("flux: {}, numNodes: 2", "command: [run, it]"));
+	cleanup_json cJSON *no_nodes =
+		build("{trainer: {image: j}}", RUNTIME("flux: {}", PLAIN_NODE));
+
+	(void)state;
+	assert_in(script(o, "entrypoint.sh"), " -N 2 -n 2 ");
+	assert_doc(json_get(container(o, "node", "node"), "command"),
+		   "[/bin/bash, /etc/flux-config/entrypoint.sh, run it]");
+	assert_int_equal(count(o, "node"), 2);
+	assert_in(script(no_nodes, "entrypoint.sh"), " -N 1 -n 1 ");
+}
+
+static void test_subdomain(void **state)
+{
+	cleanup_json cJSON *o = build(
+		"{trainer: {numNodes: 1}}",
+		"{mlPolicy: {flux: {}}, template: {spec: {network: {subdomain: ring}, "
+		"replicatedJobs: [" RJOB("node", TRAINS, ONE("node")) "]}}}");
+
+	(void)state;
+	assert_in(script(o, "init.sh"), "tcp://%h.ring.ns.svc.cluster.local:%p");
+}
+
+/* Upstream derives the key from the TrainJob's uid, which everybody can read. */
+static void test_key_is_the_callers_and_made_once(void **state)
+{
+	cleanup_json cJSON *tj = job("{trainer: {numNodes: 1}}");
+	cleanup_json cJSON *rt = runtime(RUNTIME("flux: {}", PLAIN_NODE));
+	cleanup_json cJSON *have = doc("[{apiVersion: v1, kind: Secret, metadata: "
+				       "{name: tj-flux-curve, namespace: ns}}]");
+	struct plugin_env env = cluster(have);
+	struct error err = { 0 };
+	cleanup_json cJSON *first = build_with(&offline, tj, rt, &err);
+	cleanup_json cJSON *later = build_with(&env, tj, rt, &err);
+	cleanup_buf struct buf cert = { .max = 4096 };
+	const char *data = json_str(object(first, "Secret"), "data", "curve.cert");
+
+	(void)state;
+	assert_int_equal(base64_decode(&cert, data, strlen(data), &err), 0);
+	assert_in((const char *)cert.data, "\nmetadata\n    name = \"tj\"\ncurve\n");
+	assert_in((const char *)cert.data, "    secret-key = \"PLACEHOLDER");
+	assert_null(object(later, "Secret"));
+	assert_non_null(object(later, "ConfigMap"));
+}
+
+static void test_installer_is_reserved(void **state)
+{
+	(void)state;
+	assert_errors(
+		"{trainer: {numNodes: 1}}",
+		"{mlPolicy: {flux: {}}, template: {spec: {replicatedJobs: [" RJOB(
+			"node", TRAINS,
+			"initContainers: [{name: flux-installer}], " ONE("node")) "]}}}",
+		ERRORS("spec.trainer.initContainers: Invalid value: "
+		       "\"flux-installer\"|policy"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_scripts_decide),
+		cmocka_unit_test(test_pod),
+		cmocka_unit_test(test_settings),
+		cmocka_unit_test(test_defect_02_flux_without_trainer),
+		cmocka_unit_test(test_subdomain),
+		cmocka_unit_test(test_key_is_the_callers_and_made_once),
+		cmocka_unit_test(test_installer_is_reserved),
+	};
+
+	return cmocka_run_group_tests_name("flux", tests, NULL, NULL);
+}

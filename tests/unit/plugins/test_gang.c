@@ -1,0 +1,208 @@
+/* Rules: upstream pkg/runtime/framework/plugins/{coscheduling,volcano}. */
+#include "tests/unit/plugins/build.h"
+
+#define GANG(policy, jobs)                                                        \
+	"{mlPolicy: {torch: {}}, podGroupPolicy: {" policy "}, template: {spec: " \
+	"{replicatedJobs: [" jobs "]}}}"
+#define COSCHEDULING  "coscheduling: {scheduleTimeoutSeconds: 30}"
+#define ASKS(name, r) WITH(name, "resources: {requests: " r "}")
+
+static const cJSON *group(const cJSON *objects)
+{
+	return json_get(object(objects, "PodGroup"), "spec");
+}
+
+static void test_all_pods_count(void **state)
+{
+	cleanup_json cJSON *o = build(
+		"{trainer: {numNodes: 100}}",
+		GANG(
+			COSCHEDULING,
+			RJOB("dataset-initializer", ROLE("dataset-initializer"),
+			     ASKS("dataset-initializer",
+				  "{cpu: 1, memory: 4Gi}")) ", " RJOB("model-initializer",
+								      ROLE("model-"
+									   "initializer"),
+								      ASKS("model-"
+									   "initializer",
+									   "{cpu: 1, "
+									   "memory: "
+									   "4Gi}")) ","
+										    " " RJOB("node",
+											     TRAINS,
+											     ASKS("node",
+												  "{cpu: 1, memory: 4Gi}"))));
+
+	(void)state;
+	assert_doc(group(o),
+		   "{minMember: 102, minResources: {cpu: '102', memory: 408Gi}, "
+		   "scheduleTimeoutSeconds: 30}");
+	assert_string_equal(meta_api_version(object(o, "PodGroup")),
+			    "scheduling.x-k8s.io/v1alpha1");
+	assert_doc(json_get(rjob(o, "node"), "template", "spec", "template", "metadata"),
+		   "{labels: {scheduling.x-k8s.io/pod-group: tj}}");
+	assert_doc(json_get(rjob(o, "model-initializer"), "template", "spec", "template",
+			    "metadata"),
+		   "{labels: {scheduling.x-k8s.io/pod-group: tj}}");
+}
+
+/* Upstream ignores replicas. */
+static void test_replicas_count(void **state)
+{
+	cleanup_json cJSON *o = build(
+		"{trainer: {numNodes: 2}}",
+		GANG(COSCHEDULING, "{name: db, replicas: 3, template: {spec: "
+				   "{parallelism: 2, template: "
+				   "{spec: {" ASKS("db", "{cpu: 500m}") "}}}}}, " RJOB(
+					   "node", TRAINS, ASKS("node", "{cpu: 1}"))));
+
+	(void)state;
+	assert_int_equal(json_int(group(o), -1, "minMember"), 8);
+	assert_doc(json_get(group(o), "minResources"), "{cpu: '5'}");
+}
+
+/* Upstream counts requests only, so that GPUs given as limits are not there. */
+static void test_limits_are_requests(void **state)
+{
+	cleanup_json cJSON *o = build(
+		"{trainer: {numNodes: 2, resourcesPerNode: {limits: {nvidia.com/gpu: 4, "
+		"cpu: 8}, requests: {cpu: 2}}}}",
+		GANG(COSCHEDULING, RJOB("node", TRAINS, ONE("node"))));
+
+	(void)state;
+	assert_doc(json_get(group(o), "minResources"), "{cpu: '4', nvidia.com/gpu: '8'}");
+}
+
+/* Upstream: minMember 0, which the CRD refuses. */
+static void test_correction_05_at_least_one_member(void **state)
+{
+	cleanup_json cJSON *o =
+		build("{trainer: {numNodes: 0}}",
+		      GANG(COSCHEDULING, RJOB("node", TRAINS, ONE("node"))));
+
+	(void)state;
+	assert_int_equal(json_int(group(o), -1, "minMember"), 1);
+	assert_int_equal(count(o, "node"), 0);
+}
+
+static void test_defect_02_no_timeout_and_no_tier(void **state)
+{
+	cleanup_json cJSON *co =
+		build("{}", GANG("coscheduling: {scheduleTimeoutSeconds: null}",
+				 RJOB("node", TRAINS, ONE("node"))));
+	cleanup_json cJSON *volcano =
+		build("{}", GANG("volcano: {networkTopology: {highestTierAllowed: null}}",
+				 RJOB("node", TRAINS, ONE("node"))));
+	cleanup_json cJSON *none =
+		build("{}", GANG("volcano: {}", RJOB("node", TRAINS, ONE("node"))));
+
+	(void)state;
+	assert_int_equal(json_int(group(co), -1, "scheduleTimeoutSeconds"), 60);
+	assert_doc(json_get(group(volcano), "networkTopology"),
+		   "{mode: hard, highestTierAllowed: 1}");
+	assert_null(json_get(group(none), "networkTopology"));
+}
+
+static void test_volcano(void **state)
+{
+	cleanup_json cJSON *o = build(
+		"{trainer: {numNodes: 2}}",
+		"{mlPolicy: {torch: {}}, podGroupPolicy: {volcano: {networkTopology: "
+		"{mode: "
+		"soft, highestTierAllowed: 2}}}, template: {metadata: {annotations: "
+		"{scheduling.volcano.sh/queue-name: q}}, spec: {replicatedJobs: [" RJOB(
+			"a", "",
+			"priorityClassName: low, " ONE(
+				"a")) ", " RJOB("node", TRAINS,
+						"priorityClassName: high, " ONE(
+							"node")) "]}}}");
+
+	(void)state;
+	assert_doc(group(o),
+		   "{minMember: 3, minResources: {}, queue: q, priorityClassName: "
+		   "high, networkTopology: {mode: soft, highestTierAllowed: 2}}");
+	assert_doc(json_get(rjob(o, "a"), "template", "spec", "template", "metadata"),
+		   "{annotations: {scheduling.k8s.io/group-name: tj}}");
+	assert_string_equal(json_str(object(o, "JobSet"), "metadata", "annotations",
+				     "scheduling.volcano.sh/queue-name"),
+			    "q");
+}
+
+static void test_left_alone_while_the_job_runs(void **state)
+{
+	cleanup_json cJSON *rt =
+		runtime(GANG(COSCHEDULING, RJOB("node", TRAINS, ONE("node"))));
+	cleanup_json cJSON *have =
+		doc("[{apiVersion: scheduling.x-k8s.io/v1alpha1, kind: "
+		    "PodGroup, metadata: {name: tj}}]");
+	cleanup_json cJSON *running = job("{suspend: false}");
+	cleanup_json cJSON *suspended = job("{suspend: true}");
+	struct plugin_env env = cluster(have);
+	struct error err = { 0 };
+	cleanup_json cJSON *a = build_with(&env, running, rt, &err);
+	cleanup_json cJSON *b = build_with(&env, suspended, rt, &err);
+
+	(void)state;
+	assert_null(object(a, "PodGroup"));
+	assert_non_null(object(b, "PodGroup"));
+}
+
+static void test_volcano_admission(void **state)
+{
+	cleanup_json cJSON *have = doc("[{apiVersion: scheduling.k8s.io/v1, kind: "
+				       "PriorityClass, metadata: {name: there}}]");
+	struct plugin_env env = cluster(have);
+	static const struct {
+		const char *pods, *want;
+	} rows[] = {
+		{ RJOB("node", TRAINS, "priorityClassName: there, " ONE("node")), "" },
+		{ RJOB("node", TRAINS, "priorityClassName: nope, " ONE("node")),
+		  "spec.templateSpec.priorityClassName: Invalid value: \"nope\": "
+		  "no PriorityClass of this name exists\n" },
+		/* a class of the system ends the check */
+		{ RJOB("a", "",
+		       "priorityClassName: system-node-critical, " ONE(
+			       "a")) ", " RJOB("node", TRAINS,
+					       "priorityClassName: nope, " ONE("node")),
+		  "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_arena struct arena a = { 0 };
+		cleanup_json cJSON *tj = job("{trainer: {}}");
+		cleanup_json cJSON *rt = runtime(
+			arena_printf(&a,
+				     "{podGroupPolicy: {volcano: {}}, template: {spec: "
+				     "{replicatedJobs: [%s]}}}",
+				     rows[i].pods));
+		cleanup_free char *in_cluster = admission_with(&env, NULL, tj, rt);
+		cleanup_free char *off = admission_with(&offline, NULL, tj, rt);
+
+		assert_string_equal(in_cluster, rows[i].want);
+		assert_string_equal(off, "");
+	}
+	assert_errors(
+		"{}",
+		"{podGroupPolicy: {volcano: {}}, template: {metadata: {annotations: "
+		"{scheduling.volcano.sh/queue-name: ''}}, spec: {replicatedJobs: [" RJOB(
+			"node", TRAINS, ONE("node")) "]}}}",
+		ERRORS("spec.annotations[scheduling.volcano.sh/queue-name]: Invalid "
+		       "value: \"\"|queue"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_all_pods_count),
+		cmocka_unit_test(test_replicas_count),
+		cmocka_unit_test(test_limits_are_requests),
+		cmocka_unit_test(test_correction_05_at_least_one_member),
+		cmocka_unit_test(test_defect_02_no_timeout_and_no_tier),
+		cmocka_unit_test(test_volcano),
+		cmocka_unit_test(test_left_alone_while_the_job_runs),
+		cmocka_unit_test(test_volcano_admission),
+	};
+
+	return cmocka_run_group_tests_name("gang", tests, NULL, NULL);
+}

@@ -1,0 +1,271 @@
+/*
+ * Rules: upstream pkg/runtime/framework/plugins/mpi; for Intel MPI and MPICH the
+ * MPI Operator's v2beta1 controller.
+ */
+#include "tests/unit/plugins/build.h"
+
+#define LAUNCH_JOB RJOB("launcher", TRAINS, ONE("node"))
+#define NODE_JOB   RJOB("node", "", ONE("node"))
+#define MPI(policy, jobs) \
+	"{mlPolicy: {" policy "}, template: {spec: {replicatedJobs: [" jobs "]}}}"
+#define BOTH LAUNCH_JOB ", " NODE_JOB
+
+#define OMPI(slots)                                                                     \
+	"OMPI_MCA_orte_default_hostfile=/etc/mpi/hostfile "                             \
+	"OMPI_MCA_orte_keep_fqdn_hostnames=true OMPI_MCA_orte_set_default_slots=" slots \
+	" "                                                                             \
+	"OMPI_MCA_plm_rsh_args=-o ConnectionAttempts=10"
+
+static const char *hostfile(const cJSON *objects)
+{
+	return json_str(object(objects, "ConfigMap"), "data", "hostfile");
+}
+
+static void test_launcher_and_nodes(void **state)
+{
+	cleanup_json cJSON *o = build("{trainer: {numNodes: 2, image: j, args: [x], env: "
+				      "[{name: U, value: '1'}]}}",
+				      MPI("mpi: {mpiImplementation: OpenMPI}", BOTH));
+	const char *ssh = "{name: mpi-ssh-auth, secret: {secretName: tj-mpi-ssh-auth, "
+			  "defaultMode: 256, "
+			  "items: [{key: ssh-privatekey, path: id_rsa, mode: 416}, {key: "
+			  "ssh-publickey, "
+			  "path: id_rsa.pub, mode: 420}, {key: ssh-publickey, path: "
+			  "authorized_keys, "
+			  "mode: 420}]}}";
+	cleanup_arena struct arena a = { 0 };
+
+	(void)state;
+	assert_env(container(o, "launcher", "node"), OMPI("1") " U=1");
+	assert_env(container(o, "node", "node"), "");
+	assert_string_equal(json_str(container(o, "launcher", "node"), "image"), "j");
+	assert_string_equal(json_str(container(o, "node", "node"), "image"), "i");
+	assert_doc(json_get(pod(o, "node"), "volumes"), arena_printf(&a, "[%s]", ssh));
+	assert_doc(json_get(pod(o, "launcher"), "volumes"),
+		   arena_printf(
+			   &a,
+			   "[%s, {name: mpi-hostfile, configMap: {name: tj-mpi-hostfile, "
+			   "items: [{key: hostfile, path: hostfile, mode: 292}]}}]",
+			   ssh));
+	assert_doc(json_get(container(o, "launcher", "node"), "volumeMounts"),
+		   "[{name: mpi-ssh-auth, mountPath: /root/.ssh}, "
+		   "{name: mpi-hostfile, mountPath: /etc/mpi}]");
+	assert_string_equal(hostfile(o),
+			    "tj-node-0-0.tj slots=1\ntj-node-0-1.tj slots=1\n");
+	assert_int_equal(count(o, "launcher"), 1);
+	assert_int_equal(count(o, "node"), 2);
+}
+
+static void test_launcher_is_a_node(void **state)
+{
+	cleanup_json cJSON *o = build(
+		"{trainer: {numNodes: 3, numProcPerNode: 2, env: [{name: U, value: "
+		"'1'}], "
+		"resourcesPerNode: {limits: {cpu: 2}}}}",
+		"{mlPolicy: {mpi: {runLauncherAsNode: true, sshAuthMountPath: /h/.ssh}}, "
+		"template: {spec: {network: {subdomain: ring}, replicatedJobs: [" NODE_JOB
+		", " LAUNCH_JOB "]}}}");
+
+	(void)state;
+	assert_int_equal(count(o, "node"), 2);
+	assert_int_equal(count(o, "launcher"), 1);
+	assert_string_equal(hostfile(o),
+			    "tj-node-0-0.ring slots=2\ntj-node-0-1.ring slots=2\n"
+			    "tj-launcher-0-0.ring slots=2\n");
+	/* variables and resources on both */
+	assert_env(container(o, "node", "node"), "U=1");
+	assert_env(container(o, "launcher", "node"), OMPI("2") " U=1");
+	assert_doc(json_get(container(o, "node", "node"), "resources"),
+		   "{limits: {cpu: '2'}}");
+	assert_doc(json_get(container(o, "launcher", "node"), "resources"),
+		   "{limits: {cpu: '2'}}");
+	assert_doc(json_get(container(o, "node", "node"), "volumeMounts"),
+		   "[{name: mpi-ssh-auth, mountPath: /h/.ssh}]");
+}
+
+/* Upstream: numNodes 1 with the launcher as a node gives two nodes. */
+static void test_defect_16_one_node_is_the_launcher(void **state)
+{
+	cleanup_json cJSON *o = build("{trainer: {numNodes: 1}}",
+				      MPI("mpi: {runLauncherAsNode: true}", BOTH));
+	cleanup_json cJSON *alone =
+		build("{trainer: {numNodes: 1}}", MPI("mpi: {runLauncherAsNode: true}",
+						      RJOB("node", TRAINS, ONE("node"))));
+
+	(void)state;
+	assert_int_equal(count(o, "node"), 0);
+	assert_string_equal(hostfile(o), "tj-launcher-0-0.tj slots=1\n");
+	assert_int_equal(count(alone, "node"), 1);
+}
+
+/* Upstream: "" passes the CRD and fails at every reconcile. */
+static void test_defect_16_no_implementation_is_open_mpi(void **state)
+{
+	cleanup_json cJSON *o = build("{trainer: {numNodes: 2}}",
+				      MPI("mpi: {mpiImplementation: ''}", BOTH));
+
+	(void)state;
+	assert_env(container(o, "launcher", "node"), OMPI("1"));
+	assert_build_fails("{}", MPI("mpi: {mpiImplementation: LAM}", BOTH), "\"LAM\"");
+}
+
+/* Upstream: numNodes of the runtime multiplies the launcher. */
+static void test_defect_16_nodes_of_the_runtime_are_the_workers(void **state)
+{
+	cleanup_json cJSON *o = build("{}", MPI("numNodes: 4, mpi: {}", BOTH));
+	cleanup_json cJSON *as_node =
+		build("{}", MPI("numNodes: 4, mpi: {runLauncherAsNode: true}", BOTH));
+	cleanup_json cJSON *own =
+		build("{trainer: {numNodes: 2}}", MPI("numNodes: 4, mpi: {}", BOTH));
+
+	(void)state;
+	assert_int_equal(count(o, "launcher"), 1);
+	assert_int_equal(count(o, "node"), 4);
+	assert_int_equal(count(as_node, "launcher"), 1);
+	assert_int_equal(count(as_node, "node"), 3);
+	assert_int_equal(count(own, "node"), 2);
+}
+
+static void test_slots(void **state)
+{
+	static const struct {
+		const char *trainer, *policy, *want;
+	} rows[] = {
+		{ "{}", "mpi: {}", "1" },
+		{ "{}", "mpi: {numProcPerNode: 3}", "3" },
+		{ "{numProcPerNode: 5}", "mpi: {numProcPerNode: 3}", "5" },
+		/* 1 means as many as there are GPUs */
+		{ "{resourcesPerNode: {limits: {nvidia.com/gpu: 4}}}", "mpi: {}", "4" },
+		{ "{resourcesPerNode: {limits: {nvidia.com/gpu: 4}}}",
+		  "mpi: {numProcPerNode: 2}", "2" },
+		{ "{numProcPerNode: 1, resourcesPerNode: {limits: {nvidia.com/gpu: 4}}}",
+		  "mpi: {}", "1" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_arena struct arena a = { 0 };
+		cleanup_json cJSON *o =
+			build(arena_printf(&a, "{trainer: %s}", rows[i].trainer),
+			      arena_printf(&a,
+					   "{mlPolicy: {%s}, template: {spec: "
+					   "{replicatedJobs: [" BOTH "]}}}",
+					   rows[i].policy));
+		const cJSON *env = json_get(container(o, "launcher", "node"), "env");
+
+		assert_string_equal(
+			json_str(json_find_const(env, "name",
+						 "OMPI_MCA_orte_set_default_slots"),
+				 "value"),
+			rows[i].want);
+	}
+}
+
+/* Upstream: the first job that is "node" or the trainer's decides, even if it says nothing. */
+static void test_correction_03_slots_from_the_gpus_of_the_nodes(void **state)
+{
+	cleanup_json cJSON *o = build(
+		"{trainer: {numNodes: 2}}",
+		MPI("mpi: {}",
+		    RJOB("launcher", TRAINS,
+			 WITH("node",
+			      "resources: {limits: {cpu: 1}}")) ", " RJOB("node", "",
+									  WITH("node",
+									       "resources"
+									       ": "
+									       "{limits: "
+									       "{nvidia."
+									       "com/gpu: "
+									       "8}}"))));
+
+	(void)state;
+	assert_env(container(o, "launcher", "node"), OMPI("8"));
+	assert_string_equal(hostfile(o),
+			    "tj-node-0-0.tj slots=8\ntj-node-0-1.tj slots=8\n");
+}
+
+static void test_other_implementations(void **state)
+{
+	cleanup_json cJSON *intel = build("{trainer: {numNodes: 1, numProcPerNode: 2}}",
+					  MPI("mpi: {mpiImplementation: Intel}", BOTH));
+	cleanup_json cJSON *mpich = build("{trainer: {numNodes: 1, numProcPerNode: 2}}",
+					  MPI("mpi: {mpiImplementation: MPICH}", BOTH));
+
+	(void)state;
+	assert_env(container(intel, "launcher", "node"),
+		   "I_MPI_HYDRA_HOST_FILE=/etc/mpi/hostfile I_MPI_PERHOST=2 "
+		   "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS=-o ConnectionAttempts=10");
+	assert_env(container(mpich, "launcher", "node"),
+		   "HYDRA_HOST_FILE=/etc/mpi/hostfile "
+		   "HYDRA_LAUNCHER_EXTRA_ARGS=-o ConnectionAttempts=10");
+	assert_string_equal(hostfile(intel), "tj-node-0-0.tj:2\n");
+	assert_string_equal(hostfile(mpich), "tj-node-0-0.tj:2\n");
+}
+
+static void test_key_is_made_once(void **state)
+{
+	cleanup_json cJSON *tj = job("{trainer: {numNodes: 1}}");
+	cleanup_json cJSON *rt = runtime(MPI("mpi: {}", BOTH));
+	cleanup_json cJSON *have = doc("[{apiVersion: v1, kind: Secret, metadata: "
+				       "{name: tj-mpi-ssh-auth, namespace: ns}}]");
+	struct plugin_env env = cluster(have);
+	struct error err = { 0 };
+	cleanup_json cJSON *first = build_with(&offline, tj, rt, &err);
+	cleanup_json cJSON *later = build_with(&env, tj, rt, &err);
+	const cJSON *secret = object(first, "Secret");
+
+	(void)state;
+	assert_string_equal(meta_name(secret), "tj-mpi-ssh-auth");
+	assert_string_equal(json_str(secret, "type"), "kubernetes.io/ssh-auth");
+	assert_true(json_bool(secret, false, "immutable"));
+	assert_non_null(json_str(secret, "data", "ssh-privatekey"));
+	assert_non_null(json_str(secret, "data", "ssh-publickey"));
+	assert_null(object(later, "Secret"));
+	assert_non_null(object(later, "ConfigMap"));
+}
+
+static void test_admission(void **state)
+{
+	const char *as_node = MPI("mpi: {runLauncherAsNode: true}", LAUNCH_JOB);
+
+	(void)state;
+	assert_errors("{trainer: {env: [{name: OMPI_MCA_plm_rsh_args}, {name: X}, "
+		      "{name: OMPI_MCA_orte_default_hostfile}]}}",
+		      MPI("mpi: {}", BOTH),
+		      ERRORS("spec.trainer.env: Invalid value: |: "
+			     "OMPI_MCA_orte_default_hostfile, OMPI_MCA_plm_rsh_args"));
+	assert_errors("{trainer: {numNodes: 2}}", as_node,
+		      ERRORS("spec.trainer.numNodes: Invalid value: 2: |launcher"));
+	assert_errors("{trainer: {numNodes: 1}}", as_node, NO_ERRORS);
+	assert_errors("{trainer: {numNodes: 2}}", MPI("mpi: {}", LAUNCH_JOB), NO_ERRORS);
+}
+
+static void test_a_host_file_has_an_end(void **state)
+{
+	cleanup_json cJSON *tj = job("{trainer: {numNodes: 2147483647}}");
+	cleanup_json cJSON *rt = runtime(MPI("mpi: {}", BOTH));
+	struct error err = { 0 };
+
+	(void)state;
+	assert_null(build_with(&offline, tj, rt, &err));
+	assert_int_equal(err.kind, ERR_LIMIT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_launcher_and_nodes),
+		cmocka_unit_test(test_launcher_is_a_node),
+		cmocka_unit_test(test_defect_16_one_node_is_the_launcher),
+		cmocka_unit_test(test_defect_16_no_implementation_is_open_mpi),
+		cmocka_unit_test(test_defect_16_nodes_of_the_runtime_are_the_workers),
+		cmocka_unit_test(test_slots),
+		cmocka_unit_test(test_correction_03_slots_from_the_gpus_of_the_nodes),
+		cmocka_unit_test(test_other_implementations),
+		cmocka_unit_test(test_key_is_made_once),
+		cmocka_unit_test(test_admission),
+		cmocka_unit_test(test_a_host_file_has_an_end),
+	};
+
+	return cmocka_run_group_tests_name("mpi", tests, NULL, NULL);
+}

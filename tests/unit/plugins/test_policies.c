@@ -1,0 +1,154 @@
+/* PlainML, JAX, XGBoost. Rules: upstream pkg/runtime/framework/plugins/{plainml,jax,xgboost}. */
+#include "tests/unit/plugins/build.h"
+
+#define JOB_ENV "env: [{name: B, value: '2'}, {name: A, value: '3'}]"
+
+static void test_plain_without_policy(void **state)
+{
+	cleanup_json cJSON *o = build(
+		"{trainer: {numNodes: 3, command: [c], resourcesPerNode: {requests: "
+		"{cpu: 4}}, " JOB_ENV "}}",
+		"{template: {spec: {replicatedJobs: [" RJOB(
+			"node", TRAINS,
+			WITH("node",
+			     "env: [{name: A, value: '1'}], args: [x], resources: "
+			     "{requests: {cpu: 1}}")) "]}}}");
+	const cJSON *node = container(o, "node", "node");
+
+	(void)state;
+	assert_env(node, "A=3 B=2");
+	assert_int_equal(count(o, "node"), 3);
+	assert_doc(json_get(node, "command"), "[c]");
+	assert_doc(json_get(node, "args"), "[x]");
+	/* without mlPolicy resourcesPerNode is not looked at */
+	assert_doc(json_get(node, "resources"), "{requests: {cpu: '1'}}");
+	assert_null(json_get(node, "ports"));
+}
+
+static void test_explicit_empty_lists_clear(void **state)
+{
+	cleanup_json cJSON *o = build("{trainer: {command: [], args: []}}",
+				      RUNTIME("numNodes: 1", "command: [c], args: [x]"));
+
+	(void)state;
+	assert_null(json_get(container(o, "node", "node"), "command"));
+	assert_null(json_get(container(o, "node", "node"), "args"));
+}
+
+static void test_jax(void **state)
+{
+	cleanup_json cJSON *o =
+		build("{trainer: {numNodes: 2, env: [{name: U, value: u}, "
+		      "{name: JAX_NUM_PROCESSES, value: '9'}]}}",
+		      RUNTIME("jax: {}", PLAIN_NODE));
+	cleanup_json cJSON *none =
+		build("{}", RUNTIME("jax: {}, numNodes: 2", PLAIN_NODE));
+
+	(void)state;
+	/* the job's variables come last and win */
+	assert_env(container(o, "node", "node"),
+		   "JAX_NUM_PROCESSES=9 JAX_PROCESS_ID<" INDEX
+		   " JAX_COORDINATOR_ADDRESS=tj-node-0-0.tj:29500 U=u");
+	assert_doc(json_get(container(o, "node", "node"), "ports"),
+		   "[{containerPort: 29500}]");
+	assert_env(container(none, "node", "node"), "");
+	assert_int_equal(count(none, "node"), 2);
+}
+
+#define DMLC(n)                                                    \
+	"DMLC_TRACKER_URI=tj-node-0-0.tj DMLC_TRACKER_PORT=29500 " \
+	"DMLC_TASK_ID<" INDEX " DMLC_NUM_WORKER=" n
+
+static void test_xgboost_workers(void **state)
+{
+	static const struct {
+		const char *trainer, *want;
+	} rows[] = {
+		{ "{}", DMLC("1") },
+		{ "{numNodes: 3}", DMLC("3") },
+		{ "{numNodes: 3, resourcesPerNode: {limits: {nvidia.com/gpu: 2}}}",
+		  DMLC("6") },
+		{ "{numNodes: 0}", DMLC("0") },
+		/* numProcPerNode is not looked at */
+		{ "{numNodes: 2, numProcPerNode: 4}", DMLC("2") },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_arena struct arena a = { 0 };
+		cleanup_json cJSON *o =
+			build(arena_printf(&a, "{trainer: %s}", rows[i].trainer),
+			      RUNTIME("xgboost: {}", PLAIN_NODE));
+
+		assert_env(container(o, "node", "node"), rows[i].want);
+	}
+}
+
+/* Upstream draws by lot whether the job's variables stand before or after. */
+static void test_defect_06_order_is_fixed(void **state)
+{
+	cleanup_free char *first = NULL;
+
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		cleanup_json cJSON *o = build("{trainer: {" JOB_ENV "}}",
+					      RUNTIME("xgboost: {}", PLAIN_NODE));
+		char *text = json_text(o);
+
+		assert_env(container(o, "node", "node"), "B=2 A=3 " DMLC("1"));
+		if (first)
+			assert_string_equal(first, text);
+		free(first);
+		first = text;
+	}
+}
+
+static void test_xgboost_reserved(void **state)
+{
+	(void)state;
+	assert_errors("{trainer: {env: [{name: A}, {name: DMLC_TASK_ID}, "
+		      "{name: DMLC_NUM_WORKER}]}}",
+		      RUNTIME("xgboost: {}", PLAIN_NODE),
+		      ERRORS("spec.trainer.env[1]: Forbidden: |DMLC_TASK_ID",
+			     "spec.trainer.env[2]: Forbidden: |DMLC_NUM_WORKER"));
+}
+
+static void test_addresses(void **state)
+{
+#define ELSEWHERE(policy)                                                          \
+	"{mlPolicy: {" policy ": {}}, template: {spec: {network: {subdomain: d}, " \
+	"replicatedJobs: [" RJOB("w", TRAINS, ONE("node")) "]}}}"
+	static const struct {
+		const char *runtime, *name, *want;
+	} rows[] = {
+		{ ELSEWHERE("jax"), "JAX_COORDINATOR_ADDRESS", "tj-w-0-0.d:29500" },
+		{ ELSEWHERE("xgboost"), "DMLC_TRACKER_URI", "tj-w-0-0.d" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_json cJSON *o = build("{trainer: {}}", rows[i].runtime);
+
+		assert_string_equal(
+			json_str(json_find_const(
+					 json_get(container(o, "w", "node"), "env"),
+					 "name", rows[i].name),
+				 "value"),
+			rows[i].want);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_plain_without_policy),
+		cmocka_unit_test(test_explicit_empty_lists_clear),
+		cmocka_unit_test(test_jax),
+		cmocka_unit_test(test_xgboost_workers),
+		cmocka_unit_test(test_defect_06_order_is_fixed),
+		cmocka_unit_test(test_xgboost_reserved),
+		cmocka_unit_test(test_addresses),
+	};
+
+	return cmocka_run_group_tests_name("policies", tests, NULL, NULL);
+}

@@ -125,21 +125,27 @@ void pipeline_validate_runtime(const cJSON *runtime, struct field_errors *errs,
 	validate_runtime_jobs(runtime, errs);
 }
 
-static void check_shapes(const cJSON *tj, const cJSON *runtime, struct field_errors *errs)
+static int check_shapes(const cJSON *tj, const cJSON *runtime, struct error *err)
 {
-	shape_check(errs, "", tj, shape_trainjob);
-	shape_check(errs, "", runtime, shape_runtime);
+	cleanup_field_errors struct field_errors of_job = { 0 }, of_runtime = { 0 };
+	const char *name = meta_name(runtime);
+
+	shape_check(&of_job, "", tj, shape_trainjob);
+	if (first_error(&of_job, err))
+		return error_wrap(err, "TrainJob");
+	shape_check(&of_runtime, "", runtime, shape_runtime);
+	if (first_error(&of_runtime, err))
+		return error_wrap(err, "runtime%s%s", name ? " " : "", name ? name : "");
+	return 0;
 }
 
 int pipeline_build(const struct pipeline *p, const cJSON *tj, const cJSON *runtime,
 		   cJSON **ret_objects, struct error *err)
 {
-	cleanup_field_errors struct field_errors errs = { 0 };
 	cleanup_info struct info info = { 0 };
 	cleanup_json cJSON *objects = cJSON_CreateArray();
 
-	check_shapes(tj, runtime, &errs);
-	if (first_error(&errs, err))
+	if (check_shapes(tj, runtime, err))
 		return -1;
 	if (info_make(&info, tj, runtime, err) ||
 	    framework_build(p->plugins, p->env, &info, tj, objects, err))

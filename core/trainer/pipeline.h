@@ -37,7 +37,9 @@ void pipeline_validate_runtime(const cJSON *runtime, struct field_errors *errs,
  * The objects to apply, as a new JSON array in build order (ConfigMaps,
  * Secrets, PodGroup, then the JobSet last), each with apiVersion, kind, metadata
  * and, when the TrainJob has a uid, its controller reference. tj and runtime
- * have their defaults filled in. Errors: ERR_INVALID, "<plugin> <phase>: ...".
+ * have their defaults filled in; nothing breaks when they are not what they claim.
+ * Errors: ERR_INVALID "TrainJob: <path>: ...", "runtime <name>: <path>: ..." or
+ * "<plugin> <phase>: ...".
  */
 MUST_CHECK int pipeline_build(const struct pipeline *p, const cJSON *tj,
 			      const cJSON *runtime, cJSON **ret_objects,

@@ -1,0 +1,181 @@
+/* Rules: upstream pkg/runtime/core/trainingruntime.go (newRuntimeInfo, mergeRuntimePatches). */
+#include "tests/unit/trainer/yaml_doc.h"
+#include "trainer/pipeline.h"
+#include "trainer/runtime.h"
+#include "trainer/shape.h"
+
+static void assert_merge(const char *template, const char *patches, const char *want)
+{
+	cleanup_arena struct arena a = { 0 };
+	cleanup_json cJSON *rt =
+		doc(arena_printf(&a, "{spec: {template: %s}}", template));
+	cleanup_json cJSON *tj =
+		doc(arena_printf(&a, "{spec: {runtimePatches: %s}}", patches));
+	cleanup_json cJSON *have = cJSON_CreateObject();
+	struct runtime_template t = { 0 };
+	struct error err = { 0 };
+
+	if (runtime_merge(&t, rt, tj, &err))
+		fail_msg("%s: %s", patches, err.msg);
+	json_put(have, t.labels, "labels");
+	json_put(have, t.annotations, "annotations");
+	json_put(have, t.jobset_spec, "spec");
+	assert_doc(have, want);
+}
+
+#define P(template) "{manager: m, trainingRuntimeSpec: {template: " template "}}"
+
+static void test_metadata_is_an_overlay(void **state)
+{
+	(void)state;
+	assert_merge("{metadata: {labels: {a: '1', b: '1'}}}",
+		     "[" P("{metadata: {labels: {b: '2', c: '2'}, annotations: {x: "
+			   "q}}}") ", " P("{metadata: {labels: {c: '3'}}}") "]",
+		     "{labels: {a: '1', b: '2', c: '3'}, annotations: {x: q}, spec: {}}");
+}
+
+static void test_jobs_keep_their_order(void **state)
+{
+	(void)state;
+	assert_merge(
+		"{spec: {replicatedJobs: [{name: a}, {name: b}, {name: c}]}}",
+		"[" P("{spec: {replicatedJobs: [{name: c, groupName: g}, {name: a, "
+		      "groupName: h}]}}") "]",
+		"{labels: {}, annotations: {}, spec: {replicatedJobs: [{name: a, "
+		"groupName: h, template: {spec: {template: {}}}}, {name: b, template: "
+		"{spec: {template: {}}}}, {name: c, groupName: g, template: {spec: "
+		"{template: {}}}}]}}");
+}
+
+static void test_nothing_is_null_and_quantities_are_canonical(void **state)
+{
+	(void)state;
+	assert_merge(
+		"{spec: {network: null, replicatedJobs: [{name: a, replicas: 0, "
+		"template: "
+		"{spec: {template: {spec: {overhead: {cpu: 0.25}, volumes: [{name: v, "
+		"emptyDir: "
+		"{sizeLimit: 1024Mi}}], containers: [{name: c, image: null, resources: "
+		"{limits: "
+		"{cpu: '2000m', memory: 1.5Gi, divisor: 1}}}]}}}}}]}}",
+		"[]",
+		"{labels: {}, annotations: {}, spec: {replicatedJobs: [{name: a, "
+		"template: {spec: "
+		"{template: {spec: {overhead: {cpu: 250m}, volumes: [{name: v, emptyDir: "
+		"{sizeLimit: 1Gi}}], containers: [{name: c, resources: {limits: {cpu: "
+		"'2', "
+		"memory: 1536Mi, divisor: '1'}}}]}}}}}]}}");
+}
+
+static void test_later_patches_win(void **state)
+{
+#define POD(x)                                                                       \
+	P("{spec: {replicatedJobs: [{name: a, template: {spec: {template: {spec: " x \
+	  "}}}}]}}")
+	(void)state;
+	assert_merge("{spec: {replicatedJobs: [{name: a, template: {spec: {template: "
+		     "{spec: "
+		     "{nodeSelector: {k: '0'}}}}}}]}}",
+		     "[" POD("{nodeSelector: {k: '1', l: '1'}, tolerations: [{key: x}], "
+			     "serviceAccountName: s}") ", " POD("{nodeSelector: {k: "
+								"'2'}, tolerations: "
+								"[{key: z}]}") "]",
+		     "{labels: {}, annotations: {}, spec: {replicatedJobs: [{name: a, "
+		     "template: "
+		     "{spec: {template: {spec: {nodeSelector: {k: '2', l: '1'}, "
+		     "tolerations: "
+		     "[{key: z}], serviceAccountName: s}}}}}]}}");
+}
+
+static const struct plugin *const no_plugins[] = { NULL };
+static const struct plugin_env offline = { .keys = &keys_placeholder };
+
+static void test_wrong_types_are_named(void **state)
+{
+#define TJ "metadata: {name: a}, spec: {runtimeRef: {name: r}"
+	static const struct {
+		const char *tj, *runtime, *want;
+	} rows[] = {
+		{ "[]", "{}", "TrainJob: Invalid value: []: must be an object" },
+		{ "{spec: {}}", "{}", "TrainJob: metadata: Required value" },
+		{ "{metadata: {name: 1}, spec: {}}", "{}",
+		  "TrainJob: metadata.name: Invalid value: 1: must be a string" },
+		{ "{" TJ ", trainer: {numNodes: '2'}}}", "{}",
+		  "TrainJob: spec.trainer.numNodes: Invalid value: \"2\": must be an "
+		  "integer" },
+		{ "{" TJ ", trainer: {numNodes: -1}}}", "{}",
+		  "TrainJob: spec.trainer.numNodes: Invalid value: -1: must be from 0 to "
+		  "2147483647" },
+		{ "{" TJ ", trainer: {env: {}}}}", "{}",
+		  "TrainJob: spec.trainer.env: Invalid value: {}: must be a list" },
+		{ "{" TJ ", trainer: {env: [{name: A}, x]}}}", "{}",
+		  "TrainJob: spec.trainer.env[1]: Invalid value: \"x\": must be an "
+		  "object" },
+		{ "{" TJ ", trainer: {env: [{value: A}]}}}", "{}",
+		  "TrainJob: spec.trainer.env[0].name: Required value" },
+		{ "{" TJ ", trainer: {command: [a, 1]}}}", "{}",
+		  "TrainJob: spec.trainer.command[1]: Invalid value: 1: must be a "
+		  "string" },
+		{ "{" TJ ", trainer: {resourcesPerNode: {limits: {cpu: lots}}}}}", "{}",
+		  "TrainJob: spec.trainer.resourcesPerNode.limits[cpu]: Invalid value: "
+		  "\"lots\": " },
+		{ "{" TJ "}}", "{}", "runtime: spec: Required value" },
+		{ "{" TJ "}}", "{spec: {mlPolicy: 1, template: {}}}",
+		  "runtime: spec.mlPolicy: Invalid value: 1: must be an object" },
+		{ "{" TJ "}}", "{spec: {template: {metadata: {labels: {a: 1}}}}}",
+		  "runtime: spec.template.metadata.labels[a]: Invalid value: 1: must be "
+		  "a "
+		  "string" },
+		{ "{" TJ "}}", "{spec: {template: {spec: {replicatedJobs: [{}]}}}}",
+		  "runtime: spec.template.spec.replicatedJobs[0].name: Required value" },
+		{ "{" TJ "}}",
+		  "{spec: {template: {spec: {replicatedJobs: [{name: a, template: {spec: "
+		  "{parallelism: 3000000000}}}]}}}}",
+		  "runtime: "
+		  "spec.template.spec.replicatedJobs[0].template.spec.parallelism: "
+		  "Invalid "
+		  "value: 3000000000: " },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_json cJSON *tj = doc(rows[i].tj), *rt = doc(rows[i].runtime);
+		struct pipeline p = { no_plugins, &offline };
+		struct error err = { 0 };
+		cJSON *objects = NULL;
+
+		assert_int_equal(pipeline_build(&p, tj, rt, &objects, &err), -1);
+		assert_int_equal(err.kind, ERR_INVALID);
+		if (!str_starts(err.msg, rows[i].want))
+			fail_msg("wanted %s, got %s", rows[i].want, err.msg);
+	}
+}
+
+static void test_too_many_jobs(void **state)
+{
+	cleanup_json cJSON *rt = doc("{spec: {template: {spec: {replicatedJobs: []}}}}");
+	cleanup_json cJSON *tj = doc("{" TJ "}}");
+	cJSON *jobs = json_get(rt, "spec", "template", "spec", "replicatedJobs");
+	struct runtime_template t = { 0 };
+	struct error err = { 0 };
+
+	(void)state;
+	for (int i = 0; i < 1001; i++)
+		cJSON_AddItemToArray(jobs, doc("{name: a}"));
+	assert_int_equal(runtime_merge(&t, rt, tj, &err), -1);
+	assert_int_equal(err.kind, ERR_LIMIT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_metadata_is_an_overlay),
+		cmocka_unit_test(test_jobs_keep_their_order),
+		cmocka_unit_test(test_nothing_is_null_and_quantities_are_canonical),
+		cmocka_unit_test(test_later_patches_win),
+		cmocka_unit_test(test_wrong_types_are_named),
+		cmocka_unit_test(test_too_many_jobs),
+	};
+
+	return cmocka_run_group_tests_name("merge", tests, NULL, NULL);
+}

@@ -1,0 +1,146 @@
+/* Rules: upstream trainjob_controller.go and jobset.go (Status); meta.SetStatusCondition. */
+#include "tests/unit/trainer/yaml_doc.h"
+#include "trainer/status.h"
+#include "trainer/trainjob.h"
+
+#define NOW   "2026-01-02T03:04:05Z"
+#define LATER "2026-01-02T04:00:00Z"
+
+static void test_suspend_and_resume(void **state)
+{
+	cleanup_json cJSON *status = doc("{}");
+	cleanup_json cJSON *off = doc("{spec: {suspend: true}}");
+	cleanup_json cJSON *on = doc("{spec: {suspend: false}}");
+
+	(void)state;
+	status_suspend(status, on, NOW);
+	assert_doc(status, "{}"); /* never suspended: no condition */
+	status_suspend(status, off, NOW);
+	status_suspend(status, off, LATER);
+	assert_doc(status,
+		   "{conditions: [{type: Suspended, status: 'True', reason: "
+		   "Suspended, message: TrainJob is suspended, lastTransitionTime: '" NOW
+		   "'}]}");
+	status_suspend(status, on, LATER);
+	assert_doc(status,
+		   "{conditions: [{type: Suspended, status: 'False', reason: Resumed, "
+		   "message: TrainJob is resumed, lastTransitionTime: '" LATER "'}]}");
+}
+
+static void test_from_the_jobset(void **state)
+{
+	cleanup_json cJSON *status = doc("{trainerStatus: {progressPercentage: 5}}");
+	cleanup_json cJSON *jobset = doc("{status: {conditions: [{type: Suspended, "
+					 "status: 'True'}, {type: Failed, "
+					 "status: 'False'}, {type: Completed, status: "
+					 "'True', reason: AllJobsCompleted, "
+					 "message: done, lastTransitionTime: '" NOW
+					 "', observedGeneration: 3}], "
+					 "replicatedJobsStatus: [{name: node, ready: 1, "
+					 "succeeded: 2}, {name: a}]}}");
+
+	(void)state;
+	status_of_jobset(status, jobset);
+	assert_doc(
+		status,
+		"{trainerStatus: {progressPercentage: 5}, conditions: [{type: Complete, "
+		"status: 'True', reason: AllJobsCompleted, message: done, "
+		"lastTransitionTime: '" NOW
+		"', observedGeneration: 3}], jobsStatus: [{name: "
+		"node, ready: 1, succeeded: 2, failed: 0, active: 0, suspended: 0}, "
+		"{name: a, "
+		"ready: 0, succeeded: 0, failed: 0, active: 0, suspended: 0}]}");
+}
+
+static void test_deadline_survives(void **state)
+{
+	cleanup_json cJSON *status = doc("{}");
+	cleanup_json cJSON *tj = doc("{}");
+	cleanup_json cJSON *jobset = doc("{status: {conditions: [{type: Failed, status: "
+					 "'True', reason: FailedJobs, message: m}]}}");
+
+	(void)state;
+	status_exceed_deadline(status, tj, NOW);
+	status_of_jobset(status, jobset);
+	assert_string_equal(json_str(status_condition(status, "Failed"), "reason"),
+			    "DeadlineExceeded");
+	assert_true(status_finished(status));
+}
+
+static void test_time_changes_with_the_status_only(void **state)
+{
+	cleanup_json cJSON *status =
+		doc("{conditions: [{type: Failed, status: 'True', reason: "
+		    "a, message: b, lastTransitionTime: '" NOW "'}]}");
+
+	(void)state;
+	status_set_condition(status,
+			     doc("{type: Failed, status: 'True', reason: c, message: d, "
+				 "lastTransitionTime: '" LATER "'}"),
+			     LATER);
+	assert_doc(status,
+		   "{conditions: [{type: Failed, status: 'True', reason: c, message: "
+		   "d, lastTransitionTime: '" NOW "'}]}");
+}
+
+static void test_deadline_starts(void **state)
+{
+	cleanup_json cJSON *tj = doc("{metadata: {creationTimestamp: '" NOW "'}, status: "
+				     "{conditions: [{type: Suspended, status: 'True', "
+				     "lastTransitionTime: '" LATER "'}]}}");
+
+	(void)state;
+	assert_string_equal(status_deadline_start(tj), NOW);
+	json_put_str((cJSON *)status_condition(tj_status(tj), "Suspended"), "False",
+		     "status");
+	assert_string_equal(status_deadline_start(tj), LATER);
+}
+
+static void test_one_word(void **state)
+{
+	static const struct {
+		const char *status, *want;
+	} rows[] = {
+		{ "{}", "Pending" },
+		{ "{jobsStatus: [{name: a, active: 0, ready: 0}]}", "Pending" },
+		{ "{jobsStatus: [{name: a, active: 0, ready: 0}, {name: b, active: 1}]}",
+		  "Running" },
+		{ "{conditions: [{type: Suspended, status: 'True'}], jobsStatus: [{name: "
+		  "a, "
+		  "active: 1}]}",
+		  "Suspended" },
+		{ "{conditions: [{type: Suspended, status: 'False'}], jobsStatus: "
+		  "[{name: a, "
+		  "ready: 1}]}",
+		  "Running" },
+		{ "{conditions: [{type: Suspended, status: 'True'}, {type: Complete, "
+		  "status: "
+		  "'True'}]}",
+		  "Complete" },
+		{ "{conditions: [{type: Complete, status: 'True'}, {type: Failed, "
+		  "status: "
+		  "'True'}]}",
+		  "Failed" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_json cJSON *status = doc(rows[i].status);
+
+		assert_string_equal(status_state(status), rows[i].want);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_suspend_and_resume),
+		cmocka_unit_test(test_from_the_jobset),
+		cmocka_unit_test(test_deadline_survives),
+		cmocka_unit_test(test_time_changes_with_the_status_only),
+		cmocka_unit_test(test_deadline_starts),
+		cmocka_unit_test(test_one_word),
+	};
+
+	return cmocka_run_group_tests_name("status", tests, NULL, NULL);
+}

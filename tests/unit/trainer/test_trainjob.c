@@ -1,0 +1,109 @@
+/* Rules: upstream pkg/webhooks/trainjob_webhook.go (Default), trainjob_types.go. */
+#include "tests/unit/trainer/yaml_doc.h"
+#include "trainer/trainjob.h"
+
+#define NOW  "2026-01-02T03:04:05Z"
+#define OLD  "2024-05-06T07:08:09Z"
+#define USER "2020-02-02T02:02:02Z"
+
+/* spec.runtimePatches before (NULL: created), as sent, and as stored. */
+static void test_times_of_patches(void **state)
+{
+	static const struct {
+		const char *old, *sent, *want;
+	} rows[] = {
+		{ NULL, "[{manager: a}]", "[{manager: a, time: '" NOW "'}]" },
+		{ NULL, "[{manager: a, time: '" USER "'}]",
+		  "[{manager: a, time: '" USER "'}]" },
+		/* unchanged: the old time, whatever was sent */
+		{ "[{manager: a, time: '" OLD "'}]", "[{manager: a}]",
+		  "[{manager: a, time: '" OLD "'}]" },
+		{ "[{manager: a, time: '" OLD "'}]", "[{manager: a, time: '" USER "'}]",
+		  "[{manager: a, time: '" OLD "'}]" },
+		/* changed: now, whatever was sent */
+		{ "[{manager: a, time: '" OLD "'}]",
+		  "[{manager: a, x: 1, time: '" USER "'}]",
+		  "[{manager: a, x: 1, time: '" NOW "'}]" },
+		/* another manager: new */
+		{ "[{manager: a, time: '" OLD "'}]", "[{manager: b}]",
+		  "[{manager: b, time: '" NOW "'}]" },
+		{ "[{manager: a, time: '" OLD "'}]", "[{manager: b, time: '" USER "'}]",
+		  "[{manager: b, time: '" USER "'}]" },
+		/* nothing spelled in two ways, and keys in another order */
+		{ "[{manager: a, x: {p: 1, q: 2}, time: '" OLD "'}]",
+		  "[{x: {q: 2, p: 1}, l: [], n: null, manager: a}]",
+		  "[{x: {q: 2, p: 1}, l: [], n: null, manager: a, time: '" OLD "'}]" },
+		/* an old one without a time */
+		{ "[{manager: a}]", "[{manager: a, time: '" USER "'}]",
+		  "[{manager: a}]" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_json cJSON *tj = cJSON_CreateObject(), *old = NULL;
+
+		if (rows[i].old) {
+			old = cJSON_CreateObject();
+			json_put(old, doc(rows[i].old), "spec", "runtimePatches");
+		}
+		json_put(tj, doc(rows[i].sent), "spec", "runtimePatches");
+		tj_default_patch_times(tj, old, NOW);
+		assert_doc(tj_runtime_patches(tj), rows[i].want);
+	}
+}
+
+static void test_runtime_ref(void **state)
+{
+	static const struct {
+		const char *tj, *want;
+	} rows[] = {
+		{ "{spec: {runtimeRef: {name: a, kind: TrainingRuntime, apiGroup: "
+		  "trainer.kubeflow.org}}}",
+		  NULL },
+		{ "{spec: {runtimeRef: {name: a, kind: ClusterTrainingRuntime, apiGroup: "
+		  "trainer.kubeflow.org}}}",
+		  NULL },
+		{ "{spec: {runtimeRef: {name: a, kind: Other, apiGroup: x.y}}}",
+		  "unsupported runtime: Other.x.y" },
+		{ "{spec: {runtimeRef: {name: a, kind: TrainingRuntime}}}",
+		  "unsupported runtime: TrainingRuntime" },
+		{ "{}", "unsupported runtime: " },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_json cJSON *tj = doc(rows[i].tj);
+		struct error err = { 0 };
+
+		assert_int_equal(tj_check_runtime_ref(tj, &err), rows[i].want ? -1 : 0);
+		assert_string_equal(err.msg, rows[i].want ? rows[i].want : "");
+	}
+}
+
+static void test_absent_and_wrong_types(void **state)
+{
+	cleanup_json cJSON *none = doc("{}");
+	cleanup_json cJSON *wrong =
+		doc("{spec: {trainer: {numNodes: '2', image: 1}, suspend: "
+		    "'x', managedBy: 3}}");
+
+	(void)state;
+	assert_null(tj_trainer(none));
+	assert_int_equal(tj_num_nodes(none), ABSENT);
+	assert_int_equal(tj_active_deadline(none), ABSENT);
+	assert_int_equal(tj_num_nodes(wrong), ABSENT);
+	assert_null(tj_image(wrong));
+	assert_false(tj_suspend(wrong));
+	assert_true(tj_is_ours(none));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_times_of_patches),
+		cmocka_unit_test(test_runtime_ref),
+		cmocka_unit_test(test_absent_and_wrong_types),
+	};
+
+	return cmocka_run_group_tests_name("trainjob", tests, NULL, NULL);
+}

@@ -1,7 +1,8 @@
 /*
  * jobs_impl.h - what the parts of jobs.h share. For jobs*.c only.
  *
- * jobs_spec.c fills in defaults and reads the JobSet once, jobs_jobset.c is the
+ * jobs_spec.c fills in defaults and reads the JobSet once, jobs_check.c refuses
+ * what a cluster would, jobs_jobset.c is the
  * JobSet controller, jobs_job.c the Job controller, jobs_policy.c the
  * Job's policies, jobs_pod.c makes pods, jobs.c is the loop between them.
  */
@@ -101,6 +102,9 @@ struct jobs {
 /* jobs_spec.c: defaults of JobSet's and Kubernetes' admission; then read it. */
 void jobs_default(cJSON *jobset);
 MUST_CHECK int jobs_read(struct jobs *j, struct error *err);
+
+/* jobs_check.c: what a cluster would refuse */
+MUST_CHECK int jobs_check(const struct jobs *j, struct error *err);
 
 /* jobs_jobset.c */
 void jobset_sync(struct jobs *j);

@@ -151,31 +151,6 @@ static int read_rjob(struct jobs_rjob *r, const cJSON *doc, struct error *err)
 	return read_numbers(r, err);
 }
 
-/* What JobSet's webhook says of references between replicatedJobs. */
-static int check_references(const struct jobs *j, size_t i, struct error *err)
-{
-	const struct jobs_rjob *r = &j->rjobs[i];
-	const cJSON *dep;
-
-	json_each(dep, r->depends_on) {
-		const char *name = json_str(dep, "name");
-		bool found = false;
-
-		for (size_t k = 0; k < i; k++)
-			found |= str_eq(j->rjobs[k].name, name);
-		if (!found)
-			return error_set(err, ERR_INVALID,
-					 "replicatedJob: %s cannot depend on "
-					 "replicatedJob: %s",
-					 r->name, name ? name : "");
-	}
-	for (size_t k = 0; k < i; k++)
-		if (str_eq(j->rjobs[k].name, r->name))
-			return error_set(err, ERR_INVALID,
-					 "two replicatedJobs have the name %s", r->name);
-	return 0;
-}
-
 static void make_jobs(struct jobs *j, struct jobs_rjob *r)
 {
 	r->jobs = xcalloc((size_t)r->replicas, sizeof(*r->jobs));
@@ -214,7 +189,7 @@ int jobs_read(struct jobs *j, struct error *err)
 	json_each(rjob, json_get(spec, "replicatedJobs")) {
 		struct jobs_rjob *r = &j->rjobs[i];
 
-		if (read_rjob(r, rjob, err) || check_references(j, i, err))
+		if (read_rjob(r, rjob, err))
 			return -1;
 		pods += (int64_t)r->replicas *
 			(r->indexed ? r->completions : r->parallelism);
@@ -226,5 +201,5 @@ int jobs_read(struct jobs *j, struct error *err)
 		make_jobs(j, r);
 		i++;
 	}
-	return 0;
+	return jobs_check(j, err);
 }

@@ -266,6 +266,12 @@ static void test_terminal_state_and_restarts(void **state)
 	jobs_free(j);
 }
 
+/* More of the JobSet's spec, of the replicatedJob and of the Job's spec. */
+#define WITH(spec, rjob, job, policy)                                                  \
+	"{'metadata':{'name':'t'},'spec':{" spec "'replicatedJobs':[{'name':'w'," rjob \
+	"'template':{'spec':{" job "'template':{'spec':{'restartPolicy':'" policy      \
+	"'}}}}}]}}"
+
 static void test_refused(void **state)
 {
 	static const struct {
@@ -286,11 +292,43 @@ static void test_refused(void **state)
 		  "'template':{'spec':{'completions':20000,'template':{'spec':{}}}}}]}}",
 		  "JobSet t: replicatedJob w: more than 10000 pods are too many for one "
 		  "machine" },
-		{ "{'metadata':{'name':'t'},'spec':{'replicatedJobs':[{'name':'w',"
-		  "'dependsOn':[{'name':'v'}],'template':{'spec':{'template':{'spec':{}}}"
-		  "}"
-		  "}]}}",
+		{ WITH("", "", "'backoffLimitPerIndex':1,", "OnFailure"),
+		  "JobSet t: replicatedJob w: restartPolicy: backoffLimitPerIndex wants "
+		  "Never" },
+		{ WITH("", "", "'podFailurePolicy':{},", "OnFailure"),
+		  "JobSet t: replicatedJob w: restartPolicy: podFailurePolicy wants "
+		  "Never" },
+		{ WITH("", "", "", "Always"),
+		  "JobSet t: replicatedJob w: restartPolicy: want OnFailure or Never, as "
+		  "for every Job" },
+		{ WITH("", "", "'completionMode':'NonIndexed','backoffLimitPerIndex':1,",
+		       "Never"),
+		  "JobSet t: replicatedJob w: completionMode: backoffLimitPerIndex wants "
+		  "Indexed" },
+		{ WITH("", "", "'completionMode':'NonIndexed','successPolicy':{},",
+		       "Never"),
+		  "JobSet t: replicatedJob w: completionMode: successPolicy wants "
+		  "Indexed" },
+		{ WITH("", "", "'maxFailedIndexes':1,", "Never"),
+		  "JobSet t: replicatedJob w: backoffLimitPerIndex: required with "
+		  "maxFailedIndexes" },
+		{ WITH("", "", "'podFailurePolicy':{'rules':[{'action':'FailIndex'}]},",
+		       "Never"),
+		  "JobSet t: replicatedJob w: backoffLimitPerIndex: required with the "
+		  "action FailIndex" },
+		{ WITH("'successPolicy':{'operator':'All','targetReplicatedJobs':['v']},",
+		       "", "", "Never"),
+		  "JobSet t: spec.successPolicy: targetReplicatedJobs: there is no "
+		  "replicatedJob \"v\"" },
+		{ WITH("'failurePolicy':{'rules':[{'action':'FailJobSet',"
+		       "'targetReplicatedJobs':['v']}]},",
+		       "", "", "Never"),
+		  "JobSet t: spec.failurePolicy.rules: targetReplicatedJobs: there is no "
+		  "replicatedJob \"v\"" },
+		{ WITH("", "'dependsOn':[{'name':'v'}],", "", "Never"),
 		  "JobSet t: replicatedJob: w cannot depend on replicatedJob: v" },
+		{ WITH("", "'dependsOn':[{'name':'w'}],", "", "Never"),
+		  "JobSet t: replicatedJob: w cannot depend on replicatedJob: w" },
 	};
 
 	(void)state;

@@ -1,10 +1,14 @@
+#include <fcntl.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -291,6 +295,48 @@ static void test_bad_folders(void **state)
 	expect_refused("ns", "x", "state of local jobs: /dev/full");
 }
 
+static int write_text(const char *path, const char *text)
+{
+	cleanup_fd int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	return fd < 0 || write(fd, text, strlen(text)) < 0;
+}
+
+/* In a child, where the state folder is a full disk. 0: refused as it should be. */
+static int on_a_full_disk(void)
+{
+	cleanup_arena struct arena a = { 0 };
+	cleanup_json cJSON *tj = parse("{}"), *objects = parse("[]");
+	const char *dir = in_state(&a, ""), *map = arena_printf(&a, "0 %u 1", getuid());
+	struct state_run run;
+	struct error err = { 0 };
+
+	if (dir_make(dir, 0700, &err) || unshare(CLONE_NEWUSER | CLONE_NEWNS) ||
+	    write_text("/proc/self/uid_map", map) ||
+	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("tmpfs", dir, "tmpfs", 0, "size=256k"))
+		return 77;
+	if (!state_begin(&run, "ns", "x", tj, objects, &err))
+		return 1;
+	return strstr(err.msg, "No space left on device") == NULL;
+}
+
+static void test_full_disk(void **state)
+{
+	pid_t pid = fork();
+	int status;
+
+	(void)state;
+	assert_true(pid >= 0);
+	if (!pid)
+		_exit(on_a_full_disk());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 77)
+		skip(); /* no user namespaces here */
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 /* The topmost folder may be a link to a disk with more room. */
 static void test_linked_root(void **state)
 {
@@ -395,6 +441,7 @@ int main(void)
 		cmocka_unit_test_setup(test_history_is_kept_for_ten_runs, setup),
 		cmocka_unit_test_setup(test_cancelled_run_leaves_nothing, setup),
 		cmocka_unit_test_setup(test_bad_folders, setup),
+		cmocka_unit_test_setup(test_full_disk, setup),
 		cmocka_unit_test_setup(test_linked_root, setup),
 		cmocka_unit_test_setup(test_logs_in_order_of_ranks, setup),
 		cmocka_unit_test_setup(test_place_of_a_name, setup),

@@ -1,0 +1,118 @@
+#include "base/str.h"
+#include "local/jobs_impl.h"
+
+/*
+ * What a cluster would refuse of a JobSet (pkg/webhooks/jobset_webhook.go and
+ * the CRD's rules) and of its Jobs (pkg/apis/batch/validation), as far as the
+ * machine relies on it. A Job that the API server refuses would never start.
+ */
+
+static bool has_action(const cJSON *policy, const char *action)
+{
+	const cJSON *rule;
+
+	json_each(rule, json_get(policy, "rules"))
+		if (str_eq(json_str(rule, "action"), action))
+			return true;
+	return false;
+}
+
+static int check_job(const struct jobs_rjob *r, struct error *err)
+{
+	const char *restart =
+		json_str(r->doc, "template", "spec", "template", "spec", "restartPolicy");
+	bool never = str_eq(restart, "Never"), per_index = r->backoff_per_index >= 0;
+	const struct {
+		bool wrong;
+		const char *what;
+	} rules[] = {
+		{ !never && !r->on_failure,
+		  "restartPolicy: want OnFailure or Never, as for every Job" },
+		{ r->failure_policy && !never,
+		  "restartPolicy: podFailurePolicy wants Never" },
+		{ per_index && !never,
+		  "restartPolicy: backoffLimitPerIndex wants Never" },
+		{ per_index && !r->indexed,
+		  "completionMode: backoffLimitPerIndex wants Indexed" },
+		{ r->success_policy && !r->indexed,
+		  "completionMode: successPolicy wants Indexed" },
+		{ r->max_failed_indexes >= 0 && !per_index,
+		  "backoffLimitPerIndex: required with maxFailedIndexes" },
+		{ has_action(r->failure_policy, "FailIndex") && !per_index,
+		  "backoffLimitPerIndex: required with the action FailIndex" },
+	};
+
+	for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++)
+		if (rules[i].wrong)
+			return error_set(err, ERR_INVALID, "replicatedJob %s: %s",
+					 r->name, rules[i].what);
+	return 0;
+}
+
+static int check_dependencies(const struct jobs *j, size_t i, struct error *err)
+{
+	const struct jobs_rjob *r = &j->rjobs[i];
+	const cJSON *dep;
+
+	json_each(dep, r->depends_on) {
+		const char *name = json_str(dep, "name");
+		bool found = false;
+
+		for (size_t k = 0; k < i; k++)
+			found |= str_eq(j->rjobs[k].name, name);
+		if (!found)
+			return error_set(err, ERR_INVALID,
+					 "replicatedJob: %s cannot depend on "
+					 "replicatedJob: %s",
+					 r->name, name ? name : "");
+	}
+	for (size_t k = 0; k < i; k++)
+		if (str_eq(j->rjobs[k].name, r->name))
+			return error_set(err, ERR_INVALID,
+					 "two replicatedJobs have the name %s", r->name);
+	return 0;
+}
+
+static int check_targets(const struct jobs *j, const cJSON *policy, const char *where,
+			 struct error *err)
+{
+	const cJSON *name;
+
+	json_each(name, json_get(policy, "targetReplicatedJobs")) {
+		bool found = false;
+
+		for (size_t i = 0; i < j->n_rjobs; i++)
+			found |= str_eq(j->rjobs[i].name, cJSON_GetStringValue(name));
+		if (!found)
+			return error_set(err, ERR_INVALID,
+					 "spec.%s: targetReplicatedJobs: there is no "
+					 "replicatedJob \"%s\"",
+					 where,
+					 cJSON_IsString(name) ? name->valuestring : "");
+	}
+	return 0;
+}
+
+int jobs_check(const struct jobs *j, struct error *err)
+{
+	const cJSON *spec = json_get((const cJSON *)j->jobset, "spec"), *rule;
+	bool depends = false;
+
+	for (size_t i = 0; i < j->n_rjobs; i++) {
+		if (check_dependencies(j, i, err) || check_job(&j->rjobs[i], err))
+			return -1;
+		depends |= cJSON_GetArraySize(j->rjobs[i].depends_on) > 0;
+	}
+	if (depends &&
+	    str_eq(json_str(spec, "startupPolicy", "startupPolicyOrder"), "InOrder"))
+		return error_set(
+			err, ERR_INVALID,
+			"spec: startupPolicy InOrder and dependsOn cannot be used "
+			"together");
+	if (check_targets(j, json_get(spec, "successPolicy"), "successPolicy", err))
+		return -1;
+	json_each(rule, json_get(spec, "failurePolicy", "rules"))
+		if (check_targets(j, rule, "failurePolicy.rules", err))
+			return -1;
+	return 0;
+}

@@ -84,10 +84,8 @@ static void validate(const struct plugin_env *env, struct info *info, const cJSO
 	refuse_reserved_env(tj, reserved, "Torch", errs);
 }
 
-static void set_nodes_env(struct info *info, cJSON *container,
-			  const struct torch_plan *plan)
+static void set_nodes_env(cJSON *container, const struct torch_plan *plan)
 {
-	(void)info;
 	container_set_env_int(container, "PET_NNODES", plan->nodes);
 	if (plan->procs)
 		container_set_env_int(container, "PET_NPROC_PER_NODE", plan->procs);
@@ -117,7 +115,7 @@ static int inject_env(struct info *info, const struct torch_plan *plan, struct e
 			if (lack)
 				return error_set(err, ERR_INVALID, "%s", lack);
 			c = pod_any_container(ps->pod_spec, name->valuestring);
-			set_nodes_env(info, c, plan);
+			set_nodes_env(c, plan);
 			set_master_env(info, c);
 		}
 	}
@@ -137,7 +135,7 @@ static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
 	plan = torch_plan(info, tj);
 	if (tj_trainer(tj) && node) {
 		container_merge_env(node, tj_env(tj));
-		set_nodes_env(info, node, &plan);
+		set_nodes_env(node, &plan);
 		if (!is_torchtune(tj)) /* which has --rdzv_endpoint */
 			set_master_env(info, node);
 		container_add_port(node, TRAINER_PORT);

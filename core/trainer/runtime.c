@@ -231,7 +231,7 @@ static void tidy(cJSON *jobset_spec)
 		if (!json_int(rjob, 1, "replicas"))
 			json_del(rjob, JSON_PATH("replicas"));
 	}
-	drop_nulls(jobset_spec);
+	drop_nothings(jobset_spec);
 }
 
 /* An object of its own, empty when there is none. */

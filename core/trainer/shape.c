@@ -198,19 +198,33 @@ void shape_canonical(struct field_errors *errs, const char *path, cJSON *doc,
 	check_object(&w, NULL, doc, members);
 }
 
-static void drop(cJSON *doc, bool empty_lists)
+/* Flags of core/v1 that are not pointers: false is not sent. */
+static const char *const plain_flags[] = { "hostIPC",  "hostNetwork", "hostPID",
+					   "readOnly", "stdin",       "stdinOnce",
+					   "tty",      NULL };
+/* Maps of core/v1: an empty one is not sent (an empty object can mean something). */
+static const char *const plain_maps[] = { "limits", "nodeSelector", "overhead",
+					  "requests", NULL };
+
+static bool says_nothing(const cJSON *member)
+{
+	if (cJSON_IsArray(member))
+		return !member->child;
+	if (cJSON_IsObject(member))
+		return !member->child && str_in(member->string, plain_maps);
+	return cJSON_IsFalse(member) && str_in(member->string, plain_flags);
+}
+
+static void drop(cJSON *doc, bool nothings)
 {
 	cJSON *child = doc ? doc->child : NULL, *next;
 
 	for (; child; child = next) {
-		bool nothing = cJSON_IsNull(child) ||
-			       (empty_lists && cJSON_IsArray(child) && !child->child);
-
 		next = child->next;
-		if (nothing && cJSON_IsObject(doc))
+		drop(child, nothings);
+		if (cJSON_IsObject(doc) &&
+		    (cJSON_IsNull(child) || (nothings && says_nothing(child))))
 			cJSON_Delete(cJSON_DetachItemViaPointer(doc, child));
-		else
-			drop(child, empty_lists);
 	}
 }
 

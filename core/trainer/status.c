@@ -44,12 +44,11 @@ void status_set_condition(cJSON *status, cJSON *take, const char *now)
 	json_upsert(list, "type", take);
 }
 
-static cJSON *condition(const cJSON *tj, const char *type, bool is, const char *reason,
+static cJSON *condition(const char *type, bool is, const char *reason,
 			const char *message)
 {
 	cJSON *c = cJSON_CreateObject();
 
-	(void)tj;
 	json_put_str(c, type, "type");
 	json_put_str(c, is ? "True" : "False", "status");
 	json_put_str(c, reason, "reason");
@@ -61,12 +60,12 @@ void status_suspend(cJSON *status, const cJSON *tj, const char *now)
 {
 	if (tj_suspend(tj))
 		status_set_condition(status,
-				     condition(tj, COND_SUSPENDED, true, REASON_SUSPENDED,
+				     condition(COND_SUSPENDED, true, REASON_SUSPENDED,
 					       "TrainJob is suspended"),
 				     now);
 	else if (status_is_true(status, COND_SUSPENDED))
 		status_set_condition(status,
-				     condition(tj, COND_SUSPENDED, false, REASON_RESUMED,
+				     condition(COND_SUSPENDED, false, REASON_RESUMED,
 					       "TrainJob is resumed"),
 				     now);
 }
@@ -123,10 +122,10 @@ void status_of_jobset(cJSON *status, const cJSON *jobset)
 	}
 }
 
-void status_exceed_deadline(cJSON *status, const cJSON *tj, const char *now)
+void status_exceed_deadline(cJSON *status, const char *now)
 {
 	status_set_condition(status,
-			     condition(tj, COND_FAILED, true, REASON_DEADLINE,
+			     condition(COND_FAILED, true, REASON_DEADLINE,
 				       "TrainJob exceeded its active deadline"),
 			     now);
 }

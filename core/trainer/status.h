@@ -30,7 +30,7 @@ void status_suspend(cJSON *status, const cJSON *tj, const char *now);
  */
 void status_of_jobset(cJSON *status, const cJSON *jobset);
 
-void status_exceed_deadline(cJSON *status, const cJSON *tj, const char *now);
+void status_exceed_deadline(cJSON *status, const char *now);
 
 /* Where the deadline counts from: the creation, or the last time it was resumed. */
 const char *status_deadline_start(const cJSON *tj);

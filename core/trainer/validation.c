@@ -5,6 +5,7 @@
 #include "api/meta.h"
 #include "api/names.h"
 #include "base/cleanup.h"
+#include "base/nearest.h"
 #include "base/str.h"
 #include "trainer/api.h"
 #include "trainer/jobset.h"
@@ -77,6 +78,21 @@ struct patched {
 	const cJSON *patch, *runtime;
 };
 
+/* "; did you mean ...?", or nothing. In the arena. */
+static const char *suggestion(struct arena *arena, const cJSON *elements,
+			      const char *name)
+{
+	size_t n = (size_t)cJSON_GetArraySize(elements), i = 0;
+	const char **words = arena_alloc(arena, (n + 1) * sizeof(*words));
+	const char *near;
+	const cJSON *e;
+
+	json_each(e, elements)
+		words[i++] = named(e);
+	near = name ? nearest_word(name, words) : NULL;
+	return near ? arena_printf(arena, "; did you mean \"%s\"?", near) : "";
+}
+
 static bool validate_containers(const struct patched *p, struct field_errors *errs)
 {
 	const cJSON *c;
@@ -88,8 +104,9 @@ static bool validate_containers(const struct patched *p, struct field_errors *er
 		if (!json_find_const(p->runtime, "name", name)) {
 			known = false;
 			field_error_add(errs, FIELD_INVALID, PATCHES, p->all,
-					"job %s of the runtime has no %s \"%s\"", p->job,
-					p->what, name ? name : "");
+					"job %s of the runtime has no %s \"%s\"%s",
+					p->job, p->what, name ? name : "",
+					suggestion(&errs->arena, p->runtime, name));
 		} else if (has_reserved_env(name, container_env(c))) {
 			field_error_add(
 				errs, FIELD_INVALID, PATCHES, p->all,
@@ -117,7 +134,8 @@ static bool validate_job(const cJSON *runtime, const cJSON *all, const cJSON *rj
 
 	if (!rjob) {
 		field_error_add(errs, FIELD_INVALID, PATCHES, all,
-				"the runtime has no job \"%s\"", name ? name : "");
+				"the runtime has no job \"%s\"%s", name ? name : "",
+				suggestion(&errs->arena, runtime_jobs(runtime), name));
 		return false;
 	}
 	known = validate_containers(&init, errs);

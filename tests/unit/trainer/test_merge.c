@@ -47,24 +47,61 @@ static void test_jobs_keep_their_order(void **state)
 		"{template: {}}}}]}}");
 }
 
-static void test_nothing_is_null_and_quantities_are_canonical(void **state)
+#define SPEC_OF(pod)                                                                 \
+	"{spec: {replicatedJobs: [{name: a, template: {spec: {template: {spec: " pod \
+	"}}}}]}}"
+
+static void assert_pod(const char *pod, const char *want)
+{
+	cleanup_arena struct arena a = { 0 };
+
+	assert_merge(
+		arena_printf(&a, SPEC_OF("%s"), pod), "[]",
+		arena_printf(&a,
+			     "{labels: {}, annotations: {}, spec: {replicatedJobs: "
+			     "[{name: a, template: {spec: {template: {spec: %s}}}}]}}",
+			     want));
+}
+
+static void test_quantities_are_canonical(void **state)
 {
 	(void)state;
-	assert_merge(
-		"{spec: {network: null, replicatedJobs: [{name: a, replicas: 0, "
-		"template: "
-		"{spec: {template: {spec: {overhead: {cpu: 0.25}, volumes: [{name: v, "
-		"emptyDir: "
-		"{sizeLimit: 1024Mi}}], containers: [{name: c, image: null, resources: "
-		"{limits: "
-		"{cpu: '2000m', memory: 1.5Gi, divisor: 1}}}]}}}}}]}}",
-		"[]",
-		"{labels: {}, annotations: {}, spec: {replicatedJobs: [{name: a, "
-		"template: {spec: "
-		"{template: {spec: {overhead: {cpu: 250m}, volumes: [{name: v, emptyDir: "
-		"{sizeLimit: 1Gi}}], containers: [{name: c, resources: {limits: {cpu: "
-		"'2', "
-		"memory: 1536Mi, divisor: '1'}}}]}}}}}]}}");
+	assert_pod("{overhead: {cpu: 0.25}, volumes: [{name: v, emptyDir: {sizeLimit: "
+		   "1024Mi}}]}",
+		   "{overhead: {cpu: 250m}, volumes: [{name: v, emptyDir: {sizeLimit: "
+		   "1Gi}}]}");
+	assert_pod(
+		"{containers: [{name: c, resources: {limits: {cpu: 2000m, memory: 1.5Gi, "
+		"divisor: 1}}, env: [{name: E, valueFrom: {resourceFieldRef: {divisor: "
+		"1000m}}}]}]}",
+		"{containers: [{name: c, resources: {limits: {cpu: '2', memory: 1536Mi, "
+		"divisor: '1'}}, env: [{name: E, valueFrom: {resourceFieldRef: {divisor: "
+		"'1'}}}]}]}");
+}
+
+/* What typed clients leave out, so that a JobSet made by one can be resumed by the other. */
+static void test_what_says_nothing_is_left_out(void **state)
+{
+	(void)state;
+	assert_pod("{nodeSelector: {}, hostNetwork: false, tolerations: [], dnsConfig: "
+		   "null, "
+		   "containers: [{name: c, args: [], tty: false, image: null, resources: "
+		   "{limits: {}}, volumeMounts: [{name: v, mountPath: /v, readOnly: "
+		   "false}]}], "
+		   "volumes: [{name: v, emptyDir: {}}], automountServiceAccountToken: "
+		   "false}",
+		   "{containers: [{name: c, resources: {}, volumeMounts: [{name: v, "
+		   "mountPath: "
+		   "/v}]}], volumes: [{name: v, emptyDir: {}}], "
+		   "automountServiceAccountToken: "
+		   "false}");
+	assert_merge("{spec: {network: null, replicatedJobs: [{name: a, replicas: 0, "
+		     "dependsOn: "
+		     "[], template: {spec: {backoffLimit: 0, template: {}}}}]}}",
+		     "[]",
+		     "{labels: {}, annotations: {}, spec: {replicatedJobs: [{name: a, "
+		     "template: "
+		     "{spec: {backoffLimit: 0, template: {}}}}]}}");
 }
 
 static void test_later_patches_win(void **state)
@@ -171,7 +208,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_metadata_is_an_overlay),
 		cmocka_unit_test(test_jobs_keep_their_order),
-		cmocka_unit_test(test_nothing_is_null_and_quantities_are_canonical),
+		cmocka_unit_test(test_quantities_are_canonical),
+		cmocka_unit_test(test_what_says_nothing_is_left_out),
 		cmocka_unit_test(test_later_patches_win),
 		cmocka_unit_test(test_wrong_types_are_named),
 		cmocka_unit_test(test_too_many_jobs),

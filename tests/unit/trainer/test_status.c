@@ -55,12 +55,11 @@ static void test_from_the_jobset(void **state)
 static void test_deadline_survives(void **state)
 {
 	cleanup_json cJSON *status = doc("{}");
-	cleanup_json cJSON *tj = doc("{}");
 	cleanup_json cJSON *jobset = doc("{status: {conditions: [{type: Failed, status: "
 					 "'True', reason: FailedJobs, message: m}]}}");
 
 	(void)state;
-	status_exceed_deadline(status, tj, NOW);
+	status_exceed_deadline(status, NOW);
 	status_of_jobset(status, jobset);
 	assert_string_equal(json_str(status_condition(status, "Failed"), "reason"),
 			    "DeadlineExceeded");

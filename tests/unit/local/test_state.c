@@ -307,12 +307,15 @@ static int on_a_full_disk(void)
 {
 	cleanup_arena struct arena a = { 0 };
 	cleanup_json cJSON *tj = parse("{}"), *objects = parse("[]");
-	const char *dir = in_state(&a, ""), *map = arena_printf(&a, "0 %u 1", getuid());
+	const char *dir = in_state(&a, ""), *uids = arena_printf(&a, "0 %u 1", getuid());
+	const char *gids = arena_printf(&a, "0 %u 1", getgid());
 	struct state_run run;
 	struct error err = { 0 };
 
 	if (dir_make(dir, 0700, &err) || unshare(CLONE_NEWUSER | CLONE_NEWNS) ||
-	    write_text("/proc/self/uid_map", map) ||
+	    write_text("/proc/self/uid_map", uids) ||
+	    write_text("/proc/self/setgroups", "deny") ||
+	    write_text("/proc/self/gid_map", gids) ||
 	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
 	    mount("tmpfs", dir, "tmpfs", 0, "size=256k"))
 		return 77;

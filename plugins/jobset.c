@@ -4,17 +4,12 @@
  * Follows upstream's plugins/jobset. Here the template that the other plugins
  * have edited gets what spec.initializer and spec.trainer say, and is applied.
  */
-#include <inttypes.h>
-#include <string.h>
-
+#include "trainer/jobset.h"
 #include "api/meta.h"
-#include "api/names.h"
-#include "base/cleanup.h"
 #include "base/str.h"
 #include "plugins/common.h"
 #include "plugins/plugins.h"
 #include "trainer/api.h"
-#include "trainer/jobset.h"
 #include "trainer/podspec.h"
 #include "trainer/runtime.h"
 #include "trainer/status.h"
@@ -24,64 +19,6 @@ static const struct plugin_watch watches[] = {
 	{ JOBSET_API_VERSION, JOBSET_KIND, WATCH_OWNER },
 	{ 0 },
 };
-
-/* ---- admission -------------------------------------------------------------------------- */
-
-/*
- * JobSet's webhook wants the name of every Job and, with the five random
- * letters it will get, of every Pod to be a DNS-1035 label; without this the
- * TrainJob would be admitted and its JobSet refused for ever.
- */
-static void check_name(struct field_errors *errs, const cJSON *tj, const char *name,
-		       const char *what)
-{
-	size_t len = strlen(name);
-	const cJSON *value = json_get(tj, "metadata", "name");
-
-	if (!name_is_dns1035(name))
-		field_error_add(
-			errs, FIELD_INVALID, "metadata.name", value,
-			"%s would be called %s: a DNS-1035 label holds lower case "
-			"letters, digits and '-', and begins with a letter",
-			what, name);
-	else if (len > NAME_LABEL_MAX)
-		field_error_add(
-			errs, FIELD_INVALID, "metadata.name", value,
-			"%s would be called %s, %zu characters, where %d are allowed: "
-			"make the name %zu shorter",
-			what, name, len, NAME_LABEL_MAX, len - NAME_LABEL_MAX);
-}
-
-static void check_pod_set(struct info *info, const cJSON *tj, const struct pod_set *ps,
-			  struct field_errors *errs)
-{
-	int64_t replica = ps->ancestor ? 0 : rjob_replicas(ps->rjob) - 1;
-	int64_t pods = pod_set_count(ps);
-	char *job = arena_printf(&errs->arena, "%s-%s-%" PRId64, info->name, ps->name,
-				 replica);
-
-	if (!rjob_is_indexed(ps->rjob))
-		check_name(errs, tj, job, arena_printf(&errs->arena, "Job %s", ps->name));
-	else
-		check_name(errs, tj,
-			   arena_printf(&errs->arena, "%s-%" PRId64 "-abcde", job,
-					pods > 0 ? pods - 1 : 0),
-			   arena_printf(&errs->arena, "a pod of job %s", ps->name));
-}
-
-static void validate(const struct plugin_env *env, struct info *info, const cJSON *old,
-		     const cJSON *tj, struct field_errors *errs)
-{
-	size_t before = errs->n;
-
-	(void)env;
-	if (old)
-		return; /* names do not change */
-	for (size_t i = 0; i < info->n_pod_sets && errs->n == before; i++)
-		check_pod_set(info, tj, &info->pod_sets[i], errs);
-}
-
-/* ---- what the TrainJob says about its steps ------------------------------------------------- */
 
 static void apply_initializer(const struct pod_set *ps, const char *name,
 			      const cJSON *initializer)
@@ -197,7 +134,6 @@ static int status(const struct plugin_env *env, const cJSON *tj, const cJSON *jo
 const struct plugin plugin_jobset = {
 	.name = "JobSet",
 	.watches = watches,
-	.validate = validate,
 	.build = build,
 	.status = status,
 };

@@ -142,8 +142,10 @@ static void set_counts(struct info *info, const cJSON *tj)
 	struct pod_set *launcher = info_by_name(info, LAUNCHER);
 	int64_t n = tj_num_nodes(tj);
 
-	if (n == ABSENT)
+	if (n == ABSENT) {
 		n = policy_num_nodes(info->ml_policy);
+		n = n == 0 ? 1 : n;
+	}
 	if (launcher && str_eq(launcher->ancestor, ANCESTOR_TRAINER))
 		pod_set_set_count(launcher, 1);
 	if (!node || n == ABSENT)
@@ -270,6 +272,8 @@ static int add_keys(const struct plugin_env *env, struct info *info, const cJSON
 		return -1;
 	if (old)
 		return 0; /* a key is made once */
+	if (!env->keys)
+		return error_set(err, ERR_INVALID, "there is nobody to make an ssh key");
 	if (env->keys->ssh(env->keys->ctx, &info->arena, &private_pem, &authorized_key,
 			   err))
 		return error_wrap(err, "ssh key");

@@ -7,9 +7,9 @@ static const char *const phase_name[N_EDIT_PHASES] = {
 	[PRE_BUILD_SYNC] = "PreBuildSync",
 };
 
-static int run_phase(enum edit_phase phase, const struct plugin *const *list,
-		     const struct plugin_env *env, struct info *info, const cJSON *tj,
-		     struct error *err)
+int framework_edit(const struct plugin *const *list, const struct plugin_env *env,
+		   enum edit_phase phase, struct info *info, const cJSON *tj,
+		   struct error *err)
 {
 	for (; *list; list++) {
 		edit_fn *edit = (*list)->edit[phase];
@@ -24,7 +24,7 @@ int framework_build(const struct plugin *const *list, const struct plugin_env *e
 		    struct info *info, const cJSON *tj, cJSON *objects, struct error *err)
 {
 	for (int phase = 0; phase < N_EDIT_PHASES; phase++)
-		if (run_phase((enum edit_phase)phase, list, env, info, tj, err))
+		if (framework_edit(list, env, (enum edit_phase)phase, info, tj, err))
 			return -1;
 
 	for (; *list; list++) {

@@ -8,6 +8,11 @@
 
 #include "trainer/plugin.h"
 
+/* One phase of edits alone; stops at the first plugin that fails. */
+MUST_CHECK int framework_edit(const struct plugin *const *list,
+			      const struct plugin_env *env, enum edit_phase phase,
+			      struct info *info, const cJSON *tj, struct error *err);
+
 /* Everything from Info to objects; stops at the first plugin that fails. */
 MUST_CHECK int framework_build(const struct plugin *const *list,
 			       const struct plugin_env *env, struct info *info,

@@ -82,8 +82,17 @@ static void validate_with_info(const struct pipeline *p, struct info *info,
 			       const cJSON *old, const cJSON *tj,
 			       struct field_errors *errs)
 {
+	size_t before = errs->n;
+	struct error err = { 0 };
+
 	validate_initializers(info, tj, errs);
 	framework_validate(p->plugins, p->env, info, old, tj, errs);
+	if (old || errs->n != before) /* names do not change */
+		return;
+	if (framework_edit(p->plugins, p->env, ENFORCE_ML_POLICY, info, tj, &err))
+		refuse_runtime(tj, "spec.runtimeRef", err.msg, errs);
+	else
+		validate_names(info, tj, errs);
 }
 
 void pipeline_validate(const struct pipeline *p, const cJSON *old, const cJSON *tj,

@@ -1,5 +1,6 @@
 #include "trainer/validation.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "api/meta.h"
@@ -282,4 +283,52 @@ void validate_runtime_jobs(const cJSON *runtime, struct field_errors *errs)
 				"a job labelled %s must have a container \"%s\"",
 				ancestor, wanted);
 	}
+}
+
+/* ---- names ---------------------------------------------------------------------------------------- */
+
+static void check_name(struct field_errors *errs, const cJSON *tj, const char *name,
+		       const char *what)
+{
+	cleanup_json cJSON *value = cJSON_CreateString(meta_name(tj));
+	size_t len = strlen(name);
+
+	if (!name_is_dns1035(name))
+		field_error_add(
+			errs, FIELD_INVALID, "metadata.name", value,
+			"%s would be called %s: a DNS-1035 label holds lower case "
+			"letters, digits and '-', and begins with a letter",
+			what, name);
+	else if (len > NAME_LABEL_MAX)
+		field_error_add(
+			errs, FIELD_INVALID, "metadata.name", value,
+			"%s would be called %s, %zu characters, where %d are allowed: "
+			"make the name %zu shorter",
+			what, name, len, NAME_LABEL_MAX, len - NAME_LABEL_MAX);
+}
+
+static void check_pod_set(struct info *info, const cJSON *tj, const struct pod_set *ps,
+			  struct field_errors *errs)
+{
+	int64_t replicas =
+		container_of_ancestor(ps->ancestor) ? 1 : rjob_replicas(ps->rjob);
+	int64_t pods = pod_set_count(ps);
+	char *job = arena_printf(&errs->arena, "%s-%s-%" PRId64, info->name, ps->name,
+				 replicas - 1);
+
+	if (rjob_is_indexed(ps->rjob))
+		check_name(errs, tj,
+			   arena_printf(&errs->arena, "%s-%" PRId64 "-abcde", job,
+					pods > 0 ? pods - 1 : 0),
+			   arena_printf(&errs->arena, "a pod of job %s", ps->name));
+	else
+		check_name(errs, tj, job, arena_printf(&errs->arena, "Job %s", ps->name));
+}
+
+void validate_names(struct info *info, const cJSON *tj, struct field_errors *errs)
+{
+	size_t before = errs->n;
+
+	for (size_t i = 0; i < info->n_pod_sets && errs->n == before; i++)
+		check_pod_set(info, tj, &info->pod_sets[i], errs);
 }

@@ -22,6 +22,14 @@ bool validate_patches(const cJSON *runtime, const cJSON *old, const cJSON *tj,
 /* spec.initializer needs a job, a container and a mount, by name. */
 void validate_initializers(struct info *info, const cJSON *tj, struct field_errors *errs);
 
+/*
+ * The names that JobSet will give: its webhook wants that of every Job and, with
+ * the five random letters it gets, of every Pod to be a DNS-1035 label; without
+ * this the TrainJob would be admitted and its JobSet refused for ever. info has
+ * gone through ENFORCE_ML_POLICY, which settles how many pods there are.
+ */
+void validate_names(struct info *info, const cJSON *tj, struct field_errors *errs);
+
 /* A job with a role has one replica and the container of that role. */
 void validate_runtime_jobs(const cJSON *runtime, struct field_errors *errs);
 

@@ -16,22 +16,22 @@ static void test_all_pods_count(void **state)
 {
 	cleanup_json cJSON *o = build(
 		"{trainer: {numNodes: 100}}",
-		GANG(
-			COSCHEDULING,
-			RJOB("dataset-initializer", ROLE("dataset-initializer"),
-			     ASKS("dataset-initializer",
-				  "{cpu: 1, memory: 4Gi}")) ", " RJOB("model-initializer",
-								      ROLE("model-"
-									   "initializer"),
-								      ASKS("model-"
-									   "initializer",
-									   "{cpu: 1, "
-									   "memory: "
-									   "4Gi}")) ","
-										    " " RJOB("node",
-											     TRAINS,
-											     ASKS("node",
-												  "{cpu: 1, memory: 4Gi}"))));
+		GANG(COSCHEDULING,
+		     RJOB("dataset-initializer", ROLE("dataset-initializer"),
+			  ASKS("dataset-initializer",
+			       "{cpu: 1, memory: 4Gi}")) ", " RJOB("model-initializer",
+								   ROLE("model-"
+									"initializer"),
+								   ASKS("model-"
+									"initializer",
+									"{cpu: 1, "
+									"memory: "
+									"4Gi}")) ","
+										 " " RJOB(
+											 "node",
+											 TRAINS,
+											 ASKS("node",
+											      "{cpu: 1, memory: 4Gi}"))));
 
 	(void)state;
 	assert_doc(group(o),

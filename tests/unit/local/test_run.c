@@ -24,6 +24,7 @@
 /* Real processes: sh, true, sleep. A container's script sees its folder as $D. */
 
 static char home[] = "/tmp/kftrainer-run-XXXXXX";
+static bool flat; /* the second time: as where namespaces are not allowed */
 
 static cJSON *parse(const char *text)
 {
@@ -120,6 +121,7 @@ static void play(struct game *g, const char *name, const char *spec, const char 
 		.trainjob = tj,
 		.objects = objects,
 		.workdir = getenv("D"),
+		.no_namespaces = flat,
 		.observer = { .on_progress = on_progress,
 			      .on_line = on_line,
 			      .on_note = on_note,
@@ -520,12 +522,20 @@ int main(void)
 	};
 	cleanup_arena struct arena a = { 0 };
 	struct error err = { 0 };
-	int failed;
+	int failed = 0;
 
-	if (!mkdtemp(home) || setenv("XDG_STATE_HOME", path_join(&a, home, "state"), 1) ||
-	    setenv("D", path_join(&a, home, "work"), 1) ||
-	    dir_make(getenv("D"), 0700, &err) || chdir(getenv("D")))
+	if (!mkdtemp(home))
 		return 1;
-	failed = cmocka_run_group_tests_name("run", tests, NULL, NULL);
+	for (int i = 0; i < 2; i++) {
+		const char *dir = path_join(&a, home, i ? "flat" : "namespaces");
+
+		flat = i;
+		if (setenv("XDG_STATE_HOME", path_join(&a, dir, "state"), 1) ||
+		    setenv("D", path_join(&a, dir, "work"), 1) ||
+		    dir_make(getenv("D"), 0700, &err) || chdir(getenv("D")))
+			return 1;
+		failed += cmocka_run_group_tests_name(
+			i ? "run, without namespaces" : "run", tests, NULL, NULL);
+	}
 	return dir_remove(home, &err) || failed;
 }

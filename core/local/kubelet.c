@@ -178,11 +178,16 @@ static int address_of(struct kubelet *k, const char *pod, const char **ret, stru
 int kubelet_add_name(struct kubelet *k, const char *pod, const char *const *names,
 		     struct error *err)
 {
-	const char *ip;
+	const char *ip = NULL;
 	bool any = false;
 
 	if (!name_ok(pod))
 		return error_set(err, ERR_INVALID, "pod name \"%.80s\": not a DNS name", pod);
+	/* The same names again: the pod that takes another's place. */
+	if (names && names[0] && !map_get(&k->addresses, pod))
+		ip = map_get(&k->names, names[0]);
+	if (ip)
+		map_put(&k->addresses, pod, (void *)(uintptr_t)ip);
 	if (address_of(k, pod, &ip, err) < 0)
 		return -1;
 	for (size_t i = 0; names && names[i]; i++) {
@@ -320,6 +325,23 @@ static int add_containers(struct pod *p, const char *list, bool init, struct err
 	return 0;
 }
 
+/*
+ * A pod that is made anew has another name, but the hostname and so the DNS name
+ * of the one before: the address is that name's.
+ */
+static int take_address(struct pod *p, struct error *err)
+{
+	const char *sub = json_str(p->doc, "spec", "subdomain");
+	const char *host = json_str(p->doc, "spec", "hostname");
+	const char *ip = NULL;
+
+	if (!map_get(&p->k->addresses, p->name) && sub && host)
+		ip = map_get(&p->k->names, arena_printf(&p->arena, "%s.%s", host, sub));
+	if (ip)
+		map_put(&p->k->addresses, p->name, (void *)(uintptr_t)ip);
+	return address_of(p->k, p->name, &p->ip, err);
+}
+
 static int fill_pod(struct pod *p, struct error *err)
 {
 	struct kubelet *k = p->k;
@@ -338,11 +360,13 @@ static int fill_pod(struct pod *p, struct error *err)
 	if (add_containers(p, "initContainers", true, err) < 0 ||
 	    add_containers(p, "containers", false, err) < 0)
 		return -1;
-	p->dir = arena_printf(&p->arena, "%s/pods/%s", k->opts.dir, p->name);
+	/* One of the same name may still be on its way out. */
+	p->folder = arena_printf(&p->arena, "%s.%u", p->name, ++k->last_pod);
+	p->dir = arena_printf(&p->arena, "%s/pods/%s", k->opts.dir, p->folder);
 	p->log_dir = arena_printf(&p->arena, "%s/%s", k->opts.log_dir, p->name);
 	p->started = clock_now();
 	p->deadline = deadline > 0 && deadline < (1LL << 32) ? clock_ms() + 1000 * deadline : 0;
-	if (address_of(k, p->name, &p->ip, err) < 0 ||
+	if (take_address(p, err) < 0 ||
 	    dir_make(path_join(&p->arena, p->dir, "stage"), 0700, err) < 0 ||
 	    dir_make(p->log_dir, 0700, err) < 0 || write_hosts(p, err) < 0)
 		return -1;
@@ -383,7 +407,8 @@ static void free_pod(struct pod *p)
 	kubelet_take_gpus(p);
 	if (p->dir && dir_remove(p->dir, &err) < 0)
 		p->dir = NULL; /* what a job made unreadable stays for its owner to remove */
-	if (p->k->memory_dir && dir_remove(path_join(&p->arena, p->k->memory_dir, p->name), &err) < 0)
+	if (p->k->memory_dir && p->dir &&
+	    dir_remove(path_join(&p->arena, p->k->memory_dir, p->folder), &err) < 0)
 		p->dir = NULL;
 	cJSON_Delete(p->status);
 	cJSON_Delete(p->doc);

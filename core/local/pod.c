@@ -168,7 +168,7 @@ static void attend(struct container *c, int64_t now)
 	bool bad;
 
 	hook_sync(c, now, &p->wake);
-	if (!c->doomed && !hook_running(c)) {
+	if (c->state == CONTAINER_RUNNING && !c->doomed && !hook_running(c)) {
 		probe_sync(c->probes[PROBE_STARTUP], now, &p->wake);
 		if (probe_passes(c->probes[PROBE_STARTUP])) {
 			probe_sync(c->probes[PROBE_READINESS], now, &p->wake);

@@ -74,6 +74,7 @@ struct pod {
 	struct kubelet *k;
 	cJSON *doc;
 	const char *name, *ip, *hostname; /* in arena */
+	const char *folder; /* a name for its folders that no other pod has */
 	const char *dir, *log_dir;
 	struct arena arena;
 	struct container *containers; /* init containers first */
@@ -105,8 +106,8 @@ struct kubelet {
 	struct kubelet_opts opts;
 	unsigned kind; /* SANDBOX_... */
 	struct loop loop;
-	bool polling;
 	struct pod *pods;
+	unsigned last_pod;
 	struct arena arena;
 	struct map addresses; /* pod -> its address */
 	struct map names;     /* name -> address */

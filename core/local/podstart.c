@@ -185,7 +185,7 @@ static int find_volumes(struct container *c, struct starting *s, struct error *e
 	v.dir = path_join(&c->arena, p->dir, "volumes");
 	v.claims = path_join(&c->arena, p->k->opts.dir, "claims");
 	if (p->k->memory_dir)
-		v.memory = path_join(&c->arena, p->k->memory_dir, p->name);
+		v.memory = path_join(&c->arena, p->k->memory_dir, p->folder);
 	if (volumes_make(&c->arena, &v, &s->env, &own, &s->n_mounts, err) < 0)
 		return -1;
 	s->mounts = arena_alloc(&c->arena, (s->n_mounts + 3) * sizeof(*s->mounts));
@@ -301,6 +301,8 @@ void container_start(struct container *c)
 	c->state = CONTAINER_WAITING;
 	c->reason = NULL;
 	c->message[0] = 0;
+	c->began = clock_now();
+	c->began_ms = clock_ms();
 	pod_changed(c->pod);
 	if (find_env(c, &s, &err) < 0 || find_volumes(c, &s, &err) < 0 ||
 	    find_plan(c, &s, &err) < 0)

@@ -153,8 +153,10 @@ static void exec_changed(void *ctx)
 {
 	struct probe *p = ctx;
 
-	if (p->exec.state == PROCESS_ENDED)
-		result(p, !p->exec.failed && p->exec.code == 0);
+	if (p->exec.state != PROCESS_ENDED)
+		return;
+	result(p, !p->exec.failed && p->exec.code == 0);
+	wake_at(p->c->pod, p->next); /* also when it was given up: the next may be due */
 }
 
 /* ---- tcpSocket, httpGet ------------------------------------------------------------ */

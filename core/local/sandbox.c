@@ -201,8 +201,9 @@ static int exec_main(const struct sandbox_plan *plan, struct sandbox_report *r)
 			execve(path, argv, envp);
 			if (errno != ENOENT && errno != ENOTDIR && errno != EACCES)
 				return exec_failure(path, r);
-			if (errno == EACCES || access(path, F_OK) == 0)
-				err = errno == EACCES ? EACCES : err;
+			/* A folder that we may not search is not a program we may not run. */
+			if (errno == EACCES && access(path, F_OK) == 0)
+				err = EACCES;
 		}
 		if (!p[len])
 			break;
@@ -281,20 +282,14 @@ static void kill_all(void)
 {
 	struct kill_ctx ctx = { .self = getpid() };
 
-	for (;;) {
-		int left = 0;
-
+	do {
 		ctx.proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (ctx.proc >= 0) {
 			sandbox_each_entry(ctx.proc, kill_if_child, &ctx);
 			close(ctx.proc);
 		}
-		/* One that ends may leave children to us: look again after each. */
-		while ((left = waitpid(-1, NULL, 0)) > 0 && waitpid(-1, NULL, WNOHANG) > 0)
-			;
-		if (left < 0 && errno == ECHILD)
-			return;
-	}
+		/* Each one that ends may have left children to us: look again after it. */
+	} while (waitpid(-1, NULL, 0) > 0);
 }
 
 /* Reap; when the main process has ended, true and *ret is its wait status. */

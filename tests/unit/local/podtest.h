@@ -32,7 +32,7 @@ struct podtest {
 	int status_calls;
 };
 
-/* ISOLATION of this test program: argv[1] "none" forces the fallback. */
+/* The mode of the test at hand: see kubelet_cases.h. */
 extern bool no_namespaces;
 
 static inline const char *quotes(struct arena *a, const char *text)

@@ -1,0 +1,718 @@
+/*
+ * kubelet_cases.h - what holds of a pod, whoever runs it and however.
+ *
+ * Every case runs with namespaces and without; test_kubelet.c runs them as the
+ * user that it is, test_kubelet_user.c as an ordinary user.
+ */
+#ifndef TEST_KUBELET_CASES_H
+#define TEST_KUBELET_CASES_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "tests/unit/local/podtest.h"
+
+bool no_namespaces;
+
+static bool isolated(const struct podtest *t)
+{
+	return kubelet_isolation(t->k) == ISOLATION_NAMESPACES;
+}
+
+static void test_output(void **state)
+{
+	struct podtest t = { 0 };
+	cleanup_buf struct buf log = { .max = 4096 };
+	struct error err;
+	const cJSON *c;
+
+	(void)state;
+	podtest_open(&t, NULL);
+	assert_string_equal(podtest_run(&t, script(&t, "", "", "echo one; echo two >&2; printf three")),
+			    "Succeeded");
+	assert_lines(&t, "p/c: one\np/c: two\np/c: three\n");
+	assert_int_equal(file_read(&log, path_join(&t.arena, t.dir, "logs/p/c.log"), &err), 0);
+	assert_string_equal((char *)log.data, "one\ntwo\nthree\n");
+	c = container_of(&t, "p", "c");
+	assert_string_equal(json_str(c, "state", "terminated", "reason"), "Completed");
+	assert_int_equal(json_int(c, -1, "state", "terminated", "exitCode"), 0);
+	assert_true(t.status_calls >= 2);
+	podtest_close(&t);
+}
+
+static void test_long_and_binary_lines(void **state)
+{
+	struct podtest t = { 0 };
+	struct stat st;
+
+	(void)state;
+	podtest_open(&t, NULL);
+	podtest_run(&t, script(&t, "", "",
+			       "head -c 1000000 /dev/zero | tr \\\\\\\\0 x; echo; "
+			       "printf \\\\\\\\0\\\\\\\\377; echo; head -c 300000 /dev/zero"));
+	/* cut at 64 KiB; NUL and other bytes as they are */
+	assert_int_equal(t.lines.len, 3 * strlen("p/c: \n") + 65536 + 2 + 65536);
+	assert_int_equal(stat(path_join(&t.arena, t.dir, "logs/p/c.log"), &st), 0);
+	assert_int_equal(st.st_size, 1000001 + 3 + 300001);
+	assert_int_equal(st.st_mode & 0777, 0600);
+	podtest_close(&t);
+}
+
+/* A log file that cannot grow ends with one line that says so; the pod goes on. */
+static void test_full_disk(void **state)
+{
+	struct podtest t = { 0 };
+	struct rlimit old, small;
+
+	(void)state;
+	podtest_open(&t, NULL);
+	podtest_start(&t, script(&t, "", "", "sleep 0.2; for i in 1 2 3 4 5 6; do echo line $i; done"));
+	signal(SIGXFSZ, SIG_IGN);
+	getrlimit(RLIMIT_FSIZE, &old);
+	small = old;
+	small.rlim_cur = 10;
+	setrlimit(RLIMIT_FSIZE, &small);
+	podtest_wait(&t, "p");
+	setrlimit(RLIMIT_FSIZE, &old);
+	assert_string_equal(phase_of(&t, "p"), "Succeeded");
+	assert_non_null(strstr((char *)t.lines.data, "the log file ends here"));
+	assert_non_null(strstr((char *)t.lines.data, "p/c: line 6\n"));
+	podtest_close(&t);
+}
+
+static void test_how_it_ends(void **state)
+{
+	static const struct {
+		const char *container; /* its members besides the name */
+		int code, signal;
+		const char *reason, *message;
+	} rows[] = {
+		{ "'command':['sh','-c','exit 3']", 3, 0, "Error", NULL },
+		{ "'command':['sh','-c','kill -9 $$$$']", 137, 9, "Error", "killed by signal 9" },
+		{ "'command':['sh','-c','kill -SEGV $$$$']", 139, 11, "Error", "killed by signal 11" },
+		{ "'command':['no-such-program']", 127, 0, "StartError",
+		  "command not found: no-such-program" },
+		{ "'command':['/no/such/program','x']", 127, 0, "StartError",
+		  "command not found: /no/such/program" },
+		{ "'command':['/etc/passwd']", 126, 0, "StartError", "not executable: /etc/passwd" },
+		{ "'command':['/etc']", 126, 0, "StartError", "not executable: /etc" },
+		{ "'command':['./no-interpreter']", 127, 0, "StartError", "its interpreter" },
+		{ "'command':['./no-format']", 126, 0, "StartError", "neither a program nor" },
+		{ "'command':['true'],'workingDir':'/no/such/folder'", 128, 0, "StartError",
+		  "working folder /no/such/folder: No such file or directory" },
+	};
+	struct podtest t = { 0 };
+	struct error err;
+
+	(void)state;
+	podtest_open(&t, NULL);
+	assert_int_equal(file_write(path_join(&t.arena, t.dir, "no-interpreter"),
+				    "#!/no/such/sh\n", 14, 0755, &err), 0);
+	assert_int_equal(file_write(path_join(&t.arena, t.dir, "no-format"), "hello\n", 6, 0755,
+				    &err), 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const char *pod = arena_printf(
+			&t.arena,
+			"{'metadata':{'name':'p%zu'},'spec':{'restartPolicy':'Never',"
+			"'containers':[{'name':'c',%s}]}}",
+			i, rows[i].container);
+		const char *name = arena_printf(&t.arena, "p%zu", i), *message;
+		const cJSON *s;
+
+		assert_string_equal(podtest_run(&t, pod), rows[i].code ? "Failed" : "Succeeded");
+		s = json_get(container_of(&t, name, "c"), "state", "terminated");
+		message = json_str(s, "message");
+		if (json_int(s, -1, "exitCode") != rows[i].code ||
+		    json_int(s, 0, "signal") != rows[i].signal ||
+		    !str_eq(json_str(s, "reason"), rows[i].reason) ||
+		    (rows[i].message && !(message && strstr(message, rows[i].message))))
+			fail_msg("row %zu: %s", i, json_text(s));
+	}
+	podtest_close(&t);
+}
+
+static void test_environment(void **state)
+{
+	struct podtest t = { 0 };
+	const char *pod;
+
+	(void)state;
+	t.objects = json_of(&t,
+			    "[{'kind':'ConfigMap','metadata':{'name':'cm','namespace':'ns'},"
+			    "'data':{'a':'from cm'}},"
+			    "{'kind':'Secret','metadata':{'name':'s','namespace':'ns'},"
+			    "'data':{'token':'aHVudGVyMg=='}}]");
+	setenv("CALLERS", "callers", 1);
+	setenv("BOTH", "callers", 1);
+	podtest_open(&t, NULL);
+	pod = "{'metadata':{'name':'p','namespace':'ns','uid':'u','labels':{'l/x':'label'},"
+	      "'annotations':{'batch.kubernetes.io/job-completion-index':'1'}},"
+	      "'spec':{'restartPolicy':'Never','hostname':'host-1',"
+	      "'containers':[{'name':'c','envFrom':[{'prefix':'P_','configMapRef':{'name':'cm'}}],"
+	      "'env':[{'name':'BOTH','value':'pods'},{'name':'A','value':'$(P_a), $(BOTH)'},"
+	      "{'name':'RANK','valueFrom':{'fieldRef':{'fieldPath':"
+	      "'metadata.annotations[\\\"batch.kubernetes.io/job-completion-index\\\"]'}}},"
+	      "{'name':'TOKEN','valueFrom':{'secretKeyRef':{'name':'s','key':'token'}}}],"
+	      "'command':['sh','-c','echo $0: $CALLERS $BOTH $A $RANK $TOKEN $HOSTNAME'],"
+	      "'args':['arg-$(RANK)-$(NONE)-$$(A)']}]}}";
+	pod = arena_strdup(&t.arena, pod);
+	for (char *p = (char *)(uintptr_t)pod; (p = strstr(p, "\\\"")) != NULL;) {
+		/* a quotation mark inside of a path is a single one */
+		p[0] = 1;
+		p[1] = 2;
+	}
+	{
+		cleanup_buf struct buf b = { .max = 8192 };
+
+		for (const char *p = pod; *p; p++) {
+			if (*p == 1)
+				buf_adds(&b, "\\u0027");
+			else if (*p != 2)
+				buf_add(&b, p, 1);
+		}
+		assert_string_equal(podtest_run(&t, (const char *)b.data), "Succeeded");
+	}
+	assert_lines(&t, "p/c: arg-1-$(NONE)-$(A): callers pods from cm, pods 1 hunter2 host-1\n");
+	podtest_close(&t);
+}
+
+static void test_names(void **state)
+{
+	struct podtest t = { 0 };
+	struct error err;
+	const char *ip;
+
+	(void)state;
+	podtest_open(&t, NULL);
+	assert_int_equal(kubelet_add_name(t.k, "p", (const char *[]){ "j-node-0-0.j", NULL }, &err), 0);
+	assert_int_equal(kubelet_add_name(t.k, "q", (const char *[]){ "j-node-0-1.j", NULL }, &err), 0);
+	podtest_run(&t, script(&t, "'hostname':'j-node-0-0','subdomain':'j',",
+			       "'env':[{'name':'ADDR','value':'j-node-0-1.j'},"
+			       "{'name':'URL','value':'tcp://j-node-0-1.j:29500/x'}],",
+			       "hostname; getent hosts $ADDR | cut -d\\\" \\\" -f1; echo $URL"));
+	ip = json_str(kubelet_status(t.k, "p"), "podIP");
+	assert_true(str_starts(ip, "127."));
+	assert_false(str_eq(ip, "127.0.0.1"));
+	if (isolated(&t)) {
+		const char *prefix = str_slice(&t.arena, ip, (size_t)(strrchr(ip, '.') - ip));
+
+		assert_lines(&t, arena_printf(&t.arena,
+					      "p/c: j-node-0-0\np/c: %s.2\n"
+					      "p/c: tcp://j-node-0-1.j:29500/x\n", prefix));
+	} else {
+		assert_null(strstr((char *)t.lines.data, "j-node-0-1.j"));
+		assert_non_null(strstr((char *)t.lines.data, ".2:29500/x\n"));
+	}
+	podtest_close(&t);
+}
+
+/* The pod that takes another's place has its name in DNS, and so its address. */
+static void test_names_stay(void **state)
+{
+	struct podtest t = { 0 };
+	struct error err;
+	const char *first;
+	const char *const names[] = { "j-node-0-0.j", NULL };
+
+	(void)state;
+	podtest_open(&t, NULL);
+	assert_int_equal(kubelet_add_name(t.k, "j-node-0-0-aaaaa", names, &err), 0);
+	podtest_run(&t, "{'metadata':{'name':'j-node-0-0-aaaaa'},'spec':{'restartPolicy':'Never',"
+			"'hostname':'j-node-0-0','subdomain':'j',"
+			"'containers':[{'name':'c','command':['false']}]}}");
+	first = arena_strdup(&t.arena, json_str(kubelet_status(t.k, "j-node-0-0-aaaaa"), "podIP"));
+	podtest_run(&t, "{'metadata':{'name':'j-node-0-0-bbbbb'},'spec':{'restartPolicy':'Never',"
+			"'hostname':'j-node-0-0','subdomain':'j',"
+			"'containers':[{'name':'c','command':['false']}]}}");
+	assert_string_equal(json_str(kubelet_status(t.k, "j-node-0-0-bbbbb"), "podIP"), first);
+	assert_int_equal(kubelet_add_name(t.k, "j-node-0-0-ccccc", names, &err), 0);
+	podtest_run(&t, "{'metadata':{'name':'j-node-0-0-ccccc'},'spec':{'restartPolicy':'Never',"
+			"'containers':[{'name':'c','command':['false']}]}}");
+	assert_string_equal(json_str(kubelet_status(t.k, "j-node-0-0-ccccc"), "podIP"), first);
+	podtest_close(&t);
+}
+
+static void test_port(void **state)
+{
+	struct podtest t = { 0 };
+
+	(void)state;
+	podtest_open(&t, NULL);
+	kubelet_map_port(t.k, 29500, 31234);
+	podtest_run(&t, script(&t, "",
+			       "'env':[{'name':'PET_MASTER_PORT','value':'29500'},"
+			       "{'name':'JAX_COORDINATOR_ADDRESS','value':'a.b:29500'},"
+			       "{'name':'MINE','value':'29500'},"
+			       "{'name':'URL','value':'http://x:$(PET_MASTER_PORT)'}],"
+			       "'args':['--rdzv_endpoint=n.j:29500','--port=29500'],",
+			       "echo $PET_MASTER_PORT $JAX_COORDINATOR_ADDRESS $MINE $URL $0 $1"));
+	assert_lines(&t, "p/c: 31234 a.b:31234 29500 http://x:31234 "
+			 "--rdzv_endpoint=n.j:31234 --port=29500\n");
+	podtest_close(&t);
+}
+
+/* First at once, then after a second. */
+static void test_restarts(void **state)
+{
+	struct podtest t = { 0 };
+	const cJSON *c;
+
+	(void)state;
+	podtest_open(&t, NULL);
+	assert_string_equal(
+		podtest_run(&t,
+			    "{'metadata':{'name':'p'},'spec':{'restartPolicy':'OnFailure',"
+			    "'containers':[{'name':'c','command':['sh','-c',"
+			    "'echo x >>count; echo run $(wc -l <count); test $(wc -l <count) = 3']}]}}"),
+		"Succeeded");
+	assert_lines(&t, "p/c: run 1\np/c: run 2\np/c: run 3\n");
+	c = container_of(&t, "p", "c");
+	assert_int_equal(json_int(c, -1, "restartCount"), 2);
+	assert_int_equal(json_int(c, -1, "lastState", "terminated", "exitCode"), 1);
+	assert_int_equal(json_int(c, -1, "state", "terminated", "exitCode"), 0);
+	podtest_close(&t);
+}
+
+static void test_init_containers(void **state)
+{
+	struct podtest t = { 0 };
+
+	(void)state;
+	podtest_open(&t, NULL);
+	podtest_run(&t, "{'metadata':{'name':'p'},'spec':{'restartPolicy':'Never','initContainers':["
+			"{'name':'i1','command':['sh','-c','sleep 0.1; echo first']},"
+			"{'name':'i2','command':['echo','second']}],"
+			"'containers':[{'name':'c','command':['echo','third']}]}}");
+	assert_string_equal(phase_of(&t, "p"), "Succeeded");
+	assert_lines(&t, "p/i1: first\np/i2: second\np/c: third\n");
+	buf_clear(&t.lines);
+	podtest_run(&t, "{'metadata':{'name':'q'},'spec':{'restartPolicy':'Never','initContainers':["
+			"{'name':'i1','command':['false']}],"
+			"'containers':[{'name':'c','command':['echo','never']}]}}");
+	assert_string_equal(phase_of(&t, "q"), "Failed");
+	assert_int_equal(t.lines.len, 0);
+	assert_string_equal(json_str(container_of(&t, "q", "c"), "state", "waiting", "reason"),
+			    "PodInitializing");
+	podtest_close(&t);
+}
+
+/* A sidecar runs before the work begins, does not keep the pod, and gets TERM. */
+static void test_sidecar(void **state)
+{
+	struct podtest t = { 0 };
+
+	(void)state;
+	podtest_open(&t, NULL);
+	podtest_run(&t, "{'metadata':{'name':'p'},'spec':{'restartPolicy':'Never','initContainers':["
+			"{'name':'side','restartPolicy':'Always','command':['sh','-c',"
+			"'trap \\u0022echo bye; exit 0\\u0022 TERM; echo here; touch here; "
+			"while :; do sleep 0.05; done']}],"
+			"'containers':[{'name':'c','command':['sh','-c',"
+			"'while ! test -e here; do sleep 0.02; done; echo work']}]}}");
+	assert_string_equal(phase_of(&t, "p"), "Succeeded");
+	assert_lines(&t, "p/side: here\np/c: work\np/side: bye\n");
+	podtest_close(&t);
+}
+
+static void test_stop(void **state)
+{
+	struct podtest t = { 0 };
+	const cJSON *s;
+
+	(void)state;
+	podtest_open(&t, NULL);
+	/* the polite one */
+	podtest_start(&t, script(&t, "", "", "trap \\\"echo bye; exit 7\\\" TERM; echo here; "
+					     "while :; do sleep 0.05; done"));
+	while (t.lines.len == 0)
+		podtest_poll(&t);
+	assert_string_equal(phase_of(&t, "p"), "Running");
+	kubelet_stop(t.k, "p", -1);
+	podtest_wait(&t, "p");
+	assert_string_equal(phase_of(&t, "p"), "Failed");
+	s = json_get(container_of(&t, "p", "c"), "state", "terminated");
+	assert_int_equal(json_int(s, -1, "exitCode"), 7);
+	assert_lines(&t, "p/c: here\np/c: bye\n");
+	kubelet_remove(t.k, "p");
+	assert_null(kubelet_status(t.k, "p"));
+	/* the deaf one */
+	buf_clear(&t.lines);
+	podtest_start(&t, script(&t, "", "", "trap : TERM; echo here; while :; do sleep 0.05; done"));
+	while (t.lines.len == 0)
+		podtest_poll(&t);
+	kubelet_stop(t.k, "p", 100);
+	podtest_wait(&t, "p");
+	s = json_get(container_of(&t, "p", "c"), "state", "terminated");
+	assert_int_equal(json_int(s, -1, "exitCode"), 137);
+	assert_int_equal(json_int(s, -1, "signal"), 9);
+	podtest_close(&t);
+}
+
+static void test_deadline(void **state)
+{
+	struct podtest t = { 0 };
+
+	(void)state;
+	podtest_open(&t, NULL);
+	podtest_run(&t, script(&t, "'activeDeadlineSeconds':1,'terminationGracePeriodSeconds':1,",
+			       "", "sleep 100"));
+	assert_string_equal(phase_of(&t, "p"), "Failed");
+	assert_string_equal(json_str(kubelet_status(t.k, "p"), "reason"), "DeadlineExceeded");
+	podtest_close(&t);
+}
+
+/* ---- nothing is left behind ------------------------------------------------------------ */
+
+/* Is there a process of which the command line holds the mark? */
+static bool anybody(const char *mark)
+{
+	char command[200];
+
+	snprintf(command, sizeof(command),
+		 "grep -lsa -e %s /proc/[0-9]*/cmdline 2>/dev/null | grep -v self >/dev/null",
+		 mark);
+	return system(command) == 0;
+}
+
+static const char *mark_of(struct podtest *t)
+{
+	static unsigned n;
+
+	/* A number for sleep(1) that nobody else uses; not on the grep's command line whole. */
+	return arena_printf(&t->arena, "54%d%03u", (int)getpid() % 100000, n++);
+}
+
+/* A daemon that the command leaves goes with it, and does not hold the output. */
+static void test_leftovers(void **state)
+{
+	struct podtest t = { 0 };
+	const char *mark;
+
+	(void)state;
+	podtest_open(&t, NULL);
+	mark = mark_of(&t);
+	podtest_run(&t, script(&t, "", "",
+			       arena_printf(&t.arena, "(setsid sleep %s &) ; (setsid setsid sleep %s &); "
+						      "sleep 0.1; echo done", mark, mark)));
+	assert_lines(&t, "p/c: done\n");
+	assert_false(anybody(arena_printf(&t.arena, "%.3s[%c]%s", mark, mark[3], mark + 4)));
+	podtest_close(&t);
+}
+
+/* kill -9 of the whole program: the kernel ends every pod. */
+static void test_killed(void **state)
+{
+	struct podtest t = { 0 };
+	const char *mark, *pattern;
+	pid_t pid;
+	int fds[2];
+	char c;
+
+	(void)state;
+	mark = mark_of(&t);
+	pattern = arena_printf(&t.arena, "%.3s[%c]%s", mark, mark[3], mark + 4);
+	assert_int_equal(pipe(fds), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		podtest_open(&t, NULL);
+		podtest_start(&t, script(&t, "", "",
+					 arena_printf(&t.arena,
+						      "(setsid sleep %s &) ; sleep 0.2; echo here; sleep %s",
+						      mark, mark)));
+		while (t.lines.len == 0)
+			podtest_poll(&t);
+		if (write(fds[1], t.dir, strlen(t.dir)) < 0)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	assert_int_equal(read(fds[0], &c, 1), 1);
+	assert_true(anybody(pattern));
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	while (anybody(pattern))
+		usleep(10000);
+	close(fds[0]);
+	close(fds[1]);
+	arena_clear(&t.arena);
+	assert_int_equal(system("rm -rf /tmp/kubelet-test-?????? 2>/dev/null; true"), 0);
+}
+
+static void test_many(void **state)
+{
+	struct podtest t = { 0 };
+
+	(void)state;
+	podtest_open(&t, NULL);
+	for (int i = 0; i < 40; i++)
+		podtest_start(&t, arena_printf(&t.arena,
+					       "{'metadata':{'name':'p%d'},'spec':{'restartPolicy':'Never',"
+					       "'containers':[{'name':'c','command':['echo','%d']}]}}",
+					       i, i));
+	for (int i = 0; i < 40; i++) {
+		const char *name = arena_printf(&t.arena, "p%d", i);
+
+		podtest_wait(&t, name);
+		assert_string_equal(phase_of(&t, name), "Succeeded");
+		assert_non_null(strstr((char *)t.lines.data,
+				       arena_printf(&t.arena, "p%d/c: %d\n", i, i)));
+	}
+	podtest_close(&t);
+}
+
+/* ---- what is wrong ---------------------------------------------------------------------- */
+
+static void test_config_errors(void **state)
+{
+	static const struct {
+		const char *container, *message;
+	} rows[] = {
+		{ "'env':[{'name':'A','valueFrom':{'configMapKeyRef':{'name':'no','key':'k'}}}]",
+		  "env A: ConfigMap ns/no not found" },
+		{ "'env':[{'name':'A','valueFrom':{'configMapKeyRef':{'name':'cm','key':'k'}}}]",
+		  "env A: couldn't find key k in ConfigMap ns/cm" },
+		{ "'env':[{'name':'A','valueFrom':{'secretKeyRef':{'name':'no','key':'k'}}}]",
+		  "env A: Secret ns/no not found" },
+		{ "'envFrom':[{'secretRef':{'name':'no'}}]", "envFrom: Secret ns/no not found" },
+		{ "'env':[{'name':'A','valueFrom':{'fieldRef':{'fieldPath':'metadata.nope'}}}]",
+		  "unsupported field path metadata.nope" },
+		{ "'env':[{'name':'A=B','value':'x'}]", "not a name of a variable" },
+		{ "'volumeMounts':[{'name':'v','mountPath':'/tmp/kubelet-test-x'}]",
+		  "there is no volume \"v\"" },
+	};
+	struct podtest t = { 0 };
+
+	(void)state;
+	t.objects = json_of(&t, "[{'kind':'ConfigMap','metadata':{'name':'cm','namespace':'ns'},"
+				"'data':{'a':'b'}}]");
+	podtest_open(&t, NULL);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const cJSON *w;
+
+		podtest_start(&t, script(&t, "", arena_printf(&t.arena, "%s,", rows[i].container), "true"));
+		podtest_poll(&t);
+		assert_string_equal(phase_of(&t, "p"), "Pending");
+		w = json_get(container_of(&t, "p", "c"), "state", "waiting");
+		assert_string_equal(json_str(w, "reason"), "CreateContainerConfigError");
+		if (!strstr(json_str(w, "message"), rows[i].message))
+			fail_msg("row %zu: %s", i, json_str(w, "message"));
+		kubelet_remove(t.k, "p");
+		assert_null(kubelet_status(t.k, "p"));
+	}
+	podtest_close(&t);
+}
+
+static void test_hostile_pods(void **state)
+{
+	static const char *const pods[] = {
+		"{'metadata':{'name':'../../tmp/x'},'spec':{'containers':[]}}",
+		"{'metadata':{'name':'..'},'spec':{'containers':[]}}",
+		"{'metadata':{'name':'a/b'},'spec':{'containers':[]}}",
+		"{'metadata':{'name':''},'spec':{'containers':[]}}",
+		"{'metadata':{},'spec':{'containers':[]}}",
+		"{'metadata':{'name':'p'},'spec':{'hostname':'a b','containers':[]}}",
+		"{'metadata':{'name':'p'},'spec':{'containers':[{'name':'../c'}]}}",
+		"{'metadata':{'name':'p'},'spec':{'containers':[{}]}}",
+		"{'metadata':{'name':'p'},'spec':{'initContainers':[{'name':'A'}]}}",
+	};
+	struct podtest t = { 0 };
+
+	(void)state;
+	podtest_open(&t, NULL);
+	for (size_t i = 0; i < sizeof(pods) / sizeof(pods[0]); i++) {
+		cJSON *doc = json_of(&t, pods[i]);
+		struct error err = { 0 };
+
+		assert_int_equal(kubelet_start(t.k, doc, &err), -1);
+		assert_int_equal(err.kind, ERR_INVALID);
+		cJSON_Delete(doc);
+	}
+	podtest_close(&t);
+}
+
+/* More than the kernel takes at once is an error of that container, no more. */
+static void test_huge_environment(void **state)
+{
+	struct podtest t = { 0 };
+	cleanup_buf struct buf b = { .max = 64 << 20 };
+	const cJSON *s;
+
+	(void)state;
+	podtest_open(&t, NULL);
+	buf_adds(&b, "{'metadata':{'name':'p'},'spec':{'restartPolicy':'Never','containers':[{"
+		     "'name':'c','command':['true'],'env':[");
+	for (int i = 0; i < 9000; i++) {
+		buf_printf(&b, "%s{'name':'V%d','value':'", i ? "," : "", i);
+		for (int j = 0; j < 100; j++)
+			buf_adds(&b, "0123456789");
+		buf_adds(&b, "'}");
+	}
+	buf_adds(&b, "]}]}}");
+	podtest_run(&t, (const char *)b.data);
+	s = json_get(container_of(&t, "p", "c"), "state", "terminated");
+	assert_int_equal(json_int(s, -1, "exitCode"), 126);
+	assert_non_null(strstr(json_str(s, "message"), "too long"));
+	podtest_close(&t);
+}
+
+/* ---- GPUs ------------------------------------------------------------------------------- */
+
+static const char *gpu_pod(struct podtest *t, const char *name, int n, const char *text)
+{
+	return arena_printf(&t->arena,
+			    "{'metadata':{'name':'%s'},'spec':{'restartPolicy':'Never',"
+			    "'containers':[{'name':'c','resources':{'limits':{'nvidia.com/gpu':%d}},"
+			    "'command':['sh','-c','%s']}]}}",
+			    name, n, text);
+}
+
+static void test_gpus(void **state)
+{
+	static const char *const ids[] = { "0", "GPU-a", "2", NULL };
+	struct podtest t = { 0 };
+	cJSON *notes = cJSON_CreateArray(), *doc;
+	struct error err = { 0 };
+
+	(void)state;
+	podtest_open(&t, ids);
+	podtest_start(&t, gpu_pod(&t, "a", 2, "echo $CUDA_VISIBLE_DEVICES; while ! test -e go; do sleep 0.02; done"));
+	podtest_start(&t, gpu_pod(&t, "b", 2, "echo $CUDA_VISIBLE_DEVICES"));
+	podtest_run(&t, script(&t, "", "", "echo none=$CUDA_VISIBLE_DEVICES."));
+	assert_string_equal(phase_of(&t, "b"), "Pending");
+	assert_string_equal(json_str(json_find_const(json_get(kubelet_status(t.k, "b"), "conditions"),
+						     "type", "PodScheduled"), "reason"),
+			    "Unschedulable");
+	assert_string_equal(json_str(kubelet_status(t.k, "b"), "message"),
+			    "waits for 2 nvidia.com/gpu: this machine has 3, 1 of them free");
+	assert_int_equal(file_write(path_join(&t.arena, t.dir, "go"), "", 0, 0644, &err), 0);
+	podtest_wait(&t, "a");
+	podtest_wait(&t, "b");
+	assert_string_equal(phase_of(&t, "b"), "Succeeded");
+	assert_non_null(strstr((char *)t.lines.data, "a/c: 0,GPU-a\n"));
+	assert_non_null(strstr((char *)t.lines.data, "b/c: 0,GPU-a\n"));
+	assert_non_null(strstr((char *)t.lines.data, "p/c: none=.\n"));
+	doc = json_of(&t, gpu_pod(&t, "big", 4, "true"));
+	assert_int_equal(kubelet_check(t.k, doc, notes, &err), -1);
+	assert_string_equal(err.msg, "big/c: it asks for 4 nvidia.com/gpu, and this machine has 3");
+	cJSON_Delete(doc);
+	cJSON_Delete(notes);
+	podtest_close(&t);
+}
+
+/* ---- probes and hooks ------------------------------------------------------------------- */
+
+static bool ready(struct podtest *t)
+{
+	return json_bool(container_of(t, "p", "c"), false, "ready");
+}
+
+static void test_readiness(void **state)
+{
+	struct podtest t = { 0 };
+
+	(void)state;
+	podtest_open(&t, NULL);
+	podtest_start(&t, script(&t, "'terminationGracePeriodSeconds':0,",
+				 "'readinessProbe':{'exec':{'command':['test','-e','ready']},"
+				 "'periodSeconds':1},",
+				 "echo here; sleep 0.3; touch ready; sleep 100"));
+	while (t.lines.len == 0)
+		podtest_poll(&t);
+	assert_false(ready(&t));
+	while (!ready(&t))
+		podtest_poll(&t);
+	kubelet_stop(t.k, "p", -1);
+	podtest_wait(&t, "p");
+	podtest_close(&t);
+}
+
+/* Without a readiness probe: ready as soon as it runs. */
+static void test_ready_at_once(void **state)
+{
+	struct podtest t = { 0 };
+	const cJSON *conditions;
+
+	(void)state;
+	podtest_open(&t, NULL);
+	podtest_start(&t, script(&t, "", "", "sleep 100"));
+	while (!ready(&t))
+		podtest_poll(&t);
+	conditions = json_get(kubelet_status(t.k, "p"), "conditions");
+	assert_string_equal(json_str(json_find_const(conditions, "type", "Ready"), "status"), "True");
+	podtest_close(&t);
+}
+
+static void test_liveness(void **state)
+{
+	struct podtest t = { 0 };
+	const cJSON *s;
+
+	(void)state;
+	podtest_open(&t, NULL);
+	podtest_run(&t, script(&t, "'terminationGracePeriodSeconds':1,",
+			       "'livenessProbe':{'exec':{'command':['false']},'periodSeconds':1,"
+			       "'failureThreshold':1},", "sleep 100"));
+	s = json_get(container_of(&t, "p", "c"), "state", "terminated");
+	assert_int_equal(json_int(s, -1, "exitCode"), 143);
+	podtest_close(&t);
+}
+
+static void test_hooks(void **state)
+{
+	struct podtest t = { 0 };
+	struct error err;
+	cleanup_buf struct buf b = { .max = 100 };
+
+	(void)state;
+	podtest_open(&t, NULL);
+	podtest_start(&t, script(&t, "",
+				 "'lifecycle':{'postStart':{'exec':{'command':['sh','-c','echo post >>h']}},"
+				 "'preStop':{'exec':{'command':['sh','-c','echo pre >>h']}}},",
+				 "trap \\\"echo term >>h; exit 0\\\" TERM; while :; do sleep 0.05; done"));
+	while (!ready(&t))
+		podtest_poll(&t);
+	kubelet_stop(t.k, "p", -1);
+	podtest_wait(&t, "p");
+	assert_int_equal(file_read(&b, path_join(&t.arena, t.dir, "h"), &err), 0);
+	assert_string_equal((char *)b.data, "post\npre\nterm\n");
+	podtest_close(&t);
+}
+
+/* ---- all of them ------------------------------------------------------------------------ */
+
+static int with_namespaces(void **state)
+{
+	(void)state;
+	no_namespaces = false;
+	return 0;
+}
+
+static int without_namespaces(void **state)
+{
+	(void)state;
+	no_namespaces = true;
+	return 0;
+}
+
+#define BOTH(f)                                                  \
+	{ "namespaces: " #f, f, with_namespaces, NULL, NULL },   \
+	{                                                        \
+		"none: " #f, f, without_namespaces, NULL, NULL   \
+	}
+
+#define KUBELET_CASES                                                                      \
+	BOTH(test_output), BOTH(test_long_and_binary_lines), BOTH(test_full_disk),         \
+		BOTH(test_how_it_ends), BOTH(test_environment), BOTH(test_names),          \
+		BOTH(test_names_stay), BOTH(test_port), BOTH(test_restarts),               \
+		BOTH(test_init_containers), BOTH(test_sidecar), BOTH(test_stop),           \
+		BOTH(test_deadline), BOTH(test_leftovers), BOTH(test_killed),              \
+		BOTH(test_many), BOTH(test_config_errors), BOTH(test_hostile_pods),        \
+		BOTH(test_huge_environment), BOTH(test_gpus), BOTH(test_readiness),        \
+		BOTH(test_ready_at_once), BOTH(test_liveness), BOTH(test_hooks)
+
+#endif

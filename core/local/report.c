@@ -18,40 +18,42 @@ struct cause {
 	const char *text; /* in the line */
 	char until;       /* what follows, up to this, is %s of the hint; 0: nothing */
 	const char *hint;
+	bool peer; /* so ends a rank whose peer has failed, too */
 };
+
+#define GPU_FULL "the GPU's memory is full: use a smaller batch, or more GPUs"
+#define NCCL_LOST                                                                     \
+	"NCCL could not reach a peer, or a peer failed: NCCL_DEBUG=INFO in env says " \
+	"more"
+#define PEER_LEFT "a peer closed its connection: look at what the other ranks wrote"
 
 /* In the order of what explains more: the earlier of two that were seen is said. */
 static const struct cause causes[] = {
 	{ "ModuleNotFoundError: No module named '", '\'',
 	  "Python module %s is not installed for the interpreter that ran (pip install, "
-	  "apt install python3-...)" },
-	{ "CUDA out of memory", 0,
-	  "the GPU's memory is full: use a smaller batch, or more GPUs" },
-	{ "OutOfMemoryError", 0,
-	  "the GPU's memory is full: use a smaller batch, or more GPUs" },
-	{ "MemoryError", 0, "the process could get no more memory: use a smaller batch" },
-	{ "No space left on device", 0, "a disk is full" },
+	  "apt install python3-...)",
+	  false },
+	{ "CUDA out of memory", 0, GPU_FULL, false },
+	{ "OutOfMemoryError", 0, GPU_FULL, false },
+	{ "MemoryError", 0, "the process could get no more memory: use a smaller batch",
+	  false },
+	{ "No space left on device", 0, "a disk is full", false },
 	{ "ddress already in use", 0,
-	  "something else on this machine listens on the port that the script asks for" },
-	{ "NCCL error", 0,
-	  "NCCL could not reach a peer, or a peer failed: NCCL_DEBUG=INFO in env says "
-	  "more" },
-	{ "ncclInternalError", 0,
-	  "NCCL could not reach a peer, or a peer failed: NCCL_DEBUG=INFO in env says "
-	  "more" },
-	{ "ncclSystemError", 0,
-	  "NCCL could not reach a peer, or a peer failed: NCCL_DEBUG=INFO in env says "
-	  "more" },
-	{ "ncclRemoteError", 0,
-	  "NCCL could not reach a peer, or a peer failed: NCCL_DEBUG=INFO in env says "
-	  "more" },
+	  "something else on this machine listens on the port that the script asks for",
+	  false },
+	{ "NCCL error", 0, NCCL_LOST, true },
+	{ "ncclInternalError", 0, NCCL_LOST, true },
+	{ "ncclSystemError", 0, NCCL_LOST, true },
+	{ "ncclRemoteError", 0, NCCL_LOST, true },
 	{ "connectFullMesh failed", 0,
 	  "gloo could not reach a peer: another rank ended early, or GLOO_SOCKET_IFNAME "
-	  "names an interface that is not there" },
-	{ "Connection closed by peer", 0,
-	  "a peer closed its connection: look at what the other ranks wrote" },
+	  "names an interface that is not there",
+	  true },
+	{ "Connection closed by peer", 0, PEER_LEFT, true },
+	{ "Connection reset by peer", 0, PEER_LEFT, true },
 	{ "Connection refused", 0,
-	  "nobody listens where it connects to: look at what the other ranks wrote" },
+	  "nobody listens where it connects to: look at what the other ranks wrote",
+	  true },
 };
 enum { N_CAUSES = sizeof(causes) / sizeof(*causes) };
 
@@ -88,15 +90,18 @@ struct stream {
 	const struct cause *cause;
 	size_t cause_at; /* n when it was seen */
 	char word[64];   /* of the cause */
-	int64_t ends;    /* restarts of the container that have been seen */
+	char *error;     /* the first exception that is its own, not for want of a peer */
+	int64_t error_ms;
+	int64_t ends; /* restarts of the container that have been seen */
 	bool ended;
 };
 
 struct failure {
 	char *prefix; /* the rank, over restarts and replacements */
 	char *what;   /* "exit code 3" */
-	char *hint, *lines;
+	char *error, *hint, *lines;
 	int code;
+	bool victim; /* as far as it wrote, it ended because a peer was gone */
 	int64_t at_ms;
 };
 
@@ -124,6 +129,7 @@ static void stream_free(void *p)
 	for (size_t i = 0; i < REPORT_LINES; i++)
 		free(s->lines[i]);
 	free(s->prefix);
+	free(s->error);
 	free(s);
 }
 
@@ -131,6 +137,7 @@ static void failure_release(struct failure *f)
 {
 	free(f->prefix);
 	free(f->what);
+	free(f->error);
 	free(f->hint);
 	free(f->lines);
 }
@@ -168,8 +175,24 @@ static struct stream *stream_of(struct report *r, const char *pod, const char *c
 	return s;
 }
 
+/* "ValueError: boom", as Python ends a traceback; not what a launcher says of others. */
+static bool is_exception(const char *line, size_t len)
+{
+	static const char *const ends[] = { "Error: ", "Exception: " };
+	static const char *const launchers[] = { "ChildFailedError", "SignalException",
+						 "torch.distributed.elastic" };
+
+	for (size_t i = 0; i < sizeof(launchers) / sizeof(*launchers); i++)
+		if (memmem(line, len, launchers[i], strlen(launchers[i])))
+			return false;
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
+		if (memmem(line, len, ends[i], strlen(ends[i])))
+			return true;
+	return false;
+}
+
 const char *report_line(struct report *r, const char *pod, const char *container,
-			const char *line, size_t len)
+			const char *line, size_t len, int64_t now_ms)
 {
 	struct stream *s = stream_of(r, pod, container);
 	char **slot = &s->lines[s->n++ % REPORT_LINES];
@@ -186,6 +209,10 @@ const char *report_line(struct report *r, const char *pod, const char *container
 		s->cause = c;
 		s->cause_at = s->n;
 		snprintf(s->word, sizeof(s->word), "%.*s", (int)word_len, word);
+	}
+	if (!s->error && !(c && c->peer) && is_exception(line, len)) {
+		s->error = xstrdup(*slot);
+		s->error_ms = now_ms;
 	}
 	return s->prefix;
 }
@@ -356,12 +383,16 @@ static void look_at(struct report *r, const char *pod, const cJSON *status,
 		add_failure(r, &(struct failure){
 				       .prefix = xstrdup(s->prefix),
 				       .what = what_happened(end, status, code, sig),
+				       .error = s->error ? xstrdup(s->error) : NULL,
+				       .victim = !s->error && s->cause && s->cause->peer,
 				       .hint = hint_of(r, s, pod, name, end),
 				       .lines = last_lines(s),
 				       .code = code,
 				       .at_ms = now_ms,
 			       });
 	s->cause = NULL;
+	free(s->error);
+	s->error = NULL;
 }
 
 void report_status(struct report *r, const char *pod, const cJSON *status, int64_t now_ms)
@@ -398,12 +429,40 @@ static bool overcome(const struct report *r, size_t i)
 	return last->at_ms - f->at_ms > REPORT_OVERCOME_MS && runs(r, f->prefix);
 }
 
+/* The first in time; where that one missed a peer, the first that did not. */
 static const struct failure *first_failure(const struct report *r)
 {
-	for (size_t i = 0; i < r->n; i++)
-		if (!overcome(r, i))
-			return &r->list[i];
-	return NULL;
+	const struct failure *first = NULL;
+
+	for (size_t i = 0; i < r->n; i++) {
+		const struct failure *f = &r->list[i];
+
+		if (overcome(r, i))
+			continue;
+		if (!first)
+			first = f;
+		if (f->at_ms - first->at_ms > REPORT_TOGETHER_MS)
+			break;
+		if (!f->victim)
+			return f;
+	}
+	return first;
+}
+
+/* A rank that had raised an error of its own before the others ended, or NULL. */
+static const struct stream *culprit(const struct report *r, const struct failure *f)
+{
+	const struct stream *ret = NULL;
+
+	map_each(e, &r->streams) {
+		const struct stream *s = e->value;
+
+		if (s->error && f->victim && s->error_ms <= f->at_ms &&
+		    f->at_ms - s->error_ms <= REPORT_TOGETHER_MS &&
+		    (!ret || s->error_ms < ret->error_ms))
+			ret = s;
+	}
+	return ret;
 }
 
 int report_exit_code(const struct report *r)
@@ -431,14 +490,9 @@ static size_t count_lines(const char *s)
 	return n;
 }
 
-void report_print(struct buf *out, const struct report *r, const char *logs,
-		  const char *name)
+static void print_headline(struct buf *out, const struct report *r,
+			   const struct failure *f)
 {
-	const struct failure *f = first_failure(r);
-	size_t n;
-
-	if (!f)
-		return;
 	buf_printf(out, "%s failed first, after %.1f s: %s", f->prefix,
 		   (double)(f->at_ms - r->start_ms) / 1000, f->what);
 	if (again(r, f) == 1)
@@ -446,16 +500,43 @@ void report_print(struct buf *out, const struct report *r, const char *logs,
 	else if (again(r, f))
 		buf_printf(out, " (and %d times more)", again(r, f));
 	buf_adds(out, "\n");
-	if (*f->hint)
-		buf_printf(out, "hint: %s\n", f->hint);
-	n = count_lines(f->lines);
+	if (f->error && !strstr(f->lines, f->error))
+		buf_printf(out, "error: %s\n", f->error);
+}
+
+static void print_lines(struct buf *out, const char *lines)
+{
+	size_t n = count_lines(lines);
+
 	if (n)
 		buf_printf(out, "its last %s:\n%s",
 			   n == 1              ? "line"
 			   : n == REPORT_LINES ? "20 lines"
 					       : "lines",
-			   f->lines);
+			   lines);
 	else
 		buf_adds(out, "it wrote nothing\n");
+}
+
+void report_print(struct buf *out, const struct report *r, const char *logs,
+		  const char *name)
+{
+	const struct failure *f = first_failure(r);
+	const struct stream *s = f ? culprit(r, f) : NULL;
+	cleanup_free char *lines = s ? last_lines(s) : NULL;
+
+	if (!f)
+		return;
+	if (s)
+		buf_printf(out,
+			   "%s failed first, after %.1f s\nerror: %s\n"
+			   "%s then missed it: %s\n",
+			   s->prefix, (double)(s->error_ms - r->start_ms) / 1000,
+			   s->error, f->prefix, f->what);
+	else
+		print_headline(out, r, f);
+	if (!s && *f->hint)
+		buf_printf(out, "hint: %s\n", f->hint);
+	print_lines(out, s ? lines : f->lines);
 	buf_printf(out, "logs: %s (kftrainer logs %s)\n", logs, name);
 }

@@ -6,6 +6,11 @@
  * they say is noise), its last lines, a hint where the cause is known, and
  * where the logs are.
  *
+ * A rank that ended for want of a peer, by what it wrote, is not the first where
+ * another ended within REPORT_TOGETHER_MS for a reason of its own: launchers look
+ * after their processes every few seconds only, so that the order in which they
+ * end is a matter of chance.
+ *
  * A failure that its rank left behind - it ran on for REPORT_OVERCOME_MS after
  * a restart - is not the one that ended the job.
  */
@@ -20,6 +25,7 @@ enum {
 	REPORT_LINE_MAX = 512, /* bytes of each; the rest is in the log */
 	REPORT_FAILURES = 256, /* remembered; beyond that the oldest are forgotten */
 	REPORT_OVERCOME_MS = 60000,
+	REPORT_TOGETHER_MS = 15000,
 };
 
 struct report;
@@ -30,7 +36,7 @@ void report_free(struct report *r);
 
 /* A line of a container. Returns whose it is, for people: "node-0" (places.h). */
 const char *report_line(struct report *r, const char *pod, const char *container,
-			const char *line, size_t len);
+			const char *line, size_t len, int64_t now_ms);
 
 /* A pod's v1.PodStatus changed. Not to be called for pods that are being stopped. */
 void report_status(struct report *r, const char *pod, const cJSON *status,

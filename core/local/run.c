@@ -38,7 +38,8 @@ static void on_line(void *ctx, const char *pod, const char *container, const cha
 		    size_t len)
 {
 	struct run *r = ctx;
-	const char *prefix = report_line(r->report, pod, container, line, len);
+	const char *prefix =
+		report_line(r->report, pod, container, line, len, clock_ms());
 
 	if (r->opts->observer.on_line)
 		r->opts->observer.on_line(r->opts->observer.ctx, prefix, line, len);

@@ -37,7 +37,7 @@ static const char *const pods[] = { "j-node-0-0-aaaaa", "j-node-0-1-bbbbb" };
 
 static void line(struct report *r, int rank, const char *text)
 {
-	report_line(r, pods[rank], "node", text, strlen(text));
+	report_line(r, pods[rank], "node", text, strlen(text), 500);
 }
 
 /* The container's status is this. */
@@ -94,6 +94,26 @@ static void test_success_is_no_failure(void **state)
 	(void)state;
 	end(r, 0, 100, 0);
 	expect(r, 0, "");
+	report_free(r);
+}
+
+/* What a launcher writes about it pushes the error itself out of sight. */
+static void test_error_above_the_last_lines(void **state)
+{
+	cleanup_json cJSON *jobset = parse(JOBSET);
+	cleanup_buf struct buf have = { .max = 65536 };
+	struct report *r = report_new(jobset, 0);
+
+	(void)state;
+	line(r, 0, "[rank2]: ValueError: boom");
+	for (int i = 0; i < 30; i++)
+		line(r, 0, "summary");
+	end(r, 0, 1000, 1);
+	report_print(&have, r, "/logs", "j");
+	assert_true(str_starts((char *)have.data,
+			       "node-0 failed first, after 1.0 s: exit code 1\n"
+			       "error: [rank2]: ValueError: boom\n"
+			       "its last 20 lines:\n    summary\n"));
 	report_free(r);
 }
 
@@ -191,6 +211,41 @@ static void test_better_cause_wins(void **state)
 	report_free(r);
 }
 
+/* Launchers notice late: who ended first may be one that only missed the other. */
+static void test_victims(void **state)
+{
+	cleanup_json cJSON *jobset = parse(JOBSET);
+	struct report *r = report_new(jobset, 0);
+
+	(void)state;
+	line(r, 1, "ValueError: boom");
+	line(r, 1, "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ");
+	line(r, 0, "RuntimeError: [gloo] Connection closed by peer [127.0.0.1]");
+	end(r, 0, 5000, 1);
+	/* it is not over yet, or was stopped for it */
+	expect(r, 1,
+	       "node-1 failed first, after 0.5 s\nerror: ValueError: boom\n"
+	       "node-0 then missed it: exit code 1\nits last lines:\n"
+	       "    ValueError: boom\n    "
+	       "torch.distributed.elastic.multiprocessing.errors."
+	       "ChildFailedError: \n" TAIL);
+	end(r, 1, 6000, 3);
+	expect(r, 3,
+	       "node-1 failed first, after 6.0 s: exit code 3\n"
+	       "its last lines:\n    ValueError: boom\n    torch.distributed.elastic."
+	       "multiprocessing.errors.ChildFailedError: \n" TAIL);
+	report_free(r);
+
+	/* nobody has a reason of its own: time decides */
+	r = report_new(jobset, 0);
+	line(r, 0, "RuntimeError: Connection reset by peer");
+	line(r, 1, "RuntimeError: Connection reset by peer");
+	end(r, 0, 5000, 1);
+	end(r, 1, 6000, 2);
+	assert_int_equal(report_exit_code(r), 1);
+	report_free(r);
+}
+
 static void test_restarts(void **state)
 {
 	cleanup_json cJSON *jobset = parse(JOBSET);
@@ -255,8 +310,8 @@ static void test_prefix(void **state)
 	struct report *r = report_new(jobset, 0);
 
 	(void)state;
-	assert_string_equal(report_line(r, pods[1], "node", "x", 1), "node-1");
-	assert_string_equal(report_line(r, "who", "node", "x", 1), "who");
+	assert_string_equal(report_line(r, pods[1], "node", "x", 1, 0), "node-1");
+	assert_string_equal(report_line(r, "who", "node", "x", 1, 0), "who");
 	report_free(r);
 }
 
@@ -284,8 +339,10 @@ int main(void)
 		cmocka_unit_test(test_first_in_time_not_in_rank),
 		cmocka_unit_test(test_success_is_no_failure),
 		cmocka_unit_test(test_twenty_lines),
+		cmocka_unit_test(test_error_above_the_last_lines),
 		cmocka_unit_test(test_causes),
 		cmocka_unit_test(test_better_cause_wins),
+		cmocka_unit_test(test_victims),
 		cmocka_unit_test(test_restarts),
 		cmocka_unit_test(test_overcome),
 		cmocka_unit_test(test_jobset_restart_begins_anew),

@@ -64,7 +64,7 @@ static void validate(const struct plugin_env *env, struct info *info, const cJSO
 				"the Flux policy adds an init container of this name");
 }
 
-/* ---- editing the template -------------------------------------------------------------------- */
+/* ---- editing the template ---- */
 
 /* The words of a list, each after a blank where something stands before. */
 static void add_words(struct buf *out, const cJSON *words)
@@ -143,18 +143,17 @@ static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
 			     const cJSON *tj, struct error *err)
 {
 	struct pod_set *ps = info_by_name(info, NODE);
-	cJSON *node;
+	cJSON *node, *args;
 
 	(void)env;
 	(void)err;
 	if (!policy_flux(info->ml_policy))
 		return 0;
-	info->command = words("/bin/bash", CONFIG_DIR "/entrypoint.sh",
-			      wrapped_command(info, tj));
+	info_set_command(info, words("/bin/bash", CONFIG_DIR "/entrypoint.sh",
+				     wrapped_command(info, tj)));
 	/* The job's args are in the line now; the runtime's stay where they are. */
-	info->args = json_dup(container_args(info_trainer_container(info)));
-	if (!info->args)
-		info->args = cJSON_CreateArray();
+	args = json_dup(container_args(info_trainer_container(info)));
+	info_set_args(info, args ? args : cJSON_CreateArray());
 	if (!ps)
 		return 0;
 	add_volumes(info, ps->pod_spec);
@@ -165,7 +164,7 @@ static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
 	return 0;
 }
 
-/* ---- objects --------------------------------------------------------------------------------------- */
+/* ---- objects ---- */
 
 /* "0" or "0-3": the numbers below n, as Flux writes them. */
 static const char *range(struct info *info, int64_t n)

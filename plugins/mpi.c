@@ -105,7 +105,7 @@ static bool is_node(const struct info *info, const struct pod_set *ps)
 		mpi_launcher_is_node(policy_mpi(info->ml_policy)));
 }
 
-/* ---- admission -------------------------------------------------------------------------- */
+/* ---- admission ---- */
 
 static void validate(const struct plugin_env *env, struct info *info, const cJSON *old,
 		     const cJSON *tj, struct field_errors *errs)
@@ -128,7 +128,7 @@ static void validate(const struct plugin_env *env, struct info *info, const cJSO
 		refuse_reserved_env(tj, flavor->reserved, "MPI", errs);
 }
 
-/* ---- editing the template ------------------------------------------------------------------ */
+/* ---- editing the template ---- */
 
 /*
  * numNodes, the job's or else the runtime's, is the number of pods that run
@@ -228,7 +228,7 @@ static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
 	return 0;
 }
 
-/* ---- objects ------------------------------------------------------------------------------------ */
+/* ---- objects ---- */
 
 static void add_hosts(const struct info *info, const struct pod_set *ps, struct buf *out,
 		      const char *separator, int64_t n_slots)

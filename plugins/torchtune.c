@@ -120,7 +120,7 @@ static const char *config_key(struct arena *arena, const char *arg)
 	return str_slice(arena, arg, strcspn(arg, "="));
 }
 
-/* ---- admission ---------------------------------------------------------------------------- */
+/* ---- admission ---- */
 
 /* spec.trainer[key], or a number that stands for it. */
 static void refuse(struct field_errors *errs, const cJSON *tj, const char *key,
@@ -202,7 +202,7 @@ static void validate(const struct plugin_env *env, struct info *info, const cJSO
 	validate_args(errs, tj_args(tj));
 }
 
-/* ---- build ----------------------------------------------------------------------------------- */
+/* ---- build ---- */
 
 static void add_word(cJSON *command, const char *word)
 {
@@ -241,7 +241,8 @@ static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
 		return 0;
 	plan = torch_plan(info, tj);
 	t = tune_of(&info->arena, tj, &plan);
-	command = info->command = json_dup(tj_command(tj));
+	command = json_dup(tj_command(tj));
+	info_set_command(info, command);
 	if (plan.nodes > 1 || plan.procs > 1 || (!plan.procs && plan.gpus > 1))
 		add_word(command, arena_printf(&info->arena, "--rdzv_endpoint=%s:%d",
 					       info_lead_host(info), TRAINER_PORT));

@@ -33,6 +33,18 @@ cJSON *info_trainer_container(struct info *info)
 	return trainer ? pod_container(trainer->pod_spec, NODE) : NULL;
 }
 
+void info_set_command(struct info *info, cJSON *take_command)
+{
+	cJSON_Delete(info->command);
+	info->command = take_command;
+}
+
+void info_set_args(struct info *info, cJSON *take_args)
+{
+	cJSON_Delete(info->args);
+	info->args = take_args;
+}
+
 int64_t pod_set_count(const struct pod_set *ps)
 {
 	return job_parallelism(ps->job_spec);

@@ -49,6 +49,10 @@ struct pod_set *info_by_name(struct info *info, const char *name);
 /* The container "node" of the trainer's job, or NULL. */
 cJSON *info_trainer_container(struct info *info);
 
+/* What runs in the container "node" in place of spec.trainer's command and args. */
+void info_set_command(struct info *info, cJSON *take_command);
+void info_set_args(struct info *info, cJSON *take_args);
+
 /* How many pods run of each replica: parallelism, and completions with it. */
 int64_t pod_set_count(const struct pod_set *ps);
 void pod_set_set_count(struct pod_set *ps, int64_t count);

@@ -16,7 +16,7 @@
 
 #define PATCHES "spec.runtimePatches"
 
-/* ---- managers: a domain, a slash, a path ------------------------------------------------ */
+/* ---- managers: a domain, a slash, a path ---- */
 
 static bool is_alnum(char c)
 {
@@ -63,7 +63,7 @@ static void validate_manager(const char *manager, struct field_errors *errs)
 			    "/-._~%!$&'()*+,;=: only");
 }
 
-/* ---- names that the runtime must have ----------------------------------------------------- */
+/* ---- names that the runtime must have ---- */
 
 static bool has_reserved_env(const char *container, const cJSON *env)
 {
@@ -143,7 +143,7 @@ static bool validate_job(const cJSON *runtime, const cJSON *all, const cJSON *rj
 	return validate_containers(&regular, errs) && known;
 }
 
-/* ---- changes while pods run ------------------------------------------------------------------ */
+/* ---- changes while pods run ---- */
 
 static void validate_inactive(const cJSON *tj, const struct plugin_env *env,
 			      struct field_errors *errs)
@@ -202,7 +202,7 @@ bool validate_patches(const cJSON *runtime, const cJSON *old, const cJSON *tj,
 	return known;
 }
 
-/* ---- initializers --------------------------------------------------------------------------------- */
+/* ---- initializers ---- */
 
 static void bad_runtime(const cJSON *tj, struct field_errors *errs, const char *detail)
 {
@@ -243,7 +243,7 @@ void validate_initializers(struct info *info, const cJSON *tj, struct field_erro
 			validate_initializer(info, tj, initializer_name[i], errs);
 }
 
-/* ---- runtimes ---------------------------------------------------------------------------------------- */
+/* ---- runtimes ---- */
 
 static const char *container_of_ancestor(const char *ancestor)
 {
@@ -285,7 +285,7 @@ void validate_runtime_jobs(const cJSON *runtime, struct field_errors *errs)
 	}
 }
 
-/* ---- names ---------------------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 static void check_name(struct field_errors *errs, const cJSON *tj, const char *name,
 		       const char *what)

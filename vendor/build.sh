@@ -36,7 +36,7 @@ need() {
 	for tool in "$@"; do
 		command -v "$tool" >/dev/null || missing+=" $tool"
 	done
-	[ -z "$missing" ] || { say "missing:$missing: run tests/setup.sh build"; exit 1; }
+	[ -z "$missing" ] || { say "missing:$missing (tests/setup.sh build or check installs it)"; exit 1; }
 }
 
 unpack() { # NAME VERSION DSC STATE
@@ -93,6 +93,9 @@ finish() {
 	mv "$root" "$final"
 }
 
+case $final in
+*[[:space:]]*) say "no path with a space can be built in: $final (KFTRAINER_CACHE names another)"; exit 1 ;;
+esac
 mkdir -p "$cache/sources"
 lock "$final.lock"
 [ ! -e "$final/.done" ] || exit 0
@@ -128,15 +131,19 @@ sources $first ${lanes[*]}
 # shellcheck disable=SC2086
 build_all $first
 running=()
+trap 'for pid in "${running[@]}"; do kill -- "-$pid"; done 2>/dev/null || true' EXIT
+set -m # a process group a lane, so that it ends as a whole when this script does
 for lane in "${lanes[@]}"; do
 	# shellcheck disable=SC2086
 	build_all $lane &
 	running+=($!)
 done
+set +m
 failed=
 for pid in "${running[@]}"; do
 	wait "$pid" || failed=1
 done
+running=()
 [ -z "$failed" ] || exit 1
 finish
 say "$flavour libraries are in $final ($((SECONDS - start)) s)"

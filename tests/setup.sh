@@ -15,7 +15,7 @@ python=/usr/bin/python3 # Debian's: python3-torch is for it and for no other
 
 build="gcc libc6-dev make cmake ninja-build dpkg-dev patch python3 bzip2 xz-utils file ca-certificates debian-archive-keyring"
 demo="$build python3-torch python3-sklearn"
-check="$demo git clang libclang-rt-14-dev llvm clang-format-14 shellcheck mandoc zsh fish procps
+check="$demo git time clang libclang-rt-14-dev llvm clang-format-14 shellcheck mandoc procps
 	gcc-aarch64-linux-gnu libc6-dev-arm64-cross python3-venv python3-yaml zsh fish"
 
 say() { echo "setup: $*"; }

@@ -80,6 +80,11 @@ static const char *sentence(const struct composer *c, size_t at)
 	return problem;
 }
 
+static bool begins_character(char c)
+{
+	return (c & 0xc0) != 0x80;
+}
+
 /* The reader counts bytes where the others count lines. */
 static yaml_mark_t mark_of_byte(const struct composer *c, size_t at)
 {
@@ -90,25 +95,41 @@ static yaml_mark_t mark_of_byte(const struct composer *c, size_t at)
 			mark.line++;
 			mark.column = 0;
 		} else {
-			mark.column += (c->data[i] & 0xc0) != 0x80;
+			mark.column += begins_character(c->data[i]);
 		}
 	}
 	return mark;
 }
 
+/* Marks count characters; what stands there in UTF-8? The length past the end. */
+static size_t byte_of_mark(const struct composer *c, size_t characters)
+{
+	bool mark = c->len >= 3 && !memcmp(c->data, "\xef\xbb\xbf", 3);
+	size_t i = mark ? 3 : 0;
+
+	for (; i < c->len; i++)
+		if (begins_character(c->data[i]) && !characters--)
+			return i;
+	return c->len;
+}
+
 static int parser_error(const struct composer *c)
 {
 	const yaml_parser_t *p = &c->parser;
-	yaml_mark_t at = p->error == YAML_READER_ERROR
-				 ? mark_of_byte(c, p->problem_offset)
-				 : p->problem_mark;
+	bool in_bytes = p->error == YAML_READER_ERROR;
+	size_t byte =
+		in_bytes ? p->problem_offset : byte_of_mark(c, p->problem_mark.index);
+	yaml_mark_t at = p->problem_mark;
 	char context[80] = "";
 
+	/* At the end of the text libyaml adds a line that is not there. */
+	if (in_bytes || byte >= c->len)
+		at = mark_of_byte(c, byte);
 	if (p->context && p->context_mark.line < at.line)
 		snprintf(context, sizeof(context), " (in what began at %zu:%zu)",
 			 p->context_mark.line + 1, p->context_mark.column + 1);
 	return error_set(c->err, ERR_FORMAT, "%zu:%zu: %s%s", at.line + 1, at.column + 1,
-			 sentence(c, at.index), context);
+			 sentence(c, byte), context);
 }
 
 static int next_event(struct composer *c, yaml_event_t *event)

@@ -162,6 +162,9 @@ static void test_messages(void **state)
 		{ "a: [1, 2\n",
 		  "ERROR: 2:1: ',' or ']' expected in the list (in what began "
 		  "at 1:4)" },
+		{ "a: [1, 2", "ERROR: 1:9: ',' or ']' expected in the list" },
+		{ "\xc3\xa9: \xc3\xa9\nb:\n\tc: 1\n",
+		  "ERROR: 3:1: a tab stands where spaces are needed to indent" },
 		{ "a: {b: 1\n", "ERROR: 2:1: ',' or '}' expected in the mapping (in what "
 				"began at 1:4)" },
 		{ "a: @x\n",

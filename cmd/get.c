@@ -40,19 +40,34 @@ static int64_t seconds(const char *text)
 	return text && !time_parse(&t, text, &unused) ? t : -1;
 }
 
+/* The condition of that type, if it is true. */
+static const cJSON *condition(const cJSON *job, const char *type)
+{
+	const cJSON *conditions = json_get(tj_status(job), "conditions");
+	const cJSON *c = json_find_const(conditions, "type", type);
+
+	return str_eq(json_str(c, "status"), "True") ? c : NULL;
+}
+
+/* In one word, as the controller's status.state. */
+static const char *state(const cJSON *job)
+{
+	static const char *const types[] = { COND_FAILED, COND_COMPLETE, COND_SUSPENDED };
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
+		if (condition(job, types[i]))
+			return types[i];
+	return json_get(tj_status(job), "jobsStatus") ? "Running" : "Created";
+}
+
 /* When it was complete or failed, or -1. */
 static int64_t ended(const cJSON *job)
 {
-	const cJSON *conditions = json_get(tj_status(job), "conditions"), *c;
+	const cJSON *c = condition(job, COND_FAILED);
 
-	json_each(c, conditions) {
-		const char *type = json_str(c, "type");
-
-		if ((str_eq(type, COND_COMPLETE) || str_eq(type, COND_FAILED)) &&
-		    str_eq(json_str(c, "status"), "True"))
-			return seconds(json_str(c, "lastTransitionTime"));
-	}
-	return -1;
+	if (!c)
+		c = condition(job, COND_COMPLETE);
+	return c ? seconds(json_str(c, "lastTransitionTime")) : -1;
 }
 
 static void add_row(struct out_table *table, const cJSON *job, int64_t now)

@@ -92,11 +92,27 @@ static void put_resource(cJSON *trainer, const char *resource, const char *quant
 	json_put_str(trainer, quantity, "resourcesPerNode", "requests", resource);
 }
 
+/*
+ * A pod's command has "$(NAME)" for a variable and "$$" for a dollar. The shell
+ * has given us the words as they shall be, so every "$" in front of "$" or "("
+ * becomes two.
+ */
+static cJSON *verbatim(const char *word)
+{
+	cleanup_buf struct buf text = { .max = SIZE_MAX };
+
+	for (; *word; word++) {
+		buf_add(&text, word, 1);
+		if (*word == '$' && (word[1] == '$' || word[1] == '('))
+			buf_adds(&text, "$");
+	}
+	return cJSON_CreateString(text.data ? (const char *)text.data : "");
+}
+
 static void put_command(cJSON *trainer, char **command)
 {
 	for (; command && *command; command++)
-		cJSON_AddItemToArray(json_list(trainer, "command"),
-				     cJSON_CreateString(*command));
+		cJSON_AddItemToArray(json_list(trainer, "command"), verbatim(*command));
 }
 
 /* What the command runs: its first argument that is a script, or itself. */

@@ -84,6 +84,19 @@ static void on_progress(void *ctx, const char *line)
 	flush_lines(v);
 }
 
+static void on_note(void *ctx, const char *line)
+{
+	struct viewer *v = ctx;
+
+	if (v->quiet)
+		return;
+	erase_status(v);
+	flush_lines(v);
+	fprintf(stderr, "%s\n", line);
+	draw_status(v);
+	flush_lines(v);
+}
+
 static void on_line(void *ctx, const char *prefix, const char *line, size_t len)
 {
 	struct viewer *v = ctx;
@@ -161,7 +174,10 @@ int local_submit(const struct job *job, bool quiet, struct error *err)
 		.gpus = gpu_visible(&arena),
 		.workdir = workdir ? workdir : "/",
 		.no_namespaces = str_eq(isolation, "none"),
-		.observer = { on_progress, on_line, &v },
+		.observer = { .on_progress = on_progress,
+			      .on_note = on_note,
+			      .on_line = on_line,
+			      .ctx = &v },
 	};
 
 	if (refuse(job, err) || stop_setup(err))

@@ -1,0 +1,181 @@
+#!/bin/bash
+# `submit --local`, `get` and `logs`: what they print and how they end.
+. "$(dirname "$0")/lib.sh"
+cd "$scratch" || exit 1
+# As the built-in torch-distributed, but what has failed is not tried again.
+cat >once.yaml <<'Y'
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: ClusterTrainingRuntime
+metadata: {name: once}
+spec:
+  mlPolicy: {numNodes: 1, torch: {}}
+  template:
+    spec:
+      replicatedJobs:
+      - name: node
+        template:
+          metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}
+          spec:
+            backoffLimit: 0
+            template: {spec: {restartPolicy: Never, containers: [{name: node, image: none}]}}
+Y
+local_job() { run submit --local --runtime-file "$scratch/once.yaml" --runtime once "$@"; }
+
+# ends STATUS REGEX ARGUMENT...: a job of these options ends so, and says so.
+ends() {
+	local want=$1 like=$2
+	shift 2
+	local_job "$@"
+	[ "$status" = "$want" ] && cat "$scratch/out" "$scratch/err" | grep -Eq -e "$like" || dump
+}
+
+check "complete" ends 0 '^true: complete in [0-9.]+ s$' -- true
+check "its output on stdout, behind whose it is" ends 0 '^\[node-0\] hello$' --name hello -- echo hello
+check "... and nothing else there" test "$(cat "$scratch/out")" = '[node-0] hello'
+check "the job's exit code" ends 7 'exit code 7' --name seven -- sh -c 'exit 7'
+check "... with the report: which rank first" ends 3 'node-1' --name three --nodes 2 -- \
+	sh -c '[ $PET_NODE_RANK = 0 ] && exec sleep 60; echo I go; exit 3'
+check "... and its last lines" grep -q 'I go' "$scratch/err"
+check "... and where the logs are" grep -q "$XDG_STATE_HOME/kftrainer" "$scratch/err"
+check "a signal" ends 137 'KILL' --name killed -- sh -c 'sh -c "kill -9 \$PPID"'
+check "no such command: 127" ends 127 'no-such-command' -- no-such-command
+printf 'not a program' >plain
+check "not executable: 126" ends 126 'plain' -- ./plain
+check "a folder: 126" ends 126 'tmp' --name folder -- /tmp
+check "a missing module: python's own words" ends 1 "No module named 'nowhere'" --name module -- python3 -c 'import nowhere'
+check "no command at all" refuses 'command' submit --local --runtime-file once.yaml --runtime once --name none
+check "variables" ends 0 '^\[node-0\] 1 2$' --name vars -e A=1 -e B=2 -- sh -c 'echo $A $B'
+check "a command's dollars are its own" ends 0 '^\[node-0\] [$][$] [$]\(HOME\) [0-9]+$' --name dollars -- \
+	sh -c 'echo "\$\$ \$(HOME)" $$'
+check "the current folder" ends 0 "^\\[node-0\\] $scratch\$" --name folder2 -- pwd
+check "--quiet: only the job's output" bash -c '[ "$("$1" submit --local -q --runtime-file once.yaml --runtime once -- echo x 2>&1)" = "[node-0] x" ]' - "$kftrainer"
+check "no colours into a file" bash -c '! grep -q "$(printf "\033")" "$1"' - "$scratch/out"
+
+check "MPI: refused in one line" refuses 'no launcher for MPI' submit --local --runtime deepspeed-distributed -- mpirun true
+check "flux: refused in one line" refuses 'no launcher for flux' submit --local --runtime flux-distributed -- true
+job >init.yaml <<'Y'
+initializer:
+  dataset:
+    storageUri: hf://a/b
+Y
+sed -i 's/torch-distributed/torchtune-llama3.2-1b/' init.yaml
+check "initializers: refused in one line" refuses 'spec.initializer' submit --local init.yaml
+job </dev/null >one.yaml
+{ cat one.yaml; echo ---; sed 's/tiny/two/' one.yaml; } >two.yaml
+check "two jobs in a file" refuses 'has 2 TrainJobs; --local runs one' submit --local two.yaml
+job >suspended.yaml <<<'suspend: true'
+check "a suspended job" refuses 'suspend' submit --local suspended.yaml
+
+cat >config.yaml <<'Y'
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {GREETING: good day}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: hidden}
+stringData: {PASSWORD: sesame}
+---
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {name: config}
+spec:
+  runtimeRef: {name: torch-distributed}
+  trainer:
+    command: [sh, -c, "echo $GREETING, $PASSWORD"]
+    env:
+    - {name: GREETING, valueFrom: {configMapKeyRef: {name: settings, key: GREETING}}}
+    - {name: PASSWORD, valueFrom: {secretKeyRef: {name: hidden, key: PASSWORD}}}
+Y
+check "ConfigMaps and Secrets of the file" says 0 '^\[node-0\] good day, sesame$' submit --local config.yaml
+
+check "get: a table" says 0 '^NAMESPACE +NAME +STATE +NODES +AGE +DURATION$' get
+check "get: complete" says 0 '^default +hello +Complete +- ' get hello
+check "get: failed" says 0 '^default +three +Failed +2 ' get three
+check "get -o name" says 0 '^seven$' get -o name
+check "get -o json" bash -c '"$1" get three -o json | python3 -c "import json, sys
+d = json.load(sys.stdin); assert d[\"kind\"] == \"TrainJob\" and d[\"status\"][\"conditions\"][-1][\"type\"] == \"Failed\", d"' - "$kftrainer"
+check "get -o yaml: all in a List" says 0 '^kind: List$' get -o yaml
+check "get: another namespace" says 0 'No jobs in namespace other' get -n other
+check "get: never existed" says 1 "no job threee .*did you mean three" get threee
+check "logs: after the job" says 0 '^hello$' logs hello
+check "logs: behind whose they are" says 0 '^\[node-1\] I go$' logs three
+check "logs: of a rank" says 0 '^I go$' logs three --rank 1
+check "logs: of a rank that was silent" bash -c '[ -z "$("$1" logs three --rank 0)" ]' - "$kftrainer"
+check "logs: of a rank that was not" says 1 'no such log' logs three --rank 5
+check "logs: of a step" says 0 '^\[node-1\] I go$' logs three --step node
+check "logs: of a container" says 0 '^\[node-1\] I go$' logs three --container node
+local_job --name many -- seq 1000
+check "logs --tail" bash -c '[ "$("$1" logs many --tail 2)" = "999
+1000" ]' - "$kftrainer"
+check "logs --tail 0" bash -c '[ -z "$("$1" logs many --tail 0)" ]' - "$kftrainer"
+check "logs: all lines in order" bash -c 'cmp <("$1" logs many) <(seq 1000)' - "$kftrainer"
+check "logs: never existed" says 1 'no job nobody' logs nobody
+check "logs: a number that is none" refuses '--tail' logs many --tail x
+
+# While it runs: `go` is the sign for it to go on.
+mkfifo go
+"$kftrainer" submit --local -q --runtime-file once.yaml --runtime once --name slow -- \
+	sh -c 'echo first; read x <go; echo second; printf third' >slow.out 2>&1 &
+slow=$!
+until [ "$("$kftrainer" logs slow 2>/dev/null)" = first ]; do sleep 0.05; done
+check "get: while it runs" says 0 '^default +slow +Running ' get slow
+check "the same name again: refused" says 1 'slow' submit --local --runtime-file once.yaml --runtime once --name slow -- true
+"$kftrainer" logs -f slow >follow.out 2>&1 &
+follow=$!
+until grep -q first follow.out; do sleep 0.05; done
+echo >go
+wait $slow
+check "the job is complete" test $? = 0
+wait $follow
+check "logs -f ends with it" test $? = 0
+check "... and has every line, once" test "$(cat follow.out)" = "first
+second
+third"
+
+# Ctrl-C: TERM for the process, what it says is still heard, 128 + the signal.
+"$kftrainer" submit --local --runtime-file once.yaml --runtime once --name stopped -- \
+	bash -c 'trap "echo caught; exit 0" TERM; echo up; sleep 100 & wait' >stop.out 2>&1 &
+stop=$!
+until grep -q up stop.out; do sleep 0.05; done
+kill -TERM $stop
+wait $stop
+status=$?
+cp stop.out out; : >err
+interrupted() { [ $status = 143 ] && grep -q 'caught' out && grep -q 'interrupted' out || dump; }
+check "TERM: the job ends, 143" interrupted
+check "get: says so" says 0 '^default +stopped +Failed ' get stopped
+"$kftrainer" submit --local --runtime-file once.yaml --runtime once --name gone -- \
+	sh -c 'echo $$ up; exec sleep 98765' >gone.out 2>&1 &
+gone=$!
+until grep -q up gone.out; do sleep 0.05; done
+kill -KILL $gone
+wait $gone 2>/dev/null
+no_orphan() { for _ in $(seq 100); do pgrep -f 'sleep 98765' >/dev/null || return 0; sleep 0.05; done; return 1; }
+check "KILL: no orphan" no_orphan
+check "get: says so, too" says 0 '^default +gone +Failed ' get gone
+
+# A reader that goes away does not end the job.
+"$kftrainer" submit --local --runtime-file once.yaml --runtime once --name unread -- sh -c 'for i in 1 2 3 4 5; do echo $i; sleep 0.1; done; touch done-unread' \
+	2>err | head -1 >/dev/null
+status=${PIPESTATUS[0]}; : >out
+went_on() { [ "$status" = 0 ] && [ -e done-unread ] && grep -q "the job goes on, see 'kftrainer logs unread'" err || dump; }
+check "closed stdout: the job goes on" went_on
+check "... its log is whole" bash -c '[ "$("$1" logs unread | wc -l)" = 5 ]' - "$kftrainer"
+
+# The state folder: no place for it, no right to it, a full disk.
+no_state() { XDG_STATE_HOME=$1 run submit --local --runtime-file once.yaml --runtime once --name state -- touch started
+	[ "$status" = 1 ] && [ ! -e started ] && [ "$(wc -l <"$scratch/err")" = 1 ] && grep -Eq "$2" "$scratch/err" || dump; }
+check "the state folder is a file" no_state "$scratch/plain" 'Not a directory'
+check "the state folder is in /proc" no_state /proc/nowhere 'No such file|Permission'
+if [ "$(id -u)" = 0 ]; then
+	mkdir small
+	mount -t tmpfs -o size=16k tmpfs small
+	head -c 100000 /dev/zero >small/fill 2>/dev/null
+	check "a full disk for the state folder" no_state "$scratch/small" 'No space left'
+	umount small
+else
+	skip "a full disk for the state folder" "needs root to mount a small one"
+fi
+finish

@@ -70,7 +70,8 @@ static void validate(const cJSON *old, const cJSON *tj, const cJSON *runtime)
 
 static void run(const cJSON *tj, const cJSON *runtime)
 {
-	cleanup_free char *tj_before = json_text(tj), *runtime_before = json_text(runtime);
+	cleanup_free char *tj_before = json_text(tj),
+			  *runtime_before = json_text(runtime);
 	cleanup_free char *once = build(tj, runtime), *twice = build(tj, runtime);
 	cleanup_free char *tj_after = NULL, *runtime_after = NULL;
 

@@ -104,8 +104,8 @@ static const char *own_path(struct arena *a, const char *self, const char *contr
 		if (n < 3)
 			continue;
 		names = str_split(a, f[1], ',', NULL);
-		if (*controller ? str_in(controller, (const char *const *)names) :
-				  str_eq(f[0], "0") && !*f[1])
+		if (*controller ? str_in(controller, (const char *const *)names)
+				: str_eq(f[0], "0") && !*f[1])
 			return f[2];
 	}
 	return NULL;
@@ -141,7 +141,8 @@ static bool try_v2(struct cgroup_root *root, const char *parent)
 	}
 	root->memory = has(dir, "memory.max") &&
 		       put(dir, "cgroup.subtree_control", "+memory") == 0;
-	root->cpu = has(dir, "cpu.max") && put(dir, "cgroup.subtree_control", "+cpu") == 0;
+	root->cpu =
+		has(dir, "cpu.max") && put(dir, "cgroup.subtree_control", "+cpu") == 0;
 	if (root->memory || root->cpu) {
 		memcpy(root->dir[CGROUP_CPU], dir, sizeof(root->dir[0]));
 		root->version = 2;
@@ -170,7 +171,8 @@ static bool open_v1_tree(struct cgroup_root *root, int tree, struct arena *a,
 			 const char *mounts, const char *self)
 {
 	static const char *const controllers[] = { "cpu", "memory" };
-	static const char *const files[] = { "cpu.cfs_quota_us", "memory.limit_in_bytes" };
+	static const char *const files[] = { "cpu.cfs_quota_us",
+					     "memory.limit_in_bytes" };
 	const char *top = mount_point(a, mounts, controllers[tree]);
 	const char *own = own_path(a, self, controllers[tree]);
 	char name[64];
@@ -199,7 +201,8 @@ void cgroup_open(struct cgroup_root *root)
 		return;
 	root->looked = true;
 	if (file_read(&mounts, "/proc/self/mountinfo", &err) < 0 ||
-	    file_read(&self, "/proc/self/cgroup", &err) < 0 || !mounts.data || !self.data) {
+	    file_read(&self, "/proc/self/cgroup", &err) < 0 || !mounts.data ||
+	    !self.data) {
 		snprintf(root->why, sizeof(root->why), "no control groups here");
 		return;
 	}
@@ -262,7 +265,8 @@ static int make_dir(struct cgroup *cg, int tree, unsigned number, struct error *
 {
 	char path[700];
 
-	snprintf(cg->dir[tree], sizeof(cg->dir[tree]), "%s/c%u", cg->root->dir[tree], number);
+	snprintf(cg->dir[tree], sizeof(cg->dir[tree]), "%s/c%u", cg->root->dir[tree],
+		 number);
 	if (mkdir(cg->dir[tree], 0755) < 0 && errno != EEXIST)
 		return error_errno(err, errno, "%s", cg->dir[tree]);
 	snprintf(path, sizeof(path), "%s/cgroup.procs", cg->dir[tree]);

@@ -19,8 +19,8 @@
 enum { CGROUP_CPU, CGROUP_MEMORY, CGROUP_TREES };
 
 struct cgroup_root {
-	bool looked;  /* cgroup_open() was called */
-	int version;  /* 0: limits cannot be set; then `why` */
+	bool looked;                 /* cgroup_open() was called */
+	int version;                 /* 0: limits cannot be set; then `why` */
 	char dir[CGROUP_TREES][512]; /* ours, one a tree; version 2: the same twice */
 	bool cpu, memory;            /* which of them can be limited */
 	char why[256];

@@ -36,7 +36,8 @@ static void describe_host(struct kubelet *k)
 	k->host.node_name = arena_strdup(&k->arena, u.nodename);
 	k->host.environ = (const char *const *)(uintptr_t)environ;
 	k->host.objects = k->opts.objects;
-	k->host.cpus = sched_getaffinity(0, sizeof(cpus), &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
+	k->host.cpus =
+		sched_getaffinity(0, sizeof(cpus), &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
 	k->host.memory = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
 	while (k->opts.gpus && k->opts.gpus[k->n_gpus])
 		k->n_gpus++;
@@ -89,7 +90,8 @@ static int set_up(struct kubelet *k, struct error *err)
 
 	if (!k->opts.workdir && getcwd(cwd, sizeof(cwd)))
 		k->opts.workdir = arena_strdup(&k->arena, cwd);
-	if (dir_make(k->opts.dir, 0700, err) < 0 || dir_make(k->opts.log_dir, 0700, err) < 0)
+	if (dir_make(k->opts.dir, 0700, err) < 0 ||
+	    dir_make(k->opts.log_dir, 0700, err) < 0)
 		return -1;
 	if (loop_init(&k->loop, err) < 0 || find_isolation(k, err) < 0)
 		return -1;
@@ -161,7 +163,8 @@ static int next_block(struct kubelet *k, struct error *err)
 	return 0;
 }
 
-static int address_of(struct kubelet *k, const char *pod, const char **ret, struct error *err)
+static int address_of(struct kubelet *k, const char *pod, const char **ret,
+		      struct error *err)
 {
 	*ret = map_get(&k->addresses, pod);
 	if (*ret)
@@ -169,8 +172,9 @@ static int address_of(struct kubelet *k, const char *pod, const char **ret, stru
 	if (!k->one_address && (!k->block[0] || k->used_in_block == BLOCK_ADDRESSES) &&
 	    next_block(k, err) < 0)
 		return -1;
-	*ret = k->one_address ? "127.0.0.1" :
-				arena_printf(&k->arena, "%s%u", k->block, ++k->used_in_block);
+	*ret = k->one_address
+		       ? "127.0.0.1"
+		       : arena_printf(&k->arena, "%s%u", k->block, ++k->used_in_block);
 	map_put(&k->addresses, pod, (void *)(uintptr_t)*ret);
 	return 0;
 }
@@ -182,7 +186,8 @@ int kubelet_add_name(struct kubelet *k, const char *pod, const char *const *name
 	bool any = false;
 
 	if (!name_ok(pod))
-		return error_set(err, ERR_INVALID, "pod name \"%.80s\": not a DNS name", pod);
+		return error_set(err, ERR_INVALID, "pod name \"%.80s\": not a DNS name",
+				 pod);
 	/* The same names again: the pod that takes another's place. */
 	if (names && names[0] && !map_get(&k->addresses, pod))
 		ip = map_get(&k->names, names[0]);
@@ -192,7 +197,8 @@ int kubelet_add_name(struct kubelet *k, const char *pod, const char *const *name
 		return -1;
 	for (size_t i = 0; names && names[i]; i++) {
 		if (!name_ok(names[i]))
-			return error_set(err, ERR_INVALID, "name \"%.80s\" of pod %s: not a DNS name",
+			return error_set(err, ERR_INVALID,
+					 "name \"%.80s\" of pod %s: not a DNS name",
 					 names[i], pod);
 		if (map_get(&k->names, names[i]))
 			continue;
@@ -229,10 +235,10 @@ static int write_hosts(struct pod *p, struct error *err)
 		buf_printf(&b, "%s.%s.%s.svc.cluster.local ", p->hostname, sub,
 			   ns ? ns : "default");
 	buf_printf(&b, "%s\n", p->hostname);
-	json_each (alias, json_get(p->doc, "spec", "hostAliases")) {
+	json_each(alias, json_get(p->doc, "spec", "hostAliases")) {
 		const char *ip = json_str(alias, "ip");
 
-		json_each (name, json_get(alias, "hostnames"))
+		json_each(name, json_get(alias, "hostnames"))
 			if (ip && cJSON_IsString(name))
 				buf_printf(&b, "%s\t%s\n", ip, name->valuestring);
 	}
@@ -261,7 +267,8 @@ bool kubelet_give_gpus(struct pod *p)
 	if (want > free_ones) {
 		p->reason = "Unschedulable";
 		snprintf(p->message, sizeof(p->message),
-			 "waits for %lld nvidia.com/gpu: this machine has %zu, %lld of them free",
+			 "waits for %lld nvidia.com/gpu: this machine has %zu, %lld of "
+			 "them free",
 			 (long long)want, k->n_gpus, (long long)free_ones);
 		return false;
 	}
@@ -305,22 +312,24 @@ static int add_containers(struct pod *p, const char *list, bool init, struct err
 {
 	const cJSON *spec;
 
-	json_each (spec, json_at(p->doc, JSON_PATH("spec", list))) {
+	json_each(spec, json_at(p->doc, JSON_PATH("spec", list))) {
 		struct container *c = &p->containers[p->n++];
 
 		c->pod = p;
 		c->spec = spec;
 		c->name = json_str(spec, "name");
-		c->kind = !init ? CONTAINER_MAIN :
-			  str_eq(json_str(spec, "restartPolicy"), "Always") ? CONTAINER_SIDECAR :
-									      CONTAINER_INIT;
+		c->kind = !init ? CONTAINER_MAIN
+			  : str_eq(json_str(spec, "restartPolicy"), "Always")
+				  ? CONTAINER_SIDECAR
+				  : CONTAINER_INIT;
 		c->output.fd = -1;
 		for (int i = 0; i < PROBE_TYPES; i++)
 			c->probes[i] = probe_new(c, (enum probe_type)i);
 		if (!name_ok(c->name))
-			return error_set(err, ERR_INVALID,
-					 "pod %s: container name \"%.80s\": not a DNS name",
-					 p->name, c->name ? c->name : "");
+			return error_set(
+				err, ERR_INVALID,
+				"pod %s: container name \"%.80s\": not a DNS name",
+				p->name, c->name ? c->name : "");
 	}
 	return 0;
 }
@@ -347,15 +356,18 @@ static int fill_pod(struct pod *p, struct error *err)
 	struct kubelet *k = p->k;
 	const char *hostname = json_str(p->doc, "spec", "hostname");
 	int64_t deadline = json_int(p->doc, 0, "spec", "activeDeadlineSeconds");
-	size_t n = (size_t)(cJSON_GetArraySize(json_get(p->doc, "spec", "initContainers")) +
-			    cJSON_GetArraySize(json_get(p->doc, "spec", "containers")));
+	size_t n =
+		(size_t)(cJSON_GetArraySize(json_get(p->doc, "spec", "initContainers")) +
+			 cJSON_GetArraySize(json_get(p->doc, "spec", "containers")));
 
 	hostname = hostname && *hostname ? hostname : p->name;
 	if (!name_ok(hostname))
-		return error_set(err, ERR_INVALID, "pod %s: hostname \"%.80s\": not a DNS name",
-				 p->name, hostname);
+		return error_set(err, ERR_INVALID,
+				 "pod %s: hostname \"%.80s\": not a DNS name", p->name,
+				 hostname);
 	p->hostname = str_slice(&p->arena, hostname,
-				strlen(hostname) < MAX_HOSTNAME ? strlen(hostname) : MAX_HOSTNAME);
+				strlen(hostname) < MAX_HOSTNAME ? strlen(hostname)
+								: MAX_HOSTNAME);
 	p->containers = arena_alloc(&p->arena, (n + 1) * sizeof(*p->containers));
 	if (add_containers(p, "initContainers", true, err) < 0 ||
 	    add_containers(p, "containers", false, err) < 0)
@@ -365,7 +377,8 @@ static int fill_pod(struct pod *p, struct error *err)
 	p->dir = arena_printf(&p->arena, "%s/pods/%s", k->opts.dir, p->folder);
 	p->log_dir = arena_printf(&p->arena, "%s/%s", k->opts.log_dir, p->name);
 	p->started = clock_now();
-	p->deadline = deadline > 0 && deadline < (1LL << 32) ? clock_ms() + 1000 * deadline : 0;
+	p->deadline =
+		deadline > 0 && deadline < (1LL << 32) ? clock_ms() + 1000 * deadline : 0;
 	if (take_address(p, err) < 0 ||
 	    dir_make(path_join(&p->arena, p->dir, "stage"), 0700, err) < 0 ||
 	    dir_make(p->log_dir, 0700, err) < 0 || write_hosts(p, err) < 0)
@@ -406,7 +419,8 @@ static void free_pod(struct pod *p)
 	links_remove(&p->links);
 	kubelet_take_gpus(p);
 	if (p->dir && dir_remove(p->dir, &err) < 0)
-		p->dir = NULL; /* what a job made unreadable stays for its owner to remove */
+		p->dir =
+			NULL; /* what a job made unreadable stays for its owner to remove */
 	if (p->k->memory_dir && p->dir &&
 	    dir_remove(path_join(&p->arena, p->k->memory_dir, p->folder), &err) < 0)
 		p->dir = NULL;
@@ -451,7 +465,8 @@ void kubelet_stop(struct kubelet *k, const char *pod, int64_t grace_ms)
 	if (!p || pod_ended(p))
 		return;
 	if (grace_ms < 0)
-		grace_ms = 1000 * json_int(p->doc, 30, "spec", "terminationGracePeriodSeconds");
+		grace_ms = 1000 *
+			   json_int(p->doc, 30, "spec", "terminationGracePeriodSeconds");
 	kill_at = now + (grace_ms < 0 ? 0 : grace_ms);
 	if (!p->kill_at || kill_at < p->kill_at)
 		p->kill_at = kill_at;

@@ -46,11 +46,10 @@ static bool is_there(const struct volume_mount *m)
 	return str_eq(a, b) || (str_eq(b, "/dev/shm") && str_starts(a, "/dev/shm/"));
 }
 
-int links_make(struct links *made, const struct volume_mount *mounts, size_t n,
-	       struct error *err)
+int links_make(struct links *made, const struct mount_list *list, struct error *err)
 {
-	for (size_t i = 0; i < n; i++) {
-		const struct volume_mount *m = &mounts[i];
+	for (size_t i = 0; i < list->n; i++) {
+		const struct volume_mount *m = &list->mounts[i];
 
 		if (is_there(m))
 			continue;
@@ -61,10 +60,11 @@ int links_make(struct links *made, const struct volume_mount *mounts, size_t n,
 			}
 			error_errno(err, errno, "%s", m->target);
 		}
-		return error_wrap(err,
-				  "mountPath %s needs a mount namespace, which this machine "
-				  "does not allow, and a link cannot stand in",
-				  m->target);
+		return error_wrap(
+			err,
+			"mountPath %s needs a mount namespace, which this machine "
+			"does not allow, and a link cannot stand in",
+			m->target);
 	}
 	return 0;
 }

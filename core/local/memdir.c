@@ -60,7 +60,8 @@ const char *memdir_make(struct arena *arena, int *ret_lock)
 	remove_stale(arena, prefix);
 	if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != sizeof(number))
 		number = (uint64_t)getpid();
-	path = arena_printf(arena, "%s/%s%016llx", shm, prefix, (unsigned long long)number);
+	path = arena_printf(arena, "%s/%s%016llx", shm, prefix,
+			    (unsigned long long)number);
 	if (mkdir(path, 0700) < 0)
 		return NULL;
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -20,7 +20,8 @@ struct plan {
 	size_t n, cap;
 };
 
-static struct mount_op *add_op(struct plan *p, enum mount_op_type type, const char *target)
+static struct mount_op *add_op(struct plan *p, enum mount_op_type type,
+			       const char *target)
 {
 	if (p->n == p->cap) {
 		size_t cap = p->cap ? 2 * p->cap : 16;
@@ -136,16 +137,17 @@ static int find_point(struct plan *p, size_t i, struct error *err)
 		return error_errno(err, errno, "mountPath %s", m->target);
 	if (!*rest) {
 		if (S_ISDIR(st.st_mode) != m->is_dir)
-			return error_set(err, ERR_INVALID,
-					 "mountPath %s: a %s is there, but the volume is a %s",
-					 m->target, m->is_dir ? "file" : "folder",
-					 m->is_dir ? "folder" : "file");
+			return error_set(
+				err, ERR_INVALID,
+				"mountPath %s: a %s is there, but the volume is a %s",
+				m->target, m->is_dir ? "file" : "folder",
+				m->is_dir ? "folder" : "file");
 		p->resolved[i] = arena_strdup(p->arena, real);
 		return 0;
 	}
 	if (!S_ISDIR(st.st_mode))
-		return error_set(err, ERR_INVALID, "mountPath %s: %s is not a folder", m->target,
-				 real);
+		return error_set(err, ERR_INVALID, "mountPath %s: %s is not a folder",
+				 m->target, real);
 	snprintf(full, sizeof(full), "%s%s", str_eq(real, "/") ? "" : real, rest);
 	p->resolved[i] = arena_strdup(p->arena, full);
 	if (is_callers(p, real))
@@ -169,9 +171,11 @@ static void sort_by_depth(struct plan *p, const struct volume_mount *mounts, siz
 	for (size_t i = 0; i < n; i++) {
 		size_t at = i;
 
-		while (at > 0 && depth(p->sorted[at - 1]->target) > depth(mounts[i].target))
+		while (at > 0 &&
+		       depth(p->sorted[at - 1]->target) > depth(mounts[i].target))
 			at--;
-		memmove(p->sorted + at + 1, p->sorted + at, (i - at) * sizeof(*p->sorted));
+		memmove(p->sorted + at + 1, p->sorted + at,
+			(i - at) * sizeof(*p->sorted));
 		p->sorted[at] = &mounts[i];
 	}
 }
@@ -188,16 +192,16 @@ static void sort_views(struct plan *p)
 	}
 }
 
-int mountplan_build(struct arena *arena, const struct volume_mount *mounts, size_t n,
-		    const char *workdir, struct mount_op **ret, size_t *ret_n,
-		    struct error *err)
+int mountplan_build(struct arena *arena, const struct mount_list *list,
+		    struct mount_op **ret, size_t *ret_n, struct error *err)
 {
-	struct plan p = { .arena = arena, .workdir = workdir };
+	struct plan p = { .arena = arena, .workdir = list->workdir };
+	size_t n = list->n;
 	bool *viewed = arena_alloc(arena, n + 1);
 
 	p.sorted = arena_alloc(arena, (n + 1) * sizeof(*p.sorted));
 	p.resolved = arena_alloc(arena, (n + 1) * sizeof(*p.resolved));
-	sort_by_depth(&p, mounts, n);
+	sort_by_depth(&p, list->mounts, n);
 	for (size_t i = 0; i < n; i++) {
 		bool done = false;
 		size_t before = p.n;

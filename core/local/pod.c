@@ -84,7 +84,7 @@ static void restart_when_due(struct container *c, int64_t now)
 /* ---- stopping ----------------------------------------------------------------------- */
 
 /* preStop, then TERM, and KILL at kill_at, whatever hook runs then. */
-void container_stop(struct container *c, int64_t now, int64_t kill_at)
+static void container_stop(struct container *c, int64_t now, int64_t kill_at)
 {
 	if (!container_alive(c))
 		return;
@@ -134,7 +134,8 @@ static bool all_stopped(struct pod *p, int64_t now, int64_t kill_at)
 
 static int64_t grace_ms(const struct pod *p)
 {
-	int64_t s = json_int(p->doc, GRACE_SECONDS, "spec", "terminationGracePeriodSeconds");
+	int64_t s =
+		json_int(p->doc, GRACE_SECONDS, "spec", "terminationGracePeriodSeconds");
 
 	return s < 0 ? 0 : s > 1000000 ? 1000000000 : s * 1000;
 }
@@ -227,33 +228,42 @@ static bool sync_init(struct pod *p, int64_t now, bool *ret_failed)
 	return true;
 }
 
+/* True while there is work: a main container runs or will. */
+static bool sync_mains(struct pod *p, int64_t now)
+{
+	bool working = false;
+
+	for (size_t i = 0; i < p->n; i++) {
+		struct container *c = &p->containers[i];
+
+		if (c->kind != CONTAINER_MAIN)
+			continue;
+		working |= keep_running(c, now);
+		if (p->phase == POD_PENDING &&
+		    (c->state != CONTAINER_WAITING || c->restarts))
+			set_phase(p, POD_RUNNING);
+	}
+	return working;
+}
+
 static void sync_containers(struct pod *p, int64_t now)
 {
-	bool failed = false, running = false;
+	bool failed = false, working;
 
 	if (p->phase == POD_PENDING && !sync_init(p, now, &failed)) {
 		if (failed)
 			finish(p, now, true);
 		return;
 	}
+	working = sync_mains(p, now);
 	for (size_t i = 0; i < p->n; i++) {
 		struct container *c = &p->containers[i];
 
-		if (c->kind == CONTAINER_MAIN)
-			running |= keep_running(c, now);
-	}
-	for (size_t i = 0; i < p->n; i++) {
-		struct container *c = &p->containers[i];
-
-		if (c->kind == CONTAINER_MAIN && (c->state != CONTAINER_WAITING || c->restarts))
-			set_phase(p, p->phase == POD_PENDING ? POD_RUNNING : p->phase);
 		/* Restarted only while there is work to serve. */
-		if (c->kind == CONTAINER_SIDECAR && running)
+		if (c->kind == CONTAINER_SIDECAR && (working || container_alive(c)))
 			keep_running(c, now);
-		else if (c->kind == CONTAINER_SIDECAR && container_alive(c))
-			attend(c, now);
 	}
-	if (!running)
+	if (!working)
 		finish(p, now, main_failed(p));
 }
 

@@ -50,7 +50,7 @@ struct container {
 
 	struct process process;
 	struct output output;
-	struct arena arena;     /* what one run needs */
+	struct arena arena; /* what one run needs */
 	struct cgroup cgroup;
 	int64_t oom_kills;      /* the machine's count when it started */
 	int64_t began;          /* seconds since 1970 */
@@ -59,10 +59,10 @@ struct container {
 	int restarts;
 	int64_t backoff_ms, restart_at; /* restart_at: 0 when no restart is due */
 
-	bool doomed;     /* told to stop */
+	bool doomed; /* told to stop */
 	bool liveness_failed;
-	int64_t term_at; /* 0: TERM was sent, or a preStop hook runs */
-	int64_t kill_at; /* 0: not before it is told to stop */
+	int64_t term_at;         /* 0: TERM was sent, or a preStop hook runs */
+	int64_t kill_at;         /* 0: not before it is told to stop */
 	struct probe *probes[3]; /* by enum probe_type; NULL: none */
 	struct hook *hook;       /* the one that runs */
 };
@@ -87,12 +87,12 @@ struct pod {
 	bool admitted;      /* has its GPUs */
 	const char *gpus;   /* for CUDA_VISIBLE_DEVICES; NULL: leave it alone */
 	bool stopping;
-	int64_t kill_at;    /* when stopping */
-	int64_t started;    /* seconds since 1970 */
-	int64_t deadline;   /* monotonic ms, 0: none */
-	int64_t wake;       /* when to sync again, -1: when something happens */
-	bool dirty;         /* the status changed since on_status was called */
-	bool gone;          /* to be freed when the loop is outside */
+	int64_t kill_at;  /* when stopping */
+	int64_t started;  /* seconds since 1970 */
+	int64_t deadline; /* monotonic ms, 0: none */
+	int64_t wake;     /* when to sync again, -1: when something happens */
+	bool dirty;       /* the status changed since on_status was called */
+	bool gone;        /* to be freed when the loop is outside */
 	cJSON *status;
 	bool status_old;
 };
@@ -126,28 +126,18 @@ struct kubelet {
 	int memory_lock;
 };
 
-/* pod.c */
 void pod_sync(struct pod *p, int64_t now);
 void pod_changed(struct pod *p); /* its status did; sync it soon */
 bool pod_ended(const struct pod *p);
-bool container_alive(const struct container *c);
-void container_stop(struct container *c, int64_t now, int64_t kill_at);
-void wake_at(struct pod *p, int64_t when);
+void wake_at(struct pod *p, int64_t when); /* sync it then, if not before */
+cJSON *pod_status(const struct pod *p);
 
-/* podstart.c */
+bool container_alive(const struct container *c);
+bool container_started(const struct container *c);
 void container_start(struct container *c);
 
-/* podstatus.c */
-cJSON *pod_status(const struct pod *p);
-bool container_ready(const struct container *c);
-bool container_started(const struct container *c);
-
-/* kubelet.c */
-bool kubelet_give_gpus(struct pod *p);
+bool kubelet_give_gpus(struct pod *p); /* false: it has to wait */
 void kubelet_take_gpus(struct pod *p);
-
-/* podcheck.c */
 int64_t pod_gpus(const cJSON *pod); /* how many nvidia.com/gpu; -1: nonsense */
-int64_t container_gpus(const cJSON *container);
 
 #endif

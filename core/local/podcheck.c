@@ -11,7 +11,7 @@
 
 /* ---- GPUs ------------------------------------------------------------------------------ */
 
-int64_t container_gpus(const cJSON *container)
+static int64_t container_gpus(const cJSON *container)
 {
 	const cJSON *node = json_get(container, "resources", "limits", "nvidia.com/gpu");
 	struct quantity q;
@@ -35,12 +35,12 @@ int64_t pod_gpus(const cJSON *pod)
 	int64_t sum = 0, most = 0, n;
 	const cJSON *c;
 
-	json_each (c, json_get(pod, "spec", "containers")) {
+	json_each(c, json_get(pod, "spec", "containers")) {
 		if ((n = container_gpus(c)) < 0 || n > 100000)
 			return -1;
 		sum += n;
 	}
-	json_each (c, json_get(pod, "spec", "initContainers")) {
+	json_each(c, json_get(pod, "spec", "initContainers")) {
 		if ((n = container_gpus(c)) < 0 || n > 100000)
 			return -1;
 		if (str_eq(json_str(c, "restartPolicy"), "Always"))
@@ -92,7 +92,7 @@ static void note(cJSON *notes, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	json_each (old, notes)
+	json_each(old, notes)
 		if (str_eq(cJSON_GetStringValue(old), text))
 			return;
 	cJSON_AddItemToArray(notes, cJSON_CreateString(text));
@@ -110,7 +110,8 @@ static void note_fields(cJSON *notes, const cJSON *of, const struct row *rows, s
 {
 	for (size_t i = 0; i < n; i++)
 		if (says_something(json_at(of, JSON_PATH(rows[i].field))))
-			note(notes, "%s%s is not applied: %s", where, rows[i].field, rows[i].why);
+			note(notes, "%s%s is not applied: %s", where, rows[i].field,
+			     rows[i].why);
 }
 
 static void note_resources(const struct kubelet *k, cJSON *notes, const cJSON *c,
@@ -118,7 +119,8 @@ static void note_resources(const struct kubelet *k, cJSON *notes, const cJSON *c
 {
 	struct cgroup_root *root = (struct cgroup_root *)(uintptr_t)&k->cgroups;
 	const cJSON *limits = json_get(c, "resources", "limits"), *r;
-	bool cpu = json_get(limits, "cpu") != NULL, memory = json_get(limits, "memory") != NULL;
+	bool cpu = json_get(limits, "cpu") != NULL,
+	     memory = json_get(limits, "memory") != NULL;
 
 	if (cpu || memory)
 		cgroup_open(root);
@@ -128,14 +130,17 @@ static void note_resources(const struct kubelet *k, cJSON *notes, const cJSON *c
 	if (memory && !root->memory)
 		note(notes, "%sresources.limits.memory is not applied: %s", where,
 		     root->version ? "no control group for memory" : root->why);
-	json_each (r, limits)
+	json_each(r, limits)
 		if (!str_eq(r->string, "cpu") && !str_eq(r->string, "memory") &&
 		    !str_eq(r->string, "nvidia.com/gpu"))
-			note(notes, "%sresources.limits.%s is not applied: this machine does not share it out",
+			note(notes,
+			     "%sresources.limits.%s is not applied: this machine does "
+			     "not share it out",
 			     where, r->string);
 	if (k->n_gpus && container_gpus(c) == 0)
-		note(notes, "%ssees no GPU (CUDA_VISIBLE_DEVICES is empty), as in a cluster: it "
-			    "asks for no nvidia.com/gpu",
+		note(notes,
+		     "%ssees no GPU (CUDA_VISIBLE_DEVICES is empty), as in a cluster: it "
+		     "asks for no nvidia.com/gpu",
 		     where);
 }
 
@@ -149,15 +154,17 @@ static void note_probes(cJSON *notes, const cJSON *c, const char *where)
 		const cJSON *p = json_at(c, JSON_PATH(probes[i]));
 
 		if (p && !probe_handler(p))
-			note(notes, "%s%s is not applied: exec, tcpSocket and httpGet over HTTP are",
+			note(notes,
+			     "%s%s is not applied: exec, tcpSocket and httpGet over HTTP "
+			     "are",
 			     where, probes[i]);
 	}
 	for (size_t i = 0; i < 2; i++) {
 		const cJSON *h = json_at(c, JSON_PATH("lifecycle", hooks[i]));
 
 		if (h && !hook_handler(h))
-			note(notes, "%slifecycle.%s is not applied: exec and sleep are", where,
-			     hooks[i]);
+			note(notes, "%slifecycle.%s is not applied: exec and sleep are",
+			     where, hooks[i]);
 	}
 	if (json_get(c, "lifecycle", "stopSignal"))
 		note(notes, "%slifecycle.stopSignal is not applied: TERM is sent", where);
@@ -167,24 +174,32 @@ static void note_volumes(const struct kubelet *k, cJSON *notes, const cJSON *pod
 {
 	const cJSON *v, *s;
 
-	json_each (v, json_get(pod, "spec", "volumes")) {
+	json_each(v, json_get(pod, "spec", "volumes")) {
 		const char *name = json_str(v, "name"), *claim;
 
 		name = name ? name : "";
 		if ((claim = json_str(v, "persistentVolumeClaim", "claimName")) != NULL)
-			note(notes, "volume %s: the claim %s is a folder of this run (%s/claims/%s)",
+			note(notes,
+			     "volume %s: the claim %s is a folder of this run "
+			     "(%s/claims/%s)",
 			     name, claim, k->opts.dir, claim);
 		if (json_get(v, "ephemeral"))
-			note(notes, "volume %s: the ephemeral volume is a folder of this run", name);
+			note(notes,
+			     "volume %s: the ephemeral volume is a folder of this run",
+			     name);
 		if (json_get(v, "emptyDir", "sizeLimit"))
 			note(notes, "volume %s: emptyDir.sizeLimit is not applied", name);
 		if (str_eq(json_str(v, "emptyDir", "medium"), "Memory") && !k->memory_dir)
-			note(notes, "volume %s: emptyDir.medium Memory is not applied: no tmpfs "
-				    "here to write to",
+			note(notes,
+			     "volume %s: emptyDir.medium Memory is not applied: no tmpfs "
+			     "here to write to",
 			     name);
-		json_each (s, json_get(v, "projected", "sources"))
-			if (json_get(s, "serviceAccountToken") || json_get(s, "clusterTrustBundle"))
-				note(notes, "volume %s: projected %s is not applied: there is no API server",
+		json_each(s, json_get(v, "projected", "sources"))
+			if (json_get(s, "serviceAccountToken") ||
+			    json_get(s, "clusterTrustBundle"))
+				note(notes,
+				     "volume %s: projected %s is not applied: there is "
+				     "no API server",
 				     name, s->child->string);
 	}
 }
@@ -197,7 +212,8 @@ static const char *where_of(char *to, size_t size, const cJSON *pod, const cJSON
 
 	if (!job)
 		job = meta_label(pod, "jobset.sigs.k8s.io/replicatedjob-name");
-	snprintf(to, size, "%s%s%s: ", job ? job : "", job ? "/" : "", name ? name : "container");
+	snprintf(to, size, "%s%s%s: ", job ? job : "", job ? "/" : "",
+		 name ? name : "container");
 	return to;
 }
 
@@ -206,27 +222,31 @@ static int check_volumes(const struct kubelet *k, const cJSON *pod, const cJSON 
 {
 	const cJSON *list = json_get(pod, "spec", "volumes"), *m;
 
-	json_each (m, json_get(c, "volumeMounts")) {
+	json_each(m, json_get(c, "volumeMounts")) {
 		const char *name = json_str(m, "name"), *path = json_str(m, "mountPath");
 		const cJSON *volume = json_find_const(list, "name", name ? name : "");
 		const char *why = mount_path_refusal(path);
 
 		if (why)
-			return error_set(err, ERR_INVALID, "%svolumeMounts: mountPath \"%.200s\": %s",
+			return error_set(err, ERR_INVALID,
+					 "%svolumeMounts: mountPath \"%.200s\": %s",
 					 where, path ? path : "", why);
 		if (!volume)
-			return error_set(err, ERR_INVALID, "%svolumeMounts: there is no volume \"%.80s\"",
+			return error_set(err, ERR_INVALID,
+					 "%svolumeMounts: there is no volume \"%.80s\"",
 					 where, name ? name : "");
 		why = volume_refusal(volume);
 		if (why)
-			return error_set(err, ERR_UNSUPPORTED, "%svolume %s: %s: %s", where, name,
-					 volume_source(volume)->string, why);
-		if (kubelet_isolation(k) == ISOLATION_NONE && !link_possible(volume, path))
-			return error_set(err, ERR_UNSUPPORTED,
-					 "%svolume %s: its mountPath %s needs a mount namespace, "
-					 "which this machine does not allow, and a link cannot "
-					 "stand in",
-					 where, name, path);
+			return error_set(err, ERR_UNSUPPORTED, "%svolume %s: %s: %s",
+					 where, name, volume_source(volume)->string, why);
+		if (kubelet_isolation(k) == ISOLATION_NONE &&
+		    !link_possible(volume, path))
+			return error_set(
+				err, ERR_UNSUPPORTED,
+				"%svolume %s: its mountPath %s needs a mount namespace, "
+				"which this machine does not allow, and a link cannot "
+				"stand in",
+				where, name, path);
 	}
 	return 0;
 }
@@ -241,12 +261,14 @@ static int check_container(const struct kubelet *k, const cJSON *pod, const cJSO
 	if (!json_get(c, "name"))
 		return error_set(err, ERR_INVALID, "%sname: required", where);
 	if (!json_get(c, "command") || !json_get(c, "command")->child)
-		return error_set(err, ERR_UNSUPPORTED,
-				 "%sno command: the image %s is not pulled locally, so what it "
-				 "would run is not known; give the container a command",
-				 where, image ? image : "");
+		return error_set(
+			err, ERR_UNSUPPORTED,
+			"%sno command: the image %s is not pulled locally, so what it "
+			"would run is not known; give the container a command",
+			where, image ? image : "");
 	if (container_gpus(c) < 0)
-		return error_set(err, ERR_INVALID, "%sresources: nvidia.com/gpu: not a count", where);
+		return error_set(err, ERR_INVALID,
+				 "%sresources: nvidia.com/gpu: not a count", where);
 	if (check_volumes(k, pod, c, where, err) < 0)
 		return -1;
 	note_fields(notes, c, container_fields,
@@ -256,7 +278,8 @@ static int check_container(const struct kubelet *k, const cJSON *pod, const cJSO
 	return 0;
 }
 
-int kubelet_check(const struct kubelet *k, const cJSON *pod, cJSON *notes, struct error *err)
+int kubelet_check(const struct kubelet *k, const cJSON *pod, cJSON *notes,
+		  struct error *err)
 {
 	static const char *const lists[] = { "initContainers", "containers" };
 	int64_t gpus = pod_gpus(pod);
@@ -264,22 +287,24 @@ int kubelet_check(const struct kubelet *k, const cJSON *pod, cJSON *notes, struc
 	const cJSON *c;
 
 	for (size_t i = 0; i < 2; i++)
-		json_each (c, json_at(pod, JSON_PATH("spec", lists[i])))
+		json_each(c, json_at(pod, JSON_PATH("spec", lists[i])))
 			if (check_container(k, pod, c, notes, err) < 0)
 				return -1;
 	if (gpus > (int64_t)k->n_gpus)
-		return error_set(err, ERR_UNSUPPORTED,
-				 "%sit asks for %lld nvidia.com/gpu, and this machine has %zu",
-				 where_of(where, sizeof(where), pod,
-					  json_get(pod, "spec", "containers") ?
-						  json_get(pod, "spec", "containers")->child :
-						  NULL),
-				 (long long)gpus, k->n_gpus);
+		return error_set(
+			err, ERR_UNSUPPORTED,
+			"%sit asks for %lld nvidia.com/gpu, and this machine has %zu",
+			where_of(where, sizeof(where), pod,
+				 json_get(pod, "spec", "containers")
+					 ? json_get(pod, "spec", "containers")->child
+					 : NULL),
+			(long long)gpus, k->n_gpus);
 	note_fields(notes, json_get(pod, "spec"), pod_fields,
 		    sizeof(pod_fields) / sizeof(pod_fields[0]), "");
 	note_volumes(k, notes, pod);
 	if (kubelet_isolation(k) == ISOLATION_NONE)
-		note(notes, "no namespaces on this machine: pods see each other's processes, and "
+		note(notes, "no namespaces on this machine: pods see each other's "
+			    "processes, and "
 			    "addresses stand in place of pod names");
 	else if (k->one_address)
 		note(notes, "all pods share the address 127.0.0.1");

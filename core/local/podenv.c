@@ -26,7 +26,7 @@ const cJSON *podenv_object(const struct podenv_host *host, const cJSON *pod,
 	const char *ns = meta_namespace(pod);
 	const cJSON *o;
 
-	json_each (o, host->objects) {
+	json_each(o, host->objects) {
 		const char *theirs = meta_namespace(o);
 
 		if (str_eq(meta_kind(o), kind) && str_eq(meta_name(o), name) &&
@@ -70,7 +70,9 @@ const char *podenv_expand(struct arena *arena, const char *text, const struct ma
 			const char *name = str_slice(arena, p + 2, (size_t)(end - p - 2));
 			const char *value = map_get(vars, name);
 
-			buf_adds(&out, value ? value : str_slice(arena, p, (size_t)(end - p + 1)));
+			buf_adds(&out,
+				 value ? value
+				       : str_slice(arena, p, (size_t)(end - p + 1)));
 			p = end;
 		} else {
 			buf_add(&out, p++, 2);
@@ -83,8 +85,8 @@ const char *podenv_expand(struct arena *arena, const char *text, const struct ma
 
 static bool in_host_name(char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       c == '-' || c == '.' || c == '_';
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+	       (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_';
 }
 
 const char *podenv_names(struct arena *arena, const char *text, const struct map *names)
@@ -158,7 +160,8 @@ int podenv_field(struct arena *arena, const struct podenv_host *host,
 		*ret = meta_annotation(p, key) ? meta_annotation(p, key) : "";
 		return 0;
 	}
-	return error_set(err, ERR_INVALID, "fieldRef.fieldPath: unsupported field path %s",
+	return error_set(err, ERR_INVALID,
+			 "fieldRef.fieldPath: unsupported field path %s",
 			 path ? path : "\"\"");
 }
 
@@ -225,8 +228,9 @@ static int key_ref(struct env *e, const cJSON *ref, const char *kind, const char
 		if (buf_check(&b, key, err) < 0)
 			return error_wrap(err, "%s %s", kind, name);
 		if (b.data && strlen((const char *)b.data) != b.len)
-			return error_set(err, ERR_INVALID, "%s %s: key %s holds a NUL byte", kind,
-					 name, key);
+			return error_set(err, ERR_INVALID,
+					 "%s %s: key %s holds a NUL byte", kind, name,
+					 key);
 		*ret = b.data ? arena_strdup(e->arena, (const char *)b.data) : "";
 		return 0;
 	}
@@ -249,39 +253,46 @@ static int file_ref(struct env *e, const cJSON *ref, const char **ret, struct er
 	cleanup_buf struct buf text = { .max = MAX_TEXT };
 
 	if (!volume || !path || !key || strchr(volume, '/') || strstr(path, ".."))
-		return error_set(err, ERR_INVALID,
-				 "fileKeyRef: volumeName, path and key are required, and path "
-				 "may not hold ..");
-	if (file_read(&text, arena_printf(e->arena, "%s/%s/%s", e->pod->volumes, volume, path),
+		return error_set(
+			err, ERR_INVALID,
+			"fileKeyRef: volumeName, path and key are required, and path "
+			"may not hold ..");
+	if (file_read(&text,
+		      arena_printf(e->arena, "%s/%s/%s", e->pod->volumes, volume, path),
 		      err) < 0)
-		return optional && err->kind == ERR_NOT_FOUND ? 0 :
-								error_wrap(err, "fileKeyRef");
-	if (envfile_get(e->arena, text.data ? (const char *)text.data : "", key, ret, err) < 0)
+		return optional && err->kind == ERR_NOT_FOUND
+			       ? 0
+			       : error_wrap(err, "fileKeyRef");
+	if (envfile_get(e->arena, text.data ? (const char *)text.data : "", key, ret,
+			err) < 0)
 		return error_wrap(err, "fileKeyRef: %s in volume %s", path, volume);
 	if (!*ret && !optional)
-		return error_set(err, ERR_NOT_FOUND,
-				 "fileKeyRef: couldn't find key %s in file %s of volume %s", key,
-				 path, volume);
+		return error_set(
+			err, ERR_NOT_FOUND,
+			"fileKeyRef: couldn't find key %s in file %s of volume %s", key,
+			path, volume);
 	return 0;
 }
 
-static int value_from(struct env *e, const cJSON *from, const char **ret, struct error *err)
+static int value_from(struct env *e, const cJSON *from, const char **ret,
+		      struct error *err)
 {
 	const cJSON *ref;
 
 	if ((ref = json_get(from, "fieldRef")) != NULL)
-		return podenv_field(e->arena, e->host, e->pod, json_str(ref, "fieldPath"), ret,
-				    err);
+		return podenv_field(e->arena, e->host, e->pod, json_str(ref, "fieldPath"),
+				    ret, err);
 	if ((ref = json_get(from, "resourceFieldRef")) != NULL) {
 		const char *name = json_str(ref, "containerName");
 		const cJSON *c = e->pod->container;
 
 		if (name)
-			c = json_find_const(json_get(e->pod->pod, "spec", "containers"), "name",
-					    name);
+			c = json_find_const(json_get(e->pod->pod, "spec", "containers"),
+					    "name", name);
 		if (!c)
 			return error_set(err, ERR_NOT_FOUND,
-					 "resourceFieldRef: container %s not found", name);
+					 "resourceFieldRef: container %s not found",
+					 name);
 		return podenv_resource(e->arena, e->host, c, ref, ret, err);
 	}
 	if ((ref = json_get(from, "configMapKeyRef")) != NULL)
@@ -311,36 +322,39 @@ static bool name_ok(const char *name)
 	return true;
 }
 
+/* Keys that cannot be names are left out, as kubelet does. */
+static void add_entry(struct env *e, const char *prefix, const cJSON *object,
+		      const char *key)
+{
+	cleanup_buf struct buf b = { .max = MAX_TEXT };
+	const char *var = arena_printf(e->arena, "%s%s", prefix ? prefix : "", key);
+
+	if (name_ok(var) && podenv_data(object, key, &b) && !b.overflowed)
+		set(e, var, b.data ? arena_strdup(e->arena, (const char *)b.data) : "");
+}
+
 static int add_all(struct env *e, const cJSON *from, struct error *err)
 {
-	const char *prefix = json_str(from, "prefix");
 	bool secret = json_get(from, "secretRef") != NULL;
 	const cJSON *ref = json_get(from, secret ? "secretRef" : "configMapRef");
 	const char *kind = secret ? "Secret" : "ConfigMap", *name = json_str(ref, "name");
-	const char *const maps[] = { "data", secret ? "stringData" : NULL };
+	const char *ns = meta_namespace(e->pod->pod);
 	const cJSON *o = podenv_object(e->host, e->pod->pod, kind, name ? name : "");
 	const cJSON *entry;
 
 	if (!o && json_bool(ref, false, "optional"))
 		return 0;
 	if (!o)
-		return error_set(err, ERR_NOT_FOUND,
-				 "envFrom: %s %s/%s not found: give it in the job's file, or "
-				 "mark the reference optional",
-				 kind, meta_namespace(e->pod->pod) ? meta_namespace(e->pod->pod) : "",
-				 name ? name : "\"\"");
-	for (size_t i = 0; i < 2 && maps[i]; i++) {
-		json_each (entry, json_at(o, JSON_PATH(maps[i]))) {
-			cleanup_buf struct buf b = { .max = MAX_TEXT };
-			const char *var = arena_printf(e->arena, "%s%s", prefix ? prefix : "",
-						       entry->string);
-
-			if (!name_ok(var) || !podenv_data(o, entry->string, &b) ||
-			    b.overflowed)
-				continue;
-			set(e, var, b.data ? arena_strdup(e->arena, (const char *)b.data) : "");
-		}
-	}
+		return error_set(
+			err, ERR_NOT_FOUND,
+			"envFrom: %s %s/%s not found: give it in the job's file, or "
+			"mark the reference optional",
+			kind, ns ? ns : "", name ? name : "\"\"");
+	json_each(entry, json_get(o, "data"))
+		add_entry(e, json_str(from, "prefix"), o, entry->string);
+	if (secret)
+		json_each(entry, json_get(o, "stringData"))
+			add_entry(e, json_str(from, "prefix"), o, entry->string);
 	return 0;
 }
 
@@ -350,7 +364,8 @@ static int add_var(struct env *e, const cJSON *item, struct error *err)
 	const cJSON *from = json_get(item, "valueFrom");
 
 	if (!name || !name_ok(name))
-		return error_set(err, ERR_INVALID, "env: not a name of a variable: \"%s\"",
+		return error_set(err, ERR_INVALID,
+				 "env: not a name of a variable: \"%s\"",
 				 name ? name : "");
 	if (value && *value) {
 		if (e->host->port_from)
@@ -376,18 +391,20 @@ static int expand_args(struct env *e, struct podenv *ret, struct error *err)
 	const cJSON *a;
 
 	for (size_t i = 0; i < 2; i++)
-		n += (size_t)cJSON_GetArraySize(json_at(e->pod->container, JSON_PATH(lists[i])));
+		n += (size_t)cJSON_GetArraySize(
+			json_at(e->pod->container, JSON_PATH(lists[i])));
 	argv = arena_alloc(e->arena, (n + 1) * sizeof(*argv));
 	n = 0;
 	for (size_t i = 0; i < 2; i++) {
-		json_each (a, json_at(e->pod->container, JSON_PATH(lists[i]))) {
+		json_each(a, json_at(e->pod->container, JSON_PATH(lists[i]))) {
 			const char *text = cJSON_GetStringValue(a);
 
 			if (!text)
-				return error_set(err, ERR_INVALID, "%s: not a string", lists[i]);
+				return error_set(err, ERR_INVALID, "%s: not a string",
+						 lists[i]);
 			if (e->host->port_from)
-				text = port_replace(e->arena, NULL, text, e->host->port_from,
-						    e->host->port_to);
+				text = port_replace(e->arena, NULL, text,
+						    e->host->port_from, e->host->port_to);
 			text = podenv_expand(e->arena, text, &e->vars);
 			argv[n++] = podenv_names(e->arena, text, e->host->names);
 		}
@@ -420,11 +437,13 @@ static void set_gpus(struct env *e)
 		int64_t pick;
 		struct error err;
 
-		if (str_int(&pick, str_trim(e->arena, picks[i]), 0, (int64_t)n - 1, &err) < 0)
+		if (str_int(&pick, str_trim(e->arena, picks[i]), 0, (int64_t)n - 1,
+			    &err) < 0)
 			return;
 		picks[i] = ids[pick];
 	}
-	set(e, "CUDA_VISIBLE_DEVICES", str_join(e->arena, (const char *const *)picks, ","));
+	set(e, "CUDA_VISIBLE_DEVICES",
+	    str_join(e->arena, (const char *const *)picks, ","));
 }
 
 /* The caller's, but for what the container says, then the container's. */
@@ -440,11 +459,13 @@ static void lay_over(struct env *e, struct podenv *ret)
 	for (size_t i = 0; e->host->environ && e->host->environ[i]; i++) {
 		const char *var = e->host->environ[i], *eq = strchr(var, '=');
 
-		if (eq && !map_get(&e->vars, str_slice(e->arena, var, (size_t)(eq - var))))
+		if (eq &&
+		    !map_get(&e->vars, str_slice(e->arena, var, (size_t)(eq - var))))
 			envp[n++] = var;
 	}
-	map_each (v, &e->vars)
-		envp[n++] = arena_printf(e->arena, "%s=%s", v->key, (const char *)v->value);
+	map_each(v, &e->vars)
+		envp[n++] =
+			arena_printf(e->arena, "%s=%s", v->key, (const char *)v->value);
 	ret->envp = envp;
 }
 
@@ -454,12 +475,13 @@ static int fill(struct env *e, struct podenv *ret, struct error *err)
 	size_t n = 0;
 
 	set(e, "HOSTNAME", e->pod->hostname);
-	json_each (item, json_get(e->pod->container, "envFrom"))
+	json_each(item, json_get(e->pod->container, "envFrom"))
 		if (add_all(e, item, err) < 0)
 			return -1;
-	json_each (item, json_get(e->pod->container, "env")) {
+	json_each(item, json_get(e->pod->container, "env")) {
 		if (++n > MAX_ENV)
-			return error_set(err, ERR_LIMIT, "env: more than %d variables", MAX_ENV);
+			return error_set(err, ERR_LIMIT, "env: more than %d variables",
+					 MAX_ENV);
 		if (add_var(e, item, err) < 0)
 			return -1;
 	}

@@ -20,8 +20,8 @@ struct podenv_host {
 	const char *const *environ; /* the caller's */
 	const cJSON *objects;       /* ConfigMaps and Secrets, an array */
 	const char *node_name;
-	int64_t cpus;   /* what the node can give, for resourceFieldRef */
-	int64_t memory; /* bytes */
+	int64_t cpus;            /* what the node can give, for resourceFieldRef */
+	int64_t memory;          /* bytes */
 	int port_from, port_to;  /* 0: nothing to replace */
 	const struct map *names; /* pod name -> address, to be put in place; NULL: none */
 };

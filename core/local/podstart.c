@@ -55,7 +55,8 @@ static void describe_end(struct container *c, struct ended *e)
 	if (p->failed) {
 		e->reason = "StartError";
 		snprintf(e->message, sizeof(e->message), "%s%s%s", p->what,
-			 p->code == 127 ? "" : ": ", p->code == 127 ? "" : strerror(p->err));
+			 p->code == 127 ? "" : ": ",
+			 p->code == 127 ? "" : strerror(p->err));
 	} else if (out_of_memory(c)) {
 		e->reason = "OOMKilled";
 		snprintf(e->message, sizeof(e->message),
@@ -66,8 +67,9 @@ static void describe_end(struct container *c, struct ended *e)
 	} else {
 		e->reason = "Error";
 		if (p->signal)
-			snprintf(e->message, sizeof(e->message), "killed by signal %d (%s)%s",
-				 p->signal, strsignal(p->signal),
+			snprintf(e->message, sizeof(e->message),
+				 "killed by signal %d (%s)%s", p->signal,
+				 strsignal(p->signal),
 				 c->liveness_failed ? ": its probe failed" : "");
 	}
 }
@@ -79,7 +81,9 @@ static void has_ended(struct container *c)
 		probe_end(c->probes[i]);
 	hook_end(c);
 	c->state = CONTAINER_ENDED;
-	c->now = (struct ended){ .set = true, .started = c->began, .finished = clock_now() };
+	c->now = (struct ended){ .set = true,
+				 .started = c->began,
+				 .finished = clock_now() };
 	describe_end(c, &c->now);
 	cgroup_remove(&c->cgroup);
 	c->kill_at = c->term_at = 0;
@@ -130,8 +134,7 @@ static void on_line(void *ctx, const char *line, size_t len)
 struct starting {
 	struct podenv env;
 	struct sandbox_plan plan;
-	struct volume_mount *mounts;
-	size_t n_mounts;
+	struct mount_list list;
 };
 
 /* nsswitch.conf may ask a daemon, which knows nothing of the pod, before the file. */
@@ -162,17 +165,19 @@ static const char *nsswitch(struct container *c)
 /* /etc/hosts, and what would answer before it. */
 static void add_names(struct container *c, struct starting *s)
 {
-	struct volume_mount *m = s->mounts + s->n_mounts;
+	struct volume_mount *m = s->list.mounts + s->list.n;
 	const char *conf = nsswitch(c);
 
-	*m++ = (struct volume_mount){ .source = path_join(&c->arena, c->pod->dir, "hosts"),
+	*m++ = (struct volume_mount){ .source =
+					      path_join(&c->arena, c->pod->dir, "hosts"),
 				      .target = "/etc/hosts" };
 	if (conf)
-		*m++ = (struct volume_mount){ .source = conf, .target = "/etc/nsswitch.conf" };
+		*m++ = (struct volume_mount){ .source = conf,
+					      .target = "/etc/nsswitch.conf" };
 	if (file_exists("/run/nscd/socket"))
 		*m++ = (struct volume_mount){ .source = "/dev/null",
 					      .target = "/run/nscd/socket" };
-	s->n_mounts = (size_t)(m - s->mounts);
+	s->list.n = (size_t)(m - s->list.mounts);
 }
 
 static int find_volumes(struct container *c, struct starting *s, struct error *err)
@@ -180,17 +185,13 @@ static int find_volumes(struct container *c, struct starting *s, struct error *e
 	struct pod *p = c->pod;
 	struct podenv_pod pod = { .pod = p->doc, .container = c->spec, .ip = p->ip };
 	struct volumes v = { .host = &p->k->host, .pod = &pod };
-	struct volume_mount *own;
 
 	v.dir = path_join(&c->arena, p->dir, "volumes");
 	v.claims = path_join(&c->arena, p->k->opts.dir, "claims");
 	if (p->k->memory_dir)
 		v.memory = path_join(&c->arena, p->k->memory_dir, p->folder);
-	if (volumes_make(&c->arena, &v, &s->env, &own, &s->n_mounts, err) < 0)
-		return -1;
-	s->mounts = arena_alloc(&c->arena, (s->n_mounts + 3) * sizeof(*s->mounts));
-	memcpy(s->mounts, own, s->n_mounts * sizeof(*own));
-	return 0;
+	s->list.workdir = p->k->opts.workdir;
+	return volumes_make(&c->arena, &v, &s->env, &s->list, err);
 }
 
 static int find_env(struct container *c, struct starting *s, struct error *err)
@@ -206,7 +207,8 @@ static int find_env(struct container *c, struct starting *s, struct error *err)
 	if (podenv_build(&c->arena, &p->k->host, &pod, &s->env, err) < 0)
 		return -1;
 	if (!s->env.argv[0])
-		return error_set(err, ERR_INVALID, "no command: an image is not pulled here");
+		return error_set(err, ERR_INVALID,
+				 "no command: an image is not pulled here");
 	return 0;
 }
 
@@ -253,10 +255,9 @@ static int find_plan(struct container *c, struct starting *s, struct error *err)
 	s->plan.stage = path_join(&c->arena, p->dir, "stage");
 	s->plan.nofile = p->k->nofile;
 	if (!(p->k->kind & SANDBOX_MOUNT))
-		return links_make(&p->links, s->mounts, s->n_mounts, err);
+		return links_make(&p->links, &s->list, err);
 	add_names(c, s);
-	if (mountplan_build(&c->arena, s->mounts, s->n_mounts, p->k->opts.workdir, &ops, &n,
-			    err) < 0)
+	if (mountplan_build(&c->arena, &s->list, &ops, &n, err) < 0)
 		return -1;
 	s->plan.mounts = ops;
 	s->plan.n_mounts = n;
@@ -265,7 +266,8 @@ static int find_plan(struct container *c, struct starting *s, struct error *err)
 
 static int run(struct container *c, const struct starting *s, struct error *err)
 {
-	const char *file = arena_printf(&c->pod->arena, "%s/%s.log", c->pod->log_dir, c->name);
+	const char *file =
+		arena_printf(&c->pod->arena, "%s/%s.log", c->pod->log_dir, c->name);
 
 	c->output.on_line = on_line;
 	c->output.ctx = c;

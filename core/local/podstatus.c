@@ -12,7 +12,7 @@ bool container_started(const struct container *c)
 	       probe_passes(c->probes[PROBE_STARTUP]);
 }
 
-bool container_ready(const struct container *c)
+static bool container_ready(const struct container *c)
 {
 	if (c->kind == CONTAINER_INIT)
 		return c->now.set && c->now.code == 0;
@@ -71,17 +71,20 @@ static void put_state(cJSON *to, const struct container *c, bool init_first)
 	char text[400];
 
 	if (c->state == CONTAINER_RUNNING) {
-		put_time(cJSON_AddObjectToObject(state, "running"), "startedAt", c->began);
+		put_time(cJSON_AddObjectToObject(state, "running"), "startedAt",
+			 c->began);
 	} else if (c->state == CONTAINER_ENDED && c->restart_at && !pod_ended(p)) {
-		snprintf(text, sizeof(text), "back-off restarting failed container=%s pod=%s",
-			 c->name, p->name);
+		snprintf(text, sizeof(text),
+			 "back-off restarting failed container=%s pod=%s", c->name,
+			 p->name);
 		put_waiting(state, "CrashLoopBackOff", text);
 	} else if (c->state == CONTAINER_ENDED) {
 		put_ended(state, &c->now);
 	} else if (c->reason) {
 		put_waiting(state, c->reason, c->message);
 	} else {
-		put_waiting(state, init_first ? "PodInitializing" : "ContainerCreating", NULL);
+		put_waiting(state, init_first ? "PodInitializing" : "ContainerCreating",
+			    NULL);
 	}
 }
 
@@ -125,7 +128,8 @@ static void put_condition(cJSON *list, const char *type, bool status, const char
 static bool all_ready(const struct pod *p)
 {
 	for (size_t i = 0; i < p->n; i++)
-		if (p->containers[i].kind != CONTAINER_INIT && !container_ready(&p->containers[i]))
+		if (p->containers[i].kind != CONTAINER_INIT &&
+		    !container_ready(&p->containers[i]))
 			return false;
 	return p->phase == POD_RUNNING;
 }
@@ -155,7 +159,8 @@ static void put_conditions(cJSON *s, const struct pod *p)
 
 cJSON *pod_status(const struct pod *p)
 {
-	static const char *const phases[] = { "Pending", "Running", "Succeeded", "Failed" };
+	static const char *const phases[] = { "Pending", "Running", "Succeeded",
+					      "Failed" };
 	cJSON *s = cJSON_CreateObject(), *list = NULL;
 	bool has_init = false;
 
@@ -180,8 +185,9 @@ cJSON *pod_status(const struct pod *p)
 	list = cJSON_AddArrayToObject(s, "containerStatuses");
 	for (size_t i = 0; i < p->n; i++)
 		if (p->containers[i].kind == CONTAINER_MAIN)
-			cJSON_AddItemToArray(list, container_status(&p->containers[i],
-								    has_init && !init_done(p)));
+			cJSON_AddItemToArray(list,
+					     container_status(&p->containers[i],
+							      has_init && !init_done(p)));
 	cJSON_AddStringToObject(s, "qosClass", "BestEffort");
 	return s;
 }

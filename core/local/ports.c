@@ -27,9 +27,10 @@ static int take_name(const char *kind, unsigned number)
 
 	if (fd < 0)
 		return -1;
-	n = snprintf(a.sun_path + 1, sizeof(a.sun_path) - 1, "kftrainer/%s/%u", kind, number);
-	if (bind(fd, (const void *)&a, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
-						   (size_t)n)) < 0)
+	n = snprintf(a.sun_path + 1, sizeof(a.sun_path) - 1, "kftrainer/%s/%u", kind,
+		     number);
+	if (bind(fd, (const void *)&a,
+		 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)) < 0)
 		return -1;
 	held = fd;
 	fd = -1;
@@ -53,7 +54,8 @@ static bool is_free(int family, const void *addr, socklen_t len)
 
 static bool port_is_free(int port)
 {
-	struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
+	struct sockaddr_in v4 = { .sin_family = AF_INET,
+				  .sin_port = htons((uint16_t)port) };
 	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6,
 				   .sin6_port = htons((uint16_t)port) };
 
@@ -63,8 +65,8 @@ static bool port_is_free(int port)
 /* The kernel's range for outgoing connections: [low, high]; [0, 0] if unknown. */
 static void outgoing_range(int *low, int *high)
 {
-	cleanup_fd int fd = open("/proc/sys/net/ipv4/ip_local_port_range",
-				 O_RDONLY | O_CLOEXEC);
+	cleanup_fd int fd =
+		open("/proc/sys/net/ipv4/ip_local_port_range", O_RDONLY | O_CLOEXEC);
 	char text[64] = "";
 	char *end;
 
@@ -110,7 +112,8 @@ int port_reserve(int *ret_port, int *ret_lock, struct error *err)
 		}
 		close(lock);
 	}
-	return error_set(err, ERR_BUSY, "no free TCP port found among %d tried", PORT_TRIES);
+	return error_set(err, ERR_BUSY, "no free TCP port found among %d tried",
+			 PORT_TRIES);
 }
 
 /* Does the machine answer to it? Everywhere on Linux, but not in every sandbox. */
@@ -123,7 +126,8 @@ static bool block_works(unsigned block)
 	return fd >= 0 && bind(fd, (const void *)&a, sizeof(a)) == 0;
 }
 
-int address_block_reserve(char ret_block[PORT_ADDRESS_SIZE], int *ret_lock, struct error *err)
+int address_block_reserve(char ret_block[PORT_ADDRESS_SIZE], int *ret_lock,
+			  struct error *err)
 {
 	/* 127.0.* is left alone: resolvers and distributions have addresses there. */
 	unsigned first = random_number();
@@ -144,7 +148,8 @@ int address_block_reserve(char ret_block[PORT_ADDRESS_SIZE], int *ret_lock, stru
 					 "127.%u.%u.1",
 					 block >> 8, block & 255);
 		}
-		snprintf(ret_block, PORT_ADDRESS_SIZE, "127.%u.%u.", block >> 8, block & 255);
+		snprintf(ret_block, PORT_ADDRESS_SIZE, "127.%u.%u.", block >> 8,
+			 block & 255);
 		*ret_lock = lock;
 		return 0;
 	}
@@ -154,7 +159,7 @@ int address_block_reserve(char ret_block[PORT_ADDRESS_SIZE], int *ret_lock, stru
 struct place {
 	const char *env;    /* of this variable */
 	const char *prefix; /* or of an argument that begins so */
-	bool after_colon;   /* the port ends the value, after a ':'; else it is the value */
+	bool after_colon; /* the port ends the value, after a ':'; else it is the value */
 };
 
 static const struct place places[] = {
@@ -164,15 +169,16 @@ static const struct place places[] = {
 	{ .prefix = "--rdzv_endpoint=", .after_colon = true },
 };
 
-const char *port_replace(struct arena *arena, const char *name, const char *value, int from,
-			 int to)
+const char *port_replace(struct arena *arena, const char *name, const char *value,
+			 int from, int to)
 {
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 		const struct place *p = &places[i];
 		const char *at = value;
 		char text[16];
 
-		if (p->env ? !str_eq(name, p->env) : name || !str_starts(value, p->prefix))
+		if (p->env ? !str_eq(name, p->env)
+			   : name || !str_starts(value, p->prefix))
 			continue;
 		if (p->after_colon)
 			at = strrchr(value, ':') ? strrchr(value, ':') + 1 : "";

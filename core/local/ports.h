@@ -39,7 +39,7 @@ MUST_CHECK int address_block_reserve(char ret_block[PORT_ADDRESS_SIZE], int *ret
  * jax, xgboost), so that a user's own 29500 stays.
  */
 struct arena;
-const char *port_replace(struct arena *arena, const char *name, const char *value, int from,
-			 int to);
+const char *port_replace(struct arena *arena, const char *name, const char *value,
+			 int from, int to);
 
 #endif

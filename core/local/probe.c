@@ -31,7 +31,8 @@ struct probe {
 	struct arena arena;
 };
 
-static const char *const probe_keys[] = { "startupProbe", "readinessProbe", "livenessProbe" };
+static const char *const probe_keys[] = { "startupProbe", "readinessProbe",
+					  "livenessProbe" };
 
 const char *probe_handler(const cJSON *probe)
 {
@@ -138,7 +139,7 @@ static int run_inside(struct container *c, struct arena *arena, struct process *
 	struct sandbox_plan plan = c->process.plan;
 	const cJSON *a;
 
-	json_each (a, command)
+	json_each(a, command)
 		if (cJSON_IsString(a))
 			argv[i++] = a->valuestring;
 	if (i == 0)
@@ -172,8 +173,10 @@ static int port_of(const struct probe *p, const cJSON *node)
 	if (name && str_int(&port, name, 1, 65535, &err) == 0)
 		return (int)port;
 	if (name)
-		return (int)json_int(json_find_const(list, "name", name), 0, "containerPort");
-	return node && json_int_of(node, &port) && port > 0 && port < 65536 ? (int)port : 0;
+		return (int)json_int(json_find_const(list, "name", name), 0,
+				     "containerPort");
+	return node && json_int_of(node, &port) && port > 0 && port < 65536 ? (int)port
+									    : 0;
 }
 
 static void ask(struct probe *p)
@@ -182,13 +185,16 @@ static void ask(struct probe *p)
 	const cJSON *get = json_get(p->spec, "httpGet"), *h;
 	const char *path = json_str(get, "path");
 
-	buf_printf(&b, "GET %s%s HTTP/1.1\r\nHost: %s\r\n", str_starts(path ? path : "", "/") ? "" : "/",
-		   path ? path : "", p->c->pod->ip);
-	json_each (h, json_get(get, "httpHeaders"))
-		buf_printf(&b, "%s: %s\r\n", json_str(h, "name") ? json_str(h, "name") : "X",
+	buf_printf(&b, "GET %s%s HTTP/1.1\r\nHost: %s\r\n",
+		   str_starts(path ? path : "", "/") ? "" : "/", path ? path : "",
+		   p->c->pod->ip);
+	json_each(h, json_get(get, "httpHeaders"))
+		buf_printf(&b, "%s: %s\r\n",
+			   json_str(h, "name") ? json_str(h, "name") : "X",
 			   json_str(h, "value") ? json_str(h, "value") : "");
 	buf_adds(&b, "User-Agent: kube-probe/1.34\r\nConnection: close\r\n\r\n");
-	if (b.overflowed || send(p->sock.fd, b.data, b.len, MSG_NOSIGNAL) != (ssize_t)b.len)
+	if (b.overflowed ||
+	    send(p->sock.fd, b.data, b.len, MSG_NOSIGNAL) != (ssize_t)b.len)
 		result(p, false);
 	p->asked = true;
 }
@@ -221,8 +227,8 @@ static void socket_ready(void *ctx)
 			result(p, false);
 		return;
 	}
-	n = recv(p->sock.fd, p->answer + p->answer_len, sizeof(p->answer) - 1 - p->answer_len,
-		 MSG_DONTWAIT);
+	n = recv(p->sock.fd, p->answer + p->answer_len,
+		 sizeof(p->answer) - 1 - p->answer_len, MSG_DONTWAIT);
 	if (n < 0 && errno == EAGAIN)
 		return;
 	p->answer_len += n > 0 ? (size_t)n : 0;
@@ -235,7 +241,8 @@ static void socket_ready(void *ctx)
 
 static bool dial(struct probe *p, const char *host, int port)
 {
-	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
+	struct sockaddr_in a = { .sin_family = AF_INET,
+				 .sin_port = htons((uint16_t)port) };
 	struct error err;
 	int fd;
 
@@ -267,7 +274,8 @@ static bool attempt(struct probe *p)
 		p->exec.on_change = exec_changed;
 		p->exec.ctx = p;
 		arena_clear(&p->arena);
-		return run_inside(p->c, &p->arena, &p->exec, json_get(exec, "command"), &err) == 0;
+		return run_inside(p->c, &p->arena, &p->exec, json_get(exec, "command"),
+				  &err) == 0;
 	}
 	p->http = get != NULL;
 	return dial(p, json_str(target, "host"), port_of(p, json_get(target, "port")));
@@ -351,7 +359,8 @@ bool hook_begin(struct container *c, enum hook_type type, int64_t now)
 	}
 	h->exec.on_change = hook_changed;
 	h->exec.ctx = h;
-	if (run_inside(c, &h->arena, &h->exec, json_get(spec, "exec", "command"), &err) < 0) {
+	if (run_inside(c, &h->arena, &h->exec, json_get(spec, "exec", "command"), &err) <
+	    0) {
 		h->running = false;
 		h->failed = true;
 	}

@@ -49,9 +49,11 @@ void loop_release(struct loop *l)
 	l->epoll = l->report_out = -1;
 }
 
-int loop_watch(struct loop *l, struct watch *w, int fd, bool for_writing, struct error *err)
+int loop_watch(struct loop *l, struct watch *w, int fd, bool for_writing,
+	       struct error *err)
 {
-	struct epoll_event e = { .events = for_writing ? EPOLLOUT : EPOLLIN, .data.ptr = w };
+	struct epoll_event e = { .events = for_writing ? EPOLLOUT : EPOLLIN,
+				 .data.ptr = w };
 
 	if (epoll_ctl(l->epoll, EPOLL_CTL_ADD, fd, &e) < 0) {
 		error_errno(err, errno, "epoll");

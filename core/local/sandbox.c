@@ -60,7 +60,8 @@ int sandbox_each_entry(int dir, int (*fn)(void *ctx, const char *name), void *ct
 	}
 }
 
-static void report(const struct sandbox_plan *plan, int fd, const struct sandbox_report *r)
+static void report(const struct sandbox_plan *plan, int fd,
+		   const struct sandbox_report *r)
 {
 	struct sandbox_report copy = *r;
 
@@ -154,9 +155,10 @@ static int exec_failure(const char *file, struct sandbox_report *r)
 	r->code = NOT_EXECUTABLE;
 	if (errno == ENOENT || errno == ENOTDIR) {
 		r->code = NOT_FOUND;
-		text = strchr(file, '/') && access(file, F_OK) == 0 ?
-			       "its interpreter (the #! line or the dynamic loader) is not here: " :
-			       "command not found: ";
+		text = strchr(file, '/') && access(file, F_OK) == 0
+			       ? "its interpreter (the #! line or the dynamic loader) is "
+				 "not here: "
+			       : "command not found: ";
 	} else if (errno == EACCES || errno == EISDIR) {
 		text = "not executable: ";
 	} else if (errno == ENOEXEC) {
@@ -197,7 +199,8 @@ static int exec_main(const struct sandbox_plan *plan, struct sandbox_report *r)
 		if (len + 1 + strlen(file) < sizeof(path)) {
 			memcpy(path, p, len);
 			path[len] = 0;
-			sandbox_join(path + len, sizeof(path) - len, len ? "/" : "", file, "");
+			sandbox_join(path + len, sizeof(path) - len, len ? "/" : "", file,
+				     "");
 			execve(path, argv, envp);
 			if (errno != ENOENT && errno != ENOTDIR && errno != EACCES)
 				return exec_failure(path, r);
@@ -214,7 +217,8 @@ static int exec_main(const struct sandbox_plan *plan, struct sandbox_report *r)
 }
 
 /* Between vfork() and execve(): memory is the keeper's. */
-static _Noreturn void main_process(const struct sandbox_plan *plan, struct sandbox_report *r)
+static _Noreturn void main_process(const struct sandbox_plan *plan,
+				   struct sandbox_report *r)
 {
 	struct sigaction dfl = { .sa_handler = SIG_DFL };
 	sigset_t none;
@@ -335,9 +339,11 @@ static _Noreturn void keep(const struct sandbox_plan *plan, int report_fd, pid_t
 
 static int enter(const struct sandbox_plan *plan)
 {
-	int flags = (plan->kind & SANDBOX_USER ? CLONE_NEWUSER : 0) |
-		    (plan->kind & SANDBOX_MOUNT ? CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC : 0) |
-		    (plan->kind & SANDBOX_PID ? CLONE_NEWPID : 0);
+	int flags =
+		(plan->kind & SANDBOX_USER ? CLONE_NEWUSER : 0) |
+		(plan->kind & SANDBOX_MOUNT ? CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC
+					    : 0) |
+		(plan->kind & SANDBOX_PID ? CLONE_NEWPID : 0);
 	cleanup_fd int fd = (int)syscall(SYS_pidfd_open, plan->join, 0);
 
 	return fd < 0 || (flags && setns(fd, flags) < 0) ? -1 : 0;
@@ -408,8 +414,8 @@ static _Noreturn void keeper(const struct sandbox_plan *plan, uid_t uid, gid_t g
  */
 static pid_t clone_process(unsigned long flags, int *ret_pidfd)
 {
-	return (pid_t)syscall(SYS_clone, flags | CLONE_PIDFD | SIGCHLD, NULL, ret_pidfd, NULL,
-			      NULL);
+	return (pid_t)syscall(SYS_clone, flags | CLONE_PIDFD | SIGCHLD, NULL, ret_pidfd,
+			      NULL, NULL);
 }
 
 int sandbox_spawn(const struct sandbox_plan *plan, pid_t *ret_pid, int *ret_pidfd,
@@ -425,8 +431,9 @@ int sandbox_spawn(const struct sandbox_plan *plan, pid_t *ret_pid, int *ret_pidf
 	if (!plan->join) {
 		flags |= plan->kind & SANDBOX_USER ? CLONE_NEWUSER : 0;
 		flags |= plan->kind & SANDBOX_PID ? CLONE_NEWPID : 0;
-		flags |= plan->kind & SANDBOX_MOUNT ? CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC :
-						      0;
+		flags |= plan->kind & SANDBOX_MOUNT
+				 ? CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC
+				 : 0;
 	}
 	/* The keeper takes signals by sigwaitinfo(): they stay blocked in it. */
 	sigfillset(&all);
@@ -485,8 +492,7 @@ static bool kind_works(unsigned kind, const char *stage)
 unsigned sandbox_probe(const char *stage)
 {
 	static const unsigned kinds[] = {
-		SANDBOX_MOUNT | SANDBOX_PID,
-		SANDBOX_USER | SANDBOX_MOUNT | SANDBOX_PID,
+		SANDBOX_MOUNT | SANDBOX_PID, SANDBOX_USER | SANDBOX_MOUNT | SANDBOX_PID,
 		SANDBOX_USER | SANDBOX_MOUNT, /* in a container whose /proc is masked */
 	};
 

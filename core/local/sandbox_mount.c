@@ -58,7 +58,8 @@ static int view_entry(void *ctx, const char *name)
 		errno = E2BIG;
 		return -1;
 	}
-	sandbox_join(from, sizeof(from), v->from, strcmp(v->from, "/") == 0 ? "" : "/", name);
+	sandbox_join(from, sizeof(from), v->from, strcmp(v->from, "/") == 0 ? "" : "/",
+		     name);
 	sandbox_join(to, sizeof(to), v->to, "/", name);
 	if (fstatat(v->dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0; /* gone meanwhile, or not for us to see */
@@ -78,7 +79,8 @@ static int pivot(const char *stage)
 	if (syscall(SYS_pivot_root, ".", ".") == 0)
 		return umount2(".", MNT_DETACH) < 0 ? -1 : chdir("/");
 	/* On an initramfs, which cannot be pivoted away. */
-	return mount(".", "/", NULL, MS_MOVE, NULL) < 0 || chroot(".") < 0 ? -1 : chdir("/");
+	return mount(".", "/", NULL, MS_MOVE, NULL) < 0 || chroot(".") < 0 ? -1
+									   : chdir("/");
 }
 
 static void view_options(char *to, size_t size, mode_t mode)
@@ -117,8 +119,8 @@ static int make_read_only(const char *target)
 	static const struct {
 		unsigned long statfs, mount;
 	} flags[] = {
-		{ ST_NOSUID, MS_NOSUID },   { ST_NODEV, MS_NODEV },
-		{ ST_NOEXEC, MS_NOEXEC },   { ST_NOATIME, MS_NOATIME },
+		{ ST_NOSUID, MS_NOSUID },         { ST_NODEV, MS_NODEV },
+		{ ST_NOEXEC, MS_NOEXEC },         { ST_NOATIME, MS_NOATIME },
 		{ ST_NODIRATIME, MS_NODIRATIME }, { ST_RELATIME, MS_RELATIME },
 	};
 	unsigned long keep = MS_REMOUNT | MS_BIND | MS_RDONLY;
@@ -156,8 +158,9 @@ static int do_op(const struct sandbox_plan *plan, const struct mount_op *op)
 
 int sandbox_mounts(const struct sandbox_plan *plan, char *what, size_t size)
 {
-	static const char *const tried[] = { "making a private view of ", "making the folder ",
-					     "making the file ", "mounting a volume at " };
+	static const char *const tried[] = { "making a private view of ",
+					     "making the folder ", "making the file ",
+					     "mounting a volume at " };
 	bool proc = !(plan->kind & SANDBOX_PID);
 
 	sandbox_join(what, size, "making mounts private", "", "");
@@ -170,8 +173,8 @@ int sandbox_mounts(const struct sandbox_plan *plan, char *what, size_t size)
 		/* Views show the machine's /proc: ours goes over it after them. */
 		if (!proc && (i == plan->n_mounts || op->type == MOUNT_BIND)) {
 			sandbox_join(what, size, "mounting /proc", "", "");
-			if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC,
-				  NULL) < 0)
+			if (mount("proc", "/proc", "proc",
+				  MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
 				return -1;
 			proc = true;
 		}

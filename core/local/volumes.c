@@ -52,12 +52,13 @@ static int put_file(const struct making *m, const char *path, const struct buf *
 
 	if (!stays_below(path))
 		return error_set(err, ERR_INVALID,
-				 "volume %s: path \"%s\" must be relative, without ..", m->name,
-				 path);
-	if (buf_check(data, path, err) < 0 || dir_make(path_dir(m->arena, full), 0755, err) < 0)
+				 "volume %s: path \"%s\" must be relative, without ..",
+				 m->name, path);
+	if (buf_check(data, path, err) < 0 ||
+	    dir_make(path_dir(m->arena, full), 0755, err) < 0)
 		return error_wrap(err, "volume %s", m->name);
-	cleanup_fd int fd = open(full, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
-				 0600);
+	cleanup_fd int fd =
+		open(full, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return error_errno(err, errno, "volume %s: %s", m->name, path);
 	if (file_write_fd(fd, data->data ? data->data : (const void *)"", data->len, path,
@@ -84,12 +85,13 @@ static int put_items(const struct making *m, const cJSON *object, const cJSON *r
 {
 	const cJSON *item;
 
-	json_each (item, json_get(ref, "items")) {
+	json_each(item, json_get(ref, "items")) {
 		const char *key = json_str(item, "key"), *path = json_str(item, "path");
 		cleanup_buf struct buf b = { .max = MAX_FILE };
 
 		if (!key || !path)
-			return error_set(err, ERR_INVALID, "volume %s: an item needs key and path",
+			return error_set(err, ERR_INVALID,
+					 "volume %s: an item needs key and path",
 					 m->name);
 		if (!podenv_data(object, key, &b)) {
 			if (json_bool(ref, false, "optional"))
@@ -108,33 +110,38 @@ static int put_object(const struct making *m, const cJSON *ref, const char *kind
 		      struct error *err)
 {
 	bool secret = str_eq(kind, "Secret");
-	const char *name = json_str(ref, secret && json_str(ref, "secretName") ? "secretName" :
-										 "name");
-	const cJSON *o = podenv_object(m->v->host, m->v->pod->pod, kind, name ? name : "");
+	const char *name = json_str(
+		ref, secret && json_str(ref, "secretName") ? "secretName" : "name");
+	const cJSON *o =
+		podenv_object(m->v->host, m->v->pod->pod, kind, name ? name : "");
 	static const char *const maps[] = { "data", "binaryData", "stringData" };
 	const cJSON *entry;
 
 	if (!o && json_bool(ref, false, "optional"))
 		return 0;
 	if (!o)
-		return error_set(err, ERR_NOT_FOUND,
-				 "volume %s: %s %s not found: give it in the job's file, or "
-				 "mark it optional",
-				 m->name, kind, name ? name : "\"\"");
+		return error_set(
+			err, ERR_NOT_FOUND,
+			"volume %s: %s %s not found: give it in the job's file, or "
+			"mark it optional",
+			m->name, kind, name ? name : "\"\"");
 	if (json_get(ref, "items"))
 		return put_items(m, o, ref, secret, err);
 	for (size_t i = 0; i < 3; i++) {
-		json_each (entry, json_at(o, JSON_PATH(maps[i]))) {
+		json_each(entry, json_at(o, JSON_PATH(maps[i]))) {
 			cleanup_buf struct buf b = { .max = MAX_FILE };
 
 			if (!podenv_data(o, entry->string, &b))
-				return error_set(err, ERR_FORMAT, "volume %s: %s %s: %s is not base64",
+				return error_set(err, ERR_FORMAT,
+						 "volume %s: %s %s: %s is not base64",
 						 m->name, kind, name, entry->string);
 			if (strchr(entry->string, '/'))
-				return error_set(err, ERR_INVALID,
-						 "volume %s: %s %s: key \"%s\" is no file name",
-						 m->name, kind, name, entry->string);
-			if (put_file(m, entry->string, &b, file_mode(m, NULL, secret), err) < 0)
+				return error_set(
+					err, ERR_INVALID,
+					"volume %s: %s %s: key \"%s\" is no file name",
+					m->name, kind, name, entry->string);
+			if (put_file(m, entry->string, &b, file_mode(m, NULL, secret),
+				     err) < 0)
 				return -1;
 		}
 	}
@@ -157,7 +164,7 @@ static void print_map(struct buf *out, struct arena *arena, const cJSON *map)
 	const cJSON **sorted = arena_alloc(arena, (n + 1) * sizeof(const cJSON *));
 	const cJSON *e;
 
-	json_each (e, map)
+	json_each(e, map)
 		sorted[i++] = e;
 	if (n > 1)
 		qsort(sorted, n, sizeof(const cJSON *), by_key);
@@ -171,7 +178,7 @@ static int put_downward(const struct making *m, const cJSON *list, struct error 
 {
 	const cJSON *item;
 
-	json_each (item, list) {
+	json_each(item, list) {
 		cleanup_buf struct buf b = { .max = MAX_FILE };
 		const char *path = json_str(item, "path"), *text = "";
 		const char *field = json_str(item, "fieldRef", "fieldPath");
@@ -179,20 +186,25 @@ static int put_downward(const struct making *m, const cJSON *list, struct error 
 		const char *name = json_str(resource, "containerName");
 		const cJSON *pod = m->v->pod->pod;
 
-		if (str_eq(field, "metadata.labels") || str_eq(field, "metadata.annotations")) {
+		if (str_eq(field, "metadata.labels") ||
+		    str_eq(field, "metadata.annotations")) {
 			print_map(&b, m->arena,
 				  json_get(pod, "metadata", field + strlen("metadata.")));
 		} else if (field) {
-			if (podenv_field(m->arena, m->v->host, m->v->pod, field, &text, err) < 0)
+			if (podenv_field(m->arena, m->v->host, m->v->pod, field, &text,
+					 err) < 0)
 				return error_wrap(err, "volume %s", m->name);
 		} else {
-			const cJSON *c = json_find_const(json_get(pod, "spec", "containers"),
-							 "name", name ? name : "");
+			const cJSON *c =
+				json_find_const(json_get(pod, "spec", "containers"),
+						"name", name ? name : "");
 			if (!c)
-				return error_set(err, ERR_INVALID,
-						 "volume %s: downwardAPI: container %s not found",
-						 m->name, name ? name : "\"\"");
-			if (podenv_resource(m->arena, m->v->host, c, resource, &text, err) < 0)
+				return error_set(
+					err, ERR_INVALID,
+					"volume %s: downwardAPI: container %s not found",
+					m->name, name ? name : "\"\"");
+			if (podenv_resource(m->arena, m->v->host, c, resource, &text,
+					    err) < 0)
 				return error_wrap(err, "volume %s", m->name);
 		}
 		buf_adds(&b, text);
@@ -206,7 +218,7 @@ static int put_projected(const struct making *m, const cJSON *spec, struct error
 {
 	const cJSON *source, *s;
 
-	json_each (source, json_get(spec, "sources")) {
+	json_each(source, json_get(spec, "sources")) {
 		int rc = 0;
 
 		if ((s = json_get(source, "configMap")) != NULL)
@@ -267,38 +279,48 @@ static const struct host_type host_types[] = {
 	{ "BlockDevice", "a block device", S_IFBLK, false },
 };
 
+static int make_host_path(const char *path, const struct host_type *want,
+			  struct error *err)
+{
+	int fd;
+
+	if (want->type == S_IFDIR)
+		return dir_make(path, 0755, err);
+	fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
+	return fd < 0 ? error_errno(err, errno, "%s", path) : close(fd);
+}
+
+static const struct host_type *host_type_named(const char *name)
+{
+	for (size_t i = 0; i < sizeof(host_types) / sizeof(host_types[0]); i++)
+		if (str_eq(name, host_types[i].name))
+			return &host_types[i];
+	return NULL;
+}
+
 static int host_path(const char *name, const cJSON *source, const char **ret,
 		     struct error *err)
 {
 	const char *path = json_str(source, "path"), *type = json_str(source, "type");
-	const struct host_type *want = NULL;
+	const struct host_type *want = host_type_named(type);
 	struct stat st;
 
 	if (!path || *path != '/')
-		return error_set(err, ERR_INVALID, "volume %s: hostPath.path: must be absolute",
-				 name);
-	for (size_t i = 0; type && i < sizeof(host_types) / sizeof(host_types[0]); i++)
-		if (str_eq(type, host_types[i].name))
-			want = &host_types[i];
+		return error_set(err, ERR_INVALID,
+				 "volume %s: hostPath.path: must be absolute", name);
 	if (type && *type && !want)
-		return error_set(err, ERR_INVALID, "volume %s: hostPath.type: unknown type %s",
-				 name, type);
+		return error_set(err, ERR_INVALID,
+				 "volume %s: hostPath.type: unknown type %s", name, type);
 	*ret = path;
 	if (stat(path, &st) < 0) {
-		if (want && want->make && want->type == S_IFDIR)
-			return dir_make(path, 0755, err);
-		if (want && want->make && errno == ENOENT) {
-			int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
-
-			return fd < 0 ? error_errno(err, errno, "volume %s: %s", name, path) :
-					close(fd);
-		}
+		if (errno == ENOENT && want && want->make)
+			return make_host_path(path, want, err);
 		return error_errno(err, errno, "volume %s: hostPath %s", name, path);
 	}
 	if (want && (st.st_mode & S_IFMT) != want->type)
 		return error_set(err, ERR_INVALID,
-				 "volume %s: hostPath type check failed: %s is not %s", name,
-				 path, want->wanted);
+				 "volume %s: hostPath type check failed: %s is not %s",
+				 name, path, want->wanted);
 	return 0;
 }
 
@@ -306,15 +328,21 @@ const cJSON *volume_source(const cJSON *volume)
 {
 	const cJSON *m;
 
-	json_each (m, volume)
+	json_each(m, volume)
 		if (!str_eq(m->string, "name") && !cJSON_IsNull(m))
 			return m;
 	return NULL;
 }
 
-static const char *const local_sources[] = { "emptyDir", "configMap", "secret", "projected",
-					     "downwardAPI", "hostPath",
-					     "persistentVolumeClaim", "ephemeral", NULL };
+static const char *const local_sources[] = { "emptyDir",
+					     "configMap",
+					     "secret",
+					     "projected",
+					     "downwardAPI",
+					     "hostPath",
+					     "persistentVolumeClaim",
+					     "ephemeral",
+					     NULL };
 
 const char *volume_refusal(const cJSON *volume)
 {
@@ -322,7 +350,8 @@ const char *volume_refusal(const cJSON *volume)
 
 	if (!source || str_in(source->string, local_sources))
 		return NULL; /* no source at all is an emptyDir */
-	return "there is no such volume on this machine: use hostPath, emptyDir, configMap, "
+	return "there is no such volume on this machine: use hostPath, emptyDir, "
+	       "configMap, "
 	       "secret, projected, downwardAPI or persistentVolumeClaim";
 }
 
@@ -330,33 +359,38 @@ static const char *place(struct arena *arena, const struct volumes *v, const cha
 			 const cJSON *source, bool *ret_files)
 {
 	const char *kind = source ? source->string : "emptyDir";
-	bool in_memory = str_eq(kind, "secret") || str_eq(json_str(source, "medium"), "Memory");
+	bool in_memory =
+		str_eq(kind, "secret") || str_eq(json_str(source, "medium"), "Memory");
 
 	*ret_files = false;
 	if (str_eq(kind, "persistentVolumeClaim")) {
 		const char *claim = json_str(source, "claimName");
 
 		return arena_printf(arena, "%s/%s", v->claims,
-				    claim && stays_below(claim) && !strchr(claim, '/') ? claim :
-											 "claim");
+				    claim && stays_below(claim) && !strchr(claim, '/')
+					    ? claim
+					    : "claim");
 	}
 	if (str_eq(kind, "ephemeral"))
-		return arena_printf(arena, "%s/%s-%s", v->claims, meta_name(v->pod->pod), name);
+		return arena_printf(arena, "%s/%s-%s", v->claims, meta_name(v->pod->pod),
+				    name);
 	*ret_files = !str_eq(kind, "emptyDir");
-	return arena_printf(arena, "%s/%s", in_memory && v->memory ? v->memory : v->dir, name);
+	return arena_printf(arena, "%s/%s", in_memory && v->memory ? v->memory : v->dir,
+			    name);
 }
 
 static int make_volume(struct arena *arena, const struct volumes *v, const char *name,
 		       const char **ret, struct error *err)
 {
-	const cJSON *volume = json_find_const(json_get(v->pod->pod, "spec", "volumes"), "name",
-					      name);
+	const cJSON *volume =
+		json_find_const(json_get(v->pod->pod, "spec", "volumes"), "name", name);
 	const cJSON *source = volume ? volume_source(volume) : NULL;
 	bool files;
 	const char *to;
 
 	if (!volume || strchr(name, '/') || !stays_below(name))
-		return error_set(err, ERR_INVALID, "volumeMounts: there is no volume \"%s\"", name);
+		return error_set(err, ERR_INVALID,
+				 "volumeMounts: there is no volume \"%s\"", name);
 	if (volume_refusal(volume))
 		return error_set(err, ERR_UNSUPPORTED, "volume %s: %s: %s", name,
 				 source->string, volume_refusal(volume));
@@ -387,8 +421,8 @@ const char *mount_path_refusal(const char *path)
 	if (strlen(path) >= PATH_MAX)
 		return "too long";
 	if (!stays_below(path + strspn(path, "/")))
-		return path[strspn(path, "/")] ? "must not contain .." :
-						 "the root folder cannot be replaced";
+		return path[strspn(path, "/")] ? "must not contain .."
+					       : "the root folder cannot be replaced";
 	if (str_starts(path, "/proc/") || str_in(path, reserved))
 		return "the system's own folders cannot be replaced";
 	return NULL;
@@ -413,9 +447,11 @@ static const char *clean_path(struct arena *arena, const char *path)
 	return b.data ? arena_strdup(arena, (const char *)b.data) : "/";
 }
 
-static const char *sub_path(struct arena *arena, const cJSON *mount, const struct podenv *env)
+static const char *sub_path(struct arena *arena, const cJSON *mount,
+			    const struct podenv *env)
 {
-	const char *sub = json_str(mount, "subPath"), *expr = json_str(mount, "subPathExpr");
+	const char *sub = json_str(mount, "subPath"),
+		   *expr = json_str(mount, "subPathExpr");
 	cleanup_map struct map vars = { 0 };
 
 	if (!expr || !*expr)
@@ -425,7 +461,8 @@ static const char *sub_path(struct arena *arena, const cJSON *mount, const struc
 
 		if (eq)
 			map_put(&vars,
-				str_slice(arena, env->envp[i], (size_t)(eq - env->envp[i])),
+				str_slice(arena, env->envp[i],
+					  (size_t)(eq - env->envp[i])),
 				(void *)(uintptr_t)(eq + 1));
 	}
 	return podenv_expand(arena, expr, &vars);
@@ -440,8 +477,8 @@ static int enter_sub_path(struct arena *arena, const char *name, const char *sub
 
 	if (!stays_below(sub))
 		return error_set(err, ERR_INVALID,
-				 "volume %s: subPath \"%s\" must be relative, without ..", name,
-				 sub);
+				 "volume %s: subPath \"%s\" must be relative, without ..",
+				 name, sub);
 	full = arena_printf(arena, "%s/%s", *source, sub);
 	if (!file_exists(full) && dir_make(full, 0777, err) < 0)
 		return error_wrap(err, "volume %s: subPath", name);
@@ -450,46 +487,51 @@ static int enter_sub_path(struct arena *arena, const char *name, const char *sub
 	if (!str_starts(real, real_volume) ||
 	    (real[strlen(real_volume)] && real[strlen(real_volume)] != '/'))
 		return error_set(err, ERR_INVALID,
-				 "volume %s: subPath %s leads out of the volume", name, sub);
+				 "volume %s: subPath %s leads out of the volume", name,
+				 sub);
 	*source = arena_strdup(arena, real);
 	return 0;
 }
 
 static bool always_read_only(const struct volumes *v, const char *name)
 {
-	static const char *const files[] = { "configMap", "secret", "projected", "downwardAPI",
-					     NULL };
-	const cJSON *volume = json_find_const(json_get(v->pod->pod, "spec", "volumes"), "name",
-					      name);
+	static const char *const files[] = { "configMap", "secret", "projected",
+					     "downwardAPI", NULL };
+	const cJSON *volume =
+		json_find_const(json_get(v->pod->pod, "spec", "volumes"), "name", name);
 	const cJSON *source = volume ? volume_source(volume) : NULL;
 
-	return source && (str_in(source->string, files) ||
-			  json_bool(source, false, "readOnly"));
+	return source &&
+	       (str_in(source->string, files) || json_bool(source, false, "readOnly"));
 }
 
 int volumes_make(struct arena *arena, const struct volumes *v, const struct podenv *env,
-		 struct volume_mount **ret, size_t *ret_n, struct error *err)
+		 struct mount_list *ret, struct error *err)
 {
 	const cJSON *list = json_get(v->pod->container, "volumeMounts"), *m;
-	size_t n = 0;
+	size_t n = (size_t)cJSON_GetArraySize(list) + 3;
 
-	*ret = arena_alloc(arena, ((size_t)cJSON_GetArraySize(list) + 1) * sizeof(**ret));
-	json_each (m, list) {
+	ret->mounts = arena_alloc(arena, n * sizeof(*ret->mounts));
+	n = 0;
+	json_each(m, list) {
 		const char *name = json_str(m, "name"), *path = json_str(m, "mountPath");
-		const char *why = mount_path_refusal(path), *sub = sub_path(arena, m, env);
-		struct volume_mount *to = &(*ret)[n++];
+		const char *why = mount_path_refusal(path),
+			   *sub = sub_path(arena, m, env);
+		struct volume_mount *to = &ret->mounts[n++];
 
 		if (!name || why)
-			return error_set(err, ERR_INVALID, "volumeMounts: mountPath \"%s\": %s",
-					 path ? path : "", name ? why : "no volume is named");
+			return error_set(
+				err, ERR_INVALID, "volumeMounts: mountPath \"%s\": %s",
+				path ? path : "", name ? why : "no volume is named");
 		if (make_volume(arena, v, name, &to->source, err) < 0)
 			return -1;
 		if (sub && enter_sub_path(arena, name, sub, &to->source, err) < 0)
 			return -1;
 		to->target = clean_path(arena, path);
 		to->is_dir = is_folder(to->source);
-		to->read_only = json_bool(m, false, "readOnly") || always_read_only(v, name);
+		to->read_only =
+			json_bool(m, false, "readOnly") || always_read_only(v, name);
 	}
-	*ret_n = n;
+	ret->n = n;
 	return 0;
 }

@@ -34,13 +34,20 @@ struct volume_mount {
 	bool read_only, is_dir;
 };
 
+struct mount_list {
+	struct volume_mount *mounts;
+	size_t n;
+	const char *workdir; /* see above */
+};
+
 /*
- * Make what the container's volumeMounts name; *ret is in their order. ERR_INVALID,
- * ERR_NOT_FOUND, ERR_UNSUPPORTED, ERR_IO as the message says.
+ * Make what the container's volumeMounts name; ret->mounts is in their order, and
+ * has room for three more. ERR_INVALID, ERR_NOT_FOUND, ERR_UNSUPPORTED, ERR_IO as
+ * the message says.
  */
 MUST_CHECK int volumes_make(struct arena *arena, const struct volumes *v,
-			    const struct podenv *env, struct volume_mount **ret,
-			    size_t *ret_n, struct error *err);
+			    const struct podenv *env, struct mount_list *ret,
+			    struct error *err);
 
 /* NULL, or why this volume of a pod cannot be had locally. */
 const char *volume_refusal(const cJSON *volume);
@@ -51,10 +58,9 @@ const cJSON *volume_source(const cJSON *volume);
 /* Is the path absolute, without "..", and no place that the kernel needs? Else why not. */
 const char *mount_path_refusal(const char *path);
 
-/* The operations for a mount namespace, in order. workdir: see above. */
-MUST_CHECK int mountplan_build(struct arena *arena, const struct volume_mount *mounts,
-			       size_t n, const char *workdir, struct mount_op **ret,
-			       size_t *ret_n, struct error *err);
+/* The operations for a mount namespace, in order. */
+MUST_CHECK int mountplan_build(struct arena *arena, const struct mount_list *list,
+			       struct mount_op **ret, size_t *ret_n, struct error *err);
 
 /*
  * Without a mount namespace: a symbolic link where the mount point would be, when
@@ -65,7 +71,7 @@ struct links {
 	char **paths;
 	size_t n;
 };
-MUST_CHECK int links_make(struct links *made, const struct volume_mount *mounts, size_t n,
+MUST_CHECK int links_make(struct links *made, const struct mount_list *list,
 			  struct error *err);
 void links_remove(struct links *made);
 

@@ -31,14 +31,16 @@ static void test_callers_list(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		assert_string_equal(
-			str_join(&a, gpu_visible_from(&a, rows[i].value, "/nowhere"), " "),
+			str_join(&a, gpu_visible_from(&a, rows[i].value, "/nowhere"),
+				 " "),
 			rows[i].ids);
 }
 
 static void test_device_files(void **state)
 {
 	char dir[] = "/tmp/gpu-test-XXXXXX";
-	static const char *const files[] = { "nvidia0", "nvidia2", "nvidiactl", "nvidia-uvm" };
+	static const char *const files[] = { "nvidia0", "nvidia2", "nvidiactl",
+					     "nvidia-uvm" };
 	cleanup_arena struct arena a = { 0 };
 	struct error err;
 

@@ -32,10 +32,13 @@ static void test_output(void **state)
 
 	(void)state;
 	podtest_open(&t, NULL);
-	assert_string_equal(podtest_run(&t, script(&t, "", "", "echo one; echo two >&2; printf three")),
-			    "Succeeded");
+	assert_string_equal(
+		podtest_run(&t,
+			    script(&t, "", "", "echo one; echo two >&2; printf three")),
+		"Succeeded");
 	assert_lines(&t, "p/c: one\np/c: two\np/c: three\n");
-	assert_int_equal(file_read(&log, path_join(&t.arena, t.dir, "logs/p/c.log"), &err), 0);
+	assert_int_equal(
+		file_read(&log, path_join(&t.arena, t.dir, "logs/p/c.log"), &err), 0);
 	assert_string_equal((char *)log.data, "one\ntwo\nthree\n");
 	c = container_of(&t, "p", "c");
 	assert_string_equal(json_str(c, "state", "terminated", "reason"), "Completed");
@@ -51,9 +54,11 @@ static void test_long_and_binary_lines(void **state)
 
 	(void)state;
 	podtest_open(&t, NULL);
-	podtest_run(&t, script(&t, "", "",
-			       "head -c 1000000 /dev/zero | tr \\\\\\\\0 x; echo; "
-			       "printf \\\\\\\\0\\\\\\\\377; echo; head -c 300000 /dev/zero"));
+	podtest_run(
+		&t,
+		script(&t, "", "",
+		       "head -c 1000000 /dev/zero | tr \\\\\\\\0 x; echo; "
+		       "printf \\\\\\\\0\\\\\\\\377; echo; head -c 300000 /dev/zero"));
 	/* cut at 64 KiB; NUL and other bytes as they are */
 	assert_int_equal(t.lines.len, 3 * strlen("p/c: \n") + 65536 + 2 + 65536);
 	assert_int_equal(stat(path_join(&t.arena, t.dir, "logs/p/c.log"), &st), 0);
@@ -70,7 +75,9 @@ static void test_full_disk(void **state)
 
 	(void)state;
 	podtest_open(&t, NULL);
-	podtest_start(&t, script(&t, "", "", "sleep 0.2; for i in 1 2 3 4 5 6; do echo line $i; done"));
+	podtest_start(&t,
+		      script(&t, "", "",
+			     "sleep 0.2; for i in 1 2 3 4 5 6; do echo line $i; done"));
 	signal(SIGXFSZ, SIG_IGN);
 	getrlimit(RLIMIT_FSIZE, &old);
 	small = old;
@@ -92,17 +99,23 @@ static void test_how_it_ends(void **state)
 		const char *reason, *message;
 	} rows[] = {
 		{ "'command':['sh','-c','exit 3']", 3, 0, "Error", NULL },
-		{ "'command':['sh','-c','kill -9 $$$$']", 137, 9, "Error", "killed by signal 9" },
-		{ "'command':['sh','-c','kill -SEGV $$$$']", 139, 11, "Error", "killed by signal 11" },
+		{ "'command':['sh','-c','kill -9 $$$$']", 137, 9, "Error",
+		  "killed by signal 9" },
+		{ "'command':['sh','-c','kill -SEGV $$$$']", 139, 11, "Error",
+		  "killed by signal 11" },
 		{ "'command':['no-such-program']", 127, 0, "StartError",
 		  "command not found: no-such-program" },
 		{ "'command':['/no/such/program','x']", 127, 0, "StartError",
 		  "command not found: /no/such/program" },
-		{ "'command':['/etc/passwd']", 126, 0, "StartError", "not executable: /etc/passwd" },
+		{ "'command':['/etc/passwd']", 126, 0, "StartError",
+		  "not executable: /etc/passwd" },
 		{ "'command':['/etc']", 126, 0, "StartError", "not executable: /etc" },
-		{ "'command':['./no-interpreter']", 127, 0, "StartError", "its interpreter" },
-		{ "'command':['./no-format']", 126, 0, "StartError", "neither a program nor" },
-		{ "'command':['true'],'workingDir':'/no/such/folder'", 128, 0, "StartError",
+		{ "'command':['./no-interpreter']", 127, 0, "StartError",
+		  "its interpreter" },
+		{ "'command':['./no-format']", 126, 0, "StartError",
+		  "neither a program nor" },
+		{ "'command':['true'],'workingDir':'/no/such/folder'", 128, 0,
+		  "StartError",
 		  "working folder /no/such/folder: No such file or directory" },
 	};
 	struct podtest t = { 0 };
@@ -111,9 +124,11 @@ static void test_how_it_ends(void **state)
 	(void)state;
 	podtest_open(&t, NULL);
 	assert_int_equal(file_write(path_join(&t.arena, t.dir, "no-interpreter"),
-				    "#!/no/such/sh\n", 14, 0755, &err), 0);
-	assert_int_equal(file_write(path_join(&t.arena, t.dir, "no-format"), "hello\n", 6, 0755,
-				    &err), 0);
+				    "#!/no/such/sh\n", 14, 0755, &err),
+			 0);
+	assert_int_equal(file_write(path_join(&t.arena, t.dir, "no-format"), "hello\n", 6,
+				    0755, &err),
+			 0);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const char *pod = arena_printf(
 			&t.arena,
@@ -123,7 +138,8 @@ static void test_how_it_ends(void **state)
 		const char *name = arena_printf(&t.arena, "p%zu", i), *message;
 		const cJSON *s;
 
-		assert_string_equal(podtest_run(&t, pod), rows[i].code ? "Failed" : "Succeeded");
+		assert_string_equal(podtest_run(&t, pod),
+				    rows[i].code ? "Failed" : "Succeeded");
 		s = json_get(container_of(&t, name, "c"), "state", "terminated");
 		message = json_str(s, "message");
 		if (json_int(s, -1, "exitCode") != rows[i].code ||
@@ -141,21 +157,25 @@ static void test_environment(void **state)
 	const char *pod;
 
 	(void)state;
-	t.objects = json_of(&t,
-			    "[{'kind':'ConfigMap','metadata':{'name':'cm','namespace':'ns'},"
-			    "'data':{'a':'from cm'}},"
-			    "{'kind':'Secret','metadata':{'name':'s','namespace':'ns'},"
-			    "'data':{'token':'aHVudGVyMg=='}}]");
+	t.objects = json_of(
+		&t, "[{'kind':'ConfigMap','metadata':{'name':'cm','namespace':'ns'},"
+		    "'data':{'a':'from cm'}},"
+		    "{'kind':'Secret','metadata':{'name':'s','namespace':'ns'},"
+		    "'data':{'token':'aHVudGVyMg=='}}]");
 	setenv("CALLERS", "callers", 1);
 	setenv("BOTH", "callers", 1);
 	podtest_open(&t, NULL);
-	pod = "{'metadata':{'name':'p','namespace':'ns','uid':'u','labels':{'l/x':'label'},"
+	pod = "{'metadata':{'name':'p','namespace':'ns','uid':'u','labels':{'l/"
+	      "x':'label'},"
 	      "'annotations':{'batch.kubernetes.io/job-completion-index':'1'}},"
 	      "'spec':{'restartPolicy':'Never','hostname':'host-1',"
-	      "'containers':[{'name':'c','envFrom':[{'prefix':'P_','configMapRef':{'name':'cm'}}],"
-	      "'env':[{'name':'BOTH','value':'pods'},{'name':'A','value':'$(P_a), $(BOTH)'},"
+	      "'containers':[{'name':'c','envFrom':[{'prefix':'P_','configMapRef':{'name'"
+	      ":'cm'}}],"
+	      "'env':[{'name':'BOTH','value':'pods'},{'name':'A','value':'$(P_a), "
+	      "$(BOTH)'},"
 	      "{'name':'RANK','valueFrom':{'fieldRef':{'fieldPath':"
-	      "'metadata.annotations[\\\"batch.kubernetes.io/job-completion-index\\\"]'}}},"
+	      "'metadata.annotations[\\\"batch.kubernetes.io/"
+	      "job-completion-index\\\"]'}}},"
 	      "{'name':'TOKEN','valueFrom':{'secretKeyRef':{'name':'s','key':'token'}}}],"
 	      "'command':['sh','-c','echo $0: $CALLERS $BOTH $A $RANK $TOKEN $HOSTNAME'],"
 	      "'args':['arg-$(RANK)-$(NONE)-$$(A)']}]}}";
@@ -176,7 +196,9 @@ static void test_environment(void **state)
 		}
 		assert_string_equal(podtest_run(&t, (const char *)b.data), "Succeeded");
 	}
-	assert_lines(&t, "p/c: arg-1-$(NONE)-$(A): callers pods from cm, pods 1 hunter2 host-1\n");
+	assert_lines(
+		&t,
+		"p/c: arg-1-$(NONE)-$(A): callers pods from cm, pods 1 hunter2 host-1\n");
 	podtest_close(&t);
 }
 
@@ -188,21 +210,29 @@ static void test_names(void **state)
 
 	(void)state;
 	podtest_open(&t, NULL);
-	assert_int_equal(kubelet_add_name(t.k, "p", (const char *[]){ "j-node-0-0.j", NULL }, &err), 0);
-	assert_int_equal(kubelet_add_name(t.k, "q", (const char *[]){ "j-node-0-1.j", NULL }, &err), 0);
-	podtest_run(&t, script(&t, "'hostname':'j-node-0-0','subdomain':'j',",
-			       "'env':[{'name':'ADDR','value':'j-node-0-1.j'},"
-			       "{'name':'URL','value':'tcp://j-node-0-1.j:29500/x'}],",
-			       "hostname; getent hosts $ADDR | cut -d\\\" \\\" -f1; echo $URL"));
+	assert_int_equal(kubelet_add_name(t.k, "p",
+					  (const char *[]){ "j-node-0-0.j", NULL }, &err),
+			 0);
+	assert_int_equal(kubelet_add_name(t.k, "q",
+					  (const char *[]){ "j-node-0-1.j", NULL }, &err),
+			 0);
+	podtest_run(
+		&t,
+		script(&t, "'hostname':'j-node-0-0','subdomain':'j',",
+		       "'env':[{'name':'ADDR','value':'j-node-0-1.j'},"
+		       "{'name':'URL','value':'tcp://j-node-0-1.j:29500/x'}],",
+		       "hostname; getent hosts $ADDR | cut -d\\\" \\\" -f1; echo $URL"));
 	ip = json_str(kubelet_status(t.k, "p"), "podIP");
 	assert_true(str_starts(ip, "127."));
 	assert_false(str_eq(ip, "127.0.0.1"));
 	if (isolated(&t)) {
-		const char *prefix = str_slice(&t.arena, ip, (size_t)(strrchr(ip, '.') - ip));
+		const char *prefix =
+			str_slice(&t.arena, ip, (size_t)(strrchr(ip, '.') - ip));
 
 		assert_lines(&t, arena_printf(&t.arena,
 					      "p/c: j-node-0-0\np/c: %s.2\n"
-					      "p/c: tcp://j-node-0-1.j:29500/x\n", prefix));
+					      "p/c: tcp://j-node-0-1.j:29500/x\n",
+					      prefix));
 	} else {
 		assert_null(strstr((char *)t.lines.data, "j-node-0-1.j"));
 		assert_non_null(strstr((char *)t.lines.data, ".2:29500/x\n"));
@@ -221,18 +251,27 @@ static void test_names_stay(void **state)
 	(void)state;
 	podtest_open(&t, NULL);
 	assert_int_equal(kubelet_add_name(t.k, "j-node-0-0-aaaaa", names, &err), 0);
-	podtest_run(&t, "{'metadata':{'name':'j-node-0-0-aaaaa'},'spec':{'restartPolicy':'Never',"
-			"'hostname':'j-node-0-0','subdomain':'j',"
-			"'containers':[{'name':'c','command':['false']}]}}");
-	first = arena_strdup(&t.arena, json_str(kubelet_status(t.k, "j-node-0-0-aaaaa"), "podIP"));
-	podtest_run(&t, "{'metadata':{'name':'j-node-0-0-bbbbb'},'spec':{'restartPolicy':'Never',"
-			"'hostname':'j-node-0-0','subdomain':'j',"
-			"'containers':[{'name':'c','command':['false']}]}}");
-	assert_string_equal(json_str(kubelet_status(t.k, "j-node-0-0-bbbbb"), "podIP"), first);
+	podtest_run(
+		&t,
+		"{'metadata':{'name':'j-node-0-0-aaaaa'},'spec':{'restartPolicy':'Never',"
+		"'hostname':'j-node-0-0','subdomain':'j',"
+		"'containers':[{'name':'c','command':['false']}]}}");
+	first = arena_strdup(&t.arena,
+			     json_str(kubelet_status(t.k, "j-node-0-0-aaaaa"), "podIP"));
+	podtest_run(
+		&t,
+		"{'metadata':{'name':'j-node-0-0-bbbbb'},'spec':{'restartPolicy':'Never',"
+		"'hostname':'j-node-0-0','subdomain':'j',"
+		"'containers':[{'name':'c','command':['false']}]}}");
+	assert_string_equal(json_str(kubelet_status(t.k, "j-node-0-0-bbbbb"), "podIP"),
+			    first);
 	assert_int_equal(kubelet_add_name(t.k, "j-node-0-0-ccccc", names, &err), 0);
-	podtest_run(&t, "{'metadata':{'name':'j-node-0-0-ccccc'},'spec':{'restartPolicy':'Never',"
-			"'containers':[{'name':'c','command':['false']}]}}");
-	assert_string_equal(json_str(kubelet_status(t.k, "j-node-0-0-ccccc"), "podIP"), first);
+	podtest_run(
+		&t,
+		"{'metadata':{'name':'j-node-0-0-ccccc'},'spec':{'restartPolicy':'Never',"
+		"'containers':[{'name':'c','command':['false']}]}}");
+	assert_string_equal(json_str(kubelet_status(t.k, "j-node-0-0-ccccc"), "podIP"),
+			    first);
 	podtest_close(&t);
 }
 
@@ -249,7 +288,8 @@ static void test_port(void **state)
 			       "{'name':'MINE','value':'29500'},"
 			       "{'name':'URL','value':'http://x:$(PET_MASTER_PORT)'}],"
 			       "'args':['--rdzv_endpoint=n.j:29500','--port=29500'],",
-			       "echo $PET_MASTER_PORT $JAX_COORDINATOR_ADDRESS $MINE $URL $0 $1"));
+			       "echo $PET_MASTER_PORT $JAX_COORDINATOR_ADDRESS $MINE "
+			       "$URL $0 $1"));
 	assert_lines(&t, "p/c: 31234 a.b:31234 29500 http://x:31234 "
 			 "--rdzv_endpoint=n.j:31234 --port=29500\n");
 	podtest_close(&t);
@@ -264,10 +304,12 @@ static void test_restarts(void **state)
 	(void)state;
 	podtest_open(&t, NULL);
 	assert_string_equal(
-		podtest_run(&t,
-			    "{'metadata':{'name':'p'},'spec':{'restartPolicy':'OnFailure',"
-			    "'containers':[{'name':'c','command':['sh','-c',"
-			    "'echo x >>count; echo run $(wc -l <count); test $(wc -l <count) = 3']}]}}"),
+		podtest_run(
+			&t,
+			"{'metadata':{'name':'p'},'spec':{'restartPolicy':'OnFailure',"
+			"'containers':[{'name':'c','command':['sh','-c',"
+			"'echo x >>count; echo run $(wc -l <count); test $(wc -l <count) "
+			"= 3']}]}}"),
 		"Succeeded");
 	assert_lines(&t, "p/c: run 1\np/c: run 2\np/c: run 3\n");
 	c = container_of(&t, "p", "c");
@@ -283,20 +325,23 @@ static void test_init_containers(void **state)
 
 	(void)state;
 	podtest_open(&t, NULL);
-	podtest_run(&t, "{'metadata':{'name':'p'},'spec':{'restartPolicy':'Never','initContainers':["
+	podtest_run(&t, "{'metadata':{'name':'p'},'spec':{'restartPolicy':'Never','"
+			"initContainers':["
 			"{'name':'i1','command':['sh','-c','sleep 0.1; echo first']},"
 			"{'name':'i2','command':['echo','second']}],"
 			"'containers':[{'name':'c','command':['echo','third']}]}}");
 	assert_string_equal(phase_of(&t, "p"), "Succeeded");
 	assert_lines(&t, "p/i1: first\np/i2: second\np/c: third\n");
 	buf_clear(&t.lines);
-	podtest_run(&t, "{'metadata':{'name':'q'},'spec':{'restartPolicy':'Never','initContainers':["
+	podtest_run(&t, "{'metadata':{'name':'q'},'spec':{'restartPolicy':'Never','"
+			"initContainers':["
 			"{'name':'i1','command':['false']}],"
 			"'containers':[{'name':'c','command':['echo','never']}]}}");
 	assert_string_equal(phase_of(&t, "q"), "Failed");
 	assert_int_equal(t.lines.len, 0);
-	assert_string_equal(json_str(container_of(&t, "q", "c"), "state", "waiting", "reason"),
-			    "PodInitializing");
+	assert_string_equal(
+		json_str(container_of(&t, "q", "c"), "state", "waiting", "reason"),
+		"PodInitializing");
 	podtest_close(&t);
 }
 
@@ -307,12 +352,14 @@ static void test_sidecar(void **state)
 
 	(void)state;
 	podtest_open(&t, NULL);
-	podtest_run(&t, "{'metadata':{'name':'p'},'spec':{'restartPolicy':'Never','initContainers':["
-			"{'name':'side','restartPolicy':'Always','command':['sh','-c',"
-			"'trap \\u0022echo bye; exit 0\\u0022 TERM; echo here; touch here; "
-			"while :; do sleep 0.05; done']}],"
-			"'containers':[{'name':'c','command':['sh','-c',"
-			"'while ! test -e here; do sleep 0.02; done; echo work']}]}}");
+	podtest_run(&t,
+		    "{'metadata':{'name':'p'},'spec':{'restartPolicy':'Never','"
+		    "initContainers':["
+		    "{'name':'side','restartPolicy':'Always','command':['sh','-c',"
+		    "'trap \\u0022echo bye; exit 0\\u0022 TERM; echo here; touch here; "
+		    "while :; do sleep 0.05; done']}],"
+		    "'containers':[{'name':'c','command':['sh','-c',"
+		    "'while ! test -e here; do sleep 0.02; done; echo work']}]}}");
 	assert_string_equal(phase_of(&t, "p"), "Succeeded");
 	assert_lines(&t, "p/side: here\np/c: work\np/side: bye\n");
 	podtest_close(&t);
@@ -326,8 +373,9 @@ static void test_stop(void **state)
 	(void)state;
 	podtest_open(&t, NULL);
 	/* the polite one */
-	podtest_start(&t, script(&t, "", "", "trap \\\"echo bye; exit 7\\\" TERM; echo here; "
-					     "while :; do sleep 0.05; done"));
+	podtest_start(&t, script(&t, "", "",
+				 "trap \\\"echo bye; exit 7\\\" TERM; echo here; "
+				 "while :; do sleep 0.05; done"));
 	while (t.lines.len == 0)
 		podtest_poll(&t);
 	assert_string_equal(phase_of(&t, "p"), "Running");
@@ -341,7 +389,8 @@ static void test_stop(void **state)
 	assert_null(kubelet_status(t.k, "p"));
 	/* the deaf one */
 	buf_clear(&t.lines);
-	podtest_start(&t, script(&t, "", "", "trap : TERM; echo here; while :; do sleep 0.05; done"));
+	podtest_start(&t, script(&t, "", "",
+				 "trap : TERM; echo here; while :; do sleep 0.05; done"));
 	while (t.lines.len == 0)
 		podtest_poll(&t);
 	kubelet_stop(t.k, "p", 100);
@@ -358,10 +407,13 @@ static void test_deadline(void **state)
 
 	(void)state;
 	podtest_open(&t, NULL);
-	podtest_run(&t, script(&t, "'activeDeadlineSeconds':1,'terminationGracePeriodSeconds':1,",
-			       "", "sleep 100"));
+	podtest_run(&t,
+		    script(&t,
+			   "'activeDeadlineSeconds':1,'terminationGracePeriodSeconds':1,",
+			   "", "sleep 100"));
 	assert_string_equal(phase_of(&t, "p"), "Failed");
-	assert_string_equal(json_str(kubelet_status(t.k, "p"), "reason"), "DeadlineExceeded");
+	assert_string_equal(json_str(kubelet_status(t.k, "p"), "reason"),
+			    "DeadlineExceeded");
 	podtest_close(&t);
 }
 
@@ -373,7 +425,8 @@ static bool anybody(const char *mark)
 	char command[200];
 
 	snprintf(command, sizeof(command),
-		 "grep -lsa -e %s /proc/[0-9]*/cmdline 2>/dev/null | grep -v self >/dev/null",
+		 "grep -lsa -e %s /proc/[0-9]*/cmdline 2>/dev/null | grep -v self "
+		 ">/dev/null",
 		 mark);
 	return system(command) == 0;
 }
@@ -395,11 +448,16 @@ static void test_leftovers(void **state)
 	(void)state;
 	podtest_open(&t, NULL);
 	mark = mark_of(&t);
-	podtest_run(&t, script(&t, "", "",
-			       arena_printf(&t.arena, "(setsid sleep %s &) ; (setsid setsid sleep %s &); "
-						      "sleep 0.1; echo done", mark, mark)));
+	podtest_run(
+		&t,
+		script(&t, "", "",
+		       arena_printf(&t.arena,
+				    "(setsid sleep %s &) ; (setsid setsid sleep %s &); "
+				    "sleep 0.1; echo done",
+				    mark, mark)));
 	assert_lines(&t, "p/c: done\n");
-	assert_false(anybody(arena_printf(&t.arena, "%.3s[%c]%s", mark, mark[3], mark + 4)));
+	assert_false(
+		anybody(arena_printf(&t.arena, "%.3s[%c]%s", mark, mark[3], mark + 4)));
 	podtest_close(&t);
 }
 
@@ -422,7 +480,8 @@ static void test_killed(void **state)
 		podtest_open(&t, NULL);
 		podtest_start(&t, script(&t, "", "",
 					 arena_printf(&t.arena,
-						      "(setsid sleep %s &) ; sleep 0.2; echo here; sleep %s",
+						      "(setsid sleep %s &) ; sleep 0.2; "
+						      "echo here; sleep %s",
 						      mark, mark)));
 		while (t.lines.len == 0)
 			podtest_poll(&t);
@@ -450,10 +509,14 @@ static void test_many(void **state)
 	(void)state;
 	podtest_open(&t, NULL);
 	for (int i = 0; i < 40; i++)
-		podtest_start(&t, arena_printf(&t.arena,
-					       "{'metadata':{'name':'p%d'},'spec':{'restartPolicy':'Never',"
-					       "'containers':[{'name':'c','command':['echo','%d']}]}}",
-					       i, i));
+		podtest_start(
+			&t,
+			arena_printf(
+				&t.arena,
+				"{'metadata':{'name':'p%d'},'spec':{'restartPolicy':'"
+				"Never',"
+				"'containers':[{'name':'c','command':['echo','%d']}]}}",
+				i, i));
 	for (int i = 0; i < 40; i++) {
 		const char *name = arena_printf(&t.arena, "p%d", i);
 
@@ -472,14 +535,19 @@ static void test_config_errors(void **state)
 	static const struct {
 		const char *container, *message;
 	} rows[] = {
-		{ "'env':[{'name':'A','valueFrom':{'configMapKeyRef':{'name':'no','key':'k'}}}]",
+		{ "'env':[{'name':'A','valueFrom':{'configMapKeyRef':{'name':'no','key':'"
+		  "k'}}}]",
 		  "env A: ConfigMap ns/no not found" },
-		{ "'env':[{'name':'A','valueFrom':{'configMapKeyRef':{'name':'cm','key':'k'}}}]",
+		{ "'env':[{'name':'A','valueFrom':{'configMapKeyRef':{'name':'cm','key':'"
+		  "k'}}}]",
 		  "env A: couldn't find key k in ConfigMap ns/cm" },
-		{ "'env':[{'name':'A','valueFrom':{'secretKeyRef':{'name':'no','key':'k'}}}]",
+		{ "'env':[{'name':'A','valueFrom':{'secretKeyRef':{'name':'no','key':'k'}"
+		  "}}]",
 		  "env A: Secret ns/no not found" },
-		{ "'envFrom':[{'secretRef':{'name':'no'}}]", "envFrom: Secret ns/no not found" },
-		{ "'env':[{'name':'A','valueFrom':{'fieldRef':{'fieldPath':'metadata.nope'}}}]",
+		{ "'envFrom':[{'secretRef':{'name':'no'}}]",
+		  "envFrom: Secret ns/no not found" },
+		{ "'env':[{'name':'A','valueFrom':{'fieldRef':{'fieldPath':'metadata."
+		  "nope'}}}]",
 		  "unsupported field path metadata.nope" },
 		{ "'env':[{'name':'A=B','value':'x'}]", "not a name of a variable" },
 		{ "'volumeMounts':[{'name':'v','mountPath':'/tmp/kubelet-test-x'}]",
@@ -488,13 +556,16 @@ static void test_config_errors(void **state)
 	struct podtest t = { 0 };
 
 	(void)state;
-	t.objects = json_of(&t, "[{'kind':'ConfigMap','metadata':{'name':'cm','namespace':'ns'},"
-				"'data':{'a':'b'}}]");
+	t.objects = json_of(
+		&t, "[{'kind':'ConfigMap','metadata':{'name':'cm','namespace':'ns'},"
+		    "'data':{'a':'b'}}]");
 	podtest_open(&t, NULL);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const cJSON *w;
 
-		podtest_start(&t, script(&t, "", arena_printf(&t.arena, "%s,", rows[i].container), "true"));
+		podtest_start(&t, script(&t, "",
+					 arena_printf(&t.arena, "%s,", rows[i].container),
+					 "true"));
 		podtest_poll(&t);
 		assert_string_equal(phase_of(&t, "p"), "Pending");
 		w = json_get(container_of(&t, "p", "c"), "state", "waiting");
@@ -544,8 +615,10 @@ static void test_huge_environment(void **state)
 
 	(void)state;
 	podtest_open(&t, NULL);
-	buf_adds(&b, "{'metadata':{'name':'p'},'spec':{'restartPolicy':'Never','containers':[{"
-		     "'name':'c','command':['true'],'env':[");
+	buf_adds(
+		&b,
+		"{'metadata':{'name':'p'},'spec':{'restartPolicy':'Never','containers':[{"
+		"'name':'c','command':['true'],'env':[");
 	for (int i = 0; i < 9000; i++) {
 		buf_printf(&b, "%s{'name':'V%d','value':'", i ? "," : "", i);
 		for (int j = 0; j < 100; j++)
@@ -564,11 +637,12 @@ static void test_huge_environment(void **state)
 
 static const char *gpu_pod(struct podtest *t, const char *name, int n, const char *text)
 {
-	return arena_printf(&t->arena,
-			    "{'metadata':{'name':'%s'},'spec':{'restartPolicy':'Never',"
-			    "'containers':[{'name':'c','resources':{'limits':{'nvidia.com/gpu':%d}},"
-			    "'command':['sh','-c','%s']}]}}",
-			    name, n, text);
+	return arena_printf(
+		&t->arena,
+		"{'metadata':{'name':'%s'},'spec':{'restartPolicy':'Never',"
+		"'containers':[{'name':'c','resources':{'limits':{'nvidia.com/gpu':%d}},"
+		"'command':['sh','-c','%s']}]}}",
+		name, n, text);
 }
 
 static void test_gpus(void **state)
@@ -580,16 +654,22 @@ static void test_gpus(void **state)
 
 	(void)state;
 	podtest_open(&t, ids);
-	podtest_start(&t, gpu_pod(&t, "a", 2, "echo $CUDA_VISIBLE_DEVICES; while ! test -e go; do sleep 0.02; done"));
+	podtest_start(&t, gpu_pod(&t, "a", 2,
+				  "echo $CUDA_VISIBLE_DEVICES; while ! test -e go; do "
+				  "sleep 0.02; done"));
 	podtest_start(&t, gpu_pod(&t, "b", 2, "echo $CUDA_VISIBLE_DEVICES"));
 	podtest_run(&t, script(&t, "", "", "echo none=$CUDA_VISIBLE_DEVICES."));
 	assert_string_equal(phase_of(&t, "b"), "Pending");
-	assert_string_equal(json_str(json_find_const(json_get(kubelet_status(t.k, "b"), "conditions"),
-						     "type", "PodScheduled"), "reason"),
-			    "Unschedulable");
-	assert_string_equal(json_str(kubelet_status(t.k, "b"), "message"),
-			    "waits for 2 nvidia.com/gpu: this machine has 3, 1 of them free");
-	assert_int_equal(file_write(path_join(&t.arena, t.dir, "go"), "", 0, 0644, &err), 0);
+	assert_string_equal(
+		json_str(json_find_const(json_get(kubelet_status(t.k, "b"), "conditions"),
+					 "type", "PodScheduled"),
+			 "reason"),
+		"Unschedulable");
+	assert_string_equal(
+		json_str(kubelet_status(t.k, "b"), "message"),
+		"waits for 2 nvidia.com/gpu: this machine has 3, 1 of them free");
+	assert_int_equal(file_write(path_join(&t.arena, t.dir, "go"), "", 0, 0644, &err),
+			 0);
 	podtest_wait(&t, "a");
 	podtest_wait(&t, "b");
 	assert_string_equal(phase_of(&t, "b"), "Succeeded");
@@ -598,7 +678,8 @@ static void test_gpus(void **state)
 	assert_non_null(strstr((char *)t.lines.data, "p/c: none=.\n"));
 	doc = json_of(&t, gpu_pod(&t, "big", 4, "true"));
 	assert_int_equal(kubelet_check(t.k, doc, notes, &err), -1);
-	assert_string_equal(err.msg, "big/c: it asks for 4 nvidia.com/gpu, and this machine has 3");
+	assert_string_equal(
+		err.msg, "big/c: it asks for 4 nvidia.com/gpu, and this machine has 3");
 	cJSON_Delete(doc);
 	cJSON_Delete(notes);
 	podtest_close(&t);
@@ -617,10 +698,11 @@ static void test_readiness(void **state)
 
 	(void)state;
 	podtest_open(&t, NULL);
-	podtest_start(&t, script(&t, "'terminationGracePeriodSeconds':0,",
-				 "'readinessProbe':{'exec':{'command':['test','-e','ready']},"
-				 "'periodSeconds':1},",
-				 "echo here; sleep 0.3; touch ready; sleep 100"));
+	podtest_start(&t,
+		      script(&t, "'terminationGracePeriodSeconds':0,",
+			     "'readinessProbe':{'exec':{'command':['test','-e','ready']},"
+			     "'periodSeconds':1},",
+			     "echo here; sleep 0.3; touch ready; sleep 100"));
 	while (t.lines.len == 0)
 		podtest_poll(&t);
 	assert_false(ready(&t));
@@ -643,7 +725,8 @@ static void test_ready_at_once(void **state)
 	while (!ready(&t))
 		podtest_poll(&t);
 	conditions = json_get(kubelet_status(t.k, "p"), "conditions");
-	assert_string_equal(json_str(json_find_const(conditions, "type", "Ready"), "status"), "True");
+	assert_string_equal(
+		json_str(json_find_const(conditions, "type", "Ready"), "status"), "True");
 	podtest_close(&t);
 }
 
@@ -654,9 +737,12 @@ static void test_liveness(void **state)
 
 	(void)state;
 	podtest_open(&t, NULL);
-	podtest_run(&t, script(&t, "'terminationGracePeriodSeconds':1,",
-			       "'livenessProbe':{'exec':{'command':['false']},'periodSeconds':1,"
-			       "'failureThreshold':1},", "sleep 100"));
+	podtest_run(
+		&t,
+		script(&t, "'terminationGracePeriodSeconds':1,",
+		       "'livenessProbe':{'exec':{'command':['false']},'periodSeconds':1,"
+		       "'failureThreshold':1},",
+		       "sleep 100"));
 	s = json_get(container_of(&t, "p", "c"), "state", "terminated");
 	assert_int_equal(json_int(s, -1, "exitCode"), 143);
 	podtest_close(&t);
@@ -670,10 +756,13 @@ static void test_hooks(void **state)
 
 	(void)state;
 	podtest_open(&t, NULL);
-	podtest_start(&t, script(&t, "",
-				 "'lifecycle':{'postStart':{'exec':{'command':['sh','-c','echo post >>h']}},"
-				 "'preStop':{'exec':{'command':['sh','-c','echo pre >>h']}}},",
-				 "trap \\\"echo term >>h; exit 0\\\" TERM; while :; do sleep 0.05; done"));
+	podtest_start(
+		&t, script(&t, "",
+			   "'lifecycle':{'postStart':{'exec':{'command':['sh','-c','echo "
+			   "post >>h']}},"
+			   "'preStop':{'exec':{'command':['sh','-c','echo pre >>h']}}},",
+			   "trap \\\"echo term >>h; exit 0\\\" TERM; while :; do sleep "
+			   "0.05; done"));
 	while (!ready(&t))
 		podtest_poll(&t);
 	kubelet_stop(t.k, "p", -1);
@@ -699,20 +788,20 @@ static int without_namespaces(void **state)
 	return 0;
 }
 
-#define BOTH(f)                                                  \
-	{ "namespaces: " #f, f, with_namespaces, NULL, NULL },   \
-	{                                                        \
-		"none: " #f, f, without_namespaces, NULL, NULL   \
+#define BOTH(f)                                                \
+	{ "namespaces: " #f, f, with_namespaces, NULL, NULL }, \
+	{                                                      \
+		"none: " #f, f, without_namespaces, NULL, NULL \
 	}
 
-#define KUBELET_CASES                                                                      \
-	BOTH(test_output), BOTH(test_long_and_binary_lines), BOTH(test_full_disk),         \
-		BOTH(test_how_it_ends), BOTH(test_environment), BOTH(test_names),          \
-		BOTH(test_names_stay), BOTH(test_port), BOTH(test_restarts),               \
-		BOTH(test_init_containers), BOTH(test_sidecar), BOTH(test_stop),           \
-		BOTH(test_deadline), BOTH(test_leftovers), BOTH(test_killed),              \
-		BOTH(test_many), BOTH(test_config_errors), BOTH(test_hostile_pods),        \
-		BOTH(test_huge_environment), BOTH(test_gpus), BOTH(test_readiness),        \
+#define KUBELET_CASES                                                               \
+	BOTH(test_output), BOTH(test_long_and_binary_lines), BOTH(test_full_disk),  \
+		BOTH(test_how_it_ends), BOTH(test_environment), BOTH(test_names),   \
+		BOTH(test_names_stay), BOTH(test_port), BOTH(test_restarts),        \
+		BOTH(test_init_containers), BOTH(test_sidecar), BOTH(test_stop),    \
+		BOTH(test_deadline), BOTH(test_leftovers), BOTH(test_killed),       \
+		BOTH(test_many), BOTH(test_config_errors), BOTH(test_hostile_pods), \
+		BOTH(test_huge_environment), BOTH(test_gpus), BOTH(test_readiness), \
 		BOTH(test_ready_at_once), BOTH(test_liveness), BOTH(test_hooks)
 
 #endif

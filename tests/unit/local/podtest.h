@@ -130,7 +130,8 @@ static inline const char *phase_of(struct podtest *t, const char *pod)
 
 static inline bool ended(struct podtest *t, const char *pod)
 {
-	return str_eq(phase_of(t, pod), "Succeeded") || str_eq(phase_of(t, pod), "Failed");
+	return str_eq(phase_of(t, pod), "Succeeded") ||
+	       str_eq(phase_of(t, pod), "Failed");
 }
 
 static inline void podtest_wait(struct podtest *t, const char *pod)
@@ -155,23 +156,25 @@ static inline const char *podtest_run(struct podtest *t, const char *pod)
 static inline const char *script(struct podtest *t, const char *more_spec,
 				 const char *more_container, const char *text)
 {
-	return arena_printf(&t->arena,
-			    "{'metadata':{'name':'p','namespace':'ns','uid':'u-1'},'spec':{"
-			    "'restartPolicy':'Never',%s 'containers':[{'name':'c',%s"
-			    "'command':['sh','-c','%s']}]}}",
-			    more_spec, more_container, text);
+	return arena_printf(
+		&t->arena,
+		"{'metadata':{'name':'p','namespace':'ns','uid':'u-1'},'spec':{"
+		"'restartPolicy':'Never',%s 'containers':[{'name':'c',%s"
+		"'command':['sh','-c','%s']}]}}",
+		more_spec, more_container, text);
 }
 
-static inline const cJSON *container_of(struct podtest *t, const char *pod, const char *name)
+static inline const cJSON *container_of(struct podtest *t, const char *pod,
+					const char *name)
 {
 	const cJSON *s = kubelet_status(t->k, pod);
 	const cJSON *c = json_find_const(json_get(s, "containerStatuses"), "name", name);
 
-	return c ? c : json_find_const(json_get(s, "initContainerStatuses"), "name", name);
+	return c ? c
+		 : json_find_const(json_get(s, "initContainerStatuses"), "name", name);
 }
 
-#define assert_lines(t, text)                                                      \
-	assert_string_equal((t)->lines.data ? (const char *)(t)->lines.data : "", \
-			    text)
+#define assert_lines(t, text) \
+	assert_string_equal((t)->lines.data ? (const char *)(t)->lines.data : "", text)
 
 #endif

@@ -10,8 +10,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = { KUBELET_CASES };
 
-	if (geteuid() == 0 && (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 ||
-			       setresuid(NOBODY, NOBODY, NOBODY) < 0))
+	if (geteuid() == 0 &&
+	    (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 ||
+	     setresuid(NOBODY, NOBODY, NOBODY) < 0))
 		return 1;
 	/* As after a login: /proc/self belongs to the user. */
 	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);

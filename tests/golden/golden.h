@@ -14,6 +14,8 @@ struct world {
 	const struct schema *schema;
 	cJSON *stored;      /* what was created, as admitted; an array */
 	cJSON *built;       /* what the pipeline made of it; an array, in build order */
+	bool client;        /* as a client's dry run: nothing has a uid */
+	bool status_server; /* the feature gate TrainJobStatus */
 	char trouble[1200]; /* why the last pipeline_build() failed, or "" */
 };
 
@@ -21,6 +23,7 @@ struct answer {
 	int code;      /* HTTP: 201, 400, 403, 422 */
 	int warnings;  /* how many */
 	cJSON *errors; /* "path: type", sorted, each once */
+	cJSON *texts;  /* the whole of each error */
 };
 
 /* The namespace that a case's ${NS} stands for, and what it is in expected.json. */
@@ -32,9 +35,12 @@ struct answer {
 
 void world_init(struct world *w, const struct schema *schema);
 void world_release(struct world *w);
+#define cleanup_world __attribute__((cleanup(world_release)))
 
-/* POST the object; answer->errors is the caller's. */
+/* POST the object; the answer is the caller's. */
 void world_create(struct world *w, const cJSON *obj, struct answer *answer);
+void answer_release(struct answer *answer);
+#define cleanup_answer __attribute__((cleanup(answer_release)))
 
 /* ---- normal.c: documents without what does not count -------------------------------- */
 

@@ -11,6 +11,13 @@
 #include "trainer/pipeline.h"
 #include "trainer/trainjob.h"
 
+/* Its Service's name and namespace are those of the install manifests. */
+#define STATUS_SERVER \
+	"https://kubeflow-trainer-controller-manager.kubeflow-system.svc:10443"
+
+/* What the API server calls a TrainJob; owner references are made of it. */
+#define UID "00000000-0000-4000-8000-000000000001"
+
 void world_init(struct world *w, const struct schema *schema)
 {
 	*w = (struct world){ .schema = schema,
@@ -62,13 +69,12 @@ static void install_builtin(struct world *w, const char *name)
 	const struct asset *a =
 		asset_find(arena_printf(&arena, "runtimes/%s.yaml", name));
 	cleanup_json cJSON *docs = NULL;
-	struct answer answer = { 0 };
+	cleanup_answer struct answer answer = { 0 };
 	struct error err = { 0 };
 
 	if (!a || yaml_parse(&docs, a->data, a->len, &err))
 		return;
 	world_create(w, docs->child, &answer);
-	cJSON_Delete(answer.errors);
 }
 
 static const cJSON *runtime_of(struct world *w, const cJSON *tj)
@@ -88,6 +94,7 @@ static void take_errors(const struct field_errors *errs, struct answer *answer, 
 
 	for (size_t i = 0; i < errs->n; i++) {
 		const struct field_error *e = &errs->list[i];
+		cleanup_buf struct buf text = { .max = 65536 };
 
 		if (e->type == FIELD_UNKNOWN)
 			continue;
@@ -98,7 +105,16 @@ static void take_errors(const struct field_errors *errs, struct answer *answer, 
 			answer->errors,
 			cJSON_CreateString(arena_printf(&arena, "%s: %s", e->path,
 							field_error_type_name(e->type))));
+		field_error_print(&text, e);
+		cJSON_AddItemToArray(answer->texts,
+				     cJSON_CreateString((const char *)text.data));
 	}
+}
+
+void answer_release(struct answer *answer)
+{
+	cJSON_Delete(answer->errors);
+	cJSON_Delete(answer->texts);
 }
 
 static int count_unknown(const struct schema *schema, const cJSON *obj)
@@ -167,12 +183,19 @@ static void reconcile(struct world *w, const struct pipeline *p, const cJSON *tj
 
 void world_create(struct world *w, const cJSON *obj, struct answer *answer)
 {
-	struct plugin_env env = { .keys = &keys_placeholder, .get = get, .ctx = w };
+	struct plugin_env env = { .keys = &keys_placeholder,
+				  .get = get,
+				  .ctx = w,
+				  .status_server = w->status_server,
+				  .status_server_url = STATUS_SERVER,
+				  .status_server_ca = "-----BEGIN CERTIFICATE-----\n" };
 	struct pipeline p = { .plugins = plugins, .env = &env };
 	bool tj = str_eq(meta_kind(obj), TRAINJOB_KIND);
 	cJSON *copy = json_dup(obj);
 
-	*answer = (struct answer){ .code = 201, .errors = cJSON_CreateArray() };
+	*answer = (struct answer){ .code = 201,
+				   .errors = cJSON_CreateArray(),
+				   .texts = cJSON_CreateArray() };
 	if (!is_cluster_wide(copy) && !meta_namespace(copy))
 		json_put_str(copy, NAMESPACE, "metadata", "namespace");
 	if (schema_knows(w->schema, copy)) {
@@ -185,7 +208,8 @@ void world_create(struct world *w, const cJSON *obj, struct answer *answer)
 		cJSON_Delete(copy);
 		return;
 	}
-	json_put_str(copy, "00000000-0000-4000-8000-000000000001", "metadata", "uid");
+	if (!w->client)
+		json_put_str(copy, UID, "metadata", "uid");
 	cJSON_AddItemToArray(w->stored, copy);
 	if (tj)
 		reconcile(w, &p, copy);

@@ -58,7 +58,7 @@ LINK     = -static-pie -Wl,--gc-sections,-z,relro,-z,now,-z,noexecstack,-z,stack
 
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all vendor demo check quick unit golden cli local build repro cross lint layers budget text headers \
+.PHONY: all vendor demo check quick unit golden cli local build repro cross lint layers budget text lint-self headers \
         style fuzz bench soak format compdb dist install clean help crds
 all: kftrainer
 
@@ -119,23 +119,25 @@ UNIT     = $(patsubst %.c,$(SANOUT)/%,$(wildcard tests/unit/$(ROOM)/test_*.c) $(
 unit: $(UNIT)
 	@tests/run.sh unit $^
 
-lint: headers layers budget text style
+lint: headers layers budget text style lint-self
 layers:
 	@awk -f tests/lint/layers.awk Makefile $(filter %.c,$(SRC)) $(HDR) $(wildcard tests/unit/*/*.[ch])
 budget:
 	@awk -f tests/lint/budget.awk $(filter %.c,$(SRC)) $(HDR)
 text:
 	@tests/lint/text.sh
+lint-self:
+	@tests/run.sh lint tests/lint/test_lint.sh
 headers: $(HDR:%=$(SANOUT)/%.ok)
 $(SANOUT)/%.h.ok: %.h $(SANROOT)/.done
 	@mkdir -p $(@D)
 	@clang $(SAN) -Wno-unused-macros -fsyntax-only -include $< -xc /dev/null && touch $@
 
-cli: kftrainer
+cli: kftrainer $(SANOUT)/tests/golden/golden
 	@tests/run.sh cli $(wildcard tests/cli/test_*)
 # tests/fuzz/README says what a target is. Unit tests run each over its corpus.
 FUZZ    := $(wildcard tests/fuzz/fuzz_*.c)
-FUZZED  := plugins trainer api assets base
+FUZZED  := local plugins trainer api assets base
 $(FUZZ:%.c=$(SANOUT)/%): $(SANOUT)/%: $(SANOUT)/%.c.o $(SANOUT)/tests/fuzz/replay.c.o \
   $(foreach r,$(FUZZED),$(SANOUT)/lib$(r).a)
 	$(call say,LD,$@) clang $(SANLINK) -o $@ $^ -L$(SANROOT)/lib $(LIBS) -lm

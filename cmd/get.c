@@ -49,17 +49,6 @@ static const cJSON *condition(const cJSON *job, const char *type)
 	return str_eq(json_str(c, "status"), "True") ? c : NULL;
 }
 
-/* In one word, as the controller's status.state. */
-static const char *state(const cJSON *job)
-{
-	static const char *const types[] = { COND_FAILED, COND_COMPLETE, COND_SUSPENDED };
-
-	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
-		if (condition(job, types[i]))
-			return types[i];
-	return json_get(tj_status(job), "jobsStatus") ? "Running" : "Created";
-}
-
 /* When it was complete or failed, or -1. */
 static int64_t ended(const cJSON *job)
 {

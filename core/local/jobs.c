@@ -268,18 +268,29 @@ static void prune(struct jobs *j, struct jobs_job *job)
 	}
 }
 
+/*
+ * Jobs that fail before they have a pod (activeDeadlineSeconds: 0) under a policy
+ * that restarts for ever would go round without end.
+ */
+enum { MAX_ROUNDS = 1000 };
+
 size_t jobs_step(struct jobs *j, int64_t now_ms, const struct jobs_action **ret_actions,
 		 int64_t *ret_wake_ms)
 {
 	j->now_ms = now_ms;
 	j->n_actions = 0;
-	do {
+	j->changed = true;
+	for (int round = 0; j->changed; round++) {
 		j->changed = false;
 		j->wake_ms = -1;
+		if (round == MAX_ROUNDS) {
+			jobs_wake_at(j, now_ms + j->backoff_first_ms);
+			break;
+		}
 		jobs_each_job(job, j) prune(j, job);
 		jobset_sync(j);
 		jobs_each_job(job, j) job_sync(j, job);
-	} while (j->changed);
+	}
 	jobset_write_status(j);
 	*ret_actions = j->actions;
 	*ret_wake_ms = j->wake_ms;

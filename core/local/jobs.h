@@ -24,7 +24,7 @@ enum { JOBS_MAX_PODS = 10000 };
  * a row. In a cluster it is 10 s, at most 10 min
  * (DefaultJobPodFailureBackOff); one machine has no other node to try.
  */
-enum { JOBS_BACKOFF_FIRST_MS = 1000, JOBS_BACKOFF_MAX_MS = 60000 };
+enum { JOBS_BACKOFF_FIRST_MS = 100, JOBS_BACKOFF_MAX_MS = 60000 };
 
 enum jobs_action_type { JOBS_CREATE_POD, JOBS_DELETE_POD };
 struct jobs_action {

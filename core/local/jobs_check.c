@@ -1,3 +1,7 @@
+#include <string.h>
+
+#include "api/names.h"
+#include "base/cleanup.h"
 #include "base/str.h"
 #include "local/jobs_impl.h"
 
@@ -93,13 +97,43 @@ static int check_targets(const struct jobs *j, const cJSON *policy, const char *
 	return 0;
 }
 
+/* The longest name that a pod will have: as JobSet's GenPodName, and five letters. */
+static int check_names(const struct jobs *j, const struct jobs_rjob *r, struct error *err)
+{
+	cleanup_free char *tail = r->indexed ? jobs_printf("-%d", r->completions - 1)
+					     : jobs_printf("%s", "");
+	cleanup_free char *pod = jobs_printf("%s-%s-%d%s-abcde", j->name, r->name,
+					     r->replicas ? r->replicas - 1 : 0,
+					     r->completions ? tail : "");
+
+	if (strlen(pod) > NAME_LABEL_MAX)
+		return error_set(
+			err, ERR_INVALID,
+			"the name is too long: pods of replicatedJob %s would have "
+			"names of %zu characters, and %d is the most",
+			r->name, strlen(pod), NAME_LABEL_MAX);
+	if (!name_is_dns1035(pod))
+		return error_set(
+			err, ERR_INVALID,
+			"\"%s\" would be the name of a pod: want lower case letters, "
+			"digits and '-', with a letter first",
+			pod);
+	return 0;
+}
+
 int jobs_check(const struct jobs *j, struct error *err)
 {
 	const cJSON *spec = json_get((const cJSON *)j->jobset, "spec"), *rule;
 	bool depends = false;
 
+	if (name_label_fault(j->ns) || name_label_fault(j->subdomain))
+		return error_set(
+			err, ERR_INVALID,
+			"namespace \"%s\" and subdomain \"%s\" want to be DNS labels",
+			j->ns, j->subdomain);
 	for (size_t i = 0; i < j->n_rjobs; i++) {
-		if (check_dependencies(j, i, err) || check_job(&j->rjobs[i], err))
+		if (check_names(j, &j->rjobs[i], err) || check_dependencies(j, i, err) ||
+		    check_job(&j->rjobs[i], err))
 			return -1;
 		depends |= cJSON_GetArraySize(j->rjobs[i].depends_on) > 0;
 	}

@@ -233,9 +233,9 @@ static void apply_failure_policy(struct jobs *j)
 		if (job)
 			break;
 	}
-	if (rule)
+	if (rule && json_str(rule, "action"))
 		action = json_str(rule, "action");
-	else
+	if (!rule)
 		job = first_failed(j, NULL);
 	if (str_eq(action, "FailJobSet"))
 		return fail(j, "FailJobSetFailurePolicyAction",

@@ -17,10 +17,10 @@ enum { MAX_GENERATED = 63 - 5, SUFFIX = 5 };
  * The five characters an API server would draw at random, here from the pod's
  * place and number, so that the same events give the same names.
  */
-static void suffix(char ret[SUFFIX + 1], const char *prefix, unsigned serial)
+static void suffix(char ret[SUFFIX + 1], const char *job, int index, unsigned serial)
 {
 	static const char alphabet[] = "bcdfghjklmnpqrstvwxz2456789";
-	cleanup_free char *seed = jobs_printf("%s/%u", prefix, serial);
+	cleanup_free char *seed = jobs_printf("%s/%d/%u", job, index, serial);
 	unsigned char sum[20];
 
 	sha1(seed, strlen(seed), sum);
@@ -54,7 +54,7 @@ char *pod_new_name(const struct jobs_job *job, int index, unsigned serial)
 	char end[SUFFIX + 1];
 
 	prefix = jobs_printf("%.*s%s", max, job->name, tail);
-	suffix(end, prefix, serial);
+	suffix(end, job->name, index, serial);
 	return jobs_printf("%s%s", prefix, end);
 }
 

@@ -230,6 +230,7 @@ static void play(const struct row *row)
 
 	if (jobs_new(&g.jobs, jobset, &err))
 		fail_msg("%s: %s", row->name, err.msg);
+	jobs_set_backoff(g.jobs, 1000, 60000);
 	for (size_t i = 0; i < 14 && row->steps[i].events; i++) {
 		cleanup_buf struct buf have = { .max = 4096 };
 
@@ -360,6 +361,11 @@ static const struct row failures[] = {
 	  JOBSET("", RJOB("w", "1", "1", "'activeDeadlineSeconds':2,")),
 	  { { "@500", "+w-0-0 wake:2500" }, { "@2499 w-0-0=run", "wake:2500" },
 	    { "@2500", "-w-0-0" }, { "w-0-0=gone", "" } }, FAILED, "w 0/0/1/0/0", 0 },
+	{ "no time at all, and restarts for ever: it does not go round without end",
+	  JOBSET("'failurePolicy':{'rules':[{'action':'RestartJobSetAndIgnoreMaxRestarts'}]},",
+	    RJOB("w", "1", "1", "'activeDeadlineSeconds':0,")),
+	  { { "@0", "wake:1000" } },
+	  "RestartingJobSet:FailurePolicy_failurePolicyRule0", NULL, 333 },
 	{ "done before the deadline",
 	  JOBSET("", RJOB("w", "1", "1", "'activeDeadlineSeconds':2,")),
 	  { { "@0", "+w-0-0 wake:2000" }, { "@1999 w-0-0=ok", "" } },

@@ -292,6 +292,20 @@ static void test_refused(void **state)
 		  "'template':{'spec':{'completions':20000,'template':{'spec':{}}}}}]}}",
 		  "JobSet t: replicatedJob w: more than 10000 pods are too many for one "
 		  "machine" },
+		{ "{'metadata':{'name':'a-name-that-is-long-but-not-too-long-as-a-name-"
+		  "itself'"
+		  "},'spec':{'replicatedJobs':[{'name':'trainer','template':{'spec':{"
+		  "'completions':11,'template':{'spec':{}}}}}]}}",
+		  "JobSet a-name-that-is-long-but-not-too-long-as-a-name-itself: the "
+		  "name is "
+		  "too long: pods of replicatedJob trainer would have names of 72 "
+		  "characters, "
+		  "and 63 is the most" },
+		{ "{'metadata':{'name':'1t'},'spec':{'replicatedJobs':[{'name':'w',"
+		  "'template':{'spec':{'template':{'spec':{}}}}}]}}",
+		  "JobSet 1t: \"1t-w-0-0-abcde\" would be the name of a pod: want lower "
+		  "case "
+		  "letters, digits and '-', with a letter first" },
 		{ WITH("", "", "'backoffLimitPerIndex':1,", "OnFailure"),
 		  "JobSet t: replicatedJob w: restartPolicy: backoffLimitPerIndex wants "
 		  "Never" },

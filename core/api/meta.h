@@ -16,7 +16,8 @@ const char *meta_annotation(const cJSON *obj, const char *key);
 bool meta_is(const cJSON *obj, const char *group, const char *kind); /* any version */
 
 /* {apiVersion, kind, metadata: {name, namespace}}; ns may be NULL. The caller's. */
-cJSON *meta_new(const char *api_version, const char *kind, const char *ns, const char *name);
+cJSON *meta_new(const char *api_version, const char *kind, const char *ns,
+		const char *name);
 
 /* The controller's owner reference to `owner`; nothing when owner has no uid. */
 void meta_set_owner(cJSON *obj, const cJSON *owner);

@@ -13,7 +13,11 @@
 
 #include "base/json.h"
 
-enum quantity_format { QUANTITY_DECIMAL_SI, QUANTITY_BINARY_SI, QUANTITY_DECIMAL_EXPONENT };
+enum quantity_format {
+	QUANTITY_DECIMAL_SI,
+	QUANTITY_BINARY_SI,
+	QUANTITY_DECIMAL_EXPONENT
+};
 
 struct quantity {
 	__int128 nano; /* 1e-9 of a unit */
@@ -25,7 +29,8 @@ MUST_CHECK int quantity_parse(struct quantity *ret, const char *text, struct err
 /* From a document's node: a string, or a number as Kubernetes accepts it. */
 MUST_CHECK int quantity_of(struct quantity *ret, const cJSON *node, struct error *err);
 
-void quantity_add(struct quantity *to, const struct quantity *q); /* format of q if to is 0 */
+void quantity_add(struct quantity *to,
+		  const struct quantity *q); /* format of q if to is 0 */
 void quantity_mul(struct quantity *q, int64_t factor);
 int quantity_cmp(const struct quantity *a, const struct quantity *b); /* <0, 0, >0 */
 bool quantity_is_zero(const struct quantity *q);

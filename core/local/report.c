@@ -323,7 +323,8 @@ static char *hint_of(const struct report *r, const struct stream *s, const char 
 			"it needs more memory than %s%s: raise resources.limits.memory, "
 			"or use a smaller batch",
 			limit ? "its limit of " : "there is", limit ? limit : "");
-	else if (s->cause && s->n - s->cause_at <= CAUSE_LINES)
+	else if (s->cause && s->n - s->cause_at <= CAUSE_LINES &&
+		 !(s->cause->peer && s->error))
 		add_hint(&b, s->cause, s->word);
 	else if (code == 127)
 		buf_adds(&b,

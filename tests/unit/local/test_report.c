@@ -106,6 +106,7 @@ static void test_error_above_the_last_lines(void **state)
 
 	(void)state;
 	line(r, 0, "[rank2]: ValueError: boom");
+	line(r, 0, "[rank3]: RuntimeError: Connection closed by peer");
 	for (int i = 0; i < 30; i++)
 		line(r, 0, "summary");
 	end(r, 0, 1000, 1);

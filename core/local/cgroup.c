@@ -4,10 +4,12 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/str.h"
 
@@ -121,7 +123,11 @@ static bool has(const char *dir, const char *file)
 
 static const char *group_name(char name[64])
 {
-	snprintf(name, 64, "kftrainer-%d", (int)getpid());
+	unsigned number = 0;
+
+	if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != sizeof(number))
+		number = (unsigned)clock_ms();
+	snprintf(name, 64, "kftrainer-%d-%08x", (int)getpid(), number);
 	return name;
 }
 

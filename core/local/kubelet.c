@@ -489,20 +489,7 @@ const cJSON *kubelet_status(struct kubelet *k, const char *pod)
 	return p->status;
 }
 
-void kubelet_remove(struct kubelet *k, const char *pod)
-{
-	struct pod *p = find(k, pod);
-
-	if (!p)
-		return;
-	p->stopping = true;
-	p->kill_at = clock_ms();
-	pod_sync(p, p->kill_at);
-	p->gone = true;
-}
-
-/* ---- the loop -------------------------------------------------------------------------- */
-
+/* Those that were removed, when nothing of them is left and the loop is outside. */
 static void free_gone(struct kubelet *k)
 {
 	for (struct pod **at = &k->pods; *at;) {
@@ -516,6 +503,22 @@ static void free_gone(struct kubelet *k)
 		free_pod(p);
 	}
 }
+
+void kubelet_remove(struct kubelet *k, const char *pod)
+{
+	struct pod *p = find(k, pod);
+
+	if (!p)
+		return;
+	p->stopping = true;
+	p->kill_at = clock_ms();
+	pod_sync(p, p->kill_at);
+	p->gone = true;
+	if (!k->polling)
+		free_gone(k);
+}
+
+/* ---- the loop -------------------------------------------------------------------------- */
 
 static int64_t wait_ms(const struct kubelet *k, int64_t now, int timeout_ms)
 {
@@ -554,10 +557,12 @@ int kubelet_poll(struct kubelet *k, int timeout_ms, int extra_fd, struct error *
 {
 	int rc;
 
-	free_gone(k);
+	k->polling = true;
 	rc = loop_poll(&k->loop, wait_ms(k, clock_ms(), timeout_ms), extra_fd, err);
 	sync_due(k, clock_ms());
 	tell(k);
+	k->polling = false;
+	free_gone(k);
 	return rc;
 }
 

@@ -106,6 +106,7 @@ struct kubelet {
 	struct kubelet_opts opts;
 	unsigned kind; /* SANDBOX_... */
 	struct loop loop;
+	bool polling; /* inside kubelet_poll() */
 	struct pod *pods;
 	unsigned last_pod;
 	struct arena arena;

@@ -99,12 +99,14 @@ static int make_view(const char *stage, const char *target)
 	char options[32];
 	struct stat st;
 
-	if (dir < 0 || fstat(dir, &st) < 0)
+	if (dir < 0 && errno != EACCES)
 		return -1;
-	view_options(options, sizeof(options), st.st_mode & 07777);
+	/* Of a folder that the user may not read nothing is missed. */
+	view_options(options, sizeof(options),
+		     dir >= 0 && fstat(dir, &st) == 0 ? st.st_mode & 07777 : 0755);
 	if (mount("tmpfs", stage, "tmpfs", MS_NOSUID | MS_NODEV, options) < 0)
 		return -1;
-	if (sandbox_each_entry(dir, view_entry, &v) < 0)
+	if (dir >= 0 && sandbox_each_entry(dir, view_entry, &v) < 0)
 		return -1;
 	if (strcmp(target, "/") == 0)
 		return pivot(stage);

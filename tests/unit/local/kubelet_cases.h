@@ -376,9 +376,8 @@ static void test_stop(void **state)
 	podtest_start(&t, script(&t, "", "",
 				 "trap \\\"echo bye; exit 7\\\" TERM; echo here; "
 				 "while :; do sleep 0.05; done"));
-	while (t.lines.len == 0)
+	while (t.lines.len == 0 || !str_eq(phase_of(&t, "p"), "Running"))
 		podtest_poll(&t);
-	assert_string_equal(phase_of(&t, "p"), "Running");
 	kubelet_stop(t.k, "p", -1);
 	podtest_wait(&t, "p");
 	assert_string_equal(phase_of(&t, "p"), "Failed");
@@ -633,6 +632,74 @@ static void test_huge_environment(void **state)
 	podtest_close(&t);
 }
 
+/* Said once, however many pods are alike; what cannot run is refused by name. */
+static void test_check(void **state)
+{
+	static const struct {
+		const char *spec, *container, *note;
+	} rows[] = {
+		{ "'nodeSelector':{'a':'b'},", "",
+		  "nodeSelector is not applied: there is one node, this machine" },
+		{ "'nodeSelector':{},", "", NULL },
+		{ "'securityContext':{'runAsUser':0},", "",
+		  "securityContext is not applied: processes run as the caller, with the "
+		  "caller's "
+		  "rights" },
+		{ "", "'tty':true,",
+		  "p/c: tty is not applied: output goes through a pipe" },
+		{ "", "'tty':false,", NULL },
+		{ "", "'readinessProbe':{'grpc':{'port':1}},",
+		  "p/c: readinessProbe is not applied: exec, tcpSocket and httpGet over "
+		  "HTTP are" },
+		{ "", "'readinessProbe':{'tcpSocket':{'port':1}},", NULL },
+		{ "", "'lifecycle':{'preStop':{'httpGet':{'port':1}}},",
+		  "p/c: lifecycle.preStop is not applied: exec and sleep are" },
+		{ "'volumes':[{'name':'v','emptyDir':{'sizeLimit':'1Gi'}}],", "",
+		  "volume v: emptyDir.sizeLimit is not applied" },
+		{ "'volumes':[{'name':'v','projected':{'sources':[{'serviceAccountToken':"
+		  "{}}]}}],",
+		  "",
+		  "volume v: projected serviceAccountToken is not applied: there is no "
+		  "API server" },
+		{ "", "'resources':{'limits':{'amd.com/gpu':1}},",
+		  "p/c: resources.limits.amd.com/gpu is not applied: this machine does "
+		  "not share it "
+		  "out" },
+	};
+	struct podtest t = { 0 };
+	struct error err = { 0 };
+	cJSON *doc;
+
+	(void)state;
+	podtest_open(&t, NULL);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		cJSON *notes = cJSON_CreateArray(), *n;
+		bool found = !rows[i].note;
+
+		doc = json_of(&t, script(&t, rows[i].spec, rows[i].container, "true"));
+		assert_int_equal(kubelet_check(t.k, doc, notes, &err), 0);
+		assert_int_equal(kubelet_check(t.k, doc, notes, &err), 0);
+		json_each(n, notes)
+			found |= str_eq(n->valuestring, rows[i].note);
+		if (!found ||
+		    cJSON_GetArraySize(notes) != !!rows[i].note + (isolated(&t) ? 0 : 1))
+			fail_msg("row %zu: %s", i, json_text(notes));
+		cJSON_Delete(notes);
+		cJSON_Delete(doc);
+	}
+	doc = json_of(
+		&t,
+		"{'spec':{'containers':[{'name':'c','image':'repo/x:1','args':['a']}]}}");
+	assert_int_equal(kubelet_check(t.k, doc, NULL, &err), -1);
+	assert_int_equal(err.kind, ERR_UNSUPPORTED);
+	assert_string_equal(
+		err.msg,
+		"c: no command: the image repo/x:1 is not pulled locally, so what it "
+		"would run is not known; give the container a command");
+	cJSON_Delete(doc);
+	podtest_close(&t);
+}
+
 /* ---- GPUs ------------------------------------------------------------------------------- */
 
 static const char *gpu_pod(struct podtest *t, const char *name, int n, const char *text)
@@ -794,14 +861,15 @@ static int without_namespaces(void **state)
 		"none: " #f, f, without_namespaces, NULL, NULL \
 	}
 
-#define KUBELET_CASES                                                               \
-	BOTH(test_output), BOTH(test_long_and_binary_lines), BOTH(test_full_disk),  \
-		BOTH(test_how_it_ends), BOTH(test_environment), BOTH(test_names),   \
-		BOTH(test_names_stay), BOTH(test_port), BOTH(test_restarts),        \
-		BOTH(test_init_containers), BOTH(test_sidecar), BOTH(test_stop),    \
-		BOTH(test_deadline), BOTH(test_leftovers), BOTH(test_killed),       \
-		BOTH(test_many), BOTH(test_config_errors), BOTH(test_hostile_pods), \
-		BOTH(test_huge_environment), BOTH(test_gpus), BOTH(test_readiness), \
-		BOTH(test_ready_at_once), BOTH(test_liveness), BOTH(test_hooks)
+#define KUBELET_CASES                                                                \
+	BOTH(test_output), BOTH(test_long_and_binary_lines), BOTH(test_full_disk),   \
+		BOTH(test_how_it_ends), BOTH(test_environment), BOTH(test_names),    \
+		BOTH(test_names_stay), BOTH(test_port), BOTH(test_restarts),         \
+		BOTH(test_init_containers), BOTH(test_sidecar), BOTH(test_stop),     \
+		BOTH(test_deadline), BOTH(test_leftovers), BOTH(test_killed),        \
+		BOTH(test_many), BOTH(test_config_errors), BOTH(test_hostile_pods),  \
+		BOTH(test_huge_environment), BOTH(test_check), BOTH(test_gpus),      \
+		BOTH(test_readiness), BOTH(test_ready_at_once), BOTH(test_liveness), \
+		BOTH(test_hooks)
 
 #endif

@@ -1,0 +1,144 @@
+/* Limits hold where control groups can be made (as root); elsewhere pods say so. */
+#include "tests/unit/local/podtest.h"
+
+#include "local/cgroup.h"
+
+bool no_namespaces;
+
+static bool can_limit(void)
+{
+	struct cgroup_root root = { 0 };
+	bool can;
+
+	cgroup_open(&root);
+	can = root.memory && root.cpu;
+	cgroup_close(&root);
+	return can;
+}
+
+static const char *limited(struct podtest *t, const char *limits, const char *text)
+{
+	return script(t, "",
+		      arena_printf(&t->arena, "'resources':{'limits':{%s}},", limits),
+		      text);
+}
+
+/* An awk that takes so many megabytes; when it is killed the shell fails. */
+static const char *take(struct podtest *t, int megabytes)
+{
+	static const char awk[] =
+		"BEGIN { s = \"x\"; while (length(s) < 1000000) s = s s;"
+		" while (n < m) t[n++] = s n }\n";
+	struct error err;
+
+	assert_int_equal(file_write(path_join(&t->arena, t->dir, "take"), awk,
+				    strlen(awk), 0600, &err),
+			 0);
+	return arena_printf(&t->arena, "awk -v m=%d -f take && exit 0; exit 1",
+			    megabytes);
+}
+
+static void test_memory(void **state)
+{
+	struct podtest t = { 0 };
+	const cJSON *s;
+
+	(void)state;
+	if (!can_limit())
+		skip();
+	podtest_open(&t, NULL);
+	podtest_run(&t, limited(&t, "'memory':'48Mi'", take(&t, 400)));
+	s = json_get(container_of(&t, "p", "c"), "state", "terminated");
+	assert_string_equal(json_str(s, "reason"), "OOMKilled");
+	assert_non_null(strstr(json_str(s, "message"), "memory limit"));
+	kubelet_remove(t.k, "p");
+	podtest_run(&t, limited(&t, "'memory':'512Mi'", take(&t, 40)));
+	assert_string_equal(phase_of(&t, "p"), "Succeeded");
+	podtest_close(&t);
+}
+
+/* A tenth of a processor: a second of work takes ten. */
+static void test_cpu(void **state)
+{
+	struct podtest t = { 0 };
+	int64_t before, fast, slow;
+	const char *work = "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done";
+
+	(void)state;
+	if (!can_limit())
+		skip();
+	podtest_open(&t, NULL);
+	before = clock_ms();
+	podtest_run(&t, script(&t, "", "", work));
+	fast = clock_ms() - before;
+	kubelet_remove(t.k, "p");
+	before = clock_ms();
+	podtest_run(&t, limited(&t, "'cpu':'50m'", work));
+	slow = clock_ms() - before;
+	if (slow < 3 * fast)
+		fail_msg("%lld ms with 50m, %lld ms without", (long long)slow,
+			 (long long)fast);
+	podtest_close(&t);
+}
+
+/* We stay where we are, and no group is left. */
+static void test_nothing_is_left(void **state)
+{
+	struct podtest t = { 0 };
+	cleanup_buf struct buf before = { .max = 65536 }, after = { .max = 65536 };
+	char command[200];
+	struct error err;
+
+	(void)state;
+	if (!can_limit())
+		skip();
+	assert_int_equal(file_read(&before, "/proc/self/cgroup", &err), 0);
+	podtest_open(&t, NULL);
+	podtest_run(&t, limited(&t, "'memory':'64Mi','cpu':1", "cat /proc/self/cgroup"));
+	assert_non_null(strstr((char *)t.lines.data, "/kftrainer-"));
+	podtest_close(&t);
+	assert_int_equal(file_read(&after, "/proc/self/cgroup", &err), 0);
+	assert_string_equal((char *)after.data, (char *)before.data);
+	snprintf(command, sizeof(command),
+		 "test -z \"$(find /sys/fs/cgroup -name 'kftrainer-%d-*' 2>/dev/null)\"",
+		 (int)getpid());
+	assert_int_equal(system(command), 0);
+}
+
+/* Where they cannot be set a note says so, and the pod runs. */
+static void test_notes(void **state)
+{
+	struct podtest t = { 0 };
+	cJSON *notes = cJSON_CreateArray(), *doc;
+	struct error err = { 0 };
+	const char *pod;
+
+	(void)state;
+	podtest_open(&t, NULL);
+	pod = limited(&t, "'memory':'64Mi','cpu':1", "true");
+	doc = json_of(&t, pod);
+	assert_int_equal(kubelet_check(t.k, doc, notes, &err), 0);
+	assert_int_equal(kubelet_check(t.k, doc, notes, &err), 0);
+	assert_int_equal(cJSON_GetArraySize(notes), can_limit() ? 0 : 2);
+	if (notes->child)
+		assert_string_equal(
+			notes->child->valuestring,
+			"p/c: resources.limits.cpu is not applied: this user may not "
+			"make control groups here");
+	assert_string_equal(podtest_run(&t, pod), "Succeeded");
+	cJSON_Delete(doc);
+	cJSON_Delete(notes);
+	podtest_close(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_cpu),
+		cmocka_unit_test(test_nothing_is_left),
+		cmocka_unit_test(test_notes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -101,13 +101,15 @@ struct failure {
 	char *what;   /* "exit code 3" */
 	char *error, *hint, *lines;
 	int code;
-	bool victim; /* as far as it wrote, it ended because a peer was gone */
+	bool victim; /* as far as it wrote, it ended because a peer was gone: */
+	char *cause; /* that peer, if one had raised an error; error, lines are its */
+	int64_t cause_ms;
 	int64_t at_ms;
 };
 
 struct report {
 	const cJSON *jobset;
-	int64_t start_ms;
+	int64_t start_ms, now_ms;
 	struct map streams; /* "pod/container" */
 	struct failure list[REPORT_FAILURES];
 	size_t n;
@@ -138,6 +140,7 @@ static void failure_release(struct failure *f)
 	free(f->prefix);
 	free(f->what);
 	free(f->error);
+	free(f->cause);
 	free(f->hint);
 	free(f->lines);
 }
@@ -289,9 +292,11 @@ static bool is_oom(const cJSON *end)
 	return str_eq(json_str(end, "reason"), "OOMKilled");
 }
 
-static char *what_happened(const cJSON *end, const cJSON *status, int code, int sig)
+static char *what_happened(const cJSON *end, const cJSON *status)
 {
 	cleanup_buf struct buf b = { .max = 4096 };
+	int code = (int)json_int(end, 0, "exitCode"),
+	    sig = (int)json_int(end, 0, "signal");
 	const char *message = json_str(end, "message");
 	const char *why = json_str(status, "reason");
 
@@ -350,6 +355,43 @@ static char *last_lines(const struct stream *s)
 	return text(&b);
 }
 
+/* The first rank that raised an error of its own, not long ago; or NULL. */
+static const struct stream *culprit(const struct report *r, int64_t now_ms)
+{
+	const struct stream *ret = NULL;
+
+	map_each(e, &r->streams) {
+		const struct stream *s = e->value;
+
+		if (s->error && now_ms - s->error_ms <= REPORT_TOGETHER_MS &&
+		    (!ret || s->error_ms < ret->error_ms))
+			ret = s;
+	}
+	return ret;
+}
+
+static struct failure describe(const struct report *r, const struct stream *s,
+			       const char *pod, const char *container, const cJSON *end)
+{
+	const struct stream *by = s;
+	struct failure f = {
+		.prefix = xstrdup(s->prefix),
+		.hint = hint_of(r, s, pod, container, end),
+		.victim = !s->error && s->cause && s->cause->peer,
+	};
+
+	if (f.victim)
+		by = culprit(r, r->now_ms);
+	if (f.victim && by) {
+		f.cause = xstrdup(by->prefix);
+		f.cause_ms = by->error_ms;
+	}
+	by = by ? by : s;
+	f.error = by->error ? xstrdup(by->error) : NULL;
+	f.lines = last_lines(by);
+	return f;
+}
+
 static void add_failure(struct report *r, const struct failure *f)
 {
 	if (r->n == REPORT_FAILURES) {
@@ -360,13 +402,13 @@ static void add_failure(struct report *r, const struct failure *f)
 }
 
 static void look_at(struct report *r, const char *pod, const cJSON *status,
-		    const cJSON *c, int64_t now_ms)
+		    const cJSON *c)
 {
-	const char *name = json_str(c, "name");
-	struct stream *s = stream_of(r, pod, name ? name : "");
+	const char *name = json_str(c, "name") ? json_str(c, "name") : "";
+	struct stream *s = stream_of(r, pod, name);
 	const cJSON *end = json_get(c, "state", "terminated");
 	int64_t restarts = json_int(c, 0, "restartCount");
-	int code, sig;
+	struct failure f;
 
 	if (restarts > s->ends) {
 		/* ended and started again between two looks, or seen when it ended */
@@ -378,19 +420,13 @@ static void look_at(struct report *r, const char *pod, const cJSON *status,
 	if (!end || s->ended)
 		return;
 	s->ended = json_get(c, "state", "terminated") != NULL;
-	code = (int)json_int(end, 0, "exitCode");
-	sig = (int)json_int(end, 0, "signal");
-	if (code)
-		add_failure(r, &(struct failure){
-				       .prefix = xstrdup(s->prefix),
-				       .what = what_happened(end, status, code, sig),
-				       .error = s->error ? xstrdup(s->error) : NULL,
-				       .victim = !s->error && s->cause && s->cause->peer,
-				       .hint = hint_of(r, s, pod, name, end),
-				       .lines = last_lines(s),
-				       .code = code,
-				       .at_ms = now_ms,
-			       });
+	if (json_int(end, 0, "exitCode")) {
+		f = describe(r, s, pod, name, end);
+		f.what = what_happened(end, status);
+		f.code = (int)json_int(end, 0, "exitCode");
+		f.at_ms = r->now_ms;
+		add_failure(r, &f);
+	}
 	s->cause = NULL;
 	free(s->error);
 	s->error = NULL;
@@ -400,10 +436,11 @@ void report_status(struct report *r, const char *pod, const cJSON *status, int64
 {
 	const cJSON *c;
 
+	r->now_ms = now_ms;
 	json_each(c, json_get(status, "initContainerStatuses"))
-		look_at(r, pod, status, c, now_ms);
+		look_at(r, pod, status, c);
 	json_each(c, json_get(status, "containerStatuses"))
-		look_at(r, pod, status, c, now_ms);
+		look_at(r, pod, status, c);
 }
 
 /* ---- telling ------------------------------------------------------------------------------- */
@@ -448,22 +485,6 @@ static const struct failure *first_failure(const struct report *r)
 			return f;
 	}
 	return first;
-}
-
-/* A rank that had raised an error of its own before the others ended, or NULL. */
-static const struct stream *culprit(const struct report *r, const struct failure *f)
-{
-	const struct stream *ret = NULL;
-
-	map_each(e, &r->streams) {
-		const struct stream *s = e->value;
-
-		if (s->error && f->victim && s->error_ms <= f->at_ms &&
-		    f->at_ms - s->error_ms <= REPORT_TOGETHER_MS &&
-		    (!ret || s->error_ms < ret->error_ms))
-			ret = s;
-	}
-	return ret;
 }
 
 int report_exit_code(const struct report *r)
@@ -523,21 +544,19 @@ void report_print(struct buf *out, const struct report *r, const char *logs,
 		  const char *name)
 {
 	const struct failure *f = first_failure(r);
-	const struct stream *s = f ? culprit(r, f) : NULL;
-	cleanup_free char *lines = s ? last_lines(s) : NULL;
 
 	if (!f)
 		return;
-	if (s)
+	if (f->cause)
 		buf_printf(out,
 			   "%s failed first, after %.1f s\nerror: %s\n"
 			   "%s then missed it: %s\n",
-			   s->prefix, (double)(s->error_ms - r->start_ms) / 1000,
-			   s->error, f->prefix, f->what);
+			   f->cause, (double)(f->cause_ms - r->start_ms) / 1000, f->error,
+			   f->prefix, f->what);
 	else
 		print_headline(out, r, f);
-	if (!s && *f->hint)
+	if (!f->cause && *f->hint)
 		buf_printf(out, "hint: %s\n", f->hint);
-	print_lines(out, s ? lines : f->lines);
+	print_lines(out, f->lines);
 	buf_printf(out, "logs: %s (kftrainer logs %s)\n", logs, name);
 }

@@ -213,6 +213,24 @@ static void test_first_failing_rank(void **state)
 	end_game(&g);
 }
 
+/* Launchers look after their processes now and then: the victim's may end first. */
+static void test_cause_on_another_rank(void **state)
+{
+	struct game g;
+
+	(void)state;
+	run(&g, "victim",
+	    OBJECTS("",
+		    NODES("2", "if [ $JOB_COMPLETION_INDEX = 1 ]; then echo ValueError: "
+			       "boom; touch $D/gone; sleep 30; fi; until [ -e $D/gone ]; "
+			       "do sleep 0.01; done; sleep 0.1; echo RuntimeError: "
+			       "Connection closed by peer; exit 5")));
+	assert_int_equal(g.result->exit_code, 5);
+	report_has(&g, "node-1 failed first, after ");
+	report_has(&g, "error: ValueError: boom\nnode-0 then missed it: exit code 5\n");
+	end_game(&g);
+}
+
 static void test_command_not_found(void **state)
 {
 	struct game g;
@@ -505,6 +523,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_success),
 		cmocka_unit_test(test_first_failing_rank),
+		cmocka_unit_test(test_cause_on_another_rank),
 		cmocka_unit_test(test_command_not_found),
 		cmocka_unit_test(test_killed_by_signal),
 		cmocka_unit_test(test_depends_on),

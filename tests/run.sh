@@ -7,8 +7,9 @@
 #
 #   ok|not ok|skip LAYER PROGRAM: TEST
 #
-# A program that dies, or runs other than as many tests as it announced, counts as
-# a failed test. What a program printed is shown when something in it failed.
+# A program may run several groups, each with a plan of its own. One that dies, or
+# runs other than as many tests as its plans announce, counts as a failed test. What
+# a program printed is shown when something in it failed.
 # The status is 1 if anything did, or if there was no test at all.
 set -uo pipefail
 layer=$1
@@ -23,7 +24,7 @@ passed=0 failed=0 skipped=0
 tests_of() { # NAME STATUS
 	awk -v layer="$layer" -v name="$1" -v status="$2" '
 	function line(word, test) { print word " " layer " " name (test == "" ? "" : ": " test) }
-	/^1\.\.[0-9]+/ { plan = substr($1, 4) + 0; planned = 1 }
+	/^1\.\.[0-9]+/ { plan += substr($1, 4); planned = 1 }
 	/^(not )?ok( |$)/ {
 		word = /^not/ ? "not ok" : "ok"
 		test = $0

@@ -28,6 +28,9 @@ run good
 check "run.sh counts passed and skipped tests" gives 0 $'ok layer good: a b\nskip layer good: c no root'
 run bad
 check "run.sh counts failed tests" gives 1 $'ok layer bad: a\nnot ok layer bad: b'
+program groups <<<'echo 1..1; echo ok 1 - a; echo 1..1; echo ok 1 - b'
+run groups
+check "run.sh adds up the groups of a program" gives 0 $'ok layer groups: a\nok layer groups: b'
 run dies
 check "run.sh fails a program that dies" gives 1 \
 	$'ok layer dies: a\nnot ok layer dies: ended with status 137 after 1 of 3 tests'

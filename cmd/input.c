@@ -146,13 +146,21 @@ size_t doc_tell(const struct doc *doc, const char *cmd)
 	return errs->n;
 }
 
+/* Is it so misshapen that what else is wrong with it would only be noise? */
+static bool is_misshapen(const struct field_errors *errs)
+{
+	for (size_t i = 0; i < errs->n; i++)
+		if (errs->list[i].type == FIELD_TYPE_INVALID ||
+		    errs->list[i].type == FIELD_REQUIRED)
+			return true;
+	return false;
+}
+
 void doc_check(struct doc *doc, const struct schema *schema)
 {
-	size_t before = doc->errs.n;
-
 	schema_validate(schema, doc->obj, NULL, &doc->errs);
 	schema_default(schema, doc->obj);
-	if (doc->errs.n == before && !doc_is(doc, TRAINJOB_KIND))
+	if (!doc_is(doc, TRAINJOB_KIND) && !is_misshapen(&doc->errs))
 		pipeline_validate_runtime(doc->obj, &doc->errs, NULL);
 }
 

@@ -98,6 +98,18 @@ static bool type_is(enum node_type type, const cJSON *value)
 	return false;
 }
 
+/* YAML reads what is not in quotes as it likes. */
+static const char *quotes_advice(const struct node *node, const cJSON *value)
+{
+	if (node->type == NODE_STRING && (cJSON_IsNumber(value) || cJSON_IsBool(value)))
+		return "; write it in quotes";
+	if (node->type == NODE_INTEGER && cJSON_IsString(value) &&
+	    value->valuestring[0] &&
+	    value->valuestring[strspn(value->valuestring, "0123456789")] == '\0')
+		return "; write it without quotes";
+	return "";
+}
+
 static void type_error(struct check *c, const struct at *at, const struct node *node,
 		       const cJSON *value)
 {
@@ -111,8 +123,8 @@ static void type_error(struct check *c, const struct at *at, const struct node *
 
 	c->n_type_errors++;
 	field_error_add(c->errs, FIELD_TYPE_INVALID, path, text,
-			"%s in body must be of type %s: \"%s\"", path, names[node->type],
-			found);
+			"%s in body must be of type %s: \"%s\"%s", path,
+			names[node->type], found, quotes_advice(node, value));
 }
 
 static void check_integer(struct check *c, const struct at *at, const struct node *node,
@@ -301,6 +313,18 @@ static void check_array(struct check *c, const struct at *at, const struct node 
 		check_unique(c, at, node, array);
 }
 
+/* Few enough to be named: all there are. */
+static const char *field_names(struct arena *arena, const struct node *node)
+{
+	cleanup_buf struct buf text = { .max = 200 };
+
+	for (size_t i = 0; i < node->n_props; i++)
+		buf_printf(&text, "%s%s", i ? ", " : "the fields are ",
+			   node->props[i].name);
+	return text.overflowed || !text.data ? ""
+					     : arena_strdup(arena, (char *)text.data);
+}
+
 static void unknown_field(struct check *c, const struct at *at, const struct node *node)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -315,6 +339,8 @@ static void unknown_field(struct check *c, const struct at *at, const struct nod
 		detail = arena_printf(&arena, "did you mean \"%s\"?", near);
 	else if (instead)
 		detail = arena_printf(&arena, "use %s", instead);
+	else
+		detail = field_names(&arena, node);
 	field_error_add(c->errs, FIELD_UNKNOWN, path_text(c, at), NULL, "%s", detail);
 }
 

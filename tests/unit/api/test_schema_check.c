@@ -24,7 +24,7 @@ static const struct row {
 	{ "a number as text", "TrainJob", TJ "trainer: {numNodes: '2'}}",
 	  "spec.trainer.numNodes: Invalid value: \"string\": spec.trainer.numNodes in "
 	  "body must "
-	  "be of type integer: \"string\"\n" },
+	  "be of type integer: \"string\"; write it without quotes\n" },
 	{ "a fraction", "TrainJob", TJ "trainer: {numNodes: 1.5}}",
 	  "spec.trainer.numNodes: Invalid value: \"number\": spec.trainer.numNodes in "
 	  "body must "
@@ -68,7 +68,8 @@ static const struct row {
 	{ "unknown, near", "TrainJob", TJ "trainer: {numNode: 2}}",
 	  "spec.trainer.numNode: Unknown field: did you mean \"numNodes\"?\n" },
 	{ "unknown, far", "TrainJob", TJ "somethingElse: 2}",
-	  "spec.somethingElse: Unknown field\n" },
+	  "spec.somethingElse: Unknown field: the fields are runtimeRef, trainer, "
+	  "initializer, runtimePatches, suspend, activeDeadlineSeconds, managedBy\n" },
 	{ "what was", "TrainJob", TJ "podTemplateOverrides: []}",
 	  "spec.podTemplateOverrides: Unknown field: use runtimePatches\n" },
 	{ "a pattern", "TrainJob",
@@ -90,13 +91,13 @@ static const struct row {
 	  "be of type integer: \"string\"\n"
 	  "spec.trainer.args[0]: Invalid value: \"integer\": spec.trainer.args[0] in "
 	  "body must be "
-	  "of type string: \"integer\"\n"
+	  "of type string: \"integer\"; write it in quotes\n"
 	  "spec.trainer.image: Invalid value: \"array\": spec.trainer.image in body must "
 	  "be of "
 	  "type string: \"array\"\n"
 	  "spec.trainer.env[0].value: Invalid value: \"integer\": "
 	  "spec.trainer.env[0].value in "
-	  "body must be of type string: \"integer\"\n"
+	  "body must be of type string: \"integer\"; write it in quotes\n"
 	  "spec.trainer.env[0].name: Required value\n"
 	  "spec.suspend: Invalid value: \"string\": spec.suspend in body must be of type "
 	  "boolean: "
@@ -166,7 +167,7 @@ static const struct row {
 	{ "only unknown fields count as none", "TrainingRuntime", TR "{template: {x: 1}}",
 	  "spec.template: Invalid value: 0: spec.template in body should have at least 1 "
 	  "properties\n"
-	  "spec.template.x: Unknown field\n" },
+	  "spec.template.x: Unknown field: the fields are metadata, spec\n" },
 	{ "MPI implementation", "TrainingRuntime",
 	  TR "{mlPolicy: {mpi: {mpiImplementation: Intel}}}",
 	  "spec.mlPolicy.mpi.mpiImplementation: Unsupported value: \"Intel\": supported "
@@ -338,11 +339,11 @@ static const struct meta {
 	{ "TrainJob", "{name: a, labels: {b: 1}}",
 	  "metadata.labels.b: Invalid value: \"integer\": metadata.labels.b in body must "
 	  "be of "
-	  "type string: \"integer\"\n" },
+	  "type string: \"integer\"; write it in quotes\n" },
 	{ "TrainJob", "{name: 7}",
 	  "metadata.name: Invalid value: \"integer\": metadata.name in body must be of "
 	  "type "
-	  "string: \"integer\"\n" },
+	  "string: \"integer\"; write it in quotes\n" },
 	{ "TrainJob", "[a]",
 	  "metadata: Invalid value: \"array\": metadata in body must be of type object: "
 	  "\"array\"\n" },

@@ -20,6 +20,23 @@ check() {
 	fi
 }
 
+# The files of the repository, each ended by a NUL; in an unpacked tarball all there are.
+files() { # PATTERN...
+	if git rev-parse --git-dir >/dev/null 2>&1; then
+		git ls-files -z --cached --others --exclude-standard -- "$@" | while read -r -d '' file; do
+			[ ! -e "$file" ] || printf '%s\0' "$file"
+		done
+	else
+		find . -path ./build -prune -o -path ./kftrainer -prune -o -type f -printf '%P\0' |
+			while read -r -d '' file; do
+				for pattern in "${@:-*}"; do
+					# shellcheck disable=SC2053
+					[[ $file != $pattern ]] || { printf '%s\0' "$file"; break; }
+				done
+			done
+	fi
+}
+
 skip() { # WHAT WHY
 	tests=$((tests + 1))
 	echo "ok $tests - $1 # SKIP $2"

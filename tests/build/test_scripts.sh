@@ -93,7 +93,7 @@ check "fetch.sh refuses a cached file that is not what the lock says" refused sp
 check "fetch.sh refuses a lock without a whole checksum" refused spoil_lock
 
 if command -v shellcheck >/dev/null; then
-	mapfile -t scripts < <(git ls-files '*.sh' .ci/run | grep -v vendor/recipes.sh)
+	mapfile -d '' -t scripts < <(files '*.sh' .ci/run | grep -zv vendor/recipes.sh)
 	check "shellcheck finds nothing" shellcheck -x -S warning -e SC2154 "${scripts[@]}"
 else
 	skip "shellcheck finds nothing" "shellcheck is not installed"

@@ -9,11 +9,12 @@
 #include "local/probe.h"
 
 /*
- * The delays between restarts: at once, then 1 s, doubling to a minute; anew
- * after a run of 10 minutes. Kubelet's are ten times as long, unless
- * ReduceDefaultCrashLoopBackOffDecay is on (KEP-4603), which gives these.
+ * The delays between restarts: at once, then 100 ms, doubling to a minute; anew
+ * after a run of 10 minutes. A node's kubelet begins with 10 s, or with 1 s
+ * (KEP-4603, ReduceDefaultCrashLoopBackOffDecay), to be gentle with registries
+ * and neighbours; here somebody waits for the answer.
  */
-enum { BACKOFF_FIRST_MS = 1000, BACKOFF_MOST_MS = 60000, BACKOFF_FORGET_MS = 600000 };
+enum { BACKOFF_FIRST_MS = 100, BACKOFF_MOST_MS = 60000, BACKOFF_FORGET_MS = 600000 };
 enum { GRACE_SECONDS = 30 };
 
 void pod_changed(struct pod *p)

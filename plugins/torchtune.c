@@ -163,8 +163,10 @@ static void validate_qlora(struct field_errors *errs, const cJSON *tj,
 			arena_printf(&errs->arena, "no QLoRA config for %s", t->model));
 	if (small && !t->one_device) {
 		refuse(errs, tj, "numProcPerNode",
-		       arena_printf(&errs->arena, "must be 1 or absent for QLoRA with %s",
-				    t->model));
+		       arena_printf(
+			       &errs->arena,
+			       "must be 1, or absent with one GPU, for QLoRA with %s",
+			       t->model));
 		refuse(errs, tj, "resourcesPerNode",
 		       arena_printf(&errs->arena, "must have one GPU for QLoRA with %s",
 				    t->model));
@@ -182,6 +184,8 @@ static void validate(const struct plugin_env *env, struct info *info, const cJSO
 	if (!policy_torch(info->ml_policy) || !is_torchtune(tj))
 		return;
 	plan.nodes = tj_num_nodes(tj) == ABSENT ? 1 : tj_num_nodes(tj);
+	/* As upstream: a number counted from CPUs does not make QLoRA admissible. */
+	plan.procs = tj_num_proc_per_node(tj) == ABSENT ? 0 : tj_num_proc_per_node(tj);
 	t = tune_of(&errs->arena, tj, &plan);
 	if (!str_in(t.model, models))
 		refuse_model(

@@ -37,13 +37,11 @@ static const struct {
 static const char *setting(struct info *info, const cJSON *tj, enum setting which)
 {
 	const char *name = settings[which].name;
-	const cJSON *given = json_find_const(tj_env(tj), "name", name);
-	const char *value;
+	const char *value = env_value(tj_env(tj), name);
 
-	if (given)
-		return json_str(given, "value") ? json_str(given, "value") : "";
-	value = env_value(container_env(info_trainer_container(info)), name);
-	return value ? value : settings[which].value;
+	if (!value || !*value)
+		value = env_value(container_env(info_trainer_container(info)), name);
+	return value && *value ? value : settings[which].value;
 }
 
 static void validate(const struct plugin_env *env, struct info *info, const cJSON *old,

@@ -247,8 +247,10 @@ static int merge_patch(struct runtime_template *t, const cJSON *patch, struct er
 {
 	const cJSON *metadata = patch_metadata(patch);
 	const cJSON *given = patch_jobset_spec(patch);
-	cleanup_json cJSON *spec_patch = given ? dup_object(given) : NULL;
+	cleanup_json cJSON *spec_patch = json_dup(given);
 
+	/* What a typed client does not send cannot take anything away. */
+	drop_nothings(spec_patch);
 	meta_overlay(t->labels, json_get(metadata, "labels"));
 	meta_overlay(t->annotations, json_get(metadata, "annotations"));
 	if (spec_patch &&

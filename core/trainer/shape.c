@@ -206,36 +206,43 @@ static const char *const plain_flags[] = { "hostIPC",  "hostNetwork", "hostPID",
 static const char *const plain_maps[] = { "limits", "nodeSelector", "overhead",
 					  "requests", NULL };
 
-static bool says_nothing(const cJSON *member)
+/* Strings of list elements (env, volumeMounts): an empty one is not sent. */
+static const char *const plain_strings[] = { "subPath", "subPathExpr", "value", NULL };
+
+static bool says_nothing(const cJSON *member, bool of_element)
 {
 	if (cJSON_IsArray(member))
 		return !member->child;
 	if (cJSON_IsObject(member))
 		return !member->child && str_in(member->string, plain_maps);
+	if (cJSON_IsString(member))
+		return of_element && !*member->valuestring &&
+		       str_in(member->string, plain_strings);
 	return cJSON_IsFalse(member) && str_in(member->string, plain_flags);
 }
 
-static void drop(cJSON *doc, bool nothings)
+static void drop(cJSON *doc, bool nothings, bool is_element)
 {
 	cJSON *child = doc ? doc->child : NULL, *next;
 
 	for (; child; child = next) {
 		next = child->next;
-		drop(child, nothings);
+		drop(child, nothings, cJSON_IsArray(doc));
 		if (cJSON_IsObject(doc) &&
-		    (cJSON_IsNull(child) || (nothings && says_nothing(child))))
+		    (cJSON_IsNull(child) ||
+		     (nothings && says_nothing(child, is_element))))
 			cJSON_Delete(cJSON_DetachItemViaPointer(doc, child));
 	}
 }
 
 void drop_nulls(cJSON *doc)
 {
-	drop(doc, false);
+	drop(doc, false, false);
 }
 
 void drop_nothings(cJSON *doc)
 {
-	drop(doc, true);
+	drop(doc, true, false);
 }
 
 int first_error(const struct field_errors *errs, struct error *err)

@@ -62,8 +62,8 @@ void shape_canonical(struct field_errors *errs, const char *path, cJSON *doc,
 /*
  * Remove every member that is null, at any depth. drop_nothings() also removes
  * what Kubernetes' typed clients leave out of a pod template, because it says
- * nothing: empty lists, empty maps of quantities or of a nodeSelector, and the
- * false of a flag that is false by itself.
+ * nothing: empty lists, empty maps of quantities or of a nodeSelector, an empty
+ * value or subPath, and the false of a flag that is false by itself.
  */
 void drop_nulls(cJSON *doc);
 void drop_nothings(cJSON *doc);

@@ -124,6 +124,32 @@ static void test_later_patches_win(void **state)
 		     "[{key: z}], serviceAccountName: s}}}}}]}}");
 }
 
+/* Upstream reads a patch into typed structs and writes it again before it merges. */
+static void test_what_says_nothing_takes_nothing_away(void **state)
+{
+	(void)state;
+	assert_merge(
+		SPEC_OF("{nodeSelector: {k: '0'}, tolerations: [{key: x}], containers: "
+			"[{name: c, env: [{name: A, value: '1'}], volumeMounts: [{name: "
+			"v, "
+			"mountPath: /v, readOnly: true}]}]}"),
+		"[" POD("{nodeSelector: {}, tolerations: [], containers: [{name: c, env: "
+			"[{name: A, value: ''}], volumeMounts: [{name: v, mountPath: /v, "
+			"readOnly: false}]}]}") "]",
+		"{labels: {}, annotations: {}, spec: {replicatedJobs: [{name: a, "
+		"template: "
+		"{spec: {template: {spec: {nodeSelector: {k: '0'}, tolerations: [{key: "
+		"x}], "
+		"containers: [{name: c, env: [{name: A, value: '1'}], volumeMounts: "
+		"[{name: "
+		"v, mountPath: /v, readOnly: true}]}]}}}}]}}");
+	assert_merge(SPEC_OF("{nodeSelector: {value: x}}"),
+		     "[" POD("{nodeSelector: {value: ''}}") "]",
+		     "{labels: {}, annotations: {}, spec: {replicatedJobs: [{name: a, "
+		     "template: "
+		     "{spec: {template: {spec: {nodeSelector: {value: ''}}}}}}]}}");
+}
+
 static const struct plugin *const no_plugins[] = { NULL };
 static const struct plugin_env offline = { .keys = &keys_placeholder };
 
@@ -211,6 +237,7 @@ int main(void)
 		cmocka_unit_test(test_quantities_are_canonical),
 		cmocka_unit_test(test_what_says_nothing_is_left_out),
 		cmocka_unit_test(test_later_patches_win),
+		cmocka_unit_test(test_what_says_nothing_takes_nothing_away),
 		cmocka_unit_test(test_wrong_types_are_named),
 		cmocka_unit_test(test_too_many_jobs),
 	};

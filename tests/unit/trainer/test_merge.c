@@ -142,7 +142,7 @@ static void test_what_says_nothing_takes_nothing_away(void **state)
 		"x}], "
 		"containers: [{name: c, env: [{name: A, value: '1'}], volumeMounts: "
 		"[{name: "
-		"v, mountPath: /v, readOnly: true}]}]}}}}]}}");
+		"v, mountPath: /v, readOnly: true}]}]}}}}}]}}");
 	assert_merge(SPEC_OF("{nodeSelector: {value: x}}"),
 		     "[" POD("{nodeSelector: {value: ''}}") "]",
 		     "{labels: {}, annotations: {}, spec: {replicatedJobs: [{name: a, "

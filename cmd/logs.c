@@ -202,10 +202,8 @@ static int follow(struct reader *r, struct error *err)
 		if (find_logs(r, err))
 			return -1;
 		any = read_tails(r);
-		if (any && fflush(stdout))
-			return 0; /* main says why */
-		if (!running && !any)
-			return 0;
+		if (fflush(stdout) || (!running && !any))
+			return 0; /* main says what is wrong with stdout */
 		if (!any)
 			clock_sleep_ms(PAUSE_MS);
 	}

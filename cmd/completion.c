@@ -235,7 +235,7 @@ static void zsh_option(const struct opt *o)
 	}
 	printf(" \\\n\t\t\t'%s--%s%s[", many, o->name, o->value ? "=" : "");
 	zsh_text(o->help);
-	printf("]");
+	printf("]%s", o->bare ? ":" : "");
 	if (value)
 		zsh_value(value);
 	printf("'");

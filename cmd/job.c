@@ -249,16 +249,22 @@ static void settle_secret(cJSON *secret)
 	json_del(secret, JSON_PATH("stringData"));
 }
 
+static bool is_config(const cJSON *obj)
+{
+	const char *kind = meta_kind(obj);
+
+	return str_eq(meta_api_version(obj), "v1") && meta_name(obj) &&
+	       (str_eq(kind, "ConfigMap") || str_eq(kind, "Secret"));
+}
+
 void job_add_config(const struct job_set *set, struct job *job)
 {
 	for (size_t i = 0; i < set->input.n; i++) {
 		const cJSON *obj = set->input.docs[i].obj;
-		const char *ns = meta_namespace(obj), *kind = meta_kind(obj);
+		const char *ns = meta_namespace(obj);
 		cJSON *copy;
 
-		if (!str_eq(meta_api_version(obj), "v1") || !meta_name(obj) ||
-		    (!str_eq(kind, "ConfigMap") && !str_eq(kind, "Secret")) ||
-		    (ns && !str_eq(ns, job->ns)))
+		if (!is_config(obj) || (ns && !str_eq(ns, job->ns)))
 			continue;
 		copy = json_dup(obj);
 		json_put_str(copy, job->ns, "metadata", "namespace");
@@ -281,6 +287,26 @@ static int load(struct job_set *set, const struct job_opts *opts, bool unique,
 								      : 0;
 }
 
+/* Documents that nobody looks at: better said than wondered about. */
+static void tell_left_out(const struct job_set *set, const char *cmd)
+{
+	cleanup_arena struct arena arena = { 0 };
+
+	for (size_t i = 0; i < set->input.n; i++) {
+		const struct doc *doc = &set->input.docs[i];
+		const char *name = meta_name(doc->obj);
+
+		if (schema_knows(set->schema, doc->obj) || is_config(doc->obj))
+			continue;
+		cmd_complain(
+			cmd,
+			"warning: %s%s %s is left out: only TrainJobs, their runtimes, "
+			"ConfigMaps and Secrets count",
+			doc_place(&arena, doc, ""), meta_kind(doc->obj),
+			name ? name : "");
+	}
+}
+
 int job_set_load(struct job_set *ret, const struct job_opts *opts, bool unique,
 		 const char *cmd, struct error *err)
 {
@@ -289,6 +315,8 @@ int job_set_load(struct job_set *ret, const struct job_opts *opts, bool unique,
 	if (!code && !ret->n)
 		return error_set(err, ERR_INVALID, "%s: there is no TrainJob in it",
 				 str_eq(opts->file, "-") ? "stdin" : opts->file);
+	if (!code)
+		tell_left_out(ret, cmd);
 	return code;
 }
 

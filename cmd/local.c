@@ -158,6 +158,13 @@ static int refuse(const struct job *job, struct error *err)
 	return 0;
 }
 
+static void add_hint(struct error *err, const char *hint)
+{
+	size_t len = strlen(err->msg);
+
+	snprintf(err->msg + len, sizeof(err->msg) - len, "%s", hint);
+}
+
 int local_submit(const struct job *job, bool quiet, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -186,6 +193,8 @@ int local_submit(const struct job *job, bool quiet, struct error *err)
 	v.prefixes.colour = out_colour(STDOUT_FILENO);
 	if (local_run(&opts, result, err)) {
 		erase_status(&v);
+		if (err->kind == ERR_EXISTS)
+			add_hint(err, "; --name gives this one another name");
 		return -1;
 	}
 	tell_end(&v, result, clock_ms() - start);

@@ -121,10 +121,10 @@ mkfifo go
 slow=$!
 until [ "$("$kftrainer" logs slow 2>/dev/null)" = first ]; do sleep 0.05; done
 check "get: while it runs" says 0 '^default +slow +Running ' get slow
-check "the same name again: refused" says 1 'slow' submit --local --runtime-file once.yaml --runtime once --name slow -- true
+check "the same name again: refused" says 1 'slow .*runs already .*--name' submit --local --runtime-file once.yaml --runtime once --name slow -- true
 "$kftrainer" logs -f slow >follow.out 2>&1 &
 follow=$!
-until grep -q first follow.out; do sleep 0.05; done
+until grep -qs first follow.out; do sleep 0.05; done
 echo >go
 wait $slow
 check "the job is complete" test $? = 0
@@ -138,7 +138,7 @@ third"
 "$kftrainer" submit --local --runtime-file once.yaml --runtime once --name stopped -- \
 	bash -c 'trap "echo caught; exit 0" TERM; echo up; sleep 100 & wait' >stop.out 2>&1 &
 stop=$!
-until grep -q up stop.out; do sleep 0.05; done
+until grep -qs up stop.out; do sleep 0.05; done
 kill -TERM $stop
 wait $stop
 status=$?
@@ -149,7 +149,7 @@ check "get: says so" says 0 '^default +stopped +Failed ' get stopped
 "$kftrainer" submit --local --runtime-file once.yaml --runtime once --name gone -- \
 	sh -c 'echo $$ up; exec sleep 98765' >gone.out 2>&1 &
 gone=$!
-until grep -q up gone.out; do sleep 0.05; done
+until grep -qs up gone.out; do sleep 0.05; done
 kill -KILL $gone
 wait $gone 2>/dev/null
 no_orphan() { for _ in $(seq 100); do pgrep -f 'sleep 98765' >/dev/null || return 0; sleep 0.05; done; return 1; }

@@ -119,6 +119,8 @@ check "--local and --dry-run" refuses 'not both' submit --dry-run --local "$dir/
 check "to a cluster: not built yet" says 69 'not built yet; --local runs' submit "$dir/job.yaml"
 check "--dry-run=server: not built yet" says 69 'not built yet' submit --dry-run=server "$dir/job.yaml"
 
+printf -- '---\napiVersion: v1\nkind: Service\nmetadata: {name: web}\n' | cat "$dir/job.yaml" - >"$dir/more.yaml"
+check "other kinds are left out, and that is said" says 0 'warning: .*more.yaml:9:1: Service web is left out' submit --dry-run "$dir/more.yaml"
 check "table" says 0 '^jobset.x-k8s.io/v1alpha2 +JobSet +default +tiny$' submit --dry-run -o table "$dir/job.yaml"
 check "name" says 0 '^JobSet/tiny$' submit --dry-run -o name "$dir/job.yaml"
 yaml_is_json() { /usr/bin/python3 -c 'import json, sys, yaml

@@ -194,6 +194,49 @@ static void test_nearest_word(void **state)
 	assert_null(nearest_word("env", (const char *const[]){ too_long, NULL }));
 }
 
+/* --dry-run as upstream's tools have it: a value is optional, and never the next word. */
+static void test_a_value_left_out(void **state)
+{
+	static const struct opt table[] = {
+		{ .type = OPT_ENUM,
+		  .letter = 'd',
+		  .name = "dry-run",
+		  .value = "HOW",
+		  .help = "print only",
+		  .bare = "json",
+		  .offset = offsetof(struct values, format),
+		  .words = formats },
+		{ .type = OPT_END },
+	};
+	cleanup_arena struct arena a = { 0 };
+	cleanup_buf struct buf out = { .max = 1000 };
+
+	(void)state;
+	assert_string_equal(outcome(&a, "x --dry-run yaml", table),
+			    OUT("", "-1", "", "", "-1", "1", "yaml", "-"));
+	assert_string_equal(outcome(&a, "x --dry-run=yaml", table),
+			    OUT("", "-1", "", "", "-1", "2", "", "-"));
+	assert_string_equal(outcome(&a, "x --dry-run=xml", table),
+			    "--dry-run: 'xml' is not one of table, json, yaml");
+	opt_help(&out, table);
+	assert_non_null(strstr((char *)out.data, "--dry-run[=HOW]"));
+}
+
+static void test_help_of_a_long_name(void **state)
+{
+	static const struct opt table[] = {
+		OPT_STR(0, "a-name-of-many-words", "WITH-A-VALUE", "what it is",
+			struct values, ns),
+		{ .type = OPT_END },
+	};
+	cleanup_buf struct buf out = { .max = 1000 };
+
+	(void)state;
+	opt_help(&out, table);
+	assert_string_equal(out.data, "      --a-name-of-many-words WITH-A-VALUE\n"
+				      "                              what it is\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -201,6 +244,8 @@ int main(void)
 		cmocka_unit_test(test_without_a_rest_dashes_only_end_options),
 		cmocka_unit_test(test_messages),
 		cmocka_unit_test(test_help_fits_the_terminal),
+		cmocka_unit_test(test_a_value_left_out),
+		cmocka_unit_test(test_help_of_a_long_name),
 		cmocka_unit_test(test_nearest_word),
 	};
 

@@ -316,6 +316,96 @@ static void test_prints_as_kubectl_does(void **state)
 				      "\"\": 3\n");
 }
 
+/* Read back, each as a value, as an item and as a key. */
+static void test_prints_any_text(void **state)
+{
+	static const char *const rows[] = {
+		"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80",
+		"\xc3\xa9\n\xe2\x82\xac\n",
+		"\x01\x1b\x7f",
+		"a\xc2\x85z",
+		"a\xe2\x80\xa8z\n",
+		"\xef\xbb\xbf",
+		"\xef\xbf\xbe",
+		"\t",
+		"a\t",
+		"\ta\nb",
+		"\n\n",
+		"\na",
+		" \n",
+		" a\n",
+		"a\n \n",
+		"a \nb \n",
+		"a\n\n\n",
+		"\\\"'",
+		"'",
+		"\"",
+		"? a",
+		": a",
+		"?a",
+		":a",
+		"-",
+		"---",
+		"--- a",
+		"...",
+		"a:",
+		"a: b",
+		"a :b",
+		"a #b",
+		"a#b",
+		"[a]",
+		"a]",
+		"*a",
+		"&a",
+		"!a",
+		"|",
+		">",
+		"%a",
+		"@a",
+		"`a",
+		", a",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ROWS(rows); i++) {
+		cleanup_json cJSON *doc = cJSON_CreateObject();
+		cleanup_json cJSON *docs = NULL;
+		cleanup_buf struct buf text = { .max = 10000 };
+		struct error err = { 0 };
+
+		json_put_str(doc, rows[i], "value");
+		cJSON_AddItemToArray(json_list(doc, "list"), cJSON_CreateString(rows[i]));
+		json_put_bool(doc, false, "key", rows[i]);
+		yaml_print(&text, doc);
+		if (yaml_parse(&docs, text.data, text.len, &err))
+			fail_msg("%s: %s", (char *)text.data, err.msg);
+		if (!json_equal(docs->child, doc))
+			fail_msg("%s is read back as something else", (char *)text.data);
+	}
+}
+
+/* libyaml takes a key of up to 1024 characters before its ':'. */
+static void test_prints_long_keys(void **state)
+{
+	cleanup_json cJSON *doc = cJSON_CreateObject();
+	cleanup_json cJSON *docs = NULL;
+	cleanup_buf struct buf text = { .max = 1000000 };
+	struct error err = { 0 };
+	char key[2001];
+
+	(void)state;
+	for (size_t len = 890; len < 2000; len += 10) {
+		memset(key, len % 20 ? 'k' : '"', len);
+		key[len] = 0;
+		json_put_int(doc, 1, key);
+	}
+	json_put_str(doc, "y", "nested", key, "x");
+	yaml_print(&text, doc);
+	if (yaml_parse(&docs, text.data, text.len, &err))
+		fail_msg("%s", err.msg);
+	assert_true(json_equal(docs->child, doc));
+}
+
 static void test_prints_documents_that_are_no_mapping(void **state)
 {
 	static const char *const rows[][2] = {
@@ -405,6 +495,8 @@ int main(void)
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_billion_laughs),
 		cmocka_unit_test(test_prints_as_kubectl_does),
+		cmocka_unit_test(test_prints_any_text),
+		cmocka_unit_test(test_prints_long_keys),
 		cmocka_unit_test(test_prints_documents_that_are_no_mapping),
 		cmocka_unit_test(test_locate),
 	};

@@ -15,7 +15,12 @@ copy_tree() {
 	files | tar -cf - --null -T - | tar -xf - -C "$copy"
 }
 build_again() { "$copy/vendor/build.sh" && make -C "$copy" -j"$(nproc)" kftrainer; }
-same() { sha256sum kftrainer "$copy/kftrainer" && cmp kftrainer "$copy/kftrainer"; }
+same() {
+	sha256sum kftrainer "$copy/kftrainer"
+	cmp kftrainer "$copy/kftrainer" && return
+	echo "changed since ./kftrainer was linked: $(find core cmd plugins gpu main.c -newer kftrainer | xargs)"
+	return 1
+}
 
 check "the sources copied elsewhere" copy_tree
 check "build there" build_again

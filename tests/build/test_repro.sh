@@ -18,7 +18,7 @@ build_again() { "$copy/vendor/build.sh" && make -C "$copy" -j"$(nproc)" kftraine
 same() {
 	sha256sum kftrainer "$copy/kftrainer"
 	cmp kftrainer "$copy/kftrainer" && return
-	echo "changed since ./kftrainer was linked: $(find core cmd plugins gpu main.c -newer kftrainer | xargs)"
+	echo "changed since ./kftrainer was linked: $(find core cmd plugins gpu main.c -newer kftrainer -printf "%p ")"
 	return 1
 }
 

@@ -150,6 +150,11 @@ static void take(struct reader *r, struct tail *t, const char *data, size_t len)
 		data += line + 1;
 		len -= line + 1;
 	}
+	/* One that has no end in sight is shown in pieces. */
+	if (t->part.len + len > LONGEST_LINE) {
+		put_line(r, t, t->part.data, t->part.len);
+		buf_clear(&t->part);
+	}
 	buf_add(&t->part, data, len);
 }
 

@@ -121,7 +121,7 @@ static void validate(const struct plugin_env *env, struct info *info, const cJSO
 	if (tj_num_nodes(tj) >= 2 && mpi_launcher_is_node(mpi) && !both)
 		field_error_add(
 			errs, FIELD_INVALID, "spec.trainer.numNodes",
-			json_get(tj_trainer(tj), "numNodes"),
+			tj_trainer_member(tj, "numNodes"),
 			"must be 1: the runtime runs its launcher as a node, but does "
 			"not have both a job \"launcher\" and a job \"node\"");
 	if (flavor)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/cleanup.h"
 #include "base/str.h"
 #include "plugins/plugins.h"
 #include "plugins/torch.h"
@@ -127,13 +128,14 @@ static void refuse(struct field_errors *errs, const cJSON *tj, const char *key,
 		   const char *detail)
 {
 	field_error_add(errs, FIELD_INVALID, field_child(errs, "spec.trainer", key),
-			json_get(tj_trainer(tj), key), "%s", detail);
+			tj_trainer_member(tj, key), "%s", detail);
 }
 
 static void refuse_model(struct field_errors *errs, const cJSON *tj, const char *detail)
 {
-	field_error_add(errs, FIELD_INVALID, "spec.runtimeRef.name",
-			json_get(tj, "spec", "runtimeRef", "name"), "%s", detail);
+	cleanup_json cJSON *name = cJSON_CreateString(tj_runtime_ref(tj).name);
+
+	field_error_add(errs, FIELD_INVALID, "spec.runtimeRef.name", name, "%s", detail);
 }
 
 static void validate_args(struct field_errors *errs, const cJSON *args)

@@ -52,6 +52,11 @@ cJSON *jobset_jobs(cJSON *spec)
 	return json_get(spec, "replicatedJobs");
 }
 
+const cJSON *jobset_jobs_const(const cJSON *spec)
+{
+	return json_get(spec, "replicatedJobs");
+}
+
 const char *jobset_subdomain(const cJSON *spec)
 {
 	return json_str(spec, "network", "subdomain");
@@ -75,6 +80,11 @@ int64_t rjob_replicas(const cJSON *rjob)
 	int64_t n = json_int(rjob, 1, "replicas");
 
 	return n ? n : 1;
+}
+
+const cJSON *rjob_replicas_given(const cJSON *rjob)
+{
+	return json_get(rjob, "replicas");
 }
 
 void rjob_set_replicas(cJSON *rjob, int64_t n)
@@ -130,7 +140,7 @@ cJSON *jobset_job_names(const cJSON *spec)
 	cJSON *names = cJSON_CreateArray();
 	const cJSON *rjob;
 
-	json_each(rjob, json_get(spec, "replicatedJobs"))
+	json_each(rjob, jobset_jobs_const(spec))
 		cJSON_AddItemToArray(names, cJSON_CreateString(named(rjob)));
 	return names;
 }
@@ -181,4 +191,41 @@ void jobset_sort_jobs(cJSON *spec, const cJSON *names)
 const cJSON *jobset_jobs_status(const cJSON *jobset)
 {
 	return json_get(jobset, "status", "replicatedJobsStatus");
+}
+
+int64_t job_status_active(const cJSON *status)
+{
+	return json_int(status, 0, "active");
+}
+
+/*
+ * Server-side apply turns an emptied object that is still applied as {} into
+ * null, which the API server then refuses for ever: nothing is left out.
+ */
+static void drop_empty_metadata(cJSON *template_of)
+{
+	static const char *const maps[] = { "labels", "annotations" };
+	cJSON *metadata = json_get(template_of, "metadata");
+
+	for (size_t i = 0; metadata && i < sizeof(maps) / sizeof(*maps); i++) {
+		const cJSON *map = json_get(metadata, maps[i]);
+
+		if (map && !map->child)
+			json_del(metadata, JSON_PATH(maps[i]));
+	}
+	if (metadata && !metadata->child)
+		json_del(template_of, JSON_PATH("metadata"));
+}
+
+void jobset_tidy(cJSON *jobset_spec)
+{
+	cJSON *rjob;
+
+	json_each(rjob, jobset_jobs(jobset_spec)) {
+		drop_empty_metadata(json_get(rjob, "template"));
+		drop_empty_metadata(rjob_pod_template(rjob));
+		if (!json_int(rjob, 1, "replicas"))
+			json_del(rjob, JSON_PATH("replicas"));
+	}
+	drop_nothings(jobset_spec);
 }

@@ -11,11 +11,13 @@
 #include "base/json.h"
 
 cJSON *jobset_jobs(cJSON *spec); /* the list, or NULL */
+const cJSON *jobset_jobs_const(const cJSON *spec);
 const char *jobset_subdomain(const cJSON *spec);
 bool jobset_suspended(const cJSON *jobset);                 /* of a whole JobSet */
 void jobset_set_suspend(cJSON *spec, const cJSON *suspend); /* NULL: leave it out */
 
-int64_t rjob_replicas(const cJSON *rjob); /* 1 when absent or 0 */
+int64_t rjob_replicas(const cJSON *rjob);            /* 1 when absent or 0 */
+const cJSON *rjob_replicas_given(const cJSON *rjob); /* as it was written, or NULL */
 void rjob_set_replicas(cJSON *rjob, int64_t n);
 const char *rjob_ancestor(const cJSON *rjob); /* NULL: none */
 bool rjob_is_indexed(const cJSON *rjob);
@@ -36,7 +38,14 @@ void job_set_count(cJSON *job_spec, int64_t n); /* parallelism and completions *
 void jobset_sort_jobs(cJSON *spec, const cJSON *names);
 cJSON *jobset_job_names(const cJSON *spec); /* the caller's */
 
-/* status.replicatedJobsStatus: is any pod of a job active? Its name, or NULL. */
+/*
+ * Leave out what typed clients leave out (drop_nothings(), replicas 0, empty
+ * metadata of Job and pod templates).
+ */
+void jobset_tidy(cJSON *spec);
+
+/* status.replicatedJobsStatus of a whole JobSet, and of one element the active pods. */
 const cJSON *jobset_jobs_status(const cJSON *jobset);
+int64_t job_status_active(const cJSON *status);
 
 #endif

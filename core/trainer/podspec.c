@@ -95,6 +95,16 @@ const char *named(const cJSON *element)
 	return json_str(element, "name");
 }
 
+const cJSON *pod_containers_const(const cJSON *pod_spec)
+{
+	return json_get(pod_spec, "containers");
+}
+
+const cJSON *pod_init_containers_const(const cJSON *pod_spec)
+{
+	return json_get(pod_spec, "initContainers");
+}
+
 cJSON *pod_containers(cJSON *pod_spec)
 {
 	return json_get(pod_spec, "containers");

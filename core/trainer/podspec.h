@@ -18,6 +18,8 @@
 cJSON *pod_container(cJSON *pod_spec, const char *name);
 cJSON *pod_init_container(cJSON *pod_spec, const char *name);
 cJSON *pod_any_container(cJSON *pod_spec, const char *name);
+const cJSON *pod_containers_const(const cJSON *pod_spec);
+const cJSON *pod_init_containers_const(const cJSON *pod_spec);
 cJSON *pod_containers(cJSON *pod_spec);      /* the list, or NULL */
 cJSON *pod_init_containers(cJSON *pod_spec); /* the list, made when absent */
 const char *pod_priority_class(const cJSON *pod_spec);

@@ -96,7 +96,7 @@ static int add_init_containers(struct resource_list *sum, const cJSON *pod_spec,
 						   most = { 0 };
 	const cJSON *c;
 
-	json_each(c, json_get(pod_spec, "initContainers")) {
+	json_each(c, pod_init_containers_const(pod_spec)) {
 		if (requests_of(&own, container_resources(c), err))
 			return error_wrap(err, "init container %s", named(c));
 		if (is_sidecar(c)) {
@@ -124,7 +124,7 @@ static int pod_requests(struct resource_list *sum, const cJSON *pod_spec,
 	cleanup_resource_list struct resource_list own = { 0 };
 	const cJSON *c;
 
-	json_each(c, json_get(pod_spec, "containers")) {
+	json_each(c, pod_containers_const(pod_spec)) {
 		if (requests_of(&own, container_resources(c), err))
 			return error_wrap(err, "container %s", named(c));
 		add(sum, &own);

@@ -202,38 +202,6 @@ cJSON *volcano_topology(const cJSON *policy)
 	return ret;
 }
 
-/*
- * Server-side apply turns an emptied object that is still applied as {} into
- * null, which the API server then refuses for ever: nothing is left out.
- */
-static void drop_empty_metadata(cJSON *template_of)
-{
-	static const char *const maps[] = { "labels", "annotations" };
-	cJSON *metadata = json_get(template_of, "metadata");
-
-	for (size_t i = 0; metadata && i < sizeof(maps) / sizeof(*maps); i++) {
-		const cJSON *map = json_get(metadata, maps[i]);
-
-		if (map && !map->child)
-			json_del(metadata, JSON_PATH(maps[i]));
-	}
-	if (metadata && !metadata->child)
-		json_del(template_of, JSON_PATH("metadata"));
-}
-
-static void tidy(cJSON *jobset_spec)
-{
-	cJSON *rjob;
-
-	json_each(rjob, jobset_jobs(jobset_spec)) {
-		drop_empty_metadata(json_get(rjob, "template"));
-		drop_empty_metadata(rjob_pod_template(rjob));
-		if (!json_int(rjob, 1, "replicas"))
-			json_del(rjob, JSON_PATH("replicas"));
-	}
-	drop_nothings(jobset_spec);
-}
-
 /* An object of its own, empty when there is none. */
 static cJSON *dup_object(const cJSON *obj)
 {
@@ -292,7 +260,7 @@ int runtime_merge(struct runtime_template *ret, const cJSON *runtime, const cJSO
 		shape_canonical(&errs, "spec.template.spec", t.jobset_spec,
 				shape_jobset_spec);
 		if (first_error(&errs, err) == 0) {
-			tidy(t.jobset_spec);
+			jobset_tidy(t.jobset_spec);
 			*ret = t;
 			return 0;
 		}

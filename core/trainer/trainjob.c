@@ -130,6 +130,11 @@ const cJSON *tj_trainer(const cJSON *tj)
 	return json_get(tj, "spec", "trainer");
 }
 
+const cJSON *tj_trainer_member(const cJSON *tj, const char *key)
+{
+	return json_get(tj, "spec", "trainer", key);
+}
+
 int64_t tj_num_nodes(const cJSON *tj)
 {
 	return json_int(tj, ABSENT, "spec", "trainer", "numNodes");

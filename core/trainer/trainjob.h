@@ -26,6 +26,7 @@ MUST_CHECK int tj_check_runtime_ref(const cJSON *tj, struct error *err);
 cJSON *tj_runtime_ref_value(const cJSON *tj);
 
 const cJSON *tj_trainer(const cJSON *tj); /* spec.trainer, or NULL */
+const cJSON *tj_trainer_member(const cJSON *tj, const char *key); /* as it was written */
 int64_t tj_num_nodes(const cJSON *tj);
 int64_t tj_num_proc_per_node(const cJSON *tj);
 const char *tj_image(const cJSON *tj);

@@ -127,10 +127,10 @@ static bool validate_job(const cJSON *runtime, const cJSON *all, const cJSON *rj
 	const cJSON *have = rjob_pod_spec_const(rjob);
 	const cJSON *given = rjob_pod_spec_const(rjob_patch);
 	struct patched init = { all, name, "init container",
-				json_get(given, "initContainers"),
-				json_get(have, "initContainers") };
-	struct patched regular = { all, name, "container", json_get(given, "containers"),
-				   json_get(have, "containers") };
+				pod_init_containers_const(given),
+				pod_init_containers_const(have) };
+	struct patched regular = { all, name, "container", pod_containers_const(given),
+				   pod_containers_const(have) };
 	bool known;
 
 	if (!rjob) {
@@ -159,7 +159,7 @@ static void validate_inactive(const cJSON *tj, const struct plugin_env *env,
 		return;
 	}
 	json_each(status, jobset_jobs_status(jobset)) {
-		if (json_int(status, 0, "active") > 0)
+		if (job_status_active(status) > 0)
 			field_error_add(
 				errs, FIELD_FORBIDDEN, PATCHES, NULL,
 				"cannot be changed while pods of job %s are active",
@@ -191,7 +191,7 @@ bool validate_patches(const cJSON *runtime, const cJSON *old, const cJSON *tj,
 		validate_inactive(tj, env, errs);
 	json_each(patch, all) {
 		validate_manager(patch_manager(patch), errs);
-		json_each(rjob, json_get(patch_jobset_spec(patch), "replicatedJobs")) {
+		json_each(rjob, jobset_jobs_const(patch_jobset_spec(patch))) {
 			struct field_errors ignored = { 0 };
 
 			if (!validate_job(runtime, all, rjob, changed ? errs : &ignored))
@@ -259,20 +259,20 @@ void validate_runtime_jobs(const cJSON *runtime, struct field_errors *errs)
 	const char *path = "spec.template.spec.replicatedJobs";
 	const cJSON *rjob;
 	size_t i = 0;
+	int64_t n;
 
 	json_each(rjob, runtime_jobs(runtime)) {
 		const char *at = field_index(errs, path, i++);
 		const char *ancestor = rjob_ancestor(rjob);
 		const char *wanted = container_of_ancestor(ancestor);
-		const cJSON *containers =
-			json_get(rjob_pod_spec_const(rjob), "containers");
+		const cJSON *replicas = rjob_replicas_given(rjob);
+		const cJSON *containers = pod_containers_const(rjob_pod_spec_const(rjob));
 
 		if (!wanted)
 			continue;
-		if (json_int(rjob, 1, "replicas") != 1)
+		if (replicas && !(json_int_of(replicas, &n) && n == 1))
 			field_error_add(errs, FIELD_INVALID,
-					field_child(errs, at, "replicas"),
-					json_get(rjob, "replicas"),
+					field_child(errs, at, "replicas"), replicas,
 					"must be 1 for a job labelled %s", ancestor);
 		if (!json_find_const(containers, "name", wanted))
 			field_error_add(

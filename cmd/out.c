@@ -125,7 +125,8 @@ const char *out_duration(struct arena *arena, int64_t ms)
 	int64_t s = ms / 1000;
 
 	if (s < 60)
-		return arena_printf(arena, "%.1f s", (double)ms / 1000);
+		return arena_printf(arena, "%lld.%lld s", (long long)s,
+				    (long long)(ms / 100 % 10));
 	if (s < 3600)
 		return arena_printf(arena, "%lldm %02llds", (long long)(s / 60),
 				    (long long)(s % 60));

@@ -152,7 +152,7 @@ fuzz: $(TARGET:%=build/fuzz/fuzz_%)
 GOLDEN  := $(patsubst %.c,$(SANOUT)/%.c.o,$(wildcard tests/golden/*.c))
 golden: $(SANOUT)/tests/golden/golden
 	@tests/run.sh golden $<
-$(SANOUT)/tests/golden/golden: $(GOLDEN) $(foreach r,$(FUZZED),$(SANOUT)/lib$(r).a)
+$(SANOUT)/tests/golden/golden: $(GOLDEN) $(foreach r,plugins trainer api assets base,$(SANOUT)/lib$(r).a)
 	$(call say,LD,$@) clang $(SANLINK) -o $@ $^ -L$(SANROOT)/lib $(LIBS) -lm
 
 local: kftrainer

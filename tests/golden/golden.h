@@ -7,20 +7,22 @@
 #include "api/field.h"
 #include "api/schema.h"
 #include "base/arena.h"
+#include "trainer/pipeline.h"
 
 /* ---- world.c: an API server and a controller, as far as the pipeline needs them ---- */
 
 struct world {
 	const struct schema *schema;
-	cJSON *stored;      /* what was created, as admitted; an array */
-	cJSON *built;       /* what the pipeline made of it; an array, in build order */
-	bool client;        /* as a client's dry run: nothing has a uid */
-	bool status_server; /* the feature gate TrainJobStatus */
+	cJSON *stored; /* what was created, as admitted; an array */
+	cJSON *built;  /* what the pipeline made of it; an array, in build order */
+	bool client;   /* as a client's dry run: nothing has a uid */
+	struct plugin_env env;
+	struct pipeline pipeline;
 	char trouble[1200]; /* why the last pipeline_build() failed, or "" */
 };
 
 struct answer {
-	int code;      /* HTTP: 201, 400, 403, 422 */
+	int code;      /* HTTP: 200, 201, 400, 403, 404, 422 */
 	int warnings;  /* how many */
 	cJSON *errors; /* "path: type", sorted, each once */
 	cJSON *texts;  /* the whole of each error */
@@ -39,6 +41,9 @@ void world_release(struct world *w);
 
 /* POST the object; the answer is the caller's. */
 void world_create(struct world *w, const cJSON *obj, struct answer *answer);
+/* {kind, name, merge}: of a TrainJob, or of what was built; then reconcile. */
+void world_patch(struct world *w, const cJSON *what, struct answer *answer);
+void world_delete(struct world *w, const cJSON *what, struct answer *answer);
 void answer_release(struct answer *answer);
 #define cleanup_answer __attribute__((cleanup(answer_release)))
 

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "api/meta.h"
+#include "api/patch.h"
 #include "assets/assets.h"
 #include "base/cleanup.h"
 #include "base/str.h"
@@ -8,7 +9,6 @@
 #include "plugins/plugins.h"
 #include "tests/golden/golden.h"
 #include "trainer/api.h"
-#include "trainer/pipeline.h"
 #include "trainer/trainjob.h"
 
 /* Its Service's name and namespace are those of the install manifests. */
@@ -17,13 +17,6 @@
 
 /* What the API server calls a TrainJob; owner references are made of it. */
 #define UID "00000000-0000-4000-8000-000000000001"
-
-void world_init(struct world *w, const struct schema *schema)
-{
-	*w = (struct world){ .schema = schema,
-			     .stored = cJSON_CreateArray(),
-			     .built = cJSON_CreateArray() };
-}
 
 void world_release(struct world *w)
 {
@@ -51,15 +44,44 @@ static const cJSON *find(const struct world *w, const char *kind, const char *ns
 	return NULL;
 }
 
+static cJSON *find_built(const struct world *w, const char *kind, const char *version,
+			 const char *name)
+{
+	cJSON *obj;
+
+	json_each(obj, w->built)
+		if (str_eq(meta_kind(obj), kind) && str_eq(meta_name(obj), name) &&
+		    (!version || str_eq(meta_api_version(obj), version)))
+			return obj;
+	return NULL;
+}
+
 /* plugin_env's get(): what a controller would ask the API server for. */
 static int get(void *ctx, const char *api_version, const char *kind, const char *ns,
 	       const char *name, const cJSON **ret, struct error *err)
 {
 	const cJSON *obj = find(ctx, kind, ns, name);
 
+	if (!obj)
+		obj = find_built(ctx, kind, api_version, name);
+
 	(void)err;
 	*ret = obj && str_eq(meta_api_version(obj), api_version) ? obj : NULL;
 	return 0;
+}
+
+void world_init(struct world *w, const struct schema *schema)
+{
+	*w = (struct world){ .schema = schema,
+			     .stored = cJSON_CreateArray(),
+			     .built = cJSON_CreateArray() };
+	w->env = (struct plugin_env){ .keys = &keys_placeholder,
+				      .get = get,
+				      .ctx = w,
+				      .status_server_url = STATUS_SERVER,
+				      .status_server_ca =
+					      "-----BEGIN CERTIFICATE-----\n" };
+	w->pipeline = (struct pipeline){ .plugins = plugins, .env = &w->env };
 }
 
 /* Create the built-in runtime of that name, if there is one. */
@@ -132,7 +154,8 @@ static int count_unknown(const struct schema *schema, const cJSON *obj)
  * What the schema says: 422. Of a TrainJob, whose mutating webhook reads it
  * first, wrong types are answered with 400.
  */
-static void check_schema(const struct world *w, cJSON *obj, struct answer *answer)
+static void check_schema(const struct world *w, cJSON *obj, const cJSON *old,
+			 struct answer *answer)
 {
 	cleanup_field_errors struct field_errors errs = { 0 };
 	bool tj = str_eq(meta_kind(obj), TRAINJOB_KIND);
@@ -141,69 +164,83 @@ static void check_schema(const struct world *w, cJSON *obj, struct answer *answe
 	schema_default(w->schema, obj);
 	schema_prune(w->schema, obj);
 	if (tj)
-		tj_default_patch_times(obj, NULL, NOW);
-	schema_validate(w->schema, obj, NULL, &errs);
+		tj_default_patch_times(obj, old, NOW);
+	schema_validate(w->schema, obj, old, &errs);
 	take_errors(&errs, answer, 422, tj ? 400 : 422);
 }
 
 /* What the validating webhooks say: 403. */
-static void check_webhook(struct world *w, const struct pipeline *p, const cJSON *obj,
+static void check_webhook(struct world *w, const cJSON *obj, const cJSON *old,
 			  struct answer *answer)
 {
 	cleanup_field_errors struct field_errors errs = { 0 };
 	cleanup_json cJSON *warnings = cJSON_CreateArray();
 
 	if (str_eq(meta_kind(obj), TRAINJOB_KIND))
-		pipeline_validate(p, NULL, obj, runtime_of(w, obj), &errs, warnings);
+		pipeline_validate(&w->pipeline, old, obj, runtime_of(w, obj), &errs,
+				  warnings);
 	else
 		pipeline_validate_runtime(obj, &errs, warnings);
 	take_errors(&errs, answer, 403, 403);
 	answer->warnings += cJSON_GetArraySize(warnings);
 }
 
-/* One reconcile, as far as objects are concerned. */
-static void reconcile(struct world *w, const struct pipeline *p, const cJSON *tj)
+/* What is applied takes the place of what is there. */
+static void apply(struct world *w, cJSON *take_obj)
 {
-	cJSON *objects = NULL;
+	cJSON *old = find_built(w, meta_kind(take_obj), meta_api_version(take_obj),
+				meta_name(take_obj));
+
+	if (old)
+		cJSON_ReplaceItemViaPointer(w->built, old, take_obj);
+	else
+		cJSON_AddItemToArray(w->built, take_obj);
+}
+
+/* One reconcile of every TrainJob, as far as objects are concerned. */
+static void reconcile(struct world *w)
+{
+	const cJSON *tj;
 	struct error err = { 0 };
 
 	w->trouble[0] = 0;
-	if (!tj_is_ours(tj))
-		return;
-	if (pipeline_build(p, tj, runtime_of(w, tj), &objects, &err)) {
-		snprintf(w->trouble, sizeof(w->trouble), "%s: %s", meta_name(tj),
-			 err.msg);
-		return;
+	json_each(tj, w->stored) {
+		cJSON *objects = NULL;
+
+		if (!str_eq(meta_kind(tj), TRAINJOB_KIND) || !tj_is_ours(tj))
+			continue;
+		if (pipeline_build(&w->pipeline, tj, runtime_of(w, tj), &objects, &err)) {
+			snprintf(w->trouble, sizeof(w->trouble), "%s: %s", meta_name(tj),
+				 err.msg);
+			continue;
+		}
+		while (objects->child)
+			apply(w, cJSON_DetachItemViaPointer(objects, objects->child));
+		cJSON_Delete(objects);
 	}
-	while (objects->child)
-		cJSON_AddItemToArray(w->built,
-				     cJSON_DetachItemViaPointer(objects, objects->child));
-	cJSON_Delete(objects);
+}
+
+/* Through the doors of the API server; the object is changed to what is stored. */
+static void admit(struct world *w, cJSON *obj, const cJSON *old, struct answer *answer)
+{
+	*answer = (struct answer){ .code = old ? 200 : 201,
+				   .errors = cJSON_CreateArray(),
+				   .texts = cJSON_CreateArray() };
+	if (schema_knows(w->schema, obj)) {
+		check_schema(w, obj, old, answer);
+		if (answer->code < 300)
+			check_webhook(w, obj, old, answer);
+	}
+	answer->errors = sorted_set(answer->errors);
 }
 
 void world_create(struct world *w, const cJSON *obj, struct answer *answer)
 {
-	struct plugin_env env = { .keys = &keys_placeholder,
-				  .get = get,
-				  .ctx = w,
-				  .status_server = w->status_server,
-				  .status_server_url = STATUS_SERVER,
-				  .status_server_ca = "-----BEGIN CERTIFICATE-----\n" };
-	struct pipeline p = { .plugins = plugins, .env = &env };
-	bool tj = str_eq(meta_kind(obj), TRAINJOB_KIND);
 	cJSON *copy = json_dup(obj);
 
-	*answer = (struct answer){ .code = 201,
-				   .errors = cJSON_CreateArray(),
-				   .texts = cJSON_CreateArray() };
 	if (!is_cluster_wide(copy) && !meta_namespace(copy))
 		json_put_str(copy, NAMESPACE, "metadata", "namespace");
-	if (schema_knows(w->schema, copy)) {
-		check_schema(w, copy, answer);
-		if (answer->code == 201)
-			check_webhook(w, &p, copy, answer);
-	}
-	answer->errors = sorted_set(answer->errors);
+	admit(w, copy, NULL, answer);
 	if (answer->code != 201) {
 		cJSON_Delete(copy);
 		return;
@@ -211,6 +248,48 @@ void world_create(struct world *w, const cJSON *obj, struct answer *answer)
 	if (!w->client)
 		json_put_str(copy, UID, "metadata", "uid");
 	cJSON_AddItemToArray(w->stored, copy);
-	if (tj)
-		reconcile(w, &p, copy);
+	reconcile(w);
+}
+
+/* "PodGroup.scheduling.x-k8s.io": the kind, and the group where one is said. */
+static cJSON *find_changed(const struct world *w, const cJSON *what)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *kind = json_str(what, "kind"), *name = json_str(what, "name");
+	const char *want = arena_printf(&arena, "%s/%s", kind, name);
+	cJSON *obj;
+
+	json_each(obj, w->built)
+		if (str_eq(object_title(&arena, obj), want))
+			return obj;
+	return (cJSON *)find(w, kind, NAMESPACE, name);
+}
+
+void world_patch(struct world *w, const cJSON *what, struct answer *answer)
+{
+	cJSON *old = find_changed(w, what);
+	bool tj = old && str_eq(meta_kind(old), TRAINJOB_KIND);
+	cJSON *copy;
+
+	*answer = (struct answer){ .code = 404 };
+	if (!old)
+		return;
+	copy = json_dup(old);
+	patch_merge(copy, json_get(what, "merge"));
+	admit(w, copy, old, answer);
+	if (answer->code == 200)
+		cJSON_ReplaceItemViaPointer(tj ? w->stored : w->built, old, copy);
+	else
+		cJSON_Delete(copy);
+	reconcile(w);
+}
+
+void world_delete(struct world *w, const cJSON *what, struct answer *answer)
+{
+	cJSON *old = find_changed(w, what);
+
+	*answer = (struct answer){ .code = old ? 200 : 404 };
+	if (old)
+		cJSON_Delete(cJSON_DetachItemViaPointer(w->built, old));
+	reconcile(w);
 }

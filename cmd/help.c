@@ -28,8 +28,7 @@ void cmd_usage(FILE *out)
 {
 	fputs("usage: kftrainer COMMAND [OPTION...] [ARGUMENT...]\n"
 	      "\n"
-	      "Train models with Kubeflow Trainer's TrainJobs, on this machine or on a "
-	      "cluster.\n",
+	      "Run TrainJobs of Kubeflow Trainer; so far on this machine.\n",
 	      out);
 	summaries(out, "Commands", CMD_NOT_YET | CMD_IN_POD, 0);
 	summaries(out, "In a container", CMD_NOT_YET | CMD_IN_POD, CMD_IN_POD);

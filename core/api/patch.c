@@ -312,10 +312,9 @@ static void sort_items(struct item **at, size_t n, bool by_patch)
 static void reattach_items(struct items *items, cJSON *list, const cJSON *order,
 			   const struct patch_field *f)
 {
-	struct item **all = xcalloc(items->n * 2 + 1, sizeof(struct item *));
+	cleanup_free struct item **all = xcalloc(items->n * 2 + 1, sizeof(struct item *));
 	struct item **ours = all, **theirs = all + items->n;
 	size_t n_ours = 0, n_theirs = 0, i = 0, j = 0;
-	cleanup_free void *release = all;
 
 	for (struct item *item = items->at; item < items->at + items->n; item++) {
 		item->patch = place_in(order, identity(item->node, f->key), f->key);
@@ -335,7 +334,6 @@ static void reattach_items(struct items *items, cJSON *list, const cJSON *order,
 		cJSON_AddItemToArray(list, STEAL(next->node));
 	}
 	items->n = 0;
-	(void)release;
 }
 
 /* order: the list whose order counts; the patch itself, or $setElementOrder. */

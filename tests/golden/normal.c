@@ -152,9 +152,8 @@ static int by_text(const void *a, const void *b)
 cJSON *sorted_set(cJSON *take_strings)
 {
 	size_t n = (size_t)cJSON_GetArraySize(take_strings), i = 0;
-	cJSON **all = xcalloc(n + 1, sizeof(cJSON *));
+	cleanup_free cJSON **all = xcalloc(n + 1, sizeof(cJSON *));
 	cJSON *out = cJSON_CreateArray();
-	cleanup_free void *release = all;
 
 	while (take_strings->child)
 		all[i++] = cJSON_DetachItemViaPointer(take_strings, take_strings->child);
@@ -169,7 +168,6 @@ cJSON *sorted_set(cJSON *take_strings)
 	for (i = 0; i < n; i++)
 		if (all[i])
 			cJSON_AddItemToArray(out, all[i]);
-	(void)release;
 	return out;
 }
 

@@ -32,8 +32,8 @@ MUST_CHECK int quantity_parse(struct quantity *ret, const char *text, struct err
 /* From a document's node: a string, or a number as Kubernetes accepts it. */
 MUST_CHECK int quantity_of(struct quantity *ret, const cJSON *node, struct error *err);
 
-void quantity_add(struct quantity *to,
-		  const struct quantity *q); /* format of q if to is 0 */
+/* Where `to` is zero it takes q's format. */
+void quantity_add(struct quantity *to, const struct quantity *q);
 void quantity_mul(struct quantity *q, int64_t factor);
 int quantity_cmp(const struct quantity *a, const struct quantity *b); /* <0, 0, >0 */
 bool quantity_is_zero(const struct quantity *q);

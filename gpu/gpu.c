@@ -1,6 +1,8 @@
 #include "gpu/gpu.h"
 
-#include <stdio.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,25 +11,32 @@
 
 enum { MAX_DEVICES = 1024 };
 
-/* The driver numbers its devices without holes, but one may be kept from us. */
-static size_t count_devices(const char *dir, bool *here)
+/* "nvidia0", "nvidia12": a device, unlike "nvidiactl" or "nvidia-uvm". */
+static bool is_device(const char *name)
 {
+	const char *digits = str_after(name, "nvidia");
+
+	return digits && *digits && digits[strspn(digits, "0123456789")] == 0;
+}
+
+/* One may be there and be kept from us. */
+static size_t count_devices(const char *path)
+{
+	DIR *dir = opendir(path);
+	const struct dirent *e;
 	size_t n = 0;
 
-	for (int i = 0; i < MAX_DEVICES; i++) {
-		char path[64];
-
-		snprintf(path, sizeof(path), "%s/nvidia%d", dir, i);
-		here[i] = access(path, R_OK | W_OK) == 0;
-		n += here[i];
-	}
-	return n;
+	while (dir && (e = readdir(dir)) != NULL)
+		n += is_device(e->d_name) &&
+		     faccessat(dirfd(dir), e->d_name, R_OK | W_OK, AT_EACCESS) == 0;
+	if (dir)
+		closedir(dir);
+	return n < MAX_DEVICES ? n : MAX_DEVICES;
 }
 
 static const char *const *devices(struct arena *arena, const char *dir)
 {
-	bool *here = arena_alloc(arena, MAX_DEVICES);
-	size_t n = count_devices(dir, here);
+	size_t n = count_devices(dir);
 	const char **ids = arena_alloc(arena, (n + 1) * sizeof(*ids));
 
 	/* CUDA numbers those it may open, whatever the device files are called. */

@@ -235,6 +235,13 @@ static int check_volumes(const struct kubelet *k, const cJSON *pod, const cJSON 
 			return error_set(err, ERR_INVALID,
 					 "%svolumeMounts: there is no volume \"%.80s\"",
 					 where, name ? name : "");
+		why = volume_missing(&k->host, pod, volume);
+		if (why)
+			return error_set(err, ERR_NOT_FOUND,
+					 "%svolume %s: %s %s not found: give it in the "
+					 "job's file, "
+					 "or mark it optional",
+					 where, name, volume_source(volume)->string, why);
 		why = volume_refusal(volume);
 		if (why)
 			return error_set(err, ERR_UNSUPPORTED, "%svolume %s: %s: %s",
@@ -248,6 +255,29 @@ static int check_volumes(const struct kubelet *k, const cJSON *pod, const cJSON 
 				"stand in",
 				where, name, path);
 	}
+	return 0;
+}
+
+/*
+ * A ConfigMap or key that is not there: in a cluster somebody may yet make it,
+ * here nobody will. Files of variables (fileKeyRef) do not exist before the run.
+ */
+static int check_config(const struct kubelet *k, const cJSON *pod, const cJSON *c,
+			const char *where, struct error *err)
+{
+	cleanup_arena struct arena a = { 0 };
+	cleanup_json cJSON *copy = json_dup(c);
+	struct podenv_pod p = { .pod = pod, .container = copy, .ip = "", .hostname = "" };
+	cJSON *item, *next, *list = json_get(copy, "env");
+	struct podenv env;
+
+	for (item = list ? list->child : NULL; item; item = next) {
+		next = item->next;
+		if (json_get(item, "valueFrom", "fileKeyRef"))
+			cJSON_Delete(cJSON_DetachItemViaPointer(list, item));
+	}
+	if (podenv_build(&a, &k->host, &p, &env, err) < 0)
+		return error_wrap(err, "%.*s", (int)strlen(where) - 2, where);
 	return 0;
 }
 
@@ -269,7 +299,8 @@ static int check_container(const struct kubelet *k, const cJSON *pod, const cJSO
 	if (container_gpus(c) < 0)
 		return error_set(err, ERR_INVALID,
 				 "%sresources: nvidia.com/gpu: not a count", where);
-	if (check_volumes(k, pod, c, where, err) < 0)
+	if (check_volumes(k, pod, c, where, err) < 0 ||
+	    check_config(k, pod, c, where, err) < 0)
 		return -1;
 	note_fields(notes, c, container_fields,
 		    sizeof(container_fields) / sizeof(container_fields[0]), where);
@@ -306,7 +337,10 @@ int kubelet_check(const struct kubelet *k, const cJSON *pod, cJSON *notes,
 		note(notes, "no namespaces on this machine: pods see each other's "
 			    "processes, and "
 			    "addresses stand in place of pod names");
-	else if (k->one_address)
+	else if (!(k->kind & SANDBOX_PID))
+		note(notes, "no PID namespaces on this machine: pods see each other's "
+			    "processes");
+	if (k->one_address)
 		note(notes, "all pods share the address 127.0.0.1");
 	return 0;
 }

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/wait.h>
@@ -11,7 +12,7 @@
 
 #include "base/cleanup.h"
 
-enum { EVENTS = 64, CHUNK = 65536, CHUNKS_A_TURN = 4 };
+enum { EVENTS = 64, CHUNK = 65536, CHUNKS_A_TURN = 4, NOT_STARTED = 128 };
 
 static void read_reports(void *ctx);
 
@@ -126,7 +127,7 @@ static void take_report(struct process *p, const struct sandbox_report *r)
 {
 	switch ((enum report_type)r->type) {
 	case REPORT_FAILED:
-		p->failed = true;
+		p->told = p->failed = true;
 		p->code = r->code;
 		p->err = r->err;
 		memcpy(p->what, r->what, sizeof(p->what));
@@ -137,6 +138,7 @@ static void take_report(struct process *p, const struct sandbox_report *r)
 			change(p, PROCESS_RUNNING);
 		break;
 	case REPORT_EXITED:
+		p->told = true;
 		take_status(p, r->code);
 		break;
 	}
@@ -197,8 +199,14 @@ static void ended(void *ctx)
 	read_reports(p->loop);
 	while (waitpid(p->keeper, &status, 0) < 0 && errno == EINTR)
 		;
-	if (WIFSIGNALED(status)) /* the keeper could not report: all died with it */
+	if (WIFSIGNALED(status)) { /* it could not report: all died with it */
 		take_status(p, status);
+	} else if (!p->told) {
+		p->failed = true;
+		p->code = NOT_STARTED;
+		p->err = ECHILD;
+		snprintf(p->what, sizeof(p->what), "its keeper ended without a report");
+	}
 	loop_unwatch(p->loop, &p->end);
 	drain(p);
 	if (p->next)
@@ -225,7 +233,7 @@ int process_start(struct loop *l, struct process *p, const struct sandbox_plan *
 
 	p->end = (struct watch){ .fd = -1, .ready = ended, .ctx = p };
 	p->output = (struct watch){ .fd = -1, .ready = output_ready, .ctx = p };
-	p->failed = p->killed = false;
+	p->told = p->failed = p->killed = false;
 	p->code = p->signal = p->err = 0;
 	p->plan = *plan;
 	p->plan.id = ++l->last_id;

@@ -158,6 +158,12 @@ static int do_op(const struct sandbox_plan *plan, const struct mount_op *op)
 	return -1;
 }
 
+static int mount_proc(char *what, size_t size)
+{
+	sandbox_join(what, size, "mounting /proc", "", "");
+	return mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
+}
+
 int sandbox_mounts(const struct sandbox_plan *plan, char *what, size_t size)
 {
 	static const char *const tried[] = { "making a private view of ",
@@ -169,22 +175,18 @@ int sandbox_mounts(const struct sandbox_plan *plan, char *what, size_t size)
 	/* slave: what the machine mounts later (NFS, autofs) is seen, not the reverse */
 	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
 		return -1;
-	for (size_t i = 0; i <= plan->n_mounts; i++) {
-		const struct mount_op *op = plan->mounts + i;
+	for (size_t i = 0; i < plan->n_mounts; i++) {
+		const struct mount_op *op = &plan->mounts[i];
 
 		/* Views show the machine's /proc: ours goes over it after them. */
-		if (!proc && (i == plan->n_mounts || op->type == MOUNT_BIND)) {
-			sandbox_join(what, size, "mounting /proc", "", "");
-			if (mount("proc", "/proc", "proc",
-				  MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
+		if (!proc && op->type == MOUNT_BIND) {
+			if (mount_proc(what, size) < 0)
 				return -1;
 			proc = true;
 		}
-		if (i == plan->n_mounts)
-			break;
 		sandbox_join(what, size, tried[op->type], op->target, "");
 		if (do_op(plan, op) < 0)
 			return -1;
 	}
-	return 0;
+	return proc ? 0 : mount_proc(what, size);
 }

@@ -355,6 +355,35 @@ const char *volume_refusal(const cJSON *volume)
 	       "secret, projected, downwardAPI or persistentVolumeClaim";
 }
 
+/* `source` is a ConfigMap's or Secret's reference, by its member's name. */
+static const char *missing_object(const struct podenv_host *host, const cJSON *pod,
+				  const cJSON *source)
+{
+	bool secret = source && str_eq(source->string, "secret");
+	const char *name;
+
+	if (!source || (!secret && !str_eq(source->string, "configMap")) ||
+	    json_bool(source, false, "optional"))
+		return NULL;
+	name = json_str(source,
+			secret && json_str(source, "secretName") ? "secretName" : "name");
+	name = name ? name : "\"\"";
+	return podenv_object(host, pod, secret ? "Secret" : "ConfigMap", name) ? NULL
+									       : name;
+}
+
+const char *volume_missing(const struct podenv_host *host, const cJSON *pod,
+			   const cJSON *volume)
+{
+	const cJSON *source = volume_source(volume), *s;
+	const char *name = missing_object(host, pod, source);
+
+	json_each(s, json_get(source, "sources"))
+		if (!name)
+			name = missing_object(host, pod, s->child);
+	return name;
+}
+
 static const char *place(struct arena *arena, const struct volumes *v, const char *name,
 			 const cJSON *source, bool *ret_files)
 {

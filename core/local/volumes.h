@@ -52,6 +52,10 @@ MUST_CHECK int volumes_make(struct arena *arena, const struct volumes *v,
 /* NULL, or why this volume of a pod cannot be had locally. */
 const char *volume_refusal(const cJSON *volume);
 
+/* NULL, or the name of the ConfigMap or Secret that a volume needs and is not there. */
+const char *volume_missing(const struct podenv_host *host, const cJSON *pod,
+			   const cJSON *volume);
+
 /* "emptyDir", "configMap", ...: the member that says what a volume is, or NULL. */
 const cJSON *volume_source(const cJSON *volume);
 

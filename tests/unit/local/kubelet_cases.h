@@ -1,8 +1,8 @@
 /*
  * kubelet_cases.h - what holds of a pod, whoever runs it and however.
  *
- * Every case runs with namespaces and without; test_kubelet.c runs them as the
- * user that it is, test_kubelet_user.c as an ordinary user.
+ * test_kubelet.c runs them as the user that it is, with namespaces and without;
+ * test_kubelet_user.c with namespaces as an ordinary user.
  */
 #ifndef TEST_KUBELET_CASES_H
 #define TEST_KUBELET_CASES_H
@@ -43,7 +43,7 @@ static void test_output(void **state)
 	c = container_of(&t, "p", "c");
 	assert_string_equal(json_str(c, "state", "terminated", "reason"), "Completed");
 	assert_int_equal(json_int(c, -1, "state", "terminated", "exitCode"), 0);
-	assert_true(t.status_calls >= 2);
+	assert_true(t.status_calls >= 1);
 	podtest_close(&t);
 }
 
@@ -618,7 +618,7 @@ static void test_huge_environment(void **state)
 		&b,
 		"{'metadata':{'name':'p'},'spec':{'restartPolicy':'Never','containers':[{"
 		"'name':'c','command':['true'],'env':[");
-	for (int i = 0; i < 9000; i++) {
+	for (int i = 0; i < 2500; i++) {
 		buf_printf(&b, "%s{'name':'V%d','value':'", i ? "," : "", i);
 		for (int j = 0; j < 100; j++)
 			buf_adds(&b, "0123456789");
@@ -696,6 +696,25 @@ static void test_check(void **state)
 		err.msg,
 		"c: no command: the image repo/x:1 is not pulled locally, so what it "
 		"would run is not known; give the container a command");
+	cJSON_Delete(doc);
+	/* What nobody will make: said before anything starts. */
+	doc = json_of(&t, script(&t, "",
+				 "'env':[{'name':'A','valueFrom':{'secretKeyRef':"
+				 "{'name':'hf','key':'token'}}}],",
+				 "true"));
+	assert_int_equal(kubelet_check(t.k, doc, NULL, &err), -1);
+	assert_string_equal(err.msg,
+			    "p/c: env A: Secret ns/hf not found: give it in the job's "
+			    "file, or mark the reference optional");
+	cJSON_Delete(doc);
+	doc = json_of(&t,
+		      script(&t, "'volumes':[{'name':'v','configMap':{'name':'cm'}}],",
+			     "'volumeMounts':[{'name':'v','mountPath':'/kft-test'}],",
+			     "true"));
+	assert_int_equal(kubelet_check(t.k, doc, NULL, &err), -1);
+	assert_string_equal(err.msg,
+			    "p/c: volume v: configMap cm not found: give it in the "
+			    "job's file, or mark it optional");
 	cJSON_Delete(doc);
 	podtest_close(&t);
 }
@@ -855,21 +874,36 @@ static int without_namespaces(void **state)
 	return 0;
 }
 
-#define BOTH(f)                                                \
-	{ "namespaces: " #f, f, with_namespaces, NULL, NULL }, \
-	{                                                      \
-		"none: " #f, f, without_namespaces, NULL, NULL \
-	}
+/* clang-format off */
+#define NAMESPACES(f) { "namespaces: " #f, f, with_namespaces, NULL, NULL }
+#define NONE(f) { "none: " #f, f, without_namespaces, NULL, NULL }
 
-#define KUBELET_CASES                                                                \
-	BOTH(test_output), BOTH(test_long_and_binary_lines), BOTH(test_full_disk),   \
-		BOTH(test_how_it_ends), BOTH(test_environment), BOTH(test_names),    \
-		BOTH(test_names_stay), BOTH(test_port), BOTH(test_restarts),         \
-		BOTH(test_init_containers), BOTH(test_sidecar), BOTH(test_stop),     \
-		BOTH(test_deadline), BOTH(test_leftovers), BOTH(test_killed),        \
-		BOTH(test_many), BOTH(test_config_errors), BOTH(test_hostile_pods),  \
-		BOTH(test_huge_environment), BOTH(test_check), BOTH(test_gpus),      \
-		BOTH(test_readiness), BOTH(test_ready_at_once), BOTH(test_liveness), \
-		BOTH(test_hooks)
+#define KUBELET_CASES(HOW) \
+	HOW(test_output), \
+	HOW(test_long_and_binary_lines), \
+	HOW(test_full_disk), \
+	HOW(test_how_it_ends), \
+	HOW(test_environment), \
+	HOW(test_names), \
+	HOW(test_names_stay), \
+	HOW(test_port), \
+	HOW(test_restarts), \
+	HOW(test_init_containers), \
+	HOW(test_sidecar), \
+	HOW(test_stop), \
+	HOW(test_deadline), \
+	HOW(test_leftovers), \
+	HOW(test_killed), \
+	HOW(test_many), \
+	HOW(test_config_errors), \
+	HOW(test_hostile_pods), \
+	HOW(test_huge_environment), \
+	HOW(test_check), \
+	HOW(test_gpus), \
+	HOW(test_readiness), \
+	HOW(test_ready_at_once), \
+	HOW(test_liveness), \
+	HOW(test_hooks)
+/* clang-format on */
 
 #endif

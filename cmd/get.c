@@ -40,29 +40,10 @@ static int64_t seconds(const char *text)
 	return text && !time_parse(&t, text, &unused) ? t : -1;
 }
 
-/* The condition of that type, if it is true. */
-static const cJSON *condition(const cJSON *job, const char *type)
-{
-	const cJSON *conditions = json_get(tj_status(job), "conditions");
-	const cJSON *c = json_find_const(conditions, "type", type);
-
-	return str_eq(json_str(c, "status"), "True") ? c : NULL;
-}
-
-/* When it was complete or failed, or -1. */
-static int64_t ended(const cJSON *job)
-{
-	const cJSON *c = condition(job, COND_FAILED);
-
-	if (!c)
-		c = condition(job, COND_COMPLETE);
-	return c ? seconds(json_str(c, "lastTransitionTime")) : -1;
-}
-
 static void add_row(struct out_table *table, const cJSON *job, int64_t now)
 {
-	int64_t start = seconds(json_str(job, "metadata", "creationTimestamp"));
-	int64_t nodes = tj_num_nodes(job), end = ended(job);
+	int64_t start = seconds(meta_created(job));
+	int64_t nodes = tj_num_nodes(job), end = seconds(status_end_time(tj_status(job)));
 	const char *state = status_state(tj_status(job));
 	char age[DURATION_TEXT_SIZE] = "", took[DURATION_TEXT_SIZE] = "";
 

@@ -42,22 +42,20 @@ static void settle_meta(struct job_set *set, struct doc *doc, const struct job_o
 {
 	struct arena *arena = &set->input.arena;
 	const char *ns = meta_namespace(doc->obj);
-	const char *base = json_str(doc->obj, "metadata", "generateName");
+	const char *base = meta_generate_name(doc->obj);
 
 	if (!cJSON_IsObject(json_get(doc->obj, "metadata")))
 		return; /* the schema says so */
 	if (opts->name)
-		json_put_str(doc->obj, opts->name, "metadata", "name");
+		meta_set_name(doc->obj, opts->name);
 	else if (!meta_name(doc->obj) && base)
-		json_put_str(doc->obj, generate_name(arena, base, unique), "metadata",
-			     "name");
+		meta_set_name(doc->obj, generate_name(arena, base, unique));
 	if (ns && *ns && opts->ns && !str_eq(ns, opts->ns))
 		field_error_add(&doc->errs, FIELD_INVALID, "metadata.namespace",
 				json_get(doc->obj, "metadata", "namespace"),
 				"--namespace says '%s'", opts->ns);
 	if (!ns || !*ns)
-		json_put_str(doc->obj, opts->ns ? opts->ns : DEFAULT_NAMESPACE,
-			     "metadata", "namespace");
+		meta_set_namespace(doc->obj, opts->ns ? opts->ns : DEFAULT_NAMESPACE);
 }
 
 /* A runtime or a TrainJob, and one that we know? Other kinds are left alone. */
@@ -267,7 +265,7 @@ void job_add_config(const struct job_set *set, struct job *job)
 		if (!is_config(obj) || (ns && !str_eq(ns, job->ns)))
 			continue;
 		copy = json_dup(obj);
-		json_put_str(copy, job->ns, "metadata", "namespace");
+		meta_set_namespace(copy, job->ns);
 		settle_secret(copy);
 		cJSON_AddItemToArray(job->objects, copy);
 	}

@@ -1,8 +1,8 @@
 /*
  * jobspec.c - a TrainJob from options, for those who have no YAML.
  *
- * Writes the fields that trainer/trainjob.c reads. What a value must look like
- * is the schema's affair; here is only what the shell can get wrong.
+ * What a value must look like is the schema's affair; here is only what the shell
+ * can get wrong.
  */
 #include <ctype.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "cmd/job.h"
-#include "trainer/api.h"
+#include "trainer/trainjob.h"
 
 const char *job_opts_flag(const struct job_opts *opts)
 {
@@ -52,20 +52,15 @@ static int split(struct arena *arena, const char *option, const char *text,
 	return 0;
 }
 
-static int put_env(cJSON *trainer, const struct opt_strs *env, struct error *err)
+static int put_env(cJSON *job, const struct opt_strs *env, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	const char *key, *value;
 
 	for (size_t i = 0; i < env->n; i++) {
-		cJSON *var;
-
 		if (split(&arena, "--env", env->list[i], &key, &value, err))
 			return -1;
-		var = cJSON_CreateObject();
-		json_put_str(var, key, "name");
-		json_put_str(var, value, "value");
-		json_upsert(json_list(trainer, "env"), "name", var); /* the last counts */
+		tj_set_env(job, key, value); /* the last counts */
 	}
 	return 0;
 }
@@ -78,18 +73,19 @@ static int put_labels(cJSON *job, const struct opt_strs *labels, struct error *e
 	for (size_t i = 0; i < labels->n; i++) {
 		if (split(&arena, "--label", labels->list[i], &key, &value, err))
 			return -1;
-		json_put_str(job, value, "metadata", "labels", key);
+		meta_set_label(job, key, value);
 	}
 	return 0;
 }
 
-/* Limits and requests alike, as Kubeflow's SDK does. */
-static void put_resource(cJSON *trainer, const char *resource, const char *quantity)
+static void put_resources(cJSON *job, const struct job_opts *opts)
 {
-	if (!quantity)
-		return;
-	json_put_str(trainer, quantity, "resourcesPerNode", "limits", resource);
-	json_put_str(trainer, quantity, "resourcesPerNode", "requests", resource);
+	if (opts->cpu)
+		tj_set_resource(job, "cpu", opts->cpu);
+	if (opts->memory)
+		tj_set_resource(job, "memory", opts->memory);
+	if (opts->gpu)
+		tj_set_resource(job, "nvidia.com/gpu", opts->gpu);
 }
 
 /*
@@ -97,22 +93,18 @@ static void put_resource(cJSON *trainer, const char *resource, const char *quant
  * has given us the words as they shall be, so every "$" in front of "$" or "("
  * becomes two.
  */
-static cJSON *verbatim(const char *word)
+static void put_command(cJSON *job, char **command)
 {
-	cleanup_buf struct buf text = { .max = SIZE_MAX };
+	for (; command && *command; command++) {
+		cleanup_buf struct buf text = { .max = SIZE_MAX };
 
-	for (; *word; word++) {
-		buf_add(&text, word, 1);
-		if (*word == '$' && (word[1] == '$' || word[1] == '('))
-			buf_adds(&text, "$");
+		for (const char *c = *command; *c; c++) {
+			buf_add(&text, c, 1);
+			if (*c == '$' && (c[1] == '$' || c[1] == '('))
+				buf_adds(&text, "$");
+		}
+		tj_add_command(job, text.data ? (const char *)text.data : "");
 	}
-	return cJSON_CreateString(text.data ? (const char *)text.data : "");
-}
-
-static void put_command(cJSON *trainer, char **command)
-{
-	for (; command && *command; command++)
-		cJSON_AddItemToArray(json_list(trainer, "command"), verbatim(*command));
 }
 
 /* What the command runs: its first argument that is a script, or itself. */
@@ -145,23 +137,18 @@ int job_from_opts(cJSON **ret, const struct job_opts *opts, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_json cJSON *job =
-		meta_new(TRAINER_API_VERSION, TRAINJOB_KIND, NULL,
-			 opts->name ? opts->name : name_of(&arena, opts));
-	cJSON *trainer = json_obj(job, "spec", "trainer");
+		tj_new(opts->name ? opts->name : name_of(&arena, opts), opts->runtime);
 
-	json_put_str(job, opts->runtime, "spec", "runtimeRef", "name");
-	if (put_labels(job, &opts->labels, err) || put_env(trainer, &opts->env, err))
+	if (put_labels(job, &opts->labels, err) || put_env(job, &opts->env, err))
 		return -1;
 	if (opts->image)
-		json_put_str(trainer, opts->image, "image");
-	put_command(trainer, opts->command);
+		tj_set_image(job, opts->image);
 	if (opts->nodes)
-		json_put_int(trainer, opts->nodes, "numNodes");
+		tj_set_num_nodes(job, opts->nodes);
 	if (opts->nproc)
-		json_put_int(trainer, opts->nproc, "numProcPerNode");
-	put_resource(trainer, "cpu", opts->cpu);
-	put_resource(trainer, "memory", opts->memory);
-	put_resource(trainer, "nvidia.com/gpu", opts->gpu);
+		tj_set_num_proc_per_node(job, opts->nproc);
+	put_command(job, opts->command);
+	put_resources(job, opts);
 	*ret = STEAL(job);
 	return 0;
 }

@@ -29,6 +29,31 @@ const char *meta_uid(const cJSON *obj)
 	return json_str(obj, "metadata", "uid");
 }
 
+const char *meta_generate_name(const cJSON *obj)
+{
+	return json_str(obj, "metadata", "generateName");
+}
+
+const char *meta_created(const cJSON *obj)
+{
+	return json_str(obj, "metadata", "creationTimestamp");
+}
+
+void meta_set_name(cJSON *obj, const char *name)
+{
+	json_put_str(obj, name, "metadata", "name");
+}
+
+void meta_set_namespace(cJSON *obj, const char *ns)
+{
+	json_put_str(obj, ns, "metadata", "namespace");
+}
+
+void meta_set_label(cJSON *obj, const char *key, const char *value)
+{
+	json_put_str(obj, value, "metadata", "labels", key);
+}
+
 const char *meta_label(const cJSON *obj, const char *key)
 {
 	return json_str(obj, "metadata", "labels", key);

@@ -13,11 +13,17 @@ const char *meta_namespace(const cJSON *obj);
 const char *meta_uid(const cJSON *obj);
 const char *meta_label(const cJSON *obj, const char *key);
 const char *meta_annotation(const cJSON *obj, const char *key);
+const char *meta_generate_name(const cJSON *obj);
+const char *meta_created(const cJSON *obj); /* RFC 3339 */
 bool meta_is(const cJSON *obj, const char *group, const char *kind); /* any version */
 
 /* {apiVersion, kind, metadata: {name, namespace}}; ns may be NULL. The caller's. */
 cJSON *meta_new(const char *api_version, const char *kind, const char *ns,
 		const char *name);
+
+void meta_set_name(cJSON *obj, const char *name);
+void meta_set_namespace(cJSON *obj, const char *ns);
+void meta_set_label(cJSON *obj, const char *key, const char *value);
 
 /* The controller's owner reference to `owner`; nothing when owner has no uid. */
 void meta_set_owner(cJSON *obj, const cJSON *owner);

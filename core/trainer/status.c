@@ -28,6 +28,16 @@ bool status_finished(const cJSON *status)
 	       status_is_true(status, COND_FAILED);
 }
 
+const char *status_end_time(const cJSON *status)
+{
+	const char *type =
+		status_is_true(status, COND_FAILED) ? COND_FAILED : COND_COMPLETE;
+
+	if (!status_is_true(status, type))
+		return NULL;
+	return json_str(status_condition(status, type), "lastTransitionTime");
+}
+
 void status_set_condition(cJSON *status, cJSON *take, const char *now)
 {
 	cJSON *list = json_list(status, "conditions");

@@ -1,5 +1,6 @@
 #include "trainer/trainjob.h"
 
+#include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "trainer/api.h"
@@ -281,4 +282,54 @@ void tj_default_patch_times(cJSON *tj, const cJSON *old, const char *now)
 				json_find_const(before, "manager", patch_manager(patch)),
 				now);
 	}
+}
+
+/* ---- making one ------------------------------------------------------------------ */
+
+cJSON *tj_new(const char *name, const char *runtime)
+{
+	cJSON *tj = meta_new(TRAINER_API_VERSION, TRAINJOB_KIND, NULL, name);
+
+	json_put_str(tj, runtime, "spec", "runtimeRef", "name");
+	json_obj(tj, "spec", "trainer");
+	return tj;
+}
+
+void tj_set_image(cJSON *tj, const char *image)
+{
+	json_put_str(tj, image, "spec", "trainer", "image");
+}
+
+void tj_set_num_nodes(cJSON *tj, int64_t n)
+{
+	json_put_int(tj, n, "spec", "trainer", "numNodes");
+}
+
+void tj_set_num_proc_per_node(cJSON *tj, int64_t n)
+{
+	json_put_int(tj, n, "spec", "trainer", "numProcPerNode");
+}
+
+void tj_set_env(cJSON *tj, const char *name, const char *value)
+{
+	cJSON *var = cJSON_CreateObject();
+
+	json_put_str(var, name, "name");
+	json_put_str(var, value, "value");
+	json_upsert(json_list(tj, "spec", "trainer", "env"), "name", var);
+}
+
+void tj_add_command(cJSON *tj, const char *word)
+{
+	cJSON_AddItemToArray(json_list(tj, "spec", "trainer", "command"),
+			     cJSON_CreateString(word));
+}
+
+void tj_set_resource(cJSON *tj, const char *resource, const char *quantity)
+{
+	static const char *const both[] = { "limits", "requests" };
+
+	for (size_t i = 0; i < sizeof(both) / sizeof(*both); i++)
+		json_put_str(tj, quantity, "spec", "trainer", "resourcesPerNode", both[i],
+			     resource);
 }

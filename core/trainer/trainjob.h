@@ -62,4 +62,14 @@ const cJSON *tj_status(const cJSON *tj);
  */
 void tj_default_patch_times(cJSON *tj, const cJSON *old, const char *now);
 
+/* Making one, of options instead of a file (cmd/jobspec.c). The caller's. */
+cJSON *tj_new(const char *name, const char *runtime);
+void tj_set_image(cJSON *tj, const char *image);
+void tj_set_num_nodes(cJSON *tj, int64_t n);
+void tj_set_num_proc_per_node(cJSON *tj, int64_t n);
+void tj_set_env(cJSON *tj, const char *name, const char *value); /* in place, or last */
+void tj_add_command(cJSON *tj, const char *word);
+/* Of each node, as limit and request alike. */
+void tj_set_resource(cJSON *tj, const char *resource, const char *quantity);
+
 #endif

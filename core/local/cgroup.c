@@ -317,15 +317,22 @@ bool cgroup_oom(const struct cgroup *cg)
 	return number_in(path, "oom_kill") > 0;
 }
 
+void cgroup_started(struct cgroup *cg)
+{
+	for (int i = 0; cg->root && i < CGROUP_TREES; i++) {
+		if (cg->procs[i] >= 0)
+			close(cg->procs[i]);
+		cg->procs[i] = -1;
+	}
+}
+
 void cgroup_remove(struct cgroup *cg)
 {
 	if (!cg->root)
 		return;
-	for (int i = 0; i < CGROUP_TREES; i++) {
-		if (cg->procs[i] >= 0)
-			close(cg->procs[i]);
+	cgroup_started(cg);
+	for (int i = 0; i < CGROUP_TREES; i++)
 		if (cg->dir[i][0])
 			rmdir(cg->dir[i]);
-	}
 	*cg = (struct cgroup){ .procs = { -1, -1 } };
 }

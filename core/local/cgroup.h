@@ -30,7 +30,7 @@ struct cgroup_root {
 struct cgroup {
 	const struct cgroup_root *root; /* NULL: none */
 	char dir[CGROUP_TREES][600];    /* "": not in this tree */
-	int procs[CGROUP_TREES];        /* open cgroup.procs, or -1 */
+	int procs[CGROUP_TREES];        /* open cgroup.procs until started, or -1 */
 };
 
 struct cgroup_limits {
@@ -45,6 +45,8 @@ void cgroup_close(struct cgroup_root *root); /* remove the groups */
 /* A group with these limits. */
 MUST_CHECK int cgroup_make(struct cgroup *cg, struct cgroup_root *root,
 			   const struct cgroup_limits *limits, struct error *err);
+
+void cgroup_started(struct cgroup *cg); /* the process is in it */
 
 /* Did the kernel kill a process of it because of its memory limit? */
 bool cgroup_oom(const struct cgroup *cg);

@@ -29,7 +29,7 @@ static void remove_if_stale(struct arena *arena, const char *name)
 	if (fd < 0 || fstat(fd, &st) < 0 || st.st_uid != geteuid())
 		return;
 	/* Just made, perhaps not locked yet. */
-	if (time(NULL) - st.st_ctime < 5 || flock(fd, LOCK_EX | LOCK_NB) < 0)
+	if (time(NULL) - st.st_mtime < 5 || flock(fd, LOCK_EX | LOCK_NB) < 0)
 		return;
 	if (dir_remove(path, &err) < 0)
 		return; /* nobody's harm */

@@ -222,6 +222,9 @@ int mountplan_build(struct arena *arena, const struct mount_list *list,
 		op->source = p.sorted[i]->source;
 		op->read_only = p.sorted[i]->read_only;
 	}
+	if (p.n > MOUNT_MAX)
+		return error_set(err, ERR_LIMIT, "volumeMounts: more than %d mounts",
+				 MOUNT_MAX);
 	*ret = p.ops;
 	*ret_n = p.n;
 	return 0;

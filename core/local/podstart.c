@@ -284,6 +284,7 @@ static int run(struct container *c, const struct starting *s, struct error *err)
 		cgroup_remove(&c->cgroup);
 		return -1;
 	}
+	cgroup_started(&c->cgroup);
 	return 0;
 }
 

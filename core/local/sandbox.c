@@ -449,6 +449,12 @@ int sandbox_spawn(const struct sandbox_plan *plan, pid_t *ret_pid, int *ret_pidf
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (pid < 0)
 		return error_errno(err, saved, "starting a process");
+	if (pidfd < 0) {
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		return error_set(err, ERR_UNSUPPORTED,
+				 "this kernel is too old: Linux 5.3 or later is needed");
+	}
 	*ret_pid = pid;
 	*ret_pidfd = pidfd;
 	return 0;

@@ -26,6 +26,9 @@
  * The user namespace maps the caller's own uid and gid to themselves, and is
  * taken only by callers who may not mount without it: real root keeps all its
  * powers (locked memory, other users' files) in its pods.
+ *
+ * Linux 5.3 or later (CLONE_PIDFD, pidfds that can be polled); commands in a
+ * running container need 5.8 (setns by pidfd).
  */
 #ifndef LOCAL_SANDBOX_H
 #define LOCAL_SANDBOX_H
@@ -43,6 +46,8 @@ enum {
 	SANDBOX_MOUNT = 2, /* mount, UTS and IPC namespaces */
 	SANDBOX_PID = 4,   /* a PID namespace, and a /proc of its own */
 };
+
+enum { MOUNT_MAX = 1024 }; /* operations in a plan */
 
 enum mount_op_type {
 	MOUNT_VIEW, /* replace the folder `target` by a tmpfs that shows the same things */

@@ -24,6 +24,9 @@
 
 enum { VIEW_MAX_ENTRIES = 20000 };
 
+/* linux/mount.h and fcntl.h, whose names libcs disagree about */
+enum { TREE_CLONE = 1, TREE_RECURSIVE = 0x8000, FROM_DESCRIPTOR = 4 };
+
 struct view {
 	int dir;
 	const char *from, *to;
@@ -136,14 +139,30 @@ static int make_read_only(const char *target)
 	return mount(NULL, target, NULL, keep, NULL);
 }
 
-static int bind_mount(const struct mount_op *op)
+/* Sources are taken first: a mount may hide the path of the next one's source. */
+static int take_sources(const struct sandbox_plan *plan, int *trees)
 {
-	if (mount(op->source, op->target, NULL, MS_BIND | MS_REC, NULL) < 0)
+	for (size_t i = 0; i < plan->n_mounts; i++) {
+		trees[i] = -1;
+		if (plan->mounts[i].type != MOUNT_BIND)
+			continue;
+		trees[i] = (int)syscall(SYS_open_tree, AT_FDCWD, plan->mounts[i].source,
+					TREE_CLONE | TREE_RECURSIVE | O_CLOEXEC);
+		if (trees[i] < 0)
+			return (int)i;
+	}
+	return -1;
+}
+
+static int bind_mount(const struct mount_op *op, int tree)
+{
+	if (syscall(SYS_move_mount, tree, "", AT_FDCWD, op->target, FROM_DESCRIPTOR) < 0)
 		return -1;
+	close(tree);
 	return op->read_only ? make_read_only(op->target) : 0;
 }
 
-static int do_op(const struct sandbox_plan *plan, const struct mount_op *op)
+static int do_op(const struct sandbox_plan *plan, const struct mount_op *op, int tree)
 {
 	switch (op->type) {
 	case MOUNT_VIEW:
@@ -153,7 +172,7 @@ static int do_op(const struct sandbox_plan *plan, const struct mount_op *op)
 	case MOUNT_FILE:
 		return make_file(op->target);
 	case MOUNT_BIND:
-		return bind_mount(op);
+		return bind_mount(op, tree);
 	}
 	return -1;
 }
@@ -170,11 +189,17 @@ int sandbox_mounts(const struct sandbox_plan *plan, char *what, size_t size)
 					     "making the folder ", "making the file ",
 					     "mounting a volume at " };
 	bool proc = !(plan->kind & SANDBOX_PID);
+	int trees[MOUNT_MAX], bad;
 
 	sandbox_join(what, size, "making mounts private", "", "");
 	/* slave: what the machine mounts later (NFS, autofs) is seen, not the reverse */
 	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
 		return -1;
+	bad = take_sources(plan, trees);
+	if (bad >= 0) {
+		sandbox_join(what, size, "mounting ", plan->mounts[bad].source, "");
+		return -1;
+	}
 	for (size_t i = 0; i < plan->n_mounts; i++) {
 		const struct mount_op *op = &plan->mounts[i];
 
@@ -185,7 +210,7 @@ int sandbox_mounts(const struct sandbox_plan *plan, char *what, size_t size)
 			proc = true;
 		}
 		sandbox_join(what, size, tried[op->type], op->target, "");
-		if (do_op(plan, op) < 0)
+		if (do_op(plan, op, trees[i]) < 0)
 			return -1;
 	}
 	return proc ? 0 : mount_proc(what, size);

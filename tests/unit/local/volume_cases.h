@@ -9,6 +9,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 
 #include "tests/unit/local/podtest.h"
 
@@ -376,6 +377,45 @@ static void test_refused_paths(void **state)
 	podtest_close(&t);
 }
 
+/* A volume may hide the folder in which the others are. */
+static void test_hidden_sources(void **state)
+{
+	struct podtest t;
+
+	(void)state;
+	open_with_objects(&t);
+	assert_string_equal(
+		see(&t,
+		    "{'name':'tmp','emptyDir':{}},{'name':'v','configMap':{'name':'cm'}}",
+		    "{'name':'tmp','mountPath':'/tmp'},{'name':'v','mountPath':'/opt/"
+		    "kft-test/cm'},"
+		    "{'name':'v','mountPath':'/tmp/cm'}],'workingDir':'/','x':[",
+		    "ls /tmp; cat /opt/kft-test/cm/a.txt /tmp/cm/b.txt; touch "
+		    "/tmp/kft-test-x"),
+		"p/c: cm\np/c: A\np/c: B\n");
+	assert_false(file_exists("/tmp/kft-test-x"));
+	podtest_close(&t);
+}
+
+/* What a killed run left in memory goes when the next one comes. */
+static void test_stale_memory(void **state)
+{
+	struct timespec old[2] = { { .tv_sec = 1000000000 }, { .tv_sec = 1000000000 } };
+	struct podtest t;
+	const char *dir;
+	struct error err;
+
+	(void)state;
+	open_with_objects(&t);
+	dir = arena_printf(&t.arena, "/dev/shm/kftrainer-%u-stale", (unsigned)geteuid());
+	assert_int_equal(dir_make(path_join(&t.arena, dir, "p"), 0700, &err), 0);
+	assert_int_equal(utimensat(AT_FDCWD, dir, old, 0), 0);
+	kubelet_free(t.k);
+	podtest_open(&t, NULL);
+	assert_false(file_exists(dir));
+	podtest_close(&t);
+}
+
 /* A secret is nowhere on the disk, and gone with the pod. */
 static void test_secrets_are_in_memory(void **state)
 {
@@ -446,6 +486,8 @@ static void test_links(void **state)
 		cmocka_unit_test(test_nested_and_sub_paths),                           \
 		cmocka_unit_test(test_host_path), cmocka_unit_test(test_claim),        \
 		cmocka_unit_test(test_refused_paths),                                  \
+		cmocka_unit_test(test_hidden_sources),                                 \
+		cmocka_unit_test(test_stale_memory),                                   \
 		cmocka_unit_test(test_secrets_are_in_memory),                          \
 		cmocka_unit_test(test_links)
 

@@ -147,12 +147,12 @@ interrupted() { [ $status = 143 ] && grep -q 'caught' out && grep -q 'interrupte
 check "TERM: the job ends, 143" interrupted
 check "get: says so" says 0 '^default +stopped +Failed ' get stopped
 "$kftrainer" submit --local --runtime-file once.yaml --runtime once --name gone -- \
-	sh -c 'echo $$ up; exec sleep 98765' >gone.out 2>&1 &
+	sh -c 'echo $$ up; exec sleep 98765.'$$ >gone.out 2>&1 &
 gone=$!
 until grep -qs up gone.out; do sleep 0.05; done
 kill -KILL $gone
 wait $gone 2>/dev/null
-no_orphan() { for _ in $(seq 100); do pgrep -f 'sleep 98765' >/dev/null || return 0; sleep 0.05; done; return 1; }
+no_orphan() { for _ in $(seq 100); do pgrep -f "sleep 98765.$$" >/dev/null || return 0; sleep 0.05; done; return 1; }
 check "KILL: no orphan" no_orphan
 check "get: says so, too" says 0 '^default +gone +Failed ' get gone
 
@@ -169,13 +169,17 @@ no_state() { XDG_STATE_HOME=$1 run submit --local --runtime-file once.yaml --run
 	[ "$status" = 1 ] && [ ! -e started ] && [ "$(wc -l <"$scratch/err")" = 1 ] && grep -Eq "$2" "$scratch/err" || dump; }
 check "the state folder is a file" no_state "$scratch/plain" 'Not a directory'
 check "the state folder is in /proc" no_state /proc/nowhere 'No such file|Permission'
-if [ "$(id -u)" = 0 ]; then
-	mkdir small
-	mount -t tmpfs -o size=16k tmpfs small
-	head -c 100000 /dev/zero >small/fill 2>/dev/null
-	check "a full disk for the state folder" no_state "$scratch/small" 'No space left'
-	umount small
+mkdir small
+full_state() { # in a mount namespace of its own, which an ordinary user may make, too
+	unshare -rm bash -c 'mount -t tmpfs -o size=16k none small && ! head -c 100000 /dev/zero >small/fill 2>/dev/null &&
+		XDG_STATE_HOME=$PWD/small "$1" submit --local --runtime-file once.yaml --runtime once --name state -- touch started' \
+		- "$kftrainer" >"$scratch/out" 2>"$scratch/err"
+	status=$?
+	[ $status = 1 ] && [ ! -e started ] && [ "$(wc -l <"$scratch/err")" = 1 ] && grep -q 'No space left' "$scratch/err" || dump
+}
+if unshare -rm true 2>/dev/null; then
+	check "a full disk for the state folder" full_state
 else
-	skip "a full disk for the state folder" "needs root to mount a small one"
+	skip "a full disk for the state folder" "needs root, or user namespaces, for a small one"
 fi
 finish

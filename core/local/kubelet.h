@@ -5,18 +5,30 @@
  * documents, runs their containers, and says how they fare in the words of
  * v1.PodStatus. It knows nothing of Jobs or JobSets (jobs.h does).
  *
- * One pod: a user + mount + UTS + PID namespace where the kernel allows them,
- * with the pod's hostname, its own loopback address and a hosts file that
- * resolves the names of all pods; its volumes at their mount paths; /proc of its
- * own. Where it does not (kubelet_isolation says so): plain processes in a process group
- * with PR_SET_PDEATHSIG and a subreaper, names replaced by addresses. An image
- * is not pulled: command and args run on the host's filesystem with the
- * caller's environment plus the pod's. Init containers, sidecars, restartPolicy,
- * env with fieldRef, resourceFieldRef, configMap and secret, $(VAR) expansion
- * as kubelet's (k8s.io/kubernetes/pkg/kubelet, third_party/forked/golang/expansion).
+ * A pod's containers share its hostname, its address (127.b.c.d, its own), its
+ * names (a hosts file that resolves all pods) and its volumes. Each container has
+ * namespaces of its own, as in a pod: mount, UTS, IPC and PID, and a user
+ * namespace where the caller is not root; its /proc shows its processes alone, and
+ * all of them end with its command. The network is the machine's. An image is not
+ * pulled: command and args run on the machine's filesystem with the caller's
+ * environment plus the pod's, standard input empty. Init containers, sidecars,
+ * restartPolicy, probes, hooks, env as kubelet's (podenv.h, probe.h, volumes.h).
  *
- * One thread; kubelet_poll() is the loop. Every process dies when this one
- * does, however it dies.
+ * Where the kernel allows no namespaces (kubelet_isolation says so) the same runs
+ * as plain processes, and is weaker in this: processes see each other; the
+ * hostname is the machine's, and in env values and args addresses stand in place
+ * of pod names that hold a dot; a volume needs a mount path where nothing is (a
+ * link stands in; one pod at a time) or is refused; what a container started
+ * survives if its keeper (sandbox.h) is killed by hand with KILL.
+ *
+ * Restarts come at once, then after 1 s, doubling to a minute, anew after a run of
+ * 10 minutes: kubelet's with ReduceDefaultCrashLoopBackOffDecay (KEP-4603), a tenth
+ * of its default. A container whose configuration is wrong (a key that is not
+ * there) waits with CreateContainerConfigError as in a cluster, and for ever, as
+ * nothing changes here: kubelet_check() says so before anything starts.
+ *
+ * One thread, which must outlive the pods; kubelet_poll() is the loop. Every
+ * process dies when this one does, however it dies.
  */
 #ifndef LOCAL_KUBELET_H
 #define LOCAL_KUBELET_H
@@ -51,9 +63,11 @@ enum isolation kubelet_isolation(const struct kubelet *k);
 
 /*
  * What is in this pod (a v1 Pod, or a PodTemplateSpec) that is not applied
- * locally, one line each, appended to `notes` (JSON array of strings); and what
- * cannot run at all (a container without a command whose image is not ours),
- * as an error.
+ * locally, one line each, appended to `notes` (JSON array of strings) unless it
+ * is there already; and what cannot run at all, as an error: a container without
+ * a command (ERR_UNSUPPORTED), a volume that is not to be had, more GPUs than
+ * there are, a ConfigMap, Secret or key that is not among the objects
+ * (ERR_NOT_FOUND).
  */
 MUST_CHECK int kubelet_check(const struct kubelet *k, const cJSON *pod, cJSON *notes,
 			     struct error *err);
@@ -61,7 +75,8 @@ MUST_CHECK int kubelet_check(const struct kubelet *k, const cJSON *pod, cJSON *n
 /*
  * Every name that pods of this run will ever have must be known before the
  * first one starts, as in DNS: fqdn list per pod, ends with NULL. Gives the pod
- * its loopback address. The same name again is fine.
+ * its loopback address. The same names for another pod, which takes the first
+ * one's place, give it the same address.
  */
 MUST_CHECK int kubelet_add_name(struct kubelet *k, const char *pod,
 				const char *const *names, struct error *err);
@@ -87,8 +102,11 @@ void kubelet_stop(struct kubelet *k, const char *pod, int64_t grace_ms);
  * v1.PodStatus: phase, reason, message, startTime, podIP, conditions (Ready),
  * initContainerStatuses, containerStatuses (state, lastState with exitCode,
  * signal, reason "OOMKilled" | "Error" | "Completed" | "StartError", started,
- * ready, restartCount). NULL when there is no such pod. The kubelet's; valid
- * until the next call of kubelet_poll().
+ * ready, restartCount). A command that is not found is StartError with exit code
+ * 127, one that cannot be executed 126, all else that keeps a container from
+ * starting 128. A pod that waits for GPUs is Pending with reason Unschedulable.
+ * NULL when there is no such pod. The kubelet's; valid until the next call of
+ * kubelet_poll().
  */
 const cJSON *kubelet_status(struct kubelet *k, const char *pod);
 

@@ -7,11 +7,14 @@
 #ifndef TEST_KUBELET_CASES_H
 #define TEST_KUBELET_CASES_H
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "tests/unit/local/podtest.h"
@@ -834,6 +837,91 @@ static void test_liveness(void **state)
 	podtest_close(&t);
 }
 
+static _Noreturn void answer_all(int fd)
+{
+	for (;;) {
+		char request[2000] = "";
+		const char *answer = "HTTP/1.1 503 Busy\r\n\r\n";
+		int c = accept(fd, NULL, NULL);
+
+		if (read(c, request, sizeof(request) - 1) > 0 &&
+		    str_starts(request, "GET /ok HTTP/1.1\r\nHost: 127."))
+			answer = "HTTP/1.1 200 OK\r\n\r\n";
+		send(c, answer, strlen(answer), MSG_NOSIGNAL);
+		close(c);
+	}
+}
+
+/* A server that says 200 to /ok and 503 to the rest. */
+static pid_t serve(int *ret_port)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET };
+	socklen_t len = sizeof(a);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	pid_t pid;
+
+	a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	assert_int_equal(bind(fd, (const void *)&a, sizeof(a)), 0);
+	assert_int_equal(listen(fd, 10), 0);
+	assert_int_equal(getsockname(fd, (void *)&a, &len), 0);
+	*ret_port = ntohs(a.sin_port);
+	pid = fork();
+	if (pid == 0)
+		answer_all(fd);
+	close(fd);
+	return pid;
+}
+
+static void test_network_probes(void **state)
+{
+	static const struct {
+		const char *probe;
+		bool passes;
+	} rows[] = {
+		{ "'httpGet':{'host':'127.0.0.1','port':%d,'path':'/ok'}", true },
+		{ "'httpGet':{'host':'127.0.0.1','port':%d,'path':'ok'}", true },
+		{ "'httpGet':{'host':'localhost','port':'web','path':'/ok'},'x':%d",
+		  true },
+		{ "'httpGet':{'host':'127.0.0.1','port':%d,'path':'/'}", false },
+		{ "'tcpSocket':{'host':'127.0.0.1','port':%d}", true },
+		{ "'tcpSocket':{'host':'127.0.0.1','port':1},'x':%d", false },
+		{ "'tcpSocket':{'host':'no address','port':%d}", false },
+		{ "'tcpSocket':{'host':'127.0.0.1','port':'none'},'x':%d", false },
+	};
+	struct podtest t = { 0 };
+	int port;
+	pid_t pid = serve(&port);
+
+	(void)state;
+	podtest_open(&t, NULL);
+	/* A startup probe that fails ends the container: so both answers are seen. */
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const char *at = strstr(rows[i].probe, "%d");
+		const char *probe =
+			arena_printf(&t.arena, "%.*s%d%s", (int)(at - rows[i].probe),
+				     rows[i].probe, port, at + 2);
+
+		podtest_start(
+			&t,
+			script(&t, "'terminationGracePeriodSeconds':0,",
+			       arena_printf(&t.arena,
+					    "'ports':[{'name':'web','containerPort':%d}],"
+					    "'startupProbe':{%s,'failureThreshold':1},",
+					    port, probe),
+			       "sleep 100"));
+		while (!ready(&t) && !ended(&t, "p"))
+			podtest_poll(&t);
+		if (ready(&t) != rows[i].passes)
+			fail_msg("row %zu", i);
+		kubelet_remove(t.k, "p");
+		while (kubelet_status(t.k, "p"))
+			podtest_poll(&t);
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	podtest_close(&t);
+}
+
 static void test_hooks(void **state)
 {
 	struct podtest t = { 0 };
@@ -902,7 +990,7 @@ static int without_namespaces(void **state)
 	HOW(test_gpus), \
 	HOW(test_readiness), \
 	HOW(test_ready_at_once), \
-	HOW(test_liveness), \
+	HOW(test_liveness), HOW(test_network_probes), \
 	HOW(test_hooks)
 /* clang-format on */
 

@@ -14,7 +14,7 @@ const char *meta_uid(const cJSON *obj);
 const char *meta_label(const cJSON *obj, const char *key);
 const char *meta_annotation(const cJSON *obj, const char *key);
 const char *meta_generate_name(const cJSON *obj);
-const char *meta_created(const cJSON *obj); /* RFC 3339 */
+const char *meta_created(const cJSON *obj);                          /* RFC 3339 */
 bool meta_is(const cJSON *obj, const char *group, const char *kind); /* any version */
 
 /* {apiVersion, kind, metadata: {name, namespace}}; ns may be NULL. The caller's. */

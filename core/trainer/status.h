@@ -12,7 +12,7 @@
 
 const cJSON *status_condition(const cJSON *status, const char *type); /* or NULL */
 bool status_is_true(const cJSON *status, const char *type);
-bool status_finished(const cJSON *status); /* Complete or Failed is True */
+bool status_finished(const cJSON *status);        /* Complete or Failed is True */
 const char *status_end_time(const cJSON *status); /* since when; NULL: it is not */
 
 /*

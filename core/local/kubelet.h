@@ -24,8 +24,9 @@
  * Restarts come at once, then after 1 s, doubling to a minute, anew after a run of
  * 10 minutes: kubelet's with ReduceDefaultCrashLoopBackOffDecay (KEP-4603), a tenth
  * of its default. A container whose configuration is wrong (a key that is not
- * there) waits with CreateContainerConfigError as in a cluster, and for ever, as
- * nothing changes here: kubelet_check() says so before anything starts.
+ * there) would wait in a cluster until somebody puts it right; here nobody will, so
+ * its pod fails with the reason CreateContainerConfigError. kubelet_check() finds
+ * most of that before anything starts.
  *
  * One thread, which must outlive the pods; kubelet_poll() is the loop. Every
  * process dies when this one does, however it dies.

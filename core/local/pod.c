@@ -189,10 +189,10 @@ static void attend(struct container *c, int64_t now)
 
 static bool never_ran(const struct container *c)
 {
-	return c->state == CONTAINER_WAITING && !container_alive(c) && !c->broken;
+	return c->state == CONTAINER_WAITING && !container_alive(c);
 }
 
-/* Start or restart; true while it runs, waits for its restart or for ever. */
+/* Start or restart; true while it runs or waits for its restart. */
 static bool keep_running(struct container *c, int64_t now)
 {
 	if (container_alive(c)) {
@@ -203,9 +203,7 @@ static bool keep_running(struct container *c, int64_t now)
 		container_start(c);
 		return true;
 	}
-	if (c->broken)
-		return true;
-	if (!wants_restart(c))
+	if (c->broken || !wants_restart(c))
 		return false;
 	restart_when_due(c, now);
 	return true;
@@ -314,4 +312,11 @@ void pod_sync(struct pod *p, int64_t now)
 		p->wake = -1;
 	}
 	sync_containers(p, now);
+	for (size_t i = 0; i < p->n && !pod_ended(p); i++) {
+		if (!p->containers[i].broken)
+			continue;
+		p->stopping = true;
+		p->kill_at = now + grace_ms(p);
+		sync_stopping(p, now);
+	}
 }

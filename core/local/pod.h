@@ -44,8 +44,6 @@ struct container {
 	const char *name;
 	enum container_kind kind;
 	enum container_state state;
-	const char *reason; /* why it waits, a literal; NULL: ContainerCreating */
-	char message[700];
 	bool broken; /* it can never start: the configuration is wrong */
 
 	struct process process;

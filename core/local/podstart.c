@@ -13,26 +13,26 @@
 #include "local/probe.h"
 #include "local/volumes.h"
 
-static void waits(struct container *c, const char *reason, const char *message)
+/* A run that never was, as a runtime that cannot start a container reports it. */
+static void failed_to_start(struct container *c, const char *reason, const char *message)
 {
-	c->state = CONTAINER_WAITING;
-	c->reason = reason;
-	snprintf(c->message, sizeof(c->message), "%.*s", (int)sizeof(c->message) - 1,
-		 message);
-	c->broken = true;
+	c->state = CONTAINER_ENDED;
+	c->now = (struct ended){ .set = true, .code = 128, .reason = reason };
+	c->now.started = c->now.finished = clock_now();
+	snprintf(c->now.message, sizeof(c->now.message), "%s", message);
 	pod_changed(c->pod);
 }
 
-/* A run that never was, as a runtime that cannot start a container reports it. */
-static void failed_to_start(struct container *c, int code, const char *message)
+/* In a cluster it would wait for somebody to put it right: here nobody will. */
+static void misconfigured(struct container *c, const char *message)
 {
-	int64_t now = clock_now();
+	struct pod *p = c->pod;
 
-	c->state = CONTAINER_ENDED;
-	c->now = (struct ended){ .set = true, .code = code, .reason = "StartError" };
-	c->now.started = c->now.finished = now;
-	snprintf(c->now.message, sizeof(c->now.message), "%s", message);
-	pod_changed(c->pod);
+	failed_to_start(c, "CreateContainerConfigError", message);
+	c->broken = true;
+	p->reason = "CreateContainerConfigError";
+	snprintf(p->message, sizeof(p->message), "container %s: %.600s", c->name,
+		 message);
 }
 
 /* ---- the end --------------------------------------------------------------------- */
@@ -94,7 +94,6 @@ static void has_started(struct container *c)
 	int64_t now = clock_ms();
 
 	c->state = CONTAINER_RUNNING;
-	c->reason = NULL;
 	c->began = clock_now();
 	c->began_ms = now;
 	for (int i = 0; i < PROBE_TYPES; i++)
@@ -302,16 +301,12 @@ void container_start(struct container *c)
 		c->restarts++;
 	}
 	c->state = CONTAINER_WAITING;
-	c->reason = NULL;
-	c->message[0] = 0;
 	c->began = clock_now();
 	c->began_ms = clock_ms();
 	pod_changed(c->pod);
 	if (find_env(c, &s, &err) < 0 || find_volumes(c, &s, &err) < 0 ||
 	    find_plan(c, &s, &err) < 0)
-		waits(c, "CreateContainerConfigError", err.msg);
-	else if (find_limits(c, &s, &err) < 0)
-		waits(c, "CreateContainerError", err.msg);
-	else if (run(c, &s, &err) < 0)
-		failed_to_start(c, 128, err.msg);
+		misconfigured(c, err.msg);
+	else if (find_limits(c, &s, &err) < 0 || run(c, &s, &err) < 0)
+		failed_to_start(c, "StartError", err.msg);
 }

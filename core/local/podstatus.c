@@ -80,8 +80,6 @@ static void put_state(cJSON *to, const struct container *c, bool init_first)
 		put_waiting(state, "CrashLoopBackOff", text);
 	} else if (c->state == CONTAINER_ENDED) {
 		put_ended(state, &c->now);
-	} else if (c->reason) {
-		put_waiting(state, c->reason, c->message);
 	} else {
 		put_waiting(state, init_first ? "PodInitializing" : "ContainerCreating",
 			    NULL);

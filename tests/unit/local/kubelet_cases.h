@@ -563,20 +563,28 @@ static void test_config_errors(void **state)
 		    "'data':{'a':'b'}}]");
 	podtest_open(&t, NULL);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const cJSON *w;
+		const cJSON *e;
 
-		podtest_start(&t, script(&t, "",
-					 arena_printf(&t.arena, "%s,", rows[i].container),
-					 "true"));
-		podtest_poll(&t);
-		assert_string_equal(phase_of(&t, "p"), "Pending");
-		w = json_get(container_of(&t, "p", "c"), "state", "waiting");
-		assert_string_equal(json_str(w, "reason"), "CreateContainerConfigError");
-		if (!strstr(json_str(w, "message"), rows[i].message))
-			fail_msg("row %zu: %s", i, json_str(w, "message"));
+		podtest_run(&t, script(&t, "",
+				       arena_printf(&t.arena, "%s,", rows[i].container),
+				       "true"));
+		assert_string_equal(phase_of(&t, "p"), "Failed");
+		assert_string_equal(json_str(kubelet_status(t.k, "p"), "reason"),
+				    "CreateContainerConfigError");
+		e = json_get(container_of(&t, "p", "c"), "state", "terminated");
+		assert_string_equal(json_str(e, "reason"), "CreateContainerConfigError");
+		assert_int_equal(json_int(e, -1, "exitCode"), 128);
+		if (!strstr(json_str(e, "message"), rows[i].message))
+			fail_msg("row %zu: %s", i, json_str(e, "message"));
 		kubelet_remove(t.k, "p");
 		assert_null(kubelet_status(t.k, "p"));
 	}
+	/* Whatever the restart policy: nobody will put it right. */
+	assert_string_equal(
+		podtest_run(&t, "{'metadata':{'name':'q'},'spec':{'restartPolicy':"
+				"'Always','containers':[{'name':'c','command':['true'],"
+				"'envFrom':[{'configMapRef':{'name':'no'}}]}]}}"),
+		"Failed");
 	podtest_close(&t);
 }
 

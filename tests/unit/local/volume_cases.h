@@ -51,9 +51,7 @@ static const char *see(struct podtest *t, const char *volumes, const char *mount
 {
 	buf_clear(&t->lines);
 	podtest_start(t, pod_with(t, volumes, mounts, text));
-	while (!ended(t, "p") &&
-	       !json_get(container_of(t, "p", "c"), "state", "waiting", "message"))
-		podtest_poll(t);
+	podtest_wait(t, "p");
 	if (!str_eq(phase_of(t, "p"), "Succeeded"))
 		fail_msg("%s", json_text(kubelet_status(t->k, "p")));
 	kubelet_remove(t->k, "p");
@@ -66,10 +64,8 @@ static const char *refusal(struct podtest *t, const char *volumes, const char *m
 	const char *text;
 
 	podtest_start(t, pod_with(t, volumes, mounts, "true"));
-	while (!ended(t, "p") &&
-	       !json_get(container_of(t, "p", "c"), "state", "waiting", "message"))
-		podtest_poll(t);
-	text = json_str(container_of(t, "p", "c"), "state", "waiting", "message");
+	podtest_wait(t, "p");
+	text = json_str(container_of(t, "p", "c"), "state", "terminated", "message");
 	text = text ? arena_strdup(&t->arena, text) : "it ran";
 	kubelet_remove(t->k, "p");
 	return text;

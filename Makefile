@@ -39,12 +39,14 @@ WARN    := -Wall -Wextra -Wshadow -Wvla -Wformat=2 -Wundef -Wpointer-arith -Wstr
            -Wmissing-prototypes -Wold-style-definition -Wwrite-strings -Wimplicit-fallthrough \
            -Wnull-dereference -Werror
 CODE    := -std=gnu11 $(WARN) -fno-strict-aliasing -D_GNU_SOURCE -DVERSION='"$(VERSION)"' -I. -Icore
-REPRO   := -ffile-prefix-map=$(CURDIR)=.
+REPRO   := '-ffile-prefix-map=$(CURDIR)=.'
 CFLAGS  ?= -O2
 
-SYSROOT  = $(or $(sysroot_),$(eval sysroot_ := $(shell vendor/sysroot.sh))$(sysroot_))
-CROSSROOT = $(or $(crossroot_),$(eval crossroot_ := $(shell vendor/sysroot.sh aarch64))$(crossroot_))
-SANROOT  = $(or $(sanroot_),$(eval sanroot_ := $(shell vendor/sysroot.sh san))$(sanroot_))
+sysroot   = $(or $($(1)_root),$(eval $(1)_root := $(shell vendor/sysroot.sh $(1)))$($(1)_root),\
+              $(error there is no folder for the libraries))
+SYSROOT   = $(call sysroot,musl)
+SANROOT   = $(call sysroot,san)
+CROSSROOT = $(call sysroot,aarch64)
 REL      = $(CODE) $(CFLAGS) $(REPRO) -ffunction-sections -fdata-sections -fstack-protector-strong \
            -fcf-protection -fPIE -D_FORTIFY_SOURCE=0 -isystem $(SYSROOT)/include
 SAN      = $(CODE) -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all \

@@ -10,7 +10,8 @@
 # it prints nothing.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-cache=${KFTRAINER_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/kftrainer}
+cache=$("$here/../vendor/sysroot.sh")
+cache=${cache%/*}
 python=/usr/bin/python3 # Debian's: python3-torch is for it and for no other
 
 build="gcc libc6-dev make cmake ninja-build dpkg-dev patch python3 bzip2 xz-utils file ca-certificates debian-archive-keyring"

@@ -31,12 +31,12 @@ lock() { # FILE: held until this process ends
 	flock -n 9 || { say "another build is under way, waiting for it"; flock 9; }
 }
 
-need() {
+need() { # SETUP TOOL...: before anything is made
 	local tool missing=
-	for tool in "$@"; do
+	for tool in "${@:2}"; do
 		command -v "$tool" >/dev/null || missing+=" $tool"
 	done
-	[ -z "$missing" ] || { say "missing:$missing (tests/setup.sh build or check installs it)"; exit 1; }
+	[ -z "$missing" ] || { say "missing:$missing; run: tests/setup.sh $1"; exit 2; }
 }
 
 unpack() { # NAME VERSION DSC STATE
@@ -93,8 +93,9 @@ finish() {
 	mv "$root" "$final"
 }
 
-case $final in
-*[[:space:]]*) say "no path with a space can be built in: $final (KFTRAINER_CACHE names another)"; exit 1 ;;
+case $flavour in
+musl) need build gcc make cmake ninja patch python3 dpkg-source ;;
+san) need check clang ar patch dpkg-source ;;
 esac
 mkdir -p "$cache/sources"
 lock "$final.lock"
@@ -106,12 +107,10 @@ start=$SECONDS
 . "$vendor/recipes.sh"
 case $flavour in
 musl)
-	need gcc make cmake ninja patch python3 dpkg-source
 	first=$musl_first lanes=("${musl_lanes[@]}")
 	use_musl
 	;;
 san)
-	need clang ar patch dpkg-source
 	first=$san_first lanes=("${san_lanes[@]}")
 	use_san
 	;;

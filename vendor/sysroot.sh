@@ -8,4 +8,12 @@ set -eu
 cd "$(dirname "$0")"
 key=$( { uname -m; cat lock recipes.sh fastmem.c mbedtls-config.h patches/*; } |
 	sha256sum | cut -c 1-12)
-echo "${KFTRAINER_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/kftrainer}/sysroot-${1:-musl}-$key"
+cache=${KFTRAINER_CACHE:-${XDG_CACHE_HOME:-${HOME:?"is not set, and KFTRAINER_CACHE neither"}/.cache}/kftrainer}
+case $cache in
+*[[:space:]]* | [!/]*)
+	echo "vendor: libraries are built in an absolute path without spaces, not in '$cache':" \
+		"set KFTRAINER_CACHE to another" >&2
+	exit 2
+	;;
+esac
+echo "$cache/sysroot-${1:-musl}-$key"

@@ -130,8 +130,10 @@ static int exit_code(enum error_kind kind)
 
 static int report(const struct call *call, const struct error *err)
 {
+	cleanup_arena struct arena arena = { 0 };
+
 	fflush(stdout);
-	fprintf(stderr, "%s: %s\n", call->where, err->msg);
+	fprintf(stderr, "%s: %s\n", call->where, str_visible(&arena, err->msg, true));
 	if (err->kind == ERR_USAGE)
 		fprintf(stderr, "Try '%s --help'.\n", call->where);
 	return exit_code(err->kind);

@@ -55,7 +55,7 @@ int cmd_unknown(const struct cmd *const *list, const char *name, struct error *e
 void cmd_help(const char *where, const struct cmd *cmd); /* to stdout */
 void cmd_usage(FILE *out);                               /* the list of commands */
 
-/* "kftrainer submit: <message>", one line to stderr. */
+/* "kftrainer submit: <message>", one line to stderr, as str_visible(). */
 void cmd_complain(const char *cmd, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 extern const struct cmd cmd_cache_serve, cmd_completion, cmd_controller, cmd_convert;

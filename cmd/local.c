@@ -68,6 +68,13 @@ static void flush_lines(struct viewer *v)
 	clearerr(stdout);
 }
 
+static void tell(const char *line)
+{
+	cleanup_arena struct arena arena = { 0 };
+
+	fprintf(stderr, "%s\n", str_visible(&arena, line, false));
+}
+
 static void on_progress(void *ctx, const char *line)
 {
 	struct viewer *v = ctx;
@@ -75,7 +82,7 @@ static void on_progress(void *ctx, const char *line)
 	if (v->quiet)
 		return;
 	if (!v->live) {
-		fprintf(stderr, "%s\n", line);
+		tell(line);
 		return;
 	}
 	erase_status(v);
@@ -92,7 +99,7 @@ static void on_note(void *ctx, const char *line)
 		return;
 	erase_status(v);
 	flush_lines(v);
-	fprintf(stderr, "%s\n", line);
+	tell(line);
 	draw_status(v);
 	flush_lines(v);
 }
@@ -121,7 +128,7 @@ static void tell_end(struct viewer *v, const struct local_result *result, int64_
 	erase_status(v);
 	flush_lines(v);
 	if (result->report[0])
-		fprintf(stderr, "%s%s", result->report,
+		fprintf(stderr, "%s%s", str_visible(&arena, result->report, true),
 			str_ends(result->report, "\n") ? "" : "\n");
 	if (v->quiet && !result->exit_code)
 		return;

@@ -16,14 +16,16 @@ enum { COLUMN_GAP = 3 };
 
 void cmd_complain(const char *cmd, const char *fmt, ...)
 {
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_free char *text = NULL;
 	va_list ap;
 
-	fflush(stdout);
 	va_start(ap, fmt);
-	fprintf(stderr, "kftrainer %s: ", cmd);
-	vfprintf(stderr, fmt, ap);
-	fputc('\n', stderr);
+	if (vasprintf(&text, fmt, ap) < 0)
+		abort();
 	va_end(ap);
+	fflush(stdout);
+	fprintf(stderr, "kftrainer %s: %s\n", cmd, str_visible(&arena, text, false));
 }
 
 enum out_format out_format(const char *word)
@@ -69,7 +71,8 @@ void out_row(struct out_table *t, const char *const *cells)
 		t->cells = xreallocarray(t->cells, t->cap, sizeof(*t->cells));
 	}
 	for (; i < t->columns && cells[i]; i++)
-		t->cells[t->n++] = arena_strdup(&t->arena, *cells[i] ? cells[i] : "-");
+		t->cells[t->n++] =
+			*cells[i] ? str_visible(&t->arena, cells[i], false) : "-";
 	for (; i < t->columns; i++)
 		t->cells[t->n++] = "-";
 }

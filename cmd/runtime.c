@@ -179,15 +179,18 @@ static const struct opt validate_table[] = {
 
 static void tell_valid(const char *file, const struct job_set *set)
 {
+	cleanup_arena struct arena arena = { 0 };
+
 	for (size_t i = 0; i < set->input.n; i++) {
 		const struct doc *doc = &set->input.docs[i];
+		const char *name = meta_name(doc->obj);
+		bool ours = schema_knows(set->schema, doc->obj);
+		char *line =
+			arena_printf(&arena, "%s: %s %s%sis %s", file,
+				     meta_kind(doc->obj), name ? name : "",
+				     name ? " " : "", ours ? "valid" : "not looked at");
 
-		if (schema_knows(set->schema, doc->obj))
-			printf("%s: %s %s is valid\n", file, meta_kind(doc->obj),
-			       meta_name(doc->obj));
-		else
-			printf("%s: %s %s is not looked at\n", file, meta_kind(doc->obj),
-			       meta_name(doc->obj) ? meta_name(doc->obj) : "");
+		puts(str_visible(&arena, line, false));
 	}
 }
 

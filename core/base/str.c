@@ -122,7 +122,7 @@ static const struct {
 	{ 0xf8, 0xf0, 0x10000, 0x10ffff },
 };
 
-size_t utf8_length(const void *p, const void *end)
+size_t utf8_decode(const void *p, const void *end, uint32_t *ret)
 {
 	const unsigned char *s = p;
 	size_t room = (size_t)((const unsigned char *)end - s), form = 0;
@@ -142,7 +142,17 @@ size_t utf8_length(const void *p, const void *end)
 	}
 	if (c < utf8_forms[form].min || c > utf8_forms[form].max)
 		return 0;
-	return c >= 0xd800 && c <= 0xdfff ? 0 : form + 1;
+	if (c >= 0xd800 && c <= 0xdfff)
+		return 0;
+	*ret = c;
+	return form + 1;
+}
+
+size_t utf8_length(const void *p, const void *end)
+{
+	uint32_t unused;
+
+	return utf8_decode(p, end, &unused);
 }
 
 bool utf8_valid(const void *data, size_t len)
@@ -157,6 +167,45 @@ bool utf8_valid(const void *data, size_t len)
 		p += n;
 	}
 	return true;
+}
+
+/* Control characters of both sets, separators of lines, marks of direction. */
+static bool is_obeyed(uint32_t c)
+{
+	static const uint32_t ranges[][2] = {
+		{ 0, 0x1f },          { 0x7f, 0x9f },     { 0x61c, 0x61c },
+		{ 0x200e, 0x200f },   { 0x2028, 0x202e }, { 0x2066, 0x2069 },
+		{ 0xe0000, 0xe007f },
+	};
+
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(*ranges); i++)
+		if (c >= ranges[i][0] && c <= ranges[i][1])
+			return true;
+	return false;
+}
+
+char *str_visible(struct arena *arena, const char *s, bool lines)
+{
+	enum { LONGEST = sizeof("\\U000e0001") };
+	const char *end = s + strlen(s);
+	char *copy = arena_alloc(arena, (size_t)(end - s) * 4 + LONGEST), *to = copy;
+
+	while (s < end) {
+		uint32_t c = (unsigned char)*s;
+		size_t len = utf8_decode(s, end, &c);
+
+		if (len && (!is_obeyed(c) || c == '\t' || (lines && c == '\n')))
+			to = mempcpy(to, s, len);
+		else
+			to += snprintf(to, LONGEST,
+				       c < 0x100     ? "\\x%02x"
+				       : c < 0x10000 ? "\\u%04x"
+						     : "\\U%08x",
+				       (unsigned)c);
+		s += len ? len : 1;
+	}
+	*to = 0;
+	return copy;
 }
 
 static const char base64_digits[] =

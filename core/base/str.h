@@ -41,6 +41,13 @@ char **str_split(struct arena *arena, const char *s, char sep, size_t *ret_n);
 char *str_join(struct arena *arena, const char *const *words, const char *sep);
 
 /*
+ * For a terminal: what it would obey (control characters, marks that turn the
+ * direction of writing) or not understand (no UTF-8) as "\x1b", "\u202e". Tabs
+ * stay, and with `lines` newlines.
+ */
+char *str_visible(struct arena *arena, const char *s, bool lines);
+
+/*
  * A decimal integer, all of s: no white space, no '+', within [min, max].
  * The message says what was found and what the range is, not where.
  */
@@ -52,6 +59,7 @@ MUST_CHECK int str_int(int64_t *ret, const char *s, int64_t min, int64_t max,
  * overlong forms, surrogates and code points past U+10FFFF do not count.
  */
 size_t utf8_length(const void *p, const void *end);
+size_t utf8_decode(const void *p, const void *end, uint32_t *ret); /* and which it is */
 bool utf8_valid(const void *data, size_t len);
 
 /* RFC 4648 base64 with padding. Decoding is strict: no white space, no bits left over. */

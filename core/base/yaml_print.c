@@ -12,17 +12,6 @@
 /* A key longer than this does not fit before its ':' (libyaml: 1024 characters). */
 enum { MAX_SIMPLE_KEY = 900 };
 
-/* The Unicode character at p, of len bytes. */
-static uint32_t code_point(const char *p, size_t len)
-{
-	static const unsigned char masks[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
-	uint32_t c = (unsigned char)*p & masks[len];
-
-	for (size_t i = 1; i < len; i++)
-		c = c << 6 | ((unsigned char)p[i] & 0x3f);
-	return c;
-}
-
 /* May it stand in YAML as it is, within a line? */
 static bool is_printable(uint32_t c)
 {
@@ -37,10 +26,10 @@ static bool all_printable(const char *s, bool lines)
 	const char *end = s + strlen(s);
 
 	while (s < end) {
-		size_t len = utf8_length(s, end);
+		uint32_t c;
+		size_t len = utf8_decode(s, end, &c);
 
-		if (!len || (!is_printable(code_point(s, len)) &&
-			     !(lines && (*s == '\n' || *s == '\t'))))
+		if (!len || (!is_printable(c) && !(lines && (*s == '\n' || *s == '\t'))))
 			return false;
 		s += len;
 	}
@@ -75,11 +64,10 @@ static bool can_be_plain(const char *s)
 	return all_printable(s, false) && !looks_like_other(s);
 }
 
-/* How a character is written within double quotes; len bytes at s, 0: no UTF-8. */
-static void print_char(struct buf *out, const char *s, size_t len)
+/* How the character c is written within double quotes; len bytes at s, 0: no UTF-8. */
+static void print_char(struct buf *out, uint32_t c, const char *s, size_t len)
 {
 	static const char letters[] = "\nn\tt\rr\"\"\\\\";
-	uint32_t c = len ? code_point(s, len) : 0xfffd;
 
 	for (size_t i = 0; letters[i]; i += 2)
 		if (c == (unsigned char)letters[i]) {
@@ -98,9 +86,10 @@ static void print_quoted(struct buf *out, const char *s)
 
 	buf_adds(out, "\"");
 	while (s < end) {
-		size_t len = utf8_length(s, end);
+		uint32_t c = 0xfffd;
+		size_t len = utf8_decode(s, end, &c);
 
-		print_char(out, s, len);
+		print_char(out, c, s, len);
 		s += len ? len : 1;
 	}
 	buf_adds(out, "\"");

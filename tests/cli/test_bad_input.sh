@@ -165,4 +165,16 @@ for i in range(2):
     print(f"- apiVersion: trainer.kubeflow.org/v1alpha1\n  kind: TrainJob\n  metadata: {{name: j{i}}}\n  spec:\n    runtimeRef: {{name: torch-distributed}}\n    trainer: {{numNodes: x}}")' >"$in"
 in_a_list() { run "${submit[@]}" "$in"; grep -q 'in:9:15: spec.trainer.numNodes' "$scratch/err" && grep -q 'in:15:15: ' "$scratch/err" || dump; }
 check "documents within a List have their place" in_a_list
+# What a terminal would obey is shown, never sent; a newline makes no second line.
+trainer <<'Y'
+"no\e[31m\nsuch\u202e": 1
+Y
+shown() {
+	run "${submit[@]}" "$in"
+	[ $status = 2 ] && ! LC_ALL=C grep -q "$(printf '[\001-\010\033\342]')" "$scratch/err" &&
+		[ "$(wc -l <"$scratch/err")" = 1 ] &&
+		grep -qF 'spec.trainer.no\x1b[31m\x0asuch\u202e: Unknown field' "$scratch/err" || dump
+}
+check "control characters of a file are made visible" shown
+check "... and those of an argument" refuses 'unknown command .a.x1b.31m' "$(printf 'a\033[31m')"
 finish

@@ -79,6 +79,40 @@ static void test_int(void **state)
 	assert_string_equal(err.msg, "'x' is not a whole number");
 }
 
+static void test_visible(void **state)
+{
+	static const struct {
+		const char *text, *visible, *lines;
+	} rows[] = {
+		{ "", "", "" },
+		{ "plain, \xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\t|",
+		  "plain, \xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\t|",
+		  "plain, \xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\t|" },
+		{ "\033[31mred", "\\x1b[31mred", "\\x1b[31mred" },
+		{ "a\nb\r", "a\\x0ab\\x0d", "a\nb\\x0d" },
+		{ "\x7f\xc2\x9b"
+		  "1m",
+		  "\\x7f\\x9b"
+		  "1m",
+		  "\\x7f\\x9b"
+		  "1m" },
+		{ "\xe2\x80\xae"
+		  "exe",
+		  "\\u202eexe", "\\u202eexe" },
+		{ "\xf3\xa0\x80\x81", "\\U000e0001", "\\U000e0001" },
+		{ "\xff\xc3", "\\xff\\xc3", "\\xff\\xc3" },
+	};
+	cleanup_arena struct arena a = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < N_ROWS(rows); i++) {
+		check_text(rows[i].text, str_visible(&a, rows[i].text, false),
+			   rows[i].visible);
+		check_text(rows[i].text, str_visible(&a, rows[i].text, true),
+			   rows[i].lines);
+	}
+}
+
 static void test_utf8(void **state)
 {
 	static const struct {
@@ -177,6 +211,7 @@ int main(void)
 		cmocka_unit_test(test_prefix_and_suffix),
 		cmocka_unit_test(test_split_keeps_empty_parts),
 		cmocka_unit_test(test_int),
+		cmocka_unit_test(test_visible),
 		cmocka_unit_test(test_utf8),
 		cmocka_unit_test(test_base64),
 		cmocka_unit_test(test_hex),

@@ -15,6 +15,9 @@
 
 enum { CPU_PERIOD_US = 100000, MAX_TEXT = 1 << 20 };
 
+/* Of a million CPUs; the kernel refuses quotas beyond 2^44 us. */
+enum { MOST_CPU_MILLI = 1000000000 };
+
 static int put(const char *dir, const char *file, const char *text)
 {
 	char path[1200];
@@ -237,7 +240,8 @@ void cgroup_close(struct cgroup_root *root)
 static int limit_cpu(const struct cgroup *cg, int64_t milli)
 {
 	const char *dir = cg->dir[CGROUP_CPU];
-	int64_t quota = milli * (CPU_PERIOD_US / 1000);
+	int64_t quota = (milli < MOST_CPU_MILLI ? milli : MOST_CPU_MILLI) *
+			(CPU_PERIOD_US / 1000);
 	char text[64];
 
 	if (quota < 1000) /* the kernel's least */

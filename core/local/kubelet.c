@@ -22,6 +22,7 @@
 #include "local/probe.h"
 
 enum { MAX_NAME = 253, MAX_HOSTNAME = 63, MAX_HOSTS = 16 << 20, BLOCK_ADDRESSES = 254 };
+enum { GPU_WAIT_MS = 1000 };
 
 extern char **environ;
 
@@ -250,6 +251,35 @@ static int write_hosts(struct pod *p, struct error *err)
 
 /* ---- GPUs ------------------------------------------------------------------------------ */
 
+/* Free means: of no pod of ours, and of no other run's. Taken ones are p's. */
+static int64_t take_free(struct pod *p, int64_t want)
+{
+	struct kubelet *k = p->k;
+	int64_t taken = 0;
+
+	for (size_t i = 0; i < k->n_gpus && taken < want; i++) {
+		struct gpu_slot *gpu = &k->gpus[i];
+
+		if (gpu->user || (gpu->lock = gpu_reserve(gpu->id)) < 0)
+			continue;
+		gpu->user = p;
+		taken++;
+	}
+	return taken;
+}
+
+static void put_back(struct pod *p)
+{
+	for (size_t i = 0; i < p->k->n_gpus; i++) {
+		struct gpu_slot *gpu = &p->k->gpus[i];
+
+		if (gpu->user != p)
+			continue;
+		close(gpu->lock);
+		gpu->user = NULL;
+	}
+}
+
 /*
  * As a device plugin: a pod has the devices that its containers ask for, one user
  * a device; a pod that asks for none sees none.
@@ -257,28 +287,26 @@ static int write_hosts(struct pod *p, struct error *err)
 bool kubelet_give_gpus(struct pod *p)
 {
 	struct kubelet *k = p->k;
-	int64_t want = pod_gpus(p->doc), free_ones = 0;
-	cleanup_buf struct buf ids = { .max = 4096 };
+	int64_t want = pod_gpus(p->doc), got;
+	cleanup_buf struct buf ids = { .max = 65536 };
 
 	if (k->n_gpus == 0 && want == 0)
 		return true;
-	for (size_t i = 0; i < k->n_gpus; i++)
-		free_ones += !k->gpus[i].user;
-	if (want > free_ones) {
+	got = take_free(p, want);
+	if (got < want) {
+		put_back(p);
 		p->reason = "Unschedulable";
 		snprintf(p->message, sizeof(p->message),
 			 "waits for %lld nvidia.com/gpu: this machine has %zu, %lld of "
 			 "them free",
-			 (long long)want, k->n_gpus, (long long)free_ones);
+			 (long long)want, k->n_gpus, (long long)got);
+		/* Other runs do not tell us when theirs are free. */
+		wake_at(p, clock_ms() + GPU_WAIT_MS);
 		return false;
 	}
-	for (size_t i = 0; i < k->n_gpus && want > 0; i++) {
-		if (k->gpus[i].user)
-			continue;
-		k->gpus[i].user = p;
-		buf_printf(&ids, "%s%s", ids.len ? "," : "", k->gpus[i].id);
-		want--;
-	}
+	for (size_t i = 0; i < k->n_gpus; i++)
+		if (k->gpus[i].user == p)
+			buf_printf(&ids, "%s%s", ids.len ? "," : "", k->gpus[i].id);
 	p->gpus = arena_strdup(&p->arena, ids.data ? (const char *)ids.data : "");
 	p->reason = NULL;
 	p->message[0] = 0;
@@ -287,15 +315,10 @@ bool kubelet_give_gpus(struct pod *p)
 
 void kubelet_take_gpus(struct pod *p)
 {
-	for (size_t i = 0; i < p->k->n_gpus; i++) {
-		if (p->k->gpus[i].user != p)
-			continue;
-		p->k->gpus[i].user = NULL;
-		/* Somebody may have waited for it. */
-		for (struct pod *other = p->k->pods; other; other = other->next)
-			if (!other->admitted)
-				other->wake = 0;
-	}
+	put_back(p);
+	for (struct pod *other = p->k->pods; other; other = other->next)
+		if (!other->admitted)
+			other->wake = 0; /* it may have waited for them */
 }
 
 /* ---- pods ------------------------------------------------------------------------------ */
@@ -377,8 +400,7 @@ static int fill_pod(struct pod *p, struct error *err)
 	p->dir = arena_printf(&p->arena, "%s/pods/%s", k->opts.dir, p->folder);
 	p->log_dir = arena_printf(&p->arena, "%s/%s", k->opts.log_dir, p->name);
 	p->started = clock_now();
-	p->deadline =
-		deadline > 0 && deadline < (1LL << 32) ? clock_ms() + 1000 * deadline : 0;
+	p->deadline = deadline > 0 ? clock_ms() + seconds_ms(deadline) : 0;
 	if (take_address(p, err) < 0 ||
 	    dir_make(path_join(&p->arena, p->dir, "stage"), 0700, err) < 0 ||
 	    dir_make(p->log_dir, 0700, err) < 0 || write_hosts(p, err) < 0)
@@ -433,7 +455,7 @@ static void free_pod(struct pod *p)
 int kubelet_start(struct kubelet *k, const cJSON *pod, struct error *err)
 {
 	const char *name = meta_name(pod);
-	struct pod *p;
+	struct pod *p, **last;
 
 	if (!name_ok(name))
 		return error_set(err, ERR_INVALID, "pod name \"%.80s\": not a DNS name",
@@ -450,8 +472,9 @@ int kubelet_start(struct kubelet *k, const cJSON *pod, struct error *err)
 		free_pod(p);
 		return -1;
 	}
-	p->next = k->pods;
-	k->pods = p;
+	for (last = &k->pods; *last; last = &(*last)->next)
+		; /* in order of arrival, which is the order of waiting for GPUs */
+	*last = p;
 	pod_changed(p);
 	pod_sync(p, clock_ms());
 	return 0;
@@ -464,10 +487,7 @@ void kubelet_stop(struct kubelet *k, const char *pod, int64_t grace_ms)
 
 	if (!p || pod_ended(p))
 		return;
-	if (grace_ms < 0)
-		grace_ms = 1000 *
-			   json_int(p->doc, 30, "spec", "terminationGracePeriodSeconds");
-	kill_at = now + (grace_ms < 0 ? 0 : grace_ms);
+	kill_at = now + (grace_ms < 0 ? pod_grace_ms(p) : grace_ms);
 	if (!p->kill_at || kill_at < p->kill_at)
 		p->kill_at = kill_at;
 	p->stopping = true;
@@ -588,8 +608,6 @@ static void kill_all(struct kubelet *k)
 
 void kubelet_free(struct kubelet *k)
 {
-	struct error err;
-
 	if (!k)
 		return;
 	kill_all(k);
@@ -604,8 +622,9 @@ void kubelet_free(struct kubelet *k)
 	map_release(&k->addresses, NULL);
 	map_release(&k->names, NULL);
 	buf_release(&k->hosts);
-	if (dir_remove(path_join(&k->arena, k->opts.dir, "stage"), &err) < 0)
-		k->kind = 0; /* nothing to be done about it */
+	/* Both are empty, or what is in them is not ours to remove. */
+	rmdir(path_join(&k->arena, k->opts.dir, "stage"));
+	rmdir(path_join(&k->arena, k->opts.dir, "pods"));
 	arena_clear(&k->arena);
 	free(k);
 }

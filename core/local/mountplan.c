@@ -45,16 +45,6 @@ static size_t depth(const char *path)
 	return n;
 }
 
-/* "/a/b" is below "/a" and below "/"; what follows, or NULL. */
-static const char *below(const char *path, const char *folder)
-{
-	const char *rest = str_after(path, folder);
-
-	if (str_eq(folder, "/"))
-		return path[1] ? path : NULL;
-	return rest && *rest == '/' ? rest : NULL;
-}
-
 static int make_in_folder(const char *full, bool is_dir, struct arena *arena,
 			  struct error *err)
 {
@@ -72,7 +62,7 @@ static int make_in_folder(const char *full, bool is_dir, struct arena *arena,
 static int inside_other(struct plan *p, size_t i, bool *ret_done, struct error *err)
 {
 	for (size_t j = i; j-- > 0;) {
-		const char *rest = below(p->sorted[i]->target, p->sorted[j]->target);
+		const char *rest = path_below(p->sorted[i]->target, p->sorted[j]->target);
 		const char *full;
 
 		if (!rest)
@@ -114,7 +104,7 @@ static bool is_callers(const struct plan *p, const char *folder)
 	if (geteuid() != 0)
 		return true;
 	return p->workdir && realpath(p->workdir, real) && !str_eq(real, "/") &&
-	       (str_eq(folder, real) || below(folder, real));
+	       (str_eq(folder, real) || path_below(folder, real));
 }
 
 static void add_view(struct plan *p, const char *folder)

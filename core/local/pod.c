@@ -133,12 +133,12 @@ static bool all_stopped(struct pod *p, int64_t now, int64_t kill_at)
 	return !running;
 }
 
-static int64_t grace_ms(const struct pod *p)
+int64_t pod_grace_ms(const struct pod *p)
 {
 	int64_t s =
 		json_int(p->doc, GRACE_SECONDS, "spec", "terminationGracePeriodSeconds");
 
-	return s < 0 ? 0 : s > 1000000 ? 1000000000 : s * 1000;
+	return s < 0 ? 0 : seconds_ms(s);
 }
 
 static bool main_failed(const struct pod *p)
@@ -156,7 +156,7 @@ static void finish(struct pod *p, int64_t now, bool failed)
 {
 	/* What is left are sidecars: their own grace begins when the work is done. */
 	if (!p->kill_at)
-		p->kill_at = now + grace_ms(p);
+		p->kill_at = now + pod_grace_ms(p);
 	if (all_stopped(p, now, p->kill_at))
 		set_phase(p, failed ? POD_FAILED : POD_SUCCEEDED);
 }
@@ -181,7 +181,7 @@ static void attend(struct container *c, int64_t now)
 	      probe_failed(c->probes[PROBE_LIVENESS]);
 	if (!c->doomed && (bad || hook_failed(c))) {
 		c->liveness_failed = bad;
-		container_stop(c, now, now + grace_ms(p));
+		container_stop(c, now, now + pod_grace_ms(p));
 	} else if (c->doomed) {
 		container_stop(c, now, c->kill_at);
 	}
@@ -298,7 +298,7 @@ void pod_sync(struct pod *p, int64_t now)
 		return;
 	if (!p->stopping && past_deadline(p, now)) {
 		p->stopping = true;
-		p->kill_at = now + grace_ms(p);
+		p->kill_at = now + pod_grace_ms(p);
 	}
 	if (p->stopping) {
 		sync_stopping(p, now);
@@ -316,7 +316,7 @@ void pod_sync(struct pod *p, int64_t now)
 		if (!p->containers[i].broken)
 			continue;
 		p->stopping = true;
-		p->kill_at = now + grace_ms(p);
+		p->kill_at = now + pod_grace_ms(p);
 		sync_stopping(p, now);
 	}
 }

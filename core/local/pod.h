@@ -98,6 +98,7 @@ struct pod {
 struct gpu_slot {
 	const char *id;
 	struct pod *user;
+	int lock; /* of the user's: see ports.h */
 };
 
 struct kubelet {
@@ -128,6 +129,7 @@ struct kubelet {
 void pod_sync(struct pod *p, int64_t now);
 void pod_changed(struct pod *p); /* its status did; sync it soon */
 bool pod_ended(const struct pod *p);
+int64_t pod_grace_ms(const struct pod *p); /* terminationGracePeriodSeconds */
 void wake_at(struct pod *p, int64_t when); /* sync it then, if not before */
 cJSON *pod_status(const struct pod *p);
 

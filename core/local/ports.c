@@ -19,7 +19,7 @@ enum { FIRST_PORT = 20000, LAST_PORT = 65000, PORT_TRIES = 2000 };
 enum { BLOCK_TRIES = 2000 };
 
 /* Is the name ours? The descriptor that holds it, or -1 with errno. */
-static int take_name(const char *kind, unsigned number)
+static int take_name(const char *kind, const char *which)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
 	cleanup_fd int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -27,14 +27,27 @@ static int take_name(const char *kind, unsigned number)
 
 	if (fd < 0)
 		return -1;
-	n = snprintf(a.sun_path + 1, sizeof(a.sun_path) - 1, "kftrainer/%s/%u", kind,
-		     number);
+	n = snprintf(a.sun_path + 1, sizeof(a.sun_path) - 1, "kftrainer/%s/%.60s", kind,
+		     which);
 	if (bind(fd, (const void *)&a,
 		 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)) < 0)
 		return -1;
 	held = fd;
 	fd = -1;
 	return held;
+}
+
+static int take_number(const char *kind, unsigned number)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", number);
+	return take_name(kind, text);
+}
+
+int gpu_reserve(const char *id)
+{
+	return take_name("gpu", id);
 }
 
 static bool is_free(int family, const void *addr, socklen_t len)
@@ -102,7 +115,7 @@ int port_reserve(int *ret_port, int *ret_lock, struct error *err)
 			port = high + 1;
 		if (port > LAST_PORT)
 			port = FIRST_PORT;
-		lock = take_name("port", (unsigned)port);
+		lock = take_number("port", (unsigned)port);
 		if (lock < 0)
 			continue;
 		if (port_is_free(port)) {
@@ -138,7 +151,7 @@ int address_block_reserve(char ret_block[PORT_ADDRESS_SIZE], int *ret_lock,
 
 		if ((block >> 8) == 255)
 			continue;
-		lock = take_name("address", block);
+		lock = take_number("address", block);
 		if (lock < 0)
 			continue;
 		if (!block_works(block)) {

@@ -85,6 +85,14 @@ bool probe_failed(const struct probe *p)
 	return p && p->failed;
 }
 
+/* As the API server has it: 0 is the default, too. */
+static int64_t setting(const struct probe *p, const char *key, int64_t fallback)
+{
+	int64_t v = json_int_at(p->spec, JSON_PATH(key), 0);
+
+	return v > 0 ? v : fallback;
+}
+
 void probe_begin(struct probe *p, int64_t now)
 {
 	if (!p)
@@ -92,7 +100,7 @@ void probe_begin(struct probe *p, int64_t now)
 	p->passes = p->type == PROBE_LIVENESS;
 	p->failed = false;
 	p->successes = p->failures = 0;
-	p->next = now + 1000 * json_int(p->spec, 0, "initialDelaySeconds");
+	p->next = now + seconds_ms(setting(p, "initialDelaySeconds", 0));
 	p->timeout_at = 0;
 }
 
@@ -114,12 +122,12 @@ static void result(struct probe *p, bool ok)
 		return;
 	p->timeout_at = 0;
 	loop_unwatch(&p->c->pod->k->loop, &p->sock);
-	p->next = clock_ms() + 1000 * json_int(p->spec, 10, "periodSeconds");
+	p->next = clock_ms() + seconds_ms(setting(p, "periodSeconds", 10));
 	p->successes = ok ? p->successes + 1 : 0;
 	p->failures = ok ? 0 : p->failures + 1;
-	if (ok && p->successes >= json_int(p->spec, 1, "successThreshold"))
+	if (ok && p->successes >= setting(p, "successThreshold", 1))
 		p->passes = true;
-	if (!ok && p->failures >= json_int(p->spec, 3, "failureThreshold")) {
+	if (!ok && p->failures >= setting(p, "failureThreshold", 3)) {
 		p->passes = false;
 		p->failed = p->type != PROBE_READINESS;
 	}
@@ -297,7 +305,7 @@ void probe_sync(struct probe *p, int64_t now, int64_t *ret_wake)
 	}
 	/* One that was killed for its time may take a moment to be gone. */
 	if (!p->timeout_at && now >= p->next && !process_alive(&p->exec) && !p->failed) {
-		p->timeout_at = now + 1000 * json_int(p->spec, 1, "timeoutSeconds");
+		p->timeout_at = now + seconds_ms(setting(p, "timeoutSeconds", 1));
 		if (!attempt(p))
 			result(p, false);
 	}
@@ -354,7 +362,7 @@ bool hook_begin(struct container *c, enum hook_type type, int64_t now)
 	h->failed = false;
 	h->running = true;
 	if (json_get(spec, "sleep")) {
-		h->until = now + 1000 * json_int(spec, 0, "sleep", "seconds");
+		h->until = now + seconds_ms(json_int(spec, 0, "sleep", "seconds"));
 		return true;
 	}
 	h->exec.on_change = hook_changed;

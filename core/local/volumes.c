@@ -439,24 +439,6 @@ static int make_volume(struct arena *arena, const struct volumes *v, const char 
 
 /* ---- a container's mounts ------------------------------------------------------------ */
 
-const char *mount_path_refusal(const char *path)
-{
-	static const char *const reserved[] = { "/proc", "/sys", "/dev", NULL };
-
-	if (!path || !*path)
-		return "required";
-	if (strchr(path, ':'))
-		return "must not contain ':'";
-	if (strlen(path) >= PATH_MAX)
-		return "too long";
-	if (!stays_below(path + strspn(path, "/")))
-		return path[strspn(path, "/")] ? "must not contain .."
-					       : "the root folder cannot be replaced";
-	if (str_starts(path, "/proc/") || str_in(path, reserved))
-		return "the system's own folders cannot be replaced";
-	return NULL;
-}
-
 /* "a//b/./c/" is "/a/b/c" */
 static const char *clean_path(struct arena *arena, const char *path)
 {
@@ -474,6 +456,27 @@ static const char *clean_path(struct arena *arena, const char *path)
 		path += len;
 	}
 	return b.data ? arena_strdup(arena, (const char *)b.data) : "/";
+}
+
+const char *mount_path_refusal(const char *path)
+{
+	static const char *const reserved[] = { "/proc", "/sys", "/dev", NULL };
+	cleanup_arena struct arena arena = { 0 };
+
+	if (!path || !*path)
+		return "required";
+	if (strchr(path, ':'))
+		return "must not contain ':'";
+	if (strlen(path) >= PATH_MAX)
+		return "too long";
+	if (path[strspn(path, "/")] && !stays_below(path + strspn(path, "/")))
+		return "must not contain ..";
+	path = clean_path(&arena, path);
+	if (str_eq(path, "/"))
+		return "the root folder cannot be replaced";
+	if (str_starts(path, "/proc/") || str_in(path, reserved))
+		return "the system's own folders cannot be replaced";
+	return NULL;
 }
 
 static const char *sub_path(struct arena *arena, const cJSON *mount,
@@ -513,8 +516,7 @@ static int enter_sub_path(struct arena *arena, const char *name, const char *sub
 		return error_wrap(err, "volume %s: subPath", name);
 	if (!realpath(*source, real_volume) || !realpath(full, real))
 		return error_errno(err, errno, "volume %s: subPath %s", name, sub);
-	if (!str_starts(real, real_volume) ||
-	    (real[strlen(real_volume)] && real[strlen(real_volume)] != '/'))
+	if (!str_eq(real, real_volume) && !path_below(real, real_volume))
 		return error_set(err, ERR_INVALID,
 				 "volume %s: subPath %s leads out of the volume", name,
 				 sub);

@@ -733,6 +733,12 @@ static void test_check(void **state)
 
 /* ---- GPUs ------------------------------------------------------------------------------- */
 
+/* Devices that no other run on this machine has. */
+static const char *gpu_id(struct podtest *t, const char *name)
+{
+	return arena_printf(&t->arena, "GPU-test-%d-%s", (int)getpid(), name);
+}
+
 static const char *gpu_pod(struct podtest *t, const char *name, int n, const char *text)
 {
 	return arena_printf(
@@ -745,8 +751,10 @@ static const char *gpu_pod(struct podtest *t, const char *name, int n, const cha
 
 static void test_gpus(void **state)
 {
-	static const char *const ids[] = { "0", "GPU-a", "2", NULL };
 	struct podtest t = { 0 };
+	const char *first = gpu_id(&t, "a"), *second = gpu_id(&t, "b");
+	const char *const ids[] = { first, second, gpu_id(&t, "c"), NULL };
+	const char *both = arena_printf(&t.arena, "%s,%s", first, second);
 	cJSON *notes = cJSON_CreateArray(), *doc;
 	struct error err = { 0 };
 
@@ -771,8 +779,10 @@ static void test_gpus(void **state)
 	podtest_wait(&t, "a");
 	podtest_wait(&t, "b");
 	assert_string_equal(phase_of(&t, "b"), "Succeeded");
-	assert_non_null(strstr((char *)t.lines.data, "a/c: 0,GPU-a\n"));
-	assert_non_null(strstr((char *)t.lines.data, "b/c: 0,GPU-a\n"));
+	assert_non_null(
+		strstr((char *)t.lines.data, arena_printf(&t.arena, "a/c: %s\n", both)));
+	assert_non_null(
+		strstr((char *)t.lines.data, arena_printf(&t.arena, "b/c: %s\n", both)));
 	assert_non_null(strstr((char *)t.lines.data, "p/c: none=.\n"));
 	doc = json_of(&t, gpu_pod(&t, "big", 4, "true"));
 	assert_int_equal(kubelet_check(t.k, doc, notes, &err), -1);
@@ -781,6 +791,28 @@ static void test_gpus(void **state)
 	cJSON_Delete(doc);
 	cJSON_Delete(notes);
 	podtest_close(&t);
+}
+
+/* A device has one user among all runs of this machine. */
+static void test_gpus_of_two_runs(void **state)
+{
+	struct podtest a = { 0 }, b = { 0 };
+	const char *const ids[] = { gpu_id(&a, "a"), NULL };
+
+	(void)state;
+	podtest_open(&a, ids);
+	podtest_open(&b, ids);
+	podtest_start(&a, gpu_pod(&a, "a", 1, "sleep 100"));
+	podtest_start(&b, gpu_pod(&b, "b", 1, "echo $CUDA_VISIBLE_DEVICES"));
+	podtest_poll(&b);
+	assert_string_equal(json_str(kubelet_status(b.k, "b"), "reason"),
+			    "Unschedulable");
+	kubelet_stop(a.k, "a", 0);
+	podtest_wait(&a, "a");
+	podtest_wait(&b, "b");
+	assert_lines(&b, arena_printf(&b.arena, "b/c: %s\n", ids[0]));
+	podtest_close(&a);
+	podtest_close(&b);
 }
 
 /* ---- probes and hooks ------------------------------------------------------------------- */
@@ -997,6 +1029,7 @@ static int without_namespaces(void **state)
 	HOW(test_huge_environment), \
 	HOW(test_check), \
 	HOW(test_gpus), \
+	HOW(test_gpus_of_two_runs), \
 	HOW(test_readiness), \
 	HOW(test_ready_at_once), \
 	HOW(test_liveness), HOW(test_network_probes), \

@@ -322,6 +322,11 @@ static void test_host_path(void **state)
 		    "{'name':'v','mountPath':'/opt/kft-test/h','readOnly':true}",
 		    "echo x 2>/dev/null >/opt/kft-test/h/more || echo read-only"),
 		"p/c: read-only\n");
+	assert_string_equal(
+		see(&t, "{'name':'v','hostPath':{'path':'/'}}",
+		    "{'name':'v','mountPath':'/opt/kft-test/h','subPath':'etc'}",
+		    "test -e /opt/kft-test/h/hostname && echo etc"),
+		"p/c: etc\n");
 	podtest_close(&t);
 }
 
@@ -351,6 +356,9 @@ static void test_refused_paths(void **state)
 		{ "//", "the root folder cannot be replaced" },
 		{ "/proc", "the system's own folders" },
 		{ "/proc/sys/kernel", "the system's own folders" },
+		{ "//proc", "the system's own folders" },
+		{ "/./proc/1", "the system's own folders" },
+		{ "/.", "the root folder cannot be replaced" },
 		{ "/a:b", "must not contain ':'" },
 		{ "", "required" },
 		{ "/etc/passwd", "a file is there, but the volume is a folder" },

@@ -4,6 +4,8 @@
  * Follows upstream's plugins/xgboost: one worker a GPU, else one a node. The
  * job's own variables have been merged by PlainML before (plugins.c says why).
  */
+#include <inttypes.h>
+
 #include "base/str.h"
 #include "plugins/plugins.h"
 #include "trainer/api.h"
@@ -38,21 +40,24 @@ static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
 			     const cJSON *tj, struct error *err)
 {
 	cJSON *node = info_trainer_container(info);
-	int64_t gpus;
+	int64_t gpus, workers;
 
 	(void)env;
-	(void)err;
 	if (!policy_xgboost(info->ml_policy))
 		return 0;
 	info_set_nodes(info, tj);
 	if (!tj_trainer(tj) || !node)
 		return 0;
 	gpus = resources_gpus(info_resources(info, tj, NULL));
+	if (__builtin_mul_overflow(info_nodes(info), gpus > 0 ? gpus : 1, &workers))
+		return error_set(err, ERR_LIMIT,
+				 "%" PRId64 " nodes of %" PRId64
+				 " GPUs have too many workers to count",
+				 info_nodes(info), gpus);
 	container_set_env(node, "DMLC_TRACKER_URI", info_lead_host(info));
 	container_set_env_int(node, "DMLC_TRACKER_PORT", TRAINER_PORT);
 	container_set_env_field(node, "DMLC_TASK_ID", COMPLETION_INDEX_FIELD);
-	container_set_env_int(node, "DMLC_NUM_WORKER",
-			      info_nodes(info) * (gpus > 0 ? gpus : 1));
+	container_set_env_int(node, "DMLC_NUM_WORKER", workers);
 	container_add_port(node, TRAINER_PORT);
 	return 0;
 }

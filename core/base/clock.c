@@ -34,6 +34,13 @@ void clock_sleep_ms(int64_t ms)
 		;
 }
 
+int64_t seconds_ms(int64_t seconds)
+{
+	static const int64_t most = 1000LL * 366 * 24 * 3600;
+
+	return (seconds < -most ? -most : seconds > most ? most : seconds) * SECOND;
+}
+
 const char *time_text(int64_t seconds, char text[TIME_TEXT_SIZE])
 {
 	static const int64_t first = -62167219200, last = 253402300799;

@@ -16,6 +16,9 @@ int64_t clock_ms(void);  /* monotonic: only differences mean something */
 int64_t clock_now(void); /* seconds since 1970 */
 void clock_sleep_ms(int64_t ms);
 
+/* In ms, cut to a thousand years either way: it may be added to any time. */
+int64_t seconds_ms(int64_t seconds);
+
 enum { TIME_TEXT_SIZE = 32, DURATION_TEXT_SIZE = 48 };
 
 /* Years 0 to 9999; anything beyond is cut to that. Returns text. */

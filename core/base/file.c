@@ -148,3 +148,12 @@ char *path_dir(struct arena *arena, const char *path)
 		return arena_strdup(arena, ".");
 	return str_slice(arena, path, slash == path ? 1 : (size_t)(slash - path));
 }
+
+const char *path_below(const char *path, const char *dir)
+{
+	const char *rest = str_after(path, dir);
+
+	if (str_eq(dir, "/"))
+		return rest && *rest ? path : NULL;
+	return rest && *rest == '/' ? rest : NULL;
+}

@@ -48,4 +48,7 @@ char *path_join(struct arena *arena, const char *dir, const char *name);
 const char *path_base(const char *path);               /* after the last '/' */
 char *path_dir(struct arena *arena, const char *path); /* before it; "." for none */
 
+/* "/b" where path is "/a/b" and dir "/a"; NULL when it is not below dir. */
+const char *path_below(const char *path, const char *dir);
+
 #endif

@@ -166,6 +166,17 @@ static void test_age(void **state)
 			   rows[i].text);
 }
 
+static void test_seconds(void **state)
+{
+	(void)state;
+	assert_int_equal(seconds_ms(0), 0);
+	assert_int_equal(seconds_ms(90), 90000);
+	assert_int_equal(seconds_ms(-1), -1000);
+	assert_true(seconds_ms(INT64_MAX) > seconds_ms(1LL << 32));
+	assert_true(seconds_ms(INT64_MAX) < INT64_MAX / 2);
+	assert_true(seconds_ms(INT64_MIN) == -seconds_ms(INT64_MAX));
+}
+
 static void test_clocks_go_on(void **state)
 {
 	int64_t before = clock_ms();
@@ -185,6 +196,7 @@ int main(void)
 		cmocka_unit_test(test_duration_parse),
 		cmocka_unit_test(test_duration_text),
 		cmocka_unit_test(test_age),
+		cmocka_unit_test(test_seconds),
 		cmocka_unit_test(test_clocks_go_on),
 	};
 

@@ -134,6 +134,11 @@ static void test_paths(void **state)
 	assert_string_equal(path_dir(&a, "a/b"), "a");
 	assert_string_equal(path_dir(&a, "b"), ".");
 	assert_string_equal(path_dir(&a, "/b"), "/");
+	assert_string_equal(path_below("/a/b", "/a"), "/b");
+	assert_string_equal(path_below("/a", "/"), "/a");
+	assert_null(path_below("/a", "/a"));
+	assert_null(path_below("/ab", "/a"));
+	assert_null(path_below("/", "/"));
 }
 
 int main(void)

@@ -82,6 +82,11 @@ static void test_xgboost_workers(void **state)
 
 		assert_env(container(o, "node", "node"), rows[i].want);
 	}
+	assert_build_fails("{trainer: {numNodes: 2000000000, resourcesPerNode: "
+			   "{limits: {nvidia.com/gpu: 8E}}}}",
+			   RUNTIME("xgboost: {}", PLAIN_NODE),
+			   "2000000000 nodes of 8000000000000000000 GPUs have too many "
+			   "workers to count");
 }
 
 /* Upstream draws by lot whether the job's variables stand before or after. */

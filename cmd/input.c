@@ -8,6 +8,7 @@
 #include "assets/assets.h"
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/nearest.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "base/yaml.h"
@@ -111,6 +112,34 @@ bool doc_is(const struct doc *doc, const char *kind)
 	return meta_is(doc->obj, TRAINER_GROUP, kind);
 }
 
+bool doc_is_runtime(const struct doc *doc)
+{
+	return doc_is(doc, RUNTIME_KIND) || doc_is(doc, CLUSTER_RUNTIME_KIND);
+}
+
+bool doc_is_known(struct doc *doc, const struct schema *schema)
+{
+	static const char *const ours[] = { TRAINJOB_KIND, RUNTIME_KIND,
+					    CLUSTER_RUNTIME_KIND, NULL };
+	const char *kind = meta_kind(doc->obj), *version = meta_api_version(doc->obj);
+	const char *near = kind ? nearest_word(kind, ours) : NULL;
+
+	if (schema_knows(schema, doc->obj))
+		return true;
+	if (!kind || !version)
+		field_error_add(&doc->errs, FIELD_REQUIRED, kind ? "apiVersion" : "kind",
+				NULL, "every document says its apiVersion and kind");
+	else if (near && str_eq(near, kind))
+		field_error_add(&doc->errs, FIELD_NOT_SUPPORTED, "apiVersion",
+				json_get(doc->obj, "apiVersion"),
+				"a %s is of " TRAINER_API_VERSION, kind);
+	else if (str_eq(version, TRAINER_API_VERSION))
+		field_error_add(&doc->errs, FIELD_NOT_SUPPORTED, "kind",
+				json_get(doc->obj, "kind"), "did you mean \"%s\"?",
+				near ? near : TRAINJOB_KIND);
+	return false;
+}
+
 const char *doc_place(struct arena *arena, const struct doc *doc, const char *path)
 {
 	const struct source *source = doc->source;
@@ -144,6 +173,16 @@ size_t doc_tell(const struct doc *doc, const char *cmd)
 			     line.data ? (const char *)line.data : "");
 	}
 	return errs->n;
+}
+
+void doc_tell_left_out(const struct doc *doc, const char *counts, const char *cmd)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *name = meta_name(doc->obj);
+
+	cmd_complain(cmd, "warning: %s%s%s%s is left out: only %s count",
+		     doc_place(&arena, doc, ""), meta_kind(doc->obj), name ? " " : "",
+		     name ? name : "", counts);
 }
 
 /* Is it so misshapen that what else is wrong with it would only be noise? */

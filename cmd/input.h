@@ -47,6 +47,13 @@ struct doc *input_add(struct input *in, cJSON *take_obj);
 
 /* "TrainJob" and the like, of Trainer's API group. */
 bool doc_is(const struct doc *doc, const char *kind);
+bool doc_is_runtime(const struct doc *doc); /* of either kind */
+
+/*
+ * A runtime or a TrainJob? What is nearly one, or says no kind at all, gets an
+ * error.
+ */
+bool doc_is_known(struct doc *doc, const struct schema *schema);
 
 /*
  * Hold it against the schema; a runtime also against the rules of its webhook.
@@ -56,6 +63,9 @@ void doc_check(struct doc *doc, const struct schema *schema);
 
 /* Tell its errors on stderr; how many there were. */
 size_t doc_tell(const struct doc *doc, const char *cmd);
+
+/* Warn on stderr that nobody looks at it: only what `counts` names does. */
+void doc_tell_left_out(const struct doc *doc, const char *counts, const char *cmd);
 
 /* "job.yaml:3:5: ", where the field stands; "" for a document without a file. */
 const char *doc_place(struct arena *arena, const struct doc *doc, const char *path);

@@ -8,7 +8,6 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "base/nearest.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "cmd/cmd.h"
@@ -56,30 +55,6 @@ static void settle_meta(struct job_set *set, struct doc *doc, const struct job_o
 				"--namespace says '%s'", opts->ns);
 	if (!ns || !*ns)
 		meta_set_namespace(doc->obj, opts->ns ? opts->ns : DEFAULT_NAMESPACE);
-}
-
-/* A runtime or a TrainJob, and one that we know? Other kinds are left alone. */
-static bool is_ours(const struct job_set *set, struct doc *doc)
-{
-	static const char *const ours[] = { TRAINJOB_KIND, RUNTIME_KIND,
-					    CLUSTER_RUNTIME_KIND, NULL };
-	const char *kind = meta_kind(doc->obj), *version = meta_api_version(doc->obj);
-	const char *near = kind ? nearest_word(kind, ours) : NULL;
-
-	if (schema_knows(set->schema, doc->obj))
-		return true;
-	if (!kind || !version)
-		field_error_add(&doc->errs, FIELD_REQUIRED, kind ? "apiVersion" : "kind",
-				NULL, "every document says its apiVersion and kind");
-	else if (near && str_eq(near, kind))
-		field_error_add(&doc->errs, FIELD_NOT_SUPPORTED, "apiVersion",
-				json_get(doc->obj, "apiVersion"),
-				"a %s is of " TRAINER_API_VERSION, kind);
-	else if (str_eq(version, TRAINER_API_VERSION))
-		field_error_add(&doc->errs, FIELD_NOT_SUPPORTED, "kind",
-				json_get(doc->obj, "kind"), "did you mean \"%s\"?",
-				near ? near : TRAINJOB_KIND);
-	return false;
 }
 
 /* "limits[cpu]" is "limits.cpu". */
@@ -166,7 +141,7 @@ static size_t check(struct job_set *set, const struct job_opts *opts, size_t fro
 		struct doc *doc = &set->input.docs[i];
 		bool job = doc_is(doc, TRAINJOB_KIND);
 
-		if (!is_ours(set, doc) || (job && i >= from))
+		if (!doc_is_known(doc, set->schema) || (job && i >= from))
 			continue;
 		if (job)
 			settle_meta(set, doc, opts, unique);
@@ -285,23 +260,16 @@ static int load(struct job_set *set, const struct job_opts *opts, bool unique,
 								      : 0;
 }
 
-/* Documents that nobody looks at: better said than wondered about. */
 static void tell_left_out(const struct job_set *set, const char *cmd)
 {
-	cleanup_arena struct arena arena = { 0 };
-
 	for (size_t i = 0; i < set->input.n; i++) {
 		const struct doc *doc = &set->input.docs[i];
-		const char *name = meta_name(doc->obj);
 
-		if (schema_knows(set->schema, doc->obj) || is_config(doc->obj))
-			continue;
-		cmd_complain(
-			cmd,
-			"warning: %s%s %s is left out: only TrainJobs, their runtimes, "
-			"ConfigMaps and Secrets count",
-			doc_place(&arena, doc, ""), meta_kind(doc->obj),
-			name ? name : "");
+		if (!schema_knows(set->schema, doc->obj) && !is_config(doc->obj))
+			doc_tell_left_out(doc,
+					  "TrainJobs, their runtimes, ConfigMaps and "
+					  "Secrets",
+					  cmd);
 	}
 }
 

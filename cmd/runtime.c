@@ -58,10 +58,13 @@ static int load(struct input *in, struct schema **schema, const struct opt_strs 
 		if (input_read(in, files->list[i], err))
 			return -1;
 	for (size_t i = 0; i < in->n; i++) {
-		if (schema_knows(*schema, in->docs[i].obj))
+		if (doc_is_known(&in->docs[i], *schema))
 			doc_check(&in->docs[i], *schema);
 		bad += doc_tell(&in->docs[i], cmd);
 	}
+	for (size_t i = 0; i < in->n && !bad; i++)
+		if (!doc_is_runtime(&in->docs[i]))
+			doc_tell_left_out(&in->docs[i], "runtimes", cmd);
 	return bad ? EXIT_BAD_INPUT : 0;
 }
 

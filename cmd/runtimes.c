@@ -15,12 +15,6 @@
 #define FOLDER "runtimes/"
 #define SUFFIX ".yaml"
 
-static bool is_runtime(const cJSON *obj)
-{
-	return meta_is(obj, TRAINER_GROUP, RUNTIME_KIND) ||
-	       meta_is(obj, TRAINER_GROUP, CLUSTER_RUNTIME_KIND);
-}
-
 static cJSON *from_asset(const struct asset *asset)
 {
 	cleanup_json cJSON *docs = NULL;
@@ -32,7 +26,8 @@ static cJSON *from_asset(const struct asset *asset)
 	return cJSON_DetachItemViaPointer(docs, docs->child);
 }
 
-cJSON *runtime_builtin(const char *name)
+/* A built-in one by name, or NULL. */
+static cJSON *builtin(const char *name)
 {
 	cleanup_arena struct arena arena = { 0 };
 	const struct asset *asset =
@@ -74,7 +69,7 @@ static const char **names(struct arena *arena, const struct input *in, const cha
 		const cJSON *obj = in->docs[i].obj;
 
 		if (kind ? doc_is(&in->docs[i], kind) && in_namespace(obj, ns)
-			 : is_runtime(obj))
+			 : doc_is_runtime(&in->docs[i]))
 			list[n++] = meta_name(obj);
 	}
 	for (const struct asset *a = assets; a->name; a++) {
@@ -119,7 +114,7 @@ cJSON *runtime_resolve(const struct input *in, const struct schema *schema,
 	if (doc)
 		return doc->errs.n ? NULL : json_dup(doc->obj);
 	if (runtime_ref_is_cluster(&ref))
-		obj = runtime_builtin(ref.name);
+		obj = builtin(ref.name);
 	if (obj)
 		schema_default(schema, obj);
 	else
@@ -152,7 +147,7 @@ int runtime_all(cJSON **ret, const struct input *in, const struct schema *schema
 	cleanup_json cJSON *list = cJSON_CreateArray();
 
 	for (size_t i = 0; i < in->n; i++)
-		if (is_runtime(in->docs[i].obj))
+		if (doc_is_runtime(&in->docs[i]))
 			cJSON_AddItemToArray(list, json_dup(in->docs[i].obj));
 	for (const struct asset *a = assets; a->name; a++) {
 		cJSON *obj = str_starts(a->name, FOLDER) ? from_asset(a) : NULL;
@@ -182,12 +177,12 @@ int runtime_by_name(cJSON **ret, const struct input *in, const struct schema *sc
 
 	for (size_t i = 0; i < in->n; i++) {
 		obj = in->docs[i].obj;
-		if (is_runtime(obj) && str_eq(meta_name(obj), name)) {
+		if (doc_is_runtime(&in->docs[i]) && str_eq(meta_name(obj), name)) {
 			*ret = json_dup(obj);
 			return 0;
 		}
 	}
-	obj = runtime_builtin(name);
+	obj = builtin(name);
 	if (!obj)
 		return error_set(err, ERR_NOT_FOUND, "there is no runtime '%s'; %s", name,
 				 hint(&arena, in, NULL, name, NULL));

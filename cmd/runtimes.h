@@ -7,9 +7,6 @@
 
 #include "cmd/input.h"
 
-/* A built-in one by name, or NULL; the caller's. */
-cJSON *runtime_builtin(const char *name);
-
 /*
  * The one that the TrainJob's runtimeRef names; the caller's, defaults filled
  * in. NULL, and an error in errs, when there is none. `ns` is the job's; a

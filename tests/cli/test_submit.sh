@@ -148,6 +148,12 @@ done <"$scratch/names"
 check "runtime list: a table" says 0 '^torch-distributed +torch +1 +ClusterTrainingRuntime' runtime list
 check "runtime list: with a file's" says 0 '^mine +- +3 +TrainingRuntime' runtime list --runtime-file "$dir/runtime.yaml"
 check "runtime list: a file's in place of ours" says 0 '^torch-distributed +- +7 ' runtime list --runtime-file "$dir/runtime.yaml"
+printf 'apiVersion: v1\nkind: Service\nmetadata: {name: web}\n' >"$dir/service.yaml"
+check "runtime list: says what of a file it leaves out" says 0 'warning: .*service.yaml:1:1: Service web is left out: only runtimes count' \
+	runtime list --runtime-file "$dir/service.yaml"
+printf 'apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainingRuntimes\nmetadata: {name: a}\n' >"$dir/misspelt.yaml"
+check "runtime get: a misspelt kind" refuses 'misspelt.yaml:2:1: kind: Unsupported value.*did you mean "TrainingRuntime"' \
+	runtime get torch-distributed --runtime-file "$dir/misspelt.yaml"
 check "runtime get: a file's" says 0 'registry.example/mine' runtime get mine --runtime-file "$dir/runtime.yaml"
 check "runtime get: unknown" says 1 "no runtime 'torch-distribute'; did you mean 'torch-distributed'" runtime get torch-distribute
 check "runtime render: unknown" refuses "did you mean 'torch-distributed'" runtime render torch-distribute -- true

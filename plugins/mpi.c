@@ -75,12 +75,24 @@ static const struct mpi_flavor flavors[] = {
 	  ":" },
 };
 
+/* NULL: there is none of that name. */
 static const struct mpi_flavor *flavor_of(const cJSON *mpi)
 {
 	for (size_t i = 0; i < sizeof(flavors) / sizeof(*flavors); i++)
 		if (str_eq(flavors[i].name, mpi_implementation(mpi)))
 			return &flavors[i];
 	return NULL;
+}
+
+static int find_flavor(const struct mpi_flavor **ret, const cJSON *mpi, struct error *err)
+{
+	*ret = flavor_of(mpi);
+	if (*ret)
+		return 0;
+	return error_set(err, ERR_INVALID,
+			 "spec.mlPolicy.mpi.mpiImplementation: \"%s\" is not one of "
+			 "OpenMPI, Intel, MPICH",
+			 mpi_implementation(mpi));
 }
 
 /* Processes on a node: the job's; else the runtime's, where 1 means the GPUs there are. */
@@ -199,18 +211,14 @@ static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
 			     const cJSON *tj, struct error *err)
 {
 	const cJSON *mpi = policy_mpi(info->ml_policy);
-	const struct mpi_flavor *flavor = flavor_of(mpi);
+	const struct mpi_flavor *flavor;
 	int64_t n_slots;
 
 	(void)env;
 	if (!mpi)
 		return 0;
-	if (!flavor)
-		return error_set(
-			err, ERR_INVALID,
-			"spec.mlPolicy.mpi.mpiImplementation: \"%s\" is not one of "
-			"OpenMPI, Intel, MPICH",
-			mpi_implementation(mpi));
+	if (find_flavor(&flavor, mpi, err))
+		return -1;
 	set_counts(info, tj);
 	n_slots = slots(info, tj);
 	for (size_t i = 0; i < info->n_pod_sets; i++) {
@@ -245,9 +253,11 @@ static void add_hosts(const struct info *info, const struct pod_set *ps, struct 
 static int add_hostfile(struct info *info, const cJSON *tj, cJSON *objects,
 			struct error *err)
 {
-	const struct mpi_flavor *flavor = flavor_of(policy_mpi(info->ml_policy));
 	cleanup_buf struct buf hosts = { .max = HOSTFILE_MAX };
+	const struct mpi_flavor *flavor;
 
+	if (find_flavor(&flavor, policy_mpi(info->ml_policy), err))
+		return -1;
 	for (size_t i = 0; i < info->n_pod_sets; i++)
 		if (is_node(info, &info->pod_sets[i]))
 			add_hosts(info, &info->pod_sets[i], &hosts, flavor->separator,

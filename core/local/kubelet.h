@@ -21,7 +21,7 @@
  * link stands in; one pod at a time) or is refused; what a container started
  * survives if its keeper (sandbox.h) is killed by hand with KILL.
  *
- * Restarts come at once, then after 1 s, doubling to a minute, anew after a run of
+ * Restarts come at once, then after 100 ms, doubling to a minute, anew after a run of
  * 10 minutes: kubelet's with ReduceDefaultCrashLoopBackOffDecay (KEP-4603), a tenth
  * of its default. A container whose configuration is wrong (a key that is not
  * there) would wait in a cluster until somebody puts it right; here nobody will, so

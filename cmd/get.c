@@ -1,6 +1,7 @@
 /*
  * get.c - the jobs there are: so far those of this machine.
  */
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "api/meta.h"
@@ -40,20 +41,35 @@ static int64_t seconds(const char *text)
 	return text && !time_parse(&t, text, &unused) ? t : -1;
 }
 
+/* As the run has them: the job may leave the number to its runtime. NULL: unknown. */
+static const char *nodes_of(struct arena *arena, const cJSON *job)
+{
+	cleanup_json cJSON *steps = NULL;
+	struct error unreadable = { 0 };
+	const cJSON *s;
+	int64_t nodes = 0;
+
+	if (state_steps(&steps, meta_namespace(job), meta_name(job), &unreadable))
+		return NULL;
+	json_each(s, steps)
+		if (json_bool(s, false, "trains"))
+			nodes += json_int(s, 0, "pods");
+	return nodes ? arena_printf(arena, "%" PRId64, nodes) : NULL;
+}
+
 static void add_row(struct out_table *table, const cJSON *job, int64_t now)
 {
 	int64_t start = seconds(meta_created(job));
-	int64_t nodes = tj_num_nodes(job), end = seconds(status_end_time(tj_status(job)));
+	int64_t end = seconds(status_end_time(tj_status(job)));
 	const char *state = status_state(tj_status(job));
+	const char *nodes = nodes_of(&table->arena, job);
 	char age[DURATION_TEXT_SIZE] = "", took[DURATION_TEXT_SIZE] = "";
 
 	if (start >= 0) {
 		duration_age(now - start, age);
 		duration_age((end >= 0 ? end : now) - start, took);
 	}
-	OUT_ROW(table, meta_namespace(job), meta_name(job), state,
-		nodes == ABSENT ? ""
-				: arena_printf(&table->arena, "%lld", (long long)nodes),
+	OUT_ROW(table, meta_namespace(job), meta_name(job), state, nodes ? nodes : "",
 		age, took);
 }
 

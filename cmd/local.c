@@ -165,11 +165,16 @@ static int refuse(const struct job *job, struct error *err)
 	return 0;
 }
 
-static void add_hint(struct error *err, const char *hint)
+/* A job of that name runs already: what now? */
+static void add_hint(struct error *err, const struct job *job)
 {
+	bool elsewhere = !str_eq(job->ns, "default");
 	size_t len = strlen(err->msg);
 
-	snprintf(err->msg + len, sizeof(err->msg) - len, "%s", hint);
+	snprintf(err->msg + len, sizeof(err->msg) - len,
+		 ": 'kftrainer logs -f %s%s%s' shows it, --name gives this one another "
+		 "name",
+		 job->name, elsewhere ? " -n " : "", elsewhere ? job->ns : "");
 }
 
 int local_submit(const struct job *job, bool quiet, struct error *err)
@@ -201,7 +206,7 @@ int local_submit(const struct job *job, bool quiet, struct error *err)
 	if (local_run(&opts, result, err)) {
 		erase_status(&v);
 		if (err->kind == ERR_EXISTS)
-			add_hint(err, "; --name gives this one another name");
+			add_hint(err, job);
 		return -1;
 	}
 	tell_end(&v, result, clock_ms() - start);

@@ -58,6 +58,7 @@ struct reader {
 	struct arena arena;
 	struct tail *tails, **last;
 	size_t n;
+	bool several; /* processes are to be shown, not only one */
 	struct prefixes prefixes;
 };
 
@@ -66,6 +67,24 @@ static bool wanted(const struct reader *r, const cJSON *log)
 	return (!r->step || str_eq(r->step, json_str(log, "step"))) &&
 	       (!r->container || str_eq(r->container, json_str(log, "container"))) &&
 	       (r->rank < 0 || r->rank == json_int(log, -1, "rank"));
+}
+
+/* Not those that have written by now, but all that the run is to have. */
+static int count_processes(struct reader *r, struct error *err)
+{
+	cleanup_json cJSON *steps = NULL;
+	const cJSON *s, *c;
+	int64_t n = 0;
+
+	if (state_steps(&steps, r->ns, r->job, err))
+		return -1;
+	json_each(s, steps)
+		json_each(c, json_get(s, "containers"))
+			if ((!r->step || str_eq(r->step, json_str(s, "step"))) &&
+			    (!r->container || str_eq(r->container, c->valuestring)))
+				n += r->rank < 0 ? json_int(s, 0, "pods") : 1;
+	r->several = n > 1;
+	return 0;
 }
 
 static struct tail *known(const struct reader *r, const char *path)
@@ -130,7 +149,7 @@ static int find_logs(struct reader *r, struct error *err)
 
 static void put_line(struct reader *r, const struct tail *t, const void *line, size_t len)
 {
-	prefix_line(&r->prefixes, r->n > 1 ? t->prefix : NULL, line, len);
+	prefix_line(&r->prefixes, r->several ? t->prefix : NULL, line, len);
 }
 
 static void take(struct reader *r, struct tail *t, const char *data, size_t len)
@@ -226,7 +245,7 @@ static int number(int64_t *ret, const char *option, const char *text, struct err
 
 static int show(struct reader *r, bool following, struct error *err)
 {
-	if (find_logs(r, err))
+	if (count_processes(r, err) || find_logs(r, err))
 		return -1;
 	if (!r->n && !following)
 		return error_set(

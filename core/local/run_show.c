@@ -34,17 +34,6 @@ struct step {
 	int all, made, running, ended;
 };
 
-static int pods_of(const cJSON *rjob)
-{
-	const cJSON *spec = json_get(rjob, "template", "spec");
-	int64_t completions = json_int(spec, -1, "completions");
-	int64_t n = job_parallelism(spec);
-
-	if (completions >= 0 && completions < n)
-		n = completions;
-	return (int)(n * rjob_replicas(rjob));
-}
-
 static size_t count_steps(const struct run *r, struct step **ret)
 {
 	const cJSON *list = json_get((const cJSON *)r->jobset, "spec", "replicatedJobs");
@@ -60,7 +49,7 @@ static size_t count_steps(const struct run *r, struct step **ret)
 			.name = json_str(rjob, "name"),
 			.initializer = str_eq(ancestor, DATASET_INITIALIZER) ||
 				       str_eq(ancestor, MODEL_INITIALIZER),
-			.all = pods_of(rjob),
+			.all = (int)rjob_pods(rjob),
 		};
 	}
 	map_each(e, &r->pods) {

@@ -18,6 +18,7 @@
 #include "local/places.h"
 #include "local/state_impl.h"
 #include "trainer/api.h"
+#include "trainer/jobset.h"
 #include "trainer/status.h"
 
 /* ---- where things are ------------------------------------------------------------ */
@@ -407,18 +408,67 @@ static const cJSON *jobset_of(const cJSON *objects)
 	return NULL;
 }
 
+/* The newest run's folder and its objects. */
+static int read_objects(struct arena *a, cJSON **ret, const char **ret_run,
+			const char *ns, const char *name, struct error *err)
+{
+	const char *dir;
+
+	if (find_job(a, &dir, ns, name, err))
+		return -1;
+	*ret_run = newest_run(a, dir);
+	if (!*ret_run) /* taken away meanwhile */
+		return not_found(a, ns, name, err);
+	return read_doc(ret, path_join(a, *ret_run, "objects.json"), err);
+}
+
+static void add_names(cJSON *to, const cJSON *elements)
+{
+	const cJSON *e;
+
+	json_each(e, elements)
+		if (json_str(e, "name"))
+			cJSON_AddItemToArray(to, cJSON_CreateString(json_str(e, "name")));
+}
+
+static cJSON *step_doc(const cJSON *rjob)
+{
+	cJSON *doc = cJSON_CreateObject(), *containers;
+	const cJSON *pod = rjob_pod_spec_const(rjob);
+
+	json_put_str(doc, json_str(rjob, "name"), "step");
+	json_put_bool(doc, str_eq(rjob_ancestor(rjob), ANCESTOR_TRAINER), "trains");
+	json_put_int(doc, rjob_pods(rjob), "pods");
+	containers = json_list(doc, "containers");
+	add_names(containers, json_get(pod, "initContainers"));
+	add_names(containers, json_get(pod, "containers"));
+	return doc;
+}
+
+int state_steps(cJSON **ret, const char *ns, const char *name, struct error *err)
+{
+	cleanup_arena struct arena a = { 0 };
+	cleanup_json cJSON *objects = NULL;
+	const cJSON *rjob;
+	const char *run;
+
+	if (read_objects(&a, &objects, &run, ns, name, err))
+		return -1;
+	*ret = cJSON_CreateArray();
+	json_each(rjob, json_get(jobset_of(objects), "spec", "replicatedJobs"))
+		cJSON_AddItemToArray(*ret, step_doc(rjob));
+	return 0;
+}
+
 int state_logs(cJSON **ret, const char *ns, const char *name, struct error *err)
 {
 	struct log_files files = { 0 };
 	cleanup_arena struct arena a = { 0 };
 	cleanup_json cJSON *objects = NULL, *list = cJSON_CreateArray();
-	const char *dir, *run;
+	const char *run;
 
-	if (find_job(&a, &dir, ns, name, err))
+	if (read_objects(&a, &objects, &run, ns, name, err))
 		return -1;
-	run = newest_run(&a, dir);
-	if (!run || read_doc(&objects, path_join(&a, run, "objects.json"), err))
-		return run ? -1 : not_found(&a, ns, name, err);
 	find_pods(&files, jobset_of(objects), path_join(&a, run, "logs"));
 	for (size_t i = 0; i < files.n; i++)
 		cJSON_AddItemToArray(list, log_doc(&files.arena, &files.list[i]));

@@ -43,6 +43,14 @@ MUST_CHECK int state_get(cJSON **ret_trainjob, const char *ns, const char *name,
 MUST_CHECK int state_logs(cJSON **ret, const char *ns, const char *name,
 			  struct error *err);
 
+/*
+ * What its newest run consists of: a JSON array of {step, trains, pods, containers},
+ * a replicatedJob each, in their order; `pods` that it is to have at a time,
+ * `containers` the names of those of each pod.
+ */
+MUST_CHECK int state_steps(cJSON **ret, const char *ns, const char *name,
+			   struct error *err);
+
 /* Does it run now? */
 bool state_is_running(const char *ns, const char *name);
 

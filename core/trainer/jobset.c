@@ -129,6 +129,14 @@ int64_t job_parallelism(const cJSON *job)
 	return json_int(job, 1, "parallelism");
 }
 
+int64_t rjob_pods(const cJSON *rjob)
+{
+	const cJSON *job = json_get(rjob, "template", "spec");
+	int64_t n = job_parallelism(job), completions = json_int(job, n, "completions");
+
+	return (completions < n ? completions : n) * rjob_replicas(rjob);
+}
+
 void job_set_count(cJSON *job, int64_t n)
 {
 	json_put_int(job, n, "parallelism");

@@ -28,6 +28,9 @@ cJSON *rjob_pod_template(cJSON *rjob);
 cJSON *rjob_pod_spec(cJSON *rjob);
 const cJSON *rjob_pod_spec_const(const cJSON *rjob); /* or NULL */
 
+/* How many pods it has at a time: of all replicas, what completions leave to do. */
+int64_t rjob_pods(const cJSON *rjob);
+
 int64_t job_parallelism(const cJSON *job_spec); /* 1 when absent */
 void job_set_count(cJSON *job_spec, int64_t n); /* parallelism and completions */
 

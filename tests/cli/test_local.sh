@@ -91,7 +91,7 @@ Y
 check "ConfigMaps and Secrets of the file" says 0 '^\[node-0\] good day, sesame$' submit --local config.yaml
 
 check "get: a table" says 0 '^NAMESPACE +NAME +STATE +NODES +AGE +DURATION$' get
-check "get: complete" says 0 '^default +hello +Complete +- ' get hello
+check "get: complete" says 0 '^default +hello +Complete +1 ' get hello
 check "get: failed" says 0 '^default +three +Failed +2 ' get three
 check "get -o name" says 0 '^seven$' get -o name
 check "get -o json" bash -c '"$1" get three -o json | python3 -c "import json, sys
@@ -121,7 +121,7 @@ mkfifo go
 slow=$!
 until [ "$("$kftrainer" logs slow 2>/dev/null)" = first ]; do sleep 0.05; done
 check "get: while it runs" says 0 '^default +slow +Running ' get slow
-check "the same name again: refused" says 1 'slow .*runs already .*--name' submit --local --runtime-file once.yaml --runtime once --name slow -- true
+check "the same name again: refused" says 1 "slow .*runs already .*: 'kftrainer logs -f slow' shows it, --name " submit --local --runtime-file once.yaml --runtime once --name slow -- true
 "$kftrainer" logs -f slow >follow.out 2>&1 &
 follow=$!
 until grep -qs first follow.out; do sleep 0.05; done
@@ -133,6 +133,15 @@ check "logs -f ends with it" test $? = 0
 check "... and has every line, once" test "$(cat follow.out)" = "first
 second
 third"
+
+# Whose a line is stands in front of it from the first on, whoever has not written yet.
+"$kftrainer" submit --local -q --runtime-file once.yaml --runtime once --nodes 2 --name pair -- \
+	sh -c '[ $PET_NODE_RANK = 0 ] || read x <go; echo $PET_NODE_RANK' >pair.out 2>&1 &
+pair=$!
+until [ -n "$("$kftrainer" logs pair 2>/dev/null)" ]; do sleep 0.05; done
+check "logs: one of two has written" says 0 '^\[node-0\] 0$' logs pair
+echo >go
+wait $pair
 
 # Ctrl-C: TERM for the process, what it says is still heard, 128 + the signal.
 "$kftrainer" submit --local --runtime-file once.yaml --runtime once --name stopped -- \

@@ -401,6 +401,28 @@ static void test_logs_in_order_of_ranks(void **state)
 	finish(&run);
 }
 
+static void test_steps(void **state)
+{
+	cleanup_json cJSON *steps = NULL;
+	cleanup_json cJSON *want =
+		parse("[{'step':'init','trains':false,'pods':1,'containers':['init']},"
+		      "{'step':'node','trains':false,'pods':2,"
+		      "'containers':['pre','node','side']},"
+		      "{'step':'one','trains':true,'pods':1,'containers':['x']}]");
+	struct error err = { 0 };
+	struct state_run run;
+
+	(void)state;
+	begin(&run, "x");
+	assert_int_equal(state_steps(&steps, "ns", "x", &err), 0);
+	assert_true(json_equal(steps, want));
+	cJSON_Delete(steps);
+	steps = NULL;
+	assert_int_equal(state_steps(&steps, "ns", "y", &err), -1);
+	assert_int_equal(err.kind, ERR_NOT_FOUND);
+	finish(&run);
+}
+
 /* Names that begin alike: only one reading has a replica, an index and a suffix. */
 static void test_place_of_a_name(void **state)
 {
@@ -447,6 +469,7 @@ int main(void)
 		cmocka_unit_test_setup(test_full_disk, setup),
 		cmocka_unit_test_setup(test_linked_root, setup),
 		cmocka_unit_test_setup(test_logs_in_order_of_ranks, setup),
+		cmocka_unit_test_setup(test_steps, setup),
 		cmocka_unit_test_setup(test_place_of_a_name, setup),
 	};
 	struct error err = { 0 };

@@ -37,10 +37,12 @@ static const struct {
 static const char *setting(struct info *info, const cJSON *tj, enum setting which)
 {
 	const char *name = settings[which].name;
+	const cJSON *given = json_find_const(tj_env(tj), "name", name);
 	const char *value = env_value(tj_env(tj), name);
 
-	if (!value || !*value)
-		value = env_value(container_env(info_trainer_container(info)), name);
+	if (given) /* even without a value, as upstream has it */
+		return value ? value : "";
+	value = env_value(container_env(info_trainer_container(info)), name);
 	return value && *value ? value : settings[which].value;
 }
 
@@ -141,7 +143,7 @@ static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
 			     const cJSON *tj, struct error *err)
 {
 	struct pod_set *ps = info_by_name(info, NODE);
-	cJSON *node, *args;
+	cJSON *node;
 
 	(void)env;
 	(void)err;
@@ -149,9 +151,7 @@ static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
 		return 0;
 	info_set_command(info, words("/bin/bash", CONFIG_DIR "/entrypoint.sh",
 				     wrapped_command(info, tj)));
-	/* The job's args are in the line now; the runtime's stay where they are. */
-	args = json_dup(container_args(info_trainer_container(info)));
-	info_set_args(info, args ? args : cJSON_CreateArray());
+	info->args_used = true; /* the runtime's stay where they are */
 	if (!ps)
 		return 0;
 	add_volumes(info, ps->pod_spec);
@@ -173,12 +173,14 @@ static const char *range(struct info *info, int64_t n)
 static struct flux_facts facts_of(struct info *info, const cJSON *tj)
 {
 	struct pod_set *ps = info_by_name(info, NODE);
-	int64_t nodes = ps ? pod_set_count(ps) : info_nodes(info);
+	int64_t nodes = tj_num_nodes(tj);
 	int64_t tasks = tj_num_proc_per_node(tj);
 	int64_t gpus = resources_gpus(info_resources(info, tj, NULL));
 	struct arena *a = &info->arena;
 	struct flux_facts f;
 
+	if (nodes == ABSENT)
+		nodes = ps ? pod_set_count(ps) : info_nodes(info);
 	if (tasks == ABSENT)
 		tasks = flux_num_proc_per_node(policy_flux(info->ml_policy));
 	f.device = setting(info, tj, NETWORK_DEVICE);

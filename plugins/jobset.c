@@ -41,7 +41,7 @@ static void apply_trainer(const struct info *info, const struct pod_set *ps,
 			  const cJSON *tj)
 {
 	const cJSON *command = info->command ? info->command : tj_command(tj);
-	const cJSON *args = info->args ? info->args : tj_args(tj);
+	const cJSON *args = info->args_used ? NULL : tj_args(tj);
 	cJSON *node = pod_container(ps->pod_spec, NODE);
 
 	rjob_set_replicas(ps->rjob, 1);

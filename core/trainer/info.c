@@ -39,15 +39,17 @@ void info_set_command(struct info *info, cJSON *take_command)
 	info->command = take_command;
 }
 
-void info_set_args(struct info *info, cJSON *take_args)
-{
-	cJSON_Delete(info->args);
-	info->args = take_args;
-}
-
 int64_t pod_set_count(const struct pod_set *ps)
 {
 	return job_parallelism(ps->job_spec);
+}
+
+int64_t pod_set_replicas(const struct pod_set *ps)
+{
+	static const char *const roles[] = { ANCESTOR_TRAINER, DATASET_INITIALIZER,
+					     MODEL_INITIALIZER, NULL };
+
+	return ps->ancestor && str_in(ps->ancestor, roles) ? 1 : rjob_replicas(ps->rjob);
 }
 
 void pod_set_set_count(struct pod_set *ps, int64_t count)
@@ -96,13 +98,13 @@ static const cJSON *resources_in(const struct pod_set *ps)
 const cJSON *info_resources(struct info *info, const cJSON *tj, const char *first)
 {
 	const cJSON *res = tj_resources_per_node(tj);
+	struct pod_set *ps = info->pod_sets;
 
 	if (!res && first)
 		res = resources_in(info_by_name(info, first));
-	if (!res)
-		res = resources_in(info_by_ancestor(info, ANCESTOR_TRAINER));
-	if (!res)
-		res = resources_in(info_by_name(info, NODE));
+	for (size_t i = 0; !res && i < info->n_pod_sets; i++, ps++)
+		if (str_eq(ps->name, NODE) || str_eq(ps->ancestor, ANCESTOR_TRAINER))
+			res = resources_in(ps);
 	return res;
 }
 
@@ -113,7 +115,7 @@ int info_total(const struct info *info, struct resource_list *ret, int64_t *ret_
 
 	for (size_t i = 0; i < info->n_pod_sets; i++) {
 		const struct pod_set *ps = &info->pod_sets[i];
-		int64_t n = pod_set_count(ps) * rjob_replicas(ps->rjob);
+		int64_t n = pod_set_count(ps) * pod_set_replicas(ps);
 
 		pods += n;
 		if (n > INT32_MAX || pods > INT32_MAX)
@@ -213,6 +215,5 @@ void info_release(struct info *info)
 	cJSON_Delete(info->pod_labels);
 	cJSON_Delete(info->pod_annotations);
 	cJSON_Delete(info->command);
-	cJSON_Delete(info->args);
 	*info = (struct info){ 0 };
 }

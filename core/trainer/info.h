@@ -27,7 +27,8 @@ struct info {
 	cJSON *jobset_spec;          /* owned */
 	cJSON *labels, *annotations; /* of the JobSet; owned */
 	cJSON *pod_labels, *pod_annotations; /* of every pod; owned */
-	cJSON *command, *args; /* stand in place of spec.trainer's; owned, or NULL */
+	cJSON *command; /* stands in place of spec.trainer's; owned, or NULL */
+	bool args_used; /* spec.trainer's args stand in `command` already */
 	const cJSON *ml_policy, *pod_group_policy; /* the runtime's, or NULL */
 	struct pod_set *pod_sets;
 	size_t n_pod_sets;
@@ -49,13 +50,14 @@ struct pod_set *info_by_name(struct info *info, const char *name);
 /* The container "node" of the trainer's job, or NULL. */
 cJSON *info_trainer_container(struct info *info);
 
-/* What runs in the container "node" in place of spec.trainer's command and args. */
+/* What runs in the container "node" in place of spec.trainer's command. */
 void info_set_command(struct info *info, cJSON *take_command);
-void info_set_args(struct info *info, cJSON *take_args);
 
 /* How many pods run of each replica: parallelism, and completions with it. */
 int64_t pod_set_count(const struct pod_set *ps);
 void pod_set_set_count(struct pod_set *ps, int64_t count);
+/* Of the JobSet: 1 for a job with a role, whatever the template says. */
+int64_t pod_set_replicas(const struct pod_set *ps);
 
 /* The trainer's count, 1 without a trainer; set it to the job's numNodes if given. */
 int64_t info_nodes(struct info *info);
@@ -68,8 +70,8 @@ const char *info_lead_host(struct info *info);
 
 /*
  * The resources of one node: spec.trainer.resourcesPerNode as it is, else those
- * of a container "node", looked for in the job `first`, then in the trainer's,
- * then in "node"; the first that says anything. May be NULL.
+ * of the first container "node" that says anything, among the jobs labelled
+ * trainer or called "node", the job `first` before the others. May be NULL.
  */
 const cJSON *info_resources(struct info *info, const cJSON *tj, const char *first);
 

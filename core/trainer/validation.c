@@ -310,8 +310,7 @@ static void check_name(struct field_errors *errs, const cJSON *tj, const char *n
 static void check_pod_set(struct info *info, const cJSON *tj, const struct pod_set *ps,
 			  struct field_errors *errs)
 {
-	int64_t replicas =
-		container_of_ancestor(ps->ancestor) ? 1 : rjob_replicas(ps->rjob);
+	int64_t replicas = pod_set_replicas(ps);
 	int64_t pods = pod_set_count(ps);
 	char *job = arena_printf(&errs->arena, "%s-%s-%" PRId64, info->name, ps->name,
 				 replicas - 1);

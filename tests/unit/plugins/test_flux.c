@@ -98,6 +98,48 @@ static void test_settings(void **state)
 	assert_in(script(o, "init.sh"), "queue-policy = \"easy\"");
 }
 
+/* brokerSettingsFromEnvironment: the job's variable wins even without a value. */
+static void test_empty_settings(void **state)
+{
+	cleanup_json cJSON *o =
+		build("{trainer: {numNodes: 1, env: [{name: FLUX_NETWORK_DEVICE}]}}",
+		      RUNTIME("flux: {}", "env: [{name: FLUX_NETWORK_DEVICE, value: x}, "
+					  "{name: FLUX_QUEUE_POLICY, value: ''}]"));
+
+	(void)state;
+	assert_in(script(o, "init.sh"), "tcp://:%p");
+	assert_in(script(o, "init.sh"), "queue-policy = \"fcfs\"");
+}
+
+/* spec.trainer.args go into the line; each trainer's container keeps its own. */
+static void test_every_container_keeps_its_args(void **state)
+{
+	cleanup_json cJSON *o = build(
+		"{trainer: {numNodes: 1, args: [x]}}",
+		"{mlPolicy: {flux: {}}, template: {spec: {replicatedJobs: [" RJOB(
+			"lead", TRAINS,
+			WITH("node", "args: [a]")) ", " RJOB("node", TRAINS,
+							     WITH("node",
+								  "args: [b]")) "]}}}");
+
+	(void)state;
+	assert_doc(json_get(container(o, "lead", "node"), "args"), "[a]");
+	assert_doc(json_get(container(o, "node", "node"), "args"), "[b]");
+}
+
+/* Upstream writes as many hosts as the job has nodes, whoever trains. */
+static void test_hosts_follow_the_job(void **state)
+{
+	cleanup_json cJSON *o =
+		build("{trainer: {numNodes: 3}}",
+		      "{mlPolicy: {flux: {}}, template: {spec: {replicatedJobs: [" RJOB(
+			      "node", "", ONE("node")) "]}}}");
+
+	(void)state;
+	assert_in(script(o, "init.sh"), "tj-node-0-[0-2]");
+	assert_in(script(o, "entrypoint.sh"), " -N 3 -n 3 ");
+}
+
 /* Upstream dereferences spec.trainer and numNodes without looking. */
 static void test_defect_02_flux_without_trainer(void **state)
 {
@@ -165,6 +207,9 @@ int main(void)
 		cmocka_unit_test(test_scripts_decide),
 		cmocka_unit_test(test_pod),
 		cmocka_unit_test(test_settings),
+		cmocka_unit_test(test_empty_settings),
+		cmocka_unit_test(test_every_container_keeps_its_args),
+		cmocka_unit_test(test_hosts_follow_the_job),
 		cmocka_unit_test(test_defect_02_flux_without_trainer),
 		cmocka_unit_test(test_subdomain),
 		cmocka_unit_test(test_key_is_the_callers_and_made_once),

@@ -286,3 +286,43 @@ const char *quantity_text(const struct quantity *q, char buf[QUANTITY_TEXT_SIZE]
 		snprintf(suffix, sizeof(suffix), "e%d", exponent);
 	return print(buf, negative, v, suffix);
 }
+
+/* Upstream knows a multiple of 1000 by its last digits. */
+static bool keeps_decimal(const struct spelling *s, int exponent)
+{
+	size_t n = s->n_whole + s->n_fraction;
+	int64_t scale = (int64_t)exponent - (int64_t)s->n_fraction;
+
+	if (!s->n_whole || n > 18 || scale < -9 || scale % 3)
+		return false;
+	return n < 3 || digit_at(s, n - 1) != 0 || digit_at(s, n - 2) != 0 ||
+	       digit_at(s, n - 3) != 0;
+}
+
+static bool keeps_binary(const struct spelling *s, int exponent)
+{
+	int last_three = 0;
+
+	if (!s->n_whole || s->n_fraction || 14 - (int)s->n_whole - exponent * 3 / 10 < 0)
+		return false;
+	for (size_t i = s->n_whole > 3 ? s->n_whole - 3 : 0; i < s->n_whole; i++)
+		last_three = last_three * 10 + digit_at(s, i);
+	return last_three % 8 != 0;
+}
+
+const char *quantity_sent(const struct quantity *q, const cJSON *node,
+			  char buf[QUANTITY_TEXT_SIZE])
+{
+	const char *text = cJSON_GetStringValue(node);
+	struct spelling s = spelling_of(text ? text : "");
+	struct suffix suffix = { 0 };
+
+	for (; s.n_whole && *s.whole == '0'; s.n_whole--)
+		s.whole++;
+	if (!text || !read_suffix(s.suffix, &suffix))
+		return quantity_text(q, buf);
+	if (suffix.format == QUANTITY_BINARY_SI ? keeps_binary(&s, suffix.exponent)
+						: keeps_decimal(&s, suffix.exponent))
+		return text;
+	return quantity_text(q, buf);
+}

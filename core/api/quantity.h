@@ -44,4 +44,12 @@ enum { QUANTITY_TEXT_SIZE = 64 };
 /* Canonical text; returns buf. */
 const char *quantity_text(const struct quantity *q, char buf[QUANTITY_TEXT_SIZE]);
 
+/*
+ * What Kubernetes' typed clients send for the node that q was read from: its own
+ * text where their parser finds that near enough to canonical ("1.125", "+1",
+ * "1E3"), else quantity_text(). The node's or buf.
+ */
+const char *quantity_sent(const struct quantity *q, const cJSON *node,
+			  char buf[QUANTITY_TEXT_SIZE]);
+
 #endif

@@ -56,6 +56,18 @@ static const struct shape container[] = {
 	MEMBER("restartPolicy", STRING),
 	{ 0 },
 };
+static const struct shape downward_api[] = {
+	MEMBER("items", LIST, .of = value_from),
+	{ 0 },
+};
+static const struct shape projection[] = {
+	MEMBER("downwardAPI", OBJECT, .of = downward_api),
+	{ 0 },
+};
+static const struct shape projected[] = {
+	MEMBER("sources", LIST, .of = projection),
+	{ 0 },
+};
 static const struct shape empty_dir[] = { MEMBER("sizeLimit", QUANTITY), { 0 } };
 static const struct shape claim_spec[] = {
 	MEMBER("resources", OBJECT, .of = shape_resources),
@@ -73,6 +85,8 @@ static const struct shape volume[] = {
 	MEMBER("name", STRING, .required = true),
 	MEMBER("emptyDir", OBJECT, .of = empty_dir),
 	MEMBER("ephemeral", OBJECT, .of = ephemeral),
+	MEMBER("downwardAPI", OBJECT, .of = downward_api),
+	MEMBER("projected", OBJECT, .of = projected),
 	{ 0 },
 };
 static const struct shape pod_spec_shape[] = {
@@ -134,7 +148,9 @@ cJSON *pod_any_container(cJSON *pod_spec, const char *name)
 
 const char *pod_priority_class(const cJSON *pod_spec)
 {
-	return json_str(pod_spec, "priorityClassName");
+	const char *name = json_str(pod_spec, "priorityClassName");
+
+	return name && *name ? name : NULL;
 }
 
 void pod_set_volume(cJSON *pod_spec, cJSON *take_volume)
@@ -207,11 +223,6 @@ void container_set_args(cJSON *c, const cJSON *args)
 const cJSON *container_command(const cJSON *c)
 {
 	return json_get(c, "command");
-}
-
-const cJSON *container_args(const cJSON *c)
-{
-	return json_get(c, "args");
 }
 
 const cJSON *container_env(const cJSON *c)

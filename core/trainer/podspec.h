@@ -38,7 +38,6 @@ void container_set_image(cJSON *container, const char *image);
 void container_set_command(cJSON *container, const cJSON *command); /* empty: none */
 void container_set_args(cJSON *container, const cJSON *args);
 const cJSON *container_command(const cJSON *container);
-const cJSON *container_args(const cJSON *container);
 const cJSON *container_env(const cJSON *container);
 const cJSON *container_resources(const cJSON *container);
 

@@ -118,6 +118,33 @@ static bool is_pod_level(const char *name)
 	       str_starts(name, "hugepages-");
 }
 
+/*
+ * A pod-level request stands in place of what the containers ask for; a
+ * pod-level limit counts where they ask for nothing.
+ */
+static int add_pod_level(struct resource_list *sum, const cJSON *resources,
+			 struct error *err)
+{
+	cleanup_resource_list struct resource_list own = { 0 };
+	size_t n_requests;
+
+	if (add_missing(&own, json_get(resources, "requests"), err))
+		return -1;
+	n_requests = own.n;
+	if (add_missing(&own, json_get(resources, "limits"), err))
+		return -1;
+	for (size_t i = 0; i < own.n; i++) {
+		struct resource *have = find(sum, own.list[i].name);
+
+		if (!is_pod_level(own.list[i].name) || (have && i >= n_requests))
+			continue;
+		if (!have)
+			have = append(sum, own.list[i].name);
+		have->amount = own.list[i].amount;
+	}
+	return 0;
+}
+
 static int pod_requests(struct resource_list *sum, const cJSON *pod_spec,
 			struct error *err)
 {
@@ -130,17 +157,8 @@ static int pod_requests(struct resource_list *sum, const cJSON *pod_spec,
 		add(sum, &own);
 	}
 	if (add_init_containers(sum, pod_spec, err) ||
-	    requests_of(&own, json_get(pod_spec, "resources"), err))
+	    add_pod_level(sum, json_get(pod_spec, "resources"), err))
 		return -1;
-	for (size_t i = 0; i < own.n; i++) {
-		struct resource *have = find(sum, own.list[i].name);
-
-		if (!is_pod_level(own.list[i].name))
-			continue;
-		if (!have)
-			have = append(sum, own.list[i].name);
-		have->amount = own.list[i].amount;
-	}
 	own.n = 0;
 	if (add_missing(&own, json_get(pod_spec, "overhead"), err))
 		return error_wrap(err, "overhead");
@@ -254,7 +272,7 @@ static int merge_quantities(cJSON *container, const char *key, const cJSON *from
 			continue;
 		if (quantity_of(&q, node, err))
 			return error_wrap(err, "%s.%s", key, node->string);
-		json_put_str(container, quantity_text(&q, text), "resources", key,
+		json_put_str(container, quantity_sent(&q, node, text), "resources", key,
 			     node->string);
 	}
 	return 0;

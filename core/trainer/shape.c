@@ -56,6 +56,7 @@ static void check_quantity(const struct walk *w, const struct step *at, const cJ
 	struct error err = { 0 };
 	char text[QUANTITY_TEXT_SIZE];
 	struct quantity q;
+	const char *sent;
 
 	if (cJSON_IsNull(node))
 		return;
@@ -63,10 +64,10 @@ static void check_quantity(const struct walk *w, const struct step *at, const cJ
 		wrong(w, at, node, err.msg);
 		return;
 	}
-	quantity_text(&q, text);
-	if (w->rewrite && !str_eq(cJSON_GetStringValue(node), text))
+	sent = quantity_sent(&q, node, text);
+	if (w->rewrite && !str_eq(cJSON_GetStringValue(node), sent))
 		cJSON_ReplaceItemInObjectCaseSensitive((cJSON *)at->parent, at->key,
-						       cJSON_CreateString(text));
+						       cJSON_CreateString(sent));
 }
 
 static void check_int(const struct walk *w, const struct step *at, const cJSON *node,
@@ -209,15 +210,27 @@ static const char *const plain_maps[] = { "limits", "nodeSelector", "overhead",
 /* Strings of list elements (env, volumeMounts): an empty one is not sent. */
 static const char *const plain_strings[] = { "subPath", "subPathExpr", "value", NULL };
 
-static bool says_nothing(const cJSON *member, bool of_element)
+/* Objects whose name may be left empty: the CRD fills in "", which is not sent. */
+static const char *const references[] = { "configMap", "configMapKeyRef", "configMapRef",
+					  "secret",    "secretKeyRef",    "secretRef",
+					  NULL };
+
+static bool is_plain_string(const cJSON *member, const cJSON *of, bool of_element)
+{
+	if (of_element)
+		return str_in(member->string, plain_strings);
+	return of->string && str_in(of->string, references) &&
+	       str_eq(member->string, "name");
+}
+
+static bool says_nothing(const cJSON *member, const cJSON *of, bool of_element)
 {
 	if (cJSON_IsArray(member))
 		return !member->child;
 	if (cJSON_IsObject(member))
 		return !member->child && str_in(member->string, plain_maps);
 	if (cJSON_IsString(member))
-		return of_element && !*member->valuestring &&
-		       str_in(member->string, plain_strings);
+		return !*member->valuestring && is_plain_string(member, of, of_element);
 	return cJSON_IsFalse(member) && str_in(member->string, plain_flags);
 }
 
@@ -230,7 +243,7 @@ static void drop(cJSON *doc, bool nothings, bool is_element)
 		drop(child, nothings, cJSON_IsArray(doc));
 		if (cJSON_IsObject(doc) &&
 		    (cJSON_IsNull(child) ||
-		     (nothings && says_nothing(child, is_element))))
+		     (nothings && says_nothing(child, doc, is_element))))
 			cJSON_Delete(cJSON_DetachItemViaPointer(doc, child));
 	}
 }

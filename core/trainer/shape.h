@@ -53,8 +53,8 @@ void shape_check(struct field_errors *errs, const char *path, const cJSON *doc,
 		 const struct shape *members);
 
 /*
- * The same, for a document that is ours: quantities are rewritten in canonical
- * form (Kubernetes' typed clients do so: "0.5" becomes "500m").
+ * The same, for a document that is ours: quantities are rewritten as Kubernetes'
+ * typed clients do ("0.5" becomes "500m"; quantity_sent()).
  */
 void shape_canonical(struct field_errors *errs, const char *path, cJSON *doc,
 		     const struct shape *members);

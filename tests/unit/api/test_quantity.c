@@ -201,6 +201,58 @@ static void test_of_a_document(void **state)
 	assert_int_equal(quantity_of(&q, NULL, &err), -1);
 }
 
+/* ParseQuantity keeps the text (Quantity.s) where that is near enough to canonical. */
+static void test_what_is_sent(void **state)
+{
+	static const char *const rows[][2] = {
+		{ "1500m", "1500m" },
+		{ "1.125", "1.125" },
+		{ "1.500", "1.500" },
+		{ "1.000", "1" },
+		{ "0.125", "125m" },
+		{ "1.5", "1500m" },
+		{ "+1", "+1" },
+		{ "-3", "-3" },
+		{ "007", "007" },
+		{ "00", "0" },
+		{ "5.", "5." },
+		{ ".5", "500m" },
+		{ "1E3", "1E3" },
+		{ "2e-3", "2e-3" },
+		{ "3e2", "300" },
+		{ "1000m", "1" },
+		{ "4000", "4k" },
+		{ "1234567890123456789", "1234567890123456789" },
+		{ "012345678901234567", "012345678901234567" },
+		{ "0.0000000001", "1n" },
+		{ "+9Ki", "+9Ki" },
+		{ "+8Ki", "8Ki" },
+		{ "1025Mi", "1025Mi" },
+		{ "1024Mi", "1Gi" },
+		{ "1.0Gi", "1Gi" },
+		{ "+1Ei", "1Ei" },
+	};
+	char buf[QUANTITY_TEXT_SIZE];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_json cJSON *node = cJSON_CreateString(rows[i][0]);
+		struct quantity q = parsed(rows[i][0]);
+
+		assert_string_equal(quantity_sent(&q, node, buf), rows[i][1]);
+	}
+}
+
+static void test_a_number_is_sent_in_canonical_form(void **state)
+{
+	cleanup_json cJSON *node = cJSON_CreateNumber(4000);
+	struct quantity q = parsed("4000");
+	char buf[QUANTITY_TEXT_SIZE];
+
+	(void)state;
+	assert_string_equal(quantity_sent(&q, node, buf), "4k");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -211,6 +263,8 @@ int main(void)
 		cmocka_unit_test(test_rounding_is_up),
 		cmocka_unit_test(test_compare),
 		cmocka_unit_test(test_of_a_document),
+		cmocka_unit_test(test_what_is_sent),
+		cmocka_unit_test(test_a_number_is_sent_in_canonical_form),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -61,6 +61,20 @@ static void test_replicas_count(void **state)
 	assert_doc(json_get(group(o), "minResources"), "{cpu: '5'}");
 }
 
+/* A job with a role gets one replica in the JobSet, so its pods count once. */
+static void test_a_role_has_one_replica(void **state)
+{
+	cleanup_json cJSON *o = build(
+		"{trainer: {numNodes: 2}}",
+		GANG(COSCHEDULING,
+		     "{name: node, replicas: 3, template: {" TRAINS
+		     " spec: {template: {spec: {" ASKS("node", "{cpu: 1}") "}}}}}"));
+
+	(void)state;
+	assert_int_equal(json_int(group(o), -1, "minMember"), 2);
+	assert_doc(json_get(group(o), "minResources"), "{cpu: '2'}");
+}
+
 /* Upstream counts requests only, so that GPUs given as limits are not there. */
 static void test_limits_are_requests(void **state)
 {
@@ -156,6 +170,7 @@ static void test_volcano_admission(void **state)
 		const char *pods, *want;
 	} rows[] = {
 		{ RJOB("node", TRAINS, "priorityClassName: there, " ONE("node")), "" },
+		{ RJOB("node", TRAINS, "priorityClassName: '', " ONE("node")), "" },
 		{ RJOB("node", TRAINS, "priorityClassName: nope, " ONE("node")),
 		  "spec.templateSpec.priorityClassName: Invalid value: \"nope\": "
 		  "no PriorityClass of this name exists\n" },
@@ -196,6 +211,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_all_pods_count),
 		cmocka_unit_test(test_replicas_count),
+		cmocka_unit_test(test_a_role_has_one_replica),
 		cmocka_unit_test(test_limits_are_requests),
 		cmocka_unit_test(test_correction_05_at_least_one_member),
 		cmocka_unit_test(test_defect_02_no_timeout_and_no_tier),

@@ -143,6 +143,14 @@ static void test_what_says_nothing_takes_nothing_away(void **state)
 		"containers: [{name: c, env: [{name: A, value: '1'}], volumeMounts: "
 		"[{name: "
 		"v, mountPath: /v, readOnly: true}]}]}}}}}]}}");
+	assert_merge(
+		SPEC_OF("{containers: [{name: c, env: [{name: A, valueFrom: "
+			"{configMapKeyRef: {name: cm, key: k}}}]}]}"),
+		"[" POD("{containers: [{name: c, env: [{name: A, valueFrom: "
+			"{configMapKeyRef: {name: '', key: l}}}]}]}") "]",
+		"{labels: {}, annotations: {}, spec: {replicatedJobs: [{name: a, "
+		"template: {spec: {template: {spec: {containers: [{name: c, env: [{name: "
+		"A, valueFrom: {configMapKeyRef: {name: cm, key: l}}}]}]}}}}}]}}");
 	assert_merge(SPEC_OF("{nodeSelector: {value: x}}"),
 		     "[" POD("{nodeSelector: {value: ''}}") "]",
 		     "{labels: {}, annotations: {}, spec: {replicatedJobs: [{name: a, "

@@ -53,6 +53,10 @@ static void test_pods(void **state)
 			  "{cpu: 1, a.b/c: 1}") "], resources: {requests: {cpu: 7, "
 						"hugepages-2Mi: 2Mi, a.b/c: 9}}}",
 		  "{cpu: '7', a.b/c: '1', hugepages-2Mi: 2Mi}" },
+		/* a limit of the pod is its request where the containers ask for nothing */
+		{ "{containers: [" C("{cpu: 1}") "], resources: {limits: {cpu: 7, "
+						 "memory: 1Gi}}}",
+		  "{cpu: '1', memory: 1Gi}" },
 		{ "{containers: [" C(
 			  "{cpu: 1}") "], overhead: {cpu: 250m, memory: 120Mi}}",
 		  "{cpu: 1250m, memory: 120Mi}" },

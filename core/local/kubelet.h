@@ -22,8 +22,8 @@
  * survives if its keeper (sandbox.h) is killed by hand with KILL.
  *
  * Restarts come at once, then after 100 ms, doubling to a minute, anew after a run of
- * 10 minutes: kubelet's with ReduceDefaultCrashLoopBackOffDecay (KEP-4603), a tenth
- * of its default. A container whose configuration is wrong (a key that is not
+ * 10 minutes; a node's kubelet begins with 10 s, or with 1 s (KEP-4603,
+ * ReduceDefaultCrashLoopBackOffDecay). A container whose configuration is wrong (a key that is not
  * there) would wait in a cluster until somebody puts it right; here nobody will, so
  * its pod fails with the reason CreateContainerConfigError. kubelet_check() finds
  * most of that before anything starts.

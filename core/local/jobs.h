@@ -78,4 +78,11 @@ enum jobs_phase jobs_phase(const struct jobs *j);
 /* JobSet .status as the controller writes it: conditions, replicatedJobsStatus, restarts. */
 const cJSON *jobs_status(struct jobs *j);
 
+/*
+ * Of a JobSet that failed: the Job that failed first, the reason and message of its
+ * condition Failed. False: no Job did.
+ */
+bool jobs_first_failed(struct jobs *j, const char **ret_job, const char **ret_reason,
+		       const char **ret_message);
+
 #endif

@@ -186,6 +186,19 @@ static struct jobs_job *first_failed(struct jobs *j, const cJSON *rule)
 	return first;
 }
 
+bool jobs_first_failed(struct jobs *j, const char **ret_job, const char **ret_reason,
+		       const char **ret_message)
+{
+	const struct jobs_job *job = j->failed ? first_failed(j, NULL) : NULL;
+
+	if (!job)
+		return false;
+	*ret_job = job->name;
+	*ret_reason = job->reason;
+	*ret_message = job->message;
+	return true;
+}
+
 static int64_t restarts_counted(struct jobs *j)
 {
 	int64_t n = j->restarts_counted;

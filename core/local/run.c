@@ -356,7 +356,8 @@ static int take_documents(struct run *r, struct error *err)
 	json_put_str(r->jobset, opts->ns, "metadata", "namespace");
 	put_uid(r->jobset);
 	if (tj_active_deadline(r->trainjob) != ABSENT)
-		r->deadline_ms = r->start_ms + 1000 * tj_active_deadline(r->trainjob);
+		r->deadline_ms =
+			r->start_ms + seconds_ms(tj_active_deadline(r->trainjob));
 	return jobs_new(&r->jobs, r->jobset, err);
 }
 
@@ -424,11 +425,16 @@ static int begin(struct run *r, struct error *err)
 
 /* ---- after ------------------------------------------------------------------------------------- */
 
-/* Why, when no container failed: the JobSet's or the TrainJob's condition. */
+/* Why, when no container failed: the Job's condition, the JobSet's or the TrainJob's. */
 static void print_condition(struct buf *out, const struct run *r)
 {
 	const cJSON *status = json_get((const cJSON *)r->trainjob, "status");
 	const cJSON *c = status_condition(status, COND_FAILED);
+	const char *job, *reason, *message;
+
+	if (!report_exit_code(r->report) &&
+	    jobs_first_failed(r->jobs, &job, &reason, &message))
+		buf_printf(out, "%s: %s: %s\n", job, reason, message);
 
 	if (c && status_is_true(status, COND_FAILED))
 		buf_printf(out, "%s: %s\n", json_str(c, "reason"),

@@ -1,0 +1,100 @@
+#!/bin/bash
+# What ranks write: all of it, in order, whatever it is; logs while a job runs and afterwards.
+. "$(dirname "$0")/jobs.sh"
+
+# Four pods that write 25,000 lines each as fast as they can.
+job flood 4 < <(node 'for i in $(seq 25000); do echo "line $i of $JOB_COMPLETION_INDEX"; done')
+timeout -k 10 120 python3 - "$kftrainer" >out 2>&1 <<'PY'
+import os, resource, subprocess, sys
+with open("flood.out", "wb") as out:
+    code = subprocess.run([sys.argv[1], "submit", "--local", "flood.yaml"], stdout=out, stdin=subprocess.DEVNULL).returncode
+want = [0, 0, 0, 0]
+for line in open("flood.out"):
+    words = line.split()
+    rank = int(words[4])
+    want[rank] += 1
+    assert words == [f"[node-{rank}]", "line", str(want[rank]), "of", str(rank)], line
+assert want == [25000] * 4, want
+rss = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+assert rss < 20000, f"{rss} KiB"
+sys.exit(code)
+PY
+ok "100,000 lines of 4 pods: each pod's whole and in order, in less than 20 MB" test $? = 0
+run "$kftrainer" logs flood --rank 2
+ok "... and so in the log" cmp out <(seq -f 'line %.0f of 2' 25000)
+run "$kftrainer" logs flood --rank 3 --tail 2
+ok "... its end" cmp out <(printf 'line %d of 3\n' 24999 25000)
+
+job odd 1 < <(node 'head -c 500000 /dev/zero | tr "\0" x; echo; printf "\001\0\377\200 \033[31mred\r\n"; printf "no newline at the end"; printf "err without end" >&2')
+"$kftrainer" submit --local -q odd.yaml >odd.out 2>&1 </dev/null
+ok "a line of 500 KB, bytes that are no text, no newline: the job is complete" test $? = 0
+cp odd.out out
+printf '\001\0\377\200 \033[31mred\r\n' >binary
+ok "... what follows the long line is there" python3 -c 'import sys; d = open("odd.out", "rb").read(); b = open("binary", "rb").read()
+assert b"[node-0] " + b in d, d[-200:]; assert b"[node-0] no newline at the end" in d; assert d[-1:] == b"\n", d[-50:]'
+"$kftrainer" logs odd >odd.log
+ok "... the log has every byte" python3 -c 'd = open("odd.log", "rb").read(); b = open("binary", "rb").read()
+assert d.startswith(b"x" * 500000 + b"\n" + b), len(d); assert d.rstrip(b"\n").endswith(b"no newline at the enderr without end"), d[-60:]'
+
+# While it runs, and its containers one by one.
+job slow 2 < <(node 'echo "begin $JOB_COMPLETION_INDEX"; while [ ! -e over ]; do sleep 0.05; done; seq 5; printf "end $JOB_COMPLETION_INDEX"' \
+	'initContainers: [{name: prepare, image: none, command: [echo, prepared]}, {name: beside, image: none, restartPolicy: Always, command: [bash, -c, "echo beside; exec sleep 1000"]}]')
+"$kftrainer" submit --local slow.yaml >slow.out 2>&1 </dev/null &
+slow=$!
+begun() { [ "$("$kftrainer" logs slow | grep -c begin)" = 2 ]; }
+ok "logs while it runs" until_true begun
+run "$kftrainer" get slow
+ok "get while it runs" printed '^default +slow +Running '
+"$kftrainer" logs -f slow >follow.all 2>&1 &
+all=$!
+"$kftrainer" logs -f slow --rank 1 --container node --tail 1 >follow.one 2>&1 &
+one=$!
+run "$kftrainer" logs slow --container prepare
+ok "logs of an init container" lines 2 '^\[node-[01]/prepare\] prepared$'
+run "$kftrainer" logs slow --container beside --rank 0
+ok "logs of a sidecar of one rank" cmp out <(echo beside)
+run "$kftrainer" logs slow --container no-such
+ok "logs of a container that is not there" exits 1
+until_true test -s follow.one
+touch over
+wait $slow
+ok "the job is complete" test $? = 0
+wait $all
+ok "logs -f ends with the job" test $? = 0
+wait $one
+ok "... and that of one rank" test $? = 0
+cp follow.all out
+ok "... it has each line once" test "$(grep -Ec 'begin|end|\] +[1-5]$' out)" = 14
+ok "... each rank's in order" in_order "[node-1] begin 1" "[node-1] 1" "[node-1] 2" "[node-1] 3" "[node-1] 4" "[node-1] 5" "[node-1] end 1"
+cp follow.one out
+ok "... and --rank's from where --tail says" cmp out <(printf 'begin 1\n1\n2\n3\n4\n5\nend 1\n')
+run "$kftrainer" logs -f slow --rank 0 --container node
+ok "logs -f afterwards: all of it, and it ends" lines 1 '^end 0$'
+
+# History: a name's last run is what is shown, and the runs before are kept.
+for i in 1 2 3; do
+	job again 1 < <(node "echo run number $i; exit $((i % 2))")
+	submit again
+done
+run "$kftrainer" logs again
+ok "logs show the last run" cmp out <(echo "run number 3")
+run "$kftrainer" get again
+ok "get shows the last run, once" lines 1 '^default +again +Failed '
+ok "the runs before are kept" test "$(grep -rl --include='*.log' 'run number [12]' "$XDG_STATE_HOME" | wc -l)" = 2
+ok "logs are nobody else's to read" test -z "$(find "$XDG_STATE_HOME/kftrainer" -name '*.log' -perm /077)"
+
+# Readers that are not there.
+job unread 1 < <(node 'seq 100; touch went-on')
+"$kftrainer" submit --local unread.yaml >&- 2>out </dev/null
+ok "stdout closed: the job is complete" test $? = 0
+rm -f went-on
+"$kftrainer" submit --local unread.yaml >&- 2>&- <&-
+ok "all three closed: the job is complete" test $?-$(ls went-on) = 0-went-on
+run "$kftrainer" logs unread
+ok "... its log is its own output only" cmp out <(seq 100)
+"$kftrainer" submit --local unread.yaml >/dev/full 2>out </dev/null
+ok "stdout on a full disk: the job is complete" test $? = 0
+"$kftrainer" logs flood 2>err | head -1 >/dev/null
+cp err out
+ok "logs whose reader goes away: nothing to complain" test ! -s err
+done_testing

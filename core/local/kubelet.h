@@ -23,10 +23,10 @@
  *
  * Restarts come at once, then after 100 ms, doubling to a minute, anew after a run of
  * 10 minutes; a node's kubelet begins with 10 s, or with 1 s (KEP-4603,
- * ReduceDefaultCrashLoopBackOffDecay). A container whose configuration is wrong (a key that is not
- * there) would wait in a cluster until somebody puts it right; here nobody will, so
- * its pod fails with the reason CreateContainerConfigError. kubelet_check() finds
- * most of that before anything starts.
+ * ReduceDefaultCrashLoopBackOffDecay). A container whose configuration is wrong (a
+ * key that is not there) would wait in a cluster until somebody puts it right; here
+ * nobody will, so its pod fails with the reason CreateContainerConfigError.
+ * kubelet_check() finds most of that before anything starts.
  *
  * One thread, which must outlive the pods; kubelet_poll() is the loop. Every
  * process dies when this one does, however it dies.

@@ -9,10 +9,8 @@
 #include "local/probe.h"
 
 /*
- * The delays between restarts: at once, then 100 ms, doubling to a minute; anew
- * after a run of 10 minutes. A node's kubelet begins with 10 s, or with 1 s
- * (KEP-4603, ReduceDefaultCrashLoopBackOffDecay), to be gentle with registries
- * and neighbours; here somebody waits for the answer.
+ * Delays between restarts, shorter than a node's kubelet's, which is gentle with
+ * registries and neighbours: here somebody waits for the answer.
  */
 enum { BACKOFF_FIRST_MS = 100, BACKOFF_MOST_MS = 60000, BACKOFF_FORGET_MS = 600000 };
 enum { GRACE_SECONDS = 30 };

@@ -1,5 +1,7 @@
 /* Rules: upstream pkg/runtime/framework/plugins/jobset, trainjobstatus; JobSet's webhook. */
 #include "tests/unit/plugins/build.h"
+#include "trainer/framework.h"
+#include "trainer/status.h"
 
 static void test_the_object(void **state)
 {
@@ -269,6 +271,26 @@ static void test_status_server(void **state)
 	assert_doc(json_get(object(o, "ConfigMap"), "data"), "{ca.crt: CA}");
 }
 
+static void test_status(void **state)
+{
+	static const struct plugin *const none[] = { &plugin_torch, NULL };
+	const struct plugin *p = framework_status_plugin(plugins);
+	cleanup_json cJSON *status = cJSON_CreateObject();
+	cleanup_json cJSON *tj = job("{}");
+	cJSON *jobset = cJSON_CreateObject(), *c = cJSON_CreateObject();
+	struct error err = { 0 };
+
+	(void)state;
+	assert_ptr_equal(p, &plugin_jobset);
+	assert_null(framework_status_plugin(none));
+	json_put_str(c, "Completed", "type");
+	json_put_str(c, "True", "status");
+	cJSON_AddItemToArray(json_list(jobset, "status", "conditions"), c);
+	assert_int_equal(p->status(&offline, tj, jobset, status, &err), 0);
+	assert_true(status_is_true(status, COND_COMPLETE));
+	cJSON_Delete(jobset);
+}
+
 static void test_the_list(void **state)
 {
 	size_t n = 0, with_status = 0;
@@ -297,6 +319,7 @@ int main(void)
 		cmocka_unit_test(test_correction_04_empty_metadata_is_left_out),
 		cmocka_unit_test(test_names_that_jobset_refuses),
 		cmocka_unit_test(test_status_server),
+		cmocka_unit_test(test_status),
 		cmocka_unit_test(test_the_list),
 	};
 

@@ -38,14 +38,27 @@ as_root() {
 	fi
 }
 
-# A registry that does not answer in time is asked again, three times in all.
-retry() {
-	local try
+# A registry that does not answer in time is asked again, three times in all. What
+# was printed is shown if it failed: one line where that is the network's fault.
+retry() { # WHAT COMMAND...
+	local what=$1 try log why
+	shift
+	log=$(mktemp)
 	for try in 1 2 3; do
-		! "$@" || return 0
-		[ $try = 3 ] || { say "that failed, trying again"; sleep $((try * 5)); }
+		! "$@" >>"$log" 2>&1 </dev/null || { rm -f "$log"; return 0; }
+		[ $try = 3 ] || sleep $((try * 5))
 	done
-	return 1
+	why=$(grep -m 1 -oE "Failed to fetch .*|connection broken by .*" "$log") ||
+		tail -n 20 "$log" >&2
+	rm -f "$log"
+	say "$what${why:+: $why}"
+	exit 1
+}
+
+apt_install() {
+	as_root apt-get update -qq -o Acquire::Retries=3 &&
+		as_root apt-get install -qq -y --no-install-recommends -o Acquire::Retries=3 \
+			-o Dpkg::Use-Pty=0 "$@"
 }
 
 packages() { # PACKAGE...
@@ -58,17 +71,8 @@ packages() { # PACKAGE...
 		exit 2
 	fi
 	say "installing $list"
-	log=$(mktemp)
 	# shellcheck disable=SC2086
-	if ! { retry as_root apt-get update -qq -o Acquire::Retries=3 &&
-		retry as_root apt-get install -qq -y --no-install-recommends -o Acquire::Retries=3 \
-			-o Dpkg::Use-Pty=0 $list; } >"$log" 2>&1 </dev/null; then
-		tail -n 20 "$log" >&2
-		rm -f "$log"
-		say "apt-get could not install them"
-		exit 1
-	fi
-	rm -f "$log"
+	retry "apt-get could not install them" apt_install $list
 }
 
 venv_path() {
@@ -87,11 +91,9 @@ venv() {
 	say "installing JAX and XGBoost into $dir"
 	rm -rf "$dir"
 	"$python" -m venv "$dir"
-	if ! retry "$dir/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps \
-		--only-binary :all: --require-hashes -r "$here/setup/python.txt"; then
-		say "pip could not install them"
-		exit 1
-	fi
+	retry "pip could not install them" "$dir/bin/python" -m pip install --quiet \
+		--disable-pip-version-check --no-deps --only-binary :all: --require-hashes \
+		-r "$here/setup/python.txt"
 	touch "$dir/.done"
 }
 

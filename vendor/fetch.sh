@@ -70,7 +70,10 @@ open_apt() {
 	END
 	export APT_CONFIG=$work/apt.conf
 	say "reading Debian's lists of sources"
-	apt-get update -qq >&2 || say "some lists could not be read"
+	apt-get update -qq >"$work/log" 2>&1 || true
+	compgen -G "$work/lists/*_Sources*" >/dev/null ||
+		die "$main does not answer: $(grep -m 1 -o 'Failed to fetch .*' "$work/log" ||
+			tail -n 1 "$work/log")"
 }
 
 # Downloads a revision; true if all of its files came with the signed checksums.

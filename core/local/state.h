@@ -7,7 +7,7 @@
  *         latest           link to the newest run
  *         <run>/           one folder a run, named after its time and a number
  *             trainjob.json    the TrainJob with status, rewritten atomically
- *             objects.json     what the pipeline made
+ *             objects.json     what the pipeline made; of Secrets the keys alone
  *             logs/<pod>/<container>.log   lines as the process wrote them
  *
  * Folders are 0700, files 0600. Readers never need the running process. The lock
@@ -66,7 +66,8 @@ struct state_run {
 };
 
 /*
- * Make the folder of a new run, take the lock and write both documents. All
+ * Make the folder of a new run, take the lock, take away what the pods of killed
+ * runs have left, and write both documents. All
  * that can be wrong with the state folder is said here, before anything has
  * run: ERR_EXISTS when the job runs already; ERR_IO, ERR_DENIED, ERR_INVALID
  * with one line that names the folder. Nothing is left behind on failure.

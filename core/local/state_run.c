@@ -7,6 +7,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -164,6 +165,20 @@ static int write_doc(const char *dir, const char *name, const cJSON *doc, bool s
 		    : write_quick(path, b.data, b.len, err);
 }
 
+/* Nobody reads them there again, and a disk keeps what it is given. */
+static cJSON *without_secrets(const cJSON *objects)
+{
+	static const char *const maps[] = { "data", "stringData" };
+	cJSON *copy = json_dup(objects), *o, *value;
+
+	json_each(o, copy)
+		for (size_t i = 0; i < 2 && str_eq(meta_kind(o), "Secret"); i++)
+			json_each(value, json_get(o, maps[i]))
+				if (cJSON_IsString(value))
+					cJSON_SetValuestring(value, "");
+	return copy;
+}
+
 static int link_latest(const struct state_run *run, struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };
@@ -186,11 +201,27 @@ static void release(struct state_run *run)
 	*run = (struct state_run){ .lock = -1 };
 }
 
+/* A run that was killed could not take its pods' folders away: volumes, secrets. */
+static void sweep(const char *job_dir)
+{
+	cleanup_arena struct arena a = { 0 };
+	char **entries = state_entries(&a, job_dir);
+	struct error unused = { 0 };
+
+	for (; *entries; entries++) {
+		const char *run = path_join(&a, job_dir, *entries);
+
+		if (**entries >= '0' && **entries <= '9')
+			(void)!dir_remove(path_join(&a, run, "pods"), &unused);
+	}
+}
+
 int state_begin(struct state_run *ret, const char *ns, const char *name,
 		const cJSON *trainjob, const cJSON *objects, struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };
 	struct state_run run = { .lock = -1 };
+	cleanup_json cJSON *kept = without_secrets(objects);
 	const char *job_dir;
 
 	if (state_dir(&a, &job_dir, ns, name, err))
@@ -202,8 +233,9 @@ int state_begin(struct state_run *ret, const char *ns, const char *name,
 		release(&run);
 		return -1;
 	}
+	sweep(job_dir);
 	if (check_room(job_dir, err) || make_run(&run, err) ||
-	    write_doc(run.dir, "objects.json", objects, false, err) ||
+	    write_doc(run.dir, "objects.json", kept, false, err) ||
 	    write_doc(run.dir, "trainjob.json", trainjob, false, err) ||
 	    link_latest(&run, err)) {
 		state_cancel(&run);

@@ -384,12 +384,22 @@ const char *volume_missing(const struct podenv_host *host, const cJSON *pod,
 	return name;
 }
 
+static bool holds_secret(const cJSON *source)
+{
+	const cJSON *s;
+
+	json_each(s, json_get(source, "sources"))
+		if (json_get(s, "secret"))
+			return true;
+	return source && str_eq(source->string, "secret");
+}
+
 static const char *place(struct arena *arena, const struct volumes *v, const char *name,
 			 const cJSON *source, bool *ret_files)
 {
 	const char *kind = source ? source->string : "emptyDir";
 	bool in_memory =
-		str_eq(kind, "secret") || str_eq(json_str(source, "medium"), "Memory");
+		holds_secret(source) || str_eq(json_str(source, "medium"), "Memory");
 
 	*ret_files = false;
 	if (str_eq(kind, "persistentVolumeClaim")) {

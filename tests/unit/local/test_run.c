@@ -358,6 +358,30 @@ static void expect_refused(const char *name, const char *spec, const char *objec
 	end_game(&g);
 }
 
+/* Numbers that no clock reaches mean "for ever", not a moment in the past. */
+static void test_numbers_beyond_any_clock(void **state)
+{
+#define MOST "9223372036854775807"
+	struct game g;
+
+	(void)state;
+	setup_game(&g);
+	play(&g, "most", "'activeDeadlineSeconds':" MOST,
+	     "[{'apiVersion':'jobset.x-k8s.io/v1alpha2','kind':'JobSet',"
+	     "'metadata':{'name':'j'},'spec':{'replicatedJobs':[{'name':'node',"
+	     "'template':{'spec':{'template':{'spec':{'restartPolicy':'Never',"
+	     "'terminationGracePeriodSeconds':" MOST ",'activeDeadlineSeconds':" MOST ","
+	     "'containers':[{'name':'a','command':['true'],"
+	     "'resources':{'limits':{'cpu':'9E'}},"
+	     "'lifecycle':{'postStart':{'sleep':{'seconds':" MOST "}}}},"
+	     "{'name':'b','command':['sleep','0.1'],'startupProbe':"
+	     "{'exec':{'command':['false']},'periodSeconds':" MOST ","
+	     "'initialDelaySeconds':" MOST ",'timeoutSeconds':" MOST "}}]}}}}}]}}]");
+	assert_int_equal(g.rc, 0);
+	assert_int_equal(g.result->exit_code, 0);
+	end_game(&g);
+}
+
 static void test_refused(void **state)
 {
 	cleanup_json cJSON *tj = NULL;
@@ -531,6 +555,7 @@ int main(void)
 		cmocka_unit_test(test_jobset_restart),
 		cmocka_unit_test(test_out_of_restarts),
 		cmocka_unit_test(test_deadline),
+		cmocka_unit_test(test_numbers_beyond_any_clock),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_notes),
 		cmocka_unit_test(test_many_pods),

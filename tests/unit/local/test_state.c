@@ -55,14 +55,15 @@ static const char *in_state(struct arena *a, const char *rest)
 	return arena_printf(a, "%s/%s", getenv("XDG_STATE_HOME"), rest);
 }
 
-#define OBJECTS                                                                       \
-	"[{'kind':'Secret'},{'kind':'JobSet','metadata':{'name':'j'},'spec':{"        \
-	"'replicatedJobs':[{'name':'init','template':{'spec':{'completions':1,"       \
-	"'template':{'spec':{'containers':[{'name':'init'}]}}}}},"                    \
-	"{'name':'node','replicas':2,'template':{'spec':{'completions':2,'template':" \
-	"{'spec':{'initContainers':[{'name':'pre'}],'containers':[{'name':'node'},"   \
-	"{'name':'side'}]}}}}},{'name':'one','template':{'metadata':{'labels':"       \
-	"{'trainer.kubeflow.org/trainjob-ancestor-step':'trainer'}},'spec':{"         \
+#define OBJECTS                                                                          \
+	"[{'kind':'Secret','data':{'k':'c2VzYW1l'}},{'kind':'JobSet','metadata':{'name'" \
+	":'j'},'spec':{"                                                                 \
+	"'replicatedJobs':[{'name':'init','template':{'spec':{'completions':1,"          \
+	"'template':{'spec':{'containers':[{'name':'init'}]}}}}},"                       \
+	"{'name':'node','replicas':2,'template':{'spec':{'completions':2,'template':"    \
+	"{'spec':{'initContainers':[{'name':'pre'}],'containers':[{'name':'node'},"      \
+	"{'name':'side'}]}}}}},{'name':'one','template':{'metadata':{'labels':"          \
+	"{'trainer.kubeflow.org/trainjob-ancestor-step':'trainer'}},'spec':{"            \
 	"'template':{'spec':{'containers':[{'name':'x'}]}}}}}]}}]"
 
 static void begin(struct state_run *run, const char *name)
@@ -101,7 +102,9 @@ static mode_t mode_of(const char *path)
 
 static void test_runs_are_private(void **state)
 {
+	cleanup_buf struct buf text = { .max = 65536 };
 	cleanup_arena struct arena a = { 0 };
+	struct error err = { 0 };
 	struct state_run run;
 
 	(void)state;
@@ -111,6 +114,12 @@ static void test_runs_are_private(void **state)
 	assert_int_equal(mode_of(run.dir), 0700);
 	assert_int_equal(mode_of(run.logs), 0700);
 	assert_int_equal(mode_of(path_join(&a, run.dir, "trainjob.json")), 0600);
+	assert_int_equal(mode_of(path_join(&a, run.dir, "objects.json")), 0600);
+	assert_int_equal(file_read(&text, path_join(&a, run.dir, "objects.json"), &err),
+			 0);
+	assert_non_null(strstr((char *)text.data, "\"Secret\""));
+	assert_non_null(strstr((char *)text.data, "\"k\": \"\""));
+	assert_null(strstr((char *)text.data, "c2VzYW1l"));
 	assert_int_equal(mode_of(in_state(&a, "kftrainer/jobs/ns/x/latest")), 0700);
 	finish(&run);
 	assert_false(state_is_running("ns", "x"));
@@ -232,6 +241,31 @@ static void test_history_is_kept_for_ten_runs(void **state)
 	}
 	assert_false(file_exists(first));
 	assert_true(file_exists(second));
+}
+
+/* What a killed run had no time to remove: volumes, which may hold secrets. */
+static void test_pods_of_killed_runs_go(void **state)
+{
+	cleanup_arena struct arena a = { 0 };
+	struct state_run killed, next;
+	struct error err = { 0 };
+	char *pods, *claims, *log;
+
+	(void)state;
+	begin(&killed, "x");
+	pods = path_join(&a, killed.dir, "pods");
+	claims = path_join(&a, killed.dir, "claims");
+	log = path_join(&a, killed.logs, "kept");
+	assert_int_equal(dir_make(path_join(&a, pods, "p.1/volumes/v"), 0700, &err), 0);
+	assert_int_equal(dir_make(claims, 0700, &err), 0);
+	assert_int_equal(file_write(log, "", 0, 0600, &err), 0);
+	close(killed.lock);
+	killed.lock = -1;
+	begin(&next, "x");
+	assert_false(file_exists(pods));
+	assert_true(file_exists(claims) && file_exists(log));
+	finish(&next);
+	state_end(&killed);
 }
 
 static void test_cancelled_run_leaves_nothing(void **state)
@@ -464,6 +498,7 @@ int main(void)
 		cmocka_unit_test_setup(test_killed_run_reads_as_interrupted, setup),
 		cmocka_unit_test_setup(test_not_found_says_what_there_is, setup),
 		cmocka_unit_test_setup(test_history_is_kept_for_ten_runs, setup),
+		cmocka_unit_test_setup(test_pods_of_killed_runs_go, setup),
 		cmocka_unit_test_setup(test_cancelled_run_leaves_nothing, setup),
 		cmocka_unit_test_setup(test_bad_folders, setup),
 		cmocka_unit_test_setup(test_full_disk, setup),

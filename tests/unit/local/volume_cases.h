@@ -428,9 +428,14 @@ static void test_secrets_are_in_memory(void **state)
 
 	(void)state;
 	open_with_objects(&t);
-	podtest_start(&t, pod_with(&t, "{'name':'v','secret':{'secretName':'key'}}",
+	podtest_start(&t, pod_with(&t,
+				   "{'name':'v','secret':{'secretName':'key'}},"
+				   "{'name':'w','projected':{'sources':[{'configMap':"
+				   "{'name':'cm'}},{'secret':{'name':'key'}}]}}",
+				   "{'name':'w','mountPath':'/opt/kft-test/w'},"
 				   "{'name':'v','mountPath':'/opt/kft-test/s'}",
-				   "cat /opt/kft-test/s/id; sleep 100"));
+				   "cat /opt/kft-test/s/id /opt/kft-test/w/id; "
+				   "sleep 100"));
 	while (t.lines.len == 0)
 		podtest_poll(&t);
 	snprintf(command, sizeof(command), "test -z \"$(grep -rl secret %s/run)\"",

@@ -9,7 +9,8 @@
 #
 # A program may run several groups, each with a plan of its own. One that dies, or
 # runs other than as many tests as its plans announce, counts as a failed test. What
-# a program printed is shown when something in it failed.
+# a program printed is shown when something in it failed. Where TAP cannot hold why a
+# test is skipped (cmocka's) a line "# skip: WHY" before it says so.
 # The status is 1 if anything did, or if there was no test at all.
 set -uo pipefail
 layer=$1
@@ -24,6 +25,7 @@ passed=0 failed=0 skipped=0
 tests_of() { # NAME STATUS
 	awk -v layer="$layer" -v name="$1" -v status="$2" '
 	function line(word, test) { print word " " layer " " name (test == "" ? "" : ": " test) }
+	/^# skip: / { why = " (" substr($0, 9) ")" }
 	/^1\.\.[0-9]+/ { plan += substr($1, 4); planned = 1 }
 	/^(not )?ok( |$)/ {
 		word = /^not/ ? "not ok" : "ok"
@@ -33,7 +35,9 @@ tests_of() { # NAME STATUS
 			word = "skip"
 			sub(/ *# *[Ss][Kk][Ii][Pp] */, " ", test)
 			sub(/^ +/, "", test)
+			test = test why
 		}
+		why = ""
 		ran++
 		if (word == "not ok") bad++
 		line(word, test)

@@ -21,11 +21,14 @@ gives() { # STATUS RESULTS
 
 program good <<<'echo 1..2; echo "ok 1 - a b"; echo "ok 2 - c # SKIP no root"'
 program bad <<<'echo 1..2; echo ok 1 - a; echo not ok 2 - b; exit 1'
+program mute <<<'echo 1..2; echo "# skip: no root"; echo "not ok 1 # SKIP a"; echo "ok 2 - b"'
 program dies <<<'echo 1..3; echo ok 1 - a; kill -9 $$'
 program silent <<<'exit 0'
 program late <<<'echo 1..1; echo ok 1 - a; exit 3'
 run good
 check "run.sh counts passed and skipped tests" gives 0 $'ok layer good: a b\nskip layer good: c no root'
+run mute
+check "run.sh adds why a test is skipped" gives 0 $'skip layer mute: a (no root)\nok layer mute: b'
 run bad
 check "run.sh counts failed tests" gives 1 $'ok layer bad: a\nnot ok layer bad: b'
 program groups <<<'echo 1..1; echo ok 1 - a; echo 1..1; echo ok 1 - b'

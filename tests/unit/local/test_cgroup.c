@@ -16,6 +16,14 @@ static bool can_limit(void)
 	return can;
 }
 
+static void need_limits(void)
+{
+	if (can_limit())
+		return;
+	print_message("# skip: this user may not make control groups here\n");
+	skip();
+}
+
 static const char *limited(struct podtest *t, const char *limits, const char *text)
 {
 	return script(t, "",
@@ -44,8 +52,7 @@ static void test_memory(void **state)
 	const cJSON *s;
 
 	(void)state;
-	if (!can_limit())
-		skip();
+	need_limits();
 	podtest_open(&t, NULL);
 	podtest_run(&t, limited(&t, "'memory':'48Mi'", take(&t, 400)));
 	s = json_get(container_of(&t, "p", "c"), "state", "terminated");
@@ -65,8 +72,7 @@ static void test_cpu(void **state)
 	const char *work = "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done";
 
 	(void)state;
-	if (!can_limit())
-		skip();
+	need_limits();
 	podtest_open(&t, NULL);
 	before = clock_ms();
 	podtest_run(&t, script(&t, "", "", work));
@@ -90,8 +96,7 @@ static void test_nothing_is_left(void **state)
 	struct error err;
 
 	(void)state;
-	if (!can_limit())
-		skip();
+	need_limits();
 	assert_int_equal(file_read(&before, "/proc/self/cgroup", &err), 0);
 	podtest_open(&t, NULL);
 	podtest_run(&t, limited(&t, "'memory':'64Mi','cpu':1", "cat /proc/self/cgroup"));
@@ -111,7 +116,9 @@ static void test_notes(void **state)
 	struct podtest t = { 0 };
 	cJSON *notes = cJSON_CreateArray(), *doc;
 	struct error err = { 0 };
+	const cJSON *note;
 	const char *pod;
+	int said = 0;
 
 	(void)state;
 	podtest_open(&t, NULL);
@@ -119,8 +126,11 @@ static void test_notes(void **state)
 	doc = json_of(&t, pod);
 	assert_int_equal(kubelet_check(t.k, doc, notes, &err), 0);
 	assert_int_equal(kubelet_check(t.k, doc, notes, &err), 0);
-	assert_int_equal(cJSON_GetArraySize(notes), can_limit() ? 0 : 2);
-	if (notes->child)
+	/* Others say what there is instead of namespaces, where there are none. */
+	json_each(note, notes)
+		said += str_starts(cJSON_GetStringValue(note), "p/c: ");
+	assert_int_equal(said, can_limit() ? 0 : 2);
+	if (said)
 		assert_string_equal(
 			notes->child->valuestring,
 			"p/c: resources.limits.cpu is not applied: this user may not "

@@ -28,7 +28,8 @@ static void open_with_objects(struct podtest *t)
 	podtest_open(t, NULL);
 	if (no_namespaces || kubelet_isolation(t->k) == ISOLATION_NAMESPACES)
 		return;
-	podtest_close(t); /* this machine allows no mount namespaces */
+	podtest_close(t);
+	print_message("# skip: this machine allows no mount namespaces\n");
 	skip();
 }
 

@@ -235,6 +235,18 @@ const cJSON *container_resources(const cJSON *c)
 	return json_get(c, "resources");
 }
 
+void spell_divisors(cJSON *doc)
+{
+	cJSON *child;
+
+	json_each(child, doc) {
+		if (cJSON_IsObject(child) && str_eq(child->string, "resourceFieldRef") &&
+		    !json_get(child, "divisor"))
+			json_put_str(child, "0", "divisor");
+		spell_divisors(child);
+	}
+}
+
 static void upsert_env(cJSON *c, cJSON *take_var)
 {
 	json_upsert(json_list(c, "env"), "name", take_var);

@@ -46,6 +46,8 @@ void container_set_env_field(cJSON *container, const char *name, const char *fie
 void container_set_env_int(cJSON *container, const char *name, int64_t value);
 /* Every variable of a TrainJob's env; where both stand, valueFrom beats value. */
 void container_merge_env(cJSON *container, const cJSON *env);
+/* A resourceFieldRef says its divisor, also where it is 0: typed clients send it. */
+void spell_divisors(cJSON *doc);
 void container_env_from_secret(cJSON *container, const char *secret);
 void container_add_port(cJSON *container, int port);
 void container_mount(cJSON *container, const char *volume, const char *path,

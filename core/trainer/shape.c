@@ -207,55 +207,64 @@ static const char *const plain_flags[] = { "hostIPC",  "hostNetwork", "hostPID",
 static const char *const plain_maps[] = { "limits", "nodeSelector", "overhead",
 					  "requests", NULL };
 
-/* Strings of list elements (env, volumeMounts): an empty one is not sent. */
-static const char *const plain_strings[] = { "subPath", "subPathExpr", "value", NULL };
+/* Strings of list elements: an empty one is not sent (but an HTTP header's is). */
+static const struct {
+	const char *list, *key;
+} plain_strings[] = {
+	{ "env", "value" },
+	{ "tolerations", "value" },
+	{ "volumeMounts", "subPath" },
+	{ "volumeMounts", "subPathExpr" },
+};
 
 /* Objects whose name may be left empty: the CRD fills in "", which is not sent. */
 static const char *const references[] = { "configMap", "configMapKeyRef", "configMapRef",
 					  "secret",    "secretKeyRef",    "secretRef",
 					  NULL };
 
-static bool is_plain_string(const cJSON *member, const cJSON *of, bool of_element)
+/* `list`: the key of the list that the object stands in, or NULL. */
+static bool is_plain_string(const cJSON *member, const cJSON *of, const char *list)
 {
-	if (of_element)
-		return str_in(member->string, plain_strings);
+	for (size_t i = 0; i < sizeof(plain_strings) / sizeof(*plain_strings); i++)
+		if (str_eq(list, plain_strings[i].list) &&
+		    str_eq(member->string, plain_strings[i].key))
+			return true;
 	return of->string && str_in(of->string, references) &&
 	       str_eq(member->string, "name");
 }
 
-static bool says_nothing(const cJSON *member, const cJSON *of, bool of_element)
+static bool says_nothing(const cJSON *member, const cJSON *of, const char *list)
 {
 	if (cJSON_IsArray(member))
 		return !member->child;
 	if (cJSON_IsObject(member))
 		return !member->child && str_in(member->string, plain_maps);
 	if (cJSON_IsString(member))
-		return !*member->valuestring && is_plain_string(member, of, of_element);
+		return !*member->valuestring && is_plain_string(member, of, list);
 	return cJSON_IsFalse(member) && str_in(member->string, plain_flags);
 }
 
-static void drop(cJSON *doc, bool nothings, bool is_element)
+static void drop(cJSON *doc, bool nothings, const char *list)
 {
 	cJSON *child = doc ? doc->child : NULL, *next;
 
 	for (; child; child = next) {
 		next = child->next;
-		drop(child, nothings, cJSON_IsArray(doc));
+		drop(child, nothings, cJSON_IsArray(doc) ? doc->string : NULL);
 		if (cJSON_IsObject(doc) &&
-		    (cJSON_IsNull(child) ||
-		     (nothings && says_nothing(child, doc, is_element))))
+		    (cJSON_IsNull(child) || (nothings && says_nothing(child, doc, list))))
 			cJSON_Delete(cJSON_DetachItemViaPointer(doc, child));
 	}
 }
 
 void drop_nulls(cJSON *doc)
 {
-	drop(doc, false, false);
+	drop(doc, false, NULL);
 }
 
 void drop_nothings(cJSON *doc)
 {
-	drop(doc, true, false);
+	drop(doc, true, NULL);
 }
 
 int first_error(const struct field_errors *errs, struct error *err)

@@ -151,6 +151,25 @@ static void test_what_says_nothing_takes_nothing_away(void **state)
 		"{labels: {}, annotations: {}, spec: {replicatedJobs: [{name: a, "
 		"template: {spec: {template: {spec: {containers: [{name: c, env: [{name: "
 		"A, valueFrom: {configMapKeyRef: {name: cm, key: l}}}]}]}}}}}]}}");
+	assert_merge(
+		SPEC_OF("{containers: [{name: c, livenessProbe: {httpGet: {port: 1, "
+			"httpHeaders: [{name: h, value: ''}]}}}], securityContext: "
+			"{sysctls: [{name: s, value: ''}]}}"),
+		"[]",
+		"{labels: {}, annotations: {}, spec: {replicatedJobs: [{name: a, "
+		"template: {spec: {template: {spec: {containers: [{name: c, "
+		"livenessProbe: {httpGet: {port: 1, httpHeaders: [{name: h, value: "
+		"''}]}}}], securityContext: {sysctls: [{name: s, value: ''}]}}}}}}]}}");
+	/* A divisor is always sent. */
+	assert_merge(
+		SPEC_OF("{containers: [{name: c, env: [{name: A, valueFrom: "
+			"{resourceFieldRef: {resource: a, divisor: 1Mi}}}]}]}"),
+		"[" POD("{containers: [{name: c, env: [{name: A, valueFrom: "
+			"{resourceFieldRef: {resource: b}}}]}]}") "]",
+		"{labels: {}, annotations: {}, spec: {replicatedJobs: [{name: a, "
+		"template: {spec: {template: {spec: {containers: [{name: c, env: [{name: "
+		"A, valueFrom: {resourceFieldRef: {resource: b, divisor: "
+		"'0'}}}]}]}}}}}]}}");
 	assert_merge(SPEC_OF("{nodeSelector: {value: x}}"),
 		     "[" POD("{nodeSelector: {value: ''}}") "]",
 		     "{labels: {}, annotations: {}, spec: {replicatedJobs: [{name: a, "

@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "local/jobs_impl.h"
@@ -60,13 +60,9 @@ static struct rjob_counts count_rjob(const struct jobs *j, const struct jobs_rjo
 
 static void put_time(const struct jobs *j, cJSON *condition)
 {
-	time_t sec = (time_t)(j->now_ms / 1000);
-	char text[32];
-	struct tm tm;
+	char text[TIME_TEXT_SIZE];
 
-	gmtime_r(&sec, &tm);
-	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	json_put_str(condition, text, "lastTransitionTime");
+	json_put_str(condition, time_text(j->now_ms / 1000, text), "lastTransitionTime");
 }
 
 static bool exclude_each_other(const char *a, const char *b)

@@ -1,3 +1,4 @@
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -119,29 +120,6 @@ void run_show(struct run *r)
 
 /* ---- the status ------------------------------------------------------------------------- */
 
-static void put_failed(cJSON *status, const char *reason, const char *message,
-		       const char *now)
-{
-	cJSON *c = cJSON_CreateObject();
-
-	json_put_str(c, COND_FAILED, "type");
-	json_put_str(c, "True", "status");
-	json_put_str(c, reason, "reason");
-	json_put_str(c, message, "message");
-	status_set_condition(status, c, now);
-}
-
-/* Nothing runs any more, though no controller has counted it. */
-static void put_idle(cJSON *status)
-{
-	cJSON *job;
-
-	json_each(job, json_get(status, "jobsStatus")) {
-		json_put_int(job, 0, "active");
-		json_put_int(job, 0, "ready");
-	}
-}
-
 static void put_status(struct run *r, bool last)
 {
 	cJSON *status = json_obj(r->trainjob, "status");
@@ -154,11 +132,11 @@ static void put_status(struct run *r, bool last)
 	status_of_jobset(status, r->jobset);
 	if (r->end == RUN_INTERRUPTED && last) {
 		snprintf(message, sizeof(message), "stopped by %s",
-			 r->signal == 2 ? "Ctrl-C (SIGINT)" : "SIGTERM");
-		put_failed(status, REASON_INTERRUPTED, message, now);
+			 r->signal == SIGINT ? "Ctrl-C (SIGINT)" : "SIGTERM");
+		status_fail(status, REASON_INTERRUPTED, message, now);
 	}
 	if (r->end != RUN_ON && last)
-		put_idle(status);
+		status_idle(status);
 }
 
 int run_save(struct run *r, bool last, struct error *err)

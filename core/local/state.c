@@ -144,21 +144,14 @@ static int read_doc(cJSON **ret, const char *path, struct error *err)
 /* Nobody was left to write how it ended. */
 static void mark_killed(cJSON *trainjob, const char *path)
 {
-	cJSON *status = json_obj(trainjob, "status"), *c = cJSON_CreateObject(), *job;
+	cJSON *status = json_obj(trainjob, "status");
 	char now[TIME_TEXT_SIZE];
 	struct stat st = { 0 };
 
 	(void)!stat(path, &st);
-	time_text((int64_t)st.st_mtime, now);
-	json_put_str(c, COND_FAILED, "type");
-	json_put_str(c, "True", "status");
-	json_put_str(c, REASON_INTERRUPTED, "reason");
-	json_put_str(c, "the process was killed", "message");
-	status_set_condition(status, c, now);
-	json_each(job, json_get(status, "jobsStatus")) {
-		json_put_int(job, 0, "active");
-		json_put_int(job, 0, "ready");
-	}
+	status_fail(status, REASON_INTERRUPTED, "the process was killed",
+		    time_text((int64_t)st.st_mtime, now));
+	status_idle(status);
 }
 
 static int read_job(cJSON **ret, const char *job_dir, struct error *err)

@@ -132,12 +132,25 @@ void status_of_jobset(cJSON *status, const cJSON *jobset)
 	}
 }
 
+void status_fail(cJSON *status, const char *reason, const char *message, const char *now)
+{
+	status_set_condition(status, condition(COND_FAILED, true, reason, message), now);
+}
+
+void status_idle(cJSON *status)
+{
+	cJSON *job;
+
+	json_each(job, json_get(status, "jobsStatus")) {
+		json_put_int(job, 0, "active");
+		json_put_int(job, 0, "ready");
+	}
+}
+
 void status_exceed_deadline(cJSON *status, const char *now)
 {
-	status_set_condition(status,
-			     condition(COND_FAILED, true, REASON_DEADLINE,
-				       "TrainJob exceeded its active deadline"),
-			     now);
+	status_fail(status, REASON_DEADLINE, "TrainJob exceeded its active deadline",
+		    now);
 }
 
 const char *status_deadline_start(const cJSON *tj)

@@ -31,6 +31,12 @@ void status_suspend(cJSON *status, const cJSON *tj, const char *now);
  */
 void status_of_jobset(cJSON *status, const cJSON *jobset);
 
+/* Failed, for a reason that no JobSet has. */
+void status_fail(cJSON *status, const char *reason, const char *message, const char *now);
+
+/* Nothing runs any more, though no controller has counted it: none active or ready. */
+void status_idle(cJSON *status);
+
 void status_exceed_deadline(cJSON *status, const char *now);
 
 /* Where the deadline counts from: the creation, or the last time it was resumed. */

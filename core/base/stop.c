@@ -34,7 +34,9 @@ static void on_signal(int signum)
 int stop_setup(struct error *err)
 {
 	struct sigaction act = { .sa_handler = on_signal },
-			 ignore = { .sa_handler = SIG_IGN };
+			 ignore = { .sa_handler = SIG_IGN },
+			 normal = { .sa_handler = SIG_DFL };
+	sigset_t heard;
 
 	if (event < 0)
 		event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -43,6 +45,13 @@ int stop_setup(struct error *err)
 	sigaction(SIGTERM, &act, NULL);
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGPIPE, &ignore, NULL);
+	/* A caller that ignores SIGCHLD would leave us nothing to wait for. */
+	sigaction(SIGCHLD, &normal, NULL);
+	sigemptyset(&heard);
+	sigaddset(&heard, SIGTERM);
+	sigaddset(&heard, SIGINT);
+	sigaddset(&heard, SIGCHLD);
+	sigprocmask(SIG_UNBLOCK, &heard, NULL);
 	return 0;
 }
 

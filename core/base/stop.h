@@ -13,7 +13,10 @@
 
 #include "base/error.h"
 
-/* Install the handlers and ignore SIGPIPE; once, before the first thread. */
+/*
+ * Install the handlers, ignore SIGPIPE, and take back what a caller may have left us:
+ * SIGCHLD ignored, these signals blocked. Once, before the first thread.
+ */
 MUST_CHECK int stop_setup(struct error *err);
 
 void stop_request(void); /* as if a signal had come; safe in a signal handler */

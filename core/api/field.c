@@ -37,12 +37,14 @@ static bool shows_value(enum field_error_type type)
 /* The value as JSON; a long one is cut between characters and ends with "...". */
 static const char *value_text(struct arena *arena, const cJSON *value)
 {
-	cleanup_buf struct buf text = { .max = JSON_MAX_BYTES };
+	cleanup_buf struct buf text = { .max = 4 * VALUE_MAX };
 	size_t len = VALUE_MAX;
 
 	json_print(&text, value);
-	if (text.len <= VALUE_MAX)
+	if (!text.overflowed && text.len <= VALUE_MAX)
 		return arena_strdup(arena, text.data ? (const char *)text.data : "");
+	if (len > text.len) /* numbers and keys are not printed in pieces */
+		len = text.len;
 	while (len && (text.data[len] & 0xc0) == 0x80)
 		len--;
 	return arena_printf(arena, "%.*s...", (int)len, (const char *)text.data);

@@ -110,6 +110,7 @@ enum {
  */
 MUST_CHECK int json_parse(cJSON **ret, const void *data, size_t len, struct error *err);
 
+/* What does not fit is left out, and the rest of the document not looked at. */
 void json_print(struct buf *out, const cJSON *doc);        /* one line, no newline */
 void json_print_pretty(struct buf *out, const cJSON *doc); /* 2 spaces; closing newline */
 char *json_text(const cJSON *doc);                         /* one line; free() it */

@@ -41,18 +41,21 @@ static void print_escape(struct buf *out, unsigned char c)
 		buf_printf(out, "\\u%04x", c);
 }
 
+/* In pieces, so that a buffer that is too small for a long one is nearly full. */
+enum { PIECE = 256 };
+
 static void print_string(struct buf *out, const char *s)
 {
 	buf_adds(out, "\"");
-	while (*s) {
+	while (*s && !out->overflowed) {
 		size_t plain = 0;
 
-		while ((unsigned char)s[plain] >= ' ' && s[plain] != '"' &&
-		       s[plain] != '\\')
+		while (plain < PIECE && (unsigned char)s[plain] >= ' ' &&
+		       s[plain] != '"' && s[plain] != '\\')
 			plain++;
 		buf_add(out, s, plain);
 		s += plain;
-		if (*s)
+		if (*s && plain < PIECE)
 			print_escape(out, (unsigned char)*s++);
 	}
 	buf_adds(out, "\"");
@@ -79,6 +82,8 @@ static void print_children(struct buf *out, const cJSON *node, int level)
 
 	buf_adds(out, members ? "{" : "[");
 	json_each(child, node) {
+		if (out->overflowed)
+			return;
 		break_line(out, inner);
 		if (members) {
 			print_string(out, child->string);

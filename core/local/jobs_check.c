@@ -129,8 +129,8 @@ int jobs_check(const struct jobs *j, struct error *err)
 	if (name_label_fault(j->ns) || name_label_fault(j->subdomain))
 		return error_set(
 			err, ERR_INVALID,
-			"namespace \"%s\" and subdomain \"%s\" must be DNS labels",
-			j->ns, j->subdomain);
+			"namespace \"%s\" and subdomain \"%s\" must be DNS labels", j->ns,
+			j->subdomain);
 	for (size_t i = 0; i < j->n_rjobs; i++) {
 		if (check_names(j, &j->rjobs[i], err) || check_dependencies(j, i, err) ||
 		    check_job(&j->rjobs[i], err))

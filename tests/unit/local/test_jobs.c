@@ -24,6 +24,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "local/jobs.h"
+#include "tests/unit/local/quoted.h"
 
 struct step {
 	const char *events, *actions;
@@ -61,21 +62,6 @@ struct game {
 	char *pods[MAX_PODS]; /* names, in the order of creation */
 	size_t n;
 };
-
-static cJSON *parse(const char *text)
-{
-	struct error err = { 0 };
-	cleanup_buf struct buf b = { .max = 65536 };
-	cJSON *doc = NULL;
-
-	buf_adds(&b, text);
-	for (size_t i = 0; i < b.len; i++)
-		if (b.data[i] == '\'')
-			b.data[i] = '"';
-	if (json_parse(&doc, b.data, b.len, &err))
-		fail_msg("%s: %s", text, err.msg);
-	return doc;
-}
 
 /* "t-w-0-1-abcde" is "w-0-1" */
 static size_t host_of(const char *pod, const char **ret)

@@ -11,21 +11,7 @@
 #include "base/str.h"
 #include "local/hash.h"
 #include "local/jobs.h"
-
-static cJSON *parse(const char *text)
-{
-	struct error err = { 0 };
-	cleanup_buf struct buf b = { .max = 65536 };
-	cJSON *doc = NULL;
-
-	buf_adds(&b, text);
-	for (size_t i = 0; i < b.len; i++)
-		if (b.data[i] == '\'')
-			b.data[i] = '"';
-	if (json_parse(&doc, b.data, b.len, &err))
-		fail_msg("%s: %s", text, err.msg);
-	return doc;
-}
+#include "tests/unit/local/quoted.h"
 
 static struct jobs *machine(const char *text)
 {

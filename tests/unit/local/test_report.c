@@ -10,21 +10,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "local/report.h"
-
-static cJSON *parse(const char *text)
-{
-	struct error err = { 0 };
-	cleanup_buf struct buf b = { .max = 65536 };
-	cJSON *doc = NULL;
-
-	buf_adds(&b, text);
-	for (size_t i = 0; i < b.len; i++)
-		if (b.data[i] == '\'')
-			b.data[i] = '"';
-	if (json_parse(&doc, b.data, b.len, &err))
-		fail_msg("%s: %s", text, err.msg);
-	return doc;
-}
+#include "tests/unit/local/quoted.h"
 
 #define JOBSET                                                                      \
 	"{'metadata':{'name':'j'},'spec':{'replicatedJobs':[{'name':'node',"        \

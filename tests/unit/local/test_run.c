@@ -21,26 +21,12 @@
 #include "base/xmalloc.h"
 #include "local/run.h"
 #include "local/state.h"
+#include "tests/unit/local/quoted.h"
 
 /* Real processes: sh, true, sleep. A container's script sees its folder as $D. */
 
 static char home[] = "/tmp/kftrainer-run-XXXXXX";
 static bool flat; /* the second time: as where namespaces are not allowed */
-
-static cJSON *parse(const char *text)
-{
-	struct error err = { 0 };
-	cleanup_buf struct buf b = { .max = 65536 };
-	cJSON *doc = NULL;
-
-	buf_adds(&b, text);
-	for (size_t i = 0; i < b.len; i++)
-		if (b.data[i] == '\'')
-			b.data[i] = '"';
-	if (json_parse(&doc, b.data, b.len, &err))
-		fail_msg("%s: %s", text, err.msg);
-	return doc;
-}
 
 /* ---- a job, and what is seen of it ---------------------------------------------------- */
 

@@ -1,0 +1,31 @@
+/* quoted.h - documents of a test, written with ' in place of ". */
+#ifndef TESTS_UNIT_LOCAL_QUOTED_H
+#define TESTS_UNIT_LOCAL_QUOTED_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "base/json.h"
+
+/* The caller's. */
+static inline cJSON *parse(const char *text)
+{
+	struct error err = { 0 };
+	cleanup_buf struct buf b = { .max = 65536 };
+	cJSON *doc = NULL;
+
+	buf_adds(&b, text);
+	for (size_t i = 0; i < b.len; i++)
+		if (b.data[i] == '\'')
+			b.data[i] = '"';
+	if (json_parse(&doc, b.data, b.len, &err))
+		fail_msg("%s: %s", text, err.msg);
+	return doc;
+}
+
+#endif

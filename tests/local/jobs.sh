@@ -1,5 +1,5 @@
 # jobs.sh - for the tests of `submit --local` with jobs of their own: a JobSet's spec on stdin, run both ways.
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2001,SC2154,SC1091
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 unset CUDA_VISIBLE_DEVICES KFTRAINER_ISOLATION NO_COLOR
 label='metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}'

@@ -1,5 +1,6 @@
 #!/bin/bash
 # What a pod is called and who it can reach: indexes, host names, addresses, order of starting.
+# shellcheck disable=SC1091,SC2016,SC2154 # what is for other shells; jobs.sh
 . "$(dirname "$0")/jobs.sh"
 
 cat >ask.py <<'PY'

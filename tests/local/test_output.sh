@@ -1,5 +1,6 @@
 #!/bin/bash
 # What ranks write: all of it, in order, whatever it is; logs while a job runs and afterwards.
+# shellcheck disable=SC1091,SC2016,SC2154 # what is for other shells; jobs.sh
 . "$(dirname "$0")/jobs.sh"
 
 # Four pods that write 25,000 lines each as fast as they can.
@@ -89,7 +90,7 @@ job unread 1 < <(node 'seq 100; touch went-on')
 ok "stdout closed: the job is complete" test $? = 0
 rm -f went-on
 "$kftrainer" submit --local unread.yaml >&- 2>&- <&-
-ok "all three closed: the job is complete" test $?-$(ls went-on) = 0-went-on
+ok "all three closed: the job is complete" test "$?-$(ls went-on)" = 0-went-on
 run "$kftrainer" logs unread
 ok "... its log is its own output only" cmp out <(seq 100)
 "$kftrainer" submit --local unread.yaml >/dev/full 2>out </dev/null

@@ -1,5 +1,6 @@
 #!/bin/bash
 # Several jobs at once, one name twice, and GPUs that are split.
+# shellcheck disable=SC1091,SC2016,SC2154 # what is for other shells; jobs.sh
 . "$(dirname "$0")/jobs.sh"
 
 pids=()

@@ -1,0 +1,140 @@
+#!/bin/bash
+# Ctrl-C, TERM, KILL: everything ends, whatever it is and however deep; the state says so.
+# shellcheck disable=SC1091,SC2016,SC2154 # what is for other shells; jobs.sh
+. "$(dirname "$0")/jobs.sh"
+
+# What runs carries this in its environment, wherever it went.
+export MARK=kftrainer-test-mark-$$-$RANDOM
+marked() { # the processes of pods
+	grep -lsz "^MARK=$MARK\$" /proc/[0-9]*/environ | xargs -r grep -lsz '^IN_POD=1$' | cut -d/ -f3
+}
+none_left() { [ -z "$(marked)" ]; }
+no_orphan() { # of the processes that are killed some are gone a moment later
+	until_true none_left && return
+	for p in $(marked); do tr '\0' ' ' <"/proc/$p/cmdline"; echo; done >out
+	return 1
+}
+# Grandchildren of every kind: in sessions of their own, forked twice, deaf to TERM, of names that are changed.
+cat >family.sh <<'SH'
+export IN_POD=1
+setsid sleep 1001 &
+(setsid bash -c '(sleep 1002 & exec sleep 1003) & exec sleep 1004' &)
+bash -c 'trap "" TERM INT HUP; while :; do sleep 1; done' &
+nohup bash -c 'exec -a other sleep 1005' >/dev/null 2>&1 &
+setsid setsid nohup python3 -c '
+import os, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.closerange(0, 64); time.sleep(1006)
+    os._exit(0)' &
+SH
+job family 2 < <(node '. ./family.sh; trap "echo rank $JOB_COMPLETION_INDEX was told; echo told >>told-$JOB_COMPLETION_INDEX; exit 0" TERM; touch up-$JOB_COMPLETION_INDEX; while :; do sleep 0.1; done')
+both_up() { [ -e up-0 ] && [ -e up-1 ]; }
+
+# in_front COMMAND...: in the background, as a shell with job control starts it: INT is not ignored. Its pid in $pid.
+in_front() {
+	python3 -c 'import os, signal, sys
+for s in signal.SIGINT, signal.SIGTERM, signal.SIGHUP: signal.signal(s, signal.SIG_DFL)
+os.execvp(sys.argv[1], sys.argv[1:])' "$@" >out 2>&1 </dev/null &
+	pid=$!
+}
+
+for way in "" none; do
+	[ "$way" ] && export KFTRAINER_ISOLATION=$way
+	in="${way:+ without namespaces}"
+	for case in INT:130 TERM:143; do
+		rm -f up-? told-?
+		in_front "$kftrainer" submit --local family.yaml
+		until_true both_up
+		ok "${case%:*}$in: there are processes to end" test "$(marked | wc -l)" -ge 12
+		kill "-${case%:*}" $pid
+		wait $pid
+		status=$?
+		ok "${case%:*}$in: exit code ${case#*:}" exits "${case#*:}"
+		ok "... each process was told, and could write" test "$(cat told-0 told-1)" = "$(printf 'told\ntold')"
+		ok "... what they said is heard" lines 2 'rank [01] was told$'
+		ok "... no orphan" no_orphan
+		run "$kftrainer" get family -o json
+		ok "... the state says so" printed 'Interrupted'
+	done
+	rm -f up-? told-?
+	in_front "$kftrainer" submit --local family.yaml
+	until_true both_up
+	kill -KILL $pid
+	wait $pid 2>/dev/null
+	ok "KILL$in: no orphan" no_orphan
+	run "$kftrainer" get family
+	ok "... get says that it failed" printed 'family +Failed'
+	run "$kftrainer" submit --local --name family --runtime torch-distributed -- true
+	ok "... its name can be used again" exits 0
+
+	# What a job leaves behind when its command ends by itself.
+	job quick 2 < <(node '. ./family.sh; sleep 0.2; echo done')
+	submit quick
+	ok "the end$in: the job is complete when its commands end" exits 0
+	ok "... no orphan" none_left
+
+	# Deaf to TERM: the grace period, then KILL; with a second signal at once.
+	job deaf 2 < <(node '. ./family.sh; trap "" TERM INT; touch up-$JOB_COMPLETION_INDEX; while :; do sleep 0.1; done' 'terminationGracePeriodSeconds: 1')
+	rm -f up-?
+	in_front "$kftrainer" submit --local deaf.yaml
+	until_true both_up
+	kill -INT $pid
+	wait $pid
+	ok "deaf to TERM$in: ends after the grace period" test $? = 130
+	ok "... no orphan" none_left
+	sed -i 's/terminationGracePeriodSeconds: 1/terminationGracePeriodSeconds: 3600/' deaf.yaml
+	rm -f up-?
+	in_front "$kftrainer" submit --local deaf.yaml
+	until_true both_up
+	kill -INT $pid
+	until_true grep -q -i 'ctrl-c\|again\|stopping\|interrupt' out
+	kill -INT $pid
+	wait $pid
+	ok "a second Ctrl-C$in: ends at once" test $? = 130
+	ok "... no orphan" none_left
+done
+unset KFTRAINER_ISOLATION
+
+# Before anything of the job runs, and while an init container does.
+job early 2 < <(node 'touch main-ran' 'initContainers: [{name: slow, image: none, command: [bash, -c, "export IN_POD=1; touch up-$JOB_COMPLETION_INDEX; bash -c \"sleep 1007; true\""]}]')
+rm -f up-?
+in_front "$kftrainer" submit --local early.yaml
+until_true both_up
+kill -TERM $pid
+wait $pid
+ok "TERM while init containers run: 143" test $? = 143
+ok "... no orphan" none_left
+ok "... the main container never runs" test ! -e main-ran
+bad=0
+for delay in 0.001 0.002 0.004 0.006 0.008 0.01 0.015 0.02 0.03 0.05; do
+	in_front "$kftrainer" submit --local deaf.yaml
+	sleep $delay
+	kill -KILL $pid 2>/dev/null
+	wait $pid 2>/dev/null
+	until_true none_left || bad=$((bad + 1))
+done
+ok "KILL at any moment of the start: no orphan" test $bad = 0
+ok "... nothing is left mounted" test -z "$(grep -F "$scratch" /proc/self/mountinfo)"
+
+# The terminal goes away (HUP), or whoever started it.
+rm -f up-? told-?
+in_front "$kftrainer" submit --local family.yaml
+until_true both_up
+kill -HUP $pid
+wait $pid
+ok "HUP: ends" test $? -gt 128
+ok "... no orphan" no_orphan
+rm -f up-? told-?
+nohup "$kftrainer" submit --local family.yaml >out 2>&1 </dev/null &
+pid=$!
+until_true both_up
+kill -HUP $pid
+sleep 0.2
+ok "nohup: HUP is ignored" kill -0 $pid
+kill -TERM $pid
+wait $pid
+ok "... TERM is not" test $? = 143
+ok "... no orphan" no_orphan
+done_testing

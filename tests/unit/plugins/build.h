@@ -22,6 +22,7 @@
 #include "base/xmalloc.h"
 #include "base/yaml.h"
 #include "plugins/plugins.h"
+#include "tests/unit/trainer/yaml_doc.h"
 #include "trainer/api.h"
 #include "trainer/pipeline.h"
 
@@ -42,16 +43,6 @@
 	"{mlPolicy: {" policy "}, template: {spec: {replicatedJobs: " \
 	"[" RJOB("node", TRAINS, WITH("node", node)) "]}}}"
 #define PLAIN_NODE "tty: false"
-
-static inline cJSON *doc(const char *yaml)
-{
-	struct error err = { 0 };
-	cleanup_json cJSON *docs = NULL;
-
-	if (yaml_parse(&docs, yaml, strlen(yaml), &err))
-		fail_msg("%s: %s", yaml, err.msg);
-	return cJSON_DetachItemFromArray(docs, 0);
-}
 
 static inline cJSON *job(const char *spec)
 {
@@ -148,17 +139,6 @@ static inline int64_t count(const cJSON *objects, const char *rjob_name)
 	return n;
 }
 
-static inline void assert_doc(const cJSON *have, const char *yaml)
-{
-	cleanup_json cJSON *want = doc(yaml);
-
-	if (!json_equal(have, want)) {
-		cleanup_free char *text = have ? json_text(have) : xstrdup("(absent)");
-
-		fail_msg("wanted %s, got %s", yaml, text);
-	}
-}
-
 /* The variables in order, "A=1 B=2"; one with a fieldRef is "C<path". */
 static inline char *env_text(const cJSON *c)
 {
@@ -188,17 +168,11 @@ static inline void assert_env(const cJSON *c, const char *want)
 static inline char *admission_with(const struct plugin_env *env, const cJSON *old,
 				   const cJSON *tj, const cJSON *rt)
 {
-	cleanup_field_errors struct field_errors errs = { 0 };
+	struct field_errors errs = { 0 };
 	struct pipeline p = { plugins, env };
-	struct buf out = { .max = 65536 };
 
 	pipeline_validate(&p, old, tj, rt, &errs, NULL);
-	buf_adds(&out, "");
-	for (size_t i = 0; i < errs.n; i++) {
-		field_error_print(&out, &errs.list[i]);
-		buf_adds(&out, "\n");
-	}
-	return (char *)out.data;
+	return errors_text(&errs);
 }
 
 static inline char *admission(const char *tj_spec, const char *rt_spec)

@@ -50,6 +50,7 @@ struct process {
 MUST_CHECK int loop_init(struct loop *l, struct error *err);
 void loop_release(struct loop *l); /* nothing runs any more */
 
+/* The loop's from now on, also when it fails: then it is closed. */
 MUST_CHECK int loop_watch(struct loop *l, struct watch *w, int fd, bool for_writing,
 			  struct error *err);
 void loop_unwatch(struct loop *l, struct watch *w); /* also closes it */

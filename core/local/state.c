@@ -170,6 +170,18 @@ static int read_job(cJSON **ret, const char *job_dir, struct error *err)
 	return 0;
 }
 
+/* One that is not there has nothing in it; one that may not be read may. */
+static int check_readable(const char *dir, struct error *err)
+{
+	DIR *d = opendir(dir);
+
+	if (d)
+		closedir(d);
+	else if (errno != ENOENT)
+		return error_errno(err, errno, "state of local jobs: %s", dir);
+	return 0;
+}
+
 static int list_namespace(cJSON *to, const char *ns, struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };
@@ -177,7 +189,7 @@ static int list_namespace(cJSON *to, const char *ns, struct error *err)
 	const char *dir;
 	char **names;
 
-	if (state_dir(&a, &dir, ns, NULL, err))
+	if (state_dir(&a, &dir, ns, NULL, err) || check_readable(dir, err))
 		return -1;
 	for (names = state_entries(&a, dir); *names; names++) {
 		cJSON *job = NULL;
@@ -199,7 +211,7 @@ int state_list(cJSON **ret, const char *ns, struct error *err)
 		if (list_namespace(list, ns, err))
 			return -1;
 	} else {
-		if (state_root(&a, &root, err))
+		if (state_root(&a, &root, err) || check_readable(root, err))
 			return -1;
 		for (all = state_entries(&a, root); *all; all++)
 			if (is_name(*all) && list_namespace(list, *all, err))

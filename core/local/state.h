@@ -24,7 +24,10 @@
 
 /* ---- for readers -------------------------------------------------------------- */
 
-/* All jobs, newest run of each, as TrainJob documents with status (a JSON array). */
+/*
+ * All jobs, newest run of each, as TrainJob documents with status (a JSON array).
+ * ERR_IO, ERR_DENIED when the folder cannot be read.
+ */
 MUST_CHECK int state_list(cJSON **ret, const char *ns,
 			  struct error *err); /* ns NULL: all */
 

@@ -178,6 +178,10 @@ no_state() { XDG_STATE_HOME=$1 run submit --local --runtime-file once.yaml --run
 	[ "$status" = 1 ] && [ ! -e started ] && [ "$(wc -l <"$scratch/err")" = 1 ] && grep -Eq "$2" "$scratch/err" || dump; }
 check "the state folder is a file" no_state "$scratch/plain" 'Not a directory'
 check "the state folder is in /proc" no_state /proc/nowhere 'No such file|Permission'
+mkdir -p odd/kftrainer
+: >odd/kftrainer/jobs
+check "get: a state folder that cannot be read" env XDG_STATE_HOME="$PWD/odd" bash -c '! "$1" get -A 2>err && grep -q "odd/kftrainer/jobs: Not a directory" err &&
+	! "$1" get 2>err && grep -q "Not a directory" err' - "$kftrainer"
 mkdir small
 full_state() { # in a mount namespace of its own, which an ordinary user may make, too
 	unshare -rm bash -c 'mount -t tmpfs -o size=16k none small && ! head -c 100000 /dev/zero >small/fill 2>/dev/null &&

@@ -106,7 +106,7 @@ $(SANOUT)/kftrainer: $(SRC:%=$(SANOUT)/%.o)
 # ---- the two commands of README.md ---------------------------------------------------------------
 demo:
 	@tests/setup.sh demo
-	@$(MAKE) --no-print-directory -j"$$(nproc)" kftrainer
+	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j"$$(nproc)") kftrainer
 	./kftrainer submit --local examples/digits.yaml
 check:
 	@tests/setup.sh check

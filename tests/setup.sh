@@ -58,7 +58,7 @@ retry() { # WHAT COMMAND...
 apt_install() {
 	as_root apt-get update -qq -o Acquire::Retries=3 &&
 		as_root apt-get install -qq -y --no-install-recommends -o Acquire::Retries=3 \
-			-o Dpkg::Use-Pty=0 "$@"
+			-o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=600 "$@"
 }
 
 packages() { # PACKAGE...

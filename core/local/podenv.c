@@ -215,12 +215,21 @@ int podenv_resource(struct arena *arena, const struct podenv_host *host,
 	return 0;
 }
 
+/* "Secret ns/name", as far as it is known. */
+static const char *object_text(const struct env *e, const char *kind, const char *name)
+{
+	const char *ns = meta_namespace(e->pod->pod);
+
+	return arena_printf(e->arena, "%s %s%s%s", kind, ns ? ns : "", ns ? "/" : "",
+			    name ? name : "\"\"");
+}
+
 /* configMapKeyRef, secretKeyRef. *ret stays NULL for what is optional and absent. */
 static int key_ref(struct env *e, const cJSON *ref, const char *kind, const char **ret,
 		   struct error *err)
 {
 	const char *name = json_str(ref, "name"), *key = json_str(ref, "key");
-	const char *ns = meta_namespace(e->pod->pod);
+	const char *what = object_text(e, kind, name);
 	const cJSON *o = podenv_object(e->host, e->pod->pod, kind, name ? name : "");
 	cleanup_buf struct buf b = { .max = MAX_TEXT };
 
@@ -234,15 +243,18 @@ static int key_ref(struct env *e, const cJSON *ref, const char *kind, const char
 		*ret = b.data ? arena_strdup(e->arena, (const char *)b.data) : "";
 		return 0;
 	}
+	if (o && key && json_str(o, "data", key))
+		return error_set(err, ERR_FORMAT, "key %s in %s is not base64", key,
+				 what);
 	if (json_bool(ref, false, "optional"))
 		return 0;
 	if (o)
-		return error_set(err, ERR_NOT_FOUND, "couldn't find key %s in %s %s/%s",
-				 key ? key : "\"\"", kind, ns ? ns : "", name);
+		return error_set(err, ERR_NOT_FOUND, "couldn't find key %s in %s",
+				 key ? key : "\"\"", what);
 	return error_set(err, ERR_NOT_FOUND,
-			 "%s %s/%s not found: give it in the job's file, or mark the "
+			 "%s not found: give it in the job's file, or mark the "
 			 "reference optional",
-			 kind, ns ? ns : "", name ? name : "\"\"");
+			 what);
 }
 
 static int file_ref(struct env *e, const cJSON *ref, const char **ret, struct error *err)
@@ -338,7 +350,6 @@ static int add_all(struct env *e, const cJSON *from, struct error *err)
 	bool secret = json_get(from, "secretRef") != NULL;
 	const cJSON *ref = json_get(from, secret ? "secretRef" : "configMapRef");
 	const char *kind = secret ? "Secret" : "ConfigMap", *name = json_str(ref, "name");
-	const char *ns = meta_namespace(e->pod->pod);
 	const cJSON *o = podenv_object(e->host, e->pod->pod, kind, name ? name : "");
 	const cJSON *entry;
 
@@ -347,9 +358,9 @@ static int add_all(struct env *e, const cJSON *from, struct error *err)
 	if (!o)
 		return error_set(
 			err, ERR_NOT_FOUND,
-			"envFrom: %s %s/%s not found: give it in the job's file, or "
-			"mark the reference optional",
-			kind, ns ? ns : "", name ? name : "\"\"");
+			"envFrom: %s not found: give it in the job's file, or mark the "
+			"reference optional",
+			object_text(e, kind, name));
 	json_each(entry, json_get(o, "data"))
 		add_entry(e, json_str(from, "prefix"), o, entry->string);
 	if (secret)

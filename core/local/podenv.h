@@ -41,7 +41,8 @@ struct podenv {
 /*
  * ERR_NOT_FOUND or ERR_INVALID with the reason, as kubelet's
  * CreateContainerConfigError: a ConfigMap, Secret or key that is not there and
- * not optional, a field path that there is not.
+ * not optional, a field path that there is not; ERR_FORMAT for a key of a Secret
+ * that is not base64.
  */
 MUST_CHECK int podenv_build(struct arena *arena, const struct podenv_host *host,
 			    const struct podenv_pod *pod, struct podenv *ret,

@@ -171,7 +171,7 @@ static const struct row rows[] = {
 	{ "{'name':'V','valueFrom':{'secretKeyRef':{'name':'s','key':'plain'}}}", "V=p",
 	  NULL },
 	{ "{'name':'V','valueFrom':{'secretKeyRef':{'name':'s','key':'broken'}}}", NULL,
-	  "env V: couldn't find key broken in Secret ns/s" },
+	  "env V: key broken in Secret ns/s is not base64" },
 	{ "{'name':'V','valueFrom':{}}", NULL, "valueFrom names no source" },
 	{ "{'name':'','value':'1'}", NULL, "not a name" },
 	{ "{'value':'1'}", NULL, "not a name" },

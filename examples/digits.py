@@ -78,7 +78,8 @@ def main():
     dist.init_process_group("gloo")
     rank, world = dist.get_rank(), dist.get_world_size()
     torch.manual_seed(rank)
-    print(f"rank {rank} of {world} is up", flush=True)
+    # One write: torchrun's ranks of a node share its output, and it starts them unbuffered.
+    print(f"rank {rank} of {world} is up\n", end="", flush=True)
 
     x, y, x_test, y_test = data()
     model = DistributedDataParallel(

@@ -120,13 +120,13 @@ else
 	skip "the state folder on a tmpfs" "/dev/shm is none"
 fi
 if [ "$(id -u)" = 0 ]; then
-	run setpriv --reuid 54321 --regid 54321 --clear-groups env HOME=/nonexistent XDG_STATE_HOME= "$kftrainer" submit --local - <plain.yaml
-	ok "a user without a home, who is not in /etc/passwd: one line says why not" test "$(wc -l <out)" -le 2
-	ok "... and it is no crash" test "$status" -lt 3
 	mkdir -m 777 anybody
 	chmod 711 "$scratch"
 	install -m 755 "$kftrainer" anybody/program
 	cp plain.yaml anybody/
+	run setpriv --reuid 54321 --regid 54321 --clear-groups env HOME=/nonexistent XDG_STATE_HOME= "$scratch/anybody/program" submit --local - <plain.yaml
+	ok "a user without a home, who is not in /etc/passwd: one line says why not" test "$(wc -l <out)" -le 2
+	ok "... and it is no crash" test "$status" -lt 3
 	run setpriv --reuid 54321 --regid 54321 --clear-groups env HOME="$scratch/anybody" XDG_STATE_HOME= "$scratch/anybody/program" submit --local anybody/plain.yaml
 	ok "a user who is not in /etc/passwd" it_runs
 	run bash -c 'ulimit -u 40; exec "$@"' - setpriv --reuid 54321 --regid 54321 --clear-groups env HOME="$scratch/anybody" XDG_STATE_HOME= \
@@ -137,4 +137,4 @@ else
 	skip "a user who is not in /etc/passwd" "needs root"
 	skip "40 processes allowed" "needs root"
 fi
-done_testing
+finish

@@ -159,4 +159,4 @@ job notes 3 < <(node 'echo started' 'nodeSelector: {a: b}' | sed 's|image: none,
 submit notes
 ok "... once for all pods" lines 1 'nodeSelector is not applied'
 ok "... and before the start" test "$(grep -n 'not applied' out | tail -1 | cut -d: -f1)" -lt "$(grep -n 'started' out | head -1 | cut -d: -f1)"
-done_testing
+finish

@@ -13,4 +13,4 @@ run "$kftrainer" submit --local examples/xgboost-trees.yaml
 ok "XGBoost, 2 workers: exits 0" exits 0
 ok "XGBoost: both workers are up" printed 'worker 1 of 2'
 ok "XGBoost: one model, its error falls" printed 'error 0\.[0-9]+ -> 0\.[0-9]+, model'
-done_testing
+finish

@@ -125,4 +125,4 @@ job order 1 < <(order "" "dependsOn: [{name: first, status: Complete}]" | grep -
 submit order
 ok "dependsOn Complete: starts" exits 0
 ok "... when both have ended" test "$(grep -n 'second is here' out | cut -d: -f1)" -gt "$(grep -n 'first ends' out | tail -1 | cut -d: -f1)"
-done_testing
+finish

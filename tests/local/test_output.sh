@@ -98,4 +98,4 @@ ok "stdout on a full disk: the job is complete" test $? = 0
 "$kftrainer" logs flood 2>err | head -1 >/dev/null
 cp err out
 ok "logs whose reader goes away: nothing to complain" test ! -s err
-done_testing
+finish

@@ -62,4 +62,4 @@ job gpu 1 < <(node 'echo "gpus <${CUDA_VISIBLE_DEVICES-unset}>"')
 CUDA_VISIBLE_DEVICES=0,1 submit gpu
 ok "a container that asks for none sees none" printed 'gpus <>'
 ok "... which is said before the start" printed 'asks for no nvidia.com/gpu'
-done_testing
+finish

@@ -137,4 +137,4 @@ else
 	skip "a user who is not in /etc/passwd" "needs root"
 	skip "40 processes allowed" "needs root"
 fi
-done_testing
+finish

@@ -102,4 +102,4 @@ ok "an init container fails: its exit code" exits 21
 ok "... is named" printed 'prepare'
 ok "... what it wrote" printed 'cannot prepare'
 ok "... nothing else ran" test ! -e main-ran
-done_testing
+finish

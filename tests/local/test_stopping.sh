@@ -137,4 +137,4 @@ kill -TERM $pid
 wait $pid
 ok "... TERM is not" test $? = 143
 ok "... no orphan" no_orphan
-done_testing
+finish

@@ -47,4 +47,4 @@ ok "two jobs at once both train" test "$one$two" = 00
 run env KFTRAINER_ISOLATION=none "$kftrainer" submit --local --name plain examples/digits.yaml
 ok "without namespaces: exits 0" exits 0
 ok "without namespaces: accuracy >= 0.95" accuracy
-done_testing
+finish

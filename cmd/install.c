@@ -1,6 +1,8 @@
 /*
  * install.c - what a cluster needs to know of us; so far the CRDs.
  */
+#include <stdio.h>
+
 #include "base/cleanup.h"
 #include "cmd/cmd.h"
 #include "cmd/input.h"
@@ -22,6 +24,18 @@ static const struct opt opts_table[] = {
 	{ .type = OPT_END },
 };
 
+/* JSON on one line: indentation would make it seven times as large. */
+static int print(const char *format, const cJSON *list, struct error *err)
+{
+	cleanup_free char *text = NULL;
+
+	if (out_format(format) != OUT_JSON)
+		return out_doc(out_format(format), list, err);
+	text = json_text(list);
+	puts(text);
+	return 0;
+}
+
 static int run(const void *values, int argc, char **argv, struct error *err)
 {
 	static const char *const kinds[] = { TRAINJOB_KIND, RUNTIME_KIND,
@@ -41,7 +55,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 		return -1;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
 		cJSON_AddItemToArray(items, schema_crd(schema, kinds[i]));
-	return out_doc(out_format(formats[opts->output]), list, err);
+	return print(formats[opts->output], list, err);
 }
 
 const struct cmd cmd_install = {

@@ -161,7 +161,7 @@ check "runtime validate: valid" says 0 'runtime.yaml: TrainingRuntime mine is va
 check "runtime validate: quiet" bash -c '[ -z "$("$1" runtime validate -q "$2" 2>&1)" ]' - "$kftrainer" "$dir/runtime.yaml"
 check "runtime validate: a job's runtime, too" refuses 'there is no TrainingRuntime' runtime validate "$dir/mine.yaml"
 check "install --crds: three of them" bash -c '[ "$("$1" install --crds | grep -c "kind: CustomResourceDefinition")" = 3 ]' - "$kftrainer"
-check "install --crds: <= 300 KB as JSON" bash -c '[ "$("$1" install --crds -o json | python3 -c "import json, sys
-print(len(json.dumps(json.load(sys.stdin), separators=(\",\", \":\"))))")" -le 300000 ]' - "$kftrainer"
+check "install --crds: <= 300 KB as JSON" bash -c '[ "$("$1" install --crds -o json | wc -c)" -le 300000 ]' - "$kftrainer"
+check "install --crds: it is JSON" bash -c '"$1" install --crds -o json | python3 -m json.tool' - "$kftrainer"
 check "install: the rest is not built yet" says 69 'not built yet' install
 finish

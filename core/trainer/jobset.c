@@ -28,16 +28,8 @@ static const struct shape rjob_shape[] = {
 	{ 0 },
 };
 static const struct shape network[] = { MEMBER("subdomain", STRING), { 0 } };
-static const struct shape claim_spec[] = {
-	MEMBER("resources", OBJECT, .of = shape_resources),
-	{ 0 },
-};
-static const struct shape claim_template[] = {
-	MEMBER("spec", OBJECT, .of = claim_spec),
-	{ 0 },
-};
 static const struct shape claim_policy[] = {
-	MEMBER("templates", LIST, .of = claim_template),
+	MEMBER("templates", LIST, .of = shape_claim_template),
 	{ 0 },
 };
 const struct shape shape_jobset_spec[] = {

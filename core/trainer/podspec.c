@@ -73,12 +73,12 @@ static const struct shape claim_spec[] = {
 	MEMBER("resources", OBJECT, .of = shape_resources),
 	{ 0 },
 };
-static const struct shape claim_template[] = {
+const struct shape shape_claim_template[] = {
 	MEMBER("spec", OBJECT, .of = claim_spec),
 	{ 0 },
 };
 static const struct shape ephemeral[] = {
-	MEMBER("volumeClaimTemplate", OBJECT, .of = claim_template),
+	MEMBER("volumeClaimTemplate", OBJECT, .of = shape_claim_template),
 	{ 0 },
 };
 static const struct shape volume[] = {

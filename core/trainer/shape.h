@@ -39,9 +39,10 @@ struct shape {
 	}
 
 /* The tables stand with the other keys of their kind. */
-extern const struct shape shape_trainjob[];    /* trainjob.c */
-extern const struct shape shape_runtime[];     /* runtime.c */
-extern const struct shape shape_jobset_spec[]; /* jobset.c */
+extern const struct shape shape_trainjob[];       /* trainjob.c */
+extern const struct shape shape_runtime[];        /* runtime.c */
+extern const struct shape shape_jobset_spec[];    /* jobset.c */
+extern const struct shape shape_claim_template[]; /* podspec.c */
 extern const struct shape shape_pod_template[], shape_env[], shape_resources[],
 	shape_metadata[]; /* podspec.c */
 

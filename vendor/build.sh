@@ -84,7 +84,7 @@ build_all() { # NAME...
 finish() {
 	local left
 	rm -rf "$src" "$build" "$root"/lib/{cmake,pkgconfig} "$root/share" "$root"/bin/{curl-config,wcurl}
-	[ ! -d "$root/bin" ] ||
+	[ ! -e "$root/bin/musl-gcc" ] ||
 		sed -i "s|$root|$final|g" "$root/bin/musl-gcc" "$root/libc/lib/musl-gcc.specs"
 	left=$(grep -rlF "$root" "$root" || true)
 	[ -z "$left" ] || { say "not reproducible, the path is in: $left"; exit 1; }
@@ -95,7 +95,7 @@ finish() {
 
 case $flavour in
 musl) need build gcc make cmake ninja patch python3 dpkg-source ;;
-san) need check clang ar patch dpkg-source ;;
+san) need check clang ar cmake ninja patch python3 dpkg-source ;;
 esac
 mkdir -p "$cache/sources"
 lock "$final.lock"

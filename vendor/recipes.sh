@@ -11,13 +11,14 @@
 # libraries need only what comes first and what is before them in the lane.
 musl_first="musl zlib"
 musl_lanes=("mbedtls nghttp2 libssh2 curl" "libzstd lz4 cjson libyaml mimalloc fastmem cmocka")
-san_first=""
-san_lanes=("libyaml" "cjson cmocka")
+san_first="zlib"
+san_lanes=("mbedtls nghttp2 curl" "libyaml cjson cmocka")
 
 map="-ffile-prefix-map=$src=. -ffile-prefix-map=$build=. -ffile-prefix-map=$root=."
 
 use_musl() {
 	CC=$root/bin/musl-gcc AR=gcc-ar
+	EXE=-static
 	CFLAGS="-O2 -ffunction-sections -fdata-sections -fstack-protector-strong -fPIE $map"
 	[ "$(uname -m)" != x86_64 ] || CFLAGS+=" -fcf-protection"
 }
@@ -25,6 +26,7 @@ use_musl() {
 # Coverage for the fuzzers is in the libraries too: it costs the tests little.
 use_san() {
 	CC=clang AR=ar
+	EXE=-fsanitize=address,undefined
 	CFLAGS="-g -O1 -fno-omit-frame-pointer -fsanitize=address,undefined,fuzzer-no-link"
 	CFLAGS+=" -fno-sanitize-recover=undefined $map"
 }
@@ -56,7 +58,7 @@ cmake_install() { # NAME SOURCE OPTION...
 	CFLAGS=$CFLAGS PKG_CONFIG_LIBDIR=$root/lib/pkgconfig cmake -G Ninja -S "$from" \
 		-B "$build/$name" -DCMAKE_TOOLCHAIN_FILE="$build/toolchain.cmake" \
 		-DCMAKE_INSTALL_PREFIX="$root" -DCMAKE_INSTALL_LIBDIR=lib \
-		-DCMAKE_BUILD_TYPE=None -DCMAKE_EXE_LINKER_FLAGS=-static \
+		-DCMAKE_BUILD_TYPE=None -DCMAKE_EXE_LINKER_FLAGS=$EXE \
 		-DBUILD_SHARED_LIBS=OFF -DBUILD_STATIC_LIBS=ON -DBUILD_TESTING=OFF "$@"
 	ninja -j "$jobs" -C "$build/$name" install
 }

@@ -1,0 +1,116 @@
+/*
+ * kube.h - one API server, as client-go's dynamic client sees it. JSON only.
+ *
+ * A struct kube may be used by any number of threads. Objects are documents; what
+ * is returned is the caller's. Names of resources come from a table in kinds.c
+ * for the kinds this program uses, and from discovery for others.
+ *
+ * Errors carry the API server's own words: "get jobsets.jobset.x-k8s.io team-a/bert:
+ * <message>". Kinds: ERR_NOT_FOUND 404, ERR_DENIED 401 403, ERR_CONFLICT 409,
+ * ERR_EXISTS 409 AlreadyExists, ERR_EXPIRED 410, ERR_INVALID 400 422 and 403 of an
+ * admission webhook, ERR_BUSY 429 503 504 500 after the retries that Retry-After
+ * asks for, ERR_IO, ERR_TIMEOUT, ERR_STOPPED. err->code is the HTTP status.
+ */
+#ifndef KUBE_KUBE_H
+#define KUBE_KUBE_H
+
+#include "base/json.h"
+#include "base/metrics.h"
+#include "kube/kubeconfig.h"
+
+struct kube;
+
+struct kube_opts {
+	double qps;    /* calls a second, watches not counted; 0: no limit */
+	int64_t burst; /* calls at once above that */
+	const char *user_agent;
+	struct metrics *metrics; /* rest_client_requests_total; or NULL */
+	int64_t timeout_ms;      /* of a call; 0: 30 s */
+};
+extern const struct metric kube_requests_total; /* labels code, host, method */
+
+MUST_CHECK int kube_new(struct kube **ret, const struct kube_config *config,
+			const struct kube_opts *opts, struct error *err);
+void kube_free(struct kube *k);
+
+struct kube_ref {
+	const char *api_version, *kind, *ns, *name; /* ns NULL: cluster-wide, or all */
+};
+struct kube_ref kube_ref_of(const cJSON *obj); /* borrows obj's strings */
+
+/* "/apis/jobset.x-k8s.io/v1alpha2/namespaces/a/jobsets/b"; name may be NULL. In the arena. */
+MUST_CHECK int kube_path(struct arena *arena, struct kube *k, const struct kube_ref *ref,
+			 const char **ret, struct error *err);
+/* Does the server serve that kind? Asks each time. */
+MUST_CHECK int kube_serves(struct kube *k, const char *api_version, const char *kind,
+			   bool *ret, struct error *err);
+
+MUST_CHECK int kube_get(struct kube *k, const struct kube_ref *ref, cJSON **ret,
+			struct error *err);
+
+/* How to write. `{ 0 }` is the plain way. */
+struct kube_write {
+	const char *manager;     /* fieldManager */
+	const char *subresource; /* "status" */
+	bool force, dry_run;
+	bool meta_only;       /* the answer as PartialObjectMetadata: cheaper */
+	cJSON **ret_warnings; /* array of strings; or NULL */
+};
+/* ret may be NULL in each. */
+MUST_CHECK int kube_create(struct kube *k, const cJSON *obj, const struct kube_write *how,
+			   cJSON **ret, struct error *err);
+MUST_CHECK int kube_update(struct kube *k, const cJSON *obj, const struct kube_write *how,
+			   cJSON **ret, struct error *err);
+/* Server-side apply; how->manager is needed. */
+MUST_CHECK int kube_apply(struct kube *k, const cJSON *obj, const struct kube_write *how,
+			  cJSON **ret, struct error *err);
+/* RFC 7386 merge patch. */
+MUST_CHECK int kube_merge_patch(struct kube *k, const struct kube_ref *ref,
+				const cJSON *patch, const struct kube_write *how,
+				cJSON **ret, struct error *err);
+
+/* propagation: "Background", ..., NULL for the server's choice; uid: only that one, or NULL. */
+MUST_CHECK int kube_delete(struct kube *k, const struct kube_ref *ref,
+			   const char *propagation, const char *uid, struct error *err);
+
+struct kube_select {
+	const char *label_selector, *field_selector; /* or NULL */
+	bool meta_only;                              /* PartialObjectMetadata */
+	int64_t page;                                /* objects a page; 0: 500 */
+};
+/*
+ * Each object of all pages (ref->name is not looked at); it belongs to on_item.
+ * Items get the apiVersion and kind of the request. *ret_version (may be NULL): the
+ * list's resourceVersion, malloc'ed. An expired continue token begins again by itself:
+ * then on_item may see an object twice.
+ */
+MUST_CHECK int kube_list(struct kube *k, const struct kube_ref *ref,
+			 const struct kube_select *select,
+			 int (*on_item)(void *ctx, cJSON *take_obj, struct error *err),
+			 void *ctx, char **ret_version, struct error *err);
+
+/*
+ * One watch from that resourceVersion until the server, an error or *cancel ends it
+ * (allowWatchBookmarks). 0: the server ended it in order; ERR_EXPIRED: list again.
+ * on_event: type is "ADDED", "MODIFIED", "DELETED" or "BOOKMARK".
+ */
+struct kube_watch_opts {
+	struct kube_select select;
+	const char *version;
+	const bool *cancel;
+	int (*on_event)(void *ctx, const char *type, cJSON *take_obj, struct error *err);
+	void *ctx;
+};
+MUST_CHECK int kube_watch(struct kube *k, const struct kube_ref *ref,
+			  const struct kube_watch_opts *opts, struct error *err);
+
+/* Any call: "GET" "/version", reviews, logs. `body` may be NULL; *ret NULL if not JSON. */
+MUST_CHECK int kube_call(struct kube *k, const char *method, const char *path,
+			 const cJSON *body, cJSON **ret, struct error *err);
+/* A text answer, piece by piece: GET .../log?follow=true. */
+MUST_CHECK int kube_stream(struct kube *k, const char *path, const bool *cancel,
+			   int (*on_data)(void *ctx, const void *data, size_t len,
+					  struct error *err),
+			   void *ctx, struct error *err);
+
+#endif

@@ -1,0 +1,34 @@
+/*
+ * lease.h - who of several replicas leads (client-go's tools/leaderelection with a
+ * coordination.k8s.io/v1 Lease).
+ *
+ * Times are compared by when this process saw the record change, on its own
+ * monotonic clock, so that clocks may differ and jump. The lease is given up on
+ * stop, so that the next one need not wait for it to run out.
+ */
+#ifndef KUBE_LEASE_H
+#define KUBE_LEASE_H
+
+#include "kube/kube.h"
+
+struct lease_conf {
+	struct kube *kube;
+	const char *ns, *name, *identity;                 /* identity: "<host>_<uuid>" */
+	int64_t duration_ms, renew_ms, retry_ms;          /* 15 s, 10 s, 2 s */
+	void (*on_change)(void *ctx, const char *holder); /* another holder; or NULL */
+	void *ctx;
+};
+
+struct lease;
+
+/* lease_conf's rules: duration > renew > retry x 1.2. */
+MUST_CHECK int lease_new(struct lease **ret, const struct lease_conf *conf,
+			 struct error *err);
+/* Waits until we lead. ERR_STOPPED. Then a thread renews it. */
+MUST_CHECK int lease_acquire(struct lease *l, struct error *err);
+bool lease_held(struct lease *l);
+/* Readable when the lease is lost: the process must end its work at once. */
+int lease_lost_fd(struct lease *l);
+void lease_free(struct lease *l); /* gives it up if it is ours */
+
+#endif

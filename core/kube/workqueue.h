@@ -1,0 +1,38 @@
+/*
+ * workqueue.h - keys to work on (client-go's util/workqueue).
+ *
+ * A key is queued at most once; one that is added while a worker has it comes back
+ * when that worker is done. So one key is never worked on twice at once. Failures:
+ * workqueue_retry() adds after 5 ms doubling to 1000 s for each key,
+ * workqueue_forget() starts anew. Delayed adds keep the earliest time of a key.
+ */
+#ifndef KUBE_WORKQUEUE_H
+#define KUBE_WORKQUEUE_H
+
+#include <stdint.h>
+
+#include "base/metrics.h"
+
+struct workqueue;
+
+/* name and controller-runtime's label values for the metrics; metrics may be NULL. */
+struct workqueue *workqueue_new(const char *name, struct metrics *metrics);
+void workqueue_free(struct workqueue *q); /* nobody may wait in it */
+
+void workqueue_add(struct workqueue *q, const char *key);
+void workqueue_add_after(struct workqueue *q, const char *key, int64_t ms);
+void workqueue_retry(struct workqueue *q, const char *key);
+void workqueue_forget(struct workqueue *q, const char *key);
+
+/* Waits for a key; malloc'ed. NULL: the queue was shut down and is drained. */
+char *workqueue_get(struct workqueue *q);
+void workqueue_done(struct workqueue *q, char *take_key);
+
+void workqueue_shut_down(struct workqueue *q); /* delayed keys are dropped */
+size_t workqueue_length(struct workqueue *q);  /* ready ones */
+
+/* depth, adds_total, queue_duration_seconds, work_duration_seconds, retries_total,
+ * unfinished_work_seconds, longest_running_processor_seconds; ends with NULL. */
+extern const struct metric *const workqueue_metrics[];
+
+#endif

@@ -1,0 +1,34 @@
+/*
+ * cert.h - the webhooks' certificate: made, shared, injected, renewed.
+ *
+ * With certManagement on: the Secret (keys ca.crt, ca.key, tls.crt, tls.key, as
+ * upstream's and cert-controller's) is read by name; what is good in it is used as
+ * it is, whoever made it; otherwise a new CA (10 years) and certificate (1 year, the
+ * only name <service>.<ns>.svc) are made in this process and written; of several
+ * replicas one wins (resourceVersion) and the others read what it wrote. The CA goes
+ * into every clientConfig.caBundle of both webhook configurations. Looked at each
+ * minute (other replicas, expiry: renewed 90 days before); a new one is shown to new
+ * connections without a restart. A Secret that is not there is created.
+ * With it off: tls.crt, tls.key and ca.crt of CERT_DIR, read again when they change.
+ */
+#ifndef MANAGER_CERT_H
+#define MANAGER_CERT_H
+
+#include "kube/kube.h"
+#include "manager/config.h"
+#include "net/tls.h"
+
+#define CERT_DIR "/tmp/k8s-webhook-server/serving-certs"
+
+struct cert_manager;
+
+/* Starts its thread; `server` gets the identity as soon as there is one. */
+MUST_CHECK int cert_manager_start(struct cert_manager **ret, struct kube *k,
+				  const struct manager_config *config, const char *ns,
+				  struct tls_server *server, struct error *err);
+void cert_manager_stop(struct cert_manager *c); /* waits for the thread; frees */
+
+bool cert_manager_ready(struct cert_manager *c); /* an identity and, if ours, injected */
+char *cert_manager_ca(struct cert_manager *c);   /* PEM, malloc'ed; NULL: none yet */
+
+#endif

@@ -1,0 +1,72 @@
+/*
+ * config.h - the controller's settings: config.trainer.kubeflow.org/v1alpha1.
+ *
+ * Fields, defaults and rules follow upstream's pkg/apis/config/v1alpha1 and
+ * pkg/config, so that its ConfigMap kubeflow-trainer-config serves unchanged. The
+ * file is strict: an unknown field, a wrong kind or version is an error, and all
+ * errors of a file are told at once, as "<file>:<line>:<column>: <field>: ...".
+ */
+#ifndef MANAGER_CONFIG_H
+#define MANAGER_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+
+/* "" and 0 stand for nothing given only where it is said; durations are in ms. */
+struct manager_config {
+	struct arena arena; /* owns the strings */
+	struct {
+		int64_t port;     /* 9443 */
+		const char *host; /* "" */
+	} webhook;
+	struct {
+		const char *bind; /* ":8443"; "0": none */
+		bool secure;      /* true */
+		bool auth;        /* false: TokenReview and SubjectAccessReview */
+	} metrics;
+	struct {
+		const char *bind; /* ":8081"; "0": none */
+		const char *readiness,
+			*liveness; /* "readyz", "healthz": the paths, honoured */
+	} health;
+	struct {
+		bool enabled;          /* false without leaderElection in the file */
+		const char *name, *ns; /* "trainer.kubeflow.org"; "": the pod's own */
+		int64_t lease_ms, renew_ms, retry_ms; /* 15 s, 10 s, 2 s */
+	} election;
+	/* controller.groupKindConcurrency, of "<Kind>.trainer.kubeflow.org": 5, 1, 1 */
+	int64_t trainjob_workers, runtime_workers, cluster_runtime_workers;
+	struct {
+		bool enable; /* true */
+		const char *service,
+			*secret; /* kubeflow-trainer-controller-manager, -webhook-cert */
+	} certs;
+	struct {
+		double qps;    /* 50 */
+		int64_t burst; /* 100 */
+	} client;
+	struct {
+		int64_t port;  /* 10443 */
+		double qps;    /* 5 */
+		int64_t burst; /* 10 */
+	} status_server;
+	struct {
+		const char *min_version;                  /* "" or "1.0" to "1.3" */
+		const char *const *ciphers, *const *alpn; /* end with NULL; or NULL */
+	} tls;
+	bool gate_trainjob_status; /* featureGates.TrainJobStatus, or --feature-gates */
+};
+
+/*
+ * `file` NULL: the defaults alone. `gates`: "TrainJobStatus=true,...", or NULL; it
+ * wins over the file. ERR_INVALID: err has the first line, and *ret_errors (the
+ * arena's, NULL-ended) all of them.
+ */
+MUST_CHECK int manager_config_load(struct manager_config *ret, const char *file,
+				   const char *gates, char ***ret_errors,
+				   struct error *err);
+void manager_config_release(struct manager_config *c);
+
+#endif

@@ -1,0 +1,33 @@
+/*
+ * manager.h - the controller's process, from start to end.
+ *
+ *     load            config.h, kube/kubeconfig.h            (cmd/controller.c)
+ *     listen          health, metrics, webhooks, status server (all replicas)
+ *     certificates    cert.h                                  (all replicas)
+ *     lead            kube/lease.h
+ *     watch, queue    watch.h -> kube/workqueue.h -> workers -> reconcile.h
+ *     stop            SIGTERM: the lease is given up, requests under way end
+ *
+ * Nothing waits for what it does not need: reconciling begins as soon as the API
+ * server answers and the lease is ours, whether or not certificates are there yet.
+ */
+#ifndef MANAGER_MANAGER_H
+#define MANAGER_MANAGER_H
+
+#include "kube/kubeconfig.h"
+#include "manager/config.h"
+
+/* Names under which upstream's manager is known to others. */
+#define MANAGER_NAMESPACE    "kubeflow-system" /* outside a pod */
+#define MANAGER_FIELD_OWNER  "trainer"
+#define MANAGER_STATUS_OWNER "trainer-status"
+#define MANAGER_COMPONENT    "trainer-trainjob-controller" /* of events */
+#define MANAGER_CONTROLLER   "trainjob_controller"         /* of metrics */
+#define MANAGER_MUTATING     "defaulter.trainer.kubeflow.org"
+#define MANAGER_VALIDATING   "validator.trainer.kubeflow.org"
+
+/* Until the process is asked to end (0) or cannot go on (-1). */
+MUST_CHECK int manager_run(const struct manager_config *config,
+			   const struct kube_config *kube_config, struct error *err);
+
+#endif

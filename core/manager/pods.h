@@ -1,0 +1,37 @@
+/*
+ * pods.h - what happens to a job's pods, told on the TrainJob.
+ *
+ * Pods carry JobSet's label; of each only phase, conditions and container states are
+ * kept, and nothing once its job has ended. What explains a job that does not start
+ * or that failed becomes an event on the TrainJob (pod, container, rank and node in
+ * the message): Unschedulable with the scheduler's words, image pulls that fail,
+ * containers that cannot be made, OOMKilled, the exit code of the first that fails,
+ * restarts, evictions. Many pods with one cause are one event ("8 pods, first ...").
+ */
+#ifndef MANAGER_PODS_H
+#define MANAGER_PODS_H
+
+#include "kube/event.h"
+#include "kube/informer.h"
+
+struct pod_facts;
+
+#define POD_JOBSET_LABEL "jobset.sigs.k8s.io/jobset-name"
+
+/* `trainjob` gives the TrainJob of that name as a document, the caller's, or NULL. */
+struct pod_facts *pod_facts_new(struct event_recorder *events,
+				cJSON *(*trainjob)(void *ctx, const char *ns,
+						   const char *name),
+				void *ctx);
+void pod_facts_free(struct pod_facts *p);
+
+bool pod_facts_keep(cJSON *pod); /* informer_conf.keep */
+void pod_facts_event(void *pod_facts, enum informer_event event, const cJSON *was,
+		     const cJSON *is); /* informer_conf.on_event */
+
+/* The TrainJob has ended or is gone: forget its pods. */
+void pod_facts_forget(struct pod_facts *p, const char *ns, const char *trainjob);
+/* "node-1 (rank 1): container node exit code 3 on gpu-7"; malloc'ed, NULL: none failed. */
+char *pod_facts_first_failure(struct pod_facts *p, const char *ns, const char *trainjob);
+
+#endif

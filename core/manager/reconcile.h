@@ -1,0 +1,47 @@
+/*
+ * reconcile.h - one TrainJob brought to where it should be.
+ *
+ * Follows upstream's pkg/controller/trainjob_controller.go and pkg/runtime/core:
+ * runtime from the snapshot (made once, of the live one), pipeline_build(),
+ * server-side apply of each object in order (field manager "trainer", forced), then
+ * suspend, JobSet's status, deadline, and a merge patch of what changed in status.
+ * Unlike upstream: an object of that name that is not the TrainJob's is an error and
+ * never overwritten; a TrainJob being deleted is left alone; what is unchanged is
+ * not written again; namespaces being deleted are not fought.
+ */
+#ifndef MANAGER_RECONCILE_H
+#define MANAGER_RECONCILE_H
+
+#include "kube/event.h"
+#include "kube/informer.h"
+#include "manager/cert.h"
+
+struct reconciler;
+
+struct reconciler_conf {
+	struct kube *kube;
+	struct informer *trainjobs, *jobsets; /* see watch.h for what they keep */
+	struct event_recorder *events;
+	struct metrics *metrics;
+	bool status_server; /* the gate */
+	const char *status_server_url;
+	struct cert_manager *certs; /* the CA for <tj>-tls-config; may be NULL */
+};
+
+/* Everything in conf outlives it; strings are copied. */
+struct reconciler *reconciler_new(const struct reconciler_conf *conf);
+void reconciler_free(struct reconciler *r);
+
+/*
+ * key: "ns/name". *ret_after_ms: call again after that, 0: no need. -1: retry with
+ * back-off; err says why and has been recorded as an event where a user should see it.
+ * Any number of threads, never two with one key (workqueue.h).
+ */
+MUST_CHECK int reconcile_trainjob(struct reconciler *r, const char *key,
+				  int64_t *ret_after_ms, struct error *err);
+
+/* Upstream's other two controllers: removes the finalizer of releases up to v2.2. */
+MUST_CHECK int reconcile_runtime(struct reconciler *r, const cJSON *runtime_meta,
+				 struct error *err);
+
+#endif

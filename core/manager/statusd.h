@@ -1,0 +1,30 @@
+/*
+ * statusd.h - where training processes report progress (KEP-2779, feature gate
+ * TrainJobStatus).
+ *
+ *     POST /apis/trainer.kubeflow.org/v1alpha1/namespaces/{ns}/trainjobs/{name}/status
+ *
+ * Paths, statuses and bodies follow upstream's pkg/statusserver. The bearer token is
+ * shown to the API server (TokenReview with that path as audience): it must be a
+ * service account's of that namespace, bound to a pod that is there and belongs to
+ * the TrainJob's JobSet; anything else is 403. What is accepted is applied to the
+ * status subresource by the field manager "trainer-status".
+ */
+#ifndef MANAGER_STATUSD_H
+#define MANAGER_STATUSD_H
+
+#include "kube/kube.h"
+#include "net/httpd.h"
+
+struct statusd;
+
+struct statusd *statusd_new(struct kube *k); /* a client with limits of its own */
+void statusd_free(struct statusd *s);
+
+enum { STATUSD_MAX_BODY = 65536 };
+void statusd_handle(void *statusd, const struct httpd_request *req,
+		    struct httpd_response *resp);
+void statusd_large(void *statusd, const struct httpd_request *req,
+		   struct httpd_response *resp); /* 413 */
+
+#endif

@@ -1,0 +1,39 @@
+/*
+ * watch.h - what is watched, what of it is kept, and which TrainJobs it concerns.
+ *
+ *     TrainJob                       itself
+ *     JobSet, PodGroup (both kinds)  the controller in ownerReferences
+ *     LimitRange                     suspended TrainJobs of its namespace
+ *     RuntimeClass                   suspended TrainJobs whose runtime names it
+ *     TrainingRuntime, Cluster...    metadata alone, for the old finalizer
+ *     Pod (label of JobSet)          pods.h
+ *
+ * Secrets and ConfigMaps are not watched: they are read and written by name.
+ * Kinds whose CRD is missing are waited for.
+ */
+#ifndef MANAGER_WATCH_H
+#define MANAGER_WATCH_H
+
+#include "kube/informer.h"
+#include "kube/workqueue.h"
+
+struct watches;
+struct pod_facts;
+
+struct watches_conf {
+	struct kube *kube;
+	struct workqueue *trainjobs, *runtimes; /* keys "ns/name"; "<Kind>/ns/name" */
+	struct pod_facts *pods;                 /* fed with pods; may be NULL */
+	struct metrics *metrics;
+};
+
+/* Starts them all; only TrainJob and JobSet are waited for by watches_wait(). */
+MUST_CHECK int watches_start(struct watches **ret, const struct watches_conf *conf,
+			     struct error *err);
+MUST_CHECK int watches_wait(struct watches *w, struct error *err); /* ERR_STOPPED */
+void watches_stop(struct watches *w);
+
+struct informer *watches_trainjobs(struct watches *w);
+struct informer *watches_jobsets(struct watches *w);
+
+#endif

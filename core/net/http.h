@@ -1,0 +1,76 @@
+/*
+ * http.h - a client of HTTP/1.1 and HTTP/2 (libcurl), blocking, for many threads.
+ *
+ * A client keeps connections to reuse: a call takes an idle one or opens one and
+ * puts it back. Any number of threads may call at once. A call ends early with
+ * ERR_STOPPED when the process is asked to end (base/stop.h).
+ *
+ * Redirects are not followed; no cookies, no credentials of a URL; only http and
+ * https. Proxies: conf->proxy, or as curl reads the environment when it is NULL
+ * (HTTPS_PROXY, NO_PROXY).
+ *
+ * Errors: ERR_IO (name, connection, TLS; the message names the host and says
+ * what to look at), ERR_TIMEOUT, ERR_LIMIT (answer too long), ERR_FORMAT. An HTTP
+ * status is not an error here. Nothing in a message or log is a header's value.
+ */
+#ifndef NET_HTTP_H
+#define NET_HTTP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+struct http_client;
+
+/* Everything is copied. */
+struct http_conf {
+	const char *ca_pem; /* what to trust; NULL: the system's (see http.c) */
+	const char *cert_pem, *key_pem; /* the client's own, or NULL */
+	const char *server_name; /* whose certificate is expected; NULL: the URL's host */
+	const char *proxy;       /* URL; "" for none */
+	const char *user_agent;
+	bool insecure;   /* do not verify the server at all */
+	bool http1;      /* do not offer HTTP/2 */
+	size_t max_idle; /* connections kept; 0: 16 */
+};
+
+MUST_CHECK int http_client_new(struct http_client **ret, const struct http_conf *conf,
+			       struct error *err);
+void http_client_free(struct http_client *client); /* no call may be under way */
+
+struct http_request {
+	const char *method; /* "GET" */
+	const char *url;
+	const char *const *headers; /* "Name: value"; ends with NULL */
+	const void *body;
+	size_t body_len;
+	int64_t timeout_ms; /* for all of it; 0: none */
+	int64_t idle_ms; /* without a byte from the server, once it has answered; 0: none */
+	size_t max_body; /* of the answer; 0: 64 MiB */
+	/*
+	 * Instead of collecting the body of a 2xx answer: called with each piece as it
+	 * comes. Returns -1 with err filled to end the call with that error.
+	 */
+	int (*on_data)(void *ctx, const void *data, size_t len, struct error *err);
+	void *ctx;
+	const bool *cancel; /* set by another thread, looked at each second; or NULL */
+};
+
+struct http_response {
+	int status;
+	struct buf body;        /* its data ends with 0 */
+	int64_t retry_after_ms; /* Retry-After in seconds; -1: none */
+	char **warnings; /* texts of Warning headers (RFC 7234, code 299); NULL-ended, or NULL */
+	char *content_type; /* without parameters; or NULL */
+};
+void http_response_release(struct http_response *r);
+#define cleanup_http_response __attribute__((cleanup(http_response_release)))
+
+MUST_CHECK int http_do(struct http_client *client, const struct http_request *req,
+		       struct http_response *ret, struct error *err);
+
+/* Percent-encode for a path segment or a query value. */
+void http_escape(struct buf *out, const char *s);
+
+#endif

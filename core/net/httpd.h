@@ -1,0 +1,70 @@
+/*
+ * httpd.h - a small server of HTTP/1.1 (RFC 9112), with or without TLS.
+ *
+ * For a handful of clients that keep their connections (an API server, kubelets,
+ * Prometheus, training processes) and for whoever else reaches the port: every
+ * size and every wait has a limit, a connection that does not get on with its
+ * request is closed, and when all places are taken the one that has waited
+ * longest without a whole request makes room. A thread a connection, none without.
+ *
+ * Understood: Content-Length and chunked bodies, keep-alive, Expect: 100-continue,
+ * pipelining. What is ambiguous (both lengths, two lengths, obsolete folding, bad
+ * characters) is answered 400 and closed. The handler runs in the connection's
+ * thread.
+ */
+#ifndef NET_HTTPD_H
+#define NET_HTTPD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+struct httpd;
+struct tls_server;
+
+struct httpd_request {
+	const char *method, *path, *query; /* path as sent, before '?'; query may be "" */
+	const unsigned char *body;         /* body[body_len] is 0 */
+	size_t body_len;
+	int64_t content_length;             /* as claimed, or -1 (chunked) */
+	const char *peer;                   /* address */
+	const struct httpd_header *headers; /* ends with { NULL } */
+};
+struct httpd_header {
+	const char *name, *value;
+};
+/* Of that name, any case; NULL: there is none. Two of them: NULL. */
+const char *httpd_header(const struct httpd_request *req, const char *name);
+
+struct httpd_response {
+	int status;               /* 0: 404 */
+	const char *content_type; /* NULL: text/plain; charset=utf-8 */
+	struct buf body;
+};
+
+struct httpd_conf {
+	const char *host;                  /* "" or NULL: all addresses, IPv6 and IPv4 */
+	int port;                          /* 0: any, see httpd_port() */
+	struct tls_server *tls;            /* NULL: plain */
+	size_t max_body;                   /* 0: 64 KiB. More: on_large, or 413 */
+	int max_connections, max_per_peer; /* 0: 128, and 64 */
+	int64_t request_ms; /* for a request to arrive, from its first byte; 0: 10 s */
+	int64_t idle_ms;    /* between requests, and for a handshake; 0: 120 s, 10 s */
+	void (*handle)(void *ctx, const struct httpd_request *req,
+		       struct httpd_response *resp);
+	/* The head of a request whose body is too large (body NULL), or NULL. */
+	void (*on_large)(void *ctx, const struct httpd_request *req,
+			 struct httpd_response *resp);
+	void *ctx;
+};
+
+/* Listens when it returns. conf's strings are copied. */
+MUST_CHECK int httpd_start(struct httpd **ret, const struct httpd_conf *conf,
+			   struct error *err);
+int httpd_port(const struct httpd *d);
+
+/* Takes no more connections; requests under way get grace_ms to end. Frees. */
+void httpd_stop(struct httpd *d, int64_t grace_ms);
+
+#endif

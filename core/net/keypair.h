@@ -1,0 +1,23 @@
+/*
+ * keypair.h - keys for the processes of a job (mbedTLS).
+ *
+ * SSH: ECDSA P-521; the private key as SEC1 DER in PEM ("EC PRIVATE KEY"), the
+ * public one as a line of authorized_keys without comment, as upstream's MPI
+ * plugin makes them. CURVE (ZeroMQ): X25519, both halves in Z85 (ZMQ RFC 32).
+ */
+#ifndef NET_KEYPAIR_H
+#define NET_KEYPAIR_H
+
+#include "base/arena.h"
+
+/* *ret_public: "ecdsa-sha2-nistp521 <base64>\n". */
+MUST_CHECK int keypair_ssh(struct arena *arena, const char **ret_private_pem,
+			   const char **ret_authorized_key, struct error *err);
+
+MUST_CHECK int keypair_curve(char ret_public_z85[41], char ret_secret_z85[41],
+			     struct error *err);
+
+/* Bytes nobody can guess. */
+MUST_CHECK int random_bytes(void *data, size_t len, struct error *err);
+
+#endif

@@ -1,0 +1,52 @@
+/*
+ * tls.h - the server's side of TLS 1.2 and 1.3 (mbedTLS).
+ *
+ * A tls_server has the settings and one identity (certificate chain and key)
+ * that may be replaced at any time: connections accepted later show the new one.
+ * A tls_conn is one connection, used by one thread; it owns the descriptor.
+ * Reads and writes wait with poll(2), never longer than the deadline (clock_ms()),
+ * and end with ERR_STOPPED when the process is asked to end.
+ */
+#ifndef NET_TLS_H
+#define NET_TLS_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+struct tls_server;
+struct tls_conn;
+
+enum tls_version { TLS_DEFAULT = 0, TLS_1_2, TLS_1_3 }; /* least; 1.0 and 1.1: 1.2 */
+
+/* Everything is copied. */
+struct tls_conf {
+	enum tls_version min_version;
+	const char *const *ciphers; /* Go's names ("TLS_ECDHE_..."); NULL: the default */
+	const char *const *alpn;    /* NULL: "http/1.1" */
+};
+
+/* Is it a cipher suite's name, as Go's crypto/tls has them, that we can do? */
+bool tls_knows_cipher(const char *name);
+
+MUST_CHECK int tls_server_new(struct tls_server **ret, const struct tls_conf *conf,
+			      struct error *err);
+void tls_server_free(struct tls_server *s); /* after the last of its connections */
+
+/* PEM. ERR_FORMAT when they do not parse or do not belong together. */
+MUST_CHECK int tls_server_identity(struct tls_server *s, const char *cert_pem,
+				   const char *key_pem, struct error *err);
+bool tls_server_ready(const struct tls_server *s); /* it has an identity */
+
+/* Handshake on an accepted, non-blocking socket; fd is taken in every case. */
+MUST_CHECK int tls_accept(struct tls_conn **ret, struct tls_server *s, int take_fd,
+			  int64_t deadline, struct error *err);
+/* *ret_n is 0 at the end of the stream. */
+MUST_CHECK int tls_read(struct tls_conn *c, void *data, size_t max, size_t *ret_n,
+			int64_t deadline, struct error *err);
+MUST_CHECK int tls_write(struct tls_conn *c, const void *data, size_t len,
+			 int64_t deadline, struct error *err);
+void tls_close(struct tls_conn *c); /* says goodbye if that does not wait; frees */
+
+#endif

@@ -1,6 +1,7 @@
 #!/bin/bash
 # tests/setup.sh build   what `make` needs
 # tests/setup.sh demo    what `make demo` needs: build, PyTorch, scikit-learn
+# tests/setup.sh cluster what `make cluster` needs: a real control plane and its programs
 # tests/setup.sh check   what `make check` needs: all of it, and JAX and XGBoost in a venv
 # tests/setup.sh venv    prints where that venv is
 #
@@ -16,8 +17,10 @@ python=/usr/bin/python3 # Debian's: python3-torch is for it and for no other
 
 build="gcc libc6-dev make cmake ninja-build dpkg-dev patch python3 bzip2 xz-utils file ca-certificates debian-archive-keyring"
 demo="$build python3-torch python3-sklearn"
-check="$demo git time clang libclang-rt-14-dev llvm clang-format-14 shellcheck mandoc procps
-	gcc-aarch64-linux-gnu libc6-dev-arm64-cross python3-venv python3-yaml zsh fish"
+cluster="$build iproute2 iptables openssl curl procps python3-yaml
+	runc containernetworking-plugins debootstrap"
+check="$cluster $demo git time clang libclang-rt-14-dev llvm clang-format-14 shellcheck mandoc procps
+	gcc-aarch64-linux-gnu libc6-dev-arm64-cross python3-venv zsh fish"
 
 say() { echo "setup: $*"; }
 
@@ -99,6 +102,10 @@ venv() {
 
 # shellcheck disable=SC2086
 case ${1:-} in
+cluster)
+	packages $cluster $(command -v go >/dev/null || echo golang-go)
+	"$here/cluster/programs.sh" >/dev/null
+	;;
 build) packages $build ;;
 demo) packages $demo ;;
 check)
@@ -107,7 +114,7 @@ check)
 	;;
 venv) venv_path ;;
 *)
-	sed -n '2,5s/^# *//p' "$0" >&2
+	sed -n '2,6s/^# *//p' "$0" >&2
 	exit 2
 	;;
 esac

@@ -1,0 +1,119 @@
+"""A client of an API server, for tests: plain HTTPS, one connection a thread."""
+import base64
+import http.client
+import json
+import os
+import ssl
+import tempfile
+import threading
+import time
+import urllib.parse
+import yaml
+
+TRAINER = "/apis/trainer.kubeflow.org/v1alpha1"
+KINDS = {  # kind: prefix, plural, whether it is in a namespace
+    "TrainJob": (TRAINER, "trainjobs", True),
+    "TrainingRuntime": (TRAINER, "trainingruntimes", True),
+    "ClusterTrainingRuntime": (TRAINER, "clustertrainingruntimes", False),
+    "JobSet": ("/apis/jobset.x-k8s.io/v1alpha2", "jobsets", True),
+    "Job": ("/apis/batch/v1", "jobs", True),
+    "Pod": ("/api/v1", "pods", True),
+    "ConfigMap": ("/api/v1", "configmaps", True),
+    "Secret": ("/api/v1", "secrets", True),
+    "Service": ("/api/v1", "services", True),
+    "LimitRange": ("/api/v1", "limitranges", True),
+    "Event": ("/api/v1", "events", True),
+    "Namespace": ("/api/v1", "namespaces", False),
+    "PriorityClass": ("/apis/scheduling.k8s.io/v1", "priorityclasses", False),
+    "RuntimeClass": ("/apis/node.k8s.io/v1", "runtimeclasses", False),
+    "PodGroup.scheduling.x-k8s.io": ("/apis/scheduling.x-k8s.io/v1alpha1", "podgroups", True),
+    "PodGroup.scheduling.volcano.sh": ("/apis/scheduling.volcano.sh/v1beta1", "podgroups", True),
+}
+
+
+def read_yaml(text):
+    return yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+
+
+def kind_of(obj):
+    group = obj["apiVersion"].split("/")[0]
+    return f"PodGroup.{group}" if obj["kind"] == "PodGroup" else obj["kind"]
+
+
+def path(kind, namespace=None, name=None, sub=None):
+    prefix, plural, namespaced = KINDS[kind]
+    parts = [prefix] + (["namespaces", namespace] if namespaced and namespace else []) + [plural]
+    return "/".join(parts + [part for part in (name, sub) if part])
+
+
+class Api:
+    """`get`, `post`...: (status, document, warnings)."""
+
+    def __init__(self, kubeconfig):
+        with open(kubeconfig, encoding="utf-8") as file:
+            config = read_yaml(file)
+        context = self._named(config["contexts"], config["current-context"])["context"]
+        cluster = self._named(config["clusters"], context["cluster"])["cluster"]
+        user = self._named(config["users"], context["user"])["user"]
+        self.url = urllib.parse.urlsplit(cluster["server"])
+        self.headers = {"Accept": "application/json"}
+        folder = os.path.dirname(os.path.abspath(kubeconfig))
+        self.tls = ssl.create_default_context(cadata=self._data(cluster, "certificate-authority", folder).decode())
+        if "token" in user:
+            self.headers["Authorization"] = "Bearer " + user["token"]
+        else:
+            with tempfile.NamedTemporaryFile() as both:
+                both.write(self._data(user, "client-certificate", folder) + b"\n")
+                both.write(self._data(user, "client-key", folder))
+                both.flush()
+                self.tls.load_cert_chain(both.name)
+        self.local = threading.local()
+
+    @staticmethod
+    def _named(items, name):
+        return next(item for item in items if item["name"] == name)
+
+    @staticmethod
+    def _data(obj, key, folder):
+        if key + "-data" in obj:
+            return base64.b64decode(obj[key + "-data"])
+        with open(os.path.join(folder, obj[key]), "rb") as file:
+            return file.read()
+
+    def _once(self, method, url, body, content_type):
+        if getattr(self.local, "connection", None) is None:
+            self.local.connection = http.client.HTTPSConnection(
+                self.url.hostname, self.url.port, timeout=60, context=self.tls)
+        headers = dict(self.headers, **({"Content-Type": content_type} if body is not None else {}))
+        self.local.connection.request(method, url, None if body is None else json.dumps(body), headers)
+        answer = self.local.connection.getresponse()
+        text = answer.read()
+        warnings = answer.headers.get_all("Warning") or []
+        try:
+            return answer.status, json.loads(text), warnings
+        except ValueError:
+            return answer.status, {"message": text.decode("utf-8", "replace")}, warnings
+
+    def request(self, method, url, body=None, content_type="application/json"):
+        for tries in range(4):
+            try:
+                answer = self._once(method, url, body, content_type)
+                if answer[0] not in (429, 504) or tries == 3:
+                    return answer
+                time.sleep(1 + tries)
+            except (OSError, http.client.HTTPException):
+                self.local.connection = None
+                if tries == 3:
+                    raise
+                time.sleep(0.3)
+        raise AssertionError
+
+    def get(self, kind, namespace=None, name=None):
+        return self.request("GET", path(kind, namespace, name))
+
+    def items(self, kind, namespace=None):
+        return self.get(kind, namespace)[1].get("items") or []
+
+    def delete(self, kind, namespace, name, propagation=None):
+        return self.request("DELETE", path(kind, namespace, name),
+                            {"propagationPolicy": propagation} if propagation else None)

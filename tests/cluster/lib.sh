@@ -1,0 +1,122 @@
+# lib.sh - for the tests that need a cluster: tests/tap.sh, and a control plane of the test's
+# own (see cluster.sh), which ends with the test.
+#
+#   . "$(dirname "$0")/lib.sh"
+#   cluster_up                          # or: cluster_up NAME
+#   check "the API server answers" kc get --raw /readyz
+#   controller_up --zap-log-level 2     # ./kftrainer controller, as a process in it
+#   finish
+#
+# KFT_CLUSTER=NAME uses the cluster of that name, which is running, and leaves it running.
+# shellcheck shell=bash
+# shellcheck source=tests/tap.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../tap.sh"
+kftrainer=${KFTRAINER:-$PWD/kftrainer}
+cluster_ip=10.250.0.1
+trainer_ns=kubeflow-system
+
+# Skips the whole test where it cannot be run.
+cluster_possible() {
+	[ "$(id -u)" = 0 ] || sudo -n true 2>/dev/null && return
+	skip "$(basename "$0")" "a network namespace takes root"
+	finish
+}
+
+cluster() { tests/cluster/cluster.sh "$cluster_name" "$@"; }
+in_cluster() { cluster exec "$@"; }
+kc() { cluster exec kubectl "$@"; }
+
+# What cannot be set up is a failed test that shows why.
+cluster_up() { # [NAME]
+	cluster_possible
+	cluster_name=${KFT_CLUSTER:-${1:-t$$}}
+	trap 'cluster_end; rm -rf "$scratch"' EXIT
+	if ! cluster up 2>"$scratch/cluster"; then
+		check "the cluster starts" eval 'cat "$scratch/cluster"; false'
+		finish
+	fi
+	cluster_state=$(cd "${KFT_CLUSTERS:-build/clusters}/$cluster_name" && pwd)
+}
+
+cluster_end() {
+	if [ "${KFT_CLUSTER:-}" = "$cluster_name" ]; then
+		controller_down
+	else
+		cluster down
+	fi
+}
+
+# wait_for SECONDS COMMAND...: until it succeeds; shows what it said last when it does not.
+wait_for() {
+	local deadline=$((SECONDS + $1))
+	shift
+	until "$@" >"$scratch/wait" 2>&1; do
+		[ "$SECONDS" -lt "$deadline" ] || {
+			cat "$scratch/wait"
+			return 1
+		}
+		sleep 0.2
+	done
+}
+
+# ---- the controller, as a process in the cluster's namespace -------------------------------------
+
+# What `kftrainer install` makes, less the pods: a process stands for them, so each port
+# of the controller's Service gets an endpoint at 10.250.0.1.
+trainer_objects() {
+	"$kftrainer" install -o yaml | tests/cluster/without_pods.py "$cluster_ip" "$trainer_ns"
+}
+
+trainer_install() {
+	trainer_objects >"$scratch/trainer.yaml" &&
+		kc apply --server-side --force-conflicts -f - <"$scratch/trainer.yaml"
+}
+
+# controller_up ARGUMENT...: starts ./kftrainer controller with the rights of its service
+# account and waits until its webhooks answer. Settings: $controller_config (a file), or
+# the defaults. Log: $controller_log. More replicas: set controller_n to 2, 3...
+controller_up() {
+	local n=${controller_n:-1}
+	controller_log=$scratch/controller-$n.log
+	[ -e "$scratch/trainer.kubeconfig" ] || {
+		trainer_install >"$scratch/install" 2>&1 || {
+			cat "$scratch/install"
+			return 1
+		}
+		cluster kubeconfig "$scratch/trainer.kubeconfig" \
+			"system:serviceaccount:$trainer_ns:kubeflow-trainer-controller-manager" \
+			system:serviceaccounts "system:serviceaccounts:$trainer_ns" || return 1
+	}
+	in_cluster env KUBECONFIG="$scratch/trainer.kubeconfig" POD_NAMESPACE=$trainer_ns \
+		bash -c 'echo $$ >"$0"; exec "$@"' "$scratch/controller-$n.pid" \
+		"$kftrainer" controller ${controller_config:+--config "$controller_config"} "$@" \
+		>"$controller_log" 2>&1 &
+	wait_for 60 controller_ready || {
+		tail -n 20 "$controller_log"
+		return 1
+	}
+}
+
+# The webhooks answer when the API server lets a TrainJob through to them.
+controller_ready() {
+	kc create --dry-run=server -f - <<-END 2>&1 | grep -E 'not found|denied|created'
+		apiVersion: trainer.kubeflow.org/v1alpha1
+		kind: TrainJob
+		metadata: {name: probe, namespace: default}
+		spec: {runtimeRef: {name: there-is-no-such-runtime}}
+	END
+}
+
+controller_pid() { cat "$scratch/controller-${controller_n:-1}.pid"; }
+
+# shellcheck disable=SC2120 # tests pass a signal
+controller_down() { # [SIGNAL]: of all replicas that run; waits for their end
+	local file pid
+	for file in "$scratch"/controller-*.pid; do
+		[ -e "$file" ] || continue
+		pid=$(cat "$file")
+		rm "$file"
+		kill -s "${1:-TERM}" "$pid" 2>/dev/null || continue
+		while kill -0 "$pid" 2>/dev/null; do sleep 0.05; done
+	done
+}

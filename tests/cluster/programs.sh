@@ -1,0 +1,146 @@
+#!/bin/bash
+# tests/cluster/programs.sh
+#
+# Builds what the tests' cluster consists of, once, and prints the folder: bin/ has
+# etcd and containerd (Debian's, unpacked, so that no daemon of theirs is installed),
+# Kubernetes, CoreDNS, helm and the JobSet controller (from go/NAME/go.mod, whose go.sum
+# pins all of it), manifests/ has JobSet's objects and the PodGroup CRDs. The last part
+# of the folder's name is a checksum of what decides what is built.
+#
+# Go: one that is installed and new enough is used. Otherwise Debian's `golang-go`
+# fetches a newer one as a module, which the checksum database verifies.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+cache=$("$here/../../vendor/sysroot.sh")
+cache=${cache%/*}
+kubernetes=v1.34.4
+toolchain=1.26.8
+podgroups=sigs.k8s.io/scheduler-plugins@v0.34.7
+podgroups_sha256=e87980a29866bbf8a4df5452e03d876b6ae952c80b5443abdfaacee3b9adf60c
+
+say() { echo "cluster: $*" >&2; }
+die() {
+	say "$*"
+	exit 1
+}
+
+key=$(
+	cd "$here"
+	{
+		dpkg --print-architecture
+		cat programs.sh volcano-podgroup.yaml go/*/go.mod go/*/go.sum go/*/*.go go/*/*/*.go
+	} | sha256sum | cut -c 1-12
+)
+dir=$cache/cluster-$key
+[ ! -e "$dir/.done" ] || {
+	echo "$dir"
+	exit
+}
+
+# A log for each step; it is shown when the step fails.
+step() { # WHAT COMMAND...
+	local what=$1 start=$SECONDS
+	shift
+	say "$what"
+	if ! "$@" >"$part/log" 2>&1 </dev/null; then
+		tail -n 20 "$part/log" >&2
+		die "$what: failed after $((SECONDS - start)) s"
+	fi
+}
+
+export CGO_ENABLED=0 GOTOOLCHAIN=local GOFLAGS='-mod=readonly -buildvcs=false -trimpath'
+export GOWORK=off GO111MODULE=on GOOS=linux GOARCH=
+GOARCH=$(dpkg --print-architecture)
+
+new_enough() { # GO
+	local version
+	version=$("$1" env GOVERSION 2>/dev/null) || return 1
+	[ "$(printf '%s\n' "go$wanted" "$version" | sort -V | head -n 1)" = "go$wanted" ]
+}
+
+# The module system leaves out execute bits and hides the go.mod files of the toolchain.
+fetch_go() { # GO
+	local module=golang.org/toolchain@v0.0.1-go$toolchain.linux-$GOARCH from
+	cd /
+	GOFLAGS='' "$1" mod download "$module"
+	from=$(GOFLAGS='' "$1" env GOMODCACHE)/$module
+	rm -rf "$cache/go-$toolchain"*
+	cp -r "$from" "$cache/go-$toolchain.part"
+	chmod -R u+w "$cache/go-$toolchain.part"
+	cd "$cache/go-$toolchain.part"
+	find . -name _go.mod | while read -r file; do mv "$file" "${file%_go.mod}go.mod"; done
+	find bin pkg/tool -type f -exec chmod +x {} +
+	mv "$cache/go-$toolchain.part" "$cache/go-$toolchain"
+}
+
+find_go() {
+	local candidate
+	wanted=$(sed -n 's/^go //p' "$here"/go/*/go.mod | sort -V | tail -n 1)
+	for candidate in "$(command -v go || true)" /usr/local/go/bin/go /usr/lib/go*/bin/go \
+		"$cache/go-$toolchain/bin/go"; do
+		[ -x "$candidate" ] && new_enough "$candidate" && {
+			go=$candidate
+			return
+		}
+	done
+	go=$(command -v go || command -v /usr/lib/go/bin/go) ||
+		die "there is no Go: install golang-go (tests/setup.sh cluster does)"
+	step "fetching Go $toolchain" fetch_go "$go"
+	go=$cache/go-$toolchain/bin/go
+}
+
+build() { # MODULE PACKAGE...
+	cd "$here/go/$1"
+	shift
+	nice -n 5 "$go" build -o "$part/bin/" -ldflags \
+		"-s -w -X k8s.io/component-base/version.gitVersion=$kubernetes" "$@"
+}
+
+unpack() { # PROGRAM PACKAGE...: programs of Debian packages
+	local programs=$1
+	shift
+	mkdir "$part/deb"
+	cd "$part/deb"
+	apt-get download -o APT::Sandbox::User=root "$@"
+	for file in *.deb; do dpkg-deb -x "$file" .; done
+	for program in $programs; do mv "usr/bin/$program" "$part/bin/"; done
+	cd "$part"
+	rm -rf "$part/deb"
+}
+
+manifests() {
+	local from
+	cd "$here/go/jobset"
+	from=$("$go" list -m -f '{{.Dir}}' sigs.k8s.io/jobset)
+	"$part/bin/kubectl" kustomize "$from/config/default" >"$part/manifests/jobset.yaml"
+	cd /
+	from=$(GOFLAGS='' "$go" mod download -json $podgroups | sed -n 's/^\t"Dir": "\(.*\)",$/\1/p')
+	from=$from/config/crd/bases/scheduling.x-k8s.io_podgroups.yaml
+	echo "$podgroups_sha256  $from" | sha256sum -c
+	cp "$from" "$here/volcano-podgroup.yaml" "$part/manifests/"
+	chmod 644 "$part"/manifests/*
+}
+
+mkdir -p "$cache"
+exec 9>"$cache/cluster.lock"
+flock 9
+[ ! -e "$dir/.done" ] || {
+	echo "$dir"
+	exit
+}
+part=$cache/cluster-$key.part
+rm -rf "$part"
+mkdir -p "$part/bin" "$part/manifests"
+find_go
+step "unpacking etcd and containerd" unpack \
+	"etcd containerd containerd-shim-runc-v2 ctr" etcd-server containerd
+step "building Kubernetes, CoreDNS and helm: this takes 10 to 30 minutes" build kubernetes \
+	./coredns helm.sh/helm/v3/cmd/helm \
+	k8s.io/kubernetes/cmd/{kube-apiserver,kube-controller-manager,kube-scheduler,kubelet,kube-proxy,kubectl}
+step "building the JobSet controller" build jobset sigs.k8s.io/jobset
+step "gathering manifests" manifests
+rm "$part/log"
+touch "$part/.done"
+rm -rf "$dir"
+mv "$part" "$dir"
+echo "$dir"

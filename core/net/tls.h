@@ -10,6 +10,7 @@
 #ifndef NET_TLS_H
 #define NET_TLS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 

@@ -18,7 +18,8 @@ python=/usr/bin/python3 # Debian's: python3-torch is for it and for no other
 build="gcc libc6-dev make cmake ninja-build dpkg-dev patch python3 bzip2 xz-utils file ca-certificates debian-archive-keyring"
 demo="$build python3-torch python3-sklearn"
 cluster="$build iproute2 iptables openssl curl procps python3-yaml
-	runc containernetworking-plugins debootstrap"
+	runc containernetworking-plugins debootstrap
+	$(command -v go >/dev/null || echo golang-go)"
 check="$cluster $demo git time clang libclang-rt-14-dev llvm clang-format-14 shellcheck mandoc procps
 	gcc-aarch64-linux-gnu libc6-dev-arm64-cross python3-venv zsh fish"
 
@@ -103,7 +104,7 @@ venv() {
 # shellcheck disable=SC2086
 case ${1:-} in
 cluster)
-	packages $cluster $(command -v go >/dev/null || echo golang-go)
+	packages $cluster
 	"$here/cluster/programs.sh" >/dev/null
 	;;
 build) packages $build ;;

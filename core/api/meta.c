@@ -29,6 +29,11 @@ const char *meta_uid(const cJSON *obj)
 	return json_str(obj, "metadata", "uid");
 }
 
+const char *meta_version(const cJSON *obj)
+{
+	return json_str(obj, "metadata", "resourceVersion");
+}
+
 const char *meta_generate_name(const cJSON *obj)
 {
 	return json_str(obj, "metadata", "generateName");
@@ -47,6 +52,11 @@ void meta_set_name(cJSON *obj, const char *name)
 void meta_set_namespace(cJSON *obj, const char *ns)
 {
 	json_put_str(obj, ns, "metadata", "namespace");
+}
+
+void meta_drop_managed_fields(cJSON *obj)
+{
+	json_del(obj, JSON_PATH("metadata", "managedFields"));
 }
 
 void meta_set_label(cJSON *obj, const char *key, const char *value)

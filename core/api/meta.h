@@ -11,6 +11,7 @@ const char *meta_kind(const cJSON *obj);
 const char *meta_name(const cJSON *obj);
 const char *meta_namespace(const cJSON *obj);
 const char *meta_uid(const cJSON *obj);
+const char *meta_version(const cJSON *obj); /* resourceVersion */
 const char *meta_label(const cJSON *obj, const char *key);
 const char *meta_annotation(const cJSON *obj, const char *key);
 const char *meta_generate_name(const cJSON *obj);
@@ -24,6 +25,8 @@ cJSON *meta_new(const char *api_version, const char *kind, const char *ns,
 void meta_set_name(cJSON *obj, const char *name);
 void meta_set_namespace(cJSON *obj, const char *ns);
 void meta_set_label(cJSON *obj, const char *key, const char *value);
+
+void meta_drop_managed_fields(cJSON *obj);
 
 /* The controller's owner reference to `owner`; nothing when owner has no uid. */
 void meta_set_owner(cJSON *obj, const cJSON *owner);

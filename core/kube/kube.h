@@ -26,6 +26,7 @@ struct kube_opts {
 	const char *user_agent;
 	struct metrics *metrics; /* rest_client_requests_total; or NULL */
 	int64_t timeout_ms;      /* of a call; 0: 30 s */
+	bool after_stop;         /* calls go on when the process is asked to end */
 };
 extern const struct metric kube_requests_total; /* labels code, host, method */
 

@@ -11,6 +11,10 @@
 
 #include "kube/kube.h"
 
+/*
+ * kube: a client of its own, without a limit of calls, with a timeout of at most
+ * renew_ms / 2, and after_stop.
+ */
 struct lease_conf {
 	struct kube *kube;
 	const char *ns, *name, *identity;                 /* identity: "<host>_<uuid>" */
@@ -27,7 +31,10 @@ MUST_CHECK int lease_new(struct lease **ret, const struct lease_conf *conf,
 /* Waits until we lead. ERR_STOPPED. Then a thread renews it. */
 MUST_CHECK int lease_acquire(struct lease *l, struct error *err);
 bool lease_held(struct lease *l);
-/* Readable when the lease is lost: the process must end its work at once. */
+/*
+ * Readable for good when the lease is lost, be it that a call hangs: the process must
+ * end its work at once. Poll it; never read it.
+ */
 int lease_lost_fd(struct lease *l);
 void lease_free(struct lease *l); /* gives it up if it is ours */
 

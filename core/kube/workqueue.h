@@ -15,7 +15,7 @@
 
 struct workqueue;
 
-/* name and controller-runtime's label values for the metrics; metrics may be NULL. */
+/* name: controller-runtime's labels name and controller; metrics may be NULL. */
 struct workqueue *workqueue_new(const char *name, struct metrics *metrics);
 void workqueue_free(struct workqueue *q); /* nobody may wait in it */
 
@@ -24,12 +24,18 @@ void workqueue_add_after(struct workqueue *q, const char *key, int64_t ms);
 void workqueue_retry(struct workqueue *q, const char *key);
 void workqueue_forget(struct workqueue *q, const char *key);
 
-/* Waits for a key; malloc'ed. NULL: the queue was shut down and is drained. */
-char *workqueue_get(struct workqueue *q);
-void workqueue_done(struct workqueue *q, char *take_key);
+/*
+ * Waits for a key; the queue's, until workqueue_done(). NULL: the queue was shut down
+ * and is drained.
+ */
+const char *workqueue_get(struct workqueue *q);
+void workqueue_done(struct workqueue *q, const char *key);
 
 void workqueue_shut_down(struct workqueue *q); /* delayed keys are dropped */
 size_t workqueue_length(struct workqueue *q);  /* ready ones */
+
+/* Sets the gauges of work under way: before metrics_print(). */
+void workqueue_measure(struct workqueue *q);
 
 /* depth, adds_total, queue_duration_seconds, work_duration_seconds, retries_total,
  * unfinished_work_seconds, longest_running_processor_seconds; ends with NULL. */

@@ -32,6 +32,7 @@ struct http_conf {
 	const char *user_agent;
 	bool insecure;   /* do not verify the server at all */
 	bool http1;      /* do not offer HTTP/2 */
+	bool after_stop; /* calls go on when the process is asked to end */
 	size_t max_idle; /* connections kept; 0: 16 */
 };
 

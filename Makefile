@@ -4,7 +4,7 @@
 #   make demo       the main job: train a real model on this machine
 #   make check      every test (make quick: the daily loop)
 #   make install    PREFIX=/usr/local DESTDIR= : program, kubectl plugin, manual page, completions
-#   make unit [ROOM=api] | golden | cli | local | build | lint | fuzz | bench     a layer of its own
+#   make unit [ROOM=api] | golden | cli | local | cluster | build | lint | fuzz | bench     a layer of its own
 #   make format [ROOM=api] | compdb | dist | cross | repro | clean
 
 V       ?= 0
@@ -60,7 +60,7 @@ LINK     = -static-pie -Wl,--gc-sections,-z,relro,-z,now,-z,noexecstack,-z,stack
 
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all vendor demo check quick unit golden cli local build repro cross lint layers budget text lint-self headers \
+.PHONY: all vendor demo check quick unit golden cli local cluster build repro cross lint layers budget text lint-self headers \
         style fuzz bench soak format compdb dist install clean help crds
 all: kftrainer
 
@@ -159,6 +159,9 @@ $(SANOUT)/tests/golden/golden: $(GOLDEN) $(foreach r,plugins trainer api assets 
 
 local: kftrainer
 	@tests/run.sh local $(wildcard tests/local/test_*)
+cluster: kftrainer
+	@tests/setup.sh cluster
+	@tests/run.sh cluster $(wildcard tests/cluster/test_*)
 bench: kftrainer
 	@tests/bench/bench.py ./kftrainer
 

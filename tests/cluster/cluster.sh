@@ -331,7 +331,7 @@ network() {
 
 up() {
 	[ ! -e "$state/up" ] || [ -z "$(members)" ] || return 0
-	[ -e "$state" ] || [ ! -e "/run/netns/$netns" ] || die "there is one of this name elsewhere"
+	[ -e "$state" ] || [ ! -e "/run/netns/$netns" ] || die "another checkout has one of this name"
 	down
 	mkdir -p "$log"
 	network
@@ -382,7 +382,7 @@ up)
 	;;
 down)
 	flock 9
-	[ -e "$state" ] || die "there is none here"
+	[ -e "$state" ] || [ ! -e "/run/netns/$netns" ] || die "it is another checkout's"
 	down
 	rm -f "$state.lock"
 	;;

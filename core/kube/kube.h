@@ -34,6 +34,12 @@ MUST_CHECK int kube_new(struct kube **ret, const struct kube_config *config,
 			const struct kube_opts *opts, struct error *err);
 void kube_free(struct kube *k);
 
+/*
+ * For the last words after the process was asked to end (to give up a lease, to
+ * send events): for that long from now on calls go on instead of ERR_STOPPED.
+ */
+void kube_linger(struct kube *k, int64_t ms);
+
 struct kube_ref {
 	const char *api_version, *kind, *ns, *name; /* ns NULL: cluster-wide, or all */
 };

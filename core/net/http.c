@@ -1,0 +1,653 @@
+/*
+ * http.c - the only file that knows libcurl.
+ *
+ * A slot is an easy handle with a multi handle, and so a connection cache, of its
+ * own; a call has one to itself from beginning to end. The last one that was put
+ * back is taken first, so that the others' connections grow old and close.
+ */
+#include "net/http.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <sys/socket.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/stop.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+
+enum {
+	DEFAULT_IDLE = 16,
+	CONNECT_MS = 15000,
+	LOOK_MS = 1000, /* how often a call looks at what no descriptor tells */
+	MAX_HEADER = 64 * 1024,
+	MAX_WARNINGS = 32,
+	RECEIVE_BYTES = 16 * 1024,
+};
+#define DEFAULT_BODY ((size_t)64 * 1024 * 1024)
+
+struct slot {
+	CURL *easy;
+	CURLM *multi;
+	struct slot *next;
+};
+
+struct http_client {
+	char *ca_pem, *cert_pem, *key_pem, *server_name, *proxy, *user_agent;
+	const char *ca_file;
+	bool insecure, http1;
+	size_t max_idle;
+	pthread_mutex_t lock; /* of what follows */
+	struct slot *idle;
+	size_t n_idle;
+};
+
+struct call {
+	struct http_client *client;
+	const struct http_request *req;
+	CURL *easy;
+	struct curl_slist *headers, *connect_to;
+	struct arena arena;
+	const char *host; /* "host:port", for messages */
+	struct http_response resp;
+	size_t n_warnings, header_bytes;
+	int64_t heard_ms;  /* when the server last sent something; 0: not yet */
+	struct error *err; /* filled when `failed` */
+	bool failed;
+	char why[CURL_ERROR_SIZE]; /* curl's words */
+};
+
+static void global_setup(void)
+{
+	curl_global_init(CURL_GLOBAL_DEFAULT);
+}
+
+static char *copy(const char *s)
+{
+	return s ? xstrdup(s) : NULL;
+}
+
+/* Debian, RHEL, Alpine and the BSDs, SUSE. */
+static const char *system_ca(void)
+{
+	static const char *const files[] = { "/etc/ssl/certs/ca-certificates.crt",
+					     "/etc/pki/tls/certs/ca-bundle.crt",
+					     "/etc/ssl/cert.pem",
+					     "/etc/ssl/ca-bundle.pem", NULL };
+	const char *set = getenv("SSL_CERT_FILE");
+
+	if (set && *set)
+		return set;
+	for (const char *const *file = files; *file; file++)
+		if (file_exists(*file))
+			return *file;
+	return NULL;
+}
+
+int http_client_new(struct http_client **ret, const struct http_conf *conf,
+		    struct error *err)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct http_client *client;
+
+	if (!conf->cert_pem != !conf->key_pem)
+		return error_set(err, ERR_INVALID,
+				 "a client certificate needs its key, and a key its "
+				 "certificate");
+	pthread_once(&once, global_setup);
+	client = xcalloc(1, sizeof(*client));
+	client->ca_pem = copy(conf->ca_pem);
+	client->cert_pem = copy(conf->cert_pem);
+	client->key_pem = copy(conf->key_pem);
+	client->server_name = copy(conf->server_name);
+	client->proxy = copy(conf->proxy);
+	client->user_agent = copy(conf->user_agent);
+	client->insecure = conf->insecure;
+	client->http1 = conf->http1;
+	client->max_idle = conf->max_idle ? conf->max_idle : DEFAULT_IDLE;
+	if (!client->ca_pem)
+		client->ca_file = system_ca();
+	pthread_mutex_init(&client->lock, NULL);
+	*ret = client;
+	return 0;
+}
+
+static void slot_free(struct slot *s)
+{
+	if (s->easy)
+		curl_easy_cleanup(s->easy);
+	if (s->multi)
+		curl_multi_cleanup(s->multi);
+	free(s);
+}
+
+void http_client_free(struct http_client *client)
+{
+	if (!client)
+		return;
+	for (struct slot *s = client->idle, *next; s; s = next) {
+		next = s->next;
+		slot_free(s);
+	}
+	if (client->key_pem)
+		explicit_bzero(client->key_pem, strlen(client->key_pem));
+	free(client->ca_pem);
+	free(client->cert_pem);
+	free(client->key_pem);
+	free(client->server_name);
+	free(client->proxy);
+	free(client->user_agent);
+	pthread_mutex_destroy(&client->lock);
+	free(client);
+}
+
+static struct slot *slot_take(struct http_client *client)
+{
+	struct slot *s;
+
+	pthread_mutex_lock(&client->lock);
+	s = client->idle;
+	if (s) {
+		client->idle = s->next;
+		client->n_idle--;
+	}
+	pthread_mutex_unlock(&client->lock);
+	if (s)
+		return s;
+	s = xcalloc(1, sizeof(*s));
+	s->easy = curl_easy_init();
+	s->multi = curl_multi_init();
+	if (!s->easy || !s->multi) {
+		slot_free(s);
+		return NULL;
+	}
+	return s;
+}
+
+static void slot_put(struct http_client *client, struct slot *s)
+{
+	pthread_mutex_lock(&client->lock);
+	if (client->n_idle < client->max_idle) {
+		s->next = client->idle;
+		client->idle = s;
+		client->n_idle++;
+		s = NULL;
+	}
+	pthread_mutex_unlock(&client->lock);
+	if (s)
+		slot_free(s);
+}
+
+void http_response_release(struct http_response *r)
+{
+	buf_release(&r->body);
+	for (char **w = r->warnings; w && *w; w++)
+		free(*w);
+	free(r->warnings);
+	free(r->content_type);
+	*r = (struct http_response){ .retry_after_ms = -1 };
+}
+
+static bool is_success(const struct call *c)
+{
+	return c->resp.status >= 200 && c->resp.status < 300;
+}
+
+static size_t on_body(char *data, size_t size, size_t n, void *ctx)
+{
+	struct call *c = ctx;
+	size_t len = size * n;
+
+	c->heard_ms = clock_ms();
+	if (c->req->on_data && is_success(c)) {
+		c->failed = c->req->on_data(c->req->ctx, data, len, c->err);
+		return c->failed ? CURL_WRITEFUNC_ERROR : len;
+	}
+	buf_add(&c->resp.body, data, len);
+	if (!c->resp.body.overflowed)
+		return len;
+	c->failed = true;
+	error_set(c->err, ERR_LIMIT, "%s: the answer has more than %zu bytes", c->host,
+		  c->resp.body.max);
+	return CURL_WRITEFUNC_ERROR;
+}
+
+/* 299 - "text" or 299 agent "text" "date"; what is no such thing is not shown. */
+static void add_warning(struct call *c, const char *value)
+{
+	const char *p = str_after(value, "299 ");
+	cleanup_buf struct buf text = { .max = 4096 };
+
+	p = p ? strchr(p, '"') : NULL;
+	if (!p || c->n_warnings == MAX_WARNINGS)
+		return;
+	for (p++; *p && *p != '"'; p++) {
+		if (*p == '\\' && p[1])
+			p++;
+		buf_add(&text, p, 1);
+	}
+	c->resp.warnings = xreallocarray(c->resp.warnings, c->n_warnings + 2,
+					 sizeof(*c->resp.warnings));
+	c->resp.warnings[c->n_warnings++] =
+		text.len ? (char *)STEAL(text.data) : xstrdup("");
+	c->resp.warnings[c->n_warnings] = NULL;
+}
+
+static void on_field(struct call *c, const char *name, char *value)
+{
+	struct error ignored = { 0 };
+	int64_t seconds;
+
+	if (!strcasecmp(name, "Retry-After")) {
+		if (!str_int(&seconds, value, 0, 1000000, &ignored))
+			c->resp.retry_after_ms = seconds * 1000;
+	} else if (!strcasecmp(name, "Warning")) {
+		add_warning(c, value);
+	} else if (!strcasecmp(name, "Content-Type")) {
+		value[strcspn(value, "; \t")] = 0;
+		free(c->resp.content_type);
+		c->resp.content_type = xstrdup(value);
+	}
+}
+
+/* A 100 Continue has a head, too: each status line begins anew. */
+static void on_status(struct call *c)
+{
+	long status = 0;
+	size_t max = c->resp.body.max;
+
+	curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status);
+	http_response_release(&c->resp);
+	c->resp.body.max = max;
+	c->resp.status = (int)status;
+	c->n_warnings = 0;
+}
+
+static size_t on_header(char *data, size_t size, size_t n, void *ctx)
+{
+	struct call *c = ctx;
+	size_t len = size * n;
+	cleanup_arena struct arena arena = { 0 };
+	char *line, *colon;
+
+	c->heard_ms = clock_ms();
+	c->header_bytes += len;
+	if (c->header_bytes > MAX_HEADER) {
+		c->failed = true;
+		error_set(c->err, ERR_LIMIT,
+			  "%s: the answer's header has more than %d bytes", c->host,
+			  MAX_HEADER);
+		return CURL_WRITEFUNC_ERROR;
+	}
+	line = str_slice(&arena, data, len);
+	if (str_starts(line, "HTTP/")) {
+		on_status(c);
+		return len;
+	}
+	colon = strchr(line, ':');
+	if (colon) {
+		*colon = 0;
+		on_field(c, line, str_trim(&arena, colon + 1));
+	}
+	return len;
+}
+
+/* Bytes that nobody acknowledges for 30 s: the other side is gone. */
+static int on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
+{
+	int ms = 30000;
+
+	(void)ctx;
+	if (purpose == CURLSOCKTYPE_IPCXN)
+		setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms));
+	return CURL_SOCKOPT_OK;
+}
+
+static void set_blob(CURL *easy, CURLoption option, char *text, size_t extra)
+{
+	struct curl_blob blob = { .data = text,
+				  .len = text ? strlen(text) + extra : 0,
+				  .flags = CURL_BLOB_NOCOPY };
+
+	if (text)
+		curl_easy_setopt(easy, option, &blob);
+}
+
+static void set_tls(struct call *c)
+{
+	struct http_client *client = c->client;
+	CURL *easy = c->easy;
+
+	if (client->insecure) {
+		curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 0L);
+		curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 0L);
+	} else if (client->ca_pem) {
+		set_blob(easy, CURLOPT_CAINFO_BLOB, client->ca_pem, 0);
+	} else {
+		curl_easy_setopt(easy, CURLOPT_CAINFO, client->ca_file);
+	}
+	curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+	set_blob(easy, CURLOPT_SSLCERT_BLOB, client->cert_pem, 0);
+	/* mbedTLS tells PEM from DER by the closing 0 */
+	set_blob(easy, CURLOPT_SSLKEY_BLOB, client->key_pem, 1);
+	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION,
+			 client->http1 ? (long)CURL_HTTP_VERSION_1_1
+				       : (long)CURL_HTTP_VERSION_2TLS);
+}
+
+static void set_connection(struct call *c)
+{
+	CURL *easy = c->easy;
+	int64_t timeout = c->req->timeout_ms;
+
+	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L); /* do not wait for names */
+	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+	curl_easy_setopt(easy, CURLOPT_TCP_NODELAY, 1L);
+	curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+	curl_easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, 30L);
+	curl_easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, 10L);
+	curl_easy_setopt(easy, CURLOPT_TCP_KEEPCNT, 3L);
+	curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, on_socket);
+	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
+	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)timeout);
+	curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, (long)RECEIVE_BYTES);
+	curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, (long)RECEIVE_BYTES);
+	curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+	if (c->client->proxy)
+		curl_easy_setopt(easy, CURLOPT_PROXY, c->client->proxy);
+	if (c->client->user_agent)
+		curl_easy_setopt(easy, CURLOPT_USERAGENT, c->client->user_agent);
+}
+
+static void set_request(struct call *c)
+{
+	const struct http_request *req = c->req;
+	CURL *easy = c->easy;
+
+	for (const char *const *h = req->headers; h && *h; h++)
+		c->headers = curl_slist_append(c->headers, *h);
+	c->headers = curl_slist_append(c->headers, "Expect:");
+	curl_easy_setopt(easy, CURLOPT_URL, req->url);
+	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, c->headers);
+	if (req->body) {
+		curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
+				 (curl_off_t)req->body_len);
+		curl_easy_setopt(easy, CURLOPT_POSTFIELDS, req->body);
+	} else if (!strcmp(req->method, "POST") || !strcmp(req->method, "PUT")) {
+		curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, 0L);
+		curl_easy_setopt(easy, CURLOPT_POSTFIELDS, "");
+	}
+	if (!strcmp(req->method, "HEAD"))
+		curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
+	else
+		curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, req->method);
+	curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
+	curl_easy_setopt(easy, CURLOPT_HEADERDATA, c);
+	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
+	curl_easy_setopt(easy, CURLOPT_WRITEDATA, c);
+	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, c->why);
+}
+
+/*
+ * Where the call goes; with a server name of its own, that name stands in the URL
+ * as curl sees it, for SNI and verification, and the connection goes to the host.
+ */
+static int set_target(struct call *c)
+{
+	const char *name = c->client->server_name;
+	CURLU *url = curl_url();
+	char *host = NULL, *port = NULL, *scheme = NULL, *whole = NULL;
+	bool ok;
+
+	ok = url && !curl_url_set(url, CURLUPART_URL, c->req->url, 0) &&
+	     !curl_url_get(url, CURLUPART_HOST, &host, 0) &&
+	     !curl_url_get(url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) &&
+	     !curl_url_get(url, CURLUPART_SCHEME, &scheme, 0);
+	if (ok) {
+		c->host = arena_printf(&c->arena, "%s:%s", host, port);
+		if (name && *name && !curl_url_set(url, CURLUPART_HOST, name, 0) &&
+		    !curl_url_get(url, CURLUPART_URL, &whole, 0)) {
+			c->connect_to = curl_slist_append(
+				NULL, arena_printf(&c->arena, "%s:%s:%s:%s", name, port,
+						   host, port));
+			c->headers = curl_slist_append(
+				c->headers, arena_printf(&c->arena, "Host: %s", c->host));
+			curl_easy_setopt(c->easy, CURLOPT_CONNECT_TO, c->connect_to);
+			curl_easy_setopt(c->easy, CURLOPT_URL, whole);
+		}
+	}
+	if (!ok)
+		error_set(c->err, ERR_INVALID, "not a URL that can be asked: %s",
+			  str_visible(&c->arena, c->req->url, false));
+	else if (!strcmp(scheme, "https") && !c->client->insecure && !c->client->ca_pem &&
+		 !c->client->ca_file)
+		ok = !error_set(
+			c->err, ERR_IO,
+			"%s: this system has no file of trusted certificates; set "
+			"SSL_CERT_FILE",
+			c->host);
+	curl_free(host);
+	curl_free(port);
+	curl_free(scheme);
+	curl_free(whole);
+	curl_url_cleanup(url);
+	return ok ? 0 : -1;
+}
+
+/* Is there a reason to end the call that curl does not know? */
+static bool must_end(struct call *c)
+{
+	const struct http_request *req = c->req;
+	bool cancelled = req->cancel && __atomic_load_n(req->cancel, __ATOMIC_ACQUIRE);
+	bool stopped = stop_requested() && !req->linger;
+
+	if (stopped || cancelled)
+		error_set(c->err, ERR_STOPPED, "%s: stopped", c->host);
+	else if (req->idle_ms && c->heard_ms && clock_ms() - c->heard_ms > req->idle_ms)
+		error_set(c->err, ERR_TIMEOUT, "%s: nothing more came for %lld s",
+			  c->host, (long long)req->idle_ms / 1000);
+	else
+		return false;
+	c->failed = true;
+	return true;
+}
+
+static CURLcode drive(struct call *c, CURLM *multi)
+{
+	struct curl_waitfd stop = { .fd = stop_fd(), .events = CURL_WAIT_POLLIN };
+	unsigned n_fds = stop.fd >= 0 && !c->req->linger;
+	CURLcode ret = CURLE_ABORTED_BY_CALLBACK;
+	int running = 1, left;
+	CURLMsg *msg;
+
+	if (curl_multi_add_handle(multi, c->easy))
+		return CURLE_FAILED_INIT;
+	while (!must_end(c)) {
+		if (curl_multi_perform(multi, &running))
+			break;
+		if (!running) {
+			msg = curl_multi_info_read(multi, &left);
+			ret = msg && msg->msg == CURLMSG_DONE ? msg->data.result
+							      : CURLE_FAILED_INIT;
+			break;
+		}
+		if (curl_multi_poll(multi, &stop, n_fds, LOOK_MS, NULL))
+			break;
+	}
+	curl_multi_remove_handle(multi, c->easy);
+	return ret;
+}
+
+/* What mbedTLS says of a certificate, and what it means. */
+static const struct {
+	const char *said, *meaning;
+} certificate_words[] = {
+	{ "signed by the trusted CA",
+	  "its certificate is signed by an authority that is not "
+	  "trusted here; is it the right server, and the right "
+	  "certificate-authority?" },
+	{ "Common Name", "its certificate is for another name" },
+	{ "expired", "its certificate has expired; or is the clock wrong?" },
+	{ "future", "its certificate is not valid yet; or is the clock wrong?" },
+};
+
+static int fail_certificate(struct call *c)
+{
+	for (size_t i = 0; i < sizeof(certificate_words) / sizeof(*certificate_words);
+	     i++)
+		if (strstr(c->why, certificate_words[i].said))
+			return error_set(c->err, ERR_IO, "%s: %s", c->host,
+					 certificate_words[i].meaning);
+	return error_set(c->err, ERR_IO, "%s: its certificate cannot be verified: %s",
+			 c->host, c->why);
+}
+
+static int fail_connect(struct call *c)
+{
+	long oserr = 0;
+
+	curl_easy_getinfo(c->easy, CURLINFO_OS_ERRNO, &oserr);
+	if (oserr == ECONNREFUSED)
+		error_set(c->err, ERR_IO,
+			  "%s: connection refused: nothing listens there; is the server "
+			  "running, and is this its address?",
+			  c->host);
+	else
+		error_set(c->err, ERR_IO, "%s: cannot connect: %s", c->host,
+			  oserr ? strerror((int)oserr) : c->why);
+	c->err->code = (int)oserr;
+	return -1;
+}
+
+static int fail_timeout(struct call *c)
+{
+	curl_off_t connected = 0;
+
+	curl_easy_getinfo(c->easy, CURLINFO_PRETRANSFER_TIME_T, &connected);
+	if (connected)
+		return error_set(c->err, ERR_TIMEOUT, "%s: no answer within %lld ms",
+				 c->host, (long long)c->req->timeout_ms);
+	return error_set(
+		c->err, ERR_TIMEOUT,
+		"%s: cannot connect: nothing answers; is the address right, and is "
+		"there a way to it (proxy, VPN, firewall)?",
+		c->host);
+}
+
+static int fail(struct call *c, CURLcode code)
+{
+	if (c->failed)
+		return -1;
+	c->why[strcspn(c->why, "\r\n")] = 0;
+	if (!*c->why)
+		snprintf(c->why, sizeof(c->why), "%s", curl_easy_strerror(code));
+	switch (code) {
+	case CURLE_COULDNT_RESOLVE_HOST:
+		return error_set(c->err, ERR_IO, "%s: the name does not resolve",
+				 c->host);
+	case CURLE_COULDNT_RESOLVE_PROXY:
+		return error_set(c->err, ERR_IO, "%s: the proxy's name does not resolve",
+				 c->host);
+	case CURLE_COULDNT_CONNECT:
+		return fail_connect(c);
+	case CURLE_OPERATION_TIMEDOUT:
+		return fail_timeout(c);
+	case CURLE_PEER_FAILED_VERIFICATION:
+		return fail_certificate(c);
+	case CURLE_SSL_CERTPROBLEM:
+		return error_set(
+			c->err, ERR_FORMAT,
+			"%s: the certificates or the key to use are not right: %s",
+			c->host, c->why);
+	case CURLE_SSL_CACERT_BADFILE:
+		return error_set(c->err, ERR_FORMAT, "%s: %s: not certificates in PEM",
+				 c->host, c->client->ca_file ? c->client->ca_file : "CA");
+	case CURLE_SSL_CONNECT_ERROR:
+		return error_set(c->err, ERR_IO, "%s: no TLS connection: %s", c->host,
+				 c->why);
+	case CURLE_GOT_NOTHING:
+	case CURLE_RECV_ERROR:
+	case CURLE_SEND_ERROR:
+	case CURLE_PARTIAL_FILE:
+	case CURLE_HTTP2:
+	case CURLE_HTTP2_STREAM:
+		return error_set(c->err, ERR_IO, "%s: the connection broke: %s", c->host,
+				 c->why);
+	case CURLE_UNSUPPORTED_PROTOCOL:
+	case CURLE_WEIRD_SERVER_REPLY:
+		return error_set(c->err, ERR_FORMAT, "%s: not an answer in HTTP: %s",
+				 c->host, c->why);
+	default:
+		return error_set(c->err, ERR_IO, "%s: %s", c->host, c->why);
+	}
+}
+
+static int ask(struct call *c, struct slot *s)
+{
+	CURLcode code;
+
+	curl_easy_reset(s->easy);
+	c->easy = s->easy;
+	set_tls(c);
+	set_connection(c);
+	set_request(c);
+	if (set_target(c))
+		return -1;
+	curl_easy_setopt(c->easy, CURLOPT_HTTPHEADER, c->headers);
+	code = drive(c, s->multi);
+	if (code || c->failed)
+		return fail(c, code);
+	return 0;
+}
+
+int http_do(struct http_client *client, const struct http_request *req,
+	    struct http_response *ret, struct error *err)
+{
+	struct slot *s = slot_take(client);
+	struct call c = {
+		.client = client,
+		.req = req,
+		.err = err,
+		.host = "?",
+		.resp = { .retry_after_ms = -1,
+			  .body = { .max = req->max_body ? req->max_body
+							 : DEFAULT_BODY } },
+	};
+	int rc;
+
+	if (!s)
+		return error_set(err, ERR_IO, "no connection can be made: %s",
+				 strerror(errno));
+	rc = ask(&c, s);
+	curl_slist_free_all(c.headers);
+	curl_slist_free_all(c.connect_to);
+	arena_clear(&c.arena);
+	slot_put(client, s);
+	if (rc) {
+		http_response_release(&c.resp);
+		return -1;
+	}
+	if (!c.resp.body.data)
+		buf_adds(&c.resp.body, "");
+	*ret = c.resp;
+	return 0;
+}
+
+void http_escape(struct buf *out, const char *s)
+{
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				    "0123456789-._~";
+
+	for (; *s; s++) {
+		if (strchr(plain, *s))
+			buf_add(out, s, 1);
+		else
+			buf_printf(out, "%%%02X", (unsigned char)*s);
+	}
+}

@@ -44,6 +44,11 @@ const char *meta_created(const cJSON *obj)
 	return json_str(obj, "metadata", "creationTimestamp");
 }
 
+bool meta_is_deleting(const cJSON *obj)
+{
+	return json_str(obj, "metadata", "deletionTimestamp");
+}
+
 void meta_set_name(cJSON *obj, const char *name)
 {
 	json_put_str(obj, name, "metadata", "name");
@@ -72,6 +77,48 @@ const char *meta_label(const cJSON *obj, const char *key)
 const char *meta_annotation(const cJSON *obj, const char *key)
 {
 	return json_str(obj, "metadata", "annotations", key);
+}
+
+int64_t meta_generation(const cJSON *obj)
+{
+	return json_int(obj, 0, "metadata", "generation");
+}
+
+bool meta_is_deleted(const cJSON *obj)
+{
+	return json_get(obj, "metadata", "deletionTimestamp") != NULL;
+}
+
+const cJSON *meta_finalizers(const cJSON *obj)
+{
+	return json_get(obj, "metadata", "finalizers");
+}
+
+const cJSON *meta_controller(const cJSON *obj)
+{
+	const cJSON *ref;
+
+	json_each(ref, json_get(obj, "metadata", "ownerReferences"))
+		if (json_bool(ref, false, "controller"))
+			return ref;
+	return NULL;
+}
+
+bool meta_is_controlled(const cJSON *obj, const cJSON *by)
+{
+	const char *uid = json_str(meta_controller(obj), "uid");
+
+	return uid && str_eq(uid, meta_uid(by));
+}
+
+void meta_set_version(cJSON *obj, const char *version)
+{
+	json_put_str(obj, version, "metadata", "resourceVersion");
+}
+
+void meta_set_uid(cJSON *obj, const char *uid)
+{
+	json_put_str(obj, uid, "metadata", "uid");
 }
 
 bool meta_is(const cJSON *obj, const char *group, const char *kind)

@@ -6,8 +6,10 @@
  * server-side apply of each object in order (field manager "trainer", forced), then
  * suspend, JobSet's status, deadline, and a merge patch of what changed in status.
  * Unlike upstream: an object of that name that is not the TrainJob's is an error and
- * never overwritten; a TrainJob being deleted is left alone; what is unchanged is
- * not written again; namespaces being deleted are not fought.
+ * never overwritten (each write has a precondition: "not there", or the uid of what we
+ * saw); a TrainJob being deleted is left alone; what is unchanged is not written
+ * again; namespaces being deleted are not fought; a suspended JobSet that cannot
+ * become what it should be is made anew.
  */
 #ifndef MANAGER_RECONCILE_H
 #define MANAGER_RECONCILE_H
@@ -15,6 +17,7 @@
 #include "kube/event.h"
 #include "kube/informer.h"
 #include "manager/cert.h"
+#include "manager/pods.h"
 
 struct reconciler;
 
@@ -22,6 +25,7 @@ struct reconciler_conf {
 	struct kube *kube;
 	struct informer *trainjobs, *jobsets; /* see watch.h for what they keep */
 	struct event_recorder *events;
+	struct pod_facts *pods; /* the cause of a failure; may be NULL */
 	struct metrics *metrics;
 	bool status_server; /* the gate */
 	const char *status_server_url;
@@ -40,8 +44,18 @@ void reconciler_free(struct reconciler *r);
 MUST_CHECK int reconcile_trainjob(struct reconciler *r, const char *key,
 				  int64_t *ret_after_ms, struct error *err);
 
-/* Upstream's other two controllers: removes the finalizer of releases up to v2.2. */
-MUST_CHECK int reconcile_runtime(struct reconciler *r, const cJSON *runtime_meta,
+/*
+ * Upstream's other two controllers: removes the finalizer of releases up to v2.2.
+ * The runtime with apiVersion, kind and metadata, or whole.
+ */
+MUST_CHECK int reconcile_runtime(struct reconciler *r, const cJSON *runtime,
 				 struct error *err);
+
+/*
+ * trainer_trainjobs (gauge: state, runtime), trainer_trainjob_jobset_seconds (from the
+ * TrainJob's creation to its JobSet's), trainer_trainjob_failures_total (runtime,
+ * reason); ends with NULL.
+ */
+extern const struct metric *const reconcile_metrics[];
 
 #endif

@@ -22,9 +22,10 @@ struct pod_facts;
 
 struct watches_conf {
 	struct kube *kube;
-	struct workqueue *trainjobs, *runtimes; /* keys "ns/name"; "<Kind>/ns/name" */
-	struct pod_facts *pods;                 /* fed with pods; may be NULL */
-	struct metrics *metrics;
+	struct workqueue *trainjobs; /* keys "ns/name" */
+	/* Runtimes with the old finalizer: keys "ns/name", and "name". */
+	struct workqueue *runtimes, *cluster_runtimes;
+	struct pod_facts *pods; /* fed with pods; may be NULL */
 };
 
 /* Starts them all; only TrainJob and JobSet are waited for by watches_wait(). */

@@ -1,0 +1,382 @@
+#include "kube/workqueue.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/thread.h"
+#include "base/xmalloc.h"
+
+enum { RETRY_FIRST_MS = 5, RETRY_MOST_MS = 1000 * 1000, RETRY_MOST_DOUBLED = 18 };
+
+/* There is one for a key as long as anything of it is set. */
+struct item {
+	bool dirty, processing;
+	unsigned failures;
+	struct item *next;                 /* in the queue */
+	size_t at;                         /* in the heap, plus 1; 0: not there */
+	int64_t ready_ms;                  /* in the heap: when it is due */
+	double added, started;             /* seconds */
+	struct item *next_working, **back; /* in the list of work under way */
+	char key[];
+};
+
+struct workqueue {
+	pthread_mutex_t lock;
+	pthread_cond_t more;
+	struct map items;
+	struct item *first, **last; /* the queue */
+	struct item **heap;         /* delayed ones, the earliest first */
+	size_t n_heap, cap_heap;
+	struct item *working;
+	size_t queued, dirty;
+	bool shut;
+	struct metrics *metrics;
+	char name[];
+};
+
+#define QUEUE_LABELS                       \
+	{                                  \
+		"name", "controller", NULL \
+	}
+#define SECONDS_BUCKETS .buckets = seconds_buckets, .n_buckets = 12
+static const double seconds_buckets[] = { 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3,
+					  1e-2, 1e-1, 1,    10,   100,  1000 };
+
+/* controller-runtime's pkg/metrics/workqueue.go; there is one priority here. */
+static const struct metric depth = {
+	METRIC_GAUGE, "workqueue_depth", "Keys that wait, by workqueue and priority",
+	.labels = { "name", "controller", "priority", NULL }
+};
+static const struct metric adds = { METRIC_COUNTER, "workqueue_adds_total",
+				    "Keys added to the workqueue",
+				    .labels = QUEUE_LABELS };
+static const struct metric waited = { METRIC_HISTOGRAM,
+				      "workqueue_queue_duration_seconds",
+				      "How long keys waited in the workqueue",
+				      .labels = QUEUE_LABELS, SECONDS_BUCKETS };
+static const struct metric worked = { METRIC_HISTOGRAM, "workqueue_work_duration_seconds",
+				      "How long the work on a key took",
+				      .labels = QUEUE_LABELS, SECONDS_BUCKETS };
+static const struct metric unfinished = {
+	METRIC_GAUGE, "workqueue_unfinished_work_seconds",
+	"Seconds spent so far on keys under way, of all workers together",
+	.labels = QUEUE_LABELS
+};
+static const struct metric longest = {
+	METRIC_GAUGE, "workqueue_longest_running_processor_seconds",
+	"Seconds spent so far on the key that is longest under way",
+	.labels = QUEUE_LABELS
+};
+static const struct metric retries = { METRIC_COUNTER, "workqueue_retries_total",
+				       "Keys added with a delay",
+				       .labels = QUEUE_LABELS };
+
+const struct metric *const workqueue_metrics[] = { &depth,   &adds,       &waited,
+						   &worked,  &unfinished, &longest,
+						   &retries, NULL };
+
+static double now_seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+struct workqueue *workqueue_new(const char *name, struct metrics *metrics)
+{
+	size_t len = strlen(name) + 1;
+	struct workqueue *q = xcalloc(1, sizeof(*q) + len);
+
+	memcpy(q->name, name, len);
+	q->metrics = metrics;
+	q->last = &q->first;
+	pthread_mutex_init(&q->lock, NULL);
+	cond_init(&q->more);
+	metrics_set(metrics, &depth, 0, q->name, q->name, "0");
+	metrics_add(metrics, &adds, 0, q->name, q->name);
+	metrics_add(metrics, &retries, 0, q->name, q->name);
+	return q;
+}
+
+void workqueue_free(struct workqueue *q)
+{
+	if (!q)
+		return;
+	map_release(&q->items, free);
+	free(q->heap);
+	pthread_cond_destroy(&q->more);
+	pthread_mutex_destroy(&q->lock);
+	free(q);
+}
+
+/* ---- under the lock -------------------------------------------------------------- */
+
+static struct item *item_of(struct workqueue *q, const char *key)
+{
+	size_t len = strlen(key) + 1;
+	struct item *it = map_get(&q->items, key);
+
+	if (it)
+		return it;
+	it = xcalloc(1, sizeof(*it) + len);
+	memcpy(it->key, key, len);
+	map_put(&q->items, key, it);
+	return it;
+}
+
+static void drop_if_idle(struct workqueue *q, struct item *it)
+{
+	if (!it->dirty && !it->processing && !it->failures && !it->at)
+		free(map_del(&q->items, it->key));
+}
+
+static void enqueue(struct workqueue *q, struct item *it)
+{
+	it->next = NULL;
+	*q->last = it;
+	q->last = &it->next;
+	q->queued++;
+	pthread_cond_signal(&q->more);
+}
+
+static struct item *dequeue(struct workqueue *q)
+{
+	struct item *it = q->first;
+
+	q->first = it->next;
+	if (!q->first)
+		q->last = &q->first;
+	q->queued--;
+	return it;
+}
+
+static void set_depth(struct workqueue *q)
+{
+	metrics_set(q->metrics, &depth, (double)q->dirty, q->name, q->name, "0");
+}
+
+static void mark_dirty(struct workqueue *q, struct item *it)
+{
+	if (it->dirty)
+		return;
+	it->dirty = true;
+	it->added = now_seconds();
+	q->dirty++;
+	metrics_add(q->metrics, &adds, 1, q->name, q->name);
+	set_depth(q);
+	if (!it->processing)
+		enqueue(q, it);
+}
+
+static void heap_set(struct workqueue *q, size_t i, struct item *it)
+{
+	q->heap[i] = it;
+	it->at = i + 1;
+}
+
+static void heap_up(struct workqueue *q, size_t i)
+{
+	struct item *it = q->heap[i];
+
+	for (; i > 0 && q->heap[(i - 1) / 2]->ready_ms > it->ready_ms; i = (i - 1) / 2)
+		heap_set(q, i, q->heap[(i - 1) / 2]);
+	heap_set(q, i, it);
+}
+
+static struct item *heap_pop(struct workqueue *q)
+{
+	struct item *top = q->heap[0], *it = q->heap[--q->n_heap];
+	size_t i = 0, child;
+
+	top->at = 0;
+	if (it == top)
+		return top;
+	while ((child = 2 * i + 1) < q->n_heap) {
+		if (child + 1 < q->n_heap &&
+		    q->heap[child + 1]->ready_ms < q->heap[child]->ready_ms)
+			child++;
+		if (q->heap[child]->ready_ms >= it->ready_ms)
+			break;
+		heap_set(q, i, q->heap[child]);
+		i = child;
+	}
+	heap_set(q, i, it);
+	return top;
+}
+
+static void delay(struct workqueue *q, struct item *it, int64_t ready_ms)
+{
+	if (it->at && it->ready_ms <= ready_ms)
+		return;
+	it->ready_ms = ready_ms;
+	if (!it->at) {
+		if (q->n_heap == q->cap_heap) {
+			q->cap_heap = q->cap_heap ? q->cap_heap * 2 : 16;
+			q->heap = xreallocarray(q->heap, q->cap_heap, sizeof(*q->heap));
+		}
+		heap_set(q, q->n_heap++, it);
+	}
+	heap_up(q, it->at - 1);
+	/* Every worker that waits has to wait for less now. */
+	if (q->heap[0] == it)
+		pthread_cond_broadcast(&q->more);
+}
+
+static void move_due(struct workqueue *q)
+{
+	int64_t now = clock_ms();
+
+	while (q->n_heap > 0 && q->heap[0]->ready_ms <= now)
+		mark_dirty(q, heap_pop(q));
+}
+
+static void add_after(struct workqueue *q, const char *key, int64_t ms)
+{
+	static const int64_t most = INT64_MAX / 4;
+
+	if (q->shut)
+		return;
+	if (ms <= 0) {
+		mark_dirty(q, item_of(q, key));
+		return;
+	}
+	metrics_add(q->metrics, &retries, 1, q->name, q->name);
+	delay(q, item_of(q, key), clock_ms() + (ms < most ? ms : most));
+}
+
+static void start_work(struct workqueue *q, struct item *it)
+{
+	it->dirty = false;
+	it->processing = true;
+	it->started = now_seconds();
+	it->next_working = q->working;
+	it->back = &q->working;
+	if (q->working)
+		q->working->back = &it->next_working;
+	q->working = it;
+	q->dirty--;
+	set_depth(q);
+	metrics_observe(q->metrics, &waited, it->started - it->added, q->name, q->name);
+}
+
+static void end_work(struct workqueue *q, struct item *it)
+{
+	it->processing = false;
+	*it->back = it->next_working;
+	if (it->next_working)
+		it->next_working->back = it->back;
+	metrics_observe(q->metrics, &worked, now_seconds() - it->started, q->name,
+			q->name);
+	if (it->dirty)
+		enqueue(q, it);
+	else
+		drop_if_idle(q, it);
+}
+
+/* ---- the doors ------------------------------------------------------------------- */
+
+void workqueue_add(struct workqueue *q, const char *key)
+{
+	workqueue_add_after(q, key, 0);
+}
+
+void workqueue_add_after(struct workqueue *q, const char *key, int64_t ms)
+{
+	pthread_mutex_lock(&q->lock);
+	add_after(q, key, ms);
+	pthread_mutex_unlock(&q->lock);
+}
+
+void workqueue_retry(struct workqueue *q, const char *key)
+{
+	struct item *it;
+	int64_t ms;
+
+	pthread_mutex_lock(&q->lock);
+	if (!q->shut) {
+		it = item_of(q, key);
+		ms = it->failures >= RETRY_MOST_DOUBLED
+			     ? RETRY_MOST_MS
+			     : (int64_t)RETRY_FIRST_MS << it->failures++;
+		add_after(q, key, ms < RETRY_MOST_MS ? ms : RETRY_MOST_MS);
+	}
+	pthread_mutex_unlock(&q->lock);
+}
+
+void workqueue_forget(struct workqueue *q, const char *key)
+{
+	struct item *it;
+
+	pthread_mutex_lock(&q->lock);
+	it = map_get(&q->items, key);
+	if (it) {
+		it->failures = 0;
+		drop_if_idle(q, it);
+	}
+	pthread_mutex_unlock(&q->lock);
+}
+
+const char *workqueue_get(struct workqueue *q)
+{
+	struct item *it = NULL;
+
+	pthread_mutex_lock(&q->lock);
+	for (move_due(q); !q->first && !q->shut; move_due(q))
+		cond_wait_until(&q->more, &q->lock,
+				q->n_heap > 0 ? q->heap[0]->ready_ms : -1);
+	if (q->first) {
+		it = dequeue(q);
+		start_work(q, it);
+	}
+	pthread_mutex_unlock(&q->lock);
+	return it ? it->key : NULL;
+}
+
+void workqueue_done(struct workqueue *q, const char *key)
+{
+	struct item *it;
+
+	pthread_mutex_lock(&q->lock);
+	it = map_get(&q->items, key);
+	if (it && it->processing)
+		end_work(q, it);
+	pthread_mutex_unlock(&q->lock);
+}
+
+void workqueue_shut_down(struct workqueue *q)
+{
+	pthread_mutex_lock(&q->lock);
+	q->shut = true;
+	while (q->n_heap > 0)
+		drop_if_idle(q, heap_pop(q));
+	pthread_cond_broadcast(&q->more);
+	pthread_mutex_unlock(&q->lock);
+}
+
+size_t workqueue_length(struct workqueue *q)
+{
+	size_t n;
+
+	pthread_mutex_lock(&q->lock);
+	move_due(q);
+	n = q->queued;
+	pthread_mutex_unlock(&q->lock);
+	return n;
+}
+
+void workqueue_measure(struct workqueue *q)
+{
+	double now = now_seconds(), sum = 0, most = 0;
+
+	pthread_mutex_lock(&q->lock);
+	for (const struct item *it = q->working; it; it = it->next_working) {
+		sum += now - it->started;
+		most = now - it->started > most ? now - it->started : most;
+	}
+	metrics_set(q->metrics, &unfinished, sum, q->name, q->name);
+	metrics_set(q->metrics, &longest, most, q->name, q->name);
+	pthread_mutex_unlock(&q->lock);
+}

@@ -1,0 +1,277 @@
+#include "kube/workqueue.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/thread.h"
+#include "tests/unit/base/base_test.h"
+
+static void assert_next(struct workqueue *q, const char *want)
+{
+	const char *key;
+
+	assert_true(workqueue_length(q) > 0);
+	key = workqueue_get(q);
+	assert_non_null(key);
+	assert_string_equal(key, want);
+}
+
+static void test_a_key_is_queued_once(void **state)
+{
+	struct workqueue *q = workqueue_new("t", NULL);
+
+	(void)state;
+	workqueue_add(q, "b");
+	workqueue_add(q, "a");
+	workqueue_add(q, "b");
+	assert_int_equal(workqueue_length(q), 2);
+	assert_next(q, "b");
+	assert_next(q, "a");
+	workqueue_done(q, "b");
+	workqueue_done(q, "a");
+	workqueue_done(q, "a"); /* harmless */
+	workqueue_done(q, "never added");
+	assert_int_equal(workqueue_length(q), 0);
+	workqueue_free(q);
+}
+
+static void test_added_while_worked_on(void **state)
+{
+	struct workqueue *q = workqueue_new("t", NULL);
+
+	(void)state;
+	workqueue_add(q, "a");
+	assert_next(q, "a");
+	workqueue_add(q, "a");
+	workqueue_add(q, "a");
+	assert_int_equal(workqueue_length(q), 0); /* not for a second worker */
+	workqueue_add(q, "b");
+	workqueue_done(q, "a");
+	assert_int_equal(workqueue_length(q), 2);
+	assert_next(q, "b");
+	assert_next(q, "a");
+	workqueue_done(q, "a");
+	assert_int_equal(workqueue_length(q), 0);
+	workqueue_free(q);
+}
+
+static void test_delays_keep_the_earliest(void **state)
+{
+	struct workqueue *q = workqueue_new("t", NULL);
+	int64_t start = clock_ms();
+
+	(void)state;
+	workqueue_add_after(q, "later", 60 * 1000);
+	workqueue_add_after(q, "never", INT64_MAX);
+	workqueue_add_after(q, "c", 90);
+	workqueue_add_after(q, "a", 30);
+	workqueue_add_after(q, "b", 3600 * 1000);
+	workqueue_add_after(q, "b", 60);
+	workqueue_add_after(q, "b", 3600 * 1000);
+	assert_int_equal(workqueue_length(q), 0);
+	for (const char *want = "abc"; *want; want++) {
+		const char *key = workqueue_get(q);
+
+		assert_int_equal(*key, *want);
+		assert_true(clock_ms() - start >= 30 * (want[0] - 'a' + 1));
+		workqueue_done(q, key);
+	}
+	assert_int_equal(workqueue_length(q), 0);
+	workqueue_add_after(q, "now", 0);
+	workqueue_add_after(q, "at once", -5);
+	assert_next(q, "now");
+	assert_next(q, "at once");
+	workqueue_free(q);
+}
+
+/* Many delays in a scrambled order come out in order. */
+static void test_heap(void **state)
+{
+	enum { N = 300 };
+	struct workqueue *q = workqueue_new("t", NULL);
+	int64_t due[N], before = 0;
+	unsigned seed = 7;
+	char key[16];
+
+	(void)state;
+	for (int round = 0; round < 3; round++)
+		for (int i = 0; i < N; i++) {
+			int64_t ms =
+				200 + ((seed = seed * 1103515245 + 12345) >> 16) % 100;
+
+			snprintf(key, sizeof(key), "%d", i);
+			due[i] = round && due[i] < clock_ms() + ms ? due[i]
+								   : clock_ms() + ms;
+			workqueue_add_after(q, key, ms);
+		}
+	for (int i = 0; i < N; i++) {
+		const char *got = workqueue_get(q);
+		int64_t n = strtol(got, NULL, 10);
+
+		assert_true(due[n] <= clock_ms());
+		assert_true(due[n] + 2 >= before); /* our clock was read a bit earlier */
+		before = due[n];
+		workqueue_done(q, got);
+	}
+	assert_int_equal(workqueue_length(q), 0);
+	workqueue_free(q);
+}
+
+static void test_retries_back_off(void **state)
+{
+	struct workqueue *q = workqueue_new("t", NULL);
+	int64_t start;
+
+	(void)state;
+	for (int64_t want = 5; want <= 160; want *= 2) {
+		start = clock_ms();
+		workqueue_retry(q, "a");
+		workqueue_done(q, workqueue_get(q));
+		assert_true(clock_ms() - start >= want - 1);
+	}
+	for (int i = 0; i < 100; i++) /* no further than 1000 s, and nothing overflows */
+		workqueue_retry(q, "b");
+	workqueue_forget(q, "a");
+	workqueue_retry(q, "a"); /* 5 ms again, and not 320 */
+	workqueue_add_after(q, "z", 200);
+	assert_string_equal(workqueue_get(q), "a");
+	workqueue_forget(q, "not there");
+	workqueue_free(q);
+}
+
+static void test_shut_down_drains(void **state)
+{
+	struct workqueue *q = workqueue_new("t", NULL);
+
+	(void)state;
+	workqueue_add(q, "a");
+	workqueue_add(q, "b");
+	workqueue_add_after(q, "late", 1);
+	assert_next(q, "a");
+	workqueue_shut_down(q);
+	workqueue_add(q, "c");
+	workqueue_retry(q, "d");
+	workqueue_done(q, "a");
+	assert_next(q, "b");
+	assert_null(workqueue_get(q));
+	assert_null(workqueue_get(q));
+	workqueue_free(q);
+}
+
+/* ---- workers --------------------------------------------------------------------- */
+
+enum { WORKERS = 4, KEYS = 20, ADDS = 4000 };
+
+struct shop {
+	struct workqueue *q;
+	pthread_mutex_t lock;
+	int working[KEYS], seen[KEYS], wanted[KEYS], twice;
+};
+
+static void *work(void *ctx)
+{
+	struct shop *s = ctx;
+	const char *key;
+
+	while ((key = workqueue_get(s->q))) {
+		long k = strtol(key, NULL, 10);
+
+		pthread_mutex_lock(&s->lock);
+		s->twice += s->working[k]++ > 0;
+		s->seen[k] = s->wanted[k];
+		pthread_mutex_unlock(&s->lock);
+		if (k % 5 == 0)
+			clock_sleep_ms(1);
+		pthread_mutex_lock(&s->lock);
+		s->working[k]--;
+		pthread_mutex_unlock(&s->lock);
+		workqueue_done(s->q, key);
+	}
+	return NULL;
+}
+
+/* Never two at one key, and none misses the last addition. */
+static void test_workers(void **state)
+{
+	struct shop s = { .q = workqueue_new("t", NULL),
+			  .lock = PTHREAD_MUTEX_INITIALIZER };
+	pthread_t threads[WORKERS];
+	unsigned seed = 3;
+	struct error err;
+	char key[16];
+
+	(void)state;
+	for (int i = 0; i < WORKERS; i++)
+		assert_int_equal(thread_start(&threads[i], work, &s, &err), 0);
+	for (int i = 0; i < ADDS; i++) {
+		unsigned k = ((seed = seed * 1103515245 + 12345) >> 16) % KEYS;
+
+		snprintf(key, sizeof(key), "%u", k);
+		pthread_mutex_lock(&s.lock);
+		s.wanted[k]++;
+		pthread_mutex_unlock(&s.lock);
+		workqueue_add_after(s.q, key, seed >> 20 & 1);
+	}
+	clock_sleep_ms(20); /* the last delays are 1 ms */
+	assert_true(workqueue_length(s.q) <= KEYS);
+	workqueue_shut_down(s.q);
+	for (int i = 0; i < WORKERS; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(s.twice, 0);
+	for (int k = 0; k < KEYS; k++)
+		assert_int_equal(s.seen[k], s.wanted[k]);
+	workqueue_free(s.q);
+}
+
+static void test_metrics(void **state)
+{
+	static const char *const want[] = {
+		"workqueue_depth{name=\"jobs\",controller=\"jobs\",priority=\"0\"} 1\n",
+		"workqueue_adds_total{name=\"jobs\",controller=\"jobs\"} 4\n",
+		"workqueue_retries_total{name=\"jobs\",controller=\"jobs\"} 1\n",
+		"workqueue_queue_duration_seconds_count{name=\"jobs\",controller="
+		"\"jobs\"} 3\n",
+		"workqueue_work_duration_seconds_count{name=\"jobs\",controller=\"jobs\"}"
+		" 1\n",
+		"workqueue_unfinished_work_seconds{name=\"jobs\",controller=\"jobs\"} 0.",
+		"workqueue_longest_running_processor_seconds{name=\"jobs\",controller="
+		"\"jobs\"} 0.",
+		NULL,
+	};
+	struct metrics *m = metrics_new(workqueue_metrics);
+	struct workqueue *q = workqueue_new("jobs", m);
+	cleanup_buf struct buf out = { .max = 65536 };
+
+	(void)state;
+	workqueue_add(q, "a");
+	workqueue_add(q, "a");
+	workqueue_add(q, "b");
+	workqueue_retry(q, "c");
+	workqueue_done(q, workqueue_get(q));
+	workqueue_get(q);
+	workqueue_get(q);
+	workqueue_add(q, "c");
+	clock_sleep_ms(2);
+	workqueue_measure(q);
+	metrics_print(&out, m);
+	for (size_t i = 0; want[i]; i++)
+		if (!strstr((const char *)out.data, want[i]))
+			fail_msg("no %s in\n%s", want[i], (const char *)out.data);
+	workqueue_free(q);
+	metrics_free(m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_key_is_queued_once),
+		cmocka_unit_test(test_added_while_worked_on),
+		cmocka_unit_test(test_delays_keep_the_earliest),
+		cmocka_unit_test(test_heap),
+		cmocka_unit_test(test_retries_back_off),
+		cmocka_unit_test(test_shut_down_drains),
+		cmocka_unit_test(test_workers),
+		cmocka_unit_test(test_metrics),
+	};
+
+	return cmocka_run_group_tests_name("kube/workqueue", tests, NULL, NULL);
+}

@@ -14,6 +14,8 @@
 
 #include "base/arena.h"
 
+enum { MANAGER_MAX_WORKERS = 256 };
+
 /* "" and 0 stand for nothing given only where it is said; durations are in ms. */
 struct manager_config {
 	struct arena arena; /* owns the strings */
@@ -36,7 +38,10 @@ struct manager_config {
 		const char *name, *ns; /* "trainer.kubeflow.org"; "": the pod's own */
 		int64_t lease_ms, renew_ms, retry_ms; /* 15 s, 10 s, 2 s */
 	} election;
-	/* controller.groupKindConcurrency, of "<Kind>.trainer.kubeflow.org": 5, 1, 1 */
+	/*
+	 * controller.groupKindConcurrency, of "<Kind>.trainer.kubeflow.org": 5, 1, 1;
+	 * more than MANAGER_MAX_WORKERS are that many.
+	 */
 	int64_t trainjob_workers, runtime_workers, cluster_runtime_workers;
 	struct {
 		bool enable; /* true */
@@ -53,7 +58,7 @@ struct manager_config {
 		int64_t burst; /* 10 */
 	} status_server;
 	struct {
-		const char *min_version;                  /* "" or "1.0" to "1.3" */
+		const char *min_version; /* "1.0" to "1.3"; anything else: default */
 		const char *const *ciphers, *const *alpn; /* end with NULL; or NULL */
 	} tls;
 	bool gate_trainjob_status; /* featureGates.TrainJobStatus, or --feature-gates */
@@ -61,8 +66,9 @@ struct manager_config {
 
 /*
  * `file` NULL: the defaults alone. `gates`: "TrainJobStatus=true,...", or NULL; it
- * wins over the file. ERR_INVALID: err has the first line, and *ret_errors (the
- * arena's, NULL-ended) all of them.
+ * wins over the file, and what is wrong with it is ERR_USAGE. ERR_INVALID: err has
+ * the first line, and *ret_errors (the arena's, NULL-ended) all of them, or NULL when
+ * there is but one. To be released in every case.
  */
 MUST_CHECK int manager_config_load(struct manager_config *ret, const char *file,
 				   const char *gates, char ***ret_errors,

@@ -19,6 +19,10 @@ end\@:	.byte	0
 	.type	assets, %object
 assets:
 	asset	"VERSION"
+	asset	"manifests/access.yaml"
+	asset	"manifests/config.yaml"
+	asset	"manifests/manager.yaml"
+	asset	"manifests/webhooks.yaml"
 	asset	"runtimes/deepspeed-distributed.yaml"
 	asset	"runtimes/flux-distributed.yaml"
 	asset	"runtimes/jax-distributed.yaml"

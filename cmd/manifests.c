@@ -1,0 +1,258 @@
+#include "cmd/manifests.h"
+
+#include <string.h>
+
+#include "api/meta.h"
+#include "assets/assets.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "base/yaml.h"
+#include "cmd/input.h"
+#include "cmd/runtimes.h"
+#include "trainer/api.h"
+#include "trainer/jobset.h"
+#include "trainer/podspec.h"
+#include "trainer/runtime.h"
+
+#define PUBLIC_CONFIG "kubeflow-trainer-public"
+
+/* It starts the data cache, for which there is a part of its own to install. */
+static const char *const left_out[] = { "torch-distributed-with-cache", NULL };
+
+const cJSON *deployment_selector(const cJSON *deployment)
+{
+	return json_get(deployment, "spec", "selector");
+}
+
+bool deployment_done(const cJSON *d)
+{
+	int64_t wanted = json_int(d, 1, "spec", "replicas");
+
+	return json_int(d, 0, "status", "observedGeneration") >=
+		       json_int(d, 0, "metadata", "generation") &&
+	       json_int(d, 0, "status", "updatedReplicas") >= wanted &&
+	       json_int(d, 0, "status", "availableReplicas") >= wanted &&
+	       json_int(d, 0, "status", "replicas") == wanted;
+}
+
+bool crd_established(const cJSON *crd)
+{
+	const cJSON *c = json_find_const(json_get(crd, "status", "conditions"), "type",
+					 "Established");
+
+	return str_eq(json_str(c, "status"), "True");
+}
+
+/* A registry has a '.' or a ':' in it, or is "localhost"; else it is Docker Hub's. */
+char *image_with_registry(struct arena *arena, const char *image, const char *registry)
+{
+	size_t first = strcspn(image, "/"), end = strlen(registry);
+	const char *host = str_slice(arena, image, first);
+
+	if (image[first] && (strpbrk(host, ".:") || str_eq(host, "localhost")))
+		image += first + 1;
+	while (end && registry[end - 1] == '/')
+		end--;
+	return arena_printf(arena, "%.*s/%s", (int)end, registry, image);
+}
+
+static void each_string(cJSON *doc, const char *key,
+			void (*change)(cJSON *node, const struct manifests_opts *opts),
+			const struct manifests_opts *opts)
+{
+	cJSON *node;
+
+	if (cJSON_IsString(doc) && (!key || str_eq(doc->string, key)))
+		change(doc, opts);
+	json_each(node, doc)
+		each_string(node, key, change, opts);
+}
+
+static void change_namespace(cJSON *node, const struct manifests_opts *opts)
+{
+	if (str_eq(node->valuestring, INSTALL_NAMESPACE))
+		cJSON_SetValuestring(node, opts->ns);
+}
+
+/* Our own image is as it was asked for. */
+static void change_image(cJSON *node, const struct manifests_opts *opts)
+{
+	cleanup_arena struct arena arena = { 0 };
+
+	if (!opts->image || !str_eq(node->valuestring, opts->image))
+		cJSON_SetValuestring(node, image_with_registry(&arena, node->valuestring,
+							       opts->registry));
+}
+
+static void settle(cJSON *doc, const struct manifests_opts *opts)
+{
+	if (opts->ns)
+		each_string(doc, NULL, change_namespace, opts);
+	if (opts->registry)
+		each_string(doc, "image", change_image, opts);
+}
+
+static const char *image_of(const struct manifests_opts *opts)
+{
+	return opts->image ? opts->image : INSTALL_IMAGE;
+}
+
+static void settle_deployment(cJSON *doc, const struct manifests_opts *opts)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cJSON *c = json_get(doc, "spec", "template", "spec", "containers");
+
+	c = c->child;
+	container_set_image(c, image_of(opts));
+	if (opts->pull_policy)
+		json_put_str(c, opts->pull_policy, "imagePullPolicy");
+	if (opts->replicas)
+		json_put_int(doc, opts->replicas, "spec", "replicas");
+	if (opts->gates)
+		cJSON_AddItemToArray(json_list(c, "args"),
+				     cJSON_CreateString(arena_printf(
+					     &arena, "--feature-gates=%s", opts->gates)));
+}
+
+static void settle_public(cJSON *doc, const struct manifests_opts *opts)
+{
+	(void)opts;
+	json_put_str(doc, "v" VERSION "+kftrainer", "data", "kubeflow_trainer_version");
+}
+
+static void settle_object(cJSON *doc, const struct manifests_opts *opts)
+{
+	static const struct {
+		const char *kind, *name;
+		void (*settle)(cJSON *doc, const struct manifests_opts *opts);
+	} rules[] = {
+		{ "Deployment", INSTALL_DEPLOYMENT, settle_deployment },
+		{ "ConfigMap", PUBLIC_CONFIG, settle_public },
+	};
+
+	for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++)
+		if (str_eq(meta_kind(doc), rules[i].kind) &&
+		    str_eq(meta_name(doc), rules[i].name))
+			rules[i].settle(doc, opts);
+	meta_set_label(doc, "app.kubernetes.io/name", "trainer");
+	meta_set_label(doc, "app.kubernetes.io/component", "manager");
+	meta_set_label(doc, INSTALL_PART_OF, "kubeflow");
+	meta_set_label(doc, INSTALL_MANAGED_BY, "kftrainer");
+}
+
+static int add_file(cJSON *list, const char *file, const struct manifests_opts *opts,
+		    struct error *err)
+{
+	const struct asset *asset = asset_find(file);
+	cleanup_json cJSON *docs = NULL;
+	cJSON *doc;
+
+	if (!asset || yaml_parse(&docs, asset->data, asset->len, err))
+		return error_wrap(err, "%s inside this binary", file);
+	while ((doc = docs->child)) {
+		cJSON_DetachItemViaPointer(docs, doc);
+		settle_object(doc, opts);
+		settle(doc, opts);
+		cJSON_AddItemToArray(list, doc);
+	}
+	return 0;
+}
+
+static int add_controller(cJSON *list, const struct manifests_opts *opts,
+			  struct error *err)
+{
+	/* The webhooks before the pods, which put their CA into them as they start. */
+	static const char *const files[] = {
+		"manifests/access.yaml",
+		"manifests/config.yaml",
+		"manifests/webhooks.yaml",
+		"manifests/manager.yaml",
+	};
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
+		if (add_file(list, files[i], opts, err))
+			return -1;
+	return 0;
+}
+
+/* The containers that download, as commands of our own image. */
+static void use_our_initializers(cJSON *runtime, const char *image)
+{
+	static const struct {
+		const char *container, *command;
+	} ours[] = {
+		{ DATASET_INITIALIZER, "initialize-dataset" },
+		{ MODEL_INITIALIZER, "initialize-model" },
+	};
+	cJSON *job, *c;
+
+	json_each(job, (cJSON *)runtime_jobs(runtime)) {
+		for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++) {
+			c = pod_container(rjob_pod_spec(job), ours[i].container);
+			if (!c || !str_eq(rjob_ancestor(job), ours[i].container))
+				continue;
+			cleanup_json cJSON *command = cJSON_CreateArray();
+			cJSON_AddItemToArray(command, cJSON_CreateString("/kftrainer"));
+			cJSON_AddItemToArray(command,
+					     cJSON_CreateString(ours[i].command));
+			container_set_image(c, image);
+			container_set_command(c, command);
+		}
+	}
+}
+
+static void add_runtime(cJSON *list, cJSON *take_runtime,
+			const struct manifests_opts *opts)
+{
+	if (!opts->upstream_images)
+		use_our_initializers(take_runtime, image_of(opts));
+	settle(take_runtime, opts);
+	cJSON_AddItemToArray(list, take_runtime);
+}
+
+static int add_runtimes(cJSON *list, const struct schema *schema,
+			const struct manifests_opts *opts, struct error *err)
+{
+	cleanup_input struct input none = { 0 };
+	cleanup_json cJSON *all = NULL;
+	cJSON *runtime;
+
+	for (size_t i = 0; i < opts->runtimes.n; i++) {
+		if (runtime_by_name(&runtime, &none, schema, opts->runtimes.list[i],
+				    err)) {
+			err->kind = ERR_USAGE;
+			return -1;
+		}
+		add_runtime(list, runtime, opts);
+	}
+	if (opts->runtimes.n)
+		return 0;
+	if (runtime_all(&all, &none, schema, err))
+		return -1;
+	while ((runtime = all->child)) {
+		cJSON_DetachItemViaPointer(all, runtime);
+		if (str_in(meta_name(runtime), left_out))
+			cJSON_Delete(runtime);
+		else
+			add_runtime(list, runtime, opts);
+	}
+	return 0;
+}
+
+int manifests_build(cJSON **ret, const struct schema *schema,
+		    const struct manifests_opts *opts, struct error *err)
+{
+	static const char *const kinds[] = { TRAINJOB_KIND, RUNTIME_KIND,
+					     CLUSTER_RUNTIME_KIND };
+	cleanup_json cJSON *list = cJSON_CreateArray();
+
+	if (opts->parts & INSTALL_CRDS)
+		for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+			cJSON_AddItemToArray(list, schema_crd(schema, kinds[i]));
+	if (opts->parts & INSTALL_CONTROLLER && add_controller(list, opts, err))
+		return -1;
+	if (opts->parts & INSTALL_RUNTIMES && add_runtimes(list, schema, opts, err))
+		return -1;
+	*ret = STEAL(list);
+	return 0;
+}

@@ -15,9 +15,6 @@
 #include "trainer/runtime.h"
 #include "trainer/trainjob.h"
 
-/* What the SDK and people tell runtimes apart by. */
-#define LABEL_FRAMEWORK TRAINER_GROUP "/framework"
-
 /* ---- list, get ---------------------------------------------------------------- */
 
 struct list_opts {

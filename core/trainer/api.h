@@ -25,6 +25,9 @@
 #define DATASET_INITIALIZER "dataset-initializer" /* ancestor, job and container */
 #define MODEL_INITIALIZER   "model-initializer"
 
+/* On a runtime: which framework; the Python SDK passes over those without it. */
+#define LABEL_FRAMEWORK    TRAINER_GROUP "/framework"
+
 /* On a runtime: "deprecated" warns whoever uses it. */
 #define LABEL_SUPPORT      TRAINER_GROUP "/support"
 #define SUPPORT_DEPRECATED "deprecated"

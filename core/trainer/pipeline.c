@@ -19,16 +19,17 @@ static void warn(cJSON *warnings, const char *text)
 		cJSON_AddItemToArray(warnings, cJSON_CreateString(text));
 }
 
+/* Upstream says it of ClusterTrainingRuntimes alone. */
 static void warn_deprecated(const cJSON *runtime, struct field_errors *errs,
 			    cJSON *warnings)
 {
-	if (runtime_is_cluster(runtime) && runtime_is_deprecated(runtime))
+	if (runtime_is_deprecated(runtime))
 		warn(warnings,
-		     arena_printf(
-			     &errs->arena,
-			     "ClusterTrainingRuntime \"%s\" is deprecated and will go "
-			     "in a future release, see %s",
-			     meta_name(runtime), DEPRECATION_POLICY));
+		     arena_printf(&errs->arena,
+				  "%s \"%s\" is deprecated and will go in a future "
+				  "release, see %s",
+				  meta_kind(runtime), meta_name(runtime),
+				  DEPRECATION_POLICY));
 }
 
 /* Upstream spells the path in two ways. */

@@ -235,6 +235,18 @@ const cJSON *container_resources(const cJSON *c)
 	return json_get(c, "resources");
 }
 
+const cJSON *container_limits(const cJSON *c)
+{
+	const cJSON *limits = json_get(c, "resources", "limits");
+
+	return cJSON_IsObject(limits) ? limits : NULL;
+}
+
+const char *container_image(const cJSON *c)
+{
+	return json_str(c, "image");
+}
+
 void spell_divisors(cJSON *doc)
 {
 	cJSON *child;

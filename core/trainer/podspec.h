@@ -40,6 +40,8 @@ void container_set_args(cJSON *container, const cJSON *args);
 const cJSON *container_command(const cJSON *container);
 const cJSON *container_env(const cJSON *container);
 const cJSON *container_resources(const cJSON *container);
+const cJSON *container_limits(const cJSON *container); /* an object, or NULL */
+const char *container_image(const cJSON *container);
 
 void container_set_env(cJSON *container, const char *name, const char *value);
 void container_set_env_field(cJSON *container, const char *name, const char *field_path);

@@ -238,6 +238,22 @@ const cJSON *tj_status(const cJSON *tj)
 	return json_get(tj, "status");
 }
 
+static cJSON *spec_but_suspend(const cJSON *tj)
+{
+	cJSON *ret = json_dup(json_get(tj, "spec"));
+
+	cJSON_DeleteItemFromObjectCaseSensitive(ret, "suspend");
+	return ret;
+}
+
+bool tj_same_but_suspend(const cJSON *a, const cJSON *b)
+{
+	cleanup_json cJSON *sa = spec_but_suspend(a);
+	cleanup_json cJSON *sb = spec_but_suspend(b);
+
+	return json_equal(sa, sb);
+}
+
 /* A patch without its time and without the spellings of nothing. */
 static cJSON *patch_contents(const cJSON *patch)
 {

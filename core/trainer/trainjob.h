@@ -55,6 +55,9 @@ int64_t tj_active_deadline(const cJSON *tj);   /* seconds, or ABSENT */
 bool tj_is_ours(const cJSON *tj);              /* spec.managedBy is ours or absent */
 const cJSON *tj_status(const cJSON *tj);
 
+/* Are the specs the same, but for suspend? */
+bool tj_same_but_suspend(const cJSON *a, const cJSON *b);
+
 /*
  * What upstream's mutating webhook does: a time for each of runtimePatches.
  * `old` is NULL on create; `now` is RFC 3339. On update the time follows the

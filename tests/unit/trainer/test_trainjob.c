@@ -97,12 +97,36 @@ static void test_absent_and_wrong_types(void **state)
 	assert_true(tj_is_ours(none));
 }
 
+static void test_same_but_suspend(void **state)
+{
+	static const struct {
+		const char *a, *b;
+		bool same;
+	} rows[] = {
+		{ "{spec: {x: 1, suspend: true}}", "{spec: {x: 1}}", true },
+		{ "{metadata: {a: b}, spec: {x: 1}}", "{spec: {x: 1}}", true },
+		{ "{spec: {x: 1}}", "{spec: {x: 2}}", false },
+		{ "{spec: {}}", "{}", false },
+		{ "{}", "{status: {}}", true },
+		{ "{spec: 3}", "{spec: 3}", true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_json cJSON *a = doc(rows[i].a), *b = doc(rows[i].b);
+
+		assert_int_equal(tj_same_but_suspend(a, b), rows[i].same);
+		assert_int_equal(tj_same_but_suspend(b, a), rows[i].same);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_times_of_patches),
 		cmocka_unit_test(test_runtime_ref),
 		cmocka_unit_test(test_absent_and_wrong_types),
+		cmocka_unit_test(test_same_but_suspend),
 	};
 
 	return cmocka_run_group_tests_name("trainjob", tests, NULL, NULL);

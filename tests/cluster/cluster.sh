@@ -3,7 +3,7 @@
 # tests/cluster/cluster.sh NAME down                    ends it, and all that runs in it
 # tests/cluster/cluster.sh NAME exec COMMAND...         runs a command in it
 # tests/cluster/cluster.sh NAME status                  what runs
-# tests/cluster/cluster.sh NAME kubeconfig FILE USER [GROUP]...   credentials, by certificate
+# tests/cluster/cluster.sh NAME kubeconfig FILE USER [GROUP]...   its rights, for a client
 # tests/cluster/cluster.sh NAME certificate CN NAMES    pki/CN.crt and .key for a server
 # tests/cluster/cluster.sh NAME start PROGRAM; stop PROGRAM [SIGNAL]
 #
@@ -100,11 +100,24 @@ certificate() { # CN NAMES, as openssl writes subjectAltName
 	sign "$1" "/CN=$1" "subjectAltName=$2"
 }
 
-kubeconfig() { # FILE USER GROUP...
-	local file=$1 user=$2 groups='' group
-	shift 2
+# A service account's by a token of that account, which must be there; others' by certificate.
+credentials() { # USER [GROUP]...
+	local user=$1 account=${1#system:serviceaccount:} file=${1//[\/:]/-} groups='' group
+	shift
+	if [ "$account" != "$user" ]; then
+		echo "token: $(kc create token -n "${account%:*}" "${account#*:}" --duration 24h)"
+		return
+	fi
 	for group in "$@"; do groups+="/O=$group"; done
-	sign "${user//[\/:]/-}" "$groups/CN=$user" extendedKeyUsage=clientAuth
+	sign "$file" "$groups/CN=$user" extendedKeyUsage=clientAuth
+	echo "client-certificate-data: $(base64 -w 0 "$pki/$file.crt")"
+	echo "    client-key-data: $(base64 -w 0 "$pki/$file.key")"
+}
+
+kubeconfig() { # FILE USER [GROUP]...
+	local file=$1 user
+	shift
+	user=$(credentials "$@")
 	install -m 600 /dev/null "$file"
 	cat >"$file" <<-END
 		apiVersion: v1
@@ -119,8 +132,7 @@ kubeconfig() { # FILE USER GROUP...
 		users:
 		- name: $name
 		  user:
-		    client-certificate-data: $(base64 -w 0 "$pki/${user//[\/:]/-}.crt")
-		    client-key-data: $(base64 -w 0 "$pki/${user//[\/:]/-}.key")
+		    $user
 	END
 }
 
@@ -133,8 +145,6 @@ make_pki() {
 	certificate apiserver "IP:$ip,IP:127.0.0.1,IP:10.96.0.1,DNS:localhost,DNS:kubernetes,DNS:kubernetes.default,DNS:kubernetes.default.svc,DNS:kubernetes.default.svc.cluster.local"
 	certificate jobset DNS:jobset-webhook-service.jobset-system.svc
 	kubeconfig "$state/admin.kubeconfig" admin system:masters
-	kubeconfig "$state/jobset.kubeconfig" \
-		system:serviceaccount:jobset-system:jobset-controller-manager system:serviceaccounts
 }
 
 # ---- the programs --------------------------------------------------------------------------------
@@ -345,6 +355,7 @@ up() {
 	for program in kube-controller-manager kube-scheduler kube-proxy coredns; do start $program; done
 	kc create -f "$state/objects.yaml" -f "$programs/manifests/scheduling.x-k8s.io_podgroups.yaml" \
 		-f "$programs/manifests/volcano-podgroup.yaml" >"$log/objects"
+	kubeconfig "$state/jobset.kubeconfig" system:serviceaccount:jobset-system:jobset-controller-manager
 	start jobset
 	until_true 120 "JobSet's webhooks" a_jobset
 	touch "$state/up"

@@ -62,9 +62,11 @@ wait_for() {
 # ---- the controller, as a process in the cluster's namespace -------------------------------------
 
 # What `kftrainer install` makes, less the pods: a process stands for them, so each port
-# of the controller's Service gets an endpoint at 10.250.0.1.
+# of the controller's Service gets an endpoint at 10.250.0.1. $install_flags: what else
+# `kftrainer install` is told.
 trainer_objects() {
-	"$kftrainer" install -o yaml | tests/cluster/without_pods.py "$cluster_ip" "$trainer_ns"
+	# shellcheck disable=SC2086
+	"$kftrainer" install -o yaml ${install_flags:-} | tests/cluster/without_pods.py "$cluster_ip" "$trainer_ns"
 }
 
 trainer_install() {
@@ -84,8 +86,7 @@ controller_up() {
 			return 1
 		}
 		cluster kubeconfig "$scratch/trainer.kubeconfig" \
-			"system:serviceaccount:$trainer_ns:kubeflow-trainer-controller-manager" \
-			system:serviceaccounts "system:serviceaccounts:$trainer_ns" || return 1
+			"system:serviceaccount:$trainer_ns:kubeflow-trainer-controller-manager" || return 1
 	}
 	in_cluster env KUBECONFIG="$scratch/trainer.kubeconfig" POD_NAMESPACE=$trainer_ns \
 		bash -c 'echo $$ >"$0"; exec "$@"' "$scratch/controller-$n.pid" \

@@ -1,0 +1,11 @@
+#!/bin/bash
+# What upstream's controller stored, ours stores: tests/golden/upstream against a real API server.
+# shellcheck source=tests/cluster/lib.sh
+. "$(dirname "$0")/lib.sh"
+install_flags=--upstream-images # the recordings have them
+cluster_up
+check "the controller starts" controller_up
+pid=$(controller_pid 2>/dev/null)
+in_cluster tests/cluster/golden.py
+check "it is still the same process" kill -0 "$pid"
+finish

@@ -79,6 +79,23 @@ const char *meta_annotation(const cJSON *obj, const char *key)
 	return json_str(obj, "metadata", "annotations", key);
 }
 
+void meta_digest(cJSON *obj)
+{
+	static const char *const keys[] = { "name",
+					    "namespace",
+					    "uid",
+					    "resourceVersion",
+					    "generation",
+					    "deletionTimestamp",
+					    "ownerReferences" };
+	const cJSON *was = json_get(obj, "metadata");
+	cJSON *is = cJSON_CreateObject();
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+		json_put(is, json_dup(json_get(was, keys[i])), keys[i]);
+	json_put(obj, is, "metadata");
+}
+
 int64_t meta_generation(const cJSON *obj)
 {
 	return json_int(obj, 0, "metadata", "generation");

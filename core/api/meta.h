@@ -38,6 +38,8 @@ void meta_set_namespace(cJSON *obj, const char *ns);
 void meta_set_label(cJSON *obj, const char *key, const char *value);
 
 void meta_drop_managed_fields(cJSON *obj);
+/* Leave of metadata only names, uid, versions, deletion and owners. */
+void meta_digest(cJSON *obj);
 
 /* The controller's owner reference to `owner`; nothing when owner has no uid. */
 void meta_set_owner(cJSON *obj, const cJSON *owner);

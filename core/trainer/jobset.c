@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
@@ -196,6 +197,49 @@ const cJSON *jobset_jobs_status(const cJSON *jobset)
 int64_t job_status_active(const cJSON *status)
 {
 	return json_int(status, 0, "active");
+}
+
+bool jobset_is_active(const cJSON *jobset)
+{
+	const cJSON *job;
+
+	json_each(job, jobset_jobs_status(jobset))
+		if (job_status_active(job) > 0)
+			return true;
+	return false;
+}
+
+/* An object of these members alone. */
+static cJSON *only(const cJSON *obj, const char *const *keys)
+{
+	cJSON *ret = cJSON_CreateObject();
+
+	for (; *keys; keys++)
+		json_put(ret, json_dup(json_get(obj, *keys)), *keys);
+	return ret;
+}
+
+void jobset_digest(cJSON *jobset)
+{
+	cJSON *spec = only(json_get(jobset, "spec"), JSON_PATH("suspend"));
+	cJSON *status = only(json_get(jobset, "status"),
+			     JSON_PATH("conditions", "replicatedJobsStatus"));
+
+	meta_digest(jobset);
+	json_put(jobset, spec, "spec");
+	json_put(jobset, status, "status");
+}
+
+cJSON *jobset_as_written(const cJSON *meta, bool suspend, const cJSON *was)
+{
+	cJSON *ret = json_dup(meta);
+
+	json_put_str(ret, JOBSET_API_VERSION, "apiVersion");
+	json_put_str(ret, JOBSET_KIND, "kind");
+	meta_digest(ret);
+	json_put_bool(ret, suspend, "spec", "suspend");
+	json_put(ret, json_dup(json_get(was, "status")), "status");
+	return ret;
 }
 
 /*

@@ -50,5 +50,14 @@ void jobset_tidy(cJSON *spec);
 /* status.replicatedJobsStatus of a whole JobSet, and of one element the active pods. */
 const cJSON *jobset_jobs_status(const cJSON *jobset);
 int64_t job_status_active(const cJSON *status);
+bool jobset_is_active(const cJSON *jobset); /* some job has active pods */
+
+/*
+ * What an observer keeps of a whole JobSet: names, owner and versions, spec.suspend,
+ * status.conditions and replicatedJobsStatus. jobset_as_written() is that of one that
+ * was just written: `meta` is the answer, `was` how it was seen before, or NULL.
+ */
+void jobset_digest(cJSON *jobset);
+cJSON *jobset_as_written(const cJSON *meta, bool suspend, const cJSON *was);
 
 #endif

@@ -111,8 +111,10 @@ static cJSON *jobs_status(const cJSON *jobset)
 	return list;
 }
 
-static bool exceeded(const cJSON *failed)
+bool status_is_exceeded(const cJSON *status)
 {
+	const cJSON *failed = status_condition(status, COND_FAILED);
+
 	return is_true(failed) && str_eq(json_str(failed, "reason"), REASON_DEADLINE);
 }
 
@@ -121,7 +123,7 @@ void status_of_jobset(cJSON *status, const cJSON *jobset)
 	cJSON *list;
 
 	copy_condition(status, jobset, "Completed", COND_COMPLETE);
-	if (!exceeded(status_condition(status, COND_FAILED)))
+	if (!status_is_exceeded(status))
 		copy_condition(status, jobset, "Failed", COND_FAILED);
 	list = jobs_status(jobset);
 	if (list->child) {
@@ -175,5 +177,10 @@ const char *status_state(const cJSON *status)
 	json_each(job, json_get(status, "jobsStatus"))
 		if (json_int(job, 0, "active") > 0 || json_int(job, 0, "ready") > 0)
 			return "Running";
-	return "Pending";
+	return "Created";
+}
+
+void status_set_state(cJSON *status)
+{
+	json_put_str(status, status_state(status), "state");
 }

@@ -38,14 +38,16 @@ void status_fail(cJSON *status, const char *reason, const char *message, const c
 void status_idle(cJSON *status);
 
 void status_exceed_deadline(cJSON *status, const char *now);
+bool status_is_exceeded(const cJSON *status); /* it has failed for that reason */
 
 /* Where the deadline counts from: the creation, or the last time it was resumed. */
 const char *status_deadline_start(const cJSON *tj);
 
 /*
- * One word for a person: Suspended, Pending, Running, Complete or Failed. Ours;
- * upstream has no such field. Never NULL.
+ * One word for a person: Created, Suspended, Running, Complete or Failed. Never NULL.
+ * status_set_state() writes it into the status, where upstream has no such field.
  */
 const char *status_state(const cJSON *status);
+void status_set_state(cJSON *status);
 
 #endif

@@ -100,8 +100,8 @@ static void test_one_word(void **state)
 	static const struct {
 		const char *status, *want;
 	} rows[] = {
-		{ "{}", "Pending" },
-		{ "{jobsStatus: [{name: a, active: 0, ready: 0}]}", "Pending" },
+		{ "{}", "Created" },
+		{ "{jobsStatus: [{name: a, active: 0, ready: 0}]}", "Created" },
 		{ "{jobsStatus: [{name: a, active: 0, ready: 0}, {name: b, active: 1}]}",
 		  "Running" },
 		{ "{conditions: [{type: Suspended, status: 'True'}], jobsStatus: [{name: "
@@ -127,6 +127,8 @@ static void test_one_word(void **state)
 		cleanup_json cJSON *status = doc(rows[i].status);
 
 		assert_string_equal(status_state(status), rows[i].want);
+		status_set_state(status);
+		assert_string_equal(json_str(status, "state"), rows[i].want);
 	}
 }
 

@@ -1,0 +1,87 @@
+#include "manager/snapshot.h"
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "base/yaml.h"
+#include "trainer/trainjob.h"
+
+#define KEY "runtime"
+
+/* What a ConfigMap holds, and something for its metadata. */
+enum { SNAPSHOT_MAX = 1024 * 1024 - 4096 };
+
+const char *snapshot_name(struct arena *arena, const cJSON *tj)
+{
+	return arena_printf(arena, "%s-runtime-snapshot", meta_name(tj));
+}
+
+int snapshot_make(cJSON **ret, const cJSON *tj, const cJSON *runtime, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_buf struct buf text = { .max = SNAPSHOT_MAX };
+	cleanup_json cJSON *copy = json_dup(runtime);
+
+	meta_drop_managed_fields(copy);
+	yaml_print(&text, copy);
+	if (buf_check(&text, "the runtime snapshot", err))
+		return -1;
+	*ret = meta_new("v1", "ConfigMap", meta_namespace(tj), snapshot_name(&arena, tj));
+	meta_set_owner(*ret, tj);
+	json_put_str(*ret, (const char *)text.data, "data", KEY);
+	return 0;
+}
+
+static int invalid(struct error *err, const char *what)
+{
+	return error_set(err, ERR_INVALID, "invalid runtime snapshot: %s", what);
+}
+
+/* What the reference leaves out may be anything. */
+static bool fits(const char *wanted, const char *have)
+{
+	return !*wanted || str_eq(wanted, have);
+}
+
+static int check_reference(const cJSON *tj, const cJSON *runtime, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct runtime_ref ref = tj_runtime_ref(tj);
+	const char *version = meta_api_version(runtime), *kind = meta_kind(runtime);
+	const char *name = meta_name(runtime);
+	const char *slash = version ? strchr(version, '/') : NULL;
+	const char *group =
+		slash ? str_slice(&arena, version, (size_t)(slash - version)) : "";
+
+	if (fits(ref.kind, kind) && fits(ref.group, group) && str_eq(ref.name, name))
+		return 0;
+	return error_set(err, ERR_INVALID,
+			 "invalid runtime snapshot: it holds the wrong runtime: expected "
+			 "name, API group and kind \"%s\", \"%s\", \"%s\", found \"%s\", "
+			 "\"%s\", \"%s\"",
+			 ref.name, *ref.group ? ref.group : "<any>",
+			 *ref.kind ? ref.kind : "<any>", name ? name : "", group,
+			 kind ? kind : "");
+}
+
+int snapshot_read(cJSON **ret, const cJSON *tj, const cJSON *configmap, struct error *err)
+{
+	cleanup_json cJSON *docs = NULL;
+	cleanup_json cJSON *runtime = NULL;
+	const char *text = json_str(configmap, "data", KEY);
+
+	if (!meta_is_controlled(configmap, tj))
+		return invalid(err, "a ConfigMap of its name exists, but is owned by "
+				    "another object");
+	if (!text)
+		return invalid(err, "the ConfigMap has no data key \"" KEY "\"");
+	if (yaml_parse(&docs, text, strlen(text), err))
+		return error_wrap(err, "invalid runtime snapshot");
+	if (!docs->child || docs->child->next || !cJSON_IsObject(docs->child))
+		return invalid(err, "it is not one object");
+	runtime = cJSON_DetachItemViaPointer(docs, docs->child);
+	if (check_reference(tj, runtime, err))
+		return -1;
+	*ret = STEAL(runtime);
+	return 0;
+}

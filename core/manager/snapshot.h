@@ -1,0 +1,30 @@
+/*
+ * snapshot.h - the runtime as it was when the TrainJob was first seen (KEP-2599).
+ *
+ * A ConfigMap "<TrainJob>-runtime-snapshot", owned by the TrainJob, has the runtime
+ * under the key "runtime" as YAML: apiVersion, kind, metadata, spec. Upstream's
+ * pkg/runtime/core/snapshot.go reads ours, and we read what it wrote (managedFields,
+ * nulls and quoting of sigs.k8s.io/yaml included). Written once: what happens to the
+ * runtime afterwards concerns later TrainJobs only.
+ */
+#ifndef MANAGER_SNAPSHOT_H
+#define MANAGER_SNAPSHOT_H
+
+#include "base/arena.h"
+#include "base/json.h"
+
+const char *snapshot_name(struct arena *arena, const cJSON *tj);
+
+/* The ConfigMap to write; the caller's. ERR_LIMIT: the runtime does not fit. */
+MUST_CHECK int snapshot_make(cJSON **ret, const cJSON *tj, const cJSON *runtime,
+			     struct error *err);
+
+/*
+ * The runtime in it; the caller's. ERR_INVALID "invalid runtime snapshot: ...": it is
+ * another object's, does not parse, or holds another runtime than the TrainJob names.
+ * There is no falling back on the live one.
+ */
+MUST_CHECK int snapshot_read(cJSON **ret, const cJSON *tj, const cJSON *configmap,
+			     struct error *err);
+
+#endif

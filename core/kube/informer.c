@@ -1,0 +1,473 @@
+#include "kube/informer.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/stop.h"
+#include "base/str.h"
+#include "base/thread.h"
+#include "base/xmalloc.h"
+
+/* client-go's reflector has the first two. */
+enum {
+	DELAY_FIRST_MS = 800,
+	DELAY_MOST_MS = 30 * 1000,
+	PEACE_MS = 60 * 1000, /* after that, the first delay again */
+	SHORT_MS = 1000,      /* a watch that ends before is a failure */
+	UNSERVED_MS = 30 * 1000,
+};
+
+struct object {
+	unsigned round; /* of the list that saw it last */
+	size_t size;
+	char data[]; /* resourceVersion, NUL, the text */
+};
+
+struct informer {
+	struct informer_conf conf;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	struct map objects; /* key -> struct object; changed by the thread alone */
+	size_t bytes;
+	/* The thread's own. */
+	char *version; /* where to watch from; NULL: list */
+	unsigned round;
+	int64_t delay_ms, failed_ms;
+	bool stop;
+	atomic_bool synced;
+	int wake_fd, synced_fd;
+};
+
+/* ---- the store ------------------------------------------------------------------- */
+
+const char *informer_key(struct arena *arena, const char *ns, const char *name)
+{
+	return ns && *ns ? arena_printf(arena, "%s/%s", ns, name) : name;
+}
+
+static const char *text_of(const struct object *o)
+{
+	return o->data + strlen(o->data) + 1;
+}
+
+static cJSON *parse(const char *text)
+{
+	struct error err;
+	cJSON *ret = NULL;
+
+	return json_parse(&ret, text, strlen(text), &err) ? NULL : ret;
+}
+
+static struct object *object_new(struct informer *inf, const char *version,
+				 const char *text)
+{
+	size_t vlen = strlen(version) + 1, tlen = strlen(text) + 1;
+	struct object *o = xmalloc(sizeof(*o) + vlen + tlen);
+
+	o->round = inf->round;
+	o->size = sizeof(*o) + vlen + tlen;
+	memcpy(o->data, version, vlen);
+	memcpy(o->data + vlen, text, tlen);
+	return o;
+}
+
+/* `o` NULL: delete. Returns what was there, the caller's. */
+static struct object *exchange(struct informer *inf, const char *key, struct object *o)
+{
+	struct object *was;
+
+	pthread_mutex_lock(&inf->lock);
+	was = o ? map_put(&inf->objects, key, o) : map_del(&inf->objects, key);
+	inf->bytes += (o ? o->size : 0) - (was ? was->size : 0);
+	pthread_mutex_unlock(&inf->lock);
+	return was;
+}
+
+static void tell(struct informer *inf, const cJSON *was, const cJSON *is)
+{
+	const char *old_uid = meta_uid(was), *uid = meta_uid(is);
+	void (*on_event)(void *, enum informer_event, const cJSON *, const cJSON *) =
+		inf->conf.on_event;
+
+	if (was && is && (!old_uid || !uid || str_eq(old_uid, uid))) {
+		on_event(inf->conf.ctx, INFORMER_MODIFIED, was, is);
+		return;
+	}
+	if (was)
+		on_event(inf->conf.ctx, INFORMER_DELETED, was, NULL);
+	if (is)
+		on_event(inf->conf.ctx, INFORMER_ADDED, NULL, is);
+}
+
+static bool keep(struct informer *inf, cJSON *obj)
+{
+	if (inf->conf.keep)
+		return inf->conf.keep(obj);
+	meta_drop_managed_fields(obj);
+	return true;
+}
+
+/* The object was deleted; `last` is how it was then, or NULL. */
+static void drop(struct informer *inf, const char *key, cJSON *last)
+{
+	cleanup_free struct object *was = exchange(inf, key, NULL);
+	cleanup_json cJSON *stored = NULL;
+
+	if (!was || !inf->conf.on_event)
+		return;
+	if (last && keep(inf, last)) {
+		tell(inf, last, NULL);
+		return;
+	}
+	stored = parse(text_of(was));
+	tell(inf, stored, NULL);
+}
+
+static void put(struct informer *inf, const char *key, cJSON *obj)
+{
+	cleanup_free struct object *was = NULL;
+	cleanup_free char *text = NULL, *version = NULL;
+	cleanup_json cJSON *stored = NULL;
+	struct object *o = map_get(&inf->objects, key);
+
+	version = xstrdup(meta_version(obj) ? meta_version(obj) : "");
+	if (o && *version && str_eq(o->data, version)) {
+		o->round = inf->round;
+		return;
+	}
+	if (!keep(inf, obj)) {
+		drop(inf, key, NULL);
+		return;
+	}
+	text = json_text(obj);
+	was = exchange(inf, key, object_new(inf, version, text));
+	if (!inf->conf.on_event)
+		return;
+	stored = was ? parse(text_of(was)) : NULL;
+	tell(inf, stored, obj);
+}
+
+/* ---- list and watch -------------------------------------------------------------- */
+
+static struct kube_ref ref_of(const struct informer *inf)
+{
+	return (struct kube_ref){ .api_version = inf->conf.api_version,
+				  .kind = inf->conf.kind };
+}
+
+static bool stopping(struct informer *inf)
+{
+	return __atomic_load_n(&inf->stop, __ATOMIC_ACQUIRE) || stop_requested();
+}
+
+static void set_version(struct informer *inf, const char *version)
+{
+	char *copy = version && *version ? xstrdup(version) : NULL;
+
+	free(inf->version);
+	inf->version = copy;
+}
+
+static void raise_fd(int fd)
+{
+	static const uint64_t one = 1;
+
+	/* Full: readable it is. */
+	if (write(fd, &one, sizeof(one)) < 0)
+		return;
+}
+
+static void set_synced(struct informer *inf)
+{
+	if (!atomic_exchange(&inf->synced, true))
+		raise_fd(inf->synced_fd);
+}
+
+static int on_item(void *ctx, cJSON *take_obj, struct error *err)
+{
+	struct informer *inf = ctx;
+	cleanup_json cJSON *obj = take_obj;
+	cleanup_arena struct arena arena = { 0 };
+
+	if (stopping(inf))
+		return error_set(err, ERR_STOPPED, "stopped");
+	if (meta_name(obj))
+		put(inf, informer_key(&arena, meta_namespace(obj), meta_name(obj)), obj);
+	return 0;
+}
+
+/* What the list of this round did not see is gone. */
+static void sweep(struct informer *inf)
+{
+	map_each(e, &inf->objects) {
+		cleanup_free char *key = NULL;
+
+		if (((struct object *)e->value)->round == inf->round)
+			continue;
+		key = xstrdup(e->key);
+		drop(inf, key, NULL);
+	}
+}
+
+static int list(struct informer *inf, struct error *err)
+{
+	struct kube_ref ref = ref_of(inf);
+	cleanup_free char *version = NULL;
+
+	inf->round++;
+	if (kube_list(inf->conf.kube, &ref, &inf->conf.select, on_item, inf, &version,
+		      err))
+		return -1;
+	if (!version || !*version)
+		return error_set(err, ERR_FORMAT, "list %s: without a resourceVersion",
+				 ref.kind);
+	sweep(inf);
+	set_version(inf, version);
+	set_synced(inf);
+	return 0;
+}
+
+static int on_watch(void *ctx, const char *type, cJSON *take_obj, struct error *err)
+{
+	struct informer *inf = ctx;
+	cleanup_json cJSON *obj = take_obj;
+	cleanup_arena struct arena arena = { 0 };
+	const char *key;
+
+	if (stopping(inf))
+		return error_set(err, ERR_STOPPED, "stopped");
+	if (meta_version(obj))
+		set_version(inf, meta_version(obj));
+	if (!meta_name(obj) || str_eq(type, "BOOKMARK"))
+		return 0;
+	key = informer_key(&arena, meta_namespace(obj), meta_name(obj));
+	key = arena_strdup(&arena, key); /* keep() may cut the name away */
+	if (str_eq(type, "DELETED"))
+		drop(inf, key, obj);
+	else
+		put(inf, key, obj);
+	return 0;
+}
+
+static int watch(struct informer *inf, struct error *err)
+{
+	struct kube_ref ref = ref_of(inf);
+	cleanup_free char *from = xstrdup(inf->version);
+	struct kube_watch_opts opts = { .select = inf->conf.select,
+					.version = from,
+					.cancel = &inf->stop,
+					.on_event = on_watch,
+					.ctx = inf };
+
+	return kube_watch(inf->conf.kube, &ref, &opts, err);
+}
+
+/* ---- the thread ------------------------------------------------------------------ */
+
+static int64_t next_delay(struct informer *inf)
+{
+	int64_t now = clock_ms(), ms;
+	uint32_t dice = 0;
+
+	if (!inf->delay_ms || now - inf->failed_ms > PEACE_MS + inf->delay_ms)
+		inf->delay_ms = DELAY_FIRST_MS;
+	inf->failed_ms = now;
+	ms = inf->delay_ms;
+	if (getrandom(&dice, sizeof(dice), GRND_NONBLOCK) < 0)
+		dice = (uint32_t)now;
+	inf->delay_ms = ms * 2 < DELAY_MOST_MS ? ms * 2 : DELAY_MOST_MS;
+	return ms + (int64_t)(dice % (uint32_t)ms);
+}
+
+static void wait_ms(struct informer *inf, int64_t ms)
+{
+	struct pollfd fds[] = { { .fd = inf->wake_fd, .events = POLLIN },
+				{ .fd = stop_fd(), .events = POLLIN } };
+	uint64_t count;
+
+	if (poll(fds, 2, (int)ms) > 0 && fds[0].revents &&
+	    read(inf->wake_fd, &count, sizeof(count)) < 0)
+		return; /* somebody else's was first; there is nobody else */
+}
+
+static bool is_unserved(const struct informer *inf, const struct error *err)
+{
+	return err->kind == ERR_NOT_FOUND && inf->conf.optional;
+}
+
+/* One list or one watch; returns how long to wait before the next. */
+static int64_t step(struct informer *inf)
+{
+	struct error err = { 0 };
+	int64_t start = clock_ms();
+	bool listing = !inf->version;
+	int rc = listing ? list(inf, &err) : watch(inf, &err);
+
+	if (rc == 0 && (listing || clock_ms() - start >= SHORT_MS))
+		return 0;
+	if (rc == 0)
+		return next_delay(inf);
+	if (stopping(inf))
+		return 0;
+	if (err.kind == ERR_EXPIRED) {
+		set_version(inf, NULL);
+		return !listing && clock_ms() - start >= SHORT_MS ? 0 : next_delay(inf);
+	}
+	if (is_unserved(inf, &err)) {
+		set_version(inf, NULL);
+		inf->round++;
+		sweep(inf);
+		set_synced(inf);
+		return UNSERVED_MS;
+	}
+	if (inf->conf.on_error)
+		inf->conf.on_error(inf->conf.ctx, &err);
+	return next_delay(inf);
+}
+
+static void *run(void *ctx)
+{
+	struct informer *inf = ctx;
+
+	while (!stopping(inf)) {
+		int64_t ms = step(inf);
+
+		if (ms > 0)
+			wait_ms(inf, ms);
+	}
+	return NULL;
+}
+
+static void release(struct informer *inf)
+{
+	map_release(&inf->objects, free);
+	pthread_mutex_destroy(&inf->lock);
+	if (inf->wake_fd >= 0)
+		close(inf->wake_fd);
+	if (inf->synced_fd >= 0)
+		close(inf->synced_fd);
+	free(inf->version);
+	free(inf);
+}
+
+int informer_start(struct informer **ret, const struct informer_conf *conf,
+		   struct error *err)
+{
+	struct informer *inf = xcalloc(1, sizeof(*inf));
+	int rc = 0;
+
+	inf->conf = *conf;
+	pthread_mutex_init(&inf->lock, NULL);
+	inf->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	inf->synced_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (inf->wake_fd < 0 || inf->synced_fd < 0)
+		rc = error_errno(err, errno, "eventfd");
+	if (rc || thread_start(&inf->thread, run, inf, err)) {
+		release(inf);
+		return -1;
+	}
+	*ret = inf;
+	return 0;
+}
+
+void informer_stop(struct informer *inf)
+{
+	if (!inf)
+		return;
+	__atomic_store_n(&inf->stop, true, __ATOMIC_RELEASE);
+	raise_fd(inf->wake_fd);
+	pthread_join(inf->thread, NULL);
+	release(inf);
+}
+
+void informer_poke(struct informer *inf)
+{
+	raise_fd(inf->wake_fd);
+}
+
+/* ---- readers --------------------------------------------------------------------- */
+
+bool informer_synced(struct informer *inf)
+{
+	return inf->synced;
+}
+
+int informer_wait(struct informer *inf, int64_t ms, struct error *err)
+{
+	struct pollfd fds[] = { { .fd = inf->synced_fd, .events = POLLIN },
+				{ .fd = stop_fd(), .events = POLLIN } };
+	int64_t left = ms < INT32_MAX ? ms : INT32_MAX, until = clock_ms() + left;
+
+	for (; !informer_synced(inf) && !stop_requested() && left >= 0;
+	     left = until - clock_ms())
+		poll(fds, 2, (int)left);
+	if (informer_synced(inf))
+		return 0;
+	if (stop_requested())
+		return error_set(err, ERR_STOPPED, "stopped");
+	return error_set(err, ERR_TIMEOUT, "%s: not listed yet", inf->conf.kind);
+}
+
+cJSON *informer_get(struct informer *inf, const char *ns, const char *name)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_free char *text = NULL;
+	const char *key = informer_key(&arena, ns, name);
+	const struct object *o;
+
+	pthread_mutex_lock(&inf->lock);
+	o = map_get(&inf->objects, key);
+	text = o ? xstrdup(text_of(o)) : NULL;
+	pthread_mutex_unlock(&inf->lock);
+	return text ? parse(text) : NULL;
+}
+
+size_t informer_count(struct informer *inf)
+{
+	size_t n;
+
+	pthread_mutex_lock(&inf->lock);
+	n = inf->objects.n;
+	pthread_mutex_unlock(&inf->lock);
+	return n;
+}
+
+size_t informer_bytes(struct informer *inf)
+{
+	size_t n;
+
+	pthread_mutex_lock(&inf->lock);
+	n = inf->bytes;
+	pthread_mutex_unlock(&inf->lock);
+	return n;
+}
+
+void informer_each(struct informer *inf, bool (*visit)(void *ctx, const cJSON *obj),
+		   void *ctx)
+{
+	cleanup_arena struct arena arena = { 0 };
+	size_t n = 0;
+	char **keys;
+
+	pthread_mutex_lock(&inf->lock);
+	keys = arena_alloc(&arena, (inf->objects.n + 1) * sizeof(*keys));
+	map_each(e, &inf->objects)
+		keys[n++] = arena_strdup(&arena, e->key);
+	pthread_mutex_unlock(&inf->lock);
+	for (size_t i = 0; i < n; i++) {
+		cleanup_json cJSON *obj = informer_get(inf, NULL, keys[i]);
+
+		if (obj && !visit(ctx, obj))
+			return;
+	}
+}

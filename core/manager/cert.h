@@ -6,10 +6,14 @@
  * it is, whoever made it; otherwise a new CA (10 years) and certificate (1 year, the
  * only name <service>.<ns>.svc) are made in this process and written; of several
  * replicas one wins (resourceVersion) and the others read what it wrote. The CA goes
- * into every clientConfig.caBundle of both webhook configurations. Looked at each
- * minute (other replicas, expiry: renewed 90 days before); a new one is shown to new
- * connections without a restart. A Secret that is not there is created.
- * With it off: tls.crt, tls.key and ca.crt of CERT_DIR, read again when they change.
+ * into every clientConfig.caBundle of both webhook configurations; after a new CA
+ * ca.crt holds the one before, too, as long as that is valid, so that no replica is
+ * refused meanwhile. Looked at four times a minute (other replicas, lost bundles,
+ * expiry by the wall clock: renewed 90 days before); a new one is shown to new
+ * connections without a restart. A Secret that is not there is created; a webhook
+ * configuration that is not there is waited for.
+ * With it off: tls.crt, tls.key and ca.crt (may be missing) of a folder, read again
+ * when they change.
  */
 #ifndef MANAGER_CERT_H
 #define MANAGER_CERT_H
@@ -22,10 +26,19 @@
 
 struct cert_manager;
 
-/* Starts its thread; `server` gets the identity as soon as there is one. */
-MUST_CHECK int cert_manager_start(struct cert_manager **ret, struct kube *k,
-				  const struct manager_config *config, const char *ns,
-				  struct tls_server *server, struct error *err);
+struct cert_conf {
+	struct kube *kube;
+	const struct manager_config *config; /* outlives it, as kube and server */
+	const char *ns;                      /* of the Secret and the Service */
+	const char *dir;                     /* certManagement off; NULL: CERT_DIR */
+	struct tls_server *server; /* gets the identity as soon as there is one */
+	struct metrics *metrics;   /* or NULL */
+};
+extern const struct metric *const cert_metrics[]; /* certwatcher_*; ends with NULL */
+
+/* Starts its thread, which logs what happens. */
+MUST_CHECK int cert_manager_start(struct cert_manager **ret, const struct cert_conf *conf,
+				  struct error *err);
 void cert_manager_stop(struct cert_manager *c); /* waits for the thread; frees */
 
 bool cert_manager_ready(struct cert_manager *c); /* an identity and, if ours, injected */

@@ -1,0 +1,412 @@
+#include "manager/cert.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "base/thread.h"
+#include "base/xmalloc.h"
+#include "manager/certset.h"
+#include "manager/manager.h"
+
+#define ADMISSION "admissionregistration.k8s.io/v1"
+
+enum {
+	LOOK_MS = 15000,
+	DIR_LOOK_MS = 10000,
+	MISSING_LOOK_MS = 2000, /* a webhook configuration is not there yet */
+	FIRST_RETRY_MS = 100,
+	MAX_RETRY_MS = 30000,
+	NOT_READY_RETRY_MS = 2000, /* at most, as long as nothing is served */
+	CONFLICTS = 10,            /* in a row */
+	MAX_FILE = 256 * 1024,
+};
+
+static const struct metric reads = {
+	.type = METRIC_COUNTER,
+	.name = "certwatcher_read_certificate_total",
+	.help = "Total number of certificate reads",
+};
+static const struct metric read_errors = {
+	.type = METRIC_COUNTER,
+	.name = "certwatcher_read_certificate_errors_total",
+	.help = "Total number of certificate read errors",
+};
+const struct metric *const cert_metrics[] = { &reads, &read_errors, NULL };
+
+static const struct hook_config {
+	const char *kind, *name;
+} hook_configs[] = {
+	{ "ValidatingWebhookConfiguration", MANAGER_VALIDATING },
+	{ "MutatingWebhookConfiguration", MANAGER_MUTATING },
+};
+
+enum { N_HOOK_CONFIGS = sizeof(hook_configs) / sizeof(*hook_configs) };
+
+struct cert_manager {
+	struct arena arena; /* of the strings in conf, and dns_name */
+	struct cert_conf conf;
+	const char *dns_name;
+
+	pthread_t thread;
+	pthread_mutex_t lock; /* of what follows, to the next blank line */
+	pthread_cond_t wake;
+	bool stop, injected;
+	char *ca;
+
+	/* The thread's own. */
+	struct cert_set shown;           /* what the server has; no CA's key */
+	bool is_missing[N_HOOK_CONFIGS]; /* said so in the log */
+	char complaint[sizeof(((struct error *)NULL)->msg)]; /* the last, of the log */
+};
+
+static bool sleep_ms(struct cert_manager *c, int64_t ms)
+{
+	int64_t until = clock_ms() + ms;
+	bool stop;
+
+	pthread_mutex_lock(&c->lock);
+	while (!c->stop && cond_wait_until(&c->wake, &c->lock, until))
+		continue;
+	stop = c->stop;
+	pthread_mutex_unlock(&c->lock);
+	return !stop;
+}
+
+/* ---- the Secret ---- */
+
+static void log_change(enum cert_change change, const struct error *why,
+		       const char *secret)
+{
+	log_info(change == CERT_NEW_CA ? "made a CA and a certificate for the webhooks"
+				       : "renewed the certificate of the webhooks",
+		 LOG_STR("secret", secret), LOG_STR("because", why->msg));
+}
+
+static int put_secret(struct cert_manager *c, cJSON *secret, const struct cert_set *set,
+		      struct error *err)
+{
+	const struct kube_write plain = { 0 };
+	bool is_there = meta_uid(secret) != NULL;
+
+	cert_set_write(set, secret);
+	return is_there ? kube_update(c->conf.kube, secret, &plain, NULL, err)
+			: kube_create(c->conf.kube, secret, &plain, NULL, err);
+}
+
+static int try_secret(struct cert_manager *c, struct cert_set *set, struct error *err)
+{
+	const char *name = c->conf.config->certs.secret;
+	const struct kube_ref ref = { "v1", "Secret", c->conf.ns, name };
+	cleanup_json cJSON *secret = NULL;
+	struct error why = { 0 };
+	enum cert_change change;
+
+	if (kube_get(c->conf.kube, &ref, &secret, err)) {
+		if (err->kind != ERR_NOT_FOUND)
+			return -1;
+		secret = meta_new("v1", "Secret", c->conf.ns, name);
+	}
+	cert_set_release(set);
+	cert_set_read(set, secret);
+	if (cert_set_renew(set, c->dns_name, clock_now(), &change, &why, err))
+		return -1;
+	if (change == CERT_KEPT)
+		return 0;
+	if (put_secret(c, secret, set, err))
+		return -1;
+	log_change(change, &why, name);
+	return 0;
+}
+
+/* Another replica was faster: then its certificate is ours. */
+static int read_secret(struct cert_manager *c, struct cert_set *set, struct error *err)
+{
+	for (int i = 0; try_secret(c, set, err); i++) {
+		if ((err->kind != ERR_CONFLICT && err->kind != ERR_EXISTS) ||
+		    i == CONFLICTS || !sleep_ms(c, 20 << (i < 6 ? i : 6)))
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- certManagement off: a folder ---- */
+
+static int read_pem(char **ret, const char *dir, const char *name, struct error *err)
+{
+	struct buf text = { .max = MAX_FILE };
+	cleanup_arena struct arena a = { 0 };
+	int failed = file_read(&text, path_join(&a, dir, name), err);
+
+	if (!failed)
+		*ret = xstrdup(text.data ? (const char *)text.data : "");
+	if (text.data)
+		explicit_bzero(text.data, text.len);
+	buf_release(&text);
+	return failed;
+}
+
+static int read_dir(struct cert_manager *c, struct cert_set *set, struct error *err)
+{
+	struct error unused = { 0 };
+
+	if (read_pem(&set->ca.cert_pem, c->conf.dir, "ca.crt", &unused))
+		set->ca.cert_pem = NULL;
+	if (read_pem(&set->server.cert_pem, c->conf.dir, "tls.crt", err) ||
+	    read_pem(&set->server.key_pem, c->conf.dir, "tls.key", err))
+		return -1;
+	return 0;
+}
+
+/* ---- what is read is shown, and its CA injected ---- */
+
+static void log_shown(const struct cert_set *set)
+{
+	struct error why = { 0 };
+	char text[TIME_TEXT_SIZE];
+	int64_t ends;
+
+	if (x509_expiry(&ends, set->server.cert_pem, &why))
+		log_info("serving a certificate");
+	else
+		log_info("serving a certificate", LOG_STR("ends", time_text(ends, text)));
+}
+
+static int show(struct cert_manager *c, struct cert_set *set, struct error *err)
+{
+	struct cert_set *shown = &c->shown;
+
+	if (!str_eq(shown->server.cert_pem, set->server.cert_pem) ||
+	    !str_eq(shown->server.key_pem, set->server.key_pem)) {
+		if (tls_server_identity(c->conf.server, set->server.cert_pem,
+					set->server.key_pem, err))
+			return -1;
+		metrics_add(c->conf.metrics, &reads, 1);
+		x509_pair_release(&shown->server);
+		shown->server = set->server;
+		set->server = (struct x509_pair){ 0 };
+		log_shown(shown);
+	}
+	if (!str_eq(shown->ca.cert_pem, set->ca.cert_pem)) {
+		x509_pair_release(&shown->ca);
+		shown->ca.cert_pem = STEAL(set->ca.cert_pem);
+		pthread_mutex_lock(&c->lock);
+		free(c->ca);
+		c->ca = shown->ca.cert_pem ? xstrdup(shown->ca.cert_pem) : NULL;
+		pthread_mutex_unlock(&c->lock);
+	}
+	return 0;
+}
+
+/* Puts the bundle into each entry that has another; how many those were. */
+static int put_bundle(cJSON *config, const char *bundle)
+{
+	cJSON *hook;
+	int n = 0;
+
+	json_each(hook, json_get(config, "webhooks")) {
+		if (str_eq(json_str(hook, "clientConfig", "caBundle"), bundle))
+			continue;
+		json_put_str(hook, bundle, "clientConfig", "caBundle");
+		n++;
+	}
+	return n;
+}
+
+static int try_inject(struct cert_manager *c, const struct hook_config *hc,
+		      const char *bundle, struct error *err)
+{
+	const struct kube_ref ref = { ADMISSION, hc->kind, NULL, hc->name };
+	const struct kube_write plain = { 0 };
+	cleanup_json cJSON *config = NULL;
+
+	if (kube_get(c->conf.kube, &ref, &config, err))
+		return -1;
+	if (!put_bundle(config, bundle))
+		return 0;
+	if (kube_update(c->conf.kube, config, &plain, NULL, err))
+		return -1;
+	log_info("injected the CA", LOG_STR("kind", hc->kind), LOG_STR("name", hc->name));
+	return 0;
+}
+
+/* *missing: it is not there, which is no failure: its owner may be on the way. */
+static int inject_one(struct cert_manager *c, size_t which, const char *bundle,
+		      bool *missing, struct error *err)
+{
+	const struct hook_config *hc = &hook_configs[which];
+
+	*missing = false;
+	for (int i = 0; try_inject(c, hc, bundle, err); i++) {
+		if (err->kind == ERR_NOT_FOUND) {
+			*missing = true;
+			break;
+		}
+		if (err->kind != ERR_CONFLICT || i == CONFLICTS ||
+		    !sleep_ms(c, 20 << (i < 6 ? i : 6)))
+			return -1;
+	}
+	if (*missing && !c->is_missing[which])
+		log_warn("a webhook configuration is missing", LOG_STR("kind", hc->kind),
+			 LOG_STR("name", hc->name));
+	c->is_missing[which] = *missing;
+	return 0;
+}
+
+static int inject(struct cert_manager *c, const char *ca, bool *missing,
+		  struct error *err)
+{
+	cleanup_buf struct buf bundle = { .max = 4 * MAX_FILE };
+
+	base64_encode(&bundle, ca, strlen(ca));
+	for (size_t i = 0; i < N_HOOK_CONFIGS; i++) {
+		bool one = false;
+
+		if (inject_one(c, i, (const char *)bundle.data, &one, err))
+			return -1;
+		*missing |= one;
+	}
+	pthread_mutex_lock(&c->lock);
+	c->injected = true;
+	pthread_mutex_unlock(&c->lock);
+	return 0;
+}
+
+/* ---- the thread ---- */
+
+static int look_at_secret(struct cert_manager *c, bool *missing, struct error *err)
+{
+	cleanup_cert_set struct cert_set set = { 0 };
+	struct error unused = { 0 };
+	int failed;
+
+	if (read_secret(c, &set, err))
+		return -1;
+	/* A certificate of a new CA is shown once the API server trusts that one. */
+	failed = inject(c, set.ca.cert_pem, missing, err);
+	if (failed && c->shown.ca.cert_pem &&
+	    !str_eq(c->shown.ca.cert_pem, set.ca.cert_pem))
+		return -1;
+	return show(c, &set, failed ? &unused : err) || failed ? -1 : 0;
+}
+
+static int look_at_dir(struct cert_manager *c, struct error *err)
+{
+	cleanup_cert_set struct cert_set set = { 0 };
+
+	return read_dir(c, &set, err) ? -1 : show(c, &set, err);
+}
+
+static int look(struct cert_manager *c, int64_t *ret_next_ms, struct error *err)
+{
+	bool missing = false;
+
+	if (!c->conf.config->certs.enable) {
+		*ret_next_ms = DIR_LOOK_MS;
+		return look_at_dir(c, err);
+	}
+	if (look_at_secret(c, &missing, err))
+		return -1;
+	*ret_next_ms = missing ? MISSING_LOOK_MS : LOOK_MS;
+	return 0;
+}
+
+/* A failure that lasts is one line in the log, not one for each try. */
+static void complain(struct cert_manager *c, const struct error *err)
+{
+	if (err->kind == ERR_STOPPED)
+		return;
+	metrics_add(c->conf.metrics, &read_errors, 1);
+	if (str_eq(c->complaint, err->msg))
+		return;
+	snprintf(c->complaint, sizeof(c->complaint), "%s", err->msg);
+	log_error("the webhooks' certificate is not in order", LOG_ERR(err));
+}
+
+static void *run(void *arg)
+{
+	struct cert_manager *c = arg;
+	int64_t retry_ms = FIRST_RETRY_MS, ms;
+
+	do {
+		struct error err = { 0 };
+		int64_t max = cert_manager_ready(c) ? MAX_RETRY_MS : NOT_READY_RETRY_MS;
+
+		if (!look(c, &ms, &err)) {
+			c->complaint[0] = '\0';
+			retry_ms = FIRST_RETRY_MS;
+			continue;
+		}
+		complain(c, &err);
+		ms = retry_ms;
+		retry_ms = 2 * retry_ms < max ? 2 * retry_ms : max;
+	} while (sleep_ms(c, ms));
+	return NULL;
+}
+
+static void release(struct cert_manager *c)
+{
+	cert_set_release(&c->shown);
+	free(c->ca);
+	pthread_cond_destroy(&c->wake);
+	pthread_mutex_destroy(&c->lock);
+	arena_clear(&c->arena);
+	free(c);
+}
+
+int cert_manager_start(struct cert_manager **ret, const struct cert_conf *conf,
+		       struct error *err)
+{
+	struct cert_manager *c = xcalloc(1, sizeof(*c));
+
+	c->conf = *conf;
+	c->conf.ns = arena_strdup(&c->arena, conf->ns);
+	c->conf.dir = arena_strdup(&c->arena, conf->dir ? conf->dir : CERT_DIR);
+	c->dns_name = arena_printf(&c->arena, "%s.%s.svc", conf->config->certs.service,
+				   conf->ns);
+	pthread_mutex_init(&c->lock, NULL);
+	cond_init(&c->wake);
+	if (thread_start(&c->thread, run, c, err)) {
+		release(c);
+		return -1;
+	}
+	*ret = c;
+	return 0;
+}
+
+void cert_manager_stop(struct cert_manager *c)
+{
+	if (!c)
+		return;
+	pthread_mutex_lock(&c->lock);
+	c->stop = true;
+	pthread_cond_signal(&c->wake);
+	pthread_mutex_unlock(&c->lock);
+	pthread_join(c->thread, NULL);
+	release(c);
+}
+
+bool cert_manager_ready(struct cert_manager *c)
+{
+	bool ret;
+
+	pthread_mutex_lock(&c->lock);
+	ret = c->injected || !c->conf.config->certs.enable;
+	pthread_mutex_unlock(&c->lock);
+	return ret && tls_server_ready(c->conf.server);
+}
+
+char *cert_manager_ca(struct cert_manager *c)
+{
+	char *ret;
+
+	pthread_mutex_lock(&c->lock);
+	ret = c->ca ? xstrdup(c->ca) : NULL;
+	pthread_mutex_unlock(&c->lock);
+	return ret;
+}

@@ -1,0 +1,91 @@
+#include "manager/review.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+
+#define AUTHENTICATION "authentication.k8s.io/v1"
+#define AUTHORIZATION  "authorization.k8s.io/v1"
+#define SPACE          " \t"
+
+const char *bearer_token(struct arena *arena, const struct httpd_request *req)
+{
+	const char *text = httpd_header(req, "Authorization");
+	size_t scheme, len;
+
+	if (!text)
+		return NULL;
+	text += strspn(text, SPACE);
+	scheme = strcspn(text, SPACE);
+	if (scheme != strlen("Bearer") || strncasecmp(text, "Bearer", scheme))
+		return NULL;
+	text += scheme;
+	text += strspn(text, SPACE);
+	len = strcspn(text, SPACE);
+	if (!len || text[len + strspn(text + len, SPACE)])
+		return NULL;
+	return str_slice(arena, text, len);
+}
+
+static bool has_audience(const cJSON *status, const char *audience)
+{
+	const cJSON *one;
+
+	json_each(one, json_get(status, "audiences"))
+		if (cJSON_IsString(one) && str_eq(one->valuestring, audience))
+			return true;
+	return false;
+}
+
+static cJSON *review_new(const char *api_version, const char *kind)
+{
+	cJSON *review = cJSON_CreateObject();
+
+	json_put_str(review, api_version, "apiVersion");
+	json_put_str(review, kind, "kind");
+	return review;
+}
+
+int token_review(struct kube *k, const char *token, const char *audience,
+		 cJSON **ret_user, struct error *err)
+{
+	cleanup_json cJSON *ask = review_new(AUTHENTICATION, "TokenReview");
+	cleanup_json cJSON *answer = NULL;
+	const cJSON *status, *user;
+
+	json_put_str(ask, token, "spec", "token");
+	if (audience)
+		cJSON_AddItemToArray(json_list(ask, "spec", "audiences"),
+				     cJSON_CreateString(audience));
+	if (kube_call(k, "POST", "/apis/" AUTHENTICATION "/tokenreviews", ask, &answer,
+		      err))
+		return -1;
+	status = json_get((const cJSON *)answer, "status");
+	user = json_get(status, "user");
+	*ret_user = NULL;
+	if (json_bool(status, false, "authenticated") && json_str(user, "username") &&
+	    (!audience || has_audience(status, audience)))
+		*ret_user = json_dup(user);
+	return 0;
+}
+
+int access_review(struct kube *k, const cJSON *user, const char *path, const char *verb,
+		  bool *ret, struct error *err)
+{
+	static const char *const members[] = { "uid", "groups", "extra", NULL };
+	cleanup_json cJSON *ask = review_new(AUTHORIZATION, "SubjectAccessReview");
+	cleanup_json cJSON *answer = NULL;
+
+	json_put_str(ask, json_str(user, "username"), "spec", "user");
+	for (size_t i = 0; members[i]; i++)
+		json_put(ask, json_dup(json_get(user, members[i])), "spec", members[i]);
+	json_put_str(ask, path, "spec", "nonResourceAttributes", "path");
+	json_put_str(ask, verb, "spec", "nonResourceAttributes", "verb");
+	if (kube_call(k, "POST", "/apis/" AUTHORIZATION "/subjectaccessreviews", ask,
+		      &answer, err))
+		return -1;
+	*ret = json_bool((const cJSON *)answer, false, "status", "allowed");
+	return 0;
+}

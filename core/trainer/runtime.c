@@ -99,6 +99,11 @@ bool runtime_is_cluster(const cJSON *runtime)
 	return str_eq(meta_kind(runtime), CLUSTER_RUNTIME_KIND);
 }
 
+bool runtime_same_spec(const cJSON *a, const cJSON *b)
+{
+	return json_equal(json_get(a, "spec"), json_get(b, "spec"));
+}
+
 int64_t policy_num_nodes(const cJSON *ml)
 {
 	return json_int(ml, ABSENT, "numNodes");

@@ -15,6 +15,7 @@ const cJSON *runtime_pod_group_policy(const cJSON *runtime);
 const cJSON *runtime_jobs(const cJSON *runtime); /* template.spec.replicatedJobs */
 bool runtime_is_deprecated(const cJSON *runtime);
 bool runtime_is_cluster(const cJSON *runtime); /* a ClusterTrainingRuntime */
+bool runtime_same_spec(const cJSON *a, const cJSON *b);
 
 /* Of an mlPolicy. ABSENT (trainjob.h) for integers that are not there. */
 int64_t policy_num_nodes(const cJSON *ml);

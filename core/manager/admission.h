@@ -1,0 +1,55 @@
+/*
+ * admission.h - AdmissionReview: what an API server asks, and the answer.
+ *
+ * admission.c is the only file with its keys (admission.k8s.io/v1; v1beta1 is the
+ * same and is answered as such). Answers follow controller-runtime's
+ * pkg/webhook/admission: always one AdmissionReview with HTTP 200, whatever was
+ * asked; what could not be read is refused with 400.
+ */
+#ifndef MANAGER_ADMISSION_H
+#define MANAGER_ADMISSION_H
+
+#include "base/json.h"
+
+enum admission_operation {
+	ADMISSION_CREATE,
+	ADMISSION_UPDATE,
+	ADMISSION_DELETE,
+	ADMISSION_CONNECT,
+};
+
+/* Strings and documents are the review's. Read as far as it could be. */
+struct admission_request {
+	cJSON *review;           /* owned */
+	const char *api_version; /* of the review; never NULL after admission_read() */
+	const char *uid;         /* never NULL after admission_read() */
+	enum admission_operation operation;
+	const char *ns, *name, *subresource; /* "" when absent */
+	const cJSON *object, *old;           /* NULL: absent or null */
+};
+
+/* ERR_FORMAT, ERR_LIMIT: an answer can be given to what has been read all the same. */
+MUST_CHECK int admission_read(struct admission_request *ret, const void *body, size_t len,
+			      struct error *err);
+void admission_release(struct admission_request *req);
+#define cleanup_admission __attribute__((cleanup(admission_release)))
+
+/* `{ 0 }` allows. */
+struct admission_answer {
+	int code;           /* 0: allowed; else 400, 403, 413, 500 */
+	struct buf message; /* why not; owned */
+	cJSON *patch;       /* a JSON Patch (RFC 6902), owned; NULL or empty: none */
+	cJSON *warnings;    /* array of strings, owned; NULL: none */
+};
+void admission_refuse(struct admission_answer *a, int code, const char *fmt, ...)
+	PRINTF_LIKE(3, 4);
+void admission_answer_release(struct admission_answer *a);
+#define cleanup_admission_answer __attribute__((cleanup(admission_answer_release)))
+
+void admission_print(struct buf *out, const struct admission_request *req,
+		     const struct admission_answer *a);
+
+/* The JSON Patch that makes `after` of `before`; lists of other lengths as a whole. */
+cJSON *admission_diff(const cJSON *before, const cJSON *after);
+
+#endif

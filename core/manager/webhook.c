@@ -1,0 +1,387 @@
+#include "manager/webhook.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "manager/admission.h"
+#include "manager/snapshot.h"
+#include "plugins/plugins.h"
+#include "trainer/api.h"
+#include "trainer/pipeline.h"
+#include "trainer/runtime.h"
+#include "trainer/sdkcheck.h"
+#include "trainer/trainjob.h"
+
+#define PATH(what, kind) "/" what "-trainer-kubeflow-org-v1alpha1-" kind
+
+enum {
+	LARGE = 512 * 1024,   /* such a body has to wait for the others of its size */
+	MAX_VALUES = 1000000, /* in a body; the largest objects have half of that */
+	MAX_PATCHES = 16,     /* of a TrainJob, by its schema */
+	MAX_MESSAGE = 32768,
+	MAX_ANSWER = 8 * 1024 * 1024,
+};
+
+struct webhook {
+	struct kube *kube;
+	struct metrics *metrics;
+	bool status_server;
+	pthread_mutex_t large;
+};
+
+/* ---- figures --------------------------------------------------------------------- */
+
+static const double latency_buckets[] = { 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3,
+					  1e-2, 1e-1, 1,    10,   100,  1000 };
+static const struct metric latency_seconds = {
+	METRIC_HISTOGRAM,
+	"controller_runtime_webhook_latency_seconds",
+	"Histogram of the latency of processing admission requests",
+	{ "webhook", NULL },
+	latency_buckets,
+	sizeof(latency_buckets) / sizeof(*latency_buckets),
+};
+static const struct metric requests_total = {
+	METRIC_COUNTER,
+	"controller_runtime_webhook_requests_total",
+	"Total number of admission requests by HTTP status code.",
+	{ "webhook", "code", NULL },
+	NULL,
+	0,
+};
+static const struct metric requests_in_flight = {
+	METRIC_GAUGE,
+	"controller_runtime_webhook_requests_in_flight",
+	"Current number of admission requests being served.",
+	{ "webhook", NULL },
+	NULL,
+	0,
+};
+const struct metric *const webhook_metrics[] = { &requests_in_flight, &requests_total,
+						 &latency_seconds, NULL };
+
+/* ---- what a request may ask of the cluster ---------------------------------------- */
+
+struct call {
+	struct webhook *w;
+	const struct admission_request *req;
+	struct admission_answer *answer;
+	cJSON *fetched; /* array: what was read, until the request ends */
+	struct plugin_env env;
+};
+
+/* plugin_env.get */
+static int fetch(void *ctx, const char *api_version, const char *kind, const char *ns,
+		 const char *name, const cJSON **ret, struct error *err)
+{
+	struct call *c = ctx;
+	struct kube_ref ref = { api_version, kind, ns, name };
+	struct error why = { 0 };
+	cJSON *obj = NULL;
+
+	*ret = NULL;
+	if (!c->w->kube || !name || !*name)
+		return 0;
+	if (kube_get(c->w->kube, &ref, &obj, &why)) {
+		if (why.kind == ERR_NOT_FOUND)
+			return 0;
+		*err = why;
+		return -1;
+	}
+	cJSON_AddItemToArray(c->fetched, obj);
+	*ret = obj;
+	return 0;
+}
+
+static const char *namespace_of(const struct call *c)
+{
+	return *c->req->ns ? c->req->ns : meta_namespace(c->req->object);
+}
+
+/* The runtime that a TrainJob is held against: NULL when there is none. */
+static int fetch_runtime(struct call *c, const cJSON **ret, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const cJSON *tj = c->req->object, *map;
+	struct runtime_ref ref = tj_runtime_ref(tj);
+	struct error none = { 0 };
+	cJSON *runtime = NULL;
+
+	*ret = NULL;
+	if (tj_check_runtime_ref(tj, &none))
+		return 0;
+	if (fetch(c, TRAINER_API_VERSION, ref.kind,
+		  runtime_ref_is_cluster(&ref) ? NULL : namespace_of(c), ref.name, ret,
+		  err))
+		return -1;
+	if (*ret || c->req->operation == ADMISSION_CREATE)
+		return 0;
+	if (fetch(c, "v1", "ConfigMap", namespace_of(c), snapshot_name(&arena, tj), &map,
+		  err))
+		return -1;
+	if (map && !snapshot_read(&runtime, tj, map, &none)) {
+		cJSON_AddItemToArray(c->fetched, runtime);
+		*ret = runtime;
+	}
+	return 0;
+}
+
+/* ---- answers ---------------------------------------------------------------------- */
+
+static void warn(struct call *c, const char *text)
+{
+	cJSON_AddItemToArray(c->answer->warnings, cJSON_CreateString(text));
+}
+
+/* As apimachinery's aggregate: one bare, several "[a, b]", each text once. */
+static void refuse(struct call *c, const struct field_errors *errs)
+{
+	cleanup_map struct map seen = { 0 };
+	cleanup_buf struct buf all = { .max = MAX_MESSAGE };
+	struct buf *message = &c->answer->message;
+
+	for (size_t i = 0; i < errs->n; i++) {
+		cleanup_buf struct buf one = { .max = MAX_MESSAGE };
+
+		field_error_print(&one, &errs->list[i]);
+		if (!one.data || map_put(&seen, (const char *)one.data, &seen))
+			continue;
+		if (all.len)
+			buf_adds(&all, ", ");
+		buf_adds(&all, (const char *)one.data);
+	}
+	admission_refuse(c->answer, 403, "%s", "");
+	buf_printf(message, seen.n > 1 ? "[%s]" : "%s",
+		   all.data ? (const char *)all.data : "");
+}
+
+/*
+ * What would be refused by JobSet is a warning here, as upstream admits it. Only the
+ * rule for names speaks of metadata.name so.
+ */
+static void names_to_warnings(struct call *c, struct field_errors *errs)
+{
+	cleanup_arena struct arena arena = { 0 };
+	size_t kept = 0;
+
+	for (size_t i = 0; i < errs->n; i++) {
+		struct field_error *e = &errs->list[i];
+
+		if (e->type == FIELD_INVALID && str_eq(e->path, "metadata.name"))
+			warn(c, arena_printf(&arena, "this TrainJob cannot start: %s",
+					     e->detail));
+		else
+			errs->list[kept++] = *e;
+	}
+	errs->n = kept;
+}
+
+/* ---- the four ---------------------------------------------------------------------- */
+
+static void default_trainjob(struct call *c)
+{
+	cleanup_json cJSON *tj = json_dup(c->req->object);
+	char now[TIME_TEXT_SIZE];
+
+	if (cJSON_GetArraySize(tj_runtime_patches(tj)) > MAX_PATCHES)
+		return; /* the schema refuses it */
+	tj_default_patch_times(tj,
+			       c->req->operation == ADMISSION_UPDATE ? c->req->old : NULL,
+			       time_text(clock_now(), now));
+	c->answer->patch = admission_diff(c->req->object, tj);
+}
+
+static void validate_trainjob(struct call *c)
+{
+	cleanup_field_errors struct field_errors errs = { 0 };
+	const struct pipeline pipeline = { plugins, &c->env };
+	const cJSON *old = c->req->operation == ADMISSION_UPDATE ? c->req->old : NULL;
+	const cJSON *tj = c->req->object, *runtime;
+	bool as_before = old && tj_same_but_suspend(old, tj);
+	struct error err = { 0 };
+
+	if (fetch_runtime(c, &runtime, &err)) {
+		if (!as_before)
+			admission_refuse(c->answer, 500, "cannot read the runtime: %s",
+					 err.msg);
+		return;
+	}
+	pipeline_validate(&pipeline, old, tj, runtime, &errs, c->answer->warnings);
+	names_to_warnings(c, &errs);
+	if (errs.n && !as_before)
+		refuse(c, &errs);
+}
+
+static void validate_runtime(struct call *c)
+{
+	cleanup_field_errors struct field_errors errs = { 0 };
+	const cJSON *runtime = c->req->object;
+	bool update = c->req->operation == ADMISSION_UPDATE;
+
+	if (update && runtime_same_spec(c->req->old, runtime))
+		return;
+	pipeline_validate_runtime(runtime, &errs, update ? NULL : c->answer->warnings);
+	sdk_check(runtime, c->answer->warnings);
+	if (errs.n)
+		refuse(c, &errs);
+}
+
+static const struct hook {
+	const char *path, *kind;
+	void (*review)(struct call *c);
+} hooks[] = {
+	{ PATH("mutate", "trainjob"), TRAINJOB_KIND, default_trainjob },
+	{ PATH("validate", "trainjob"), TRAINJOB_KIND, validate_trainjob },
+	{ PATH("validate", "trainingruntime"), RUNTIME_KIND, validate_runtime },
+	{ PATH("validate", "clustertrainingruntime"), CLUSTER_RUNTIME_KIND,
+	  validate_runtime },
+};
+
+static const struct hook *find_hook(const char *path)
+{
+	for (size_t i = 0; i < sizeof(hooks) / sizeof(*hooks); i++)
+		if (str_eq(hooks[i].path, path))
+			return &hooks[i];
+	return NULL;
+}
+
+/* ---- a request ---------------------------------------------------------------------- */
+
+static int check_content_type(const struct httpd_request *req, struct error *err)
+{
+	const char *type = httpd_header(req, "Content-Type");
+	size_t len = type ? strcspn(type, "; \t") : 0;
+
+	if (len == strlen("application/json") && !strncmp(type, "application/json", len))
+		return 0;
+	return error_set(err, ERR_FORMAT, "contentType=%.100s, expected application/json",
+			 type ? type : "");
+}
+
+/* An upper bound of how many values the JSON has. */
+static int check_size(const struct httpd_request *req, struct error *err)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < req->body_len; i++)
+		n += req->body[i] == ',' || req->body[i] == '[' || req->body[i] == '{';
+	if (n <= MAX_VALUES)
+		return 0;
+	return error_set(err, ERR_LIMIT, "request entity has more than %d values",
+			 MAX_VALUES);
+}
+
+static void review(struct webhook *w, const struct hook *hook,
+		   const struct admission_request *req, struct admission_answer *answer)
+{
+	cleanup_json cJSON *fetched = cJSON_CreateArray();
+	struct call c = {
+		.w = w,
+		.req = req,
+		.answer = answer,
+		.fetched = fetched,
+		.env = { .keys = &keys_placeholder,
+			 .get = fetch,
+			 .status_server = w->status_server },
+	};
+
+	c.env.ctx = &c;
+	if (req->operation > ADMISSION_UPDATE || *req->subresource)
+		return;
+	if (!meta_is(req->object, TRAINER_GROUP, hook->kind)) {
+		admission_refuse(answer, 400, "request.object is no %s of %s", hook->kind,
+				 TRAINER_API_VERSION);
+		return;
+	}
+	if (req->operation == ADMISSION_UPDATE && meta_is_deleting(req->old))
+		return;
+	hook->review(&c);
+}
+
+static void answer_to(struct webhook *w, const struct hook *hook,
+		      const struct httpd_request *http, struct buf *out)
+{
+	cleanup_admission struct admission_request req = { 0 };
+	cleanup_admission_answer struct admission_answer answer = {
+		.warnings = cJSON_CreateArray(),
+	};
+	struct error err = { 0 };
+
+	if (check_content_type(http, &err) || check_size(http, &err) ||
+	    admission_read(&req, http->body, http->body_len, &err))
+		admission_refuse(&answer, err.kind == ERR_LIMIT ? 413 : 400, "%s",
+				 err.msg);
+	else
+		review(w, hook, &req, &answer);
+	if (answer.code)
+		log_debug("refused", LOG_STR("webhook", hook->path),
+			  LOG_STR("namespace", req.ns), LOG_STR("name", req.name),
+			  LOG_INT("code", answer.code));
+	admission_print(out, &req, &answer);
+}
+
+static double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+void webhook_handle(void *webhook, const struct httpd_request *req,
+		    struct httpd_response *resp)
+{
+	struct webhook *w = webhook;
+	const struct hook *hook = find_hook(req->path);
+	bool large = req->body_len > LARGE;
+	double start = seconds();
+
+	resp->body.max = MAX_ANSWER;
+	if (!hook) {
+		resp->status = 404;
+		buf_adds(&resp->body, "404 page not found\n");
+		return;
+	}
+	metrics_add(w->metrics, &requests_in_flight, 1, hook->path);
+	if (large)
+		pthread_mutex_lock(&w->large);
+	answer_to(w, hook, req, &resp->body);
+	if (large)
+		pthread_mutex_unlock(&w->large);
+	resp->status = 200;
+	resp->content_type = "application/json";
+	metrics_add(w->metrics, &requests_in_flight, -1, hook->path);
+	metrics_add(w->metrics, &requests_total, 1, hook->path, "200");
+	metrics_observe(w->metrics, &latency_seconds, seconds() - start, hook->path);
+}
+
+struct webhook *webhook_new(const struct webhook_conf *conf)
+{
+	struct webhook *w = xcalloc(1, sizeof(*w));
+
+	w->kube = conf->kube;
+	w->metrics = conf->metrics;
+	w->status_server = conf->status_server;
+	pthread_mutex_init(&w->large, NULL);
+	for (size_t i = 0; i < sizeof(hooks) / sizeof(*hooks); i++) {
+		metrics_add(w->metrics, &requests_total, 0, hooks[i].path, "200");
+		metrics_add(w->metrics, &requests_total, 0, hooks[i].path, "500");
+	}
+	return w;
+}
+
+void webhook_free(struct webhook *w)
+{
+	if (!w)
+		return;
+	pthread_mutex_destroy(&w->large);
+	free(w);
+}

@@ -1,0 +1,250 @@
+/* Rules: controller-runtime pkg/webhook/admission; RFC 6902 for the patches. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "manager/admission.h"
+
+#define REVIEW(rest) \
+	"{\"apiVersion\": \"admission.k8s.io/v1\", \"kind\": \"AdmissionReview\"" rest "}"
+#define REQUEST(rest) REVIEW(", \"request\": {\"uid\": \"u-1\"" rest "}")
+
+static cJSON *doc(const char *text)
+{
+	struct error err = { 0 };
+	cJSON *ret = NULL;
+
+	if (json_parse(&ret, text, strlen(text), &err))
+		fail_msg("%s: %s", text, err.msg);
+	return ret;
+}
+
+static void test_what_is_asked(void **state)
+{
+	static const char body[] = REQUEST(
+		", \"operation\": \"UPDATE\", \"namespace\": \"ns\", \"name\": \"a\", "
+		"\"subResource\": \"status\", \"object\": {\"a\": 1}, \"oldObject\": "
+		"{\"a\": 2}");
+	cleanup_admission struct admission_request req = { 0 };
+	struct error err = { 0 };
+
+	(void)state;
+	assert_int_equal(admission_read(&req, body, strlen(body), &err), 0);
+	assert_string_equal(req.uid, "u-1");
+	assert_int_equal(req.operation, ADMISSION_UPDATE);
+	assert_string_equal(req.ns, "ns");
+	assert_string_equal(req.name, "a");
+	assert_string_equal(req.subresource, "status");
+	assert_int_equal(json_int(req.object, 0, "a"), 1);
+	assert_int_equal(json_int(req.old, 0, "a"), 2);
+}
+
+#define X32    "0123456789abcdef0123456789abcdef"
+#define X129   X32 X32 X32 X32 "x"
+#define OBJECT ", \"operation\": \"CREATE\", \"object\": {}"
+
+/* Whatever comes: an error with the uid as far as there is one, and a whole answer. */
+static void test_what_is_no_question(void **state)
+{
+	static const struct {
+		const char *body, *want; /* NULL: fine */
+		const char *uid;
+	} rows[] = {
+		{ REQUEST(OBJECT), NULL, "u-1" },
+		{ "{\"request\": {\"uid\": \"u\"" OBJECT "}}", NULL, "u" },
+		{ "", "request body is empty", "" },
+		{ "{", "1:2: ", "" },
+		{ "[]", "request: there is none", "" },
+		{ "null", "request: there is none", "" },
+		{ "\"a\"", "request: there is none", "" },
+		{ "{}", "request: there is none", "" },
+		{ REVIEW(""), "request: there is none", "" },
+		{ REVIEW(", \"request\": []"), "request: there is none", "" },
+		{ REVIEW(", \"request\": {\"operation\": \"CREATE\"}"), "request.uid",
+		  "" },
+		{ REVIEW(", \"request\": {\"uid\": 7" OBJECT "}"), "request.uid", "" },
+		{ REVIEW(", \"request\": {\"uid\": \"" X129 "\"" OBJECT "}"),
+		  "request.uid", "" },
+		{ REQUEST(""), "unknown operation \"\"", "u-1" },
+		{ REQUEST(", \"operation\": \"create\""), "unknown operation \"create\"",
+		  "u-1" },
+		{ REQUEST(", \"operation\": \"CREATE\""), "request.object: there is no",
+		  "u-1" },
+		{ REQUEST(", \"operation\": \"CREATE\", \"object\": null"),
+		  "request.object: there is no", "u-1" },
+		{ REQUEST(", \"operation\": \"CREATE\", \"object\": [1]"),
+		  "request.object is no object", "u-1" },
+		{ REQUEST(", \"operation\": \"UPDATE\", \"object\": {}"),
+		  "request.oldObject: there is no", "u-1" },
+		{ REQUEST(", \"operation\": \"UPDATE\", \"object\": {}, \"oldObject\": "
+			  "1"),
+		  "request.oldObject is no object", "u-1" },
+		{ REQUEST(", \"operation\": \"DELETE\", \"oldObject\": {}"), NULL,
+		  "u-1" },
+		{ REQUEST(", \"operation\": \"CONNECT\""), NULL, "u-1" },
+		{ REQUEST(OBJECT ", \"object\": {}"), "equal keys", "" },
+		{ "{\"apiVersion\": \"admission.k8s.io/v2\", \"request\": {\"uid\": "
+		  "\"u\"}}",
+		  "of another version", "u" },
+		{ "{\"kind\": \"Pod\", \"request\": {\"uid\": \"u\"}}",
+		  "no AdmissionReview", "u" },
+		{ "{\"a\": \"\xff\"}", "UTF-8", "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_admission struct admission_request req = { 0 };
+		cleanup_admission_answer struct admission_answer answer = { 0 };
+		cleanup_buf struct buf out = { .max = 65536 };
+		cleanup_json cJSON *said = NULL;
+		struct error err = { 0 };
+		int rc = admission_read(&req, rows[i].body, strlen(rows[i].body), &err);
+
+		if (rc != (rows[i].want ? -1 : 0) ||
+		    (rc && !strstr(err.msg, rows[i].want)))
+			fail_msg("%s: wanted %s, got %s", rows[i].body, rows[i].want,
+				 err.msg);
+		assert_string_equal(req.uid, rows[i].uid);
+		if (rc)
+			admission_refuse(&answer, 400, "%s", err.msg);
+		admission_print(&out, &req, &answer);
+		said = doc((const char *)out.data);
+		assert_string_equal(json_str(said, "response", "uid"), rows[i].uid);
+		assert_int_equal(json_bool(said, rc, "response", "allowed"), !rc);
+		assert_int_equal(json_int(said, 0, "response", "status", "code"),
+				 rc ? 400 : 200);
+	}
+}
+
+static void test_versions_are_answered_in_kind(void **state)
+{
+	static const char body[] =
+		"{\"apiVersion\": \"admission.k8s.io/v1beta1\", \"kind\": "
+		"\"AdmissionReview\", \"request\": {\"uid\": \"u\"" OBJECT "}}";
+	cleanup_admission struct admission_request req = { 0 };
+	cleanup_admission_answer struct admission_answer answer = { 0 };
+	cleanup_buf struct buf out = { .max = 65536 };
+	struct error err = { 0 };
+
+	(void)state;
+	assert_int_equal(admission_read(&req, body, strlen(body), &err), 0);
+	admission_print(&out, &req, &answer);
+	assert_string_equal(
+		(const char *)out.data,
+		"{\"kind\":\"AdmissionReview\",\"apiVersion\":\"admission.k8s.io/"
+		"v1beta1\",\"response\":{\"uid\":\"u\",\"allowed\":true,\"status\":{"
+		"\"metadata\":{},\"code\":200}}}\n");
+}
+
+static void test_answers(void **state)
+{
+	static const struct {
+		int code;
+		const char *reason;
+	} rows[] = {
+		{ 400, NULL },
+		{ 403, "Forbidden" },
+		{ 413, "RequestEntityTooLarge" },
+		{ 500, "InternalError" },
+	};
+	struct admission_request none = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_admission_answer struct admission_answer answer = {
+			.patch = doc("[{\"op\": \"remove\", \"path\": \"/a\"}]"),
+			.warnings = doc("[\"w\"]"),
+		};
+		cleanup_buf struct buf out = { .max = 65536 };
+		cleanup_json cJSON *said = NULL;
+
+		admission_refuse(&answer, rows[i].code, "no %s, \x1b\xc3", "way");
+		admission_print(&out, &none, &answer);
+		said = doc((const char *)out.data);
+		assert_string_equal(json_str(said, "apiVersion"), "admission.k8s.io/v1");
+		assert_true(str_eq(json_str(said, "response", "status", "reason"),
+				   rows[i].reason));
+		assert_string_equal(json_str(said, "response", "status", "message"),
+				    "no way, \\x1b\\xc3");
+		assert_null(json_get(said, "response", "patch"));
+		assert_non_null(json_get(said, "response", "warnings"));
+	}
+}
+
+static void test_the_patch_is_base64(void **state)
+{
+	cleanup_admission_answer struct admission_answer answer = {
+		.patch = doc("[{\"op\":\"remove\",\"path\":\"/a\"}]"),
+	};
+	cleanup_buf struct buf out = { .max = 65536 }, patch = { .max = 65536 };
+	cleanup_json cJSON *said = NULL;
+	struct admission_request none = { 0 };
+	struct error err = { 0 };
+	const char *text;
+
+	(void)state;
+	admission_print(&out, &none, &answer);
+	said = doc((const char *)out.data);
+	assert_string_equal(json_str(said, "response", "patchType"), "JSONPatch");
+	text = json_str(said, "response", "patch");
+	assert_int_equal(base64_decode(&patch, text, strlen(text), &err), 0);
+	assert_string_equal((const char *)patch.data,
+			    "[{\"op\":\"remove\",\"path\":\"/a\"}]");
+}
+
+static void test_diff(void **state)
+{
+	static const struct {
+		const char *before, *after, *ops;
+	} rows[] = {
+		{ "{}", "{}", "[]" },
+		{ "{\"a\":1,\"b\":[1,2]}", "{\"b\":[1,2],\"a\":1.0}", "[]" },
+		{ "{}", "{\"a\":{\"b\":1}}",
+		  "[{\"op\":\"add\",\"path\":\"/a\",\"value\":{\"b\":1}}]" },
+		{ "{\"a\":1,\"b\":2}", "{\"b\":2}",
+		  "[{\"op\":\"remove\",\"path\":\"/a\"}]" },
+		{ "{\"l\":[{\"t\":null},{}]}", "{\"l\":[{\"t\":\"x\"},{\"t\":\"y\"}]}",
+		  "[{\"op\":\"replace\",\"path\":\"/l/0/"
+		  "t\",\"value\":\"x\"},{\"op\":\"add\","
+		  "\"path\":\"/l/1/t\",\"value\":\"y\"}]" },
+		{ "{\"l\":[1]}", "{\"l\":[1,2]}",
+		  "[{\"op\":\"replace\",\"path\":\"/l\",\"value\":[1,2]}]" },
+		{ "{\"a/b\":{\"~\":1}}", "{\"a/b\":{\"~\":2}}",
+		  "[{\"op\":\"replace\",\"path\":\"/a~1b/~0\",\"value\":2}]" },
+		{ "{\"a\":1,\"c\":1}", "{\"c\":1,\"d\":1}",
+		  "[{\"op\":\"remove\",\"path\":\"/"
+		  "a\"},{\"op\":\"add\",\"path\":\"/d\","
+		  "\"value\":1}]" },
+		{ "1", "2", "[{\"op\":\"replace\",\"path\":\"\",\"value\":2}]" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_json cJSON *before = doc(rows[i].before),
+				   *after = doc(rows[i].after);
+		cleanup_json cJSON *ops = admission_diff(before, after);
+		cleanup_free char *text = json_text(ops);
+
+		assert_string_equal(text, rows[i].ops);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_what_is_asked),
+		cmocka_unit_test(test_what_is_no_question),
+		cmocka_unit_test(test_versions_are_answered_in_kind),
+		cmocka_unit_test(test_answers),
+		cmocka_unit_test(test_the_patch_is_base64),
+		cmocka_unit_test(test_diff),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

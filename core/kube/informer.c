@@ -117,18 +117,13 @@ static bool keep(struct informer *inf, cJSON *obj)
 	return true;
 }
 
-/* The object was deleted; `last` is how it was then, or NULL. */
-static void drop(struct informer *inf, const char *key, cJSON *last)
+static void drop(struct informer *inf, const char *key)
 {
 	cleanup_free struct object *was = exchange(inf, key, NULL);
 	cleanup_json cJSON *stored = NULL;
 
 	if (!was || !inf->conf.on_event)
 		return;
-	if (last && keep(inf, last)) {
-		tell(inf, last, NULL);
-		return;
-	}
 	stored = parse(text_of(was));
 	tell(inf, stored, NULL);
 }
@@ -146,7 +141,7 @@ static void put(struct informer *inf, const char *key, cJSON *obj)
 		return;
 	}
 	if (!keep(inf, obj)) {
-		drop(inf, key, NULL);
+		drop(inf, key);
 		return;
 	}
 	text = json_text(obj);
@@ -215,7 +210,7 @@ static void sweep(struct informer *inf)
 		if (((struct object *)e->value)->round == inf->round)
 			continue;
 		key = xstrdup(e->key);
-		drop(inf, key, NULL);
+		drop(inf, key);
 	}
 }
 
@@ -253,7 +248,7 @@ static int on_watch(void *ctx, const char *type, cJSON *take_obj, struct error *
 	key = informer_key(&arena, meta_namespace(obj), meta_name(obj));
 	key = arena_strdup(&arena, key); /* keep() may cut the name away */
 	if (str_eq(type, "DELETED"))
-		drop(inf, key, obj);
+		drop(inf, key);
 	else
 		put(inf, key, obj);
 	return 0;

@@ -31,7 +31,8 @@ struct informer_conf {
 	/*
 	 * In the informer's thread, after the store has changed, never twice at once.
 	 * `was` and `is`: what keep() left, NULL where there is none. A relist shows
-	 * only differences (by resourceVersion); objects of the first list are ADDED.
+	 * only differences (by resourceVersion); objects of the first list are ADDED; one
+	 * that was deleted and made anew meanwhile (another uid) is DELETED and ADDED.
 	 */
 	void (*on_event)(void *ctx, enum informer_event event, const cJSON *was,
 			 const cJSON *is);

@@ -17,9 +17,11 @@
  */
 struct lease_conf {
 	struct kube *kube;
-	const char *ns, *name, *identity;                 /* identity: "<host>_<uuid>" */
-	int64_t duration_ms, renew_ms, retry_ms;          /* 15 s, 10 s, 2 s */
-	void (*on_change)(void *ctx, const char *holder); /* another holder; or NULL */
+	const char *ns, *name, *identity;        /* identity: "<host>_<uuid>" */
+	int64_t duration_ms, renew_ms, retry_ms; /* 15 s, 10 s, 2 s */
+	/* In whichever thread notices; both may be NULL. */
+	void (*on_change)(void *ctx, const char *holder);     /* a new one, perhaps we */
+	void (*on_error)(void *ctx, const struct error *err); /* each failed try */
 	void *ctx;
 };
 

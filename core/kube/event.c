@@ -1,0 +1,475 @@
+#include "kube/event.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "base/thread.h"
+#include "base/xmalloc.h"
+
+enum {
+	MAX_SERIES = 2048,  /* remembered; the one unused for longest goes */
+	MAX_WAITING = 1000, /* to be sent; more are dropped */
+	MAX_TRIES = 5,
+	MAX_MESSAGE = 1024,
+	MAX_INSTANCE = 128,
+	BURST = 25, /* new events of an object */
+	REFILL_MS = 300 * 1000,
+	GAP_FIRST_MS = 1000, /* between two calls for a series */
+	GAP_MOST_MS = 300 * 1000,
+	PEACE_MS = 600 * 1000, /* after that, the first gap again */
+	NAME_ROOM = 253 - 17,
+};
+
+/* What is one Event: the same object, type, reason and series. */
+struct series {
+	char *key;
+	char *name; /* the Event's; NULL: not made yet */
+	cJSON *doc; /* to be sent; NULL: nothing is new */
+	int64_t first, last, count;
+	int64_t gap_ms, not_before_ms, due_ms;
+	int tries;
+	bool busy;           /* the sender has it */
+	struct series *next; /* of those that wait */
+};
+
+struct bucket {
+	double tokens;
+	int64_t filled_ms;
+};
+
+struct event_recorder {
+	struct kube *kube;
+	struct arena arena;
+	const char *component, *instance;
+	void (*on_drop)(void *ctx, const struct error *err);
+	void *ctx;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	struct map series, buckets; /* in order of use */
+	struct series *waiting;     /* in order of arrival */
+	size_t n_waiting;
+	int64_t end_ms; /* >= 0: send what waits until then, and end */
+	int64_t stamp;  /* nanoseconds, never twice the same */
+};
+
+/* ---- the document ---------------------------------------------------------------- */
+
+/* What Kubernetes calls an object reference. */
+static cJSON *reference(const cJSON *about)
+{
+	const struct {
+		const char *key, *value;
+	} fields[] = {
+		{ "kind", meta_kind(about) },
+		{ "namespace", meta_namespace(about) },
+		{ "name", meta_name(about) },
+		{ "uid", meta_uid(about) },
+		{ "apiVersion", meta_api_version(about) },
+		{ "resourceVersion", meta_version(about) },
+	};
+	cJSON *ref = cJSON_CreateObject();
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++)
+		if (fields[i].value)
+			json_put_str(ref, fields[i].value, fields[i].key);
+	return ref;
+}
+
+static const char *namespace_of(const cJSON *about)
+{
+	return meta_namespace(about) ? meta_namespace(about) : "default";
+}
+
+static char *cut(struct arena *arena, const char *s, size_t max)
+{
+	size_t len = strnlen(s, max + 1);
+
+	if (len > max)
+		for (len = max; len > 0 && ((unsigned char)s[len] & 0xc0) == 0x80;)
+			len--;
+	return str_slice(arena, s, len);
+}
+
+/* Without name, times and count: those are the series'. */
+static cJSON *document(const struct event_recorder *r, const cJSON *about,
+		       const struct event *e)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cJSON *doc = meta_new("v1", "Event", namespace_of(about), "");
+
+	json_put(doc, reference(about), "involvedObject");
+	json_put_str(doc, e->reason, "reason");
+	json_put_str(doc, cut(&arena, e->message, MAX_MESSAGE), "message");
+	json_put_str(doc, e->warning ? "Warning" : "Normal", "type");
+	json_put_str(doc, r->component, "source", "component");
+	json_put_str(doc, r->component, "reportingComponent");
+	json_put_str(doc, r->instance, "reportingInstance");
+	if (e->action)
+		json_put_str(doc, e->action, "action");
+	return doc;
+}
+
+/* What of an Event changes when it happens again. */
+static void put_changes(cJSON *doc, const char *message, int64_t last, int64_t count)
+{
+	char text[TIME_TEXT_SIZE];
+
+	json_put_str(doc, message, "message");
+	json_put_str(doc, time_text(last, text), "lastTimestamp");
+	json_put_int(doc, count, "count");
+}
+
+/* ---- under the lock -------------------------------------------------------------- */
+
+static void series_free(struct series *s)
+{
+	free(s->key);
+	free(s->name);
+	cJSON_Delete(s->doc);
+	free(s);
+}
+
+static void series_freep(void *s)
+{
+	series_free(s);
+}
+
+static void forget(struct event_recorder *r, struct series *s)
+{
+	map_del(&r->series, s->key);
+	series_free(s);
+}
+
+static void make_room(struct event_recorder *r)
+{
+	map_each(e, &r->series) {
+		struct series *s = e->value;
+
+		if (r->series.n < MAX_SERIES)
+			return;
+		if (!s->doc && !s->busy)
+			forget(r, s);
+	}
+}
+
+/* client-go's spam filter: may this object have one more event? */
+static bool take_token(struct event_recorder *r, const char *object)
+{
+	struct bucket *b = map_del(&r->buckets, object);
+	int64_t now = clock_ms();
+
+	if (!b) {
+		if (r->buckets.n >= MAX_SERIES) {
+			char *oldest = xstrdup(map_next(&r->buckets, NULL)->key);
+
+			free(map_del(&r->buckets, oldest));
+			free(oldest);
+		}
+		b = xmalloc(sizeof(*b));
+		*b = (struct bucket){ .tokens = BURST, .filled_ms = now };
+	}
+	b->tokens += (double)(now - b->filled_ms) / REFILL_MS;
+	b->tokens = b->tokens < BURST ? b->tokens : BURST;
+	b->filled_ms = now;
+	map_put(&r->buckets, object, b);
+	if (b->tokens < 1)
+		return false;
+	b->tokens--;
+	return true;
+}
+
+/* The series of that key, now the one used last; NULL: no more of it is taken. */
+static struct series *series_of(struct event_recorder *r, const char *key,
+				const char *object)
+{
+	struct series *s = map_del(&r->series, key);
+
+	if (!s) {
+		if (!take_token(r, object))
+			return NULL;
+		make_room(r);
+		s = xcalloc(1, sizeof(*s));
+		s->key = xstrdup(key);
+		s->first = clock_now();
+	}
+	map_put(&r->series, key, s);
+	return s;
+}
+
+static void append(struct event_recorder *r, struct series *s)
+{
+	struct series **end = &r->waiting;
+
+	while (*end)
+		end = &(*end)->next;
+	s->next = NULL;
+	*end = s;
+	r->n_waiting++;
+	pthread_cond_signal(&r->wake);
+}
+
+static void take_document(struct event_recorder *r, struct series *s, cJSON *take_doc)
+{
+	bool waits = s->doc != NULL;
+	int64_t now = clock_ms();
+
+	s->last = clock_now();
+	s->count++;
+	cJSON_Delete(s->doc);
+	s->doc = take_doc;
+	if (waits)
+		return;
+	if (now - s->not_before_ms > PEACE_MS)
+		s->gap_ms = 0;
+	s->due_ms = now > s->not_before_ms ? now : s->not_before_ms;
+	append(r, s);
+}
+
+/* The one that is due first, or NULL; *ret_until: when that changes, -1: never. */
+static struct series *next_due(struct event_recorder *r, int64_t *ret_until)
+{
+	struct series *first = NULL;
+
+	for (struct series *s = r->waiting; s; s = s->next)
+		if (!s->busy && (!first || s->due_ms < first->due_ms))
+			first = s;
+	*ret_until = first ? first->due_ms : -1;
+	return first && (r->end_ms >= 0 || first->due_ms <= clock_ms()) ? first : NULL;
+}
+
+static void unlink_waiting(struct event_recorder *r, struct series *s)
+{
+	struct series **at = &r->waiting;
+
+	while (*at != s)
+		at = &(*at)->next;
+	*at = s->next;
+	r->n_waiting--;
+}
+
+/* ---- sending --------------------------------------------------------------------- */
+
+/* What the sender works on, without the lock. */
+struct letter {
+	cJSON *doc;
+	const char *name; /* NULL: to be made */
+	int64_t first, last, count;
+	int64_t stamp;
+};
+
+static int patch(struct event_recorder *r, const struct letter *l, struct error *err)
+{
+	static const struct kube_write plain = { 0 };
+	struct kube_ref ref = { "v1", "Event", meta_namespace(l->doc), l->name };
+	cleanup_json cJSON *changes = cJSON_CreateObject();
+
+	put_changes(changes, json_str(l->doc, "message"), l->last, l->count);
+	return kube_merge_patch(r->kube, &ref, changes, &plain, NULL, err);
+}
+
+static int create(struct event_recorder *r, const struct letter *l, char **ret_name,
+		  struct error *err)
+{
+	static const struct kube_write plain = { 0 };
+	cleanup_arena struct arena arena = { 0 };
+	const char *object = json_str(l->doc, "involvedObject", "name");
+	char text[TIME_TEXT_SIZE];
+	size_t len = object ? strnlen(object, NAME_ROOM) : 0;
+	const char *name;
+
+	while (len > 0 && object[len] && strchr(".-", object[len - 1]))
+		len--;
+	name = arena_printf(&arena, "%.*s.%llx", (int)len, object ? object : "",
+			    (long long)l->stamp);
+	meta_set_name(l->doc, name);
+	json_put_str(l->doc, time_text(l->first, text), "firstTimestamp");
+	put_changes(l->doc, json_str(l->doc, "message"), l->last, l->count);
+	if (kube_create(r->kube, l->doc, &plain, NULL, err))
+		return -1;
+	*ret_name = xstrdup(name);
+	return 0;
+}
+
+static int deliver(struct event_recorder *r, const struct letter *l, char **ret_name,
+		   struct error *err)
+{
+	if (l->name) {
+		if (patch(r, l, err) == 0)
+			return 0;
+		if (err->kind != ERR_NOT_FOUND) /* events expire */
+			return -1;
+	}
+	return create(r, l, ret_name, err);
+}
+
+static bool is_worth_a_retry(const struct error *err)
+{
+	return err->kind == ERR_BUSY || err->kind == ERR_IO || err->kind == ERR_TIMEOUT ||
+	       err->kind == ERR_STOPPED || err->kind == ERR_EXISTS;
+}
+
+/* Under the lock: what became of it. True: it is dropped. */
+static bool settle(struct event_recorder *r, struct series *s, cJSON *take_doc, int rc,
+		   const struct error *err)
+{
+	cleanup_json cJSON *doc = take_doc;
+	int64_t now = clock_ms();
+
+	s->busy = false;
+	if (rc == 0) {
+		s->gap_ms = !s->gap_ms                    ? GAP_FIRST_MS
+			    : s->gap_ms * 2 < GAP_MOST_MS ? s->gap_ms * 2
+							  : GAP_MOST_MS;
+		s->not_before_ms = s->due_ms = now + s->gap_ms;
+		s->tries = 0;
+		return false;
+	}
+	if (is_worth_a_retry(err) && ++s->tries < MAX_TRIES) {
+		s->due_ms = now + (int64_t)s->tries * GAP_FIRST_MS;
+		if (!s->doc) {
+			s->doc = STEAL(doc);
+			append(r, s);
+		}
+		return false;
+	}
+	s->tries = 0;
+	if (!s->name && !s->doc)
+		forget(r, s);
+	return true;
+}
+
+/* Under the lock, which is not held during the call. */
+static void send_one(struct event_recorder *r, struct series *s)
+{
+	struct letter l = { .doc = STEAL(s->doc), .name = s->name };
+	struct error err = { 0 };
+	char *name = NULL;
+	bool dropped;
+	int rc;
+
+	l.first = s->first;
+	l.last = s->last;
+	l.count = s->count;
+	l.stamp = ++r->stamp;
+	unlink_waiting(r, s);
+	s->busy = true;
+	pthread_mutex_unlock(&r->lock);
+	rc = deliver(r, &l, &name, &err);
+	pthread_mutex_lock(&r->lock);
+	if (name) {
+		free(s->name);
+		s->name = name;
+	}
+	dropped = settle(r, s, l.doc, rc, &err);
+	if (!dropped || !r->on_drop)
+		return;
+	pthread_mutex_unlock(&r->lock);
+	r->on_drop(r->ctx, &err);
+	pthread_mutex_lock(&r->lock);
+}
+
+static void *keep_sending(void *ctx)
+{
+	struct event_recorder *r = ctx;
+
+	pthread_mutex_lock(&r->lock);
+	for (;;) {
+		int64_t until;
+		struct series *s = next_due(r, &until);
+
+		if (r->end_ms >= 0 && (!s || clock_ms() >= r->end_ms))
+			break;
+		if (s)
+			send_one(r, s);
+		else
+			cond_wait_until(&r->wake, &r->lock, until);
+	}
+	pthread_mutex_unlock(&r->lock);
+	return NULL;
+}
+
+/* ---- the doors ------------------------------------------------------------------- */
+
+static void release(struct event_recorder *r)
+{
+	map_release(&r->series, series_freep);
+	map_release(&r->buckets, free);
+	pthread_cond_destroy(&r->wake);
+	pthread_mutex_destroy(&r->lock);
+	arena_clear(&r->arena);
+	free(r);
+}
+
+int event_recorder_new(struct event_recorder **ret, struct kube *k, const char *component,
+		       struct error *err)
+{
+	struct event_recorder *r = xcalloc(1, sizeof(*r));
+	char host[256] = "";
+	struct timespec now;
+
+	gethostname(host, sizeof(host) - 1);
+	clock_gettime(CLOCK_REALTIME, &now);
+	r->kube = k;
+	r->component = arena_strdup(&r->arena, component);
+	r->instance = cut(&r->arena, arena_printf(&r->arena, "%s-%s", component, host),
+			  MAX_INSTANCE);
+	r->stamp = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+	r->end_ms = -1;
+	pthread_mutex_init(&r->lock, NULL);
+	cond_init(&r->wake);
+	if (thread_start(&r->thread, keep_sending, r, err)) {
+		release(r);
+		return -1;
+	}
+	*ret = r;
+	return 0;
+}
+
+void event_recorder_on_drop(struct event_recorder *r,
+			    void (*on_drop)(void *ctx, const struct error *err),
+			    void *ctx)
+{
+	pthread_mutex_lock(&r->lock);
+	r->on_drop = on_drop;
+	r->ctx = ctx;
+	pthread_mutex_unlock(&r->lock);
+}
+
+void event_recorder_free(struct event_recorder *r, int64_t ms)
+{
+	if (!r)
+		return;
+	pthread_mutex_lock(&r->lock);
+	r->end_ms = clock_ms() + ms;
+	pthread_cond_broadcast(&r->wake);
+	pthread_mutex_unlock(&r->lock);
+	pthread_join(r->thread, NULL);
+	release(r);
+}
+
+void event_record(struct event_recorder *r, const cJSON *about, const struct event *e)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_json cJSON *doc = document(r, about, e);
+	const char *uid = meta_uid(about), *name = meta_name(about);
+	const char *object =
+		arena_printf(&arena, "%s/%s/%s/%s", meta_kind(about), namespace_of(about),
+			     name ? name : "", uid ? uid : "");
+	const char *series = cut(&arena, e->series ? e->series : e->message, MAX_MESSAGE);
+	const char *key = arena_printf(&arena, "%s\n%d\n%s\n%s", object, e->warning,
+				       e->reason, series);
+	struct series *s;
+
+	pthread_mutex_lock(&r->lock);
+	s = r->n_waiting < MAX_WAITING ? series_of(r, key, object) : NULL;
+	if (s)
+		take_document(r, s, STEAL(doc));
+	pthread_mutex_unlock(&r->lock);
+}

@@ -1,0 +1,398 @@
+#include "kube/lease.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/stop.h"
+#include "base/str.h"
+#include "base/thread.h"
+#include "base/xmalloc.h"
+
+#define API_VERSION  "coordination.k8s.io/v1"
+#define HOLDER       "spec", "holderIdentity"
+#define DURATION     "spec", "leaseDurationSeconds"
+#define ACQUIRE_TIME "spec", "acquireTime"
+#define RENEW_TIME   "spec", "renewTime"
+#define TRANSITIONS  "spec", "leaseTransitions"
+
+enum { MICRO_TIME_SIZE = 48 };
+
+struct lease {
+	struct lease_conf conf;
+	struct arena arena; /* conf's strings */
+	int lost_fd;
+	pthread_t thread;
+	bool running; /* the thread is to be joined */
+	/* Of lease_acquire(), then the thread's, then lease_free()'s. */
+	cJSON *seen;     /* the Lease as last read or written; NULL: none yet */
+	int64_t seen_ms; /* when its spec was seen to change */
+	char *reported;  /* the holder that on_change was told of */
+	/* Under the lock. */
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	bool leads, ending;
+	int64_t renewed_ms;
+};
+
+/* The time this machine sleeps counts: the others' leases run on meanwhile. */
+static int64_t boot_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_BOOTTIME, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* metav1.MicroTime */
+static const char *micro_time(char text[MICRO_TIME_SIZE])
+{
+	char seconds[TIME_TEXT_SIZE];
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	snprintf(text, MICRO_TIME_SIZE, "%.19s.%06ldZ", time_text(t.tv_sec, seconds),
+		 t.tv_nsec / 1000);
+	return text;
+}
+
+/* ---- the record ------------------------------------------------------------------ */
+
+static const char *holder_of(const cJSON *doc)
+{
+	const char *holder = json_str(doc, HOLDER);
+
+	return holder ? holder : "";
+}
+
+static bool is_ours(const struct lease *l)
+{
+	return l->seen && str_eq(holder_of(l->seen), l->conf.identity);
+}
+
+static void see(struct lease *l, cJSON *take_doc)
+{
+	bool same = l->seen && json_equal(json_get((const cJSON *)l->seen, "spec"),
+					  json_get((const cJSON *)take_doc, "spec"));
+	const char *holder = holder_of(take_doc);
+
+	if (!same)
+		l->seen_ms = boot_ms();
+	cJSON_Delete(l->seen);
+	l->seen = take_doc;
+	if (!*holder || str_eq(holder, l->reported))
+		return;
+	free(l->reported);
+	l->reported = xstrdup(holder);
+	if (l->conf.on_change)
+		l->conf.on_change(l->conf.ctx, holder);
+}
+
+static bool is_another_s(const struct lease *l)
+{
+	int64_t ms = seconds_ms(json_int(l->seen, 0, DURATION));
+
+	return *holder_of(l->seen) && !is_ours(l) && l->seen_ms + ms > boot_ms();
+}
+
+/* What we would write now, the caller's. */
+static cJSON *claim(const struct lease *l)
+{
+	cJSON *doc = l->seen ? json_dup(l->seen)
+			     : meta_new(API_VERSION, "Lease", l->conf.ns, l->conf.name);
+	int64_t transitions = json_int(doc, 0, TRANSITIONS);
+	char now[MICRO_TIME_SIZE];
+
+	micro_time(now);
+	if (!is_ours(l)) {
+		json_put_str(doc, now, ACQUIRE_TIME);
+		if (l->seen)
+			transitions = transitions < 0 || transitions >= INT32_MAX
+					      ? 1
+					      : transitions + 1;
+	}
+	json_put_str(doc, l->conf.identity, HOLDER);
+	json_put_int(doc, l->conf.duration_ms / 1000, DURATION);
+	json_put_str(doc, now, RENEW_TIME);
+	json_put_int(doc, transitions, TRANSITIONS);
+	return doc;
+}
+
+static int write_claim(struct lease *l, struct error *err)
+{
+	static const struct kube_write plain = { 0 };
+	cleanup_json cJSON *doc = claim(l);
+	cJSON *ret = NULL;
+
+	if (l->seen ? kube_update(l->conf.kube, doc, &plain, &ret, err)
+		    : kube_create(l->conf.kube, doc, &plain, &ret, err))
+		return -1;
+	see(l, ret ? ret : STEAL(doc));
+	return 0;
+}
+
+static int read_record(struct lease *l, struct error *err)
+{
+	struct kube_ref ref = { API_VERSION, "Lease", l->conf.ns, l->conf.name };
+	cJSON *doc = NULL;
+
+	if (kube_get(l->conf.kube, &ref, &doc, err) == 0) {
+		see(l, doc);
+		return 0;
+	}
+	if (err->kind != ERR_NOT_FOUND)
+		return -1;
+	cJSON_Delete(l->seen);
+	l->seen = NULL;
+	return 0;
+}
+
+/* *ret_ours: we hold it now. A -1 says nothing about who does. */
+static int try_once(struct lease *l, bool *ret_ours, struct error *err)
+{
+	*ret_ours = false;
+	if (is_ours(l)) {
+		if (write_claim(l, err) == 0) {
+			*ret_ours = true;
+			return 0;
+		}
+		if (err->kind != ERR_CONFLICT && err->kind != ERR_NOT_FOUND)
+			return -1;
+	}
+	if (read_record(l, err))
+		return -1;
+	if (l->seen && is_another_s(l))
+		return 0;
+	if (write_claim(l, err) == 0) {
+		*ret_ours = true;
+		return 0;
+	}
+	/* Another replica was quicker: it is seen at the next try. */
+	return err->kind == ERR_CONFLICT || err->kind == ERR_EXISTS ? 0 : -1;
+}
+
+/* ---- holding it ------------------------------------------------------------------ */
+
+/* Readable at that time of CLOCK_BOOTTIME; 1 is at once. */
+static void arm(struct lease *l, int64_t at_ms)
+{
+	struct itimerspec t = { .it_value = { .tv_sec = at_ms / 1000,
+					      .tv_nsec = at_ms % 1000 * 1000000 } };
+
+	timerfd_settime(l->lost_fd, TFD_TIMER_ABSTIME, &t, NULL);
+}
+
+/* Under the lock. */
+static bool in_time(const struct lease *l)
+{
+	return l->leads && boot_ms() < l->renewed_ms + l->conf.renew_ms;
+}
+
+/* The call that renewed it began at start_ms. False: too late, it counts as lost. */
+static bool renewed(struct lease *l, int64_t start_ms)
+{
+	bool held;
+
+	pthread_mutex_lock(&l->lock);
+	held = in_time(l);
+	if (held) {
+		l->renewed_ms = start_ms;
+		arm(l, start_ms + l->conf.renew_ms);
+	}
+	pthread_mutex_unlock(&l->lock);
+	return held;
+}
+
+static void lose(struct lease *l)
+{
+	pthread_mutex_lock(&l->lock);
+	l->leads = false;
+	arm(l, 1);
+	pthread_mutex_unlock(&l->lock);
+}
+
+static bool wait_for_retry(struct lease *l)
+{
+	int64_t until = clock_ms() + l->conf.retry_ms;
+	bool ending;
+
+	pthread_mutex_lock(&l->lock);
+	while (!l->ending && cond_wait_until(&l->wake, &l->lock, until))
+		;
+	ending = l->ending;
+	pthread_mutex_unlock(&l->lock);
+	return !ending;
+}
+
+static void *keep_renewing(void *ctx)
+{
+	struct lease *l = ctx;
+
+	while (wait_for_retry(l)) {
+		struct error err = { 0 };
+		int64_t start = boot_ms();
+		bool ours = false;
+		int rc = try_once(l, &ours, &err);
+
+		if (rc && l->conf.on_error)
+			l->conf.on_error(l->conf.ctx, &err);
+		if (rc ? !lease_held(l) : !ours || !renewed(l, start)) {
+			lose(l);
+			return NULL;
+		}
+	}
+	return NULL;
+}
+
+static int64_t jittered(int64_t ms)
+{
+	uint32_t dice = 0;
+
+	if (getrandom(&dice, sizeof(dice), GRND_NONBLOCK) < 0)
+		dice = (uint32_t)clock_ms();
+	return ms + (int64_t)(dice % 1000) * ms * 12 / 10000;
+}
+
+int lease_acquire(struct lease *l, struct error *err)
+{
+	for (;; stop_wait(jittered(l->conf.retry_ms))) {
+		struct error why = { 0 };
+		int64_t start = boot_ms();
+		bool ours = false;
+
+		if (stop_requested())
+			return error_set(err, ERR_STOPPED, "lease %s/%s: stopped",
+					 l->conf.ns, l->conf.name);
+		if (try_once(l, &ours, &why) && l->conf.on_error && !stop_requested())
+			l->conf.on_error(l->conf.ctx, &why);
+		if (!ours)
+			continue;
+		pthread_mutex_lock(&l->lock);
+		l->leads = true;
+		l->renewed_ms = start;
+		arm(l, start + l->conf.renew_ms);
+		pthread_mutex_unlock(&l->lock);
+		if (thread_start(&l->thread, keep_renewing, l, err))
+			return -1;
+		l->running = true;
+		return 0;
+	}
+}
+
+bool lease_held(struct lease *l)
+{
+	bool held;
+
+	pthread_mutex_lock(&l->lock);
+	held = in_time(l);
+	pthread_mutex_unlock(&l->lock);
+	return held;
+}
+
+int lease_lost_fd(struct lease *l)
+{
+	return l->lost_fd;
+}
+
+/* ---- begin and end --------------------------------------------------------------- */
+
+static int check(const struct lease_conf *c, struct error *err)
+{
+	if (!c->identity || !*c->identity || !c->ns || !*c->ns || !c->name || !*c->name)
+		return error_set(err, ERR_INVALID,
+				 "a lease needs a namespace, a name and an identity");
+	if (c->duration_ms < 1000 || c->retry_ms < 1)
+		return error_set(
+			err, ERR_INVALID,
+			"lease %s: a duration of less than 1 s, or no retryPeriod",
+			c->name);
+	if (c->duration_ms <= c->renew_ms)
+		return error_set(
+			err, ERR_INVALID,
+			"lease %s: leaseDuration must be greater than renewDeadline",
+			c->name);
+	if (c->renew_ms * 10 <= c->retry_ms * 12)
+		return error_set(err, ERR_INVALID,
+				 "lease %s: renewDeadline must be greater than 1.2 times "
+				 "retryPeriod",
+				 c->name);
+	return 0;
+}
+
+int lease_new(struct lease **ret, const struct lease_conf *conf, struct error *err)
+{
+	struct lease *l;
+	int fd;
+
+	if (check(conf, err))
+		return -1;
+	fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (fd < 0)
+		return error_errno(err, errno, "timerfd");
+	l = xcalloc(1, sizeof(*l));
+	l->conf = *conf;
+	l->conf.ns = arena_strdup(&l->arena, conf->ns);
+	l->conf.name = arena_strdup(&l->arena, conf->name);
+	l->conf.identity = arena_strdup(&l->arena, conf->identity);
+	l->lost_fd = fd;
+	pthread_mutex_init(&l->lock, NULL);
+	cond_init(&l->wake);
+	*ret = l;
+	return 0;
+}
+
+/* A second to live and nobody's: whoever looks next may have it. */
+static int write_release(struct lease *l, struct error *err)
+{
+	static const struct kube_write plain = { 0 };
+	cleanup_json cJSON *doc = json_dup(l->seen);
+	char now[MICRO_TIME_SIZE];
+
+	json_put_str(doc, "", HOLDER);
+	json_put_int(doc, 1, DURATION);
+	json_put_str(doc, micro_time(now), RENEW_TIME);
+	json_put_str(doc, now, ACQUIRE_TIME);
+	return kube_update(l->conf.kube, doc, &plain, NULL, err);
+}
+
+static void give_up(struct lease *l)
+{
+	struct error err = { 0 };
+	int rc = -1;
+
+	/* A try of ours that seemed to fail may have been written all the same. */
+	for (int tries = 0; tries < 2 && rc && is_ours(l); tries++) {
+		rc = write_release(l, &err);
+		if (rc && (err.kind != ERR_CONFLICT || read_record(l, &err)))
+			break;
+	}
+	if (rc && is_ours(l) && l->conf.on_error)
+		l->conf.on_error(l->conf.ctx, &err);
+}
+
+void lease_free(struct lease *l)
+{
+	if (!l)
+		return;
+	pthread_mutex_lock(&l->lock);
+	l->ending = true;
+	pthread_cond_broadcast(&l->wake);
+	pthread_mutex_unlock(&l->lock);
+	if (l->running)
+		pthread_join(l->thread, NULL);
+	if (lease_held(l))
+		give_up(l);
+	close(l->lost_fd);
+	cJSON_Delete(l->seen);
+	free(l->reported);
+	pthread_cond_destroy(&l->wake);
+	pthread_mutex_destroy(&l->lock);
+	arena_clear(&l->arena);
+	free(l);
+}

@@ -28,11 +28,14 @@ struct kube_config {
 	const char *cert_pem, *key_pem; /* client certificate */
 	const char *token, *token_file; /* bearer; token_file wins */
 	const char *username, *password;
-	const char *impersonate; /* as-user; NULL */
-	const cJSON *exec;       /* the user's `exec`, in the arena of `doc` below */
-	cJSON *doc;              /* the merged file; NULL in a cluster */
-	const char *context;     /* its name; NULL in a cluster */
-	const char *dir;         /* what a relative exec command is relative to */
+	const char *impersonate;               /* a user's name; NULL: nobody */
+	const char *impersonate_uid;           /* or NULL */
+	const char *const *impersonate_groups; /* ends with NULL; or NULL */
+	const cJSON *exec;                     /* the user's `exec`, within `doc` below */
+	const cJSON *exec_config; /* the cluster's extension for it, within `doc` */
+	cJSON *doc;               /* the merged file; NULL in a cluster */
+	const char *context;      /* its name; NULL in a cluster */
+	const char *dir;          /* what a relative exec command is relative to */
 };
 
 /* What the command line says; NULL members say nothing. */

@@ -1,0 +1,252 @@
+/*
+ * kinds.c - what kinds are called in paths: a table for those this program meets,
+ * discovery for others (remembered).
+ */
+#include <string.h>
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "kube/kube_impl.h"
+
+#define TRAINER  "trainer.kubeflow.org/v1alpha1"
+#define RBAC     "rbac.authorization.k8s.io/v1"
+#define WEBHOOKS "admissionregistration.k8s.io/v1"
+
+static const struct kube_kind known[] = {
+	{ TRAINER, "TrainJob", "trainjobs", true },
+	{ TRAINER, "TrainingRuntime", "trainingruntimes", true },
+	{ TRAINER, "ClusterTrainingRuntime", "clustertrainingruntimes", false },
+	{ "jobset.x-k8s.io/v1alpha2", "JobSet", "jobsets", true },
+	{ "scheduling.x-k8s.io/v1alpha1", "PodGroup", "podgroups", true },
+	{ "scheduling.volcano.sh/v1beta1", "PodGroup", "podgroups", true },
+	{ "v1", "ConfigMap", "configmaps", true },
+	{ "v1", "Event", "events", true },
+	{ "v1", "LimitRange", "limitranges", true },
+	{ "v1", "Namespace", "namespaces", false },
+	{ "v1", "Node", "nodes", false },
+	{ "v1", "PersistentVolumeClaim", "persistentvolumeclaims", true },
+	{ "v1", "Pod", "pods", true },
+	{ "v1", "Secret", "secrets", true },
+	{ "v1", "Service", "services", true },
+	{ "v1", "ServiceAccount", "serviceaccounts", true },
+	{ "apps/v1", "Deployment", "deployments", true },
+	{ "batch/v1", "Job", "jobs", true },
+	{ "coordination.k8s.io/v1", "Lease", "leases", true },
+	{ "discovery.k8s.io/v1", "EndpointSlice", "endpointslices", true },
+	{ "node.k8s.io/v1", "RuntimeClass", "runtimeclasses", false },
+	{ "policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", true },
+	{ "scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", false },
+	{ RBAC, "ClusterRole", "clusterroles", false },
+	{ RBAC, "ClusterRoleBinding", "clusterrolebindings", false },
+	{ RBAC, "Role", "roles", true },
+	{ RBAC, "RoleBinding", "rolebindings", true },
+	{ WEBHOOKS, "MutatingWebhookConfiguration", "mutatingwebhookconfigurations",
+	  false },
+	{ WEBHOOKS, "ValidatingWebhookConfiguration", "validatingwebhookconfigurations",
+	  false },
+	{ "apiextensions.k8s.io/v1", "CustomResourceDefinition",
+	  "customresourcedefinitions", false },
+	{ "authentication.k8s.io/v1", "TokenReview", "tokenreviews", false },
+	{ "authentication.k8s.io/v1", "SelfSubjectReview", "selfsubjectreviews", false },
+	{ "authorization.k8s.io/v1", "SubjectAccessReview", "subjectaccessreviews",
+	  false },
+	{ "authorization.k8s.io/v1", "SelfSubjectAccessReview",
+	  "selfsubjectaccessreviews", false },
+	{ "networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", true },
+};
+
+static const char *root_of(const char *api_version)
+{
+	return strchr(api_version, '/') ? "/apis/" : "/api/";
+}
+
+static const struct kube_kind *find_known(const char *api_version, const char *kind)
+{
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (!strcmp(known[i].kind, kind) &&
+		    !strcmp(known[i].api_version, api_version))
+			return &known[i];
+	return NULL;
+}
+
+/* APIResourceList's members are named here only. NULL: not served. */
+static const cJSON *resource_of(const cJSON *list, const char *kind)
+{
+	const cJSON *r;
+
+	json_each(r, json_get(list, "resources")) {
+		const char *name = json_str(r, "name");
+
+		if (name && !strchr(name, '/') && str_eq(json_str(r, "kind"), kind))
+			return r;
+	}
+	return NULL;
+}
+
+/* *ret: the APIResourceList, or NULL when there is no such group and version. */
+static int discover(struct kube *k, const char *api_version, cJSON **ret,
+		    struct error *err)
+{
+	cleanup_buf struct buf path = { .max = 1000 };
+	char *group = xstrdup(api_version), *slash = strchr(group, '/');
+
+	if (slash)
+		*slash = 0;
+	buf_adds(&path, root_of(api_version));
+	http_escape(&path, group);
+	if (slash) {
+		buf_adds(&path, "/");
+		http_escape(&path, slash + 1);
+	}
+	free(group);
+	if (buf_check(&path, "apiVersion", err))
+		return -1;
+	if (!kube_call(k, "GET", (char *)path.data, NULL, ret, err))
+		return 0;
+	if (err->kind != ERR_NOT_FOUND)
+		return -1;
+	*err = (struct error){ 0 };
+	*ret = NULL;
+	return 0;
+}
+
+int kube_serves(struct kube *k, const char *api_version, const char *kind, bool *ret,
+		struct error *err)
+{
+	cleanup_json cJSON *list = NULL;
+
+	if (discover(k, api_version, &list, err))
+		return -1;
+	*ret = resource_of(list, kind) != NULL;
+	return 0;
+}
+
+/* One allocation: the strings lie behind the struct. */
+static struct kube_kind *kind_new(const char *api_version, const char *kind,
+				  const char *plural, bool namespaced)
+{
+	size_t a = strlen(api_version) + 1, b = strlen(kind) + 1, c = strlen(plural) + 1;
+	struct kube_kind *ret = xcalloc(1, sizeof(*ret) + a + b + c);
+	char *p = (char *)(ret + 1);
+
+	ret->api_version = memcpy(p, api_version, a);
+	ret->kind = memcpy(p + a, kind, b);
+	ret->plural = memcpy(p + a + b, plural, c);
+	ret->namespaced = namespaced;
+	return ret;
+}
+
+static const struct kube_kind *remember(struct kube *k, const char *key,
+					struct kube_kind *take_kind)
+{
+	const struct kube_kind *ret;
+
+	pthread_mutex_lock(&k->lock);
+	ret = map_get(&k->kinds, key);
+	if (ret)
+		free(take_kind);
+	else
+		map_put(&k->kinds, key, take_kind);
+	ret = ret ? ret : take_kind;
+	pthread_mutex_unlock(&k->lock);
+	return ret;
+}
+
+int kube_kind(struct kube *k, const char *api_version, const char *kind,
+	      const struct kube_kind **ret, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_json cJSON *list = NULL;
+	const struct kube_kind *found;
+	const cJSON *r;
+	const char *key, *plural;
+
+	if (!api_version || !kind || !*api_version || !*kind)
+		return error_set(err, ERR_INVALID,
+				 "an object without apiVersion or without kind");
+	found = find_known(api_version, kind);
+	key = arena_printf(&arena, "%s/%s", api_version, kind);
+	if (!found) {
+		pthread_mutex_lock(&k->lock);
+		found = map_get(&k->kinds, key);
+		pthread_mutex_unlock(&k->lock);
+	}
+	if (!found) {
+		if (discover(k, api_version, &list, err))
+			return -1;
+		r = resource_of(list, kind);
+		plural = json_str(r, "name");
+		if (!r || !plural)
+			return error_set(err, ERR_NOT_FOUND,
+					 "the server has no kind %s in %s; is its "
+					 "CustomResourceDefinition installed?",
+					 kind, api_version);
+		found = remember(k, key,
+				 kind_new(api_version, kind, plural,
+					  json_bool(r, false, "namespaced")));
+	}
+	*ret = found;
+	return 0;
+}
+
+void kube_kinds_release(struct kube *k)
+{
+	map_release(&k->kinds, free);
+}
+
+int kube_path(struct arena *arena, struct kube *k, const struct kube_ref *ref,
+	      const char **ret, struct error *err)
+{
+	cleanup_buf struct buf path = { .max = 4000 };
+	const struct kube_kind *kind;
+	const char *ns = ref->ns;
+
+	if (kube_kind(k, ref->api_version, ref->kind, &kind, err))
+		return -1;
+	if (!ns && ref->name)
+		ns = k->config.ns;
+	buf_adds(&path, root_of(ref->api_version));
+	buf_adds(&path, ref->api_version);
+	if (ns && kind->namespaced) {
+		buf_adds(&path, "/namespaces/");
+		http_escape(&path, ns);
+	}
+	buf_printf(&path, "/%s", kind->plural);
+	if (ref->name) {
+		buf_adds(&path, "/");
+		http_escape(&path, ref->name);
+	}
+	if (buf_check(&path, "path", err))
+		return -1;
+	*ret = arena_strdup(arena, (char *)path.data);
+	return 0;
+}
+
+const char *kube_what(struct arena *arena, struct kube *k, const char *verb,
+		      const struct kube_ref *ref)
+{
+	struct error ignored = { 0 };
+	const struct kube_kind *kind;
+	const char *group, *slash;
+	const char *plural = "objects", *ns = ref->ns;
+
+	if (!kube_kind(k, ref->api_version, ref->kind, &kind, &ignored)) {
+		plural = kind->plural;
+		ns = !kind->namespaced ? NULL : ns ? ns : ref->name ? k->config.ns : NULL;
+	}
+	slash = ref->api_version ? strchr(ref->api_version, '/') : NULL;
+	group = slash ? str_slice(arena, ref->api_version,
+				  (size_t)(slash - ref->api_version))
+		      : "";
+	return arena_printf(arena, "%s %s%s%s%s%s%s%s", verb, plural, *group ? "." : "",
+			    group, ns || ref->name ? " " : "", ns ? ns : "",
+			    ns && ref->name ? "/" : "", ref->name ? ref->name : "");
+}
+
+struct kube_ref kube_ref_of(const cJSON *obj)
+{
+	return (struct kube_ref){ meta_api_version(obj), meta_kind(obj),
+				  meta_namespace(obj), meta_name(obj) };
+}

@@ -1,0 +1,370 @@
+/*
+ * kube.c - the client itself: its life, the limiter, and how a call is sent,
+ * repeated and judged.
+ */
+#include "kube/kube.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/stop.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "kube/kube_impl.h"
+
+enum {
+	DEFAULT_TIMEOUT_MS = 30 * 1000,
+	BUSY_TRIES = 5,
+	BUSY_MOST_MS = 60 * 1000, /* of one Retry-After */
+	AGAIN_MS = 200,
+	SHOWN_BODY = 200,
+};
+
+const struct metric kube_requests_total = {
+	METRIC_COUNTER,
+	"rest_client_requests_total",
+	"Number of HTTP requests, partitioned by status code, method, and host.",
+	{ "code", "host", "method", NULL },
+	NULL,
+	0,
+};
+
+static void copy_string(struct kube_config *to, const char **field, const char *s)
+{
+	*field = s ? arena_strdup(&to->arena, s) : NULL;
+}
+
+/* `doc` of the copy holds what exec plugins need and nothing else. */
+static void copy_config(struct kube_config *to, const struct kube_config *from)
+{
+	*to = (struct kube_config){ .insecure = from->insecure };
+	copy_string(to, &to->server, from->server);
+	copy_string(to, &to->ca_pem, from->ca_pem);
+	copy_string(to, &to->tls_server_name, from->tls_server_name);
+	copy_string(to, &to->proxy_url, from->proxy_url);
+	copy_string(to, &to->ns, from->ns ? from->ns : "default");
+	copy_string(to, &to->cert_pem, from->cert_pem);
+	copy_string(to, &to->key_pem, from->key_pem);
+	copy_string(to, &to->token, from->token);
+	copy_string(to, &to->token_file, from->token_file);
+	copy_string(to, &to->username, from->username);
+	copy_string(to, &to->password, from->password);
+	copy_string(to, &to->impersonate, from->impersonate);
+	copy_string(to, &to->context, from->context);
+	copy_string(to, &to->dir, from->dir);
+	if (!from->exec)
+		return;
+	to->doc = cJSON_CreateObject();
+	to->exec = json_put(to->doc, json_dup(from->exec), "exec");
+	to->exec_config = json_put(to->doc, json_dup(from->exec_config), "config");
+}
+
+static const char *host_of(struct arena *arena, const char *server)
+{
+	const char *host = strstr(server, "://");
+
+	host = host ? host + 3 : server;
+	return str_slice(arena, host, strcspn(host, "/"));
+}
+
+int kube_new(struct kube **ret, const struct kube_config *config,
+	     const struct kube_opts *opts, struct error *err)
+{
+	struct kube *k;
+
+	if (!config->server || !*config->server)
+		return error_set(err, ERR_INVALID, "no API server is named");
+	k = xcalloc(1, sizeof(*k));
+	copy_config(&k->config, config);
+	k->opts = *opts;
+	if (!k->opts.timeout_ms)
+		k->opts.timeout_ms = DEFAULT_TIMEOUT_MS;
+	if (k->opts.burst < 1)
+		k->opts.burst = 1;
+	k->user_agent = xstrdup(opts->user_agent ? opts->user_agent : "kftrainer");
+	k->opts.user_agent = k->user_agent;
+	k->host = host_of(&k->config.arena, k->config.server);
+	k->tokens = (double)k->opts.burst;
+	k->refilled_ms = clock_ms();
+	pthread_mutex_init(&k->lock, NULL);
+	if (kube_auth_init(k, err)) {
+		kube_free(k);
+		return error_wrap(err, "%s", config->server);
+	}
+	*ret = k;
+	return 0;
+}
+
+void kube_free(struct kube *k)
+{
+	if (!k)
+		return;
+	kube_auth_release(k);
+	kube_kinds_release(k);
+	kube_config_release(&k->config);
+	pthread_mutex_destroy(&k->lock);
+	free(k->user_agent);
+	free(k);
+}
+
+void kube_linger(struct kube *k, int64_t ms)
+{
+	pthread_mutex_lock(&k->lock);
+	k->linger_until = clock_ms() + ms;
+	pthread_mutex_unlock(&k->lock);
+}
+
+static bool lingers(struct kube *k)
+{
+	bool ret;
+
+	pthread_mutex_lock(&k->lock);
+	ret = clock_ms() < k->linger_until;
+	pthread_mutex_unlock(&k->lock);
+	return ret;
+}
+
+/* A wait that ends with the process. */
+static int pause_ms(struct kube *k, const struct kube_request *req, int64_t ms,
+		    struct error *err)
+{
+	if (ms > 0 && stop_wait(ms) && !lingers(k))
+		return error_set(err, ERR_STOPPED, "%s: stopped", req->what);
+	return 0;
+}
+
+/* A bucket of `burst` tokens, filled at `qps`; who finds none waits for its own. */
+static int limit(struct kube *k, const struct kube_request *req, struct error *err)
+{
+	double wait, filled;
+	int64_t now;
+
+	if (k->opts.qps <= 0 || req->open_ended)
+		return 0;
+	pthread_mutex_lock(&k->lock);
+	now = clock_ms();
+	filled = k->tokens + (double)(now - k->refilled_ms) * k->opts.qps / 1000;
+	k->tokens = (filled < (double)k->opts.burst ? filled : (double)k->opts.burst) - 1;
+	k->refilled_ms = now;
+	wait = k->tokens < 0 ? -k->tokens * 1000 / k->opts.qps : 0;
+	pthread_mutex_unlock(&k->lock);
+	return pause_ms(k, req, (int64_t)wait, err);
+}
+
+/* ---- what an answer means ---- */
+
+static enum error_kind kind_of_status(int code, const char *reason, const char *message)
+{
+	switch (code) {
+	case 400:
+	case 422:
+		return ERR_INVALID;
+	case 403:
+		return message && str_starts(message, "admission webhook ") ? ERR_INVALID
+									    : ERR_DENIED;
+	case 401:
+		return ERR_DENIED;
+	case 404:
+		return ERR_NOT_FOUND;
+	case 409:
+		return str_eq(reason, "AlreadyExists") ? ERR_EXISTS : ERR_CONFLICT;
+	case 410:
+		return ERR_EXPIRED;
+	case 408:
+		return ERR_TIMEOUT;
+	case 413:
+		return ERR_LIMIT;
+	case 405:
+	case 406:
+	case 415:
+		return ERR_UNSUPPORTED;
+	default:
+		return code == 429 || code >= 500 ? ERR_BUSY : ERR_IO;
+	}
+}
+
+int kube_status_error(const char *what, int code, const cJSON *status, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *message = json_str(status, "message");
+	enum error_kind kind = kind_of_status(code, json_str(status, "reason"), message);
+
+	if (message && *message)
+		error_set(err, kind, "%s: %s%s", what, str_visible(&arena, message, true),
+			  code == 401 ? " (the API server does not accept these "
+					"credentials; have they expired?)"
+				      : "");
+	else
+		error_set(err, kind, "%s: the API server answers %d", what, code);
+	err->code = code;
+	return -1;
+}
+
+/* An answer that is no Status: from a proxy on the way, or no API server at all. */
+static int fail_text(const char *what, const struct http_response *resp,
+		     struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	char *text =
+		str_visible(&arena, str_trim(&arena, (char *)resp->body.data), false);
+	size_t cut = strlen(text);
+
+	kube_status_error(what, resp->status, NULL, err);
+	if (!cut)
+		return -1;
+	if (cut > SHOWN_BODY)
+		for (cut = SHOWN_BODY; cut > 0 && (text[cut] & 0xc0) == 0x80; cut--)
+			;
+	error_set(err, err->kind, "%s: the API server answers %d: %.*s%s", what,
+		  resp->status, (int)cut, text, text[cut] ? " ..." : "");
+	err->code = resp->status;
+	return -1;
+}
+
+static int fail_status(const char *what, const struct http_response *resp,
+		       struct error *err)
+{
+	cleanup_json cJSON *status = NULL;
+	struct error ignored = { 0 };
+
+	if (!json_parse(&status, resp->body.data, resp->body.len, &ignored) &&
+	    str_eq(json_str(status, "kind"), "Status"))
+		return kube_status_error(what, resp->status, status, err);
+	return fail_text(what, resp, err);
+}
+
+/* ---- sending ---- */
+
+struct attempt {
+	const struct kube_request *req;
+	bool began; /* some of the answer has been handed out */
+};
+
+static int on_data(void *ctx, const void *data, size_t len, struct error *err)
+{
+	struct attempt *a = ctx;
+
+	a->began = true;
+	return a->req->on_data(a->req->ctx, data, len, err);
+}
+
+static void count(struct kube *k, const struct kube_request *req, int status)
+{
+	char code[16] = "<error>";
+
+	if (status)
+		snprintf(code, sizeof(code), "%d", status);
+	metrics_add(k->opts.metrics, &kube_requests_total, 1, code, k->host, req->method);
+}
+
+static int send_once(struct kube *k, struct attempt *attempt, const char *authorization,
+		     struct http_client *http, struct http_response *ret,
+		     struct error *err)
+{
+	const struct kube_request *req = attempt->req;
+	cleanup_arena struct arena arena = { 0 };
+	const char *headers[5] = { 0 };
+	size_t n = 0;
+	struct http_request h = {
+		.method = req->method,
+		.url = arena_printf(&arena, "%s%s", k->config.server, req->path),
+		.headers = headers,
+		.body = req->body,
+		.body_len = req->body ? strlen(req->body) : 0,
+		.timeout_ms = req->timeout_ms   ? req->timeout_ms
+			      : req->open_ended ? 0
+						: k->opts.timeout_ms,
+		.on_data = req->on_data ? on_data : NULL,
+		.ctx = attempt,
+		.cancel = req->cancel,
+		.linger = lingers(k),
+	};
+	int rc;
+
+	headers[n++] = arena_printf(&arena, "Accept: %s",
+				    req->accept ? req->accept : "application/json");
+	if (req->body)
+		headers[n++] = arena_printf(&arena, "Content-Type: %s",
+					    req->content_type ? req->content_type
+							      : "application/json");
+	if (authorization)
+		headers[n++] = authorization;
+	if (k->config.impersonate)
+		headers[n++] = arena_printf(&arena, "Impersonate-User: %s",
+					    k->config.impersonate);
+	rc = http_do(http, &h, ret, err);
+	count(k, req, rc ? 0 : ret->status);
+	return rc;
+}
+
+/* With what credentials there are; those that are refused are renewed once. */
+static int send_as(struct kube *k, struct attempt *attempt, struct http_response *ret,
+		   struct error *err)
+{
+	for (int tries = 0;; tries++) {
+		struct kube_turn turn = { 0 };
+		int rc;
+
+		if (kube_turn_begin(k, &turn, err))
+			return -1;
+		rc = send_once(k, attempt, turn.authorization, turn.conn->http, ret, err);
+		if (!kube_turn_end(k, &turn, !rc && ret->status == 401) || tries)
+			return rc;
+		http_response_release(ret);
+	}
+}
+
+/* A connection that broke: is the call to be sent once more? */
+static bool may_repeat(const struct attempt *attempt, const struct error *err)
+{
+	if (err->kind != ERR_IO || attempt->began)
+		return false;
+	return attempt->req->again || err->code == ECONNREFUSED;
+}
+
+/* How long the server wants us to wait, or -1 when it does not. */
+static int64_t busy_ms(const struct http_response *resp)
+{
+	if (resp->status != 429 && resp->status < 500)
+		return -1;
+	return resp->retry_after_ms < BUSY_MOST_MS ? resp->retry_after_ms : BUSY_MOST_MS;
+}
+
+int kube_send(struct kube *k, const struct kube_request *req, struct http_response *ret,
+	      struct error *err)
+{
+	struct attempt attempt = { .req = req };
+	bool repeated = false;
+
+	if (limit(k, req, err))
+		return -1;
+	for (int busy = 0;;) {
+		struct http_response resp = { 0 };
+		int64_t wait;
+
+		if (send_as(k, &attempt, &resp, err)) {
+			if (repeated || !may_repeat(&attempt, err))
+				return error_wrap(err, "%s", req->what);
+			repeated = true;
+			*err = (struct error){ 0 };
+			if (pause_ms(k, req, AGAIN_MS, err))
+				return -1;
+			continue;
+		}
+		if (resp.status < 400) {
+			*ret = resp;
+			return 0;
+		}
+		wait = busy_ms(&resp);
+		if (wait < 0 || busy++ == BUSY_TRIES) {
+			fail_status(req->what, &resp, err);
+			http_response_release(&resp);
+			return -1;
+		}
+		http_response_release(&resp);
+		if (pause_ms(k, req, wait, err))
+			return -1;
+	}
+}

@@ -1,0 +1,205 @@
+/*
+ * kube_auth.c - who we are to the API server: tokens, basic authentication, client
+ * certificates, what an exec plugin gives.
+ *
+ * A token's file is read again when what we have is a minute old, and when the
+ * server refuses it. An exec plugin is asked when there is nothing yet, when what
+ * it gave has expired, and when that is refused. Another client certificate means
+ * another http_client, because a connection stands for who opened it.
+ */
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "kube/kube_impl.h"
+
+enum { TOKEN_MS = 60 * 1000, MAX_TOKEN = 64 * 1024 };
+
+static void wipe(char *s)
+{
+	if (s)
+		explicit_bzero(s, strlen(s));
+	free(s);
+}
+
+static int conn_new(struct kube *k, const char *cert_pem, const char *key_pem,
+		    struct kube_conn **ret, struct error *err)
+{
+	struct http_conf conf = {
+		.ca_pem = k->config.ca_pem,
+		.cert_pem = cert_pem,
+		.key_pem = key_pem,
+		.server_name = k->config.tls_server_name,
+		.proxy = k->config.proxy_url,
+		.user_agent = k->user_agent,
+		.insecure = k->config.insecure,
+	};
+	struct http_client *http;
+
+	if (http_client_new(&http, &conf, err))
+		return -1;
+	*ret = xcalloc(1, sizeof(**ret));
+	(*ret)->http = http;
+	(*ret)->refs = 1;
+	return 0;
+}
+
+static void conn_put(struct kube_conn *conn)
+{
+	if (!conn || --conn->refs)
+		return;
+	http_client_free(conn->http);
+	free(conn);
+}
+
+/* A failure to read again does not matter while there is an old one. */
+static int read_token(struct kube *k, struct error *err)
+{
+	cleanup_buf struct buf text = { .max = MAX_TOKEN };
+	struct kube_auth *a = &k->auth;
+	char *end;
+
+	a->read_ms = clock_ms();
+	if (file_read(&text, k->config.token_file, err)) {
+		if (a->token) {
+			*err = (struct error){ 0 };
+			return 0;
+		}
+		return error_wrap(err, "the token's file");
+	}
+	end = (char *)text.data + text.len;
+	while (end > (char *)text.data && strchr(" \t\r\n", end[-1]))
+		*--end = 0;
+	if (!*text.data || strpbrk((char *)text.data, "\r\n")) {
+		explicit_bzero(text.data, text.len);
+		return error_set(err, ERR_FORMAT, "%s: not a token",
+				 k->config.token_file);
+	}
+	if (!a->token || strcmp(a->token, (char *)text.data))
+		a->generation++;
+	wipe(a->token);
+	a->token = (char *)STEAL(text.data);
+	return 0;
+}
+
+static bool uses_exec(const struct kube *k)
+{
+	return k->config.exec && !k->config.token && !k->config.token_file &&
+	       !k->config.username;
+}
+
+static int ask_plugin(struct kube *k, struct error *err)
+{
+	struct kube_auth *a = &k->auth;
+	struct kube_credential got = { 0 };
+	struct kube_conn *conn = NULL;
+
+	if (kube_exec_credential(&got, &k->config, err))
+		return -1;
+	if (!str_eq(got.cert_pem, a->credential.cert_pem) ||
+	    !str_eq(got.key_pem, a->credential.key_pem)) {
+		if (conn_new(k, got.cert_pem ? got.cert_pem : k->config.cert_pem,
+			     got.cert_pem ? got.key_pem : k->config.key_pem, &conn,
+			     err)) {
+			kube_credential_release(&got);
+			return -1;
+		}
+		conn_put(a->conn);
+		a->conn = conn;
+	}
+	kube_credential_release(&a->credential);
+	a->credential = got;
+	wipe(a->token);
+	a->token = got.token ? xstrdup(got.token) : NULL;
+	a->read_ms = clock_ms();
+	a->generation++;
+	return 0;
+}
+
+/* With a->lock. */
+static int refresh(struct kube *k, struct error *err)
+{
+	struct kube_auth *a = &k->auth;
+
+	if (k->config.token_file && (!a->read_ms || clock_ms() - a->read_ms > TOKEN_MS))
+		return read_token(k, err);
+	if (uses_exec(k) && (!a->read_ms || (a->credential.expires &&
+					     clock_now() >= a->credential.expires)))
+		return ask_plugin(k, err);
+	return 0;
+}
+
+static char *authorization(const struct kube *k)
+{
+	cleanup_buf struct buf plain = { .max = 8000 };
+	cleanup_buf struct buf out = { .max = MAX_TOKEN + 100 };
+
+	if (k->auth.token) {
+		buf_printf(&out, "Authorization: Bearer %s", k->auth.token);
+	} else if (k->config.username) {
+		buf_printf(&plain, "%s:%s", k->config.username,
+			   k->config.password ? k->config.password : "");
+		buf_adds(&out, "Authorization: Basic ");
+		base64_encode(&out, plain.data, plain.len);
+		explicit_bzero(plain.data, plain.len);
+	}
+	return (char *)STEAL(out.data);
+}
+
+int kube_turn_begin(struct kube *k, struct kube_turn *ret, struct error *err)
+{
+	struct kube_auth *a = &k->auth;
+	int rc;
+
+	pthread_mutex_lock(&a->lock);
+	rc = refresh(k, err);
+	if (!rc) {
+		a->conn->refs++;
+		*ret = (struct kube_turn){ a->conn, authorization(k), a->generation };
+	}
+	pthread_mutex_unlock(&a->lock);
+	return rc;
+}
+
+bool kube_turn_end(struct kube *k, struct kube_turn *turn, bool refused)
+{
+	struct kube_auth *a = &k->auth;
+	bool can = k->config.token_file || uses_exec(k);
+
+	pthread_mutex_lock(&a->lock);
+	conn_put(turn->conn);
+	/* unless another thread has renewed them since */
+	if (refused && can && turn->generation == a->generation)
+		a->read_ms = 0;
+	pthread_mutex_unlock(&a->lock);
+	wipe(turn->authorization);
+	*turn = (struct kube_turn){ 0 };
+	return refused && can;
+}
+
+int kube_auth_init(struct kube *k, struct error *err)
+{
+	struct kube_auth *a = &k->auth;
+
+	if (conn_new(k, k->config.cert_pem, k->config.key_pem, &a->conn, err))
+		return -1;
+	pthread_mutex_init(&a->lock, NULL);
+	if (k->config.token)
+		a->token = xstrdup(k->config.token);
+	return 0;
+}
+
+void kube_auth_release(struct kube *k)
+{
+	struct kube_auth *a = &k->auth;
+
+	if (!a->conn)
+		return;
+	conn_put(a->conn);
+	wipe(a->token);
+	kube_credential_release(&a->credential);
+	pthread_mutex_destroy(&a->lock);
+}

@@ -1,0 +1,384 @@
+/*
+ * kube_list.c - many objects: lists, page by page and item by item, and watches.
+ *
+ * A list is never in memory as a whole: as its text arrives it is split into the
+ * items and what is around them, and each item is parsed alone.
+ */
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "kube/kube_impl.h"
+
+#define AS_LIST    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+#define AS_ONE     "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+#define MAX_OBJECT ((size_t)8 * 1024 * 1024)
+#define MAX_AROUND ((size_t)1024 * 1024)
+
+enum { PAGE = 500, WATCH_SECONDS = 300, MAX_PAGES = 100000 };
+
+/* Where we are in the text of a list. */
+struct splitter {
+	struct buf item, around;
+	int depth;
+	bool in_string, escaped;
+	bool in_items; /* within the array that is the member "items" */
+	char key[8];   /* the last string at depth 1, if it is a short one */
+	size_t key_len;
+};
+
+struct listing {
+	const struct kube_ref *ref;
+	const char *path, *accept; /* of a page, without the place to go on */
+	int (*on_item)(void *ctx, cJSON *take_obj, struct error *err);
+	void *ctx;
+	struct splitter split;
+};
+
+static void splitter_reset(struct splitter *s)
+{
+	struct buf item = s->item, around = s->around;
+
+	*s = (struct splitter){ .item = item, .around = around };
+	buf_clear(&s->item);
+	buf_clear(&s->around);
+}
+
+static int hand_out(struct listing *l, struct error *err)
+{
+	cJSON *obj;
+
+	if (buf_check(&l->split.item, "an object of the list", err) ||
+	    json_parse(&obj, l->split.item.data, l->split.item.len, err))
+		return -1;
+	buf_clear(&l->split.item);
+	json_put_str(obj, l->ref->api_version, "apiVersion");
+	json_put_str(obj, l->ref->kind, "kind");
+	return l->on_item(l->ctx, obj, err);
+}
+
+static void in_string(struct splitter *s, char c)
+{
+	if (s->escaped)
+		s->escaped = false;
+	else if (c == '\\')
+		s->escaped = true;
+	else if (c == '"')
+		s->in_string = false;
+	if (s->in_string && s->depth == 1) {
+		if (s->key_len < sizeof(s->key) - 1)
+			s->key[s->key_len] = c;
+		s->key_len++;
+	}
+}
+
+/* What a character outside of strings changes. */
+static void in_structure(struct splitter *s, char c)
+{
+	switch (c) {
+	case '"':
+		s->in_string = true;
+		if (s->depth == 1) {
+			memset(s->key, 0, sizeof(s->key));
+			s->key_len = 0;
+		}
+		break;
+	case '[':
+		if (s->depth == 1 && s->key_len == 5 && !strcmp(s->key, "items"))
+			s->in_items = true;
+		s->depth++;
+		break;
+	case '{':
+		s->depth++;
+		break;
+	case ']':
+	case '}':
+		s->depth--;
+		if (s->depth <= 1)
+			s->in_items = false;
+		break;
+	}
+}
+
+/* Bytes of one kind are added in one piece: `from` is where the piece begins. */
+static int split(void *ctx, const void *data, size_t len, struct error *err)
+{
+	struct listing *l = ctx;
+	struct splitter *s = &l->split;
+	const char *p = data, *end = p + len, *from = p;
+
+	for (; p < end; p++) {
+		bool was_item = s->in_items && s->depth > 2, is_item;
+
+		if (s->in_string) {
+			in_string(s, *p);
+			continue;
+		}
+		if (s->in_items && s->depth == 2 && *p == ',') {
+			buf_add(&s->around, from, (size_t)(p - from));
+			from = p + 1;
+			continue;
+		}
+		in_structure(s, *p);
+		is_item = s->in_items && s->depth > 2;
+		if (is_item == was_item)
+			continue;
+		if (is_item) {
+			buf_add(&s->around, from, (size_t)(p - from));
+			from = p;
+			continue;
+		}
+		buf_add(&s->item, from, (size_t)(p + 1 - from));
+		from = p + 1;
+		if (hand_out(l, err))
+			return -1;
+	}
+	buf_add(s->in_items && s->depth > 2 ? &s->item : &s->around, from,
+		(size_t)(end - from));
+	if (buf_check(&s->item, "an object of the list", err))
+		return -1;
+	return buf_check(&s->around, "what is around the objects of the list", err);
+}
+
+static void add_query(struct buf *out, const char *name, const char *value)
+{
+	bool first = !strchr((char *)out->data, '?');
+
+	if (!value || !*value)
+		return;
+	buf_printf(out, "%s%s=", first ? "?" : "&", name);
+	http_escape(out, value);
+}
+
+/* The list around the items, whose keys stand here only. */
+static int read_around(struct splitter *s, const char *what, char **ret_continue,
+		       char **ret_version, struct error *err)
+{
+	cleanup_json cJSON *list = NULL;
+	const char *next, *version;
+
+	if (buf_check(&s->around, what, err))
+		return -1;
+	if (json_parse(&list, s->around.data ? (char *)s->around.data : "", s->around.len,
+		       err))
+		return error_wrap(err, "%s: the answer is not a list", what);
+	version = json_str(list, "metadata", "resourceVersion");
+	next = json_str(list, "metadata", "continue");
+	if (!version)
+		return error_set(err, ERR_FORMAT, "%s: the answer is not a list", what);
+	free(*ret_version);
+	*ret_version = xstrdup(version);
+	*ret_continue = next && *next ? xstrdup(next) : NULL;
+	return 0;
+}
+
+/* One page; *token goes in as the place to go on and comes out as the next one. */
+static int list_page(struct kube *k, struct listing *l, char **token, char **version,
+		     struct error *err)
+{
+	cleanup_http_response struct http_response resp = { 0 };
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_buf struct buf path = { .max = 64 * 1024 };
+	struct kube_request req = {
+		.what = kube_what(&arena, k, "list", l->ref),
+		.method = "GET",
+		.accept = l->accept,
+		.again = true,
+		.on_data = split,
+		.ctx = l,
+	};
+	char *next = NULL;
+
+	buf_adds(&path, l->path);
+	add_query(&path, "continue", *token);
+	if (buf_check(&path, "path", err))
+		return -1;
+	req.path = (char *)path.data;
+	splitter_reset(&l->split);
+	if (kube_send(k, &req, &resp, err) ||
+	    read_around(&l->split, req.what, &next, version, err))
+		return -1;
+	free(*token);
+	*token = next;
+	return 0;
+}
+
+/* The collection's path: for a list or a watch, of all namespaces or one. */
+static int collection_path(struct buf *out, struct kube *k, const struct kube_ref *ref,
+			   const struct kube_select *select, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct kube_ref at = *ref;
+	const char *path;
+
+	at.name = NULL;
+	if (kube_path(&arena, k, &at, &path, err))
+		return -1;
+	buf_adds(out, path);
+	add_query(out, "labelSelector", select->label_selector);
+	add_query(out, "fieldSelector", select->field_selector);
+	return 0;
+}
+
+/*
+ * Pages until there is no more. A token that has expired (410) means another list
+ * from the start, then in one piece: what takes so long does not fit into pages.
+ */
+static int list_pages(struct kube *k, struct listing *l, int64_t page, char **version,
+		      struct error *err)
+{
+	cleanup_buf struct buf path = { .max = 64 * 1024 };
+	cleanup_free char *token = NULL;
+	const char *whole = l->path;
+
+	buf_adds(&path, whole);
+	buf_printf(&path, "%slimit=%lld", strchr(whole, '?') ? "&" : "?",
+		   (long long)(page > 0 ? page : PAGE));
+	l->path = (char *)path.data;
+	for (int n = 0; n < MAX_PAGES; n++) {
+		if (!list_page(k, l, &token, version, err)) {
+			if (!token)
+				return 0;
+			continue;
+		}
+		if (err->kind != ERR_EXPIRED || !token)
+			return -1;
+		*err = (struct error){ 0 };
+		free(STEAL(token));
+		l->path = whole;
+	}
+	return error_set(err, ERR_LIMIT, "the list has more than %d pages", MAX_PAGES);
+}
+
+int kube_list(struct kube *k, const struct kube_ref *ref,
+	      const struct kube_select *select,
+	      int (*on_item)(void *ctx, cJSON *take_obj, struct error *err), void *ctx,
+	      char **ret_version, struct error *err)
+{
+	static const struct kube_select all;
+	cleanup_buf struct buf path = { .max = 64 * 1024 };
+	cleanup_free char *version = NULL;
+	struct listing l = {
+		.ref = ref,
+		.on_item = on_item,
+		.ctx = ctx,
+		.split = { .item = { .max = MAX_OBJECT },
+			   .around = { .max = MAX_AROUND } },
+	};
+	int rc;
+
+	if (!select)
+		select = &all;
+	if (collection_path(&path, k, ref, select, err) || buf_check(&path, "path", err))
+		return -1;
+	l.path = (char *)path.data;
+	l.accept = select->meta_only ? AS_LIST : NULL;
+	rc = list_pages(k, &l, select->page, &version, err);
+	buf_release(&l.split.item);
+	buf_release(&l.split.around);
+	if (!rc && ret_version)
+		*ret_version = STEAL(version);
+	return rc;
+}
+
+/* ---- watches ---- */
+
+struct watching {
+	const struct kube_watch_opts *opts;
+	const struct kube_ref *ref;
+	struct buf line; /* what has come of an event whose end has not */
+};
+
+/* Keys of a WatchEvent stand here only. */
+static int on_line(struct watching *w, const char *line, size_t len, struct error *err)
+{
+	cleanup_json cJSON *event = NULL;
+	const char *type;
+	cJSON *obj;
+
+	if (strspn(line, " \t\r\n") >= len)
+		return 0;
+	if (json_parse(&event, line, len, err))
+		return error_wrap(err, "an event of the watch");
+	type = json_str(event, "type");
+	obj = json_get(event, "object");
+	if (!type || !cJSON_IsObject(obj))
+		return error_set(err, ERR_FORMAT, "the answer is not a watch");
+	if (!strcmp(type, "ERROR"))
+		return kube_status_error("the watch ended",
+					 (int)json_int(obj, 500, "code"), obj, err);
+	cJSON_DetachItemViaPointer(event, obj);
+	json_put_str(obj, w->ref->api_version, "apiVersion");
+	json_put_str(obj, w->ref->kind, "kind");
+	return w->opts->on_event(w->opts->ctx, type, obj, err);
+}
+
+static int on_watch_data(void *ctx, const void *data, size_t len, struct error *err)
+{
+	struct watching *w = ctx;
+	const char *p = data, *end = p + len, *newline;
+
+	for (; (newline = memchr(p, '\n', (size_t)(end - p))); p = newline + 1) {
+		int rc;
+
+		buf_add(&w->line, p, (size_t)(newline - p));
+		if (buf_check(&w->line, "an event of the watch", err))
+			return -1;
+		rc = on_line(w, (char *)w->line.data, w->line.len, err);
+		if (w->line.cap > 64 * 1024)
+			buf_release(&w->line);
+		buf_clear(&w->line);
+		if (rc)
+			return -1;
+	}
+	buf_add(&w->line, p, (size_t)(end - p));
+	return buf_check(&w->line, "an event of the watch", err);
+}
+
+/* Watches that were opened together are not to end together. */
+static int64_t watch_seconds(const void *salt)
+{
+	uint64_t x = ((uint64_t)clock_ms() ^ (uintptr_t)salt) * 0x9e3779b97f4a7c15U;
+
+	return WATCH_SECONDS + (int64_t)(x >> 40) % WATCH_SECONDS;
+}
+
+int kube_watch(struct kube *k, const struct kube_ref *ref,
+	       const struct kube_watch_opts *opts, struct error *err)
+{
+	cleanup_http_response struct http_response resp = { 0 };
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_buf struct buf path = { .max = 64 * 1024 };
+	int64_t seconds = watch_seconds(&path);
+	struct watching w = {
+		.opts = opts,
+		.ref = ref,
+		.line = { .max = MAX_OBJECT },
+	};
+	struct kube_request req = {
+		.what = kube_what(&arena, k, "watch", ref),
+		.method = "GET",
+		.accept = opts->select.meta_only ? AS_ONE : NULL,
+		.again = true,
+		.open_ended = true,
+		.timeout_ms = (seconds + 30) * 1000,
+		.cancel = opts->cancel,
+		.on_data = on_watch_data,
+		.ctx = &w,
+	};
+	int rc;
+
+	if (collection_path(&path, k, ref, &opts->select, err))
+		return -1;
+	buf_printf(&path, "%swatch=true&allowWatchBookmarks=true&timeoutSeconds=%lld",
+		   strchr((char *)path.data, '?') ? "&" : "?", (long long)seconds);
+	add_query(&path, "resourceVersion", opts->version);
+	if (buf_check(&path, "path", err))
+		return -1;
+	req.path = (char *)path.data;
+	rc = kube_send(k, &req, &resp, err);
+	buf_release(&w.line);
+	return rc;
+}

@@ -1,0 +1,241 @@
+/*
+ * kube_objects.c - one object: read, written, deleted; and any other call.
+ */
+#include <string.h>
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "kube/kube_impl.h"
+
+#define AS_METADATA "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+
+static int answer(const struct http_response *resp, const char *what, cJSON **ret,
+		  struct error *err)
+{
+	if (!ret)
+		return 0;
+	if (json_parse(ret, resp->body.data, resp->body.len, err))
+		return error_wrap(err, "%s: the answer is not what an API server says",
+				  what);
+	return 0;
+}
+
+int kube_get(struct kube *k, const struct kube_ref *ref, cJSON **ret, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_http_response struct http_response resp = { 0 };
+	struct kube_request req = { .method = "GET", .again = true };
+
+	if (kube_path(&arena, k, ref, &req.path, err))
+		return -1;
+	req.what = kube_what(&arena, k, "get", ref);
+	if (kube_send(k, &req, &resp, err))
+		return -1;
+	return answer(&resp, req.what, ret, err);
+}
+
+static void keep_warnings(const struct http_response *resp, cJSON **ret)
+{
+	if (!ret)
+		return;
+	*ret = cJSON_CreateArray();
+	for (char **w = resp->warnings; w && *w; w++)
+		cJSON_AddItemToArray(*ret, cJSON_CreateString(*w));
+}
+
+/* path?fieldManager=...&force=true */
+static int write_path(struct arena *arena, const char *path, const struct kube_write *how,
+		      const char **ret, struct error *err)
+{
+	cleanup_buf struct buf out = { .max = 8000 };
+	const char *sep = "?";
+
+	buf_adds(&out, path);
+	if (how->subresource)
+		buf_printf(&out, "/%s", how->subresource);
+	if (how->manager) {
+		buf_printf(&out, "%sfieldManager=", sep);
+		http_escape(&out, how->manager);
+		sep = "&";
+	}
+	if (how->force) {
+		buf_printf(&out, "%sforce=true", sep);
+		sep = "&";
+	}
+	if (how->dry_run)
+		buf_printf(&out, "%sdryRun=All", sep);
+	if (buf_check(&out, "path", err))
+		return -1;
+	*ret = arena_strdup(arena, (char *)out.data);
+	return 0;
+}
+
+/* A way to write. */
+struct manner {
+	const char *verb, *method, *content_type;
+	bool named, again;
+};
+static const struct manner create_manner = { .verb = "create", .method = "POST" };
+static const struct manner update_manner = { .verb = "update",
+					     .method = "PUT",
+					     .named = true };
+static const struct manner apply_manner = { .verb = "apply",
+					    .method = "PATCH",
+					    .content_type =
+						    "application/apply-patch+yaml",
+					    .named = true,
+					    .again = true };
+static const struct manner merge_manner = { .verb = "patch",
+					    .method = "PATCH",
+					    .content_type =
+						    "application/merge-patch+json",
+					    .named = true,
+					    .again = true };
+
+/* What is sent, where, how, and the answer. */
+struct writing {
+	const struct manner *manner;
+	const struct kube_ref *ref;
+	const cJSON *body;
+	const struct kube_write *how;
+};
+
+static int write_object(struct kube *k, const struct writing *w, cJSON **ret,
+			struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_http_response struct http_response resp = { 0 };
+	cleanup_free char *body = json_text(w->body);
+	const struct manner *m = w->manner;
+	struct kube_ref at = *w->ref;
+	struct kube_request req = {
+		.method = m->method,
+		.content_type = m->content_type,
+		.body = body,
+		.accept = w->how->meta_only ? AS_METADATA : NULL,
+		.again = m->again,
+	};
+
+	if (m->named && !at.name)
+		return error_set(err, ERR_INVALID, "%s: an object without a name",
+				 m->verb);
+	if (!at.ns)
+		at.ns = k->config.ns;
+	if (!m->named)
+		at.name = NULL;
+	if (kube_path(&arena, k, &at, &req.path, err) ||
+	    write_path(&arena, req.path, w->how, &req.path, err))
+		return -1;
+	at.name = w->ref->name;
+	req.what = kube_what(&arena, k, m->verb, &at);
+	if (kube_send(k, &req, &resp, err))
+		return -1;
+	if (answer(&resp, req.what, ret, err))
+		return -1;
+	keep_warnings(&resp, w->how->ret_warnings);
+	return 0;
+}
+
+int kube_create(struct kube *k, const cJSON *obj, const struct kube_write *how,
+		cJSON **ret, struct error *err)
+{
+	struct kube_ref ref = kube_ref_of(obj);
+
+	return write_object(k, &(struct writing){ &create_manner, &ref, obj, how }, ret,
+			    err);
+}
+
+int kube_update(struct kube *k, const cJSON *obj, const struct kube_write *how,
+		cJSON **ret, struct error *err)
+{
+	struct kube_ref ref = kube_ref_of(obj);
+
+	return write_object(k, &(struct writing){ &update_manner, &ref, obj, how }, ret,
+			    err);
+}
+
+int kube_apply(struct kube *k, const cJSON *obj, const struct kube_write *how,
+	       cJSON **ret, struct error *err)
+{
+	struct kube_ref ref = kube_ref_of(obj);
+
+	if (!how->manager)
+		return error_set(err, ERR_INVALID, "apply: no field manager");
+	return write_object(k, &(struct writing){ &apply_manner, &ref, obj, how }, ret,
+			    err);
+}
+
+int kube_merge_patch(struct kube *k, const struct kube_ref *ref, const cJSON *patch,
+		     const struct kube_write *how, cJSON **ret, struct error *err)
+{
+	return write_object(k, &(struct writing){ &merge_manner, ref, patch, how }, ret,
+			    err);
+}
+
+int kube_delete(struct kube *k, const struct kube_ref *ref, const char *propagation,
+		const char *uid, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_http_response struct http_response resp = { 0 };
+	cleanup_json cJSON *options = cJSON_CreateObject();
+	struct kube_request req = { .method = "DELETE", .again = true };
+	cleanup_free char *body = NULL;
+
+	if (!ref->name)
+		return error_set(err, ERR_INVALID, "delete: an object without a name");
+	json_put_str(options, "v1", "apiVersion");
+	json_put_str(options, "DeleteOptions", "kind");
+	if (propagation)
+		json_put_str(options, propagation, "propagationPolicy");
+	if (uid)
+		json_put_str(options, uid, "preconditions", "uid");
+	req.body = body = json_text(options);
+	if (kube_path(&arena, k, ref, &req.path, err))
+		return -1;
+	req.what = kube_what(&arena, k, "delete", ref);
+	return kube_send(k, &req, &resp, err);
+}
+
+int kube_call(struct kube *k, const char *method, const char *path, const cJSON *body,
+	      cJSON **ret, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_http_response struct http_response resp = { 0 };
+	cleanup_free char *text = body ? json_text(body) : NULL;
+	struct kube_request req = { .method = method, .path = path, .body = text };
+
+	req.again = !strcmp(method, "GET");
+	req.what = arena_printf(&arena, "%s %s", method, path);
+	if (kube_send(k, &req, &resp, err))
+		return -1;
+	if (!ret)
+		return 0;
+	if (!str_eq(resp.content_type, "application/json")) {
+		*ret = NULL;
+		return 0;
+	}
+	return answer(&resp, req.what, ret, err);
+}
+
+int kube_stream(struct kube *k, const char *path, const bool *cancel,
+		int (*on_data)(void *ctx, const void *data, size_t len,
+			       struct error *err),
+		void *ctx, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_http_response struct http_response resp = { 0 };
+	struct kube_request req = {
+		.what = arena_printf(&arena, "GET %s", path),
+		.method = "GET",
+		.path = path,
+		.accept = "*/*",
+		.again = true,
+		.open_ended = true,
+		.cancel = cancel,
+		.on_data = on_data,
+		.ctx = ctx,
+	};
+
+	return kube_send(k, &req, &resp, err);
+}

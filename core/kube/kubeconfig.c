@@ -1,0 +1,642 @@
+/*
+ * kubeconfig.c - files found, merged and read; the keys of a kubeconfig stand here
+ * and, for exec plugins, in exec.c.
+ */
+#include "kube/kubeconfig.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/nearest.h"
+#include "base/str.h"
+#include "base/yaml.h"
+#include "kube/exec.h"
+
+#define MAX_CONFIG  ((size_t)4 * 1024 * 1024)
+#define MAX_SECRET  ((size_t)1024 * 1024)
+#define ACCOUNT_DIR "/var/run/secrets/kubernetes.io/serviceaccount"
+
+enum { MAX_FILES = 64 };
+
+struct source {
+	const char *path, *dir;
+	struct buf text;
+	cJSON *doc; /* an object */
+};
+
+struct load {
+	struct kube_config *to;
+	const struct kube_config_flags *flags;
+	struct source sources[MAX_FILES]; /* the first to set a value wins */
+	size_t n;
+	struct arena arena;
+	struct buf problems; /* a line each */
+};
+
+/* A named entry: clusters[i].cluster and so on. `node` NULL: there is none. */
+struct entry {
+	const struct source *source;
+	const cJSON *node;
+	const char *at; /* "clusters[2].cluster" */
+};
+
+static int problem(struct load *l, const struct source *s, const char *field,
+		   const char *fmt, ...) PRINTF_LIKE(4, 5);
+static int problem(struct load *l, const struct source *s, const char *field,
+		   const char *fmt, ...)
+{
+	int line = 1, column = 1;
+	char what[600];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	yaml_locate(s->text.data, s->text.len, 0, field, &line, &column);
+	buf_printf(&l->problems, "%s%s:%d:%d: %s: %s", l->problems.len ? "\n" : "",
+		   s->path, line, column, field, what);
+	return -1;
+}
+
+/* A string member of an entry; NULL when absent or empty. */
+static const char *text_of(struct load *l, const struct entry *e, const char *key)
+{
+	const cJSON *node = json_get(e->node, key);
+
+	if (node && !cJSON_IsString(node)) {
+		problem(l, e->source, arena_printf(&l->arena, "%s.%s", e->at, key),
+			"must be a string");
+		return NULL;
+	}
+	return node && *node->valuestring ? arena_strdup(&l->to->arena, node->valuestring)
+					  : NULL;
+}
+
+/* ---- files ---- */
+
+static int read_source(struct load *l, const char *path, struct error *err)
+{
+	struct source *s = &l->sources[l->n];
+	cleanup_json cJSON *docs = NULL;
+
+	if (l->n == MAX_FILES)
+		return error_set(err, ERR_LIMIT, "more than %d kubeconfig files",
+				 MAX_FILES);
+	s->path = arena_strdup(&l->arena, path);
+	s->dir = path_dir(&l->to->arena, path);
+	s->text.max = MAX_CONFIG;
+	l->n++;
+	if (file_read(&s->text, path, err))
+		return -1;
+	if (!s->text.data)
+		buf_adds(&s->text, "");
+	if (yaml_parse(&docs, s->text.data, s->text.len, err))
+		return error_wrap(err, "%s", path);
+	s->doc = cJSON_DetachItemFromArray(docs, 0);
+	if (!s->doc)
+		s->doc = cJSON_CreateObject();
+	if (!cJSON_IsObject(s->doc))
+		return error_set(err, ERR_FORMAT, "%s:1:1: not a kubeconfig", path);
+	return 0;
+}
+
+/* $KUBECONFIG's files need not be there; one that is named outright must. */
+static int read_listed(struct load *l, const char *list, struct error *err)
+{
+	char **paths = str_split(&l->arena, list, ':', NULL);
+
+	for (; *paths; paths++) {
+		struct error why = { 0 };
+
+		if (!**paths || !read_source(l, *paths, &why))
+			continue;
+		if (why.kind != ERR_NOT_FOUND) {
+			*err = why;
+			return -1;
+		}
+		l->n--;
+	}
+	return 0;
+}
+
+static int read_sources(struct load *l, struct error *err)
+{
+	const char *list = getenv("KUBECONFIG"), *home = getenv("HOME");
+
+	if (l->flags->kubeconfig && *l->flags->kubeconfig)
+		return read_source(l, l->flags->kubeconfig, err);
+	if (list && *list)
+		return read_listed(l, list, err);
+	if (home && *home && *home == '/')
+		return read_listed(l, path_join(&l->arena, home, ".kube/config"), err);
+	return 0;
+}
+
+/* ---- entries ---- */
+
+static const struct {
+	const char *list, *member;
+} sections[] = { { "clusters", "cluster" },
+		 { "contexts", "context" },
+		 { "users", "user" } };
+enum section { CLUSTERS, CONTEXTS, USERS };
+
+/* Lists are lists of objects with a name of their own. */
+static void check_section(struct load *l, const struct source *s, enum section section)
+{
+	const char *list = sections[section].list;
+	const cJSON *all = json_get(s->doc, list), *e;
+	int i = 0;
+
+	if (all && !cJSON_IsArray(all)) {
+		problem(l, s, list, "must be a list");
+		return;
+	}
+	json_each(e, all) {
+		const char *at = arena_printf(&l->arena, "%s[%d]", list, i++);
+		const char *name = json_str(e, "name");
+		const cJSON *member = json_get(e, sections[section].member);
+
+		if (!cJSON_IsObject(e) || !name) {
+			problem(l, s, at, "must have a name");
+			continue;
+		}
+		if (member && !cJSON_IsObject(member))
+			problem(l, s,
+				arena_printf(&l->arena, "%s.%s", at,
+					     sections[section].member),
+				"must be a mapping");
+		if (json_find_const(all, "name", name) != e)
+			problem(l, s, arena_printf(&l->arena, "%s.name", at),
+				"'%s' is there twice", name);
+	}
+}
+
+static struct entry find_entry(struct load *l, enum section section, const char *name)
+{
+	const char *list = sections[section].list, *member = sections[section].member;
+
+	for (size_t i = 0; i < l->n; i++) {
+		const cJSON *e;
+		int at = 0;
+
+		json_each(e, json_get((const cJSON *)l->sources[i].doc, list)) {
+			if (str_eq(json_str(e, "name"), name))
+				return (struct entry){ &l->sources[i], e,
+						       arena_printf(&l->arena,
+								    "%s[%d].%s", list, at,
+								    member) };
+			at++;
+		}
+	}
+	return (struct entry){ 0 };
+}
+
+/* "; there is a, b and c", or "; did you mean 'b'?" */
+static const char *what_there_is(struct load *l, enum section section, const char *name)
+{
+	const char *names[101];
+	const char *near;
+	size_t n = 0;
+
+	for (size_t i = 0; i < l->n; i++) {
+		const cJSON *e;
+
+		json_each(e, json_get((const cJSON *)l->sources[i].doc,
+				      sections[section].list)) {
+			if (json_str(e, "name") && n < 100)
+				names[n++] = json_str(e, "name");
+		}
+	}
+	names[n] = NULL;
+	near = name ? nearest_word(name, names) : NULL;
+	if (near)
+		return arena_printf(&l->arena, "; did you mean '%s'?", near);
+	if (!n)
+		return arena_printf(&l->arena, "; there are no %s",
+				    sections[section].list);
+	return arena_printf(&l->arena, "; there is: %s",
+			    str_join(&l->arena, names, ", "));
+}
+
+/* ---- values ---- */
+
+static int check_pem(struct load *l, const struct entry *e, const char *key,
+		     const char *pem)
+{
+	if (strstr(pem, "-----BEGIN "))
+		return 0;
+	return problem(l, e->source, arena_printf(&l->arena, "%s.%s", e->at, key),
+		       "no PEM in it");
+}
+
+/* `key`-data in base64, or else the file that `key` names. */
+static const char *pem_of(struct load *l, const struct entry *e, const char *key)
+{
+	const char *data_key = arena_printf(&l->arena, "%s-data", key);
+	const char *data = text_of(l, e, data_key), *file = text_of(l, e, key);
+	cleanup_buf struct buf bare = { .max = 2 * MAX_SECRET };
+	cleanup_buf struct buf pem = { .max = MAX_SECRET };
+	struct error why = { 0 };
+	const char *ret = NULL;
+
+	if (data) {
+		for (const char *p = data; *p; p++)
+			if (!strchr(" \t\r\n", *p))
+				buf_add(&bare, p, 1);
+		if (bare.data && base64_decode(&pem, (char *)bare.data, bare.len, &why)) {
+			problem(l, e->source,
+				arena_printf(&l->arena, "%s.%s", e->at, data_key),
+				"not base64");
+			return NULL;
+		}
+	} else if (!file) {
+		return NULL;
+	} else if (file_read(&pem, path_join(&l->arena, e->source->dir, file), &why)) {
+		problem(l, e->source, arena_printf(&l->arena, "%s.%s", e->at, key), "%s",
+			why.msg);
+		return NULL;
+	}
+	if (!pem.data)
+		buf_adds(&pem, "");
+	if (!check_pem(l, e, data ? data_key : key, (char *)pem.data))
+		ret = arena_strdup(&l->to->arena, (char *)pem.data);
+	explicit_bzero(pem.data, pem.cap);
+	if (bare.data)
+		explicit_bzero(bare.data, bare.cap);
+	return ret;
+}
+
+static bool flag_of(struct load *l, const struct entry *e, const char *key)
+{
+	const cJSON *node = json_get(e->node, key);
+
+	if (node && !cJSON_IsBool(node))
+		problem(l, e->source, arena_printf(&l->arena, "%s.%s", e->at, key),
+			"must be true or false");
+	return cJSON_IsTrue(node);
+}
+
+/* Without a scheme it is https where there is anything of TLS, as client-go has it. */
+static const char *server_url(struct kube_config *to, const char *given)
+{
+	char *url = arena_strdup(&to->arena, given);
+	size_t len = strlen(url);
+
+	while (len && url[len - 1] == '/')
+		url[--len] = 0;
+	if (strstr(url, "://"))
+		return url;
+	return arena_printf(&to->arena, "%s://%s",
+			    to->ca_pem || to->cert_pem || to->insecure ? "https" : "http",
+			    url);
+}
+
+static bool is_http(const char *url)
+{
+	const char *rest = str_after(url, "https://");
+
+	rest = rest ? rest : str_after(url, "http://");
+	return rest && *rest && *rest != '/' && !strpbrk(rest, " \t\r\n@#?");
+}
+
+static void read_cluster(struct load *l, const struct entry *e)
+{
+	struct kube_config *to = l->to;
+	const char *server = text_of(l, e, "server");
+
+	to->ca_pem = pem_of(l, e, "certificate-authority");
+	to->tls_server_name = text_of(l, e, "tls-server-name");
+	to->proxy_url = text_of(l, e, "proxy-url");
+	to->insecure = flag_of(l, e, "insecure-skip-tls-verify");
+	if (to->insecure && to->ca_pem)
+		problem(l, e->source,
+			arena_printf(&l->arena, "%s.insecure-skip-tls-verify", e->at),
+			"not together with a certificate-authority");
+	if (l->flags->server && *l->flags->server)
+		return;
+	if (!server)
+		problem(l, e->source, arena_printf(&l->arena, "%s.server", e->at),
+			"the API server's address is missing");
+	else if (strstr(server, "://") && !is_http(server))
+		problem(l, e->source, arena_printf(&l->arena, "%s.server", e->at),
+			"not a URL with http:// or https:// and a host");
+	to->server = server;
+}
+
+static void read_groups(struct load *l, const struct entry *e)
+{
+	const cJSON *groups = json_get(e->node, "as-groups"), *g;
+	size_t n = 0;
+	const char **list;
+
+	if (!groups)
+		return;
+	list = arena_alloc(&l->to->arena,
+			   ((size_t)cJSON_GetArraySize(groups) + 1) * sizeof(*list));
+	json_each(g, groups) {
+		if (!cJSON_IsString(g) || strpbrk(g->valuestring, "\r\n"))
+			problem(l, e->source,
+				arena_printf(&l->arena, "%s.as-groups", e->at),
+				"must be a list of strings");
+		else
+			list[n++] = arena_strdup(&l->to->arena, g->valuestring);
+	}
+	l->to->impersonate_groups = list;
+}
+
+/* What goes into a header is one line. */
+static const char *line_of(struct load *l, const struct entry *e, const char *key)
+{
+	const char *s = text_of(l, e, key);
+
+	if (s && strpbrk(s, "\r\n")) {
+		problem(l, e->source, arena_printf(&l->arena, "%s.%s", e->at, key),
+			"must be one line");
+		return NULL;
+	}
+	return s;
+}
+
+static void read_user(struct load *l, const struct entry *e)
+{
+	struct kube_config *to = l->to;
+	const char *file = text_of(l, e, "tokenFile");
+
+	to->cert_pem = pem_of(l, e, "client-certificate");
+	to->key_pem = pem_of(l, e, "client-key");
+	if (!to->cert_pem != !to->key_pem && !l->problems.len)
+		problem(l, e->source, e->at, "client-%s is missing",
+			to->cert_pem ? "key" : "certificate");
+	to->token = line_of(l, e, "token");
+	if (file)
+		to->token_file = path_join(&to->arena, e->source->dir, file);
+	to->username = text_of(l, e, "username");
+	to->password = text_of(l, e, "password");
+	if (to->username && (to->token || to->token_file))
+		problem(l, e->source, e->at,
+			"a token and a username: one of them is meant");
+	to->impersonate = line_of(l, e, "as");
+	to->impersonate_uid = line_of(l, e, "as-uid");
+	read_groups(l, e);
+	if (json_get(e->node, "as-user-extra"))
+		problem(l, e->source, arena_printf(&l->arena, "%s.as-user-extra", e->at),
+			"is not supported");
+	if (json_get(e->node, "auth-provider"))
+		problem(l, e->source, arena_printf(&l->arena, "%s.auth-provider", e->at),
+			"is no longer supported, by kubectl neither; use an exec plugin");
+}
+
+/* The extension of the cluster that is meant for exec plugins. */
+static const cJSON *exec_config(const struct entry *cluster)
+{
+	return json_get(json_find_const(json_get(cluster->node, "extensions"), "name",
+					"client.authentication.k8s.io/exec"),
+			"extension");
+}
+
+static void read_exec(struct load *l, const struct entry *user,
+		      const struct entry *cluster)
+{
+	const cJSON *exec = json_get(user->node, "exec"), *config;
+	const char *what, *field;
+	struct kube_config *to = l->to;
+
+	if (!exec)
+		return;
+	what = exec_problem(exec, &field);
+	if (what) {
+		problem(l, user->source,
+			arena_printf(&l->arena, "%s.exec%s%s", user->at,
+				     *field ? "." : "", field),
+			"%s", what);
+		return;
+	}
+	to->doc = cJSON_CreateObject();
+	to->exec = json_put(to->doc, json_dup(exec), "exec");
+	config = exec_config(cluster);
+	if (config)
+		to->exec_config = json_put(to->doc, json_dup(config), "config");
+	to->dir = user->source->dir;
+}
+
+/* ---- the whole ---- */
+
+static struct entry member_of(const struct entry *e, enum section section)
+{
+	static const cJSON nothing = { .type = cJSON_Object };
+	const cJSON *node = json_get(e->node, sections[section].member);
+
+	return (struct entry){ e->source, node ? node : &nothing, e->at };
+}
+
+/* Follow a context's reference; absent is fine, dangling is not. */
+static bool follow(struct load *l, const struct entry *context, enum section section,
+		   struct entry *ret)
+{
+	const char *key = sections[section].member, *name = text_of(l, context, key);
+	struct entry e;
+
+	if (!name)
+		return false;
+	e = find_entry(l, section, name);
+	if (!e.node) {
+		problem(l, context->source,
+			arena_printf(&l->arena, "%s.%s", context->at, key),
+			"there is no %s '%s'%s", key, name,
+			what_there_is(l, section, name));
+		return false;
+	}
+	*ret = member_of(&e, section);
+	return true;
+}
+
+static void read_context(struct load *l, const struct entry *context)
+{
+	struct entry cluster = { 0 }, user = { 0 };
+
+	l->to->ns = text_of(l, context, "namespace");
+	if (follow(l, context, CLUSTERS, &cluster))
+		read_cluster(l, &cluster);
+	else if (!json_get(context->node, "cluster") && !l->flags->server)
+		problem(l, context->source,
+			arena_printf(&l->arena, "%s.cluster", context->at),
+			"is missing: which cluster is meant?");
+	if (follow(l, context, USERS, &user)) {
+		read_user(l, &user);
+		read_exec(l, &user, &cluster);
+	}
+}
+
+/* The first file that names a current context. */
+static const char *current_context(const struct load *l)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		const char *name =
+			json_str((const cJSON *)l->sources[i].doc, "current-context");
+
+		if (name && *name)
+			return name;
+	}
+	return NULL;
+}
+
+static int choose(struct load *l, struct error *err)
+{
+	const char *flag = l->flags->context, *name;
+	struct entry context;
+
+	name = flag && *flag ? flag : current_context(l);
+	if (!name && l->flags->server && *l->flags->server)
+		return 0;
+	if (!name)
+		return error_set(err, ERR_INVALID,
+				 "%s: no current-context: say which with --context%s",
+				 l->sources[0].path, what_there_is(l, CONTEXTS, NULL));
+	context = find_entry(l, CONTEXTS, name);
+	if (!context.node)
+		return error_set(err, ERR_INVALID, "%s: there is no context '%s'%s",
+				 l->sources[0].path, name,
+				 what_there_is(l, CONTEXTS, name));
+	l->to->context = arena_strdup(&l->to->arena, name);
+	context = member_of(&context, CONTEXTS);
+	read_context(l, &context);
+	return 0;
+}
+
+static bool in_pod(void)
+{
+	const char *host = getenv("KUBERNETES_SERVICE_HOST");
+
+	return host && *host && file_exists(ACCOUNT_DIR "/token");
+}
+
+static void apply_flags(struct kube_config *to, const struct kube_config_flags *flags)
+{
+	if (flags->ns && *flags->ns)
+		to->ns = arena_strdup(&to->arena, flags->ns);
+	if (flags->server && *flags->server)
+		to->server = flags->server;
+	if (!to->ns)
+		to->ns = "default";
+	if (to->server)
+		to->server = server_url(to, to->server);
+}
+
+static int load(struct load *l, struct error *err)
+{
+	if (read_sources(l, err))
+		return -1;
+	for (size_t i = 0; i < l->n; i++)
+		for (int s = CLUSTERS; s <= USERS; s++)
+			check_section(l, &l->sources[i], (enum section)s);
+	if (l->problems.len)
+		return error_set(err, ERR_INVALID, "%s", (char *)l->problems.data);
+	if (!l->n && !l->flags->server) {
+		if (in_pod())
+			return kube_config_in_cluster(l->to, err);
+		return error_set(
+			err, ERR_NOT_FOUND,
+			"no kubeconfig: there is no ~/.kube/config and no file that "
+			"$KUBECONFIG names; say where it is (--kubeconfig FILE), or "
+			"run jobs on this machine (submit --local)");
+	}
+	if (l->n && choose(l, err))
+		return -1;
+	if (l->problems.len)
+		return error_set(err, ERR_INVALID, "%s", (char *)l->problems.data);
+	return 0;
+}
+
+int kube_config_load(struct kube_config *ret, const struct kube_config_flags *flags,
+		     struct error *err)
+{
+	static const struct kube_config_flags none;
+	struct kube_config to = { 0 };
+	struct load l = { .to = &to,
+			  .flags = flags ? flags : &none,
+			  .problems = { .max = 4000 } };
+	int rc = load(&l, err);
+
+	if (!rc) {
+		apply_flags(&to, l.flags);
+		if (!is_http(to.server))
+			rc = error_set(
+				err, ERR_INVALID,
+				"the API server's address is not a URL with http:// or "
+				"https:// and a host");
+	}
+	for (size_t i = 0; i < l.n; i++) {
+		cJSON_Delete(l.sources[i].doc);
+		buf_release(&l.sources[i].text);
+	}
+	buf_release(&l.problems);
+	arena_clear(&l.arena);
+	if (rc) {
+		kube_config_release(&to);
+		return -1;
+	}
+	*ret = to;
+	return 0;
+}
+
+const char *kube_pod_namespace(struct arena *arena)
+{
+	cleanup_buf struct buf text = { .max = 1000 };
+	struct error ignored = { 0 };
+	const char *ns;
+
+	if (file_read(&text, ACCOUNT_DIR "/namespace", &ignored) || !text.data)
+		return NULL;
+	ns = str_trim(arena, (char *)text.data);
+	return *ns ? ns : NULL;
+}
+
+int kube_config_in_cluster(struct kube_config *ret, struct error *err)
+{
+	const char *host = getenv("KUBERNETES_SERVICE_HOST");
+	const char *port = getenv("KUBERNETES_SERVICE_PORT");
+	cleanup_buf struct buf ca = { .max = MAX_SECRET };
+	struct kube_config to = { 0 };
+	bool v6;
+
+	if (!host || !*host || !port || !*port)
+		return error_set(err, ERR_NOT_FOUND,
+				 "not in a pod: KUBERNETES_SERVICE_HOST and "
+				 "KUBERNETES_SERVICE_PORT are not set");
+	if (!file_exists(ACCOUNT_DIR "/token"))
+		return error_set(err, ERR_NOT_FOUND,
+				 ACCOUNT_DIR "/token is not there; has the pod "
+					     "automountServiceAccountToken: false?");
+	if (file_read(&ca, ACCOUNT_DIR "/ca.crt", err))
+		return -1;
+	v6 = strchr(host, ':') && *host != '[';
+	to.server = arena_printf(&to.arena, "https://%s%s%s:%s", v6 ? "[" : "", host,
+				 v6 ? "]" : "", port);
+	to.ca_pem = arena_strdup(&to.arena, ca.data ? (char *)ca.data : "");
+	to.token_file = ACCOUNT_DIR "/token";
+	to.ns = kube_pod_namespace(&to.arena);
+	if (!to.ns)
+		to.ns = "default";
+	*ret = to;
+	return 0;
+}
+
+/* The strings' memory is the arena's: it may be written, though it is const to users. */
+static void wipe(const char *s)
+{
+	if (s)
+		explicit_bzero((char *)(uintptr_t)s, strlen(s));
+}
+
+void kube_config_release(struct kube_config *c)
+{
+	wipe(c->key_pem);
+	wipe(c->token);
+	wipe(c->password);
+	cJSON_Delete(c->doc);
+	arena_clear(&c->arena);
+	*c = (struct kube_config){ 0 };
+}

@@ -108,6 +108,7 @@ controller_ready() {
 	END
 }
 
+# Signals take in_cluster: where this is not root, the controller is.
 controller_pid() { cat "$scratch/controller-${controller_n:-1}.pid"; }
 
 # shellcheck disable=SC2120 # tests pass a signal
@@ -117,7 +118,7 @@ controller_down() { # [SIGNAL]: of all replicas that run; waits for their end
 		[ -e "$file" ] || continue
 		pid=$(cat "$file")
 		rm "$file"
-		kill -s "${1:-TERM}" "$pid" 2>/dev/null || continue
-		while kill -0 "$pid" 2>/dev/null; do sleep 0.05; done
+		in_cluster kill -s "${1:-TERM}" "$pid" 2>/dev/null || continue
+		while [ -e "/proc/$pid" ]; do sleep 0.05; done
 	done
 }

@@ -9,8 +9,9 @@
  *
  * Understood: Content-Length and chunked bodies, keep-alive, Expect: 100-continue,
  * pipelining. What is ambiguous (both lengths, two lengths, obsolete folding, bad
- * characters) is answered 400 and closed. The handler runs in the connection's
- * thread.
+ * characters) is answered 400 and closed. A request line has at most 8 KiB, the
+ * whole head 16 KiB and 100 headers. HEAD is the handler's like GET; its answer's
+ * body is not sent. The handler runs in the connection's thread (base/thread.h).
  */
 #ifndef NET_HTTPD_H
 #define NET_HTTPD_H
@@ -27,7 +28,7 @@ struct httpd_request {
 	const char *method, *path, *query; /* path as sent, before '?'; query may be "" */
 	const unsigned char *body;         /* body[body_len] is 0 */
 	size_t body_len;
-	int64_t content_length;             /* as claimed, or -1 (chunked) */
+	int64_t content_length;             /* as claimed, or -1 (chunked); 0: none */
 	const char *peer;                   /* address */
 	const struct httpd_header *headers; /* ends with { NULL } */
 };
@@ -40,7 +41,7 @@ const char *httpd_header(const struct httpd_request *req, const char *name);
 struct httpd_response {
 	int status;               /* 0: 404 */
 	const char *content_type; /* NULL: text/plain; charset=utf-8 */
-	struct buf body;
+	struct buf body;          /* empty, for up to 64 MiB; the server's */
 };
 
 struct httpd_conf {
@@ -50,7 +51,7 @@ struct httpd_conf {
 	size_t max_body;                   /* 0: 64 KiB. More: on_large, or 413 */
 	int max_connections, max_per_peer; /* 0: 128, and 64 */
 	int64_t request_ms; /* for a request to arrive, from its first byte; 0: 10 s */
-	int64_t idle_ms;    /* between requests, and for a handshake; 0: 120 s, 10 s */
+	int64_t idle_ms;    /* between requests; 0: 120 s. A handshake: 10 s at most */
 	void (*handle)(void *ctx, const struct httpd_request *req,
 		       struct httpd_response *resp);
 	/* The head of a request whose body is too large (body NULL), or NULL. */
@@ -64,7 +65,10 @@ MUST_CHECK int httpd_start(struct httpd **ret, const struct httpd_conf *conf,
 			   struct error *err);
 int httpd_port(const struct httpd *d);
 
-/* Takes no more connections; requests under way get grace_ms to end. Frees. */
+/*
+ * Takes no more connections; requests under way get grace_ms to arrive and be
+ * answered. A handler that runs longer is waited for. Frees.
+ */
 void httpd_stop(struct httpd *d, int64_t grace_ms);
 
 #endif

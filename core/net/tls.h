@@ -3,16 +3,18 @@
  *
  * A tls_server has the settings and one identity (certificate chain and key)
  * that may be replaced at any time: connections accepted later show the new one.
- * A tls_conn is one connection, used by one thread; it owns the descriptor.
- * Reads and writes wait with poll(2), never longer than the deadline (clock_ms()),
- * and end with ERR_STOPPED when the process is asked to end.
+ * A tls_conn is one connection, used by one thread, on a descriptor that stays the
+ * caller's. Reads and writes wait with poll(2), never longer than the deadline
+ * (clock_ms()); another thread ends them with shutdown(2) of the descriptor.
+ *
+ * Keys: RSA, P-256, P-384, P-521. No tickets, no renegotiation, no client certificates.
+ * Errors: ERR_TIMEOUT; ERR_FORMAT where the peer breaks the protocol; ERR_IO.
  */
 #ifndef NET_TLS_H
 #define NET_TLS_H
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "base/error.h"
 
@@ -24,8 +26,9 @@ enum tls_version { TLS_DEFAULT = 0, TLS_1_2, TLS_1_3 }; /* least; 1.0 and 1.1: 1
 /* Everything is copied. */
 struct tls_conf {
 	enum tls_version min_version;
-	const char *const *ciphers; /* Go's names ("TLS_ECDHE_..."); NULL: the default */
-	const char *const *alpn;    /* NULL: "http/1.1" */
+	/* Go's names; NULL: the default. As in Go, those of TLS 1.3 are always there. */
+	const char *const *ciphers;
+	const char *const *alpn; /* NULL: "http/1.1" */
 };
 
 /* Is it a cipher suite's name, as Go's crypto/tls has them, that we can do? */
@@ -35,19 +38,20 @@ MUST_CHECK int tls_server_new(struct tls_server **ret, const struct tls_conf *co
 			      struct error *err);
 void tls_server_free(struct tls_server *s); /* after the last of its connections */
 
-/* PEM. ERR_FORMAT when they do not parse or do not belong together. */
+/* PEM; from any thread. ERR_FORMAT when they do not parse or belong together. */
 MUST_CHECK int tls_server_identity(struct tls_server *s, const char *cert_pem,
 				   const char *key_pem, struct error *err);
 bool tls_server_ready(const struct tls_server *s); /* it has an identity */
 
-/* Handshake on an accepted, non-blocking socket; fd is taken in every case. */
-MUST_CHECK int tls_accept(struct tls_conn **ret, struct tls_server *s, int take_fd,
+/* Handshake on an accepted, non-blocking socket. ERR_BUSY: there is no identity yet. */
+MUST_CHECK int tls_accept(struct tls_conn **ret, struct tls_server *s, int fd,
 			  int64_t deadline, struct error *err);
 /* *ret_n is 0 at the end of the stream. */
 MUST_CHECK int tls_read(struct tls_conn *c, void *data, size_t max, size_t *ret_n,
 			int64_t deadline, struct error *err);
 MUST_CHECK int tls_write(struct tls_conn *c, const void *data, size_t len,
 			 int64_t deadline, struct error *err);
-void tls_close(struct tls_conn *c); /* says goodbye if that does not wait; frees */
+void tls_close(
+	struct tls_conn *c); /* says goodbye if that does not wait; frees; NULL is fine */
 
 #endif

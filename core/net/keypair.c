@@ -1,0 +1,175 @@
+#include "net/keypair.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/random.h>
+
+#include <mbedtls/ecp.h>
+#include <mbedtls/entropy.h>
+#include <mbedtls/error.h>
+#include <mbedtls/pk.h>
+#include <psa/crypto.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "net/crypto.h"
+
+#define SSH_TYPE  "ecdsa-sha2-nistp521"
+#define SSH_CURVE "nistp521"
+
+enum { P521_POINT_SIZE = 133, SEC1_PEM_SIZE = 1024, CURVE_KEY_SIZE = 32 };
+
+int crypto_start(struct error *err)
+{
+	psa_status_t status = psa_crypto_init();
+
+	if (status != PSA_SUCCESS)
+		return error_set(err, ERR_IO, "mbedTLS does not start (%d)", (int)status);
+	return 0;
+}
+
+int crypto_fail(struct error *err, enum error_kind kind, int rc, const char *what)
+{
+	char text[200] = "";
+
+	mbedtls_strerror(rc, text, sizeof(text));
+	return error_set(err, kind, "%s: %s", what, text);
+}
+
+int random_bytes(void *data, size_t len, struct error *err)
+{
+	unsigned char *to = data;
+
+	while (len) {
+		ssize_t n = getrandom(to, len, 0);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return error_errno(err, errno, "getrandom");
+		to += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+int crypto_random(void *unused, unsigned char *data, size_t len)
+{
+	struct error err = { 0 };
+
+	(void)unused;
+	return random_bytes(data, len, &err) ? MBEDTLS_ERR_ENTROPY_SOURCE_FAILED : 0;
+}
+
+/* RFC 4251, 5: a string is its length and its bytes. */
+static void add_string(struct buf *b, const void *data, size_t len)
+{
+	const unsigned char size[] = { (unsigned char)(len >> 24),
+				       (unsigned char)(len >> 16),
+				       (unsigned char)(len >> 8), (unsigned char)len };
+
+	buf_add(b, size, sizeof(size));
+	buf_add(b, data, len);
+}
+
+/* RFC 5656, 3.1. */
+static const char *authorized_key(struct arena *arena, const unsigned char *point,
+				  size_t len)
+{
+	cleanup_buf struct buf blob = { .max = 1024 }, text = { .max = 1024 };
+
+	add_string(&blob, SSH_TYPE, strlen(SSH_TYPE));
+	add_string(&blob, SSH_CURVE, strlen(SSH_CURVE));
+	add_string(&blob, point, len);
+	base64_encode(&text, blob.data, blob.len);
+	return arena_printf(arena, SSH_TYPE " %s\n", (const char *)text.data);
+}
+
+static int make_p521(mbedtls_pk_context *key, unsigned char *pem, unsigned char *point,
+		     size_t *ret_len, struct error *err)
+{
+	int rc = mbedtls_pk_setup(key, mbedtls_pk_info_from_type(MBEDTLS_PK_ECKEY));
+
+	if (!rc)
+		rc = mbedtls_ecp_gen_key(MBEDTLS_ECP_DP_SECP521R1, mbedtls_pk_ec(*key),
+					 crypto_random, NULL);
+	if (!rc)
+		rc = mbedtls_ecp_write_public_key(mbedtls_pk_ec(*key),
+						  MBEDTLS_ECP_PF_UNCOMPRESSED, ret_len,
+						  point, P521_POINT_SIZE);
+	if (!rc)
+		rc = mbedtls_pk_write_key_pem(key, pem, SEC1_PEM_SIZE);
+	return rc ? crypto_fail(err, ERR_IO, rc, "making an SSH key") : 0;
+}
+
+int keypair_ssh(struct arena *arena, const char **ret_private_pem,
+		const char **ret_authorized_key, struct error *err)
+{
+	unsigned char pem[SEC1_PEM_SIZE], point[P521_POINT_SIZE];
+	mbedtls_pk_context key;
+	size_t len = 0;
+	int rc;
+
+	if (crypto_start(err))
+		return -1;
+	mbedtls_pk_init(&key);
+	rc = make_p521(&key, pem, point, &len, err);
+	if (!rc) {
+		*ret_private_pem = arena_strdup(arena, (const char *)pem);
+		*ret_authorized_key = authorized_key(arena, point, len);
+	}
+	mbedtls_pk_free(&key);
+	explicit_bzero(pem, sizeof(pem));
+	return rc;
+}
+
+/* ZMQ RFC 32: four bytes, most significant first, are five digits of base 85. */
+static void z85(char text[41], const unsigned char data[CURVE_KEY_SIZE])
+{
+	static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyz"
+				     "ABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";
+
+	for (int i = 0; i < CURVE_KEY_SIZE / 4; i++, data += 4) {
+		uint32_t v = (uint32_t)data[0] << 24 | (uint32_t)data[1] << 16 |
+			     (uint32_t)data[2] << 8 | data[3];
+
+		for (int digit = 4; digit >= 0; digit--, v /= 85)
+			text[5 * i + digit] = digits[v % 85];
+	}
+	text[40] = '\0';
+}
+
+int keypair_curve(char ret_public_z85[41], char ret_secret_z85[41], struct error *err)
+{
+	unsigned char secret[CURVE_KEY_SIZE], public[CURVE_KEY_SIZE];
+	psa_key_attributes_t attributes = PSA_KEY_ATTRIBUTES_INIT;
+	mbedtls_svc_key_id_t key = MBEDTLS_SVC_KEY_ID_INIT;
+	size_t secret_len = 0, public_len = 0;
+	psa_status_t status;
+	bool done;
+
+	if (crypto_start(err))
+		return -1;
+	psa_set_key_type(&attributes,
+			 PSA_KEY_TYPE_ECC_KEY_PAIR(PSA_ECC_FAMILY_MONTGOMERY));
+	psa_set_key_bits(&attributes, 255);
+	psa_set_key_usage_flags(&attributes, PSA_KEY_USAGE_EXPORT);
+	status = psa_generate_key(&attributes, &key);
+	if (status == PSA_SUCCESS)
+		status = psa_export_key(key, secret, sizeof(secret), &secret_len);
+	if (status == PSA_SUCCESS)
+		status = psa_export_public_key(key, public, sizeof(public), &public_len);
+	psa_destroy_key(key);
+	done = status == PSA_SUCCESS && secret_len == sizeof(secret) &&
+	       public_len == sizeof(public);
+	if (done) {
+		z85(ret_secret_z85, secret);
+		z85(ret_public_z85, public);
+	}
+	explicit_bzero(secret, sizeof(secret));
+	if (!done)
+		return error_set(err, ERR_IO, "making a CURVE key: mbedTLS says %d",
+				 (int)status);
+	return 0;
+}

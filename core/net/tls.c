@@ -1,0 +1,407 @@
+#include "net/tls.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/socket.h>
+
+#include <mbedtls/ecp.h>
+#include <mbedtls/net_sockets.h>
+#include <mbedtls/pk.h>
+#include <mbedtls/ssl.h>
+#include <mbedtls/ssl_ciphersuites.h>
+#include <mbedtls/x509_crt.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "net/crypto.h"
+#include "net/sock.h"
+
+enum { MAX_PEM = 256 * 1024, MAX_CIPHERS = 32, MAX_ALPN = 8 };
+
+/* Connections hold the identity that they began with. */
+struct identity {
+	atomic_int refs;
+	mbedtls_x509_crt chain;
+	mbedtls_pk_context key;
+};
+
+struct tls_server {
+	mbedtls_ssl_config conf;
+	int ciphers[MAX_CIPHERS + 1];
+	char *alpn[MAX_ALPN + 1];
+	pthread_mutex_t lock; /* of what follows */
+	struct identity *identity;
+};
+
+struct tls_conn {
+	mbedtls_ssl_context ssl;
+	struct identity *identity;
+	int fd;
+};
+
+/* ---- cipher suites -------------------------------------------------------------- */
+
+static const struct cipher {
+	const char *name; /* Go's */
+	int id;
+} ciphers[] = {
+	{ "TLS_AES_128_GCM_SHA256", MBEDTLS_TLS1_3_AES_128_GCM_SHA256 },
+	{ "TLS_AES_256_GCM_SHA384", MBEDTLS_TLS1_3_AES_256_GCM_SHA384 },
+	{ "TLS_CHACHA20_POLY1305_SHA256", MBEDTLS_TLS1_3_CHACHA20_POLY1305_SHA256 },
+	{ "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
+	  MBEDTLS_TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 },
+	{ "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
+	  MBEDTLS_TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 },
+	{ "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
+	  MBEDTLS_TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384 },
+	{ "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
+	  MBEDTLS_TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384 },
+	{ "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
+	  MBEDTLS_TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256 },
+	{ "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
+	  MBEDTLS_TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256 },
+	/* Names from before RFC 7905, which Go still has. */
+	{ "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305",
+	  MBEDTLS_TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256 },
+	{ "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305",
+	  MBEDTLS_TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256 },
+};
+enum { N_CIPHERS = sizeof(ciphers) / sizeof(ciphers[0]), N_CIPHERS_1_3 = 3 };
+
+bool tls_knows_cipher(const char *name)
+{
+	for (size_t i = 0; i < N_CIPHERS; i++)
+		if (str_eq(ciphers[i].name, name))
+			return true;
+	return false;
+}
+
+/* In the order of the table, as Go prefers its own order to what is configured. */
+static int set_ciphers(struct tls_server *s, const char *const *names, struct error *err)
+{
+	size_t n = 0;
+
+	for (const char *const *name = names; *name; name++)
+		if (!tls_knows_cipher(*name))
+			return error_set(err, ERR_INVALID,
+					 "'%.80s' is no cipher suite of this program",
+					 *name);
+	for (size_t i = 0; i < N_CIPHERS; i++)
+		if (i < N_CIPHERS_1_3 || str_in(ciphers[i].name, names))
+			s->ciphers[n++] = ciphers[i].id;
+	mbedtls_ssl_conf_ciphersuites(&s->conf, s->ciphers);
+	return 0;
+}
+
+/* ---- the server ----------------------------------------------------------------- */
+
+static void identity_drop(struct identity *identity)
+{
+	if (!identity || atomic_fetch_sub(&identity->refs, 1) > 1)
+		return;
+	mbedtls_x509_crt_free(&identity->chain);
+	mbedtls_pk_free(&identity->key);
+	free(identity);
+}
+
+static struct identity *identity_take(struct tls_server *s)
+{
+	struct identity *identity;
+
+	pthread_mutex_lock(&s->lock);
+	identity = s->identity;
+	if (identity)
+		atomic_fetch_add(&identity->refs, 1);
+	pthread_mutex_unlock(&s->lock);
+	return identity;
+}
+
+static int on_certificate(mbedtls_ssl_context *ssl)
+{
+	struct tls_conn *c = mbedtls_ssl_get_user_data_p(ssl);
+
+	return mbedtls_ssl_set_hs_own_cert(ssl, &c->identity->chain, &c->identity->key);
+}
+
+static int set_alpn(struct tls_server *s, const char *const *names, struct error *err)
+{
+	static const char *const http[] = { "http/1.1", NULL };
+	int rc;
+
+	if (!names)
+		names = http;
+	for (size_t i = 0; names[i]; i++) {
+		if (i == MAX_ALPN)
+			return error_set(err, ERR_LIMIT, "more than %d protocols",
+					 MAX_ALPN);
+		s->alpn[i] = xstrdup(names[i]);
+	}
+	rc = mbedtls_ssl_conf_alpn_protocols(&s->conf, (const char **)s->alpn);
+	return rc ? crypto_fail(err, ERR_INVALID, rc, "ALPN") : 0;
+}
+
+static int configure(struct tls_server *s, const struct tls_conf *conf, struct error *err)
+{
+	int rc = mbedtls_ssl_config_defaults(&s->conf, MBEDTLS_SSL_IS_SERVER,
+					     MBEDTLS_SSL_TRANSPORT_STREAM,
+					     MBEDTLS_SSL_PRESET_DEFAULT);
+
+	if (rc)
+		return crypto_fail(err, ERR_IO, rc, "TLS settings");
+	mbedtls_ssl_conf_rng(&s->conf, crypto_random, NULL);
+	mbedtls_ssl_conf_cert_cb(&s->conf, on_certificate);
+	mbedtls_ssl_conf_min_tls_version(&s->conf, conf->min_version == TLS_1_3
+							   ? MBEDTLS_SSL_VERSION_TLS1_3
+							   : MBEDTLS_SSL_VERSION_TLS1_2);
+	if (conf->ciphers && set_ciphers(s, conf->ciphers, err))
+		return -1;
+	return set_alpn(s, conf->alpn, err);
+}
+
+int tls_server_new(struct tls_server **ret, const struct tls_conf *conf,
+		   struct error *err)
+{
+	struct tls_server *s;
+
+	if (crypto_start(err))
+		return -1;
+	s = xcalloc(1, sizeof(*s));
+	pthread_mutex_init(&s->lock, NULL);
+	mbedtls_ssl_config_init(&s->conf);
+	if (configure(s, conf, err)) {
+		tls_server_free(s);
+		return -1;
+	}
+	*ret = s;
+	return 0;
+}
+
+void tls_server_free(struct tls_server *s)
+{
+	if (!s)
+		return;
+	identity_drop(s->identity);
+	mbedtls_ssl_config_free(&s->conf);
+	for (char **name = s->alpn; *name; name++)
+		free(*name);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+/*
+ * Only those whose use by several threads at once changes nothing in them: mbedTLS
+ * has the multiples of these curves' base points in tables and locks RSA's blinding.
+ */
+static bool key_is_usable(const mbedtls_pk_context *key)
+{
+	mbedtls_ecp_group_id group;
+
+	if (mbedtls_pk_get_type(key) == MBEDTLS_PK_RSA)
+		return true;
+	if (mbedtls_pk_get_type(key) != MBEDTLS_PK_ECKEY)
+		return false;
+	group = mbedtls_ecp_keypair_get_group_id(mbedtls_pk_ec(*key));
+	return group == MBEDTLS_ECP_DP_SECP256R1 || group == MBEDTLS_ECP_DP_SECP384R1 ||
+	       group == MBEDTLS_ECP_DP_SECP521R1;
+}
+
+static int load_identity(struct identity *identity, const char *cert_pem,
+			 const char *key_pem, struct error *err)
+{
+	size_t cert_len = strlen(cert_pem), key_len = strlen(key_pem);
+	int rc;
+
+	if (cert_len > MAX_PEM || key_len > MAX_PEM)
+		return error_set(err, ERR_LIMIT, "a certificate or key of over %d bytes",
+				 MAX_PEM);
+	rc = mbedtls_x509_crt_parse(&identity->chain, (const unsigned char *)cert_pem,
+				    cert_len + 1);
+	if (rc > 0)
+		return error_set(err, ERR_FORMAT,
+				 "the certificate: %d of its parts are none", rc);
+	if (rc)
+		return crypto_fail(err, ERR_FORMAT, rc, "the certificate");
+	rc = mbedtls_pk_parse_key(&identity->key, (const unsigned char *)key_pem,
+				  key_len + 1, NULL, 0, crypto_random, NULL);
+	if (rc)
+		return crypto_fail(err, ERR_FORMAT, rc, "the certificate's key");
+	if (!key_is_usable(&identity->key))
+		return error_set(err, ERR_FORMAT,
+				 "the certificate's key is neither RSA "
+				 "nor P-256, P-384 or P-521");
+	if (mbedtls_pk_check_pair(&identity->chain.pk, &identity->key, crypto_random,
+				  NULL))
+		return error_set(err, ERR_FORMAT, "the certificate is for another key");
+	return 0;
+}
+
+int tls_server_identity(struct tls_server *s, const char *cert_pem, const char *key_pem,
+			struct error *err)
+{
+	struct identity *identity = xcalloc(1, sizeof(*identity)), *before;
+
+	identity->refs = 1;
+	mbedtls_x509_crt_init(&identity->chain);
+	mbedtls_pk_init(&identity->key);
+	if (load_identity(identity, cert_pem, key_pem, err)) {
+		identity_drop(identity);
+		return -1;
+	}
+	pthread_mutex_lock(&s->lock);
+	before = s->identity;
+	s->identity = identity;
+	pthread_mutex_unlock(&s->lock);
+	identity_drop(before);
+	return 0;
+}
+
+bool tls_server_ready(const struct tls_server *s)
+{
+	struct tls_server *server = (struct tls_server *)s; /* for its lock */
+	struct identity *identity = identity_take(server);
+	bool ready = identity;
+
+	identity_drop(identity);
+	return ready;
+}
+
+/* ---- a connection --------------------------------------------------------------- */
+
+static bool would_block(int errnum)
+{
+	return errnum == EAGAIN || errnum == EWOULDBLOCK || errnum == EINTR;
+}
+
+static int on_send(void *ctx, const unsigned char *data, size_t len)
+{
+	const struct tls_conn *c = ctx;
+	ssize_t n = send(c->fd, data, len, MSG_NOSIGNAL);
+
+	if (n >= 0)
+		return (int)n;
+	return would_block(errno) ? MBEDTLS_ERR_SSL_WANT_WRITE
+				  : MBEDTLS_ERR_NET_CONN_RESET;
+}
+
+static int on_receive(void *ctx, unsigned char *data, size_t len)
+{
+	const struct tls_conn *c = ctx;
+	ssize_t n = recv(c->fd, data, len, 0);
+
+	if (n >= 0)
+		return (int)n;
+	return would_block(errno) ? MBEDTLS_ERR_SSL_WANT_READ
+				  : MBEDTLS_ERR_NET_CONN_RESET;
+}
+
+/* After `rc` of a call: 0 to call again, -1 to give up. */
+static int wait_for(struct tls_conn *c, int rc, const char *what, int64_t deadline,
+		    struct error *err)
+{
+	if (rc == MBEDTLS_ERR_SSL_WANT_READ)
+		return sock_wait(c->fd, POLLIN, deadline, err);
+	if (rc == MBEDTLS_ERR_SSL_WANT_WRITE)
+		return sock_wait(c->fd, POLLOUT, deadline, err);
+	if (rc == MBEDTLS_ERR_NET_CONN_RESET || rc == MBEDTLS_ERR_SSL_CONN_EOF)
+		return error_set(err, ERR_IO, "%s: the peer is gone", what);
+	return crypto_fail(err, ERR_FORMAT, rc, what);
+}
+
+static int handshake(struct tls_conn *c, int64_t deadline, struct error *err)
+{
+	for (;;) {
+		int rc = mbedtls_ssl_handshake(&c->ssl);
+
+		if (!rc)
+			return 0;
+		if (wait_for(c, rc, "TLS handshake", deadline, err))
+			return -1;
+	}
+}
+
+static void conn_free(struct tls_conn *c)
+{
+	mbedtls_ssl_free(&c->ssl);
+	identity_drop(c->identity);
+	free(c);
+}
+
+int tls_accept(struct tls_conn **ret, struct tls_server *s, int fd, int64_t deadline,
+	       struct error *err)
+{
+	struct identity *identity = identity_take(s);
+	struct tls_conn *c;
+	int rc;
+
+	if (!identity)
+		return error_set(err, ERR_BUSY, "there is no certificate yet");
+	c = xcalloc(1, sizeof(*c));
+	c->identity = identity;
+	c->fd = fd;
+	mbedtls_ssl_init(&c->ssl);
+	rc = mbedtls_ssl_setup(&c->ssl, &s->conf);
+	if (rc) {
+		conn_free(c);
+		return crypto_fail(err, ERR_IO, rc, "TLS");
+	}
+	mbedtls_ssl_set_user_data_p(&c->ssl, c);
+	mbedtls_ssl_set_bio(&c->ssl, c, on_send, on_receive, NULL);
+	if (handshake(c, deadline, err)) {
+		conn_free(c);
+		return -1;
+	}
+	*ret = c;
+	return 0;
+}
+
+int tls_read(struct tls_conn *c, void *data, size_t max, size_t *ret_n, int64_t deadline,
+	     struct error *err)
+{
+	for (;;) {
+		int rc;
+
+		if (clock_ms() >= deadline)
+			return error_set(err, ERR_TIMEOUT, "the peer takes too long");
+		rc = mbedtls_ssl_read(&c->ssl, data, max);
+		if (rc == MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY ||
+		    rc == MBEDTLS_ERR_SSL_CONN_EOF)
+			rc = 0;
+		if (rc >= 0) {
+			*ret_n = (size_t)rc;
+			return 0;
+		}
+		if (wait_for(c, rc, "TLS", deadline, err))
+			return -1;
+	}
+}
+
+int tls_write(struct tls_conn *c, const void *data, size_t len, int64_t deadline,
+	      struct error *err)
+{
+	const unsigned char *from = data;
+
+	while (len) {
+		int rc = mbedtls_ssl_write(&c->ssl, from, len);
+
+		if (rc > 0) {
+			from += rc;
+			len -= (size_t)rc;
+			continue;
+		}
+		if (wait_for(c, rc, "TLS", deadline, err))
+			return -1;
+	}
+	return 0;
+}
+
+void tls_close(struct tls_conn *c)
+{
+	if (!c)
+		return;
+	mbedtls_ssl_close_notify(&c->ssl);
+	conn_free(c);
+}

@@ -37,8 +37,7 @@ int look_up(const struct plugin_env *env, const struct object_ref *ref, const cJ
 	*ret = NULL;
 	if (!env->get)
 		return 0;
-	return env->get(env->ctx, ref->api_version, ref->kind, ref->ns, ref->name, ret,
-			err);
+	return env->get(env->ctx, ref, ret, err);
 }
 
 void refuse_reserved_env(const cJSON *tj, const char *const *reserved, const char *whose,

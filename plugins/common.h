@@ -14,10 +14,6 @@ cJSON *add_object(cJSON *objects, const cJSON *tj, const char *api_version,
 /* Its name: "<TrainJob><suffix>", in the arena. */
 const char *object_name(struct info *info, const char *suffix);
 
-struct object_ref {
-	const char *api_version, *kind, *ns, *name;
-};
-
 /*
  * Is the object there already? *ret is it, or NULL when it is not or when the
  * caller cannot look (a client).

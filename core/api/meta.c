@@ -44,11 +44,6 @@ const char *meta_created(const cJSON *obj)
 	return json_str(obj, "metadata", "creationTimestamp");
 }
 
-bool meta_is_deleting(const cJSON *obj)
-{
-	return json_str(obj, "metadata", "deletionTimestamp");
-}
-
 void meta_set_name(cJSON *obj, const char *name)
 {
 	json_put_str(obj, name, "metadata", "name");
@@ -121,9 +116,19 @@ const cJSON *meta_controller(const cJSON *obj)
 	return NULL;
 }
 
+const char *owner_name(const cJSON *ref)
+{
+	return json_str(ref, "name");
+}
+
+const char *owner_uid(const cJSON *ref)
+{
+	return json_str(ref, "uid");
+}
+
 bool meta_is_controlled(const cJSON *obj, const cJSON *by)
 {
-	const char *uid = json_str(meta_controller(obj), "uid");
+	const char *uid = owner_uid(meta_controller(obj));
 
 	return uid && str_eq(uid, meta_uid(by));
 }
@@ -135,7 +140,10 @@ void meta_set_version(cJSON *obj, const char *version)
 
 void meta_set_uid(cJSON *obj, const char *uid)
 {
-	json_put_str(obj, uid, "metadata", "uid");
+	if (!uid)
+		json_del(obj, JSON_PATH("metadata", "uid"));
+	else
+		json_put_str(obj, uid, "metadata", "uid");
 }
 
 bool meta_is(const cJSON *obj, const char *group, const char *kind)

@@ -15,19 +15,20 @@ const char *meta_version(const cJSON *obj); /* resourceVersion */
 const char *meta_label(const cJSON *obj, const char *key);
 const char *meta_annotation(const cJSON *obj, const char *key);
 const char *meta_generate_name(const cJSON *obj);
-bool meta_is_deleting(const cJSON *obj);    /* has a deletionTimestamp */
-const char *meta_created(const cJSON *obj); /* RFC 3339 */
+const char *meta_created(const cJSON *obj);                          /* RFC 3339 */
 bool meta_is(const cJSON *obj, const char *group, const char *kind); /* any version */
 
 int64_t meta_generation(const cJSON *obj);      /* 0 when absent */
 bool meta_is_deleted(const cJSON *obj);         /* it is going: deletionTimestamp */
 const cJSON *meta_finalizers(const cJSON *obj); /* or NULL */
 const cJSON *meta_controller(
-	const cJSON *obj); /* its entry of ownerReferences, or NULL */
+	const cJSON *obj);                /* its entry of ownerReferences, or NULL */
+const char *owner_name(const cJSON *ref); /* of such an entry */
+const char *owner_uid(const cJSON *ref);
 bool meta_is_controlled(const cJSON *obj,
 			const cJSON *by);               /* by this very object (uid) */
 void meta_set_version(cJSON *obj, const char *version); /* a precondition of a write */
-void meta_set_uid(cJSON *obj, const char *uid);         /* likewise */
+void meta_set_uid(cJSON *obj, const char *uid);         /* likewise; NULL: none */
 
 /* {apiVersion, kind, metadata: {name, namespace}}; ns may be NULL. The caller's. */
 cJSON *meta_new(const char *api_version, const char *kind, const char *ns,

@@ -38,6 +38,10 @@ struct key_source {
 };
 extern const struct key_source keys_placeholder; /* fixed, marked, useless as keys */
 
+struct object_ref {
+	const char *api_version, *kind, *ns, *name; /* ns NULL: cluster-wide */
+};
+
 /* What a plugin may ask of its surroundings. Members left empty: "there is none". */
 struct plugin_env {
 	const struct key_source *keys;
@@ -45,8 +49,8 @@ struct plugin_env {
 	 * An object of the cluster, the callee's until the request ends, or NULL
 	 * when absent. -1 only on failure to ask.
 	 */
-	int (*get)(void *ctx, const char *api_version, const char *kind, const char *ns,
-		   const char *name, const cJSON **ret, struct error *err);
+	int (*get)(void *ctx, const struct object_ref *ref, const cJSON **ret,
+		   struct error *err);
 	void *ctx;
 	bool status_server;            /* the feature gate TrainJobStatus */
 	const char *status_server_url; /* "https://<service>.<ns>.svc:<port>" */

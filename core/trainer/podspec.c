@@ -242,6 +242,11 @@ const cJSON *container_limits(const cJSON *c)
 	return cJSON_IsObject(limits) ? limits : NULL;
 }
 
+const char *pod_runtime_class(const cJSON *pod_spec)
+{
+	return json_str(pod_spec, "runtimeClassName");
+}
+
 const char *container_image(const cJSON *c)
 {
 	return json_str(c, "image");

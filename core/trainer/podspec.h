@@ -42,6 +42,7 @@ const cJSON *container_env(const cJSON *container);
 const cJSON *container_resources(const cJSON *container);
 const cJSON *container_limits(const cJSON *container); /* an object, or NULL */
 const char *container_image(const cJSON *container);
+const char *pod_runtime_class(const cJSON *pod_spec); /* or NULL */
 
 void container_set_env(cJSON *container, const char *name, const char *value);
 void container_set_env_field(cJSON *container, const char *name, const char *field_path);

@@ -148,13 +148,14 @@ static bool validate_job(const cJSON *runtime, const cJSON *all, const cJSON *rj
 static void validate_inactive(const cJSON *tj, const struct plugin_env *env,
 			      struct field_errors *errs)
 {
+	const struct object_ref ref = { JOBSET_API_VERSION, JOBSET_KIND,
+					meta_namespace(tj), meta_name(tj) };
 	struct error err = { 0 };
 	const cJSON *jobset = NULL, *status;
 
 	if (!env->get)
 		return;
-	if (env->get(env->ctx, JOBSET_API_VERSION, JOBSET_KIND, meta_namespace(tj),
-		     meta_name(tj), &jobset, &err)) {
+	if (env->get(env->ctx, &ref, &jobset, &err)) {
 		field_error_add(errs, FIELD_INTERNAL, PATCHES, NULL, "%s", err.msg);
 		return;
 	}

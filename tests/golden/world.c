@@ -57,16 +57,16 @@ static cJSON *find_built(const struct world *w, const char *kind, const char *ve
 }
 
 /* plugin_env's get(): what a controller would ask the API server for. */
-static int get(void *ctx, const char *api_version, const char *kind, const char *ns,
-	       const char *name, const cJSON **ret, struct error *err)
+static int get(void *ctx, const struct object_ref *ref, const cJSON **ret,
+	       struct error *err)
 {
-	const cJSON *obj = find(ctx, kind, ns, name);
+	const cJSON *obj = find(ctx, ref->kind, ref->ns, ref->name);
 
 	if (!obj)
-		obj = find_built(ctx, kind, api_version, name);
+		obj = find_built(ctx, ref->kind, ref->api_version, ref->name);
 
 	(void)err;
-	*ret = obj && str_eq(meta_api_version(obj), api_version) ? obj : NULL;
+	*ret = obj && str_eq(meta_api_version(obj), ref->api_version) ? obj : NULL;
 	return 0;
 }
 

@@ -207,18 +207,17 @@ static inline void assert_errors(const char *tj_spec, const char *rt_spec,
 #define NO_ERRORS   ((const char *const[]){ NULL })
 
 /* A cluster that has the objects of a list. */
-static inline int cluster_get(void *ctx, const char *api_version, const char *kind,
-			      const char *ns, const char *name, const cJSON **ret,
+static inline int cluster_get(void *ctx, const struct object_ref *ref, const cJSON **ret,
 			      struct error *err)
 {
 	const cJSON *obj;
 
-	(void)ns;
 	(void)err;
 	*ret = NULL;
 	json_each(obj, (const cJSON *)ctx)
-		if (str_eq(meta_api_version(obj), api_version) &&
-		    str_eq(meta_kind(obj), kind) && str_eq(meta_name(obj), name))
+		if (str_eq(meta_api_version(obj), ref->api_version) &&
+		    str_eq(meta_kind(obj), ref->kind) &&
+		    str_eq(meta_name(obj), ref->name))
 			*ret = obj;
 	return 0;
 }

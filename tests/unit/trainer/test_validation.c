@@ -141,14 +141,10 @@ static void test_managers(void **state)
 	}
 }
 
-static int jobset_get(void *ctx, const char *api_version, const char *kind,
-		      const char *ns, const char *name, const cJSON **ret,
+static int jobset_get(void *ctx, const struct object_ref *ref, const cJSON **ret,
 		      struct error *err)
 {
-	(void)api_version;
-	(void)kind;
-	(void)ns;
-	(void)name;
+	(void)ref;
 	*ret = ctx;
 	return ctx ? 0 : error_set(err, ERR_IO, "connection refused");
 }

@@ -1,0 +1,86 @@
+#include "manager/notes.h"
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+
+void notes_init(struct notes *n)
+{
+	*n = (struct notes){ 0 };
+	pthread_mutex_init(&n->lock, NULL);
+}
+
+static void free_note(void *p)
+{
+	struct note *note = p;
+
+	free(note->uid);
+	free(note->runtime);
+	free(note);
+}
+
+void notes_release(struct notes *n)
+{
+	map_release(&n->map, free_note);
+	pthread_mutex_destroy(&n->lock);
+}
+
+struct note *note_of(struct notes *n, const char *key)
+{
+	struct note *note;
+
+	pthread_mutex_lock(&n->lock);
+	note = map_get(&n->map, key);
+	if (!note) {
+		note = xcalloc(1, sizeof(*note));
+		map_put(&n->map, key, note);
+	}
+	pthread_mutex_unlock(&n->lock);
+	return note;
+}
+
+void note_reset(struct note *note, const char *uid)
+{
+	free(note->uid);
+	free(note->runtime);
+	*note = (struct note){ .uid = uid ? xstrdup(uid) : NULL };
+}
+
+void note_drop(struct notes *n, const char *key)
+{
+	struct note *note;
+
+	pthread_mutex_lock(&n->lock);
+	note = map_del(&n->map, key);
+	pthread_mutex_unlock(&n->lock);
+	if (note)
+		free_note(note);
+}
+
+uint64_t note_hash(uint64_t hash, const char *text)
+{
+	if (!hash)
+		hash = 0xcbf29ce484222325;
+	for (; *text; text++)
+		hash = (hash ^ (unsigned char)*text) * 0x100000001b3;
+	return hash ? hash : 1;
+}
+
+uint64_t note_hash_doc(uint64_t hash, const cJSON *doc)
+{
+	cleanup_free char *text = doc ? json_text(doc) : NULL;
+
+	return note_hash(hash, text ? text : "null");
+}
+
+uint64_t version_number(const cJSON *obj)
+{
+	const char *text = meta_version(obj);
+	struct error not_a_number = { 0 };
+	int64_t n;
+
+	if (!text || str_int(&n, text, 0, INT64_MAX, &not_a_number))
+		return 0;
+	return (uint64_t)n;
+}

@@ -1,0 +1,296 @@
+#include "manager/reconcile.h"
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "manager/reconcile_impl.h"
+#include "trainer/api.h"
+#include "trainer/jobset.h"
+#include "trainer/status.h"
+#include "trainer/trainjob.h"
+
+#define OLD_FINALIZER          TRAINER_GROUP "/resource-in-use"
+#define REASON_NOT_SUPPORTED   "TrainingRuntimeNotSupported"
+#define REASON_CREATION_FAILED "TrainJobResourcesCreationFailed"
+#define CREATION_FAILED_BYTES  950
+
+enum {
+	SOON_MS = 200,              /* something changed meanwhile */
+	LAG_MS = 1000,              /* an informer that has not shown our own write */
+	GOING_NAMESPACE_MS = 60000, /* one that is being deleted */
+	LOOK_MS = 600000,           /* is everything still there? */
+};
+
+struct reconciler *reconciler_new(const struct reconciler_conf *conf)
+{
+	struct reconciler *r = xcalloc(1, sizeof(*r));
+
+	r->conf = *conf;
+	if (conf->status_server_url)
+		r->conf.status_server_url = xstrdup(conf->status_server_url);
+	notes_init(&r->notes);
+	return r;
+}
+
+void reconciler_free(struct reconciler *r)
+{
+	if (!r)
+		return;
+	notes_release(&r->notes);
+	free((char *)r->conf.status_server_url);
+	free(r);
+}
+
+/* ---- one pass ---- */
+
+void pass_again(struct pass *p, int64_t ms)
+{
+	if (!p->after_ms || ms < p->after_ms)
+		p->after_ms = ms;
+}
+
+void pass_event(struct pass *p, bool warning, const char *reason, const char *message)
+{
+	const struct event e = {
+		.warning = warning,
+		.reason = reason,
+		.action = "Reconciling",
+		.message = message,
+		.series = str_eq(reason, REASON_CREATION_FAILED) ? reason : NULL,
+	};
+
+	if (p->r->conf.events)
+		event_record(p->r->conf.events, p->tj, &e);
+}
+
+static void pass_release(struct pass *p)
+{
+	cJSON_Delete(p->tj);
+	cJSON_Delete(p->was);
+	cJSON_Delete(p->jobset);
+	cJSON_Delete(p->seen);
+	arena_clear(&p->arena);
+}
+#define cleanup_pass __attribute__((cleanup(pass_release)))
+
+static void forget(struct pass *p)
+{
+	struct note *n = note_of(&p->r->notes, p->key);
+
+	uncount_state(p->r, n);
+	note_drop(&p->r->notes, p->key);
+	if (p->r->conf.pods)
+		pod_facts_forget(p->r->conf.pods, p->ns, p->name);
+}
+
+/* The JobSet of that name as the informer has it; foreign ones are only noticed. */
+static void take_jobset(struct pass *p, cJSON *take)
+{
+	struct error not_ours = { 0 };
+
+	if (take && check_owner(take, p->tj, &not_ours)) {
+		p->leftover = not_ours.kind == ERR_CONFLICT;
+		p->foreign = !p->leftover;
+		cJSON_Delete(take);
+		take = NULL;
+	}
+	p->jobset = take;
+}
+
+/*
+ * Is what the informers show older than what we wrote ourselves? Then it is too early:
+ * the event of our own write will wake us.
+ */
+static int look_at_jobset(struct pass *p, bool *ret_early, struct error *err)
+{
+	struct kube_ref ref = { JOBSET_API_VERSION, JOBSET_KIND, p->ns, p->name };
+	cJSON *jobset = informer_get(p->r->conf.jobsets, p->ns, p->name);
+	struct note *n = p->note;
+	struct error why = { 0 };
+
+	*ret_early = false;
+	if (jobset && version_number(jobset) < n->jobset_version) {
+		cJSON_Delete(jobset);
+		*ret_early = true;
+		return 0;
+	}
+	if (!jobset && n->jobset_version && !status_finished(tj_status(p->tj))) {
+		/* Not there yet, or gone already? */
+		if (clock_ms() - n->jobset_since < LAG_MS) {
+			*ret_early = true;
+			return 0;
+		}
+		if (kube_get(p->r->conf.kube, &ref, &jobset, &why) == 0) {
+			jobset_digest(jobset);
+		} else if (why.kind == ERR_NOT_FOUND) {
+			n->jobset_version = 0;
+		} else {
+			*err = why;
+			return -1;
+		}
+	}
+	take_jobset(p, jobset);
+	return 0;
+}
+
+static void tell_creation_failed(struct pass *p, const struct error *err)
+{
+	pass_event(p, true, REASON_CREATION_FAILED,
+		   arena_printf(&p->arena,
+				"TrainJob resources reconciliation failed: %.*s%s",
+				CREATION_FAILED_BYTES, err->msg,
+				strlen(err->msg) > CREATION_FAILED_BYTES ? " ..." : ""));
+}
+
+/* 200 ms, doubling to 13 s. */
+static void try_soon(struct pass *p)
+{
+	int shift = p->note->soon < 6 ? p->note->soon++ : 6;
+
+	pass_again(p, (int64_t)SOON_MS << shift);
+}
+
+/* 0: done, or to be tried again without a word (*ret_built is false). */
+static int make_objects(struct pass *p, bool *ret_built, struct error *err)
+{
+	struct error why = { 0 };
+
+	*ret_built = false;
+	if (objects_reconcile(p, &why) == 0) {
+		p->note->soon = 0;
+		*ret_built = true;
+		return 0;
+	}
+	if (why.kind == ERR_CONFLICT) {
+		try_soon(p);
+		return 0;
+	}
+	if (is_namespace_going(&why)) {
+		pass_again(p, GOING_NAMESPACE_MS);
+		return 0;
+	}
+	if (why.kind != ERR_STOPPED)
+		tell_creation_failed(p, &why);
+	*err = why;
+	return -1;
+}
+
+static int run(struct pass *p, struct error *err)
+{
+	cJSON *status = json_obj(p->tj, "status");
+	struct error failed = { 0 }, why = { 0 };
+	bool built = true;
+
+	if (status_finished(status)) {
+		/* nothing is built any more */
+	} else if (tj_check_runtime_ref(p->tj, &why)) {
+		status_fail(status, REASON_NOT_SUPPORTED, why.msg, p->now);
+	} else {
+		pass_again(p, LOOK_MS + (int64_t)(note_hash(0, p->key) % LOOK_MS) / 4);
+		if (make_objects(p, &built, &failed))
+			*err = failed;
+	}
+	why = (struct error){ 0 };
+	if (status_reconcile(p, built, &why)) {
+		if (why.kind == ERR_CONFLICT) {
+			pass_again(p, SOON_MS);
+		} else if (failed.kind) {
+			error_set(err, failed.kind, "%s; %s", failed.msg, why.msg);
+		} else {
+			*err = failed = why;
+		}
+	}
+	if (status_finished(tj_status(p->tj)) && p->r->conf.pods)
+		pod_facts_forget(p->r->conf.pods, p->ns, p->name);
+	return failed.kind ? -1 : 0;
+}
+
+/* Is it ours to work on, and not seen in a state that we have changed already? */
+static bool begin(struct pass *p)
+{
+	if (meta_is_deleted(p->tj) || !tj_is_ours(p->tj)) {
+		forget(p);
+		return false;
+	}
+	p->note = note_of(&p->r->notes, p->key);
+	if (!str_eq(p->note->uid, meta_uid(p->tj))) {
+		uncount_state(p->r, p->note);
+		note_reset(p->note, meta_uid(p->tj));
+	}
+	if (version_number(p->tj) < p->note->tj_version) {
+		pass_again(p, LAG_MS);
+		return false;
+	}
+	p->was = json_dup(tj_status(p->tj));
+	p->seen = cJSON_CreateArray();
+	time_text(clock_now(), p->now);
+	return true;
+}
+
+static int work(struct pass *p, struct error *err)
+{
+	bool early;
+
+	if (!begin(p))
+		return 0;
+	if (look_at_jobset(p, &early, err))
+		return -1;
+	if (early) {
+		pass_again(p, LAG_MS);
+		return 0;
+	}
+	return run(p, err);
+}
+
+int reconcile_trainjob(struct reconciler *r, const char *key, int64_t *ret_after_ms,
+		       struct error *err)
+{
+	cleanup_pass struct pass p = { .r = r, .key = key };
+	const char *slash = strchr(key, '/');
+
+	*ret_after_ms = 0;
+	if (!slash)
+		return 0;
+	p.ns = str_slice(&p.arena, key, (size_t)(slash - key));
+	p.name = slash + 1;
+	p.tj = informer_get(r->conf.trainjobs, p.ns, p.name);
+	if (!p.tj) {
+		forget(&p);
+		return 0;
+	}
+	if (work(&p, err))
+		return error_wrap(err, "TrainJob %s", key);
+	*ret_after_ms = p.after_ms;
+	return 0;
+}
+
+/* ---- the runtimes' old finalizer ---- */
+
+int reconcile_runtime(struct reconciler *r, const cJSON *runtime, struct error *err)
+{
+	struct kube_ref ref = kube_ref_of(runtime);
+	cleanup_json cJSON *patch = cJSON_CreateObject();
+	cJSON *left = cJSON_CreateArray();
+	const cJSON *finalizer;
+	struct error why = { 0 };
+	bool has = false;
+
+	json_put(patch, left, "metadata", "finalizers");
+	json_each(finalizer, meta_finalizers(runtime)) {
+		if (str_eq(finalizer->valuestring, OLD_FINALIZER))
+			has = true;
+		else
+			cJSON_AddItemToArray(left, json_dup(finalizer));
+	}
+	if (!has)
+		return 0;
+	/* A list is replaced whole: not one that somebody has changed. */
+	meta_set_version(patch, meta_version(runtime));
+	if (kube_merge_patch(r->conf.kube, &ref, patch, &(struct kube_write){ 0 }, NULL,
+			     &why) == 0 ||
+	    why.kind == ERR_NOT_FOUND)
+		return 0;
+	*err = why;
+	return -1;
+}

@@ -1,0 +1,71 @@
+/*
+ * reconcile_impl.h - one pass over one TrainJob; private to core/manager/reconcile*.c,
+ * notes.c.
+ *
+ *     reconcile.c           the order of things, what is too early to act upon
+ *     reconcile_objects.c   runtime, pipeline, writing the objects
+ *     reconcile_status.c    status, deadline, events about both
+ *     notes.c               what this process knows of its own writes
+ */
+#ifndef MANAGER_RECONCILE_IMPL_H
+#define MANAGER_RECONCILE_IMPL_H
+
+#include "base/clock.h"
+#include "manager/notes.h"
+#include "manager/reconcile.h"
+
+struct reconciler {
+	struct reconciler_conf conf;
+	struct notes notes;
+};
+
+struct pass {
+	struct reconciler *r;
+	const char *key, *ns, *name;
+	struct note *note;
+	cJSON *tj;        /* the status is edited in place */
+	cJSON *was;       /* the status before; NULL: there was none */
+	cJSON *jobset;    /* jobset_digest() of ours; NULL: there is none */
+	cJSON *seen;      /* an array: what has been looked up */
+	bool foreign;     /* a JobSet of that name is somebody else's */
+	bool leftover;    /* ... of a TrainJob of that name that is no more */
+	bool fresh;       /* nothing can be there: do not ask, create */
+	bool gang;        /* a PodGroup is part of it */
+	int64_t after_ms; /* call again; 0: no need */
+	char now[TIME_TEXT_SIZE];
+	struct arena arena;
+};
+
+/* The earlier of the two, where 0 is never. */
+void pass_again(struct pass *p, int64_t ms);
+void pass_event(struct pass *p, bool warning, const char *reason, const char *message);
+
+/*
+ * Everything from the runtime to the written objects. ERR_CONFLICT: something changed
+ * meanwhile or is on its way out: try again soon, nobody needs to be told.
+ */
+MUST_CHECK int objects_reconcile(struct pass *p, struct error *err);
+/* Is that error the API server's "the namespace is being deleted"? */
+bool is_namespace_going(const struct error *err);
+/* The TrainJob's own JobSet, of that uid alone. What is gone already is fine. */
+MUST_CHECK int objects_delete_jobset(struct pass *p, const char *propagation,
+				     struct error *err);
+
+/* How to write `obj`, of which `have` is there (or NULL): never over another's. */
+void write_precondition(cJSON *obj, const cJSON *have);
+/* Whose is it? 0: the TrainJob's. ERR_CONFLICT: of one of that name before; ERR_EXISTS. */
+MUST_CHECK int check_owner(const cJSON *obj, const cJSON *tj, struct error *err);
+/* Do the members that we write, metadata aside, stand there already? */
+bool is_same(const cJSON *wanted, const cJSON *have);
+
+/* `built`: objects_reconcile() did its work, or was not needed. */
+MUST_CHECK int status_reconcile(struct pass *p, bool built, struct error *err);
+/* A merge patch of the status from `was` (may be NULL) to `is`; NULL: they are equal. */
+cJSON *status_patch(const cJSON *was, const cJSON *is);
+/* Remove the one that counts from the gauge, add another; NULL: none. */
+void count_state(struct pass *p, const char *state);
+void uncount_state(struct reconciler *r, struct note *n);
+
+extern const struct metric trainjobs_gauge, jobset_seconds, failures_total;
+
+#endif

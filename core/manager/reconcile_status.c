@@ -1,0 +1,238 @@
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "manager/manager.h"
+#include "manager/reconcile_impl.h"
+#include "plugins/plugins.h"
+#include "trainer/api.h"
+#include "trainer/framework.h"
+#include "trainer/jobset.h"
+#include "trainer/status.h"
+#include "trainer/trainjob.h"
+
+enum {
+	FIRST_STATUS_MS = 1000,    /* so long we wait for what the JobSet says first */
+	DEADLINE_LOOK_MS = 300000, /* the wall clock may jump: look at it so often */
+};
+
+/* ---- counting ---- */
+
+static const double to_jobset_s[] = { 1, 2, 5, 10, 30, 60, 300, 1800 };
+
+const struct metric trainjobs_gauge = {
+	.type = METRIC_GAUGE,
+	.name = "trainer_trainjobs",
+	.help = "TrainJobs there are, by state and runtime.",
+	.labels = { "state", "runtime" },
+};
+const struct metric jobset_seconds = {
+	.type = METRIC_HISTOGRAM,
+	.name = "trainer_trainjob_jobset_seconds",
+	.help = "From the creation of a TrainJob to that of its JobSet.",
+	.buckets = to_jobset_s,
+	.n_buckets = sizeof(to_jobset_s) / sizeof(*to_jobset_s),
+};
+const struct metric failures_total = {
+	.type = METRIC_COUNTER,
+	.name = "trainer_trainjob_failures_total",
+	.help = "TrainJobs that failed, by runtime and reason.",
+	.labels = { "runtime", "reason" },
+};
+const struct metric *const reconcile_metrics[] = { &trainjobs_gauge, &jobset_seconds,
+						   &failures_total, NULL };
+
+void uncount_state(struct reconciler *r, struct note *n)
+{
+	if (!n->runtime)
+		return;
+	metrics_add(r->conf.metrics, &trainjobs_gauge, -1, n->state, n->runtime);
+	free(n->runtime);
+	n->runtime = NULL;
+}
+
+void count_state(struct pass *p, const char *state)
+{
+	const char *runtime = tj_runtime_ref(p->tj).name;
+	struct note *n = p->note;
+
+	if (n->runtime && str_eq(n->state, state) && str_eq(n->runtime, runtime))
+		return;
+	uncount_state(p->r, n);
+	n->runtime = xstrdup(runtime);
+	n->state = state; /* one of status_state()'s constants */
+	metrics_add(p->r->conf.metrics, &trainjobs_gauge, 1, state, runtime);
+}
+
+/* ---- what changed ---- */
+
+cJSON *status_patch(const cJSON *was, const cJSON *is)
+{
+	cJSON *patch = cJSON_CreateObject();
+	const cJSON *member;
+
+	json_each(member, is)
+		if (!json_equal(member, json_get(was, member->string)))
+			cJSON_AddItemToObject(patch, member->string, json_dup(member));
+	json_each(member, was)
+		if (!json_get(is, member->string))
+			cJSON_AddNullToObject(patch, member->string);
+	if (patch->child)
+		return patch;
+	cJSON_Delete(patch);
+	return NULL;
+}
+
+/* ---- telling ---- */
+
+/* What to say about a condition that has just become `to` ("True", "False"), or NULL. */
+static const cJSON *became(const struct pass *p, const char *type, const char *to)
+{
+	const cJSON *is = status_condition(tj_status(p->tj), type);
+	const cJSON *was = status_condition(p->was, type);
+
+	if (!str_eq(json_str(is, "status"), to) || str_eq(json_str(was, "status"), to))
+		return NULL;
+	return is;
+}
+
+static const char *message_of(const cJSON *condition)
+{
+	const char *message = json_str(condition, "message");
+
+	return message ? message : "";
+}
+
+static void tell_failure(struct pass *p, const cJSON *failed)
+{
+	struct pod_facts *pods = p->r->conf.pods;
+	const char *reason = json_str(failed, "reason");
+	cleanup_free char *first =
+		pods ? pod_facts_first_failure(pods, p->ns, p->name) : NULL;
+
+	pass_event(p, true, "Failed",
+		   arena_printf(&p->arena, "%s: %s%s%s", reason ? reason : "Failed",
+				message_of(failed), first ? "; first: " : "",
+				first ? first : ""));
+	metrics_add(p->r->conf.metrics, &failures_total, 1, tj_runtime_ref(p->tj).name,
+		    reason ? reason : "");
+}
+
+static void tell(struct pass *p)
+{
+	const cJSON *c;
+
+	/* One that is born suspended says so with its JobSet. */
+	if ((c = became(p, COND_SUSPENDED, "True")) && p->was)
+		pass_event(p, false, "Suspended", message_of(c));
+	if ((c = became(p, COND_SUSPENDED, "False")))
+		pass_event(p, false, "Resumed", message_of(c));
+	if ((c = became(p, COND_COMPLETE, "True")))
+		pass_event(p, false, "Completed", message_of(c));
+	if ((c = became(p, COND_FAILED, "True")))
+		tell_failure(p, c);
+}
+
+/* ---- the status itself ---- */
+
+/* The whole window counts anew each time the job is resumed. */
+static void check_deadline(struct pass *p, cJSON *status)
+{
+	int64_t seconds = tj_active_deadline(p->tj), start, left;
+	const char *text = status_deadline_start(p->tj);
+	struct error unreadable = { 0 };
+
+	if (seconds <= 0 || status_finished(status) || tj_suspend(p->tj) || !text ||
+	    time_parse(&start, text, &unreadable))
+		return;
+	left = seconds - (clock_now() - start);
+	if (left <= 0) {
+		status_exceed_deadline(status, p->now);
+		return;
+	}
+	left = seconds_ms(left);
+	pass_again(p, left < DEADLINE_LOOK_MS ? left : DEADLINE_LOOK_MS);
+}
+
+/* While objects could not be written, the JobSet is not what spec.suspend says. */
+static bool says_suspend(const struct pass *p, bool built)
+{
+	if (built || status_finished(tj_status(p->tj)))
+		return true;
+	return tj_suspend(p->tj) && (!p->jobset || jobset_suspended(p->jobset));
+}
+
+static int compute(struct pass *p, bool built, struct error *err)
+{
+	cJSON *status = json_obj(p->tj, "status");
+	const struct plugin *plugin = framework_status_plugin(plugins);
+	const struct plugin_env env = { 0 };
+
+	if (says_suspend(p, built))
+		status_suspend(status, p->tj, p->now);
+	if (p->jobset && plugin->status(&env, p->tj, p->jobset, status, err))
+		return -1;
+	if (!p->jobset && status_is_exceeded(status))
+		status_idle(status);
+	check_deadline(p, status);
+	status_set_state(status);
+	count_state(p, status_state(status));
+	return 0;
+}
+
+static int write_status(struct pass *p, const cJSON *change, struct error *err)
+{
+	const struct kube_write how = { .manager = MANAGER_FIELD_OWNER,
+					.subresource = "status",
+					.meta_only = true };
+	struct kube_ref ref = kube_ref_of(p->tj);
+	cleanup_json cJSON *patch = cJSON_CreateObject();
+	cleanup_json cJSON *answer = NULL;
+
+	json_put(patch, json_dup(change), "status");
+	/* Its end is not written onto another TrainJob of that name. */
+	if (status_finished(tj_status(p->tj)) && !status_finished(p->was))
+		meta_set_version(patch, meta_version(p->tj));
+	if (kube_merge_patch(p->r->conf.kube, &ref, patch, &how, &answer, err))
+		return -1;
+	p->note->tj_version = version_number(answer);
+	return 0;
+}
+
+/*
+ * The JobSet's own status comes a moment after it is made: one write for both, unless
+ * the job is at its end.
+ */
+static bool can_wait(const struct pass *p)
+{
+	const struct note *n = p->note;
+
+	return !p->was && p->jobset && !jobset_jobs_status(p->jobset) &&
+	       n->jobset_version && clock_ms() - n->jobset_since < FIRST_STATUS_MS &&
+	       !status_finished(tj_status(p->tj));
+}
+
+int status_reconcile(struct pass *p, bool built, struct error *err)
+{
+	cleanup_json cJSON *change = NULL;
+	struct error why = { 0 };
+
+	if (compute(p, built, err))
+		return -1;
+	change = status_patch(p->was, tj_status(p->tj));
+	if (change && can_wait(p)) {
+		pass_again(p, FIRST_STATUS_MS);
+		return 0;
+	}
+	if (change && write_status(p, change, &why)) {
+		if (why.kind == ERR_NOT_FOUND)
+			return 0; /* it has just gone */
+		*err = why;
+		return -1;
+	}
+	if (change)
+		tell(p);
+	if (status_is_exceeded(tj_status(p->tj)))
+		return objects_delete_jobset(p, NULL, err);
+	return 0;
+}

@@ -217,11 +217,11 @@ static void sweep(struct informer *inf)
 static int list(struct informer *inf, struct error *err)
 {
 	struct kube_ref ref = ref_of(inf);
+	struct kube_sink sink = { on_item, inf };
 	cleanup_free char *version = NULL;
 
 	inf->round++;
-	if (kube_list(inf->conf.kube, &ref, &inf->conf.select, on_item, inf, &version,
-		      err))
+	if (kube_list(inf->conf.kube, &ref, &inf->conf.select, &sink, &version, err))
 		return -1;
 	if (!version || !*version)
 		return error_set(err, ERR_FORMAT, "list %s: without a resourceVersion",

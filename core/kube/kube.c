@@ -109,29 +109,18 @@ void kube_free(struct kube *k)
 	free(k);
 }
 
-void kube_linger(struct kube *k, int64_t ms)
-{
-	pthread_mutex_lock(&k->lock);
-	k->linger_until = clock_ms() + ms;
-	pthread_mutex_unlock(&k->lock);
-}
-
-static bool lingers(struct kube *k)
-{
-	bool ret;
-
-	pthread_mutex_lock(&k->lock);
-	ret = clock_ms() < k->linger_until;
-	pthread_mutex_unlock(&k->lock);
-	return ret;
-}
-
-/* A wait that ends with the process. */
+/* A wait that ends with the process; after that, last words wait a second at most. */
 static int pause_ms(struct kube *k, const struct kube_request *req, int64_t ms,
 		    struct error *err)
 {
-	if (ms > 0 && stop_wait(ms) && !lingers(k))
+	int64_t until = clock_ms() + ms, left;
+
+	if (ms <= 0 || !stop_wait(ms))
+		return 0;
+	if (!k->opts.after_stop)
 		return error_set(err, ERR_STOPPED, "%s: stopped", req->what);
+	left = until - clock_ms();
+	clock_sleep_ms(left < 1000 ? left : 1000);
 	return 0;
 }
 
@@ -279,7 +268,6 @@ static int send_once(struct kube *k, struct attempt *attempt, const char *author
 		.on_data = req->on_data ? on_data : NULL,
 		.ctx = attempt,
 		.cancel = req->cancel,
-		.linger = lingers(k),
 	};
 	int rc;
 

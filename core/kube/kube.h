@@ -34,12 +34,6 @@ MUST_CHECK int kube_new(struct kube **ret, const struct kube_config *config,
 			const struct kube_opts *opts, struct error *err);
 void kube_free(struct kube *k);
 
-/*
- * For the last words after the process was asked to end (to give up a lease, to
- * send events): for that long from now on calls go on instead of ERR_STOPPED.
- */
-void kube_linger(struct kube *k, int64_t ms);
-
 struct kube_ref {
 	const char *api_version, *kind, *ns, *name; /* ns NULL: cluster-wide, or all */
 };
@@ -91,10 +85,13 @@ struct kube_select {
  * list's resourceVersion, malloc'ed. An expired continue token begins again by itself:
  * then on_item may see an object twice.
  */
+struct kube_sink {
+	int (*on_item)(void *ctx, cJSON *take_obj, struct error *err);
+	void *ctx;
+};
 MUST_CHECK int kube_list(struct kube *k, const struct kube_ref *ref,
-			 const struct kube_select *select,
-			 int (*on_item)(void *ctx, cJSON *take_obj, struct error *err),
-			 void *ctx, char **ret_version, struct error *err);
+			 const struct kube_select *select, const struct kube_sink *sink,
+			 char **ret_version, struct error *err);
 
 /*
  * One watch from that resourceVersion until the server, an error or *cancel ends it

@@ -36,6 +36,7 @@ static int conn_new(struct kube *k, const char *cert_pem, const char *key_pem,
 		.proxy = k->config.proxy_url,
 		.user_agent = k->user_agent,
 		.insecure = k->config.insecure,
+		.after_stop = k->opts.after_stop,
 	};
 	struct http_client *http;
 

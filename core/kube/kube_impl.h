@@ -35,8 +35,7 @@ struct kube {
 	pthread_mutex_t lock; /* of what follows */
 	double tokens;        /* of the limiter */
 	int64_t refilled_ms;
-	int64_t linger_until; /* clock_ms() */
-	struct map kinds;     /* discovered: "apiVersion/kind" to struct kube_kind */
+	struct map kinds; /* discovered: "apiVersion/kind" to struct kube_kind */
 };
 
 /* ---- kube_auth.c ---- */

@@ -32,8 +32,7 @@ struct splitter {
 struct listing {
 	const struct kube_ref *ref;
 	const char *path, *accept; /* of a page, without the place to go on */
-	int (*on_item)(void *ctx, cJSON *take_obj, struct error *err);
-	void *ctx;
+	const struct kube_sink *sink;
 	struct splitter split;
 };
 
@@ -56,7 +55,7 @@ static int hand_out(struct listing *l, struct error *err)
 	buf_clear(&l->split.item);
 	json_put_str(obj, l->ref->api_version, "apiVersion");
 	json_put_str(obj, l->ref->kind, "kind");
-	return l->on_item(l->ctx, obj, err);
+	return l->sink->on_item(l->sink->ctx, obj, err);
 }
 
 static void in_string(struct splitter *s, char c)
@@ -253,8 +252,7 @@ static int list_pages(struct kube *k, struct listing *l, int64_t page, char **ve
 }
 
 int kube_list(struct kube *k, const struct kube_ref *ref,
-	      const struct kube_select *select,
-	      int (*on_item)(void *ctx, cJSON *take_obj, struct error *err), void *ctx,
+	      const struct kube_select *select, const struct kube_sink *sink,
 	      char **ret_version, struct error *err)
 {
 	static const struct kube_select all;
@@ -262,8 +260,7 @@ int kube_list(struct kube *k, const struct kube_ref *ref,
 	cleanup_free char *version = NULL;
 	struct listing l = {
 		.ref = ref,
-		.on_item = on_item,
-		.ctx = ctx,
+		.sink = sink,
 		.split = { .item = { .max = MAX_OBJECT },
 			   .around = { .max = MAX_AROUND } },
 	};

@@ -40,7 +40,7 @@ struct slot {
 struct http_client {
 	char *ca_pem, *cert_pem, *key_pem, *server_name, *proxy, *user_agent;
 	const char *ca_file;
-	bool insecure, http1;
+	bool insecure, http1, after_stop;
 	size_t max_idle;
 	pthread_mutex_t lock; /* of what follows */
 	struct slot *idle;
@@ -109,6 +109,7 @@ int http_client_new(struct http_client **ret, const struct http_conf *conf,
 	client->user_agent = copy(conf->user_agent);
 	client->insecure = conf->insecure;
 	client->http1 = conf->http1;
+	client->after_stop = conf->after_stop;
 	client->max_idle = conf->max_idle ? conf->max_idle : DEFAULT_IDLE;
 	if (!client->ca_pem)
 		client->ca_file = system_ca();
@@ -394,50 +395,73 @@ static void set_request(struct call *c)
 	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, c->why);
 }
 
+/* The parts of a URL, and room for it with another host. */
+struct target {
+	CURLU *url;
+	char *host, *port, *scheme, *whole;
+};
+
+static int parse_target(struct target *t, const char *url)
+{
+	t->url = curl_url();
+	return t->url && !curl_url_set(t->url, CURLUPART_URL, url, 0) &&
+			       !curl_url_get(t->url, CURLUPART_HOST, &t->host, 0) &&
+			       !curl_url_get(t->url, CURLUPART_PORT, &t->port,
+					     CURLU_DEFAULT_PORT) &&
+			       !curl_url_get(t->url, CURLUPART_SCHEME, &t->scheme, 0)
+		       ? 0
+		       : -1;
+}
+
+static void target_release(struct target *t)
+{
+	curl_free(t->host);
+	curl_free(t->port);
+	curl_free(t->scheme);
+	curl_free(t->whole);
+	curl_url_cleanup(t->url);
+}
+
 /*
- * Where the call goes; with a server name of its own, that name stands in the URL
- * as curl sees it, for SNI and verification, and the connection goes to the host.
+ * A server name of its own stands in the URL as curl sees it, for SNI and
+ * verification; the connection goes to the host, and the Host header names it.
  */
+static void set_server_name(struct call *c, struct target *t, const char *name)
+{
+	if (!name || !*name || curl_url_set(t->url, CURLUPART_HOST, name, 0) ||
+	    curl_url_get(t->url, CURLUPART_URL, &t->whole, 0))
+		return;
+	c->connect_to =
+		curl_slist_append(NULL, arena_printf(&c->arena, "%s:%s:%s:%s", name,
+						     t->port, t->host, t->port));
+	c->headers = curl_slist_append(c->headers,
+				       arena_printf(&c->arena, "Host: %s", c->host));
+	curl_easy_setopt(c->easy, CURLOPT_HTTPHEADER, c->headers);
+	curl_easy_setopt(c->easy, CURLOPT_CONNECT_TO, c->connect_to);
+	curl_easy_setopt(c->easy, CURLOPT_URL, t->whole);
+}
+
 static int set_target(struct call *c)
 {
-	const char *name = c->client->server_name;
-	CURLU *url = curl_url();
-	char *host = NULL, *port = NULL, *scheme = NULL, *whole = NULL;
-	bool ok;
+	const struct http_client *client = c->client;
+	struct target t = { 0 };
+	int rc = parse_target(&t, c->req->url);
 
-	ok = url && !curl_url_set(url, CURLUPART_URL, c->req->url, 0) &&
-	     !curl_url_get(url, CURLUPART_HOST, &host, 0) &&
-	     !curl_url_get(url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) &&
-	     !curl_url_get(url, CURLUPART_SCHEME, &scheme, 0);
-	if (ok) {
-		c->host = arena_printf(&c->arena, "%s:%s", host, port);
-		if (name && *name && !curl_url_set(url, CURLUPART_HOST, name, 0) &&
-		    !curl_url_get(url, CURLUPART_URL, &whole, 0)) {
-			c->connect_to = curl_slist_append(
-				NULL, arena_printf(&c->arena, "%s:%s:%s:%s", name, port,
-						   host, port));
-			c->headers = curl_slist_append(
-				c->headers, arena_printf(&c->arena, "Host: %s", c->host));
-			curl_easy_setopt(c->easy, CURLOPT_CONNECT_TO, c->connect_to);
-			curl_easy_setopt(c->easy, CURLOPT_URL, whole);
-		}
-	}
-	if (!ok)
+	if (rc) {
 		error_set(c->err, ERR_INVALID, "not a URL that can be asked: %s",
 			  str_visible(&c->arena, c->req->url, false));
-	else if (!strcmp(scheme, "https") && !c->client->insecure && !c->client->ca_pem &&
-		 !c->client->ca_file)
-		ok = !error_set(
-			c->err, ERR_IO,
-			"%s: this system has no file of trusted certificates; set "
-			"SSL_CERT_FILE",
-			c->host);
-	curl_free(host);
-	curl_free(port);
-	curl_free(scheme);
-	curl_free(whole);
-	curl_url_cleanup(url);
-	return ok ? 0 : -1;
+	} else {
+		c->host = arena_printf(&c->arena, "%s:%s", t.host, t.port);
+		set_server_name(c, &t, client->server_name);
+		if (!strcmp(t.scheme, "https") && !client->insecure && !client->ca_pem &&
+		    !client->ca_file)
+			rc = error_set(c->err, ERR_IO,
+				       "%s: this system has no file of trusted "
+				       "certificates; set SSL_CERT_FILE",
+				       c->host);
+	}
+	target_release(&t);
+	return rc;
 }
 
 /* Is there a reason to end the call that curl does not know? */
@@ -445,7 +469,7 @@ static bool must_end(struct call *c)
 {
 	const struct http_request *req = c->req;
 	bool cancelled = req->cancel && __atomic_load_n(req->cancel, __ATOMIC_ACQUIRE);
-	bool stopped = stop_requested() && !req->linger;
+	bool stopped = stop_requested() && !c->client->after_stop;
 
 	if (stopped || cancelled)
 		error_set(c->err, ERR_STOPPED, "%s: stopped", c->host);
@@ -461,7 +485,7 @@ static bool must_end(struct call *c)
 static CURLcode drive(struct call *c, CURLM *multi)
 {
 	struct curl_waitfd stop = { .fd = stop_fd(), .events = CURL_WAIT_POLLIN };
-	unsigned n_fds = stop.fd >= 0 && !c->req->linger;
+	unsigned n_fds = stop.fd >= 0 && !c->client->after_stop;
 	CURLcode ret = CURLE_ABORTED_BY_CALLBACK;
 	int running = 1, left;
 	CURLMsg *msg;
@@ -540,6 +564,40 @@ static int fail_timeout(struct call *c)
 		c->host);
 }
 
+static int fail_certificates(struct call *c)
+{
+	return error_set(c->err, ERR_FORMAT,
+			 "%s: the certificates or the key to use are not right: %s",
+			 c->host, c->why);
+}
+
+static const struct {
+	CURLcode code;
+	int (*tell)(struct call *c); /* or else: */
+	enum error_kind kind;
+	const char *meaning; /* before curl's words, if they help */
+	bool alone;          /* they do not */
+} failures[] = {
+	{ CURLE_COULDNT_CONNECT, fail_connect, 0, NULL, false },
+	{ CURLE_OPERATION_TIMEDOUT, fail_timeout, 0, NULL, false },
+	{ CURLE_PEER_FAILED_VERIFICATION, fail_certificate, 0, NULL, false },
+	{ CURLE_SSL_CERTPROBLEM, fail_certificates, 0, NULL, false },
+	{ CURLE_SSL_CACERT_BADFILE, fail_certificates, 0, NULL, false },
+	{ CURLE_COULDNT_RESOLVE_HOST, NULL, ERR_IO, "the name does not resolve", true },
+	{ CURLE_COULDNT_RESOLVE_PROXY, NULL, ERR_IO, "the proxy's name does not resolve",
+	  true },
+	{ CURLE_SSL_CONNECT_ERROR, NULL, ERR_IO, "no TLS connection", false },
+	{ CURLE_GOT_NOTHING, NULL, ERR_IO, "the connection broke before an answer",
+	  true },
+	{ CURLE_RECV_ERROR, NULL, ERR_IO, "the connection broke", false },
+	{ CURLE_SEND_ERROR, NULL, ERR_IO, "the connection broke", false },
+	{ CURLE_PARTIAL_FILE, NULL, ERR_IO, "the connection broke", false },
+	{ CURLE_HTTP2, NULL, ERR_IO, "the connection broke", false },
+	{ CURLE_HTTP2_STREAM, NULL, ERR_IO, "the connection broke", false },
+	{ CURLE_UNSUPPORTED_PROTOCOL, NULL, ERR_FORMAT, "not an answer in HTTP", true },
+	{ CURLE_WEIRD_SERVER_REPLY, NULL, ERR_FORMAT, "not an answer in HTTP", false },
+};
+
 static int fail(struct call *c, CURLcode code)
 {
 	if (c->failed)
@@ -547,45 +605,16 @@ static int fail(struct call *c, CURLcode code)
 	c->why[strcspn(c->why, "\r\n")] = 0;
 	if (!*c->why)
 		snprintf(c->why, sizeof(c->why), "%s", curl_easy_strerror(code));
-	switch (code) {
-	case CURLE_COULDNT_RESOLVE_HOST:
-		return error_set(c->err, ERR_IO, "%s: the name does not resolve",
-				 c->host);
-	case CURLE_COULDNT_RESOLVE_PROXY:
-		return error_set(c->err, ERR_IO, "%s: the proxy's name does not resolve",
-				 c->host);
-	case CURLE_COULDNT_CONNECT:
-		return fail_connect(c);
-	case CURLE_OPERATION_TIMEDOUT:
-		return fail_timeout(c);
-	case CURLE_PEER_FAILED_VERIFICATION:
-		return fail_certificate(c);
-	case CURLE_SSL_CERTPROBLEM:
-		return error_set(
-			c->err, ERR_FORMAT,
-			"%s: the certificates or the key to use are not right: %s",
-			c->host, c->why);
-	case CURLE_SSL_CACERT_BADFILE:
-		return error_set(c->err, ERR_FORMAT, "%s: %s: not certificates in PEM",
-				 c->host, c->client->ca_file ? c->client->ca_file : "CA");
-	case CURLE_SSL_CONNECT_ERROR:
-		return error_set(c->err, ERR_IO, "%s: no TLS connection: %s", c->host,
-				 c->why);
-	case CURLE_GOT_NOTHING:
-	case CURLE_RECV_ERROR:
-	case CURLE_SEND_ERROR:
-	case CURLE_PARTIAL_FILE:
-	case CURLE_HTTP2:
-	case CURLE_HTTP2_STREAM:
-		return error_set(c->err, ERR_IO, "%s: the connection broke: %s", c->host,
-				 c->why);
-	case CURLE_UNSUPPORTED_PROTOCOL:
-	case CURLE_WEIRD_SERVER_REPLY:
-		return error_set(c->err, ERR_FORMAT, "%s: not an answer in HTTP: %s",
-				 c->host, c->why);
-	default:
-		return error_set(c->err, ERR_IO, "%s: %s", c->host, c->why);
+	for (size_t i = 0; i < sizeof(failures) / sizeof(*failures); i++) {
+		if (failures[i].code != code)
+			continue;
+		if (failures[i].tell)
+			return failures[i].tell(c);
+		return error_set(c->err, failures[i].kind, "%s: %s%s%s", c->host,
+				 failures[i].meaning, failures[i].alone ? "" : ": ",
+				 failures[i].alone ? "" : c->why);
 	}
+	return error_set(c->err, ERR_IO, "%s: %s", c->host, c->why);
 }
 
 static int ask(struct call *c, struct slot *s)
@@ -599,7 +628,6 @@ static int ask(struct call *c, struct slot *s)
 	set_request(c);
 	if (set_target(c))
 		return -1;
-	curl_easy_setopt(c->easy, CURLOPT_HTTPHEADER, c->headers);
 	code = drive(c, s->multi);
 	if (code || c->failed)
 		return fail(c, code);

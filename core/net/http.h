@@ -56,7 +56,6 @@ struct http_request {
 	int (*on_data)(void *ctx, const void *data, size_t len, struct error *err);
 	void *ctx;
 	const bool *cancel; /* set by another thread, looked at each second; or NULL */
-	bool linger;        /* go on although the process is asked to end */
 };
 
 struct http_response {

@@ -13,8 +13,6 @@
 		.flags = CMD_NOT_YET | (flags_),     \
 	}
 
-LATER(cmd_controller, "controller", "", "run TrainJobs on a Kubernetes cluster",
-      CMD_DAEMON | CMD_IN_POD);
 LATER(cmd_initialize_model, "initialize-model", "",
       "download a model into the job's volume", CMD_IN_POD);
 LATER(cmd_initialize_dataset, "initialize-dataset", "",
@@ -34,4 +32,3 @@ LATER(cmd_events, "events", "[NAME]", "show what happened to a TrainJob", 0);
 LATER(cmd_export_model, "export-model", "NAME", "upload what a TrainJob has trained", 0);
 LATER(cmd_convert, "convert", "[FILE|-]", "turn Training Operator v1 jobs into TrainJobs",
       0);
-LATER(cmd_uninstall, "uninstall", "", "remove Kubeflow Trainer from a cluster", 0);

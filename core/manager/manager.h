@@ -26,7 +26,11 @@
 #define MANAGER_MUTATING     "defaulter.trainer.kubeflow.org"
 #define MANAGER_VALIDATING   "validator.trainer.kubeflow.org"
 
-/* Until the process is asked to end (0) or cannot go on (-1). */
+/*
+ * Until the process is asked to end (0) or cannot go on. -1, when the lease was lost or
+ * work under way did not end: threads may still run, so that the caller must end the
+ * process without waiting for anything (_exit).
+ */
 MUST_CHECK int manager_run(const struct manager_config *config,
 			   const struct kube_config *kube_config, struct error *err);
 

@@ -1,0 +1,172 @@
+/*
+ * controller.c - TrainJobs on a cluster: what upstream's trainer-controller-manager does.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/stop.h"
+#include "base/str.h"
+#include "cmd/cmd.h"
+#include "manager/manager.h"
+
+/* From here on a number asks for the lines that are for debugging (logr's V-levels). */
+enum { DEBUG_VERBOSITY = 4, MAX_VERBOSITY = 127 };
+
+struct controller_opts {
+	const char *config, *gates, *kubeconfig;
+	const char *zap_level, *zap_encoder;
+	int zap_devel, zap_stack, zap_time;
+};
+
+static const char *const bools[] = { "false", "true", NULL };
+static const char *const stack_levels[] = { "error", "info", "panic", NULL };
+static const char *const times[] = { "rfc3339", "rfc3339nano", "iso8601", "epoch",
+				     "millis",  "nano",        NULL };
+
+static const struct opt opts_table[] = {
+	OPT_STR(0, "config", "FILE", "settings (config.trainer.kubeflow.org/v1alpha1)",
+		struct controller_opts, config),
+	OPT_STR(0, "feature-gates", "LIST",
+		"TrainJobStatus=true,...; wins over the settings", struct controller_opts,
+		gates),
+	OPT_STR(0, "kubeconfig", "FILE", "how to reach the cluster, outside a pod",
+		struct controller_opts, kubeconfig),
+	OPT_STR(0, "zap-log-level", "LEVEL",
+		"debug, info, error, panic, or a number (from 4 on: debug)",
+		struct controller_opts, zap_level),
+	OPT_STR(0, "zap-encoder", "FORM", "json or console", struct controller_opts,
+		zap_encoder),
+	{ .type = OPT_ENUM,
+	  .name = "zap-devel",
+	  .value = "BOOL",
+	  .help = "console and debug, unless said otherwise",
+	  .offset = OPT_ENUM_FIELD(struct controller_opts, zap_devel),
+	  .words = bools,
+	  .bare = "true" },
+	OPT_ENUM(0, "zap-stacktrace-level", "LEVEL",
+		 "accepted; there are no stack traces", struct controller_opts, zap_stack,
+		 stack_levels),
+	OPT_ENUM(0, "zap-time-encoding", "FORM", "accepted; times are RFC 3339",
+		 struct controller_opts, zap_time, times),
+	{ .type = OPT_END },
+};
+
+static int set_level(const struct controller_opts *o, enum log_level *ret,
+		     struct error *err)
+{
+	static const struct {
+		const char *word;
+		enum log_level level;
+	} words[] = {
+		{ "debug", LOG_LEVEL_DEBUG },
+		{ "info", LOG_LEVEL_INFO },
+		{ "error", LOG_LEVEL_ERROR },
+		{ "panic", LOG_LEVEL_ERROR },
+	};
+	struct error unused = { 0 };
+	int64_t verbosity;
+
+	*ret = o->zap_devel ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO;
+	if (!o->zap_level)
+		return 0;
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (str_eq(o->zap_level, words[i].word)) {
+			*ret = words[i].level;
+			return 0;
+		}
+	if (str_int(&verbosity, o->zap_level, 1, MAX_VERBOSITY, &unused))
+		return error_set(err, ERR_USAGE,
+				 "--zap-log-level: '%.100s' is not debug, info, error, "
+				 "panic or a number from 1 on",
+				 o->zap_level);
+	*ret = verbosity >= DEBUG_VERBOSITY ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO;
+	return 0;
+}
+
+static int set_log(const struct controller_opts *o, struct error *err)
+{
+	const char *encoder = o->zap_encoder;
+	enum log_level level;
+
+	if (set_level(o, &level, err))
+		return -1;
+	if (!encoder)
+		encoder = o->zap_devel ? "console" : "json";
+	if (!str_eq(encoder, "json") && !str_eq(encoder, "console"))
+		return error_set(err, ERR_USAGE,
+				 "--zap-encoder: '%.100s' is not json or console",
+				 encoder);
+	log_setup(level, str_eq(encoder, "json") ? LOG_FORMAT_JSON : LOG_FORMAT_TEXT,
+		  STDERR_FILENO);
+	return 0;
+}
+
+/* All that is wrong with the settings, a line each. */
+static int load(const struct controller_opts *o, struct manager_config *config,
+		struct error *err)
+{
+	char **errors;
+
+	if (!manager_config_load(config, o->config, o->gates, &errors, err))
+		return 0;
+	if (!errors)
+		return -1;
+	for (; *errors; errors++)
+		cmd_complain("controller", "%s", *errors);
+	return EXIT_BAD_INPUT;
+}
+
+static int run_with(const struct controller_opts *o, const struct manager_config *config,
+		    struct error *err)
+{
+	const struct kube_config_flags flags = { .kubeconfig = o->kubeconfig };
+	cleanup_kube_config struct kube_config kube_config = { 0 };
+
+	if (kube_config_load(&kube_config, &flags, err) || stop_setup(err))
+		return -1;
+	if (!manager_run(config, &kube_config, err))
+		return EXIT_OK;
+	/* Others may be at work in our place: not one more call of ours. */
+	log_error("cannot go on", LOG_ERR(err));
+	_exit(EXIT_FAILED);
+}
+
+static int run(const void *values, int argc, char **argv, struct error *err)
+{
+	const struct controller_opts *o = values;
+	struct manager_config config = { 0 };
+	int code;
+
+	if (argc)
+		return error_set(err, ERR_USAGE, "unexpected argument '%s'", argv[0]);
+	if (set_log(o, err))
+		return -1;
+	code = load(o, &config, err);
+	if (!code)
+		code = run_with(o, &config, err);
+	manager_config_release(&config);
+	return code;
+}
+
+const struct cmd cmd_controller = {
+	.name = "controller",
+	.args = "",
+	.summary = "run TrainJobs on a Kubernetes cluster",
+	.about = "Makes JobSets of TrainJobs, answers the admission webhooks and keeps "
+		 "the\n"
+		 "status of jobs. Takes the settings, flags and objects of upstream's\n"
+		 "trainer-controller-manager, in whose place it may be put. Of several\n"
+		 "replicas one leads; all answer webhooks. Ends on SIGTERM, with 0; when "
+		 "it\n"
+		 "loses its lease, at once, with 1.",
+	.example =
+		"kftrainer controller --config /controller_manager_config.yaml\n"
+		"kftrainer controller --kubeconfig ~/.kube/config --zap-encoder console",
+	.opts = opts_table,
+	.opts_size = sizeof(struct controller_opts),
+	.flags = CMD_DAEMON | CMD_IN_POD,
+	.run = run,
+};

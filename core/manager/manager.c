@@ -1,0 +1,386 @@
+#include "manager/manager.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/stop.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "kube/lease.h"
+#include "kube/workqueue.h"
+#include "manager/reconcile.h"
+#include "manager/serve.h"
+#include "manager/work.h"
+#include "net/keypair.h"
+
+#define USER_AGENT "kftrainer/" VERSION
+
+enum { GRACE_MS = 5000, LAST_EVENTS_MS = 1000, REVIEW_QPS = 5, REVIEW_BURST = 10 };
+
+/* Clients, so that none waits for another's limit; those last words are said with go on. */
+enum client { WORK, WATCH, ADMIT, EVENTS, LEASE, STATUS, REVIEW, N_CLIENTS };
+
+static const struct metric master_status = {
+	.type = METRIC_GAUGE,
+	.name = "leader_election_master_status",
+	.help = "Gauge of if the reporting system is master of the relevant lease, 0 "
+		"indicates backup, 1 indicates master. 'name' is the string used to "
+		"identify the lease. Please make sure to group by name.",
+	.labels = { "name" },
+};
+static const struct metric *const own_metrics[] = { &master_status, &kube_requests_total,
+						    NULL };
+
+struct manager {
+	const struct manager_config *config;
+	const struct kube_config *server;
+	struct arena arena;
+	const char *ns, *status_url;
+	const struct metric **table;
+	struct metrics *metrics;
+	struct kube *clients[N_CLIENTS];
+	struct tls_server *tls;
+	struct cert_manager *certs;
+	struct scrape *scrape;
+	struct webhook *webhook;
+	struct statusd *statusd;
+	struct servers *servers;
+	struct lease *lease;
+	struct event_recorder *events;
+	pthread_mutex_t lock; /* of work, which a scrape looks at */
+	struct work *work;
+};
+
+static void measure(void *ctx)
+{
+	struct manager *m = ctx;
+
+	pthread_mutex_lock(&m->lock);
+	if (m->work)
+		work_measure(m->work);
+	pthread_mutex_unlock(&m->lock);
+}
+
+static void set_work(struct manager *m, struct work *work)
+{
+	pthread_mutex_lock(&m->lock);
+	m->work = work;
+	pthread_mutex_unlock(&m->lock);
+}
+
+static size_t add_metrics(const struct metric **to, size_t n,
+			  const struct metric *const *from)
+{
+	for (; *from; from++)
+		to[n++] = *from;
+	return n;
+}
+
+static void new_metrics(struct manager *m)
+{
+	const struct metric *const *const tables[] = {
+		own_metrics,       work_metrics, workqueue_metrics,
+		reconcile_metrics, cert_metrics, webhook_metrics,
+	};
+	const size_t n_tables = sizeof(tables) / sizeof(*tables);
+	size_t n = 0;
+
+	for (size_t i = 0; i < n_tables; i++)
+		for (size_t t = 0; tables[i][t]; t++)
+			n++;
+	m->table = xcalloc(n + 1, sizeof(*m->table));
+	n = 0;
+	for (size_t i = 0; i < n_tables; i++)
+		n = add_metrics(m->table, n, tables[i]);
+	m->metrics = metrics_new(m->table);
+}
+
+static int new_clients(struct manager *m, struct error *err)
+{
+	const struct manager_config *c = m->config;
+	const struct {
+		bool wanted;
+		struct kube_opts opts;
+	} list[N_CLIENTS] = {
+		[WORK] = { true,
+			   { .qps = c->client.qps,
+			     .burst = c->client.burst,
+			     .after_stop = true } },
+		[WATCH] = { true, { 0 } },
+		[ADMIT] = { true, { .after_stop = true } },
+		[EVENTS] = { true,
+			     { .qps = c->client.qps,
+			       .burst = c->client.burst,
+			       .after_stop = true } },
+		[LEASE] = { c->election.enabled,
+			    { .timeout_ms = c->election.renew_ms / 2,
+			      .after_stop = true } },
+		[STATUS] = { c->gate_trainjob_status,
+			     { .qps = c->status_server.qps,
+			       .burst = c->status_server.burst,
+			       .after_stop = true } },
+		[REVIEW] = { c->metrics.auth,
+			     { .qps = REVIEW_QPS, .burst = REVIEW_BURST } },
+	};
+
+	for (int i = 0; i < N_CLIENTS; i++) {
+		struct kube_opts opts = list[i].opts;
+
+		opts.user_agent = USER_AGENT;
+		opts.metrics = m->metrics;
+		if (list[i].wanted && kube_new(&m->clients[i], m->server, &opts, err))
+			return -1;
+	}
+	return 0;
+}
+
+static int start_certs(struct manager *m, struct error *err)
+{
+	const struct cert_conf conf = {
+		.kube = m->clients[WATCH],
+		.config = m->config,
+		.ns = m->ns,
+		.server = m->tls,
+		.metrics = m->metrics,
+	};
+
+	return serve_tls(&m->tls, m->config, err) ||
+			       cert_manager_start(&m->certs, &conf, err)
+		       ? -1
+		       : 0;
+}
+
+static int start_servers(struct manager *m, struct error *err)
+{
+	const struct scrape_conf scrape = { .metrics = m->metrics,
+					    .kube = m->clients[REVIEW],
+					    .measure = measure,
+					    .ctx = m };
+	const struct webhook_conf hook = { .kube = m->clients[ADMIT],
+					   .metrics = m->metrics,
+					   .status_server =
+						   m->config->gate_trainjob_status };
+	struct servers_conf conf = { .config = m->config,
+				     .tls = m->tls,
+				     .certs = m->certs };
+
+	m->scrape = conf.scrape = scrape_new(&scrape);
+	m->webhook = conf.webhook = webhook_new(&hook);
+	if (m->config->gate_trainjob_status)
+		m->statusd = conf.statusd = statusd_new(m->clients[STATUS]);
+	return servers_start(&m->servers, &conf, err);
+}
+
+/* ---- leading ---- */
+
+static void on_leader(void *ctx, const char *holder)
+{
+	const struct manager *m = ctx;
+
+	log_info("the leader is", LOG_STR("holder", holder),
+		 LOG_STR("lease", m->config->election.name));
+}
+
+static void on_lease_error(void *ctx, const struct error *err)
+{
+	(void)ctx;
+	log_warn("the lease could not be read or written", LOG_ERR(err));
+}
+
+static void on_event_drop(void *ctx, const struct error *err)
+{
+	(void)ctx;
+	log_warn("an event could not be sent", LOG_ERR(err));
+}
+
+/* "<host>_<random>": another one each time, as client-go's users make it. */
+static int new_identity(struct arena *arena, const char **ret, struct error *err)
+{
+	cleanup_buf struct buf text = { .max = 512 };
+	unsigned char id[16];
+	char host[256] = "";
+
+	if (random_bytes(id, sizeof(id), err))
+		return -1;
+	if (gethostname(host, sizeof(host) - 1))
+		return error_errno(err, errno, "gethostname");
+	buf_printf(&text, "%s_", host);
+	hex_encode(&text, id, sizeof(id));
+	*ret = arena_strdup(arena, (const char *)text.data);
+	return 0;
+}
+
+static int lead(struct manager *m, struct error *err)
+{
+	const struct manager_config *c = m->config;
+	struct lease_conf conf = {
+		.kube = m->clients[LEASE],
+		.ns = *c->election.ns ? c->election.ns : m->ns,
+		.name = c->election.name,
+		.duration_ms = c->election.lease_ms,
+		.renew_ms = c->election.renew_ms,
+		.retry_ms = c->election.retry_ms,
+		.on_change = on_leader,
+		.on_error = on_lease_error,
+		.ctx = m,
+	};
+
+	if (!c->election.enabled)
+		return 0;
+	metrics_set(m->metrics, &master_status, 0, c->election.name);
+	if (new_identity(&m->arena, &conf.identity, err) ||
+	    lease_new(&m->lease, &conf, err) || lease_acquire(m->lease, err))
+		return -1;
+	metrics_set(m->metrics, &master_status, 1, c->election.name);
+	return 0;
+}
+
+static int start_work(struct manager *m, struct error *err)
+{
+	struct work_conf conf = {
+		.config = m->config,
+		.watch = m->clients[WATCH],
+		.kube = m->clients[WORK],
+		.certs = m->certs,
+		.metrics = m->metrics,
+		.status_server_url = m->status_url,
+	};
+	struct work *work;
+
+	if (event_recorder_new(&m->events, m->clients[EVENTS], MANAGER_COMPONENT, err))
+		return -1;
+	event_recorder_on_drop(m->events, on_event_drop, m);
+	conf.events = m->events;
+	if (work_start(&work, &conf, err))
+		return -1;
+	set_work(m, work);
+	log_info("reconciling", LOG_INT("workers", m->config->trainjob_workers));
+	return 0;
+}
+
+/* Until asked to end; -1: we lead no more. */
+static int wait_for_end(struct manager *m, struct error *err)
+{
+	struct pollfd fds[] = {
+		{ .fd = stop_fd(), .events = POLLIN },
+		{ .fd = m->lease ? lease_lost_fd(m->lease) : -1, .events = POLLIN },
+	};
+
+	while (!stop_requested()) {
+		if (poll(fds, 2, -1) < 0 && errno != EINTR)
+			return error_errno(err, errno, "poll");
+		if (fds[1].revents)
+			return error_set(err, ERR_TIMEOUT, "the lease %s is lost",
+					 m->config->election.name);
+	}
+	return 0;
+}
+
+/* ---- from start to end ---- */
+
+static void log_start(const struct manager *m)
+{
+	const struct manager_config *c = m->config;
+
+	log_info(
+		"starting", LOG_STR("version", VERSION),
+		LOG_STR("server", m->server->server), LOG_STR("namespace", m->ns),
+		LOG_INT("webhookPort", c->webhook.port),
+		LOG_STR("metrics", c->metrics.bind), LOG_STR("health", c->health.bind),
+		LOG_STR("leaderElection", c->election.enabled ? c->election.name : "off"),
+		LOG_STR("certManagement", c->certs.enable ? "on" : "off"),
+		LOG_STR("TrainJobStatus", c->gate_trainjob_status ? "on" : "off"));
+}
+
+static void name_things(struct manager *m)
+{
+	m->ns = kube_pod_namespace(&m->arena);
+	if (!m->ns)
+		m->ns = MANAGER_NAMESPACE;
+	m->status_url =
+		arena_printf(&m->arena, "https://%s.%s.svc:%d", m->config->certs.service,
+			     m->ns, (int)m->config->status_server.port);
+}
+
+static int run(struct manager *m, struct error *err)
+{
+	if (new_clients(m, err) || start_certs(m, err) || start_servers(m, err) ||
+	    lead(m, err) || start_work(m, err))
+		return -1;
+	return wait_for_end(m, err);
+}
+
+static int end_work(struct manager *m, struct error *err)
+{
+	struct work *work = m->work;
+
+	if (work && !work_end(work, GRACE_MS))
+		return error_set(err, ERR_TIMEOUT, "work under way did not end in %d s",
+				 GRACE_MS / 1000);
+	set_work(m, NULL);
+	if (m->lease) /* the next one need not wait for what follows */
+		lease_free(m->lease);
+	if (work)
+		work_free(work);
+	if (m->events)
+		event_recorder_free(m->events, LAST_EVENTS_MS);
+	return 0;
+}
+
+/* Webhooks answer until the next leader may be at work. */
+static void end_servers(struct manager *m)
+{
+	servers_stop(m->servers, GRACE_MS);
+	cert_manager_stop(m->certs);
+	if (m->statusd)
+		statusd_free(m->statusd);
+	if (m->webhook)
+		webhook_free(m->webhook);
+	scrape_free(m->scrape);
+	if (m->tls)
+		tls_server_free(m->tls);
+}
+
+static void release(struct manager *m)
+{
+	for (int i = 0; i < N_CLIENTS; i++)
+		if (m->clients[i])
+			kube_free(m->clients[i]);
+	metrics_free(m->metrics);
+	free(m->table);
+	pthread_mutex_destroy(&m->lock);
+	arena_clear(&m->arena);
+	free(m);
+}
+
+int manager_run(const struct manager_config *config,
+		const struct kube_config *kube_config, struct error *err)
+{
+	struct manager *m = xcalloc(1, sizeof(*m));
+	int failed;
+
+	m->config = config;
+	m->server = kube_config;
+	pthread_mutex_init(&m->lock, NULL);
+	name_things(m);
+	log_start(m);
+	new_metrics(m);
+	failed = run(m, err);
+	if (failed && stop_requested())
+		failed = 0;
+	if (failed)
+		return -1;
+	log_info("asked to end");
+	if (end_work(m, err))
+		return -1;
+	end_servers(m);
+	release(m);
+	log_info("ended");
+	return 0;
+}

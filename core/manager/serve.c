@@ -1,0 +1,248 @@
+#include "manager/serve.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "manager/health.h"
+
+enum { MAX_LIST = 100 };
+
+enum server { SERVE_HEALTH, SERVE_METRICS, SERVE_WEBHOOK, SERVE_STATUS, N_SERVERS };
+
+static const char *const server_names[N_SERVERS] = { "health", "metrics", "webhook",
+						     "status" };
+
+struct servers {
+	struct servers_conf conf;
+	struct health health;
+	struct httpd *list[N_SERVERS];
+};
+
+/* ---- TLS ---- */
+
+static enum tls_version min_version(const char *text)
+{
+	static const struct {
+		const char *text;
+		enum tls_version version;
+	} known[] = {
+		{ "", TLS_DEFAULT }, { "1.0", TLS_1_2 }, { "1.1", TLS_1_2 },
+		{ "1.2", TLS_1_2 },  { "1.3", TLS_1_3 },
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (str_eq(text, known[i].text))
+			return known[i].version;
+	log_warn("tls.minVersion is not known: left out", LOG_STR("value", text));
+	return TLS_DEFAULT;
+}
+
+/* HTTP/1.1 is what the servers speak, whatever else a client would be offered. */
+static bool speaks(const char *protocol)
+{
+	return str_eq(protocol, "http/1.1");
+}
+
+static void keep_known(const char **ret, const char *const *list,
+		       bool (*knows)(const char *name), const char *field)
+{
+	size_t n = 0;
+
+	for (; list && *list && n < MAX_LIST; list++) {
+		if (knows(*list))
+			ret[n++] = *list;
+		else
+			log_warn("a TLS setting is not known: left out",
+				 LOG_STR("field", field), LOG_STR("value", *list));
+	}
+}
+
+int serve_tls(struct tls_server **ret, const struct manager_config *config,
+	      struct error *err)
+{
+	const char *ciphers[MAX_LIST + 1] = { 0 }, *alpn[MAX_LIST + 1] = { 0 };
+	struct tls_conf conf = { .min_version = min_version(config->tls.min_version) };
+
+	keep_known(ciphers, config->tls.ciphers, tls_knows_cipher, "tls.cipherSuites");
+	keep_known(alpn, config->tls.alpn, speaks, "tls.nextProtos");
+	conf.ciphers = ciphers[0] ? ciphers : NULL;
+	conf.alpn = alpn[0] ? alpn : NULL;
+	return tls_server_new(ret, &conf, err);
+}
+
+/* ---- health ---- */
+
+static bool certs_ready(void *ctx)
+{
+	const struct servers *s = ctx;
+
+	return cert_manager_ready(s->conf.certs);
+}
+
+/* Whatever is in the list listens; a handshake needs an identity as well. */
+static bool status_serves(void *ctx)
+{
+	const struct servers *s = ctx;
+
+	return tls_server_ready(s->conf.tls);
+}
+
+static const struct health_check live[] = { { "healthz", NULL }, { NULL, NULL } };
+static const struct health_check ready[] = { { "readyz", certs_ready }, { NULL, NULL } };
+static const struct health_check live_status[] = {
+	{ "healthz", NULL },
+	{ "status-server-healthz", status_serves },
+	{ NULL, NULL },
+};
+static const struct health_check ready_status[] = {
+	{ "readyz", certs_ready },
+	{ "status-server-readyz", status_serves },
+	{ NULL, NULL },
+};
+
+static const char *without_slash(const char *path)
+{
+	return path + (*path == '/');
+}
+
+static void set_health(struct servers *s)
+{
+	const struct manager_config *c = s->conf.config;
+	bool status = s->conf.statusd != NULL;
+
+	s->health = (struct health){
+		.groups = { { without_slash(c->health.liveness),
+			      status ? live_status : live },
+			    { without_slash(c->health.readiness),
+			      status ? ready_status : ready } },
+		.ctx = s,
+	};
+}
+
+/* ---- listening ---- */
+
+/* "[::1]:8443", ":8443"; the address is the arena's. config.c has checked it. */
+static int split_bind(struct arena *a, const char *bind, struct httpd_conf *conf,
+		      struct error *err)
+{
+	const char *colon = strrchr(bind, ':');
+	size_t len = colon ? (size_t)(colon - bind) : 0;
+	int64_t port;
+
+	if (!colon || str_int(&port, colon + 1, 0, 65535, err))
+		return error_set(err, ERR_INVALID, "%s is no address", bind);
+	if (len >= 2 && bind[0] == '[' && bind[len - 1] == ']')
+		conf->host = str_slice(a, bind + 1, len - 2);
+	else
+		conf->host = str_slice(a, bind, len);
+	conf->port = (int)port;
+	return 0;
+}
+
+static bool is_off(const char *bind)
+{
+	return str_eq(bind, "0");
+}
+
+static int start_one(struct servers *s, enum server which, const struct httpd_conf *conf,
+		     struct error *err)
+{
+	if (httpd_start(&s->list[which], conf, err))
+		return error_wrap(err, "%s server", server_names[which]);
+	return 0;
+}
+
+static int start_health(struct servers *s, struct arena *a, struct error *err)
+{
+	struct httpd_conf conf = { .handle = health_handle, .ctx = &s->health };
+
+	if (is_off(s->conf.config->health.bind))
+		return 0;
+	if (split_bind(a, s->conf.config->health.bind, &conf, err))
+		return -1;
+	return start_one(s, SERVE_HEALTH, &conf, err);
+}
+
+static int start_metrics(struct servers *s, struct arena *a, struct error *err)
+{
+	const struct manager_config *c = s->conf.config;
+	struct httpd_conf conf = { .handle = scrape_handle,
+				   .ctx = s->conf.scrape,
+				   .tls = c->metrics.secure ? s->conf.tls : NULL };
+
+	if (is_off(c->metrics.bind))
+		return 0;
+	if (c->metrics.auth && !c->metrics.secure)
+		log_warn("metrics.auth without metrics.secureServing: tokens come in "
+			 "clear text");
+	if (split_bind(a, c->metrics.bind, &conf, err))
+		return -1;
+	return start_one(s, SERVE_METRICS, &conf, err);
+}
+
+static int start_webhook(struct servers *s, struct error *err)
+{
+	const struct httpd_conf conf = { .host = s->conf.config->webhook.host,
+					 .port = (int)s->conf.config->webhook.port,
+					 .tls = s->conf.tls,
+					 .max_body = WEBHOOK_MAX_BODY,
+					 .handle = webhook_handle,
+					 .ctx = s->conf.webhook };
+
+	return start_one(s, SERVE_WEBHOOK, &conf, err);
+}
+
+static int start_status(struct servers *s, struct error *err)
+{
+	const struct httpd_conf conf = { .port = (int)s->conf.config->status_server.port,
+					 .tls = s->conf.tls,
+					 .max_body = STATUSD_MAX_BODY,
+					 .handle = statusd_handle,
+					 .on_large = statusd_large,
+					 .ctx = s->conf.statusd };
+
+	return s->conf.statusd ? start_one(s, SERVE_STATUS, &conf, err) : 0;
+}
+
+int servers_start(struct servers **ret, const struct servers_conf *conf,
+		  struct error *err)
+{
+	struct servers *s = xcalloc(1, sizeof(*s));
+	cleanup_arena struct arena a = { 0 };
+
+	s->conf = *conf;
+	set_health(s);
+	/* Health last: once it answers, the others listen. */
+	if (start_webhook(s, err) || start_status(s, err) || start_metrics(s, &a, err) ||
+	    start_health(s, &a, err)) {
+		servers_stop(s, 0);
+		return -1;
+	}
+	*ret = s;
+	return 0;
+}
+
+static void stop_one(struct httpd *d, int64_t until)
+{
+	int64_t left = until - clock_ms();
+
+	if (d)
+		httpd_stop(d, left > 0 ? left : 0);
+}
+
+/* The kubelet may ask until the end. */
+void servers_stop(struct servers *s, int64_t grace_ms)
+{
+	int64_t until = clock_ms() + grace_ms;
+
+	if (!s)
+		return;
+	for (int i = N_SERVERS - 1; i >= 0; i--)
+		stop_one(s->list[i], until);
+	free(s);
+}

@@ -1,0 +1,33 @@
+/*
+ * serve.h - the listeners of the controller's process: health, metrics, webhooks, and
+ * the status server where its gate is on. All replicas have them.
+ */
+#ifndef MANAGER_SERVE_H
+#define MANAGER_SERVE_H
+
+#include "manager/cert.h"
+#include "manager/scrape.h"
+#include "manager/statusd.h"
+#include "manager/webhook.h"
+
+/* From config.tls; what it names and we do not have is left out, with a warning. */
+MUST_CHECK int serve_tls(struct tls_server **ret, const struct manager_config *config,
+			 struct error *err);
+
+struct servers;
+
+struct servers_conf {
+	const struct manager_config *config;
+	struct tls_server *tls;
+	struct cert_manager *certs;
+	struct scrape *scrape;
+	struct webhook *webhook;
+	struct statusd *statusd; /* NULL: the gate is off */
+};
+
+/* All listen when it returns; everything in conf outlives them. */
+MUST_CHECK int servers_start(struct servers **ret, const struct servers_conf *conf,
+			     struct error *err);
+void servers_stop(struct servers *s, int64_t grace_ms); /* frees */
+
+#endif

@@ -1,0 +1,346 @@
+#include "manager/work.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "base/thread.h"
+#include "base/xmalloc.h"
+#include "kube/workqueue.h"
+#include "manager/manager.h"
+#include "manager/reconcile.h"
+#include "manager/watch.h"
+#include "trainer/api.h"
+
+/* Names and buckets: controller-runtime's pkg/internal/controller/metrics. */
+static const double seconds[] = { 0.005, 0.01, 0.025, 0.05, 0.1,  0.15, 0.2, 0.25,
+				  0.3,   0.35, 0.4,   0.45, 0.5,  0.6,  0.7, 0.8,
+				  0.9,   1.0,  1.25,  1.5,  1.75, 2.0,  2.5, 3.0,
+				  3.5,   4.0,  4.5,   5,    6,    7,    8,   9,
+				  10,    15,   20,    25,   30,   40,   50,  60 };
+static const struct metric reconcile_total = {
+	.type = METRIC_COUNTER,
+	.name = "controller_runtime_reconcile_total",
+	.help = "Total number of reconciliations per controller",
+	.labels = { "controller", "result" },
+};
+static const struct metric reconcile_errors = {
+	.type = METRIC_COUNTER,
+	.name = "controller_runtime_reconcile_errors_total",
+	.help = "Total number of reconciliation errors per controller",
+	.labels = { "controller" },
+};
+static const struct metric reconcile_time = {
+	.type = METRIC_HISTOGRAM,
+	.name = "controller_runtime_reconcile_time_seconds",
+	.help = "Length of time per reconciliation per controller",
+	.labels = { "controller" },
+	.buckets = seconds,
+	.n_buckets = sizeof(seconds) / sizeof(*seconds),
+};
+static const struct metric max_concurrent = {
+	.type = METRIC_GAUGE,
+	.name = "controller_runtime_max_concurrent_reconciles",
+	.help = "Maximum number of concurrent reconciles per controller",
+	.labels = { "controller" },
+};
+static const struct metric active_workers = {
+	.type = METRIC_GAUGE,
+	.name = "controller_runtime_active_workers",
+	.help = "Number of currently used workers per controller",
+	.labels = { "controller" },
+};
+const struct metric *const work_metrics[] = { &reconcile_total, &reconcile_errors,
+					      &reconcile_time,  &max_concurrent,
+					      &active_workers,  NULL };
+
+enum { CONTROLLERS = 3 };
+
+struct controller {
+	const char *name; /* of metrics */
+	const char *kind;
+	struct workqueue *queue;
+	struct work *work;
+	int (*reconcile)(struct controller *c, const char *key, int64_t *ret_after_ms,
+			 struct error *err);
+	pthread_t *threads;
+	int64_t n;
+};
+
+struct work {
+	struct work_conf conf;
+	struct pod_facts *pods;
+	_Atomic(struct informer *) trainjobs; /* for pods, from when it is there */
+	struct watches *watches;
+	struct reconciler *reconciler;
+	struct controller list[CONTROLLERS];
+	atomic_bool ending;
+
+	pthread_mutex_t lock;
+	pthread_cond_t idle;
+	int64_t running; /* workers */
+};
+
+/* ---- one key ---- */
+
+static int on_trainjob(struct controller *c, const char *key, int64_t *ret_after_ms,
+		       struct error *err)
+{
+	return reconcile_trainjob(c->work->reconciler, key, ret_after_ms, err);
+}
+
+static int on_runtime(struct controller *c, const char *key, int64_t *ret_after_ms,
+		      struct error *err)
+{
+	const char *slash = strchr(key, '/');
+	cleanup_arena struct arena a = { 0 };
+	cleanup_json cJSON *runtime = NULL;
+	const struct kube_ref ref = {
+		.api_version = TRAINER_API_VERSION,
+		.kind = c->kind,
+		.ns = slash ? str_slice(&a, key, (size_t)(slash - key)) : NULL,
+		.name = slash ? slash + 1 : key,
+	};
+
+	*ret_after_ms = 0;
+	if (!kube_get(c->work->conf.kube, &ref, &runtime, err))
+		return reconcile_runtime(c->work->reconciler, runtime, err);
+	return err->kind == ERR_NOT_FOUND ? 0 : -1;
+}
+
+static void log_failure(const struct controller *c, const char *key,
+			const struct error *err)
+{
+	/* Somebody else wrote at the same time: the next try sees it. */
+	if (err->kind == ERR_CONFLICT)
+		log_info("reconciling again", LOG_STR("controller", c->name),
+			 LOG_STR("key", key), LOG_ERR(err));
+	else
+		log_error("reconciling failed", LOG_STR("controller", c->name),
+			  LOG_STR("key", key), LOG_ERR(err));
+}
+
+static const char *settle(struct controller *c, const char *key, int failed,
+			  int64_t after_ms, const struct error *err)
+{
+	if (failed) {
+		metrics_add(c->work->conf.metrics, &reconcile_errors, 1, c->name);
+		if (err->kind != ERR_STOPPED)
+			log_failure(c, key, err);
+		workqueue_retry(c->queue, key);
+		return "error";
+	}
+	workqueue_forget(c->queue, key);
+	if (after_ms <= 0)
+		return "success";
+	workqueue_add_after(c->queue, key, after_ms);
+	return "requeue_after";
+}
+
+static void work_on(struct controller *c, const char *key)
+{
+	struct metrics *m = c->work->conf.metrics;
+	int64_t start = clock_ms(), after_ms = 0;
+	struct error err = { 0 };
+	const char *result;
+	int failed;
+
+	metrics_add(m, &active_workers, 1, c->name);
+	failed = c->reconcile(c, key, &after_ms, &err);
+	result = settle(c, key, failed, after_ms, &err);
+	metrics_add(m, &reconcile_total, 1, c->name, result);
+	metrics_observe(m, &reconcile_time, (double)(clock_ms() - start) / 1000, c->name);
+	metrics_add(m, &active_workers, -1, c->name);
+	log_debug("reconciled", LOG_STR("controller", c->name), LOG_STR("key", key),
+		  LOG_STR("result", result), LOG_INT("ms", clock_ms() - start));
+}
+
+static void *run(void *arg)
+{
+	struct controller *c = arg;
+	struct work *w = c->work;
+	const char *key;
+
+	while ((key = workqueue_get(c->queue))) {
+		if (!w->ending)
+			work_on(c, key);
+		workqueue_done(c->queue, key);
+	}
+	pthread_mutex_lock(&w->lock);
+	if (!--w->running)
+		pthread_cond_signal(&w->idle);
+	pthread_mutex_unlock(&w->lock);
+	return NULL;
+}
+
+/* ---- from start to end ---- */
+
+/* For events of pods, which may come before there is a store of TrainJobs. */
+static cJSON *find_trainjob(void *ctx, const char *ns, const char *name)
+{
+	struct work *w = ctx;
+	struct informer *store = w->trainjobs;
+	const struct kube_ref ref = { TRAINER_API_VERSION, TRAINJOB_KIND, ns, name };
+	struct error unused = { 0 };
+	cJSON *ret = NULL;
+
+	if (store)
+		return informer_get(store, ns, name);
+	return kube_get(w->conf.watch, &ref, &ret, &unused) ? NULL : ret;
+}
+
+static int start_workers(struct controller *c, int64_t n, struct error *err)
+{
+	static const char *const results[] = { "success", "error", "requeue",
+					       "requeue_after", NULL };
+	struct metrics *m = c->work->conf.metrics;
+
+	for (int i = 0; results[i]; i++)
+		metrics_add(m, &reconcile_total, 0, c->name, results[i]);
+	metrics_add(m, &reconcile_errors, 0, c->name);
+	metrics_set(m, &max_concurrent, (double)n, c->name);
+	metrics_set(m, &active_workers, 0, c->name);
+	c->threads = xcalloc((size_t)n, sizeof(*c->threads));
+	for (; c->n < n; c->n++) {
+		pthread_mutex_lock(&c->work->lock);
+		c->work->running++;
+		pthread_mutex_unlock(&c->work->lock);
+		if (thread_start(&c->threads[c->n], run, c, err)) {
+			c->work->running--;
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static void set_controllers(struct work *w)
+{
+	const struct controller list[CONTROLLERS] = {
+		{ .name = MANAGER_CONTROLLER, .reconcile = on_trainjob },
+		{ .name = "trainingruntime_controller",
+		  .kind = RUNTIME_KIND,
+		  .reconcile = on_runtime },
+		{ .name = "clustertrainingruntime_controller",
+		  .kind = CLUSTER_RUNTIME_KIND,
+		  .reconcile = on_runtime },
+	};
+
+	for (int i = 0; i < CONTROLLERS; i++) {
+		w->list[i] = list[i];
+		w->list[i].work = w;
+		w->list[i].queue = workqueue_new(list[i].name, w->conf.metrics);
+	}
+}
+
+static int start_watches(struct work *w, struct error *err)
+{
+	const struct watches_conf conf = {
+		.kube = w->conf.watch,
+		.trainjobs = w->list[0].queue,
+		.runtimes = w->list[1].queue,
+		.cluster_runtimes = w->list[2].queue,
+		.pods = w->pods,
+	};
+
+	if (watches_start(&w->watches, &conf, err))
+		return -1;
+	w->trainjobs = watches_trainjobs(w->watches);
+	return watches_wait(w->watches, err);
+}
+
+static void new_reconciler(struct work *w)
+{
+	const struct reconciler_conf conf = {
+		.kube = w->conf.kube,
+		.trainjobs = watches_trainjobs(w->watches),
+		.jobsets = watches_jobsets(w->watches),
+		.events = w->conf.events,
+		.pods = w->pods,
+		.metrics = w->conf.metrics,
+		.status_server = w->conf.config->gate_trainjob_status,
+		.status_server_url = w->conf.status_server_url,
+		.certs = w->conf.certs,
+	};
+
+	w->reconciler = reconciler_new(&conf);
+}
+
+static int start(struct work *w, struct error *err)
+{
+	const struct manager_config *c = w->conf.config;
+	const int64_t workers[CONTROLLERS] = { c->trainjob_workers, c->runtime_workers,
+					       c->cluster_runtime_workers };
+
+	if (start_watches(w, err))
+		return -1;
+	new_reconciler(w);
+	for (int i = 0; i < CONTROLLERS; i++)
+		if (start_workers(&w->list[i], workers[i], err))
+			return -1;
+	return 0;
+}
+
+int work_start(struct work **ret, const struct work_conf *conf, struct error *err)
+{
+	struct work *w = xcalloc(1, sizeof(*w));
+	struct error why = { 0 };
+
+	w->conf = *conf;
+	pthread_mutex_init(&w->lock, NULL);
+	cond_init(&w->idle);
+	w->pods = pod_facts_new(conf->events, find_trainjob, w);
+	set_controllers(w);
+	if (!start(w, &why)) {
+		*ret = w;
+		return 0;
+	}
+	*err = why;
+	if (work_end(w, INT64_MAX / 2))
+		work_free(w);
+	return -1;
+}
+
+void work_measure(struct work *w)
+{
+	for (int i = 0; i < CONTROLLERS; i++)
+		workqueue_measure(w->list[i].queue);
+}
+
+bool work_end(struct work *w, int64_t grace_ms)
+{
+	int64_t until = clock_ms() + grace_ms;
+	bool idle;
+
+	w->ending = true;
+	for (int i = 0; i < CONTROLLERS; i++)
+		workqueue_shut_down(w->list[i].queue);
+	pthread_mutex_lock(&w->lock);
+	while (w->running && cond_wait_until(&w->idle, &w->lock, until))
+		continue;
+	idle = !w->running;
+	pthread_mutex_unlock(&w->lock);
+	return idle;
+}
+
+void work_free(struct work *w)
+{
+	for (int i = 0; i < CONTROLLERS; i++) {
+		for (int64_t t = 0; t < w->list[i].n; t++)
+			pthread_join(w->list[i].threads[t], NULL);
+		free(w->list[i].threads);
+	}
+	if (w->watches)
+		watches_stop(w->watches);
+	if (w->reconciler)
+		reconciler_free(w->reconciler);
+	pod_facts_free(w->pods);
+	for (int i = 0; i < CONTROLLERS; i++)
+		workqueue_free(w->list[i].queue);
+	pthread_cond_destroy(&w->idle);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+}

@@ -1,0 +1,38 @@
+/*
+ * work.h - what the leader does: watches, queues and the workers that empty them.
+ */
+#ifndef MANAGER_WORK_H
+#define MANAGER_WORK_H
+
+#include "kube/event.h"
+#include "manager/cert.h"
+#include "manager/config.h"
+
+struct work;
+
+/* Everything outlives it. */
+struct work_conf {
+	const struct manager_config *config;
+	struct kube *watch; /* for lists and watches: calls end with the process */
+	struct kube *kube;  /* for the reconcilers: what is under way goes on */
+	struct event_recorder *events;
+	struct cert_manager *certs;
+	struct metrics *metrics;
+	const char *status_server_url;
+};
+
+/* controller_runtime_*; ends with NULL. */
+extern const struct metric *const work_metrics[];
+
+/* Workers run when it returns. ERR_STOPPED: asked to end before there was a first list. */
+MUST_CHECK int work_start(struct work **ret, const struct work_conf *conf,
+			  struct error *err);
+
+/* Sets the gauges that are measured rather than counted. */
+void work_measure(struct work *w);
+
+/* No new keys; false: those under way did not end in grace_ms: nothing may be freed. */
+MUST_CHECK bool work_end(struct work *w, int64_t grace_ms);
+void work_free(struct work *w); /* after work_end() */
+
+#endif

@@ -3,10 +3,20 @@
  *
  * Pods carry JobSet's label; of each only phase, conditions and container states are
  * kept, and nothing once its job has ended. What explains a job that does not start
- * or that failed becomes an event on the TrainJob (pod, container, rank and node in
- * the message): Unschedulable with the scheduler's words, image pulls that fail,
- * containers that cannot be made, OOMKilled, the exit code of the first that fails,
- * restarts, evictions. Many pods with one cause are one event ("8 pods, first ...").
+ * or that failed becomes an event on the TrainJob, with pod, node rank, container and
+ * node in the message:
+ *
+ *     Unschedulable         the scheduler's words
+ *     SchedulingGated       (Normal) it waits for its gates
+ *     ImagePullFailed       the kubelet's words
+ *     ContainerStartFailed  likewise: no such command, Secret, ConfigMap, ...
+ *     OOMKilled             past its memory limit
+ *     ContainerFailed       exit code or signal, restarts, the termination message
+ *     PodDisrupted          evicted, preempted, its node gone
+ *     PodFailed             the kubelet would not run it
+ *
+ * Many pods with one cause are one event, "8 pods, first ...", whose number is how
+ * many there are now. Pods that are being deleted do not fail.
  */
 #ifndef MANAGER_PODS_H
 #define MANAGER_PODS_H
@@ -29,9 +39,13 @@ bool pod_facts_keep(cJSON *pod); /* informer_conf.keep */
 void pod_facts_event(void *pod_facts, enum informer_event event, const cJSON *was,
 		     const cJSON *is); /* informer_conf.on_event */
 
-/* The TrainJob has ended or is gone: forget its pods. */
+/* The TrainJob has ended or is gone: forget its pods. Of one that has ended nothing
+ * more is told. */
 void pod_facts_forget(struct pod_facts *p, const char *ns, const char *trainjob);
-/* "node-1 (rank 1): container node exit code 3 on gpu-7"; malloc'ed, NULL: none failed. */
+/*
+ * "node-1 (node rank 1): container node: exit code 3 on gpu-7": of the failures seen,
+ * the one that ended first. malloc'ed; NULL: none failed.
+ */
 char *pod_facts_first_failure(struct pod_facts *p, const char *ns, const char *trainjob);
 
 #endif

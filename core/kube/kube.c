@@ -146,32 +146,27 @@ static int limit(struct kube *k, const struct kube_request *req, struct error *e
 
 static enum error_kind kind_of_status(int code, const char *reason, const char *message)
 {
-	switch (code) {
-	case 400:
-	case 422:
+	static const struct {
+		int code;
+		enum error_kind kind;
+	} kinds[] = {
+		{ 400, ERR_INVALID },     { 401, ERR_DENIED },
+		{ 403, ERR_DENIED },      { 404, ERR_NOT_FOUND },
+		{ 405, ERR_UNSUPPORTED }, { 406, ERR_UNSUPPORTED },
+		{ 408, ERR_TIMEOUT },     { 409, ERR_CONFLICT },
+		{ 410, ERR_EXPIRED },     { 413, ERR_LIMIT },
+		{ 415, ERR_UNSUPPORTED }, { 422, ERR_INVALID },
+		{ 429, ERR_BUSY },
+	};
+
+	if (code == 403 && message && str_starts(message, "admission webhook "))
 		return ERR_INVALID;
-	case 403:
-		return message && str_starts(message, "admission webhook ") ? ERR_INVALID
-									    : ERR_DENIED;
-	case 401:
-		return ERR_DENIED;
-	case 404:
-		return ERR_NOT_FOUND;
-	case 409:
-		return str_eq(reason, "AlreadyExists") ? ERR_EXISTS : ERR_CONFLICT;
-	case 410:
-		return ERR_EXPIRED;
-	case 408:
-		return ERR_TIMEOUT;
-	case 413:
-		return ERR_LIMIT;
-	case 405:
-	case 406:
-	case 415:
-		return ERR_UNSUPPORTED;
-	default:
-		return code == 429 || code >= 500 ? ERR_BUSY : ERR_IO;
-	}
+	if (code == 409 && str_eq(reason, "AlreadyExists"))
+		return ERR_EXISTS;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		if (kinds[i].code == code)
+			return kinds[i].kind;
+	return code >= 500 ? ERR_BUSY : ERR_IO;
 }
 
 int kube_status_error(const char *what, int code, const cJSON *status, struct error *err)

@@ -4,18 +4,22 @@
 #include <stdio.h>
 
 #include "base/cleanup.h"
-#include "base/str.h"
+#include "cmd/apply.h"
+#include "cmd/cluster.h"
 #include "cmd/cmd.h"
 #include "cmd/input.h"
 #include "cmd/manifests.h"
 #include "cmd/out.h"
 
 enum { FORMAT_NONE, FORMAT_YAML, FORMAT_JSON };
+enum { DEFAULT_TIMEOUT_MS = 120000 };
 
 struct install_opts {
+	struct cluster_opts cluster;
 	struct manifests_opts what;
-	bool crds, controller, runtimes, dry_run;
+	bool crds, controller, runtimes, dry_run, apply, wait;
 	int output;
+	int64_t timeout_ms;
 };
 
 static const char *const formats[] = { "none", "yaml", "json", NULL };
@@ -27,26 +31,30 @@ static const struct opt opts_table[] = {
 		 struct install_opts, controller),
 	OPT_BOOL(0, "runtimes", "only the built-in runtimes", struct install_opts,
 		 runtimes),
-	OPT_BOOL(0, "dry-run", "print what would be applied", struct install_opts,
-		 dry_run),
-	OPT_ENUM('o', "output", "FORMAT", "print it so; needs no cluster",
+	OPT_STRS(0, "runtime", "NAME[=IMAGE]", "of these only this; may be repeated",
+		 struct install_opts, what.runtimes),
+	OPT_ENUM('o', "output", "FORMAT", "print, apply nothing; needs no cluster",
 		 struct install_opts, output, formats),
+	OPT_BOOL(0, "dry-run", "the same as -o yaml", struct install_opts, dry_run),
+	OPT_BOOL(0, "apply", "apply, with --crds, too", struct install_opts, apply),
+	OPT_BOOL(0, "wait", "until the controller runs and its webhooks answer",
+		 struct install_opts, wait),
+	OPT_DURATION(0, "timeout", "TIME", "how long to wait for each thing: 2m",
+		     struct install_opts, timeout_ms, 1000, 86400000),
 	OPT_STR('n', "namespace", "NS", "of the controller: kubeflow-system",
 		struct install_opts, what.ns),
 	OPT_STR(0, "image", "REF", "our own image: " INSTALL_IMAGE, struct install_opts,
 		what.image),
-	OPT_STR(0, "image-registry", "PREFIX",
-		"take every other image from there: a mirror", struct install_opts,
-		what.registry),
-	OPT_BOOL(0, "upstream-images", "initializers of runtimes: upstream's, not ours",
-		 struct install_opts, what.upstream_images),
+	OPT_STR(0, "image-registry", "PREFIX", "a mirror that has every other image",
+		struct install_opts, what.registry),
+	OPT_BOOL(0, "upstream-images",
+		 "upstream's initializers in the runtimes, not ours", struct install_opts,
+		 what.upstream_images),
 	OPT_INT(0, "replicas", "N", "of the controller: 2", struct install_opts,
 		what.replicas, 1, 100),
 	OPT_STR(0, "feature-gates", "LIST", "of the controller: TrainJobStatus=true",
 		struct install_opts, what.gates),
-	OPT_STRS(0, "runtime", "NAME",
-		 "of the built-in runtimes only this; may be repeated",
-		 struct install_opts, what.runtimes),
+	CLUSTER_OPTIONS(struct install_opts),
 	{ .type = OPT_END },
 };
 
@@ -85,30 +93,51 @@ static enum install_parts parts_of(const struct install_opts *opts)
 	return parts ? parts : INSTALL_ALL;
 }
 
+static int apply(const cJSON *list, const struct install_opts *opts, struct error *err)
+{
+	const struct apply_opts how = { .wait = opts->wait,
+					.timeout_ms = opts->timeout_ms
+							      ? opts->timeout_ms
+							      : DEFAULT_TIMEOUT_MS };
+	cleanup_kube struct kube *kube = NULL;
+
+	if (cluster_connect(&kube, &opts->cluster, err))
+		return -1;
+	return apply_all(kube, list, &how, err);
+}
+
 static int run(const void *values, int argc, char **argv, struct error *err)
 {
 	struct install_opts opts = *(const struct install_opts *)values;
 	cleanup_schema struct schema *schema = NULL;
 	cleanup_json cJSON *list = NULL;
+	bool printing = opts.output || opts.dry_run;
 
 	if (argc)
 		return error_set(err, ERR_USAGE, "unexpected argument '%s'", argv[0]);
+	if (printing && (opts.apply || opts.wait))
+		return error_set(err, ERR_USAGE, "-o and --dry-run apply nothing");
 	opts.what.parts = parts_of(&opts);
+	if (opts.what.parts == INSTALL_CRDS && !opts.apply && !opts.wait)
+		printing = true;
 	if (input_schema(&schema, err) || manifests_build(&list, schema, &opts.what, err))
 		return -1;
-	if (!opts.output && !opts.dry_run && opts.what.parts != INSTALL_CRDS) {
-		cmd_complain("install", "applying is not built yet; -o yaml prints");
-		return EXIT_UNAVAILABLE;
-	}
-	return print(opts.output, list, err);
+	return printing ? print(opts.output, list, err) : apply(list, &opts, err);
 }
 
 const struct cmd cmd_install = {
 	.name = "install",
 	.args = "",
 	.summary = "put the controller, its CRDs and the runtimes into a cluster",
-	.example = "kftrainer install --crds | kubectl apply --server-side -f -\n"
-		   "kftrainer install -o yaml > trainer.yaml",
+	.about = "Applies everything to the cluster of your kubeconfig, server-side, "
+		 "as often\n"
+		 "as you like; an installation of upstream's is replaced in place. With "
+		 "-o "
+		 "it is\n"
+		 "printed instead. JobSet has to be there already.",
+	.example = "kftrainer install --image registry.example/kftrainer:" VERSION "\n"
+		   "kftrainer install -o yaml > trainer.yaml\n"
+		   "kftrainer install --crds | kubectl apply --server-side -f -",
 	.opts = opts_table,
 	.opts_size = sizeof(struct install_opts),
 	.run = run,

@@ -210,6 +210,28 @@ static void add_runtime(cJSON *list, cJSON *take_runtime,
 	cJSON_AddItemToArray(list, take_runtime);
 }
 
+/* "NAME" or "NAME=IMAGE", the image of what trains. */
+static int add_runtime_of(cJSON *list, const struct schema *schema, const char *text,
+			  const struct manifests_opts *opts, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_input struct input none = { 0 };
+	size_t len = strcspn(text, "=");
+	cJSON *runtime, *job, *c;
+
+	if (runtime_by_name(&runtime, &none, schema, str_slice(&arena, text, len), err)) {
+		err->kind = ERR_USAGE;
+		return -1;
+	}
+	json_each(job, (cJSON *)runtime_jobs(runtime)) {
+		c = pod_container(rjob_pod_spec(job), NODE);
+		if (c && text[len])
+			container_set_image(c, text + len + 1);
+	}
+	add_runtime(list, runtime, opts);
+	return 0;
+}
+
 static int add_runtimes(cJSON *list, const struct schema *schema,
 			const struct manifests_opts *opts, struct error *err)
 {
@@ -217,14 +239,9 @@ static int add_runtimes(cJSON *list, const struct schema *schema,
 	cleanup_json cJSON *all = NULL;
 	cJSON *runtime;
 
-	for (size_t i = 0; i < opts->runtimes.n; i++) {
-		if (runtime_by_name(&runtime, &none, schema, opts->runtimes.list[i],
-				    err)) {
-			err->kind = ERR_USAGE;
+	for (size_t i = 0; i < opts->runtimes.n; i++)
+		if (add_runtime_of(list, schema, opts->runtimes.list[i], opts, err))
 			return -1;
-		}
-		add_runtime(list, runtime, opts);
-	}
 	if (opts->runtimes.n)
 		return 0;
 	if (runtime_all(&all, &none, schema, err))

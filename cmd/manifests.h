@@ -18,6 +18,7 @@
 #define INSTALL_CONFIG     "kubeflow-trainer-config"
 #define INSTALL_MANAGED_BY "app.kubernetes.io/managed-by"
 #define INSTALL_PART_OF    "app.kubernetes.io/part-of"
+#define HELM_RELEASE       "meta.helm.sh/release-name"
 #define CRD_KIND           "CustomResourceDefinition"
 
 enum install_parts {

@@ -1,0 +1,266 @@
+#include "cmd/apply.h"
+
+#include <stdio.h>
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/stop.h"
+#include "base/str.h"
+#include "cmd/cluster.h"
+#include "cmd/cmd.h"
+#include "cmd/manifests.h"
+#include "trainer/api.h"
+
+#define FIELD_MANAGER "kftrainer-install"
+
+enum { LOOK_MS = 200 };
+
+struct applying {
+	struct kube *kube;
+	int64_t timeout_ms;
+	bool told_of_helm;
+};
+
+static bool try_later(const struct error *why)
+{
+	return why->kind == ERR_BUSY || why->kind == ERR_NOT_FOUND ||
+	       why->kind == ERR_CONFLICT || why->kind == ERR_EXISTS;
+}
+
+/*
+ * Ask again and again until `look` says so (*ret_is) or there is no time left; what
+ * may pass, as a kind that is not served yet, is no failure before that.
+ */
+static int wait_for(struct applying *a, const cJSON *obj, const char *what,
+		    int (*look)(struct applying *a, const cJSON *obj, bool *ret_is,
+				struct error *err),
+		    struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	int64_t end = clock_ms() + a->timeout_ms;
+	struct error why;
+	bool is = false;
+
+	for (;;) {
+		why = (struct error){ 0 };
+		if (!look(a, obj, &is, &why) && is)
+			return 0;
+		if (why.kind && !try_later(&why)) {
+			*err = why;
+			return -1;
+		}
+		if (clock_ms() >= end)
+			return error_set(err, ERR_TIMEOUT, "%s: not %s within %lld s%s%s",
+					 object_title(&arena, obj), what,
+					 (long long)(a->timeout_ms / 1000),
+					 why.kind ? ": " : "", why.msg);
+		if (stop_wait(LOOK_MS))
+			return error_set(err, ERR_STOPPED, "interrupted");
+	}
+}
+
+/* *ret: NULL when it is not there. */
+static int get(struct applying *a, const cJSON *obj, cJSON **ret, struct error *err)
+{
+	const struct kube_ref ref = kube_ref_of(obj);
+	struct error why = { 0 };
+
+	*ret = NULL;
+	if (!kube_get(a->kube, &ref, ret, &why) || why.kind == ERR_NOT_FOUND)
+		return 0;
+	*err = why;
+	return -1;
+}
+
+static int look_established(struct applying *a, const cJSON *obj, bool *ret_is,
+			    struct error *err)
+{
+	cleanup_json cJSON *now = NULL;
+
+	if (get(a, obj, &now, err))
+		return -1;
+	*ret_is = crd_established(now);
+	return 0;
+}
+
+static int look_gone(struct applying *a, const cJSON *obj, bool *ret_is,
+		     struct error *err)
+{
+	cleanup_json cJSON *now = NULL;
+
+	if (get(a, obj, &now, err))
+		return -1;
+	*ret_is = !now;
+	return 0;
+}
+
+static int look_done(struct applying *a, const cJSON *obj, bool *ret_is,
+		     struct error *err)
+{
+	cleanup_json cJSON *now = NULL;
+
+	if (get(a, obj, &now, err))
+		return -1;
+	*ret_is = deployment_done(now);
+	return 0;
+}
+
+/* A runtime that the webhook has to look at, created only for show. */
+static int look_answers(struct applying *a, const cJSON *obj, bool *ret_is,
+			struct error *err)
+{
+	const struct kube_write how = { .manager = FIELD_MANAGER, .dry_run = true };
+
+	if (kube_create(a->kube, obj, &how, NULL, err))
+		return -1;
+	*ret_is = true;
+	return 0;
+}
+
+static void say(const cJSON *obj, const char *what)
+{
+	cleanup_arena struct arena arena = { 0 };
+
+	printf("%s: %s\n", object_title(&arena, obj), what);
+	fflush(stdout);
+}
+
+static bool is_config(const cJSON *obj)
+{
+	return str_eq(meta_kind(obj), "ConfigMap") &&
+	       str_eq(meta_name(obj), INSTALL_CONFIG);
+}
+
+/* A Deployment that cannot become ours where it stands; *before is then NULL. */
+static int make_room(struct applying *a, const cJSON *obj, cJSON **before,
+		     struct error *err)
+{
+	const struct kube_ref ref = kube_ref_of(obj);
+
+	if (!*before || !str_eq(meta_kind(obj), "Deployment") ||
+	    json_equal(deployment_selector(*before), deployment_selector(obj)))
+		return 0;
+	say(obj, "deleted: it selects its pods by other labels");
+	if (kube_delete(a->kube, &ref, "Foreground", meta_uid(*before), err) ||
+	    wait_for(a, obj, "gone", look_gone, err))
+		return -1;
+	cJSON_Delete(*before);
+	*before = NULL;
+	return 0;
+}
+
+static void tell_of_helm(struct applying *a, const cJSON *before)
+{
+	const char *release = meta_annotation(before, HELM_RELEASE);
+
+	if (a->told_of_helm || !release ||
+	    !str_eq(meta_label(before, INSTALL_MANAGED_BY), "Helm"))
+		return;
+	cmd_complain("install",
+		     "taking over what the Helm release %s has installed; it can change "
+		     "that back",
+		     release);
+	a->told_of_helm = true;
+}
+
+static const char *outcome(const cJSON *before, const cJSON *after)
+{
+	if (!before)
+		return "created";
+	return str_eq(meta_version(before), meta_version(after)) ? "unchanged"
+								 : "changed";
+}
+
+static int apply(struct applying *a, const cJSON *obj, bool *ret_is, struct error *err)
+{
+	const struct kube_write how = { .manager = FIELD_MANAGER,
+					.force = !is_config(obj) };
+	cleanup_json cJSON *before = NULL, *after = NULL;
+	struct error why = { 0 };
+
+	if (get(a, obj, &before, err) || make_room(a, obj, &before, err))
+		return -1;
+	tell_of_helm(a, before);
+	*ret_is = true;
+	if (!kube_apply(a->kube, obj, &how, &after, &why)) {
+		say(obj, outcome(before, after));
+		return 0;
+	}
+	if (why.kind == ERR_CONFLICT && !how.force) {
+		say(obj, "kept as it is: somebody else wrote it");
+		return 0;
+	}
+	*err = why;
+	return -1;
+}
+
+static int wait_until_served(struct applying *a, const cJSON *list, struct error *err)
+{
+	const cJSON *obj;
+
+	json_each(obj, list)
+		if (str_eq(meta_kind(obj), CRD_KIND) &&
+		    wait_for(a, obj, "established", look_established, err))
+			return -1;
+	return 0;
+}
+
+static int wait_until_ready(struct applying *a, const cJSON *list, struct error *err)
+{
+	cleanup_json cJSON *probe = meta_new(TRAINER_API_VERSION, CLUSTER_RUNTIME_KIND,
+					     NULL, "kftrainer-install-probe");
+	bool controller = false;
+	const cJSON *obj;
+
+	json_obj(probe, "spec", "mlPolicy");
+	json_each(obj, list) {
+		if (!str_eq(meta_kind(obj), "Deployment"))
+			continue;
+		controller = true;
+		if (wait_for(a, obj, "available", look_done, err))
+			return -1;
+		say(obj, "available");
+	}
+	if (!controller)
+		return 0;
+	if (wait_for(a, probe, "looked at by the webhooks", look_answers, err))
+		return -1;
+	printf("the webhooks answer\n");
+	return 0;
+}
+
+static void tell_jobset(struct applying *a)
+{
+	struct error ignored = { 0 };
+	bool served = true;
+
+	if (!kube_serves(a->kube, JOBSET_API_VERSION, JOBSET_KIND, &served, &ignored) &&
+	    !served)
+		cmd_complain("install", "this cluster has no JobSet, which TrainJobs "
+					"need: https://jobset.sigs.k8s.io");
+}
+
+int apply_all(struct kube *k, const cJSON *list, const struct apply_opts *opts,
+	      struct error *err)
+{
+	struct applying a = { .kube = k, .timeout_ms = opts->timeout_ms };
+	bool crds = false;
+	const cJSON *obj;
+
+	json_each(obj, list) {
+		if (crds && !str_eq(meta_kind(obj), CRD_KIND)) {
+			if (wait_until_served(&a, list, err))
+				return -1;
+			crds = false;
+		}
+		crds = crds || str_eq(meta_kind(obj), CRD_KIND);
+		if (wait_for(&a, obj, "applied", apply, err))
+			return -1;
+	}
+	if ((crds && wait_until_served(&a, list, err)) ||
+	    (opts->wait && wait_until_ready(&a, list, err)))
+		return -1;
+	tell_jobset(&a);
+	return 0;
+}

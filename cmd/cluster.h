@@ -1,0 +1,34 @@
+/*
+ * cluster.h - the cluster that a command is about: its options, its connection.
+ */
+#ifndef CMD_CLUSTER_H
+#define CMD_CLUSTER_H
+
+#include "base/opt.h"
+#include "kube/kube.h"
+
+struct cluster_opts {
+	const char *kubeconfig, *context;
+};
+
+#define CLUSTER_OPTIONS(s)                                                             \
+	OPT_STR(0, "kubeconfig", "FILE", "which cluster: $KUBECONFIG, ~/.kube/config", \
+		s, cluster.kubeconfig),                                                \
+		OPT_STR(0, "context", "NAME", "which of the file's contexts", s,       \
+			cluster.context)
+
+/* In a pod without a kubeconfig: its own cluster. Signals are set up, too. */
+MUST_CHECK int cluster_connect(struct kube **ret, const struct cluster_opts *opts,
+			       struct error *err);
+
+static inline void cleanup_kubep(struct kube **k)
+{
+	if (*k)
+		kube_free(*k);
+}
+#define cleanup_kube __attribute__((cleanup(cleanup_kubep)))
+
+/* "Deployment kubeflow-system/kubeflow-trainer-controller-manager". */
+const char *object_title(struct arena *arena, const cJSON *obj);
+
+#endif

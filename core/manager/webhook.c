@@ -79,16 +79,16 @@ struct call {
 };
 
 /* plugin_env.get */
-static int fetch(void *ctx, const char *api_version, const char *kind, const char *ns,
-		 const char *name, const cJSON **ret, struct error *err)
+static int fetch(void *ctx, const struct object_ref *what, const cJSON **ret,
+		 struct error *err)
 {
 	struct call *c = ctx;
-	struct kube_ref ref = { api_version, kind, ns, name };
+	struct kube_ref ref = { what->api_version, what->kind, what->ns, what->name };
 	struct error why = { 0 };
 	cJSON *obj = NULL;
 
 	*ret = NULL;
-	if (!c->w->kube || !name || !*name)
+	if (!c->w->kube || !ref.name || !*ref.name)
 		return 0;
 	if (kube_get(c->w->kube, &ref, &obj, &why)) {
 		if (why.kind == ERR_NOT_FOUND)
@@ -112,20 +112,23 @@ static int fetch_runtime(struct call *c, const cJSON **ret, struct error *err)
 	cleanup_arena struct arena arena = { 0 };
 	const cJSON *tj = c->req->object, *map;
 	struct runtime_ref ref = tj_runtime_ref(tj);
+	struct object_ref live = { TRAINER_API_VERSION, ref.kind, namespace_of(c),
+				   ref.name };
+	struct object_ref copy = { "v1", "ConfigMap", namespace_of(c),
+				   snapshot_name(&arena, tj) };
 	struct error none = { 0 };
 	cJSON *runtime = NULL;
 
 	*ret = NULL;
 	if (tj_check_runtime_ref(tj, &none))
 		return 0;
-	if (fetch(c, TRAINER_API_VERSION, ref.kind,
-		  runtime_ref_is_cluster(&ref) ? NULL : namespace_of(c), ref.name, ret,
-		  err))
+	if (runtime_ref_is_cluster(&ref))
+		live.ns = NULL;
+	if (fetch(c, &live, ret, err))
 		return -1;
-	if (*ret || c->req->operation == ADMISSION_CREATE)
+	if (*ret || c->req->operation == ADMISSION_CREATE || !meta_name(tj))
 		return 0;
-	if (fetch(c, "v1", "ConfigMap", namespace_of(c), snapshot_name(&arena, tj), &map,
-		  err))
+	if (fetch(c, &copy, &map, err))
 		return -1;
 	if (map && !snapshot_read(&runtime, tj, map, &none)) {
 		cJSON_AddItemToArray(c->fetched, runtime);
@@ -301,7 +304,7 @@ static void review(struct webhook *w, const struct hook *hook,
 				 TRAINER_API_VERSION);
 		return;
 	}
-	if (req->operation == ADMISSION_UPDATE && meta_is_deleting(req->old))
+	if (req->operation == ADMISSION_UPDATE && meta_is_deleted(req->old))
 		return;
 	hook->review(&c);
 }

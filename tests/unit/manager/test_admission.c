@@ -88,7 +88,7 @@ static void test_what_is_no_question(void **state)
 		{ REQUEST(", \"operation\": \"DELETE\", \"oldObject\": {}"), NULL,
 		  "u-1" },
 		{ REQUEST(", \"operation\": \"CONNECT\""), NULL, "u-1" },
-		{ REQUEST(OBJECT ", \"object\": {}"), "equal keys", "" },
+		{ REQUEST(OBJECT ", \"object\": {}"), "stands twice", "" },
 		{ "{\"apiVersion\": \"admission.k8s.io/v2\", \"request\": {\"uid\": "
 		  "\"u\"}}",
 		  "of another version", "u" },

@@ -1,0 +1,229 @@
+#include "manager/statusd.h"
+
+#include <string.h>
+
+#include "api/meta.h"
+#include "api/names.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "manager/manager.h"
+#include "manager/review.h"
+#include "manager/statusd_auth.h"
+#include "trainer/api.h"
+#include "trainer/progress.h"
+
+enum { MAX_ANSWER = 4 * STATUSD_MAX_BODY };
+
+struct statusd {
+	struct kube *kube;
+	struct statusd_auth *auth;
+};
+
+/* ---- answers ---------------------------------------------------------------------- */
+
+static void reply(struct httpd_response *resp, int status, const cJSON *doc)
+{
+	resp->status = status;
+	resp->content_type = "application/json";
+	resp->body.max = MAX_ANSWER;
+	json_print(&resp->body, doc);
+	buf_adds(&resp->body, "\n");
+}
+
+/* A metav1.Status. */
+static void fail(struct httpd_response *resp, int code, const char *reason,
+		 const char *message)
+{
+	cleanup_json cJSON *status = cJSON_CreateObject();
+
+	json_obj(status, "metadata");
+	json_put_str(status, "Failure", "status");
+	json_put_str(status, message, "message");
+	json_put_str(status, reason, "reason");
+	json_put_int(status, code, "code");
+	reply(resp, code, status);
+}
+
+static void forbid(struct httpd_response *resp)
+{
+	fail(resp, 403, "Forbidden", "Forbidden");
+}
+
+static void fail_inside(struct httpd_response *resp, const struct statusd_claim *claim,
+			const struct error *err)
+{
+	log_error("a report of progress could not be taken",
+		  LOG_STR("namespace", claim->ns), LOG_STR("trainjob", claim->name),
+		  LOG_ERR(err));
+	fail(resp, 500, "InternalError", "Internal error");
+}
+
+/* ---- the request ------------------------------------------------------------------ */
+
+/* The TrainJob that the path names. */
+static bool read_path(struct arena *arena, const struct httpd_request *req,
+		      struct statusd_claim *claim)
+{
+	const char *rest = str_after(req->path, "/apis/" TRAINER_API_VERSION "/");
+	char **part;
+	size_t n;
+
+	if (!rest || !str_eq(req->method, "POST"))
+		return false;
+	part = str_split(arena, rest, '/', &n);
+	if (n != 5 || !str_eq(part[0], "namespaces") || !str_eq(part[2], "trainjobs") ||
+	    !str_eq(part[4], "status") || !*part[1] || !*part[3])
+		return false;
+	claim->ns = part[1];
+	claim->name = part[3];
+	return true;
+}
+
+/* How far the first value of the text goes; what follows it is ignored, as by upstream. */
+static size_t first_value(const char *text, size_t len)
+{
+	bool quoted = false;
+	size_t depth = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		if (quoted && text[i] == '\\')
+			i++;
+		else if (text[i] == '"')
+			quoted = !quoted;
+		else if (!quoted && text[i] == '{')
+			depth++;
+		else if (!quoted && text[i] == '}' && (!depth || !--depth))
+			return i + 1;
+	}
+	return len;
+}
+
+static int read_progress(const struct httpd_request *req, cJSON **ret, struct error *err)
+{
+	const char *text = (const char *)req->body;
+	cleanup_json cJSON *doc = NULL;
+
+	if (json_parse(&doc, text, first_value(text, req->body_len), err))
+		return -1;
+	return progress_read(ret, doc, err);
+}
+
+static int apply(struct statusd *s, const struct statusd_claim *claim, const char *uid,
+		 const cJSON *progress, struct error *err)
+{
+	cleanup_json cJSON *tj =
+		meta_new(TRAINER_API_VERSION, TRAINJOB_KIND, claim->ns, claim->name);
+	const struct kube_write how = { .manager = MANAGER_STATUS_OWNER,
+					.subresource = "status",
+					.force = true,
+					.meta_only = true };
+
+	meta_set_uid(tj, uid);
+	progress_put(tj, progress);
+	return kube_apply(s->kube, tj, &how, NULL, err);
+}
+
+/* The API server's own words: without what we were doing. */
+static const char *api_message(struct arena *arena, const struct statusd_claim *claim,
+			       const struct error *err)
+{
+	const char *whose = arena_printf(arena, "%s/%s: ", claim->ns, claim->name);
+	const char *at = strstr(err->msg, whose);
+
+	return at ? at + strlen(whose) : err->msg;
+}
+
+static void fail_apply(struct httpd_response *resp, const struct statusd_claim *claim,
+		       const struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+
+	switch (err->kind) {
+	case ERR_INVALID:
+		fail(resp, 422, "Invalid", api_message(&arena, claim, err));
+		return;
+	case ERR_NOT_FOUND:
+		fail(resp, 404, "NotFound", "Train job not found");
+		return;
+	case ERR_CONFLICT: /* another TrainJob has that name now */
+		forbid(resp);
+		return;
+	default:
+		fail_inside(resp, claim, err);
+	}
+}
+
+static void take(struct statusd *s, const struct statusd_claim *claim, const char *uid,
+		 const struct httpd_request *req, struct httpd_response *resp)
+{
+	cleanup_json cJSON *progress = NULL, *echo = NULL;
+	struct error err = { 0 };
+
+	if (read_progress(req, &progress, &err)) {
+		log_debug("no report of progress", LOG_STR("namespace", claim->ns),
+			  LOG_STR("trainjob", claim->name), LOG_ERR(&err));
+		fail(resp, 422, "Invalid", "Invalid payload");
+		return;
+	}
+	if (progress && apply(s, claim, uid, progress, &err)) {
+		fail_apply(resp, claim, &err);
+		return;
+	}
+	echo = progress_echo(progress);
+	reply(resp, 200, echo);
+}
+
+void statusd_handle(void *statusd, const struct httpd_request *req,
+		    struct httpd_response *resp)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct statusd_claim claim = { 0 };
+	struct statusd *s = statusd;
+	struct error err = { 0 };
+	const char *uid;
+
+	if (!read_path(&arena, req, &claim)) {
+		fail(resp, 404, "NotFound", "Not found");
+		return;
+	}
+	claim.token = bearer_token(&arena, req);
+	if (!claim.token || name_label_fault(claim.ns) ||
+	    name_subdomain_fault(claim.name)) {
+		forbid(resp);
+		return;
+	}
+	if (statusd_authorize(s->auth, &arena, &claim, &uid, &err))
+		fail_inside(resp, &claim, &err);
+	else if (!uid)
+		forbid(resp);
+	else
+		take(s, &claim, uid, req, resp);
+}
+
+void statusd_large(void *statusd, const struct httpd_request *req,
+		   struct httpd_response *resp)
+{
+	(void)statusd;
+	(void)req;
+	fail(resp, 413, "RequestEntityTooLarge", "Payload too large");
+}
+
+struct statusd *statusd_new(struct kube *k)
+{
+	struct statusd *s = xcalloc(1, sizeof(*s));
+
+	s->kube = k;
+	s->auth = statusd_auth_new(k);
+	return s;
+}
+
+void statusd_free(struct statusd *s)
+{
+	if (!s)
+		return;
+	statusd_auth_free(s->auth);
+	free(s);
+}

@@ -1,0 +1,103 @@
+#include "trainer/progress.h"
+
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+#define KEY "trainerStatus"
+
+static int invalid(struct error *err, const char *key, const char *what)
+{
+	return error_set(err, ERR_INVALID, KEY ".%s: %s", key, what);
+}
+
+static int read_count(cJSON *to, const cJSON *from, const char *key, struct error *err)
+{
+	const cJSON *node = json_get(from, key);
+	int64_t n;
+
+	if (!node)
+		return 0;
+	if (!json_int_of(node, &n) || n < INT32_MIN || n > INT32_MAX)
+		return invalid(err, key, "must be a 32 bit integer");
+	json_put_int(to, n, key);
+	return 0;
+}
+
+static int read_text(cJSON *to, const cJSON *from, const char *key, struct error *err)
+{
+	const cJSON *node = json_get(from, key);
+
+	if (node && !cJSON_IsString(node))
+		return invalid(err, "metrics", "names and values must be strings");
+	json_put_str(to, node ? node->valuestring : "", key);
+	return 0;
+}
+
+static int read_metrics(cJSON *to, const cJSON *from, struct error *err)
+{
+	const cJSON *list = json_get(from, "metrics"), *metric;
+
+	if (!list)
+		return 0;
+	if (!cJSON_IsArray(list))
+		return invalid(err, "metrics", "must be a list");
+	json_each(metric, list) {
+		cJSON *one = cJSON_CreateObject();
+
+		cJSON_AddItemToArray(json_list(to, "metrics"), one);
+		if (!cJSON_IsObject(metric) && !cJSON_IsNull(metric))
+			return invalid(err, "metrics", "must be a list of objects");
+		if (read_text(one, metric, "name", err) ||
+		    read_text(one, metric, "value", err))
+			return -1;
+	}
+	return 0;
+}
+
+static int read_time(cJSON *to, const cJSON *from, struct error *err)
+{
+	const cJSON *node = json_get(from, "lastUpdatedTime");
+	char text[TIME_TEXT_SIZE];
+	int64_t seconds;
+
+	if (!node)
+		return 0;
+	if (!cJSON_IsString(node))
+		return invalid(err, "lastUpdatedTime", "must be a string");
+	if (time_parse(&seconds, node->valuestring, err))
+		return error_wrap(err, KEY ".lastUpdatedTime");
+	json_put_str(to, time_text(seconds, text), "lastUpdatedTime");
+	return 0;
+}
+
+int progress_read(cJSON **ret, const cJSON *body, struct error *err)
+{
+	const cJSON *from = json_get(body, KEY);
+	cleanup_json cJSON *to = cJSON_CreateObject();
+
+	if (!cJSON_IsObject(body) && !cJSON_IsNull(body))
+		return error_set(err, ERR_INVALID, "the body must be an object");
+	if (from && !cJSON_IsObject(from))
+		return error_set(err, ERR_INVALID, KEY ": must be an object");
+	if (read_count(to, from, "progressPercentage", err) ||
+	    read_count(to, from, "estimatedRemainingSeconds", err) ||
+	    read_metrics(to, from, err) || read_time(to, from, err))
+		return -1;
+	*ret = from ? STEAL(to) : NULL;
+	return 0;
+}
+
+cJSON *progress_echo(const cJSON *progress)
+{
+	cJSON *echo = cJSON_CreateObject();
+
+	json_put(echo, json_dup(progress), KEY);
+	return echo;
+}
+
+void progress_put(cJSON *tj, const cJSON *progress)
+{
+	json_put(tj, json_dup(progress), "status", KEY);
+}

@@ -1,0 +1,24 @@
+/*
+ * progress.h - what training code reports about itself (KEP-2779): the request's body
+ * {"trainerStatus": {...}} and TrainJob.status.trainerStatus. progress.c is the only
+ * file with these keys. Follows upstream's UpdateTrainJobStatusRequest.
+ */
+#ifndef TRAINER_PROGRESS_H
+#define TRAINER_PROGRESS_H
+
+#include "base/json.h"
+
+/*
+ * From the body to what is stored and echoed; the caller's; NULL: it reports nothing.
+ * Unknown members are left out, empty lists too, lastUpdatedTime becomes whole seconds
+ * in UTC. ERR_INVALID: a member of the wrong type, an integer beyond int32, no RFC 3339.
+ * Ranges, lengths and what must be there are the schema's business.
+ */
+MUST_CHECK int progress_read(cJSON **ret, const cJSON *body, struct error *err);
+
+/* {"trainerStatus": progress}, or {} without; the caller's. */
+cJSON *progress_echo(const cJSON *progress);
+
+void progress_put(cJSON *tj, const cJSON *progress); /* into its status */
+
+#endif

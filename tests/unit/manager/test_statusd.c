@@ -1,0 +1,431 @@
+/* Rules: upstream pkg/statusserver; KEP-2779 for who may report. */
+#include "base/xmalloc.h"
+#include "manager/statusd.h"
+#include "tests/unit/manager/standin.h"
+
+#define PATH     "/apis/trainer.kubeflow.org/v1alpha1/namespaces/ns/trainjobs/tj/status"
+#define REVIEWS  "/apis/authentication.k8s.io/v1/tokenreviews"
+#define POD      "/api/v1/namespaces/ns/pods/p"
+#define JOBSET   "/apis/jobset.x-k8s.io/v1alpha2/namespaces/ns/jobsets/tj"
+#define AUDIENCE "trainer.kubeflow.org/v1alpha1/namespaces/ns/trainjobs/tj/status"
+
+#define USER(audience, name, extra)                                                      \
+	"{status: {authenticated: true, audiences: ['" audience "'], user: {username: '" \
+	"system:serviceaccount:" name "', extra: {" extra "}}}}"
+#define BOUND                                          \
+	"authentication.kubernetes.io/pod-name: [p], " \
+	"authentication.kubernetes.io/pod-uid: [u]"
+#define GOOD_USER USER(AUDIENCE, "ns:default", BOUND)
+#define GOOD_POD \
+	"{metadata: {name: p, uid: u, labels: {jobset.sigs.k8s.io/jobset-name: tj}}}"
+#define OWNER(api, kind, name, more)                                                \
+	"{metadata: {name: tj, ownerReferences: [{apiVersion: " api ", kind: " kind \
+	", name: " name ", uid: tj-uid" more "}]}}"
+#define GOOD_JOBSET \
+	OWNER("trainer.kubeflow.org/v1alpha1", "TrainJob", "tj", ", controller: true")
+
+static struct standin api;
+
+static int start(void **state)
+{
+	(void)state;
+	standin_start(&api);
+	return 0;
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	standin_stop(&api);
+	return 0;
+}
+
+struct reply {
+	struct httpd_response resp;
+	cJSON *doc;
+};
+
+static void reply_release(struct reply *r)
+{
+	buf_release(&r->resp.body);
+	cJSON_Delete(r->doc);
+}
+#define cleanup_reply __attribute__((cleanup(reply_release)))
+
+static void ask(struct statusd *s, const char *authorization, const char *body,
+		struct reply *r)
+{
+	const struct httpd_header headers[] = {
+		{ authorization ? "Authorization" : "Other",
+		  authorization ? authorization : "x" },
+		{ NULL, NULL },
+	};
+	const struct httpd_request req = {
+		.method = "POST",
+		.path = PATH,
+		.query = "",
+		.body = (const unsigned char *)body,
+		.body_len = strlen(body),
+		.content_length = (int64_t)strlen(body),
+		.peer = "127.0.0.1",
+		.headers = headers,
+	};
+
+	*r = (struct reply){ 0 };
+	statusd_handle(s, &req, &r->resp);
+	r->doc = standin_doc((const char *)r->resp.body.data);
+	assert_string_equal(r->resp.content_type, "application/json");
+}
+
+static void assert_failure(const struct reply *r, int code, const char *reason,
+			   const char *message)
+{
+	if (r->resp.status != code || !str_eq(json_str(r->doc, "message"), message))
+		fail_msg("wanted %d %s, got %d %s", code, message, r->resp.status,
+			 json_str(r->doc, "message"));
+	assert_string_equal(json_str(r->doc, "status"), "Failure");
+	assert_string_equal(json_str(r->doc, "reason"), reason);
+	assert_int_equal(json_int(r->doc, 0, "code"), code);
+}
+
+static void test_paths_and_methods(void **state)
+{
+	static const struct {
+		const char *method, *path;
+	} rows[] = {
+		{ "GET", PATH },
+		{ "PUT", PATH },
+		{ "POST", PATH "/" },
+		{ "POST", "/" },
+		{ "POST", "" },
+		{ "POST", "/apis/trainer.kubeflow.org/v1alpha1/namespaces//trainjobs/tj/"
+			  "status" },
+		{ "POST", "/apis/trainer.kubeflow.org/v1alpha1/namespaces/ns/trainjobs//"
+			  "status" },
+		{ "POST",
+		  "/apis/trainer.kubeflow.org/v1/namespaces/ns/trainjobs/tj/status" },
+		{ "POST",
+		  "/apis/trainer.kubeflow.org/v1alpha1/namespaces/ns/trainjobs/tj" },
+	};
+	struct statusd *s = statusd_new(api.kube);
+	const struct httpd_header none = { NULL, NULL };
+
+	(void)state;
+	standin_set(&api, NULL);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_reply struct reply r = { 0 };
+		const struct httpd_request req = { .method = rows[i].method,
+						   .path = rows[i].path,
+						   .headers = &none };
+
+		statusd_handle(s, &req, &r.resp);
+		r.doc = standin_doc((const char *)r.resp.body.data);
+		assert_failure(&r, 404, "NotFound", "Not found");
+	}
+	assert_string_equal((const char *)api.asked.data, "");
+	statusd_free(s);
+}
+
+static void test_too_large(void **state)
+{
+	cleanup_reply struct reply r = { 0 };
+	const struct httpd_request req = { .method = "POST", .path = PATH };
+
+	(void)state;
+	statusd_large(NULL, &req, &r.resp);
+	r.doc = standin_doc((const char *)r.resp.body.data);
+	assert_failure(&r, 413, "RequestEntityTooLarge", "Payload too large");
+}
+
+/* Nothing is asked for a header that holds no bearer token, or a name that is none. */
+static void test_without_a_token(void **state)
+{
+	static const char *const rows[] = { NULL, "",        "Bearer",    "Bearer ",
+					    "t",  "Basic t", "Bearer t t" };
+	static const char *const paths[] = {
+		"/apis/trainer.kubeflow.org/v1alpha1/namespaces/n%20s/trainjobs/tj/"
+		"status",
+		"/apis/trainer.kubeflow.org/v1alpha1/namespaces/ns/trainjobs/t_j/status",
+	};
+	const struct httpd_header headers[] = { { "Authorization", "Bearer t" },
+						{ NULL, NULL } };
+	struct statusd *s = statusd_new(api.kube);
+
+	(void)state;
+	standin_set(&api, NULL);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_reply struct reply r;
+
+		ask(s, rows[i], "{}", &r);
+		assert_failure(&r, 403, "Forbidden", "Forbidden");
+	}
+	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
+		cleanup_reply struct reply r = { 0 };
+		const struct httpd_request req = { .method = "POST",
+						   .path = paths[i],
+						   .headers = headers };
+
+		statusd_handle(s, &req, &r.resp);
+		r.doc = standin_doc((const char *)r.resp.body.data);
+		assert_failure(&r, 403, "Forbidden", "Forbidden");
+	}
+	assert_string_equal((const char *)api.asked.data, "");
+	statusd_free(s);
+}
+
+static void test_who_may_report(void **state)
+{
+	static const struct {
+		const char *review, *pod, *jobset; /* NULL: not there */
+		bool may;
+	} rows[] = {
+		{ GOOD_USER, GOOD_POD, GOOD_JOBSET, true },
+		{ "{status: {error: bad token}}", GOOD_POD, GOOD_JOBSET, false },
+		{ "{status: {authenticated: false, audiences: ['" AUDIENCE "']}}",
+		  GOOD_POD, GOOD_JOBSET, false },
+		{ USER("other", "ns:default", BOUND), GOOD_POD, GOOD_JOBSET, false },
+		{ USER(AUDIENCE, "ns2:default", BOUND), GOOD_POD, GOOD_JOBSET, false },
+		{ USER(AUDIENCE, "ns:default", ""), GOOD_POD, GOOD_JOBSET, false },
+		{ USER(AUDIENCE, "ns:default",
+		       "authentication.kubernetes.io/pod-name: [p]"),
+		  GOOD_POD, GOOD_JOBSET, false },
+		{ USER(AUDIENCE, "ns:default",
+		       "authentication.kubernetes.io/pod-name: [p], "
+		       "authentication.kubernetes.io/pod-uid: [other]"),
+		  GOOD_POD, GOOD_JOBSET, false },
+		{ "{status: {authenticated: true, audiences: ['" AUDIENCE
+		  "'], user: {username: admin, extra: {" BOUND "}}}}",
+		  GOOD_POD, GOOD_JOBSET, false },
+		{ GOOD_USER, NULL, GOOD_JOBSET, false },
+		{ GOOD_USER, "{metadata: {name: p, uid: u}}", GOOD_JOBSET, false },
+		{ GOOD_USER,
+		  "{metadata: {name: p, uid: u, labels: {jobset.sigs.k8s.io/jobset-name: "
+		  "tj2}}}",
+		  GOOD_JOBSET, false },
+		{ GOOD_USER, GOOD_POD, NULL, false },
+		{ GOOD_USER, GOOD_POD, "{metadata: {name: tj}}", false },
+		{ GOOD_USER, GOOD_POD,
+		  OWNER("trainer.kubeflow.org/v1alpha1", "TrainJob", "tj", ""), false },
+		{ GOOD_USER, GOOD_POD,
+		  OWNER("trainer.kubeflow.org/v1alpha1", "TrainJob", "tj2",
+			", controller: true"),
+		  false },
+		{ GOOD_USER, GOOD_POD,
+		  OWNER("acme.io/v1", "TrainJob", "tj", ", controller: true"), false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const struct standin_answer answers[] = {
+			{ REVIEWS, 201, rows[i].review },
+			{ rows[i].pod ? POD : "-", 200, rows[i].pod },
+			{ rows[i].jobset ? JOBSET : "-", 200, rows[i].jobset },
+			{ PATH, 200, "{}" },
+			{ NULL, 0, NULL },
+		};
+		struct statusd *s = statusd_new(api.kube);
+		cleanup_reply struct reply r;
+
+		standin_set(&api, answers);
+		ask(s, "Bearer the-token",
+		    "{\"trainerStatus\": {\"progressPercentage\": 3}}", &r);
+		if (rows[i].may != (r.resp.status == 200))
+			fail_msg("row %zu: %d", i, r.resp.status);
+		if (!rows[i].may) {
+			assert_failure(&r, 403, "Forbidden", "Forbidden");
+			assert_null(strstr((const char *)api.asked.data, "PATCH"));
+		}
+		statusd_free(s);
+	}
+}
+
+/* What cannot be asked is our failure, not a refusal. */
+static void test_when_the_api_server_fails(void **state)
+{
+	static const char *const paths[] = { REVIEWS, POD, JOBSET, PATH };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
+		const struct standin_answer answers[] = {
+			{ paths[i], 403, "{kind: Status, message: no rights}" },
+			{ REVIEWS, 201, GOOD_USER },
+			{ POD, 200, GOOD_POD },
+			{ JOBSET, 200, GOOD_JOBSET },
+			{ PATH, 200, "{}" },
+			{ NULL, 0, NULL },
+		};
+		struct statusd *s = statusd_new(api.kube);
+		cleanup_reply struct reply r;
+
+		standin_set(&api, answers);
+		ask(s, "Bearer t", "{\"trainerStatus\": {}}", &r);
+		assert_failure(&r, 500, "InternalError", "Internal error");
+		statusd_free(s);
+	}
+}
+
+static const struct standin_answer fine[] = {
+	{ REVIEWS, 201, GOOD_USER }, { POD, 200, GOOD_POD }, { JOBSET, 200, GOOD_JOBSET },
+	{ PATH, 200, "{}" },         { NULL, 0, NULL },
+};
+
+static void test_what_is_written(void **state)
+{
+	struct statusd *s = statusd_new(api.kube);
+	cleanup_reply struct reply r;
+	cleanup_json cJSON *want = NULL;
+
+	(void)state;
+	standin_set(&api, fine);
+	ask(s, "  bearer \t the-token ",
+	    "{\"trainerStatus\": {\"lastUpdatedTime\": "
+	    "\"2026-11-21T04:48:17.5+00:00\", \"progressPercentage\": 7, \"x\": 1}} more",
+	    &r);
+	assert_int_equal(r.resp.status, 200);
+	want = standin_doc("{trainerStatus: {progressPercentage: 7, lastUpdatedTime: "
+			   "'2026-11-21T04:48:17Z'}}");
+	assert_true(json_equal(r.doc, want));
+	assert_non_null(strstr((const char *)api.asked.data,
+			       "\"token\":\"the-token\",\"audiences\":[\"" AUDIENCE
+			       "\"]"));
+	assert_non_null(strstr(
+		(const char *)api.asked.data,
+		"PATCH " PATH " {\"apiVersion\":\"trainer.kubeflow.org/"
+			      "v1alpha1\",\"kind\":\"TrainJob\","
+		"\"metadata\":{\"name\":\"tj\",\"namespace\":\"ns\",\"uid\":\"tj-uid\"},"
+		"\"status\":{\"trainerStatus\":{\"progressPercentage\":7,"
+		"\"lastUpdatedTime\":\"2026-11-21T04:48:17Z\"}}}\n"));
+	statusd_free(s);
+}
+
+static void test_nothing_to_report(void **state)
+{
+	static const char *const rows[] = { "{}", "null", "{\"trainerStatus\": null}",
+					    "{\"more\": 1}" };
+	struct statusd *s = statusd_new(api.kube);
+
+	(void)state;
+	standin_set(&api, fine);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_reply struct reply r;
+
+		ask(s, "Bearer t", rows[i], &r);
+		assert_int_equal(r.resp.status, 200);
+		assert_string_equal((const char *)r.resp.body.data, "{}\n");
+	}
+	assert_null(strstr((const char *)api.asked.data, "PATCH"));
+	statusd_free(s);
+}
+
+static void test_bad_bodies(void **state)
+{
+	static const char *const rows[] = {
+		"",
+		"invalid payload",
+		"{",
+		"}",
+		"[1]",
+		"{\"trainerStatus\": 7}",
+		"{\"trainerStatus\": {\"progressPercentage\": \"7\"}}",
+		"{\"trainerStatus\": {\"a\": \"}",
+		"{\"trainerStatus\": {\"a\": \"\\",
+		"\"",
+		"{\"a\": \"\xff\"}",
+	};
+	struct statusd *s = statusd_new(api.kube);
+
+	(void)state;
+	standin_set(&api, fine);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_reply struct reply r;
+
+		ask(s, "Bearer t", rows[i], &r);
+		assert_failure(&r, 422, "Invalid", "Invalid payload");
+	}
+	assert_null(strstr((const char *)api.asked.data, "PATCH"));
+	statusd_free(s);
+}
+
+static void test_what_the_api_server_says_of_it(void **state)
+{
+	static const struct {
+		int status;
+		const char *body;
+		int code;
+		const char *reason, *message;
+	} rows[] = {
+		{ 422,
+		  "{kind: Status, message: 'TrainJob \"tj\" is invalid: must have x'}",
+		  422, "Invalid", "TrainJob \"tj\" is invalid: must have x" },
+		{ 400, "{kind: Status, message: 'bad'}", 422, "Invalid", "bad" },
+		{ 404, "{kind: Status, message: 'gone'}", 404, "NotFound",
+		  "Train job not found" },
+		{ 409, "{kind: Status, message: 'Precondition failed: UID'}", 403,
+		  "Forbidden", "Forbidden" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const struct standin_answer answers[] = {
+			{ REVIEWS, 201, GOOD_USER },
+			{ POD, 200, GOOD_POD },
+			{ JOBSET, 200, GOOD_JOBSET },
+			{ PATH, rows[i].status, rows[i].body },
+			{ NULL, 0, NULL },
+		};
+		struct statusd *s = statusd_new(api.kube);
+		cleanup_reply struct reply r;
+
+		standin_set(&api, answers);
+		ask(s, "Bearer t", "{\"trainerStatus\": {}}", &r);
+		assert_failure(&r, rows[i].code, rows[i].reason, rows[i].message);
+		statusd_free(s);
+	}
+}
+
+static size_t count(const char *text, const char *what)
+{
+	size_t n = 0;
+
+	for (; (text = strstr(text, what)); text++)
+		n++;
+	return n;
+}
+
+/* A client that reports again at once costs one call; another token is asked for. */
+static void test_a_yes_is_remembered(void **state)
+{
+	static const char *const tokens[] = { "Bearer a", "Bearer a", "Bearer b",
+					      "Bearer a" };
+	struct statusd *s = statusd_new(api.kube);
+
+	(void)state;
+	standin_set(&api, fine);
+	for (size_t i = 0; i < sizeof(tokens) / sizeof(*tokens); i++) {
+		cleanup_reply struct reply r;
+
+		ask(s, tokens[i], "{\"trainerStatus\": {}}", &r);
+		assert_int_equal(r.resp.status, 200);
+	}
+	assert_int_equal(count((const char *)api.asked.data, "POST " REVIEWS), 2);
+	assert_int_equal(count((const char *)api.asked.data, "PATCH "), 4);
+	statusd_free(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_paths_and_methods),
+		cmocka_unit_test(test_too_large),
+		cmocka_unit_test(test_without_a_token),
+		cmocka_unit_test(test_who_may_report),
+		cmocka_unit_test(test_when_the_api_server_fails),
+		cmocka_unit_test(test_what_is_written),
+		cmocka_unit_test(test_nothing_to_report),
+		cmocka_unit_test(test_bad_bodies),
+		cmocka_unit_test(test_what_the_api_server_says_of_it),
+		cmocka_unit_test(test_a_yes_is_remembered),
+	};
+
+	return cmocka_run_group_tests(tests, start, stop);
+}

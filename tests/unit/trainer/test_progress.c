@@ -1,0 +1,98 @@
+/* Rules: upstream pkg/statusserver and UpdateTrainJobStatusRequest; sent as the SDK does. */
+#include "tests/unit/trainer/yaml_doc.h"
+#include "trainer/progress.h"
+
+static void test_what_is_taken(void **state)
+{
+	static const struct {
+		const char *body, *want; /* NULL: nothing is reported */
+	} rows[] = {
+		{ "{}", NULL },
+		{ "null", NULL },
+		{ "{trainerStatus: null, other: 1}", NULL },
+		{ "{trainerStatus: {}}", "{}" },
+		{ "{trainerStatus: {progressPercentage: 40, more: [1]}, x: 1}",
+		  "{progressPercentage: 40}" },
+		{ "{trainerStatus: {progressPercentage: 101, "
+		  "estimatedRemainingSeconds: -1}}",
+		  "{progressPercentage: 101, estimatedRemainingSeconds: -1}" },
+		{ "{trainerStatus: {progressPercentage: null, metrics: null, "
+		  "lastUpdatedTime: null}}",
+		  "{}" },
+		{ "{trainerStatus: {metrics: []}}", "{}" },
+		{ "{trainerStatus: {metrics: [{name: loss, value: '0.5', x: y}, {name: "
+		  "a}, null]}}",
+		  "{metrics: [{name: loss, value: '0.5'}, {name: a, value: ''}, {name: "
+		  "'', value: ''}]}" },
+		{ "{trainerStatus: {lastUpdatedTime: "
+		  "'2026-11-21T04:48:17.123456+00:00'}}",
+		  "{lastUpdatedTime: '2026-11-21T04:48:17Z'}" },
+		{ "{trainerStatus: {lastUpdatedTime: '2026-11-21T06:48:17+02:00'}}",
+		  "{lastUpdatedTime: '2026-11-21T04:48:17Z'}" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_json cJSON *body = doc(rows[i].body), *progress = NULL;
+		cleanup_json cJSON *echo = NULL, *tj = cJSON_CreateObject();
+		struct error err = { 0 };
+
+		if (progress_read(&progress, body, &err))
+			fail_msg("%s: %s", rows[i].body, err.msg);
+		echo = progress_echo(progress);
+		if (!rows[i].want) {
+			assert_null(progress);
+			assert_doc(echo, "{}");
+			continue;
+		}
+		assert_doc(progress, rows[i].want);
+		assert_doc(json_get(echo, "trainerStatus"), rows[i].want);
+		progress_put(tj, progress);
+		assert_doc(json_get(tj, "status", "trainerStatus"), rows[i].want);
+	}
+}
+
+static void test_what_is_not(void **state)
+{
+	static const char *const rows[] = {
+		"[]",
+		"a",
+		"7",
+		"{trainerStatus: []}",
+		"{trainerStatus: 'x'}",
+		"{trainerStatus: {progressPercentage: '4'}}",
+		"{trainerStatus: {progressPercentage: 4.5}}",
+		"{trainerStatus: {progressPercentage: 2147483648}}",
+		"{trainerStatus: {progressPercentage: -2147483649}}",
+		"{trainerStatus: {progressPercentage: 99999999999999999999}}",
+		"{trainerStatus: {estimatedRemainingSeconds: true}}",
+		"{trainerStatus: {metrics: {}}}",
+		"{trainerStatus: {metrics: [1]}}",
+		"{trainerStatus: {metrics: [{name: 1}]}}",
+		"{trainerStatus: {metrics: [{name: a, value: 0.5}]}}",
+		"{trainerStatus: {lastUpdatedTime: 5}}",
+		"{trainerStatus: {lastUpdatedTime: ''}}",
+		"{trainerStatus: {lastUpdatedTime: 'yesterday'}}",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_json cJSON *body = doc(rows[i]), *progress = NULL;
+		struct error err = { 0 };
+
+		if (!progress_read(&progress, body, &err))
+			fail_msg("%s was taken", rows[i]);
+		assert_null(progress);
+		assert_true(err.msg[0]);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_what_is_taken),
+		cmocka_unit_test(test_what_is_not),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -13,7 +13,7 @@
 #ifdef SANITIZED
 enum { STACK = 2048 * 1024 };
 #else
-enum { STACK = 256 * 1024 };
+enum { STACK = 1024 * 1024 };
 #endif
 
 int thread_start(pthread_t *ret, void *(*run)(void *ctx), void *ctx, struct error *err)

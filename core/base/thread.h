@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 
-/* 256 KiB of stack (more under a sanitizer); the caller joins it. */
+/* 1 MiB of stack, of which only what is used is memory; the caller joins it. */
 MUST_CHECK int thread_start(pthread_t *ret, void *(*run)(void *ctx), void *ctx,
 			    struct error *err);
 

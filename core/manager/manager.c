@@ -142,18 +142,17 @@ static int new_clients(struct manager *m, struct error *err)
 
 static int start_certs(struct manager *m, struct error *err)
 {
-	const struct cert_conf conf = {
+	struct cert_conf conf = {
 		.kube = m->clients[WATCH],
 		.config = m->config,
 		.ns = m->ns,
-		.server = m->tls,
 		.metrics = m->metrics,
 	};
 
-	return serve_tls(&m->tls, m->config, err) ||
-			       cert_manager_start(&m->certs, &conf, err)
-		       ? -1
-		       : 0;
+	if (serve_tls(&m->tls, m->config, err))
+		return -1;
+	conf.server = m->tls;
+	return cert_manager_start(&m->certs, &conf, err);
 }
 
 static int start_servers(struct manager *m, struct error *err)

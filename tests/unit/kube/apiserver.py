@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+"""An API server as small as the unit tests of kube/ need: any kind, in memory, over
+plain HTTP on loopback. Prints its port; ends when its stdin does.
+
+Objects have a resourceVersion, lists have pages, watches get what happened since, and
+410 Gone when that is no longer known. POST /ctl tells it to misbehave; see Ctl."""
+import copy, json, socket, sys, threading, time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
+
+lock = threading.Condition()
+objects, history = {}, []            # {path: object}, [(version, type, path, object)]
+state = {'version': 100, 'floor': 0, 'generation': 0, 'fail': [], 'unserved': set(),
+         'delay': 0, 'bookmark': 0}
+seen = {}                            # calls, by method and plural
+
+
+def record(kind, path, obj):
+    state['version'] += 1
+    obj['metadata']['resourceVersion'] = str(state['version'])
+    history.append((state['version'], kind, path, copy.deepcopy(obj)))
+    lock.notify_all()
+
+
+def merge(to, patch):
+    for k, v in patch.items():
+        if v is None:
+            to.pop(k, None)
+        elif isinstance(v, dict):
+            to[k] = merge(to.get(k) if isinstance(to.get(k), dict) else {}, v)
+        else:
+            to[k] = v
+    return to
+
+
+class Ctl:
+    """Each with the lock held; what it returns is the answer."""
+    def cut(self, _):                # end all watches in order
+        state['generation'] += 1
+        lock.notify_all()
+
+    def compact(self, _):            # whoever watches from before now is too late
+        state['floor'] = state['version']
+        history.clear()
+
+    def forget(self, arg):           # gone without an event
+        objects.pop(arg['path'])
+        state['version'] += 1
+
+    def fail(self, arg):             # the next n calls but watches: that status; 0: cut off
+        state['fail'] = [arg['status']] * arg['n']
+
+    def unserved(self, arg):
+        (state['unserved'].add if arg['on'] else state['unserved'].discard)(arg['plural'])
+        state['generation'] += 1
+        lock.notify_all()
+
+    def delay(self, arg):            # answer calls that late
+        state['delay'] = arg['seconds']
+
+    def bookmark(self, _):           # to all watches, at a version of its own
+        state['version'] += 1
+        state['bookmark'] += 1
+        lock.notify_all()
+
+    def seen(self, _):
+        return dict(seen)
+
+    def objects(self, arg):          # of a plural, in order of their paths
+        return {'items': [o for p, o in sorted(objects.items())
+                          if p.split('/')[-2] == arg['plural']]}
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = 'HTTP/1.1'
+
+    def setup(self):
+        super().setup()
+        self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def log_message(self, *_):
+        pass
+
+    def answer(self, code, body):
+        data = json.dumps(body).encode()
+        self.send_response(code)
+        self.send_header('Content-Type', 'application/json')
+        self.send_header('Content-Length', str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def status(self, code, reason, message='because'):
+        self.answer(code, {'kind': 'Status', 'apiVersion': 'v1', 'status': 'Failure',
+                           'code': code, 'reason': reason, 'message': message})
+
+    def handle_call(self):
+        url = urlsplit(self.path)
+        query = {k: v[0] for k, v in parse_qs(url.query).items()}
+        data = self.rfile.read(int(self.headers.get('Content-Length') or 0))
+        body = json.loads(data) if data else None
+        if url.path == '/ctl':
+            with lock:
+                self.answer(200, getattr(Ctl(), body['op'])(body) or {})
+            return
+        parts = url.path.strip('/').split('/')
+        at = 2 if parts[0] == 'api' else 3
+        if parts[at] == 'namespaces' and len(parts) > at + 2:
+            at += 2
+        plural, names = parts[at], parts[at + 1:]
+        watch = query.get('watch') in ('1', 'true')
+        with lock:
+            what = ('watch' if watch else self.command) + ' ' + plural
+            seen[what] = seen.get(what, 0) + 1
+            fail = state['fail'].pop() if state['fail'] and not watch else None
+            late = 0 if watch else state['delay']
+        time.sleep(late)
+        if fail == 0:
+            self.close_connection = True
+            return
+        if fail:
+            self.status(fail, 'Whatever')
+            return
+        if plural in state['unserved']:
+            self.answer(404, {'kind': 'Status', 'code': 404, 'message':
+                              'the server could not find the requested resource'})
+            return
+        if watch:
+            self.watch(plural, int(query['resourceVersion']))
+        elif not names and self.command == 'GET':
+            self.list(plural, query)
+        else:
+            with lock:
+                self.one(url.path, plural, body)
+
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = handle_call
+
+    def list(self, plural, query):
+        with lock:
+            paths = sorted(p for p in objects if p.split('/')[-2] == plural)
+            start = int(query.get('continue') or 0)
+            end = start + int(query.get('limit') or 10**9)
+            meta = {'resourceVersion': str(state['version'])}
+            if end < len(paths):
+                meta['continue'] = str(end)
+            self.answer(200, {'kind': 'List', 'apiVersion': 'v1', 'metadata': meta,
+                              'items': [objects[p] for p in paths[start:end]]})
+
+    def one(self, path, plural, body):
+        if self.command == 'POST':
+            path += '/' + body['metadata']['name']
+        was = objects.get(path)
+        if self.command == 'POST':
+            if was:
+                return self.status(409, 'AlreadyExists')
+            body['metadata'].setdefault('uid', 'uid-%d' % state['version'])
+            objects[path] = body
+            record('ADDED', path, body)
+        elif not was:
+            return self.status(404, 'NotFound')
+        elif self.command == 'DELETE':
+            body = objects.pop(path)
+            record('DELETED', path, body)
+        elif self.command == 'PUT':
+            version = body['metadata'].get('resourceVersion')
+            if version and version != was['metadata']['resourceVersion']:
+                return self.status(409, 'Conflict')
+            objects[path] = body
+            record('MODIFIED', path, body)
+        elif self.command == 'PATCH':
+            body = merge(was, body)
+            record('MODIFIED', path, body)
+        else:
+            body = was
+        return self.answer(200, body)
+
+    def chunk(self, type_, obj):
+        data = json.dumps({'type': type_, 'object': obj}).encode() + b'\n'
+        for piece in (data[:20], data[20:]):
+            self.wfile.write(b'%x\r\n%s\r\n' % (len(piece), piece))
+            self.wfile.flush()
+
+    def watch(self, plural, version):
+        self.send_response(200)
+        self.send_header('Content-Type', 'application/json')
+        self.send_header('Transfer-Encoding', 'chunked')
+        self.end_headers()
+        with lock:
+            generation, marks = state['generation'], state['bookmark']
+            if version < state['floor']:
+                self.chunk('ERROR', {'kind': 'Status', 'code': 410, 'reason': 'Expired',
+                                     'message': 'too old resource version'})
+            else:
+                self.follow(plural, version, generation, marks)
+        self.wfile.write(b'0\r\n\r\n')
+
+    def follow(self, plural, version, generation, marks):
+        while state['generation'] == generation:
+            for v, type_, path, obj in list(history):
+                if v > version:
+                    version = v
+                    if path.split('/')[-2] == plural:
+                        self.chunk(type_, obj)
+            if state['bookmark'] > marks:
+                marks, version = state['bookmark'], state['version']
+                self.chunk('BOOKMARK', {'kind': 'x', 'metadata':
+                                        {'resourceVersion': str(version)}})
+            lock.wait()
+
+
+server = ThreadingHTTPServer(('127.0.0.1', 0), Handler)
+server.daemon_threads = True
+threading.Thread(target=server.serve_forever, daemon=True).start()
+print(server.server_port, flush=True)
+sys.stdin.read()

@@ -1,0 +1,368 @@
+#include "kube/informer.h"
+
+#include <pthread.h>
+
+#include "api/meta.h"
+#include "tests/unit/kube/apiserver.h"
+
+/* What the informer told, a line each: "A a/x 1" is an object with spec.n of 1. */
+struct told {
+	struct apiserver server;
+	struct informer *inf;
+	pthread_mutex_t lock;
+	char text[8192];
+	size_t len;
+	int errors;
+	char last_error[1000];
+};
+
+static int64_t n_of(const cJSON *obj)
+{
+	return json_int(obj, -1, "spec", "n");
+}
+
+static void on_event(void *ctx, enum informer_event event, const cJSON *was,
+		     const cJSON *is)
+{
+	struct told *t = ctx;
+	const cJSON *obj = is ? is : was;
+
+	pthread_mutex_lock(&t->lock);
+	t->len += (size_t)snprintf(t->text + t->len, sizeof(t->text) - t->len, "%c %s/%s",
+				   "AMD"[event], meta_namespace(obj), meta_name(obj));
+	if (was)
+		t->len += (size_t)snprintf(t->text + t->len, sizeof(t->text) - t->len,
+					   " was %d", (int)n_of(was));
+	if (is)
+		t->len += (size_t)snprintf(t->text + t->len, sizeof(t->text) - t->len,
+					   " is %d", (int)n_of(is));
+	t->len += (size_t)snprintf(t->text + t->len, sizeof(t->text) - t->len, "\n");
+	pthread_mutex_unlock(&t->lock);
+}
+
+static void on_error(void *ctx, const struct error *err)
+{
+	struct told *t = ctx;
+
+	pthread_mutex_lock(&t->lock);
+	t->errors++;
+	snprintf(t->last_error, sizeof(t->last_error), "%s", err->msg);
+	pthread_mutex_unlock(&t->lock);
+}
+
+static bool has_told(struct told *t, const char *line)
+{
+	bool ret;
+
+	pthread_mutex_lock(&t->lock);
+	ret = strstr(t->text, line) != NULL;
+	pthread_mutex_unlock(&t->lock);
+	return ret;
+}
+
+static int errors(struct told *t)
+{
+	int n;
+
+	pthread_mutex_lock(&t->lock);
+	n = t->errors;
+	pthread_mutex_unlock(&t->lock);
+	return n;
+}
+
+static void begin(struct told *t, bool (*keep)(cJSON *obj), bool optional)
+{
+	struct informer_conf conf = { .kube = t->server.kube,
+				      .api_version = "v1",
+				      .kind = "ConfigMap",
+				      .select = { .page = 3 },
+				      .keep = keep,
+				      .on_event = on_event,
+				      .ctx = t,
+				      .optional = optional,
+				      .on_error = on_error };
+	struct error err = { 0 };
+
+	pthread_mutex_init(&t->lock, NULL);
+	if (informer_start(&t->inf, &conf, &err))
+		fail_msg("%s", err.msg);
+}
+
+static void sync_up(struct told *t)
+{
+	struct error err = { 0 };
+
+	if (informer_wait(t->inf, 60 * 1000, &err))
+		fail_msg("%s", err.msg);
+	assert_true(informer_synced(t->inf));
+}
+
+static void end(struct told *t)
+{
+	informer_stop(t->inf);
+	apiserver_stop(&t->server);
+	pthread_mutex_destroy(&t->lock);
+}
+
+static cJSON *object(const char *name, int n)
+{
+	cJSON *obj = meta_new("v1", "ConfigMap", "a", name);
+
+	json_put_int(obj, n, "spec", "n");
+	json_put_str(obj, "noise", "metadata", "managedFields");
+	return obj;
+}
+
+static void create(struct told *t, const char *name, int n)
+{
+	cleanup_json cJSON *obj = object(name, n);
+	struct kube_write plain = { 0 };
+	struct error err = { 0 };
+
+	if (kube_create(t->server.kube, obj, &plain, NULL, &err))
+		fail_msg("%s", err.msg);
+}
+
+static void change(struct told *t, const char *name, int n)
+{
+	cleanup_json cJSON *obj = object(name, n), *patch = cJSON_CreateObject();
+	struct kube_ref ref = kube_ref_of(obj);
+	struct kube_write plain = { 0 };
+	struct error err = { 0 };
+
+	json_put_int(patch, n, "spec", "n");
+	if (kube_merge_patch(t->server.kube, &ref, patch, &plain, NULL, &err))
+		fail_msg("%s", err.msg);
+}
+
+static void remove_it(struct told *t, const char *name)
+{
+	cleanup_json cJSON *obj = object(name, 0);
+	struct kube_ref ref = kube_ref_of(obj);
+	struct error err = { 0 };
+
+	if (kube_delete(t->server.kube, &ref, NULL, NULL, &err))
+		fail_msg("%s", err.msg);
+}
+
+static int64_t stored(struct told *t, const char *name)
+{
+	cleanup_json cJSON *obj = informer_get(t->inf, "a", name);
+
+	return obj ? n_of(obj) : -2;
+}
+
+static bool count_one(void *ctx, const cJSON *obj)
+{
+	int *n = ctx;
+
+	assert_non_null(meta_name(obj));
+	return ++*n < 5;
+}
+
+static void test_lists_and_watches(void **state)
+{
+	struct told t = { 0 };
+	char name[16];
+	int n = 0;
+
+	(void)state;
+	apiserver_start(&t.server);
+	for (int i = 0; i < 8; i++) { /* three pages */
+		snprintf(name, sizeof(name), "x%d", i);
+		create(&t, name, i);
+	}
+	begin(&t, NULL, false);
+	sync_up(&t);
+	assert_int_equal(informer_count(t.inf), 8);
+	assert_true(informer_bytes(t.inf) > 8 * 60 && informer_bytes(t.inf) < 8 * 400);
+	assert_int_equal(stored(&t, "x7"), 7);
+	assert_int_equal(stored(&t, "nobody"), -2);
+	assert_true(has_told(&t, "A a/x0 is 0\n"));
+	create(&t, "y", 1);
+	change(&t, "y", 2);
+	remove_it(&t, "y");
+	change(&t, "x3", 33);
+	EVENTUALLY(has_told(&t, "A a/y is 1\nM a/y was 1 is 2\nD a/y was 2\n"
+				"M a/x3 was 3 is 33\n"));
+	assert_int_equal(stored(&t, "x3"), 33);
+	informer_each(t.inf, count_one, &n);
+	assert_int_equal(n, 5);
+	assert_int_equal(errors(&t), 0);
+	assert_int_equal(apiserver_seen(&t.server, "GET configmaps"), 3);
+	{
+		cleanup_json cJSON *obj = informer_get(t.inf, "a", "x1");
+
+		assert_null(json_get((const cJSON *)obj, "metadata", "managedFields"));
+		assert_string_equal(meta_kind(obj), "ConfigMap");
+	}
+	end(&t);
+}
+
+/* Odd ones are not for us; of the others n is all that is kept. */
+static bool keep_even(cJSON *obj)
+{
+	json_del(obj, JSON_PATH("apiVersion"));
+	json_del(obj, JSON_PATH("metadata", "resourceVersion"));
+	return n_of(obj) % 2 == 0;
+}
+
+static void test_keeps_what_keep_says(void **state)
+{
+	struct told t = { 0 };
+
+	(void)state;
+	apiserver_start(&t.server);
+	create(&t, "even", 2);
+	create(&t, "odd", 1);
+	begin(&t, keep_even, false);
+	sync_up(&t);
+	assert_int_equal(informer_count(t.inf), 1);
+	change(&t, "odd", 4);  /* comes */
+	change(&t, "even", 3); /* goes */
+	change(&t, "even", 5); /* is none of ours */
+	remove_it(&t, "even");
+	change(&t, "odd", 6);
+	EVENTUALLY(has_told(&t, "M a/odd was 4 is 6\n"));
+	assert_string_equal(t.text, "A a/even is 2\nA a/odd is 4\nD a/even was 2\n"
+				    "M a/odd was 4 is 6\n");
+	end(&t);
+}
+
+/* The watch ends in order, is cut off, or is too late: nothing is lost or told twice. */
+static void test_comes_back(void **state)
+{
+	struct told t = { 0 };
+
+	(void)state;
+	apiserver_start(&t.server);
+	create(&t, "x", 1);
+	create(&t, "y", 1);
+	create(&t, "z", 1);
+	begin(&t, NULL, false);
+	sync_up(&t);
+	EVENTUALLY(apiserver_seen(&t.server, "watch configmaps") == 1);
+	apiserver_do(&t.server, "{'op':'cut'}");
+	change(&t, "x", 2);
+	EVENTUALLY(has_told(&t, "M a/x was 1 is 2\n"));
+	assert_int_equal(apiserver_seen(&t.server, "GET configmaps"), 1);
+
+	/* While it is away: y vanishes, z is another of that name, x changes. */
+	apiserver_do(&t.server, "{'op':'cut'}");
+	apiserver_do(&t.server, "{'op':'forget','path':"
+				"'/api/v1/namespaces/a/configmaps/y'}");
+	change(&t, "x", 3);
+	remove_it(&t, "z");
+	create(&t, "z", 9);
+	apiserver_do(&t.server, "{'op':'compact'}");
+	EVENTUALLY(stored(&t, "y") == -2);
+	assert_true(has_told(&t, "M a/x was 2 is 3\n"));
+	assert_true(has_told(&t, "D a/y was 1\n"));
+	assert_true(has_told(&t, "D a/z was 1\n"));
+	assert_true(has_told(&t, "A a/z is 9\n"));
+	assert_int_equal(errors(&t), 0); /* 410 is nothing to tell */
+	assert_int_equal(informer_count(t.inf), 2);
+	end(&t);
+}
+
+/* A bookmark moves the place: after a compaction up to there, no list is needed. */
+static void test_bookmarks(void **state)
+{
+	struct told t = { 0 };
+
+	(void)state;
+	apiserver_start(&t.server);
+	create(&t, "x", 1);
+	begin(&t, NULL, false);
+	sync_up(&t);
+	EVENTUALLY(apiserver_seen(&t.server, "watch configmaps") == 1);
+	apiserver_do(&t.server, "{'op':'bookmark'}");
+	apiserver_do(&t.server, "{'op':'compact'}");
+	create(&t, "y", 1); /* told after the bookmark: it has been read by then */
+	EVENTUALLY(has_told(&t, "A a/y is 1\n"));
+	apiserver_do(&t.server, "{'op':'cut'}");
+	create(&t, "z", 1);
+	EVENTUALLY(has_told(&t, "A a/z is 1\n"));
+	assert_int_equal(apiserver_seen(&t.server, "GET configmaps"), 1);
+	end(&t);
+}
+
+static void test_errors_are_told_and_survived(void **state)
+{
+	struct told t = { 0 };
+
+	(void)state;
+	apiserver_start(&t.server);
+	create(&t, "x", 1);
+	apiserver_do(&t.server, "{'op':'fail','n':1,'status':403}");
+	begin(&t, NULL, false);
+	sync_up(&t);
+	assert_int_equal(errors(&t), 1);
+	assert_non_null(strstr(t.last_error, "list configmaps"));
+	assert_int_equal(stored(&t, "x"), 1);
+	end(&t);
+}
+
+static void test_a_kind_that_is_not_served(void **state)
+{
+	struct told t = { 0 }, u = { 0 };
+	struct error err = { 0 };
+
+	(void)state;
+	apiserver_start(&t.server);
+	create(&t, "x", 1);
+	apiserver_do(&t.server, "{'op':'unserved','plural':'configmaps','on':true}");
+	begin(&t, NULL, true);
+	sync_up(&t);
+	assert_int_equal(informer_count(t.inf), 0);
+	apiserver_do(&t.server, "{'op':'unserved','plural':'configmaps','on':false}");
+	informer_poke(t.inf);
+	EVENTUALLY(has_told(&t, "A a/x is 1\n"));
+	apiserver_do(&t.server, "{'op':'unserved','plural':'configmaps','on':true}");
+	EVENTUALLY(has_told(&t, "D a/x was 1\n"));
+	assert_int_equal(errors(&t), 0);
+
+	/* Where it must be there, that is an error. */
+	u.server = t.server;
+	begin(&u, NULL, false);
+	EVENTUALLY(errors(&u) > 0);
+	assert_false(informer_synced(u.inf));
+	assert_int_equal(informer_wait(u.inf, 10, &err), -1);
+	assert_int_equal(err.kind, ERR_TIMEOUT);
+	informer_stop(u.inf);
+	end(&t);
+}
+
+/* Readers while the store changes: for the sanitizers, and each sees a whole object. */
+static void test_readers(void **state)
+{
+	struct told t = { 0 };
+
+	(void)state;
+	apiserver_start(&t.server);
+	create(&t, "x", 0);
+	begin(&t, NULL, false);
+	sync_up(&t);
+	for (int i = 1; i <= 100; i++) {
+		change(&t, "x", i);
+		assert_true(stored(&t, "x") >= 0);
+		assert_int_equal(informer_count(t.inf), 1);
+	}
+	EVENTUALLY(stored(&t, "x") == 100);
+	end(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_lists_and_watches),
+		cmocka_unit_test(test_keeps_what_keep_says),
+		cmocka_unit_test(test_comes_back),
+		cmocka_unit_test(test_bookmarks),
+		cmocka_unit_test(test_errors_are_told_and_survived),
+		cmocka_unit_test(test_a_kind_that_is_not_served),
+		cmocka_unit_test(test_readers),
+	};
+
+	return cmocka_run_group_tests_name("kube/informer", tests, NULL, NULL);
+}

@@ -8,7 +8,6 @@ static void test_what_is_taken(void **state)
 		const char *body, *want; /* NULL: nothing is reported */
 	} rows[] = {
 		{ "{}", NULL },
-		{ "null", NULL },
 		{ "{trainerStatus: null, other: 1}", NULL },
 		{ "{trainerStatus: {}}", "{}" },
 		{ "{trainerStatus: {progressPercentage: 40, more: [1]}, x: 1}",

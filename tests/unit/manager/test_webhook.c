@@ -1,0 +1,511 @@
+/* Rules: upstream pkg/webhooks, and what is said at the top of webhook.h. */
+#include "assets/assets.h"
+#include "base/xmalloc.h"
+#include "manager/webhook.h"
+#include "tests/unit/manager/standin.h"
+
+#define BASE         "/apis/trainer.kubeflow.org/v1alpha1"
+#define RUNTIME      BASE "/namespaces/ns/trainingruntimes/rt"
+#define CLUSTER      BASE "/clustertrainingruntimes/rt"
+#define SNAPSHOT     "/api/v1/namespaces/ns/configmaps/tj-runtime-snapshot"
+#define JOBSET       "/apis/jobset.x-k8s.io/v1alpha2/namespaces/ns/jobsets/tj"
+#define MUTATE       "/mutate-trainer-kubeflow-org-v1alpha1-trainjob"
+#define VALIDATE     "/validate-trainer-kubeflow-org-v1alpha1-trainjob"
+#define VALIDATE_RT  "/validate-trainer-kubeflow-org-v1alpha1-trainingruntime"
+#define VALIDATE_CRT "/validate-trainer-kubeflow-org-v1alpha1-clustertrainingruntime"
+
+#define API          "apiVersion: trainer.kubeflow.org/v1alpha1"
+#define TJ_AS(meta, kind, spec)                                                        \
+	"{" API ", kind: TrainJob, metadata: {" meta "namespace: ns}, spec: "          \
+	"{runtimeRef: {apiGroup: trainer.kubeflow.org, kind: " kind ", name: rt}" spec \
+	"}}"
+#define TJ(spec) TJ_AS("name: tj, uid: tj-uid, ", "TrainingRuntime", spec)
+
+#define RJOB(container)                                                              \
+	"[{name: node, template: {metadata: {labels: "                               \
+	"{trainer.kubeflow.org/trainjob-ancestor-step: trainer}}, spec: {template: " \
+	"{spec: {containers: [{name: " container ", image: i}]}}}}}]"
+#define RT_AS(kind, labels, jobs)                                                \
+	"{" API ", kind: " kind ", metadata: {name: rt, namespace: ns, labels: " \
+	"{" labels "}}, spec: {mlPolicy: {torch: {}}, template: {spec: "         \
+	"{replicatedJobs: " jobs "}}}}"
+#define RT  RT_AS("TrainingRuntime", "", RJOB("node"))
+#define OLD "trainer.kubeflow.org/support: deprecated"
+
+#define PATCH(selector)                                                             \
+	"{manager: a.b/c, trainingRuntimeSpec: {template: {spec: {replicatedJobs: " \
+	"[{name: node, template: {spec: {template: {spec: {nodeSelector: {p: "      \
+	"'" selector "'}}}}}}]}}}}"
+
+static struct standin api;
+
+static int start(void **state)
+{
+	(void)state;
+	standin_start(&api);
+	return 0;
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	standin_stop(&api);
+	return 0;
+}
+
+static const struct standin_answer with_runtime[] = {
+	{ RUNTIME, 200, RT },
+	{ CLUSTER, 200, RT_AS("ClusterTrainingRuntime", OLD, RJOB("node")) },
+	{ NULL, 0, NULL },
+};
+
+static void post(struct kube *k, struct metrics *metrics, const char *path,
+		 const char *type, const char *body, struct httpd_response *resp)
+{
+	const struct webhook_conf conf = { .kube = k, .metrics = metrics };
+	const struct httpd_header headers[] = { { "Content-Type", type },
+						{ NULL, NULL } };
+	const struct httpd_request req = {
+		.method = "POST",
+		.path = path,
+		.query = "",
+		.body = (const unsigned char *)body,
+		.body_len = strlen(body),
+		.headers = headers,
+	};
+	struct webhook *w = webhook_new(&conf);
+
+	*resp = (struct httpd_response){ 0 };
+	webhook_handle(w, &req, resp);
+	webhook_free(w);
+}
+
+/* The answer's `response` to such a request; documents are YAML, old NULL: CREATE. */
+static cJSON *review(const char *path, const char *object, const char *old)
+{
+	cleanup_json cJSON *doc = cJSON_CreateObject(), *answer = NULL;
+	cleanup_free char *text = NULL;
+	struct httpd_response resp;
+	struct error err = { 0 };
+
+	json_put_str(doc, "admission.k8s.io/v1", "apiVersion");
+	json_put_str(doc, "AdmissionReview", "kind");
+	json_put_str(doc, "u-1", "request", "uid");
+	json_put_str(doc, "ns", "request", "namespace");
+	json_put_str(doc, old ? "UPDATE" : "CREATE", "request", "operation");
+	json_put(doc, standin_doc(object), "request", "object");
+	if (old)
+		json_put(doc, standin_doc(old), "request", "oldObject");
+	text = json_text(doc);
+	post(api.kube, NULL, path, "application/json", text, &resp);
+	assert_int_equal(resp.status, 200);
+	assert_string_equal(resp.content_type, "application/json");
+	if (json_parse(&answer, resp.body.data, resp.body.len, &err))
+		fail_msg("%s", err.msg);
+	buf_release(&resp.body);
+	assert_string_equal(json_str(answer, "apiVersion"), "admission.k8s.io/v1");
+	assert_string_equal(json_str(answer, "response", "uid"), "u-1");
+	return cJSON_DetachItemFromObjectCaseSensitive(answer, "response");
+}
+
+/* want: a piece of the refusal, NULL where it is allowed; warnings: how many. */
+static void assert_review(const char *path, const char *object, const char *old,
+			  const char *want, int warnings)
+{
+	cleanup_json cJSON *r = review(path, object, old);
+	cleanup_free char *text = json_text(r);
+	const char *message = json_str(r, "status", "message");
+
+	if (json_bool(r, false, "allowed") != !want ||
+	    (want && (!message || !strstr(message, want))) ||
+	    cJSON_GetArraySize(json_get(r, "warnings")) != warnings)
+		fail_msg("%s: wanted %s and %d warnings, got %s", object,
+			 want ? want : "nothing", warnings, text);
+	if (want)
+		assert_int_equal(json_int(r, 0, "status", "code"), 403);
+}
+
+static void assert_patch(const char *object, const char *old, const char *want)
+{
+	cleanup_json cJSON *r = review(MUTATE, object, old);
+	cleanup_buf struct buf patch = { .max = 65536 };
+	const char *text = json_str(r, "patch");
+	struct error err = { 0 };
+
+	assert_true(json_bool(r, false, "allowed"));
+	if (!want) {
+		assert_null(text);
+		assert_null(json_get(r, "patchType"));
+		return;
+	}
+	assert_non_null(text);
+	assert_int_equal(base64_decode(&patch, text, strlen(text), &err), 0);
+	if (!strstr((const char *)patch.data, want))
+		fail_msg("wanted %s, got %s", want, (const char *)patch.data);
+}
+
+#define PATCHES(list) TJ(", runtimePatches: [" list "]")
+#define TIMED         "{manager: a.b/c, time: '2024-05-06T07:08:09Z'}"
+
+static void test_times_of_patches(void **state)
+{
+	(void)state;
+	standin_set(&api, NULL);
+	assert_patch(TJ(""), NULL, NULL);
+	assert_patch(PATCHES(TIMED), NULL, NULL);
+	assert_patch(PATCHES(TIMED ", {manager: d.e/f}"), NULL,
+		     "[{\"op\":\"add\",\"path\":\"/spec/runtimePatches/1/"
+		     "time\",\"value\":\"20");
+	assert_patch(PATCHES("{manager: a.b/c, time: null}"), NULL,
+		     "[{\"op\":\"replace\",\"path\":\"/spec/runtimePatches/0/time\"");
+	assert_patch(
+		PATCHES("{manager: a.b/c}"), PATCHES(TIMED),
+		"[{\"op\":\"add\",\"path\":\"/spec/runtimePatches/0/time\",\"value\":"
+		"\"2024-05-06T07:08:09Z\"}]");
+	assert_patch(PATCHES("{manager: a.b/c, time: '2023-01-01T00:00:00Z'}"),
+		     PATCHES(TIMED),
+		     "[{\"op\":\"replace\",\"path\":\"/spec/runtimePatches/0/time\","
+		     "\"value\":\"2024-05-06T07:08:09Z\"}]");
+	assert_patch(PATCHES(PATCH("x")), PATCHES(TIMED),
+		     "[{\"op\":\"add\",\"path\":\"/spec/runtimePatches/0/"
+		     "time\",\"value\":\"20");
+	assert_string_equal((const char *)api.asked.data, "");
+}
+
+/* The schema says what is wrong, with its path: 422 instead of upstream's bare 400. */
+static void test_correction_07_wrong_types_are_the_schemas(void **state)
+{
+	(void)state;
+	assert_patch(TJ(", trainer: {numNodes: '2'}"), NULL, NULL);
+	assert_patch(TJ(", runtimePatches: {a: b}"), NULL, NULL);
+	assert_patch(TJ(", runtimePatches: [1, null, [], x]"), NULL, NULL);
+	assert_patch("{" API ", kind: TrainJob}", NULL, NULL);
+	assert_patch("{" API ", kind: TrainJob, metadata: 1, spec: 2}", NULL, NULL);
+}
+
+#define RESERVED ", trainer: {env: [{name: PET_NNODES, value: '1'}]}"
+#define LONG     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+
+static void test_trainjobs_that_are_created(void **state)
+{
+	(void)state;
+	standin_set(&api, with_runtime);
+	assert_review(VALIDATE, TJ(""), NULL, NULL, 0);
+	assert_non_null(strstr((const char *)api.asked.data, "GET " RUNTIME "\n"));
+	assert_review(VALIDATE, TJ_AS("name: tj, ", "ClusterTrainingRuntime", ""), NULL,
+		      NULL, 1);
+	assert_review(VALIDATE, TJ(RESERVED), NULL,
+		      "spec.trainer.env: Invalid value: ", 0);
+	assert_review(VALIDATE, TJ_AS("name: tj, ", "Other", ""), NULL,
+		      "unsupported runtime: Other.trainer.kubeflow.org", 0);
+	assert_review(VALIDATE, "{" API ", kind: TrainJob, metadata: {name: tj}}", NULL,
+		      "spec: Required value", 0);
+	/* upstream admits these, too, and says nothing */
+	assert_review(VALIDATE, TJ_AS("name: " LONG ", ", "TrainingRuntime", ""), NULL,
+		      NULL, 1);
+	standin_set(&api, NULL);
+	assert_review(VALIDATE, TJ(""), NULL,
+		      "spec.runtimeRef: Invalid value: "
+		      "{\"name\":\"rt\",\"apiGroup\":\"trainer.kubeflow.org\",\"kind\":"
+		      "\"TrainingRuntime\"}: ",
+		      0);
+	assert_review(VALIDATE, TJ_AS("name: tj, ", "ClusterTrainingRuntime", ""), NULL,
+		      "spec.RuntimeRef: ", 0);
+}
+
+static void test_several_errors_are_one_list(void **state)
+{
+	cleanup_json cJSON *r = NULL;
+	const char *message;
+
+	(void)state;
+	standin_set(&api, with_runtime);
+	r = review(VALIDATE,
+		   TJ(", initializer: {dataset: {}, model: {}}, runtimePatches: "
+		      "[{manager: x}, {manager: x}]"),
+		   NULL);
+	message = json_str(r, "status", "message");
+	assert_string_equal(json_str(r, "status", "reason"), "Forbidden");
+	assert_int_equal(message[0], '[');
+	assert_int_equal(message[strlen(message) - 1], ']');
+	assert_non_null(strstr(message, "dataset-initializer"));
+	assert_non_null(strstr(message, ", spec.runtimeRef: "));
+	message = strstr(message, "spec.runtimePatches.manager");
+	assert_non_null(message); /* and once */
+	assert_null(strstr(message + 1, "spec.runtimePatches.manager"));
+}
+
+#define GATED   PATCHES(PATCH("a"))
+#define CHANGED TJ(", suspend: true, runtimePatches: [" PATCH("b") "]")
+#define STORED  TJ(", suspend: true, runtimePatches: [" PATCH("a") "]")
+
+static void test_trainjobs_that_are_changed(void **state)
+{
+	static const struct standin_answer running[] = {
+		{ RUNTIME, 200, RT },
+		{ JOBSET, 200,
+		  "{status: {replicatedJobsStatus: [{name: node, active: 1}]}}" },
+		{ NULL, 0, NULL },
+	};
+
+	(void)state;
+	standin_set(&api, with_runtime);
+	assert_review(VALIDATE, CHANGED, STORED, NULL, 0);
+	assert_review(VALIDATE, GATED, TJ(""), "spec.runtimePatches: Forbidden: ", 0);
+	assert_review(VALIDATE, TJ(RESERVED), TJ(""), "spec.trainer.env", 0);
+	standin_set(&api, running);
+	assert_review(VALIDATE, CHANGED, STORED, "spec.runtimePatches: Forbidden: ", 0);
+}
+
+/* What was wrong before is not held against an update of something else. */
+static void test_updates_that_change_nothing_of_it(void **state)
+{
+	static const struct standin_answer failing[] = {
+		{ RUNTIME, 403, "{kind: Status, message: no rights}" },
+		{ NULL, 0, NULL },
+	};
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		standin_set(&api, i == 0 ? NULL : i == 1 ? failing : with_runtime);
+		assert_review(
+			VALIDATE,
+			TJ_AS("name: tj, labels: {a: b}, ", "TrainingRuntime", RESERVED),
+			TJ(RESERVED), NULL, 0);
+		assert_review(VALIDATE, TJ(RESERVED ", suspend: true"),
+			      TJ(RESERVED ", suspend: false"), NULL, 0);
+		assert_review(VALIDATE,
+			      TJ_AS("name: tj, deletionTimestamp: "
+				    "'2026-01-01T00:00:00Z', ",
+				    "TrainingRuntime", RESERVED ", suspend: true"),
+			      TJ_AS("name: tj, deletionTimestamp: "
+				    "'2026-01-01T00:00:00Z', ",
+				    "TrainingRuntime", ""),
+			      NULL, 0);
+	}
+}
+
+#define SNAPSHOT_OF(owner, runtime)                                                    \
+	"{" API ", kind: ConfigMap, metadata: {name: tj-runtime-snapshot, namespace: " \
+	"ns, ownerReferences: [{apiVersion: trainer.kubeflow.org/v1alpha1, kind: "     \
+	"TrainJob, name: tj, uid: " owner ", controller: true}]}, data: {runtime: "    \
+	"\"" runtime "\"}}"
+
+static void test_a_runtime_that_is_gone_has_a_snapshot(void **state)
+{
+	static const struct standin_answer snapshot[] = {
+		{ SNAPSHOT, 200, SNAPSHOT_OF("tj-uid", RT) },
+		{ NULL, 0, NULL },
+	};
+	static const struct standin_answer foreign[] = {
+		{ SNAPSHOT, 200, SNAPSHOT_OF("other", RT) },
+		{ NULL, 0, NULL },
+	};
+
+	(void)state;
+	standin_set(&api, snapshot);
+	assert_review(VALIDATE, CHANGED, STORED, NULL, 0);
+	assert_review(VALIDATE,
+		      TJ(", suspend: true, runtimePatches: [{manager: a.b/c, "
+			 "trainingRuntimeSpec: {template: {spec: {replicatedJobs: "
+			 "[{name: nope}]}}}}]"),
+		      STORED, "no job \"nope\"", 0);
+	assert_review(VALIDATE, CHANGED, NULL, "not found", 0); /* a new one needs it */
+	standin_set(&api, foreign);
+	assert_review(VALIDATE, CHANGED, STORED, "not found", 0);
+	standin_set(&api, NULL);
+	assert_review(VALIDATE, CHANGED, STORED, "not found", 0);
+}
+
+static void test_when_the_api_server_fails(void **state)
+{
+	static const struct standin_answer failing[] = {
+		{ RUNTIME, 403, "{kind: Status, message: no rights}" },
+		{ NULL, 0, NULL },
+	};
+	cleanup_json cJSON *r = NULL;
+
+	(void)state;
+	standin_set(&api, failing);
+	r = review(VALIDATE, TJ(""), NULL);
+	assert_false(json_bool(r, true, "allowed"));
+	assert_int_equal(json_int(r, 0, "status", "code"), 500);
+	assert_non_null(strstr(json_str(r, "status", "message"), "no rights"));
+}
+
+#define BAD "spec.template.spec.replicatedJobs[0].template.spec.template.spec.containers"
+#define SDK "trainer.kubeflow.org/framework: x"
+#define AMD                                                                          \
+	"[{name: node, template: {metadata: {labels: "                               \
+	"{trainer.kubeflow.org/trainjob-ancestor-step: trainer}}, spec: {template: " \
+	"{spec: {containers: [{name: node, image: i, resources: {limits: "           \
+	"{amd.com/gpu: '1'}}}]}}}}}]"
+
+/* Defect 15: upstream looks at no update of a TrainingRuntime, and never warns of one. */
+static void test_runtimes(void **state)
+{
+	static const struct {
+		const char *path, *object, *old, *want;
+		int warnings;
+	} rows[] = {
+#define BOTH(path, kind)                                                               \
+	{ path, RT_AS(kind, "", RJOB("node")), NULL, NULL, 0 },                        \
+		{ path, RT_AS(kind, "", RJOB("main")), NULL, BAD, 0 },                 \
+		{ path, RT_AS(kind, "", RJOB("main")), RT_AS(kind, "", RJOB("node")),  \
+		  BAD, 0 },                                                            \
+		{ path, RT_AS(kind, "a: b", RJOB("main")),                             \
+		  RT_AS(kind, "", RJOB("main")), NULL, 0 },                            \
+		{ path, RT_AS(kind, OLD, RJOB("node")), NULL, NULL, 1 },               \
+		{ path, RT_AS(kind, OLD, RJOB("node")), RT_AS(kind, "", RJOB("node")), \
+		  NULL, 0 },                                                           \
+		{ path, RT_AS(kind, SDK, AMD), NULL, NULL, 1 },                        \
+		{ path, RT_AS(kind, "", AMD), NULL, NULL, 0 },                         \
+		{ path, RT_AS(kind, SDK, AMD), RT_AS(kind, SDK, RJOB("node")), NULL,   \
+		  1 },                                                                 \
+		{ path, RT_AS(kind, SDK ", a: b", AMD), RT_AS(kind, SDK, AMD), NULL,   \
+		  0 },
+		BOTH(VALIDATE_RT, "TrainingRuntime")
+			BOTH(VALIDATE_CRT, "ClusterTrainingRuntime")
+	};
+
+	(void)state;
+	standin_set(&api, NULL);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		assert_review(rows[i].path, rows[i].object, rows[i].old, rows[i].want,
+			      rows[i].warnings);
+	assert_string_equal((const char *)api.asked.data, "");
+}
+
+static void test_the_built_in_runtimes_pass_without_a_word(void **state)
+{
+	size_t n = 0;
+
+	(void)state;
+	for (const struct asset *a = assets; a->name; a++) {
+		cleanup_json cJSON *docs = NULL;
+		struct error err = { 0 };
+		const cJSON *runtime;
+
+		if (!str_starts(a->name, "runtimes/"))
+			continue;
+		assert_int_equal(yaml_parse(&docs, a->data, a->len, &err), 0);
+		json_each(runtime, docs) {
+			cleanup_free char *text = json_text(runtime);
+			bool old = strstr(text, "deprecated");
+
+			assert_review(VALIDATE_CRT, text, NULL, NULL, old);
+			n++;
+		}
+	}
+	assert_true(n > 5);
+}
+
+static void test_objects_of_another_kind(void **state)
+{
+	static const char *const rows[] = {
+		"{apiVersion: v1, kind: Pod}",
+		"{apiVersion: trainer.kubeflow.org/v1alpha1, kind: Other}",
+		"{kind: TrainJob}",
+		"{}",
+		RT,
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_json cJSON *r = review(VALIDATE, rows[i], NULL);
+
+		assert_false(json_bool(r, true, "allowed"));
+		assert_int_equal(json_int(r, 0, "status", "code"), 400);
+		assert_null(json_get(r, "status", "reason"));
+	}
+}
+
+static void assert_http(const char *path, const char *type, const char *body, int status,
+			int code)
+{
+	cleanup_json cJSON *doc = NULL;
+	struct httpd_response resp;
+	struct error err = { 0 };
+
+	post(NULL, NULL, path, type, body, &resp);
+	assert_int_equal(resp.status, status);
+	if (status == 200) {
+		if (json_parse(&doc, resp.body.data, resp.body.len, &err))
+			fail_msg("%s", err.msg);
+		assert_false(json_bool(doc, true, "response", "allowed"));
+		assert_int_equal(json_int(doc, 0, "response", "status", "code"), code);
+	}
+	buf_release(&resp.body);
+}
+
+static void test_requests_that_are_none(void **state)
+{
+	cleanup_buf struct buf deep = { .max = 65536 }, many = { .max = 4000000 };
+
+	(void)state;
+	for (int i = 0; i < 1000; i++)
+		buf_adds(&deep, "[");
+	for (int i = 0; i < 1100000; i++)
+		buf_adds(&many, i ? ",1" : "[1");
+	assert_http("/", "application/json", "{}", 404, 0);
+	assert_http(MUTATE "/", "application/json", "{}", 404, 0);
+	assert_http(MUTATE, "application/json; charset=utf-8", "{}", 200, 400);
+	assert_http(MUTATE, "text/plain", "{}", 200, 400);
+	assert_http(MUTATE, "application/jsonp", "{}", 200, 400);
+	assert_http(MUTATE, "", "{}", 200, 400);
+	assert_http(VALIDATE, "application/json", "", 200, 400);
+	assert_http(VALIDATE, "application/json", "{", 200, 400);
+	assert_http(VALIDATE, "application/json", "{}", 200, 400);
+	assert_http(VALIDATE, "application/json", (const char *)deep.data, 200, 413);
+	assert_http(VALIDATE_RT, "application/json", (const char *)many.data, 200, 413);
+}
+
+static void test_figures(void **state)
+{
+	struct metrics *metrics = metrics_new(webhook_metrics);
+	cleanup_buf struct buf text = { .max = 65536 };
+	struct httpd_response resp;
+
+	(void)state;
+	post(NULL, metrics, MUTATE, "application/json", "{}", &resp);
+	buf_release(&resp.body);
+	metrics_print(&text, metrics);
+	assert_non_null(
+		strstr((const char *)text.data,
+		       "controller_runtime_webhook_requests_total{webhook=\"" MUTATE
+		       "\",code=\"200\"} 1\n"));
+	assert_non_null(
+		strstr((const char *)text.data,
+		       "controller_runtime_webhook_requests_total{webhook=\"" VALIDATE
+		       "\",code=\"500\"} 0\n"));
+	assert_non_null(
+		strstr((const char *)text.data,
+		       "controller_runtime_webhook_requests_in_flight{webhook=\"" MUTATE
+		       "\"} 0\n"));
+	assert_non_null(strstr(
+		(const char *)text.data,
+		"controller_runtime_webhook_latency_seconds_count{webhook=\"" MUTATE
+		"\"} 1\n"));
+	metrics_free(metrics);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_times_of_patches),
+		cmocka_unit_test(test_correction_07_wrong_types_are_the_schemas),
+		cmocka_unit_test(test_trainjobs_that_are_created),
+		cmocka_unit_test(test_several_errors_are_one_list),
+		cmocka_unit_test(test_trainjobs_that_are_changed),
+		cmocka_unit_test(test_updates_that_change_nothing_of_it),
+		cmocka_unit_test(test_a_runtime_that_is_gone_has_a_snapshot),
+		cmocka_unit_test(test_when_the_api_server_fails),
+		cmocka_unit_test(test_runtimes),
+		cmocka_unit_test(test_the_built_in_runtimes_pass_without_a_word),
+		cmocka_unit_test(test_objects_of_another_kind),
+		cmocka_unit_test(test_requests_that_are_none),
+		cmocka_unit_test(test_figures),
+	};
+
+	return cmocka_run_group_tests(tests, start, stop);
+}

@@ -4,6 +4,7 @@
 #   make demo       the main job: train a real model on this machine
 #   make check      every test (make quick: the daily loop)
 #   make install    PREFIX=/usr/local DESTDIR= : program, kubectl plugin, manual page, completions
+#   make image      build/kftrainer-image.tar, for docker load and ctr images import; chart: for helm
 #   make unit [ROOM=api] | golden | cli | local | cluster | build | lint | fuzz | bench     a layer of its own
 #   make format [ROOM=api] | compdb | dist | cross | repro | clean
 
@@ -61,7 +62,7 @@ LINK     = -static-pie -Wl,--gc-sections,-z,relro,-z,now,-z,noexecstack,-z,stack
 .SECONDARY:
 .DELETE_ON_ERROR:
 .PHONY: all vendor demo check quick unit golden cli local cluster build repro cross lint layers budget text lint-self headers \
-        style fuzz bench soak format compdb dist install clean help crds
+        style fuzz bench soak format compdb dist install image chart clean help crds
 all: kftrainer
 
 vendor: $(SYSROOT)/.done $(SANROOT)/.done
@@ -139,7 +140,7 @@ cli: kftrainer $(SANOUT)/tests/golden/golden
 	@tests/run.sh cli $(wildcard tests/cli/test_*)
 # tests/fuzz/README says what a target is. Unit tests run each over its corpus.
 FUZZ    := $(wildcard tests/fuzz/fuzz_*.c)
-FUZZED  := local plugins trainer api assets base
+FUZZED  := manager kube local plugins trainer net api assets base
 $(FUZZ:%.c=$(SANOUT)/%): $(SANOUT)/%: $(SANOUT)/%.c.o $(SANOUT)/tests/fuzz/replay.c.o \
   $(foreach r,$(FUZZED),$(SANOUT)/lib$(r).a)
 	$(call say,LD,$@) clang $(SANLINK) -o $@ $^ -L$(SANROOT)/lib $(LIBS) -lm
@@ -193,6 +194,10 @@ DIST    ?= .
 dist:
 	@mkdir -p $(DIST)
 	git -c tar.umask=0022 archive --prefix=kftrainer-$(VERSION)/ HEAD | gzip -9n > $(DIST)/kftrainer-$(VERSION).tar.gz
+image: kftrainer
+	@vendor/image.py $< $(VERSION) build/kftrainer-image.tar
+chart: kftrainer
+	@vendor/chart.py $< $(VERSION) build/kftrainer-$(VERSION).tgz
 PREFIX  ?= /usr/local
 share    = $(DESTDIR)$(PREFIX)/share
 install: kftrainer

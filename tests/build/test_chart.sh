@@ -1,0 +1,153 @@
+#!/bin/bash
+# The Helm chart: `make chart`. What it makes of its values is held against what
+# `kftrainer install` prints. helm is that of tests/cluster/programs.sh.
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/../tap.sh"
+version=$(cat core/assets/VERSION)
+cache=$(dirname "$(vendor/sysroot.sh)")
+chart=$scratch/kftrainer.tgz
+helm=$(command -v helm || find "$cache"/cluster-*/bin -name helm 2>/dev/null | head -1)
+export HELM_CACHE_HOME=$scratch HELM_CONFIG_HOME=$scratch HELM_DATA_HOME=$scratch
+
+chart() { vendor/chart.py ./kftrainer "$version" "$1"; }
+same_again() { chart "$scratch/again.tgz" && cmp "$chart" "$scratch/again.tgz"; }
+versions() { tar -xzOf "$chart" kftrainer/Chart.yaml | grep -c ": $version\$" | grep -qx 2; }
+lint() { "$helm" lint --strict "$chart"; }
+template() { # RELEASE NAMESPACE ARGUMENT...
+	"$helm" template "$1" "$chart" -n "$2" --kube-version 1.34.4 "${@:3}" 2>"$scratch/err"
+}
+refused() { # LIKE ARGUMENT...
+	! template kubeflow-trainer kubeflow-system "${@:2}" >"$scratch/out" && grep -e "$1" "$scratch/err"
+}
+# compare ARGUMENT... : ARGUMENT...: the chart with these values, install with those options
+compare() {
+	local values=()
+	while [ "$1" != : ]; do
+		values+=("$1")
+		shift
+	done
+	shift
+	template kubeflow-trainer kubeflow-system "${values[@]}" >"$scratch/chart.yaml" || { cat "$scratch/err"; return 1; }
+	./kftrainer install --crds --controller -o yaml "$@" >"$scratch/install.yaml" &&
+		python3 - "$scratch/chart.yaml" "$scratch/install.yaml" <<-'PYTHON'
+			import json, sys, yaml
+			# What differs by intent: labels of releases, the selector that follows from them, one volume's name.
+			OURS = {"app.kubernetes.io/" + k for k in ("name", "component", "part-of", "instance", "version", "managed-by")}
+			def labels(map):
+			    return {k: v for k, v in map.items() if k not in OURS | {"helm.sh/chart"}}
+			def normal(obj):
+			    meta, spec = obj["metadata"], obj.get("spec", {})
+			    meta["labels"] = labels(meta.get("labels") or {})
+			    meta.get("annotations", {}).pop("helm.sh/resource-policy", None)
+			    if not meta.get("annotations"):
+			        meta.pop("annotations", None)
+			    kind = obj["kind"]
+			    if kind == "Service":
+			        spec["selector"] = labels(spec["selector"])
+			    if kind in ("Deployment", "PodDisruptionBudget"):
+			        spec["selector"]["matchLabels"] = labels(spec["selector"]["matchLabels"])
+			    if kind == "Deployment":
+			        pod = spec["template"]
+			        pod["metadata"]["labels"] = labels(pod["metadata"]["labels"])
+			        spread = pod["spec"]["topologySpreadConstraints"][0]["labelSelector"]
+			        spread["matchLabels"] = labels(spread["matchLabels"])
+			        pod["spec"]["volumes"][0]["name"] = pod["spec"]["containers"][0]["volumeMounts"][0]["name"] = "config"
+			    for key, value in obj.get("data", {}).items():
+			        obj["data"][key] = yaml.safe_load(value) if key.endswith(".yaml") else value
+			    return obj
+			def load(path):
+			    docs = [d for d in yaml.safe_load_all(open(path)) if d and d["kind"] != "Namespace"]
+			    return {(d["kind"], d["metadata"].get("namespace"), d["metadata"]["name"]): normal(d) for d in docs}
+			chart, install = load(sys.argv[1]), load(sys.argv[2])
+			print("only in the chart", sorted(set(chart) - set(install), key=str))
+			print("only in install", sorted(set(install) - set(chart), key=str))
+			different = [k for k in chart if chart[k] != install.get(k)]
+			for k in different[:2]:
+			    print(k, json.dumps(chart[k])[:3000], json.dumps(install.get(k))[:3000], sep="\n")
+			sys.exit(bool(different) or chart.keys() != install.keys() or len(chart) < 20)
+		PYTHON
+}
+# has PATTERN ARGUMENT...: a line of what is rendered
+has() { template kubeflow-trainer kubeflow-system "${@:2}" | grep -e "$1"; }
+has_not() { template kubeflow-trainer kubeflow-system "${@:2}" >"$scratch/out" && ! grep -e "$1" "$scratch/out"; }
+# Service, Deployment, PodDisruptionBudget and pods agree on which pods are meant.
+selected() {
+	template mine elsewhere --set manager.selectorLabels.team=a,commonLabels.x=y >"$scratch/chart.yaml" &&
+		python3 - "$scratch/chart.yaml" <<-'PYTHON'
+			import sys, yaml
+			docs = {d["kind"]: d for d in yaml.safe_load_all(open(sys.argv[1])) if d}
+			d = docs["Deployment"]["spec"]
+			want = d["selector"]["matchLabels"]
+			assert want["team"] == "a" and want["app.kubernetes.io/instance"] == "mine", want
+			assert want.items() <= d["template"]["metadata"]["labels"].items()
+			assert docs["Service"]["spec"]["selector"] == want
+			assert docs["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"] == want
+			assert docs["Deployment"]["metadata"]["namespace"] == "elsewhere"
+		PYTHON
+}
+# No name of the default release is left in one of another name.
+renamed() {
+	template mine elsewhere --set crds.enabled=false --set nameOverride=tt >"$scratch/out" &&
+		grep -q 'name: mine-tt-controller-manager$' "$scratch/out" && grep -q 'tt-webhook-cert$' "$scratch/out" &&
+		! grep -E 'kubeflow-system|kubeflow-trainer-(controller|config|webhook)' "$scratch/out"
+}
+# What the installer Job is given are options that install and uninstall understand.
+jobs_run() {
+	template kubeflow-trainer kubeflow-system --set runtimes.defaultEnabled=true \
+		--set runtimes.imageRegistry=mirror.example/x >"$scratch/chart.yaml" &&
+		python3 - "$scratch/chart.yaml" <<-'PYTHON'
+			import subprocess, sys, yaml
+			jobs = [d for d in yaml.safe_load_all(open(sys.argv[1])) if d and d["kind"] == "Job"]
+			install, remove = (j["spec"]["template"]["spec"]["containers"][0]["args"] for j in jobs)
+			assert (install[0], remove[0]) == ("install", "uninstall")
+			out = subprocess.run(["./kftrainer", *install, "-o", "yaml"], check=True, capture_output=True, text=True).stdout
+			docs = list(yaml.safe_load_all(out))
+			everything = subprocess.run(["./kftrainer", "install", "--runtimes", "--image-registry", "mirror.example/x",
+			                             "--image", "kftrainer:" + open("core/assets/VERSION").read().strip(), "-o", "yaml"],
+			                            check=True, capture_output=True, text=True).stdout
+			name = lambda d: d["metadata"]["name"]
+			assert sorted(docs, key=name) == sorted(yaml.safe_load_all(everything), key=name)
+			assert {a.partition("=")[2] for a in remove[2:]} == {name(d) for d in docs}
+			done = subprocess.run(["./kftrainer", *remove], capture_output=True, text=True,
+			                      env={"HOME": "/nonexistent", "KUBECONFIG": ""})
+			assert "no kubeconfig" in done.stderr, done.stderr
+		PYTHON
+}
+
+check "is made" chart "$chart"
+check "again: the same bytes" same_again
+check "it and its program have this version" versions
+if [ -z "$helm" ] || ! python3 -c 'import yaml' 2>/dev/null; then
+	skip "what helm makes of it" "helm (make cluster builds it) or python3-yaml is not here"
+	finish
+fi
+check "helm lint" lint
+check "defaults: what install prints" compare :
+check "image and replicas" compare --set image.registry=r.example,image.tag=1,manager.replicas=3 : \
+	--image r.example/kftrainer:1 --replicas 3
+check "crds.enabled=false: none" has_not 'kind: CustomResourceDefinition' --set crds.enabled=false
+check "CRDs outlive the release" has '"helm.sh/resource-policy":"keep"'
+check "webhook.failurePolicy" has_not 'failurePolicy: Fail' --set webhook.failurePolicy=Ignore
+check "fields of the configuration" has 'auth:' --set manager.config.metrics.auth.enabled=true
+check "feature gates" has 'TrainJobStatus: true' --set manager.config.featureGates.TrainJobStatus=true
+check "number of workers" has 'TrainJob.trainer.kubeflow.org: 9' --set manager.config.controller.groupKindConcurrency.trainJob=9
+check "names of Service and Secret" has 'webhookSecretName: other' --set manager.config.certManagement.webhookSecretName=other
+check "... and the right to it" has '^  - other$' --set manager.config.certManagement.webhookSecretName=other
+check "node selector" has 'disk: ssd' --set manager.nodeSelector.disk=ssd
+check "pull secrets" has 'name: regcred' --set 'image.pullSecrets[0].name=regcred'
+check "environment" has 'name: HTTPS_PROXY' --set 'manager.env[0].name=HTTPS_PROXY,manager.env[0].value=x'
+check "volumes" has 'mountPath: /x' --set 'manager.volumeMounts[0].mountPath=/x,manager.volumeMounts[0].name=x' \
+	--set 'manager.volumes[0].name=x'
+check "pod annotations, beside ours" has 'a: b' --set manager.podAnnotations.a=b
+check "the same pods everywhere" selected
+check "another release: other names" renamed
+check "no runtime asked for: no Job" has_not 'kind: Job$'
+check "one runtime" has '--runtime=torch-distributed$' --set runtimes.torchDistributed.enabled=true
+check "... and not the others" has_not 'deepspeed' --set runtimes.torchDistributed.enabled=true
+check "a runtime's image" has '--runtime=mlx-distributed=ghcr.io/kubeflow/trainer/mlx-runtime:v2$' \
+	--set runtimes.mlxDistributed.enabled=true,runtimes.mlxDistributed.image.tag=v2
+check "all runtimes: those of install" jobs_run
+check "jobset.install=true is refused" refused 'JobSet is not part of this chart' --set jobset.install=true
+check "leases of another namespace are refused" refused 'own namespace only' \
+	--set manager.config.leaderElection.resourceNamespace=other
+finish

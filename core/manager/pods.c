@@ -39,9 +39,9 @@ static const struct {
 	bool normal;
 	bool fails; /* it may be why the job failed */
 } causes[N_CAUSES] = {
-	[UNSCHEDULABLE] = { "Unschedulable" },
+	[UNSCHEDULABLE] = { .reason = "Unschedulable" },
 	[GATED] = { "SchedulingGated", .normal = true },
-	[IMAGE] = { "ImagePullFailed" },
+	[IMAGE] = { .reason = "ImagePullFailed" },
 	[START] = { "ContainerStartFailed", .fails = true },
 	[OOM] = { "OOMKilled", .fails = true },
 	[FAILED] = { "ContainerFailed", .fails = true },

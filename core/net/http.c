@@ -551,12 +551,17 @@ static int fail_connect(struct call *c)
 
 static int fail_timeout(struct call *c)
 {
-	curl_off_t connected = 0;
+	curl_off_t connected = 0, secured = 0;
 
-	curl_easy_getinfo(c->easy, CURLINFO_PRETRANSFER_TIME_T, &connected);
-	if (connected)
+	curl_easy_getinfo(c->easy, CURLINFO_CONNECT_TIME_T, &connected);
+	curl_easy_getinfo(c->easy, CURLINFO_PRETRANSFER_TIME_T, &secured);
+	if (secured)
 		return error_set(c->err, ERR_TIMEOUT, "%s: no answer within %lld ms",
 				 c->host, (long long)c->req->timeout_ms);
+	if (connected)
+		return error_set(c->err, ERR_TIMEOUT,
+				 "%s: connected, but nothing comes; does it speak TLS?",
+				 c->host);
 	return error_set(
 		c->err, ERR_TIMEOUT,
 		"%s: cannot connect: nothing answers; is the address right, and is "

@@ -23,7 +23,7 @@ enum {
 	DELAY_FIRST_MS = 800,
 	DELAY_MOST_MS = 30 * 1000,
 	PEACE_MS = 60 * 1000, /* after that, the first delay again */
-	SHORT_MS = 1000,      /* a watch that ends before is a failure */
+	SHORT_MS = 1000,      /* a watch that ends before, without a word, is a failure */
 	UNSERVED_MS = 30 * 1000,
 };
 
@@ -43,6 +43,8 @@ struct informer {
 	char *version; /* where to watch from; NULL: list */
 	unsigned round;
 	int64_t delay_ms, failed_ms;
+	bool heard;   /* something since the watch began */
+	bool expired; /* 410 Gone, and no good watch since */
 	bool stop;
 	atomic_bool synced;
 	int wake_fd, synced_fd;
@@ -241,6 +243,7 @@ static int on_watch(void *ctx, const char *type, cJSON *take_obj, struct error *
 
 	if (stopping(inf))
 		return error_set(err, ERR_STOPPED, "stopped");
+	inf->heard = true;
 	if (meta_version(obj))
 		set_version(inf, meta_version(obj));
 	if (!meta_name(obj) || str_eq(type, "BOOKMARK"))
@@ -300,31 +303,47 @@ static bool is_unserved(const struct informer *inf, const struct error *err)
 	return err->kind == ERR_NOT_FOUND && inf->conf.optional;
 }
 
+/* The kind is not served: nothing of it is there. */
+static int64_t wait_for_kind(struct informer *inf)
+{
+	set_version(inf, NULL);
+	inf->round++;
+	sweep(inf);
+	set_synced(inf);
+	return UNSERVED_MS;
+}
+
+/* A first 410 is in order: list. One right after that list is not. */
+static int64_t begin_anew(struct informer *inf)
+{
+	bool again = inf->expired;
+
+	set_version(inf, NULL);
+	inf->expired = true;
+	return again ? next_delay(inf) : 0;
+}
+
 /* One list or one watch; returns how long to wait before the next. */
 static int64_t step(struct informer *inf)
 {
 	struct error err = { 0 };
 	int64_t start = clock_ms();
-	bool listing = !inf->version;
-	int rc = listing ? list(inf, &err) : watch(inf, &err);
+	bool listing = !inf->version, good;
+	int rc;
 
-	if (rc == 0 && (listing || clock_ms() - start >= SHORT_MS))
-		return 0;
+	inf->heard = false;
+	rc = listing ? list(inf, &err) : watch(inf, &err);
+	good = listing ? rc == 0 : inf->heard || clock_ms() - start >= SHORT_MS;
+	if (!listing && good)
+		inf->expired = false;
 	if (rc == 0)
-		return next_delay(inf);
+		return good ? 0 : next_delay(inf);
 	if (stopping(inf))
 		return 0;
-	if (err.kind == ERR_EXPIRED) {
-		set_version(inf, NULL);
-		return !listing && clock_ms() - start >= SHORT_MS ? 0 : next_delay(inf);
-	}
-	if (is_unserved(inf, &err)) {
-		set_version(inf, NULL);
-		inf->round++;
-		sweep(inf);
-		set_synced(inf);
-		return UNSERVED_MS;
-	}
+	if (err.kind == ERR_EXPIRED)
+		return begin_anew(inf);
+	if (is_unserved(inf, &err))
+		return wait_for_kind(inf);
 	if (inf->conf.on_error)
 		inf->conf.on_error(inf->conf.ctx, &err);
 	return next_delay(inf);

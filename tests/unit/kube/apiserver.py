@@ -11,7 +11,8 @@ from urllib.parse import parse_qs, urlsplit
 lock = threading.Condition()
 objects, history = {}, []            # {path: object}, [(version, type, path, object)]
 state = {'version': 100, 'floor': 0, 'generation': 0, 'fail': [], 'unserved': set(),
-         'delay': 0, 'bookmark': 0}
+         'delay': 0, 'bookmark': 0, 'marked': 0,
+         'hold': False}
 seen = {}                            # calls, by method and plural
 
 
@@ -39,6 +40,10 @@ class Ctl:
         state['generation'] += 1
         lock.notify_all()
 
+    def hold(self, arg):             # new watches wait until that is over
+        state['hold'] = arg['on']
+        lock.notify_all()
+
     def compact(self, _):            # whoever watches from before now is too late
         state['floor'] = state['version']
         history.clear()
@@ -58,10 +63,11 @@ class Ctl:
     def delay(self, arg):            # answer calls that late
         state['delay'] = arg['seconds']
 
-    def bookmark(self, _):           # to all watches, at a version of its own
+    def bookmark(self, _):           # to the watch, at a version of its own
         state['version'] += 1
         state['bookmark'] += 1
         lock.notify_all()
+        lock.wait_for(lambda: state['marked'] == state['bookmark'])
 
     def seen(self, _):
         return dict(seen)
@@ -185,6 +191,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header('Transfer-Encoding', 'chunked')
         self.end_headers()
         with lock:
+            lock.wait_for(lambda: not state['hold'])
             generation, marks = state['generation'], state['bookmark']
             if version < state['floor']:
                 self.chunk('ERROR', {'kind': 'Status', 'code': 410, 'reason': 'Expired',
@@ -204,6 +211,8 @@ class Handler(BaseHTTPRequestHandler):
                 marks, version = state['bookmark'], state['version']
                 self.chunk('BOOKMARK', {'kind': 'x', 'metadata':
                                         {'resourceVersion': str(version)}})
+                state['marked'] = marks
+                lock.notify_all()
             lock.wait()
 
 

@@ -1,0 +1,135 @@
+#!/bin/bash
+# What install prints, without a cluster. What it does to one: tests/cluster/test_install.sh.
+. "$(dirname "$0")/lib.sh"
+export KUBECONFIG= HOME=$scratch
+
+# prints JQ-LIKE PYTHON ARGUMENT...: the expression is true of `docs`, which install prints
+# with these arguments, as YAML and as JSON.
+prints() {
+	local expression=$1 format
+	shift
+	for format in yaml json; do
+		run install -o "$format" "$@"
+		[ "$status" = 0 ] && [ ! -s "$scratch/err" ] || { dump; return 1; }
+		python3 - "$expression" "$scratch/out" "$format" <<-'PYTHON' || { echo "in $format: $expression"; return 1; }
+			import json, sys, yaml
+			text = open(sys.argv[2]).read()
+			docs = list(yaml.safe_load_all(text)) if sys.argv[3] == "yaml" else json.loads(text)["items"]
+			assert docs and all(d["kind"] != "List" for d in docs)
+			def one(kind, name=None):
+			    found = [d for d in docs if d["kind"] == kind and name in (None, d["metadata"]["name"])]
+			    assert len(found) == 1, found
+			    return found[0]
+			def container():
+			    return one("Deployment")["spec"]["template"]["spec"]["containers"][0]
+			def images(node):
+			    if isinstance(node, dict):
+			        return [v for k, v in node.items() if k == "image" and isinstance(v, str)] + sum(map(images, node.values()), [])
+			    return sum(map(images, node), []) if isinstance(node, list) else []
+			def namespaces(node):
+			    if isinstance(node, dict):
+			        return {v for k, v in node.items() if k == "namespace" and isinstance(v, str)}.union(*map(namespaces, node.values()))
+			    return set().union(*map(namespaces, node)) if isinstance(node, list) else set()
+			kinds = [d["kind"] for d in docs]
+			try:
+			    fine = eval("(" + sys.argv[1] + ")")
+			except Exception as error:
+			    sys.exit(repr(error))
+			sys.exit(not fine)
+		PYTHON
+	done
+}
+# A runtime's initializers: their image and command.
+initializers='[(c["image"], c.get("command")) for d in docs if d["kind"] == "ClusterTrainingRuntime"
+	for j in d["spec"]["template"]["spec"]["replicatedJobs"]
+	for c in j["template"]["spec"]["template"]["spec"]["containers"] if c["name"].endswith("-initializer")]'
+initializers=$(tr '\n\t' '  ' <<<"$initializers")
+
+order() {
+	prints 'kinds == sorted(kinds, key=lambda k: [k == "ClusterTrainingRuntime", k != "CustomResourceDefinition"]) and
+		kinds.index("Namespace") < kinds.index("ServiceAccount") < kinds.index("ConfigMap") <
+		kinds.index("MutatingWebhookConfiguration") < kinds.index("Deployment")'
+}
+# Upstream's Secret, settings and certificates go on being used by these names.
+names() {
+	prints '{d["kind"] + "/" + d["metadata"]["name"] for d in docs} >= {
+		"Namespace/kubeflow-system", "ServiceAccount/kubeflow-trainer-controller-manager",
+		"ClusterRole/kubeflow-trainer-controller-manager", "ClusterRoleBinding/kubeflow-trainer-controller-manager",
+		"ConfigMap/kubeflow-trainer-config", "ConfigMap/kubeflow-trainer-public", "Role/kubeflow-trainer-public",
+		"RoleBinding/kubeflow-trainer-public", "Secret/kubeflow-trainer-webhook-cert",
+		"Service/kubeflow-trainer-controller-manager", "Deployment/kubeflow-trainer-controller-manager",
+		"MutatingWebhookConfiguration/defaulter.trainer.kubeflow.org",
+		"ValidatingWebhookConfiguration/validator.trainer.kubeflow.org"}'
+}
+rights() { # Secrets and ConfigMaps by name only, nothing wholesale, never all of anything
+	prints 'all(not set(r["resources"]) & {"secrets", "configmaps"} or not set(r["verbs"]) & {"list", "watch", "delete", "update"}
+		for r in one("ClusterRole", "kubeflow-trainer-controller-manager")["rules"]) and
+		all("*" not in r.get("verbs", []) + r.get("resources", []) + r.get("apiGroups", [])
+		for d in docs if d["kind"] in ("Role", "ClusterRole") for r in d.get("rules", []))'
+}
+restricted() { # what PodSecurity's level "restricted" asks for
+	prints '(lambda c, p: c["allowPrivilegeEscalation"] is False and c["capabilities"] == {"drop": ["ALL"]} and
+		c["runAsNonRoot"] and c["readOnlyRootFilesystem"] and p["seccompProfile"] == {"type": "RuntimeDefault"})(
+		container()["securityContext"], one("Deployment")["spec"]["template"]["spec"]["securityContext"])'
+}
+config_loads() { # the controller takes the settings as they are printed: it gets as far as the cluster
+	run install --controller -o json
+	python3 -c '
+import json, sys
+for d in json.load(open(sys.argv[1]))["items"]:
+    if d["metadata"]["name"] == "kubeflow-trainer-config":
+        print(d["data"]["controller_manager_config.yaml"])' "$scratch/out" >"$scratch/config.yaml"
+	says 1 'no kubeconfig' controller --config "$scratch/config.yaml"
+}
+crds_alone() {
+	run install --crds
+	[ "$status" = 0 ] && cp "$scratch/out" "$scratch/crds" && run install --crds -o yaml && cmp "$scratch/out" "$scratch/crds"
+}
+dry_run() {
+	run install --dry-run
+	cp "$scratch/out" "$scratch/dry"
+	run install -o yaml
+	[ -s "$scratch/dry" ] && cmp "$scratch/out" "$scratch/dry"
+}
+
+if ! python3 -c 'import yaml' 2>/dev/null; then
+	skip "what install prints" "python3-yaml is not installed"
+	finish
+fi
+check "the order can be applied" order
+check "upstream's names" names
+check "no more rights than it uses" rights
+check "restricted pods" restricted
+check "the settings are such as the controller takes" config_loads
+check "two replicas, a budget for one" prints 'one("Deployment")["spec"]["replicas"] == 2 and one("PodDisruptionBudget")["spec"]["maxUnavailable"] == 1'
+check "--replicas" prints 'one("Deployment")["spec"]["replicas"] == 5' --replicas 5
+check "the version for the SDK" prints "one('ConfigMap', 'kubeflow-trainer-public')['data']['kubeflow_trainer_version'] == 'v$(cat core/assets/VERSION)+kftrainer'"
+check "--feature-gates" prints 'container()["args"][-1] == "--feature-gates=TrainJobStatus=true"' --feature-gates TrainJobStatus=true
+check "the image is this version's" prints "container()['image'] == 'kftrainer:$(cat core/assets/VERSION)'"
+check "--image: controller and initializers" prints "container()['image'] == 'r.example/k:1' and {i for i, c in $initializers} == {'r.example/k:1'}" --image r.example/k:1
+check "initializers are commands of ours" prints "[c for i, c in $initializers][:2] == [['/kftrainer', 'initialize-dataset'], ['/kftrainer', 'initialize-model']]"
+check "--upstream-images" prints "{(i, str(c)) for i, c in $initializers} == {('ghcr.io/kubeflow/trainer/%s-initializer:latest' % x, 'None') for x in ('dataset', 'model')}" --upstream-images
+check "--image-registry: every image" prints 'all(i.startswith("m.example:5000/x/") and i.count("m.example") == 1 and "ghcr.io" not in i and "nvcr.io" not in i for i in images(docs)) and
+	"m.example:5000/x/pytorch/pytorch:2.13.0-cuda13.0-cudnn9-runtime" in images(docs) and "m.example:5000/x/nvidia/jax:25.10-py3" in images(docs)' --image-registry m.example:5000/x/
+check "... but that of --image" prints 'container()["image"] == "r.example/k:1"' --image-registry m.example --image r.example/k:1
+check "--namespace: everywhere" prints 'namespaces(docs) == {"elsewhere"} and one("Namespace")["metadata"]["name"] == "elsewhere"' --namespace elsewhere
+check "--crds: three" prints 'kinds == ["CustomResourceDefinition"] * 3' --crds
+check "--crds alone prints" crds_alone
+check "--controller: neither CRDs nor runtimes" prints '"Deployment" in kinds and not {"CustomResourceDefinition", "ClusterTrainingRuntime"} & set(kinds)' --controller
+check "--runtimes: the built-in ones, without the data cache's" prints 'set(kinds) == {"ClusterTrainingRuntime"} and len(docs) == 9' --runtimes
+check "--crds --runtimes: both" prints 'set(kinds) == {"CustomResourceDefinition", "ClusterTrainingRuntime"}' --crds --runtimes
+check "--runtime: these" prints '[d["metadata"]["name"] for d in docs] == ["jax-distributed", "torch-distributed-with-cache"]' \
+	--runtime jax-distributed --runtime torch-distributed-with-cache
+check "--runtime NAME=IMAGE" prints 'set(images(docs)) == {"i.example/x:2"}' --runtime mlx-distributed=i.example/x:2
+check "every runtime is good" bash -c '"$1" install --runtimes -o yaml >"$2/r.yaml" && "$1" runtime validate "$2/r.yaml"' - "$kftrainer" "$scratch"
+check "--dry-run prints" dry_run
+check "a runtime that there is not" refuses "no runtime 'jax-distribute'; did you mean 'jax-distributed'" install --runtime jax-distribute -o yaml
+check "-o with --wait" refuses 'apply nothing' install -o yaml --wait
+check "--replicas 0" refuses '--replicas: ' install --replicas 0
+check "an argument" refuses "unexpected argument 'x'" install x
+check "uninstall: an argument" refuses "unexpected argument 'x'" uninstall x
+check "without a cluster: one line" says 1 'no kubeconfig: ' install
+check "... which is all" test "$(wc -l <"$scratch/err")" = 1 -a ! -s "$scratch/out"
+check "uninstall, without a cluster" says 1 'no kubeconfig: ' uninstall
+check "a kubeconfig that is not there" says 1 'nowhere: No such file' install --kubeconfig "$scratch/nowhere"
+finish

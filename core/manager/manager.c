@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/stop.h"
 #include "base/str.h"
@@ -42,6 +43,7 @@ struct manager {
 	const struct kube_config *server;
 	struct arena arena;
 	const char *ns, *status_url;
+	int64_t started;
 	const struct metric **table;
 	struct metrics *metrics;
 	struct kube *clients[N_CLIENTS];
@@ -259,7 +261,8 @@ static int start_work(struct manager *m, struct error *err)
 	if (work_start(&work, &conf, err))
 		return -1;
 	set_work(m, work);
-	log_info("reconciling", LOG_INT("workers", m->config->trainjob_workers));
+	log_info("reconciling", LOG_INT("workers", m->config->trainjob_workers),
+		 LOG_INT("msFromStart", clock_ms() - m->started));
 	return 0;
 }
 
@@ -366,6 +369,7 @@ int manager_run(const struct manager_config *config,
 
 	m->config = config;
 	m->server = kube_config;
+	m->started = clock_ms();
 	pthread_mutex_init(&m->lock, NULL);
 	name_things(m);
 	log_start(m);

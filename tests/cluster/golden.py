@@ -30,7 +30,6 @@ CHANGES = ("create", "patch", "patchStatus", "delete")
 CONTROLLER = "trainer.kubeflow.org/trainjob-controller"
 REACHED, HOLD, POLL, FIRST_SIGN = 20, 2, 0.3, 12  # seconds
 RUNTIME_LAG = 0.6                                 # until the controller knows a changed runtime
-OWNED_BY = ("apiVersion", "kind")
 
 
 class Case:
@@ -73,7 +72,6 @@ class Case:
             for number, step in enumerate(self.filled(self.case["steps"]), 1):
                 verb = next(key for key in step if key in CHANGES + ("check", "sleep", "wait"))
                 if verb in CHANGES:
-                    self.normal.steps.append((number, time.time()))
                     self.change(number, verb, step[verb])
                 elif verb == "sleep":
                     time.sleep(step[verb])
@@ -102,7 +100,10 @@ class Case:
     def change(self, number, verb, what):
         kind = kind_of(what) if verb == "create" else what["kind"]
         name = what["metadata"]["name"] if verb == "create" else what["name"]
+        start = time.time()
         code, answer, warnings = getattr(self, verb)(kind, name, what)
+        if code < 300:
+            self.normal.steps.append((number, start))
         if kind.endswith("Runtime") or kind == "PriorityClass":
             time.sleep(RUNTIME_LAG)
         if verb == "create" and len(name) >= 40:

@@ -167,7 +167,7 @@ def without_voids(node, key=None):
 
 
 class Normal:
-    """Of one run of one case, in `namespace`; `steps` has the number and time of each change."""
+    """Of one run of one case, in `namespace`; `steps` has the number and time of each accepted change."""
 
     def __init__(self, namespace, start):
         self.namespace, self.start, self.steps, self.keys = namespace, start, [], {}

@@ -96,16 +96,25 @@ build() { # MODULE PACKAGE...
 		"-s -w -X k8s.io/component-base/version.gitVersion=$kubernetes" "$@"
 }
 
+# The machine's lists of packages may be older than what its mirror has.
+download() { # PACKAGE...
+	local apt=(apt-get -q -o APT::Sandbox::User=root -o Acquire::Retries=3)
+	! "${apt[@]}" download "$@" || return 0
+	apt+=(-o Dir::State::Lists="$part/lists" -o Dir::Cache="$part/lists")
+	mkdir -p "$part/lists/partial"
+	"${apt[@]}" update && "${apt[@]}" download "$@"
+}
+
 unpack() { # PROGRAM PACKAGE...: programs of Debian packages
 	local programs=$1
 	shift
 	mkdir "$part/deb"
 	cd "$part/deb"
-	apt-get download -o APT::Sandbox::User=root "$@"
+	download "$@"
 	for file in *.deb; do dpkg-deb -x "$file" .; done
 	for program in $programs; do mv "usr/bin/$program" "$part/bin/"; done
 	cd "$part"
-	rm -rf "$part/deb"
+	rm -rf "$part/deb" "$part/lists"
 }
 
 manifests() {
@@ -134,7 +143,7 @@ mkdir -p "$part/bin" "$part/manifests"
 find_go
 step "unpacking etcd and containerd" unpack \
 	"etcd containerd containerd-shim-runc-v2 ctr" etcd-server containerd
-step "building Kubernetes, CoreDNS and helm: this takes 10 to 30 minutes" build kubernetes \
+step "building Kubernetes, CoreDNS and helm, which takes 10 to 30 minutes" build kubernetes \
 	./coredns helm.sh/helm/v3/cmd/helm \
 	k8s.io/kubernetes/cmd/{kube-apiserver,kube-controller-manager,kube-scheduler,kubelet,kube-proxy,kubectl}
 step "building the JobSet controller" build jobset sigs.k8s.io/jobset

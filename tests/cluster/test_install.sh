@@ -1,0 +1,235 @@
+#!/bin/bash
+# install and uninstall on a real API server: what is there is taken over, who may do what.
+. "$(dirname "$0")/lib.sh"
+ns=$trainer_ns
+name=kubeflow-trainer-controller-manager
+account=system:serviceaccount:$ns:$name
+
+trainer() { in_cluster "$kftrainer" "$@"; }
+# became WHAT N: so many lines of the last output end so
+became() {
+	[ "$(grep -c ": $1\$" "$scratch/out")" = "$2" ] || { cat "$scratch/out"; return 1; }
+}
+installs() { trainer install "$@" >"$scratch/out" 2>&1 || { cat "$scratch/out"; return 1; }; }
+uninstalls() { trainer uninstall "$@" >"$scratch/out" 2>&1 || { cat "$scratch/out"; return 1; }; }
+says() { grep -e "$1" "$scratch/out" || { cat "$scratch/out"; return 1; }; }
+fails() { # LIKE ARGUMENT...
+	! trainer "${@:2}" >"$scratch/out" 2>&1 && grep -e "$1" "$scratch/out" || { cat "$scratch/out"; return 1; }
+}
+of() { kc get "$1" "$2" -n "$ns" -o jsonpath="{$3}"; } # KIND NAME PATH
+
+# can USER VERB RESOURCE[/SUBRESOURCE] [NS [NAME]]; cannot likewise
+asks() {
+	local sub=
+	[ "${3#*/}" = "$3" ] || sub=${3#*/}
+	kc auth can-i "$2" "${3%/*}${5:+/$5}" ${sub:+--subresource="$sub"} \
+		--as "$1" --as-group system:authenticated ${4:+-n "$4"} 2>&1
+}
+can() { asks "$@" | grep -qx yes; }
+cannot() { asks "$@" | grep -qx no; }
+
+everything_can() {
+	local what
+	while read -r what; do
+		# shellcheck disable=SC2086
+		can "$account" $what || { echo "cannot $what"; return 1; }
+	done <<-END
+		watch trainjobs.trainer.kubeflow.org
+		patch trainjobs.trainer.kubeflow.org/status default
+		update trainjobs.trainer.kubeflow.org/finalizers default
+		watch clustertrainingruntimes.trainer.kubeflow.org
+		patch trainingruntimes.trainer.kubeflow.org default
+		create jobsets.jobset.x-k8s.io default
+		delete jobsets.jobset.x-k8s.io default
+		create podgroups.scheduling.x-k8s.io default
+		patch podgroups.scheduling.volcano.sh default
+		get secrets default some
+		create configmaps default
+		patch configmaps default some
+		watch pods
+		watch limitranges
+		watch runtimeclasses.node.k8s.io
+		get priorityclasses.scheduling.k8s.io
+		create events default
+		create tokenreviews.authentication.k8s.io
+		create subjectaccessreviews.authorization.k8s.io
+		update leases.coordination.k8s.io $ns trainer.kubeflow.org
+		update secrets $ns kubeflow-trainer-webhook-cert
+	END
+}
+nothing_else_can() {
+	local what
+	while read -r what; do
+		# shellcheck disable=SC2086
+		cannot "$account" $what || { echo "can $what"; return 1; }
+	done <<-END
+		list secrets default
+		watch secrets default
+		list configmaps default
+		delete secrets default some
+		update secrets default some
+		create pods default
+		delete pods default some
+		delete trainjobs.trainer.kubeflow.org default some
+		create trainjobs.trainer.kubeflow.org default
+		update leases.coordination.k8s.io default some
+		list namespaces
+		create clusterroles.rbac.authorization.k8s.io
+		update validatingwebhookconfigurations.admissionregistration.k8s.io default some
+	END
+}
+users_can() {
+	kc create rolebinding editor --clusterrole edit --user editor -n default &&
+		kc create rolebinding viewer --clusterrole view --user viewer -n default &&
+		wait_for 20 can editor create trainjobs.trainer.kubeflow.org default &&
+		can editor get trainingruntimes.trainer.kubeflow.org default &&
+		can editor get pods/log default &&
+		cannot editor create trainingruntimes.trainer.kubeflow.org default &&
+		wait_for 20 can viewer list trainjobs.trainer.kubeflow.org default &&
+		can viewer get trainingruntimes.trainer.kubeflow.org default &&
+		cannot viewer create trainjobs.trainer.kubeflow.org default &&
+		can nobody list clustertrainingruntimes.trainer.kubeflow.org &&
+		can nobody get configmaps "$ns" kubeflow-trainer-public &&
+		cannot nobody get configmaps "$ns" kubeflow-trainer-config
+}
+
+# As upstream's manifests leave one: its selector, a volume for the certificate, slow probes.
+deployment() { # LABELS
+	kc apply --server-side -f - <<-END
+		apiVersion: apps/v1
+		kind: Deployment
+		metadata: {name: $name, namespace: $ns}
+		spec:
+		  selector: {matchLabels: {$1}}
+		  template:
+		    metadata: {labels: {$1}}
+		    spec:
+		      serviceAccountName: $name
+		      containers:
+		      - name: manager
+		        image: example/upstream
+		        args: [--config=/controller_manager_config.yaml, --zap-log-level=2]
+		        readinessProbe: {httpGet: {path: /readyz, port: 8081}, initialDelaySeconds: 10, periodSeconds: 15}
+		        volumeMounts: [{name: cert, mountPath: /tmp/k8s-webhook-server/serving-certs}]
+		      volumes: [{name: cert, secret: {secretName: kubeflow-trainer-webhook-cert}}]
+	END
+}
+upstream='app.kubernetes.io/name: trainer, app.kubernetes.io/component: manager, app.kubernetes.io/part-of: kubeflow'
+in_place() { # the same object, with our command, arguments and probes
+	[ "$(of deployment $name .metadata.uid)" = "$uid" ] &&
+		[ "$(of deployment $name '.spec.template.spec.containers[*].command[0]')" = /kftrainer ] &&
+		[ "$(of deployment $name '.spec.template.spec.containers[0].args[0]')" = controller ] &&
+		[ -z "$(of deployment $name '.spec.template.spec.containers[0].readinessProbe.initialDelaySeconds')" ]
+}
+made_anew() { [ "$(of deployment $name .metadata.uid)" != "$uid" ] && [ "$(of deployment $name .spec.replicas)" = 2 ]; }
+
+change_config() {
+	kc patch configmap kubeflow-trainer-config -n "$ns" --type merge \
+		-p '{"data":{"controller_manager_config.yaml":"mine"}}'
+}
+config_is() { [ "$(of configmap kubeflow-trainer-config '.data.controller_manager_config\.yaml')" = "$1" ]; }
+keep_secret() {
+	kc patch secret kubeflow-trainer-webhook-cert -n "$ns" --type merge -p '{"data":{"ca.crt":"YQ=="}}' &&
+		installs --controller && [ "$(of secret kubeflow-trainer-webhook-cert '.data.ca\.crt')" = YQ== ]
+}
+gone() { ! kc get "$@" 2>&1 | grep -v -e NotFound -e 'No resources found'; }
+
+# A node of which only the API server knows; its pods run when the test says so, and answer
+# where the controller's process listens.
+pretend_node() {
+	kc create -f - <<-END &&
+		apiVersion: v1
+		kind: Node
+		metadata: {name: pretended, labels: {kubernetes.io/hostname: pretended}}
+	END
+		kc patch node pretended --subresource=status -p '{"status": {
+			"capacity": {"cpu": "8", "memory": "8Gi", "pods": "20"},
+			"allocatable": {"cpu": "8", "memory": "8Gi", "pods": "20"},
+			"conditions": [{"type": "Ready", "status": "True", "reason": "Pretended",
+				"lastHeartbeatTime": "'"$(date -u +%FT%TZ)"'"}]}}' &&
+		kc taint node pretended node.kubernetes.io/not-ready- 2>/dev/null
+	return 0
+}
+pods_run() {
+	local pod
+	for pod in $(kc get pods -n "$ns" -l app.kubernetes.io/component=manager --field-selector spec.nodeName=pretended -o name); do
+		kc patch "$pod" -n "$ns" --subresource=status -p '{"status": {"phase": "Running",
+			"podIP": "'"$cluster_ip"'", "podIPs": [{"ip": "'"$cluster_ip"'"}],
+			"conditions": [{"type": "Ready", "status": "True"}, {"type": "ContainersReady", "status": "True"}]}}'
+	done
+	grep -q . <<<"${pod:-}"
+}
+waits() {
+	local installing
+	pretend_node
+	trainer install --wait --timeout 90s --replicas 1 >"$scratch/out" 2>&1 &
+	installing=$!
+	wait_for 30 kc get sa "$name" -n "$ns" &&
+		cluster kubeconfig "$scratch/account.kubeconfig" "$account" || return 1
+	in_cluster env KUBECONFIG="$scratch/account.kubeconfig" POD_NAMESPACE="$ns" \
+		bash -c 'echo $$ >"$0"; exec "$@"' "$scratch/controller-1.pid" \
+		"$kftrainer" controller >"$scratch/controller.log" 2>&1 &
+	wait_for 60 pods_run || { kc get pods -n "$ns" -o wide; kc describe pods -n "$ns" | tail -5; return 1; }
+	wait "$installing" && says 'available' && says 'the webhooks answer' ||
+		{ cat "$scratch/out"; tail -n 5 "$scratch/controller.log"; return 1; }
+}
+job_stays() {
+	kc create namespace team && kc create -f - <<-END &&
+		apiVersion: trainer.kubeflow.org/v1alpha1
+		kind: TrainJob
+		metadata: {name: kept, namespace: team}
+		spec: {runtimeRef: {name: torch-distributed}, suspend: true}
+	END
+		uninstalls && kc get trainjob kept -n team
+}
+
+cluster_up
+check "nothing there: all is created" installs
+check "... every object" became created 33
+check "... and the CRDs are served" kc get trainjobs,trainingruntimes,clustertrainingruntimes -A
+check "again: nothing changes" installs
+check "... of every object" became unchanged 33
+check "the controller's account can do its work" everything_can
+check "... and no more" nothing_else_can
+check "users: edit, view, anybody" users_can
+check "settings that somebody wrote" change_config
+check "... are kept" installs
+check "... and it is said" says 'kubeflow-trainer-config: kept as it is: somebody else wrote it'
+check "... really" config_is mine
+check "a certificate that is there is kept" keep_secret
+check "--wait has an end" fails 'not available within 2 s' install --controller --wait --timeout 2s
+check "uninstall --dry-run" uninstalls --dry-run
+check "... removes nothing" became 'would be removed' 29
+check "uninstall" uninstalls
+check "... all but CRDs and namespace" became removed 29
+check "... really" gone -n "$ns" -l app.kubernetes.io/name=trainer \
+	deployment,service,secret,configmap,role,rolebinding,poddisruptionbudget
+check "... the CRDs stay" kc get crd trainjobs.trainer.kubeflow.org
+check "again: nothing to remove" uninstalls
+check "... of all" became removed 0
+check "a Deployment of upstream's" deployment "$upstream"
+uid=$(of deployment $name .metadata.uid)
+check "... is taken over" installs --controller
+check "... in place" in_place
+kc delete deployment $name -n "$ns" >/dev/null
+check "a Deployment with another selector" deployment 'app.kubernetes.io/instance: kubeflow-trainer'
+uid=$(of deployment $name .metadata.uid)
+check "... is deleted" installs --controller
+check "... which is said" says 'deleted: it selects its pods by other labels'
+check "... and made anew" made_anew
+kc label service $name -n "$ns" --overwrite app.kubernetes.io/managed-by=Helm >/dev/null
+kc annotate service $name -n "$ns" meta.helm.sh/release-name=rel >/dev/null
+kc label clusterrole kubeflow-trainer-view --overwrite app.kubernetes.io/part-of=other >/dev/null
+check "uninstall leaves what is not ours" uninstalls
+check "... a Helm release's" says "left: it is the Helm release rel's"
+check "... another program's" says 'kubeflow-trainer-view: left: it is part of other'
+kc delete deployment,configmap,secret,service -n "$ns" --all >/dev/null
+check "--wait: until the webhooks answer" waits
+check "a TrainJob outlives the controller" job_stays
+check "uninstall --crds" uninstalls --crds
+check "... takes them, too" became removed 3
+check "... really" wait_for 30 gone crd --field-selector metadata.name=clustertrainingruntimes.trainer.kubeflow.org
+check "runtimes without CRDs: one line" fails '^kftrainer install: ClusterTrainingRuntime .*: not applied within 1 s' \
+	install --runtimes --timeout 1s
+controller_down
+finish

@@ -33,6 +33,8 @@ int httpd_find_head(const char *data, size_t len, size_t *scanned, size_t *ret_e
 	size_t at = *scanned;
 
 	*ret_end = 0;
+	if (len >= HTTPD_MAX_LINE && !memchr(data, '\n', HTTPD_MAX_LINE))
+		return 414;
 	while ((newline = memchr(data + at, '\n', len - at))) {
 		at = (size_t)(newline - data) + 1;
 		if (at > HTTPD_MAX_HEAD)
@@ -45,9 +47,6 @@ int httpd_find_head(const char *data, size_t len, size_t *scanned, size_t *ret_e
 		}
 		*scanned = at;
 	}
-	if (!memchr(data, '\n', len < HTTPD_MAX_LINE ? len : HTTPD_MAX_LINE) &&
-	    len >= HTTPD_MAX_LINE)
-		return 414;
 	return len >= HTTPD_MAX_HEAD ? 431 : 0;
 }
 
@@ -90,8 +89,6 @@ static int parse_line(struct httpd_head *ret, char *line, size_t len)
 	char *target = strchr(line, ' '), *version, *path, *query;
 	size_t method = target ? (size_t)(target - line) : 0;
 
-	if (len >= HTTPD_MAX_LINE)
-		return 414;
 	if (!method || method > MAX_METHOD || strlen(line) != len)
 		return 400;
 	for (size_t i = 0; i < method; i++)

@@ -14,7 +14,7 @@
 
 #define FIELD_MANAGER "kftrainer-install"
 
-enum { LOOK_MS = 200 };
+enum { LOOK_MS = 200, HTTP_FORBIDDEN = 403 };
 
 struct applying {
 	struct kube *kube;
@@ -106,16 +106,20 @@ static int look_done(struct applying *a, const cJSON *obj, bool *ret_is,
 	return 0;
 }
 
-/* A runtime that the webhook has to look at, created only for show. */
+/* A runtime, created only for show: the webhook refuses it, or not; either is an answer. */
 static int look_answers(struct applying *a, const cJSON *obj, bool *ret_is,
 			struct error *err)
 {
 	const struct kube_write how = { .manager = FIELD_MANAGER, .dry_run = true };
+	struct error why = { 0 };
 
-	if (kube_create(a->kube, obj, &how, NULL, err))
-		return -1;
-	*ret_is = true;
-	return 0;
+	if (!kube_create(a->kube, obj, &how, NULL, &why) ||
+	    (why.kind == ERR_INVALID && why.code == HTTP_FORBIDDEN)) {
+		*ret_is = true;
+		return 0;
+	}
+	*err = why;
+	return -1;
 }
 
 static void say(const cJSON *obj, const char *what)

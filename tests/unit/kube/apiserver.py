@@ -216,8 +216,15 @@ class Handler(BaseHTTPRequestHandler):
             lock.wait()
 
 
-server = ThreadingHTTPServer(('127.0.0.1', 0), Handler)
-server.daemon_threads = True
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *_):      # a client that went away
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handle_error(*_)
+
+
+server = Server(('127.0.0.1', 0), Handler)
 threading.Thread(target=server.serve_forever, daemon=True).start()
 print(server.server_port, flush=True)
 sys.stdin.read()

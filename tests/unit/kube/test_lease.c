@@ -1,0 +1,332 @@
+#include "kube/lease.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <regex.h>
+
+#include "base/stop.h"
+#include "base/thread.h"
+#include "tests/unit/kube/apiserver.h"
+
+static struct lease_conf conf_of(struct kube *k, const char *identity)
+{
+	return (struct lease_conf){ .kube = k,
+				    .ns = "sys",
+				    .name = "lead",
+				    .identity = identity,
+				    .duration_ms = 3000,
+				    .renew_ms = 2000,
+				    .retry_ms = 100 };
+}
+
+static struct lease *lease_of(const struct lease_conf *conf)
+{
+	struct error err = { 0 };
+	struct lease *l = NULL;
+
+	if (lease_new(&l, conf, &err))
+		fail_msg("%s", err.msg);
+	return l;
+}
+
+static void acquire(struct lease *l)
+{
+	struct error err = { 0 };
+
+	if (lease_acquire(l, &err))
+		fail_msg("%s", err.msg);
+	assert_true(lease_held(l));
+}
+
+static cJSON *record(struct apiserver *s)
+{
+	struct kube_ref ref = { "coordination.k8s.io/v1", "Lease", "sys", "lead" };
+	struct error err = { 0 };
+	cJSON *ret = NULL;
+
+	if (kube_get(s->kube, &ref, &ret, &err))
+		fail_msg("%s", err.msg);
+	return ret;
+}
+
+static void check_record(struct apiserver *s, const char *holder, int duration,
+			 int transitions)
+{
+	static const char *const times[] = { "acquireTime", "renewTime" };
+	cleanup_json cJSON *doc = record(s);
+	regex_t micro;
+
+	assert_string_equal(json_str(doc, "spec", "holderIdentity"), holder);
+	assert_int_equal(json_int(doc, -1, "spec", "leaseDurationSeconds"), duration);
+	assert_int_equal(json_int(doc, -1, "spec", "leaseTransitions"), transitions);
+	assert_int_equal(
+		regcomp(&micro, "^20..-..-..T..:..:..\\.[0-9]{6}Z$", REG_EXTENDED), 0);
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal(
+			regexec(&micro, json_str(doc, "spec", times[i]), 0, NULL, 0), 0);
+	regfree(&micro);
+}
+
+static bool is_lost(struct lease *l, int ms)
+{
+	struct pollfd p = { .fd = lease_lost_fd(l), .events = POLLIN };
+
+	return poll(&p, 1, ms) > 0;
+}
+
+struct waiter {
+	struct lease *l;
+	int rc;
+	struct error err;
+};
+
+static void *wait_for_it(void *ctx)
+{
+	struct waiter *w = ctx;
+
+	w->rc = lease_acquire(w->l, &w->err);
+	return NULL;
+}
+
+static void test_rules(void **state)
+{
+	static const struct {
+		int64_t duration, renew, retry;
+		const char *identity, *want;
+	} rows[] = {
+		{ 15000, 10000, 2000, "me", NULL },
+		{ 15000, 15000, 2000, "me", "leaseDuration must be greater" },
+		{ 15000, 2400, 2000, "me", "1.2 times" },
+		{ 15000, 2401, 2000, "me", NULL },
+		{ 900, 500, 100, "me", "less than 1 s" },
+		{ 15000, 10000, 0, "me", "retryPeriod" },
+		{ 15000, 10000, 2000, "", "identity" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ROWS(rows); i++) {
+		struct lease_conf c = conf_of(NULL, rows[i].identity);
+		struct error err = { 0 };
+		struct lease *l = NULL;
+		int rc;
+
+		c.duration_ms = rows[i].duration;
+		c.renew_ms = rows[i].renew;
+		c.retry_ms = rows[i].retry;
+		rc = lease_new(&l, &c, &err);
+		if (!rc != !rows[i].want || (rc && !strstr(err.msg, rows[i].want)))
+			fail_msg("row %zu: %d %s", i, rc, rc ? err.msg : "");
+		lease_free(l);
+	}
+}
+
+static void test_taken_renewed_given_up(void **state)
+{
+	struct apiserver s;
+	struct lease_conf c;
+	struct lease *a, *b;
+	cleanup_json cJSON *first = NULL;
+
+	(void)state;
+	apiserver_start(&s);
+	c = conf_of(s.kube, "a");
+	a = lease_of(&c);
+	assert_false(lease_held(a));
+	acquire(a);
+	check_record(&s, "a", 3, 0);
+	first = record(&s);
+	EVENTUALLY(apiserver_seen(&s, "PUT leases") >= 3);
+	{
+		cleanup_json cJSON *now = record(&s);
+
+		assert_string_equal(json_str(now, "spec", "acquireTime"),
+				    json_str(first, "spec", "acquireTime"));
+		assert_string_not_equal(json_str(now, "spec", "renewTime"),
+					json_str(first, "spec", "renewTime"));
+	}
+	assert_false(is_lost(a, 0));
+	lease_free(a);
+	check_record(&s, "", 1, 0);
+
+	/* What was given up is there for the next at once. */
+	c.identity = "b";
+	b = lease_of(&c);
+	acquire(b);
+	check_record(&s, "b", 3, 1);
+	lease_free(b);
+	apiserver_stop(&s);
+}
+
+/* The standby waits until it has not seen a renewal for the whole duration. */
+static void test_failover(void **state)
+{
+	struct apiserver s;
+	struct lease_conf c;
+	struct waiter w = { 0 };
+	struct kube *quick;
+	struct lease *a;
+	pthread_t thread;
+	struct error err;
+
+	(void)state;
+	apiserver_start(&s);
+	quick = apiserver_client(&s, 500);
+	c = conf_of(quick, "a");
+	a = lease_of(&c);
+	acquire(a);
+	c = conf_of(s.kube, "b");
+	w.l = lease_of(&c);
+	assert_int_equal(thread_start(&thread, wait_for_it, &w, &err), 0);
+	EVENTUALLY(apiserver_seen(&s, "GET leases") >= 20); /* 2 s of renewals */
+	assert_false(lease_held(w.l));
+	assert_true(lease_held(a));
+
+	/* The server hangs: a must notice by itself, while its call is under way. */
+	apiserver_do(&s, "{'op':'delay','seconds':3}");
+	assert_true(is_lost(a, 60 * 1000));
+	assert_false(lease_held(a));
+	assert_false(lease_held(w.l));
+	apiserver_do(&s, "{'op':'delay','seconds':0}");
+	pthread_join(thread, NULL);
+	assert_int_equal(w.rc, 0);
+	assert_true(lease_held(w.l));
+	assert_true(is_lost(a, 0)); /* and for good */
+	check_record(&s, "b", 3, 1);
+	lease_free(a); /* not ours: left alone */
+	check_record(&s, "b", 3, 1);
+	lease_free(w.l);
+	kube_free(quick);
+	apiserver_stop(&s);
+}
+
+static void put_holder(struct apiserver *s, const char *holder)
+{
+	cleanup_json cJSON *patch = cJSON_CreateObject();
+	struct kube_ref ref = { "coordination.k8s.io/v1", "Lease", "sys", "lead" };
+	struct kube_write plain = { 0 };
+	struct error err = { 0 };
+
+	json_put_str(patch, holder, "spec", "holderIdentity");
+	if (kube_merge_patch(s->kube, &ref, patch, &plain, NULL, &err))
+		fail_msg("%s", err.msg);
+}
+
+static void note_holder(void *ctx, const char *holder)
+{
+	char *text = ctx;
+
+	snprintf(text + strlen(text), 64 - strlen(text), "%s ", holder);
+}
+
+static void test_taken_by_force(void **state)
+{
+	char holders[64] = "";
+	struct apiserver s;
+	struct lease_conf c;
+	struct lease *a;
+
+	(void)state;
+	apiserver_start(&s);
+	c = conf_of(s.kube, "a");
+	c.on_change = note_holder;
+	c.ctx = holders;
+	a = lease_of(&c);
+	acquire(a);
+	put_holder(&s, "somebody");
+	assert_true(is_lost(a, 60 * 1000));
+	assert_false(lease_held(a));
+	lease_free(a);
+	{
+		cleanup_json cJSON *doc = record(&s);
+
+		assert_string_equal(json_str(doc, "spec", "holderIdentity"), "somebody");
+	}
+	assert_string_equal(holders, "a somebody ");
+	apiserver_stop(&s);
+}
+
+/* What others wrote into it: it is waited for or taken, and never a crash. */
+static void test_odd_records(void **state)
+{
+	static const char *const rows[] = {
+		"{}",
+		"null",
+		"[1]",
+		"{\"holderIdentity\":7}",
+		"{\"holderIdentity\":\"x\",\"leaseDurationSeconds\":-9}",
+		"{\"holderIdentity\":\"x\",\"leaseDurationSeconds\":\"a\"}",
+		"{\"holderIdentity\":\"\",\"leaseTransitions\":99999999999}",
+		"{\"holderIdentity\":\"x\",\"renewTime\":\"tomorrow\"}",
+	};
+	struct apiserver s;
+
+	(void)state;
+	apiserver_start(&s);
+	for (size_t i = 0; i < N_ROWS(rows); i++) {
+		char text[512];
+		cleanup_json cJSON *doc = NULL;
+		struct kube_write plain = { 0 };
+		struct lease_conf c = conf_of(s.kube, "me");
+		struct error err = { 0 };
+		struct lease *l;
+
+		snprintf(text, sizeof(text),
+			 "{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\","
+			 "\"metadata\":{\"name\":\"lead\",\"namespace\":\"sys\"},"
+			 "\"spec\":%s}",
+			 rows[i]);
+		doc = doc_of(text);
+		if (i ? kube_update(s.kube, doc, &plain, NULL, &err)
+		      : kube_create(s.kube, doc, &plain, NULL, &err))
+			fail_msg("%s", err.msg);
+		l = lease_of(&c);
+		acquire(l);
+		check_record(&s, "me", 3, 1);
+		lease_free(l);
+	}
+	apiserver_stop(&s);
+}
+
+/* Last: nothing in this process runs after it. */
+static void test_stopped_while_waiting(void **state)
+{
+	struct apiserver s;
+	struct lease_conf c;
+	struct waiter w = { 0 };
+	struct lease *a;
+	pthread_t thread;
+	struct error err;
+
+	(void)state;
+	assert_int_equal(stop_setup(&err), 0);
+	apiserver_start(&s);
+	c = conf_of(s.kube, "a");
+	a = lease_of(&c);
+	acquire(a);
+	c.identity = "b";
+	w.l = lease_of(&c);
+	assert_int_equal(thread_start(&thread, wait_for_it, &w, &err), 0);
+	EVENTUALLY(apiserver_seen(&s, "GET leases") >= 2);
+	stop_request();
+	pthread_join(thread, NULL);
+	assert_int_equal(w.rc, -1);
+	assert_int_equal(w.err.kind, ERR_STOPPED);
+	lease_free(w.l);
+	lease_free(a); /* given up all the same */
+	check_record(&s, "", 1, 0);
+	apiserver_stop(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_rules),
+		cmocka_unit_test(test_taken_renewed_given_up),
+		cmocka_unit_test(test_failover),
+		cmocka_unit_test(test_taken_by_force),
+		cmocka_unit_test(test_odd_records),
+		cmocka_unit_test(test_stopped_while_waiting),
+	};
+
+	return cmocka_run_group_tests_name("kube/lease", tests, NULL, NULL);
+}

@@ -56,33 +56,43 @@ static void conn_put(struct kube_conn *conn)
 	free(conn);
 }
 
-/* A failure to read again does not matter while there is an old one. */
-static int read_token(struct kube *k, struct error *err)
+static int token_of_file(const char *path, char **ret, struct error *err)
 {
 	cleanup_buf struct buf text = { .max = MAX_TOKEN };
-	struct kube_auth *a = &k->auth;
 	char *end;
 
-	a->read_ms = clock_ms();
-	if (file_read(&text, k->config.token_file, err)) {
-		if (a->token) {
-			*err = (struct error){ 0 };
-			return 0;
-		}
+	buf_adds(&text, "");
+	if (file_read(&text, path, err))
 		return error_wrap(err, "the token's file");
-	}
 	end = (char *)text.data + text.len;
 	while (end > (char *)text.data && strchr(" \t\r\n", end[-1]))
 		*--end = 0;
 	if (!*text.data || strpbrk((char *)text.data, "\r\n")) {
 		explicit_bzero(text.data, text.len);
-		return error_set(err, ERR_FORMAT, "%s: not a token",
-				 k->config.token_file);
+		return error_set(err, ERR_FORMAT, "%s: not a token", path);
 	}
-	if (!a->token || strcmp(a->token, (char *)text.data))
+	*ret = (char *)STEAL(text.data);
+	return 0;
+}
+
+/* A failure to read again does not matter while there is an old one. */
+static int read_token(struct kube *k, struct error *err)
+{
+	struct kube_auth *a = &k->auth;
+	struct error why = { 0 };
+	char *token = NULL;
+
+	if (token_of_file(k->config.token_file, &token, &why) && !a->token) {
+		*err = why;
+		return -1;
+	}
+	a->read_ms = clock_ms();
+	if (!token)
+		return 0;
+	if (!a->token || strcmp(a->token, token))
 		a->generation++;
 	wipe(a->token);
-	a->token = (char *)STEAL(text.data);
+	a->token = token;
 	return 0;
 }
 

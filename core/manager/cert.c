@@ -88,11 +88,10 @@ static void log_change(enum cert_change change, const struct error *why,
 		 LOG_STR("secret", secret), LOG_STR("because", why->msg));
 }
 
-static int put_secret(struct cert_manager *c, cJSON *secret, const struct cert_set *set,
-		      struct error *err)
+static int put_secret(struct cert_manager *c, cJSON *secret, bool is_there,
+		      const struct cert_set *set, struct error *err)
 {
 	const struct kube_write plain = { 0 };
-	bool is_there = meta_uid(secret) != NULL;
 
 	cert_set_write(set, secret);
 	return is_there ? kube_update(c->conf.kube, secret, &plain, NULL, err)
@@ -106,8 +105,9 @@ static int try_secret(struct cert_manager *c, struct cert_set *set, struct error
 	cleanup_json cJSON *secret = NULL;
 	struct error why = { 0 };
 	enum cert_change change;
+	bool is_there = !kube_get(c->conf.kube, &ref, &secret, err);
 
-	if (kube_get(c->conf.kube, &ref, &secret, err)) {
+	if (!is_there) {
 		if (err->kind != ERR_NOT_FOUND)
 			return -1;
 		secret = meta_new("v1", "Secret", c->conf.ns, name);
@@ -118,7 +118,7 @@ static int try_secret(struct cert_manager *c, struct cert_set *set, struct error
 		return -1;
 	if (change == CERT_KEPT)
 		return 0;
-	if (put_secret(c, secret, set, err))
+	if (put_secret(c, secret, is_there, set, err))
 		return -1;
 	log_change(change, &why, name);
 	return 0;
@@ -304,15 +304,14 @@ static int look_at_dir(struct cert_manager *c, struct error *err)
 
 static int look(struct cert_manager *c, int64_t *ret_next_ms, struct error *err)
 {
-	bool missing = false;
+	bool ours = c->conf.config->certs.enable, missing = false;
 
-	if (!c->conf.config->certs.enable) {
-		*ret_next_ms = DIR_LOOK_MS;
-		return look_at_dir(c, err);
-	}
-	if (look_at_secret(c, &missing, err))
+	if (ours ? look_at_secret(c, &missing, err) : look_at_dir(c, err))
 		return -1;
-	*ret_next_ms = missing ? MISSING_LOOK_MS : LOOK_MS;
+	*ret_next_ms = c->conf.look_ms ? c->conf.look_ms
+		       : missing       ? MISSING_LOOK_MS
+		       : ours          ? LOOK_MS
+				       : DIR_LOOK_MS;
 	return 0;
 }
 

@@ -351,8 +351,13 @@ static int build_and_write(struct pass *p, const char *ca, struct error *err)
 	cleanup_json cJSON *objects = NULL;
 	cJSON *obj;
 
-	if (load_runtime(p, &runtime, err) ||
-	    pipeline_build(&pipeline, p->tj, runtime, &objects, err))
+	if (load_runtime(p, &runtime, err))
+		return -1;
+	if (p->foreign)
+		return error_set(err, ERR_EXISTS,
+				 "JobSet %s exists and is not controlled by TrainJob %s",
+				 p->name, p->name);
+	if (pipeline_build(&pipeline, p->tj, runtime, &objects, err))
 		return -1;
 	json_each(obj, objects)
 		if (write_object(p, obj, err))
@@ -395,10 +400,6 @@ int objects_reconcile(struct pass *p, struct error *err)
 	struct note *n = p->note;
 	int rc;
 
-	if (p->foreign)
-		return error_set(err, ERR_EXISTS,
-				 "JobSet %s exists and is not controlled by TrainJob %s",
-				 p->name, p->name);
 	if (p->leftover)
 		return error_set(err, ERR_CONFLICT,
 				 "the JobSet of a TrainJob of this "

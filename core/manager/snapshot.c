@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "base/yaml.h"
+#include "trainer/shape.h"
 #include "trainer/trainjob.h"
 
 #define KEY "runtime"
@@ -20,9 +21,13 @@ int snapshot_make(cJSON **ret, const cJSON *tj, const cJSON *runtime, struct err
 {
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_buf struct buf text = { .max = SNAPSHOT_MAX };
+	cleanup_field_errors struct field_errors unlike = {
+		0
+	}; /* the pipeline says so */
 	cleanup_json cJSON *copy = json_dup(runtime);
 
 	meta_drop_managed_fields(copy);
+	shape_canonical(&unlike, "", copy, shape_runtime);
 	yaml_print(&text, copy);
 	if (buf_check(&text, "the runtime snapshot", err))
 		return -1;

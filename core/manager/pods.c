@@ -252,7 +252,7 @@ struct fact {
 	const char *container, *image, *reason, *message;
 	int64_t exit_code, restarts;
 	const char *finished; /* RFC 3339; NULL */
-	int64_t run;          /* which run of the container it was */
+	const char *run;      /* which of the container's: when it ended; NULL */
 	bool again;           /* it has been started again since */
 	bool waits;           /* it has not ended */
 };
@@ -265,7 +265,7 @@ struct facts {
 /* Of one run of one container one fact of a cause. */
 static bool is_same(const struct fact *a, const struct fact *b)
 {
-	return a->cause == b->cause && a->run == b->run && a->waits == b->waits &&
+	return a->cause == b->cause && str_eq(a->run, b->run) && a->waits == b->waits &&
 	       str_eq(a->container, b->container);
 }
 
@@ -288,7 +288,6 @@ static void add_state(struct facts *facts, const cJSON *container, const char *w
 	const cJSON *state = json_get(container, which);
 	const cJSON *ended = json_get(state, "terminated");
 	const cJSON *of = ended ? ended : json_get(state, "waiting");
-	bool last = str_eq(which, "lastState");
 	struct fact f = {
 		.container = json_str(container, "name"),
 		.image = json_str(container, "image"),
@@ -297,7 +296,7 @@ static void add_state(struct facts *facts, const cJSON *container, const char *w
 		.finished = json_str(of, "finishedAt"),
 		.exit_code = json_int(of, 0, "exitCode"),
 		.restarts = json_int(container, 0, "restartCount"),
-		.again = last,
+		.again = str_eq(which, "lastState"),
 		.waits = !ended,
 	};
 
@@ -306,7 +305,7 @@ static void add_state(struct facts *facts, const cJSON *container, const char *w
 	f.cause = container_cause(f.reason, FAILED);
 	/* What keeps it from starting is one fact, however often it is tried. */
 	if (f.cause != IMAGE && f.cause != START)
-		f.run = f.restarts - last;
+		f.run = f.finished;
 	add(facts, &f);
 }
 

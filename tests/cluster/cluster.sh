@@ -57,7 +57,7 @@ members() { ip netns pids "$netns" 2>/dev/null || true; }
 programs_of() { # PROGRAM: its processes in this cluster
 	local pid
 	for pid in $(members); do
-		[ "$(readlink "/proc/$pid/exe" 2>/dev/null)" != "$programs/bin/$1" ] || echo "$pid"
+		[ ! "/proc/$pid/exe" -ef "$programs/bin/$1" ] || echo "$pid"
 	done
 }
 
@@ -102,10 +102,11 @@ certificate() { # CN NAMES, as openssl writes subjectAltName
 
 # A service account's by a token of that account, which must be there; others' by certificate.
 credentials() { # USER [GROUP]...
-	local user=$1 account=${1#system:serviceaccount:} file=${1//[\/:]/-} groups='' group
+	local user=$1 account=${1#system:serviceaccount:} file=${1//[\/:]/-} groups='' group token
 	shift
 	if [ "$account" != "$user" ]; then
-		echo "token: $(kc create token -n "${account%:*}" "${account#*:}" --duration 24h)"
+		token=$(kc create token -n "${account%:*}" "${account#*:}" --duration 24h)
+		echo "token: $token"
 		return
 	fi
 	for group in "$@"; do groups+="/O=$group"; done
@@ -344,6 +345,7 @@ up() {
 	[ -e "$state" ] || [ ! -e "/run/netns/$netns" ] || die "another checkout has one of this name"
 	down
 	mkdir -p "$log"
+	echo "$programs" >"$state/programs"
 	network
 	make_pki
 	write_settings
@@ -383,7 +385,11 @@ status() {
 	done
 }
 
-[ "$action" = down ] || programs=$("$here/programs.sh")
+if [ "$action" = up ]; then
+	programs=$("$here/programs.sh")
+elif [ "$action" != down ]; then # those that it was started with
+	programs=$(cat "$state/programs" 2>/dev/null || "$here/programs.sh")
+fi
 pki=$state/pki
 exec 9>"$state.lock"
 case $action in

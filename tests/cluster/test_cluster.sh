@@ -48,12 +48,18 @@ dns() { resolve kubernetes.default.svc.cluster.local | grep -x 10.96.0.1; }
 check "a Service is reached by its address" service_ip
 check "a Service is found by its name" wait_for 20 dns
 
-rights() { # a client certificate for anybody, with no more rights than RBAC gives
-	cluster kubeconfig "$scratch/nobody" system:serviceaccount:default:nobody &&
-		! in_cluster kubectl --kubeconfig "$scratch/nobody" get secrets &&
-		in_cluster kubectl --kubeconfig "$scratch/nobody" get --raw /version
+as() { in_cluster kubectl --kubeconfig "$scratch/somebody" "$@"; }
+rights() { # USER GROUP...: is that user, and has no more rights than RBAC gives
+	cluster kubeconfig "$scratch/somebody" "$@" && as auth whoami | grep -w "$1" && ! as get secrets
 }
-check "an identity of a test's own has the rights of that identity" rights
+account() {
+	kc create serviceaccount a-name-with-more-letters-than-a-certificate-could-hold &&
+		rights system:serviceaccount:default:a-name-with-more-letters-than-a-certificate-could-hold
+}
+nobody() { ! rights system:serviceaccount:default:nobody; }
+check "an identity of a test's own has the rights of that user" rights somebody people
+check "or of that service account" account
+check "which must be there" nobody
 private() { [ "$(stat -c %a "$cluster_state/admin.kubeconfig" "$cluster_state/pki" | xargs)" = "600 700" ]; }
 check "keys are the owner's alone" private
 no_way_out() { ! in_cluster curl -s --max-time 2 http://192.0.2.1/; }

@@ -1,0 +1,521 @@
+#include "kube/kubeconfig.h"
+
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "tests/unit/base/base_test.h"
+
+#define PEM      "-----BEGIN CERTIFICATE-----\nQQ==\n-----END CERTIFICATE-----\n"
+#define PEM_DATA "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tClFRPT0K"
+
+struct place {
+	char dir[32];
+	struct arena arena;
+};
+
+static int make_place(void **state)
+{
+	static struct place place;
+
+	place = (struct place){ .dir = "/tmp/kubeconfig-XXXXXX" };
+	assert_non_null(mkdtemp(place.dir));
+	unsetenv("KUBERNETES_SERVICE_HOST");
+	unsetenv("KUBERNETES_SERVICE_PORT");
+	unsetenv("KUBECONFIG");
+	setenv("HOME", place.dir, 1);
+	*state = &place;
+	return 0;
+}
+
+static int remove_place(void **state)
+{
+	struct place *p = *state;
+	struct error err = { 0 };
+
+	arena_clear(&p->arena);
+	return dir_remove(p->dir, &err);
+}
+
+/* A file in the place; its path. */
+static const char *put(struct place *p, const char *name, const char *text)
+{
+	const char *path = path_join(&p->arena, p->dir, name);
+	struct error err = { 0 };
+
+	if (dir_make(path_dir(&p->arena, path), 0700, &err) ||
+	    file_write(path, text, strlen(text), 0700, &err))
+		fail_msg("%s", err.msg);
+	return path;
+}
+
+static void load(struct kube_config *c, const struct kube_config_flags *flags)
+{
+	struct error err = { 0 };
+
+	if (kube_config_load(c, flags, &err))
+		fail_msg("%s", err.msg);
+}
+
+/* The message, without the path of the place. */
+static const char *load_error(struct place *p, const struct kube_config_flags *flags,
+			      enum error_kind kind)
+{
+	struct kube_config c = { .ns = "as it was" };
+	struct error err = { 0 };
+	cleanup_buf struct buf out = { .max = 10000 };
+
+	if (!kube_config_load(&c, flags, &err))
+		fail_msg("loaded: %s", c.server);
+	check_text("untouched", c.ns, "as it was");
+	check_int(err.msg, err.kind, kind);
+	for (const char *m = err.msg; *m;) {
+		const char *rest = str_after(m, p->dir);
+
+		if (rest && *rest == '/')
+			m = rest + 1;
+		else
+			buf_add(&out, m++, 1);
+	}
+	return arena_strdup(&p->arena, (char *)out.data);
+}
+
+static const char plain[] = "apiVersion: v1\n"
+			    "kind: Config\n"
+			    "current-context: dev\n"
+			    "clusters:\n"
+			    "- name: c1\n"
+			    "  cluster:\n"
+			    "    server: https://one.example:6443/prefix/\n"
+			    "    certificate-authority: pki/ca.crt\n"
+			    "    tls-server-name: kubernetes\n"
+			    "    proxy-url: http://proxy:3128\n"
+			    "- name: c2\n"
+			    "  cluster: {server: 'http://two.example'}\n"
+			    "contexts:\n"
+			    "- name: dev\n"
+			    "  context: {cluster: c1, user: jane, namespace: team-a}\n"
+			    "- name: prod\n"
+			    "  context: {cluster: c2, user: token}\n"
+			    "- name: nobody\n"
+			    "  context: {cluster: c2}\n"
+			    "users:\n"
+			    "- name: jane\n"
+			    "  user:\n"
+			    "    client-certificate-data: " PEM_DATA "\n"
+			    "    client-certificate: is-not-read\n"
+			    "    client-key: jane.key\n"
+			    "    as: admin\n"
+			    "    as-groups: [g1, g2]\n"
+			    "- name: token\n"
+			    "  user: {token: abc, tokenFile: tokens/t}\n";
+
+static void test_everything(void **state)
+{
+	struct place *p = *state;
+	struct kube_config_flags flags = { .kubeconfig = put(p, "a/config", plain) };
+	cleanup_kube_config struct kube_config c = { 0 };
+
+	put(p, "a/pki/ca.crt", PEM);
+	put(p, "a/jane.key", PEM);
+	load(&c, &flags);
+	check_text("server", c.server, "https://one.example:6443/prefix");
+	check_text("ca", c.ca_pem, PEM);
+	check_text("name", c.tls_server_name, "kubernetes");
+	check_text("proxy", c.proxy_url, "http://proxy:3128");
+	check_text("ns", c.ns, "team-a");
+	check_text("cert", c.cert_pem, "-----BEGIN CERTIFICATE-----\nQQ==\n");
+	check_text("key", c.key_pem, PEM);
+	check_text("as", c.impersonate, "admin");
+	check_text("group", c.impersonate_groups[1], "g2");
+	assert_null(c.impersonate_groups[2]);
+	check_text("context", c.context, "dev");
+	assert_null(c.token);
+	assert_false(c.insecure);
+}
+
+static void test_flags(void **state)
+{
+	struct place *p = *state;
+	struct kube_config_flags flags = { .kubeconfig = put(p, "a/config", plain),
+					   .context = "prod",
+					   .ns = "mine",
+					   .server = "https://other:1/" };
+	cleanup_kube_config struct kube_config c = { 0 }, d = { 0 };
+
+	load(&c, &flags);
+	check_text("server", c.server, "https://other:1");
+	check_text("ns", c.ns, "mine");
+	check_text("context", c.context, "prod");
+	check_text("token", c.token, "abc");
+	check_text("file", c.token_file, path_join(&p->arena, p->dir, "a/tokens/t"));
+	flags = (struct kube_config_flags){ .kubeconfig = flags.kubeconfig,
+					    .context = "nobody" };
+	load(&d, &flags);
+	check_text("server", d.server, "http://two.example");
+	check_text("ns", d.ns, "default");
+	assert_null(d.token);
+}
+
+/* The first file to set a value wins; paths are relative to the file they are in. */
+static void test_merging(void **state)
+{
+	struct place *p = *state;
+	const char *one = put(p, "one/config",
+			      "clusters:\n- name: c\n  cluster: {server: https://first}\n"
+			      "contexts:\n- name: x\n  context: {cluster: c, user: u}\n");
+	const char *two = put(p, "two/config",
+			      "current-context: x\n"
+			      "clusters:\n- name: c\n  cluster: {server: https://second, "
+			      "certificate-authority: nowhere}\n"
+			      "users:\n- name: u\n  user: {tokenFile: t}\n");
+	const char *three = put(p, "three/config", "current-context: y\n");
+	cleanup_kube_config struct kube_config c = { 0 };
+
+	setenv("KUBECONFIG",
+	       arena_printf(&p->arena, "%s:%s/missing::%s:%s", one, p->dir, two, three),
+	       1);
+	load(&c, NULL);
+	check_text("server", c.server, "https://first");
+	assert_null(c.ca_pem);
+	check_text("context", c.context, "x");
+	check_text("file", c.token_file, path_join(&p->arena, p->dir, "two/t"));
+	unsetenv("KUBECONFIG");
+}
+
+static void test_home(void **state)
+{
+	struct place *p = *state;
+	cleanup_kube_config struct kube_config c = { 0 };
+
+	put(p, ".kube/config",
+	    "current-context: x\nclusters:\n- name: c\n  cluster: {server: 'h:1', "
+	    "insecure-skip-tls-verify: true}\ncontexts:\n- name: x\n  context: {cluster: "
+	    "c}\n");
+	load(&c, NULL);
+	check_text("server", c.server, "https://h:1"); /* there is something of TLS */
+	assert_true(c.insecure);
+}
+
+static void test_nothing_there(void **state)
+{
+	struct place *p = *state;
+	struct kube_config_flags flags = { .kubeconfig =
+						   path_join(&p->arena, p->dir, "x") };
+	struct kube_config_flags server = { .server = "127.0.0.1:8080" };
+	cleanup_kube_config struct kube_config c = { 0 };
+	struct error err = { 0 };
+
+	check_text("flag", load_error(p, &flags, ERR_NOT_FOUND),
+		   "x: No such file or directory");
+	assert_non_null(strstr(load_error(p, NULL, ERR_NOT_FOUND), "no kubeconfig"));
+	setenv("KUBECONFIG", path_join(&p->arena, p->dir, "y"), 1);
+	assert_non_null(strstr(load_error(p, NULL, ERR_NOT_FOUND), "no kubeconfig"));
+	unsetenv("KUBECONFIG");
+	load(&c, &server);
+	check_text("server", c.server, "http://127.0.0.1:8080");
+	assert_int_equal(kube_config_in_cluster(&c, &err), -1);
+	assert_int_equal(err.kind, ERR_NOT_FOUND);
+	assert_non_null(strstr(err.msg, "not in a pod"));
+}
+
+/* `with` stands in place of the user, the cluster or the top of a good file. */
+static void test_errors(void **state)
+{
+	static const struct {
+		const char *text, *message;
+	} rows[] = {
+		{ "a: [", "config: " },
+		{ "- a", "config:1:1: not a kubeconfig" },
+		{ "clusters: 1\nusers: {}", "config:1:1: clusters: must be a list\n"
+					    "config:2:1: users: must be a list" },
+		{ "clusters:\n- cluster: {}",
+		  "config:2:3: clusters[0]: must have a name" },
+		{ "users:\n- name: a\n- name: a\n",
+		  "config:3:3: users[1].name: 'a' is there twice" },
+		{ "users:\n- name: a\n  user: x\n",
+		  "config:3:3: users[0].user: must be a mapping" },
+		{ "{}",
+		  "config: no current-context: say which with --context; there are no "
+		  "contexts" },
+		{ "contexts:\n- name: dev\n- name: prod\n",
+		  "config: no current-context: say which with --context; there is: dev, "
+		  "prod" },
+		{ "current-context: pord\ncontexts:\n- name: dev\n- name: prod\n",
+		  "config: there is no context 'pord'; did you mean 'prod'?" },
+		{ "current-context: x\ncontexts:\n- name: x\n",
+		  "config:3:3: contexts[0].context.cluster: is missing: which cluster is "
+		  "meant?" },
+		{ "current-context: x\ncontexts:\n- name: x\n  context: {cluster: c, "
+		  "user: u}\n",
+		  "config:4:13: contexts[0].context.cluster: there is no cluster 'c'; "
+		  "there are no "
+		  "clusters\n"
+		  "config:4:25: contexts[0].context.user: there is no user 'u'; there "
+		  "are no "
+		  "users" },
+		{ "current-context: x\ncontexts:\n- name: x\n  context: {cluster: c}\n"
+		  "clusters:\n- name: c\n  cluster: {}\n",
+		  "config:7:3: clusters[0].cluster.server: the API server's address is "
+		  "missing" },
+		{ "current-context: x\ncontexts:\n- name: x\n  context: {cluster: c}\n"
+		  "clusters:\n- name: c\n  cluster:\n    server: ftp://a\n"
+		  "    certificate-authority-data: '%'\n    proxy-url: 7\n",
+		  "config:9:5: clusters[0].cluster.certificate-authority-data: not "
+		  "base64\n"
+		  "config:10:5: clusters[0].cluster.proxy-url: must be a string\n"
+		  "config:8:5: clusters[0].cluster.server: not a URL with http:// or "
+		  "https:// "
+		  "and a host" },
+		{ "current-context: x\ncontexts:\n- name: x\n  context: {cluster: c}\n"
+		  "clusters:\n- name: c\n  cluster:\n    server: https://a\n"
+		  "    certificate-authority-data: " PEM_DATA "\n"
+		  "    insecure-skip-tls-verify: true\n",
+		  "config:10:5: clusters[0].cluster.insecure-skip-tls-verify: not "
+		  "together with a "
+		  "certificate-authority" },
+		{ "current-context: x\ncontexts:\n- name: x\n  context: {cluster: c}\n"
+		  "clusters:\n- name: c\n  cluster:\n    server: https://a\n"
+		  "    certificate-authority: missing\n",
+		  "config:9:5: clusters[0].cluster.certificate-authority: missing: No "
+		  "such file or "
+		  "directory" },
+		{ "current-context: x\ncontexts:\n- name: x\n  context: {cluster: c}\n"
+		  "clusters:\n- name: c\n  cluster:\n    server: https://a\n"
+		  "    certificate-authority: config\n",
+		  "config:9:5: clusters[0].cluster.certificate-authority: no PEM in "
+		  "it" },
+		{ "current-context: x\ncontexts:\n- name: x\n  context: {cluster: c}\n"
+		  "clusters:\n- name: c\n  cluster: {server: 'a b'}\n",
+		  "the API server's address is not a URL with http:// or https:// and a "
+		  "host" },
+	};
+	struct place *p = *state;
+
+	for (size_t i = 0; i < N_ROWS(rows); i++) {
+		struct kube_config_flags flags = { .kubeconfig = put(p, "config",
+								     rows[i].text) };
+		struct kube_config c = { 0 };
+		struct error err = { 0 };
+		const char *got;
+
+		assert_int_equal(kube_config_load(&c, &flags, &err), -1);
+		got = load_error(p, &flags, err.kind);
+		if (i ? strcmp(got, rows[i].message) : !str_starts(got, rows[i].message))
+			fail_msg("got %s, want %s", got, rows[i].message);
+	}
+}
+
+static void test_errors_of_users(void **state)
+{
+	static const struct {
+		const char *user, *message; /* behind users[0].user */
+	} rows[] = {
+		{ "{token: \"a\\nb\"}", ".token: must be one line" },
+		{ "{token: [x]}", ".token: must be a string" },
+		{ "{token: a, username: b}",
+		  ": a token and a username: one of them is meant" },
+		{ "{client-certificate-data: " PEM_DATA "}", ": client-key is missing" },
+		{ "{auth-provider: {name: gcp}}",
+		  ".auth-provider: is no longer supported" },
+		{ "{as-user-extra: {a: [b]}}", ".as-user-extra: is not supported" },
+		{ "{as: b, as-groups: [1]}", ".as-groups: must be a list of strings" },
+		{ "{exec: 1}", ".exec: must be a mapping" },
+		{ "{exec: {command: x}}", ".exec.apiVersion: must be " },
+		{ "{exec: {apiVersion: client.authentication.k8s.io/v1alpha1, command: "
+		  "x}}",
+		  ".exec.apiVersion: must be " },
+		{ "{exec: {apiVersion: client.authentication.k8s.io/v1, command: x}}",
+		  ".exec.interactiveMode: must be Never, IfAvailable or Always" },
+		{ "{exec: {apiVersion: client.authentication.k8s.io/v1}}",
+		  ".exec.command: is missing" },
+		{ "{exec: {apiVersion: client.authentication.k8s.io/v1beta1, command: x, "
+		  "args: x}}",
+		  ".exec.args: must be a list of strings" },
+		{ "{exec: {apiVersion: client.authentication.k8s.io/v1beta1, command: x, "
+		  "env: [{name: a}]}}",
+		  ".exec.env: must be a list of name and value" },
+	};
+	struct place *p = *state;
+
+	for (size_t i = 0; i < N_ROWS(rows); i++) {
+		struct kube_config_flags flags = { 0 };
+		const char *got;
+
+		flags.kubeconfig = put(
+			p, "config",
+			arena_printf(
+				&p->arena,
+				"current-context: x\ncontexts:\n- name: x\n  context: "
+				"{cluster: c, user: u}\nclusters:\n- name: c\n  cluster: "
+				"{server: https://a}\nusers:\n- name: u\n  user: %s\n",
+				rows[i].user));
+		got = load_error(p, &flags, ERR_INVALID);
+		if (!str_starts(got, "config:10:") ||
+		    !strstr(got, arena_printf(&p->arena, ": users[0].user%s",
+					      rows[i].message)))
+			fail_msg("got %s, want %s", got, rows[i].message);
+		assert_null(strchr(got, '\n'));
+	}
+}
+
+/* ---- exec plugins ---- */
+
+#define V1     "client.authentication.k8s.io/v1"
+#define ANSWER "{\"apiVersion\":\"" V1 "\",\"kind\":\"ExecCredential\",\"status\":{"
+#define PREFIX "#!/bin/sh\n"
+
+/* The plugin's answer in ret, or its error's words in the arena. */
+static const char *ask(struct place *p, const char *script, const char *exec,
+		       struct kube_credential *ret)
+{
+	cleanup_json cJSON *doc =
+		doc_of(exec ? exec
+			    : "{\"apiVersion\":\"" V1 "\",\"command\":\"./plugin\","
+			      "\"interactiveMode\":\"Never\"}");
+	struct kube_config c = { .exec = doc,
+				 .dir = p->dir,
+				 .server = "https://s:1",
+				 .ca_pem = "CA",
+				 .proxy_url = "http://p" };
+	struct error err = { 0 };
+
+	put(p, "plugin", script);
+	if (!kube_exec_credential(ret, &c, &err))
+		return "";
+	if (err.kind == ERR_NONE || strstr(err.msg, "geheim"))
+		fail_msg("%s", err.msg);
+	return arena_strdup(&p->arena, err.msg);
+}
+
+static void test_exec_answers(void **state)
+{
+	static const struct {
+		const char *script, *message;
+	} rows[] = {
+		{ PREFIX "echo '" ANSWER "\"token\":\"geheim\"}}'", "" },
+		{ PREFIX "exit 3", "it ended with 3" },
+		{ PREFIX "echo geheim; kill -9 $$", "it died of signal 9" },
+		{ PREFIX "echo geheim", "it printed no JSON" },
+		{ PREFIX ":", "it printed no JSON" },
+		{ PREFIX "echo '{\"kind\":\"ExecCredential\"}'",
+		  "printed no ExecCredential of " V1 },
+		{ PREFIX "echo '" ANSWER "}}'", "neither a token nor a certificate" },
+		{ PREFIX "echo '" ANSWER "\"token\":\"geheim\\\\nx\"}}'",
+		  "not one line" },
+		{ PREFIX "echo '" ANSWER "\"clientCertificateData\":\"x\"}}'",
+		  "a certificate without key" },
+		{ PREFIX "echo '" ANSWER
+			 "\"token\":\"geheim\",\"expirationTimestamp\":\"soon\"}}'",
+		  "status.expirationTimestamp: " },
+		{ PREFIX "exec head -c 2000000 /dev/zero",
+		  "its output: over 1048576 bytes" },
+		{ "#!/nowhere/sh\n", "cannot run it: No such file" },
+	};
+	struct place *p = *state;
+
+	for (size_t i = 0; i < N_ROWS(rows); i++) {
+		struct kube_credential got = { 0 };
+		const char *message = ask(p, rows[i].script, NULL, &got);
+
+		if (*rows[i].message ? !strstr(message, rows[i].message) : *message)
+			fail_msg("got %s, want %s", message, rows[i].message);
+		check_text("token", got.token, *rows[i].message ? NULL : "geheim");
+		kube_credential_release(&got);
+	}
+}
+
+static void test_exec_credential(void **state)
+{
+	struct place *p = *state;
+	struct kube_credential got = { 0 };
+
+	check_text("error",
+		   ask(p,
+		       PREFIX "echo '" ANSWER "\"clientCertificateData\":\"c\","
+			      "\"clientKeyData\":\"k\","
+			      "\"expirationTimestamp\":\"2030-01-01T00:00:00Z\"}}'",
+		       NULL, &got),
+		   "");
+	assert_null(got.token);
+	check_text("cert", got.cert_pem, "c");
+	check_text("key", got.key_pem, "k");
+	assert_true(got.expires == 1893456000);
+	kube_credential_release(&got);
+}
+
+/* Arguments, environment, what it is told of the cluster, and no standard input. */
+static void test_what_a_plugin_gets(void **state)
+{
+	struct place *p = *state;
+	struct kube_credential got = { 0 };
+
+	setenv("KFT_TEST_OLD", "old", 1);
+	setenv("KFT_TEST_KEPT", "kept", 1);
+	check_text(
+		"error",
+		ask(p,
+		    PREFIX
+		    "cat; printf '%s' \"" ANSWER "\" | tr -d '\\n' > /dev/null\n"
+		    "i=$(printf %s \"$KUBERNETES_EXEC_INFO\" | tr -d '\"')\n"
+		    "printf '%s' '" ANSWER "\"token\":\"'\n"
+		    "printf '%s' \"$1,$2,$KFT_TEST_OLD,$KFT_TEST_KEPT,$i\"; echo '\"}}'",
+		    "{\"apiVersion\":\"" V1
+		    "\",\"command\":\"./plugin\",\"args\":[\"a b\",\"$c\"],"
+		    "\"env\":[{\"name\":\"KFT_TEST_OLD\",\"value\":\"new\"}],"
+		    "\"interactiveMode\":\"IfAvailable\",\"provideClusterInfo\":true}",
+		    &got),
+		"");
+	check_text("token", got.token,
+		   "a b,$c,new,kept,{apiVersion:" V1
+		   ",kind:ExecCredential,spec:{interactive:"
+		   "false,cluster:{server:https://s:1,certificate-authority-data:Q0E=,"
+		   "proxy-url:http://p}}}");
+	kube_credential_release(&got);
+}
+
+static void test_plugins_that_cannot_run(void **state)
+{
+	struct place *p = *state;
+	struct kube_credential got = { 0 };
+	const char *message;
+
+	message = ask(p, "",
+		      "{\"apiVersion\":\"" V1 "\",\"command\":\"kft-no-such-plugin\","
+		      "\"interactiveMode\":\"Never\",\"installHint\":\"get "
+		      "it\\nthere\\u001b\"}",
+		      &got);
+	check_text("hint", message,
+		   "exec plugin kft-no-such-plugin: cannot run it: No such file or "
+		   "directory\n"
+		   "get it\nthere\\x1b");
+	message = ask(p, PREFIX,
+		      "{\"apiVersion\":\"" V1 "\",\"command\":\"./plugin\","
+		      "\"interactiveMode\":\"Always\"}",
+		      &got);
+	assert_non_null(strstr(message, "standard input is no terminal"));
+}
+
+int main(void)
+{
+#define IN_PLACE(test) cmocka_unit_test_setup_teardown(test, make_place, remove_place)
+	const struct CMUnitTest tests[] = {
+		IN_PLACE(test_everything),
+		IN_PLACE(test_flags),
+		IN_PLACE(test_merging),
+		IN_PLACE(test_home),
+		IN_PLACE(test_nothing_there),
+		IN_PLACE(test_errors),
+		IN_PLACE(test_errors_of_users),
+		IN_PLACE(test_exec_answers),
+		IN_PLACE(test_exec_credential),
+		IN_PLACE(test_what_a_plugin_gets),
+		IN_PLACE(test_plugins_that_cannot_run),
+	};
+
+	/* a terminal that the tests were started from is not the plugins' */
+	if (!freopen("/dev/null", "r", stdin))
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

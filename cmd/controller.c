@@ -162,9 +162,8 @@ const struct cmd cmd_controller = {
 		 "replicas one leads; all answer webhooks. Ends on SIGTERM, with 0; when "
 		 "it\n"
 		 "loses its lease, at once, with 1.",
-	.example =
-		"kftrainer controller --config /controller_manager_config.yaml\n"
-		"kftrainer controller --kubeconfig ~/.kube/config --zap-encoder console",
+	.example = "kftrainer controller --feature-gates TrainJobStatus=true\n"
+		   "kftrainer controller --zap-encoder console --zap-log-level debug",
 	.opts = opts_table,
 	.opts_size = sizeof(struct controller_opts),
 	.flags = CMD_DAEMON | CMD_IN_POD,

@@ -1,0 +1,123 @@
+#!/bin/bash
+# The controller's flags and settings, and what it does while there is no API server.
+. "$(dirname "$0")/lib.sh"
+unset KUBERNETES_SERVICE_HOST KUBERNETES_SERVICE_PORT
+export HOME=$scratch/home KUBECONFIG=
+mkdir "$HOME"
+config=$scratch/config.yaml
+head='apiVersion: config.trainer.kubeflow.org/v1alpha1
+kind: Configuration'
+settings() { { echo "$head"; cat; } >"$config"; } # their lines on stdin
+goes_on() { says 1 'no kubeconfig' controller "$@"; } # all was well up to the cluster
+
+check "without a cluster: says what is missing" goes_on
+check "an argument" refuses "unexpected argument 'x'" controller x
+check "--kubeconfig that is not there" says 1 'nowhere: No such file' controller --kubeconfig nowhere
+for level in debug info error panic 1 2 10; do
+	check "--zap-log-level=$level" goes_on --zap-log-level=$level
+done
+check "--zap-log-level that is none" refuses "--zap-log-level: 'loud'" controller --zap-log-level loud
+check "--zap-encoder that is none" refuses "--zap-encoder: 'xml'" controller --zap-encoder xml
+check "upstream's other flags" goes_on --zap-devel --zap-encoder=json --zap-stacktrace-level=panic --zap-time-encoding=iso8601
+check "--zap-devel=false" goes_on --zap-devel=false
+check "--feature-gates" goes_on --feature-gates TrainJobStatus=true
+check "--feature-gates: no such gate" refuses "there is no gate 'Other'; there is TrainJobStatus" controller --feature-gates Other=true
+check "--feature-gates: no bool" refuses "'maybe' is not true or false" controller --feature-gates TrainJobStatus=maybe
+
+settings </dev/null
+check "settings that say nothing" goes_on --config "$config"
+check "settings that are not there" refuses 'nowhere.yaml: No such file' controller --config "$scratch/nowhere.yaml"
+settings <<'END'
+webhook:
+  prot: 9443
+  port: 99999
+metrics: {secureServing: sometimes}
+END
+all_errors() {
+	run controller --config "$config"
+	[ "$status" = 2 ] && [ ! -s "$scratch/out" ] && [ "$(wc -l <"$scratch/err")" = 3 ] &&
+		grep -q "config.yaml:4:3: webhook.prot: Unknown field: did you mean \"port\"" "$scratch/err" &&
+		grep -q "config.yaml:5:3: webhook.port: Invalid value: 99999" "$scratch/err" &&
+		grep -q "config.yaml:6:11: metrics.secureServing: Invalid value" "$scratch/err" || dump
+}
+check "all that is wrong with settings at once, and where" all_errors
+head='apiVersion: config.trainer.kubeflow.org/v1alpha1' settings </dev/null
+check "settings without a kind" refuses 'kind: Required value' controller --config "$config"
+
+# ---- no API server: nothing listens where the kubeconfig points ----------------------------------
+
+read -r health webhook metrics closed < <(python3 -c '
+import socket
+s = [socket.socket() for _ in range(4)]
+for x in s: x.bind(("127.0.0.1", 0))
+print(*(x.getsockname()[1] for x in s))')
+settings <<END
+webhook: {host: 127.0.0.1, port: $webhook}
+metrics: {bindAddress: "127.0.0.1:$metrics", secureServing: false}
+health: {healthProbeBindAddress: "127.0.0.1:$health", livenessEndpointName: alive}
+leaderElection: {leaderElect: true}
+END
+cat >"$scratch/kubeconfig" <<END
+apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: "http://127.0.0.1:$closed"}}]
+users: [{name: u, user: {token: secret-of-the-test}}]
+contexts: [{name: x, context: {cluster: c, user: u}}]
+current-context: x
+END
+start() {
+	"$kftrainer" controller --config "$config" --kubeconfig "$scratch/kubeconfig" "$@" >"$scratch/log" 2>&1 &
+	pid=$!
+}
+get() { python3 -c '
+import sys, urllib.request, urllib.error
+try:
+    r = urllib.request.build_opener(urllib.request.ProxyHandler({})).open(sys.argv[1], timeout=10)
+except urllib.error.HTTPError as e:
+    r = e
+print(r.status, r.read().decode())' "$@"; }
+answers() { get "$1" | grep -Eq -e "$2"; }
+await() { # COMMAND...: for a minute
+	local until=$((SECONDS + 60))
+	until "$@" 2>/dev/null; do
+		[ "$SECONDS" -lt "$until" ] && kill -0 "$pid" || { cat "$scratch/log"; return 1; }
+		sleep 0.05
+	done
+}
+ends() { # STATUS SIGNAL
+	kill -s "$2" "$pid"
+	wait "$pid"
+	status=$?
+	[ "$status" = "$1" ] || { cat "$scratch/log"; echo "status $status"; return 1; }
+}
+
+start
+check "alive without an API server, at the path of the settings" await answers "http://127.0.0.1:$health/alive" '^200 ok'
+check "... each check on its own" answers "http://127.0.0.1:$health/alive/healthz" '^200 ok'
+check "... not ready" answers "http://127.0.0.1:$health/readyz" '^500 .*readyz failed'
+check "... unless that is left out" answers "http://127.0.0.1:$health/readyz?exclude=readyz&verbose" '^200 '
+check "... nothing else there" answers "http://127.0.0.1:$health/healthz" '^404'
+check "metrics" answers "http://127.0.0.1:$metrics/metrics" '^leader_election_master_status\{name="trainer.kubeflow.org"\} 0'
+check "... of the process" answers "http://127.0.0.1:$metrics/metrics" '^process_resident_memory_bytes '
+check "... nothing else there" answers "http://127.0.0.1:$metrics/" '^404'
+check "logs are JSON, and say what is wrong" await grep -Eq '^\{"time":.*"level":"warn".*lease.*refused' "$scratch/log"
+check "SIGTERM: ends with 0" ends 0 TERM
+check "... every line is JSON" python3 -c 'import json, sys; [json.loads(l) for l in open(sys.argv[1])]' "$scratch/log"
+check "... no token in it" eval '! grep -q secret-of-the-test "$scratch/log"'
+
+start --zap-devel
+check "--zap-devel: plain lines" await grep -Eq '^20.*Z INFO starting version=' "$scratch/log"
+check "SIGINT: ends with 0" ends 0 INT
+
+python3 -c '
+import socket, sys, time
+s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+s.bind(("127.0.0.1", int(sys.argv[1]))); s.listen(); print("on", flush=True); time.sleep(600)' "$webhook" >"$scratch/taken" &
+holder=$!
+pid=$holder
+await grep -q on "$scratch/taken"
+start
+taken() { wait "$pid"; [ $? = 1 ] && grep -Eq '"level":"error".*webhook server.*in use' "$scratch/log" || { cat "$scratch/log"; return 1; }; }
+check "a port that is taken: ends with 1, and says which" taken
+kill "$holder"
+finish

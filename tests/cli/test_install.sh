@@ -1,7 +1,7 @@
 #!/bin/bash
 # What install prints, without a cluster. What it does to one: tests/cluster/test_install.sh.
 . "$(dirname "$0")/lib.sh"
-export KUBECONFIG= HOME=$scratch
+export KUBECONFIG="" HOME=$scratch
 
 # prints JQ-LIKE PYTHON ARGUMENT...: the expression is true of `docs`, which install prints
 # with these arguments, as YAML and as JSON.

@@ -11,6 +11,7 @@ became() {
 	[ "$(grep -c ": $1\$" "$scratch/out")" = "$2" ] || { cat "$scratch/out"; return 1; }
 }
 installs() { trainer install "$@" >"$scratch/out" 2>&1 || { cat "$scratch/out"; return 1; }; }
+# shellcheck disable=SC2120 # called by check
 uninstalls() { trainer uninstall "$@" >"$scratch/out" 2>&1 || { cat "$scratch/out"; return 1; }; }
 says() { grep -e "$1" "$scratch/out" || { cat "$scratch/out"; return 1; }; }
 fails() { # LIKE ARGUMENT...

@@ -36,6 +36,21 @@ static void copy_string(struct kube_config *to, const char **field, const char *
 	*field = s ? arena_strdup(&to->arena, s) : NULL;
 }
 
+static const char *const *copy_list(struct kube_config *to, const char *const *list)
+{
+	const char **ret;
+	size_t n = 0;
+
+	if (!list)
+		return NULL;
+	while (list[n])
+		n++;
+	ret = arena_alloc(&to->arena, (n + 1) * sizeof(*ret));
+	for (size_t i = 0; i < n; i++)
+		ret[i] = arena_strdup(&to->arena, list[i]);
+	return ret;
+}
+
 /* `doc` of the copy holds what exec plugins need and nothing else. */
 static void copy_config(struct kube_config *to, const struct kube_config *from)
 {
@@ -52,6 +67,8 @@ static void copy_config(struct kube_config *to, const struct kube_config *from)
 	copy_string(to, &to->username, from->username);
 	copy_string(to, &to->password, from->password);
 	copy_string(to, &to->impersonate, from->impersonate);
+	copy_string(to, &to->impersonate_uid, from->impersonate_uid);
+	to->impersonate_groups = copy_list(to, from->impersonate_groups);
 	copy_string(to, &to->context, from->context);
 	copy_string(to, &to->dir, from->dir);
 	if (!from->exec)
@@ -243,41 +260,58 @@ static void count(struct kube *k, const struct kube_request *req, int status)
 	metrics_add(k->opts.metrics, &kube_requests_total, 1, code, k->host, req->method);
 }
 
-static int send_once(struct kube *k, struct attempt *attempt, const char *authorization,
-		     struct http_client *http, struct http_response *ret,
+/* The headers of a call, for the authorization that is the turn's. */
+static const char *const *headers_of(struct arena *arena, const struct kube *k,
+				     const struct kube_request *req,
+				     const char *authorization)
+{
+	const struct kube_config *c = &k->config;
+	const char *const *group = c->impersonate_groups;
+	const char **ret;
+	size_t n = 0, max = 6;
+
+	for (size_t i = 0; group && group[i]; i++)
+		max++;
+	ret = arena_alloc(arena, max * sizeof(*ret));
+	ret[n++] = arena_printf(arena, "Accept: %s",
+				req->accept ? req->accept : "application/json");
+	if (req->body)
+		ret[n++] = arena_printf(arena, "Content-Type: %s",
+					req->content_type ? req->content_type
+							  : "application/json");
+	if (authorization)
+		ret[n++] = authorization;
+	if (c->impersonate)
+		ret[n++] = arena_printf(arena, "Impersonate-User: %s", c->impersonate);
+	if (c->impersonate_uid)
+		ret[n++] = arena_printf(arena, "Impersonate-Uid: %s", c->impersonate_uid);
+	for (; group && *group; group++)
+		ret[n++] = arena_printf(arena, "Impersonate-Group: %s", *group);
+	return ret;
+}
+
+static int send_once(struct kube *k, struct attempt *attempt,
+		     const struct kube_turn *turn, struct http_response *ret,
 		     struct error *err)
 {
 	const struct kube_request *req = attempt->req;
 	cleanup_arena struct arena arena = { 0 };
-	const char *headers[5] = { 0 };
-	size_t n = 0;
 	struct http_request h = {
 		.method = req->method,
 		.url = arena_printf(&arena, "%s%s", k->config.server, req->path),
-		.headers = headers,
+		.headers = headers_of(&arena, k, req, turn->authorization),
 		.body = req->body,
 		.body_len = req->body ? strlen(req->body) : 0,
-		.timeout_ms = req->timeout_ms   ? req->timeout_ms
-			      : req->open_ended ? 0
-						: k->opts.timeout_ms,
+		.timeout_ms = req->timeout_ms,
 		.on_data = req->on_data ? on_data : NULL,
 		.ctx = attempt,
 		.cancel = req->cancel,
 	};
 	int rc;
 
-	headers[n++] = arena_printf(&arena, "Accept: %s",
-				    req->accept ? req->accept : "application/json");
-	if (req->body)
-		headers[n++] = arena_printf(&arena, "Content-Type: %s",
-					    req->content_type ? req->content_type
-							      : "application/json");
-	if (authorization)
-		headers[n++] = authorization;
-	if (k->config.impersonate)
-		headers[n++] = arena_printf(&arena, "Impersonate-User: %s",
-					    k->config.impersonate);
-	rc = http_do(http, &h, ret, err);
+	if (!h.timeout_ms && !req->open_ended)
+		h.timeout_ms = k->opts.timeout_ms;
+	rc = http_do(turn->conn->http, &h, ret, err);
 	count(k, req, rc ? 0 : ret->status);
 	return rc;
 }
@@ -292,7 +326,7 @@ static int send_as(struct kube *k, struct attempt *attempt, struct http_response
 
 		if (kube_turn_begin(k, &turn, err))
 			return -1;
-		rc = send_once(k, attempt, turn.authorization, turn.conn->http, ret, err);
+		rc = send_once(k, attempt, &turn, ret, err);
 		if (!kube_turn_end(k, &turn, !rc && ret->status == 401) || tries)
 			return rc;
 		http_response_release(ret);

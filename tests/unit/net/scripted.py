@@ -32,7 +32,10 @@ def read_request(conn):
     head, _, body = data.partition(b"\r\n\r\n")
     lines = head.decode().split("\r\n")
     method, path, _ = lines[0].split(" ", 2)
-    headers = {k.lower(): v.strip() for k, _, v in (x.partition(":") for x in lines[1:])}
+    headers = {}
+    for name, _, value in (line.partition(":") for line in lines[1:]):
+        before = headers.get(name.lower())
+        headers[name.lower()] = (before + ", " if before else "") + value.strip()
     while len(body) < int(headers.get("content-length", 0)):
         body += conn.recv(65536)
     return {"method": method, "path": path, "headers": headers, "body": body.decode()}

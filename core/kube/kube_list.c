@@ -1,8 +1,5 @@
 /*
- * kube_list.c - many objects: lists, page by page and item by item, and watches.
- *
- * A list is never in memory as a whole: as its text arrives it is split into the
- * items and what is around them, and each item is parsed alone.
+ * kube_list.c - many objects: lists, page by page and object by object, and watches.
  */
 #include <string.h>
 
@@ -11,6 +8,7 @@
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "kube/kube_impl.h"
+#include "kube/split.h"
 
 #define AS_LIST    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 #define AS_ONE     "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
@@ -19,126 +17,30 @@
 
 enum { PAGE = 500, WATCH_SECONDS = 300, MAX_PAGES = 100000 };
 
-/* Where we are in the text of a list. */
-struct splitter {
-	struct buf item, around;
-	int depth;
-	bool in_string, escaped;
-	bool in_items; /* within the array that is the member "items" */
-	char key[8];   /* the last string at depth 1, if it is a short one */
-	size_t key_len;
-};
-
 struct listing {
 	const struct kube_ref *ref;
 	const char *path, *accept; /* of a page, without the place to go on */
 	const struct kube_sink *sink;
-	struct splitter split;
+	struct split split;
 };
 
-static void splitter_reset(struct splitter *s)
+static int on_item(void *ctx, const void *text, size_t len, struct error *err)
 {
-	struct buf item = s->item, around = s->around;
-
-	*s = (struct splitter){ .item = item, .around = around };
-	buf_clear(&s->item);
-	buf_clear(&s->around);
-}
-
-static int hand_out(struct listing *l, struct error *err)
-{
+	struct listing *l = ctx;
 	cJSON *obj;
 
-	if (buf_check(&l->split.item, "an object of the list", err) ||
-	    json_parse(&obj, l->split.item.data, l->split.item.len, err))
-		return -1;
-	buf_clear(&l->split.item);
+	if (json_parse(&obj, text, len, err))
+		return error_wrap(err, "an object of the list");
 	json_put_str(obj, l->ref->api_version, "apiVersion");
 	json_put_str(obj, l->ref->kind, "kind");
 	return l->sink->on_item(l->sink->ctx, obj, err);
 }
 
-static void in_string(struct splitter *s, char c)
-{
-	if (s->escaped)
-		s->escaped = false;
-	else if (c == '\\')
-		s->escaped = true;
-	else if (c == '"')
-		s->in_string = false;
-	if (s->in_string && s->depth == 1) {
-		if (s->key_len < sizeof(s->key) - 1)
-			s->key[s->key_len] = c;
-		s->key_len++;
-	}
-}
-
-/* What a character outside of strings changes. */
-static void in_structure(struct splitter *s, char c)
-{
-	switch (c) {
-	case '"':
-		s->in_string = true;
-		if (s->depth == 1) {
-			memset(s->key, 0, sizeof(s->key));
-			s->key_len = 0;
-		}
-		break;
-	case '[':
-		if (s->depth == 1 && s->key_len == 5 && !strcmp(s->key, "items"))
-			s->in_items = true;
-		s->depth++;
-		break;
-	case '{':
-		s->depth++;
-		break;
-	case ']':
-	case '}':
-		s->depth--;
-		if (s->depth <= 1)
-			s->in_items = false;
-		break;
-	}
-}
-
-/* Bytes of one kind are added in one piece: `from` is where the piece begins. */
-static int split(void *ctx, const void *data, size_t len, struct error *err)
+static int on_list_data(void *ctx, const void *data, size_t len, struct error *err)
 {
 	struct listing *l = ctx;
-	struct splitter *s = &l->split;
-	const char *p = data, *end = p + len, *from = p;
 
-	for (; p < end; p++) {
-		bool was_item = s->in_items && s->depth > 2, is_item;
-
-		if (s->in_string) {
-			in_string(s, *p);
-			continue;
-		}
-		if (s->in_items && s->depth == 2 && *p == ',') {
-			buf_add(&s->around, from, (size_t)(p - from));
-			from = p + 1;
-			continue;
-		}
-		in_structure(s, *p);
-		is_item = s->in_items && s->depth > 2;
-		if (is_item == was_item)
-			continue;
-		if (is_item) {
-			buf_add(&s->around, from, (size_t)(p - from));
-			from = p;
-			continue;
-		}
-		buf_add(&s->item, from, (size_t)(p + 1 - from));
-		from = p + 1;
-		if (hand_out(l, err))
-			return -1;
-	}
-	buf_add(s->in_items && s->depth > 2 ? &s->item : &s->around, from,
-		(size_t)(end - from));
-	if (buf_check(&s->item, "an object of the list", err))
-		return -1;
-	return buf_check(&s->around, "what is around the objects of the list", err);
+	return split_feed(&l->split, data, len, err);
 }
 
 static void add_query(struct buf *out, const char *name, const char *value)
@@ -152,7 +54,7 @@ static void add_query(struct buf *out, const char *name, const char *value)
 }
 
 /* The list around the items, whose keys stand here only. */
-static int read_around(struct splitter *s, const char *what, char **ret_continue,
+static int read_around(struct split *s, const char *what, char **ret_continue,
 		       char **ret_version, struct error *err)
 {
 	cleanup_json cJSON *list = NULL;
@@ -185,7 +87,7 @@ static int list_page(struct kube *k, struct listing *l, char **token, char **ver
 		.method = "GET",
 		.accept = l->accept,
 		.again = true,
-		.on_data = split,
+		.on_data = on_list_data,
 		.ctx = l,
 	};
 	char *next = NULL;
@@ -195,7 +97,7 @@ static int list_page(struct kube *k, struct listing *l, char **token, char **ver
 	if (buf_check(&path, "path", err))
 		return -1;
 	req.path = (char *)path.data;
-	splitter_reset(&l->split);
+	split_reset(&l->split);
 	if (kube_send(k, &req, &resp, err) ||
 	    read_around(&l->split, req.what, &next, version, err))
 		return -1;
@@ -262,7 +164,9 @@ int kube_list(struct kube *k, const struct kube_ref *ref,
 		.ref = ref,
 		.sink = sink,
 		.split = { .item = { .max = MAX_OBJECT },
-			   .around = { .max = MAX_AROUND } },
+			   .around = { .max = MAX_AROUND },
+			   .on_item = on_item,
+			   .ctx = &l },
 	};
 	int rc;
 

@@ -641,7 +641,7 @@ static void test_list_failures(void **state)
 		{ "[{'body':'<html>'}]", "not a list" },
 		{ "[{'body':'{}'}]", "not a list" },
 		{ "[{'body':'" LIST(AT("1"), "{\\\"a\\\":}") "'}]",
-		  "list pods team-a: 1:6" },
+		  "an object of the list: 1:6" },
 		{ "[{'body':'{\\\"items\\\":[{\\\"a\\\":1'}]", "not a list" },
 		{ "[{'body':']]]]}}}}'}]", "not a list" },
 		{ "[{'body':'{\\\"items\\\":[{\\\"a'},{}]", "not a list" },

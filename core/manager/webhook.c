@@ -19,6 +19,7 @@
 #include "trainer/runtime.h"
 #include "trainer/sdkcheck.h"
 #include "trainer/trainjob.h"
+#include "trainer/validation.h"
 
 #define PATH(what, kind) "/" what "-trainer-kubeflow-org-v1alpha1-" kind
 
@@ -139,11 +140,6 @@ static int fetch_runtime(struct call *c, const cJSON **ret, struct error *err)
 
 /* ---- answers ---------------------------------------------------------------------- */
 
-static void warn(struct call *c, const char *text)
-{
-	cJSON_AddItemToArray(c->answer->warnings, cJSON_CreateString(text));
-}
-
 /* As apimachinery's aggregate: one bare, several "[a, b]", each text once. */
 static void refuse(struct call *c, const struct field_errors *errs)
 {
@@ -164,27 +160,6 @@ static void refuse(struct call *c, const struct field_errors *errs)
 	admission_refuse(c->answer, 403, "%s", "");
 	buf_printf(message, seen.n > 1 ? "[%s]" : "%s",
 		   all.data ? (const char *)all.data : "");
-}
-
-/*
- * What would be refused by JobSet is a warning here, as upstream admits it. Only the
- * rule for names speaks of metadata.name so.
- */
-static void names_to_warnings(struct call *c, struct field_errors *errs)
-{
-	cleanup_arena struct arena arena = { 0 };
-	size_t kept = 0;
-
-	for (size_t i = 0; i < errs->n; i++) {
-		struct field_error *e = &errs->list[i];
-
-		if (e->type == FIELD_INVALID && str_eq(e->path, "metadata.name"))
-			warn(c, arena_printf(&arena, "this TrainJob cannot start: %s",
-					     e->detail));
-		else
-			errs->list[kept++] = *e;
-	}
-	errs->n = kept;
 }
 
 /* ---- the four ---------------------------------------------------------------------- */
@@ -218,7 +193,7 @@ static void validate_trainjob(struct call *c)
 		return;
 	}
 	pipeline_validate(&pipeline, old, tj, runtime, &errs, c->answer->warnings);
-	names_to_warnings(c, &errs);
+	names_to_warnings(&errs, c->answer->warnings);
 	if (errs.n && !as_before)
 		refuse(c, &errs);
 }

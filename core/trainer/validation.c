@@ -332,3 +332,23 @@ void validate_names(struct info *info, const cJSON *tj, struct field_errors *err
 	for (size_t i = 0; i < info->n_pod_sets && errs->n == before; i++)
 		check_pod_set(info, tj, &info->pod_sets[i], errs);
 }
+
+/* Nothing else says of metadata.name that it is invalid. */
+void names_to_warnings(struct field_errors *errs, cJSON *warnings)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < errs->n; i++) {
+		struct field_error *e = &errs->list[i];
+
+		if (e->type == FIELD_INVALID && str_eq(e->path, "metadata.name"))
+			cJSON_AddItemToArray(
+				warnings,
+				cJSON_CreateString(arena_printf(
+					&errs->arena, "this TrainJob cannot start: %s",
+					e->detail)));
+		else
+			errs->list[kept++] = *e;
+	}
+	errs->n = kept;
+}

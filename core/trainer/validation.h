@@ -30,6 +30,12 @@ void validate_initializers(struct info *info, const cJSON *tj, struct field_erro
  */
 void validate_names(struct info *info, const cJSON *tj, struct field_errors *errs);
 
+/*
+ * The errors of validate_names() become strings in the array `warnings`: upstream's
+ * webhook admits such a TrainJob, and so does ours.
+ */
+void names_to_warnings(struct field_errors *errs, cJSON *warnings);
+
 /* A job with a role has one replica and the container of that role. */
 void validate_runtime_jobs(const cJSON *runtime, struct field_errors *errs);
 

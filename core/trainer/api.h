@@ -26,7 +26,7 @@
 #define MODEL_INITIALIZER   "model-initializer"
 
 /* On a runtime: which framework; the Python SDK passes over those without it. */
-#define LABEL_FRAMEWORK    TRAINER_GROUP "/framework"
+#define LABEL_FRAMEWORK TRAINER_GROUP "/framework"
 
 /* On a runtime: "deprecated" warns whoever uses it. */
 #define LABEL_SUPPORT      TRAINER_GROUP "/support"

@@ -291,7 +291,7 @@ static void test_what_is_written(void **state)
 	assert_non_null(strstr(
 		(const char *)api.asked.data,
 		"PATCH " PATH " {\"apiVersion\":\"trainer.kubeflow.org/"
-			      "v1alpha1\",\"kind\":\"TrainJob\","
+		"v1alpha1\",\"kind\":\"TrainJob\","
 		"\"metadata\":{\"name\":\"tj\",\"namespace\":\"ns\",\"uid\":\"tj-uid\"},"
 		"\"status\":{\"trainerStatus\":{\"progressPercentage\":7,"
 		"\"lastUpdatedTime\":\"2026-11-21T04:48:17Z\"}}}\n"));

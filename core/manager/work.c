@@ -141,10 +141,19 @@ static const char *settle(struct controller *c, const char *key, int failed,
 	return "requeue_after";
 }
 
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
 static void work_on(struct controller *c, const char *key)
 {
 	struct metrics *m = c->work->conf.metrics;
-	int64_t start = clock_ms(), after_ms = 0;
+	double start = now(), took;
+	int64_t after_ms = 0;
 	struct error err = { 0 };
 	const char *result;
 	int failed;
@@ -152,11 +161,12 @@ static void work_on(struct controller *c, const char *key)
 	metrics_add(m, &active_workers, 1, c->name);
 	failed = c->reconcile(c, key, &after_ms, &err);
 	result = settle(c, key, failed, after_ms, &err);
+	took = now() - start;
 	metrics_add(m, &reconcile_total, 1, c->name, result);
-	metrics_observe(m, &reconcile_time, (double)(clock_ms() - start) / 1000, c->name);
+	metrics_observe(m, &reconcile_time, took, c->name);
 	metrics_add(m, &active_workers, -1, c->name);
 	log_debug("reconciled", LOG_STR("controller", c->name), LOG_STR("key", key),
-		  LOG_STR("result", result), LOG_INT("ms", clock_ms() - start));
+		  LOG_STR("result", result), LOG_INT("us", (int64_t)(took * 1e6)));
 }
 
 static void *run(void *arg)

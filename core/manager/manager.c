@@ -25,7 +25,7 @@
 enum { GRACE_MS = 5000, LAST_EVENTS_MS = 1000, REVIEW_QPS = 5, REVIEW_BURST = 10 };
 
 /* Clients, so that none waits for another's limit; those last words are said with go on. */
-enum client { WORK, WATCH, ADMIT, EVENTS, LEASE, STATUS, REVIEW, N_CLIENTS };
+enum client { WORK, WATCH, ADMIT, EVENTS, LEASE, STATUS, TOKENS, REVIEW, N_CLIENTS };
 
 static const struct metric master_status = {
 	.type = METRIC_GAUGE,
@@ -127,6 +127,10 @@ static int new_clients(struct manager *m, struct error *err)
 			     { .qps = c->status_server.qps,
 			       .burst = c->status_server.burst,
 			       .after_stop = true } },
+		[TOKENS] = { c->gate_trainjob_status,
+			     { .qps = STATUSD_READS * c->status_server.qps,
+			       .burst = STATUSD_READS * c->status_server.burst,
+			       .after_stop = true } },
 		[REVIEW] = { c->metrics.auth,
 			     { .qps = REVIEW_QPS, .burst = REVIEW_BURST } },
 	};
@@ -174,7 +178,8 @@ static int start_servers(struct manager *m, struct error *err)
 	m->scrape = conf.scrape = scrape_new(&scrape);
 	m->webhook = conf.webhook = webhook_new(&hook);
 	if (m->config->gate_trainjob_status)
-		m->statusd = conf.statusd = statusd_new(m->clients[STATUS]);
+		m->statusd = conf.statusd =
+			statusd_new(m->clients[STATUS], m->clients[TOKENS]);
 	return servers_start(&m->servers, &conf, err);
 }
 

@@ -211,12 +211,12 @@ void statusd_large(void *statusd, const struct httpd_request *req,
 	fail(resp, 413, "RequestEntityTooLarge", "Payload too large");
 }
 
-struct statusd *statusd_new(struct kube *k)
+struct statusd *statusd_new(struct kube *writes, struct kube *reads)
 {
 	struct statusd *s = xcalloc(1, sizeof(*s));
 
-	s->kube = k;
-	s->auth = statusd_auth_new(k);
+	s->kube = writes;
+	s->auth = statusd_auth_new(reads);
 	return s;
 }
 

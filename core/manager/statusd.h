@@ -18,7 +18,13 @@
 
 struct statusd;
 
-struct statusd *statusd_new(struct kube *k); /* a client with limits of its own */
+/*
+ * Clients with limits of their own. `reads` sees who the callers are, which takes up to
+ * STATUSD_READS calls for a report; whoever sends bad tokens wears out that limit, not
+ * that of those who are known already.
+ */
+enum { STATUSD_READS = 3 };
+struct statusd *statusd_new(struct kube *writes, struct kube *reads);
 void statusd_free(struct statusd *s);
 
 enum { STATUSD_MAX_BODY = 65536 };

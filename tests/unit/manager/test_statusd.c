@@ -107,7 +107,7 @@ static void test_paths_and_methods(void **state)
 		{ "POST",
 		  "/apis/trainer.kubeflow.org/v1alpha1/namespaces/ns/trainjobs/tj" },
 	};
-	struct statusd *s = statusd_new(api.kube);
+	struct statusd *s = statusd_new(api.kube, api.kube);
 	const struct httpd_header none = { NULL, NULL };
 
 	(void)state;
@@ -149,7 +149,7 @@ static void test_without_a_token(void **state)
 	};
 	const struct httpd_header headers[] = { { "Authorization", "Bearer t" },
 						{ NULL, NULL } };
-	struct statusd *s = statusd_new(api.kube);
+	struct statusd *s = statusd_new(api.kube, api.kube);
 
 	(void)state;
 	standin_set(&api, NULL);
@@ -223,7 +223,7 @@ static void test_who_may_report(void **state)
 			{ PATH, 200, "{}" },
 			{ NULL, 0, NULL },
 		};
-		struct statusd *s = statusd_new(api.kube);
+		struct statusd *s = statusd_new(api.kube, api.kube);
 		cleanup_reply struct reply r;
 
 		standin_set(&api, answers);
@@ -254,7 +254,7 @@ static void test_when_the_api_server_fails(void **state)
 			{ PATH, 200, "{}" },
 			{ NULL, 0, NULL },
 		};
-		struct statusd *s = statusd_new(api.kube);
+		struct statusd *s = statusd_new(api.kube, api.kube);
 		cleanup_reply struct reply r;
 
 		standin_set(&api, answers);
@@ -271,7 +271,7 @@ static const struct standin_answer fine[] = {
 
 static void test_what_is_written(void **state)
 {
-	struct statusd *s = statusd_new(api.kube);
+	struct statusd *s = statusd_new(api.kube, api.kube);
 	cleanup_reply struct reply r;
 	cleanup_json cJSON *want = NULL;
 
@@ -302,7 +302,7 @@ static void test_nothing_to_report(void **state)
 {
 	static const char *const rows[] = { "{}", "null", "{\"trainerStatus\": null}",
 					    "{\"more\": 1}" };
-	struct statusd *s = statusd_new(api.kube);
+	struct statusd *s = statusd_new(api.kube, api.kube);
 
 	(void)state;
 	standin_set(&api, fine);
@@ -332,7 +332,7 @@ static void test_bad_bodies(void **state)
 		"\"",
 		"{\"a\": \"\xff\"}",
 	};
-	struct statusd *s = statusd_new(api.kube);
+	struct statusd *s = statusd_new(api.kube, api.kube);
 
 	(void)state;
 	standin_set(&api, fine);
@@ -373,7 +373,7 @@ static void test_what_the_api_server_says_of_it(void **state)
 			{ PATH, rows[i].status, rows[i].body },
 			{ NULL, 0, NULL },
 		};
-		struct statusd *s = statusd_new(api.kube);
+		struct statusd *s = statusd_new(api.kube, api.kube);
 		cleanup_reply struct reply r;
 
 		standin_set(&api, answers);
@@ -397,7 +397,7 @@ static void test_a_yes_is_remembered(void **state)
 {
 	static const char *const tokens[] = { "Bearer a", "Bearer a", "Bearer b",
 					      "Bearer a" };
-	struct statusd *s = statusd_new(api.kube);
+	struct statusd *s = statusd_new(api.kube, api.kube);
 
 	(void)state;
 	standin_set(&api, fine);

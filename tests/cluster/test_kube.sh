@@ -9,7 +9,7 @@ if ! make -s build/san/tests/unit/kube/kubecheck >"$scratch/make" 2>&1; then
 fi
 cluster_up
 kc create namespace kube-test >"$scratch/namespace"
-kc() { cluster exec kubectl -n kube-test "$@"; }
+kt() { kc -n kube-test "$@"; }
 
 # kubecheck NAME ARGUMENT...: in the background; what it says is in $scratch/NAME.
 kubecheck() {
@@ -32,8 +32,8 @@ says() { wait_for 60 grep -x "$2" "$scratch/$1" || { cat "$scratch/$1"; return 1
 once() { [ "$(grep -cx "$2" "$scratch/$1")" = 1 ] || { cat "$scratch/$1"; return 1; }; }
 
 # ---- watching ------------------------------------------------------------------------------------
-config() { kc create configmap "$1" --from-literal=v="$2" && kc label configmap "$1" "kft=$$"; }
-change() { kc patch configmap "$1" --type merge -p "{\"data\":{\"v\":\"$2\"}}"; }
+config() { kt create configmap "$1" --from-literal=v="$2" && kt label configmap "$1" "kft=$$"; }
+change() { kt patch configmap "$1" --type merge -p "{\"data\":{\"v\":\"$2\"}}"; }
 restart() { cluster stop kube-apiserver && cluster start kube-apiserver && wait_for 60 kc get --raw /readyz; }
 compact() { # all that etcd still knows of the past
 	local revision
@@ -51,8 +51,8 @@ check "changes after that are seen" after
 # Not while it sleeps: what was sent before the restart would still be in its socket.
 check "it sleeps, and its connection ends" eval 'signal watch STOP && restart'
 missed() {
-	kc delete configmap c3 && change c4 four && config c7 7 &&
-		kc delete configmap c5 && config c5 again && compact && restart
+	kt delete configmap c3 && change c4 four && config c7 7 &&
+		kt delete configmap c5 && config c5 again && compact && restart
 }
 check "meanwhile much happens, and etcd forgets it" missed
 check "it wakes up" signal watch CONT
@@ -72,7 +72,7 @@ check "nothing is told twice" nothing_twice
 check "it ends when asked to" eval 'signal watch TERM && ended_well watch'
 
 # ---- leading -------------------------------------------------------------------------------------
-lease() { [ "$(kc get lease lead -o "jsonpath={.spec.$1}")" = "$2" ]; }
+lease() { [ "$(kt get lease lead -o "jsonpath={.spec.$1}")" = "$2" ]; }
 leads() { wait_for 60 grep -q "^leads " "$scratch/$1" || { cat "$scratch/$1"; return 1; }; }
 waits() { ! grep -q "^leads " "$scratch/$1"; }
 kubecheck a lead kube-test lead a
@@ -109,16 +109,16 @@ check "it gives the lease up" eval 'signal d TERM && ended_well d && lease holde
 kubecheck e events kube-test c1 300
 check "600 events are recorded" ended_well e
 event() { # REASON FIELD WANT
-	[ "$(kc get events --field-selector "reason=$1" -o "jsonpath={.items[*]$2}")" = "$3" ] ||
-		{ kc get events -o yaml; return 1; }
+	[ "$(kt get events --field-selector "reason=$1" -o "jsonpath={.items[*]$2}")" = "$3" ] ||
+		{ kt get events -o yaml; return 1; }
 }
 check "the same again is one event with a count" event Again .count 300
 check "a series is one with the last message" event Pods .message "300 pods"
 check "they are about the object" event Again .involvedObject.name c1
 check "they have a firstTimestamp" eval '! event Again .firstTimestamp "" >/dev/null'
 controller() {
-	kc get events.v1.events.k8s.io -o 'jsonpath={.items[*].reportingController}' | grep -qw trainer-trainjob-controller &&
-		kc get events.v1.events.k8s.io -o 'jsonpath={.items[*].action}' | grep -qw Reconciling
+	kt get events.v1.events.k8s.io -o 'jsonpath={.items[*].reportingController}' | grep -qw trainer-trainjob-controller &&
+		kt get events.v1.events.k8s.io -o 'jsonpath={.items[*].action}' | grep -qw Reconciling
 }
 check "events.k8s.io has controller and action" controller
 check "nothing was dropped" eval '! grep error "$scratch/e"'

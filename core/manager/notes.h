@@ -24,6 +24,7 @@ struct note {
 	uint64_t tj_version;     /* the informer must show at least these */
 	uint64_t jobset_version; /* 0: we wrote none */
 	int64_t jobset_since;    /* clock_ms() of that write */
+	int64_t status_at;       /* clock_ms() of our last write; 0: none */
 	struct written jobset, podgroup;
 	uint64_t pass;   /* note_hash() of what the last whole pass saw */
 	int64_t pass_at; /* clock_ms() */

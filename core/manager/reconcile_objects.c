@@ -383,7 +383,7 @@ static uint64_t hash_of_world(const struct pass *p, const char *ca)
 }
 
 /* How long nobody looks again whether what was written is still there. */
-enum { PASS_MS = 5000 };
+enum { PASS_MS = 30000 };
 
 static bool is_settled(const struct pass *p, const char *ca)
 {

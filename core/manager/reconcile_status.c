@@ -12,7 +12,8 @@
 #include "trainer/trainjob.h"
 
 enum {
-	FIRST_STATUS_MS = 1000,    /* so long we wait for what the JobSet says first */
+	FIRST_STATUS_MS = 2000,    /* so long we wait for what the JobSet says first */
+	COUNTS_MS = 1000,          /* between two writes that only count pods */
 	DEADLINE_LOOK_MS = 300000, /* the wall clock may jump: look at it so often */
 };
 
@@ -196,32 +197,67 @@ static int write_status(struct pass *p, const cJSON *change, struct error *err)
 	if (kube_merge_patch(p->r->conf.kube, &ref, patch, &how, &answer, err))
 		return -1;
 	p->note->tj_version = version_number(answer);
+	p->note->status_at = clock_ms();
 	return 0;
 }
 
+/* Does the JobSet's controller say of no job yet that it has done something? */
+static bool has_begun(const cJSON *jobset)
+{
+	static const char *const counts[] = { "active", "ready", "succeeded", "failed",
+					      "suspended" };
+	const cJSON *job;
+
+	json_each(job, jobset_jobs_status(jobset))
+		for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
+			if (json_int(job, 0, counts[i]))
+				return true;
+	return false;
+}
+
+/* Nothing but numbers of pods, and what follows from them. */
+static bool is_count_only(const cJSON *change)
+{
+	const cJSON *member;
+
+	json_each(member, change)
+		if (!str_eq(member->string, "jobsStatus") &&
+		    !str_eq(member->string, "state"))
+			return false;
+	return true;
+}
+
 /*
- * The JobSet's own status comes a moment after it is made: one write for both, unless
- * the job is at its end.
+ * How long this change may wait for those that follow it: a new JobSet's own status
+ * comes in several writes a moment after it is made, and the pods of a large job
+ * become ready one after the other. 0: not at all.
  */
-static bool can_wait(const struct pass *p)
+static int64_t wait_with(const struct pass *p, const cJSON *change)
 {
 	const struct note *n = p->note;
+	int64_t now = clock_ms(), left = 0;
 
-	return !p->was && p->jobset && !jobset_jobs_status(p->jobset) &&
-	       n->jobset_version && clock_ms() - n->jobset_since < FIRST_STATUS_MS &&
-	       !status_finished(tj_status(p->tj));
+	if (status_finished(tj_status(p->tj)))
+		return 0;
+	if (!p->was && p->jobset && n->jobset_version && !has_begun(p->jobset))
+		left = n->jobset_since + FIRST_STATUS_MS - now;
+	else if (n->status_at && is_count_only(change))
+		left = n->status_at + COUNTS_MS - now;
+	return left > 0 ? left : 0;
 }
 
 int status_reconcile(struct pass *p, bool built, struct error *err)
 {
 	cleanup_json cJSON *change = NULL;
 	struct error why = { 0 };
+	int64_t wait_ms;
 
 	if (compute(p, built, err))
 		return -1;
 	change = status_patch(p->was, tj_status(p->tj));
-	if (change && can_wait(p)) {
-		pass_again(p, FIRST_STATUS_MS);
+	wait_ms = change ? wait_with(p, change) : 0;
+	if (wait_ms) {
+		pass_again(p, wait_ms);
 		return 0;
 	}
 	if (change && write_status(p, change, &why)) {

@@ -136,18 +136,23 @@ static bool is_config(const cJSON *obj)
 	       str_eq(meta_name(obj), INSTALL_CONFIG);
 }
 
-/* A Deployment that cannot become ours where it stands; *before is then NULL. */
+/* What is on its way out, and a Deployment that cannot become ours where it stands. */
 static int make_room(struct applying *a, const cJSON *obj, cJSON **before,
 		     struct error *err)
 {
 	const struct kube_ref ref = kube_ref_of(obj);
 
-	if (!*before || !str_eq(meta_kind(obj), "Deployment") ||
-	    json_equal(deployment_selector(*before), deployment_selector(obj)))
+	if (!*before)
 		return 0;
-	say(obj, "deleted: it selects its pods by other labels");
-	if (kube_delete(a->kube, &ref, "Foreground", meta_uid(*before), err) ||
-	    wait_for(a, obj, "gone", look_gone, err))
+	if (!meta_is_deleted(*before)) {
+		if (!str_eq(meta_kind(obj), "Deployment") ||
+		    json_equal(deployment_selector(*before), deployment_selector(obj)))
+			return 0;
+		say(obj, "deleted: it selects its pods by other labels");
+		if (kube_delete(a->kube, &ref, "Foreground", meta_uid(*before), err))
+			return -1;
+	}
+	if (wait_for(a, obj, "gone", look_gone, err))
 		return -1;
 	cJSON_Delete(*before);
 	*before = NULL;

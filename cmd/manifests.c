@@ -175,7 +175,10 @@ static int add_controller(cJSON *list, const struct manifests_opts *opts,
 	return 0;
 }
 
-/* The containers that download, as commands of our own image. */
+/*
+ * The containers that download, as commands of our own image: by args, which upstream's
+ * images do not mind should they be put back.
+ */
 static void use_our_initializers(cJSON *runtime, const char *image)
 {
 	static const struct {
@@ -191,12 +194,10 @@ static void use_our_initializers(cJSON *runtime, const char *image)
 			c = pod_container(rjob_pod_spec(job), ours[i].container);
 			if (!c || !str_eq(rjob_ancestor(job), ours[i].container))
 				continue;
-			cleanup_json cJSON *command = cJSON_CreateArray();
-			cJSON_AddItemToArray(command, cJSON_CreateString("/kftrainer"));
-			cJSON_AddItemToArray(command,
-					     cJSON_CreateString(ours[i].command));
+			cleanup_json cJSON *args = cJSON_CreateArray();
+			cJSON_AddItemToArray(args, cJSON_CreateString(ours[i].command));
 			container_set_image(c, image);
-			container_set_command(c, command);
+			container_set_args(c, args);
 		}
 	}
 }

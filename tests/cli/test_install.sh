@@ -40,7 +40,7 @@ prints() {
 	done
 }
 # A runtime's initializers: their image and command.
-initializers='[(c["image"], c.get("command")) for d in docs if d["kind"] == "ClusterTrainingRuntime"
+initializers='[(c["image"], c.get("args")) for d in docs if d["kind"] == "ClusterTrainingRuntime"
 	for j in d["spec"]["template"]["spec"]["replicatedJobs"]
 	for c in j["template"]["spec"]["template"]["spec"]["containers"] if c["name"].endswith("-initializer")]'
 initializers=$(tr '\n\t' '  ' <<<"$initializers")
@@ -107,7 +107,7 @@ check "the version for the SDK" prints "one('ConfigMap', 'kubeflow-trainer-publi
 check "--feature-gates" prints 'container()["args"][-1] == "--feature-gates=TrainJobStatus=true"' --feature-gates TrainJobStatus=true
 check "the image is this version's" prints "container()['image'] == 'kftrainer:$(cat core/assets/VERSION)'"
 check "--image: controller and initializers" prints "container()['image'] == 'r.example/k:1' and {i for i, c in $initializers} == {'r.example/k:1'}" --image r.example/k:1
-check "initializers are commands of ours" prints "[c for i, c in $initializers][:2] == [['/kftrainer', 'initialize-dataset'], ['/kftrainer', 'initialize-model']]"
+check "initializers are commands of ours" prints "[c for i, c in $initializers][:2] == [['initialize-dataset'], ['initialize-model']]"
 check "--upstream-images" prints "{(i, str(c)) for i, c in $initializers} == {('ghcr.io/kubeflow/trainer/%s-initializer:latest' % x, 'None') for x in ('dataset', 'model')}" --upstream-images
 check "--image-registry: every image" prints 'all(i.startswith("m.example:5000/x/") and i.count("m.example") == 1 and "ghcr.io" not in i and "nvcr.io" not in i for i in images(docs)) and
 	"m.example:5000/x/pytorch/pytorch:2.13.0-cuda13.0-cudnn9-runtime" in images(docs) and "m.example:5000/x/nvidia/jax:25.10-py3" in images(docs)' --image-registry m.example:5000/x/

@@ -95,8 +95,9 @@ users_can() {
 }
 
 # As upstream's manifests leave one: its selector, a volume for the certificate, slow probes.
-deployment() { # LABELS
-	kc apply --server-side -f - <<-END
+deployment() { # LABELS [FLAG]
+	# shellcheck disable=SC2086
+	kc apply --server-side ${2:-} -f - <<-END
 		apiVersion: apps/v1
 		kind: Deployment
 		metadata: {name: $name, namespace: $ns}
@@ -116,11 +117,16 @@ deployment() { # LABELS
 	END
 }
 upstream='app.kubernetes.io/name: trainer, app.kubernetes.io/component: manager, app.kubernetes.io/part-of: kubeflow'
-in_place() { # the same object, with our command, arguments and probes
+in_place() { # the same object, with our arguments and probes
 	[ "$(of deployment $name .metadata.uid)" = "$uid" ] &&
-		[ "$(of deployment $name '.spec.template.spec.containers[*].command[0]')" = /kftrainer ] &&
 		[ "$(of deployment $name '.spec.template.spec.containers[0].args[0]')" = controller ] &&
 		[ -z "$(of deployment $name '.spec.template.spec.containers[0].readinessProbe.initialDelaySeconds')" ]
+}
+handed_back() { # nothing of ours that would keep upstream's image from running
+	deployment "$upstream" --force-conflicts && [ "$(of deployment $name .metadata.uid)" = "$uid" ] &&
+		[ "$(of deployment $name '.spec.template.spec.containers[0].image')" = example/upstream ] &&
+		[ "$(of deployment $name '.spec.template.spec.containers[0].args[0]')" = --config=/controller_manager_config.yaml ] &&
+		[ -z "$(of deployment $name '.spec.template.spec.containers[0].command')" ]
 }
 made_anew() { [ "$(of deployment $name .metadata.uid)" != "$uid" ] && [ "$(of deployment $name .spec.replicas)" = 2 ]; }
 
@@ -167,7 +173,7 @@ waits() {
 	installing=$!
 	wait_for 30 kc get sa "$name" -n "$ns" &&
 		cluster kubeconfig "$scratch/account.kubeconfig" "$account" || return 1
-	in_cluster env KUBECONFIG="$scratch/account.kubeconfig" POD_NAMESPACE="$ns" \
+	in_cluster env KUBECONFIG="$scratch/account.kubeconfig" \
 		bash -c 'echo $$ >"$0"; exec "$@"' "$scratch/controller-1.pid" \
 		"$kftrainer" controller >"$scratch/controller.log" 2>&1 &
 	wait_for 60 pods_run || { kc get pods -n "$ns" -o wide; kc describe pods -n "$ns" | tail -5; return 1; }
@@ -212,6 +218,7 @@ check "a Deployment of upstream's" deployment "$upstream"
 uid=$(of deployment $name .metadata.uid)
 check "... is taken over" installs --controller
 check "... in place" in_place
+check "... and can be handed back" handed_back
 kc delete deployment $name -n "$ns" >/dev/null
 check "a Deployment with another selector" deployment 'app.kubernetes.io/instance: kubeflow-trainer'
 uid=$(of deployment $name .metadata.uid)
@@ -229,8 +236,10 @@ check "--wait: until the webhooks answer" waits
 check "a TrainJob outlives the controller" job_stays
 check "uninstall --crds" uninstalls --crds
 check "... takes them, too" became removed 3
-check "... really" wait_for 30 gone crd --field-selector metadata.name=clustertrainingruntimes.trainer.kubeflow.org
-check "runtimes without CRDs: one line" fails '^kftrainer install: ClusterTrainingRuntime .*: not applied within 1 s' \
+check "install, while they still go" installs --crds --apply
+check "... waits until they are gone" became created 3
+check "uninstall --crds, alone" uninstalls --crds --runtimes
+check "runtimes without CRDs: one line" wait_for 20 fails '^kftrainer install: ClusterTrainingRuntime .*: not applied within 1 s' \
 	install --runtimes --timeout 1s
 controller_down
 finish

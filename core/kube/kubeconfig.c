@@ -535,8 +535,10 @@ static int load(struct load *l, struct error *err)
 	if (l->problems.len)
 		return error_set(err, ERR_INVALID, "%s", (char *)l->problems.data);
 	if (!l->n && !l->flags->server) {
-		if (in_pod())
+		if (in_pod()) {
+			kube_config_release(l->to);
 			return kube_config_in_cluster(l->to, err);
+		}
 		return error_set(
 			err, ERR_NOT_FOUND,
 			"no kubeconfig: there is no ~/.kube/config and no file that "

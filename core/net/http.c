@@ -3,7 +3,7 @@
  *
  * A slot is an easy handle with a multi handle, and so a connection cache, of its
  * own; a call has one to itself from beginning to end. The last one that was put
- * back is taken first, so that the others' connections grow old and close.
+ * back is taken first, so that what a burst has opened grows old and is closed.
  */
 #include "net/http.h"
 
@@ -24,7 +24,8 @@
 enum {
 	DEFAULT_IDLE = 16,
 	CONNECT_MS = 15000,
-	LOOK_MS = 1000, /* how often a call looks at what no descriptor tells */
+	KEEP_MS = 90 * 1000, /* an idle connection; servers keep them a while longer */
+	LOOK_MS = 1000,      /* how often a call looks at what no descriptor tells */
 	MAX_HEADER = 64 * 1024,
 	MAX_WARNINGS = 32,
 	RECEIVE_BYTES = 16 * 1024,
@@ -35,6 +36,7 @@ struct slot {
 	CURL *easy;
 	CURLM *multi;
 	struct slot *next;
+	int64_t used_ms; /* when it was put back */
 };
 
 struct http_client {
@@ -44,7 +46,6 @@ struct http_client {
 	size_t max_idle;
 	pthread_mutex_t lock; /* of what follows */
 	struct slot *idle;
-	size_t n_idle;
 };
 
 struct call {
@@ -118,23 +119,23 @@ int http_client_new(struct http_client **ret, const struct http_conf *conf,
 	return 0;
 }
 
-static void slot_free(struct slot *s)
+static void slots_free(struct slot *s)
 {
-	if (s->easy)
-		curl_easy_cleanup(s->easy);
-	if (s->multi)
-		curl_multi_cleanup(s->multi);
-	free(s);
+	for (struct slot *next; s; s = next) {
+		next = s->next;
+		if (s->easy)
+			curl_easy_cleanup(s->easy);
+		if (s->multi)
+			curl_multi_cleanup(s->multi);
+		free(s);
+	}
 }
 
 void http_client_free(struct http_client *client)
 {
 	if (!client)
 		return;
-	for (struct slot *s = client->idle, *next; s; s = next) {
-		next = s->next;
-		slot_free(s);
-	}
+	slots_free(client->idle);
 	if (client->key_pem)
 		explicit_bzero(client->key_pem, strlen(client->key_pem));
 	free(client->ca_pem);
@@ -153,35 +154,49 @@ static struct slot *slot_take(struct http_client *client)
 
 	pthread_mutex_lock(&client->lock);
 	s = client->idle;
-	if (s) {
-		client->idle = s->next;
-		client->n_idle--;
-	}
-	pthread_mutex_unlock(&client->lock);
 	if (s)
+		client->idle = s->next;
+	pthread_mutex_unlock(&client->lock);
+	if (s) {
+		s->next = NULL;
 		return s;
+	}
 	s = xcalloc(1, sizeof(*s));
 	s->easy = curl_easy_init();
 	s->multi = curl_multi_init();
 	if (!s->easy || !s->multi) {
-		slot_free(s);
+		slots_free(s);
 		return NULL;
 	}
 	return s;
 }
 
+/* The newest is first; those too old, or too many, are taken off the end. */
+static struct slot *cut_old(struct http_client *client, int64_t now)
+{
+	struct slot **at = &client->idle, *old;
+	size_t n = 0;
+
+	while (*at && n < client->max_idle && now - (*at)->used_ms < KEEP_MS) {
+		at = &(*at)->next;
+		n++;
+	}
+	old = *at;
+	*at = NULL;
+	return old;
+}
+
 static void slot_put(struct http_client *client, struct slot *s)
 {
+	struct slot *old;
+
+	s->used_ms = clock_ms();
 	pthread_mutex_lock(&client->lock);
-	if (client->n_idle < client->max_idle) {
-		s->next = client->idle;
-		client->idle = s;
-		client->n_idle++;
-		s = NULL;
-	}
+	s->next = client->idle;
+	client->idle = s;
+	old = cut_old(client, s->used_ms);
 	pthread_mutex_unlock(&client->lock);
-	if (s)
-		slot_free(s);
+	slots_free(old);
 }
 
 void http_response_release(struct http_response *r)

@@ -197,6 +197,7 @@ flags_of() { # PROGRAM: one a line
 			--leader-elect=false
 			--bind-address=127.0.0.1
 			--flex-volume-plugin-dir=$state/flexvolume
+			--node-monitor-grace-period=16s
 			--kube-api-qps=500
 			--kube-api-burst=1000
 			--concurrent-gc-syncs=20

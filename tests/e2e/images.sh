@@ -1,0 +1,73 @@
+#!/bin/bash
+# tests/e2e/images.sh
+#
+# Makes the images that the tests' pods run, once, and prints a folder: containerd's root
+# with kft.local/pause:1 and kft.local/torch:1 in it, unpacked, for nodes to start from a
+# copy of it. There is no registry, and nothing is downloaded. The last part of the
+# folder's name is a checksum of what decides what is in it.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+sysroot=$("$here/../../vendor/sysroot.sh" musl)
+cache=${sysroot%/*}
+programs=$("$here/../cluster/programs.sh")/bin
+
+key=$(
+	cd "$here"
+	{
+		"$programs/containerd" --version
+		./torch_layer.py --key
+		cat images.sh ./*.py image/* ../../examples/debian-torch/*
+	} | sha256sum | cut -c 1-12
+)
+dir=$cache/e2e-$key
+part=$cache/e2e.part
+mkdir -p "$cache"
+exec 9>"$cache/e2e.lock"
+flock 9
+[ ! -e "$dir/.done" ] || {
+	echo "$dir"
+	exit
+}
+echo "e2e: making the images" >&2
+rm -rf "$part"
+mkdir -p "$part"/{pause,files/e2e,root}
+
+"$sysroot/bin/musl-gcc" -static -Os -o "$part/pause/pause" "$here/image/pause.c"
+cp "$here"/image/*.py "$here/../../examples/debian-torch/sitecustomize.py" "$part/files/e2e/"
+for layer in pause files; do
+	tar -C "$part/$layer" --owner=0 --group=0 --mtime=@0 --sort=name -cf "$part/$layer.tar" .
+done
+"$here/torch_layer.py" "$part/torch.tar"
+"$here/oci.py" kft.local/pause:1 "$part/pause.img" /pause "$part/pause.tar"
+"$here/oci.py" kft.local/torch:1 "$part/torch.img" bash PYTHONPATH=/e2e "$part/torch.tar" "$part/files.tar"
+
+# Where containerd keeps its state while it imports: gone with this mount namespace.
+cat >"$part/import.sh" <<-'END'
+	set -e
+	mount -t tmpfs tmpfs /run
+	cat >/run/config.toml <<-TOML
+		version = 2
+		root = "$1/root"
+		state = "/run/state"
+		disabled_plugins = ["io.containerd.grpc.v1.cri"]
+		[grpc]
+		address = "/run/containerd.sock"
+	TOML
+	containerd -c /run/config.toml >"$1/containerd.log" 2>&1 &
+	ctr() { command ctr -a /run/containerd.sock -n k8s.io "$@"; }
+	tries=0
+	until ctr version >/dev/null 2>&1; do
+		[ $((tries += 1)) -lt 300 ] || { tail "$1/containerd.log"; exit 1; }
+		sleep 0.1
+	done
+	for image in pause torch; do ctr images import "$1/$image.img"; done
+	kill $!
+	wait $! || true
+END
+env "PATH=$programs:$PATH" unshare --mount --propagation private --net --pid --fork --kill-child \
+	--mount-proc bash "$part/import.sh" "$part" 9>&- >&2
+rm -rf "$dir"
+touch "$part/root/.done"
+mv "$part/root" "$dir"
+rm -rf "$part"
+echo "$dir"

@@ -215,6 +215,61 @@ static int wait_until_served(struct applying *a, const cJSON *list, struct error
 	return 0;
 }
 
+/* What keeps a pod from running, in its own words; NULL: nothing that it knows of. */
+static const char *trouble(struct arena *arena, const cJSON *pod)
+{
+	const cJSON *status = json_get(pod, "status"), *c, *why;
+
+	c = json_find_const(json_get(status, "conditions"), "type", "PodScheduled");
+	if (str_eq(json_str(c, "status"), "False") && json_str(c, "message"))
+		return arena_strdup(arena, json_str(c, "message"));
+	json_each(c, json_get(status, "containerStatuses")) {
+		why = json_get(c, "state", "waiting");
+		if (json_str(why, "message"))
+			return arena_printf(arena, "%s: %s", json_str(why, "reason"),
+					    json_str(why, "message"));
+	}
+	return NULL;
+}
+
+struct troubled {
+	struct arena arena;
+	const char *why;
+};
+
+static int look_at_pod(void *ctx, cJSON *take_pod, struct error *err)
+{
+	cleanup_json cJSON *pod = take_pod;
+	struct troubled *t = ctx;
+
+	(void)err;
+	if (!t->why)
+		t->why = trouble(&t->arena, pod);
+	return 0;
+}
+
+/* Not in time, and why not, as far as its pods tell. */
+static int explain(struct applying *a, const cJSON *deployment, struct error *err)
+{
+	const struct kube_ref pods = { .api_version = "v1",
+				       .kind = "Pod",
+				       .ns = meta_namespace(deployment) };
+	const struct kube_select select = { .label_selector = INSTALL_PART_OF
+					    "=kubeflow,app.kubernetes.io/name="
+					    "trainer,app.kubernetes.io/component="
+					    "manager" };
+	struct troubled t = { 0 };
+	const struct kube_sink sink = { .on_item = look_at_pod, .ctx = &t };
+	struct error ignored = { 0 };
+	enum error_kind kind = err->kind;
+
+	if (kind == ERR_TIMEOUT &&
+	    !kube_list(a->kube, &pods, &select, &sink, NULL, &ignored) && t.why)
+		error_set(err, kind, "%s: %s", arena_strdup(&t.arena, err->msg), t.why);
+	arena_clear(&t.arena);
+	return -1;
+}
+
 static int wait_until_ready(struct applying *a, const cJSON *list, struct error *err)
 {
 	cleanup_json cJSON *probe = meta_new(TRAINER_API_VERSION, CLUSTER_RUNTIME_KIND,
@@ -228,7 +283,7 @@ static int wait_until_ready(struct applying *a, const cJSON *list, struct error 
 			continue;
 		controller = true;
 		if (wait_for(a, obj, "available", look_done, err))
-			return -1;
+			return explain(a, obj, err);
 		say(obj, "available");
 	}
 	if (!controller)

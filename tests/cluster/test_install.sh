@@ -204,7 +204,7 @@ check "... are kept" installs
 check "... and it is said" says 'kubeflow-trainer-config: kept as it is: somebody else wrote it'
 check "... really" config_is mine
 check "a certificate that is there is kept" keep_secret
-check "--wait has an end" fails 'not available within 2 s' install --controller --wait --timeout 2s
+check "--wait has an end, and says why" fails 'not available within 2 s: .*nodes' install --controller --wait --timeout 2s
 check "uninstall --dry-run" uninstalls --dry-run
 check "... removes nothing" became 'would be removed' 29
 check "uninstall" uninstalls

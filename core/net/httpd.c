@@ -21,9 +21,11 @@ enum {
 	HANDSHAKE_MS = 10 * 1000,
 	LINGER_MS = 500,
 	LINGER_BYTES = 1024 * 1024,
+	SMALL_BODY = 64 * 1024,
 	TIRED_MS = 100, /* before accept() is tried again when there are no descriptors */
 };
 #define RESPONSE_MAX ((size_t)64 * 1024 * 1024)
+#define BODIES_MIN   ((size_t)16 * 1024 * 1024)
 
 enum phase {
 	WAITING, /* for a request, a handshake or the end: may be cut off */
@@ -45,6 +47,8 @@ struct conn {
 	int64_t since; /* it waits for a whole request */
 	bool cut;      /* shut down to make room, or for the end */
 
+	size_t counted; /* of the server's `bodies` */
+
 	/* What has come: [0, head) is the request's head, [start, len) not used yet. */
 	size_t head, start, len;
 	char in[IN_SIZE];
@@ -55,6 +59,7 @@ struct httpd {
 	int listener, wake; /* wake: an eventfd, readable when something changed */
 	pthread_t acceptor;
 	atomic_bool stopping;
+	atomic_size_t bodies; /* bytes of large bodies that are in memory */
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* a connection is done */
 	struct conn *conns;     /* the list is the acceptor's, and then httpd_stop()'s */
@@ -162,8 +167,15 @@ static void conn_refuse(struct conn *c, const struct httpd_head *head, int statu
 		conn_linger(c);
 }
 
+static void conn_drop_body(struct conn *c, struct buf *body)
+{
+	buf_release(body);
+	atomic_fetch_sub(&c->server->bodies, c->counted);
+	c->counted = 0;
+}
+
 /* Whether the connection goes on. `body`: NULL when it is too large. */
-static bool conn_handle(struct conn *c, struct httpd_head *head, const struct buf *body)
+static bool conn_handle(struct conn *c, struct httpd_head *head, struct buf *body)
 {
 	const struct httpd_conf *conf = &c->server->conf;
 	cleanup_response struct httpd_response resp = { .body.max = RESPONSE_MAX };
@@ -176,6 +188,7 @@ static bool conn_handle(struct conn *c, struct httpd_head *head, const struct bu
 		head->req.body = body->len ? body->data : (const unsigned char *)"";
 		head->req.body_len = body->len;
 		conf->handle(conf->ctx, &head->req, &resp);
+		conn_drop_body(c, body);
 	} else {
 		conf->on_large(conf->ctx, &head->req, &resp);
 	}
@@ -222,6 +235,24 @@ static int conn_read_head(struct conn *c, struct httpd_head *head, int64_t deadl
 	return status ? status : httpd_parse_head(head, c->in, end);
 }
 
+/*
+ * All bodies of a hundred connections at their maximum would be too much: what each
+ * has beyond SMALL_BODY is counted against a common limit.
+ */
+static int conn_count_body(struct conn *c, const struct buf *body)
+{
+	struct httpd *d = c->server;
+	size_t max = 4 * d->conf.max_body, more;
+
+	if (body->len <= SMALL_BODY)
+		return 0;
+	more = body->len - SMALL_BODY - c->counted;
+	c->counted += more;
+	if (atomic_fetch_add(&d->bodies, more) + more <= max + BODIES_MIN)
+		return 0;
+	return 503;
+}
+
 /* Some of the body; 0 when there is something at c->start. */
 static int conn_more_body(struct conn *c, int64_t deadline)
 {
@@ -244,6 +275,8 @@ static int conn_read_chunks(struct conn *c, struct buf *body, int64_t deadline)
 			status = httpd_chunks_add(&chunks, c->in + c->start,
 						  c->len - c->start, &used, body);
 		c->start += used;
+		if (!status)
+			status = conn_count_body(c, body);
 	}
 	return status;
 }
@@ -262,6 +295,9 @@ static int conn_read_length(struct conn *c, size_t left, struct buf *body,
 		buf_add(body, c->in + c->start, n);
 		c->start += n;
 		left -= n;
+		status = conn_count_body(c, body);
+		if (status)
+			return status;
 	}
 	return 0;
 }
@@ -283,11 +319,10 @@ static int conn_read_body(struct conn *c, const struct httpd_head *head, struct 
 	return conn_read_length(c, (size_t)length, body, deadline);
 }
 
-/* One request; whether another may follow. */
-static bool conn_serve(struct conn *c)
+/* One request, with an empty buf for its body; whether another may follow. */
+static bool conn_serve(struct conn *c, struct buf *body)
 {
 	const struct httpd_conf *conf = &c->server->conf;
-	cleanup_buf struct buf body = { .max = conf->max_body };
 	struct httpd_head head = { .req.method = "" };
 	int64_t deadline;
 	int status;
@@ -299,17 +334,28 @@ static bool conn_serve(struct conn *c)
 	deadline = clock_ms() + conf->request_ms;
 	status = conn_read_head(c, &head, deadline);
 	if (!status)
-		status = conn_read_body(c, &head, &body, deadline);
+		status = conn_read_body(c, &head, body, deadline);
+	if (status)
+		conn_drop_body(c, body);
 	if (status == 413 && conf->on_large)
 		return conn_handle(c, &head, NULL);
 	if (status > 0)
 		conn_refuse(c, &head, status);
-	if (status || !conn_handle(c, &head, &body))
+	if (status || !conn_handle(c, &head, body))
 		return false;
 	c->len -= c->start;
 	memmove(c->in, c->in + c->start, c->len);
 	c->start = c->head = 0;
 	return true;
+}
+
+static bool conn_serve_one(struct conn *c)
+{
+	struct buf body = { .max = c->server->conf.max_body };
+	bool go_on = conn_serve(c, &body);
+
+	conn_drop_body(c, &body);
+	return go_on;
 }
 
 static void wake(struct httpd *d)
@@ -337,7 +383,7 @@ static void *conn_main(void *ctx)
 	struct httpd *d = c->server;
 
 	if (conn_begin(c))
-		while (conn_serve(c))
+		while (conn_serve_one(c))
 			;
 	tls_close(c->tls);
 	pthread_mutex_lock(&d->lock);

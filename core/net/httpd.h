@@ -45,10 +45,14 @@ struct httpd_response {
 };
 
 struct httpd_conf {
-	const char *host;                  /* "" or NULL: all addresses, IPv6 and IPv4 */
-	int port;                          /* 0: any, see httpd_port() */
-	struct tls_server *tls;            /* NULL: plain */
-	size_t max_body;                   /* 0: 64 KiB. More: on_large, or 413 */
+	const char *host;       /* "" or NULL: all addresses, IPv6 and IPv4 */
+	int port;               /* 0: any, see httpd_port() */
+	struct tls_server *tls; /* NULL: plain */
+	/*
+	 * 0: 64 KiB. More: on_large, or 413. What bodies have beyond 64 KiB each may
+	 * together be 4 * max_body + 16 MiB; more: 503.
+	 */
+	size_t max_body;
 	int max_connections, max_per_peer; /* 0: 128, and 64 */
 	int64_t request_ms; /* for a request to arrive, from its first byte; 0: 10 s */
 	int64_t idle_ms;    /* between requests; 0: 120 s. A handshake: 10 s at most */

@@ -587,6 +587,52 @@ static void wait_inside(struct world *w, int n)
 	}
 }
 
+#define LARGE_LENGTH "POST /wait HTTP/1.1\r\n" H "Content-Length: 2097152\r\n\r\n"
+#define LARGE_CHUNK \
+	"POST /wait HTTP/1.1\r\n" H "Transfer-Encoding: chunked\r\n\r\n200000\r\n"
+
+/* Large bodies have a common limit; what is small passes whatever the others do. */
+static void test_bodies_together(void **state)
+{
+	enum { LARGE = 2 * 1024 * 1024, FIT = 12 }; /* (4 * 2 + 16) MiB of it */
+	cleanup_free char *piece = calloc(1, LARGE);
+	cleanup_buf struct buf out = { .max = 65536 };
+	struct world w = { .hold = true };
+	int fds[FIT], late;
+
+	(void)state;
+	world_start(&w, (struct httpd_conf){ .max_body = LARGE });
+	for (int i = 0; i < FIT; i++) {
+		fds[i] = client_connect(w.port, NULL);
+		client_say(fds[i], i % 2 ? LARGE_LENGTH : LARGE_CHUNK);
+		client_send(fds[i], piece, LARGE);
+		client_say(fds[i], i % 2 ? "" : "\r\n0\r\n\r\n");
+	}
+	wait_inside(&w, FIT);
+	for (int i = 0; i < 2; i++) {
+		late = client_connect(w.port, NULL);
+		client_say(late, i ? LARGE_LENGTH : LARGE_CHUNK);
+		client_send(late, piece, LARGE);
+		buf_clear(&out);
+		client_read_all(late, &out);
+		assert_true(str_starts((char *)out.data, "HTTP/1.1 503 "));
+		close(late);
+	}
+	expect_answer(&w, "POST / HTTP/1.1\r\n" H "Content-Length: 3\r\n\r\nabc",
+		      "<POST /  3 127.0.0.1 none>abc");
+	w.hold = false;
+	for (int i = 0; i < FIT; i++)
+		client_read_until(fds[i], &out, "none>");
+	late = client_connect(w.port, NULL);
+	client_say(late, LARGE_LENGTH);
+	client_send(late, piece, LARGE);
+	client_read_until(late, &out, "none>");
+	for (int i = 0; i < FIT; i++)
+		close(fds[i]);
+	close(late);
+	world_stop(&w);
+}
+
 /* Nobody who is being served makes room. */
 static void test_all_busy(void **state)
 {
@@ -891,6 +937,7 @@ int main(void)
 		cmocka_unit_test(test_slow_request),
 		cmocka_unit_test(test_idle),
 		cmocka_unit_test(test_makes_room),
+		cmocka_unit_test(test_bodies_together),
 		cmocka_unit_test(test_all_busy),
 		cmocka_unit_test(test_per_peer),
 		cmocka_unit_test(test_many),

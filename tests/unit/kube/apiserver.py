@@ -151,10 +151,25 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(200, {'kind': 'List', 'apiVersion': 'v1', 'metadata': meta,
                               'items': [objects[p] for p in paths[start:end]]})
 
+    def refused(self, was, body):    # a precondition that does not hold
+        want = (body or {}).get('preconditions') or (body or {}).get('metadata') or {}
+        if not was:                  # an apply with a version creates, one with a uid not
+            return self.command == 'PATCH' and 'uid' in want
+        have = was['metadata']
+        return any(want.get(k, have[k]) != have[k] for k in ('uid', 'resourceVersion'))
+
     def one(self, path, plural, body):
         if self.command == 'POST':
             path += '/' + body['metadata']['name']
+        path = path.removesuffix('/status')
         was = objects.get(path)
+        if self.command in ('PATCH', 'DELETE') and self.refused(was, body):
+            return self.status(409, 'Conflict')
+        if self.headers.get('Content-Type') == 'application/apply-patch+yaml' and not was:
+            body['metadata'].update(uid='uid-%d' % state['version'], generation=1)
+            objects[path] = body
+            record('ADDED', path, body)
+            return self.answer(201, body)
         if self.command == 'POST':
             if was:
                 return self.status(409, 'AlreadyExists')
@@ -173,7 +188,10 @@ class Handler(BaseHTTPRequestHandler):
             objects[path] = body
             record('MODIFIED', path, body)
         elif self.command == 'PATCH':
+            spec = copy.deepcopy(was.get('spec'))
             body = merge(was, body)
+            if body.get('spec') != spec:
+                body['metadata']['generation'] = body['metadata'].get('generation', 0) + 1
             record('MODIFIED', path, body)
         else:
             body = was

@@ -1,0 +1,656 @@
+/*
+ * The reconciler with its watches and a queue, as manager/work.c joins them, against a
+ * small API server. Each test has a namespace of its own.
+ */
+#include <pthread.h>
+
+#include "api/meta.h"
+#include "base/str.h"
+#include "base/thread.h"
+#include "base/yaml.h"
+#include "manager/reconcile_impl.h"
+#include "manager/watch.h"
+#include "tests/unit/kube/apiserver.h"
+
+struct world {
+	struct apiserver server;
+	struct event_recorder *events;
+	struct metrics *metrics;
+	struct workqueue *queue, *runtimes, *cluster_runtimes;
+	struct watches *watches;
+	struct reconciler *reconciler;
+	pthread_t worker;
+};
+
+static void *work(void *ctx)
+{
+	struct world *w = ctx;
+	const char *key;
+
+	while ((key = workqueue_get(w->queue))) {
+		struct error err = { 0 };
+		int64_t after_ms;
+
+		if (reconcile_trainjob(w->reconciler, key, &after_ms, &err)) {
+			workqueue_retry(w->queue, key);
+		} else {
+			workqueue_forget(w->queue, key);
+			if (after_ms)
+				workqueue_add_after(w->queue, key, after_ms);
+		}
+		workqueue_done(w->queue, key);
+	}
+	return NULL;
+}
+
+static int begin(void **state)
+{
+	static struct world w;
+	struct error err = { 0 };
+
+	apiserver_start(&w.server);
+	w.metrics = metrics_new(reconcile_metrics);
+	w.queue = workqueue_new("test", NULL);
+	w.runtimes = workqueue_new("test-runtimes", NULL);
+	w.cluster_runtimes = workqueue_new("test-cluster-runtimes", NULL);
+	if (event_recorder_new(&w.events, w.server.kube, "test", &err) ||
+	    watches_start(
+		    &w.watches,
+		    &(struct watches_conf){ .kube = w.server.kube,
+					    .trainjobs = w.queue,
+					    .runtimes = w.runtimes,
+					    .cluster_runtimes = w.cluster_runtimes },
+		    &err) ||
+	    watches_wait(w.watches, &err))
+		fail_msg("%s", err.msg);
+	w.reconciler = reconciler_new(
+		&(struct reconciler_conf){ .kube = w.server.kube,
+					   .trainjobs = watches_trainjobs(w.watches),
+					   .jobsets = watches_jobsets(w.watches),
+					   .events = w.events,
+					   .metrics = w.metrics });
+	if (thread_start(&w.worker, work, &w, &err))
+		fail_msg("%s", err.msg);
+	*state = &w;
+	return 0;
+}
+
+static int end(void **state)
+{
+	struct world *w = *state;
+
+	workqueue_shut_down(w->queue);
+	pthread_join(w->worker, NULL);
+	watches_stop(w->watches);
+	reconciler_free(w->reconciler);
+	event_recorder_free(w->events, 1000);
+	workqueue_free(w->queue);
+	workqueue_free(w->runtimes);
+	workqueue_free(w->cluster_runtimes);
+	metrics_free(w->metrics);
+	apiserver_stop(&w->server);
+	return 0;
+}
+
+/* ---- objects ---- */
+
+#define TRAINER "trainer.kubeflow.org/v1alpha1"
+#define JOBSET  "jobset.x-k8s.io/v1alpha2"
+
+static cJSON *yaml(const char *text)
+{
+	cleanup_json cJSON *docs = NULL;
+	struct error err = { 0 };
+
+	if (yaml_parse(&docs, text, strlen(text), &err))
+		fail_msg("%s: %s", text, err.msg);
+	return cJSON_DetachItemViaPointer(docs, docs->child);
+}
+
+static void create(struct world *w, const char *ns, const char *text)
+{
+	cleanup_json cJSON *obj = yaml(text);
+	struct error err = { 0 };
+
+	meta_set_namespace(obj, ns);
+	if (kube_create(w->server.kube, obj, &(struct kube_write){ 0 }, NULL, &err))
+		fail_msg("%s: %s", text, err.msg);
+}
+
+#define RUNTIME(policy)                                                                  \
+	"{apiVersion: " TRAINER ", kind: TrainingRuntime, metadata: {name: rt}, spec: {" \
+	"mlPolicy: {" policy "}, template: {spec: {replicatedJobs: [{name: node, "       \
+	"template: {metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: "   \
+	"trainer}}, spec: {template: {spec: {containers: [{name: node, image: "          \
+	"x}]}}}}}]}}}}"
+#define TRAINJOB(meta, spec)                                                             \
+	"{apiVersion: " TRAINER ", kind: TrainJob, metadata: {name: tj, generation: 1, " \
+	"creationTimestamp: '2026-01-01T00:00:00Z'" meta "}, spec: {runtimeRef: {name: " \
+	"rt, kind: TrainingRuntime, apiGroup: trainer.kubeflow.org}, trainer: {}" spec   \
+	"}}"
+
+struct place {
+	struct world *w;
+	const char *ns;
+};
+
+static struct kube_ref at(struct place p, const char *what)
+{
+	static const struct {
+		const char *what, *api_version, *kind, *name;
+	} known[] = {
+		{ "trainjob", TRAINER, "TrainJob", "tj" },
+		{ "jobset", JOBSET, "JobSet", "tj" },
+		{ "snapshot", "v1", "ConfigMap", "tj-runtime-snapshot" },
+		{ "hostfile", "v1", "ConfigMap", "tj-mpi-hostfile" },
+		{ "keys", "v1", "Secret", "tj-mpi-ssh-auth" },
+		{ "runtime", TRAINER, "TrainingRuntime", "rt" },
+	};
+
+	for (size_t i = 0; i < N_ROWS(known); i++)
+		if (str_eq(known[i].what, what))
+			return (struct kube_ref){ known[i].api_version, known[i].kind,
+						  p.ns, known[i].name };
+	fail_msg("what is %s?", what);
+	return (struct kube_ref){ 0 };
+}
+
+static cJSON *get(struct place p, const char *what)
+{
+	struct kube_ref ref = at(p, what);
+	struct error err = { 0 };
+	cJSON *ret = NULL;
+
+	if (kube_get(p.w->server.kube, &ref, &ret, &err) && err.kind != ERR_NOT_FOUND)
+		fail_msg("%s", err.msg);
+	return ret;
+}
+
+static bool exists(struct place p, const char *what)
+{
+	cleanup_json cJSON *obj = get(p, what);
+
+	return obj != NULL;
+}
+
+static void change(struct place p, const char *what, const char *patch)
+{
+	cleanup_json cJSON *doc = yaml(patch);
+	struct kube_ref ref = at(p, what);
+	struct error err = { 0 };
+
+	if (kube_merge_patch(p.w->server.kube, &ref, doc, &(struct kube_write){ 0 }, NULL,
+			     &err))
+		fail_msg("%s", err.msg);
+}
+
+static void remove_it(struct place p, const char *what)
+{
+	struct kube_ref ref = at(p, what);
+	struct error err = { 0 };
+
+	if (kube_delete(p.w->server.kube, &ref, NULL, NULL, &err))
+		fail_msg("%s", err.msg);
+}
+
+static bool has_state(struct place p, const char *want)
+{
+	cleanup_json cJSON *tj = get(p, "trainjob");
+
+	return str_eq(json_str(tj, "status", "state"), want);
+}
+
+static bool has_condition(struct place p, const char *type, const char *status,
+			  const char *reason)
+{
+	cleanup_json cJSON *tj = get(p, "trainjob");
+	const cJSON *c =
+		json_find_const(json_get(tj, "status", "conditions"), "type", type);
+
+	return str_eq(json_str(c, "status"), status) &&
+	       str_eq(json_str(c, "reason"), reason);
+}
+
+static bool is_suspended(struct place p)
+{
+	cleanup_json cJSON *jobset = get(p, "jobset");
+
+	return json_bool(jobset, false, "spec", "suspend");
+}
+
+/* How many events of that reason there are in the namespace, repetitions not counted. */
+static int64_t told(struct place p, const char *reason)
+{
+	cleanup_json cJSON *all =
+		apiserver_ctl(&p.w->server, "{'op':'objects','plural':'events'}");
+	const cJSON *e;
+	int64_t n = 0;
+
+	json_each(e, json_get(all, "items"))
+		if (str_eq(meta_namespace(e), p.ns) &&
+		    str_eq(json_str(e, "reason"), reason))
+			n++;
+	return n;
+}
+
+#define JOBS(active, ready)                                                       \
+	"{status: {replicatedJobsStatus: [{name: node, succeeded: 0, failed: 0, " \
+	"suspended: 0, active: " #active ", ready: " #ready "}]}}"
+
+/* ---- tests ---- */
+
+static void test_from_creation_to_the_end(void **state)
+{
+	struct place p = { *state, "life" };
+	cleanup_json cJSON *snapshot = NULL;
+	cleanup_json cJSON *jobset = NULL;
+	int64_t patches;
+
+	create(p.w, p.ns, RUNTIME("torch: {}"));
+	create(p.w, p.ns, TRAINJOB("", ", suspend: false"));
+	EVENTUALLY(exists(p, "jobset"));
+	snapshot = get(p, "snapshot");
+	jobset = get(p, "jobset");
+	check_text("owner", owner_name(meta_controller(snapshot)), "tj");
+	check_text("owner", owner_name(meta_controller(jobset)), "tj");
+	change(p, "jobset", JOBS(1, 0));
+	EVENTUALLY(has_state(p, "Running"));
+	EVENTUALLY(told(p, "JobSetCreated") == 1);
+	/* What does not change is not written again. */
+	patches = apiserver_seen(&p.w->server, "PATCH jobsets");
+	change(p, "trainjob", "{metadata: {annotations: {look: again}}}");
+	change(p, "jobset", JOBS(1, 1));
+	EVENTUALLY(has_state(p, "Running"));
+	assert_int_equal(apiserver_seen(&p.w->server, "PATCH jobsets"), patches + 1);
+	change(p, "jobset",
+	       "{status: {conditions: [{type: Completed, status: 'True', reason: "
+	       "AllJobsCompleted, message: done, lastTransitionTime: "
+	       "'2026-01-01T01:00:00Z'}]}}");
+	EVENTUALLY(has_state(p, "Complete"));
+	EVENTUALLY(told(p, "Completed") == 1);
+	assert_true(has_condition(p, "Complete", "True", "AllJobsCompleted"));
+	/* The JobSet's time to live: its end changes nothing. */
+	remove_it(p, "jobset");
+	change(p, "trainjob", "{metadata: {annotations: {look: once more}}}");
+	clock_sleep_ms(300);
+	assert_false(exists(p, "jobset"));
+	assert_true(has_state(p, "Complete"));
+}
+
+static void test_suspended_and_resumed(void **state)
+{
+	struct place p = { *state, "suspend" };
+	cleanup_json cJSON *before = NULL;
+	cleanup_json cJSON *after = NULL;
+
+	create(p.w, p.ns, RUNTIME("torch: {}"));
+	create(p.w, p.ns, TRAINJOB("", ", suspend: true"));
+	EVENTUALLY(has_condition(p, "Suspended", "True", "Suspended"));
+	assert_true(has_state(p, "Suspended"));
+	assert_true(is_suspended(p));
+	before = get(p, "jobset");
+	change(p, "trainjob", "{metadata: {generation: 2}, spec: {suspend: false}}");
+	EVENTUALLY(has_condition(p, "Suspended", "False", "Resumed"));
+	assert_false(is_suspended(p));
+	EVENTUALLY(told(p, "Resumed") == 1);
+	/* Suspended from outside: taken back. */
+	change(p, "jobset", "{spec: {suspend: true}}");
+	EVENTUALLY(!is_suspended(p));
+	/* Changed otherwise while it runs: left alone. */
+	change(p, "jobset", "{spec: {network: {subdomain: other}}}");
+	change(p, "trainjob", "{metadata: {annotations: {look: again}}}");
+	clock_sleep_ms(200);
+	after = get(p, "jobset");
+	check_text("subdomain", json_str(after, "spec", "network", "subdomain"), "other");
+	check_text("uid", meta_uid(after), meta_uid(before));
+	change(p, "trainjob", "{metadata: {generation: 3}, spec: {suspend: true}}");
+	EVENTUALLY(has_condition(p, "Suspended", "True", "Suspended"));
+	assert_true(is_suspended(p));
+	EVENTUALLY(told(p, "Suspended") == 1);
+}
+
+static void test_what_is_lost_comes_back(void **state)
+{
+	struct place p = { *state, "lost" };
+	cleanup_json cJSON *before = NULL;
+	cleanup_json cJSON *after = NULL;
+
+	create(p.w, p.ns, RUNTIME("numNodes: 2, mpi: {}"));
+	create(p.w, p.ns, TRAINJOB("", ""));
+	EVENTUALLY(exists(p, "jobset"));
+	before = get(p, "keys");
+	assert_non_null(before);
+	remove_it(p, "hostfile");
+	remove_it(p, "snapshot");
+	change(p, "trainjob", "{metadata: {annotations: {look: again}}}");
+	EVENTUALLY(exists(p, "hostfile"));
+	assert_true(exists(p, "snapshot"));
+	after = get(p, "keys");
+	assert_true(json_equal(before, after));
+	remove_it(p, "keys");
+	change(p, "trainjob", "{metadata: {annotations: {look: once more}}}");
+	EVENTUALLY(exists(p, "keys"));
+	remove_it(p, "jobset");
+	EVENTUALLY(exists(p, "jobset"));
+	EVENTUALLY(told(p, "JobSetCreated") == 1); /* twice, counted in one */
+}
+
+static void test_what_is_not_ours(void **state)
+{
+	static const struct {
+		const char *ns, *what, *obj;
+		bool runtime_of_mpi, has_jobset;
+	} rows[] = {
+		{ "foreign-a", "snapshot",
+		  "{apiVersion: v1, kind: ConfigMap, metadata: {name: "
+		  "tj-runtime-snapshot}, data: {a: b}}",
+		  false, false },
+		{ "foreign-b", "jobset",
+		  "{apiVersion: " JOBSET
+		  ", kind: JobSet, metadata: {name: tj}, spec: {}, "
+		  "status: {replicatedJobsStatus: [{name: other, active: 3}]}}",
+		  false, true },
+		{ "foreign-c", "hostfile",
+		  "{apiVersion: v1, kind: ConfigMap, metadata: {name: tj-mpi-hostfile}, "
+		  "data: {hostfile: mine}}",
+		  true, false },
+		{ "foreign-d", "keys",
+		  "{apiVersion: v1, kind: Secret, metadata: {name: tj-mpi-ssh-auth, "
+		  "ownerReferences: [{kind: TrainJob, name: other, uid: u, controller: "
+		  "true}]}}",
+		  true, false },
+	};
+
+	for (size_t i = 0; i < N_ROWS(rows); i++) {
+		struct place p = { *state, rows[i].ns };
+		cleanup_json cJSON *before = NULL;
+		cleanup_json cJSON *after = NULL;
+		cleanup_json cJSON *tj = NULL;
+
+		create(p.w, p.ns, rows[i].obj);
+		before = get(p, rows[i].what);
+		create(p.w, p.ns,
+		       rows[i].runtime_of_mpi ? RUNTIME("mpi: {}")
+					      : RUNTIME("torch: {}"));
+		create(p.w, p.ns, TRAINJOB("", ""));
+		EVENTUALLY(told(p, "TrainJobResourcesCreationFailed") == 1);
+		after = get(p, rows[i].what);
+		check_text(p.ns, meta_version(after), meta_version(before));
+		assert_int_equal(exists(p, "jobset"), rows[i].has_jobset);
+		EVENTUALLY(has_state(p, "Created"));
+		tj = get(p, "trainjob");
+		assert_null(json_get(tj, "status", "jobsStatus"));
+	}
+}
+
+static void test_a_snapshot_that_is_there(void **state)
+{
+	struct place p = { *state, "taken" };
+	cleanup_json cJSON *tj = NULL;
+	cleanup_json cJSON *jobset = NULL;
+	cleanup_arena struct arena arena = { 0 };
+
+	/* The runtime has gone; upstream's snapshot of it is there. */
+	create(p.w, p.ns, TRAINJOB("", ""));
+	EVENTUALLY(told(p, "TrainJobResourcesCreationFailed") == 1);
+	tj = get(p, "trainjob");
+	create(p.w, p.ns,
+	       arena_printf(
+		       &arena,
+		       "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: "
+		       "tj-runtime-snapshot\n  ownerReferences: [{apiVersion: " TRAINER
+		       ", kind: TrainJob, name: tj, uid: %s, controller: true}]\n"
+		       "data:\n  runtime: |\n    %s\n",
+		       meta_uid(tj), RUNTIME("numNodes: 3, torch: {}")));
+	change(p, "trainjob", "{metadata: {annotations: {look: again}}}");
+	EVENTUALLY(exists(p, "jobset"));
+	jobset = get(p, "jobset");
+	assert_int_equal(json_int(json_get(jobset, "spec", "replicatedJobs")->child, 0,
+				  "template", "spec", "parallelism"),
+			 3);
+}
+
+static void test_left_alone(void **state)
+{
+	static const struct {
+		const char *ns, *tj;
+	} rows[] = {
+		{ "gone", TRAINJOB(", deletionTimestamp: '2026-01-01T00:00:01Z'", "") },
+		{ "kueue", TRAINJOB("", ", managedBy: kueue.x-k8s.io/multikueue") },
+	};
+	struct place last = { *state, "last" };
+
+	for (size_t i = 0; i < N_ROWS(rows); i++) {
+		create(*state, rows[i].ns, RUNTIME("torch: {}"));
+		create(*state, rows[i].ns, rows[i].tj);
+	}
+	/* One queue: when this one is done, they were looked at. */
+	create(last.w, last.ns, RUNTIME("torch: {}"));
+	create(last.w, last.ns, TRAINJOB("", ""));
+	EVENTUALLY(exists(last, "jobset"));
+	for (size_t i = 0; i < N_ROWS(rows); i++) {
+		struct place p = { *state, rows[i].ns };
+		cleanup_json cJSON *tj = get(p, "trainjob");
+
+		assert_false(exists(p, "jobset"));
+		assert_false(exists(p, "snapshot"));
+		assert_null(json_get(tj, "status"));
+	}
+}
+
+static void test_a_runtime_of_no_kind_of_ours(void **state)
+{
+	struct place p = { *state, "kind" };
+
+	create(p.w, p.ns,
+	       "{apiVersion: " TRAINER ", kind: TrainJob, metadata: {name: tj}, spec: "
+	       "{runtimeRef: {name: rt, kind: Other, apiGroup: example.com}}}");
+	EVENTUALLY(has_condition(p, "Failed", "True", "TrainingRuntimeNotSupported"));
+	EVENTUALLY(told(p, "Failed") == 1);
+	assert_true(has_state(p, "Failed"));
+	assert_false(exists(p, "snapshot"));
+}
+
+static void test_the_deadline(void **state)
+{
+	struct place p = { *state, "deadline" };
+	cleanup_json cJSON *tj = NULL;
+
+	/* Created long ago: it is over as soon as it is seen. */
+	create(p.w, p.ns, RUNTIME("mpi: {}"));
+	create(p.w, p.ns, TRAINJOB("", ", activeDeadlineSeconds: 5"));
+	EVENTUALLY(has_condition(p, "Failed", "True", "DeadlineExceeded"));
+	EVENTUALLY(!exists(p, "jobset"));
+	assert_true(exists(p, "keys"));
+	EVENTUALLY(told(p, "Failed") == 1);
+	clock_sleep_ms(200);
+	assert_false(exists(p, "jobset"));
+	tj = get(p, "trainjob");
+	check_text("state", json_str(tj, "status", "state"), "Failed");
+}
+
+static void test_a_new_one_of_the_same_name(void **state)
+{
+	struct place p = { *state, "again" };
+	cleanup_json cJSON *old = NULL;
+	cleanup_json cJSON *tj = NULL;
+
+	create(p.w, p.ns, RUNTIME("torch: {}"));
+	create(p.w, p.ns, TRAINJOB("", ""));
+	EVENTUALLY(exists(p, "jobset"));
+	remove_it(p, "trainjob");
+	create(p.w, p.ns, TRAINJOB("", ""));
+	/* What the old one leaves is on its way out: it is waited for, in silence. */
+	clock_sleep_ms(200);
+	old = get(p, "jobset");
+	remove_it(p, "snapshot");
+	remove_it(p, "jobset");
+	EVENTUALLY(exists(p, "jobset"));
+	tj = get(p, "trainjob");
+	{
+		cleanup_json cJSON *jobset = get(p, "jobset");
+
+		assert_true(meta_is_controlled(jobset, tj));
+		assert_false(meta_is_controlled(old, tj));
+	}
+	assert_int_equal(told(p, "TrainJobResourcesCreationFailed"), 0);
+}
+
+static void test_the_old_finalizer(void **state)
+{
+	struct place p = { *state, "finalizer" };
+	cleanup_json cJSON *rt = NULL;
+	cleanup_json cJSON *now = NULL;
+	struct error err = { 0 };
+	const char *key;
+
+	create(p.w, p.ns,
+	       "{apiVersion: " TRAINER ", kind: TrainingRuntime, metadata: {name: rt, "
+	       "finalizers: [a.b/c, trainer.kubeflow.org/resource-in-use]}}");
+	key = workqueue_get(p.w->runtimes);
+	check_text("key", key, "finalizer/rt");
+	workqueue_done(p.w->runtimes, key);
+	rt = get(p, "runtime");
+	assert_int_equal(reconcile_runtime(p.w->reconciler, rt, &err), 0);
+	now = get(p, "runtime");
+	assert_int_equal(cJSON_GetArraySize(meta_finalizers(now)), 1);
+	assert_string_equal(meta_finalizers(now)->child->valuestring, "a.b/c");
+}
+
+static void test_counted(void **state)
+{
+	struct place p = { *state, "counted" };
+	cleanup_buf struct buf before = { .max = 65536 };
+	cleanup_buf struct buf after = { .max = 65536 };
+
+	create(p.w, p.ns, RUNTIME("torch: {}"));
+	create(p.w, p.ns,
+	       "{apiVersion: " TRAINER ", kind: TrainJob, metadata: {name: tj}, spec: "
+	       "{runtimeRef: {name: counted, kind: Other}}}");
+	EVENTUALLY(has_state(p, "Failed"));
+	metrics_print(&before, p.w->metrics);
+	assert_non_null(
+		strstr((char *)before.data,
+		       "trainer_trainjobs{state=\"Failed\",runtime=\"counted\"} 1"));
+	assert_non_null(
+		strstr((char *)before.data,
+		       "trainer_trainjob_failures_total{runtime=\"counted\",reason="
+		       "\"TrainingRuntimeNotSupported\"} 1"));
+	remove_it(p, "trainjob");
+	do {
+		buf_clear(&after);
+		metrics_print(&after, p.w->metrics);
+	} while (
+		!strstr((char *)after.data, "{state=\"Failed\",runtime=\"counted\"} 0") &&
+		(clock_sleep_ms(10), true));
+}
+
+/* ---- pure parts ---- */
+
+static void test_status_patch(void **state)
+{
+	static const struct {
+		const char *was, *is, *want;
+	} rows[] = {
+		{ "{}", "{}", NULL },
+		{ "{a: 1, b: [1, 2]}", "{b: [1, 2], a: 1}", NULL },
+		{ "{}", "{a: {b: 1}}", "{a: {b: 1}}" },
+		{ "{a: 1, b: 2}", "{a: 1, b: 3}", "{b: 3}" },
+		{ "{l: [1, 2]}", "{l: [1]}", "{l: [1]}" },
+		{ "{a: 1, trainerStatus: {x: 1}}", "{trainerStatus: {x: 1}}",
+		  "{a: null}" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ROWS(rows); i++) {
+		cleanup_json cJSON *was = yaml(rows[i].was);
+		cleanup_json cJSON *is = yaml(rows[i].is);
+		cleanup_json cJSON *want = rows[i].want ? yaml(rows[i].want) : NULL;
+		cleanup_json cJSON *got = status_patch(was, is);
+		cleanup_free char *text = got ? json_text(got) : NULL;
+
+		if (got ? !want || !json_equal(got, want) : want != NULL)
+			fail_msg("row %zu: %s", i, text ? text : "NULL");
+	}
+}
+
+static void test_whose_it_is(void **state)
+{
+	static const struct {
+		const char *meta;
+		enum error_kind want;
+	} rows[] = {
+		{ "{ownerReferences: [{uid: u1, controller: true}]}", ERR_NONE },
+		{ "{ownerReferences: [{uid: u1}]}", ERR_EXISTS },
+		{ "{ownerReferences: [{uid: u1}, {uid: u2, controller: true}]}",
+		  ERR_EXISTS },
+		{ "{name: x}", ERR_EXISTS },
+		{ "{ownerReferences: [{kind: TrainJob, name: tj, uid: u0, controller: "
+		  "true}]}",
+		  ERR_CONFLICT },
+		{ "{ownerReferences: [{kind: TrainJob, name: tk, uid: u0, controller: "
+		  "true}]}",
+		  ERR_EXISTS },
+		{ "{deletionTimestamp: x}", ERR_CONFLICT },
+	};
+	cleanup_json cJSON *tj = yaml("{metadata: {name: tj, uid: u1}}");
+
+	(void)state;
+	for (size_t i = 0; i < N_ROWS(rows); i++) {
+		cleanup_json cJSON *obj = yaml("{kind: ConfigMap}");
+		struct error err = { 0 };
+
+		json_put(obj, yaml(rows[i].meta), "metadata");
+		assert_int_equal(check_owner(obj, tj, &err), rows[i].want ? -1 : 0);
+		check_int(rows[i].meta, err.kind, rows[i].want);
+	}
+}
+
+static void test_preconditions_and_sameness(void **state)
+{
+	cleanup_json cJSON *want =
+		yaml("{kind: ConfigMap, metadata: {name: a}, data: {x: y}}");
+	cleanup_json cJSON *have =
+		yaml("{kind: ConfigMap, metadata: {name: a, uid: u}, data: {x: y}, "
+		     "immutable: true}");
+	struct error going = { .kind = ERR_DENIED,
+			       .code = 403,
+			       .msg = "x: unable to create new content in namespace a "
+				      "because it is being terminated" };
+
+	(void)state;
+	assert_true(is_same(want, have));
+	json_put_str(have, "z", "data", "x");
+	assert_false(is_same(want, have));
+	write_precondition(want, have);
+	check_text("uid", meta_uid(want), "u");
+	check_text("version", meta_version(want), NULL);
+	meta_set_uid(want, NULL);
+	write_precondition(want, NULL);
+	check_text("version", meta_version(want), "1");
+	assert_true(is_namespace_going(&going));
+	going.code = 404;
+	assert_false(is_namespace_going(&going));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_status_patch),
+		cmocka_unit_test(test_whose_it_is),
+		cmocka_unit_test(test_preconditions_and_sameness),
+		cmocka_unit_test(test_from_creation_to_the_end),
+		cmocka_unit_test(test_suspended_and_resumed),
+		cmocka_unit_test(test_what_is_lost_comes_back),
+		cmocka_unit_test(test_what_is_not_ours),
+		cmocka_unit_test(test_a_snapshot_that_is_there),
+		cmocka_unit_test(test_left_alone),
+		cmocka_unit_test(test_a_runtime_of_no_kind_of_ours),
+		cmocka_unit_test(test_the_deadline),
+		cmocka_unit_test(test_a_new_one_of_the_same_name),
+		cmocka_unit_test(test_the_old_finalizer),
+		cmocka_unit_test(test_counted),
+	};
+
+	return cmocka_run_group_tests_name("reconcile", tests, begin, end);
+}

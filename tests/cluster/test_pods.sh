@@ -1,0 +1,76 @@
+#!/bin/bash
+# What happens to a job's pods is told on its TrainJob. The scheduler is real; there is no
+# kubelet, so what one would report is written into the pods' status here.
+# shellcheck source=tests/cluster/lib.sh
+. "$(dirname "$0")/lib.sh"
+cluster_up
+kt() { kc -n pods-test "$@"; }
+check "the controller starts" controller_up
+kc create namespace pods-test >"$scratch/namespace"
+
+trainjob() { # NAME NODES
+	kt create -f - <<-END
+		apiVersion: trainer.kubeflow.org/v1alpha1
+		kind: TrainJob
+		metadata: {name: $1}
+		spec: {runtimeRef: {name: torch-distributed}, trainer: {numNodes: $2, command: ["true"]}}
+	END
+}
+pods() { [ "$(kt get pods -l "jobset.sigs.k8s.io/jobset-name=$1" -o name | wc -l)" = "$2" ]; }
+pod() { kt get pods -l "jobset.sigs.k8s.io/jobset-name=$1,batch.kubernetes.io/job-completion-index=$2" -o name; }
+report() { kt patch "$(pod "$1" "$2")" --subresource status -p "{\"status\":$3}"; } # JOB RANK STATUS
+terminated() { # CODE REASON SECOND
+	echo "{\"phase\":\"Failed\",\"containerStatuses\":[{\"name\":\"node\",\"image\":\"i\",\"imageID\":\"\",\"ready\":false,\"restartCount\":0,
+	\"state\":{\"terminated\":{\"exitCode\":$1,\"reason\":\"$2\",\"finishedAt\":\"2026-01-01T00:00:0$3Z\"}}}]}"
+}
+# shellcheck disable=SC2034 # eval
+waiting='{"containerStatuses":[{"name":"node","image":"i","imageID":"","ready":false,"restartCount":0,
+	"state":{"waiting":{"reason":"ErrImagePull","message":"no such image"}}}]}'
+told() { # JOB REASON TEXT...: the message of that event on the TrainJob has each text
+	local job=$1 reason=$2 said
+	shift 2
+	said=$(kt get events --field-selector "involvedObject.kind=TrainJob,involvedObject.name=$job,reason=$reason" -o 'jsonpath={range .items[*]}{.message}{" at "}{.firstTimestamp}{"\n"}{end}')
+	echo "$said"
+	[ "$(grep -c . <<<"$said")" = 1 ] || return 1
+	for text; do grep -qF -- "$text" <<<"$said" || return 1; done
+}
+
+check "a TrainJob of three nodes has its pods" eval 'trainjob three 3 && wait_for 60 pods three 3'
+check "that they find no node is told once, with the scheduler's words" \
+	wait_for 60 told three Unschedulable "3 pods, first three-node-0-" "(node rank " "nodes are available" " at 20"
+check "an image that cannot be pulled" eval 'report three 1 "$waiting" && wait_for 60 told three ImagePullFailed "node-1 (node rank 1): container node: image " "no such image"'
+
+check "another TrainJob has its pods" eval 'trainjob two 2 && wait_for 60 pods two 2'
+fails() { # the later one is seen first
+	report two 0 "$(terminated 5 Error 9)" && report two 1 "$(terminated 3 Error 4)"
+}
+check "two of its ranks fail" fails
+check "their exit codes are told" wait_for 60 told two ContainerFailed "pods, first two-node-0-0-" "exit code 5"
+
+# A runtime whose Jobs do not try again.
+once() {
+	kt create -f - <<-END
+		apiVersion: trainer.kubeflow.org/v1alpha1
+		kind: TrainingRuntime
+		metadata: {name: once, labels: {trainer.kubeflow.org/framework: plain}}
+		spec:
+		  mlPolicy: {numNodes: 2}
+		  template: {spec: {replicatedJobs: [{name: node, template: {
+		    metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}},
+		    spec: {backoffLimit: 0, template: {spec: {containers: [{name: node, image: i}]}}}}}]}}
+		---
+		apiVersion: trainer.kubeflow.org/v1alpha1
+		kind: TrainJob
+		metadata: {name: once}
+		spec: {runtimeRef: {kind: TrainingRuntime, name: once}}
+	END
+}
+check "a TrainJob that is tried once has its pods" eval 'once && wait_for 60 pods once 2'
+check "one of its ranks is out of memory" report once 1 "$(terminated 137 OOMKilled 4)"
+failed() { [ "$(kt get trainjob once -o 'jsonpath={.status.conditions[?(@.type=="Failed")].status}')" = True ]; }
+check "the TrainJob fails" wait_for 60 failed
+check "its Failed event names the rank that failed first" \
+	wait_for 60 told once Failed "node-1 (node rank 1): container node: exit code 137 (SIGKILL), past its memory limit"
+quiet() { [ "$(kt get events --field-selector involvedObject.kind=TrainJob,involvedObject.name=once,type=Warning -o name | wc -l)" = 3 ]; }
+check "that and nothing else is a warning: the pods that end with it are none" eval 'sleep 3; quiet || kt get events'
+finish

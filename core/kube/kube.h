@@ -25,7 +25,7 @@ struct kube_opts {
 	int64_t burst; /* calls at once above that */
 	const char *user_agent;
 	struct metrics *metrics; /* rest_client_requests_total; or NULL */
-	int64_t timeout_ms;      /* of a call; 0: 30 s */
+	int64_t timeout_ms;      /* of a call; 0: 30 s. A page of a list: 60 s */
 	bool after_stop;         /* calls go on when the process is asked to end */
 };
 extern const struct metric kube_requests_total; /* labels code, host, method */

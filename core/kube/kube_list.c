@@ -15,7 +15,12 @@
 #define MAX_OBJECT ((size_t)8 * 1024 * 1024)
 #define MAX_AROUND ((size_t)1024 * 1024)
 
-enum { PAGE = 500, WATCH_SECONDS = 300, MAX_PAGES = 100000 };
+enum {
+	PAGE = 500,
+	PAGE_MS = 60 * 1000, /* so long the API server works on one */
+	WATCH_SECONDS = 300,
+	MAX_PAGES = 100000
+};
 
 struct listing {
 	const struct kube_ref *ref;
@@ -87,6 +92,7 @@ static int list_page(struct kube *k, struct listing *l, char **token, char **ver
 		.method = "GET",
 		.accept = l->accept,
 		.again = true,
+		.timeout_ms = PAGE_MS,
 		.on_data = on_list_data,
 		.ctx = l,
 	};

@@ -22,7 +22,13 @@
 
 #define USER_AGENT "kftrainer/" VERSION
 
-enum { GRACE_MS = 5000, LAST_EVENTS_MS = 1000, REVIEW_QPS = 5, REVIEW_BURST = 10 };
+enum {
+	GRACE_MS = 5000,
+	LAST_EVENTS_MS = 1000,
+	LINGER_MS = 2000,
+	REVIEW_QPS = 5,
+	REVIEW_BURST = 10,
+};
 
 /* Clients, so that none waits for another's limit; those last words are said with go on. */
 enum client { WORK, WATCH, ADMIT, EVENTS, LEASE, STATUS, TOKENS, REVIEW, N_CLIENTS };
@@ -43,6 +49,7 @@ struct manager {
 	const struct kube_config *server;
 	struct arena arena;
 	const char *ns, *status_url;
+	bool in_pod;
 	int64_t started;
 	const struct metric **table;
 	struct metrics *metrics;
@@ -308,6 +315,7 @@ static void log_start(const struct manager *m)
 static void name_things(struct manager *m)
 {
 	m->ns = kube_pod_namespace(&m->arena);
+	m->in_pod = m->ns != NULL;
 	if (!m->ns)
 		m->ns = MANAGER_NAMESPACE;
 	m->status_url =
@@ -340,9 +348,21 @@ static int end_work(struct manager *m, struct error *err)
 	return 0;
 }
 
-/* Webhooks answer until the next leader may be at work. */
+/*
+ * A pod that is told to end is still in its Service for a moment: webhooks answer until
+ * no API server calls this one any more. Who asks a second time does not want to wait.
+ */
+static void linger(const struct manager *m)
+{
+	int64_t until = clock_ms() + LINGER_MS;
+
+	while (m->in_pod && clock_ms() < until && stop_count() < 2)
+		clock_sleep_ms(50);
+}
+
 static void end_servers(struct manager *m)
 {
+	linger(m);
 	servers_stop(m->servers, GRACE_MS);
 	cert_manager_stop(m->certs);
 	if (m->statusd)

@@ -10,7 +10,11 @@
 #include "base/xmalloc.h"
 #include "manager/health.h"
 
-enum { MAX_LIST = 100 };
+/*
+ * API servers are few peers with many calls at once, and an admission call that finds
+ * no place is an error of a user's: places for all that they may have in flight.
+ */
+enum { MAX_LIST = 100, WEBHOOK_CONNECTIONS = 1024, WEBHOOK_PER_PEER = 768 };
 
 enum server { SERVE_HEALTH, SERVE_METRICS, SERVE_WEBHOOK, SERVE_STATUS, N_SERVERS };
 
@@ -191,6 +195,8 @@ static int start_webhook(struct servers *s, struct error *err)
 					 .port = (int)s->conf.config->webhook.port,
 					 .tls = s->conf.tls,
 					 .max_body = WEBHOOK_MAX_BODY,
+					 .max_connections = WEBHOOK_CONNECTIONS,
+					 .max_per_peer = WEBHOOK_PER_PEER,
 					 .handle = webhook_handle,
 					 .ctx = s->conf.webhook };
 

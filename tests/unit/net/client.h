@@ -188,4 +188,34 @@ static inline void world_stop(struct world *w)
 	assert_false(w->wrong);
 }
 
+/* ---- requests, and what comes back ---------------------------------------------------- */
+
+#define AFTER   "GET /after HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
+#define H       "Host: h\r\n"
+#define CHUNKED "POST / HTTP/1.1\r\n" H "Transfer-Encoding: chunked\r\n\r\n"
+
+/* What comes back for some bytes, followed by a request that ends the connection. */
+static inline void exchange(struct world *w, const char *data, size_t len,
+			    struct buf *out)
+{
+	int fd = client_connect(w->port, NULL);
+
+	client_send(fd, data, len);
+	client_say(fd, AFTER);
+	client_read_all(fd, out);
+	close(fd);
+}
+
+static inline void expect_answer(struct world *w, const char *request, const char *body)
+{
+	cleanup_buf struct buf out = { .max = 1024 * 1024 };
+	const char *got;
+
+	exchange(w, request, strlen(request), &out);
+	got = strstr((char *)out.data, "\r\n\r\n");
+	assert_non_null(got);
+	if (!str_starts(got + 4, body))
+		fail_msg("%s: '%s', not '%s'", request, got + 4, body);
+}
+
 #endif

@@ -6,8 +6,6 @@
 #include "tests/unit/net/client.h"
 #include "tests/unit/net/command.h"
 
-#define H "Host: localhost\r\n"
-
 struct fixture {
 	struct world w;
 	struct command c;

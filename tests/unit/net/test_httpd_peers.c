@@ -1,0 +1,461 @@
+#include "tests/unit/net/client.h"
+
+#include <sys/resource.h>
+
+/* ---- time --------------------------------------------------------------------------- */
+
+/* A byte now and then does not keep a request alive, whatever part of it they are. */
+static void test_slow_request(void **state)
+{
+	static const char *const begin[] = {
+		"",
+		"GET / HTTP/1.1\r\n" H "X: ",
+		"POST / HTTP/1.1\r\n" H "Content-Length: 10000\r\n\r\n",
+		CHUNKED "fff\r\n",
+		CHUNKED "1;",
+	};
+	struct world w = { 0 };
+
+	(void)state;
+	world_start(&w, (struct httpd_conf){ .request_ms = 300 });
+	for (size_t i = 0; i < sizeof(begin) / sizeof(begin[0]); i++) {
+		cleanup_buf struct buf out = { .max = 65536 };
+		int fd = client_connect(w.port, NULL);
+		struct pollfd p = { .fd = fd, .events = POLLIN };
+		int64_t until = clock_ms() + PATIENCE_MS;
+
+		client_say(fd, begin[i]);
+		while (poll(&p, 1, 20) == 0 && client_say(fd, "a"))
+			assert_true(clock_ms() < until);
+		client_read_all(fd, &out);
+		assert_true(!out.len ||
+			    str_starts((char *)out.data, "HTTP/1.1 408 Request Timeout"));
+		close(fd);
+	}
+	assert_int_equal(w.handled, 0);
+	world_stop(&w);
+}
+
+static void test_idle(void **state)
+{
+	cleanup_buf struct buf out = { .max = 65536 };
+	struct world w = { 0 };
+	int fd;
+
+	(void)state;
+	world_start(&w, (struct httpd_conf){ .idle_ms = 200 });
+	fd = client_connect(w.port, NULL);
+	assert_true(client_is_cut(fd));
+	close(fd);
+	fd = client_connect(w.port, NULL);
+	client_say(fd, "GET / HTTP/1.1\r\n" H "\r\n");
+	client_read_until(fd, &out, "none>");
+	assert_true(client_is_cut(fd));
+	close(fd);
+	world_stop(&w);
+}
+
+/* ---- many --------------------------------------------------------------------------- */
+
+static void request_on(int fd)
+{
+	cleanup_buf struct buf out = { .max = 65536 };
+
+	assert_true(client_say(fd, "GET / HTTP/1.1\r\n" H "\r\n"));
+	client_read_until(fd, &out, "none>");
+}
+
+static void test_makes_room(void **state)
+{
+	enum { PLACES = 5 };
+	struct world w = { 0 };
+	int fds[PLACES], late;
+
+	(void)state;
+	world_start(&w, (struct httpd_conf){ .max_connections = PLACES });
+	for (int i = 0; i < PLACES; i++) {
+		fds[i] = client_connect(w.port, NULL);
+		request_on(fds[i]);
+		clock_sleep_ms(10);
+	}
+	/* The first has been waiting longest until it is heard of again; then it is the
+	 * second, though it has begun a request. */
+	request_on(fds[0]);
+	client_say(fds[1], "GET / HTTP/1.1\r\n");
+	clock_sleep_ms(10);
+	late = client_connect(w.port, NULL);
+	request_on(late);
+	assert_true(client_is_cut(fds[1]));
+	request_on(fds[0]);
+	for (int i = 2; i < PLACES; i++)
+		request_on(fds[i]);
+	for (int i = 0; i < PLACES; i++)
+		close(fds[i]);
+	close(late);
+	world_stop(&w);
+}
+
+static void wait_inside(struct world *w, int n)
+{
+	int64_t until = clock_ms() + PATIENCE_MS;
+
+	while (w->inside != n) {
+		assert_true(clock_ms() < until);
+		clock_sleep_ms(2);
+	}
+}
+
+#define LARGE_LENGTH "POST /wait HTTP/1.1\r\n" H "Content-Length: 2097152\r\n\r\n"
+#define LARGE_CHUNK \
+	"POST /wait HTTP/1.1\r\n" H "Transfer-Encoding: chunked\r\n\r\n200000\r\n"
+
+/* Large bodies have a common limit; what is small passes whatever the others do. */
+static void test_bodies_together(void **state)
+{
+	enum { LARGE = 2 * 1024 * 1024, FIT = 12 }; /* (4 * 2 + 16) MiB of it */
+	cleanup_free char *piece = calloc(1, LARGE);
+	cleanup_buf struct buf out = { .max = 65536 };
+	struct world w = { .hold = true };
+	int fds[FIT], late;
+
+	(void)state;
+	world_start(&w, (struct httpd_conf){ .max_body = LARGE });
+	for (int i = 0; i < FIT; i++) {
+		fds[i] = client_connect(w.port, NULL);
+		client_say(fds[i], i % 2 ? LARGE_LENGTH : LARGE_CHUNK);
+		client_send(fds[i], piece, LARGE);
+		client_say(fds[i], i % 2 ? "" : "\r\n0\r\n\r\n");
+	}
+	wait_inside(&w, FIT);
+	for (int i = 0; i < 2; i++) {
+		late = client_connect(w.port, NULL);
+		client_say(late, i ? LARGE_LENGTH : LARGE_CHUNK);
+		client_send(late, piece, LARGE);
+		buf_clear(&out);
+		client_read_all(late, &out);
+		assert_true(str_starts((char *)out.data, "HTTP/1.1 503 "));
+		close(late);
+	}
+	expect_answer(&w, "POST / HTTP/1.1\r\n" H "Content-Length: 3\r\n\r\nabc",
+		      "<POST /  3 127.0.0.1 none>abc");
+	w.hold = false;
+	for (int i = 0; i < FIT; i++)
+		client_read_until(fds[i], &out, "none>");
+	late = client_connect(w.port, NULL);
+	client_say(late, LARGE_LENGTH);
+	client_send(late, piece, LARGE);
+	client_read_until(late, &out, "none>");
+	for (int i = 0; i < FIT; i++)
+		close(fds[i]);
+	close(late);
+	world_stop(&w);
+}
+
+/* Nobody who is being served makes room. */
+static void test_all_busy(void **state)
+{
+	enum { PLACES = 3 };
+	cleanup_buf struct buf out = { .max = 65536 };
+	struct world w = { .hold = true };
+	int fds[PLACES], late;
+
+	(void)state;
+	world_start(&w, (struct httpd_conf){ .max_connections = PLACES });
+	for (int i = 0; i < PLACES; i++) {
+		fds[i] = client_connect(w.port, NULL);
+		client_say(fds[i], "GET /wait HTTP/1.1\r\n" H "\r\n");
+	}
+	wait_inside(&w, PLACES);
+	late = client_connect(w.port, NULL);
+	assert_true(client_is_cut(late));
+	close(late);
+	w.hold = false;
+	for (int i = 0; i < PLACES; i++) {
+		client_read_until(fds[i], &out, "none>");
+		close(fds[i]);
+	}
+	world_stop(&w);
+}
+
+static void test_per_peer(void **state)
+{
+	struct world w = { 0 };
+	int fds[3], other, late;
+
+	(void)state;
+	world_start(&w, (struct httpd_conf){ .max_per_peer = 3 });
+	for (int i = 0; i < 3; i++) {
+		fds[i] = client_connect(w.port, NULL);
+		request_on(fds[i]);
+	}
+	late = client_connect(w.port, NULL);
+	assert_true(client_is_cut(late));
+	close(late);
+	other = client_connect(w.port, "127.0.0.2");
+	request_on(other);
+	for (int i = 0; i < 3; i++)
+		request_on(fds[i]);
+	/* A place is free again when one has left. */
+	close(fds[0]);
+	for (bool served = false; !served;) {
+		char c;
+
+		fds[0] = client_connect(w.port, NULL);
+		client_say(fds[0], "GET / HTTP/1.1\r\n" H "\r\n");
+		served = recv(fds[0], &c, 1, 0) == 1;
+		if (!served)
+			close(fds[0]);
+	}
+	for (int i = 0; i < 3; i++)
+		close(fds[i]);
+	close(other);
+	world_stop(&w);
+}
+
+static void *peer_main(void *ctx)
+{
+	struct world *w = ctx;
+
+	for (int i = 0; i < 25; i++) {
+		int fd = client_connect(w->port, NULL);
+
+		for (int j = 0; j < 4; j++)
+			request_on(fd);
+		close(fd);
+	}
+	return NULL;
+}
+
+static void test_many(void **state)
+{
+	enum { PEERS = 16 };
+	struct world w = { 0 };
+	pthread_t threads[PEERS];
+
+	(void)state;
+	world_start(&w, (struct httpd_conf){ 0 });
+	for (int i = 0; i < PEERS; i++)
+		pthread_create(&threads[i], NULL, peer_main, &w);
+	for (int i = 0; i < PEERS; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(w.handled, PEERS * 100);
+	world_stop(&w);
+}
+
+/* ---- peers that go away --------------------------------------------------------------- */
+
+static void reset_connection(int fd)
+{
+	struct linger now = { .l_onoff = 1 };
+
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+	close(fd);
+}
+
+static void test_reset(void **state)
+{
+	static const char *const rows[] = {
+		"",
+		"GET / HTTP/1.1\r\n",
+		"GET / HTTP/1.1\r\n" H "\r\n",
+		"POST / HTTP/1.1\r\n" H "Content-Length: 100\r\n\r\nabc",
+		"GET /big HTTP/1.1\r\n" H "\r\n",
+		"GET /big HTTP/1.1\r\n" H "\r\nGET /big HTTP/1.1\r\n" H "\r\n",
+		"nonsense\r\n\r\n",
+	};
+	struct world w = { 0 };
+	int fd;
+
+	(void)state;
+	world_start(&w, (struct httpd_conf){ 0 });
+	for (int i = 0; i < 70; i++) {
+		fd = client_connect(w.port, NULL);
+		client_say(fd, rows[i % 7]);
+		if (i % 2)
+			clock_sleep_ms(2);
+		reset_connection(fd);
+	}
+	fd = client_connect(w.port, NULL);
+	request_on(fd);
+	close(fd);
+	world_stop(&w);
+}
+
+/* An answer of 8 MB arrives whole; one that nobody reads is given up. */
+static void test_big_answer(void **state)
+{
+	cleanup_buf struct buf out = { .max = 16 * 1024 * 1024 };
+	struct world w = { 0 };
+	int fd, idle;
+
+	(void)state;
+	world_start(&w, (struct httpd_conf){ .request_ms = 1000 });
+	fd = client_connect(w.port, NULL);
+	client_say(fd, "GET /big HTTP/1.1\r\n" H "Connection: close\r\n\r\n");
+	client_read_all(fd, &out);
+	assert_non_null(strstr((char *)out.data, "Content-Length: 8388480\r\n"));
+	assert_int_equal(out.len - (size_t)(strstr((char *)out.data, "\r\n\r\n") -
+					    (char *)out.data),
+			 8388480 + 4);
+	close(fd);
+	idle = client_connect(w.port, NULL);
+	client_say(idle, "GET /big HTTP/1.1\r\n" H "\r\n");
+	clock_sleep_ms(1500);
+	buf_clear(&out);
+	client_read_all(idle, &out);
+	assert_true(out.len < 8388480);
+	close(idle);
+	world_stop(&w);
+}
+
+/* Without descriptors it waits, spending nothing, and goes on when there are some. */
+static void test_no_descriptors(void **state)
+{
+	struct rlimit before, few;
+	struct rusage at, then;
+	struct world w = { 0 };
+	int fds[8], low;
+	double spent;
+
+	(void)state;
+	world_start(&w, (struct httpd_conf){ 0 });
+	getrlimit(RLIMIT_NOFILE, &before);
+	for (int i = 0; i < 8; i++)
+		fds[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	low = dup(0);
+	close(low);
+	few = (struct rlimit){ (rlim_t)low, before.rlim_max };
+	setrlimit(RLIMIT_NOFILE, &few);
+	for (int i = 0; i < 8; i++) {
+		struct sockaddr_in to = { .sin_family = AF_INET,
+					  .sin_port = htons((uint16_t)w.port) };
+
+		inet_pton(AF_INET, "127.0.0.1", &to.sin_addr);
+		assert_int_equal(connect(fds[i], (const void *)&to, sizeof(to)), 0);
+	}
+	getrusage(RUSAGE_SELF, &at);
+	clock_sleep_ms(1000);
+	getrusage(RUSAGE_SELF, &then);
+	setrlimit(RLIMIT_NOFILE, &before);
+	spent = (double)(then.ru_utime.tv_sec - at.ru_utime.tv_sec) +
+		(double)(then.ru_stime.tv_sec - at.ru_stime.tv_sec) +
+		(double)(then.ru_utime.tv_usec - at.ru_utime.tv_usec) / 1e6 +
+		(double)(then.ru_stime.tv_usec - at.ru_stime.tv_usec) / 1e6;
+	assert_true(spent < 0.5); /* of the second: it does not spin */
+	for (int i = 0; i < 8; i++) {
+		request_on(fds[i]);
+		close(fds[i]);
+	}
+	world_stop(&w);
+}
+
+/* ---- the end -------------------------------------------------------------------------- */
+
+static void *stop_main(void *ctx)
+{
+	struct world *w = ctx;
+
+	httpd_stop(w->d, PATIENCE_MS);
+	return NULL;
+}
+
+static void test_stop_with_grace(void **state)
+{
+	cleanup_buf struct buf out = { .max = 65536 };
+	struct world w = { .hold = true };
+	int idle, busy, half;
+	pthread_t stopper;
+
+	(void)state;
+	world_start(&w, (struct httpd_conf){ 0 });
+	idle = client_connect(w.port, NULL);
+	request_on(idle);
+	busy = client_connect(w.port, NULL);
+	client_say(busy, "GET /wait HTTP/1.1\r\n" H "\r\n");
+	half = client_connect(w.port, NULL);
+	client_say(half, "GET /half HTTP/1.1\r\n");
+	wait_inside(&w, 1);
+	clock_sleep_ms(50); /* for the half request to be seen */
+	pthread_create(&stopper, NULL, stop_main, &w);
+	assert_true(client_is_cut(idle));
+	client_say(half, H "\r\n");
+	client_read_all(half, &out);
+	assert_non_null(strstr((char *)out.data, "Connection: close\r\n"));
+	assert_non_null(strstr((char *)out.data, "<GET /half"));
+	w.hold = false;
+	buf_clear(&out);
+	client_read_all(busy, &out);
+	assert_non_null(strstr((char *)out.data, "Connection: close\r\n"));
+	assert_non_null(strstr((char *)out.data, "<GET /wait"));
+	close(idle);
+	close(busy);
+	close(half);
+	pthread_join(stopper, NULL);
+}
+
+/* What does not come to its end in time is cut off; a handler is waited for. */
+static void test_stop_without_grace(void **state)
+{
+	struct world w = { 0 };
+	int fds[20];
+
+	(void)state;
+	world_start(&w, (struct httpd_conf){ 0 });
+	for (int i = 0; i < 20; i++) {
+		fds[i] = client_connect(w.port, NULL);
+		client_say(fds[i], i % 3 ? "GET / HTTP/1.1\r\n"
+					 : "GET /big HTTP/1.1\r\n" H "\r\n");
+	}
+	world_stop(&w);
+	for (int i = 0; i < 20; i++)
+		close(fds[i]);
+	httpd_stop(NULL, 0);
+}
+
+static void test_addresses(void **state)
+{
+	struct httpd_conf conf = { .handle = world_tell, .host = "no.such.host.invalid" };
+	struct world w = { 0 };
+	struct error err = { 0 };
+	struct httpd *d = NULL;
+	int fd;
+
+	(void)state;
+	assert_int_equal(httpd_start(&d, &conf, &err), -1);
+	assert_null(d);
+	/* All addresses, and IPv4 as such. */
+	world_start(&w, (struct httpd_conf){ .host = "" });
+	expect_answer(&w, "GET / HTTP/1.1\r\n" H "\r\n", "<GET /  0 127.0.0.1 none>");
+	/* Taken. */
+	conf.host = "";
+	conf.port = w.port;
+	assert_int_equal(httpd_start(&d, &conf, &err), -1);
+	assert_non_null(strstr(err.msg, "listen on"));
+	world_stop(&w);
+	world_start(&w, (struct httpd_conf){ .host = "localhost" });
+	fd = client_connect(w.port, NULL);
+	request_on(fd);
+	close(fd);
+	world_stop(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_slow_request),
+		cmocka_unit_test(test_idle),
+		cmocka_unit_test(test_makes_room),
+		cmocka_unit_test(test_bodies_together),
+		cmocka_unit_test(test_all_busy),
+		cmocka_unit_test(test_per_peer),
+		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_reset),
+		cmocka_unit_test(test_big_answer),
+		cmocka_unit_test(test_no_descriptors),
+		cmocka_unit_test(test_stop_with_grace),
+		cmocka_unit_test(test_stop_without_grace),
+		cmocka_unit_test(test_addresses),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

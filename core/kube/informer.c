@@ -54,7 +54,8 @@ struct informer {
 
 const char *informer_key(struct arena *arena, const char *ns, const char *name)
 {
-	return ns && *ns ? arena_printf(arena, "%s/%s", ns, name) : name;
+	return ns && *ns ? arena_printf(arena, "%s/%s", ns, name)
+			 : arena_strdup(arena, name);
 }
 
 static const char *text_of(const struct object *o)

@@ -1,9 +1,12 @@
 #include "kube/kubeconfig.h"
 
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/stop.h"
 #include "base/str.h"
 #include "tests/unit/base/base_test.h"
 
@@ -497,6 +500,33 @@ static void test_plugins_that_cannot_run(void **state)
 	assert_non_null(strstr(message, "standard input is no terminal"));
 }
 
+static void on_alarm(int signum)
+{
+	(void)signum;
+	stop_request();
+}
+
+/* The last test: the process is asked to end while the plugin runs, which dies. */
+static void test_stop(void **state)
+{
+	struct place *p = *state;
+	const char *gone = path_join(&p->arena, p->dir, "gone");
+	struct itimerval soon = { .it_value = { .tv_usec = 200 * 1000 } };
+	struct kube_credential got = { 0 };
+	struct error err = { 0 };
+
+	assert_int_equal(stop_setup(&err), 0);
+	signal(SIGALRM, on_alarm);
+	setitimer(ITIMER_REAL, &soon, NULL);
+	check_text("error",
+		   ask(p,
+		       PREFIX "sleep 2 </dev/null >/dev/null 2>&1; : >\"${0%/*}/gone\"",
+		       NULL, &got),
+		   "exec plugin ./plugin: stopped");
+	clock_sleep_ms(2500);
+	assert_false(file_exists(gone));
+}
+
 int main(void)
 {
 #define IN_PLACE(test) cmocka_unit_test_setup_teardown(test, make_place, remove_place)
@@ -512,6 +542,7 @@ int main(void)
 		IN_PLACE(test_exec_credential),
 		IN_PLACE(test_what_a_plugin_gets),
 		IN_PLACE(test_plugins_that_cannot_run),
+		IN_PLACE(test_stop),
 	};
 
 	/* a terminal that the tests were started from is not the plugins' */

@@ -1,0 +1,250 @@
+/* Which keys come into the queues when something changes: real informers. */
+#include "manager/watch.h"
+
+#include "api/meta.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "base/yaml.h"
+#include "tests/unit/kube/apiserver.h"
+
+#define TRAINER "trainer.kubeflow.org/v1alpha1"
+#define JOBSET  "jobset.x-k8s.io/v1alpha2"
+
+struct world {
+	struct apiserver server;
+	struct workqueue *queue, *runtimes, *cluster_runtimes;
+	struct watches *watches;
+};
+
+static void create(struct world *w, const char *ns, const char *text)
+{
+	cleanup_json cJSON *docs = NULL;
+	struct error err = { 0 };
+
+	if (yaml_parse(&docs, text, strlen(text), &err))
+		fail_msg("%s: %s", text, err.msg);
+	if (ns)
+		meta_set_namespace(docs->child, ns);
+	if (kube_create(w->server.kube, docs->child, &(struct kube_write){ 0 }, NULL,
+			&err))
+		fail_msg("%s: %s", text, err.msg);
+}
+
+static void remove_it(struct world *w, const char *api_version, const char *kind,
+		      const char *ns, const char *name)
+{
+	struct kube_ref ref = { api_version, kind, ns, name };
+	struct error err = { 0 };
+
+	if (kube_delete(w->server.kube, &ref, NULL, NULL, &err))
+		fail_msg("%s", err.msg);
+}
+
+/* n keys come, each of these and no other; each ends with ' '. */
+static void expect(struct workqueue *q, int n, const char *keys)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_map struct map seen = { 0 };
+
+	while (seen.n < (size_t)n) {
+		const char *key = workqueue_get(q);
+
+		if (!strstr(keys, arena_printf(&arena, "%s ", key)))
+			fail_msg("%s is not among %s", key, keys);
+		map_put(&seen, key, (void *)keys);
+		workqueue_done(q, key);
+	}
+}
+
+static int begin(void **state)
+{
+	static struct world w;
+	struct watches_conf conf;
+	struct error err = { 0 };
+
+	apiserver_start(&w.server);
+	w.queue = workqueue_new("a", NULL);
+	w.runtimes = workqueue_new("b", NULL);
+	w.cluster_runtimes = workqueue_new("c", NULL);
+	conf = (struct watches_conf){ .kube = w.server.kube,
+				      .trainjobs = w.queue,
+				      .runtimes = w.runtimes,
+				      .cluster_runtimes = w.cluster_runtimes };
+	if (watches_start(&w.watches, &conf, &err) || watches_wait(w.watches, &err))
+		fail_msg("%s", err.msg);
+	*state = &w;
+	return 0;
+}
+
+static int end(void **state)
+{
+	struct world *w = *state;
+
+	watches_stop(w->watches);
+	workqueue_free(w->queue);
+	workqueue_free(w->runtimes);
+	workqueue_free(w->cluster_runtimes);
+	apiserver_stop(&w->server);
+	return 0;
+}
+
+#define TRAINJOB(name, kind, suspend)                                                   \
+	"{apiVersion: " TRAINER ", kind: TrainJob, metadata: {name: " name "}, spec: {" \
+	"suspend: " suspend ", runtimeRef: {name: rt, kind: " kind ", apiGroup: "       \
+	"trainer.kubeflow.org}}}"
+#define OWNER(name)                                                               \
+	"ownerReferences: [{apiVersion: " TRAINER ", kind: TrainJob, name: " name \
+	", uid: u, controller: true}]"
+
+static void test_owners(void **state)
+{
+	static const struct {
+		const char *api_version, *kind;
+	} kinds[] = {
+		{ JOBSET, "JobSet" },
+		{ "scheduling.x-k8s.io/v1alpha1", "PodGroup" },
+		{ "scheduling.volcano.sh/v1beta1", "PodGroup" },
+	};
+	struct world *w = *state;
+	cleanup_arena struct arena arena = { 0 };
+
+	for (size_t i = 0; i < N_ROWS(kinds); i++) {
+		const char *name = arena_printf(&arena, "o%zu", i);
+
+		create(w, "a",
+		       arena_printf(
+			       &arena,
+			       "{apiVersion: %s, kind: %s, metadata: {name: %s, " OWNER(
+				       "owner") "}}",
+			       kinds[i].api_version, kinds[i].kind, name));
+		expect(w->queue, 1, "a/owner ");
+		remove_it(w, kinds[i].api_version, kinds[i].kind, "a", name);
+		expect(w->queue, 1, "a/owner ");
+	}
+}
+
+static void test_one_that_stood_in_the_way(void **state)
+{
+	struct world *w = *state;
+
+	create(w, "b", "{apiVersion: " JOBSET ", kind: JobSet, metadata: {name: x}}");
+	create(w, "b", "{apiVersion: " JOBSET ", kind: JobSet, metadata: {name: z}}");
+	create(w, "b", TRAINJOB("x", "TrainingRuntime", "false"));
+	expect(w->queue, 1, "b/x ");
+	remove_it(w, JOBSET, "JobSet", "b", "z"); /* in nobody's way */
+	remove_it(w, JOBSET, "JobSet", "b", "x");
+	expect(w->queue, 1, "b/x ");
+}
+
+static void test_limit_ranges(void **state)
+{
+	struct world *w = *state;
+
+	create(w, "c", TRAINJOB("asleep", "TrainingRuntime", "true"));
+	create(w, "c", TRAINJOB("awake", "TrainingRuntime", "false"));
+	create(w, "d", TRAINJOB("asleep", "TrainingRuntime", "true"));
+	expect(w->queue, 3, "c/asleep c/awake d/asleep ");
+	create(w, "c", "{apiVersion: v1, kind: LimitRange, metadata: {name: l}}");
+	expect(w->queue, 1, "c/asleep ");
+	remove_it(w, "v1", "LimitRange", "c", "l");
+	expect(w->queue, 1, "c/asleep ");
+}
+
+#define RUNTIME(kind, name, class)                                                      \
+	"{apiVersion: " TRAINER ", kind: " kind ", metadata: {name: " name "}, spec: {" \
+	"template: {spec: {replicatedJobs: [{name: a}, {name: b, template: {spec: {"    \
+	"template: {spec: {runtimeClassName: " class "}}}}}]}}}}"
+
+static void test_runtime_classes(void **state)
+{
+	struct world *w = *state;
+
+	/* One name in two namespaces, and cluster-wide: three runtimes. */
+	create(w, "e", RUNTIME("TrainingRuntime", "rt", "kata"));
+	create(w, "f", RUNTIME("TrainingRuntime", "rt", "other"));
+	create(w, NULL, RUNTIME("ClusterTrainingRuntime", "rt", "kata"));
+	create(w, "e", TRAINJOB("named", "TrainingRuntime", "true"));
+	create(w, "e", TRAINJOB("named2", "TrainingRuntime", "true"));
+	create(w, "e", TRAINJOB("awake", "TrainingRuntime", "false"));
+	create(w, "f", TRAINJOB("named", "TrainingRuntime", "true"));
+	create(w, "f", TRAINJOB("cluster", "ClusterTrainingRuntime", "true"));
+	expect(w->queue, 5, "e/named e/named2 e/awake f/named f/cluster ");
+	remove_it(w, TRAINER, "TrainJob", "c", "asleep");
+	remove_it(w, TRAINER, "TrainJob", "d", "asleep");
+	expect(w->queue, 2, "c/asleep d/asleep ");
+	create(w, NULL,
+	       "{apiVersion: node.k8s.io/v1, kind: RuntimeClass, metadata: {name: kata}, "
+	       "handler: x}");
+	expect(w->queue, 3, "e/named e/named2 f/cluster ");
+}
+
+static void test_what_is_kept(void **state)
+{
+	struct world *w = *state;
+	cleanup_json cJSON *tj = NULL;
+	cleanup_json cJSON *jobset = NULL;
+
+	create(w, "g",
+	       "{apiVersion: " JOBSET ", kind: JobSet, metadata: {name: x, labels: {a: "
+	       "b}, managedFields: [{manager: m}], " OWNER(
+		       "x") "}, spec: {suspend: true, replicatedJobs: [{name: node}]}, "
+			    "status: {restarts: 1, conditions: [{type: Suspended}], "
+			    "replicatedJobsStatus: [{name: node, active: 1}]}}");
+	create(w, "g",
+	       "{apiVersion: " TRAINER ", kind: TrainJob, metadata: {name: x, "
+	       "annotations: {kubectl.kubernetes.io/last-applied-configuration: '{}', a: "
+	       "b}, managedFields: [{manager: m}]}, spec: {runtimeRef: {name: rt}}, "
+	       "status: {state: Created}}");
+	expect(w->queue, 1, "g/x ");
+	EVENTUALLY((cJSON_Delete(tj),
+		    tj = informer_get(watches_trainjobs(w->watches), "g", "x")));
+	jobset = informer_get(watches_jobsets(w->watches), "g", "x");
+	assert_null(json_get(tj, "metadata", "managedFields"));
+	check_text("a", meta_annotation(tj, "a"), "b");
+	check_text(
+		"last applied",
+		meta_annotation(tj, "kubectl.kubernetes.io/last-applied-configuration"),
+		NULL);
+	check_text("state", json_str(tj, "status", "state"), "Created");
+	assert_null(json_get(jobset, "metadata", "labels"));
+	assert_null(json_get(jobset, "metadata", "managedFields"));
+	assert_null(json_get(jobset, "spec", "replicatedJobs"));
+	assert_null(json_get(jobset, "status", "restarts"));
+	assert_true(json_bool(jobset, false, "spec", "suspend"));
+	assert_int_equal(
+		json_int(json_get(jobset, "status", "replicatedJobsStatus")->child, 0,
+			 "active"),
+		1);
+}
+
+static void test_runtimes_with_the_old_finalizer(void **state)
+{
+	struct world *w = *state;
+
+#define FINALIZER ", finalizers: [trainer.kubeflow.org/resource-in-use]"
+	create(w, "h",
+	       "{apiVersion: " TRAINER ", kind: TrainingRuntime, metadata: {name: a}}");
+	create(w, "h",
+	       "{apiVersion: " TRAINER
+	       ", kind: TrainingRuntime, metadata: {name: b" FINALIZER "}}");
+	expect(w->runtimes, 1, "h/b ");
+	create(w, NULL,
+	       "{apiVersion: " TRAINER
+	       ", kind: ClusterTrainingRuntime, metadata: {name: c" FINALIZER "}}");
+	expect(w->cluster_runtimes, 1, "c ");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_one_that_stood_in_the_way),
+		cmocka_unit_test(test_limit_ranges),
+		cmocka_unit_test(test_runtime_classes),
+		cmocka_unit_test(test_what_is_kept),
+		cmocka_unit_test(test_runtimes_with_the_old_finalizer),
+		/* Last: the server takes both kinds of PodGroup for one. */
+		cmocka_unit_test(test_owners),
+	};
+
+	return cmocka_run_group_tests_name("watch", tests, begin, end);
+}

@@ -19,6 +19,7 @@
 enum {
 	IN_SIZE = HTTPD_MAX_HEAD + 8 * 1024, /* a head, and room for pieces of a body */
 	HANDSHAKE_MS = 10 * 1000,
+	LARGE_BODY = 128 * 1024, /* what it took is given back to the system */
 	LINGER_MS = 500,
 	LINGER_BYTES = 1024 * 1024,
 	SMALL_BODY = 64 * 1024,
@@ -169,7 +170,11 @@ static void conn_refuse(struct conn *c, const struct httpd_head *head, int statu
 
 static void conn_drop_body(struct conn *c, struct buf *body)
 {
+	bool large = body->cap > LARGE_BODY;
+
 	buf_release(body);
+	if (large)
+		xmalloc_trim();
 	atomic_fetch_sub(&c->server->bodies, c->counted);
 	c->counted = 0;
 }

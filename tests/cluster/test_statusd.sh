@@ -5,8 +5,8 @@
 cluster_up
 check "the controller serves reports of progress" controller_up --feature-gates TrainJobStatus=true
 
-ns=progress
-other=elsewhere
+ns=progress-$$
+other=elsewhere-$$
 service=kubeflow-trainer-controller-manager.$trainer_ns.svc
 url=https://$service:10443/apis/trainer.kubeflow.org/v1alpha1/namespaces
 audience() { echo "trainer.kubeflow.org/v1alpha1/namespaces/$1/trainjobs/$2/status"; } # NS TRAINJOB

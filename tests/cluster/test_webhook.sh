@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 cluster_up
 check "the webhooks answer" controller_up
-ns=admission
+ns=admission-$$
 api=trainer.kubeflow.org/v1alpha1
 kc create namespace $ns >/dev/null
 

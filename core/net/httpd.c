@@ -20,6 +20,7 @@ enum {
 	IN_SIZE = HTTPD_MAX_HEAD + 8 * 1024, /* a head, and room for pieces of a body */
 	HANDSHAKE_MS = 10 * 1000,
 	LARGE_BODY = 128 * 1024, /* what it took is given back to the system */
+	IDLE_MS = 500,
 	LINGER_MS = 500,
 	LINGER_BYTES = 1024 * 1024,
 	SMALL_BODY = 64 * 1024,
@@ -324,6 +325,18 @@ static int conn_read_body(struct conn *c, const struct httpd_head *head, struct 
 	return conn_read_length(c, (size_t)length, body, deadline);
 }
 
+/* For the first bytes of a request. A thread that only waits keeps no freed memory. */
+static int conn_wait(struct conn *c)
+{
+	int64_t now = clock_ms(), idle = c->server->conf.idle_ms;
+	int status = conn_fill(c, now + (idle < IDLE_MS ? idle : IDLE_MS));
+
+	if (status != 408)
+		return status;
+	xmalloc_trim();
+	return conn_fill(c, now + idle);
+}
+
 /* One request, with an empty buf for its body; whether another may follow. */
 static bool conn_serve(struct conn *c, struct buf *body)
 {
@@ -332,8 +345,7 @@ static bool conn_serve(struct conn *c, struct buf *body)
 	int64_t deadline;
 	int status;
 
-	if (!conn_enter(c, WAITING) ||
-	    (!c->len && conn_fill(c, clock_ms() + conf->idle_ms)) ||
+	if (!conn_enter(c, WAITING) || (!c->len && conn_wait(c)) ||
 	    !conn_enter(c, READING))
 		return false;
 	deadline = clock_ms() + conf->request_ms;

@@ -1,0 +1,224 @@
+/* Answers: controller-runtime's pkg/healthz and pkg/metrics/filters. */
+#include "manager/health.h"
+#include "manager/review.h"
+#include "manager/scrape.h"
+#include "tests/unit/manager/standin.h"
+
+#define N_ROWS(table) (sizeof(table) / sizeof(*(table)))
+
+/* ---- health ---- */
+
+static bool is_set(void *ctx)
+{
+	return *(bool *)ctx;
+}
+
+static const struct health_check live[] = { { "healthz", NULL }, { NULL, NULL } };
+static const struct health_check ready[] = { { "readyz", is_set },
+					     { "other", NULL },
+					     { NULL, NULL } };
+
+static const struct {
+	const char *path, *query;
+	bool set;
+	int status; /* 0: nothing is there */
+	const char *body;
+} health_rows[] = {
+	{ "/healthz", "", false, 200, "ok" },
+	{ "/healthz/", "", false, 200, "ok" },
+	{ "/healthz/healthz", "", false, 200, "ok" },
+	{ "/healthz/other", "", false, 0, "" },
+	{ "/healthzz", "", false, 0, "" },
+	{ "healthz", "", false, 0, "" },
+	{ "/", "", false, 0, "" },
+	{ "/ready", "", true, 200, "ok" },
+	{ "/ready", "", false, 500,
+	  "[-]readyz failed: reason withheld\n[+]other ok\nready check failed\n" },
+	{ "/ready", "verbose", true, 200,
+	  "[+]readyz ok\n[+]other ok\nready check passed\n" },
+	{ "/ready", "exclude=readyz", false, 200, "ok" },
+	{ "/ready", "a=b&verbose=1&exclude=readyz", false, 200,
+	  "[+]readyz excluded: ok\n[+]other ok\nready check passed\n" },
+	{ "/ready", "exclude=ready", false, 500,
+	  "[-]readyz failed: reason withheld\n[+]other ok\nready check failed\n" },
+	{ "/ready/readyz", "", true, 200, "ok" },
+	{ "/ready/readyz", "", false, 500, "not ok\n" },
+	{ "/ready/other", "", false, 200, "ok" },
+};
+
+static void test_health(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < N_ROWS(health_rows); i++) {
+		bool set = health_rows[i].set;
+		struct health h = { .groups = { { "healthz", live }, { "ready", ready } },
+				    .ctx = &set };
+		const struct httpd_request req = { .method = "GET",
+						   .path = health_rows[i].path,
+						   .query = health_rows[i].query };
+		struct httpd_response resp = { 0 };
+
+		health_handle(&h, &req, &resp);
+		assert_int_equal(resp.status, health_rows[i].status);
+		assert_string_equal(resp.body.data ? (char *)resp.body.data : "",
+				    health_rows[i].body);
+		buf_release(&resp.body);
+	}
+}
+
+/* ---- who asks ---- */
+
+static const struct {
+	const char *header, *want;
+} bearer_rows[] = {
+	{ NULL, NULL },
+	{ "", NULL },
+	{ "Bearer", NULL },
+	{ "Bearer ", NULL },
+	{ "Basic abc", NULL },
+	{ "Bearerabc", NULL },
+	{ "Bearer a b", NULL },
+	{ "Bearer abc", "abc" },
+	{ "bEARER \t abc \t", "abc" },
+	{ "  Bearer a.b-c_d=", "a.b-c_d=" },
+};
+
+static void test_bearer(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < N_ROWS(bearer_rows); i++) {
+		const struct httpd_header headers[] = {
+			{ bearer_rows[i].header ? "authorization" : NULL,
+			  bearer_rows[i].header },
+			{ NULL, NULL },
+		};
+		const struct httpd_request req = { .headers = headers };
+		cleanup_arena struct arena a = { 0 };
+		const char *got = bearer_token(&a, &req);
+
+		if (!str_eq(got, bearer_rows[i].want))
+			fail_msg("%s: got %s", bearer_rows[i].header, got ? got : "none");
+	}
+}
+
+/* ---- metrics ---- */
+
+#define TOKENS "/apis/authentication.k8s.io/v1/tokenreviews"
+#define ACCESS "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+
+static const struct metric one = { .type = METRIC_COUNTER, .name = "one", .help = "h" };
+static const struct metric *const table[] = { &one, NULL };
+
+static void count(void *ctx)
+{
+	metrics_add(ctx, &one, 1);
+}
+
+static int ask(struct scrape *s, const char *method, const char *path, const char *token,
+	       char *ret_body, size_t size)
+{
+	const struct httpd_header headers[] = { { token ? "Authorization" : NULL, token },
+						{ NULL, NULL } };
+	const struct httpd_request req = {
+		.method = method, .path = path, .query = "", .headers = headers
+	};
+	struct httpd_response resp = { 0 };
+
+	scrape_handle(s, &req, &resp);
+	snprintf(ret_body, size, "%s", resp.body.data ? (char *)resp.body.data : "");
+	buf_release(&resp.body);
+	return resp.status;
+}
+
+static void test_open_metrics(void **state)
+{
+	struct metrics *m = metrics_new(table);
+	const struct scrape_conf conf = { .metrics = m, .measure = count, .ctx = m };
+	struct scrape *s = scrape_new(&conf);
+	char body[8192];
+
+	(void)state;
+	assert_int_equal(ask(s, "GET", "/metrics", NULL, body, sizeof(body)), 200);
+	assert_non_null(strstr(body, "\none 1\n"));
+	assert_non_null(strstr(body, "\nprocess_open_fds "));
+	assert_int_equal(ask(s, "HEAD", "/metrics", NULL, body, sizeof(body)), 200);
+	assert_int_equal(ask(s, "POST", "/metrics", NULL, body, sizeof(body)), 405);
+	assert_int_equal(ask(s, "GET", "/", NULL, body, sizeof(body)), 404);
+	scrape_free(s);
+	metrics_free(m);
+}
+
+static const struct {
+	const char *what;
+	struct standin_answer answers[3];
+	int want;
+} review_rows[] = {
+	{ "may",
+	  { { TOKENS, 201, "{status: {authenticated: true, user: {username: u}}}" },
+	    { ACCESS, 201, "{status: {allowed: true}}" } },
+	  200 },
+	{ "may not",
+	  { { TOKENS, 201, "{status: {authenticated: true, user: {username: u}}}" },
+	    { ACCESS, 201, "{status: {allowed: false, denied: true}}" } },
+	  403 },
+	{ "nobody", { { TOKENS, 201, "{status: {authenticated: false}}" } }, 401 },
+	{ "without a name", { { TOKENS, 201, "{status: {authenticated: true}}" } }, 401 },
+	{ "no status", { { TOKENS, 201, "{}" } }, 401 },
+	{ "the review is refused", { { TOKENS, 403, "{message: no}" } }, 500 },
+	{ "the second review is refused",
+	  { { TOKENS, 201, "{status: {authenticated: true, user: {username: u}}}" },
+	    { ACCESS, 403, "{message: no}" } },
+	  500 },
+};
+
+static void test_reviewed_metrics(void **state)
+{
+	char body[8192];
+
+	(void)state;
+	for (size_t i = 0; i < N_ROWS(review_rows); i++) {
+		struct standin api;
+		struct metrics *m = metrics_new(table);
+		struct scrape_conf conf = { .metrics = m };
+		struct scrape *s;
+		int got;
+
+		standin_start(&api);
+		standin_set(&api, review_rows[i].answers);
+		conf.kube = api.kube;
+		s = scrape_new(&conf);
+		assert_int_equal(ask(s, "GET", "/metrics", NULL, body, sizeof(body)),
+				 401);
+		assert_int_equal(api.asked.len, 0); /* nobody is asked */
+		got = ask(s, "GET", "/metrics", "Bearer t-1", body, sizeof(body));
+		if (got != review_rows[i].want)
+			fail_msg("%s: got %d", review_rows[i].what, got);
+		if (got == 200) { /* is remembered; another token is not */
+			standin_set(&api, review_rows[i].answers);
+			assert_int_equal(ask(s, "GET", "/metrics", "Bearer t-1", body,
+					     sizeof(body)),
+					 200);
+			assert_int_equal(api.asked.len, 0);
+			assert_int_equal(ask(s, "GET", "/metrics", "Bearer t-2", body,
+					     sizeof(body)),
+					 200);
+			assert_non_null(strstr((char *)api.asked.data,
+					       "\"path\":\"/metrics\",\"verb\":\"get\""));
+		}
+		scrape_free(s);
+		metrics_free(m);
+		standin_stop(&api);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_health),
+		cmocka_unit_test(test_bearer),
+		cmocka_unit_test(test_open_metrics),
+		cmocka_unit_test(test_reviewed_metrics),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

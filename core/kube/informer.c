@@ -204,6 +204,15 @@ static int on_item(void *ctx, cJSON *take_obj, struct error *err)
 	return 0;
 }
 
+/* It counts as not there; what the store has of it stays until the next list. */
+static void on_unreadable(void *ctx, const struct error *err)
+{
+	const struct informer *inf = ctx;
+
+	if (inf->conf.on_error)
+		inf->conf.on_error(inf->conf.ctx, err);
+}
+
 /* What the list of this round did not see is gone. */
 static void sweep(struct informer *inf)
 {
@@ -220,7 +229,7 @@ static void sweep(struct informer *inf)
 static int list(struct informer *inf, struct error *err)
 {
 	struct kube_ref ref = ref_of(inf);
-	struct kube_sink sink = { on_item, inf };
+	struct kube_sink sink = { on_item, inf, on_unreadable };
 	cleanup_free char *version = NULL;
 
 	inf->round++;
@@ -266,6 +275,7 @@ static int watch(struct informer *inf, struct error *err)
 					.version = from,
 					.cancel = &inf->stop,
 					.on_event = on_watch,
+					.on_unreadable = on_unreadable,
 					.ctx = inf };
 
 	return kube_watch(inf->conf.kube, &ref, &opts, err);

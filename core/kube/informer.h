@@ -42,8 +42,8 @@ struct informer_conf {
 	 * 30 s (or when told, informer_poke); false is an error that is reported.
 	 */
 	bool optional;
-	void (*on_error)(void *ctx,
-			 const struct error *err); /* may be NULL; each failed try */
+	/* Each failed try, each object that json_parse() refuses; may be NULL. */
+	void (*on_error)(void *ctx, const struct error *err);
 };
 
 /* Starts the thread. conf's strings must outlive it. */

@@ -88,6 +88,11 @@ struct kube_select {
 struct kube_sink {
 	int (*on_item)(void *ctx, cJSON *take_obj, struct error *err);
 	void *ctx;
+	/*
+	 * Of an object that json_parse() refuses (the API server stores NUL in strings, and
+	 * 100,000 labels): it is left out. NULL: that ends it all. In watches as well.
+	 */
+	void (*on_unreadable)(void *ctx, const struct error *err);
 };
 MUST_CHECK int kube_list(struct kube *k, const struct kube_ref *ref,
 			 const struct kube_select *select, const struct kube_sink *sink,
@@ -103,6 +108,7 @@ struct kube_watch_opts {
 	const char *version;
 	const bool *cancel;
 	int (*on_event)(void *ctx, const char *type, cJSON *take_obj, struct error *err);
+	void (*on_unreadable)(void *ctx, const struct error *err);
 	void *ctx;
 };
 MUST_CHECK int kube_watch(struct kube *k, const struct kube_ref *ref,

@@ -10,9 +10,10 @@
 #include "kube/kube_impl.h"
 #include "kube/split.h"
 
-#define AS_LIST    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
-#define AS_ONE     "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
-#define MAX_OBJECT ((size_t)8 * 1024 * 1024)
+#define AS_LIST "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+#define AS_ONE  "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+/* etcd's 1.5 MiB, when each byte of it is written as \u00xx; and managedFields. */
+#define MAX_OBJECT ((size_t)16 * 1024 * 1024)
 #define MAX_AROUND ((size_t)1024 * 1024)
 
 enum {
@@ -29,13 +30,26 @@ struct listing {
 	struct split split;
 };
 
+/* One bad object of somebody's is not to keep all others from us. */
+static int unreadable(void (*tell)(void *ctx, const struct error *err), void *ctx,
+		      struct error *err)
+{
+	if (!tell)
+		return -1;
+	tell(ctx, err);
+	*err = (struct error){ 0 };
+	return 0;
+}
+
 static int on_item(void *ctx, const void *text, size_t len, struct error *err)
 {
 	struct listing *l = ctx;
 	cJSON *obj;
 
-	if (json_parse(&obj, text, len, err))
-		return error_wrap(err, "an object of the list");
+	if (json_parse(&obj, text, len, err)) {
+		error_wrap(err, "an object of the list");
+		return unreadable(l->sink->on_unreadable, l->sink->ctx, err);
+	}
 	json_put_str(obj, l->ref->api_version, "apiVersion");
 	json_put_str(obj, l->ref->kind, "kind");
 	return l->sink->on_item(l->sink->ctx, obj, err);
@@ -207,8 +221,10 @@ static int on_line(struct watching *w, const char *line, size_t len, struct erro
 
 	if (strspn(line, " \t\r\n") >= len)
 		return 0;
-	if (json_parse(&event, line, len, err))
-		return error_wrap(err, "an event of the watch");
+	if (json_parse(&event, line, len, err)) {
+		error_wrap(err, "an event of the watch");
+		return unreadable(w->opts->on_unreadable, w->opts->ctx, err);
+	}
 	type = json_str(event, "type");
 	obj = json_get(event, "object");
 	if (!type || !cJSON_IsObject(obj))

@@ -510,7 +510,7 @@ static const char *list_with(struct arena *a, const struct kube_select *select,
 {
 	struct kube *k = plain_kube();
 	struct seen seen = { .names = { .max = 10000 } };
-	struct kube_sink sink = { on_item, &seen };
+	struct kube_sink sink = { .on_item = on_item, .ctx = &seen };
 	cleanup_free char *version = NULL;
 	struct error err = { 0 };
 	const char *ret;
@@ -726,8 +726,8 @@ static void test_watch(void **state)
 		{ "[{'chunks':['{}\\n']}]", "", ERR_FORMAT, "not a watch" },
 		{ "[{'chunks':['{\\\"type\\\":1,\\\"object\\\":{}}\\n']}]", "",
 		  ERR_FORMAT, "not a watch" },
-		{ "[{'body':'[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,','times':300000}]", "",
-		  ERR_LIMIT, "an event of the watch: over 8388608 bytes" },
+		{ "[{'body':'[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,','times':600000}]", "",
+		  ERR_LIMIT, "an event of the watch: over 16777216 bytes" },
 		{ "[{'chunks':['" EVENT("ADDED", "a") "\\n" EVENT(
 			  "ADDED", "b") "\\n" EVENT("ADDED", "c") "\\n']}]",
 		  "ADDED:a ADDED:b ADDED:c ", ERR_INVALID, "enough" },
@@ -759,6 +759,44 @@ static void test_watch(void **state)
 		buf_release(&seen.names);
 		kube_free(k);
 	}
+}
+
+static void on_unreadable(void *ctx, const struct error *err)
+{
+	struct seen *s = ctx;
+
+	assert_non_null(strstr(err->msg, ": 1:"));
+	assert_non_null(strstr(err->msg, "a string may not hold NUL"));
+	buf_adds(&s->names, "? ");
+}
+
+/* The API server stores NUL in strings: others' objects come all the same. */
+#define NUL_ITEM "{\\\"metadata\\\":{\\\"name\\\":\\\"b\\\\u0000\\\"}}"
+static void test_unreadable(void **state)
+{
+	struct kube *k = plain_kube();
+	struct seen seen = { .names = { .max = 1000 } };
+	const struct kube_sink sink = { on_item, &seen, on_unreadable };
+	struct kube_watch_opts opts = { .version = "7",
+					.on_event = on_event,
+					.on_unreadable = on_unreadable,
+					.ctx = &seen };
+	struct error err = { 0 };
+
+	(void)state;
+	scripted_script(
+		&server,
+		"[{'body':'" LIST(AT("7"),
+				  ITEM("a") "," NUL_ITEM "," ITEM(
+					  "c")) "'},"
+						"{'chunks':['{\\\"type\\\":\\\"ADDED\\\","
+						"\\\"object\\\":" NUL_ITEM
+						"}\\n" EVENT("ADDED", "d") "\\n']}]");
+	assert_int_equal(kube_list(k, &pods, NULL, &sink, NULL, &err), 0);
+	assert_int_equal(kube_watch(k, &pods, &opts, &err), 0);
+	check_text("seen", (char *)seen.names.data, "a ? c ? ADDED:d ");
+	buf_release(&seen.names);
+	kube_free(k);
 }
 
 /* ---- the rest ---- */
@@ -914,6 +952,7 @@ int main(void)
 		cmocka_unit_test(test_list_failures),
 		cmocka_unit_test(test_list_broken),
 		cmocka_unit_test(test_watch),
+		cmocka_unit_test(test_unreadable),
 		cmocka_unit_test(test_discovery),
 		cmocka_unit_test(test_any_call),
 		cmocka_unit_test(test_metrics),

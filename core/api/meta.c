@@ -96,6 +96,20 @@ int64_t meta_generation(const cJSON *obj)
 	return json_int(obj, 0, "metadata", "generation");
 }
 
+bool meta_is_same(const cJSON *a, const cJSON *b)
+{
+	const cJSON *ma = json_get(a, "metadata"), *mb = json_get(b, "metadata");
+	const cJSON *member;
+
+	if (cJSON_GetArraySize(ma) != cJSON_GetArraySize(mb))
+		return false;
+	json_each(member, ma)
+		if (!str_eq(member->string, "resourceVersion") &&
+		    !json_equal(member, json_get(mb, member->string)))
+			return false;
+	return true;
+}
+
 bool meta_is_deleted(const cJSON *obj)
 {
 	return json_get(obj, "metadata", "deletionTimestamp") != NULL;

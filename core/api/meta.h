@@ -18,9 +18,10 @@ const char *meta_generate_name(const cJSON *obj);
 const char *meta_created(const cJSON *obj);                          /* RFC 3339 */
 bool meta_is(const cJSON *obj, const char *group, const char *kind); /* any version */
 
-int64_t meta_generation(const cJSON *obj);      /* 0 when absent */
-bool meta_is_deleted(const cJSON *obj);         /* it is going: deletionTimestamp */
-const cJSON *meta_finalizers(const cJSON *obj); /* or NULL */
+int64_t meta_generation(const cJSON *obj);         /* 0 when absent */
+bool meta_is_same(const cJSON *a, const cJSON *b); /* but for resourceVersion */
+bool meta_is_deleted(const cJSON *obj);            /* it is going: deletionTimestamp */
+const cJSON *meta_finalizers(const cJSON *obj);    /* or NULL */
 const cJSON *meta_controller(
 	const cJSON *obj);                /* its entry of ownerReferences, or NULL */
 const char *owner_name(const cJSON *ref); /* of such an entry */

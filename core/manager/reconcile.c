@@ -17,7 +17,8 @@
 
 enum {
 	SOON_MS = 200,              /* something changed meanwhile */
-	LAG_MS = 1000,              /* an informer that has not shown our own write */
+	GONE_MS = 1000,             /* after which it should have shown it */
+	LAG_MS = 300,               /* an informer that has not shown our own write */
 	GOING_NAMESPACE_MS = 60000, /* one that is being deleted */
 	LOOK_MS = 600000,           /* is everything still there? */
 };
@@ -117,7 +118,7 @@ static int look_at_jobset(struct pass *p, bool *ret_early, struct error *err)
 	}
 	if (!jobset && n->jobset_version && !status_finished(tj_status(p->tj))) {
 		/* Not there yet, or gone already? */
-		if (clock_ms() - n->jobset_since < LAG_MS) {
+		if (clock_ms() - n->jobset_since < GONE_MS) {
 			*ret_early = true;
 			return 0;
 		}

@@ -106,10 +106,28 @@ static void add(struct workqueue *q, const char *ns, const char *name)
 		workqueue_add(q, informer_key(&arena, ns, name));
 }
 
+/* Has nothing of what is kept changed, a member aside (or NULL)? */
+static bool is_same(const cJSON *was, const cJSON *is, const char *aside)
+{
+	const cJSON *member;
+
+	if (!was || !is || !meta_is_same(was, is))
+		return false;
+	json_each(member, is)
+		if (!str_eq(member->string, "metadata") &&
+		    !str_eq(member->string, aside) &&
+		    !json_equal(member, json_get(was, member->string)))
+			return false;
+	return true;
+}
+
+/* The status is ours, and the status server's: it does not ask for anything. */
 static void on_trainjob(struct source *s, const cJSON *was, const cJSON *is)
 {
 	const cJSON *obj = is ? is : was;
 
+	if (is_same(was, is, "status"))
+		return;
 	add(s->w->conf.trainjobs, meta_namespace(obj), meta_name(obj));
 }
 
@@ -140,6 +158,14 @@ static void on_owned(struct source *s, const cJSON *was, const cJSON *is)
 		return;
 	wake_owner(s, was);
 	wake_namesake(s, was);
+}
+
+/* A new one of which nothing is said yet is our own writing. */
+static void on_jobset(struct source *s, const cJSON *was, const cJSON *is)
+{
+	if (is_same(was, is, NULL) || (!was && is && !jobset_has_status(is)))
+		return;
+	on_owned(s, was, is);
 }
 
 struct suspended {
@@ -259,7 +285,7 @@ static const struct watch_row {
 	[WATCH_TRAINJOB] = { TRAINER_API_VERSION, TRAINJOB_KIND, .keep = keep_trainjob,
 			     .on = on_trainjob },
 	[WATCH_JOBSET] = { JOBSET_API_VERSION, JOBSET_KIND, .keep = keep_jobset,
-			   .on = on_owned },
+			   .on = on_jobset },
 	[WATCH_COSCHEDULING] = { "scheduling.x-k8s.io/v1alpha1",
 				 "PodGroup",
 				 { .meta_only = true },

@@ -199,6 +199,13 @@ int64_t job_status_active(const cJSON *status)
 	return json_int(status, 0, "active");
 }
 
+bool jobset_has_status(const cJSON *jobset)
+{
+	const cJSON *status = json_get(jobset, "status");
+
+	return status && status->child;
+}
+
 bool jobset_is_active(const cJSON *jobset)
 {
 	const cJSON *job;

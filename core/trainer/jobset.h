@@ -50,7 +50,8 @@ void jobset_tidy(cJSON *spec);
 /* status.replicatedJobsStatus of a whole JobSet, and of one element the active pods. */
 const cJSON *jobset_jobs_status(const cJSON *jobset);
 int64_t job_status_active(const cJSON *status);
-bool jobset_is_active(const cJSON *jobset); /* some job has active pods */
+bool jobset_has_status(const cJSON *jobset); /* its controller has looked at it */
+bool jobset_is_active(const cJSON *jobset);  /* some job has active pods */
 
 /*
  * What an observer keeps of a whole JobSet: names, owner and versions, spec.suspend,

@@ -119,7 +119,7 @@ static void test_owners(void **state)
 		       arena_printf(
 			       &arena,
 			       "{apiVersion: %s, kind: %s, metadata: {name: %s, " OWNER(
-				       "owner") "}}",
+				       "owner") "}, status: {conditions: []}}",
 			       kinds[i].api_version, kinds[i].kind, name));
 		expect(w->queue, 1, "z/owner ");
 		remove_it(w, kinds[i].api_version, kinds[i].kind, "z", name);
@@ -152,6 +152,54 @@ static void test_limit_ranges(void **state)
 	expect(w->queue, 1, "c/asleep ");
 	remove_it(w, "v1", "LimitRange", "c", "l");
 	expect(w->queue, 1, "c/asleep ");
+}
+
+static void change(struct world *w, const char *kind, const char *ns, const char *patch)
+{
+	struct kube_ref ref = { str_eq(kind, "JobSet") ? JOBSET : TRAINER, kind, ns,
+				"x" };
+	cleanup_json cJSON *docs = NULL;
+	struct error err = { 0 };
+
+	if (yaml_parse(&docs, patch, strlen(patch), &err) ||
+	    kube_merge_patch(w->server.kube, &ref, docs->child, &(struct kube_write){ 0 },
+			     NULL, &err))
+		fail_msg("%s: %s", patch, err.msg);
+}
+
+/* What is said of a TrainJob, and of a JobSet what we do not look at. */
+static void test_what_asks_for_nothing(void **state)
+{
+	static const struct {
+		const char *kind, *patch;
+		bool wakes;
+	} rows[] = {
+		{ "TrainJob", "{status: {state: Running}}", false },
+		{ "TrainJob", "{metadata: {annotations: {a: b}}}", true },
+		{ "TrainJob", "{spec: {suspend: true}}", true },
+		{ "JobSet", "{metadata: {labels: {a: b}}}", false },
+		{ "JobSet", "{status: {restarts: 3}}", false },
+		{ "JobSet", "{status: {conditions: [{type: Failed}]}}", true },
+		{ "JobSet", "{spec: {suspend: true}}", true },
+		{ "JobSet", "{metadata: {deletionTimestamp: x}}", true },
+	};
+	struct world *w = *state;
+
+	create(w, "da", TRAINJOB("x", "TrainingRuntime", "false"));
+	expect(w->queue, 1, "da/x ");
+	create(w, "da",
+	       "{apiVersion: " JOBSET
+	       ", kind: JobSet, metadata: {name: x, " OWNER("x") "}}");
+	for (size_t i = 0; i < N_ROWS(rows); i++) {
+		change(w, rows[i].kind, "da", rows[i].patch);
+		if (rows[i].wakes) {
+			expect(w->queue, 1, "da/x ");
+		} else {
+			clock_sleep_ms(50);
+			check_int(rows[i].patch, (long long)workqueue_length(w->queue),
+				  0);
+		}
+	}
 }
 
 #define RUNTIME(kind, name, class)                                                      \
@@ -244,6 +292,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_that_stood_in_the_way),
 		cmocka_unit_test(test_limit_ranges),
+		cmocka_unit_test(test_what_asks_for_nothing),
 		cmocka_unit_test(test_runtime_classes),
 		cmocka_unit_test(test_what_is_kept),
 		cmocka_unit_test(test_runtimes_with_the_old_finalizer),

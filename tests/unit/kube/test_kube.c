@@ -651,8 +651,8 @@ static void test_list_failures(void **state)
 		  "list pods team-a: old" },
 		{ "[{'body':'{\\\"items\\\":[{\\\"a\\\":[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,"
 		  "',"
-		  "'times':300000}]",
-		  "an object of the list: over 8388608 bytes" },
+		  "'times':600000}]",
+		  "an object of the list: over 16777216 bytes" },
 		{ "[{'body':'0123456789','times':200000}]",
 		  "what is around the objects of the list: over 1048576 bytes" },
 	};

@@ -42,7 +42,7 @@ make_cgroups() {
 	local dir file
 	for dir in $(hierarchies); do
 		if [ -e "$dir/cgroup.subtree_control" ]; then
-			for file in $(cat "$dir/cgroup.controllers"); do
+			for file in $(<"$dir/cgroup.controllers"); do
 				echo "+$file" >"$dir/cgroup.subtree_control" 2>/dev/null || true
 			done
 		fi

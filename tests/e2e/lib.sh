@@ -1,0 +1,190 @@
+# lib.sh - for the tests with real nodes: tests/cluster/lib.sh, and a cluster of two nodes on
+# which the controller runs as a pod from our own image, as `kftrainer install` puts it there.
+#
+#   . "$(dirname "$0")/lib.sh"
+#   e2e_up                              # the rest of the test has namespace e2e
+#   check "a job is taken" train one "$(sh 2 'echo hello')"
+#   check "and completes" becomes one Complete
+#   finish
+#
+# KFT_CLUSTER=NAME uses the cluster of that name, if it runs with its nodes, and leaves it.
+# shellcheck shell=bash disable=SC2034 # tests use what is set here
+# shellcheck source=tests/cluster/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../cluster/lib.sh"
+ns=e2e
+image=kft.local/torch:1
+
+node() { tests/e2e/node.sh "$cluster_name" "$@"; } # I ACTION...
+k() { kc -n $ns "$@"; }
+
+# Of a test that was killed a cluster may be left.
+e2e_tidy() {
+	local dir name i
+	for dir in "${KFT_CLUSTERS:-build/clusters}"/e2e*/; do
+		name=$(basename "$dir")
+		[[ $name =~ ^e2e[0-9]+$ && ! -e /proc/${name#e2e} ]] || continue
+		for i in 1 2; do tests/e2e/node.sh "$name" $i down; done
+		tests/cluster/cluster.sh "$name" down
+	done
+}
+
+e2e_up() {
+	[ "$(id -u)" = 0 ] || {
+		skip "$(basename "$0")" "nodes take root"
+		finish
+	}
+	e2e_tidy
+	cluster_up "e2e$$"
+	trap 'e2e_down; rm -rf "$scratch"' EXIT
+	tests/e2e/images.sh >/dev/null 2>"$scratch/images" || {
+		check "the images are made" eval 'cat "$scratch/images"; false'
+		finish
+	}
+	check "two nodes come up" nodes_up
+	check "the controller runs on them, from our image" controller_on_nodes
+	[ "$failures" = 0 ] || finish
+	kc create namespace $ns >/dev/null 2>&1
+	wait_for 30 k get serviceaccount default >/dev/null
+	runtimes | k apply -f - >/dev/null
+}
+
+nodes_up() {
+	local pids=() i pid ret=0
+	for i in 1 2; do
+		node $i up &
+		pids+=($!)
+	done
+	for pid in "${pids[@]}"; do wait "$pid" || ret=1; done
+	return $ret
+}
+
+controller_on_nodes() {
+	local version i
+	cp "$kftrainer" "$scratch/kftrainer"
+	version=$("$scratch/kftrainer" version | awk 'NR == 1 { print $2 }')
+	vendor/image.py "$scratch/kftrainer" "$version" "$scratch/image.tar" || return 1
+	for i in 1 2; do node $i import "$scratch/image.tar" || return 1; done
+	kc delete pods -n "$trainer_ns" -l app.kubernetes.io/component=manager 2>/dev/null # of an older image
+	in_cluster "$scratch/kftrainer" install --feature-gates TrainJobStatus=true --wait --timeout 90s
+}
+
+e2e_down() {
+	local i
+	[ "$failures" = 0 ] || e2e_tell | sed 's/^/# /'
+	[ "${KFT_CLUSTER:-}" != "$cluster_name" ] || return 0
+	for i in 1 2; do node $i down; done
+	cluster down
+}
+
+e2e_tell() {
+	kc get trainjobs,jobsets,jobs,pods,nodes -A -o wide
+	kc get events -A --sort-by=.metadata.creationTimestamp | tail -n 60
+	kc logs -n "$trainer_ns" -l app.kubernetes.io/component=manager --prefix --tail 40
+}
+
+# ---- jobs ----------------------------------------------------------------------------------------
+
+# Of runtime sh a pod that ends with an error ends the job, of runtime retry it is made anew.
+# Pods leave a lost node after 2 seconds, not 5 minutes.
+runtimes() {
+	runtime sh 0
+	runtime retry 6
+	cat <<-END
+		apiVersion: trainer.kubeflow.org/v1alpha1
+		kind: TrainingRuntime
+		metadata: {name: mpi, labels: {trainer.kubeflow.org/framework: mpi}}
+		spec:
+		  mlPolicy: {numNodes: 2, mpi: {mpiImplementation: OpenMPI}}
+		  template:
+		    spec:
+		      replicatedJobs:
+		      - name: launcher
+		        template:
+		          metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}
+		          spec:
+		            template:
+		              spec:
+		                terminationGracePeriodSeconds: 2
+		                containers: [{name: node, image: $image}]
+		      - name: node
+		        template:
+		          spec:
+		            template:
+		              spec:
+		                terminationGracePeriodSeconds: 2
+		                containers: [{name: node, image: $image, command: [sleep, "600"]}]
+	END
+}
+
+runtime() { # NAME BACKOFFLIMIT
+	cat <<-END
+		apiVersion: trainer.kubeflow.org/v1alpha1
+		kind: TrainingRuntime
+		metadata: {name: $1, labels: {trainer.kubeflow.org/framework: plainml}}
+		spec:
+		  mlPolicy: {numNodes: 1}
+		  template:
+		    spec:
+		      replicatedJobs:
+		      - name: node
+		        template:
+		          metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}
+		          spec:
+		            backoffLimit: $2
+		            template:
+		              spec:
+		                restartPolicy: Never
+		                terminationGracePeriodSeconds: 2
+		                tolerations:
+		                - {operator: Exists, effect: NoExecute, tolerationSeconds: 2}
+		                containers: [{name: node, image: $image}]
+		---
+	END
+}
+
+# Prints a spec: bash runs COMMAND on so many NODES, in runtime $runtime, or sh. TRAINER: more
+# of spec.trainer.
+sh() { # NODES COMMAND [TRAINER]
+	local command=${2//\\/\\\\}
+	echo "{runtimeRef: {kind: TrainingRuntime, name: ${runtime:-sh}}, trainer: {numNodes: $1, command: [bash, -c, \"${command//\"/\\\"}\"]${3:+, $3}}}"
+}
+# For a COMMAND: until the test says `go`, or the pod is ended.
+until_go='trap "exit 143" TERM; until [ -e /tmp/go ]; do sleep 0.2; done'
+
+train() { # NAME SPEC
+	k apply -f - <<-END
+		apiVersion: trainer.kubeflow.org/v1alpha1
+		kind: TrainJob
+		metadata: {name: $1}
+		spec: $2
+	END
+}
+of() { k get trainjob "$1" -o "jsonpath={$2}"; } # NAME PATH
+becomes() { # NAME CONDITION[=STATUS]
+	k wait --for=condition="$2" "trainjob/$1" --timeout=120s || {
+		k describe "trainjob/$1"
+		return 1
+	}
+}
+pods() { k get pods -l "jobset.sigs.k8s.io/jobset-name=$1" -o "jsonpath=${2:-{.items[*].metadata.name\}}"; } # NAME [PATH]
+# run NAME N: so many of its pods run
+run() { wait_for 120 eval "[ \$(pods $1 '{.items[*].status.phase}' | grep -o Running | wc -l) = $2 ]"; }
+go() { # NAME: for all its pods
+	local pod
+	for pod in $(pods "$1"); do k exec "$pod" -- touch /tmp/go || return 1; done
+}
+logs() { # NAME: of all its pods
+	local pod
+	for pod in $(pods "$1"); do k logs "$pod"; done
+}
+# The events of a TrainJob, a line each: REASON MESSAGE
+events() {
+	k get events --field-selector "involvedObject.kind=TrainJob,involvedObject.name=$1" \
+		-o 'jsonpath={range .items[*]}{.reason} {.message}{"\n"}{end}'
+}
+tells() { # NAME LIKE: an event of its says
+	wait_for 60 told "$@" && return
+	events "$1"
+	return 1
+}
+told() { events "$1" | grep -E -e "$2"; }

@@ -126,6 +126,7 @@ static int new_clients(struct manager *m, struct error *err)
 		[EVENTS] = { true,
 			     { .qps = c->client.qps,
 			       .burst = c->client.burst,
+			       .timeout_ms = GRACE_MS,
 			       .after_stop = true } },
 		[LEASE] = { c->election.enabled,
 			    { .timeout_ms = c->election.renew_ms / 2,

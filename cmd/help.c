@@ -28,7 +28,7 @@ void cmd_usage(FILE *out)
 {
 	fputs("usage: kftrainer COMMAND [OPTION...] [ARGUMENT...]\n"
 	      "\n"
-	      "Run TrainJobs of Kubeflow Trainer; so far on this machine.\n",
+	      "Run TrainJobs of Kubeflow Trainer, on this machine and in a cluster.\n",
 	      out);
 	summaries(out, "Commands", CMD_NOT_YET | CMD_IN_POD, 0);
 	summaries(out, "In a container", CMD_NOT_YET | CMD_IN_POD, CMD_IN_POD);

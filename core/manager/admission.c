@@ -1,5 +1,6 @@
 #include "manager/admission.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -77,6 +78,29 @@ static int read_documents(struct admission_request *req, const cJSON *request,
 	return 0;
 }
 
+/*
+ * A review that json_parse() refuses (the API server takes NUL in strings): it wants the
+ * uid in the answer all the same, and writes it first.
+ */
+static void find_uid(struct admission_request *req, const char *body, size_t len)
+{
+	static const char before[] = "\"request\":{\"uid\":\"";
+	char uid[UID_MAX + 1] = "";
+	const char *p = memmem(body, len < 256 ? len : 256, before, strlen(before));
+	size_t n = 0;
+
+	if (!p)
+		return;
+	p += strlen(before);
+	while (p + n < body + len && n < UID_MAX &&
+	       (isalnum((unsigned char)p[n]) || p[n] == '-'))
+		n++;
+	memcpy(uid, p, n);
+	req->review = cJSON_CreateObject();
+	json_put_str(req->review, uid, "request", "uid");
+	req->uid = json_str(req->review, "request", "uid");
+}
+
 int admission_read(struct admission_request *req, const void *body, size_t len,
 		   struct error *err)
 {
@@ -92,8 +116,10 @@ int admission_read(struct admission_request *req, const void *body, size_t len,
 	};
 	if (!len)
 		return error_set(err, ERR_FORMAT, "request body is empty");
-	if (json_parse(&req->review, body, len, err))
+	if (json_parse(&req->review, body, len, err)) {
+		find_uid(req, body, len);
 		return error_wrap(err, "cannot read the AdmissionReview");
+	}
 	request = json_get(req->review, "request");
 	uid = json_str(request, "uid");
 	if (uid && strlen(uid) <= UID_MAX)

@@ -92,6 +92,12 @@ static void test_what_is_no_question(void **state)
 		{ "{\"apiVersion\": \"admission.k8s.io/v2\", \"request\": {\"uid\": "
 		  "\"u\"}}",
 		  "of another version", "u" },
+		{ "{\"kind\":\"AdmissionReview\",\"request\":{\"uid\":\"u-7\",\"a\":"
+		  "\"\\u0000\"}}",
+		  "NUL", "u-7" },
+		{ "{\"request\":{\"uid\":\"u", "cannot read", "u" },
+		{ "{\"request\":{\"uid\":\"\\n\",", "cannot read", "" },
+		{ "{\"request\":{\"uid\":\"", "cannot read", "" },
 		{ "{\"kind\": \"Pod\", \"request\": {\"uid\": \"u\"}}",
 		  "no AdmissionReview", "u" },
 		{ "{\"a\": \"\xff\"}", "UTF-8", "" },

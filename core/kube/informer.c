@@ -47,6 +47,7 @@ struct informer {
 	bool expired; /* 410 Gone, and no good watch since */
 	bool stop;
 	atomic_bool synced;
+	_Atomic uint64_t newest;
 	int wake_fd, synced_fd;
 };
 
@@ -131,6 +132,21 @@ static void drop(struct informer *inf, const char *key)
 	tell(inf, stored, NULL);
 }
 
+static void see(struct informer *inf, const char *version)
+{
+	struct error not_a_number = { 0 };
+	int64_t n;
+
+	if (version && !str_int(&n, version, 1, INT64_MAX, &not_a_number) &&
+	    (uint64_t)n > inf->newest)
+		inf->newest = (uint64_t)n;
+}
+
+uint64_t informer_newest(struct informer *inf)
+{
+	return inf->newest;
+}
+
 static void put(struct informer *inf, const char *key, cJSON *obj)
 {
 	cleanup_free struct object *was = NULL;
@@ -149,6 +165,7 @@ static void put(struct informer *inf, const char *key, cJSON *obj)
 	}
 	text = json_text(obj);
 	was = exchange(inf, key, object_new(inf, version, text));
+	see(inf, version);
 	if (!inf->conf.on_event)
 		return;
 	stored = was ? parse(text_of(was)) : NULL;
@@ -259,7 +276,6 @@ static int on_watch(void *ctx, const char *type, cJSON *take_obj, struct error *
 	if (!meta_name(obj) || str_eq(type, "BOOKMARK"))
 		return 0;
 	key = informer_key(&arena, meta_namespace(obj), meta_name(obj));
-	key = arena_strdup(&arena, key); /* keep() may cut the name away */
 	if (str_eq(type, "DELETED"))
 		drop(inf, key);
 	else

@@ -62,6 +62,8 @@ const char *informer_key(struct arena *arena, const char *ns, const char *name);
 
 /* A copy of what is stored, the caller's; NULL when there is none. */
 cJSON *informer_get(struct informer *inf, const char *ns, const char *name);
+/* The highest resourceVersion of an object it has shown; 0: none, or not numbers. */
+uint64_t informer_newest(struct informer *inf);
 size_t informer_count(struct informer *inf);
 size_t informer_bytes(struct informer *inf); /* what the stored text takes */
 /* Each one, copies, until visit returns false. The store is not locked meanwhile. */

@@ -31,6 +31,7 @@ struct reconciler *reconciler_new(const struct reconciler_conf *conf)
 	if (conf->status_server_url)
 		r->conf.status_server_url = xstrdup(conf->status_server_url);
 	notes_init(&r->notes);
+	runtimes_init(&r->runtimes);
 	return r;
 }
 
@@ -39,6 +40,7 @@ void reconciler_free(struct reconciler *r)
 	if (!r)
 		return;
 	notes_release(&r->notes);
+	runtimes_release(&r->runtimes);
 	free((char *)r->conf.status_server_url);
 	free(r);
 }

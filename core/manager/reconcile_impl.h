@@ -13,10 +13,12 @@
 #include "base/clock.h"
 #include "manager/notes.h"
 #include "manager/reconcile.h"
+#include "manager/runtimes.h"
 
 struct reconciler {
 	struct reconciler_conf conf;
 	struct notes notes;
+	struct runtimes runtimes;
 };
 
 struct pass {

@@ -308,10 +308,15 @@ int objects_delete_jobset(struct pass *p, const char *propagation, struct error 
 static int live_runtime(struct pass *p, cJSON **ret, struct error *err)
 {
 	struct runtime_ref want = tj_runtime_ref(p->tj);
-	struct kube_ref ref = { TRAINER_API_VERSION, want.kind,
-				runtime_ref_is_cluster(&want) ? NULL : p->ns, want.name };
+	const struct runtime_query query = {
+		.kube = p->r->conf.kube,
+		.ref = { TRAINER_API_VERSION, want.kind,
+			 runtime_ref_is_cluster(&want) ? NULL : p->ns, want.name },
+		.of = version_number(p->tj),
+		.seen = informer_newest(p->r->conf.trainjobs),
+	};
 
-	if (kube_get(p->r->conf.kube, &ref, ret, err) == 0)
+	if (runtimes_get(&p->r->runtimes, &query, ret, err) == 0)
 		return 0;
 	return error_wrap(err, "the runtime of the TrainJob");
 }
@@ -393,9 +398,42 @@ static bool is_settled(const struct pass *p, const char *ca)
 	       clock_ms() - n->pass_at < PASS_MS;
 }
 
+/*
+ * Objects that have gone may have gone with their TrainJob, whose own end is shown by
+ * another watch, perhaps later: they are not to be made again then.
+ */
+static int check_alive(struct pass *p, struct error *err)
+{
+	struct kube_ref ref = kube_ref_of(p->tj);
+	cleanup_json cJSON *live = NULL;
+	struct error why = { 0 };
+
+	if (kube_get(p->r->conf.kube, &ref, &live, &why)) {
+		if (why.kind != ERR_NOT_FOUND) {
+			*err = why;
+			return -1;
+		}
+	} else if (str_eq(meta_uid(live), meta_uid(p->tj)) && !meta_is_deleted(live)) {
+		return 0;
+	}
+	return error_set(err, ERR_CONFLICT, "the TrainJob is no more");
+}
+
+/* Of the status server, which pods are to trust; NULL without the gate. */
+static int get_certificate(const struct pass *p, char **ret, struct error *err)
+{
+	const struct reconciler_conf *conf = &p->r->conf;
+
+	if (!conf->status_server)
+		return 0;
+	*ret = conf->certs ? cert_manager_ca(conf->certs) : NULL;
+	if (*ret)
+		return 0;
+	return error_set(err, ERR_CONFLICT, "the status server has no certificate yet");
+}
+
 int objects_reconcile(struct pass *p, struct error *err)
 {
-	struct cert_manager *certs = p->r->conf.certs;
 	cleanup_free char *ca = NULL;
 	struct note *n = p->note;
 	int rc;
@@ -404,14 +442,13 @@ int objects_reconcile(struct pass *p, struct error *err)
 		return error_set(err, ERR_CONFLICT,
 				 "the JobSet of a TrainJob of this "
 				 "name is still there");
-	if (p->r->conf.status_server && certs)
-		ca = cert_manager_ca(certs);
-	if (p->r->conf.status_server && !ca)
-		return error_set(err, ERR_CONFLICT,
-				 "the status server has no certificate yet");
+	if (get_certificate(p, &ca, err))
+		return -1;
 	if (is_settled(p, ca))
 		return 0;
 	p->fresh = !n->known && !p->was && !p->jobset;
+	if (!p->fresh && !p->jobset && check_alive(p, err))
+		return -1;
 	n->known = true;
 	n->pass = 0;
 	rc = build_and_write(p, ca, err);

@@ -1,0 +1,37 @@
+/*
+ * runtimes.h - runtimes, read once for many TrainJobs.
+ *
+ * A TrainJob takes its runtime as it is when the TrainJob is first seen. What was read
+ * after a later TrainJob had been seen is therefore new enough for all that came
+ * before: a wave of TrainJobs costs a few reads, and none sees an older runtime than a
+ * read of its own would have shown.
+ */
+#ifndef MANAGER_RUNTIMES_H
+#define MANAGER_RUNTIMES_H
+
+#include "base/map.h"
+#include "kube/informer.h"
+
+#include <pthread.h>
+
+struct runtimes {
+	pthread_mutex_t lock;
+	struct map map; /* "ns/name" or "/name" -> struct held (runtimes.c) */
+};
+
+void runtimes_init(struct runtimes *r);
+void runtimes_release(struct runtimes *r);
+
+struct runtime_query {
+	struct kube *kube;
+	struct kube_ref ref;
+	uint64_t of; /* the TrainJob's resourceVersion */
+	uint64_t
+		seen; /* the highest of a TrainJob that has been seen: informer_newest() */
+};
+
+/* A copy, the caller's; errors as kube_get(). */
+MUST_CHECK int runtimes_get(struct runtimes *r, const struct runtime_query *q,
+			    cJSON **ret, struct error *err);
+
+#endif

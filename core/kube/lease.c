@@ -118,7 +118,8 @@ static cJSON *claim(const struct lease *l)
 					      : transitions + 1;
 	}
 	json_put_str(doc, l->conf.identity, HOLDER);
-	json_put_int(doc, l->conf.duration_ms / 1000, DURATION);
+	/* Others must not count it as over before we do. */
+	json_put_int(doc, (l->conf.duration_ms + 999) / 1000, DURATION);
 	json_put_str(doc, now, RENEW_TIME);
 	json_put_int(doc, transitions, TRANSITIONS);
 	return doc;
@@ -237,12 +238,14 @@ static void *keep_renewing(void *ctx)
 	while (wait_for_retry(l)) {
 		struct error err = { 0 };
 		int64_t start = boot_ms();
-		bool ours = false;
+		bool ours = false, unclear;
 		int rc = try_once(l, &ours, &err);
 
 		if (rc && l->conf.on_error)
 			l->conf.on_error(l->conf.ctx, &err);
-		if (rc ? !lease_held(l) : !ours || !renewed(l, start)) {
+		/* Not written, or changed by somebody who does not want to lead. */
+		unclear = rc || (!ours && is_ours(l));
+		if (unclear ? !lease_held(l) : !ours || !renewed(l, start)) {
 			lose(l);
 			return NULL;
 		}

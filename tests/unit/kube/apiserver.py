@@ -12,7 +12,7 @@ lock = threading.Condition()
 objects, history = {}, []            # {path: object}, [(version, type, path, object)]
 state = {'version': 100, 'floor': 0, 'generation': 0, 'fail': [], 'unserved': set(),
          'delay': 0, 'bookmark': 0, 'marked': 0,
-         'hold': False}
+         'hold': False, 'method': None}
 seen = {}                            # calls, by method and plural
 
 
@@ -54,6 +54,7 @@ class Ctl:
 
     def fail(self, arg):             # the next n calls but watches: that status; 0: cut off
         state['fail'] = [arg['status']] * arg['n']
+        state['method'] = arg.get('method')  # of these only
 
     def unserved(self, arg):
         (state['unserved'].add if arg['on'] else state['unserved'].discard)(arg['plural'])
@@ -117,7 +118,8 @@ class Handler(BaseHTTPRequestHandler):
         with lock:
             what = ('watch' if watch else self.command) + ' ' + plural
             seen[what] = seen.get(what, 0) + 1
-            fail = state['fail'].pop() if state['fail'] and not watch else None
+            fails = not watch and state['method'] in (None, self.command)
+            fail = state['fail'].pop() if state['fail'] and fails else None
             late = 0 if watch else state['delay']
         time.sleep(late)
         if fail == 0:

@@ -245,6 +245,32 @@ static void test_taken_by_force(void **state)
 	apiserver_stop(&s);
 }
 
+/* Who labels the Lease while we renew it does not take it. */
+static void test_conflicts(void **state)
+{
+	struct apiserver s;
+	struct lease_conf c;
+	struct lease *a;
+	int64_t calls;
+
+	(void)state;
+	apiserver_start(&s);
+	c = conf_of(s.kube, "a");
+	c.duration_ms = 9500;
+	c.renew_ms = 9400;
+	a = lease_of(&c);
+	acquire(a);
+	check_record(&s, "a", 10, 0);
+	calls = apiserver_seen(&s, "PUT leases");
+	apiserver_do(&s, "{'op':'fail','status':409,'n':2,'method':'PUT'}");
+	EVENTUALLY(apiserver_seen(&s, "PUT leases") >= calls + 5);
+	assert_true(lease_held(a));
+	assert_false(is_lost(a, 0));
+	lease_free(a);
+	check_record(&s, "", 1, 0);
+	apiserver_stop(&s);
+}
+
 /* What others wrote into it: it is waited for or taken, and never a crash. */
 static void test_odd_records(void **state)
 {
@@ -324,6 +350,7 @@ int main(void)
 		cmocka_unit_test(test_taken_renewed_given_up),
 		cmocka_unit_test(test_failover),
 		cmocka_unit_test(test_taken_by_force),
+		cmocka_unit_test(test_conflicts),
 		cmocka_unit_test(test_odd_records),
 		cmocka_unit_test(test_stopped_while_waiting),
 	};

@@ -641,7 +641,6 @@ static int ask(struct call *c, struct slot *s)
 {
 	CURLcode code;
 
-	curl_easy_reset(s->easy);
 	c->easy = s->easy;
 	set_tls(c);
 	set_connection(c);
@@ -673,6 +672,7 @@ int http_do(struct http_client *client, const struct http_request *req,
 		return error_set(err, ERR_IO, "no connection can be made: %s",
 				 strerror(errno));
 	rc = ask(&c, s);
+	curl_easy_reset(s->easy); /* it must not remember what ends here */
 	curl_slist_free_all(c.headers);
 	curl_slist_free_all(c.connect_to);
 	arena_clear(&c.arena);

@@ -5,7 +5,7 @@
 #   make check      every test (make quick: the daily loop)
 #   make install    PREFIX=/usr/local DESTDIR= : program, kubectl plugin, manual page, completions
 #   make image      build/kftrainer-image.tar, for docker load and ctr images import; chart: for helm
-#   make unit [ROOM=api] | golden | cli | local | cluster | build | lint | fuzz | bench     a layer of its own
+#   make unit [ROOM=api] | golden | cli | local | cluster | e2e | build | lint | fuzz | bench     a layer of its own
 #   make format [ROOM=api] | compdb | dist | cross | repro | clean
 
 V       ?= 0
@@ -61,7 +61,7 @@ LINK     = -static-pie -Wl,--gc-sections,-z,relro,-z,now,-z,noexecstack,-z,stack
 
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all vendor demo check quick unit golden cli local cluster build repro cross lint layers budget text lint-self headers \
+.PHONY: all vendor demo check quick unit golden cli local cluster e2e build repro cross lint layers budget text lint-self headers \
         style fuzz bench soak format compdb dist install image chart clean help crds
 all: kftrainer
 
@@ -163,6 +163,9 @@ local: kftrainer
 cluster: kftrainer
 	@tests/setup.sh cluster
 	@tests/run.sh cluster $(wildcard tests/cluster/test_*)
+e2e: kftrainer
+	@[ "$$(id -u)" != 0 ] || tests/setup.sh e2e
+	@tests/run.sh e2e $(wildcard tests/e2e/test_*)
 bench: kftrainer
 	@tests/bench/bench.py ./kftrainer
 

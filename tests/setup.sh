@@ -2,6 +2,7 @@
 # tests/setup.sh build   what `make` needs
 # tests/setup.sh demo    what `make demo` needs: build, PyTorch, scikit-learn
 # tests/setup.sh cluster what `make cluster` needs: a real control plane and its programs
+# tests/setup.sh e2e     what `make e2e` needs: that, nodes, and images with PyTorch
 # tests/setup.sh check   what `make check` needs: all of it, and JAX and XGBoost in a venv
 # tests/setup.sh venv    prints where that venv is
 #
@@ -107,6 +108,11 @@ cluster)
 	packages $cluster
 	"$here/cluster/programs.sh" >/dev/null
 	;;
+e2e)
+	packages $cluster $demo
+	"$here/cluster/programs.sh" >/dev/null
+	"$here/e2e/images.sh" >/dev/null
+	;;
 build) packages $build ;;
 demo) packages $demo ;;
 check)
@@ -115,7 +121,7 @@ check)
 	;;
 venv) venv_path ;;
 *)
-	sed -n '2,6s/^# *//p' "$0" >&2
+	sed -n '2,7s/^# *//p' "$0" >&2
 	exit 2
 	;;
 esac

@@ -305,6 +305,7 @@ int objects_delete_jobset(struct pass *p, const char *propagation, struct error 
 
 /* ---- from the runtime to the objects ---- */
 
+/* A snapshot that is lost is taken anew, of the runtime as it is now. */
 static int live_runtime(struct pass *p, cJSON **ret, struct error *err)
 {
 	struct runtime_ref want = tj_runtime_ref(p->tj);
@@ -316,9 +317,13 @@ static int live_runtime(struct pass *p, cJSON **ret, struct error *err)
 		.seen = informer_newest(p->r->conf.trainjobs),
 	};
 
-	if (runtimes_get(&p->r->runtimes, &query, ret, err) == 0)
-		return 0;
-	return error_wrap(err, "the runtime of the TrainJob");
+	int rc;
+
+	if (p->fresh)
+		rc = runtimes_get(&p->r->runtimes, &query, ret, err);
+	else
+		rc = kube_get(p->r->conf.kube, &query.ref, ret, err);
+	return rc ? error_wrap(err, "the runtime of the TrainJob") : 0;
 }
 
 static int load_runtime(struct pass *p, cJSON **ret, struct error *err)

@@ -142,6 +142,7 @@ static struct kube_ref at(struct place p, const char *what)
 		{ "trainjob", TRAINER, "TrainJob", "tj" },
 		{ "jobset", JOBSET, "JobSet", "tj" },
 		{ "snapshot", "v1", "ConfigMap", "tj-runtime-snapshot" },
+		{ "late snapshot", "v1", "ConfigMap", "late-runtime-snapshot" },
 		{ "hostfile", "v1", "ConfigMap", "tj-mpi-hostfile" },
 		{ "keys", "v1", "Secret", "tj-mpi-ssh-auth" },
 		{ "runtime", TRAINER, "TrainingRuntime", "rt" },
@@ -333,6 +334,37 @@ static void test_what_is_lost_comes_back(void **state)
 	remove_it(p, "jobset");
 	EVENTUALLY(exists(p, "jobset"));
 	EVENTUALLY(told(p, "JobSetCreated") == 1); /* twice, counted in one */
+}
+
+static bool snapshot_has(struct place p, const char *text)
+{
+	cleanup_json cJSON *map = get(p, "snapshot");
+	const char *runtime = json_str(map, "data", "runtime");
+
+	return runtime && strstr(runtime, text);
+}
+
+/* What was read for another TrainJob does not count for one that is not new. */
+static void test_a_snapshot_taken_anew(void **state)
+{
+	struct place p = { *state, "anew" };
+	cleanup_json cJSON *other = yaml(TRAINJOB("", ", suspend: true"));
+	struct error err = { 0 };
+
+	create(p.w, p.ns, RUNTIME("numNodes: 2, torch: {}"));
+	create(p.w, p.ns, TRAINJOB("", ", suspend: true"));
+	EVENTUALLY(has_state(p, "Suspended"));
+	meta_set_name(other, "late");
+	meta_set_namespace(other, p.ns);
+	if (kube_create(p.w->server.kube, other, &(struct kube_write){ 0 }, NULL, &err))
+		fail_msg("%s", err.msg);
+	EVENTUALLY(exists(p, "late snapshot"));
+	assert_true(snapshot_has(p, "numNodes: 2"));
+	change(p, "runtime", "{spec: {mlPolicy: {numNodes: 5}}}");
+	remove_it(p, "snapshot");
+	change(p, "jobset", "{spec: {network: {subdomain: other}}}");
+	EVENTUALLY(exists(p, "snapshot"));
+	assert_true(snapshot_has(p, "numNodes: 5"));
 }
 
 static void test_what_is_not_ours(void **state)
@@ -642,6 +674,7 @@ int main(void)
 		cmocka_unit_test(test_from_creation_to_the_end),
 		cmocka_unit_test(test_suspended_and_resumed),
 		cmocka_unit_test(test_what_is_lost_comes_back),
+		cmocka_unit_test(test_a_snapshot_taken_anew),
 		cmocka_unit_test(test_what_is_not_ours),
 		cmocka_unit_test(test_a_snapshot_that_is_there),
 		cmocka_unit_test(test_left_alone),

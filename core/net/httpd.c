@@ -42,6 +42,7 @@ struct conn {
 	pthread_t thread;
 	struct tls_conn *tls; /* NULL: plain */
 	char peer[SOCK_ADDRESS_SIZE];
+	int of_peer; /* connections of that peer, this one too; the acceptor's */
 
 	/* Under the server's lock. */
 	enum phase phase;
@@ -422,6 +423,18 @@ static void conn_cut(struct conn *c)
 		shutdown(c->fd, SHUT_RDWR);
 }
 
+/* After one of that peer has come or gone. */
+static void count_peer(struct httpd *d, const char *peer)
+{
+	int n = 0;
+
+	for (const struct conn *c = d->conns; c; c = c->next)
+		n += str_eq(c->peer, peer);
+	for (struct conn *c = d->conns; c; c = c->next)
+		if (str_eq(c->peer, peer))
+			c->of_peer = n;
+}
+
 static void conn_join(struct httpd *d, struct conn *c)
 {
 	struct conn **at = &d->conns;
@@ -429,6 +442,7 @@ static void conn_join(struct httpd *d, struct conn *c)
 	while (*at != c)
 		at = &(*at)->next;
 	*at = c->next;
+	count_peer(d, c->peer);
 	pthread_join(c->thread, NULL);
 	free(c);
 }
@@ -452,14 +466,22 @@ static void reap(struct httpd *d)
 	}
 }
 
-/* Close the one that has waited longest without a whole request, if one has. */
+/* Who has many goes before who has few, so that nobody can take all places from others. */
+static bool goes_before(const struct conn *c, const struct conn *other)
+{
+	if (!other || c->of_peer != other->of_peer)
+		return !other || c->of_peer > other->of_peer;
+	return c->since <= other->since;
+}
+
+/* Close one that is not being served, if there is one. */
 static bool make_room(struct httpd *d)
 {
 	struct conn *victim = NULL;
 
 	pthread_mutex_lock(&d->lock);
 	for (struct conn *c = d->conns; c; c = c->next)
-		if (c->phase != HANDLING && (!victim || c->since <= victim->since))
+		if (c->phase != HANDLING && goes_before(c, victim))
 			victim = c;
 	if (victim)
 		conn_cut(victim);
@@ -504,6 +526,7 @@ static bool admit(struct httpd *d, int fd, const char *peer)
 	}
 	c->next = d->conns;
 	d->conns = c;
+	count_peer(d, peer);
 	return true;
 }
 

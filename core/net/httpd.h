@@ -4,8 +4,9 @@
  * For a handful of clients that keep their connections (an API server, kubelets,
  * Prometheus, training processes) and for whoever else reaches the port: every
  * size and every wait has a limit, a connection that does not get on with its
- * request is closed, and when all places are taken the one that has waited
- * longest without a whole request makes room. A thread a connection, none without.
+ * request is closed, and when all places are taken one that is not being served
+ * makes room: of the peer that has most of them the one that has waited longest.
+ * A thread a connection, none without.
  *
  * Understood: Content-Length and chunked bodies, keep-alive, Expect: 100-continue,
  * pipelining. What is ambiguous (both lengths, two lengths, obsolete folding, bad

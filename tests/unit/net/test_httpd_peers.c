@@ -95,6 +95,36 @@ static void test_makes_room(void **state)
 	world_stop(&w);
 }
 
+/* Who has many connections loses one, not who has waited longest. */
+static void test_makes_room_fairly(void **state)
+{
+	enum { PLACES = 5 };
+	struct world w = { 0 };
+	int fds[PLACES], late;
+
+	(void)state;
+	world_start(&w, (struct httpd_conf){ .max_connections = PLACES });
+	for (int i = 0; i < PLACES; i++) {
+		fds[i] = client_connect(w.port, i ? "127.0.0.2" : NULL);
+		request_on(fds[i]);
+		clock_sleep_ms(10);
+	}
+	for (int i = 1; i < 3; i++) {
+		late = client_connect(w.port, "127.0.0.3");
+		request_on(late);
+		assert_true(client_is_cut(fds[i]));
+		close(late);
+		late = client_connect(w.port, "127.0.0.3");
+		request_on(late);
+		close(fds[i]);
+		fds[i] = late;
+	}
+	request_on(fds[0]);
+	for (int i = 0; i < PLACES; i++)
+		close(fds[i]);
+	world_stop(&w);
+}
+
 static void wait_inside(struct world *w, int n)
 {
 	int64_t until = clock_ms() + PATIENCE_MS;
@@ -445,6 +475,7 @@ int main(void)
 		cmocka_unit_test(test_slow_request),
 		cmocka_unit_test(test_idle),
 		cmocka_unit_test(test_makes_room),
+		cmocka_unit_test(test_makes_room_fairly),
 		cmocka_unit_test(test_bodies_together),
 		cmocka_unit_test(test_all_busy),
 		cmocka_unit_test(test_per_peer),

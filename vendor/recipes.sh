@@ -107,6 +107,7 @@ build_lz4() {
 
 build_cjson() {
 	patch -s -p1 -d cjson <"$vendor/patches/cjson-literals.patch"
+	patch -s -p1 -d cjson <"$vendor/patches/cjson-threads.patch"
 	archive cjson "" cjson/cJSON.c
 	mkdir -p "$root/include/cjson"
 	cp cjson/cJSON.h "$root/include/cjson/"
@@ -121,6 +122,7 @@ build_libyaml() {
 
 # One object that stands before every archive, so that all of malloc is replaced.
 build_mimalloc() {
+	patch -s -p1 -d mimalloc <"$vendor/patches/mimalloc-threads.patch"
 	# shellcheck disable=SC2086
 	"$CC" $CFLAGS -w -DNDEBUG -DMI_MALLOC_OVERRIDE=1 -ftls-model=local-exec \
 		-Imimalloc/include -c mimalloc/src/static.c -o "$root/lib/mimalloc.o"

@@ -111,7 +111,7 @@ demo:
 	./kftrainer submit --local examples/digits.yaml
 check:
 	@tests/setup.sh check
-	@tests/check.sh $(QUICK) cross build repro local
+	@tests/check.sh $(QUICK) cross build repro local cluster e2e
 quick:
 	@tests/check.sh $(QUICK)
 QUICK   := lint unit golden cli

@@ -3,7 +3,6 @@
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
 e2e_up
-service=kubeflow-trainer-controller-manager
 
 managers() { kc get pods -n "$trainer_ns" -l app.kubernetes.io/component=manager "$@"; }
 holder() { kc get lease trainer.kubeflow.org -n "$trainer_ns" -o 'jsonpath={.spec.holderIdentity}'; }
@@ -46,8 +45,9 @@ whole() { # NAME: JobSet is not labelled
 }
 undisturbed() { [ "$(wc -l <"$scratch/$1")" = 4 ] && whole "$1" | diff "$scratch/$1" -; }
 made_once() { [ "$(events "$1" | grep -c ^JobSetCreated)" = 1 ] && [ "$(events "$1" | grep -c ^Completed)" = 1 ] || { events "$1"; return 1; }; }
-taken_over() { wait_for 60 eval '[ "$(holder)" != "$was" ] && [ -n "$(holder)" ]'; }
-available() { kc rollout status deployment $service -n "$trainer_ns" --timeout=120s; }
+other_leads() { [ "$(holder)" != "$was" ] && [ -n "$(holder)" ]; }
+taken_over() { wait_for 60 other_leads; }
+available() { kc rollout status deployment kubeflow-trainer-controller-manager -n "$trainer_ns" --timeout=120s; }
 
 check "a job runs" train first "$(sh 2 "$until_go")"
 check "... on both nodes" run first 2

@@ -88,7 +88,7 @@ check "a TrainJob that has Secrets, too" train rich "$mpi"
 check "... runs" run rich 3
 # Of the kinds that a TrainJob makes: all that has its name in its own.
 kinds=trainjobs,jobsets,jobs,pods,configmaps,secrets,services,podgroups.scheduling.x-k8s.io
-left_of() { k get $kinds -o name | grep -E "/$1(-|$)"; }
+left_of() { k get "$kinds" -o name | grep -E "/$1(-|$)"; }
 has_all() {
 	left_of rich | tee "$scratch/rich"
 	for kind in trainjob.t jobset.j job.b pod/ configmap/ secret/; do grep -q "^$kind" "$scratch/rich" || return 1; done

@@ -28,7 +28,7 @@ moved=$(on moves "$lost")
 failed=$(on fails "$lost")
 check "one node is without power" node "$lost" poweroff
 check "... which the cluster sees" node_is "$lost" Unknown
-both_left() { [ "$(on moves $left | wc -w)" = 2 ] || { k get pods -o wide; return 1; }; }
+both_left() { [ "$(on moves "$left" | wc -w)" = 2 ] || { k get pods -o wide; return 1; }; }
 check "the pod is made anew on the other node" wait_for 120 both_left
 why="node-. \\(node rank .\\): disrupted: DeletionByTaintManager on n$lost"
 check "... which is told on the TrainJob" tells moves "^PodDisrupted $moved, $why"
@@ -37,7 +37,7 @@ another_leads() { [ "$(leader_node)" = "n$left" ]; }
 check "the other controller leads" wait_for 60 another_leads
 check "... and takes jobs" wait_for 60 train next "$(sh 1 true)"
 check "... which complete" becomes next Complete
-finish_pods() { local pod; for pod in $(on moves $left); do k exec "$pod" -- touch /tmp/go || return 1; done; }
+finish_pods() { local pod; for pod in $(on moves "$left"); do k exec "$pod" -- touch /tmp/go || return 1; done; }
 check "the pods end" finish_pods
 succeeded() { [ "$(k get job moves-node-0 -o 'jsonpath={.status.succeeded}')" = 2 ]; }
 check "... both" wait_for 60 succeeded

@@ -26,6 +26,7 @@ enum {
 	GRACE_MS = 5000,
 	LAST_EVENTS_MS = 1000,
 	LINGER_MS = 2000,
+	ASKED_MS = 8000, /* who asks us for something gives up after 10 s */
 	REVIEW_QPS = 5,
 	REVIEW_BURST = 10,
 };
@@ -122,7 +123,7 @@ static int new_clients(struct manager *m, struct error *err)
 			     .burst = c->client.burst,
 			     .after_stop = true } },
 		[WATCH] = { true, { 0 } },
-		[ADMIT] = { true, { .after_stop = true } },
+		[ADMIT] = { true, { .timeout_ms = ASKED_MS, .after_stop = true } },
 		[EVENTS] = { true,
 			     { .qps = c->client.qps,
 			       .burst = c->client.burst,
@@ -134,13 +135,17 @@ static int new_clients(struct manager *m, struct error *err)
 		[STATUS] = { c->gate_trainjob_status,
 			     { .qps = c->status_server.qps,
 			       .burst = c->status_server.burst,
+			       .timeout_ms = ASKED_MS,
 			       .after_stop = true } },
 		[TOKENS] = { c->gate_trainjob_status,
 			     { .qps = STATUSD_READS * c->status_server.qps,
 			       .burst = STATUSD_READS * c->status_server.burst,
+			       .timeout_ms = ASKED_MS,
 			       .after_stop = true } },
 		[REVIEW] = { c->metrics.auth,
-			     { .qps = REVIEW_QPS, .burst = REVIEW_BURST } },
+			     { .qps = REVIEW_QPS,
+			       .burst = REVIEW_BURST,
+			       .timeout_ms = ASKED_MS } },
 	};
 
 	for (int i = 0; i < N_CLIENTS; i++) {

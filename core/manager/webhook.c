@@ -24,9 +24,12 @@
 #define PATH(what, kind) "/" what "-trainer-kubeflow-org-v1alpha1-" kind
 
 enum {
-	LARGE = 512 * 1024,   /* such a body has to wait for the others of its size */
-	MAX_VALUES = 1000000, /* in a body; the largest objects have half of that */
-	MAX_PATCHES = 16,     /* of a TrainJob, by its schema */
+	/*
+	 * In a body, of which the largest objects have half, and in all that are looked
+	 * at at once: a value takes about 100 bytes. What is more waits.
+	 */
+	MAX_VALUES = 1000000,
+	MAX_PATCHES = 16, /* of a TrainJob, by its schema */
 	MAX_MESSAGE = 32768,
 	MAX_ANSWER = 8 * 1024 * 1024,
 };
@@ -35,7 +38,9 @@ struct webhook {
 	struct kube *kube;
 	struct metrics *metrics;
 	bool status_server;
-	pthread_mutex_t large;
+	pthread_mutex_t lock;
+	pthread_cond_t fewer;
+	size_t values; /* of the reviews under way; under the lock */
 };
 
 /* ---- figures --------------------------------------------------------------------- */
@@ -245,13 +250,35 @@ static int check_content_type(const struct httpd_request *req, struct error *err
 }
 
 /* An upper bound of how many values the JSON has. */
-static int check_size(const struct httpd_request *req, struct error *err)
+static size_t count_values(const struct httpd_request *req)
 {
-	size_t n = 0;
+	size_t n = 1;
 
 	for (size_t i = 0; i < req->body_len; i++)
 		n += req->body[i] == ',' || req->body[i] == '[' || req->body[i] == '{';
-	if (n <= MAX_VALUES)
+	return n;
+}
+
+static void enter(struct webhook *w, size_t values)
+{
+	pthread_mutex_lock(&w->lock);
+	while (w->values && w->values + values > MAX_VALUES)
+		pthread_cond_wait(&w->fewer, &w->lock);
+	w->values += values;
+	pthread_mutex_unlock(&w->lock);
+}
+
+static void leave(struct webhook *w, size_t values)
+{
+	pthread_mutex_lock(&w->lock);
+	w->values -= values;
+	pthread_cond_broadcast(&w->fewer);
+	pthread_mutex_unlock(&w->lock);
+}
+
+static int check_size(size_t values, struct error *err)
+{
+	if (values <= MAX_VALUES)
 		return 0;
 	return error_set(err, ERR_LIMIT, "request entity has more than %d values",
 			 MAX_VALUES);
@@ -285,7 +312,7 @@ static void review(struct webhook *w, const struct hook *hook,
 }
 
 static void answer_to(struct webhook *w, const struct hook *hook,
-		      const struct httpd_request *http, struct buf *out)
+		      const struct httpd_request *http, size_t values, struct buf *out)
 {
 	cleanup_admission struct admission_request req = { 0 };
 	cleanup_admission_answer struct admission_answer answer = {
@@ -293,7 +320,7 @@ static void answer_to(struct webhook *w, const struct hook *hook,
 	};
 	struct error err = { 0 };
 
-	if (check_content_type(http, &err) || check_size(http, &err) ||
+	if (check_content_type(http, &err) || check_size(values, &err) ||
 	    admission_read(&req, http->body, http->body_len, &err))
 		admission_refuse(&answer, err.kind == ERR_LIMIT ? 413 : 400, "%s",
 				 err.msg);
@@ -319,7 +346,7 @@ void webhook_handle(void *webhook, const struct httpd_request *req,
 {
 	struct webhook *w = webhook;
 	const struct hook *hook = find_hook(req->path);
-	bool large = req->body_len > LARGE;
+	size_t values, held;
 	double start = seconds();
 
 	resp->body.max = MAX_ANSWER;
@@ -329,11 +356,11 @@ void webhook_handle(void *webhook, const struct httpd_request *req,
 		return;
 	}
 	metrics_add(w->metrics, &requests_in_flight, 1, hook->path);
-	if (large)
-		pthread_mutex_lock(&w->large);
-	answer_to(w, hook, req, &resp->body);
-	if (large)
-		pthread_mutex_unlock(&w->large);
+	values = count_values(req);
+	held = values > MAX_VALUES ? 0 : values; /* those are not read */
+	enter(w, held);
+	answer_to(w, hook, req, values, &resp->body);
+	leave(w, held);
 	resp->status = 200;
 	resp->content_type = "application/json";
 	metrics_add(w->metrics, &requests_in_flight, -1, hook->path);
@@ -348,7 +375,8 @@ struct webhook *webhook_new(const struct webhook_conf *conf)
 	w->kube = conf->kube;
 	w->metrics = conf->metrics;
 	w->status_server = conf->status_server;
-	pthread_mutex_init(&w->large, NULL);
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_cond_init(&w->fewer, NULL);
 	for (size_t i = 0; i < sizeof(hooks) / sizeof(*hooks); i++) {
 		metrics_add(w->metrics, &requests_total, 0, hooks[i].path, "200");
 		metrics_add(w->metrics, &requests_total, 0, hooks[i].path, "500");
@@ -360,6 +388,7 @@ void webhook_free(struct webhook *w)
 {
 	if (!w)
 		return;
-	pthread_mutex_destroy(&w->large);
+	pthread_cond_destroy(&w->fewer);
+	pthread_mutex_destroy(&w->lock);
 	free(w);
 }

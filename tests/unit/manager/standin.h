@@ -34,6 +34,7 @@ struct standin {
 	pthread_mutex_t lock;
 	const struct standin_answer *answers; /* ends with { NULL } */
 	struct buf asked;
+	int calls; /* that have come, answered or not; atomic */
 };
 
 static inline cJSON *standin_doc(const char *yaml)
@@ -53,6 +54,7 @@ static inline void standin_handle(void *ctx, const struct httpd_request *req,
 	const struct standin_answer *a = s->answers;
 	cleanup_json cJSON *body = NULL;
 
+	__atomic_add_fetch(&s->calls, 1, __ATOMIC_SEQ_CST);
 	pthread_mutex_lock(&s->lock);
 	buf_printf(&s->asked, "%s %s%s%s\n", req->method, req->path,
 		   req->body_len ? " " : "", req->body ? (const char *)req->body : "");

@@ -1,5 +1,7 @@
 /* Rules: upstream pkg/webhooks, and what is said at the top of webhook.h. */
 #include "assets/assets.h"
+#include "base/clock.h"
+#include "base/thread.h"
 #include "base/xmalloc.h"
 #include "manager/webhook.h"
 #include "tests/unit/manager/standin.h"
@@ -59,10 +61,9 @@ static const struct standin_answer with_runtime[] = {
 	{ NULL, 0, NULL },
 };
 
-static void post(struct kube *k, struct metrics *metrics, const char *path,
-		 const char *type, const char *body, struct httpd_response *resp)
+static void post_to(struct webhook *w, const char *path, const char *type,
+		    const char *body, struct httpd_response *resp)
 {
-	const struct webhook_conf conf = { .kube = k, .metrics = metrics };
 	const struct httpd_header headers[] = { { "Content-Type", type },
 						{ NULL, NULL } };
 	const struct httpd_request req = {
@@ -73,10 +74,18 @@ static void post(struct kube *k, struct metrics *metrics, const char *path,
 		.body_len = strlen(body),
 		.headers = headers,
 	};
-	struct webhook *w = webhook_new(&conf);
 
 	*resp = (struct httpd_response){ 0 };
 	webhook_handle(w, &req, resp);
+}
+
+static void post(struct kube *k, struct metrics *metrics, const char *path,
+		 const char *type, const char *body, struct httpd_response *resp)
+{
+	const struct webhook_conf conf = { .kube = k, .metrics = metrics };
+	struct webhook *w = webhook_new(&conf);
+
+	post_to(w, path, type, body, resp);
 	webhook_free(w);
 }
 
@@ -489,6 +498,83 @@ static void test_figures(void **state)
 	metrics_free(metrics);
 }
 
+/* ---- what does not fit at once waits ---- */
+
+struct caller {
+	struct webhook *w;
+	pthread_t thread;
+	char *body;
+	bool answered; /* atomic */
+};
+
+static void *call(void *ctx)
+{
+	struct caller *c = ctx;
+	struct httpd_response resp;
+
+	post_to(c->w, VALIDATE, "application/json", c->body, &resp);
+	assert_int_equal(resp.status, 200);
+	buf_release(&resp.body);
+	__atomic_store_n(&c->answered, true, __ATOMIC_SEQ_CST);
+	return NULL;
+}
+
+static bool answered(struct caller *c)
+{
+	return __atomic_load_n(&c->answered, __ATOMIC_SEQ_CST);
+}
+
+/* A review of that kind, with so many values in it. */
+static void call_with(struct caller *c, struct webhook *w, const char *kind, size_t n)
+{
+	cleanup_buf struct buf body = { .max = 16 * 1024 * 1024 };
+	struct error err = { 0 };
+
+	buf_printf(&body,
+		   "{\"request\":{\"uid\":\"u\",\"namespace\":\"ns\",\"operation\":"
+		   "\"CREATE\",\"object\":{\"apiVersion\":\"trainer.kubeflow.org/v1alpha1"
+		   "\",\"kind\":\"%s\",\"metadata\":{\"name\":\"tj\"},\"spec\":{"
+		   "\"runtimeRef\":{\"apiGroup\":\"trainer.kubeflow.org\",\"kind\":"
+		   "\"TrainingRuntime\",\"name\":\"rt\"}},\"x\":[0",
+		   kind);
+	for (; n; n--)
+		buf_adds(&body, ",0");
+	buf_adds(&body, "]}}}");
+	*c = (struct caller){ .w = w, .body = (char *)STEAL(body.data) };
+	assert_int_equal(thread_start(&c->thread, call, c, &err), 0);
+}
+
+static void join(struct caller *c)
+{
+	pthread_join(c->thread, NULL);
+	assert_true(answered(c));
+	free(c->body);
+}
+
+static void test_what_is_too_much_at_once_waits(void **state)
+{
+	const struct webhook_conf conf = { .kube = api.kube };
+	struct webhook *w = webhook_new(&conf);
+	struct caller first, large, small;
+
+	(void)state;
+	standin_set(&api, with_runtime);
+	pthread_mutex_lock(&api.lock); /* the first one waits for its runtime */
+	api.calls = 0;
+	call_with(&first, w, "TrainJob", 600000);
+	while (!__atomic_load_n(&api.calls, __ATOMIC_SEQ_CST))
+		clock_sleep_ms(1);
+	call_with(&large, w, "Other", 600000);
+	call_with(&small, w, "Other", 300000);
+	join(&small);
+	clock_sleep_ms(300);
+	assert_false(answered(&large));
+	pthread_mutex_unlock(&api.lock);
+	join(&first);
+	join(&large);
+	webhook_free(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -504,6 +590,7 @@ int main(void)
 		cmocka_unit_test(test_the_built_in_runtimes_pass_without_a_word),
 		cmocka_unit_test(test_objects_of_another_kind),
 		cmocka_unit_test(test_requests_that_are_none),
+		cmocka_unit_test(test_what_is_too_much_at_once_waits),
 		cmocka_unit_test(test_figures),
 	};
 

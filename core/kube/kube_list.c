@@ -20,6 +20,7 @@ enum {
 	PAGE = 500,
 	PAGE_MS = 60 * 1000, /* so long the API server works on one */
 	WATCH_SECONDS = 300,
+	WATCH_IDLE_MS = 150 * 1000, /* bookmarks come each minute: else nobody is there */
 	MAX_PAGES = 100000
 };
 
@@ -287,6 +288,7 @@ int kube_watch(struct kube *k, const struct kube_ref *ref,
 		.again = true,
 		.open_ended = true,
 		.timeout_ms = (seconds + 30) * 1000,
+		.idle_ms = WATCH_IDLE_MS,
 		.cancel = opts->cancel,
 		.on_data = on_watch_data,
 		.ctx = &w,

@@ -1,0 +1,308 @@
+#!/usr/bin/python3
+"""faults_scenes.py SCENE SCRATCH: what goes wrong, one scene after the other, and what must be true
+afterwards (faults.py). Settings: FAULTS_JOBS, FAULTS_KILLS, FAULTS_SEED. The environment has
+KUBECONFIG, CLUSTER and KFTRAINER; SCRATCH has the controller's trainer.kubeconfig."""
+import base64
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from faults import (MERGE, NS, TRAINER_NS, Controller, Proxy, Tap, Watcher, Workload, admin, api, clean_up, cluster, compact,
+                    healthy, judge, note, set_up, until, webhooks_answer)
+
+SEED = int(os.environ.get("FAULTS_SEED") or time.time())
+JOBS = int(os.environ.get("FAULTS_JOBS") or 0)
+
+
+def refusals(tap, work, allowed):
+    """Each refusal is one of those that such a fault explains."""
+    note("refused: " + (", ".join(f"{n}x {what}" for what, n in work.answers.most_common(12)) or "nothing"))
+    tap.check("what could not be done was refused in order",
+              [what for what in work.answers if not any(word in what for word in allowed)])
+
+
+# The API server's own words when a webhook or itself does not answer; and of two who write at once.
+REFUSED = ("failed calling webhook", "Error", "Disconnected", "IncompleteRead", "apiserver not ready", "503", "BadStatusLine",
+           "Operation cannot be fulfilled", "shutting down", "etcdserver", "no endpoints", "admission webhook \"vjobset",
+           "forbidden", "404")
+
+
+def scene_kill(tap, scratch):
+    """The controller is killed again and again while it works."""
+    kills, chance = int(os.environ.get("FAULTS_KILLS") or 20), random.Random(SEED)
+    one = Controller(scratch).start()
+    tap.check("the controller serves", set_up())
+    watcher, work = Watcher(), Workload(JOBS or 200, 1.5 * kills, SEED)
+    watcher.start()
+    work.start()
+    done = 0
+    while done < kills or work.busy():
+        # As long as it takes to start; then, as long as its work takes.
+        time.sleep(chance.choice([chance.uniform(0, 0.2), chance.uniform(0.2, 3)]))
+        if done < kills:
+            tap_runs = one.runs()
+            one.kill()
+            done += tap_runs
+            one.start()
+    note(f"killed {done} times")
+    tap.check("all that was to happen happened", work.join())
+    refusals(tap, work, REFUSED)
+    judge(tap, work.jobs, watcher)
+    tap.check("it never crashed by itself", one.crashes())
+    one.kill(signal.SIGTERM)
+    tap.true("asked to end, it ends well", one.process.returncode == 0)
+
+
+def same_process(tap, one, pid):
+    tap.check("all that time it was one process", [] if one.runs() and one.pid == pid else [one.text()[-2000:]])
+    one.kill(signal.SIGTERM)
+    tap.true("asked to end, it ends well", one.process.returncode == 0)
+    tap.check("without a crash", one.crashes())
+
+
+def disturbed(tap, scratch, fault, seconds, jobs, wait=120):
+    """A workload, and fault() again and again until it is through; the controller stays."""
+    one = Controller(scratch).start()
+    tap.check("the controller serves", set_up())
+    pid, watcher, work = one.pid, Watcher(), Workload(JOBS or jobs, seconds, SEED)
+    watcher.start()
+    work.start()
+    faults = 0
+    while work.busy():
+        faults += fault(one)
+    note(f"{faults} times")
+    tap.check("all that was to happen happened", work.join())
+    refusals(tap, work, REFUSED)
+    tap.true("something was cut", faults)
+    judge(tap, work.jobs, watcher, wait)
+    same_process(tap, one, pid)
+
+
+def scene_apiserver(tap, scratch):
+    """The API server is killed and comes back."""
+    def kill(_):
+        time.sleep(5)
+        return not restart()
+    disturbed(tap, scratch, kill, 25, 60)
+
+
+def scene_watch(tap, scratch):
+    """All of its connections to the API server are reset, those of watches and calls under way alike."""
+    proxy = Proxy()
+    proxy.kubeconfig(f"{scratch}/trainer.kubeconfig")
+
+    def cut(_):
+        time.sleep(1.5)
+        return proxy.cut() >= 5 # the watches
+    disturbed(tap, scratch, cut, 20, 60)
+
+
+def scene_dumb(tap, scratch):
+    """Its connections stay open, and nothing comes through them any more: bookmarks are missed."""
+    proxy = Proxy()
+    proxy.kubeconfig(f"{scratch}/trainer.kubeconfig")
+    dumb = []
+
+    def silence(_):
+        time.sleep(3)
+        if not dumb:
+            dumb.append(proxy.go_dumb())
+        return bool(dumb[0])
+    disturbed(tap, scratch, silence, 10, 20, 400)
+
+
+def restart():
+    cluster("stop", "kube-apiserver")
+    cluster("start", "kube-apiserver")
+    return until(60, healthy)
+
+
+def sleep(one, jobs):
+    """What it misses: TrainJobs and JobSets that go, and all that etcd knew of it."""
+    one.process.send_signal(signal.SIGSTOP)
+    a = admin()
+    for job in [job for job in jobs if job.exists and not job.complete][:5]:  # deletes need no webhook
+        a.delete("TrainJob", NS, job.name)
+        job.exists = False
+    problems = restart()  # what was sent before would still be in its sockets
+    compact()
+    problems += restart()
+    one.process.send_signal(signal.SIGCONT)
+    return problems
+
+
+def scene_gone(tap, scratch):
+    """It sleeps while much happens and etcd forgets it: its watches are answered 410 Gone."""
+    one = Controller(scratch).start()
+    tap.check("the controller serves", set_up())
+    pid, watcher, jobs = one.pid, Watcher(), []
+    watcher.start()
+    for prefix in ("g", "h", "k"):
+        work = Workload(JOBS or 20, 4, SEED, prefix=prefix).start()
+        tap.check(f"{prefix}: it does its work", work.join())
+        jobs += work.jobs
+        if prefix != "k":
+            tap.check(f"{prefix}: while it sleeps, five TrainJobs go and etcd forgets them", sleep(one, jobs))
+    judge(tap, jobs, watcher)
+    same_process(tap, one, pid)
+
+
+def config(scratch, name, address, lease):
+    path = f"{scratch}/{name}-{address}.yaml"
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(f"""apiVersion: config.trainer.kubeflow.org/v1alpha1
+kind: Configuration
+webhook: {{port: 9443, host: {address}}}
+health: {{healthProbeBindAddress: "{address}:8081"}}
+metrics: {{bindAddress: "{address}:8443", secureServing: false}}
+leaderElection:
+  leaderElect: true
+  resourceName: {name}
+  leaseDuration: {lease}s
+  renewDeadline: {lease * 2 // 3}s
+  retryPeriod: 1s
+""")
+    return path
+
+
+def serving(addresses):
+    """What the endpoints' controller does: Services lead to these."""
+    a = admin()
+    for one in a.request("GET", SLICES)[1]["items"]:
+        if not one["metadata"]["name"].endswith("-process"):
+            continue
+        ends = [{"addresses": [address], "conditions": {"ready": True}} for address in addresses]
+        a.request("PATCH", f"{SLICES}/{one['metadata']['name']}", {"endpoints": ends}, MERGE)
+
+
+SLICES = f"/apis/discovery.k8s.io/v1/namespaces/{TRAINER_NS}/endpointslices"
+ADDRESSES = ("10.250.0.1", "10.250.0.251")
+
+
+def leads(*replicas):
+    return [one for one in replicas if '"msg":"reconciling"' in one.text()]
+
+
+def two(scratch, name, lease):
+    return [Controller(scratch, f"{name}-{which}", config(scratch, name, address, lease))
+            for which, address in zip("ab", ADDRESSES)]
+
+
+def work_through(tap, what, jobs, prefix):
+    work = Workload(10, 2, SEED, prefix=prefix).start()
+    tap.check(what, work.join())
+    jobs += work.jobs
+
+
+def change_of_leader(tap, scratch, name, lease, number, jobs):
+    """Two replicas; the one that leads gets a signal."""
+    one, other = two(scratch, name, lease)
+    one.start()
+    tap.check(f"{name}: the first leads", until(60, lambda: [] if leads(one) else ["it does not"]))
+    other.start()
+    serving(ADDRESSES)
+    tap.check(f"{name}: the webhooks answer", until(60, webhooks_answer))
+    work_through(tap, f"{name}: there is work", jobs, f"{name}a")
+    tap.check(f"{name}: of the two only one reconciles", leads(other))
+    one.kill(number)
+    at = time.monotonic()
+    serving(ADDRESSES[1:])
+    work_through(tap, f"{name}: the first is gone, and the webhooks of the other answer", jobs, f"{name}b")
+    tap.check(f"{name}: the other leads", until(60, lambda: [] if leads(other) else [other.text()[-500:]]))
+    took = time.monotonic() - at
+    one.start()
+    serving(ADDRESSES)
+    work_through(tap, f"{name}: the first is back, and there is work", jobs, f"{name}c")
+    tap.true(f"{name}: it does not lead", one.text().count('"msg":"reconciling"') == 1)
+    for replica in (one, other):
+        replica.kill(signal.SIGTERM)
+    tap.check(f"{name}: no crash", one.crashes() + other.crashes())
+    return took
+
+
+def scene_replicas(tap, scratch):
+    """Two replicas: one leads. It is asked to end: the other leads at once; killed: when the lease has run out."""
+    subprocess.run(["ip", "addr", "add", f"{ADDRESSES[1]}/24", "dev", "kft0"], check=False, stderr=subprocess.DEVNULL)
+    first = Controller(scratch).start()
+    tap.check("the controller serves", set_up())
+    first.kill(signal.SIGTERM)
+    watcher, jobs = Watcher(), []
+    watcher.start()
+    took = change_of_leader(tap, scratch, "term", 90, signal.SIGTERM, jobs)
+    tap.true(f"asked to end, it gave the lease up: the other did not wait for its end ({took:.1f} s of 90)", took < 80)
+    change_of_leader(tap, scratch, "kill", 6, signal.SIGKILL, jobs)
+    serving(ADDRESSES[:1])
+    first.start()
+    judge(tap, jobs, watcher)
+    first.kill(signal.SIGTERM)
+
+
+def scene_certificate(tap, scratch):
+    """The certificate nears its end, has ended, is nonsense, is gone: the webhooks answer all the time."""
+    one = Controller(scratch).start()
+    tap.check("the controller serves", set_up())
+    pid, stop, failed, asked = one.pid, threading.Event(), [], []
+
+    def ask():
+        while not stop.wait(0.1):
+            asked.append(1)
+            failed.extend(webhooks_answer())
+    asking = threading.Thread(target=ask)
+    asking.start()
+    for what, change in certificates(scratch):
+        before = one.text().count('"msg":"serving a certificate"')
+        a, name = admin(), "kubeflow-trainer-webhook-cert"
+        url = api.path("Secret", TRAINER_NS, name)
+        if change is None:
+            a.request("DELETE", url)
+        else:
+            tap.true(f"{what}: put in the Secret", a.request("PATCH", url, {"data": change}, MERGE)[0] == 200)
+        tap.check(f"{what}: another is served, by the same process", until(60, lambda: [] if one.runs() and one.text().count(
+            '"msg":"serving a certificate"') > before else [one.text()[-500:]]))
+        tap.check(f"{what}: the webhooks answer", webhooks_answer())
+    stop.set()
+    asking.join()
+    tap.check(f"they did so {len(asked)} times meanwhile", failed or ([] if len(asked) > 20 else ["hardly asked"]))
+    same_process(tap, one, pid)
+
+
+def openssl(*args):
+    subprocess.run(["openssl", *args], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def certificates(scratch):
+    name = f"kubeflow-trainer-controller-manager.{TRAINER_NS}.svc"
+    folder = f"{scratch}/certs"
+    os.makedirs(folder, 0o700, exist_ok=True)
+
+    def data(days):
+        for key in ("ca", "tls"):
+            openssl("ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", f"{folder}/{key}.key")
+        with open(f"{folder}/ext", "w", encoding="utf-8") as file:
+            file.write(f"subjectAltName=DNS:{name}\n")
+        openssl("req", "-x509", "-new", "-key", f"{folder}/ca.key", "-subj", "/CN=ca", "-days", "3650",
+                "-out", f"{folder}/ca.crt")
+        openssl("req", "-new", "-key", f"{folder}/tls.key", "-subj", f"/CN={name}", "-out", f"{folder}/tls.csr")
+        openssl("x509", "-req", "-in", f"{folder}/tls.csr", "-CA", f"{folder}/ca.crt", "-CAkey", f"{folder}/ca.key",
+                "-days", str(days), "-set_serial", "2", "-extfile", f"{folder}/ext", "-out", f"{folder}/tls.crt")
+        return {f: base64.b64encode(open(f"{folder}/{f}", "rb").read()).decode()
+                for f in ("ca.crt", "ca.key", "tls.crt", "tls.key")}
+    yield "a certificate that ends tomorrow", data(1)
+    yield "one that ended yesterday", data(-1)
+    yield "one that is nonsense", dict(data(300), **{"tls.crt": base64.b64encode(b"nonsense").decode()})
+    yield "no Secret", None
+
+
+def main():
+    scene, scratch = sys.argv[1:]
+    note(f"seed {SEED}")
+    tap = Tap()
+    globals()["scene_" + scene](tap, scratch)
+    clean_up()
+    tap.finish()
+
+
+main()

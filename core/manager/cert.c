@@ -114,6 +114,7 @@ static int try_secret(struct cert_manager *c, struct cert_set *set, struct error
 	}
 	cert_set_release(set);
 	cert_set_read(set, secret);
+	set->served = c->shown.ca.cert_pem;
 	if (cert_set_renew(set, c->dns_name, clock_now(), &change, &why, err))
 		return -1;
 	if (change == CERT_KEPT)
@@ -395,7 +396,7 @@ bool cert_manager_ready(struct cert_manager *c)
 	bool ret;
 
 	pthread_mutex_lock(&c->lock);
-	ret = c->injected || !c->conf.config->certs.enable;
+	ret = (c->injected && c->ca) || !c->conf.config->certs.enable;
 	pthread_mutex_unlock(&c->lock);
 	return ret && tls_server_ready(c->conf.server);
 }

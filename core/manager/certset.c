@@ -87,24 +87,25 @@ static int check_server(const struct cert_set *set, const char *dns, int64_t now
 }
 
 /* The CA before this one, if it still is of use: its first certificate. */
-static char *old_ca(const struct x509_pair *ca, int64_t now)
+static char *old_ca(const struct cert_set *set, int64_t now)
 {
-	const struct x509_pair cert = { .cert_pem = ca->cert_pem };
+	char *pem = set->ca.cert_pem ? set->ca.cert_pem : (char *)set->served;
+	const struct x509_pair cert = { .cert_pem = pem };
 	struct error unused = { 0 };
 	char *end, *ret;
 
-	if (!ca->cert_pem || x509_check_ca(&cert, now, &unused))
+	if (!pem || x509_check_ca(&cert, now, &unused))
 		return NULL;
-	ret = xstrdup(ca->cert_pem);
+	ret = xstrdup(pem);
 	end = strstr(ret, PEM_END);
 	if (end)
 		end[strlen(PEM_END)] = '\0';
 	return ret;
 }
 
-static int new_ca(struct x509_pair *ca, int64_t now, struct error *err)
+static int new_ca(struct cert_set *set, int64_t now, struct error *err)
 {
-	cleanup_free char *before = old_ca(ca, now);
+	cleanup_free char *before = old_ca(set, now);
 	cleanup_x509_pair struct x509_pair made = { 0 };
 	char *both;
 
@@ -117,8 +118,8 @@ static int new_ca(struct x509_pair *ca, int64_t now, struct error *err)
 		free(made.cert_pem);
 		made.cert_pem = both;
 	}
-	x509_pair_release(ca);
-	*ca = made;
+	x509_pair_release(&set->ca);
+	set->ca = made;
 	made = (struct x509_pair){ 0 };
 	return 0;
 }
@@ -155,7 +156,7 @@ int cert_set_renew(struct cert_set *set, const char *dns_name, int64_t now,
 		is_new = true;
 	else
 		is_new = check_ca(&set->ca, now, &of_ca) != 0;
-	if (is_new && new_ca(&set->ca, now, err))
+	if (is_new && new_ca(set, now, err))
 		return -1;
 	if (new_server(set, dns_name, now, err))
 		return -1;

@@ -15,6 +15,7 @@ enum { CERT_LOOKAHEAD = 90 * 24 * 3600 }; /* seconds: ends sooner, is renewed */
 struct cert_set {
 	struct x509_pair ca; /* cert_pem: the CA, and after it perhaps the one before */
 	struct x509_pair server;
+	const char *served; /* the CA of what is served meanwhile, borrowed; or NULL */
 };
 void cert_set_release(struct cert_set *set); /* wipes keys */
 #define cleanup_cert_set __attribute__((cleanup(cert_set_release)))

@@ -23,7 +23,8 @@ static struct x509_pair copy_pair(const struct x509_pair *p)
 
 static struct cert_set copy_set(const struct cert_set *s)
 {
-	return (struct cert_set){ copy_pair(&s->ca), copy_pair(&s->server) };
+	return (struct cert_set){ .ca = copy_pair(&s->ca),
+				  .server = copy_pair(&s->server) };
 }
 
 static enum cert_change renew(struct cert_set *s, const char *dns, int64_t now,
@@ -363,6 +364,35 @@ static void test_changed_secret(void **state)
 	cert_set_release(&set);
 }
 
+/* With the Secret the CA is gone; who still shows its certificate is trusted. */
+static void test_deleted_secret(void **state)
+{
+	const struct kube_ref ref = { "v1", "Secret", "sys",
+				      "kubeflow-trainer-webhook-cert" };
+	struct apiserver s;
+	struct replica one;
+	cleanup_json cJSON *secret = NULL;
+	cleanup_cert_set struct cert_set before = { 0 };
+	cleanup_free char *ca = NULL;
+	struct error err = { 0 };
+
+	(void)state;
+	apiserver_start(&s);
+	start(&one, s.kube, NULL);
+	EVENTUALLY(cert_manager_ready(one.certs));
+	secret = get_secret(&s);
+	cert_set_read(&before, secret);
+	assert_int_equal(kube_delete(s.kube, &ref, NULL, NULL, &err), 0);
+	EVENTUALLY((free(ca), ca = cert_manager_ca(one.certs),
+		    !str_eq(ca, before.ca.cert_pem)));
+	if (x509_check_server(&before.server, ca, DNS, clock_now(), &err))
+		fail_msg("%s", err.msg);
+	assert_true(str_starts(ca, "-----BEGIN CERTIFICATE-----\n"));
+	assert_false(str_starts(ca, before.ca.cert_pem)); /* the new one first */
+	stop(&one);
+	apiserver_stop(&s);
+}
+
 static void write_text(const char *path, const char *text)
 {
 	struct error err = { 0 };
@@ -409,6 +439,7 @@ int main(void)
 		cmocka_unit_test(test_first_start),
 		cmocka_unit_test(test_slow_cluster),
 		cmocka_unit_test(test_changed_secret),
+		cmocka_unit_test(test_deleted_secret),
 		cmocka_unit_test(test_folder),
 	};
 

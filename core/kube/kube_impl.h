@@ -62,7 +62,6 @@ struct kube_request {
 	bool again;         /* doing it twice does no harm */
 	bool open_ended;    /* a watch, a log: not counted by the limiter */
 	int64_t timeout_ms; /* 0: the client's; with open_ended: none */
-	int64_t idle_ms;    /* without a byte of the answer; 0: none */
 	const bool *cancel;
 	int (*on_data)(void *ctx, const void *data, size_t len, struct error *err);
 	void *ctx;

@@ -19,8 +19,12 @@
 enum {
 	PAGE = 500,
 	PAGE_MS = 60 * 1000, /* so long the API server works on one */
-	WATCH_SECONDS = 300,
-	WATCH_IDLE_MS = 150 * 1000, /* bookmarks come each minute: else nobody is there */
+	/*
+	 * To twice that; a watch that has not ended then has nobody at its other end.
+	 * Bookmarks say nothing of it: kinds of which nothing happens have none.
+	 */
+	WATCH_SECONDS = 120,
+	WATCH_MORE_MS = 30 * 1000,
 	MAX_PAGES = 100000
 };
 
@@ -287,8 +291,7 @@ int kube_watch(struct kube *k, const struct kube_ref *ref,
 		.accept = opts->select.meta_only ? AS_ONE : NULL,
 		.again = true,
 		.open_ended = true,
-		.timeout_ms = (seconds + 30) * 1000,
-		.idle_ms = WATCH_IDLE_MS,
+		.timeout_ms = seconds * 1000 + WATCH_MORE_MS,
 		.cancel = opts->cancel,
 		.on_data = on_watch_data,
 		.ctx = &w,

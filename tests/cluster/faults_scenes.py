@@ -101,7 +101,7 @@ def scene_watch(tap, scratch):
 
 
 def scene_dumb(tap, scratch):
-    """Its connections stay open, and nothing comes through them any more: bookmarks are missed."""
+    """Its connections stay open, and nothing comes through them any more: the end of a watch does not come."""
     proxy = Proxy()
     proxy.kubeconfig(f"{scratch}/trainer.kubeconfig")
     dumb = []

@@ -84,11 +84,12 @@ e2e_tell() {
 
 # ---- jobs ----------------------------------------------------------------------------------------
 
-# Of runtime sh a pod that ends with an error ends the job, of runtime retry it is made anew.
+# Of runtimes sh and torch a pod that ends with an error ends the job, of retry it is made anew.
 # Pods leave a lost node after 2 seconds, not 5 minutes.
 runtimes() {
 	runtime sh 0
 	runtime retry 6
+	runtime torch 0 torch
 	cat <<-END
 		apiVersion: trainer.kubeflow.org/v1alpha1
 		kind: TrainingRuntime
@@ -116,13 +117,13 @@ runtimes() {
 	END
 }
 
-runtime() { # NAME BACKOFFLIMIT
+runtime() { # NAME BACKOFFLIMIT [POLICY]
 	cat <<-END
 		apiVersion: trainer.kubeflow.org/v1alpha1
 		kind: TrainingRuntime
-		metadata: {name: $1, labels: {trainer.kubeflow.org/framework: plainml}}
+		metadata: {name: $1, labels: {trainer.kubeflow.org/framework: ${3:-plainml}}}
 		spec:
-		  mlPolicy: {numNodes: 1}
+		  mlPolicy: {numNodes: 1${3:+, $3: {\}}}
 		  template:
 		    spec:
 		      replicatedJobs:

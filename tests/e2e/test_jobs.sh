@@ -5,10 +5,13 @@
 e2e_up
 
 # ---- all at once, for they wait for different things ----------------------------------------------
-torch='{runtimeRef: {name: torch-distributed}, trainer: {image: kft.local/torch:1, numNodes: 2,
-  numProcPerNode: 2, command: [torchrun, /e2e/ddp.py, "5", "0"], env: [{name: OMP_NUM_THREADS, value: "1"}]}}'
-check "a TrainJob of torch-distributed is taken" train ddp "$torch"
-check "one of which a rank fails" train fails "$(sh 2 "[ \$JOB_COMPLETION_INDEX = 1 ] || { $until_go; }; echo last words >/dev/termination-log; exit 7")"
+torch() { # RUNTIME ARGUMENTS of ddp.py
+	echo "{runtimeRef: $1, trainer: {image: $image, numNodes: 2, numProcPerNode: 2,
+		command: [torchrun, /e2e/ddp.py, $2], env: [{name: OMP_NUM_THREADS, value: '1'}]}}"
+}
+check "a TrainJob of torch-distributed is taken" train ddp "$(torch '{name: torch-distributed}' '"5", "-1"')"
+check "one of PyTorch's, of which a rank fails" train badrank "$(torch '{kind: TrainingRuntime, name: torch}' '"5", "3"')"
+check "one of which a node fails" train fails "$(sh 2 "[ \$JOB_COMPLETION_INDEX = 1 ] || { $until_go; }; echo last words >/dev/termination-log; exit 7")"
 check "one without its image" train noimage "$(sh 1 true 'image: "kft.local/absent:1"')"
 check "one that no node has room for" train toobig "$(sh 1 true 'resourcesPerNode: {requests: {cpu: 1000}}')"
 check "one that takes too much memory" train oom "$(sh 1 'exec python3 -c "b = bytearray(1 << 30)"' 'resourcesPerNode: {limits: {memory: 64Mi}}')"
@@ -17,7 +20,7 @@ check "one that reports its progress" train reports "$(sh 1 "python3 /e2e/report
 check "and one that has nothing to report" train bystander "$(sh 1 "$until_go")"
 
 # ---- failures -------------------------------------------------------------------------------------
-check "a rank's exit code fails the job" becomes fails Failed
+check "an exit code fails the job" becomes fails Failed
 check "... which is told with node rank and exit code" tells fails \
 	'^ContainerFailed fails-node-0-1-.*node-1 \(node rank 1\): container node: exit code 7 on n[12]: last words'
 check "... and is why the job failed" tells fails '^Failed .*first: node-1 \(node rank 1\): .*exit code 7'
@@ -81,6 +84,12 @@ check "... which fall" falls
 check "... the same parameters" equal parameters 1
 check "... told on the TrainJob" tells ddp '^JobSetCreated '
 check "... from creation to completion" tells ddp '^Completed '
+
+check "PyTorch's job with a bad rank has failed" becomes badrank Failed
+check "... which is told with node rank and torchrun's exit code" tells badrank \
+	'^Failed .*; first: node-[01] \(node rank [01]\): container node: exit code 1 on n[12]'
+state_and_restarts() { state_is badrank Failed && [ "$(k get jobset badrank -o 'jsonpath={.status.restarts}')" = 0 ]; }
+check "... at once" state_and_restarts
 
 # ---- what is left of a job -------------------------------------------------------------------------
 mpi='{runtimeRef: {kind: TrainingRuntime, name: mpi}, trainer: {numNodes: 2, command: [sleep, "600"]}}'

@@ -29,8 +29,9 @@ enum {
 /* What is one Event: the same object, type, reason and series. */
 struct series {
 	char *key;
-	char *name; /* the Event's; NULL: not made yet */
-	cJSON *doc; /* to be sent; NULL: nothing is new */
+	char *name;    /* the Event's; NULL: not made yet */
+	int64_t stamp; /* of that name, from the first try on; 0: none yet */
+	cJSON *doc;    /* to be sent; NULL: nothing is new */
 	int64_t first, last, count;
 	int64_t gap_ms, not_before_ms, due_ms;
 	int tries;
@@ -264,55 +265,61 @@ struct letter {
 	int64_t stamp;
 };
 
-static int patch(struct event_recorder *r, const struct letter *l, struct error *err)
+static int patch(struct event_recorder *r, const struct letter *l, const char *name,
+		 struct error *err)
 {
 	static const struct kube_write plain = { 0 };
-	struct kube_ref ref = { "v1", "Event", meta_namespace(l->doc), l->name };
+	struct kube_ref ref = { "v1", "Event", meta_namespace(l->doc), name };
 	cleanup_json cJSON *changes = cJSON_CreateObject();
 
 	put_changes(changes, json_str(l->doc, "message"), l->last, l->count);
 	return kube_merge_patch(r->kube, &ref, changes, &plain, NULL, err);
 }
 
-static int create(struct event_recorder *r, const struct letter *l, char **ret_name,
-		  struct error *err)
+static const char *new_name(struct arena *arena, const struct letter *l)
 {
-	static const struct kube_write plain = { 0 };
-	cleanup_arena struct arena arena = { 0 };
 	const char *object = json_str(l->doc, "involvedObject", "name");
-	char text[TIME_TEXT_SIZE];
 	size_t len = object ? strnlen(object, NAME_ROOM) : 0;
-	const char *name;
 
 	while (len > 0 && object[len] && strchr(".-", object[len - 1]))
 		len--;
-	name = arena_printf(&arena, "%.*s.%llx", (int)len, object ? object : "",
+	return arena_printf(arena, "%.*s.%llx", (int)len, object ? object : "",
 			    (long long)l->stamp);
+}
+
+static int create(struct event_recorder *r, const struct letter *l, const char *name,
+		  struct error *err)
+{
+	static const struct kube_write plain = { 0 };
+	char text[TIME_TEXT_SIZE];
+
 	meta_set_name(l->doc, name);
 	json_put_str(l->doc, time_text(l->first, text), "firstTimestamp");
 	put_changes(l->doc, json_str(l->doc, "message"), l->last, l->count);
-	if (kube_create(r->kube, l->doc, &plain, NULL, err))
-		return -1;
-	*ret_name = xstrdup(name);
-	return 0;
+	return kube_create(r->kube, l->doc, &plain, NULL, err);
 }
 
 static int deliver(struct event_recorder *r, const struct letter *l, char **ret_name,
 		   struct error *err)
 {
-	if (l->name) {
-		if (patch(r, l, err) == 0)
-			return 0;
-		if (err->kind != ERR_NOT_FOUND) /* events expire */
-			return -1;
-	}
-	return create(r, l, ret_name, err);
+	cleanup_arena struct arena arena = { 0 };
+	const char *name = l->name ? l->name : new_name(&arena, l);
+	int rc = l->name ? patch(r, l, name, err) : create(r, l, name, err);
+
+	/* Events expire; and one that seemed not to be made may have been. */
+	if (rc && l->name && err->kind == ERR_NOT_FOUND)
+		rc = create(r, l, name, err);
+	else if (rc && !l->name && err->kind == ERR_EXISTS)
+		rc = patch(r, l, name, err);
+	if (!rc && !l->name)
+		*ret_name = xstrdup(name);
+	return rc;
 }
 
 static bool is_worth_a_retry(const struct error *err)
 {
 	return err->kind == ERR_BUSY || err->kind == ERR_IO || err->kind == ERR_TIMEOUT ||
-	       err->kind == ERR_STOPPED || err->kind == ERR_EXISTS;
+	       err->kind == ERR_STOPPED;
 }
 
 /* Under the lock: what became of it. True: it is dropped. */
@@ -357,7 +364,9 @@ static void send_one(struct event_recorder *r, struct series *s)
 	l.first = s->first;
 	l.last = s->last;
 	l.count = s->count;
-	l.stamp = ++r->stamp;
+	if (!s->stamp)
+		s->stamp = ++r->stamp;
+	l.stamp = s->stamp;
 	unlink_waiting(r, s);
 	s->busy = true;
 	pthread_mutex_unlock(&r->lock);

@@ -281,6 +281,30 @@ static void test_failures(void **state)
 }
 
 /* More than fits: what is dropped is dropped, and it ends in time with the server gone. */
+/* A call that was given up is made again: under the same name, so that it is one event. */
+static void test_made_although_it_seemed_not(void **state)
+{
+	struct apiserver s;
+	struct event_recorder *r = NULL;
+	struct error err = { 0 };
+	struct kube *hasty;
+
+	(void)state;
+	apiserver_start(&s);
+	hasty = apiserver_client(&s, 300);
+	assert_int_equal(event_recorder_new(&r, hasty, "test", &err), 0);
+	apiserver_do(&s, "{'op':'delay','seconds':1}");
+	record(r, "bert", &(struct event){ .reason = "A", .message = "m" });
+	EVENTUALLY(apiserver_seen(&s, "POST events") == 1);
+	apiserver_do(&s, "{'op':'delay','seconds':0}");
+	EVENTUALLY(apiserver_seen(&s, "POST events") == 2);
+	clock_sleep_ms(1200); /* now both have been done */
+	check_int("events", count(&s), 1);
+	event_recorder_free(r, 1000);
+	kube_free(hasty);
+	apiserver_stop(&s);
+}
+
 static void test_flood_without_a_server(void **state)
 {
 	struct apiserver s;
@@ -310,6 +334,7 @@ int main(void)
 		cmocka_unit_test(test_spam),
 		cmocka_unit_test(test_long_messages_and_names),
 		cmocka_unit_test(test_failures),
+		cmocka_unit_test(test_made_although_it_seemed_not),
 		cmocka_unit_test(test_flood_without_a_server),
 	};
 

@@ -419,7 +419,7 @@ struct target {
 static int parse_target(struct target *t, const char *url)
 {
 	t->url = curl_url();
-	return t->url && !curl_url_set(t->url, CURLUPART_URL, url, 0) &&
+	return t->url && !curl_url_set(t->url, CURLUPART_URL, url, CURLU_DISALLOW_USER) &&
 			       !curl_url_get(t->url, CURLUPART_HOST, &t->host, 0) &&
 			       !curl_url_get(t->url, CURLUPART_PORT, &t->port,
 					     CURLU_DEFAULT_PORT) &&
@@ -462,7 +462,10 @@ static int set_target(struct call *c)
 	struct target t = { 0 };
 	int rc = parse_target(&t, c->req->url);
 
-	if (rc) {
+	if (rc && strchr(c->req->url, '@')) { /* there may be a password in it */
+		error_set(c->err, ERR_INVALID,
+			  "not a URL that can be asked: is a user's name in it?");
+	} else if (rc) {
 		error_set(c->err, ERR_INVALID, "not a URL that can be asked: %s",
 			  str_visible(&c->arena, c->req->url, false));
 	} else {

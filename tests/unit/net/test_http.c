@@ -351,6 +351,8 @@ static void test_no_way_there(void **state)
 	cleanup_arena struct arena a = { 0 };
 	struct http_client *client = plain_client();
 	struct http_request req = { .method = "GET", .timeout_ms = 30000 };
+	struct http_response resp = { 0 };
+	struct error err = { 0 };
 	int port = free_port();
 
 	(void)state;
@@ -363,6 +365,11 @@ static void test_no_way_there(void **state)
 	get_fails(client, &req, ERR_INVALID, "not a URL");
 	req.url = "http://[::1/";
 	get_fails(client, &req, ERR_INVALID, "not a URL");
+	/* Nobody is told the password. */
+	req.url = "http://me:secret@127.0.0.1/";
+	get_fails(client, &req, ERR_INVALID, "user's name");
+	assert_int_equal(http_do(client, &req, &resp, &err), -1);
+	assert_null(strstr(err.msg, "secret"));
 	http_client_free(client);
 }
 

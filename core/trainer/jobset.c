@@ -268,6 +268,21 @@ static void drop_empty_metadata(cJSON *template_of)
 		json_del(template_of, JSON_PATH("metadata"));
 }
 
+/*
+ * JobSet's webhook writes them into a new one, and then the policies are immutable as they
+ * are: without them a suspended JobSet could not be applied again.
+ */
+static void complete_claims(cJSON *jobset_spec)
+{
+	cJSON *policy, *claim;
+
+	json_each(policy, json_get(jobset_spec, "volumeClaimPolicies"))
+		json_each(claim, json_get(policy, "templates")) {
+			json_obj(claim, "spec", "resources");
+			json_obj(claim, "status");
+		}
+}
+
 void jobset_tidy(cJSON *jobset_spec)
 {
 	cJSON *rjob;
@@ -279,4 +294,5 @@ void jobset_tidy(cJSON *jobset_spec)
 			json_del(rjob, JSON_PATH("replicas"));
 	}
 	drop_nothings(jobset_spec);
+	complete_claims(jobset_spec);
 }

@@ -43,7 +43,8 @@ cJSON *jobset_job_names(const cJSON *spec); /* the caller's */
 
 /*
  * Leave out what typed clients leave out (drop_nothings(), replicas 0, empty
- * metadata of Job and pod templates).
+ * metadata of Job and pod templates), write what they always write (resources and
+ * status of claims).
  */
 void jobset_tidy(cJSON *spec);
 

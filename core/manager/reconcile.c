@@ -18,7 +18,6 @@
 enum {
 	SOON_MS = 200,              /* something changed meanwhile */
 	GONE_MS = 1000,             /* after which it should have shown it */
-	LAG_MS = 300,               /* an informer that has not shown our own write */
 	GOING_NAMESPACE_MS = 60000, /* one that is being deleted */
 	LOOK_MS = 600000,           /* is everything still there? */
 };
@@ -87,6 +86,14 @@ static void forget(struct pass *p)
 		pod_facts_forget(p->r->conf.pods, p->ns, p->name);
 }
 
+/* 200 ms, doubling to 13 s. */
+static void try_soon(struct pass *p)
+{
+	int shift = p->note->soon < 6 ? p->note->soon++ : 6;
+
+	pass_again(p, (int64_t)SOON_MS << shift);
+}
+
 /* The JobSet of that name as the informer has it; foreign ones are only noticed. */
 static void take_jobset(struct pass *p, cJSON *take)
 {
@@ -146,14 +153,6 @@ static void tell_creation_failed(struct pass *p, const struct error *err)
 				strlen(err->msg) > CREATION_FAILED_BYTES ? " ..." : ""));
 }
 
-/* 200 ms, doubling to 13 s. */
-static void try_soon(struct pass *p)
-{
-	int shift = p->note->soon < 6 ? p->note->soon++ : 6;
-
-	pass_again(p, (int64_t)SOON_MS << shift);
-}
-
 /* 0: done, or to be tried again without a word (*ret_built is false). */
 static int make_objects(struct pass *p, bool *ret_built, struct error *err)
 {
@@ -186,7 +185,7 @@ static int run(struct pass *p, struct error *err)
 	bool built = true;
 
 	if (status_finished(status)) {
-		/* nothing is built any more */
+		p->note->soon = 0; /* nothing is built any more */
 	} else if (tj_check_runtime_ref(p->tj, &why)) {
 		status_fail(status, REASON_NOT_SUPPORTED, why.msg, p->now);
 	} else {
@@ -222,7 +221,7 @@ static bool begin(struct pass *p)
 		note_reset(p->note, meta_uid(p->tj));
 	}
 	if (version_number(p->tj) < p->note->tj_version) {
-		pass_again(p, LAG_MS);
+		try_soon(p);
 		return false;
 	}
 	p->was = json_dup(tj_status(p->tj));
@@ -240,7 +239,7 @@ static int work(struct pass *p, struct error *err)
 	if (look_at_jobset(p, &early, err))
 		return -1;
 	if (early) {
-		pass_again(p, LAG_MS);
+		try_soon(p);
 		return 0;
 	}
 	return run(p, err);

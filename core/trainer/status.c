@@ -7,6 +7,8 @@
 #include "trainer/podspec.h"
 #include "trainer/trainjob.h"
 
+#define STATE_RUNNING "Running"
+
 const cJSON *status_condition(const cJSON *status, const char *type)
 {
 	return json_find_const(json_get(status, "conditions"), "type", type);
@@ -164,20 +166,28 @@ const char *status_deadline_start(const cJSON *tj)
 	return json_str(tj, "metadata", "creationTimestamp");
 }
 
-const char *status_state(const cJSON *status)
+/* Active counts pods that wait for a node or an image as well. */
+static bool has_run(const cJSON *status)
 {
+	bool ran = str_eq(json_str(status, "state"), STATE_RUNNING);
 	const cJSON *job;
 
+	json_each(job, json_get(status, "jobsStatus"))
+		if (json_int(job, 0, "ready") > 0 || json_int(job, 0, "succeeded") > 0 ||
+		    (ran && json_int(job, 0, "active") > 0))
+			return true;
+	return false;
+}
+
+const char *status_state(const cJSON *status)
+{
 	if (status_is_true(status, COND_FAILED))
 		return "Failed";
 	if (status_is_true(status, COND_COMPLETE))
 		return "Complete";
 	if (status_is_true(status, COND_SUSPENDED))
 		return "Suspended";
-	json_each(job, json_get(status, "jobsStatus"))
-		if (json_int(job, 0, "active") > 0 || json_int(job, 0, "ready") > 0)
-			return "Running";
-	return "Created";
+	return has_run(status) ? STATE_RUNNING : "Created";
 }
 
 void status_set_state(cJSON *status)

@@ -45,6 +45,8 @@ const char *status_deadline_start(const cJSON *tj);
 
 /*
  * One word for a person: Created, Suspended, Running, Complete or Failed. Never NULL.
+ * Running: a replicatedJob's pods have all been ready or have succeeded, and while some
+ * are still there; pods that wait for a node or an image are not.
  * status_set_state() writes it into the status, where upstream has no such field.
  */
 const char *status_state(const cJSON *status);

@@ -255,7 +255,7 @@ static void test_from_creation_to_the_end(void **state)
 	check_text("owner", owner_name(meta_controller(snapshot)), "tj");
 	check_text("owner", owner_name(meta_controller(jobset)), "tj");
 	change(p, "jobset", JOBS(1, 0));
-	EVENTUALLY(has_state(p, "Running"));
+	EVENTUALLY(has_state(p, "Created"));
 	EVENTUALLY(told(p, "JobSetCreated") == 1);
 	/* What does not change is not written again. */
 	patches = apiserver_seen(&p.w->server, "PATCH jobsets");

@@ -103,7 +103,13 @@ static void test_one_word(void **state)
 		{ "{}", "Created" },
 		{ "{jobsStatus: [{name: a, active: 0, ready: 0}]}", "Created" },
 		{ "{jobsStatus: [{name: a, active: 0, ready: 0}, {name: b, active: 1}]}",
+		  "Created" },
+		{ "{jobsStatus: [{name: a, active: 1, ready: 1}, {name: b, active: 1}]}",
 		  "Running" },
+		{ "{jobsStatus: [{name: a, succeeded: 1}, {name: b, active: 1}]}",
+		  "Running" },
+		{ "{state: Running, jobsStatus: [{name: a, active: 1}]}", "Running" },
+		{ "{state: Running, jobsStatus: [{name: a, active: 0}]}", "Created" },
 		{ "{conditions: [{type: Suspended, status: 'True'}], jobsStatus: [{name: "
 		  "a, "
 		  "active: 1}]}",

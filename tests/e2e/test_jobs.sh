@@ -27,6 +27,7 @@ check "... and is why the job failed" tells fails '^Failed .*first: node-1 \(nod
 state_is() { [ "$(of "$1" .status.state)" = "$2" ] || { of "$1" .status; return 1; }; }
 check "... its state" state_is fails Failed
 check "an image that cannot be pulled is told" tells noimage '^ImagePullFailed .*image kft.local/absent:1'
+check "... its state" state_is noimage Created
 check "no room is told, in the scheduler's words" tells toobig '^Unschedulable .*Insufficient cpu'
 check "too much memory fails the job" becomes oom Failed
 check "... which is told" tells oom '^OOMKilled .*exit code 137 \(SIGKILL\), past its memory limit'

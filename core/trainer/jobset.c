@@ -276,11 +276,14 @@ static void complete_claims(cJSON *jobset_spec)
 {
 	cJSON *policy, *claim;
 
-	json_each(policy, json_get(jobset_spec, "volumeClaimPolicies"))
+	json_each(policy, json_get(jobset_spec, "volumeClaimPolicies")) {
+		if (!json_str(policy, "retentionPolicy", "whenDeleted"))
+			json_put_str(policy, "Delete", "retentionPolicy", "whenDeleted");
 		json_each(claim, json_get(policy, "templates")) {
 			json_obj(claim, "spec", "resources");
 			json_obj(claim, "status");
 		}
+	}
 }
 
 void jobset_tidy(cJSON *jobset_spec)

@@ -43,8 +43,8 @@ cJSON *jobset_job_names(const cJSON *spec); /* the caller's */
 
 /*
  * Leave out what typed clients leave out (drop_nothings(), replicas 0, empty
- * metadata of Job and pod templates), write what they always write (resources and
- * status of claims).
+ * metadata of Job and pod templates), write what they and JobSet's webhook always
+ * write (resources and status of claims, and when they are deleted).
  */
 void jobset_tidy(cJSON *spec);
 

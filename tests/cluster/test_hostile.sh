@@ -150,9 +150,9 @@ answers() { # HTTP-CODE CURL'S ARGUMENTS
 }
 check "TrainJobs are admitted meanwhile" admitted
 check "and when all of them have been put out and come again" eval 'sleep 12; works && works && works'
-check "the kubelet is answered" answers 200 "http://$cluster_ip:8081/readyz"
-check "Prometheus is answered" answers 200 "https://$cluster_ip:8443/metrics"
-check "reports are answered" answers 403 -d '{}' "https://$cluster_ip:10443$api/namespaces/a/trainjobs/a/status"
+check "the kubelet is answered" wait_for 120 answers 200 "http://$cluster_ip:8081/readyz"
+check "Prometheus is answered" wait_for 120 answers 200 "https://$cluster_ip:8443/metrics"
+check "reports are answered" wait_for 120 answers 403 -d '{}' "https://$cluster_ip:10443$api/namespaces/a/trainjobs/a/status"
 check "they go" let_go
 check "and leave nothing behind" wait_for 60 quiet
 

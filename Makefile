@@ -168,6 +168,10 @@ e2e: kftrainer
 	@tests/run.sh e2e $(wildcard tests/e2e/test_*)
 bench: kftrainer
 	@tests/bench/bench.py ./kftrainer
+	@if [ "$$(id -u)" = 0 ]; then tests/bench/cluster_bench.sh; fi
+soak: kftrainer $(SANOUT)/kftrainer
+	@tests/setup.sh cluster
+	@for t in tests/soak/soak_*.sh; do echo "# $$t"; ./$$t || status=1; done; exit $${status:-0}
 
 style:
 	@tests/lint/style.sh $(OURS)

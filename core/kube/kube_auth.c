@@ -25,10 +25,6 @@ static void wipe(char *s)
 	free(s);
 }
 
-/*
- * HTTP/1.1: a connection carries one call at a time, so that HTTP/2 would only cost
- * (measured: 50 KB more a connection, a third more CPU a call).
- */
 static int conn_new(struct kube *k, const char *cert_pem, const char *key_pem,
 		    struct kube_conn **ret, struct error *err)
 {
@@ -40,7 +36,7 @@ static int conn_new(struct kube *k, const char *cert_pem, const char *key_pem,
 		.proxy = k->config.proxy_url,
 		.user_agent = k->user_agent,
 		.insecure = k->config.insecure,
-		.http1 = true,
+		.http1 = k->opts.http1,
 		.after_stop = k->opts.after_stop,
 	};
 	struct http_client *http;

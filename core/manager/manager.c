@@ -152,6 +152,7 @@ static int new_clients(struct manager *m, struct error *err)
 		struct kube_opts opts = list[i].opts;
 
 		opts.user_agent = USER_AGENT;
+		opts.http1 = true;
 		opts.metrics = m->metrics;
 		if (list[i].wanted && kube_new(&m->clients[i], m->server, &opts, err))
 			return -1;

@@ -17,6 +17,7 @@
 
 enum {
 	SOON_MS = 200,              /* something changed meanwhile */
+	SOON_MOST = 6,              /* so often that is doubled */
 	GONE_MS = 1000,             /* after which it should have shown it */
 	GOING_NAMESPACE_MS = 60000, /* one that is being deleted */
 	LOOK_MS = 600000,           /* is everything still there? */
@@ -89,7 +90,7 @@ static void forget(struct pass *p)
 /* 200 ms, doubling to 13 s. */
 static void try_soon(struct pass *p)
 {
-	int shift = p->note->soon < 6 ? p->note->soon++ : 6;
+	int shift = p->note->soon < SOON_MOST ? p->note->soon++ : SOON_MOST;
 
 	pass_again(p, (int64_t)SOON_MS << shift);
 }
@@ -166,6 +167,8 @@ static int make_objects(struct pass *p, bool *ret_built, struct error *err)
 	}
 	if (why.kind == ERR_CONFLICT) {
 		try_soon(p);
+		if (p->note->soon == SOON_MOST) /* what should go does not */
+			tell_creation_failed(p, &why);
 		return 0;
 	}
 	if (is_namespace_going(&why)) {

@@ -17,6 +17,7 @@ from faults import Controller, TRAINER_NS, admin, until, webhooks_answer  # noqa
 JOBS = int(os.environ.get("BENCH_JOBS") or 500)
 MANY = int(os.environ.get("BENCH_MANY") or 2500)
 ROWS = (os.environ.get("BENCH_ROWS") or "start idle cpu rate many others").split()
+TAG = os.environ.get("BENCH_TAG", "")
 WORKERS = 16
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{TRAINER_NS}/leases"
 
@@ -134,7 +135,7 @@ def row_cpu(scratch):
     one = Controller(scratch, "cpu", config(scratch, "cpu"))
     start(one)
     until(60, webhooks_answer)
-    ns, before = namespace("bench-cpu"), cpu(one.pid)
+    ns, before = namespace(f"bench-cpu{TAG}"), cpu(one.pid)
     create(ns, JOBS)
     settled(ns, JOBS)
     time.sleep(5)
@@ -191,7 +192,7 @@ def bare(obj, ns):
 
 def rate(scratch, number):
     """TrainJobs that wait for a leader; then one comes."""
-    name = f"rate{number}"
+    name = f"rate{TAG}{number}"
     must(admin().request("POST", LEASE, {
         "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name},
         "spec": {"holderIdentity": "bench", "leaseDurationSeconds": 3600,
@@ -229,7 +230,7 @@ def row_many(scratch):
     one = Controller(scratch, "many", config(scratch, "many", "clientConnection: {qps: 1000, burst: 1000}\n"))
     start(one)
     until(60, webhooks_answer)
-    ns = namespace("bench-many")
+    ns = namespace(f"bench-many{TAG}")
     there = count("TrainJob", None)
     if MANY > there:
         create(ns, MANY - there)
@@ -248,7 +249,7 @@ def row_others(scratch):
     start(one)
     until(60, webhooks_answer)
     time.sleep(15)
-    ns, before = namespace("bench-others"), rss(one.pid)
+    ns, before = namespace(f"bench-others{TAG}"), rss(one.pid)
     data = {"data": {"x": "x" * 200_000}, "apiVersion": "v1", "kind": "ConfigMap"}
     at_once(700, 4, lambda a, i: must(a.request("POST", api.path("ConfigMap", ns), dict(
         data, metadata={"name": f"c{i}"})), 201))
@@ -263,4 +264,5 @@ def main():
         globals()["row_" + row](scratch)
 
 
-main()
+if __name__ == "__main__":
+    main()

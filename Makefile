@@ -166,6 +166,9 @@ cluster: kftrainer
 e2e: kftrainer
 	@[ "$$(id -u)" != 0 ] || tests/setup.sh e2e
 	@tests/run.sh e2e $(wildcard tests/e2e/test_*)
+build/kftrainer-shifted: $(SRC:%=$(OUT)/%.o) $(OUT)/tests/cluster/shifted.c.o
+	$(call say,LD,$@) $(SYSROOT)/bin/musl-gcc $(CFLAGS) -o $@ $(SYSROOT)/lib/*.o $^ -L$(SYSROOT)/lib $(LIBS) \
+	  $(LINK) -Wl,--wrap=clock_gettime,--wrap=gettimeofday,--wrap=time
 bench: kftrainer
 	@tests/bench/bench.py ./kftrainer
 	@if [ "$$(id -u)" = 0 ]; then tests/bench/cluster_bench.sh; fi

@@ -139,7 +139,8 @@ def row_cpu(scratch):
     create(ns, JOBS)
     settled(ns, JOBS)
     time.sleep(5)
-    line(f"controller: CPU a suspended TrainJob, of {JOBS}", f"{(cpu(one.pid) - before) / JOBS * 1000:.2f} ms", "<= 1.5 ms")
+    used = (cpu(one.pid) - before) / JOBS * 1000
+    line(f"controller: CPU a suspended TrainJob, of {JOBS}", f"{used:.2f} ms", "<= 1.5 ms")
     line("  calls to the API server a TrainJob", f"{sum(calls().values()) / JOBS:.2f}", "")
     line("  RSS then", f"{rss(one.pid):.1f} MB", "")
     one.kill(signal.SIGTERM)

@@ -179,7 +179,7 @@ class Controller:
 
     def start(self):
         argv = [os.environ["KFTRAINER"], "controller", "--zap-log-level", os.environ.get("FAULTS_LOG", "info")] + (["--config", self.config] if self.config else [])
-        env = dict(os.environ, KUBECONFIG=os.path.join(self.scratch, "trainer.kubeconfig"), POD_NAMESPACE=TRAINER_NS)
+        env = dict(os.environ, POD_NAMESPACE=TRAINER_NS, KUBECONFIG=os.path.join(self.scratch, "trainer.kubeconfig"))
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(argv, env=env, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
         self.all.append(self.process)

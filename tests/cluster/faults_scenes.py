@@ -10,8 +10,8 @@ import subprocess
 import sys
 import threading
 import time
-from faults import (MERGE, NS, TRAINER_NS, Controller, Proxy, Tap, Watcher, Workload, admin, api, clean_up, cluster, compact,
-                    healthy, judge, note, set_up, until, webhooks_answer)
+from faults import (MERGE, NS, TRAINER_NS, Controller, Proxy, Tap, Watcher, Workload, admin, api, clean_up, cluster,
+                    compact, healthy, judge, note, set_up, until, webhooks_answer)
 
 SEED = int(os.environ.get("FAULTS_SEED") or time.time())
 JOBS = int(os.environ.get("FAULTS_JOBS") or 0)
@@ -25,9 +25,8 @@ def refusals(tap, work, allowed):
 
 
 # The API server's own words when a webhook or itself does not answer; and of two who write at once.
-REFUSED = ("failed calling webhook", "Error", "Disconnected", "IncompleteRead", "apiserver not ready", "503", "BadStatusLine",
-           "Operation cannot be fulfilled", "shutting down", "etcdserver", "no endpoints", "admission webhook \"vjobset",
-           "forbidden", "404")
+REFUSED = ("failed calling webhook", "Error", "Disconnected", "IncompleteRead", "BadStatusLine", "503", "404",
+           "Operation cannot be fulfilled", "shutting down", "etcdserver", "no endpoints", "forbidden")
 
 
 def scene_kill(tap, scratch):
@@ -245,6 +244,9 @@ def scene_replicas(tap, scratch):
     first.kill(signal.SIGTERM)
 
 
+SERVES = '"msg":"serving a certificate"'
+
+
 def scene_certificate(tap, scratch):
     """The certificate nears its end, has ended, is nonsense, is gone: the webhooks answer all the time."""
     one = Controller(scratch).start()
@@ -258,19 +260,46 @@ def scene_certificate(tap, scratch):
     asking = threading.Thread(target=ask)
     asking.start()
     for what, change in certificates(scratch):
-        before = one.text().count('"msg":"serving a certificate"')
+        before = one.text().count(SERVES)
         a, name = admin(), "kubeflow-trainer-webhook-cert"
         url = api.path("Secret", TRAINER_NS, name)
         if change is None:
             a.request("DELETE", url)
         else:
             tap.true(f"{what}: put in the Secret", a.request("PATCH", url, {"data": change}, MERGE)[0] == 200)
-        tap.check(f"{what}: another is served, by the same process", until(60, lambda: [] if one.runs() and one.text().count(
-            '"msg":"serving a certificate"') > before else [one.text()[-500:]]))
+        shows = lambda: [] if one.runs() and one.text().count(SERVES) > before else [one.text()[-500:]]
+        tap.check(f"{what}: another is served, by the same process", until(60, shows))
         tap.check(f"{what}: the webhooks answer", webhooks_answer())
     stop.set()
     asking.join()
     tap.check(f"they did so {len(asked)} times meanwhile", failed or ([] if len(asked) > 20 else ["hardly asked"]))
+    same_process(tap, one, pid)
+
+
+def scene_clock(tap, scratch):
+    """The wall clock jumps, and back (build/kftrainer-shifted): nothing that is timed by it goes wrong."""
+    clock = os.environ["SHIFTED_CLOCK"] = f"{scratch}/clock"
+
+    def jump(seconds):
+        with open(clock + ".new", "w", encoding="ascii") as file:
+            file.write(str(seconds))
+        os.rename(clock + ".new", clock)
+    jump(0)
+    one = Controller(scratch, "clock", config(scratch, "clock", ADDRESSES[0], 6)).start()
+    tap.check("the controller serves", set_up())
+    pid, watcher, jobs = one.pid, Watcher(), []
+    watcher.start()
+    for what, seconds, prefix in (("7200 s ahead", 7200, "x"), ("and back", 0, "y"), ("a month ahead", 30 * 86400, "z"),
+                                  ("and back", 0, "w")):
+        jump(seconds)
+        time.sleep(2)
+        work = Workload(10, 3, SEED, prefix=prefix).start()
+        tap.check(f"{what}: it does its work", work.join())
+        jobs += work.jobs
+        time.sleep(8)  # longer than the lease
+        tap.check(f"{what}: it leads", [] if one.runs() else [one.text()[-1000:]])
+    tap.true("its log shows the jump", time.strftime("%Y-%m", time.gmtime(time.time() + 30 * 86400)) in one.text())
+    judge(tap, jobs, watcher)
     same_process(tap, one, pid)
 
 

@@ -178,7 +178,7 @@ class Controller:
         self.log = os.path.join(scratch, f"controller-{name}.log")
 
     def start(self):
-        argv = [os.environ["KFTRAINER"], "controller", "--zap-log-level", os.environ.get("FAULTS_LOG", "info")] + (["--config", self.config] if self.config else [])
+        argv = [os.environ["KFTRAINER"], "controller", *(["--config", self.config] if self.config else [])]
         env = dict(os.environ, POD_NAMESPACE=TRAINER_NS, KUBECONFIG=os.path.join(self.scratch, "trainer.kubeconfig"))
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(argv, env=env, stdout=log, stderr=log, stdin=subprocess.DEVNULL)

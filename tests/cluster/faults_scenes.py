@@ -26,7 +26,7 @@ def refusals(tap, work, allowed):
 
 # The API server's own words when a webhook or itself does not answer; and of two who write at once.
 REFUSED = ("failed calling webhook", "Error", "Disconnected", "IncompleteRead", "BadStatusLine", "503", "404",
-           "Operation cannot be fulfilled", "shutting down", "etcdserver", "no endpoints", "forbidden")
+           "Operation cannot be fulfilled", "shutting down", "etcdserver", "no endpoints", "forbidden", "cannot read the runt")
 
 
 def scene_kill(tap, scratch):

@@ -19,6 +19,8 @@
 enum {
 	LOOK_MS = 15000,
 	DIR_LOOK_MS = 10000,
+	SETTLE_MS = 3000,       /* in which API servers hear of a changed configuration */
+	CHANGE_MS = 60000,      /* in which all replicas show what is in the Secret */
 	MISSING_LOOK_MS = 2000, /* a webhook configuration is not there yet */
 	FIRST_RETRY_MS = 100,
 	MAX_RETRY_MS = 30000,
@@ -61,6 +63,9 @@ struct cert_manager {
 
 	/* The thread's own. */
 	struct cert_set shown;           /* what the server has; no CA's key */
+	bool told;                       /* a webhook configuration has changed */
+	char *before;                    /* the CA of what was shown before */
+	int64_t before_until;            /* it is trusted, too: clock_ms() */
 	bool is_missing[N_HOOK_CONFIGS]; /* said so in the log */
 	char complaint[sizeof(((struct error *)NULL)->msg)]; /* the last, of the log */
 };
@@ -232,6 +237,7 @@ static int try_inject(struct cert_manager *c, const struct hook_config *hc,
 		return 0;
 	if (kube_update(c->conf.kube, config, &plain, NULL, err))
 		return -1;
+	c->told = true;
 	log_info("injected the CA", LOG_STR("kind", hc->kind), LOG_STR("name", hc->name));
 	return 0;
 }
@@ -278,18 +284,47 @@ static int inject(struct cert_manager *c, const char *ca, bool *missing,
 	return 0;
 }
 
+/*
+ * What API servers are to trust: the Secret's CA, and until every replica shows a
+ * certificate of that one, the CA of what was served before.
+ */
+static void print_bundle(struct cert_manager *c, const char *ca, struct buf *out)
+{
+	const char *shown = c->shown.ca.cert_pem;
+
+	if (shown && !str_eq(shown, ca)) {
+		free(c->before);
+		c->before = xstrdup(shown);
+		c->before_until = clock_ms() + CHANGE_MS;
+	}
+	buf_adds(out, ca);
+	if (!c->before || clock_ms() >= c->before_until || strstr(ca, c->before))
+		return;
+	if (!str_ends(ca, "\n"))
+		buf_adds(out, "\n");
+	buf_adds(out, c->before);
+}
+
 /* ---- the thread ---- */
 
 static int look_at_secret(struct cert_manager *c, bool *missing, struct error *err)
 {
 	cleanup_cert_set struct cert_set set = { 0 };
+	cleanup_buf struct buf bundle = { .max = 2 * MAX_FILE };
 	struct error unused = { 0 };
 	int failed;
 
 	if (read_secret(c, &set, err))
 		return -1;
-	/* A certificate of a new CA is shown once the API server trusts that one. */
-	failed = inject(c, set.ca.cert_pem, missing, err);
+	/*
+	 * A certificate of a new CA is shown once the API server trusts that one: its
+	 * admission reads the configurations by a watch.
+	 */
+	c->told = false;
+	print_bundle(c, set.ca.cert_pem, &bundle);
+	failed = inject(c, (const char *)bundle.data, missing, err);
+	if (!failed && c->told && c->shown.ca.cert_pem && !sleep_ms(c, SETTLE_MS))
+		return error_set(err, ERR_STOPPED, "asked to end");
 	if (failed && c->shown.ca.cert_pem &&
 	    !str_eq(c->shown.ca.cert_pem, set.ca.cert_pem))
 		return -1;
@@ -352,6 +387,7 @@ static void *run(void *arg)
 static void release(struct cert_manager *c)
 {
 	cert_set_release(&c->shown);
+	free(c->before);
 	free(c->ca);
 	pthread_cond_destroy(&c->wake);
 	pthread_mutex_destroy(&c->lock);

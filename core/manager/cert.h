@@ -10,8 +10,9 @@
  * ca.crt holds the one before, too, as long as that is valid, so that no replica is
  * refused meanwhile. Looked at four times a minute (other replicas, lost bundles,
  * expiry by the wall clock: renewed 90 days before); a new one is shown to new
- * connections without a restart. A Secret that is not there is created; a webhook
- * configuration that is not there is waited for.
+ * connections without a restart, 3 s after its CA was injected; whoever put another CA
+ * into the Secret, the bundles keep that of what was served for a minute. A Secret that
+ * is not there is created; a webhook configuration that is not there is waited for.
  * With it off: tls.crt, tls.key and ca.crt (may be missing) of a folder, read again
  * when they change.
  */

@@ -50,18 +50,24 @@ void x509_pair_release(struct x509_pair *p)
 
 /* ---- reading -------------------------------------------------------------------- */
 
+static int check_size(const char *pem, const char *what, struct error *err)
+{
+	size_t len = pem ? strlen(pem) : 0;
+
+	if (len && len <= MAX_PEM)
+		return 0;
+	return error_set(err, ERR_FORMAT, "%s: %s", what,
+			 len ? "it is too long" : "there is none");
+}
+
 static int parse_certs(mbedtls_x509_crt *ret, const char *pem, const char *what,
 		       struct error *err)
 {
-	size_t len = pem ? strlen(pem) : 0;
 	int rc;
 
-	if (!len || len > MAX_PEM)
-		return error_set(err, ERR_FORMAT, "%s: %s", what,
-				 len ? "it is too long" : "there is none");
-	if (crypto_start(err))
+	if (check_size(pem, what, err) || crypto_start(err))
 		return -1;
-	rc = mbedtls_x509_crt_parse(ret, (const unsigned char *)pem, len + 1);
+	rc = mbedtls_x509_crt_parse(ret, (const unsigned char *)pem, strlen(pem) + 1);
 	if (rc > 0)
 		return error_set(err, ERR_FORMAT, "%s: %d of its parts are none", what,
 				 rc);
@@ -71,16 +77,12 @@ static int parse_certs(mbedtls_x509_crt *ret, const char *pem, const char *what,
 static int parse_key(mbedtls_pk_context *ret, const char *pem, const char *what,
 		     struct error *err)
 {
-	size_t len = pem ? strlen(pem) : 0;
 	int rc;
 
-	if (!len || len > MAX_PEM)
-		return error_set(err, ERR_FORMAT, "%s: %s", what,
-				 len ? "it is too long" : "there is none");
-	if (crypto_start(err))
+	if (check_size(pem, what, err) || crypto_start(err))
 		return -1;
-	rc = mbedtls_pk_parse_key(ret, (const unsigned char *)pem, len + 1, NULL, 0,
-				  crypto_random, NULL);
+	rc = mbedtls_pk_parse_key(ret, (const unsigned char *)pem, strlen(pem) + 1, NULL,
+				  0, crypto_random, NULL);
 	return rc ? crypto_fail(err, ERR_FORMAT, rc, what) : 0;
 }
 

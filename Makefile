@@ -15,13 +15,14 @@ OUT     := build/rel
 SANOUT  := build/san
 
 # Who may include, and so link, whom (besides itself): tests/lint/layers.awk reads this table.
-ROOMS         := base net arrow api kube store trainer plugins manager local cache mpi gpu assets cmd
+ROOMS         := base net arrow api kube store trainer client plugins manager local cache mpi gpu assets cmd
 NEEDS_net     := base
 NEEDS_arrow   := base
 NEEDS_api     := base
 NEEDS_kube    := net api base
 NEEDS_store   := net base
 NEEDS_trainer := api base
+NEEDS_client  := kube trainer net api base
 NEEDS_plugins := trainer api base
 NEEDS_manager := kube plugins trainer net api assets base
 NEEDS_local   := trainer net api base
@@ -29,7 +30,7 @@ NEEDS_cache   := store arrow net base
 NEEDS_mpi     := net base
 NEEDS_gpu     := base
 NEEDS_assets  :=
-NEEDS_cmd     := manager local cache mpi gpu store kube plugins trainer arrow net api assets base
+NEEDS_cmd     := manager local client cache mpi gpu store kube plugins trainer arrow net api assets base
 
 dir_of   = $(firstword $(wildcard $(1) core/$(1)))
 src_of   = $(sort $(wildcard $(call dir_of,$(1))/*.c $(call dir_of,$(1))/*.S))

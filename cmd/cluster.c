@@ -4,16 +4,61 @@
 #include "base/cleanup.h"
 #include "base/stop.h"
 
+static int connect_as(struct kube **ret, const struct kube_config *config,
+		      struct error *err)
+{
+	const struct kube_opts how = { .user_agent = "kftrainer/" VERSION };
+
+	return kube_new(ret, config, &how, err);
+}
+
 int cluster_connect(struct kube **ret, const struct cluster_opts *opts, struct error *err)
 {
 	const struct kube_config_flags flags = { .kubeconfig = opts->kubeconfig,
 						 .context = opts->context };
-	const struct kube_opts how = { .user_agent = "kftrainer/" VERSION };
 	cleanup_kube_config struct kube_config config = { 0 };
 
 	if (stop_setup(err) || kube_config_load(&config, &flags, err))
 		return -1;
-	return kube_new(ret, &config, &how, err);
+	return connect_as(ret, &config, err);
+}
+
+/* 1: there is no cluster to ask. */
+static int find_cluster(struct kube_config *config, const struct where_opts *opts,
+			struct error *err)
+{
+	const struct kube_config_flags flags = { .kubeconfig = opts->cluster.kubeconfig,
+						 .context = opts->cluster.context,
+						 .ns = opts->ns };
+	struct error why = { 0 };
+
+	if (!kube_config_load(config, &flags, &why))
+		return 0;
+	if (why.kind == ERR_NOT_FOUND && !flags.kubeconfig && !flags.context)
+		return 1;
+	*err = why;
+	return -1;
+}
+
+int where_connect(struct kube **ret, const char **ret_ns, struct arena *arena,
+		  const struct where_opts *opts, struct error *err)
+{
+	cleanup_kube_config struct kube_config config = { 0 };
+	bool named = opts->cluster.kubeconfig || opts->cluster.context;
+	int rc;
+
+	*ret = NULL;
+	*ret_ns = opts->ns ? opts->ns : "default";
+	if (opts->local && named)
+		return error_set(err, ERR_USAGE, "--local, or a cluster, not both");
+	if (stop_setup(err))
+		return -1;
+	rc = opts->local ? 1 : find_cluster(&config, opts, err);
+	if (rc)
+		return rc < 0 ? -1 : 0;
+	if (!opts->ns && config.ns)
+		*ret_ns = arena_strdup(arena, config.ns);
+	return connect_as(ret, &config, err);
 }
 
 const char *object_title(struct arena *arena, const cJSON *obj)

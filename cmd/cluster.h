@@ -21,6 +21,36 @@ struct cluster_opts {
 MUST_CHECK int cluster_connect(struct kube **ret, const struct cluster_opts *opts,
 			       struct error *err);
 
+/*
+ * The same for commands about jobs, which may be this machine's (submit --local):
+ * --local says so; so does neither a kubeconfig (option, $KUBECONFIG,
+ * ~/.kube/config) nor a pod's service account being there. Otherwise: the cluster.
+ */
+struct where_opts {
+	struct cluster_opts cluster;
+	const char *ns;
+	bool local;
+};
+
+#define WHERE_OPTIONS(s)                                                         \
+	OPT_STR('n', "namespace", "NAMESPACE",                                   \
+		"where the job is; without it the context's, or \"default\"", s, \
+		where.ns),                                                       \
+		OPT_BOOL(0, "local", "jobs of this machine (submit --local)", s, \
+			 where.local),                                           \
+		OPT_STR(0, "kubeconfig", "FILE",                                 \
+			"which cluster: $KUBECONFIG, ~/.kube/config", s,         \
+			where.cluster.kubeconfig),                               \
+		OPT_STR(0, "context", "NAME", "which of the file's contexts", s, \
+			where.cluster.context)
+
+/*
+ * *ret NULL: this machine's jobs. *ret_ns (in the arena) is the namespace: the
+ * option, the context's, or "default".
+ */
+MUST_CHECK int where_connect(struct kube **ret, const char **ret_ns, struct arena *arena,
+			     const struct where_opts *opts, struct error *err);
+
 static inline void cleanup_kubep(struct kube **k)
 {
 	if (*k)

@@ -43,7 +43,7 @@ struct http_client {
 	char *ca_pem, *cert_pem, *key_pem, *server_name, *proxy, *user_agent;
 	const char *ca_file;
 	bool insecure, http1, after_stop;
-	size_t max_idle;
+	size_t max_idle, receive_bytes;
 	pthread_mutex_t lock; /* of what follows */
 	struct slot *idle;
 };
@@ -112,6 +112,7 @@ int http_client_new(struct http_client **ret, const struct http_conf *conf,
 	client->http1 = conf->http1;
 	client->after_stop = conf->after_stop;
 	client->max_idle = conf->max_idle ? conf->max_idle : DEFAULT_IDLE;
+	client->receive_bytes = conf->receive_bytes ? conf->receive_bytes : RECEIVE_BYTES;
 	if (!client->ca_pem)
 		client->ca_file = system_ca();
 	pthread_mutex_init(&client->lock, NULL);
@@ -254,6 +255,7 @@ static void add_warning(struct call *c, const char *value)
 	c->resp.warnings[c->n_warnings] = NULL;
 }
 
+/* What http_response holds of them; the others are copied for nobody. */
 static void on_field(struct call *c, const char *name, char *value)
 {
 	struct error ignored = { 0 };
@@ -269,6 +271,40 @@ static void on_field(struct call *c, const char *name, char *value)
 		free(c->resp.content_type);
 		c->resp.content_type = xstrdup(value);
 	}
+}
+
+static bool is_wanted(const struct call *c, const char *line, size_t len)
+{
+	static const char *const names[] = { "Retry-After:", "Warning:",
+					     "Content-Type:" };
+
+	if (c->req->on_header)
+		return true;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (len > strlen(names[i]) &&
+		    !strncasecmp(line, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
+static int take_field(struct call *c, const char *data, size_t len)
+{
+	cleanup_arena struct arena arena = { 0 };
+	char *line = str_slice(&arena, data, len);
+	char *colon = strchr(line, ':');
+	char *value;
+
+	if (!colon)
+		return 0;
+	*colon = 0;
+	value = str_trim(&arena, colon + 1);
+	if (c->req->on_header && c->resp.status >= 200 &&
+	    c->req->on_header(c->req->ctx, c->resp.status, line, value, c->err)) {
+		c->failed = true;
+		return -1;
+	}
+	on_field(c, line, value);
+	return 0;
 }
 
 /* A 100 Continue has a head, too: each status line begins anew. */
@@ -288,8 +324,6 @@ static size_t on_header(char *data, size_t size, size_t n, void *ctx)
 {
 	struct call *c = ctx;
 	size_t len = size * n;
-	cleanup_arena struct arena arena = { 0 };
-	char *line, *colon;
 
 	c->heard_ms = clock_ms();
 	c->header_bytes += len;
@@ -300,16 +334,10 @@ static size_t on_header(char *data, size_t size, size_t n, void *ctx)
 			  MAX_HEADER);
 		return CURL_WRITEFUNC_ERROR;
 	}
-	line = str_slice(&arena, data, len);
-	if (str_starts(line, "HTTP/")) {
+	if (len > 5 && !memcmp(data, "HTTP/", 5))
 		on_status(c);
-		return len;
-	}
-	colon = strchr(line, ':');
-	if (colon) {
-		*colon = 0;
-		on_field(c, line, str_trim(&arena, colon + 1));
-	}
+	else if (is_wanted(c, data, len) && take_field(c, data, len))
+		return CURL_WRITEFUNC_ERROR;
 	return len;
 }
 
@@ -372,7 +400,7 @@ static void set_connection(struct call *c)
 	curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, on_socket);
 	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
 	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)timeout);
-	curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, (long)RECEIVE_BYTES);
+	curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, (long)c->client->receive_bytes);
 	curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, (long)RECEIVE_BYTES);
 	curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
 	if (c->client->proxy)

@@ -30,10 +30,11 @@ struct http_conf {
 	const char *server_name; /* whose certificate is expected; NULL: the URL's host */
 	const char *proxy;       /* URL; "" for none */
 	const char *user_agent;
-	bool insecure;   /* do not verify the server at all */
-	bool http1;      /* do not offer HTTP/2 */
-	bool after_stop; /* calls go on when the process is asked to end */
-	size_t max_idle; /* connections kept; 0: 16 */
+	bool insecure;        /* do not verify the server at all */
+	bool http1;           /* do not offer HTTP/2 */
+	bool after_stop;      /* calls go on when the process is asked to end */
+	size_t max_idle;      /* connections kept; 0: 16 */
+	size_t receive_bytes; /* most that on_data gets at once; 0: 16 KiB */
 };
 
 MUST_CHECK int http_client_new(struct http_client **ret, const struct http_conf *conf,
@@ -54,6 +55,13 @@ struct http_request {
 	 * comes. Returns -1 with err filled to end the call with that error.
 	 */
 	int (*on_data)(void *ctx, const void *data, size_t len, struct error *err);
+	/*
+	 * Each header of the answer (of the last one, where 100 Continue came before),
+	 * before any of the body; `status` is the answer's. -1 ends the call as on_data's
+	 * does: a wrong Content-Range or ETag costs no body. NULL: nobody asks.
+	 */
+	int (*on_header)(void *ctx, int status, const char *name, const char *value,
+			 struct error *err);
 	void *ctx;
 	const bool *cancel; /* set by another thread, looked at each second; or NULL */
 };

@@ -1,0 +1,115 @@
+/*
+ * store.h - where files are: `const struct scheme`, one for each kind of URI.
+ *
+ * A place is opened by its URI, lists its objects, and says for each piece of one
+ * which HTTP request fetches it. All else is the engine's (fetch.h), once for all
+ * schemes: connections, ranges, retries, the journal, verifying, renaming.
+ *
+ * Everything that comes from a place is hostile: store_path_check() stands between
+ * a listing and the file system; sizes, counts and lengths have limits.
+ * Requests and URLs may hold credentials (signed URLs, tokens): they never get into
+ * a message, a log or a file. What is shown is the object's path and the host.
+ */
+#ifndef STORE_STORE_H
+#define STORE_STORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "net/http.h"
+
+/* What is known of an object's contents before it is fetched. */
+enum store_digest {
+	STORE_DIGEST_NONE,
+	STORE_SHA256,   /* hex: hub's LFS, S3 x-amz-checksum-sha256 of one part */
+	STORE_GIT_SHA1, /* hex: git blob id, SHA-1 of "blob <size>\0" and the bytes */
+	STORE_MD5,      /* hex: S3 ETag of one part, GCS md5Hash */
+	STORE_MD5_PARTS, /* "<hex>-<n>": S3 multipart ETag; part_size says how it was cut */
+	STORE_CRC32C,    /* hex, 8 digits: GCS, S3 */
+};
+
+struct store_object {
+	const char *path; /* relative to the target, '/' between parts; checked */
+	const char *key;  /* the scheme's own name of it, for locate() */
+	int64_t size;     /* bytes; -1: the place does not say */
+	const char *etag; /* for If-Match, quotes included; NULL: none */
+	enum store_digest digest;
+	const char *sum;   /* of that digest; NULL: none */
+	int64_t part_size; /* STORE_MD5_PARTS: bytes; 0: not known, not verified */
+};
+
+struct store_listing {
+	struct arena arena; /* owns all of it */
+	struct store_object *objects;
+	size_t n;
+	const char *revision; /* commit of a hub's repository; or NULL */
+};
+void store_listing_release(struct store_listing *l);
+
+/* One HTTP request, without what the engine adds: Range, If-Match. */
+struct store_call {
+	const char *url;
+	const char *const *headers; /* "Name: value", ends with NULL; or NULL */
+};
+
+/* How a place is to be opened. Nothing of it is kept. */
+struct store_conf {
+	const char *uri;
+	/* ACCESS_TOKEN, REGION, HF_ENDPOINT, ...: NULL or empty is unset. */
+	const char *(*env)(void *ctx, const char *name);
+	void *ctx;
+	struct http_client *http; /* HTTP/1.1; outlives the store */
+	bool model;               /* a model, else a data set: hf:// has two kinds */
+	/* A line for people: what was assumed, what is slow. Or NULL. */
+	void (*say)(void *ctx, const char *line);
+};
+
+struct store; /* a scheme's own; many threads may call locate() at once */
+
+struct scheme {
+	const char *name; /* "s3", of the URI, lower case */
+	int (*open)(struct store **ret, const struct store_conf *conf, struct error *err);
+	/*
+	 * All objects below the URI, in the order of their names. `wanted` says which
+	 * are to be fetched, so that a scheme need not ask for the rest; may be NULL.
+	 */
+	int (*list)(struct store *s, bool (*wanted)(void *ctx, const char *path),
+		    void *ctx, struct store_listing *ret, struct error *err);
+	/*
+	 * The request for an object. It may ask the place (the hub's redirect to a CDN)
+	 * and keep what it learnt. `refused`: the HTTP status that the last request of
+	 * this object got (401, 403 of a signed URL that has expired), 0 at first: a
+	 * fresh one is made, or it fails with what is wrong and what to do.
+	 */
+	int (*locate)(struct store *s, const struct store_object *o, int refused,
+		      struct arena *arena, struct store_call *ret, struct error *err);
+	/* Files of this machine (file://, pvc://): their path instead of a request. */
+	int (*local_path)(struct store *s, const struct store_object *o,
+			  struct arena *arena, const char **ret, struct error *err);
+	void (*close)(struct store *s);
+};
+
+extern const struct scheme scheme_file, scheme_pvc, scheme_http, scheme_https;
+extern const struct scheme scheme_hf, scheme_s3, scheme_gs;
+
+/* By the URI's scheme. ERR_UNSUPPORTED with the list of those there are. */
+MUST_CHECK int scheme_find(const struct scheme **ret, const char *uri, struct error *err);
+
+/*
+ * Is that a path below the target and nothing else: relative, UTF-8, no "..", "." or
+ * empty part, no NUL, backslash or control character, at most 255 bytes a part and
+ * 4,096 in all? ERR_INVALID names it.
+ */
+MUST_CHECK int store_path_check(const char *path, struct error *err);
+
+/*
+ * As http_do(), for calls of a scheme's own (lists, tokens): Retry-After, 429, 5xx
+ * and errors of the network are met by asking again, with growing pauses.
+ * `what` is for messages: "list s3://bucket/prefix".
+ */
+MUST_CHECK int store_ask(const char *what, struct http_client *http,
+			 const struct http_request *req, struct http_response *ret,
+			 struct error *err);
+
+#endif

@@ -84,6 +84,14 @@ struct scheme {
 	 */
 	int (*locate)(struct store *s, const struct store_object *o, int refused,
 		      struct arena *arena, struct store_call *ret, struct error *err);
+	/*
+	 * The bytes that came have not o->sum. Was that sum one of the contents at all? (An
+	 * S3 ETag is no MD5 where the bucket encrypts by KMS.) Fills digest, sum and
+	 * part_size with what holds instead, STORE_DIGEST_NONE for nothing; as they were:
+	 * the bytes are wrong. NULL: they are.
+	 */
+	int (*doubt)(struct store *s, const struct store_object *o, struct arena *arena,
+		     struct store_object *ret, struct error *err);
 	/* Files of this machine (file://, pvc://): their path instead of a request. */
 	int (*local_path)(struct store *s, const struct store_object *o,
 			  struct arena *arena, const char **ret, struct error *err);

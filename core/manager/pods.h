@@ -1,8 +1,7 @@
 /*
  * pods.h - what happens to a job's pods, told on the TrainJob.
  *
- * Pods carry JobSet's label; of each only phase, conditions and container states are
- * kept, and nothing once its job has ended. What explains a job that does not start
+ * Pods are kept as pod_facts_keep() has them, and nothing once their job has ended. What explains a job that does not start
  * or that failed becomes an event on the TrainJob, with pod, node rank, container and
  * node in the message:
  *
@@ -23,10 +22,9 @@
 
 #include "kube/event.h"
 #include "kube/informer.h"
+#include "trainer/podcause.h"
 
 struct pod_facts;
-
-#define POD_JOBSET_LABEL "jobset.sigs.k8s.io/jobset-name"
 
 /* `trainjob` gives the TrainJob of that name as a document, the caller's, or NULL. */
 struct pod_facts *pod_facts_new(struct event_recorder *events,
@@ -35,7 +33,6 @@ struct pod_facts *pod_facts_new(struct event_recorder *events,
 				void *ctx);
 void pod_facts_free(struct pod_facts *p);
 
-bool pod_facts_keep(cJSON *pod); /* informer_conf.keep */
 void pod_facts_event(void *pod_facts, enum informer_event event, const cJSON *was,
 		     const cJSON *is); /* informer_conf.on_event */
 

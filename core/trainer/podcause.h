@@ -1,0 +1,72 @@
+/*
+ * podcause.h - what explains that a pod does not start, or that it failed.
+ *
+ * Pure: a fact is read off a pod's status, as the scheduler and the kubelet wrote it.
+ * podcause.c is the only file with the keys of v1.PodStatus. Pods carry JobSet's label.
+ */
+#ifndef TRAINER_PODCAUSE_H
+#define TRAINER_PODCAUSE_H
+
+#include "base/arena.h"
+#include "base/json.h"
+
+#define POD_JOBSET_LABEL "jobset.sigs.k8s.io/jobset-name"
+
+enum pod_cause {
+	POD_UNSCHEDULABLE,
+	POD_GATED,
+	POD_IMAGE,
+	POD_START, /* no such command, Secret, ConfigMap, ... */
+	POD_OOM,
+	POD_FAILED,    /* an exit code or a signal */
+	POD_DISRUPTED, /* evicted, preempted, its node gone */
+	POD_REJECTED,  /* the kubelet would not run it */
+	N_POD_CAUSES
+};
+
+struct pod_cause_kind {
+	const char *reason; /* of an event: "ImagePullFailed" */
+	bool normal;
+	bool fails; /* it may be why the job failed */
+};
+extern const struct pod_cause_kind pod_causes[N_POD_CAUSES];
+
+/* Something to tell of a pod; the strings are the pod's. */
+struct pod_fact {
+	enum pod_cause cause;
+	const char *container, *image, *reason, *message;
+	int64_t exit_code, restarts;
+	const char *finished; /* RFC 3339; NULL */
+	const char *run;      /* which of the container's: when it ended; NULL */
+	bool again;           /* it has been started again since */
+	bool waits;           /* it has not ended */
+};
+
+enum { MAX_POD_FACTS = 16 };
+
+struct pod_fact_list {
+	struct pod_fact list[MAX_POD_FACTS];
+	size_t n;
+};
+
+/*
+ * Of each pod leave only names, phase, and the conditions and container states that
+ * there is something to tell of. False: there is nothing to keep (informer_conf.keep).
+ */
+bool pod_facts_keep(cJSON *pod);
+
+/* Of a whole pod, or of one that pod_facts_keep() left. */
+void pod_facts_of(const cJSON *pod, struct pod_fact_list *ret);
+bool pod_fact_in(const struct pod_fact_list *facts, const struct pod_fact *f);
+/* Killed from outside, or started again since: others explain more. */
+bool pod_fact_is_weak(const struct pod_fact *f);
+
+/* "node-1 (node rank 1)", "dataset-initializer"; of a second job "node-1-1 (...)". */
+const char *pod_step(struct arena *arena, const cJSON *pod);
+/* "STEP: WHAT on NODE: MESSAGE"; `who` goes before it. */
+const char *pod_fact_words(struct arena *arena, const char *who, const cJSON *pod,
+			   const struct pod_fact *f);
+/* "SIGKILL" of exit code 137; NULL: it is none of a signal. */
+const char *exit_signal(int64_t exit_code);
+
+#endif

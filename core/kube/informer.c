@@ -177,7 +177,8 @@ static void put(struct informer *inf, const char *key, cJSON *obj)
 static struct kube_ref ref_of(const struct informer *inf)
 {
 	return (struct kube_ref){ .api_version = inf->conf.api_version,
-				  .kind = inf->conf.kind };
+				  .kind = inf->conf.kind,
+				  .ns = inf->conf.ns };
 }
 
 static bool stopping(struct informer *inf)

@@ -22,6 +22,7 @@ enum informer_event { INFORMER_ADDED, INFORMER_MODIFIED, INFORMER_DELETED };
 struct informer_conf {
 	struct kube *kube;
 	const char *api_version, *kind;
+	const char *ns; /* NULL: of all namespaces */
 	struct kube_select select;
 	/*
 	 * What to store of an object: edit it in place. false: store nothing of it (as

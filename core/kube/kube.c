@@ -224,16 +224,19 @@ static int fail_text(const char *what, const struct http_response *resp,
 	return -1;
 }
 
-static int fail_status(const char *what, const struct http_response *resp,
+static int fail_status(const struct kube_request *req, const struct http_response *resp,
 		       struct error *err)
 {
 	cleanup_json cJSON *status = NULL;
 	struct error ignored = { 0 };
 
-	if (!json_parse(&status, resp->body.data, resp->body.len, &ignored) &&
-	    str_eq(json_str(status, "kind"), "Status"))
-		return kube_status_error(what, resp->status, status, err);
-	return fail_text(what, resp, err);
+	if (json_parse(&status, resp->body.data, resp->body.len, &ignored) ||
+	    !str_eq(json_str(status, "kind"), "Status"))
+		return fail_text(req->what, resp, err);
+	kube_status_error(req->what, resp->status, status, err);
+	if (req->ret_refusal)
+		*req->ret_refusal = STEAL(status);
+	return -1;
 }
 
 /* ---- sending ---- */
@@ -376,7 +379,7 @@ int kube_send(struct kube *k, const struct kube_request *req, struct http_respon
 		}
 		wait = busy_ms(&resp);
 		if (wait < 0 || busy++ == BUSY_TRIES) {
-			fail_status(req->what, &resp, err);
+			fail_status(req, &resp, err);
 			http_response_release(&resp);
 			return -1;
 		}

@@ -60,7 +60,9 @@ struct kube_write {
 	const char *subresource; /* "status" */
 	bool force, dry_run;
 	bool meta_only;       /* the answer as PartialObjectMetadata: cheaper */
+	bool strict;          /* refuse what the API server would drop, or read twice */
 	cJSON **ret_warnings; /* array of strings; or NULL */
+	cJSON **ret_refusal;  /* of a refused call: its metav1.Status; or NULL */
 };
 /* ret may be NULL in each. */
 MUST_CHECK int kube_create(struct kube *k, const cJSON *obj, const struct kube_write *how,

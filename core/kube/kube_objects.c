@@ -63,8 +63,12 @@ static int write_path(struct arena *arena, const char *path, const struct kube_w
 		buf_printf(&out, "%sforce=true", sep);
 		sep = "&";
 	}
-	if (how->dry_run)
+	if (how->dry_run) {
 		buf_printf(&out, "%sdryRun=All", sep);
+		sep = "&";
+	}
+	if (how->strict)
+		buf_printf(&out, "%sfieldValidation=Strict", sep);
 	if (buf_check(&out, "path", err))
 		return -1;
 	*ret = arena_strdup(arena, (char *)out.data);
@@ -115,6 +119,7 @@ static int write_object(struct kube *k, const struct writing *w, cJSON **ret,
 		.body = body,
 		.accept = w->how->meta_only ? AS_METADATA : NULL,
 		.again = m->again,
+		.ret_refusal = w->how->ret_refusal,
 	};
 
 	if (m->named && !at.name)

@@ -11,75 +11,10 @@
 #include "base/xmalloc.h"
 #include "local/places.h"
 #include "trainer/jobset.h"
-
-/* ---- causes that a line of output gives away ---------------------------------------- */
-
-struct cause {
-	const char *text; /* in the line */
-	char until;       /* what follows, up to this, is %s of the hint; 0: nothing */
-	const char *hint;
-	bool peer; /* so ends a rank whose peer has failed, too */
-};
-
-#define GPU_FULL "the GPU's memory is full: use a smaller batch, or more GPUs"
-#define NCCL_LOST                                                                     \
-	"NCCL could not reach a peer, or a peer failed: NCCL_DEBUG=INFO in env says " \
-	"more"
-#define PEER_LEFT "a peer closed its connection: look at what the other ranks wrote"
-
-/* In the order of what explains more: the earlier of two that were seen is said. */
-static const struct cause causes[] = {
-	{ "ModuleNotFoundError: No module named '", '\'',
-	  "Python module %s is not installed for the interpreter that ran (pip install, "
-	  "apt install python3-...)",
-	  false },
-	{ "CUDA out of memory", 0, GPU_FULL, false },
-	{ "OutOfMemoryError", 0, GPU_FULL, false },
-	{ "MemoryError", 0, "the process could get no more memory: use a smaller batch",
-	  false },
-	{ "No space left on device", 0, "a disk is full", false },
-	{ "ddress already in use", 0,
-	  "something else on this machine listens on the port that the script asks for",
-	  false },
-	{ "NCCL error", 0, NCCL_LOST, true },
-	{ "ncclInternalError", 0, NCCL_LOST, true },
-	{ "ncclSystemError", 0, NCCL_LOST, true },
-	{ "ncclRemoteError", 0, NCCL_LOST, true },
-	{ "connectFullMesh failed", 0,
-	  "gloo could not reach a peer: another rank ended early, or GLOO_SOCKET_IFNAME "
-	  "names an interface that is not there",
-	  true },
-	{ "Connection closed by peer", 0, PEER_LEFT, true },
-	{ "Connection reset by peer", 0, PEER_LEFT, true },
-	{ "Connection refused", 0,
-	  "nobody listens where it connects to: look at what the other ranks wrote",
-	  true },
-};
-enum { N_CAUSES = sizeof(causes) / sizeof(*causes) };
+#include "trainer/logcause.h"
 
 /* What was written so many lines before the end did not cause it. */
 enum { CAUSE_LINES = 200 };
-
-static const struct cause *find_cause(const char *line, size_t len, const char **ret_word,
-				      size_t *ret_len)
-{
-	for (size_t i = 0; i < N_CAUSES; i++) {
-		const struct cause *c = &causes[i];
-		const char *at = memmem(line, len, c->text, strlen(c->text)), *end;
-
-		if (!at)
-			continue;
-		*ret_word = at + strlen(c->text);
-		end = c->until ? memchr(*ret_word, c->until,
-					len - (size_t)(*ret_word - line))
-			       : *ret_word;
-		if (!end)
-			continue;
-		*ret_len = (size_t)(end - *ret_word);
-		return c;
-	}
-	return NULL;
-}
 
 /* ---- who writes ----------------------------------------------------------------------- */
 
@@ -87,7 +22,7 @@ struct stream {
 	char *prefix;
 	char *lines[REPORT_LINES]; /* a ring */
 	size_t n;                  /* written so far */
-	const struct cause *cause;
+	const struct log_cause *cause;
 	size_t cause_at; /* n when it was seen */
 	char word[64];   /* of the cause */
 	char *error;     /* the first exception that is its own, not for want of a peer */
@@ -178,22 +113,6 @@ static struct stream *stream_of(struct report *r, const char *pod, const char *c
 	return s;
 }
 
-/* "ValueError: boom", as Python ends a traceback; not what a launcher says of others. */
-static bool is_exception(const char *line, size_t len)
-{
-	static const char *const ends[] = { "Error: ", "Exception: " };
-	static const char *const launchers[] = { "ChildFailedError", "SignalException",
-						 "torch.distributed.elastic" };
-
-	for (size_t i = 0; i < sizeof(launchers) / sizeof(*launchers); i++)
-		if (memmem(line, len, launchers[i], strlen(launchers[i])))
-			return false;
-	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
-		if (memmem(line, len, ends[i], strlen(ends[i])))
-			return true;
-	return false;
-}
-
 const char *report_line(struct report *r, const char *pod, const char *container,
 			const char *line, size_t len, int64_t now_ms)
 {
@@ -202,7 +121,7 @@ const char *report_line(struct report *r, const char *pod, const char *container
 	size_t keep = len < REPORT_LINE_MAX ? len : REPORT_LINE_MAX;
 	const char *word = NULL;
 	size_t word_len = 0;
-	const struct cause *c = find_cause(line, len, &word, &word_len);
+	const struct log_cause *c = log_cause_of(line, len, &word, &word_len);
 
 	free(*slot);
 	*slot = xmalloc(keep + 1);
@@ -213,7 +132,7 @@ const char *report_line(struct report *r, const char *pod, const char *container
 		s->cause_at = s->n;
 		snprintf(s->word, sizeof(s->word), "%.*s", (int)word_len, word);
 	}
-	if (!s->error && !(c && c->peer) && is_exception(line, len)) {
+	if (!s->error && !(c && c->peer) && log_is_exception(line, len)) {
 		s->error = xstrdup(*slot);
 		s->error_ms = now_ms;
 	}
@@ -271,17 +190,6 @@ static const cJSON *spec_of(const struct report *r, const char *pod,
 	return NULL;
 }
 
-static void add_hint(struct buf *out, const struct cause *c, const char *word)
-{
-	const char *place = c->until ? strstr(c->hint, "%s") : NULL;
-
-	if (!place)
-		return buf_adds(out, c->hint);
-	buf_add(out, c->hint, (size_t)(place - c->hint));
-	buf_adds(out, word);
-	buf_adds(out, place + 2);
-}
-
 static char *text(const struct buf *b)
 {
 	return xstrdup(b->data ? (const char *)b->data : "");
@@ -330,7 +238,7 @@ static char *hint_of(const struct report *r, const struct stream *s, const char 
 			limit ? "its limit of " : "there is", limit ? limit : "");
 	else if (s->cause && s->n - s->cause_at <= CAUSE_LINES &&
 		 !(s->cause->peer && s->error))
-		add_hint(&b, s->cause, s->word);
+		log_cause_hint(&b, s->cause, s->word);
 	else if (code == 127)
 		buf_adds(&b,
 			 "a command was not found: is it installed here, and in PATH? "

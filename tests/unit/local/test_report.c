@@ -151,8 +151,7 @@ static void test_causes(void **state)
 		{ "ModuleNotFoundError: No module named 'cut", "'exitCode':1", 1,
 		  "exit code 1\nits last line" },
 		{ "OSError: [Errno 98] Address already in use", "'exitCode':1", 1,
-		  "exit code 1\nhint: something else on this machine listens on the "
-		  "port" },
+		  "exit code 1\nhint: something else listens on the port" },
 		{ "torch.OutOfMemoryError: CUDA out of memory. Tried", "'exitCode':1", 1,
 		  "exit code 1\nhint: the GPU's memory is full" },
 		{ "RuntimeError: NCCL error in: x.cpp:1", "'exitCode':1", 1,

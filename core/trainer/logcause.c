@@ -1,0 +1,99 @@
+#include "trainer/logcause.h"
+
+#include <string.h>
+
+#define GPU_FULL "the GPU's memory is full: use a smaller batch, or more GPUs"
+#define NCCL_LOST                                                                     \
+	"NCCL could not reach a peer, or a peer failed: NCCL_DEBUG=INFO in env says " \
+	"more"
+#define PEER_LEFT "a peer closed its connection: look at what the other ranks wrote"
+
+#define NO_NAME                                                                          \
+	"the name of a peer cannot be resolved: its pod is not there yet, or the job's " \
+	"headless Service or DNS does not answer"
+#define NO_RENDEZVOUS                                                                \
+	"the ranks did not find each other in time: are all nodes up, and can they " \
+	"reach node 0 and its port?"
+
+/* In the order of what explains more: the earlier of two that were seen is said. */
+static const struct log_cause causes[] = {
+	{ "ModuleNotFoundError: No module named '", '\'',
+	  "Python module %s is not installed for the interpreter that ran", false },
+	{ "CUDA out of memory", 0, GPU_FULL, false },
+	{ "OutOfMemoryError", 0, GPU_FULL, false },
+	{ "MemoryError", 0, "the process could get no more memory: use a smaller batch",
+	  false },
+	{ "No space left on device", 0, "a disk is full", false },
+	{ "ddress already in use", 0,
+	  "something else listens on the port that the script asks for", false },
+	{ "NCCL error", 0, NCCL_LOST, true },
+	{ "ncclInternalError", 0, NCCL_LOST, true },
+	{ "ncclSystemError", 0, NCCL_LOST, true },
+	{ "ncclRemoteError", 0, NCCL_LOST, true },
+	{ "connectFullMesh failed", 0,
+	  "gloo could not reach a peer: another rank ended early, or GLOO_SOCKET_IFNAME "
+	  "names an interface that is not there",
+	  true },
+	{ "Connection closed by peer", 0, PEER_LEFT, true },
+	{ "Connection reset by peer", 0, PEER_LEFT, true },
+	{ "Connection refused", 0,
+	  "nobody listens where it connects to: look at what the other ranks wrote",
+	  true },
+	{ "Name or service not known", 0, NO_NAME, false },
+	{ "Temporary failure in name resolution", 0, NO_NAME, false },
+	{ "RendezvousTimeoutError", 0, NO_RENDEZVOUS, true },
+	{ "client socket has failed to connect", 0, NO_RENDEZVOUS, true },
+	{ "client socket has timed out", 0, NO_RENDEZVOUS, true },
+	{ "Watchdog caught collective operation timeout", 0,
+	  "a rank took no part in a collective operation in time: it hangs, is slow or "
+	  "gone",
+	  true },
+};
+enum { N_CAUSES = sizeof(causes) / sizeof(*causes) };
+
+const struct log_cause *log_cause_of(const char *line, size_t len, const char **ret_word,
+				     size_t *ret_len)
+{
+	for (size_t i = 0; i < N_CAUSES; i++) {
+		const struct log_cause *c = &causes[i];
+		const char *at = memmem(line, len, c->text, strlen(c->text)), *end;
+
+		if (!at)
+			continue;
+		*ret_word = at + strlen(c->text);
+		end = c->until ? memchr(*ret_word, c->until,
+					len - (size_t)(*ret_word - line))
+			       : *ret_word;
+		if (!end)
+			continue;
+		*ret_len = (size_t)(end - *ret_word);
+		return c;
+	}
+	return NULL;
+}
+
+bool log_is_exception(const char *line, size_t len)
+{
+	static const char *const ends[] = { "Error: ", "Exception: " };
+	static const char *const launchers[] = { "ChildFailedError", "SignalException",
+						 "torch.distributed.elastic" };
+
+	for (size_t i = 0; i < sizeof(launchers) / sizeof(*launchers); i++)
+		if (memmem(line, len, launchers[i], strlen(launchers[i])))
+			return false;
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
+		if (memmem(line, len, ends[i], strlen(ends[i])))
+			return true;
+	return false;
+}
+
+void log_cause_hint(struct buf *out, const struct log_cause *c, const char *word)
+{
+	const char *place = c->until ? strstr(c->hint, "%s") : NULL;
+
+	if (!place)
+		return buf_adds(out, c->hint);
+	buf_add(out, c->hint, (size_t)(place - c->hint));
+	buf_adds(out, word);
+	buf_adds(out, place + 2);
+}

@@ -29,10 +29,13 @@ enum store_digest {
 	STORE_CRC32C,    /* hex, 8 digits: GCS, S3 */
 };
 
+#define STORE_MAX_SIZE ((int64_t)1 << 50)
+enum { STORE_MAX_OBJECTS = 1000000 };
+
 struct store_object {
 	const char *path; /* relative to the target, '/' between parts; checked */
 	const char *key;  /* the scheme's own name of it, for locate() */
-	int64_t size;     /* bytes; -1: the place does not say */
+	int64_t size;     /* bytes, at most STORE_MAX_SIZE; -1: the place does not say */
 	const char *etag; /* for If-Match, quotes included; NULL: none */
 	enum store_digest digest;
 	const char *sum;   /* of that digest; NULL: none */
@@ -47,7 +50,12 @@ struct store_listing {
 };
 void store_listing_release(struct store_listing *l);
 
-/* One HTTP request, without what the engine adds: Range, If-Match. */
+/*
+ * One HTTP request, without what the engine adds: Range, If-Match. The engine follows
+ * redirects itself, leaving out all these headers when another host is meant, and
+ * keeps where they led for the object's next requests, until that is refused: a
+ * scheme may give the place's own URL and nothing more.
+ */
 struct store_call {
 	const char *url;
 	const char *const *headers; /* "Name: value", ends with NULL; or NULL */
@@ -71,10 +79,12 @@ struct scheme {
 	const char *name; /* "s3", of the URI, lower case */
 	int (*open)(struct store **ret, const struct store_conf *conf, struct error *err);
 	/*
-	 * All objects below the URI, in the order of their names. `wanted` says which
-	 * are to be fetched, so that a scheme need not ask for the rest; may be NULL.
+	 * All objects below the URI, in the order of their names, without those that
+	 * `wanted` (may be NULL) refuses: nobody looks at patterns again. It is asked
+	 * with the name that upstream's patterns are matched against: the whole key of
+	 * s3 and gs, the path in the repository of hf, else the path.
 	 */
-	int (*list)(struct store *s, bool (*wanted)(void *ctx, const char *path),
+	int (*list)(struct store *s, bool (*wanted)(void *ctx, const char *name),
 		    void *ctx, struct store_listing *ret, struct error *err);
 	/*
 	 * The request for an object. It may ask the place (the hub's redirect to a CDN)
@@ -92,6 +102,12 @@ struct scheme {
 	 */
 	int (*doubt)(struct store *s, const struct store_object *o, struct arena *arena,
 		     struct store_object *ret, struct error *err);
+	/*
+	 * What an answer that ends it means, from its body: S3's <Code>, the hub's
+	 * X-Error-Message. Fills err, returns -1; NULL: the engine's own words.
+	 */
+	int (*explain)(struct store *s, const struct store_object *o, int status,
+		       const char *body, struct error *err);
 	/* Files of this machine (file://, pvc://): their path instead of a request. */
 	int (*local_path)(struct store *s, const struct store_object *o,
 			  struct arena *arena, const char **ret, struct error *err);
@@ -113,8 +129,9 @@ MUST_CHECK int store_path_check(const char *path, struct error *err);
 
 /*
  * As http_do(), for calls of a scheme's own (lists, tokens): Retry-After, 429, 5xx
- * and errors of the network are met by asking again, with growing pauses.
- * `what` is for messages: "list s3://bucket/prefix".
+ * and errors of the network are met by asking again, with growing pauses. Any other
+ * status is the caller's to judge; redirects too. No req->on_data.
+ * `what` is for messages: "listing s3://bucket/prefix".
  */
 MUST_CHECK int store_ask(const char *what, struct http_client *http,
 			 const struct http_request *req, struct http_response *ret,

@@ -64,6 +64,17 @@ void meta_set_label(cJSON *obj, const char *key, const char *value)
 	json_put_str(obj, value, "metadata", "labels", key);
 }
 
+void meta_set_annotation(cJSON *obj, const char *key, const char *value)
+{
+	json_put_str(obj, value, "metadata", "annotations", key);
+}
+
+void meta_set_generate_name(cJSON *obj, const char *prefix)
+{
+	json_del(obj, JSON_PATH("metadata", "name"));
+	json_put_str(obj, prefix, "metadata", "generateName");
+}
+
 const char *meta_label(const cJSON *obj, const char *key)
 {
 	return json_str(obj, "metadata", "labels", key);

@@ -37,7 +37,9 @@ cJSON *meta_new(const char *api_version, const char *kind, const char *ns,
 
 void meta_set_name(cJSON *obj, const char *name);
 void meta_set_namespace(cJSON *obj, const char *ns);
+void meta_set_generate_name(cJSON *obj, const char *prefix); /* instead of a name */
 void meta_set_label(cJSON *obj, const char *key, const char *value);
+void meta_set_annotation(cJSON *obj, const char *key, const char *value);
 
 void meta_drop_managed_fields(cJSON *obj);
 /* Leave of metadata only names, uid, versions, deletion and owners. */

@@ -216,6 +216,11 @@ bool tj_suspend(const cJSON *tj)
 	return json_bool(tj, false, "spec", "suspend");
 }
 
+void tj_set_suspend(cJSON *tj, bool suspend)
+{
+	json_put_bool(tj, suspend, "spec", "suspend");
+}
+
 const cJSON *tj_suspend_node(const cJSON *tj)
 {
 	return json_get(tj, "spec", "suspend");

@@ -50,6 +50,7 @@ const cJSON *patch_metadata(const cJSON *patch); /* labels, annotations of the J
 const cJSON *patch_jobset_spec(const cJSON *patch); /* to merge into template.spec */
 
 bool tj_suspend(const cJSON *tj);
+void tj_set_suspend(cJSON *tj, bool suspend);
 const cJSON *tj_suspend_node(const cJSON *tj); /* as it was written, or NULL */
 int64_t tj_active_deadline(const cJSON *tj);   /* seconds, or ABSENT */
 bool tj_is_ours(const cJSON *tj);              /* spec.managedBy is ours or absent */

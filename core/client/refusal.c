@@ -1,0 +1,157 @@
+#include "client/refusal.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "base/str.h"
+
+/* More than this is noise, and somebody else's. */
+enum { MAX_REFUSALS = 100 };
+
+#define DENIED "denied the request: "
+
+static void add(struct refusals *r, const char *path, const char *text)
+{
+	struct refusal *more;
+
+	for (size_t i = 0; i < r->n; i++)
+		if (str_eq(r->list[i].text, text))
+			return;
+	if (r->n == MAX_REFUSALS)
+		return;
+	if (r->n == r->cap) {
+		r->cap = r->cap ? 2 * r->cap : 8;
+		more = arena_alloc(&r->arena, r->cap * sizeof(*more));
+		if (r->n)
+			memcpy(more, r->list, r->n * sizeof(*more));
+		r->list = more;
+	}
+	r->list[r->n++] = (struct refusal){ path, text };
+}
+
+bool field_path_same(const char *a, const char *b)
+{
+	for (;; a++, b++) {
+		a += *a == ']';
+		b += *b == ']';
+		if (*a != *b && !(*a && *b && strchr("[.", *a) && strchr("[.", *b)))
+			return false;
+		if (!*a || !*b)
+			return *a == *b;
+	}
+}
+
+/* "spec.a[0].b" in front of ": ", or 0: what follows is not about a field. */
+static size_t path_length(const char *s)
+{
+	size_t n = strcspn(s, ": ");
+
+	if (s[n] != ':' || s[n + 1] != ' ')
+		return 0;
+	for (size_t i = 0; i < n; i++)
+		if (!isalnum((unsigned char)s[i]) && !strchr(".[]-_/", s[i]))
+			return 0;
+	return str_starts(s, "spec") || str_starts(s, "metadata") ||
+			       str_starts(s, "data") || str_starts(s, "status")
+		       ? n
+		       : 0;
+}
+
+static void read_causes(struct refusals *r, const cJSON *status)
+{
+	const cJSON *cause;
+
+	json_each(cause, json_get(status, "details", "causes")) {
+		const char *field = json_str(cause, "field");
+		const char *text = json_str(cause, "message");
+
+		if (!text || !*text)
+			continue;
+		if (!field || str_eq(field, "<nil>"))
+			field = "";
+		field = arena_strdup(&r->arena, field);
+		add(r, field,
+		    *field ? arena_printf(&r->arena, "%s: %s", field, text)
+			   : arena_strdup(&r->arena, text));
+	}
+}
+
+/* strict decoding error: unknown field "spec.a", duplicate field "spec.b" */
+static void read_strict(struct refusals *r, const char *message)
+{
+	static const struct {
+		const char *words, *type;
+	} kinds[] = { { "unknown field \"", "Unknown field" },
+		      { "duplicate field \"", "Duplicate field" } };
+	const char *s = strstr(message, "strict decoding error: ");
+
+	for (; s && *s; s++)
+		for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+			const char *path = str_after(s, kinds[i].words);
+
+			if (!path)
+				continue;
+			path = str_slice(&r->arena, path, strcspn(path, "\""));
+			add(r, path,
+			    arena_printf(&r->arena, "%s: %s", path, kinds[i].type));
+		}
+}
+
+/* Where the next of "a, spec.b: ..., spec.c: ..." begins; NULL: there is none. */
+static const char *next_in_list(const char *s)
+{
+	while ((s = strstr(s, ", "))) {
+		s += 2;
+		if (path_length(s))
+			return s;
+	}
+	return NULL;
+}
+
+static void read_list(struct refusals *r, const char *s)
+{
+	size_t len = strlen(s);
+	const char *next;
+
+	if (s[0] == '[' && s[len - 1] == ']')
+		s = str_slice(&r->arena, s + 1, len - 2);
+	for (; s && path_length(s); s = next) {
+		next = next_in_list(s);
+		add(r, str_slice(&r->arena, s, path_length(s)),
+		    next ? str_slice(&r->arena, s, (size_t)(next - s) - 2)
+			 : arena_strdup(&r->arena, s));
+	}
+}
+
+/* The field comes first, so that the line can be put beside its place. */
+static void read_denial(struct refusals *r, const char *message)
+{
+	const char *said = strstr(message, DENIED);
+
+	if (!str_starts(message, "admission webhook ") || !said)
+		return;
+	said += strlen(DENIED);
+	if (*said)
+		read_list(r, said);
+}
+
+void refusals_read(struct refusals *ret, const cJSON *status, const char *words)
+{
+	const char *message = json_str(status, "message");
+
+	*ret = (struct refusals){ 0 };
+	read_causes(ret, status);
+	if (message && !ret->n)
+		read_strict(ret, message);
+	if (message && !ret->n)
+		read_denial(ret, message);
+	if (!ret->n)
+		add(ret, "",
+		    arena_strdup(&ret->arena, message && *message ? message : words));
+}
+
+void refusals_release(struct refusals *r)
+{
+	arena_clear(&r->arena);
+	*r = (struct refusals){ 0 };
+}

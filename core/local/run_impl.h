@@ -7,10 +7,10 @@
 #include "base/map.h"
 #include "local/jobs.h"
 #include "local/kubelet.h"
-#include "local/places.h"
 #include "local/report.h"
 #include "local/run.h"
 #include "local/state.h"
+#include "trainer/places.h"
 
 /* A pod that jobs.h asked for and that is still known to the kubelet. */
 struct run_pod {

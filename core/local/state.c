@@ -15,10 +15,10 @@
 #include "base/nearest.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
-#include "local/places.h"
 #include "local/state_impl.h"
 #include "trainer/api.h"
 #include "trainer/jobset.h"
+#include "trainer/places.h"
 #include "trainer/status.h"
 
 /* ---- where things are ------------------------------------------------------------ */

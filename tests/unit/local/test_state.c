@@ -17,9 +17,9 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "local/places.h"
 #include "local/state.h"
 #include "tests/unit/local/quoted.h"
+#include "trainer/places.h"
 
 static char home[] = "/tmp/kftrainer-state-XXXXXX"; /* of this test program */
 

@@ -5,8 +5,8 @@
  * (JobSet's GenPodName and the API server's suffix). A step is a replicatedJob;
  * its ranks count through its replicas and their indexes.
  */
-#ifndef LOCAL_PLACES_H
-#define LOCAL_PLACES_H
+#ifndef TRAINER_PLACES_H
+#define TRAINER_PLACES_H
 
 #include "base/arena.h"
 #include "base/json.h"

@@ -1,4 +1,4 @@
-#include "local/places.h"
+#include "trainer/places.h"
 
 #include <limits.h>
 #include <stdlib.h>

@@ -3,9 +3,9 @@
 #
 # Builds what the tests' cluster consists of, once, and prints the folder: bin/ has
 # etcd and containerd (Debian's, unpacked, so that no daemon of theirs is installed),
-# Kubernetes, CoreDNS, helm and the JobSet controller (from go/NAME/go.mod, whose go.sum
-# pins all of it), manifests/ has JobSet's objects and the PodGroup CRDs. The last part
-# of the folder's name is a checksum of what decides what is built.
+# Kubernetes, CoreDNS, helm, the JobSet controller and Kueue's (from go/NAME/go.mod, whose
+# go.sum pins all of it), manifests/ has JobSet's and Kueue's objects and the PodGroup CRDs.
+# The last part of the folder's name is a checksum of what decides what is built.
 #
 # Go: one that is installed and new enough is used. Otherwise Debian's `golang-go`
 # fetches a newer one as a module, which the checksum database verifies.
@@ -118,10 +118,12 @@ unpack() { # PROGRAM PACKAGE...: programs of Debian packages
 }
 
 manifests() {
-	local from
-	cd "$here/go/jobset"
-	from=$("$go" list -m -f '{{.Dir}}' sigs.k8s.io/jobset)
-	"$part/bin/kubectl" kustomize "$from/config/default" >"$part/manifests/jobset.yaml"
+	local from name
+	cd "$here/go/controllers"
+	for name in jobset kueue; do
+		from=$("$go" list -m -f '{{.Dir}}' sigs.k8s.io/$name)
+		"$part/bin/kubectl" kustomize "$from/config/default" >"$part/manifests/$name.yaml"
+	done
 	cd /
 	from=$(GOFLAGS='' "$go" mod download -json $podgroups | sed -n 's/^\t"Dir": "\(.*\)",$/\1/p')
 	from=$from/config/crd/bases/scheduling.x-k8s.io_podgroups.yaml
@@ -146,7 +148,8 @@ step "unpacking etcd and containerd" unpack \
 step "building Kubernetes, CoreDNS and helm, which takes 10 to 30 minutes" build kubernetes \
 	./coredns helm.sh/helm/v3/cmd/helm \
 	k8s.io/kubernetes/cmd/{kube-apiserver,kube-controller-manager,kube-scheduler,kubelet,kube-proxy,kubectl}
-step "building the JobSet controller" build jobset sigs.k8s.io/jobset
+step "building the controllers of JobSet and Kueue" build controllers \
+	sigs.k8s.io/jobset sigs.k8s.io/kueue/cmd/kueue
 step "gathering manifests" manifests
 rm "$part/log"
 touch "$part/.done"

@@ -78,6 +78,63 @@ const char *exit_signal(int64_t exit_code)
 	return NULL;
 }
 
+/* ---- a pod ------------------------------------------------------------------------ */
+
+const char *pod_phase(const cJSON *pod)
+{
+	const char *phase = json_str(pod, "status", "phase");
+
+	return phase ? phase : "";
+}
+
+bool pod_is_ready(const cJSON *pod)
+{
+	const cJSON *c =
+		json_find_const(json_get(pod, "status", "conditions"), "type", "Ready");
+
+	return str_eq(json_str(c, "status"), "True");
+}
+
+const char *pod_node(const cJSON *pod)
+{
+	return json_str(pod, "spec", "nodeName");
+}
+
+const char *pod_job(const cJSON *pod)
+{
+	const char *job = meta_label(pod, LABEL_JOB);
+
+	return job ? job : "";
+}
+
+int64_t pod_node_rank(const cJSON *pod)
+{
+	const char *rank = meta_label(pod, LABEL_RANK);
+	struct error unused = { 0 };
+	int64_t n;
+
+	return rank && !str_int(&n, rank, 0, INT32_MAX, &unused) ? n : -1;
+}
+
+const char *pod_at_init(const cJSON *pod, const char **ret_since)
+{
+	const cJSON *c;
+
+	*ret_since = NULL;
+	json_each(c, json_get(pod, "status", "initContainerStatuses")) {
+		const cJSON *state = json_get(c, "state");
+		const cJSON *ended = json_get(state, "terminated");
+
+		if (ended && !json_int(ended, 0, "exitCode"))
+			continue;
+		if (json_bool(c, false, "started") && json_bool(c, false, "ready"))
+			continue; /* a sidecar */
+		*ret_since = json_str(state, "running", "startedAt");
+		return json_str(c, "name");
+	}
+	return NULL;
+}
+
 /* ---- what is kept of a pod -------------------------------------------------------- */
 
 static void keep_str(cJSON *to, const cJSON *from, const char *key)

@@ -49,6 +49,15 @@ struct pod_fact_list {
 	size_t n;
 };
 
+/* Of its status, and where it is. */
+const char *pod_phase(const cJSON *pod); /* "" when absent */
+bool pod_is_ready(const cJSON *pod);
+const char *pod_node(const cJSON *pod);  /* NULL: none yet */
+const char *pod_job(const cJSON *pod);   /* the replicatedJob: "node"; "" */
+int64_t pod_node_rank(const cJSON *pod); /* completion index; -1: none */
+/* The init container that it has come to, and since when that runs, or NULL; else NULL. */
+const char *pod_at_init(const cJSON *pod, const char **ret_since);
+
 /*
  * Of each pod leave only names, phase, and the conditions and container states that
  * there is something to tell of. False: there is nothing to keep (informer_conf.keep).

@@ -101,3 +101,18 @@ void progress_put(cJSON *tj, const cJSON *progress)
 {
 	json_put(tj, json_dup(progress), "status", KEY);
 }
+
+int64_t progress_percentage(const cJSON *tj)
+{
+	return json_int(tj, -1, "status", KEY, "progressPercentage");
+}
+
+int64_t progress_remaining(const cJSON *tj)
+{
+	return json_int(tj, -1, "status", KEY, "estimatedRemainingSeconds");
+}
+
+const char *progress_updated(const cJSON *tj)
+{
+	return json_str(tj, "status", KEY, "lastUpdatedTime");
+}

@@ -21,4 +21,9 @@ cJSON *progress_echo(const cJSON *progress);
 
 void progress_put(cJSON *tj, const cJSON *progress); /* into its status */
 
+/* What a TrainJob says of it: -1 where it says nothing. */
+int64_t progress_percentage(const cJSON *tj);
+int64_t progress_remaining(const cJSON *tj);   /* seconds */
+const char *progress_updated(const cJSON *tj); /* RFC 3339, or NULL */
+
 #endif

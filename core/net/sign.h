@@ -1,0 +1,22 @@
+/*
+ * sign.h - what requests to clouds are signed with (mbedTLS): HMAC-SHA256 (RFC 2104)
+ * for AWS, RSA PKCS #1 v1.5 with SHA-256 (RS256 of RFC 7518) for Google.
+ */
+#ifndef NET_SIGN_H
+#define NET_SIGN_H
+
+#include "base/buf.h"
+
+enum { SIGN_SHA256_SIZE = 32 };
+
+/* The SHA-256 of a few bytes; files go through digest.h. */
+void sign_sha256(const void *data, size_t len, unsigned char ret[SIGN_SHA256_SIZE]);
+
+void sign_hmac(const void *key, size_t key_len, const void *data, size_t len,
+	       unsigned char ret[SIGN_SHA256_SIZE]);
+
+/* Adds the signature. `pem`: an RSA key, PKCS #1 or #8. ERR_INVALID: it is none. */
+MUST_CHECK int sign_rs256(struct buf *out, const char *pem, const void *data, size_t len,
+			  struct error *err);
+
+#endif

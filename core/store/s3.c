@@ -1,0 +1,307 @@
+/*
+ * s3.c - s3://BUCKET/PREFIX: all below the prefix, or the one object of that name.
+ *
+ * Unlike upstream's, `data` is data/..., and never data2/ or data-old.txt. Bytes are
+ * verified by ETags: the object's MD5, or the MD5 of its parts' MD5s, for which the
+ * parts' size is asked for. Where an ETag is no sum (KMS) doubt() finds out.
+ */
+#include "store/s3.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "base/thread.h"
+#include "base/xmalloc.h"
+#include "store/s3_object.h"
+
+enum { ASKERS = 8 };
+
+struct store {
+	struct s3_bucket *bucket;
+};
+
+int s3_open_at(struct store **ret, const struct store_conf *conf, const char *endpoint,
+	       struct error *err)
+{
+	struct s3_bucket *bucket = NULL;
+
+	if (s3_bucket_open(&bucket, conf, endpoint, err))
+		return -1;
+	*ret = xcalloc(1, sizeof(**ret));
+	(*ret)->bucket = bucket;
+	return 0;
+}
+
+static int s3_open(struct store **ret, const struct store_conf *conf, struct error *err)
+{
+	return s3_open_at(ret, conf, NULL, err);
+}
+
+static void s3_close(struct store *s)
+{
+	if (!s)
+		return;
+	s3_bucket_close(s->bucket);
+	free(s);
+}
+
+/* ---- listing ----------------------------------------------------------------------- */
+
+struct gathering {
+	struct store_listing *to;
+	size_t seen, skip; /* skip: the prefix's length */
+	bool (*wanted)(void *ctx, const char *name);
+	void *ctx;
+};
+
+static void set_sum(struct store_object *o, struct arena *arena, const char *etag)
+{
+	int parts = s3_etag_parts(etag);
+	char *sum;
+
+	o->etag = *etag ? arena_printf(arena, "\"%s\"", etag) : NULL;
+	if (parts < 0)
+		return;
+	sum = arena_strdup(arena, etag);
+	for (char *p = sum; *p; p++)
+		if (*p >= 'A' && *p <= 'F')
+			*p = (char)(*p - 'A' + 'a');
+	o->digest = parts ? STORE_MD5_PARTS : STORE_MD5;
+	o->sum = sum;
+	o->part_size = parts == 1 ? o->size : 0;
+}
+
+static int take(struct gathering *g, const char *path, const struct s3_entry *e,
+		struct error *err)
+{
+	struct arena *arena = &g->to->arena;
+	struct store_object o = { .size = e->size };
+
+	if (store_path_check(path, err))
+		return -1;
+	o.key = arena_strdup(arena, e->key);
+	o.path = o.key + (path - e->key);
+	set_sum(&o, arena, e->etag);
+	return store_listing_add(g->to, &o, err);
+}
+
+/* A key that ends in '/' is a folder that somebody has made in a browser. */
+static int on_entry(void *ctx, const struct s3_entry *e, struct error *err)
+{
+	struct gathering *g = ctx;
+
+	g->seen++;
+	if (!*e->key || str_ends(e->key, "/") || strlen(e->key) <= g->skip)
+		return 0;
+	if (g->wanted && !g->wanted(g->ctx, e->key))
+		return 0;
+	return take(g, e->key + g->skip, e, err);
+}
+
+static int list_below(struct store *s, const char *prefix, struct gathering *g,
+		      struct error *err)
+{
+	g->skip = strlen(prefix);
+	return s3_list(s->bucket, prefix, on_entry, g, err);
+}
+
+/* The object of just that name. *ret_status: what the server says of it. */
+static int list_object(struct store *s, const char *key, struct gathering *g,
+		       int *ret_status, struct error *err)
+{
+	const char *slash = strrchr(key, '/');
+	struct s3_head head;
+	struct s3_entry e = { .key = key };
+
+	if (s3_head(&head, s->bucket, key, 0, err))
+		return -1;
+	*ret_status = head.status;
+	if (head.status != 200)
+		return 0;
+	e.size = head.size;
+	e.etag = head.etag;
+	g->seen++;
+	if (g->wanted && !g->wanted(g->ctx, key))
+		return 0;
+	return take(g, slash ? slash + 1 : key, &e, err);
+}
+
+/*
+ * Where nobody may list, an object may still be read; and what the listing was refused
+ * for is the better message when it may not.
+ */
+static int gather(struct store *s, struct gathering *g, struct error *err)
+{
+	const char *key = s3_bucket_key(s->bucket);
+	cleanup_arena struct arena arena = { 0 };
+	struct error refused = { 0 };
+	struct buf none = { 0 };
+	int status = 0;
+
+	if (!*key || str_ends(key, "/"))
+		return list_below(s, key, g, err);
+	if (list_below(s, arena_printf(&arena, "%s/", key), g, &refused) &&
+	    (refused.code != 403 || g->seen)) {
+		*err = refused;
+		return -1;
+	}
+	if (g->seen)
+		return 0;
+	if (list_object(s, key, g, &status, err))
+		return -1;
+	if (status == 200)
+		return 0;
+	if (refused.kind) {
+		*err = refused;
+		return -1;
+	}
+	return s3_bucket_refused(s->bucket, key, status, &none, err);
+}
+
+static int by_path(const void *a, const void *b)
+{
+	const struct store_object *x = a, *y = b;
+
+	return strcmp(x->path, y->path);
+}
+
+/* ---- how objects were cut into parts ------------------------------------------------ */
+
+struct asking {
+	struct store *s;
+	struct store_listing *l;
+	size_t next; /* shared by the threads */
+};
+
+static int64_t n_parts(int64_t size, int64_t part)
+{
+	return (size + part - 1) / part;
+}
+
+/* What the first part has, if that gives as many as the ETag says. */
+static void ask_part_size(struct store *s, struct store_object *o)
+{
+	struct error ignored = { 0 };
+	struct s3_head head;
+
+	if (s3_head(&head, s->bucket, o->key, 1, &ignored) ||
+	    (head.status != 206 && head.status != 200) || head.size <= 0)
+		return;
+	if (n_parts(o->size, head.size) == s3_etag_parts(o->sum))
+		o->part_size = head.size;
+}
+
+static void *ask_some(void *ctx)
+{
+	struct asking *a = ctx;
+	size_t i;
+
+	while ((i = __atomic_fetch_add(&a->next, 1, __ATOMIC_RELAXED)) < a->l->n) {
+		struct store_object *o = &a->l->objects[i];
+
+		if (o->digest == STORE_MD5_PARTS && !o->part_size)
+			ask_part_size(a->s, o);
+	}
+	return NULL;
+}
+
+static void ask_part_sizes(struct store *s, struct store_listing *l)
+{
+	struct asking a = { .s = s, .l = l };
+	struct error ignored = { 0 };
+	pthread_t threads[ASKERS];
+	size_t wanted = 0, n = 0;
+
+	for (size_t i = 0; i < l->n; i++)
+		wanted += l->objects[i].digest == STORE_MD5_PARTS &&
+			  !l->objects[i].part_size;
+	while (n < ASKERS && n + 1 < wanted &&
+	       !thread_start(&threads[n], ask_some, &a, &ignored))
+		n++;
+	if (wanted)
+		ask_some(&a);
+	while (n)
+		pthread_join(threads[--n], NULL);
+}
+
+static int s3_scheme_list(struct store *s, bool (*wanted)(void *ctx, const char *name),
+			  void *ctx, struct store_listing *ret, struct error *err)
+{
+	struct store_listing l = { 0 };
+	struct gathering g = { .to = &l, .wanted = wanted, .ctx = ctx };
+
+	if (gather(s, &g, err)) {
+		store_listing_release(&l);
+		return -1;
+	}
+	if (l.n)
+		qsort(l.objects, l.n, sizeof(*l.objects), by_path);
+	ask_part_sizes(s, &l);
+	*ret = l;
+	return 0;
+}
+
+/* ---- one object --------------------------------------------------------------------- */
+
+static int s3_locate(struct store *s, const struct store_object *o, int refused,
+		     struct arena *arena, struct store_call *ret, struct error *err)
+{
+	const struct s3_request req = { .method = "GET",
+					.key = o->key,
+					.again = refused == 401 || refused == 403 ||
+						 refused == 400 };
+
+	return s3_bucket_sign(s->bucket, &req, arena, ret, err);
+}
+
+/* Have all parts but the last the size of the first? */
+static bool is_even(struct store *s, const struct store_object *o)
+{
+	int parts = s3_etag_parts(o->sum);
+	struct error ignored = { 0 };
+	struct s3_head head;
+
+	for (int i = 2; i < parts; i++)
+		if (s3_head(&head, s->bucket, o->key, i, &ignored) ||
+		    head.size != o->part_size)
+			return false;
+	return true;
+}
+
+static int s3_doubt(struct store *s, const struct store_object *o, struct arena *arena,
+		    struct store_object *ret, struct error *err)
+{
+	struct s3_head head;
+	struct buf none = { 0 };
+
+	if (s3_head(&head, s->bucket, o->key, 0, err))
+		return -1;
+	if (head.status != 200)
+		return s3_bucket_refused(s->bucket, o->key, head.status, &none, err);
+	if (head.etag_is_sum && (o->digest != STORE_MD5_PARTS || is_even(s, o)))
+		return 0;
+	ret->part_size = 0;
+	ret->digest = *head.sha256   ? STORE_SHA256
+		      : *head.crc32c ? STORE_CRC32C
+				     : STORE_DIGEST_NONE;
+	ret->sum = *head.sha256   ? arena_strdup(arena, head.sha256)
+		   : *head.crc32c ? arena_strdup(arena, head.crc32c)
+				  : NULL;
+	return 0;
+}
+
+static int s3_explain(struct store *s, const struct store_object *o, int status,
+		      const char *body, struct error *err)
+{
+	const struct buf text = { .data = (unsigned char *)body, .len = strlen(body) };
+
+	return s3_bucket_refused(s->bucket, o->key, status, &text, err);
+}
+
+const struct scheme scheme_s3 = {
+	.name = "s3",
+	.open = s3_open,
+	.list = s3_scheme_list,
+	.locate = s3_locate,
+	.doubt = s3_doubt,
+	.explain = s3_explain,
+	.close = s3_close,
+};

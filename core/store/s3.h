@@ -1,0 +1,13 @@
+/*
+ * s3.h - for gs://, which is S3 at another address where there are HMAC keys.
+ */
+#ifndef STORE_S3_H
+#define STORE_S3_H
+
+#include "store/store.h"
+
+/* scheme_s3's open, at this endpoint, whatever the environment says. */
+MUST_CHECK int s3_open_at(struct store **ret, const struct store_conf *conf,
+			  const char *endpoint, struct error *err);
+
+#endif

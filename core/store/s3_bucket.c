@@ -1,0 +1,489 @@
+#include "store/s3_bucket.h"
+
+#include <ctype.h>
+#include <pthread.h>
+#include <strings.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "store/aws_credentials.h"
+#include "store/uri.h"
+
+#define DEFAULT_REGION "us-east-1"
+
+enum {
+	REGION_SIZE = 64,
+	MAX_BUCKET = 255,
+	ASK_MS = 300 * 1000,
+	IDLE_MS = 60 * 1000,
+	MAX_ANSWER = 16 * 1024 * 1024, /* a page of 1,000 keys of 1,024 bytes, escaped */
+	MAX_URL = 64 * 1024,
+};
+
+struct s3_bucket {
+	struct arena arena;
+	const char *scheme, *name, *key; /* of the URI */
+	const char *endpoint;            /* "https://host[:port][/path]"; NULL: AWS's */
+	bool in_host;                    /* the bucket is part of the host's name */
+	struct http_client *http;
+	struct aws_credentials *credentials;
+	pthread_mutex_t lock;
+	char region[REGION_SIZE]; /* under the lock */
+};
+
+/* ---- where it is ------------------------------------------------------------------- */
+
+static const char *first_of(const struct store_conf *conf, const char *const *names)
+{
+	for (; *names; names++) {
+		const char *value = conf->env ? conf->env(conf->ctx, *names) : NULL;
+
+		if (value && *value)
+			return value;
+	}
+	return NULL;
+}
+#define FIRST_OF(conf, ...) first_of((conf), (const char *const[]){ __VA_ARGS__, NULL })
+
+static bool is_region(const char *s)
+{
+	size_t len = strlen(s);
+
+	if (!len || len >= REGION_SIZE)
+		return false;
+	for (; *s; s++)
+		if (!isalnum((unsigned char)*s) && !strchr("-_", *s))
+			return false;
+	return true;
+}
+
+static void set_region(struct s3_bucket *b, const char *region)
+{
+	pthread_mutex_lock(&b->lock);
+	snprintf(b->region, sizeof(b->region), "%s", region);
+	pthread_mutex_unlock(&b->lock);
+}
+
+static const char *region_of(struct s3_bucket *b, struct arena *arena)
+{
+	const char *ret;
+
+	pthread_mutex_lock(&b->lock);
+	ret = arena_strdup(arena, b->region);
+	pthread_mutex_unlock(&b->lock);
+	return ret;
+}
+
+static int find_region(struct s3_bucket *b, const struct store_conf *conf,
+		       struct error *err)
+{
+	const char *region = FIRST_OF(conf, "REGION", "AWS_REGION", "AWS_DEFAULT_REGION");
+
+	if (!region || (!b->endpoint && !strcmp(region, "auto")))
+		region = DEFAULT_REGION; /* or what the server says then */
+	if (!is_region(region))
+		return error_set(err, ERR_INVALID,
+				 "REGION: not the name of a region, such as us-east-1");
+	set_region(b, region);
+	return 0;
+}
+
+static bool is_server(const struct uri *u)
+{
+	return (!strcmp(u->scheme, "http") || !strcmp(u->scheme, "https")) && *u->host &&
+	       !strchr(u->host, '@') && !u->query && !u->fragment;
+}
+
+static int find_endpoint(struct s3_bucket *b, const struct store_conf *conf,
+			 const char *given, struct error *err)
+{
+	const char *url = given, *usual;
+	struct uri uri;
+	size_t len;
+
+	if (!url)
+		url = FIRST_OF(conf, "ENDPOINT", "AWS_ENDPOINT_URL_S3",
+			       "AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AWS_S3_ENDPOINT");
+	if (!url)
+		return 0;
+	if (!strstr(url, "://"))
+		url = arena_printf(&b->arena, "https://%s", url);
+	if (uri_parse(&uri, &b->arena, url, err))
+		return error_wrap(err, "ENDPOINT");
+	if (!is_server(&uri))
+		return error_set(err, ERR_INVALID,
+				 "ENDPOINT: not the address of a server, such as "
+				 "https://s3.example.com:9000");
+	/* the port that goes without saying is not in the Host header, either */
+	usual = strcmp(uri.scheme, "http") ? ":443" : ":80";
+	len = strlen(uri.host) - (str_ends(uri.host, usual) ? strlen(usual) : 0);
+	url = arena_printf(&b->arena, "%s://%.*s%s%s", uri.scheme, (int)len, uri.host,
+			   *uri.path ? "/" : "", uri.path);
+	len = strlen(url);
+	while (url[len - 1] == '/')
+		len--;
+	b->endpoint = str_slice(&b->arena, url, len);
+	return 0;
+}
+
+/* May it be part of a host's name, under a certificate for *.s3...? */
+static bool is_label(const char *bucket)
+{
+	size_t len = strlen(bucket);
+
+	if (len < 3 || len > 63 || bucket[0] == '-' || bucket[len - 1] == '-')
+		return false;
+	for (; *bucket; bucket++)
+		if (!islower((unsigned char)*bucket) &&
+		    !isdigit((unsigned char)*bucket) && *bucket != '-')
+			return false;
+	return true;
+}
+
+static int find_bucket(struct s3_bucket *b, const struct store_conf *conf,
+		       struct error *err)
+{
+	const char *style = FIRST_OF(conf, "AWS_VIRTUAL_HOSTED_STYLE_REQUEST");
+	struct uri uri;
+
+	if (uri_parse(&uri, &b->arena, conf->uri, err))
+		return -1;
+	if (!*uri.host || strlen(uri.host) > MAX_BUCKET)
+		return error_set(err, ERR_INVALID,
+				 "%s://BUCKET/PREFIX is wanted: there is no bucket",
+				 uri.scheme);
+	for (const char *p = uri.host; *p; p++)
+		if (!isalnum((unsigned char)*p) && !strchr("._-", *p))
+			return error_set(err, ERR_INVALID,
+					 "%s: the name of a bucket has letters, digits, "
+					 "'.', '-' and '_' only",
+					 uri_shown(&b->arena, conf->uri));
+	b->scheme = uri.scheme;
+	b->name = uri.host;
+	b->key = uri.path;
+	b->in_host = !b->endpoint;
+	if (style)
+		b->in_host = !strcasecmp(style, "true");
+	b->in_host = b->in_host && is_label(b->name);
+	return 0;
+}
+
+static int setup(struct s3_bucket *b, const struct store_conf *conf, const char *endpoint,
+		 struct error *err)
+{
+	if (find_endpoint(b, conf, endpoint, err) || find_region(b, conf, err) ||
+	    find_bucket(b, conf, err))
+		return -1;
+	b->http = conf->http;
+	b->credentials = aws_credentials_new(conf, b->region);
+	return 0;
+}
+
+int s3_bucket_open(struct s3_bucket **ret, const struct store_conf *conf,
+		   const char *endpoint, struct error *err)
+{
+	struct s3_bucket *b = xcalloc(1, sizeof(*b));
+
+	pthread_mutex_init(&b->lock, NULL);
+	if (setup(b, conf, endpoint, err)) {
+		s3_bucket_close(b);
+		return -1;
+	}
+	*ret = b;
+	return 0;
+}
+
+void s3_bucket_close(struct s3_bucket *b)
+{
+	if (!b)
+		return;
+	aws_credentials_free(b->credentials);
+	pthread_mutex_destroy(&b->lock);
+	arena_clear(&b->arena);
+	free(b);
+}
+
+const char *s3_bucket_key(const struct s3_bucket *b)
+{
+	return b->key;
+}
+
+/* ---- requests ---------------------------------------------------------------------- */
+
+/* "https://host/path", and where its parts begin. */
+struct address {
+	const char *scheme, *host, *path;
+};
+
+static struct address address_of(struct s3_bucket *b, struct arena *arena,
+				 const char *region, const char *key)
+{
+	cleanup_buf struct buf path = { .max = MAX_URL };
+	struct address a = { .scheme = "https" };
+	const char *base = "", *rest;
+
+	if (b->endpoint) {
+		rest = strstr(b->endpoint, "://");
+		a.scheme = str_slice(arena, b->endpoint, (size_t)(rest - b->endpoint));
+		rest += 3;
+		a.host = str_slice(arena, rest, strcspn(rest, "/"));
+		base = rest + strlen(a.host);
+	} else {
+		a.host = arena_printf(arena, "s3.%s.amazonaws.com%s", region,
+				      str_starts(region, "cn-") ? ".cn" : "");
+	}
+	if (b->in_host)
+		a.host = arena_printf(arena, "%s.%s", b->name, a.host);
+	sigv4_escape(&path, base, true);
+	buf_adds(&path, "/");
+	if (!b->in_host) {
+		sigv4_escape(&path, b->name, false);
+		if (key)
+			buf_adds(&path, "/");
+	}
+	if (key)
+		sigv4_escape(&path, key, true);
+	a.path = arena_strdup(arena, (const char *)path.data);
+	return a;
+}
+
+int s3_bucket_sign(struct s3_bucket *b, const struct s3_request *req, struct arena *arena,
+		   struct store_call *ret, struct error *err)
+{
+	const char *region = region_of(b, arena);
+	const struct sigv4_key *key = NULL;
+	struct address a = address_of(b, arena, region, req->key);
+	struct sigv4_request s = { .method = req->method,
+				   .host = a.host,
+				   .path = a.path,
+				   .query = sigv4_query(arena, req->query),
+				   .headers = req->headers,
+				   .payload = req->payload,
+				   .region = region,
+				   .service = "s3",
+				   .now = clock_now() };
+
+	if (aws_credentials_get(b->credentials, req->again, arena, &key, err))
+		return error_wrap(err, "%s://%s", b->scheme, b->name);
+	ret->headers = sigv4_sign(arena, &s, key);
+	ret->url = arena_printf(arena, "%s://%s%s%s%s", a.scheme, a.host, a.path,
+				*s.query ? "?" : "", s.query);
+	return 0;
+}
+
+/* What is looked at while an answer comes. */
+struct hearing {
+	const struct s3_request *req;
+	char region[REGION_SIZE];
+};
+
+static int on_header(void *ctx, int status, const char *name, const char *value,
+		     struct error *err)
+{
+	struct hearing *h = ctx;
+
+	(void)status, (void)err;
+	if (!strcasecmp(name, "x-amz-bucket-region") && is_region(value))
+		snprintf(h->region, sizeof(h->region), "%s", value);
+	if (h->req->on_header)
+		h->req->on_header(h->req->ctx, name, value);
+	return 0;
+}
+
+/* curl's own type of a body is none of ours, and would have to be signed. */
+static const char *const *without_type(struct arena *arena, const char *const *headers)
+{
+	const char **ret;
+	size_t n = 0;
+
+	while (headers[n])
+		n++;
+	ret = arena_alloc(arena, (n + 2) * sizeof(*ret));
+	memcpy(ret, headers, n * sizeof(*ret));
+	ret[n] = "Content-Type:";
+	return ret;
+}
+
+static const char *title(struct s3_bucket *b, struct arena *arena, const char *key)
+{
+	return arena_printf(arena, "%s://%s/%s", b->scheme, b->name,
+			    key ? str_visible(arena, key, false) : "");
+}
+
+static int ask_once(struct s3_bucket *b, const struct s3_request *req, struct hearing *h,
+		    struct http_response *ret, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct store_call call = { 0 };
+	struct http_request http = { .method = req->method,
+				     .body = req->body,
+				     .body_len = req->body_len,
+				     .timeout_ms = req->body ? 0 : ASK_MS,
+				     .idle_ms = IDLE_MS,
+				     .max_body = MAX_ANSWER,
+				     .on_header = on_header,
+				     .ctx = h };
+
+	*h = (struct hearing){ .req = req };
+	if (s3_bucket_sign(b, req, &arena, &call, err))
+		return -1;
+	http.url = call.url;
+	http.headers = without_type(&arena, call.headers);
+	return store_ask(title(b, &arena, req->key), b->http, &http, ret, err);
+}
+
+/* Did it say that the bucket is somewhere else, or that the key has had its time? */
+static bool may_help(struct s3_bucket *b, const struct http_response *resp,
+		     const struct hearing *h, bool *again)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *region = h->region;
+	struct aws_error e;
+
+	if (resp->status < 300 || resp->status == 404 || resp->status >= 500)
+		return false;
+	e = aws_error_read(&arena, &resp->body);
+	if (!*region && e.region && is_region(e.region))
+		region = e.region;
+	if (*region && strcmp(region, region_of(b, &arena))) {
+		set_region(b, region);
+		return true;
+	}
+	*again = !strcmp(e.code, "ExpiredToken") || !strcmp(e.code, "InvalidToken");
+	return *again;
+}
+
+int s3_bucket_ask(struct s3_bucket *b, const struct s3_request *req,
+		  struct http_response *ret, struct error *err)
+{
+	struct s3_request mine = *req;
+	struct http_response resp = { 0 };
+	struct hearing h;
+
+	if (ask_once(b, &mine, &h, &resp, err))
+		return -1;
+	if (may_help(b, &resp, &h, &mine.again)) {
+		http_response_release(&resp);
+		if (ask_once(b, &mine, &h, &resp, err))
+			return -1;
+	}
+	*ret = resp;
+	return 0;
+}
+
+/* ---- refusals ---------------------------------------------------------------------- */
+
+static const struct {
+	const char *code;
+	enum error_kind kind;
+	const char *words; /* %s: where the credentials come from */
+} refusals[] = {
+	{ "SignatureDoesNotMatch", ERR_DENIED,
+	  "the secret access key does not belong to the access key ID (of %s); look at "
+	  "SECRET_ACCESS_KEY" },
+	{ "InvalidAccessKeyId", ERR_DENIED,
+	  "the server does not know the access key ID (of %s); is ENDPOINT the server "
+	  "that it is for?" },
+	{ "ExpiredToken", ERR_DENIED, "the session's token (of %s) has expired" },
+	{ "InvalidToken", ERR_DENIED,
+	  "the session's token (of %s) is not valid; a leftover SESSION_TOKEN or "
+	  "AWS_SESSION_TOKEN?" },
+	{ "NoSuchBucket", ERR_NOT_FOUND,
+	  "there is no such bucket; look at its name, and at ENDPOINT" },
+	{ "NoSuchKey", ERR_NOT_FOUND, "there is no such object" },
+	{ "NoSuchVersion", ERR_NOT_FOUND, "there is no such object any more" },
+	{ "InvalidObjectState", ERR_DENIED,
+	  "it is archived (S3 Glacier): restore it first, with aws s3api "
+	  "restore-object" },
+	{ "PermanentRedirect", ERR_INVALID,
+	  "the bucket is at another endpoint; look at ENDPOINT and REGION" },
+	{ "AuthorizationHeaderMalformed", ERR_INVALID,
+	  "the server wants another region; look at REGION" },
+	{ "AllAccessDisabled", ERR_DENIED, "the bucket has been disabled" },
+	{ "EntityTooLarge", ERR_LIMIT, "the server does not take objects of this size" },
+	{ "QuotaExceeded", ERR_LIMIT, "the bucket's quota is used up" },
+};
+
+static int refused_access(const char *what, const char *source, const struct aws_error *e,
+			  struct error *err)
+{
+	if (!strcmp(source, "no credentials"))
+		return error_set(
+			err, ERR_DENIED,
+			"%s: access denied to anybody, and there are no "
+			"credentials: set ACCESS_KEY_ID and SECRET_ACCESS_KEY (in "
+			"the Secret of the initializer), or give the pod a role",
+			what);
+	return error_set(err, ERR_DENIED,
+			 "%s: access denied to the credentials of %s: they need "
+			 "s3:ListBucket and s3:GetObject (s3:PutObject to upload)%s%s",
+			 what, source, *e->message ? "; the server says: " : "",
+			 e->message);
+}
+
+static int refused_clock(const char *what, const struct aws_error *e, struct error *err)
+{
+	char text[DURATION_TEXT_SIZE];
+	int64_t off = e->server_time ? e->server_time - clock_now() : 0;
+
+	if (!off)
+		return error_set(err, ERR_DENIED,
+				 "%s: this machine's clock differs too much from the "
+				 "server's: set it right (NTP)",
+				 what);
+	duration_text((off < 0 ? -off : off) * 1000, text);
+	return error_set(err, ERR_DENIED,
+			 "%s: this machine's clock is %s %s the server's: set it right "
+			 "(NTP)",
+			 what, text, off > 0 ? "behind" : "ahead of");
+}
+
+/* HEAD has no words. */
+static const char *code_of(const struct aws_error *e, const char *key, int status)
+{
+	if (*e->code)
+		return e->code;
+	if (status == 403 || status == 401)
+		return "AccessDenied";
+	if (status == 404)
+		return key && *key ? "NoSuchKey" : "NoSuchBucket";
+	return "";
+}
+
+static int refused(struct s3_bucket *b, const char *key, int status,
+		   const struct buf *body, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *source = aws_credentials_source(b->credentials);
+	const char *what = title(b, &arena, key);
+	struct aws_error e = aws_error_read(&arena, body);
+	const char *code = code_of(&e, key, status), *words;
+
+	if (str_starts(code, "AccessDenied"))
+		return refused_access(what, source, &e, err);
+	if (!strcmp(code, "RequestTimeTooSkewed"))
+		return refused_clock(what, &e, err);
+	for (size_t i = 0; i < sizeof(refusals) / sizeof(*refusals); i++) {
+		if (strcmp(code, refusals[i].code))
+			continue;
+		words = strstr(refusals[i].words, "%s");
+		if (!words)
+			return error_set(err, refusals[i].kind, "%s: %s", what,
+					 refusals[i].words);
+		return error_set(err, refusals[i].kind, "%s: %.*s%s%s", what,
+				 (int)(words - refusals[i].words), refusals[i].words,
+				 source, words + 2);
+	}
+	return error_set(err, ERR_IO, "%s: the server answers %d%s%s%s%s", what, status,
+			 *e.code ? " " : "", e.code, *e.message ? ": " : "", e.message);
+}
+
+int s3_bucket_refused(struct s3_bucket *b, const char *key, int status,
+		      const struct buf *body, struct error *err)
+{
+	refused(b, key, status, body, err);
+	err->code = status;
+	return -1;
+}

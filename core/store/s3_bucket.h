@@ -1,0 +1,67 @@
+/*
+ * s3_bucket.h - one bucket of S3 or of a server that speaks its protocol: where it is,
+ * who asks, signed requests, and what a refusal means.
+ *
+ * Endpoint: ENDPOINT, AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, AWS_ENDPOINT,
+ * AWS_S3_ENDPOINT (without a scheme: https), else AWS's of the region. Region: REGION,
+ * AWS_REGION, AWS_DEFAULT_REGION, else us-east-1; what the server says of the
+ * bucket's (x-amz-bucket-region, <Region>) wins. The bucket is in the host's name at
+ * AWS's endpoints, else in the path; AWS_VIRTUAL_HOSTED_STYLE_REQUEST=true|false says
+ * otherwise. Credentials: aws_credentials.h.
+ *
+ * Source: Amazon S3 API reference (2006-03-01).
+ */
+#ifndef STORE_S3_BUCKET_H
+#define STORE_S3_BUCKET_H
+
+#include "store/aws_error.h"
+#include "store/sigv4.h"
+#include "store/store.h"
+
+struct s3_bucket; /* for many threads */
+
+/*
+ * `endpoint`: instead of what the environment says; or NULL. The key of the URI is
+ * s3_bucket_key(): an object's or the beginning of many; no '/' in front, "" for all.
+ */
+MUST_CHECK int s3_bucket_open(struct s3_bucket **ret, const struct store_conf *conf,
+			      const char *endpoint, struct error *err);
+void s3_bucket_close(struct s3_bucket *b);
+const char *s3_bucket_key(const struct s3_bucket *b);
+
+static inline void cleanup_s3_bucketp(struct s3_bucket **b)
+{
+	s3_bucket_close(*b);
+}
+#define cleanup_s3_bucket __attribute__((cleanup(cleanup_s3_bucketp)))
+
+struct s3_request {
+	const char *method;
+	const char *key;                          /* NULL: the bucket itself */
+	const struct sigv4_pair *query, *headers; /* as sigv4.h has them */
+	const void *body;
+	size_t body_len;
+	const char *payload; /* SHA-256 of the body, hex; NULL where there is no body */
+	bool again; /* the last one was refused: renew the credentials, if they can be */
+	/* Each header of the answer; or NULL. */
+	void (*on_header)(void *ctx, const char *name, const char *value);
+	void *ctx;
+};
+
+/* URL and headers, signed for now. */
+MUST_CHECK int s3_bucket_sign(struct s3_bucket *b, const struct s3_request *req,
+			      struct arena *arena, struct store_call *ret,
+			      struct error *err);
+
+/*
+ * Ask, in the right region, with credentials that hold, again where it may help
+ * (store_ask). Any answer is a success here; its meaning is s3_bucket_refused()'s.
+ */
+MUST_CHECK int s3_bucket_ask(struct s3_bucket *b, const struct s3_request *req,
+			     struct http_response *ret, struct error *err);
+
+/* In words, with what to do. `body` may be empty (HEAD). Returns -1. */
+int s3_bucket_refused(struct s3_bucket *b, const char *key, int status,
+		      const struct buf *body, struct error *err);
+
+#endif

@@ -43,11 +43,14 @@ struct store_object {
 };
 
 struct store_listing {
-	struct arena arena; /* owns all of it */
-	struct store_object *objects;
-	size_t n;
+	struct arena arena;           /* of the strings */
+	struct store_object *objects; /* from store_listing_add() only */
+	size_t n, cap;
 	const char *revision; /* commit of a hub's repository; or NULL */
 };
+/* A new one at the end; pointers to others end here. ERR_LIMIT: too many. */
+MUST_CHECK int store_listing_add(struct store_listing *l, const struct store_object *o,
+				 struct error *err);
 void store_listing_release(struct store_listing *l);
 
 /*

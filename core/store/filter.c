@@ -1,0 +1,122 @@
+#include "store/filter.h"
+
+#include <string.h>
+
+#include "base/str.h"
+
+/* The character at *p, which moves behind it; bytes that are no UTF-8 stand alone. */
+static uint32_t next_char(const char **p)
+{
+	uint32_t c = (unsigned char)**p;
+	size_t len = utf8_decode(*p, *p + strlen(*p), &c);
+
+	*p += len ? len : 1;
+	return c;
+}
+
+/* Where "[...]" ends: on its ']', or NULL: then '[' is a character like others. */
+static const char *set_end(const char *p)
+{
+	p++;
+	if (*p == '!')
+		p++;
+	if (*p == ']')
+		p++;
+	return strchr(p, ']');
+}
+
+static bool in_set(const char *p, const char *end, uint32_t c)
+{
+	bool negated = *p == '!', found = false;
+
+	if (negated)
+		p++;
+	while (p < end) {
+		uint32_t low = next_char(&p), high = low;
+
+		if (p + 1 < end && *p == '-') {
+			p++;
+			high = next_char(&p);
+		}
+		found |= low <= c && c <= high;
+	}
+	return found != negated;
+}
+
+/* Does the pattern's first element, no '*', fit the first character? Moves both. */
+static bool step(const char **pattern, const char **name)
+{
+	const char *end;
+	uint32_t c;
+
+	if (!**name)
+		return false;
+	c = next_char(name);
+	end = **pattern == '[' ? set_end(*pattern) : NULL;
+	if (end) {
+		bool fits = in_set(*pattern + 1, end, c);
+
+		*pattern = end + 1;
+		return fits;
+	}
+	if (**pattern == '?') {
+		(*pattern)++;
+		return true;
+	}
+	return next_char(pattern) == c;
+}
+
+bool fnmatch_case(const char *pattern, const char *name)
+{
+	const char *star = NULL, *star_name = NULL;
+
+	for (;;) {
+		if (*pattern == '*') {
+			star = ++pattern;
+			star_name = name;
+			continue;
+		}
+		if (!*pattern && !*name)
+			return true;
+		if (*pattern && step(&pattern, &name))
+			continue;
+		/* the last '*' takes a character more */
+		if (!star || !*star_name)
+			return false;
+		next_char(&star_name);
+		pattern = star;
+		name = star_name;
+	}
+}
+
+const char *const *filter_list(struct arena *arena, const char *text)
+{
+	size_t n = 0, kept = 0;
+	char **items = text && *text ? str_split(arena, text, ',', &n) : NULL;
+
+	for (size_t i = 0; i < n; i++) {
+		char *item = str_trim(arena, items[i]);
+
+		if (*item && str_ends(item, "/"))
+			item = arena_printf(arena, "%s*", item);
+		if (*item)
+			items[kept++] = item;
+	}
+	if (!kept)
+		return NULL;
+	items[kept] = NULL;
+	return (const char *const *)items;
+}
+
+static bool any_fits(const char *const *patterns, const char *name)
+{
+	for (; patterns && *patterns; patterns++)
+		if (fnmatch_case(*patterns, name))
+			return true;
+	return false;
+}
+
+bool filter_wants(const struct filter *f, const char *name)
+{
+	return (!f->allow || any_fits(f->allow, name)) && !any_fits(f->ignore, name);
+}

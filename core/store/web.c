@@ -1,0 +1,370 @@
+/*
+ * web.c - http:// and https://: one file, or a manifest of URLs.
+ *
+ * A URL is one file, called as the last part of its path says; nothing is unpacked.
+ * It is a manifest when its fragment is #manifest, or its path ends in .urls,
+ * .manifest or SHA256SUMS. A manifest's lines are
+ *
+ *     # a comment
+ *     URL [NAME] [size=BYTES] [sha256=HEX] [md5=HEX]
+ *     HEX  NAME                                       as sha256sum prints
+ *
+ * URLs may be relative to the manifest's. Without NAME a file is called as its path
+ * below the manifest's folder, or else as the last part of its URL; in NAME %20 is a
+ * blank. #sha256=HEX after the URL of one file says what it has to be.
+ * ACCESS_TOKEN goes as a bearer token to the URI's own host and to no other.
+ */
+#include <string.h>
+#include <strings.h>
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "store/retry.h"
+#include "store/store.h"
+#include "store/uri.h"
+
+enum { MAX_REDIRECTS = 10, MAX_WORDS = 8 };
+#define MAX_MANIFEST ((size_t)64 * 1024 * 1024)
+
+struct store {
+	struct arena arena;
+	struct http_client *http;
+	const char *url;        /* without fragment */
+	const char *fragment;   /* or NULL */
+	const char *headers[2]; /* for the URL's own host */
+};
+
+static int web_open(struct store **ret, const struct store_conf *conf, struct error *err)
+{
+	const char *token = conf->env(conf->ctx, "ACCESS_TOKEN");
+	struct store *s = xcalloc(1, sizeof(*s));
+	struct uri u = { 0 };
+	int rc = uri_parse(&u, &s->arena, conf->uri, err);
+
+	if (!rc && (!*u.host || strchr(u.host, '@')))
+		rc = error_set(err, ERR_INVALID,
+			       "'%s': the URL has to name a host, and no user; a token "
+			       "goes into ACCESS_TOKEN",
+			       uri_shown(&s->arena, conf->uri));
+	if (!rc && token && strpbrk(token, "\r\n"))
+		rc = error_set(err, ERR_INVALID,
+			       "ACCESS_TOKEN: a token has no line breaks");
+	if (rc) {
+		arena_clear(&s->arena);
+		free(s);
+		return -1;
+	}
+	s->http = conf->http;
+	s->url = str_slice(&s->arena, conf->uri, strcspn(conf->uri, "#"));
+	s->fragment = u.fragment;
+	if (token && *token)
+		s->headers[0] =
+			arena_printf(&s->arena, "Authorization: Bearer %s", token);
+	if (s->headers[0] && str_eq(u.scheme, "http") && conf->say)
+		conf->say(conf->ctx, "http:// sends ACCESS_TOKEN for everybody to read");
+	*ret = s;
+	return 0;
+}
+
+static bool is_manifest(struct store *s)
+{
+	struct error err = { 0 };
+	struct uri u;
+
+	if (str_eq(s->fragment, "manifest"))
+		return true;
+	if (uri_parse(&u, &s->arena, s->url, &err))
+		return false;
+	return str_ends(u.path, ".urls") || str_ends(u.path, ".manifest") ||
+	       str_eq(path_base(u.path), "SHA256SUMS");
+}
+
+static int check_hex(const char *hex, size_t len, const char *what, struct error *err)
+{
+	if (strlen(hex) != len || strspn(hex, "0123456789abcdefABCDEF") != len)
+		return error_set(err, ERR_INVALID, "%s has to be %zu hexadecimal digits",
+				 what, len);
+	return 0;
+}
+
+static const char *lower(struct arena *arena, const char *hex)
+{
+	char *text = arena_strdup(arena, hex);
+
+	for (char *p = text; *p; p++)
+		*p |= *p >= 'A' && *p <= 'F' ? 0x20 : 0;
+	return text;
+}
+
+/* "sha256=..." and the like; *known says whether it was one. */
+static int take_attribute(struct store_object *o, struct arena *arena, const char *word,
+			  bool *known, struct error *err)
+{
+	const char *value;
+
+	*known = true;
+	if ((value = str_after(word, "sha256="))) {
+		o->digest = STORE_SHA256;
+		o->sum = lower(arena, value);
+		return check_hex(value, 64, "sha256", err);
+	}
+	if ((value = str_after(word, "md5="))) {
+		o->digest = STORE_MD5;
+		o->sum = lower(arena, value);
+		return check_hex(value, 32, "md5", err);
+	}
+	if ((value = str_after(word, "size="))) {
+		if (!str_int(&o->size, value, 0, STORE_MAX_SIZE, err))
+			return 0;
+		return error_wrap(err, "size");
+	}
+	*known = false;
+	return 0;
+}
+
+/* What a file is called where nobody says: see above. */
+static int name_of(const char **ret, struct arena *arena, const char *manifest,
+		   const char *url, struct error *err)
+{
+	const char *folder = NULL, *path;
+	struct uri u, m;
+
+	if (uri_parse(&u, arena, url, err))
+		return -1;
+	path = path_base(u.path);
+	if (manifest && !uri_parse(&m, arena, manifest, err) &&
+	    uri_same_origin(manifest, url)) {
+		folder = path_dir(arena, m.path);
+		if (str_eq(folder, "."))
+			path = u.path;
+		else if (path_below(u.path, folder))
+			path = path_below(u.path, folder) + 1;
+	}
+	if (!*path)
+		return error_set(err, ERR_INVALID,
+				 "'%s' names no file: its path ends in '/'",
+				 uri_shown(arena, url));
+	if (uri_decode(ret, arena, path, err))
+		return -1;
+	return store_path_check(*ret, err);
+}
+
+/* sha256sum's: the digest, then the name, with a '*' before it or not. */
+static int take_sum(struct store_object *o, struct arena *arena, const char *base,
+		    char *const *words, struct error *err)
+{
+	cleanup_buf struct buf escaped = { .max = URI_MAX };
+	const char *name = words[1] + (*words[1] == '*');
+
+	while (str_starts(name, "./"))
+		name += 2;
+	if (store_path_check(name, err))
+		return -1;
+	for (const char *p = name; *p; p++) {
+		char one[2] = { *p, 0 };
+
+		if (*p == '/')
+			buf_adds(&escaped, "/");
+		else
+			http_escape(&escaped, one);
+	}
+	if (buf_check(&escaped, "the name", err))
+		return -1;
+	o->digest = STORE_SHA256;
+	o->sum = lower(arena, words[0]);
+	o->path = name;
+	return uri_resolve(&o->key, arena, base, (const char *)escaped.data, err);
+}
+
+static int take_url(struct store_object *o, struct arena *arena, const char *base,
+		    char *const *words, struct error *err)
+{
+	const char *name = NULL;
+
+	if (uri_resolve(&o->key, arena, base, words[0], err))
+		return -1;
+	if (!str_starts(o->key, "http://") && !str_starts(o->key, "https://"))
+		return error_set(err, ERR_UNSUPPORTED,
+				 "a manifest holds http:// and https:// URLs");
+	for (size_t i = 1; words[i]; i++) {
+		bool known;
+
+		if (take_attribute(o, arena, words[i], &known, err))
+			return -1;
+		if (!known && i > 1)
+			return error_set(err, ERR_FORMAT, "'%s' is not understood",
+					 str_visible(arena, words[i], false));
+		if (!known)
+			name = words[i];
+	}
+	if (!name)
+		return name_of(&o->path, arena, base, o->key, err);
+	if (uri_decode(&o->path, arena, name, err))
+		return -1;
+	return store_path_check(o->path, err);
+}
+
+static int take_line(struct store_object *o, struct arena *arena, const char *base,
+		     char *line, struct error *err)
+{
+	char *words[MAX_WORDS + 1] = { 0 }, *rest = NULL;
+	struct error ignored = { 0 };
+	size_t n = 0;
+
+	for (char *w = strtok_r(line, " \t\r", &rest); w;
+	     w = strtok_r(NULL, " \t\r", &rest)) {
+		if (n == MAX_WORDS)
+			return error_set(err, ERR_FORMAT, "it has more than %d words",
+					 MAX_WORDS);
+		words[n++] = w;
+	}
+	*o = (struct store_object){ .size = -1 };
+	if (!n || *words[0] == '#')
+		return 0;
+	if (n == 2 && !check_hex(words[0], 64, "", &ignored))
+		return take_sum(o, arena, base, words, err);
+	return take_url(o, arena, base, words, err);
+}
+
+static int read_manifest(struct store *s, char *text,
+			 bool (*wanted)(void *ctx, const char *name), void *ctx,
+			 struct store_listing *ret, struct error *err)
+{
+	char *rest = text, *line;
+
+	for (size_t number = 1; (line = strsep(&rest, "\n")); number++) {
+		struct store_object o;
+
+		if (take_line(&o, &ret->arena, s->url, line, err))
+			return error_wrap(err, "line %zu of the manifest", number);
+		if (o.path && (!wanted || wanted(ctx, o.path)) &&
+		    store_listing_add(ret, &o, err))
+			return -1;
+	}
+	return 0;
+}
+
+struct location {
+	struct arena *arena;
+	const char *value;
+};
+
+static int on_header(void *ctx, int status, const char *name, const char *value,
+		     struct error *err)
+{
+	struct location *l = ctx;
+
+	(void)err;
+	if (status >= 300 && status < 400 && !strcasecmp(name, "Location"))
+		l->value = arena_strdup(l->arena, value);
+	return 0;
+}
+
+/* The manifest itself, behind redirects; the token only for the first host. */
+static int get(struct store *s, struct http_response *ret, struct error *err)
+{
+	const char *url = s->url, *what = arena_printf(&s->arena, "manifest %s",
+						       uri_shown(&s->arena, s->url));
+
+	for (int i = 0; i <= MAX_REDIRECTS; i++) {
+		struct location to = { .arena = &s->arena };
+		struct http_request req = {
+			.method = "GET",
+			.url = url,
+			.headers = uri_same_origin(url, s->url) ? s->headers : NULL,
+			.idle_ms = 30000,
+			.max_body = MAX_MANIFEST,
+			.on_header = on_header,
+			.ctx = &to,
+		};
+
+		if (store_ask(what, s->http, &req, ret, err))
+			return -1;
+		if (ret->status < 300 || ret->status >= 400 || !to.value)
+			return 0;
+		http_response_release(ret);
+		if (uri_resolve(&url, &s->arena, url, to.value, err))
+			return error_wrap(err, "%s", what);
+	}
+	return error_set(err, ERR_LIMIT, "%s: more than %d redirects: is it a loop?",
+			 what, MAX_REDIRECTS);
+}
+
+static int list_manifest(struct store *s, bool (*wanted)(void *ctx, const char *name),
+			 void *ctx, struct store_listing *ret, struct error *err)
+{
+	cleanup_http_response struct http_response r = { 0 };
+	const char *what = uri_shown(&s->arena, s->url);
+
+	if (get(s, &r, err))
+		return -1;
+	if (r.status != 200) {
+		retry_fail(err, r.status);
+		return error_wrap(err, "manifest %s", what);
+	}
+	if (strlen((const char *)r.body.data) != r.body.len)
+		return error_set(err, ERR_FORMAT, "manifest %s: it is not text", what);
+	if (read_manifest(s, (char *)r.body.data, wanted, ctx, ret, err))
+		return error_wrap(err, "%s", what);
+	return 0;
+}
+
+static int web_list(struct store *s, bool (*wanted)(void *ctx, const char *name),
+		    void *ctx, struct store_listing *ret, struct error *err)
+{
+	struct store_object o = { .key = s->url, .size = -1 };
+	bool known = true;
+
+	if (is_manifest(s))
+		return list_manifest(s, wanted, ctx, ret, err);
+	if (name_of(&o.path, &ret->arena, NULL, s->url, err))
+		return -1;
+	if (s->fragment && take_attribute(&o, &ret->arena, s->fragment, &known, err))
+		return error_wrap(err, "'#%s'", s->fragment);
+	if (!known)
+		return error_set(err, ERR_INVALID,
+				 "'#%s' is not understood: there are #manifest, "
+				 "#sha256=HEX, #md5=HEX and #size=BYTES",
+				 str_visible(&s->arena, s->fragment, false));
+	if (wanted && !wanted(ctx, o.path))
+		return 0;
+	return store_listing_add(ret, &o, err);
+}
+
+static int web_locate(struct store *s, const struct store_object *o, int refused,
+		      struct arena *arena, struct store_call *ret, struct error *err)
+{
+	if (refused == 401 && !s->headers[0])
+		return error_set(err, ERR_DENIED,
+				 "the server answers 401: it wants to know who asks; set "
+				 "ACCESS_TOKEN");
+	if (refused)
+		return retry_fail(err, refused);
+	ret->url = arena_strdup(arena, o->key);
+	ret->headers = uri_same_origin(o->key, s->url) ? s->headers : NULL;
+	return 0;
+}
+
+static void web_close(struct store *s)
+{
+	arena_clear(&s->arena);
+	free(s);
+}
+
+const struct scheme scheme_http = {
+	.name = "http",
+	.open = web_open,
+	.list = web_list,
+	.locate = web_locate,
+	.close = web_close,
+};
+
+const struct scheme scheme_https = {
+	.name = "https",
+	.open = web_open,
+	.list = web_list,
+	.locate = web_locate,
+	.close = web_close,
+};

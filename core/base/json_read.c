@@ -380,15 +380,49 @@ static struct key repeated_below(const cJSON *node, size_t *count)
 	return first;
 }
 
+enum { FEW = 16 }; /* so many are compared each with each: no memory, no sorting */
+
+static bool has_repeated(const cJSON *object)
+{
+	size_t n = (size_t)cJSON_GetArraySize(object), i = 0;
+	cleanup_free struct key *keys = n > FEW ? xcalloc(n, sizeof(*keys)) : NULL;
+	const cJSON *child;
+
+	json_each(child, object) {
+		if (keys) {
+			keys[i++] = (struct key){ child->string, 1 };
+			continue;
+		}
+		for (const cJSON *c = object->child; c != child; c = c->next)
+			if (!strcmp(c->string, child->string))
+				return true;
+	}
+	return keys && repeated(keys, n).number;
+}
+
+/* Nearly always there is none: which it is, is looked for afterwards. */
+static bool has_repeated_below(const cJSON *node)
+{
+	const cJSON *child;
+
+	if (cJSON_IsObject(node) && has_repeated(node))
+		return true;
+	json_each(child, node)
+		if (child->child && has_repeated_below(child))
+			return true;
+	return false;
+}
+
 static int refuse_repeated(const cJSON *doc, const char *text, size_t len,
 			   struct error *err)
 {
 	struct scan again = { .start = text, .p = text, .end = text + len, .err = err };
 	size_t count = 0;
-	struct key key = repeated_below(doc, &count);
+	struct key key;
 
-	if (!key.number)
+	if (!has_repeated_below(doc))
 		return 0;
+	key = repeated_below(doc, &count);
 	again.wanted = key.number;
 	if (scan_text(&again))
 		return -1;

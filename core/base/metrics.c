@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/map.h"
+#include "base/str.h"
 #include "base/xmalloc.h"
 
 enum { MAX_LABEL = 256, NUMBER_SIZE = 32 };
@@ -68,15 +69,21 @@ void metrics_free(struct metrics *m)
 	free(m);
 }
 
+/* Runs of plain characters are added in one piece. */
 static void add_escaped(struct buf *out, const char *s, const char *special)
 {
-	for (; *s; s++) {
-		if (*s == '\n')
-			buf_adds(out, "\\n");
-		else if (strchr(special, *s))
-			buf_printf(out, "\\%c", *s);
-		else
-			buf_add(out, s, 1);
+	for (;;) {
+		size_t plain = 0;
+
+		while (s[plain] && s[plain] != '\n' && !strchr(special, s[plain]))
+			plain++;
+		buf_add(out, s, plain);
+		s += plain;
+		if (!*s)
+			return;
+		buf_add(out, "\\", 1);
+		buf_add(out, *s == '\n' ? "n" : s, 1);
+		s++;
 	}
 }
 
@@ -87,14 +94,18 @@ static void labels_text(struct buf *out, const struct metric *metric,
 	bool ended = false;
 
 	for (size_t i = 0; i < METRICS_MAX_LABELS && metric->labels[i]; i++) {
-		char value[MAX_LABEL];
+		cleanup_arena struct arena arena = { 0 };
+		const char *value = instead;
 
 		ended = ended || !values[i];
-		snprintf(value, sizeof(value), "%s",
-			 instead ? instead
-			 : ended ? ""
-				 : values[i]);
-		buf_printf(out, "%s%s=\"", i ? "," : "", metric->labels[i]);
+		if (!value)
+			value = ended ? "" : values[i];
+		if (strlen(value) >= MAX_LABEL)
+			value = str_slice(&arena, value, MAX_LABEL - 1);
+		if (i)
+			buf_add(out, ",", 1);
+		buf_adds(out, metric->labels[i]);
+		buf_adds(out, "=\"");
 		add_escaped(out, value, "\\\"");
 		buf_adds(out, "\"");
 	}

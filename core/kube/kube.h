@@ -84,6 +84,7 @@ MUST_CHECK int kube_delete(struct kube *k, const struct kube_ref *ref,
 struct kube_select {
 	const char *label_selector, *field_selector; /* or NULL */
 	bool meta_only;                              /* PartialObjectMetadata */
+	bool no_managed; /* without metadata.managedFields: left out before parsing */
 	int64_t page;                                /* objects a page; 0: 500 */
 };
 /*

@@ -60,7 +60,7 @@ static int item_done(struct split *s, struct error *err)
 
 	if (buf_check(&s->item, "an object of the list", err))
 		return -1;
-	rc = s->on_item(s->ctx, s->item.data, s->item.len, err);
+	rc = s->on_item(s->ctx, (char *)s->item.data, s->item.len, err);
 	buf_clear(&s->item);
 	return rc;
 }

@@ -16,8 +16,8 @@
 
 struct split {
 	struct buf item, around; /* set their max; release them at the end */
-	/* an object is whole; -1 with err to end it all */
-	int (*on_item)(void *ctx, const void *text, size_t len, struct error *err);
+	/* an object is whole, and may be written into; -1 with err to end it all */
+	int (*on_item)(void *ctx, char *text, size_t len, struct error *err);
 	void *ctx;
 	/* where we are */
 	int depth;

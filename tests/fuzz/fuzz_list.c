@@ -9,7 +9,7 @@
 #include "kube/split.h"
 #include "tests/fuzz/fuzz.h"
 
-static int on_item(void *ctx, const void *text, size_t len, struct error *err)
+static int on_item(void *ctx, char *text, size_t len, struct error *err)
 {
 	(void)err;
 	buf_add(ctx, text, len);

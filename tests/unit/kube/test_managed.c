@@ -1,0 +1,68 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/xmalloc.h"
+#include "kube/managed.h"
+
+#define FIELDS                                                                         \
+	"\"managedFields\":[{\"f:a\":{\"k:{\\\"n\\\":\\\"]\\\"}\":{}},\"m\":\"]\\\"[{" \
+	"\"}]"
+
+static const struct {
+	const char *in, *out;
+	int depth;
+} rows[] = {
+	{ "{\"metadata\":{\"labels\":{}," FIELDS ",\"name\":\"n\"},\"spec\":{}}",
+	  "{\"metadata\":{\"labels\":{},\"name\":\"n\"},\"spec\":{}}", 2 },
+	{ "{\"metadata\":{" FIELDS ",\"name\":\"n\"}}", "{\"metadata\":{\"name\":\"n\"}}",
+	  2 },
+	{ "{\"metadata\":{\"labels\":{\"a\":\"}\"}," FIELDS "}}",
+	  "{\"metadata\":{\"labels\":{\"a\":\"}\"}}}", 2 },
+	{ "{\"metadata\":{" FIELDS "}}", "{\"metadata\":{}}", 2 },
+	{ "{\"metadata\":{\"managedFields\":[],\"name\":\"n\"}}",
+	  "{\"metadata\":{\"name\":\"n\"}}", 2 },
+	{ "{\"type\":\"ADDED\",\"object\":{\"metadata\":{" FIELDS "}}}",
+	  "{\"type\":\"ADDED\",\"object\":{\"metadata\":{}}}", 3 },
+	/* an annotation's text that looks like it */
+	{ "{\"metadata\":{\"annotations\":{\"a\":\"\\\"managedFields\\\":[\"}," FIELDS
+	  "}}",
+	  "{\"metadata\":{\"annotations\":{\"a\":\"\\\"managedFields\\\":[\"}}}", 2 },
+	/* what stays as it is */
+	{ "{\"metadata\":{},\"spec\":{\"template\":{\"metadata\":{" FIELDS "}}}}", NULL,
+	  2 },
+	{ "{\"metadata\":{\"managedFields\":null}}", NULL, 2 },
+	{ "{\"metadata\":{\"managedFields\": []}}", NULL, 2 },
+	{ "{\"metadata\":{\"managedFields\":[{\"a\":\"", NULL, 2 },
+	{ "{\"metadata\":{\"managedFields\":[[]", NULL, 2 },
+	{ "{\"metadata\":{\"managedFields\":[\"\\", NULL, 2 },
+	{ "\"managedFields\":[", NULL, 2 },
+	{ "", NULL, 2 },
+};
+
+static void test_cut(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const char *want = rows[i].out ? rows[i].out : rows[i].in;
+		size_t len = strlen(rows[i].in);
+		char *text = memcpy(xmalloc(len), rows[i].in, len);
+
+		len = managed_cut(text, len, rows[i].depth);
+		assert_int_equal(len, strlen(want));
+		assert_memory_equal(text, want, len);
+		free(text);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_cut) };
+
+	return cmocka_run_group_tests_name("managed", tests, NULL, NULL);
+}

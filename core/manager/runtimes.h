@@ -5,6 +5,10 @@
  * after a later TrainJob had been seen is therefore new enough for all that came
  * before: a wave of TrainJobs costs a few reads, and none sees an older runtime than a
  * read of its own would have shown.
+ *
+ * Admission has no such order: there a runtime that was read a moment ago is as good
+ * as the informer's that upstream's webhook asks. That there is none is never
+ * remembered.
  */
 #ifndef MANAGER_RUNTIMES_H
 #define MANAGER_RUNTIMES_H
@@ -28,6 +32,7 @@ struct runtime_query {
 	uint64_t of; /* the TrainJob's resourceVersion */
 	uint64_t
 		seen; /* the highest of a TrainJob that has been seen: informer_newest() */
+	int64_t age_ms; /* instead of `of` and `seen`: read so long ago at most */
 };
 
 /* A copy, the caller's; errors as kube_get(). */

@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "manager/admission.h"
+#include "manager/runtimes.h"
 #include "manager/snapshot.h"
 #include "plugins/plugins.h"
 #include "trainer/api.h"
@@ -32,12 +33,14 @@ enum {
 	MAX_PATCHES = 16, /* of a TrainJob, by its schema */
 	MAX_MESSAGE = 32768,
 	MAX_ANSWER = 8 * 1024 * 1024,
+	RUNTIME_MS = 50, /* how old a runtime may be */
 };
 
 struct webhook {
 	struct kube *kube;
 	struct metrics *metrics;
 	bool status_server;
+	struct runtimes runtimes; /* for a wave of TrainJobs */
 	pthread_mutex_t lock;
 	pthread_cond_t fewer;
 	size_t values; /* of the reviews under way; under the lock */
@@ -84,6 +87,19 @@ struct call {
 	struct plugin_env env;
 };
 
+/* Lent until the request ends, or `why` there is none; what is not there is no error. */
+static int lend(struct call *c, cJSON *obj, const struct error *why, const cJSON **ret,
+		struct error *err)
+{
+	*ret = obj;
+	if (obj)
+		cJSON_AddItemToArray(c->fetched, obj);
+	if (obj || why->kind == ERR_NOT_FOUND)
+		return 0;
+	*err = *why;
+	return -1;
+}
+
 /* plugin_env.get */
 static int fetch(void *ctx, const struct object_ref *what, const cJSON **ret,
 		 struct error *err)
@@ -91,20 +107,31 @@ static int fetch(void *ctx, const struct object_ref *what, const cJSON **ret,
 	struct call *c = ctx;
 	struct kube_ref ref = { what->api_version, what->kind, what->ns, what->name };
 	struct error why = { 0 };
-	cJSON *obj = NULL;
+	cJSON *obj;
 
 	*ret = NULL;
 	if (!c->w->kube || !ref.name || !*ref.name)
 		return 0;
-	if (kube_get(c->w->kube, &ref, &obj, &why)) {
-		if (why.kind == ERR_NOT_FOUND)
-			return 0;
-		*err = why;
-		return -1;
-	}
-	cJSON_AddItemToArray(c->fetched, obj);
-	*ret = obj;
-	return 0;
+	if (kube_get(c->w->kube, &ref, &obj, &why))
+		obj = NULL;
+	return lend(c, obj, &why, ret, err);
+}
+
+static int fetch_live(struct call *c, const struct kube_ref *ref, const cJSON **ret,
+		      struct error *err)
+{
+	const struct runtime_query query = { .kube = c->w->kube,
+					     .ref = *ref,
+					     .age_ms = RUNTIME_MS };
+	struct error why = { 0 };
+	cJSON *obj;
+
+	*ret = NULL;
+	if (!c->w->kube || !*ref->name)
+		return 0;
+	if (runtimes_get(&c->w->runtimes, &query, &obj, &why))
+		obj = NULL;
+	return lend(c, obj, &why, ret, err);
 }
 
 static const char *namespace_of(const struct call *c)
@@ -118,8 +145,8 @@ static int fetch_runtime(struct call *c, const cJSON **ret, struct error *err)
 	cleanup_arena struct arena arena = { 0 };
 	const cJSON *tj = c->req->object, *map;
 	struct runtime_ref ref = tj_runtime_ref(tj);
-	struct object_ref live = { TRAINER_API_VERSION, ref.kind, namespace_of(c),
-				   ref.name };
+	struct kube_ref live = { TRAINER_API_VERSION, ref.kind, namespace_of(c),
+				 ref.name };
 	struct object_ref copy = { "v1", "ConfigMap", namespace_of(c),
 				   snapshot_name(&arena, tj) };
 	struct error none = { 0 };
@@ -130,7 +157,7 @@ static int fetch_runtime(struct call *c, const cJSON **ret, struct error *err)
 		return 0;
 	if (runtime_ref_is_cluster(&ref))
 		live.ns = NULL;
-	if (fetch(c, &live, ret, err))
+	if (fetch_live(c, &live, ret, err))
 		return -1;
 	if (*ret || c->req->operation == ADMISSION_CREATE || !meta_name(tj))
 		return 0;
@@ -377,6 +404,7 @@ struct webhook *webhook_new(const struct webhook_conf *conf)
 	w->status_server = conf->status_server;
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_cond_init(&w->fewer, NULL);
+	runtimes_init(&w->runtimes);
 	for (size_t i = 0; i < sizeof(hooks) / sizeof(*hooks); i++) {
 		metrics_add(w->metrics, &requests_total, 0, hooks[i].path, "200");
 		metrics_add(w->metrics, &requests_total, 0, hooks[i].path, "500");
@@ -388,6 +416,7 @@ void webhook_free(struct webhook *w)
 {
 	if (!w)
 		return;
+	runtimes_release(&w->runtimes);
 	pthread_cond_destroy(&w->fewer);
 	pthread_mutex_destroy(&w->lock);
 	free(w);

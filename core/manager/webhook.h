@@ -6,7 +6,7 @@
  *     /validate-trainer-kubeflow-org-v1alpha1-trainingruntime
  *     /validate-trainer-kubeflow-org-v1alpha1-clustertrainingruntime
  *
- * The runtime is read live; where it is gone and the TrainJob has a snapshot of it, that
+ * The runtime is read live (a wave of TrainJobs shares a read); where it is gone and the TrainJob has a snapshot of it, that
  * counts. Refusals are 403 Forbidden as upstream's (several errors as "[a, b]", doubles
  * removed), what does not decode 400. Unlike upstream: an update that changes nothing
  * but metadata or suspend, or that of an object being deleted, is never refused; a

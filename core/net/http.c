@@ -36,7 +36,8 @@ struct slot {
 	CURL *easy;
 	CURLM *multi;
 	struct slot *next;
-	int64_t used_ms; /* when it was put back */
+	int64_t used_ms;     /* when it was put back */
+	char *origin, *host; /* of the last URL, "https://h" and "h:443"; NULL: none */
 };
 
 struct http_client {
@@ -128,6 +129,8 @@ static void slots_free(struct slot *s)
 			curl_easy_cleanup(s->easy);
 		if (s->multi)
 			curl_multi_cleanup(s->multi);
+		free(s->origin);
+		free(s->host);
 		free(s);
 	}
 }
@@ -484,12 +487,43 @@ static void set_server_name(struct call *c, struct target *t, const char *name)
 	curl_easy_setopt(c->easy, CURLOPT_URL, t->whole);
 }
 
-static int set_target(struct call *c)
+/* Of "https://host:6443/path" what is before the path; NULL: there is no path. */
+static char *origin_of(const char *url)
+{
+	const char *host = strstr(url, "://"), *path;
+	cleanup_arena struct arena arena = { 0 };
+
+	path = host ? strchr(host + 3, '/') : NULL;
+	return path ? xstrdup(str_slice(&arena, url, (size_t)(path - url))) : NULL;
+}
+
+/* Most calls go where the last one went. */
+static bool is_same_origin(const struct slot *s, const char *url)
+{
+	const char *path = s->origin ? str_after(url, s->origin) : NULL;
+
+	return path && *path == '/';
+}
+
+static void keep_origin(struct slot *s, const char *url, const char *host)
+{
+	free(s->origin);
+	free(s->host);
+	s->origin = origin_of(url);
+	s->host = xstrdup(host);
+}
+
+static int set_target(struct call *c, struct slot *s)
 {
 	const struct http_client *client = c->client;
 	struct target t = { 0 };
-	int rc = parse_target(&t, c->req->url);
+	int rc;
 
+	if (!client->server_name && is_same_origin(s, c->req->url)) {
+		c->host = s->host;
+		return 0;
+	}
+	rc = parse_target(&t, c->req->url);
 	if (rc && strchr(c->req->url, '@')) { /* there may be a password in it */
 		error_set(c->err, ERR_INVALID,
 			  "not a URL that can be asked: is a user's name in it?");
@@ -505,6 +539,8 @@ static int set_target(struct call *c)
 				       "%s: this system has no file of trusted "
 				       "certificates; set SSL_CERT_FILE",
 				       c->host);
+		if (!rc)
+			keep_origin(s, c->req->url, c->host);
 	}
 	target_release(&t);
 	return rc;
@@ -676,7 +712,7 @@ static int ask(struct call *c, struct slot *s)
 	set_tls(c);
 	set_connection(c);
 	set_request(c);
-	if (set_target(c))
+	if (set_target(c, s))
 		return -1;
 	code = drive(c, s->multi);
 	if (code || c->failed)

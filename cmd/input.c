@@ -218,8 +218,10 @@ void input_release(struct input *in)
 		buf_release(&s->text);
 		cJSON_Delete(s->docs);
 	}
-	for (size_t i = 0; i < in->n; i++)
+	for (size_t i = 0; i < in->n; i++) {
 		field_errors_release(&in->docs[i].errs);
+		cJSON_Delete(in->docs[i].given);
+	}
 	free(in->docs);
 	arena_clear(&in->arena);
 	*in = (struct input){ 0 };

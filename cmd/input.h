@@ -26,6 +26,7 @@ struct source {
 
 struct doc {
 	cJSON *obj;            /* the source's */
+	cJSON *given;          /* a copy from before the defaults, the doc's; or NULL */
 	struct source *source; /* NULL: not from a file */
 	int index;             /* the document's number in its source */
 	const char *prefix;    /* "items[2]" within a List, or "" */

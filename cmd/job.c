@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "client/refusal.h"
 #include "cmd/cmd.h"
 #include "cmd/runtimes.h"
 #include "plugins/plugins.h"
@@ -35,39 +36,56 @@ static const char *generate_name(struct arena *arena, const char *base, bool uni
 	return arena_printf(arena, "%s%s", base, end);
 }
 
-/* metadata.name and .namespace, from the command line where it has them. */
-static void settle_meta(struct job_set *set, struct doc *doc, const struct job_opts *opts,
-			bool unique)
+static void settle_name(struct job_set *set, cJSON *job, const struct job_opts *opts,
+			enum job_names names)
 {
-	struct arena *arena = &set->input.arena;
+	const char *base;
+
+	if (opts->name)
+		meta_set_name(job, opts->name);
+	else if (opts->generate_name)
+		meta_set_generate_name(job, opts->generate_name);
+	base = meta_generate_name(job);
+	if (!meta_name(job) && base && names != NAMES_LATER)
+		meta_set_name(job, generate_name(&set->input.arena, base,
+						 names == NAMES_RANDOM));
+}
+
+/* Each is a pair: check_pairs(). What is no map is for the schema to refuse. */
+static void settle_pairs(cJSON *job, const char *map, const struct opt_strs *pairs,
+			 void (*set)(cJSON *obj, const char *key, const char *value))
+{
+	cleanup_arena struct arena arena = { 0 };
+	const cJSON *there = json_get(job, "metadata", map);
+	const char *key, *value;
+	struct error err;
+
+	for (size_t i = 0; i < pairs->n && (!there || cJSON_IsObject(there)); i++)
+		if (!job_pair(&arena, map, pairs->list[i], &key, &value, &err))
+			set(job, key, value);
+}
+
+/* What the command line says of a job, whatever the file does. */
+static void settle_job(struct job_set *set, struct doc *doc, const struct job_opts *opts,
+		       enum job_names names)
+{
 	const char *ns = meta_namespace(doc->obj);
-	const char *base = meta_generate_name(doc->obj);
 
 	if (!cJSON_IsObject(json_get(doc->obj, "metadata")))
 		return; /* the schema says so */
-	if (opts->name)
-		meta_set_name(doc->obj, opts->name);
-	else if (!meta_name(doc->obj) && base)
-		meta_set_name(doc->obj, generate_name(arena, base, unique));
+	settle_name(set, doc->obj, opts, names);
+	settle_pairs(doc->obj, "labels", &opts->labels, meta_set_label);
+	settle_pairs(doc->obj, "annotations", &opts->annotations, meta_set_annotation);
+	if (opts->suspend && cJSON_IsObject(json_get(doc->obj, "spec")))
+		tj_set_suspend(doc->obj, true);
 	if (ns && *ns && opts->ns && !str_eq(ns, opts->ns))
 		field_error_add(&doc->errs, FIELD_INVALID, "metadata.namespace",
 				json_get(doc->obj, "metadata", "namespace"),
 				"--namespace says '%s'", opts->ns);
 	if (!ns || !*ns)
-		meta_set_namespace(doc->obj, opts->ns ? opts->ns : DEFAULT_NAMESPACE);
-}
-
-/* "limits[cpu]" is "limits.cpu". */
-static bool same_path(const char *a, const char *b)
-{
-	for (;; a++, b++) {
-		a += *a == ']';
-		b += *b == ']';
-		if (*a != *b && !(strchr("[.", *a) && strchr("[.", *b)))
-			return false;
-		if (!*a || !*b)
-			return *a == *b;
-	}
+		meta_set_namespace(doc->obj, opts->ns           ? opts->ns
+					     : opts->default_ns ? opts->default_ns
+								: DEFAULT_NAMESPACE);
 }
 
 /* A rule that the schema has told of already is not told again. */
@@ -80,7 +98,7 @@ static void add_news(struct field_errors *errs, const struct field_errors *more)
 		bool known = false;
 
 		for (size_t k = 0; k < before; k++)
-			known |= same_path(errs->list[k].path, e->path);
+			known |= field_path_same(errs->list[k].path, e->path);
 		if (known)
 			continue;
 		field_error_add(errs, e->type, e->path, NULL, "%s", e->detail);
@@ -103,8 +121,7 @@ static void tell_warnings(const struct doc *doc, const cJSON *warnings, const ch
 static const struct plugin_env env = { .keys = &keys_placeholder };
 static const struct pipeline pipeline = { .plugins = plugins, .env = &env };
 
-/* What the webhooks of a cluster would say. Gives the runtime, if there is one. */
-static cJSON *resolve(struct job_set *set, struct doc *doc, const char *cmd)
+cJSON *job_resolve(struct job_set *set, struct doc *doc, const char *cmd)
 {
 	cleanup_field_errors struct field_errors errs = { 0 };
 	cleanup_json cJSON *warnings = cJSON_CreateArray();
@@ -127,32 +144,35 @@ static void add_job(struct job_set *set, const struct doc *doc, cJSON *take_runt
 					    .runtime = take_runtime };
 }
 
-/*
- * All documents against the schema, then the jobs against their runtimes, then
- * all that is wrong is told. Documents from `from` on are of --runtime-file:
- * jobs there do not count. How many errors there were.
- */
-static size_t check(struct job_set *set, const struct job_opts *opts, size_t from,
-		    bool unique, const char *cmd)
+/* All documents against the schema. Jobs of --runtime-file do not count. */
+static void check_docs(struct job_set *set, const struct job_opts *opts,
+		       enum job_names names)
 {
-	size_t bad = 0;
-
 	for (size_t i = 0; i < set->input.n; i++) {
 		struct doc *doc = &set->input.docs[i];
 		bool job = doc_is(doc, TRAINJOB_KIND);
 
-		if (!doc_is_known(doc, set->schema) || (job && i >= from))
+		if (!doc_is_known(doc, set->schema) || (job && i >= set->own))
 			continue;
 		if (job)
-			settle_meta(set, doc, opts, unique);
+			settle_job(set, doc, opts, names);
+		if (names == NAMES_LATER)
+			doc->given = json_dup(doc->obj);
 		doc_check(doc, set->schema);
 	}
+}
+
+/* Then the jobs against their runtimes, and all that is wrong is told: how much. */
+static size_t check_jobs(struct job_set *set, const char *cmd)
+{
+	size_t bad = 0;
+
 	set->list = xcalloc(set->input.n, sizeof(*set->list));
-	for (size_t i = 0; i < from; i++) {
+	for (size_t i = 0; i < set->own; i++) {
 		struct doc *doc = &set->input.docs[i];
 
 		if (doc_is(doc, TRAINJOB_KIND) && schema_knows(set->schema, doc->obj))
-			add_job(set, doc, resolve(set, doc, cmd));
+			add_job(set, doc, job_resolve(set, doc, cmd));
 	}
 	for (size_t i = 0; i < set->input.n; i++)
 		bad += doc_tell(&set->input.docs[i], cmd);
@@ -176,8 +196,7 @@ static size_t build(struct job_set *set, const char *cmd)
 	return bad;
 }
 
-static int read_all(struct job_set *set, const struct job_opts *opts, size_t *ret_from,
-		    struct error *err)
+static int read_all(struct job_set *set, const struct job_opts *opts, struct error *err)
 {
 	cJSON *made = NULL;
 
@@ -189,20 +208,53 @@ static int read_all(struct job_set *set, const struct job_opts *opts, size_t *re
 			return -1;
 		input_add(&set->input, made);
 	}
-	*ret_from = set->input.n;
+	set->own = set->input.n;
 	for (size_t i = 0; i < opts->runtime_files.n; i++)
 		if (input_read(&set->input, opts->runtime_files.list[i], err))
 			return -1;
 	return 0;
 }
 
-static size_t count_jobs(const struct job_set *set, size_t from)
+static size_t count_jobs(const struct job_set *set)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < from; i++)
+	for (size_t i = 0; i < set->own; i++)
 		n += doc_is(&set->input.docs[i], TRAINJOB_KIND);
 	return n;
+}
+
+static int check_pairs(const char *option, const struct opt_strs *pairs,
+		       struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *key, *value;
+
+	for (size_t i = 0; i < pairs->n; i++)
+		if (job_pair(&arena, option, pairs->list[i], &key, &value, err))
+			return -1;
+	return 0;
+}
+
+/* Documents and options, as far as they can be judged without the schema. */
+static int begin(struct job_set *set, const struct job_opts *opts, struct error *err)
+{
+	if (check_pairs("--label", &opts->labels, err) ||
+	    check_pairs("--annotation", &opts->annotations, err) ||
+	    input_schema(&set->schema, err) || read_all(set, opts, err))
+		return -1;
+	if (opts->name && opts->generate_name)
+		return error_set(err, ERR_USAGE, "--name or --generate-name, not both");
+	if (opts->name && count_jobs(set) > 1)
+		return error_set(err, ERR_USAGE,
+				 "--name: the file has several TrainJobs");
+	return 0;
+}
+
+static int no_job(const struct job_opts *opts, struct error *err)
+{
+	return error_set(err, ERR_INVALID, "%s: there is no TrainJob in it",
+			 str_eq(opts->file, "-") ? "stdin" : opts->file);
 }
 
 /* An API server writes stringData into data. */
@@ -222,11 +274,11 @@ static void settle_secret(cJSON *secret)
 	json_del(secret, JSON_PATH("stringData"));
 }
 
-static bool is_config(const cJSON *obj)
+bool doc_is_config(const struct doc *doc)
 {
-	const char *kind = meta_kind(obj);
+	const char *kind = meta_kind(doc->obj);
 
-	return str_eq(meta_api_version(obj), "v1") && meta_name(obj) &&
+	return str_eq(meta_api_version(doc->obj), "v1") && meta_name(doc->obj) &&
 	       (str_eq(kind, "ConfigMap") || str_eq(kind, "Secret"));
 }
 
@@ -237,7 +289,7 @@ void job_add_config(const struct job_set *set, struct job *job)
 		const char *ns = meta_namespace(obj);
 		cJSON *copy;
 
-		if (!is_config(obj) || (ns && !str_eq(ns, job->ns)))
+		if (!doc_is_config(&set->input.docs[i]) || (ns && !str_eq(ns, job->ns)))
 			continue;
 		copy = json_dup(obj);
 		meta_set_namespace(copy, job->ns);
@@ -246,26 +298,21 @@ void job_add_config(const struct job_set *set, struct job *job)
 	}
 }
 
-static int load(struct job_set *set, const struct job_opts *opts, bool unique,
+static int load(struct job_set *set, const struct job_opts *opts, enum job_names names,
 		const char *cmd, struct error *err)
 {
-	size_t from = 0;
-
-	if (input_schema(&set->schema, err) || read_all(set, opts, &from, err))
+	if (begin(set, opts, err))
 		return -1;
-	if (opts->name && count_jobs(set, from) > 1)
-		return error_set(err, ERR_USAGE,
-				 "--name: the file has several TrainJobs");
-	return check(set, opts, from, unique, cmd) || build(set, cmd) ? EXIT_BAD_INPUT
-								      : 0;
+	check_docs(set, opts, names);
+	return check_jobs(set, cmd) || build(set, cmd) ? EXIT_BAD_INPUT : 0;
 }
 
-static void tell_left_out(const struct job_set *set, const char *cmd)
+void job_tell_left_out(const struct job_set *set, const char *cmd)
 {
 	for (size_t i = 0; i < set->input.n; i++) {
 		const struct doc *doc = &set->input.docs[i];
 
-		if (!schema_knows(set->schema, doc->obj) && !is_config(doc->obj))
+		if (!schema_knows(set->schema, doc->obj) && !doc_is_config(doc))
 			doc_tell_left_out(doc,
 					  "TrainJobs, their runtimes, ConfigMaps and "
 					  "Secrets",
@@ -273,23 +320,30 @@ static void tell_left_out(const struct job_set *set, const char *cmd)
 	}
 }
 
-int job_set_load(struct job_set *ret, const struct job_opts *opts, bool unique,
+int job_set_load(struct job_set *ret, const struct job_opts *opts, enum job_names names,
 		 const char *cmd, struct error *err)
 {
-	int code = load(ret, opts, unique, cmd, err);
+	int code = load(ret, opts, names, cmd, err);
 
 	if (!code && !ret->n)
-		return error_set(err, ERR_INVALID, "%s: there is no TrainJob in it",
-				 str_eq(opts->file, "-") ? "stdin" : opts->file);
+		return no_job(opts, err);
 	if (!code)
-		tell_left_out(ret, cmd);
+		job_tell_left_out(ret, cmd);
 	return code;
+}
+
+int job_set_read(struct job_set *ret, const struct job_opts *opts, struct error *err)
+{
+	if (begin(ret, opts, err))
+		return -1;
+	check_docs(ret, opts, NAMES_LATER);
+	return count_jobs(ret) ? 0 : no_job(opts, err);
 }
 
 int job_set_check(struct job_set *ret, const struct job_opts *opts, const char *cmd,
 		  struct error *err)
 {
-	return load(ret, opts, false, cmd, err);
+	return load(ret, opts, NAMES_FIXED, cmd, err);
 }
 
 void job_set_release(struct job_set *set)

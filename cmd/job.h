@@ -12,13 +12,24 @@
 #include "cmd/input.h"
 
 struct job_opts {
-	const char *file, *ns, *name;
-	struct opt_strs runtime_files;
+	const char *file, *ns, *name, *generate_name;
+	const char
+		*default_ns; /* where neither file nor option says one; NULL: "default" */
+	struct opt_strs runtime_files, labels, annotations;
+	bool suspend;
 	/* A TrainJob without a file. */
+	const char *script; /* Python code that it carries; or NULL */
 	const char *runtime, *image, *cpu, *memory, *gpu;
 	int64_t nodes, nproc;
-	struct opt_strs env, labels;
-	char **command;
+	struct opt_strs env;
+	char **command; /* or the script's arguments */
+};
+
+/* Who makes a name of metadata.generateName? */
+enum job_names {
+	NAMES_FIXED,  /* it ends in xxxxx: two dry runs are equal */
+	NAMES_RANDOM, /* as an API server would */
+	NAMES_LATER,  /* the API server */
 };
 
 /* Their rows in a table of options; `s` has a member `struct job_opts job`. */
@@ -29,7 +40,13 @@ struct job_opts {
 		 s, job.runtime_files), \
 	OPT_STR('n', "namespace", "NAMESPACE", "the job's, where the file has none", \
 		s, job.ns), \
-	OPT_STR(0, "name", "NAME", "the job's name, whatever the file says", s, job.name)
+	OPT_STR(0, "name", "NAME", "the job's name, whatever the file says", s, job.name), \
+	OPT_STR(0, "generate-name", "PREFIX", "likewise, and something random behind it", \
+		s, job.generate_name), \
+	OPT_STRS('l', "label", "KEY=VALUE", "a label of the TrainJob; repeatable", \
+		 s, job.labels), \
+	OPT_STRS(0, "annotation", "KEY=VALUE", "an annotation of it; repeatable", \
+		 s, job.annotations)
 
 #define JOB_FLAG_OPTIONS(s) \
 	OPT_INT(0, "nodes", "N", "how many nodes", s, job.nodes, 1, INT32_MAX), \
@@ -37,8 +54,6 @@ struct job_opts {
 		s, job.nproc, 1, INT32_MAX), \
 	OPT_STRS('e', "env", "NAME=VALUE", "a variable for the trainer; repeatable", \
 		 s, job.env), \
-	OPT_STRS('l', "label", "KEY=VALUE", "a label of the TrainJob; repeatable", \
-		 s, job.labels), \
 	OPT_STR(0, "image", "IMAGE", "the trainer's image", s, job.image), \
 	OPT_STR(0, "cpu", "QUANTITY", "CPUs of a node: 500m, 4", s, job.cpu), \
 	OPT_STR(0, "memory", "QUANTITY", "memory of a node: 16Gi", s, job.memory), \
@@ -56,6 +71,7 @@ struct job {
 struct job_set {
 	struct input input;
 	struct schema *schema;
+	size_t own; /* so many documents are the job's file's; the others --runtime-file's */
 	struct job *list;
 	size_t n;
 };
@@ -63,10 +79,17 @@ struct job_set {
 /*
  * Read, check, resolve and build. Returns 0; EXIT_BAD_INPUT when something was
  * wrong and all of it has been told on stderr as `cmd`; -1 with err.
- * `unique`: a metadata.generateName gets a random end, not a fixed one.
  */
-MUST_CHECK int job_set_load(struct job_set *ret, const struct job_opts *opts, bool unique,
-			    const char *cmd, struct error *err);
+MUST_CHECK int job_set_load(struct job_set *ret, const struct job_opts *opts,
+			    enum job_names names, const char *cmd, struct error *err);
+/*
+ * For a cluster, which has the last word: read, and held against the schema. Nothing
+ * is told yet, resolved or built; `given` of each TrainJob and runtime is to be sent.
+ */
+MUST_CHECK int job_set_read(struct job_set *ret, const struct job_opts *opts,
+			    struct error *err);
+/* A copy of the job's runtime, of the files or built in; errors join the document's. */
+cJSON *job_resolve(struct job_set *set, struct doc *doc, const char *cmd);
 
 /* The same, but a file without a TrainJob is fine (`runtime validate`). */
 MUST_CHECK int job_set_check(struct job_set *ret, const struct job_opts *opts,
@@ -83,7 +106,19 @@ void job_add_config(const struct job_set *set, struct job *job);
 /* The TrainJob that the options describe (jobspec.c). */
 MUST_CHECK int job_from_opts(cJSON **ret, const struct job_opts *opts, struct error *err);
 
+/* One more word of its command, as it shall arrive: "$(A)" is no variable in it. */
+void job_add_word(cJSON *job, const char *word);
+
 /* Is any option given that only makes sense without a file? Its name, or NULL. */
 const char *job_opts_flag(const struct job_opts *opts);
+
+/* "KEY=VALUE" of that option into its parts, in the arena. */
+MUST_CHECK int job_pair(struct arena *arena, const char *option, const char *text,
+			const char **ret_key, const char **ret_value, struct error *err);
+
+/* A ConfigMap or a Secret? */
+bool doc_is_config(const struct doc *doc);
+/* Warn of each document that is neither that, nor a TrainJob, nor a runtime. */
+void job_tell_left_out(const struct job_set *set, const char *cmd);
 
 #endif

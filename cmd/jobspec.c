@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "cmd/job.h"
+#include "cmd/script.h"
 #include "trainer/trainjob.h"
 
 const char *job_opts_flag(const struct job_opts *opts)
@@ -20,15 +21,10 @@ const char *job_opts_flag(const struct job_opts *opts)
 		bool given;
 		const char *name;
 	} flags[] = {
-		{ opts->runtime, "--runtime" },
-		{ opts->nodes, "--nodes" },
-		{ opts->nproc, "--nproc-per-node" },
-		{ opts->env.n, "--env" },
-		{ opts->labels.n, "--label" },
-		{ opts->image, "--image" },
-		{ opts->cpu, "--cpu" },
-		{ opts->memory, "--memory" },
-		{ opts->gpu, "--gpu" },
+		{ opts->runtime, "--runtime" },      { opts->nodes, "--nodes" },
+		{ opts->nproc, "--nproc-per-node" }, { opts->env.n, "--env" },
+		{ opts->image, "--image" },          { opts->cpu, "--cpu" },
+		{ opts->memory, "--memory" },        { opts->gpu, "--gpu" },
 		{ opts->command, "a command" },
 	};
 
@@ -38,9 +34,8 @@ const char *job_opts_flag(const struct job_opts *opts)
 	return NULL;
 }
 
-/* "KEY=VALUE" into its parts. */
-static int split(struct arena *arena, const char *option, const char *text,
-		 const char **ret_key, const char **ret_value, struct error *err)
+int job_pair(struct arena *arena, const char *option, const char *text,
+	     const char **ret_key, const char **ret_value, struct error *err)
 {
 	const char *eq = strchr(text, '=');
 
@@ -58,22 +53,9 @@ static int put_env(cJSON *job, const struct opt_strs *env, struct error *err)
 	const char *key, *value;
 
 	for (size_t i = 0; i < env->n; i++) {
-		if (split(&arena, "--env", env->list[i], &key, &value, err))
+		if (job_pair(&arena, "--env", env->list[i], &key, &value, err))
 			return -1;
 		tj_set_env(job, key, value); /* the last counts */
-	}
-	return 0;
-}
-
-static int put_labels(cJSON *job, const struct opt_strs *labels, struct error *err)
-{
-	cleanup_arena struct arena arena = { 0 };
-	const char *key, *value;
-
-	for (size_t i = 0; i < labels->n; i++) {
-		if (split(&arena, "--label", labels->list[i], &key, &value, err))
-			return -1;
-		meta_set_label(job, key, value);
 	}
 	return 0;
 }
@@ -93,23 +75,25 @@ static void put_resources(cJSON *job, const struct job_opts *opts)
  * has given us the words as they shall be, so every "$" in front of "$" or "("
  * becomes two.
  */
-static void put_command(cJSON *job, char **command)
+void job_add_word(cJSON *job, const char *word)
 {
-	for (; command && *command; command++) {
-		cleanup_buf struct buf text = { .max = SIZE_MAX };
+	cleanup_buf struct buf text = { .max = SIZE_MAX };
+	const char *dollar;
 
-		for (const char *c = *command; *c; c++) {
-			buf_add(&text, c, 1);
-			if (*c == '$' && (c[1] == '$' || c[1] == '('))
-				buf_adds(&text, "$");
-		}
-		tj_add_command(job, text.data ? (const char *)text.data : "");
+	for (; (dollar = strchr(word, '$')); word = dollar + 1) {
+		buf_add(&text, word, (size_t)(dollar + 1 - word));
+		if (dollar[1] == '$' || dollar[1] == '(')
+			buf_adds(&text, "$");
 	}
+	buf_adds(&text, word);
+	tj_add_command(job, text.data ? (const char *)text.data : "");
 }
 
 /* What the command runs: its first argument that is a script, or itself. */
 static const char *program_of(const struct job_opts *opts)
 {
+	if (opts->script)
+		return opts->script;
 	for (char **arg = opts->command; arg && *arg; arg++)
 		if (str_ends(*arg, ".py") || str_ends(*arg, ".sh"))
 			return *arg;
@@ -139,7 +123,7 @@ int job_from_opts(cJSON **ret, const struct job_opts *opts, struct error *err)
 	cleanup_json cJSON *job =
 		tj_new(opts->name ? opts->name : name_of(&arena, opts), opts->runtime);
 
-	if (put_labels(job, &opts->labels, err) || put_env(job, &opts->env, err))
+	if (put_env(job, &opts->env, err))
 		return -1;
 	if (opts->image)
 		tj_set_image(job, opts->image);
@@ -147,8 +131,14 @@ int job_from_opts(cJSON **ret, const struct job_opts *opts, struct error *err)
 		tj_set_num_nodes(job, opts->nodes);
 	if (opts->nproc)
 		tj_set_num_proc_per_node(job, opts->nproc);
-	put_command(job, opts->command);
 	put_resources(job, opts);
+	if (opts->script) {
+		if (script_put(job, opts->script, opts->command, err))
+			return -1;
+	} else {
+		for (char **word = opts->command; word && *word; word++)
+			job_add_word(job, *word);
+	}
 	*ret = STEAL(job);
 	return 0;
 }

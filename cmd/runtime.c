@@ -162,7 +162,7 @@ static int run_render(const void *values, int argc, char **argv, struct error *e
 	if (!opts.job.file && !opts.job.runtime)
 		return error_set(err, ERR_USAGE,
 				 "give a runtime, or a TrainJob with --filename");
-	code = job_set_load(&set, &opts.job, false, "runtime render", err);
+	code = job_set_load(&set, &opts.job, NAMES_FIXED, "runtime render", err);
 	return code ? code : render_jobs(&set, render_formats[opts.output], err);
 }
 

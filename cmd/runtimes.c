@@ -95,6 +95,14 @@ static const char *hint(struct arena *arena, const struct input *in, const char 
 			    str_join(arena, list, ", "));
 }
 
+const struct doc *runtime_in_files(const struct input *in, const cJSON *trainjob,
+				   const char *ns)
+{
+	struct runtime_ref ref = tj_runtime_ref(trainjob);
+
+	return in_files(in, ref.kind, ref.name, ns);
+}
+
 cJSON *runtime_resolve(const struct input *in, const struct schema *schema,
 		       const cJSON *trainjob, const char *ns, struct field_errors *errs)
 {

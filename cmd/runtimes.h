@@ -15,6 +15,10 @@
 cJSON *runtime_resolve(const struct input *in, const struct schema *schema,
 		       const cJSON *trainjob, const char *ns, struct field_errors *errs);
 
+/* Only of the files; NULL: none of them has it. */
+const struct doc *runtime_in_files(const struct input *in, const cJSON *trainjob,
+				   const char *ns);
+
 /* All: those of the files, then the built-in ones that no file overrides. */
 MUST_CHECK int runtime_all(cJSON **ret, const struct input *in,
 			   const struct schema *schema, struct error *err);

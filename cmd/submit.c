@@ -1,23 +1,33 @@
 /*
- * submit.c - run a TrainJob: here, or (later) on a cluster.
+ * submit.c - run a TrainJob: here, or on a cluster.
  */
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "api/meta.h"
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/job.h"
 #include "cmd/local.h"
 #include "cmd/render.h"
+#include "cmd/submit_cluster.h"
+
+#define SCRIPT_RUNTIME "torch-distributed"
 
 enum dry_run { DRY_RUN_NONE, DRY_RUN_CLIENT, DRY_RUN_SERVER };
 static const char *const dry_runs[] = { "none", "client", "server", NULL };
 
 struct submit_opts {
 	struct job_opts job;
-	bool local, quiet;
-	int dry_run, output;
+	struct cluster_opts cluster;
+	bool local, quiet, wait, follow;
+	int64_t timeout_ms;
+	int dry_run;
+	int output; /* 0: not given; else that many of render_formats */
 };
 
 static const struct opt opts_table[] = {
@@ -31,8 +41,23 @@ static const struct opt opts_table[] = {
 	  .help = "only show what a cluster would get",
 	  .words = dry_runs,
 	  .offset = OPT_ENUM_FIELD(struct submit_opts, dry_run) },
-	OPT_ENUM('o', "output", "FORMAT", "how --dry-run shows it", struct submit_opts,
-		 output, render_formats),
+	{ .type = OPT_ENUM,
+	  .letter = 'o',
+	  .name = "output",
+	  .value = "FORMAT",
+	  .help = "show the objects: what --dry-run makes, what is created",
+	  .words = render_formats,
+	  .min = 1,
+	  .offset = OPT_ENUM_FIELD(struct submit_opts, output) },
+	OPT_BOOL('w', "follow", "show what the job does, until it has ended",
+		 struct submit_opts, follow),
+	OPT_BOOL(0, "wait", "return when it has ended, with its exit code",
+		 struct submit_opts, wait),
+	OPT_DURATION(0, "timeout", "TIME", "follow or wait so long at most",
+		     struct submit_opts, timeout_ms, 1, INT64_MAX / 4),
+	OPT_BOOL(0, "suspend", "create it suspended: nothing of it runs yet",
+		 struct submit_opts, job.suspend),
+	CLUSTER_OPTIONS(struct submit_opts),
 	OPT_BOOL('q', "quiet", "no progress, only the job's own output",
 		 struct submit_opts, quiet),
 	OPT_STR(0, "runtime", "RUNTIME", "no file: a TrainJob for this runtime",
@@ -41,10 +66,21 @@ static const struct opt opts_table[] = {
 	{ .type = OPT_END },
 };
 
+/* Python code, and no YAML: the job carries it. */
+static void settle_script(struct job_opts *job)
+{
+	if (!job->file || !str_ends(job->file, ".py"))
+		return;
+	job->script = job->file;
+	job->file = NULL;
+	if (!job->runtime)
+		job->runtime = SCRIPT_RUNTIME;
+}
+
 /* FILE may stand alone or behind -f; without one there must be a runtime. */
 static int settle_file(struct job_opts *job, int argc, char **argv, struct error *err)
 {
-	const char *flag = job_opts_flag(job);
+	const char *flag;
 
 	if (argc > 1 || (argc && job->file))
 		return error_set(err, ERR_USAGE,
@@ -53,6 +89,8 @@ static int settle_file(struct job_opts *job, int argc, char **argv, struct error
 				 argv[argc > 1]);
 	if (argc)
 		job->file = argv[0];
+	settle_script(job);
+	flag = job_opts_flag(job);
 	if (job->file && flag)
 		return error_set(err, ERR_USAGE,
 				 "%s goes with --runtime, not with a file", flag);
@@ -64,15 +102,93 @@ static int settle_file(struct job_opts *job, int argc, char **argv, struct error
 	return 0;
 }
 
+static int check_opts(const struct submit_opts *opts, struct error *err)
+{
+	const struct {
+		bool given;
+		const char *name;
+	} of_cluster[] = {
+		{ opts->cluster.kubeconfig, "--kubeconfig" },
+		{ opts->cluster.context, "--context" },
+		{ opts->follow, "--follow" },
+		{ opts->wait, "--wait" },
+		{ opts->timeout_ms, "--timeout" },
+		{ opts->job.suspend, "--suspend" },
+	};
+
+	if (opts->local && opts->dry_run)
+		return error_set(err, ERR_USAGE, "--local or --dry-run, not both");
+	for (size_t i = 0; i < sizeof(of_cluster) / sizeof(*of_cluster); i++)
+		if (opts->local && of_cluster[i].given)
+			return error_set(err, ERR_USAGE,
+					 "%s is for jobs on a cluster; --local always "
+					 "shows the job until it has ended",
+					 of_cluster[i].name);
+	if (opts->dry_run && (opts->follow || opts->wait))
+		return error_set(err, ERR_USAGE,
+				 "--dry-run runs nothing that --%s could see",
+				 opts->follow ? "follow" : "wait");
+	if (opts->timeout_ms && !opts->follow && !opts->wait)
+		return error_set(err, ERR_USAGE,
+				 "--timeout goes with --follow or --wait");
+	return 0;
+}
+
+/* Where the code is written while it runs, so that nothing of it stays. */
+static int private_tmp(char *folder, size_t size, struct error *err)
+{
+	const char *tmp = getenv("TMPDIR");
+
+	snprintf(folder, size, "%s/kftrainer-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+	if (!mkdtemp(folder))
+		return error_errno(err, errno, "%s", folder);
+	setenv("TMPDIR", folder, 1);
+	return 0;
+}
+
 static int submit_local(struct job_set *set, const struct submit_opts *opts,
 			struct error *err)
 {
+	char folder[PATH_MAX];
+	struct error why = { 0 };
+	int code;
+
 	if (set->n > 1)
 		return error_set(err, ERR_INVALID,
 				 "%s has %zu TrainJobs; --local runs one", opts->job.file,
 				 set->n);
 	job_add_config(set, &set->list[0]);
-	return local_submit(&set->list[0], opts->quiet, err);
+	if (!opts->job.script)
+		return local_submit(&set->list[0], opts->quiet, err);
+	if (private_tmp(folder, sizeof(folder), err))
+		return -1;
+	code = local_submit(&set->list[0], opts->quiet, err);
+	if (dir_remove(folder, &why))
+		cmd_complain("submit", "warning: %s", why.msg);
+	return code;
+}
+
+static const char *format_of(const struct submit_opts *opts)
+{
+	if (opts->output)
+		return render_formats[opts->output - 1];
+	return opts->dry_run == DRY_RUN_CLIENT ? render_formats[0] : NULL;
+}
+
+static int submit_to_cluster(const struct submit_opts *opts, struct error *err)
+{
+	const struct cluster_submit how = {
+		.cluster = opts->cluster,
+		.job = opts->job,
+		.format = format_of(opts),
+		.dry_run = opts->dry_run == DRY_RUN_SERVER,
+		.wait = opts->wait,
+		.follow = opts->follow,
+		.quiet = opts->quiet,
+		.timeout_ms = opts->timeout_ms,
+	};
+
+	return cluster_submit(&how, err);
 }
 
 static int run(const void *values, int argc, char **argv, struct error *err)
@@ -81,44 +197,51 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	cleanup_job_set struct job_set set = { 0 };
 	int code;
 
-	if (settle_file(&opts.job, argc, argv, err))
+	if (settle_file(&opts.job, argc, argv, err) || check_opts(&opts, err))
 		return -1;
-	if (opts.local && opts.dry_run)
-		return error_set(err, ERR_USAGE, "--local or --dry-run, not both");
-	if (!opts.local && opts.dry_run != DRY_RUN_CLIENT) {
-		cmd_complain("submit",
-			     "%s is not built yet; --local runs the job here, "
-			     "--dry-run=client shows what a cluster would get",
-			     opts.dry_run ? "--dry-run=server"
-					  : "sending a job to a cluster");
-		return EXIT_UNAVAILABLE;
-	}
-	code = job_set_load(&set, &opts.job, opts.local, "submit", err);
+	if (!opts.local && opts.dry_run != DRY_RUN_CLIENT)
+		return submit_to_cluster(&opts, err);
+	code = job_set_load(&set, &opts.job, opts.local ? NAMES_RANDOM : NAMES_FIXED,
+			    "submit", err);
 	if (code)
 		return code;
 	if (opts.local)
 		return submit_local(&set, &opts, err);
-	return render_jobs(&set, render_formats[opts.output], err);
+	return render_jobs(&set, format_of(&opts), err);
 }
 
 const struct cmd cmd_submit = {
 	.name = "submit",
-	.args = "[FILE|-] [-- COMMAND...]",
+	.args = "[FILE|-|CODE.py] [-- COMMAND...]",
 	.summary = "run a TrainJob",
-	.about = "The file holds a TrainJob, and runtimes if you like; other runtimes "
-		 "are the\n"
-		 "built-in ones (see 'kftrainer runtime list') and those of "
-		 "--runtime-file.\n"
-		 "Without a file, --runtime and the options below it describe the "
-		 "TrainJob.\n"
-		 "\n"
-		 "With --local the exit code is the job's: 0, or that of the first "
-		 "process that\n"
-		 "failed. Sending a job to a cluster is not built yet.",
+	.about =
+		"It goes to the cluster of the kubeconfig; with --local it runs as "
+		"processes of\n"
+		"this machine.\n"
+		"\n"
+		"The file holds TrainJobs, and runtimes, ConfigMaps and Secrets if you "
+		"like:\n"
+		"those are applied first. The API server is asked about all of it before "
+		"anything\n"
+		"is stored. With --local and --dry-run=client, runtimes are those of the "
+		"file, of\n"
+		"--runtime-file, and the built-in ones ('kftrainer runtime list').\n"
+		"\n"
+		"Without a file, --runtime and the options below it describe the "
+		"TrainJob. Python\n"
+		"code in place of the file travels inside the job, byte for byte, and "
+		"what stands\n"
+		"behind '--' are its arguments.\n"
+		"\n"
+		"With --local, --follow or --wait the exit code is the job's: 0, or that "
+		"of the\n"
+		"first process that failed; 124 after --timeout.",
 	.example = "kftrainer submit --local job.yaml\n"
+		   "kftrainer submit --follow job.yaml\n"
 		   "kftrainer submit --dry-run=client -o yaml job.yaml\n"
 		   "kftrainer submit --local --runtime torch-distributed --nodes 2 \\\n"
-		   "    --nproc-per-node 2 --env A=b -- torchrun train.py",
+		   "    --nproc-per-node 2 --env A=b -- torchrun train.py\n"
+		   "kftrainer submit train.py --nodes 2 -- --epochs 3",
 	.opts = opts_table,
 	.opts_size = sizeof(struct submit_opts),
 	.run = run,

@@ -116,8 +116,11 @@ check "two files" refuses "unexpected argument 'b'" submit --dry-run a b
 check "two namespaces" refuses "metadata.namespace: .*--namespace says 'b'" submit --dry-run -n b \
 	-f <(sed 's/name: tiny/name: tiny\n  namespace: a/' "$dir/job.yaml")
 check "--local and --dry-run" refuses 'not both' submit --dry-run --local "$dir/job.yaml"
-check "to a cluster: not built yet" says 69 'not built yet; --local runs' submit "$dir/job.yaml"
-check "--dry-run=server: not built yet" says 69 'not built yet' submit --dry-run=server "$dir/job.yaml"
+export KUBECONFIG= HOME=$scratch/home
+unset KUBERNETES_SERVICE_HOST
+nowhere() { says 1 'no kubeconfig .*; --local runs the job on this machine' "$@" && [ "$(wc -l <"$scratch/err")" = 1 ]; }
+check "to a cluster: which one?" nowhere submit "$dir/job.yaml"
+check "--dry-run=server: which one?" nowhere submit --dry-run=server "$dir/job.yaml"
 
 printf -- '---\napiVersion: v1\nkind: Service\nmetadata: {name: web}\n' | cat "$dir/job.yaml" - >"$dir/more.yaml"
 check "other kinds are left out, and that is said" says 0 'warning: .*more.yaml:9:1: Service web is left out' submit --dry-run "$dir/more.yaml"

@@ -1,0 +1,113 @@
+#include "cmd/script.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "cmd/job.h"
+
+/* clang-format off */
+static const char launch[] =
+	"start='form=$1 n=$2\n"
+	"shift 2\n"
+	"for t in \"${TMPDIR:-/tmp}\" /dev/shm /var/tmp \"$PWD\"; do\n"
+	"  d=$(mktemp -d \"$t/kftrainer-XXXXXX\" 2>/dev/null) && break\n"
+	"done\n"
+	"[ \"$d\" ] || { echo \"$0: no folder can be written:"
+		" ${TMPDIR:-/tmp} /dev/shm /var/tmp $PWD\" >&2; exit 1; }\n"
+	"code() {\n"
+	"  i=0\n"
+	"  for piece; do\n"
+	"    [ \"$i\" -lt \"$n\" ] || break\n"
+	"    printf %s \"$piece\" || return 1\n"
+	"    i=$((i + 1))\n"
+	"  done\n"
+	"}\n"
+	"if [ \"$form\" = base64 ]; then code \"$@\" | base64 -d; else code \"$@\"; fi"
+		" >\"$d/$0\" || exit 1\n"
+	"shift \"$n\"\n"
+	"python=python3\n"
+	"command -v python3 >/dev/null || python=python\n"
+	"export PYTHONPATH=\"$PWD${PYTHONPATH:+:$PYTHONPATH}\""
+		" PYTHONUNBUFFERED=\"${PYTHONUNBUFFERED-1}\"\n"
+	"'\n"
+	"if [ \"${OMPI_MCA_orte_default_hostfile:-}\" ] &&"
+		" [ -z \"${OMPI_COMM_WORLD_RANK:-}\" ]; then\n"
+	"  exec mpirun sh -c \"$start\"'exec $python \"$d/$0\" \"$@\"' \"$0\" \"$@\"\n"
+	"fi\n"
+	"eval \"$start\"\n"
+	"if [ \"${PET_NNODES:-}\" ]; then\n"
+	"  command -v torchrun >/dev/null && exec torchrun \"$d/$0\" \"$@\"\n"
+	"  exec $python -m torch.distributed.run \"$d/$0\" \"$@\"\n"
+	"fi\n"
+	"exec $python \"$d/$0\" \"$@\"\n";
+/* clang-format on */
+
+static int read_code(struct buf *code, const char *path, struct error *err)
+{
+	struct error why = { 0 };
+
+	if (!file_read(code, path, &why))
+		return 0;
+	if (why.kind == ERR_LIMIT)
+		return error_set(err, ERR_LIMIT,
+				 "%s: larger than the %d KiB that a TrainJob can carry: "
+				 "--workspace DIR ships a folder",
+				 path, SCRIPT_MAX >> 10);
+	return error_set(err, ERR_INVALID, "%s", why.msg);
+}
+
+/* At most a piece, and no character torn. */
+static size_t piece_length(const char *s, size_t len)
+{
+	if (len <= SCRIPT_PIECE)
+		return len;
+	for (len = SCRIPT_PIECE; len > 0 && ((unsigned char)s[len] & 0xc0) == 0x80;)
+		len--;
+	return len;
+}
+
+static size_t count_pieces(const char *s, size_t len)
+{
+	size_t n = 0;
+
+	for (size_t at = 0; at < len; n++)
+		at += piece_length(s + at, len - at);
+	return n;
+}
+
+int script_put(cJSON *trainjob, const char *path, char **args, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_buf struct buf code = { .max = SCRIPT_MAX };
+	cleanup_buf struct buf text = { .max = 2 * (size_t)SCRIPT_MAX };
+	const char *s;
+	bool plain;
+
+	if (read_code(&code, path, err))
+		return -1;
+	plain = utf8_valid(code.data, code.len) &&
+		!(code.len && memchr(code.data, 0, code.len));
+	if (plain)
+		buf_add(&text, code.data, code.len);
+	else
+		base64_encode(&text, code.data, code.len);
+	if (buf_check(&text, path, err))
+		return -1;
+	s = (const char *)text.data;
+	job_add_word(trainjob, "sh");
+	job_add_word(trainjob, "-c");
+	job_add_word(trainjob, launch);
+	job_add_word(trainjob, path_base(path));
+	job_add_word(trainjob, plain ? "text" : "base64");
+	job_add_word(trainjob, arena_printf(&arena, "%zu", count_pieces(s, text.len)));
+	for (size_t at = 0, len; at < text.len; at += len) {
+		len = piece_length(s + at, text.len - at);
+		job_add_word(trainjob, str_slice(&arena, s + at, len));
+	}
+	for (; args && *args; args++)
+		job_add_word(trainjob, *args);
+	return 0;
+}

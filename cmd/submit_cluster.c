@@ -1,0 +1,510 @@
+#include "cmd/submit_cluster.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/nearest.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "client/permission.h"
+#include "client/refusal.h"
+#include "cmd/cmd.h"
+#include "cmd/out.h"
+#include "cmd/runtimes.h"
+#include "trainer/api.h"
+#include "trainer/trainjob.h"
+
+#define CMD           "submit"
+#define FIELD_MANAGER "kftrainer"
+
+/* A document on its way. */
+struct item {
+	struct doc *doc;
+	cJSON *obj;    /* what is sent; the document's */
+	cJSON *stored; /* what the API server made of it; or NULL */
+	bool job;
+	bool comes_with; /* a TrainJob whose runtime is one of the files */
+	bool created;    /* now, by us */
+};
+
+struct sending {
+	const struct cluster_submit *opts;
+	struct kube *kube;
+	struct job_set set;
+	struct item *list; /* in the order in which they are sent */
+	size_t n;
+	size_t refused, exist; /* how many */
+};
+
+static void sending_release(struct sending *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		cJSON_Delete(s->list[i].stored);
+	free(s->list);
+	job_set_release(&s->set);
+	if (s->kube)
+		kube_free(s->kube);
+}
+#define cleanup_sending __attribute__((cleanup(sending_release)))
+
+/* ---- what is sent ----------------------------------------------------------------- */
+
+/* A TrainingRuntime without a namespace is in that of the job that refers to it. */
+static void settle_runtime(struct sending *s, struct doc *runtime, const char *ns)
+{
+	(void)s;
+	if (doc_is(runtime, CLUSTER_RUNTIME_KIND) || meta_namespace(runtime->given) ||
+	    !cJSON_IsObject(json_get(runtime->given, "metadata")))
+		return;
+	meta_set_namespace(runtime->given, ns);
+	meta_set_namespace(runtime->obj, ns);
+}
+
+static void add(struct sending *s, struct doc *doc, cJSON *obj)
+{
+	s->list[s->n++] = (struct item){ .doc = doc,
+					 .obj = obj,
+					 .job = doc_is(doc, TRAINJOB_KIND) };
+}
+
+/* Of --runtime-file only what a job refers to. */
+static void add_runtimes(struct sending *s, const char *ns)
+{
+	struct input *in = &s->set.input;
+
+	for (size_t i = 0; i < in->n; i++) {
+		struct doc *doc = &in->docs[i];
+		bool wanted = i < s->set.own;
+
+		if (!doc_is_runtime(doc) || !doc->given)
+			continue;
+		for (size_t k = 0; k < s->set.own; k++) {
+			const cJSON *job = in->docs[k].obj;
+			const char *at = meta_namespace(job);
+
+			if (!doc_is(&in->docs[k], TRAINJOB_KIND) ||
+			    runtime_in_files(in, job, at) != doc)
+				continue;
+			wanted = true;
+			settle_runtime(s, doc, at ? at : ns);
+		}
+		settle_runtime(s, doc, ns);
+		if (wanted)
+			add(s, doc, doc->given);
+	}
+}
+
+static void add_configs(struct sending *s, const char *ns)
+{
+	for (size_t i = 0; i < s->set.own; i++) {
+		struct doc *doc = &s->set.input.docs[i];
+
+		if (!doc_is_config(doc))
+			continue;
+		if (!meta_namespace(doc->obj))
+			meta_set_namespace(doc->obj, ns);
+		add(s, doc, doc->obj);
+	}
+}
+
+static void add_jobs(struct sending *s)
+{
+	struct input *in = &s->set.input;
+
+	for (size_t i = 0; i < s->set.own; i++) {
+		struct doc *doc = &in->docs[i];
+
+		if (!doc_is(doc, TRAINJOB_KIND) || !doc->given)
+			continue;
+		add(s, doc, doc->given);
+		s->list[s->n - 1].comes_with =
+			runtime_in_files(in, doc->obj, meta_namespace(doc->obj)) != NULL;
+	}
+}
+
+/* ---- what is said of it ----------------------------------------------------------- */
+
+/* The names of the runtimes that the job could have meant. */
+static int on_runtime(void *ctx, cJSON *take_obj, struct error *err)
+{
+	struct opt_strs *names = ctx;
+	const char *name = meta_name(take_obj);
+
+	(void)err;
+	names->list = xreallocarray(names->list, names->n + 2, sizeof(*names->list));
+	names->list[names->n++] = xstrdup(name ? name : "");
+	names->list[names->n] = NULL;
+	cJSON_Delete(take_obj);
+	return 0;
+}
+
+/* "; did you mean 'a'?", where the cluster lacks the runtime; or "". */
+static const char *runtime_hint(struct arena *arena, struct sending *s,
+				const struct item *item)
+{
+	struct runtime_ref ref = tj_runtime_ref(item->obj);
+	const struct kube_ref all = { .api_version = TRAINER_API_VERSION,
+				      .kind = ref.kind,
+				      .ns = runtime_ref_is_cluster(&ref)
+						    ? NULL
+						    : meta_namespace(item->obj) };
+	const struct kube_select select = { .meta_only = true };
+	struct opt_strs names = { 0 };
+	const struct kube_sink sink = { .on_item = on_runtime, .ctx = &names };
+	struct error ignored = { 0 };
+	const char *near = NULL, *ret = "";
+
+	if (kube_list(s->kube, &all, &select, &sink, NULL, &ignored))
+		ret = "";
+	else if (!names.n)
+		ret = "; there is none here: 'kftrainer install --runtimes' brings those "
+		      "that are built in";
+	else if (!str_in(ref.name, names.list) &&
+		 (near = nearest_word(ref.name, names.list)))
+		ret = arena_printf(arena, "; did you mean '%s'?", near);
+	else if (!str_in(ref.name, names.list))
+		ret = arena_printf(arena, "; there are: %s",
+				   str_join(arena, names.list, ", "));
+	for (size_t i = 0; i < names.n; i++)
+		free((char *)names.list[i]);
+	free(names.list);
+	return ret;
+}
+
+static bool is_told(const struct refusals *r, const char *path)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (field_path_same(r->list[i].path, path))
+			return true;
+	return false;
+}
+
+/* What this program finds besides, in the API server's words. */
+static void tell_own(const struct doc *doc, const struct refusals *told, const char *word)
+{
+	for (size_t i = 0; i < doc->errs.n; i++) {
+		const struct field_error *e = &doc->errs.list[i];
+		cleanup_arena struct arena arena = { 0 };
+		cleanup_buf struct buf line = { .max = 1 << 16 };
+
+		if (told && is_told(told, e->path) && e->type != FIELD_UNKNOWN)
+			continue;
+		field_error_print(&line, e);
+		cmd_complain(CMD, "%s%s%s", word, doc_place(&arena, doc, e->path),
+			     line.data ? (const char *)line.data : "");
+	}
+}
+
+/* An unknown field is told with what was meant instead, where that is known. */
+static bool own_is_better(const struct doc *doc, const struct refusal *r)
+{
+	for (size_t i = 0; i < doc->errs.n; i++)
+		if (doc->errs.list[i].type == FIELD_UNKNOWN &&
+		    field_path_same(doc->errs.list[i].path, r->path))
+			return str_ends(r->text, ": Unknown field");
+	return false;
+}
+
+static void tell_exists(const struct item *item)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *ns = meta_namespace(item->obj), *name = meta_name(item->obj);
+
+	cmd_complain(CMD,
+		     "%s%s is there already: 'kftrainer logs -f %s -n %s' shows it, "
+		     "--name gives this one another name",
+		     doc_place(&arena, item->doc, "metadata.name"),
+		     object_title(&arena, item->obj), name, ns);
+}
+
+static void tell_refused(struct sending *s, const struct item *item, const cJSON *status,
+			 const struct error *why)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_refusals struct refusals r = { 0 };
+
+	if (why->kind == ERR_EXISTS && item->job) {
+		s->exist++;
+		tell_exists(item);
+		return;
+	}
+	s->refused++;
+	refusals_read(&r, status, why->msg);
+	for (size_t i = 0; i < r.n; i++) {
+		const char *path = r.list[i].path;
+
+		if (!own_is_better(item->doc, &r.list[i]))
+			cmd_complain(
+				CMD, "%s%s%s%s", doc_place(&arena, item->doc, path),
+				*path ? "" : object_title(&arena, item->obj),
+				*path ? "" : ": ",
+				arena_printf(
+					&arena, "%s%s", r.list[i].text,
+					item->job && strcasestr(path, "spec.runtimeRef")
+						? runtime_hint(&arena, s, item)
+						: ""));
+	}
+	tell_own(item->doc, &r, "");
+}
+
+static void tell_warnings(const struct item *item, const cJSON *warnings)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const cJSON *w;
+
+	json_each(w, warnings)
+		cmd_complain(CMD, "warning: %s%s", doc_place(&arena, item->doc, ""),
+			     w->valuestring);
+}
+
+static void say(const struct sending *s, const struct item *item, const char *what)
+{
+	cleanup_arena struct arena arena = { 0 };
+
+	if (s->opts->format || s->opts->quiet)
+		return;
+	printf("%s: %s\n", object_title(&arena, item->stored ? item->stored : item->obj),
+	       what);
+	fflush(stdout);
+}
+
+/* ---- asking and sending ----------------------------------------------------------- */
+
+/* Is it the object that is at fault? Otherwise: the way to the API server, or we. */
+static bool is_refusal(const struct error *err)
+{
+	return err->kind == ERR_INVALID || err->kind == ERR_CONFLICT ||
+	       err->kind == ERR_EXISTS || err->kind == ERR_LIMIT;
+}
+
+/* What to do about it, behind the API server's words. */
+static int explain(struct error *err)
+{
+	const char *hint = NULL;
+	size_t len = strlen(err->msg);
+
+	if (err->kind == ERR_NOT_FOUND &&
+	    strstr(err->msg, "could not find the requested"))
+		hint = "; Kubeflow Trainer is not in this cluster: 'kftrainer install' "
+		       "brings it";
+	else if (strstr(err->msg, "failed calling webhook"))
+		hint = "; is its controller running?";
+	if (hint)
+		snprintf(err->msg + len, sizeof(err->msg) - len, "%s", hint);
+	return permission_explain(err);
+}
+
+enum asking { ASK_FIRST, ASK_AGAIN, SEND };
+
+/*
+ * -1: all ends here. What is refused is told and counted. A first denial by webhooks
+ * that cannot know the runtime says nothing.
+ */
+static int ask(struct sending *s, struct item *item, enum asking asking,
+	       struct error *err)
+{
+	cleanup_json cJSON *status = NULL, *warnings = NULL, *stored = NULL;
+	const struct kube_write how = {
+		.manager = FIELD_MANAGER,
+		.dry_run = asking != SEND,
+		.strict = true,
+		.ret_warnings = &warnings,
+		.ret_refusal = &status,
+	};
+	struct error why = { 0 };
+	int rc = item->job ? kube_create(s->kube, item->obj, &how, &stored, &why)
+			   : kube_apply(s->kube, item->obj, &how, &stored, &why);
+	bool unknown_runtime = asking == ASK_FIRST && item->comes_with;
+
+	if (rc && unknown_runtime && why.kind == ERR_INVALID && why.code == 403)
+		return 0;
+	if (rc && is_refusal(&why)) {
+		tell_refused(s, item, status, &why);
+		return 0;
+	}
+	if (rc) {
+		*err = why;
+		return explain(err);
+	}
+	if (asking == ASK_FIRST && !unknown_runtime)
+		tell_warnings(item, warnings);
+	cJSON_Delete(item->stored);
+	item->stored = STEAL(stored);
+	return 0;
+}
+
+/* A job whose runtime comes with it, by our own rules: the webhooks cannot judge yet. */
+static void check_here(struct sending *s, struct item *item)
+{
+	cJSON *runtime;
+
+	if (!item->comes_with || item->doc->errs.n)
+		return;
+	runtime = job_resolve(&s->set, item->doc, CMD);
+	cJSON_Delete(runtime);
+	tell_own(item->doc, NULL, "");
+	s->refused += item->doc->errs.n;
+}
+
+/* Everything, before anything is stored. */
+static int ask_all(struct sending *s, struct error *err)
+{
+	const struct input *in = &s->set.input;
+
+	for (size_t i = 0; i < in->n; i++)
+		if (!schema_knows(s->set.schema, in->docs[i].obj))
+			s->refused += doc_tell(&in->docs[i], CMD);
+	for (size_t i = 0; i < s->n; i++) {
+		struct item *item = &s->list[i];
+		size_t before = s->refused + s->exist;
+
+		if (ask(s, item, ASK_FIRST, err))
+			return -1;
+		if (s->refused + s->exist == before)
+			check_here(s, item);
+		if (s->refused + s->exist == before)
+			tell_own(item->doc, NULL, "warning: the cluster takes it, but: ");
+	}
+	return 0;
+}
+
+/* Was it there, as it is now? */
+static const char *became(struct item *item, const cJSON *before)
+{
+	item->created = !before;
+	if (!before)
+		return "created";
+	return str_eq(meta_version(before), meta_version(item->stored)) ? "unchanged"
+									: "changed";
+}
+
+static int send_item(struct sending *s, struct item *item, struct error *err)
+{
+	const struct kube_ref ref = kube_ref_of(item->obj);
+	cleanup_json cJSON *before = NULL;
+	struct error why = { 0 };
+	size_t refused = s->refused + s->exist;
+
+	if (!item->job && kube_get(s->kube, &ref, &before, &why) &&
+	    why.kind != ERR_NOT_FOUND) {
+		*err = why;
+		return explain(err);
+	}
+	if (item->comes_with && ask(s, item, ASK_AGAIN, err))
+		return -1;
+	if (s->refused + s->exist == refused && ask(s, item, SEND, err))
+		return -1;
+	if (s->refused + s->exist == refused)
+		say(s, item, became(item, before));
+	return 0;
+}
+
+/* What was created before something went wrong. */
+static void take_back(struct sending *s)
+{
+	for (size_t i = s->n; i-- > 0;) {
+		struct item *item = &s->list[i];
+		const struct kube_ref ref = kube_ref_of(item->stored);
+		struct error why = { 0 };
+		bool stays;
+
+		if (!item->created)
+			continue;
+		stays = kube_delete(s->kube, &ref, "Background", meta_uid(item->stored),
+				    &why);
+		say(s, item, stays ? "created, and not deleted again" : "deleted again");
+	}
+}
+
+static int send_all(struct sending *s, struct error *err)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (send_item(s, &s->list[i], err) || s->refused || s->exist) {
+			take_back(s);
+			return err->kind ? -1 : 0;
+		}
+	return 0;
+}
+
+/* ---- the whole -------------------------------------------------------------------- */
+
+static int print_stored(const struct sending *s, const char *format, struct error *err)
+{
+	cJSON *items = cJSON_CreateArray();
+	cleanup_json cJSON *list = out_list(items);
+	cleanup_out_table struct out_table table = { .columns = 4 };
+
+	OUT_ROW(&table, "APIVERSION", "KIND", "NAMESPACE", "NAME");
+	for (size_t i = 0; i < s->n; i++) {
+		const struct item *item = &s->list[i];
+		cJSON *obj = json_dup(item->stored ? item->stored : item->doc->obj);
+
+		meta_drop_managed_fields(obj);
+		cJSON_AddItemToArray(items, obj);
+		OUT_ROW(&table, meta_api_version(obj), meta_kind(obj),
+			meta_namespace(obj), meta_name(obj));
+		if (str_eq(format, "name"))
+			printf("%s/%s\n", meta_kind(obj), meta_name(obj));
+	}
+	if (out_format(format) == OUT_TABLE)
+		out_table(&table);
+	if (out_format(format) == OUT_TABLE || out_format(format) == OUT_NAME)
+		return 0;
+	return out_doc(out_format(format), s->n == 1 ? items->child : list, err);
+}
+
+static int show(struct sending *s, struct error *err)
+{
+	if (s->opts->format)
+		return print_stored(s, s->opts->format, err);
+	for (size_t i = 0; s->opts->dry_run && i < s->n; i++) {
+		if (!s->list[i].stored)
+			cmd_complain(
+				CMD,
+				"TrainJob %s was checked here: its runtime is not in "
+				"the cluster yet",
+				meta_name(s->list[i].obj));
+		say(s, &s->list[i], "fine (server dry run)");
+	}
+	return 0;
+}
+
+static int connect_to(struct sending *s, struct job_opts *job, struct arena *arena,
+		      struct error *err)
+{
+	const struct where_opts where = { .cluster = s->opts->cluster, .ns = job->ns };
+
+	if (where_connect(&s->kube, &job->default_ns, arena, &where, err))
+		return -1;
+	if (s->kube)
+		return 0;
+	return error_set(err, ERR_NOT_FOUND,
+			 "no kubeconfig says which cluster (--kubeconfig, $KUBECONFIG, "
+			 "~/.kube/config); --local runs the job on this machine");
+}
+
+int cluster_submit(const struct cluster_submit *opts, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_sending struct sending s = { .opts = opts };
+	struct job_opts job = opts->job;
+
+	if (connect_to(&s, &job, &arena, err) || job_set_read(&s.set, &job, err))
+		return -1;
+	s.list = xcalloc(s.set.input.n, sizeof(*s.list));
+	add_runtimes(&s, job.default_ns);
+	add_configs(&s, job.default_ns);
+	add_jobs(&s);
+	job_tell_left_out(&s.set, CMD);
+	if (ask_all(&s, err))
+		return -1;
+	if (!opts->dry_run && !s.refused && !s.exist && send_all(&s, err))
+		return -1;
+	if (s.refused || s.exist)
+		return s.refused ? EXIT_BAD_INPUT : EXIT_FAILED;
+	return show(&s, err);
+}

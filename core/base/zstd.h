@@ -1,0 +1,64 @@
+/*
+ * zstd.h - zstd frames (RFC 8878), as streams.
+ *
+ * Equal bytes, level and size give equal frames, on every machine: one thread, no
+ * time, no checksum that depends on anything else.
+ */
+#ifndef BASE_ZSTD_H
+#define BASE_ZSTD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+/* 8 MiB, which is also the most that reading takes. */
+enum { ZSTD_WINDOW_LOG = 23 };
+
+struct zstd_sink {
+	int (*write)(void *ctx, const void *data, size_t len, struct error *err);
+	void *ctx;
+};
+
+struct zstd_writer;
+
+/* `size`: bytes that will be written, exactly; goes into the frame. level 1 to 19. */
+MUST_CHECK int zstd_writer_new(struct zstd_writer **ret, int level, int64_t size,
+			       const struct zstd_sink *to, struct error *err);
+MUST_CHECK int zstd_write(struct zstd_writer *w, const void *data, size_t len,
+			  struct error *err);
+MUST_CHECK int zstd_finish(struct zstd_writer *w, struct error *err);
+void zstd_writer_free(struct zstd_writer *w); /* NULL is fine */
+
+struct zstd_source {
+	/* Up to len bytes; *ret_len 0: the end. */
+	int (*read)(void *ctx, void *data, size_t len, size_t *ret_len,
+		    struct error *err);
+	void *ctx;
+};
+
+struct zstd_reader;
+
+MUST_CHECK int zstd_reader_new(struct zstd_reader **ret, const struct zstd_source *from,
+			       struct error *err);
+/*
+ * Up to len bytes; *ret_len 0: the end, of the last frame and of the source. ERR_FORMAT:
+ * no zstd, broken, cut short; ERR_LIMIT: a window of more than ZSTD_WINDOW_LOG.
+ */
+MUST_CHECK int zstd_read(struct zstd_reader *r, void *data, size_t len, size_t *ret_len,
+			 struct error *err);
+void zstd_reader_free(struct zstd_reader *r); /* NULL is fine */
+
+static inline void cleanup_zstd_writerp(struct zstd_writer **w)
+{
+	zstd_writer_free(*w);
+}
+
+static inline void cleanup_zstd_readerp(struct zstd_reader **r)
+{
+	zstd_reader_free(*r);
+}
+#define cleanup_zstd_writer __attribute__((cleanup(cleanup_zstd_writerp)))
+#define cleanup_zstd_reader __attribute__((cleanup(cleanup_zstd_readerp)))
+
+#endif

@@ -1,0 +1,550 @@
+/*
+ * http_call.c - one call: its options, what comes of it, and what went wrong in words.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/stop.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "net/http_impl.h"
+
+enum {
+	CONNECT_MS = 15000,
+	MAX_HEADER = 64 * 1024,
+	MAX_WARNINGS = 32,
+	UPLOAD_BYTES = 16 * 1024,
+};
+#define DEFAULT_BODY ((size_t)64 * 1024 * 1024)
+
+void http_response_release(struct http_response *r)
+{
+	buf_release(&r->body);
+	for (char **w = r->warnings; w && *w; w++)
+		free(*w);
+	free(r->warnings);
+	free(r->content_type);
+	*r = (struct http_response){ .retry_after_ms = -1 };
+}
+
+static bool is_success(const struct call *c)
+{
+	return c->resp.status >= 200 && c->resp.status < 300;
+}
+
+static size_t on_body(char *data, size_t size, size_t n, void *ctx)
+{
+	struct call *c = ctx;
+	size_t len = size * n;
+
+	c->heard_ms = clock_ms();
+	if (c->req->on_data && is_success(c)) {
+		c->failed = c->req->on_data(c->req->ctx, data, len, c->err);
+		return c->failed ? CURL_WRITEFUNC_ERROR : len;
+	}
+	buf_add(&c->resp.body, data, len);
+	if (!c->resp.body.overflowed)
+		return len;
+	c->failed = true;
+	error_set(c->err, ERR_LIMIT, "%s: the answer has more than %zu bytes", c->host,
+		  c->resp.body.max);
+	return CURL_WRITEFUNC_ERROR;
+}
+
+/* 299 - "text" or 299 agent "text" "date"; what is no such thing is not shown. */
+static void add_warning(struct call *c, const char *value)
+{
+	const char *p = str_after(value, "299 ");
+	cleanup_buf struct buf text = { .max = 4096 };
+
+	p = p ? strchr(p, '"') : NULL;
+	if (!p || c->n_warnings == MAX_WARNINGS)
+		return;
+	for (p++; *p && *p != '"'; p++) {
+		if (*p == '\\' && p[1])
+			p++;
+		buf_add(&text, p, 1);
+	}
+	c->resp.warnings = xreallocarray(c->resp.warnings, c->n_warnings + 2,
+					 sizeof(*c->resp.warnings));
+	c->resp.warnings[c->n_warnings++] =
+		text.len ? (char *)STEAL(text.data) : xstrdup("");
+	c->resp.warnings[c->n_warnings] = NULL;
+}
+
+/* What http_response holds of them; the others are copied for nobody. */
+static void on_field(struct call *c, const char *name, char *value)
+{
+	struct error ignored = { 0 };
+	int64_t seconds;
+
+	if (!strcasecmp(name, "Retry-After")) {
+		if (!str_int(&seconds, value, 0, 1000000, &ignored))
+			c->resp.retry_after_ms = seconds * 1000;
+	} else if (!strcasecmp(name, "Warning")) {
+		add_warning(c, value);
+	} else if (!strcasecmp(name, "Content-Type")) {
+		value[strcspn(value, "; \t")] = 0;
+		free(c->resp.content_type);
+		c->resp.content_type = xstrdup(value);
+	}
+}
+
+static bool is_wanted(const struct call *c, const char *line, size_t len)
+{
+	static const char *const names[] = { "Retry-After:", "Warning:",
+					     "Content-Type:" };
+
+	if (c->req->on_header)
+		return true;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (len > strlen(names[i]) &&
+		    !strncasecmp(line, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
+static int take_field(struct call *c, const char *data, size_t len)
+{
+	cleanup_arena struct arena arena = { 0 };
+	char *line = str_slice(&arena, data, len);
+	char *colon = strchr(line, ':');
+	char *value;
+
+	if (!colon)
+		return 0;
+	*colon = 0;
+	value = str_trim(&arena, colon + 1);
+	if (c->req->on_header && c->resp.status >= 200 &&
+	    c->req->on_header(c->req->ctx, c->resp.status, line, value, c->err)) {
+		c->failed = true;
+		return -1;
+	}
+	on_field(c, line, value);
+	return 0;
+}
+
+/* A 100 Continue has a head, too: each status line begins anew. */
+static void on_status(struct call *c)
+{
+	long status = 0;
+	size_t max = c->resp.body.max;
+
+	curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status);
+	http_response_release(&c->resp);
+	c->resp.body.max = max;
+	c->resp.status = (int)status;
+	c->n_warnings = 0;
+}
+
+static size_t on_header(char *data, size_t size, size_t n, void *ctx)
+{
+	struct call *c = ctx;
+	size_t len = size * n;
+
+	c->heard_ms = clock_ms();
+	c->header_bytes += len;
+	if (c->header_bytes > MAX_HEADER) {
+		c->failed = true;
+		error_set(c->err, ERR_LIMIT,
+			  "%s: the answer's header has more than %d bytes", c->host,
+			  MAX_HEADER);
+		return CURL_WRITEFUNC_ERROR;
+	}
+	if (len > 5 && !memcmp(data, "HTTP/", 5))
+		on_status(c);
+	else if (is_wanted(c, data, len) && take_field(c, data, len))
+		return CURL_WRITEFUNC_ERROR;
+	return len;
+}
+
+/* Bytes that nobody acknowledges for 30 s: the other side is gone. */
+static int on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
+{
+	int ms = 30000;
+
+	(void)ctx;
+	if (purpose == CURLSOCKTYPE_IPCXN)
+		setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms));
+	return CURL_SOCKOPT_OK;
+}
+
+static void set_blob(CURL *easy, CURLoption option, char *text, size_t extra)
+{
+	struct curl_blob blob = { .data = text,
+				  .len = text ? strlen(text) + extra : 0,
+				  .flags = CURL_BLOB_NOCOPY };
+
+	if (text)
+		curl_easy_setopt(easy, option, &blob);
+}
+
+static void set_tls(struct call *c)
+{
+	struct http_client *client = c->client;
+	CURL *easy = c->easy;
+
+	if (client->insecure) {
+		curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 0L);
+		curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 0L);
+	} else if (client->ca_pem) {
+		set_blob(easy, CURLOPT_CAINFO_BLOB, client->ca_pem, 0);
+	} else {
+		curl_easy_setopt(easy, CURLOPT_CAINFO, client->ca_file);
+	}
+	curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+	set_blob(easy, CURLOPT_SSLCERT_BLOB, client->cert_pem, 0);
+	/* mbedTLS tells PEM from DER by the closing 0 */
+	set_blob(easy, CURLOPT_SSLKEY_BLOB, client->key_pem, 1);
+	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION,
+			 client->http1 ? (long)CURL_HTTP_VERSION_1_1
+				       : (long)CURL_HTTP_VERSION_2TLS);
+}
+
+static void set_connection(struct call *c)
+{
+	CURL *easy = c->easy;
+	int64_t timeout = c->req->timeout_ms;
+
+	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L); /* do not wait for names */
+	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+	curl_easy_setopt(easy, CURLOPT_TCP_NODELAY, 1L);
+	curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+	curl_easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, 30L);
+	curl_easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, 10L);
+	curl_easy_setopt(easy, CURLOPT_TCP_KEEPCNT, 3L);
+	curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, on_socket);
+	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
+	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)timeout);
+	curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, (long)c->client->receive_bytes);
+	curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, (long)UPLOAD_BYTES);
+	curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+	if (c->client->proxy)
+		curl_easy_setopt(easy, CURLOPT_PROXY, c->client->proxy);
+	if (c->client->user_agent)
+		curl_easy_setopt(easy, CURLOPT_USERAGENT, c->client->user_agent);
+}
+
+static void set_request(struct call *c)
+{
+	const struct http_request *req = c->req;
+	CURL *easy = c->easy;
+
+	for (const char *const *h = req->headers; h && *h; h++)
+		c->headers = curl_slist_append(c->headers, *h);
+	c->headers = curl_slist_append(c->headers, "Expect:");
+	curl_easy_setopt(easy, CURLOPT_URL, req->url);
+	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, c->headers);
+	if (req->body) {
+		curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
+				 (curl_off_t)req->body_len);
+		curl_easy_setopt(easy, CURLOPT_POSTFIELDS, req->body);
+	} else if (!strcmp(req->method, "POST") || !strcmp(req->method, "PUT")) {
+		curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, 0L);
+		curl_easy_setopt(easy, CURLOPT_POSTFIELDS, "");
+	}
+	if (!strcmp(req->method, "HEAD"))
+		curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
+	else
+		curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, req->method);
+	curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
+	curl_easy_setopt(easy, CURLOPT_HEADERDATA, c);
+	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
+	curl_easy_setopt(easy, CURLOPT_WRITEDATA, c);
+	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, c->why);
+}
+
+/* The parts of a URL, and room for it with another host. */
+struct target {
+	CURLU *url;
+	char *host, *port, *scheme, *whole;
+};
+
+static int parse_target(struct target *t, const char *url)
+{
+	t->url = curl_url();
+	return t->url && !curl_url_set(t->url, CURLUPART_URL, url, CURLU_DISALLOW_USER) &&
+			       !curl_url_get(t->url, CURLUPART_HOST, &t->host, 0) &&
+			       !curl_url_get(t->url, CURLUPART_PORT, &t->port,
+					     CURLU_DEFAULT_PORT) &&
+			       !curl_url_get(t->url, CURLUPART_SCHEME, &t->scheme, 0)
+		       ? 0
+		       : -1;
+}
+
+static void target_release(struct target *t)
+{
+	curl_free(t->host);
+	curl_free(t->port);
+	curl_free(t->scheme);
+	curl_free(t->whole);
+	curl_url_cleanup(t->url);
+}
+
+/*
+ * A server name of its own stands in the URL as curl sees it, for SNI and
+ * verification; the connection goes to the host, and the Host header names it.
+ */
+static void set_server_name(struct call *c, struct target *t, const char *name)
+{
+	if (!name || !*name || curl_url_set(t->url, CURLUPART_HOST, name, 0) ||
+	    curl_url_get(t->url, CURLUPART_URL, &t->whole, 0))
+		return;
+	c->connect_to =
+		curl_slist_append(NULL, arena_printf(&c->arena, "%s:%s:%s:%s", name,
+						     t->port, t->host, t->port));
+	c->headers = curl_slist_append(c->headers,
+				       arena_printf(&c->arena, "Host: %s", c->host));
+	curl_easy_setopt(c->easy, CURLOPT_HTTPHEADER, c->headers);
+	curl_easy_setopt(c->easy, CURLOPT_CONNECT_TO, c->connect_to);
+	curl_easy_setopt(c->easy, CURLOPT_URL, t->whole);
+}
+
+/* Of "https://host:6443/path" what is before the path; NULL: there is no path. */
+static char *origin_of(const char *url)
+{
+	const char *host = strstr(url, "://"), *path;
+	cleanup_arena struct arena arena = { 0 };
+
+	path = host ? strchr(host + 3, '/') : NULL;
+	return path ? xstrdup(str_slice(&arena, url, (size_t)(path - url))) : NULL;
+}
+
+/* Most calls go where the last one went. */
+static bool is_same_origin(const struct slot *s, const char *url)
+{
+	const char *path = s->origin ? str_after(url, s->origin) : NULL;
+
+	return path && *path == '/';
+}
+
+static void keep_origin(struct slot *s, const char *url, const char *host)
+{
+	free(s->origin);
+	free(s->host);
+	s->origin = origin_of(url);
+	s->host = xstrdup(host);
+}
+
+static int set_target(struct call *c, struct slot *s)
+{
+	const struct http_client *client = c->client;
+	struct target t = { 0 };
+	int rc;
+
+	if (!client->server_name && is_same_origin(s, c->req->url)) {
+		c->host = s->host;
+		return 0;
+	}
+	rc = parse_target(&t, c->req->url);
+	if (rc && strchr(c->req->url, '@')) { /* there may be a password in it */
+		error_set(c->err, ERR_INVALID,
+			  "not a URL that can be asked: is a user's name in it?");
+	} else if (rc) {
+		error_set(c->err, ERR_INVALID, "not a URL that can be asked: %s",
+			  str_visible(&c->arena, c->req->url, false));
+	} else {
+		c->host = arena_printf(&c->arena, "%s:%s", t.host, t.port);
+		set_server_name(c, &t, client->server_name);
+		if (!strcmp(t.scheme, "https") && !client->insecure && !client->ca_pem &&
+		    !client->ca_file)
+			rc = error_set(c->err, ERR_IO,
+				       "%s: this system has no file of trusted "
+				       "certificates; set SSL_CERT_FILE",
+				       c->host);
+		if (!rc)
+			keep_origin(s, c->req->url, c->host);
+	}
+	target_release(&t);
+	return rc;
+}
+
+/* Is there a reason to end the call that curl does not know? */
+bool call_must_end(struct call *c)
+{
+	const struct http_request *req = c->req;
+	bool cancelled = req->cancel && __atomic_load_n(req->cancel, __ATOMIC_ACQUIRE);
+	bool stopped = stop_requested() && !c->client->after_stop;
+
+	if (stopped || cancelled)
+		error_set(c->err, ERR_STOPPED, "%s: stopped", c->host);
+	else if (req->idle_ms && c->heard_ms && clock_ms() - c->heard_ms > req->idle_ms)
+		error_set(c->err, ERR_TIMEOUT, "%s: nothing more came for %lld s",
+			  c->host, (long long)req->idle_ms / 1000);
+	else
+		return false;
+	c->failed = true;
+	return true;
+}
+
+/* What mbedTLS says of a certificate, and what it means. */
+static const struct {
+	const char *said, *meaning;
+} certificate_words[] = {
+	{ "signed by the trusted CA",
+	  "its certificate is signed by an authority that is not "
+	  "trusted here; is it the right server, and the right "
+	  "certificate-authority?" },
+	{ "Common Name", "its certificate is for another name" },
+	{ "expired", "its certificate has expired; or is the clock wrong?" },
+	{ "future", "its certificate is not valid yet; or is the clock wrong?" },
+};
+
+static int fail_certificate(struct call *c)
+{
+	for (size_t i = 0; i < sizeof(certificate_words) / sizeof(*certificate_words);
+	     i++)
+		if (strstr(c->why, certificate_words[i].said))
+			return error_set(c->err, ERR_IO, "%s: %s", c->host,
+					 certificate_words[i].meaning);
+	return error_set(c->err, ERR_IO, "%s: its certificate cannot be verified: %s",
+			 c->host, c->why);
+}
+
+static int fail_connect(struct call *c)
+{
+	long oserr = 0;
+
+	curl_easy_getinfo(c->easy, CURLINFO_OS_ERRNO, &oserr);
+	if (oserr == ECONNREFUSED)
+		error_set(c->err, ERR_IO,
+			  "%s: connection refused: nothing listens there; is the server "
+			  "running, and is this its address?",
+			  c->host);
+	else
+		error_set(c->err, ERR_IO, "%s: cannot connect: %s", c->host,
+			  oserr ? strerror((int)oserr) : c->why);
+	c->err->code = (int)oserr;
+	return -1;
+}
+
+static int fail_timeout(struct call *c)
+{
+	curl_off_t connected = 0, secured = 0;
+
+	curl_easy_getinfo(c->easy, CURLINFO_CONNECT_TIME_T, &connected);
+	curl_easy_getinfo(c->easy, CURLINFO_PRETRANSFER_TIME_T, &secured);
+	if (secured)
+		return error_set(c->err, ERR_TIMEOUT, "%s: no answer within %lld ms",
+				 c->host, (long long)c->req->timeout_ms);
+	if (connected)
+		return error_set(c->err, ERR_TIMEOUT,
+				 "%s: connected, but nothing comes; does it speak TLS?",
+				 c->host);
+	return error_set(
+		c->err, ERR_TIMEOUT,
+		"%s: cannot connect: nothing answers; is the address right, and is "
+		"there a way to it (proxy, VPN, firewall)?",
+		c->host);
+}
+
+static int fail_certificates(struct call *c)
+{
+	return error_set(c->err, ERR_FORMAT,
+			 "%s: the certificates or the key to use are not right: %s",
+			 c->host, c->why);
+}
+
+static const struct {
+	CURLcode code;
+	int (*tell)(struct call *c); /* or else: */
+	enum error_kind kind;
+	const char *meaning; /* before curl's words, if they help */
+	bool alone;          /* they do not */
+} failures[] = {
+	{ CURLE_COULDNT_CONNECT, fail_connect, 0, NULL, false },
+	{ CURLE_OPERATION_TIMEDOUT, fail_timeout, 0, NULL, false },
+	{ CURLE_PEER_FAILED_VERIFICATION, fail_certificate, 0, NULL, false },
+	{ CURLE_SSL_CERTPROBLEM, fail_certificates, 0, NULL, false },
+	{ CURLE_SSL_CACERT_BADFILE, fail_certificates, 0, NULL, false },
+	{ CURLE_COULDNT_RESOLVE_HOST, NULL, ERR_IO, "the name does not resolve", true },
+	{ CURLE_COULDNT_RESOLVE_PROXY, NULL, ERR_IO, "the proxy's name does not resolve",
+	  true },
+	{ CURLE_SSL_CONNECT_ERROR, NULL, ERR_IO, "no TLS connection", false },
+	{ CURLE_GOT_NOTHING, NULL, ERR_IO, "the connection broke before an answer",
+	  true },
+	{ CURLE_RECV_ERROR, NULL, ERR_IO, "the connection broke", false },
+	{ CURLE_SEND_ERROR, NULL, ERR_IO, "the connection broke", false },
+	{ CURLE_PARTIAL_FILE, NULL, ERR_IO, "the connection broke", false },
+	{ CURLE_HTTP2, NULL, ERR_IO, "the connection broke", false },
+	{ CURLE_HTTP2_STREAM, NULL, ERR_IO, "the connection broke", false },
+	{ CURLE_UNSUPPORTED_PROTOCOL, NULL, ERR_FORMAT, "not an answer in HTTP", true },
+	{ CURLE_WEIRD_SERVER_REPLY, NULL, ERR_FORMAT, "not an answer in HTTP", false },
+};
+
+static int fail(struct call *c, CURLcode code)
+{
+	if (c->failed)
+		return -1;
+	c->why[strcspn(c->why, "\r\n")] = 0;
+	if (!*c->why)
+		snprintf(c->why, sizeof(c->why), "%s", curl_easy_strerror(code));
+	for (size_t i = 0; i < sizeof(failures) / sizeof(*failures); i++) {
+		if (failures[i].code != code)
+			continue;
+		if (failures[i].tell)
+			return failures[i].tell(c);
+		return error_set(c->err, failures[i].kind, "%s: %s%s%s", c->host,
+				 failures[i].meaning, failures[i].alone ? "" : ": ",
+				 failures[i].alone ? "" : c->why);
+	}
+	return error_set(c->err, ERR_IO, "%s: %s", c->host, c->why);
+}
+
+void call_init(struct call *c, struct http_client *client, const struct http_request *req,
+	       struct error *err)
+{
+	*c = (struct call){
+		.client = client,
+		.req = req,
+		.err = err,
+		.host = "?",
+		.resp = { .retry_after_ms = -1,
+			  .body = { .max = req->max_body ? req->max_body
+							 : DEFAULT_BODY } },
+	};
+}
+
+int call_prepare(struct call *c, struct slot *s)
+{
+	c->easy = s->easy;
+	set_tls(c);
+	set_connection(c);
+	set_request(c);
+	return set_target(c, s);
+}
+
+static void release(struct call *c)
+{
+	curl_easy_reset(c->easy); /* it must not remember what ends here */
+	curl_slist_free_all(c->headers);
+	curl_slist_free_all(c->connect_to);
+	arena_clear(&c->arena);
+}
+
+void call_drop(struct call *c)
+{
+	release(c);
+	http_response_release(&c->resp);
+}
+
+int call_finish(struct call *c, CURLcode code, struct http_response *ret)
+{
+	if (code || c->failed) {
+		fail(c, code);
+		call_drop(c);
+		return -1;
+	}
+	release(c);
+	if (!c->resp.body.data)
+		buf_adds(&c->resp.body, "");
+	*ret = c->resp;
+	return 0;
+}

@@ -1,0 +1,61 @@
+/*
+ * http_impl.h - what the files of the client (http*.c) share, and libcurl with it.
+ */
+#ifndef NET_HTTP_IMPL_H
+#define NET_HTTP_IMPL_H
+
+#include <curl/curl.h>
+#include <pthread.h>
+
+#include "base/arena.h"
+#include "net/http.h"
+
+/* How often a call looks at what no descriptor tells. */
+enum { HTTP_LOOK_MS = 1000 };
+
+struct slot {
+	CURL *easy;
+	CURLM *multi;
+	struct slot *next;
+	int64_t used_ms;     /* when it was put back */
+	char *origin, *host; /* of the last URL, "https://h" and "h:443"; NULL: none */
+};
+
+struct http_client {
+	char *ca_pem, *cert_pem, *key_pem, *server_name, *proxy, *user_agent;
+	const char *ca_file;
+	bool insecure, http1, after_stop;
+	size_t max_idle, receive_bytes;
+	pthread_mutex_t lock; /* of what follows */
+	struct slot *idle;
+};
+
+struct call {
+	struct http_client *client;
+	const struct http_request *req;
+	CURL *easy;
+	struct curl_slist *headers, *connect_to;
+	struct arena arena;
+	const char *host; /* "host:port", for messages */
+	struct http_response resp;
+	size_t n_warnings, header_bytes;
+	int64_t heard_ms;  /* when the server last sent something; 0: not yet */
+	struct error *err; /* filled when `failed` */
+	bool failed;
+	char why[CURL_ERROR_SIZE]; /* curl's words */
+};
+
+/* ---- http_call.c: one call, whoever drives it ---- */
+
+void call_init(struct call *c, struct http_client *client, const struct http_request *req,
+	       struct error *err);
+/* All options of the slot's handle; c->easy is that. */
+MUST_CHECK int call_prepare(struct call *c, struct slot *s);
+/* Is there a reason to end the call that curl does not know? */
+bool call_must_end(struct call *c);
+/* What has become of it: 0 with *ret, or -1 with the call's error. Resets the handle. */
+MUST_CHECK int call_finish(struct call *c, CURLcode code, struct http_response *ret);
+/* Instead: it is not wanted any more. */
+void call_drop(struct call *c);
+
+#endif

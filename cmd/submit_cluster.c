@@ -146,12 +146,12 @@ static int on_runtime(void *ctx, cJSON *take_obj, struct error *err)
 static const char *runtime_hint(struct arena *arena, struct sending *s,
 				const struct item *item)
 {
-	struct runtime_ref ref = tj_runtime_ref(item->obj);
+	struct runtime_ref ref = tj_runtime_ref(item->doc->obj);
 	const struct kube_ref all = { .api_version = TRAINER_API_VERSION,
 				      .kind = ref.kind,
 				      .ns = runtime_ref_is_cluster(&ref)
 						    ? NULL
-						    : meta_namespace(item->obj) };
+						    : meta_namespace(item->doc->obj) };
 	const struct kube_select select = { .meta_only = true };
 	struct opt_strs names = { 0 };
 	const struct kube_sink sink = { .on_item = on_runtime, .ctx = &names };
@@ -340,10 +340,14 @@ static int ask(struct sending *s, struct item *item, enum asking asking,
 /* A job whose runtime comes with it, by our own rules: the webhooks cannot judge yet. */
 static void check_here(struct sending *s, struct item *item)
 {
-	cJSON *runtime;
+	cleanup_arena struct arena arena = { 0 };
+	cJSON *runtime, *job = item->doc->obj;
 
 	if (!item->comes_with || item->doc->errs.n)
 		return;
+	if (!meta_name(job)) /* the API server makes one that is as long */
+		meta_set_name(job, arena_printf(&arena, "%sxxxxx",
+						meta_generate_name(job)));
 	runtime = job_resolve(&s->set, item->doc, CMD);
 	cJSON_Delete(runtime);
 	tell_own(item->doc, NULL, "");

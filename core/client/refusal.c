@@ -108,6 +108,12 @@ static const char *next_in_list(const char *s)
 	return NULL;
 }
 
+/* Upstream's webhook writes one field with a capital letter. */
+static const char *spelt_right(const char *path)
+{
+	return str_eq(path, "spec.RuntimeRef") ? "spec.runtimeRef" : path;
+}
+
 static void read_list(struct refusals *r, const char *s)
 {
 	size_t len = strlen(s);
@@ -117,7 +123,7 @@ static void read_list(struct refusals *r, const char *s)
 		s = str_slice(&r->arena, s + 1, len - 2);
 	for (; s && path_length(s); s = next) {
 		next = next_in_list(s);
-		add(r, str_slice(&r->arena, s, path_length(s)),
+		add(r, spelt_right(str_slice(&r->arena, s, path_length(s))),
 		    next ? str_slice(&r->arena, s, (size_t)(next - s) - 2)
 			 : arena_strdup(&r->arena, s));
 	}

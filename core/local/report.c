@@ -9,9 +9,9 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
-#include "local/places.h"
 #include "trainer/jobset.h"
 #include "trainer/logcause.h"
+#include "trainer/places.h"
 
 /* What was written so many lines before the end did not cause it. */
 enum { CAUSE_LINES = 200 };

@@ -50,6 +50,11 @@ const cJSON *jobset_jobs_const(const cJSON *spec)
 	return json_get(spec, "replicatedJobs");
 }
 
+const cJSON *jobset_spec_of(const cJSON *jobset)
+{
+	return json_get(jobset, "spec");
+}
+
 const char *jobset_subdomain(const cJSON *spec)
 {
 	return json_str(spec, "network", "subdomain");
@@ -204,6 +209,11 @@ bool jobset_has_status(const cJSON *jobset)
 	const cJSON *status = json_get(jobset, "status");
 
 	return status && status->child;
+}
+
+int64_t jobset_restarts(const cJSON *jobset)
+{
+	return json_int(jobset, 0, "status", "restarts");
 }
 
 bool jobset_is_active(const cJSON *jobset)

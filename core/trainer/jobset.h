@@ -12,6 +12,7 @@
 
 cJSON *jobset_jobs(cJSON *spec); /* the list, or NULL */
 const cJSON *jobset_jobs_const(const cJSON *spec);
+const cJSON *jobset_spec_of(const cJSON *jobset); /* of a whole JobSet, or NULL */
 const char *jobset_subdomain(const cJSON *spec);
 bool jobset_suspended(const cJSON *jobset);                 /* of a whole JobSet */
 void jobset_set_suspend(cJSON *spec, const cJSON *suspend); /* NULL: leave it out */
@@ -51,8 +52,9 @@ void jobset_tidy(cJSON *spec);
 /* status.replicatedJobsStatus of a whole JobSet, and of one element the active pods. */
 const cJSON *jobset_jobs_status(const cJSON *jobset);
 int64_t job_status_active(const cJSON *status);
-bool jobset_has_status(const cJSON *jobset); /* its controller has looked at it */
-bool jobset_is_active(const cJSON *jobset);  /* some job has active pods */
+bool jobset_has_status(const cJSON *jobset);  /* its controller has looked at it */
+int64_t jobset_restarts(const cJSON *jobset); /* of all its Jobs together */
+bool jobset_is_active(const cJSON *jobset);   /* some job has active pods */
 
 /*
  * What an observer keeps of a whole JobSet: names, owner and versions, spec.suspend,

@@ -1,0 +1,87 @@
+/*
+ * why_impl.h - what the files of why share: why_start.c (nobody acts, objects refused),
+ * why_queue.c (suspended, Kueue), why_place.c (gang, scheduler, claims), why_pods.c
+ * (containers that do not start or end), why_end.c (failed, complete), why_run.c.
+ */
+#ifndef CLIENT_WHY_IMPL_H
+#define CLIENT_WHY_IMPL_H
+
+#include "client/view.h"
+
+/* What the job is at; bits, so that a cause can be of several. */
+enum why_state {
+	WHY_DELETED = 1 << 0,
+	WHY_FAILED = 1 << 1,
+	WHY_COMPLETE = 1 << 2,
+	WHY_SUSPENDED = 1 << 3,
+	WHY_PENDING = 1 << 4,
+	WHY_RUNNING = 1 << 5,
+};
+
+struct why {
+	const struct view *v;
+	struct arena *arena;
+	enum why_state state;
+	cJSON *causes;
+};
+
+/*
+ * One more cause: a clause without its full stop. `command` may be NULL; "%n" in it
+ * is the namespace as an option, " -n team-a".
+ */
+void why_add(struct why *w, const char *reason, const char *command, const char *fmt, ...)
+	PRINTF_LIKE(4, 5);
+/* Somebody else's words, for within a sentence: one line, not too long, no full stop. */
+const char *why_words(struct why *w, const char *text);
+/* "3m20s"; `since` in seconds since 1970; "some time" when that is unknown. */
+const char *why_age(struct why *w, int64_t since);
+/* "describe pod bert-node-0-0-x" as a command of kubectl's. */
+const char *why_describe(struct why *w, const char *kind, const char *name);
+/* "1 of 4 pods" of n such. */
+const char *why_pods(struct why *w, int64_t n, int64_t all);
+int64_t why_job_age(const struct why *w); /* seconds */
+
+/* "node-1 (node rank 1), pod bert-node-0-1-x on node gpu-7: container node ended ...". */
+const char *why_failure(struct why *w, const struct failure *f);
+/* The command that shows what its container wrote. */
+const char *why_logs(struct why *w, const struct failure *f);
+/* What its log says, as a clause with "; " before it; "" for nothing. */
+const char *why_log_says(struct why *w, const cJSON *pod);
+
+/* Each adds a cause, or none. */
+void why_deleted(struct why *w);
+void why_elsewhere(struct why *w);
+void why_no_runtime(struct why *w);
+void why_creation_failed(struct why *w);
+void why_no_controller(struct why *w);
+void why_no_jobset_controller(struct why *w);
+void why_pods_refused(struct why *w);
+
+void why_queued(struct why *w);
+void why_suspended(struct why *w);
+
+void why_gang(struct why *w);
+void why_claims(struct why *w);
+void why_unschedulable(struct why *w);
+void why_gated(struct why *w);
+void why_no_scheduler(struct why *w);
+
+void why_node_lost(struct why *w);
+void why_image(struct why *w);
+void why_start(struct why *w);
+void why_mount(struct why *w);
+void why_restarts(struct why *w);
+void why_init(struct why *w);
+
+void why_deadline(struct why *w);
+void why_first_failure(struct why *w);
+void why_gave_up(struct why *w);
+void why_complete(struct why *w);
+
+void why_waiting_for_peers(struct why *w);
+void why_stalled(struct why *w);
+void why_starting(struct why *w);
+void why_running(struct why *w);
+void why_warning(struct why *w);
+
+#endif

@@ -1,0 +1,268 @@
+/*
+ * why_place.c - the pods find no node: scheduler, gang, gates, volume claims.
+ */
+#include <string.h>
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "client/observed.h"
+#include "client/why_impl.h"
+#include "trainer/requests.h"
+
+enum { SCHEDULES_SECONDS = 10, MAX_RESOURCES = 4 };
+
+/* How many pods have that cause; the first of them, and its fact. */
+static int64_t pods_with(const struct view *v, enum pod_cause cause,
+			 struct failure *ret_first)
+{
+	const cJSON *pod;
+	int64_t n = 0;
+
+	json_each(pod, v->pods) {
+		struct pod_fact_list facts;
+
+		pod_facts_of(pod, &facts);
+		for (size_t i = 0; i < facts.n; i++)
+			if (facts.list[i].cause == cause) {
+				if (!n++)
+					*ret_first =
+						(struct failure){ pod, facts.list[i] };
+				break;
+			}
+	}
+	return n;
+}
+
+/* ---- room ---- */
+
+/* The most of a resource that a node has, and has free. */
+static bool most(const struct view *v, const char *resource, struct quantity *ret_all,
+		 struct quantity *ret_free)
+{
+	const cJSON *node;
+	bool any = false;
+
+	*ret_all = *ret_free = (struct quantity){ 0 };
+	json_each(node, v->nodes) {
+		struct quantity all, used, left;
+
+		if (!node_is_ready(node) || node_is_closed(node) ||
+		    !node_has(node, resource, &all, &used))
+			continue;
+		left = all;
+		left.nano -= used.nano < all.nano ? used.nano : all.nano;
+		if (!any || quantity_cmp(&all, ret_all) > 0)
+			*ret_all = all;
+		if (!any || quantity_cmp(&left, ret_free) > 0)
+			*ret_free = left;
+		any = true;
+	}
+	return any;
+}
+
+static const char *room(struct why *w, const struct resource *asked)
+{
+	char want[QUANTITY_TEXT_SIZE], all[QUANTITY_TEXT_SIZE], left[QUANTITY_TEXT_SIZE];
+	struct quantity most_all, most_free;
+	const struct view *v = w->v;
+
+	quantity_text(&asked->amount, want);
+	if (!v->nodes->child)
+		return arena_printf(w->arena, "a pod asks for %s %s", want, asked->name);
+	if (!most(v, asked->name, &most_all, &most_free))
+		return arena_printf(w->arena, "a pod asks for %s %s, which no node has",
+				    want, asked->name);
+	quantity_text(&most_all, all);
+	quantity_text(&most_free, left);
+	if (quantity_cmp(&asked->amount, &most_all) > 0)
+		return arena_printf(w->arena,
+				    "a pod asks for %s %s, and the largest node has %s",
+				    want, asked->name, all);
+	if (view_is_missing(v, "PodsOfAll") ||
+	    view_is_denied(v, "pods of all namespaces"))
+		return arena_printf(w->arena, "a pod asks for %s %s", want, asked->name);
+	return arena_printf(w->arena,
+			    "a pod asks for %s %s, and the most that a node has free is "
+			    "%s (of %s)",
+			    want, asked->name, left, all);
+}
+
+/* Of each "Insufficient RESOURCE" how much is asked for, and how much there is. */
+static const char *rooms(struct why *w, const cJSON *pod, const char *message)
+{
+	cleanup_resource_list struct resource_list asked = { 0 };
+	cleanup_buf struct buf out = { .max = 4096 };
+	struct error unreadable = { 0 };
+	size_t n = 0;
+
+	if (pod_requests_add(&asked, pod_spec_of(pod), 1, &unreadable))
+		return "";
+	for (size_t i = 0; i < asked.n && n < MAX_RESOURCES; i++) {
+		const char *words =
+			arena_printf(w->arena, "Insufficient %s", asked.list[i].name);
+		const char *at = strstr(message, words);
+
+		if (!at || !strchr(",. ", at[strlen(words)]))
+			continue;
+		buf_printf(&out, "%s%s", n++ ? "; " : " (", room(w, &asked.list[i]));
+	}
+	if (n)
+		buf_adds(&out, ")");
+	return n ? arena_strdup(w->arena, (char *)out.data) : "";
+}
+
+/* " (its pods have the nodeSelector gpu=a100)" */
+static const char *selector(struct why *w, const cJSON *pod, const char *message)
+{
+	cleanup_buf struct buf out = { .max = 4096 };
+	const cJSON *c;
+
+	if (!strstr(message, "node affinity/selector"))
+		return "";
+	json_each(c, pod_node_selector(pod))
+		buf_printf(&out, "%s%s=%s", out.len ? ", " : " (its nodeSelector is ",
+			   c->string, c->valuestring ? c->valuestring : "");
+	if (!out.len)
+		return "";
+	buf_adds(&out, ")");
+	return arena_strdup(w->arena, (char *)out.data);
+}
+
+/* Without what the scheduler says of preemption, which repeats it. */
+static const char *scheduler_words(struct why *w, const char *message)
+{
+	const char *end = strstr(message, " preemption: ");
+
+	return why_words(w, end ? str_slice(w->arena, message, (size_t)(end - message))
+				: message);
+}
+
+void why_unschedulable(struct why *w)
+{
+	struct failure first = { 0 };
+	int64_t n = pods_with(w->v, POD_UNSCHEDULABLE, &first);
+	const char *message = first.fact.message ? first.fact.message : "";
+
+	if (!n || strstr(message, "ersistentvolumeclaim") ||
+	    strstr(message, "PersistentVolumeClaim"))
+		return; /* why_claims() */
+	why_add(w, "Unschedulable", why_describe(w, "pod", meta_name(first.pod)),
+		"no node takes %s: %s%s%s", why_pods(w, n, view_count(w->v).all),
+		scheduler_words(w, message), rooms(w, first.pod, message),
+		selector(w, first.pod, message));
+}
+
+/* ---- gangs ---- */
+
+void why_gang(struct why *w)
+{
+	const struct view *v = w->v;
+	int64_t min = group_min_member(v->podgroup);
+	struct view_counts n = view_count(v);
+	const cJSON *not_yet = condition_with(v->podgroup, "Unschedulable", "True");
+	const char *message = condition_message(not_yet);
+
+	if (!v->podgroup || n.placed >= min)
+		return;
+	why_add(w, "Gang", why_describe(w, "podgroup", v->name),
+		"its gang is not complete: %lld of its %lld pods have a node, and at "
+		"least "
+		"%lld must be placed together (minMember of PodGroup %s)%s%s",
+		(long long)n.placed, (long long)n.all, (long long)min, v->name,
+		*message ? ": " : "", why_words(w, message));
+}
+
+void why_gated(struct why *w)
+{
+	struct failure first = { 0 };
+	int64_t n = pods_with(w->v, POD_GATED, &first);
+
+	if (n)
+		why_add(w, "SchedulingGated",
+			why_describe(w, "pod", meta_name(first.pod)),
+			"%s may not be scheduled until whoever set spec.schedulingGates "
+			"takes them away",
+			why_pods(w, n, view_count(w->v).all));
+}
+
+/* No node, and no word from whoever is to find one. */
+void why_no_scheduler(struct why *w)
+{
+	const struct view *v = w->v;
+	const cJSON *pod;
+
+	if (w->causes->child)
+		return;
+	json_each(pod, v->pods) {
+		struct pod_fact_list facts;
+		int64_t since = time_of(meta_created(pod));
+
+		pod_facts_of(pod, &facts);
+		if (pod_node(pod) || facts.n || since < 0 ||
+		    v->now - since < SCHEDULES_SECONDS)
+			continue;
+		why_add(w, "SchedulerNotRunning", why_describe(w, "pod", meta_name(pod)),
+			"the scheduler %s has said nothing about its pods in %s: does it "
+			"run "
+			"(spec.schedulerName)?",
+			pod_scheduler(pod), why_age(w, since));
+		return;
+	}
+}
+
+/* ---- claims ---- */
+
+static void claim_missing(struct why *w, const struct failure *first)
+{
+	static const char words[] = "persistentvolumeclaim \"";
+	const char *message = first->fact.message ? first->fact.message : "";
+	const char *at = strstr(message, words), *name;
+
+	if (!at)
+		return;
+	at += strlen(words);
+	name = str_slice(w->arena, at, strcspn(at, "\""));
+	why_add(w, "ClaimNotFound", "kubectl get persistentvolumeclaims%n",
+		"its pods use the PersistentVolumeClaim %s, %s", name,
+		strstr(at, "not found") ? "which does not exist" : why_words(w, message));
+}
+
+/* One that waits for its pod is not what the pod waits for. */
+static bool is_fault(const struct view *v, const cJSON *claim, const cJSON **ret_event)
+{
+	*ret_event =
+		view_event(v, "PersistentVolumeClaim", meta_name(claim), NULL, false);
+	return !str_eq(claim_phase(claim), "Bound") &&
+	       !str_eq(event_reason(*ret_event), "WaitForFirstConsumer");
+}
+
+void why_claims(struct why *w)
+{
+	const struct view *v = w->v;
+	struct failure first = { 0 };
+	const cJSON *claim, *e;
+	const char *class;
+
+	json_each(claim, v->claims) {
+		if (!is_fault(v, claim, &e))
+			continue;
+		class = claim_class(claim);
+		why_add(w, "ClaimPending",
+			why_describe(w, "persistentvolumeclaim", meta_name(claim)),
+			"its PersistentVolumeClaim %s is %s (storage class %s)%s%s",
+			meta_name(claim),
+			*claim_phase(claim) ? claim_phase(claim) : "Pending",
+			class && *class ? class : "none", e ? ": " : "",
+			why_words(w, event_message(e)));
+		return;
+	}
+	if (!pods_with(v, POD_UNSCHEDULABLE, &first))
+		return;
+	claim_missing(w, &first);
+	if (!w->causes->child && first.fact.message &&
+	    strstr(first.fact.message, "PersistentVolumeClaim"))
+		why_add(w, "ClaimPending", why_describe(w, "pod", meta_name(first.pod)),
+			"its pods wait for their volume claims: %s",
+			scheduler_words(w, first.fact.message));
+}

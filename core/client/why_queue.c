@@ -1,0 +1,179 @@
+/*
+ * why_queue.c - the job is suspended: by Kueue, or by somebody.
+ */
+#include <string.h>
+
+#include "api/meta.h"
+#include "base/str.h"
+#include "client/observed.h"
+#include "client/why_impl.h"
+#include "trainer/status.h"
+#include "trainer/trainjob.h"
+
+#define QUEUE_LABEL "kueue.x-k8s.io/queue-name"
+
+enum { ACTS_SECONDS = 5 };
+
+static const char *ordinal(struct arena *a, int64_t n)
+{
+	const char *end = n % 10 == 1 && n % 100 != 11   ? "st"
+			  : n % 10 == 2 && n % 100 != 12 ? "nd"
+			  : n % 10 == 3 && n % 100 != 13 ? "rd"
+							 : "th";
+
+	return arena_printf(a, "%lld%s", (long long)n, end);
+}
+
+/* Kueue's own order: priority, then age. */
+static bool is_before(const cJSON *other, const cJSON *own)
+{
+	int64_t a = workload_priority(other), b = workload_priority(own);
+	const char *at = meta_created(other), *own_at = meta_created(own);
+
+	if (a != b)
+		return a > b;
+	return at && own_at && strcmp(at, own_at) < 0;
+}
+
+/* ", as 2nd of 5 in LocalQueue team-a"; "" when that is not known. */
+static const char *place(struct why *w)
+{
+	const struct view *v = w->v;
+	const char *queue = workload_queue(v->workload);
+	int64_t at = pending_place(v->pending, meta_name(v->workload), false) + 1;
+	int64_t all = pending_count(v->pending);
+	int64_t everywhere = pending_place(v->pending, meta_name(v->workload), true) + 1;
+	const cJSON *other;
+
+	if (!at) {
+		at = all = 1;
+		json_each(other, v->workloads) {
+			at += is_before(other, v->workload);
+			all++;
+		}
+	}
+	return arena_printf(w->arena, ", as %s of %lld in LocalQueue %s%s%s",
+			    ordinal(w->arena, at), (long long)all, queue,
+			    everywhere ? ", and in its ClusterQueue " : "",
+			    everywhere ? ordinal(w->arena, everywhere) : "");
+}
+
+/* The first admission check that is not ready. */
+static const cJSON *check_of(const cJSON *workload)
+{
+	const cJSON *c;
+
+	json_each(c, workload_checks(workload))
+		if (!str_eq(json_str(c, "state"), "Ready"))
+			return c;
+	return NULL;
+}
+
+static void admission(struct why *w)
+{
+	const cJSON *workload = w->v->workload, *check = check_of(workload);
+	const char *message = condition_message(check);
+
+	if (check)
+		why_add(w, "AdmissionCheck",
+			why_describe(w, "workload", meta_name(workload)),
+			"Kueue has a quota for it, and waits for the admission check %s, "
+			"which is %s%s%s",
+			json_str(check, "name"), json_str(check, "state"),
+			*message ? ": " : "", why_words(w, message));
+	else if (w->state == WHY_SUSPENDED)
+		why_add(w, "Admitted", why_describe(w, "workload", meta_name(workload)),
+			"Kueue has admitted it and is about to resume it");
+}
+
+static bool queue_is_at_fault(struct why *w, const char *queue)
+{
+	const struct view *v = w->v;
+	const cJSON *inactive = condition_with(v->queue, "Active", "False");
+
+	if (view_is_missing(v, "LocalQueue")) {
+		why_add(w, "LocalQueueNotFound", "kubectl get localqueues%n",
+			"Kueue holds it back, for there is no LocalQueue %s in namespace "
+			"%s "
+			"(label " QUEUE_LABEL ")",
+			queue, v->ns);
+		return true;
+	}
+	if (!inactive)
+		return false;
+	why_add(w, "LocalQueueInactive", why_describe(w, "localqueue", queue),
+		"Kueue holds it back, for LocalQueue %s (ClusterQueue %s) admits "
+		"nothing: %s",
+		queue, queue_cluster_queue(v->queue),
+		why_words(w, condition_message(inactive)));
+	return true;
+}
+
+static void waits(struct why *w)
+{
+	const cJSON *workload = w->v->workload;
+	const cJSON *not_yet = condition_with(workload, "QuotaReserved", "False");
+	const cJSON *evicted = condition_with(workload, "Evicted", "True");
+	const char *message = condition_message(not_yet);
+	const char *reason = condition_reason(not_yet);
+	const char *command = why_describe(w, "workload", meta_name(workload));
+
+	if (!workload_is_active(workload)) {
+		why_add(w, "WorkloadInactive", command,
+			"Kueue holds it back, for its Workload is deactivated "
+			"(spec.active: false)%s%s",
+			evicted ? ": " : "", why_words(w, condition_message(evicted)));
+		return;
+	}
+	if (queue_is_at_fault(w, workload_queue(workload)))
+		return;
+	if (evicted)
+		why_add(w, "Evicted", command, "Kueue has taken its quota away (%s): %s",
+			condition_reason(evicted),
+			why_words(w, condition_message(evicted)));
+	why_add(w, str_eq(reason, "Inadmissible") ? "Inadmissible" : "WaitsForQuota",
+		command, "it waits for Kueue to give it a quota%s%s%s", place(w),
+		*message ? ": " : "", why_words(w, message));
+}
+
+void why_queued(struct why *w)
+{
+	const struct view *v = w->v;
+	const char *label = meta_label(v->trainjob, QUEUE_LABEL);
+
+	if (v->workload) {
+		if (workload_waits(v->workload))
+			waits(w);
+		else if (!condition_with(v->workload, "Admitted", "True") ||
+			 w->state == WHY_SUSPENDED)
+			admission(w);
+		return;
+	}
+	if (!label || w->state != WHY_SUSPENDED || view_is_denied(v, "workloads"))
+		return;
+	if (view_is_missing(v, "Kueue"))
+		why_add(w, "KueueNotInstalled",
+			"kubectl api-resources --api-group kueue.x-k8s.io",
+			"it is for Kueue's queue %s (label " QUEUE_LABEL
+			"), and there is no Kueue in the cluster that could admit it",
+			label);
+	else if (why_job_age(w) >= ACTS_SECONDS)
+		why_add(w, "NoWorkload", "kubectl get workloads%n",
+			"Kueue has made no Workload for it in %s: does its controller "
+			"run, "
+			"with the integration trainer.kubeflow.org/trainjob?",
+			why_age(w, v->now - why_job_age(w)));
+}
+
+void why_suspended(struct why *w)
+{
+	const struct view *v = w->v;
+	const cJSON *c = condition_with(v->trainjob, "Suspended", "True");
+	int64_t since = c ? condition_since(c) : time_of(meta_created(v->trainjob));
+
+	why_add(w, "Suspended", arena_printf(w->arena, "kftrainer resume %s%%n", v->name),
+		"spec.suspend has been true for %s, and Kueue is not what holds it back: "
+		"it "
+		"goes on when somebody resumes it",
+		why_age(w, since));
+}

@@ -1,0 +1,227 @@
+/*
+ * why_start.c - nobody acts on the job, or what it is made of is refused.
+ */
+#include <string.h>
+
+#include "api/meta.h"
+#include "base/str.h"
+#include "client/observed.h"
+#include "client/why_impl.h"
+#include "trainer/api.h"
+#include "trainer/jobset.h"
+#include "trainer/trainjob.h"
+
+enum { ACTS_SECONDS = 5 }; /* whoever runs has acted by then */
+
+#define CREATION_FAILED "TrainJobResourcesCreationFailed"
+
+void why_deleted(struct why *w)
+{
+	const cJSON *tj = w->v->trainjob, *finalizer = meta_finalizers(tj);
+	int64_t left = view_count(w->v).all;
+	const cJSON *pod, *late = NULL;
+
+	json_each(pod, w->v->pods)
+		if (meta_is_deleted(pod))
+			late = pod;
+	if (late)
+		why_add(w, "Deleting", why_describe(w, "pod", meta_name(late)),
+			"its pods are being ended, of which %s is still there%s%s",
+			meta_name(late), pod_node(late) ? " on node " : "",
+			pod_node(late) ? pod_node(late) : "");
+	else if (finalizer && finalizer->child)
+		why_add(w, "Finalizer", why_describe(w, "trainjob", w->v->name),
+			"its finalizer %s has not been taken away by whoever put it "
+			"there",
+			finalizer->child->valuestring ? finalizer->child->valuestring
+						      : "");
+	else
+		why_add(w, "Deleting", NULL, "%lld of its pods are left",
+			(long long)left);
+}
+
+void why_elsewhere(struct why *w)
+{
+	if (tj_is_ours(w->v->trainjob))
+		return;
+	why_add(w, "ManagedBy", why_describe(w, "trainjob", w->v->name),
+		"spec.managedBy names another controller than Kubeflow Trainer's, which "
+		"leaves the job alone: that one has to start it (Kueue's MultiKueue does "
+		"so in a worker cluster)");
+}
+
+void why_no_runtime(struct why *w)
+{
+	struct runtime_ref ref = tj_runtime_ref(w->v->trainjob);
+
+	if (w->v->jobset || !view_is_missing(w->v, ref.kind))
+		return;
+	why_add(w, "RuntimeNotFound",
+		runtime_ref_is_cluster(&ref) ? "kubectl get clustertrainingruntimes"
+					     : "kubectl get trainingruntimes%n",
+		"the %s %s that it refers to does not exist%s%s", ref.kind, ref.name,
+		runtime_ref_is_cluster(&ref) ? "" : " in namespace ",
+		runtime_ref_is_cluster(&ref) ? "" : w->v->ns);
+}
+
+/* ---- refusals, in the API server's words ---- */
+
+struct refusal {
+	const char *in; /* the words */
+	const char *reason, *what, *command;
+};
+
+static const struct refusal refusals[] = {
+	{ "exceeded quota: ", "ResourceQuota",
+	  "a ResourceQuota of the namespace is used up",
+	  "kubectl describe resourcequota%n" },
+	{ "usage per ", "LimitRange", "a LimitRange of the namespace does not allow them",
+	  "kubectl describe limitrange%n" },
+	{ "limit to request ratio per ", "LimitRange",
+	  "a LimitRange of the namespace does not allow them",
+	  "kubectl describe limitrange%n" },
+	{ "violates PodSecurity", "PodSecurity",
+	  "the namespace's Pod Security level does not allow them",
+	  "kubectl get namespace -o yaml%n" },
+	{ "denied the request", "WebhookDenied", "an admission webhook refuses them",
+	  NULL },
+	{ "failed calling webhook", "WebhookUnreachable",
+	  "an admission webhook does not answer", NULL },
+	{ "error looking up service account", "ServiceAccountNotFound",
+	  "their service account does not exist", "kubectl get serviceaccounts%n" },
+	{ "no PriorityClass with name", "PriorityClassNotFound",
+	  "their priority class does not exist", "kubectl get priorityclasses" },
+	{ "no kind JobSet", "JobSetNotInstalled",
+	  "JobSet, which Kubeflow Trainer needs, is not installed in the cluster",
+	  "kubectl get crd jobsets.jobset.x-k8s.io" },
+};
+
+static const struct refusal *refusal_of(const char *message)
+{
+	for (size_t i = 0; i < sizeof(refusals) / sizeof(*refusals); i++)
+		if (strstr(message, refusals[i].in))
+			return &refusals[i];
+	return NULL;
+}
+
+/* "exceeded quota: q, requested: cpu=2, used: ..." of `pods "x" is forbidden: exceeded ...`. */
+static const char *words_of(struct why *w, const struct refusal *r, const char *message)
+{
+	const char *forbidden = strstr(message, "is forbidden: ");
+	const char *at = r ? strstr(message, r->in) : NULL;
+
+	if (at && str_eq(r->reason, "ResourceQuota"))
+		return why_words(w, at);
+	return why_words(w, forbidden ? forbidden + strlen("is forbidden: ") : message);
+}
+
+static void add_refusal(struct why *w, const char *what, const char *message,
+			const char *command)
+{
+	const struct refusal *r = refusal_of(message);
+
+	why_add(w, r ? r->reason : "CreationFailed",
+		r && r->command ? r->command : command, "%s cannot be made%s%s: %s", what,
+		r ? ", for " : "", r ? r->what : "", words_of(w, r, message));
+}
+
+/* Only as long as there is no JobSet, or not the one that is wanted. */
+void why_creation_failed(struct why *w)
+{
+	static const char prefix[] = "TrainJob resources reconciliation failed: ";
+	const cJSON *e =
+		view_event(w->v, TRAINJOB_KIND, w->v->name, CREATION_FAILED, true);
+	const cJSON *jobset = w->v->jobset;
+	const char *message, *rest;
+
+	if (!e || (jobset && jobset_suspended(jobset) == tj_suspend(w->v->trainjob)))
+		return;
+	message = event_message(e);
+	rest = str_after(message, prefix);
+	if (view_is_missing(w->v, tj_runtime_ref(w->v->trainjob).kind) && !jobset)
+		return; /* that is why */
+	add_refusal(w, "the objects it consists of", rest ? rest : message,
+		    why_describe(w, "trainjob", w->v->name));
+}
+
+/* ---- nobody there ---- */
+
+static const char *controller_fault(struct why *w)
+{
+	const struct view *v = w->v;
+	int64_t renewed = lease_renewed(v->lease);
+
+	if (view_is_missing(v, "Deployment") && view_is_missing(v, "Lease"))
+		return "there is neither its Deployment nor its Lease in the cluster: is "
+		       "it installed (kftrainer install)?";
+	if (v->lease && renewed >= 0 && v->now - renewed > 2 * lease_seconds(v->lease))
+		return arena_printf(w->arena, "its Lease, of %s, was last renewed %s ago",
+				    *lease_holder(v->lease) ? lease_holder(v->lease)
+							    : "nobody",
+				    why_age(w, renewed));
+	if (v->lease && !*lease_holder(v->lease))
+		return "nobody holds its Lease";
+	if (v->deployment && !deployment_available(v->deployment))
+		return "its Deployment has no pod that is available";
+	return NULL;
+}
+
+void why_no_controller(struct why *w)
+{
+	const struct view *v = w->v;
+	const cJSON *own = view_event(v, TRAINJOB_KIND, v->name, NULL, false);
+	const char *fault, *ns;
+
+	if (v->jobset || own || why_job_age(w) < ACTS_SECONDS ||
+	    view_is_missing(v, tj_runtime_ref(v->trainjob).kind) ||
+	    tj_status(v->trainjob) || !tj_is_ours(v->trainjob))
+		return;
+	fault = controller_fault(w);
+	ns = meta_namespace(v->deployment ? v->deployment : v->lease);
+	why_add(w, "ControllerNotRunning",
+		arena_printf(w->arena, "kubectl get pods -n %s",
+			     ns ? ns : "kubeflow-system"),
+		"no controller of Kubeflow Trainer has done anything with it in %s: it "
+		"has "
+		"neither a status nor a JobSet%s%s",
+		why_age(w, v->now - why_job_age(w)), fault ? "; " : "",
+		fault ? fault : "");
+}
+
+void why_no_jobset_controller(struct why *w)
+{
+	const struct view *v = w->v;
+	int64_t since = time_of(meta_created(v->jobset));
+
+	if (!v->jobset || v->jobs->child || jobset_suspended(v->jobset) ||
+	    v->now - since < ACTS_SECONDS || jobset_has_status(v->jobset))
+		return;
+	why_add(w, "JobSetControllerNotRunning",
+		"kubectl get pods -A -l control-plane=controller-manager",
+		"JobSet's controller has done nothing with the JobSet in %s: it has "
+		"neither a status nor Jobs; does it run?",
+		why_age(w, since));
+}
+
+/* ---- pods ---- */
+
+/* A Job whose pods cannot be made says so in an event; a JobSet of its Jobs likewise. */
+void why_pods_refused(struct why *w)
+{
+	const struct view *v = w->v;
+	const cJSON *job, *e;
+
+	json_each(job, v->jobs) {
+		e = view_event(v, "Job", meta_name(job), "FailedCreate", true);
+		if (!e ||
+		    job_active(job) + job_ended(job) >= job_parallelism(job_spec(job)))
+			continue;
+		add_refusal(w, "its pods", event_message(e),
+			    why_describe(w, "job", meta_name(job)));
+		return;
+	}
+	e = v->jobset ? view_event(v, JOBSET_KIND, v->name, NULL, true) : NULL;
+	if (e && !v->jobs->child)
+		add_refusal(w, "the Jobs of its JobSet", event_message(e),
+			    why_describe(w, "jobset", v->name));
+}

@@ -11,7 +11,17 @@
  *   to, then the PodGroup, and the JobSet last.
  */
 const struct plugin *const plugins[] = {
-	&plugin_plainml, &plugin_torch,          &plugin_torchtune, &plugin_jax,
-	&plugin_xgboost, &plugin_trainjobstatus, &plugin_mpi,       &plugin_flux,
-	&plugin_volcano, &plugin_coscheduling,   &plugin_jobset,    NULL,
+	&plugin_plainml,
+	&plugin_torch,
+	&plugin_torchtune,
+	&plugin_jax,
+	&plugin_xgboost,
+	&plugin_trainjobstatus,
+	&plugin_mpi,
+	&plugin_flux,
+	&plugin_volcano,
+	&plugin_coscheduling,
+	&plugin_workspace,
+	&plugin_jobset,
+	NULL,
 };

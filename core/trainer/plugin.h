@@ -52,7 +52,8 @@ struct plugin_env {
 	int (*get)(void *ctx, const struct object_ref *ref, const cJSON **ret,
 		   struct error *err);
 	void *ctx;
-	bool status_server;            /* the feature gate TrainJobStatus */
+	const char *image;  /* ours, for init containers; NULL: "kftrainer:<version>" */
+	bool status_server; /* the feature gate TrainJobStatus */
 	const char *status_server_url; /* "https://<service>.<ns>.svc:<port>" */
 	const char *status_server_ca;  /* PEM, for <tj>-tls-config */
 };

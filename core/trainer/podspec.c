@@ -360,6 +360,37 @@ bool container_mounts(const cJSON *c, const char *volume_name)
 	return json_find_const(json_get(c, "volumeMounts"), "name", volume_name);
 }
 
+void container_default_workdir(cJSON *c, const char *path)
+{
+	const char *have = json_str(c, "workingDir");
+
+	if (!have || !*have)
+		json_put_str(c, path, "workingDir");
+}
+
+void container_harden(cJSON *c)
+{
+	const char *const all[] = { "ALL" };
+
+	json_put_bool(c, false, "securityContext", "allowPrivilegeEscalation");
+	json_put(c, cJSON_CreateStringArray(all, 1), "securityContext", "capabilities",
+		 "drop");
+	json_put_str(c, "RuntimeDefault", "securityContext", "seccompProfile", "type");
+}
+
+void container_copy_size(cJSON *c, const cJSON *from)
+{
+	static const char *const lists[] = { "limits", "requests" };
+	static const char *const names[] = { "cpu", "memory" };
+
+	for (size_t i = 0; i < 2; i++)
+		for (size_t k = 0; k < 2; k++)
+			json_put(
+				c,
+				json_dup(json_get(from, "resources", lists[i], names[k])),
+				"resources", lists[i], names[k]);
+}
+
 const char *env_value(const cJSON *env, const char *name)
 {
 	return json_str(json_find_const(env, "name", name), "value");

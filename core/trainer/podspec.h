@@ -56,6 +56,14 @@ void container_add_port(cJSON *container, int port);
 void container_mount(cJSON *container, const char *volume, const char *path,
 		     bool read_only);
 bool container_mounts(const cJSON *container, const char *volume);
+void container_default_workdir(cJSON *container, const char *path); /* if it has none */
+/*
+ * For a container of ours in somebody's pod: no more rights than the strictest policy
+ * allows (whose user runs it is the pod's business), and the CPU and memory of another
+ * container, so that neither the pod's quality of service nor what it asks for changes.
+ */
+void container_harden(cJSON *container);
+void container_copy_size(cJSON *container, const cJSON *from);
 
 /* The literal value of a variable, or NULL. */
 const char *env_value(const cJSON *env, const char *name);

@@ -1,0 +1,62 @@
+/*
+ * workspace.h - a folder that was shipped with a TrainJob (`submit --workspace`).
+ *
+ * The TrainJob's annotations say which archive (store/pack.h) it is and where it lies;
+ * plugins/workspace.c makes of them an init container of our own image that unpacks it
+ * into a volume of each training pod, at WORKSPACE_PATH. The archive lies in a ConfigMap
+ * that the TrainJob owns, or at a URI. workspace.c is the only file with these names.
+ */
+#ifndef TRAINER_WORKSPACE_H
+#define TRAINER_WORKSPACE_H
+
+#include "base/arena.h"
+#include "base/json.h"
+
+#define WORKSPACE_ANNOTATION "kftrainer.io/workspace" /* sha256:<hex> */
+#define WORKSPACE_FROM_ANNOTATION \
+	"kftrainer.io/workspace-from" /* a URI; else the ConfigMap */
+#define WORKSPACE_SECRET_ANNOTATION \
+	"kftrainer.io/workspace-secret" /* variables for that URI */
+/* Put in by our admission webhook: this cluster's controller unpacks workspaces. */
+#define WORKSPACE_SERVED_ANNOTATION "kftrainer.io/workspace-served"
+/* While the ConfigMap is not there yet: what becomes of spec.suspend then. */
+#define WORKSPACE_AWAITED_ANNOTATION "kftrainer.io/workspace-awaited"
+
+#define WORKSPACE_PATH               "/mnt/workspace" /* in the pods; the working folder */
+#define WORKSPACE_ARCHIVE_PATH       "/mnt/workspace-archive"
+#define WORKSPACE_FILE               "workspace.tar.zst"
+#define WORKSPACE_CONTAINER          "workspace"
+#define WORKSPACE_VOLUME             "kftrainer-workspace"
+#define WORKSPACE_ARCHIVE            "kftrainer-workspace-archive" /* a volume, too */
+
+/* What the API server takes as a ConfigMap's values, all together (MaxSecretSize). */
+enum { WORKSPACE_CONFIGMAP_MAX = 1024 * 1024 };
+
+struct workspace {
+	const char *digest; /* 64 lower-case hex digits; NULL: there is none */
+	const char *uri;    /* NULL: the ConfigMap */
+	const char *secret; /* NULL: none */
+};
+
+/* Strings are the TrainJob's. ERR_INVALID: an annotation is not what it should be. */
+MUST_CHECK int workspace_of(struct workspace *ret, const cJSON *tj, struct error *err);
+/* Its annotations; digest NULL takes them away, those that others add, too. */
+void workspace_annotate(cJSON *tj, const struct workspace *w);
+
+/* "<TrainJob>-workspace-<first digits of the digest>" */
+const char *workspace_configmap_name(struct arena *arena, const char *tj,
+				     const char *digest);
+/* With the archive, owned by the TrainJob, which has a uid (or none: a dry run's). */
+cJSON *workspace_configmap(const cJSON *tj, const char *digest, const void *data,
+			   size_t len);
+
+/* The arguments of our program that unpack the archive `from`. The caller's. */
+cJSON *workspace_unpack_args(const char *from, const char *digest);
+
+/*
+ * The same objects for this machine: the init containers run `program`, and the archive
+ * is the file WORKSPACE_FILE in the folder `dir`. Of the JSON array `objects`.
+ */
+void workspace_bind_local(cJSON *objects, const char *program, const char *dir);
+
+#endif

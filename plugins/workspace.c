@@ -1,0 +1,139 @@
+/*
+ * workspace.c - the folder that came with the TrainJob, in its training pods.
+ *
+ * Ours; upstream has nothing like it. Each pod gets a copy of its own, so that ranks do
+ * not write into each other's files. It is the working folder of the container "node",
+ * unless the runtime says another.
+ */
+#include "trainer/workspace.h"
+#include "api/meta.h"
+#include "base/str.h"
+#include "plugins/common.h"
+#include "plugins/plugins.h"
+#include "trainer/api.h"
+#include "trainer/jobset.h"
+#include "trainer/podspec.h"
+#include "trainer/runtime.h"
+#include "trainer/trainjob.h"
+
+#define OUR_IMAGE "kftrainer:" VERSION /* where nobody says what it is called */
+
+static void validate(const struct plugin_env *env, struct info *info, const cJSON *old,
+		     const cJSON *tj, struct field_errors *errs)
+{
+	struct workspace w;
+	struct error err = { 0 };
+
+	(void)env;
+	(void)info;
+	(void)old;
+	if (workspace_of(&w, tj, &err))
+		field_error_add(errs, FIELD_INVALID, "metadata.annotations", NULL, "%s",
+				err.msg);
+}
+
+/* Pods in which training code runs: also those that an MPI launcher starts it in. */
+static bool trains(const struct info *info, const struct pod_set *ps)
+{
+	return str_eq(ps->ancestor, ANCESTOR_TRAINER) ||
+	       (policy_mpi(info->ml_policy) && str_eq(ps->name, NODE));
+}
+
+static cJSON *archive_volume(struct info *info, const struct workspace *w)
+{
+	cJSON *volume = volume_new(WORKSPACE_ARCHIVE);
+
+	json_put_str(volume,
+		     workspace_configmap_name(&info->arena, info->name, w->digest),
+		     "configMap", "name");
+	return volume;
+}
+
+static void add_unpacker(const struct plugin_env *env, struct info *info, cJSON *pod_spec,
+			 const cJSON *node, const struct workspace *w)
+{
+	cJSON *c =
+		container_new(WORKSPACE_CONTAINER, env->image ? env->image : OUR_IMAGE);
+	const char *from = w->uri ? w->uri : WORKSPACE_ARCHIVE_PATH "/" WORKSPACE_FILE;
+	cJSON *args = workspace_unpack_args(from, w->digest);
+
+	container_set_args(c, args);
+	cJSON_Delete(args);
+	container_harden(c);
+	container_copy_size(c, node);
+	container_mount(c, WORKSPACE_VOLUME, WORKSPACE_PATH, false);
+	if (w->uri && w->secret)
+		container_env_from_secret(c, w->secret);
+	if (!w->uri) {
+		container_mount(c, WORKSPACE_ARCHIVE, WORKSPACE_ARCHIVE_PATH, true);
+		pod_set_volume(pod_spec, archive_volume(info, w));
+	}
+	cJSON_AddItemToArray(pod_init_containers(pod_spec), c);
+}
+
+static int enforce_pod_spec(const struct plugin_env *env, struct info *info,
+			    const cJSON *tj, struct error *err)
+{
+	struct workspace w;
+
+	if (workspace_of(&w, tj, err))
+		return -1;
+	for (size_t i = 0; w.digest && i < info->n_pod_sets; i++) {
+		struct pod_set *ps = &info->pod_sets[i];
+		cJSON *node = pod_container(ps->pod_spec, NODE);
+		cJSON *volume;
+
+		if (!node || !trains(info, ps))
+			continue;
+		if (pod_any_container(ps->pod_spec, WORKSPACE_CONTAINER))
+			return error_set(err, ERR_INVALID,
+					 "job %s of the runtime has a container "
+					 "\"" WORKSPACE_CONTAINER "\" of its own",
+					 ps->name);
+		volume = volume_new(WORKSPACE_VOLUME);
+		json_obj(volume, "emptyDir");
+		pod_set_volume(ps->pod_spec, volume);
+		add_unpacker(env, info, ps->pod_spec, node, &w);
+		container_mount(node, WORKSPACE_VOLUME, WORKSPACE_PATH, false);
+		container_default_workdir(node, WORKSPACE_PATH);
+	}
+	return 0;
+}
+
+/* Pods would wait for a ConfigMap that is not there, and say so to nobody. */
+static int build(const struct plugin_env *env, struct info *info, const cJSON *tj,
+		 cJSON *objects, struct error *err)
+{
+	struct object_ref jobset = { JOBSET_API_VERSION, JOBSET_KIND, info->ns,
+				     info->name };
+	struct object_ref map = { "v1", "ConfigMap", info->ns, NULL };
+	const cJSON *have;
+	struct workspace w;
+
+	(void)objects;
+	if (workspace_of(&w, tj, err))
+		return -1;
+	if (!w.digest || w.uri || !env->get || tj_suspend(tj))
+		return 0;
+	if (look_up(env, &jobset, &have, err))
+		return -1;
+	if (have && !jobset_suspended(have))
+		return 0; /* what runs is left alone */
+	map.name = workspace_configmap_name(&info->arena, info->name, w.digest);
+	if (look_up(env, &map, &have, err))
+		return -1;
+	if (have)
+		return 0;
+	return error_set(
+		err, ERR_NOT_FOUND,
+		"the workspace that this TrainJob was submitted with is not "
+		"there: ConfigMap %s; it waits until it is: submit the job again",
+		map.name);
+}
+
+const struct plugin plugin_workspace = {
+	.name = "Workspace",
+	.validate = validate,
+	.edit[ENFORCE_POD_SPEC] = enforce_pod_spec,
+	.build = build,
+};

@@ -212,9 +212,21 @@ static void bad_runtime(const cJSON *tj, struct field_errors *errs, const char *
 	field_error_add(errs, FIELD_INVALID, "spec.runtimeRef", ref, "%s", detail);
 }
 
-static void validate_initializer(struct info *info, const cJSON *tj, const char *name,
-				 struct field_errors *errs)
+/*
+ * The data cache stands in memory of other pods: nothing is left in a volume, and the
+ * built-in runtime has none. Upstream's v2.3 refuses every job of that runtime.
+ */
+static bool wants_volume(const cJSON *initializer)
 {
+	const char *uri = initializer_storage_uri(initializer);
+
+	return !uri || !str_starts(uri, "cache://");
+}
+
+static void validate_initializer(struct info *info, const cJSON *tj,
+				 enum initializer which, struct field_errors *errs)
+{
+	const char *name = initializer_name[which];
 	struct pod_set *ps = info_by_name(info, name);
 	cJSON *container = ps ? pod_any_container(ps->pod_spec, name) : NULL;
 	const char *missing = NULL;
@@ -224,7 +236,8 @@ static void validate_initializer(struct info *info, const cJSON *tj, const char 
 	else if (!container)
 		missing = arena_printf(&errs->arena, "container \"%s\" in job \"%s\"",
 				       name, name);
-	else if (!container_mounts(pod_container(ps->pod_spec, name), INITIALIZER_VOLUME))
+	else if (wants_volume(tj_initializer(tj, which)) &&
+		 !container_mounts(pod_container(ps->pod_spec, name), INITIALIZER_VOLUME))
 		missing = arena_printf(
 			&errs->arena,
 			"volumeMount \"%s\" in container \"%s\" of job \"%s\"",
@@ -241,7 +254,7 @@ void validate_initializers(struct info *info, const cJSON *tj, struct field_erro
 {
 	for (int i = 0; i < N_INITIALIZERS; i++)
 		if (tj_initializer(tj, (enum initializer)i))
-			validate_initializer(info, tj, initializer_name[i], errs);
+			validate_initializer(info, tj, (enum initializer)i, errs);
 }
 
 /* ---- runtimes ---- */

@@ -224,8 +224,8 @@ static int fail_text(const char *what, const struct http_response *resp,
 	return -1;
 }
 
-static int fail_status(const struct kube_request *req, const struct http_response *resp,
-		       struct error *err)
+int kube_answer_error(const struct kube_request *req, const struct http_response *resp,
+		      struct error *err)
 {
 	cleanup_json cJSON *status = NULL;
 	struct error ignored = { 0 };
@@ -264,9 +264,8 @@ static void count(struct kube *k, const struct kube_request *req, int status)
 }
 
 /* The headers of a call, for the authorization that is the turn's. */
-static const char *const *headers_of(struct arena *arena, const struct kube *k,
-				     const struct kube_request *req,
-				     const char *authorization)
+const char *const *kube_headers(struct arena *arena, const struct kube *k,
+				const struct kube_request *req, const char *authorization)
 {
 	const struct kube_config *c = &k->config;
 	const char *const *group = c->impersonate_groups;
@@ -302,7 +301,7 @@ static int send_once(struct kube *k, struct attempt *attempt,
 	struct http_request h = {
 		.method = req->method,
 		.url = arena_printf(&arena, "%s%s", k->config.server, req->path),
-		.headers = headers_of(&arena, k, req, turn->authorization),
+		.headers = kube_headers(&arena, k, req, turn->authorization),
 		.body = req->body,
 		.body_len = req->body ? strlen(req->body) : 0,
 		.timeout_ms = req->timeout_ms,
@@ -379,7 +378,7 @@ int kube_send(struct kube *k, const struct kube_request *req, struct http_respon
 		}
 		wait = busy_ms(&resp);
 		if (wait < 0 || busy++ == BUSY_TRIES) {
-			fail_status(req, &resp, err);
+			kube_answer_error(req, &resp, err);
 			http_response_release(&resp);
 			return -1;
 		}

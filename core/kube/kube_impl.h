@@ -74,6 +74,14 @@ MUST_CHECK int kube_send(struct kube *k, const struct kube_request *req,
 /* From a Status object, or for a bare code. Returns -1. */
 int kube_status_error(const char *what, int code, const cJSON *status, struct error *err);
 
+/* Of an answer of 400 and more. Returns -1. */
+int kube_answer_error(const struct kube_request *req, const struct http_response *resp,
+		      struct error *err);
+/* The headers of a call, for the authorization that is the turn's. In the arena. */
+const char *const *kube_headers(struct arena *arena, const struct kube *k,
+				const struct kube_request *req,
+				const char *authorization);
+
 /* ---- kinds.c ---- */
 
 struct kube_kind {

@@ -1,0 +1,146 @@
+#include "kube/streams.h"
+
+#include "base/cleanup.h"
+#include "base/xmalloc.h"
+#include "kube/kube_impl.h"
+#include "net/http_stream.h"
+
+enum { MAX_ERROR_BODY = 64 * 1024 };
+
+struct kube_streams {
+	struct kube *kube;
+	struct http_streams *http;
+	struct kube_stream *first;
+};
+
+struct kube_stream {
+	struct kube_streams *streams;
+	struct arena arena;
+	struct kube_request req; /* what it asks for, for messages */
+	struct kube_stream_sink sink;
+	struct kube_turn turn;
+	struct http_stream *http;
+	struct kube_stream *next, **prev;
+};
+
+int kube_streams_new(struct kube_streams **ret, struct kube *k, struct error *err)
+{
+	struct kube_streams *s = xcalloc(1, sizeof(*s));
+
+	s->kube = k;
+	if (http_streams_new(&s->http, err)) {
+		free(s);
+		return -1;
+	}
+	*ret = s;
+	return 0;
+}
+
+static void forget(struct kube_stream *stream, bool refused)
+{
+	*stream->prev = stream->next;
+	if (stream->next)
+		stream->next->prev = stream->prev;
+	kube_turn_end(stream->streams->kube, &stream->turn, refused);
+	arena_clear(&stream->arena);
+	free(stream);
+}
+
+void kube_stream_drop(struct kube_stream *stream)
+{
+	if (!stream)
+		return;
+	http_stream_drop(stream->http);
+	forget(stream, false);
+}
+
+void kube_streams_free(struct kube_streams *s)
+{
+	if (!s)
+		return;
+	while (s->first)
+		kube_stream_drop(s->first);
+	http_streams_free(s->http);
+	free(s);
+}
+
+static int on_data(void *ctx, const void *data, size_t len, struct error *err)
+{
+	struct kube_stream *stream = ctx;
+
+	return stream->sink.on_data(stream->sink.ctx, data, len, err);
+}
+
+static void on_end(void *ctx, const struct http_response *resp, const struct error *err)
+{
+	struct kube_stream *stream = ctx;
+	struct kube_stream_sink sink = stream->sink;
+	struct error why = { 0 };
+
+	if (err) {
+		why = *err;
+		error_wrap(&why, "%s", stream->req.what);
+	} else if (resp->status >= 400) {
+		kube_answer_error(&stream->req, resp, &why);
+	}
+	forget(stream, resp && resp->status == 401);
+	sink.on_end(sink.ctx, why.kind ? &why : NULL);
+}
+
+static int begin(struct kube_stream *stream, struct error *err)
+{
+	struct kube *k = stream->streams->kube;
+	struct http_request req = {
+		.method = stream->req.method,
+		.url = arena_printf(&stream->arena, "%s%s", k->config.server,
+				    stream->req.path),
+		.headers = kube_headers(&stream->arena, k, &stream->req,
+					stream->turn.authorization),
+		.max_body = MAX_ERROR_BODY,
+		.on_data = on_data,
+		.ctx = stream,
+	};
+
+	return http_stream_open(&stream->http, stream->streams->http,
+				stream->turn.conn->http, &req, on_end, err);
+}
+
+int kube_stream_open(struct kube_stream **ret, struct kube_streams *s, const char *path,
+		     const struct kube_stream_sink *sink, struct error *err)
+{
+	struct kube_stream *stream;
+	struct kube_turn turn = { 0 };
+
+	if (kube_turn_begin(s->kube, &turn, err))
+		return error_wrap(err, "GET %s", path);
+	stream = xcalloc(1, sizeof(*stream));
+	stream->streams = s;
+	stream->sink = *sink;
+	stream->turn = turn;
+	stream->req.method = "GET";
+	stream->req.accept = "*/*";
+	stream->req.path = arena_strdup(&stream->arena, path);
+	stream->req.what = arena_printf(&stream->arena, "GET %s", path);
+	stream->prev = &s->first;
+	stream->next = s->first;
+	if (s->first)
+		s->first->prev = &stream->next;
+	s->first = stream;
+	if (begin(stream, err)) {
+		error_wrap(err, "%s", stream->req.what);
+		forget(stream, false);
+		return -1;
+	}
+	*ret = stream;
+	return 0;
+}
+
+int kube_streams_run(struct kube_streams *s, int64_t ms, struct error *err)
+{
+	return http_streams_run(s->http, ms, err);
+}
+
+void kube_streams_wake(struct kube_streams *s)
+{
+	http_streams_wake(s->http);
+}

@@ -22,7 +22,6 @@ LATER(cmd_cache_serve, "cache-serve", "", "serve a table to training pods from m
 LATER(cmd_mpi_launch, "mpi-launch", "[--] COMMAND...",
       "start an MPI program on the job's nodes", CMD_IN_POD);
 
-LATER(cmd_why, "why", "NAME", "say why a TrainJob waits, is slow or failed", 0);
 LATER(cmd_wait, "wait", "NAME", "wait until a TrainJob has finished", 0);
 LATER(cmd_suspend, "suspend", "NAME...", "stop the pods of TrainJobs, keeping the jobs",
       0);

@@ -512,6 +512,8 @@ int local_run(const struct local_run_opts *opts, struct local_result *ret,
 		run_note(&r, "how the job ended could not be written: %s", save.msg);
 	if (!failed)
 		fill_result(&r, ret);
+	if (!failed && *ret->report)
+		state_save_report(&r.state, ret->report);
 	release(&r);
 	state_end(&r.state);
 	return failed;

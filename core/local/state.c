@@ -170,6 +170,21 @@ static int read_job(cJSON **ret, const char *job_dir, struct error *err)
 	return 0;
 }
 
+char *state_report(const char *ns, const char *name)
+{
+	cleanup_arena struct arena a = { 0 };
+	cleanup_buf struct buf b = { .max = 64 * 1024 };
+	struct error unused = { 0 };
+	const char *dir, *run;
+
+	if (state_dir(&a, &dir, ns, name, &unused))
+		return NULL;
+	run = newest_run(&a, dir);
+	if (!run || file_read(&b, path_join(&a, run, STATE_REPORT), &unused) || !b.len)
+		return NULL;
+	return xstrdup((char *)b.data);
+}
+
 /* One that is not there has nothing in it; one that may not be read may. */
 static int check_readable(const char *dir, struct error *err)
 {

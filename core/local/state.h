@@ -8,6 +8,7 @@
  *         <run>/           one folder a run, named after its time and a number
  *             trainjob.json    the TrainJob with status, rewritten atomically
  *             objects.json     what the pipeline made; of Secrets the keys alone
+ *             report.txt       why it failed, for people
  *             logs/<pod>/<container>.log   lines as the process wrote them
  *
  * Folders are 0700, files 0600. Readers never need the running process. The lock
@@ -54,6 +55,12 @@ MUST_CHECK int state_logs(cJSON **ret, const char *ns, const char *name,
 MUST_CHECK int state_steps(cJSON **ret, const char *ns, const char *name,
 			   struct error *err);
 
+/*
+ * Why its newest run failed, for people: what local_run() told at its end. The caller's;
+ * NULL: it has not failed, or was killed.
+ */
+char *state_report(const char *ns, const char *name);
+
 /* Does it run now? */
 bool state_is_running(const char *ns, const char *name);
 
@@ -82,6 +89,8 @@ MUST_CHECK int state_begin(struct state_run *ret, const char *ns, const char *na
 /* Write the TrainJob again. `last`: so that it survives a power failure, too. */
 MUST_CHECK int state_save(const struct state_run *run, const cJSON *trainjob, bool last,
 			  struct error *err);
+
+void state_save_report(const struct state_run *run, const char *report);
 
 /* Let go of the lock, and of runs beyond the newest STATE_KEEP_RUNS. */
 void state_end(struct state_run *run);

@@ -25,5 +25,6 @@ bool state_locked(const char *job_dir);
 
 #define STATE_LOCK   "lock"
 #define STATE_LATEST "latest"
+#define STATE_REPORT "report.txt"
 
 #endif

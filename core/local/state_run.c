@@ -251,6 +251,15 @@ int state_save(const struct state_run *run, const cJSON *trainjob, bool last,
 	return write_doc(run->dir, "trainjob.json", trainjob, last, err);
 }
 
+void state_save_report(const struct state_run *run, const char *report)
+{
+	cleanup_arena struct arena a = { 0 };
+	struct error unused = { 0 }; /* it has been told already */
+
+	(void)!file_write(path_join(&a, run->dir, STATE_REPORT), report, strlen(report),
+			  0600, &unused);
+}
+
 /* The oldest runs, so that STATE_KEEP_RUNS are left. */
 static void prune(const char *job_dir)
 {

@@ -1,0 +1,205 @@
+/*
+ * why.c - why a TrainJob waits, is slow or failed: in a cluster (client/why.h), or on
+ * this machine, where the run itself has written down how it failed.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "client/observed.h"
+#include "client/why.h"
+#include "cmd/cluster.h"
+#include "cmd/cmd.h"
+#include "cmd/out.h"
+#include "local/state.h"
+#include "trainer/api.h"
+#include "trainer/status.h"
+#include "trainer/trainjob.h"
+
+enum { MIN_WIDTH = 40, MAX_TEXT = 256 * 1024 };
+
+struct why_opts {
+	struct where_opts where;
+	int output;
+};
+
+static const char *const formats[] = { "text", "yaml", "json", NULL };
+
+static const struct opt opts_table[] = {
+	WHERE_OPTIONS(struct why_opts),
+	OPT_ENUM('o', "output", "FORMAT", "how to print the causes", struct why_opts,
+		 output, formats),
+	{ .type = OPT_END },
+};
+
+/* ---- a job of this machine ---- */
+
+static void add_cause(cJSON *why, const char *reason, const char *message,
+		      const char *command)
+{
+	cJSON *cause = cJSON_CreateObject();
+
+	json_put_str(cause, reason, "reason");
+	json_put_str(cause, message, "message");
+	if (command)
+		json_put_str(cause, command, "command");
+	cJSON_AddItemToArray(json_list(why, "causes"), cause);
+}
+
+static void local_failure(struct arena *a, cJSON *why, const cJSON *job)
+{
+	const cJSON *c = status_condition(tj_status(job), COND_FAILED);
+	cleanup_free char *report = state_report(meta_namespace(job), meta_name(job));
+	const char *command = arena_printf(a, "kftrainer logs --local %s -n %s",
+					   meta_name(job), meta_namespace(job));
+	char *text;
+
+	if (report) {
+		text = str_trim(a, report);
+		add_cause(why, condition_reason(c), text, command);
+		return;
+	}
+	add_cause(why, condition_reason(c), condition_message(c), command);
+}
+
+static int explain_local(cJSON **ret, const char *ns, const char *name, struct error *err)
+{
+	cleanup_arena struct arena a = { 0 };
+	cleanup_json cJSON *job = NULL, *why = cJSON_CreateObject();
+	const char *state, *end;
+	int64_t start;
+
+	if (state_get(&job, ns, name, err))
+		return -1;
+	state = status_state(tj_status(job));
+	end = status_end_time(tj_status(job));
+	start = time_of(meta_created(job));
+	json_put_str(why, ns, "namespace");
+	json_put_str(why, name, "name");
+	json_put_str(why, str_eq(state, "Created") ? "Pending" : state, "state");
+	if (str_eq(state, "Failed"))
+		local_failure(&a, why, job);
+	else if (end)
+		add_cause(
+			why, "Complete",
+			arena_printf(&a, "it ended in order, after %s",
+				     out_duration(&a, seconds_ms(time_of(end) - start))),
+			NULL);
+	else
+		add_cause(
+			why, state,
+			arena_printf(&a, "its processes run on this machine, since %s",
+				     meta_created(job)),
+			arena_printf(&a, "kftrainer logs --local -f %s -n %s", name, ns));
+	*ret = STEAL(why);
+	return 0;
+}
+
+/* ---- printing ---- */
+
+/* Broken between words, so that no line is wider than the terminal. */
+static void put_wrapped(const char *line, size_t len, size_t width)
+{
+	while (len > width) {
+		size_t at = width;
+
+		while (at > 0 && line[at] != ' ')
+			at--;
+		if (!at)
+			for (at = width; at < len && line[at] != ' ';)
+				at++;
+		printf("%.*s\n", (int)at, line);
+		at += at < len;
+		line += at;
+		len -= at;
+	}
+	printf("%.*s\n", (int)len, line);
+}
+
+static size_t terminal_width(void)
+{
+	struct winsize size;
+
+	if (!out_terminal(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) ||
+	    size.ws_col < MIN_WIDTH)
+		return MAX_TEXT;
+	return size.ws_col;
+}
+
+static int print(const struct why_opts *opts, const cJSON *why, struct error *err)
+{
+	cleanup_buf struct buf text = { .max = MAX_TEXT };
+	const char *line, *end;
+	bool first = true;
+	size_t width;
+
+	if (opts->output)
+		return out_doc(out_format(formats[opts->output]), why, err);
+	why_text(&text, why);
+	if (buf_check(&text, "the answer", err))
+		return -1;
+	width = terminal_width();
+	for (line = (char *)text.data; (end = strchr(line, '\n')); line = end + 1) {
+		/* Commands stay whole, to be copied. */
+		put_wrapped(line, (size_t)(end - line), first ? width : MAX_TEXT);
+		first = false;
+	}
+	return EXIT_OK;
+}
+
+static int explain(cJSON **ret, const struct why_opts *opts, const char *name,
+		   struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_kube struct kube *kube = NULL;
+	cleanup_view struct view view = { 0 };
+	const char *ns;
+
+	if (where_connect(&kube, &ns, &arena, &opts->where, err))
+		return -1;
+	if (!kube)
+		return explain_local(ret, ns, name, err);
+	if (view_load(&view, kube, ns, name, err))
+		return -1;
+	*ret = why_explain(&view);
+	return 0;
+}
+
+static int run(const void *values, int argc, char **argv, struct error *err)
+{
+	const struct why_opts *opts = values;
+	cleanup_json cJSON *why = NULL;
+
+	if (argc != 1)
+		return error_set(err, ERR_USAGE, "say of which job");
+	if (explain(&why, opts, argv[0], err))
+		return -1;
+	return print(opts, why, err);
+}
+
+const struct cmd cmd_why = {
+	.name = "why",
+	.args = "JOB",
+	.summary = "say why a TrainJob waits, is slow or failed",
+	.about =
+		"One paragraph, the most likely cause first, and the commands that show "
+		"more. It\n"
+		"looks at the TrainJob, its runtime, JobSet, PodGroup or Kueue Workload, "
+		"Jobs, pods,\n"
+		"their events and, of what failed, the end of the log; at nodes, volume "
+		"claims and\n"
+		"the controller where those matter. What you may not read is named. A "
+		"job of "
+		"this\n"
+		"machine (submit --local) is told as its run has ended.",
+	.example = "kftrainer why bert\n"
+		   "kftrainer why bert -n team-a -o json",
+	.opts = opts_table,
+	.opts_size = sizeof(struct why_opts),
+	.run = run,
+};

@@ -25,6 +25,7 @@ enum {
 	EXIT_OK = 0,
 	EXIT_FAILED = 1,       /* the job, or the thing asked for, failed */
 	EXIT_BAD_INPUT = 2,    /* command line or file is wrong; nothing was done */
+	EXIT_TIMED_OUT = 124,  /* as timeout(1): what was waited for goes on */
 	EXIT_UNAVAILABLE = 69, /* EX_UNAVAILABLE: not built yet */
 };
 
@@ -62,6 +63,7 @@ extern const struct cmd cmd_cache_serve, cmd_completion, cmd_controller, cmd_con
 extern const struct cmd cmd_delete, cmd_events, cmd_export_model, cmd_get, cmd_help_;
 extern const struct cmd cmd_initialize_dataset, cmd_initialize_model, cmd_install;
 extern const struct cmd cmd_logs, cmd_mpi_launch, cmd_resume, cmd_runtime, cmd_submit;
+extern const struct cmd cmd_runtime_unpack_workspace; /* of cmd_runtime */
 extern const struct cmd cmd_suspend, cmd_uninstall, cmd_version, cmd_wait, cmd_why;
 
 #endif

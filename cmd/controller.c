@@ -16,7 +16,7 @@
 enum { DEBUG_VERBOSITY = 4, MAX_VERBOSITY = 127 };
 
 struct controller_opts {
-	const char *config, *gates, *kubeconfig;
+	const char *config, *gates, *kubeconfig, *image;
 	const char *zap_level, *zap_encoder;
 	int zap_devel, zap_stack, zap_time;
 };
@@ -34,6 +34,8 @@ static const struct opt opts_table[] = {
 		gates),
 	OPT_STR(0, "kubeconfig", "FILE", "how to reach the cluster, outside a pod",
 		struct controller_opts, kubeconfig),
+	OPT_STR(0, "image", "REF", "our own image, for jobs' pods: that of this pod",
+		struct controller_opts, image),
 	OPT_STR(0, "zap-log-level", "LEVEL",
 		"debug, info, error, panic, or a number (from 4 on: debug)",
 		struct controller_opts, zap_level),
@@ -145,6 +147,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	if (set_log(o, err))
 		return -1;
 	code = load(o, &config, err);
+	config.image = o->image;
 	if (!code)
 		code = run_with(o, &config, err);
 	manager_config_release(&config);

@@ -272,12 +272,13 @@ static const struct cmd cmd_validate = {
 };
 
 static const struct cmd *const sub[] = {
-	&cmd_get_runtime, &cmd_list, &cmd_render, &cmd_validate, NULL,
+	&cmd_get_runtime, &cmd_list, &cmd_render, &cmd_runtime_unpack_workspace,
+	&cmd_validate,    NULL,
 };
 
 const struct cmd cmd_runtime = {
 	.name = "runtime",
-	.args = "get|list|render|validate",
+	.args = "get|list|render|unpack-workspace|validate",
 	.summary = "list, print, render and check runtimes",
 	.example = "kftrainer runtime list\n"
 		   "kftrainer runtime get torch-distributed\n"

@@ -15,6 +15,7 @@
 #include "base/xmalloc.h"
 #include "kube/lease.h"
 #include "kube/workqueue.h"
+#include "manager/image.h"
 #include "manager/reconcile.h"
 #include "manager/serve.h"
 #include "manager/work.h"
@@ -49,7 +50,7 @@ struct manager {
 	const struct manager_config *config;
 	const struct kube_config *server;
 	struct arena arena;
-	const char *ns, *status_url;
+	const char *ns, *status_url, *image;
 	bool in_pod;
 	int64_t started;
 	const struct metric **table;
@@ -270,8 +271,12 @@ static int start_work(struct manager *m, struct error *err)
 		.certs = m->certs,
 		.metrics = m->metrics,
 		.status_server_url = m->status_url,
+		.image = m->config->image,
 	};
 	struct work *work;
+
+	if (!conf.image && m->in_pod)
+		conf.image = image_of_this_pod(&m->arena, m->clients[WATCH], m->ns);
 
 	if (event_recorder_new(&m->events, m->clients[EVENTS], MANAGER_COMPONENT, err))
 		return -1;

@@ -30,6 +30,8 @@ struct reconciler *reconciler_new(const struct reconciler_conf *conf)
 	r->conf = *conf;
 	if (conf->status_server_url)
 		r->conf.status_server_url = xstrdup(conf->status_server_url);
+	if (conf->image)
+		r->conf.image = xstrdup(conf->image);
 	notes_init(&r->notes);
 	runtimes_init(&r->runtimes);
 	return r;
@@ -42,6 +44,7 @@ void reconciler_free(struct reconciler *r)
 	notes_release(&r->notes);
 	runtimes_release(&r->runtimes);
 	free((char *)r->conf.status_server_url);
+	free((char *)r->conf.image);
 	free(r);
 }
 

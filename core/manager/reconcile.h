@@ -29,6 +29,7 @@ struct reconciler_conf {
 	struct metrics *metrics;
 	bool status_server; /* the gate */
 	const char *status_server_url;
+	const char *image; /* plugin_env's */
 	struct cert_manager *certs; /* the CA for <tj>-tls-config; may be NULL */
 };
 

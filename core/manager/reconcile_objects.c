@@ -98,15 +98,20 @@ static int fetch(struct pass *p, const struct kube_ref *ref, const cJSON **ret,
 }
 
 /* One of the TrainJob's own objects, or NULL. Somebody else's is an error. */
+static int fetch_given(struct pass *p, const struct kube_ref *ref, const cJSON **ret,
+		       struct error *err)
+{
+	if (fetch(p, ref, ret, err))
+		return -1;
+	return *ret ? check_owner(*ret, p->tj, err) : 0;
+}
+
+/* The same of what we make: a new TrainJob has none. */
 static int fetch_own(struct pass *p, const struct kube_ref *ref, const cJSON **ret,
 		     struct error *err)
 {
 	*ret = NULL;
-	if (p->fresh)
-		return 0;
-	if (fetch(p, ref, ret, err))
-		return -1;
-	return *ret ? check_owner(*ret, p->tj, err) : 0;
+	return p->fresh ? 0 : fetch_given(p, ref, ret, err);
 }
 
 /* ---- what plugins may ask for ---- */
@@ -130,6 +135,8 @@ static int get(void *ctx, const struct object_ref *what, const cJSON **ret,
 		*ret = p->jobset;
 		return 0;
 	}
+	if (str_eq(ref.kind, "ConfigMap")) /* of a user, made after the TrainJob */
+		return fetch_given(p, &ref, ret, err);
 	if (is_own_name(p, ref.ns, ref.name))
 		return fetch_own(p, &ref, ret, err);
 	return fetch(p, &ref, ret, err);
@@ -352,6 +359,7 @@ static int build_and_write(struct pass *p, const char *ca, struct error *err)
 		.keys = &real_keys,
 		.get = get,
 		.ctx = p,
+		.image = p->r->conf.image,
 		.status_server = p->r->conf.status_server,
 		.status_server_url = p->r->conf.status_server_url,
 		.status_server_ca = ca,

@@ -21,6 +21,7 @@
 #include "trainer/sdkcheck.h"
 #include "trainer/trainjob.h"
 #include "trainer/validation.h"
+#include "trainer/workspace.h"
 
 #define PATH(what, kind) "/" what "-trainer-kubeflow-org-v1alpha1-" kind
 
@@ -206,6 +207,8 @@ static void default_trainjob(struct call *c)
 	tj_default_patch_times(tj,
 			       c->req->operation == ADMISSION_UPDATE ? c->req->old : NULL,
 			       time_text(clock_now(), now));
+	if (c->req->operation == ADMISSION_CREATE)
+		workspace_served(tj);
 	c->answer->patch = admission_diff(c->req->object, tj);
 }
 

@@ -1,7 +1,8 @@
 /*
  * webhook.h - the four admission webhooks (admission.k8s.io/v1).
  *
- *     /mutate-trainer-kubeflow-org-v1alpha1-trainjob       runtimePatches[].time
+ *     /mutate-trainer-kubeflow-org-v1alpha1-trainjob       runtimePatches[].time; that a
+ *                                                          workspace is served here
  *     /validate-trainer-kubeflow-org-v1alpha1-trainjob     pipeline_validate()
  *     /validate-trainer-kubeflow-org-v1alpha1-trainingruntime
  *     /validate-trainer-kubeflow-org-v1alpha1-clustertrainingruntime

@@ -273,6 +273,7 @@ static void new_reconciler(struct work *w)
 		.metrics = w->conf.metrics,
 		.status_server = w->conf.config->gate_trainjob_status,
 		.status_server_url = w->conf.status_server_url,
+		.image = w->conf.image,
 		.certs = w->conf.certs,
 	};
 

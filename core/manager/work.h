@@ -19,6 +19,7 @@ struct work_conf {
 	struct cert_manager *certs;
 	struct metrics *metrics;
 	const char *status_server_url;
+	const char *image; /* ours; or NULL */
 };
 
 /* controller_runtime_*; ends with NULL. */

@@ -60,6 +60,17 @@ int workspace_of(struct workspace *ret, const cJSON *tj, struct error *err)
 	return 0;
 }
 
+void workspace_served(cJSON *tj)
+{
+	if (meta_annotation(tj, WORKSPACE_ANNOTATION))
+		meta_set_annotation(tj, WORKSPACE_SERVED_ANNOTATION, "kftrainer");
+}
+
+bool workspace_is_served(const cJSON *tj)
+{
+	return meta_annotation(tj, WORKSPACE_SERVED_ANNOTATION) != NULL;
+}
+
 static void put_annotation(cJSON *tj, const char *key, const char *value)
 {
 	if (value)

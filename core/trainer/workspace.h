@@ -40,6 +40,9 @@ struct workspace {
 
 /* Strings are the TrainJob's. ERR_INVALID: an annotation is not what it should be. */
 MUST_CHECK int workspace_of(struct workspace *ret, const cJSON *tj, struct error *err);
+/* A new one that has a workspace is told that this cluster's controller unpacks it. */
+void workspace_served(cJSON *tj);
+bool workspace_is_served(const cJSON *tj);
 /* Its annotations; digest NULL takes them away, those that others add, too. */
 void workspace_annotate(cJSON *tj, const struct workspace *w);
 

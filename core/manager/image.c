@@ -1,0 +1,48 @@
+#include "manager/image.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "trainer/podspec.h"
+
+#define CONTAINER "manager" /* as upstream's Deployment has it */
+
+enum { TRIES = 3, PAUSE_MS = 300 };
+
+static int read_pod(struct kube *kube, const char *ns, cJSON **ret, struct error *err)
+{
+	char host[256] = "";
+	const struct kube_ref ref = { "v1", "Pod", ns, host };
+
+	if (gethostname(host, sizeof(host) - 1))
+		return error_errno(err, errno, "gethostname");
+	for (int left = TRIES; kube_get(kube, &ref, ret, err);
+	     *err = (struct error){ 0 }) {
+		if (err->kind == ERR_NOT_FOUND || err->kind == ERR_DENIED || !--left)
+			return -1;
+		clock_sleep_ms(PAUSE_MS);
+	}
+	return 0;
+}
+
+const char *image_of_this_pod(struct arena *arena, struct kube *kube, const char *ns)
+{
+	cleanup_json cJSON *pod = NULL;
+	struct error err = { 0 };
+	const cJSON *list, *c;
+	const char *image;
+
+	if (read_pod(kube, ns, &pod, &err)) {
+		log_warn(
+			"what our own image is called could not be read; --image says it",
+			LOG_ERR(&err));
+		return NULL;
+	}
+	list = pod_containers_const(json_get(pod, "spec"));
+	c = json_find_const(list, "name", CONTAINER);
+	image = container_image(c ? c : list ? list->child : NULL);
+	return image ? arena_strdup(arena, image) : NULL;
+}

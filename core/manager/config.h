@@ -61,7 +61,8 @@ struct manager_config {
 		const char *min_version; /* "1.0" to "1.3"; anything else: default */
 		const char *const *ciphers, *const *alpn; /* end with NULL; or NULL */
 	} tls;
-	const char *image; /* ours; NULL: that of this pod. No field of the file: --image */
+	const char
+		*image; /* ours; NULL: that of this pod. No field of the file: --image */
 	bool gate_trainjob_status; /* featureGates.TrainJobStatus, or --feature-gates */
 };
 

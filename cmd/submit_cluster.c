@@ -7,7 +7,9 @@
 
 #include "api/meta.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/nearest.h"
+#include "base/stop.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "client/permission.h"
@@ -15,6 +17,7 @@
 #include "cmd/cmd.h"
 #include "cmd/out.h"
 #include "cmd/runtimes.h"
+#include "cmd/submit_follow.h"
 #include "trainer/api.h"
 #include "trainer/trainjob.h"
 
@@ -124,6 +127,15 @@ static void add_jobs(struct sending *s)
 		s->list[s->n - 1].comes_with =
 			runtime_in_files(in, doc->obj, meta_namespace(doc->obj)) != NULL;
 	}
+}
+
+static size_t count_jobs(const struct sending *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n; i++)
+		n += s->list[i].job;
+	return n;
 }
 
 /* ---- what is said of it ----------------------------------------------------------- */
@@ -346,8 +358,8 @@ static void check_here(struct sending *s, struct item *item)
 	if (!item->comes_with || item->doc->errs.n)
 		return;
 	if (!meta_name(job)) /* the API server makes one that is as long */
-		meta_set_name(job, arena_printf(&arena, "%sxxxxx",
-						meta_generate_name(job)));
+		meta_set_name(job,
+			      arena_printf(&arena, "%sxxxxx", meta_generate_name(job)));
 	runtime = job_resolve(&s->set, item->doc, CMD);
 	cJSON_Delete(runtime);
 	tell_own(item->doc, NULL, "");
@@ -477,6 +489,33 @@ static int show(struct sending *s, struct error *err)
 	return 0;
 }
 
+/* The first of the jobs that did not end well, in their order, gives the exit code. */
+static int wait_all(struct sending *s, struct error *err)
+{
+	const struct cluster_submit *o = s->opts;
+	int64_t end = clock_ms() + o->timeout_ms;
+	int ret = EXIT_OK;
+
+	for (size_t i = 0; i < s->n; i++) {
+		const cJSON *job = s->list[i].stored;
+		struct submit_follow how = { .ns = meta_namespace(job),
+					     .name = meta_name(job),
+					     .show = o->follow,
+					     .quiet = o->quiet };
+		int code;
+
+		if (!s->list[i].job)
+			continue;
+		if (o->timeout_ms)
+			how.timeout_ms = end > clock_ms() ? end - clock_ms() : 1;
+		code = submit_follow(s->kube, &how, err);
+		if (code < 0 || code == EXIT_TIMED_OUT || stop_requested())
+			return code;
+		ret = ret ? ret : code;
+	}
+	return ret;
+}
+
 static int connect_to(struct sending *s, struct job_opts *job, struct arena *arena,
 		      struct error *err)
 {
@@ -504,11 +543,18 @@ int cluster_submit(const struct cluster_submit *opts, struct error *err)
 	add_configs(&s, job.default_ns);
 	add_jobs(&s);
 	job_tell_left_out(&s.set, CMD);
+	if (opts->follow && count_jobs(&s) > 1)
+		return error_set(err, ERR_USAGE,
+				 "--follow shows one TrainJob, and there are %zu; --wait "
+				 "waits for all",
+				 count_jobs(&s));
 	if (ask_all(&s, err))
 		return -1;
 	if (!opts->dry_run && !s.refused && !s.exist && send_all(&s, err))
 		return -1;
 	if (s.refused || s.exist)
 		return s.refused ? EXIT_BAD_INPUT : EXIT_FAILED;
-	return show(&s, err);
+	if (show(&s, err))
+		return -1;
+	return opts->follow || opts->wait ? wait_all(&s, err) : EXIT_OK;
 }

@@ -1,0 +1,80 @@
+#include "cmd/submit_follow.h"
+
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/stop.h"
+#include "base/str.h"
+#include "client/follow.h"
+#include "cmd/cmd.h"
+#include "cmd/viewer.h"
+
+enum { BY_SIGNAL = 128 };
+
+static void no_progress(void *ctx, const char *line)
+{
+	(void)ctx;
+	(void)line;
+}
+
+static void no_line(void *ctx, const char *prefix, const char *line, size_t len)
+{
+	(void)ctx;
+	(void)prefix;
+	(void)line;
+	(void)len;
+}
+
+/* It was not the job that ended. */
+static int left(const struct submit_follow *how, struct error *err)
+{
+	bool timeout = err->kind == ERR_TIMEOUT;
+
+	if (!timeout && err->kind != ERR_STOPPED)
+		return -1;
+	cmd_complain("submit",
+		     "%s: TrainJob %s goes on; 'kftrainer logs -f %s -n %s' follows it "
+		     "again",
+		     timeout ? "the time is over" : "interrupted", how->name, how->name,
+		     how->ns);
+	return timeout ? EXIT_TIMED_OUT : BY_SIGNAL + stop_signal();
+}
+
+static void tell_why(const struct submit_follow *how, const struct follow_end *end)
+{
+	cleanup_arena struct arena arena = { 0 };
+
+	if (*end->why)
+		fprintf(stderr, "%s\n", str_visible(&arena, end->why, true));
+	fprintf(stderr, "'kftrainer why %s -n %s' says more\n", how->name, how->ns);
+}
+
+int submit_follow(struct kube *k, const struct submit_follow *how, struct error *err)
+{
+	const struct follow_opts opts = { .ns = how->ns,
+					  .name = how->name,
+					  .logs = how->show,
+					  .timeout_ms = how->timeout_ms };
+	struct viewer v;
+	const struct follow_out out = {
+		.on_progress = how->show ? viewer_progress : no_progress,
+		.on_note = viewer_note,
+		.on_line = how->show ? viewer_line : no_line,
+		.ctx = &v,
+	};
+	struct follow_end end = { 0 };
+	int64_t start = clock_ms();
+
+	viewer_begin(&v, how->name, how->quiet);
+	if (follow_job(k, &opts, &out, &end, err)) {
+		viewer_erase(&v);
+		return left(how, err);
+	}
+	viewer_erase(&v);
+	if (!end.complete)
+		tell_why(how, &end);
+	viewer_end(&v, end.complete ? "complete" : "failed", end.exit_code,
+		   clock_ms() - start);
+	return end.exit_code;
+}

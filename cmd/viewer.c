@@ -1,0 +1,129 @@
+#include "cmd/viewer.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdio_ext.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "cmd/out.h"
+
+void viewer_begin(struct viewer *v, const char *name, bool quiet)
+{
+	*v = (struct viewer){ .name = name, .quiet = quiet };
+	v->live = !quiet && out_terminal(STDOUT_FILENO) && out_terminal(STDERR_FILENO);
+	v->prefixes.colour = out_colour(STDOUT_FILENO);
+}
+
+static int terminal_width(void)
+{
+	struct winsize size;
+
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_col)
+		return 80;
+	return size.ws_col;
+}
+
+static void erase_status(const struct viewer *v)
+{
+	if (v->live && v->status[0])
+		fputs("\r\033[K", stdout);
+}
+
+/* Cut, so that it stays one line and can be erased. */
+static void draw_status(const struct viewer *v)
+{
+	if (v->live && v->status[0])
+		printf("%.*s", terminal_width() - 1, v->status);
+}
+
+/* A reader that went away does not end the job: its logs are on disk. */
+static void flush_lines(struct viewer *v)
+{
+	if (!fflush(stdout))
+		return;
+	v->deaf = true;
+	fprintf(stderr,
+		"kftrainer submit: writing the output failed: %s; the job goes on, see "
+		"'kftrainer logs %s'\n",
+		strerror(errno), v->name);
+	__fpurge(stdout);
+	clearerr(stdout);
+}
+
+static void tell(const char *line)
+{
+	cleanup_arena struct arena arena = { 0 };
+
+	fprintf(stderr, "%s\n", str_visible(&arena, line, false));
+}
+
+void viewer_progress(void *ctx, const char *line)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct viewer *v = ctx;
+
+	if (v->quiet)
+		return;
+	if (!v->live) {
+		tell(line);
+		return;
+	}
+	erase_status(v);
+	snprintf(v->status, sizeof(v->status), "%s", str_visible(&arena, line, false));
+	draw_status(v);
+	flush_lines(v);
+}
+
+void viewer_note(void *ctx, const char *line)
+{
+	struct viewer *v = ctx;
+
+	if (v->quiet)
+		return;
+	erase_status(v);
+	flush_lines(v);
+	tell(line);
+	draw_status(v);
+	flush_lines(v);
+}
+
+void viewer_line(void *ctx, const char *prefix, const char *line, size_t len)
+{
+	struct viewer *v = ctx;
+
+	if (v->deaf)
+		return;
+	erase_status(v);
+	prefix_line(&v->prefixes, prefix, line, len);
+	draw_status(v);
+	flush_lines(v);
+}
+
+void viewer_erase(struct viewer *v)
+{
+	erase_status(v);
+	v->status[0] = 0;
+	flush_lines(v);
+}
+
+void viewer_end(struct viewer *v, const char *word, int exit_code, int64_t ms)
+{
+	cleanup_arena struct arena arena = { 0 };
+	bool colour = out_colour(STDERR_FILENO);
+	char why[50] = "";
+
+	viewer_erase(v);
+	if (v->quiet && !exit_code)
+		return;
+	if (exit_code)
+		snprintf(why, sizeof(why), ", exit code %d", exit_code);
+	fprintf(stderr, "%s: %s%s%s in %s%s\n", v->name,
+		!colour     ? ""
+		: exit_code ? "\033[31m"
+			    : "\033[32m",
+		word, colour ? "\033[0m" : "", out_duration(&arena, ms), why);
+}

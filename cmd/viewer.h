@@ -1,0 +1,36 @@
+/*
+ * viewer.h - what a job does, on a terminal: its output, and one line below that says
+ * where it stands; elsewhere plain lines.
+ *
+ * Output lines of the job go to stdout, what we say about it to stderr. A reader that
+ * went away does not end the job. One thread at a time.
+ */
+#ifndef CMD_VIEWER_H
+#define CMD_VIEWER_H
+
+#include <stdint.h>
+
+#include "cmd/prefix.h"
+
+struct viewer {
+	struct prefixes prefixes;
+	const char *name; /* of the job */
+	bool quiet;       /* nothing but its output */
+	bool live;        /* the last line of the terminal shows the phase */
+	bool deaf;        /* stdout is gone: nobody reads the lines */
+	char status[512]; /* that line; "" when there is none */
+};
+
+void viewer_begin(struct viewer *v, const char *name, bool quiet);
+
+/* For the observers of local/run.h and client/follow.h; ctx is the viewer. */
+void viewer_progress(void *ctx, const char *line);
+void viewer_note(void *ctx, const char *line);
+void viewer_line(void *ctx, const char *prefix, const char *line, size_t len);
+
+/* The line below goes away. */
+void viewer_erase(struct viewer *v);
+/* "NAME: failed in 3m 05s, exit code 3"; word: complete, failed, interrupted. */
+void viewer_end(struct viewer *v, const char *word, int exit_code, int64_t ms);
+
+#endif

@@ -1,0 +1,305 @@
+#include "client/follow.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "base/thread.h"
+#include "client/changes.h"
+#include "client/jobs.h"
+#include "client/observed.h"
+#include "client/permission.h"
+#include "client/phase.h"
+#include "trainer/api.h"
+
+enum {
+	GATHER_MS = 50, /* changes that come together are one */
+	MOST_GATHER_MS = 500,
+	LAST_LINES_MS = 10 * 1000, /* after its end, for the rest of the output */
+	MAX_EXIT_CODE = 255,
+};
+
+struct follow {
+	struct kube *kube;
+	const struct follow_opts *opts;
+	const struct follow_out *out;
+	struct view view;               /* what the watches have shown so far */
+	char line[1000], trouble[1000]; /* told last */
+	int64_t until;                  /* clock_ms(); 0: for ever */
+	bool lost, no_logs;
+	pthread_mutex_t lock; /* of `out` and of what follows */
+	pthread_cond_t ended;
+	pthread_t reader;
+	bool reading, cancel, read_all;
+};
+
+/* ---- telling ------------------------------------------------------------------------- */
+
+static void note(struct follow *f, const char *fmt, ...) PRINTF_LIKE(2, 3);
+static void note(struct follow *f, const char *fmt, ...)
+{
+	char line[1000];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	pthread_mutex_lock(&f->lock);
+	f->out->on_note(f->out->ctx, line);
+	pthread_mutex_unlock(&f->lock);
+}
+
+/* Is it news? Then it is remembered. */
+static bool is_new(char *last, size_t size, const char *text)
+{
+	if (!strncmp(last, text, size - 1))
+		return false;
+	snprintf(last, size, "%s", text);
+	return true;
+}
+
+static enum phase_kind tell(struct follow *f)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct phase phase;
+
+	f->view.now = clock_now();
+	phase = phase_of(&arena, &f->view);
+	if (phase.kind >= PHASE_COMPLETE)
+		return phase.kind;
+	if (is_new(f->line, sizeof(f->line), phase.line)) {
+		pthread_mutex_lock(&f->lock);
+		f->out->on_progress(f->out->ctx, phase.line);
+		pthread_mutex_unlock(&f->lock);
+	}
+	if (phase.trouble && is_new(f->trouble, sizeof(f->trouble), phase.trouble))
+		note(f, "%s", phase.trouble);
+	return phase.kind;
+}
+
+/* ---- its output ---------------------------------------------------------------------- */
+
+static void end_reading(struct follow *f, int64_t ms)
+{
+	int64_t until = clock_ms() + ms;
+
+	if (!f->reading)
+		return;
+	pthread_mutex_lock(&f->lock);
+	while (!f->read_all && clock_ms() < until)
+		cond_wait_until(&f->ended, &f->lock, until);
+	__atomic_store_n(&f->cancel, true, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&f->lock);
+	pthread_join(f->reader, NULL);
+	f->reading = false;
+}
+
+/* ---- what is watched ------------------------------------------------------------------ */
+
+static bool keep_whole(cJSON *obj)
+{
+	meta_drop_managed_fields(obj);
+	return true;
+}
+
+static bool keep_pod(cJSON *pod)
+{
+	pod_slim(pod);
+	return true;
+}
+
+static int count(void *ctx, cJSON *take_obj, struct error *err)
+{
+	(void)ctx;
+	(void)err;
+	cJSON_Delete(take_obj);
+	return 0;
+}
+
+/* May it be read, and does the cluster have it? Otherwise without it, which is said. */
+static bool may_watch(struct follow *f, const struct kube_ref *ref, const char *labels)
+{
+	const struct kube_select select = { .label_selector = labels, .meta_only = true };
+	const struct kube_sink sink = { .on_item = count };
+	struct kube_ref all = *ref;
+	struct error why = { 0 };
+
+	all.name = NULL;
+	if (!kube_list(f->kube, &all, &select, &sink, NULL, &why) ||
+	    (why.kind != ERR_DENIED && why.kind != ERR_NOT_FOUND))
+		return true;
+	permission_explain(&why);
+	note(f, "without %ss: %s", ref->kind, why.msg);
+	return false;
+}
+
+static int watch_all(struct follow *f, struct changes *c, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *ns = f->opts->ns, *name = f->opts->name;
+	const char *labels = arena_printf(&arena, POD_JOBSET_LABEL "=%s", name);
+	const struct kube_ref tj = job_ref(ns, name);
+	const struct kube_ref jobset = { JOBSET_API_VERSION, JOBSET_KIND, ns, name };
+	const struct kube_ref pods = { .api_version = "v1", .kind = "Pod", .ns = ns };
+
+	if (changes_watch(c, &tj, NULL, keep_whole, err))
+		return -1;
+	if (may_watch(f, &jobset, NULL) &&
+	    changes_watch(c, &jobset, NULL, keep_whole, err))
+		return -1;
+	return may_watch(f, &pods, labels)
+		       ? changes_watch(c, &pods, labels, keep_pod, err)
+		       : 0;
+}
+
+/* ---- what they show ------------------------------------------------------------------- */
+
+static void drop_pod(struct view *v, const char *name)
+{
+	cJSON *pod;
+
+	json_each(pod, v->pods) {
+		if (!str_eq(meta_name(pod), name))
+			continue;
+		cJSON_Delete(cJSON_DetachItemViaPointer(v->pods, pod));
+		return;
+	}
+}
+
+/* false: it is the TrainJob, and it is gone. */
+static bool apply(struct follow *f, struct change *change)
+{
+	bool deleted = change->kind == CHANGE_DELETED;
+
+	if (str_eq(meta_kind(change->obj), TRAINJOB_KIND) && deleted)
+		return false;
+	if (str_eq(meta_kind(change->obj), "Pod"))
+		drop_pod(&f->view, meta_name(change->obj));
+	if (!deleted) {
+		view_take(&f->view, change->obj);
+		change->obj = NULL;
+	} else if (str_eq(meta_kind(change->obj), JOBSET_KIND)) {
+		cJSON_Delete(f->view.jobset);
+		f->view.jobset = NULL;
+	}
+	return true;
+}
+
+static int on_change(struct follow *f, struct change *change, struct error *err)
+{
+	bool gone = false;
+
+	switch (change->kind) {
+	case CHANGE_ADDED:
+	case CHANGE_MODIFIED:
+	case CHANGE_DELETED:
+		gone = !apply(f, change);
+		break;
+	case CHANGE_SYNCED:
+		gone = !f->view.trainjob;
+		break;
+	case CHANGE_LOST:
+		note(f, "the API server does not answer, trying on: %s", change->err.msg);
+		break;
+	case CHANGE_FOUND:
+		note(f, "the API server answers again");
+		break;
+	}
+	if (!gone)
+		return 0;
+	return error_set(err, ERR_NOT_FOUND, "TrainJob %s has been deleted",
+			 f->opts->name);
+}
+
+/* How long to wait for the next change; 0: no time is left. -1: for ever. */
+static int64_t patience(const struct follow *f)
+{
+	int64_t left = f->until ? f->until - clock_ms() : -1;
+
+	return f->until && left < 0 ? 0 : left;
+}
+
+/* Changes that come together, to 1; 0: none came. */
+static int gather(struct follow *f, struct changes *c, struct error *err)
+{
+	int64_t ms = patience(f), end = 0;
+	int rc, n = 0;
+
+	do {
+		cleanup_change struct change change = { 0 };
+
+		rc = changes_next(c, ms, &change, err);
+		if (rc < 0 || (rc && on_change(f, &change, err)))
+			return -1;
+		n += rc;
+		ms = GATHER_MS;
+		if (!end)
+			end = clock_ms() + MOST_GATHER_MS;
+	} while (rc && clock_ms() < end);
+	return n ? 1 : 0;
+}
+
+/* Until it has ended. */
+static int watch(struct follow *f, struct changes *c, struct error *err)
+{
+	for (;;) {
+		int rc = gather(f, c, err);
+
+		if (rc < 0)
+			return -1;
+		if (rc && f->view.trainjob && tell(f) >= PHASE_COMPLETE)
+			return 0;
+		if (!patience(f))
+			return error_set(err, ERR_TIMEOUT,
+					 "TrainJob %s has not ended in time",
+					 f->opts->name);
+	}
+}
+
+/* ---- how it ended ---------------------------------------------------------------------- */
+
+static void explain(struct follow *f, struct follow_end *ret)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct phase phase = phase_of(&arena, &f->view);
+	struct failure first;
+
+	*ret = (struct follow_end){ .complete = phase.kind == PHASE_COMPLETE };
+	if (ret->complete)
+		return;
+	ret->exit_code = 1;
+	snprintf(ret->why, sizeof(ret->why), "%s", phase.line + strlen("failed: "));
+	if (!view_failures(&f->view, &first, 1))
+		return;
+	if (first.fact.exit_code > 0 && first.fact.exit_code <= MAX_EXIT_CODE)
+		ret->exit_code = (int)first.fact.exit_code;
+	snprintf(ret->why, sizeof(ret->why), "%s",
+		 pod_fact_words(&arena, "", first.pod, &first.fact));
+}
+
+int follow_job(struct kube *k, const struct follow_opts *opts,
+	       const struct follow_out *out, struct follow_end *ret, struct error *err)
+{
+	cleanup_changes struct changes *c = NULL;
+	struct follow f = { .kube = k, .opts = opts, .out = out };
+	int rc;
+
+	pthread_mutex_init(&f.lock, NULL);
+	cond_init(&f.ended);
+	view_init(&f.view, opts->ns, opts->name);
+	f.until = opts->timeout_ms ? clock_ms() + opts->timeout_ms : 0;
+	rc = changes_new(&c, k, NULL, NULL, err);
+	if (!rc)
+		rc = watch_all(&f, c, err) ? -1 : watch(&f, c, err);
+	end_reading(&f, rc ? 0 : LAST_LINES_MS);
+	if (!rc)
+		explain(&f, ret);
+	view_release(&f.view);
+	pthread_mutex_destroy(&f.lock);
+	pthread_cond_destroy(&f.ended);
+	return rc;
+}

@@ -1,0 +1,35 @@
+/*
+ * phase.h - where a TrainJob stands, in one line for whoever follows it.
+ *
+ * Pure: of a view (client/view.h) the TrainJob, the JobSet and the pods count; without
+ * a JobSet that may be read, the pods that are there are all there are.
+ */
+#ifndef CLIENT_PHASE_H
+#define CLIENT_PHASE_H
+
+#include "client/view.h"
+
+enum phase_kind {
+	PHASE_CREATED,      /* nobody has looked at it yet */
+	PHASE_SUSPENDED,    /* by its owner, or by a queue */
+	PHASE_INITIALIZING, /* data and model are fetched */
+	PHASE_STARTING,     /* not all pods that train are ready */
+	PHASE_RUNNING,
+	PHASE_COMPLETE,
+	PHASE_FAILED,
+};
+
+struct phase {
+	enum phase_kind kind;
+	const char *line; /* "pods starting: 1/4 ready" */
+	/*
+	 * What keeps it from going on, or has made it begin anew: "2 pods, first node-0
+	 * (node rank 0): waits for a node: ..."; or NULL.
+	 */
+	const char *trouble;
+};
+
+/* Strings are in the arena. The view must have a TrainJob. */
+struct phase phase_of(struct arena *arena, const struct view *v);
+
+#endif

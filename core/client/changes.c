@@ -1,0 +1,287 @@
+#include "client/changes.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/stop.h"
+#include "base/thread.h"
+#include "base/xmalloc.h"
+#include "client/permission.h"
+
+enum { MAX_WATCHES = 4, POKE_MS = 2000, LOOK_MS = 1000 };
+
+struct watch {
+	struct changes *changes;
+	struct informer *informer;
+	struct arena arena; /* of its conf's strings */
+};
+
+struct changes {
+	struct kube *kube;
+	void (*wake)(void *ctx);
+	void *ctx;
+	struct watch watches[MAX_WATCHES];
+	size_t n_watches;
+	bool synced;          /* has been told */
+	int64_t poke_ms;      /* when to tell the informers to try again; 0: not */
+	int event;            /* readable while there may be something */
+	pthread_mutex_t lock; /* of what follows */
+	pthread_cond_t room;
+	struct change *first, **last;
+	size_t n;
+	bool lost, closed;
+	struct error fatal;
+};
+
+void change_release(struct change *change)
+{
+	cJSON_Delete(change->obj);
+	change->obj = NULL;
+}
+
+int changes_new(struct changes **ret, struct kube *k, void (*wake)(void *ctx), void *ctx,
+		struct error *err)
+{
+	struct changes *c;
+	int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+
+	if (event < 0)
+		return error_errno(err, errno, "eventfd");
+	c = xcalloc(1, sizeof(*c));
+	c->kube = k;
+	c->wake = wake;
+	c->ctx = ctx;
+	c->event = event;
+	c->last = &c->first;
+	pthread_mutex_init(&c->lock, NULL);
+	cond_init(&c->room);
+	*ret = c;
+	return 0;
+}
+
+static void signal_event(struct changes *c)
+{
+	static const uint64_t one = 1;
+	ssize_t unused = write(c->event, &one, sizeof(one));
+
+	(void)unused;
+	if (c->wake)
+		c->wake(c->ctx);
+}
+
+/* With c->lock. */
+static void push(struct changes *c, enum change_kind kind, const cJSON *obj,
+		 const struct error *err)
+{
+	struct change *change;
+
+	while (c->n >= CHANGES_MAX && !c->closed)
+		cond_wait_until(&c->room, &c->lock, -1);
+	if (c->closed)
+		return;
+	change = xcalloc(1, sizeof(*change));
+	change->kind = kind;
+	change->obj = json_dup(obj);
+	if (err)
+		change->err = *err;
+	*c->last = change;
+	c->last = &change->next;
+	c->n++;
+}
+
+/* In an informer's thread, as the next one. */
+static void on_event(void *ctx, enum informer_event event, const cJSON *was,
+		     const cJSON *is)
+{
+	static const enum change_kind kinds[] = { [INFORMER_ADDED] = CHANGE_ADDED,
+						  [INFORMER_MODIFIED] = CHANGE_MODIFIED,
+						  [INFORMER_DELETED] = CHANGE_DELETED };
+	struct changes *c = ((struct watch *)ctx)->changes;
+
+	pthread_mutex_lock(&c->lock);
+	if (c->lost) {
+		c->lost = false;
+		push(c, CHANGE_FOUND, NULL, NULL);
+	}
+	push(c, kinds[event], is ? is : was, NULL);
+	pthread_mutex_unlock(&c->lock);
+	signal_event(c);
+}
+
+/* What another try does not mend. */
+static bool is_fatal(const struct error *err)
+{
+	return err->kind == ERR_DENIED || err->kind == ERR_NOT_FOUND ||
+	       err->kind == ERR_UNSUPPORTED || err->kind == ERR_INVALID;
+}
+
+static void on_error(void *ctx, const struct error *err)
+{
+	struct changes *c = ((struct watch *)ctx)->changes;
+
+	if (err->kind == ERR_STOPPED || err->kind == ERR_FORMAT || err->kind == ERR_LIMIT)
+		return; /* asked to end; an object that cannot be read */
+	pthread_mutex_lock(&c->lock);
+	if (is_fatal(err)) {
+		if (!c->fatal.kind)
+			c->fatal = *err;
+	} else if (!c->lost) {
+		c->lost = true;
+		push(c, CHANGE_LOST, NULL, err);
+	}
+	pthread_mutex_unlock(&c->lock);
+	signal_event(c);
+}
+
+static const char *copy(struct arena *arena, const char *s)
+{
+	return s ? arena_strdup(arena, s) : NULL;
+}
+
+int changes_watch(struct changes *c, const struct kube_ref *ref,
+		  const char *label_selector, bool (*keep)(cJSON *obj), struct error *err)
+{
+	struct watch *w = &c->watches[c->n_watches];
+	struct informer_conf conf = {
+		.kube = c->kube,
+		.api_version = copy(&w->arena, ref->api_version),
+		.kind = copy(&w->arena, ref->kind),
+		.ns = copy(&w->arena, ref->ns),
+		.select = { .label_selector = copy(&w->arena, label_selector) },
+		.keep = keep,
+		.on_event = on_event,
+		.on_error = on_error,
+		.ctx = w,
+	};
+
+	if (c->n_watches == MAX_WATCHES)
+		return error_set(err, ERR_LIMIT, "more than %d watches", MAX_WATCHES);
+	w->changes = c;
+	if (ref->name)
+		conf.select.field_selector =
+			arena_printf(&w->arena, "metadata.name=%s", ref->name);
+	if (informer_start(&w->informer, &conf, err))
+		return -1;
+	c->n_watches++;
+	c->synced = false;
+	return 0;
+}
+
+/* Have all told what there was, and has it been taken? Then say so, once. */
+static bool now_synced(struct changes *c)
+{
+	if (c->synced || !c->n_watches)
+		return false;
+	for (size_t i = 0; i < c->n_watches; i++)
+		if (!informer_synced(c->watches[i].informer))
+			return false;
+	return true;
+}
+
+/* 1: something is in *ret; 0: nothing yet. */
+static int take(struct changes *c, struct change *ret, struct error *err)
+{
+	bool synced = now_synced(c); /* before the look at what is left to take */
+	struct change *change;
+	uint64_t drained;
+	ssize_t unused = read(c->event, &drained, sizeof(drained));
+
+	(void)unused;
+	pthread_mutex_lock(&c->lock);
+	if (c->fatal.kind) {
+		*err = c->fatal;
+		pthread_mutex_unlock(&c->lock);
+		return permission_explain(err);
+	}
+	change = c->first;
+	if (change) {
+		c->first = change->next;
+		if (!c->first)
+			c->last = &c->first;
+		c->n--;
+		pthread_cond_broadcast(&c->room);
+	}
+	if (c->lost && !c->poke_ms)
+		c->poke_ms = clock_ms() + POKE_MS;
+	pthread_mutex_unlock(&c->lock);
+	if (change) {
+		*ret = *change;
+		free(change);
+		return 1;
+	}
+	if (!synced)
+		return 0;
+	c->synced = true;
+	*ret = (struct change){ .kind = CHANGE_SYNCED };
+	return 1;
+}
+
+/* Informers wait longer and longer; a person does not want to. */
+static void poke(struct changes *c)
+{
+	if (!c->poke_ms || clock_ms() < c->poke_ms)
+		return;
+	c->poke_ms = 0;
+	for (size_t i = 0; i < c->n_watches; i++)
+		informer_poke(c->watches[i].informer);
+}
+
+static void wait_event(struct changes *c, int64_t ms)
+{
+	struct pollfd fds[] = { { .fd = c->event, .events = POLLIN },
+				{ .fd = stop_fd(), .events = POLLIN } };
+
+	if (poll(fds, fds[1].fd >= 0 ? 2 : 1, (int)ms) < 0 && errno != EINTR)
+		clock_sleep_ms(ms);
+}
+
+int changes_next(struct changes *c, int64_t ms, struct change *ret, struct error *err)
+{
+	int64_t until = clock_ms() + ms;
+
+	for (;;) {
+		int64_t left = ms < 0 ? LOOK_MS : until - clock_ms();
+		int rc;
+
+		if (stop_requested())
+			return error_set(err, ERR_STOPPED, "stopped");
+		*ret = (struct change){ 0 };
+		poke(c);
+		rc = take(c, ret, err);
+		if (rc || left <= 0)
+			return rc;
+		/* Whether all is synced no descriptor tells. */
+		if (!c->synced && left > 10)
+			left = 10;
+		wait_event(c, left < LOOK_MS ? left : LOOK_MS);
+	}
+}
+
+void changes_free(struct changes *c)
+{
+	if (!c)
+		return;
+	pthread_mutex_lock(&c->lock);
+	c->closed = true;
+	pthread_cond_broadcast(&c->room);
+	pthread_mutex_unlock(&c->lock);
+	for (size_t i = 0; i < c->n_watches; i++)
+		informer_stop(c->watches[i].informer);
+	for (size_t i = 0; i < MAX_WATCHES; i++)
+		arena_clear(&c->watches[i].arena);
+	for (struct change *at = c->first, *next; at; at = next) {
+		next = at->next;
+		change_release(at);
+		free(at);
+	}
+	close(c->event);
+	pthread_mutex_destroy(&c->lock);
+	pthread_cond_destroy(&c->room);
+	free(c);
+}

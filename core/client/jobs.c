@@ -1,0 +1,176 @@
+#include "client/jobs.h"
+
+#include <string.h>
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/map.h"
+#include "base/nearest.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "client/permission.h"
+#include "client/view.h"
+#include "trainer/api.h"
+#include "trainer/runtime.h"
+#include "trainer/trainjob.h"
+
+enum { SHOWN_NAMES = 8, MAX_EXIT_CODE = 255 };
+
+struct kube_ref job_ref(const char *ns, const char *name)
+{
+	return (struct kube_ref){ TRAINER_API_VERSION, TRAINJOB_KIND, ns, name };
+}
+
+static int add_item(void *ctx, cJSON *take_obj, struct error *err)
+{
+	(void)err;
+	meta_drop_managed_fields(take_obj);
+	cJSON_AddItemToArray(ctx, take_obj);
+	return 0;
+}
+
+/* ---- one that is not there ------------------------------------------------------------ */
+
+/* All names of the namespace, to tell the nearest or the first of them. */
+static int not_found(struct kube *k, const char *ns, const char *name, struct error *err)
+{
+	const struct kube_ref all = job_ref(ns, NULL);
+	const struct kube_select select = { .meta_only = true };
+	cleanup_json cJSON *list = cJSON_CreateArray();
+	const struct kube_sink sink = { .on_item = add_item, .ctx = list };
+	cleanup_arena struct arena arena = { 0 };
+	struct error unused = { 0 };
+	const char **names, *near;
+	const cJSON *job;
+	size_t n = 0;
+
+	if (kube_list(k, &all, &select, &sink, NULL, &unused))
+		return error_set(err, ERR_NOT_FOUND, "no TrainJob %s in namespace %s",
+				 name, ns);
+	names = arena_alloc(&arena, ((size_t)cJSON_GetArraySize(list) + 1) *
+					    sizeof(*names));
+	json_each(job, list)
+		if (meta_name(job))
+			names[n++] = meta_name(job);
+	near = nearest_word(name, names);
+	if (near)
+		return error_set(err, ERR_NOT_FOUND,
+				 "no TrainJob %s in namespace %s; did you mean %s?", name,
+				 ns, near);
+	if (n > SHOWN_NAMES)
+		return error_set(err, ERR_NOT_FOUND,
+				 "no TrainJob %s in namespace %s, which has %zu others; "
+				 "'kftrainer get -n %s' shows them",
+				 name, ns, n, ns);
+	return error_set(err, ERR_NOT_FOUND, "no TrainJob %s in namespace %s%s%s%s", name,
+			 ns, n ? "; there are: " : ", which has none",
+			 str_join(&arena, names, ", "),
+			 n ? "" : " ('kftrainer get -A' shows those of all)");
+}
+
+int job_get(struct kube *k, const char *ns, const char *name, cJSON **ret,
+	    struct error *err)
+{
+	const struct kube_ref ref = job_ref(ns, name);
+
+	if (!kube_get(k, &ref, ret, err)) {
+		meta_drop_managed_fields(*ret);
+		return 0;
+	}
+	/* Not a cluster without TrainJobs: the API server names the object then. */
+	if (err->kind == ERR_NOT_FOUND && strstr(err->msg, "\" not found"))
+		return not_found(k, ns, name, err);
+	return permission_explain(err);
+}
+
+/* ---- all of them ------------------------------------------------------------------------ */
+
+static int compare(const void *x, const void *y)
+{
+	const cJSON *a = *(cJSON *const *)x, *b = *(cJSON *const *)y;
+	const char *ns_a = meta_namespace(a), *ns_b = meta_namespace(b);
+	int ret = strcmp(ns_a ? ns_a : "", ns_b ? ns_b : "");
+
+	return ret ? ret
+		   : strcmp(meta_name(a) ? meta_name(a) : "",
+			    meta_name(b) ? meta_name(b) : "");
+}
+
+static cJSON *sorted(cJSON *take_list)
+{
+	size_t n = (size_t)cJSON_GetArraySize(take_list), i = 0;
+	cleanup_free cJSON **jobs = xcalloc(n + 1, sizeof(*jobs));
+
+	while (take_list->child)
+		jobs[i++] = cJSON_DetachItemViaPointer(take_list, take_list->child);
+	qsort(jobs, n, sizeof(*jobs), compare);
+	for (i = 0; i < n; i++)
+		cJSON_AddItemToArray(take_list, jobs[i]);
+	return take_list;
+}
+
+int job_list(struct kube *k, const char *ns, const char *label_selector, cJSON **ret,
+	     struct error *err)
+{
+	const struct kube_ref all = job_ref(ns, NULL);
+	const struct kube_select select = { .label_selector = label_selector };
+	cleanup_json cJSON *list = cJSON_CreateArray();
+	const struct kube_sink sink = { .on_item = add_item, .ctx = list };
+
+	if (kube_list(k, &all, &select, &sink, NULL, err))
+		return permission_explain(err);
+	*ret = sorted(STEAL(list));
+	return 0;
+}
+
+/* ---- what is asked of others --------------------------------------------------------------- */
+
+/* In the cache as a number in decimal, so that it can say unknown, too. */
+static int64_t runtime_nodes(struct kube *k, struct map *cache, const cJSON *job)
+{
+	struct runtime_ref ref = tj_runtime_ref(job);
+	bool cluster = runtime_ref_is_cluster(&ref);
+	const struct kube_ref at = {
+		.api_version = TRAINER_API_VERSION,
+		.kind = cluster ? CLUSTER_RUNTIME_KIND : RUNTIME_KIND,
+		.ns = cluster ? NULL : meta_namespace(job),
+		.name = ref.name,
+	};
+	cleanup_arena struct arena arena = { 0 };
+	const char *key = arena_printf(&arena, "%s/%s/%s", at.kind, at.ns ? at.ns : "",
+				       ref.name);
+	int64_t *known = map_get(cache, key);
+	cleanup_json cJSON *runtime = NULL;
+	struct error unused = { 0 };
+
+	if (known)
+		return *known;
+	known = xcalloc(1, sizeof(*known));
+	*known = ABSENT;
+	if (*ref.name && !kube_get(k, &at, &runtime, &unused)) {
+		int64_t n = policy_num_nodes(runtime_ml_policy(runtime));
+
+		*known = n == ABSENT ? 1 : n;
+	}
+	map_put(cache, key, known);
+	return *known;
+}
+
+int64_t job_nodes(struct kube *k, struct map *cache, const cJSON *job)
+{
+	int64_t own = tj_num_nodes(job);
+
+	return own != ABSENT ? own : runtime_nodes(k, cache, job);
+}
+
+int job_exit_code(struct kube *k, const char *ns, const char *name)
+{
+	cleanup_view struct view v = { 0 };
+	struct error unused = { 0 };
+	struct failure first;
+
+	if (view_load(&v, k, ns, name, &unused) || !view_failures(&v, &first, 1) ||
+	    first.fact.exit_code <= 0 || first.fact.exit_code > MAX_EXIT_CODE)
+		return 1;
+	return (int)first.fact.exit_code;
+}

@@ -1,0 +1,637 @@
+/*
+ * logs.c - which containers a job has, which of them are read when, and when all is said.
+ */
+#include "client/logs.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/stop.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "client/jobs.h"
+#include "client/logs_impl.h"
+#include "client/permission.h"
+#include "trainer/api.h"
+#include "trainer/podcause.h"
+#include "trainer/status.h"
+#include "trainer/trainjob.h"
+
+enum {
+	ROUND_MS = 1000,
+	FIRST_NOTE_MS = 700, /* what has not changed for so long is told */
+	NOTE_MS = 5000,      /* and no oftener than that */
+	SHOWN = 3,           /* places that are named in a note */
+};
+
+void logs_note(const struct logs *l, const char *fmt, ...)
+{
+	cleanup_free char *text = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = NULL;
+	va_end(ap);
+	if (text)
+		l->out->on_note(l->out->ctx, text);
+}
+
+/* ---- the containers there are ------------------------------------------------------------------ */
+
+static void on_line(void *ctx, const char *line, size_t len)
+{
+	const struct source *s = ctx;
+
+	s->logs->out->on_line(s->logs->out->ctx,
+			      s->logs->several ? s->place.prefix : NULL, line, len);
+}
+
+static int compare(const struct source *a, const struct source *b)
+{
+	const int64_t order[][2] = {
+		{ (int64_t)a->place.number, (int64_t)b->place.number },
+		{ a->place.replica, b->place.replica },
+		{ a->place.rank, b->place.rank },
+	};
+	int names;
+
+	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++)
+		if (order[i][0] != order[i][1])
+			return order[i][0] < order[i][1] ? -1 : 1;
+	names = strcmp(a->created, b->created);
+	if (!names)
+		names = strcmp(a->pod, b->pod);
+	return names ? names : a->number - b->number;
+}
+
+static void insert(struct logs *l, struct source *s)
+{
+	struct source **at = &l->sources;
+
+	while (*at && compare(*at, s) < 0)
+		at = &(*at)->next;
+	s->next = *at;
+	*at = s;
+	l->n_sources++;
+}
+
+static struct source *source_new(struct logs *l, const cJSON *pod, const char *container,
+				 int number)
+{
+	struct source *s = xcalloc(1, sizeof(*s));
+	const char *created = meta_created(pod);
+
+	s->logs = l;
+	s->pod = xstrdup(meta_name(pod));
+	s->uid = xstrdup(meta_uid(pod));
+	s->container = xstrdup(container);
+	s->number = number;
+	s->place = log_place_of(&s->arena, l->jobset, pod, container);
+	/* the JobSet may be read again */
+	s->place.step = arena_strdup(&s->arena, s->place.step);
+	s->place.prefix = arena_strdup(&s->arena, s->place.prefix);
+	s->created = arena_strdup(&s->arena, created ? created : "");
+	s->fresh = l->watching && l->want->follow;
+	s->lines = (struct log_lines){
+		.on_line = on_line,
+		.ctx = s,
+		.max = LOGS_MAX_LINE,
+		.timestamps = l->want->timestamps,
+		.partial = !s->fresh && (l->want->tail >= 0 || l->since >= 0),
+	};
+	return s;
+}
+
+static struct source *find(const struct logs *l, const char *uid, const char *container)
+{
+	for (struct source *s = l->sources; s; s = s->next)
+		if (str_eq(s->uid, uid) && str_eq(s->container, container))
+			return s;
+	return NULL;
+}
+
+static void add_container(struct logs *l, const cJSON *pod, const char *name, int number)
+{
+	struct source *s = find(l, meta_uid(pod), name);
+
+	if (!s) {
+		s = source_new(l, pod, name, number);
+		if (!log_place_wanted(l->want, &s->place)) {
+			source_free(s);
+			return;
+		}
+		insert(l, s);
+	}
+	s->run = log_run_of(pod, name);
+	s->final = log_pod_ended(pod);
+	source_waits(s, pod);
+	if (s->run.ended || s->run.number > s->asked)
+		s->due_ms = s->failures ? s->due_ms : 0;
+}
+
+/* The JobSet tells the steps, how many pods each has, and so whether to say whose a line is. */
+static void read_jobset(struct logs *l)
+{
+	const struct kube_ref ref = { JOBSET_API_VERSION, JOBSET_KIND, l->want->ns,
+				      l->want->job };
+	struct error unused = { 0 };
+
+	if (l->jobset)
+		return;
+	if (kube_get(l->kube, &ref, &l->jobset, &unused))
+		l->several = true; /* it may not be read, or is gone */
+	else
+		l->several = log_count(l->want, l->jobset) != 1;
+}
+
+static void take_pod(struct logs *l, const cJSON *pod)
+{
+	int number = 0;
+
+	if (!meta_name(pod) || !meta_uid(pod))
+		return;
+	read_jobset(l);
+	for (int init = 1; init >= 0; init--) {
+		const cJSON *c;
+
+		json_each(c, log_containers(pod, init)) {
+			const char *name = json_str(c, "name");
+
+			number++;
+			if (name && log_container_wanted(l->want, name, init))
+				add_container(l, pod, name, number);
+		}
+	}
+	l->dirty = true;
+}
+
+static void lose_pod(struct logs *l, const cJSON *pod)
+{
+	for (struct source *s = l->sources; s; s = s->next)
+		if (str_eq(s->uid, meta_uid(pod)))
+			s->gone = s->final = true;
+	l->dirty = true;
+}
+
+static int on_pod(void *ctx, cJSON *take_obj, struct error *err)
+{
+	cleanup_json cJSON *pod = take_obj;
+
+	(void)err;
+	log_pod_keep(pod);
+	take_pod(ctx, pod);
+	return 0;
+}
+
+static const char *pods_of(struct arena *arena, const struct logs *l)
+{
+	return arena_printf(arena, POD_JOBSET_LABEL "=%s", l->want->job);
+}
+
+static int list_pods(struct logs *l, struct error *err)
+{
+	const struct kube_ref ref = { "v1", "Pod", l->want->ns, NULL };
+	cleanup_arena struct arena arena = { 0 };
+	const struct kube_select select = { .label_selector = pods_of(&arena, l) };
+	const struct kube_sink sink = { .on_item = on_pod, .ctx = l };
+
+	if (kube_list(l->kube, &ref, &select, &sink, NULL, err))
+		return permission_explain(err);
+	return 0;
+}
+
+/* Of pods that had the same place one after another, the newest is what is asked for. */
+static void leave_out_replaced(struct logs *l)
+{
+	if (l->want->all)
+		return;
+	for (struct source *s = l->sources; s && s->next; s = s->next) {
+		const struct source *newer = s->next;
+
+		while (newer && str_eq(newer->uid, s->uid))
+			newer = newer->next;
+		s->replaced = newer && s->place.rank >= 0 &&
+			      newer->place.number == s->place.number &&
+			      newer->place.replica == s->place.replica &&
+			      newer->place.rank == s->place.rank;
+	}
+}
+
+/* ---- the job ------------------------------------------------------------------------------------- */
+
+static bool is_over(const struct logs *l)
+{
+	return l->job_gone || status_finished(tj_status(l->job));
+}
+
+static void take_job(struct logs *l, cJSON *take_job)
+{
+	cJSON_Delete(l->job);
+	l->job = take_job;
+	if (!l->over_ms && is_over(l))
+		l->over_ms = clock_ms();
+	l->dirty = true;
+}
+
+static void take_change(struct logs *l, struct change *change)
+{
+	bool job = change->obj && str_eq(meta_kind(change->obj), TRAINJOB_KIND);
+
+	switch (change->kind) {
+	case CHANGE_ADDED:
+	case CHANGE_MODIFIED:
+		if (job)
+			take_job(l, STEAL(change->obj));
+		else
+			take_pod(l, change->obj);
+		break;
+	case CHANGE_DELETED:
+		if (job && str_eq(meta_uid(change->obj), meta_uid(l->job))) {
+			logs_note(l, "TrainJob %s has been deleted", l->want->job);
+			l->job_gone = true;
+			take_job(l, STEAL(change->obj));
+		} else if (!job) {
+			lose_pod(l, change->obj);
+		}
+		break;
+	case CHANGE_LOST:
+		if (!l->lost)
+			logs_note(l, "%s; trying again", change->err.msg);
+		l->lost = true;
+		break;
+	case CHANGE_FOUND:
+		if (l->lost)
+			logs_note(l, "connected again");
+		l->lost = false;
+		break;
+	case CHANGE_SYNCED:
+		l->watching = true;
+		break;
+	}
+}
+
+static int take_changes(struct logs *l, struct error *err)
+{
+	for (;;) {
+		cleanup_change struct change change = { 0 };
+		int rc = l->changes ? changes_next(l->changes, 0, &change, err) : 0;
+
+		if (rc <= 0)
+			return rc;
+		take_change(l, &change);
+	}
+}
+
+static bool keep_job(cJSON *job)
+{
+	meta_drop_managed_fields(job);
+	json_del(job, JSON_PATH("spec"));
+	return true;
+}
+
+static bool keep(cJSON *obj)
+{
+	return str_eq(meta_kind(obj), TRAINJOB_KIND) ? keep_job(obj) : log_pod_keep(obj);
+}
+
+static void wake(void *ctx)
+{
+	kube_streams_wake(ctx);
+}
+
+static int watch(struct logs *l, struct error *err)
+{
+	const struct kube_ref pods = { "v1", "Pod", l->want->ns, NULL },
+			      job = job_ref(l->want->ns, l->want->job);
+	cleanup_arena struct arena arena = { 0 };
+
+	return changes_new(&l->changes, l->kube, wake, l->streams, err) ||
+			       changes_watch(l->changes, &pods, pods_of(&arena, l), keep,
+					     err) ||
+			       changes_watch(l->changes, &job, NULL, keep, err)
+		       ? -1
+		       : 0;
+}
+
+/* ---- what is waited for ------------------------------------------------------------------------------ */
+
+static bool waits(const struct source *s)
+{
+	return !s->run.started && !s->done && !s->replaced && !s->gone;
+}
+
+static const char *nothing_yet(struct arena *arena, const struct logs *l)
+{
+	const char *state = status_state(tj_status(l->job));
+
+	return arena_printf(arena, "waiting for pods: TrainJob %s is %s%s", l->want->job,
+			    state,
+			    str_eq(state, "Suspended") ? " ('kftrainer resume' starts it)"
+						       : " and has none yet");
+}
+
+static const char *waited_for(struct arena *arena, const struct logs *l)
+{
+	const struct source *first = NULL;
+	struct buf names = { .max = 1000 };
+	const char *ret;
+	size_t n = 0;
+
+	if (!l->sources)
+		return nothing_yet(arena, l);
+	for (const struct source *s = l->sources; s; s = s->next) {
+		if (!waits(s))
+			continue;
+		first = first ? first : s;
+		if (n++ < SHOWN)
+			buf_printf(&names, "%s%s", n > 1 ? ", " : "", s->place.prefix);
+	}
+	if (!n)
+		return NULL;
+	if (n > SHOWN)
+		buf_printf(&names, " and %zu more", n - SHOWN);
+	ret = arena_printf(arena, "waiting for %s to start%s%s", (char *)names.data,
+			   first->waits ? "; " : "", first->waits ? first->waits : "");
+	buf_release(&names);
+	return ret;
+}
+
+/* Told when it has been so for a moment; not each step of a quick start. */
+static void tell_waiting(struct logs *l, int64_t now)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *text = is_over(l) ? NULL : waited_for(&arena, l);
+
+	if (!str_eq(text, l->note)) {
+		free(l->note);
+		l->note = text ? xstrdup(text) : NULL;
+		l->note_ms = now;
+		return;
+	}
+	if (!text || l->note_ms < 0 || now - l->note_ms < FIRST_NOTE_MS ||
+	    (l->noted_ms && now - l->noted_ms < NOTE_MS))
+		return;
+	logs_note(l, "%s", text);
+	l->noted_ms = now;
+	l->note_ms = -1;
+}
+
+/* ---- rounds --------------------------------------------------------------------------------------------- */
+
+/* After connections broke nothing is asked for before it is known what the pods do now. */
+static bool refresh(struct logs *l, int64_t now)
+{
+	struct error err = { 0 };
+
+	if (!list_pods(l, &err)) {
+		l->stale = false;
+		return true;
+	}
+	if (err.kind == ERR_DENIED)
+		l->fatal = err;
+	else if (!l->lost)
+		logs_note(l, "%s; trying again", err.msg);
+	l->lost = true;
+	l->next_ms = now + ROUND_MS;
+	return false;
+}
+
+static bool any_due(const struct logs *l, int64_t now)
+{
+	for (const struct source *s = l->sources; s; s = s->next)
+		if (source_readable(s) && !s->stream && s->due_ms <= now)
+			return true;
+	return false;
+}
+
+static void step_all(struct logs *l, int64_t now)
+{
+	if (!l->dirty && (l->next_ms < 0 || now < l->next_ms))
+		return;
+	if (l->stale && any_due(l, now) && !refresh(l, now))
+		return;
+	l->dirty = false;
+	l->next_ms = -1;
+	for (struct source *s = l->sources; s; s = s->next) {
+		source_step(s, now);
+		if (source_readable(s) && !s->stream && s->due_ms > now &&
+		    (l->next_ms < 0 || s->due_ms < l->next_ms))
+			l->next_ms = s->due_ms;
+	}
+}
+
+static bool all_read(const struct logs *l)
+{
+	for (const struct source *s = l->sources; s; s = s->next)
+		if (source_readable(s) &&
+		    !(s->whole && s->run.number == s->asked && !s->stream))
+			return false;
+	return true;
+}
+
+/* The job is over, all its pods are known, all they wrote has been read. */
+static bool all_said(struct logs *l)
+{
+	struct error err = { 0 };
+
+	if (!l->over_ms || l->dirty || !all_read(l))
+		return false;
+	if (l->over_listed)
+		return true;
+	l->over_listed = !list_pods(l, &err);
+	if (l->over_listed || clock_ms() - l->over_ms < NOTE_MS)
+		return false;
+	return true;
+}
+
+static int one_round(struct logs *l, struct error *err)
+{
+	int64_t now = clock_ms(), wait = ROUND_MS;
+
+	if (l->want->cancel && __atomic_load_n(l->want->cancel, __ATOMIC_ACQUIRE))
+		return error_set(err, ERR_STOPPED, "stopped");
+	step_all(l, now);
+	tell_waiting(l, now);
+	if (l->next_ms >= 0 && l->next_ms - now < wait)
+		wait = l->next_ms > now ? l->next_ms - now : 0;
+	if (l->note && l->note_ms >= 0 && wait > FIRST_NOTE_MS)
+		wait = FIRST_NOTE_MS;
+	if (l->dirty)
+		wait = 0;
+	if (l->out->on_pause(l->out->ctx, err) ||
+	    kube_streams_run(l->streams, wait, err) || take_changes(l, err))
+		return -1;
+	if (l->fatal.kind) {
+		*err = l->fatal;
+		return -1;
+	}
+	return 0;
+}
+
+static int follow(struct logs *l, struct error *err)
+{
+	int64_t opened = clock_ms();
+
+	if (watch(l, err))
+		return -1;
+	/* What is there already first: of pods that come later all is shown. */
+	while (!l->watching) {
+		if (take_changes(l, err) || kube_streams_run(l->streams, 20, err))
+			return -1;
+		if (l->lost && clock_ms() - opened > ROUND_MS)
+			tell_waiting(l, clock_ms());
+	}
+	leave_out_replaced(l);
+	while (!all_said(l))
+		if (one_round(l, err))
+			return -1;
+	return 0;
+}
+
+/* ---- without --follow ---------------------------------------------------------------------------------------- */
+
+static bool any_readable(const struct logs *l)
+{
+	for (const struct source *s = l->sources; s; s = s->next)
+		if (source_readable(s))
+			return true;
+	return false;
+}
+
+/* Nothing has begun to write, but may: wait for the first that does. */
+static int wait_for_first(struct logs *l, struct error *err)
+{
+	if (any_readable(l) || is_over(l) || tj_suspend(l->job))
+		return 0;
+	if (watch(l, err))
+		return -1;
+	while (!any_readable(l) && !is_over(l)) {
+		int64_t now = clock_ms();
+
+		tell_waiting(l, now);
+		if (kube_streams_run(l->streams, FIRST_NOTE_MS / 2, err) ||
+		    take_changes(l, err))
+			return -1;
+	}
+	return 0;
+}
+
+static int none_there(const struct logs *l, struct error *err)
+{
+	const struct logs_want *want = l->want;
+	const char *state = status_state(tj_status(l->job));
+
+	if (want->rank >= 0 || want->step || want->container)
+		return error_set(err, ERR_NOT_FOUND,
+				 "TrainJob %s has no such log%s; without --step, --rank "
+				 "and --container all are shown",
+				 want->job, is_over(l) ? " any more" : "");
+	return error_set(err, ERR_NOT_FOUND,
+			 "TrainJob %s is %s and has no pods that have written%s",
+			 want->job, state,
+			 is_over(l) ? "; they may have been deleted" : "");
+}
+
+static bool any_previous(const struct logs *l)
+{
+	for (const struct source *s = l->sources; s; s = s->next)
+		if (!s->replaced && s->run.number > 0)
+			return true;
+	return false;
+}
+
+/* One after another: their order is always the same. */
+static int read_once(struct logs *l, struct error *err)
+{
+	for (struct source *s = l->sources; s; s = s->next) {
+		while (source_readable(s)) {
+			int64_t now = clock_ms();
+
+			source_step(s, now);
+			if (s->done)
+				break;
+			if (l->out->on_pause(l->out->ctx, err) ||
+			    kube_streams_run(l->streams,
+					     s->stream ? ROUND_MS : s->due_ms - now, err))
+				return -1;
+			if (l->fatal.kind) {
+				*err = l->fatal;
+				return -1;
+			}
+		}
+	}
+	return l->out->on_pause(l->out->ctx, err);
+}
+
+/* The run before may be that of a pod which was made anew. */
+static void choose_previous(struct logs *l)
+{
+	for (struct source *s = l->sources; s; s = s->next) {
+		bool newest = !s->replaced;
+
+		if (newest && s->run.number > 0)
+			continue;
+		s->replaced = true;
+	}
+}
+
+static int show(struct logs *l, struct error *err)
+{
+	if (list_pods(l, err) || wait_for_first(l, err))
+		return -1;
+	leave_out_replaced(l);
+	if (!any_readable(l))
+		return none_there(l, err);
+	if (l->want->previous) {
+		if (!any_previous(l))
+			return error_set(err, ERR_NOT_FOUND,
+					 "TrainJob %s: no container has been restarted; "
+					 "pods that were replaced are shown with --all",
+					 l->want->job);
+		choose_previous(l);
+	}
+	if (read_once(l, err))
+		return -1;
+	for (const struct source *s = l->sources; s; s = s->next)
+		if (waits(s) && !is_over(l))
+			source_note(s, "has not started%s%s", s->waits ? ": " : "",
+				    s->waits ? s->waits : "");
+	return 0;
+}
+
+static void release(struct logs *l)
+{
+	for (struct source *s = l->sources, *next; s; s = next) {
+		next = s->next;
+		source_free(s);
+	}
+	changes_free(l->changes);
+	kube_streams_free(l->streams);
+	cJSON_Delete(l->job);
+	cJSON_Delete(l->jobset);
+	free(l->note);
+}
+
+int logs_run(struct kube *k, const struct logs_want *want, const struct logs_out *out,
+	     struct error *err)
+{
+	struct logs l = { .kube = k, .want = want, .out = out, .next_ms = -1 };
+	int rc;
+
+	l.since = want->since_ms > 0 ? clock_now() - (want->since_ms + 999) / 1000 : -1;
+	if (kube_streams_new(&l.streams, k, err))
+		return -1;
+	rc = job_get(k, want->ns, want->job, &l.job, err);
+	if (!rc && is_over(&l))
+		l.over_ms = clock_ms();
+	if (!rc)
+		rc = want->follow ? follow(&l, err) : show(&l, err);
+	if (!rc && l.any_failed)
+		rc = error_set(err, ERR_IO, "not all logs could be read");
+	release(&l);
+	return rc;
+}

@@ -1,0 +1,298 @@
+/*
+ * logs_source.c - a container's log from its first line to its last, over as many
+ * requests as that takes.
+ *
+ * A request cannot name the run it means: it is the current one, or the one before. So
+ * what came of which run does not count but the order of timestamps (logs_lines.h), and
+ * before a later run is asked for, the rest of the one before is.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "client/logs_impl.h"
+#include "client/permission.h"
+#include "net/http.h"
+#include "trainer/podcause.h"
+
+enum {
+	AGAIN_MS = 250, /* doubles with each failure */
+	AGAIN_MOST_MS = 5000,
+	EOF_MS = 1000,      /* a log ended, of a container that runs: look again */
+	POLL_MS = 5000,     /* of those beyond LOGS_MAX_OPEN */
+	GIVE_UP_MS = 15000, /* once the job is over */
+	TRIES = 5,          /* without --follow */
+};
+
+void source_note(const struct source *s, const char *fmt, ...)
+{
+	cleanup_free char *text = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = NULL;
+	va_end(ap);
+	logs_note(s->logs, "%s: %s", s->place.prefix, text ? text : "?");
+}
+
+void source_free(struct source *s)
+{
+	kube_stream_drop(s->stream);
+	log_lines_release(&s->lines);
+	arena_clear(&s->arena);
+	free(s->pod);
+	free(s->uid);
+	free(s->container);
+	free(s->waits);
+	free(s);
+}
+
+void source_waits(struct source *s, const cJSON *pod)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct pod_fact_list facts = { 0 };
+	const char *text = s->run.waits;
+
+	free(STEAL(s->waits));
+	if (s->run.started)
+		return;
+	pod_facts_of(pod, &facts);
+	if (facts.n)
+		text = pod_fact_words(&arena, "", pod, &facts.list[0]);
+	if (text)
+		s->waits = xstrdup(text);
+}
+
+/* ---- one request ------------------------------------------------------------------------------ */
+
+static const char *log_path(struct arena *arena, const struct source *s)
+{
+	const struct logs_want *want = s->logs->want;
+	cleanup_buf struct buf path = { .max = 64 * 1024 };
+	int64_t since = log_lines_since(&s->lines);
+	char text[TIME_TEXT_SIZE];
+
+	if (since < 0 && !s->fresh)
+		since = s->logs->since;
+	buf_adds(&path, "/api/v1/namespaces/");
+	http_escape(&path, want->ns);
+	buf_adds(&path, "/pods/");
+	http_escape(&path, s->pod);
+	buf_adds(&path, "/log?timestamps=true&container=");
+	http_escape(&path, s->container);
+	if (s->previous)
+		buf_adds(&path, "&previous=true");
+	if (s->followed)
+		buf_adds(&path, "&follow=true");
+	if (since >= 0) {
+		buf_adds(&path, "&sinceTime=");
+		http_escape(&path, time_text(since, text));
+	}
+	if (want->tail >= 0 && log_lines_since(&s->lines) < 0 && !s->fresh)
+		buf_printf(&path, "&tailLines=%" PRId64, want->tail);
+	return arena_strdup(arena, (char *)path.data);
+}
+
+static int on_data(void *ctx, const void *data, size_t len, struct error *err)
+{
+	struct source *s = ctx;
+
+	(void)err;
+	if (!s->heard) {
+		s->heard = true;
+		s->failures = 0;
+		s->told = false;
+		if (s->logs->lost) {
+			s->logs->lost = false;
+			logs_note(s->logs, "connected again");
+		}
+	}
+	log_lines_feed(&s->lines, data, len);
+	return 0;
+}
+
+static void finish(struct source *s)
+{
+	s->done = true;
+	log_lines_end(&s->lines);
+}
+
+/* The answer came to its end. */
+static void ended(struct source *s)
+{
+	bool follow = s->logs->want->follow;
+
+	s->failures = 0;
+	s->whole = s->previous || s->asked_ended;
+	if (s->whole || !follow)
+		log_lines_end(&s->lines);
+	if (!follow) {
+		finish(s);
+		return;
+	}
+	if (s->whole || (s->run.ended && s->run.number == s->asked))
+		return;
+	/* Or the API server is going; whichever, the pod as it is now decides. */
+	if (s->followed)
+		s->logs->stale = true;
+	s->due_ms = clock_ms() + (s->followed ? EOF_MS : POLL_MS);
+}
+
+/* Of the whole connection, or of this pod alone? */
+static bool is_lost(const struct error *err)
+{
+	return err->kind == ERR_IO || err->kind == ERR_TIMEOUT;
+}
+
+static void tell(struct source *s, const struct error *err)
+{
+	if (is_lost(err)) {
+		if (!s->logs->lost && s->failures > 1)
+			logs_note(s->logs, "%s; trying again", err->msg);
+		s->logs->lost |= s->failures > 1;
+	} else if (!s->told && s->failures > 1) {
+		s->told = true;
+		source_note(s, "%s; trying again", err->msg);
+	}
+}
+
+static void try_again(struct source *s, const struct error *err)
+{
+	struct logs *l = s->logs;
+	int64_t wait = (int64_t)AGAIN_MS << (s->failures < 8 ? s->failures : 8);
+	bool over = l->over_ms && clock_ms() - l->over_ms > GIVE_UP_MS;
+
+	s->failures++;
+	if (over || (!l->want->follow && s->failures >= TRIES)) {
+		l->any_failed = true;
+		source_note(s, "%s; given up", err->msg);
+		finish(s);
+		return;
+	}
+	tell(s, err);
+	l->stale = l->want->follow;
+	s->due_ms = clock_ms() + (wait < AGAIN_MOST_MS ? wait : AGAIN_MOST_MS);
+}
+
+/* 400: there is no such run yet, or any more. */
+static void not_there(struct source *s, const struct error *err)
+{
+	if (s->previous) {
+		s->whole = true;
+		if (!s->logs->want->follow) {
+			source_note(s, "%s", err->msg);
+			finish(s);
+		}
+	} else if (s->final || !s->logs->want->follow) {
+		source_note(s, "%s", err->msg);
+		finish(s);
+	} else {
+		s->due_ms = clock_ms() + EOF_MS;
+		s->logs->stale = true;
+	}
+}
+
+static void failed(struct source *s, const struct error *err)
+{
+	struct logs *l = s->logs;
+
+	s->why = *err;
+	if (err->kind == ERR_NOT_FOUND) {
+		s->gone = true;
+		finish(s);
+	} else if (err->code == 400) {
+		not_there(s, err);
+	} else if (err->kind == ERR_DENIED && (err->code != 401 || s->failures)) {
+		l->fatal = *err;
+		permission_explain(&l->fatal);
+	} else if (err->kind != ERR_STOPPED) {
+		try_again(s, err);
+	}
+}
+
+static void on_end(void *ctx, const struct error *err)
+{
+	struct source *s = ctx;
+
+	s->stream = NULL;
+	s->logs->n_open--;
+	s->logs->dirty = true;
+	if (err)
+		failed(s, err);
+	else
+		ended(s);
+}
+
+static void ask(struct source *s, int64_t run, bool previous)
+{
+	const struct kube_stream_sink sink = { on_data, on_end, s };
+	struct logs *l = s->logs;
+	cleanup_arena struct arena arena = { 0 };
+	struct error err = { 0 };
+
+	s->asked = run;
+	s->asked_any = true;
+	s->previous = previous;
+	s->asked_ended = !previous && s->run.ended && s->run.number == run;
+	s->followed = l->want->follow && !previous && !s->asked_ended &&
+		      l->n_open < LOGS_MAX_OPEN;
+	s->whole = s->heard = false;
+	log_lines_begin(&s->lines);
+	if (kube_stream_open(&s->stream, l->streams, log_path(&arena, s), &sink, &err)) {
+		failed(s, &err);
+		return;
+	}
+	l->n_open++;
+}
+
+/* ---- what is next --------------------------------------------------------------------------------- */
+
+/* --previous: the run before, of each container that has one. */
+static void step_previous(struct source *s)
+{
+	if (s->asked_any && !s->failures)
+		return;
+	if (s->run.number > 0)
+		ask(s, s->run.number - 1, true);
+	else
+		finish(s);
+}
+
+static void step_run(struct source *s)
+{
+	bool first = !s->asked_any && !s->fresh;
+
+	if (s->asked_any && s->whole && s->run.number == s->asked) {
+		if (s->final || s->gone)
+			finish(s);
+		return;
+	}
+	/* A run that was not read, or not to its end, before the one there is now? */
+	if (!first && s->run.number > (s->asked_any ? s->asked + s->whole : 0))
+		ask(s, s->run.number - 1, true);
+	else
+		ask(s, s->run.number, false);
+}
+
+void source_step(struct source *s, int64_t now)
+{
+	if (s->stream || s->done || s->replaced)
+		return;
+	if (!s->run.started) {
+		if (s->final || s->gone)
+			finish(s);
+		return;
+	}
+	if (s->due_ms > now)
+		return;
+	if (s->logs->want->previous)
+		step_previous(s);
+	else
+		step_run(s);
+}

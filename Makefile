@@ -53,9 +53,9 @@ REL      = $(CODE) $(CFLAGS) $(REPRO) -ffunction-sections -fdata-sections -fstac
            -fcf-protection -fPIE -D_FORTIFY_SOURCE=0 -isystem $(SYSROOT)/include
 SAN      = $(CODE) -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all \
            -fno-omit-frame-pointer -Wno-unused-command-line-argument -isystem $(SANROOT)/include
-LIBS     = -lcurl -lnghttp2 -lmbedtls -lmbedx509 -lmbedcrypto $(if $(findstring $(SANROOT),$@)$(findstring san,$@)$(findstring fuzz,$@),$(if $(wildcard $(SANROOT)/lib/libzstd.a),-lzstd),-lzstd) -lz -lyaml -lcjson -lpthread
+LIBS     = -lcurl -lnghttp2 -lmbedtls -lmbedx509 -lmbedcrypto -lzstd -lz -lyaml -lcjson -lexpat -lpthread
 # What `kftrainer version` says is inside; cmd/version.c has the form.
-INSIDE   = $(shell awk '/^(musl|mimalloc|cjson|libyaml|curl|nghttp2|mbedtls|zlib|libzstd) / { printf "%s;", $$0 }' $(1) 2>/dev/null | tr ' ' '@')
+INSIDE   = $(shell awk '/^(musl|mimalloc|cjson|libyaml|expat|curl|nghttp2|mbedtls|nettle|zlib|libzstd) / { printf "%s;", $$0 }' $(1) 2>/dev/null | tr ' ' '@')
 $(OUT)/cmd/version.c.o: REL += -DLIBRARIES='"$(call INSIDE,$(SYSROOT)/versions)"' -DCOMMIT='"$(COMMIT)"' \
   -DUNPINNED='"$(call INSIDE,$(SYSROOT)/unpinned)"'
 LINK     = -static-pie -Wl,--gc-sections,-z,relro,-z,now,-z,noexecstack,-z,stack-size=1048576,--build-id=none -s

@@ -4,7 +4,8 @@
 # tests/setup.sh cluster what `make cluster` needs: a real control plane and its programs
 # tests/setup.sh e2e     what `make e2e` needs: that, nodes, and images with PyTorch
 # tests/setup.sh check   what `make check` needs: all of it, and JAX and XGBoost in a venv
-# tests/setup.sh venv    prints where that venv is
+# tests/setup.sh store   what `make store` needs: upstream's clients of hub and S3, in another venv
+# tests/setup.sh venv [store]  prints where that venv is
 #
 # Looks what is missing and installs only that: Debian packages as root or by a
 # sudo that asks no password, Python packages into kftrainer's cache folder. Where
@@ -16,9 +17,9 @@ cache=$("$here/../vendor/sysroot.sh")
 cache=${cache%/*}
 python=/usr/bin/python3 # Debian's: python3-torch is for it and for no other
 
-build="gcc libc6-dev make cmake ninja-build dpkg-dev patch python3 bzip2 xz-utils file ca-certificates debian-archive-keyring"
+build="gcc libc6-dev make m4 cmake ninja-build dpkg-dev patch python3 bzip2 xz-utils file ca-certificates debian-archive-keyring"
 demo="$build python3-torch python3-sklearn"
-cluster="$build iproute2 iptables openssl curl procps python3-yaml
+cluster="$build iproute2 iptables openssl curl procps python3-yaml python3-venv
 	runc containernetworking-plugins debootstrap
 	$(command -v go >/dev/null || echo golang-go)"
 check="$cluster $demo git time clang libclang-rt-14-dev llvm clang-format-14 shellcheck mandoc procps
@@ -80,25 +81,25 @@ packages() { # PACKAGE...
 	retry "apt-get could not install them" apt_install $list
 }
 
-venv_path() {
-	echo "$cache/venv-$(sha256sum "$here/setup/python.txt" | cut -c 1-12)"
+venv_path() { # LIST: tests/setup/LIST.txt
+	echo "$cache/venv-$(sha256sum "$here/setup/$1.txt" | cut -c 1-12)"
 }
 
 # In place, because a venv knows its own path; .done says that it is complete.
-venv() {
+venv() { # LIST WHAT
 	local dir
-	dir=$(venv_path)
+	dir=$(venv_path "$1")
 	[ ! -e "$dir/.done" ] || return 0
 	mkdir -p "$cache"
 	exec 9>"$dir.lock"
 	flock 9
 	[ ! -e "$dir/.done" ] || return 0
-	say "installing JAX and XGBoost into $dir"
+	say "installing $2 into $dir"
 	rm -rf "$dir"
 	"$python" -m venv "$dir"
 	retry "pip could not install them" "$dir/bin/python" -m pip install --quiet \
 		--disable-pip-version-check --no-deps --only-binary :all: --require-hashes \
-		-r "$here/setup/python.txt"
+		-r "$here/setup/$1.txt"
 	touch "$dir/.done"
 }
 
@@ -107,21 +108,28 @@ case ${1:-} in
 cluster)
 	packages $cluster
 	"$here/cluster/programs.sh" >/dev/null
+	"$here/cluster/sdk.sh" >/dev/null
 	;;
 e2e)
 	packages $cluster $demo
 	"$here/cluster/programs.sh" >/dev/null
+	"$here/cluster/sdk.sh" >/dev/null
 	"$here/e2e/images.sh" >/dev/null
 	;;
 build) packages $build ;;
 demo) packages $demo ;;
 check)
 	packages $check
-	venv
+	venv python "JAX and XGBoost"
+	venv store "huggingface_hub and opendal"
 	;;
-venv) venv_path ;;
+store)
+	packages python3-venv openssl
+	venv store "huggingface_hub and opendal"
+	;;
+venv) venv_path "${2:-python}" ;;
 *)
-	sed -n '2,7s/^# *//p' "$0" >&2
+	sed -n '2,8s/^# *//p' "$0" >&2
 	exit 2
 	;;
 esac

@@ -95,8 +95,8 @@ finish() {
 }
 
 case $flavour in
-musl) need build gcc make cmake ninja patch python3 dpkg-source ;;
-san) need check clang ar cmake ninja patch python3 dpkg-source ;;
+musl) need build gcc make m4 cmake ninja patch python3 dpkg-source ;;
+san) need check clang ar make m4 cmake ninja patch python3 dpkg-source ;;
 esac
 mkdir -p "$cache/sources"
 lock "$final.lock"

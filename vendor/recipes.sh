@@ -10,9 +10,9 @@
 # What comes first, one after the other; then lanes, side by side: a lane's
 # libraries need only what comes first and what is before them in the lane.
 musl_first="musl zlib"
-musl_lanes=("mbedtls nghttp2 libssh2 curl" "libzstd lz4 cjson libyaml mimalloc fastmem cmocka")
+musl_lanes=("nettle mbedtls nghttp2 libssh2 curl" "libzstd lz4 cjson libyaml expat mimalloc fastmem cmocka")
 san_first="zlib"
-san_lanes=("mbedtls nghttp2 curl" "libyaml cjson cmocka")
+san_lanes=("nettle mbedtls nghttp2 curl" "libyaml cjson expat libzstd cmocka")
 
 map="-ffile-prefix-map=$src=. -ffile-prefix-map=$build=. -ffile-prefix-map=$root=."
 
@@ -120,6 +120,17 @@ build_libyaml() {
 	cp libyaml/include/yaml.h "$root/include/"
 }
 
+# Without entities of a document's own and without DTDs: who parses what a server
+# sent has no use for them. &amp; and &#38; are not among those.
+build_expat() {
+	mkdir -p "$build/expat"
+	printf '#define %s\n' "BYTEORDER 1234" "HAVE_GETRANDOM 1" "XML_GE 0" "XML_NS 1" \
+		"XML_CONTEXT_BYTES 0" >"$build/expat/expat_config.h"
+	archive expat "-I$build/expat -Iexpat/expat/lib" \
+		expat/expat/lib/{xmlparse,xmlrole,xmltok,random_getrandom}.c
+	cp expat/expat/lib/{expat,expat_external}.h "$root/include/"
+}
+
 # One object that stands before every archive, so that all of malloc is replaced.
 build_mimalloc() {
 	patch -s -p1 -d mimalloc <"$vendor/patches/mimalloc-threads.patch"
@@ -134,6 +145,23 @@ build_fastmem() {
 	"$CC" $CFLAGS -ffile-prefix-map="$vendor"=. -fno-builtin \
 		-fno-tree-loop-distribute-patterns -fno-stack-protector \
 		-c "$vendor/fastmem.c" -o "$root/lib/fastmem.o"
+}
+
+# AES-GCM, SHA-256 and SHA-1 for mbedTLS. "Fat": it asks the CPU, at start, what it
+# has. Only what mbedtls-nettle/glue.c needs is built; build_mbedtls takes it.
+build_nettle() {
+	local n=$build/nettle
+	local objects=(aes{128,192,256}-{set-encrypt-key,{de,en}crypt{,-2}}.o
+		cbc-aes{128,192,256}-encrypt{,-2}.o aes-{{de,en}crypt-{internal,table},set-key-internal}.o
+		{ghash-set-key,ghash-update,memxor,sha1-compress,sha256-compress-n}{,-2}.o
+		{cbc,cpuid,ctr16,fat-x86_64,gcm,memxor3,sha256,write-be32}.o)
+	[ "$(uname -m)" = x86_64 ] || return 0
+	mkdir -p "$n" "$root/include/nettle"
+	(cd "$n" && CC=$CC CFLAGS=$CFLAGS LDFLAGS=$EXE bash "$src/nettle/configure" \
+		--enable-fat --disable-shared --disable-public-key --disable-openssl \
+		--disable-documentation --prefix="$root")
+	make -C "$n" -j "$jobs" CFLAGS="$CFLAGS" "${objects[@]}"
+	cp "$src"/nettle/{aes,camellia,sm4,gcm,sha2,nettle-types}.h "$root/include/nettle/"
 }
 
 # The configuration is edited in the header that gets installed: a -D given here
@@ -151,9 +179,16 @@ build_mbedtls() {
 	done
 	cat "$vendor/mbedtls-config.h" >>"$m/include/mbedtls/mbedtls_config.h"
 	patch -s -p1 -d "$m" <"$vendor/patches/mbedtls-tls12-pss.patch"
-	cmake_install mbedtls "$m" -DENABLE_PROGRAMS=OFF -DENABLE_TESTING=OFF \
+	cp "$vendor"/mbedtls-nettle/*.h "$root/include/"
+	CFLAGS="$CFLAGS -I$root/include" cmake_install mbedtls "$m" -DENABLE_PROGRAMS=OFF \
+		-DENABLE_TESTING=OFF \
 		-DUSE_STATIC_MBEDTLS_LIBRARY=ON -DUSE_SHARED_MBEDTLS_LIBRARY=OFF \
 		-DGEN_FILES=OFF -DMBEDTLS_FATAL_WARNINGS=OFF
+	[ "$(uname -m)" = x86_64 ] || return 0
+	# shellcheck disable=SC2086
+	"$CC" $CFLAGS -ffile-prefix-map="$vendor"=. -I"$build/nettle" -I"$src/nettle" \
+		-I"$root/include" -c "$vendor/mbedtls-nettle/glue.c" -o "$build/nettle/glue.o"
+	(cd "$build/nettle" && printf '%s\n' *.o | xargs "$AR" rcsD "$root/lib/libmbedcrypto.a")
 }
 
 build_nghttp2() {

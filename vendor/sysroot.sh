@@ -6,7 +6,7 @@
 # that decides what is built: a changed recipe gets a new folder.
 set -eu
 cd "$(dirname "$0")"
-key=$( { uname -m; cat lock recipes.sh fastmem.c mbedtls-config.h patches/*; } |
+key=$( { uname -m; cat lock recipes.sh fastmem.c mbedtls-config.h mbedtls-nettle/* patches/*; } |
 	sha256sum | cut -c 1-12)
 cache=${KFTRAINER_CACHE:-${XDG_CACHE_HOME:-${HOME:?"is not set, and KFTRAINER_CACHE neither"}/.cache}/kftrainer}
 case $cache in

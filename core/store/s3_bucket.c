@@ -386,6 +386,8 @@ static const struct {
 	{ "InvalidAccessKeyId", ERR_DENIED,
 	  "the server does not know the access key ID (of %s); is ENDPOINT the server "
 	  "that it is for?" },
+	{ "XAdminUserNotFound", ERR_DENIED, /* versitygw's for the same */
+	  "the server does not know the access key ID (of %s)" },
 	{ "ExpiredToken", ERR_DENIED, "the session's token (of %s) has expired" },
 	{ "InvalidToken", ERR_DENIED,
 	  "the session's token (of %s) is not valid; a leftover SESSION_TOKEN or "

@@ -1,6 +1,5 @@
 #include "store/xml.h"
 
-#if __has_include(<expat.h>)
 #include <ctype.h>
 #include <expat.h>
 #include <limits.h>
@@ -129,11 +128,3 @@ int xml_read(const void *data, size_t len, const struct xml_reader *reader,
 	buf_release(&r.text);
 	return r.failed ? -1 : 0;
 }
-#else
-int xml_read(const void *data, size_t len, const struct xml_reader *reader,
-	     struct error *err)
-{
-	(void)data, (void)len, (void)reader;
-	return error_set(err, ERR_UNSUPPORTED, "built without expat");
-}
-#endif

@@ -1,0 +1,241 @@
+/*
+ * hf.c - hf://: models and data sets of a Hugging Face hub.
+ *
+ * The revision is made a commit first, once, so that all files are of one commit. Files
+ * keep their names in the repository, also where the URI names a folder of it, as
+ * upstream leaves them (its SDK expects /workspace/dataset/FOLDER). What is in Git LFS
+ * or Xet lies at another host: the hub redirects there (of Xet: its bridge, which
+ * serves ranges), the engine follows.
+ */
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "store/hf_hub.h"
+#include "store/hf_tree.h"
+#include "store/hf_uri.h"
+#include "store/store.h"
+
+enum { MAX_PAGES = 100000, MAX_URL = 16 * 1024 };
+
+struct store {
+	struct arena arena;
+	struct hf_hub hub;
+	struct hf_repo repo;
+	const char *commit; /* NULL until it is known */
+};
+
+static void close_store(struct store *s)
+{
+	if (!s)
+		return;
+	arena_clear(&s->arena);
+	free(s);
+}
+
+static int open_store(struct store **ret, const struct store_conf *conf,
+		      struct error *err)
+{
+	struct store *s = xcalloc(1, sizeof(*s));
+
+	if (hf_repo_parse(&s->repo, &s->arena, conf->uri, conf->model, err) ||
+	    hf_hub_open(&s->hub, &s->arena, conf, err)) {
+		close_store(s);
+		return -1;
+	}
+	*ret = s;
+	return 0;
+}
+
+/* "a b/c" of a path, as a URL has it. */
+static void add_path(struct buf *out, const char *path)
+{
+	cleanup_arena struct arena arena = { 0 };
+	char **parts = str_split(&arena, path, '/', NULL);
+
+	for (size_t i = 0; parts[i]; i++) {
+		if (i)
+			buf_adds(out, "/");
+		http_escape(out, parts[i]);
+	}
+}
+
+static bool is_commit(const char *sha)
+{
+	size_t len = sha ? strlen(sha) : 0;
+
+	return (len == 40 || len == 64) && strspn(sha, "0123456789abcdef") == len;
+}
+
+/* The commit, and the name under which a renamed repository is found now. */
+static int pin(struct store *s, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_hf_page struct hf_page page = { 0 };
+	cleanup_buf struct buf url = { .max = MAX_URL };
+	cleanup_json cJSON *doc = NULL;
+	const char *sha, *id;
+
+	buf_printf(&url, "%s/api/%s/%s/revision/", s->hub.endpoint, s->repo.kind,
+		   s->repo.id);
+	http_escape(&url, s->repo.revision);
+	if (buf_check(&url, "the address", err) ||
+	    hf_hub_get(&page, &s->hub, &s->repo, (const char *)url.data, err))
+		return -1;
+	if (json_parse(&doc, page.http.body.data, page.http.body.len, err))
+		return error_wrap(err, "what %s answers about %s", s->hub.host,
+				  hf_repo_shown(&arena, &s->repo));
+	sha = json_str(doc, "sha");
+	if (!is_commit(sha))
+		return error_set(err, ERR_FORMAT,
+				 "%s names no commit of %s; is it a hub?", s->hub.host,
+				 hf_repo_shown(&arena, &s->repo));
+	s->commit = arena_strdup(&s->arena, sha);
+	id = json_str(doc, "id");
+	if (id && hf_id_valid(id))
+		s->repo.id = arena_strdup(&s->arena, id);
+	return 0;
+}
+
+/* Puts the next page's address into `url`, empty after the last one. */
+static int read_page(struct store *s, struct buf *url, const struct hf_tree_want *want,
+		     struct store_listing *l, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_hf_page struct hf_page page = { 0 };
+
+	if (hf_hub_get(&page, &s->hub, &s->repo, (const char *)url->data, err))
+		return -1;
+	if (hf_tree_page(l, page.http.body.data, page.http.body.len, want, err))
+		return error_wrap(err, "the list of %s from %s",
+				  hf_repo_shown(&arena, &s->repo), s->hub.host);
+	buf_clear(url);
+	buf_adds(url, page.next ? page.next : "");
+	return buf_check(url, "the address of the next page", err);
+}
+
+static int read_tree(struct store *s, const char *folder, bool recursive,
+		     const struct hf_tree_want *want, struct store_listing *l,
+		     struct error *err)
+{
+	cleanup_buf struct buf url = { .max = MAX_URL };
+
+	buf_printf(&url, "%s/api/%s/%s/tree/%s%s", s->hub.endpoint, s->repo.kind,
+		   s->repo.id, s->commit, *folder ? "/" : "");
+	add_path(&url, folder);
+	buf_printf(&url, "?recursive=%s&expand=False", recursive ? "True" : "False");
+	if (buf_check(&url, "the address", err))
+		return -1;
+	for (int page = 0; url.len; page++) {
+		if (page == MAX_PAGES)
+			return error_set(err, ERR_LIMIT, "%s lists more than %d pages",
+					 s->hub.host, MAX_PAGES);
+		if (read_page(s, &url, want, l, err))
+			return -1;
+	}
+	return 0;
+}
+
+/* A file whose name the URI has: it stands in the list of the folder above it. */
+static int read_file(struct store *s, struct hf_tree_want want, struct store_listing *l,
+		     struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *slash = strrchr(s->repo.folder, '/');
+	const char *dir = slash ? str_slice(&arena, s->repo.folder,
+					    (size_t)(slash - s->repo.folder))
+				: "";
+
+	want.file = s->repo.folder;
+	return read_tree(s, dir, false, &want, l, err);
+}
+
+static int read_all(struct store *s, const struct hf_tree_want *want,
+		    struct store_listing *l, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *folder = s->repo.folder;
+	struct error why = { 0 };
+	bool is_folder = !read_tree(s, folder, true, want, l, &why);
+
+	if (!is_folder && (!*folder || why.kind != ERR_NOT_FOUND)) {
+		*err = why;
+		return -1;
+	}
+	if (*folder && !l->n && read_file(s, *want, l, &why) &&
+	    why.kind != ERR_NOT_FOUND) {
+		*err = why;
+		return -1;
+	}
+	if (is_folder || l->n)
+		return 0;
+	return error_set(err, ERR_NOT_FOUND,
+			 "%s has no folder and no file '%.300s' at commit %.12s",
+			 hf_repo_shown(&arena, &s->repo),
+			 str_visible(&arena, folder, false), s->commit);
+}
+
+static int list(struct store *s, bool (*wanted)(void *ctx, const char *name), void *ctx,
+		struct store_listing *ret, struct error *err)
+{
+	const struct hf_tree_want want = { .folder = s->repo.folder,
+					   .wanted = wanted,
+					   .ctx = ctx };
+	struct store_listing l = { 0 };
+
+	if (pin(s, err) || read_all(s, &want, &l, err) || hf_tree_end(&l, err)) {
+		store_listing_release(&l);
+		return -1;
+	}
+	l.revision = arena_strdup(&l.arena, s->commit);
+	*ret = l;
+	return 0;
+}
+
+static int locate(struct store *s, const struct store_object *o, int refused,
+		  struct arena *arena, struct store_call *ret, struct error *err)
+{
+	cleanup_buf struct buf url = { .max = MAX_URL };
+
+	(void)refused; /* the hub makes a new signed URL each time it is asked */
+	buf_printf(&url, "%s/resolve/%s/", hf_repo_page(arena, &s->hub, &s->repo),
+		   s->commit);
+	add_path(&url, o->key);
+	if (buf_check(&url, "the address", err))
+		return -1;
+	ret->url = arena_strdup(arena, (const char *)url.data);
+	ret->headers = s->hub.headers;
+	return 0;
+}
+
+static int explain(struct store *s, const struct store_object *o, int status,
+		   const char *body, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_json cJSON *doc = NULL;
+	struct error ignored = { 0 };
+	const char *text = NULL, *code = "";
+
+	if (body && !json_parse(&doc, body, strlen(body), &ignored))
+		text = json_str(doc, "error");
+	if (!text)
+		text = body ? body : "";
+	if (status == 404)
+		return error_set(err, ERR_NOT_FOUND,
+				 "%s lists '%.300s' at commit %.12s and has it not",
+				 hf_repo_shown(&arena, &s->repo), o->path, s->commit);
+	if ((status == 401 || status == 403) && strstr(text, "gated"))
+		code = "GatedRepo";
+	return hf_hub_refused(&s->hub, &s->repo, status, code, text, err);
+}
+
+const struct scheme scheme_hf = {
+	.name = "hf",
+	.open = open_store,
+	.list = list,
+	.locate = locate,
+	.explain = explain,
+	.close = close_store,
+};

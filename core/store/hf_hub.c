@@ -1,0 +1,399 @@
+#include "store/hf_hub.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "store/hf_tree.h"
+#include "store/retry.h"
+#include "store/uri.h"
+
+enum { MAX_TOKEN = 16 * 1024, MAX_HOPS = 5, ASK_MS = 120 * 1000, IDLE_MS = 30 * 1000 };
+
+static const char *get(const struct store_conf *conf, const char *name)
+{
+	const char *value = conf->env(conf->ctx, name);
+
+	return value && *value ? value : NULL;
+}
+
+static bool is_true(const char *value)
+{
+	static const char *const words[] = { "1", "ON", "YES", "TRUE", NULL };
+
+	for (const char *const *w = words; value && *w; w++)
+		if (!strcasecmp(value, *w))
+			return true;
+	return false;
+}
+
+static const char *token_path(struct arena *arena, const struct store_conf *conf)
+{
+	const char *path = get(conf, "HF_TOKEN_PATH"), *dir = get(conf, "HF_HOME");
+
+	if (path)
+		return path;
+	if (dir)
+		return path_join(arena, dir, "token");
+	dir = get(conf, "XDG_CACHE_HOME");
+	if (dir)
+		return path_join(arena, dir, "huggingface/token");
+	dir = get(conf, "HOME");
+	return dir ? path_join(arena, dir, ".cache/huggingface/token") : NULL;
+}
+
+/* Secrets are often made with a newline at the end. */
+static int set_token(struct hf_hub *hub, struct arena *arena, const char *text,
+		     const char *from, struct error *err)
+{
+	const char *token = str_trim(arena, text);
+
+	if (!*token)
+		return 0;
+	if (strlen(token) > MAX_TOKEN)
+		return error_set(err, ERR_INVALID, "the token in %s is too long", from);
+	for (const unsigned char *p = (const unsigned char *)token; *p; p++)
+		if (*p <= ' ' || *p >= 0x7f)
+			return error_set(err, ERR_INVALID,
+					 "the token in %s has a character in it that no "
+					 "token has (a blank, a newline?)",
+					 from);
+	hub->headers[0] = arena_printf(arena, "Authorization: Bearer %s", token);
+	hub->token_from = from;
+	return 0;
+}
+
+static int token_file(struct hf_hub *hub, struct arena *arena,
+		      const struct store_conf *conf, struct error *err)
+{
+	cleanup_buf struct buf text = { .max = MAX_TOKEN };
+	const char *path = token_path(arena, conf);
+	struct error ignored = { 0 };
+
+	if (!path || file_read(&text, path, &ignored) || !text.len ||
+	    memchr(text.data, 0, text.len))
+		return 0;
+	return set_token(hub, arena, (const char *)text.data,
+			 arena_printf(arena, "the file %s", path), err);
+}
+
+static int find_token(struct hf_hub *hub, struct arena *arena,
+		      const struct store_conf *conf, struct error *err)
+{
+	static const char *const names[] = { "ACCESS_TOKEN", "HF_TOKEN",
+					     "HUGGING_FACE_HUB_TOKEN", NULL };
+	bool only_given = is_true(get(conf, "HF_HUB_DISABLE_IMPLICIT_TOKEN"));
+
+	for (const char *const *name = names; *name; name++) {
+		const char *value = get(conf, *name);
+
+		if (value && set_token(hub, arena, value, *name, err))
+			return -1;
+		if (hub->token_from || only_given)
+			return 0;
+	}
+	return token_file(hub, arena, conf, err);
+}
+
+static int find_endpoint(struct hf_hub *hub, struct arena *arena,
+			 const struct store_conf *conf, struct error *err)
+{
+	const char *given = get(conf, "HF_ENDPOINT");
+	char *text = str_trim(arena, given ? given : "https://huggingface.co");
+	size_t len = strlen(text);
+	struct uri u;
+
+	while (len && text[len - 1] == '/')
+		text[--len] = 0;
+	if (uri_parse(&u, arena, text, err))
+		return error_wrap(err, "HF_ENDPOINT");
+	if ((!str_eq(u.scheme, "https") && !str_eq(u.scheme, "http")) || !*u.host ||
+	    strchr(u.host, '@') || u.query || u.fragment)
+		return error_set(err, ERR_INVALID,
+				 "HF_ENDPOINT: '%s' is not the address of a hub; it has "
+				 "to be as https://huggingface.co",
+				 uri_shown(arena, text));
+	hub->endpoint = text;
+	hub->host = u.host;
+	return 0;
+}
+
+int hf_hub_open(struct hf_hub *ret, struct arena *arena, const struct store_conf *conf,
+		struct error *err)
+{
+	struct hf_hub hub = { .http = conf->http };
+
+	if (is_true(get(conf, "HF_HUB_OFFLINE")))
+		return error_set(err, ERR_INVALID,
+				 "HF_HUB_OFFLINE is set, so that the hub is not asked; "
+				 "unset it, or give the files' own place");
+	if (find_endpoint(&hub, arena, conf, err) || find_token(&hub, arena, conf, err))
+		return -1;
+	if (hub.token_from && str_starts(hub.endpoint, "http://") && conf->say)
+		conf->say(conf->ctx, arena_printf(arena,
+						  "HF_ENDPOINT is http://: the "
+						  "token in %s goes to %s "
+						  "unencrypted",
+						  hub.token_from, hub.host));
+	*ret = hub;
+	return 0;
+}
+
+const char *hf_repo_shown(struct arena *arena, const struct hf_repo *repo)
+{
+	return arena_printf(arena, "%s %s",
+			    str_eq(repo->kind, "models") ? "model" : "data set",
+			    repo->id);
+}
+
+const char *hf_repo_page(struct arena *arena, const struct hf_hub *hub,
+			 const struct hf_repo *repo)
+{
+	return arena_printf(arena, "%s/%s%s", hub->endpoint,
+			    str_eq(repo->kind, "models") ? "" : "datasets/", repo->id);
+}
+
+static int refused(struct error *err, enum error_kind kind, int status)
+{
+	err->kind = kind;
+	err->code = status;
+	return -1;
+}
+
+static int gated(const struct hf_hub *hub, const struct hf_repo *repo, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *page = hf_repo_page(&arena, hub, repo);
+	const char *name = hf_repo_shown(&arena, repo);
+
+	if (!hub->token_from)
+		return error_set(err, ERR_DENIED,
+				 "%s is gated: accept its terms at %s, then set "
+				 "ACCESS_TOKEN or HF_TOKEN to a token of that account",
+				 name, page);
+	return error_set(err, ERR_DENIED,
+			 "%s is gated, and the account of the token in %s has no access "
+			 "to it: accept its terms at %s, or use another token",
+			 name, hub->token_from, page);
+}
+
+static int not_found(const struct hf_hub *hub, const struct hf_repo *repo,
+		     struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *name = hf_repo_shown(&arena, repo);
+
+	if (!hub->token_from)
+		return error_set(
+			err, ERR_NOT_FOUND,
+			"there is no %s on %s, or it is private: look at the "
+			"name; for a private one set ACCESS_TOKEN or HF_TOKEN to "
+			"a token that may read it",
+			name, hub->host);
+	return error_set(err, ERR_NOT_FOUND,
+			 "there is no %s on %s that the token in %s may see: look at the "
+			 "name, and whose token it is",
+			 name, hub->host, hub->token_from);
+}
+
+static int denied(const struct hf_hub *hub, const struct hf_repo *repo,
+		  const char *message, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+
+	return error_set(err, ERR_DENIED, "the token in %s may not read %s%s%.300s",
+			 hub->token_from, hf_repo_shown(&arena, repo),
+			 *message ? ": " : "", str_visible(&arena, message, false));
+}
+
+int hf_hub_refused(const struct hf_hub *hub, const struct hf_repo *repo, int status,
+		   const char *code, const char *message, struct error *err)
+{
+	static const char wrong_token[] = "Invalid credentials in Authorization header";
+	cleanup_arena struct arena arena = { 0 };
+
+	if (str_eq(code, "GatedRepo"))
+		gated(hub, repo, err);
+	else if (str_eq(code, "RevisionNotFound"))
+		error_set(
+			err, ERR_NOT_FOUND,
+			"%s has no revision '%.200s'; a branch, a tag or a commit of it "
+			"is wanted",
+			hf_repo_shown(&arena, repo),
+			str_visible(&arena, repo->revision, false));
+	else if (status == 401 && hub->token_from && str_starts(message, wrong_token))
+		error_set(err, ERR_DENIED,
+			  "%s does not accept the token in %s: it is mistyped, has "
+			  "expired or was revoked",
+			  hub->host, hub->token_from);
+	else if (str_eq(code, "EntryNotFound"))
+		error_set(err, ERR_NOT_FOUND, "%s has it not at this revision",
+			  hf_repo_shown(&arena, repo));
+	else if (str_eq(code, "RepoNotFound") || status == 401 || status == 404)
+		not_found(hub, repo, err);
+	else if (status == 403 && hub->token_from)
+		denied(hub, repo, message, err);
+	else if (status == 403)
+		gated(hub, repo, err);
+	else
+		retry_fail(err, status);
+	return refused(err, err->kind, status);
+}
+
+/* What an answer's header says. */
+struct answer {
+	struct arena arena;
+	int status;
+	const char *location, *link, *code, *message;
+};
+
+static int on_header(void *ctx, int status, const char *name, const char *value,
+		     struct error *err)
+{
+	struct answer *a = ctx;
+	const struct {
+		const char *name, **to;
+	} rows[] = {
+		{ "location", &a->location },
+		{ "link", &a->link },
+		{ "x-error-code", &a->code },
+		{ "x-error-message", &a->message },
+	};
+
+	(void)err;
+	if (a->status != status)
+		*a = (struct answer){ .arena = a->arena, .status = status };
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		if (!strcasecmp(name, rows[i].name))
+			*rows[i].to = arena_strdup(&a->arena, value);
+	return 0;
+}
+
+/* Renamed repositories are at another path of the hub. */
+static int redirected(const struct hf_hub *hub, struct arena *arena, const char **url,
+		      const char *location, struct error *err)
+{
+	if (uri_resolve(url, arena, *url, location, err))
+		return error_wrap(err, "%s redirects to what is no address", hub->host);
+	if (uri_same_origin(*url, hub->endpoint))
+		return 0;
+	return error_set(err, ERR_DENIED,
+			 "%s redirects to %s, which is not the hub that HF_ENDPOINT "
+			 "names; the token is not sent there",
+			 hub->host, uri_shown(arena, *url));
+}
+
+/* Of a mirror, which hands on the links of the hub behind it. */
+static const char *own_link(const struct hf_hub *hub, struct arena *arena,
+			    const char *link)
+{
+	const char *api = strstr(link, "/api/");
+
+	if (uri_same_origin(link, hub->endpoint) || !api)
+		return link;
+	return arena_printf(arena, "%s%s", hub->endpoint, api);
+}
+
+static int next_page(const struct hf_hub *hub, struct arena *arena, const char *url,
+		     const char *link, const char **ret, struct error *err)
+{
+	const char *next = hf_tree_next(arena, link);
+
+	if (next && uri_resolve(&next, arena, url, next, err))
+		return error_wrap(err, "the address of the next page");
+	if (next)
+		next = own_link(hub, arena, next);
+	if (next && !uri_same_origin(next, hub->endpoint))
+		return error_set(err, ERR_FORMAT, "%s says that the next page is at %s",
+				 hub->host, uri_shown(arena, next));
+	if (next && str_eq(next, url))
+		return error_set(err, ERR_FORMAT,
+				 "%s says that the next page is the same page",
+				 hub->host);
+	*ret = next;
+	return 0;
+}
+
+/* The hub's own words: X-Error-Message, or {"error": ...}. */
+static const char *message_of(struct arena *arena, const struct answer *a,
+			      const struct http_response *r)
+{
+	cleanup_json cJSON *doc = NULL;
+	struct error ignored = { 0 };
+	const char *text;
+
+	if (a->message)
+		return a->message;
+	if (!r->body.len || json_parse(&doc, r->body.data, r->body.len, &ignored))
+		return "";
+	text = json_str(doc, "error");
+	return text ? arena_strdup(arena, text) : "";
+}
+
+static int ask(const struct hf_hub *hub, const struct hf_repo *repo, const char *url,
+	       struct answer *a, struct http_response *ret, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const struct http_request req = { .method = "GET",
+					  .url = url,
+					  .headers = hub->headers,
+					  .timeout_ms = ASK_MS,
+					  .idle_ms = IDLE_MS,
+					  .max_body = HF_PAGE_MAX,
+					  .on_header = on_header,
+					  .ctx = a };
+
+	return store_ask(arena_printf(&arena, "asking %s about %s", hub->host,
+				      hf_repo_shown(&arena, repo)),
+			 hub->http, &req, ret, err);
+}
+
+void hf_page_release(struct hf_page *p)
+{
+	http_response_release(&p->http);
+	arena_clear(&p->arena);
+}
+
+/* One try. *url becomes another one where the hub redirects: 0, without an answer. */
+static int get_once(struct hf_page *p, const struct hf_hub *hub,
+		    const struct hf_repo *repo, const char **url, struct error *err)
+{
+	struct answer a = { 0 };
+	int rc = ask(hub, repo, *url, &a, &p->http, err);
+
+	if (rc)
+		; /* nobody answered */
+	else if (p->http.status >= 301 && p->http.status <= 308 && a.location)
+		rc = redirected(hub, &p->arena, url, a.location, err);
+	else if (p->http.status != 200)
+		rc = hf_hub_refused(hub, repo, p->http.status, a.code ? a.code : "",
+				    message_of(&a.arena, &a, &p->http), err);
+	else
+		rc = next_page(hub, &p->arena, *url, a.link, &p->next, err);
+	arena_clear(&a.arena);
+	return rc;
+}
+
+int hf_hub_get(struct hf_page *ret, const struct hf_hub *hub, const struct hf_repo *repo,
+	       const char *url, struct error *err)
+{
+	struct hf_page p = { 0 };
+
+	for (int hop = 0; hop <= MAX_HOPS; hop++) {
+		if (get_once(&p, hub, repo, &url, err)) {
+			hf_page_release(&p);
+			return -1;
+		}
+		if (p.http.status == 200) {
+			*ret = p;
+			return 0;
+		}
+		http_response_release(&p.http);
+		p.http = (struct http_response){ 0 };
+	}
+	hf_page_release(&p);
+	return error_set(err, ERR_FORMAT, "%s redirects again and again", hub->host);
+}

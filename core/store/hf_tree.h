@@ -1,0 +1,39 @@
+/*
+ * hf_tree.h - what the hub says is in a repository, a page at a time.
+ *
+ * The answer of GET /api/{models|datasets}/ID/tree/REVISION?recursive=True: a JSON
+ * list of {"type": "file"|"directory", "path", "size", "oid": <git blob id>,
+ * "lfs": {"oid": <sha256>, "size"}}. The next page is what the header Link says.
+ */
+#ifndef STORE_HF_TREE_H
+#define STORE_HF_TREE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "store/store.h"
+
+enum { HF_PAGE_MAX = 16 * 1024 * 1024 };
+
+/* Which entries count. */
+struct hf_tree_want {
+	const char *folder; /* those below it; "": all */
+	const char *file;   /* or this one only; NULL: none in particular */
+	bool (*wanted)(void *ctx, const char *name); /* NULL: all */
+	void *ctx;
+};
+
+/*
+ * Add the files of a page to the listing. ERR_FORMAT: not what the hub answers;
+ * ERR_INVALID: a wanted file has a name that is refused.
+ */
+MUST_CHECK int hf_tree_page(struct store_listing *l, const void *data, size_t len,
+			    const struct hf_tree_want *want, struct error *err);
+
+/* In the order of their names. ERR_FORMAT: one is there twice. */
+MUST_CHECK int hf_tree_end(struct store_listing *l, struct error *err);
+
+/* The URL of the page after this one, from a header Link (RFC 8288); NULL: none. */
+const char *hf_tree_next(struct arena *arena, const char *link);
+
+#endif

@@ -1,0 +1,171 @@
+#include "store/hf_uri.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "store/store.h"
+#include "store/uri.h"
+
+enum { MAX_ID = 96, MAX_REVISION = 255 };
+
+/* One side of the '/' in a repository's name. */
+static bool name_valid(const char *name)
+{
+	size_t len = strlen(name);
+
+	if (!len || len > MAX_ID || strstr(name, "--") || strstr(name, ".."))
+		return false;
+	for (const char *p = name; *p; p++)
+		if (!isalnum((unsigned char)*p) && !strchr("._-", *p))
+			return false;
+	return !strchr(".-", name[0]) && !strchr(".-", name[len - 1]) &&
+	       !str_ends(name, ".git");
+}
+
+bool hf_id_valid(const char *id)
+{
+	cleanup_arena struct arena arena = { 0 };
+	size_t n;
+	char **parts;
+
+	if (strlen(id) > MAX_ID)
+		return false;
+	parts = str_split(&arena, id, '/', &n);
+	return n <= 2 && name_valid(parts[0]) && (n == 1 || name_valid(parts[1]));
+}
+
+/* "spaces" and "buckets" hold neither models nor data sets. */
+static int take_kind(const char **kind, char ***parts, const char *shown,
+		     struct error *err)
+{
+	static const char *const ours[] = { "models", "datasets", NULL };
+	static const char *const others[] = { "spaces", "buckets", NULL };
+
+	if (str_in(**parts, others))
+		return error_set(err, ERR_UNSUPPORTED,
+				 "'%s': it is neither a model nor a data set; give "
+				 "hf://org/name or hf://datasets/org/name",
+				 shown);
+	if (!str_in(**parts, ours))
+		return 0;
+	*kind = **parts;
+	++*parts;
+	return 0;
+}
+
+/* What follows '@', and two more parts for refs/pr/1. */
+static int take_revision(const char **revision, struct arena *arena, const char *text,
+			 char ***parts, struct error *err)
+{
+	static const char *const refs[] = { "pr", "convert", NULL };
+	char **p = *parts;
+
+	if (str_eq(text, "refs") && p[0] && str_in(p[0], refs) && p[1]) {
+		text = arena_printf(arena, "refs/%s/%s", p[0], p[1]);
+		*parts += 2;
+	}
+	return uri_decode(revision, arena, text, err);
+}
+
+/* org/name@revision, or name@revision, at the beginning of the parts. */
+static int take_id(struct hf_repo *r, struct arena *arena, char ***parts,
+		   struct error *err)
+{
+	char *first = *(*parts)++, *last = first, *at = strchr(first, '@');
+
+	if (!at && **parts) {
+		last = *(*parts)++;
+		at = strchr(last, '@');
+	}
+	if (at)
+		*at = 0;
+	r->id = last == first ? first : arena_printf(arena, "%s/%s", first, last);
+	return at ? take_revision(&r->revision, arena, at + 1, parts, err) : 0;
+}
+
+static int query_revision(struct hf_repo *r, struct arena *arena, const char *query,
+			  struct error *err)
+{
+	cleanup_arena struct arena own = { 0 };
+	char **items = str_split(&own, query ? query : "", '&', NULL);
+
+	for (; *items; items++) {
+		const char *value = str_after(*items, "revision=");
+
+		if (value && r->revision)
+			return error_set(
+				err, ERR_INVALID,
+				"it names a revision twice: after '@' and in the "
+				"query");
+		if (value && uri_decode(&r->revision, arena, value, err))
+			return -1;
+	}
+	return 0;
+}
+
+static int revision_check(const char *revision, struct error *err)
+{
+	size_t len = strlen(revision);
+
+	if (len && len <= MAX_REVISION && utf8_valid(revision, len))
+		return 0;
+	return error_set(err, ERR_INVALID,
+			 "the revision after '@' has to be a branch, a tag or a commit");
+}
+
+static int take_parts(struct hf_repo *r, struct arena *arena, const struct uri *u,
+		      const char *shown, struct error *err)
+{
+	char **parts, *text = arena_printf(arena, "%s/%s", u->host, u->path);
+	size_t len = strlen(text);
+
+	while (len && text[len - 1] == '/')
+		text[--len] = 0;
+	parts = str_split(arena, text, '/', NULL);
+	if (take_kind(&r->kind, &parts, shown, err))
+		return -1;
+	if (!*parts || !**parts)
+		return error_set(err, ERR_INVALID,
+				 "'%s' names no repository; give hf://org/name", shown);
+	if (take_id(r, arena, &parts, err) || query_revision(r, arena, u->query, err))
+		return error_wrap(err, "'%s'", shown);
+	if (!hf_id_valid(r->id))
+		return error_set(
+			err, ERR_INVALID,
+			"'%s': that is no repository's name; one is org/name, of "
+			"letters, digits, '.', '_' and '-'",
+			shown);
+	return uri_decode(&r->folder, arena,
+			  str_join(arena, (const char *const *)parts, "/"), err);
+}
+
+int hf_repo_parse(struct hf_repo *ret, struct arena *arena, const char *uri, bool model,
+		  struct error *err)
+{
+	struct hf_repo r = { .kind = model ? "models" : "datasets" };
+	const char *shown;
+	struct uri u;
+
+	if (uri_parse(&u, arena, uri, err))
+		return -1;
+	/* What stands before '@' is a repository's name here, not a user's. */
+	shown = strchr(u.host, ':') ? uri_shown(arena, uri)
+				    : arena_printf(arena, "hf://%s%s%s",
+						   str_visible(arena, u.host, false),
+						   *u.path ? "/" : "",
+						   str_visible(arena, u.path, false));
+	if (take_parts(&r, arena, &u, shown, err))
+		return -1;
+	if (!r.revision)
+		r.revision = "main";
+	if (revision_check(r.revision, err))
+		return error_wrap(err, "'%s'", shown);
+	if (*r.folder && store_path_check(r.folder, err))
+		return error_set(err, ERR_INVALID,
+				 "'%s': '%.300s' cannot be a folder of a repository",
+				 shown, str_visible(arena, r.folder, false));
+	*ret = r;
+	return 0;
+}

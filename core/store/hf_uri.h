@@ -1,0 +1,34 @@
+/*
+ * hf_uri.h - what an hf:// URI means.
+ *
+ *     hf://org/name            hf://name           hf://org/name@revision
+ *     hf://org/name/folder     hf://datasets/org/name@refs/pr/1/folder
+ *
+ * As upstream's initializers read them (the first two parts are the repository; query
+ * and fragment do not count), and what huggingface_hub's own URIs have besides: names
+ * without an organisation, "datasets/" and "models/" before the name, "@revision"
+ * (a branch, tag or commit; "/" in it as %2F, but for refs/pr/N and refs/convert/X),
+ * a folder or file in the repository. "?revision=" is understood, too.
+ */
+#ifndef STORE_HF_URI_H
+#define STORE_HF_URI_H
+
+#include <stdbool.h>
+
+#include "base/arena.h"
+
+struct hf_repo {
+	const char *kind;     /* "models" or "datasets", as the hub's API calls them */
+	const char *id;       /* "org/name" or "name" */
+	const char *revision; /* decoded; "main" when the URI has none */
+	const char *folder;   /* decoded, "a/b", or ""; may be a file */
+};
+
+/* `model`: which kind it is where the URI does not say. ERR_INVALID. */
+MUST_CHECK int hf_repo_parse(struct hf_repo *ret, struct arena *arena, const char *uri,
+			     bool model, struct error *err);
+
+/* "org/name" or "name", as the hub allows them? */
+bool hf_id_valid(const char *id);
+
+#endif

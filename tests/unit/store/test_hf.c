@@ -1,0 +1,359 @@
+/*
+ * What an hf:// URI means, and what the hub's answers do.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "store/hf_hub.h"
+#include "store/hf_tree.h"
+#include "store/hf_uri.h"
+
+static const struct {
+	const char *uri;
+	bool model;
+	const char *kind, *id, *revision, *folder;
+} good[] = {
+	{ "hf://org/name", true, "models", "org/name", "main", "" },
+	{ "hf://org/name", false, "datasets", "org/name", "main", "" },
+	{ "HF://org/name/", true, "models", "org/name", "main", "" },
+	{ "hf://gpt2", true, "models", "gpt2", "main", "" },
+	{ "hf://squad///", false, "datasets", "squad", "main", "" },
+	/* Upstream's data sets: the first two parts; its SDK looks in the folder then. */
+	{ "hf://tatsu-lab/alpaca/data", false, "datasets", "tatsu-lab/alpaca", "main",
+	  "data" },
+	{ "hf://org/name/a/b.parquet", false, "datasets", "org/name", "main",
+	  "a/b.parquet" },
+	{ "hf://org/name/a%20b", false, "datasets", "org/name", "main", "a b" },
+	{ "hf://org/name@v1.0", true, "models", "org/name", "v1.0", "" },
+	{ "hf://org/name@v1.0/sub", true, "models", "org/name", "v1.0", "sub" },
+	{ "hf://gpt2@abc/onnx", true, "models", "gpt2", "abc", "onnx" },
+	{ "hf://org/name@refs/pr/7/sub", true, "models", "org/name", "refs/pr/7", "sub" },
+	{ "hf://org/name@refs/convert/parquet", false, "datasets", "org/name",
+	  "refs/convert/parquet", "" },
+	{ "hf://org/name@refs%2Fpr%2F7", true, "models", "org/name", "refs/pr/7", "" },
+	{ "hf://org/name@feature%2Fx/sub", true, "models", "org/name", "feature/x",
+	  "sub" },
+	{ "hf://org/name?revision=v2", true, "models", "org/name", "v2", "" },
+	{ "hf://org/name/sub?a=b&revision=v2", true, "models", "org/name", "v2", "sub" },
+	{ "hf://org/name?a=b#c", true, "models", "org/name", "main", "" },
+	{ "hf://datasets/org/name", true, "datasets", "org/name", "main", "" },
+	{ "hf://datasets/squad", true, "datasets", "squad", "main", "" },
+	{ "hf://datasets/org/name@v1/data", false, "datasets", "org/name", "v1", "data" },
+	{ "hf://models/org/name", false, "models", "org/name", "main", "" },
+	{ "hf://org/datasets", true, "models", "org/datasets", "main", "" },
+	/* A folder may be called refs. */
+	{ "hf://org/name/refs/pr/1", true, "models", "org/name", "main", "refs/pr/1" },
+	{ "hf://org/name@refs/x", true, "models", "org/name", "refs", "x" },
+};
+
+static const struct {
+	const char *uri, *says;
+} bad[] = {
+	{ "hf://", "names no repository" },
+	{ "hf:///name", "names no repository" },
+	{ "hf://datasets", "names no repository" },
+	{ "hf://datasets/", "names no repository" },
+	{ "hf://org//name", "no repository's name" },
+	{ "hf://spaces/org/name", "neither a model nor a data set" },
+	{ "hf://org/na me", "blank" },
+	{ "hf://org/na%20me", "no repository's name" },
+	{ "hf://org/na--me", "no repository's name" },
+	{ "hf://../etc", "no repository's name" },
+	{ "hf://org/..", "no repository's name" },
+	{ "hf://org/name.git", "no repository's name" },
+	{ "hf://-org/name", "no repository's name" },
+	{ "hf://org/name@", "revision after '@'" },
+	{ "hf://org/name@%ff", "revision after '@'" },
+	{ "hf://org/name@%00", "" },
+	{ "hf://org/name@a?revision=b", "twice" },
+	{ "hf://org/name/../x", "cannot be a folder" },
+	{ "hf://org/name/a//b", "cannot be a folder" },
+	{ "hf://org/name/a%2F..%2F..", "cannot be a folder" },
+	{ "hf://me:secret-token@huggingface.co/org/name", "no repository's name" },
+};
+
+static void test_uris(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
+		cleanup_arena struct arena a = { 0 };
+		struct hf_repo r = { 0 };
+		struct error err = { 0 };
+
+		if (hf_repo_parse(&r, &a, good[i].uri, good[i].model, &err))
+			fail_msg("%s: %s", good[i].uri, err.msg);
+		assert_string_equal(r.kind, good[i].kind);
+		assert_string_equal(r.id, good[i].id);
+		assert_string_equal(r.revision, good[i].revision);
+		assert_string_equal(r.folder, good[i].folder);
+	}
+}
+
+static void test_uris_refused(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		cleanup_arena struct arena a = { 0 };
+		struct hf_repo r = { 0 };
+		struct error err = { 0 };
+
+		if (!hf_repo_parse(&r, &a, bad[i].uri, true, &err))
+			fail_msg("%s: repository %s", bad[i].uri, r.id);
+		if (!strstr(err.msg, bad[i].says) || strstr(err.msg, "secret-token"))
+			fail_msg("%s: %s", bad[i].uri, err.msg);
+	}
+}
+
+#define SHA1   "0123456789012345678901234567890123456789"
+#define SHA256 "0123456789012345678901234567890123456789012345678901234567890123"
+#define LFS(path)                                                             \
+	"{\"type\":\"file\",\"oid\":\"" SHA1 "\",\"size\":9,\"path\":\"" path \
+	"\",\"lfs\":{\"oid\":\"" SHA256 "\",\"size\":7,\"pointerSize\":134}}"
+#define BLOB(path) \
+	"{\"type\":\"file\",\"oid\":\"" SHA1 "\",\"size\":5,\"path\":\"" path "\"}"
+#define DIR(path) \
+	"{\"type\":\"directory\",\"oid\":\"" SHA1 "\",\"size\":0,\"path\":\"" path "\"}"
+
+static const struct {
+	const char *page, *folder, *file;
+	const char *paths; /* joined by ' '; or what the error says */
+	bool refused;
+} trees[] = {
+	{ "[]", "", NULL, "", false },
+	{ "[" BLOB("b") "," DIR("d") "," LFS("a/c") "]", "", NULL, "a/c b", false },
+	{ "[" BLOB("data/x") "," BLOB("data2/x") "," BLOB("data") "]", "data", NULL,
+	  "data/x", false },
+	{ "[" BLOB("a") "," BLOB("b") "]", "", "b", "b", false },
+	{ "[" BLOB("skip/a") "," BLOB("b") "]", "", NULL, "b", false },
+	/* What nobody wants may have any name. */
+	{ "[" BLOB("skip/../../a") "," BLOB("b") "]", "", NULL, "b", false },
+	{ "[" BLOB("d/../../evil") "]", "", NULL, "refused", true },
+	{ "[" BLOB("/etc/passwd") "]", "", NULL, "refused", true },
+	{ "[" BLOB("a") "," BLOB("a") "]", "", NULL, "twice", true },
+	{ "{}", "", NULL, "no list", true },
+	{ "[", "", NULL, "", true },
+	{ "[1]", "", NULL, "no type", true },
+	{ "[{\"type\":\"file\",\"path\":\"a\",\"oid\":\"" SHA1 "\"}]", "", NULL,
+	  "no size", true },
+	{ "[{\"type\":\"file\",\"path\":\"a\",\"oid\":\"" SHA1 "\",\"size\":-1}]", "",
+	  NULL, "no size", true },
+	{ "[{\"type\":\"file\",\"path\":\"a\",\"oid\":\"x\",\"size\":1}]", "", NULL,
+	  "no SHA-256", true },
+	{ "[{\"type\":\"file\",\"path\":\"a\",\"size\":1,\"lfs\":{\"oid\":\"x\","
+	  "\"size\":1}}]",
+	  "", NULL, "no SHA-256", true },
+};
+
+static bool not_skipped(void *ctx, const char *name)
+{
+	(void)ctx;
+	return !str_starts(name, "skip/");
+}
+
+static void test_trees(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(trees) / sizeof(*trees); i++) {
+		struct hf_tree_want want = { .folder = trees[i].folder,
+					     .file = trees[i].file,
+					     .wanted = not_skipped };
+		cleanup_buf struct buf paths = { .max = 1000 };
+		struct store_listing l = { 0 };
+		struct error err = { 0 };
+		int rc = hf_tree_page(&l, trees[i].page, strlen(trees[i].page), &want,
+				      &err);
+
+		rc = rc ? rc : hf_tree_end(&l, &err);
+		for (size_t j = 0; j < l.n; j++)
+			buf_printf(&paths, "%s%s", j ? " " : "", l.objects[j].path);
+		buf_adds(&paths, "");
+		if (trees[i].refused ? !rc || !strstr(err.msg, trees[i].paths)
+				     : rc || strcmp((char *)paths.data, trees[i].paths))
+			fail_msg("row %zu: %s, '%s'", i, paths.data, err.msg);
+		store_listing_release(&l);
+	}
+}
+
+/* LFS's size and sum are the contents', those beside it are the pointer's. */
+static void test_sums(void **state)
+{
+	static const char page[] = "[" LFS("a") "," BLOB("b") "]";
+	struct hf_tree_want want = { .folder = "" };
+	struct store_listing l = { 0 };
+	struct error err = { 0 };
+
+	(void)state;
+	assert_int_equal(hf_tree_page(&l, page, sizeof(page) - 1, &want, &err), 0);
+	assert_int_equal(hf_tree_end(&l, &err), 0);
+	assert_int_equal(l.n, 2);
+	assert_int_equal(l.objects[0].digest, STORE_SHA256);
+	assert_string_equal(l.objects[0].sum, SHA256);
+	assert_int_equal(l.objects[0].size, 7);
+	assert_int_equal(l.objects[1].digest, STORE_GIT_SHA1);
+	assert_string_equal(l.objects[1].sum, SHA1);
+	assert_int_equal(l.objects[1].size, 5);
+	store_listing_release(&l);
+}
+
+static const struct {
+	const char *header, *next;
+} links[] = {
+	{ "<https://h/x?cursor=a>; rel=\"next\"", "https://h/x?cursor=a" },
+	{ "<https://h/x>; rel=next", "https://h/x" },
+	{ "</x?a,b>; REL=\"next\"; title=\"y\"", "/x?a,b" },
+	{ "<https://h/p>; rel=\"prev\", <https://h/n>; rel=\"next\"", "https://h/n" },
+	{ "<https://h/n>; rel=\"last next\"", "https://h/n" },
+	{ "<https://h/p>; rel=\"prev\"", NULL },
+	{ "<https://h/p>; rel=\"nextish\"", NULL },
+	{ "<https://h/p", NULL },
+	{ "<>", NULL },
+	{ "", NULL },
+};
+
+static void test_links(void **state)
+{
+	(void)state;
+	assert_null(hf_tree_next(NULL, NULL));
+	for (size_t i = 0; i < sizeof(links) / sizeof(*links); i++) {
+		cleanup_arena struct arena a = { 0 };
+		const char *next = hf_tree_next(&a, links[i].header);
+
+		if (!str_eq(next, links[i].next))
+			fail_msg("%s: %s", links[i].header, next ? next : "nothing");
+	}
+}
+
+/* Of the environment: "NAME=value" rows. */
+static const char *env_of(void *ctx, const char *name)
+{
+	for (const char *const *row = ctx; *row; row++) {
+		const char *value = str_after(*row, name);
+
+		if (value && *value == '=')
+			return value + 1;
+	}
+	return NULL;
+}
+
+static const struct {
+	const char *env[5];
+	const char *from, *endpoint; /* NULL: the error says `says` */
+	const char *says;
+} hubs[] = {
+	{ { NULL }, "", "https://huggingface.co", NULL },
+	{ { "ACCESS_TOKEN=hf_a", "HF_TOKEN=hf_b" },
+	  "ACCESS_TOKEN",
+	  "https://huggingface.co",
+	  NULL },
+	{ { "ACCESS_TOKEN=", "HF_TOKEN=hf_b\n" },
+	  "HF_TOKEN",
+	  "https://huggingface.co",
+	  NULL },
+	{ { "HF_TOKEN=hf_b", "HF_HUB_DISABLE_IMPLICIT_TOKEN=1" },
+	  "",
+	  "https://huggingface.co",
+	  NULL },
+	{ { "HUGGING_FACE_HUB_TOKEN=hf_b" },
+	  "HUGGING_FACE_HUB_TOKEN",
+	  "https://huggingface.co",
+	  NULL },
+	{ { "HF_HOME=/nonexistent" }, "", "https://huggingface.co", NULL },
+	{ { "HF_ENDPOINT=http://127.0.0.1:8080/hub/" },
+	  "",
+	  "http://127.0.0.1:8080/hub",
+	  NULL },
+	{ { "HF_ENDPOINT=huggingface.co" }, NULL, NULL, "HF_ENDPOINT" },
+	{ { "HF_ENDPOINT=ftp://huggingface.co" }, NULL, NULL, "not the address" },
+	{ { "HF_ENDPOINT=https://me:pw@h" }, NULL, NULL, "not the address" },
+	{ { "HF_TOKEN=hf_secret\nX: y" }, NULL, NULL, "the token in HF_TOKEN" },
+	{ { "HF_HUB_OFFLINE=1" }, NULL, NULL, "HF_HUB_OFFLINE" },
+};
+
+static void test_hubs(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(hubs) / sizeof(*hubs); i++) {
+		struct store_conf conf = { .env = env_of, .ctx = (void *)hubs[i].env };
+		cleanup_arena struct arena a = { 0 };
+		struct error err = { 0 };
+		struct hf_hub hub = { 0 };
+		int rc = hf_hub_open(&hub, &a, &conf, &err);
+
+		if (hubs[i].says) {
+			if (!rc || !strstr(err.msg, hubs[i].says) ||
+			    strstr(err.msg, "secret") || strstr(err.msg, "pw"))
+				fail_msg("row %zu: %s", i, err.msg);
+			continue;
+		}
+		if (rc)
+			fail_msg("row %zu: %s", i, err.msg);
+		assert_string_equal(hub.endpoint, hubs[i].endpoint);
+		assert_string_equal(hub.token_from ? hub.token_from : "", hubs[i].from);
+		assert_int_equal(!!hub.headers[0], !!hub.token_from);
+		if (hub.headers[0])
+			assert_null(strchr(hub.headers[0], '\n'));
+	}
+}
+
+static const struct {
+	int status;
+	const char *code, *message, *token;
+	enum error_kind kind;
+	const char *says;
+} refusals[] = {
+	{ 401, "RepoNotFound", "", NULL, ERR_NOT_FOUND, "set ACCESS_TOKEN or HF_TOKEN" },
+	{ 404, "RepoNotFound", "", "HF_TOKEN", ERR_NOT_FOUND, "the token in HF_TOKEN" },
+	{ 401, "", "Invalid username or password.", NULL, ERR_NOT_FOUND, "private" },
+	{ 401, "", "Invalid credentials in Authorization header", "HF_TOKEN", ERR_DENIED,
+	  "does not accept the token in HF_TOKEN" },
+	{ 401, "GatedRepo", "", NULL, ERR_DENIED,
+	  "accept its terms at https://huggingface.co/org/name" },
+	{ 403, "GatedRepo", "", "ACCESS_TOKEN", ERR_DENIED,
+	  "token in ACCESS_TOKEN has no access" },
+	{ 403, "", "fine-grained", "HF_TOKEN", ERR_DENIED, "may not read" },
+	{ 404, "RevisionNotFound", "", NULL, ERR_NOT_FOUND, "no revision 'v9'" },
+	{ 404, "EntryNotFound", "", NULL, ERR_NOT_FOUND, "has it not" },
+	{ 404, "", "", NULL, ERR_NOT_FOUND, "there is no model org/name" },
+	{ 451, "", "", NULL, ERR_DENIED, "legal" },
+	{ 500, "", "", NULL, ERR_BUSY, "500" },
+};
+
+static void test_refusals(void **state)
+{
+	const struct hf_repo repo = { "models", "org/name", "v9", "" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(refusals) / sizeof(*refusals); i++) {
+		struct hf_hub hub = { .endpoint = "https://huggingface.co",
+				      .host = "huggingface.co",
+				      .token_from = refusals[i].token };
+		struct error err = { 0 };
+
+		assert_int_equal(hf_hub_refused(&hub, &repo, refusals[i].status,
+						refusals[i].code, refusals[i].message,
+						&err),
+				 -1);
+		if (err.kind != refusals[i].kind || err.code != refusals[i].status ||
+		    !strstr(err.msg, refusals[i].says))
+			fail_msg("row %zu: %s: %s", i, error_kind_name(err.kind),
+				 err.msg);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_uris),     cmocka_unit_test(test_uris_refused),
+		cmocka_unit_test(test_trees),    cmocka_unit_test(test_sums),
+		cmocka_unit_test(test_links),    cmocka_unit_test(test_hubs),
+		cmocka_unit_test(test_refusals),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -17,6 +17,7 @@
 #include "trainer/api.h"
 #include "trainer/pipeline.h"
 #include "trainer/trainjob.h"
+#include "trainer/workspace.h"
 
 #define DEFAULT_NAMESPACE "default"
 
@@ -76,6 +77,8 @@ static void settle_job(struct job_set *set, struct doc *doc, const struct job_op
 	settle_name(set, doc->obj, opts, names);
 	settle_pairs(doc->obj, "labels", &opts->labels, meta_set_label);
 	settle_pairs(doc->obj, "annotations", &opts->annotations, meta_set_annotation);
+	if (opts->workspace)
+		workspace_annotate(doc->obj, opts->workspace);
 	if (opts->suspend && cJSON_IsObject(json_get(doc->obj, "spec")))
 		tj_set_suspend(doc->obj, true);
 	if (ns && *ns && opts->ns && !str_eq(ns, opts->ns))

@@ -16,6 +16,7 @@ struct job_opts {
 	const char
 		*default_ns; /* where neither file nor option says one; NULL: "default" */
 	struct opt_strs runtime_files, labels, annotations;
+	const struct workspace *workspace; /* that the jobs came with; or NULL */
 	bool suspend;
 	/* A TrainJob without a file. */
 	const char *script; /* Python code that it carries; or NULL */

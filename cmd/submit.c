@@ -24,6 +24,7 @@ static const char *const dry_runs[] = { "none", "client", "server", NULL };
 struct submit_opts {
 	struct job_opts job;
 	struct cluster_opts cluster;
+	struct workspace_opts workspace;
 	bool local, quiet, wait, follow;
 	int64_t timeout_ms;
 	int dry_run;
@@ -57,6 +58,7 @@ static const struct opt opts_table[] = {
 		     struct submit_opts, timeout_ms, 1, INT64_MAX / 4),
 	OPT_BOOL(0, "suspend", "create it suspended: nothing of it runs yet",
 		 struct submit_opts, job.suspend),
+	WORKSPACE_OPTIONS(struct submit_opts),
 	CLUSTER_OPTIONS(struct submit_opts),
 	OPT_BOOL('q', "quiet", "no progress, only the job's own output",
 		 struct submit_opts, quiet),
@@ -131,7 +133,7 @@ static int check_opts(const struct submit_opts *opts, struct error *err)
 	if (opts->timeout_ms && !opts->follow && !opts->wait)
 		return error_set(err, ERR_USAGE,
 				 "--timeout goes with --follow or --wait");
-	return 0;
+	return workspace_check_opts(&opts->workspace, opts->local, err);
 }
 
 /* Where the code is written while it runs, so that nothing of it stays. */
@@ -147,7 +149,7 @@ static int private_tmp(char *folder, size_t size, struct error *err)
 }
 
 static int submit_local(struct job_set *set, const struct submit_opts *opts,
-			struct error *err)
+			struct shipment *shipment, struct error *err)
 {
 	char folder[PATH_MAX];
 	struct error why = { 0 };
@@ -158,6 +160,8 @@ static int submit_local(struct job_set *set, const struct submit_opts *opts,
 				 "%s has %zu TrainJobs; --local runs one", opts->job.file,
 				 set->n);
 	job_add_config(set, &set->list[0]);
+	if (shipment_bind_local(shipment, set->list[0].objects, err))
+		return -1;
 	if (!opts->job.script)
 		return local_submit(&set->list[0], opts->quiet, err);
 	if (private_tmp(folder, sizeof(folder), err))
@@ -175,11 +179,14 @@ static const char *format_of(const struct submit_opts *opts)
 	return opts->dry_run == DRY_RUN_CLIENT ? render_formats[0] : NULL;
 }
 
-static int submit_to_cluster(const struct submit_opts *opts, struct error *err)
+static int submit_to_cluster(const struct submit_opts *opts,
+			     const struct shipment *shipment, struct error *err)
 {
 	const struct cluster_submit how = {
 		.cluster = opts->cluster,
 		.job = opts->job,
+		.cargo = shipment->cargo.digest ? &shipment->cargo : NULL,
+		.keep = opts->workspace.keep,
 		.format = format_of(opts),
 		.dry_run = opts->dry_run == DRY_RUN_SERVER,
 		.wait = opts->wait,
@@ -194,19 +201,25 @@ static int submit_to_cluster(const struct submit_opts *opts, struct error *err)
 static int run(const void *values, int argc, char **argv, struct error *err)
 {
 	struct submit_opts opts = *(const struct submit_opts *)values;
+	cleanup_shipment struct shipment shipment = { 0 };
 	cleanup_job_set struct job_set set = { 0 };
 	int code;
 
 	if (settle_file(&opts.job, argc, argv, err) || check_opts(&opts, err))
 		return -1;
+	if (shipment_pack(&shipment, &opts.workspace, opts.local, opts.quiet, err))
+		return -1;
+	if (shipment.says.digest)
+		opts.job.workspace = &shipment.says;
 	if (!opts.local && opts.dry_run != DRY_RUN_CLIENT)
-		return submit_to_cluster(&opts, err);
+		return submit_to_cluster(&opts, &shipment, err);
 	code = job_set_load(&set, &opts.job, opts.local ? NAMES_RANDOM : NAMES_FIXED,
 			    "submit", err);
 	if (code)
 		return code;
 	if (opts.local)
-		return submit_local(&set, &opts, err);
+		return submit_local(&set, &opts, &shipment, err);
+	shipment_add(&shipment, &set);
 	return render_jobs(&set, format_of(&opts), err);
 }
 

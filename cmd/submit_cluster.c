@@ -32,6 +32,7 @@ struct item {
 	bool job;
 	bool comes_with; /* a TrainJob whose runtime is one of the files */
 	bool created;    /* now, by us */
+	bool awaited;    /* there already, from us, without its workspace */
 };
 
 struct sending {
@@ -312,6 +313,48 @@ static int explain(struct error *err)
 
 enum asking { ASK_FIRST, ASK_AGAIN, SEND };
 
+/* A TrainJob that a submit was stopped at before its workspace had arrived. */
+static bool take_up(struct sending *s, struct item *item)
+{
+	const struct kube_ref ref = kube_ref_of(item->obj);
+	cleanup_json cJSON *there = NULL;
+	struct error ignored = { 0 };
+
+	if (!item->job || !s->opts->cargo || !ref.name ||
+	    kube_get(s->kube, &ref, &there, &ignored) ||
+	    !workspace_is_awaited(there, s->opts->cargo->digest))
+		return false;
+	cJSON_Delete(item->stored);
+	item->stored = STEAL(there);
+	item->awaited = true;
+	return true;
+}
+
+/* Will the workspace be taken, once the TrainJob is there? */
+static int ask_workspace(struct sending *s, const struct item *item, struct error *err)
+{
+	if (!item->job || !s->opts->cargo)
+		return 0;
+	if (workspace_check_served(item->stored, err) ||
+	    workspace_ask(s->kube, s->opts->cargo, item->stored, err))
+		return explain(err);
+	return 0;
+}
+
+/* What comes after the TrainJob itself. */
+static int deliver(struct sending *s, struct item *item, struct error *err)
+{
+	if (!item->job || !s->opts->cargo ||
+	    workspace_deliver(s->kube, s->opts->cargo, &item->stored, err) == 0)
+		return 0;
+	if (s->opts->keep && item->created) {
+		item->created = false;
+		say(s, item,
+		    "stays, suspended; the same submit again delivers its workspace");
+	}
+	return explain(err);
+}
+
 /*
  * -1: all ends here. What is refused is told and counted. A first denial by webhooks
  * that cannot know the runtime says nothing.
@@ -334,6 +377,8 @@ static int ask(struct sending *s, struct item *item, enum asking asking,
 
 	if (rc && unknown_runtime && why.kind == ERR_INVALID && why.code == 403)
 		return 0;
+	if (rc && why.kind == ERR_EXISTS && take_up(s, item))
+		return 0;
 	if (rc && is_refusal(&why)) {
 		tell_refused(s, item, status, &why);
 		return 0;
@@ -346,7 +391,7 @@ static int ask(struct sending *s, struct item *item, enum asking asking,
 		tell_warnings(item, warnings);
 	cJSON_Delete(item->stored);
 	item->stored = STEAL(stored);
-	return 0;
+	return asking == SEND ? 0 : ask_workspace(s, item, err);
 }
 
 /* A job whose runtime comes with it, by our own rules: the webhooks cannot judge yet. */
@@ -404,18 +449,29 @@ static int send_item(struct sending *s, struct item *item, struct error *err)
 	cleanup_json cJSON *before = NULL;
 	struct error why = { 0 };
 	size_t refused = s->refused + s->exist;
+	const char *what = "its workspace is there now";
 
 	if (!item->job && kube_get(s->kube, &ref, &before, &why) &&
 	    why.kind != ERR_NOT_FOUND) {
 		*err = why;
 		return explain(err);
 	}
-	if (item->comes_with && ask(s, item, ASK_AGAIN, err))
+	if (item->comes_with && !item->awaited && ask(s, item, ASK_AGAIN, err))
 		return -1;
-	if (s->refused + s->exist == refused && ask(s, item, SEND, err))
+	if (s->refused + s->exist != refused)
+		return 0;
+	if (!item->awaited) {
+		if (item->job && s->opts->cargo && s->opts->cargo->data)
+			workspace_hold(item->obj, tj_suspend(item->stored));
+		if (ask(s, item, SEND, err))
+			return -1;
+		if (s->refused + s->exist != refused)
+			return 0;
+		what = became(item, before);
+	}
+	if (deliver(s, item, err))
 		return -1;
-	if (s->refused + s->exist == refused)
-		say(s, item, became(item, before));
+	say(s, item, what);
 	return 0;
 }
 

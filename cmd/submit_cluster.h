@@ -14,10 +14,13 @@
 
 #include "cmd/cluster.h"
 #include "cmd/job.h"
+#include "cmd/workspace.h"
 
 struct cluster_submit {
 	struct cluster_opts cluster;
 	struct job_opts job;
+	const struct workspace_cargo *cargo; /* that goes with each TrainJob; or NULL */
+	bool keep;                           /* a TrainJob whose cargo did not arrive */
 	const char *format; /* of what is stored: "yaml", ...; NULL: a line each */
 	bool dry_run;       /* nothing is stored */
 	bool wait, follow;  /* until the jobs have ended, showing what they do */

@@ -220,3 +220,11 @@ void meta_overlay(cJSON *onto_map, const cJSON *map)
 	json_each(child, map)
 		json_put(onto_map, json_dup(child), child->string);
 }
+
+void meta_unblock_owner(cJSON *obj)
+{
+	cJSON *ref;
+
+	json_each(ref, json_get(obj, "metadata", "ownerReferences"))
+		json_del(ref, JSON_PATH("blockOwnerDeletion"));
+}

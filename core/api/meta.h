@@ -48,6 +48,9 @@ void meta_digest(cJSON *obj);
 /* The controller's owner reference to `owner`; nothing when owner has no uid. */
 void meta_set_owner(cJSON *obj, const cJSON *owner);
 
+/* The owner may go first: asks for no right on the owner. */
+void meta_unblock_owner(cJSON *obj);
+
 /* Overlay a string map (labels, annotations) onto another: later wins. */
 void meta_overlay(cJSON *onto_map, const cJSON *map);
 

@@ -1,7 +1,5 @@
 #include "base/zstd.h"
 
-#if __has_include(<zstd.h>) /* TEMPORARY: until every sysroot has it */
-
 #include <stdbool.h>
 #include <stdlib.h>
 #include <zstd.h>
@@ -164,7 +162,3 @@ void zstd_reader_free(struct zstd_reader *r)
 	ZSTD_freeDStream(r->stream);
 	free(r);
 }
-#else
-int zstd_none(void);
-int zstd_none(void) { return 0; }
-#endif

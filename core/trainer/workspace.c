@@ -110,6 +110,7 @@ cJSON *workspace_configmap(const cJSON *tj, const char *digest, const void *data
 	meta_set_annotation(map, WORKSPACE_ANNOTATION,
 			    arena_printf(&arena, DIGEST_PREFIX "%s", digest));
 	meta_set_owner(map, tj);
+	meta_unblock_owner(map);
 	json_put_bool(map, true, "immutable");
 	json_put_str(map, text.data ? (const char *)text.data : "", "binaryData",
 		     WORKSPACE_FILE);

@@ -1,0 +1,175 @@
+#include "cmd/workspace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "cmd/cmd.h"
+
+int workspace_check_opts(const struct workspace_opts *o, bool local, struct error *err)
+{
+	const struct {
+		bool given;
+		const char *name;
+	} rest[] = {
+		{ o->to, "--workspace-to" },
+		{ o->secret, "--workspace-secret" },
+		{ o->keep, "--keep" },
+	};
+
+	for (size_t i = 0; i < sizeof(rest) / sizeof(*rest); i++) {
+		if (rest[i].given && !o->dir)
+			return error_set(err, ERR_USAGE, "%s goes with --workspace",
+					 rest[i].name);
+		if (rest[i].given && local)
+			return error_set(err, ERR_USAGE,
+					 "%s is for jobs on a cluster; --local reads the "
+					 "folder itself",
+					 rest[i].name);
+	}
+	if (o->secret && !o->to)
+		return error_set(err, ERR_USAGE,
+				 "--workspace-secret goes with --workspace-to");
+	if (o->to && !str_starts(o->to, "s3://") && !str_starts(o->to, "hf://"))
+		return error_set(err, ERR_USAGE,
+				 "--workspace-to: '%.200s' begins neither with s3:// nor "
+				 "with hf://",
+				 o->to);
+	return 0;
+}
+
+/* "3.2 MiB" */
+static const char *size_text(struct arena *arena, int64_t bytes)
+{
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB" };
+	double n = (double)bytes;
+	size_t i = 0;
+
+	for (; n >= 1024 && i < 3; i++)
+		n /= 1024;
+	return arena_printf(arena, i ? "%.1f %s" : "%.0f %s", n, units[i]);
+}
+
+static int make_folder(struct shipment *s, struct error *err)
+{
+	const char *tmp = getenv("TMPDIR");
+	char *folder = arena_printf(&s->arena, "%s/kftrainer-workspace-XXXXXX",
+				    tmp && *tmp == '/' ? tmp : "/tmp");
+
+	if (!mkdtemp(folder))
+		return error_errno(err, errno, "%s", folder);
+	s->folder = folder;
+	return 0;
+}
+
+static int refuse_large(struct shipment *s, const char *dir, struct error *err)
+{
+	cleanup_buf struct buf files = { .max = 600 };
+
+	for (int i = 0; i < PACK_LARGEST && s->summary.largest[i].path; i++)
+		buf_printf(&files, "%s%.150s %s", i ? ", " : "",
+			   s->summary.largest[i].path,
+			   size_text(&s->arena, s->summary.largest[i].size));
+	return error_set(
+		err, ERR_LIMIT,
+		"--workspace %.200s: packed it has %s, and a ConfigMap takes %s; "
+		"the largest files: %s; name what is not needed in "
+		"a file " PACK_IGNORE_FILE
+		", or give a place with --workspace-to s3://BUCKET/PATH",
+		dir, size_text(&s->arena, s->summary.size),
+		size_text(&s->arena, WORKSPACE_CONFIGMAP_MAX),
+		files.data ? (const char *)files.data : "none");
+}
+
+static int pack(struct shipment *s, const char *dir, struct error *err)
+{
+	const char *file = path_join(&s->arena, s->folder, WORKSPACE_FILE);
+	cleanup_fd int out = open(file, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	if (out < 0)
+		return error_errno(err, errno, "%s", file);
+	if (pack_folder(dir, out, &PACK_LIMITS, &s->arena, &s->summary, err))
+		return error_wrap(err, "--workspace");
+	s->says.digest = s->cargo.digest = s->summary.digest;
+	return 0;
+}
+
+/* Into memory: all that a ConfigMap can hold. */
+static int load(struct shipment *s, struct error *err)
+{
+	s->data.max = WORKSPACE_CONFIGMAP_MAX;
+	if (file_read(&s->data, path_join(&s->arena, s->folder, WORKSPACE_FILE), err))
+		return -1;
+	s->cargo.data = s->data.data;
+	s->cargo.len = s->data.len;
+	return 0;
+}
+
+static void tell(struct shipment *s, const char *dir)
+{
+	fprintf(stderr, "workspace %s: %lld files and folders, %s; packed %s\n",
+		str_visible(&s->arena, dir, false), (long long)s->summary.entries,
+		size_text(&s->arena, s->summary.bytes),
+		size_text(&s->arena, s->summary.size));
+}
+
+int shipment_pack(struct shipment *s, const struct workspace_opts *o, bool local,
+		  bool quiet, struct error *err)
+{
+	if (!o->dir)
+		return 0;
+	if (make_folder(s, err) || pack(s, o->dir, err))
+		return -1;
+	if (!quiet)
+		tell(s, o->dir);
+	if (local)
+		return 0;
+	if (o->to)
+		return error_set(err, ERR_UNSUPPORTED,
+				 "--workspace-to: uploading to %.200s is not built yet",
+				 o->to);
+	if (s->summary.size > WORKSPACE_CONFIGMAP_MAX)
+		return refuse_large(s, o->dir, err);
+	return load(s, err);
+}
+
+int shipment_bind_local(struct shipment *s, cJSON *objects, struct error *err)
+{
+	char program[PATH_MAX];
+	ssize_t n;
+
+	if (!s->says.digest)
+		return 0;
+	n = readlink("/proc/self/exe", program, sizeof(program) - 1);
+	if (n < 0)
+		return error_errno(err, errno, "/proc/self/exe");
+	program[n] = 0;
+	workspace_bind_local(objects, program, s->folder);
+	return 0;
+}
+
+void shipment_add(const struct shipment *s, struct job_set *set)
+{
+	for (size_t i = 0; s->cargo.data && i < set->n; i++)
+		cJSON_InsertItemInArray(set->list[i].objects, 0,
+					workspace_configmap(set->list[i].trainjob,
+							    s->cargo.digest,
+							    s->cargo.data, s->cargo.len));
+}
+
+void shipment_release(struct shipment *s)
+{
+	struct error err = { 0 };
+
+	if (s->folder && dir_remove(s->folder, &err))
+		cmd_complain("submit", "warning: %s", err.msg);
+	buf_release(&s->data);
+	arena_clear(&s->arena);
+	*s = (struct shipment){ 0 };
+}

@@ -1,0 +1,103 @@
+#include "client/workspace.h"
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "trainer/trainjob.h"
+
+#define FIELD_MANAGER "kftrainer"
+#define RESUME        "resume"
+#define STAY          "stay" /* suspended */
+
+int workspace_check_served(const cJSON *answer, struct error *err)
+{
+	if (workspace_is_served(answer))
+		return 0;
+	return error_set(err, ERR_UNSUPPORTED,
+			 "--workspace: this cluster's Trainer is not kftrainer (or its "
+			 "webhooks do not answer), and nobody would unpack the folder: "
+			 "'kftrainer install' puts it there");
+}
+
+void workspace_hold(cJSON *tj, bool stays)
+{
+	meta_set_annotation(tj, WORKSPACE_AWAITED_ANNOTATION, stays ? STAY : RESUME);
+	tj_set_suspend(tj, true);
+}
+
+bool workspace_is_awaited(const cJSON *tj, const char *digest)
+{
+	struct error ignored = { 0 };
+	struct workspace w;
+
+	return meta_annotation(tj, WORKSPACE_AWAITED_ANNOTATION) &&
+	       !workspace_of(&w, tj, &ignored) && str_eq(w.digest, digest);
+}
+
+/* There already: by us, a moment ago, or somebody else's? */
+static int check_there(struct kube *k, const cJSON *map, const cJSON *tj,
+		       struct error *err)
+{
+	const struct kube_ref ref = kube_ref_of(map);
+	cleanup_json cJSON *have = NULL;
+
+	if (kube_get(k, &ref, &have, err))
+		return -1;
+	if (meta_is_controlled(have, tj) &&
+	    json_equal(json_get(have, "binaryData"), json_get(map, "binaryData")))
+		return 0;
+	return error_set(err, ERR_EXISTS,
+			 "ConfigMap %s/%s is there already, and is not this TrainJob's",
+			 ref.ns, ref.name);
+}
+
+static int put_map(struct kube *k, const struct workspace_cargo *cargo, const cJSON *tj,
+		   bool dry_run, struct error *err)
+{
+	cleanup_json cJSON *map =
+		workspace_configmap(tj, cargo->digest, cargo->data, cargo->len);
+	const struct kube_write how = { .manager = FIELD_MANAGER,
+					.meta_only = true,
+					.dry_run = dry_run };
+	struct error why = { 0 };
+
+	if (kube_create(k, map, &how, NULL, &why) == 0)
+		return 0;
+	if (why.kind == ERR_EXISTS && !dry_run)
+		return check_there(k, map, tj, err);
+	*err = why;
+	return -1;
+}
+
+int workspace_ask(struct kube *k, const struct workspace_cargo *cargo,
+		  const cJSON *answer, struct error *err)
+{
+	if (!cargo->data || put_map(k, cargo, answer, true, err) == 0)
+		return 0;
+	return error_wrap(err, "the workspace");
+}
+
+int workspace_deliver(struct kube *k, const struct workspace_cargo *cargo, cJSON **tj,
+		      struct error *err)
+{
+	const char *then = meta_annotation(*tj, WORKSPACE_AWAITED_ANNOTATION);
+	const struct kube_ref ref = kube_ref_of(*tj);
+	const struct kube_write how = { .manager = FIELD_MANAGER };
+	cleanup_json cJSON *patch = cJSON_CreateObject();
+	cJSON *now = NULL;
+
+	if (!then)
+		return 0;
+	if (put_map(k, cargo, *tj, false, err))
+		return error_wrap(err, "the workspace");
+	json_put(patch, cJSON_CreateNull(), "metadata", "annotations",
+		 WORKSPACE_AWAITED_ANNOTATION);
+	meta_set_uid(patch, meta_uid(*tj));
+	if (str_eq(then, RESUME))
+		tj_set_suspend(patch, false);
+	if (kube_merge_patch(k, &ref, patch, &how, &now, err))
+		return error_wrap(err, "the workspace is there, but not resumed");
+	cJSON_Delete(*tj);
+	*tj = now;
+	return 0;
+}

@@ -48,7 +48,7 @@ struct informer {
 	bool stop;
 	atomic_bool synced;
 	_Atomic uint64_t newest;
-	int wake_fd, synced_fd;
+	int wake_fd, synced_fd, stop_fd;
 };
 
 /* ---- the store ------------------------------------------------------------------- */
@@ -291,6 +291,7 @@ static int watch(struct informer *inf, struct error *err)
 	struct kube_watch_opts opts = { .select = inf->conf.select,
 					.version = from,
 					.cancel = &inf->stop,
+					.cancel_fd = &inf->stop_fd,
 					.on_event = on_watch,
 					.on_unreadable = on_unreadable,
 					.ctx = inf };
@@ -398,6 +399,8 @@ static void release(struct informer *inf)
 		close(inf->wake_fd);
 	if (inf->synced_fd >= 0)
 		close(inf->synced_fd);
+	if (inf->stop_fd >= 0)
+		close(inf->stop_fd);
 	free(inf->version);
 	free(inf);
 }
@@ -413,7 +416,8 @@ int informer_start(struct informer **ret, const struct informer_conf *conf,
 	pthread_mutex_init(&inf->lock, NULL);
 	inf->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	inf->synced_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (inf->wake_fd < 0 || inf->synced_fd < 0)
+	inf->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (inf->wake_fd < 0 || inf->synced_fd < 0 || inf->stop_fd < 0)
 		rc = error_errno(err, errno, "eventfd");
 	if (rc || thread_start(&inf->thread, run, inf, err)) {
 		release(inf);
@@ -429,6 +433,7 @@ void informer_stop(struct informer *inf)
 		return;
 	__atomic_store_n(&inf->stop, true, __ATOMIC_RELEASE);
 	raise_fd(inf->wake_fd);
+	raise_fd(inf->stop_fd);
 	pthread_join(inf->thread, NULL);
 	release(inf);
 }

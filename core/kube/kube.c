@@ -308,6 +308,7 @@ static int send_once(struct kube *k, struct attempt *attempt,
 		.on_data = req->on_data ? on_data : NULL,
 		.ctx = attempt,
 		.cancel = req->cancel,
+		.cancel_fd = req->cancel_fd,
 	};
 	int rc;
 

@@ -85,7 +85,7 @@ struct kube_select {
 	const char *label_selector, *field_selector; /* or NULL */
 	bool meta_only;                              /* PartialObjectMetadata */
 	bool no_managed; /* without metadata.managedFields: left out before parsing */
-	int64_t page;                                /* objects a page; 0: 500 */
+	int64_t page;    /* objects a page; 0: 500 */
 };
 /*
  * Each object of all pages (ref->name is not looked at); it belongs to on_item.
@@ -115,6 +115,8 @@ struct kube_watch_opts {
 	struct kube_select select;
 	const char *version;
 	const bool *cancel;
+	const int *
+		cancel_fd; /* readable once it is set; or NULL: it is looked at each second */
 	int (*on_event)(void *ctx, const char *type, cJSON *take_obj, struct error *err);
 	void (*on_unreadable)(void *ctx, const struct error *err);
 	void *ctx;

@@ -63,6 +63,7 @@ struct kube_request {
 	bool open_ended;    /* a watch, a log: not counted by the limiter */
 	int64_t timeout_ms; /* 0: the client's; with open_ended: none */
 	const bool *cancel;
+	const int *cancel_fd;
 	cJSON **ret_refusal; /* the Status of an error, where there is one; or NULL */
 	int (*on_data)(void *ctx, const void *data, size_t len, struct error *err);
 	void *ctx;

@@ -300,6 +300,7 @@ int kube_watch(struct kube *k, const struct kube_ref *ref,
 		.open_ended = true,
 		.timeout_ms = seconds * 1000 + WATCH_MORE_MS,
 		.cancel = opts->cancel,
+		.cancel_fd = opts->cancel_fd,
 		.on_data = on_watch_data,
 		.ctx = &w,
 	};

@@ -160,10 +160,24 @@ static void slot_put(struct http_client *client, struct slot *s)
 	pthread_mutex_unlock(&client->lock);
 	slots_free(old);
 }
+/* What makes it worth asking call_must_end(). */
+static unsigned wake_fds(const struct call *c, struct curl_waitfd fds[2])
+{
+	int stop = stop_fd();
+	unsigned n = 0;
+
+	if (stop >= 0 && !c->client->after_stop)
+		fds[n++] = (struct curl_waitfd){ .fd = stop, .events = CURL_WAIT_POLLIN };
+	if (c->req->cancel_fd)
+		fds[n++] = (struct curl_waitfd){ .fd = *c->req->cancel_fd,
+						 .events = CURL_WAIT_POLLIN };
+	return n;
+}
+
 static CURLcode drive(struct call *c, CURLM *multi)
 {
-	struct curl_waitfd stop = { .fd = stop_fd(), .events = CURL_WAIT_POLLIN };
-	unsigned n_fds = stop.fd >= 0 && !c->client->after_stop;
+	struct curl_waitfd fds[2];
+	unsigned n_fds = wake_fds(c, fds);
 	CURLcode ret = CURLE_ABORTED_BY_CALLBACK;
 	int running = 1, left;
 	CURLMsg *msg;
@@ -179,7 +193,7 @@ static CURLcode drive(struct call *c, CURLM *multi)
 							      : CURLE_FAILED_INIT;
 			break;
 		}
-		if (curl_multi_poll(multi, &stop, n_fds, HTTP_LOOK_MS, NULL))
+		if (curl_multi_poll(multi, fds, n_fds, HTTP_LOOK_MS, NULL))
 			break;
 	}
 	curl_multi_remove_handle(multi, c->easy);

@@ -63,7 +63,8 @@ struct http_request {
 	int (*on_header)(void *ctx, int status, const char *name, const char *value,
 			 struct error *err);
 	void *ctx;
-	const bool *cancel; /* set by another thread, looked at each second; or NULL */
+	const bool *cancel;   /* set by another thread, looked at each second; or NULL */
+	const int *cancel_fd; /* readable once it is set: then it is looked at; or NULL */
 };
 
 struct http_response {

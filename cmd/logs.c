@@ -1,237 +1,48 @@
 /*
- * logs.c - what the processes of a job have written: so far of this machine's.
- *
- * A log is a file of lines that only grows. Each round reads what is new in each
- * of them; nothing stays open between rounds, so that hundreds of ranks are no
- * matter.
+ * logs.c - what the processes of a job have written, and write.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/clock.h"
+#include "base/stop.h"
 #include "base/str.h"
-#include "base/xmalloc.h"
+#include "cmd/cluster.h"
 #include "cmd/cmd.h"
+#include "cmd/logs.h"
 #include "cmd/out.h"
 #include "cmd/prefix.h"
-#include "local/state.h"
 
-enum { BLOCK = 64 * 1024, LONGEST_LINE = 1024 * 1024, PAUSE_MS = 100 };
+enum { OUT_BYTES = 64 * 1024 };
 
 struct logs_opts {
-	const char *ns, *rank, *step, *container, *tail;
-	bool follow;
+	struct where_opts where;
+	const char *rank, *step, *container, *tail;
+	int64_t since;
+	bool follow, all, previous, timestamps;
 };
 
 static const struct opt opts_table[] = {
-	OPT_STR('n', "namespace", "NAMESPACE", "where the job is; \"default\" without it",
-		struct logs_opts, ns),
+	WHERE_OPTIONS(struct logs_opts),
 	OPT_BOOL('f', "follow", "go on until the job has ended", struct logs_opts,
 		 follow),
 	OPT_STR(0, "rank", "N", "only the node of this rank", struct logs_opts, rank),
-	OPT_STR(0, "step", "STEP", "only this step: node, launcher, ...",
+	OPT_STR(0, "step", "STEP", "only this step: initializer, launcher, node, ...",
 		struct logs_opts, step),
 	OPT_STR('c', "container", "NAME", "only containers of this name",
 		struct logs_opts, container),
+	OPT_BOOL(0, "all", "init containers, and pods that newer ones have replaced, too",
+		 struct logs_opts, all),
+	OPT_BOOL('p', "previous", "the run before the last restart of each container",
+		 struct logs_opts, previous),
 	OPT_STR(0, "tail", "N", "of each process only the last N lines", struct logs_opts,
 		tail),
+	OPT_DURATION(0, "since", "TIME", "only lines not older than that: 5m, 1h30m",
+		     struct logs_opts, since, 1, INT64_MAX),
+	OPT_BOOL(0, "timestamps", "before each line when it was written",
+		 struct logs_opts, timestamps),
 	{ .type = OPT_END },
 };
-
-/* A file, and how far it has been read. */
-struct tail {
-	const char *path, *prefix;
-	off_t offset;
-	struct buf part; /* a line whose end is still to come */
-	struct tail *next;
-};
-
-/* What is wanted, and where from. */
-struct reader {
-	const char *ns, *job, *step, *container;
-	int64_t rank, tail; /* -1: all */
-	struct arena arena;
-	struct tail *tails, **last;
-	size_t n;
-	bool several; /* processes are to be shown, not only one */
-	struct prefixes prefixes;
-};
-
-static bool wanted(const struct reader *r, const cJSON *log)
-{
-	return (!r->step || str_eq(r->step, json_str(log, "step"))) &&
-	       (!r->container || str_eq(r->container, json_str(log, "container"))) &&
-	       (r->rank < 0 || r->rank == json_int(log, -1, "rank"));
-}
-
-/* Not those that have written by now, but all that the run is to have. */
-static int count_processes(struct reader *r, struct error *err)
-{
-	cleanup_json cJSON *steps = NULL;
-	const cJSON *s, *c;
-	int64_t n = 0;
-
-	if (state_steps(&steps, r->ns, r->job, err))
-		return -1;
-	json_each(s, steps)
-		json_each(c, json_get(s, "containers"))
-			if ((!r->step || str_eq(r->step, json_str(s, "step"))) &&
-			    (!r->container || str_eq(r->container, c->valuestring)))
-				n += r->rank < 0 ? json_int(s, 0, "pods") : 1;
-	r->several = n > 1;
-	return 0;
-}
-
-static struct tail *known(const struct reader *r, const char *path)
-{
-	for (struct tail *t = r->tails; t; t = t->next)
-		if (str_eq(t->path, path))
-			return t;
-	return NULL;
-}
-
-/* Where the last n lines begin. */
-static off_t last_lines(int fd, off_t size, int64_t n)
-{
-	char block[BLOCK];
-	off_t end = n ? size : 0;
-
-	while (end > 0) {
-		off_t start = end > BLOCK ? end - BLOCK : 0;
-		ssize_t got = pread(fd, block, (size_t)(end - start), start);
-
-		/* The newline that ends the file begins no line. */
-		for (ssize_t i = got - 1; i >= 0; i--)
-			if (block[i] == '\n' && start + i + 1 < size && !--n)
-				return start + i + 1;
-		end = got > 0 ? start : 0;
-	}
-	return n ? 0 : size;
-}
-
-static void add_tail(struct reader *r, const cJSON *log)
-{
-	struct tail *t = arena_alloc(&r->arena, sizeof(*t));
-	cleanup_fd int fd = -1;
-	struct stat st;
-
-	t->path = arena_strdup(&r->arena, json_str(log, "path"));
-	t->prefix = arena_strdup(&r->arena, json_str(log, "prefix"));
-	t->part.max = LONGEST_LINE;
-	*r->last = t;
-	r->last = &t->next;
-	r->n++;
-	if (r->tail < 0)
-		return;
-	fd = open(t->path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0 && !fstat(fd, &st))
-		t->offset = last_lines(fd, st.st_size, r->tail);
-}
-
-/* Logs that are there by now. */
-static int find_logs(struct reader *r, struct error *err)
-{
-	cleanup_json cJSON *logs = NULL;
-	const cJSON *log;
-
-	if (state_logs(&logs, r->ns, r->job, err))
-		return -1;
-	json_each(log, logs)
-		if (wanted(r, log) && !known(r, json_str(log, "path")))
-			add_tail(r, log);
-	return 0;
-}
-
-static void put_line(struct reader *r, const struct tail *t, const void *line, size_t len)
-{
-	prefix_line(&r->prefixes, r->several ? t->prefix : NULL, line, len);
-}
-
-static void take(struct reader *r, struct tail *t, const char *data, size_t len)
-{
-	const char *newline;
-
-	while ((newline = memchr(data, '\n', len))) {
-		size_t line = (size_t)(newline - data);
-
-		if (t->part.len) {
-			buf_add(&t->part, data, line);
-			put_line(r, t, t->part.data, t->part.len);
-			buf_clear(&t->part);
-		} else {
-			put_line(r, t, data, line);
-		}
-		data += line + 1;
-		len -= line + 1;
-	}
-	/* One that has no end in sight is shown in pieces. */
-	if (t->part.len + len > LONGEST_LINE) {
-		put_line(r, t, t->part.data, t->part.len);
-		buf_clear(&t->part);
-	}
-	buf_add(&t->part, data, len);
-}
-
-/* Everything that is new in one file; false when there was nothing. */
-static bool read_tail(struct reader *r, struct tail *t)
-{
-	cleanup_fd int fd = -1;
-	char block[BLOCK];
-	struct stat st;
-	ssize_t got;
-	bool any = false;
-
-	if (stat(t->path, &st) || st.st_size <= t->offset)
-		return false;
-	fd = open(t->path, O_RDONLY | O_CLOEXEC);
-	while (fd >= 0 && (got = pread(fd, block, sizeof(block), t->offset)) > 0) {
-		take(r, t, block, (size_t)got);
-		t->offset += got;
-		any = true;
-	}
-	return any;
-}
-
-static bool read_tails(struct reader *r)
-{
-	bool any = false;
-
-	for (struct tail *t = r->tails; t; t = t->next)
-		any |= read_tail(r, t);
-	return any;
-}
-
-/* The last line of a file may have no newline. */
-static void finish(struct reader *r)
-{
-	for (struct tail *t = r->tails; t; t = t->next) {
-		if (t->part.len)
-			put_line(r, t, t->part.data, t->part.len);
-		buf_release(&t->part);
-	}
-}
-
-/* Until the job has ended and nothing more comes. */
-static int follow(struct reader *r, struct error *err)
-{
-	for (;;) {
-		bool running = state_is_running(r->ns, r->job);
-		bool any;
-
-		if (find_logs(r, err))
-			return -1;
-		any = read_tails(r);
-		if (fflush(stdout) || (!running && !any))
-			return 0; /* main says what is wrong with stdout */
-		if (!any)
-			clock_sleep_ms(PAUSE_MS);
-	}
-}
 
 static int number(int64_t *ret, const char *option, const char *text, struct error *err)
 {
@@ -243,53 +54,118 @@ static int number(int64_t *ret, const char *option, const char *text, struct err
 	return -1;
 }
 
-static int show(struct reader *r, bool following, struct error *err)
+/* ---- of a cluster ------------------------------------------------------------------ */
+
+static void on_line(void *ctx, const char *prefix, const char *line, size_t len)
 {
-	if (count_processes(r, err) || find_logs(r, err))
+	prefix_line(ctx, prefix, line, len);
+}
+
+static void on_note(void *ctx, const char *text)
+{
+	(void)ctx;
+	cmd_complain("logs", "%s", text);
+}
+
+/* main says what is wrong with stdout. */
+static int on_pause(void *ctx, struct error *err)
+{
+	(void)ctx;
+	return fflush(stdout) ? error_set(err, ERR_STOPPED, "nobody reads") : 0;
+}
+
+static int logs_cluster(struct kube *k, const struct logs_want *want, struct error *err)
+{
+	struct prefixes prefixes = { .colour = out_colour(STDOUT_FILENO) };
+	const struct logs_out out = { on_line, on_note, on_pause, &prefixes };
+
+	setvbuf(stdout, NULL, _IOFBF, OUT_BYTES);
+	if (!logs_run(k, want, &out, err))
+		return EXIT_OK;
+	if (err->kind != ERR_STOPPED)
 		return -1;
-	if (!r->n && !following)
-		return error_set(
-			err, ERR_NOT_FOUND, "job %s has no such log%s", r->job,
-			r->step || r->container || r->rank >= 0
-				? "; without --step, --rank and --container all are shown"
-				: " yet");
-	read_tails(r);
-	if (following && follow(r, err))
+	return stop_signal() ? 128 + stop_signal() : EXIT_FAILED;
+}
+
+/* ---- of this machine ------------------------------------------------------------------- */
+
+/* What a local job's log has not. */
+static int check_local(const struct logs_opts *opts, struct error *err)
+{
+	const struct {
+		bool given;
+		const char *option;
+	} rows[] = {
+		{ opts->previous, "previous" },
+		{ opts->since > 0, "since" },
+		{ opts->timestamps, "timestamps" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		if (rows[i].given)
+			return error_set(err, ERR_USAGE,
+					 "--%s: logs of this machine's jobs have no "
+					 "times; it is for jobs of a cluster",
+					 rows[i].option);
+	return 0;
+}
+
+static int show(struct kube *k, const struct logs_opts *opts,
+		const struct logs_want *want, struct error *err)
+{
+	int code;
+
+	if (k)
+		return logs_cluster(k, want, err);
+	if (check_local(opts, err))
 		return -1;
-	finish(r);
-	return EXIT_OK;
+	code = logs_local(want, err);
+	return code < 0 && err->kind == ERR_STOPPED && stop_signal() ? 128 + stop_signal()
+								     : code;
 }
 
 static int run(const void *values, int argc, char **argv, struct error *err)
 {
 	const struct logs_opts *opts = values;
-	struct reader r = { .ns = opts->ns ? opts->ns : "default",
-			    .step = opts->step,
-			    .container = opts->container };
-	int code;
+	struct logs_want want = {
+		.step = opts->step,
+		.container = opts->container,
+		.all = opts->all,
+		.previous = opts->previous,
+		.follow = opts->follow,
+		.timestamps = opts->timestamps,
+		.since_ms = opts->since,
+	};
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_kube struct kube *k = NULL;
 
 	if (argc != 1)
 		return error_set(err, ERR_USAGE, "say of which job");
-	if (number(&r.rank, "--rank", opts->rank, err) ||
-	    number(&r.tail, "--tail", opts->tail, err))
+	if (opts->follow && opts->previous)
+		return error_set(err, ERR_USAGE,
+				 "--follow, or --previous, which has ended, not both");
+	if (number(&want.rank, "--rank", opts->rank, err) ||
+	    number(&want.tail, "--tail", opts->tail, err) ||
+	    where_connect(&k, &want.ns, &arena, &opts->where, err))
 		return -1;
-	r.job = argv[0];
-	r.last = &r.tails;
-	r.prefixes.colour = out_colour(STDOUT_FILENO);
-	code = show(&r, opts->follow, err);
-	arena_clear(&r.arena);
-	return code;
+	want.job = argv[0];
+	return show(k, opts, &want, err);
 }
 
 const struct cmd cmd_logs = {
 	.name = "logs",
 	.args = "JOB",
 	.summary = "print what a job's processes have written",
-	.about = "Of several processes each line begins with whose it is. So far for "
-		 "jobs of\n"
-		 "this machine (submit --local), while they run and afterwards.",
-	.example = "kftrainer logs digits\n"
-		   "kftrainer logs -f digits --rank 0 --tail 20",
+	.about = "Of several processes each line begins with whose it is. In a cluster "
+		 "-f waits\n"
+		 "for pods that have not started, and goes on through restarts, pods "
+		 "made anew\n"
+		 "and lost connections, with each line once. Without a cluster: jobs of "
+		 "this\n"
+		 "machine (submit --local).",
+	.example = "kftrainer logs -f digits\n"
+		   "kftrainer logs digits --rank 0 --tail 20\n"
+		   "kftrainer logs digits --step initializer --since 10m",
 	.opts = opts_table,
 	.opts_size = sizeof(struct logs_opts),
 	.run = run,

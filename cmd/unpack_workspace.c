@@ -14,7 +14,7 @@
 
 struct unpack_workspace_opts {
 	const char *from, *to, *digest;
-	bool private;
+	bool private, quiet;
 };
 
 static const struct opt opts_table[] = {
@@ -26,6 +26,8 @@ static const struct opt opts_table[] = {
 		struct unpack_workspace_opts, digest),
 	OPT_BOOL(0, "private", "others may read what was unpacked, not write it",
 		 struct unpack_workspace_opts, private),
+	OPT_BOOL('q', "quiet", "say nothing of what went well",
+		 struct unpack_workspace_opts, quiet),
 	{ .type = OPT_END },
 };
 
@@ -62,6 +64,8 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 		return error_errno(err, errno, "%s", o->from);
 	if (unpack_folder(fd, &how, &summary, &done_before, err))
 		return -1;
+	if (o->quiet)
+		return EXIT_OK;
 	if (done_before)
 		printf("workspace: %s has it already\n", o->to);
 	else

@@ -5,12 +5,14 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
+#include "local/sandbox.h"
 
 int workspace_check_opts(const struct workspace_opts *o, bool local, struct error *err)
 {
@@ -139,6 +141,39 @@ int shipment_pack(struct shipment *s, const struct workspace_opts *o, bool local
 	return load(s, err);
 }
 
+/* Can pods of this machine see a folder where it is not? */
+static bool can_mount(struct shipment *s)
+{
+	const char *stage = path_join(&s->arena, s->folder, "stage");
+	bool ret;
+
+	if (str_eq(getenv("KFTRAINER_ISOLATION"), "none") || mkdir(stage, 0700))
+		return false;
+	ret = sandbox_probe(stage) & SANDBOX_MOUNT;
+	rmdir(stage);
+	return ret;
+}
+
+static int bind_shared(struct shipment *s, cJSON *objects, struct error *err)
+{
+	const char *archive = path_join(&s->arena, s->folder, WORKSPACE_FILE);
+	const struct unpack_opts how = { .to = path_join(&s->arena, s->folder, "files"),
+					 .digest = s->says.digest,
+					 .limits = PACK_LIMITS };
+	cleanup_fd int fd = open(archive, O_RDONLY | O_CLOEXEC);
+	struct pack_summary summary;
+	bool before;
+
+	if (fd < 0)
+		return error_errno(err, errno, "%s", archive);
+	if (unpack_folder(fd, &how, &summary, &before, err))
+		return -1;
+	fprintf(stderr, "no mounts on this machine: all pods start in one copy of the "
+			"workspace, not at " WORKSPACE_PATH "\n");
+	workspace_bind_shared(objects, how.to);
+	return 0;
+}
+
 int shipment_bind_local(struct shipment *s, cJSON *objects, struct error *err)
 {
 	char program[PATH_MAX];
@@ -146,6 +181,8 @@ int shipment_bind_local(struct shipment *s, cJSON *objects, struct error *err)
 
 	if (!s->says.digest)
 		return 0;
+	if (!can_mount(s))
+		return bind_shared(s, objects, err);
 	n = readlink("/proc/self/exe", program, sizeof(program) - 1);
 	if (n < 0)
 		return error_errno(err, errno, "/proc/self/exe");

@@ -158,6 +158,24 @@ void pod_set_volume(cJSON *pod_spec, cJSON *take_volume)
 	json_upsert(json_list(pod_spec, "volumes"), "name", take_volume);
 }
 
+static void drop_named(cJSON *list, const char *key, const char *value)
+{
+	cJSON *element = json_find(list, key, value);
+
+	if (element)
+		cJSON_Delete(cJSON_DetachItemViaPointer(list, element));
+}
+
+void pod_drop_volume(cJSON *pod_spec, const char *name)
+{
+	drop_named(json_get(pod_spec, "volumes"), "name", name);
+}
+
+void pod_drop_init_container(cJSON *pod_spec, const char *name)
+{
+	drop_named(json_get(pod_spec, "initContainers"), "name", name);
+}
+
 void pod_template_label(cJSON *pod_template, const char *key, const char *value)
 {
 	json_put_str(pod_template, value, "metadata", "labels", key);
@@ -223,6 +241,11 @@ void container_set_args(cJSON *c, const cJSON *args)
 const cJSON *container_command(const cJSON *c)
 {
 	return json_get(c, "command");
+}
+
+const cJSON *container_args(const cJSON *c)
+{
+	return json_get(c, "args");
 }
 
 const cJSON *container_env(const cJSON *c)
@@ -366,6 +389,22 @@ void container_default_workdir(cJSON *c, const char *path)
 
 	if (!have || !*have)
 		json_put_str(c, path, "workingDir");
+}
+
+void container_move_workdir(cJSON *c, const char *from, const char *to)
+{
+	if (str_eq(json_str(c, "workingDir"), from))
+		json_put_str(c, to, "workingDir");
+}
+
+void container_drop_mount(cJSON *c, const char *volume_name)
+{
+	drop_named(json_get(c, "volumeMounts"), "name", volume_name);
+}
+
+void container_soften(cJSON *c)
+{
+	json_del(c, JSON_PATH("securityContext"));
 }
 
 void container_harden(cJSON *c)

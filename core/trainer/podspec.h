@@ -26,6 +26,8 @@ const char *pod_priority_class(const cJSON *pod_spec);
 const char *named(const cJSON *element); /* its "name" */
 
 void pod_set_volume(cJSON *pod_spec, cJSON *take_volume);
+void pod_drop_volume(cJSON *pod_spec, const char *name);
+void pod_drop_init_container(cJSON *pod_spec, const char *name);
 void pod_template_label(cJSON *pod_template, const char *key, const char *value);
 void pod_template_annotate(cJSON *pod_template, const char *key, const char *value);
 
@@ -38,6 +40,7 @@ void container_set_image(cJSON *container, const char *image);
 void container_set_command(cJSON *container, const cJSON *command); /* empty: none */
 void container_set_args(cJSON *container, const cJSON *args);
 const cJSON *container_command(const cJSON *container);
+const cJSON *container_args(const cJSON *container);
 const cJSON *container_env(const cJSON *container);
 const cJSON *container_resources(const cJSON *container);
 const cJSON *container_limits(const cJSON *container); /* an object, or NULL */
@@ -57,12 +60,15 @@ void container_mount(cJSON *container, const char *volume, const char *path,
 		     bool read_only);
 bool container_mounts(const cJSON *container, const char *volume);
 void container_default_workdir(cJSON *container, const char *path); /* if it has none */
+void container_move_workdir(cJSON *container, const char *from, const char *to);
+void container_drop_mount(cJSON *container, const char *volume);
 /*
  * For a container of ours in somebody's pod: no more rights than the strictest policy
  * allows (whose user runs it is the pod's business), and the CPU and memory of another
  * container, so that neither the pod's quality of service nor what it asks for changes.
  */
 void container_harden(cJSON *container);
+void container_soften(cJSON *container); /* the opposite */
 void container_copy_size(cJSON *container, const cJSON *from);
 
 /* The literal value of a variable, or NULL. */

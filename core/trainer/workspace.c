@@ -5,6 +5,7 @@
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "trainer/api.h"
 #include "trainer/jobset.h"
 #include "trainer/podspec.h"
 
@@ -128,39 +129,61 @@ cJSON *workspace_unpack_args(const char *from, const char *digest)
 
 /* ---- on this machine ---- */
 
-static void bind_volume(cJSON *pod_spec, const char *dir)
-{
-	cJSON *volume = volume_new(WORKSPACE_ARCHIVE);
-
-	json_put_str(volume, dir, "hostPath", "path");
-	json_put_str(volume, "Directory", "hostPath", "type");
-	pod_set_volume(pod_spec, volume);
-}
-
-static void bind_container(cJSON *c, const char *program)
-{
-	cleanup_json cJSON *command = cJSON_CreateArray();
-
-	cJSON_AddItemToArray(command, cJSON_CreateString(program));
-	container_set_command(c, command);
-}
-
-void workspace_bind_local(cJSON *objects, const char *program, const char *dir)
+/* Each pod that has a workspace. */
+static void each_pod(cJSON *objects, void (*bind)(cJSON *pod_spec, const void *how),
+		     const void *how)
 {
 	cJSON *obj, *rjob;
 
 	json_each(obj, objects) {
-		if (!str_eq(meta_kind(obj), "JobSet"))
+		if (!str_eq(meta_kind(obj), JOBSET_KIND))
 			continue;
-		json_each(rjob, jobset_jobs(json_get(obj, "spec"))) {
-			cJSON *pod_spec = rjob_pod_spec(rjob);
-			cJSON *c = json_find(json_get(pod_spec, "initContainers"), "name",
-					     WORKSPACE_CONTAINER);
-
-			if (!c)
-				continue;
-			bind_container(c, program);
-			bind_volume(pod_spec, dir);
-		}
+		json_each(rjob, jobset_jobs(json_get(obj, "spec")))
+			if (pod_init_container(rjob_pod_spec(rjob), WORKSPACE_CONTAINER))
+				bind(rjob_pod_spec(rjob), how);
 	}
+}
+
+struct local {
+	const char *program, *dir;
+};
+
+static void bind_pod(cJSON *pod_spec, const void *how)
+{
+	const struct local *l = how;
+	cJSON *c = pod_init_container(pod_spec, WORKSPACE_CONTAINER);
+	cJSON *volume = volume_new(WORKSPACE_ARCHIVE);
+	cleanup_json cJSON *command = cJSON_CreateStringArray(&l->program, 1);
+	cleanup_json cJSON *args = json_dup(container_args(c));
+
+	cJSON_AddItemToArray(args, cJSON_CreateString("--quiet"));
+	container_set_command(c, command);
+	container_set_args(c, args);
+	container_soften(c);
+	json_put_str(volume, l->dir, "hostPath", "path");
+	json_put_str(volume, "Directory", "hostPath", "type");
+	pod_set_volume(pod_spec, volume);
+}
+
+void workspace_bind_local(cJSON *objects, const char *program, const char *dir)
+{
+	each_pod(objects, bind_pod, &(const struct local){ program, dir });
+}
+
+static void share_pod(cJSON *pod_spec, const void *how)
+{
+	cJSON *c;
+
+	pod_drop_init_container(pod_spec, WORKSPACE_CONTAINER);
+	pod_drop_volume(pod_spec, WORKSPACE_ARCHIVE);
+	pod_drop_volume(pod_spec, WORKSPACE_VOLUME);
+	json_each(c, pod_containers(pod_spec)) {
+		container_drop_mount(c, WORKSPACE_VOLUME);
+		container_move_workdir(c, WORKSPACE_PATH, how);
+	}
+}
+
+void workspace_bind_shared(cJSON *objects, const char *dir)
+{
+	each_pod(objects, share_pod, dir);
 }

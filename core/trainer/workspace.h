@@ -61,5 +61,7 @@ cJSON *workspace_unpack_args(const char *from, const char *digest);
  * is the file WORKSPACE_FILE in the folder `dir`. Of the JSON array `objects`.
  */
 void workspace_bind_local(cJSON *objects, const char *program, const char *dir);
+/* Where nothing can be mounted: all pods start in `dir` itself, which has the files. */
+void workspace_bind_shared(cJSON *objects, const char *dir);
 
 #endif

@@ -13,10 +13,6 @@
 		.flags = CMD_NOT_YET | (flags_),     \
 	}
 
-LATER(cmd_initialize_model, "initialize-model", "",
-      "download a model into the job's volume", CMD_IN_POD);
-LATER(cmd_initialize_dataset, "initialize-dataset", "",
-      "download a data set into the job's volume", CMD_IN_POD);
 LATER(cmd_cache_serve, "cache-serve", "", "serve a table to training pods from memory",
       CMD_DAEMON | CMD_IN_POD);
 LATER(cmd_mpi_launch, "mpi-launch", "[--] COMMAND...",

@@ -89,6 +89,20 @@ int progress_read(cJSON **ret, const cJSON *body, struct error *err)
 	return 0;
 }
 
+cJSON *progress_new(int percent, int64_t seconds_left, int64_t now)
+{
+	cJSON *progress = cJSON_CreateObject();
+	char text[TIME_TEXT_SIZE];
+
+	json_put_int(progress, percent, "progressPercentage");
+	if (seconds_left >= 0)
+		json_put_int(progress,
+			     seconds_left < INT32_MAX ? seconds_left : INT32_MAX,
+			     "estimatedRemainingSeconds");
+	json_put_str(progress, time_text(now, text), "lastUpdatedTime");
+	return progress;
+}
+
 cJSON *progress_echo(const cJSON *progress)
 {
 	cJSON *echo = cJSON_CreateObject();

@@ -16,6 +16,9 @@
  */
 MUST_CHECK int progress_read(cJSON **ret, const cJSON *body, struct error *err);
 
+/* Of our own: per cent, seconds to go (< 0: not known), when. The caller's. */
+cJSON *progress_new(int percent, int64_t seconds_left, int64_t now);
+
 /* {"trainerStatus": progress}, or {} without; the caller's. */
 cJSON *progress_echo(const cJSON *progress);
 

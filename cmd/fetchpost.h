@@ -1,0 +1,21 @@
+/*
+ * fetchpost.h - progress of a download for the TrainJob's status (KEP-2779).
+ *
+ * Where KUBEFLOW_TRAINER_SERVER_URL, _CA_CERT and _TOKEN are set, as the controller sets
+ * them, it is posted to the status server every few seconds by a thread of its own.
+ * Nothing of it can make the download fail; the first failure is said once.
+ */
+#ifndef CMD_FETCHPOST_H
+#define CMD_FETCHPOST_H
+
+#include <stdint.h>
+
+struct fetchpost;
+
+/* NULL: nobody wants to know. */
+struct fetchpost *fetchpost_start(const char *(*env)(void *ctx, const char *name));
+void fetchpost_tick(struct fetchpost *p, int percent, int64_t seconds_left);
+/* A last post with that percentage; < 0: none. Frees; NULL is fine. */
+void fetchpost_stop(struct fetchpost *p, int percent);
+
+#endif

@@ -1,0 +1,223 @@
+#include "cmd/fetchview.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "cmd/out.h"
+
+enum { LINE_MS = 5000, JSON_MS = 1000, BAR_WIDTH = 24, N_SPEEDS = 64 };
+
+const char *const fetchview_words[] = { "auto", "bar", "lines", "json", "none", NULL };
+
+void fetchview_begin(struct fetchview *v, enum fetchview_kind kind, const char *what)
+{
+	*v = (struct fetchview){ .kind = kind, .what = what };
+	if (kind == VIEW_AUTO)
+		v->kind = out_terminal(STDERR_FILENO) ? VIEW_BAR : VIEW_LINES;
+}
+
+int fetch_percent(const struct fetch_now *now)
+{
+	if (now->files_unsized || !now->bytes)
+		return now->files ? (int)(now->files_done * 100 / now->files) : -1;
+	if (now->bytes_done >= now->bytes)
+		return 100;
+	return now->bytes_done < 0 ? 0 : (int)(now->bytes_done * 100 / now->bytes);
+}
+
+/* Bytes a second over the last six or so. */
+static int64_t speed(const struct fetchview *v, const struct fetch_now *now)
+{
+	const struct speed *old =
+		&v->speeds[v->n_speeds < N_SPEEDS ? 0 : v->n_speeds % N_SPEEDS];
+	int64_t ms = now->ms - old->ms;
+
+	if (!v->n_speeds || ms <= 0)
+		return now->ms > 0 ? now->bytes_fetched * 1000 / now->ms : 0;
+	return (now->bytes_fetched - old->bytes) * 1000 / ms;
+}
+
+int64_t fetchview_seconds_left(const struct fetchview *v, const struct fetch_now *now)
+{
+	int64_t rate = speed(v, now), left = now->bytes - now->bytes_done;
+
+	if (now->files_unsized || rate <= 0)
+		return -1;
+	return left > 0 ? (left + rate - 1) / rate : 0;
+}
+
+static void erase(struct fetchview *v)
+{
+	if (v->drawn)
+		fputs("\r\033[K", stderr);
+	v->drawn = false;
+}
+
+static const char *size_text(struct arena *a, int64_t bytes)
+{
+	if (bytes < 1000000)
+		return arena_printf(a, "%.1f kB", (double)bytes / 1e3);
+	if (bytes < 1000000000)
+		return arena_printf(a, "%.1f MB", (double)bytes / 1e6);
+	return arena_printf(a, "%.2f GB", (double)bytes / 1e9);
+}
+
+/* "450.0 MB of 1.00 GB (45 %), 350.0 MB/s, 2 s to go, 3 of 10 files" */
+static const char *summary(struct arena *a, const struct fetchview *v,
+			   const struct fetch_now *now)
+{
+	int64_t left = fetchview_seconds_left(v, now);
+	int percent = fetch_percent(now);
+	const char *to_go =
+		left < 0 ? ""
+			 : arena_printf(a, ", %s to go", out_duration(a, left * 1000));
+	const char *all = now->files_unsized ? ""
+					     : arena_printf(a, " of %s (%d %%)",
+							    size_text(a, now->bytes),
+							    percent < 0 ? 0 : percent);
+
+	return arena_printf(
+		a, "%s%s, %s/s%s, %zu of %zu files", size_text(a, now->bytes_done), all,
+		size_text(a, speed(v, now)), to_go, now->files_done, now->files);
+}
+
+static void draw(struct fetchview *v, const struct fetch_now *now)
+{
+	cleanup_arena struct arena a = { 0 };
+	struct winsize size = { .ws_col = 80 };
+	int percent = fetch_percent(now), full;
+	char bar[BAR_WIDTH + 1];
+
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) || !size.ws_col)
+		size.ws_col = 80;
+	full = percent < 0 ? 0 : percent * BAR_WIDTH / 100;
+	memset(bar, '.', BAR_WIDTH);
+	memset(bar, '#', (size_t)full);
+	bar[BAR_WIDTH] = 0;
+	erase(v);
+	fprintf(stderr, "%.*s", size.ws_col - 1,
+		arena_printf(&a, "[%s] %s", bar, summary(&a, v, now)));
+	v->drawn = true;
+}
+
+static void print_json(cJSON *take_doc)
+{
+	cleanup_json cJSON *doc = take_doc;
+	cleanup_buf struct buf text = { .max = 64 * 1024 };
+
+	json_print(&text, doc);
+	if (!text.overflowed)
+		printf("%s\n", text.data);
+	fflush(stdout);
+}
+
+static cJSON *event(const char *name)
+{
+	cJSON *doc = cJSON_CreateObject();
+
+	json_put_str(doc, name, "event");
+	return doc;
+}
+
+static cJSON *numbers(const struct fetchview *v, const struct fetch_now *now,
+		      const char *name)
+{
+	cJSON *doc = event(name);
+	int64_t left = fetchview_seconds_left(v, now);
+
+	json_put_int(doc, now->files, "files");
+	json_put_int(doc, now->files_done, "filesDone");
+	json_put_int(doc, now->bytes, "bytes");
+	json_put_int(doc, now->bytes_done, "bytesDone");
+	json_put_int(doc, now->bytes_fetched, "bytesFetched");
+	json_put_int(doc, speed(v, now), "bytesPerSecond");
+	if (left >= 0)
+		json_put_int(doc, left, "secondsLeft");
+	if (fetch_percent(now) >= 0)
+		json_put_int(doc, fetch_percent(now), "percent");
+	json_put_int(doc, now->connections, "connections");
+	json_put_int(doc, now->ms, "elapsedMs");
+	return doc;
+}
+
+void fetchview_tick(void *ctx, const struct fetch_now *now)
+{
+	struct fetchview *v = ctx;
+	int64_t every = v->kind == VIEW_JSON ? JSON_MS : LINE_MS;
+	cleanup_arena struct arena a = { 0 };
+
+	v->speeds[v->n_speeds++ % N_SPEEDS] =
+		(struct speed){ .ms = now->ms, .bytes = now->bytes_fetched };
+	if (v->kind == VIEW_BAR)
+		draw(v, now);
+	if (v->kind == VIEW_BAR || now->ms - v->shown_ms < every)
+		return;
+	v->shown_ms = now->ms;
+	if (v->kind == VIEW_JSON)
+		print_json(numbers(v, now, "progress"));
+	else if (v->kind == VIEW_LINES)
+		fprintf(stderr, "%s\n", summary(&a, v, now));
+}
+
+void fetchview_file(void *ctx, enum fetch_event e, const char *path, int64_t bytes)
+{
+	struct fetchview *v = ctx;
+	cleanup_arena struct arena a = { 0 };
+	cJSON *doc;
+
+	if (v->kind == VIEW_JSON) {
+		doc = event("file");
+		json_put_str(doc, path, "path");
+		json_put_str(doc, fetch_event_words[e], "state");
+		json_put_int(doc, bytes, "bytes");
+		print_json(doc);
+	} else if (e == FETCH_ANEW) {
+		fetchview_say(v, arena_printf(&a,
+					      "%s begins anew: it has changed at its "
+					      "place, or came damaged",
+					      path));
+	} else if (e == FETCH_STARTED && bytes > 0) {
+		fetchview_say(v, arena_printf(&a, "%s goes on after %s", path,
+					      size_text(&a, bytes)));
+	}
+}
+
+void fetchview_say(void *ctx, const char *line)
+{
+	struct fetchview *v = ctx;
+	cleanup_arena struct arena a = { 0 };
+	cJSON *doc;
+
+	if (v->kind == VIEW_JSON) {
+		doc = event("note");
+		json_put_str(doc, line, "text");
+		print_json(doc);
+		return;
+	}
+	erase(v);
+	fprintf(stderr, "%s\n", str_visible(&a, line, false));
+}
+
+void fetchview_end(struct fetchview *v, const struct fetch_now *now,
+		   const struct error *err)
+{
+	cleanup_arena struct arena a = { 0 };
+	cJSON *doc;
+
+	erase(v);
+	if (v->kind == VIEW_JSON) {
+		doc = numbers(v, now, err ? "failed" : "done");
+		if (err)
+			json_put_str(doc, err->msg, "error");
+		print_json(doc);
+	} else if (!err && v->kind != VIEW_NONE) {
+		fprintf(stderr, "%zu files are there, %s; %s fetched in %s\n", now->files,
+			size_text(&a, now->bytes), size_text(&a, now->bytes_fetched),
+			out_duration(&a, now->ms));
+	}
+}

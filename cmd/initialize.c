@@ -1,0 +1,253 @@
+/*
+ * initialize.c - initialize-dataset and initialize-model: fill a job's volume.
+ *
+ * Configured by upstream's environment variables, as its images are; options say the
+ * same for people, and win.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/stop.h"
+#include "base/str.h"
+#include "cmd/cmd.h"
+#include "cmd/fetchpost.h"
+#include "cmd/fetchview.h"
+#include "net/http.h"
+#include "store/fetch.h"
+#include "store/retry.h"
+#include "store/uri.h"
+
+struct init_opts {
+	const char *uri, *to, *ignore, *allow;
+	int progress;
+	int64_t connections, retries;
+	bool recheck, allow_empty;
+};
+
+/* What differs between the two. */
+struct kind {
+	const char *name, *folder, *allow, *ignore;
+	bool model;
+};
+
+static const struct kind dataset = {
+	.name = "initialize-dataset",
+	.folder = "/workspace/dataset",
+};
+static const struct kind model = {
+	.name = "initialize-model",
+	.folder = "/workspace/model",
+	.allow = FILTER_MODEL_ALLOW,
+	.ignore = FILTER_MODEL_IGNORE,
+	.model = true,
+};
+
+/* Who sees what happens. */
+struct watch {
+	struct fetchview view;
+	struct fetchpost *post;
+};
+
+/* Empty is unset, as upstream has it. */
+static const char *variable(void *ctx, const char *name)
+{
+	const char *value = getenv(name);
+
+	(void)ctx;
+	return value && *value ? value : NULL;
+}
+
+static void on_tick(void *ctx, const struct fetch_now *now)
+{
+	struct watch *w = ctx;
+
+	fetchview_tick(&w->view, now);
+	fetchpost_tick(w->post, fetch_percent(now),
+		       fetchview_seconds_left(&w->view, now));
+}
+
+static void on_file(void *ctx, enum fetch_event event, const char *path, int64_t bytes)
+{
+	struct watch *w = ctx;
+
+	fetchview_file(&w->view, event, path, bytes);
+}
+
+static void on_say(void *ctx, const char *line)
+{
+	struct watch *w = ctx;
+
+	fetchview_say(&w->view, line);
+}
+
+/* The option, or the variable, or upstream's default. */
+static const char *pick(const char *option, const char *name, const char *other)
+{
+	const char *value = option ? option : variable(NULL, name);
+
+	return value ? value : other;
+}
+
+/* The allow list is for repositories of the hub only, as upstream's is. */
+static struct filter make_filter(struct arena *a, const struct kind *k,
+				 const struct init_opts *o, const struct scheme *scheme)
+{
+	const char *allow = str_eq(scheme->name, "hf") ? k->allow : NULL;
+
+	return (struct filter){
+		.allow = filter_list(a, o->allow ? o->allow : allow),
+		.ignore = filter_list(a, pick(o->ignore, "IGNORE_PATTERNS", k->ignore)),
+	};
+}
+
+static int fetch(const struct kind *k, const struct init_opts *o, const char *uri,
+		 struct fetch_conf *c, struct error *err)
+{
+	struct watch *w = c->ctx;
+	struct store_conf store = { .uri = uri,
+				    .env = variable,
+				    .ctx = w,
+				    .http = c->http,
+				    .model = k->model,
+				    .say = on_say };
+	struct fetch_now now = { 0 };
+	int rc;
+
+	if (c->scheme->open(&c->store, &store, err))
+		return -1;
+	w->post = fetchpost_start(variable);
+	rc = fetch_run(c, &now, err);
+	fetchpost_stop(w->post, rc ? -1 : 100);
+	fetchview_end(&w->view, &now, rc ? err : NULL);
+	c->scheme->close(c->store);
+	if (!rc)
+		return EXIT_OK;
+	cmd_complain(k->name, "%s", err->msg);
+	(void)o;
+	return EXIT_FAILED;
+}
+
+static int run(const struct kind *k, const struct init_opts *o, int argc, char **argv,
+	       struct error *err)
+{
+	const char *uri = pick(o->uri, "STORAGE_URI", NULL);
+	const struct http_conf http = { .http1 = true,
+					.user_agent = "kftrainer/" VERSION,
+					.receive_bytes = 256 * 1024,
+					.max_idle = FETCH_MAX_CONNECTIONS };
+	cleanup_arena struct arena arena = { 0 };
+	struct watch w = { 0 };
+	struct filter filter;
+	struct fetch_conf c = { .uri = uri,
+				.target = pick(o->to, "OUTPUT_PATH", k->folder),
+				.filter = &filter,
+				.connections = (unsigned)o->connections,
+				.tries = o->retries ? (int)o->retries : -1,
+				.recheck = o->recheck,
+				.allow_empty = o->allow_empty,
+				.tick = on_tick,
+				.file = on_file,
+				.say = on_say,
+				.ctx = &w };
+	int rc;
+
+	if (argc)
+		return error_set(err, ERR_USAGE, "unexpected argument '%s'", argv[0]);
+	if (!uri)
+		return error_set(err, ERR_USAGE,
+				 "from where? set STORAGE_URI, or give --uri");
+	if (scheme_find(&c.scheme, uri, err) || stop_setup(err) ||
+	    http_client_new(&c.http, &http, err))
+		return -1;
+	filter = make_filter(&arena, k, o, c.scheme);
+	fetchview_begin(&w.view, (enum fetchview_kind)o->progress, k->name);
+	rc = fetch(k, o, uri, &c, err);
+	http_client_free(c.http);
+	return rc;
+}
+
+static int run_dataset(const void *opts, int argc, char **argv, struct error *err)
+{
+	return run(&dataset, opts, argc, argv, err);
+}
+
+static int run_model(const void *opts, int argc, char **argv, struct error *err)
+{
+	return run(&model, opts, argc, argv, err);
+}
+
+static const struct opt opts_table[] = {
+	OPT_STR(0, "uri", "URI", "where it is; else STORAGE_URI", struct init_opts, uri),
+	OPT_STR(0, "to", "DIR",
+		"the folder to fill; else OUTPUT_PATH, else /workspace/dataset or "
+		"/workspace/model",
+		struct init_opts, to),
+	OPT_STR(0, "allow", "PATTERNS", "only these files: '*.json,data/*'",
+		struct init_opts, allow),
+	OPT_STR(0, "ignore", "PATTERNS",
+		"not these files; else IGNORE_PATTERNS; ',' for none", struct init_opts,
+		ignore),
+	OPT_ENUM(0, "progress", "HOW", "how to show how far it is", struct init_opts,
+		 progress, fetchview_words),
+	OPT_INT(0, "connections", "N", "at most so many at once (default 16)",
+		struct init_opts, connections, 1, FETCH_MAX_CONNECTIONS),
+	OPT_INT(0, "retries", "N",
+		"how often to ask again without progress between (default 6)",
+		struct init_opts, retries, 1, 1000),
+	OPT_BOOL(0, "recheck", "hash what is there, whatever the manifest says",
+		 struct init_opts, recheck),
+	OPT_BOOL(0, "allow-empty", "no file at all is fine", struct init_opts,
+		 allow_empty),
+	{ .type = OPT_END },
+};
+
+#define ABOUT_SOURCES                                                                \
+	"URIs: hf://ORG/NAME[@REVISION][/FOLDER], s3://BUCKET/PREFIX, "              \
+	"gs://BUCKET/PREFIX,\n"                                                      \
+	"https://HOST/FILE, file:///PATH, pvc://CLAIM/PATH; kftrainer(1) says more " \
+	"of each.\n"                                                                 \
+	"Credentials come from the environment only: ACCESS_TOKEN or HF_TOKEN; "     \
+	"ACCESS_KEY_ID\n"                                                            \
+	"and SECRET_ACCESS_KEY; ...\n"                                               \
+	"\n"                                                                         \
+	"Files that are there and right are not fetched again; after a crash it "    \
+	"goes on where\n"                                                            \
+	"it stopped. Exit code 0: everything is there and verified."
+
+const struct cmd cmd_initialize_dataset = {
+	.name = "initialize-dataset",
+	.args = "",
+	.summary = "download a data set into the job's volume",
+	.about = "Fills /workspace/dataset from STORAGE_URI, as upstream's image does.\n"
+		 "\n" ABOUT_SOURCES,
+	.example = "STORAGE_URI=hf://tatsu-lab/alpaca kftrainer initialize-dataset\n"
+		   "kftrainer initialize-dataset --uri s3://bucket/data --to ./data\n"
+		   "kftrainer initialize-dataset --uri https://host/files.urls --to . "
+		   "--progress json",
+	.opts = opts_table,
+	.opts_size = sizeof(struct init_opts),
+	.flags = CMD_IN_POD,
+	.run = run_dataset,
+};
+
+const struct cmd cmd_initialize_model = {
+	.name = "initialize-model",
+	.args = "",
+	.summary = "download a model into the job's volume",
+	.about = "Fills /workspace/model from STORAGE_URI, as upstream's image does.\n"
+		 "Not fetched, unless IGNORE_PATTERNS or --ignore says otherwise: "
+		 "*.msgpack, *.h5,\n"
+		 "*.bin, *.pt, *.pth; and from hf:// only *.json, *.safetensors, "
+		 "*.model, *.txt,\n"
+		 "*.gguf.\n"
+		 "\n" ABOUT_SOURCES,
+	.example = "STORAGE_URI=hf://org/model ACCESS_TOKEN=... kftrainer "
+		   "initialize-model\n"
+		   "kftrainer initialize-model --uri file:///models/m --to ./model "
+		   "--ignore ,",
+	.opts = opts_table,
+	.opts_size = sizeof(struct init_opts),
+	.flags = CMD_IN_POD,
+	.run = run_model,
+};

@@ -1,0 +1,429 @@
+#include "store/fetch.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/stop.h"
+#include "base/str.h"
+#include "base/thread.h"
+#include "base/xmalloc.h"
+#include "store/fetch_impl.h"
+#include "store/retry.h"
+#include "store/uri.h"
+
+const char *const fetch_event_words[FETCH_EVENTS] = {
+	[FETCH_THERE] = "present",
+	[FETCH_STARTED] = "started",
+	[FETCH_ANEW] = "again",
+	[FETCH_DONE] = "done",
+};
+
+enum {
+	TICK_MS = 100,
+	LOOK_TICKS = 2,  /* how often more connections are thought about */
+	SLOW_TICKS = 30, /* how often slow ones are looked for */
+	STALLED = 256,   /* bytes a second: as good as nothing */
+	SLOW_SHARE =
+		16, /* a piece that much slower than the others' mean is asked anew */
+	FAST = 100 << 20, /* bytes a second of a connection that need no company */
+};
+
+void fetch_tell(struct fetch *f, enum fetch_event e, const char *path, int64_t bytes)
+{
+	if (!f->conf->file)
+		return;
+	pthread_mutex_lock(&f->telling);
+	f->conf->file(f->conf->ctx, e, path, bytes);
+	pthread_mutex_unlock(&f->telling);
+}
+
+static void say(struct fetch *f, const char *line)
+{
+	pthread_mutex_lock(&f->telling);
+	if (f->conf->say)
+		f->conf->say(f->conf->ctx, line);
+	pthread_mutex_unlock(&f->telling);
+}
+
+/* ---- what is to be fetched ---- */
+
+static int by_path(const void *a, const void *b)
+{
+	const struct store_object *x = a, *y = b;
+
+	return strcmp(x->path, y->path);
+}
+
+/* Two of a name, or a file where another needs a folder. */
+static int check_clash(const struct store_listing *l, struct error *err)
+{
+	cleanup_map struct map names = { 0 };
+	cleanup_arena struct arena arena = { 0 };
+
+	for (size_t i = 0; i < l->n; i++)
+		if (map_put(&names, l->objects[i].path, &l->objects[i]))
+			return error_set(err, ERR_INVALID, "the place has two files '%s'",
+					 l->objects[i].path);
+	for (size_t i = 0; i < l->n; i++) {
+		char *path = arena_strdup(&arena, l->objects[i].path), *slash;
+
+		while ((slash = strrchr(path, '/'))) {
+			*slash = 0;
+			if (map_get(&names, path))
+				return error_set(err, ERR_INVALID,
+						 "the place has a file '%s' and a file "
+						 "'%s' below it: both cannot be there",
+						 path, l->objects[i].path);
+		}
+		arena_clear(&arena);
+	}
+	return 0;
+}
+
+static int list_objects(struct fetch *f, struct error *err)
+{
+	const struct fetch_conf *c = f->conf;
+	struct store_listing *l = &f->list;
+	cleanup_arena struct arena arena = { 0 };
+	size_t kept = 0;
+
+	if (c->scheme->list(c->store, (bool (*)(void *, const char *))filter_wants,
+			    (void *)c->filter, l, err))
+		return -1;
+	for (size_t i = 0; i < l->n; i++) {
+		const struct store_object *o = &l->objects[i];
+
+		if (store_path_check(o->path, err))
+			return -1;
+		if (o->size > STORE_MAX_SIZE || o->size < -1)
+			return error_set(err, ERR_LIMIT, "%s: %lld bytes are no size",
+					 o->path, (long long)o->size);
+		if (!target_reserved(o->path))
+			l->objects[kept++] = *o;
+		else
+			say(f, arena_printf(&arena, "%s is left out: the name is ours",
+					    o->path));
+	}
+	l->n = kept;
+	if (!l->n && !c->allow_empty)
+		return error_set(err, ERR_NOT_FOUND,
+				 "%s: there is no file to fetch; are the URI and the "
+				 "patterns right?",
+				 uri_shown(&arena, c->uri));
+	qsort(l->objects, l->n, sizeof(*l->objects), by_path);
+	return check_clash(l, err);
+}
+
+/* Is it there already? If nobody can say at once, a worker finds out. */
+static int look_at(struct fetch *f, size_t i, struct error *err)
+{
+	const struct store_object *o = &f->list.objects[i];
+	cleanup_arena struct arena arena = { 0 };
+	struct known *known = &f->known[i];
+	struct stat st;
+
+	if (target_stat(&f->target, o->path, &st, err))
+		return -1;
+	if (!st.st_nlink)
+		return 0;
+	if (!f->conf->recheck && ledger_has(&f->ledger, o, &st))
+		known->there = true;
+	else if (o->size == st.st_size && verify_name(&arena, o))
+		known->check = true;
+	else if (!f->conf->recheck)
+		known->have = ledger_validator(&f->ledger, o, &st);
+	return 0;
+}
+
+static int64_t part_bytes(struct fetch *f, const char *path)
+{
+	char name[TARGET_NAME_SIZE + 16];
+	struct stat st;
+
+	target_name(name, path, "part");
+	if (fstatat(f->target.state, name, &st, AT_SYMLINK_NOFOLLOW))
+		return 0;
+	return (int64_t)st.st_blocks * 512;
+}
+
+static int look_at_all(struct fetch *f, struct error *err)
+{
+	int64_t need = 0;
+
+	f->known = xcalloc(f->list.n + 1, sizeof(*f->known));
+	for (size_t i = 0; i < f->list.n; i++) {
+		const struct store_object *o = &f->list.objects[i];
+
+		if (look_at(f, i, err))
+			return -1;
+		f->files_unsized += o->size < 0;
+		f->bytes += o->size < 0 ? 0 : o->size;
+		f->n_left += !f->known[i].there;
+		if (f->known[i].there) {
+			f->files_done++;
+			f->bytes_done += o->size < 0 ? 0 : o->size;
+			fetch_tell(f, FETCH_THERE, o->path, o->size);
+		} else if (!f->known[i].check && o->size > 0) {
+			int64_t part = part_bytes(f, o->path);
+
+			need += o->size > part ? o->size - part : 0;
+		}
+	}
+	if (need > target_free_bytes(&f->target))
+		return disk_full(f, need, err);
+	return 0;
+}
+
+/* ---- the work ---- */
+
+static void *work(void *ctx)
+{
+	struct fetch *f = ctx;
+	struct file *file;
+	struct piece *p;
+	enum task task;
+
+	while ((task = plan_take(f, &file, &p)) != TASK_END) {
+		struct error err = { 0 };
+		bool there = false;
+
+		if (task == TASK_PIECE) {
+			piece_run(f, p, &err);
+			plan_piece_end(f, p, &err);
+		} else if (file_begin(f, file, &there, &err)) {
+			plan_fail(f, file->o.path, &err);
+		} else {
+			plan_begun(f, file, there);
+		}
+	}
+	return NULL;
+}
+
+static void add_workers(struct fetch *f, unsigned want)
+{
+	struct error err = { 0 };
+
+	pthread_mutex_lock(&f->lock);
+	f->want = want;
+	pthread_mutex_unlock(&f->lock);
+	while (f->n_threads < want &&
+	       !thread_start(&f->threads[f->n_threads], work, f, &err))
+		f->n_threads++;
+	if (!f->n_threads)
+		plan_fail(f, NULL, &err);
+}
+
+/* Pieces that hardly move, while others do, are asked for on another connection. */
+static void cancel_slow(struct fetch *f)
+{
+	int64_t now = clock_ms(), sum = 0, mean;
+	size_t n = 0;
+
+	pthread_mutex_lock(&f->lock);
+	for (int round = 0; round < 2; round++) {
+		mean = n ? sum / (int64_t)n : 0;
+		for (struct file *file = f->files; file; file = file->next)
+			for (struct piece *p = file->pieces; p; p = p->next) {
+				int64_t ms = now - p->mark_ms, rate;
+
+				if (ms < SLOW_TICKS * TICK_MS / 2)
+					continue;
+				rate = (count_of(&p->pos) - p->mark_pos) * 1000 / ms;
+				if (!round) {
+					sum += rate;
+					n++;
+					continue;
+				}
+				if (n > 1 && rate < mean / SLOW_SHARE && p->first_ms)
+					__atomic_store_n(&p->cancel, true,
+							 __ATOMIC_RELEASE);
+				p->mark_ms = now;
+				p->mark_pos = count_of(&p->pos);
+			}
+	}
+	pthread_mutex_unlock(&f->lock);
+}
+
+static bool is_over(struct fetch *f)
+{
+	bool over;
+
+	pthread_mutex_lock(&f->lock);
+	over = f->failed || !f->n_left;
+	if (stop_requested())
+		over = true;
+	if (over)
+		pthread_cond_broadcast(&f->changed);
+	pthread_mutex_unlock(&f->lock);
+	return over;
+}
+
+static void fill_now(const struct fetch *f, struct fetch_now *now)
+{
+	*now = (struct fetch_now){
+		.files = f->list.n,
+		.files_done = __atomic_load_n(&f->files_done, __ATOMIC_RELAXED),
+		.bytes = count_of(&f->bytes),
+		.bytes_done = count_of(&f->bytes_done),
+		.bytes_fetched = count_of(&f->bytes_fetched),
+		.files_unsized = __atomic_load_n(&f->files_unsized, __ATOMIC_RELAXED),
+		.connections = f->want,
+		.ms = clock_ms() - f->begin_ms,
+	};
+}
+
+static void wait_tick(struct fetch *f)
+{
+	pthread_mutex_lock(&f->lock);
+	if (f->n_left && !f->failed)
+		cond_wait_until(&f->over, &f->lock, clock_ms() + TICK_MS);
+	pthread_mutex_unlock(&f->lock);
+}
+
+static void watch(struct fetch *f, unsigned max)
+{
+	int64_t last = 0;
+	struct fetch_now now;
+
+	for (unsigned tick = 1; !is_over(f); tick++) {
+		wait_tick(f);
+		fill_now(f, &now);
+		if (f->conf->tick)
+			f->conf->tick(f->conf->ctx, &now);
+		if (tick % SLOW_TICKS == 0)
+			cancel_slow(f);
+		if (tick % LOOK_TICKS)
+			continue;
+		if (f->want < max && now.bytes_fetched - last < (int64_t)f->want * FAST /
+									1000 * TICK_MS *
+									LOOK_TICKS)
+			add_workers(f, 2 * f->want < max ? 2 * f->want : max);
+		last = now.bytes_fetched;
+	}
+}
+
+static void work_all(struct fetch *f)
+{
+	unsigned max = f->conf->connections ? f->conf->connections : FETCH_CONNECTIONS;
+
+	if (max > FETCH_MAX_CONNECTIONS)
+		max = FETCH_MAX_CONNECTIONS;
+	if (f->n_left)
+		add_workers(f, max < FEW ? max : FEW);
+	watch(f, max);
+	for (unsigned i = 0; i < f->n_threads; i++)
+		pthread_join(f->threads[i], NULL);
+}
+
+/* ---- the end ---- */
+
+/* Parts of what nobody asks for any more. */
+static void sweep(struct fetch *f)
+{
+	int fd = openat(f->target.state, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *e;
+
+	while (dir && (e = readdir(dir)))
+		if (str_ends(e->d_name, ".part") || str_ends(e->d_name, ".journal") ||
+		    str_ends(e->d_name, ".note"))
+			unlinkat(f->target.state, e->d_name, 0);
+	if (dir)
+		closedir(dir);
+	else if (fd >= 0)
+		close(fd);
+}
+
+static int sync_dirs(struct fetch *f, struct error *err)
+{
+	const char *last = NULL;
+	size_t len = 0;
+
+	for (size_t i = 0; i < f->list.n; i++) {
+		const char *path = f->list.objects[i].path, *slash = strrchr(path, '/');
+		size_t n = slash ? (size_t)(slash - path) : 0;
+
+		if (f->known[i].there || (last && n == len && !memcmp(path, last, n)))
+			continue;
+		if (target_sync_dir(&f->target, path, err))
+			return -1;
+		last = path;
+		len = n;
+	}
+	return 0;
+}
+
+static int finish(struct fetch *f, struct error *err)
+{
+	if (stop_requested() && f->n_left)
+		return error_set(err, ERR_STOPPED,
+				 "stopped; what is there stays, run it again to go on");
+	if (f->failed) {
+		*err = f->why;
+		return -1;
+	}
+	if (sync_dirs(f, err) || ledger_finish(&f->ledger, &f->list, f->conf->uri, err))
+		return -1;
+	sweep(f);
+	return 0;
+}
+
+static int run(struct fetch *f, struct error *err)
+{
+	int rc;
+
+	if (list_objects(f, err))
+		return -1;
+	if (target_open(&f->target, f->conf->target, err))
+		return -1;
+	if (ledger_open(&f->ledger, &f->target, err)) {
+		target_close(&f->target);
+		return -1;
+	}
+	rc = look_at_all(f, err);
+	if (!rc) {
+		work_all(f);
+		rc = finish(f, err);
+	}
+	ledger_close(&f->ledger);
+	target_close(&f->target);
+	return rc;
+}
+
+int fetch_run(const struct fetch_conf *conf, struct fetch_now *ret, struct error *err)
+{
+	struct fetch *f = xcalloc(1, sizeof(*f));
+	int rc;
+
+	f->conf = conf;
+	f->begin_ms = clock_ms();
+	f->piece_bytes = PIECE_MIN;
+	pthread_mutex_init(&f->lock, NULL);
+	pthread_mutex_init(&f->listing, NULL);
+	pthread_mutex_init(&f->telling, NULL);
+	cond_init(&f->changed);
+	cond_init(&f->over);
+	rc = run(f, err);
+	fill_now(f, ret);
+	for (struct file *file = f->files, *next; file; file = next) {
+		next = file->next;
+		file_free(file);
+	}
+	store_listing_release(&f->list);
+	free(f->known);
+	pthread_cond_destroy(&f->changed);
+	pthread_cond_destroy(&f->over);
+	pthread_mutex_destroy(&f->telling);
+	pthread_mutex_destroy(&f->listing);
+	pthread_mutex_destroy(&f->lock);
+	free(f);
+	return rc;
+}

@@ -1,0 +1,436 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/stop.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "net/digest.h"
+#include "store/fetch_impl.h"
+
+int disk_full(struct fetch *f, int64_t need, struct error *err)
+{
+	int64_t room = target_free_bytes(&f->target), missing = need - room;
+
+	if (missing < 1)
+		missing = need > 0 ? need : 1;
+	error_set(err, ERR_IO,
+		  "%s: the disk is full: %lld bytes have to come, %lld are free: %lld "
+		  "bytes (%.1f MB) are missing; make room there, or take a larger volume",
+		  f->target.path, (long long)need, (long long)room, (long long)missing,
+		  (double)missing / 1e6);
+	err->code = ENOSPC;
+	return -1;
+}
+
+static int fail(struct fetch *f, struct error *err)
+{
+	int64_t left = count_of(&f->bytes) - count_of(&f->bytes_done);
+
+	if (errno == ENOSPC || errno == EDQUOT)
+		return disk_full(f, left, err);
+	return error_errno(err, errno, "writing to %s", f->target.path);
+}
+
+/* Which contents the journal is about. */
+static void identify(const struct file *file, unsigned char id[JOURNAL_ID_SIZE])
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_digest struct digest *d = digest_new(DIGEST_SHA256);
+	const char *sum = verify_name(&arena, &file->o);
+	unsigned char raw[DIGEST_MAX];
+
+	digest_add(d, file->o.path, strlen(file->o.path) + 1);
+	if (sum || file->etag)
+		digest_add(d, sum ? sum : file->etag, strlen(sum ? sum : file->etag));
+	digest_end(d, raw);
+	memcpy(id, raw, JOURNAL_ID_SIZE);
+}
+
+/* The validator that an earlier run learnt, and the size, where the place told none. */
+static void read_note(struct fetch *f, struct file *file)
+{
+	int fd = openat(f->target.state, file->note,
+			O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	cleanup_buf struct buf text = { .max = 4096 };
+	struct error ignored = { 0 };
+	char *blank;
+	int64_t size;
+
+	if (fd < 0)
+		return;
+	if (!file_read_fd(&text, fd, file->note, &ignored) && text.len &&
+	    (blank = strchr((char *)text.data, ' '))) {
+		*blank = 0;
+		if (!str_int(&size, (char *)text.data, 0, STORE_MAX_SIZE, &ignored) &&
+		    (file->o.size < 0 || file->o.size == size) &&
+		    !strpbrk(blank + 1, "\r\n")) {
+			file->etag = arena_strdup(&file->arena, blank + 1);
+			file->resumed = true;
+			if (file->o.size < 0 && !plan_size_known(f, file, size, &ignored))
+				file->n_left = 0;
+		}
+	}
+	close(fd);
+}
+
+void file_note_etag(struct fetch *f, struct file *file)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *text =
+		arena_printf(&arena, "%lld %s", (long long)file->o.size, file->etag);
+	int fd = openat(f->target.state, file->note,
+			O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
+	struct error ignored = { 0 };
+
+	/* without it the next run begins anew, and nothing is wrong */
+	if (fd >= 0 && file_write_fd(fd, text, strlen(text), file->note, &ignored))
+		unlinkat(f->target.state, file->note, 0);
+	if (fd >= 0)
+		close(fd);
+}
+
+static void add_left(struct file *file, int64_t from, int64_t to)
+{
+	if (from >= to)
+		return;
+	file->left = xreallocarray(file->left, file->n_left + 1, sizeof(*file->left));
+	file->left[file->n_left++] = (struct range){ .from = from, .to = to };
+}
+
+/* Are the bytes the ones that were recorded? Those in order are hashed on the way. */
+static bool range_holds(struct file *file, const struct range *r, char *chunk)
+{
+	bool hashes = file->verify && r->from == file->hashed;
+	uint32_t crc = 0;
+
+	for (int64_t at = r->from; at < r->to;) {
+		size_t want = r->to - at < CHUNK ? (size_t)(r->to - at) : CHUNK;
+		ssize_t n = pread(file->fd, chunk, want, at);
+
+		if (n <= 0 || stop_requested())
+			return false;
+		crc = crc32c(crc, chunk, (size_t)n);
+		if (hashes)
+			verify_add(file->verify, chunk, (size_t)n);
+		at += n;
+	}
+	if (hashes && crc == r->crc) {
+		file->hashed = r->to;
+	} else if (hashes) { /* the digest has seen wrong bytes */
+		verify_free(file->verify);
+		file->verify = verify_new(&file->o);
+		file->hashed = 0;
+	}
+	return crc == r->crc;
+}
+
+static void resume(struct fetch *f, struct file *file, const struct buf *journal)
+{
+	cleanup_free struct range *done = NULL;
+	cleanup_free char *chunk = xmalloc(CHUNK);
+	unsigned char id[JOURNAL_ID_SIZE];
+	int64_t at = 0;
+	size_t n;
+
+	identify(file, id);
+	n = journal_parse(journal->data, journal->len, id, file->o.size, &done);
+	for (size_t i = 0; i < n; i++) {
+		if (!range_holds(file, &done[i], chunk))
+			continue;
+		add_left(file, at, done[i].from);
+		at = done[i].to;
+		file->written += done[i].to - done[i].from;
+	}
+	add_left(file, at, file->o.size);
+	count(&f->bytes_done, file->written);
+}
+
+/* What of it is there already? Then `left` is the rest. */
+static void look_back(struct fetch *f, struct file *file)
+{
+	cleanup_buf struct buf journal = { .max = JOURNAL_MAX };
+	struct error ignored = { 0 };
+	int fd = openat(f->target.state, file->journal,
+			O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	size_t torn;
+
+	if (fd < 0)
+		return;
+	if (!file_read_fd(&journal, fd, file->journal, &ignored) && file->o.size > 0)
+		resume(f, file, &journal);
+	close(fd);
+	torn = journal.len % JOURNAL_RECORD_SIZE !=
+	       JOURNAL_HEADER_SIZE % JOURNAL_RECORD_SIZE;
+	if (file->written && !torn)
+		file->journal_fd = openat(f->target.state, file->journal,
+					  O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* A file of our own and nobody else's: not a link to another one. */
+static int open_part(struct fetch *f, struct file *file, struct error *err)
+{
+	struct stat st;
+
+	for (int again = 0; again < 2; again++) {
+		file->fd = openat(f->target.state, file->part,
+				  O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK,
+				  0666);
+		if (file->fd >= 0 && !fstat(file->fd, &st) && S_ISREG(st.st_mode) &&
+		    st.st_nlink == 1)
+			return 0;
+		if (file->fd >= 0)
+			close(file->fd);
+		file->fd = -1;
+		if (unlinkat(f->target.state, file->part, 0))
+			break;
+	}
+	return fail(f, err);
+}
+
+int file_reserve(struct fetch *f, struct file *file, struct error *err)
+{
+	struct stat st;
+	int rc = 0;
+
+	if (fstat(file->fd, &st))
+		return fail(f, err);
+	if (st.st_size > file->o.size && ftruncate(file->fd, file->o.size))
+		return fail(f, err);
+	if (file->o.size < JOURNAL_FROM || (int64_t)st.st_blocks * 512 >= file->o.size)
+		return 0;
+	do {
+		rc = fallocate(file->fd, 0, 0, file->o.size);
+	} while (rc && errno == EINTR && !stop_requested());
+	if (rc && (errno == ENOSPC || errno == EDQUOT))
+		return disk_full(f, file->o.size - (int64_t)st.st_blocks * 512, err);
+	return 0; /* a file system without it is fine */
+}
+
+static int is_right(struct fetch *f, struct file *file, bool *ret, struct error *err)
+{
+	cleanup_fd int fd = -1;
+	struct stat st;
+	int rc;
+
+	if (target_read(&f->target, file->o.path, &fd, err) || fstat(fd, &st))
+		return 0; /* it is fetched then, and the error comes again if it matters */
+	rc = verify_fd(&file->o, fd, err);
+	*ret = rc == 1;
+	if (rc == 1)
+		return ledger_add(&f->ledger, &file->o, &st, err);
+	return rc < 0 && err->kind == ERR_STOPPED ? -1 : 0;
+}
+
+int file_begin(struct fetch *f, struct file *file, bool *ret_there, struct error *err)
+{
+	*ret_there = false;
+	if (file->check_there && is_right(f, file, ret_there, err))
+		return -1;
+	if (*ret_there)
+		return 0;
+	target_name(file->part, file->o.path, "part");
+	target_name(file->journal, file->o.path, "journal");
+	target_name(file->note, file->o.path, "note");
+	file->etag = file->o.etag;
+	if (open_part(f, file, err))
+		return -1;
+	if (!file->etag)
+		read_note(f, file);
+	if (!file->verify)
+		file->verify = verify_new(&file->o);
+	look_back(f, file);
+	if (stop_requested())
+		return error_set(err, ERR_STOPPED, "stopped");
+	if (!file->written) {
+		free(file->left);
+		file->left = NULL;
+		file->n_left = 0;
+		add_left(file, 0, file->o.size < 0 ? INT64_MAX : file->o.size);
+		if (ftruncate(file->fd, 0))
+			return fail(f, err);
+	}
+	if (file->o.size >= 0 && file_reserve(f, file, err))
+		return -1;
+	fetch_tell(f, FETCH_STARTED, file->o.path, file->written);
+	return 0;
+}
+
+static void drop_journal(struct fetch *f, struct file *file)
+{
+	if (file->journal_fd >= 0)
+		close(file->journal_fd);
+	file->journal_fd = -1;
+	unlinkat(f->target.state, file->journal, 0);
+	unlinkat(f->target.state, file->note, 0);
+}
+
+int file_reset(struct fetch *f, struct file *file, struct error *err)
+{
+	drop_journal(f, file);
+	count(&f->bytes_done, -file->written);
+	file->written = 0;
+	file->hashed = 0;
+	file->n_left = 0;
+	file->etag = file->o.etag;
+	file->where = NULL;
+	file->resumed = false;
+	verify_free(file->verify);
+	file->verify = verify_new(&file->o);
+	add_left(file, 0, file->o.size < 0 ? INT64_MAX : file->o.size);
+	fetch_tell(f, FETCH_ANEW, file->o.path, 0);
+	if (ftruncate(file->fd, 0))
+		return fail(f, err);
+	return file->o.size >= 0 ? file_reserve(f, file, err) : 0;
+}
+
+/* It is only there to save work: when it cannot be written, there is less to save. */
+static void open_journal(struct fetch *f, struct file *file)
+{
+	unsigned char id[JOURNAL_ID_SIZE], header[JOURNAL_HEADER_SIZE];
+	struct error ignored = { 0 };
+
+	identify(file, id);
+	journal_header(header, id, file->o.size);
+	unlinkat(f->target.state, file->journal, 0);
+	file->journal_fd = openat(
+		f->target.state, file->journal,
+		O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666);
+	if (file->journal_fd >= 0 &&
+	    file_write_fd(file->journal_fd, header, sizeof(header), "", &ignored)) {
+		close(file->journal_fd);
+		file->journal_fd = -1;
+	}
+}
+
+static int journal_of(struct fetch *f, struct file *file)
+{
+	int fd;
+
+	pthread_mutex_lock(&f->lock);
+	if (file->journal_fd < 0 && file->o.size >= JOURNAL_FROM && !file->anew) {
+		open_journal(f, file);
+		if (!file->o.etag && file->etag)
+			file_note_etag(f, file);
+	}
+	fd = file->journal_fd;
+	pthread_mutex_unlock(&f->lock);
+	return fd;
+}
+
+void file_record(struct fetch *f, struct piece *p)
+{
+	const struct range r = { .from = p->recorded, .to = p->pos, .crc = p->crc };
+	unsigned char record[JOURNAL_RECORD_SIZE];
+	struct error ignored = { 0 };
+	int fd;
+
+	if (r.from >= r.to)
+		return;
+	fd = journal_of(f, p->f);
+	journal_record(record, &r);
+	if (fd >= 0 && file_write_fd(fd, record, sizeof(record), "", &ignored))
+		return;
+	p->recorded = p->pos;
+	p->crc = 0;
+}
+
+int file_hash(struct file *file, int64_t to, struct error *err)
+{
+	cleanup_free char *chunk = NULL;
+
+	if (file->hashed >= to)
+		return 0;
+	chunk = xmalloc(CHUNK);
+	while (file->hashed < to) {
+		size_t want =
+			to - file->hashed < CHUNK ? (size_t)(to - file->hashed) : CHUNK;
+		ssize_t n = pread(file->fd, chunk, want, file->hashed);
+
+		if (n <= 0)
+			return error_errno(err, n ? errno : EIO, "reading it back");
+		verify_add(file->verify, chunk, (size_t)n);
+		file->hashed += n;
+	}
+	return 0;
+}
+
+static int put_in_place(struct fetch *f, struct file *file, struct error *err)
+{
+	struct stat st;
+
+	if (fsync(file->fd))
+		return fail(f, err);
+	if (target_put(&f->target, file->part, file->o.path, err))
+		return -1;
+	if (fstat(file->fd, &st))
+		return fail(f, err);
+	if (file->journal_fd >= 0)
+		drop_journal(f, file);
+	return ledger_add(&f->ledger, &file->o, &st, err);
+}
+
+/* 304: the file that was fetched before is the one the place has. */
+static int keep_there(struct fetch *f, struct file *file, struct error *err)
+{
+	struct stat st;
+
+	unlinkat(f->target.state, file->part, 0);
+	drop_journal(f, file);
+	if (target_stat(&f->target, file->o.path, &st, err))
+		return -1;
+	file->o.etag = file->have;
+	count(&f->bytes_done, st.st_size);
+	if (file->o.size < 0 && plan_size_known(f, file, st.st_size, err))
+		return -1;
+	return ledger_add(&f->ledger, &file->o, &st, err);
+}
+
+int file_end(struct fetch *f, struct file *file, bool *ret_wrong, struct error *err)
+{
+	const struct scheme *scheme = f->conf->scheme;
+	struct store_object other = file->o;
+
+	*ret_wrong = false;
+	if (file->same)
+		return keep_there(f, file, err);
+	*ret_wrong = file->verify && !verify_end(file->verify);
+	if (*ret_wrong && scheme->doubt) {
+		int right = 0;
+
+		if (scheme->doubt(f->conf->store, &file->o, &file->arena, &other, err))
+			return -1;
+		if (other.digest != file->o.digest || !str_eq(other.sum, file->o.sum) ||
+		    other.part_size != file->o.part_size) {
+			file->o = other;
+			right = verify_name(&file->arena, &other)
+					? verify_fd(&file->o, file->fd, err)
+					: 1;
+		}
+		if (right < 0)
+			return -1;
+		*ret_wrong = !right;
+	}
+	if (*ret_wrong)
+		return 0;
+	if (!file->o.etag && file->o.digest == STORE_DIGEST_NONE)
+		file->o.etag = file->etag;
+	return put_in_place(f, file, err);
+}
+
+void file_free(struct file *file)
+{
+	if (file->fd >= 0)
+		close(file->fd);
+	if (file->journal_fd >= 0)
+		close(file->journal_fd);
+	verify_free(file->verify);
+	free(file->left);
+	arena_clear(&file->arena);
+	free(file);
+}

@@ -1,0 +1,577 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/stop.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "net/digest.h"
+#include "store/fetch_impl.h"
+#include "store/retry.h"
+#include "store/uri.h"
+
+enum { MAX_HOPS = 10, MAX_HEADERS = 32, MAX_ERROR_BODY = 1 << 20 };
+
+static int stop_with(struct piece *p, enum outcome outcome)
+{
+	p->outcome = outcome;
+	return -1;
+}
+
+/* ---- the bytes ---- */
+
+static int write_all(struct piece *p, const char *data, size_t len, struct error *err)
+{
+	int64_t at = p->pos;
+
+	while (len) {
+		ssize_t n = pwrite(p->f->fd, data, len, at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && (errno == ENOSPC || errno == EDQUOT))
+			disk_full(p->fetch,
+				  count_of(&p->fetch->bytes) -
+					  count_of(&p->fetch->bytes_done),
+				  err);
+		else if (n < 0)
+			error_errno(err, errno, "writing to %s", p->fetch->target.path);
+		if (n < 0)
+			return stop_with(p, PIECE_FATAL);
+		data += n;
+		len -= (size_t)n;
+		at += n;
+	}
+	return 0;
+}
+
+/* Bytes at p->pos: written, counted, hashed when it is their turn, recorded. */
+static int put_bytes(struct piece *p, const char *data, size_t len, struct error *err)
+{
+	if (write_all(p, data, len, err))
+		return -1;
+	if (p->f->o.size < 0 || p->f->o.size >= JOURNAL_FROM)
+		p->crc = crc32c(p->crc, data, len);
+	if (p->hashes) {
+		verify_add(p->f->verify, data, len);
+		p->f->hashed += (int64_t)len;
+	}
+	count(&p->fetch->bytes_fetched, (int64_t)len);
+	count(&p->fetch->bytes_done, (int64_t)len);
+	count(&p->f->written, (int64_t)len);
+	count(&p->pos, (int64_t)len);
+	if (p->pos - p->recorded >= GRAIN)
+		file_record(p->fetch, p);
+	return 0;
+}
+
+/* ---- the answer's head ---- */
+
+/* The part in quotes: a weak tag names the same contents for our purpose. */
+static bool same_tag(const char *a, const char *b)
+{
+	const char *x = str_after(a, "W/"), *y = str_after(b, "W/");
+
+	return str_eq(x ? x : a, y ? y : b);
+}
+
+static int changed(struct piece *p, struct error *err, const char *what)
+{
+	error_set(err, ERR_CONFLICT,
+		  "it keeps changing at its place while it is fetched (%s)", what);
+	return stop_with(p, PIECE_CHANGED);
+}
+
+static int check_tag(struct piece *p, struct error *err)
+{
+	struct file *file = p->f;
+	const char *tag = p->reply_etag ? p->reply_etag : p->modified;
+	int rc = 0;
+
+	/* a digest says more than any tag */
+	if (!tag || (file->o.digest != STORE_DIGEST_NONE && !file->o.etag))
+		return 0;
+	pthread_mutex_lock(&p->fetch->lock);
+	if (!file->etag)
+		file->etag = arena_strdup(&file->arena, tag);
+	else if (!same_tag(file->etag, tag) && (p->reply_etag || !file->o.etag))
+		rc = -1;
+	pthread_mutex_unlock(&p->fetch->lock);
+	return rc ? changed(p, err, "another ETag") : 0;
+}
+
+static int check_size(struct piece *p, int64_t total, struct error *err)
+{
+	struct file *file = p->f;
+	char text[120];
+
+	if (total < 0)
+		return 0;
+	if (file->o.size >= 0 && file->o.size != total) {
+		snprintf(text, sizeof(text), "the server has %lld bytes, expected %lld",
+			 (long long)total, (long long)file->o.size);
+		return changed(p, err, text);
+	}
+	if (file->o.size >= 0)
+		return 0;
+	if (plan_size_known(p->fetch, file, total, err) ||
+	    file_reserve(p->fetch, file, err))
+		return stop_with(p, PIECE_FATAL);
+	return 0;
+}
+
+/* Its digest could not be begun while the size was not known. */
+static void begin_verify(struct piece *p)
+{
+	struct file *file = p->f;
+
+	pthread_mutex_lock(&p->fetch->lock);
+	if (!file->verify) {
+		file->verify = verify_new(&file->o);
+		if (file->verify && !file->hashing && p->pos == 0)
+			p->hashes = file->hashing = true;
+	}
+	pthread_mutex_unlock(&p->fetch->lock);
+}
+
+static int broken(struct piece *p, struct error *err, const char *what)
+{
+	error_set(err, ERR_FORMAT, "the server's answer is not right: %s", what);
+	return stop_with(p, PIECE_AGAIN);
+}
+
+static int check_range(struct piece *p, struct error *err)
+{
+	if (p->reply_from != p->pos || p->reply_to < p->reply_from)
+		return broken(p, err, "its Content-Range is not what was asked for");
+	if (check_size(p, p->total, err))
+		return -1;
+	if (p->f->o.size < 0)
+		return broken(p, err, "its Content-Range does not say the size");
+	/* p->end may have become less */
+	if (p->reply_to >= p->end)
+		return broken(p, err, "its Content-Range is not what was asked for");
+	return 0;
+}
+
+/* 200: all of it comes, from its first byte. */
+static int check_whole(struct piece *p, struct error *err)
+{
+	if (p->length >= 0 && check_size(p, p->length, err))
+		return -1;
+	if (p->from == 0 && p->pos == 0 && p->end == p->f->o.size)
+		return 0;
+	if (!plan_claim_all(p->fetch, p)) {
+		error_set(err, ERR_UNSUPPORTED, "the server gives no ranges");
+		return stop_with(p, PIECE_NOW);
+	}
+	p->skip = p->pos;
+	return 0;
+}
+
+static int check_head(struct piece *p, struct error *err)
+{
+	p->checked = true;
+	p->first_ms = clock_ms();
+	if (p->encoded)
+		return broken(p, err, "it is compressed and should not be");
+	if (p->status != 200 && p->status != 206)
+		return broken(p, err, "its status");
+	if (check_tag(p, err) ||
+	    (p->status == 206 ? check_range(p, err) : check_whole(p, err)))
+		return -1;
+	if (p->f->o.size >= 0 && !p->f->verify)
+		begin_verify(p);
+	return 0;
+}
+
+static int on_data(void *ctx, const void *data, size_t len, struct error *err)
+{
+	struct piece *p = ctx;
+	const char *bytes = data;
+	int64_t pass;
+
+	if (!p->checked && check_head(p, err))
+		return -1;
+	if (__atomic_load_n(&p->f->anew, __ATOMIC_RELAXED) ||
+	    __atomic_load_n(&p->cancel, __ATOMIC_RELAXED)) {
+		error_set(err, ERR_STOPPED, "stopped");
+		return stop_with(p, PIECE_NOW);
+	}
+	pass = p->skip < (int64_t)len ? p->skip : (int64_t)len;
+	p->skip -= pass;
+	bytes += pass;
+	len -= (size_t)pass;
+	if ((int64_t)len > p->end - p->pos)
+		return broken(p, err, "more bytes than were asked for");
+	return len ? put_bytes(p, bytes, len, err) : 0;
+}
+
+static void read_range(struct piece *p, const char *value)
+{
+	long long from, to;
+	char total[24] = "";
+	struct error ignored = { 0 };
+
+	p->reply_from = p->reply_to = p->total = -1;
+	if (sscanf(value, "bytes %19lld-%19lld/%20s", &from, &to, total) == 3) {
+		p->reply_from = from;
+		p->reply_to = to;
+	} else if (sscanf(value, "bytes */%20s", total) != 1) {
+		return;
+	}
+	if (str_int(&p->total, total, 0, INT64_MAX, &ignored))
+		p->total = -1;
+}
+
+static int on_header(void *ctx, int status, const char *name, const char *value,
+		     struct error *err)
+{
+	struct piece *p = ctx;
+	struct error ignored = { 0 };
+
+	(void)err;
+	p->status = status;
+	if (!strcasecmp(name, "Content-Range"))
+		read_range(p, value);
+	else if (!strcasecmp(name, "Content-Length") &&
+		 str_int(&p->length, value, 0, INT64_MAX, &ignored))
+		p->length = -1;
+	else if (!strcasecmp(name, "ETag") && *value && strlen(value) < 1024)
+		p->reply_etag = arena_strdup(&p->arena, value);
+	else if (!strcasecmp(name, "Last-Modified") && strlen(value) < 100)
+		p->modified = arena_strdup(&p->arena, value);
+	else if (!strcasecmp(name, "Location") && strlen(value) <= URI_MAX)
+		p->location = arena_strdup(&p->arena, value);
+	else if (!strcasecmp(name, "Content-Encoding"))
+		p->encoded = *value && strcasecmp(value, "identity") != 0;
+	return 0;
+}
+
+/* ---- the request ---- */
+
+struct request {
+	const char *url;
+	const char *lines[MAX_HEADERS + 6];
+	bool away; /* another host than the place's: none of its headers */
+	bool moved;
+};
+
+static void add_line(struct request *r, const char *line)
+{
+	size_t n = 0;
+
+	while (r->lines[n])
+		n++;
+	if (n < MAX_HEADERS + 5)
+		r->lines[n] = line;
+}
+
+static void add_lines(struct piece *p, struct request *r, const char *const *headers)
+{
+	struct file *file = p->f;
+	struct arena *a = &p->arena;
+	bool all = p->pos == 0 && p->end == file->o.size;
+
+	memset(r->lines, 0, sizeof(r->lines));
+	add_line(r, "Accept-Encoding: identity");
+	for (int i = 0; headers && headers[i] && i < MAX_HEADERS && !r->away; i++)
+		add_line(r, headers[i]);
+	if (file->o.size < 0)
+		add_line(r, arena_printf(a, "Range: bytes=%lld-%lld", (long long)p->pos,
+					 (long long)p->pos + PIECE_MIN - 1));
+	else if (!all)
+		add_line(r, arena_printf(a, "Range: bytes=%lld-%lld", (long long)p->pos,
+					 (long long)p->end - 1));
+	if (file->etag && *file->etag == '"')
+		add_line(r, arena_printf(a, "If-Match: %s", file->etag));
+	else if (!file->etag && file->have && p->pos == 0)
+		add_line(r,
+			 arena_printf(a,
+				      strchr(file->have, '"') ? "If-None-Match: %s"
+							      : "If-Modified-Since: %s",
+				      file->have));
+}
+
+static int locate(struct fetch *f, struct piece *p, struct request *r,
+		  const char *const **headers, struct error *err)
+{
+	struct file *file = p->f;
+	struct store_call call = { 0 };
+	int refused;
+
+	pthread_mutex_lock(&f->lock);
+	r->url = file->where ? arena_strdup(&p->arena, file->where) : NULL;
+	r->away = r->url && !file->where_same;
+	p->asked = r->url;
+	refused = file->where ? 0 : file->refused;
+	p->fresh = refused != 0;
+	pthread_mutex_unlock(&f->lock);
+	r->moved = false;
+	*headers = NULL;
+	if (r->away)
+		return 0;
+	if (f->conf->scheme->locate(f->conf->store, &file->o, refused, &p->arena, &call,
+				    err))
+		return stop_with(p, retry_error(err) ? PIECE_AGAIN : PIECE_FATAL);
+	*headers = call.headers;
+	if (!r->url)
+		r->url = call.url;
+	return 0;
+}
+
+static void forget_answer(struct piece *p)
+{
+	p->checked = p->encoded = false;
+	p->status = 0;
+	p->reply_from = p->reply_to = p->total = p->length = -1;
+	p->reply_etag = p->modified = p->location = NULL;
+	p->skip = 0;
+}
+
+static int follow(struct piece *p, struct request *r, struct error *err)
+{
+	const char *from = r->url;
+
+	if (uri_resolve(&r->url, &p->arena, from, p->location, err) ||
+	    (!str_starts(r->url, "http://") && !str_starts(r->url, "https://"))) {
+		error_set(err, ERR_FORMAT,
+			  "the server redirects to what is no URL of "
+			  "http or https");
+		return stop_with(p, PIECE_FATAL);
+	}
+	if (str_starts(from, "https://") && str_starts(r->url, "http://") &&
+	    p->f->o.digest == STORE_DIGEST_NONE) {
+		error_set(err, ERR_DENIED,
+			  "the server redirects from https to http, and there is no "
+			  "digest to hold the bytes against");
+		return stop_with(p, PIECE_FATAL);
+	}
+	r->away = r->away || !uri_same_origin(from, r->url);
+	r->moved = true;
+	return 0;
+}
+
+static void remember(struct fetch *f, struct piece *p, const struct request *r)
+{
+	struct file *file = p->f;
+
+	pthread_mutex_lock(&f->lock);
+	if (r->moved && !str_eq(file->where, r->url)) {
+		file->where = arena_strdup(&file->arena, r->url);
+		file->where_same = !r->away;
+	}
+	pthread_mutex_unlock(&f->lock);
+}
+
+/* ---- what an answer means ---- */
+
+static void explain(struct fetch *f, struct piece *p, const struct http_response *r,
+		    struct error *err)
+{
+	const struct scheme *s = f->conf->scheme;
+	const char *body = r->body.data ? (const char *)r->body.data : "";
+
+	retry_fail(err, r->status);
+	if (s->explain && !p->asked)
+		s->explain(f->conf->store, &p->f->o, r->status, body, err);
+	p->outcome = PIECE_FATAL;
+}
+
+/* Where the redirects led to is no longer, or the credentials are not: once more. */
+static void refused(struct fetch *f, struct piece *p, const struct http_response *r,
+		    struct error *err)
+{
+	struct file *file = p->f;
+	bool again = true;
+
+	pthread_mutex_lock(&f->lock);
+	if (p->asked) {
+		if (str_eq(file->where, p->asked)) {
+			file->where = NULL;
+			again = ++file->tried <= 3;
+		}
+	} else {
+		again = !p->fresh && (r->status == 401 || r->status == 403);
+		file->refused = r->status;
+	}
+	pthread_mutex_unlock(&f->lock);
+	if (again)
+		p->outcome = PIECE_NOW;
+	else
+		explain(f, p, r, err);
+}
+
+static void failed_status(struct fetch *f, struct piece *p, const struct http_response *r,
+			  struct error *err)
+{
+	if (r->status == 304 && p->f->have) {
+		p->f->same = true;
+		p->end = p->pos;
+	} else if (r->status == 416 && p->f->o.size < 0 && p->total == 0) {
+		if (check_size(p, 0, err) == 0)
+			begin_verify(p);
+	} else if (r->status == 412 || r->status == 416) {
+		changed(p, err, r->status == 412 ? "If-Match" : "it has become shorter");
+	} else if (retry_status(r->status)) {
+		retry_fail(err, r->status);
+		p->pause_ms = r->retry_after_ms;
+		p->outcome = PIECE_AGAIN;
+	} else if (r->status == 401 || r->status == 403 || p->asked) {
+		refused(f, p, r, err);
+	} else {
+		explain(f, p, r, err);
+	}
+}
+
+static void good_answer(struct fetch *f, struct piece *p, const struct request *r,
+			struct error *err)
+{
+	if (!p->checked && check_head(p, err))
+		return;
+	remember(f, p, r);
+	if (p->f->o.size < 0) { /* nobody said it: this was all */
+		if (plan_size_known(f, p->f, p->pos, err))
+			p->outcome = PIECE_FATAL;
+		p->end = p->pos;
+		begin_verify(p);
+	} else if (p->pos < p->end && p->pos == p->from) {
+		error_set(err, ERR_IO, "the server sends nothing of it");
+		p->outcome = PIECE_AGAIN;
+	}
+}
+
+static bool is_redirect(int status)
+{
+	return status == 301 || status == 302 || status == 303 || status == 307 ||
+	       status == 308;
+}
+
+static void failed_call(struct fetch *f, struct piece *p, struct error *err)
+{
+	if (p->outcome != PIECE_OK)
+		return;
+	if (err->kind == ERR_STOPPED)
+		p->outcome =
+			stop_requested() || __atomic_load_n(&f->failed, __ATOMIC_RELAXED)
+				? PIECE_FATAL
+				: PIECE_NOW;
+	else
+		p->outcome = retry_error(err) ? PIECE_AGAIN : PIECE_FATAL;
+}
+
+/* false: follow where p->location says. */
+static bool ask(struct fetch *f, struct piece *p, const struct request *r,
+		struct error *err)
+{
+	struct http_request req = { .method = "GET",
+				    .url = r->url,
+				    .headers = r->lines,
+				    .idle_ms = IDLE_MS,
+				    .max_body = MAX_ERROR_BODY,
+				    .on_data = on_data,
+				    .on_header = on_header,
+				    .ctx = p,
+				    .cancel = &p->cancel };
+	cleanup_http_response struct http_response answer = { .retry_after_ms = -1 };
+
+	forget_answer(p);
+	if (http_do(f->conf->http, &req, &answer, err)) {
+		if (p->pos > p->from)
+			remember(f, p, r);
+		failed_call(f, p, err);
+		return true;
+	}
+	if (is_redirect(answer.status) && p->location)
+		return false;
+	if (answer.status >= 200 && answer.status < 300)
+		good_answer(f, p, r, err);
+	else
+		failed_status(f, p, &answer, err);
+	return true;
+}
+
+static void run_http(struct fetch *f, struct piece *p, struct error *err)
+{
+	struct request r = { 0 };
+	const char *const *headers;
+
+	if (locate(f, p, &r, &headers, err))
+		return;
+	for (int hop = 0; hop <= MAX_HOPS; hop++) {
+		add_lines(p, &r, headers);
+		if (ask(f, p, &r, err) || follow(p, &r, err))
+			return;
+	}
+	error_set(err, ERR_LIMIT, "more than %d redirects: is it a loop?", MAX_HOPS);
+	p->outcome = PIECE_FATAL;
+}
+
+static void run_local(struct fetch *f, struct piece *p, struct error *err)
+{
+	cleanup_free char *chunk = xmalloc(CHUNK);
+	const char *path = NULL;
+	cleanup_fd int fd = -1;
+
+	if (f->conf->scheme->local_path(f->conf->store, &p->f->o, &p->arena, &path,
+					err)) {
+		p->outcome = err->kind == ERR_CONFLICT ? PIECE_CHANGED : PIECE_FATAL;
+		return;
+	}
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0) {
+		error_errno(err, errno, "%s", path);
+		p->outcome = PIECE_FATAL;
+	}
+	while (p->outcome == PIECE_OK && p->pos < p->end) {
+		size_t want = p->end - p->pos < CHUNK ? (size_t)(p->end - p->pos) : CHUNK;
+		ssize_t n = pread(fd, chunk, want, p->pos);
+
+		if (stop_requested() || __atomic_load_n(&p->cancel, __ATOMIC_RELAXED)) {
+			error_set(err, ERR_STOPPED, "stopped");
+			p->outcome = PIECE_NOW;
+		} else if (n < 0) {
+			error_errno(err, errno, "%s", path);
+			p->outcome = PIECE_FATAL;
+		} else if (!n) {
+			changed(p, err, "it has become shorter");
+		} else {
+			put_bytes(p, chunk, (size_t)n, err);
+		}
+	}
+}
+
+/* Its speed and the wait before it tell how long the next one should be. */
+static void learn(struct fetch *f, const struct piece *p)
+{
+	int64_t now = clock_ms(), wait = p->first_ms - p->began_ms;
+	int64_t took = now - p->first_ms, size;
+
+	if (!p->first_ms || p->pos - p->from < PIECE_MIN / 2)
+		return;
+	/* a tenth of its time waiting, not more */
+	size = (p->pos - p->from) / (took > 0 ? took : 1) * (wait > 0 ? wait : 1) * 10;
+	pthread_mutex_lock(&f->lock);
+	f->piece_bytes = (3 * f->piece_bytes + size) / 4;
+	pthread_mutex_unlock(&f->lock);
+}
+
+void piece_run(struct fetch *f, struct piece *p, struct error *err)
+{
+	p->outcome = PIECE_OK;
+	p->pause_ms = -1;
+	if (f->conf->scheme->local_path)
+		run_local(f, p, err);
+	else
+		run_http(f, p, err);
+	if (p->outcome != PIECE_CHANGED)
+		file_record(f, p);
+	learn(f, p);
+}

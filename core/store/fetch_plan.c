@@ -1,0 +1,461 @@
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/stop.h"
+#include "base/str.h"
+#include "base/thread.h"
+#include "base/xmalloc.h"
+#include "store/fetch_impl.h"
+#include "store/retry.h"
+
+static int64_t piece_pos(const struct piece *p)
+{
+	return count_of(&p->pos);
+}
+
+/* How long the next piece shall be: short while a kill would lose much of a file. */
+static int64_t piece_size(const struct fetch *f, const struct file *file)
+{
+	int64_t least = file->o.size / 1024, size = f->piece_bytes;
+	int64_t rest = count_of(&f->bytes) - count_of(&f->bytes_done);
+
+	if (file->o.size < 0)
+		return PIECE_MIN;
+	if (size > rest / (4 * (int64_t)f->want))
+		size = rest / (4 * (int64_t)f->want);
+	if (size < least)
+		size = least;
+	if (size > PIECE_MAX)
+		size = PIECE_MAX;
+	return size < PIECE_MIN ? PIECE_MIN : size;
+}
+
+static void drop_first(struct file *file)
+{
+	file->n_left--;
+	memmove(file->left, file->left + 1, file->n_left * sizeof(*file->left));
+}
+
+static struct piece *cut_piece(struct fetch *f, struct file *file)
+{
+	struct piece *p = xcalloc(1, sizeof(*p));
+	struct range *r = &file->left[0];
+	int64_t size = piece_size(f, file);
+
+	p->f = file;
+	p->fetch = f;
+	p->from = p->pos = p->recorded = r->from;
+	p->end = r->to;
+	/* a little more rather than a little piece at the end */
+	if (!file->whole && r->to - r->from > size + size / 2)
+		p->end = r->from + size;
+	r->from = p->end;
+	if (r->from >= r->to)
+		drop_first(file);
+	if (file->verify && !file->hashing && file->hashed == p->from)
+		p->hashes = file->hashing = true;
+	p->began_ms = p->mark_ms = clock_ms();
+	p->mark_pos = p->from;
+	p->next = file->pieces;
+	file->pieces = p;
+	return p;
+}
+
+/* Can a piece of it be given out now? *until: when it is worth looking again. */
+static bool is_ready(const struct file *file, int64_t now, int64_t *until)
+{
+	if (file->busy || file->anew || file->same || !file->n_left)
+		return false;
+	/* while the size is not known the first piece goes alone */
+	if (file->pieces && (file->whole || file->o.size < 0))
+		return false;
+	if (file->not_before > now) {
+		if (*until < 0 || file->not_before < *until)
+			*until = file->not_before;
+		return false;
+	}
+	return true;
+}
+
+static struct file *begin_next(struct fetch *f)
+{
+	struct file *file, **at = &f->files;
+
+	while (f->next < f->list.n && f->known[f->next].there)
+		f->next++;
+	if (f->next == f->list.n || f->n_files >= 2 * (size_t)f->want + 2)
+		return NULL;
+	file = xcalloc(1, sizeof(*file));
+	file->index = f->next;
+	file->o = f->list.objects[f->next];
+	file->check_there = f->known[f->next].check;
+	file->have = f->known[f->next].have;
+	file->fd = file->journal_fd = -1;
+	file->busy = true;
+	f->next++;
+	while (*at)
+		at = &(*at)->next;
+	*at = file;
+	f->n_files++;
+	return file;
+}
+
+enum task plan_take(struct fetch *f, struct file **ret_file, struct piece **ret_piece)
+{
+	enum task task = TASK_END;
+
+	pthread_mutex_lock(&f->lock);
+	while (!f->failed && !stop_requested() && f->n_left) {
+		int64_t now = clock_ms(), until = -1;
+		struct file *file = f->files;
+
+		if (f->pause_until > now) {
+			cond_wait_until(&f->changed, &f->lock, f->pause_until);
+			continue;
+		}
+		while (file && !is_ready(file, now, &until))
+			file = file->next;
+		if (file) {
+			*ret_piece = cut_piece(f, file);
+			task = TASK_PIECE;
+			break;
+		}
+		*ret_file = begin_next(f);
+		if (*ret_file) {
+			task = TASK_BEGIN;
+			break;
+		}
+		cond_wait_until(&f->changed, &f->lock, until);
+	}
+	pthread_mutex_unlock(&f->lock);
+	return task;
+}
+
+static void fail_locked(struct fetch *f, const char *path, const struct error *err)
+{
+	if (!f->failed) {
+		f->failed = true;
+		f->why = *err;
+		if (path && err->kind != ERR_STOPPED)
+			error_wrap(&f->why, "%s", path);
+		for (struct file *file = f->files; file; file = file->next)
+			for (struct piece *p = file->pieces; p; p = p->next)
+				__atomic_store_n(&p->cancel, true, __ATOMIC_RELEASE);
+	}
+	pthread_cond_signal(&f->over);
+	pthread_cond_broadcast(&f->changed);
+}
+
+void plan_fail(struct fetch *f, const char *path, const struct error *err)
+{
+	pthread_mutex_lock(&f->lock);
+	fail_locked(f, path, err);
+	pthread_mutex_unlock(&f->lock);
+}
+
+static void remove_file(struct fetch *f, struct file *file)
+{
+	struct file **at = &f->files;
+
+	while (*at != file)
+		at = &(*at)->next;
+	*at = file->next;
+	f->n_files--;
+	f->n_left--;
+	if (!f->n_left)
+		pthread_cond_signal(&f->over);
+	pthread_cond_broadcast(&f->changed);
+}
+
+/* Everything before it is written. */
+static int64_t written_to(const struct file *file)
+{
+	int64_t to = file->n_left ? file->left[0].from : file->o.size;
+
+	for (const struct piece *p = file->pieces; p; p = p->next)
+		if (piece_pos(p) < to)
+			to = piece_pos(p);
+	return to;
+}
+
+static bool is_complete(const struct file *file)
+{
+	if (file->anew || file->busy || file->hashing || file->pieces)
+		return false;
+	if (file->same)
+		return true;
+	return !file->n_left && file->o.size >= 0 &&
+	       (!file->verify || file->hashed == file->o.size);
+}
+
+/* Begin anew, if that has not been tried. Returns false when there is no more of it. */
+static bool may_begin_anew(struct fetch *f, struct file *file, const char *why)
+{
+	struct error err = { 0 };
+
+	if (file->resumed || file->begun++ < 1) {
+		file->resumed = false;
+		return true;
+	}
+	error_set(&err, ERR_CONFLICT, "%s", why);
+	fail_locked(f, file->o.path, &err);
+	return false;
+}
+
+/* Is there another object under that name now? */
+static void list_again(struct fetch *f, struct file *file)
+{
+	const struct fetch_conf *c = f->conf;
+	struct store_listing list = { 0 };
+	struct error ignored = { 0 };
+
+	if (!file->o.etag && file->o.digest == STORE_DIGEST_NONE && file->o.size < 0)
+		return;
+	pthread_mutex_lock(&f->listing);
+	if (!c->scheme->list(c->store, (bool (*)(void *, const char *))filter_wants,
+			     (void *)c->filter, &list, &ignored))
+		for (size_t i = 0; i < list.n; i++) {
+			const struct store_object *o = &list.objects[i];
+			struct arena *a = &file->arena;
+
+			if (!str_eq(o->path, file->o.path) || o->size < 0)
+				continue;
+			count(&f->bytes, o->size - (file->o.size < 0 ? 0 : file->o.size));
+			file->o.size = o->size;
+			file->o.key = arena_strdup(a, o->key);
+			file->o.etag = o->etag ? arena_strdup(a, o->etag) : NULL;
+			file->o.digest = o->digest;
+			file->o.sum = o->sum ? arena_strdup(a, o->sum) : NULL;
+			file->o.part_size = o->part_size;
+		}
+	store_listing_release(&list);
+	pthread_mutex_unlock(&f->listing);
+}
+
+/* With the lock; it is released meanwhile. */
+static void reset(struct fetch *f, struct file *file)
+{
+	struct error err = { 0 };
+	int rc;
+
+	file->busy = true;
+	pthread_mutex_unlock(&f->lock);
+	list_again(f, file);
+	rc = file_reset(f, file, &err);
+	pthread_mutex_lock(&f->lock);
+	file->busy = file->anew = false;
+	if (rc)
+		fail_locked(f, file->o.path, &err);
+	pthread_cond_broadcast(&f->changed);
+}
+
+/* With the lock, which is released while it is hashed and renamed. */
+static void end(struct fetch *f, struct file *file)
+{
+	struct error err = { 0 };
+	bool wrong = false;
+	int rc;
+
+	file->busy = true;
+	pthread_mutex_unlock(&f->lock);
+	rc = file_end(f, file, &wrong, &err);
+	if (!rc && !wrong) {
+		__atomic_add_fetch(&f->files_done, 1, __ATOMIC_RELAXED);
+		fetch_tell(f, file->same ? FETCH_THERE : FETCH_DONE, file->o.path,
+			   file->o.size);
+	}
+	pthread_mutex_lock(&f->lock);
+	file->busy = false;
+	if (rc) {
+		fail_locked(f, file->o.path, &err);
+	} else if (!wrong) {
+		remove_file(f, file);
+		file_free(file);
+	} else if (may_begin_anew(f, file,
+				  "the bytes that come have not the digest that the "
+				  "place gives for them, twice: damaged on the way or "
+				  "at the place; nothing wrong was kept")) {
+		file->anew = true;
+		reset(f, file);
+	}
+}
+
+static bool can_hash(const struct fetch *f, const struct file *file)
+{
+	return file->verify && !file->hashing && !file->anew && !file->busy &&
+	       !file->same && !f->failed && file->o.size >= 0 &&
+	       written_to(file) > file->hashed;
+}
+
+/* What follows from a change: hash what is in order, end or reset the file. */
+static void advance(struct fetch *f, struct file *file)
+{
+	while (can_hash(f, file)) {
+		int64_t to = written_to(file);
+		struct error err = { 0 };
+		int rc;
+
+		file->hashing = true;
+		pthread_mutex_unlock(&f->lock);
+		rc = file_hash(file, to, &err);
+		pthread_mutex_lock(&f->lock);
+		file->hashing = false;
+		if (rc)
+			fail_locked(f, file->o.path, &err);
+	}
+	if (f->failed || file->busy)
+		return;
+	if (file->anew && !file->pieces && !file->hashing)
+		reset(f, file);
+	else if (is_complete(file))
+		end(f, file);
+}
+
+void plan_begun(struct fetch *f, struct file *file, bool there)
+{
+	pthread_mutex_lock(&f->lock);
+	file->busy = false;
+	if (there) {
+		__atomic_add_fetch(&f->files_done, 1, __ATOMIC_RELAXED);
+		count(&f->bytes_done, file->o.size);
+		remove_file(f, file);
+		pthread_mutex_unlock(&f->lock);
+		fetch_tell(f, FETCH_THERE, file->o.path, file->o.size);
+		file_free(file);
+		return;
+	}
+	if (file->o.size > PIECE_MIN || file->n_left > 1)
+		pthread_cond_broadcast(&f->changed);
+	advance(f, file);
+	pthread_mutex_unlock(&f->lock);
+}
+
+static void give_back(struct file *file, int64_t from, int64_t to)
+{
+	size_t i = 0;
+
+	if (from >= to)
+		return;
+	file->left = xreallocarray(file->left, file->n_left + 1, sizeof(*file->left));
+	while (i < file->n_left && file->left[i].from < from)
+		i++;
+	memmove(file->left + i + 1, file->left + i,
+		(file->n_left - i) * sizeof(*file->left));
+	file->left[i] = (struct range){ .from = from, .to = to };
+	file->n_left++;
+	if (i + 1 < file->n_left && file->left[i].to == file->left[i + 1].from) {
+		file->left[i + 1].from = from;
+		file->n_left--;
+		memmove(file->left + i, file->left + i + 1,
+			(file->n_left - i) * sizeof(*file->left));
+	}
+}
+
+static void try_again(struct fetch *f, struct file *file, const struct piece *p,
+		      struct error *err)
+{
+	int tries = f->conf->tries < 0 ? RETRY_TRIES : f->conf->tries;
+	int64_t now = clock_ms();
+
+	if (file->tried >= tries) {
+		size_t len = strlen(err->msg);
+
+		snprintf(err->msg + len, sizeof(err->msg) - len,
+			 " (tried %d times; run it again to go on where it stopped)",
+			 file->tried + 1);
+		fail_locked(f, file->o.path, err);
+		return;
+	}
+	file->not_before = now + retry_pause(file->tried, p->pause_ms);
+	if (p->pause_ms > 0 && now + p->pause_ms > f->pause_until)
+		f->pause_until = file->not_before;
+	file->tried++;
+}
+
+static void judge(struct fetch *f, struct piece *p, struct error *err)
+{
+	struct file *file = p->f;
+
+	if (p->pos - p->from >= PROGRESS || (p->pos == p->end && p->pos > p->from))
+		file->tried = file->refused = 0;
+	switch (p->outcome) {
+	case PIECE_OK:
+	case PIECE_NOW:
+		break;
+	case PIECE_AGAIN:
+		try_again(f, file, p, err);
+		break;
+	case PIECE_CHANGED:
+		if (!file->anew && may_begin_anew(f, file, err->msg))
+			file->anew = true;
+		break;
+	case PIECE_FATAL:
+		fail_locked(f, file->o.path, err);
+		break;
+	}
+}
+
+void plan_piece_end(struct fetch *f, struct piece *p, struct error *err)
+{
+	struct file *file = p->f;
+	struct piece **at = &file->pieces;
+
+	pthread_mutex_lock(&f->lock);
+	while (*at != p)
+		at = &(*at)->next;
+	*at = p->next;
+	if (!file->anew)
+		give_back(file, p->pos, p->end);
+	if (p->hashes)
+		file->hashing = false;
+	judge(f, p, err);
+	arena_clear(&p->arena);
+	free(p);
+	advance(f, file);
+	pthread_cond_signal(&f->changed);
+	pthread_mutex_unlock(&f->lock);
+}
+
+bool plan_claim_all(struct fetch *f, struct piece *p)
+{
+	struct file *file = p->f;
+	bool alone;
+
+	pthread_mutex_lock(&f->lock);
+	file->whole = true;
+	alone = file->pieces == p && !p->next;
+	if (alone && file->n_left && file->left[0].from == p->end) {
+		p->end = file->left[0].to;
+		drop_first(file);
+	}
+	pthread_mutex_unlock(&f->lock);
+	return alone;
+}
+
+int plan_size_known(struct fetch *f, struct file *file, int64_t size, struct error *err)
+{
+	if (size < 0 || size > STORE_MAX_SIZE)
+		return error_set(err, ERR_LIMIT, "%lld bytes are no size of a file",
+				 (long long)size);
+	pthread_mutex_lock(&f->lock);
+	if (file->o.size < 0) {
+		file->o.size = size;
+		count(&f->bytes, size);
+		__atomic_sub_fetch(&f->files_unsized, 1, __ATOMIC_RELAXED);
+		for (size_t i = 0; i < file->n_left; i++)
+			if (file->left[i].to > size)
+				file->left[i].to = size;
+		if (file->n_left && file->left[0].from >= size)
+			file->n_left = 0;
+		for (struct piece *p = file->pieces; p; p = p->next)
+			if (p->end > size)
+				p->end = size;
+		if (!file->verify && !file->pieces) /* else its piece makes one */
+			file->verify = verify_new(&file->o);
+	}
+	pthread_mutex_unlock(&f->lock);
+	return 0;
+}

@@ -1,0 +1,195 @@
+#include "store/target.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "net/digest.h"
+
+int target_open(struct target *t, const char *path, struct error *err)
+{
+	*t = (struct target){ .path = path, .root = -1, .state = -1, .lock = -1 };
+	if (dir_make(path, 0777, err))
+		return -1;
+	t->root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (t->root < 0)
+		return error_errno(err, errno, "%s", path);
+	if (mkdirat(t->root, TARGET_STATE, 0777) && errno != EEXIST) {
+		error_errno(err, errno, "%s: cannot write there", path);
+		target_close(t);
+		return -1;
+	}
+	t->state = openat(t->root, TARGET_STATE,
+			  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (t->state >= 0)
+		t->lock = openat(t->state, "lock",
+				 O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+	if (t->lock < 0)
+		error_errno(err, errno, "%s/%s", path, TARGET_STATE);
+	else if (flock(t->lock, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
+		error_set(err, ERR_BUSY,
+			  "%s: another process fetches into this folder; wait until it "
+			  "has ended",
+			  path);
+	else
+		return 0;
+	target_close(t);
+	return -1;
+}
+
+void target_close(struct target *t)
+{
+	const int fds[] = { t->lock, t->state, t->root };
+
+	for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	t->root = t->state = t->lock = -1;
+}
+
+bool target_reserved(const char *path)
+{
+	const char *rest = str_after(path, TARGET_STATE);
+
+	return rest && (!*rest || *rest == '/');
+}
+
+void target_name(char ret[TARGET_NAME_SIZE + 16], const char *path, const char *ending)
+{
+	char hex[DIGEST_HEX_SIZE];
+
+	digest_hex_of(DIGEST_SHA256, path, strlen(path), hex);
+	snprintf(ret, TARGET_NAME_SIZE + 16, "%.32s.%.12s", hex, ending);
+}
+
+static int open_beneath(int root, const char *path, uint64_t flags)
+{
+	struct open_how how = { .flags = flags | O_CLOEXEC,
+				.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
+					   RESOLVE_NO_MAGICLINKS };
+
+	return (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+}
+
+/* One part of a path after the other; `make`: folders that are not there, too. */
+static int walk(int root, const char *dir, bool make)
+{
+	cleanup_arena struct arena arena = { 0 };
+	char **parts = str_split(&arena, dir, '/', NULL);
+	int at = fcntl(root, F_DUPFD_CLOEXEC, 3);
+
+	for (; at >= 0 && *parts; parts++) {
+		const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+		int next = openat(at, *parts, flags);
+
+		if (next < 0 && errno == ENOENT && make &&
+		    (!mkdirat(at, *parts, 0777) || errno == EEXIST))
+			next = openat(at, *parts, flags);
+		close(at);
+		at = next;
+	}
+	return at;
+}
+
+static int fail_dir(const struct target *t, const char *path, struct error *err)
+{
+	if (errno == ELOOP || errno == ENOTDIR)
+		return error_set(err, ERR_EXISTS,
+				 "%s/%s: a folder above it is there as a link or a "
+				 "file; nothing is written through it: remove it",
+				 t->path, path);
+	return error_errno(err, errno, "%s/%s", t->path, path);
+}
+
+/* The folder that the path is in; -1 with errno. */
+static int parent(const struct target *t, const char *path, bool make)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *dir = path_dir(&arena, path);
+	int fd;
+
+	if (!strchr(path, '/'))
+		return fcntl(t->root, F_DUPFD_CLOEXEC, 3);
+	fd = open_beneath(t->root, dir, O_RDONLY | O_DIRECTORY);
+	if (fd >= 0)
+		return fd;
+	return walk(t->root, dir, make);
+}
+
+int target_stat(const struct target *t, const char *path, struct stat *ret_st,
+		struct error *err)
+{
+	cleanup_fd int dir = parent(t, path, false);
+
+	*ret_st = (struct stat){ 0 };
+	if (dir < 0 && errno == ENOENT)
+		return 0;
+	if (dir < 0)
+		return fail_dir(t, path, err);
+	if (fstatat(dir, path_base(path), ret_st, AT_SYMLINK_NOFOLLOW)) {
+		*ret_st = (struct stat){ 0 };
+		if (errno == ENOENT)
+			return 0;
+		return error_errno(err, errno, "%s/%s", t->path, path);
+	}
+	if (S_ISDIR(ret_st->st_mode))
+		return error_set(err, ERR_EXISTS,
+				 "%s/%s: a folder is there and a file has to come; "
+				 "remove it",
+				 t->path, path);
+	if (!S_ISREG(ret_st->st_mode))
+		*ret_st = (struct stat){ 0 };
+	return 0;
+}
+
+int target_read(const struct target *t, const char *path, int *ret_fd, struct error *err)
+{
+	cleanup_fd int dir = parent(t, path, false);
+	int fd;
+
+	if (dir < 0)
+		return fail_dir(t, path, err);
+	fd = openat(dir, path_base(path), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return error_errno(err, errno, "%s/%s", t->path, path);
+	*ret_fd = fd;
+	return 0;
+}
+
+int target_put(const struct target *t, const char *name, const char *path,
+	       struct error *err)
+{
+	cleanup_fd int dir = parent(t, path, true);
+
+	if (dir < 0)
+		return fail_dir(t, path, err);
+	if (renameat(t->state, name, dir, path_base(path)))
+		return error_errno(err, errno, "%s/%s", t->path, path);
+	return 0;
+}
+
+int target_sync_dir(const struct target *t, const char *path, struct error *err)
+{
+	cleanup_fd int dir = parent(t, path, false);
+
+	if (dir < 0 || (fsync(dir) && errno != EINVAL))
+		return error_errno(err, errno, "%s: the folder of %s", t->path, path);
+	return 0;
+}
+
+int64_t target_free_bytes(const struct target *t)
+{
+	struct statvfs st;
+
+	if (fstatvfs(t->root, &st))
+		return INT64_MAX;
+	return (int64_t)st.f_bavail * (int64_t)st.f_frsize;
+}

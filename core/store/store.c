@@ -11,6 +11,7 @@
 
 static const struct scheme *const schemes[] = {
 	&scheme_file,
+	&scheme_gs,
 	&scheme_hf,
 	&scheme_http,
 	&scheme_https,

@@ -1,0 +1,375 @@
+/*
+ * gs.c - gs://BUCKET/PREFIX: all below the prefix, or the one object of that name.
+ *
+ * The JSON API (storage/v1), each object pinned to the generation that was listed;
+ * bytes are verified by md5Hash, or crc32c where an object is composed of others. With
+ * HMAC keys (ACCESS_KEY_ID, SECRET_ACCESS_KEY) the XML API, which is S3's protocol.
+ */
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "store/gs_token.h"
+#include "store/s3.h"
+#include "store/sigv4.h"
+#include "store/uri.h"
+
+#define ENDPOINT "https://storage.googleapis.com"
+#define FIELDS   "name,size,md5Hash,crc32c,generation"
+
+enum { MAX_PAGES = 100000, MAX_ANSWER = 16 * 1024 * 1024, ASK_MS = 300 * 1000 };
+
+struct store {
+	struct store *s3; /* instead of all that follows */
+	struct arena arena;
+	const char *endpoint, *bucket, *key;
+	struct http_client *http;
+	struct gs_token *token;
+};
+
+static const char *env(const struct store_conf *conf, const char *name)
+{
+	const char *value = conf->env ? conf->env(conf->ctx, name) : NULL;
+
+	return value && *value ? value : NULL;
+}
+
+static void gs_close(struct store *s)
+{
+	if (!s)
+		return;
+	if (s->s3)
+		scheme_s3.close(s->s3);
+	gs_token_free(s->token);
+	arena_clear(&s->arena);
+	free(s);
+}
+
+static int setup(struct store *s, const struct store_conf *conf, struct error *err)
+{
+	const char *endpoint = env(conf, "STORAGE_EMULATOR_HOST");
+	struct uri uri;
+
+	if (!endpoint)
+		endpoint = env(conf, "ENDPOINT");
+	if (endpoint && !strstr(endpoint, "://"))
+		endpoint = arena_printf(&s->arena, "http://%s", endpoint);
+	s->endpoint = arena_strdup(&s->arena, endpoint ? endpoint : ENDPOINT);
+	if (env(conf, "ACCESS_KEY_ID"))
+		return s3_open_at(&s->s3, conf, s->endpoint, err);
+	if (uri_parse(&uri, &s->arena, conf->uri, err))
+		return -1;
+	if (!*uri.host)
+		return error_set(err, ERR_INVALID,
+				 "gs://BUCKET/PREFIX is wanted: there is no bucket");
+	s->bucket = uri.host;
+	s->key = uri.path;
+	s->http = conf->http;
+	s->token = gs_token_new(conf);
+	return 0;
+}
+
+static int gs_open(struct store **ret, const struct store_conf *conf, struct error *err)
+{
+	struct store *s = xcalloc(1, sizeof(*s));
+
+	if (setup(s, conf, err)) {
+		gs_close(s);
+		return -1;
+	}
+	*ret = s;
+	return 0;
+}
+
+/* ---- requests ----------------------------------------------------------------------- */
+
+struct question {
+	const char *name; /* of an object; NULL: the bucket's list */
+	const struct sigv4_pair *query;
+	bool again; /* the last token was refused */
+};
+
+/* Stored bytes come as they are stored. */
+static int make_call(struct store *s, const struct question *q, struct arena *arena,
+		     struct store_call *ret, struct error *err)
+{
+	cleanup_buf struct buf path = { .max = 64 * 1024 };
+	const char **headers = arena_alloc(arena, 3 * sizeof(*headers));
+	const char *token = NULL;
+
+	if (gs_token_get(s->token, q->again, arena, &token, err))
+		return error_wrap(err, "gs://%s", s->bucket);
+	headers[0] = "Accept-Encoding: gzip";
+	if (token)
+		headers[1] = arena_printf(arena, "Authorization: Bearer %s", token);
+	sigv4_escape(&path, s->bucket, false);
+	buf_adds(&path, "/o");
+	if (q->name) {
+		buf_adds(&path, "/");
+		sigv4_escape(&path, q->name, false);
+	}
+	ret->headers = headers;
+	ret->url = arena_printf(arena, "%s/storage/v1/b/%s?%s", s->endpoint,
+				(const char *)path.data, sigv4_query(arena, q->query));
+	return 0;
+}
+
+static int refused(struct store *s, const char *key, int status, const char *body,
+		   struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_json cJSON *doc = NULL;
+	const char *source = gs_token_source(s->token), *why = NULL, *what;
+	struct error ignored = { 0 };
+
+	if (*body && !json_parse(&doc, body, strlen(body), &ignored))
+		why = json_str(doc, "error", "message");
+	why = why ? str_visible(&arena, why, false) : "";
+	what = arena_printf(&arena, "gs://%s/%s", s->bucket,
+			    key ? str_visible(&arena, key, false) : "");
+	if (status == 404)
+		error_set(err, ERR_NOT_FOUND, "%s: there is no such %s", what,
+			  key ? "object" : "bucket");
+	else if ((status == 401 || status == 403) && !strcmp(source, "no credentials"))
+		error_set(
+			err, ERR_DENIED,
+			"%s: access denied to anybody, and there are no credentials: set "
+			"GOOGLE_APPLICATION_CREDENTIALS, or ACCESS_KEY_ID and "
+			"SECRET_ACCESS_KEY (HMAC keys), or use workload identity",
+			what);
+	else if (status == 401 || status == 403)
+		error_set(
+			err, ERR_DENIED,
+			"%s: access denied to the credentials of %s: they need the role "
+			"Storage Object Viewer; the server says: %.300s",
+			what, source, why);
+	else
+		error_set(err, ERR_IO, "%s: the server answers %d: %.300s", what, status,
+			  why);
+	err->code = status;
+	return -1;
+}
+
+static int ask(struct store *s, const char *name, const struct sigv4_pair *query,
+	       cJSON **ret, struct error *err)
+{
+	cleanup_http_response struct http_response resp = { 0 };
+	cleanup_arena struct arena arena = { 0 };
+	struct store_call call = { 0 };
+	struct http_request req = { .method = "GET",
+				    .timeout_ms = ASK_MS,
+				    .max_body = MAX_ANSWER };
+
+	if (make_call(s, &(struct question){ name, query, false }, &arena, &call, err))
+		return -1;
+	req.url = call.url;
+	req.headers = call.headers + 1; /* without Accept-Encoding */
+	if (store_ask(arena_printf(&arena, "gs://%s", s->bucket), s->http, &req, &resp,
+		      err))
+		return -1;
+	if (resp.status != 200)
+		return refused(s, name, resp.status, (const char *)resp.body.data, err);
+	if (json_parse(ret, resp.body.data, resp.body.len, err))
+		return error_wrap(err, "gs://%s", s->bucket);
+	return 0;
+}
+
+/* ---- listing ------------------------------------------------------------------------ */
+
+struct gathering {
+	struct store_listing *to;
+	size_t seen, skip; /* skip: the prefix's length */
+	bool (*wanted)(void *ctx, const char *name);
+	void *ctx;
+};
+
+static const char *hex_of(struct arena *arena, const char *base64, size_t bytes)
+{
+	cleanup_buf struct buf raw = { .max = 64 }, text = { .max = 128 };
+	struct error ignored = { 0 };
+
+	if (!base64 || base64_decode(&raw, base64, strlen(base64), &ignored) ||
+	    raw.len != bytes)
+		return NULL;
+	hex_encode(&text, raw.data, raw.len);
+	return arena_strdup(arena, (const char *)text.data);
+}
+
+/* The key holds the generation behind a NUL, where no name can. */
+static int take(struct gathering *g, const cJSON *item, const char *name,
+		const char *path, struct error *err)
+{
+	struct arena *arena = &g->to->arena;
+	const char *generation = json_str(item, "generation");
+	const char *size = json_str(item, "size");
+	struct store_object o = { .path = arena_strdup(arena, path) };
+	struct error why = { 0 };
+	size_t len = strlen(name);
+	char *key;
+
+	if (store_path_check(path, err))
+		return -1;
+	if (!size || str_int(&o.size, size, 0, INT64_MAX, &why))
+		return error_set(err, ERR_FORMAT, "gs: an object without a size");
+	generation = generation ? generation : "";
+	key = arena_alloc(arena, len + strlen(generation) + 2);
+	memcpy(key, name, len);
+	memcpy(key + len + 1, generation, strlen(generation));
+	o.key = key;
+	o.sum = hex_of(arena, json_str(item, "md5Hash"), 16);
+	o.digest = o.sum ? STORE_MD5 : STORE_DIGEST_NONE;
+	if (!o.sum) {
+		o.sum = hex_of(arena, json_str(item, "crc32c"), 4);
+		o.digest = o.sum ? STORE_CRC32C : STORE_DIGEST_NONE;
+	}
+	return store_listing_add(g->to, &o, err);
+}
+
+static int take_page(struct gathering *g, const cJSON *page, struct error *err)
+{
+	const cJSON *item;
+
+	json_each(item, json_get(page, "items")) {
+		const char *name = json_str(item, "name");
+
+		if (!name)
+			return error_set(err, ERR_FORMAT, "gs: an object without a name");
+		g->seen++;
+		if (str_ends(name, "/") || strlen(name) <= g->skip ||
+		    (g->wanted && !g->wanted(g->ctx, name)))
+			continue;
+		if (take(g, item, name, name + g->skip, err))
+			return -1;
+	}
+	return 0;
+}
+
+static int list_below(struct store *s, const char *prefix, struct gathering *g,
+		      struct error *err)
+{
+	cleanup_free char *token = NULL;
+
+	g->skip = strlen(prefix);
+	for (int i = 0; i < MAX_PAGES; i++) {
+		cleanup_json cJSON *page = NULL;
+		const struct sigv4_pair query[] = {
+			{ "fields", "nextPageToken,items(" FIELDS ")" },
+			{ "maxResults", "1000" },
+			{ "prefix", prefix },
+			{ token ? "pageToken" : NULL, token },
+			{ NULL, NULL },
+		};
+		const char *next;
+
+		if (ask(s, NULL, query, &page, err) || take_page(g, page, err))
+			return -1;
+		next = json_str(page, "nextPageToken");
+		if (!next || !*next)
+			return 0;
+		if (str_eq(next, token))
+			break;
+		free(token);
+		token = xstrdup(next);
+	}
+	return error_set(err, ERR_FORMAT, "gs://%s: the list does not end", s->bucket);
+}
+
+static int list_object(struct store *s, const char *name, struct gathering *g,
+		       struct error *err)
+{
+	static const struct sigv4_pair query[] = { { "fields", FIELDS }, { NULL, NULL } };
+	const char *slash = strrchr(name, '/');
+	cleanup_json cJSON *item = NULL;
+
+	if (ask(s, name, query, &item, err))
+		return -1;
+	if (g->wanted && !g->wanted(g->ctx, name))
+		return 0;
+	return take(g, item, name, slash ? slash + 1 : name, err);
+}
+
+static int gather(struct store *s, struct gathering *g, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct error refusal = { 0 };
+
+	if (!*s->key || str_ends(s->key, "/"))
+		return list_below(s, s->key, g, err);
+	if (list_below(s, arena_printf(&arena, "%s/", s->key), g, &refusal) &&
+	    (refusal.code != 403 || g->seen)) {
+		*err = refusal;
+		return -1;
+	}
+	if (g->seen || !list_object(s, s->key, g, err))
+		return 0;
+	if (refusal.kind)
+		*err = refusal;
+	return -1;
+}
+
+static int by_path(const void *a, const void *b)
+{
+	const struct store_object *x = a, *y = b;
+
+	return strcmp(x->path, y->path);
+}
+
+static int gs_list(struct store *s, bool (*wanted)(void *ctx, const char *name),
+		   void *ctx, struct store_listing *ret, struct error *err)
+{
+	struct store_listing l = { 0 };
+	struct gathering g = { .to = &l, .wanted = wanted, .ctx = ctx };
+
+	if (s->s3)
+		return scheme_s3.list(s->s3, wanted, ctx, ret, err);
+	if (gather(s, &g, err)) {
+		store_listing_release(&l);
+		return -1;
+	}
+	if (l.n)
+		qsort(l.objects, l.n, sizeof(*l.objects), by_path);
+	*ret = l;
+	return 0;
+}
+
+/* ---- one object --------------------------------------------------------------------- */
+
+static int gs_locate(struct store *s, const struct store_object *o, int status,
+		     struct arena *arena, struct store_call *ret, struct error *err)
+{
+	const char *generation = s->s3 ? "" : o->key + strlen(o->key) + 1;
+	const struct sigv4_pair query[] = {
+		{ "alt", "media" },
+		{ *generation ? "generation" : NULL, generation },
+		{ NULL, NULL },
+	};
+
+	if (s->s3)
+		return scheme_s3.locate(s->s3, o, status, arena, ret, err);
+	return make_call(s, &(struct question){ o->key, query, status == 401 }, arena,
+			 ret, err);
+}
+
+static int gs_doubt(struct store *s, const struct store_object *o, struct arena *arena,
+		    struct store_object *ret, struct error *err)
+{
+	return s->s3 ? scheme_s3.doubt(s->s3, o, arena, ret, err) : 0;
+}
+
+static int gs_explain(struct store *s, const struct store_object *o, int status,
+		      const char *body, struct error *err)
+{
+	if (s->s3)
+		return scheme_s3.explain(s->s3, o, status, body, err);
+	return refused(s, o->key, status, body, err);
+}
+
+const struct scheme scheme_gs = {
+	.name = "gs",
+	.open = gs_open,
+	.list = gs_list,
+	.locate = gs_locate,
+	.doubt = gs_doubt,
+	.explain = gs_explain,
+	.close = gs_close,
+};

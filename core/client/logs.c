@@ -440,12 +440,11 @@ static bool all_said(struct logs *l)
 
 	if (!l->over_ms || l->dirty || !all_read(l))
 		return false;
-	if (l->over_listed)
-		return true;
-	l->over_listed = !list_pods(l, &err);
-	if (l->over_listed || clock_ms() - l->over_ms < NOTE_MS)
-		return false;
-	return true;
+	if (!l->over_listed) {
+		l->over_listed = !list_pods(l, &err) || clock_ms() - l->over_ms > NOTE_MS;
+		step_all(l, clock_ms());
+	}
+	return l->over_listed && all_read(l);
 }
 
 static int one_round(struct logs *l, struct error *err)
@@ -460,7 +459,7 @@ static int one_round(struct logs *l, struct error *err)
 		wait = l->next_ms > now ? l->next_ms - now : 0;
 	if (l->note && l->note_ms >= 0 && wait > FIRST_NOTE_MS)
 		wait = FIRST_NOTE_MS;
-	if (l->dirty)
+	if (l->dirty || (l->over_ms && all_read(l)))
 		wait = 0;
 	if (l->out->on_pause(l->out->ctx, err) ||
 	    kube_streams_run(l->streams, wait, err) || take_changes(l, err))

@@ -231,9 +231,14 @@ static void on_end(void *ctx, const struct error *err)
 
 static void ask(struct source *s, int64_t run, bool previous)
 {
-	const struct kube_stream_sink sink = { on_data, on_end, s };
-	struct logs *l = s->logs;
 	cleanup_arena struct arena arena = { 0 };
+	struct logs *l = s->logs;
+	const struct kube_stream_sink sink = {
+		.what = arena_printf(&arena, "get pods/log %s/%s", l->want->ns, s->pod),
+		.on_data = on_data,
+		.on_end = on_end,
+		.ctx = s,
+	};
 	struct error err = { 0 };
 
 	s->asked = run;

@@ -112,7 +112,7 @@ int kube_stream_open(struct kube_stream **ret, struct kube_streams *s, const cha
 	struct kube_turn turn = { 0 };
 
 	if (kube_turn_begin(s->kube, &turn, err))
-		return error_wrap(err, "GET %s", path);
+		return error_wrap(err, "%s", sink->what);
 	stream = xcalloc(1, sizeof(*stream));
 	stream->streams = s;
 	stream->sink = *sink;
@@ -120,7 +120,7 @@ int kube_stream_open(struct kube_stream **ret, struct kube_streams *s, const cha
 	stream->req.method = "GET";
 	stream->req.accept = "*/*";
 	stream->req.path = arena_strdup(&stream->arena, path);
-	stream->req.what = arena_printf(&stream->arena, "GET %s", path);
+	stream->req.what = arena_strdup(&stream->arena, sink->what);
 	stream->prev = &s->first;
 	stream->next = s->first;
 	if (s->first)

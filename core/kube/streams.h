@@ -24,6 +24,7 @@ static inline void cleanup_kube_streamsp(struct kube_streams **s)
 
 /* Called in kube_streams_run(). */
 struct kube_stream_sink {
+	const char *what; /* for messages: "get pods/log a/b" */
 	/* -1 with err ends the stream with that error. */
 	int (*on_data)(void *ctx, const void *data, size_t len, struct error *err);
 	/*

@@ -23,6 +23,8 @@ enum {
 	GAP_FIRST_MS = 1000, /* between two calls for a series */
 	GAP_MOST_MS = 300 * 1000,
 	PEACE_MS = 600 * 1000, /* after that, the first gap again */
+	YIELD_MS = 10 * 1000,
+	YIELD_LOOK_MS = 200,
 	NAME_ROOM = 253 - 17,
 };
 
@@ -34,6 +36,8 @@ struct series {
 	cJSON *doc;    /* to be sent; NULL: nothing is new */
 	int64_t first, last, count;
 	int64_t gap_ms, not_before_ms, due_ms;
+	int64_t since_ms; /* that `doc` waits */
+	bool warning;
 	int tries;
 	bool busy;           /* the sender has it */
 	struct series *next; /* of those that wait */
@@ -50,6 +54,8 @@ struct event_recorder {
 	const char *component, *instance;
 	void (*on_drop)(void *ctx, const struct error *err);
 	void *ctx;
+	bool (*busy)(void *ctx); /* or NULL */
+	void *busy_ctx;
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
@@ -230,19 +236,42 @@ static void take_document(struct event_recorder *r, struct series *s, cJSON *tak
 	if (now - s->not_before_ms > PEACE_MS)
 		s->gap_ms = 0;
 	s->due_ms = now > s->not_before_ms ? now : s->not_before_ms;
+	s->since_ms = now;
 	append(r, s);
+}
+
+/* May those that are in no hurry wait for something else to be done? */
+static bool may_yield(struct event_recorder *r)
+{
+	return r->busy && r->end_ms < 0 && r->n_waiting < MAX_WAITING / 2 &&
+	       r->busy(r->busy_ctx);
+}
+
+static int64_t due(const struct series *s, bool yield, int64_t now)
+{
+	if (yield && !s->warning && now - s->since_ms < YIELD_MS &&
+	    s->due_ms < now + YIELD_LOOK_MS)
+		return now + YIELD_LOOK_MS;
+	return s->due_ms;
 }
 
 /* The one that is due first, or NULL; *ret_until: when that changes, -1: never. */
 static struct series *next_due(struct event_recorder *r, int64_t *ret_until)
 {
+	bool yield = r->waiting && may_yield(r);
 	struct series *first = NULL;
+	int64_t now = clock_ms();
 
-	for (struct series *s = r->waiting; s; s = s->next)
-		if (!s->busy && (!first || s->due_ms < first->due_ms))
-			first = s;
-	*ret_until = first ? first->due_ms : -1;
-	return first && (r->end_ms >= 0 || first->due_ms <= clock_ms()) ? first : NULL;
+	*ret_until = -1;
+	for (struct series *s = r->waiting; s; s = s->next) {
+		int64_t at = due(s, yield, now);
+
+		if (s->busy || (first && at >= *ret_until))
+			continue;
+		first = s;
+		*ret_until = at;
+	}
+	return first && (r->end_ms >= 0 || *ret_until <= now) ? first : NULL;
 }
 
 static void unlink_waiting(struct event_recorder *r, struct series *s)
@@ -451,6 +480,17 @@ void event_recorder_on_drop(struct event_recorder *r,
 	pthread_mutex_unlock(&r->lock);
 }
 
+void event_recorder_yield(struct event_recorder *r, bool (*busy)(void *ctx), void *ctx)
+{
+	if (!r)
+		return;
+	pthread_mutex_lock(&r->lock);
+	r->busy = busy;
+	r->busy_ctx = ctx;
+	pthread_cond_signal(&r->wake);
+	pthread_mutex_unlock(&r->lock);
+}
+
 void event_recorder_free(struct event_recorder *r, int64_t ms)
 {
 	if (!r)
@@ -478,7 +518,9 @@ void event_record(struct event_recorder *r, const cJSON *about, const struct eve
 
 	pthread_mutex_lock(&r->lock);
 	s = r->n_waiting < MAX_WAITING ? series_of(r, key, object) : NULL;
-	if (s)
+	if (s) {
+		s->warning = e->warning;
 		take_document(r, s, STEAL(doc));
+	}
 	pthread_mutex_unlock(&r->lock);
 }

@@ -31,6 +31,7 @@ struct note {
 	int soon;        /* tries that came too early, one after the other */
 	bool known;      /* objects have been written, or tried */
 	bool gang;       /* there is a PodGroup among them */
+	bool awaited;    /* counted in reconciler.awaited */
 	char *runtime;   /* as counted in the gauge; NULL: not counted */
 	const char *state;
 };

@@ -85,6 +85,7 @@ static void forget(struct pass *p)
 	struct note *n = note_of(&p->r->notes, p->key);
 
 	uncount_state(p->r, n);
+	count_awaited(p->r, n, false);
 	note_drop(&p->r->notes, p->key);
 	if (p->r->conf.pods)
 		pod_facts_forget(p->r->conf.pods, p->ns, p->name);
@@ -224,6 +225,7 @@ static bool begin(struct pass *p)
 	p->note = note_of(&p->r->notes, p->key);
 	if (!str_eq(p->note->uid, meta_uid(p->tj))) {
 		uncount_state(p->r, p->note);
+		count_awaited(p->r, p->note, false);
 		note_reset(p->note, meta_uid(p->tj));
 	}
 	if (version_number(p->tj) < p->note->tj_version) {

@@ -16,6 +16,7 @@
 
 #include "kube/event.h"
 #include "kube/informer.h"
+#include "kube/workqueue.h"
 #include "manager/cert.h"
 #include "manager/pods.h"
 
@@ -24,12 +25,13 @@ struct reconciler;
 struct reconciler_conf {
 	struct kube *kube;
 	struct informer *trainjobs, *jobsets; /* see watch.h for what they keep */
+	struct workqueue *queue; /* what else waits: see is_wave(); may be NULL */
 	struct event_recorder *events;
 	struct pod_facts *pods; /* the cause of a failure; may be NULL */
 	struct metrics *metrics;
 	bool status_server; /* the gate */
 	const char *status_server_url;
-	const char *image; /* plugin_env's */
+	const char *image;          /* plugin_env's */
 	struct cert_manager *certs; /* the CA for <tj>-tls-config; may be NULL */
 };
 

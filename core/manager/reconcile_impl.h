@@ -10,6 +10,8 @@
 #ifndef MANAGER_RECONCILE_IMPL_H
 #define MANAGER_RECONCILE_IMPL_H
 
+#include <stdatomic.h>
+
 #include "base/clock.h"
 #include "manager/notes.h"
 #include "manager/reconcile.h"
@@ -19,6 +21,7 @@ struct reconciler {
 	struct reconciler_conf conf;
 	struct notes notes;
 	struct runtimes runtimes;
+	atomic_int awaited; /* TrainJobs whose JobSet is made and whose status is not */
 };
 
 struct pass {
@@ -67,6 +70,7 @@ cJSON *status_patch(const cJSON *was, const cJSON *is);
 /* Remove the one that counts from the gauge, add another; NULL: none. */
 void count_state(struct pass *p, const char *state);
 void uncount_state(struct reconciler *r, struct note *n);
+void count_awaited(struct reconciler *r, struct note *n, bool is);
 
 extern const struct metric trainjobs_gauge, jobset_seconds, failures_total;
 

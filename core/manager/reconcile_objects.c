@@ -253,6 +253,7 @@ static void jobset_was_made(struct pass *p, bool suspended)
 	struct error unreadable = { 0 };
 	const char *text = meta_created(p->tj);
 
+	count_awaited(p->r, p->note, !p->was);
 	pass_event(p, false, "JobSetCreated",
 		   suspended ? "created the JobSet, suspended" : "created the JobSet");
 	if (!p->was && text && !time_parse(&created, text, &unreadable))

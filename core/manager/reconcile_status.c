@@ -13,6 +13,9 @@
 
 enum {
 	FIRST_STATUS_MS = 2000,    /* so long we wait for what the JobSet says first */
+	WAVE_STATUS_MS = 10000,    /* ... when there are many */
+	WAVE = 16,                 /* that is many */
+	WAVE_LOOK_MS = 1000,       /* has it passed? */
 	COUNTS_MS = 1000,          /* between two writes that only count pods */
 	DEADLINE_LOOK_MS = 300000, /* the wall clock may jump: look at it so often */
 };
@@ -63,6 +66,13 @@ void count_state(struct pass *p, const char *state)
 	n->runtime = xstrdup(runtime);
 	n->state = state; /* one of status_state()'s constants */
 	metrics_add(p->r->conf.metrics, &trainjobs_gauge, 1, state, runtime);
+}
+
+void count_awaited(struct reconciler *r, struct note *n, bool is)
+{
+	if (n->awaited != is)
+		atomic_fetch_add(&r->awaited, is ? 1 : -1);
+	n->awaited = is;
 }
 
 /* ---- what changed ---- */
@@ -198,6 +208,7 @@ static int write_status(struct pass *p, const cJSON *change, struct error *err)
 		return -1;
 	p->note->tj_version = version_number(answer);
 	p->note->status_at = clock_ms();
+	count_awaited(p->r, p->note, false);
 	return 0;
 }
 
@@ -227,6 +238,26 @@ static bool is_count_only(const cJSON *change)
 	return true;
 }
 
+static bool is_queue_long(const struct pass *p)
+{
+	return p->r->conf.queue && workqueue_length(p->r->conf.queue) >= WAVE;
+}
+
+/*
+ * Of many TrainJobs that come at once, the JobSets are made first; what there is to tell
+ * about them follows, and in one write each, as JobSet's controller takes its time, too.
+ */
+static int64_t wait_with_first(const struct pass *p)
+{
+	bool queued = is_queue_long(p), wave = queued || p->r->awaited >= WAVE;
+	int64_t left = p->note->jobset_since + (wave ? WAVE_STATUS_MS : FIRST_STATUS_MS) -
+		       clock_ms();
+
+	if (!has_begun(p->jobset))
+		return left;
+	return queued && left > WAVE_LOOK_MS ? WAVE_LOOK_MS : 0;
+}
+
 /*
  * How long this change may wait for those that follow it: a new JobSet's own status
  * comes in several writes a moment after it is made, and the pods of a large job
@@ -235,14 +266,14 @@ static bool is_count_only(const cJSON *change)
 static int64_t wait_with(const struct pass *p, const cJSON *change)
 {
 	const struct note *n = p->note;
-	int64_t now = clock_ms(), left = 0;
+	int64_t left = 0;
 
 	if (status_finished(tj_status(p->tj)))
 		return 0;
-	if (!p->was && p->jobset && n->jobset_version && !has_begun(p->jobset))
-		left = n->jobset_since + FIRST_STATUS_MS - now;
+	if (!p->was && p->jobset && n->jobset_version)
+		left = wait_with_first(p);
 	else if (n->status_at && is_count_only(change))
-		left = n->status_at + COUNTS_MS - now;
+		left = n->status_at + COUNTS_MS - clock_ms();
 	return left > 0 ? left : 0;
 }
 

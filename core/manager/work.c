@@ -58,7 +58,7 @@ const struct metric *const work_metrics[] = { &reconcile_total, &reconcile_error
 					      &reconcile_time,  &max_concurrent,
 					      &active_workers,  NULL };
 
-enum { CONTROLLERS = 3 };
+enum { CONTROLLERS = 3, BUSY = 16 /* keys that wait */ };
 
 struct controller {
 	const char *name; /* of metrics */
@@ -262,12 +262,21 @@ static int start_watches(struct work *w, struct error *err)
 	return watches_wait(w->watches, err);
 }
 
+/* The events of a wave of TrainJobs are told when it has passed. */
+static bool is_busy(void *ctx)
+{
+	struct work *w = ctx;
+
+	return workqueue_length(w->list[0].queue) >= BUSY;
+}
+
 static void new_reconciler(struct work *w)
 {
 	const struct reconciler_conf conf = {
 		.kube = w->conf.kube,
 		.trainjobs = watches_trainjobs(w->watches),
 		.jobsets = watches_jobsets(w->watches),
+		.queue = w->list[0].queue,
 		.events = w->conf.events,
 		.pods = w->pods,
 		.metrics = w->conf.metrics,
@@ -289,6 +298,7 @@ static int start(struct work *w, struct error *err)
 	if (start_watches(w, err))
 		return -1;
 	new_reconciler(w);
+	event_recorder_yield(w->conf.events, is_busy, w);
 	for (int i = 0; i < CONTROLLERS; i++)
 		if (start_workers(&w->list[i], workers[i], err))
 			return -1;
@@ -327,6 +337,7 @@ bool work_end(struct work *w, int64_t grace_ms)
 	bool idle;
 
 	w->ending = true;
+	event_recorder_yield(w->conf.events, NULL, NULL);
 	for (int i = 0; i < CONTROLLERS; i++)
 		workqueue_shut_down(w->list[i].queue);
 	pthread_mutex_lock(&w->lock);

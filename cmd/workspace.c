@@ -78,15 +78,14 @@ static int refuse_large(struct shipment *s, const char *dir, struct error *err)
 		buf_printf(&files, "%s%.150s %s", i ? ", " : "",
 			   s->summary.largest[i].path,
 			   size_text(&s->arena, s->summary.largest[i].size));
-	return error_set(
-		err, ERR_LIMIT,
-		"--workspace %.200s: packed it has %s, and a ConfigMap takes %s; "
-		"the largest files: %s; name what is not needed in "
-		"a file " PACK_IGNORE_FILE
-		", or give a place with --workspace-to s3://BUCKET/PATH",
-		dir, size_text(&s->arena, s->summary.size),
-		size_text(&s->arena, WORKSPACE_CONFIGMAP_MAX),
-		files.data ? (const char *)files.data : "none");
+	return error_set(err, ERR_LIMIT,
+			 "--workspace %.200s: packed it has %s (%lld bytes), and a "
+			 "ConfigMap takes %d; the largest files: %s; name what is not "
+			 "needed in a file " PACK_IGNORE_FILE
+			 ", or give a place with --workspace-to s3://BUCKET/PATH",
+			 dir, size_text(&s->arena, s->summary.size),
+			 (long long)s->summary.size, WORKSPACE_CONFIGMAP_MAX,
+			 files.data ? (const char *)files.data : "none");
 }
 
 static int pack(struct shipment *s, const char *dir, struct error *err)

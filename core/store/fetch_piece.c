@@ -180,7 +180,7 @@ static int check_head(struct piece *p, struct error *err)
 {
 	p->checked = true;
 	p->first_ms = clock_ms();
-	if (p->encoded)
+	if (p->encoded && !p->fetch->conf->scheme->as_stored)
 		return broken(p, err, "it is compressed and should not be");
 	if (p->status != 200 && p->status != 206)
 		return broken(p, err, "its status");

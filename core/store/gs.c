@@ -366,6 +366,7 @@ static int gs_explain(struct store *s, const struct store_object *o, int status,
 
 const struct scheme scheme_gs = {
 	.name = "gs",
+	.as_stored = true,
 	.open = gs_open,
 	.list = gs_list,
 	.locate = gs_locate,

@@ -304,6 +304,7 @@ static int s3_explain(struct store *s, const struct store_object *o, int status,
 
 const struct scheme scheme_s3 = {
 	.name = "s3",
+	.as_stored = true,
 	.open = s3_open,
 	.list = s3_scheme_list,
 	.locate = s3_locate,

@@ -1,36 +1,60 @@
 /*
- * get.c - the jobs there are: so far those of this machine.
+ * get.c - the jobs there are, of a cluster or of this machine.
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/map.h"
+#include "base/stop.h"
 #include "base/str.h"
+#include "client/changes.h"
+#include "client/jobs.h"
+#include "cmd/cluster.h"
 #include "cmd/cmd.h"
 #include "cmd/out.h"
 #include "local/state.h"
 #include "trainer/api.h"
+#include "trainer/progress.h"
 #include "trainer/status.h"
 #include "trainer/trainjob.h"
 
+#define QUEUE_LABEL "kueue.x-k8s.io/queue-name"
+
 struct get_opts {
-	const char *ns;
-	bool all;
+	struct where_opts where;
+	const char *selector;
+	bool all, watch;
 	int output;
 };
 
-static const char *const formats[] = { "table", "yaml", "json", "name", NULL };
+enum { WIDE = 1 };
+static const char *const formats[] = { "table", "wide", "yaml", "json", "name", NULL };
 
 static const struct opt opts_table[] = {
-	OPT_STR('n', "namespace", "NAMESPACE",
-		"where the jobs are; \"default\" without it", struct get_opts, ns),
+	WHERE_OPTIONS(struct get_opts),
 	OPT_BOOL('A', "all-namespaces", "jobs of every namespace", struct get_opts, all),
+	OPT_STR('l', "selector", "SELECTOR", "only those of these labels: team=a,tier!=b",
+		struct get_opts, selector),
 	OPT_ENUM('o', "output", "FORMAT", "how to print them", struct get_opts, output,
 		 formats),
+	OPT_BOOL('w', "watch", "go on, with a line for each change", struct get_opts,
+		 watch),
 	{ .type = OPT_END },
 };
+
+struct getting {
+	struct kube *kube; /* NULL: this machine */
+	const struct get_opts *opts;
+	const char *ns;      /* NULL: of all */
+	struct map runtimes; /* of job_nodes() */
+	struct out_table table;
+};
+
+/* ---- columns ---------------------------------------------------------------------- */
 
 /* A time of the document in seconds since 1970, or -1. */
 static int64_t seconds(const char *text)
@@ -41,8 +65,8 @@ static int64_t seconds(const char *text)
 	return text && !time_parse(&t, text, &unused) ? t : -1;
 }
 
-/* As the run has them: the job may leave the number to its runtime. NULL: unknown. */
-static const char *nodes_of(struct arena *arena, const cJSON *job)
+/* As the run has them: the job may leave the number to its runtime. -1: unknown. */
+static int64_t local_nodes(const cJSON *job)
 {
 	cleanup_json cJSON *steps = NULL;
 	struct error unreadable = { 0 };
@@ -50,56 +74,212 @@ static const char *nodes_of(struct arena *arena, const cJSON *job)
 	int64_t nodes = 0;
 
 	if (state_steps(&steps, meta_namespace(job), meta_name(job), &unreadable))
-		return NULL;
+		return -1;
 	json_each(s, steps)
 		if (json_bool(s, false, "trains"))
 			nodes += json_int(s, 0, "pods");
-	return nodes ? arena_printf(arena, "%" PRId64, nodes) : NULL;
+	return nodes ? nodes : -1;
 }
 
-static void add_row(struct out_table *table, const cJSON *job, int64_t now)
+static const char *nodes(struct arena *arena, struct getting *g, const cJSON *job)
 {
-	int64_t start = seconds(meta_created(job));
+	int64_t n = g->kube ? job_nodes(g->kube, &g->runtimes, job) : local_nodes(job);
+
+	return n >= 0 ? arena_printf(arena, "%" PRId64, n) : "";
+}
+
+static const char *ns_of(struct arena *arena, struct getting *g, const cJSON *job)
+{
+	(void)arena;
+	(void)g;
+	return meta_namespace(job);
+}
+
+static const char *name(struct arena *arena, struct getting *g, const cJSON *job)
+{
+	(void)arena;
+	(void)g;
+	return meta_name(job);
+}
+
+static const char *state(struct arena *arena, struct getting *g, const cJSON *job)
+{
+	(void)arena;
+	return g->kube && meta_is_deleted(job) ? "Terminating"
+					       : status_state(tj_status(job));
+}
+
+static const char *runtime(struct arena *arena, struct getting *g, const cJSON *job)
+{
+	(void)arena;
+	(void)g;
+	return tj_runtime_ref(job).name;
+}
+
+static const char *span(struct arena *arena, int64_t from, int64_t to)
+{
+	char text[DURATION_TEXT_SIZE];
+
+	return from < 0 ? "" : arena_strdup(arena, duration_age(to - from, text));
+}
+
+static const char *age(struct arena *arena, struct getting *g, const cJSON *job)
+{
+	(void)g;
+	return span(arena, seconds(meta_created(job)), clock_now());
+}
+
+static const char *duration(struct arena *arena, struct getting *g, const cJSON *job)
+{
 	int64_t end = seconds(status_end_time(tj_status(job)));
-	const char *state = status_state(tj_status(job));
-	const char *nodes = nodes_of(&table->arena, job);
-	char age[DURATION_TEXT_SIZE] = "", took[DURATION_TEXT_SIZE] = "";
 
-	if (start >= 0) {
-		duration_age(now - start, age);
-		duration_age((end >= 0 ? end : now) - start, took);
-	}
-	OUT_ROW(table, meta_namespace(job), meta_name(job), state, nodes ? nodes : "",
-		age, took);
+	(void)g;
+	return span(arena, seconds(meta_created(job)), end >= 0 ? end : clock_now());
 }
 
-static void print_table(const cJSON *jobs)
+static const char *progress(struct arena *arena, struct getting *g, const cJSON *job)
 {
-	cleanup_out_table struct out_table table = { .columns = 6 };
-	int64_t now = clock_now();
+	int64_t percent = progress_percentage(job);
+
+	(void)g;
+	return percent >= 0 ? arena_printf(arena, "%" PRId64 "%%", percent) : "";
+}
+
+static const char *queue(struct arena *arena, struct getting *g, const cJSON *job)
+{
+	const char *ret = meta_label(job, QUEUE_LABEL);
+
+	(void)arena;
+	(void)g;
+	return ret ? ret : "";
+}
+
+/* The last thing that its conditions say. */
+static const char *reason(struct arena *arena, struct getting *g, const cJSON *job)
+{
+	const cJSON *status = tj_status(job);
+	const char *const types[] = { COND_FAILED, COND_COMPLETE, COND_SUSPENDED };
+
+	(void)arena;
+	(void)g;
+	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
+		if (status_is_true(status, types[i]))
+			return json_str(status_condition(status, types[i]), "reason");
+	return "";
+}
+
+enum { LOCALLY = 1, IN_CLUSTER = 2, OF_ALL = 4, IF_WIDE = 8 };
+static const struct {
+	const char *head;
+	const char *(*cell)(struct arena *arena, struct getting *g, const cJSON *job);
+	int when;
+} columns[] = {
+	{ "NAMESPACE", ns_of, LOCALLY | OF_ALL },
+	{ "NAME", name, LOCALLY | IN_CLUSTER },
+	{ "STATE", state, LOCALLY | IN_CLUSTER },
+	{ "RUNTIME", runtime, IN_CLUSTER },
+	{ "NODES", nodes, LOCALLY | IN_CLUSTER },
+	{ "AGE", age, LOCALLY | IN_CLUSTER },
+	{ "DURATION", duration, LOCALLY | IN_CLUSTER },
+	{ "PROGRESS", progress, IF_WIDE },
+	{ "QUEUE", queue, IF_WIDE },
+	{ "REASON", reason, IF_WIDE },
+};
+enum { N_COLUMNS = sizeof(columns) / sizeof(*columns) };
+
+static bool shown(const struct getting *g, size_t column)
+{
+	int now = (g->kube ? IN_CLUSTER : LOCALLY) | (g->ns ? 0 : OF_ALL) |
+		  (g->opts->output == WIDE ? IF_WIDE : 0);
+
+	return columns[column].when & now;
+}
+
+static void add_head(struct getting *g)
+{
+	const char *cells[N_COLUMNS + 1];
+	size_t n = 0;
+
+	for (size_t i = 0; i < N_COLUMNS; i++)
+		if (shown(g, i))
+			cells[n++] = columns[i].head;
+	cells[n] = NULL;
+	g->table.columns = n;
+	out_row(&g->table, cells);
+}
+
+static void add_row(struct getting *g, const cJSON *job)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *cells[N_COLUMNS + 1];
+	size_t n = 0;
+
+	for (size_t i = 0; i < N_COLUMNS; i++) {
+		const char *cell;
+
+		if (!shown(g, i))
+			continue;
+		cell = columns[i].cell(&arena, g, job);
+		cells[n++] = cell ? cell : "";
+	}
+	cells[n] = NULL;
+	out_row(&g->table, cells);
+}
+
+/* ---- printing ----------------------------------------------------------------------- */
+
+/* As kubectl has it; a job of this machine is called by its name alone. */
+static void print_name(const struct getting *g, const cJSON *job)
+{
+	printf("%s%s\n", g->kube ? "trainjob." TRAINER_GROUP "/" : "", meta_name(job));
+}
+
+static void none(const struct getting *g)
+{
+	fprintf(stderr, "No %s%s%s%s%s.\n", g->kube ? "TrainJobs" : "jobs",
+		g->opts->selector ? " of these labels" : "",
+		g->ns ? " in namespace " : "", g->ns ? g->ns : "",
+		g->kube ? "" : " on this machine");
+}
+
+static int print_all(struct getting *g, cJSON *take_jobs, bool single, struct error *err)
+{
+	cleanup_json cJSON *jobs = take_jobs;
+	enum out_format format = out_format(formats[g->opts->output]);
 	const cJSON *job;
 
-	OUT_ROW(&table, "NAMESPACE", "NAME", "STATE", "NODES", "AGE", "DURATION");
+	if (format == OUT_NAME) {
+		json_each(job, jobs)
+			print_name(g, job);
+		return 0;
+	}
+	if (format != OUT_TABLE)
+		return out_doc(format, single ? jobs->child : (jobs = out_list(jobs)),
+			       err);
+	if (!jobs->child && !g->opts->watch) {
+		none(g);
+		return 0;
+	}
+	add_head(g);
 	json_each(job, jobs)
-		add_row(&table, job, now);
-	out_table(&table);
+		add_row(g, job);
+	out_table(&g->table);
+	return 0;
 }
 
-static int find(cJSON **ret, const struct get_opts *opts, int argc, char **argv,
-		struct error *err)
+static int find(const struct getting *g, char **names, cJSON **ret, struct error *err)
 {
-	const char *ns = opts->ns ? opts->ns : "default";
 	cleanup_json cJSON *jobs = NULL;
 
-	if (!argc)
-		return state_list(ret, opts->all ? NULL : ns, err);
-	if (opts->all)
-		return error_set(err, ERR_USAGE, "--all-namespaces goes without a name");
+	if (!*names)
+		return g->kube ? job_list(g->kube, g->ns, g->opts->selector, ret, err)
+			       : state_list(ret, g->ns, err);
 	jobs = cJSON_CreateArray();
-	for (; *argv; argv++) {
+	for (; *names; names++) {
 		cJSON *job = NULL;
 
-		if (state_get(&job, ns, *argv, err))
+		if (g->kube ? job_get(g->kube, g->ns, *names, &job, err)
+			    : state_get(&job, g->ns, *names, err))
 			return -1;
 		cJSON_AddItemToArray(jobs, job);
 	}
@@ -107,42 +287,128 @@ static int find(cJSON **ret, const struct get_opts *opts, int argc, char **argv,
 	return 0;
 }
 
+/* ---- watching -------------------------------------------------------------------------- */
+
+static int print_change(struct getting *g, const cJSON *job, struct error *err)
+{
+	enum out_format format = out_format(formats[g->opts->output]);
+
+	if (format == OUT_NAME) {
+		print_name(g, job);
+	} else if (format == OUT_TABLE) {
+		add_row(g, job);
+		out_table(&g->table);
+	} else {
+		if (format == OUT_YAML)
+			puts("---");
+		return out_doc(format, job, err);
+	}
+	return 0;
+}
+
+/* What was there before is printed together, so that its columns fit. */
+static int take_change(struct getting *g, struct change *change, cJSON *first,
+		       bool *synced, struct error *err)
+{
+	switch (change->kind) {
+	case CHANGE_LOST:
+		cmd_complain("get", "%s; trying again", change->err.msg);
+		return 0;
+	case CHANGE_FOUND:
+		cmd_complain("get", "connected again");
+		return 0;
+	case CHANGE_SYNCED:
+		*synced = true;
+		return print_all(g, json_dup(first), false, err);
+	default:
+		break;
+	}
+	if (*synced)
+		return print_change(g, change->obj, err);
+	cJSON_AddItemToArray(first, STEAL(change->obj));
+	return 0;
+}
+
+static int watch(struct getting *g, const char *only, struct error *err)
+{
+	const struct kube_ref ref = job_ref(g->ns, only);
+	cleanup_json cJSON *first = cJSON_CreateArray(), *job = NULL;
+	cleanup_changes struct changes *c = NULL;
+	bool synced = false;
+
+	if (only && job_get(g->kube, g->ns, only, &job, err))
+		return -1;
+	if (changes_new(&c, g->kube, NULL, NULL, err) ||
+	    changes_watch(c, &ref, g->opts->selector, NULL, err))
+		return -1;
+	for (;;) {
+		cleanup_change struct change change = { 0 };
+
+		if (changes_next(c, -1, &change, err) < 0 ||
+		    take_change(g, &change, first, &synced, err))
+			return -1;
+		if (fflush(stdout))
+			return 0; /* main says what is wrong with stdout */
+	}
+}
+
+/* ---- which ------------------------------------------------------------------------------- */
+
+static int check(const struct get_opts *opts, int argc, struct error *err)
+{
+	if (opts->all && argc)
+		return error_set(err, ERR_USAGE, "--all-namespaces goes without a name");
+	if (opts->selector && argc)
+		return error_set(err, ERR_USAGE, "names, or --selector, not both");
+	if (opts->watch && argc > 1)
+		return error_set(err, ERR_USAGE, "--watch: of one job, or of all");
+	return 0;
+}
+
+static int show(struct getting *g, int argc, char **argv, struct error *err)
+{
+	cJSON *jobs;
+
+	if (!g->kube && (g->opts->selector || g->opts->watch))
+		return error_set(err, ERR_UNSUPPORTED,
+				 "--selector and --watch are for jobs of a cluster");
+	if (g->opts->watch)
+		return watch(g, argc ? argv[0] : NULL, err);
+	if (find(g, argv, &jobs, err))
+		return -1;
+	return print_all(g, jobs, argc == 1, err);
+}
+
 static int run(const void *values, int argc, char **argv, struct error *err)
 {
 	const struct get_opts *opts = values;
-	enum out_format format = out_format(formats[opts->output]);
-	cleanup_json cJSON *jobs = NULL;
-	const cJSON *job;
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_kube struct kube *k = NULL;
+	struct getting g = { .opts = opts };
+	int rc;
 
-	if (find(&jobs, opts, argc, argv, err))
+	if (check(opts, argc, err) || where_connect(&k, &g.ns, &arena, &opts->where, err))
 		return -1;
-	if (format == OUT_NAME) {
-		json_each(job, jobs)
-			puts(meta_name(job));
-		return EXIT_OK;
-	}
-	if (format != OUT_TABLE)
-		return out_doc(format, argc == 1 ? jobs->child : (jobs = out_list(jobs)),
-			       err);
-	if (jobs->child)
-		print_table(jobs);
-	else
-		fprintf(stderr, "No jobs%s%s on this machine.\n",
-			opts->all ? "" : " in namespace ",
-			opts->all  ? ""
-			: opts->ns ? opts->ns
-				   : "default");
-	return EXIT_OK;
+	if (opts->all)
+		g.ns = NULL;
+	g.kube = k;
+	rc = show(&g, argc, argv, err);
+	map_release(&g.runtimes, free);
+	out_table_release(&g.table);
+	if (rc && err->kind == ERR_STOPPED && stop_signal())
+		return 128 + stop_signal();
+	return rc ? -1 : EXIT_OK;
 }
 
 const struct cmd cmd_get = {
 	.name = "get",
-	.args = "[JOB...]",
+	.args = "[NAME...]",
 	.summary = "show jobs and how they fare",
-	.about = "So far the jobs of this machine (submit --local), running ones and "
-		 "those that\n"
-		 "have ended. Jobs of a cluster are not built yet.",
+	.about = "TrainJobs of a cluster, or without one those of this machine (submit "
+		 "--local).\n"
+		 "-w prints a line for each change until Ctrl-C.",
 	.example = "kftrainer get\n"
+		   "kftrainer get -A -o wide\n"
 		   "kftrainer get digits -o yaml",
 	.opts = opts_table,
 	.opts_size = sizeof(struct get_opts),

@@ -87,25 +87,33 @@ static size_t column_width(const struct out_table *t, size_t column)
 	return width;
 }
 
-void out_table(const struct out_table *t)
+void out_table(struct out_table *t)
 {
-	cleanup_free size_t *width = xcalloc(t->columns, sizeof(*width));
+	if (!t->width)
+		t->width = xcalloc(t->columns, sizeof(*t->width));
+	for (size_t c = 0; c + 1 < t->columns; c++) {
+		size_t width = column_width(t, c) + COLUMN_GAP;
 
-	for (size_t c = 0; c + 1 < t->columns; c++)
-		width[c] = column_width(t, c) + COLUMN_GAP;
+		if (width > t->width[c])
+			t->width[c] = width;
+	}
 	for (size_t i = 0; i < t->n; i++) {
 		if ((i + 1) % t->columns)
-			printf("%-*s", (int)width[i % t->columns], t->cells[i]);
+			printf("%-*s", (int)t->width[i % t->columns], t->cells[i]);
 		else
 			puts(t->cells[i]);
 	}
+	arena_clear(&t->arena);
+	t->n = 0;
 }
 
 void out_table_release(struct out_table *t)
 {
 	arena_clear(&t->arena);
 	free(t->cells);
+	free(t->width);
 	t->cells = NULL;
+	t->width = NULL;
 	t->n = t->cap = 0;
 }
 

@@ -27,12 +27,14 @@ struct out_table {
 	const char **cells;
 	size_t n, cap;
 	size_t columns; /* set before the first row */
+	size_t *width;  /* of the columns that have been printed */
 };
 
 /* A row; missing cells and NULLs are shown as "-". Copies. */
 void out_row(struct out_table *t, const char *const *cells);
 #define OUT_ROW(t, ...) out_row((t), (const char *const[]){ __VA_ARGS__, NULL })
-void out_table(const struct out_table *t);
+/* Print the rows, and be ready for more of the same table. */
+void out_table(struct out_table *t);
 void out_table_release(struct out_table *t);
 #define cleanup_out_table __attribute__((cleanup(out_table_release)))
 

@@ -47,8 +47,8 @@ static int not_found(struct kube *k, const char *ns, const char *name, struct er
 	if (kube_list(k, &all, &select, &sink, NULL, &unused))
 		return error_set(err, ERR_NOT_FOUND, "no TrainJob %s in namespace %s",
 				 name, ns);
-	names = arena_alloc(&arena, ((size_t)cJSON_GetArraySize(list) + 1) *
-					    sizeof(*names));
+	names = arena_alloc(&arena,
+			    ((size_t)cJSON_GetArraySize(list) + 1) * sizeof(*names));
 	json_each(job, list)
 		if (meta_name(job))
 			names[n++] = meta_name(job);
@@ -137,8 +137,8 @@ static int64_t runtime_nodes(struct kube *k, struct map *cache, const cJSON *job
 		.name = ref.name,
 	};
 	cleanup_arena struct arena arena = { 0 };
-	const char *key = arena_printf(&arena, "%s/%s/%s", at.kind, at.ns ? at.ns : "",
-				       ref.name);
+	const char *key =
+		arena_printf(&arena, "%s/%s/%s", at.kind, at.ns ? at.ns : "", ref.name);
 	int64_t *known = map_get(cache, key);
 	cleanup_json cJSON *runtime = NULL;
 	struct error unused = { 0 };

@@ -64,6 +64,18 @@ char *state_report(const char *ns, const char *name);
 /* Does it run now? */
 bool state_is_running(const char *ns, const char *name);
 
+/* ---- for whoever ends one -------------------------------------------------------- */
+
+/*
+ * Ask the program that runs it to end it (SIGTERM), and wait for that at most ms:
+ * ERR_TIMEOUT, ERR_STOPPED. One that has ended meanwhile is fine.
+ */
+MUST_CHECK int state_stop(const char *ns, const char *name, int64_t ms,
+			  struct error *err);
+
+/* Forget all its runs, with their logs: ERR_NOT_FOUND; ERR_EXISTS while it runs. */
+MUST_CHECK int state_remove(const char *ns, const char *name, struct error *err);
+
 /* ---- for the one who runs a job -------------------------------------------------- */
 
 enum { STATE_KEEP_RUNS = 10 };

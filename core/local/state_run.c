@@ -102,6 +102,9 @@ static int take_lock(int *ret, const char *job_dir, const char *ns, const char *
 		return error_set(err, ERR_EXISTS,
 				 "job %s in namespace %s runs already on this machine",
 				 name, ns);
+	/* For state_stop(). A full disk is told of where it matters. */
+	if (ftruncate(fd, 0) || dprintf(fd, "%d\n", (int)getpid()) < 0)
+		(void)!ftruncate(fd, 0);
 	*ret = fd;
 	fd = -1;
 	return 0;

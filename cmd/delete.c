@@ -1,0 +1,243 @@
+/*
+ * delete.c - TrainJobs and all that belongs to them; jobs of this machine are ended, or,
+ * when they have ended, forgotten.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/stop.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "client/changes.h"
+#include "client/jobs.h"
+#include "cmd/cluster.h"
+#include "cmd/cmd.h"
+#include "cmd/pick.h"
+#include "local/state.h"
+#include "trainer/podcause.h"
+
+struct delete_opts {
+	struct where_opts where;
+	struct pick_opts pick;
+	int64_t timeout;
+	bool wait, foreground, ignore;
+};
+
+static const struct opt opts_table[] = {
+	WHERE_OPTIONS(struct delete_opts),
+	PICK_OPTIONS(struct delete_opts),
+	OPT_BOOL('w', "wait", "return when the jobs and their pods are gone",
+		 struct delete_opts, wait),
+	OPT_DURATION(0, "timeout", "TIME", "of --wait; exit code 124 after that",
+		     struct delete_opts, timeout, 1, INT64_MAX),
+	OPT_BOOL(0, "foreground", "the job itself goes last, after its pods",
+		 struct delete_opts, foreground),
+	OPT_BOOL(0, "ignore-not-found", "a job that is not there is fine",
+		 struct delete_opts, ignore),
+	{ .type = OPT_END },
+};
+
+struct deleting {
+	struct kube *kube;
+	const struct delete_opts *opts;
+	cJSON *going; /* {name, namespace, uid} of those to wait for */
+};
+
+/* ---- of a cluster ---------------------------------------------------------------- */
+
+static int count_one(void *ctx, cJSON *take_obj, struct error *err)
+{
+	int64_t *n = ctx;
+
+	(void)err;
+	cJSON_Delete(take_obj);
+	++*n;
+	return 0;
+}
+
+/* -1: it may not be asked. */
+static int64_t count_pods(struct kube *k, const char *ns, const char *name)
+{
+	const struct kube_ref pods = { "v1", "Pod", ns, NULL };
+	cleanup_arena struct arena arena = { 0 };
+	const struct kube_select select = {
+		.label_selector = arena_printf(&arena, POD_JOBSET_LABEL "=%s", name),
+		.meta_only = true,
+	};
+	int64_t n = 0;
+	const struct kube_sink sink = { .on_item = count_one, .ctx = &n };
+	struct error unused = { 0 };
+
+	return kube_list(k, &pods, &select, &sink, NULL, &unused) ? -1 : n;
+}
+
+static int delete_one(void *ctx, const cJSON *job, struct error *err)
+{
+	struct deleting *d = ctx;
+	const char *ns = meta_namespace(job), *name = meta_name(job);
+	const struct kube_ref ref = job_ref(ns, name);
+	bool foreground = d->opts->wait || d->opts->foreground;
+	int64_t pods = count_pods(d->kube, ns, name);
+
+	if (kube_delete(d->kube, &ref, foreground ? "Foreground" : "Background",
+			meta_uid(job), err)) {
+		if (err->kind != ERR_NOT_FOUND)
+			return -1;
+		*err = (struct error){ 0 }; /* somebody was faster */
+	}
+	if (pods > 0)
+		printf("trainjob %s deleted; its JobSet and %" PRId64
+		       " pod%s go with it\n",
+		       name, pods, pods == 1 ? "" : "s");
+	else
+		printf("trainjob %s deleted%s\n", name,
+		       pods ? "; what belongs to it goes with it" : "");
+	fflush(stdout);
+	cJSON_AddItemToArray(d->going, json_dup(job));
+	return 0;
+}
+
+/* 1: it is gone; 0: the time is up. */
+static int wait_gone(struct deleting *d, const cJSON *job, int64_t until,
+		     struct error *err)
+{
+	const struct kube_ref ref = job_ref(meta_namespace(job), meta_name(job));
+	cleanup_changes struct changes *c = NULL;
+	bool there = false;
+
+	if (changes_new(&c, d->kube, NULL, NULL, err) ||
+	    changes_watch(c, &ref, NULL, NULL, err))
+		return -1;
+	for (;;) {
+		cleanup_change struct change change = { 0 };
+		int64_t left = until < 0 ? -1 : until - clock_ms();
+		int rc =
+			until >= 0 && left <= 0 ? 0 : changes_next(c, left, &change, err);
+
+		if (rc <= 0)
+			return rc;
+		/* One of the same name that is another is not ours to wait for. */
+		if (change.kind == CHANGE_ADDED || change.kind == CHANGE_MODIFIED)
+			there = str_eq(meta_uid(change.obj), meta_uid(job));
+		else if (change.kind == CHANGE_DELETED)
+			there = false;
+		else if (change.kind != CHANGE_SYNCED)
+			continue;
+		if (!there)
+			return 1;
+	}
+}
+
+static int wait_all(struct deleting *d, struct error *err)
+{
+	int64_t until = d->opts->timeout ? clock_ms() + d->opts->timeout : -1;
+	const cJSON *job;
+
+	json_each(job, d->going) {
+		int rc = wait_gone(d, job, until, err);
+
+		if (rc < 0)
+			return -1;
+		if (!rc) {
+			cmd_complain(
+				"delete",
+				"timed out: TrainJob %s is deleted, and not gone yet; "
+				"'kftrainer why %s' may say what it waits for",
+				meta_name(job), meta_name(job));
+			return EXIT_TIMED_OUT;
+		}
+		printf("trainjob %s is gone\n", meta_name(job));
+		fflush(stdout);
+	}
+	return EXIT_OK;
+}
+
+static int delete_cluster(struct kube *k, const char *ns, const struct delete_opts *opts,
+			  char **names, struct error *err)
+{
+	cleanup_json cJSON *going = cJSON_CreateArray();
+	struct deleting d = { k, opts, going };
+	const struct pick pick = { "delete", k, ns, &opts->pick, names, opts->ignore };
+	int code = pick_each(&pick, delete_one, &d, err), waited;
+
+	if (code < 0 || !opts->wait)
+		return code;
+	waited = wait_all(&d, err);
+	return waited ? waited : code;
+}
+
+/* ---- of this machine ---------------------------------------------------------------- */
+
+static int delete_local_one(const struct delete_opts *opts, const char *ns,
+			    const char *name, struct error *err)
+{
+	bool running = state_is_running(ns, name);
+
+	if (running && state_stop(ns, name, opts->timeout ? opts->timeout : 60000, err))
+		return -1;
+	if (state_remove(ns, name, err)) {
+		if (err->kind != ERR_NOT_FOUND || !opts->ignore)
+			return -1;
+		*err = (struct error){ 0 };
+		return 0;
+	}
+	printf("job %s %s\n", name,
+	       running ? "ended, and its logs deleted" : "and its logs deleted");
+	return 0;
+}
+
+static int delete_local(const char *ns, const struct delete_opts *opts, char **names,
+			struct error *err)
+{
+	int code = EXIT_OK;
+
+	if (opts->pick.all || opts->pick.selector)
+		return error_set(err, ERR_UNSUPPORTED,
+				 "jobs of this machine are deleted by name");
+	for (; *names; names++) {
+		if (!delete_local_one(opts, ns, *names, err))
+			continue;
+		if (err->kind == ERR_STOPPED)
+			return -1;
+		cmd_complain("delete", "%s", err->msg);
+		*err = (struct error){ 0 };
+		code = EXIT_FAILED;
+	}
+	return code;
+}
+
+static int run(const void *values, int argc, char **argv, struct error *err)
+{
+	const struct delete_opts *opts = values;
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_kube struct kube *k = NULL;
+	const char *ns;
+	int code;
+
+	if (pick_check(&opts->pick, argc, err) ||
+	    where_connect(&k, &ns, &arena, &opts->where, err))
+		return -1;
+	code = k ? delete_cluster(k, ns, opts, argv, err)
+		 : delete_local(ns, opts, argv, err);
+	if (code < 0 && err->kind == ERR_STOPPED && stop_signal())
+		return 128 + stop_signal();
+	return code;
+}
+
+const struct cmd cmd_delete = {
+	.name = "delete",
+	.args = "NAME...",
+	.summary = "delete TrainJobs and what belongs to them",
+	.about = "The JobSet, its Jobs and pods, and all else the controller has made "
+		 "for the job\n"
+		 "go with it. A job of this machine is ended first; its logs are "
+		 "deleted.",
+	.example = "kftrainer delete bert\n"
+		   "kftrainer delete bert gpt --wait --timeout 2m",
+	.opts = opts_table,
+	.opts_size = sizeof(struct delete_opts),
+	.run = run,
+};

@@ -1,0 +1,339 @@
+/*
+ * events.c - what the cluster has told of a job and of all that was made for it.
+ */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/stop.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "client/changes.h"
+#include "client/events.h"
+#include "client/jobs.h"
+#include "client/observed.h"
+#include "client/permission.h"
+#include "cmd/cluster.h"
+#include "cmd/cmd.h"
+#include "cmd/out.h"
+#include "trainer/api.h"
+
+struct events_opts {
+	struct where_opts where;
+	bool all, watch;
+	int output;
+};
+
+static const char *const formats[] = { "table", "yaml", "json", NULL };
+
+static const struct opt opts_table[] = {
+	WHERE_OPTIONS(struct events_opts),
+	OPT_BOOL('A', "all-namespaces", "of the jobs of every namespace",
+		 struct events_opts, all),
+	OPT_BOOL('w', "watch", "go on with what happens from now on", struct events_opts,
+		 watch),
+	OPT_ENUM('o', "output", "FORMAT", "how to print them", struct events_opts, output,
+		 formats),
+	{ .type = OPT_END },
+};
+
+struct showing {
+	struct kube *kube;
+	const struct events_opts *opts;
+	const char *ns, *name; /* NULL: of all; of every job */
+	cJSON *jobs, *events;
+	struct out_table table;
+};
+
+static bool wanted(const struct showing *s, const cJSON *event)
+{
+	const cJSON *owner = event_owner(s->jobs, event);
+
+	return owner && (!s->name || str_eq(meta_name(owner), s->name));
+}
+
+/* ---- printing -------------------------------------------------------------------- */
+
+static const char *object_of(struct arena *arena, const cJSON *event)
+{
+	char *ret = arena_printf(arena, "%s/%s", event_kind(event), event_object(event));
+
+	for (char *p = ret; *p && *p != '/'; p++)
+		*p = (char)tolower((unsigned char)*p);
+	return ret;
+}
+
+/* One line, whatever it holds. */
+static const char *message_of(struct arena *arena, const cJSON *event)
+{
+	int64_t n = event_count(event);
+	char *text = str_trim(arena, event_message(event));
+
+	for (char *p = text; *p; p++)
+		if (isspace((unsigned char)*p))
+			*p = ' ';
+	return n > 1 ? arena_printf(arena, "%s (x%" PRId64 ")", text, n) : text;
+}
+
+static void add_row(struct showing *s, const cJSON *event)
+{
+	cleanup_arena struct arena arena = { 0 };
+	int64_t last = event_last(event);
+	char age[DURATION_TEXT_SIZE] = "";
+	const char *cells[7];
+	size_t n = 0;
+
+	if (last >= 0)
+		duration_age(clock_now() - last, age);
+	if (s->opts->all)
+		cells[n++] = meta_namespace(event);
+	cells[n++] = age;
+	cells[n++] = event_is_warning(event) ? "Warning" : "Normal";
+	cells[n++] = event_reason(event);
+	cells[n++] = object_of(&arena, event);
+	cells[n++] = message_of(&arena, event);
+	cells[n] = NULL;
+	out_row(&s->table, cells);
+}
+
+static void add_head(struct showing *s)
+{
+	s->table.columns = s->opts->all ? 6 : 5;
+	if (s->opts->all)
+		OUT_ROW(&s->table, "NAMESPACE", "LAST SEEN", "TYPE", "REASON", "OBJECT",
+			"MESSAGE");
+	else
+		OUT_ROW(&s->table, "LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE");
+}
+
+static int by_time(const void *x, const void *y)
+{
+	const cJSON *a = *(cJSON *const *)x, *b = *(cJSON *const *)y;
+	int64_t ta = event_last(a), tb = event_last(b);
+	int64_t va = strtoll(meta_version(a) ? meta_version(a) : "0", NULL, 10),
+		vb = strtoll(meta_version(b) ? meta_version(b) : "0", NULL, 10);
+
+	if (ta != tb)
+		return ta < tb ? -1 : 1;
+	return (va > vb) - (va < vb);
+}
+
+static void sort(cJSON *list)
+{
+	size_t n = (size_t)cJSON_GetArraySize(list), i = 0;
+	cleanup_free cJSON **all = xcalloc(n + 1, sizeof(*all));
+
+	while (list->child)
+		all[i++] = cJSON_DetachItemViaPointer(list, list->child);
+	qsort(all, n, sizeof(*all), by_time);
+	for (i = 0; i < n; i++)
+		cJSON_AddItemToArray(list, all[i]);
+}
+
+static void none(const struct showing *s)
+{
+	fprintf(stderr, "No events of %s%s%s%s.\n", s->name ? "TrainJob " : "TrainJobs",
+		s->name ? s->name : "", s->ns ? " in namespace " : "",
+		s->ns ? s->ns : "");
+}
+
+static int print_all(struct showing *s, struct error *err)
+{
+	enum out_format format = out_format(formats[s->opts->output]);
+	const cJSON *event;
+
+	sort(s->events);
+	if (format != OUT_TABLE) {
+		s->events = out_list(s->events);
+		return out_doc(format, s->events, err);
+	}
+	if (!s->events->child)
+		none(s);
+	if (!s->events->child && !s->opts->watch)
+		return 0;
+	add_head(s);
+	json_each(event, s->events)
+		add_row(s, event);
+	out_table(&s->table);
+	return 0;
+}
+
+/* ---- what there is ------------------------------------------------------------------- */
+
+static int take_event(void *ctx, cJSON *take_obj, struct error *err)
+{
+	struct showing *s = ctx;
+
+	(void)err;
+	event_slim(take_obj);
+	if (wanted(s, take_obj))
+		cJSON_AddItemToArray(s->events, take_obj);
+	else
+		cJSON_Delete(take_obj);
+	return 0;
+}
+
+static int list(struct showing *s, struct error *err)
+{
+	const struct kube_ref ref = { "v1", "Event", s->ns, NULL };
+	const struct kube_sink sink = { .on_item = take_event, .ctx = s };
+
+	if (kube_list(s->kube, &ref, NULL, &sink, NULL, err))
+		return permission_explain(err);
+	return print_all(s, err);
+}
+
+/* ---- what comes ------------------------------------------------------------------------ */
+
+static bool keep(cJSON *obj)
+{
+	if (str_eq(meta_kind(obj), TRAINJOB_KIND)) {
+		meta_drop_managed_fields(obj);
+		json_del(obj, JSON_PATH("spec"));
+		json_del(obj, JSON_PATH("status"));
+		return true;
+	}
+	return event_slim(obj);
+}
+
+static void take_job(struct showing *s, const cJSON *job)
+{
+	cJSON *old;
+
+	json_each(old, s->jobs)
+		if (str_eq(meta_uid(old), meta_uid(job)))
+			return;
+	cJSON_AddItemToArray(s->jobs, json_dup(job));
+}
+
+/* Each change is told as it comes; what was there before, sorted, when all of it is. */
+static int take_change(struct showing *s, struct change *change, bool *synced,
+		       struct error *err)
+{
+	switch (change->kind) {
+	case CHANGE_LOST:
+		cmd_complain("events", "%s; trying again", change->err.msg);
+		return 0;
+	case CHANGE_FOUND:
+		cmd_complain("events", "connected again");
+		return 0;
+	case CHANGE_SYNCED:
+		*synced = true;
+		return print_all(s, err);
+	case CHANGE_DELETED: /* events grow old, and jobs keep theirs */
+		return 0;
+	default:
+		break;
+	}
+	if (str_eq(meta_kind(change->obj), TRAINJOB_KIND)) {
+		take_job(s, change->obj);
+	} else if (!*synced) {
+		return take_event(s, STEAL(change->obj), err);
+	} else if (wanted(s, change->obj)) {
+		add_row(s, change->obj);
+		out_table(&s->table);
+	}
+	return 0;
+}
+
+static int watch(struct showing *s, struct error *err)
+{
+	const struct kube_ref events = { "v1", "Event", s->ns, NULL };
+	const struct kube_ref jobs = job_ref(s->ns, NULL);
+	cleanup_changes struct changes *c = NULL;
+	bool synced = false;
+
+	if (changes_new(&c, s->kube, NULL, NULL, err) ||
+	    changes_watch(c, &jobs, NULL, keep, err) ||
+	    changes_watch(c, &events, NULL, keep, err))
+		return -1;
+	for (;;) {
+		cleanup_change struct change change = { 0 };
+
+		if (changes_next(c, -1, &change, err) < 0 ||
+		    take_change(s, &change, &synced, err))
+			return -1;
+		if (fflush(stdout))
+			return 0; /* main says what is wrong with stdout */
+	}
+}
+
+/* ---- which ------------------------------------------------------------------------------- */
+
+static int load_jobs(struct showing *s, struct error *err)
+{
+	cleanup_json cJSON *job = NULL;
+
+	if (s->name && job_get(s->kube, s->ns, s->name, &job, err))
+		return -1;
+	if (!job_list(s->kube, s->ns, NULL, &s->jobs, err))
+		return 0;
+	if (!s->name || err->kind != ERR_DENIED)
+		return -1;
+	*err = (struct error){ 0 }; /* then it is the only one */
+	s->jobs = cJSON_CreateArray();
+	cJSON_AddItemToArray(s->jobs, STEAL(job));
+	return 0;
+}
+
+static int show(struct showing *s, struct error *err)
+{
+	if (s->opts->watch && s->opts->output)
+		return error_set(err, ERR_USAGE, "--watch prints a table");
+	if (s->opts->all && s->name)
+		return error_set(err, ERR_USAGE, "--all-namespaces goes without a name");
+	if (load_jobs(s, err))
+		return -1;
+	s->events = cJSON_CreateArray();
+	return s->opts->watch ? watch(s, err) : list(s, err);
+}
+
+static int run(const void *values, int argc, char **argv, struct error *err)
+{
+	const struct events_opts *opts = values;
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_kube struct kube *k = NULL;
+	struct showing s = { .opts = opts, .name = argc ? argv[0] : NULL };
+	int rc;
+
+	if (argc > 1)
+		return error_set(err, ERR_USAGE, "of one job, or without a name of all");
+	if (where_connect(&k, &s.ns, &arena, &opts->where, err))
+		return -1;
+	if (!k)
+		return error_set(
+			err, ERR_UNSUPPORTED,
+			"jobs of this machine have no events; 'kftrainer why' and "
+			"'kftrainer logs' say what became of one");
+	if (opts->all)
+		s.ns = NULL;
+	s.kube = k;
+	rc = show(&s, err);
+	cJSON_Delete(s.jobs);
+	cJSON_Delete(s.events);
+	out_table_release(&s.table);
+	if (rc && err->kind == ERR_STOPPED && stop_signal())
+		return 128 + stop_signal();
+	return rc ? -1 : EXIT_OK;
+}
+
+const struct cmd cmd_events = {
+	.name = "events",
+	.args = "[NAME]",
+	.summary = "show what happened to a TrainJob",
+	.about = "The events of the TrainJob, its JobSet, Jobs, pods, PodGroup and "
+		 "Workload, the\n"
+		 "latest last. Without a name: of all jobs of the namespace. A cluster "
+		 "forgets\n"
+		 "events after an hour or so.",
+	.example = "kftrainer events bert\n"
+		   "kftrainer events -w",
+	.opts = opts_table,
+	.opts_size = sizeof(struct events_opts),
+	.run = run,
+};

@@ -1,0 +1,87 @@
+#include "cmd/pick.h"
+
+#include <stdio.h>
+
+#include "api/meta.h"
+#include "base/stop.h"
+#include "client/jobs.h"
+#include "client/permission.h"
+#include "cmd/cmd.h"
+
+int pick_check(const struct pick_opts *opts, int argc, struct error *err)
+{
+	int ways = (argc > 0) + opts->all + (opts->selector != NULL);
+
+	if (ways == 1)
+		return 0;
+	return error_set(err, ERR_USAGE,
+			 ways ? "names, --all or --selector: one of them"
+			      : "say which jobs: their names, --selector or --all");
+}
+
+/* 0; 1: it failed, which has been told; -1: it is no use to go on. */
+static int one(const struct pick *p,
+	       int (*each)(void *ctx, const cJSON *job, struct error *err), void *ctx,
+	       const cJSON *job, struct error *err)
+{
+	if (!each(ctx, job, err))
+		return 0;
+	permission_explain(err);
+	if (err->kind == ERR_STOPPED || stop_requested())
+		return -1;
+	cmd_complain(p->cmd, "%s", err->msg);
+	*err = (struct error){ 0 };
+	return 1;
+}
+
+static int by_name(const struct pick *p,
+		   int (*each)(void *ctx, const cJSON *job, struct error *err), void *ctx,
+		   struct error *err)
+{
+	int code = EXIT_OK;
+
+	for (char **name = p->names; *name; name++) {
+		cleanup_json cJSON *job = NULL;
+		int rc;
+
+		if (job_get(p->kube, p->ns, *name, &job, err)) {
+			if (err->kind != ERR_NOT_FOUND)
+				return -1;
+			if (!p->missing_ok) {
+				cmd_complain(p->cmd, "%s", err->msg);
+				code = EXIT_FAILED;
+			}
+			*err = (struct error){ 0 };
+			continue;
+		}
+		rc = one(p, each, ctx, job, err);
+		if (rc < 0)
+			return -1;
+		code = rc ? EXIT_FAILED : code;
+	}
+	return code;
+}
+
+int pick_each(const struct pick *p,
+	      int (*each)(void *ctx, const cJSON *job, struct error *err), void *ctx,
+	      struct error *err)
+{
+	cleanup_json cJSON *list = NULL;
+	const cJSON *job;
+	int code = EXIT_OK;
+
+	if (*p->names)
+		return by_name(p, each, ctx, err);
+	if (job_list(p->kube, p->ns, p->opts->selector, &list, err))
+		return -1;
+	if (!list->child)
+		cmd_complain(p->cmd, "no such TrainJobs in namespace %s", p->ns);
+	json_each(job, list) {
+		int rc = one(p, each, ctx, job, err);
+
+		if (rc < 0)
+			return -1;
+		code = rc ? EXIT_FAILED : code;
+	}
+	return code;
+}

@@ -1,0 +1,41 @@
+/*
+ * pick.h - the jobs that a command is about: by name, all of them, or by their labels.
+ */
+#ifndef CMD_PICK_H
+#define CMD_PICK_H
+
+#include "base/opt.h"
+#include "kube/kube.h"
+
+struct pick_opts {
+	const char *selector;
+	bool all;
+};
+
+#define PICK_OPTIONS(s)                                                             \
+	OPT_STR('l', "selector", "SELECTOR", "the jobs of these labels: team=a", s, \
+		pick.selector),                                                     \
+		OPT_BOOL(0, "all", "every job of the namespace", s, pick.all)
+
+struct pick {
+	const char *cmd; /* for messages */
+	struct kube *kube;
+	const char *ns;
+	const struct pick_opts *opts;
+	char **names;    /* ends with NULL */
+	bool missing_ok; /* a name that there is not is fine */
+};
+
+/* Names, or one of the options: else -1 with ERR_USAGE. */
+MUST_CHECK int pick_check(const struct pick_opts *opts, int argc, struct error *err);
+
+/*
+ * Calls `each` with every job. One that fails (-1, or there is none of that name) is
+ * told, and the others go on. Returns the exit code: EXIT_OK, or of the first that failed
+ * EXIT_FAILED; -1 when nothing could be asked for, or `each` was stopped.
+ */
+int pick_each(const struct pick *p,
+	      int (*each)(void *ctx, const cJSON *job, struct error *err), void *ctx,
+	      struct error *err);
+
+#endif

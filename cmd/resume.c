@@ -1,0 +1,22 @@
+/*
+ * resume.c - start suspended TrainJobs again.
+ */
+#include "cmd/cmd.h"
+#include "cmd/suspend.h"
+
+static int run(const void *values, int argc, char **argv, struct error *err)
+{
+	return suspend_run(values, false, argc, argv, err);
+}
+
+const struct cmd cmd_resume = {
+	.name = "resume",
+	.args = "NAME...",
+	.summary = "start suspended TrainJobs again",
+	.about = "Takes spec.suspend away; the controller makes the pods anew.",
+	.example = "kftrainer resume bert\n"
+		   "kftrainer resume --all -n team-a",
+	.opts = suspend_options,
+	.opts_size = sizeof(struct suspend_opts),
+	.run = run,
+};

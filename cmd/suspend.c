@@ -1,0 +1,111 @@
+/*
+ * suspend.c - stop the pods of TrainJobs and keep the jobs; resume.c starts them again.
+ */
+#include "cmd/suspend.h"
+
+#include <stdio.h>
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "client/jobs.h"
+#include "cmd/cmd.h"
+#include "trainer/api.h"
+#include "trainer/status.h"
+#include "trainer/trainjob.h"
+
+#define QUEUE_LABEL "kueue.x-k8s.io/queue-name"
+
+const struct opt suspend_options[] = {
+	WHERE_OPTIONS(struct suspend_opts),
+	PICK_OPTIONS(struct suspend_opts),
+	{ .type = OPT_END },
+};
+
+struct suspending {
+	struct kube *kube;
+	bool suspend;
+};
+
+/* A queue holds what it has not admitted, and starts again what it has. */
+static void tell_queue(const cJSON *job, bool suspend)
+{
+	const char *queue = meta_label(job, QUEUE_LABEL);
+
+	if (queue)
+		cmd_complain(
+			suspend ? "suspend" : "resume",
+			"TrainJob %s is in the queue %s: Kueue decides when it runs%s",
+			meta_name(job), queue, suspend ? ", and may start it again" : "");
+}
+
+static int set_suspend(void *ctx, const cJSON *job, struct error *err)
+{
+	const struct suspending *s = ctx;
+	const char *name = meta_name(job), *word = s->suspend ? "suspended" : "resumed";
+	const struct kube_ref ref = job_ref(meta_namespace(job), name);
+	const struct kube_write how = { .manager = "kftrainer", .meta_only = true };
+	cleanup_json cJSON *patch = cJSON_CreateObject();
+
+	if (status_finished(tj_status(job)))
+		return error_set(err, ERR_CONFLICT,
+				 "TrainJob %s is %s: one that has ended cannot be %s",
+				 name, status_state(tj_status(job)), word);
+	if (meta_is_deleted(job))
+		return error_set(err, ERR_CONFLICT, "TrainJob %s is being deleted", name);
+	if (tj_suspend(job) == s->suspend) {
+		printf("trainjob %s %s\n", name,
+		       s->suspend ? "is suspended already" : "is not suspended");
+		return 0;
+	}
+	tj_set_suspend(patch, s->suspend);
+	if (kube_merge_patch(s->kube, &ref, patch, &how, NULL, err))
+		return -1;
+	printf("trainjob %s %s\n", name, word);
+	fflush(stdout);
+	tell_queue(job, s->suspend);
+	return 0;
+}
+
+int suspend_run(const struct suspend_opts *opts, bool suspend, int argc, char **argv,
+		struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_kube struct kube *k = NULL;
+	struct suspending s = { .suspend = suspend };
+	struct pick pick = { .cmd = suspend ? "suspend" : "resume",
+			     .opts = &opts->pick,
+			     .names = argv };
+
+	if (pick_check(&opts->pick, argc, err) ||
+	    where_connect(&k, &pick.ns, &arena, &opts->where, err))
+		return -1;
+	if (!k)
+		return error_set(
+			err, ERR_UNSUPPORTED,
+			"jobs of this machine are processes, which cannot be %s; "
+			"'kftrainer delete' ends one, and it is a kubeconfig "
+			"that leads to a cluster",
+			suspend ? "suspended" : "resumed");
+	pick.kube = s.kube = k;
+	return pick_each(&pick, set_suspend, &s, err);
+}
+
+static int run(const void *values, int argc, char **argv, struct error *err)
+{
+	return suspend_run(values, true, argc, argv, err);
+}
+
+const struct cmd cmd_suspend = {
+	.name = "suspend",
+	.args = "NAME...",
+	.summary = "stop the pods of TrainJobs, keeping the jobs",
+	.about = "Sets spec.suspend. The pods go, and with them what they have not "
+		 "saved; the\n"
+		 "job keeps its name, settings and place until 'kftrainer resume'.",
+	.example = "kftrainer suspend bert\n"
+		   "kftrainer suspend -l team=vision",
+	.opts = suspend_options,
+	.opts_size = sizeof(struct suspend_opts),
+	.run = run,
+};

@@ -1,0 +1,20 @@
+/*
+ * suspend.h - what `suspend` and `resume` share.
+ */
+#ifndef CMD_SUSPEND_H
+#define CMD_SUSPEND_H
+
+#include "cmd/cluster.h"
+#include "cmd/pick.h"
+
+struct suspend_opts {
+	struct where_opts where;
+	struct pick_opts pick;
+};
+extern const struct opt suspend_options[];
+
+/* spec.suspend of each. Returns the exit code, or -1. */
+int suspend_run(const struct suspend_opts *opts, bool suspend, int argc, char **argv,
+		struct error *err);
+
+#endif

@@ -1,0 +1,288 @@
+/*
+ * wait.c - until a job has come to a state, which is watched, not asked for again and again.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/stop.h"
+#include "base/str.h"
+#include "client/changes.h"
+#include "client/jobs.h"
+#include "cmd/cluster.h"
+#include "cmd/cmd.h"
+#include "local/state.h"
+#include "trainer/api.h"
+#include "trainer/status.h"
+#include "trainer/trainjob.h"
+
+enum { LOCAL_LOOK_MS = 200 };
+
+struct wait_opts {
+	struct where_opts where;
+	const char *goal;
+	int64_t timeout;
+};
+
+static const struct opt opts_table[] = {
+	WHERE_OPTIONS(struct wait_opts),
+	OPT_STR(0, "for", "STATE",
+		"complete (without it), failed, finished, running, suspended, deleted, "
+		"or "
+		"condition=TYPE[=STATUS]",
+		struct wait_opts, goal),
+	OPT_DURATION(0, "timeout", "TIME", "give up after that, with exit code 124",
+		     struct wait_opts, timeout, 1, INT64_MAX),
+	{ .type = OPT_END },
+};
+
+/* ---- what is waited for ---------------------------------------------------------- */
+
+enum goal_kind {
+	GOAL_COMPLETE,
+	GOAL_FAILED,
+	GOAL_FINISHED,
+	GOAL_RUNNING,
+	GOAL_SUSPENDED,
+	GOAL_DELETED,
+	N_GOALS,
+	GOAL_CONDITION = N_GOALS,
+};
+static const char *const goals[N_GOALS] = { "complete", "failed",    "finished",
+					    "running",  "suspended", "deleted" };
+
+struct goal {
+	enum goal_kind kind;
+	const char *type, *status; /* of a condition */
+};
+
+static int read_goal(struct goal *ret, struct arena *arena, const char *text,
+		     struct error *err)
+{
+	const char *condition = text ? str_after(text, "condition=") : NULL;
+	char *type, *equals;
+
+	*ret = (struct goal){ .kind = GOAL_COMPLETE };
+	if (!text)
+		return 0;
+	for (int i = 0; i < N_GOALS; i++) {
+		if (strcasecmp(text, goals[i]) != 0 &&
+		    !(i == GOAL_DELETED && !strcasecmp(text, "delete")))
+			continue;
+		ret->kind = (enum goal_kind)i;
+		return 0;
+	}
+	if (!condition || !*condition)
+		return error_set(err, ERR_USAGE,
+				 "--for %s: want complete, failed, finished, running, "
+				 "suspended, deleted or condition=TYPE",
+				 text);
+	type = arena_strdup(arena, condition);
+	equals = strchr(type, '=');
+	if (equals)
+		*equals++ = 0;
+	*ret = (struct goal){ GOAL_CONDITION, type, equals ? equals : "True" };
+	return 0;
+}
+
+enum verdict { WAIT_ON, REACHED, MISSED };
+
+static enum verdict judge_end(bool reached, bool over)
+{
+	if (reached)
+		return REACHED;
+	return over ? MISSED : WAIT_ON;
+}
+
+/* job NULL: it is not there any more. */
+static enum verdict judge(const struct goal *goal, const cJSON *job)
+{
+	const cJSON *status = tj_status(job);
+	bool over = !job || status_finished(status);
+	bool failed = status_is_true(status, COND_FAILED);
+
+	switch (goal->kind) {
+	case GOAL_COMPLETE:
+		return judge_end(job && over && !failed, over);
+	case GOAL_FAILED:
+		return judge_end(failed, over);
+	case GOAL_FINISHED:
+		return judge_end(job && over, over);
+	case GOAL_RUNNING:
+		return judge_end(job && str_eq(status_state(status), "Running"), over);
+	case GOAL_SUSPENDED:
+		return judge_end(job && str_eq(status_state(status), "Suspended"), over);
+	case GOAL_DELETED:
+		return judge_end(!job, false);
+	default:
+		return judge_end(
+			str_eq(json_str(status_condition(status, goal->type), "status"),
+			       goal->status),
+			over);
+	}
+}
+
+/* ---- waiting ------------------------------------------------------------------------ */
+
+struct waiting {
+	struct kube *kube; /* NULL: this machine */
+	const char *ns, *name;
+	struct goal goal;
+	int64_t until; /* clock_ms(); < 0: for ever */
+	cJSON *job;    /* as it was last; NULL: it is gone */
+};
+
+static int timed_out(const struct waiting *w)
+{
+	const char *state = w->job ? status_state(tj_status(w->job)) : "not there";
+
+	cmd_complain("wait", "timed out: TrainJob %s is %s", w->name, state);
+	return EXIT_TIMED_OUT;
+}
+
+/* 1: there is a verdict. 0: the time is up. */
+static int watch(struct waiting *w, struct error *err)
+{
+	const struct kube_ref ref = job_ref(w->ns, w->name);
+	cleanup_changes struct changes *c = NULL;
+
+	if (changes_new(&c, w->kube, NULL, NULL, err) ||
+	    changes_watch(c, &ref, NULL, NULL, err))
+		return -1;
+	for (;;) {
+		cleanup_change struct change change = { 0 };
+		int64_t left = w->until < 0 ? -1 : w->until - clock_ms();
+		int rc;
+
+		if (w->until >= 0 && left <= 0)
+			return 0;
+		rc = changes_next(c, left, &change, err);
+		if (rc <= 0)
+			return rc;
+		if (change.kind == CHANGE_LOST)
+			cmd_complain("wait", "%s; trying again", change.err.msg);
+		else if (change.kind == CHANGE_FOUND)
+			cmd_complain("wait", "connected again");
+		if (change.kind == CHANGE_SYNCED && w->job)
+			continue;
+		if (change.kind == CHANGE_LOST || change.kind == CHANGE_FOUND)
+			continue;
+		cJSON_Delete(w->job);
+		w->job = change.kind == CHANGE_DELETED || change.kind == CHANGE_SYNCED
+				 ? NULL
+				 : STEAL(change.obj);
+		if (judge(&w->goal, w->job) != WAIT_ON)
+			return 1;
+	}
+}
+
+/* Files tell nobody that they change. */
+static int watch_local(struct waiting *w, struct error *err)
+{
+	for (;;) {
+		cJSON *job = NULL;
+
+		if (state_get(&job, w->ns, w->name, err)) {
+			if (err->kind != ERR_NOT_FOUND || !w->job)
+				return -1;
+			*err = (struct error){ 0 };
+		}
+		cJSON_Delete(w->job);
+		w->job = job;
+		if (judge(&w->goal, w->job) != WAIT_ON)
+			return 1;
+		if (w->until >= 0 && clock_ms() >= w->until)
+			return 0;
+		if (stop_wait(LOCAL_LOOK_MS))
+			return error_set(err, ERR_STOPPED, "stopped");
+	}
+}
+
+static int tell_missed(const struct waiting *w)
+{
+	const cJSON *status = tj_status(w->job);
+	const char *why = json_str(status_condition(status, COND_FAILED), "message");
+
+	if (!w->job) {
+		cmd_complain("wait", "TrainJob %s has been deleted", w->name);
+		return EXIT_FAILED;
+	}
+	if (!status_is_true(status, COND_FAILED)) {
+		cmd_complain("wait", "TrainJob %s is %s", w->name, status_state(status));
+		return EXIT_FAILED;
+	}
+	cmd_complain("wait", "TrainJob %s failed%s%s; 'kftrainer why %s' says more",
+		     w->name, why ? ": " : "", why ? why : "", w->name);
+	return w->kube && w->goal.kind == GOAL_COMPLETE
+		       ? job_exit_code(w->kube, w->ns, w->name)
+		       : EXIT_FAILED;
+}
+
+static int wait_for(struct waiting *w, struct error *err)
+{
+	int rc = w->kube ? job_get(w->kube, w->ns, w->name, &w->job, err) : 0;
+
+	if (rc && err->kind == ERR_NOT_FOUND && w->goal.kind == GOAL_DELETED)
+		*err = (struct error){ 0 };
+	else if (rc)
+		return -1;
+	rc = w->kube && judge(&w->goal, w->job) != WAIT_ON;
+	if (!rc)
+		rc = w->kube ? watch(w, err) : watch_local(w, err);
+	if (rc < 0)
+		return -1;
+	if (!rc)
+		return timed_out(w);
+	if (judge(&w->goal, w->job) == MISSED)
+		return tell_missed(w);
+	if (w->job)
+		printf("trainjob %s is %s\n", w->name, status_state(tj_status(w->job)));
+	else
+		printf("trainjob %s is gone\n", w->name);
+	fflush(stdout);
+	return EXIT_OK;
+}
+
+static int run(const void *values, int argc, char **argv, struct error *err)
+{
+	const struct wait_opts *opts = values;
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_kube struct kube *k = NULL;
+	struct waiting w = { .until = opts->timeout ? clock_ms() + opts->timeout : -1 };
+	int code = EXIT_OK;
+
+	if (!argc)
+		return error_set(err, ERR_USAGE, "say for which job");
+	if (read_goal(&w.goal, &arena, opts->goal, err) ||
+	    where_connect(&k, &w.ns, &arena, &opts->where, err))
+		return -1;
+	w.kube = k;
+	for (; *argv && code == EXIT_OK; argv++) {
+		w.name = *argv;
+		code = wait_for(&w, err);
+		cJSON_Delete(STEAL(w.job));
+	}
+	if (code < 0 && err->kind == ERR_STOPPED && stop_signal())
+		return 128 + stop_signal();
+	return code;
+}
+
+const struct cmd cmd_wait = {
+	.name = "wait",
+	.args = "NAME...",
+	.summary = "wait until a TrainJob has finished",
+	.about = "Exits with 0 when it has come to that state. When it has ended "
+		 "otherwise: 1, or\n"
+		 "while waiting for complete the exit code of the process that failed "
+		 "first; 124\n"
+		 "when the time is up.",
+	.example = "kftrainer wait bert && kftrainer logs bert --rank 0 --tail 5\n"
+		   "kftrainer wait bert --for running --timeout 5m\n"
+		   "kftrainer wait bert --for condition=Suspended=False",
+	.opts = opts_table,
+	.opts_size = sizeof(struct wait_opts),
+	.run = run,
+};

@@ -1,0 +1,77 @@
+#include "client/events.h"
+
+#include <string.h>
+
+#include "api/meta.h"
+#include "base/str.h"
+#include "client/observed.h"
+#include "trainer/api.h"
+
+/* Workloads of Kueue are called after the kind and the name of their owner. */
+#define WORKLOAD_PREFIX "trainjob-"
+
+static const char *const kinds[] = { TRAINJOB_KIND,
+				     JOBSET_KIND,
+				     "Job",
+				     "Pod",
+				     "PodGroup",
+				     "Workload",
+				     "PersistentVolumeClaim",
+				     "Service",
+				     "ConfigMap",
+				     "Secret",
+				     NULL };
+
+/* How much of the object's name is the job's; 0: it is not of this job. */
+static size_t fits(const char *kind, const char *object, const char *job)
+{
+	size_t len = strlen(job);
+
+	if (str_eq(kind, "Workload") && str_starts(object, WORKLOAD_PREFIX))
+		object += strlen(WORKLOAD_PREFIX);
+	if (strncmp(object, job, len) != 0)
+		return 0;
+	if (!object[len])
+		return len;
+	return object[len] == '-' && !str_eq(kind, TRAINJOB_KIND) ? len : 0;
+}
+
+const cJSON *event_owner(const cJSON *jobs, const cJSON *event)
+{
+	const char *kind = event_kind(event), *object = event_object(event);
+	const cJSON *job, *best = NULL;
+	size_t most = 0;
+
+	if (!str_in(kind, kinds))
+		return NULL;
+	json_each(job, jobs) {
+		size_t len;
+
+		if (!str_eq(meta_namespace(job), meta_namespace(event)) ||
+		    event_last(event) < time_of(meta_created(job)))
+			continue;
+		len = meta_name(job) ? fits(kind, object, meta_name(job)) : 0;
+		if (len > most) {
+			most = len;
+			best = job;
+		}
+	}
+	return best;
+}
+
+int64_t event_count(const cJSON *event)
+{
+	int64_t n = json_int(event, 0, "count"),
+		series = json_int(event, 0, "series", "count");
+
+	n = series > n ? series : n;
+	return n > 0 ? n : 1;
+}
+
+bool event_slim(cJSON *event)
+{
+	meta_drop_managed_fields(event);
+	json_del(event, JSON_PATH("metadata", "annotations"));
+	json_del(event, JSON_PATH("metadata", "labels"));
+	return true;
+}

@@ -14,11 +14,12 @@
 #include "base/str.h"
 #include "base/xmalloc.h"
 
-enum { MAX_LABEL = 256, NUMBER_SIZE = 32 };
+enum { MAX_LABEL = 256, NUMBER_SIZE = 32, RECENT = 8 };
 
 /* The key in its family's map is the labels as they are printed. */
 struct series {
-	double value; /* a histogram's sum */
+	char *labels[METRICS_MAX_LABELS]; /* NULL: not given */
+	double value;                     /* a histogram's sum */
 	uint64_t count;
 	uint64_t in_bucket[]; /* not cumulative */
 };
@@ -26,6 +27,8 @@ struct series {
 struct family {
 	const struct metric *metric;
 	struct map series;
+	struct series *recent[RECENT]; /* found by their labels, without making the key */
+	size_t next_recent;
 };
 
 struct metrics {
@@ -37,6 +40,15 @@ struct metrics {
 static struct series *series_new(const struct metric *metric)
 {
 	return xcalloc(1, sizeof(struct series) + metric->n_buckets * sizeof(uint64_t));
+}
+
+static void series_free(void *p)
+{
+	struct series *s = p;
+
+	for (size_t i = 0; i < METRICS_MAX_LABELS; i++)
+		free(s->labels[i]);
+	free(s);
 }
 
 struct metrics *metrics_new(const struct metric *const *table)
@@ -64,7 +76,7 @@ void metrics_free(struct metrics *m)
 	if (!m)
 		return;
 	for (size_t i = 0; i < m->n; i++)
-		map_release(&m->families[i].series, free);
+		map_release(&m->families[i].series, series_free);
 	pthread_mutex_destroy(&m->lock);
 	free(m);
 }
@@ -113,11 +125,69 @@ static void labels_text(struct buf *out, const struct metric *metric,
 		buf_adds(out, "");
 }
 
+static bool has_labels(const struct family *f, const struct series *s,
+		       const char *const *values)
+{
+	bool ended = false;
+
+	for (size_t i = 0; i < METRICS_MAX_LABELS && f->metric->labels[i]; i++) {
+		ended = ended || !values[i];
+		if (!s->labels[i] || strcmp(s->labels[i], ended ? "" : values[i]) != 0)
+			return false;
+	}
+	return true;
+}
+
+static struct series *find_recent(const struct family *f, const char *const *values)
+{
+	for (size_t i = 0; i < RECENT && f->recent[i]; i++)
+		if (has_labels(f, f->recent[i], values))
+			return f->recent[i];
+	return NULL;
+}
+
+/* A series stays as long as its family; one that stands for others has no labels. */
+static void keep_recent(struct family *f, struct series *s, const char *const *values)
+{
+	bool ended = false;
+
+	for (size_t i = 0; i < METRICS_MAX_LABELS && f->metric->labels[i]; i++) {
+		ended = ended || !values[i];
+		free(s->labels[i]);
+		s->labels[i] = xstrdup(ended ? "" : values[i]);
+	}
+	f->recent[f->next_recent++ % RECENT] = s;
+}
+
+/* By the text of its labels, made when there is none. */
+static struct series *find_slowly(struct family *f, const char *const *values)
+{
+	cleanup_buf struct buf key = { .max = 4 * METRICS_MAX_LABELS * MAX_LABEL };
+	const struct metric *metric = f->metric;
+	struct series *s;
+
+	labels_text(&key, metric, values, NULL);
+	s = map_get(&f->series, (char *)key.data);
+	if (!s && f->series.n >= METRICS_MAX_SERIES) {
+		buf_clear(&key);
+		labels_text(&key, metric, values, "other");
+		s = map_get(&f->series, (char *)key.data);
+		if (!s)
+			map_put(&f->series, (char *)key.data, s = series_new(metric));
+		return s;
+	}
+	if (!s) {
+		s = series_new(metric);
+		map_put(&f->series, (char *)key.data, s);
+	}
+	keep_recent(f, s, values);
+	return s;
+}
+
 /* With the lock. NULL: the registry does not have the metric. */
 static struct series *find(struct metrics *m, const struct metric *metric,
 			   const char *const *values)
 {
-	cleanup_buf struct buf key = { .max = 4 * METRICS_MAX_LABELS * MAX_LABEL };
 	struct family *f = NULL;
 	struct series *s;
 
@@ -126,18 +196,8 @@ static struct series *find(struct metrics *m, const struct metric *metric,
 			f = &m->families[i];
 	if (!f)
 		return NULL;
-	labels_text(&key, metric, values, NULL);
-	s = map_get(&f->series, (char *)key.data);
-	if (!s && f->series.n >= METRICS_MAX_SERIES) {
-		buf_clear(&key);
-		labels_text(&key, metric, values, "other");
-		s = map_get(&f->series, (char *)key.data);
-	}
-	if (!s) {
-		s = series_new(metric);
-		map_put(&f->series, (char *)key.data, s);
-	}
-	return s;
+	s = find_recent(f, values);
+	return s ? s : find_slowly(f, values);
 }
 
 static void observe(struct series *s, const struct metric *metric, double value)

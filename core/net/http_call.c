@@ -103,6 +103,8 @@ static bool is_wanted(const struct call *c, const char *line, size_t len)
 
 	if (c->req->on_header)
 		return true;
+	if (!memchr("RrWwCc", *line, 6))
+		return false;
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (len > strlen(names[i]) &&
 		    !strncasecmp(line, names[i], strlen(names[i])))
@@ -140,6 +142,7 @@ static void on_status(struct call *c)
 	http_response_release(&c->resp);
 	c->resp.body.max = max;
 	c->resp.status = (int)status;
+	c->heard_ms = clock_ms();
 	c->n_warnings = 0;
 }
 
@@ -148,7 +151,6 @@ static size_t on_header(char *data, size_t size, size_t n, void *ctx)
 	struct call *c = ctx;
 	size_t len = size * n;
 
-	c->heard_ms = clock_ms();
 	c->header_bytes += len;
 	if (c->header_bytes > MAX_HEADER) {
 		c->failed = true;

@@ -20,6 +20,7 @@ import hmac
 import json
 import os
 import re
+import subprocess
 import sys
 import threading
 import time
@@ -123,10 +124,13 @@ class Server(faulty.Server):
             faults.setdefault("etag", reply.etag)
             super().file(conn, method, os.path.relpath(reply.file, self.root), headers, faults, record)
             return
-        record["status"], record["sent"] = reply.status, len(reply.body)
-        self.head(conn, reply.status, [("Content-Length", str(len(reply.body)))])
+        body = reply.body[:len(reply.body) - int(faults.get("short", 0))]
+        record["status"], record["sent"] = reply.status, len(body)
+        self.head(conn, reply.status, [("Content-Length", str(len(body)))])
         if method != "HEAD":
-            conn.sendall(reply.body)
+            conn.sendall(body[:int(faults["cut"])] if "cut" in faults else body)
+        if "cut" in faults:
+            raise faulty.Closed
 
 
 def refusal(status, code, message):
@@ -180,7 +184,8 @@ class Hub:
         if refused:
             return refused
         if new := repo.conf.get("renamed"):
-            return Reply(307, headers={"Location": path.replace(repo.id, new, 1)})
+            query = "?" + urllib.parse.urlencode(query) if query else ""
+            return Reply(307, headers={"Location": path.replace(repo.id, new, 1) + query})
         if match and match[1]: # resolve-cache/KIND/ID/COMMIT/PATH
             return self.small(repo, repo.files[urllib.parse.unquote(rest)])
         revision, _, inside = rest.partition("/")
@@ -253,6 +258,30 @@ def processes(n):
         if not os.fork():
             return parent
     return 0
+
+
+class Running:
+    """with Running(root, "--page", 3) as hub: a process of its own; hub.url, hub.commits, hub.answers("cdn")."""
+
+    def __init__(self, root, *options, log=None):
+        self.log = log
+        argv = [sys.executable, os.path.abspath(__file__), str(root), *map(str, options)]
+        self.process = subprocess.Popen(argv + (["--log", str(log)] if log else []), stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True)
+
+    def __enter__(self):
+        found = json.loads(self.process.stdout.readline())
+        self.url, self.cdn, self.commits = found["hub"], found["cdn"], found["commits"]
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+
+    def answers(self, server):
+        with open(f"{self.log}.{server}", encoding="utf-8") as file:
+            return [json.loads(line) for line in file]
 
 
 def main():

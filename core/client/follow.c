@@ -11,6 +11,7 @@
 #include "base/thread.h"
 #include "client/changes.h"
 #include "client/jobs.h"
+#include "client/logs.h"
 #include "client/observed.h"
 #include "client/permission.h"
 #include "client/phase.h"
@@ -19,6 +20,7 @@
 enum {
 	GATHER_MS = 50, /* changes that come together are one */
 	MOST_GATHER_MS = 500,
+	SAME_TROUBLE_MS = 60 * 1000,
 	LAST_LINES_MS = 10 * 1000, /* after its end, for the rest of the output */
 	MAX_EXIT_CODE = 255,
 };
@@ -29,8 +31,10 @@ struct follow {
 	const struct follow_out *out;
 	struct view view;               /* what the watches have shown so far */
 	char line[1000], trouble[1000]; /* told last */
-	int64_t until;                  /* clock_ms(); 0: for ever */
-	bool lost, no_logs;
+	enum pod_cause cause;
+	int64_t trouble_ms;
+	int64_t until; /* clock_ms(); 0: for ever */
+	bool ran;
 	pthread_mutex_t lock; /* of `out` and of what follows */
 	pthread_cond_t ended;
 	pthread_t reader;
@@ -62,13 +66,28 @@ static bool is_new(char *last, size_t size, const char *text)
 	return true;
 }
 
+/* One cause has many words: of what is pulled, tried, counted. Not all of them at once. */
+static void tell_trouble(struct follow *f, const struct phase *phase)
+{
+	int64_t now = clock_ms();
+
+	if (f->trouble[0] && phase->cause == f->cause &&
+	    now - f->trouble_ms < SAME_TROUBLE_MS)
+		return;
+	f->cause = phase->cause;
+	f->trouble_ms = now;
+	if (is_new(f->trouble, sizeof(f->trouble), phase->trouble))
+		note(f, "%s", phase->trouble);
+}
+
 static enum phase_kind tell(struct follow *f)
 {
 	cleanup_arena struct arena arena = { 0 };
 	struct phase phase;
 
 	f->view.now = clock_now();
-	phase = phase_of(&arena, &f->view);
+	phase = phase_of(&arena, &f->view, f->ran);
+	f->ran = phase.kind == PHASE_RUNNING;
 	if (phase.kind >= PHASE_COMPLETE)
 		return phase.kind;
 	if (is_new(f->line, sizeof(f->line), phase.line)) {
@@ -76,12 +95,64 @@ static enum phase_kind tell(struct follow *f)
 		f->out->on_progress(f->out->ctx, phase.line);
 		pthread_mutex_unlock(&f->lock);
 	}
-	if (phase.trouble && is_new(f->trouble, sizeof(f->trouble), phase.trouble))
-		note(f, "%s", phase.trouble);
+	if (phase.trouble)
+		tell_trouble(f, &phase);
 	return phase.kind;
 }
 
 /* ---- its output ---------------------------------------------------------------------- */
+
+static void on_line(void *ctx, const char *prefix, const char *line, size_t len)
+{
+	struct follow *f = ctx;
+
+	pthread_mutex_lock(&f->lock);
+	f->out->on_line(f->out->ctx, prefix, line, len);
+	pthread_mutex_unlock(&f->lock);
+}
+
+/* The phases tell what it waits for. */
+static void on_note(void *ctx, const char *text)
+{
+	(void)ctx;
+	(void)text;
+}
+
+static int on_pause(void *ctx, struct error *err)
+{
+	(void)ctx;
+	(void)err;
+	return 0;
+}
+
+static void *read_logs(void *ctx)
+{
+	struct follow *f = ctx;
+	const struct logs_want want = { .ns = f->opts->ns,
+					.job = f->opts->name,
+					.rank = -1,
+					.tail = -1,
+					.follow = true,
+					.cancel = &f->cancel };
+	const struct logs_out out = { on_line, on_note, on_pause, f };
+	struct error err = { 0 };
+
+	if (logs_run(f->kube, &want, &out, &err) && err.kind == ERR_DENIED)
+		note(f, "without its output: %s", err.msg);
+	pthread_mutex_lock(&f->lock);
+	f->read_all = true;
+	pthread_cond_broadcast(&f->ended);
+	pthread_mutex_unlock(&f->lock);
+	return NULL;
+}
+
+static int begin_reading(struct follow *f, struct error *err)
+{
+	if (!f->opts->logs || thread_start(&f->reader, read_logs, f, err))
+		return f->opts->logs ? -1 : 0;
+	f->reading = true;
+	return 0;
+}
 
 static void end_reading(struct follow *f, int64_t ms)
 {
@@ -265,7 +336,8 @@ static int watch(struct follow *f, struct changes *c, struct error *err)
 static void explain(struct follow *f, struct follow_end *ret)
 {
 	cleanup_arena struct arena arena = { 0 };
-	struct phase phase = phase_of(&arena, &f->view);
+	struct phase phase = phase_of(&arena, &f->view, f->ran);
+	f->ran = phase.kind == PHASE_RUNNING;
 	struct failure first;
 
 	*ret = (struct follow_end){ .complete = phase.kind == PHASE_COMPLETE };
@@ -294,7 +366,8 @@ int follow_job(struct kube *k, const struct follow_opts *opts,
 	f.until = opts->timeout_ms ? clock_ms() + opts->timeout_ms : 0;
 	rc = changes_new(&c, k, NULL, NULL, err);
 	if (!rc)
-		rc = watch_all(&f, c, err) ? -1 : watch(&f, c, err);
+		rc = watch_all(&f, c, err) || begin_reading(&f, err) ? -1
+								     : watch(&f, c, err);
 	end_reading(&f, rc ? 0 : LAST_LINES_MS);
 	if (!rc)
 		explain(&f, ret);

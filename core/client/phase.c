@@ -27,7 +27,8 @@ static bool has_succeeded(const cJSON *pod)
 
 /* Those of one replicatedJob, or of all that train (NULL). */
 struct count {
-	int64_t all, ready, failed; /* ready: or done */
+	int64_t all, ready; /* ready: or done */
+	int64_t begun;      /* whatever has become of them */
 };
 static struct count count_pods(const struct view *v, const char *job)
 {
@@ -40,7 +41,7 @@ static struct count count_pods(const struct view *v, const char *job)
 			continue;
 		n.all++;
 		n.ready += pod_is_ready(pod) || has_succeeded(pod);
-		n.failed += str_eq(pod_phase(pod), "Failed");
+		n.begun += !str_eq(pod_phase(pod), "Pending");
 	}
 	return n;
 }
@@ -81,7 +82,8 @@ static void weigh(struct worst *list, const cJSON *pod)
 	}
 }
 
-static const char *trouble_of(struct arena *arena, const struct view *v)
+static const char *trouble_of(struct arena *arena, const struct view *v,
+			      enum pod_cause *ret_cause)
 {
 	struct worst list[N_POD_CAUSES] = { 0 };
 	const struct worst *most = NULL;
@@ -101,6 +103,7 @@ static const char *trouble_of(struct arena *arena, const struct view *v)
 	}
 	if (!most)
 		return NULL;
+	*ret_cause = most->fact.cause;
 	if (most->pods > 1)
 		who = arena_printf(arena, "%zu pods, first ", most->pods);
 	return pod_fact_words(arena, who, most->pod, &most->fact);
@@ -111,7 +114,7 @@ static const char *trouble_of(struct arena *arena, const struct view *v)
 static struct phase ended(struct arena *arena, const cJSON *status)
 {
 	const cJSON *failed = status_condition(status, COND_FAILED);
-	struct phase ret = { PHASE_COMPLETE, "complete", NULL };
+	struct phase ret = { PHASE_COMPLETE, "complete", NULL, 0 };
 
 	if (status_is_true(status, COND_COMPLETE))
 		return ret;
@@ -125,7 +128,7 @@ static struct phase ended(struct arena *arena, const cJSON *status)
 static struct phase suspended(struct arena *arena, const cJSON *tj)
 {
 	const char *queue = meta_label(tj, QUEUE_LABEL);
-	struct phase ret = { PHASE_SUSPENDED, "suspended", NULL };
+	struct phase ret = { PHASE_SUSPENDED, "suspended", NULL, 0 };
 
 	if (queue)
 		ret.line = arena_printf(arena, "queued in %s", queue);
@@ -181,19 +184,20 @@ static const char *running_line(struct arena *arena, const cJSON *tj)
 }
 
 /* Has the cluster's controller seen all of them run, though pods may not be read? */
-static bool is_running(const struct view *v, const struct count *n, int64_t wanted)
+static bool is_running(const struct view *v, const struct count *n, int64_t wanted,
+		       bool ran)
 {
 	if (!n->all && !cJSON_GetArraySize(v->pods))
-		return str_eq(status_state(tj_status(v->trainjob)), "Running");
-	return n->ready >= wanted;
+		return ran;
+	return (ran ? n->begun : n->ready) >= wanted;
 }
 
-struct phase phase_of(struct arena *arena, const struct view *v)
+struct phase phase_of(struct arena *arena, const struct view *v, bool ran)
 {
 	const cJSON *tj = v->trainjob, *status = tj_status(tj);
 	struct count n = count_pods(v, NULL);
 	int64_t wanted = v->jobset ? pods_wanted(v) : n.all;
-	struct phase ret = { PHASE_CREATED, "waiting for the controller", NULL };
+	struct phase ret = { PHASE_CREATED, "waiting for the controller", NULL, 0 };
 	const char *line;
 
 	if (status_finished(status))
@@ -203,18 +207,20 @@ struct phase phase_of(struct arena *arena, const struct view *v)
 	if (!v->jobset && !cJSON_GetArraySize(v->pods) &&
 	    str_eq(status_state(status), "Created"))
 		return ret;
-	ret.trouble = trouble_of(arena, v);
+	ran = ran || str_eq(status_state(status), "Running");
+	ret.trouble = trouble_of(arena, v, &ret.cause);
 	line = initializers_line(arena, v, &n);
 	if (line) {
 		ret.kind = PHASE_INITIALIZING;
 		ret.line = line;
-	} else if (is_running(v, &n, wanted)) {
+	} else if (is_running(v, &n, wanted, ran)) {
 		ret.kind = PHASE_RUNNING;
 		ret.line = running_line(arena, tj);
 	} else {
-		ret.kind = n.failed ? PHASE_RUNNING : PHASE_STARTING;
-		ret.line = arena_printf(arena, "%s: %lld/%lld ready",
-					n.failed ? "pods have failed" : "pods starting",
+		ret.kind = ran ? PHASE_RUNNING : PHASE_STARTING;
+		ret.line = arena_printf(arena,
+					ran ? "running: %lld/%lld pods ready"
+					    : "pods starting: %lld/%lld ready",
 					(long long)n.ready, (long long)wanted);
 	}
 	return ret;

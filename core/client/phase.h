@@ -27,9 +27,13 @@ struct phase {
 	 * (node rank 0): waits for a node: ..."; or NULL.
 	 */
 	const char *trouble;
+	enum pod_cause cause; /* of that */
 };
 
-/* Strings are in the arena. The view must have a TrainJob. */
-struct phase phase_of(struct arena *arena, const struct view *v);
+/*
+ * Strings are in the arena. The view must have a TrainJob. `ran`: it has been seen
+ * running, so that pods which end, or begin anew, do not look as at its start.
+ */
+struct phase phase_of(struct arena *arena, const struct view *v, bool ran);
 
 #endif

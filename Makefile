@@ -5,7 +5,7 @@
 #   make check      every test (make quick: the daily loop)
 #   make install    PREFIX=/usr/local DESTDIR= : program, kubectl plugin, manual page, completions
 #   make image      build/kftrainer-image.tar, for docker load and ctr images import; chart: for helm
-#   make unit [ROOM=api] | golden | cli | local | cluster | e2e | build | lint | fuzz | bench     a layer of its own
+#   make unit [ROOM=api] | golden | cli | local | store | cluster | e2e | build | lint | fuzz | bench     a layer of its own
 #   make format [ROOM=api] | compdb | dist | cross | repro | clean
 
 V       ?= 0
@@ -62,7 +62,7 @@ LINK     = -static-pie -Wl,--gc-sections,-z,relro,-z,now,-z,noexecstack,-z,stack
 
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all vendor demo check quick unit golden cli local cluster e2e build repro cross lint layers budget text lint-self headers \
+.PHONY: all vendor demo check quick unit golden cli local store cluster e2e build repro cross lint layers budget text lint-self headers \
         style fuzz bench soak format compdb dist install image chart clean help crds
 all: kftrainer
 
@@ -112,7 +112,7 @@ demo:
 	./kftrainer submit --local examples/digits.yaml
 check:
 	@tests/setup.sh check
-	@tests/check.sh $(QUICK) cross build repro local cluster e2e
+	@tests/check.sh $(QUICK) cross build repro local store cluster e2e
 quick:
 	@tests/check.sh $(QUICK)
 QUICK   := lint unit golden cli
@@ -141,7 +141,7 @@ cli: kftrainer $(SANOUT)/tests/golden/golden
 	@tests/run.sh cli $(wildcard tests/cli/test_*)
 # tests/fuzz/README says what a target is. Unit tests run each over its corpus.
 FUZZ    := $(wildcard tests/fuzz/fuzz_*.c)
-FUZZED  := manager kube local plugins trainer net api assets base
+FUZZED  := manager kube store local plugins trainer net api assets base
 $(FUZZ:%.c=$(SANOUT)/%): $(SANOUT)/%: $(SANOUT)/%.c.o $(SANOUT)/tests/fuzz/replay.c.o \
   $(foreach r,$(FUZZED),$(SANOUT)/lib$(r).a)
 	$(call say,LD,$@) clang $(SANLINK) -o $@ $^ -L$(SANROOT)/lib $(LIBS) -lm
@@ -161,6 +161,9 @@ $(SANOUT)/tests/golden/golden: $(GOLDEN) $(foreach r,plugins trainer api assets 
 
 local: kftrainer
 	@tests/run.sh local $(wildcard tests/local/test_*)
+store: kftrainer
+	@tests/setup.sh store
+	@tests/run.sh store $(wildcard tests/store/test_*)
 cluster: kftrainer
 	@tests/setup.sh cluster
 	@tests/run.sh cluster $(wildcard tests/cluster/test_*)

@@ -125,19 +125,19 @@ int shipment_pack(struct shipment *s, const struct workspace_opts *o, bool local
 {
 	if (!o->dir)
 		return 0;
-	if (make_folder(s, err) || pack(s, o->dir, err))
-		return -1;
-	if (!quiet)
-		tell(s, o->dir);
-	if (local)
-		return 0;
-	if (o->to)
+	if (o->to && !local)
 		return error_set(err, ERR_UNSUPPORTED,
 				 "--workspace-to: uploading to %.200s is not built yet",
 				 o->to);
-	if (s->summary.size > WORKSPACE_CONFIGMAP_MAX)
+	if (make_folder(s, err) || pack(s, o->dir, err))
+		return -1;
+	if (!local && s->summary.size > WORKSPACE_CONFIGMAP_MAX)
 		return refuse_large(s, o->dir, err);
-	return load(s, err);
+	if (!local && load(s, err))
+		return -1;
+	if (!quiet)
+		tell(s, o->dir);
+	return 0;
 }
 
 /* Can pods of this machine see a folder where it is not? */

@@ -402,6 +402,11 @@ void container_drop_mount(cJSON *c, const char *volume_name)
 	drop_named(json_get(c, "volumeMounts"), "name", volume_name);
 }
 
+void container_tell_log(cJSON *c)
+{
+	json_put_str(c, "FallbackToLogsOnError", "terminationMessagePolicy");
+}
+
 void container_soften(cJSON *c)
 {
 	json_del(c, JSON_PATH("securityContext"));

@@ -68,7 +68,8 @@ void container_drop_mount(cJSON *container, const char *volume);
  * container, so that neither the pod's quality of service nor what it asks for changes.
  */
 void container_harden(cJSON *container);
-void container_soften(cJSON *container); /* the opposite */
+void container_soften(cJSON *container);   /* the opposite */
+void container_tell_log(cJSON *container); /* its last lines are why it failed */
 void container_copy_size(cJSON *container, const cJSON *from);
 
 /* The literal value of a variable, or NULL. */

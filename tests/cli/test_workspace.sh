@@ -1,0 +1,110 @@
+#!/bin/bash
+# `submit --workspace` without a cluster: what is packed, what is refused, how it runs here;
+# `runtime unpack-workspace`.
+. "$(dirname "$0")/lib.sh"
+umask 022
+code=$scratch/code
+mkdir -p "$code/lib" "$code/.git" "$scratch/empty"
+printf 'print("hello")\n' >"$code/train.py"
+printf '#!/bin/sh\npwd; cat words; echo "$JOB_COMPLETION_INDEX" >>words; sleep 0.3; cat words\n' >"$code/run.sh"
+# shellcheck disable=SC2016
+printf '$HOME `id` "x"\r\nlast' >"$code/words"
+ln -s ../words "$code/lib/link"
+echo x >"$code/.git/HEAD"
+chmod 755 "$code/run.sh"
+runtime="--runtime torch-distributed"
+
+# shellcheck disable=SC2086 # $runtime is words
+dry() { run submit --dry-run=client -o json $runtime --workspace "$@" -- ./run.sh && [ "$status" = 0 ] || dump; }
+of_archive() { # FILE: what the dry run's ConfigMap has
+	python3 -c 'import base64, json, sys
+for o in json.load(open(sys.argv[1]))["items"]:
+    if o["kind"] == "ConfigMap":
+        sys.stdout.buffer.write(base64.b64decode(o["binaryData"]["workspace.tar.zst"]))' "$scratch/out" >"$1"
+}
+
+# ---- the archive ---------------------------------------------------------------------------------
+check "a dry run shows the ConfigMap" dry "$code"
+of_archive "$scratch/one"
+digest=$(sha256sum <"$scratch/one" | cut -c 1-64)
+check "... whose bytes the name and the arguments name" eval \
+	'grep -q -e "-workspace-${digest:0:12}" "$scratch/out" && grep -q "\"$digest\"" "$scratch/out"'
+check "the line about it has counts and sizes" grep -Eq '^workspace .*: 5 files and folders, [0-9]+ B; packed [0-9]+ B$' "$scratch/err"
+# Of zstd's release in vendor/lock, wherever it runs.
+check "these bytes, on any machine" eval '[ "$digest" = 5a99a4b706757abcbcde9bc89df953cb1ed19992e59a0cf3008d9dac6c6bb277 ] || { echo "$digest"; false; }'
+cp -r --no-preserve=all "$code" "$scratch/copy"
+chmod 711 "$scratch/copy/run.sh"
+rm "$scratch/copy/lib/link"
+ln -s ../words "$scratch/copy/lib/link"
+touch -d 2001-01-01 "$scratch/copy/train.py"
+check "a copy of other times and modes gives the same" eval 'dry "$scratch/copy" && of_archive "$scratch/two" && cmp "$scratch/one" "$scratch/two"'
+chmod 755 "$scratch/copy/train.py"
+check "... one that may be executed does not" eval 'dry "$scratch/copy" && of_archive "$scratch/two" && ! cmp -s "$scratch/one" "$scratch/two"'
+if command -v zstd >/dev/null; then
+	check "tar and zstd read it" eval 'zstd -dcq "$scratch/one" | tar -tv >"$scratch/list"'
+	check "... no owner, no time" eval '! grep -v "^.[-rwx]* 0/0 *[0-9]* 1970-01-01 00:00" "$scratch/list"'
+fi
+
+# ---- and back ------------------------------------------------------------------------------------
+unpack() { says "$1" "$2" runtime unpack-workspace --from "$scratch/one" --to "$scratch/to" --sha256 "$3"; }
+check "it is unpacked" unpack 0 '^workspace: 5 files and folders' "$digest"
+same() { diff -r --no-dereference -x .git -x .kftrainer-workspace "$code" "$scratch/to"; }
+check "... the same files" same
+check "... that everybody in the pod may write" eval '[ "$(stat -c %a "$scratch/to/words" "$scratch/to/run.sh" "$scratch/to/lib" | xargs)" = "666 777 777" ]'
+check "once more: it is there already" unpack 0 'has it already' "$digest"
+check "another digest is refused" unpack 2 'SHA-256 is' "${digest/[0-9]/a}"
+mkdir "$scratch/mine"
+touch "$scratch/mine/precious"
+check "a folder with something in it is not touched" says 1 'not empty' runtime unpack-workspace \
+	--from "$scratch/one" --to "$scratch/mine" --sha256 "$digest"
+check "... really" test -e "$scratch/mine/precious"
+check "no digest: the command line is wrong" says 2 'sha256' runtime unpack-workspace --from a --to b
+check "a digest that is none, too" says 2 'sha256' runtime unpack-workspace --from a --to b --sha256 12
+
+# ---- what is refused -----------------------------------------------------------------------------
+bad() { # LIKE ARGUMENT...
+	local like=$1
+	shift
+	# shellcheck disable=SC2086
+	refuses "$like" submit --dry-run=client $runtime "$@" -- true
+}
+nowhere() { # LIKE ARGUMENT...
+	local like=$1
+	shift
+	# shellcheck disable=SC2086
+	says 1 "$like" submit --dry-run=client $runtime "$@" -- true
+}
+check "a folder that is not there" nowhere 'No such file' --workspace "$scratch/none"
+check "a file in its place" nowhere 'Not a directory' --workspace "$code/words"
+check "an empty folder" bad 'nothing in this folder' --workspace "$scratch/empty"
+ln -s /etc/passwd "$scratch/copy/outside"
+check "a link that leads outside, with its name" bad 'copy/outside: .*/etc/passwd' --workspace "$scratch/copy"
+rm "$scratch/copy/outside"
+mkfifo "$scratch/copy/pipe"
+check "a FIFO, with its name" bad 'copy/pipe: ' --workspace "$scratch/copy"
+echo pipe >"$scratch/copy/.kftrainerignore"
+check "... which may be left out" dry "$scratch/copy"
+head -c 1500000 /dev/urandom >"$scratch/copy/model.bin"
+check "too much for a ConfigMap, with the largest files and what to do" bad 'model.bin 1.4 MiB, .*\.kftrainerignore.*--workspace-to' --workspace "$scratch/copy"
+check "... in one line that says how much it may be" grep -q 'a ConfigMap takes 1048576' "$scratch/err"
+echo '*.bin' >>"$scratch/copy/.kftrainerignore"
+check "... which may be left out, too" dry "$scratch/copy"
+check "a place that is none" bad "begins neither with s3:// nor" --workspace "$code" --workspace-to ftp://x/y
+check "a Secret without a place" bad '--workspace-secret goes with --workspace-to' --workspace "$code" --workspace-secret x
+check "a place without a folder" bad '--workspace-to goes with --workspace' --workspace-to s3://b/p
+
+# ---- on this machine -----------------------------------------------------------------------------
+# shellcheck disable=SC2086
+here() { KFTRAINER_ISOLATION=$1 run submit --local -q $runtime --name "$2" --nodes 2 --workspace "$code" -- ./run.sh && [ "$status" = 0 ] || dump; }
+check "a job runs in it" here '' here
+check "... on each node" eval '[ "$(grep -c "/mnt/workspace$" "$scratch/out")" = 2 ]'
+# shellcheck disable=SC2016
+check "... with the bytes that are there" grep -Fq '$HOME `id` "x"' "$scratch/out"
+check "... each in a copy of its own" eval '! grep -q "last0.*1\|last1.*0" "$scratch/out"'
+check "the folder itself stays as it is" eval '! grep -q "^last." "$code/words"'
+check "where nothing can be mounted it runs, too" here none plain
+check "--keep is for clusters" says 2 'is for jobs on a cluster' submit --local $runtime --workspace "$code" --keep -- true
+mkdir "$scratch/tmp"
+# shellcheck disable=SC2086
+check "nothing is left in the folder for temporary files" eval 'TMPDIR=$scratch/tmp dry "$code" && [ -z "$(ls -A "$scratch/tmp")" ]'
+finish

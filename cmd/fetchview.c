@@ -16,7 +16,7 @@ const char *const fetchview_words[] = { "auto", "bar", "lines", "json", "none", 
 
 void fetchview_begin(struct fetchview *v, enum fetchview_kind kind, const char *what)
 {
-	*v = (struct fetchview){ .kind = kind, .what = what };
+	*v = (struct fetchview){ .kind = kind, .what = what, .verb = "fetched" };
 	if (kind == VIEW_AUTO)
 		v->kind = out_terminal(STDERR_FILENO) ? VIEW_BAR : VIEW_LINES;
 }
@@ -216,8 +216,8 @@ void fetchview_end(struct fetchview *v, const struct fetch_now *now,
 			json_put_str(doc, err->msg, "error");
 		print_json(doc);
 	} else if (!err && v->kind != VIEW_NONE) {
-		fprintf(stderr, "%zu files are there, %s; %s fetched in %s\n", now->files,
+		fprintf(stderr, "%zu files are there, %s; %s %s in %s\n", now->files,
 			size_text(&a, now->bytes), size_text(&a, now->bytes_fetched),
-			out_duration(&a, now->ms));
+			v->verb, out_duration(&a, now->ms));
 	}
 }

@@ -12,6 +12,7 @@ extern const char *const fetchview_words[]; /* for OPT_ENUM */
 struct fetchview {
 	enum fetchview_kind kind;
 	const char *what; /* "initialize-model" */
+	const char *verb; /* what was done to the bytes: "fetched" */
 	int64_t shown_ms; /* when a line was printed last */
 	struct speed {
 		int64_t ms, bytes;

@@ -18,6 +18,5 @@ LATER(cmd_cache_serve, "cache-serve", "", "serve a table to training pods from m
 LATER(cmd_mpi_launch, "mpi-launch", "[--] COMMAND...",
       "start an MPI program on the job's nodes", CMD_IN_POD);
 
-LATER(cmd_export_model, "export-model", "NAME", "upload what a TrainJob has trained", 0);
 LATER(cmd_convert, "convert", "[FILE|-]", "turn Training Operator v1 jobs into TrainJobs",
       0);

@@ -2,7 +2,7 @@
 # Commands, help, exit codes, where output goes.
 . "$(dirname "$0")/lib.sh"
 mandated='controller submit runtime initialize-model initialize-dataset cache-serve mpi-launch logs'
-later='cache-serve convert delete events export-model initialize-dataset initialize-model
+later='cache-serve convert delete events initialize-dataset initialize-model
 	mpi-launch resume suspend wait why'
 
 check "no argument: usage on stderr, 2" says 2 '^usage: kftrainer'

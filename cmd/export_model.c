@@ -1,0 +1,145 @@
+/*
+ * export_model.c - the way back: what a job has trained, to where it is kept.
+ *
+ * Meant for a step of the runtime that comes after the trainer's (dependsOn), and for
+ * people. Configured as the initializers are: variables, and options, which win.
+ */
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/stop.h"
+#include "base/str.h"
+#include "cmd/cmd.h"
+#include "cmd/fetchview.h"
+#include "store/upload.h"
+
+#define DEFAULT_FOLDER \
+	"/workspace/output" /* as upstream's runtimes for torchtune have it */
+
+struct export_opts {
+	const char *uri, *ignore, *allow;
+	int progress;
+	int64_t connections;
+};
+
+static const struct opt opts_table[] = {
+	OPT_STR(0, "uri", "URI", "where to; else STORAGE_URI", struct export_opts, uri),
+	OPT_STR(0, "allow", "PATTERNS", "only these files: '*.json,*.safetensors'",
+		struct export_opts, allow),
+	OPT_STR(0, "ignore", "PATTERNS", "not these files; else IGNORE_PATTERNS",
+		struct export_opts, ignore),
+	OPT_ENUM(0, "progress", "HOW", "how to show how far it is", struct export_opts,
+		 progress, fetchview_words),
+	OPT_INT(0, "connections", "N", "at most so many at once (default 4), 8 MiB each",
+		struct export_opts, connections, 1, UPLOAD_MAX_CONNECTIONS),
+	{ .type = OPT_END },
+};
+
+static const char *variable(void *ctx, const char *name)
+{
+	const char *value = getenv(name);
+
+	(void)ctx;
+	return value && *value ? value : NULL;
+}
+
+static const char *pick(const char *option, const char *name)
+{
+	return option ? option : variable(NULL, name);
+}
+
+static struct fetch_now shown(const struct upload_now *now)
+{
+	return (struct fetch_now){ .files = now->files,
+				   .files_done = now->files_done,
+				   .bytes = now->bytes,
+				   .bytes_done = now->bytes_done,
+				   .bytes_fetched = now->bytes_sent,
+				   .connections = now->connections,
+				   .ms = now->ms };
+}
+
+static void on_tick(void *ctx, const struct upload_now *now)
+{
+	const struct fetch_now view = shown(now);
+
+	fetchview_tick(ctx, &view);
+}
+
+static void on_file(void *ctx, const char *path, int64_t bytes, bool sent)
+{
+	fetchview_file(ctx, sent ? FETCH_DONE : FETCH_THERE, path, bytes);
+}
+
+static int send_all(struct upload_conf *conf, const char *folder, struct fetchview *view,
+		    struct error *err)
+{
+	struct upload_now now = { 0 };
+	struct fetch_now last;
+	int rc = upload_folder(conf, folder, &now, err);
+
+	last = shown(&now);
+	fetchview_end(view, &last, rc ? err : NULL);
+	if (!rc)
+		return EXIT_OK;
+	cmd_complain("export-model", "%s", err->msg);
+	return EXIT_FAILED;
+}
+
+static int run(const void *values, int argc, char **argv, struct error *err)
+{
+	const struct export_opts *o = values;
+	const struct http_conf http = { .http1 = true,
+					.user_agent = "kftrainer/" VERSION };
+	cleanup_arena struct arena arena = { 0 };
+	struct fetchview view;
+	const struct filter filter = {
+		.allow = filter_list(&arena, o->allow),
+		.ignore = filter_list(&arena, pick(o->ignore, "IGNORE_PATTERNS")),
+	};
+	struct upload_conf conf = { .uri = pick(o->uri, "STORAGE_URI"),
+				    .env = variable,
+				    .filter = &filter,
+				    .connections = (unsigned)o->connections,
+				    .tick = on_tick,
+				    .file = on_file,
+				    .say = fetchview_say,
+				    .ctx = &view };
+	int rc;
+
+	if (argc > 1)
+		return error_set(err, ERR_USAGE, "unexpected argument '%s'", argv[1]);
+	if (!conf.uri)
+		return error_set(err, ERR_USAGE,
+				 "where to? set STORAGE_URI, or give --uri");
+	if (stop_setup(err) || http_client_new(&conf.http, &http, err))
+		return -1;
+	fetchview_begin(&view, (enum fetchview_kind)o->progress, "export-model");
+	view.verb = "sent";
+	rc = send_all(&conf, argc ? argv[0] : DEFAULT_FOLDER, &view, err);
+	http_client_free(conf.http);
+	return rc;
+}
+
+const struct cmd cmd_export_model = {
+	.name = "export-model",
+	.args = "[FOLDER]",
+	.summary = "upload what a job has trained",
+	.about = "Sends all files below the folder (/workspace/output) to s3://BUCKET/"
+		 "PREFIX, several\n"
+		 "parts at once, each with its checksum. What is there already and "
+		 "right is not sent\n"
+		 "again; after a crash it goes on where it stopped. Exit code 0: "
+		 "everything is there.\n"
+		 "\n"
+		 "As a step of a runtime: examples/export.yaml. Credentials come from "
+		 "the environment\n"
+		 "only, as for initialize-model: ACCESS_KEY_ID and SECRET_ACCESS_KEY, "
+		 "or a role.",
+	.example = "kftrainer export-model ./checkpoints --uri s3://bucket/models/m1\n"
+		   "STORAGE_URI=s3://bucket/m1 kftrainer export-model",
+	.opts = opts_table,
+	.opts_size = sizeof(struct export_opts),
+	.flags = CMD_IN_POD,
+	.run = run,
+};

@@ -1,0 +1,301 @@
+#include "store/s3_put.h"
+
+#include <strings.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "net/digest.h"
+#include "store/s3_object.h"
+#include "store/xml.h"
+
+enum { MAX_LISTS = 1000, MAX_COMPLETE = 4 * 1024 * 1024 };
+
+struct heard {
+	char etag[S3_ETAG_SIZE];
+	bool no_sum; /* ETags are no MD5s here */
+};
+
+static void on_header(void *ctx, const char *name, const char *value)
+{
+	struct heard *h = ctx;
+	size_t len = strlen(value);
+
+	if (!strcasecmp(name, "ETag") && len > 2 && len < S3_ETAG_SIZE && value[0] == '"')
+		snprintf(h->etag, len - 1, "%s", value + 1);
+	else if (!strcasecmp(name, "x-amz-server-side-encryption"))
+		h->no_sum = !strncasecmp(value, "aws:kms", 7);
+	else if (!strcasecmp(name, "x-amz-server-side-encryption-customer-algorithm"))
+		h->no_sum = true;
+}
+
+/* A 200 whose body is an <Error> is one, too: CompleteMultipartUpload has those. */
+static int ask(struct s3_bucket *b, const struct s3_request *req,
+	       struct http_response *ret, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct http_response resp = { 0 };
+
+	if (s3_bucket_ask(b, req, &resp, err))
+		return -1;
+	if (resp.status / 100 != 2 || *aws_error_read(&arena, &resp.body).code) {
+		s3_bucket_refused(b, req->key, resp.status, &resp.body, err);
+		http_response_release(&resp);
+		return -1;
+	}
+	*ret = resp;
+	return 0;
+}
+
+/* PUT with the sum of what is sent; the ETag is its MD5, if it is a sum at all. */
+static int put(struct s3_bucket *b, struct s3_request *req, const char *md5,
+	       char ret_etag[S3_ETAG_SIZE], struct error *err)
+{
+	cleanup_http_response struct http_response resp = { 0 };
+	char sha256[DIGEST_HEX_SIZE];
+	struct heard heard = { 0 };
+
+	req->method = "PUT";
+	req->payload = digest_hex_of(DIGEST_SHA256, req->body, req->body_len, sha256);
+	req->on_header = on_header;
+	req->ctx = &heard;
+	if (ask(b, req, &resp, err))
+		return -1;
+	if (!heard.no_sum && s3_etag_parts(heard.etag) == 0 &&
+	    strcasecmp(heard.etag, md5))
+		return error_set(err, ERR_FORMAT,
+				 "the server has other bytes than were sent: its ETag is "
+				 "not their MD5; is a proxy on the way?");
+	snprintf(ret_etag, S3_ETAG_SIZE, "%s", heard.etag);
+	return 0;
+}
+
+int s3_put(struct s3_bucket *b, const char *key, const void *data, size_t len,
+	   const char *md5, struct error *err)
+{
+	struct s3_request req = { .key = key, .body = data, .body_len = len };
+	char etag[S3_ETAG_SIZE];
+
+	return put(b, &req, md5, etag, err);
+}
+
+/* ---- parts -------------------------------------------------------------------------- */
+
+struct begun {
+	struct arena *arena;
+	const char *key, *id; /* that of an upload of the key; NULL: none */
+	const char *read_key, *read_id;
+	struct s3_upload *upload;
+	int64_t number, size, next; /* next: -1, or where the list goes on */
+	const char *etag;
+	bool truncated;
+};
+
+static int on_uploads(void *ctx, const char *path, const char *text, struct error *err)
+{
+	struct begun *b = ctx;
+
+	(void)err;
+	if (!strcmp(path, "Upload/Key"))
+		b->read_key = arena_strdup(b->arena, text);
+	else if (!strcmp(path, "Upload/UploadId"))
+		b->read_id = arena_strdup(b->arena, text);
+	else if (!strcmp(path, "Upload") && str_eq(b->read_key, b->key))
+		b->id = b->read_id;
+	return 0;
+}
+
+static int on_begun(void *ctx, const char *path, const char *text, struct error *err)
+{
+	struct begun *b = ctx;
+
+	(void)err;
+	if (!strcmp(path, "UploadId") && *text)
+		b->id = arena_strdup(b->arena, text);
+	return 0;
+}
+
+static void take_part(struct begun *b)
+{
+	struct s3_upload *u = b->upload;
+	size_t len = b->etag ? strlen(b->etag) : 0;
+
+	if (b->number >= 1 && b->number <= (int64_t)u->n && len > 2 &&
+	    len < S3_ETAG_SIZE && b->size == u->parts[b->number - 1].size)
+		snprintf(u->parts[b->number - 1].etag, len - 1, "%s", b->etag + 1);
+	b->number = b->size = -1;
+	b->etag = NULL;
+}
+
+static int on_parts(void *ctx, const char *path, const char *text, struct error *err)
+{
+	struct begun *b = ctx;
+
+	if (!strcmp(path, "Part/PartNumber"))
+		return str_int(&b->number, text, 1, S3_PARTS_MAX, err);
+	if (!strcmp(path, "Part/Size"))
+		return str_int(&b->size, text, 0, INT64_MAX, err);
+	if (!strcmp(path, "Part/ETag"))
+		b->etag = *text == '"' ? arena_strdup(b->arena, text)
+				       : arena_printf(b->arena, "\"%s\"", text);
+	else if (!strcmp(path, "IsTruncated"))
+		b->truncated = !strcasecmp(text, "true");
+	else if (!strcmp(path, "NextPartNumberMarker") && *text)
+		return str_int(&b->next, text, 0, S3_PARTS_MAX, err);
+	else if (!strcmp(path, "Part"))
+		take_part(b);
+	return 0;
+}
+
+/* Who may not list uploads, or whose server cannot, begins anew. */
+static void find_upload(struct s3_upload *u, struct begun *b)
+{
+	const struct sigv4_pair query[] = { { "prefix", u->key },
+					    { "uploads", "" },
+					    { NULL, NULL } };
+	const struct s3_request req = { .method = "GET", .query = query };
+	const struct xml_reader reader = { on_uploads, b };
+	cleanup_http_response struct http_response resp = { 0 };
+	struct error ignored = { 0 };
+
+	if (ask(u->bucket, &req, &resp, &ignored) ||
+	    xml_read(resp.body.data, resp.body.len, &reader, &ignored))
+		b->id = NULL;
+}
+
+static int list_parts(struct s3_upload *u, struct begun *b, struct error *err)
+{
+	const struct xml_reader reader = { on_parts, b };
+	char marker[24] = "0";
+	const struct sigv4_pair query[] = { { "part-number-marker", marker },
+					    { "uploadId", b->id },
+					    { NULL, NULL } };
+	const struct s3_request req = { .method = "GET", .key = u->key, .query = query };
+
+	for (int i = 0; i < MAX_LISTS; i++) {
+		cleanup_http_response struct http_response resp = { 0 };
+		int64_t last = b->next;
+
+		b->truncated = false;
+		if (ask(u->bucket, &req, &resp, err) ||
+		    xml_read(resp.body.data, resp.body.len, &reader, err))
+			return -1;
+		if (!b->truncated || b->next <= last)
+			return 0;
+		snprintf(marker, sizeof(marker), "%d", (int)b->next);
+	}
+	return 0;
+}
+
+static int begin(struct s3_upload *u, struct begun *b, struct error *err)
+{
+	static const struct sigv4_pair query[] = { { "uploads", "" }, { NULL, NULL } };
+	const struct s3_request req = { .method = "POST", .key = u->key, .query = query };
+	const struct xml_reader reader = { on_begun, b };
+	cleanup_http_response struct http_response resp = { 0 };
+
+	if (ask(u->bucket, &req, &resp, err) ||
+	    xml_read(resp.body.data, resp.body.len, &reader, err))
+		return -1;
+	return b->id ? 0 : error_set(err, ERR_FORMAT, "an answer without an UploadId");
+}
+
+int s3_parts_begin(struct s3_upload *u, struct arena *arena, struct error *err)
+{
+	struct begun b = { .arena = arena,
+			   .key = u->key,
+			   .upload = u,
+			   .number = -1,
+			   .size = -1,
+			   .next = -1 };
+	struct error ignored = { 0 };
+
+	find_upload(u, &b);
+	if (b.id && list_parts(u, &b, &ignored))
+		b.id = NULL;
+	if (!b.id) {
+		for (size_t i = 0; i < u->n; i++)
+			u->parts[i].etag[0] = 0;
+		if (begin(u, &b, err))
+			return -1;
+	}
+	u->id = b.id;
+	return 0;
+}
+
+int s3_parts_put(const struct s3_upload *u, int number, const void *data, bool *ret_sent,
+		 struct error *err)
+{
+	char text[16], hex[DIGEST_HEX_SIZE];
+	const struct sigv4_pair query[] = { { "partNumber", text },
+					    { "uploadId", u->id },
+					    { NULL, NULL } };
+	struct s3_part *part = &u->parts[number - 1];
+	struct s3_request req = { .key = u->key,
+				  .query = query,
+				  .body = data,
+				  .body_len = (size_t)part->size };
+
+	snprintf(text, sizeof(text), "%d", number);
+	digest_hex_of(DIGEST_MD5, data, (size_t)part->size, hex);
+	snprintf(part->md5, S3_MD5_SIZE, "%.32s", hex);
+	*ret_sent = strcasecmp(hex, part->etag) != 0;
+	return *ret_sent ? put(u->bucket, &req, part->md5, part->etag, err) : 0;
+}
+
+void s3_parts_etag(const struct s3_part *parts, size_t n, char ret[64])
+{
+	cleanup_buf struct buf all = { .max = (size_t)16 * S3_PARTS_MAX };
+	char hex[DIGEST_HEX_SIZE];
+	struct error ignored = { 0 };
+
+	*ret = 0;
+	for (size_t i = 0; i < n; i++)
+		if (hex_decode(&all, parts[i].md5, S3_MD5_SIZE - 1, &ignored))
+			return;
+	snprintf(ret, 64, "%s-%zu", digest_hex_of(DIGEST_MD5, all.data, all.len, hex), n);
+}
+
+static int on_end(void *ctx, const char *path, const char *text, struct error *err)
+{
+	char *etag = ctx;
+	size_t len = strlen(text), quoted = *text == '"';
+
+	(void)err;
+	if (!strcmp(path, "ETag") && len > 2 * quoted && len < S3_ETAG_SIZE)
+		snprintf(etag, len + 1 - 2 * quoted, "%s", text + quoted);
+	return 0;
+}
+
+int s3_parts_end(const struct s3_upload *u, struct error *err)
+{
+	const struct sigv4_pair query[] = { { "uploadId", u->id }, { NULL, NULL } };
+	char want[64], etag[S3_ETAG_SIZE] = "", sha256[DIGEST_HEX_SIZE];
+	cleanup_http_response struct http_response resp = { 0 };
+	cleanup_buf struct buf body = { .max = MAX_COMPLETE };
+	const struct xml_reader reader = { on_end, etag };
+	struct heard heard = { 0 };
+	struct s3_request req = { .method = "POST",
+				  .key = u->key,
+				  .query = query,
+				  .on_header = on_header,
+				  .ctx = &heard };
+
+	buf_adds(&body, "<CompleteMultipartUpload>");
+	for (size_t i = 0; i < u->n; i++)
+		buf_printf(&body,
+			   "<Part><PartNumber>%zu</PartNumber><ETag>\"%s\"</ETag></Part>",
+			   i + 1, u->parts[i].etag);
+	buf_adds(&body, "</CompleteMultipartUpload>");
+	req.body = body.data;
+	req.body_len = body.len;
+	req.payload = digest_hex_of(DIGEST_SHA256, body.data, body.len, sha256);
+	if (ask(u->bucket, &req, &resp, err) ||
+	    xml_read(resp.body.data, resp.body.len, &reader, err))
+		return -1;
+	s3_parts_etag(u->parts, u->n, want);
+	if (!heard.no_sum && s3_etag_parts(etag) == (int)u->n && strcasecmp(etag, want))
+		return error_set(
+			err, ERR_FORMAT,
+			"the object is not what its parts were: its ETag says so");
+	return 0;
+}

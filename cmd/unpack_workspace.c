@@ -5,21 +5,28 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/file.h"
+#include "base/stop.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
+#include "store/fetch.h"
 #include "store/pack.h"
 
 struct unpack_workspace_opts {
-	const char *from, *to, *digest;
+	const char *from, *to, *digest, *download;
 	bool private, quiet;
 };
 
 static const struct opt opts_table[] = {
-	OPT_STR(0, "from", "FILE", "the archive (tar in zstd)",
+	OPT_STR(0, "from", "FILE|URI", "the archive (tar in zstd)",
 		struct unpack_workspace_opts, from),
+	OPT_STR(0, "download", "DIR", "where what a URI has is put meanwhile",
+		struct unpack_workspace_opts, download),
 	OPT_STR(0, "to", "DIR", "where: a new or empty folder",
 		struct unpack_workspace_opts, to),
 	OPT_STR(0, "sha256", "HEX", "what the archive has to be",
@@ -31,11 +38,20 @@ static const struct opt opts_table[] = {
 	{ .type = OPT_END },
 };
 
+static bool is_uri(const char *from)
+{
+	return strstr(from, "://") != NULL;
+}
+
 static int check(const struct unpack_workspace_opts *o, struct error *err)
 {
 	if (!o->from || !o->to || !o->digest)
 		return error_set(err, ERR_USAGE,
 				 "--from, --sha256 and --to say what goes where");
+	if (is_uri(o->from) && !o->download)
+		return error_set(err, ERR_USAGE,
+				 "--from %.100s: --download says where to put it",
+				 o->from);
 	if (strlen(o->digest) == PACK_DIGEST_SIZE - 1 &&
 	    strspn(o->digest, "0123456789abcdef") == PACK_DIGEST_SIZE - 1)
 		return 0;
@@ -44,24 +60,91 @@ static int check(const struct unpack_workspace_opts *o, struct error *err)
 			 o->digest);
 }
 
-static int run(const void *values, int argc, char **argv, struct error *err)
+/* ---- from a place ---- */
+
+struct download {
+	const char *dir;
+	struct arena *arena;
+	const char *path; /* of the archive, once it is there */
+	size_t n;
+};
+
+static const char *variable(void *ctx, const char *name)
 {
-	const struct unpack_workspace_opts *o = values;
+	const char *value = getenv(name);
+
+	(void)ctx;
+	return value && *value ? value : NULL;
+}
+
+static void on_file(void *ctx, enum fetch_event event, const char *path, int64_t bytes)
+{
+	struct download *d = ctx;
+
+	(void)bytes;
+	if (event != FETCH_THERE && event != FETCH_DONE)
+		return;
+	d->path = path_join(d->arena, d->dir, path);
+	d->n++;
+}
+
+static int fetch_with(struct fetch_conf *conf, struct download *d, struct error *err)
+{
+	const struct store_conf store = { .uri = conf->uri,
+					  .env = variable,
+					  .http = conf->http };
+	struct fetch_now now = { 0 };
+	int rc;
+
+	if (conf->scheme->open(&conf->store, &store, err))
+		return -1;
+	rc = fetch_run(conf, &now, err);
+	conf->scheme->close(conf->store);
+	if (!rc && d->n != 1)
+		return error_set(err, ERR_INVALID,
+				 "%.200s: one archive is wanted, and there are %zu files",
+				 conf->uri, d->n);
+	return rc;
+}
+
+static int download(struct download *d, const char *uri, struct error *err)
+{
+	const struct http_conf http = { .http1 = true,
+					.user_agent = "kftrainer/" VERSION,
+					.receive_bytes = 256 * 1024,
+					.max_idle = FETCH_MAX_CONNECTIONS };
+	const struct filter all = { 0 };
+	struct fetch_conf conf = { .uri = uri,
+				   .target = d->dir,
+				   .filter = &all,
+				   .tries = -1,
+				   .file = on_file,
+				   .ctx = d };
+	int rc;
+
+	if (scheme_find(&conf.scheme, uri, err) || stop_setup(err) ||
+	    http_client_new(&conf.http, &http, err))
+		return -1;
+	rc = fetch_with(&conf, d, err);
+	http_client_free(conf.http);
+	return rc;
+}
+
+/* ---- the command ---- */
+
+static int unpack(const struct unpack_workspace_opts *o, const char *from,
+		  struct error *err)
+{
 	const struct unpack_opts how = { .to = o->to,
 					 .digest = o->digest,
 					 .limits = PACK_LIMITS,
 					 .shared = !o->private };
+	cleanup_fd int fd = open(from, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	struct pack_summary summary = { 0 };
-	cleanup_fd int fd = -1;
 	bool done_before;
 
-	if (argc)
-		return error_set(err, ERR_USAGE, "unexpected argument '%s'", argv[0]);
-	if (check(o, err))
-		return -1;
-	fd = open(o->from, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (fd < 0)
-		return error_errno(err, errno, "%s", o->from);
+		return error_errno(err, errno, "%s", from);
 	if (unpack_folder(fd, &how, &summary, &done_before, err))
 		return -1;
 	if (o->quiet)
@@ -72,6 +155,26 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 		printf("workspace: %lld files and folders, %lld bytes, in %s\n",
 		       (long long)summary.entries, (long long)summary.bytes, o->to);
 	return EXIT_OK;
+}
+
+static int run(const void *values, int argc, char **argv, struct error *err)
+{
+	const struct unpack_workspace_opts *o = values;
+	cleanup_arena struct arena arena = { 0 };
+	struct download d = { .dir = o->download, .arena = &arena };
+	int code;
+
+	if (argc)
+		return error_set(err, ERR_USAGE, "unexpected argument '%s'", argv[0]);
+	if (check(o, err))
+		return -1;
+	if (!is_uri(o->from))
+		return unpack(o, o->from, err);
+	if (download(&d, o->from, err))
+		return -1;
+	code = unpack(o, d.path, err);
+	unlink(d.path); /* its room may be wanted */
+	return code;
 }
 
 const struct cmd cmd_runtime_unpack_workspace = {

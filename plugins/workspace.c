@@ -39,13 +39,18 @@ static bool trains(const struct info *info, const struct pod_set *ps)
 	       (policy_mpi(info->ml_policy) && str_eq(ps->name, NODE));
 }
 
+/* Where the archive is, or is put meanwhile. */
 static cJSON *archive_volume(struct info *info, const struct workspace *w)
 {
 	cJSON *volume = volume_new(WORKSPACE_ARCHIVE);
 
-	json_put_str(volume,
-		     workspace_configmap_name(&info->arena, info->name, w->digest),
-		     "configMap", "name");
+	if (w->uri)
+		json_obj(volume, "emptyDir");
+	else
+		json_put_str(
+			volume,
+			workspace_configmap_name(&info->arena, info->name, w->digest),
+			"configMap", "name");
 	return volume;
 }
 
@@ -54,8 +59,7 @@ static void add_unpacker(const struct plugin_env *env, struct info *info, cJSON 
 {
 	cJSON *c =
 		container_new(WORKSPACE_CONTAINER, env->image ? env->image : OUR_IMAGE);
-	const char *from = w->uri ? w->uri : WORKSPACE_ARCHIVE_PATH "/" WORKSPACE_FILE;
-	cJSON *args = workspace_unpack_args(from, w->digest);
+	cJSON *args = workspace_unpack_args(w);
 
 	container_set_args(c, args);
 	cJSON_Delete(args);
@@ -63,12 +67,10 @@ static void add_unpacker(const struct plugin_env *env, struct info *info, cJSON 
 	container_tell_log(c);
 	container_copy_size(c, node);
 	container_mount(c, WORKSPACE_VOLUME, WORKSPACE_PATH, false);
+	container_mount(c, WORKSPACE_ARCHIVE, WORKSPACE_ARCHIVE_PATH, !w->uri);
+	pod_set_volume(pod_spec, archive_volume(info, w));
 	if (w->uri && w->secret)
 		container_env_from_secret(c, w->secret);
-	if (!w->uri) {
-		container_mount(c, WORKSPACE_ARCHIVE, WORKSPACE_ARCHIVE_PATH, true);
-		pod_set_volume(pod_spec, archive_volume(info, w));
-	}
 	cJSON_AddItemToArray(pod_init_containers(pod_spec), c);
 }
 

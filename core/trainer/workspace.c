@@ -118,13 +118,18 @@ cJSON *workspace_configmap(const cJSON *tj, const char *digest, const void *data
 	return map;
 }
 
-cJSON *workspace_unpack_args(const char *from, const char *digest)
+cJSON *workspace_unpack_args(const struct workspace *w)
 {
-	const char *const words[] = { "runtime", "unpack-workspace", "--from",
-				      from,      "--sha256",         digest,
-				      "--to",    WORKSPACE_PATH };
+	const char *from = w->uri ? w->uri : WORKSPACE_ARCHIVE_PATH "/" WORKSPACE_FILE;
+	const char *const words[] = {
+		"runtime",    "unpack-workspace",
+		"--from",     from,
+		"--sha256",   w->digest,
+		"--to",       WORKSPACE_PATH,
+		"--download", WORKSPACE_ARCHIVE_PATH,
+	};
 
-	return cJSON_CreateStringArray(words, sizeof(words) / sizeof(*words));
+	return cJSON_CreateStringArray(words, w->uri ? 10 : 8);
 }
 
 /* ---- on this machine ---- */

@@ -53,8 +53,8 @@ const char *workspace_configmap_name(struct arena *arena, const char *tj,
 cJSON *workspace_configmap(const cJSON *tj, const char *digest, const void *data,
 			   size_t len);
 
-/* The arguments of our program that unpack the archive `from`. The caller's. */
-cJSON *workspace_unpack_args(const char *from, const char *digest);
+/* The arguments of our program that unpack it in a pod. The caller's. */
+cJSON *workspace_unpack_args(const struct workspace *w);
 
 /*
  * The same objects for this machine: the init containers run `program`, and the archive

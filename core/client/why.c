@@ -221,6 +221,11 @@ const char *why_headline(struct arena *arena, const cJSON *why)
 	return arena_printf(arena, "%s %s", json_str(why, "name"), headline);
 }
 
+static void put_sentence(struct buf *out, const char *before, const char *text)
+{
+	buf_printf(out, "%s%s%s", before, text, str_ends(text, "?") ? "" : ".");
+}
+
 static void put_unknown(struct buf *out, const cJSON *why)
 {
 	const cJSON *list = json_get(why, "unknown"), *d;
@@ -260,8 +265,8 @@ void why_text(struct buf *out, const cJSON *why)
 	buf_printf(out, "%s", why_headline(&arena, why));
 	json_each(c, json_get(why, "causes"))
 		if (n++ < MAX_TOLD)
-			buf_printf(out, "%s%s.",
-				   n == 1 ? ": " : " Also: ", json_str(c, "message"));
+			put_sentence(out,
+				     n == 1 ? ": " : " Also: ", json_str(c, "message"));
 	put_unknown(out, why);
 	buf_adds(out, "\n");
 	put_commands(out, why);

@@ -129,13 +129,19 @@ static const char *selector(struct why *w, const cJSON *pod, const char *message
 	return arena_strdup(w->arena, (char *)out.data);
 }
 
-/* Without what the scheduler says of preemption, which repeats it. */
+/* Without what the scheduler says of preemption and of devices' claims: no causes. */
 static const char *scheduler_words(struct why *w, const char *message)
 {
-	const char *end = strstr(message, " preemption: ");
+	static const char *const ends[] = { " preemption: ", " no new claims to " };
+	size_t len = strlen(message);
 
-	return why_words(w, end ? str_slice(w->arena, message, (size_t)(end - message))
-				: message);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+		const char *end = strstr(message, ends[i]);
+
+		if (end && (size_t)(end - message) < len)
+			len = (size_t)(end - message);
+	}
+	return why_words(w, str_slice(w->arena, message, len));
 }
 
 void why_unschedulable(struct why *w)
@@ -163,7 +169,7 @@ void why_gang(struct why *w)
 	const cJSON *not_yet = condition_with(v->podgroup, "Unschedulable", "True");
 	const char *message = condition_message(not_yet);
 
-	if (!v->podgroup || n.placed >= min)
+	if (!v->podgroup || !n.all || n.placed >= min)
 		return;
 	why_add(w, "Gang", why_describe(w, "podgroup", v->name),
 		"its gang is not complete: %lld of its %lld pods have a node, and at "

@@ -194,12 +194,13 @@ void why_no_jobset_controller(struct why *w)
 	int64_t since = time_of(meta_created(v->jobset));
 
 	if (!v->jobset || v->jobs->child || jobset_suspended(v->jobset) ||
-	    v->now - since < ACTS_SECONDS || jobset_has_status(v->jobset))
+	    v->now - since < ACTS_SECONDS || jobset_has_status(v->jobset) ||
+	    view_event(v, JOBSET_KIND, v->name, NULL, false))
 		return;
 	why_add(w, "JobSetControllerNotRunning",
 		"kubectl get pods -A -l control-plane=controller-manager",
 		"JobSet's controller has done nothing with the JobSet in %s: it has "
-		"neither a status nor Jobs; does it run?",
+		"neither a status nor Jobs: does it run?",
 		why_age(w, since));
 }
 

@@ -143,38 +143,45 @@ static int timed_out(const struct waiting *w)
 	return EXIT_TIMED_OUT;
 }
 
+/* Is there something new about the job? */
+static bool take_change(struct waiting *w, struct change *change)
+{
+	switch (change->kind) {
+	case CHANGE_LOST:
+		cmd_complain("wait", "%s; trying again", change->err.msg);
+		return false;
+	case CHANGE_FOUND:
+		cmd_complain("wait", "connected again");
+		return false;
+	case CHANGE_SYNCED:
+		return !w->job; /* it is not there, and was not seen */
+	default:
+		break;
+	}
+	cJSON_Delete(w->job);
+	w->job = change->kind == CHANGE_DELETED ? NULL : STEAL(change->obj);
+	return true;
+}
+
 /* 1: there is a verdict. 0: the time is up. */
 static int watch(struct waiting *w, struct error *err)
 {
 	const struct kube_ref ref = job_ref(w->ns, w->name);
 	cleanup_changes struct changes *c = NULL;
 
+	cJSON_Delete(STEAL(w->job)); /* what there is comes now */
 	if (changes_new(&c, w->kube, NULL, NULL, err) ||
 	    changes_watch(c, &ref, NULL, NULL, err))
 		return -1;
 	for (;;) {
 		cleanup_change struct change change = { 0 };
 		int64_t left = w->until < 0 ? -1 : w->until - clock_ms();
-		int rc;
+		int rc = w->until >= 0 && left <= 0 ? 0
+						    : changes_next(c, left, &change, err);
 
-		if (w->until >= 0 && left <= 0)
-			return 0;
-		rc = changes_next(c, left, &change, err);
 		if (rc <= 0)
 			return rc;
-		if (change.kind == CHANGE_LOST)
-			cmd_complain("wait", "%s; trying again", change.err.msg);
-		else if (change.kind == CHANGE_FOUND)
-			cmd_complain("wait", "connected again");
-		if (change.kind == CHANGE_SYNCED && w->job)
-			continue;
-		if (change.kind == CHANGE_LOST || change.kind == CHANGE_FOUND)
-			continue;
-		cJSON_Delete(w->job);
-		w->job = change.kind == CHANGE_DELETED || change.kind == CHANGE_SYNCED
-				 ? NULL
-				 : STEAL(change.obj);
-		if (judge(&w->goal, w->job) != WAIT_ON)
+		if (take_change(w, &change) && judge(&w->goal, w->job) != WAIT_ON)
 			return 1;
 	}
 }

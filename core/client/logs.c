@@ -447,28 +447,40 @@ static bool all_said(struct logs *l)
 	return l->over_listed && all_read(l);
 }
 
-static int one_round(struct logs *l, struct error *err)
+/* So long nothing is to be done but for what comes. */
+static int64_t idle_ms(const struct logs *l, int64_t now)
 {
-	int64_t now = clock_ms(), wait = ROUND_MS;
+	int64_t wait = ROUND_MS;
 
-	if (l->want->cancel && __atomic_load_n(l->want->cancel, __ATOMIC_ACQUIRE))
-		return error_set(err, ERR_STOPPED, "stopped");
-	step_all(l, now);
-	tell_waiting(l, now);
+	if (l->dirty || (l->over_ms && all_read(l)))
+		return 0;
 	if (l->next_ms >= 0 && l->next_ms - now < wait)
 		wait = l->next_ms > now ? l->next_ms - now : 0;
 	if (l->note && l->note_ms >= 0 && wait > FIRST_NOTE_MS)
 		wait = FIRST_NOTE_MS;
-	if (l->dirty || (l->over_ms && all_read(l)))
-		wait = 0;
+	return wait;
+}
+
+static bool cancelled(const struct logs *l)
+{
+	return l->want->cancel && __atomic_load_n(l->want->cancel, __ATOMIC_ACQUIRE);
+}
+
+static int one_round(struct logs *l, struct error *err)
+{
+	int64_t now = clock_ms();
+
+	if (cancelled(l))
+		return error_set(err, ERR_STOPPED, "stopped");
+	step_all(l, now);
+	tell_waiting(l, now);
 	if (l->out->on_pause(l->out->ctx, err) ||
-	    kube_streams_run(l->streams, wait, err) || take_changes(l, err))
+	    kube_streams_run(l->streams, idle_ms(l, now), err) || take_changes(l, err))
 		return -1;
-	if (l->fatal.kind) {
-		*err = l->fatal;
-		return -1;
-	}
-	return 0;
+	if (!l->fatal.kind)
+		return 0;
+	*err = l->fatal;
+	return -1;
 }
 
 static int follow(struct logs *l, struct error *err)

@@ -377,10 +377,9 @@ static int ask(struct sending *s, struct item *item, enum asking asking,
 
 	if (rc && unknown_runtime && why.kind == ERR_INVALID && why.code == 403)
 		return 0;
-	if (rc && why.kind == ERR_EXISTS && take_up(s, item))
-		return 0;
 	if (rc && is_refusal(&why)) {
-		tell_refused(s, item, status, &why);
+		if (why.kind != ERR_EXISTS || !take_up(s, item))
+			tell_refused(s, item, status, &why);
 		return 0;
 	}
 	if (rc) {

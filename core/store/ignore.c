@@ -97,36 +97,33 @@ static const char *class_end(const char *p)
 	return end && end > p + 2 && end[-1] == ':' ? end - 1 : NULL;
 }
 
+/* "a" or "a-z". NULL: the pattern ends in it. */
+static const char *add_range(uint32_t *set, const char *p)
+{
+	unsigned char from, to;
+
+	p = set_byte(p, &from);
+	if (!p)
+		return NULL;
+	to = from;
+	if (p[0] == '-' && p[1] && p[1] != ']')
+		p = set_byte(p + 1, &to);
+	set_bit(set, from); /* also where the range is empty, as git has it */
+	for (unsigned c = from; p && c <= to; c++)
+		set_bit(set, c);
+	return p;
+}
+
 /* p behind the "[" (and "!"); NULL: no set, and the pattern matches nothing. */
 static const char *read_set(uint32_t *set, const char *p)
 {
 	const char *end, *first = p;
 
-	while (*p && (*p != ']' || p == first)) {
-		unsigned char from, to;
-
+	while (p && *p && (*p != ']' || p == first)) {
 		end = class_end(p);
-		if (p[0] == '[' && p[1] == ':' && !strchr(p + 2, ']'))
-			return NULL;
-		if (end) {
-			p = add_class(set, p + 2, end);
-			if (!p)
-				return NULL;
-			continue;
-		}
-		p = set_byte(p, &from);
-		if (!p)
-			return NULL;
-		to = from;
-		if (p[0] == '-' && p[1] && p[1] != ']')
-			p = set_byte(p + 1, &to);
-		if (!p)
-			return NULL;
-		set_bit(set, from); /* also where the range is empty, as git has it */
-		for (unsigned c = from; c <= to; c++)
-			set_bit(set, c);
+		p = end ? add_class(set, p + 2, end) : add_range(set, p);
 	}
-	return *p ? p + 1 : NULL;
+	return p && *p ? p + 1 : NULL;
 }
 
 static const char *add_set(struct arena *arena, struct token *t, const char *p)

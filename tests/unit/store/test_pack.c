@@ -127,7 +127,9 @@ static void test_equal_folders_equal_bytes(void **state)
 	assert_string_equal(one.largest[0].path, "train.py");
 	assert_string_equal(one.largest[1].path, "run.sh");
 	/* On any machine: of zstd's release that vendor/lock has. */
-	assert_string_equal(one.digest, "3e4b45b62900c21fbc09a72cf6e5e3cfeb6a0bbaaaca13308dd890bbe0d70677");
+	assert_string_equal(
+		one.digest,
+		"3e4b45b62900c21fbc09a72cf6e5e3cfeb6a0bbaaaca13308dd890bbe0d70677");
 	put(f, "two/run.sh", "#!/bin/sh\n", 0644);
 	assert_int_equal(pack(f, "two", &two, &err), 0);
 	assert_string_not_equal(one.digest, two.digest);

@@ -122,10 +122,14 @@ check)
 	packages $check
 	venv python "JAX and XGBoost"
 	venv store "huggingface_hub and opendal"
+	venv s3 "moto"
+	"$here/store/versitygw.sh" >/dev/null
 	;;
 store)
-	packages python3-venv openssl
+	packages python3-venv openssl $(command -v go >/dev/null || echo golang-go)
 	venv store "huggingface_hub and opendal"
+	venv s3 "moto"
+	"$here/store/versitygw.sh" >/dev/null
 	;;
 venv) venv_path "${2:-python}" ;;
 *)

@@ -179,13 +179,14 @@ static const char *format_of(const struct submit_opts *opts)
 	return opts->dry_run == DRY_RUN_CLIENT ? render_formats[0] : NULL;
 }
 
-static int submit_to_cluster(const struct submit_opts *opts,
-			     const struct shipment *shipment, struct error *err)
+static int submit_to_cluster(const struct submit_opts *opts, struct shipment *shipment,
+			     struct error *err)
 {
 	const struct cluster_submit how = {
 		.cluster = opts->cluster,
 		.job = opts->job,
 		.cargo = shipment->cargo.digest ? &shipment->cargo : NULL,
+		.shipment = shipment,
 		.keep = opts->workspace.keep,
 		.format = format_of(opts),
 		.dry_run = opts->dry_run == DRY_RUN_SERVER,

@@ -493,6 +493,8 @@ static void take_back(struct sending *s)
 
 static int send_all(struct sending *s, struct error *err)
 {
+	if (s->opts->shipment && shipment_upload(s->opts->shipment, s->opts->quiet, err))
+		return -1;
 	for (size_t i = 0; i < s->n; i++)
 		if (send_item(s, &s->list[i], err) || s->refused || s->exist) {
 			take_back(s);

@@ -20,6 +20,7 @@ struct cluster_submit {
 	struct cluster_opts cluster;
 	struct job_opts job;
 	const struct workspace_cargo *cargo; /* that goes with each TrainJob; or NULL */
+	struct shipment *shipment;           /* whose cargo it is; or NULL */
 	bool keep;                           /* a TrainJob whose cargo did not arrive */
 	const char *format; /* of what is stored: "yaml", ...; NULL: a line each */
 	bool dry_run;       /* nothing is stored */

@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,7 +13,9 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
+#include "cmd/fetchview.h"
 #include "local/sandbox.h"
+#include "store/upload.h"
 
 int workspace_check_opts(const struct workspace_opts *o, bool local, struct error *err)
 {
@@ -38,10 +41,13 @@ int workspace_check_opts(const struct workspace_opts *o, bool local, struct erro
 	if (o->secret && !o->to)
 		return error_set(err, ERR_USAGE,
 				 "--workspace-secret goes with --workspace-to");
-	if (o->to && !str_starts(o->to, "s3://") && !str_starts(o->to, "hf://"))
+	if (o->to && str_starts(o->to, "hf://"))
+		return error_set(err, ERR_UNSUPPORTED,
+				 "--workspace-to: uploading to hf:// is not built yet; "
+				 "s3:// is");
+	if (o->to && !str_starts(o->to, "s3://"))
 		return error_set(err, ERR_USAGE,
-				 "--workspace-to: '%.200s' begins neither with s3:// nor "
-				 "with hf://",
+				 "--workspace-to: '%.200s' does not begin with s3://",
 				 o->to);
 	return 0;
 }
@@ -120,25 +126,90 @@ static void tell(struct shipment *s, const char *dir)
 		size_text(&s->arena, s->summary.size));
 }
 
+/* Named after its contents: equal folders are there once. */
+static void address(struct shipment *s, const struct workspace_opts *o)
+{
+	size_t len = strlen(o->to);
+
+	s->says.uri = arena_printf(&s->arena, "%s%sworkspace-%s.tar.zst", o->to,
+				   o->to[len - 1] == '/' ? "" : "/", s->says.digest);
+	s->says.secret = o->secret;
+}
+
 int shipment_pack(struct shipment *s, const struct workspace_opts *o, bool local,
 		  bool quiet, struct error *err)
 {
 	if (!o->dir)
 		return 0;
-	if (o->to && !local)
-		return error_set(err, ERR_UNSUPPORTED,
-				 "--workspace-to: uploading to %.200s is not built yet",
-				 o->to);
 	if (make_folder(s, err) || pack(s, o->dir, err))
 		return -1;
-	if (!local && s->summary.size > WORKSPACE_CONFIGMAP_MAX)
+	if (o->to && !local)
+		address(s, o);
+	else if (!local && s->summary.size > WORKSPACE_CONFIGMAP_MAX)
 		return refuse_large(s, o->dir, err);
-	if (!local && load(s, err))
+	else if (!local && load(s, err))
 		return -1;
 	if (!quiet)
 		tell(s, o->dir);
 	return 0;
 }
+
+/* ---- to a place ---- */
+
+static const char *variable(void *ctx, const char *name)
+{
+	const char *value = getenv(name);
+
+	(void)ctx;
+	return value && *value ? value : NULL;
+}
+
+static struct fetch_now shown(const struct upload_now *now)
+{
+	return (struct fetch_now){ .files = now->files,
+				   .files_done = now->files_done,
+				   .bytes = now->bytes,
+				   .bytes_done = now->bytes_done,
+				   .bytes_fetched = now->bytes_sent,
+				   .connections = now->connections,
+				   .ms = now->ms };
+}
+
+static void on_tick(void *ctx, const struct upload_now *now)
+{
+	const struct fetch_now view = shown(now);
+
+	fetchview_tick(ctx, &view);
+}
+
+int shipment_upload(struct shipment *s, bool quiet, struct error *err)
+{
+	const struct http_conf http = { .http1 = true,
+					.user_agent = "kftrainer/" VERSION };
+	struct fetchview view;
+	struct upload_conf conf = { .uri = s->says.uri,
+				    .env = variable,
+				    .tick = on_tick,
+				    .say = fetchview_say,
+				    .ctx = &view };
+	struct upload_now now = { 0 };
+	struct fetch_now last;
+	int rc;
+
+	if (!s->says.uri)
+		return 0;
+	if (http_client_new(&conf.http, &http, err))
+		return -1;
+	fetchview_begin(&view, quiet ? VIEW_NONE : VIEW_AUTO, "workspace");
+	view.verb = "sent";
+	rc = store_put(&conf, path_join(&s->arena, s->folder, WORKSPACE_FILE), &now, err);
+	last = shown(&now);
+	fetchview_end(&view, &last, rc ? err : NULL);
+	http_client_free(conf.http);
+	return rc ? error_wrap(err, "--workspace-to") : 0;
+}
+
+/* ---- on this machine ---- */
 
 /* Can pods of this machine see a folder where it is not? */
 static bool can_mount(struct shipment *s)

@@ -46,6 +46,8 @@ MUST_CHECK int workspace_check_opts(const struct workspace_opts *o, bool local,
  */
 MUST_CHECK int shipment_pack(struct shipment *ret, const struct workspace_opts *o,
 			     bool local, bool quiet, struct error *err);
+/* To the place that was given, if one was; what is there already is not sent again. */
+MUST_CHECK int shipment_upload(struct shipment *s, bool quiet, struct error *err);
 /* Let the objects of a job on this machine use it. */
 MUST_CHECK int shipment_bind_local(struct shipment *s, cJSON *objects, struct error *err);
 /* The ConfigMap to the objects of each job: what a client's dry run shows. */

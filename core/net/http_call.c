@@ -78,6 +78,25 @@ static void add_warning(struct call *c, const char *value)
 	c->resp.warnings[c->n_warnings] = NULL;
 }
 
+/*
+ * RateLimit: "api";r=0;t=55 (IETF's draft of these headers): of what may be asked nothing
+ * is left, until 55 seconds from now; counted in whole seconds, so one more.
+ */
+static void add_limit(struct call *c, const char *value)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *t = strstr(value, ";t=");
+	struct error ignored = { 0 };
+	int64_t seconds;
+
+	if (c->resp.status != 429 || c->resp.retry_after_ms >= 0 || !t)
+		return;
+	t += strlen(";t=");
+	if (!str_int(&seconds, str_slice(&arena, t, strcspn(t, ",; ")), 0, 1000000,
+		     &ignored))
+		c->resp.retry_after_ms = (seconds + 1) * 1000;
+}
+
 /* What http_response holds of them; the others are copied for nobody. */
 static void on_field(struct call *c, const char *name, char *value)
 {
@@ -87,6 +106,8 @@ static void on_field(struct call *c, const char *name, char *value)
 	if (!strcasecmp(name, "Retry-After")) {
 		if (!str_int(&seconds, value, 0, 1000000, &ignored))
 			c->resp.retry_after_ms = seconds * 1000;
+	} else if (!strcasecmp(name, "RateLimit")) {
+		add_limit(c, value);
 	} else if (!strcasecmp(name, "Warning")) {
 		add_warning(c, value);
 	} else if (!strcasecmp(name, "Content-Type")) {
@@ -98,7 +119,7 @@ static void on_field(struct call *c, const char *name, char *value)
 
 static bool is_wanted(const struct call *c, const char *line, size_t len)
 {
-	static const char *const names[] = { "Retry-After:", "Warning:",
+	static const char *const names[] = { "Retry-After:", "RateLimit:", "Warning:",
 					     "Content-Type:" };
 
 	if (c->req->on_header)

@@ -106,6 +106,37 @@ static void test_what_is_sent_and_what_comes(void **state)
 	http_client_free(client);
 }
 
+static void test_rate_limits(void **state)
+{
+	static const struct {
+		const char *script;
+		int64_t ms;
+	} rows[] = {
+		{ "'status':429,'headers':{'RateLimit':'\\\"api\\\";r=0;t=55'}", 56000 },
+		{ "'status':429,'headers':{'RateLimit':'\\\"api\\\";r=0;t=5;x',"
+		  "'Retry-After':'2'}",
+		  2000 },
+		{ "'status':429,'headers':{'RateLimit':'\\\"api\\\";r=0;t=-5'}", -1 },
+		{ "'status':429,'headers':{'RateLimit':';t='}", -1 },
+		{ "'status':200,'headers':{'RateLimit':'\\\"api\\\";r=9;t=55'}", -1 },
+	};
+	struct http_client *client = plain_client();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_arena struct arena a = { 0 };
+		cleanup_http_response struct http_response resp = { 0 };
+		struct http_request req = { .method = "GET",
+					    .url = scripted_url(&server, "http", "/") };
+		struct error err = { 0 };
+
+		scripted_script(&server, arena_printf(&a, "[{%s}]", rows[i].script));
+		assert_int_equal(http_do(client, &req, &resp, &err), 0);
+		assert_int_equal(resp.retry_after_ms, rows[i].ms);
+	}
+	http_client_free(client);
+}
+
 static void test_methods(void **state)
 {
 	static const char *const methods[] = { "GET", "DELETE", "POST",
@@ -667,6 +698,7 @@ int main(void)
 	const struct CMUnitTest plain[] = {
 		cmocka_unit_test(test_what_is_sent_and_what_comes),
 		cmocka_unit_test(test_methods),
+		cmocka_unit_test(test_rate_limits),
 		cmocka_unit_test(test_a_connection_is_used_again),
 		cmocka_unit_test(test_a_kept_connection_that_was_closed),
 		cmocka_unit_test(test_limits),

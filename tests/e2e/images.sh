@@ -34,6 +34,13 @@ mkdir -p "$part"/{pause,files/e2e,root}
 
 "$sysroot/bin/musl-gcc" -static -Os -o "$part/pause/pause" "$here/image/pause.c"
 cp "$here"/image/*.py "$here/../../examples/debian-torch/sitecustomize.py" "$part/files/e2e/"
+# What images for training have besides, and Debian calls otherwise or packs as a wheel.
+mkdir -p "$part/files/usr/local/bin" "$part/files/usr/local/lib/python3.11/dist-packages"
+ln -s /usr/bin/python3 "$part/files/usr/local/bin/python"
+/usr/bin/python3 -m zipfile -e /usr/share/python-wheels/pip-*.whl \
+	"$part/files/usr/local/lib/python3.11/dist-packages"
+printf '#!/bin/sh\nexec python3 -m pip "$@"\n' >"$part/files/usr/local/bin/pip"
+chmod +x "$part/files/usr/local/bin/pip"
 for layer in pause files; do
 	tar -C "$part/$layer" --owner=0 --group=0 --mtime=@0 --sort=name -cf "$part/$layer.tar" .
 done

@@ -33,7 +33,7 @@ static const struct {
 	{ .look = why_suspended, WHY_SUSPENDED, .only = true },
 	{ .look = why_no_runtime, NOT_YET },
 	{ .look = why_creation_failed, NOT_YET },
-	{ .look = why_no_controller, NOT_YET },
+	{ .look = why_no_controller, NOT_YET, .only = true },
 	{ .look = why_no_jobset_controller, WHY_PENDING },
 	{ .look = why_pods_refused, GOES_ON },
 	{ .look = why_node_lost, GOES_ON },

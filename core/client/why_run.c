@@ -66,9 +66,10 @@ void why_waiting_for_peers(struct why *w)
 static int64_t silent_since(const struct view *v)
 {
 	const cJSON *pod = first_rank(v);
-	const char *text = pod ? view_log(v, pod) : NULL, *last;
+	const char *found = pod ? view_log(v, pod) : NULL;
+	const char *text = found ? found : "", *last;
 	cleanup_arena struct arena arena = { 0 };
-	size_t len = text ? strlen(text) : 0;
+	size_t len = strlen(text);
 
 	while (len > 0 && text[len - 1] == '\n')
 		len--;

@@ -1,0 +1,638 @@
+/* Each cause of client/why.h, from documents as API servers store them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "base/yaml.h"
+#include "client/why.h"
+
+#define NOW "2026-01-01T01:00:00Z"
+
+/* ---- documents ---- */
+
+#define META(name)                                              \
+	"metadata: {name: " name ", namespace: a, uid: u-" name \
+	", creationTimestamp: '2026-01-01T00:00:00Z'"
+#define JOB(spec, status)                                                           \
+	"kind: TrainJob\n" META("bert") ", labels: {x: y}}\n"                       \
+					"spec: {runtimeRef: {name: r, kind: "       \
+					"ClusterTrainingRuntime}" spec "}\n" status \
+					"\n---\n"
+#define QUEUED                                                        \
+	"kind: TrainJob\n" META(                                      \
+		"bert") ", labels: {kueue.x-k8s.io/queue-name: q}}\n" \
+			"spec: {runtimeRef: {name: r}, suspend: true}\n---\n"
+#define STATUS "status: {state: Created}"
+#define FAILED                                                                      \
+	"status: {conditions: [{type: Failed, status: 'True', reason: FailedJobs, " \
+	"message: jobset failed., lastTransitionTime: '2026-01-01T00:30:00Z'}]}"
+#define JOBSET                                                              \
+	"kind: JobSet\n" META("bert") "}\nspec: {}\nstatus: {restarts: 0, " \
+				      "replicatedJobsStatus: [{name: node}]}\n---\n"
+#define JOBS                \
+	"kind: Job\n" META( \
+		"bert-node-0") "}\nspec: {parallelism: 2}\nstatus: {active: 2}\n---\n"
+#define POD_OF(rank, spec, status)                                                     \
+	"kind: Pod\n" META("bert-node-0-" rank                                         \
+			   "-x") ", labels: {jobset.sigs.k8s.io/jobset-name: bert, "   \
+				 "jobset.sigs.k8s.io/replicatedjob-name: node, "       \
+				 "batch.kubernetes.io/job-completion-index: '" rank    \
+				 "'}}\n"                                               \
+				 "spec: {" spec                                        \
+				 "containers: [{name: node, image: 'i:1', resources: " \
+				 "{limits: {memory: 64Mi}, requests: {cpu: "           \
+				 "2}}}]}\nstatus: {" status "}\n---\n"
+#define PLACED(rank, status) POD_OF(rank, "nodeName: n1, ", status)
+#define READY                "phase: Running, conditions: [{type: Ready, status: 'True'}]"
+#define STATE(state)                                                                     \
+	"containerStatuses: [{name: node, image: 'i:1', restartCount: 0, state: {" state \
+	"}}]"
+#define ENDED(code, reason, second)                                                \
+	"phase: Failed, " STATE("terminated: {exitCode: " code ", reason: " reason \
+				", finishedAt: '2026-01-01T00:00:" second "Z'}")
+#define UNSCHEDULABLE(message)                                                \
+	"phase: Pending, conditions: [{type: PodScheduled, status: 'False', " \
+	"reason: Unschedulable, message: '" message "'}]"
+#define EVENT(kind, name, type, reason, message)                                     \
+	"kind: Event\ninvolvedObject: {kind: " kind ", name: " name "}\ntype: " type \
+	"\nreason: " reason "\nmessage: '" message                                   \
+	"'\nlastTimestamp: '2026-01-01T00:50:00Z'\n---\n"
+#define NODE_OF(name, ready, rest)                                                 \
+	"kind: Node\nmetadata: {name: " name "}\nstatus: {allocatable: {cpu: 4}, " \
+	"conditions: [{type: Ready, status: " ready                                \
+	", lastTransitionTime: '2026-01-01T00:55:00Z', message: stopped "          \
+	"posting.}]}\n" rest "---\n"
+#define LOG(pod, text) \
+	"kind: Log\npod: " pod "\ncontainer: node\ntext: \"" text "\"\n---\n"
+#define MISSING(what) "kind: Missing\nof: " what "\n---\n"
+#define WORKLOAD(status, spec)                                                   \
+	"kind: Workload\n" META("trainjob-bert-1") "}\nspec: {queueName: q" spec \
+						   "}\nstatus: " status "\n---\n"
+#define NO_QUOTA                                                                 \
+	"{conditions: [{type: QuotaReserved, status: 'False', reason: Pending, " \
+	"message: 'insufficient quota for cpu'}]}"
+
+static struct view view_of(const char *yaml)
+{
+	cleanup_json cJSON *docs = NULL;
+	struct error err = { 0 };
+	struct view v;
+
+	view_init(&v, "a", "bert");
+	if (time_parse(&v.now, NOW, &err) || yaml_parse(&docs, yaml, strlen(yaml), &err))
+		fail_msg("%s: %s", yaml, err.msg);
+	while (docs->child)
+		view_take(&v, cJSON_DetachItemFromArray(docs, 0));
+	return v;
+}
+
+static char *text_of(const char *yaml)
+{
+	cleanup_view struct view v = view_of(yaml);
+	cleanup_json cJSON *why = why_explain(&v);
+	struct buf out = { .max = 65536 };
+
+	why_text(&out, why);
+	return (char *)out.data;
+}
+
+static void check(const char *what, const char *yaml, const char *want)
+{
+	cleanup_free char *have = text_of(yaml);
+
+	if (!str_starts(have, want))
+		fail_msg("%s:\nhave: %s\nwant: %s", what, have, want);
+}
+
+struct row {
+	const char *what, *yaml, *want;
+};
+
+static void check_all(const struct row *rows, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		check(rows[i].what, rows[i].yaml, rows[i].want);
+}
+#define CHECK_ALL(rows) check_all(rows, sizeof(rows) / sizeof(*rows))
+
+/* ---- nobody acts, objects are refused ---- */
+
+static void test_start(void **state)
+{
+	static const struct row rows[] = {
+		{ "no controller, none installed",
+		  JOB("", "") MISSING("Lease") MISSING("Deployment"),
+		  "bert is pending: no controller of Kubeflow Trainer has done anything "
+		  "with it in 60m: it has neither a status nor a JobSet; there is "
+		  "neither "
+		  "its Deployment nor its Lease in the cluster: is it installed "
+		  "(kftrainer install)?\n" },
+		{ "no controller, its lease is old",
+		  JOB("", "") "kind: Lease\nmetadata: {namespace: kubeflow-system}\n"
+			      "spec: {holderIdentity: p1, renewTime: "
+			      "'2026-01-01T00:50:00.1Z'}\n",
+		  "bert is pending: no controller of Kubeflow Trainer has done anything "
+		  "with it in 60m: it has neither a status nor a JobSet; its Lease, of "
+		  "p1, "
+		  "was last renewed 10m ago.\n"
+		  "More: kubectl get pods -n kubeflow-system\n" },
+		{ "no pod of the controller is available",
+		  JOB("", "") "kind: Deployment\nmetadata: {namespace: k}\n",
+		  "bert is pending: no controller of Kubeflow Trainer has done anything "
+		  "with it in 60m: it has neither a status nor a JobSet; its Deployment "
+		  "has "
+		  "no pod that is available.\nMore: kubectl get pods -n k\n" },
+		{ "no runtime", JOB("", "") MISSING("ClusterTrainingRuntime"),
+		  "bert is pending: the ClusterTrainingRuntime r that it refers to does "
+		  "not "
+		  "exist.\nMore: kubectl get clustertrainingruntimes\n" },
+		{ "another controller's", JOB(", managedBy: x", ""),
+		  "bert is pending: spec.managedBy names another controller" },
+		{ "refused by a webhook",
+		  JOB("", STATUS) EVENT(
+			  "TrainJob", "bert", "Warning",
+			  "TrainJobResourcesCreationFailed",
+			  "TrainJob resources reconciliation failed: apply: admission "
+			  "webhook \"v\" denied the request: too long."),
+		  "bert is pending: the objects it consists of cannot be made, for an "
+		  "admission webhook refuses them: apply: admission webhook \"v\" denied "
+		  "the request: too long.\nMore: kubectl describe trainjob bert -n a\n" },
+		{ "a webhook is not there",
+		  JOB("", STATUS) EVENT("TrainJob", "bert", "Warning",
+					"TrainJobResourcesCreationFailed",
+					"failed calling webhook \"v\": no endpoints"),
+		  "bert is pending: the objects it consists of cannot be made, for an "
+		  "admission webhook does not answer: failed calling" },
+		{ "that was before there was a JobSet",
+		  JOB("", STATUS) EVENT("TrainJob", "bert", "Warning",
+					"TrainJobResourcesCreationFailed", "conflict")
+			  JOBSET JOBS PLACED("0", READY) PLACED("1", READY),
+		  "bert is running: nothing is wrong: 2 of 2 pods run, for 60m; it "
+		  "reports "
+		  "no progress.\n" },
+		{ "JobSet's controller is not there",
+		  JOB("", STATUS) "kind: JobSet\n" META("bert") "}\n---\n",
+		  "bert is pending: JobSet's controller has done nothing with the JobSet "
+		  "in "
+		  "60m: it has neither a status nor Jobs: does it run?\n" },
+		{ "its Jobs are refused",
+		  JOB("", STATUS) "kind: JobSet\n" META("bert") "}\n---\n" EVENT(
+			  "JobSet", "bert", "Warning", "JobCreationFailed", "invalid."),
+		  "bert is pending: the Jobs of its JobSet cannot be made: invalid.\n" },
+		{ "ResourceQuota",
+		  JOB("", STATUS) JOBSET "kind: Job\n" META(
+			  "bert-node-0") "}\nspec: {parallelism: "
+					 "2}\n---\n" EVENT("Job", "bert-node-0",
+							   "Warning", "FailedCreate",
+							   "Error creating: pods \"p\" "
+							   "is forbidden: exceeded "
+							   "quota: q, "
+							   "requested: cpu=2, used: "
+							   "cpu=1, limited: cpu=2"),
+		  "bert is pending: its pods cannot be made, for a ResourceQuota of the "
+		  "namespace is used up: exceeded quota: q, requested: cpu=2, used: "
+		  "cpu=1, "
+		  "limited: cpu=2.\nMore: kubectl describe resourcequota -n a\n" },
+		{ "LimitRange",
+		  JOB("", STATUS) JOBSET "kind: Job\n" META(
+			  "bert-node-0") "}\nspec: {parallelism: "
+					 "2}\n---\n" EVENT("Job", "bert-node-0",
+							   "Warning", "FailedCreate",
+							   "Error creating: pods \"p\" "
+							   "is forbidden: maximum cpu "
+							   "usage "
+							   "per Container is 1, but "
+							   "limit is 2"),
+		  "bert is pending: its pods cannot be made, for a LimitRange of the "
+		  "namespace does not allow them: maximum cpu usage per Container is 1" },
+		{ "it has just been made",
+		  "kind: TrainJob\nmetadata: {name: bert, namespace: a, "
+		  "creationTimestamp: "
+		  "'2026-01-01T00:59:58Z'}\nspec: {runtimeRef: {name: r}}\n",
+		  "bert is pending: it was created 2s ago, and its JobSet is still to "
+		  "come" },
+		{ "a finalizer",
+		  "kind: TrainJob\nmetadata: {name: bert, namespace: a, "
+		  "deletionTimestamp: '2026-01-01T00:59:58Z', finalizers: [x/y]}\n",
+		  "bert is being deleted: its finalizer x/y has not been taken away" },
+	};
+
+	(void)state;
+	CHECK_ALL(rows);
+}
+
+/* ---- suspended, Kueue ---- */
+
+static void test_queue(void **state)
+{
+	static const struct row rows[] = {
+		{ "by somebody",
+		  JOB(", suspend: true",
+		      "status: {conditions: [{type: Suspended, status: 'True', "
+		      "lastTransitionTime: '2026-01-01T00:58:00Z'}]}"),
+		  "bert is suspended: spec.suspend has been true for 2m, and Kueue is "
+		  "not "
+		  "what holds it back: it goes on when somebody resumes it.\n"
+		  "More: kftrainer resume bert -n a\n" },
+		{ "no Kueue", QUEUED MISSING("Kueue"),
+		  "bert is suspended: it is for Kueue's queue q (label "
+		  "kueue.x-k8s.io/queue-name), and there is no Kueue in the cluster" },
+		{ "no Workload", QUEUED,
+		  "bert is suspended: Kueue has made no Workload for it in 60m: does its "
+		  "controller run" },
+		{ "no such queue", QUEUED WORKLOAD(NO_QUOTA, "") MISSING("LocalQueue"),
+		  "bert is suspended: Kueue holds it back, for there is no LocalQueue q "
+		  "in "
+		  "namespace a (label kueue.x-k8s.io/queue-name).\n" },
+		{ "the queue is stopped",
+		  QUEUED WORKLOAD(NO_QUOTA,
+				  "") "kind: LocalQueue\nspec: {clusterQueue: c}\n"
+				      "status: {conditions: [{type: Active, status: "
+				      "'False', message: ClusterQueue is stopped}]}\n",
+		  "bert is suspended: Kueue holds it back, for LocalQueue q "
+		  "(ClusterQueue "
+		  "c) admits nothing: ClusterQueue is stopped.\n" },
+		{ "behind two others, by age and by priority",
+		  QUEUED WORKLOAD(NO_QUOTA,
+				  "") "kind: WaitingWorkload\nmetadata: "
+				      "{creationTimestamp: '2025-12-31T00:00:00Z'}\n"
+				      "---\nkind: WaitingWorkload\nmetadata: "
+				      "{creationTimestamp: '2026-01-01T00:30:00Z'}\n"
+				      "spec: {priority: 5}\n---\nkind: "
+				      "WaitingWorkload\nmetadata: "
+				      "{creationTimestamp: '2026-01-01T00:30:00Z'}\n",
+		  "bert is suspended: it waits for Kueue to give it a quota, as 3rd of 4 "
+		  "in "
+		  "LocalQueue q: insufficient quota for cpu.\n"
+		  "More: kubectl describe workload trainjob-bert-1 -n a\n" },
+		{ "as Kueue tells it",
+		  QUEUED WORKLOAD(NO_QUOTA,
+				  "") "kind: PendingWorkloadsSummary\nitems: "
+				      "[{metadata: {name: z}}, {metadata: {name: "
+				      "trainjob-bert-1}, positionInLocalQueue: 1, "
+				      "positionInClusterQueue: 11}]\n",
+		  "bert is suspended: it waits for Kueue to give it a quota, as 2nd of 2 "
+		  "in "
+		  "LocalQueue q, and in its ClusterQueue 12th: insufficient" },
+		{ "deactivated", QUEUED WORKLOAD(NO_QUOTA, ", active: false"),
+		  "bert is suspended: Kueue holds it back, for its Workload is "
+		  "deactivated "
+		  "(spec.active: false).\n" },
+		{ "preempted",
+		  QUEUED WORKLOAD(
+			  "{conditions: [{type: Evicted, status: 'True', reason: "
+			  "Preempted, message: Preempted to accommodate x}, {type: "
+			  "QuotaReserved, status: 'False'}]}",
+			  ""),
+		  "bert is suspended: Kueue has taken its quota away (Preempted): "
+		  "Preempted "
+		  "to accommodate x. Also: it waits" },
+		{ "an admission check",
+		  QUEUED WORKLOAD("{conditions: [{type: QuotaReserved, status: 'True'}], "
+				  "admissionChecks: [{name: p, state: Pending, message: "
+				  "booting}]}",
+				  ""),
+		  "bert is suspended: Kueue has a quota for it, and waits for the "
+		  "admission "
+		  "check p, which is Pending: booting.\n" },
+		{ "admitted",
+		  QUEUED WORKLOAD("{conditions: [{type: QuotaReserved, status: 'True'}, "
+				  "{type: Admitted, status: 'True'}]}",
+				  ""),
+		  "bert is suspended: Kueue has admitted it and is about to resume "
+		  "it.\n" },
+	};
+
+	(void)state;
+	CHECK_ALL(rows);
+}
+
+/* ---- places ---- */
+
+static void test_place(void **state)
+{
+	static const struct row rows[] = {
+		{ "no room",
+		  JOB("", STATUS) JOBSET JOBS PLACED("0", READY)
+			  POD_OF("1", "",
+				 UNSCHEDULABLE("0/1 nodes are available: 1 "
+					       "Insufficient cpu. preemption: x"))
+				  NODE_OF("n1", "'True'", "used: {cpu: '3'}\n"),
+		  "bert is pending: no node takes 1 of its 2 pods: 0/1 nodes are "
+		  "available: "
+		  "1 Insufficient cpu (a pod asks for 2 cpu, and the most that a node "
+		  "has "
+		  "free is 1 (of 4)).\nMore: kubectl describe pod bert-node-0-1-x -n "
+		  "a\n" },
+		{ "no node is that large",
+		  JOB("", STATUS) JOBSET JOBS POD_OF(
+			  "0", "",
+			  UNSCHEDULABLE("0/1 nodes are available: 1 Insufficient cpu."))
+			  NODE_OF("n1", "'True'", "used: {}\n")
+				  NODE_OF("n2", "'Unknown'", ""),
+		  "bert is pending: no node takes its pod: 0/1 nodes are available: 1 "
+		  "Insufficient cpu (a pod asks for 2 cpu, and the most" },
+		{ "nodes may not be read",
+		  JOB("", STATUS) JOBSET JOBS POD_OF(
+			  "0", "",
+			  UNSCHEDULABLE(
+				  "0/1: 1 Insufficient cpu.")) "kind: Denied\nresource: "
+							       "nodes\nwhat: list nodes\n"
+							       "check: kubectl auth "
+							       "can-i list nodes\n",
+		  "bert is pending: no node takes its pod: 0/1: 1 Insufficient cpu (a "
+		  "pod "
+		  "asks for 2 cpu). You may not list nodes, so what follows from that is "
+		  "not "
+		  "known here.\nMore: kubectl describe pod bert-node-0-0-x -n a\n"
+		  "Check: kubectl auth can-i list nodes\n" },
+		{ "a selector",
+		  JOB("", STATUS) JOBSET JOBS POD_OF(
+			  "0", "nodeSelector: {gpu: a100}, ",
+			  UNSCHEDULABLE(
+				  "1 didn''t match Pod''s node affinity/selector.")),
+		  "bert is pending: no node takes its pod: 1 didn't match Pod's node "
+		  "affinity/selector (its nodeSelector is gpu=a100).\n" },
+		{ "a gang",
+		  JOB("", STATUS) JOBSET JOBS
+		  "kind: PodGroup\nspec: {minMember: 2}\nstatus: "
+		  "{conditions: [{type: Unschedulable, status: "
+		  "'True', message: no room.}]}\n---\n" PLACED("0", "phase: Pending")
+			  POD_OF("1", "", UNSCHEDULABLE("1 Insufficient gpu")),
+		  "bert is pending: its gang is not complete: 1 of its 2 pods have a "
+		  "node, "
+		  "and at least 2 must be placed together (minMember of PodGroup bert): "
+		  "no "
+		  "room. Also: no node takes 1 of its 2 pods: 1 Insufficient gpu.\n" },
+		{ "gates",
+		  JOB("", STATUS) JOBSET JOBS POD_OF(
+			  "0", "",
+			  "phase: Pending, conditions: [{type: PodScheduled, status: "
+			  "'False', reason: SchedulingGated}]"),
+		  "bert is pending: its pod may not be scheduled until whoever set" },
+		{ "no scheduler",
+		  JOB("", STATUS) JOBSET JOBS POD_OF("0", "schedulerName: volcano, ",
+						     "phase: Pending"),
+		  "bert is pending: the scheduler volcano has said nothing about its "
+		  "pods "
+		  "in 60m: does it run (spec.schedulerName)?\n" },
+		{ "no such claim",
+		  JOB("", STATUS) JOBSET JOBS POD_OF(
+			  "0", "",
+			  UNSCHEDULABLE("0/1 nodes are available: "
+					"persistentvolumeclaim \"c\" not found.")),
+		  "bert is pending: its pods use the PersistentVolumeClaim c, which does "
+		  "not exist.\n" },
+		{ "a claim that waits",
+		  JOB("", STATUS) JOBSET JOBS POD_OF(
+			  "0", "",
+			  UNSCHEDULABLE(
+				  "pod has unbound immediate "
+				  "PersistentVolumeClaims.")) "kind: "
+							      "PersistentVolumeCla"
+							      "im\nmetadata: "
+							      "{name: c}\nspec: "
+							      "{storageClassName: "
+							      "s}\nstatus: {phase: "
+							      "Pending}\n---\n" EVENT(
+								      "PersistentVolumeCl"
+								      "aim",
+								      "c", "Warning",
+								      "ProvisioningFaile"
+								      "d",
+								      "no space left."),
+		  "bert is pending: its PersistentVolumeClaim c is Pending (storage "
+		  "class "
+		  "s): no space left.\n" },
+	};
+
+	(void)state;
+	CHECK_ALL(rows);
+}
+
+/* ---- containers ---- */
+
+static void test_pods(void **state)
+{
+	static const struct row rows[] = {
+		{ "an image",
+		  JOB("", STATUS) JOBSET JOBS PLACED("0", READY) PLACED(
+			  "1",
+			  "phase: Pending, " STATE(
+				  "waiting: {reason: ErrImagePull, message: 'i:1: not "
+				  "found'}")),
+		  "bert is pending: the image i:1 cannot be pulled for 1 of its 2 pods, "
+		  "container node of node-1 (node rank 1) on node n1: i:1: not found "
+		  "(ErrImagePull); is its name right?\n" },
+		{ "a Secret",
+		  JOB("", STATUS) JOBSET JOBS PLACED(
+			  "0", "phase: Pending, " STATE(
+				       "waiting: {reason: CreateContainerConfigError, "
+				       "message: 'secret \"s\" not found'}")),
+		  "bert is pending: container node of node-0 (node rank 0) on node n1 "
+		  "does "
+		  "not start in its pod: secret \"s\" not found "
+		  "(CreateContainerConfigError).\n" },
+		{ "a mount",
+		  JOB("", STATUS) JOBSET JOBS PLACED(
+			  "0", "phase: Pending, " STATE(
+				       "waiting: {reason: ContainerCreating}"))
+			  EVENT("Pod", "bert-node-0-0-x", "Warning", "FailedMount",
+				"MountVolume.SetUp failed"),
+		  "bert is pending: node-0 (node rank 0) does not start on node n1, for "
+		  "a "
+		  "volume of it cannot be mounted: MountVolume.SetUp failed.\n" },
+		{ "an init container",
+		  JOB("", STATUS) JOBSET JOBS PLACED(
+			  "0", "phase: Pending, initContainerStatuses: [{name: f, state: "
+			       "{running: {startedAt: '2026-01-01T00:59:00Z'}}}]"),
+		  "bert is pending: init container f of node-0 (node rank 0) has run for "
+		  "60s, and has to end before the others start.\n" },
+		{ "a node that is gone",
+		  JOB("", STATUS) JOBSET JOBS PLACED("0", "phase: Running")
+			  PLACED("1", READY) NODE_OF("n1", "'Unknown'", ""),
+		  "bert is running: node n1, on which node-0 (node rank 0) is, has not "
+		  "been "
+		  "ready for 5m: stopped posting. Also: " },
+		{ "it restarts",
+		  JOB("", STATUS) JOBSET JOBS PLACED(
+			  "0",
+			  "phase: Running, containerStatuses: [{name: node, "
+			  "restartCount: 3, state: {waiting: {reason: "
+			  "CrashLoopBackOff}}, lastState: {terminated: {exitCode: 1, "
+			  "finishedAt: '2026-01-01T00:00:01Z'}}}]")
+			  LOG("bert-node-0-0-x",
+			      "2026-01-01T00:00:00.1Z KeyError: 'weights'\\n"),
+		  "bert is running: node-0 (node rank 0), pod bert-node-0-0-x on node "
+		  "n1: "
+		  "container node ended with exit code 1, after 3 restarts; its log says "
+		  "\"KeyError: 'weights'\"; it has been started again.\n"
+		  "More: kubectl logs bert-node-0-0-x -c node --previous -n a\n" },
+		{ "nothing is wrong so far",
+		  JOB("", STATUS) JOBSET JOBS PLACED(
+			  "0", "phase: Pending, " STATE(
+				       "waiting: {reason: ContainerCreating}")),
+		  "bert is pending: its pods are being started, 0 of 2 are ready, and "
+		  "nothing has gone wrong so far (created 60m ago).\n" },
+	};
+
+	(void)state;
+	CHECK_ALL(rows);
+}
+
+/* ---- it has ended ---- */
+
+static void test_end(void **state)
+{
+	static const struct row rows[] = {
+		{ "the first in time",
+		  JOB("", FAILED) JOBSET JOBS PLACED("0", ENDED("5", "Error", "09"))
+			  PLACED("1", ENDED("139", "Error", "04")),
+		  "bert has failed: the first failure is that of node-1 (node rank 1), "
+		  "pod "
+		  "bert-node-0-1-x on node n1: container node ended with exit code 139 "
+		  "(SIGSEGV). Also: its JobSet has failed: jobset failed (FailedJobs).\n"
+		  "More: kubectl logs bert-node-0-1-x -c node -n a\n" },
+		{ "not one that was only ended with it",
+		  JOB("", FAILED) JOBSET JOBS PLACED("0", ENDED("143", "Error", "04"))
+			  PLACED("1", ENDED("3", "Error", "09")),
+		  "bert has failed: the first failure is that of node-1 (node rank 1), "
+		  "pod" },
+		{ "nor one that only missed its peer",
+		  JOB("", FAILED) JOBSET JOBS PLACED("0", ENDED("1", "Error", "04"))
+			  PLACED("1", ENDED("1", "Error", "09")) LOG(
+				  "bert-node-0-0-x", "RuntimeError: [gloo] Connection "
+						     "closed by peer\\n")
+				  LOG("bert-node-0-1-x", "ValueError: boom\\n"),
+		  "bert has failed: the first error of its own is that of node-1 (node "
+		  "rank "
+		  "1), pod bert-node-0-1-x on node n1: container node ended with exit "
+		  "code "
+		  "1; its log says \"ValueError: boom\"; node-0 (node rank 0) then "
+		  "missed "
+		  "it. Also" },
+		{ "NCCL",
+		  JOB("", FAILED) JOBSET JOBS PLACED("0", ENDED("1", "Error", "04")) LOG(
+			  "bert-node-0-0-x",
+			  "a\\nRuntimeError: NCCL error in: x.cpp:1, unhandled\\nb\\n"),
+		  "bert has failed: the first failure is that of node-0 (node rank 0), "
+		  "pod "
+		  "bert-node-0-0-x on node n1: container node ended with exit code 1; "
+		  "its "
+		  "log says \"RuntimeError: NCCL error in: x.cpp:1, unhandled\" (NCCL "
+		  "could "
+		  "not reach a peer" },
+		{ "out of memory",
+		  JOB("", FAILED)
+			  JOBSET JOBS PLACED("0", ENDED("137", "OOMKilled", "04")),
+		  "bert has failed: the first failure is that of node-0 (node rank 0), "
+		  "pod "
+		  "bert-node-0-0-x on node n1: container node was killed for using more "
+		  "memory than its limit of 64Mi (OOMKilled, exit code 137). Also" },
+		{ "evicted",
+		  JOB("", FAILED) JOBSET JOBS PLACED(
+			  "0", "phase: Failed, reason: Evicted, message: low on memory."),
+		  "bert has failed: the first failure is that of node-0 (node rank 0), "
+		  "pod "
+		  "bert-node-0-0-x on node n1, was evicted by its node (Evicted): low on "
+		  "memory. Also" },
+		{ "the pods are gone",
+		  JOB("", FAILED)
+			  EVENT("TrainJob", "bert", "Warning", "Failed",
+				"FailedJobs: x; first: node-1 (node rank 1): container "
+				"node: exit code 3 on n1"),
+		  "bert has failed: the first failure was that of node-1 (node rank 1): "
+		  "container node: exit code 3 on n1. Also: its JobSet has failed" },
+		{ "a Job gave up",
+		  JOB("", FAILED) JOBSET "kind: Job\n" META(
+			  "bert-node-0") "}\nstatus: {conditions: [{type: Failed, "
+					 "status: "
+					 "'True', reason: BackoffLimitExceeded, message: "
+					 "enough}]}\n",
+		  "bert has failed: Job bert-node-0 gave up, enough "
+		  "(BackoffLimitExceeded).\n" },
+		{ "too late",
+		  JOB(", activeDeadlineSeconds: 9",
+		      "status: {conditions: [{type: Failed, status: 'True', reason: "
+		      "DeadlineExceeded}]}"),
+		  "bert has failed: it was stopped, for it was not done within its "
+		  "deadline "
+		  "of 9 s (spec.activeDeadlineSeconds), which began at "
+		  "2026-01-01T00:00:00Z.\n" },
+		{ "done",
+		  JOB("", "status: {conditions: [{type: Complete, status: 'True', "
+			  "lastTransitionTime: '2026-01-01T00:30:00Z'}]}"),
+		  "bert is complete: it ended in order 30m ago, 30m after it was "
+		  "created.\n"
+		  "More: kftrainer logs bert -n a\n" },
+	};
+
+	(void)state;
+	CHECK_ALL(rows);
+}
+
+static void test_run(void **state)
+{
+	static const struct row rows[] = {
+		{ "progress",
+		  JOB("", "status: {trainerStatus: {progressPercentage: 40, "
+			  "estimatedRemainingSeconds: 720, lastUpdatedTime: '" NOW "'}}")
+			  JOBSET JOBS PLACED("0", READY) PLACED("1", READY),
+		  "bert is running: nothing is wrong: 2 of 2 pods run, for 60m; 40 % are "
+		  "done, about 12m are left.\n" },
+		{ "stalled",
+		  JOB("", "status: {trainerStatus: {progressPercentage: 40, "
+			  "lastUpdatedTime: '2026-01-01T00:35:00Z'}}")
+			  JOBSET JOBS PLACED("0", READY) PLACED("1", READY),
+		  "bert is running: its progress has not moved for 25m, at 40 %. Also: 2 "
+		  "of "
+		  "2 pods run, for 60m; 40 % are done.\n" },
+		{ "silent",
+		  JOB("", STATUS) JOBSET JOBS PLACED("0", READY) PLACED("1", READY)
+			  LOG("bert-node-0-0-x", "2026-01-01T00:30:00.1Z epoch 3\\n"),
+		  "bert is running: its first rank has written nothing for 30m and it "
+		  "reports no progress. Also" },
+		{ "it waits for its peers",
+		  JOB("", STATUS) JOBSET JOBS PLACED("0", READY) PLACED("1", READY) LOG(
+			  "bert-node-0-0-x",
+			  "2026-01-01T00:59:59.1Z [c10d] The client socket has failed to "
+			  "connect to [x]:29500\\n"),
+		  "bert is running: the log of node-0 (node rank 0) speaks of its peers: "
+		  "\"[c10d] The client socket has failed to connect to [x]:29500\" (the "
+		  "ranks did not find each other" },
+	};
+
+	(void)state;
+	CHECK_ALL(rows);
+}
+
+/* What others wrote neither ends a line nor moves a cursor. */
+static void test_hostile(void **state)
+{
+	cleanup_free char *have = text_of(JOB("", FAILED) JOBSET JOBS PLACED(
+		"0", "phase: Failed, containerStatuses: [{name: node, state: "
+		     "{terminated: {exitCode: 1, message: \"a\\nb\\e[2Jc\"}}}]"));
+
+	(void)state;
+	if (!strstr(have, "it said \"a b\\x1b[2Jc\""))
+		fail_msg("%s", have);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_start),   cmocka_unit_test(test_queue),
+		cmocka_unit_test(test_place),   cmocka_unit_test(test_pods),
+		cmocka_unit_test(test_end),     cmocka_unit_test(test_run),
+		cmocka_unit_test(test_hostile),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -18,7 +18,7 @@
 
 #include "kube/kube.h"
 
-enum { LOGS_MAX_LINE = 1024 * 1024, LOGS_MAX_OPEN = 1000 };
+enum { LOGS_MAX_LINE = 1024 * 1024, LOGS_MAX_OPEN = 512 };
 
 /* Which lines. `{ .rank = -1, .tail = -1 }` is all that the job's newest pods write. */
 struct logs_want {

@@ -186,6 +186,7 @@ static void not_there(struct source *s, const struct error *err)
 	if (s->previous) {
 		s->whole = true;
 		if (!s->logs->want->follow) {
+			s->logs->any_failed = true;
 			source_note(s, "%s", err->msg);
 			finish(s);
 		}

@@ -8,7 +8,7 @@ Writes FOLDER/config, a kubeconfig, prints "ready", and ends when stdin does. Ra
 line i, "rank R line I ...", at start + i/rate seconds; several lines have one timestamp. The job
 is complete after S seconds. --cut: each piece of an answer is the last one with that
 probability, in the middle of a line, and a tenth of the calls get 503; --short: an answer
-that is cut ends in order, as when an API server goes."""
+that is cut ends in order, as when an API server goes, but none of the last ones."""
 import argparse
 import asyncio
 import calendar
@@ -145,7 +145,7 @@ class Answer:
             over, last = world.over(), world.written()
             if last > at:
                 data = world.text(rank, at, last, stamps)
-                if random.random() < world.args.cut:
+                if random.random() < world.args.cut and not (over and world.args.short):
                     await self.piece(data[:random.randrange(len(data))])
                     if world.args.short:
                         break

@@ -20,11 +20,12 @@
 #define META(name)                                              \
 	"metadata: {name: " name ", namespace: a, uid: u-" name \
 	", creationTimestamp: '2026-01-01T00:00:00Z'"
-#define JOB(spec, status)                                                           \
-	"kind: TrainJob\n" META("bert") ", labels: {x: y}}\n"                       \
-					"spec: {runtimeRef: {name: r, kind: "       \
-					"ClusterTrainingRuntime}" spec "}\n" status \
-					"\n---\n"
+#define JOB(spec, status)                                                              \
+	"kind: TrainJob\n" META(                                                       \
+		"bert") ", labels: {x: y}}\n"                                          \
+			"spec: {runtimeRef: {name: r, kind: "                          \
+			"ClusterTrainingRuntime, apiGroup: trainer.kubeflow.org}" spec \
+			"}\n" status "\n---\n"
 #define QUEUED                                                        \
 	"kind: TrainJob\n" META(                                      \
 		"bert") ", labels: {kueue.x-k8s.io/queue-name: q}}\n" \
@@ -470,7 +471,7 @@ static void test_pods(void **state)
 			  "finishedAt: '2026-01-01T00:00:01Z'}}}]")
 			  LOG("bert-node-0-0-x",
 			      "2026-01-01T00:00:00.1Z KeyError: 'weights'\\n"),
-		  "bert is running: node-0 (node rank 0), pod bert-node-0-0-x on node "
+		  "bert is pending: node-0 (node rank 0), pod bert-node-0-0-x on node "
 		  "n1: "
 		  "container node ended with exit code 1, after 3 restarts; its log says "
 		  "\"KeyError: 'weights'\"; it has been started again.\n"

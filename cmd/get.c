@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "client/changes.h"
 #include "client/jobs.h"
+#include "client/queue.h"
 #include "cmd/cluster.h"
 #include "cmd/cmd.h"
 #include "cmd/out.h"
@@ -21,8 +22,6 @@
 #include "trainer/progress.h"
 #include "trainer/status.h"
 #include "trainer/trainjob.h"
-
-#define QUEUE_LABEL "kueue.x-k8s.io/queue-name"
 
 struct get_opts {
 	struct where_opts where;
@@ -147,11 +146,9 @@ static const char *progress(struct arena *arena, struct getting *g, const cJSON 
 
 static const char *queue(struct arena *arena, struct getting *g, const cJSON *job)
 {
-	const char *ret = meta_label(job, QUEUE_LABEL);
-
 	(void)arena;
 	(void)g;
-	return ret ? ret : "";
+	return queue_of(job);
 }
 
 /* The last thing that its conditions say. */

@@ -9,12 +9,10 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "client/jobs.h"
+#include "client/queue.h"
 #include "cmd/cmd.h"
-#include "trainer/api.h"
 #include "trainer/status.h"
 #include "trainer/trainjob.h"
-
-#define QUEUE_LABEL "kueue.x-k8s.io/queue-name"
 
 const struct opt suspend_options[] = {
 	WHERE_OPTIONS(struct suspend_opts),
@@ -27,16 +25,27 @@ struct suspending {
 	bool suspend;
 };
 
-/* A queue holds what it has not admitted, and starts again what it has. */
-static void tell_queue(const cJSON *job, bool suspend)
+/* true: the queue has done it, or has failed to (*rc). */
+static bool by_queue(const struct suspending *s, const cJSON *job, int *rc,
+		     struct error *err)
 {
-	const char *queue = meta_label(job, QUEUE_LABEL);
+	const char *queue = queue_of(job), *name = meta_name(job);
+	enum queue_answer answer = QUEUE_NONE;
 
-	if (queue)
-		cmd_complain(
-			suspend ? "suspend" : "resume",
-			"TrainJob %s is in the queue %s: Kueue decides when it runs%s",
-			meta_name(job), queue, suspend ? ", and may start it again" : "");
+	*rc = queue ? queue_set_active(s->kube, job, !s->suspend, &answer, err) : 0;
+	if (*rc)
+		return true;
+	if (answer == QUEUE_NONE)
+		return false;
+	if (answer == QUEUE_SET_ALREADY)
+		printf("trainjob %s %s\n", name,
+		       s->suspend ? "is suspended already"
+				  : "is not suspended; it is the queue that starts it");
+	else
+		printf("trainjob %s %s (its Workload in queue %s is %s)\n", name,
+		       s->suspend ? "suspended" : "resumed", queue,
+		       s->suspend ? "not active" : "active again");
+	return true;
 }
 
 static int set_suspend(void *ctx, const cJSON *job, struct error *err)
@@ -46,6 +55,7 @@ static int set_suspend(void *ctx, const cJSON *job, struct error *err)
 	const struct kube_ref ref = job_ref(meta_namespace(job), name);
 	const struct kube_write how = { .manager = "kftrainer", .meta_only = true };
 	cleanup_json cJSON *patch = cJSON_CreateObject();
+	int rc;
 
 	if (status_finished(tj_status(job)))
 		return error_set(err, ERR_CONFLICT,
@@ -53,6 +63,8 @@ static int set_suspend(void *ctx, const cJSON *job, struct error *err)
 				 name, status_state(tj_status(job)), word);
 	if (meta_is_deleted(job))
 		return error_set(err, ERR_CONFLICT, "TrainJob %s is being deleted", name);
+	if (by_queue(s, job, &rc, err))
+		return rc;
 	if (tj_suspend(job) == s->suspend) {
 		printf("trainjob %s %s\n", name,
 		       s->suspend ? "is suspended already" : "is not suspended");
@@ -62,8 +74,6 @@ static int set_suspend(void *ctx, const cJSON *job, struct error *err)
 	if (kube_merge_patch(s->kube, &ref, patch, &how, NULL, err))
 		return -1;
 	printf("trainjob %s %s\n", name, word);
-	fflush(stdout);
-	tell_queue(job, s->suspend);
 	return 0;
 }
 

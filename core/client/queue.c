@@ -1,0 +1,80 @@
+#include "client/queue.h"
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+
+#define GROUP       "kueue.x-k8s.io"
+#define QUEUE_LABEL GROUP "/queue-name"
+
+const char *queue_of(const cJSON *job)
+{
+	const char *queue = meta_label(job, QUEUE_LABEL);
+
+	return queue && *queue ? queue : NULL;
+}
+
+/* The version that the API server prefers; NULL: the group is not served. */
+static int version_of(struct kube *k, struct arena *arena, const char **ret,
+		      struct error *err)
+{
+	cleanup_json cJSON *group = NULL;
+	const char *version;
+
+	*ret = NULL;
+	if (kube_call(k, "GET", "/apis/" GROUP, NULL, &group, err)) {
+		if (err->kind != ERR_NOT_FOUND)
+			return -1;
+		*err = (struct error){ 0 };
+		return 0;
+	}
+	version = json_str(group, "preferredVersion", "groupVersion");
+	*ret = version ? arena_strdup(arena, version) : NULL;
+	return 0;
+}
+
+struct search {
+	const char *uid; /* of the job */
+	cJSON *found;
+};
+
+static int take(void *ctx, cJSON *take_obj, struct error *err)
+{
+	struct search *s = ctx;
+
+	(void)err;
+	if (!s->found && str_eq(owner_uid(meta_controller(take_obj)), s->uid))
+		s->found = take_obj;
+	else
+		cJSON_Delete(take_obj);
+	return 0;
+}
+
+int queue_set_active(struct kube *k, const cJSON *job, bool active,
+		     enum queue_answer *ret, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_json cJSON *found = NULL, *patch = cJSON_CreateObject();
+	struct kube_ref ref = { .kind = "Workload", .ns = meta_namespace(job) };
+	const struct kube_write how = { .manager = "kftrainer", .meta_only = true };
+	struct search search = { .uid = meta_uid(job) };
+	const struct kube_sink sink = { .on_item = take, .ctx = &search };
+	int rc;
+
+	*ret = QUEUE_NONE;
+	if (version_of(k, &arena, &ref.api_version, err))
+		return -1;
+	if (!ref.api_version)
+		return 0;
+	rc = kube_list(k, &ref, NULL, &sink, NULL, err);
+	found = search.found;
+	if (rc || !found)
+		return rc;
+	*ret = QUEUE_SET_ALREADY;
+	if (json_bool(found, true, "spec", "active") == active)
+		return 0;
+	*ret = QUEUE_SET;
+	ref.name = meta_name(found);
+	json_put_bool(patch, active, "spec", "active");
+	return kube_merge_patch(k, &ref, patch, &how, NULL, err);
+}

@@ -223,7 +223,9 @@ const char *why_headline(struct arena *arena, const cJSON *why)
 
 static void put_sentence(struct buf *out, const char *before, const char *text)
 {
-	buf_printf(out, "%s%s%s", before, text, str_ends(text, "?") ? "" : ".");
+	bool ended = str_ends(text, "?") || strchr(text, '\n'); /* or several lines */
+
+	buf_printf(out, "%s%s%s", before, text, ended ? "" : ".");
 }
 
 static void put_unknown(struct buf *out, const cJSON *why)
@@ -233,7 +235,7 @@ static void put_unknown(struct buf *out, const cJSON *why)
 	json_each(d, list)
 		buf_printf(out, "%s%s", d == list->child ? " You may not " : " or ",
 			   json_str(d, "what"));
-	if (list->child)
+	if (list && list->child)
 		buf_adds(out, ", so what follows from that is not known here.");
 }
 

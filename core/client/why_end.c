@@ -184,8 +184,9 @@ const char *why_failure(struct why *w, const struct failure *f)
 	if (f->fact.cause == POD_REJECTED)
 		return arena_printf(w->arena, "%s, was refused by its node: %s (%s)", who,
 				    why_words(w, f->fact.message), f->fact.reason);
-	return arena_printf(w->arena, "%s: container %s %s%s", who, f->fact.container,
-			    ended(w, f),
+	return arena_printf(w->arena, "%s: %scontainer %s %s%s", who,
+			    why_is_init(f->pod, f->fact.container) ? "init " : "",
+			    f->fact.container, ended(w, f),
 			    again ? arena_printf(w->arena, ", after %lld restart%s",
 						 (long long)again, again == 1 ? "" : "s")
 				  : "");

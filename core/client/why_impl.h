@@ -45,6 +45,7 @@ int64_t why_job_age(const struct why *w); /* seconds */
 const char *why_failure(struct why *w, const struct failure *f);
 /* The command that shows what its container wrote. */
 const char *why_logs(struct why *w, const struct failure *f);
+bool why_is_init(const cJSON *pod, const char *container);
 /* What its log says, as a clause with "; " before it; "" for nothing. */
 const char *why_log_says(struct why *w, const cJSON *pod);
 

@@ -74,7 +74,7 @@ static int64_t waiting(const struct view *v, enum pod_cause cause, struct failur
 	return n;
 }
 
-static bool is_init(const cJSON *pod, const char *container)
+bool why_is_init(const cJSON *pod, const char *container)
 {
 	return json_find_const(json_get(pod_spec_of(pod), "initContainers"), "name",
 			       container) != NULL;
@@ -86,7 +86,7 @@ static const char *whose(struct why *w, const struct failure *f)
 	const char *node = pod_node(f->pod);
 
 	return arena_printf(w->arena, "%scontainer %s of %s%s%s",
-			    is_init(f->pod, f->fact.container) ? "init " : "",
+			    why_is_init(f->pod, f->fact.container) ? "init " : "",
 			    f->fact.container ? f->fact.container : "",
 			    pod_step(w->arena, f->pod), node ? " on node " : "",
 			    node ? node : "");

@@ -13,7 +13,7 @@ said() {
 	head -n 1 "$scratch/why" | sed 's/ Also: .*//' | grep -qE -e "$2" &&
 		{ [ -z "${3:-}" ] || grep -qE -e "^More: $3" "$scratch/why"; }
 }
-says() { wait_for 120 said "$@"; }
+says() { wait_for 60 said "$@"; }
 special() { # NAME POD-SPEC [RESTARTPOLICY]
 	k apply -f - <<-END >/dev/null
 		apiVersion: trainer.kubeflow.org/v1alpha1
@@ -32,7 +32,7 @@ special() { # NAME POD-SPEC [RESTARTPOLICY]
 python() { echo "exec python3 -c '$1'"; }
 check "an image that is not there" train noimage "$(sh 2 true 'image: "kft.local/absent:1"')"
 check "too much memory" train oom "$(sh 1 'exec python3 -c "b = bytearray(1 << 30)"' 'resourcesPerNode: {limits: {memory: 64Mi}}')"
-check "an exception on one rank" train raises "$(sh 2 "[ \$JOB_COMPLETION_INDEX = 1 ] || { $until_go; }; $(python 'raise ValueError(\"boom\")')")"
+check "an exception on one rank" train raises "$(sh 2 "[ \$JOB_COMPLETION_INDEX = 1 ] || { $until_go; }; $(python 'raise ValueError("boom")')")"
 check "an exit code, and last words" train words "$(sh 1 "echo the last line; echo last words >/dev/termination-log; exit 7")"
 check "a signal" train segv "$(sh 1 'kill -SEGV $$')"
 check "a command that is not there" train nocommand "{runtimeRef: {kind: TrainingRuntime, name: sh}, trainer: {command: [trian]}}"
@@ -45,8 +45,8 @@ check "an init container that takes its time" train slow "$(runtime=slow sh 1 tr
 special broken "initContainers: [{name: fetch, image: $image, command: [bash, -c, 'echo no such file >&2; exit 4']}]"
 check "an init container that fails" train broken "$(runtime=broken sh 1 true)"
 special loop 'volumes: []' OnFailure 100
-check "a rank that fails again and again" train loop "$(runtime=loop sh 1 "sleep 1; $(python 'raise KeyError(\"weights\")')")"
-check "ranks that do not find each other" train peers "$(sh 2 "[ \$JOB_COMPLETION_INDEX = 0 ] || { $until_go; }; $(python 'import torch.distributed as d, datetime; d.TCPStore(\"peers-node-0-1.peers\", 29500, 2, False, datetime.timedelta(seconds=300))')")"
+check "a rank that fails again and again" train loop "$(runtime=loop sh 1 "sleep 1; $(python 'raise KeyError("weights")')")"
+check "ranks that do not find each other" train peers "$(sh 2 "[ \$JOB_COMPLETION_INDEX = 0 ] || { $until_go; }; $(python 'import torch.distributed as d, datetime; d.TCPStore("peers-node-0-1.peers", 29500, 2, False, datetime.timedelta(seconds=300))')")"
 check "a job that runs in order" train fine "$(sh 2 "$until_go")"
 check "one that reports its progress" train reports "$(sh 1 "python3 /e2e/report.py 40; $until_go")"
 data='{name: dataset-initializer, template: {metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: dataset-initializer}},
@@ -81,7 +81,7 @@ check "... the rank, its exit code, its exception" says raises "^raises has fail
 check "... its last words and its last line" says words "^words has failed: .*ended with exit code 7; it said \"last words\"; its log ends with \"the last line\""
 check "... the signal" says segv '^segv has failed: .*ended with exit code 139 \(SIGSEGV\)'
 check "... the command" says nocommand '^nocommand has failed: .*container node could not be started: .*trian.*(StartError|ContainerCannotRun)|^nocommand is pending: container node .* does not start .*trian'
-check "... the init container" says broken "^broken has failed: .*: container fetch ended with exit code 4; its log ends with \"no such file\""
+check "... the init container" says broken "^broken has failed: .*: init container fetch ended with exit code 4; its log ends with \"no such file\""
 check "... again and again" says loop '^loop is (pending|running): node-0 \(node rank 0\), pod loop-node-0-0-.*: container node ended with exit code 1, after [0-9]+ restarts?; its log says "KeyError: .weights.'
 check "... connections" says peers '^peers is running: the log of node-0 \(node rank 0\) speaks of its peers: ".*(failed to connect|Connection refused|timed out).*" \('
 

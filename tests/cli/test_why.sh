@@ -1,0 +1,21 @@
+#!/bin/bash
+# `kftrainer why` of jobs of this machine; those of clusters: tests/cluster/test_why.sh.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+export HOME=$scratch
+unset KUBECONFIG KUBERNETES_SERVICE_HOST
+
+local_job() { "$kftrainer" submit --local --name "$1" --nodes 2 --runtime torch-distributed -- bash -c "$2" >/dev/null 2>&1; }
+check "of no job" says 2 'say of which job' why
+check "of a job that never was" says 1 'no job bert in namespace default' why bert
+local_job fails '[ $JOB_COMPLETION_INDEX = 0 ] && exec sleep 60; echo "ValueError: boom" >&2; exit 3'
+check "of one that failed: the first rank, its exit code" \
+	says 0 '^fails has failed: node-1 failed first, after .* s: exit code 3' why fails
+check "... its last lines" says 0 '^ +ValueError: boom' why fails
+check "... where there is more" says 0 '^More: kftrainer logs --local fails -n default' why --local fails
+check "... as JSON" says 0 '"reason": "FailedJobs"' why fails -o json
+check "a name that is nearly right" says 1 'did you mean fails\?' why fials
+local_job done true
+check "of one that is complete" says 0 '^done is complete: it ended in order, after ' why done
+check "--local and a cluster" says 2 'not both' why done --local --context x
+finish

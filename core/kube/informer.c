@@ -412,7 +412,6 @@ int informer_start(struct informer **ret, const struct informer_conf *conf,
 	int rc = 0;
 
 	inf->conf = *conf;
-	inf->conf.select.no_managed = true;
 	pthread_mutex_init(&inf->lock, NULL);
 	inf->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	inf->synced_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -1,9 +1,10 @@
 /*
  * kube.h - one API server, as client-go's dynamic client sees it. JSON only.
  *
- * A struct kube may be used by any number of threads. Objects are documents; what
- * is returned is the caller's. Names of resources come from a table in kinds.c
- * for the kinds this program uses, and from discovery for others.
+ * A struct kube may be used by any number of threads. Objects are documents, without
+ * metadata.managedFields (managed.h); what is returned is the caller's. Names of
+ * resources come from a table in kinds.c for the kinds this program uses, and from
+ * discovery for others.
  *
  * Errors carry the API server's own words: "get jobsets.jobset.x-k8s.io team-a/bert:
  * <message>". Kinds: ERR_NOT_FOUND 404, ERR_DENIED 401 403, ERR_CONFLICT 409,
@@ -84,8 +85,7 @@ MUST_CHECK int kube_delete(struct kube *k, const struct kube_ref *ref,
 struct kube_select {
 	const char *label_selector, *field_selector; /* or NULL */
 	bool meta_only;                              /* PartialObjectMetadata */
-	bool no_managed; /* without metadata.managedFields: left out before parsing */
-	int64_t page;    /* objects a page; 0: 500 */
+	int64_t page;                                /* objects a page; 0: 500 */
 };
 /*
  * Each object of all pages (ref->name is not looked at); it belongs to on_item.

@@ -32,7 +32,6 @@ enum {
 struct listing {
 	const struct kube_ref *ref;
 	const char *path, *accept; /* of a page, without the place to go on */
-	bool no_managed;
 	const struct kube_sink *sink;
 	struct split split;
 };
@@ -53,8 +52,7 @@ static int on_item(void *ctx, char *text, size_t len, struct error *err)
 	struct listing *l = ctx;
 	cJSON *obj;
 
-	if (l->no_managed)
-		len = managed_cut(text, len, 2);
+	len = managed_cut(text, len, 2);
 	if (json_parse(&obj, text, len, err)) {
 		error_wrap(err, "an object of the list");
 		return unreadable(l->sink->on_unreadable, l->sink->ctx, err);
@@ -205,7 +203,6 @@ int kube_list(struct kube *k, const struct kube_ref *ref,
 		return -1;
 	l.path = (char *)path.data;
 	l.accept = select->meta_only ? AS_LIST : NULL;
-	l.no_managed = select->no_managed;
 	rc = list_pages(k, &l, select->page, &version, err);
 	buf_release(&l.split.item);
 	buf_release(&l.split.around);
@@ -231,8 +228,7 @@ static int on_line(struct watching *w, char *line, size_t len, struct error *err
 
 	if (strspn(line, " \t\r\n") >= len)
 		return 0;
-	if (w->opts->select.no_managed)
-		len = managed_cut(line, len, 3);
+	len = managed_cut(line, len, 3);
 	if (json_parse(&event, line, len, err)) {
 		error_wrap(err, "an event of the watch");
 		return unreadable(w->opts->on_unreadable, w->opts->ctx, err);

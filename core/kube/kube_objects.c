@@ -7,15 +7,19 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "kube/kube_impl.h"
+#include "kube/managed.h"
 
 #define AS_METADATA "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 
 static int answer(const struct http_response *resp, const char *what, cJSON **ret,
 		  struct error *err)
 {
+	size_t len = resp->body.len;
+
 	if (!ret)
 		return 0;
-	if (json_parse(ret, resp->body.data, resp->body.len, err))
+	len = managed_cut((char *)resp->body.data, len, 2);
+	if (json_parse(ret, resp->body.data, len, err))
 		return error_wrap(err, "%s: the answer is not what an API server says",
 				  what);
 	return 0;

@@ -292,9 +292,9 @@ static int preferred(struct loader *l, const char *group, const char **ret,
 
 	*ret = NULL;
 	if (kube_call(l->k, "GET", path, NULL, &doc, err)) {
-		if (err->kind != ERR_NOT_FOUND && err->kind != ERR_DENIED)
+		if (err->kind == ERR_STOPPED || err->kind == ERR_IO)
 			return -1;
-		*err = (struct error){ 0 };
+		*err = (struct error){ 0 }; /* 403, or 503 of one that is aggregated */
 		return 0;
 	}
 	version = json_str(doc, "preferredVersion", "groupVersion");

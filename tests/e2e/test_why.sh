@@ -34,7 +34,7 @@ check "an image that is not there" train noimage "$(sh 2 true 'image: "kft.local
 check "too much memory" train oom "$(sh 1 'exec python3 -c "b = bytearray(1 << 30)"' 'resourcesPerNode: {limits: {memory: 64Mi}}')"
 check "an exception on one rank" train raises "$(sh 2 "[ \$JOB_COMPLETION_INDEX = 1 ] || { $until_go; }; $(python 'raise ValueError("boom")')")"
 check "an exit code, and last words" train words "$(sh 1 "echo the last line; echo last words >/dev/termination-log; exit 7")"
-check "a signal" train segv "$(sh 1 'kill -SEGV $$')"
+check "a signal" train segv "$(sh 1 "$(python 'import ctypes; ctypes.string_at(0)')")"
 check "a command that is not there" train nocommand "{runtimeRef: {kind: TrainingRuntime, name: sh}, trainer: {command: [trian]}}"
 check "a Secret that is not there" train nosecret "$(sh 1 true 'env: [{name: TOKEN, valueFrom: {secretKeyRef: {name: absent, key: token}}}]')"
 check "a ConfigMap that is not there" train noconfig "$(sh 1 true 'env: [{name: X, valueFrom: {configMapKeyRef: {name: absent, key: x}}}]')"
@@ -46,7 +46,10 @@ special broken "initContainers: [{name: fetch, image: $image, command: [bash, -c
 check "an init container that fails" train broken "$(runtime=broken sh 1 true)"
 special loop 'volumes: []' OnFailure 100
 check "a rank that fails again and again" train loop "$(runtime=loop sh 1 "sleep 1; $(python 'raise KeyError("weights")')")"
-check "ranks that do not find each other" train peers "$(sh 2 "[ \$JOB_COMPLETION_INDEX = 0 ] || { $until_go; }; $(python 'import torch.distributed as d, datetime; d.TCPStore("peers-node-0-1.peers", 29500, 2, False, datetime.timedelta(seconds=300))')")"
+store() { python "import torch.distributed as d, datetime; d.TCPStore(\"$1-node-0-1.$1\", 29500, 2, False, datetime.timedelta(seconds=$2))"; }
+seeks() { sh 2 "[ \$JOB_COMPLETION_INDEX = 0 ] || { $until_go; }; $(store "$1" "$2")" "env: [{name: TORCH_CPP_LOG_LEVEL, value: INFO}]"; }
+check "ranks that do not find each other" train peers "$(seeks peers 15)"
+check "ranks that seek each other" train seeks "$(seeks seeks 500)"
 check "a job that runs in order" train fine "$(sh 2 "$until_go")"
 check "one that reports its progress" train reports "$(sh 1 "python3 /e2e/report.py 40; $until_go")"
 data='{name: dataset-initializer, template: {metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: dataset-initializer}},
@@ -83,7 +86,8 @@ check "... the signal" says segv '^segv has failed: .*ended with exit code 139 \
 check "... the command" says nocommand '^nocommand has failed: .*container node could not be started: .*trian.*(StartError|ContainerCannotRun)|^nocommand is pending: container node .* does not start .*trian'
 check "... the init container" says broken "^broken has failed: .*: init container fetch ended with exit code 4; its log ends with \"no such file\""
 check "... again and again" says loop '^loop is (pending|running): node-0 \(node rank 0\), pod loop-node-0-0-.*: container node ended with exit code 1, after [0-9]+ restarts?; its log says "KeyError: .weights.'
-check "... connections" says peers '^peers is running: the log of node-0 \(node rank 0\) speaks of its peers: ".*(failed to connect|Connection refused|timed out).*" \('
+check "... connections" says peers '^peers has failed: .*container node ended with exit code 1; its log says ".*timed out.*" \(the ranks did not find each other in time'
+check "... that are tried" says seeks '^seeks is running: the log of node-0 \(node rank 0\) speaks of its peers: ".*(failed to connect|Connection refused).*" \('
 
 # ---- pods that run -------------------------------------------------------------------------------
 check "... in order" says fine '^fine is running: nothing is wrong: 2 of 2 pods run, for .*; it reports no progress' "kftrainer logs fine"

@@ -1,0 +1,72 @@
+#!/bin/bash
+# `kftrainer why` of TrainJobs that Kueue holds back: the causes are Kueue's own, the first
+# sentence is checked.
+# shellcheck source=tests/cluster/lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/cluster/kueue.sh
+. "$(dirname "$0")/kueue.sh"
+cluster_up
+check "the controller starts" controller_up
+check "Kueue starts" kueue_up "why" 3 "off" 3
+ns=whyq-$$
+kn() { kc -n $ns "$@"; }
+queues() {
+	kc create namespace $ns && kn apply -f - <<-END
+		apiVersion: kueue.x-k8s.io/v1beta2
+		kind: LocalQueue
+		metadata: {name: mine}
+		spec: {clusterQueue: why}
+		---
+		apiVersion: kueue.x-k8s.io/v1beta2
+		kind: LocalQueue
+		metadata: {name: nowhere}
+		spec: {clusterQueue: absent}
+		---
+		apiVersion: kueue.x-k8s.io/v1beta2
+		kind: WorkloadPriorityClass
+		metadata: {name: why-$$}
+		value: 1000
+	END
+}
+check "queues" queues
+train() { # NAME NODES [QUEUE [LABELS]]: a CPU a node
+	kn create -f - <<-END
+		apiVersion: trainer.kubeflow.org/v1alpha1
+		kind: TrainJob
+		metadata: {name: $1, labels: {kueue.x-k8s.io/queue-name: ${3:-mine}${4:+, $4}}}
+		spec: {runtimeRef: {name: torch-distributed}, trainer: {numNodes: $2, resourcesPerNode: {requests: {cpu: 1}}}}
+	END
+}
+why() { in_cluster "$kftrainer" why -n $ns "$@"; }
+said() {
+	why "$1" >"$scratch/why" || return 1
+	cat "$scratch/why"
+	head -n 1 "$scratch/why" | sed 's/ Also: .*//' | grep -qE -e "$2"
+}
+says() { wait_for 30 said "$@"; }
+has_pods() { [ "$(kn get pods -l "jobset.sigs.k8s.io/jobset-name=$1" -o name | wc -l)" = "$2" ]; }
+active() { kn patch workload "$(kn get workloads -l "kueue.x-k8s.io/job-uid=$(kn get trainjob "$1" -o jsonpath={.metadata.uid})" -o 'jsonpath={.items[0].metadata.name}')" --type merge -p "{\"spec\": {\"active\": $2}}"; }
+
+check "a job that fills the queue" eval 'train first 3 && wait_for 60 has_pods first 3'
+check "... is not suspended" says first '^first is pending: '
+check "two more" eval 'train second 2 && sleep 1.1 && train third 1 && train fourth 9'
+check "... the first of them waits for quota, in Kueue's words" says second \
+	'^second is suspended: it waits for Kueue to give it a quota, as [12](st|nd) of [23] in LocalQueue mine.*: .*insufficient unused quota for cpu in flavor train'
+check "... the next is behind it" says third '^third is suspended: it waits for Kueue to give it a quota, as (2nd|3rd) of [23] in LocalQueue mine'
+check "... one that never fits says so" says fourth '^fourth is suspended: it waits for Kueue .*: .*insufficient quota for cpu in flavor train'
+check "a queue that is not there" eval 'train lost 1 none'
+check "... is named" says lost "^lost is suspended: Kueue holds it back, for there is no LocalQueue none in namespace $ns"
+check "a queue without its ClusterQueue" eval 'train stuck 1 nowhere'
+check "... is named" says stuck '^stuck is suspended: Kueue holds it back, for LocalQueue nowhere \(ClusterQueue absent\) admits nothing: '
+check "an urgent job" train urgent 3 mine "kueue.x-k8s.io/priority-class: why-$$"
+check "... takes the first one's quota" says first '^first is suspended: Kueue has taken its quota away \(Preempted\): .*[Pp]reempted to accommodate'
+check "a Workload is deactivated" active third false
+check "... which is told" says third '^third is suspended: Kueue holds it back, for its Workload is deactivated \(spec.active: false\)'
+as_json() { why third -o json | python3 -c 'import json, sys; w = json.load(sys.stdin); assert w["causes"][0]["reason"] == "WorkloadInactive" and w["state"] == "Suspended", w'; }
+check "... as JSON" as_json
+
+kn delete trainjobs --all --wait=false >/dev/null
+kueue_down >/dev/null
+kc delete namespace $ns --wait=false >/dev/null
+kc delete clusterqueue why off --wait=false >/dev/null
+finish

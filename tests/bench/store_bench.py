@@ -3,15 +3,17 @@
 
 usage: store_bench.py KFTRAINER [ROW...]
 
-The hub is tests/store/hub.py, on two processes of this machine, which the figures share its
-processors with. Source and target lie in memory, so that nothing waits for a disk and fsync costs
-nothing. Ours verifies every byte (SHA-256, git blob ids); huggingface_hub counts them. CPU is that of the
-client alone. A row without numbers of the peer: it is not installed (tests/setup.sh store).
+The hub is tests/store/hub.py on two processes, S3 is versitygw over a folder; both run on the same
+processors. Source and target lie in memory, so that nothing waits for a disk and fsync costs nothing.
+Ours verifies every byte (SHA-256, git blob ids, MD5); huggingface_hub and opendal (one object after the
+other, as upstream uses it) count them. CPU is that of the client alone. A row without numbers of the peer:
+it is not installed (tests/setup.sh store).
 """
 import os
 import pathlib
 import random
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -22,18 +24,36 @@ sys.path.insert(0, str(ROOT / "tests/store"))
 sys.dont_write_bytecode = True
 import hub as standin
 
-PEER = """import sys
+HUB_PEER = """import sys
 from huggingface_hub import snapshot_download
 snapshot_download(sys.argv[1], local_dir=sys.argv[2])"""
+S3_PEER = """import opendal, os, sys
+op = opendal.Operator("s3", root="/", bucket="bench", endpoint=os.environ["ENDPOINT"], region="us-east-1",
+                      access_key_id=os.environ["ACCESS_KEY_ID"], secret_access_key=os.environ["SECRET_ACCESS_KEY"])
+op = op.layer(opendal.layers.RetryLayer(max_times=3, factor=2.0, jitter=True))
+os.makedirs(sys.argv[2])
+for entry in op.list(sys.argv[1] + "/", recursive=True):
+    if not entry.path.endswith("/"):
+        data = op.read(entry.path)
+        with open(os.path.join(sys.argv[2], os.path.basename(entry.path)), "wb") as file:
+            file.write(data)"""
+S3_FILL = """import opendal, os, pathlib, sys
+op = opendal.Operator("s3", root="/", bucket="bench", endpoint=os.environ["ENDPOINT"], region="us-east-1",
+                      access_key_id=os.environ["ACCESS_KEY_ID"], secret_access_key=os.environ["SECRET_ACCESS_KEY"])
+for path in pathlib.Path(sys.argv[1]).iterdir():
+    if path.name != "hub.json":
+        op.write(sys.argv[2] + "/" + path.name, path.read_bytes())"""
 MB = 1_000_000
 
-# Name, files, bytes of each, options of the hub, what to hold (from upstream's figures).
+# Name, files, bytes of each, options of the hub (None: S3), what to hold (from upstream's figures).
 ROWS = (
     ("4 x 500 MB, http", 4, 500 * MB, (), ">= 800 MB/s"),
     ("4 x 500 MB, https", 4, 500 * MB, ("--tls", "CERTS"), ">= 500 MB/s"),
+    ("4 x 500 MB, S3", 4, 500 * MB, None, ">= 800 MB/s"),
     ("1 x 1000 MB at 50 MB/s a connection", 1, 1000 * MB, ("--rate", 50 * MB), ">= 350 MB/s"),
     ("2,000 x 50 KB, http", 2000, 50_000, (), "<= 2.6 s, 1 s CPU"),
     ("2,000 x 50 KB, 20 ms of delay", 2000, 50_000, ("--delay", 20), "<= 4 s"),
+    ("2,000 x 50 KB, S3", 2000, 50_000, None, "<= 2.6 s, 1 s CPU"),
 )
 
 
@@ -75,28 +95,60 @@ def show(size, figures):
     return f"{took:6.2f} s {size / took / MB:5.0f} MB/s {cpu:5.2f} s CPU {peak:4.0f} MB"
 
 
-def run(kftrainer, venv, scratch, row):
-    name, n, size, options, want = row
-    repo = repository(scratch, n, size)
-    options = [str(scratch) if o == "CERTS" else o for o in options]
+def both(row, scratch, env, ours, theirs, peer):
+    """One after the other, and the row."""
+    name, n, size, _, want = row
+    target = scratch / "target"
+    mine = measure([*ours, "--to", target, "--progress", "none"], env, target)
+    line = f"{name:<38} {show(n * size, mine)}   {want}"
+    if os.path.exists(theirs[0]):
+        other = measure([*theirs, target], env, target)
+        line += f"\n{'  ' + peer:<38} {show(n * size, other)}   {other[0] / mine[0]:.1f}x the time, {other[1] / mine[1]:.1f}x the CPU"
+    print(line, flush=True)
+
+
+def of_hub(kftrainer, python, scratch, row):
+    repo = repository(scratch, row[1], row[2])
+    options = [str(scratch) if o == "CERTS" else o for o in row[3]]
     with standin.Running(scratch, "--processes", 2, *options) as hub:
         env = {"PATH": os.environ["PATH"], "HF_ENDPOINT": hub.url, "HF_HOME": str(scratch / "home"), "HF_HUB_DISABLE_XET": "1",
                "HF_HUB_DISABLE_PROGRESS_BARS": "1", "SSL_CERT_FILE": str(scratch / "cert.pem")}
-        target = scratch / "target"
-        ours = measure([kftrainer, "initialize-model", "--uri", f"hf://{repo}", "--to", target, "--progress", "none"], env, target)
-        line = f"{name:<38} {show(n * size, ours)}   {want}"
-        if os.path.exists(f"{venv}/.done"):
-            theirs = measure([f"{venv}/bin/python", "-c", PEER, repo, target], env, target)
-            line += f"\n{'  huggingface_hub':<38} {show(n * size, theirs)}   {theirs[0] / ours[0]:.1f}x the time, {theirs[1] / ours[1]:.1f}x the CPU"
-        print(line, flush=True)
+        both(row, scratch, env, [kftrainer, "initialize-model", "--uri", f"hf://{repo}"], [python, "-c", HUB_PEER, repo],
+             "huggingface_hub")
+
+
+def of_s3(kftrainer, python, scratch, row):
+    gateway = subprocess.run([ROOT / "tests/store/versitygw.sh"], capture_output=True, text=True).stdout.strip()
+    if not gateway or not os.path.exists(python):
+        print(f"{row[0]:<38} versitygw or opendal is not there")
+        return
+    name = repository(scratch, row[1], row[2])
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        port = sock.getsockname()[1]
+    (scratch / "s3/bench").mkdir(parents=True, exist_ok=True)
+    env = {"PATH": os.environ["PATH"], "ENDPOINT": f"http://127.0.0.1:{port}", "ACCESS_KEY_ID": "benchmark", "SECRET_ACCESS_KEY": "benchmark-secret"}
+    server = subprocess.Popen([gateway, "--port", f"127.0.0.1:{port}", "--access", "benchmark", "--secret", "benchmark-secret",
+                               "--quiet", "--keep-alive", "posix", scratch / "s3"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(100):
+            with socket.socket() as sock:
+                if not sock.connect_ex(("127.0.0.1", port)):
+                    break
+            time.sleep(0.1)
+        subprocess.run([python, "-c", S3_FILL, scratch / "models" / name, "d"], env=env, check=True)
+        both(row, scratch, env, [kftrainer, "initialize-dataset", "--uri", "s3://bench/d"], [python, "-c", S3_PEER, "d"], "opendal")
+    finally:
+        server.terminate()
+        server.wait()
+        shutil.rmtree(scratch / "s3")
 
 
 def main():
     kftrainer, only = os.path.abspath(sys.argv[1]), sys.argv[2:]
     venv = subprocess.run([ROOT / "tests/setup.sh", "venv", "store"], capture_output=True, text=True).stdout.strip()
     memory = "/dev/shm"
-    if shutil.disk_usage(memory).free < 6000 * MB:
-        print("bench: downloads are left out: /dev/shm has less than 6 GB free")
+    if shutil.disk_usage(memory).free < 9000 * MB:
+        print("bench: downloads are left out: /dev/shm has less than 9 GB free")
         return
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="kft-bench-", dir=memory))
     try:
@@ -107,7 +159,7 @@ def main():
                 if previous and previous[1:3] != row[1:3]:
                     shutil.rmtree(scratch / "models")
                 previous = row
-                run(kftrainer, venv, scratch, row)
+                (of_s3 if row[3] is None else of_hub)(kftrainer, f"{venv}/bin/python", scratch, row)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 

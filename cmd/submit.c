@@ -255,7 +255,10 @@ const struct cmd cmd_submit = {
 		   "kftrainer submit --dry-run=client -o yaml job.yaml\n"
 		   "kftrainer submit --local --runtime torch-distributed --nodes 2 \\\n"
 		   "    --nproc-per-node 2 --env A=b -- torchrun train.py\n"
-		   "kftrainer submit train.py --nodes 2 -- --epochs 3",
+		   "kftrainer submit train.py --nodes 2 -- --epochs 3\n"
+		   "kftrainer submit --follow --workspace code "
+		   "--runtime torch-distributed \\\n"
+		   "    -- torchrun train.py",
 	.opts = opts_table,
 	.opts_size = sizeof(struct submit_opts),
 	.run = run,

@@ -190,7 +190,7 @@ const struct cmd cmd_runtime_unpack_workspace = {
 		 "already stays as it is.",
 	.example =
 		"kftrainer runtime unpack-workspace --from workspace.tar.zst \\\n"
-		"    --sha256 $(sha256sum < workspace.tar.zst | cut -c 1-64) --to code",
+		"    --to code.new --sha256 $(sha256sum workspace.tar.zst | cut -c 1-64)",
 	.opts = opts_table,
 	.opts_size = sizeof(struct unpack_workspace_opts),
 	.flags = CMD_IN_POD,

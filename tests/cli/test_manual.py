@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 """kftrainer.1 and the tables of options say the same; the examples in both really work."""
+import base64
+import json
 import os
 import re
 import shlex
@@ -132,6 +134,13 @@ def make_folder(folder):
     os.chmod(f"{folder}/bin/torchrun", 0o755)
     with open(f"{folder}/job.yaml", "w", encoding="utf-8") as job:
         job.write(JOB)
+    os.mkdir(f"{folder}/code")
+    with open(f"{folder}/code/train.py", "w", encoding="utf-8") as code:
+        code.write("print('hello')\n")
+    made = json.loads(output("submit", "--dry-run=client", "-o", "json", "-q", "--runtime", "torch-distributed",
+                             "--workspace", f"{folder}/code", "--", "true"))
+    with open(f"{folder}/workspace.tar.zst", "wb") as archive:
+        archive.write(base64.b64decode(made["items"][0]["binaryData"]["workspace.tar.zst"]))
     mine = output("runtime", "get", "torch-distributed")
     for name in ("my-runtime.yaml", "my-runtimes.yaml"):
         with open(f"{folder}/{name}", "w", encoding="utf-8") as runtime:

@@ -77,7 +77,9 @@ static void keep(struct aws_credentials *c, const struct store_conf *conf,
 {
 	const char *value = conf->env ? conf->env(conf->ctx, name) : NULL;
 
-	*field = value && *value ? arena_strdup(&c->arena, value) : NULL;
+	/* a Secret made with echo ends in a newline */
+	value = value ? str_trim(&c->arena, value) : "";
+	*field = *value ? value : NULL;
 }
 
 struct aws_credentials *aws_credentials_new(const struct store_conf *conf,

@@ -1,0 +1,222 @@
+#!/bin/bash
+# `kftrainer submit` on a real API server: what is asked first, told, stored, taken back,
+# and what --follow and --wait say while nothing runs.
+# shellcheck source=tests/cluster/lib.sh
+. "$(dirname "$0")/lib.sh"
+cluster_up
+check "the controller runs" controller_up
+d=$scratch/d
+mkdir "$d"
+cluster kubeconfig "$d/admin" admin system:masters
+cluster kubeconfig "$d/jane" jane
+config=$d/admin
+
+# Standard output in $scratch/out, standard error in $scratch/err, status in $status.
+submits() {
+	in_cluster timeout 100 "$kftrainer" submit --kubeconfig "$config" "$@" >"$scratch/out" 2>"$scratch/err"
+	status=$?
+}
+dump() {
+	echo "status $status; stdout:"
+	head -c 3000 "$scratch/out"
+	echo "stderr:"
+	head -c 3000 "$scratch/err"
+	return 1
+}
+says() { # STATUS REGEX ARGUMENT...
+	local want=$1 like=$2
+	shift 2
+	submits "$@"
+	[ "$status" = "$want" ] && cat "$scratch/out" "$scratch/err" | grep -Eq -e "$like" || dump
+}
+also() { cat "$scratch/out" "$scratch/err" | grep -Eq -e "$1" || dump; }
+lines() { [ "$(wc -l <"$scratch/$1")" = "$2" ] || dump; }
+there() { kc get "$1" "$2" -n "${3:-default}"; }
+absent() { ! there "$@"; }
+of() { [ "$(kc get trainjob "$1" -o "jsonpath={$2}")" = "$3" ] || { kc get trainjob "$1" -o yaml; return 1; }; }
+
+tj() { # NAME RUNTIME [LINE...]: of its spec
+	printf '%s\n' 'apiVersion: trainer.kubeflow.org/v1alpha1' 'kind: TrainJob' 'metadata:' "  name: $1" \
+		'spec:' '  runtimeRef:' "    name: $2" "${@:3}"
+}
+runtime() { # KIND NAME [IMAGE [CONTAINER]]
+	cat <<-END
+		apiVersion: trainer.kubeflow.org/v1alpha1
+		kind: $1
+		metadata: {name: $2}
+		spec:
+		  mlPolicy: {numNodes: 1}
+		  template:
+		    spec:
+		      replicatedJobs:
+		      - name: node
+		        template:
+		          metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}
+		          spec:
+		            template:
+		              spec:
+		                containers: [{name: ${4:-node}, image: ${3:-registry.example/x:1}}]
+	END
+}
+
+# ---- created -------------------------------------------------------------------------------------
+tj one torch-distributed '  trainer:' '    numNodes: 2' >"$d/one.yaml"
+check "a TrainJob is created" says 0 '^TrainJob default/one: created$' "$d/one.yaml"
+check "... as the API server has it" of one .spec.trainer.numNodes 2
+check "... by us" of one '.metadata.managedFields[0].manager' kftrainer
+check "a second of that name is refused" says 1 'one.yaml:4:3: TrainJob default/one is there already: .*--name' "$d/one.yaml"
+check "... in one line" lines err 1
+check "--name" says 0 'TrainJob default/other: created' "$d/one.yaml" --name other
+check "-n" says 0 'TrainJob kube-public/one: created' "$d/one.yaml" -n kube-public
+check "a namespace that there is not" says 1 'namespaces "nowhere" not found' "$d/one.yaml" -n nowhere
+check "labels and annotations" says 0 created "$d/one.yaml" --name labelled -l team=a --label x=y --annotation n/note='some words'
+check "... are there" of labelled '.metadata.labels.team}{.metadata.labels.x}{.metadata.annotations.n/note' 'aysome words'
+check "--suspend" says 0 created "$d/one.yaml" --name later --suspend
+check "... it is suspended" of later .spec.suspend true
+check "--generate-name" says 0 '^TrainJob/gen-[a-z0-9]{5}$' "$d/one.yaml" --generate-name gen- -o name
+check "... it is there" there trainjob "$(cut -d / -f 2 "$scratch/out")"
+sed 's/  name: one/  generateName: file-/' "$d/one.yaml" >"$d/generate.yaml"
+check "generateName of a file" says 0 'TrainJob default/file-[a-z0-9]{5}: created' "$d/generate.yaml"
+check "stdin" bash -c 'exec <"$1"; shift; "$@"' - "$d/one.yaml" tests/cluster/cluster.sh "$cluster_name" exec \
+	"$kftrainer" submit --kubeconfig "$config" - --name stdin
+check "-o yaml is what is stored" says 0 '^  uid: ' "$d/one.yaml" --name shown -o yaml
+check "no file: options" says 0 'TrainJob default/train: created' --runtime torch-distributed --nodes 3 -- torchrun train.py
+check "... say what they should" of train '.spec.trainer.numNodes}{.spec.trainer.command[1]' 3train.py
+
+# ---- asked first ---------------------------------------------------------------------------------
+check "a dry run" says 0 'TrainJob default/dry: fine \(server dry run\)' "$d/one.yaml" --name dry --dry-run=server
+check "... -o yaml" says 0 '^    kind: ClusterTrainingRuntime' "$d/one.yaml" --name dry --dry-run=server -o yaml
+check "... has what only the API server knows" also '^  uid: '
+check "... -o json" says 0 '"kind": *"TrainJob"' "$d/one.yaml" --name dry --dry-run=server -o json
+check "... -o name" says 0 '^TrainJob/dry$' "$d/one.yaml" --name dry --dry-run=server -o name
+check "... nothing is stored" absent trainjob dry
+
+{
+	tj first torch-distribute '  trainer:' '    numNodes: two' '    nproc: 3'
+	echo ---
+	tj second torch-distributed '  trainer:' '    numProcPerNode: 0' '    env: [{name: PET_NNODES, value: "1"}]'
+	echo ---
+	tj third torch-distribute
+	echo ---
+	tj fourth torch-distributed '  trainer:' '    env: [{name: PET_NNODES, value: "1"}]'
+	echo ---
+	tj fifth torch-distributed
+} >"$d/bad.yaml"
+check "all errors of a file at once" says 2 'bad.yaml:9:5: spec.trainer.numNodes: Invalid value: "string"' "$d/bad.yaml"
+check "... an unknown field" also 'bad.yaml:10:5: spec.trainer.nproc: Unknown field'
+check "... a rule of the schema" also 'bad.yaml:20:5: spec.trainer.numProcPerNode: Invalid value'
+check "... a runtime that there is not, and the one that was meant" also \
+	"bad.yaml:28:3: spec.RuntimeRef: .*not found.*; did you mean 'torch-distributed'\?"
+check "... the webhook's words about a field" also 'bad.yaml:39:5: spec.trainer.env: '
+check "... the good one is not created, either" absent trainjob fifth
+
+# ---- what comes with it --------------------------------------------------------------------------
+{
+	tj with mine '    kind: TrainingRuntime'
+	printf -- '---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: with}\ndata: {a: b}\n---\n'
+	runtime TrainingRuntime mine
+} >"$d/with.yaml"
+check "a dry run of a runtime and its job" says 0 'TrainJob with was checked here: its runtime is not in the cluster yet' "$d/with.yaml" --dry-run=server
+check "... stores nothing" absent trainingruntime mine
+check "a runtime comes first" says 0 '^TrainingRuntime default/mine: created$' "$d/with.yaml"
+check "... and the ConfigMap" also '^ConfigMap default/with: created$'
+check "... then the job" also '^TrainJob default/with: created$'
+check "a second time it is unchanged" says 0 '^TrainingRuntime default/mine: unchanged$' "$d/with.yaml" --name with2
+sed 's|x:1|x:2|' "$d/with.yaml" >"$d/with3.yaml"
+check "or changed" says 0 '^TrainingRuntime default/mine: changed$' "$d/with3.yaml" --name with3
+runtime TrainingRuntime mine registry.example/x:3 | kc apply --server-side --force-conflicts --field-manager=somebody -f - >/dev/null
+check "what is somebody else's stays" says 2 'with3.yaml:[0-9]+:[0-9]+: .*conflict with "somebody"' "$d/with3.yaml" --name with4
+check "... and there is no job" absent trainjob with4
+check "--runtime-file: only what the job needs" says 0 '^TrainingRuntime kube-public/theirs: created$' -n kube-public \
+	"$d/theirs.yaml" --runtime-file "$d/theirs-runtimes.yaml" <<<"$(
+		tj theirs theirs '    kind: TrainingRuntime' >"$d/theirs.yaml"
+		{ runtime TrainingRuntime theirs; echo ---; runtime TrainingRuntime unused; } >"$d/theirs-runtimes.yaml"
+	)"
+check "... not the other" absent trainingruntime unused kube-public
+{
+	tj wrong wrong '    kind: TrainingRuntime' '  trainer:' '    numNodes: 2'
+	echo ---
+	runtime TrainingRuntime wrong x other
+} >"$d/wrong.yaml"
+check "a runtime that webhooks refuse" says 2 'wrong.yaml:[0-9]+:[0-9]+: spec.template.spec.replicatedJobs' "$d/wrong.yaml"
+check "... is not stored" absent trainingruntime wrong
+
+# What only the API server's policies know is refused when the runtime is there: it goes again.
+kc apply -f - >/dev/null <<-END
+	apiVersion: admissionregistration.k8s.io/v1
+	kind: ValidatingAdmissionPolicy
+	metadata: {name: no-barred}
+	spec:
+	  matchConstraints:
+	    resourceRules: [{apiGroups: [trainer.kubeflow.org], apiVersions: ["*"], operations: [CREATE], resources: [trainjobs]}]
+	  validations: [{expression: "object.metadata.name != 'barred' || has(object.metadata.uid) && request.dryRun", message: barred is barred}]
+	---
+	apiVersion: admissionregistration.k8s.io/v1
+	kind: ValidatingAdmissionPolicyBinding
+	metadata: {name: no-barred}
+	spec: {policyName: no-barred, validationActions: [Deny]}
+END
+sed 's/name: with$/name: barred/; s/mine/back/' "$d/with.yaml" >"$d/barred.yaml"
+refused() { submits "$d/one.yaml" --name barred --dry-run=server; [ "$status" != 0 ]; }
+wait_for 30 refused
+check "a policy's refusal, in its words" says 2 'barred is barred' "$d/barred.yaml"
+check "... leaves no runtime" absent trainingruntime back
+kc delete validatingadmissionpolicybinding no-barred >/dev/null
+
+# ---- code ----------------------------------------------------------------------------------------
+printf 'print("$HOME `date` $(HOSTNAME) $$(x) \\\\d %%s")\r\nEOM\n# \xc3\xa4' >"$d/code.py"
+check "Python code is a TrainJob" says 0 'TrainJob default/code: created' "$d/code.py" --nodes 2 -- --epochs 3
+carried() {
+	kc get trainjob code -o json | python3 -c 'import json, sys
+words = json.load(sys.stdin)["spec"]["trainer"]["command"]
+code = open(sys.argv[1], newline="", encoding="utf-8").read()
+assert words[:2] == ["sh", "-c"] and words[-2:] == ["--epochs", "3"], words
+# As the kubelet expands it: "$$" is a dollar, "$(" a variable.
+assert words[6].replace("$$", "$") == code, words[6]
+assert "$(" not in words[6].replace("$$", ""), words[6]' "$d/code.py"
+}
+check "... which carries it" carried
+
+# ---- who may -------------------------------------------------------------------------------------
+config=$d/jane
+check "no right: what, where, and how to check" says 1 \
+	'jane.* create trainjobs.trainer.kubeflow.org in namespace default.*kubectl auth can-i create trainjobs.trainer.kubeflow.org -n default' "$d/one.yaml" --name hers
+config=$d/admin
+sed 's/current-context: .*/current-context: other/' "$d/admin" >"$d/nocontext"
+config=$d/nocontext
+check "a context that there is not" says 2 "no context 'other'" "$d/one.yaml"
+sed 's/:6443/:6444/' "$d/admin" >"$d/unreachable"
+config=$d/unreachable
+check "a server that cannot be reached" says 1 '10.250.0.1:6444' "$d/one.yaml"
+config=$d/admin
+
+# ---- follow, wait --------------------------------------------------------------------------------
+check "--timeout: nothing runs here" says 124 'the time is over: TrainJob f1 goes on' "$d/one.yaml" --name f1 --follow --timeout 4s
+check "... why not, in the scheduler's words" also 'node-[01] .*: cannot be scheduled: 0/1 nodes are available'
+check "... once" test "$(grep -c 'cannot be scheduled' "$scratch/err")" = 1
+check "... and how many are ready" also '^pods starting: 0/2 ready$'
+check "--wait shows nothing of that" says 124 'the time is over' "$d/one.yaml" --name f2 --wait --timeout 2s
+check "... really" bash -c '! grep -q starting "$1"' - "$scratch/err"
+check "several jobs cannot be followed" says 2 'shows one TrainJob, and there are 2' "$d/two.yaml" --follow <<<"$(
+	{ tj a torch-distributed; echo ---; tj b torch-distributed; } >"$d/two.yaml")"
+check "... nothing is created" absent trainjob a
+
+stands() { grep -Eq -e "$1" "$scratch/err"; }
+(submits "$d/one.yaml" --name f3 --follow --suspend; echo "$status" >"$scratch/ended") &
+check "a suspended job is followed" wait_for 20 stands '^suspended$'
+kc patch trainjob f3 --type merge -p '{"spec":{"suspend":false}}' >/dev/null
+check "... when it is resumed, too" wait_for 20 stands '^pods starting: 0/2 ready$'
+cluster stop kube-apiserver
+check "the API server goes away, which is said" wait_for 20 stands 'the API server does not answer, trying on'
+sleep 3
+check "... once" test "$(grep -c 'does not answer' "$scratch/err")" = 1
+cluster start kube-apiserver
+check "it comes back, which is said" wait_for 40 stands 'the API server answers again'
+kc delete trainjob f3 >/dev/null
+check "the job is deleted, which ends it" wait_for 20 test -s "$scratch/ended"
+check "... and is said" grep -q 'TrainJob f3 has been deleted' "$scratch/err"
+check "... with 1" grep -qx 1 "$scratch/ended"
+
+controller_down
+check "without the controller, its webhook is named" says 1 'failed calling webhook .*; is its controller running\?' "$d/one.yaml" --name f4
+finish

@@ -1,0 +1,136 @@
+/*
+ * Where a TrainJob stands, of documents as controllers and kubelets write them.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "base/yaml.h"
+#include "client/phase.h"
+
+#define JOBSET                                                                      \
+	"---\nkind: JobSet\nspec: {replicatedJobs: [{name: node, template: {spec: " \
+	"{parallelism: 2, completions: 2}}}]}\n"
+#define WITH_DATA                                                                  \
+	"---\nkind: JobSet\nspec: {replicatedJobs: [{name: dataset-initializer}, " \
+	"{name: "                                                                  \
+	"node, template: {spec: {parallelism: 2, completions: 2}}}]}\n"
+#define POD(job, n, status)                                      \
+	"---\nkind: Pod\nmetadata: {name: a-" job "-" n          \
+	", labels: {jobset.sigs.k8s.io/replicatedjob-name: " job \
+	", jobset.sigs.k8s.io/jobset-name: a, "                  \
+	"batch.kubernetes.io/job-completion-index: "             \
+	"\"" n "\"}}\nstatus: " status "\n"
+#define READY   "{phase: Running, conditions: [{type: Ready, status: \"True\"}]}"
+#define PENDING "{phase: Pending}"
+#define NO_ROOM                                                                          \
+	"{phase: Pending, conditions: [{type: PodScheduled, status: \"False\", reason: " \
+	"Unschedulable, message: 0/2 nodes}]}"
+#define NO_IMAGE                                                                        \
+	"{phase: Pending, containerStatuses: [{name: node, image: x, state: {waiting: " \
+	"{reason: ImagePullBackOff, message: m}}}]}"
+#define ENDED "{phase: Running}"
+
+static const struct {
+	const char *docs;
+	bool ran;
+	enum phase_kind kind;
+	const char *line, *trouble;
+} cases[] = {
+	{ "kind: TrainJob", false, PHASE_CREATED, "waiting for the controller", NULL },
+	{ "{kind: TrainJob, spec: {suspend: true}}", false, PHASE_SUSPENDED, "suspended",
+	  NULL },
+	{ "{kind: TrainJob, metadata: {labels: {kueue.x-k8s.io/queue-name: q}}, spec: "
+	  "{suspend: true}}",
+	  false, PHASE_SUSPENDED, "queued in q", NULL },
+	{ "kind: TrainJob\n" JOBSET, false, PHASE_STARTING, "pods starting: 0/2 ready",
+	  NULL },
+	{ "kind: TrainJob\n" JOBSET POD("node", "0", READY) POD("node", "1", PENDING),
+	  false, PHASE_STARTING, "pods starting: 1/2 ready", NULL },
+	{ "kind: TrainJob\n" JOBSET POD("node", "0", NO_ROOM) POD("node", "1", NO_ROOM),
+	  false, PHASE_STARTING, "pods starting: 0/2 ready",
+	  "2 pods, first node-0 (node rank 0): cannot be scheduled: 0/2 nodes" },
+	{ "kind: TrainJob\n" JOBSET POD("node", "0", READY) POD("node", "1", NO_IMAGE),
+	  false, PHASE_STARTING, "pods starting: 1/2 ready",
+	  "node-1 (node rank 1): container node: image x: ImagePullBackOff: m" },
+	{ "kind: TrainJob\n" JOBSET POD("node", "0", READY) POD("node", "1", READY),
+	  false, PHASE_RUNNING, "running", NULL },
+	{ "kind: TrainJob\n" JOBSET POD("node", "0", READY)
+		  POD("node", "1", "{phase: Succeeded}"),
+	  false, PHASE_RUNNING, "running", NULL },
+	{ "kind: TrainJob\n" JOBSET POD("node", "0", READY) POD("node", "1", ENDED), true,
+	  PHASE_RUNNING, "running", NULL },
+	{ "kind: TrainJob\n" JOBSET POD("node", "0", READY) POD("node", "1", ENDED),
+	  false, PHASE_STARTING, "pods starting: 1/2 ready", NULL },
+	{ "kind: TrainJob\n" JOBSET POD("node", "0", PENDING), true, PHASE_RUNNING,
+	  "running: 0/2 pods ready", NULL },
+	{ "{kind: TrainJob, status: {trainerStatus: {progressPercentage: 42, "
+	  "estimatedRemainingSeconds: 190}}}\n" JOBSET POD("node", "0", READY)
+		  POD("node", "1", READY),
+	  false, PHASE_RUNNING, "running: 42 %, 3m10s left", NULL },
+	{ "{kind: TrainJob, status: {trainerStatus: {estimatedRemainingSeconds: "
+	  "5}}}\n" JOBSET POD("node", "0", READY) POD("node", "1", READY),
+	  false, PHASE_RUNNING, "running: 5s left", NULL },
+	{ "kind: TrainJob\n" WITH_DATA, false, PHASE_INITIALIZING,
+	  "initializers: dataset-initializer is starting", NULL },
+	{ "kind: TrainJob\n" WITH_DATA POD("dataset-initializer", "0", READY), false,
+	  PHASE_INITIALIZING, "initializers: dataset-initializer runs", NULL },
+	{ "kind: TrainJob\n" WITH_DATA POD("dataset-initializer", "0",
+					   "{phase: Succeeded}"),
+	  false, PHASE_STARTING, "pods starting: 0/2 ready", NULL },
+	/* Neither JobSets nor pods may be read. */
+	{ "{kind: TrainJob, status: {jobsStatus: [{name: node, ready: 1}]}}", false,
+	  PHASE_RUNNING, "running", NULL },
+	{ "{kind: TrainJob, status: {conditions: [{type: Complete, status: \"True\"}]}}",
+	  true, PHASE_COMPLETE, "complete", NULL },
+	{ "{kind: TrainJob, status: {conditions: [{type: Failed, status: \"True\", "
+	  "reason: "
+	  "r}]}}",
+	  true, PHASE_FAILED, "failed: r", NULL },
+	{ "{kind: TrainJob, status: {conditions: [{type: Failed, status: \"True\", "
+	  "reason: "
+	  "r, message: why}]}, spec: {suspend: true}}",
+	  true, PHASE_FAILED, "failed: why", NULL },
+	/* Documents of any shape. */
+	{ "{kind: TrainJob, metadata: 1, spec: [], status: {conditions: {}, jobsStatus: "
+	  "x}}\n---\n{kind: JobSet, spec: {replicatedJobs: [1, null]}}\n---\n{kind: Pod, "
+	  "metadata: 3, status: [1]}",
+	  false, PHASE_STARTING, "pods starting: 0/2 ready", NULL },
+};
+
+static void of_documents(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		cleanup_view struct view v = { 0 };
+		cleanup_json cJSON *docs = NULL;
+		cleanup_arena struct arena arena = { 0 };
+		struct error err = { 0 };
+		struct phase p;
+
+		view_init(&v, "ns", "a");
+		assert_int_equal(
+			yaml_parse(&docs, cases[i].docs, strlen(cases[i].docs), &err), 0);
+		while (docs->child)
+			view_take(&v, cJSON_DetachItemViaPointer(docs, docs->child));
+		p = phase_of(&arena, &v, cases[i].ran);
+		assert_string_equal(p.line, cases[i].line);
+		assert_int_equal(p.kind, cases[i].kind);
+		if (cases[i].trouble)
+			assert_string_equal(p.trouble, cases[i].trouble);
+		else
+			assert_null(p.trouble);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(of_documents) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

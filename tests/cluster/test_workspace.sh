@@ -21,6 +21,7 @@ submit() { # NAME ARGUMENT...
 		--runtime torch-distributed -n $ns --name "$job" --workspace "$code" "$@" -- python3 train.py
 }
 map_of() { kt get configmap -o name | grep "configmap/$1-workspace-"; }
+why() { in_cluster env KUBECONFIG="$cluster_state/admin.kubeconfig" "$kftrainer" why "$1" -n $ns; }
 field() { # NAME PATH WANTED
 	local got
 	got=$(kt get trainjob "$1" -o "jsonpath={$2}")
@@ -121,6 +122,11 @@ kt create rolebinding half --role=half --serviceaccount=$ns:half >/dev/null
 cluster kubeconfig "$scratch/half.kubeconfig" "system:serviceaccount:$ns:half"
 check "who may not create ConfigMaps is told so" eval 'kubeconfig=$scratch/half.kubeconfig says "create configmaps" submit half'
 check "... and has no TrainJob" gone trainjob half
+kc create serviceaccount -n $ns editor >/dev/null
+kt create rolebinding editor --clusterrole=edit --serviceaccount=$ns:editor >/dev/null
+cluster kubeconfig "$scratch/editor.kubeconfig" "system:serviceaccount:$ns:editor"
+check "who has Kubernetes' role edit may ship a folder" eval 'kubeconfig=$scratch/editor.kubeconfig submit editor'
+check "... and it arrives" field editor .spec.suspend false
 cat >"$scratch/policy.yaml" <<-END
 	apiVersion: admissionregistration.k8s.io/v1
 	kind: ValidatingAdmissionPolicy
@@ -144,6 +150,7 @@ check "... the job is deleted again" gone trainjob between
 check "--keep: likewise, but the job stays" says 'not today' submit kept --keep
 check "... suspended" field kept .spec.suspend true
 check "... and says what it waits for" field kept '.metadata.annotations.kftrainer\.io/workspace-awaited' resume
+why kept >"$scratch/why-kept" 2>&1
 kc delete -f "$scratch/policy.yaml" >/dev/null
 allowed() { kt create configmap probe-workspace-x && kt delete configmap probe-workspace-x; }
 wait_for 30 allowed
@@ -163,6 +170,7 @@ hand_made() { # NAME DIGEST
 check "a TrainJob whose ConfigMap nobody made is taken" hand_made lonely "sha256:$(printf '0%.0s' {1..64})"
 check "... and an event says what is missing" wait_for 60 told lonely 'ConfigMap lonely-workspace-000000000000'
 check "... while there is no JobSet" gone jobset lonely
+check "... and why has it, too" eval 'why lonely | tee /dev/stderr | grep "ConfigMap lonely-workspace-000000000000"'
 check "a digest that is none is refused" says 'kftrainer.io/workspace' hand_made wrong sha256:1234
 check "no files of the archive are left here" eval '! ls -d /tmp/kftrainer-workspace-* 2>/dev/null'
 kc delete namespace $ns --wait=false >/dev/null

@@ -1,0 +1,469 @@
+#!/usr/bin/env python3
+"""s3:// and gs://, and export-model: against versitygw over TLS, against moto, through a proxy
+that breaks things, and with stand-ins for what hands out credentials."""
+import atexit
+import json
+import os
+import pathlib
+import random
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from urllib.parse import quote
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.dont_write_bytecode = True
+import aws
+import faulty
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = os.environ.get("KFTRAINER", str(ROOT / "kftrainer"))
+ACCESS, SECRET = "AKIDTESTTESTTEST", "SecretSecretSecret/Secret+Secret"
+scratch = pathlib.Path(tempfile.mkdtemp(prefix="kft-s3-"))
+tests = failures = 0
+children = []
+
+
+def check(what, problem):
+    global tests, failures
+    tests += 1
+    print("not ok" if problem else "ok", tests, "-", what, flush=True)
+    if problem:
+        failures += 1
+        print("\n".join("# " + line for line in str(problem).splitlines()), flush=True)
+
+
+def end():
+    for child in children:
+        child.kill()
+        child.wait()
+    shutil.rmtree(scratch, ignore_errors=True)
+
+
+atexit.register(end)
+
+
+def finish():
+    print(f"1..{tests}")
+    sys.exit(1 if failures else 0)
+
+
+def skip(why):
+    global tests
+    tests += 1
+    print(f"ok {tests} - s3 # SKIP {why}")
+    finish()
+
+
+def output(*argv):
+    r = subprocess.run(argv, capture_output=True, text=True)
+    return r.stdout.strip() if r.returncode == 0 else None
+
+
+venv, versitygw = output(ROOT / "tests/setup.sh", "venv", "s3"), output(ROOT / "tests/store/versitygw.sh")
+if not venv or not os.path.exists(venv + "/.done") or not versitygw:
+    skip("versitygw or moto is not there: tests/setup.sh store")
+sys.path.insert(0, next(str(p) for p in pathlib.Path(venv).glob("lib/python3*/site-packages")))
+os.environ.update(AWS_EC2_METADATA_DISABLED="true", NO_PROXY="*", no_proxy="*")
+import boto3
+from boto3.s3.transfer import TransferConfig
+from botocore.config import Config
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as s:
+        return s.getsockname()[1]
+
+
+def start(*argv, **env):
+    log = open(scratch / "servers.log", "ab")
+    children.append(subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                     env=os.environ | env, cwd=scratch))
+
+
+def wait_port(port):
+    for _ in range(200):
+        try:
+            return socket.create_connection(("127.0.0.1", port), 1).close()
+        except OSError:
+            time.sleep(0.1)
+    skip("a server does not start: " + (scratch / "servers.log").read_text()[-500:])
+
+
+# ---- running it ----
+def run(*argv, env=None, **more):
+    base = {k: v for k, v in os.environ.items() if not k.startswith("AWS_")}
+    base |= {"AWS_EC2_METADATA_DISABLED": "true", "HOME": str(scratch / "home"), "NO_GCE_CHECK": "true"}
+    base = {k: str(v) for k, v in (base | (env or {})).items() if v is not None}
+    r = subprocess.run([PROGRAM, *map(str, argv)], env=base, capture_output=True, text=True, timeout=120, **more)
+    r.text = r.stdout + r.stderr
+    if SECRET in r.text or "ya29" in r.text or "the-session-token" in r.text:
+        r.text, r.returncode = "A SECRET WAS SHOWN\n" + r.text.replace(SECRET, "SECRET"), 99
+    return r
+
+
+def files_of(folder):
+    return {str(p.relative_to(folder)): p.read_bytes() for p in pathlib.Path(folder).rglob("*")
+            if p.is_file() and ".kftrainer" not in p.parts}
+
+
+def differs(folder, want):
+    got = files_of(folder)
+    return "" if got == want else f"files: {sorted(got)}\nwanted: {sorted(want)}\ndifferent: " + \
+        str(sorted(k for k in got if k in want and got[k] != want[k]))
+
+
+def fetch(uri, want, env, status=0, keep=False, argv=()):
+    """Problem or ''; `want`: the files, or what the complaint is like."""
+    to = scratch / "to"
+    if not keep:
+        shutil.rmtree(to, ignore_errors=True)
+    r = run("initialize-dataset", "--uri", uri, "--to", to, *argv, env=env)
+    if r.returncode != status:
+        return f"status {r.returncode}: {r.text}"
+    if status == 0:
+        return differs(to, want)
+    return "" if all(w in r.text for w in want) and not files_of(to) else f"{want} not in: {r.text}"
+
+
+def sends(folder, uri, env, status=0, want="", argv=()):
+    r = run("export-model", folder, "--uri", uri, *argv, env=env)
+    return "" if r.returncode == status and want in r.text else f"status {r.returncode}, wanted {want!r}: {r.text}"
+
+
+# ---- the servers, and what is in them ----
+def certificates():
+    def openssl(*argv):
+        subprocess.run(["openssl", *argv], cwd=scratch, check=True, capture_output=True)
+    curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+    (scratch / "ext").write_text("subjectAltName=DNS:localhost,DNS:*.localhost\n")
+    openssl("req", "-x509", *curve, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=tests", "-days", "2")
+    openssl("req", *curve, "-keyout", "srv.key", "-out", "srv.csr", "-subj", "/CN=localhost")
+    openssl("x509", "-req", "-in", "srv.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial",
+            "-out", "srv.pem", "-days", "2", "-extfile", "ext")
+
+
+rng = random.Random(1)
+BIG = rng.randbytes(21_000_001)
+SMALL = {name: f"hello {name}".encode() for name in
+         ("a.txt", "sub/b c+d \u00e9.txt", "\u00fcn\u00ef/%41&='.bin", "sub/deep/~x.json", "quote\"<>.txt")}
+FOLDER = SMALL | {"empty": b"", "big": BIG, "big1": BIG, "odd": BIG}
+
+
+def client(url, region):
+    return boto3.client("s3", endpoint_url=url, aws_access_key_id=ACCESS, aws_secret_access_key=SECRET,
+                        region_name=region, verify=str(scratch / "ca.pem"),
+                        config=Config(s3={"addressing_style": "path"}, retries={"total_max_attempts": 8},
+                                      request_checksum_calculation="when_required"))
+
+
+def fill(s3, region):
+    where = {} if region == "us-east-1" else {"CreateBucketConfiguration": {"LocationConstraint": region}}
+    s3.create_bucket(Bucket="buck", **where)
+    for name, data in SMALL.items():
+        s3.put_object(Bucket="buck", Key="data/" + name, Body=data)
+    for key in ("data2/x", "data-old.txt", "one.txt"):
+        s3.put_object(Bucket="buck", Key=key, Body=b"other")
+    s3.put_object(Bucket="buck", Key="data/", Body=b"")
+    s3.put_object(Bucket="buck", Key="data/empty", Body=b"")
+    (scratch / "big").write_bytes(BIG)
+    for name, size in (("big", 5 * 2**20 + 1), ("big1", 64 * 2**20)):
+        s3.upload_file(str(scratch / "big"), "buck", "data/" + name, Config=TransferConfig(multipart_chunksize=size))
+    upload = dict(Bucket="buck", Key="data/odd")
+    upload["UploadId"] = s3.create_multipart_upload(**upload)["UploadId"]
+    cuts, parts = (0, 6 << 20, 11 << 20, len(BIG)), []
+    for i in (1, 2, 3):
+        answer = s3.upload_part(**upload, PartNumber=i, Body=BIG[cuts[i - 1]:cuts[i]])
+        parts.append({"PartNumber": i, "ETag": answer["ETag"]})
+    s3.complete_multipart_upload(**upload, MultipartUpload={"Parts": parts})
+
+
+certificates()
+https, http, moto_port = free_port(), free_port(), free_port()
+(scratch / "root").mkdir()
+common = ("--access", ACCESS, "--secret", SECRET, "--region", "eu-test-1", "--keep-alive", "--quiet")
+start(versitygw, "--port", f"127.0.0.1:{https}", "--cert", scratch / "srv.pem", "--key", scratch / "srv.key",
+      "--virtual-domain", f"localhost:{https}", *common, "posix", scratch / "root")
+start(versitygw, "--port", f"127.0.0.1:{http}", *common, "posix", scratch / "root")
+start(venv + "/bin/moto_server", "-H", "127.0.0.1", "-p", str(moto_port))
+for port in (https, http, moto_port):
+    wait_port(port)
+URL, MOTO = f"https://localhost:{https}", f"http://127.0.0.1:{moto_port}"
+s3, moto = client(URL, "eu-test-1"), client(MOTO, "us-east-1")
+fill(s3, "eu-test-1")
+fill(moto, "us-east-1")
+MANY = {f"{i:05}": b"x%d" % i for i in range(2345)}
+(scratch / "root/buck/many").mkdir()
+for name, data in MANY.items():
+    (scratch / "root/buck/many" / name).write_bytes(data)
+TLS = {"ENDPOINT": URL, "SSL_CERT_FILE": scratch / "ca.pem"}
+ENV = TLS | {"ACCESS_KEY_ID": ACCESS, "SECRET_ACCESS_KEY": SECRET}
+MENV = {"ENDPOINT": MOTO, "ACCESS_KEY_ID": ACCESS, "SECRET_ACCESS_KEY": SECRET}
+
+# ---- listing and fetching ----
+check("a prefix is a folder: not data2/, not data-old.txt; parts even and odd; region found out",
+      fetch("s3://buck/data", FOLDER, ENV))
+check("what is there is not fetched again", "" if "0.0 kB fetched" in
+      run("initialize-dataset", "--uri", "s3://buck/data", "--to", scratch / "to", env=ENV).text else "it is")
+check("a prefix with a slash", fetch("s3://buck/data/", FOLDER, ENV | {"REGION": "eu-test-1"}))
+check("a wrong region is set right", fetch("s3://buck/data/sub/deep", {"~x.json": SMALL["sub/deep/~x.json"]},
+                                           ENV | {"AWS_REGION": "ap-other-7"}))
+check("one object", fetch("s3://buck/one.txt", {"one.txt": b"other"}, ENV))
+check("one object of parts", fetch("s3://buck/data/odd", {"odd": BIG}, ENV))
+check("2,345 objects, three pages", fetch("s3://buck/many", MANY, ENV))
+check("the bucket in the host's name",
+      fetch("s3://buck/data", FOLDER, ENV | {"AWS_VIRTUAL_HOSTED_STYLE_REQUEST": "true"}))
+check("patterns are matched against the whole key",
+      fetch("s3://buck/data", {k: v for k, v in FOLDER.items() if not k.startswith("big") and k != "a.txt"},
+            ENV | {"IGNORE_PATTERNS": "data/b*, data/a.txt,sub/*"}))
+for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"):
+    check("the endpoint of " + name, fetch("s3://buck/one.txt", {"one.txt": b"other"},
+                                           ENV | {"ENDPOINT": None, name: URL}))
+check("an endpoint without a scheme is https", fetch("s3://buck/one.txt", {"one.txt": b"other"},
+                                                     ENV | {"ENDPOINT": URL[len("https://"):]}))
+check("moto: the same folder", fetch("s3://buck/data", FOLDER, MENV))
+for i in range(1005):
+    moto.put_object(Bucket="buck", Key=f"pages/{i}&+ x", Body=b"%d" % i)
+check("moto: more than a page of names that need escaping",
+      fetch("s3://buck/pages", {f"{i}&+ x": b"%d" % i for i in range(1005)}, MENV))
+
+
+class Answers(aws.Handler):
+    """One answer for all: a page of a listing with one key, or a refusal."""
+    status, text = 200, ""
+
+    def do_GET(self):
+        self.answer(Answers.status, Answers.text, "application/xml")
+    do_HEAD = do_GET
+
+
+liar = aws.ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+aws.threading.Thread(target=liar.serve_forever, daemon=True).start()
+LIAR = ENV | {"ENDPOINT": "http://127.0.0.1:%d" % liar.server_address[1]}
+for key in ("evil/d/../../../out.txt", "evil/..", "evil//x", "evil//etc/x", "evil/a\\b", "evil/./x", "evil/n\nl",
+            "evil/" + "x" * 256, "evil/\ud800"):
+    Answers.text = ("<ListBucketResult><IsTruncated>false</IsTruncated><EncodingType>url</EncodingType><Contents><Key>"
+                    + quote(key.encode("utf-8", "surrogatepass")) + "</Key><Size>5</Size></Contents></ListBucketResult>")
+    check("refused: a key " + ascii(key)[:40], fetch("s3://buck/evil", ["name is refused"], LIAR, status=1) or
+          ("written outside" if (scratch / "out.txt").exists() or (scratch.parent / "out.txt").exists() else ""))
+for what, text in (("no XML", "hello"), ("half of it", "<ListBucketResult><Contents>"), ("nothing", ""),
+                   ("a page of something else", "<html/>"), ("a list that does not go on",
+                    "<L><IsTruncated>true</IsTruncated></L>"), ("a size that is none",
+                    "<L><Contents><Key>evil/a</Key><Size>-1</Size></Contents><IsTruncated>false</IsTruncated></L>"),
+                   ("entities", "<!DOCTYPE l [<!ENTITY a 'aaaa'>]><L><Contents><Key>&a;</Key></Contents></L>")):
+    Answers.text = text
+    check("no listing: " + what, fetch("s3://buck/evil", [], LIAR, status=1))
+
+# ---- refusals in words ----
+for what, uri, env, words, *status in (
+        ("no object", "s3://buck/nope", {}, ["no object 'nope'"]),
+        ("no bucket", "s3://nobucket/x", {}, ["no such bucket", "ENDPOINT"]),
+        ("no bucket in the URI", "s3:///x", {}, ["BUCKET"], 2),
+        ("a wrong secret", "s3://buck/data", {"SECRET_ACCESS_KEY": "wrong"}, ["SECRET_ACCESS_KEY"]),
+        ("an unknown key", "s3://buck/data", {"ACCESS_KEY_ID": "AKIDOTHER"}, ["access key ID"]),
+        ("half a key", "s3://buck/data", {"SECRET_ACCESS_KEY": None}, ["other half"]),
+        ("nobody", "s3://buck/data", {"ACCESS_KEY_ID": None, "SECRET_ACCESS_KEY": None},
+         ["access denied to anybody", "ACCESS_KEY_ID"]),
+        ("a certificate that is not trusted", "s3://buck/data", {"SSL_CERT_FILE": None}, ["certificate"]),
+        ("an endpoint that is none", "s3://buck/data", {"ENDPOINT": "ftp://x"}, ["ENDPOINT"], 2)):
+    check("in words: " + what, fetch(uri, words, ENV | env, status=(status or [1])[0], argv=["--retries", 1]))
+broken = faulty.Server(upstream=f"http://127.0.0.1:{http}").start()
+BENV = ENV | {"ENDPOINT": f"http://127.0.0.1:{broken.port}"}
+
+
+def faults(text):
+    broken.faults.set(text)
+    broken.records.clear()
+
+
+skewed = ("<?xml version='1.0'?><Error><Code>RequestTimeTooSkewed</Code><Message>m</Message>"
+          "<ServerTime>2020-01-01T00:00:00Z</ServerTime></Error>")
+Answers.status, Answers.text = 403, skewed
+check("in words: a clock that is wrong",
+      fetch("s3://buck/data/", ["clock", "ahead of"], LIAR, status=1))
+
+# ---- faults ----
+for what, line in (("a connection cut in the middle", "/buck/data/big cut=300000 3"),
+                   ("500 and 503", "/buck/data/* status=503 4\n/buck* status=500 1"),
+                   ("429 with Retry-After", "/buck/data/a* status=429,1 1"),
+                   ("flipped bytes once", "/buck/data/a.txt flip=3 1"),
+                   ("flipped bytes of a part once", "/buck/data/big flip=70000 1"),
+                   ("a server that ignores ranges", "/buck/data/big norange"),
+                   ("a short answer", "/buck/data/big1 short=100 1")):
+    faults(line)
+    check("through: " + what, fetch("s3://buck/data", FOLDER, BENV))
+faults("/buck/data/a.txt flip=3")
+check("flipped bytes for ever are an error", fetch("s3://buck/data/a.txt", ["a.txt", "digest"], BENV, status=1))
+faults("/buck/data/big flip=70000")
+check("and so are those of an object of parts", fetch("s3://buck/data/big", ["big", "digest"], BENV, status=1))
+
+
+def killed():
+    shutil.rmtree(scratch / "to", ignore_errors=True)
+    broken.rate = 20_000_000
+    faults("")
+    for i in range(4):
+        child = subprocess.Popen([PROGRAM, "initialize-dataset", "--uri", "s3://buck/data/big", "--to", scratch / "to",
+                                  "--connections", "2"], env=os.environ | {k: str(v) for k, v in BENV.items()},
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(0.15 + 0.1 * rng.random())
+        child.kill()
+        child.wait()
+        if (scratch / "to/big").exists() and (scratch / "to/big").read_bytes() != BIG:
+            return "half a file under its name"
+    broken.rate = 0
+    return fetch("s3://buck/data/big", {"big": BIG}, BENV, keep=True)
+
+
+check("killed at random moments it goes on", killed())
+
+# ---- credentials ----
+cloud = aws.Cloud(ACCESS, SECRET).start()
+(scratch / "jwt").write_text("the.web.identity\n")
+(scratch / "pod").write_text("pod-token\n")
+(scratch / "home/.aws").mkdir(parents=True)
+credentials = scratch / "home/.aws/credentials"
+
+
+def with_keys(what, env, want, status=0, words=()):
+    cloud.asked.clear()
+    problem = fetch("s3://buck/one.txt", list(words) if status else {"one.txt": b"other"},
+                    {"ENDPOINT": MOTO} | env, status=status)
+    asked = [a[0] for a in cloud.asked]
+    check("credentials: " + what, problem or ("" if asked == want else f"asked {cloud.asked}, wanted {want}"))
+    return [a[1] for a in cloud.asked]
+
+
+KEYS = {"AWS_ACCESS_KEY_ID": ACCESS, "AWS_SECRET_ACCESS_KEY": SECRET}
+IRSA = {"AWS_WEB_IDENTITY_TOKEN_FILE": scratch / "jwt", "AWS_ENDPOINT_URL_STS": cloud.url}
+POD = {"AWS_CONTAINER_CREDENTIALS_FULL_URI": cloud.url + "/v1/credentials",
+       "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": scratch / "pod"}
+IMDS = {"AWS_EC2_METADATA_DISABLED": "false", "AWS_EC2_METADATA_SERVICE_ENDPOINT": cloud.url}
+with_keys("AWS_* with a session's token", KEYS | {"AWS_SESSION_TOKEN": "t"}, [])
+got = with_keys("IRSA", IRSA | {"AWS_ROLE_ARN": "arn:aws:iam::1:role/a"}, ["AssumeRoleWithWebIdentity"])
+check("IRSA: the token and the role are sent, unsigned", "" if got and got[0]["WebIdentityToken"] == "the.web.identity" and
+      got[0]["RoleArn"].endswith("/a") and not got[0]["auth"] and got[0]["Version"] == "2011-06-15" else got)
+with_keys("IRSA of ROLE_ARN alone", IRSA | {"ROLE_ARN": "arn:aws:iam::1:role/a"}, ["AssumeRoleWithWebIdentity"])
+got = with_keys("ROLE_ARN on top of IRSA", IRSA | {"AWS_ROLE_ARN": "arn:aws:iam::1:role/a", "ROLE_ARN": "arn:aws:iam::2:role/b"},
+                ["AssumeRoleWithWebIdentity", "AssumeRole"])
+check("the second is signed for STS", "" if len(got) > 1 and "/sts/aws4_request" in (got[1]["auth"] or "") else got)
+with_keys("ROLE_ARN on top of keys", KEYS | {"ROLE_ARN": "arn:aws:iam::2:role/b", "AWS_ENDPOINT_URL_STS": cloud.url}, ["AssumeRole"])
+got = with_keys("EKS Pod Identity", POD, ["pod identity"])
+check("Pod Identity: the token of the file", "" if got == ["pod-token"] else got)
+with_keys("IMDSv2", IMDS, ["imds token", "imds", "imds"])
+with_keys("own keys come first", KEYS | POD | IMDS, [])
+credentials.write_text(f"[other]\naws_access_key_id = no\n\n[work]\naws_access_key_id={ACCESS}\n"
+                       f"aws_secret_access_key = {SECRET}\n")
+with_keys("a profile", {"AWS_PROFILE": "work"}, [])
+with_keys("a profile that is not there", {"AWS_PROFILE": "none"}, [], 1, ["AWS_PROFILE"])
+cloud.deny = "AccessDenied"
+with_keys("STS says no", IRSA | {"AWS_ROLE_ARN": "arn:aws:iam::1:role/a"}, ["AssumeRoleWithWebIdentity"], 1, ["trust policy"])
+cloud.deny, cloud.pod = None, "another"
+with_keys("Pod Identity says no", POD, ["pod identity"], 1, ["Pod Identity agent"])
+cloud.pod = "pod-token"
+with_keys("no token to strangers in the clear", POD | {"AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://10.0.0.1/x"}, [], 1,
+          ["neither https nor"])
+s3.put_bucket_policy(Bucket="buck", Policy=json.dumps({"Version": "2012-10-17", "Statement": [
+    {"Effect": "Allow", "Principal": "*", "Action": ["s3:GetObject", "s3:ListBucket"],
+     "Resource": ["arn:aws:s3:::buck", "arn:aws:s3:::buck/*"]}]}))
+with_keys("nobody: a public bucket, unsigned", TLS, [])
+s3.delete_bucket_policy(Bucket="buck")
+cloud.lasts = 60
+asked = with_keys("a key that ends soon", IRSA | {"AWS_ROLE_ARN": "r"}, ["AssumeRoleWithWebIdentity"])
+cloud.lasts = 3600
+
+# ---- the way back ----
+out = scratch / "m"
+for name, data in (("sub/x.safetensors", BIG), ("config.json", b"{}"), ("empty", b""), ("b c+\u00e9.txt", b"x"),
+                   ("exact", BIG[:8 * 2**20])):
+    (out / name).parent.mkdir(parents=True, exist_ok=True)
+    (out / name).write_bytes(data)
+os.symlink("/etc/passwd", out / "link")
+SENT = {k: v for k, v in files_of(out).items() if k != "link"}
+for name, uri, env in (("versitygw", "s3://buck/out/m1", ENV), ("moto", "s3://buck/out/m1/", MENV)):
+    check(name + ": a folder is sent, its link is left out", sends(out, uri, env, want="link is left out"))
+    check(name + ": and comes back", fetch("s3://buck/out/m1", SENT, env))
+    check(name + ": what is there is not sent again", sends(out, uri, env, want="0.0 kB sent"))
+    (out / "config.json").write_bytes(b"[]")
+    check(name + ": what has changed is", sends(out, uri, env, want="0.0 kB sent"))
+    SENT["config.json"] = b"[]"
+    check(name + ": and is right", fetch("s3://buck/out/m1", SENT, env))
+    (out / "config.json").write_bytes(b"{}")
+    SENT["config.json"] = b"{}"
+
+
+def resumed():
+    broken.rate = 0
+    faults("/buck/resume/x.safetensors* delay=0")
+    env = os.environ | {k: str(v) for k, v in BENV.items()}
+    child = subprocess.Popen([PROGRAM, "export-model", out / "sub", "--uri", "s3://buck/resume", "--connections", "1"],
+                             env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    for _ in range(500):
+        if sum(r["method"] == "PUT" for r in broken.records) >= 1:
+            break
+        time.sleep(0.01)
+    child.kill()
+    child.wait()
+    time.sleep(0.5)
+    faults("")
+    problem = sends(out / "sub", "s3://buck/resume", BENV)
+    puts = sum(r["method"] == "PUT" for r in broken.records)
+    return problem or ("" if puts < 3 else f"{puts} parts of 3 were sent again")
+
+
+check("an upload that was killed goes on: parts that are there are not sent again", resumed())
+check("and is right", fetch("s3://buck/resume", {"x.safetensors": BIG}, ENV))
+faults("/buck/flaky* status=503 3")
+check("an upload through 503s", sends(out, "s3://buck/flaky", BENV) or fetch("s3://buck/flaky", SENT, ENV))
+check("patterns of an upload", sends(out, "s3://buck/some", ENV, argv=["--allow", "*.json"]) or
+      fetch("s3://buck/some", {"config.json": b"{}"}, ENV))
+check("an upload nobody may make", sends(out, "s3://buck/no", ENV | {"SECRET_ACCESS_KEY": "x"}, 1, "SECRET_ACCESS_KEY"))
+check("an upload of nothing", sends(scratch / "home/.aws/none", "s3://buck/no", ENV, 1, "No such file"))
+check("an upload to a scheme that takes none", sends(out, "gs://buck/no", ENV, 1, "s3://"))
+lines = run("export-model", out, "--uri", "s3://buck/json", "--progress", "json", env=ENV).stdout.splitlines()
+check("an upload's progress as JSON", "" if lines and json.loads(lines[-1])["event"] == "done" and
+      json.loads(lines[-1])["bytesDone"] == sum(map(len, SENT.values())) else lines[-3:])
+
+# ---- gs:// ----
+cloud.objects = {"data/" + k: v for k, v in SMALL.items()} | {"data2/x": b"no", "data/": b"", "one": b"1", "data/n.composed": b""}
+cloud.objects |= {f"many/{i:04}": b"%d" % i for i in range(1500)}
+GOOGLE = {"STORAGE_EMULATOR_HOST": cloud.url}
+WANT = SMALL | {"n.composed": b""}
+subprocess.run(["openssl", "genrsa", "-out", scratch / "rsa.pem", "2048"], check=True, capture_output=True)
+(scratch / "sa.json").write_text(json.dumps({
+    "type": "service_account", "client_email": "a@b.example", "private_key_id": "k1",
+    "private_key": (scratch / "rsa.pem").read_text(), "token_uri": cloud.url + "/token"}))
+ACCOUNT = GOOGLE | {"GOOGLE_APPLICATION_CREDENTIALS": scratch / "sa.json"}
+cloud.asked.clear()
+check("gs: a service account", fetch("gs://buck/data", WANT, ACCOUNT))
+
+
+def jwt():
+    import base64
+    form = dict(cloud.asked)["oauth"]
+    head, claims, signature = form["assertion"].split(".")
+    decoded = [base64.urlsafe_b64decode(x + "=" * (-len(x) % 4)) for x in (head, claims, signature)]
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import padding
+    key = serialization.load_pem_private_key((scratch / "rsa.pem").read_bytes(), None)
+    key.public_key().verify(decoded[2], f"{head}.{claims}".encode(), padding.PKCS1v15(), hashes.SHA256())
+    said = json.loads(decoded[1])
+    return "" if json.loads(decoded[0])["alg"] == "RS256" and said["iss"] == "a@b.example" and \
+        said["aud"] == cloud.url + "/token" and said["exp"] - said["iat"] == 3600 else said
+
+
+check("gs: its JWT is signed as RFC 7518 says", jwt())
+check("gs: the metadata server", fetch("gs://buck/one", {"one": b"1"},
+                                       GOOGLE | {"GCE_METADATA_HOST": cloud.url[7:], "NO_GCE_CHECK": None}))
+check("gs: 1,500 objects, two pages", fetch("gs://buck/many", {f"{i:04}": b"%d" % i for i in range(1500)}, ACCOUNT))
+check("gs: nobody, of a bucket that is not public", fetch("gs://buck/data", ["GOOGLE_APPLICATION_CREDENTIALS"], GOOGLE, 1))
+cloud.public = True
+check("gs: nobody, of a public one", fetch("gs://buck/data", WANT, GOOGLE))
+check("gs: no object", fetch("gs://buck/none", ["no such object"], GOOGLE, 1))
+cloud.objects["evil/../../x"] = b"x"
+check("gs: a key that leads outside", fetch("gs://buck/evil", ["refused"], GOOGLE, 1))
+check("gs: HMAC keys, by S3's protocol", fetch("gs://buck/data", FOLDER, MENV))
+finish()

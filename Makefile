@@ -177,7 +177,7 @@ bench: kftrainer
 	@tests/bench/bench.py ./kftrainer
 	@tests/setup.sh store
 	@tests/bench/store_bench.py ./kftrainer
-	@if [ "$$(id -u)" = 0 ]; then tests/bench/cluster_bench.sh; fi
+	@if [ "$$(id -u)" = 0 ]; then tests/bench/cluster_bench.sh; tests/bench/client_bench.sh; fi
 soak: kftrainer $(SANOUT)/kftrainer
 	@tests/setup.sh cluster
 	@for t in tests/soak/soak_*.sh; do echo "# $$t"; ./$$t || status=1; done; exit $${status:-0}

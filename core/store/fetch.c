@@ -32,7 +32,8 @@ enum {
 	SLOW_TICKS = 30, /* how often slow ones are looked for */
 	STALLED = 256,   /* bytes a second: as good as nothing */
 	SLOW_SHARE =
-		16, /* a piece that much slower than the others' mean is asked anew */
+		16,   /* a piece that much slower than the others' mean is asked anew */
+	MAX_SLOW = 8, /* that often of a file */
 	FAST = 100 << 20, /* bytes a second of a connection that need no company */
 };
 
@@ -127,6 +128,7 @@ static int look_at(struct fetch *f, size_t i, struct error *err)
 {
 	const struct store_object *o = &f->list.objects[i];
 	cleanup_arena struct arena arena = { 0 };
+	struct store_object there = *o;
 	struct known *known = &f->known[i];
 	struct stat st;
 
@@ -134,9 +136,10 @@ static int look_at(struct fetch *f, size_t i, struct error *err)
 		return -1;
 	if (!st.st_nlink)
 		return 0;
+	there.size = st.st_size;
 	if (!f->conf->recheck && ledger_has(&f->ledger, o, &st))
 		known->there = true;
-	else if (o->size == st.st_size && verify_name(&arena, o))
+	else if ((o->size < 0 || o->size == st.st_size) && verify_name(&arena, &there))
 		known->check = true;
 	else if (!f->conf->recheck)
 		known->have = ledger_validator(&f->ledger, o, &st);
@@ -221,34 +224,36 @@ static void add_workers(struct fetch *f, unsigned want)
 		plan_fail(f, NULL, &err);
 }
 
-/* Pieces that hardly move, while others do, are asked for on another connection. */
+/* Compared with the others, and with what pieces took before. */
+static bool is_slow(const struct fetch *f, const struct piece *p, int64_t rate)
+{
+	return p->first_ms && p->f->slow < MAX_SLOW && rate < f->rate / SLOW_SHARE;
+}
+
+/*
+ * Pieces that hardly move are asked for on another connection: what they have stays.
+ * A few times a file: it may be the place that is slow.
+ */
 static void cancel_slow(struct fetch *f)
 {
-	int64_t now = clock_ms(), sum = 0, mean;
-	size_t n = 0;
+	int64_t now = clock_ms();
 
 	pthread_mutex_lock(&f->lock);
-	for (int round = 0; round < 2; round++) {
-		mean = n ? sum / (int64_t)n : 0;
-		for (struct file *file = f->files; file; file = file->next)
-			for (struct piece *p = file->pieces; p; p = p->next) {
-				int64_t ms = now - p->mark_ms, rate;
+	for (struct file *file = f->files; file; file = file->next)
+		for (struct piece *p = file->pieces; p; p = p->next) {
+			int64_t ms = now - p->mark_ms, pos = count_of(&p->pos);
+			int64_t rate = (pos - p->mark_pos) * 1000 / (ms > 0 ? ms : 1);
 
-				if (ms < SLOW_TICKS * TICK_MS / 2)
-					continue;
-				rate = (count_of(&p->pos) - p->mark_pos) * 1000 / ms;
-				if (!round) {
-					sum += rate;
-					n++;
-					continue;
-				}
-				if (n > 1 && rate < mean / SLOW_SHARE && p->first_ms)
-					__atomic_store_n(&p->cancel, true,
-							 __ATOMIC_RELEASE);
-				p->mark_ms = now;
-				p->mark_pos = count_of(&p->pos);
+			if (ms < SLOW_TICKS * TICK_MS / 2)
+				continue;
+			p->stalled = p->first_ms && rate < STALLED;
+			if (p->stalled || is_slow(f, p, rate)) {
+				file->slow++;
+				__atomic_store_n(&p->cancel, true, __ATOMIC_RELEASE);
 			}
-	}
+			p->mark_ms = now;
+			p->mark_pos = pos;
+		}
 	pthread_mutex_unlock(&f->lock);
 }
 

@@ -70,7 +70,8 @@ static void read_note(struct fetch *f, struct file *file)
 		if (!str_int(&size, (char *)text.data, 0, STORE_MAX_SIZE, &ignored) &&
 		    (file->o.size < 0 || file->o.size == size) &&
 		    !strpbrk(blank + 1, "\r\n")) {
-			file->etag = arena_strdup(&file->arena, blank + 1);
+			if (!str_eq(blank + 1, "-"))
+				file->etag = arena_strdup(&file->arena, blank + 1);
 			file->resumed = true;
 			if (file->o.size < 0 && !plan_size_known(f, file, size, &ignored))
 				file->n_left = 0;
@@ -212,19 +213,25 @@ int file_reserve(struct fetch *f, struct file *file, struct error *err)
 	return 0; /* a file system without it is fine */
 }
 
+/* What cannot be read is fetched, and the error comes again if it matters. */
 static int is_right(struct fetch *f, struct file *file, bool *ret, struct error *err)
 {
+	struct store_object there = file->o;
+	struct error ignored = { 0 };
 	cleanup_fd int fd = -1;
 	struct stat st;
 	int rc;
 
-	if (target_read(&f->target, file->o.path, &fd, err) || fstat(fd, &st))
-		return 0; /* it is fetched then, and the error comes again if it matters */
-	rc = verify_fd(&file->o, fd, err);
+	if (target_read(&f->target, file->o.path, &fd, &ignored) || fstat(fd, &st))
+		return 0;
+	there.size = st.st_size;
+	rc = verify_fd(&there, fd, err);
+	if (rc < 0)
+		return err->kind == ERR_STOPPED ? -1 : 0;
 	*ret = rc == 1;
-	if (rc == 1)
-		return ledger_add(&f->ledger, &file->o, &st, err);
-	return rc < 0 && err->kind == ERR_STOPPED ? -1 : 0;
+	if (*ret && file->o.size < 0 && plan_size_known(f, file, st.st_size, err))
+		return -1;
+	return *ret ? ledger_add(&f->ledger, &file->o, &st, err) : 0;
 }
 
 int file_begin(struct fetch *f, struct file *file, bool *ret_there, struct error *err)
@@ -315,7 +322,8 @@ static int journal_of(struct fetch *f, struct file *file)
 	pthread_mutex_lock(&f->lock);
 	if (file->journal_fd < 0 && file->o.size >= JOURNAL_FROM && !file->anew) {
 		open_journal(f, file);
-		if (!file->o.etag && file->etag)
+		if (f->list.objects[file->index].size < 0 ||
+		    (!file->o.etag && file->etag))
 			file_note_etag(f, file);
 	}
 	fd = file->journal_fd;

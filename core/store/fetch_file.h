@@ -32,7 +32,7 @@ struct file {
 	struct range *left; /* not there and in no piece; ascending */
 	size_t n_left;
 	struct piece *pieces;
-	int begun, tried, refused;
+	int begun, tried, refused, slow;
 	int64_t not_before;
 	const char *etag;  /* or Last-Modified: of the contents that are here */
 	const char *where; /* where redirects led to; may hold a signature */

@@ -46,7 +46,8 @@ struct piece {
 	int64_t recorded;                    /* where the journal's last record ends */
 	uint32_t crc;                        /* of [recorded, pos) */
 	bool hashes;                         /* what it writes is hashed at once */
-	bool cancel;                         /* it is too slow */
+	bool cancel;                         /* it is too slow, or all is over */
+	bool stalled;                        /* next to nothing comes */
 	int64_t began_ms, mark_ms, mark_pos; /* for judging its speed */
 
 	const char *asked; /* what was known of redirects when it was asked; or NULL */
@@ -87,6 +88,7 @@ struct fetch {
 	struct error why; /* when failed */
 	int64_t pause_until;
 	int64_t piece_bytes; /* size of the next piece */
+	int64_t rate;        /* bytes a second of a connection, of late */
 	unsigned want, n_threads;
 	pthread_t threads[FETCH_MAX_CONNECTIONS];
 	pthread_mutex_t listing; /* one asks for a new listing */

@@ -456,6 +456,10 @@ static bool is_redirect(int status)
 
 static void failed_call(struct fetch *f, struct piece *p, struct error *err)
 {
+	if (p->stalled && err->kind == ERR_STOPPED && !stop_requested()) {
+		error_set(err, ERR_TIMEOUT, "the server sends next to nothing");
+		p->outcome = PIECE_AGAIN;
+	}
 	if (p->outcome != PIECE_OK)
 		return;
 	if (err->kind == ERR_STOPPED)
@@ -552,14 +556,15 @@ static void run_local(struct fetch *f, struct piece *p, struct error *err)
 static void learn(struct fetch *f, const struct piece *p)
 {
 	int64_t now = clock_ms(), wait = p->first_ms - p->began_ms;
-	int64_t took = now - p->first_ms, size;
+	int64_t took = now - p->first_ms, rate;
 
 	if (!p->first_ms || p->pos - p->from < PIECE_MIN / 2)
 		return;
-	/* a tenth of its time waiting, not more */
-	size = (p->pos - p->from) / (took > 0 ? took : 1) * (wait > 0 ? wait : 1) * 10;
+	rate = (p->pos - p->from) * 1000 / (took > 0 ? took : 1);
 	pthread_mutex_lock(&f->lock);
-	f->piece_bytes = (3 * f->piece_bytes + size) / 4;
+	/* a tenth of its time waiting, not more */
+	f->piece_bytes = (3 * f->piece_bytes + rate * (wait > 0 ? wait : 1) / 100) / 4;
+	f->rate = f->rate ? (7 * f->rate + rate) / 8 : rate;
 	pthread_mutex_unlock(&f->lock);
 }
 

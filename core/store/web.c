@@ -151,12 +151,18 @@ static int name_of(const char **ret, struct arena *arena, const char *manifest,
 	return store_path_check(*ret, err);
 }
 
-/* sha256sum's: the digest, then the name, with a '*' before it or not. */
+/* sha256sum's: the digest, a blank, another or '*', then the name, blanks and all. */
+static bool is_sum(const char *line)
+{
+	return strspn(line, "0123456789abcdefABCDEF") == 64 && line[64] == ' ' &&
+	       (line[65] == ' ' || line[65] == '*') && line[66];
+}
+
 static int take_sum(struct store_object *o, struct arena *arena, const char *base,
-		    char *const *words, struct error *err)
+		    const char *line, struct error *err)
 {
 	cleanup_buf struct buf escaped = { .max = URI_MAX };
-	const char *name = words[1] + (*words[1] == '*');
+	const char *name = str_trim(arena, line + 66);
 
 	while (str_starts(name, "./"))
 		name += 2;
@@ -173,7 +179,7 @@ static int take_sum(struct store_object *o, struct arena *arena, const char *bas
 	if (buf_check(&escaped, "the name", err))
 		return -1;
 	o->digest = STORE_SHA256;
-	o->sum = lower(arena, words[0]);
+	o->sum = lower(arena, str_slice(arena, line, 64));
 	o->path = name;
 	return uri_resolve(&o->key, arena, base, (const char *)escaped.data, err);
 }
@@ -210,9 +216,11 @@ static int take_line(struct store_object *o, struct arena *arena, const char *ba
 		     char *line, struct error *err)
 {
 	char *words[MAX_WORDS + 1] = { 0 }, *rest = NULL;
-	struct error ignored = { 0 };
 	size_t n = 0;
 
+	*o = (struct store_object){ .size = -1 };
+	if (is_sum(line))
+		return take_sum(o, arena, base, line, err);
 	for (char *w = strtok_r(line, " \t\r", &rest); w;
 	     w = strtok_r(NULL, " \t\r", &rest)) {
 		if (n == MAX_WORDS)
@@ -220,11 +228,8 @@ static int take_line(struct store_object *o, struct arena *arena, const char *ba
 					 MAX_WORDS);
 		words[n++] = w;
 	}
-	*o = (struct store_object){ .size = -1 };
 	if (!n || *words[0] == '#')
 		return 0;
-	if (n == 2 && !check_hex(words[0], 64, "", &ignored))
-		return take_sum(o, arena, base, words, err);
 	return take_url(o, arena, base, words, err);
 }
 

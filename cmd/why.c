@@ -186,17 +186,17 @@ const struct cmd cmd_why = {
 	.name = "why",
 	.args = "JOB",
 	.summary = "say why a TrainJob waits, is slow or failed",
-	.about =
-		"One paragraph, the most likely cause first, and the commands that show "
-		"more. It\n"
-		"looks at the TrainJob, its runtime, JobSet, PodGroup or Kueue Workload, "
-		"Jobs, pods,\n"
-		"their events and, of what failed, the end of the log; at nodes, volume "
-		"claims and\n"
-		"the controller where those matter. What you may not read is named. A "
-		"job of "
-		"this\n"
-		"machine (submit --local) is told as its run has ended.",
+	.about = "One paragraph, the most likely cause first, and the commands that show "
+		 "more.\n"
+		 "It looks at the TrainJob, its runtime, JobSet, PodGroup or Kueue "
+		 "Workload,\n"
+		 "Jobs, pods, their events and, of what failed, the end of the log; at "
+		 "nodes,\n"
+		 "volume claims and the controller where those matter. What you may not "
+		 "read\n"
+		 "is named. A job of this machine (submit --local) is told as its run "
+		 "has\n"
+		 "ended.",
 	.example = "kftrainer why bert\n"
 		   "kftrainer why bert -n team-a -o json",
 	.opts = opts_table,

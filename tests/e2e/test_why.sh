@@ -13,7 +13,7 @@ said() {
 	head -n 1 "$scratch/why" | sed 's/ Also: .*//' | grep -qE -e "$2" &&
 		{ [ -z "${3:-}" ] || grep -qE -e "^More: $3" "$scratch/why"; }
 }
-says() { wait_for 60 said "$@"; }
+says() { wait_for 90 said "$@"; }
 special() { # NAME POD-SPEC [RESTARTPOLICY]
 	k apply -f - <<-END >/dev/null
 		apiVersion: trainer.kubeflow.org/v1alpha1
@@ -47,9 +47,9 @@ check "an init container that fails" train broken "$(runtime=broken sh 1 true)"
 special loop 'volumes: []' OnFailure 100
 check "a rank that fails again and again" train loop "$(runtime=loop sh 1 "sleep 1; $(python 'raise KeyError("weights")')")"
 store() { python "import torch.distributed as d, datetime; d.TCPStore(\"$1-node-0-1.$1\", 29500, 2, False, datetime.timedelta(seconds=$2))"; }
-seeks() { sh 2 "[ \$JOB_COMPLETION_INDEX = 0 ] || { $until_go; }; $(store "$1" "$2")" "env: [{name: TORCH_CPP_LOG_LEVEL, value: INFO}]"; }
-check "ranks that do not find each other" train peers "$(seeks peers 15)"
-check "ranks that seek each other" train seeks "$(seeks seeks 500)"
+seeks() { sh 2 "[ \$JOB_COMPLETION_INDEX = 0 ] || { $until_go; }; while sleep 1; do python3 -c 'import socket; socket.create_connection((\"$1-node-0-1.$1\", 29500))'; done"; }
+check "ranks that do not find each other" train peers "$(sh 2 "[ \$JOB_COMPLETION_INDEX = 0 ] || { $until_go; }; $(store peers 15)")"
+check "ranks that seek each other" train seeks "$(seeks seeks)"
 check "a job that runs in order" train fine "$(sh 2 "$until_go")"
 check "one that reports its progress" train reports "$(sh 1 "python3 /e2e/report.py 40; $until_go")"
 data='{name: dataset-initializer, template: {metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: dataset-initializer}},

@@ -9,6 +9,7 @@
 #include "client/why_impl.h"
 #include "trainer/status.h"
 #include "trainer/trainjob.h"
+#include "trainer/workspace.h"
 
 #define QUEUE_LABEL "kueue.x-k8s.io/queue-name"
 
@@ -171,6 +172,14 @@ void why_suspended(struct why *w)
 	const cJSON *c = condition_with(v->trainjob, "Suspended", "True");
 	int64_t since = c ? condition_since(c) : time_of(meta_created(v->trainjob));
 
+	if (meta_annotation(v->trainjob, WORKSPACE_AWAITED_ANNOTATION)) {
+		why_add(w, "AwaitsWorkspace", NULL,
+			"it has been suspended for %s until the folder that it was "
+			"submitted with (--workspace) is there, and it has not arrived: "
+			"the same 'kftrainer submit' again delivers it",
+			why_age(w, since));
+		return;
+	}
 	why_add(w, "Suspended", arena_printf(w->arena, "kftrainer resume %s%%n", v->name),
 		"spec.suspend has been true for %s, and Kueue is not what holds it back: "
 		"it "

@@ -150,7 +150,7 @@ check "... the job is deleted again" gone trainjob between
 check "--keep: likewise, but the job stays" says 'not today' submit kept --keep
 check "... suspended" field kept .spec.suspend true
 check "... and says what it waits for" field kept '.metadata.annotations.kftrainer\.io/workspace-awaited' resume
-why kept >"$scratch/why-kept" 2>&1
+check "... as why says" eval 'why kept | tee /dev/stderr | grep "until the folder that it was submitted with"'
 kc delete -f "$scratch/policy.yaml" >/dev/null
 allowed() { kt create configmap probe-workspace-x && kt delete configmap probe-workspace-x; }
 wait_for 30 allowed

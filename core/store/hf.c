@@ -210,25 +210,25 @@ static int locate(struct store *s, const struct store_object *o, int refused,
 	return 0;
 }
 
+/* The status is the hub's or that of the host that it redirects to. */
 static int explain(struct store *s, const struct store_object *o, int status,
 		   const char *body, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
-	cleanup_json cJSON *doc = NULL;
-	struct error ignored = { 0 };
-	const char *text = NULL, *code = "";
+	struct store_call call = { 0 };
 
-	if (body && !json_parse(&doc, body, strlen(body), &ignored))
-		text = json_str(doc, "error");
-	if (!text)
-		text = body ? body : "";
-	if (status == 404)
-		return error_set(err, ERR_NOT_FOUND,
-				 "%s lists '%.300s' at commit %.12s and has it not",
-				 hf_repo_shown(&arena, &s->repo), o->path, s->commit);
-	if ((status == 401 || status == 403) && strstr(text, "gated"))
-		code = "GatedRepo";
-	return hf_hub_refused(&s->hub, &s->repo, status, code, text, err);
+	(void)body;
+	if (status != 401 && status != 403 && status != 404)
+		return hf_hub_refused(&s->hub, &s->repo, status, "", "", err);
+	if (locate(s, o, status, &arena, &call, err) ||
+	    hf_hub_admits(&s->hub, &s->repo, call.url, err))
+		return -1;
+	error_set(err, ERR_DENIED,
+		  "%s lets this file be had, but the host that it redirects to "
+		  "answers %d; is there a proxy in between? try again later",
+		  s->hub.host, status);
+	err->code = status;
+	return -1;
 }
 
 const struct scheme scheme_hf = {

@@ -246,6 +246,7 @@ int hf_hub_refused(const struct hf_hub *hub, const struct hf_repo *repo, int sta
 /* What an answer's header says. */
 struct answer {
 	struct arena arena;
+	bool head; /* asked by HEAD */
 	int status;
 	const char *location, *link, *code, *message;
 };
@@ -265,7 +266,9 @@ static int on_header(void *ctx, int status, const char *name, const char *value,
 
 	(void)err;
 	if (a->status != status)
-		*a = (struct answer){ .arena = a->arena, .status = status };
+		*a = (struct answer){ .arena = a->arena,
+				      .head = a->head,
+				      .status = status };
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		if (!strcasecmp(name, rows[i].name))
 			*rows[i].to = arena_strdup(&a->arena, value);
@@ -337,7 +340,7 @@ static int ask(const struct hf_hub *hub, const struct hf_repo *repo, const char 
 	       struct answer *a, struct http_response *ret, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
-	const struct http_request req = { .method = "GET",
+	const struct http_request req = { .method = a->head ? "HEAD" : "GET",
 					  .url = url,
 					  .headers = hub->headers,
 					  .timeout_ms = ASK_MS,
@@ -349,6 +352,20 @@ static int ask(const struct hf_hub *hub, const struct hf_repo *repo, const char 
 	return store_ask(arena_printf(&arena, "asking %s about %s", hub->host,
 				      hf_repo_shown(&arena, repo)),
 			 hub->http, &req, ret, err);
+}
+
+int hf_hub_admits(const struct hf_hub *hub, const struct hf_repo *repo, const char *url,
+		  struct error *err)
+{
+	cleanup_http_response struct http_response r = { 0 };
+	struct answer a = { .head = true };
+	int rc = ask(hub, repo, url, &a, &r, err);
+
+	if (!rc && r.status >= 400)
+		rc = hf_hub_refused(hub, repo, r.status, a.code ? a.code : "",
+				    a.message ? a.message : "", err);
+	arena_clear(&a.arena);
+	return rc;
 }
 
 void hf_page_release(struct hf_page *p)

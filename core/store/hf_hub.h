@@ -44,6 +44,13 @@ MUST_CHECK int hf_hub_get(struct hf_page *ret, const struct hf_hub *hub,
 			  const struct hf_repo *repo, const char *url, struct error *err);
 
 /*
+ * Whose fault it was that a file could not be had: asks the hub (HEAD) for it. 0: the hub
+ * lets have it, so it was the host that it redirects to; -1: err says what the hub says.
+ */
+MUST_CHECK int hf_hub_admits(const struct hf_hub *hub, const struct hf_repo *repo,
+			     const char *url, struct error *err);
+
+/*
  * What a status of the hub means for this repository. `code`: X-Error-Code, "" where
  * that is not known; `message`: X-Error-Message or the body's "error", or "".
  */

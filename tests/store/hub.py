@@ -149,7 +149,7 @@ class Hub:
         self.blobs = {f.sha256: f for r in self.repos.values() for f in r.files.values() if f.lfs}
         self.url = self.cdn = None
 
-    def admit(self, repo, headers):
+    def admit(self, repo, path, headers):
         """None, or why this one may not."""
         token = headers.get("authorization", "").removeprefix("Bearer ")
         if token and token not in self.options.token:
@@ -157,7 +157,11 @@ class Hub:
         allowed = repo and token and token in repo.conf.get("access", [])
         if repo is None or (repo.conf.get("private") and not allowed):
             return refusal(404 if token else 401, "RepoNotFound", "Repository not found")
-        if repo.conf.get("gated") and not allowed:
+        return None if allowed else self.gate(repo, path, token)
+
+    def gate(self, repo, path, token):
+        """What is in a gated repository everybody may see; the files not."""
+        if repo.conf.get("gated") and not path.startswith("/api/"):
             return refusal(403 if token else 401, "GatedRepo", f"Access to {repo.kind[:-1]} {repo.id} is restricted. "
                            "You must have access to it and be authenticated to access it.")
         return None
@@ -180,7 +184,7 @@ class Hub:
         elif path.startswith("/datasets/"):
             kind, place = "datasets", path.removeprefix("/datasets/")
         repo, verb, rest = self.find(kind, place)
-        refused = self.admit(repo, headers)
+        refused = self.admit(repo, path, headers)
         if refused:
             return refused
         if new := repo.conf.get("renamed"):

@@ -17,6 +17,7 @@ enum {
 	REGION_SIZE = 64,
 	MAX_BUCKET = 255,
 	ASK_MS = 300 * 1000,
+	SLOWEST = 10, /* bytes a ms that a body goes out with */
 	IDLE_MS = 60 * 1000,
 	MAX_ANSWER = 16 * 1024 * 1024, /* a page of 1,000 keys of 1,024 bytes, escaped */
 	MAX_URL = 64 * 1024,
@@ -320,7 +321,8 @@ static int ask_once(struct s3_bucket *b, const struct s3_request *req, struct he
 	struct http_request http = { .method = req->method,
 				     .body = req->body,
 				     .body_len = req->body_len,
-				     .timeout_ms = req->body ? 0 : ASK_MS,
+				     .timeout_ms =
+					     ASK_MS + (int64_t)req->body_len / SLOWEST,
 				     .idle_ms = IDLE_MS,
 				     .max_body = MAX_ANSWER,
 				     .on_header = on_header,

@@ -266,6 +266,16 @@ static int on_end(void *ctx, const char *path, const char *text, struct error *e
 	return 0;
 }
 
+/* An answer that got lost: asked again, the server knows the upload no more. */
+static bool is_made(const struct s3_upload *u, const char *want, const struct error *err)
+{
+	struct error ignored = { 0 };
+	struct s3_head head;
+
+	return err->code == 404 && !s3_head(&head, u->bucket, u->key, 0, &ignored) &&
+	       head.status == 200 && !strcasecmp(head.etag, want);
+}
+
 int s3_parts_end(const struct s3_upload *u, struct error *err)
 {
 	const struct sigv4_pair query[] = { { "uploadId", u->id }, { NULL, NULL } };
@@ -289,10 +299,11 @@ int s3_parts_end(const struct s3_upload *u, struct error *err)
 	req.body = body.data;
 	req.body_len = body.len;
 	req.payload = digest_hex_of(DIGEST_SHA256, body.data, body.len, sha256);
-	if (ask(u->bucket, &req, &resp, err) ||
-	    xml_read(resp.body.data, resp.body.len, &reader, err))
-		return -1;
 	s3_parts_etag(u->parts, u->n, want);
+	if (ask(u->bucket, &req, &resp, err))
+		return is_made(u, want, err) ? 0 : -1;
+	if (xml_read(resp.body.data, resp.body.len, &reader, err))
+		return -1;
 	if (!heard.no_sum && s3_etag_parts(etag) == (int)u->n && strcasecmp(etag, want))
 		return error_set(
 			err, ERR_FORMAT,

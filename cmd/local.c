@@ -1,5 +1,6 @@
 #include "cmd/local.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -7,6 +8,7 @@
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/stop.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
@@ -14,8 +16,10 @@
 #include "cmd/viewer.h"
 #include "gpu/gpu.h"
 #include "local/run.h"
+#include "trainer/api.h"
+#include "trainer/jobset.h"
+#include "trainer/podspec.h"
 #include "trainer/runtime.h"
-#include "trainer/trainjob.h"
 
 static void tell_end(struct viewer *v, const struct local_result *result, int64_t ms)
 {
@@ -46,13 +50,70 @@ static int refuse(const struct job *job, struct error *err)
 			"TrainJob %s: runtime %s: --local has no launcher for %s "
 			"yet; --dry-run=client shows what a cluster would get",
 			job->name, meta_name(job->runtime), kind);
-	for (int i = 0; i < N_INITIALIZERS; i++)
-		if (tj_initializer(job->trainjob, (enum initializer)i))
-			return error_set(err, ERR_UNSUPPORTED,
-					 "TrainJob %s: spec.initializer: --local cannot "
-					 "download yet; take it out and read the files "
-					 "from a folder of this machine",
-					 job->name);
+	return 0;
+}
+
+/* "registry/path/NAME:tag@digest" */
+static const char *image_name(struct arena *arena, const char *image)
+{
+	const char *base = path_base(image ? image : "");
+
+	return str_slice(arena, base, strcspn(base, ":@"));
+}
+
+/*
+ * An image is not pulled here, but what those of the initializers hold is this program:
+ * upstream's by their names, ours by its first argument.
+ */
+static const char *initializer_of(struct arena *arena, const cJSON *container)
+{
+	const char *name = image_name(arena, container_image(container));
+	const cJSON *args = container_args(container);
+	const char *first = args && args->child ? args->child->valuestring : NULL;
+
+	if (container_command(container) && container_command(container)->child)
+		return NULL;
+	if (str_eq(name, DATASET_INITIALIZER) || str_eq(first, "initialize-dataset"))
+		return "initialize-dataset";
+	if (str_eq(name, MODEL_INITIALIZER) || str_eq(first, "initialize-model"))
+		return "initialize-model";
+	return NULL;
+}
+
+static void use_this_program(cJSON *containers, const char *self)
+{
+	cJSON *c;
+
+	json_each(c, containers) {
+		cleanup_arena struct arena arena = { 0 };
+		const char *command = initializer_of(&arena, c);
+		const char *const argv[] = { self, command };
+		cleanup_json cJSON *list =
+			command ? cJSON_CreateStringArray(argv, 2) : NULL;
+		cleanup_json cJSON *none = cJSON_CreateArray();
+
+		if (!list)
+			continue;
+		container_set_command(c, list);
+		container_set_args(c, none);
+	}
+}
+
+static int map_initializers(const cJSON *objects, struct error *err)
+{
+	cleanup_free char *self = realpath("/proc/self/exe", NULL);
+	cJSON *object, *rjob;
+
+	if (!self)
+		return error_errno(err, errno, "/proc/self/exe");
+	json_each(object, objects) {
+		if (!str_eq(json_str(object, "kind"), "JobSet"))
+			continue;
+		json_each(rjob, jobset_jobs(json_get(object, "spec"))) {
+			use_this_program(pod_containers(rjob_pod_spec(rjob)), self);
+			use_this_program(pod_init_containers(rjob_pod_spec(rjob)), self);
+		}
+	}
 	return 0;
 }
 
@@ -90,7 +151,7 @@ int local_submit(const struct job *job, bool quiet, struct error *err)
 			      .ctx = &v },
 	};
 
-	if (refuse(job, err) || stop_setup(err))
+	if (refuse(job, err) || map_initializers(job->objects, err) || stop_setup(err))
 		return -1;
 	viewer_begin(&v, job->name, quiet);
 	if (local_run(&opts, result, err)) {

@@ -145,6 +145,7 @@ make_pki() {
 	openssl rsa -in "$pki/sa.key" -pubout -out "$pki/sa.pub" 2>/dev/null
 	certificate apiserver "IP:$ip,IP:127.0.0.1,IP:10.96.0.1,DNS:localhost,DNS:kubernetes,DNS:kubernetes.default,DNS:kubernetes.default.svc,DNS:kubernetes.default.svc.cluster.local"
 	certificate jobset DNS:jobset-webhook-service.jobset-system.svc
+	sign front-proxy /CN=front-proxy-client extendedKeyUsage=clientAuth
 	kubeconfig "$state/admin.kubeconfig" admin system:masters
 }
 
@@ -177,6 +178,9 @@ flags_of() { # PROGRAM: one a line
 			--requestheader-client-ca-file=$pki/ca.crt
 			--requestheader-username-headers=X-Remote-User
 			--requestheader-group-headers=X-Remote-Group
+			--requestheader-extra-headers-prefix=X-Remote-Extra-
+			--proxy-client-cert-file=$pki/front-proxy.crt
+			--proxy-client-key-file=$pki/front-proxy.key
 			--kubelet-client-certificate=$pki/admin.crt
 			--kubelet-client-key=$pki/admin.key
 			--kubelet-preferred-address-types=InternalIP

@@ -1,6 +1,6 @@
 # kueue.sh - for tests that queue jobs: after lib.sh, `kueue_up` starts Kueue's controller in
 # the cluster, with quotas for cpu in two ClusterQueues. It ends with the cluster, or by
-# `kueue_down`, which takes its webhooks away as well. Log: $kueue_log.
+# `kueue_down`, which takes its webhooks and its API away as well. Log: $kueue_log.
 # shellcheck shell=bash disable=SC2154 # of lib.sh
 kueue_port=9446
 
@@ -14,7 +14,7 @@ kueue_objects() {
 		ca = base64.b64encode(open(sys.argv[2], "rb").read()).decode()
 		kept = []
 		for o in yaml.load_all(open(sys.argv[1]), getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
-		    if o["kind"] in ("Deployment", "Secret", "APIService"):
+		    if o["kind"] in ("Deployment", "Secret"):
 		        continue
 		    for webhook in o.get("webhooks", []):
 		        webhook["clientConfig"]["caBundle"] = ca
@@ -24,34 +24,38 @@ kueue_objects() {
 		    kept.append(o)
 		print(yaml.dump_all(kept, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper)), end="")
 	END
+	kueue_endpoint kueue-webhook-service '""' $kueue_port
+	kueue_endpoint kueue-visibility-server https 8082
+}
+
+kueue_endpoint() { # SERVICE PORT-NAME PORT
 	cat <<-END
 		---
 		apiVersion: discovery.k8s.io/v1
 		kind: EndpointSlice
-		metadata:
-		  name: kueue-webhook-process
-		  namespace: kueue-system
-		  labels: {kubernetes.io/service-name: kueue-webhook-service}
+		metadata: {name: $1-process, namespace: kueue-system, labels: {kubernetes.io/service-name: $1}}
 		addressType: IPv4
-		ports: [{name: "", port: $kueue_port, protocol: TCP}]
+		ports: [{name: $2, port: $3, protocol: TCP}]
 		endpoints: [{addresses: [$cluster_ip], conditions: {ready: true}}]
 	END
 }
 
-# Where Kueue looks for the certificate of its metrics is fixed: it gets an /etc of its own.
-kueue_files() {
-	local certs=$scratch/kueue/etc/kueue/metrics/certs
-	mkdir -p "$certs"
-	cluster certificate kueue DNS:kueue-webhook-service.kueue-system.svc || return 1
-	cp "$cluster_state/pki/kueue.crt" "$certs/tls.crt"
-	cp "$cluster_state/pki/kueue.key" "$certs/tls.key"
-	cluster kubeconfig "$scratch/kueue/kubeconfig" \
+# Where Kueue looks for the certificates of its metrics and of its API is fixed, so it gets a
+# root of its own, with nothing else in it.
+kueue_root() {
+	local root=$scratch/kueue/root
+	mkdir -p "$root"/{etc/kueue/metrics/certs,visibility,tmp}
+	cluster certificate kueue "DNS:kueue-webhook-service.kueue-system.svc,DNS:kueue-visibility-server.kueue-system.svc" || return 1
+	tee "$root"/{etc/kueue/metrics/certs,visibility}/tls.crt <"$cluster_state/pki/kueue.crt" >/dev/null
+	tee "$root"/{etc/kueue/metrics/certs,visibility}/tls.key <"$cluster_state/pki/kueue.key" >/dev/null
+	cluster kubeconfig "$root/kubeconfig" \
 		system:serviceaccount:kueue-system:kueue-controller-manager || return 1
-	cat >"$scratch/kueue/config.yaml" <<-END
+	touch "$root/kueue"
+	cat >"$root/config.yaml" <<-END
 		apiVersion: config.kueue.x-k8s.io/v1beta2
 		kind: Configuration
 		leaderElection: {leaderElect: false}
-		webhook: {port: $kueue_port, certDir: /etc/kueue/metrics/certs}
+		webhook: {port: $kueue_port, certDir: /visibility}
 		health: {healthProbeBindAddress: "127.0.0.1:8093"}
 		metrics: {bindAddress: "127.0.0.1:8094"}
 		internalCertManagement: {enable: false}
@@ -91,14 +95,15 @@ kueue_up() { # NAME CPUS, and the same again: its ClusterQueues
 	kueue_log=$scratch/kueue.log
 	mkdir -p "$scratch/kueue"
 	kueue_objects | kc apply --server-side --force-conflicts -f - >"$scratch/kueue/objects" 2>&1 &&
-		kueue_files || {
+		wait_for 30 kc get workloads -A && kueue_root || {
 		tail -n 5 "$scratch/kueue/objects"
 		return 1
 	}
 	# shellcheck disable=SC2016
 	in_cluster unshare --mount --propagation private bash -c 'echo $$ >"$0/pid"
-		mount --bind "$0/etc" /etc && exec kueue --config="$0/config.yaml" --kubeconfig="$0/kubeconfig" \
-			--feature-gates=VisibilityOnDemand=false' "$scratch/kueue" >"$kueue_log" 2>&1 &
+		mount --bind "$(command -v kueue)" "$0/root/kueue" &&
+			exec chroot "$0/root" /kueue --config=/config.yaml --kubeconfig=/kubeconfig' \
+		"$scratch/kueue" >"$kueue_log" 2>&1 &
 	kueue_queues "$@" >"$scratch/kueue/queues"
 	wait_for 60 kc apply -f "$scratch/kueue/queues" || {
 		cat "$scratch/wait"
@@ -111,4 +116,5 @@ kueue_down() {
 	[ ! -e "$scratch/kueue/pid" ] || in_cluster kill "$(kueue_pid)"
 	kc delete mutatingwebhookconfiguration kueue-mutating-webhook-configuration
 	kc delete validatingwebhookconfiguration kueue-validating-webhook-configuration
+	kc delete apiservice v1beta1.visibility.kueue.x-k8s.io v1beta2.visibility.kueue.x-k8s.io
 }

@@ -1,0 +1,64 @@
+#!/bin/bash
+# kill -9 at ten random moments: bytes that come twice are at most 5 % of the file, over all
+# ten together; nothing wrong is ever under a final name; memory stays small.
+. "$(dirname "$0")/lib.sh"
+size=${SIZE:-600000000}
+python3 - "$web/big" "$size" <<'END'
+import os, sys
+block = os.urandom(1 << 20)
+with open(sys.argv[1], "wb") as f:
+    left = int(sys.argv[2])
+    n = 0
+    while left:
+        part = (n.to_bytes(8, "little") + block[8:])[:left]
+        f.write(part)
+        left -= len(part)
+        n += 1
+END
+printf 'big sha256=%s\n' "$(sha256sum <"$web/big" | cut -c1-64)" >"$web/sum.urls"
+serve url --root "$web" --rate 40000000
+
+killed() { # URI
+	local kills=0 pid status_of=137
+	clean
+	break_it
+	while [ "$kills" -lt 10 ]; do
+		"$kftrainer" initialize-dataset --uri "$1" --to "$scratch/to" 2>"$scratch/err" &
+		pid=$!
+		sleep "0.$(printf %02d $((5 + RANDOM % 16)))"
+		if kill -9 "$pid" 2>/dev/null; then
+			kills=$((kills + 1))
+		fi
+		wait "$pid" 2>/dev/null
+		status_of=$?
+		[ "$status_of" != 0 ] || break
+		[ ! -e "$scratch/to/big" ] || cmp "$web/big" "$scratch/to/big" || return 1
+	done
+	fetch --uri "$1"
+	[ "$status" = 0 ] && same big || dump || return
+	sleep 0.5
+	python3 - "$log" "$size" "$kills" <<'END'
+import json, sys
+sent = sum(a["sent"] for a in map(json.loads, open(sys.argv[1])) if a["path"] == "/big")
+size = int(sys.argv[2])
+print(f"{sys.argv[3]} kills, {sent} bytes sent of {size}: {100 * (sent - size) / size:.2f} % twice")
+assert sent >= size and sent - size <= size * 0.05
+END
+}
+check "killed ten times, with a digest" killed "$url/sum.urls"
+sed -n 's/^/# /p' "$scratch/check"
+check "killed ten times, with an ETag only" killed "$url/big"
+sed -n 's/^/# /p' "$scratch/check"
+
+small() { # VmHWM while it runs
+	clean
+	"$kftrainer" initialize-dataset --uri "$url/sum.urls" --to "$scratch/to" 2>"$scratch/err" &
+	local pid=$! most=0 now
+	while now=$(awk '/VmHWM/ { print $2 }' "/proc/$pid/status" 2>/dev/null) && [ -n "$now" ]; do
+		most=$now
+		sleep 0.1
+	done
+	wait "$pid" && [ "$most" -gt 0 ] && echo "$most kB" && [ "$most" -le $((32 * 1024)) ]
+}
+check "at most 32 MB of memory" small
+finish

@@ -22,6 +22,7 @@ demo="$build python3-torch python3-sklearn"
 cluster="$build iproute2 iptables openssl curl procps python3-yaml python3-venv
 	runc containernetworking-plugins debootstrap
 	$(command -v go >/dev/null || echo golang-go)"
+store="python3-venv openssl $(command -v go >/dev/null || echo golang-go)"
 check="$cluster $demo git time clang libclang-rt-14-dev llvm clang-format-14 shellcheck mandoc procps
 	gcc-aarch64-linux-gnu libc6-dev-arm64-cross python3-venv zsh fish"
 
@@ -126,7 +127,7 @@ check)
 	"$here/store/versitygw.sh" >/dev/null
 	;;
 store)
-	packages python3-venv openssl $(command -v go >/dev/null || echo golang-go)
+	packages $store
 	venv store "huggingface_hub and opendal"
 	venv s3 "moto"
 	"$here/store/versitygw.sh" >/dev/null

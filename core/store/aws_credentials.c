@@ -106,7 +106,7 @@ void aws_credentials_free(struct aws_credentials *c)
 	free(c);
 }
 
-/* ---- fixed ones ------------------------------------------------------------------- */
+/* ---- fixed ones ---- */
 
 static int from_pair(struct found *f, const char *access, const char *secret,
 		     const char *token, const char *source, struct error *err)
@@ -340,7 +340,7 @@ static int assume_role(struct aws_credentials *c, struct found *f, struct error 
 	return rc;
 }
 
-/* ---- what is near: containers, machines ------------------------------------------- */
+/* ---- what is near: containers, machines ---- */
 
 /* One request without a proxy; *ret_status 0: nobody answers. */
 static int ask_near(struct aws_credentials *c, struct http_request *req,
@@ -502,7 +502,7 @@ static int from_machine(struct aws_credentials *c, struct found *f, struct error
 	return 0;
 }
 
-/* ---- all of it -------------------------------------------------------------------- */
+/* ---- all of it ---- */
 
 static int (*const sources[])(struct aws_credentials *c, struct found *f,
 			      struct error *err) = {

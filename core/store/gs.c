@@ -81,7 +81,7 @@ static int gs_open(struct store **ret, const struct store_conf *conf, struct err
 	return 0;
 }
 
-/* ---- requests ----------------------------------------------------------------------- */
+/* ---- requests ---- */
 
 struct question {
 	const char *name; /* of an object; NULL: the bucket's list */
@@ -174,7 +174,7 @@ static int ask(struct store *s, const char *name, const struct sigv4_pair *query
 	return 0;
 }
 
-/* ---- listing ------------------------------------------------------------------------ */
+/* ---- listing ---- */
 
 struct gathering {
 	struct store_listing *to;
@@ -332,7 +332,7 @@ static int gs_list(struct store *s, bool (*wanted)(void *ctx, const char *name),
 	return 0;
 }
 
-/* ---- one object --------------------------------------------------------------------- */
+/* ---- one object ---- */
 
 static int gs_locate(struct store *s, const struct store_object *o, int status,
 		     struct arena *arena, struct store_call *ret, struct error *err)

@@ -73,7 +73,7 @@ void gs_token_free(struct gs_token *t)
 	free(t);
 }
 
-/* ---- answers ------------------------------------------------------------------------ */
+/* ---- answers ---- */
 
 static int take_answer(struct gs_token *t, const struct http_response *r,
 		       const char *hint, struct error *err)
@@ -119,7 +119,7 @@ static int ask_form(struct gs_token *t, const char *url, const struct sigv4_pair
 	return take_answer(t, &resp, hint, err);
 }
 
-/* ---- files -------------------------------------------------------------------------- */
+/* ---- files ---- */
 
 /* RFC 4648, 5, without padding. */
 static void add_base64url(struct buf *out, const void *data, size_t len)
@@ -273,7 +273,7 @@ static int from_metadata(struct gs_token *t, struct error *err)
 			   err);
 }
 
-/* ---- all of it ---------------------------------------------------------------------- */
+/* ---- all of it ---- */
 
 static int renew(struct gs_token *t, struct error *err)
 {

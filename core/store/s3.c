@@ -43,7 +43,7 @@ static void s3_close(struct store *s)
 	free(s);
 }
 
-/* ---- listing ----------------------------------------------------------------------- */
+/* ---- listing ---- */
 
 struct gathering {
 	struct store_listing *to;
@@ -169,7 +169,7 @@ static int by_path(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
-/* ---- how objects were cut into parts ------------------------------------------------ */
+/* ---- how objects were cut into parts ---- */
 
 struct asking {
 	struct store *s;
@@ -245,7 +245,7 @@ static int s3_scheme_list(struct store *s, bool (*wanted)(void *ctx, const char 
 	return 0;
 }
 
-/* ---- one object --------------------------------------------------------------------- */
+/* ---- one object ---- */
 
 static int s3_locate(struct store *s, const struct store_object *o, int refused,
 		     struct arena *arena, struct store_call *ret, struct error *err)

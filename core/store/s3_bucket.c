@@ -34,7 +34,7 @@ struct s3_bucket {
 	char region[REGION_SIZE]; /* under the lock */
 };
 
-/* ---- where it is ------------------------------------------------------------------- */
+/* ---- where it is ---- */
 
 static const char *first_of(const struct store_conf *conf, const char *const *names)
 {
@@ -211,7 +211,7 @@ const char *s3_bucket_key(const struct s3_bucket *b)
 	return b->key;
 }
 
-/* ---- requests ---------------------------------------------------------------------- */
+/* ---- requests ---- */
 
 /* "https://host/path", and where its parts begin. */
 struct address {
@@ -375,7 +375,7 @@ int s3_bucket_ask(struct s3_bucket *b, const struct s3_request *req,
 	return 0;
 }
 
-/* ---- refusals ---------------------------------------------------------------------- */
+/* ---- refusals ---- */
 
 static const struct {
 	const char *code;

@@ -11,7 +11,7 @@
 
 enum { MAX_PAGE = 10000, MAX_PAGES = 100000, MD5_HEX = 32, MAX_PARTS = 10000 };
 
-/* ---- listings ---------------------------------------------------------------------- */
+/* ---- listings ---- */
 
 struct reading {
 	struct arena *arena;
@@ -161,7 +161,7 @@ int s3_list(struct s3_bucket *b, const char *prefix,
 			 MAX_PAGES);
 }
 
-/* ---- one object -------------------------------------------------------------------- */
+/* ---- one object ---- */
 
 int s3_etag_parts(const char *etag)
 {

@@ -46,7 +46,7 @@ struct s3_head {
 MUST_CHECK int s3_head(struct s3_head *ret, struct s3_bucket *b, const char *key,
 		       int part, struct error *err);
 
-/* How many parts an ETag "<md5>-<n>" is of; 0: of none, it is the object's MD5; -1: no sum. */
+/* How many parts an ETag "<md5>-<n>" is of; 0: it is the object's MD5; -1: no sum. */
 int s3_etag_parts(const char *etag);
 
 #endif

@@ -78,7 +78,7 @@ int s3_put(struct s3_bucket *b, const char *key, const void *data, size_t len,
 	return put(b, &req, md5, etag, err);
 }
 
-/* ---- parts -------------------------------------------------------------------------- */
+/* ---- parts ---- */
 
 struct begun {
 	struct arena *arena;

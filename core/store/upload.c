@@ -60,7 +60,7 @@ struct upload {
 	bool failed;
 };
 
-/* ---- what there is to send ----------------------------------------------------------- */
+/* ---- what there is to send ---- */
 
 static int64_t part_size_of(int64_t size)
 {
@@ -162,7 +162,7 @@ static int walk(struct walk *w, const char *dir, const char *below, struct error
 	return rc;
 }
 
-/* ---- what the place has --------------------------------------------------------------- */
+/* ---- what the place has ---- */
 
 static int on_there(void *ctx, const struct s3_entry *e, struct error *err)
 {
@@ -194,7 +194,7 @@ static int look_there(struct upload *up, const char *prefix, struct error *err)
 	return -1;
 }
 
-/* ---- one file ------------------------------------------------------------------------- */
+/* ---- one file ---- */
 
 static size_t parts_of(const struct file *f)
 {
@@ -304,7 +304,7 @@ static int send_part(struct file *f, size_t part, char *data, bool *ret_sent,
 		      digest_hex_of(DIGEST_MD5, data, (size_t)f->size, hex), err);
 }
 
-/* ---- the threads ---------------------------------------------------------------------- */
+/* ---- the threads ---- */
 
 struct task {
 	struct file *f;
@@ -464,7 +464,7 @@ static int run_threads(struct upload *up, struct error *err)
 	return up->failed ? -1 : 0;
 }
 
-/* ---- all of it ------------------------------------------------------------------------ */
+/* ---- all of it ---- */
 
 static int open_bucket(struct upload *up, struct error *err)
 {

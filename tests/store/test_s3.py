@@ -2,6 +2,8 @@
 """s3:// and gs://, and export-model: against versitygw over TLS, against moto, through a proxy
 that breaks things, and with stand-ins for what hands out credentials."""
 import atexit
+import base64
+import hashlib
 import json
 import os
 import pathlib
@@ -257,6 +259,46 @@ for what, text in (("no XML", "hello"), ("half of it", "<ListBucketResult><Conte
     Answers.text = text
     check("no listing: " + what, fetch("s3://buck/evil", [], LIAR, status=1))
 
+
+
+class Encrypted(aws.Handler):
+    """A bucket whose ETags are no sums."""
+    fields, data = {}, b"encrypted"
+
+    def do_GET(self):
+        if "list-type" in self.path:
+            return self.answer(200, "<L><IsTruncated>false</IsTruncated><Contents><Key>e/x</Key><ETag>"
+                               + "0" * 32 + "</ETag><Size>9</Size></Contents></L>", "application/xml")
+        first, last = (self.headers.get("Range") or "bytes=0-8")[6:].split("-")
+        data = self.data[int(first):int(last) + 1]
+        self.send_response(206 if self.headers.get("Range") else 200)
+        if self.headers.get("Range"):
+            self.send_header("Content-Range", f"bytes {first}-{last}/9")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def do_HEAD(self):
+        self.send_response(200)
+        for k, v in ({"Content-Length": "9", "ETag": '"' + "0" * 32 + '"'} | Encrypted.fields).items():
+            self.send_header(k, v)
+        self.end_headers()
+
+
+kms = aws.ThreadingHTTPServer(("127.0.0.1", 0), Encrypted)
+aws.threading.Thread(target=kms.serve_forever, daemon=True).start()
+RIGHT, WRONG = (base64.b64encode(hashlib.sha256(x).digest()).decode() for x in (b"encrypted", b"other"))
+for what, fields, good in (("a wrong ETag", {}, False), ("KMS", {"x-amz-server-side-encryption": "aws:kms"}, True),
+                           ("a customer's key", {"x-amz-server-side-encryption-customer-algorithm": "AES256"}, True),
+                           ("SSE-S3, whose ETags are sums", {"x-amz-server-side-encryption": "AES256"}, False),
+                           ("KMS and the right SHA-256", {"x-amz-server-side-encryption": "aws:kms",
+                                                          "x-amz-checksum-sha256": RIGHT}, True),
+                           ("KMS and a wrong one", {"x-amz-server-side-encryption": "aws:kms",
+                                                    "x-amz-checksum-sha256": WRONG}, False)):
+    Encrypted.fields = fields
+    env = ENV | {"ENDPOINT": "http://127.0.0.1:%d" % kms.server_address[1]}
+    check("ETags: " + what, fetch("s3://buck/e", {"x": b"encrypted"} if good else ["x"], env, status=0 if good else 1))
+
 # ---- refusals in words ----
 for what, uri, env, words, *status in (
         ("no object", "s3://buck/nope", {}, ["no object 'nope'"]),
@@ -442,7 +484,6 @@ check("gs: a service account", fetch("gs://buck/data", WANT, ACCOUNT))
 
 
 def jwt():
-    import base64
     form = dict(cloud.asked)["oauth"]
     head, claims, signature = form["assertion"].split(".")
     decoded = [base64.urlsafe_b64decode(x + "=" * (-len(x) % 4)) for x in (head, claims, signature)]

@@ -7,7 +7,7 @@
 . "$(dirname "$0")/kueue.sh"
 cluster_up
 check "the controller starts" controller_up
-check "Kueue starts" kueue_up "why" 3 "off" 3
+check "Kueue starts" kueue_up why 3
 ns=whyq-$$
 kn() { kc -n $ns "$@"; }
 queues() {
@@ -68,5 +68,5 @@ check "... as JSON" as_json
 kn delete trainjobs --all --wait=false >/dev/null
 kueue_down >/dev/null
 kc delete namespace $ns --wait=false >/dev/null
-kc delete clusterqueue why off --wait=false >/dev/null
+kc delete clusterqueue why --wait=false >/dev/null
 finish

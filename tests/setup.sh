@@ -104,7 +104,7 @@ venv() { # LIST WHAT
 	touch "$dir/.done"
 }
 
-# shellcheck disable=SC2086
+# shellcheck disable=SC2046,SC2086
 case ${1:-} in
 cluster)
 	packages $cluster

@@ -125,13 +125,17 @@ static struct phase ended(struct arena *arena, const cJSON *status)
 	return ret;
 }
 
-static struct phase suspended(struct arena *arena, const cJSON *tj)
+static struct phase suspended(struct arena *arena, const struct view *v)
 {
-	const char *queue = meta_label(tj, QUEUE_LABEL);
-	struct phase ret = { PHASE_SUSPENDED, "suspended", NULL, 0 };
+	const char *queue = meta_label(v->trainjob, QUEUE_LABEL);
+	struct phase ret = { .kind = PHASE_SUSPENDED };
 
 	if (queue)
 		ret.line = arena_printf(arena, "queued in %s", queue);
+	else
+		ret.line = arena_printf(
+			arena, "suspended; 'kftrainer resume %s -n %s' starts it",
+			v->name, v->ns);
 	return ret;
 }
 
@@ -203,7 +207,7 @@ struct phase phase_of(struct arena *arena, const struct view *v, bool ran)
 	if (status_finished(status))
 		return ended(arena, status);
 	if (tj_suspend(tj))
-		return suspended(arena, tj);
+		return suspended(arena, v);
 	if (!v->jobset && !cJSON_GetArraySize(v->pods) &&
 	    str_eq(status_state(status), "Created"))
 		return ret;

@@ -203,7 +203,7 @@ check "... nothing is created" absent trainjob a
 
 stands() { grep -Eq -e "$1" "$scratch/err"; }
 (submits "$d/one.yaml" --name f3 --follow --suspend; echo "$status" >"$scratch/ended") &
-check "a suspended job is followed" wait_for 20 stands '^suspended$'
+check "a suspended job is followed" wait_for 20 stands "^suspended; 'kftrainer resume f3 -n default' starts it\$"
 kc patch trainjob f3 --type merge -p '{"spec":{"suspend":false}}' >/dev/null
 check "... when it is resumed, too" wait_for 20 stands '^pods starting: 0/2 ready$'
 cluster stop kube-apiserver

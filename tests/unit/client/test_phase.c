@@ -43,8 +43,8 @@ static const struct {
 	const char *line, *trouble;
 } cases[] = {
 	{ "kind: TrainJob", false, PHASE_CREATED, "waiting for the controller", NULL },
-	{ "{kind: TrainJob, spec: {suspend: true}}", false, PHASE_SUSPENDED, "suspended",
-	  NULL },
+	{ "{kind: TrainJob, spec: {suspend: true}}", false, PHASE_SUSPENDED,
+	  "suspended; 'kftrainer resume a -n ns' starts it", NULL },
 	{ "{kind: TrainJob, metadata: {labels: {kueue.x-k8s.io/queue-name: q}}, spec: "
 	  "{suspend: true}}",
 	  false, PHASE_SUSPENDED, "queued in q", NULL },

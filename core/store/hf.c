@@ -18,7 +18,7 @@
 #include "store/hf_uri.h"
 #include "store/store.h"
 
-enum { MAX_PAGES = 100000, MAX_URL = 16 * 1024 };
+enum { MAX_PAGES = 100000, MAX_URL = 16 * 1024, MAX_COMMIT = 64 };
 
 struct store {
 	struct arena arena;
@@ -62,11 +62,14 @@ static void add_path(struct buf *out, const char *path)
 	}
 }
 
+/* The real hub has 40 hex digits, others what they like. */
 static bool is_commit(const char *sha)
 {
-	size_t len = sha ? strlen(sha) : 0;
+	size_t len = sha ? strspn(sha, "0123456789abcdefghijklmnopqrstuvwxyz"
+				       "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+			 : 0;
 
-	return (len == 40 || len == 64) && strspn(sha, "0123456789abcdef") == len;
+	return len && len <= MAX_COMMIT && !sha[len];
 }
 
 /* The commit, and the name under which a renamed repository is found now. */

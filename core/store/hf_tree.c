@@ -28,26 +28,30 @@ static bool wants(const struct hf_tree_want *w, const char *path)
 	return !w->wanted || w->wanted(w->ctx, path);
 }
 
-/* A file's sizes and sums are those of its contents: LFS's where there is that. */
+/*
+ * A file's size and sum are those of its contents: LFS's where there is that. A hub that
+ * is not the real one may know neither: then that much is not verified.
+ */
 static int add_file(struct store_listing *l, const cJSON *entry, const char *path,
 		    struct error *err)
 {
-	const char *sha256 = json_str(entry, "lfs", "oid");
-	const char *blob = json_str(entry, "oid");
-	int64_t size =
-		sha256 ? json_int(entry, -1, "lfs", "size") : json_int(entry, -1, "size");
-	struct store_object o = { .size = size };
+	const char *lfs = json_str(entry, "lfs", "oid"), *blob = json_str(entry, "oid");
+	const char *bare = lfs ? str_after(lfs, "sha256:") : NULL;
+	struct store_object o = { .size = lfs ? json_int(entry, -1, "lfs", "size")
+					      : json_int(entry, -1, "size") };
 
-	if (size < 0 || size > STORE_MAX_SIZE)
-		return error_set(err, ERR_FORMAT, "file '%.300s' has no size", path);
-	if (sha256 ? !is_hex(sha256, SHA256_HEX) : !is_hex(blob, SHA1_HEX))
-		return error_set(err, ERR_FORMAT,
-				 "file '%.300s' has no SHA-256 and no "
-				 "git blob id",
-				 path);
+	if (o.size < -1 || o.size > STORE_MAX_SIZE)
+		return error_set(err, ERR_FORMAT, "file '%.300s' has %lld bytes", path,
+				 (long long)o.size);
 	o.path = o.key = arena_strdup(&l->arena, path);
-	o.digest = sha256 ? STORE_SHA256 : STORE_GIT_SHA1;
-	o.sum = arena_strdup(&l->arena, sha256 ? sha256 : blob);
+	lfs = bare ? bare : lfs;
+	if (is_hex(lfs, SHA256_HEX)) {
+		o.digest = STORE_SHA256;
+		o.sum = arena_strdup(&l->arena, lfs);
+	} else if (!lfs && is_hex(blob, SHA1_HEX)) {
+		o.digest = STORE_GIT_SHA1;
+		o.sum = arena_strdup(&l->arena, blob);
+	}
 	return store_listing_add(l, &o, err);
 }
 

@@ -41,8 +41,10 @@ static void fuzz_page(const void *data, size_t size, const char *folder)
 		const struct store_object *o = &l.objects[i];
 
 		FUZZ_CHECK(!store_path_check(o->path, &err));
-		FUZZ_CHECK(o->size >= 0 && o->size <= STORE_MAX_SIZE);
-		FUZZ_CHECK(strlen(o->sum) == (o->digest == STORE_SHA256 ? 64 : 40));
+		FUZZ_CHECK(o->size >= -1 && o->size <= STORE_MAX_SIZE);
+		FUZZ_CHECK(!o->sum == (o->digest == STORE_DIGEST_NONE));
+		FUZZ_CHECK(!o->sum ||
+			   strlen(o->sum) == (o->digest == STORE_SHA256 ? 64 : 40));
 		FUZZ_CHECK(i == 0 || strcmp(l.objects[i - 1].path, o->path) < 0);
 		FUZZ_CHECK(!*folder || str_starts(o->path, folder));
 	}

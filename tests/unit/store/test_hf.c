@@ -139,15 +139,13 @@ static const struct {
 	{ "{}", "", NULL, "no list", true },
 	{ "[", "", NULL, "", true },
 	{ "[1]", "", NULL, "no type", true },
-	{ "[{\"type\":\"file\",\"path\":\"a\",\"oid\":\"" SHA1 "\"}]", "", NULL,
-	  "no size", true },
-	{ "[{\"type\":\"file\",\"path\":\"a\",\"oid\":\"" SHA1 "\",\"size\":-1}]", "",
-	  NULL, "no size", true },
-	{ "[{\"type\":\"file\",\"path\":\"a\",\"oid\":\"x\",\"size\":1}]", "", NULL,
-	  "no SHA-256", true },
-	{ "[{\"type\":\"file\",\"path\":\"a\",\"size\":1,\"lfs\":{\"oid\":\"x\","
-	  "\"size\":1}}]",
-	  "", NULL, "no SHA-256", true },
+	{ "[{\"type\":\"file\",\"path\":\"a\",\"oid\":\"" SHA1 "\",\"size\":-2}]", "",
+	  NULL, "-2 bytes", true },
+	{ "[{\"type\":\"file\",\"path\":\"a\",\"size\":1e300}]", "", NULL, "a", false },
+	/* Of hubs that are not the real one. */
+	{ "[{\"type\":\"file\",\"path\":\"a\"}]", "", NULL, "a", false },
+	{ "[{\"type\":\"file\",\"path\":\"a\",\"oid\":\"x\",\"size\":1}]", "", NULL, "a",
+	  false },
 };
 
 static bool not_skipped(void *ctx, const char *name)
@@ -183,7 +181,10 @@ static void test_trees(void **state)
 /* LFS's size and sum are the contents', those beside it are the pointer's. */
 static void test_sums(void **state)
 {
-	static const char page[] = "[" LFS("a") "," BLOB("b") "]";
+	static const char page[] =
+		"[" LFS("a") "," BLOB("b") ",{\"type\":\"file\",\"path\":\"c\",\"lfs\":{"
+					   "\"oid\":\"sha256:" SHA256
+					   "\"}},{\"type\":\"file\",\"path\":\"d\"}]";
 	struct hf_tree_want want = { .folder = "" };
 	struct store_listing l = { 0 };
 	struct error err = { 0 };
@@ -191,13 +192,17 @@ static void test_sums(void **state)
 	(void)state;
 	assert_int_equal(hf_tree_page(&l, page, sizeof(page) - 1, &want, &err), 0);
 	assert_int_equal(hf_tree_end(&l, &err), 0);
-	assert_int_equal(l.n, 2);
+	assert_int_equal(l.n, 4);
 	assert_int_equal(l.objects[0].digest, STORE_SHA256);
 	assert_string_equal(l.objects[0].sum, SHA256);
 	assert_int_equal(l.objects[0].size, 7);
 	assert_int_equal(l.objects[1].digest, STORE_GIT_SHA1);
 	assert_string_equal(l.objects[1].sum, SHA1);
 	assert_int_equal(l.objects[1].size, 5);
+	assert_int_equal(l.objects[2].digest, STORE_SHA256);
+	assert_string_equal(l.objects[2].sum, SHA256);
+	assert_int_equal(l.objects[2].size, -1);
+	assert_int_equal(l.objects[3].digest, STORE_DIGEST_NONE);
 	store_listing_release(&l);
 }
 

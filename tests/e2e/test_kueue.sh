@@ -1,0 +1,64 @@
+#!/bin/bash
+# Kueue and TrainJobs on two real nodes, of which one is the queue's: what is queued starts
+# where its flavor says, and its quota goes to the next when it ends.
+# shellcheck source=tests/e2e/lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/cluster/kueue.sh
+. "$(dirname "$0")/../cluster/kueue.sh"
+e2e_up
+check "Kueue starts" kueue_up team 2m
+queue() {
+	kc label node n2 pool=train --overwrite && k apply -f - <<-END
+		apiVersion: kueue.x-k8s.io/v1beta2
+		kind: LocalQueue
+		metadata: {name: mine}
+		spec: {clusterQueue: team}
+		---
+		apiVersion: kueue.x-k8s.io/v1beta2
+		kind: WorkloadPriorityClass
+		metadata: {name: urgent}
+		value: 1000
+	END
+}
+check "a queue, for the second node" queue
+
+queued() { # NAME NODES COMMAND [LABEL]: a node takes half of the quota
+	k create -f - <<-END
+		apiVersion: trainer.kubeflow.org/v1alpha1
+		kind: TrainJob
+		metadata: {name: $1, labels: {kueue.x-k8s.io/queue-name: mine${4:+, $4}}}
+		spec: $(sh "$2" "$3" 'resourcesPerNode: {requests: {cpu: 1m}}')
+	END
+}
+state_is() { [ "$(of "$1" .status.state)" = "$2" ] || { of "$1" .status; return 1; }; }
+nodes_of() { [ "$(pods "$1" '{.items[*].spec.nodeName}')" = "$2" ] || { pods "$1" '{.items[*].spec.nodeName}'; return 1; }; }
+why() { in_cluster "$kftrainer" why -n $ns "$1" | tee /dev/stderr | head -n 1 | grep -qE -e "$2"; }
+no_pods() { [ -z "$(pods "$1")" ] || { pods "$1"; return 1; }; }
+uses() { [ "$(kc get clusterqueue team -o 'jsonpath={.status.flavorsUsage[0].resources[0].total}')" = "$1" ]; }
+
+check "a TrainJob of two nodes" queued one 2 "echo at work; $until_go"
+check "... is admitted, and runs" run one 2
+check "... on the queue's node" nodes_of one "n2 n2"
+check "a second one" queued two 2 "echo next; $until_go"
+check "... waits for a quota, as \`why\` says" wait_for 60 why two '^two is suspended: it waits for Kueue to give it a quota, as 1st of 1 in LocalQueue mine'
+check "... without a pod" no_pods two
+check "the first one is done" go one
+check "... and complete" becomes one Complete
+check "the second one runs" run two 2
+check "one that is urgent" queued three 1 "$until_go" 'kueue.x-k8s.io/priority-class: urgent'
+check "... takes its place" run three 1
+check "... so the second one is suspended" becomes two Suspended
+check "... its pods are ended" wait_for 60 no_pods two
+check "the urgent one is done" go three
+check "... and complete" becomes three Complete
+check "the second one runs again" run two 2
+check "... on the queue's node" nodes_of two "n2 n2"
+check "... and is Running" wait_for 60 state_is two Running
+check "it is done" go two
+check "... and complete" becomes two Complete
+check "nobody uses the quota" wait_for 60 uses 0
+check "all of it is told on the second one" tells two '^Suspended '
+check "... from its start" tells two '^Resumed '
+check "... to its end" tells two '^Completed '
+kueue_down >/dev/null
+finish

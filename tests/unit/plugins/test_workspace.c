@@ -1,0 +1,160 @@
+/* What a TrainJob with a workspace waits for; what is built is in tests/golden/own/workspace-*. */
+#include "tests/unit/plugins/build.h"
+#include "trainer/workspace.h"
+
+#define DIGEST "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+/* A cluster of one JobSet and one ConfigMap, or NULL. */
+struct cluster {
+	const cJSON *jobset, *map;
+	const char *asked; /* the last ConfigMap's name */
+	struct arena arena;
+};
+
+static int get(void *ctx, const struct object_ref *ref, const cJSON **ret,
+	       struct error *err)
+{
+	struct cluster *c = ctx;
+
+	(void)err;
+	*ret = NULL;
+	if (str_eq(ref->kind, "JobSet"))
+		*ret = c->jobset;
+	if (str_eq(ref->kind, "ConfigMap")) {
+		c->asked = arena_strdup(&c->arena, ref->name);
+		*ret = c->map;
+	}
+	return 0;
+}
+
+static void test_what_is_waited_for(void **state)
+{
+	static const struct {
+		const char *name, *spec, *uri;
+		bool map, running, paused; /* there is a JobSet that runs, is suspended */
+		bool waits;
+	} rows[] = {
+		{ "it is there", "{}", NULL, true, false, false, false },
+		{ "it is not", "{}", NULL, false, false, false, true },
+		{ "suspended: no hurry", "{suspend: true}", NULL, false, false, false,
+		  false },
+		{ "what runs is left alone", "{}", NULL, false, true, false, false },
+		{ "resumed without", "{}", NULL, false, false, true, true },
+		{ "at a place", "{}", "s3://b/k", false, false, false, false },
+	};
+	cleanup_json cJSON *running = doc("{spec: {suspend: false}}");
+	cleanup_json cJSON *paused = doc("{spec: {suspend: true}}");
+	cleanup_json cJSON *map = doc("{kind: ConfigMap}");
+	cleanup_json cJSON *rt = runtime(RUNTIME("torch: {}", PLAIN_NODE));
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct cluster c = { .jobset = rows[i].running  ? running
+					       : rows[i].paused ? paused
+								: NULL,
+				     .map = rows[i].map ? map : NULL };
+		const struct plugin_env env = { .keys = &keys_placeholder,
+						.get = get,
+						.ctx = &c };
+		const struct workspace w = { .digest = DIGEST, .uri = rows[i].uri };
+		cleanup_json cJSON *tj = job(rows[i].spec);
+		cleanup_json cJSON *objects = NULL;
+		struct error err = { 0 };
+
+		workspace_annotate(tj, &w);
+		objects = build_with(&env, tj, rt, &err);
+		if (!objects != rows[i].waits)
+			fail_msg("%s: %s", rows[i].name, err.msg);
+		if (rows[i].waits)
+			assert_non_null(strstr(err.msg, "tj-workspace-0123456789ab"));
+		if (c.asked)
+			assert_string_equal(c.asked, "tj-workspace-0123456789ab");
+		arena_clear(&c.arena);
+	}
+}
+
+static void test_our_image(void **state)
+{
+	const struct plugin_env env = { .image = "registry.example/ours@sha256:1" };
+	const struct workspace w = { .digest = DIGEST };
+	cleanup_json cJSON *rt = runtime(RUNTIME("torch: {}", PLAIN_NODE));
+	cleanup_json cJSON *tj = job("{}");
+	cleanup_json cJSON *named = NULL;
+	cleanup_json cJSON *unnamed = NULL;
+	struct error err = { 0 };
+
+	(void)state;
+	workspace_annotate(tj, &w);
+	named = build_with(&env, tj, rt, &err);
+	unnamed = build_with(&offline, tj, rt, &err);
+	assert_string_equal(json_str(container(named, "node", "workspace"), "image"),
+			    "registry.example/ours@sha256:1");
+	assert_string_equal(json_str(container(unnamed, "node", "workspace"), "image"),
+			    "kftrainer:" VERSION);
+}
+
+static void test_a_container_of_that_name(void **state)
+{
+	const struct workspace w = { .digest = DIGEST };
+	cleanup_json cJSON *rt = runtime(
+		"{mlPolicy: {torch: {}}, template: {spec: {replicatedJobs: [" RJOB(
+			"node", TRAINS,
+			"initContainers: [{name: workspace, image: i}], " ONE(
+				"node")) "]}}}");
+	cleanup_json cJSON *tj = job("{}");
+	cleanup_json cJSON *objects = NULL;
+	struct error err = { 0 };
+
+	(void)state;
+	workspace_annotate(tj, &w);
+	objects = build_with(&offline, tj, rt, &err);
+	assert_null(objects);
+	assert_non_null(strstr(err.msg, "a container \"workspace\" of its own"));
+}
+
+static void test_annotations(void **state)
+{
+	static const struct {
+		const char *value, *from;
+		bool fine;
+	} rows[] = {
+		{ NULL, NULL, true },
+		{ NULL, "file:///x", true }, /* nothing says that there is a workspace */
+		{ "sha256:" DIGEST, NULL, true },
+		{ "sha256:" DIGEST, "s3://b/k", true },
+		{ "sha256:" DIGEST, "hf://o/n/f", true },
+		{ "sha256:" DIGEST, "file:///etc/passwd", false },
+		{ "sha256:" DIGEST, "", false },
+		{ DIGEST, NULL, false },
+		{ "sha256:" DIGEST "0", NULL, false },
+		{ "sha256:0123", NULL, false },
+		{ "", NULL, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_json cJSON *tj = job("{}");
+		struct error err = { 0 };
+		struct workspace w;
+
+		if (rows[i].value)
+			meta_set_annotation(tj, WORKSPACE_ANNOTATION, rows[i].value);
+		if (rows[i].from)
+			meta_set_annotation(tj, WORKSPACE_FROM_ANNOTATION, rows[i].from);
+		if (workspace_of(&w, tj, &err) != (rows[i].fine ? 0 : -1))
+			fail_msg("row %zu: %s", i, err.msg);
+		assert_true(!w.digest == !(rows[i].fine && rows[i].value));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_what_is_waited_for),
+		cmocka_unit_test(test_our_image),
+		cmocka_unit_test(test_a_container_of_that_name),
+		cmocka_unit_test(test_annotations),
+	};
+
+	return cmocka_run_group_tests_name("workspace", tests, NULL, NULL);
+}

@@ -493,6 +493,8 @@ static void take_back(struct sending *s)
 
 static int send_all(struct sending *s, struct error *err)
 {
+	if (s->opts->dry_run || s->refused || s->exist)
+		return 0;
 	if (s->opts->shipment && shipment_upload(s->opts->shipment, s->opts->quiet, err))
 		return -1;
 	for (size_t i = 0; i < s->n; i++)
@@ -605,9 +607,7 @@ int cluster_submit(const struct cluster_submit *opts, struct error *err)
 				 "--follow shows one TrainJob, and there are %zu; --wait "
 				 "waits for all",
 				 count_jobs(&s));
-	if (ask_all(&s, err))
-		return -1;
-	if (!opts->dry_run && !s.refused && !s.exist && send_all(&s, err))
+	if (ask_all(&s, err) || send_all(&s, err))
 		return -1;
 	if (s.refused || s.exist)
 		return s.refused ? EXIT_BAD_INPUT : EXIT_FAILED;

@@ -202,18 +202,16 @@ static const struct opt opts_table[] = {
 	{ .type = OPT_END },
 };
 
-#define ABOUT_SOURCES                                                                \
-	"URIs: hf://ORG/NAME[@REVISION][/FOLDER], s3://BUCKET/PREFIX, "              \
-	"gs://BUCKET/PREFIX,\n"                                                      \
-	"https://HOST/FILE, file:///PATH, pvc://CLAIM/PATH; kftrainer(1) says more " \
-	"of each.\n"                                                                 \
-	"Credentials come from the environment only: ACCESS_TOKEN or HF_TOKEN; "     \
-	"ACCESS_KEY_ID\n"                                                            \
-	"and SECRET_ACCESS_KEY; ...\n"                                               \
-	"\n"                                                                         \
-	"Files that are there and right are not fetched again; after a crash it "    \
-	"goes on where\n"                                                            \
-	"it stopped. Exit code 0: everything is there and verified."
+/* clang-format off */
+#define ABOUT_SOURCES \
+	"URIs: hf://ORG/NAME[@REVISION][/FOLDER], s3://BUCKET/PREFIX, gs://BUCKET/PREFIX,\n" \
+	"https://HOST/FILE, file:///PATH, pvc://CLAIM/PATH; kftrainer(1) says more.\n" \
+	"Credentials come from the environment: ACCESS_TOKEN or HF_TOKEN, ACCESS_KEY_ID\n" \
+	"and SECRET_ACCESS_KEY, ...\n" \
+	"\n" \
+	"Files that are there and right are not fetched again; after a crash it goes\n" \
+	"on where it stopped. Exit code 0: everything is there and verified."
+/* clang-format on */
 
 const struct cmd cmd_initialize_dataset = {
 	.name = "initialize-dataset",
@@ -221,10 +219,11 @@ const struct cmd cmd_initialize_dataset = {
 	.summary = "download a data set into the job's volume",
 	.about = "Fills /workspace/dataset from STORAGE_URI, as upstream's image does.\n"
 		 "\n" ABOUT_SOURCES,
-	.example = "STORAGE_URI=hf://tatsu-lab/alpaca kftrainer initialize-dataset\n"
-		   "kftrainer initialize-dataset --uri s3://bucket/data --to ./data\n"
-		   "kftrainer initialize-dataset --uri https://host/files.urls --to . "
-		   "--progress json",
+	.example = "# as in a pod: STORAGE_URI=hf://tatsu-lab/alpaca\n"
+		   "kftrainer initialize-dataset --uri file://$PWD/code --to data\n"
+		   "# --uri https://host/SHA256SUMS: all files of that list, verified\n"
+		   "kftrainer initialize-dataset --uri file://$PWD/code --to data \\\n"
+		   "    --ignore '*.tmp,cache/' --progress json",
 	.opts = opts_table,
 	.opts_size = sizeof(struct init_opts),
 	.flags = CMD_IN_POD,
@@ -242,10 +241,8 @@ const struct cmd cmd_initialize_model = {
 		 "*.model, *.txt,\n"
 		 "*.gguf.\n"
 		 "\n" ABOUT_SOURCES,
-	.example = "STORAGE_URI=hf://org/model ACCESS_TOKEN=... kftrainer "
-		   "initialize-model\n"
-		   "kftrainer initialize-model --uri file:///models/m --to ./model "
-		   "--ignore ,",
+	.example = "# as in a pod: STORAGE_URI=hf://org/model ACCESS_TOKEN=...\n"
+		   "kftrainer initialize-model --uri file://$PWD/code --to model",
 	.opts = opts_table,
 	.opts_size = sizeof(struct init_opts),
 	.flags = CMD_IN_POD,

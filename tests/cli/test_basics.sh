@@ -2,8 +2,7 @@
 # Commands, help, exit codes, where output goes.
 . "$(dirname "$0")/lib.sh"
 mandated='controller submit runtime initialize-model initialize-dataset cache-serve mpi-launch logs'
-later='cache-serve convert delete events initialize-dataset initialize-model
-	mpi-launch resume suspend wait why'
+later='cache-serve convert mpi-launch'
 
 check "no argument: usage on stderr, 2" says 2 '^usage: kftrainer'
 check "... and nothing on stdout" test ! -s "$scratch/out"
@@ -44,7 +43,7 @@ by_name() { # NAME WANT ARGUMENT...: called by a link of that name
 	grep -Eq -e "$want" "$scratch/out" || { cat "$scratch/out"; return 1; }
 }
 check "by the name kftrainer-version" by_name kftrainer-version '^kftrainer [0-9]'
-check "by the name initialize-model" by_name initialize-model '^kftrainer initialize-model: not built yet'
+check "by the name initialize-model" by_name initialize-model '^kftrainer initialize-model: from where'
 check "by the name kubectl-trainer" by_name kubectl-trainer 'torch-distributed' runtime list
 check "by a name that says nothing" by_name whatever '^kftrainer [0-9]' version
 

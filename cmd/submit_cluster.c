@@ -58,9 +58,8 @@ static void sending_release(struct sending *s)
 /* ---- what is sent ----------------------------------------------------------------- */
 
 /* A TrainingRuntime without a namespace is in that of the job that refers to it. */
-static void settle_runtime(struct sending *s, struct doc *runtime, const char *ns)
+static void settle_runtime(struct doc *runtime, const char *ns)
 {
-	(void)s;
 	if (doc_is(runtime, CLUSTER_RUNTIME_KIND) || meta_namespace(runtime->given) ||
 	    !cJSON_IsObject(json_get(runtime->given, "metadata")))
 		return;
@@ -94,9 +93,9 @@ static void add_runtimes(struct sending *s, const char *ns)
 			    runtime_in_files(in, job, at) != doc)
 				continue;
 			wanted = true;
-			settle_runtime(s, doc, at ? at : ns);
+			settle_runtime(doc, at ? at : ns);
 		}
-		settle_runtime(s, doc, ns);
+		settle_runtime(doc, ns);
 		if (wanted)
 			add(s, doc, doc->given);
 	}
@@ -137,6 +136,22 @@ static size_t count_jobs(const struct sending *s)
 	for (size_t i = 0; i < s->n; i++)
 		n += s->list[i].job;
 	return n;
+}
+
+/* Everything, in the order in which it is sent. */
+static int gather(struct sending *s, const char *ns, struct error *err)
+{
+	s->list = xcalloc(s->set.input.n, sizeof(*s->list));
+	add_runtimes(s, ns);
+	add_configs(s, ns);
+	add_jobs(s);
+	job_tell_left_out(&s->set, CMD);
+	if (!s->opts->follow || count_jobs(s) < 2)
+		return 0;
+	return error_set(err, ERR_USAGE,
+			 "--follow shows one TrainJob, and there are %zu; --wait waits "
+			 "for all",
+			 count_jobs(s));
 }
 
 /* ---- what is said of it ----------------------------------------------------------- */
@@ -386,7 +401,7 @@ static int ask(struct sending *s, struct item *item, enum asking asking,
 		*err = why;
 		return explain(err);
 	}
-	if (asking == ASK_FIRST && !unknown_runtime)
+	if (asking == (item->comes_with ? ASK_AGAIN : ASK_FIRST))
 		tell_warnings(item, warnings);
 	cJSON_Delete(item->stored);
 	item->stored = STEAL(stored);
@@ -595,18 +610,9 @@ int cluster_submit(const struct cluster_submit *opts, struct error *err)
 	cleanup_sending struct sending s = { .opts = opts };
 	struct job_opts job = opts->job;
 
-	if (connect_to(&s, &job, &arena, err) || job_set_read(&s.set, &job, err))
+	if (connect_to(&s, &job, &arena, err) || job_set_read(&s.set, &job, err) ||
+	    gather(&s, job.default_ns, err))
 		return -1;
-	s.list = xcalloc(s.set.input.n, sizeof(*s.list));
-	add_runtimes(&s, job.default_ns);
-	add_configs(&s, job.default_ns);
-	add_jobs(&s);
-	job_tell_left_out(&s.set, CMD);
-	if (opts->follow && count_jobs(&s) > 1)
-		return error_set(err, ERR_USAGE,
-				 "--follow shows one TrainJob, and there are %zu; --wait "
-				 "waits for all",
-				 count_jobs(&s));
 	if (ask_all(&s, err) || send_all(&s, err))
 		return -1;
 	if (s.refused || s.exist)

@@ -204,15 +204,17 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	struct submit_opts opts = *(const struct submit_opts *)values;
 	cleanup_shipment struct shipment shipment = { 0 };
 	cleanup_job_set struct job_set set = { 0 };
+	bool to_cluster = !opts.local && opts.dry_run != DRY_RUN_CLIENT;
 	int code;
 
 	if (settle_file(&opts.job, argc, argv, err) || check_opts(&opts, err))
 		return -1;
-	if (shipment_pack(&shipment, &opts.workspace, opts.local, opts.quiet, err))
+	if (shipment_pack(&shipment, &opts.workspace, opts.local,
+			  opts.quiet || to_cluster, err))
 		return -1;
 	if (shipment.says.digest)
 		opts.job.workspace = &shipment.says;
-	if (!opts.local && opts.dry_run != DRY_RUN_CLIENT)
+	if (to_cluster)
 		return submit_to_cluster(&opts, &shipment, err);
 	code = job_set_load(&set, &opts.job, opts.local ? NAMES_RANDOM : NAMES_FIXED,
 			    "submit", err);

@@ -118,10 +118,10 @@ static int load(struct shipment *s, struct error *err)
 	return 0;
 }
 
-static void tell(struct shipment *s, const char *dir)
+static void tell(struct shipment *s)
 {
 	fprintf(stderr, "workspace %s: %lld files and folders, %s; packed %s\n",
-		str_visible(&s->arena, dir, false), (long long)s->summary.entries,
+		str_visible(&s->arena, s->dir, false), (long long)s->summary.entries,
 		size_text(&s->arena, s->summary.bytes),
 		size_text(&s->arena, s->summary.size));
 }
@@ -141,6 +141,7 @@ int shipment_pack(struct shipment *s, const struct workspace_opts *o, bool local
 {
 	if (!o->dir)
 		return 0;
+	s->dir = o->dir;
 	if (make_folder(s, err) || pack(s, o->dir, err))
 		return -1;
 	if (o->to && !local)
@@ -150,7 +151,7 @@ int shipment_pack(struct shipment *s, const struct workspace_opts *o, bool local
 	else if (!local && load(s, err))
 		return -1;
 	if (!quiet)
-		tell(s, o->dir);
+		tell(s);
 	return 0;
 }
 
@@ -196,6 +197,8 @@ int shipment_upload(struct shipment *s, bool quiet, struct error *err)
 	struct fetch_now last;
 	int rc;
 
+	if (s->says.digest && !quiet)
+		tell(s);
 	if (!s->says.uri)
 		return 0;
 	if (http_client_new(&conf.http, &http, err))

@@ -32,6 +32,7 @@ struct shipment {
 	struct pack_summary summary;
 	struct workspace says;        /* what the TrainJob carries */
 	struct workspace_cargo cargo; /* what the ConfigMap has */
+	const char *dir;              /* the user's */
 	const char *folder;           /* of ours, with WORKSPACE_FILE in it; or NULL */
 	struct buf data;
 };
@@ -46,7 +47,10 @@ MUST_CHECK int workspace_check_opts(const struct workspace_opts *o, bool local,
  */
 MUST_CHECK int shipment_pack(struct shipment *ret, const struct workspace_opts *o,
 			     bool local, bool quiet, struct error *err);
-/* To the place that was given, if one was; what is there already is not sent again. */
+/*
+ * Off it goes (which is told), to the place that was given, if one was; what is there
+ * already is not sent again.
+ */
 MUST_CHECK int shipment_upload(struct shipment *s, bool quiet, struct error *err);
 /* Let the objects of a job on this machine use it. */
 MUST_CHECK int shipment_bind_local(struct shipment *s, cJSON *objects, struct error *err);

@@ -131,9 +131,11 @@ void why_add(struct why *w, const char *reason, const char *command, const char 
 		abort();
 	va_end(ap);
 	json_put_str(cause, reason, "reason");
-	json_put_str(cause, text, "message");
+	json_put_str(cause, str_visible(w->arena, text, false), "message");
 	if (command)
-		json_put_str(cause, command_text(w, command), "command");
+		json_put_str(cause,
+			     str_visible(w->arena, command_text(w, command), false),
+			     "command");
 	cJSON_AddItemToArray(w->causes, cause);
 }
 

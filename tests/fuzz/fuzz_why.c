@@ -1,0 +1,56 @@
+/*
+ * Whatever documents a view is made of, there is a cause, and a paragraph that a terminal
+ * can be shown. Input: YAML documents, put where their kind belongs.
+ */
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "base/yaml.h"
+#include "client/observed.h"
+#include "client/why.h"
+#include "tests/fuzz/fuzz.h"
+
+enum { MAX_DOCS = 200 };
+
+static bool take(struct view *v, const uint8_t *data, size_t size)
+{
+	cleanup_json cJSON *docs = NULL;
+	struct error err = { 0 };
+
+	if (yaml_parse(&docs, data, size, &err))
+		return false;
+	for (int i = 0; docs->child && i < MAX_DOCS; i++) {
+		cJSON *doc = cJSON_DetachItemFromArray(docs, 0);
+
+		if (cJSON_IsObject(doc) && str_eq(json_str(doc, "kind"), "Pod"))
+			pod_slim(doc);
+		view_take(v, doc);
+	}
+	return v->trainjob != NULL;
+}
+
+static void check_text(const char *text)
+{
+	cleanup_arena struct arena arena = { 0 };
+
+	FUZZ_CHECK(str_eq(text, str_visible(&arena, text, true)));
+	FUZZ_CHECK(strchr(text, '\n'));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	cleanup_view struct view v = { 0 };
+	cleanup_json cJSON *why = NULL;
+	cleanup_buf struct buf text = { .max = 1 << 20 };
+
+	view_init(&v, "a", "bert");
+	v.now = 1767229200;
+	if (!take(&v, data, size))
+		return 0;
+	why = why_explain(&v);
+	FUZZ_CHECK(json_get(why, "state") && json_get(why, "causes")->child);
+	why_text(&text, why);
+	check_text((const char *)text.data);
+	return 0;
+}

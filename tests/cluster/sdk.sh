@@ -5,7 +5,7 @@
 # folder: RELEASE/bin/python for each, and wheels/, from which pods install it. What all
 # releases need is there once, in all/. The last part of the folder's name is a checksum of
 # what decides what is installed.
-set -euo pipefail
+set -Eeuo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 list=$here/sdk/wheels.txt
 cache=$("$here/../../vendor/sysroot.sh")
@@ -32,7 +32,7 @@ pip() {
 }
 wanted() { sed -n "s/^$1 //p" "$list" >"$dir/list"; } # RELEASE, or all
 fetch() {
-	pip download --no-deps --only-binary :all: --require-hashes --retries 5 -d "$dir/wheels" -r "$dir/list"
+	pip download --progress-bar off --no-deps --only-binary :all: --require-hashes --retries 5 -d "$dir/wheels" -r "$dir/list"
 }
 install() {
 	pip install --no-deps --no-index --find-links "$dir/wheels" "$@" -r "$dir/list"

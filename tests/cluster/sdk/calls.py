@@ -167,7 +167,8 @@ def _(sdk):
 @check("what torchtune cannot do is refused", since=(0, 2))
 def _(sdk):
     qlora = kf.LoraConfig(lora_rank=8, quantize_base=True)
-    refused(lambda: sdk.client.train(runtime=runtime(sdk, "torchtune-llama3.2-1b"), trainer=tune(peft_config=qlora)),
+    tune_1b = runtime(sdk, "torchtune-llama3.2-1b")
+    refused(lambda: sdk.client.train(runtime=tune_1b, trainer=tune(peft_config=qlora)),
             "spec.trainer.resourcesPerNode", "QLoRA")
 
 

@@ -127,17 +127,20 @@ const struct cmd cmd_export_model = {
 	.summary = "upload what a job has trained",
 	.about = "Sends all files below the folder (/workspace/output) to s3://BUCKET/"
 		 "PREFIX, several\n"
-		 "parts at once, each with its checksum. What is there already and "
-		 "right is not sent\n"
-		 "again; after a crash it goes on where it stopped. Exit code 0: "
-		 "everything is there.\n"
+		 "parts at once, each with its checksum, or to hf://ORG/NAME[@REVISION]"
+		 "[/FOLDER] as a\n"
+		 "commit, large files by Git LFS. What is there already and right is not "
+		 "sent again;\n"
+		 "after a crash it goes on where it stopped. Exit code 0: everything is "
+		 "there.\n"
 		 "\n"
 		 "As a step of a runtime: examples/export.yaml. Credentials come from "
 		 "the environment\n"
-		 "only, as for initialize-model: ACCESS_KEY_ID and SECRET_ACCESS_KEY, "
-		 "or a role.",
+		 "only, as for initialize-model: ACCESS_KEY_ID and SECRET_ACCESS_KEY, a "
+		 "role; HF_TOKEN.",
 	.example = "kftrainer export-model ./checkpoints --uri s3://bucket/models/m1\n"
-		   "STORAGE_URI=s3://bucket/m1 kftrainer export-model",
+		   "STORAGE_URI=s3://bucket/m1 kftrainer export-model\n"
+		   "HF_TOKEN=... kftrainer export-model ./out --uri hf://org/m1",
 	.opts = opts_table,
 	.opts_size = sizeof(struct export_opts),
 	.flags = CMD_IN_POD,

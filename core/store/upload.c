@@ -16,6 +16,7 @@
 #include "base/thread.h"
 #include "base/xmalloc.h"
 #include "net/digest.h"
+#include "store/hf_put.h"
 #include "store/s3_object.h"
 #include "store/s3_put.h"
 #include "store/target.h"
@@ -59,6 +60,16 @@ struct upload {
 	struct error err; /* of the first that failed */
 	bool failed;
 };
+
+static struct store_conf store_conf_of(const struct upload_conf *conf)
+{
+	return (struct store_conf){ .uri = conf->uri,
+				    .env = conf->env,
+				    .ctx = conf->ctx,
+				    .http = conf->http,
+				    .model = true,
+				    .say = conf->say };
+}
 
 /* ---- what there is to send ---- */
 
@@ -433,16 +444,15 @@ static void *work(void *ctx)
 	return NULL;
 }
 
-static int run_threads(struct upload *up, struct error *err)
+static int run_threads(struct upload *up, void *(*body)(void *ctx), unsigned n,
+		       struct error *err)
 {
-	unsigned n = up->conf->connections ? up->conf->connections : UPLOAD_CONNECTIONS;
 	pthread_t threads[UPLOAD_MAX_CONNECTIONS];
 	unsigned started = 0;
 	struct upload_now now;
 
-	n = n < UPLOAD_MAX_CONNECTIONS ? n : UPLOAD_MAX_CONNECTIONS;
 	pthread_mutex_lock(&up->lock);
-	while (started < n && !thread_start(&threads[started], work, up, err))
+	while (started < n && !thread_start(&threads[started], body, up, err))
 		started++;
 	up->running = up->now.connections = started;
 	while (up->running) {
@@ -464,25 +474,73 @@ static int run_threads(struct upload *up, struct error *err)
 	return up->failed ? -1 : 0;
 }
 
+/* ---- to a hub ---- */
+
+static void on_put(void *ctx, size_t i, bool sent)
+{
+	struct upload *up = ctx;
+	struct file *f = &up->files[i];
+
+	pthread_mutex_lock(&up->lock);
+	f->sent = sent;
+	up->now.bytes_done += f->size;
+	up->now.bytes_sent += sent ? f->size : 0;
+	end_file(up, f);
+	pthread_mutex_unlock(&up->lock);
+}
+
+/* One thread: the hub takes files in their order. */
+static void *work_hub(void *ctx)
+{
+	struct upload *up = ctx;
+	struct hf_put_file *files = xcalloc(up->n, sizeof(*files));
+	const struct store_conf store = store_conf_of(up->conf);
+	const struct hf_put_conf conf = {
+		.store = &store, .files = files, .n = up->n, .done = on_put, .ctx = up
+	};
+	struct error err = { 0 };
+
+	for (size_t i = 0; i < up->n; i++)
+		files[i] = (struct hf_put_file){ .path = up->files[i].path,
+						 .name = up->files[i].name,
+						 .size = up->files[i].size };
+	if (hf_put(&conf, &err)) {
+		pthread_mutex_lock(&up->lock);
+		up->failed = true;
+		up->err = err;
+		pthread_mutex_unlock(&up->lock);
+	}
+	pthread_mutex_lock(&up->lock);
+	up->running--;
+	pthread_cond_broadcast(&up->changed);
+	pthread_mutex_unlock(&up->lock);
+	free(files);
+	return NULL;
+}
+
 /* ---- all of it ---- */
 
-static int open_bucket(struct upload *up, struct error *err)
+static unsigned connections(const struct upload *up)
 {
-	const struct upload_conf *conf = up->conf;
-	const struct store_conf store = { .uri = conf->uri,
-					  .env = conf->env,
-					  .ctx = conf->ctx,
-					  .http = conf->http,
-					  .say = conf->say };
+	unsigned n = up->conf->connections ? up->conf->connections : UPLOAD_CONNECTIONS;
+
+	return n < UPLOAD_MAX_CONNECTIONS ? n : UPLOAD_MAX_CONNECTIONS;
+}
+
+static int open_place(struct upload *up, struct error *err)
+{
+	const struct store_conf store = store_conf_of(up->conf);
 	struct uri uri;
 
-	if (uri_parse(&uri, &up->arena, conf->uri, err))
+	if (uri_parse(&uri, &up->arena, up->conf->uri, err))
 		return -1;
-	if (strcmp(uri.scheme, "s3"))
+	if (!strcmp(uri.scheme, "s3"))
+		return s3_bucket_open(&up->bucket, &store, NULL, err);
+	if (strcmp(uri.scheme, "hf"))
 		return error_set(err, ERR_UNSUPPORTED,
-				 "'%s': uploads go to s3:// only, for now",
-				 uri_shown(&up->arena, conf->uri));
-	return s3_bucket_open(&up->bucket, &store, NULL, err);
+				 "'%s': uploads go to s3:// and hf://",
+				 uri_shown(&up->arena, up->conf->uri));
+	return 0;
 }
 
 static int upload_all(struct upload *up, const char *folder, struct error *err)
@@ -490,9 +548,9 @@ static int upload_all(struct upload *up, const char *folder, struct error *err)
 	struct walk w = { .up = up };
 	const char *key;
 
-	if (open_bucket(up, err))
+	if (open_place(up, err))
 		return -1;
-	key = s3_bucket_key(up->bucket);
+	key = up->bucket ? s3_bucket_key(up->bucket) : "";
 	w.prefix =
 		!*key || str_ends(key, "/") ? key : arena_printf(&up->arena, "%s/", key);
 	if (walk(&w, folder, "", err))
@@ -500,9 +558,11 @@ static int upload_all(struct upload *up, const char *folder, struct error *err)
 	if (!up->n)
 		return error_set(err, ERR_NOT_FOUND, "%s: there is no file to send",
 				 folder);
+	if (!up->bucket)
+		return run_threads(up, work_hub, 1, err);
 	if (look_there(up, w.prefix, err))
 		return -1;
-	return run_threads(up, err);
+	return run_threads(up, work, connections(up), err);
 }
 
 static int upload_one(struct upload *up, const char *file, struct error *err)
@@ -510,9 +570,9 @@ static int upload_one(struct upload *up, const char *file, struct error *err)
 	const char *key;
 	struct stat st;
 
-	if (open_bucket(up, err))
+	if (open_place(up, err))
 		return -1;
-	key = s3_bucket_key(up->bucket);
+	key = up->bucket ? s3_bucket_key(up->bucket) : "";
 	if (!*key || str_ends(key, "/"))
 		return error_set(err, ERR_INVALID,
 				 "s3://BUCKET/KEY is wanted: there is no name for the "
@@ -524,7 +584,7 @@ static int upload_one(struct upload *up, const char *file, struct error *err)
 	if (add_file(up, file, path_base(file), key, &st, err) ||
 	    look_there(up, key, err))
 		return -1;
-	return run_threads(up, err);
+	return run_threads(up, work, connections(up), err);
 }
 
 static int run(const struct upload_conf *conf, const char *what,

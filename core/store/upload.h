@@ -1,5 +1,5 @@
 /*
- * upload.h - the way back: files of this machine to s3://BUCKET/PREFIX.
+ * upload.h - the way back: files of this machine to s3://BUCKET/PREFIX, or to a hub.
  *
  * Several parts at once, each with its checksums (s3_put.h). What the place has already
  * (the same size, an ETag that is the MD5 of our bytes, or of our parts') is not sent

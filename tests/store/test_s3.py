@@ -464,7 +464,7 @@ check("patterns of an upload", sends(out, "s3://buck/some", ENV, argv=["--allow"
       fetch("s3://buck/some", {"config.json": b"{}"}, ENV))
 check("an upload nobody may make", sends(out, "s3://buck/no", ENV | {"SECRET_ACCESS_KEY": "x"}, 1, "SECRET_ACCESS_KEY"))
 check("an upload of nothing", sends(scratch / "home/.aws/none", "s3://buck/no", ENV, 1, "No such file"))
-check("an upload to a scheme that takes none", sends(out, "gs://buck/no", ENV, 1, "s3://"))
+check("an upload to a scheme that takes none", sends(out, "gs://buck/no", ENV, 1, "s3:// and hf://"))
 lines = run("export-model", out, "--uri", "s3://buck/json", "--progress", "json", env=ENV).stdout.splitlines()
 check("an upload's progress as JSON", "" if lines and json.loads(lines[-1])["event"] == "done" and
       json.loads(lines[-1])["bytesDone"] == sum(map(len, SENT.values())) else lines[-3:])

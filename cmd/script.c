@@ -88,8 +88,8 @@ int script_put(cJSON *trainjob, const char *path, char **args, struct error *err
 
 	if (read_code(&code, path, err))
 		return -1;
-	plain = utf8_valid(code.data, code.len) &&
-		!(code.len && memchr(code.data, 0, code.len));
+	plain = !code.len ||
+		(utf8_valid(code.data, code.len) && !memchr(code.data, 0, code.len));
 	if (plain)
 		buf_add(&text, code.data, code.len);
 	else

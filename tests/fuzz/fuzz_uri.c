@@ -1,0 +1,63 @@
+/*
+ * URIs, references beside them, patterns and names of files of any bytes: what is taken
+ * apart is whole, a name that passes leads nowhere else, what is shown hides the rest.
+ */
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "store/filter.h"
+#include "store/store.h"
+#include "store/uri.h"
+#include "tests/fuzz/fuzz.h"
+
+static void check_path(const char *path)
+{
+	cleanup_arena struct arena a = { 0 };
+	struct error err = { 0 };
+	char **parts;
+
+	if (store_path_check(path, &err)) {
+		FUZZ_CHECK(err.kind && *err.msg);
+		return;
+	}
+	FUZZ_CHECK(*path && *path != '/' && utf8_valid(path, strlen(path)));
+	for (parts = str_split(&a, path, '/', NULL); *parts; parts++)
+		FUZZ_CHECK(**parts && !str_eq(*parts, "..") && !str_eq(*parts, "."));
+}
+
+static void check_uri(const char *text, const char *reference)
+{
+	cleanup_arena struct arena a = { 0 };
+	const char *shown = uri_shown(&a, text), *found = NULL;
+	struct error err = { 0 };
+	struct uri u;
+
+	FUZZ_CHECK(!strpbrk(shown, "?#\r\n"));
+	if (uri_parse(&u, &a, text, &err))
+		return;
+	FUZZ_CHECK(*u.scheme && !strchr(u.host, '/') && !strpbrk(u.path, "?#"));
+	FUZZ_CHECK(uri_same_origin(text, text));
+	if (!uri_resolve(&found, &a, text, reference, &err))
+		FUZZ_CHECK(*found);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	cleanup_arena struct arena a = { 0 };
+	char *text = str_slice(&a, (const char *)data, size);
+	char *rest = strchr(text, '\n');
+	const char *second = rest ? rest + 1 : "", *decoded = NULL;
+	struct error err = { 0 };
+
+	if (rest)
+		*rest = 0;
+	check_path(text);
+	check_uri(text, second);
+	if (strlen(text) < 64 && strlen(second) < 64)
+		fnmatch_case(text, second);
+	FUZZ_CHECK(fnmatch_case("*", text));
+	if (!uri_decode(&decoded, &a, text, &err))
+		check_path(decoded);
+	return 0;
+}

@@ -30,6 +30,7 @@ enum {
 #define DEPLOYMENT   "kubeflow-trainer-controller-manager"
 #define LEASE        TRAINER_GROUP
 #define SYSTEM_SPACE "kubeflow-system"
+#define PODS_OF_ALL  "pods of all namespaces"
 
 struct loader {
 	struct view *v;
@@ -58,7 +59,10 @@ static void deny(struct view *v, const char *resource, const struct error *why)
 	doc = cJSON_CreateObject();
 	json_put_str(doc, "Denied", "kind");
 	json_put_str(doc, resource, "resource");
-	if (permission_read(&v->arena, why->msg, &p)) {
+	if (str_eq(resource, PODS_OF_ALL)) {
+		json_put_str(doc, "list " PODS_OF_ALL, "what");
+		json_put_str(doc, "kubectl auth can-i list pods -A", "check");
+	} else if (permission_read(&v->arena, why->msg, &p)) {
 		json_put_str(doc, permission_what(&v->arena, &p), "what");
 		json_put_str(doc, permission_check(&v->arena, &p), "check");
 	} else {
@@ -432,7 +436,7 @@ static int look_room(struct loader *l, struct error *err)
 	const struct kube_sink sink = { .on_item = use_node, .ctx = l };
 
 	if (kube_list(l->k, &pods, &running, &sink, NULL, err))
-		return settle(l, "PodsOfAll", "pods of all namespaces", err);
+		return settle(l, "PodsOfAll", PODS_OF_ALL, err);
 	return 0;
 }
 

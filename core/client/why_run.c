@@ -118,10 +118,10 @@ void why_starting(struct why *w)
 	int64_t wanted = view_pods_wanted(w->v),
 		since = time_of(meta_created(w->v->trainjob));
 
-	if (!w->v->jobset)
-		why_add(w, "JobSetToCome", why_describe(w, "trainjob", w->v->name),
-			"it was created %s ago, and its JobSet is still to come",
-			why_age(w, since));
+	if (!w->v->jobset || (!wanted && !n.all))
+		why_add(w, "Created", why_describe(w, "trainjob", w->v->name),
+			"it was created %s ago, and its %s still to come",
+			why_age(w, since), w->v->jobset ? "pods are" : "JobSet is");
 	else
 		why_add(w, "Starting",
 			arena_printf(w->arena,

@@ -276,14 +276,25 @@ check "... is told" says evicted "^evicted has failed: the first failure is that
 
 # ---- a node that is lost -------------------------------------------------------------------------
 check "a job on a node" eval 'train lost plain && has_pods lost 1 && placed lost 0 && report lost 0 "$running"'
-rm "$scratch/beats-w1"
-check "... that says nothing any more" env patience=90 true
+rm "$scratch/beats-w1" # its node says nothing any more
 patience=90
 check "... is told" says lost "^lost is (running|pending): node w1, on which node-0 \(node rank 0\) is, has not been ready for .*: Kubelet stopped posting node status"
 gone lost
 
 # ---- nobody acts ---------------------------------------------------------------------------------
 patience=30
+cluster stop jobset
+check "a job while JobSet's webhooks are away" train hookless plain
+check "... is told" says hookless "^hookless is pending: the objects it consists of cannot be made, for an admission webhook does not answer: .*jobset"
+jobset_hooks=$(kc get validatingwebhookconfigurations,mutatingwebhookconfigurations -o name | grep jobset)
+# shellcheck disable=SC2086
+kc get $jobset_hooks -o yaml >"$scratch/jobset-hooks" && kc delete $jobset_hooks >>"$scratch/made"
+check "... and then only its controller" says hookless \
+	"^hookless is pending: JobSet's controller has done nothing with the JobSet in .*: it has neither a status nor Jobs: does it run\?$"
+sed -i '/resourceVersion:\|uid:/d' "$scratch/jobset-hooks"
+kc create -f - <"$scratch/jobset-hooks" >>"$scratch/made"
+cluster start jobset
+gone hookless
 runtime other
 controller_down
 kc get validatingwebhookconfigurations,mutatingwebhookconfigurations -o name | grep trainer >"$scratch/hooks"

@@ -90,9 +90,9 @@ static void on_file(void *ctx, enum fetch_event event, const char *path, int64_t
 
 static int fetch_with(struct fetch_conf *conf, struct download *d, struct error *err)
 {
-	const struct store_conf store = { .uri = conf->uri,
-					  .env = variable,
-					  .http = conf->http };
+	const struct store_conf store = {
+		.uri = conf->uri, .env = variable, .http = conf->http, .model = true
+	}; /* as uploads have it */
 	struct fetch_now now = { 0 };
 	int rc;
 

@@ -41,13 +41,10 @@ int workspace_check_opts(const struct workspace_opts *o, bool local, struct erro
 	if (o->secret && !o->to)
 		return error_set(err, ERR_USAGE,
 				 "--workspace-secret goes with --workspace-to");
-	if (o->to && str_starts(o->to, "hf://"))
-		return error_set(err, ERR_UNSUPPORTED,
-				 "--workspace-to: uploading to hf:// is not built yet; "
-				 "s3:// is");
-	if (o->to && !str_starts(o->to, "s3://"))
+	if (o->to && !str_starts(o->to, "s3://") && !str_starts(o->to, "hf://"))
 		return error_set(err, ERR_USAGE,
-				 "--workspace-to: '%.200s' does not begin with s3://",
+				 "--workspace-to: '%.200s' begins neither with s3:// nor "
+				 "with hf://",
 				 o->to);
 	return 0;
 }
@@ -131,8 +128,10 @@ static void address(struct shipment *s, const struct workspace_opts *o)
 {
 	size_t len = strlen(o->to);
 
-	s->says.uri = arena_printf(&s->arena, "%s%sworkspace-%s.tar.zst", o->to,
-				   o->to[len - 1] == '/' ? "" : "/", s->says.digest);
+	s->to = o->to;
+	s->name = arena_printf(&s->arena, "workspace-%s.tar.zst", s->says.digest);
+	s->says.uri = arena_printf(&s->arena, "%s%s%s", o->to,
+				   o->to[len - 1] == '/' ? "" : "/", s->name);
 	s->says.secret = o->secret;
 }
 
@@ -183,12 +182,24 @@ static void on_tick(void *ctx, const struct upload_now *now)
 	fetchview_tick(ctx, &view);
 }
 
+/* In a folder of its own, under the name that it gets. */
+static int upload(struct shipment *s, struct upload_conf *conf, struct upload_now *now,
+		  struct error *err)
+{
+	const char *folder = path_join(&s->arena, s->folder, "upload");
+	const char *file = path_join(&s->arena, s->folder, WORKSPACE_FILE);
+
+	if (mkdir(folder, 0700) || link(file, path_join(&s->arena, folder, s->name)))
+		return error_errno(err, errno, "%s", folder);
+	return upload_folder(conf, folder, now, err);
+}
+
 int shipment_upload(struct shipment *s, bool quiet, struct error *err)
 {
 	const struct http_conf http = { .http1 = true,
 					.user_agent = "kftrainer/" VERSION };
 	struct fetchview view;
-	struct upload_conf conf = { .uri = s->says.uri,
+	struct upload_conf conf = { .uri = s->to,
 				    .env = variable,
 				    .tick = on_tick,
 				    .say = fetchview_say,
@@ -205,7 +216,7 @@ int shipment_upload(struct shipment *s, bool quiet, struct error *err)
 		return -1;
 	fetchview_begin(&view, quiet ? VIEW_NONE : VIEW_AUTO, "workspace");
 	view.verb = "sent";
-	rc = store_put(&conf, path_join(&s->arena, s->folder, WORKSPACE_FILE), &now, err);
+	rc = upload(s, &conf, &now, err);
 	last = shown(&now);
 	fetchview_end(&view, &last, rc ? err : NULL);
 	http_client_free(conf.http);

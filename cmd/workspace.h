@@ -33,7 +33,8 @@ struct shipment {
 	struct workspace says;        /* what the TrainJob carries */
 	struct workspace_cargo cargo; /* what the ConfigMap has */
 	const char *dir;              /* the user's */
-	const char *folder;           /* of ours, with WORKSPACE_FILE in it; or NULL */
+	const char *to, *name; /* the place, and what it is called there; or NULL */
+	const char *folder;    /* of ours, with WORKSPACE_FILE in it; or NULL */
 	struct buf data;
 };
 

@@ -89,8 +89,7 @@ check "too much for a ConfigMap, with the largest files and what to do" bad 'mod
 check "... in one line that says how much it may be" grep -q 'a ConfigMap takes 1048576' "$scratch/err"
 echo '*.bin' >>"$scratch/copy/.kftrainerignore"
 check "... which may be left out, too" dry "$scratch/copy"
-check "a place that is none" bad "does not begin with s3://" --workspace "$code" --workspace-to ftp://x/y
-check "a place that is not built yet" bad "s3:// is" --workspace "$code" --workspace-to hf://x/y
+check "a place that is none" bad "begins neither with s3:// nor with hf://" --workspace "$code" --workspace-to ftp://x/y
 check "a Secret without a place" bad '--workspace-secret goes with --workspace-to' --workspace "$code" --workspace-secret x
 check "a place without a folder" bad '--workspace-to goes with --workspace' --workspace-to s3://b/p
 

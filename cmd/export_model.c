@@ -125,19 +125,20 @@ const struct cmd cmd_export_model = {
 	.name = "export-model",
 	.args = "[FOLDER]",
 	.summary = "upload what a job has trained",
-	.about = "Sends all files below the folder (/workspace/output) to s3://BUCKET/"
-		 "PREFIX, several\n"
-		 "parts at once, each with its checksum, or to hf://ORG/NAME[@REVISION]"
-		 "[/FOLDER] as a\n"
-		 "commit, large files by Git LFS. What is there already and right is not "
-		 "sent again;\n"
-		 "after a crash it goes on where it stopped. Exit code 0: everything is "
-		 "there.\n"
+	.about = "Sends all files below the folder (/workspace/output) to "
+		 "s3://BUCKET/PREFIX,\n"
+		 "several parts at once, each with its checksum, or to\n"
+		 "hf://ORG/NAME[@REVISION][/FOLDER] as a commit, large files by Git LFS. "
+		 "What is\n"
+		 "there already and right is not sent again; after a crash it goes on "
+		 "where it\n"
+		 "stopped. Exit code 0: everything is there.\n"
 		 "\n"
 		 "As a step of a runtime: examples/export.yaml. Credentials come from "
-		 "the environment\n"
-		 "only, as for initialize-model: ACCESS_KEY_ID and SECRET_ACCESS_KEY, a "
-		 "role; HF_TOKEN.",
+		 "the\n"
+		 "environment only, as for initialize-model: ACCESS_KEY_ID and "
+		 "SECRET_ACCESS_KEY,\n"
+		 "a role; HF_TOKEN.",
 	.example = "kftrainer export-model ./checkpoints --uri s3://bucket/models/m1\n"
 		   "STORAGE_URI=s3://bucket/m1 kftrainer export-model\n"
 		   "HF_TOKEN=... kftrainer export-model ./out --uri hf://org/m1",

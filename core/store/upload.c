@@ -547,7 +547,11 @@ static int upload_all(struct upload *up, const char *folder, struct error *err)
 {
 	struct walk w = { .up = up };
 	const char *key;
+	struct stat st;
 
+	if (stat(folder, &st) || !S_ISDIR(st.st_mode))
+		return error_set(err, ERR_NOT_FOUND,
+				 "%s: there is no such folder here to send", folder);
 	if (open_place(up, err))
 		return -1;
 	key = up->bucket ? s3_bucket_key(up->bucket) : "";

@@ -463,7 +463,7 @@ check("an upload through 503s", sends(out, "s3://buck/flaky", BENV) or fetch("s3
 check("patterns of an upload", sends(out, "s3://buck/some", ENV, argv=["--allow", "*.json"]) or
       fetch("s3://buck/some", {"config.json": b"{}"}, ENV))
 check("an upload nobody may make", sends(out, "s3://buck/no", ENV | {"SECRET_ACCESS_KEY": "x"}, 1, "SECRET_ACCESS_KEY"))
-check("an upload of nothing", sends(scratch / "home/.aws/none", "s3://buck/no", ENV, 1, "No such file"))
+check("an upload of nothing", sends(scratch / "home/.aws/none", "s3://buck/no", ENV, 1, "no such folder"))
 check("an upload to a scheme that takes none", sends(out, "gs://buck/no", ENV, 1, "s3:// and hf://"))
 lines = run("export-model", out, "--uri", "s3://buck/json", "--progress", "json", env=ENV).stdout.splitlines()
 check("an upload's progress as JSON", "" if lines and json.loads(lines[-1])["event"] == "done" and

@@ -10,13 +10,8 @@
 #include "store/uri.h"
 
 static const struct scheme *const schemes[] = {
-	&scheme_file,
-	&scheme_gs,
-	&scheme_hf,
-	&scheme_http,
-	&scheme_https,
-	&scheme_pvc,
-	&scheme_s3,
+	&scheme_file,  &scheme_gs,  &scheme_hf, &scheme_http,
+	&scheme_https, &scheme_pvc, &scheme_s3,
 };
 
 enum { MAX_PART = 255, MAX_PATH_LENGTH = 4096 };

@@ -80,7 +80,7 @@ struct store; /* a scheme's own; many threads may call locate() at once */
 
 struct scheme {
 	const char *name; /* "s3", of the URI, lower case */
-	bool as_stored; /* Content-Encoding is what the bytes were stored with */
+	bool as_stored;   /* Content-Encoding is what the bytes were stored with */
 	int (*open)(struct store **ret, const struct store_conf *conf, struct error *err);
 	/*
 	 * All objects below the URI, in the order of their names, without those that

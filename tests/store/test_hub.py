@@ -67,6 +67,7 @@ def fill():
     repository("datasets/org/many", {f"d{i % 7}/{i:03}.txt": b"%d" % i for i in range(100)})
     repository("datasets/org/evil", {"good.txt": b"good"}, trees={"d/../../../evil.txt": 4})
     repository("datasets/org/absolute", {"good.txt": b"good"}, trees={str(scratch / "evil.txt"): 4})
+    repository("datasets/org/liar", {"good.txt": b"good"}, trees={"good.txt": 99})
     repository("models/org/unwanted", {"x.bin": b"x"})
 
 
@@ -217,6 +218,8 @@ def test_pages():
     with serve() as hub:
         run = Run("model", hub, "hf://org/old")
         check("a renamed repository", run.wrong("models/org/model", WANTED))
+        run = Run("dataset", hub, "hf://org/liar", "--retries", "1")
+        check("a file that is not as long as the list says", run.refused("good.txt") or run.files())
         for repo in ("evil", "absolute"):
             run = Run("dataset", hub, f"hf://org/{repo}")
             outside = list(scratch.rglob("evil.txt"))
@@ -230,7 +233,7 @@ def test_faults():
             ("502 of the CDN", "", f"{lfs} status=502 2"), ("a connection cut in mid-body", "", f"{lfs} cut=300000 3"),
             ("a connection reset in mid-body", "", f"{lfs} reset=300000 3"), ("a hub that cuts its list", f"{tree} cut=100 1", ""),
             ("a bit that flips once", "", f"{lfs} flip=5000000 1"), ("answers that are too short", "", f"{lfs} short=1000 2"),
-            ("a CDN that ignores ranges", "", f"{lfs} norange"), ("no ETag", "", f"{lfs} noetag"), ("chunked answers", "", f"{lfs} chunked"))
+            ("a CDN that ignores ranges", "", f"{lfs} norange"), ("no ETag", "", f"{lfs} noetag"), ("a slow drip", "", f"{lfs} drip=300000 2"), ("chunked answers", "", f"{lfs} chunked"))
     for what, hub_faults, cdn_faults in rows:
         with serve(hub_faults=hub_faults, cdn_faults=cdn_faults) as hub:
             run = Run("model", hub, "hf://org/model")

@@ -258,6 +258,13 @@ static int64_t wait_with_first(const struct pass *p)
 	return queued && left > WAVE_LOOK_MS ? WAVE_LOOK_MS : 0;
 }
 
+/* Whoever suspended it waits for its last pod: Kueue gives the quota to the next then. */
+static bool has_stopped(const struct pass *p)
+{
+	return tj_suspend(p->tj) && status_is_active(p->was) &&
+	       !status_is_active(tj_status(p->tj));
+}
+
 /*
  * How long this change may wait for those that follow it: a new JobSet's own status
  * comes in several writes a moment after it is made, and the pods of a large job
@@ -268,7 +275,7 @@ static int64_t wait_with(const struct pass *p, const cJSON *change)
 	const struct note *n = p->note;
 	int64_t left = 0;
 
-	if (status_finished(tj_status(p->tj)))
+	if (status_finished(tj_status(p->tj)) || has_stopped(p))
 		return 0;
 	if (!p->was && p->jobset && n->jobset_version)
 		left = wait_with_first(p);

@@ -151,6 +151,16 @@ void status_idle(cJSON *status)
 	}
 }
 
+bool status_is_active(const cJSON *status)
+{
+	const cJSON *job;
+
+	json_each(job, json_get(status, "jobsStatus"))
+		if (json_int(job, 0, "active") > 0)
+			return true;
+	return false;
+}
+
 void status_exceed_deadline(cJSON *status, const char *now)
 {
 	status_fail(status, REASON_DEADLINE, "TrainJob exceeded its active deadline",

@@ -36,6 +36,7 @@ void status_fail(cJSON *status, const char *reason, const char *message, const c
 
 /* Nothing runs any more, though no controller has counted it: none active or ready. */
 void status_idle(cJSON *status);
+bool status_is_active(const cJSON *status); /* some job has active pods */
 
 void status_exceed_deadline(cJSON *status, const char *now);
 bool status_is_exceeded(const cJSON *status); /* it has failed for that reason */

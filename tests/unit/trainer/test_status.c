@@ -52,6 +52,29 @@ static void test_from_the_jobset(void **state)
 		"ready: 0, succeeded: 0, failed: 0, active: 0, suspended: 0}]}");
 }
 
+static void test_active(void **state)
+{
+	static const struct {
+		const char *status;
+		bool active;
+	} row[] = {
+		{ "{}", false },
+		{ "{jobsStatus: []}", false },
+		{ "{jobsStatus: [{name: a, active: 0}, {name: b}]}", false },
+		{ "{jobsStatus: [{name: a, active: 0}, {name: b, active: 2}]}", true },
+	};
+
+	(void)state;
+	assert_false(status_is_active(NULL));
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		cleanup_json cJSON *status = doc(row[i].status);
+
+		assert_int_equal(status_is_active(status), row[i].active);
+		status_idle(status);
+		assert_false(status_is_active(status));
+	}
+}
+
 static void test_deadline_survives(void **state)
 {
 	cleanup_json cJSON *status = doc("{}");
@@ -143,6 +166,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_suspend_and_resume),
 		cmocka_unit_test(test_from_the_jobset),
+		cmocka_unit_test(test_active),
 		cmocka_unit_test(test_deadline_survives),
 		cmocka_unit_test(test_time_changes_with_the_status_only),
 		cmocka_unit_test(test_deadline_starts),

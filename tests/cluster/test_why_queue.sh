@@ -7,7 +7,7 @@
 . "$(dirname "$0")/kueue.sh"
 cluster_up
 check "the controller starts" controller_up
-check "Kueue starts" kueue_up why 3
+check "Kueue starts" kueue_up why-$$ 3
 ns=whyq-$$
 kn() { kc -n $ns "$@"; }
 queues() {
@@ -15,7 +15,7 @@ queues() {
 		apiVersion: kueue.x-k8s.io/v1beta2
 		kind: LocalQueue
 		metadata: {name: mine}
-		spec: {clusterQueue: why}
+		spec: {clusterQueue: why-$$}
 		---
 		apiVersion: kueue.x-k8s.io/v1beta2
 		kind: LocalQueue
@@ -68,5 +68,5 @@ check "... as JSON" as_json
 kn delete trainjobs --all --wait=false >/dev/null
 kueue_down >/dev/null
 kc delete namespace $ns --wait=false >/dev/null
-kc delete clusterqueue why --wait=false >/dev/null
+kc delete clusterqueue why-$$ --wait=false >/dev/null
 finish

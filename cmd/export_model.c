@@ -123,7 +123,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 
 const struct cmd cmd_export_model = {
 	.name = "export-model",
-	.args = "[FOLDER]",
+	.args = "[FOLDER|FILE]",
 	.summary = "upload what a job has trained",
 	.about = "Sends all files below the folder (/workspace/output) to "
 		 "s3://BUCKET/PREFIX,\n"
@@ -132,7 +132,8 @@ const struct cmd cmd_export_model = {
 		 "What is\n"
 		 "there already and right is not sent again; after a crash it goes on "
 		 "where it\n"
-		 "stopped. Exit code 0: everything is there.\n"
+		 "stopped. Exit code 0: everything is there. One file goes to just that "
+		 "URI.\n"
 		 "\n"
 		 "As a step of a runtime: examples/export.yaml. Credentials come from "
 		 "the\n"

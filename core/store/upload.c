@@ -543,32 +543,6 @@ static int open_place(struct upload *up, struct error *err)
 	return 0;
 }
 
-static int upload_all(struct upload *up, const char *folder, struct error *err)
-{
-	struct walk w = { .up = up };
-	const char *key;
-	struct stat st;
-
-	if (stat(folder, &st) || !S_ISDIR(st.st_mode))
-		return error_set(err, ERR_NOT_FOUND,
-				 "%s: there is no such folder here to send", folder);
-	if (open_place(up, err))
-		return -1;
-	key = up->bucket ? s3_bucket_key(up->bucket) : "";
-	w.prefix =
-		!*key || str_ends(key, "/") ? key : arena_printf(&up->arena, "%s/", key);
-	if (walk(&w, folder, "", err))
-		return -1;
-	if (!up->n)
-		return error_set(err, ERR_NOT_FOUND, "%s: there is no file to send",
-				 folder);
-	if (!up->bucket)
-		return run_threads(up, work_hub, 1, err);
-	if (look_there(up, w.prefix, err))
-		return -1;
-	return run_threads(up, work, connections(up), err);
-}
-
 static int upload_one(struct upload *up, const char *file, struct error *err)
 {
 	const char *key;
@@ -587,6 +561,35 @@ static int upload_one(struct upload *up, const char *file, struct error *err)
 		return error_set(err, ERR_INVALID, "%s is no file", file);
 	if (add_file(up, file, path_base(file), key, &st, err) ||
 	    look_there(up, key, err))
+		return -1;
+	return run_threads(up, work, connections(up), err);
+}
+
+static int upload_all(struct upload *up, const char *folder, struct error *err)
+{
+	struct walk w = { .up = up };
+	const char *key;
+	struct stat st;
+
+	if (!stat(folder, &st) && S_ISREG(st.st_mode))
+		return upload_one(up, folder, err);
+	if (stat(folder, &st) || !S_ISDIR(st.st_mode))
+		return error_set(err, ERR_NOT_FOUND,
+				 "%s: there is no such folder here, and no file, to send",
+				 folder);
+	if (open_place(up, err))
+		return -1;
+	key = up->bucket ? s3_bucket_key(up->bucket) : "";
+	w.prefix =
+		!*key || str_ends(key, "/") ? key : arena_printf(&up->arena, "%s/", key);
+	if (walk(&w, folder, "", err))
+		return -1;
+	if (!up->n)
+		return error_set(err, ERR_NOT_FOUND, "%s: there is no file to send",
+				 folder);
+	if (!up->bucket)
+		return run_threads(up, work_hub, 1, err);
+	if (look_there(up, w.prefix, err))
 		return -1;
 	return run_threads(up, work, connections(up), err);
 }

@@ -42,7 +42,8 @@ struct upload_conf {
 
 /*
  * All files below the folder, to PREFIX/path; links and what is no file are left out
- * (say), and .kftrainer. No file at all: ERR_NOT_FOUND. *ret is filled in any case.
+ * (say), and .kftrainer. No file at all: ERR_NOT_FOUND. *ret is filled in any case. A
+ * file in place of the folder is store_put().
  */
 MUST_CHECK int upload_folder(const struct upload_conf *conf, const char *folder,
 			     struct upload_now *ret, struct error *err);

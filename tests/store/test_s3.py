@@ -462,6 +462,10 @@ faults("/buck/flaky* status=503 3")
 check("an upload through 503s", sends(out, "s3://buck/flaky", BENV) or fetch("s3://buck/flaky", SENT, ENV))
 check("patterns of an upload", sends(out, "s3://buck/some", ENV, argv=["--allow", "*.json"]) or
       fetch("s3://buck/some", {"config.json": b"{}"}, ENV))
+check("one file, to just that key", sends(out / "sub/x.safetensors", "s3://buck/single/y.bin", ENV, want="21.0 MB sent") or
+      fetch("s3://buck/single", {"y.bin": BIG}, ENV))
+check("and not again", sends(out / "sub/x.safetensors", "s3://buck/single/y.bin", ENV, want="0.0 kB sent"))
+check("one file needs a name there", sends(out / "config.json", "s3://buck/single/", ENV, 1, "KEY"))
 check("an upload nobody may make", sends(out, "s3://buck/no", ENV | {"SECRET_ACCESS_KEY": "x"}, 1, "SECRET_ACCESS_KEY"))
 check("an upload of nothing", sends(scratch / "home/.aws/none", "s3://buck/no", ENV, 1, "no such folder"))
 check("an upload to a scheme that takes none", sends(out, "gs://buck/no", ENV, 1, "s3:// and hf://"))

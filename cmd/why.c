@@ -152,6 +152,17 @@ static int print(const struct why_opts *opts, const cJSON *why, struct error *er
 	return EXIT_OK;
 }
 
+/* It may be a job of this machine that is meant. */
+static int hint_at_local(const char *ns, const char *name, struct error *err)
+{
+	cleanup_json cJSON *job = NULL;
+	struct error none = { 0 }, was = *err;
+
+	if (err->kind == ERR_NOT_FOUND && !state_get(&job, ns, name, &none))
+		error_set(err, was.kind, "%s (one of this machine: --local)", was.msg);
+	return -1;
+}
+
 static int explain(cJSON **ret, const struct why_opts *opts, const char *name,
 		   struct error *err)
 {
@@ -165,7 +176,7 @@ static int explain(cJSON **ret, const struct why_opts *opts, const char *name,
 	if (!kube)
 		return explain_local(ret, ns, name, err);
 	if (view_load(&view, kube, ns, name, err))
-		return -1;
+		return hint_at_local(ns, name, err);
 	*ret = why_explain(&view);
 	return 0;
 }

@@ -101,8 +101,8 @@ static struct filter make_filter(struct arena *a, const struct kind *k,
 	};
 }
 
-static int fetch(const struct kind *k, const struct init_opts *o, const char *uri,
-		 struct fetch_conf *c, struct error *err)
+static int fetch(const struct kind *k, const char *uri, struct fetch_conf *c,
+		 struct error *err)
 {
 	struct watch *w = c->ctx;
 	struct store_conf store = { .uri = uri,
@@ -124,7 +124,6 @@ static int fetch(const struct kind *k, const struct init_opts *o, const char *ur
 	if (!rc)
 		return EXIT_OK;
 	cmd_complain(k->name, "%s", err->msg);
-	(void)o;
 	return EXIT_FAILED;
 }
 
@@ -162,7 +161,7 @@ static int run(const struct kind *k, const struct init_opts *o, int argc, char *
 		return -1;
 	filter = make_filter(&arena, k, o, c.scheme);
 	fetchview_begin(&w.view, (enum fetchview_kind)o->progress, k->name);
-	rc = fetch(k, o, uri, &c, err);
+	rc = fetch(k, uri, &c, err);
 	http_client_free(c.http);
 	return rc;
 }

@@ -1,0 +1,79 @@
+#!/bin/bash
+# file://, pvc://, and what is told while files come: the status server, a terminal.
+. "$(dirname "$0")/lib.sh"
+mkdir -p "$web/sub/deep" "$scratch/claims/data/v1"
+head -c 3000000 /dev/urandom >"$web/big"
+: >"$web/empty"
+echo small >"$web/sub/deep/small"
+ln -s deep/small "$web/sub/link"
+ln -s deep "$web/sub/folder"
+mkfifo "$web/pipe"
+cp "$web/big" "$scratch/claims/data/v1/big"
+
+folder() {
+	fetches 0 '^4 files' --uri "file://$web" && same big && same sub/deep/small && same empty &&
+		cmp "$web/sub/deep/small" "$scratch/to/sub/link" && [ ! -L "$scratch/to/sub/link" ] &&
+		[ ! -e "$scratch/to/sub/folder" ] && [ ! -e "$scratch/to/pipe" ] &&
+		grep -q 'folder is left out: it is a link' "$scratch/err"
+}
+check "a folder: links to files are files, links to folders and pipes are left out" folder
+again() {
+	fetch --uri "file://$web"
+	[ "$status" = 0 ] && grep -q '0.0 kB fetched' "$scratch/err" || dump || return
+	echo other >"$web/sub/deep/small"
+	fetch --uri "file://$web"
+	[ "$status" = 0 ] && same sub/deep/small || dump
+}
+check "again: only what has changed" again
+check "a file" fetches 0 '^1 files' --uri "file://$web/big"
+check "what is not there" fetches 1 'nothere: No such file' --uri "file://$web/nothere"
+check "a host" says 2 'only files of this machine' initialize-dataset --uri file://host/x --to "$scratch/to"
+claim() {
+	PVC_ROOT=$scratch/claims fetches 0 '^1 files' --uri pvc://data/v1 && same big &&
+		clean && PVC_ROOT=$scratch/claims fetch --uri pvc://data && cmp "$web/big" "$scratch/to/v1/big"
+}
+check "a claim, and a folder of one" claim
+check "a claim that is not mounted: where it should be" \
+	says 1 'claim none: there is no folder /mnt/none; mount' initialize-dataset --uri pvc://none/x --to "$scratch/to"
+check "a claim's path that leads out" says 2 'without' initialize-dataset --uri pvc://data/../x --to "$scratch/to"
+check "cache:// is not built yet" says 2 'cache:// comes with the data cache' initialize-dataset --uri cache://a/b --to "$scratch/to"
+check "no such scheme: those there are" says 2 "no scheme 'ftp'.*hf://.*s3://" initialize-dataset --uri ftp://a/b --to "$scratch/to"
+check "no URI" says 2 'STORAGE_URI' initialize-dataset
+check "no URI at all" says 2 'is not a URI' initialize-model --uri org/name
+
+cat >"$scratch/statusd.py" <<'END'
+import http.server, sys
+class H(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        print(self.path, self.headers["Authorization"], body.decode(), flush=True)
+        self.send_response(200); self.send_header("Content-Length", "2"); self.end_headers(); self.wfile.write(b"{}")
+    def log_message(self, *a): pass
+s = http.server.HTTPServer(("127.0.0.1", 0), H)
+open(sys.argv[1], "w").write(f"{s.server_port}\n")
+s.serve_forever()
+END
+python3 "$scratch/statusd.py" "$scratch/port" >"$scratch/posts" &
+servers+=($!)
+for _ in $(seq 100); do [ ! -s "$scratch/port" ] || break; sleep 0.05; done
+echo secret >"$scratch/token"
+posted() {
+	KUBEFLOW_TRAINER_SERVER_URL=http://127.0.0.1:$(cat "$scratch/port")/status \
+		KUBEFLOW_TRAINER_SERVER_TOKEN=$scratch/token fetches 0 there --uri "file://$web/big" || return
+	grep -Eq '^/status Bearer secret \{"trainerStatus":\{"progressPercentage":100,"estimatedRemainingSeconds":0,"lastUpdatedTime":"[^"]*Z"\}\}$' \
+		"$scratch/posts" || { cat "$scratch/posts"; return 1; }
+}
+check "progress is posted to the status server" posted
+not_posted() {
+	KUBEFLOW_TRAINER_SERVER_URL=http://127.0.0.1:1/status KUBEFLOW_TRAINER_SERVER_TOKEN=$scratch/token \
+		fetches 0 'cannot be posted' --uri "file://$web/big"
+}
+check "one that is not there does no harm" not_posted
+terminal() {
+	clean
+	TERM=xterm script -qec "'$kftrainer' initialize-dataset --uri 'file://$web/big' --to '$scratch/to' --progress bar" \
+		/dev/null >"$scratch/out" </dev/null
+	grep -q '\[####.*3.0 MB of 3.0 MB' "$scratch/out" && grep -q '1 files are there' "$scratch/out"
+}
+if command -v script >/dev/null; then check "a bar on a terminal" terminal; else skip "a bar on a terminal" "no script(1)"; fi
+finish

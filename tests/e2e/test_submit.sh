@@ -46,6 +46,9 @@ check "an image that cannot be pulled is told, and the time is over" says 124 'n
 	"$(file noimage "$(sh 1 true 'image: "kft.local/absent:1"')")" --follow --timeout 8s
 told_once() { [ "$(grep -c 'kft.local/absent' "$scratch/err")" = 1 ] || dump; }
 check "... once" told_once
+{ cat "$(file two "$(sh 1 'sleep 3')")"; echo ---; cat "$(file three "$(sh 1 'exit 3')")"; } >"$scratch/both.yaml"
+check "--wait for two jobs: the exit code of the one that failed" says 3 '^two: .*complete' "$scratch/both.yaml" --wait
+check "... which is said of it" also '^three: .*failed.*, exit code 3'
 check "a report of progress is shown" says 0 '^running: 40 %' "$(file reports "$(sh 1 "python3 /e2e/report.py 40; sleep 4")")" --follow
 
 # An interrupt ends what watches, not the job.
@@ -65,9 +68,11 @@ cat >"$scratch/traps.py" <<'P'
 #!/usr/bin/env python3
 import hashlib, os, sys
 data = open(__file__, "rb").read()
-print("sum", hashlib.sha256(data).hexdigest())
-print("args", sys.argv[1:])
-print("uid", os.getuid(), "cwd", os.getcwd(), os.getcwd() in sys.path)
+# One write: the ranks of a node share its output, and torchrun starts them unbuffered.
+sys.stdout.write(f"""sum {hashlib.sha256(data).hexdigest()}
+args {sys.argv[1:]}
+uid {os.getuid()} cwd {os.getcwd()} {os.getcwd() in sys.path}
+""")
 HOME = "$HOME ${HOME} $(whoami) `id` $$ $$(POD_IP) $(HOSTNAME) ${5} !! \\d \\\\ %s %% \t * ? ~"
 EOM = '''
 EOM

@@ -9,7 +9,7 @@ kueue_port=9446
 kueue_objects() {
 	local manifests
 	manifests=$(cat "$cluster_state/programs")/manifests
-	/usr/bin/python3 - "$manifests/kueue.yaml" "$cluster_state/pki/ca.crt" <<-'END'
+	/usr/bin/python3 - "$manifests/kueue.yaml" <(in_cluster cat "$cluster_state/pki/ca.crt") <<-'END'
 		import base64, sys, yaml
 		ca = base64.b64encode(open(sys.argv[2], "rb").read()).decode()
 		kept = []
@@ -43,11 +43,13 @@ kueue_endpoint() { # SERVICE PORT-NAME PORT
 # Where Kueue looks for the certificates of its metrics and of its API is fixed, so it gets a
 # root of its own, with nothing else in it.
 kueue_root() {
-	local root=$scratch/kueue/root
+	local root=$scratch/kueue/root file
 	mkdir -p "$root"/{etc/kueue/metrics/certs,visibility,tmp}
 	cluster certificate kueue "DNS:kueue-webhook-service.kueue-system.svc,DNS:kueue-visibility-server.kueue-system.svc" || return 1
-	tee "$root"/{etc/kueue/metrics/certs,visibility}/tls.crt <"$cluster_state/pki/kueue.crt" >/dev/null
-	tee "$root"/{etc/kueue/metrics/certs,visibility}/tls.key <"$cluster_state/pki/kueue.key" >/dev/null
+	for file in crt key; do
+		in_cluster cat "$cluster_state/pki/kueue.$file" |
+			tee "$root"/{etc/kueue/metrics/certs,visibility}/tls.$file >/dev/null
+	done
 	cluster kubeconfig "$root/kubeconfig" \
 		system:serviceaccount:kueue-system:kueue-controller-manager || return 1
 	touch "$root/kueue"

@@ -52,6 +52,7 @@ check "... which is said of it" also '^three: .*failed.*, exit code 3'
 check "a report of progress is shown" says 0 '^running: 40 %' "$(file reports "$(sh 1 "python3 /e2e/report.py 40; sleep 4")")" --follow
 
 # An interrupt ends what watches, not the job.
+: >"$scratch/err" # of the job before
 (submits "$(file goeson "$(sh 1 "$until_go")")" --follow; echo "$status" >"$scratch/ended") &
 check "it runs" wait_for 60 grep -qx running "$scratch/err"
 pid=$(pgrep -f "^$kftrainer submit .*$scratch/goeson.yaml --follow" | head -n 1)

@@ -244,6 +244,8 @@ int logs_local(const struct logs_want *want, struct error *err)
 	r.last = &r.tails;
 	r.prefixes.colour = out_colour(STDOUT_FILENO);
 	code = show(&r, want->follow, err);
+	for (struct tail *t = r.tails; t; t = t->next)
+		buf_release(&t->part);
 	arena_clear(&r.arena);
 	return code;
 }

@@ -222,7 +222,7 @@ static void test_warnings(void **state)
 	cleanup_json cJSON *online = cJSON_CreateArray(), *off = cJSON_CreateArray();
 	struct plugin_env env = { .get = jobset_get, .ctx = tj };
 	struct pipeline p = { no_plugins, &env };
-	struct field_errors errs = { 0 };
+	cleanup_field_errors struct field_errors errs = { 0 };
 
 	(void)state;
 	json_put_str(rt, "ClusterTrainingRuntime", "kind");

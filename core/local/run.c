@@ -17,6 +17,7 @@
 #include "local/ports.h"
 #include "local/run_impl.h"
 #include "trainer/api.h"
+#include "trainer/jobset.h"
 #include "trainer/status.h"
 #include "trainer/trainjob.h"
 
@@ -355,6 +356,7 @@ static int take_documents(struct run *r, struct error *err)
 	put_uid(r->trainjob);
 	json_put_str(r->jobset, opts->ns, "metadata", "namespace");
 	put_uid(r->jobset);
+	jobset_add_claims(r->jobset);
 	if (tj_active_deadline(r->trainjob) != ABSENT)
 		r->deadline_ms =
 			r->start_ms + seconds_ms(tj_active_deadline(r->trainjob));

@@ -296,6 +296,35 @@ static void complete_claims(cJSON *jobset_spec)
 	}
 }
 
+static void add_claim(cJSON *jobset, const char *name)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cJSON *rjob;
+
+	json_each(rjob, jobset_jobs(json_get(jobset, "spec"))) {
+		cJSON *pod_spec = rjob_pod_spec(rjob);
+		cJSON *volume;
+
+		if (!pod_mounts(pod_spec, name) || pod_has_volume(pod_spec, name))
+			continue;
+		volume = volume_new(name);
+		json_put_str(volume,
+			     arena_printf(&arena, "%s-%s", name, meta_name(jobset)),
+			     "persistentVolumeClaim", "claimName");
+		pod_set_volume(pod_spec, volume);
+	}
+}
+
+void jobset_add_claims(cJSON *jobset)
+{
+	const cJSON *policy, *claim;
+
+	json_each(policy, json_get((const cJSON *)jobset, "spec", "volumeClaimPolicies"))
+		json_each(claim, json_get(policy, "templates"))
+			if (meta_name(claim))
+				add_claim(jobset, meta_name(claim));
+}
+
 void jobset_tidy(cJSON *jobset_spec)
 {
 	cJSON *rjob;

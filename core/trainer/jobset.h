@@ -48,6 +48,11 @@ cJSON *jobset_job_names(const cJSON *spec); /* the caller's */
  * write (resources and status of claims, and when they are deleted).
  */
 void jobset_tidy(cJSON *spec);
+/*
+ * What JobSet's controller does with volumeClaimPolicies: a pod that mounts a volume of
+ * a claim template's name gets it, the claim TEMPLATE-JOBSET.
+ */
+void jobset_add_claims(cJSON *jobset);
 
 /* status.replicatedJobsStatus of a whole JobSet, and of one element the active pods. */
 const cJSON *jobset_jobs_status(const cJSON *jobset);

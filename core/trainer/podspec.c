@@ -383,6 +383,27 @@ bool container_mounts(const cJSON *c, const char *volume_name)
 	return json_find_const(json_get(c, "volumeMounts"), "name", volume_name);
 }
 
+static bool any_mounts(const cJSON *containers, const char *volume_name)
+{
+	const cJSON *c;
+
+	json_each(c, containers)
+		if (container_mounts(c, volume_name))
+			return true;
+	return false;
+}
+
+bool pod_has_volume(const cJSON *pod_spec, const char *name)
+{
+	return json_find_const(json_get(pod_spec, "volumes"), "name", name);
+}
+
+bool pod_mounts(const cJSON *pod_spec, const char *volume_name)
+{
+	return any_mounts(pod_containers_const(pod_spec), volume_name) ||
+	       any_mounts(pod_init_containers_const(pod_spec), volume_name);
+}
+
 void container_default_workdir(cJSON *c, const char *path)
 {
 	const char *have = json_str(c, "workingDir");

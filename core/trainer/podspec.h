@@ -27,6 +27,9 @@ const char *named(const cJSON *element); /* its "name" */
 
 void pod_set_volume(cJSON *pod_spec, cJSON *take_volume);
 void pod_drop_volume(cJSON *pod_spec, const char *name);
+bool pod_has_volume(const cJSON *pod_spec, const char *name);
+/* Does a container of it, or an init container, mount that volume? */
+bool pod_mounts(const cJSON *pod_spec, const char *volume_name);
 void pod_drop_init_container(cJSON *pod_spec, const char *name);
 void pod_template_label(cJSON *pod_template, const char *key, const char *value);
 void pod_template_annotate(cJSON *pod_template, const char *key, const char *value);

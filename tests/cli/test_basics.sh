@@ -26,7 +26,7 @@ check "version takes no argument" refuses "unexpected argument 'x'" version x
 check "unknown command: the nearest" refuses "unknown command 'sumbit'; did you mean 'submit'\\?" sumbit
 check "unknown command: none is near" refuses "unknown command 'xyzzy'$" xyzzy
 check "unknown command below another" refuses "kftrainer runtime: unknown command 'lst'; did you mean 'list'" runtime lst
-check "a group without its command" refuses 'get\|list\|render\|validate' runtime
+check "a group without its command" refuses 'get|list|render|unpack-workspace|validate' runtime
 check "unknown option: the nearest" refuses "unknown option '--locl'; did you mean '--local'\\?" submit --locl
 check "unknown option before the command" refuses "unknown option '--frob'" --frob
 check "an option without its value" refuses '--name needs a value' submit --name

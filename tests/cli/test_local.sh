@@ -53,13 +53,6 @@ check "no colours into a file" bash -c '! grep -q "$(printf "\033")" "$1"' - "$s
 
 check "MPI: refused in one line" refuses 'no launcher for MPI' submit --local --runtime deepspeed-distributed -- mpirun true
 check "flux: refused in one line" refuses 'no launcher for flux' submit --local --runtime flux-distributed -- true
-job >init.yaml <<'Y'
-initializer:
-  dataset:
-    storageUri: hf://a/b
-Y
-sed -i 's/torch-distributed/torchtune-llama3.2-1b/' init.yaml
-check "initializers: refused in one line" refuses 'spec.initializer' submit --local init.yaml
 job </dev/null >one.yaml
 { cat one.yaml; echo ---; sed 's/tiny/two/' one.yaml; } >two.yaml
 check "two jobs in a file" refuses 'has 2 TrainJobs; --local runs one' submit --local two.yaml

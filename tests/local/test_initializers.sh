@@ -77,6 +77,20 @@ spec:
 END
 }
 
+# the volume comes from the runtime's claim template, as in the built-in torchtune runtimes
+claims() {
+	job_of "$url/data.bin" "$url/model.urls" | python3 -c '
+import sys, yaml
+runtime, job = yaml.safe_load_all(sys.stdin)
+spec = runtime["spec"]["template"]["spec"]
+for rjob in spec["replicatedJobs"]:
+    del rjob["template"]["spec"]["template"]["spec"]["volumes"]
+spec["volumeClaimPolicies"] = [{"templates": [{"metadata": {"name": "initializer"}, "spec": {
+    "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}]}]
+print(yaml.safe_dump_all([runtime, job]))' >"$scratch/job.yaml"
+	run submit --local "$scratch/job.yaml"
+	[ "$status" = 0 ] && grep -q "$(cksum <"$web/data.bin")" "$scratch/out" || dump
+}
 downloads() {
 	job_of "$1" "$2" >"$scratch/job.yaml"
 	run submit --local "$scratch/job.yaml"
@@ -86,6 +100,7 @@ downloads() {
 check "over http: files are there when the node starts, the model's ignored ones not" \
 	downloads "$url/data.bin" "$url/model.urls"
 check "from a folder of this machine" downloads "file://$web/data.bin" "file://$web/config.json"
+check "in a volume of the runtime's claim template" claims
 fails() {
 	job_of "$url/nothere" "$url/model.urls" >"$scratch/job.yaml"
 	run submit --local "$scratch/job.yaml"

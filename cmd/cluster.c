@@ -1,6 +1,7 @@
 #include "cmd/cluster.h"
 
 #include "api/meta.h"
+#include "api/names.h"
 #include "base/cleanup.h"
 #include "base/stop.h"
 
@@ -40,6 +41,17 @@ static int find_cluster(struct kube_config *config, const struct where_opts *opt
 	return -1;
 }
 
+/* One that leads elsewhere in a URL must not get into one. */
+static int check_namespace(const char *ns, struct error *err)
+{
+	const char *fault = name_label_fault(ns);
+
+	if (!fault)
+		return 0;
+	return error_set(err, ERR_INVALID,
+			 "'%s' is not the name of a namespace, which %s", ns, fault);
+}
+
 int where_connect(struct kube **ret, const char **ret_ns, struct arena *arena,
 		  const struct where_opts *opts, struct error *err)
 {
@@ -54,10 +66,14 @@ int where_connect(struct kube **ret, const char **ret_ns, struct arena *arena,
 	if (stop_setup(err))
 		return -1;
 	rc = opts->local ? 1 : find_cluster(&config, opts, err);
-	if (rc)
-		return rc < 0 ? -1 : 0;
-	if (!opts->ns && config.ns)
+	if (rc < 0)
+		return -1;
+	if (!rc && !opts->ns && config.ns)
 		*ret_ns = arena_strdup(arena, config.ns);
+	if (check_namespace(*ret_ns, err))
+		return -1;
+	if (rc)
+		return 0;
 	return connect_as(ret, &config, err);
 }
 

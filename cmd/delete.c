@@ -145,8 +145,8 @@ static int wait_all(struct deleting *d, struct error *err)
 			cmd_complain(
 				"delete",
 				"timed out: TrainJob %s is deleted, and not gone yet; "
-				"'kftrainer why %s' may say what it waits for",
-				meta_name(job), meta_name(job));
+				"'kftrainer why %s -n %s' may say what it waits for",
+				meta_name(job), meta_name(job), meta_namespace(job));
 			return EXIT_TIMED_OUT;
 		}
 		printf("trainjob %s is gone\n", meta_name(job));

@@ -12,6 +12,10 @@ int pick_check(const struct pick_opts *opts, int argc, struct error *err)
 {
 	int ways = (argc > 0) + opts->all + (opts->selector != NULL);
 
+	if (opts->selector && !*opts->selector)
+		return error_set(err, ERR_USAGE,
+				 "--selector is empty; every job of the namespace is "
+				 "--all");
 	if (ways == 1)
 		return 0;
 	return error_set(err, ERR_USAGE,

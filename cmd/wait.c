@@ -221,8 +221,8 @@ static int tell_missed(const struct waiting *w)
 		cmd_complain("wait", "TrainJob %s is %s", w->name, status_state(status));
 		return EXIT_FAILED;
 	}
-	cmd_complain("wait", "TrainJob %s failed%s%s; 'kftrainer why %s' says more",
-		     w->name, why ? ": " : "", why ? why : "", w->name);
+	cmd_complain("wait", "TrainJob %s failed%s%s; 'kftrainer why %s -n %s' says more",
+		     w->name, why ? ": " : "", why ? why : "", w->name, w->ns);
 	return w->kube && w->goal.kind == GOAL_COMPLETE
 		       ? job_exit_code(w->kube, w->ns, w->name)
 		       : EXIT_FAILED;

@@ -68,11 +68,20 @@ static int not_found(struct kube *k, const char *ns, const char *name, struct er
 			 n ? "" : " ('kftrainer get -A' shows those of all)");
 }
 
+int job_name_check(const char *name, struct error *err)
+{
+	if (*name && !str_eq(name, ".") && !str_eq(name, "..") && !strpbrk(name, "/%"))
+		return 0;
+	return error_set(err, ERR_USAGE, "'%s' is not the name of a TrainJob", name);
+}
+
 int job_get(struct kube *k, const char *ns, const char *name, cJSON **ret,
 	    struct error *err)
 {
 	const struct kube_ref ref = job_ref(ns, name);
 
+	if (job_name_check(name, err))
+		return -1;
 	if (!kube_get(k, &ref, ret, err)) {
 		meta_drop_managed_fields(*ret);
 		return 0;

@@ -64,7 +64,7 @@ const char *permission_check(struct arena *arena, const struct permission *p)
 {
 	return arena_printf(arena, "kubectl auth can-i %s %s%s%s%s%s", p->verb,
 			    in_group(arena, p), p->subresource ? " --subresource=" : "",
-			    p->subresource ? p->subresource : "", p->ns ? " -n " : "",
+			    p->subresource ? p->subresource : "", p->ns ? " -n " : " -A",
 			    p->ns ? p->ns : "");
 }
 

@@ -8,6 +8,7 @@
 #include "base/nearest.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "client/jobs.h"
 #include "client/observed.h"
 #include "client/permission.h"
 #include "client/view.h"
@@ -178,6 +179,8 @@ static int look_trainjob(struct loader *l, struct error *err)
 				      l->v->name };
 	cJSON *tj;
 
+	if (job_name_check(l->v->name, err))
+		return -1;
 	if (kube_get(l->k, &ref, &tj, err)) {
 		if (err->kind == ERR_NOT_FOUND)
 			return no_such_job(l, err);

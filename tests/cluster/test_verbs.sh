@@ -115,7 +115,7 @@ waiting=$!
 sleep 1
 check "once fails" report once "$failed"
 check "wait: the exit code of what failed" ends $waiting 7 "$scratch/once"
-check "... in words" grep -q "TrainJob once failed: .*'kftrainer why once' says more" "$scratch/once"
+check "... in words" grep -q "TrainJob once failed: .*'kftrainer why once -n $ns' says more" "$scratch/once"
 check "wait --for failed" says 0 'once is Failed' wait once --for failed -n $ns
 
 # ---- suspend and resume -----------------------------------------------------------------------------------
@@ -133,6 +133,22 @@ check "... and each that does not is told" grep -q 'no TrainJob nobody' "$scratc
 check "by label" says 0 '^trainjob two resumed$' resume -l team=blue -n $ns
 check "neither names nor a label" says 2 'say which jobs' suspend -n $ns
 check "both" says 2 'one of them' suspend one --all -n $ns
+no_name() { # NAME: is none, and is not made another place of the URL
+	local verb
+	for verb in get logs events wait suspend resume delete why; do
+		says 2 'is not the name of a TrainJob' "$verb" "$1" -n $ns || return 1
+	done
+}
+for name in '' . .. one/status ../pods/x one%2fstatus; do
+	check "'$name' is not the name of a job" no_name "$name"
+done
+for name in '' .. "$ns/x"; do
+	check "'$name' is not the name of a namespace" says 2 'is not the name of a namespace' delete --all -n "$name"
+done
+for verb in suspend resume delete; do
+	check "$verb: an empty selector is not every job" says 2 'selector is empty' $verb -l '' -n $ns
+done
+check "... of which nobody was harmed" says 0 '^two ' get -n $ns
 
 # ---- events -------------------------------------------------------------------------------------------------
 check "events: a table" says 0 '^LAST SEEN +TYPE +REASON +OBJECT +MESSAGE$' events two -n $ns

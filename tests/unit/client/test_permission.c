@@ -23,7 +23,7 @@ static const struct {
 	  "forbidden: User \"system:serviceaccount:a:b\" cannot list resource "
 	  "\"trainjobs\" in API group \"trainer.kubeflow.org\" at the cluster scope",
 	  "list trainjobs.trainer.kubeflow.org",
-	  "kubectl auth can-i list trainjobs.trainer.kubeflow.org" },
+	  "kubectl auth can-i list trainjobs.trainer.kubeflow.org -A" },
 	{ "User \"u\" cannot patch resource \"trainjobs\" in API group \"g\" in the "
 	  "namespace \"n\": RBAC: role.rbac.authorization.k8s.io \"r\" not found",
 	  "patch trainjobs.g in namespace n",

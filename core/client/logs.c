@@ -14,6 +14,7 @@
 #include "base/xmalloc.h"
 #include "client/jobs.h"
 #include "client/logs_impl.h"
+#include "client/observed.h"
 #include "client/permission.h"
 #include "trainer/api.h"
 #include "trainer/podcause.h"
@@ -152,7 +153,7 @@ static void take_pod(struct logs *l, const cJSON *pod)
 {
 	int number = 0;
 
-	if (!meta_name(pod) || !meta_uid(pod))
+	if (!meta_name(pod) || !meta_uid(pod) || is_former(pod, l->job))
 		return;
 	read_jobset(l);
 	for (int init = 1; init >= 0; init--) {

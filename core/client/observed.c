@@ -122,6 +122,16 @@ bool job_is_suspended(const cJSON *job)
 
 /* ---- pods ---- */
 
+enum { CLOCKS_DIFFER_SECONDS = 2 }; /* those of several API servers */
+
+bool is_former(const cJSON *pod_or_job, const cJSON *trainjob)
+{
+	int64_t made = time_of(meta_created(pod_or_job));
+	int64_t begun = time_of(meta_created(trainjob));
+
+	return made >= 0 && begun >= 0 && made + CLOCKS_DIFFER_SECONDS < begun;
+}
+
 const char *volume_claim(const cJSON *volume)
 {
 	return json_str(volume, "persistentVolumeClaim", "claimName");

@@ -40,6 +40,11 @@ const char *pod_scheduler(const cJSON *pod);
 const cJSON *pod_spec_of(const cJSON *pod);
 const cJSON *pod_node_selector(const cJSON *pod);
 const char *pod_group_of(const cJSON *pod); /* the PodGroup it is of, or NULL */
+/*
+ * Was it made before the TrainJob, and so for another of the same name that has been
+ * deleted? Labels tell no more than the name.
+ */
+bool is_former(const cJSON *pod_or_job, const cJSON *trainjob);
 /* Leave what why.c may need; of a pod that is well, who and where it is. */
 void pod_slim(cJSON *pod);
 

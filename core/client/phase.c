@@ -60,8 +60,7 @@ static int64_t pods_wanted(const struct view *v)
 /* ---- what is wrong ------------------------------------------------------------------- */
 
 struct worst {
-	const cJSON *pod;
-	struct pod_fact fact;
+	struct failure first;
 	size_t pods; /* that have it, too */
 };
 
@@ -73,11 +72,12 @@ static void weigh(struct worst *list, const cJSON *pod)
 	pod_facts_of(pod, &facts);
 	for (size_t i = 0; i < facts.n; i++) {
 		struct worst *w = &list[facts.list[i].cause];
+		const struct failure f = { pod, facts.list[i] };
+		bool waits = w->first.fact.waits;
 
-		if (!w->pod || (facts.list[i].waits && !w->fact.waits)) {
-			w->pod = pod;
-			w->fact = facts.list[i];
-		}
+		if (!w->pods || f.fact.waits > waits ||
+		    (f.fact.waits == waits && failure_is_sooner(&f, &w->first)))
+			w->first = f;
 		w->pods++;
 	}
 }
@@ -96,17 +96,17 @@ static const char *trouble_of(struct arena *arena, const struct view *v,
 	for (size_t i = 0; i < N_POD_CAUSES; i++) {
 		const struct worst *w = &list[i];
 
-		if (w->pod &&
-		    (!most || w->fact.waits > most->fact.waits ||
-		     (w->fact.waits == most->fact.waits && w->pods > most->pods)))
+		if (w->pods && (!most || w->first.fact.waits > most->first.fact.waits ||
+				(w->first.fact.waits == most->first.fact.waits &&
+				 w->pods > most->pods)))
 			most = w;
 	}
 	if (!most)
 		return NULL;
-	*ret_cause = most->fact.cause;
+	*ret_cause = most->first.fact.cause;
 	if (most->pods > 1)
 		who = arena_printf(arena, "%zu pods, first ", most->pods);
-	return pod_fact_words(arena, who, most->pod, &most->fact);
+	return pod_fact_words(arena, who, most->first.pod, &most->first.fact);
 }
 
 /* ---- the phases ---------------------------------------------------------------------- */

@@ -80,6 +80,23 @@ void view_take(struct view *v, cJSON *take_obj)
 	cJSON_Delete(take_obj);
 }
 
+static void drop_former(cJSON *list, const cJSON *trainjob)
+{
+	cJSON *next;
+
+	for (cJSON *obj = list->child; obj; obj = next) {
+		next = obj->next;
+		if (is_former(obj, trainjob))
+			cJSON_Delete(cJSON_DetachItemViaPointer(list, obj));
+	}
+}
+
+void view_drop_former(struct view *v)
+{
+	drop_former(v->pods, v->trainjob);
+	drop_former(v->jobs, v->trainjob);
+}
+
 void view_release(struct view *v)
 {
 	for (size_t i = 0; i < N_SLOTS; i++) {
@@ -108,17 +125,26 @@ const char *view_log(const struct view *v, const cJSON *pod)
 
 /* ---- what follows at once ---- */
 
+bool failure_is_sooner(const struct failure *a, const struct failure *b)
+{
+	const char *at_a = a->fact.finished, *at_b = b->fact.finished;
+	const char *name_a = meta_name(a->pod), *name_b = meta_name(b->pod);
+
+	if (!at_a != !at_b)
+		return at_a != NULL;
+	if (at_a && !str_eq(at_a, at_b))
+		return strcmp(at_a, at_b) < 0;
+	return name_a && name_b && strcmp(name_a, name_b) < 0;
+}
+
 /* Should `a` be told before `b`: rather one of its own making, then the earlier. */
 static bool explains_more(const struct failure *a, const struct failure *b)
 {
 	bool weak_a = pod_fact_is_weak(&a->fact), weak_b = pod_fact_is_weak(&b->fact);
-	const char *at_a = a->fact.finished, *at_b = b->fact.finished;
 
 	if (weak_a != weak_b)
 		return weak_b;
-	if (!at_a || !at_b)
-		return at_a && !at_b;
-	return strcmp(at_a, at_b) < 0;
+	return failure_is_sooner(a, b);
 }
 
 static size_t insert(struct failure *list, size_t n, size_t max, const struct failure *f)

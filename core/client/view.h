@@ -39,6 +39,8 @@ struct view {
 void view_init(struct view *v, const char *ns, const char *name);
 /* Puts a document where its kind belongs; one of no such kind is dropped. */
 void view_take(struct view *v, cJSON *take_obj);
+/* Drops pods and Jobs that are left of another TrainJob of that name: is_former(). */
+void view_drop_former(struct view *v);
 void view_release(struct view *v);
 #define cleanup_view __attribute__((cleanup(view_release)))
 
@@ -61,6 +63,8 @@ struct failure {
 	const cJSON *pod;
 	struct pod_fact fact;
 };
+/* By the time, where both have the same one by the name. */
+bool failure_is_sooner(const struct failure *a, const struct failure *b);
 /* The one that explains the others first; returns how many, at most max. */
 size_t view_failures(const struct view *v, struct failure *ret, size_t max);
 

@@ -214,10 +214,12 @@ static int look_objects(struct loader *l, struct error *err)
 		.label_selector = arena_printf(&l->v->arena, POD_JOBSET_LABEL "=%s", name)
 	};
 
-	if (look(l, &jobset, "jobsets", err))
+	if (look(l, &jobset, "jobsets", err) ||
+	    look_all(l, &jobs, "jobs", &select, err) ||
+	    look_all(l, &pods, "pods", &select, err))
 		return -1;
-	return look_all(l, &jobs, "jobs", &select, err) ||
-	       look_all(l, &pods, "pods", &select, err);
+	view_drop_former(l->v);
+	return 0;
 }
 
 /* ---- events ---- */

@@ -34,6 +34,9 @@
 #define NO_IMAGE                                                                        \
 	"{phase: Pending, containerStatuses: [{name: node, image: x, state: {waiting: " \
 	"{reason: ImagePullBackOff, message: m}}}]}"
+#define FAILED(at)                                                           \
+	"{phase: Failed, containerStatuses: [{name: node, image: x, state: " \
+	"{terminated: {exitCode: 3, reason: Error, finishedAt: \"" at "\"}}}]}"
 #define ENDED "{phase: Running}"
 
 static const struct {
@@ -58,6 +61,20 @@ static const struct {
 	{ "kind: TrainJob\n" JOBSET POD("node", "0", READY) POD("node", "1", NO_IMAGE),
 	  false, PHASE_STARTING, "pods starting: 1/2 ready",
 	  "node-1 (node rank 1): container node: image x: ImagePullBackOff: m" },
+	{ "kind: TrainJob\n" JOBSET POD("node", "1", FAILED("2026-01-01T00:00:01Z"))
+		  POD("node", "0", FAILED("2026-01-01T00:00:01Z")),
+	  false, PHASE_STARTING, "pods starting: 0/2 ready",
+	  "2 pods, first node-0 (node rank 0): container node: exit code 3" },
+	{ "kind: TrainJob\n" JOBSET POD("node", "0", FAILED("2026-01-01T00:00:02Z"))
+		  POD("node", "1", FAILED("2026-01-01T00:00:01Z")),
+	  false, PHASE_STARTING, "pods starting: 0/2 ready",
+	  "2 pods, first node-1 (node rank 1): container node: exit code 3" },
+	/* Those of another job that had the name before. */
+	{ "{kind: TrainJob, metadata: {creationTimestamp: "
+	  "\"2026-01-01T00:01:00Z\"}}\n" JOBSET
+	  "---\n{kind: Pod, metadata: {name: a-node-0-0-x, creationTimestamp: "
+	  "\"2026-01-01T00:00:57Z\"}, status: " READY "}",
+	  false, PHASE_STARTING, "pods starting: 0/2 ready", NULL },
 	{ "kind: TrainJob\n" JOBSET POD("node", "0", READY) POD("node", "1", READY),
 	  false, PHASE_RUNNING, "running", NULL },
 	{ "kind: TrainJob\n" JOBSET POD("node", "0", READY)
@@ -118,6 +135,7 @@ static void of_documents(void **state)
 			yaml_parse(&docs, cases[i].docs, strlen(cases[i].docs), &err), 0);
 		while (docs->child)
 			view_take(&v, cJSON_DetachItemViaPointer(docs, docs->child));
+		view_drop_former(&v);
 		p = phase_of(&arena, &v, cases[i].ran);
 		assert_string_equal(p.line, cases[i].line);
 		assert_int_equal(p.kind, cases[i].kind);

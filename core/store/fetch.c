@@ -46,7 +46,7 @@ void fetch_tell(struct fetch *f, enum fetch_event e, const char *path, int64_t b
 	pthread_mutex_unlock(&f->telling);
 }
 
-static void say(struct fetch *f, const char *line)
+void fetch_say(struct fetch *f, const char *line)
 {
 	pthread_mutex_lock(&f->telling);
 	if (f->conf->say)
@@ -110,8 +110,9 @@ static int list_objects(struct fetch *f, struct error *err)
 		if (!target_reserved(o->path))
 			l->objects[kept++] = *o;
 		else
-			say(f, arena_printf(&arena, "%s is left out: the name is ours",
-					    o->path));
+			fetch_say(f,
+				  arena_printf(&arena, "%s is left out: the name is ours",
+					       o->path));
 	}
 	l->n = kept;
 	if (!l->n && !c->allow_empty)

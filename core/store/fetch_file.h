@@ -33,7 +33,7 @@ struct file {
 	size_t n_left;
 	struct piece *pieces;
 	int begun, tried, refused, slow;
-	int64_t not_before;
+	int64_t not_before, failed_ms; /* the last failure that was counted */
 	const char *etag;  /* or Last-Modified: of the contents that are here */
 	const char *where; /* where redirects led to; may hold a signature */
 	bool where_same;   /* the same host: it gets the headers, too */

@@ -26,6 +26,8 @@ enum {
 	FEW = 4, /* connections at first */
 	IDLE_MS = 30 * 1000,
 	PROGRESS = 64 * 1024, /* bytes that make another try worth it */
+	TELL_FROM_MS = 1500,  /* pauses that people are told of */
+	TELL_EVERY_MS = 5000,
 };
 
 enum outcome {
@@ -87,6 +89,7 @@ struct fetch {
 	bool failed;
 	struct error why; /* when failed */
 	int64_t pause_until;
+	int64_t tell_next;   /* before, pauses are not told */
 	int64_t piece_bytes; /* size of the next piece */
 	int64_t rate;        /* bytes a second of a connection, of late */
 	unsigned want, n_threads;
@@ -123,5 +126,6 @@ MUST_CHECK int plan_size_known(struct fetch *f, struct file *file, int64_t size,
 void piece_run(struct fetch *f, struct piece *p, struct error *err);
 
 void fetch_tell(struct fetch *f, enum fetch_event e, const char *path, int64_t bytes);
+void fetch_say(struct fetch *f, const char *line);
 
 #endif

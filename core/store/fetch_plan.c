@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/stop.h"
 #include "base/str.h"
@@ -358,21 +359,30 @@ static void try_again(struct fetch *f, struct file *file, const struct piece *p,
 		      struct error *err)
 {
 	int tries = f->conf->tries < 0 ? RETRY_TRIES : f->conf->tries;
-	int64_t now = clock_ms();
+	int64_t now = clock_ms(), until;
+	/* those that were on their way when another failed share its fate: one try */
+	bool counts = !file->tried || p->began_ms > file->failed_ms;
 
-	if (file->tried >= tries) {
+	if (counts) {
+		file->failed_ms = now;
+		file->tried++;
+	}
+	if (file->tried > tries) {
 		size_t len = strlen(err->msg);
 
 		snprintf(err->msg + len, sizeof(err->msg) - len,
 			 " (tried %d times; run it again to go on where it stopped)",
-			 file->tried + 1);
+			 file->tried);
 		fail_locked(f, file->o.path, err);
 		return;
 	}
-	file->not_before = now + retry_pause(file->tried, p->pause_ms);
-	if (p->pause_ms > 0 && now + p->pause_ms > f->pause_until)
-		f->pause_until = file->not_before;
-	file->tried++;
+	if (!counts && p->pause_ms <= 0)
+		return;
+	until = now + retry_pause(file->tried - 1, p->pause_ms);
+	if (until > file->not_before)
+		file->not_before = until;
+	if (p->pause_ms > 0 && until > f->pause_until)
+		f->pause_until = until;
 }
 
 static void judge(struct fetch *f, struct piece *p, struct error *err)
@@ -398,10 +408,32 @@ static void judge(struct fetch *f, struct piece *p, struct error *err)
 	}
 }
 
+/* The seconds of a pause that is long enough to be told, now and then; or 0. */
+static int64_t pause_to_tell(struct fetch *f, const struct file *file)
+{
+	int64_t now = clock_ms(), ms = file->not_before - now;
+
+	if (f->failed || ms < TELL_FROM_MS || now < f->tell_next)
+		return 0;
+	f->tell_next = now + TELL_EVERY_MS;
+	return (ms + 999) / 1000;
+}
+
+static void tell_pause(struct fetch *f, const char *path, int64_t seconds,
+		       const struct error *why)
+{
+	cleanup_arena struct arena arena = { 0 };
+
+	fetch_say(f, arena_printf(&arena, "%s: %s; asked again in %lld s", path, why->msg,
+				  (long long)seconds));
+}
+
 void plan_piece_end(struct fetch *f, struct piece *p, struct error *err)
 {
 	struct file *file = p->f;
+	const char *path = file->o.path; /* the listing's */
 	struct piece **at = &file->pieces;
+	int64_t seconds = 0;
 
 	pthread_mutex_lock(&f->lock);
 	while (*at != p)
@@ -412,11 +444,15 @@ void plan_piece_end(struct fetch *f, struct piece *p, struct error *err)
 	if (p->hashes)
 		file->hashing = false;
 	judge(f, p, err);
+	if (p->outcome == PIECE_AGAIN)
+		seconds = pause_to_tell(f, file);
 	arena_clear(&p->arena);
 	free(p);
 	advance(f, file);
 	pthread_cond_signal(&f->changed);
 	pthread_mutex_unlock(&f->lock);
+	if (seconds)
+		tell_pause(f, path, seconds, err);
 }
 
 bool plan_claim_all(struct fetch *f, struct piece *p)

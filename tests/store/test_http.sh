@@ -133,6 +133,12 @@ survives() { # FAULT...
 check "cut in the middle, again and again" survives '/big cut=300000 8'
 check "reset in the middle" survives '/big reset=300000 3' '/small reset=100 1'
 check "503 and 500" survives '/big status=503 2' '/small status=500 1'
+all_at_once() {
+	echo "big size=$(stat -c %s "$web/big")" >"$web/sized.urls"
+	break_it '/big status=503 12'
+	fetches 0 'big: .*503.*asked again in' --uri "$url/sized.urls" && same big
+}
+check "503 for all parts of a file at once counts once, and a pause is told" all_at_once
 retry_after() {
 	break_it '/small status=429,2 1'
 	local begin=$SECONDS

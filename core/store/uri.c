@@ -25,7 +25,13 @@ static size_t scheme_length(const char *s)
 	return s[len] == ':' && is_scheme(s, len) ? len : 0;
 }
 
-static int check_bytes(const char *text, struct error *err)
+/* What is sent as it stands has no blanks; a name of an object or a file may have. */
+static bool has_blanks(const char *text)
+{
+	return strncasecmp(text, "http:", 5) && strncasecmp(text, "https:", 6);
+}
+
+static int check_bytes(const char *text, bool blanks, struct error *err)
 {
 	size_t len = strlen(text);
 
@@ -34,7 +40,7 @@ static int check_bytes(const char *text, struct error *err)
 				 "the URI has %zu bytes, more than the %d allowed", len,
 				 URI_MAX);
 	for (const unsigned char *p = (const unsigned char *)text; *p; p++)
-		if (*p <= ' ' || *p == 0x7f)
+		if (*p < ' ' + !blanks || *p == 0x7f)
 			return error_set(err, ERR_INVALID,
 					 "the URI has a blank or control character in "
 					 "it; write it as %%%02X",
@@ -67,7 +73,7 @@ int uri_parse(struct uri *ret, struct arena *arena, const char *text, struct err
 	size_t len = scheme_length(text);
 	char *rest;
 
-	if (check_bytes(text, err))
+	if (check_bytes(text, has_blanks(text), err))
 		return -1;
 	if (!len || !str_starts(text + len, "://"))
 		return error_set(err, ERR_INVALID,
@@ -83,7 +89,7 @@ int uri_parse(struct uri *ret, struct arena *arena, const char *text, struct err
 	if (!ret->path)
 		ret->path = "";
 	ret->host = rest;
-	return 0;
+	return check_bytes(rest, false, err);
 }
 
 /* "a/./b/../c" is "a/c"; above the root there is nothing. `path` begins with '/'. */
@@ -135,7 +141,7 @@ int uri_resolve(const char **ret, struct arena *arena, const char *base,
 {
 	struct uri b;
 
-	if (check_bytes(reference, err) || uri_parse(&b, arena, base, err))
+	if (check_bytes(reference, false, err) || uri_parse(&b, arena, base, err))
 		return -1;
 	if (scheme_length(reference))
 		*ret = arena_strdup(arena, reference);

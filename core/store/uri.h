@@ -2,8 +2,8 @@
  * uri.h - a URI in its parts, and what a reference means beside it (RFC 3986).
  *
  * Follows Python's urllib.parse.urlparse, as upstream's initializers do: the scheme
- * becomes lower case, nothing is decoded. No control characters, white space or NUL;
- * at most URI_MAX bytes. Messages never hold a user's name, a query or a fragment.
+ * becomes lower case, nothing is decoded. No control characters or NUL, blanks in the
+ * path only, and not in http's; at most URI_MAX bytes. Messages never hold a user's name, a query or a fragment.
  */
 #ifndef STORE_URI_H
 #define STORE_URI_H

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <expat.h>
 #include <limits.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 
@@ -71,15 +72,18 @@ static void on_text(void *ctx, const XML_Char *text, int len)
 	stop(r);
 }
 
+/* Blanks around it belong to it (a key may end with one), but not those of line breaks. */
 static char *trimmed(char *s)
 {
-	size_t len = strlen(s);
+	size_t end = strlen(s), begin = 0;
 
-	while (len && isspace((unsigned char)s[len - 1]))
-		s[--len] = 0;
-	while (isspace((unsigned char)*s))
-		s++;
-	return s;
+	while (end && isspace((unsigned char)s[end - 1]))
+		end--;
+	while (begin < end && isspace((unsigned char)s[begin]))
+		begin++;
+	if (strchr(s + end, '\n'))
+		s[end] = 0;
+	return memchr(s, '\n', begin) ? s + begin : s;
 }
 
 static void on_end(void *ctx, const XML_Char *name)

@@ -14,7 +14,8 @@ enum { XML_MAX_DEPTH = 16, XML_MAX_TEXT = 64 * 1024 };
 
 /*
  * An element has ended. `path` names it and those around it, without the root's:
- * "Contents/Key"; "" is the root. `text` is its own, without white space at the ends.
+ * "Contents/Key"; "" is the root. `text` is its own, without line breaks at the
+ * ends and the white space there.
  * -1 with err filled ends the reading.
  */
 struct xml_reader {

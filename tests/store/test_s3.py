@@ -151,7 +151,7 @@ def certificates():
 rng = random.Random(1)
 BIG = rng.randbytes(21_000_001)
 SMALL = {name: f"hello {name}".encode() for name in
-         ("a.txt", "sub/b c+d \u00e9.txt", "\u00fcn\u00ef/%41&='.bin", "sub/deep/~x.json", "quote\"<>.txt")}
+         ("a.txt", "sub/b c+d \u00e9.txt", "\u00fcn\u00ef/%41&='.bin", "sub/deep/~x.json", "quote\"<>.txt", " led by", "ends with ")}
 FOLDER = SMALL | {"empty": b"", "big": BIG, "big1": BIG, "odd": BIG}
 
 
@@ -214,6 +214,7 @@ check("a prefix with a slash", fetch("s3://buck/data/", FOLDER, ENV | {"REGION":
 check("a wrong region is set right", fetch("s3://buck/data/sub/deep", {"~x.json": SMALL["sub/deep/~x.json"]},
                                            ENV | {"AWS_REGION": "ap-other-7"}))
 check("one object", fetch("s3://buck/one.txt", {"one.txt": b"other"}, ENV))
+check("blanks in the URI", fetch("s3://buck/data/sub/b c+d \u00e9.txt", {"b c+d \u00e9.txt": SMALL["sub/b c+d \u00e9.txt"]}, ENV))
 check("one object of parts", fetch("s3://buck/data/odd", {"odd": BIG}, ENV))
 check("2,345 objects, three pages", fetch("s3://buck/many", MANY, ENV))
 check("the bucket in the host's name",

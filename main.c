@@ -4,7 +4,10 @@
  * `kftrainer NAME ...`, or by a link: argv[0] of `kftrainer-NAME` or `NAME`
  * (a container's entry point), and `kubectl-trainer`, the kubectl plugin.
  */
+#include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -139,12 +142,27 @@ static int report(const struct call *call, const struct error *err)
 	return exit_code(err->kind);
 }
 
+/* `| head`: who read it has what it wanted. */
+static bool reader_is_gone(void)
+{
+	struct pollfd fd = { .fd = STDOUT_FILENO, .events = POLLOUT };
+
+	return poll(&fd, 1, 0) == 1 && fd.revents & POLLERR;
+}
+
 /* A full disk or a closed pipe shows at the latest here. */
 static int finish_output(const struct call *call, int code)
 {
-	if (!fflush(stdout) && !ferror(stdout))
+	bool now = fflush(stdout) != 0;
+	int why = errno;
+
+	if (!now && !ferror(stdout))
 		return code;
-	fprintf(stderr, "%s: writing the output failed: %m\n", call->where);
+	if ((now && why == EPIPE) || reader_is_gone())
+		return 128 + SIGPIPE;
+	/* Why an earlier write failed is not known any more. */
+	fprintf(stderr, "%s: writing the output failed%s%s\n", call->where,
+		now ? ": " : "", now ? strerror(why) : "");
 	return code ? code : EXIT_FAILED;
 }
 

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -31,7 +32,17 @@ int disk_full(struct fetch *f, int64_t need, struct error *err)
 static int fail(struct fetch *f, struct error *err)
 {
 	int64_t left = count_of(&f->bytes) - count_of(&f->bytes_done);
+	struct statvfs st;
 
+	if (errno == ENOSPC && !fstatvfs(f->target.root, &st) && st.f_files &&
+	    !st.f_favail) {
+		error_set(err, ERR_IO,
+			  "%s: no more files fit there: the volume's %llu inodes are "
+			  "used up; remove files there, or take another volume",
+			  f->target.path, (unsigned long long)st.f_files);
+		err->code = ENOSPC;
+		return -1;
+	}
 	if (errno == ENOSPC || errno == EDQUOT)
 		return disk_full(f, left, err);
 	return error_errno(err, errno, "writing to %s", f->target.path);
@@ -177,6 +188,7 @@ static void look_back(struct fetch *f, struct file *file)
 static int open_part(struct fetch *f, struct file *file, struct error *err)
 {
 	struct stat st;
+	int why = 0;
 
 	for (int again = 0; again < 2; again++) {
 		file->fd = openat(f->target.state, file->part,
@@ -185,12 +197,14 @@ static int open_part(struct fetch *f, struct file *file, struct error *err)
 		if (file->fd >= 0 && !fstat(file->fd, &st) && S_ISREG(st.st_mode) &&
 		    st.st_nlink == 1)
 			return 0;
+		why = file->fd < 0 ? errno : 0;
 		if (file->fd >= 0)
 			close(file->fd);
 		file->fd = -1;
 		if (unlinkat(f->target.state, file->part, 0))
 			break;
 	}
+	errno = why ? why : errno;
 	return fail(f, err);
 }
 

@@ -184,11 +184,28 @@ static int take_sum(struct store_object *o, struct arena *arena, const char *bas
 	return uri_resolve(&o->key, arena, base, (const char *)escaped.data, err);
 }
 
+/* Digests that are not verified are no names. */
+static bool is_other_digest(const char *word)
+{
+	static const char *const rows[] = { "sha1=",  "sha224=", "sha384=", "sha512=",
+					    "crc32=", "crc32c=", "blake3=", "etag=" };
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		if (str_starts(word, rows[i]))
+			return true;
+	return false;
+}
+
 static int take_url(struct store_object *o, struct arena *arena, const char *base,
 		    char *const *words, struct error *err)
 {
 	const char *name = NULL;
 
+	/* a proxy's or a login's page in place of the manifest */
+	if (strpbrk(words[0], "<>\""))
+		return error_set(err, ERR_FORMAT,
+				 "'%.100s' is no URL; did a page of HTML come instead?",
+				 str_visible(arena, words[0], false));
 	if (uri_resolve(&o->key, arena, base, words[0], err))
 		return -1;
 	if (!str_starts(o->key, "http://") && !str_starts(o->key, "https://"))
@@ -199,7 +216,7 @@ static int take_url(struct store_object *o, struct arena *arena, const char *bas
 
 		if (take_attribute(o, arena, words[i], &known, err))
 			return -1;
-		if (!known && i > 1)
+		if (!known && (i > 1 || is_other_digest(words[i])))
 			return error_set(err, ERR_FORMAT, "'%s' is not understood",
 					 str_visible(arena, words[i], false));
 		if (!known)
@@ -239,6 +256,8 @@ static int read_manifest(struct store *s, char *text,
 {
 	char *rest = text, *line;
 
+	if (str_starts(text, "\xef\xbb\xbf")) /* a byte order mark, of some editors */
+		rest += 3;
 	for (size_t number = 1; (line = strsep(&rest, "\n")); number++) {
 		struct store_object o;
 

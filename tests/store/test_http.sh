@@ -65,6 +65,15 @@ fragment() {
 		fetches 1 'digest' --uri "$url/big#sha256=$(printf %064d 0)"
 }
 check "#sha256= is verified" fragment
+odd_manifests() {
+	printf '\xef\xbb\xbfbig\r\nsmall\n' >"$web/odd.urls"
+	fetches 0 '^2 files' --uri "$url/odd.urls" && same big && same small || return
+	printf '<!DOCTYPE html>\n<html>\n' >"$web/odd.urls"
+	fetches 1 'line 1 .*HTML' --uri "$url/odd.urls" || return
+	printf 'big sha512=00\n' >"$web/odd.urls"
+	fetches 1 'sha512=00. is not understood' --uri "$url/odd.urls"
+}
+check "a manifest with a byte order mark; one that is a page of HTML; other digests" odd_manifests
 patterns() {
 	fetches 0 '^1 files' --uri "$url/all.urls" --ignore 'big,deep/*, empty' && same small &&
 		fetches 0 '^1 files' --uri "$url/all.urls" --allow '*.txt' && same "deep/er/file name.txt" &&
@@ -236,6 +245,12 @@ full() {
 	inside size=2m "'$kftrainer' initialize-dataset --uri 'file://$web/big' --to '$scratch/to'"
 	[ "$status" = 1 ] && grep -Eq 'disk is full: 5000000 bytes .*[0-9]+ bytes .* are missing' "$scratch/err" || dump
 }
+inodes() {
+	clean
+	for i in $(seq 40); do echo "small f$i"; done >"$web/forty.urls"
+	inside size=20m,nr_inodes=12 "'$kftrainer' initialize-dataset --uri '$url/forty.urls' --to '$scratch/to'"
+	[ "$status" = 1 ] && grep -q "no more files fit there: the volume's 12 inodes" "$scratch/err" || dump
+}
 read_only() {
 	clean
 	inside size=2m,ro "'$kftrainer' initialize-dataset --uri '$url/big' --to '$scratch/to'"
@@ -243,6 +258,7 @@ read_only() {
 }
 if unshare -rm true 2>/dev/null; then
 	check "a full disk: how much is missing" full
+	check "no inodes left" inodes
 	check "a target that cannot be written" read_only
 else
 	skip "a full disk, a target that cannot be written" "no user namespaces here"

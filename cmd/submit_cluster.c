@@ -567,7 +567,7 @@ static int show(struct sending *s, struct error *err)
 static int wait_all(struct sending *s, struct error *err)
 {
 	const struct cluster_submit *o = s->opts;
-	int64_t end = clock_ms() + o->timeout_ms;
+	int64_t start = clock_ms(), end = start + o->timeout_ms;
 	int ret = EXIT_OK;
 
 	for (size_t i = 0; i < s->n; i++) {
@@ -575,7 +575,8 @@ static int wait_all(struct sending *s, struct error *err)
 		struct submit_follow how = { .ns = meta_namespace(job),
 					     .name = meta_name(job),
 					     .show = o->follow,
-					     .quiet = o->quiet };
+					     .quiet = o->quiet,
+					     .start_ms = start };
 		int code;
 
 		if (!s->list[i].job)

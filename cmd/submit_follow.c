@@ -1,6 +1,7 @@
 #include "cmd/submit_follow.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -11,6 +12,37 @@
 #include "cmd/viewer.h"
 
 enum { BY_SIGNAL = 128 };
+
+/* What it shows, and the last of that if it was a note: it is not said twice. */
+struct shown {
+	struct viewer viewer;
+	char last[1000];
+};
+
+static void on_progress(void *ctx, const char *line)
+{
+	struct shown *s = ctx;
+
+	s->last[0] = 0;
+	viewer_progress(&s->viewer, line);
+}
+
+static void on_note(void *ctx, const char *line)
+{
+	struct shown *s = ctx;
+
+	if (!s->viewer.quiet)
+		snprintf(s->last, sizeof(s->last), "%s", line);
+	viewer_note(&s->viewer, line);
+}
+
+static void on_line(void *ctx, const char *prefix, const char *line, size_t len)
+{
+	struct shown *s = ctx;
+
+	s->last[0] = 0;
+	viewer_line(&s->viewer, prefix, line, len);
+}
 
 static void no_progress(void *ctx, const char *line)
 {
@@ -41,11 +73,13 @@ static int left(const struct submit_follow *how, struct error *err)
 	return timeout ? EXIT_TIMED_OUT : BY_SIGNAL + stop_signal();
 }
 
-static void tell_why(const struct submit_follow *how, const struct follow_end *end)
+static void tell_why(const struct submit_follow *how, const struct follow_end *end,
+		     const char *last)
 {
 	cleanup_arena struct arena arena = { 0 };
+	const char *again = strstr(last, end->why);
 
-	if (*end->why)
+	if (*end->why && (!again || strlen(again) != strlen(end->why)))
 		fprintf(stderr, "%s\n", str_visible(&arena, end->why, true));
 	fprintf(stderr, "'kftrainer why %s -n %s' says more\n", how->name, how->ns);
 }
@@ -56,25 +90,24 @@ int submit_follow(struct kube *k, const struct submit_follow *how, struct error 
 					  .name = how->name,
 					  .logs = how->show,
 					  .timeout_ms = how->timeout_ms };
-	struct viewer v;
+	struct shown s = { 0 };
 	const struct follow_out out = {
-		.on_progress = how->show ? viewer_progress : no_progress,
-		.on_note = viewer_note,
-		.on_line = how->show ? viewer_line : no_line,
-		.ctx = &v,
+		.on_progress = how->show ? on_progress : no_progress,
+		.on_note = on_note,
+		.on_line = how->show ? on_line : no_line,
+		.ctx = &s,
 	};
 	struct follow_end end = { 0 };
-	int64_t start = clock_ms();
 
-	viewer_begin(&v, how->name, how->quiet);
+	viewer_begin(&s.viewer, how->name, how->quiet);
 	if (follow_job(k, &opts, &out, &end, err)) {
-		viewer_erase(&v);
+		viewer_erase(&s.viewer);
 		return left(how, err);
 	}
-	viewer_erase(&v);
+	viewer_erase(&s.viewer);
 	if (!end.complete)
-		tell_why(how, &end);
-	viewer_end(&v, end.complete ? "complete" : "failed", end.exit_code,
-		   clock_ms() - start);
+		tell_why(how, &end, s.last);
+	viewer_end(&s.viewer, end.complete ? "complete" : "failed", end.exit_code,
+		   clock_ms() - how->start_ms);
 	return end.exit_code;
 }

@@ -10,6 +10,7 @@ struct submit_follow {
 	const char *ns, *name;
 	bool show;          /* what it does meanwhile */
 	bool quiet;         /* but for its own output, and what went wrong */
+	int64_t start_ms;   /* when it was created; clock_ms() */
 	int64_t timeout_ms; /* 0: none */
 };
 

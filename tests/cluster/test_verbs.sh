@@ -80,6 +80,9 @@ check "get -o name" says 0 '^trainjob.trainer.kubeflow.org/one$' get -n $ns -o n
 same() { diff <(in_cluster "$kftrainer" get one -n $ns -o json | python3 -m json.tool --sort-keys) <(kt get trainjob one -o json | python3 -m json.tool --sort-keys); }
 check "get -o json: as kubectl has it" same
 check "get -o yaml" says 0 '^kind: TrainJob$' get one -n $ns -o yaml
+# shellcheck disable=SC2016 # it is the shell inside that reads them
+gone='"$0" get -A -o yaml 2>"$1" | true; [ "${PIPESTATUS[0]}" = 141 ] && ! [ -s "$1" ]'
+check "get: a reader that goes away ends it quietly" in_cluster bash -c "$gone" "$kftrainer" "$scratch/err"
 check "get: two by name" says 0 '^kind: List$' get one two -n $ns -o yaml
 check "get: never existed" says 1 "no TrainJob tow in namespace $ns; did you mean two\?" get tow -n $ns
 check "... in a namespace without any" says 1 'which has none' get x -n default
@@ -98,7 +101,7 @@ check "get -w: a line for the change" wait_for 10 grep -Eq '^one +Running ' "$sc
 check "wait: the time is up: 124" says 124 'timed out: TrainJob one is Running' wait one --timeout 300ms -n $ns
 check "wait: never existed" says 1 'no TrainJob oen .*did you mean one' wait oen -n $ns
 check "wait --for deleted: never existed" says 0 'oen is gone' wait oen --for deleted -n $ns
-check "wait: for nothing that there is" says 2 'want complete, failed' wait one --for done -n $ns
+check "wait: for nothing that there is" says 2 'want complete, failed' wait one --for 'done' -n $ns
 in_cluster "$kftrainer" wait one -n $ns >"$scratch/complete" 2>&1 &
 waiting=$!
 in_cluster "$kftrainer" wait one --for failed -n $ns >"$scratch/failed" 2>&1 &

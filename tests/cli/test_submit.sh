@@ -116,7 +116,7 @@ check "two files" refuses "unexpected argument 'b'" submit --dry-run a b
 check "two namespaces" refuses "metadata.namespace: .*--namespace says 'b'" submit --dry-run -n b \
 	-f <(sed 's/name: tiny/name: tiny\n  namespace: a/' "$dir/job.yaml")
 check "--local and --dry-run" refuses 'not both' submit --dry-run --local "$dir/job.yaml"
-export KUBECONFIG= HOME=$scratch/home
+export KUBECONFIG='' HOME=$scratch/home
 unset KUBERNETES_SERVICE_HOST
 nowhere() { says 1 'no kubeconfig .*; --local runs the job on this machine' "$@" && [ "$(wc -l <"$scratch/err")" = 1 ]; }
 check "to a cluster: which one?" nowhere submit "$dir/job.yaml"

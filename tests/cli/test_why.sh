@@ -15,7 +15,7 @@ check "... its last lines" says 0 '^ +ValueError: boom' why fails
 check "... where there is more" says 0 '^More: kftrainer logs --local fails -n default' why --local fails
 check "... as JSON" says 0 '"reason": "FailedJobs"' why fails -o json
 check "a name that is nearly right" says 1 'did you mean fails\?' why fials
-local_job done true
-check "of one that is complete" says 0 '^done is complete: it ended in order, after ' why done
-check "--local and a cluster" says 2 'not both' why done --local --context x
+local_job ended true
+check "of one that is complete" says 0 '^ended is complete: it ended in order, after ' why ended
+check "--local and a cluster" says 2 'not both' why ended --local --context x
 finish

@@ -27,7 +27,7 @@ value() { [ "$(kt get configmap "$1" -o 'jsonpath={.data.v}')" = "$2" ]; }
 # ---- objects -------------------------------------------------------------------------------------
 same() { # APIVERSION KIND NAMESPACE NAME RESOURCE: what kubectl sees
 	diff <(call get "$1" "$2" "$3" "$4" | python3 -m json.tool --sort-keys) \
-		<(kc get ${3:+-n "$3"} "$5" "$4" -o json --show-managed-fields | python3 -m json.tool --sort-keys)
+		<(kc get ${3:+-n "$3"} "$5" "$4" -o json | python3 -m json.tool --sort-keys)
 }
 check "get: a namespace" same v1 Namespace "" default namespace
 check "get: a CustomResourceDefinition" same apiextensions.k8s.io/v1 CustomResourceDefinition "" \

@@ -70,7 +70,7 @@ workload() { # NAME CONDITION: status and message, as Kueue has it
 }
 says() { workload "$1" "$2" | tee /dev/stderr | grep -q -e "$3"; } # NAME CONDITION LIKE
 why() { in_cluster "$kftrainer" why -n $ns "$1" | tee /dev/stderr | head -n 1 | grep -qE -e "$2"; } # NAME LIKE
-suspended=.status.conditions[?\(@.type==\"Suspended\"\)]
+suspended='.status.conditions[?(@.type=="Suspended")]'
 used() { kc get clusterqueue team -o 'jsonpath={.status.flavorsUsage[0].resources[0].total}'; }
 selectors() { jobset "$1" '.spec.replicatedJobs[*].template.spec.template.spec.nodeSelector.pool'; }
 queue_of() { jobset "$1" '.spec.replicatedJobs[0].template.spec.template.metadata.labels.kueue\.x-k8s\.io/local-queue-name'; }

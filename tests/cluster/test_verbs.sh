@@ -81,7 +81,7 @@ same() { diff <(in_cluster "$kftrainer" get one -n $ns -o json | python3 -m json
 check "get -o json: as kubectl has it" same
 check "get -o yaml" says 0 '^kind: TrainJob$' get one -n $ns -o yaml
 # shellcheck disable=SC2016 # it is the shell inside that reads them
-gone='"$0" get -A -o yaml 2>"$1" | true; [ "${PIPESTATUS[0]}" = 141 ] && ! [ -s "$1" ]'
+gone='{ sleep 0.5; exec "$0" get -A -o yaml 2>"$1"; } | true; [ "${PIPESTATUS[0]}" = 141 ] && ! [ -s "$1" ]'
 check "get: a reader that goes away ends it quietly" in_cluster bash -c "$gone" "$kftrainer" "$scratch/err"
 check "get: two by name" says 0 '^kind: List$' get one two -n $ns -o yaml
 check "get: never existed" says 1 "no TrainJob tow in namespace $ns; did you mean two\?" get tow -n $ns

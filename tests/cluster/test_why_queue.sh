@@ -45,7 +45,7 @@ said() {
 }
 says() { wait_for 30 said "$@"; }
 has_pods() { [ "$(kn get pods -l "jobset.sigs.k8s.io/jobset-name=$1" -o name | wc -l)" = "$2" ]; }
-active() { kn patch workload "$(kn get workloads -l "kueue.x-k8s.io/job-uid=$(kn get trainjob "$1" -o jsonpath={.metadata.uid})" -o 'jsonpath={.items[0].metadata.name}')" --type merge -p "{\"spec\": {\"active\": $2}}"; }
+active() { kn patch workload "$(kn get workloads -l "kueue.x-k8s.io/job-uid=$(kn get trainjob "$1" -o 'jsonpath={.metadata.uid}')" -o 'jsonpath={.items[0].metadata.name}')" --type merge -p "{\"spec\": {\"active\": $2}}"; }
 
 check "a job that fills the queue" eval 'train first 3 && wait_for 60 has_pods first 3'
 check "... is not suspended" says first '^first is pending: '

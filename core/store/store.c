@@ -134,8 +134,13 @@ int store_ask(const char *what, struct http_client *http, const struct http_requ
 			return 0;
 		}
 		pause = retry_pause(tried, r.retry_after_ms);
+		if (!rc)
+			retry_fail(err, r.status);
 		http_response_release(&r);
-		if (stop_wait(pause))
-			return error_set(err, ERR_STOPPED, "%s: stopped", what);
+		if (stop_wait(pause)) {
+			err->kind = ERR_STOPPED;
+			return error_wrap(err, "%s: stopped before it was asked again",
+					  what);
+		}
 	}
 }

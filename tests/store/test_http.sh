@@ -209,6 +209,12 @@ no_name() { fetches 1 'does not resolve.*tried 2 times' --uri http://nowhere.inv
 check "a name that does not resolve" no_name
 nobody() { fetches 1 'big: 127.0.0.1:1: connection refused' --uri http://127.0.0.1:1/big --retries 1; }
 check "nobody listens" nobody
+stopped_asking() {
+	AWS_EC2_METADATA_DISABLED=true ENDPOINT=http://127.0.0.1:1 timeout 1 "$kftrainer" initialize-dataset \
+		--uri s3://buck/x --to "$scratch/to" 2>"$scratch/err"
+	grep -q 'stopped before it was asked again: .*connection refused' "$scratch/err" || dump
+}
+check "stopped while a list is asked for: why it was not there yet" stopped_asking
 loop() {
 	break_it '/big redirect=/big'
 	fetches 1 'big: .*redirects.*loop' --uri "$url/big"

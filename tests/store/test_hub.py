@@ -176,7 +176,7 @@ def test_uris():
         run = Run("dataset", hub, "hf://org/data", env={"IGNORE_PATTERNS": "*.bin, data2/ ,,README*"})
         check("IGNORE_PATTERNS", run.wrong("datasets/org/data", ["data-old.txt", "data/a.parquet"]))
         for uri, *words in (("hf://org/nothing", "no model org/nothing", "ACCESS_TOKEN"), ("hf://org/model@v9", "no revision 'v9'"),
-                            ("hf://org/model/nowhere", "no folder and no file 'nowhere'"), ("hf://org/mo del", "blank"),
+                            ("hf://org/model/nowhere", "no folder and no file 'nowhere'"), ("hf://org/mo del", "no repository's name"),
                             ("hf://spaces/org/x", "neither a model nor"), ("hf://", "names no repository")):
             check(f"{uri} is refused in one line", Run("model", hub, uri).refused(*words))
         check("nothing left after the filters is no success", Run("model", hub, "hf://org/unwanted").refused("org/unwanted"))

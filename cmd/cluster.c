@@ -1,5 +1,7 @@
 #include "cmd/cluster.h"
 
+#include <stdlib.h>
+
 #include "api/meta.h"
 #include "api/names.h"
 #include "base/cleanup.h"
@@ -24,6 +26,14 @@ int cluster_connect(struct kube **ret, const struct cluster_opts *opts, struct e
 	return connect_as(ret, &config, err);
 }
 
+/* Who names a kubeconfig means a cluster, also where the file is not there. */
+static bool names_cluster(const struct where_opts *opts)
+{
+	const char *set = getenv("KUBECONFIG");
+
+	return opts->cluster.kubeconfig || opts->cluster.context || (set && *set);
+}
+
 /* 1: there is no cluster to ask. */
 static int find_cluster(struct kube_config *config, const struct where_opts *opts,
 			struct error *err)
@@ -35,7 +45,7 @@ static int find_cluster(struct kube_config *config, const struct where_opts *opt
 
 	if (!kube_config_load(config, &flags, &why))
 		return 0;
-	if (why.kind == ERR_NOT_FOUND && !flags.kubeconfig && !flags.context)
+	if (why.kind == ERR_NOT_FOUND && !names_cluster(opts))
 		return 1;
 	*err = why;
 	return -1;

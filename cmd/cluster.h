@@ -23,8 +23,8 @@ MUST_CHECK int cluster_connect(struct kube **ret, const struct cluster_opts *opt
 
 /*
  * The same for commands about jobs, which may be this machine's (submit --local):
- * --local says so; so does neither a kubeconfig (option, $KUBECONFIG,
- * ~/.kube/config) nor a pod's service account being there. Otherwise: the cluster.
+ * --local says so; so does neither a kubeconfig (named by an option or $KUBECONFIG, or
+ * ~/.kube/config being there) nor a pod's service account. Otherwise: the cluster.
  */
 struct where_opts {
 	struct cluster_opts cluster;

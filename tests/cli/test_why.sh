@@ -17,5 +17,7 @@ check "... as JSON" says 0 '"reason": "FailedJobs"' why fails -o json
 check "a name that is nearly right" says 1 'did you mean fails\?' why fials
 local_job ended true
 check "of one that is complete" says 0 '^ended is complete: it ended in order, after ' why ended
+check "a kubeconfig that is named and not there is not this machine" \
+	env KUBECONFIG="$scratch/none" bash -c '! "$1" why ended 2>"$2" && grep -q "KUBECONFIG names" "$2"' - "$kftrainer" "$scratch/said"
 check "--local and a cluster" says 2 'not both' why ended --local --context x
 finish

@@ -30,7 +30,7 @@ static const struct opt opts_table[] = {
 		struct export_opts, ignore),
 	OPT_ENUM(0, "progress", "HOW", "how to show how far it is", struct export_opts,
 		 progress, fetchview_words),
-	OPT_INT(0, "connections", "N", "at most so many at once (default 4), 8 MiB each",
+	OPT_INT(0, "connections", "N", "at most so many at once (default 4), 5 MiB each",
 		struct export_opts, connections, 1, UPLOAD_MAX_CONNECTIONS),
 	{ .type = OPT_END },
 };

@@ -22,7 +22,8 @@
 #include "store/target.h"
 #include "store/uri.h"
 
-#define PART_BYTES ((int64_t)8 * 1024 * 1024)
+/* A part is in memory while it is sent; all of them together are not to be more. */
+#define PARTS_BYTES ((int64_t)24 * 1024 * 1024)
 
 enum { MAX_FILES = 1000 * 1000, MAX_DEPTH = 64, TICK_MS = 100 };
 
@@ -75,7 +76,7 @@ static struct store_conf store_conf_of(const struct upload_conf *conf)
 
 static int64_t part_size_of(int64_t size)
 {
-	int64_t part = PART_BYTES;
+	int64_t part = S3_PART_MIN;
 
 	while ((size + part - 1) / part > S3_PARTS_MAX)
 		part *= 2;
@@ -520,11 +521,19 @@ static void *work_hub(void *ctx)
 
 /* ---- all of it ---- */
 
+/* Few where parts are large, if nobody says how many. */
 static unsigned connections(const struct upload *up)
 {
-	unsigned n = up->conf->connections ? up->conf->connections : UPLOAD_CONNECTIONS;
+	unsigned n = up->conf->connections;
+	int64_t part = S3_PART_MIN;
 
-	return n < UPLOAD_MAX_CONNECTIONS ? n : UPLOAD_MAX_CONNECTIONS;
+	if (n)
+		return n < UPLOAD_MAX_CONNECTIONS ? n : UPLOAD_MAX_CONNECTIONS;
+	for (size_t i = 0; i < up->n; i++)
+		if (up->files[i].part_size > part)
+			part = up->files[i].part_size;
+	n = part < PARTS_BYTES ? (unsigned)(PARTS_BYTES / part) : 1;
+	return n < UPLOAD_CONNECTIONS ? n : UPLOAD_CONNECTIONS;
 }
 
 static int open_place(struct upload *up, struct error *err)

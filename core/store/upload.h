@@ -31,7 +31,7 @@ struct upload_conf {
 	const char *(*env)(void *ctx, const char *name); /* as store_conf's */
 	struct http_client *http;                        /* HTTP/1.1 */
 	const struct filter *filter; /* of paths below the folder; NULL: all */
-	unsigned connections;        /* 0: UPLOAD_CONNECTIONS; 8 MiB each, or more */
+	unsigned connections;        /* 0: UPLOAD_CONNECTIONS, fewer for large parts */
 	/* Ten times a second, from the thread that called; or NULL. */
 	void (*tick)(void *ctx, const struct upload_now *now);
 	/* From any thread: a file is there, `sent` or already; a line. Or NULL. */

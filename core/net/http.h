@@ -70,7 +70,7 @@ struct http_request {
 struct http_response {
 	int status;
 	struct buf body;        /* its data ends with 0 */
-	int64_t retry_after_ms; /* Retry-After in seconds, else of 429 RateLimit; -1: none */
+	int64_t retry_after_ms; /* Retry-After, else of 429 RateLimit; -1: none */
 	char **warnings; /* texts of Warning headers (RFC 7234, code 299); NULL-ended, or NULL */
 	char *content_type; /* without parameters; or NULL */
 };

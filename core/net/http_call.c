@@ -19,6 +19,7 @@ enum {
 	CONNECT_MS = 15000,
 	MAX_HEADER = 64 * 1024,
 	MAX_WARNINGS = 32,
+	MAX_RETRY_AFTER = 1000000,
 	UPLOAD_BYTES = 16 * 1024,
 };
 #define DEFAULT_BODY ((size_t)64 * 1024 * 1024)
@@ -97,15 +98,27 @@ static void add_limit(struct call *c, const char *value)
 		c->resp.retry_after_ms = (seconds + 1) * 1000;
 }
 
-/* What http_response holds of them; the others are copied for nobody. */
-static void on_field(struct call *c, const char *name, char *value)
+/* RFC 9110, 10.2.3: seconds, or a date. */
+static int64_t retry_after_ms(const char *value)
 {
 	struct error ignored = { 0 };
 	int64_t seconds;
 
+	if (str_int(&seconds, value, 0, MAX_RETRY_AFTER, &ignored)) {
+		seconds = curl_getdate(value, NULL);
+		if (seconds < 0)
+			return -1;
+		seconds -= clock_now();
+	}
+	seconds = seconds < 0 ? 0 : seconds;
+	return (seconds < MAX_RETRY_AFTER ? seconds : MAX_RETRY_AFTER) * 1000;
+}
+
+/* What http_response holds of them; the others are copied for nobody. */
+static void on_field(struct call *c, const char *name, char *value)
+{
 	if (!strcasecmp(name, "Retry-After")) {
-		if (!str_int(&seconds, value, 0, 1000000, &ignored))
-			c->resp.retry_after_ms = seconds * 1000;
+		c->resp.retry_after_ms = retry_after_ms(value);
 	} else if (!strcasecmp(name, "RateLimit")) {
 		add_limit(c, value);
 	} else if (!strcasecmp(name, "Warning")) {

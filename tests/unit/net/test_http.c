@@ -119,6 +119,13 @@ static void test_rate_limits(void **state)
 		{ "'status':429,'headers':{'RateLimit':'\\\"api\\\";r=0;t=-5'}", -1 },
 		{ "'status':429,'headers':{'RateLimit':';t='}", -1 },
 		{ "'status':200,'headers':{'RateLimit':'\\\"api\\\";r=9;t=55'}", -1 },
+		{ "'status':503,'headers':{'Retry-After':'Fri, 07 Nov 2014 23:59:59 "
+		  "GMT'}",
+		  0 },
+		{ "'status':503,'headers':{'Retry-After':'Fri, 07 Nov 2098 23:59:59 "
+		  "GMT'}",
+		  1000000000 },
+		{ "'status':503,'headers':{'Retry-After':'soon'}", -1 },
 	};
 	struct http_client *client = plain_client();
 

@@ -32,7 +32,7 @@ static const struct opt opts_table[] = {
 	OPT_BOOL('w', "wait", "return when the jobs and their pods are gone",
 		 struct delete_opts, wait),
 	OPT_DURATION(0, "timeout", "TIME", "of --wait; exit code 124 after that",
-		     struct delete_opts, timeout, 1, INT64_MAX),
+		     struct delete_opts, timeout, 1, OPT_LONGEST),
 	OPT_BOOL(0, "foreground", "the job itself goes last, after its pods",
 		 struct delete_opts, foreground),
 	OPT_BOOL(0, "ignore-not-found", "a job that is not there is fine",

@@ -38,7 +38,7 @@ static const struct opt opts_table[] = {
 	OPT_STR(0, "tail", "N", "of each process only the last N lines", struct logs_opts,
 		tail),
 	OPT_DURATION(0, "since", "TIME", "only lines not older than that: 5m, 1h30m",
-		     struct logs_opts, since, 1, INT64_MAX),
+		     struct logs_opts, since, 1, OPT_LONGEST),
 	OPT_BOOL(0, "timestamps", "before each line when it was written",
 		 struct logs_opts, timestamps),
 	{ .type = OPT_END },

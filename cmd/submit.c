@@ -55,7 +55,7 @@ static const struct opt opts_table[] = {
 	OPT_BOOL(0, "wait", "return when it has ended, with its exit code",
 		 struct submit_opts, wait),
 	OPT_DURATION(0, "timeout", "TIME", "follow or wait so long at most",
-		     struct submit_opts, timeout_ms, 1, INT64_MAX / 4),
+		     struct submit_opts, timeout_ms, 1, OPT_LONGEST),
 	OPT_BOOL(0, "suspend", "create it suspended: nothing of it runs yet",
 		 struct submit_opts, job.suspend),
 	WORKSPACE_OPTIONS(struct submit_opts),

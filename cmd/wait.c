@@ -35,7 +35,7 @@ static const struct opt opts_table[] = {
 		"condition=TYPE[=STATUS]",
 		struct wait_opts, goal),
 	OPT_DURATION(0, "timeout", "TIME", "give up after that, with exit code 124",
-		     struct wait_opts, timeout, 1, INT64_MAX),
+		     struct wait_opts, timeout, 1, OPT_LONGEST),
 	{ .type = OPT_END },
 };
 

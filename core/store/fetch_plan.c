@@ -104,6 +104,38 @@ static struct file *begin_next(struct fetch *f)
 	return file;
 }
 
+static size_t pieces_of(const struct file *file)
+{
+	size_t n = 0;
+
+	for (const struct piece *p = file->pieces; p; p = p->next)
+		n++;
+	return n;
+}
+
+/*
+ * The one with the fewest pieces under way: as long as each connection has a file of its
+ * own, bytes come in order, are hashed as they come, and no two writers wait for one file.
+ */
+static struct file *least_busy(const struct fetch *f, int64_t now, int64_t *until)
+{
+	struct file *ret = NULL;
+	size_t least = 0;
+
+	for (struct file *file = f->files; file; file = file->next) {
+		size_t n;
+
+		if (!is_ready(file, now, until))
+			continue;
+		n = pieces_of(file);
+		if (!ret || n < least) {
+			ret = file;
+			least = n;
+		}
+	}
+	return ret;
+}
+
 enum task plan_take(struct fetch *f, struct file **ret_file, struct piece **ret_piece)
 {
 	enum task task = TASK_END;
@@ -111,22 +143,23 @@ enum task plan_take(struct fetch *f, struct file **ret_file, struct piece **ret_
 	pthread_mutex_lock(&f->lock);
 	while (!f->failed && !stop_requested() && f->n_left) {
 		int64_t now = clock_ms(), until = -1;
-		struct file *file = f->files;
+		struct file *file;
 
 		if (f->pause_until > now) {
 			cond_wait_until(&f->changed, &f->lock, f->pause_until);
 			continue;
 		}
-		while (file && !is_ready(file, now, &until))
-			file = file->next;
+		file = least_busy(f, now, &until);
+		*ret_file = !file || (file->pieces && f->n_files < f->want)
+				    ? begin_next(f)
+				    : NULL;
+		if (*ret_file) {
+			task = TASK_BEGIN;
+			break;
+		}
 		if (file) {
 			*ret_piece = cut_piece(f, file);
 			task = TASK_PIECE;
-			break;
-		}
-		*ret_file = begin_next(f);
-		if (*ret_file) {
-			task = TASK_BEGIN;
 			break;
 		}
 		cond_wait_until(&f->changed, &f->lock, until);

@@ -61,14 +61,20 @@ programs_of() { # PROGRAM: its processes in this cluster
 	done
 }
 
+# A dead process that nobody has waited for is gone when its last thread is: until then its
+# ports are taken.
+is_there() { # PID
+	local threads
+	threads=$(find "/proc/$1/task" -mindepth 1 -maxdepth 1 2>/dev/null | wc -l)
+	[ "$threads" -gt 1 ] || { [ "$threads" = 1 ] && [ "$(cut -d ' ' -f 3 "/proc/$1/stat" 2>/dev/null)" != Z ]; }
+}
+
 end_all() { # SIGNAL PIDS...: until none is left
 	local signal=$1 pid
 	shift
 	for pid in "$@"; do kill -s "$signal" "$pid" 2>/dev/null || true; done
 	for pid in "$@"; do
-		while [ -e "/proc/$pid" ] && [ "$(cut -d ' ' -f 3 "/proc/$pid/stat" 2>/dev/null)" != Z ]; do
-			sleep 0.02
-		done
+		while is_there "$pid"; do sleep 0.02; done
 	done
 }
 

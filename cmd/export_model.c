@@ -48,24 +48,6 @@ static const char *pick(const char *option, const char *name)
 	return option ? option : variable(NULL, name);
 }
 
-static struct fetch_now shown(const struct upload_now *now)
-{
-	return (struct fetch_now){ .files = now->files,
-				   .files_done = now->files_done,
-				   .bytes = now->bytes,
-				   .bytes_done = now->bytes_done,
-				   .bytes_fetched = now->bytes_sent,
-				   .connections = now->connections,
-				   .ms = now->ms };
-}
-
-static void on_tick(void *ctx, const struct upload_now *now)
-{
-	const struct fetch_now view = shown(now);
-
-	fetchview_tick(ctx, &view);
-}
-
 static void on_file(void *ctx, const char *path, int64_t bytes, bool sent)
 {
 	fetchview_file(ctx, sent ? FETCH_DONE : FETCH_THERE, path, bytes);
@@ -78,7 +60,7 @@ static int send_all(struct upload_conf *conf, const char *folder, struct fetchvi
 	struct fetch_now last;
 	int rc = upload_folder(conf, folder, &now, err);
 
-	last = shown(&now);
+	last = fetchview_upload(&now);
 	fetchview_end(view, &last, rc ? err : NULL);
 	if (!rc)
 		return EXIT_OK;
@@ -101,7 +83,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 				    .env = variable,
 				    .filter = &filter,
 				    .connections = (unsigned)o->connections,
-				    .tick = on_tick,
+				    .tick = fetchview_upload_tick,
 				    .file = on_file,
 				    .say = fetchview_say,
 				    .ctx = &view };

@@ -221,3 +221,21 @@ void fetchview_end(struct fetchview *v, const struct fetch_now *now,
 			v->verb, out_duration(&a, now->ms));
 	}
 }
+
+struct fetch_now fetchview_upload(const struct upload_now *now)
+{
+	return (struct fetch_now){ .files = now->files,
+				   .files_done = now->files_done,
+				   .bytes = now->bytes,
+				   .bytes_done = now->bytes_done,
+				   .bytes_fetched = now->bytes_sent,
+				   .connections = now->connections,
+				   .ms = now->ms };
+}
+
+void fetchview_upload_tick(void *ctx, const struct upload_now *now)
+{
+	const struct fetch_now view = fetchview_upload(now);
+
+	fetchview_tick(ctx, &view);
+}

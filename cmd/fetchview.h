@@ -5,6 +5,7 @@
 #define CMD_FETCHVIEW_H
 
 #include "store/fetch.h"
+#include "store/upload.h"
 
 enum fetchview_kind { VIEW_AUTO, VIEW_BAR, VIEW_LINES, VIEW_JSON, VIEW_NONE };
 extern const char *const fetchview_words[]; /* for OPT_ENUM */
@@ -26,6 +27,9 @@ void fetchview_begin(struct fetchview *v, enum fetchview_kind kind, const char *
 
 /* For struct fetch_conf; ctx is the view. */
 void fetchview_tick(void *ctx, const struct fetch_now *now);
+/* The same for struct upload_conf: an upload is shown as a fetch is. */
+void fetchview_upload_tick(void *ctx, const struct upload_now *now);
+struct fetch_now fetchview_upload(const struct upload_now *now);
 void fetchview_file(void *ctx, enum fetch_event event, const char *path, int64_t bytes);
 void fetchview_say(void *ctx, const char *line);
 

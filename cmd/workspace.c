@@ -164,24 +164,6 @@ static const char *variable(void *ctx, const char *name)
 	return value && *value ? value : NULL;
 }
 
-static struct fetch_now shown(const struct upload_now *now)
-{
-	return (struct fetch_now){ .files = now->files,
-				   .files_done = now->files_done,
-				   .bytes = now->bytes,
-				   .bytes_done = now->bytes_done,
-				   .bytes_fetched = now->bytes_sent,
-				   .connections = now->connections,
-				   .ms = now->ms };
-}
-
-static void on_tick(void *ctx, const struct upload_now *now)
-{
-	const struct fetch_now view = shown(now);
-
-	fetchview_tick(ctx, &view);
-}
-
 /* In a folder of its own, under the name that it gets. */
 static int upload(struct shipment *s, struct upload_conf *conf, struct upload_now *now,
 		  struct error *err)
@@ -201,7 +183,7 @@ int shipment_upload(struct shipment *s, bool quiet, struct error *err)
 	struct fetchview view;
 	struct upload_conf conf = { .uri = s->to,
 				    .env = variable,
-				    .tick = on_tick,
+				    .tick = fetchview_upload_tick,
 				    .say = fetchview_say,
 				    .ctx = &view };
 	struct upload_now now = { 0 };
@@ -217,7 +199,7 @@ int shipment_upload(struct shipment *s, bool quiet, struct error *err)
 	fetchview_begin(&view, quiet ? VIEW_NONE : VIEW_AUTO, "workspace");
 	view.verb = "sent";
 	rc = upload(s, &conf, &now, err);
-	last = shown(&now);
+	last = fetchview_upload(&now);
 	fetchview_end(&view, &last, rc ? err : NULL);
 	http_client_free(conf.http);
 	return rc ? error_wrap(err, "--workspace-to") : 0;

@@ -9,16 +9,25 @@
 #include <mbedtls/sha256.h>
 
 #include "base/xmalloc.h"
+#include "net/crc.h"
 
 struct digest {
 	enum digest_type type;
-	uint32_t crc;
+	uint64_t crc;
 	union {
 		mbedtls_sha256_context sha256;
 		mbedtls_sha1_context sha1;
 		mbedtls_md5_context md5;
 	} u;
 };
+
+/* Of those that are CRCs. */
+static enum crc_type crc_of(enum digest_type type)
+{
+	return type == DIGEST_CRC32C  ? CRC_32C
+	       : type == DIGEST_CRC32 ? CRC_32
+				      : CRC_64NVME;
+}
 
 /* mbedTLS can refuse these calls only where hardware of its own fails. */
 static void must(int rc)
@@ -39,7 +48,9 @@ void digest_reset(struct digest *d)
 	case DIGEST_MD5:
 		must(mbedtls_md5_starts(&d->u.md5));
 		break;
+	case DIGEST_CRC32:
 	case DIGEST_CRC32C:
+	case DIGEST_CRC64NVME:
 		d->crc = 0;
 		break;
 	}
@@ -60,7 +71,9 @@ struct digest *digest_new(enum digest_type type)
 	case DIGEST_MD5:
 		mbedtls_md5_init(&d->u.md5);
 		break;
+	case DIGEST_CRC32:
 	case DIGEST_CRC32C:
+	case DIGEST_CRC64NVME:
 		break;
 	}
 	digest_reset(d);
@@ -81,7 +94,9 @@ void digest_free(struct digest *d)
 	case DIGEST_MD5:
 		mbedtls_md5_free(&d->u.md5);
 		break;
+	case DIGEST_CRC32:
 	case DIGEST_CRC32C:
+	case DIGEST_CRC64NVME:
 		break;
 	}
 	free(d);
@@ -99,8 +114,10 @@ void digest_add(struct digest *d, const void *data, size_t len)
 	case DIGEST_MD5:
 		must(mbedtls_md5_update(&d->u.md5, data, len));
 		break;
+	case DIGEST_CRC32:
 	case DIGEST_CRC32C:
-		d->crc = crc32c(d->crc, data, len);
+	case DIGEST_CRC64NVME:
+		d->crc = crc_add(crc_of(d->type), d->crc, data, len);
 		break;
 	}
 }
@@ -122,9 +139,12 @@ size_t digest_end(struct digest *d, unsigned char out[DIGEST_MAX])
 		must(mbedtls_md5_finish(&d->u.md5, out));
 		len = 16;
 		break;
+	case DIGEST_CRC32:
 	case DIGEST_CRC32C:
-		for (; len < 4; len++)
-			out[len] = (unsigned char)(d->crc >> (24 - 8 * len));
+	case DIGEST_CRC64NVME:
+		len = d->type == DIGEST_CRC64NVME ? 8 : 4;
+		for (size_t i = 0; i < len; i++)
+			out[i] = (unsigned char)(d->crc >> 8 * (len - 1 - i));
 		break;
 	}
 	digest_reset(d);
@@ -168,72 +188,4 @@ const char *digest_hex_of(enum digest_type type, const void *data, size_t len,
 	size_t n = digest_of(type, data, len, raw);
 
 	return to_hex(raw, n, hex);
-}
-
-/* A bit at a time, for a byte: the polynomial reflected. */
-static uint32_t crc_byte(uint32_t crc, unsigned char byte)
-{
-	crc ^= byte;
-	for (int bit = 0; bit < 8; bit++)
-		crc = crc >> 1 ^ (crc & 1 ? 0x82f63b78u : 0);
-	return crc;
-}
-
-static uint32_t crc_plain(uint32_t crc, const unsigned char *p, size_t len)
-{
-	uint32_t table[16]; /* four bits at a time */
-
-	for (uint32_t i = 0; i < 16; i++) {
-		uint32_t v = i;
-
-		for (int bit = 0; bit < 4; bit++)
-			v = v >> 1 ^ (v & 1 ? 0x82f63b78u : 0);
-		table[i] = v;
-	}
-	for (; len > 0; len--, p++) {
-		crc ^= *p;
-		crc = crc >> 4 ^ table[crc & 15];
-		crc = crc >> 4 ^ table[crc & 15];
-	}
-	return crc;
-}
-
-#ifdef __x86_64__
-__attribute__((target("sse4.2"))) static uint32_t crc_machine(uint32_t crc,
-							      const unsigned char *p,
-							      size_t len)
-{
-	uint64_t wide, word;
-
-	for (; len && (uintptr_t)p % 8; len--, p++)
-		crc = crc_byte(crc, *p);
-	for (wide = crc; len >= 8; len -= 8, p += 8) {
-		memcpy(&word, p, 8);
-		wide = __builtin_ia32_crc32di(wide, word);
-	}
-	for (crc = (uint32_t)wide; len; len--, p++)
-		crc = crc_byte(crc, *p);
-	return crc;
-}
-
-static bool has_machine(void)
-{
-	return __builtin_cpu_supports("sse4.2");
-}
-#else
-static uint32_t crc_machine(uint32_t crc, const unsigned char *p, size_t len)
-{
-	return len ? crc_byte(crc, *p) : crc;
-}
-
-static bool has_machine(void)
-{
-	return false;
-}
-#endif
-
-uint32_t crc32c(uint32_t crc, const void *data, size_t len)
-{
-	crc = ~crc;
-	return ~(has_machine() ? crc_machine(crc, data, len) : crc_plain(crc, data, len));
 }

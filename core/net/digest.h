@@ -11,14 +11,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum digest_type { DIGEST_SHA256, DIGEST_SHA1, DIGEST_MD5, DIGEST_CRC32C };
+enum digest_type {
+	DIGEST_SHA256,
+	DIGEST_SHA1,
+	DIGEST_MD5,
+	DIGEST_CRC32, /* crc.h has these; the most significant byte first */
+	DIGEST_CRC32C,
+	DIGEST_CRC64NVME,
+};
 enum { DIGEST_MAX = 32, DIGEST_HEX_SIZE = 2 * DIGEST_MAX + 1 };
 
 struct digest;
 
 struct digest *digest_new(enum digest_type type);
 void digest_add(struct digest *d, const void *data, size_t len);
-/* The result; the digest is then as new. Returns its length: 32, 20, 16, 4. */
+/* The result; the digest is then as new. Returns its length: 32, 20, 16, 8, 4. */
 size_t digest_end(struct digest *d, unsigned char out[DIGEST_MAX]);
 const char *digest_end_hex(struct digest *d, char hex[DIGEST_HEX_SIZE]); /* lower case */
 void digest_reset(struct digest *d);
@@ -35,11 +42,5 @@ size_t digest_of(enum digest_type type, const void *data, size_t len,
 		 unsigned char out[DIGEST_MAX]);
 const char *digest_hex_of(enum digest_type type, const void *data, size_t len,
 			  char hex[DIGEST_HEX_SIZE]);
-
-/*
- * CRC-32C (Castagnoli; RFC 3720, B.4) of more bytes after those whose value is
- * `crc`; 0 to begin. With the machine's instruction where it has one.
- */
-uint32_t crc32c(uint32_t crc, const void *data, size_t len);
 
 #endif

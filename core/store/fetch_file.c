@@ -11,6 +11,7 @@
 #include "base/stop.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "net/crc.h"
 #include "net/digest.h"
 #include "store/fetch_impl.h"
 

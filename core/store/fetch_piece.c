@@ -12,7 +12,7 @@
 #include "base/stop.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
-#include "net/digest.h"
+#include "net/crc.h"
 #include "store/fetch_impl.h"
 #include "store/retry.h"
 #include "store/uri.h"

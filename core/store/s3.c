@@ -3,7 +3,8 @@
  *
  * Unlike upstream's, `data` is data/..., and never data2/ or data-old.txt. Bytes are
  * verified by ETags: the object's MD5, or the MD5 of its parts' MD5s, for which the
- * parts' size is asked for. Where an ETag is no sum (KMS) doubt() finds out.
+ * parts' size is asked for; large objects and those of parts by S3's own checksum of the
+ * whole, where there is one. Where an ETag is no sum (KMS) doubt() finds out.
  */
 #include "store/s3.h"
 #include "base/cleanup.h"
@@ -12,7 +13,7 @@
 #include "base/xmalloc.h"
 #include "store/s3_object.h"
 
-enum { ASKERS = 8 };
+enum { ASKERS = 8, ASK_FROM = 16 << 20 };
 
 struct store {
 	struct s3_bucket *bucket;
@@ -169,17 +170,42 @@ static int by_path(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
-/* ---- how objects were cut into parts ---- */
+/* ---- what objects are held against ---- */
 
 struct asking {
 	struct store *s;
 	struct store_listing *l;
-	size_t next; /* shared by the threads */
+	pthread_mutex_t lock; /* of the listing's arena */
+	size_t next;          /* shared by the threads */
 };
 
 static int64_t n_parts(int64_t size, int64_t part)
 {
 	return (size + part - 1) / part;
+}
+
+/* MD5 is some 0.6 GB/s of a core: with large objects it is worth a question. */
+static bool is_to_ask(const struct store_object *o)
+{
+	return (o->digest == STORE_MD5_PARTS && !o->part_size) ||
+	       (o->size >= ASK_FROM && o->digest != STORE_DIGEST_NONE);
+}
+
+/* A checksum of the whole, which is also right where an ETag is no MD5. */
+static bool ask_checksum(struct asking *a, struct store_object *o)
+{
+	struct error ignored = { 0 };
+	struct s3_head head;
+
+	if (s3_head(&head, a->s->bucket, o->key, 0, &ignored) || head.status != 200 ||
+	    !*head.sum || head.size != o->size)
+		return false;
+	pthread_mutex_lock(&a->lock);
+	o->sum = arena_strdup(&a->l->arena, head.sum);
+	pthread_mutex_unlock(&a->lock);
+	o->digest = head.digest;
+	o->part_size = 0;
+	return true;
 }
 
 /* What the first part has, if that gives as many as the ETag says. */
@@ -203,22 +229,22 @@ static void *ask_some(void *ctx)
 	while ((i = __atomic_fetch_add(&a->next, 1, __ATOMIC_RELAXED)) < a->l->n) {
 		struct store_object *o = &a->l->objects[i];
 
-		if (o->digest == STORE_MD5_PARTS && !o->part_size)
+		if (is_to_ask(o) && !ask_checksum(a, o) && o->digest == STORE_MD5_PARTS &&
+		    !o->part_size)
 			ask_part_size(a->s, o);
 	}
 	return NULL;
 }
 
-static void ask_part_sizes(struct store *s, struct store_listing *l)
+static void ask_sums(struct store *s, struct store_listing *l)
 {
-	struct asking a = { .s = s, .l = l };
+	struct asking a = { .s = s, .l = l, .lock = PTHREAD_MUTEX_INITIALIZER };
 	struct error ignored = { 0 };
 	pthread_t threads[ASKERS];
 	size_t wanted = 0, n = 0;
 
 	for (size_t i = 0; i < l->n; i++)
-		wanted += l->objects[i].digest == STORE_MD5_PARTS &&
-			  !l->objects[i].part_size;
+		wanted += is_to_ask(&l->objects[i]);
 	while (n < ASKERS && n + 1 < wanted &&
 	       !thread_start(&threads[n], ask_some, &a, &ignored))
 		n++;
@@ -226,6 +252,7 @@ static void ask_part_sizes(struct store *s, struct store_listing *l)
 		ask_some(&a);
 	while (n)
 		pthread_join(threads[--n], NULL);
+	pthread_mutex_destroy(&a.lock);
 }
 
 static int s3_scheme_list(struct store *s, bool (*wanted)(void *ctx, const char *name),
@@ -240,7 +267,7 @@ static int s3_scheme_list(struct store *s, bool (*wanted)(void *ctx, const char 
 	}
 	if (l.n)
 		qsort(l.objects, l.n, sizeof(*l.objects), by_path);
-	ask_part_sizes(s, &l);
+	ask_sums(s, &l);
 	*ret = l;
 	return 0;
 }
@@ -285,12 +312,8 @@ static int s3_doubt(struct store *s, const struct store_object *o, struct arena 
 	if (head.etag_is_sum && (o->digest != STORE_MD5_PARTS || is_even(s, o)))
 		return 0;
 	ret->part_size = 0;
-	ret->digest = *head.sha256   ? STORE_SHA256
-		      : *head.crc32c ? STORE_CRC32C
-				     : STORE_DIGEST_NONE;
-	ret->sum = *head.sha256   ? arena_strdup(arena, head.sha256)
-		   : *head.crc32c ? arena_strdup(arena, head.crc32c)
-				  : NULL;
+	ret->digest = head.digest;
+	ret->sum = *head.sum ? arena_strdup(arena, head.sum) : NULL;
 	return 0;
 }
 

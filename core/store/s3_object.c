@@ -180,21 +180,36 @@ int s3_etag_parts(const char *etag)
 }
 
 /* S3 writes checksums in base64; "...-3" is one of parts. */
-static void take_checksum(char *ret, size_t size, const char *value)
+static void take_checksum(char ret[65], size_t digits, const char *value)
 {
 	cleanup_buf struct buf raw = { .max = 64 }, text = { .max = 128 };
 	struct error ignored = { 0 };
 
 	if (strchr(value, '-') || base64_decode(&raw, value, strlen(value), &ignored) ||
-	    raw.len * 2 + 1 != size)
+	    raw.len * 2 != digits)
 		return;
 	hex_encode(&text, raw.data, raw.len);
-	snprintf(ret, size, "%s", (const char *)text.data);
+	snprintf(ret, 65, "%s", (const char *)text.data);
 }
+
+/* Those that are looked at, the ones liked best first. */
+static const struct {
+	const char *header;
+	enum store_digest digest;
+	size_t digits;
+} checksums[] = {
+	{ "x-amz-checksum-sha256", STORE_SHA256, 64 },
+	{ "x-amz-checksum-crc64nvme", STORE_CRC64NVME, 16 },
+	{ "x-amz-checksum-crc32c", STORE_CRC32C, 8 },
+	{ "x-amz-checksum-crc32", STORE_CRC32, 8 },
+};
+
+enum { N_CHECKSUMS = sizeof(checksums) / sizeof(*checksums) };
 
 struct heard {
 	struct s3_head head;
 	bool composite;
+	char sums[N_CHECKSUMS][65]; /* hex; or "" */
 };
 
 static void on_size(struct heard *h, const char *value)
@@ -219,16 +234,6 @@ static void on_etag(struct heard *h, const char *value)
 
 	if (len > 2 && len < sizeof(h->head.etag) && value[0] == '"')
 		snprintf(h->head.etag, len - 1, "%s", value + 1);
-}
-
-static void on_sha256(struct heard *h, const char *value)
-{
-	take_checksum(h->head.sha256, sizeof(h->head.sha256), value);
-}
-
-static void on_crc32c(struct heard *h, const char *value)
-{
-	take_checksum(h->head.crc32c, sizeof(h->head.crc32c), value);
 }
 
 static void on_type(struct heard *h, const char *value)
@@ -261,8 +266,6 @@ static const struct {
 	{ "Content-Length", on_size },
 	{ "ETag", on_etag },
 	{ "x-amz-mp-parts-count", on_parts },
-	{ "x-amz-checksum-sha256", on_sha256 },
-	{ "x-amz-checksum-crc32c", on_crc32c },
 	{ "x-amz-checksum-type", on_type },
 	{ "x-amz-storage-class", on_class },
 	{ "x-amz-server-side-encryption", on_encryption },
@@ -271,9 +274,25 @@ static const struct {
 
 static void on_header(void *ctx, const char *name, const char *value)
 {
+	struct heard *h = ctx;
+
+	for (size_t i = 0; i < N_CHECKSUMS; i++)
+		if (!strcasecmp(name, checksums[i].header))
+			take_checksum(h->sums[i], checksums[i].digits, value);
 	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++)
 		if (!strcasecmp(name, fields[i].name))
-			fields[i].take(ctx, value);
+			fields[i].take(h, value);
+}
+
+/* One of parts is of no use where parts are fetched as ranges of other sizes. */
+static void choose_checksum(struct heard *h)
+{
+	for (size_t i = 0; i < N_CHECKSUMS && !h->composite; i++)
+		if (*h->sums[i]) {
+			h->head.digest = checksums[i].digest;
+			snprintf(h->head.sum, sizeof(h->head.sum), "%s", h->sums[i]);
+			return;
+		}
 }
 
 int s3_head(struct s3_head *ret, struct s3_bucket *b, const char *key, int part,
@@ -296,8 +315,7 @@ int s3_head(struct s3_head *ret, struct s3_bucket *b, const char *key, int part,
 	snprintf(number, sizeof(number), "%d", part);
 	if (s3_bucket_ask(b, &req, &resp, err))
 		return -1;
-	if (heard.composite)
-		heard.head.sha256[0] = heard.head.crc32c[0] = 0;
+	choose_checksum(&heard);
 	heard.head.status = resp.status;
 	*ret = heard.head;
 	return 0;

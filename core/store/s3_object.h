@@ -34,12 +34,12 @@ MUST_CHECK int s3_list(struct s3_bucket *b, const char *prefix,
 /* Of one object, or of one part of it. */
 struct s3_head {
 	int status;
-	int64_t size;     /* of the part, if one was asked for; -1: not said */
-	int64_t parts;    /* how many there are; 0: not said */
-	char etag[160];   /* without quotes; or "" */
-	char sha256[65];  /* of all the bytes, hex; or "" */
-	char crc32c[9];   /* the same */
-	bool etag_is_sum; /* MD5, or of the parts' MD5s */
+	int64_t size;             /* of the part, if one was asked for; -1: not said */
+	int64_t parts;            /* how many there are; 0: not said */
+	char etag[160];           /* without quotes; or "" */
+	enum store_digest digest; /* the best checksum of all the bytes that it has */
+	char sum[65];             /* hex; or "" */
+	bool etag_is_sum;         /* MD5, or of the parts' MD5s */
 };
 
 /* `part`: 1 and up; 0: the whole object. Any status is a success. */

@@ -26,7 +26,9 @@ enum store_digest {
 	STORE_GIT_SHA1, /* hex: git blob id, SHA-1 of "blob <size>\0" and the bytes */
 	STORE_MD5,      /* hex: S3 ETag of one part, GCS md5Hash */
 	STORE_MD5_PARTS, /* "<hex>-<n>": S3 multipart ETag; part_size says how it was cut */
+	STORE_CRC32,     /* hex, 8 digits: S3 x-amz-checksum-crc32 */
 	STORE_CRC32C,    /* hex, 8 digits: GCS, S3 */
+	STORE_CRC64NVME, /* hex, 16 digits: what S3 makes itself where nobody else did */
 };
 
 #define STORE_MAX_SIZE ((int64_t)1 << 50)

@@ -29,7 +29,9 @@ static const struct {
 	[STORE_GIT_SHA1] = { DIGEST_SHA1, "git" },
 	[STORE_MD5] = { DIGEST_MD5, "md5" },
 	[STORE_MD5_PARTS] = { DIGEST_MD5, "md5-parts" },
+	[STORE_CRC32] = { DIGEST_CRC32, "crc32" },
 	[STORE_CRC32C] = { DIGEST_CRC32C, "crc32c" },
+	[STORE_CRC64NVME] = { DIGEST_CRC64NVME, "crc64nvme" },
 };
 
 static bool can_verify(const struct store_object *o)

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zlib
 from urllib.parse import quote
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -216,6 +217,16 @@ check("a wrong region is set right", fetch("s3://buck/data/sub/deep", {"~x.json"
 check("one object", fetch("s3://buck/one.txt", {"one.txt": b"other"}, ENV))
 check("blanks in the URI", fetch("s3://buck/data/sub/b c+d \u00e9.txt", {"b c+d \u00e9.txt": SMALL["sub/b c+d \u00e9.txt"]}, ENV))
 check("one object of parts", fetch("s3://buck/data/odd", {"odd": BIG}, ENV))
+
+
+def held_against(env):
+    """What the manifest says a large object was verified by."""
+    problem = fetch("s3://buck/data/big1", {"big1": BIG}, env)
+    return problem or next(p.read_text() for p in (scratch / "to/.kftrainer").iterdir() if p.name.startswith("manifest"))
+
+
+check("a large object by the checksum that S3 has made", "" if "crc64nvme:" in held_against(ENV) else "not by it")
+check("and by its ETag where there is none", "" if "md5-parts:" in (held := held_against(MENV)) else held)
 check("2,345 objects, three pages", fetch("s3://buck/many", MANY, ENV))
 check("the bucket in the host's name",
       fetch("s3://buck/data", FOLDER, ENV | {"AWS_VIRTUAL_HOSTED_STYLE_REQUEST": "true"}))
@@ -288,6 +299,8 @@ class Encrypted(aws.Handler):
 
 kms = aws.ThreadingHTTPServer(("127.0.0.1", 0), Encrypted)
 aws.threading.Thread(target=kms.serve_forever, daemon=True).start()
+CRC64, CRC32 = "x-amz-checksum-crc64nvme", "x-amz-checksum-crc32"
+CRC64_RIGHT = "5hCRonB9fC4="  # of b"encrypted", by the definition, a bit at a time
 RIGHT, WRONG = (base64.b64encode(hashlib.sha256(x).digest()).decode() for x in (b"encrypted", b"other"))
 for what, fields, good in (("a wrong ETag", {}, False), ("KMS", {"x-amz-server-side-encryption": "aws:kms"}, True),
                            ("a customer's key", {"x-amz-server-side-encryption-customer-algorithm": "AES256"}, True),
@@ -295,7 +308,14 @@ for what, fields, good in (("a wrong ETag", {}, False), ("KMS", {"x-amz-server-s
                            ("KMS and the right SHA-256", {"x-amz-server-side-encryption": "aws:kms",
                                                           "x-amz-checksum-sha256": RIGHT}, True),
                            ("KMS and a wrong one", {"x-amz-server-side-encryption": "aws:kms",
-                                                    "x-amz-checksum-sha256": WRONG}, False)):
+                                                    "x-amz-checksum-sha256": WRONG}, False),
+                           ("KMS and the right CRC-64/NVME", {"x-amz-server-side-encryption": "aws:kms", CRC64: CRC64_RIGHT}, True),
+                           ("KMS and a wrong one", {"x-amz-server-side-encryption": "aws:kms", CRC64: "AAAAAAAAAAA="}, False),
+                           ("KMS and the right CRC-32", {"x-amz-server-side-encryption": "aws:kms",
+                                                         CRC32: base64.b64encode(zlib.crc32(b"encrypted").to_bytes(4, "big")).decode()}, True),
+                           ("KMS and a wrong one", {"x-amz-server-side-encryption": "aws:kms", CRC32: "AAAAAA=="}, False),
+                           ("KMS and a CRC-32 of parts", {"x-amz-server-side-encryption": "aws:kms", CRC32: "AAAAAA==",
+                                                          "x-amz-checksum-type": "COMPOSITE"}, True)):
     Encrypted.fields = fields
     env = ENV | {"ENDPOINT": "http://127.0.0.1:%d" % kms.server_address[1]}
     check("ETags: " + what, fetch("s3://buck/e", {"x": b"encrypted"} if good else ["x"], env, status=0 if good else 1))

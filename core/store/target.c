@@ -14,18 +14,33 @@
 #include "base/str.h"
 #include "net/digest.h"
 
+/* Volumes are root's as they are made, and who a pod is its securityContext says. */
+static int fail_write(struct error *err)
+{
+	const struct error was = *err;
+
+	if (was.code != EACCES)
+		return -1;
+	error_set(err, was.kind,
+		  "%.700s for user %u; in a pod, set securityContext.fsGroup (or "
+		  "runAsUser) so that it may write to the volume",
+		  was.msg, (unsigned)geteuid());
+	err->code = was.code;
+	return -1;
+}
+
 int target_open(struct target *t, const char *path, struct error *err)
 {
 	*t = (struct target){ .path = path, .root = -1, .state = -1, .lock = -1 };
 	if (dir_make(path, 0777, err))
-		return -1;
+		return fail_write(err);
 	t->root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (t->root < 0)
 		return error_errno(err, errno, "%s", path);
 	if (mkdirat(t->root, TARGET_STATE, 0777) && errno != EEXIST) {
 		error_errno(err, errno, "%s: cannot write there", path);
 		target_close(t);
-		return -1;
+		return fail_write(err);
 	}
 	t->state = openat(t->root, TARGET_STATE,
 			  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -16,6 +16,7 @@
 #include "base/thread.h"
 #include "base/xmalloc.h"
 #include "store/fetch_impl.h"
+#include "store/fetch_pace.h"
 #include "store/retry.h"
 #include "store/uri.h"
 
@@ -28,13 +29,11 @@ const char *const fetch_event_words[FETCH_EVENTS] = {
 
 enum {
 	TICK_MS = 100,
-	LOOK_TICKS = 2,  /* how often more connections are thought about */
 	SLOW_TICKS = 30, /* how often slow ones are looked for */
 	STALLED = 256,   /* bytes a second: as good as nothing */
 	SLOW_SHARE =
 		16,   /* a piece that much slower than the others' mean is asked anew */
 	MAX_SLOW = 8, /* that often of a file */
-	FAST = 100 << 20, /* bytes a second of a connection that need no company */
 };
 
 void fetch_tell(struct fetch *f, enum fetch_event e, const char *path, int64_t bytes)
@@ -211,12 +210,14 @@ static void *work(void *ctx)
 	return NULL;
 }
 
-static void add_workers(struct fetch *f, unsigned want)
+/* Those that are too many wait in plan_take(). */
+static void set_workers(struct fetch *f, unsigned want)
 {
 	struct error err = { 0 };
 
 	pthread_mutex_lock(&f->lock);
 	f->want = want;
+	pthread_cond_broadcast(&f->changed);
 	pthread_mutex_unlock(&f->lock);
 	while (f->n_threads < want &&
 	       !thread_start(&f->threads[f->n_threads], work, f, &err))
@@ -296,23 +297,19 @@ static void wait_tick(struct fetch *f)
 
 static void watch(struct fetch *f, unsigned max)
 {
-	int64_t last = 0;
+	struct pace pace = { .begin_ms = clock_ms() - f->begin_ms };
 	struct fetch_now now;
 
-	for (unsigned tick = 1; !is_over(f); tick++) {
+	for (unsigned tick = 1, want; !is_over(f); tick++) {
 		wait_tick(f);
 		fill_now(f, &now);
 		if (f->conf->tick)
 			f->conf->tick(f->conf->ctx, &now);
 		if (tick % SLOW_TICKS == 0)
 			cancel_slow(f);
-		if (tick % LOOK_TICKS)
-			continue;
-		if (f->want < max && now.bytes_fetched - last < (int64_t)f->want * FAST /
-									1000 * TICK_MS *
-									LOOK_TICKS)
-			add_workers(f, 2 * f->want < max ? 2 * f->want : max);
-		last = now.bytes_fetched;
+		want = pace_look(&pace, f->want, max, now.bytes_fetched, now.ms);
+		if (want != f->want)
+			set_workers(f, want);
 	}
 }
 
@@ -323,7 +320,7 @@ static void work_all(struct fetch *f)
 	if (max > FETCH_MAX_CONNECTIONS)
 		max = FETCH_MAX_CONNECTIONS;
 	if (f->n_left)
-		add_workers(f, max < FEW ? max : FEW);
+		set_workers(f, max < FEW ? max : FEW);
 	watch(f, max);
 	for (unsigned i = 0; i < f->n_threads; i++)
 		pthread_join(f->threads[i], NULL);

@@ -378,7 +378,7 @@ int file_hash(struct file *file, int64_t to, struct error *err)
 		if (n <= 0)
 			return error_errno(err, n ? errno : EIO, "reading it back");
 		verify_add(file->verify, chunk, (size_t)n);
-		file->hashed += n;
+		count(&file->hashed, n);
 	}
 	return 0;
 }

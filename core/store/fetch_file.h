@@ -38,8 +38,9 @@ struct file {
 	const char *where; /* where redirects led to; may hold a signature */
 	bool where_same;   /* the same host: it gets the headers, too */
 	struct verify *verify;
-	bool hashing; /* somebody does */
-	int64_t hashed;
+	bool hashing;    /* somebody does */
+	bool catching;   /* by reading what has been written */
+	int64_t hashed;  /* up to here; atomic */
 	int64_t written; /* bytes of it that are here; atomic */
 };
 

@@ -2,6 +2,7 @@
  * fetch_impl.h - what the files of the engine share.
  *
  *     fetch.c        the run: listing, space, threads, the end
+ *     fetch_pace.c   how many connections pay
  *     fetch_plan.c   who does what next: the only state that is shared, one lock
  *     fetch_file.c   a file: begin or resume, hash, begin anew, put in place
  *     fetch_piece.c  one request for a range of one
@@ -23,7 +24,9 @@ enum {
 	CHUNK = 256 * 1024,     /* bytes that are read or received at once */
 	PIECE_MIN = 1 << 20,    /* of a file that is more than one */
 	PIECE_MAX = 16 << 20,
-	FEW = 4, /* connections at first */
+	FEW = 4,             /* connections at first */
+	HASH_STEP = 4 << 20, /* bytes that are hashed before somebody looks around */
+	BACKLOG = 64 << 20,  /* bytes of a file that may wait for that, in memory */
 	IDLE_MS = 30 * 1000,
 	PROGRESS = 64 * 1024, /* bytes that make another try worth it */
 	TELL_FROM_MS = 1500,  /* pauses that people are told of */
@@ -92,7 +95,7 @@ struct fetch {
 	int64_t tell_next;   /* before, pauses are not told */
 	int64_t piece_bytes; /* size of the next piece */
 	int64_t rate;        /* bytes a second of a connection, of late */
-	unsigned want, n_threads;
+	unsigned want, n_threads, n_working;
 	pthread_t threads[FETCH_MAX_CONNECTIONS];
 	pthread_mutex_t listing; /* one asks for a new listing */
 	pthread_mutex_t telling;

@@ -61,7 +61,7 @@ static int put_bytes(struct piece *p, const char *data, size_t len, struct error
 		p->crc = crc32c(p->crc, data, len);
 	if (p->hashes) {
 		verify_add(p->f->verify, data, len);
-		p->f->hashed += (int64_t)len;
+		count(&p->f->hashed, (int64_t)len);
 	}
 	count(&p->fetch->bytes_fetched, (int64_t)len);
 	count(&p->fetch->bytes_done, (int64_t)len);

@@ -65,10 +65,19 @@ static struct piece *cut_piece(struct fetch *f, struct file *file)
 	return p;
 }
 
+/*
+ * More comes than is hashed: what waits longer may have left the page cache, and would
+ * have to be read from the disk.
+ */
+static bool is_ahead(const struct file *file)
+{
+	return file->catching && file->left[0].from - count_of(&file->hashed) > BACKLOG;
+}
+
 /* Can a piece of it be given out now? *until: when it is worth looking again. */
 static bool is_ready(const struct file *file, int64_t now, int64_t *until)
 {
-	if (file->busy || file->anew || file->same || !file->n_left)
+	if (file->busy || file->anew || file->same || !file->n_left || is_ahead(file))
 		return false;
 	/* while the size is not known the first piece goes alone */
 	if (file->pieces && (file->whole || file->o.size < 0))
@@ -149,6 +158,10 @@ enum task plan_take(struct fetch *f, struct file **ret_file, struct piece **ret_
 			cond_wait_until(&f->changed, &f->lock, f->pause_until);
 			continue;
 		}
+		if (f->n_working >= f->want) {
+			pthread_cond_wait(&f->changed, &f->lock);
+			continue;
+		}
 		file = least_busy(f, now, &until);
 		*ret_file = !file || (file->pieces && f->n_files < f->want)
 				    ? begin_next(f)
@@ -164,6 +177,7 @@ enum task plan_take(struct fetch *f, struct file **ret_file, struct piece **ret_
 		}
 		cond_wait_until(&f->changed, &f->lock, until);
 	}
+	f->n_working += task != TASK_END;
 	pthread_mutex_unlock(&f->lock);
 	return task;
 }
@@ -332,13 +346,16 @@ static void advance(struct fetch *f, struct file *file)
 		struct error err = { 0 };
 		int rc;
 
-		file->hashing = true;
+		if (to > file->hashed + HASH_STEP)
+			to = file->hashed + HASH_STEP;
+		file->hashing = file->catching = true;
 		pthread_mutex_unlock(&f->lock);
 		rc = file_hash(file, to, &err);
 		pthread_mutex_lock(&f->lock);
-		file->hashing = false;
+		file->hashing = file->catching = false;
 		if (rc)
 			fail_locked(f, file->o.path, &err);
+		pthread_cond_signal(&f->changed);
 	}
 	if (f->failed || file->busy)
 		return;
@@ -351,6 +368,7 @@ static void advance(struct fetch *f, struct file *file)
 void plan_begun(struct fetch *f, struct file *file, bool there)
 {
 	pthread_mutex_lock(&f->lock);
+	f->n_working--;
 	file->busy = false;
 	if (there) {
 		__atomic_add_fetch(&f->files_done, 1, __ATOMIC_RELAXED);
@@ -482,6 +500,7 @@ void plan_piece_end(struct fetch *f, struct piece *p, struct error *err)
 	arena_clear(&p->arena);
 	free(p);
 	advance(f, file);
+	f->n_working--;
 	pthread_cond_signal(&f->changed);
 	pthread_mutex_unlock(&f->lock);
 	if (seconds)

@@ -1,0 +1,76 @@
+#include "store/fetch_pace.h"
+
+enum {
+	FAST = 100 << 20,   /* bytes a second of a connection that need no company */
+	JUDGED = 100 << 20, /* of all: less is no load, and more connections no harm */
+	WINDOW_MS = 200,    /* in which a rate is measured */
+	SETTLE_MS = 300,    /* new connections need a while */
+	SILENCE_MS = 1000,  /* before the first byte nothing is concluded for so long */
+	PAUSE_MS = 1000,
+	MAX_PAUSE_MS = 30000,
+};
+
+/* Twice as many that bring not even a third more are not worth it. */
+static bool has_paid(const struct pace *p, int64_t rate)
+{
+	return p->before < JUDGED || rate >= p->before + p->before / 3;
+}
+
+static void pause_for_longer(struct pace *p)
+{
+	p->pause_ms = p->pause_ms ? 2 * p->pause_ms : PAUSE_MS;
+	if (p->pause_ms > MAX_PAUSE_MS)
+		p->pause_ms = MAX_PAUSE_MS;
+	p->next_ms = p->ms + p->pause_ms;
+}
+
+static unsigned judge(struct pace *p, unsigned now, int64_t rate)
+{
+	unsigned from = p->from;
+
+	p->from = 0;
+	if (has_paid(p, rate)) {
+		p->pause_ms = 0;
+		return now;
+	}
+	pause_for_longer(p);
+	return from;
+}
+
+static void measure(struct pace *p, int64_t bytes, int64_t ms)
+{
+	p->ms = ms;
+	p->bytes = bytes;
+	p->due_ms = ms + WINDOW_MS;
+}
+
+static unsigned try_more(struct pace *p, unsigned now, unsigned max, int64_t rate)
+{
+	if (now >= max || p->ms < p->next_ms || rate >= (int64_t)now * FAST)
+		return now;
+	p->before = rate;
+	p->from = now;
+	p->settling = rate >= JUDGED;
+	if (p->settling)
+		p->due_ms = p->ms + SETTLE_MS;
+	return 2 * now < max ? 2 * now : max;
+}
+
+unsigned pace_look(struct pace *p, unsigned now, unsigned max, int64_t bytes, int64_t ms)
+{
+	int64_t rate;
+
+	if (!p->due_ms || (!bytes && ms < p->begin_ms + SILENCE_MS))
+		measure(p, bytes, ms);
+	if (ms < p->due_ms)
+		return now;
+	rate = (bytes - p->bytes) * 1000 / (ms > p->ms ? ms - p->ms : 1);
+	measure(p, bytes, ms);
+	if (p->settling) {
+		p->settling = false;
+		return now;
+	}
+	if (p->from)
+		now = judge(p, now, rate);
+	return try_more(p, now, max, rate);
+}

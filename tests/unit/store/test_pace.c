@@ -1,0 +1,98 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "store/fetch_pace.h"
+
+enum { MB = 1000000, TICK = 100, FEW = 4, MAX = 16 };
+
+/* What comes in a second of n connections. */
+struct link {
+	const char *what;
+	int64_t of_one, of_all; /* MB/s */
+	unsigned wanted; /* after 1.6 seconds, before what did not pay is tried again */
+};
+
+static unsigned run(const struct link *l, int ticks)
+{
+	struct pace p = { 0 };
+	unsigned now = FEW;
+	int64_t bytes = 0;
+
+	for (int i = 1; i <= ticks; i++) {
+		int64_t rate = now * l->of_one < l->of_all ? now * l->of_one : l->of_all;
+
+		bytes += rate * MB * TICK / 1000;
+		now = pace_look(&p, now, MAX, bytes, (int64_t)i * TICK);
+	}
+	return now;
+}
+
+static void test_links(void **state)
+{
+	static const struct link links[] = {
+		{ "a limit for each connection", 50, 100000, 16 },
+		{ "a slow one for each", 1, 100000, 16 },
+		{ "the machine is the narrow place", 350, 350, 4 },
+		{ "so is the link", 150, 300, 4 },
+		{ "slower than what could hurt", 12, 12, 16 },
+		{ "eight are enough", 50, 400, 8 },
+		{ "fast without company", 250, 1000, 4 },
+		{ "nothing comes for long", 0, 0, 16 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(links) / sizeof(*links); i++)
+		if (run(&links[i], 16) != links[i].wanted)
+			fail_msg("%s: %u, wanted %u", links[i].what, run(&links[i], 16),
+				 links[i].wanted);
+}
+
+/* What did not pay is tried again, and again later each time. */
+static void test_pauses(void **state)
+{
+	struct pace p = { 0 };
+	unsigned now = FEW, tries = 0;
+	int64_t bytes = 0;
+
+	(void)state;
+	for (int64_t ms = TICK; ms <= 60000; ms += TICK) {
+		unsigned before = now;
+
+		bytes += 20 * MB;
+		now = pace_look(&p, now, MAX, bytes, ms);
+		tries += now > before;
+	}
+	assert_int_equal(now, FEW);
+	assert_in_range(tries, 4, 6);
+}
+
+/* One that grows up to the most allowed, and not beyond. */
+static void test_max(void **state)
+{
+	struct pace p = { 0 };
+	unsigned now = 1;
+	int64_t bytes = 0;
+
+	(void)state;
+	for (int64_t ms = TICK; ms <= 2000; ms += TICK) {
+		bytes += now * MB;
+		now = pace_look(&p, now, 3, bytes, ms);
+		assert_in_range(now, 1, 3);
+	}
+	assert_int_equal(now, 3);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_links),
+		cmocka_unit_test(test_pauses),
+		cmocka_unit_test(test_max),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

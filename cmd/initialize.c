@@ -22,7 +22,7 @@ struct init_opts {
 	const char *uri, *to, *ignore, *allow;
 	int progress;
 	int64_t connections, retries;
-	bool recheck, allow_empty;
+	bool recheck, no_verify, allow_empty;
 };
 
 /* What differs between the two. */
@@ -143,6 +143,7 @@ static int run(const struct kind *k, const struct init_opts *o, int argc, char *
 				.filter = &filter,
 				.connections = (unsigned)o->connections,
 				.tries = o->retries ? (int)o->retries : -1,
+				.unverified = o->no_verify,
 				.recheck = o->recheck,
 				.allow_empty = o->allow_empty,
 				.tick = on_tick,
@@ -194,6 +195,9 @@ static const struct opt opts_table[] = {
 	OPT_INT(0, "retries", "N",
 		"how often to ask again without progress between (default 6)",
 		struct init_opts, retries, 1, 1000),
+	OPT_BOOL(0, "no-verify",
+		 "count bytes, do not hash them: less work, and damage goes unseen",
+		 struct init_opts, no_verify),
 	OPT_BOOL(0, "recheck", "hash what is there, whatever the manifest says",
 		 struct init_opts, recheck),
 	OPT_BOOL(0, "allow-empty", "no file at all is fine", struct init_opts,

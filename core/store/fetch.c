@@ -88,6 +88,18 @@ static int check_clash(const struct store_listing *l, struct error *err)
 	return 0;
 }
 
+int fetch_list(const struct fetch_conf *c, struct store_listing *ret, struct error *err)
+{
+	if (c->scheme->list(c->store, (bool (*)(void *, const char *))filter_wants,
+			    (void *)c->filter, ret, err))
+		return -1;
+	for (size_t i = 0; c->unverified && i < ret->n; i++) {
+		ret->objects[i].digest = STORE_DIGEST_NONE;
+		ret->objects[i].sum = NULL;
+	}
+	return 0;
+}
+
 static int list_objects(struct fetch *f, struct error *err)
 {
 	const struct fetch_conf *c = f->conf;
@@ -95,8 +107,7 @@ static int list_objects(struct fetch *f, struct error *err)
 	cleanup_arena struct arena arena = { 0 };
 	size_t kept = 0;
 
-	if (c->scheme->list(c->store, (bool (*)(void *, const char *))filter_wants,
-			    (void *)c->filter, l, err))
+	if (fetch_list(c, l, err))
 		return -1;
 	for (size_t i = 0; i < l->n; i++) {
 		const struct store_object *o = &l->objects[i];

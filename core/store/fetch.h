@@ -58,8 +58,9 @@ struct fetch_conf {
 	const struct filter *filter;
 	unsigned connections; /* at most; 0: FETCH_CONNECTIONS */
 	int tries;            /* < 0: RETRY_TRIES */
-	bool recheck;         /* hash what is there, whatever the manifest says */
-	bool allow_empty;     /* no file at all is fine */
+	bool unverified; /* sizes only: the digests that the place gives are not looked at */
+	bool recheck;    /* hash what is there, whatever the manifest says */
+	bool allow_empty; /* no file at all is fine */
 	/* Ten times a second, from the thread that called; each may be NULL. */
 	void (*tick)(void *ctx, const struct fetch_now *now);
 	/* From any thread, one at a time. */

@@ -128,6 +128,9 @@ MUST_CHECK int plan_size_known(struct fetch *f, struct file *file, int64_t size,
 /* fetch_piece.c: fills p->outcome */
 void piece_run(struct fetch *f, struct piece *p, struct error *err);
 
+/* What is there, filtered; without digests where none are wanted. */
+MUST_CHECK int fetch_list(const struct fetch_conf *c, struct store_listing *ret,
+			  struct error *err);
 void fetch_tell(struct fetch *f, enum fetch_event e, const char *path, int64_t bytes);
 void fetch_say(struct fetch *f, const char *line);
 

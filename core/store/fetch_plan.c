@@ -263,8 +263,7 @@ static void list_again(struct fetch *f, struct file *file)
 	if (!file->o.etag && file->o.digest == STORE_DIGEST_NONE && file->o.size < 0)
 		return;
 	pthread_mutex_lock(&f->listing);
-	if (!c->scheme->list(c->store, (bool (*)(void *, const char *))filter_wants,
-			     (void *)c->filter, &list, &ignored))
+	if (!fetch_list(c, &list, &ignored))
 		for (size_t i = 0; i < list.n; i++) {
 			const struct store_object *o = &list.objects[i];
 			struct arena *a = &file->arena;

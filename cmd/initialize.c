@@ -4,8 +4,12 @@
  * Configured by upstream's environment variables, as its images are; options say the
  * same for people, and win.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/stop.h"
@@ -167,14 +171,28 @@ static int run(const struct kind *k, const struct init_opts *o, int argc, char *
 	return rc;
 }
 
+/*
+ * What the kubelet keeps of a container that failed, for events and `why`: its log goes
+ * with its pod, which a Job deletes after the last retry.
+ */
+static int last_words(int rc, const struct error *err)
+{
+	cleanup_fd int fd =
+		rc ? open("/dev/termination-log", O_WRONLY | O_TRUNC | O_CLOEXEC) : -1;
+
+	if (fd >= 0 && write(fd, err->msg, strlen(err->msg)) < 0)
+		fprintf(stderr, "/dev/termination-log: %s\n", strerror(errno));
+	return rc;
+}
+
 static int run_dataset(const void *opts, int argc, char **argv, struct error *err)
 {
-	return run(&dataset, opts, argc, argv, err);
+	return last_words(run(&dataset, opts, argc, argv, err), err);
 }
 
 static int run_model(const void *opts, int argc, char **argv, struct error *err)
 {
-	return run(&model, opts, argc, argv, err);
+	return last_words(run(&model, opts, argc, argv, err), err);
 }
 
 static const struct opt opts_table[] = {

@@ -177,7 +177,8 @@ static int add_controller(cJSON *list, const struct manifests_opts *opts,
 
 /*
  * The containers that download, as commands of our own image: by args, which upstream's
- * images do not mind should they be put back.
+ * images do not mind should they be put back. As root, as upstream's are: volumes are
+ * root's as most provisioners make them, and our image's own user could not write there.
  */
 static void use_our_initializers(cJSON *runtime, const char *image)
 {
@@ -198,6 +199,7 @@ static void use_our_initializers(cJSON *runtime, const char *image)
 			cJSON_AddItemToArray(args, cJSON_CreateString(ours[i].command));
 			container_set_image(c, image);
 			container_set_args(c, args);
+			json_put_int(c, 0, "securityContext", "runAsUser");
 		}
 	}
 }

@@ -134,7 +134,7 @@ expected whole org/model config.json w-1.safetensors deep
 expected large org/large w.safetensors
 
 # ---- jobs ----------------------------------------------------------------------------------------
-volumes() { volume whole 1 65532 && volume user 2 && volume resumed 2 65532 && volume gated 2 65532 && volume denied 1; }
+volumes() { volume whole 1 && volume user 2 && volume resumed 2 && volume gated 2 && volume denied 1; }
 check "volumes" volumes
 check "a job of the built-in $tune: a data set from S3, a private model" job whole "$data" "$private" "$scratch/whole"
 group='securityContext: {fsGroup: 65532, fsGroupChangePolicy: OnRootMismatch}'
@@ -214,7 +214,8 @@ check "... and was sent at most 5 % twice" sent
 sed -n 's/^/# /p' "$scratch/check"
 failed() { k wait --for=condition=Failed "trainjob/$1" --timeout=300s && [ "$(of "$1" '.status.conditions[?(@.type=="Failed")].reason}{.status.state')" = FailedJobsFailed ]; }
 check "the gated one has failed" failed gated
-check "... which is told, with the container" tells gated '^Failed .*; first: model-initializer: container model-initializer: exit code 1'
+check "... which is told, with the container" tells gated '^Failed .*; first: model-initializer: container model-initializer: exit code 1 on n2: config.json: model org/gated is gated: .*ACCESS_TOKEN or HF_TOKEN'
+check "... and is why, when its pod is gone" said why gated '^gated has failed: .*model org/gated is gated: .*ACCESS_TOKEN or HF_TOKEN'
 check "the one that may not write has failed" failed denied
 secrets() { ! { logs whole; logs user; logs gated; k get events -o json; k get trainjobs,jobsets -o json; } | grep -E 'hf_the-token|secretsecret'; }
 check "no key is shown anywhere" secrets

@@ -112,7 +112,7 @@ demo:
 	./kftrainer submit --local examples/digits.yaml
 check:
 	@tests/setup.sh check
-	@tests/check.sh $(QUICK) cross build repro local store cluster e2e
+	@tests/check.sh $(QUICK) cross build repro local store cluster+e2e
 quick:
 	@tests/check.sh $(QUICK)
 QUICK   := lint unit golden cli

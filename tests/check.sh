@@ -1,29 +1,47 @@
 #!/bin/bash
-# tests/check.sh LAYER...
+# tests/check.sh LAYER[+LAYER]...
 #
 # `make check`: runs the make targets named, all of them whatever fails, and ends
-# with the totals. A layer whose target fails without saying which test did is
-# itself a failed test; one that records no tests of its own counts as one.
+# with the totals. Those joined by + run at the same time (they mostly wait), the
+# output of the second and later ones after that of the first. A layer whose target
+# fails without saying which test did is itself a failed test; one that records no
+# tests of its own counts as one.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
-export RESULTS=${RESULTS:-$PWD/build/results}
+results=${RESULTS:-$PWD/build/results}
 unset MAKEFLAGS MFLAGS # each layer's compiler runs get all processors, whoever called
-mkdir -p "$(dirname "$RESULTS")"
-rm -f "$RESULTS"
-touch "$RESULTS"
-for layer in "$@"; do
-	echo "== $layer"
-	begin=$SECONDS
-	before=$(wc -l <"$RESULTS")
-	"${MAKE:-make}" --no-print-directory -j"${JOBS:-$(nproc)}" "$layer"
+mkdir -p "$(dirname "$results")"
+: >"$results"
+
+layer() { # NAME
+	local begin=$SECONDS status
+	echo "== $1"
+	: >"$results.$1"
+	RESULTS=$results.$1 "${MAKE:-make}" --no-print-directory -j"${JOBS:-$(nproc)}" "$1"
 	status=$?
-	new=$(tail -n +$((before + 1)) "$RESULTS")
-	if [ $status != 0 ] && ! grep -q '^not ok ' <<<"$new"; then
-		echo "not ok $layer make $layer ends with status $status" >>"$RESULTS"
-	elif [ -z "$new" ]; then
-		echo "ok $layer" >>"$RESULTS"
+	if [ $status != 0 ] && ! grep -q '^not ok ' "$results.$1"; then
+		echo "not ok $1 make $1 ends with status $status" >>"$results.$1"
+	elif [ ! -s "$results.$1" ]; then
+		echo "ok $1" >>"$results.$1"
 	fi
 	echo "   $((SECONDS - begin)) s"
+}
+
+for group in "$@"; do
+	IFS=+ read -r -a layers <<<"$group"
+	for name in "${layers[@]:1}"; do
+		layer "$name" >"$results.$name.out" 2>&1 &
+	done
+	layer "${layers[0]}"
+	wait
+	for name in "${layers[@]:1}"; do
+		cat "$results.$name.out"
+		rm -f "$results.$name.out"
+	done
+	for name in "${layers[@]}"; do
+		cat "$results.$name" >>"$results"
+		rm -f "$results.$name"
+	done
 done
 echo
-exec tests/tally.sh "$RESULTS"
+exec tests/tally.sh "$results"

@@ -67,6 +67,18 @@ layers() {
 	END
 }
 check "check.sh goes on after a layer that fails" layers
+# Each waits for the other's file: one after the other they would never end.
+together() {
+	printf '%s:\n\t@touch $@.here; until [ -e %s.here ]; do sleep 0.05; done; echo "%s $@" >>$(RESULTS)\n' \
+		one two ok two one "not ok" >"$scratch/Makefile"
+	(cd "$scratch" && rm -f ./*.here)
+	MAKE=$scratch/make RESULTS=$scratch/r tests/check.sh one+two
+	[ $? = 1 ] && rm -f one.here two.here && diff "$scratch/r" - <<-END
+		ok one
+		not ok two
+	END
+}
+check "check.sh runs layers side by side" together
 
 same_place() { [ "$(vendor/sysroot.sh)" = "$(cd / && "$OLDPWD/vendor/sysroot.sh" musl)" ]; }
 recipes() {

@@ -61,6 +61,7 @@ struct event_recorder {
 	pthread_cond_t wake;
 	struct map series, buckets; /* in order of use */
 	struct series *waiting;     /* in order of arrival */
+	struct series **waiting_end;
 	size_t n_waiting;
 	int64_t end_ms; /* >= 0: send what waits until then, and end */
 	int64_t stamp;  /* nanoseconds, never twice the same */
@@ -212,12 +213,9 @@ static struct series *series_of(struct event_recorder *r, const char *key,
 
 static void append(struct event_recorder *r, struct series *s)
 {
-	struct series **end = &r->waiting;
-
-	while (*end)
-		end = &(*end)->next;
 	s->next = NULL;
-	*end = s;
+	*r->waiting_end = s;
+	r->waiting_end = &s->next;
 	r->n_waiting++;
 	pthread_cond_signal(&r->wake);
 }
@@ -255,7 +253,7 @@ static int64_t due(const struct series *s, bool yield, int64_t now)
 	return s->due_ms;
 }
 
-/* The one that is due first, or NULL; *ret_until: when that changes, -1: never. */
+/* One that is due, or NULL; *ret_until: when that changes, -1: never. */
 static struct series *next_due(struct event_recorder *r, int64_t *ret_until)
 {
 	bool yield = r->waiting && may_yield(r);
@@ -270,8 +268,10 @@ static struct series *next_due(struct event_recorder *r, int64_t *ret_until)
 			continue;
 		first = s;
 		*ret_until = at;
+		if (at <= now)
+			return s;
 	}
-	return first && (r->end_ms >= 0 || *ret_until <= now) ? first : NULL;
+	return r->end_ms >= 0 ? first : NULL;
 }
 
 static void unlink_waiting(struct event_recorder *r, struct series *s)
@@ -281,6 +281,8 @@ static void unlink_waiting(struct event_recorder *r, struct series *s)
 	while (*at != s)
 		at = &(*at)->next;
 	*at = s->next;
+	if (!s->next)
+		r->waiting_end = at;
 	r->n_waiting--;
 }
 
@@ -455,6 +457,7 @@ int event_recorder_new(struct event_recorder **ret, struct kube *k, const char *
 	gethostname(host, sizeof(host) - 1);
 	clock_gettime(CLOCK_REALTIME, &now);
 	r->kube = k;
+	r->waiting_end = &r->waiting;
 	r->component = arena_strdup(&r->arena, component);
 	r->instance = cut(&r->arena, arena_printf(&r->arena, "%s-%s", component, host),
 			  MAX_INSTANCE);

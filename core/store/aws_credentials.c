@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "net/sign.h"
+#include "store/ask.h"
 #include "store/aws_error.h"
 #include "store/xml.h"
 
@@ -64,7 +65,7 @@ struct aws_credentials {
 	struct arena arena;
 	struct settings set;
 	const char *region;
-	struct http_client *http;
+	struct store_asker *asker;
 	struct http_client *direct; /* no proxy: what is near */
 	pthread_mutex_t lock;       /* of what follows */
 	bool asked;
@@ -90,7 +91,7 @@ struct aws_credentials *aws_credentials_new(const struct store_conf *conf,
 #define KEEP(name) keep(c, conf, &c->set.name, #name);
 	SETTINGS(KEEP)
 	c->region = arena_strdup(&c->arena, region);
-	c->http = conf->http;
+	c->asker = store_asker_new(&c->arena, conf);
 	pthread_mutex_init(&c->lock, NULL);
 	return c;
 }
@@ -282,7 +283,7 @@ static int sts_ask(struct aws_credentials *c, const struct sigv4_key *key,
 			.service = "sts",
 			.now = clock_now() },
 		key);
-	if (store_ask(what, c->http, &req, &resp, err))
+	if (store_ask(c->asker, what, &req, &resp, err))
 		return -1;
 	if (resp.status != 200)
 		return sts_refused(c, &resp, what, err);

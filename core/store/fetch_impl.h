@@ -29,8 +29,6 @@ enum {
 	BACKLOG = 64 << 20,  /* bytes of a file that may wait for that, in memory */
 	IDLE_MS = 30 * 1000,
 	PROGRESS = 64 * 1024, /* bytes that make another try worth it */
-	TELL_FROM_MS = 1500,  /* pauses that people are told of */
-	TELL_EVERY_MS = 5000,
 };
 
 enum outcome {

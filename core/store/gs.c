@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "store/ask.h"
 #include "store/gs_token.h"
 #include "store/s3.h"
 #include "store/sigv4.h"
@@ -23,7 +24,7 @@ struct store {
 	struct store *s3; /* instead of all that follows */
 	struct arena arena;
 	const char *endpoint, *bucket, *key;
-	struct http_client *http;
+	struct store_asker *asker;
 	struct gs_token *token;
 };
 
@@ -64,7 +65,7 @@ static int setup(struct store *s, const struct store_conf *conf, struct error *e
 				 "gs://BUCKET/PREFIX is wanted: there is no bucket");
 	s->bucket = uri.host;
 	s->key = uri.path;
-	s->http = conf->http;
+	s->asker = store_asker_new(&s->arena, conf);
 	s->token = gs_token_new(conf);
 	return 0;
 }
@@ -164,7 +165,7 @@ static int ask(struct store *s, const char *name, const struct sigv4_pair *query
 		return -1;
 	req.url = call.url;
 	req.headers = call.headers + 1; /* without Accept-Encoding */
-	if (store_ask(arena_printf(&arena, "gs://%s", s->bucket), s->http, &req, &resp,
+	if (store_ask(s->asker, arena_printf(&arena, "gs://%s", s->bucket), &req, &resp,
 		      err))
 		return -1;
 	if (resp.status != 200)

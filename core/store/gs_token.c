@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "net/sign.h"
+#include "store/ask.h"
 #include "store/sigv4.h"
 
 #define METADATA_HOST "169.254.169.254"
@@ -31,8 +32,9 @@ struct gs_token {
 	struct arena arena;
 	const char *file, *home, *metadata;
 	bool no_metadata;
-	struct http_client *http, *direct; /* direct: without a proxy */
-	pthread_mutex_t lock;              /* of what follows */
+	struct store_asker *asker;
+	struct http_client *direct; /* without a proxy */
+	pthread_mutex_t lock;       /* of what follows */
 	bool asked;
 	int64_t asked_ms, expires; /* seconds since 1970; 0: never */
 	char *token;
@@ -56,7 +58,7 @@ struct gs_token *gs_token_new(const struct store_conf *conf)
 	t->home = keep(t, conf, "HOME");
 	t->metadata = keep(t, conf, "GCE_METADATA_HOST");
 	t->no_metadata = off && !strcasecmp(off, "true");
-	t->http = conf->http;
+	t->asker = store_asker_new(&t->arena, conf);
 	t->source = "no credentials";
 	pthread_mutex_init(&t->lock, NULL);
 	return t;
@@ -114,7 +116,7 @@ static int ask_form(struct gs_token *t, const char *url, const struct sigv4_pair
 					  .timeout_ms = ASK_MS,
 					  .max_body = MAX_ANSWER };
 
-	if (store_ask(t->source, t->http, &req, &resp, err))
+	if (store_ask(t->asker, t->source, &req, &resp, err))
 		return -1;
 	return take_answer(t, &resp, hint, err);
 }

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "store/ask.h"
 #include "store/hf_tree.h"
 #include "store/retry.h"
 #include "store/uri.h"
@@ -124,7 +125,7 @@ static int find_endpoint(struct hf_hub *hub, struct arena *arena,
 int hf_hub_open(struct hf_hub *ret, struct arena *arena, const struct store_conf *conf,
 		struct error *err)
 {
-	struct hf_hub hub = { .http = conf->http };
+	struct hf_hub hub = { .asker = store_asker_new(arena, conf) };
 
 	if (is_true(get(conf, "HF_HUB_OFFLINE")))
 		return error_set(err, ERR_INVALID,
@@ -349,9 +350,10 @@ static int ask(const struct hf_hub *hub, const struct hf_repo *repo, const char 
 					  .on_header = on_header,
 					  .ctx = a };
 
-	return store_ask(arena_printf(&arena, "asking %s about %s", hub->host,
+	return store_ask(hub->asker,
+			 arena_printf(&arena, "asking %s about %s", hub->host,
 				      hf_repo_shown(&arena, repo)),
-			 hub->http, &req, ret, err);
+			 &req, ret, err);
 }
 
 int hf_hub_admits(const struct hf_hub *hub, const struct hf_repo *repo, const char *url,

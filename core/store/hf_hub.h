@@ -17,7 +17,7 @@
 #include "store/store.h"
 
 struct hf_hub {
-	struct http_client *http;
+	struct store_asker *asker;
 	const char *endpoint;   /* without '/' at the end */
 	const char *host;       /* of it, for messages */
 	const char *token_from; /* "HF_TOKEN", "the file ..."; NULL: no token */

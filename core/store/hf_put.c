@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "net/digest.h"
+#include "store/ask.h"
 #include "store/hf_hub.h"
 #include "store/uri.h"
 
@@ -138,7 +139,7 @@ static int ask(struct putting *p, struct asked *a, struct http_response *ret,
 		headers[n++] = p->hub.headers[0];
 	for (const char *const *h = a->more; h && *h && n < MAX_HEADERS + 3; h++)
 		headers[n++] = *h;
-	if (store_ask(hf_repo_shown(&arena, &p->repo), p->hub.http, &req, ret, err))
+	if (store_ask(p->hub.asker, hf_repo_shown(&arena, &p->repo), &req, ret, err))
 		return -1;
 	return ret->status / 100 == 2 ? 0 : refused(p, a, ret, err);
 }

@@ -10,7 +10,12 @@
 #include "base/error.h"
 
 /* Without progress between them: pauses of 0.5, 1, 2, 4, 8 and 16 s. */
-enum { RETRY_TRIES = 6, RETRY_LONGEST_MS = 10 * 60 * 1000 };
+enum {
+	RETRY_TRIES = 6,
+	RETRY_LONGEST_MS = 10 * 60 * 1000,
+	TELL_FROM_MS = 1500, /* pauses that people are told of */
+	TELL_EVERY_MS = 5000,
+};
 
 bool retry_status(int status);             /* 408, 425, 429, 5xx but 501, 505 */
 bool retry_error(const struct error *err); /* of http_do() */

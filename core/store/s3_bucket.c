@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "store/ask.h"
 #include "store/aws_credentials.h"
 #include "store/uri.h"
 
@@ -28,7 +29,7 @@ struct s3_bucket {
 	const char *scheme, *name, *key; /* of the URI */
 	const char *endpoint;            /* "https://host[:port][/path]"; NULL: AWS's */
 	bool in_host;                    /* the bucket is part of the host's name */
-	struct http_client *http;
+	struct store_asker *asker;
 	struct aws_credentials *credentials;
 	pthread_mutex_t lock;
 	char region[REGION_SIZE]; /* under the lock */
@@ -177,7 +178,7 @@ static int setup(struct s3_bucket *b, const struct store_conf *conf, const char 
 	if (find_endpoint(b, conf, endpoint, err) || find_region(b, conf, err) ||
 	    find_bucket(b, conf, err))
 		return -1;
-	b->http = conf->http;
+	b->asker = store_asker_new(&b->arena, conf);
 	b->credentials = aws_credentials_new(conf, b->region);
 	return 0;
 }
@@ -333,7 +334,7 @@ static int ask_once(struct s3_bucket *b, const struct s3_request *req, struct he
 		return -1;
 	http.url = call.url;
 	http.headers = without_type(&arena, call.headers);
-	return store_ask(title(b, &arena, req->key), b->http, &http, ret, err);
+	return store_ask(b->asker, title(b, &arena, req->key), &http, ret, err);
 }
 
 /* Did it say that the bucket is somewhere else, or that the key has had its time? */

@@ -3,10 +3,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/stop.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
-#include "store/retry.h"
 #include "store/uri.h"
 
 static const struct scheme *const schemes[] = {
@@ -103,44 +101,4 @@ int store_path_check(const char *path, struct error *err)
 	return error_set(err, ERR_INVALID,
 			 "the place has a file '%.300s' whose name is refused: %s",
 			 str_visible(&arena, path, false), why);
-}
-
-/* Shall it be asked again, after a pause? Else: the answer, or the error, stands. */
-static bool worth_another(int rc, const struct http_response *r, const struct error *err,
-			  int tried)
-{
-	if (tried >= RETRY_TRIES || stop_requested())
-		return false;
-	return rc ? retry_error(err) : retry_status(r->status);
-}
-
-int store_ask(const char *what, struct http_client *http, const struct http_request *req,
-	      struct http_response *ret, struct error *err)
-{
-	for (int tried = 0;; tried++) {
-		struct http_response r = { .retry_after_ms = -1 };
-		int64_t pause;
-		int rc = http_do(http, req, &r, err);
-
-		if (!worth_another(rc, &r, err, tried)) {
-			if (rc)
-				return error_wrap(err, "%s", what);
-			if (retry_status(r.status)) {
-				retry_fail(err, r.status);
-				http_response_release(&r);
-				return error_wrap(err, "%s", what);
-			}
-			*ret = r;
-			return 0;
-		}
-		pause = retry_pause(tried, r.retry_after_ms);
-		if (!rc)
-			retry_fail(err, r.status);
-		http_response_release(&r);
-		if (stop_wait(pause)) {
-			err->kind = ERR_STOPPED;
-			return error_wrap(err, "%s: stopped before it was asked again",
-					  what);
-		}
-	}
 }

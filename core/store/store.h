@@ -74,7 +74,8 @@ struct store_conf {
 	void *ctx;
 	struct http_client *http; /* HTTP/1.1; outlives the store */
 	bool model;               /* a model, else a data set: hf:// has two kinds */
-	/* A line for people: what was assumed, what is slow. Or NULL. */
+	int tries;                /* how often store_ask() asks again; 0: RETRY_TRIES */
+	/* A line for people: what was assumed, what is slow. Or NULL. From any thread. */
 	void (*say)(void *ctx, const char *line);
 };
 
@@ -132,15 +133,5 @@ MUST_CHECK int scheme_find(const struct scheme **ret, const char *uri, struct er
  * 4,096 in all? ERR_INVALID names it.
  */
 MUST_CHECK int store_path_check(const char *path, struct error *err);
-
-/*
- * As http_do(), for calls of a scheme's own (lists, tokens): Retry-After, 429, 5xx
- * and errors of the network are met by asking again, with growing pauses. Any other
- * status is the caller's to judge; redirects too. No req->on_data.
- * `what` is for messages: "listing s3://bucket/prefix".
- */
-MUST_CHECK int store_ask(const char *what, struct http_client *http,
-			 const struct http_request *req, struct http_response *ret,
-			 struct error *err);
 
 #endif

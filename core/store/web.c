@@ -21,6 +21,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "store/ask.h"
 #include "store/retry.h"
 #include "store/store.h"
 #include "store/uri.h"
@@ -30,7 +31,7 @@ enum { MAX_REDIRECTS = 10, MAX_WORDS = 8 };
 
 struct store {
 	struct arena arena;
-	struct http_client *http;
+	struct store_asker *asker;
 	const char *url;        /* without fragment */
 	const char *fragment;   /* or NULL */
 	const char *headers[2]; /* for the URL's own host */
@@ -56,7 +57,7 @@ static int web_open(struct store **ret, const struct store_conf *conf, struct er
 		free(s);
 		return -1;
 	}
-	s->http = conf->http;
+	s->asker = store_asker_new(&s->arena, conf);
 	s->url = str_slice(&s->arena, conf->uri, strcspn(conf->uri, "#"));
 	s->fragment = u.fragment;
 	if (token && *token)
@@ -304,7 +305,7 @@ static int get(struct store *s, struct http_response *ret, struct error *err)
 			.ctx = &to,
 		};
 
-		if (store_ask(what, s->http, &req, ret, err))
+		if (store_ask(s->asker, what, &req, ret, err))
 			return -1;
 		if (ret->status < 300 || ret->status >= 400 || !to.value)
 			return 0;

@@ -205,6 +205,17 @@ gives_up() {
 	fetches 1 'big: .*503.*tried 3 times' --uri "$url/big" --retries 2
 }
 check "503 for ever: an error in the end" gives_up
+list_waits() {
+	break_it '/SHA256SUMS status=503 4'
+	fetches 0 'manifest .*503.*; asked again in [0-9]+ s$' --uri "$url/SHA256SUMS" && same big
+}
+check "a list that has to be asked for again and again: the pause is told" list_waits
+list_gives_up() {
+	break_it '/SHA256SUMS status=503'
+	fetches 1 'manifest .*503.*tried 2 times' --uri "$url/SHA256SUMS" --retries 1 &&
+		logged '[a["path"] for a in log] == ["/SHA256SUMS"] * 2'
+}
+check "and as often as --retries says" list_gives_up
 no_name() { fetches 1 'does not resolve.*tried 2 times' --uri http://nowhere.invalid/big --retries 1; }
 check "a name that does not resolve" no_name
 nobody() { fetches 1 'big: 127.0.0.1:1: connection refused' --uri http://127.0.0.1:1/big --retries 1; }

@@ -358,6 +358,10 @@ for what, line in (("a connection cut in the middle", "/buck/data/big cut=300000
                    ("a short answer", "/buck/data/big1 short=100 1")):
     faults(line)
     check("through: " + what, fetch("s3://buck/data", FOLDER, BENV))
+faults("/buck status=503")
+check("a list that is refused for ever: as often as --retries says",
+      fetch("s3://buck/data", ["s3://buck", "503", "tried 2 times"], BENV, status=1, argv=["--retries", 1]) or
+      ("" if len(broken.records) == 2 else f"asked {len(broken.records)} times"))
 faults("/buck/data/a.txt flip=3")
 check("flipped bytes for ever are an error", fetch("s3://buck/data/a.txt", ["a.txt", "digest"], BENV, status=1))
 problem = fetch("s3://buck/data/a.txt", {"a.txt": SMALL["a.txt"]}, BENV, argv=["--no-verify"])

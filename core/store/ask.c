@@ -1,0 +1,95 @@
+#include "store/ask.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/stop.h"
+#include "store/retry.h"
+
+struct store_asker {
+	struct http_client *http;
+	int tries;
+	void (*say)(void *ctx, const char *line);
+	void *ctx;
+	int64_t tell_next; /* atomic */
+};
+
+struct store_asker *store_asker_new(struct arena *arena, const struct store_conf *conf)
+{
+	struct store_asker *ret = arena_alloc(arena, sizeof(*ret));
+
+	*ret = (struct store_asker){ .http = conf->http,
+				     .tries = conf->tries ? conf->tries : RETRY_TRIES,
+				     .say = conf->say,
+				     .ctx = conf->ctx };
+	return ret;
+}
+
+/* Shall it be asked again, after a pause? Else: the answer, or the error, stands. */
+static bool is_passing(int rc, const struct http_response *r, const struct error *err)
+{
+	return rc ? retry_error(err) : retry_status(r->status);
+}
+
+static int give_up(const char *what, int tried, struct error *err)
+{
+	size_t len = strlen(err->msg);
+
+	err->kind = ERR_BUSY;
+	if (tried)
+		snprintf(err->msg + len, sizeof(err->msg) - len, " (tried %d times)",
+			 tried + 1);
+	return error_wrap(err, "%s", what);
+}
+
+/* Of all that wait at once one says so. */
+static void tell_pause(struct store_asker *asker, const char *what, int64_t ms,
+		       const struct error *why)
+{
+	int64_t now = clock_ms(), next;
+	cleanup_arena struct arena arena = { 0 };
+
+	if (!asker->say || ms < TELL_FROM_MS)
+		return;
+	next = __atomic_load_n(&asker->tell_next, __ATOMIC_RELAXED);
+	if (now < next ||
+	    !__atomic_compare_exchange_n(&asker->tell_next, &next, now + TELL_EVERY_MS,
+					 false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		return;
+	asker->say(asker->ctx, arena_printf(&arena, "%s: %s; asked again in %lld s", what,
+					    why->msg, (long long)(ms + 999) / 1000));
+}
+
+int store_ask(struct store_asker *asker, const char *what, const struct http_request *req,
+	      struct http_response *ret, struct error *err)
+{
+	for (int tried = 0;; tried++) {
+		struct http_response r = { .retry_after_ms = -1 };
+		struct error why = { 0 };
+		int rc = http_do(asker->http, req, &r, &why);
+		int64_t pause = retry_pause(tried, r.retry_after_ms);
+
+		if (!is_passing(rc, &r, &why)) {
+			if (rc) {
+				*err = why;
+				return error_wrap(err, "%s", what);
+			}
+			*ret = r;
+			return 0;
+		}
+		if (!rc)
+			retry_fail(&why, r.status);
+		http_response_release(&r);
+		*err = why;
+		if (tried >= asker->tries || stop_requested())
+			return give_up(what, tried, err);
+		tell_pause(asker, what, pause, &why);
+		if (stop_wait(pause)) {
+			err->kind = ERR_STOPPED;
+			return error_wrap(err, "%s: stopped before it was asked again",
+					  what);
+		}
+	}
+}

@@ -1,0 +1,24 @@
+/*
+ * ask.h - what a scheme asks for itself, beside the files: lists, tokens, heads.
+ */
+#ifndef STORE_ASK_H
+#define STORE_ASK_H
+
+#include "store/store.h"
+
+/* Who asks for a scheme: its client, how often, and whom it tells; for many threads. */
+struct store_asker;
+struct store_asker *store_asker_new(struct arena *arena, const struct store_conf *conf);
+
+/*
+ * As http_do(), for calls of a scheme's own (lists, tokens): Retry-After, 429, 5xx
+ * and errors of the network are met by asking again, conf->tries times, with growing
+ * pauses; long ones are told. Any other status is the caller's to judge; redirects too.
+ * No req->on_data. `what` is for messages: "listing s3://bucket/prefix".
+ * ERR_BUSY: in vain, as often as that.
+ */
+MUST_CHECK int store_ask(struct store_asker *asker, const char *what,
+			 const struct http_request *req, struct http_response *ret,
+			 struct error *err);
+
+#endif

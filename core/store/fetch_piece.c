@@ -214,37 +214,42 @@ static int on_data(void *ctx, const void *data, size_t len, struct error *err)
 	return len ? put_bytes(p, bytes, len, err) : 0;
 }
 
-static void read_range(struct piece *p, const char *value)
+static int read_bytes(struct piece *p, int64_t *ret, const char *text, struct error *err)
 {
-	long long from, to;
-	char total[24] = "";
 	struct error ignored = { 0 };
 
+	if (str_int(ret, text, 0, INT64_MAX, &ignored))
+		return broken(p, err, "a length that is no number of bytes");
+	return 0;
+}
+
+/* "bytes 0-99/1234", with * for a size nobody knows; of a 416 only the size. */
+static int read_range(struct piece *p, const char *value, struct error *err)
+{
+	char from[24], to[24], total[24];
+	bool some =
+		sscanf(value, "bytes %23[0-9]-%23[0-9]/%23[0-9*]", from, to, total) == 3;
+
 	p->reply_from = p->reply_to = p->total = -1;
-	if (sscanf(value, "bytes %19lld-%19lld/%20s", &from, &to, total) == 3) {
-		p->reply_from = from;
-		p->reply_to = to;
-	} else if (sscanf(value, "bytes */%20s", total) != 1) {
-		return;
-	}
-	if (str_int(&p->total, total, 0, INT64_MAX, &ignored))
-		p->total = -1;
+	if (!some && sscanf(value, "bytes */%23[0-9]", total) != 1)
+		return broken(p, err, "its Content-Range");
+	if (some && (read_bytes(p, &p->reply_from, from, err) ||
+		     read_bytes(p, &p->reply_to, to, err)))
+		return -1;
+	return str_eq(total, "*") ? 0 : read_bytes(p, &p->total, total, err);
 }
 
 static int on_header(void *ctx, int status, const char *name, const char *value,
 		     struct error *err)
 {
 	struct piece *p = ctx;
-	struct error ignored = { 0 };
 
-	(void)err;
 	p->status = status;
-	if (!strcasecmp(name, "Content-Range"))
-		read_range(p, value);
-	else if (!strcasecmp(name, "Content-Length") &&
-		 str_int(&p->length, value, 0, INT64_MAX, &ignored))
-		p->length = -1;
-	else if (!strcasecmp(name, "ETag") && *value && strlen(value) < 1024)
+	if (!strcasecmp(name, "Content-Range") && (status == 206 || status == 416))
+		return read_range(p, value, err);
+	if (!strcasecmp(name, "Content-Length"))
+		return read_bytes(p, &p->length, value, err);
+	if (!strcasecmp(name, "ETag") && *value && strlen(value) < 1024)
 		p->reply_etag = arena_strdup(&p->arena, value);
 	else if (!strcasecmp(name, "Last-Modified") && strlen(value) < 100)
 		p->modified = arena_strdup(&p->arena, value);

@@ -18,6 +18,8 @@ a line without TIMES holds for ever. Where several fit, all apply:
     flip=N      byte N of the file is another one (each answer that has it)
     short=N     the answer says it is N bytes shorter than it is, and is
     norange     ranges are ignored: 200 and all of it
+    length=X    that as Content-Length
+    range=X     "bytes X" as Content-Range of a 206
     chunked     no Content-Length
     noetag      no ETag, no Last-Modified
     etag=X      another ETag
@@ -200,13 +202,13 @@ class Server:
                     self.head(conn, 416, [("Content-Range", f"bytes */{size}"), ("Content-Length", "0")])
                     return
                 status = 206
-                fields.append(("Content-Range", f"bytes {start}-{end - 1}/{size}"))
+                fields.append(("Content-Range", "bytes " + faults.get("range", f"{start}-{end - 1}/{size}")))
             if "short" in faults:
                 end = max(start, end - int(faults["short"]))
             if "gzip" in faults:
                 fields.append(("Content-Encoding", "gzip"))
             fields.append(("Transfer-Encoding", "chunked") if "chunked" in faults
-                          else ("Content-Length", str(end - start)))
+                          else ("Content-Length", faults.get("length", str(end - start))))
             record["status"] = status
             self.head(conn, status, fields)
             if method != "HEAD":

@@ -178,6 +178,18 @@ always_short() {
 	fetches 1 'small: .*(changing|bytes)' --uri "$url/sized.urls" && [ ! -e "$scratch/to/small" ]
 }
 check "always the wrong length: an error, and no file" always_short
+too_long() {
+	local huge=9223372036854775808 fault
+	for fault in "length=$huge" "range=0-1048575/$huge" "range=0-$huge/5000000" "range=0-1048575/1${huge}0000" \
+		'range=0-x/5000000' "range=*/$huge"; do
+		break_it "/big $fault"
+		fetches 1 "big: the server's answer is not right: .*tried 2 times" --uri "$url/big" --retries 1 || return
+		[ ! -e "$scratch/to/big" ] || return
+		break_it "/big $fault 2"
+		fetches 0 there --uri "$url/big" && same big || return
+	done
+}
+check "lengths beyond any number: not an answer, asked again" too_long
 etag() {
 	break_it '/big etag=two'
 	fetches 0 there --uri "$url/big" && same big || return

@@ -3,9 +3,11 @@
  *
  * Follows upstream's plugins/trainjobstatus (feature gate TrainJobStatus): every
  * container of the trainer gets the status server's address, its CA and a token
- * that is good for this TrainJob only.
+ * that is good for this TrainJob only. So do, here, initializers that run our command:
+ * they tell how far the download is.
  */
 #include "api/meta.h"
+#include "base/str.h"
 #include "plugins/common.h"
 #include "plugins/plugins.h"
 #include "trainer/api.h"
@@ -42,28 +44,66 @@ static cJSON *token_volume(struct info *info)
 	return volume;
 }
 
+static void give(const struct plugin_env *env, struct info *info, cJSON *c)
+{
+	container_set_env(c, "KUBEFLOW_TRAINER_SERVER_URL",
+			  arena_printf(&info->arena, "%s/apis/%s", env->status_server_url,
+				       endpoint(info)));
+	container_set_env(c, "KUBEFLOW_TRAINER_SERVER_CA_CERT", MOUNT_PATH "/" CA_KEY);
+	container_set_env(c, "KUBEFLOW_TRAINER_SERVER_TOKEN", MOUNT_PATH "/token");
+	container_mount(c, VOLUME, MOUNT_PATH, true);
+}
+
+static bool is_any(const cJSON *c)
+{
+	(void)c;
+	return true;
+}
+
+/* Upstream's images have no use for it. */
+static bool runs_our_command(const cJSON *c)
+{
+	const cJSON *arg;
+
+	json_each(arg, json_get(c, "args"))
+		if (str_eq(arg->valuestring, "initialize-dataset") ||
+		    str_eq(arg->valuestring, "initialize-model"))
+			return true;
+	return false;
+}
+
+static const struct {
+	const char *ancestor;
+	bool (*is_meant)(const cJSON *c);
+} receivers[] = {
+	{ ANCESTOR_TRAINER, is_any },
+	{ DATASET_INITIALIZER, runs_our_command },
+	{ MODEL_INITIALIZER, runs_our_command },
+};
+
 static int enforce_pod_spec(const struct plugin_env *env, struct info *info,
 			    const cJSON *tj, struct error *err)
 {
-	struct pod_set *trainer = info_by_ancestor(info, ANCESTOR_TRAINER);
-	cJSON *c;
-
 	(void)tj;
-	if (!env->status_server || !trainer)
-		return 0;
-	if (!env->status_server_url)
-		return error_set(err, ERR_INVALID, "the status server has no address");
-	json_each(c, pod_containers(trainer->pod_spec)) {
-		container_set_env(c, "KUBEFLOW_TRAINER_SERVER_URL",
-				  arena_printf(&info->arena, "%s/apis/%s",
-					       env->status_server_url, endpoint(info)));
-		container_set_env(c, "KUBEFLOW_TRAINER_SERVER_CA_CERT",
-				  MOUNT_PATH "/" CA_KEY);
-		container_set_env(c, "KUBEFLOW_TRAINER_SERVER_TOKEN",
-				  MOUNT_PATH "/token");
-		container_mount(c, VOLUME, MOUNT_PATH, true);
+	for (size_t i = 0; i < sizeof(receivers) / sizeof(*receivers); i++) {
+		struct pod_set *set = info_by_ancestor(info, receivers[i].ancestor);
+		bool given = i == 0;
+		cJSON *c;
+
+		if (!env->status_server || !set)
+			continue;
+		if (!env->status_server_url)
+			return error_set(err, ERR_INVALID,
+					 "the status server has no address");
+		json_each(c, pod_containers(set->pod_spec)) {
+			if (!receivers[i].is_meant(c))
+				continue;
+			give(env, info, c);
+			given = true;
+		}
+		if (given)
+			pod_set_volume(set->pod_spec, token_volume(info));
 	}
-	pod_set_volume(trainer->pod_spec, token_volume(info));
 	return 0;
 }
 

@@ -123,7 +123,7 @@ of_pod() { # JOB-OF-RUNTIME SPEC [CONTAINER]
 	echo "{name: $1, template: {spec: {template: {spec: {${2:+$2, }containers: [{name: $1${3:+, $3}}]}}}}},"
 }
 data="storageUri: 's3://bucket/train', secretRef: {name: s3}, env: [{name: ENDPOINT, value: 'https://$cluster_ip:$s3_port'}, {name: SSL_CERT_FILE, value: /authority/ca.pem}]"
-model() { echo "storageUri: 'hf://$1', env: [{name: HF_ENDPOINT, value: 'http://$cluster_ip:$hub_port'}$2]"; } # NAME [MORE-ENV]
+model() { echo "storageUri: 'hf://$1', env: [{name: HF_ENDPOINT, value: 'http://$cluster_ip:$hub_port'}]"; } # NAME
 private="$(model org/model), secretRef: {name: hub}"
 expected() { # FOLDER MODEL FILE...: what is to be found
 	mkdir -p "$scratch/$1/model"
@@ -140,17 +140,7 @@ check "a job of the built-in $tune: a data set from S3, a private model" job who
 group='securityContext: {fsGroup: 65532, fsGroupChangePolicy: OnRootMismatch}'
 check "one in a volume of root's, by way of a group; its node is another user" job user "$data" "$private" "$scratch/whole" \
 	"$(of_pod dataset-initializer "$group")$(of_pod model-initializer "$group")$(of_pod node 'securityContext: {runAsUser: 1000, runAsGroup: 1000, runAsNonRoot: true}')"
-
-# What a node gets to report progress, for the initializer.
-server() { k get jobset whole -o 'jsonpath={..env[?(@.name=="KUBEFLOW_TRAINER_SERVER_URL")].value}' | grep .; }
-check "the status server's address" wait_for 30 server
-server=$(server)
-server=${server/whole/resumed}
-at=/var/run/secrets/kubeflow/trainer
-reports="{name: token, projected: {sources: [{serviceAccountToken: {audience: '${server#*/apis/}', path: token}}, {configMap: {name: resumed-tls-config}}]}}"
-check "one that takes its time, and reports" job resumed "$data" "$(model org/large ", {name: KUBEFLOW_TRAINER_SERVER_URL, value: '$server'},
-	{name: KUBEFLOW_TRAINER_SERVER_CA_CERT, value: $at/ca.crt}, {name: KUBEFLOW_TRAINER_SERVER_TOKEN, value: $at/token}")" "$scratch/large" \
-	"$(of_pod model-initializer "volumes: [$reports]" "volumeMounts: [{name: token, mountPath: $at}]")"
+check "one that takes its time, and reports" job resumed "$data" "$(model org/large)" "$scratch/large"
 
 # ---- killed midway -------------------------------------------------------------------------------
 fetching() { # JOB PATH: of the pod that fetches its model

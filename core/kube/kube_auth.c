@@ -30,6 +30,7 @@ static int conn_new(struct kube *k, const char *cert_pem, const char *key_pem,
 {
 	struct http_conf conf = {
 		.ca_pem = k->config.ca_pem,
+		.ca_setting = "certificate-authority",
 		.cert_pem = cert_pem,
 		.key_pem = key_pem,
 		.server_name = k->config.tls_server_name,

@@ -22,6 +22,8 @@ enum {
 	RECEIVE_BYTES = 16 * 1024,
 };
 
+#define TRUST "SSL_CERT_FILE"
+
 static void global_setup(void)
 {
 	curl_global_init(CURL_GLOBAL_DEFAULT);
@@ -39,7 +41,7 @@ static const char *system_ca(void)
 					     "/etc/pki/tls/certs/ca-bundle.crt",
 					     "/etc/ssl/cert.pem",
 					     "/etc/ssl/ca-bundle.pem", NULL };
-	const char *set = getenv("SSL_CERT_FILE");
+	const char *set = getenv(TRUST);
 
 	if (set && *set)
 		return set;
@@ -62,6 +64,9 @@ int http_client_new(struct http_client **ret, const struct http_conf *conf,
 	pthread_once(&once, global_setup);
 	client = xcalloc(1, sizeof(*client));
 	client->ca_pem = copy(conf->ca_pem);
+	client->ca_setting = copy(conf->ca_setting);
+	if (!client->ca_setting && !client->ca_pem)
+		client->ca_setting = xstrdup(TRUST);
 	client->cert_pem = copy(conf->cert_pem);
 	client->key_pem = copy(conf->key_pem);
 	client->server_name = copy(conf->server_name);
@@ -101,6 +106,7 @@ void http_client_free(struct http_client *client)
 	if (client->key_pem)
 		explicit_bzero(client->key_pem, strlen(client->key_pem));
 	free(client->ca_pem);
+	free(client->ca_setting);
 	free(client->cert_pem);
 	free(client->key_pem);
 	free(client->server_name);

@@ -26,6 +26,8 @@ struct http_client;
 /* Everything is copied. */
 struct http_conf {
 	const char *ca_pem; /* what to trust; NULL: the system's (see http.c) */
+	/* Which setting says so, for messages; NULL: SSL_CERT_FILE, or with ca_pem none. */
+	const char *ca_setting;
 	const char *cert_pem, *key_pem; /* the client's own, or NULL */
 	const char *server_name; /* whose certificate is expected; NULL: the URL's host */
 	const char *proxy;       /* URL; "" for none */

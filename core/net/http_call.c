@@ -421,13 +421,10 @@ bool call_must_end(struct call *c)
 }
 
 /* What mbedTLS says of a certificate, and what it means. */
+#define NOT_TRUSTED "signed by the trusted CA"
 static const struct {
 	const char *said, *meaning;
 } certificate_words[] = {
-	{ "signed by the trusted CA",
-	  "its certificate is signed by an authority that is not "
-	  "trusted here; is it the right server, and the right "
-	  "certificate-authority?" },
 	{ "Common Name", "its certificate is for another name" },
 	{ "expired", "its certificate has expired; or is the clock wrong?" },
 	{ "future", "its certificate is not valid yet; or is the clock wrong?" },
@@ -435,6 +432,14 @@ static const struct {
 
 static int fail_certificate(struct call *c)
 {
+	const char *setting = c->client->ca_setting;
+
+	if (strstr(c->why, NOT_TRUSTED))
+		return error_set(c->err, ERR_IO,
+				 "%s: its certificate is signed by an authority that is "
+				 "not trusted here; is it the right server?%s%s%s",
+				 c->host, setting ? " Whom to trust, " : "",
+				 setting ? setting : "", setting ? " says" : "");
 	for (size_t i = 0; i < sizeof(certificate_words) / sizeof(*certificate_words);
 	     i++)
 		if (strstr(c->why, certificate_words[i].said))

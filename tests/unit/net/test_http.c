@@ -542,7 +542,10 @@ static void test_trust(void **state)
 	start_tls("good", NULL);
 	get_works(&conf);
 	conf.ca_pem = other_ca.cert_pem;
-	get_is_refused(&conf, "signed by an authority that is not trusted here");
+	get_is_refused(&conf, "by an authority that is not trusted here; is it the right "
+			      "server?");
+	conf.ca_setting = "certificate-authority";
+	get_is_refused(&conf, "Whom to trust, certificate-authority says");
 	conf.insecure = true;
 	get_works(&conf);
 	conf.insecure = false;

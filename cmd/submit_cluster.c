@@ -261,7 +261,7 @@ static void tell_refused(struct sending *s, const struct item *item, const cJSON
 		return;
 	}
 	s->refused++;
-	refusals_read(&r, status, why->msg);
+	refusals_read(&r, status, item->obj, why->msg);
 	for (size_t i = 0; i < r.n; i++) {
 		const char *path = r.list[i].path;
 
@@ -303,10 +303,11 @@ static void say(const struct sending *s, const struct item *item, const char *wh
 /* ---- asking and sending ----------------------------------------------------------- */
 
 /* Is it the object that is at fault? Otherwise: the way to the API server, or we. */
-static bool is_refusal(const struct error *err)
+static bool is_refusal(const struct error *err, const cJSON *status)
 {
-	return err->kind == ERR_INVALID || err->kind == ERR_CONFLICT ||
-	       err->kind == ERR_EXISTS || err->kind == ERR_LIMIT;
+	return refusal_is_untyped(status) || err->kind == ERR_INVALID ||
+	       err->kind == ERR_CONFLICT || err->kind == ERR_EXISTS ||
+	       err->kind == ERR_LIMIT;
 }
 
 /* What to do about it, behind the API server's words. */
@@ -392,7 +393,7 @@ static int ask(struct sending *s, struct item *item, enum asking asking,
 
 	if (rc && unknown_runtime && why.kind == ERR_INVALID && why.code == 403)
 		return 0;
-	if (rc && is_refusal(&why)) {
+	if (rc && is_refusal(&why, status)) {
 		if (why.kind != ERR_EXISTS || !take_up(s, item))
 			tell_refused(s, item, status, &why);
 		return 0;

@@ -8,7 +8,9 @@
 /* More than this is noise, and somebody else's. */
 enum { MAX_REFUSALS = 100 };
 
-#define DENIED "denied the request: "
+#define DENIED     "denied the request: "
+#define UNTYPED    "failed to create typed patch object ("
+#define UNDECLARED "field not declared in schema"
 
 static void add(struct refusals *r, const char *path, const char *text)
 {
@@ -97,6 +99,42 @@ static void read_strict(struct refusals *r, const char *message)
 		}
 }
 
+bool refusal_is_untyped(const cJSON *status)
+{
+	const char *message = json_str(status, "message");
+
+	return message && str_starts(message, UNTYPED);
+}
+
+static const char *untyped_words(struct arena *arena, const char *s, size_t len)
+{
+	const char *said = str_slice(arena, s, len);
+	const char *got = strstr(said, ", got &value."); /* Go's own: a dump of memory */
+
+	if (str_eq(said, UNDECLARED))
+		return "Unknown field";
+	return got ? str_slice(arena, said, (size_t)(got - said)) : said;
+}
+
+/* ... Kind=A): .a[name="b"].c: why, or ... Kind=A): errors:\n  .a: why\n  .b: why */
+static void read_untyped(struct refusals *r, const char *message, const cJSON *obj)
+{
+	const char *s = strstr(message, "): ");
+
+	for (s = s ? s + 3 : ""; *s; s += *s == '\n') {
+		size_t len = strcspn(s, "\n"), in = strspn(s, " "), n;
+		const char *path, *why;
+
+		n = refusal_path_length(s + in);
+		if (n) {
+			path = refusal_path(&r->arena, obj, s + in, n);
+			why = untyped_words(&r->arena, s + in + n + 2, len - in - n - 2);
+			add(r, path, arena_printf(&r->arena, "%s: %s", path, why));
+		}
+		s += len;
+	}
+}
+
 /* Where the next of "a, spec.b: ..., spec.c: ..." begins; NULL: there is none. */
 static const char *next_in_list(const char *s)
 {
@@ -141,7 +179,8 @@ static void read_denial(struct refusals *r, const char *message)
 		read_list(r, said);
 }
 
-void refusals_read(struct refusals *ret, const cJSON *status, const char *words)
+void refusals_read(struct refusals *ret, const cJSON *status, const cJSON *obj,
+		   const char *words)
 {
 	const char *message = json_str(status, "message");
 
@@ -149,6 +188,8 @@ void refusals_read(struct refusals *ret, const cJSON *status, const char *words)
 	read_causes(ret, status);
 	if (message && !ret->n)
 		read_strict(ret, message);
+	if (message && !ret->n && refusal_is_untyped(status))
+		read_untyped(ret, message, obj);
 	if (message && !ret->n)
 		read_denial(ret, message);
 	if (!ret->n)

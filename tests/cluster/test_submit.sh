@@ -140,6 +140,15 @@ check "... not the other" absent trainingruntime unused kube-public
 } >"$d/wrong.yaml"
 check "a runtime that webhooks refuse" says 2 'wrong.yaml:[0-9]+:[0-9]+: spec.template.spec.replicatedJobs' "$d/wrong.yaml"
 check "... is not stored" absent trainingruntime wrong
+runtime TrainingRuntime fields | sed 's/numNodes: 1/&, nodez: 2/; s/- name: node/&\n        grups: 3/; s/image: [^}]*/image: [x], env: [{name: A, valeu: b}]/' >"$d/fields.yaml"
+tj fields fields '    kind: TrainingRuntime' | cat - <(echo ---) "$d/fields.yaml" >"$d/fielded.yaml"
+step='spec.template.spec.replicatedJobs\[0\]'
+check "fields of a runtime that there are not" says 2 'fielded.yaml:14:27: spec.mlPolicy.nodez: Unknown field' "$d/fielded.yaml"
+check "... in an element of a list" also "fielded.yaml:19:9: $step.grups: Unknown field"
+check "... of a list in a list" also "fielded.yaml:25:[0-9]+: $step.template.spec.template.spec.containers\[0\].env\[0\].valeu: Unknown field"
+check "... another type" also "fielded.yaml:25:[0-9]+: $step.template.spec.template.spec.containers\[0\].image: "
+check "... each once, and nothing else" lines err 4
+check "... nothing is stored" absent trainingruntime fields
 
 # What only the API server's policies know is refused when the runtime is there: it goes again.
 kc apply -f - >/dev/null <<-END

@@ -11,6 +11,18 @@
 
 #include "client/refusal.h"
 
+#define UNTYPED                                                                    \
+	"{\"message\":\"failed to create typed patch object (default/mine; a/v1, " \
+	"Kind=A): "
+
+/* That of the paths with keys. */
+static const char object[] =
+	"{\"spec\":{\"jobs\":[{\"name\":\"a\"},{\"name\":\"node\",\"env\":[{\"name\":"
+	"\"b\"},"
+	"{\"name\":\"a]: "
+	"\\\"b\"}],\"ports\":[{\"port\":8},{\"port\":80,\"protocol\":\"UDP\"},"
+	"{\"port\":80}],\"set\":[\"u\",\"v\"]}]}}";
+
 /* Recorded from an API server 1.34 with Trainer's CRDs and webhooks. */
 static const struct {
 	const char *status;
@@ -51,6 +63,26 @@ static const struct {
 	  { { "", "admission webhook \"v\" denied the request: because" } } },
 	{ "{\"message\":\"admission webhook \\\"v\\\" denied the request: \"}",
 	  { { "", "admission webhook \"v\" denied the request: " } } },
+	/* Of server-side apply, which is a 500. */
+	{ UNTYPED ".spec.bogus: field not declared in schema\"}",
+	  { { "spec.bogus", "spec.bogus: Unknown field" } } },
+	{ UNTYPED "errors:\\n  .spec.jobs[name=\\\"node\\\"].env[name=\\\"a]: \\\\\\\"b"
+		  "\\\"].valeu: field not declared in schema\\n  .spec.jobs[name=\\\"node"
+		  "\\\"].ports[port=80,protocol=\\\"TCP\\\"].x: expected string, got "
+		  "&value.A{1}\\n"
+		  "  .spec.jobs[name=\\\"node\\\"].set[=\\\"v\\\"]: y\"}",
+	  { { "spec.jobs[1].env[1].valeu", "spec.jobs[1].env[1].valeu: Unknown field" },
+	    { "spec.jobs[1].ports[2].x", "spec.jobs[1].ports[2].x: expected string" },
+	    { "spec.jobs[1].set[1]", "spec.jobs[1].set[1]: y" } } },
+	{ UNTYPED
+	  "errors:\\n  .spec.jobs[name=\\\"gone\\\"].a[1].b: x\\n  .spec.jobs[1].c: "
+	  "y\\n  .spec.jobs[name: z\"}",
+	  { { "spec.jobs[name=\"gone\"].a[1].b", "spec.jobs[name=\"gone\"].a[1].b: x" },
+	    { "spec.jobs[1].c", "spec.jobs[1].c: y" },
+	    { "spec.jobs[name", "spec.jobs[name: z" } } },
+	{ UNTYPED "no field\"}",
+	  { { "", "failed to create typed patch object (default/mine; a/v1, Kind=A): no "
+		  "field" } } },
 	{ "{\"details\":{\"causes\":[{},{\"message\":\"\"},{\"field\":\"spec\"}]}}",
 	  { { "", "words" } } },
 	{ "{\"message\":\"strict decoding error: unknown field \\\"\"}",
@@ -63,15 +95,16 @@ static void read(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		cleanup_json cJSON *status = NULL;
+		cleanup_json cJSON *status = NULL, *obj = NULL;
 		cleanup_refusals struct refusals r = { 0 };
 		struct error err = { 0 };
 		size_t n = 0;
 
+		assert_int_equal(json_parse(&obj, object, strlen(object), &err), 0);
 		assert_int_equal(json_parse(&status, cases[i].status,
 					    strlen(cases[i].status), &err),
 				 0);
-		refusals_read(&r, status, "words");
+		refusals_read(&r, status, obj, "words");
 		for (; n < 4 && cases[i].want[n].text; n++) {
 			assert_true(n < r.n);
 			assert_string_equal(r.list[n].path, cases[i].want[n].path);
@@ -79,6 +112,19 @@ static void read(void **state)
 		}
 		assert_int_equal(r.n, n);
 	}
+}
+
+static void untyped(void **state)
+{
+	cleanup_json cJSON *status = cJSON_CreateObject();
+
+	(void)state;
+	assert_false(refusal_is_untyped(NULL));
+	assert_false(refusal_is_untyped(status));
+	json_put_str(status, "Internal error occurred: (x): .a: b", "message");
+	assert_false(refusal_is_untyped(status));
+	json_put_str(status, "failed to create typed patch object (x): .a: b", "message");
+	assert_true(refusal_is_untyped(status));
 }
 
 static void many(void **state)
@@ -95,7 +141,7 @@ static void many(void **state)
 		json_put_str(cause, text, "message");
 		cJSON_AddItemToArray(json_list(status, "details", "causes"), cause);
 	}
-	refusals_read(&r, status, "");
+	refusals_read(&r, status, NULL, "");
 	assert_int_equal(r.n, 100);
 }
 
@@ -114,6 +160,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(read),
+		cmocka_unit_test(untyped),
 		cmocka_unit_test(many),
 		cmocka_unit_test(paths),
 	};

@@ -28,6 +28,9 @@ static void walk(const struct cmd *const *list, const char *above,
 	}
 }
 
+/* The names alone; no word of it needs quotes, which each shell has its own way of. */
+#define JOBS "kftrainer get -o name 2>/dev/null | cut -d / -f 2"
+
 enum value_kind {
 	VALUE_NONE,
 	VALUE_FILE,
@@ -81,7 +84,7 @@ static void bash_value(const char *text)
 		printf("words=$(kftrainer runtime list -o name 2>/dev/null)");
 		break;
 	case VALUE_JOB:
-		printf("words=$(kftrainer get -o name 2>/dev/null)");
+		printf("words=$(" JOBS ")");
 		break;
 	case VALUE_COMMAND:
 		printf("words=$commands");
@@ -202,7 +205,7 @@ static void zsh_value(const char *text)
 		printf(":runtime:($(kftrainer runtime list -o name 2>/dev/null))");
 		break;
 	case VALUE_JOB:
-		printf(":job:($(kftrainer get -o name 2>/dev/null))");
+		printf(":job:($(" JOBS "))");
 		break;
 	case VALUE_COMMAND:
 		printf(":command:_kftrainer_commands");
@@ -334,7 +337,7 @@ static void fish_value(const char *text)
 		printf(" -xa '(kftrainer runtime list -o name 2>/dev/null)'");
 		break;
 	case VALUE_JOB:
-		printf(" -xa '(kftrainer get -o name 2>/dev/null)'");
+		printf(" -xa '(" JOBS ")'");
 		break;
 	case VALUE_WORDS:
 		printf(" -xa '%s'", words_of(&arena, text));

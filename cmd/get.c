@@ -225,10 +225,10 @@ static void add_row(struct getting *g, const cJSON *job)
 
 /* ---- printing ----------------------------------------------------------------------- */
 
-/* As kubectl has it; a job of this machine is called by its name alone. */
-static void print_name(const struct getting *g, const cJSON *job)
+/* What a list has need not say its kind; a job of this machine is a TrainJob, too. */
+static void print_name(const cJSON *job)
 {
-	printf("%s%s\n", g->kube ? "trainjob." TRAINER_GROUP "/" : "", meta_name(job));
+	out_name(TRAINER_API_VERSION, TRAINJOB_KIND, meta_name(job));
 }
 
 static void none(const struct getting *g)
@@ -247,7 +247,7 @@ static int print_all(struct getting *g, cJSON *take_jobs, bool single, struct er
 
 	if (format == OUT_NAME) {
 		json_each(job, jobs)
-			print_name(g, job);
+			print_name(job);
 		return 0;
 	}
 	if (format != OUT_TABLE)
@@ -291,7 +291,7 @@ static int print_change(struct getting *g, const cJSON *job, struct error *err)
 	enum out_format format = out_format(formats[g->opts->output]);
 
 	if (format == OUT_NAME) {
-		print_name(g, job);
+		print_name(job);
 	} else if (format == OUT_TABLE) {
 		add_row(g, job);
 		out_table(&g->table);

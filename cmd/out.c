@@ -1,5 +1,6 @@
 #include "cmd/out.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +51,17 @@ int out_doc(enum out_format format, const cJSON *doc, struct error *err)
 		return -1;
 	fwrite(text.data, 1, text.len, stdout);
 	return 0;
+}
+
+void out_name(const char *api_version, const char *kind, const char *name)
+{
+	const char *slash = strchr(api_version, '/');
+
+	for (; *kind; kind++)
+		putchar(tolower((unsigned char)*kind));
+	if (slash)
+		printf(".%.*s", (int)(slash - api_version), api_version);
+	printf("/%s\n", name);
 }
 
 cJSON *out_list(cJSON *take_items)

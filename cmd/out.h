@@ -18,6 +18,9 @@ enum out_format out_format(const char *word);
 /* A document as YAML or JSON, to stdout. */
 MUST_CHECK int out_doc(enum out_format format, const cJSON *doc, struct error *err);
 
+/* "trainjob.trainer.kubeflow.org/NAME" and a newline, as kubectl's -o name has it. */
+void out_name(const char *api_version, const char *kind, const char *name);
+
 /* {apiVersion: v1, kind: List, items}. */
 cJSON *out_list(cJSON *take_items);
 

@@ -35,7 +35,7 @@ int render_jobs(struct job_set *set, const char *format, struct error *err)
 		return 0;
 	case OUT_NAME:
 		json_each(obj, items)
-			printf("%s/%s\n", meta_kind(obj), meta_name(obj));
+			out_name(meta_api_version(obj), meta_kind(obj), meta_name(obj));
 		return 0;
 	default:
 		return out_doc(out_format(format), list, err);

@@ -539,7 +539,7 @@ static int print_stored(const struct sending *s, const char *format, struct erro
 		OUT_ROW(&table, meta_api_version(obj), meta_kind(obj),
 			meta_namespace(obj), meta_name(obj));
 		if (str_eq(format, "name"))
-			printf("%s/%s\n", meta_kind(obj), meta_name(obj));
+			out_name(meta_api_version(obj), meta_kind(obj), meta_name(obj));
 	}
 	if (out_format(format) == OUT_TABLE)
 		out_table(&table);

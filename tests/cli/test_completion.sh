@@ -33,6 +33,10 @@ check "the words an option takes" offers_only 'yaml json table name' kftrainer s
 check "... behind an equals sign" offers_only 'client' kftrainer submit --dry-run = c
 check "runtimes" completes 'torch-distributed jax-distributed' kftrainer submit --runtime ''
 check "runtimes as an argument" offers_only 'torch-distributed torch-distributed-with-cache' kftrainer runtime get torch-d
+export HOME=$scratch/home KUBECONFIG=
+unset KUBERNETES_SERVICE_HOST
+"$kftrainer" submit --local -q --runtime torch-distributed --name seven -- true
+check "jobs" offers_only seven kftrainer logs ''
 check "shells" offers_only 'bash zsh fish' kftrainer completion ''
 check "commands behind help" offers_only 'runtime' kftrainer help runt
 check "nothing of ours behind --" offers_only '' kftrainer submit --runtime x -- p
@@ -49,7 +53,10 @@ check "fish: commands" fish_completes 'submit runtime' 'kftrainer '
 check "fish: commands below a command" fish_completes 'list render' 'kftrainer runtime '
 check "fish: options" fish_completes '--local --runtime-file' 'kftrainer submit --'
 check "fish: runtimes" fish_completes 'torch-distributed' 'kftrainer runtime get '
+check "fish: jobs" fish_completes 'seven' 'kftrainer why '
 check "fish: the words an option takes" fish_completes 'yaml json' 'kftrainer submit -o '
 check "zsh: loads" zsh -f -c "autoload -U compinit && compinit -D -d $scratch/dump && . $scratch/script.zsh &&
 	[[ \${_comps[kftrainer]} == _kftrainer ]]"
+# shellcheck disable=SC2016 # it is zsh that reads it
+check "zsh: jobs" zsh -f -c 'words=$(grep -m 1 -o ":job:(.*)" "$1") && eval "set -- ${${words#*\(}%\)}" && [[ $* == seven ]]' - "$scratch/script.zsh"
 finish

@@ -86,7 +86,7 @@ check "ConfigMaps and Secrets of the file" says 0 '^\[node-0\] good day, sesame$
 check "get: a table" says 0 '^NAMESPACE +NAME +STATE +NODES +AGE +DURATION$' get
 check "get: complete" says 0 '^default +hello +Complete +1 ' get hello
 check "get: failed" says 0 '^default +three +Failed +2 ' get three
-check "get -o name" says 0 '^seven$' get -o name
+check "get -o name" says 0 '^trainjob.trainer.kubeflow.org/seven$' get -o name
 check "get -o json" bash -c '"$1" get three -o json | python3 -c "import json, sys
 d = json.load(sys.stdin); assert d[\"kind\"] == \"TrainJob\" and d[\"status\"][\"conditions\"][-1][\"type\"] == \"Failed\", d"' - "$kftrainer"
 check "get -o yaml: all in a List" says 0 '^kind: List$' get -o yaml

@@ -125,7 +125,7 @@ check "--dry-run=server: which one?" nowhere submit --dry-run=server "$dir/job.y
 printf -- '---\napiVersion: v1\nkind: Service\nmetadata: {name: web}\n' | cat "$dir/job.yaml" - >"$dir/more.yaml"
 check "other kinds are left out, and that is said" says 0 'warning: .*more.yaml:9:1: Service web is left out' submit --dry-run "$dir/more.yaml"
 check "table" says 0 '^jobset.x-k8s.io/v1alpha2 +JobSet +default +tiny$' submit --dry-run -o table "$dir/job.yaml"
-check "name" says 0 '^JobSet/tiny$' submit --dry-run -o name "$dir/job.yaml"
+check "name" says 0 '^jobset.jobset.x-k8s.io/tiny$' submit --dry-run -o name "$dir/job.yaml"
 yaml_is_json() { /usr/bin/python3 -c 'import json, sys, yaml
 a, b = yaml.safe_load(open(sys.argv[1])), json.load(open(sys.argv[2])); sys.exit(a != b)' "$1" "$2"; }
 for file in examples/*.yaml; do

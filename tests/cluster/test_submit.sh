@@ -73,7 +73,7 @@ check "labels and annotations" says 0 created "$d/one.yaml" --name labelled -l t
 check "... are there" of labelled '.metadata.labels.team}{.metadata.labels.x}{.metadata.annotations.n/note' 'aysome words'
 check "--suspend" says 0 created "$d/one.yaml" --name later --suspend
 check "... it is suspended" of later .spec.suspend true
-check "--generate-name" says 0 '^TrainJob/gen-[a-z0-9]{5}$' "$d/one.yaml" --generate-name gen- -o name
+check "--generate-name" says 0 '^trainjob.trainer.kubeflow.org/gen-[a-z0-9]{5}$' "$d/one.yaml" --generate-name gen- -o name
 check "... it is there" there trainjob "$(cut -d / -f 2 "$scratch/out")"
 sed 's/  name: one/  generateName: file-/' "$d/one.yaml" >"$d/generate.yaml"
 check "generateName of a file" says 0 'TrainJob default/file-[a-z0-9]{5}: created' "$d/generate.yaml"
@@ -88,7 +88,7 @@ check "a dry run" says 0 'TrainJob default/dry: fine \(server dry run\)' "$d/one
 check "... -o yaml" says 0 '^    kind: ClusterTrainingRuntime' "$d/one.yaml" --name dry --dry-run=server -o yaml
 check "... has what only the API server knows" also '^  uid: '
 check "... -o json" says 0 '"kind": *"TrainJob"' "$d/one.yaml" --name dry --dry-run=server -o json
-check "... -o name" says 0 '^TrainJob/dry$' "$d/one.yaml" --name dry --dry-run=server -o name
+check "... -o name" says 0 '^trainjob.trainer.kubeflow.org/dry$' "$d/one.yaml" --name dry --dry-run=server -o name
 check "... nothing is stored" absent trainjob dry
 
 {
@@ -121,6 +121,9 @@ check "... stores nothing" absent trainingruntime mine
 check "a runtime comes first" says 0 '^TrainingRuntime default/mine: created$' "$d/with.yaml"
 check "... and the ConfigMap" also '^ConfigMap default/with: created$'
 check "... then the job" also '^TrainJob default/with: created$'
+by_kubectl() { kc apply --server-side --dry-run=server -f "$d/with.yaml" -o name | sort >"$scratch/named"; }
+check "-o name" says 0 '^configmap/with$' "$d/with.yaml" --name with1 -o name
+check "... as kubectl has it" eval 'by_kubectl && sed s/with1/with/ "$scratch/out" | sort | diff - "$scratch/named"'
 check "a second time it is unchanged" says 0 '^TrainingRuntime default/mine: unchanged$' "$d/with.yaml" --name with2
 sed 's|x:1|x:2|' "$d/with.yaml" >"$d/with3.yaml"
 check "or changed" says 0 '^TrainingRuntime default/mine: changed$' "$d/with3.yaml" --name with3

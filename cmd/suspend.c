@@ -23,6 +23,8 @@ const struct opt suspend_options[] = {
 struct suspending {
 	struct kube *kube;
 	bool suspend;
+	bool named;   /* one by one: each is answered for */
+	size_t ended; /* that --all and --selector leave out */
 };
 
 /* true: the queue has done it, or has failed to (*rc). */
@@ -50,13 +52,17 @@ static bool by_queue(const struct suspending *s, const cJSON *job, int *rc,
 
 static int set_suspend(void *ctx, const cJSON *job, struct error *err)
 {
-	const struct suspending *s = ctx;
+	struct suspending *s = ctx;
 	const char *name = meta_name(job), *word = s->suspend ? "suspended" : "resumed";
 	const struct kube_ref ref = job_ref(meta_namespace(job), name);
 	const struct kube_write how = { .manager = "kftrainer", .meta_only = true };
 	cleanup_json cJSON *patch = cJSON_CreateObject();
 	int rc;
 
+	if (status_finished(tj_status(job)) && !s->named) {
+		s->ended++;
+		return 0;
+	}
 	if (status_finished(tj_status(job)))
 		return error_set(err, ERR_CONFLICT,
 				 "TrainJob %s is %s: one that has ended cannot be %s",
@@ -82,10 +88,11 @@ int suspend_run(const struct suspend_opts *opts, bool suspend, int argc, char **
 {
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_kube struct kube *k = NULL;
-	struct suspending s = { .suspend = suspend };
+	struct suspending s = { .suspend = suspend, .named = argc > 0 };
 	struct pick pick = { .cmd = suspend ? "suspend" : "resume",
 			     .opts = &opts->pick,
 			     .names = argv };
+	int code;
 
 	if (pick_check(&opts->pick, argc, err) ||
 	    where_connect(&k, &pick.ns, &arena, &opts->where, err))
@@ -98,7 +105,11 @@ int suspend_run(const struct suspend_opts *opts, bool suspend, int argc, char **
 			"that leads to a cluster",
 			suspend ? "suspended" : "resumed");
 	pick.kube = s.kube = k;
-	return pick_each(&pick, set_suspend, &s, err);
+	code = pick_each(&pick, set_suspend, &s, err);
+	if (s.ended)
+		printf("%zu that %s ended left out\n", s.ended,
+		       s.ended == 1 ? "has" : "have");
+	return code;
 }
 
 static int run(const void *values, int argc, char **argv, struct error *err)

@@ -134,6 +134,11 @@ check "one that has ended is refused" says 1 'TrainJob one is Complete: one that
 check "of several the others go on" says 1 'two suspended' suspend one nobody two -n $ns
 check "... and each that does not is told" grep -q 'no TrainJob nobody' "$scratch/err"
 check "by label" says 0 '^trainjob two resumed$' resume -l team=blue -n $ns
+check "those that have ended are left out of --all" says 0 '^trainjob two suspended$' suspend --all -n $ns
+check "... one line says how many" eval 'grep -qx "2 that have ended left out" "$scratch/out" && [ "$(wc -l <"$scratch/out")" = 2 ] && [ ! -s "$scratch/err" ]'
+check "... nothing of them is changed" eval '[ "$(kt get trainjob one once two -o "jsonpath={.items[?(@.spec.suspend==true)].metadata.name}")" = two ]'
+check "resume --all" says 0 '^trainjob two resumed$' resume --all -n $ns
+check "a label that one has that has ended" says 0 '^1 that has ended left out$' suspend -l team=red -n $ns
 check "neither names nor a label" says 2 'say which jobs' suspend -n $ns
 check "both" says 2 'one of them' suspend one --all -n $ns
 no_name() { # NAME: is none, and is not made another place of the URL

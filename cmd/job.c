@@ -12,7 +12,6 @@
 #include "base/xmalloc.h"
 #include "client/refusal.h"
 #include "cmd/cmd.h"
-#include "cmd/runtimes.h"
 #include "plugins/plugins.h"
 #include "trainer/api.h"
 #include "trainer/pipeline.h"
@@ -66,6 +65,13 @@ static void settle_pairs(cJSON *job, const char *map, const struct opt_strs *pai
 			set(job, key, value);
 }
 
+static const char *namespace_of(const struct job_opts *opts)
+{
+	return opts->ns           ? opts->ns
+	       : opts->default_ns ? opts->default_ns
+				  : DEFAULT_NAMESPACE;
+}
+
 /* What the command line says of a job, whatever the file does. */
 static void settle_job(struct job_set *set, struct doc *doc, const struct job_opts *opts,
 		       enum job_names names)
@@ -86,9 +92,7 @@ static void settle_job(struct job_set *set, struct doc *doc, const struct job_op
 				json_get(doc->obj, "metadata", "namespace"),
 				"--namespace says '%s'", opts->ns);
 	if (!ns || !*ns)
-		meta_set_namespace(doc->obj, opts->ns           ? opts->ns
-					     : opts->default_ns ? opts->default_ns
-								: DEFAULT_NAMESPACE);
+		meta_set_namespace(doc->obj, namespace_of(opts));
 }
 
 /* A rule that the schema has told of already is not told again. */
@@ -199,7 +203,36 @@ static size_t build(struct job_set *set, const char *cmd)
 	return bad;
 }
 
-static int read_all(struct job_set *set, const struct job_opts *opts, struct error *err)
+static int has_runtime(const struct job_set *set, const struct job_opts *opts,
+		       const char *kind, struct error *err)
+{
+	const struct runtime_name which = { kind, namespace_of(opts), opts->runtime };
+
+	if (runtime_exists(&set->input, &which, !opts->has_runtime))
+		return 1;
+	return opts->has_runtime ? opts->has_runtime(opts->ctx, &which, err) : 0;
+}
+
+/* A mere name: which kind of runtime has it? The kind with the nearer scope. */
+static int settle_runtime(struct job_set *set, const struct job_opts *opts, cJSON *job,
+			  const char *cmd, struct error *err)
+{
+	int rc = has_runtime(set, opts, RUNTIME_KIND, err);
+
+	if (rc <= 0)
+		return rc;
+	tj_set_runtime_kind(job, RUNTIME_KIND);
+	rc = has_runtime(set, opts, CLUSTER_RUNTIME_KIND, err);
+	if (rc > 0)
+		cmd_complain(cmd,
+			     "runtime %s: the TrainingRuntime of namespace %s is taken, "
+			     "not the ClusterTrainingRuntime of that name",
+			     opts->runtime, namespace_of(opts));
+	return rc < 0 ? -1 : 0;
+}
+
+static int read_all(struct job_set *set, const struct job_opts *opts, const char *cmd,
+		    struct error *err)
 {
 	cJSON *made = NULL;
 
@@ -215,7 +248,7 @@ static int read_all(struct job_set *set, const struct job_opts *opts, struct err
 	for (size_t i = 0; i < opts->runtime_files.n; i++)
 		if (input_read(&set->input, opts->runtime_files.list[i], err))
 			return -1;
-	return 0;
+	return made ? settle_runtime(set, opts, made, cmd, err) : 0;
 }
 
 static size_t count_jobs(const struct job_set *set)
@@ -240,11 +273,12 @@ static int check_pairs(const char *option, const struct opt_strs *pairs,
 }
 
 /* Documents and options, as far as they can be judged without the schema. */
-static int begin(struct job_set *set, const struct job_opts *opts, struct error *err)
+static int begin(struct job_set *set, const struct job_opts *opts, const char *cmd,
+		 struct error *err)
 {
 	if (check_pairs("--label", &opts->labels, err) ||
 	    check_pairs("--annotation", &opts->annotations, err) ||
-	    input_schema(&set->schema, err) || read_all(set, opts, err))
+	    input_schema(&set->schema, err) || read_all(set, opts, cmd, err))
 		return -1;
 	if (opts->name && opts->generate_name)
 		return error_set(err, ERR_USAGE, "--name or --generate-name, not both");
@@ -304,7 +338,7 @@ void job_add_config(const struct job_set *set, struct job *job)
 static int load(struct job_set *set, const struct job_opts *opts, enum job_names names,
 		const char *cmd, struct error *err)
 {
-	if (begin(set, opts, err))
+	if (begin(set, opts, cmd, err))
 		return -1;
 	check_docs(set, opts, names);
 	return check_jobs(set, cmd) || build(set, cmd) ? EXIT_BAD_INPUT : 0;
@@ -335,9 +369,10 @@ int job_set_load(struct job_set *ret, const struct job_opts *opts, enum job_name
 	return code;
 }
 
-int job_set_read(struct job_set *ret, const struct job_opts *opts, struct error *err)
+int job_set_read(struct job_set *ret, const struct job_opts *opts, const char *cmd,
+		 struct error *err)
 {
-	if (begin(ret, opts, err))
+	if (begin(ret, opts, cmd, err))
 		return -1;
 	check_docs(ret, opts, NAMES_LATER);
 	return count_jobs(ret) ? 0 : no_job(opts, err);

@@ -10,6 +10,7 @@
 
 #include "base/opt.h"
 #include "cmd/input.h"
+#include "cmd/runtimes.h"
 
 struct job_opts {
 	const char *file, *ns, *name, *generate_name;
@@ -18,7 +19,11 @@ struct job_opts {
 	struct opt_strs runtime_files, labels, annotations;
 	const struct workspace *workspace; /* that the jobs came with; or NULL */
 	bool suspend;
-	/* A TrainJob without a file. */
+	/* 1: the cluster has it; 0; -1 with err. NULL: the built-in ones are meant. */
+	int (*has_runtime)(void *ctx, const struct runtime_name *which,
+			   struct error *err);
+	void *ctx;
+	/* A TrainJob without a file. A TrainingRuntime of its namespace comes first. */
 	const char *script; /* Python code that it carries; or NULL */
 	const char *runtime, *image, *cpu, *memory, *gpu;
 	int64_t nodes, nproc;
@@ -84,11 +89,11 @@ struct job_set {
 MUST_CHECK int job_set_load(struct job_set *ret, const struct job_opts *opts,
 			    enum job_names names, const char *cmd, struct error *err);
 /*
- * For a cluster, which has the last word: read, and held against the schema. Nothing
- * is told yet, resolved or built; `given` of each TrainJob and runtime is to be sent.
+ * For a cluster, which has the last word: read, and held against the schema. Of errors
+ * nothing is told yet, nothing is resolved or built; `given` of each TrainJob and runtime is to be sent.
  */
 MUST_CHECK int job_set_read(struct job_set *ret, const struct job_opts *opts,
-			    struct error *err);
+			    const char *cmd, struct error *err);
 /* A copy of the job's runtime, of the files or built in; errors join the document's. */
 cJSON *job_resolve(struct job_set *set, struct doc *doc, const char *cmd);
 

@@ -103,6 +103,18 @@ const struct doc *runtime_in_files(const struct input *in, const cJSON *trainjob
 	return in_files(in, ref.kind, ref.name, ns);
 }
 
+bool runtime_exists(const struct input *in, const struct runtime_name *which,
+		    bool with_builtin)
+{
+	cleanup_json cJSON *obj = NULL;
+
+	if (in_files(in, which->kind, which->name, which->ns))
+		return true;
+	if (with_builtin && str_eq(which->kind, CLUSTER_RUNTIME_KIND))
+		obj = builtin(which->name);
+	return obj != NULL;
+}
+
 cJSON *runtime_resolve(const struct input *in, const struct schema *schema,
 		       const cJSON *trainjob, const char *ns, struct field_errors *errs)
 {

@@ -7,6 +7,10 @@
 
 #include "cmd/input.h"
 
+struct runtime_name {
+	const char *kind, *ns, *name; /* ns: where the job is, for either kind */
+};
+
 /*
  * The one that the TrainJob's runtimeRef names; the caller's, defaults filled
  * in. NULL, and an error in errs, when there is none. `ns` is the job's; a
@@ -14,6 +18,13 @@
  */
 cJSON *runtime_resolve(const struct input *in, const struct schema *schema,
 		       const cJSON *trainjob, const char *ns, struct field_errors *errs);
+
+/*
+ * Is there one of this kind and name that needs no cluster? Of the files; a
+ * ClusterTrainingRuntime also where it is built in, if those count.
+ */
+bool runtime_exists(const struct input *in, const struct runtime_name *which,
+		    bool with_builtin);
 
 /* Only of the files; NULL: none of them has it. */
 const struct doc *runtime_in_files(const struct input *in, const cJSON *trainjob,

@@ -12,11 +12,11 @@
 #include "base/stop.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "client/jobs.h"
 #include "client/permission.h"
 #include "client/refusal.h"
 #include "cmd/cmd.h"
 #include "cmd/out.h"
-#include "cmd/runtimes.h"
 #include "cmd/submit_follow.h"
 #include "trainer/api.h"
 #include "trainer/trainjob.h"
@@ -170,23 +170,37 @@ static int on_runtime(void *ctx, cJSON *take_obj, struct error *err)
 	return 0;
 }
 
+static struct kube_ref runtime_at(const char *kind, const char *ns, const char *name)
+{
+	bool cluster = str_eq(kind, CLUSTER_RUNTIME_KIND);
+
+	return (struct kube_ref){ TRAINER_API_VERSION, kind, cluster ? NULL : ns, name };
+}
+
+static int list_runtimes(struct sending *s, const char *kind, const char *ns,
+			 struct opt_strs *names)
+{
+	const struct kube_ref all = runtime_at(kind, ns, NULL);
+	const struct kube_select select = { .meta_only = true };
+	const struct kube_sink sink = { .on_item = on_runtime, .ctx = names };
+	struct error ignored = { 0 };
+
+	return kube_list(s->kube, &all, &select, &sink, NULL, &ignored);
+}
+
 /* "; did you mean 'a'?", where the cluster lacks the runtime; or "". */
 static const char *runtime_hint(struct arena *arena, struct sending *s,
 				const struct item *item)
 {
 	struct runtime_ref ref = tj_runtime_ref(item->doc->obj);
-	const struct kube_ref all = { .api_version = TRAINER_API_VERSION,
-				      .kind = ref.kind,
-				      .ns = runtime_ref_is_cluster(&ref)
-						    ? NULL
-						    : meta_namespace(item->doc->obj) };
-	const struct kube_select select = { .meta_only = true };
+	const char *ns = meta_namespace(item->doc->obj);
 	struct opt_strs names = { 0 };
-	const struct kube_sink sink = { .on_item = on_runtime, .ctx = &names };
-	struct error ignored = { 0 };
 	const char *near = NULL, *ret = "";
+	int rc = list_runtimes(s, ref.kind, ns, &names);
 
-	if (kube_list(s->kube, &all, &select, &sink, NULL, &ignored))
+	if (!s->opts->job.file) /* a mere name, which might be of either kind */
+		rc |= list_runtimes(s, RUNTIME_KIND, ns, &names);
+	if (rc)
 		ret = "";
 	else if (!names.n)
 		ret = "; there is none here: 'kftrainer install --runtimes' brings those "
@@ -606,13 +620,33 @@ static int connect_to(struct sending *s, struct job_opts *job, struct arena *are
 			 "~/.kube/config); --local runs the job on this machine");
 }
 
+/* Who may not ask is taken to mean what all can see. */
+static int has_runtime(void *ctx, const struct runtime_name *which, struct error *err)
+{
+	const struct sending *s = ctx;
+	const struct kube_ref ref = runtime_at(which->kind, which->ns, which->name);
+	cleanup_json cJSON *there = NULL;
+	struct error why = { 0 };
+
+	if (job_name_check(which->name, &why))
+		return 0; /* the API server says what is wrong with it */
+	if (!kube_get(s->kube, &ref, &there, &why))
+		return 1;
+	if (why.kind == ERR_NOT_FOUND || why.kind == ERR_DENIED)
+		return 0;
+	*err = why;
+	return explain(err);
+}
+
 int cluster_submit(const struct cluster_submit *opts, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_sending struct sending s = { .opts = opts };
 	struct job_opts job = opts->job;
 
-	if (connect_to(&s, &job, &arena, err) || job_set_read(&s.set, &job, err) ||
+	job.has_runtime = has_runtime;
+	job.ctx = &s;
+	if (connect_to(&s, &job, &arena, err) || job_set_read(&s.set, &job, CMD, err) ||
 	    gather(&s, job.default_ns, err))
 		return -1;
 	if (ask_all(&s, err) || send_all(&s, err))

@@ -316,6 +316,11 @@ cJSON *tj_new(const char *name, const char *runtime)
 	return tj;
 }
 
+void tj_set_runtime_kind(cJSON *tj, const char *kind)
+{
+	json_put_str(tj, kind, "spec", "runtimeRef", "kind");
+}
+
 void tj_set_image(cJSON *tj, const char *image)
 {
 	json_put_str(tj, image, "spec", "trainer", "image");

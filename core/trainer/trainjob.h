@@ -68,6 +68,7 @@ void tj_default_patch_times(cJSON *tj, const cJSON *old, const char *now);
 
 /* Making one, of options instead of a file (cmd/jobspec.c). The caller's. */
 cJSON *tj_new(const char *name, const char *runtime);
+void tj_set_runtime_kind(cJSON *tj, const char *kind);
 void tj_set_image(cJSON *tj, const char *image);
 void tj_set_num_nodes(cJSON *tj, int64_t n);
 void tj_set_num_proc_per_node(cJSON *tj, int64_t n);

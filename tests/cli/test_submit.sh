@@ -95,6 +95,21 @@ check "a file comes before the built-in ones" field 'jobs["node"]["parallelism"]
 check "the built-in ones serve what a file lacks" field 'env["PET_NNODES"]' 1 \
 	submit --dry-run --runtime torch-distributed --name x --runtime-file "$dir/mine.yaml"
 
+check "no file: a TrainingRuntime of a file" field 'jobs["node"]["parallelism"]' 3 \
+	submit --dry-run --runtime mine --name x --runtime-file "$dir/runtime.yaml"
+check "... nothing is said of it" test ! -s "$scratch/err"
+sed 's/name: mine/name: torch-distributed/' "$dir/runtime.yaml" >"$dir/both.yaml"
+check "no file: a TrainingRuntime comes before a ClusterTrainingRuntime" field 'jobs["node"]["parallelism"]' 3 \
+	submit --dry-run --runtime torch-distributed --name x --runtime-file "$dir/both.yaml"
+check "... which is said" grep -qx 'kftrainer submit: runtime torch-distributed: the TrainingRuntime of namespace default is taken, not the ClusterTrainingRuntime of that name' "$scratch/err"
+sed '/^---/,$d; s/name: torch-distributed/&\n  namespace: team/' "$dir/both.yaml" >"$dir/team.yaml"
+check "... before a built-in one, too" says 0 'of namespace team is taken' submit --dry-run --runtime torch-distributed --name x -n team --runtime-file "$dir/team.yaml"
+check "... not one of another namespace" field 'jobs["node"]["parallelism"]' 1 \
+	submit --dry-run --runtime torch-distributed --name x --runtime-file "$dir/team.yaml"
+check "code: a TrainingRuntime of a file" says 0 'registry.example/mine:1' submit --dry-run "$dir/train.py" --runtime mine \
+	--runtime-file "$dir/runtime.yaml" <<<"$(echo 'print(1)' >"$dir/train.py")"
+check "runtime render: a TrainingRuntime of a file" says 0 'registry.example/mine:1' runtime render mine --name x --runtime-file "$dir/runtime.yaml"
+
 check "no file: nodes, processes, command" field \
 	'jobs["node"]["parallelism"], env["PET_NPROC_PER_NODE"], node["command"], jobset["metadata"]["name"]' \
 	"(4, '2', ['torchrun', 'a/train_it.py', '--lr', '1'], 'train-it')" \

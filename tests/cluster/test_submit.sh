@@ -136,6 +136,21 @@ check "--runtime-file: only what the job needs" says 0 '^TrainingRuntime kube-pu
 		{ runtime TrainingRuntime theirs; echo ---; runtime TrainingRuntime unused; } >"$d/theirs-runtimes.yaml"
 	)"
 check "... not the other" absent trainingruntime unused kube-public
+kind='.spec.runtimeRef.kind}{.spec.runtimeRef.name'
+check "--runtime: a TrainingRuntime of the namespace" says 0 'TrainJob default/named: created' --runtime mine --name named -- true
+check "... is the job's" of named "$kind" TrainingRuntimemine
+check "... and nothing more is said" lines err 0
+check "... not that of another namespace" says 2 "not found.*; did you mean 'mine'\?" --runtime mines --name never -- true
+check "... nor where it is not" says 2 'spec.RuntimeRef: .*ClusterTrainingRuntime.*not found' --runtime mine --name never -n kube-system -- true
+runtime ClusterTrainingRuntime mine | kc apply --server-side -f - >/dev/null
+check "... before a ClusterTrainingRuntime, which is said" says 0 \
+	'runtime mine: the TrainingRuntime of namespace default is taken, not the ClusterTrainingRuntime of that name' --runtime mine --name named2 -- true
+check "... really" of named2 "$kind" TrainingRuntimemine
+check "... the other where there is but that" says 0 'TrainJob kube-system/named3: created' --runtime mine --name named3 -n kube-system -- true
+check "... of a file that comes with it" says 0 '^TrainingRuntime kube-public/filed: created$' --runtime filed --name filed -n kube-public \
+	--runtime-file "$d/filed.yaml" -- true <<<"$(runtime TrainingRuntime filed >"$d/filed.yaml")"
+check "code: a TrainingRuntime of the namespace" says 0 'TrainJob default/coded: created' "$d/coded.py" --runtime mine <<<"$(echo 'print(1)' >"$d/coded.py")"
+check "... is the job's" of coded "$kind" TrainingRuntimemine
 {
 	tj wrong wrong '    kind: TrainingRuntime' '  trainer:' '    numNodes: 2'
 	echo ---

@@ -4,13 +4,13 @@
  * Meant for a step of the runtime that comes after the trainer's (dependsOn), and for
  * people. Configured as the initializers are: variables, and options, which win.
  */
-#include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "base/stop.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/fetchview.h"
+#include "cmd/variable.h"
 #include "store/upload.h"
 
 #define DEFAULT_FOLDER \
@@ -34,14 +34,6 @@ static const struct opt opts_table[] = {
 		struct export_opts, connections, 1, UPLOAD_MAX_CONNECTIONS),
 	{ .type = OPT_END },
 };
-
-static const char *variable(void *ctx, const char *name)
-{
-	const char *value = getenv(name);
-
-	(void)ctx;
-	return value && *value ? value : NULL;
-}
 
 static const char *pick(const char *option, const char *name)
 {

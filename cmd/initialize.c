@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,6 +16,7 @@
 #include "cmd/cmd.h"
 #include "cmd/fetchpost.h"
 #include "cmd/fetchview.h"
+#include "cmd/variable.h"
 #include "net/http.h"
 #include "store/fetch.h"
 #include "store/retry.h"
@@ -52,15 +52,6 @@ struct watch {
 	struct fetchview view;
 	struct fetchpost *post;
 };
-
-/* Empty is unset, as upstream has it. */
-static const char *variable(void *ctx, const char *name)
-{
-	const char *value = getenv(name);
-
-	(void)ctx;
-	return value && *value ? value : NULL;
-}
 
 static void on_tick(void *ctx, const struct fetch_now *now)
 {

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 #include "base/stop.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
+#include "cmd/variable.h"
 #include "store/fetch.h"
 #include "store/pack.h"
 
@@ -68,14 +68,6 @@ struct download {
 	const char *path; /* of the archive, once it is there */
 	size_t n;
 };
-
-static const char *variable(void *ctx, const char *name)
-{
-	const char *value = getenv(name);
-
-	(void)ctx;
-	return value && *value ? value : NULL;
-}
 
 static void on_file(void *ctx, enum fetch_event event, const char *path, int64_t bytes)
 {

@@ -14,6 +14,7 @@
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/fetchview.h"
+#include "cmd/variable.h"
 #include "local/sandbox.h"
 #include "store/upload.h"
 
@@ -155,14 +156,6 @@ int shipment_pack(struct shipment *s, const struct workspace_opts *o, bool local
 }
 
 /* ---- to a place ---- */
-
-static const char *variable(void *ctx, const char *name)
-{
-	const char *value = getenv(name);
-
-	(void)ctx;
-	return value && *value ? value : NULL;
-}
 
 /* In a folder of its own, under the name that it gets. */
 static int upload(struct shipment *s, struct upload_conf *conf, struct upload_now *now,

@@ -11,6 +11,7 @@
 #include "cmd/cmd.h"
 #include "cmd/job.h"
 #include "cmd/out.h"
+#include "cmd/variable.h"
 
 static void test_duration(void **state)
 {
@@ -29,6 +30,18 @@ static void test_duration(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		assert_string_equal(out_duration(&arena, rows[i].ms), rows[i].text);
+}
+
+static void test_variable(void **state)
+{
+	(void)state;
+	unsetenv("KFT_TEST");
+	assert_null(variable(NULL, "KFT_TEST"));
+	setenv("KFT_TEST", "", 1);
+	assert_null(variable(NULL, "KFT_TEST"));
+	setenv("KFT_TEST", " a=b", 1);
+	assert_string_equal(variable(NULL, "KFT_TEST"), " a=b");
+	unsetenv("KFT_TEST");
 }
 
 /* Sorted, so that people find them; help text in one shape. */
@@ -122,9 +135,8 @@ static void test_verbatim(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_duration),
-		cmocka_unit_test(test_commands),
-		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_duration), cmocka_unit_test(test_variable),
+		cmocka_unit_test(test_commands), cmocka_unit_test(test_names),
 		cmocka_unit_test(test_verbatim),
 	};
 

@@ -28,7 +28,7 @@ size_t refusal_path_length(const char *s)
 {
 	size_t n = *s == '.' ? span(s, ":\n") : 0;
 
-	return s[n] == ':' && s[n + 1] == ' ' ? n : 0;
+	return s[n] == ':' && s[n + 1] == ' ' && !memchr(s, '\n', n) ? n : 0;
 }
 
 /* One of them, "name=value"; an element that lacks it has the default. */

@@ -80,6 +80,8 @@ static const struct {
 	  { { "spec.jobs[name=\"gone\"].a[1].b", "spec.jobs[name=\"gone\"].a[1].b: x" },
 	    { "spec.jobs[1].c", "spec.jobs[1].c: y" },
 	    { "spec.jobs[name", "spec.jobs[name: z" } } },
+	{ UNTYPED "errors:\\n  .spec.a[name=\\\"\\n\\\"].b: x\\n  .spec.c: y\"}",
+	  { { "spec.c", "spec.c: y" } } },
 	{ UNTYPED "no field\"}",
 	  { { "", "failed to create typed patch object (default/mine; a/v1, Kind=A): no "
 		  "field" } } },

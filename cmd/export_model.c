@@ -11,6 +11,7 @@
 #include "cmd/cmd.h"
 #include "cmd/fetchview.h"
 #include "cmd/variable.h"
+#include "store/ask.h"
 #include "store/upload.h"
 
 #define DEFAULT_FOLDER \
@@ -63,9 +64,9 @@ static int send_all(struct upload_conf *conf, const char *folder, struct fetchvi
 static int run(const void *values, int argc, char **argv, struct error *err)
 {
 	const struct export_opts *o = values;
-	const struct http_conf http = { .http1 = true,
-					.user_agent = "kftrainer/" VERSION };
+	const struct http_conf http = { .user_agent = "kftrainer/" VERSION };
 	cleanup_arena struct arena arena = { 0 };
+	struct store_conf place;
 	struct fetchview view;
 	const struct filter filter = {
 		.allow = filter_list(&arena, o->allow),
@@ -86,7 +87,8 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	if (!conf.uri)
 		return error_set(err, ERR_USAGE,
 				 "where to? set STORAGE_URI, or give --uri");
-	if (stop_setup(err) || http_client_new(&conf.http, &http, err))
+	place = (struct store_conf){ .uri = conf.uri, .env = variable };
+	if (stop_setup(err) || store_http_new(&conf.http, &place, &http, err))
 		return -1;
 	fetchview_begin(&view, (enum fetchview_kind)o->progress, "export-model");
 	view.verb = "sent";

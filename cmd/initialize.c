@@ -17,7 +17,7 @@
 #include "cmd/fetchpost.h"
 #include "cmd/fetchview.h"
 #include "cmd/variable.h"
-#include "net/http.h"
+#include "store/ask.h"
 #include "store/fetch.h"
 #include "store/retry.h"
 #include "store/uri.h"
@@ -127,8 +127,8 @@ static int run(const struct kind *k, const struct init_opts *o, int argc, char *
 	       struct error *err)
 {
 	const char *uri = pick(o->uri, "STORAGE_URI", NULL);
-	const struct http_conf http = { .http1 = true,
-					.user_agent = "kftrainer/" VERSION,
+	const struct store_conf place = { .uri = uri, .env = variable };
+	const struct http_conf http = { .user_agent = "kftrainer/" VERSION,
 					.receive_bytes = 256 * 1024,
 					.max_idle = FETCH_MAX_CONNECTIONS };
 	cleanup_arena struct arena arena = { 0 };
@@ -154,7 +154,7 @@ static int run(const struct kind *k, const struct init_opts *o, int argc, char *
 		return error_set(err, ERR_USAGE,
 				 "from where? set STORAGE_URI, or give --uri");
 	if (scheme_find(&c.scheme, uri, err) || stop_setup(err) ||
-	    http_client_new(&c.http, &http, err))
+	    store_http_new(&c.http, &place, &http, err))
 		return -1;
 	filter = make_filter(&arena, k, o, c.scheme);
 	fetchview_begin(&w.view, (enum fetchview_kind)o->progress, k->name);

@@ -78,7 +78,7 @@ int http_client_new(struct http_client **ret, const struct http_conf *conf,
 	client->max_idle = conf->max_idle ? conf->max_idle : DEFAULT_IDLE;
 	client->receive_bytes = conf->receive_bytes ? conf->receive_bytes : RECEIVE_BYTES;
 	if (!client->ca_pem)
-		client->ca_file = system_ca();
+		client->ca_file = copy(conf->ca_file ? conf->ca_file : system_ca());
 	pthread_mutex_init(&client->lock, NULL);
 	*ret = client;
 	return 0;
@@ -106,6 +106,7 @@ void http_client_free(struct http_client *client)
 	if (client->key_pem)
 		explicit_bzero(client->key_pem, strlen(client->key_pem));
 	free(client->ca_pem);
+	free(client->ca_file);
 	free(client->ca_setting);
 	free(client->cert_pem);
 	free(client->key_pem);

@@ -25,7 +25,8 @@ struct http_client;
 
 /* Everything is copied. */
 struct http_conf {
-	const char *ca_pem; /* what to trust; NULL: the system's (see http.c) */
+	/* What to trust: the text, or the file; both NULL: the system's (see http.c). */
+	const char *ca_pem, *ca_file;
 	/* Which setting says so, for messages; NULL: SSL_CERT_FILE, or with ca_pem none. */
 	const char *ca_setting;
 	const char *cert_pem, *key_pem; /* the client's own, or NULL */

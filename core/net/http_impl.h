@@ -23,8 +23,7 @@ struct slot {
 
 struct http_client {
 	char *ca_pem, *cert_pem, *key_pem, *server_name, *proxy, *user_agent;
-	const char *ca_file;
-	char *ca_setting;
+	char *ca_file, *ca_setting;
 	bool insecure, http1, after_stop;
 	size_t max_idle, receive_bytes;
 	pthread_mutex_t lock; /* of what follows */

@@ -1,10 +1,19 @@
 /*
- * ask.h - what a scheme asks for itself, beside the files: lists, tokens, heads.
+ * ask.h - who asks: the client for a place, and what a scheme asks for itself, beside
+ * the files: lists, tokens, heads.
  */
 #ifndef STORE_ASK_H
 #define STORE_ASK_H
 
 #include "store/store.h"
+
+/*
+ * A client for the place of conf->uri, of which only env and ctx are looked at beside:
+ * HTTP/1.1, and whom its own programs trust: s3:// AWS_CA_BUNDLE, where SSL_CERT_FILE
+ * is not set. `like` has all else.
+ */
+MUST_CHECK int store_http_new(struct http_client **ret, const struct store_conf *conf,
+			      const struct http_conf *like, struct error *err);
 
 /* Who asks for a scheme: its client, how often, and whom it tells; for many threads. */
 struct store_asker;

@@ -11,6 +11,7 @@
 #include "net/sign.h"
 #include "store/ask.h"
 #include "store/aws_error.h"
+#include "store/aws_profile.h"
 #include "store/xml.h"
 
 #define ECS_HOST   "http://169.254.170.2"
@@ -23,6 +24,7 @@ enum {
 	NEAR_MS = 2000, /* what answers from this machine or its neighbourhood */
 	STS_MS = 30 * 1000,
 	EARLY_S = 5 * 60,
+	MAX_PROFILES = 8,     /* that name each other */
 	AGAIN_MS = 30 * 1000, /* the least between renewals because of a refusal */
 };
 
@@ -40,14 +42,12 @@ enum {
 	X(AWS_ENDPOINT_URL)                       \
 	X(AWS_ENDPOINT_URL_STS)                   \
 	X(AWS_PROFILE)                            \
-	X(AWS_SHARED_CREDENTIALS_FILE)            \
 	X(AWS_CONTAINER_CREDENTIALS_FULL_URI)     \
 	X(AWS_CONTAINER_CREDENTIALS_RELATIVE_URI) \
 	X(AWS_CONTAINER_AUTHORIZATION_TOKEN)      \
 	X(AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE) \
 	X(AWS_EC2_METADATA_DISABLED)              \
-	X(AWS_EC2_METADATA_SERVICE_ENDPOINT)      \
-	X(HOME)
+	X(AWS_EC2_METADATA_SERVICE_ENDPOINT)
 
 #define AS_FIELD(name) const char *name;
 struct settings {
@@ -58,13 +58,15 @@ struct found {
 	struct arena arena;
 	struct sigv4_key key; /* access NULL: nobody */
 	const char *source, *role;
-	int64_t expires; /* seconds since 1970; 0: never */
+	const char *foreign; /* how a profile has some, which is not ours; or NULL */
+	int64_t expires;     /* seconds since 1970; 0: never */
 };
 
 struct aws_credentials {
 	struct arena arena;
 	struct settings set;
-	const char *region;
+	struct aws_files files;
+	const char *region, *endpoint; /* endpoint: the profile's, or NULL */
 	struct store_asker *asker;
 	struct http_client *direct; /* no proxy: what is near */
 	pthread_mutex_t lock;       /* of what follows */
@@ -72,6 +74,11 @@ struct aws_credentials {
 	int64_t asked_ms;
 	struct found now;
 };
+
+static const char *copy(struct arena *arena, const char *s)
+{
+	return s ? arena_strdup(arena, s) : NULL;
+}
 
 static void keep(struct aws_credentials *c, const struct store_conf *conf,
 		 const char **field, const char *name)
@@ -87,10 +94,17 @@ struct aws_credentials *aws_credentials_new(const struct store_conf *conf,
 					    const char *region)
 {
 	struct aws_credentials *c = xcalloc(1, sizeof(*c));
+	struct aws_profile p = { 0 };
+	struct error ignored = { 0 }; /* who needs the files says so */
+	bool found;
 
 #define KEEP(name) keep(c, conf, &c->set.name, #name);
 	SETTINGS(KEEP)
 	c->region = arena_strdup(&c->arena, region);
+	c->files = aws_files_of(&c->arena, conf);
+	if (!aws_profile_load(&p, &found, &c->arena, &c->files, c->files.profile,
+			      &ignored))
+		c->endpoint = p.endpoint;
 	c->asker = store_asker_new(&c->arena, conf);
 	pthread_mutex_init(&c->lock, NULL);
 	return c;
@@ -142,55 +156,6 @@ static int from_env(struct aws_credentials *c, struct found *f, struct error *er
 			 err);
 }
 
-enum { PROFILE_KEYS = 3 };
-
-/* "[name]" begins a profile, "key = value" belongs to it. */
-static void read_profile(struct arena *arena, const char *text, const char *profile,
-			 const char *values[PROFILE_KEYS])
-{
-	static const char *const keys[PROFILE_KEYS] = { "aws_access_key_id",
-							"aws_secret_access_key",
-							"aws_session_token" };
-	const char *head = arena_printf(arena, "[%s]", profile);
-	bool ours = false;
-
-	for (char **line = str_split(arena, text, '\n', NULL); *line; line++) {
-		char *s = str_trim(arena, *line), *eq = strchr(s, '=');
-
-		if (*s == '[')
-			ours = str_eq(s, head);
-		if (!ours || !eq || *s == '#')
-			continue;
-		*eq = 0;
-		for (size_t i = 0; i < PROFILE_KEYS; i++)
-			if (str_eq(str_trim(arena, s), keys[i]))
-				values[i] = str_trim(arena, eq + 1);
-	}
-}
-
-static int from_profile(struct aws_credentials *c, struct found *f, struct error *err)
-{
-	const char *profile = c->set.AWS_PROFILE ? c->set.AWS_PROFILE : "default";
-	const char *path = c->set.AWS_SHARED_CREDENTIALS_FILE;
-	const char *values[PROFILE_KEYS] = { NULL, NULL, NULL };
-	cleanup_arena struct arena arena = { 0 };
-	cleanup_buf struct buf text = { .max = MAX_FILE };
-
-	if (!path && c->set.HOME)
-		path = path_join(&arena, c->set.HOME, ".aws/credentials");
-	if (!path || !file_exists(path))
-		return 0;
-	if (file_read(&text, path, err))
-		return -1;
-	if (text.len)
-		read_profile(&arena, (const char *)text.data, profile, values);
-	if (!values[0] && c->set.AWS_PROFILE)
-		return error_set(err, ERR_INVALID, "%s: no key for AWS_PROFILE '%s'",
-				 path, profile);
-	return from_pair(f, values[0], values[1], values[2],
-			 arena_printf(&f->arena, "profile %s", profile), err);
-}
-
 /* ---- STS -------------------------------------------------------------------------- */
 
 static int on_sts(void *ctx, const char *path, const char *text, struct error *err)
@@ -219,6 +184,8 @@ static const char *sts_endpoint(struct aws_credentials *c, struct arena *arena)
 		return c->set.AWS_ENDPOINT_URL_STS;
 	if (c->set.AWS_ENDPOINT_URL)
 		return c->set.AWS_ENDPOINT_URL;
+	if (c->endpoint)
+		return c->endpoint;
 	return arena_printf(arena, "https://sts.%s.amazonaws.com%s", c->region,
 			    str_starts(c->region, "cn-") ? ".cn" : "");
 }
@@ -294,6 +261,27 @@ static int sts_ask(struct aws_credentials *c, const struct sigv4_key *key,
 	return 0;
 }
 
+/* f->role by the token of a file. */
+static int web_identity(struct aws_credentials *c, struct found *f, const char *path,
+			const char *session, struct error *err)
+{
+	cleanup_buf struct buf token = { .max = MAX_FILE };
+	cleanup_arena struct arena arena = { 0 };
+
+	if (file_read(&token, path, err))
+		return error_wrap(err, "%s", f->source);
+	return sts_ask(c, NULL,
+		       (const struct sigv4_pair[]){
+			       { "Action", "AssumeRoleWithWebIdentity" },
+			       { "Version", "2011-06-15" },
+			       { "RoleArn", f->role },
+			       { "RoleSessionName", session },
+			       { "WebIdentityToken",
+				 str_trim(&arena, (const char *)token.data) },
+			       { NULL, NULL } },
+		       f, err);
+}
+
 static const char *session_name(struct aws_credentials *c)
 {
 	return c->set.AWS_ROLE_SESSION_NAME ? c->set.AWS_ROLE_SESSION_NAME : "kftrainer";
@@ -303,39 +291,37 @@ static int from_web_identity(struct aws_credentials *c, struct found *f,
 			     struct error *err)
 {
 	const char *path = c->set.AWS_WEB_IDENTITY_TOKEN_FILE;
-	cleanup_buf struct buf token = { .max = MAX_FILE };
-	cleanup_arena struct arena arena = { 0 };
 
 	f->role = c->set.AWS_ROLE_ARN ? c->set.AWS_ROLE_ARN : c->set.ROLE_ARN;
 	if (!path || !f->role)
 		return 0;
-	if (file_read(&token, path, err))
-		return error_wrap(err, "AWS_WEB_IDENTITY_TOKEN_FILE");
 	f->source = "web identity (AWS_WEB_IDENTITY_TOKEN_FILE)";
-	return sts_ask(c, NULL,
-		       (const struct sigv4_pair[]){
-			       { "Action", "AssumeRoleWithWebIdentity" },
-			       { "Version", "2011-06-15" },
-			       { "RoleArn", f->role },
-			       { "RoleSessionName", session_name(c) },
-			       { "WebIdentityToken",
-				 str_trim(&arena, (const char *)token.data) },
-			       { NULL, NULL } },
-		       f, err);
+	return web_identity(c, f, path, session_name(c), err);
 }
 
-static int assume_role(struct aws_credentials *c, struct found *f, struct error *err)
+struct role {
+	const char *arn, *session, *external_id; /* external_id: or NULL */
+	const char *source;                      /* for messages */
+};
+
+/* With the key that is found, which it takes the place of. */
+static int assume_role(struct aws_credentials *c, struct found *f, const struct role *r,
+		       struct error *err)
 {
 	struct found base = *f;
 	int rc;
 
-	*f = (struct found){ .role = c->set.ROLE_ARN, .source = "role ROLE_ARN" };
+	*f = (struct found){ 0 };
+	f->role = arena_strdup(&f->arena, r->arn);
+	f->source = arena_strdup(&f->arena, r->source);
 	rc = sts_ask(c, &base.key,
-		     (const struct sigv4_pair[]){ { "Action", "AssumeRole" },
-						  { "Version", "2011-06-15" },
-						  { "RoleArn", f->role },
-						  { "RoleSessionName", session_name(c) },
-						  { NULL, NULL } },
+		     (const struct sigv4_pair[]){
+			     { "Action", "AssumeRole" },
+			     { "Version", "2011-06-15" },
+			     { "RoleArn", f->role },
+			     { "RoleSessionName", r->session },
+			     { r->external_id ? "ExternalId" : NULL, r->external_id },
+			     { NULL, NULL } },
 		     f, err);
 	arena_clear(&base.arena);
 	return rc;
@@ -503,6 +489,94 @@ static int from_machine(struct aws_credentials *c, struct found *f, struct error
 	return 0;
 }
 
+/* ---- profiles ---- */
+
+static int of_profile(struct aws_credentials *c, struct found *f, const char *name,
+		      int depth, struct error *err);
+
+static int profile_keys(struct found *f, const struct aws_profile *p, const char *name,
+			struct error *err)
+{
+	return from_pair(f, p->access, p->secret, p->token,
+			 arena_printf(&f->arena, "profile %s", name), err);
+}
+
+/* Who assumes the profile's role; one that is its own source has keys for that. */
+static int role_base(struct aws_credentials *c, struct found *f,
+		     const struct aws_profile *p, const char *name, int depth,
+		     struct error *err)
+{
+	const char *from = p->credential_source;
+
+	if (str_eq(p->source_profile, name))
+		return profile_keys(f, p, name, err);
+	if (p->source_profile)
+		return of_profile(c, f, p->source_profile, depth + 1, err);
+	if (!strcmp(from, "Environment"))
+		return from_env(c, f, err);
+	if (!strcmp(from, "EcsContainer"))
+		return from_container(c, f, err);
+	if (!strcmp(from, "Ec2InstanceMetadata"))
+		return from_machine(c, f, err);
+	return error_set(err, ERR_INVALID,
+			 "credential_source is none of Environment, EcsContainer and "
+			 "Ec2InstanceMetadata");
+}
+
+static int profile_role(struct aws_credentials *c, struct found *f,
+			const struct aws_profile *p, const char *name, int depth,
+			struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct role r = { .arn = p->role,
+			  .session = p->session_name ? p->session_name : session_name(c),
+			  .external_id = p->external_id,
+			  .source = arena_printf(&arena, "profile %s", name) };
+
+	if (p->token_file) {
+		f->role = arena_strdup(&f->arena, p->role);
+		f->source = arena_strdup(&f->arena, r.source);
+		return web_identity(c, f, p->token_file, r.session, err);
+	}
+	if (role_base(c, f, p, name, depth, err))
+		return error_wrap(err, "profile %s", name);
+	if (!f->key.access)
+		return error_set(
+			err, ERR_INVALID,
+			"profile %s: what it names (%s) has no key for its role", name,
+			p->source_profile ? p->source_profile : p->credential_source);
+	return assume_role(c, f, &r, err);
+}
+
+static int of_profile(struct aws_credentials *c, struct found *f, const char *name,
+		      int depth, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct aws_profile p = { 0 };
+	bool found = false;
+
+	if (depth > MAX_PROFILES)
+		return error_set(err, ERR_INVALID,
+				 "too many source_profiles: do they name each other?");
+	if (aws_profile_load(&p, &found, &arena, &c->files, name, err))
+		return -1;
+	if (!found && (depth || c->set.AWS_PROFILE))
+		return error_set(err, ERR_INVALID,
+				 "%s '%s': there is no such profile in %s and %s",
+				 depth ? "source_profile" : "AWS_PROFILE", name,
+				 c->files.credentials, c->files.config);
+	if (p.role && (p.source_profile || p.credential_source || p.token_file))
+		return profile_role(c, f, &p, name, depth, err);
+	if (p.process || p.sso)
+		f->foreign = p.process ? "credential_process" : "SSO";
+	return profile_keys(f, &p, name, err);
+}
+
+static int from_profile(struct aws_credentials *c, struct found *f, struct error *err)
+{
+	return of_profile(c, f, c->files.profile, 0, err);
+}
+
 /* ---- all of it ---- */
 
 static int (*const sources[])(struct aws_credentials *c, struct found *f,
@@ -518,10 +592,21 @@ static int find(struct aws_credentials *c, struct found *f, struct error *err)
 		if (sources[i](c, f, err))
 			return -1;
 	}
+	if (!f->key.access && f->foreign)
+		return error_set(err, ERR_UNSUPPORTED,
+				 "the profile '%s' has its credentials by %s, which is "
+				 "not done here, and there are no others; set "
+				 "AWS_ACCESS_KEY_ID and its like (aws configure "
+				 "export-credentials prints them)",
+				 c->files.profile, f->foreign);
 	if (!f->key.access)
 		f->source = "no credentials";
 	else if (c->set.ROLE_ARN && !str_eq(f->role, c->set.ROLE_ARN))
-		return assume_role(c, f, err);
+		return assume_role(c, f,
+				   &(struct role){ .arn = c->set.ROLE_ARN,
+						   .session = session_name(c),
+						   .source = "role ROLE_ARN" },
+				   err);
 	return 0;
 }
 
@@ -550,11 +635,6 @@ static int renew(struct aws_credentials *c, struct error *err)
 	c->now = next;
 	c->asked = true;
 	return 0;
-}
-
-static const char *copy(struct arena *arena, const char *s)
-{
-	return s ? arena_strdup(arena, s) : NULL;
 }
 
 int aws_credentials_get(struct aws_credentials *c, bool again, struct arena *arena,

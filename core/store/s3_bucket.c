@@ -10,6 +10,7 @@
 #include "base/xmalloc.h"
 #include "store/ask.h"
 #include "store/aws_credentials.h"
+#include "store/aws_profile.h"
 #include "store/uri.h"
 
 #define DEFAULT_REGION "us-east-1"
@@ -79,10 +80,12 @@ static const char *region_of(struct s3_bucket *b, struct arena *arena)
 }
 
 static int find_region(struct s3_bucket *b, const struct store_conf *conf,
-		       struct error *err)
+		       const struct aws_profile *profile, struct error *err)
 {
 	const char *region = FIRST_OF(conf, "REGION", "AWS_REGION", "AWS_DEFAULT_REGION");
 
+	if (!region)
+		region = profile->region;
 	if (!region || (!b->endpoint && !strcmp(region, "auto")))
 		region = DEFAULT_REGION; /* or what the server says then */
 	if (!is_region(region))
@@ -99,7 +102,8 @@ static bool is_server(const struct uri *u)
 }
 
 static int find_endpoint(struct s3_bucket *b, const struct store_conf *conf,
-			 const char *given, struct error *err)
+			 const char *given, const struct aws_profile *profile,
+			 struct error *err)
 {
 	const char *url = given, *usual;
 	struct uri uri;
@@ -108,6 +112,8 @@ static int find_endpoint(struct s3_bucket *b, const struct store_conf *conf,
 	if (!url)
 		url = FIRST_OF(conf, "ENDPOINT", "AWS_ENDPOINT_URL_S3",
 			       "AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AWS_S3_ENDPOINT");
+	if (!url)
+		url = profile->endpoint;
 	if (!url)
 		return 0;
 	if (!strstr(url, "://"))
@@ -175,8 +181,16 @@ static int find_bucket(struct s3_bucket *b, const struct store_conf *conf,
 static int setup(struct s3_bucket *b, const struct store_conf *conf, const char *endpoint,
 		 struct error *err)
 {
-	if (find_endpoint(b, conf, endpoint, err) || find_region(b, conf, err) ||
-	    find_bucket(b, conf, err))
+	struct aws_files files = aws_files_of(&b->arena, conf);
+	struct aws_profile profile = { 0 };
+	struct error ignored = { 0 }; /* aws_credentials_get() says it, if they matter */
+	bool found;
+
+	if (!endpoint && aws_profile_load(&profile, &found, &b->arena, &files,
+					  files.profile, &ignored))
+		profile = (struct aws_profile){ 0 };
+	if (find_endpoint(b, conf, endpoint, &profile, err) ||
+	    find_region(b, conf, &profile, err) || find_bucket(b, conf, err))
 		return -1;
 	b->asker = store_asker_new(&b->arena, conf);
 	b->credentials = aws_credentials_new(conf, b->region);

@@ -320,6 +320,13 @@ for what, fields, good in (("a wrong ETag", {}, False), ("KMS", {"x-amz-server-s
     env = ENV | {"ENDPOINT": "http://127.0.0.1:%d" % kms.server_address[1]}
     check("ETags: " + what, fetch("s3://buck/e", {"x": b"encrypted"} if good else ["x"], env, status=0 if good else 1))
 
+subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=other", "-keyout", "/dev/null",
+                "-out", scratch / "other.pem"], check=True, capture_output=True)
+BUNDLE = ENV | {"SSL_CERT_FILE": None, "AWS_CA_BUNDLE": scratch / "ca.pem"}
+check("AWS_CA_BUNDLE says whom to trust", fetch("s3://buck/data", FOLDER, BUNDLE))
+check("unless SSL_CERT_FILE does", fetch("s3://buck/data", FOLDER, ENV | {"AWS_CA_BUNDLE": "/none"}))
+check("and for an upload", sends(scratch / "ca.pem", "s3://buck/ca.pem", BUNDLE))
+
 # ---- refusals in words ----
 for what, uri, env, words, *status in (
         ("no object", "s3://buck/nope", {}, ["no object 'nope'"]),
@@ -331,7 +338,10 @@ for what, uri, env, words, *status in (
         ("nobody", "s3://buck/data", {"ACCESS_KEY_ID": None, "SECRET_ACCESS_KEY": None},
          ["access denied to anybody", "ACCESS_KEY_ID"]),
         ("a certificate that is not trusted", "s3://buck/data", {"SSL_CERT_FILE": None},
-         ["not trusted here", "SSL_CERT_FILE", TLS["ENDPOINT"].split("/")[2]]),
+         ["not trusted here", "SSL_CERT_FILE says", TLS["ENDPOINT"].split("/")[2]]),
+        ("another authority", "s3://buck/data", BUNDLE | {"AWS_CA_BUNDLE": scratch / "other.pem"},
+         ["not trusted here", "AWS_CA_BUNDLE says"]),
+        ("no authority", "s3://buck/data", BUNDLE | {"AWS_CA_BUNDLE": "/none"}, ["AWS_CA_BUNDLE: no file"], 2),
         ("an endpoint that is none", "s3://buck/data", {"ENDPOINT": "ftp://x"}, ["ENDPOINT"], 2)):
     check("in words: " + what, fetch(uri, words, ENV | env, status=(status or [1])[0], argv=["--retries", 1]))
 broken = faulty.Server(upstream=f"http://127.0.0.1:{http}").start()
@@ -359,10 +369,18 @@ for what, line in (("a connection cut in the middle", "/buck/data/big cut=300000
                    ("a short answer", "/buck/data/big1 short=100 1")):
     faults(line)
     check("through: " + what, fetch("s3://buck/data", FOLDER, BENV))
+def asked_twice():
+    for _ in range(40):  # what was asked is noted after the answer
+        if len(broken.records) >= 2:
+            break
+        time.sleep(0.05)
+    return len(broken.records) == 2
+
+
 faults("/buck status=503")
 check("a list that is refused for ever: as often as --retries says",
       fetch("s3://buck/data", ["s3://buck", "503", "tried 2 times"], BENV, status=1, argv=["--retries", 1]) or
-      ("" if len(broken.records) == 2 else f"asked {len(broken.records)} times"))
+      ("" if asked_twice() else f"asked {broken.records}"))
 faults("/buck/data/a.txt flip=3")
 check("flipped bytes for ever are an error", fetch("s3://buck/data/a.txt", ["a.txt", "digest"], BENV, status=1))
 problem = fetch("s3://buck/data/a.txt", {"a.txt": SMALL["a.txt"]}, BENV, argv=["--no-verify"])
@@ -430,6 +448,72 @@ credentials.write_text(f"[other]\naws_access_key_id = no\n\n[work]\naws_access_k
                        f"aws_secret_access_key = {SECRET}\n")
 with_keys("a profile", {"AWS_PROFILE": "work"}, [])
 with_keys("a profile that is not there", {"AWS_PROFILE": "none"}, [], 1, ["AWS_PROFILE"])
+config = scratch / "home/.aws/config"
+config.write_text(f"""[default]
+region = eu-test-1
+endpoint_url = {URL}
+s3 =
+    endpoint_url = http://127.0.0.1:1
+    region = no
+[profile keys]
+aws_access_key_id = {ACCESS}
+aws_secret_access_key = {SECRET}
+endpoint_url = {MOTO}
+[profile 'a role']
+role_arn = arn:aws:iam::3:role/c
+source_profile = keys
+external_id = x1
+role_session_name = me
+[profile chain]
+role_arn = arn:aws:iam::4:role/d
+source_profile = a role
+[profile self]
+role_arn = arn:aws:iam::5:role/e
+source_profile = self
+aws_access_key_id = {ACCESS}
+aws_secret_access_key = {SECRET}
+[profile env]
+role_arn = arn:aws:iam::6:role/f
+credential_source = EcsContainer
+[profile web]
+role_arn = arn:aws:iam::7:role/g
+web_identity_token_file = {scratch / "jwt"}
+[profile loop]
+role_arn = r
+source_profile = pool
+[profile pool]
+role_arn = r
+source_profile = loop
+[profile lost]
+role_arn = r
+source_profile = nowhere
+[profile program]
+credential_process = /bin/false
+[profile sso]
+sso_session = corp
+[sso-session corp]
+sso_region = us-east-1
+""")
+STS = {"AWS_ENDPOINT_URL_STS": cloud.url}
+check("config: region and endpoint of the profile", fetch("s3://buck/data", FOLDER, KEYS | {"SSL_CERT_FILE": scratch / "ca.pem"}))
+check("config: of AWS_PROFILE, with its keys", fetch("s3://buck/data", FOLDER, {"AWS_PROFILE": "keys"}))
+check("config: the variables come first", fetch("s3://buck/data", FOLDER, ENV | {"AWS_PROFILE": "keys"}))
+got = with_keys("a profile's role by another's keys", STS | {"AWS_PROFILE": "a role"}, ["AssumeRole"])
+check("config: with its session's name and external ID",
+      "" if got and (got[0]["RoleSessionName"], got[0]["ExternalId"], got[0]["RoleArn"][-1]) == ("me", "x1", "c") else got)
+got = with_keys("a role by a role", STS | {"AWS_PROFILE": "chain"}, ["AssumeRole", "AssumeRole"])
+check("config: in that order", "" if [a["RoleArn"][-1] for a in got] == ["c", "d"] else got)
+with_keys("a role by the profile's own keys", STS | {"AWS_PROFILE": "self"}, ["AssumeRole"])
+with_keys("a role by the pod's", STS | POD | {"AWS_PROFILE": "env"}, ["pod identity", "AssumeRole"])
+with_keys("a role by a web identity", STS | {"AWS_PROFILE": "web"}, ["AssumeRoleWithWebIdentity"])
+with_keys("a role without the pod's", STS | {"AWS_PROFILE": "env"}, [], 1, ["profile env", "EcsContainer", "no key"])
+with_keys("roles in a circle", STS | {"AWS_PROFILE": "loop"}, [], 1, ["name each other"])
+with_keys("a source that is not there", STS | {"AWS_PROFILE": "lost"}, [], 1, ["source_profile 'nowhere'", "no such profile"])
+with_keys("a program that is not run", {"AWS_PROFILE": "program"}, [], 1, ["'program'", "credential_process", "AWS_ACCESS_KEY_ID"])
+with_keys("SSO", {"AWS_PROFILE": "sso"}, [], 1, ["'sso'", "SSO"])
+with_keys("neither matters where there are others", POD | {"AWS_PROFILE": "sso"}, ["pod identity"])
+with_keys("AWS_CONFIG_FILE", {"AWS_CONFIG_FILE": "/none", "AWS_PROFILE": "keys"}, [], 1, ["AWS_PROFILE 'keys'", "/none"])
+config.unlink()
 cloud.deny = "AccessDenied"
 with_keys("STS says no", IRSA | {"AWS_ROLE_ARN": "arn:aws:iam::1:role/a"}, ["AssumeRoleWithWebIdentity"], 1, ["trust policy"])
 cloud.deny, cloud.pod = None, "another"

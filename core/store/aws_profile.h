@@ -1,0 +1,38 @@
+/*
+ * aws_profile.h - what the files of AWS's own programs say of a profile.
+ *
+ * ~/.aws/credentials (AWS_SHARED_CREDENTIALS_FILE) has sections [NAME], ~/.aws/config
+ * (AWS_CONFIG_FILE) [default] and [profile NAME]; the first file's values win. Lines
+ * that are further in than the key before them are a part of its value, and passed over.
+ *
+ * Source: the SDKs' reference guide of AWS, "Shared config and credentials files".
+ */
+#ifndef STORE_AWS_PROFILE_H
+#define STORE_AWS_PROFILE_H
+
+#include "store/store.h"
+
+struct aws_profile { /* NULL: not said */
+	const char *access, *secret, *token;
+	const char *region, *endpoint;
+	const char *role, *source_profile, *credential_source, *token_file;
+	const char *session_name, *external_id;
+	const char *process, *sso; /* ways to get credentials that are not ours */
+};
+
+struct aws_files {
+	const char *credentials, *config; /* paths; NULL: none */
+	const char *profile;              /* AWS_PROFILE, else "default" */
+};
+struct aws_files aws_files_of(struct arena *arena, const struct store_conf *conf);
+
+/* *ret_found: one of the files has it. No file is no error; strings in the arena. */
+MUST_CHECK int aws_profile_load(struct aws_profile *ret, bool *ret_found,
+				struct arena *arena, const struct aws_files *files,
+				const char *name, struct error *err);
+
+/* A file's text; `config`: of which form. Is the profile in it? */
+bool aws_profile_read(struct aws_profile *ret, struct arena *arena, const char *text,
+		      bool config, const char *name);
+
+#endif

@@ -552,6 +552,8 @@ static int of_profile(struct aws_credentials *c, struct found *f, const char *na
 		      int depth, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
+	const char *file =
+		c->files.credentials ? c->files.credentials : "~/.aws/credentials";
 	struct aws_profile p = { 0 };
 	bool found = false;
 
@@ -563,8 +565,8 @@ static int of_profile(struct aws_credentials *c, struct found *f, const char *na
 	if (!found && (depth || c->set.AWS_PROFILE))
 		return error_set(err, ERR_INVALID,
 				 "%s '%s': there is no such profile in %s and %s",
-				 depth ? "source_profile" : "AWS_PROFILE", name,
-				 c->files.credentials, c->files.config);
+				 depth ? "source_profile" : "AWS_PROFILE", name, file,
+				 c->files.config ? c->files.config : "~/.aws/config");
 	if (p.role && (p.source_profile || p.credential_source || p.token_file))
 		return profile_role(c, f, &p, name, depth, err);
 	if (p.process || p.sso)

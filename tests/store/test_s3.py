@@ -513,6 +513,7 @@ with_keys("a program that is not run", {"AWS_PROFILE": "program"}, [], 1, ["'pro
 with_keys("SSO", {"AWS_PROFILE": "sso"}, [], 1, ["'sso'", "SSO"])
 with_keys("neither matters where there are others", POD | {"AWS_PROFILE": "sso"}, ["pod identity"])
 with_keys("AWS_CONFIG_FILE", {"AWS_CONFIG_FILE": "/none", "AWS_PROFILE": "keys"}, [], 1, ["AWS_PROFILE 'keys'", "/none"])
+with_keys("a profile and no home", {"HOME": None, "AWS_PROFILE": "keys"}, [], 1, ["AWS_PROFILE 'keys'", "~/.aws/config"])
 config.unlink()
 cloud.deny = "AccessDenied"
 with_keys("STS says no", IRSA | {"AWS_ROLE_ARN": "arn:aws:iam::1:role/a"}, ["AssumeRoleWithWebIdentity"], 1, ["trust policy"])

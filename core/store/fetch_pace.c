@@ -60,8 +60,8 @@ unsigned pace_look(struct pace *p, unsigned now, unsigned max, int64_t bytes, in
 {
 	int64_t rate;
 
-	if (!p->due_ms || (!bytes && ms < p->begin_ms + SILENCE_MS))
-		measure(p, bytes, ms);
+	if (!p->due_ms || (!p->bytes && ms < p->begin_ms + SILENCE_MS))
+		measure(p, bytes, ms); /* from the first byte on */
 	if (ms < p->due_ms)
 		return now;
 	rate = (bytes - p->bytes) * 1000 / (ms > p->ms ? ms - p->ms : 1);

@@ -113,9 +113,10 @@ static struct file *begin_next(struct fetch *f)
 	return file;
 }
 
-static size_t pieces_of(const struct file *file)
+/* Who catches up with its hashing goes on with it, too. */
+static size_t workers_of(const struct file *file)
 {
-	size_t n = 0;
+	size_t n = file->catching;
 
 	for (const struct piece *p = file->pieces; p; p = p->next)
 		n++;
@@ -123,7 +124,7 @@ static size_t pieces_of(const struct file *file)
 }
 
 /*
- * The one with the fewest pieces under way: as long as each connection has a file of its
+ * The one with the fewest workers: as long as each connection has a file of its
  * own, bytes come in order, are hashed as they come, and no two writers wait for one file.
  */
 static struct file *least_busy(const struct fetch *f, int64_t now, int64_t *until)
@@ -136,7 +137,7 @@ static struct file *least_busy(const struct fetch *f, int64_t now, int64_t *unti
 
 		if (!is_ready(file, now, until))
 			continue;
-		n = pieces_of(file);
+		n = workers_of(file);
 		if (!ret || n < least) {
 			ret = file;
 			least = n;

@@ -548,12 +548,21 @@ static int profile_role(struct aws_credentials *c, struct found *f,
 	return assume_role(c, f, &r, err);
 }
 
+static int no_profile(const struct aws_credentials *c, const char *setting,
+		      const char *name, struct error *err)
+{
+	const char *config = c->files.config, *credentials = c->files.credentials;
+
+	return error_set(err, ERR_INVALID,
+			 "%s '%s': there is no such profile in %s and %s", setting, name,
+			 credentials ? credentials : "~/.aws/credentials",
+			 config ? config : "~/.aws/config");
+}
+
 static int of_profile(struct aws_credentials *c, struct found *f, const char *name,
 		      int depth, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
-	const char *file =
-		c->files.credentials ? c->files.credentials : "~/.aws/credentials";
 	struct aws_profile p = { 0 };
 	bool found = false;
 
@@ -563,10 +572,7 @@ static int of_profile(struct aws_credentials *c, struct found *f, const char *na
 	if (aws_profile_load(&p, &found, &arena, &c->files, name, err))
 		return -1;
 	if (!found && (depth || c->set.AWS_PROFILE))
-		return error_set(err, ERR_INVALID,
-				 "%s '%s': there is no such profile in %s and %s",
-				 depth ? "source_profile" : "AWS_PROFILE", name, file,
-				 c->files.config ? c->files.config : "~/.aws/config");
+		return no_profile(c, depth ? "source_profile" : "AWS_PROFILE", name, err);
 	if (p.role && (p.source_profile || p.credential_source || p.token_file))
 		return profile_role(c, f, &p, name, depth, err);
 	if (p.process || p.sso)

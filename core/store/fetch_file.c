@@ -49,8 +49,19 @@ static int fail(struct fetch *f, struct error *err)
 	return error_errno(err, errno, "writing to %s", f->target.path);
 }
 
+/* What has been written is there as long as the machine runs. */
+static void add_boot(struct digest *d)
+{
+	cleanup_buf struct buf boot = { .max = 64 };
+	struct error ignored = { 0 };
+
+	if (!file_read(&boot, "/proc/sys/kernel/random/boot_id", &ignored))
+		digest_add(d, boot.data, boot.len);
+}
+
 /* Which contents the journal is about. */
-static void identify(const struct file *file, unsigned char id[JOURNAL_ID_SIZE])
+static void identify(const struct fetch *f, const struct file *file,
+		     unsigned char id[JOURNAL_ID_SIZE])
 {
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_digest struct digest *d = digest_new(DIGEST_SHA256);
@@ -60,6 +71,8 @@ static void identify(const struct file *file, unsigned char id[JOURNAL_ID_SIZE])
 	digest_add(d, file->o.path, strlen(file->o.path) + 1);
 	if (sum || file->etag)
 		digest_add(d, sum ? sum : file->etag, strlen(sum ? sum : file->etag));
+	if (f->conf->unverified)
+		add_boot(d);
 	digest_end(d, raw);
 	memcpy(id, raw, JOURNAL_ID_SIZE);
 }
@@ -116,7 +129,10 @@ static void add_left(struct file *file, int64_t from, int64_t to)
 	file->left[file->n_left++] = (struct range){ .from = from, .to = to };
 }
 
-/* Are the bytes the ones that were recorded? Those in order are hashed on the way. */
+/*
+ * Are the bytes the ones that were recorded? Those in order are hashed on the way. Not
+ * with --no-verify: then they have no checksum, and the journal is one of this boot.
+ */
 static bool range_holds(struct file *file, const struct range *r, char *chunk)
 {
 	bool hashes = file->verify && r->from == file->hashed;
@@ -151,10 +167,10 @@ static void resume(struct fetch *f, struct file *file, const struct buf *journal
 	int64_t at = 0;
 	size_t n;
 
-	identify(file, id);
+	identify(f, file, id);
 	n = journal_parse(journal->data, journal->len, id, file->o.size, &done);
 	for (size_t i = 0; i < n; i++) {
-		if (!range_holds(file, &done[i], chunk))
+		if (!f->conf->unverified && !range_holds(file, &done[i], chunk))
 			continue;
 		add_left(file, at, done[i].from);
 		at = done[i].to;
@@ -317,7 +333,7 @@ static void open_journal(struct fetch *f, struct file *file)
 	unsigned char id[JOURNAL_ID_SIZE], header[JOURNAL_HEADER_SIZE];
 	struct error ignored = { 0 };
 
-	identify(file, id);
+	identify(f, file, id);
 	journal_header(header, id, file->o.size);
 	unlinkat(f->target.state, file->journal, 0);
 	file->journal_fd = openat(

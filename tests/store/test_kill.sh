@@ -18,12 +18,12 @@ END
 printf 'big sha256=%s\n' "$(sha256sum <"$web/big" | cut -c1-64)" >"$web/sum.urls"
 serve url --root "$web" --rate 40000000
 
-killed() { # URI
+killed() { # URI [OPTION]
 	local kills=0 pid status_of=137
 	clean
 	break_it
 	while [ "$kills" -lt 10 ]; do
-		"$kftrainer" initialize-dataset --uri "$1" --to "$scratch/to" 2>"$scratch/err" &
+		"$kftrainer" initialize-dataset --uri "$@" --to "$scratch/to" 2>"$scratch/err" &
 		pid=$!
 		sleep "0.$(printf %02d $((5 + RANDOM % 16)))"
 		if kill -9 "$pid" 2>/dev/null; then
@@ -34,7 +34,7 @@ killed() { # URI
 		[ "$status_of" != 0 ] || break
 		[ ! -e "$scratch/to/big" ] || cmp "$web/big" "$scratch/to/big" || return 1
 	done
-	fetch --uri "$1"
+	fetch --uri "$@"
 	[ "$status" = 0 ] && same big || dump || return
 	sleep 0.5
 	python3 - "$log" "$size" "$kills" <<'END'
@@ -48,6 +48,8 @@ END
 check "killed ten times, with a digest" killed "$url/sum.urls"
 sed -n 's/^/# /p' "$scratch/check"
 check "killed ten times, with an ETag only" killed "$url/big"
+sed -n 's/^/# /p' "$scratch/check"
+check "killed ten times, not verified" killed "$url/sum.urls" --no-verify
 sed -n 's/^/# /p' "$scratch/check"
 
 small() { # VmHWM while it runs

@@ -200,9 +200,9 @@ build_libssh2() {
 		-DCRYPTO_BACKEND=mbedTLS -DENABLE_ZLIB_COMPRESSION=OFF
 }
 
-# A body's bytes are handed on as they were received, not in pieces of 16 KiB.
 build_curl() {
-	CFLAGS="$CFLAGS -DCURL_MAX_WRITE_SIZE=262144" cmake_install curl "$src/curl" -DBUILD_CURL_EXE=OFF -DBUILD_LIBCURL_DOCS=OFF \
+	patch -s -p1 -d curl <"$vendor/patches/curl-whole-pieces.patch"
+	cmake_install curl "$src/curl" -DBUILD_CURL_EXE=OFF -DBUILD_LIBCURL_DOCS=OFF \
 		-DBUILD_MISC_DOCS=OFF -DENABLE_CURL_MANUAL=OFF -DHTTP_ONLY=ON \
 		-DCURL_ENABLE_SSL=ON -DCURL_USE_MBEDTLS=ON -DCURL_USE_OPENSSL=OFF \
 		-DUSE_NGHTTP2=ON -DCURL_USE_LIBSSH2=OFF -DCURL_USE_LIBPSL=OFF \

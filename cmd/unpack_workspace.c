@@ -14,6 +14,7 @@
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/variable.h"
+#include "store/ask.h"
 #include "store/fetch.h"
 #include "store/pack.h"
 
@@ -101,8 +102,8 @@ static int fetch_with(struct fetch_conf *conf, struct download *d, struct error 
 
 static int download(struct download *d, const char *uri, struct error *err)
 {
-	const struct http_conf http = { .http1 = true,
-					.user_agent = "kftrainer/" VERSION,
+	const struct store_conf place = { .uri = uri, .env = variable };
+	const struct http_conf http = { .user_agent = "kftrainer/" VERSION,
 					.receive_bytes = 256 * 1024,
 					.max_idle = FETCH_MAX_CONNECTIONS };
 	const struct filter all = { 0 };
@@ -115,7 +116,7 @@ static int download(struct download *d, const char *uri, struct error *err)
 	int rc;
 
 	if (scheme_find(&conf.scheme, uri, err) || stop_setup(err) ||
-	    http_client_new(&conf.http, &http, err))
+	    store_http_new(&conf.http, &place, &http, err))
 		return -1;
 	rc = fetch_with(&conf, d, err);
 	http_client_free(conf.http);

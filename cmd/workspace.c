@@ -16,6 +16,7 @@
 #include "cmd/fetchview.h"
 #include "cmd/variable.h"
 #include "local/sandbox.h"
+#include "store/ask.h"
 #include "store/upload.h"
 
 int workspace_check_opts(const struct workspace_opts *o, bool local, struct error *err)
@@ -171,8 +172,8 @@ static int upload(struct shipment *s, struct upload_conf *conf, struct upload_no
 
 int shipment_upload(struct shipment *s, bool quiet, struct error *err)
 {
-	const struct http_conf http = { .http1 = true,
-					.user_agent = "kftrainer/" VERSION };
+	const struct store_conf place = { .uri = s->to, .env = variable };
+	const struct http_conf http = { .user_agent = "kftrainer/" VERSION };
 	struct fetchview view;
 	struct upload_conf conf = { .uri = s->to,
 				    .env = variable,
@@ -187,7 +188,7 @@ int shipment_upload(struct shipment *s, bool quiet, struct error *err)
 		tell(s);
 	if (!s->says.uri)
 		return 0;
-	if (http_client_new(&conf.http, &http, err))
+	if (store_http_new(&conf.http, &place, &http, err))
 		return -1;
 	fetchview_begin(&view, quiet ? VIEW_NONE : VIEW_AUTO, "workspace");
 	view.verb = "sent";

@@ -90,7 +90,8 @@ MUST_CHECK int job_set_load(struct job_set *ret, const struct job_opts *opts,
 			    enum job_names names, const char *cmd, struct error *err);
 /*
  * For a cluster, which has the last word: read, and held against the schema. Of errors
- * nothing is told yet, nothing is resolved or built; `given` of each TrainJob and runtime is to be sent.
+ * nothing is told yet, nothing is resolved or built; `given` of each TrainJob and
+ * runtime is to be sent.
  */
 MUST_CHECK int job_set_read(struct job_set *ret, const struct job_opts *opts,
 			    const char *cmd, struct error *err);

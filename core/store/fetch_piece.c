@@ -193,6 +193,17 @@ static int check_head(struct piece *p, struct error *err)
 	return 0;
 }
 
+/* An answer without ranges goes on behind the piece: it has all that was wanted of it. */
+static int take_last(struct piece *p, const char *bytes, struct error *err)
+{
+	if (p->status != 200 || p->end >= p->f->o.size)
+		return broken(p, err, "more bytes than were asked for");
+	if (p->pos < p->end && put_bytes(p, bytes, (size_t)(p->end - p->pos), err))
+		return -1;
+	error_set(err, ERR_STOPPED, "all of it has come");
+	return stop_with(p, PIECE_NOW);
+}
+
 static int on_data(void *ctx, const void *data, size_t len, struct error *err)
 {
 	struct piece *p = ctx;
@@ -211,7 +222,7 @@ static int on_data(void *ctx, const void *data, size_t len, struct error *err)
 	bytes += pass;
 	len -= (size_t)pass;
 	if ((int64_t)len > p->end - p->pos)
-		return broken(p, err, "more bytes than were asked for");
+		return take_last(p, bytes, err);
 	return len ? put_bytes(p, bytes, len, err) : 0;
 }
 

@@ -12,25 +12,18 @@
 
 #define AWS_TRUST "AWS_CA_BUNDLE"
 
-static const char *env_of(const struct store_conf *conf, const char *name)
-{
-	const char *value = conf->env ? conf->env(conf->ctx, name) : NULL;
-
-	return value && *value ? value : NULL;
-}
-
 int store_http_new(struct http_client **ret, const struct store_conf *conf,
 		   const struct http_conf *like, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	struct http_conf http = *like;
-	const char *file = env_of(conf, AWS_TRUST);
+	const char *file = store_env(conf, AWS_TRUST);
 	struct uri uri;
 
 	if (uri_parse(&uri, &arena, conf->uri, err))
 		return -1;
 	http.http1 = true;
-	if (file && !strcmp(uri.scheme, "s3") && !env_of(conf, "SSL_CERT_FILE")) {
+	if (file && !strcmp(uri.scheme, "s3") && !store_env(conf, "SSL_CERT_FILE")) {
 		if (!file_exists(file))
 			return error_set(err, ERR_INVALID, AWS_TRUST ": no file %s",
 					 file);

@@ -80,16 +80,6 @@ static const char *copy(struct arena *arena, const char *s)
 	return s ? arena_strdup(arena, s) : NULL;
 }
 
-static void keep(struct aws_credentials *c, const struct store_conf *conf,
-		 const char **field, const char *name)
-{
-	const char *value = conf->env ? conf->env(conf->ctx, name) : NULL;
-
-	/* a Secret made with echo ends in a newline */
-	value = value ? str_trim(&c->arena, value) : "";
-	*field = *value ? value : NULL;
-}
-
 struct aws_credentials *aws_credentials_new(const struct store_conf *conf,
 					    const char *region)
 {
@@ -98,7 +88,7 @@ struct aws_credentials *aws_credentials_new(const struct store_conf *conf,
 	struct error ignored = { 0 }; /* who needs the files says so */
 	bool found;
 
-#define KEEP(name) keep(c, conf, &c->set.name, #name);
+#define KEEP(name) c->set.name = aws_env(&c->arena, conf, #name);
 	SETTINGS(KEEP)
 	c->region = arena_strdup(&c->arena, region);
 	c->files = aws_files_of(&c->arena, conf);

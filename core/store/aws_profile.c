@@ -10,10 +10,9 @@
 
 enum { MAX_FILE = 256 * 1024 };
 
-static const char *env_of(struct arena *arena, const struct store_conf *conf,
-			  const char *name)
+const char *aws_env(struct arena *arena, const struct store_conf *conf, const char *name)
 {
-	const char *value = conf->env ? conf->env(conf->ctx, name) : NULL;
+	const char *value = store_env(conf, name);
 
 	value = value ? str_trim(arena, value) : "";
 	return *value ? value : NULL;
@@ -22,8 +21,8 @@ static const char *env_of(struct arena *arena, const struct store_conf *conf,
 static const char *in_home(struct arena *arena, const struct store_conf *conf,
 			   const char *variable, const char *name)
 {
-	const char *set = env_of(arena, conf, variable);
-	const char *home = env_of(arena, conf, "HOME");
+	const char *set = aws_env(arena, conf, variable);
+	const char *home = aws_env(arena, conf, "HOME");
 
 	if (set)
 		return set;
@@ -32,7 +31,7 @@ static const char *in_home(struct arena *arena, const struct store_conf *conf,
 
 struct aws_files aws_files_of(struct arena *arena, const struct store_conf *conf)
 {
-	const char *profile = env_of(arena, conf, "AWS_PROFILE");
+	const char *profile = aws_env(arena, conf, "AWS_PROFILE");
 
 	return (struct aws_files){
 		.credentials = in_home(arena, conf, "AWS_SHARED_CREDENTIALS_FILE",

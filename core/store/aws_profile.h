@@ -20,6 +20,9 @@ struct aws_profile { /* NULL: not said */
 	const char *process, *sso; /* ways to get credentials that are not ours */
 };
 
+/* Without blanks around it: a Secret made with echo ends in a newline. NULL: unset. */
+const char *aws_env(struct arena *arena, const struct store_conf *conf, const char *name);
+
 struct aws_files {
 	const char *credentials, *config; /* paths; NULL: none */
 	const char *profile;              /* AWS_PROFILE, else "default" */

@@ -28,13 +28,6 @@ struct store {
 	struct gs_token *token;
 };
 
-static const char *env(const struct store_conf *conf, const char *name)
-{
-	const char *value = conf->env ? conf->env(conf->ctx, name) : NULL;
-
-	return value && *value ? value : NULL;
-}
-
 static void gs_close(struct store *s)
 {
 	if (!s)
@@ -48,15 +41,15 @@ static void gs_close(struct store *s)
 
 static int setup(struct store *s, const struct store_conf *conf, struct error *err)
 {
-	const char *endpoint = env(conf, "STORAGE_EMULATOR_HOST");
+	const char *endpoint = store_env(conf, "STORAGE_EMULATOR_HOST");
 	struct uri uri;
 
 	if (!endpoint)
-		endpoint = env(conf, "ENDPOINT");
+		endpoint = store_env(conf, "ENDPOINT");
 	if (endpoint && !strstr(endpoint, "://"))
 		endpoint = arena_printf(&s->arena, "http://%s", endpoint);
 	s->endpoint = arena_strdup(&s->arena, endpoint ? endpoint : ENDPOINT);
-	if (env(conf, "ACCESS_KEY_ID"))
+	if (store_env(conf, "ACCESS_KEY_ID"))
 		return s3_open_at(&s->s3, conf, s->endpoint, err);
 	if (uri_parse(&uri, &s->arena, conf->uri, err))
 		return -1;

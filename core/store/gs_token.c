@@ -44,9 +44,9 @@ struct gs_token {
 static const char *keep(struct gs_token *t, const struct store_conf *conf,
 			const char *name)
 {
-	const char *value = conf->env ? conf->env(conf->ctx, name) : NULL;
+	const char *value = store_env(conf, name);
 
-	return value && *value ? arena_strdup(&t->arena, value) : NULL;
+	return value ? arena_strdup(&t->arena, value) : NULL;
 }
 
 struct gs_token *gs_token_new(const struct store_conf *conf)

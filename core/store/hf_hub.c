@@ -14,13 +14,6 @@
 
 enum { MAX_TOKEN = 16 * 1024, MAX_HOPS = 5, ASK_MS = 120 * 1000, IDLE_MS = 30 * 1000 };
 
-static const char *get(const struct store_conf *conf, const char *name)
-{
-	const char *value = conf->env(conf->ctx, name);
-
-	return value && *value ? value : NULL;
-}
-
 static bool is_true(const char *value)
 {
 	static const char *const words[] = { "1", "ON", "YES", "TRUE", NULL };
@@ -33,16 +26,17 @@ static bool is_true(const char *value)
 
 static const char *token_path(struct arena *arena, const struct store_conf *conf)
 {
-	const char *path = get(conf, "HF_TOKEN_PATH"), *dir = get(conf, "HF_HOME");
+	const char *path = store_env(conf, "HF_TOKEN_PATH"),
+		   *dir = store_env(conf, "HF_HOME");
 
 	if (path)
 		return path;
 	if (dir)
 		return path_join(arena, dir, "token");
-	dir = get(conf, "XDG_CACHE_HOME");
+	dir = store_env(conf, "XDG_CACHE_HOME");
 	if (dir)
 		return path_join(arena, dir, "huggingface/token");
-	dir = get(conf, "HOME");
+	dir = store_env(conf, "HOME");
 	return dir ? path_join(arena, dir, ".cache/huggingface/token") : NULL;
 }
 
@@ -86,10 +80,10 @@ static int find_token(struct hf_hub *hub, struct arena *arena,
 {
 	static const char *const names[] = { "ACCESS_TOKEN", "HF_TOKEN",
 					     "HUGGING_FACE_HUB_TOKEN", NULL };
-	bool only_given = is_true(get(conf, "HF_HUB_DISABLE_IMPLICIT_TOKEN"));
+	bool only_given = is_true(store_env(conf, "HF_HUB_DISABLE_IMPLICIT_TOKEN"));
 
 	for (const char *const *name = names; *name; name++) {
-		const char *value = get(conf, *name);
+		const char *value = store_env(conf, *name);
 
 		if (value && set_token(hub, arena, value, *name, err))
 			return -1;
@@ -102,7 +96,7 @@ static int find_token(struct hf_hub *hub, struct arena *arena,
 static int find_endpoint(struct hf_hub *hub, struct arena *arena,
 			 const struct store_conf *conf, struct error *err)
 {
-	const char *given = get(conf, "HF_ENDPOINT");
+	const char *given = store_env(conf, "HF_ENDPOINT");
 	char *text = str_trim(arena, given ? given : "https://huggingface.co");
 	size_t len = strlen(text);
 	struct uri u;
@@ -127,7 +121,7 @@ int hf_hub_open(struct hf_hub *ret, struct arena *arena, const struct store_conf
 {
 	struct hf_hub hub = { .asker = store_asker_new(arena, conf) };
 
-	if (is_true(get(conf, "HF_HUB_OFFLINE")))
+	if (is_true(store_env(conf, "HF_HUB_OFFLINE")))
 		return error_set(err, ERR_INVALID,
 				 "HF_HUB_OFFLINE is set, so that the hub is not asked; "
 				 "unset it, or give the files' own place");

@@ -41,9 +41,9 @@ struct s3_bucket {
 static const char *first_of(const struct store_conf *conf, const char *const *names)
 {
 	for (; *names; names++) {
-		const char *value = conf->env ? conf->env(conf->ctx, *names) : NULL;
+		const char *value = store_env(conf, *names);
 
-		if (value && *value)
+		if (value)
 			return value;
 	}
 	return NULL;

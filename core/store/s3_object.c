@@ -180,7 +180,7 @@ int s3_etag_parts(const char *etag)
 }
 
 /* S3 writes checksums in base64; "...-3" is one of parts. */
-static void take_checksum(char ret[65], size_t digits, const char *value)
+static void take_checksum(char ret[S3_SUM_SIZE], size_t digits, const char *value)
 {
 	cleanup_buf struct buf raw = { .max = 64 }, text = { .max = 128 };
 	struct error ignored = { 0 };
@@ -189,7 +189,7 @@ static void take_checksum(char ret[65], size_t digits, const char *value)
 	    raw.len * 2 != digits)
 		return;
 	hex_encode(&text, raw.data, raw.len);
-	snprintf(ret, 65, "%s", (const char *)text.data);
+	snprintf(ret, S3_SUM_SIZE, "%s", (const char *)text.data);
 }
 
 /* Those that are looked at, the ones liked best first. */
@@ -209,7 +209,7 @@ enum { N_CHECKSUMS = sizeof(checksums) / sizeof(*checksums) };
 struct heard {
 	struct s3_head head;
 	bool composite;
-	char sums[N_CHECKSUMS][65]; /* hex; or "" */
+	char sums[N_CHECKSUMS][S3_SUM_SIZE]; /* hex; or "" */
 };
 
 static void on_size(struct heard *h, const char *value)

@@ -31,6 +31,8 @@ MUST_CHECK int s3_list(struct s3_bucket *b, const char *prefix,
 				   struct error *err),
 		       void *ctx, struct error *err);
 
+enum { S3_SUM_SIZE = 65 }; /* SHA-256's digits are the most */
+
 /* Of one object, or of one part of it. */
 struct s3_head {
 	int status;
@@ -38,7 +40,7 @@ struct s3_head {
 	int64_t parts;            /* how many there are; 0: not said */
 	char etag[160];           /* without quotes; or "" */
 	enum store_digest digest; /* the best checksum of all the bytes that it has */
-	char sum[65];             /* hex; or "" */
+	char sum[S3_SUM_SIZE];    /* hex; or "" */
 	bool etag_is_sum;         /* MD5, or of the parts' MD5s */
 };
 

@@ -14,6 +14,13 @@ static const struct scheme *const schemes[] = {
 
 enum { MAX_PART = 255, MAX_PATH_LENGTH = 4096 };
 
+const char *store_env(const struct store_conf *conf, const char *name)
+{
+	const char *value = conf->env ? conf->env(conf->ctx, name) : NULL;
+
+	return value && *value ? value : NULL;
+}
+
 int store_listing_add(struct store_listing *l, const struct store_object *o,
 		      struct error *err)
 {

@@ -79,6 +79,9 @@ struct store_conf {
 	void (*say)(void *ctx, const char *line);
 };
 
+/* The variable's value; NULL when it is unset or empty, or there is no env. */
+const char *store_env(const struct store_conf *conf, const char *name);
+
 struct store; /* a scheme's own; many threads may call locate() at once */
 
 struct scheme {

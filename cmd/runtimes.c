@@ -68,8 +68,9 @@ static const char **names(struct arena *arena, const struct input *in, const cha
 	for (size_t i = 0; i < in->n; i++) {
 		const cJSON *obj = in->docs[i].obj;
 
-		if (kind ? doc_is(&in->docs[i], kind) && in_namespace(obj, ns)
-			 : doc_is_runtime(&in->docs[i]))
+		if (meta_name(obj) &&
+		    (kind ? doc_is(&in->docs[i], kind) && in_namespace(obj, ns)
+			  : doc_is_runtime(&in->docs[i])))
 			list[n++] = meta_name(obj);
 	}
 	for (const struct asset *a = assets; a->name; a++) {
@@ -81,18 +82,34 @@ static const char **names(struct arena *arena, const struct input *in, const cha
 	return list;
 }
 
+/* A name of the other kind, where none of this one (near, or NULL) is as near. */
+static const char *nearer(struct arena *arena, const struct input *in, const char *other,
+			  const char *name, const char *ns, const char *near)
+{
+	const char *its = nearest_word(name, names(arena, in, other, ns));
+	const char *const both[] = { near ? near : its, its, NULL };
+
+	return its && (!near || nearest_word(name, both) != near) ? its : NULL;
+}
+
 static const char *hint(struct arena *arena, const struct input *in, const char *kind,
 			const char *name, const char *ns)
 {
-	const char **list = names(arena, in, kind, ns);
-	const char *near = nearest_word(name, list);
+	const char **list = names(arena, in, kind, ns),
+		   *all = str_join(arena, list, ", ");
+	const char *near = nearest_word(name, list), *of_other = NULL;
+	const char *other =
+		str_eq(kind, RUNTIME_KIND) ? CLUSTER_RUNTIME_KIND : RUNTIME_KIND;
 
+	if (kind)
+		of_other = nearer(arena, in, other, name, ns, near);
+	if (of_other)
+		return arena_printf(arena, "did you mean the %s '%s'?", other, of_other);
 	if (!*list)
 		return "give it with --runtime-file";
 	if (!near)
-		return arena_printf(arena, "there are: %s", str_join(arena, list, ", "));
-	return arena_printf(arena, "did you mean '%s'? There are: %s", near,
-			    str_join(arena, list, ", "));
+		return arena_printf(arena, "there are: %s", all);
+	return arena_printf(arena, "did you mean '%s'? There are: %s", near, all);
 }
 
 const struct doc *runtime_in_files(const struct input *in, const cJSON *trainjob,

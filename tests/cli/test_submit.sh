@@ -108,6 +108,15 @@ check "... not one of another namespace" field 'jobs["node"]["parallelism"]' 1 \
 	submit --dry-run --runtime torch-distributed --name x --runtime-file "$dir/team.yaml"
 check "code: a TrainingRuntime of a file" says 0 'registry.example/mine:1' submit --dry-run "$dir/train.py" --runtime mine \
 	--runtime-file "$dir/runtime.yaml" <<<"$(echo 'print(1)' >"$dir/train.py")"
+check "--runtime: misspelt, a TrainingRuntime of a file is nearest" refuses \
+	"there is no ClusterTrainingRuntime 'mien'; did you mean the TrainingRuntime 'mine'\?" \
+	submit --dry-run --runtime mien --name x --runtime-file "$dir/runtime.yaml"
+check "--runtime: misspelt, a built-in one is nearest" refuses "; did you mean 'torch-distributed'\? There are: " \
+	submit --dry-run --runtime torch-distribute --name x --runtime-file "$dir/runtime.yaml"
+check "--runtime: a TrainingRuntime of another namespace is not meant" eval 'refuses "no ClusterTrainingRuntime .mien.; there are: " \
+	submit --dry-run --runtime mien --name x -n team --runtime-file <(sed "s/name: mine/&\n  namespace: other/" "$dir/runtime.yaml")'
+check "a file: of the other kind is one of that name" refuses "there is no ClusterTrainingRuntime 'mine'; did you mean the TrainingRuntime 'mine'\?" \
+	submit --dry-run --runtime-file "$dir/runtime.yaml" <(sed '/kind: TrainingRuntime/d' "$dir/mine.yaml")
 check "runtime render: a TrainingRuntime of a file" says 0 'registry.example/mine:1' runtime render mine --name x --runtime-file "$dir/runtime.yaml"
 
 check "no file: nodes, processes, command" field \

@@ -217,7 +217,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	const char *ns;
 	int code;
 
-	if (pick_check(&opts->pick, argc, err) ||
+	if (pick_check(&opts->pick, argc, argv, err) ||
 	    where_connect(&k, &ns, &arena, &opts->where, err))
 		return -1;
 	code = k ? delete_cluster(k, ns, opts, argv, err)

@@ -21,6 +21,7 @@
 #include "cmd/cluster.h"
 #include "cmd/cmd.h"
 #include "cmd/out.h"
+#include "cmd/refer.h"
 #include "trainer/api.h"
 
 struct events_opts {
@@ -298,13 +299,14 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	const struct events_opts *opts = values;
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_kube struct kube *k = NULL;
-	struct showing s = { .opts = opts, .name = argc ? argv[0] : NULL };
+	struct showing s = { .opts = opts };
 	int rc;
 
 	if (argc > 1)
 		return error_set(err, ERR_USAGE, "of one job, or without a name of all");
-	if (where_connect(&k, &s.ns, &arena, &opts->where, err))
+	if (refer_jobs(argv, err) || where_connect(&k, &s.ns, &arena, &opts->where, err))
 		return -1;
+	s.name = argv[0];
 	if (!k)
 		return error_set(
 			err, ERR_UNSUPPORTED,

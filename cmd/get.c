@@ -17,6 +17,7 @@
 #include "cmd/cluster.h"
 #include "cmd/cmd.h"
 #include "cmd/out.h"
+#include "cmd/refer.h"
 #include "local/state.h"
 #include "trainer/api.h"
 #include "trainer/progress.h"
@@ -384,7 +385,8 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	struct getting g = { .opts = opts };
 	int rc;
 
-	if (check(opts, argc, err) || where_connect(&k, &g.ns, &arena, &opts->where, err))
+	if (check(opts, argc, err) || refer_jobs(argv, err) ||
+	    where_connect(&k, &g.ns, &arena, &opts->where, err))
 		return -1;
 	if (opts->all)
 		g.ns = NULL;

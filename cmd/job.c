@@ -217,8 +217,13 @@ static int has_runtime(const struct job_set *set, const struct job_opts *opts,
 static int settle_runtime(struct job_set *set, const struct job_opts *opts, cJSON *job,
 			  const char *cmd, struct error *err)
 {
-	int rc = has_runtime(set, opts, RUNTIME_KIND, err);
+	int rc;
 
+	if (opts->runtime_kind) {
+		tj_set_runtime_kind(job, opts->runtime_kind);
+		return 0;
+	}
+	rc = has_runtime(set, opts, RUNTIME_KIND, err);
 	if (rc <= 0)
 		return rc;
 	tj_set_runtime_kind(job, RUNTIME_KIND);

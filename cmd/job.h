@@ -23,9 +23,10 @@ struct job_opts {
 	int (*has_runtime)(void *ctx, const struct runtime_name *which,
 			   struct error *err);
 	void *ctx;
-	/* A TrainJob without a file. A TrainingRuntime of its namespace comes first. */
+	/* A TrainJob without a file. Of runtimes those of its namespace come first. */
 	const char *script; /* Python code that it carries; or NULL */
 	const char *runtime, *image, *cpu, *memory, *gpu;
+	const char *runtime_kind; /* NULL: not said */
 	int64_t nodes, nproc;
 	struct opt_strs env;
 	char **command; /* or the script's arguments */

@@ -12,6 +12,7 @@
 #include "cmd/logs.h"
 #include "cmd/out.h"
 #include "cmd/prefix.h"
+#include "cmd/refer.h"
 
 enum { OUT_BYTES = 64 * 1024 };
 
@@ -144,7 +145,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	if (opts->follow && opts->previous)
 		return error_set(err, ERR_USAGE,
 				 "--follow, or --previous, which has ended, not both");
-	if (number(&want.rank, "--rank", opts->rank, err) ||
+	if (refer_jobs(argv, err) || number(&want.rank, "--rank", opts->rank, err) ||
 	    number(&want.tail, "--tail", opts->tail, err) ||
 	    where_connect(&k, &want.ns, &arena, &opts->where, err))
 		return -1;

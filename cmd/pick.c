@@ -7,8 +7,9 @@
 #include "client/jobs.h"
 #include "client/permission.h"
 #include "cmd/cmd.h"
+#include "cmd/refer.h"
 
-int pick_check(const struct pick_opts *opts, int argc, struct error *err)
+int pick_check(const struct pick_opts *opts, int argc, char **argv, struct error *err)
 {
 	int ways = (argc > 0) + opts->all + (opts->selector != NULL);
 
@@ -17,7 +18,7 @@ int pick_check(const struct pick_opts *opts, int argc, struct error *err)
 				 "--selector is empty; every job of the namespace is "
 				 "--all");
 	if (ways == 1)
-		return 0;
+		return refer_jobs(argv, err);
 	return error_set(err, ERR_USAGE,
 			 ways ? "names, --all or --selector: one of them"
 			      : "say which jobs: their names, --selector or --all");

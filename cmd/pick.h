@@ -26,8 +26,9 @@ struct pick {
 	bool missing_ok; /* a name that there is not is fine */
 };
 
-/* Names, or one of the options: else -1 with ERR_USAGE. */
-MUST_CHECK int pick_check(const struct pick_opts *opts, int argc, struct error *err);
+/* Names (refer_jobs()), or one of the options: else -1 with ERR_USAGE. */
+MUST_CHECK int pick_check(const struct pick_opts *opts, int argc, char **argv,
+			  struct error *err);
 
 /*
  * Calls `each` with every job. One that fails (-1, or there is none of that name) is

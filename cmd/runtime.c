@@ -9,6 +9,7 @@
 #include "cmd/cmd.h"
 #include "cmd/job.h"
 #include "cmd/out.h"
+#include "cmd/refer.h"
 #include "cmd/render.h"
 #include "cmd/runtimes.h"
 #include "trainer/api.h"
@@ -162,6 +163,9 @@ static int run_render(const void *values, int argc, char **argv, struct error *e
 	if (!opts.job.file && !opts.job.runtime)
 		return error_set(err, ERR_USAGE,
 				 "give a runtime, or a TrainJob with --filename");
+	if (opts.job.runtime &&
+	    refer_runtime(&opts.job.runtime, &opts.job.runtime_kind, err))
+		return -1;
 	code = job_set_load(&set, &opts.job, NAMES_FIXED, "runtime render", err);
 	return code ? code : render_jobs(&set, render_formats[opts.output], err);
 }

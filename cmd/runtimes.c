@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "base/yaml.h"
+#include "cmd/refer.h"
 #include "trainer/api.h"
 #include "trainer/trainjob.h"
 
@@ -210,19 +211,24 @@ int runtime_by_name(cJSON **ret, const struct input *in, const struct schema *sc
 		    const char *name, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
+	const char *kind;
 	cJSON *obj;
 
+	if (refer_runtime(&name, &kind, err))
+		return -1;
 	for (size_t i = 0; i < in->n; i++) {
 		obj = in->docs[i].obj;
-		if (doc_is_runtime(&in->docs[i]) && str_eq(meta_name(obj), name)) {
+		if ((kind ? doc_is(&in->docs[i], kind) : doc_is_runtime(&in->docs[i])) &&
+		    str_eq(meta_name(obj), name)) {
 			*ret = json_dup(obj);
 			return 0;
 		}
 	}
-	obj = builtin(name);
+	obj = str_eq(kind, RUNTIME_KIND) ? NULL : builtin(name);
 	if (!obj)
-		return error_set(err, ERR_NOT_FOUND, "there is no runtime '%s'; %s", name,
-				 hint(&arena, in, NULL, name, NULL));
+		return error_set(err, ERR_NOT_FOUND, "there is no %s '%s'; %s",
+				 kind ? kind : "runtime", name,
+				 hint(&arena, in, kind, name, NULL));
 	schema_default(schema, obj);
 	*ret = obj;
 	return 0;

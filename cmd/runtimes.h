@@ -34,7 +34,7 @@ const struct doc *runtime_in_files(const struct input *in, const cJSON *trainjob
 MUST_CHECK int runtime_all(cJSON **ret, const struct input *in,
 			   const struct schema *schema, struct error *err);
 
-/* Any kind, by name alone (`runtime get`). ERR_NOT_FOUND has the nearest name. */
+/* Of any kind, or KIND/NAME (refer_runtime()). ERR_NOT_FOUND has the nearest name. */
 MUST_CHECK int runtime_by_name(cJSON **ret, const struct input *in,
 			       const struct schema *schema, const char *name,
 			       struct error *err);

@@ -13,6 +13,7 @@
 #include "cmd/cmd.h"
 #include "cmd/job.h"
 #include "cmd/local.h"
+#include "cmd/refer.h"
 #include "cmd/render.h"
 #include "cmd/submit_cluster.h"
 
@@ -101,7 +102,7 @@ static int settle_file(struct job_opts *job, int argc, char **argv, struct error
 				 flag ? "%s needs --runtime"
 				      : "give a file, or --runtime%s",
 				 flag ? flag : "");
-	return 0;
+	return job->runtime ? refer_runtime(&job->runtime, &job->runtime_kind, err) : 0;
 }
 
 static int check_opts(const struct submit_opts *opts, struct error *err)

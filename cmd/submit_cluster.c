@@ -198,7 +198,8 @@ static const char *runtime_hint(struct arena *arena, struct sending *s,
 	const char *near = NULL, *ret = "";
 	int rc = list_runtimes(s, ref.kind, ns, &names);
 
-	if (!s->opts->job.file) /* a mere name, which might be of either kind */
+	if (!s->opts->job.file &&
+	    !s->opts->job.runtime_kind) /* a mere name, which might be of either kind */
 		rc |= list_runtimes(s, RUNTIME_KIND, ns, &names);
 	if (rc)
 		ret = "";

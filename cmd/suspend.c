@@ -94,7 +94,7 @@ int suspend_run(const struct suspend_opts *opts, bool suspend, int argc, char **
 			     .names = argv };
 	int code;
 
-	if (pick_check(&opts->pick, argc, err) ||
+	if (pick_check(&opts->pick, argc, argv, err) ||
 	    where_connect(&k, &pick.ns, &arena, &opts->where, err))
 		return -1;
 	if (!k)

@@ -14,6 +14,7 @@
 #include "client/jobs.h"
 #include "cmd/cluster.h"
 #include "cmd/cmd.h"
+#include "cmd/refer.h"
 #include "local/state.h"
 #include "trainer/api.h"
 #include "trainer/status.h"
@@ -263,7 +264,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 
 	if (!argc)
 		return error_set(err, ERR_USAGE, "say for which job");
-	if (read_goal(&w.goal, &arena, opts->goal, err) ||
+	if (refer_jobs(argv, err) || read_goal(&w.goal, &arena, opts->goal, err) ||
 	    where_connect(&k, &w.ns, &arena, &opts->where, err))
 		return -1;
 	w.kube = k;

@@ -16,6 +16,7 @@
 #include "cmd/cluster.h"
 #include "cmd/cmd.h"
 #include "cmd/out.h"
+#include "cmd/refer.h"
 #include "local/state.h"
 #include "trainer/api.h"
 #include "trainer/status.h"
@@ -188,7 +189,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 
 	if (argc != 1)
 		return error_set(err, ERR_USAGE, "say of which job");
-	if (explain(&why, opts, argv[0], err))
+	if (refer_jobs(argv, err) || explain(&why, opts, argv[0], err))
 		return -1;
 	return print(opts, why, err);
 }

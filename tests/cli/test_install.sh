@@ -121,6 +121,7 @@ check "--crds --runtimes: both" prints 'set(kinds) == {"CustomResourceDefinition
 check "--runtime: these" prints '[d["metadata"]["name"] for d in docs] == ["jax-distributed", "torch-distributed-with-cache"]' \
 	--runtime jax-distributed --runtime torch-distributed-with-cache
 check "--runtime NAME=IMAGE" prints 'set(images(docs)) == {"i.example/x:2"}' --runtime mlx-distributed=i.example/x:2
+check "--runtime KIND/NAME=IMAGE" prints 'set(images(docs)) == {"i.example/x:2"}' --runtime clustertrainingruntime/mlx-distributed=i.example/x:2
 check "every runtime is good" bash -c '"$1" install --runtimes -o yaml >"$2/r.yaml" && "$1" runtime validate "$2/r.yaml"' - "$kftrainer" "$scratch"
 check "--dry-run prints" dry_run
 check "a runtime that there is not" refuses "no runtime 'jax-distribute'; did you mean 'jax-distributed'" install --runtime jax-distribute -o yaml

@@ -105,6 +105,16 @@ check "logs --tail" bash -c '[ "$("$1" logs many --tail 2)" = "999
 check "logs --tail 0" bash -c '[ -z "$("$1" logs many --tail 0)" ]' - "$kftrainer"
 check "logs: all lines in order" bash -c 'cmp <("$1" logs many) <(seq 1000)' - "$kftrainer"
 check "logs: never existed" says 1 'no job nobody' logs nobody
+for name in trainjob/three trainjobs/three trainjob.trainer.kubeflow.org/three; do
+	check "get $name" says 0 '^default +three +Failed +2 ' get "$name"
+	check "logs $name" says 0 '^\[node-1\] I go$' logs "$name"
+	check "why $name" says 0 '^three' why "$name"
+	check "wait $name" says 0 'trainjob three is Failed' wait --for failed "$name"
+done
+check "delete trainjob/NAME" says 0 '^job many and its logs deleted$' delete trainjob/many
+for verb in get logs why wait delete events suspend resume; do
+	check "$verb: another kind" refuses "'job/three' is not the name of a TrainJob: want NAME, or trainjob/NAME" $verb job/three
+done
 check "logs: a number that is none" refuses '--tail' logs many --tail x
 
 # While it runs: `go` is the sign for it to go on.

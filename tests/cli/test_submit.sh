@@ -108,6 +108,13 @@ check "... not one of another namespace" field 'jobs["node"]["parallelism"]' 1 \
 	submit --dry-run --runtime torch-distributed --name x --runtime-file "$dir/team.yaml"
 check "code: a TrainingRuntime of a file" says 0 'registry.example/mine:1' submit --dry-run "$dir/train.py" --runtime mine \
 	--runtime-file "$dir/runtime.yaml" <<<"$(echo 'print(1)' >"$dir/train.py")"
+for ref in trainingruntime/mine TrainingRuntimes.trainer.kubeflow.org/mine; do
+	check "--runtime $ref" field 'jobs["node"]["parallelism"], jobset["metadata"]["name"]' "(3, 'mine')" \
+		submit --dry-run --runtime "$ref" --runtime-file "$dir/runtime.yaml"
+done
+check "--runtime: the kind decides between two of one name" eval 'field "jobs[\"node\"][\"parallelism\"]" 1 \
+	submit --dry-run --runtime clustertrainingruntime/torch-distributed --name x --runtime-file "$dir/team.yaml" -n team && [ ! -s "$scratch/err" ]'
+check "--runtime: another kind" refuses "'pod/mine' is not the name of a runtime: want NAME, trainingruntime/NAME" submit --dry-run --runtime pod/mine
 check "--runtime: misspelt, a TrainingRuntime of a file is nearest" refuses \
 	"there is no ClusterTrainingRuntime 'mien'; did you mean the TrainingRuntime 'mine'\?" \
 	submit --dry-run --runtime mien --name x --runtime-file "$dir/runtime.yaml"
@@ -117,6 +124,9 @@ check "--runtime: a TrainingRuntime of another namespace is not meant" eval 'ref
 	submit --dry-run --runtime mien --name x -n team --runtime-file <(sed "s/name: mine/&\n  namespace: other/" "$dir/runtime.yaml")'
 check "a file: of the other kind is one of that name" refuses "there is no ClusterTrainingRuntime 'mine'; did you mean the TrainingRuntime 'mine'\?" \
 	submit --dry-run --runtime-file "$dir/runtime.yaml" <(sed '/kind: TrainingRuntime/d' "$dir/mine.yaml")
+check "... and the other way" refuses "there is no TrainingRuntime 'torch-distributed'; did you mean the ClusterTrainingRuntime 'torch-distributed'\?" \
+	submit --dry-run --runtime trainingruntime/torch-distributed --name x
+check "runtime render: KIND/NAME" says 0 'registry.example/mine:1' runtime render trainingruntime/mine --name x --runtime-file "$dir/runtime.yaml"
 check "runtime render: a TrainingRuntime of a file" says 0 'registry.example/mine:1' runtime render mine --name x --runtime-file "$dir/runtime.yaml"
 
 check "no file: nodes, processes, command" field \
@@ -182,6 +192,11 @@ printf 'apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainingRuntimes\nmetad
 check "runtime get: a misspelt kind" refuses 'misspelt.yaml:2:1: kind: Unsupported value.*did you mean "TrainingRuntime"' \
 	runtime get torch-distributed --runtime-file "$dir/misspelt.yaml"
 check "runtime get: a file's" says 0 'registry.example/mine' runtime get mine --runtime-file "$dir/runtime.yaml"
+check "runtime get: KIND/NAME" says 0 'registry.example/mine' runtime get trainingruntime/mine --runtime-file "$dir/runtime.yaml"
+check "runtime get: KIND/NAME, built in" says 0 '^kind: ClusterTrainingRuntime' runtime get clustertrainingruntime.trainer.kubeflow.org/jax-distributed
+check "runtime get: of that kind there is none" says 1 "there is no TrainingRuntime 'jax-distributed'; did you mean the ClusterTrainingRuntime" \
+	runtime get trainingruntime/jax-distributed
+check "runtime get: another kind" refuses "'trainjob/mine' is not the name of a runtime" runtime get trainjob/mine
 check "runtime get: unknown" says 1 "no runtime 'torch-distribute'; did you mean 'torch-distributed'" runtime get torch-distribute
 check "runtime render: unknown" refuses "did you mean 'torch-distributed'" runtime render torch-distribute -- true
 check "runtime validate: valid" says 0 'runtime.yaml: TrainingRuntime mine is valid' runtime validate "$dir/runtime.yaml"

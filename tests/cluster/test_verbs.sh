@@ -83,6 +83,8 @@ check "get -o yaml" says 0 '^kind: TrainJob$' get one -n $ns -o yaml
 # shellcheck disable=SC2016 # it is the shell inside that reads them
 gone='{ sleep 0.5; exec "$0" get -A -o yaml 2>"$1"; } | true; [ "${PIPESTATUS[0]}" = 141 ] && ! [ -s "$1" ]'
 check "get: a reader that goes away ends it quietly" in_cluster bash -c "$gone" "$kftrainer" "$scratch/err"
+check "get: by what -o name prints" says 0 '^two +Created ' get trainjob.trainer.kubeflow.org/one trainjob/two -n $ns
+check "... and kubectl" eval 'says 0 "^one " get $(kt get trainjob one -o name) -n $ns'
 check "get: two by name" says 0 '^kind: List$' get one two -n $ns -o yaml
 check "get: never existed" says 1 "no TrainJob tow in namespace $ns; did you mean two\?" get tow -n $ns
 check "... in a namespace without any" says 1 'which has none' get x -n default
@@ -111,6 +113,7 @@ check "one is done" report one "$succeeded"
 check "wait: complete" ends $waiting 0 "$scratch/complete"
 check "wait --for failed: it is complete: 1" ends $waiting2 1 "$scratch/failed"
 check "wait: of one that is complete already" says 0 'one is Complete' wait one -n $ns
+check "wait: by what -o name prints" says 0 '^trainjob one is Complete$' wait trainjob.trainer.kubeflow.org/one -n $ns
 check "wait --for finished" says 0 'one is Complete' wait one --for finished -n $ns
 check "wait --for condition" says 0 'one is Complete' wait one --for condition=Complete -n $ns
 in_cluster "$kftrainer" wait once -n $ns >"$scratch/once" 2>&1 &
@@ -122,11 +125,11 @@ check "... in words" grep -q "TrainJob once failed: .*'kftrainer why once -n $ns
 check "wait --for failed" says 0 'once is Failed' wait once --for failed -n $ns
 
 # ---- suspend and resume -----------------------------------------------------------------------------------
-check "suspend" says 0 '^trainjob two suspended$' suspend two -n $ns
+check "suspend" says 0 '^trainjob two suspended$' suspend trainjob.trainer.kubeflow.org/two -n $ns
 check "... wait for it" says 0 'two is Suspended' wait two --for suspended --timeout 60s -n $ns
 check "... its pods go" wait_for 60 pods two 0
 check "... again" says 0 '^trainjob two is suspended already$' suspend two -n $ns
-check "resume" says 0 '^trainjob two resumed$' resume two -n $ns
+check "resume" says 0 '^trainjob two resumed$' resume trainjobs/two -n $ns
 check "... wait for it" says 0 'two is' wait two --for condition=Suspended=False --timeout 60s -n $ns
 check "... its pods come" wait_for 60 pods two 2
 check "... again" says 0 '^trainjob two is not suspended$' resume two -n $ns
@@ -147,7 +150,7 @@ no_name() { # NAME: is none, and is not made another place of the URL
 		says 2 'is not the name of a TrainJob' "$verb" "$1" -n $ns || return 1
 	done
 }
-for name in '' . .. one/status ../pods/x one%2fstatus; do
+for name in '' . .. one/status ../pods/x one%2fstatus job/one trainjob/ trainjob/one/status trainjob/..; do
 	check "'$name' is not the name of a job" no_name "$name"
 done
 for name in '' .. "$ns/x"; do
@@ -165,6 +168,7 @@ check "... of Jobs" grep -q ' job/two-node-0 ' "$scratch/out"
 check "... of pods" grep -q ' pod/two-node-0-[01]-' "$scratch/out"
 check "... of nobody else" eval '! grep -E "(one|once)(-|$)" "$scratch/out"'
 check "... the latest last" grep -Eq 'Resumed|Pod|Sched' <(tail -n 3 "$scratch/out")
+check "events: by what -o name prints" says 0 ' job/two-node-0 ' events trainjob.trainer.kubeflow.org/two -n $ns
 check "events: of all" says 0 'trainjob/one ' events -n $ns
 check "events -A" says 0 "^$ns +[0-9]" events -A
 check "events: never existed" says 1 'did you mean two' events tow -n $ns
@@ -180,7 +184,7 @@ check "... until Ctrl-C: 130" ends $following 130 "$scratch/events"
 # ---- delete ---------------------------------------------------------------------------------------------------
 run resume two -n $ns
 wait_for 60 pods two 2
-check "delete" says 0 'trainjob two deleted; its JobSet and 2 pods go with it' delete two --wait --timeout 60s -n $ns
+check "delete" says 0 'trainjob two deleted; its JobSet and 2 pods go with it' delete trainjob/two --wait --timeout 60s -n $ns
 check "... waits until it is gone" grep -q '^trainjob two is gone$' "$scratch/out"
 check "... with all that is its own" eval '! kt get trainjob,jobset,job,pod -o name | grep -E "/two(-|$)"'
 check "get -w: has seen it" grep -q '^two ' "$scratch/watch"

@@ -12,10 +12,31 @@ static void print_table(const cJSON *items)
 	const cJSON *obj;
 
 	OUT_ROW(&table, "APIVERSION", "KIND", "NAMESPACE", "NAME");
-	json_each(obj, items)
-		OUT_ROW(&table, meta_api_version(obj), meta_kind(obj),
-			meta_namespace(obj), meta_name(obj));
+	json_each(obj, items) {
+		const char *ns = meta_namespace(obj);
+
+		OUT_ROW(&table, meta_api_version(obj), meta_kind(obj), ns ? ns : "",
+			meta_name(obj));
+	}
 	out_table(&table);
+}
+
+int render_objects(const cJSON *items, const cJSON *doc, const char *format,
+		   struct error *err)
+{
+	const cJSON *obj;
+
+	switch (out_format(format)) {
+	case OUT_TABLE:
+		print_table(items);
+		return 0;
+	case OUT_NAME:
+		json_each(obj, items)
+			out_name(meta_api_version(obj), meta_kind(obj), meta_name(obj));
+		return 0;
+	default:
+		return out_doc(out_format(format), doc, err);
+	}
 }
 
 int render_jobs(struct job_set *set, const char *format, struct error *err)
@@ -29,15 +50,5 @@ int render_jobs(struct job_set *set, const char *format, struct error *err)
 			cJSON_AddItemToArray(
 				items, cJSON_DetachItemViaPointer(set->list[i].objects,
 								  (cJSON *)obj));
-	switch (out_format(format)) {
-	case OUT_TABLE:
-		print_table(items);
-		return 0;
-	case OUT_NAME:
-		json_each(obj, items)
-			out_name(meta_api_version(obj), meta_kind(obj), meta_name(obj));
-		return 0;
-	default:
-		return out_doc(out_format(format), list, err);
-	}
+	return render_objects(items, list, format, err);
 }

@@ -10,6 +10,10 @@
 /* For an option table; the first is the default. */
 extern const char *const render_formats[];
 
+/* "table" and "name" have a line for each; otherwise it is `doc` that is printed. */
+MUST_CHECK int render_objects(const cJSON *items, const cJSON *doc, const char *format,
+			      struct error *err);
+
 /* All jobs' objects as one v1 List in the order in which a cluster gets them. */
 MUST_CHECK int render_jobs(struct job_set *set, const char *format, struct error *err);
 

@@ -17,6 +17,7 @@
 #include "client/refusal.h"
 #include "cmd/cmd.h"
 #include "cmd/out.h"
+#include "cmd/render.h"
 #include "cmd/submit_follow.h"
 #include "trainer/api.h"
 #include "trainer/trainjob.h"
@@ -542,25 +543,15 @@ static int print_stored(const struct sending *s, const char *format, struct erro
 {
 	cJSON *items = cJSON_CreateArray();
 	cleanup_json cJSON *list = out_list(items);
-	cleanup_out_table struct out_table table = { .columns = 4 };
 
-	OUT_ROW(&table, "APIVERSION", "KIND", "NAMESPACE", "NAME");
 	for (size_t i = 0; i < s->n; i++) {
 		const struct item *item = &s->list[i];
 		cJSON *obj = json_dup(item->stored ? item->stored : item->doc->obj);
 
 		meta_drop_managed_fields(obj);
 		cJSON_AddItemToArray(items, obj);
-		OUT_ROW(&table, meta_api_version(obj), meta_kind(obj),
-			meta_namespace(obj), meta_name(obj));
-		if (str_eq(format, "name"))
-			out_name(meta_api_version(obj), meta_kind(obj), meta_name(obj));
 	}
-	if (out_format(format) == OUT_TABLE)
-		out_table(&table);
-	if (out_format(format) == OUT_TABLE || out_format(format) == OUT_NAME)
-		return 0;
-	return out_doc(out_format(format), s->n == 1 ? items->child : list, err);
+	return render_objects(items, s->n == 1 ? items->child : list, format, err);
 }
 
 static int show(struct sending *s, struct error *err)

@@ -121,6 +121,9 @@ check "... stores nothing" absent trainingruntime mine
 check "a runtime comes first" says 0 '^TrainingRuntime default/mine: created$' "$d/with.yaml"
 check "... and the ConfigMap" also '^ConfigMap default/with: created$'
 check "... then the job" also '^TrainJob default/with: created$'
+{ tj wide wide && echo --- && runtime ClusterTrainingRuntime wide; } >"$d/wide.yaml"
+check "-o table: of what has no namespace, too" says 0 '^trainer.kubeflow.org/v1alpha1 +ClusterTrainingRuntime +- +wide$' "$d/wide.yaml" --dry-run=server -o table
+check "... and what has one" also '^trainer.kubeflow.org/v1alpha1 +TrainJob +default +wide$'
 by_kubectl() { kc apply --server-side --dry-run=server -f "$d/with.yaml" -o name | sort >"$scratch/named"; }
 check "-o name" says 0 '^configmap/with$' "$d/with.yaml" --name with1 -o name
 check "... as kubectl has it" eval 'by_kubectl && sed s/with1/with/ "$scratch/out" | sort | diff - "$scratch/named"'

@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "cmd/cmd.h"
+#include "cmd/render.h"
 #include "cmd/viewer.h"
 #include "gpu/gpu.h"
 #include "local/run.h"
@@ -20,6 +21,27 @@
 #include "trainer/jobset.h"
 #include "trainer/podspec.h"
 #include "trainer/runtime.h"
+
+/* What the run calls has a viewer for its context: the first member. */
+struct watcher {
+	struct viewer viewer;
+	const char *format;
+};
+
+static void on_begin(void *ctx, const cJSON *trainjob)
+{
+	struct watcher *w = ctx;
+	cleanup_json cJSON *items = cJSON_CreateArray();
+	struct error err = { 0 };
+
+	if (!w->format)
+		return;
+	viewer_erase(&w->viewer);
+	cJSON_AddItemToArray(items, json_dup(trainjob));
+	if (render_objects(items, trainjob, w->format, &err))
+		cmd_complain("submit", "%s", err.msg);
+	viewer_erase(&w->viewer); /* what is written goes out before the job's lines */
+}
 
 static void tell_end(struct viewer *v, const struct local_result *result, int64_t ms)
 {
@@ -129,10 +151,10 @@ static void add_hint(struct error *err, const struct job *job)
 		 job->name, elsewhere ? " -n " : "", elsewhere ? job->ns : "");
 }
 
-int local_submit(const struct job *job, bool quiet, struct error *err)
+int local_submit(const struct job *job, const struct local_show *show, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
-	struct viewer v;
+	struct watcher w = { .format = show->format };
 	cleanup_free char *workdir = getcwd(NULL, 0);
 	cleanup_free struct local_result *result = xcalloc(1, sizeof(*result));
 	const char *isolation = getenv("KFTRAINER_ISOLATION");
@@ -148,18 +170,19 @@ int local_submit(const struct job *job, bool quiet, struct error *err)
 		.observer = { .on_progress = viewer_progress,
 			      .on_note = viewer_note,
 			      .on_line = viewer_line,
-			      .ctx = &v },
+			      .on_begin = on_begin,
+			      .ctx = &w },
 	};
 
 	if (refuse(job, err) || map_initializers(job->objects, err) || stop_setup(err))
 		return -1;
-	viewer_begin(&v, job->name, quiet);
+	viewer_begin(&w.viewer, job->name, show->quiet);
 	if (local_run(&opts, result, err)) {
-		viewer_erase(&v);
+		viewer_erase(&w.viewer);
 		if (err->kind == ERR_EXISTS)
 			add_hint(err, job);
 		return -1;
 	}
-	tell_end(&v, result, clock_ms() - start);
+	tell_end(&w.viewer, result, clock_ms() - start);
 	return result->exit_code;
 }

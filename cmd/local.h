@@ -6,10 +6,15 @@
 
 #include "cmd/job.h"
 
+struct local_show {
+	bool quiet;         /* without the progress */
+	const char *format; /* in which the TrainJob is shown when it begins; or NULL */
+};
+
 /*
- * Output lines of the job go to stdout, what we say about it to stderr; `quiet`
- * leaves out the progress. Returns the job's exit code; -1 when it did not start.
+ * Output lines of the job go to stdout, what we say about it to stderr. Returns the
+ * job's exit code; -1 when it did not start.
  */
-int local_submit(const struct job *job, bool quiet, struct error *err);
+int local_submit(const struct job *job, const struct local_show *show, struct error *err);
 
 #endif

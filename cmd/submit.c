@@ -47,7 +47,7 @@ static const struct opt opts_table[] = {
 	  .letter = 'o',
 	  .name = "output",
 	  .value = "FORMAT",
-	  .help = "show the objects: what --dry-run makes, what is created",
+	  .help = "show the objects: what --dry-run makes, what is created or run",
 	  .words = render_formats,
 	  .min = 1,
 	  .offset = OPT_ENUM_FIELD(struct submit_opts, output) },
@@ -149,9 +149,17 @@ static int private_tmp(char *folder, size_t size, struct error *err)
 	return 0;
 }
 
+static const char *format_of(const struct submit_opts *opts)
+{
+	if (opts->output)
+		return render_formats[opts->output - 1];
+	return opts->dry_run == DRY_RUN_CLIENT ? render_formats[0] : NULL;
+}
+
 static int submit_local(struct job_set *set, const struct submit_opts *opts,
 			struct shipment *shipment, struct error *err)
 {
+	const struct local_show show = { opts->quiet, format_of(opts) };
 	char folder[PATH_MAX];
 	struct error why = { 0 };
 	int code;
@@ -164,20 +172,13 @@ static int submit_local(struct job_set *set, const struct submit_opts *opts,
 	if (shipment_bind_local(shipment, set->list[0].objects, err))
 		return -1;
 	if (!opts->job.script)
-		return local_submit(&set->list[0], opts->quiet, err);
+		return local_submit(&set->list[0], &show, err);
 	if (private_tmp(folder, sizeof(folder), err))
 		return -1;
-	code = local_submit(&set->list[0], opts->quiet, err);
+	code = local_submit(&set->list[0], &show, err);
 	if (dir_remove(folder, &why))
 		cmd_complain("submit", "warning: %s", why.msg);
 	return code;
-}
-
-static const char *format_of(const struct submit_opts *opts)
-{
-	if (opts->output)
-		return render_formats[opts->output - 1];
-	return opts->dry_run == DRY_RUN_CLIENT ? render_formats[0] : NULL;
 }
 
 static int submit_to_cluster(const struct submit_opts *opts, struct shipment *shipment,

@@ -509,6 +509,8 @@ int local_run(const struct local_run_opts *opts, struct local_result *ret,
 		state_cancel(&r.state);
 		return -1;
 	}
+	if (opts->observer.on_begin)
+		opts->observer.on_begin(opts->observer.ctx, r.trainjob);
 	failed = loop(&r, err);
 	if (run_save(&r, true, &save))
 		run_note(&r, "how the job ended could not be written: %s", save.msg);

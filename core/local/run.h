@@ -21,6 +21,8 @@ struct local_observer {
 	 * locally, a restart. NULL: on_progress gets it.
 	 */
 	void (*on_note)(void *ctx, const char *line);
+	/* It begins: the TrainJob as it is kept, before anything has run. May be NULL. */
+	void (*on_begin)(void *ctx, const cJSON *trainjob);
 };
 
 struct local_run_opts {

@@ -83,6 +83,15 @@ spec:
 Y
 check "ConfigMaps and Secrets of the file" says 0 '^\[node-0\] good day, sesame$' submit --local config.yaml
 
+check "-o name: the TrainJob's, then its output" says 0 '^\[node-0\] out$' submit --local -o name --runtime torch-distributed --generate-name gen- -- echo out
+check "... which every command takes" eval 'first=$(head -n 1 "$scratch/out"); [[ $first == trainjob.trainer.kubeflow.org/gen-????? ]] && says 0 "^out$" logs "$first" && says 0 "^job .* and its logs deleted$" delete "$first"'
+check "-o json: the TrainJob as it is kept" eval 'run submit --local -q -o json --runtime-file once.yaml --runtime once --name shown -- true; [ "$status" = 0 ] && python3 -c "import json, sys
+shown, kept = (json.load(open(p)) for p in sys.argv[1:])
+assert kept.pop(\"status\") and shown == kept and shown[\"metadata\"][\"uid\"], shown" "$scratch/out" <("$kftrainer" get shown -o json)'
+check "-o table" says 0 '^trainer.kubeflow.org/v1alpha1 +TrainJob +default +shown$' submit --local -o table --runtime-file once.yaml --runtime once --name shown -- true
+check "-o name: nothing of what cannot run" refuses 'no launcher for MPI' submit --local -o name --runtime deepspeed-distributed -- mpirun true
+check "... nor of what did not start" eval 'XDG_STATE_HOME=/proc/none run submit --local -o name --runtime-file once.yaml --runtime once -- true; [ "$status" != 0 ] && [ ! -s "$scratch/out" ]'
+"$kftrainer" delete shown >/dev/null
 check "get: a table" says 0 '^NAMESPACE +NAME +STATE +NODES +AGE +DURATION$' get
 check "get: complete" says 0 '^default +hello +Complete +1 ' get hello
 check "get: failed" says 0 '^default +three +Failed +2 ' get three

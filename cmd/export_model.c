@@ -20,7 +20,7 @@
 struct export_opts {
 	const char *uri, *ignore, *allow;
 	int progress;
-	int64_t connections;
+	int64_t connections, retries;
 };
 
 static const struct opt opts_table[] = {
@@ -33,6 +33,8 @@ static const struct opt opts_table[] = {
 		 progress, fetchview_words),
 	OPT_INT(0, "connections", "N", "at most so many at once (default 4), 5 MiB each",
 		struct export_opts, connections, 1, UPLOAD_MAX_CONNECTIONS),
+	OPT_INT(0, "retries", "N", "how often to ask again each time (default 6)",
+		struct export_opts, retries, 1, 1000),
 	{ .type = OPT_END },
 };
 
@@ -76,6 +78,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 				    .env = variable,
 				    .filter = &filter,
 				    .connections = (unsigned)o->connections,
+				    .tries = (int)o->retries,
 				    .tick = fetchview_upload_tick,
 				    .file = on_file,
 				    .say = fetchview_say,

@@ -69,6 +69,7 @@ static struct store_conf store_conf_of(const struct upload_conf *conf)
 				    .ctx = conf->ctx,
 				    .http = conf->http,
 				    .model = true,
+				    .tries = conf->tries,
 				    .say = conf->say };
 }
 

@@ -32,6 +32,7 @@ struct upload_conf {
 	struct http_client *http;                        /* HTTP/1.1 */
 	const struct filter *filter; /* of paths below the folder; NULL: all */
 	unsigned connections;        /* 0: UPLOAD_CONNECTIONS, fewer for large parts */
+	int tries;                   /* as store_conf's */
 	/* Ten times a second, from the thread that called; or NULL. */
 	void (*tick)(void *ctx, const struct upload_now *now);
 	/* From any thread: a file is there, `sent` or already; a line. Or NULL. */

@@ -45,7 +45,7 @@ class Hub(ThreadingHTTPServer):
 
     def clear(self):
         self.files, self.lfs, self.objects, self.parts = {}, {}, {}, {}
-        self.puts, self.commits, self.wrong = 0, [], []
+        self.puts, self.commits, self.wrong, self.busy = 0, [], [], 0
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -94,6 +94,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self):
         hub, path, data = self.server, self.path.partition("?")[0], self.body()
+        if hub.busy:
+            hub.busy -= 1
+            return self.answer(503)
         if path.startswith("/complete/"):
             return self.complete(json.loads(data))
         if self.headers.get("Authorization") != "Bearer " + TOKEN:
@@ -214,6 +217,16 @@ check("a data set, a revision, a folder; objects that the hub has are not sent",
 hub.clear()
 status, said = run("hf://org/m", argv=["--allow", "*.json"])
 check("patterns", said if status else problem({"config.json": b"{}"}))
+hub.clear()
+hub.busy = 1
+status, said = run("hf://org/m", argv=["--retries", "1"])
+check("a hub that is busy once", said if status else problem(files))
+hub.clear()
+hub.busy = 100
+status, said = run("hf://org/m", argv=["--retries", "1"])
+check("one that stays so: as often as --retries says", "" if status == 1 and "tried 2 times" in said and hub.busy == 98
+      else (hub.busy, said))
+hub.clear()
 for what, env, words in (("no token", {"HF_TOKEN": None}, "HF_TOKEN"), ("a wrong one", {"HF_TOKEN": "hf_x"}, "HF_TOKEN"),
                          ("no hub", {"HF_ENDPOINT": "nowhere"}, "HF_ENDPOINT")):
     status, said = run("hf://org/m", env)

@@ -575,6 +575,10 @@ check("an upload that was killed goes on: parts that are there are not sent agai
 check("and is right", fetch("s3://buck/resume", {"x.safetensors": BIG}, ENV))
 faults("/buck/flaky* status=503 3")
 check("an upload through 503s", sends(out, "s3://buck/flaky", BENV) or fetch("s3://buck/flaky", SENT, ENV))
+faults("/buck/flaky2* status=503")
+check("an upload that is refused for ever: as often as --retries says",
+      sends(out, "s3://buck/flaky2", BENV, 1, "tried 2 times", argv=["--retries", 1]))
+faults("")
 check("patterns of an upload", sends(out, "s3://buck/some", ENV, argv=["--allow", "*.json"]) or
       fetch("s3://buck/some", {"config.json": b"{}"}, ENV))
 check("one file, to just that key", sends(out / "sub/x.safetensors", "s3://buck/single/y.bin", ENV, want="21.0 MB sent") or

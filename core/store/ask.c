@@ -7,28 +7,50 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/stop.h"
+#include "store/aws_profile.h"
 #include "store/retry.h"
 #include "store/uri.h"
 
 #define AWS_TRUST "AWS_CA_BUNDLE"
+
+/* Whom AWS's programs trust: what the file of certificates is, and what says so. */
+static const char *aws_trust(struct arena *arena, const struct store_conf *conf,
+			     const char **ret_setting)
+{
+	struct aws_files files = aws_files_of(arena, conf);
+	const char *file = store_env(conf, AWS_TRUST);
+	struct aws_profile profile = { 0 };
+	struct error ignored = { 0 }; /* aws_credentials_get() says it, if it matters */
+	bool found;
+
+	*ret_setting = AWS_TRUST;
+	if (file)
+		return file;
+	*ret_setting = arena_printf(arena, "ca_bundle of profile %s", files.profile);
+	if (aws_profile_load(&profile, &found, arena, &files, files.profile, &ignored))
+		return NULL;
+	return profile.ca_bundle;
+}
 
 int store_http_new(struct http_client **ret, const struct store_conf *conf,
 		   const struct http_conf *like, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	struct http_conf http = *like;
-	const char *file = store_env(conf, AWS_TRUST);
+	const char *file = NULL, *setting;
 	struct uri uri;
 
 	if (uri_parse(&uri, &arena, conf->uri, err))
 		return -1;
 	http.http1 = true;
-	if (file && !strcmp(uri.scheme, "s3") && !store_env(conf, "SSL_CERT_FILE")) {
+	if (!strcmp(uri.scheme, "s3") && !store_env(conf, "SSL_CERT_FILE"))
+		file = aws_trust(&arena, conf, &setting);
+	if (file) {
 		if (!file_exists(file))
-			return error_set(err, ERR_INVALID, AWS_TRUST ": no file %s",
+			return error_set(err, ERR_INVALID, "%s: no file %s", setting,
 					 file);
 		http.ca_file = file;
-		http.ca_setting = AWS_TRUST;
+		http.ca_setting = setting;
 	}
 	return http_client_new(ret, &http, err);
 }

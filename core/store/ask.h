@@ -9,8 +9,8 @@
 
 /*
  * A client for the place of conf->uri, of which only env and ctx are looked at beside:
- * HTTP/1.1, and whom its own programs trust: s3:// AWS_CA_BUNDLE, where SSL_CERT_FILE
- * is not set. `like` has all else.
+ * HTTP/1.1, and whom its own programs trust: s3:// AWS_CA_BUNDLE, or the
+ * profile's ca_bundle, where SSL_CERT_FILE is not set. `like` has all else.
  */
 MUST_CHECK int store_http_new(struct http_client **ret, const struct store_conf *conf,
 			      const struct http_conf *like, struct error *err);

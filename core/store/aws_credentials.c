@@ -41,7 +41,6 @@ enum {
 	X(AWS_WEB_IDENTITY_TOKEN_FILE)            \
 	X(AWS_ENDPOINT_URL)                       \
 	X(AWS_ENDPOINT_URL_STS)                   \
-	X(AWS_PROFILE)                            \
 	X(AWS_CONTAINER_CREDENTIALS_FULL_URI)     \
 	X(AWS_CONTAINER_CREDENTIALS_RELATIVE_URI) \
 	X(AWS_CONTAINER_AUTHORIZATION_TOKEN)      \
@@ -58,7 +57,7 @@ struct found {
 	struct arena arena;
 	struct sigv4_key key; /* access NULL: nobody */
 	const char *source, *role;
-	const char *foreign; /* how a profile has some, which is not ours; or NULL */
+	const char *foreign; /* how a profile has some, which is not done here; or NULL */
 	int64_t expires;     /* seconds since 1970; 0: never */
 };
 
@@ -66,7 +65,7 @@ struct aws_credentials {
 	struct arena arena;
 	struct settings set;
 	struct aws_files files;
-	const char *region, *endpoint; /* endpoint: the profile's, or NULL */
+	const char *region, *endpoint; /* endpoint: of STS, the profile's; or NULL */
 	struct store_asker *asker;
 	struct http_client *direct; /* no proxy: what is near */
 	pthread_mutex_t lock;       /* of what follows */
@@ -94,7 +93,7 @@ struct aws_credentials *aws_credentials_new(const struct store_conf *conf,
 	c->files = aws_files_of(&c->arena, conf);
 	if (!aws_profile_load(&p, &found, &c->arena, &c->files, c->files.profile,
 			      &ignored))
-		c->endpoint = p.endpoint;
+		c->endpoint = p.sts_endpoint ? p.sts_endpoint : p.endpoint;
 	c->asker = store_asker_new(&c->arena, conf);
 	pthread_mutex_init(&c->lock, NULL);
 	return c;
@@ -528,8 +527,14 @@ static int profile_role(struct aws_credentials *c, struct found *f,
 		f->source = arena_strdup(&f->arena, r.source);
 		return web_identity(c, f, p->token_file, r.session, err);
 	}
+	if (p->mfa) {
+		f->foreign = "a role with mfa_serial, a code that a person types";
+		return 0;
+	}
 	if (role_base(c, f, p, name, depth, err))
 		return error_wrap(err, "profile %s", name);
+	if (!f->key.access && f->foreign)
+		return 0;
 	if (!f->key.access)
 		return error_set(
 			err, ERR_INVALID,
@@ -561,8 +566,9 @@ static int of_profile(struct aws_credentials *c, struct found *f, const char *na
 				 "too many source_profiles: do they name each other?");
 	if (aws_profile_load(&p, &found, &arena, &c->files, name, err))
 		return -1;
-	if (!found && (depth || c->set.AWS_PROFILE))
-		return no_profile(c, depth ? "source_profile" : "AWS_PROFILE", name, err);
+	if (!found && (depth || c->files.setting))
+		return no_profile(c, depth ? "source_profile" : c->files.setting, name,
+				  err);
 	if (p.role && (p.source_profile || p.credential_source || p.token_file))
 		return profile_role(c, f, &p, name, depth, err);
 	if (p.process || p.sso)

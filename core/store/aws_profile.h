@@ -3,9 +3,14 @@
  *
  * ~/.aws/credentials (AWS_SHARED_CREDENTIALS_FILE) has sections [NAME], ~/.aws/config
  * (AWS_CONFIG_FILE) [default] and [profile NAME]; the first file's values win. Lines
- * that are further in than the key before them are a part of its value, and passed over.
+ * that are further in than the key before them are a part of its value, and passed over,
+ * but for [services NAME] of the second file, which a profile's `services` names:
  *
- * Source: the SDKs' reference guide of AWS, "Shared config and credentials files".
+ *     s3 =
+ *       endpoint_url = https://s3.example.com
+ *
+ * Source: the SDKs' reference guide of AWS, "Shared config and credentials files" and
+ * "Service-specific endpoints".
  */
 #ifndef STORE_AWS_PROFILE_H
 #define STORE_AWS_PROFILE_H
@@ -14,10 +19,11 @@
 
 struct aws_profile { /* NULL: not said */
 	const char *access, *secret, *token;
-	const char *region, *endpoint;
+	const char *region, *endpoint, *ca_bundle;
+	const char *services, *s3_endpoint, *sts_endpoint; /* those are of `services` */
 	const char *role, *source_profile, *credential_source, *token_file;
 	const char *session_name, *external_id;
-	const char *process, *sso; /* ways to get credentials that are not ours */
+	const char *process, *sso, *mfa; /* ways to get credentials that are not ours */
 };
 
 /* Without blanks around it: a Secret made with echo ends in a newline. NULL: unset. */
@@ -25,7 +31,8 @@ const char *aws_env(struct arena *arena, const struct store_conf *conf, const ch
 
 struct aws_files {
 	const char *credentials, *config; /* paths; NULL: none */
-	const char *profile;              /* AWS_PROFILE, else "default" */
+	const char *profile;              /* "default" */
+	const char *setting; /* that says it: AWS_PROFILE, AWS_DEFAULT_PROFILE; or NULL */
 };
 struct aws_files aws_files_of(struct arena *arena, const struct store_conf *conf);
 
@@ -37,5 +44,8 @@ MUST_CHECK int aws_profile_load(struct aws_profile *ret, bool *ret_found,
 /* A file's text; `config`: of which form. Is the profile in it? */
 bool aws_profile_read(struct aws_profile *ret, struct arena *arena, const char *text,
 		      bool config, const char *name);
+/* Endpoints of [services NAME]. */
+bool aws_services_read(struct aws_profile *ret, struct arena *arena, const char *text,
+		       const char *name);
 
 #endif

@@ -105,25 +105,28 @@ static int find_endpoint(struct s3_bucket *b, const struct store_conf *conf,
 			 const char *given, const struct aws_profile *profile,
 			 struct error *err)
 {
-	const char *url = given, *usual;
+	const char *url = given, *what = "ENDPOINT", *usual;
 	struct uri uri;
 	size_t len;
 
 	if (!url)
 		url = FIRST_OF(conf, "ENDPOINT", "AWS_ENDPOINT_URL_S3",
 			       "AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AWS_S3_ENDPOINT");
-	if (!url)
-		url = profile->endpoint;
+	if (!url) {
+		what = "the profile's endpoint_url";
+		url = profile->s3_endpoint ? profile->s3_endpoint : profile->endpoint;
+	}
 	if (!url)
 		return 0;
 	if (!strstr(url, "://"))
 		url = arena_printf(&b->arena, "https://%s", url);
 	if (uri_parse(&uri, &b->arena, url, err))
-		return error_wrap(err, "ENDPOINT");
+		return error_wrap(err, "%s", what);
 	if (!is_server(&uri))
 		return error_set(err, ERR_INVALID,
-				 "ENDPOINT: not the address of a server, such as "
-				 "https://s3.example.com:9000");
+				 "%s: not the address of a server, such as "
+				 "https://s3.example.com:9000",
+				 what);
 	/* the port that goes without saying is not in the Host header, either */
 	usual = strcmp(uri.scheme, "http") ? ":443" : ":80";
 	len = strlen(uri.host) - (str_ends(uri.host, usual) ? strlen(usual) : 0);

@@ -3,8 +3,8 @@
  * who asks, signed requests, and what a refusal means.
  *
  * Endpoint: ENDPOINT, AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, AWS_ENDPOINT,
- * AWS_S3_ENDPOINT (without a scheme: https), else AWS's of the region. Region: REGION,
- * AWS_REGION, AWS_DEFAULT_REGION, else us-east-1; what the server says of the
+ * AWS_S3_ENDPOINT (without a scheme: https), the profile's (aws_profile.h), else AWS's of
+ * the region. Region: REGION, AWS_REGION, AWS_DEFAULT_REGION, the profile's, else us-east-1; what the server says of the
  * bucket's (x-amz-bucket-region, <Region>) wins. The bucket is in the host's name at
  * AWS's endpoints, else in the path; AWS_VIRTUAL_HOSTED_STYLE_REQUEST=true|false says
  * otherwise. Credentials: aws_credentials.h.

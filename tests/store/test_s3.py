@@ -493,6 +493,43 @@ credential_process = /bin/false
 sso_session = corp
 [sso-session corp]
 sso_region = us-east-1
+[profile by sso]
+role_arn = r
+source_profile = sso
+[profile code]
+role_arn = r
+source_profile = keys
+mfa_serial = arn:aws:iam::8:mfa/me
+[profile by code]
+role_arn = r
+source_profile = code
+[profile served]
+aws_access_key_id = {ACCESS}
+aws_secret_access_key = {SECRET}
+role_arn = arn:aws:iam::9:role/h
+source_profile = served
+endpoint_url = http://127.0.0.1:1
+services = local
+[services local]
+ec2 =
+  endpoint_url = http://127.0.0.1:2
+s3 =
+  endpoint_url = {MOTO}
+sts =
+  endpoint_url = {cloud.url}
+[profile trust]
+aws_access_key_id = {ACCESS}
+aws_secret_access_key = {SECRET}
+endpoint_url = {URL}
+ca_bundle = {scratch / "ca.pem"}
+[profile mistrust]
+endpoint_url = {URL}
+ca_bundle = {scratch / "other.pem"}
+[profile trustless]
+endpoint_url = {URL}
+ca_bundle = /none.pem
+[profile no server]
+endpoint_url = https://
 """)
 STS = {"AWS_ENDPOINT_URL_STS": cloud.url}
 check("config: region and endpoint of the profile", fetch("s3://buck/data", FOLDER, KEYS | {"SSL_CERT_FILE": scratch / "ca.pem"}))
@@ -511,6 +548,31 @@ with_keys("roles in a circle", STS | {"AWS_PROFILE": "loop"}, [], 1, ["name each
 with_keys("a source that is not there", STS | {"AWS_PROFILE": "lost"}, [], 1, ["source_profile 'nowhere'", "no such profile"])
 with_keys("a program that is not run", {"AWS_PROFILE": "program"}, [], 1, ["'program'", "credential_process", "AWS_ACCESS_KEY_ID"])
 with_keys("SSO", {"AWS_PROFILE": "sso"}, [], 1, ["'sso'", "SSO"])
+with_keys("a role by SSO", {"AWS_PROFILE": "by sso"}, [], 1, ["'by sso'", "SSO", "aws configure export-credentials"])
+for name in ("code", "by code"):
+    with_keys("a role with MFA", STS | {"AWS_PROFILE": name}, [], 1,
+              [f"the profile '{name}' has its credentials by a role with mfa_serial", "aws configure export-credentials"])
+with_keys("MFA does not matter where there are others", POD | {"AWS_PROFILE": "code"}, ["pod identity"])
+with_keys("nor for AWS_*", KEYS | {"AWS_PROFILE": "code"}, [])
+with_keys("services of a profile: endpoints of s3 and sts", {"ENDPOINT": None, "AWS_PROFILE": "served"}, ["AssumeRole"])
+with_keys("AWS_DEFAULT_PROFILE", {"ENDPOINT": None, "AWS_DEFAULT_PROFILE": "served"}, ["AssumeRole"])
+with_keys("AWS_PROFILE comes before it", {"ENDPOINT": None, "AWS_DEFAULT_PROFILE": "code", "AWS_PROFILE": "keys"}, [])
+with_keys("AWS_DEFAULT_PROFILE that is not there", {"AWS_DEFAULT_PROFILE": "none"}, [], 1, ["AWS_DEFAULT_PROFILE 'none'"])
+check("config: variables come before services", fetch("s3://buck/one.txt", ["127.0.0.1:1"], STS | {
+    "AWS_PROFILE": "served", "AWS_ENDPOINT_URL": "http://127.0.0.1:1"}, status=1, argv=["--retries", 1]))
+FILES = KEYS | {"SSL_CERT_FILE": None}
+TRUST = {"AWS_PROFILE": "trust", "SSL_CERT_FILE": None}
+check("config: ca_bundle says whom to trust", fetch("s3://buck/data", FOLDER, TRUST))
+check("config: and for an upload", sends(scratch / "ca.pem", "s3://buck/ca.pem", TRUST))
+check("config: unless SSL_CERT_FILE does", fetch("s3://buck/one.txt", ["ca_bundle of profile mistrust says"], FILES | {
+    "AWS_PROFILE": "mistrust"}, status=1) or fetch("s3://buck/one.txt", {"one.txt": b"other"}, FILES | {
+        "AWS_PROFILE": "mistrust", "SSL_CERT_FILE": scratch / "ca.pem"}))
+check("config: or AWS_CA_BUNDLE", fetch("s3://buck/one.txt", {"one.txt": b"other"}, FILES | {
+    "AWS_PROFILE": "mistrust", "AWS_CA_BUNDLE": scratch / "ca.pem"}))
+check("config: a ca_bundle that is not there", fetch("s3://buck/one.txt", ["ca_bundle of profile trustless: no file /none.pem"], FILES | {
+    "AWS_PROFILE": "trustless"}, status=2))
+check("config: an endpoint_url that is none", fetch("s3://buck/one.txt", ["the profile's endpoint_url: "], FILES | {
+    "AWS_PROFILE": "no server"}, status=2))
 with_keys("neither matters where there are others", POD | {"AWS_PROFILE": "sso"}, ["pod identity"])
 with_keys("AWS_CONFIG_FILE", {"AWS_CONFIG_FILE": "/none", "AWS_PROFILE": "keys"}, [], 1, ["AWS_PROFILE 'keys'", "/none"])
 with_keys("a profile and no home", {"HOME": None, "AWS_PROFILE": "keys"}, [], 1, ["AWS_PROFILE 'keys'", "~/.aws/config"])

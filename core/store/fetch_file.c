@@ -130,9 +130,15 @@ static void add_left(struct file *file, int64_t from, int64_t to)
 }
 
 /*
- * Are the bytes the ones that were recorded? Those in order are hashed on the way. Not
- * with --no-verify: then they have no checksum, and the journal is one of this boot.
+ * Not where a digest will tell, of all the bytes: lost ones make the file begin anew. Nor
+ * with --no-verify: then the journal is one of this boot.
  */
+bool file_has_sums(const struct fetch *f, const struct file *file)
+{
+	return !f->conf->unverified && !verify_is_sure(&file->o);
+}
+
+/* Are the bytes the ones that were recorded? Those in order are hashed on the way. */
 static bool range_holds(struct file *file, const struct range *r, char *chunk)
 {
 	bool hashes = file->verify && r->from == file->hashed;
@@ -163,14 +169,19 @@ static void resume(struct fetch *f, struct file *file, const struct buf *journal
 {
 	cleanup_free struct range *done = NULL;
 	cleanup_free char *chunk = xmalloc(CHUNK);
+	bool has_sums = file_has_sums(f, file);
 	unsigned char id[JOURNAL_ID_SIZE];
+	struct stat st;
 	int64_t at = 0;
 	size_t n;
 
+	if (fstat(file->fd, &st))
+		return;
 	identify(f, file, id);
 	n = journal_parse(journal->data, journal->len, id, file->o.size, &done);
 	for (size_t i = 0; i < n; i++) {
-		if (!f->conf->unverified && !range_holds(file, &done[i], chunk))
+		if (done[i].to > st.st_size ||
+		    (has_sums && !range_holds(file, &done[i], chunk)))
 			continue;
 		add_left(file, at, done[i].from);
 		at = done[i].to;
@@ -439,7 +450,7 @@ int file_end(struct fetch *f, struct file *file, bool *ret_wrong, struct error *
 	if (file->same)
 		return keep_there(f, file, err);
 	*ret_wrong = file->verify && !verify_end(file->verify);
-	if (*ret_wrong && scheme->doubt) {
+	if (*ret_wrong && scheme->doubt && !verify_is_sure(&file->o)) {
 		int right = 0;
 
 		if (scheme->doubt(f->conf->store, &file->o, &file->arena, &other, err))

@@ -48,7 +48,8 @@ MUST_CHECK int file_begin(struct fetch *f, struct file *file, bool *ret_there,
 			  struct error *err);
 MUST_CHECK int file_reset(struct fetch *f, struct file *file, struct error *err);
 MUST_CHECK int file_reserve(struct fetch *f, struct file *file, struct error *err);
-void file_record(struct fetch *f, struct piece *p); /* into the journal */
+bool file_has_sums(const struct fetch *f, const struct file *file); /* its journal */
+void file_record(struct fetch *f, struct piece *p);                 /* into the journal */
 /* Hash [file->hashed, to), which is written. */
 MUST_CHECK int file_hash(struct file *file, int64_t to, struct error *err);
 /* All is here: 0 and in place, or *ret_wrong: the digest is not right. */

@@ -57,8 +57,8 @@ static int put_bytes(struct piece *p, const char *data, size_t len, struct error
 {
 	if (write_all(p, data, len, err))
 		return -1;
-	if (!p->fetch->conf->unverified &&
-	    (p->f->o.size < 0 || p->f->o.size >= JOURNAL_FROM))
+	if ((p->f->o.size < 0 || p->f->o.size >= JOURNAL_FROM) &&
+	    file_has_sums(p->fetch, p->f))
 		p->crc = crc32c(p->crc, data, len);
 	if (p->hashes) {
 		verify_add(p->f->verify, data, len);

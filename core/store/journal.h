@@ -4,9 +4,9 @@
  * A header that says which contents of which file it is about, then a record for each
  * range, appended as it is finished: offset, length, CRC-32C of its bytes. Numbers are
  * little-endian. It is read as the work of a stranger: a record that is cut off, has a
- * wrong check sum, lies outside of the file or overlaps another is passed over, and the
- * bytes of the others are held against their CRC before they count (a power cut may
- * have kept the record and lost the bytes).
+ * wrong check sum, lies outside of the file or overlaps another is passed over. A power
+ * cut may have kept the record and lost the bytes: where no digest of the whole file will
+ * tell, they are held against their CRC before they count; elsewhere that is 0.
  */
 #ifndef STORE_JOURNAL_H
 #define STORE_JOURNAL_H

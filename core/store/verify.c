@@ -41,6 +41,11 @@ static bool can_verify(const struct store_object *o)
 	return o->digest != STORE_MD5_PARTS || o->part_size > 0;
 }
 
+bool verify_is_sure(const struct store_object *o)
+{
+	return can_verify(o) && o->digest != STORE_MD5 && o->digest != STORE_MD5_PARTS;
+}
+
 struct verify *verify_new(const struct store_object *o)
 {
 	struct verify *v;

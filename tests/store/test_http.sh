@@ -320,14 +320,14 @@ stopped() {
 	[ "$status" = 0 ] && same big && grep -q 'big goes on after [1-4]\.' "$scratch/err" || dump
 }
 check "SIGTERM: it stops, and goes on later" stopped
-bad_journal() { # the bytes that are there are others than the journal says; the journal is broken
+bad_journal() { # URI: the bytes that are there are others than the journal says; the journal is broken
 	local how
 	for how in 'printf x | dd of=$part bs=1 seek=100 conv=notrunc status=none' \
 		'truncate -s 100 $journal' 'truncate -s 1000 $part' 'head -c 5000 /dev/urandom >$journal' \
 		'printf xxxx | dd of=$journal bs=1 seek=70 conv=notrunc status=none' 'rm $part; mkdir $part'; do
 		clean
 		break_it '/big drip=300000'
-		"$kftrainer" initialize-dataset --uri "$url/SHA256SUMS" --to "$scratch/to" 2>/dev/null &
+		"$kftrainer" initialize-dataset --uri "$1" --to "$scratch/to" 2>/dev/null &
 		local pid=$! part journal
 		sleep 1
 		kill -9 "$pid"
@@ -337,11 +337,12 @@ bad_journal() { # the bytes that are there are others than the journal says; the
 		[ -s "$part" ] || return
 		eval "$how"
 		break_it
-		fetch --uri "$url/SHA256SUMS"
+		fetch --uri "$1"
 		[ -d "$part" ] && [ "$status" = 1 ] || { [ "$status" = 0 ] && same big; } || dump || return
 	done
 }
-check "a journal and a part that are not what they were" bad_journal
+check "a journal and a part that are not what they were" bad_journal "$url/SHA256SUMS"
+check "the same without a digest: the journal's own sums tell" bad_journal "$url/big"
 json() {
 	clean
 	break_it

@@ -106,6 +106,7 @@ static int fetch(const struct kind *k, const char *uri, struct fetch_conf *c,
 				    .http = c->http,
 				    .tries = c->tries < 0 ? 0 : c->tries,
 				    .model = k->model,
+				    .unverified = c->unverified,
 				    .say = on_say };
 	struct fetch_now now = { 0 };
 	int rc;

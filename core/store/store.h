@@ -74,6 +74,7 @@ struct store_conf {
 	void *ctx;
 	struct http_client *http; /* HTTP/1.1; outlives the store */
 	bool model;               /* a model, else a data set: hf:// has two kinds */
+	bool unverified;          /* nobody will look at sums: none is asked for */
 	int tries;                /* how often store_ask() asks again; 0: RETRY_TRIES */
 	/* A line for people: what was assumed, what is slow. Or NULL. From any thread. */
 	void (*say)(void *ctx, const char *line);

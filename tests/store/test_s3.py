@@ -381,6 +381,10 @@ faults("/buck status=503")
 check("a list that is refused for ever: as often as --retries says",
       fetch("s3://buck/data", ["s3://buck", "503", "tried 2 times"], BENV, status=1, argv=["--retries", 1]) or
       ("" if asked_twice() else f"asked {broken.records}"))
+faults("")
+problem = fetch("s3://buck/data", FOLDER, BENV, argv=["--no-verify"])
+check("not verified: no checksum is asked for, by HEAD", problem or
+      next((f"asked {r}" for r in broken.records if r["method"] == "HEAD"), ""))
 faults("/buck/data/a.txt flip=3")
 check("flipped bytes for ever are an error", fetch("s3://buck/data/a.txt", ["a.txt", "digest"], BENV, status=1))
 problem = fetch("s3://buck/data/a.txt", {"a.txt": SMALL["a.txt"]}, BENV, argv=["--no-verify"])

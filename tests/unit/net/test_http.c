@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -670,6 +671,68 @@ static void test_proxy(void **state)
 	scripted_stop(&proxy);
 }
 
+struct large {
+	size_t len, most;
+	bool wrong;
+};
+
+/* As long as no more than a record has come at once, the server gets a while. */
+static int on_large(void *ctx, const void *data, size_t len, struct error *err)
+{
+	const struct timespec while_ = { .tv_nsec = 20 * 1000 * 1000 };
+	struct large *l = ctx;
+
+	(void)err;
+	for (size_t i = 0; i < len; i++)
+		l->wrong |= ((const char *)data)[i] != "0123456789"[(l->len + i) % 10];
+	l->len += len;
+	l->most = len > l->most ? len : l->most;
+	if (l->most <= 16384)
+		nanosleep(&while_, NULL);
+	return 0;
+}
+
+/* Records of TLS have 16 KiB: where the buffer is large several are handed on at once. */
+static void test_many_records(void **state)
+{
+	struct http_conf conf = { .proxy = "",
+				  .ca_pem = ca.cert_pem,
+				  .receive_bytes = 256 * 1024 };
+	struct http_client *client = client_of(&conf);
+	struct large large = { 0 };
+	struct http_request req = {
+		.method = "GET", .on_data = on_large, .ctx = &large, .timeout_ms = 30000
+	};
+	cleanup_http_response struct http_response resp = { 0 };
+	struct error err = { 0 };
+
+	(void)state;
+	start_tls("good", NULL);
+	scripted_script(&server, "[{'body':'0123456789','times':300000},{'body':'0'},"
+				 "{'chunks':['0123456789','0123456789']},"
+				 "{'raw':'HTTP/1.1 200 OK\\r\\nContent-Length: "
+				 "11\\r\\n\\r\\n0123456789'}]");
+	req.url = scripted_url(&server, "https", "/");
+	for (size_t i = 0; i < 3; i++) {
+		static const size_t lens[] = { 3000000, 1, 20 };
+
+		large.len = 0;
+		if (http_do(client, &req, &resp, &err))
+			fail_msg("%zu: %s", i, err.msg);
+		http_response_release(&resp);
+		assert_int_equal(large.len, lens[i]);
+	}
+	assert_true(large.most > 16384);
+	large.len = 0;
+	get_fails(client, &req, ERR_IO, "the connection broke");
+	assert_int_equal(large.len, 10);
+	assert_false(large.wrong);
+	assert_int_equal(json_int(scripted_request(&server, 3), -1, "connection"),
+			 json_int(scripted_request(&server, 0), -2, "connection"));
+	http_client_free(client);
+	scripted_stop(&server);
+}
+
 /* ---- the end of the process: the last tests, for it is asked for only once ---- */
 
 static void on_stop(int signum)
@@ -728,6 +791,7 @@ int main(void)
 		cmocka_unit_test(test_client_certificate),
 		cmocka_unit_test(test_the_other_protocol),
 		cmocka_unit_test(test_proxy),
+		cmocka_unit_test(test_many_records),
 	};
 	const struct CMUnitTest last[] = {
 		cmocka_unit_test(test_stop),

@@ -194,7 +194,6 @@ static int list(struct showing *s, struct error *err)
 static bool keep(cJSON *obj)
 {
 	if (str_eq(meta_kind(obj), TRAINJOB_KIND)) {
-		meta_drop_managed_fields(obj);
 		json_del(obj, JSON_PATH("spec"));
 		json_del(obj, JSON_PATH("status"));
 		return true;

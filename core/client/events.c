@@ -70,7 +70,6 @@ int64_t event_count(const cJSON *event)
 
 bool event_slim(cJSON *event)
 {
-	meta_drop_managed_fields(event);
 	json_del(event, JSON_PATH("metadata", "annotations"));
 	json_del(event, JSON_PATH("metadata", "labels"));
 	return true;

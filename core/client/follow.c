@@ -171,12 +171,6 @@ static void end_reading(struct follow *f, int64_t ms)
 
 /* ---- what is watched ------------------------------------------------------------------ */
 
-static bool keep_whole(cJSON *obj)
-{
-	meta_drop_managed_fields(obj);
-	return true;
-}
-
 static bool keep_pod(cJSON *pod)
 {
 	pod_slim(pod);
@@ -217,10 +211,10 @@ static int watch_all(struct follow *f, struct changes *c, struct error *err)
 	const struct kube_ref jobset = { JOBSET_API_VERSION, JOBSET_KIND, ns, name };
 	const struct kube_ref pods = { .api_version = "v1", .kind = "Pod", .ns = ns };
 
-	if (changes_watch(c, &tj, NULL, keep_whole, err))
+	if (changes_watch(c, &tj, NULL, NULL, err))
 		return -1;
 	if (may_watch(f, &jobset, NULL) &&
-	    changes_watch(c, &jobset, NULL, keep_whole, err))
+	    changes_watch(c, &jobset, NULL, NULL, err))
 		return -1;
 	return may_watch(f, &pods, labels)
 		       ? changes_watch(c, &pods, labels, keep_pod, err)

@@ -24,7 +24,6 @@ struct kube_ref job_ref(const char *ns, const char *name)
 static int add_item(void *ctx, cJSON *take_obj, struct error *err)
 {
 	(void)err;
-	meta_drop_managed_fields(take_obj);
 	cJSON_AddItemToArray(ctx, take_obj);
 	return 0;
 }
@@ -82,10 +81,8 @@ int job_get(struct kube *k, const char *ns, const char *name, cJSON **ret,
 
 	if (job_name_check(name, err))
 		return -1;
-	if (!kube_get(k, &ref, ret, err)) {
-		meta_drop_managed_fields(*ret);
+	if (!kube_get(k, &ref, ret, err))
 		return 0;
-	}
 	/* Not a cluster without TrainJobs: the API server names the object then. */
 	if (err->kind == ERR_NOT_FOUND && strstr(err->msg, "\" not found"))
 		return not_found(k, ns, name, err);

@@ -289,7 +289,6 @@ static int take_changes(struct logs *l, struct error *err)
 
 static bool keep_job(cJSON *job)
 {
-	meta_drop_managed_fields(job);
 	json_del(job, JSON_PATH("spec"));
 	return true;
 }

@@ -47,7 +47,6 @@ bool log_pod_keep(cJSON *pod)
 	if (json_str(old, "nodeName"))
 		json_put_str(spec, json_str(old, "nodeName"), "nodeName");
 	json_put(pod, spec, "spec");
-	meta_drop_managed_fields(pod);
 	json_del(pod, JSON_PATH("metadata", "annotations"));
 	return true;
 }

@@ -93,7 +93,6 @@ static int look(struct loader *l, const struct kube_ref *ref, const char *resour
 
 	if (kube_get(l->k, ref, &obj, err))
 		return settle(l, ref->kind, resource, err);
-	meta_drop_managed_fields(obj);
 	view_take(l->v, obj);
 	return 0;
 }
@@ -103,7 +102,6 @@ static int take_item(void *ctx, cJSON *take_obj, struct error *err)
 	struct loader *l = ctx;
 
 	(void)err;
-	meta_drop_managed_fields(take_obj);
 	if (str_eq(meta_kind(take_obj), "Pod"))
 		pod_slim(take_obj);
 	if (str_eq(meta_kind(take_obj), "Node"))
@@ -325,7 +323,6 @@ static int take_workload(void *ctx, cJSON *take_obj, struct error *err)
 	struct loader *l = ctx;
 
 	(void)err;
-	meta_drop_managed_fields(take_obj);
 	if (!is_owned(l->v, take_obj)) {
 		if (!str_eq(workload_queue(take_obj), l->queue) ||
 		    !workload_waits(take_obj) ||

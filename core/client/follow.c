@@ -213,8 +213,7 @@ static int watch_all(struct follow *f, struct changes *c, struct error *err)
 
 	if (changes_watch(c, &tj, NULL, NULL, err))
 		return -1;
-	if (may_watch(f, &jobset, NULL) &&
-	    changes_watch(c, &jobset, NULL, NULL, err))
+	if (may_watch(f, &jobset, NULL) && changes_watch(c, &jobset, NULL, NULL, err))
 		return -1;
 	return may_watch(f, &pods, labels)
 		       ? changes_watch(c, &pods, labels, keep_pod, err)

@@ -52,6 +52,7 @@ static const struct {
 	{ .look = why_warning, WHY_PENDING, .only = true },
 	{ .look = why_starting, WHY_PENDING, .only = true },
 	{ .look = why_running, WHY_RUNNING },
+	{ .look = why_runtime_gone, ~WHY_DELETED },
 };
 
 /* ---- words ---- */

@@ -53,6 +53,7 @@ const char *why_log_says(struct why *w, const cJSON *pod);
 void why_deleted(struct why *w);
 void why_elsewhere(struct why *w);
 void why_no_runtime(struct why *w);
+void why_runtime_gone(struct why *w);
 void why_creation_failed(struct why *w);
 void why_no_controller(struct why *w);
 void why_no_jobset_controller(struct why *w);

@@ -50,18 +50,37 @@ void why_elsewhere(struct why *w)
 		"so in a worker cluster)");
 }
 
+static const char *list_runtimes(const struct runtime_ref *ref)
+{
+	return runtime_ref_is_cluster(ref) ? "kubectl get clustertrainingruntimes"
+					   : "kubectl get trainingruntimes%n";
+}
+
 void why_no_runtime(struct why *w)
 {
 	struct runtime_ref ref = tj_runtime_ref(w->v->trainjob);
 
 	if (w->v->jobset || !view_is_missing(w->v, ref.kind))
 		return;
-	why_add(w, "RuntimeNotFound",
-		runtime_ref_is_cluster(&ref) ? "kubectl get clustertrainingruntimes"
-					     : "kubectl get trainingruntimes%n",
+	why_add(w, "RuntimeNotFound", list_runtimes(&ref),
 		"the %s %s that it refers to does not exist%s%s", ref.kind, ref.name,
 		runtime_ref_is_cluster(&ref) ? "" : " in namespace ",
 		runtime_ref_is_cluster(&ref) ? "" : w->v->ns);
+}
+
+/* What it is made of is there already: only others look for it still. */
+void why_runtime_gone(struct why *w)
+{
+	struct runtime_ref ref = tj_runtime_ref(w->v->trainjob);
+
+	if (!view_is_missing(w->v, ref.kind) ||
+	    !(w->v->jobset || w->state & (WHY_COMPLETE | WHY_FAILED)))
+		return;
+	why_add(w, "RuntimeGone", list_runtimes(&ref),
+		"its %s %s has been deleted: nothing of the job needs it any more, but "
+		"list_jobs() of the Python SDK fails as long as the job is there and "
+		"the runtime is not",
+		ref.kind, ref.name);
 }
 
 /* ---- refusals, in the API server's words ---- */

@@ -154,6 +154,10 @@ static void test_start(void **state)
 		  "bert is pending: the ClusterTrainingRuntime r that it refers to does "
 		  "not "
 		  "exist.\nMore: kubectl get clustertrainingruntimes\n" },
+		{ "its runtime has been deleted",
+		  JOB("", STATUS) JOBSET MISSING("ClusterTrainingRuntime"),
+		  "bert is pending: it was created 60m ago, and its pods are still to "
+		  "come. Also: its ClusterTrainingRuntime r has been deleted: nothing" },
 		{ "another controller's", JOB(", managedBy: x", ""),
 		  "bert is pending: spec.managedBy names another controller" },
 		{ "refused by a webhook",
@@ -573,6 +577,16 @@ static void test_end(void **state)
 		  "bert is complete: it ended in order 30m ago, 30m after it was "
 		  "created.\n"
 		  "More: kftrainer logs bert -n a\n" },
+		{ "its runtime has been deleted",
+		  JOB("", "status: {conditions: [{type: Complete, status: 'True', "
+			  "lastTransitionTime: '2026-01-01T00:30:00Z'}]}")
+			  MISSING("ClusterTrainingRuntime"),
+		  "bert is complete: it ended in order 30m ago, 30m after it was "
+		  "created. Also: its ClusterTrainingRuntime r has been deleted: nothing "
+		  "of the job needs it any more, but list_jobs() of the Python SDK fails "
+		  "as long as the job is there and the runtime is not.\n"
+		  "More: kftrainer logs bert -n a\n"
+		  "More: kubectl get clustertrainingruntimes\n" },
 	};
 
 	(void)state;

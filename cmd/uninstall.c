@@ -6,11 +6,13 @@
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "client/jobs.h"
 #include "cmd/cluster.h"
 #include "cmd/cmd.h"
 #include "cmd/input.h"
 #include "cmd/manifests.h"
 #include "trainer/api.h"
+#include "trainer/trainjob.h"
 
 struct uninstall_opts {
 	struct cluster_opts cluster;
@@ -57,7 +59,9 @@ static const char *why_not(struct arena *arena, const cJSON *obj)
 	return NULL;
 }
 
-static int remove_one(struct kube *k, const cJSON *obj, bool dry_run, struct error *err)
+/* Of runtimes that go a copy joins `runtimes`. */
+static int remove_one(struct kube *k, const cJSON *obj, bool dry_run, cJSON *runtimes,
+		      struct error *err)
 {
 	const struct kube_ref ref = kube_ref_of(obj);
 	cleanup_arena struct arena arena = { 0 };
@@ -78,12 +82,57 @@ static int remove_one(struct kube *k, const cJSON *obj, bool dry_run, struct err
 		       : dry_run ? "would be removed"
 				 : "removed",
 		       reason ? reason : "");
+		if (!reason && meta_is(obj, TRAINER_GROUP, CLUSTER_RUNTIME_KIND))
+			cJSON_AddItemToArray(runtimes, json_dup(obj));
 		return 0;
 	}
 	if (why.kind == ERR_NOT_FOUND)
 		return 0;
 	*err = why;
 	return -1;
+}
+
+struct users {
+	const cJSON *runtimes; /* that are removed, or would be */
+	struct arena arena;
+	size_t n;
+	const char *first;
+};
+
+static int on_job(void *ctx, cJSON *take_obj, struct error *err)
+{
+	cleanup_json cJSON *job = take_obj;
+	struct runtime_ref ref = tj_runtime_ref(job);
+	struct users *u = ctx;
+	const cJSON *r;
+
+	(void)err;
+	json_each(r, u->runtimes) {
+		if (!runtime_ref_is_cluster(&ref) || !str_eq(meta_name(r), ref.name))
+			continue;
+		if (!u->n++)
+			u->first = arena_printf(&u->arena, "%s/%s", meta_namespace(job),
+						meta_name(job));
+	}
+	return 0;
+}
+
+/* TrainJobs stay, and the SDK's list_jobs() looks for the runtime of each. */
+static void tell_users(struct kube *k, const cJSON *runtimes)
+{
+	const struct kube_ref jobs = job_ref(NULL, NULL);
+	struct users u = { .runtimes = runtimes };
+	const struct kube_sink sink = { .on_item = on_job, .ctx = &u };
+	struct error ignored = { 0 };
+
+	if (runtimes->child && !kube_list(k, &jobs, NULL, &sink, NULL, &ignored) && u.n)
+		cmd_complain("uninstall",
+			     "warning: %zu TrainJob%s refer%s to such a runtime (%s%s): "
+			     "until it is there again list_jobs() of the Python SDK "
+			     "fails",
+			     u.n, u.n == 1 ? "" : "s", u.n == 1 ? "s" : "", u.first,
+			     u.n == 1 ? "" : ", ...");
+	arena_clear(&u.arena);
 }
 
 /* The order of removal: no webhook may stand in the way, then the last made first. */
@@ -98,7 +147,8 @@ static int rank(const cJSON *obj)
 
 enum { LAST_RANK = 2 };
 
-static int remove_all(struct kube *k, const cJSON *list, bool dry_run, struct error *err)
+static int remove_all(struct kube *k, const cJSON *list, bool dry_run, cJSON *runtimes,
+		      struct error *err)
 {
 	const cJSON *obj;
 
@@ -106,7 +156,7 @@ static int remove_all(struct kube *k, const cJSON *list, bool dry_run, struct er
 		obj = list->child ? list->child->prev : NULL; /* the last */
 		for (; obj; obj = obj == list->child ? NULL : obj->prev)
 			if (rank(obj) == r && !str_eq(meta_kind(obj), "Namespace") &&
-			    remove_one(k, obj, dry_run, err))
+			    remove_one(k, obj, dry_run, runtimes, err))
 				return -1;
 	}
 	return 0;
@@ -131,7 +181,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	const char *ns = opts.what.ns ? opts.what.ns : INSTALL_NAMESPACE;
 	cleanup_schema struct schema *schema = NULL;
 	cleanup_kube struct kube *kube = NULL;
-	cleanup_json cJSON *list = NULL;
+	cleanup_json cJSON *list = NULL, *runtimes = cJSON_CreateArray();
 
 	if (argc)
 		return error_set(err, ERR_USAGE, "unexpected argument '%s'", argv[0]);
@@ -143,8 +193,10 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	if (opts.what.parts & INSTALL_CONTROLLER)
 		cJSON_AddItemToArray(list, meta_new("coordination.k8s.io/v1", "Lease", ns,
 						    TRAINER_GROUP));
-	if (remove_all(kube, list, opts.dry_run, err))
+	if (remove_all(kube, list, opts.dry_run, runtimes, err))
 		return -1;
+	if (!(opts.what.parts & INSTALL_CRDS))
+		tell_users(kube, runtimes);
 	if (opts.what.parts & INSTALL_CONTROLLER)
 		printf("Namespace %s: left, for what else may be in it\n", ns);
 	return 0;

@@ -234,7 +234,9 @@ check "... another program's" says 'kubeflow-trainer-view: left: it is part of o
 kc delete deployment,configmap,secret,service -n "$ns" --all >/dev/null
 check "--wait: until the webhooks answer" waits
 check "a TrainJob outlives the controller" job_stays
+check "... without its runtime, which is said" says 'uninstall: warning: 1 TrainJob refers to such a runtime (team/kept): until it is there again list_jobs'
 check "uninstall --crds" uninstalls --crds
+check "... takes the TrainJob, too: nothing to say" eval '! says warning'
 check "... takes them, too" became removed 3
 check "install, while they still go" installs --crds --apply
 check "... waits until they are gone" became created 3

@@ -167,7 +167,7 @@ build_nettle() {
 # The configuration is edited in the header that gets installed: a -D given here
 # alone would give its users structures of another size.
 build_mbedtls() {
-	local m=$src/mbedtls option
+	local m=$src/mbedtls e=$src/mbedtls/3rdparty/everest option
 	local config="python3 $m/scripts/config.py -f $m/include/mbedtls/mbedtls_config.h"
 	for option in THREADING_C THREADING_PTHREAD; do
 		$config set "MBEDTLS_$option"
@@ -179,11 +179,17 @@ build_mbedtls() {
 	done
 	cat "$vendor/mbedtls-config.h" >>"$m/include/mbedtls/mbedtls_config.h"
 	patch -s -p1 -d "$m" <"$vendor/patches/mbedtls-tls12-pss.patch"
+	patch -s -p1 -d "$m" <"$vendor/patches/mbedtls-x25519.patch"
 	cp "$vendor"/mbedtls-nettle/*.h "$root/include/"
 	CFLAGS="$CFLAGS -I$root/include" cmake_install mbedtls "$m" -DENABLE_PROGRAMS=OFF \
 		-DENABLE_TESTING=OFF \
 		-DUSE_STATIC_MBEDTLS_LIBRARY=ON -DUSE_SHARED_MBEDTLS_LIBRARY=OFF \
 		-DGEN_FILES=OFF -DMBEDTLS_FATAL_WARNINGS=OFF
+	# shellcheck disable=SC2086
+	"$CC" $CFLAGS -DMBEDTLS_ECDH_VARIANT_EVEREST_ENABLED -I"$m/include" -I"$m/library" \
+		-I"$e/include" -I"$e/include/everest" -I"$e/include/everest/kremlib" \
+		-c "$e/library/Hacl_Curve25519_joined.c" -o "$build/x25519.o"
+	"$AR" rcsD "$root/lib/libmbedcrypto.a" "$build/x25519.o"
 	[ "$(uname -m)" = x86_64 ] || return 0
 	# shellcheck disable=SC2086
 	"$CC" $CFLAGS -ffile-prefix-map="$vendor"=. -I"$build/nettle" -I"$src/nettle" \
@@ -203,6 +209,7 @@ build_libssh2() {
 build_curl() {
 	patch -s -p1 -d curl <"$vendor/patches/curl-whole-pieces.patch"
 	patch -s -p1 -d curl <"$vendor/patches/curl-read-ahead.patch"
+	patch -s -p1 -d curl <"$vendor/patches/curl-plain-headers.patch"
 	cmake_install curl "$src/curl" -DBUILD_CURL_EXE=OFF -DBUILD_LIBCURL_DOCS=OFF \
 		-DBUILD_MISC_DOCS=OFF -DENABLE_CURL_MANUAL=OFF -DHTTP_ONLY=ON \
 		-DCURL_ENABLE_SSL=ON -DCURL_USE_MBEDTLS=ON -DCURL_USE_OPENSSL=OFF \

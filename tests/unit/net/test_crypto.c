@@ -1,7 +1,8 @@
 /*
  * AES-GCM, SHA-256 and SHA-1 as libmbedcrypto has them (vendor/mbedtls-nettle): the
  * vectors of NIST, in one piece and in pieces of every size, with what the CPU has
- * and, once more, without.
+ * and, once more, without. X25519 (vendor/patches/mbedtls-x25519.patch): those of RFC
+ * 7748, and what TLS must not accept.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,10 +15,12 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <mbedtls/ecp.h>
 #include <mbedtls/gcm.h>
 #include <mbedtls/sha256.h>
 
 #include "base/xmalloc.h"
+#include "net/crypto.h"
 #include "net/digest.h"
 
 enum { MAX = 512, LONG = 100 * 1000 };
@@ -457,6 +460,86 @@ static void test_clone(void **state)
 	}
 }
 
+/* ---- X25519 ---- */
+
+/* RFC 7748, 5.2 and 6.1; scalars are clamped below. */
+static const struct {
+	const char *scalar, *point, *product;
+} products[] = {
+	{ "a546e36bf0527c9d3b16154b82465edd62144c0ac1fc5a18506a2244ba449ac4",
+	  "e6db6867583030db3594c1a424b15f7c726624ec26b3353b10a903a6d0ab1c4c",
+	  "c3da55379de9c6908e94ea4df28d084f32eccf03491c71f754b4075577a28552" },
+	{ "4b66e9d4d1b4673c5ad22691957d6af5c11b6421e0ea01d42ca4169e7918ba0d",
+	  "e5210f12786811d3f4b7959d0538ae2c31dbe7106fc03c3efc4cd549c715a493",
+	  "95cbde9476e8907d7aade45cb4b873f88b595a68799fa152e6f8f7647aac7957" },
+	{ "5dab087e624a8a4b79e17f8b83800ee66f3bb1292618b6fd1c2f8b27ff88e0eb",
+	  "0900000000000000000000000000000000000000000000000000000000000000",
+	  "de9edb7d7b7dc1b4d35b61c2ece435373f8343c85b78674dadfc7e146f882b4f" },
+	{ "5dab087e624a8a4b79e17f8b83800ee66f3bb1292618b6fd1c2f8b27ff88e0eb",
+	  "8520f0098930a754748b7ddcb43ef75a0dbf3a0d26381af4eba4a98eaa9b4e6a",
+	  "4a5d9d5ba4ce2de1728e3bf480350f25e07e21c947d19e3376f09b3c1e161742" },
+};
+
+/* -> 0 and the product, or mbedTLS's error. */
+static int multiply(const char *scalar, const char *point, unsigned char product[32])
+{
+	unsigned char d[MAX], p[MAX];
+	mbedtls_ecp_keypair key;
+	mbedtls_ecp_point from, to;
+	size_t len;
+	int rc;
+
+	bytes(d, scalar);
+	d[0] &= 248;
+	d[31] = (unsigned char)((d[31] & 127) | 64);
+	bytes(p, point);
+	mbedtls_ecp_keypair_init(&key);
+	mbedtls_ecp_point_init(&from);
+	mbedtls_ecp_point_init(&to);
+	assert_int_equal(mbedtls_ecp_read_key(MBEDTLS_ECP_DP_CURVE25519, &key, d, 32), 0);
+	rc = mbedtls_ecp_point_read_binary(&key.private_grp, &from, p, 32);
+	if (!rc)
+		rc = mbedtls_ecp_mul(&key.private_grp, &to, &key.private_d, &from,
+				     crypto_random, NULL);
+	if (!rc)
+		rc = mbedtls_ecp_point_write_binary(&key.private_grp, &to,
+						    MBEDTLS_ECP_PF_COMPRESSED, &len,
+						    product, 32);
+	mbedtls_ecp_point_free(&to);
+	mbedtls_ecp_point_free(&from);
+	mbedtls_ecp_keypair_free(&key);
+	return rc;
+}
+
+static void test_x25519(void **state)
+{
+	unsigned char got[32], want[MAX];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(products) / sizeof(*products); i++) {
+		bytes(want, products[i].product);
+		assert_int_equal(multiply(products[i].scalar, products[i].point, got), 0);
+		assert_memory_equal(got, want, 32);
+	}
+}
+
+/* Points of small order, whose product says nothing of the secret (section 6.1). */
+static void test_x25519_small_order(void **state)
+{
+	static const char *const points[] = {
+		"0000000000000000000000000000000000000000000000000000000000000000",
+		"0100000000000000000000000000000000000000000000000000000000000000",
+		"e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800",
+		"5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f1157",
+		"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+	};
+	unsigned char got[32];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(points) / sizeof(*points); i++)
+		assert_int_not_equal(multiply(products[0].scalar, points[i], got), 0);
+}
+
 /* nettle reads there what the CPU is to have: nothing. */
 static void test_plain_cpu(void **state)
 {
@@ -486,7 +569,8 @@ int main(void)
 		cmocka_unit_test(test_gcm_whole),   cmocka_unit_test(test_gcm_forged),
 		cmocka_unit_test(test_gcm_pieces),  cmocka_unit_test(test_gcm_long),
 		cmocka_unit_test(test_gcm_refused), cmocka_unit_test(test_sums),
-		cmocka_unit_test(test_clone),       cmocka_unit_test(test_plain_cpu),
+		cmocka_unit_test(test_clone),       cmocka_unit_test(test_x25519),
+		cmocka_unit_test(test_x25519_small_order), cmocka_unit_test(test_plain_cpu),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,6 +33,7 @@ struct kube_opts {
 	 * for the controller: a quarter less CPU a TrainJob, 6.3 MB idle less 0.8.
 	 */
 	bool http1;
+	struct http_sessions *sessions; /* outlives it; or NULL */
 };
 extern const struct metric kube_requests_total; /* labels code, host, method */
 

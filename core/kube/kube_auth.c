@@ -38,6 +38,7 @@ static int conn_new(struct kube *k, const char *cert_pem, const char *key_pem,
 		.user_agent = k->user_agent,
 		.insecure = k->config.insecure,
 		.http1 = k->opts.http1,
+		.sessions = k->opts.sessions,
 		.after_stop = k->opts.after_stop,
 	};
 	struct http_client *http;

@@ -19,6 +19,7 @@
 #include "manager/reconcile.h"
 #include "manager/serve.h"
 #include "manager/work.h"
+#include "net/http.h"
 #include "net/keypair.h"
 
 #define USER_AGENT "kftrainer/" VERSION
@@ -56,6 +57,7 @@ struct manager {
 	const struct metric **table;
 	struct metrics *metrics;
 	struct kube *clients[N_CLIENTS];
+	struct http_sessions *sessions; /* all of them have the same server */
 	struct tls_server *tls;
 	struct cert_manager *certs;
 	struct scrape *scrape;
@@ -149,11 +151,13 @@ static int new_clients(struct manager *m, struct error *err)
 			       .timeout_ms = ASKED_MS } },
 	};
 
+	m->sessions = http_sessions_new();
 	for (int i = 0; i < N_CLIENTS; i++) {
 		struct kube_opts opts = list[i].opts;
 
 		opts.user_agent = USER_AGENT;
 		opts.http1 = true;
+		opts.sessions = m->sessions;
 		opts.metrics = m->metrics;
 		if (list[i].wanted && kube_new(&m->clients[i], m->server, &opts, err))
 			return -1;
@@ -391,6 +395,7 @@ static void release(struct manager *m)
 	for (int i = 0; i < N_CLIENTS; i++)
 		if (m->clients[i])
 			kube_free(m->clients[i]);
+	http_sessions_free(m->sessions);
 	metrics_free(m->metrics);
 	free(m->table);
 	pthread_mutex_destroy(&m->lock);

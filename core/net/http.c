@@ -4,7 +4,8 @@
  *
  * A slot is an easy handle with a multi handle, and so a connection cache, of its
  * own; a call has one to itself from beginning to end. The last one that was put
- * back is taken first, so that what a burst has opened grows old and is closed.
+ * back is taken first, so that what a burst has opened grows old and is closed. What
+ * is common to all slots is the TLS sessions.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -29,6 +30,13 @@ static void global_setup(void)
 	curl_global_init(CURL_GLOBAL_DEFAULT);
 }
 
+static void start(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, global_setup);
+}
+
 static char *copy(const char *s)
 {
 	return s ? xstrdup(s) : NULL;
@@ -51,17 +59,65 @@ static const char *system_ca(void)
 	return NULL;
 }
 
+/* ---- TLS sessions ---- */
+
+static void sessions_lock(CURL *easy, curl_lock_data which, curl_lock_access how,
+			  void *ctx)
+{
+	struct http_sessions *s = ctx;
+
+	(void)easy;
+	(void)how;
+	pthread_mutex_lock(&s->locks[which]);
+}
+
+static void sessions_unlock(CURL *easy, curl_lock_data which, void *ctx)
+{
+	struct http_sessions *s = ctx;
+
+	(void)easy;
+	pthread_mutex_unlock(&s->locks[which]);
+}
+
+struct http_sessions *http_sessions_new(void)
+{
+	struct http_sessions *s = xcalloc(1, sizeof(*s));
+
+	start();
+	for (int i = 0; i < CURL_LOCK_DATA_LAST; i++)
+		pthread_mutex_init(&s->locks[i], NULL);
+	s->share = curl_share_init();
+	if (!s->share)
+		return s;
+	curl_share_setopt(s->share, CURLSHOPT_LOCKFUNC, sessions_lock);
+	curl_share_setopt(s->share, CURLSHOPT_UNLOCKFUNC, sessions_unlock);
+	curl_share_setopt(s->share, CURLSHOPT_USERDATA, s);
+	curl_share_setopt(s->share, CURLSHOPT_SHARE, CURL_LOCK_DATA_SSL_SESSION);
+	return s;
+}
+
+void http_sessions_free(struct http_sessions *s)
+{
+	if (!s)
+		return;
+	curl_share_cleanup(s->share);
+	for (int i = 0; i < CURL_LOCK_DATA_LAST; i++)
+		pthread_mutex_destroy(&s->locks[i]);
+	free(s);
+}
+
+/* ---- clients and slots ---- */
+
 int http_client_new(struct http_client **ret, const struct http_conf *conf,
 		    struct error *err)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct http_client *client;
 
 	if (!conf->cert_pem != !conf->key_pem)
 		return error_set(err, ERR_INVALID,
 				 "a client certificate needs its key, and a key its "
 				 "certificate");
-	pthread_once(&once, global_setup);
+	start();
 	client = xcalloc(1, sizeof(*client));
 	client->ca_pem = copy(conf->ca_pem);
 	client->ca_setting = copy(conf->ca_setting);
@@ -80,6 +136,8 @@ int http_client_new(struct http_client **ret, const struct http_conf *conf,
 	if (!client->ca_pem)
 		client->ca_file = copy(conf->ca_file ? conf->ca_file : system_ca());
 	pthread_mutex_init(&client->lock, NULL);
+	client->own_sessions = !conf->sessions;
+	client->sessions = conf->sessions ? conf->sessions : http_sessions_new();
 	*ret = client;
 	return 0;
 }
@@ -103,6 +161,8 @@ void http_client_free(struct http_client *client)
 	if (!client)
 		return;
 	slots_free(client->idle);
+	if (client->own_sessions)
+		http_sessions_free(client->sessions);
 	if (client->key_pem)
 		explicit_bzero(client->key_pem, strlen(client->key_pem));
 	free(client->ca_pem);
@@ -137,6 +197,7 @@ static struct slot *slot_take(struct http_client *client)
 		slots_free(s);
 		return NULL;
 	}
+	curl_easy_setopt(s->easy, CURLOPT_SHARE, client->sessions->share);
 	return s;
 }
 

@@ -23,7 +23,16 @@
 
 struct http_client;
 
-/* Everything is copied. */
+/*
+ * TLS sessions that clients of the same servers may share: a further connection resumes
+ * one instead of verifying a certificate again (RFC 8446, 2.2). Kept apart by server
+ * and by whom the client trusts and is. Outlives its clients.
+ */
+struct http_sessions;
+struct http_sessions *http_sessions_new(void);
+void http_sessions_free(struct http_sessions *s);
+
+/* Everything but the sessions is copied. */
 struct http_conf {
 	/* What to trust: the text, or the file; both NULL: the system's (see http.c). */
 	const char *ca_pem, *ca_file;
@@ -37,6 +46,7 @@ struct http_conf {
 	bool http1;           /* do not offer HTTP/2 */
 	bool after_stop;      /* calls go on when the process is asked to end */
 	size_t max_idle;      /* connections kept; 0: 16 */
+	struct http_sessions *sessions; /* NULL: its own */
 	size_t receive_bytes; /* most that on_data gets at once; 0: 16 KiB */
 };
 

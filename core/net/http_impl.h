@@ -21,11 +21,18 @@ struct slot {
 	char *origin, *host; /* of the last URL, "https://h" and "h:443"; NULL: none */
 };
 
+struct http_sessions {
+	CURLSH *share; /* NULL: each slot has its own */
+	pthread_mutex_t locks[CURL_LOCK_DATA_LAST];
+};
+
 struct http_client {
 	char *ca_pem, *cert_pem, *key_pem, *server_name, *proxy, *user_agent;
 	char *ca_file, *ca_setting;
 	bool insecure, http1, after_stop;
 	size_t max_idle, receive_bytes;
+	struct http_sessions *sessions;
+	bool own_sessions;
 	pthread_mutex_t lock; /* of what follows */
 	struct slot *idle;
 };

@@ -80,6 +80,7 @@ def serve(conn, number):
         if not request:
             return
         request["connection"] = number
+        request["resumed"] = getattr(conn, "session_reused", False)
         with lock:
             log.append(request)
             answer = script.pop(0) if script else {"status": 599, "body": "no script"}

@@ -648,6 +648,52 @@ static void test_the_other_protocol(void **state)
 	scripted_stop(&server);
 }
 
+/* While one call has the first connection, another needs a second one. */
+struct inner {
+	struct http_client *client;
+	const char *url;
+};
+
+static int call_again(void *ctx, const void *data, size_t len, struct error *err)
+{
+	const struct inner *inner = ctx;
+	const struct http_request req = { .method = "GET", .url = inner->url };
+	struct http_response resp = { 0 };
+	int rc;
+
+	(void)data;
+	(void)len;
+	rc = http_do(inner->client, &req, &resp, err);
+	http_response_release(&resp);
+	return rc;
+}
+
+static void test_a_further_connection_resumes_a_session(void **state)
+{
+	struct http_conf conf = { .proxy = "", .ca_pem = ca.cert_pem };
+	struct http_client *client = client_of(&conf);
+	struct inner inner = { .client = client };
+	struct http_request req = { .method = "GET",
+				    .on_data = call_again,
+				    .ctx = &inner };
+	struct http_response resp = { 0 };
+	struct error err = { 0 };
+
+	(void)state;
+	start_tls("good", NULL);
+	inner.url = req.url = scripted_url(&server, "https", "/");
+	if (http_do(client, &req, &resp, &err))
+		fail_msg("%s", err.msg);
+	http_response_release(&resp);
+	http_client_free(client);
+	assert_int_equal(scripted_count(&server), 2);
+	assert_false(json_bool(scripted_request(&server, 0), false, "resumed"));
+	assert_true(json_bool(scripted_request(&server, 1), false, "resumed"));
+	get_works(&conf); /* another client verifies for itself */
+	assert_false(json_bool(scripted_request(&server, 2), false, "resumed"));
+	scripted_stop(&server);
+}
+
 static void test_proxy(void **state)
 {
 	struct http_conf conf = { .ca_pem = ca.cert_pem };
@@ -790,6 +836,7 @@ int main(void)
 		cmocka_unit_test(test_the_systems_trust),
 		cmocka_unit_test(test_client_certificate),
 		cmocka_unit_test(test_the_other_protocol),
+		cmocka_unit_test(test_a_further_connection_resumes_a_session),
 		cmocka_unit_test(test_proxy),
 		cmocka_unit_test(test_many_records),
 	};

@@ -34,6 +34,7 @@ struct reconciler *reconciler_new(const struct reconciler_conf *conf)
 		r->conf.image = xstrdup(conf->image);
 	notes_init(&r->notes);
 	runtimes_init(&r->runtimes);
+	snapshots_init(&r->snapshots);
 	return r;
 }
 
@@ -43,6 +44,7 @@ void reconciler_free(struct reconciler *r)
 		return;
 	notes_release(&r->notes);
 	runtimes_release(&r->runtimes);
+	snapshots_release(&r->snapshots);
 	free((char *)r->conf.status_server_url);
 	free((char *)r->conf.image);
 	free(r);

@@ -16,11 +16,13 @@
 #include "manager/notes.h"
 #include "manager/reconcile.h"
 #include "manager/runtimes.h"
+#include "manager/snapshot.h"
 
 struct reconciler {
 	struct reconciler_conf conf;
 	struct notes notes;
 	struct runtimes runtimes;
+	struct snapshots snapshots;
 	atomic_int awaited; /* TrainJobs whose JobSet is made and whose status is not */
 };
 

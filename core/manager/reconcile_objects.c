@@ -346,7 +346,8 @@ static int load_runtime(struct pass *p, cJSON **ret, struct error *err)
 		return error_wrap(err, "runtime snapshot");
 	if (have)
 		return snapshot_read(ret, p->tj, have, err);
-	if (live_runtime(p, &runtime, err) || snapshot_make(&map, p->tj, runtime, err))
+	if (live_runtime(p, &runtime, err) ||
+	    snapshots_make(&p->r->snapshots, &map, p->tj, runtime, err))
 		return -1;
 	if (apply(p, map, NULL, NULL, err))
 		return error_wrap(err, "runtime snapshot");
@@ -387,12 +388,13 @@ static int build_and_write(struct pass *p, const char *ca, struct error *err)
 /* What a whole pass depends on: where it is as the last time, there is nothing to do. */
 static uint64_t hash_of_world(const struct pass *p, const char *ca)
 {
-	cleanup_json cJSON *tj = json_dup(p->tj);
-	uint64_t hash;
+	uint64_t hash = note_hash(0, ca ? ca : "");
+	const cJSON *member;
 
-	json_del(tj, JSON_PATH("status"));
-	meta_set_version(tj, "");
-	hash = note_hash_doc(note_hash(0, ca ? ca : ""), tj);
+	json_each(member, json_get(p->tj, "metadata"))
+		if (!str_eq(member->string, "resourceVersion"))
+			hash = note_hash_doc(hash, member);
+	hash = note_hash_doc(hash, json_get(p->tj, "spec"));
 	if (!p->jobset)
 		return note_hash(hash, "none");
 	hash = note_hash(hash, meta_uid(p->jobset) ? meta_uid(p->jobset) : "");

@@ -3,6 +3,7 @@
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "base/xmalloc.h"
 #include "base/yaml.h"
 #include "trainer/shape.h"
 #include "trainer/trainjob.h"
@@ -10,17 +11,15 @@
 #define KEY "runtime"
 
 /* What a ConfigMap holds, and something for its metadata. */
-enum { SNAPSHOT_MAX = 1024 * 1024 - 4096 };
+enum { SNAPSHOT_MAX = 1024 * 1024 - 4096, MAX_HELD = 32 };
 
 const char *snapshot_name(struct arena *arena, const cJSON *tj)
 {
 	return arena_printf(arena, "%s-runtime-snapshot", meta_name(tj));
 }
 
-int snapshot_make(cJSON **ret, const cJSON *tj, const cJSON *runtime, struct error *err)
+static int print(struct buf *ret, const cJSON *runtime, struct error *err)
 {
-	cleanup_arena struct arena arena = { 0 };
-	cleanup_buf struct buf text = { .max = SNAPSHOT_MAX };
 	cleanup_field_errors struct field_errors unlike = {
 		0
 	}; /* the pipeline says so */
@@ -28,14 +27,102 @@ int snapshot_make(cJSON **ret, const cJSON *tj, const cJSON *runtime, struct err
 
 	meta_drop_managed_fields(copy);
 	shape_canonical(&unlike, "", copy, shape_runtime);
-	yaml_print(&text, copy);
-	if (buf_check(&text, "the runtime snapshot", err))
+	yaml_print(ret, copy);
+	return buf_check(ret, "the runtime snapshot", err);
+}
+
+static cJSON *map_of(const cJSON *tj, const char *text)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cJSON *ret = meta_new("v1", "ConfigMap", meta_namespace(tj),
+			      snapshot_name(&arena, tj));
+
+	meta_set_owner(ret, tj);
+	json_put_str(ret, text, "data", KEY);
+	return ret;
+}
+
+int snapshot_make(cJSON **ret, const cJSON *tj, const cJSON *runtime, struct error *err)
+{
+	cleanup_buf struct buf text = { .max = SNAPSHOT_MAX };
+
+	if (print(&text, runtime, err))
 		return -1;
-	*ret = meta_new("v1", "ConfigMap", meta_namespace(tj), snapshot_name(&arena, tj));
-	meta_set_owner(*ret, tj);
-	json_put_str(*ret, (const char *)text.data, "data", KEY);
+	*ret = map_of(tj, (const char *)text.data);
 	return 0;
 }
+
+/* ---- the texts that were made last ---- */
+
+struct text {
+	char *version; /* the runtime's resourceVersion */
+	char *text;
+};
+
+static void free_text(void *p)
+{
+	struct text *t = p;
+
+	free(t->version);
+	free(t->text);
+	free(t);
+}
+
+void snapshots_init(struct snapshots *s)
+{
+	*s = (struct snapshots){ 0 };
+	pthread_mutex_init(&s->lock, NULL);
+}
+
+void snapshots_release(struct snapshots *s)
+{
+	map_release(&s->map, free_text);
+	pthread_mutex_destroy(&s->lock);
+}
+
+static cJSON *find(struct snapshots *s, const cJSON *tj, const cJSON *runtime)
+{
+	const struct text *t;
+	cJSON *ret = NULL;
+
+	pthread_mutex_lock(&s->lock);
+	t = map_get(&s->map, meta_uid(runtime));
+	if (t && str_eq(t->version, meta_version(runtime)))
+		ret = map_of(tj, t->text);
+	pthread_mutex_unlock(&s->lock);
+	return ret;
+}
+
+static void hold(struct snapshots *s, const cJSON *runtime, const char *text)
+{
+	struct text *t = xcalloc(1, sizeof(*t)), *was;
+
+	*t = (struct text){ xstrdup(meta_version(runtime)), xstrdup(text) };
+	pthread_mutex_lock(&s->lock);
+	if (s->map.n >= MAX_HELD)
+		map_release(&s->map, free_text);
+	was = map_put(&s->map, meta_uid(runtime), t);
+	pthread_mutex_unlock(&s->lock);
+	if (was)
+		free_text(was);
+}
+
+int snapshots_make(struct snapshots *s, cJSON **ret, const cJSON *tj,
+		   const cJSON *runtime, struct error *err)
+{
+	bool named = meta_uid(runtime) && meta_version(runtime);
+
+	*ret = named ? find(s, tj, runtime) : NULL;
+	if (*ret)
+		return 0;
+	if (snapshot_make(ret, tj, runtime, err))
+		return -1;
+	if (named)
+		hold(s, runtime, json_str(*ret, "data", KEY));
+	return 0;
+}
+
+/* ---- reading ---- */
 
 static int invalid(struct error *err, const char *what)
 {

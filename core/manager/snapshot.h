@@ -10,14 +10,29 @@
 #ifndef MANAGER_SNAPSHOT_H
 #define MANAGER_SNAPSHOT_H
 
+#include <pthread.h>
+
 #include "base/arena.h"
 #include "base/json.h"
+#include "base/map.h"
 
 const char *snapshot_name(struct arena *arena, const cJSON *tj);
 
 /* The ConfigMap to write; the caller's. ERR_LIMIT: the runtime does not fit. */
 MUST_CHECK int snapshot_make(cJSON **ret, const cJSON *tj, const cJSON *runtime,
 			     struct error *err);
+
+/* The texts of runtimes that were written last: many TrainJobs have the same. */
+struct snapshots {
+	pthread_mutex_t lock;
+	struct map map; /* uid -> struct text (snapshot.c) */
+};
+
+void snapshots_init(struct snapshots *s);
+void snapshots_release(struct snapshots *s);
+/* As snapshot_make(). */
+MUST_CHECK int snapshots_make(struct snapshots *s, cJSON **ret, const cJSON *tj,
+			      const cJSON *runtime, struct error *err);
 
 /*
  * The runtime in it; the caller's. ERR_INVALID "invalid runtime snapshot: ...": it is

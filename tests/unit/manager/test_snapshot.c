@@ -196,6 +196,50 @@ static void test_what_does_not_fit(void **state)
 	assert_int_equal(err.kind, ERR_LIMIT);
 }
 
+/* What the snapshot of `rt` says for a TrainJob of that name; the caller's. */
+static char *text_of(struct snapshots *s, const char *tj_name, const cJSON *rt)
+{
+	cleanup_json cJSON *tj = job(REF);
+	cleanup_json cJSON *map = NULL;
+	cleanup_arena struct arena arena = { 0 };
+	struct error err = { 0 };
+
+	json_put_str(tj, tj_name, "metadata", "name");
+	assert_int_equal(snapshots_make(s, &map, tj, rt, &err), 0);
+	check_text("name", json_str(map, "metadata", "name"),
+		   arena_printf(&arena, "%s-runtime-snapshot", tj_name));
+	return strdup(json_str(map, "data", "runtime"));
+}
+
+/* The text is made once for a version of a runtime, and never stands for another. */
+static void test_texts_that_are_kept(void **state)
+{
+	cleanup_json cJSON *one = yaml("{kind: TrainingRuntime, metadata: {name: rt, uid: "
+				       "r1, resourceVersion: '7'}, spec: {a: 1}}");
+	cleanup_json cJSON *unnamed = yaml("{kind: TrainingRuntime, metadata: {name: rt}, "
+					   "spec: {a: 4}}");
+	cleanup_free char *first = NULL, *kept = NULL, *newer = NULL, *other = NULL;
+	cleanup_free char *bare = NULL;
+	struct snapshots s;
+
+	(void)state;
+	snapshots_init(&s);
+	first = text_of(&s, "x", one);
+	kept = text_of(&s, "y", one);
+	check_text("the same version", kept, first);
+	json_put_int(one, 2, "spec", "a");
+	json_put_str(one, "8", "metadata", "resourceVersion");
+	newer = text_of(&s, "x", one);
+	assert_non_null(strstr(newer, "a: 2"));
+	json_put_int(one, 3, "spec", "a");
+	json_put_str(one, "r2", "metadata", "uid");
+	other = text_of(&s, "x", one);
+	assert_non_null(strstr(other, "a: 3"));
+	bare = text_of(&s, "x", unnamed);
+	assert_non_null(strstr(bare, "a: 4"));
+	snapshots_release(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -203,6 +247,7 @@ int main(void)
 		cmocka_unit_test(test_what_upstream_wrote),
 		cmocka_unit_test(test_what_is_not_its_own),
 		cmocka_unit_test(test_what_does_not_fit),
+		cmocka_unit_test(test_texts_that_are_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,12 +9,14 @@
 #include "base/xmalloc.h"
 
 enum { RETRY_FIRST_MS = 5, RETRY_MOST_MS = 1000 * 1000, RETRY_MOST_DOUBLED = 18 };
+enum { NOW, LATER, N_QUEUES, TURNS = 8 /* of which one is the later ones' */ };
 
 /* There is one for a key as long as anything of it is set. */
 struct item {
 	bool dirty, processing;
+	bool later; /* where it is dirty: behind the others */
 	unsigned failures;
-	struct item *next;                 /* in the queue */
+	struct item *next, **link;         /* in a queue; NULL: in none */
 	size_t at;                         /* in the heap, plus 1; 0: not there */
 	int64_t ready_ms;                  /* in the heap: when it is due */
 	double added, started;             /* seconds */
@@ -22,15 +24,21 @@ struct item {
 	char key[];
 };
 
+struct queue {
+	struct item *first, **last;
+	size_t n;
+};
+
 struct workqueue {
 	pthread_mutex_t lock;
 	pthread_cond_t more;
 	struct map items;
-	struct item *first, **last; /* the queue */
-	struct item **heap;         /* delayed ones, the earliest first */
+	struct queue queues[N_QUEUES];
+	unsigned turn;      /* counts what is taken while both have some */
+	struct item **heap; /* delayed ones, the earliest first */
 	size_t n_heap, cap_heap;
 	struct item *working;
-	size_t queued, dirty;
+	size_t dirty[N_QUEUES];
 	bool shut;
 	struct metrics *metrics;
 	char name[];
@@ -44,7 +52,8 @@ struct workqueue {
 static const double seconds_buckets[] = { 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3,
 					  1e-2, 1e-1, 1,    10,   100,  1000 };
 
-/* controller-runtime's pkg/metrics/workqueue.go; there is one priority here. */
+/* controller-runtime's pkg/metrics/workqueue.go, pkg/handler (LowPriority). */
+static const char *const priorities[N_QUEUES] = { "0", "-100" };
 static const struct metric depth = {
 	METRIC_GAUGE, "workqueue_depth", "Keys that wait, by workqueue and priority",
 	.labels = { "name", "controller", "priority", NULL }
@@ -92,7 +101,8 @@ struct workqueue *workqueue_new(const char *name, struct metrics *metrics)
 
 	memcpy(q->name, name, len);
 	q->metrics = metrics;
-	q->last = &q->first;
+	for (int i = 0; i < N_QUEUES; i++)
+		q->queues[i].last = &q->queues[i].first;
 	pthread_mutex_init(&q->lock, NULL);
 	cond_init(&q->more);
 	metrics_set(metrics, &depth, 0, q->name, q->name, "0");
@@ -135,36 +145,79 @@ static void drop_if_idle(struct workqueue *q, struct item *it)
 
 static void enqueue(struct workqueue *q, struct item *it)
 {
+	struct queue *in = &q->queues[it->later ? LATER : NOW];
+
 	it->next = NULL;
-	*q->last = it;
-	q->last = &it->next;
-	q->queued++;
+	it->link = in->last;
+	*in->last = it;
+	in->last = &it->next;
+	in->n++;
 	pthread_cond_signal(&q->more);
 }
 
+static void unlink_item(struct workqueue *q, struct item *it)
+{
+	struct queue *in = &q->queues[it->later ? LATER : NOW];
+
+	*it->link = it->next;
+	if (it->next)
+		it->next->link = it->link;
+	else
+		in->last = it->link;
+	it->link = NULL;
+	in->n--;
+}
+
+static bool is_empty(const struct workqueue *q)
+{
+	return !q->queues[NOW].n && !q->queues[LATER].n;
+}
+
+/* However many come, those that may wait get their turn. */
 static struct item *dequeue(struct workqueue *q)
 {
-	struct item *it = q->first;
+	bool both = q->queues[NOW].n && q->queues[LATER].n;
+	bool later = both ? ++q->turn % TURNS == 0 : q->queues[LATER].n > 0;
+	struct item *it = q->queues[later ? LATER : NOW].first;
 
-	q->first = it->next;
-	if (!q->first)
-		q->last = &q->first;
-	q->queued--;
+	unlink_item(q, it);
 	return it;
 }
 
 static void set_depth(struct workqueue *q)
 {
-	metrics_set(q->metrics, &depth, (double)q->dirty, q->name, q->name, "0");
+	for (int i = 0; i < N_QUEUES; i++)
+		if (i == NOW || q->dirty[i] || q->queues[i].n)
+			metrics_set(q->metrics, &depth, (double)q->dirty[i], q->name,
+				    q->name, priorities[i]);
 }
 
-static void mark_dirty(struct workqueue *q, struct item *it)
+/* It was to be done later, and now somebody wants it. */
+static void hurry(struct workqueue *q, struct item *it)
 {
-	if (it->dirty)
+	bool queued = it->link != NULL;
+
+	if (queued)
+		unlink_item(q, it);
+	q->dirty[LATER]--;
+	q->dirty[NOW]++;
+	it->later = false;
+	if (queued)
+		enqueue(q, it);
+	set_depth(q);
+}
+
+static void mark_dirty(struct workqueue *q, struct item *it, bool later)
+{
+	if (it->dirty) {
+		if (it->later && !later)
+			hurry(q, it);
 		return;
+	}
 	it->dirty = true;
+	it->later = later;
 	it->added = now_seconds();
-	q->dirty++;
+	q->dirty[later ? LATER : NOW]++;
 	metrics_add(q->metrics, &adds, 1, q->name, q->name);
 	set_depth(q);
 	if (!it->processing)
@@ -230,7 +283,7 @@ static void move_due(struct workqueue *q)
 	int64_t now = clock_ms();
 
 	while (q->n_heap > 0 && q->heap[0]->ready_ms <= now)
-		mark_dirty(q, heap_pop(q));
+		mark_dirty(q, heap_pop(q), false);
 }
 
 static void add_after(struct workqueue *q, const char *key, int64_t ms)
@@ -240,7 +293,7 @@ static void add_after(struct workqueue *q, const char *key, int64_t ms)
 	if (q->shut)
 		return;
 	if (ms <= 0) {
-		mark_dirty(q, item_of(q, key));
+		mark_dirty(q, item_of(q, key), false);
 		return;
 	}
 	metrics_add(q->metrics, &retries, 1, q->name, q->name);
@@ -257,7 +310,7 @@ static void start_work(struct workqueue *q, struct item *it)
 	if (q->working)
 		q->working->back = &it->next_working;
 	q->working = it;
-	q->dirty--;
+	q->dirty[it->later ? LATER : NOW]--;
 	set_depth(q);
 	metrics_observe(q->metrics, &waited, it->started - it->added, q->name, q->name);
 }
@@ -281,6 +334,14 @@ static void end_work(struct workqueue *q, struct item *it)
 void workqueue_add(struct workqueue *q, const char *key)
 {
 	workqueue_add_after(q, key, 0);
+}
+
+void workqueue_add_later(struct workqueue *q, const char *key)
+{
+	pthread_mutex_lock(&q->lock);
+	if (!q->shut)
+		mark_dirty(q, item_of(q, key), true);
+	pthread_mutex_unlock(&q->lock);
 }
 
 void workqueue_add_after(struct workqueue *q, const char *key, int64_t ms)
@@ -324,10 +385,10 @@ const char *workqueue_get(struct workqueue *q)
 	struct item *it = NULL;
 
 	pthread_mutex_lock(&q->lock);
-	for (move_due(q); !q->first && !q->shut; move_due(q))
+	for (move_due(q); is_empty(q) && !q->shut; move_due(q))
 		cond_wait_until(&q->more, &q->lock,
 				q->n_heap > 0 ? q->heap[0]->ready_ms : -1);
-	if (q->first) {
+	if (!is_empty(q)) {
 		it = dequeue(q);
 		start_work(q, it);
 	}
@@ -362,7 +423,7 @@ size_t workqueue_length(struct workqueue *q)
 
 	pthread_mutex_lock(&q->lock);
 	move_due(q);
-	n = q->queued;
+	n = q->queues[NOW].n;
 	pthread_mutex_unlock(&q->lock);
 	return n;
 }

@@ -20,6 +20,12 @@ struct workqueue *workqueue_new(const char *name, struct metrics *metrics);
 void workqueue_free(struct workqueue *q); /* nobody may wait in it */
 
 void workqueue_add(struct workqueue *q, const char *key);
+/*
+ * Behind all that were added otherwise, of which the eighth makes room for one of these;
+ * another add brings it forward. What a controller finds when it starts should not hold
+ * up what comes then (controller-runtime's LowPriority).
+ */
+void workqueue_add_later(struct workqueue *q, const char *key);
 void workqueue_add_after(struct workqueue *q, const char *key, int64_t ms);
 void workqueue_retry(struct workqueue *q, const char *key);
 void workqueue_forget(struct workqueue *q, const char *key);
@@ -32,7 +38,7 @@ const char *workqueue_get(struct workqueue *q);
 void workqueue_done(struct workqueue *q, const char *key);
 
 void workqueue_shut_down(struct workqueue *q); /* delayed keys are dropped */
-size_t workqueue_length(struct workqueue *q);  /* ready ones */
+size_t workqueue_length(struct workqueue *q);  /* ready ones, without the later ones */
 
 /* Sets the gauges of work under way: before metrics_print(). */
 void workqueue_measure(struct workqueue *q);

@@ -12,6 +12,7 @@
 #include "trainer/jobset.h"
 #include "trainer/podspec.h"
 #include "trainer/runtime.h"
+#include "trainer/status.h"
 #include "trainer/trainjob.h"
 
 #define OLD_FINALIZER TRAINER_GROUP "/resource-in-use"
@@ -106,6 +107,17 @@ static void add(struct workqueue *q, const char *ns, const char *name)
 		workqueue_add(q, informer_key(&arena, ns, name));
 }
 
+/* A TrainJob that was worked on before us: of the first list it makes way for new ones. */
+static void add_known(struct source *s, const char *ns, const char *name)
+{
+	cleanup_arena struct arena arena = { 0 };
+
+	if (s->informer && informer_synced(s->informer))
+		add(s->w->conf.trainjobs, ns, name);
+	else if (s->w->conf.trainjobs && name)
+		workqueue_add_later(s->w->conf.trainjobs, informer_key(&arena, ns, name));
+}
+
 /* Has nothing of what is kept changed, a member aside (or NULL)? */
 static bool is_same(const cJSON *was, const cJSON *is, const char *aside)
 {
@@ -121,6 +133,16 @@ static bool is_same(const cJSON *was, const cJSON *is, const char *aside)
 	return true;
 }
 
+/* Does its status say what is asked for? */
+static bool is_settled(const cJSON *tj)
+{
+	const cJSON *status = json_get(tj, "status");
+	const cJSON *suspended = status_condition(status, COND_SUSPENDED);
+
+	return json_get(status, "conditions") &&
+	       str_eq(json_str(suspended, "status"), "True") == tj_suspend(tj);
+}
+
 /* The status is ours, and the status server's: it does not ask for anything. */
 static void on_trainjob(struct source *s, const cJSON *was, const cJSON *is)
 {
@@ -128,14 +150,16 @@ static void on_trainjob(struct source *s, const cJSON *was, const cJSON *is)
 
 	if (is_same(was, is, "status"))
 		return;
-	add(s->w->conf.trainjobs, meta_namespace(obj), meta_name(obj));
+	if (is_settled(obj))
+		add_known(s, meta_namespace(obj), meta_name(obj));
+	else
+		add(s->w->conf.trainjobs, meta_namespace(obj), meta_name(obj));
 }
 
 static void wake_owner(struct source *s, const cJSON *obj)
 {
 	if (is_of_trainjob(obj))
-		add(s->w->conf.trainjobs, meta_namespace(obj),
-		    owner_name(meta_controller(obj)));
+		add_known(s, meta_namespace(obj), owner_name(meta_controller(obj)));
 }
 
 /* One of a TrainJob's name that was not its own has stood in its way. */

@@ -54,6 +54,64 @@ static void test_added_while_worked_on(void **state)
 	workqueue_free(q);
 }
 
+static void assert_later(struct workqueue *q, const char *want)
+{
+	assert_int_equal(workqueue_length(q), 0);
+	assert_string_equal(workqueue_get(q), want);
+}
+
+static void test_what_may_wait(void **state)
+{
+	struct workqueue *q = workqueue_new("t", NULL);
+
+	(void)state;
+	workqueue_add_later(q, "a");
+	workqueue_add_later(q, "b");
+	workqueue_add_later(q, "c");
+	workqueue_add_later(q, "d");
+	workqueue_add(q, "n");
+	workqueue_add(q, "b");       /* brought forward, from the middle */
+	workqueue_add(q, "d");       /* from the end */
+	workqueue_add_later(q, "n"); /* not put back */
+	workqueue_add_later(q, "e");
+	assert_int_equal(workqueue_length(q), 3);
+	assert_next(q, "n");
+	assert_next(q, "b");
+	assert_next(q, "d");
+	assert_later(q, "a");
+	workqueue_add_later(q, "a"); /* under way: comes back, later or not */
+	workqueue_add_later(q, "b");
+	workqueue_add(q, "b");
+	workqueue_done(q, "a");
+	workqueue_done(q, "b");
+	assert_next(q, "b");
+	assert_later(q, "c");
+	assert_later(q, "e");
+	assert_later(q, "a");
+	workqueue_shut_down(q);
+	assert_null(workqueue_get(q));
+	workqueue_free(q);
+}
+
+/* Whatever else comes, it gets its turn. */
+static void test_what_may_wait_is_not_forgotten(void **state)
+{
+	struct workqueue *q = workqueue_new("t", NULL);
+	int before = 0;
+	char key[16];
+
+	(void)state;
+	workqueue_add_later(q, "old");
+	for (int i = 0; i < 100; i++) {
+		snprintf(key, sizeof(key), "new%d", i);
+		workqueue_add(q, key);
+	}
+	while (strcmp(workqueue_get(q), "old") != 0)
+		before++;
+	assert_in_range(before, 1, 20);
+	workqueue_free(q);
+}
+
 static void test_delays_keep_the_earliest(void **state)
 {
 	struct workqueue *q = workqueue_new("t", NULL);
@@ -266,6 +324,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_key_is_queued_once),
 		cmocka_unit_test(test_added_while_worked_on),
+		cmocka_unit_test(test_what_may_wait),
+		cmocka_unit_test(test_what_may_wait_is_not_forgotten),
 		cmocka_unit_test(test_delays_keep_the_earliest),
 		cmocka_unit_test(test_heap),
 		cmocka_unit_test(test_retries_back_off),

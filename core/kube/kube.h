@@ -61,8 +61,9 @@ struct kube_write {
 	const char *manager;     /* fieldManager */
 	const char *subresource; /* "status" */
 	bool force, dry_run;
-	bool meta_only;       /* the answer as PartialObjectMetadata: cheaper */
-	bool strict;          /* refuse what the API server would drop, or read twice */
+	bool meta_only; /* the answer as PartialObjectMetadata: cheaper */
+	bool strict;    /* refuse what the API server would drop, or read twice */
+	bool silent; /* drop it without a warning: an apply is parsed once, not twice */
 	cJSON **ret_warnings; /* array of strings; or NULL */
 	cJSON **ret_refusal;  /* of a refused call: its metav1.Status; or NULL */
 };

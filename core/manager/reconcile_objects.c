@@ -166,7 +166,8 @@ static int apply(struct pass *p, cJSON *obj, const cJSON *have, cJSON **ret_meta
 {
 	const struct kube_write how = { .manager = MANAGER_FIELD_OWNER,
 					.force = true,
-					.meta_only = true };
+					.meta_only = true,
+					.silent = true };
 
 	write_precondition(obj, have);
 	if (kube_apply(p->r->conf.kube, obj, &how, ret_meta, err) == 0)

@@ -42,12 +42,12 @@ struct http_conf {
 	const char *server_name; /* whose certificate is expected; NULL: the URL's host */
 	const char *proxy;       /* URL; "" for none */
 	const char *user_agent;
-	bool insecure;        /* do not verify the server at all */
-	bool http1;           /* do not offer HTTP/2 */
-	bool after_stop;      /* calls go on when the process is asked to end */
-	size_t max_idle;      /* connections kept; 0: 16 */
+	bool insecure;                  /* do not verify the server at all */
+	bool http1;                     /* do not offer HTTP/2 */
+	bool after_stop;                /* calls go on when the process is asked to end */
+	size_t max_idle;                /* connections kept; 0: 16 */
 	struct http_sessions *sessions; /* NULL: its own */
-	size_t receive_bytes; /* most that on_data gets at once; 0: 16 KiB */
+	size_t receive_bytes;           /* most that on_data gets at once; 0: 16 KiB */
 };
 
 MUST_CHECK int http_client_new(struct http_client **ret, const struct http_conf *conf,

@@ -214,10 +214,12 @@ static char *text_of(struct snapshots *s, const char *tj_name, const cJSON *rt)
 /* The text is made once for a version of a runtime, and never stands for another. */
 static void test_texts_that_are_kept(void **state)
 {
-	cleanup_json cJSON *one = yaml("{kind: TrainingRuntime, metadata: {name: rt, uid: "
-				       "r1, resourceVersion: '7'}, spec: {a: 1}}");
-	cleanup_json cJSON *unnamed = yaml("{kind: TrainingRuntime, metadata: {name: rt}, "
-					   "spec: {a: 4}}");
+	cleanup_json cJSON *one =
+		yaml("{kind: TrainingRuntime, metadata: {name: rt, uid: "
+		     "r1, resourceVersion: '7'}, spec: {a: 1}}");
+	cleanup_json cJSON *unnamed =
+		yaml("{kind: TrainingRuntime, metadata: {name: rt}, "
+		     "spec: {a: 4}}");
 	cleanup_free char *first = NULL, *kept = NULL, *newer = NULL, *other = NULL;
 	cleanup_free char *bare = NULL;
 	struct snapshots s;

@@ -566,11 +566,16 @@ static void test_plain_cpu(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_gcm_whole),   cmocka_unit_test(test_gcm_forged),
-		cmocka_unit_test(test_gcm_pieces),  cmocka_unit_test(test_gcm_long),
-		cmocka_unit_test(test_gcm_refused), cmocka_unit_test(test_sums),
-		cmocka_unit_test(test_clone),       cmocka_unit_test(test_x25519),
-		cmocka_unit_test(test_x25519_small_order), cmocka_unit_test(test_plain_cpu),
+		cmocka_unit_test(test_gcm_whole),
+		cmocka_unit_test(test_gcm_forged),
+		cmocka_unit_test(test_gcm_pieces),
+		cmocka_unit_test(test_gcm_long),
+		cmocka_unit_test(test_gcm_refused),
+		cmocka_unit_test(test_sums),
+		cmocka_unit_test(test_clone),
+		cmocka_unit_test(test_x25519),
+		cmocka_unit_test(test_x25519_small_order),
+		cmocka_unit_test(test_plain_cpu),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

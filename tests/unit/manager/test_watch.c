@@ -60,23 +60,34 @@ static void expect(struct workqueue *q, int n, const char *keys)
 	}
 }
 
-static int begin(void **state)
+static int serve(void **state)
 {
 	static struct world w;
-	struct watches_conf conf;
-	struct error err = { 0 };
 
 	apiserver_start(&w.server);
 	w.queue = workqueue_new("a", NULL);
 	w.runtimes = workqueue_new("b", NULL);
 	w.cluster_runtimes = workqueue_new("c", NULL);
-	conf = (struct watches_conf){ .kube = w.server.kube,
-				      .trainjobs = w.queue,
-				      .runtimes = w.runtimes,
-				      .cluster_runtimes = w.cluster_runtimes };
-	if (watches_start(&w.watches, &conf, &err) || watches_wait(w.watches, &err))
-		fail_msg("%s", err.msg);
 	*state = &w;
+	return 0;
+}
+
+static void watch(struct world *w)
+{
+	const struct watches_conf conf = { .kube = w->server.kube,
+					   .trainjobs = w->queue,
+					   .runtimes = w->runtimes,
+					   .cluster_runtimes = w->cluster_runtimes };
+	struct error err = { 0 };
+
+	if (watches_start(&w->watches, &conf, &err) || watches_wait(w->watches, &err))
+		fail_msg("%s", err.msg);
+}
+
+static int begin(void **state)
+{
+	serve(state);
+	watch(*state);
 	return 0;
 }
 
@@ -287,6 +298,49 @@ static void test_runtimes_with_the_old_finalizer(void **state)
 	expect(w->cluster_runtimes, 1, "c ");
 }
 
+/* ---- what was there before ---- */
+
+#define SETTLED(name, suspend, condition)                                        \
+	"{apiVersion: " TRAINER ", kind: TrainJob, metadata: {name: " name       \
+	"}, spec: {suspend: " suspend ", runtimeRef: {name: rt}}, status: "      \
+	"{conditions: [{type: Suspended, status: \"" condition "\", reason: R, " \
+	"message: m, lastTransitionTime: \"2026-01-01T00:00:00Z\"}]}}"
+
+/* Which two keys come next, in whatever order. */
+static void expect_two(struct workqueue *q, const char *one, const char *other)
+{
+	for (int i = 0; i < 2; i++) {
+		const char *key = workqueue_get(q);
+
+		if (!str_eq(key, one) && !str_eq(key, other))
+			fail_msg("%s comes before %s and %s", key, one, other);
+		workqueue_done(q, key);
+	}
+}
+
+/*
+ * A controller that starts finds jobs, with their JobSets, of which all is done: a job
+ * nobody has looked at and one that was resumed meanwhile do not wait behind them.
+ */
+static void test_what_was_there_makes_way(void **state)
+{
+	struct world *w = *state;
+
+	create(w, "a", SETTLED("old", "true", "True"));
+	create(w, "a", SETTLED("older", "false", "False"));
+	create(w, "a",
+	       "{apiVersion: " JOBSET ", kind: JobSet, metadata: {name: old, " OWNER(
+		       "old") "}, status: {restarts: 0}}");
+	create(w, "z", TRAINJOB("new", "TrainingRuntime", "true"));
+	create(w, "z", SETTLED("resumed", "false", "True"));
+	watch(w);
+	assert_int_equal(workqueue_length(w->queue), 2);
+	expect_two(w->queue, "z/new", "z/resumed");
+	expect_two(w->queue, "a/old", "a/older");
+	create(w, "a", SETTLED("later", "true", "True"));
+	expect(w->queue, 1, "a/later ");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -300,5 +354,10 @@ int main(void)
 		cmocka_unit_test(test_owners),
 	};
 
-	return cmocka_run_group_tests_name("watch", tests, begin, end);
+	const struct CMUnitTest starts[] = {
+		cmocka_unit_test(test_what_was_there_makes_way),
+	};
+	int failed = cmocka_run_group_tests_name("watch", tests, begin, end);
+
+	return failed + cmocka_run_group_tests_name("start", starts, serve, end);
 }

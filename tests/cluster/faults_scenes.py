@@ -10,8 +10,9 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.request
 from faults import (MERGE, NS, TRAINER_NS, Controller, Proxy, Tap, Watcher, Workload, admin, api, clean_up, cluster,
-                    compact, healthy, judge, note, set_up, until, webhooks_answer)
+                    compact, healthy, judge, note, set_up, train_job, until, webhooks_answer)
 
 SEED = int(os.environ.get("FAULTS_SEED") or time.time())
 JOBS = int(os.environ.get("FAULTS_JOBS") or 0)
@@ -303,6 +304,46 @@ def scene_clock(tap, scratch):
     tap.true("its events show the jump", max(stamps, default="") > time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(ahead)))
     judge(tap, jobs, watcher)
     same_process(tap, one, pid)
+
+
+def reconciled():
+    """How often TrainJobs were worked on, as its metrics have it."""
+    with urllib.request.urlopen("http://127.0.0.1:8444/metrics", timeout=10) as answer:
+        rows = [row.rsplit(" ", 1) for row in answer.read().decode().splitlines()
+                if row.startswith('controller_runtime_reconcile_total{controller="trainjob_controller"')]
+    return sum(float(n) for _, n in rows)
+
+
+def suspended(a, names):
+    """Which of them have no JobSet, or none that their status tells of."""
+    told = {tj["metadata"]["name"] for tj in a.items("TrainJob", NS) if tj.get("status", {}).get("conditions")}
+    made = {jobset["metadata"]["name"] for jobset in a.items("JobSet", NS)}
+    return [name for name in names if name not in told or name not in made]
+
+
+def scene_start(tap, scratch):
+    """It starts where many TrainJobs are, of which all is done: a new one does not wait for those."""
+    slow, old, a = f"{scratch}/slow.yaml", [f"old{i:02}" for i in range(40)], admin()
+    with open(slow, "w", encoding="utf-8") as file:
+        file.write("apiVersion: config.trainer.kubeflow.org/v1alpha1\nkind: Configuration\n"
+                   "clientConnection: {qps: 2, burst: 2}\n"
+                   "metrics: {bindAddress: '127.0.0.1:8444', secureServing: false}\n")
+    one = Controller(scratch).start()
+    tap.check("the controller serves", set_up())
+    for name in old:
+        a.request("POST", api.path("TrainJob", NS), train_job(NS, name, "torch-distributed", True))
+    tap.check("40 TrainJobs have what they need", until(60, lambda: suspended(a, old)))
+    one.kill(signal.SIGTERM)
+    one = Controller(scratch, "slow", slow).start()
+    tap.check("another one serves, of two calls a second", until(60, webhooks_answer))
+    a.request("POST", api.path("TrainJob", NS), train_job(NS, "new", "torch-distributed", True))
+    tap.check("a new TrainJob has its JobSet", until(120, lambda: [
+        status for status in [a.get("JobSet", NS, "new")[0]] if status != 200]))
+    done = reconciled()
+    note(f"{done:.0f} TrainJobs were worked on before")
+    tap.true("of those that were there most still wait", done < 30)
+    tap.check("they all get their turn", until(120, lambda: [n for n in [reconciled()] if n < len(old) + 1]))
+    one.kill(signal.SIGTERM)
 
 
 def openssl(*args):

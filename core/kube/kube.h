@@ -88,6 +88,8 @@ struct kube_select {
 	const char *label_selector, *field_selector; /* or NULL */
 	bool meta_only;                              /* PartialObjectMetadata */
 	int64_t page;                                /* objects a page; 0: 500 */
+	const char
+		*without; /* a list in spec that is not read: "replicatedJobs"; or NULL */
 };
 /*
  * Each object of all pages (ref->name is not looked at); it belongs to on_item.

@@ -33,8 +33,15 @@ struct listing {
 	const struct kube_ref *ref;
 	const char *path, *accept; /* of a page, without the place to go on */
 	const struct kube_sink *sink;
+	const char *without;
 	struct split split;
 };
+
+static size_t drop_unread(char *text, size_t len, const char *without, int depth)
+{
+	len = managed_cut(text, len, depth);
+	return without ? list_cut(text, len, without, depth) : len;
+}
 
 /* One bad object of somebody's is not to keep all others from us. */
 static int unreadable(void (*tell)(void *ctx, const struct error *err), void *ctx,
@@ -52,7 +59,7 @@ static int on_item(void *ctx, char *text, size_t len, struct error *err)
 	struct listing *l = ctx;
 	cJSON *obj;
 
-	len = managed_cut(text, len, 2);
+	len = drop_unread(text, len, l->without, 2);
 	if (json_parse(&obj, text, len, err)) {
 		error_wrap(err, "an object of the list");
 		return unreadable(l->sink->on_unreadable, l->sink->ctx, err);
@@ -203,6 +210,7 @@ int kube_list(struct kube *k, const struct kube_ref *ref,
 		return -1;
 	l.path = (char *)path.data;
 	l.accept = select->meta_only ? AS_LIST : NULL;
+	l.without = select->without;
 	rc = list_pages(k, &l, select->page, &version, err);
 	buf_release(&l.split.item);
 	buf_release(&l.split.around);
@@ -228,7 +236,7 @@ static int on_line(struct watching *w, char *line, size_t len, struct error *err
 
 	if (strspn(line, " \t\r\n") >= len)
 		return 0;
-	len = managed_cut(line, len, 3);
+	len = drop_unread(line, len, w->opts->select.without, 3);
 	if (json_parse(&event, line, len, err)) {
 		error_wrap(err, "an event of the watch");
 		return unreadable(w->opts->on_unreadable, w->opts->ctx, err);

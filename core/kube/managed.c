@@ -1,7 +1,10 @@
 #include "kube/managed.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
+
+enum { MAX_NAME = 63 };
 
 /* The end of the string that begins at p, behind its quote; or `end`. */
 static const char *skip_string(const char *p, const char *end)
@@ -49,19 +52,19 @@ static const char *skip_list(const char *p, const char *end)
 }
 
 /*
- * Within a string the quotes of such a key would be escaped: where it is found, it is a
- * key. Its object is metadata when it is so deep, as all else of that depth stands
- * behind metadata.
+ * `key` is "\"name\":[". Within a string its quotes would be escaped: where it is found,
+ * it is a key. Its object is metadata or spec when it is so deep, as all else of that
+ * depth stands behind metadata and has other lists.
  */
-size_t managed_cut(char *text, size_t len, int depth)
+static size_t cut(char *text, size_t len, const char *key, int depth)
 {
-	static const char key[] = "\"managedFields\":[";
-	char *end = text + len, *from = memmem(text, len, key, sizeof(key) - 1);
+	size_t n = strlen(key);
+	char *end = text + len, *from = memmem(text, len, key, n);
 	const char *to;
 
 	if (!from || depth_at(text, from) != depth)
 		return len;
-	to = skip_list(from + sizeof(key) - 2, end);
+	to = skip_list(from + n - 1, end);
 	if (!to)
 		return len;
 	if (to < end && *to == ',')
@@ -70,4 +73,19 @@ size_t managed_cut(char *text, size_t len, int depth)
 		from--;
 	memmove(from, to, (size_t)(end - to));
 	return len - (size_t)(to - from);
+}
+
+size_t managed_cut(char *text, size_t len, int depth)
+{
+	return cut(text, len, "\"managedFields\":[", depth);
+}
+
+size_t list_cut(char *text, size_t len, const char *name, int depth)
+{
+	char key[MAX_NAME + sizeof("\"\":[")];
+
+	if (strlen(name) > MAX_NAME)
+		return len;
+	snprintf(key, sizeof(key), "\"%s\":[", name);
+	return cut(text, len, key, depth);
 }

@@ -1,8 +1,8 @@
 /*
- * managed.h - an object's metadata.managedFields, taken out of its text.
+ * managed.h - an object's metadata.managedFields, and other lists that nobody reads,
+ * taken out of its text.
  *
- * They are half of what an API server sends, and nobody here reads them: what is
- * not parsed costs nothing.
+ * They are half of what an API server sends: what is not parsed costs nothing.
  */
 #ifndef KUBE_MANAGED_H
 #define KUBE_MANAGED_H
@@ -16,5 +16,7 @@
  * stays as it is, for json_parse().
  */
 size_t managed_cut(char *text, size_t len, int depth);
+/* The same of a list of that name (at most 63 bytes) in spec. */
+size_t list_cut(char *text, size_t len, const char *name, int depth);
 
 #endif

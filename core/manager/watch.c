@@ -308,8 +308,11 @@ static const struct watch_row {
 } rows[N_WATCHES] = {
 	[WATCH_TRAINJOB] = { TRAINER_API_VERSION, TRAINJOB_KIND, .keep = keep_trainjob,
 			     .on = on_trainjob },
-	[WATCH_JOBSET] = { JOBSET_API_VERSION, JOBSET_KIND, .keep = keep_jobset,
-			   .on = on_jobset },
+	[WATCH_JOBSET] = { JOBSET_API_VERSION,
+			   JOBSET_KIND,
+			   { .without = "replicatedJobs" },
+			   keep_jobset,
+			   on_jobset },
 	[WATCH_COSCHEDULING] = { "scheduling.x-k8s.io/v1alpha1",
 				 "PodGroup",
 				 { .meta_only = true },

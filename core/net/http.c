@@ -108,6 +108,18 @@ void http_sessions_free(struct http_sessions *s)
 
 /* ---- clients and slots ---- */
 
+/* What libcurl looks for in the environment, at each call. */
+static bool names_proxy(void)
+{
+	static const char *const names[] = { "http_proxy", "https_proxy", "HTTPS_PROXY",
+					     "all_proxy", "ALL_PROXY" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (getenv(names[i]))
+			return true;
+	return false;
+}
+
 int http_client_new(struct http_client **ret, const struct http_conf *conf,
 		    struct error *err)
 {
@@ -126,7 +138,7 @@ int http_client_new(struct http_client **ret, const struct http_conf *conf,
 	client->cert_pem = copy(conf->cert_pem);
 	client->key_pem = copy(conf->key_pem);
 	client->server_name = copy(conf->server_name);
-	client->proxy = copy(conf->proxy);
+	client->proxy = copy(conf->proxy || names_proxy() ? conf->proxy : "");
 	client->user_agent = copy(conf->user_agent);
 	client->insecure = conf->insecure;
 	client->http1 = conf->http1;

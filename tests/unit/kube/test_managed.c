@@ -60,9 +60,35 @@ static void test_cut(void **state)
 	}
 }
 
+/* Of a spec, with names that begin alike and texts that look like it. */
+static void test_list_cut(void **state)
+{
+	static const char in[] = "{\"object\":{\"metadata\":{\"annotations\":{\"jobs\":"
+				 "\"\\\"jobs\\\":[\"}},"
+				 "\"spec\":{\"jobsToo\":[1],\"jobs\":[{\"jobs\":[\"]\"]},"
+				 "2],\"suspend\":true},"
+				 "\"status\":{\"jobs\":[3]}}}";
+	static const char out[] =
+		"{\"object\":{\"metadata\":{\"annotations\":{\"jobs\":\"\\\"jobs\\\":[\"}"
+		"},"
+		"\"spec\":{\"jobsToo\":[1],\"suspend\":true},\"status\":{\"jobs\":[3]}}}";
+	char name[65] = "";
+	char text[sizeof(in)];
+
+	(void)state;
+	memcpy(text, in, sizeof(in));
+	memset(name, 'x', sizeof(name) - 1);
+	assert_int_equal(list_cut(text, sizeof(in) - 1, "nothing", 3), sizeof(in) - 1);
+	assert_int_equal(list_cut(text, sizeof(in) - 1, name, 3), sizeof(in) - 1);
+	assert_int_equal(list_cut(text, sizeof(in) - 1, "jobs", 2), sizeof(in) - 1);
+	assert_int_equal(list_cut(text, sizeof(in) - 1, "jobs", 3), sizeof(out) - 1);
+	assert_memory_equal(text, out, sizeof(out) - 1);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_cut) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_cut),
+					    cmocka_unit_test(test_list_cut) };
 
 	return cmocka_run_group_tests_name("managed", tests, NULL, NULL);
 }

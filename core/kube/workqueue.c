@@ -39,6 +39,7 @@ struct workqueue {
 	size_t n_heap, cap_heap;
 	struct item *working;
 	size_t dirty[N_QUEUES];
+	bool has_later; /* there was one */
 	bool shut;
 	struct metrics *metrics;
 	char name[];
@@ -187,7 +188,7 @@ static struct item *dequeue(struct workqueue *q)
 static void set_depth(struct workqueue *q)
 {
 	for (int i = 0; i < N_QUEUES; i++)
-		if (i == NOW || q->dirty[i] || q->queues[i].n)
+		if (i == NOW || q->has_later)
 			metrics_set(q->metrics, &depth, (double)q->dirty[i], q->name,
 				    q->name, priorities[i]);
 }
@@ -216,6 +217,7 @@ static void mark_dirty(struct workqueue *q, struct item *it, bool later)
 	}
 	it->dirty = true;
 	it->later = later;
+	q->has_later |= later;
 	it->added = now_seconds();
 	q->dirty[later ? LATER : NOW]++;
 	metrics_add(q->metrics, &adds, 1, q->name, q->name);

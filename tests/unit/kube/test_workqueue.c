@@ -281,6 +281,39 @@ static void test_workers(void **state)
 	workqueue_free(s.q);
 }
 
+static void assert_depths(struct metrics *m, int now, int later)
+{
+	static const char form[] =
+		"workqueue_depth{name=\"jobs\",controller=\"jobs\",priority=\"%s\"} %d\n";
+	cleanup_buf struct buf out = { .max = 65536 };
+	char line[128];
+
+	metrics_print(&out, m);
+	snprintf(line, sizeof(line), form, "0", now);
+	assert_non_null(strstr((const char *)out.data, line));
+	snprintf(line, sizeof(line), form, "-100", later);
+	assert_non_null(strstr((const char *)out.data, line));
+}
+
+/* Both depths, also when nothing is left. */
+static void test_depths(void **state)
+{
+	struct metrics *m = metrics_new(workqueue_metrics);
+	struct workqueue *q = workqueue_new("jobs", m);
+
+	(void)state;
+	workqueue_add_later(q, "a");
+	workqueue_add_later(q, "b");
+	assert_depths(m, 0, 2);
+	workqueue_add(q, "b");
+	assert_depths(m, 1, 1);
+	workqueue_done(q, workqueue_get(q));
+	workqueue_done(q, workqueue_get(q));
+	assert_depths(m, 0, 0);
+	workqueue_free(q);
+	metrics_free(m);
+}
+
 static void test_metrics(void **state)
 {
 	static const char *const want[] = {
@@ -331,6 +364,7 @@ int main(void)
 		cmocka_unit_test(test_retries_back_off),
 		cmocka_unit_test(test_shut_down_drains),
 		cmocka_unit_test(test_workers),
+		cmocka_unit_test(test_depths),
 		cmocka_unit_test(test_metrics),
 	};
 

@@ -144,9 +144,14 @@ static void drop_if_idle(struct workqueue *q, struct item *it)
 		free(map_del(&q->items, it->key));
 }
 
+static struct queue *queue_of(struct workqueue *q, const struct item *it)
+{
+	return &q->queues[it->later ? LATER : NOW];
+}
+
 static void enqueue(struct workqueue *q, struct item *it)
 {
-	struct queue *in = &q->queues[it->later ? LATER : NOW];
+	struct queue *in = queue_of(q, it);
 
 	it->next = NULL;
 	it->link = in->last;
@@ -158,7 +163,7 @@ static void enqueue(struct workqueue *q, struct item *it)
 
 static void unlink_item(struct workqueue *q, struct item *it)
 {
-	struct queue *in = &q->queues[it->later ? LATER : NOW];
+	struct queue *in = queue_of(q, it);
 
 	*it->link = it->next;
 	if (it->next)

@@ -99,23 +99,27 @@ static bool keep_old_runtime(cJSON *obj)
 
 /* ---- which TrainJobs it concerns ---- */
 
-static void add(struct workqueue *q, const char *ns, const char *name)
+static void add_by(void (*how)(struct workqueue *q, const char *key), struct workqueue *q,
+		   const char *ns, const char *name)
 {
 	cleanup_arena struct arena arena = { 0 };
 
 	if (q && name)
-		workqueue_add(q, informer_key(&arena, ns, name));
+		how(q, informer_key(&arena, ns, name));
+}
+
+static void add(struct workqueue *q, const char *ns, const char *name)
+{
+	add_by(workqueue_add, q, ns, name);
 }
 
 /* A TrainJob that was worked on before us: of the first list it makes way for new ones. */
 static void add_known(struct source *s, const char *ns, const char *name)
 {
-	cleanup_arena struct arena arena = { 0 };
+	bool synced = s->informer && informer_synced(s->informer);
 
-	if (s->informer && informer_synced(s->informer))
-		add(s->w->conf.trainjobs, ns, name);
-	else if (s->w->conf.trainjobs && name)
-		workqueue_add_later(s->w->conf.trainjobs, informer_key(&arena, ns, name));
+	add_by(synced ? workqueue_add : workqueue_add_later, s->w->conf.trainjobs, ns,
+	       name);
 }
 
 /* Has nothing of what is kept changed, a member aside (or NULL)? */

@@ -4,8 +4,8 @@
  * In this order: ACCESS_KEY_ID and SECRET_ACCESS_KEY (SESSION_TOKEN), the initializers'
  * own; AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (AWS_SESSION_TOKEN); a web identity
  * token (IRSA: AWS_WEB_IDENTITY_TOKEN_FILE, AWS_ROLE_ARN or ROLE_ARN); the profile
- * AWS_PROFILE or AWS_DEFAULT_PROFILE (aws_profile.h): its role, by source_profile, credential_source or
- * web_identity_token_file, or its keys; a container's
+ * AWS_PROFILE or AWS_DEFAULT_PROFILE (aws_profile.h): its role, by source_profile,
+ * credential_source or web_identity_token_file, or its keys; a container's
  * (EKS Pod Identity, ECS: AWS_CONTAINER_CREDENTIALS_*); the machine's (IMDSv2, unless
  * AWS_EC2_METADATA_DISABLED). Then the role ROLE_ARN is assumed with them, unless they
  * are that role's already. Nothing found: nobody, as public buckets allow; but a

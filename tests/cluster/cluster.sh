@@ -16,7 +16,8 @@
 #   webhooks      reach processes of the namespace by a Service and an EndpointSlice to 10.250.0.1
 #   CoreDNS       10.250.0.1:53, cluster.local, nothing beyond
 #   JobSet        webhooks active, on 10.250.0.1:9445
-#   nodes         none but "control", which takes no pods and stands for the namespace
+#   nodes         none but "control", which takes no pods and stands for the namespace; what it
+#                 has not heard of for ${KFT_NODE_GRACE:-60} s counts as gone
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 self=$here/cluster.sh
@@ -41,7 +42,7 @@ die() {
 if [ "$(id -u)" != 0 ]; then
 	sudo -n true 2>/dev/null || die "a network namespace takes root, or a sudo that asks no password"
 	cache=$("$here/../../vendor/sysroot.sh")
-	exec sudo -n env "PATH=$PATH" "KFT_CLUSTERS=$state_root" "KFTRAINER_CACHE=${cache%/*}" \
+	exec sudo -n env "PATH=$PATH" "KFT_NODE_GRACE=${KFT_NODE_GRACE:-}" "KFT_CLUSTERS=$state_root" "KFTRAINER_CACHE=${cache%/*}" \
 		"$self" "$name" "$action" "$@"
 fi
 mkdir -p "$state_root"
@@ -207,7 +208,7 @@ flags_of() { # PROGRAM: one a line
 			--leader-elect=false
 			--bind-address=127.0.0.1
 			--flex-volume-plugin-dir=$state/flexvolume
-			--node-monitor-grace-period=16s
+			--node-monitor-grace-period=${KFT_NODE_GRACE:-60}s
 			--kube-api-qps=500
 			--kube-api-burst=1000
 			--concurrent-gc-syncs=20

@@ -8,6 +8,8 @@
 #   finish
 #
 # KFT_CLUSTER=NAME uses the cluster of that name, if it runs with its nodes, and leaves it.
+# A test that takes a node away sets gone_after, and exports KFT_NODE_GRACE, before: the seconds
+# that pods stay on a node which is gone, and after which it counts as that.
 # shellcheck shell=bash disable=SC2034 # tests use what is set here
 # shellcheck source=tests/cluster/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../cluster/lib.sh"
@@ -137,7 +139,7 @@ runtime() { # NAME BACKOFFLIMIT [POLICY]
 		                restartPolicy: Never
 		                terminationGracePeriodSeconds: 2
 		                tolerations:
-		                - {operator: Exists, effect: NoExecute, tolerationSeconds: 2}
+		                - {operator: Exists, effect: NoExecute, tolerationSeconds: ${gone_after:-300}}
 		                containers: [{name: node, image: $image}]
 		---
 	END

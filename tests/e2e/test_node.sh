@@ -1,5 +1,6 @@
 #!/bin/bash
 # A node loses power, with pods of two jobs and the controller that leads on it.
+export gone_after=2 KFT_NODE_GRACE=16
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
 e2e_up

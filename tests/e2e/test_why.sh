@@ -1,6 +1,7 @@
 #!/bin/bash
 # `kftrainer why JOB` on two real nodes: what only containers can do wrong. The other causes are
 # in tests/cluster/test_why.sh.
+export gone_after=2 KFT_NODE_GRACE=16
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
 e2e_up

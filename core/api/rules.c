@@ -19,7 +19,7 @@ static bool immutable(const struct rule *rule, const struct node *node, const cJ
 
 static bool has(const cJSON *obj, const char *name)
 {
-	const cJSON *member = cJSON_GetObjectItemCaseSensitive(obj, name);
+	const cJSON *member = json_member(obj, name);
 
 	return member && !cJSON_IsNull(member);
 }
@@ -227,16 +227,14 @@ static bool members_equal(const struct node *node, const cJSON *a, const cJSON *
 
 		if (has(a, p->name) != has(b, p->name))
 			return false;
-		if (has(a, p->name) &&
-		    !node_equal(p->node, cJSON_GetObjectItemCaseSensitive(a, p->name),
-				cJSON_GetObjectItemCaseSensitive(b, p->name)))
+		if (has(a, p->name) && !node_equal(p->node, json_member(a, p->name),
+						   json_member(b, p->name)))
 			return false;
 	}
 	if (!node->each)
 		return true;
 	json_each(member, a)
-		if (!json_equal(member,
-				cJSON_GetObjectItemCaseSensitive(b, member->string)))
+		if (!json_equal(member, json_member(b, member->string)))
 			return false;
 	return cJSON_GetArraySize(a) == cJSON_GetArraySize(b);
 }

@@ -215,7 +215,7 @@ static void check_enum(struct check *c, const struct at *at, const struct node *
 static const cJSON *key_value(const struct node *element_node, const cJSON *element,
 			      const char *key)
 {
-	const cJSON *value = cJSON_GetObjectItemCaseSensitive(element, key);
+	const cJSON *value = json_member(element, key);
 	const struct node *node = node_prop(element_node, key);
 
 	if (!value || cJSON_IsNull(value))
@@ -351,7 +351,7 @@ static int64_t count_members(const struct node *node, const cJSON *obj)
 	int64_t n = 0;
 
 	for (size_t i = 0; i < node->n_props; i++) {
-		member = cJSON_GetObjectItemCaseSensitive(obj, node->props[i].name);
+		member = json_member(obj, node->props[i].name);
 		n += (member && !cJSON_IsNull(member)) || node->props[i].node->fallback;
 	}
 	json_each(member, obj)
@@ -374,9 +374,8 @@ static void check_members(struct check *c, const struct at *at, const struct nod
 		if (!child && !node->preserves_unknown)
 			unknown_field(c, &here, node);
 		if (child && !cJSON_IsNull(member)) /* else it is as if absent */
-			check_value(
-				c, &here, child, member,
-				cJSON_GetObjectItemCaseSensitive(old, member->string));
+			check_value(c, &here, child, member,
+				    json_member(old, member->string));
 	}
 }
 
@@ -394,7 +393,7 @@ static void check_object(struct check *c, const struct at *at, const struct node
 		too_many(c, at, n, node->max_size);
 	check_members(c, at, node, obj, old);
 	for (const char *const *name = node->required; *name; name++) {
-		member = cJSON_GetObjectItemCaseSensitive(obj, *name);
+		member = json_member(obj, *name);
 		child = node_prop(node, *name);
 		if ((member && !cJSON_IsNull(member)) || (child && child->fallback))
 			continue;

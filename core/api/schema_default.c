@@ -51,8 +51,7 @@ static void fill_object(const struct node *node, cJSON *obj)
 	for (size_t i = 0; i < node->n_props; i++) {
 		const struct prop *prop = &node->props[i];
 
-		if (!prop->node->fallback ||
-		    cJSON_GetObjectItemCaseSensitive(obj, prop->name))
+		if (!prop->node->fallback || json_member(obj, prop->name))
 			continue;
 		member = json_dup(prop->node->fallback);
 		fill(prop->node, member);

@@ -36,6 +36,9 @@
 
 #define JSON_PATH(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
+/* The first member of that name, null or not; or NULL. */
+cJSON *json_member(const cJSON *obj, const char *name);
+
 /*
  * The node there, or NULL when any key on the way is absent or null. What
  * comes from a const document is const.

@@ -284,7 +284,7 @@ static const cJSON *match(const cJSON *object, const cJSON **next, const char *k
 	const cJSON *found = *next;
 
 	if (!found || !str_eq(found->string, key))
-		found = cJSON_GetObjectItemCaseSensitive(object, key);
+		found = json_member(object, key);
 	if (found)
 		*next = found->next;
 	return found;

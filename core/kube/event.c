@@ -63,6 +63,8 @@ struct event_recorder {
 	struct series *waiting;     /* in order of arrival */
 	struct series **waiting_end;
 	size_t n_waiting;
+	int64_t until;  /* so long the sender sleeps; -1: for ever; 0: it does not */
+	bool yields;    /* and so do those that are in no hurry */
 	int64_t end_ms; /* >= 0: send what waits until then, and end */
 	int64_t stamp;  /* nanoseconds, never twice the same */
 };
@@ -211,13 +213,22 @@ static struct series *series_of(struct event_recorder *r, const char *key,
 	return s;
 }
 
+static int64_t due(const struct series *s, bool yield, int64_t now)
+{
+	if (yield && !s->warning && now - s->since_ms < YIELD_MS &&
+	    s->due_ms < now + YIELD_LOOK_MS)
+		return now + YIELD_LOOK_MS;
+	return s->due_ms;
+}
+
 static void append(struct event_recorder *r, struct series *s)
 {
 	s->next = NULL;
 	*r->waiting_end = s;
 	r->waiting_end = &s->next;
 	r->n_waiting++;
-	pthread_cond_signal(&r->wake);
+	if (r->until < 0 || due(s, r->yields, clock_ms()) < r->until)
+		pthread_cond_signal(&r->wake);
 }
 
 static void take_document(struct event_recorder *r, struct series *s, cJSON *take_doc)
@@ -245,14 +256,6 @@ static bool may_yield(struct event_recorder *r)
 	       r->busy(r->busy_ctx);
 }
 
-static int64_t due(const struct series *s, bool yield, int64_t now)
-{
-	if (yield && !s->warning && now - s->since_ms < YIELD_MS &&
-	    s->due_ms < now + YIELD_LOOK_MS)
-		return now + YIELD_LOOK_MS;
-	return s->due_ms;
-}
-
 /* One that is due, or NULL; *ret_until: when that changes, -1: never. */
 static struct series *next_due(struct event_recorder *r, int64_t *ret_until)
 {
@@ -260,6 +263,7 @@ static struct series *next_due(struct event_recorder *r, int64_t *ret_until)
 	struct series *first = NULL;
 	int64_t now = clock_ms();
 
+	r->yields = yield;
 	*ret_until = -1;
 	for (struct series *s = r->waiting; s; s = s->next) {
 		int64_t at = due(s, yield, now);
@@ -421,15 +425,15 @@ static void *keep_sending(void *ctx)
 
 	pthread_mutex_lock(&r->lock);
 	for (;;) {
-		int64_t until;
-		struct series *s = next_due(r, &until);
+		struct series *s = next_due(r, &r->until);
 
 		if (r->end_ms >= 0 && (!s || clock_ms() >= r->end_ms))
 			break;
+		if (!s)
+			cond_wait_until(&r->wake, &r->lock, r->until);
+		r->until = 0;
 		if (s)
 			send_one(r, s);
-		else
-			cond_wait_until(&r->wake, &r->lock, until);
 	}
 	pthread_mutex_unlock(&r->lock);
 	return NULL;

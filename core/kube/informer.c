@@ -292,6 +292,7 @@ static int watch(struct informer *inf, struct error *err)
 					.version = from,
 					.cancel = &inf->stop,
 					.cancel_fd = &inf->stop_fd,
+					.gather_ms = inf->conf.gather_ms,
 					.on_event = on_watch,
 					.on_unreadable = on_unreadable,
 					.ctx = inf };

@@ -38,6 +38,8 @@ struct informer_conf {
 	void (*on_event)(void *ctx, enum informer_event event, const cJSON *was,
 			 const cJSON *is);
 	void *ctx;
+	/* So long after an event those that follow it are left to gather; 0: they are not. */
+	int64_t gather_ms;
 	/*
 	 * The API server does not serve the kind (no CRD): true waits, asking again each
 	 * 30 s (or when told, informer_poke); false is an error that is reported.

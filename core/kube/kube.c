@@ -19,6 +19,7 @@ enum {
 	BUSY_TRIES = 5,
 	BUSY_MOST_MS = 60 * 1000, /* of one Retry-After */
 	AGAIN_MS = 200,
+	PORTION_MS = 500, /* of calls, when they are limited */
 	SHOWN_BODY = 200,
 };
 
@@ -141,22 +142,57 @@ static int pause_ms(struct kube *k, const struct kube_request *req, int64_t ms,
 	return 0;
 }
 
-/* A bucket of `burst` tokens, filled at `qps`; who finds none waits for its own. */
+/* Of an empty bucket so many tokens are waited for. */
+static double portion(const struct kube *k)
+{
+	double n = k->opts.qps * PORTION_MS / 1000;
+
+	n = n < (double)k->opts.burst ? n : (double)k->opts.burst;
+	return n > 1 ? n : 1;
+}
+
+static void refill(struct kube *k, int64_t now)
+{
+	double most = (double)k->opts.burst;
+
+	k->tokens += (double)(now - k->refilled_ms) * k->opts.qps / 1000;
+	k->tokens = k->tokens < most ? k->tokens : most;
+	k->refilled_ms = now;
+	if (k->full_ms && now >= k->full_ms)
+		k->full_ms = 0;
+	else if (!k->full_ms && k->tokens < 1)
+		k->full_ms = now + 1 +
+			     (int64_t)((portion(k) - k->tokens) * 1000 / k->opts.qps);
+}
+
+/* How long to wait before asking again; 0: one is taken. */
+static int64_t take_token(struct kube *k)
+{
+	int64_t now, ret;
+
+	pthread_mutex_lock(&k->lock);
+	now = clock_ms();
+	refill(k, now);
+	ret = k->full_ms ? k->full_ms - now : 0;
+	if (!ret)
+		k->tokens--;
+	pthread_mutex_unlock(&k->lock);
+	return ret;
+}
+
 static int limit(struct kube *k, const struct kube_request *req, struct error *err)
 {
-	double wait, filled;
-	int64_t now;
+	int64_t ms;
 
 	if (k->opts.qps <= 0 || req->open_ended)
 		return 0;
-	pthread_mutex_lock(&k->lock);
-	now = clock_ms();
-	filled = k->tokens + (double)(now - k->refilled_ms) * k->opts.qps / 1000;
-	k->tokens = (filled < (double)k->opts.burst ? filled : (double)k->opts.burst) - 1;
-	k->refilled_ms = now;
-	wait = k->tokens < 0 ? -k->tokens * 1000 / k->opts.qps : 0;
-	pthread_mutex_unlock(&k->lock);
-	return pause_ms(k, req, (int64_t)wait, err);
+	while ((ms = take_token(k)) > 0) {
+		if (pause_ms(k, req, ms, err))
+			return -1;
+		if (stop_requested())
+			return 0;
+	}
+	return 0;
 }
 
 /* ---- what an answer means ---- */
@@ -305,6 +341,7 @@ static int send_once(struct kube *k, struct attempt *attempt,
 		.body = req->body,
 		.body_len = req->body ? strlen(req->body) : 0,
 		.timeout_ms = req->timeout_ms,
+		.gather_ms = req->gather_ms,
 		.on_data = req->on_data ? on_data : NULL,
 		.ctx = attempt,
 		.cancel = req->cancel,

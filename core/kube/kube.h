@@ -22,8 +22,13 @@
 struct kube;
 
 struct kube_opts {
-	double qps;    /* calls a second, watches not counted; 0: no limit */
-	int64_t burst; /* calls at once above that */
+	/*
+	 * Calls a second on average, watches not counted (0: no limit), and calls at once
+	 * above that. When those are used up calls wait for half a second's worth, which
+	 * then go together: each wait is a wake-up.
+	 */
+	double qps;
+	int64_t burst;
 	const char *user_agent;
 	struct metrics *metrics; /* rest_client_requests_total; or NULL */
 	int64_t timeout_ms;      /* of a call; 0: 30 s. A page of a list: 60 s */
@@ -121,6 +126,7 @@ struct kube_watch_opts {
 	const bool *cancel;
 	const int *
 		cancel_fd; /* readable once it is set; or NULL: it is looked at each second */
+	int64_t gather_ms; /* events that follow one so soon come together; 0: they do not */
 	int (*on_event)(void *ctx, const char *type, cJSON *take_obj, struct error *err);
 	void (*on_unreadable)(void *ctx, const struct error *err);
 	void *ctx;

@@ -35,6 +35,7 @@ struct kube {
 	pthread_mutex_t lock; /* of what follows */
 	double tokens;        /* of the limiter */
 	int64_t refilled_ms;
+	int64_t full_ms;  /* it was empty: until then nobody takes one; or 0 */
 	struct map kinds; /* discovered: "apiVersion/kind" to struct kube_kind */
 };
 
@@ -61,6 +62,7 @@ struct kube_request {
 	const char *body;   /* or NULL */
 	bool again;         /* doing it twice does no harm */
 	bool open_ended;    /* a watch, a log: not counted by the limiter */
+	int64_t gather_ms;  /* as http.h has it */
 	int64_t timeout_ms; /* 0: the client's; with open_ended: none */
 	const bool *cancel;
 	const int *cancel_fd;

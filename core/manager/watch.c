@@ -38,6 +38,12 @@ struct source {
 	struct informer *informer;
 };
 
+/*
+ * Events that follow one another come together: a wake-up costs some 80 us, whatever it
+ * is for, most of it a cold cache.
+ */
+enum { GATHER_MS = 100 };
+
 struct watches {
 	struct watches_conf conf;
 	struct source sources[N_WATCHES];
@@ -381,6 +387,7 @@ static int start(struct source *s, struct error *err)
 		.kind = row->kind,
 		.select = row->select,
 		.keep = row->keep,
+		.gather_ms = GATHER_MS,
 		.on_event = on_event,
 		.ctx = s,
 		.optional = s->which != WATCH_TRAINJOB,

@@ -8,6 +8,7 @@
  * is common to all slots is the TLS sessions.
  */
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -254,6 +255,28 @@ static unsigned wake_fds(const struct call *c, struct curl_waitfd fds[2])
 	return n;
 }
 
+static int look_ms(const struct call *c)
+{
+	const struct http_request *req = c->req;
+	bool told = stop_fd() >= 0 || c->client->after_stop;
+
+	return told && !req->idle_ms && (!req->cancel || req->cancel_fd) ? HTTP_REST_MS
+									 : HTTP_LOOK_MS;
+}
+
+/* Until there may be more to do. */
+static int rest(struct call *c, CURLM *multi, struct curl_waitfd fds[2], unsigned n_fds)
+{
+	struct pollfd ends[2];
+
+	for (unsigned i = 0; i < n_fds; i++)
+		ends[i] = (struct pollfd){ .fd = fds[i].fd, .events = POLLIN };
+	if (c->came && c->req->gather_ms)
+		poll(ends, n_fds, (int)c->req->gather_ms);
+	c->came = false;
+	return curl_multi_poll(multi, fds, n_fds, look_ms(c), NULL) ? -1 : 0;
+}
+
 static CURLcode drive(struct call *c, CURLM *multi)
 {
 	struct curl_waitfd fds[2];
@@ -273,7 +296,7 @@ static CURLcode drive(struct call *c, CURLM *multi)
 							      : CURLE_FAILED_INIT;
 			break;
 		}
-		if (curl_multi_poll(multi, fds, n_fds, HTTP_LOOK_MS, NULL))
+		if (rest(c, multi, fds, n_fds))
 			break;
 	}
 	curl_multi_remove_handle(multi, c->easy);

@@ -62,6 +62,12 @@ struct http_request {
 	size_t body_len;
 	int64_t timeout_ms; /* for all of it; 0: none */
 	int64_t idle_ms; /* without a byte from the server, once it has answered; 0: none */
+	/*
+	 * A piece that has come is handed on at once; what comes within so long after it
+	 * waits, and is handed on together: it costs one wake-up. For answers without an
+	 * end. 0: nothing waits.
+	 */
+	int64_t gather_ms;
 	size_t max_body; /* of the answer; 0: 64 MiB */
 	/*
 	 * Instead of collecting the body of a 2xx answer: called with each piece as it

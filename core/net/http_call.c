@@ -45,6 +45,7 @@ static size_t on_body(char *data, size_t size, size_t n, void *ctx)
 	size_t len = size * n;
 
 	c->heard_ms = clock_ms();
+	c->came = true;
 	if (c->req->on_data && is_success(c)) {
 		c->failed = c->req->on_data(c->req->ctx, data, len, c->err);
 		return c->failed ? CURL_WRITEFUNC_ERROR : len;

@@ -10,8 +10,8 @@
 #include "base/arena.h"
 #include "net/http.h"
 
-/* How often a call looks at what no descriptor tells. */
-enum { HTTP_LOOK_MS = 1000 };
+/* How often a call looks at what no descriptor tells; and where there is no such thing. */
+enum { HTTP_LOOK_MS = 1000, HTTP_REST_MS = 60 * 1000 };
 
 struct slot {
 	CURL *easy;
@@ -47,6 +47,7 @@ struct call {
 	struct http_response resp;
 	size_t n_warnings, header_bytes;
 	int64_t heard_ms;  /* when the server last sent something; 0: not yet */
+	bool came;         /* some of the body, since that was last asked */
 	struct error *err; /* filled when `failed` */
 	bool failed;
 	char why[CURL_ERROR_SIZE]; /* curl's words */

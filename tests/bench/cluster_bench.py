@@ -142,6 +142,7 @@ def row_cpu(scratch):
     used = (cpu(one.pid) - before) / JOBS * 1000
     line(f"controller: CPU a suspended TrainJob, of {JOBS}", f"{used:.2f} ms", "<= 1.5 ms")
     line("  calls to the API server a TrainJob", f"{sum(calls().values()) / JOBS:.2f}", "")
+    line("  passes a TrainJob", f"{sum(calls('controller_runtime_reconcile_total').values()) / JOBS:.2f}", "")
     line("  RSS then", f"{rss(one.pid):.1f} MB", "")
     one.kill(signal.SIGTERM)
     return ns

@@ -486,6 +486,28 @@ static void test_limiter(void **state)
 	kube_free(k);
 }
 
+/* Calls that are too many wait for half a second's worth, not each for its own. */
+static void test_limiter_by_portions(void **state)
+{
+	struct kube *k = kube_with(&(struct kube_config){ 0 },
+				   &(struct kube_opts){ .qps = 10, .burst = 5 });
+	int64_t longest = 0;
+	struct error err = { 0 };
+
+	(void)state;
+	scripted_script(&server, "[{},{},{},{},{},{},{},{},{},{},{},{}]");
+	for (int i = 0; i < 12; i++) {
+		int64_t start = clock_ms();
+
+		assert_int_equal(kube_delete(k, &pod, NULL, NULL, &err), 0);
+		if (clock_ms() - start > longest)
+			longest = clock_ms() - start;
+	}
+	assert_true(longest >=
+		    350); /* 5 tokens, less what came while 5 calls were made */
+	kube_free(k);
+}
+
 /* ---- lists and watches ---- */
 
 struct seen {
@@ -945,6 +967,7 @@ int main(void)
 		cmocka_unit_test(test_a_tokens_file_is_read_again),
 		cmocka_unit_test(test_exec_plugin),
 		cmocka_unit_test(test_limiter),
+		cmocka_unit_test(test_limiter_by_portions),
 		cmocka_unit_test(test_list_pages),
 		cmocka_unit_test(test_list_expired),
 		cmocka_unit_test(test_list_as_metadata),

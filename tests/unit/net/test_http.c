@@ -294,6 +294,45 @@ static void test_pieces_as_they_come(void **state)
 	http_client_free(client);
 }
 
+struct times {
+	int64_t at_ms[3];
+	size_t n;
+};
+
+static int on_timed(void *ctx, const void *data, size_t len, struct error *err)
+{
+	struct times *t = ctx;
+
+	(void)err;
+	for (const char *p = data; p < (const char *)data + len; p++) {
+		assert_true(t->n < 3);
+		t->at_ms[t->n++] = clock_ms();
+	}
+	return 0;
+}
+
+static void test_pieces_gather(void **state)
+{
+	struct http_client *client = plain_client();
+	struct times t = { 0 };
+	struct http_request req = { .method = "GET",
+				    .url = scripted_url(&server, "http", "/"),
+				    .on_data = on_timed,
+				    .gather_ms = 500,
+				    .ctx = &t };
+	cleanup_http_response struct http_response resp = { 0 };
+	struct error err = { 0 };
+
+	(void)state;
+	scripted_script(&server, "[{'chunks':['1',0.05,'2',0.05,'3',0.05]}]");
+	if (http_do(client, &req, &resp, &err))
+		fail_msg("%s", err.msg);
+	assert_int_equal(t.n, 3);
+	assert_true(t.at_ms[1] - t.at_ms[0] >= 500);
+	assert_true(t.at_ms[2] - t.at_ms[1] < t.at_ms[1] - t.at_ms[0]);
+	http_client_free(client);
+}
+
 static void test_time_limits(void **state)
 {
 	struct http_client *client = plain_client();
@@ -823,6 +862,7 @@ int main(void)
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_a_header_without_end),
 		cmocka_unit_test(test_pieces_as_they_come),
+		cmocka_unit_test(test_pieces_gather),
 		cmocka_unit_test(test_time_limits),
 		cmocka_unit_test(test_cancelled),
 		cmocka_unit_test(test_broken_answers),

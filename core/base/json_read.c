@@ -430,6 +430,11 @@ static int refuse_repeated(const cJSON *doc, const char *text, size_t len,
 		    "the key \"%.200s\" stands twice in this object", key.name);
 }
 
+cJSON *json_reread(const char *text)
+{
+	return cJSON_ParseWithLengthOpts(text, strlen(text), NULL, false);
+}
+
 int json_parse(cJSON **ret, const void *data, size_t len, struct error *err)
 {
 	const char *text = data ? data : "";

@@ -64,14 +64,6 @@ static const char *text_of(const struct object *o)
 	return o->data + strlen(o->data) + 1;
 }
 
-static cJSON *parse(const char *text)
-{
-	struct error err;
-	cJSON *ret = NULL;
-
-	return json_parse(&ret, text, strlen(text), &err) ? NULL : ret;
-}
-
 static struct object *object_new(struct informer *inf, const char *version,
 				 const char *text)
 {
@@ -128,7 +120,7 @@ static void drop(struct informer *inf, const char *key)
 
 	if (!was || !inf->conf.on_event)
 		return;
-	stored = parse(text_of(was));
+	stored = json_reread(text_of(was));
 	tell(inf, stored, NULL);
 }
 
@@ -168,7 +160,7 @@ static void put(struct informer *inf, const char *key, cJSON *obj)
 	see(inf, version);
 	if (!inf->conf.on_event)
 		return;
-	stored = was ? parse(text_of(was)) : NULL;
+	stored = was ? json_reread(text_of(was)) : NULL;
 	tell(inf, stored, obj);
 }
 
@@ -477,7 +469,7 @@ cJSON *informer_get(struct informer *inf, const char *ns, const char *name)
 	o = map_get(&inf->objects, key);
 	text = o ? xstrdup(text_of(o)) : NULL;
 	pthread_mutex_unlock(&inf->lock);
-	return text ? parse(text) : NULL;
+	return text ? json_reread(text) : NULL;
 }
 
 size_t informer_count(struct informer *inf)

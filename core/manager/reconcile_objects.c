@@ -315,7 +315,7 @@ int objects_delete_jobset(struct pass *p, const char *propagation, struct error 
 /* ---- from the runtime to the objects ---- */
 
 /* A snapshot that is lost is taken anew, of the runtime as it is now. */
-static int live_runtime(struct pass *p, cJSON **ret, struct error *err)
+static int live_runtime(struct pass *p, struct runtime_doc **ret, struct error *err)
 {
 	struct runtime_ref want = tj_runtime_ref(p->tj);
 	const struct runtime_query query = {
@@ -325,30 +325,39 @@ static int live_runtime(struct pass *p, cJSON **ret, struct error *err)
 		.of = version_number(p->tj),
 		.seen = informer_newest(p->r->conf.trainjobs),
 	};
-
+	cJSON *obj = NULL;
 	int rc;
 
 	if (p->fresh)
 		rc = runtimes_get(&p->r->runtimes, &query, ret, err);
 	else
-		rc = kube_get(p->r->conf.kube, &query.ref, ret, err);
-	return rc ? error_wrap(err, "the runtime of the TrainJob") : 0;
+		rc = kube_get(p->r->conf.kube, &query.ref, &obj, err);
+	if (rc)
+		return error_wrap(err, "the runtime of the TrainJob");
+	if (obj)
+		*ret = runtime_doc_new(obj);
+	return 0;
 }
 
-static int load_runtime(struct pass *p, cJSON **ret, struct error *err)
+static int load_runtime(struct pass *p, struct runtime_doc **ret, struct error *err)
 {
 	struct kube_ref ref = { "v1", "ConfigMap", p->ns,
 				snapshot_name(&p->arena, p->tj) };
-	cleanup_json cJSON *runtime = NULL;
+	cleanup_runtime_doc struct runtime_doc *runtime = NULL;
 	cleanup_json cJSON *map = NULL;
+	cJSON *saved = NULL;
 	const cJSON *have;
 
 	if (fetch_own(p, &ref, &have, err))
 		return error_wrap(err, "runtime snapshot");
-	if (have)
-		return snapshot_read(ret, p->tj, have, err);
+	if (have) {
+		if (snapshot_read(&saved, p->tj, have, err))
+			return -1;
+		*ret = runtime_doc_new(saved);
+		return 0;
+	}
 	if (live_runtime(p, &runtime, err) ||
-	    snapshots_make(&p->r->snapshots, &map, p->tj, runtime, err))
+	    snapshots_make(&p->r->snapshots, &map, p->tj, runtime->obj, err))
 		return -1;
 	if (apply(p, map, NULL, NULL, err))
 		return error_wrap(err, "runtime snapshot");
@@ -368,7 +377,7 @@ static int build_and_write(struct pass *p, const char *ca, struct error *err)
 		.status_server_ca = ca,
 	};
 	const struct pipeline pipeline = { plugins, &env };
-	cleanup_json cJSON *runtime = NULL;
+	cleanup_runtime_doc struct runtime_doc *runtime = NULL;
 	cleanup_json cJSON *objects = NULL;
 	cJSON *obj;
 
@@ -378,7 +387,7 @@ static int build_and_write(struct pass *p, const char *ca, struct error *err)
 		return error_set(err, ERR_EXISTS,
 				 "JobSet %s exists and is not controlled by TrainJob %s",
 				 p->name, p->name);
-	if (pipeline_build(&pipeline, p->tj, runtime, &objects, err))
+	if (pipeline_build(&pipeline, p->tj, runtime->obj, &objects, err))
 		return -1;
 	json_each(obj, objects)
 		if (write_object(p, obj, err))

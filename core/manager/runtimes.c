@@ -9,14 +9,37 @@ enum { MAX_HELD = 32 };
 struct held {
 	uint64_t seen; /* read after a TrainJob of this version had been seen */
 	int64_t at_ms; /* when reading it began */
-	cJSON *doc;
+	struct runtime_doc *doc;
 };
+
+struct runtime_doc *runtime_doc_new(cJSON *take_obj)
+{
+	struct runtime_doc *doc = xmalloc(sizeof(*doc));
+
+	doc->obj = take_obj;
+	atomic_init(&doc->refs, 1);
+	return doc;
+}
+
+static struct runtime_doc *take(struct runtime_doc *doc)
+{
+	atomic_fetch_add(&doc->refs, 1);
+	return doc;
+}
+
+void runtime_doc_drop(struct runtime_doc *doc)
+{
+	if (!doc || atomic_fetch_sub(&doc->refs, 1) > 1)
+		return;
+	cJSON_Delete((cJSON *)doc->obj);
+	free(doc);
+}
 
 static void free_held(void *p)
 {
 	struct held *h = p;
 
-	cJSON_Delete(h->doc);
+	runtime_doc_drop(h->doc);
 	free(h);
 }
 
@@ -39,15 +62,16 @@ static bool is_good(const struct held *h, const struct runtime_query *q)
 	return q->of && q->of <= h->seen;
 }
 
-static cJSON *find(struct runtimes *r, const char *key, const struct runtime_query *q)
+static struct runtime_doc *find(struct runtimes *r, const char *key,
+				const struct runtime_query *q)
 {
 	const struct held *h;
-	cJSON *ret = NULL;
+	struct runtime_doc *ret = NULL;
 
 	pthread_mutex_lock(&r->lock);
 	h = map_get(&r->map, key);
 	if (h && is_good(h, q))
-		ret = json_dup(h->doc);
+		ret = take(h->doc);
 	pthread_mutex_unlock(&r->lock);
 	return ret;
 }
@@ -57,7 +81,7 @@ static void hold(struct runtimes *r, const char *key, const struct held *read)
 {
 	struct held *h = xcalloc(1, sizeof(*h)), *was;
 
-	*h = (struct held){ read->seen, read->at_ms, json_dup(read->doc) };
+	*h = (struct held){ read->seen, read->at_ms, take(read->doc) };
 	pthread_mutex_lock(&r->lock);
 	was = map_get(&r->map, key);
 	if (was && (was->seen > h->seen || was->at_ms > h->at_ms)) {
@@ -72,20 +96,21 @@ static void hold(struct runtimes *r, const char *key, const struct held *read)
 		free_held(was);
 }
 
-int runtimes_get(struct runtimes *r, const struct runtime_query *q, cJSON **ret,
-		 struct error *err)
+int runtimes_get(struct runtimes *r, const struct runtime_query *q,
+		 struct runtime_doc **ret, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	const char *key =
 		arena_printf(&arena, "%s/%s", q->ref.ns ? q->ref.ns : "", q->ref.name);
 	struct held read = { .seen = q->seen, .at_ms = clock_ms() };
+	cJSON *obj = NULL;
 
 	*ret = find(r, key, q);
 	if (*ret)
 		return 0;
-	if (kube_get(q->kube, &q->ref, ret, err))
+	if (kube_get(q->kube, &q->ref, &obj, err))
 		return -1;
-	read.doc = *ret;
+	*ret = read.doc = runtime_doc_new(obj);
 	hold(r, key, &read);
 	return 0;
 }

@@ -9,14 +9,31 @@
  * Admission has no such order: there a runtime that was read a moment ago is as good
  * as the informer's that upstream's webhook asks. That there is none is never
  * remembered.
+ *
+ * What was read is not copied: all that ask have the same object.
  */
 #ifndef MANAGER_RUNTIMES_H
 #define MANAGER_RUNTIMES_H
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include "base/map.h"
 #include "kube/informer.h"
 
-#include <pthread.h>
+/* An object that many may have: nobody changes it, each drops it. */
+struct runtime_doc {
+	const cJSON *obj;
+	atomic_int refs;
+};
+struct runtime_doc *runtime_doc_new(cJSON *take_obj);
+void runtime_doc_drop(struct runtime_doc *doc); /* NULL is fine */
+
+static inline void runtime_docp_drop(struct runtime_doc **doc)
+{
+	runtime_doc_drop(*doc);
+}
+#define cleanup_runtime_doc __attribute__((cleanup(runtime_docp_drop)))
 
 struct runtimes {
 	pthread_mutex_t lock;
@@ -35,8 +52,8 @@ struct runtime_query {
 	int64_t age_ms; /* instead of `of` and `seen`: read so long ago at most */
 };
 
-/* A copy, the caller's; errors as kube_get(). */
+/* *ret is the caller's to drop; errors as kube_get(). */
 MUST_CHECK int runtimes_get(struct runtimes *r, const struct runtime_query *q,
-			    cJSON **ret, struct error *err);
+			    struct runtime_doc **ret, struct error *err);
 
 #endif

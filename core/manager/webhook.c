@@ -84,7 +84,8 @@ struct call {
 	struct webhook *w;
 	const struct admission_request *req;
 	struct admission_answer *answer;
-	cJSON *fetched; /* array: what was read, until the request ends */
+	cJSON *fetched;              /* array: what was read, until the request ends */
+	struct runtime_doc *runtime; /* the live one, until then, too */
 	struct plugin_env env;
 };
 
@@ -125,14 +126,14 @@ static int fetch_live(struct call *c, const struct kube_ref *ref, const cJSON **
 					     .ref = *ref,
 					     .age_ms = RUNTIME_MS };
 	struct error why = { 0 };
-	cJSON *obj;
 
 	*ret = NULL;
 	if (!c->w->kube || !*ref->name)
 		return 0;
-	if (runtimes_get(&c->w->runtimes, &query, &obj, &why))
-		obj = NULL;
-	return lend(c, obj, &why, ret, err);
+	if (runtimes_get(&c->w->runtimes, &query, &c->runtime, &why))
+		return lend(c, NULL, &why, ret, err);
+	*ret = c->runtime->obj;
+	return 0;
 }
 
 static const char *namespace_of(const struct call *c)
@@ -339,6 +340,7 @@ static void review(struct webhook *w, const struct hook *hook,
 	if (req->operation == ADMISSION_UPDATE && meta_is_deleted(req->old))
 		return;
 	hook->review(&c);
+	runtime_doc_drop(c.runtime);
 }
 
 static void answer_to(struct webhook *w, const struct hook *hook,

@@ -35,11 +35,11 @@ static void test_read_once_for_many(void **state)
 			.of = rows[i].of,
 			.seen = rows[i].seen,
 		};
-		cleanup_json cJSON *doc = NULL;
+		cleanup_runtime_doc struct runtime_doc *doc = NULL;
 
 		if (runtimes_get(&r, &q, &doc, &err))
 			fail_msg("%s", err.msg);
-		check_text("name", meta_name(doc), "rt");
+		check_text("name", meta_name(doc->obj), "rt");
 		if (apiserver_seen(&server, "GET trainingruntimes") != rows[i].reads)
 			fail_msg("row %zu", i);
 	}
@@ -66,7 +66,7 @@ static void test_each_by_its_name(void **state)
 		};
 		struct error err = { 0 };
 		cleanup_json cJSON *rt = NULL;
-		cleanup_json cJSON *doc = NULL;
+		cleanup_runtime_doc struct runtime_doc *doc = NULL;
 
 		snprintf(name, sizeof(name), "rt%d", i % 40);
 		rt = meta_new(TRAINER, "ClusterTrainingRuntime", NULL, name);
@@ -81,7 +81,7 @@ static void test_each_by_its_name(void **state)
 		}
 		if (runtimes_get(&r, &q, &doc, &err))
 			fail_msg("%s", err.msg);
-		check_text("name", meta_name(doc), name);
+		check_text("name", meta_name(doc->obj), name);
 	}
 	runtimes_release(&r);
 	apiserver_stop(&server);

@@ -2,13 +2,15 @@
  * webhook.h - the four admission webhooks (admission.k8s.io/v1).
  *
  *     /mutate-trainer-kubeflow-org-v1alpha1-trainjob       runtimePatches[].time; that a
- *                                                          workspace is served here
+ *                                                          workspace is served here. Asked
+ *                                                          only where there is one or the
+ *                                                          other (matchConditions)
  *     /validate-trainer-kubeflow-org-v1alpha1-trainjob     pipeline_validate()
  *     /validate-trainer-kubeflow-org-v1alpha1-trainingruntime
  *     /validate-trainer-kubeflow-org-v1alpha1-clustertrainingruntime
  *
- * The runtime is read live (a wave of TrainJobs shares a read); where it is gone and the TrainJob has a snapshot of it, that
- * counts. Refusals are 403 Forbidden as upstream's (several errors as "[a, b]", doubles
+ * The runtime is read live (a wave of TrainJobs shares a read); where it is gone and the
+ * TrainJob has a snapshot of it, that counts. Refusals are 403 Forbidden as upstream's (several errors as "[a, b]", doubles
  * removed), what does not decode 400. Unlike upstream: an update that changes nothing
  * but metadata or suspend, or that of an object being deleted, is never refused; a
  * member of the wrong JSON type is left to the schema (422, with its path); updates of

@@ -80,6 +80,27 @@ check "with a finalizer it is deleted" eval 'merge keep "{\"metadata\": {\"final
 released() { merge keep '{"metadata": {"finalizers": null}}' && ! kc get trainjob keep -n $ns; }
 check "and released" released
 
+# What there is to fill in, and who asks for it.
+filled() { trainjob "$1" "$2" | sed 's/name: rt/name: old/' | put && kc get trainjob "$1" -n $ns -o jsonpath='{.spec.runtimePatches[*].time}' | grep T; }
+check "a patch gets its time" filled timed "${patches/JOB/node}"
+spec_is() { ! sed "s/^spec:.*/spec: $1/" <(trainjob bad) | kc create -n $ns --validate=false -f - >"$scratch/out" 2>&1 && said "$2" <"$scratch/out"; }
+for spec in 7 '[]' '"a"' null '{}'; do
+	check "a spec that is $spec" spec_is "$spec" 'spec'
+	check "... is not refused by a condition of ours" eval '! grep -iE "condition|expression|overload" "$scratch/out"'
+done
+webhook_path() {
+	kc patch mutatingwebhookconfiguration defaulter.trainer.kubeflow.org --type json \
+		-p "[{\"op\": \"replace\", \"path\": \"/webhooks/0/clientConfig/service/path\", \"value\": \"$1\"}]"
+}
+check "without the webhook that fills in" webhook_path /nothing
+try() { trainjob "$1" "${2:-}" | sed 's/name: rt/name: old/' | kc create -n $ns --dry-run=server -f - 2>&1; }
+asked() { try asked "${patches/JOB/node}" | grep 'failed calling webhook'; }
+check "... a TrainJob that has patches is not taken" wait_for 30 asked
+check "... one that has none is" eval 'try plain | said created'
+served() { trainjob served | sed 's/name: rt/name: old/; s/{name: served}/{name: served, annotations: {kftrainer.io\/workspace: "sha256:0"}}/' | kc create -n $ns --dry-run=server -f - 2>&1 | grep 'failed calling webhook'; }
+check "... and one with a workspace is not" served
+check "it is back" webhook_path /mutate-trainer-kubeflow-org-v1alpha1-trainjob
+
 # Whoever reaches the port. The API server is the only one that should.
 url=https://$cluster_ip:9443/validate-trainer-kubeflow-org-v1alpha1
 post() { # PATH FILE [CURL'S OPTIONS]: the code; the answer in $scratch/said

@@ -9,7 +9,7 @@
 #
 # A program may run several groups, each with a plan of its own. One that dies, or
 # runs other than as many tests as its plans announce, counts as a failed test. What
-# a program printed is shown when something in it failed. Where TAP cannot hold why a
+# a program printed is shown when something in it failed, but for what passed. Where TAP cannot hold why a
 # test is skipped (cmocka's) a line "# skip: WHY" before it says so.
 # The status is 1 if anything did, or if there was no test at all.
 set -uo pipefail
@@ -64,7 +64,7 @@ for program in "$@"; do
 	good=$(count ok) bad=$(count "not ok") left=$(count skip)
 	if [ "$bad" -gt 0 ]; then
 		printf '  FAIL  %s\n' "$name"
-		sed 's/^/        /' "$out"
+		grep -v '^ok ' "$out" | sed 's/^/        /'
 	elif [ -n "${V:-}" ]; then
 		printf '  ok    %s (%d)\n' "$name" "$good"
 	fi

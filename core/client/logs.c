@@ -26,6 +26,8 @@ enum {
 	FIRST_NOTE_MS = 700, /* what has not changed for so long is told */
 	NOTE_MS = 5000,      /* and no oftener than that */
 	SHOWN = 3,           /* places that are named in a note */
+	AGAIN_MS = 250,      /* the last list */
+	GIVE_UP_MS = 15000,
 };
 
 void logs_note(const struct logs *l, const char *fmt, ...)
@@ -433,15 +435,30 @@ static bool all_read(const struct logs *l)
 	return true;
 }
 
+/* A pod that nobody has heard of may have written, too: without the list it is not all. */
+static void list_last(struct logs *l)
+{
+	struct error err = { 0 };
+	int64_t now = clock_ms();
+
+	l->over_listed = !list_pods(l, &err);
+	if (l->over_listed) {
+		l->unlisted_ms = 0;
+	} else if (!l->unlisted_ms) {
+		l->unlisted_ms = now;
+	} else if (now - l->unlisted_ms > GIVE_UP_MS) {
+		l->over_listed = l->any_failed = true;
+		logs_note(l, "%s; given up", err.msg);
+	}
+}
+
 /* The job is over, all its pods are known, all they wrote has been read. */
 static bool all_said(struct logs *l)
 {
-	struct error err = { 0 };
-
 	if (!l->over_ms || l->dirty || !all_read(l))
 		return false;
 	if (!l->over_listed) {
-		l->over_listed = !list_pods(l, &err) || clock_ms() - l->over_ms > NOTE_MS;
+		list_last(l);
 		step_all(l, clock_ms());
 	}
 	return l->over_listed && all_read(l);
@@ -453,7 +470,7 @@ static int64_t idle_ms(const struct logs *l, int64_t now)
 	int64_t wait = ROUND_MS;
 
 	if (l->dirty || (l->over_ms && all_read(l)))
-		return 0;
+		return l->unlisted_ms ? AGAIN_MS : 0;
 	if (l->next_ms >= 0 && l->next_ms - now < wait)
 		wait = l->next_ms > now ? l->next_ms - now : 0;
 	if (l->note && l->note_ms >= 0 && wait > FIRST_NOTE_MS)

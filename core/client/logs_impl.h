@@ -64,7 +64,8 @@ struct logs {
 	int64_t next_ms;  /* when the next source is due; < 0: none waits for a time */
 	int64_t over_ms;  /* since when the job is over; 0: it is not */
 	bool over_listed; /* its pods have been asked for since */
-	int64_t since;    /* of --since: seconds since 1970; -1 */
+	int64_t unlisted_ms; /* since when that fails; 0: it does not */
+	int64_t since;       /* of --since: seconds since 1970; -1 */
 	bool any_failed;
 	struct error fatal; /* ends it all */
 	/* of what is waited for */

@@ -88,6 +88,8 @@ sleep 4
 check "... and is back" start_api
 check "its end is told" wait_for 20 grep -q 'trying again' "$scratch/long.err"
 check "a container is started again" wait_for 60 grep -qx 'line 150' "$scratch/again.out"
+again_is_known() { pods again '{.items[*].status.containerStatuses[*].restartCount}' | grep -qw 1; }
+check "... which the API server hears of" wait_for 60 again_is_known
 check "--previous: the run before" eval 'lk again -p --step node >"$scratch/p.out"; whole p "" 1 100'
 check "without it: this one" eval 'lk again --step node >"$scratch/p.out"; whole p "" 101 150'
 check "it goes on" k exec "$(pods again | xargs -n 1 | grep node-0)" -- touch /tmp/go
@@ -144,5 +146,21 @@ jane() {
 	[ $? = 1 ] && grep -q "may not get pods/log in namespace $ns; check with: kubectl auth can-i get pods --subresource=log -n $ns" "$scratch/no" || { cat "$scratch/no"; return 1; }
 }
 check "... is told, and how to check" jane
+
+# What may not be listed when the job is over may have written, too.
+k delete role some >/dev/null
+may() { k create role some --verb=get,list,watch --resource="trainjobs.trainer.kubeflow.org,jobsets.jobset.x-k8s.io$1" --dry-run=client -o yaml | k apply -f -; }
+check "somebody who may see all" may ,pods,pods/log
+check "a job for them" train left "$(sh 1 "echo here; $until_go")"
+in_cluster env KUBECONFIG="$scratch/jane.config" "$kftrainer" logs -f left -n $ns >"$scratch/left.out" 2>"$scratch/left.err" &
+pid_of[left]=$!
+check "... its line" wait_for 60 grep -qx here "$scratch/left.out"
+check "they may no more" may ""
+check "it ends" go left
+given_up() {
+	wait "${pid_of[left]}"
+	[ $? = 1 ] && grep -Eq 'may not (list pods|get pods/log)' "$scratch/left.err" || { cat "$scratch/left.err"; return 1; }
+}
+check "... and so does its log, with 1 and a word" given_up
 k delete trainjobs --all >"$scratch/deleted"
 finish

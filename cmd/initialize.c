@@ -129,8 +129,9 @@ static int run(const struct kind *k, const struct init_opts *o, int argc, char *
 {
 	const char *uri = pick(o->uri, "STORAGE_URI", NULL);
 	const struct store_conf place = { .uri = uri, .env = variable };
+	const unsigned connections = (unsigned)o->connections;
 	const struct http_conf http = { .user_agent = "kftrainer/" VERSION,
-					.receive_bytes = 256 * 1024,
+					.receive_bytes = fetch_receive_bytes(connections),
 					.max_idle = FETCH_MAX_CONNECTIONS };
 	cleanup_arena struct arena arena = { 0 };
 	struct watch w = { 0 };
@@ -138,7 +139,7 @@ static int run(const struct kind *k, const struct init_opts *o, int argc, char *
 	struct fetch_conf c = { .uri = uri,
 				.target = pick(o->to, "OUTPUT_PATH", k->folder),
 				.filter = &filter,
-				.connections = (unsigned)o->connections,
+				.connections = connections,
 				.tries = o->retries ? (int)o->retries : -1,
 				.unverified = o->no_verify,
 				.recheck = o->recheck,

@@ -104,7 +104,7 @@ static int download(struct download *d, const char *uri, struct error *err)
 {
 	const struct store_conf place = { .uri = uri, .env = variable };
 	const struct http_conf http = { .user_agent = "kftrainer/" VERSION,
-					.receive_bytes = 256 * 1024,
+					.receive_bytes = fetch_receive_bytes(0),
 					.max_idle = FETCH_MAX_CONNECTIONS };
 	const struct filter all = { 0 };
 	struct fetch_conf conf = { .uri = uri,

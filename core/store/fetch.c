@@ -34,7 +34,24 @@ enum {
 	SLOW_SHARE =
 		16,   /* a piece that much slower than the others' mean is asked anew */
 	MAX_SLOW = 8, /* that often of a file */
+	RECEIVE_ALL = 16 << 20, /* bytes that all connections receive at once */
+	RECEIVE_MAX = 1 << 20,
 };
+
+/* What the caller wants, within bounds. */
+static unsigned max_connections(unsigned wanted)
+{
+	unsigned n = wanted ? wanted : FETCH_CONNECTIONS;
+
+	return n < FETCH_MAX_CONNECTIONS ? n : FETCH_MAX_CONNECTIONS;
+}
+
+size_t fetch_receive_bytes(unsigned connections)
+{
+	size_t each = RECEIVE_ALL / max_connections(connections);
+
+	return each < RECEIVE_MAX ? each : RECEIVE_MAX;
+}
 
 void fetch_tell(struct fetch *f, enum fetch_event e, const char *path, int64_t bytes)
 {
@@ -326,10 +343,8 @@ static void watch(struct fetch *f, unsigned max)
 
 static void work_all(struct fetch *f)
 {
-	unsigned max = f->conf->connections ? f->conf->connections : FETCH_CONNECTIONS;
+	unsigned max = max_connections(f->conf->connections);
 
-	if (max > FETCH_MAX_CONNECTIONS)
-		max = FETCH_MAX_CONNECTIONS;
 	if (f->n_left)
 		set_workers(f, max < FEW ? max : FEW);
 	watch(f, max);

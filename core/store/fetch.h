@@ -49,6 +49,12 @@ struct fetch_now {
 
 enum { FETCH_MAX_CONNECTIONS = 64, FETCH_CONNECTIONS = 16 };
 
+/*
+ * What a client that fetches over at most so many connections should receive at once: the
+ * more, the fewer calls and acknowledgements; all together 16 MiB. 0: FETCH_CONNECTIONS.
+ */
+size_t fetch_receive_bytes(unsigned connections);
+
 struct fetch_conf {
 	const struct scheme *scheme;
 	struct store *store;

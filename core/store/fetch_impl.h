@@ -21,7 +21,7 @@
 enum {
 	GRAIN = 256 * 1024,     /* bytes between two records of a journal */
 	JOURNAL_FROM = 1 << 20, /* smaller files have none */
-	CHUNK = 256 * 1024,     /* bytes that are read or received at once */
+	CHUNK = 256 * 1024,     /* bytes that are read at once */
 	PIECE_MIN = 1 << 20,    /* of a file that is more than one */
 	PIECE_MAX = 16 << 20,
 	FEW = 4,             /* connections at first */

@@ -5,6 +5,7 @@
 
 #include <cmocka.h>
 
+#include "store/fetch.h"
 #include "store/fetch_pace.h"
 
 enum { MB = 1000000, TICK = 100, FEW = 4, MAX = 16 };
@@ -86,12 +87,26 @@ static void test_max(void **state)
 	assert_int_equal(now, 3);
 }
 
+static void test_receive_bytes(void **state)
+{
+	(void)state;
+	assert_int_equal(fetch_receive_bytes(1), 1 << 20);
+	assert_int_equal(fetch_receive_bytes(0), fetch_receive_bytes(FETCH_CONNECTIONS));
+	for (unsigned n = 1; n <= 2 * FETCH_MAX_CONNECTIONS; n++) {
+		unsigned used = n < FETCH_MAX_CONNECTIONS ? n : FETCH_MAX_CONNECTIONS;
+
+		assert_in_range(fetch_receive_bytes(n), 256 * 1024, 1 << 20);
+		assert_in_range(used * fetch_receive_bytes(n), 1 << 20, 16 << 20);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_links),
 		cmocka_unit_test(test_pauses),
 		cmocka_unit_test(test_max),
+		cmocka_unit_test(test_receive_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

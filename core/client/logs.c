@@ -136,19 +136,31 @@ static void add_container(struct logs *l, const cJSON *pod, const char *name, in
 		s->due_ms = s->failures ? s->due_ms : 0;
 }
 
-/* The JobSet tells the steps, how many pods each has, and so whether to say whose a line is. */
-static void read_jobset(struct logs *l)
+static bool passes(const struct error *err)
+{
+	return err->kind == ERR_IO || err->kind == ERR_TIMEOUT || err->kind == ERR_BUSY;
+}
+
+/*
+ * The JobSet tells the steps, how many pods each has, and so whether to say whose a line
+ * is. False: it cannot be asked for just now.
+ */
+static bool read_jobset(struct logs *l)
 {
 	const struct kube_ref ref = { JOBSET_API_VERSION, JOBSET_KIND, l->want->ns,
 				      l->want->job };
-	struct error unused = { 0 };
+	struct error err = { 0 };
 
 	if (l->jobset)
-		return;
-	if (kube_get(l->kube, &ref, &l->jobset, &unused))
+		return true;
+	l->why_missed = (struct error){ 0 };
+	if (!kube_get(l->kube, &ref, &l->jobset, &err))
+		l->several = log_count(l->want, l->jobset) != 1;
+	else if (!l->want->follow || !passes(&err))
 		l->several = true; /* it may not be read, or is gone */
 	else
-		l->several = log_count(l->want, l->jobset) != 1;
+		l->why_missed = err;
+	return !l->why_missed.kind;
 }
 
 static void take_pod(struct logs *l, const cJSON *pod)
@@ -157,7 +169,10 @@ static void take_pod(struct logs *l, const cJSON *pod)
 
 	if (!meta_name(pod) || !meta_uid(pod) || is_former(pod, l->job))
 		return;
-	read_jobset(l);
+	if (!read_jobset(l)) {
+		l->stale = l->missed = l->dirty = true;
+		return;
+	}
 	for (int init = 1; init >= 0; init--) {
 		const cJSON *c;
 
@@ -384,15 +399,25 @@ static void tell_waiting(struct logs *l, int64_t now)
 
 /* ---- rounds --------------------------------------------------------------------------------------------- */
 
+/* false: there may be pods that are not among the sources. */
+static bool list_anew(struct logs *l, struct error *err)
+{
+	l->missed = false;
+	if (list_pods(l, err))
+		l->missed = true;
+	else if (l->missed)
+		*err = l->why_missed;
+	return !l->missed;
+}
+
 /* After connections broke nothing is asked for before it is known what the pods do now. */
 static bool refresh(struct logs *l, int64_t now)
 {
 	struct error err = { 0 };
 
-	if (!list_pods(l, &err)) {
-		l->stale = false;
+	l->stale = !list_anew(l, &err);
+	if (!l->stale)
 		return true;
-	}
 	if (err.kind == ERR_DENIED)
 		l->fatal = err;
 	else if (!l->lost)
@@ -414,8 +439,10 @@ static void step_all(struct logs *l, int64_t now)
 {
 	if (!l->dirty && (l->next_ms < 0 || now < l->next_ms))
 		return;
-	if (l->stale && any_due(l, now) && !refresh(l, now))
+	if (l->stale && (l->missed || any_due(l, now)) && !refresh(l, now)) {
+		l->dirty = false;
 		return;
+	}
 	l->dirty = false;
 	l->next_ms = -1;
 	for (struct source *s = l->sources; s; s = s->next) {
@@ -441,7 +468,7 @@ static void list_last(struct logs *l)
 	struct error err = { 0 };
 	int64_t now = clock_ms();
 
-	l->over_listed = !list_pods(l, &err);
+	l->over_listed = list_anew(l, &err);
 	if (l->over_listed) {
 		l->unlisted_ms = 0;
 	} else if (!l->unlisted_ms) {

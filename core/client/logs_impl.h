@@ -58,12 +58,14 @@ struct logs {
 	struct source *sources;
 	size_t n_sources, n_open;
 	bool several;
-	bool dirty;       /* look at all sources */
-	bool stale;       /* connections broke: ask for the pods again before going on */
-	bool lost;        /* that has been told */
-	int64_t next_ms;  /* when the next source is due; < 0: none waits for a time */
-	int64_t over_ms;  /* since when the job is over; 0: it is not */
-	bool over_listed; /* its pods have been asked for since */
+	bool dirty;  /* look at all sources */
+	bool stale;  /* connections broke: ask for the pods again before going on */
+	bool missed; /* and there are some that are not among the sources */
+	struct error why_missed;
+	bool lost;           /* that has been told */
+	int64_t next_ms;     /* when the next source is due; < 0: none waits for a time */
+	int64_t over_ms;     /* since when the job is over; 0: it is not */
+	bool over_listed;    /* its pods have been asked for since */
 	int64_t unlisted_ms; /* since when that fails; 0: it does not */
 	int64_t since;       /* of --since: seconds since 1970; -1 */
 	bool any_failed;

@@ -11,8 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 lock = threading.Condition()
 objects, history = {}, []            # {path: object}, [(version, type, path, object)]
 state = {'version': 100, 'floor': 0, 'generation': 0, 'fail': [], 'unserved': set(),
-         'delay': 0, 'bookmark': 0, 'marked': 0,
-         'hold': False, 'method': None}
+         'delay': 0, 'bookmark': 0, 'marked': 0, 'hold': False, 'of': ''}
 seen = {}                            # calls, by method and plural
 
 
@@ -54,7 +53,7 @@ class Ctl:
 
     def fail(self, arg):             # the next n calls but watches: that status; 0: cut off
         state['fail'] = [arg['status']] * arg['n']
-        state['method'] = arg.get('method')  # of these only
+        state['of'] = arg.get('of', '')  # of these only: 'PUT', 'GET jobsets'
 
     def unserved(self, arg):
         (state['unserved'].add if arg['on'] else state['unserved'].discard)(arg['plural'])
@@ -89,9 +88,14 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
     def answer(self, code, body):
-        data = json.dumps(body).encode()
+        self.send(code, 'application/json', json.dumps(body).encode())
+
+    def text(self, body):
+        self.send(200, 'text/plain', body.encode())
+
+    def send(self, code, kind, data):
         self.send_response(code)
-        self.send_header('Content-Type', 'application/json')
+        self.send_header('Content-Type', kind)
         self.send_header('Content-Length', str(len(data)))
         self.end_headers()
         self.wfile.write(data)
@@ -118,7 +122,7 @@ class Handler(BaseHTTPRequestHandler):
         with lock:
             what = ('watch' if watch else self.command) + ' ' + plural
             seen[what] = seen.get(what, 0) + 1
-            fails = not watch and state['method'] in (None, self.command)
+            fails = not watch and what.startswith(state['of'])
             fail = state['fail'].pop() if state['fail'] and fails else None
             late = 0 if watch else state['delay']
         time.sleep(late)
@@ -134,6 +138,9 @@ class Handler(BaseHTTPRequestHandler):
             return
         if watch:
             self.watch(plural, int(query['resourceVersion']))
+        elif names[1:] == ['log']:   # what an annotation of the pod says
+            with lock:
+                self.text(objects[url.path.removesuffix('/log')]['metadata']['annotations']['log'])
         elif not names and self.command == 'GET':
             self.list(plural, query)
         else:

@@ -262,7 +262,7 @@ static void test_conflicts(void **state)
 	acquire(a);
 	check_record(&s, "a", 10, 0);
 	calls = apiserver_seen(&s, "PUT leases");
-	apiserver_do(&s, "{'op':'fail','status':409,'n':2,'method':'PUT'}");
+	apiserver_do(&s, "{'op':'fail','status':409,'n':2,'of':'PUT'}");
 	EVENTUALLY(apiserver_seen(&s, "PUT leases") >= calls + 5);
 	assert_true(lease_held(a));
 	assert_false(is_lost(a, 0));

@@ -1,0 +1,128 @@
+/*
+ * Reading a job's lines while the API server comes and goes.
+ */
+#include "client/logs.h"
+
+#include <pthread.h>
+
+#include "api/meta.h"
+#include "tests/unit/kube/apiserver.h"
+
+#define TRAINER "trainer.kubeflow.org/v1alpha1"
+#define JOBSET  "jobset.x-k8s.io/v1alpha2"
+
+static const char job_text[] = "{'metadata':{'name':'j','namespace':'a'},"
+			       "'spec':{'runtimeRef':{'name':'rt'}},'status':{}}";
+static const char jobset_text[] =
+	"{'metadata':{'name':'j','namespace':'a'},'spec':{'replicatedJobs':["
+	"{'name':'node','replicas':1,'template':{'metadata':{'labels':"
+	"{'trainer.kubeflow.org/trainjob-ancestor-step':'trainer'}},"
+	"'spec':{'completions':1,'parallelism':1,'template':{'spec':{'containers':["
+	"{'name':'node'}]}}}}}]}}";
+static const char pod_text[] =
+	"{'metadata':{'name':'j-node-0-0-x','namespace':'a','annotations':"
+	"{'log':'2026-01-31T10:00:00.1Z hello\\n2026-01-31T10:00:01.1Z bye\\n'},"
+	"'labels':{'jobset.sigs.k8s.io/jobset-name':'j',"
+	"'jobset.sigs.k8s.io/replicatedjob-name':'node',"
+	"'batch.kubernetes.io/job-completion-index':'0'}},"
+	"'spec':{'containers':[{'name':'node'}]},'status':{'phase':'Succeeded',"
+	"'containerStatuses':[{'name':'node','restartCount':0,'state':{'terminated':"
+	"{'exitCode':0}}}]}}";
+static const char done_text[] =
+	"{'status':{'conditions':[{'type':'Complete','status':'True'}]}}";
+
+static cJSON *object(const char *api_version, const char *kind, const char *text)
+{
+	char json[2048];
+	size_t i = 0;
+	cJSON *ret;
+
+	for (; text[i] && i + 1 < sizeof(json); i++)
+		json[i] = (char)(text[i] == '\'' ? '"' : text[i]);
+	json[i] = 0;
+	ret = doc_of(json);
+	json_put_str(ret, api_version, "apiVersion");
+	json_put_str(ret, kind, "kind");
+	return ret;
+}
+
+static void create(struct kube *k, const char *api_version, const char *kind,
+		   const char *text)
+{
+	cleanup_json cJSON *obj = object(api_version, kind, text);
+	struct error err = { 0 };
+
+	if (kube_create(k, obj, &(struct kube_write){ 0 }, NULL, &err))
+		fail_msg("%s", err.msg);
+}
+
+/* The pod is made, and the API server cuts off whoever asks for the JobSet then. */
+static void *go_on(void *ctx)
+{
+	struct apiserver *s = ctx;
+	struct kube_ref job = { TRAINER, "TrainJob", "a", "j" };
+	cleanup_json cJSON *done = object(TRAINER, "TrainJob", done_text);
+	struct error err = { 0 };
+
+	EVENTUALLY(apiserver_seen(s, "watch pods") == 1);
+	apiserver_do(s, "{'op':'fail','n':6,'status':0,'of':'GET jobsets'}");
+	create(s->kube, "v1", "Pod", pod_text);
+	EVENTUALLY(apiserver_seen(s, "GET jobsets") > 6);
+	assert_int_equal(kube_merge_patch(s->kube, &job, done, &(struct kube_write){ 0 },
+					  NULL, &err),
+			 0);
+	return NULL;
+}
+
+static void on_line(void *ctx, const char *prefix, const char *line, size_t len)
+{
+	struct buf *lines = ctx;
+
+	buf_printf(lines, "%s%.*s;", prefix ? prefix : "", (int)len, line);
+}
+
+static void on_note(void *ctx, const char *text)
+{
+	(void)ctx;
+	(void)text;
+}
+
+static int on_pause(void *ctx, struct error *err)
+{
+	(void)ctx;
+	(void)err;
+	return 0;
+}
+
+/* Whose a line is was said of a job with one container, for the JobSet was not to be had. */
+static void test_a_pod_while_the_api_server_goes(void **state)
+{
+	const struct logs_want want = {
+		.ns = "a", .job = "j", .rank = -1, .tail = -1, .follow = true
+	};
+	cleanup_buf struct buf lines = { .max = 1000 };
+	const struct logs_out out = { on_line, on_note, on_pause, &lines };
+	struct apiserver s;
+	struct error err = { 0 };
+	pthread_t world;
+
+	(void)state;
+	apiserver_start(&s);
+	create(s.kube, TRAINER, "TrainJob", job_text);
+	create(s.kube, JOBSET, "JobSet", jobset_text);
+	assert_int_equal(pthread_create(&world, NULL, go_on, &s), 0);
+	if (logs_run(s.kube, &want, &out, &err))
+		fail_msg("%s", err.msg);
+	pthread_join(world, NULL);
+	check_text("lines", (char *)lines.data, "hello;bye;");
+	apiserver_stop(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_pod_while_the_api_server_goes),
+	};
+
+	return cmocka_run_group_tests_name("client/logs", tests, NULL, NULL);
+}

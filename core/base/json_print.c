@@ -9,6 +9,24 @@
 #include "base/json.h"
 #include "base/xmalloc.h"
 
+/* As %d, without a format to read. */
+static void print_int(char text[JSON_MAX_NUMBER + 1], int v)
+{
+	unsigned rest = v < 0 ? 0U - (unsigned)v : (unsigned)v;
+	char digits[JSON_MAX_NUMBER];
+	size_t n = 0, len = 0;
+
+	do {
+		digits[n++] = (char)('0' + rest % 10);
+		rest /= 10;
+	} while (rest);
+	if (v < 0)
+		text[len++] = '-';
+	while (n)
+		text[len++] = digits[--n];
+	text[len] = 0;
+}
+
 const char *json_number_text(const cJSON *node, char text[JSON_MAX_NUMBER + 1])
 {
 	double v = node->valuedouble;
@@ -16,7 +34,7 @@ const char *json_number_text(const cJSON *node, char text[JSON_MAX_NUMBER + 1])
 	if (node->valuestring)
 		return node->valuestring;
 	if (v == (double)node->valueint) {
-		snprintf(text, JSON_MAX_NUMBER + 1, "%d", node->valueint);
+		print_int(text, node->valueint);
 	} else if (!isfinite(v)) {
 		return "null";
 	} else {

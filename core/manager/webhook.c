@@ -34,7 +34,7 @@ enum {
 	MAX_PATCHES = 16, /* of a TrainJob, by its schema */
 	MAX_MESSAGE = 32768,
 	MAX_ANSWER = 8 * 1024 * 1024,
-	RUNTIME_MS = 100, /* how old a runtime may be */
+	RUNTIME_MS = 250, /* how old a runtime may be */
 };
 
 struct webhook {

@@ -246,14 +246,11 @@ static void heap_up(struct workqueue *q, size_t i)
 	heap_set(q, i, it);
 }
 
-static struct item *heap_pop(struct workqueue *q)
+static void heap_down(struct workqueue *q, size_t i)
 {
-	struct item *top = q->heap[0], *it = q->heap[--q->n_heap];
-	size_t i = 0, child;
+	struct item *it = q->heap[i];
+	size_t child;
 
-	top->at = 0;
-	if (it == top)
-		return top;
 	while ((child = 2 * i + 1) < q->n_heap) {
 		if (child + 1 < q->n_heap &&
 		    q->heap[child + 1]->ready_ms < q->heap[child]->ready_ms)
@@ -264,7 +261,20 @@ static struct item *heap_pop(struct workqueue *q)
 		i = child;
 	}
 	heap_set(q, i, it);
-	return top;
+}
+
+static struct item *heap_take(struct workqueue *q, struct item *it)
+{
+	size_t i = it->at - 1;
+	struct item *last = q->heap[--q->n_heap];
+
+	it->at = 0;
+	if (last == it)
+		return it;
+	heap_set(q, i, last);
+	heap_up(q, i);
+	heap_down(q, last->at - 1);
+	return it;
 }
 
 static void delay(struct workqueue *q, struct item *it, int64_t ready_ms)
@@ -290,7 +300,7 @@ static void move_due(struct workqueue *q)
 	int64_t now = clock_ms();
 
 	while (q->n_heap > 0 && q->heap[0]->ready_ms <= now)
-		mark_dirty(q, heap_pop(q), false);
+		mark_dirty(q, heap_take(q, q->heap[0]), false);
 }
 
 static void add_after(struct workqueue *q, const char *key, int64_t ms)
@@ -309,6 +319,8 @@ static void add_after(struct workqueue *q, const char *key, int64_t ms)
 
 static void start_work(struct workqueue *q, struct item *it)
 {
+	if (it->at)
+		heap_take(q, it);
 	it->dirty = false;
 	it->processing = true;
 	it->started = now_seconds();
@@ -419,7 +431,7 @@ void workqueue_shut_down(struct workqueue *q)
 	pthread_mutex_lock(&q->lock);
 	q->shut = true;
 	while (q->n_heap > 0)
-		drop_if_idle(q, heap_pop(q));
+		drop_if_idle(q, heap_take(q, q->heap[0]));
 	pthread_cond_broadcast(&q->more);
 	pthread_mutex_unlock(&q->lock);
 }

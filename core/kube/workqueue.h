@@ -4,7 +4,8 @@
  * A key is queued at most once; one that is added while a worker has it comes back
  * when that worker is done. So one key is never worked on twice at once. Failures:
  * workqueue_retry() adds after 5 ms doubling to 1000 s for each key,
- * workqueue_forget() starts anew. Delayed adds keep the earliest time of a key.
+ * workqueue_forget() starts anew. Delayed adds keep the earliest time of a key; none is
+ * left when a worker gets it: whoever works on it says when to look again.
  */
 #ifndef KUBE_WORKQUEUE_H
 #define KUBE_WORKQUEUE_H

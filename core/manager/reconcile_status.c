@@ -13,7 +13,8 @@
 
 enum {
 	FIRST_STATUS_MS = 2000,    /* so long we wait for what the JobSet says first */
-	WAVE_STATUS_MS = 10000,    /* ... when there are many */
+	WAVE_BEGIN_MS = 30000,     /* ... when there are many, for pods of each */
+	WAVE_STATUS_MS = 10000,    /* so long what it says waits for other JobSets */
 	WAVE = 16,                 /* that is many */
 	WAVE_LOOK_MS = 1000,       /* has it passed? */
 	COUNTS_MS = 1000,          /* between two writes that only count pods */
@@ -212,20 +213,6 @@ static int write_status(struct pass *p, const cJSON *change, struct error *err)
 	return 0;
 }
 
-/* Does the JobSet's controller say of no job yet that it has done something? */
-static bool has_begun(const cJSON *jobset)
-{
-	static const char *const counts[] = { "active", "ready", "succeeded", "failed",
-					      "suspended" };
-	const cJSON *job;
-
-	json_each(job, jobset_jobs_status(jobset))
-		for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
-			if (json_int(job, 0, counts[i]))
-				return true;
-	return false;
-}
-
 /* Nothing but numbers of pods, and what follows from them. */
 static bool is_count_only(const cJSON *change)
 {
@@ -249,13 +236,12 @@ static bool is_queue_long(const struct pass *p)
  */
 static int64_t wait_with_first(const struct pass *p)
 {
+	int64_t passed = clock_ms() - p->note->jobset_since;
 	bool queued = is_queue_long(p), wave = queued || p->r->awaited >= WAVE;
-	int64_t left = p->note->jobset_since + (wave ? WAVE_STATUS_MS : FIRST_STATUS_MS) -
-		       clock_ms();
 
-	if (!has_begun(p->jobset))
-		return left;
-	return queued && left > WAVE_LOOK_MS ? WAVE_LOOK_MS : 0;
+	if (!jobset_has_begun(p->jobset))
+		return (wave ? WAVE_BEGIN_MS : FIRST_STATUS_MS) - passed;
+	return queued && passed < WAVE_STATUS_MS - WAVE_LOOK_MS ? WAVE_LOOK_MS : 0;
 }
 
 /* Whoever suspended it waits for its last pod: Kueue gives the quota to the next then. */

@@ -42,7 +42,10 @@ struct source {
  * Events that follow one another come together: a wake-up costs some 80 us, whatever it
  * is for, most of it a cold cache.
  */
-enum { GATHER_MS = 100 };
+enum {
+	GATHER_MS = 100,
+	FIRST_LOOK_MS = 10000, /* so long what follows it is waited for */
+};
 
 struct watches {
 	struct watches_conf conf;
@@ -194,12 +197,37 @@ static void on_owned(struct source *s, const cJSON *was, const cJSON *is)
 	wake_namesake(s, was);
 }
 
+/*
+ * What its controller says first: that none of its Jobs does anything yet. More follows
+ * in a moment, where there are many in some seconds.
+ */
+static bool is_first_look(const cJSON *was, const cJSON *is)
+{
+	const cJSON *c;
+
+	if (!was || !is || !is_of_trainjob(is) || !meta_is_same(was, is))
+		return false;
+	json_each(c, json_get(is, "status", "conditions"))
+		if (!str_eq(json_str(c, "type"), "Suspended"))
+			return false;
+	return jobset_has_status(is) && !jobset_has_status(was) && !jobset_has_begun(is);
+}
+
+static void add_after_look(struct workqueue *q, const char *key)
+{
+	workqueue_add_after(q, key, FIRST_LOOK_MS);
+}
+
 /* A new one of which nothing is said yet is our own writing. */
 static void on_jobset(struct source *s, const cJSON *was, const cJSON *is)
 {
 	if (is_same(was, is, NULL) || (!was && is && !jobset_has_status(is)))
 		return;
-	on_owned(s, was, is);
+	if (is_first_look(was, is))
+		add_by(add_after_look, s->w->conf.trainjobs, meta_namespace(is),
+		       owner_name(meta_controller(is)));
+	else
+		on_owned(s, was, is);
 }
 
 struct suspended {

@@ -211,6 +211,19 @@ bool jobset_has_status(const cJSON *jobset)
 	return status && status->child;
 }
 
+bool jobset_has_begun(const cJSON *jobset)
+{
+	static const char *const counts[] = { "active", "ready", "succeeded", "failed",
+					      "suspended" };
+	const cJSON *job;
+
+	json_each(job, jobset_jobs_status(jobset))
+		for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
+			if (json_int(job, 0, counts[i]))
+				return true;
+	return false;
+}
+
 int64_t jobset_restarts(const cJSON *jobset)
 {
 	return json_int(jobset, 0, "status", "restarts");

@@ -58,6 +58,7 @@ void jobset_add_claims(cJSON *jobset);
 const cJSON *jobset_jobs_status(const cJSON *jobset);
 int64_t job_status_active(const cJSON *status);
 bool jobset_has_status(const cJSON *jobset);  /* its controller has looked at it */
+bool jobset_has_begun(const cJSON *jobset);   /* ... and says of some Job what it does */
 int64_t jobset_restarts(const cJSON *jobset); /* of all its Jobs together */
 bool jobset_is_active(const cJSON *jobset);   /* some job has active pods */
 

@@ -213,6 +213,36 @@ static void test_what_asks_for_nothing(void **state)
 	}
 }
 
+#define JOBS(active)                                                       \
+	"replicatedJobsStatus: [{name: a, active: " active ", ready: 0}, " \
+	"{name: b, active: 0, ready: 0}]"
+
+/* That nothing is done yet waits for what follows; that it has ended does not. */
+static void test_first_look(void **state)
+{
+	static const char *const namespaces[] = { "db", "dc", "dd" };
+	struct world *w = *state;
+
+	for (size_t i = 0; i < N_ROWS(namespaces); i++) {
+		create(w, namespaces[i], TRAINJOB("x", "TrainingRuntime", "false"));
+		create(w, namespaces[i],
+		       "{apiVersion: " JOBSET
+		       ", kind: JobSet, metadata: {name: x, " OWNER("x") "}}");
+	}
+	expect(w->queue, 3, "db/x dc/x dd/x ");
+	change(w, "JobSet", "db",
+	       "{status: {" JOBS("0") ", conditions: [{type: Suspended}]}}");
+	change(w, "JobSet", "dc",
+	       "{status: {" JOBS("0") ", conditions: [{type: Completed}]}}");
+	expect(w->queue, 1, "dc/x ");
+	change(w, "JobSet", "db", "{status: {" JOBS("2") "}}");
+	expect(w->queue, 1, "db/x ");
+	change(w, "JobSet", "db", "{status: {" JOBS("0") "}}");
+	expect(w->queue, 1, "db/x ");
+	change(w, "JobSet", "dd", "{status: {" JOBS("1") "}}");
+	expect(w->queue, 1, "dd/x ");
+}
+
 #define RUNTIME(kind, name, class)                                                      \
 	"{apiVersion: " TRAINER ", kind: " kind ", metadata: {name: " name "}, spec: {" \
 	"template: {spec: {replicatedJobs: [{name: a}, {name: b, template: {spec: {"    \
@@ -347,6 +377,7 @@ int main(void)
 		cmocka_unit_test(test_one_that_stood_in_the_way),
 		cmocka_unit_test(test_limit_ranges),
 		cmocka_unit_test(test_what_asks_for_nothing),
+		cmocka_unit_test(test_first_look),
 		cmocka_unit_test(test_runtime_classes),
 		cmocka_unit_test(test_what_is_kept),
 		cmocka_unit_test(test_runtimes_with_the_old_finalizer),

@@ -97,6 +97,39 @@ int64_t event_last(const cJSON *event)
 	return -1;
 }
 
+/* ---- containers ---- */
+
+static int64_t newest_of(const cJSON *state)
+{
+	const char *const times[] = {
+		json_str(state, "running", "startedAt"),
+		json_str(state, "terminated", "startedAt"),
+		json_str(state, "terminated", "finishedAt"),
+	};
+	int64_t ret = -1;
+
+	for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++)
+		if (time_of(times[i]) > ret)
+			ret = time_of(times[i]);
+	return ret;
+}
+
+int64_t pod_last_ran(const cJSON *pod)
+{
+	static const char *const lists[] = { "initContainerStatuses",
+					     "containerStatuses" };
+	static const char *const states[] = { "state", "lastState" };
+	const cJSON *c;
+	int64_t ret = -1, at;
+
+	for (size_t i = 0; i < 4; i++)
+		json_each(c, json_get(pod, "status", lists[i / 2])) {
+			at = newest_of(json_get(c, states[i % 2]));
+			ret = at > ret ? at : ret;
+		}
+	return ret;
+}
+
 /* ---- Jobs ---- */
 
 int64_t job_active(const cJSON *job)

@@ -38,6 +38,7 @@ const char *volume_claim(const cJSON *volume); /* or NULL */
 const cJSON *pod_volumes(const cJSON *pod);
 const char *pod_scheduler(const cJSON *pod);
 const cJSON *pod_spec_of(const cJSON *pod);
+int64_t pod_last_ran(const cJSON *pod); /* when a container last started or ended; -1 */
 const cJSON *pod_node_selector(const cJSON *pod);
 const char *pod_group_of(const cJSON *pod); /* the PodGroup it is of, or NULL */
 /*

@@ -146,6 +146,7 @@ void why_start(struct why *w)
 			why_words(w, f.fact.message), f.fact.reason);
 }
 
+/* What was in the way before a container of it ran is so no longer. */
 void why_mount(struct why *w)
 {
 	static const struct {
@@ -163,8 +164,10 @@ void why_mount(struct why *w)
 		for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 			const cJSON *e = view_event(w->v, "Pod", meta_name(pod),
 						    rows[i].event, true);
+			int64_t ran = pod_last_ran(pod);
 
-			if (!e || !str_eq(pod_phase(pod), "Pending"))
+			if (!e || !str_eq(pod_phase(pod), "Pending") ||
+			    (ran >= 0 && event_last(e) <= ran))
 				continue;
 			why_add(w, rows[i].reason, why_describe(w, "pod", meta_name(pod)),
 				"%s does not start on node %s, for %s: %s",

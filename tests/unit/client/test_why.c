@@ -454,6 +454,23 @@ static void test_pods(void **state)
 		  "bert is pending: node-0 (node rank 0) does not start on node n1, for "
 		  "a "
 		  "volume of it cannot be mounted: MountVolume.SetUp failed.\n" },
+		{ "a mount that came about",
+		  JOB("", STATUS) JOBSET JOBS PLACED(
+			  "0", "phase: Pending, initContainerStatuses: [{name: f, state: "
+			       "{running: {startedAt: '2026-01-01T00:59:00Z'}}}]")
+			  EVENT("Pod", "bert-node-0-0-x", "Warning", "FailedMount",
+				"timed out waiting for the condition"),
+		  "bert is pending: init container f of node-0 (node rank 0) has run for "
+		  "60s, and has to end before the others start.\n" },
+		{ "a sandbox that is lost after a container ran",
+		  JOB("", STATUS) JOBSET JOBS PLACED(
+			  "0", "phase: Pending, initContainerStatuses: [{name: f, state: "
+			       "{terminated: {exitCode: 0, finishedAt: "
+			       "'2026-01-01T00:49:00Z'}}}]")
+			  EVENT("Pod", "bert-node-0-0-x", "Warning",
+				"FailedCreatePodSandBox", "no address left"),
+		  "bert is pending: node-0 (node rank 0) does not start on node n1, for "
+		  "the node cannot set up its network or sandbox: no address left.\n" },
 		{ "an init container",
 		  JOB("", STATUS) JOBSET JOBS PLACED(
 			  "0", "phase: Pending, initContainerStatuses: [{name: f, state: "

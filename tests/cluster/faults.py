@@ -298,6 +298,8 @@ class Workload:
         self.random = random.Random(seed)
         self.jobs = [Job(f"{prefix}{i:04d}", self.random.choice(list(SPECS)), self.random.choice(SCRIPTS))
                      for i in range(n)]
+        if n:  # one that has a Secret and stays, whatever chance brings
+            self.jobs[0] = Job(self.jobs[0].name, "mpi", ["create"])
         self.answers = collections.Counter()  # what the API server said when it refused
         self.lock, self.given_up, self.threads = threading.Lock(), [], []
         self.pause = seconds * threads / max(1, sum(len(job.script) for job in self.jobs))

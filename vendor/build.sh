@@ -10,7 +10,10 @@
 #   aarch64  headers alone, for the cross compile
 #
 # Left in the folder: .done; versions (NAME VERSION of each source); unpinned
-# (the same, only where a source is not the revision that vendor/lock names).
+# (the same, only where a source is not the revision that vendor/lock names); in
+# musl's, licenses/NAME/ with the texts of each library of vendor/licenses.
+#
+# KFTRAINER_NETTLE=FOLDER builds with the source of Nettle in that folder.
 set -euo pipefail
 export LC_ALL=C
 umask 022
@@ -40,7 +43,12 @@ need() { # SETUP TOOL...: before anything is made
 }
 
 unpack() { # NAME VERSION DSC STATE
-	dpkg-source --no-check -x "$cache/sources/$3" "$src/$1" >/dev/null
+	if [ "$1" = nettle ] && [ -n "${KFTRAINER_NETTLE-}" ]; then
+		cp -r "$KFTRAINER_NETTLE" "$src/nettle"
+		set -- nettle "$2+changed" "$3" changed
+	else
+		dpkg-source --no-check -x "$cache/sources/$3" "$src/$1" >/dev/null
+	fi
 	echo "$1 $2" >>"$root/versions"
 	[ "$4" = pinned ] || echo "$1 $2" >>"$root/unpinned"
 }
@@ -48,7 +56,7 @@ unpack() { # NAME VERSION DSC STATE
 sources() { # NAME...
 	local list name
 	[ $# -gt 0 ] || return 0
-	list=$(flock "$cache/sources.lock" "$vendor/fetch.sh" "$cache/sources")
+	list=$(flock "$cache/sources.lock" "$vendor/fetch.sh" "$cache/sources" "$@")
 	for name in "$@"; do
 		awk -v n="$name" '$1 == n' <<<"$list" | while read -r line; do
 			# shellcheck disable=SC2086
@@ -145,5 +153,6 @@ for pid in "${running[@]}"; do
 done
 running=()
 [ -z "$failed" ] || exit 1
+[ "$flavour" != musl ] || licenses
 finish
 say "$flavour libraries are in $final ($((SECONDS - start)) s)"

@@ -36,7 +36,7 @@ def files(program, version):
             if path.name == "Chart.yaml":
                 text = text.replace(b"0.0.0", version.encode())
             yield str(path.relative_to(SOURCE)), text
-    yield "files/controller.yaml", printed(program, "--controller", "-o", "yaml")
+    yield "files/controller.yaml", printed(program, "--controller", "--strict-rbac", "-o", "yaml")
     yield "files/crds.yaml", crds(program)
 
 

@@ -5,6 +5,12 @@
  * them against plain loops. Needs -fno-builtin and
  * -fno-tree-loop-distribute-patterns, or the compiler would make calls of these
  * functions to themselves from their own loops.
+ *
+ * Measured: `submit --dry-run=client` of 100 TrainJobs (780 KB of YAML), all of the
+ * program's CPU time, 30 pairs with and without: 1.4 times without for JSON, 1.25 for
+ * YAML (medians). Downloads: no difference.
+ *
+ * Not offered to musl, whose copies are kept small and free of what a CPU may lack.
  */
 #include <emmintrin.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 #!/bin/bash
-# vendor/fetch.sh SOURCES          get what vendor/lock names into the folder SOURCES
+# vendor/fetch.sh SOURCES [NAME...] get what vendor/lock names (of it, these) into the folder SOURCES
 # vendor/fetch.sh --relock SOURCES take the newest of every package, rewrite vendor/lock
 #
 # Sources are Debian's source packages: its patched trees, signed by its archive
@@ -7,25 +7,35 @@
 # they are) from the mirrors which the machine's apt is configured with. A file
 # counts only if its sha256 is the one in vendor/lock, each time it is used.
 #
+# Files in sources/ beside this script, where `make sources` puts them, need no mirror.
+#
 # A revision that has left the mirror is replaced by the newest one of the same
-# upstream version, whose files only Debian's signature vouches for then.
+# upstream version, whose files only Debian's signature vouches for then. One that is
+# older than the lock's is signed as well and may lack what was mended since: it is used
+# only where KFTRAINER_OLDER names it, "NAME=VERSION NAME=VERSION...".
 #
 # Prints a line for each package: NAME VERSION DSC pinned|unpinned
 set -euo pipefail
 export LC_ALL=C
 here=$(cd "$(dirname "$0")" && pwd)
+shipped=$here/sources
 suites="trixie bookworm"
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 relock=
 [ "$1" != --relock ] || { relock=1; shift; }
 mkdir -p "$1"
 sources=$(cd "$1" && pwd)
+shift
+only=" $* "
 work=
 trap '[ -z "$work" ] || rm -rf "$work"' EXIT
 
 say() { echo "vendor: $*" >&2; }
 die() { say "$*"; exit 1; }
-names() { awk '!/^#/ && !seen[$1]++ { print $1 }' "$here/lock"; }
+names() {
+	awk -v only="$only" '!/^#/ && !seen[$1]++ && (only ~ /^ *$/ || index(only, " " $1 " ")) { print $1 }' \
+		"$here/lock"
+}
 locked() { awk -v n="$1" '$1 == n { print $2; exit }' "$here/lock"; }
 upstream() { sed -E 's/^[0-9]+://; s/-[^-]*$//' <<<"$1"; }
 
@@ -107,24 +117,44 @@ dsc_name() { # NAME VERSION
 	echo "$1_${2#*:}.dsc"
 }
 
+is_older() { # NAME VERSION THAN: and nobody asked for it
+	dpkg --compare-versions "$2" lt "$3" && [[ " ${KFTRAINER_OLDER-} " != *" $1=$2 "* ]]
+}
+
+refuse_older() { # NAME VERSION OLDER
+	say "$1 $2 has left the mirror, which has only older revisions of it; they may lack what was mended since."
+	die "To use one all the same: KFTRAINER_OLDER=$1=$3 make"
+}
+
 # The newest revision with the same upstream version which can be downloaded.
 fetch_other() { # NAME VERSION
-	local v
+	local v older=
 	open_apt
 	for v in $(available "$1"); do
-		if [ "$(upstream "$v")" = "$(upstream "$2")" ] && [ "$v" != "$2" ] &&
-			download "$1" "$v"; then
+		[ "$(upstream "$v")" = "$(upstream "$2")" ] && [ "$v" != "$2" ] || continue
+		if is_older "$1" "$v" "$2"; then
+			older=${older:-$v}
+		elif download "$1" "$v"; then
 			store
 			say "$1 $2 has left the mirror: $v is used in its place, this build is unpinned"
 			echo "$1 $v $(dsc_name "$1" "$v") unpinned"
 			return
 		fi
 	done
+	[ -z "$older" ] || refuse_older "$1" "$2" "$older"
 	[ ! -s "$work/log" ] || tail -n 5 "$work/log" >&2
 	die "no revision of $1 $(upstream "$2") can be downloaded"
 }
 
+take_shipped() { # NAME VERSION
+	local file
+	for file in $(locked_sums "$1" "$2" | awk '{ print $2 }'); do
+		[ ! -e "$shipped/$file" ] || cp "$shipped/$file" "$sources/"
+	done
+}
+
 fetch() { # NAME VERSION
+	[ ! -d "$shipped" ] || have_pinned "$1" "$2" || take_shipped "$1" "$2"
 	if ! have_pinned "$1" "$2"; then
 		if ! download "$1" "$2"; then
 			fetch_other "$1" "$2"
@@ -141,6 +171,7 @@ relock_one() { # NAME
 	local v
 	open_apt
 	for v in $(available "$1"); do
+		! is_older "$1" "$v" "$(locked "$1")" || refuse_older "$1" "$(locked "$1")" "$v"
 		download "$1" "$v" || continue
 		(cd "$work/get" && sha256sum -- *) |
 			while read -r sum file; do echo "$1 $v $file $sum"; done

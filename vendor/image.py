@@ -2,7 +2,9 @@
 """vendor/image.py BINARY VERSION OUTPUT: a container image FROM scratch, without a container engine.
 
 In it: the program at /kftrainer, the certificates of the package ca-certificates (as installed
-here: they are what is pinned there; nothing that this machine's owner added), a user 65532.
+here: they are what is pinned there; nothing that this machine's owner added), a user 65532, and
+in /licenses our LICENSE and NOTICE, the texts of the libraries that the program is linked with
+(build/licenses.txt: what its `version --licenses` prints) and that of the certificates.
 OUTPUT is an OCI image layout (github.com/opencontainers/image-spec, image-layout.md) in a tar
 that `docker load` reads, too. The same inputs give the same bytes: times are SOURCE_DATE_EPOCH
 or 0, nothing is compressed. CERTIFICATES names another bundle (PEM).
@@ -13,9 +15,11 @@ import hashlib
 import io
 import json
 import os
+import pathlib
 import sys
 import tarfile
 
+ROOT = pathlib.Path(__file__).resolve().parent.parent
 CERTIFICATES = "/usr/share/ca-certificates/mozilla/*.crt"
 USER = 65532
 MACHINES = {62: "amd64", 183: "arm64"}  # e_machine of ELF
@@ -36,6 +40,19 @@ def certificates():
     if b"BEGIN CERTIFICATE" not in pem:
         sys.exit("vendor/image.py: no certificates; install ca-certificates, or CERTIFICATES=FILE")
     return pem
+
+
+def licenses():
+    """(name, text) of each file of /licenses, in the order of the names."""
+    texts = {"LIBRARIES": ROOT / "build/licenses.txt", "LICENSE": ROOT / "LICENSE", "NOTICE": ROOT / "NOTICE"}
+    if not os.environ.get("CERTIFICATES"):
+        texts["ca-certificates"] = pathlib.Path("/usr/share/doc/ca-certificates/copyright")
+        texts["ca-certificates-MPL-2.0"] = pathlib.Path("/usr/share/common-licenses/MPL-2.0")
+    for name, path in sorted(texts.items()):
+        try:
+            yield name, path.read_bytes()
+        except OSError as e:
+            sys.exit(f"vendor/image.py: no license text: {e}; run: make kftrainer")
 
 
 def archive(entries):
@@ -64,6 +81,8 @@ def layer(program):
         ("etc/ssl/certs", None, 0o755),
         ("etc/ssl/certs/ca-certificates.crt", certificates(), 0o644),
         ("kftrainer", program, 0o755),
+        ("licenses", None, 0o755),
+        *((f"licenses/{name}", text, 0o644) for name, text in licenses()),
         ("tmp", None, 0o1777),
     ])
 

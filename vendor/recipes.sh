@@ -10,7 +10,10 @@
 # What comes first, one after the other; then lanes, side by side: a lane's
 # libraries need only what comes first and what is before them in the lane.
 musl_first="musl zlib"
-musl_lanes=("nettle mbedtls nghttp2 libssh2 curl" "libzstd lz4 cjson libyaml expat mimalloc fastmem cmocka")
+used=" $("$vendor/used.sh" | xargs) "
+musl_lanes=("nettle mbedtls nghttp2 curl" "libzstd cjson libyaml expat mimalloc fastmem cmocka")
+[[ $used != *" libssh2 "* ]] || musl_lanes[0]+=" libssh2"
+[[ $used != *" lz4 "* ]] || musl_lanes[1]+=" lz4"
 san_first="zlib"
 san_lanes=("nettle mbedtls nghttp2 curl" "libyaml cjson expat libzstd cmocka")
 
@@ -96,6 +99,9 @@ build_libzstd() {
 	archive zstd "-DZSTD_MULTITHREAD -DZSTD_LEGACY_SUPPORT=0 -DXXH_NAMESPACE=ZSTD_ -I$z -I$z/common" \
 		$z/{common,compress,decompress}/*.c $z/decompress/*.S
 	cp $z/{zstd,zstd_errors,zdict}.h "$root/include/"
+	[ "$flavour" = musl ] || return 0
+	# shellcheck disable=SC2086
+	"$CC" $CFLAGS $EXE -I"$root/include" -o "$root/bin/pack" "$vendor/pack.c" "$root/lib/libzstd.a"
 }
 
 # Its xxhash has the name of zstd's: renamed.
@@ -207,10 +213,6 @@ build_libssh2() {
 }
 
 build_curl() {
-	patch -s -p1 -d curl <"$vendor/patches/curl-whole-pieces.patch"
-	patch -s -p1 -d curl <"$vendor/patches/curl-read-ahead.patch"
-	patch -s -p1 -d curl <"$vendor/patches/curl-plain-headers.patch"
-	patch -s -p1 -d curl <"$vendor/patches/curl-quick-print.patch"
 	cmake_install curl "$src/curl" -DBUILD_CURL_EXE=OFF -DBUILD_LIBCURL_DOCS=OFF \
 		-DBUILD_MISC_DOCS=OFF -DENABLE_CURL_MANUAL=OFF -DHTTP_ONLY=ON \
 		-DCURL_ENABLE_SSL=ON -DCURL_USE_MBEDTLS=ON -DCURL_USE_OPENSSL=OFF \
@@ -220,6 +222,35 @@ build_curl() {
 		-DCURL_CA_BUNDLE=none -DCURL_CA_PATH=none -DCURL_DISABLE_ALTSVC=ON \
 		-DCURL_DISABLE_HSTS=ON -DCURL_DISABLE_NTLM=ON -DCURL_DISABLE_NETRC=ON \
 		-DENABLE_WEBSOCKETS=ON
+}
+
+# The compiler's own library and start files, as its Debian package describes them.
+licenses_libgcc() { # FOLDER
+	local file package
+	file=$(realpath "$(gcc -print-libgcc-file-name)")
+	package=$(dpkg-query -S "$file" | sed 's/:.*//')
+	dpkg-query -W -f 'libgcc ${Version}\n' "$package" >>"$root/versions"
+	cp "/usr/share/doc/$package/copyright" "$1/copyright"
+	cp /usr/share/common-licenses/GPL-3 "$1/GPL-3"
+}
+
+# The texts of what vendor/licenses names, out of the sources that were built.
+licenses() {
+	local name files file to
+	while read -r name files _; do
+		[[ $name != "#"* ]] || continue
+		to=$root/licenses/$name
+		mkdir -p "$to"
+		if [ "$name" = libgcc ]; then
+			licenses_libgcc "$to"
+			continue
+		fi
+		for file in ${files//,/ } debian/copyright; do
+			[ "$name" = nettle ] && [ ! -e "$src/nettle/$file" ] && [ -n "${KFTRAINER_NETTLE-}" ] ||
+				cp "$src/$name/$file" "$to/${file##*/}"
+		done
+	done <"$vendor/licenses"
+	chmod -R u=rwX,go=rX "$root/licenses"
 }
 
 build_cmocka() {

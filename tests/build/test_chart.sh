@@ -46,6 +46,8 @@ compare() {
 			        spec["selector"] = labels(spec["selector"])
 			    if kind in ("Deployment", "PodDisruptionBudget"):
 			        spec["selector"]["matchLabels"] = labels(spec["selector"]["matchLabels"])
+			    if kind == "NetworkPolicy":
+			        spec["podSelector"]["matchLabels"] = labels(spec["podSelector"]["matchLabels"])
 			    if kind == "Deployment":
 			        pod = spec["template"]
 			        pod["metadata"]["labels"] = labels(pod["metadata"]["labels"])
@@ -82,12 +84,13 @@ selected() {
 			assert want.items() <= d["template"]["metadata"]["labels"].items()
 			assert docs["Service"]["spec"]["selector"] == want
 			assert docs["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"] == want
+			assert docs["NetworkPolicy"]["spec"]["podSelector"]["matchLabels"] == want
 			assert docs["Deployment"]["metadata"]["namespace"] == "elsewhere"
 		PYTHON
 }
 # No name of the default release is left in one of another name.
 renamed() {
-	template mine elsewhere --set crds.enabled=false --set nameOverride=tt >"$scratch/out" &&
+	template mine elsewhere --set crds.enabled=false --set nameOverride=tt,strictRBAC=true >"$scratch/out" &&
 		grep -q 'name: mine-tt-controller-manager$' "$scratch/out" && grep -q 'tt-webhook-cert$' "$scratch/out" &&
 		! grep -E 'kubeflow-system|kubeflow-trainer-(controller|config|webhook)' "$scratch/out"
 }
@@ -125,6 +128,7 @@ check "helm lint" lint
 check "defaults: what install prints" compare :
 check "image and replicas" compare --set image.registry=r.example,image.tag=1,manager.replicas=3 : \
 	--image r.example/kftrainer:1 --replicas 3
+check "networkPolicy.enabled=false: none" has_not 'kind: NetworkPolicy' --set networkPolicy.enabled=false
 check "crds.enabled=false: none" has_not 'kind: CustomResourceDefinition' --set crds.enabled=false
 check "CRDs outlive the release" has '"helm.sh/resource-policy":"keep"'
 check "webhook.failurePolicy" has_not 'failurePolicy: Fail' --set webhook.failurePolicy=Ignore
@@ -133,6 +137,9 @@ check "feature gates" has 'TrainJobStatus: true' --set manager.config.featureGat
 check "number of workers" has 'TrainJob.trainer.kubeflow.org: 9' --set manager.config.controller.groupKindConcurrency.trainJob=9
 check "names of Service and Secret" has 'webhookSecretName: other' --set manager.config.certManagement.webhookSecretName=other
 check "... and the right to it" has '^  - other$' --set manager.config.certManagement.webhookSecretName=other
+check "strictRBAC: no policy unless asked for" has_not 'kind: ValidatingAdmissionPolicy'
+check "... that of install" compare --set strictRBAC=true : --strict-rbac
+check "... about the Secret of that name" has 'object.metadata.name == "other")' --set strictRBAC=true,manager.config.certManagement.webhookSecretName=other
 check "node selector" has 'disk: ssd' --set manager.nodeSelector.disk=ssd
 check "pull secrets" has 'name: regcred' --set 'image.pullSecrets[0].name=regcred'
 check "environment" has 'name: HTTPS_PROXY' --set 'manager.env[0].name=HTTPS_PROXY,manager.env[0].value=x'

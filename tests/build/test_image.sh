@@ -57,7 +57,8 @@ unpack() {
 }
 contents() {
 	(cd "$root" && find . -type f | sort) | diff - <(printf './%s\n' etc/group etc/passwd \
-		etc/ssl/certs/ca-certificates.crt kftrainer) && cmp kftrainer "$root/kftrainer"
+		etc/ssl/certs/ca-certificates.crt kftrainer licenses/{LIBRARIES,LICENSE,NOTICE} \
+		licenses/ca-certificates{,-MPL-2.0}) && cmp kftrainer "$root/kftrainer"
 }
 authorities() { # all of the package's, none twice, each readable
 	local n
@@ -77,7 +78,7 @@ check "again: the same bytes" same_again
 check "SOURCE_DATE_EPOCH counts" epoch
 check "an OCI image layout, whole; docker load's names" whole
 check "root's files, no time, no special bits" unpack
-check "the program, certificates, users; nothing else" contents
+check "the program, certificates, users, licenses; nothing else" contents
 check "the certificates of the package ca-certificates" authorities
 if unshare -r true 2>/dev/null; then
 	check "the program runs in it" runs

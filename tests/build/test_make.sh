@@ -8,13 +8,14 @@ version=$(cat core/assets/VERSION)
 
 installs() { $make install DESTDIR="$root" PREFIX=/usr; }
 installed() { [ -x "$root/usr/bin/kftrainer" ] && [ -s "$root/usr/share/man/man1/kftrainer.1" ]; }
+licenses() { ./kftrainer version --licenses | cmp - "$root/usr/share/doc/kftrainer/LICENSES"; }
 plugin() { [ "$(readlink "$root/usr/bin/kubectl-trainer")" = kftrainer ] && "$root/usr/bin/kubectl-trainer" version; }
 completions() {
 	bash -n "$root/usr/share/bash-completion/completions/kftrainer" &&
 		[ -s "$root/usr/share/zsh/site-functions/_kftrainer" ] &&
 		[ -s "$root/usr/share/fish/vendor_completions.d/kftrainer.fish" ]
 }
-nothing_else() { [ "$(find "$root" ! -type d | wc -l)" = 6 ]; }
+nothing_else() { [ "$(find "$root" ! -type d | wc -l)" = 7 ]; }
 
 dist_twice() {
 	$make dist DIST="$scratch/a" && touch README.md 2>/dev/null
@@ -24,6 +25,20 @@ dist_twice() {
 dist_complete() {
 	tar -tzf "$scratch/a/kftrainer-$version.tar.gz" | sed "s|^kftrainer-$version/||; /\/$/d; /^$/d" |
 		sort | diff - <(git ls-tree -r --name-only HEAD | sort)
+}
+
+quick_installs() { # what its layers call, and before they run
+	$make -n quick | grep -n -e 'tests/setup.sh quick' -e tests/check.sh | cut -d: -f1 | sort -c &&
+		[ "$($make -n quick | grep -c 'tests/setup.sh quick')" = 1 ]
+}
+quick_list() { # on a machine without packages: nobody is root there, and sudo asks
+	mkdir -p "$scratch/bin" && printf '#!/bin/sh\nexit 1\n' | tee "$scratch/bin/dpkg-query" "$scratch/bin/sudo" >/dev/null
+	printf '#!/bin/sh\necho 1000\n' >"$scratch/bin/id" && chmod 755 "$scratch"/bin/*
+	PATH=$scratch/bin:$PATH tests/setup.sh quick >"$scratch/list"
+	[ $? = 2 ] && for package in gcc cmake clang libclang-rt-14-dev clang-format-14 shellcheck mandoc git python3; do
+		grep -q "apt-get install .* $package" "$scratch/list" || { cat "$scratch/list"; return 1; }
+	done
+	! grep -q -e torch -e debootstrap "$scratch/list"
 }
 
 compdb() {
@@ -41,6 +56,7 @@ check "install puts things below DESTDIR" installs
 check "with the program and its manual page" installed
 check "with the kubectl plugin" plugin
 check "with the completions of three shells" completions
+check "with the licenses" licenses
 check "and nothing else" nothing_else
 if git rev-parse HEAD >/dev/null 2>&1; then
 	check "dist gives the same bytes twice" dist_twice
@@ -48,5 +64,7 @@ if git rev-parse HEAD >/dev/null 2>&1; then
 else
 	skip "dist" "not a git checkout"
 fi
+check "quick sets up what it needs first" quick_installs
+check "... and says what is missing where it cannot install it" quick_list
 check "compdb is JSON whose commands compile" compdb
 finish

@@ -7,11 +7,13 @@ program() { # NAME: a test program from standard input
 	{ echo '#!/bin/sh'; cat; } >"$scratch/$1"
 	chmod +x "$scratch/$1"
 }
-run() { # PROGRAM: result lines, without where it lies
+run() { # PROGRAM...: result lines, without where it lies; how long each took in $scratch/times
 	rm -f "$scratch/results"
-	RESULTS=$scratch/results tests/run.sh layer "$scratch/$1" >"$scratch/out" 2>&1
+	RESULTS=$scratch/results tests/run.sh layer "${@/#/$scratch/}" >"$scratch/out" 2>&1
 	status=$?
 	sed -i "s|$scratch/||" "$scratch/results"
+	grep '^time ' "$scratch/results" >"$scratch/times"
+	sed -i '/^time /d' "$scratch/results"
 }
 gives() { # STATUS RESULTS
 	echo "status $status"
@@ -43,6 +45,15 @@ check "run.sh fails a program without a plan" gives 1 \
 run late
 check "run.sh fails a program that fails after its tests" gives 1 \
 	$'ok layer late: a\nnot ok layer late: ended with status 3'
+program hangs <<<'echo 1..1; echo ok 1 - a; sleep 60'
+LIMIT=1 run hangs
+check "run.sh ends a program that hangs" gives 1 $'ok layer hangs: a\nnot ok layer hangs: did not end within 1 s'
+check "run.sh records how long a program took" grep -Eqx 'time 1\.[0-9] layer hangs' "$scratch/times"
+# Each waits for the other: one after the other they would never end.
+program left <<<"echo 1..1; touch $scratch/l; until [ -e $scratch/r ]; do sleep 0.05; done; echo ok 1 - a"
+program right <<<"echo 1..1; touch $scratch/r; until [ -e $scratch/l ]; do sleep 0.05; done; echo not ok 1 - b"
+side_by_side() { run left right && false || [ "$(sort "$scratch/results")" = $'not ok layer right: b\nok layer left: a' ]; }
+LANES=2 LIMIT=30 check "run.sh runs as many at a time as there are lanes" side_by_side
 
 tally() { # STATUS LAST-LINE < RESULTS
 	tests/tally.sh /dev/stdin >"$scratch/tally"
@@ -56,6 +67,11 @@ none() { : | tally 1 "0 passed, 0 failed"; }
 check "tally.sh adds up" all_good
 check "tally.sh fails when a test failed" one_bad
 check "tally.sh fails when no test ran" none
+slowest() {
+	for i in $(seq 12); do echo "time $i.5 a p$i"; done | tests/tally.sh /dev/stdin >"$scratch/tally"
+	[ "$(sed -n '2p;11p;12p' "$scratch/tally")" = $'  12.5 a p12\n  3.5 a p3\n0 passed, 0 failed' ]
+}
+check "tally.sh lists the ten slowest" slowest
 
 program make <<<"exec make -f $scratch/Makefile \"\$@\""
 layers() {
@@ -86,9 +102,58 @@ recipes() {
 	echo "# changed" >>"$scratch/vendor/recipes.sh"
 	[ "$(vendor/sysroot.sh)" != "$("$scratch/vendor/sysroot.sh")" ]
 }
+# Another compiler, other kernel headers: what was built with those of before is not used.
+stub() { # NAME TEXT: a program first in PATH that prints it
+	mkdir -p "$scratch/stubs"
+	printf '#!/bin/sh\necho "%s"\n' "$2" >"$scratch/stubs/$1"
+	chmod +x "$scratch/stubs/$1"
+}
+moves() { # FLAVOUR PROGRAM
+	local before after
+	before=$(vendor/sysroot.sh "$1")
+	rm -rf "$scratch/stubs"
+	stub "$2" "another release of $2"
+	after=$(PATH=$scratch/stubs:$PATH vendor/sysroot.sh "$1")
+	[ "$before" != "$after" ]
+}
+changed_nettle() {
+	mkdir "$scratch/nettle"
+	echo one >"$scratch/nettle/a.c"
+	local one two
+	one=$(KFTRAINER_NETTLE=$scratch/nettle vendor/sysroot.sh)
+	echo two >"$scratch/nettle/a.c"
+	two=$(KFTRAINER_NETTLE=$scratch/nettle vendor/sysroot.sh)
+	[ "$one" != "$two" ] && [ "$one" != "$(vendor/sysroot.sh)" ]
+}
+unused() { [ -z "$(vendor/used.sh)" ] && ! ls "$(vendor/sysroot.sh)"/lib/lib{ssh2,lz4}.a 2>/dev/null; }
+room_uses() { # LIBRARY HEADER
+	mkdir -p "$scratch/tree/core/room"
+	cp -r vendor "$scratch/tree/"
+	echo "#include <$2>" >"$scratch/tree/core/room/a.c"
+	[ "$("$scratch/tree/vendor/used.sh")" = "$1" ] &&
+		[ "$("$scratch/tree/vendor/sysroot.sh")" != "$(vendor/sysroot.sh)" ]
+}
 quiet() { [ -z "$(vendor/build.sh 2>&1)" ]; }
+# What is changed in a library earns its keep: what it says before its first hunk.
+heads() { awk 'FNR == 1 { head = 1 } /^--- / { head = 0 } head { print FILENAME ": " $0 }' vendor/patches/*.patch; }
+offered() {
+	local patch
+	for patch in vendor/patches/*.patch; do
+		heads | grep "^$patch: " | grep -Eq '(Not offered|Offered|Fixed by) ' || { echo "$patch"; return 1; }
+	done
+}
+measured() { heads | grep -q 'mbedtls-x25519.patch: Measured: ' && grep -q '^ \* Measured: ' vendor/fastmem.c; }
+check "each patch says where it was offered upstream, or why it was not" offered
+check "what is there for speed says what it was measured to give" measured
 check "sysroot.sh says the same wherever it is called from" same_place
 check "sysroot.sh names another folder for another recipe" recipes
+check "sysroot.sh names another folder for another compiler" moves musl gcc
+check "... for another clang, of the sanitized libraries" moves san clang
+check "... for other kernel headers" moves musl dpkg-query
+check "... for a Nettle of one's own, as it is" changed_nettle
+check "libssh2 and lz4 are not built where no room uses them" unused
+check "... libssh2 is, where one does" room_uses libssh2 libssh2.h
+check "... and lz4" room_uses lz4 lz4frame.h
 check "build.sh prints nothing when there is nothing to do" quiet
 
 # Without a network: apt has no mirror, so what is not right in the cache is not used.

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/stop.h"
+#include "base/str.h"
 #include "base/xmalloc.h"
 #include "net/http_impl.h"
 
@@ -264,19 +265,6 @@ static int look_ms(const struct call *c)
 									 : HTTP_LOOK_MS;
 }
 
-/* Until there may be more to do. */
-static int rest(struct call *c, CURLM *multi, struct curl_waitfd fds[2], unsigned n_fds)
-{
-	struct pollfd ends[2];
-
-	for (unsigned i = 0; i < n_fds; i++)
-		ends[i] = (struct pollfd){ .fd = fds[i].fd, .events = POLLIN };
-	if (c->came && c->req->gather_ms)
-		poll(ends, n_fds, (int)c->req->gather_ms);
-	c->came = false;
-	return curl_multi_poll(multi, fds, n_fds, look_ms(c), NULL) ? -1 : 0;
-}
-
 static CURLcode drive(struct call *c, CURLM *multi)
 {
 	struct curl_waitfd fds[2];
@@ -296,7 +284,7 @@ static CURLcode drive(struct call *c, CURLM *multi)
 							      : CURLE_FAILED_INIT;
 			break;
 		}
-		if (rest(c, multi, fds, n_fds))
+		if (curl_multi_poll(multi, fds, n_fds, look_ms(c), NULL))
 			break;
 	}
 	curl_multi_remove_handle(multi, c->easy);
@@ -321,6 +309,17 @@ int http_do(struct http_client *client, const struct http_request *req,
 	}
 	slot_put(client, s);
 	return rc;
+}
+
+bool http_is_etag(const char *s)
+{
+	const char *p = str_after(s, "W/\"");
+
+	if (!p)
+		p = str_after(s, "\"");
+	while (p && (*p == '!' || (*p > '"' && *p < 0x7f) || (unsigned char)*p >= 0x80))
+		p++;
+	return p && p[0] == '"' && !p[1];
 }
 
 void http_escape(struct buf *out, const char *s)

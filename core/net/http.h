@@ -10,8 +10,9 @@
  * (HTTPS_PROXY, NO_PROXY).
  *
  * Errors: ERR_IO (name, connection, TLS; the message names the host and says
- * what to look at), ERR_TIMEOUT, ERR_LIMIT (answer too long), ERR_FORMAT. An HTTP
- * status is not an error here. Nothing in a message or log is a header's value.
+ * what to look at), ERR_UNTRUSTED (the server's certificate), ERR_TIMEOUT, ERR_LIMIT
+ * (answer too long), ERR_FORMAT, ERR_INVALID (what is to be sent). An HTTP status is not
+ * an error here. Nothing in a message or log is a header's value, or a URL's query.
  */
 #ifndef NET_HTTP_H
 #define NET_HTTP_H
@@ -57,17 +58,25 @@ void http_client_free(struct http_client *client); /* no call may be under way *
 struct http_request {
 	const char *method; /* "GET" */
 	const char *url;
-	const char *const *headers; /* "Name: value"; ends with NULL */
+	/* "Name: value"; ends with NULL. With a line break in one: ERR_INVALID, unsent. */
+	const char *const *headers;
 	const void *body;
 	size_t body_len;
+	/*
+	 * Instead of `body`, whose length is body_len nonetheless: puts at most `max` bytes
+	 * of what is at `at` to `data`, how many to *ret_n (none: it ends there, which is an
+	 * error). Returns -1 with err filled to end the call with that error.
+	 */
+	int (*read)(void *ctx, size_t at, void *data, size_t max, size_t *ret_n,
+		    struct error *err);
+	void *read_ctx;
+	/*
+	 * It is not idempotent: sent on a connection of its own. On one that is kept it is
+	 * sent once more, by libcurl, when that has broken before a byte of the answer.
+	 */
+	bool once;
 	int64_t timeout_ms; /* for all of it; 0: none */
 	int64_t idle_ms; /* without a byte from the server, once it has answered; 0: none */
-	/*
-	 * A piece that has come is handed on at once; what comes within so long after it
-	 * waits, and is handed on together: it costs one wake-up. For answers without an
-	 * end. 0: nothing waits.
-	 */
-	int64_t gather_ms;
 	size_t max_body; /* of the answer; 0: 64 MiB */
 	/*
 	 * Instead of collecting the body of a 2xx answer: called with each piece as it
@@ -98,6 +107,9 @@ void http_response_release(struct http_response *r);
 
 MUST_CHECK int http_do(struct http_client *client, const struct http_request *req,
 		       struct http_response *ret, struct error *err);
+
+/* Is it an entity tag, such as "x" or W/"x", quotes included (RFC 9110, 8.8.3)? */
+bool http_is_etag(const char *s);
 
 /* Percent-encode for a path segment or a query value. */
 void http_escape(struct buf *out, const char *s);

@@ -45,7 +45,6 @@ static size_t on_body(char *data, size_t size, size_t n, void *ctx)
 	size_t len = size * n;
 
 	c->heard_ms = clock_ms();
-	c->came = true;
 	if (c->req->on_data && is_success(c)) {
 		c->failed = c->req->on_data(c->req->ctx, data, len, c->err);
 		return c->failed ? CURL_WRITEFUNC_ERROR : len;
@@ -57,6 +56,58 @@ static size_t on_body(char *data, size_t size, size_t n, void *ctx)
 	error_set(c->err, ERR_LIMIT, "%s: the answer has more than %zu bytes", c->host,
 		  c->resp.body.max);
 	return CURL_WRITEFUNC_ERROR;
+}
+
+/* The body's next bytes. */
+static size_t on_read(char *data, size_t size, size_t n, void *ctx)
+{
+	struct call *c = ctx;
+	const struct http_request *req = c->req;
+	size_t left = req->body_len - c->sent, max = size * n, got = 0;
+
+	max = max < left ? max : left;
+	if (!max)
+		return 0;
+	if (req->read(req->read_ctx, c->sent, data, max, &got, c->err)) {
+		c->failed = true;
+		return CURL_READFUNC_ABORT;
+	}
+	c->sent += got;
+	return got;
+}
+
+/* A kept connection that has been closed meanwhile: once more, from the beginning. */
+static int on_seek(void *ctx, curl_off_t offset, int origin)
+{
+	struct call *c = ctx;
+
+	if (origin != SEEK_SET || offset < 0 || (uint64_t)offset > c->req->body_len)
+		return CURL_SEEKFUNC_FAIL;
+	c->sent = (size_t)offset;
+	return CURL_SEEKFUNC_OK;
+}
+
+static void set_body(struct call *c)
+{
+	const struct http_request *req = c->req;
+	CURL *easy = c->easy;
+
+	if (req->read) {
+		curl_easy_setopt(easy, CURLOPT_UPLOAD, 1L);
+		curl_easy_setopt(easy, CURLOPT_INFILESIZE_LARGE,
+				 (curl_off_t)req->body_len);
+		curl_easy_setopt(easy, CURLOPT_READFUNCTION, on_read);
+		curl_easy_setopt(easy, CURLOPT_READDATA, c);
+		curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, on_seek);
+		curl_easy_setopt(easy, CURLOPT_SEEKDATA, c);
+	} else if (req->body) {
+		curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
+				 (curl_off_t)req->body_len);
+		curl_easy_setopt(easy, CURLOPT_POSTFIELDS, req->body);
+	} else if (!strcmp(req->method, "POST") || !strcmp(req->method, "PUT")) {
+		curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, 0L);
+		curl_easy_setopt(easy, CURLOPT_POSTFIELDS, "");
+	}
 }
 
 /* 299 - "text" or 299 agent "text" "date"; what is no such thing is not shown. */
@@ -263,6 +314,8 @@ static void set_connection(struct call *c)
 	curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, (long)c->client->receive_bytes);
 	curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, (long)UPLOAD_BYTES);
 	curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+	if (c->req->once)
+		curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
 	if (c->client->proxy)
 		curl_easy_setopt(easy, CURLOPT_PROXY, c->client->proxy);
 	if (c->client->user_agent)
@@ -279,14 +332,7 @@ static void set_request(struct call *c)
 	c->headers = curl_slist_append(c->headers, "Expect:");
 	curl_easy_setopt(easy, CURLOPT_URL, req->url);
 	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, c->headers);
-	if (req->body) {
-		curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
-				 (curl_off_t)req->body_len);
-		curl_easy_setopt(easy, CURLOPT_POSTFIELDS, req->body);
-	} else if (!strcmp(req->method, "POST") || !strcmp(req->method, "PUT")) {
-		curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, 0L);
-		curl_easy_setopt(easy, CURLOPT_POSTFIELDS, "");
-	}
+	set_body(c);
 	if (!strcmp(req->method, "HEAD"))
 		curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
 	else
@@ -370,6 +416,12 @@ static void keep_origin(struct slot *s, const char *url, const char *host)
 	s->host = xstrdup(host);
 }
 
+/* For people; what signs a URL, and other secrets, are in its query. */
+static const char *without_query(struct arena *a, const char *url)
+{
+	return str_visible(a, str_slice(a, url, strcspn(url, "?#")), false);
+}
+
 static int set_target(struct call *c, struct slot *s)
 {
 	const struct http_client *client = c->client;
@@ -386,13 +438,13 @@ static int set_target(struct call *c, struct slot *s)
 			  "not a URL that can be asked: is a user's name in it?");
 	} else if (rc) {
 		error_set(c->err, ERR_INVALID, "not a URL that can be asked: %s",
-			  str_visible(&c->arena, c->req->url, false));
+			  without_query(&c->arena, c->req->url));
 	} else {
 		c->host = arena_printf(&c->arena, "%s:%s", t.host, t.port);
 		set_server_name(c, &t, client->server_name);
 		if (!strcmp(t.scheme, "https") && !client->insecure && !client->ca_pem &&
 		    !client->ca_file)
-			rc = error_set(c->err, ERR_IO,
+			rc = error_set(c->err, ERR_UNTRUSTED,
 				       "%s: this system has no file of trusted "
 				       "certificates; set SSL_CERT_FILE",
 				       c->host);
@@ -401,6 +453,21 @@ static int set_target(struct call *c, struct slot *s)
 	}
 	target_release(&t);
 	return rc;
+}
+
+/*
+ * Values come from peers, too (an ETag, a token of a metadata server): a line break in one
+ * would begin another header, or another request, of their making.
+ */
+static int check_headers(struct call *c)
+{
+	for (const char *const *h = c->req->headers; h && *h; h++)
+		if (strpbrk(*h, "\r\n"))
+			return error_set(c->err, ERR_INVALID,
+					 "%s: nothing is sent: the value of header %.*s "
+					 "has a line break in it",
+					 c->host, (int)strcspn(*h, ":\r\n"), *h);
+	return 0;
 }
 
 /* Is there a reason to end the call that curl does not know? */
@@ -436,7 +503,7 @@ static int fail_certificate(struct call *c)
 	const char *setting = c->client->ca_setting;
 
 	if (strstr(c->why, NOT_TRUSTED))
-		return error_set(c->err, ERR_IO,
+		return error_set(c->err, ERR_UNTRUSTED,
 				 "%s: its certificate is signed by an authority that is "
 				 "not trusted here; is it the right server?%s%s%s",
 				 c->host, setting ? " Whom to trust, " : "",
@@ -444,10 +511,10 @@ static int fail_certificate(struct call *c)
 	for (size_t i = 0; i < sizeof(certificate_words) / sizeof(*certificate_words);
 	     i++)
 		if (strstr(c->why, certificate_words[i].said))
-			return error_set(c->err, ERR_IO, "%s: %s", c->host,
+			return error_set(c->err, ERR_UNTRUSTED, "%s: %s", c->host,
 					 certificate_words[i].meaning);
-	return error_set(c->err, ERR_IO, "%s: its certificate cannot be verified: %s",
-			 c->host, c->why);
+	return error_set(c->err, ERR_UNTRUSTED,
+			 "%s: its certificate cannot be verified: %s", c->host, c->why);
 }
 
 static int fail_connect(struct call *c)
@@ -489,9 +556,20 @@ static int fail_timeout(struct call *c)
 
 static int fail_certificates(struct call *c)
 {
-	return error_set(c->err, ERR_FORMAT,
+	return error_set(c->err, ERR_INVALID,
 			 "%s: the certificates or the key to use are not right: %s",
 			 c->host, c->why);
+}
+
+static int fail_ca_file(struct call *c)
+{
+	const char *setting = c->client->ca_setting;
+
+	return error_set(c->err, ERR_INVALID,
+			 "%s: the file of trusted certificates, %s%s%s%s, cannot be "
+			 "read, or no certificate is in it",
+			 c->host, c->client->ca_file, setting ? " (" : "",
+			 setting ? setting : "", setting ? ")" : "");
 }
 
 static const struct {
@@ -505,7 +583,8 @@ static const struct {
 	{ CURLE_OPERATION_TIMEDOUT, fail_timeout, 0, NULL, false },
 	{ CURLE_PEER_FAILED_VERIFICATION, fail_certificate, 0, NULL, false },
 	{ CURLE_SSL_CERTPROBLEM, fail_certificates, 0, NULL, false },
-	{ CURLE_SSL_CACERT_BADFILE, fail_certificates, 0, NULL, false },
+	{ CURLE_SSL_CACERT_BADFILE, fail_ca_file, 0, NULL, false },
+	{ CURLE_URL_MALFORMAT, NULL, ERR_INVALID, "not a URL that can be asked", true },
 	{ CURLE_COULDNT_RESOLVE_HOST, NULL, ERR_IO, "the name does not resolve", true },
 	{ CURLE_COULDNT_RESOLVE_PROXY, NULL, ERR_IO, "the proxy's name does not resolve",
 	  true },
@@ -560,7 +639,7 @@ int call_prepare(struct call *c, struct slot *s)
 	set_tls(c);
 	set_connection(c);
 	set_request(c);
-	return set_target(c, s);
+	return set_target(c, s) || check_headers(c) ? -1 : 0;
 }
 
 static void release(struct call *c)

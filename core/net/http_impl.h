@@ -46,8 +46,8 @@ struct call {
 	const char *host; /* "host:port", for messages */
 	struct http_response resp;
 	size_t n_warnings, header_bytes;
+	size_t sent;       /* of a body that is read */
 	int64_t heard_ms;  /* when the server last sent something; 0: not yet */
-	bool came;         /* some of the body, since that was last asked */
 	struct error *err; /* filled when `failed` */
 	bool failed;
 	char why[CURL_ERROR_SIZE]; /* curl's words */

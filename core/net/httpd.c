@@ -19,6 +19,7 @@
 enum {
 	IN_SIZE = HTTPD_MAX_HEAD + 8 * 1024, /* a head, and room for pieces of a body */
 	HANDSHAKE_MS = 10 * 1000,
+	MAX_EMPTY_LINES = 2,     /* before a request */
 	LARGE_BODY = 128 * 1024, /* what it took is given back to the system */
 	IDLE_MS = 500,
 	LINGER_MS = 500,
@@ -215,22 +216,25 @@ static bool conn_handle(struct conn *c, struct httpd_head *head, struct buf *bod
 
 /* ---- requests ---------------------------------------------------------------------- */
 
-/* RFC 9112, 2.2: an empty line before a request is nothing. */
-static void skip_empty_lines(struct conn *c)
+/* RFC 9112, 2.2: an empty line before a request is nothing; *left: how many may yet come. */
+static void skip_empty_lines(struct conn *c, int *left)
 {
-	while (c->len >= 2 && !memcmp(c->in, "\r\n", 2)) {
-		c->len -= 2;
-		memmove(c->in, c->in + 2, c->len);
-	}
+	size_t n = 0;
+
+	for (; *left && c->len >= n + 2 && !memcmp(c->in + n, "\r\n", 2); --*left)
+		n += 2;
+	c->len -= n;
+	if (n)
+		memmove(c->in, c->in + n, c->len);
 }
 
 static int conn_read_head(struct conn *c, struct httpd_head *head, int64_t deadline)
 {
 	size_t scanned = 0, end = 0;
-	int status;
+	int status, empty_lines = MAX_EMPTY_LINES;
 
 	for (;;) {
-		skip_empty_lines(c);
+		skip_empty_lines(c, &empty_lines);
 		status = httpd_find_head(c->in, c->len, &scanned, &end);
 		if (status || end)
 			break;

@@ -11,7 +11,7 @@
  * Understood: Content-Length and chunked bodies, keep-alive, Expect: 100-continue,
  * pipelining. What is ambiguous (both lengths, two lengths, obsolete folding, bad
  * characters) is answered 400 and closed. A request line has at most 8 KiB, the
- * whole head 16 KiB and 100 headers. HEAD is the handler's like GET; its answer's
+ * whole head 16 KiB and 100 headers; two empty lines may come before it. HEAD is the handler's like GET; its answer's
  * body is not sent. The handler runs in the connection's thread (base/thread.h).
  */
 #ifndef NET_HTTPD_H

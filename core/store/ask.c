@@ -1,5 +1,6 @@
 #include "store/ask.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -109,34 +110,83 @@ static void tell_pause(struct store_asker *asker, const char *what, int64_t ms,
 					    why->msg, (long long)(ms + 999) / 1000));
 }
 
-int store_ask(struct store_asker *asker, const char *what, const struct http_request *req,
-	      struct http_response *ret, struct error *err)
+static int ask_once(struct store_asker *asker, const struct store_question *q,
+		    struct http_response *ret, struct error *err)
 {
-	for (int tried = 0;; tried++) {
+	cleanup_arena struct arena arena = { 0 };
+	struct http_request req = *q->req;
+
+	req.once = q->is_done != NULL;
+	if (q->prepare && q->prepare(q->ctx, &arena, &req, err))
+		return -1;
+	return http_do(asker->http, &req, ret, err);
+}
+
+/* Nobody was there, or was too busy to look at it. */
+static bool is_refused(int rc, const struct http_response *r, const struct error *err)
+{
+	return rc ? err->code == ECONNREFUSED : r->status == 429;
+}
+
+/*
+ * After a failure that may pass. 0: ask again; 1: it was done all the same; -1: neither,
+ * for the reason that *err has, or another.
+ */
+static int go_on(struct store_asker *asker, const struct store_question *q, int tried,
+		 bool look, int64_t pause, struct error *err)
+{
+	bool last = tried >= asker->tries || stop_requested(), done = false;
+	struct error why = { 0 };
+
+	if (last && !look)
+		return give_up(q->what, tried, err);
+	if (!last)
+		tell_pause(asker, q->what, pause, err);
+	if (!last && stop_wait(pause)) {
+		err->kind = ERR_STOPPED;
+		return error_wrap(err, "%s: stopped before it was asked again", q->what);
+	}
+	if (look && q->is_done(q->ctx, &done, &why)) {
+		*err = why;
+		return error_wrap(err, "%s", q->what);
+	}
+	if (done)
+		return 1;
+	return last ? give_up(q->what, tried, err) : 0;
+}
+
+int store_ask_question(struct store_asker *asker, const struct store_question *q,
+		       struct http_response *ret, struct error *err)
+{
+	for (int tried = 0, next;; tried++) {
 		struct http_response r = { .retry_after_ms = -1 };
 		struct error why = { 0 };
-		int rc = http_do(asker->http, req, &r, &why);
+		int rc = ask_once(asker, q, &r, &why);
 		int64_t pause = retry_pause(tried, r.retry_after_ms);
+		bool look = q->is_done && !is_refused(rc, &r, &why);
 
 		if (!is_passing(rc, &r, &why)) {
-			if (rc) {
+			if (!rc)
+				*ret = r;
+			else
 				*err = why;
-				return error_wrap(err, "%s", what);
-			}
-			*ret = r;
-			return 0;
+			return rc ? error_wrap(err, "%s", q->what) : 0;
 		}
 		if (!rc)
 			retry_fail(&why, r.status);
 		http_response_release(&r);
 		*err = why;
-		if (tried >= asker->tries || stop_requested())
-			return give_up(what, tried, err);
-		tell_pause(asker, what, pause, &why);
-		if (stop_wait(pause)) {
-			err->kind = ERR_STOPPED;
-			return error_wrap(err, "%s: stopped before it was asked again",
-					  what);
-		}
+		next = go_on(asker, q, tried, look, pause, err);
+		if (next > 0)
+			*ret = r;
+		if (next)
+			return next > 0 ? 0 : -1;
 	}
+}
+
+int store_ask(struct store_asker *asker, const char *what, const struct http_request *req,
+	      struct http_response *ret, struct error *err)
+{
+	return store_ask_question(
+		asker, &(struct store_question){ .what = what, .req = req }, ret, err);
 }

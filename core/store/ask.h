@@ -30,4 +30,22 @@ MUST_CHECK int store_ask(struct store_asker *asker, const char *what,
 			 const struct http_request *req, struct http_response *ret,
 			 struct error *err);
 
+/* A question that is not as simple. */
+struct store_question {
+	const char *what;
+	const struct http_request *req;
+	/* Before each try: what has to be made anew of it (a signature has its time). */
+	int (*prepare)(void *ctx, struct arena *arena, struct http_request *req,
+		       struct error *err);
+	/*
+	 * Asked twice is not as asked once: before it is asked again, was it done, though
+	 * the answer got lost? Then *ret is an answer of status 0. NULL: it is idempotent.
+	 */
+	int (*is_done)(void *ctx, bool *ret, struct error *err);
+	void *ctx;
+};
+MUST_CHECK int store_ask_question(struct store_asker *asker,
+				  const struct store_question *q,
+				  struct http_response *ret, struct error *err);
+
 #endif

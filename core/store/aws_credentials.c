@@ -12,6 +12,7 @@
 #include "store/ask.h"
 #include "store/aws_error.h"
 #include "store/aws_profile.h"
+#include "store/secret.h"
 #include "store/xml.h"
 
 #define ECS_HOST   "http://169.254.170.2"
@@ -254,21 +255,20 @@ static int sts_ask(struct aws_credentials *c, const struct sigv4_key *key,
 static int web_identity(struct aws_credentials *c, struct found *f, const char *path,
 			const char *session, struct error *err)
 {
-	cleanup_buf struct buf token = { .max = MAX_FILE };
 	cleanup_arena struct arena arena = { 0 };
+	const char *token;
 
-	if (file_read(&token, path, err))
-		return error_wrap(err, "%s", f->source);
-	return sts_ask(c, NULL,
-		       (const struct sigv4_pair[]){
-			       { "Action", "AssumeRoleWithWebIdentity" },
-			       { "Version", "2011-06-15" },
-			       { "RoleArn", f->role },
-			       { "RoleSessionName", session },
-			       { "WebIdentityToken",
-				 str_trim(&arena, (const char *)token.data) },
-			       { NULL, NULL } },
-		       f, err);
+	if (secret_read(&token, &arena, path, f->source, err))
+		return -1;
+	return sts_ask(
+		c, NULL,
+		(const struct sigv4_pair[]){ { "Action", "AssumeRoleWithWebIdentity" },
+					     { "Version", "2011-06-15" },
+					     { "RoleArn", f->role },
+					     { "RoleSessionName", session },
+					     { "WebIdentityToken", token },
+					     { NULL, NULL } },
+		f, err);
 }
 
 static const char *session_name(struct aws_credentials *c)
@@ -372,17 +372,11 @@ static int container_token(struct aws_credentials *c, struct arena *arena,
 			   const char **ret, struct error *err)
 {
 	const char *path = c->set.AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE;
-	cleanup_buf struct buf token = { .max = MAX_FILE };
 
 	*ret = c->set.AWS_CONTAINER_AUTHORIZATION_TOKEN;
-	if (!path)
-		return 0;
-	if (file_read(&token, path, err))
-		return error_wrap(err, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
-	*ret = str_trim(arena, (const char *)token.data);
-	if (strpbrk(*ret, "\r\n"))
-		return error_set(err, ERR_INVALID, "%s: more than one line", path);
-	return 0;
+	return path ? secret_read(ret, arena, path,
+				  "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", err)
+		    : 0;
 }
 
 static int from_container(struct aws_credentials *c, struct found *f, struct error *err)

@@ -18,6 +18,7 @@
 #include "store/fetch_impl.h"
 #include "store/fetch_pace.h"
 #include "store/retry.h"
+#include "store/starved.h"
 #include "store/uri.h"
 
 const char *const fetch_event_words[FETCH_EVENTS] = {
@@ -34,6 +35,7 @@ enum {
 	SLOW_SHARE =
 		16,   /* a piece that much slower than the others' mean is asked anew */
 	MAX_SLOW = 8, /* that often of a file */
+	LEFT_TOLD = 20,
 	RECEIVE_ALL = 16 << 20, /* bytes that all connections receive at once */
 	RECEIVE_MAX = 1 << 20,
 };
@@ -105,10 +107,15 @@ static int check_clash(const struct store_listing *l, struct error *err)
 	return 0;
 }
 
-int fetch_list(const struct fetch_conf *c, struct store_listing *ret, struct error *err)
+static bool wanted(void *look, const char *name, bool named)
 {
-	if (c->scheme->list(c->store, (bool (*)(void *, const char *))filter_wants,
-			    (void *)c->filter, ret, err))
+	return filter_look(look, name, named);
+}
+
+int fetch_list(const struct fetch_conf *c, struct filter_look *look,
+	       struct store_listing *ret, struct error *err)
+{
+	if (c->scheme->list(c->store, wanted, look, ret, err))
 		return -1;
 	for (size_t i = 0; c->unverified && i < ret->n; i++) {
 		ret->objects[i].digest = STORE_DIGEST_NONE;
@@ -117,30 +124,85 @@ int fetch_list(const struct fetch_conf *c, struct store_listing *ret, struct err
 	return 0;
 }
 
+/* One line says what the default patterns leave out. */
+static void tell_look(struct fetch *f, const struct filter_look *look)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *names[FILTER_SHOWN + 1] = { 0 };
+	size_t shown = look->n < FILTER_SHOWN ? look->n : FILTER_SHOWN;
+
+	for (size_t i = 0; i < shown; i++)
+		names[i] = str_visible(&arena, look->names[i], false);
+	if (look->n)
+		fetch_say(f, arena_printf(&arena,
+					  "%zu file%s left out by the default patterns: "
+					  "%.600s%s (--allow, --ignore)",
+					  look->n, look->n == 1 ? " is" : "s are",
+					  str_join(&arena, names, ", "),
+					  look->n > shown ? ", ..." : ""));
+	if (f->filter.rescued)
+		fetch_say(f, arena_printf(&arena,
+					  "no weights in safetensors or GGUF: %s are "
+					  "fetched instead",
+					  str_join(&arena, f->filter.rescued, ", ")));
+}
+
+/* Listed again where the default patterns would leave a model without its weights. */
+static int choose(struct fetch *f, struct error *err)
+{
+	struct filter_look look = { .filter = &f->filter };
+	int rc = fetch_list(f->conf, &look, &f->list, err);
+
+	f->filter.rescued = rc ? NULL : filter_rescue(&look);
+	if (f->filter.rescued) {
+		filter_look_release(&look);
+		look = (struct filter_look){ .filter = &f->filter };
+		store_listing_release(&f->list);
+		rc = fetch_list(f->conf, &look, &f->list, err);
+	}
+	if (!rc)
+		tell_look(f, &look);
+	filter_look_release(&look);
+	return rc;
+}
+
+/* What it cannot be here for, or NULL. In the arena. */
+static const char *left_out(struct arena *arena, const struct store_object *o)
+{
+	struct error why = { 0 };
+
+	if (store_path_check(o->path, &why))
+		return arena_printf(arena, "%s; it is left out", why.msg);
+	if (target_reserved(o->path))
+		return arena_printf(arena, "%s is left out: the name is ours", o->path);
+	return NULL;
+}
+
 static int list_objects(struct fetch *f, struct error *err)
 {
 	const struct fetch_conf *c = f->conf;
 	struct store_listing *l = &f->list;
 	cleanup_arena struct arena arena = { 0 };
-	size_t kept = 0;
+	size_t kept = 0, left = 0;
 
-	if (fetch_list(c, l, err))
+	if (choose(f, err))
 		return -1;
 	for (size_t i = 0; i < l->n; i++) {
 		const struct store_object *o = &l->objects[i];
+		const char *why = left_out(&arena, o);
 
-		if (store_path_check(o->path, err))
-			return -1;
 		if (o->size > STORE_MAX_SIZE || o->size < -1)
-			return error_set(err, ERR_LIMIT, "%s: %lld bytes are no size",
-					 o->path, (long long)o->size);
-		if (!target_reserved(o->path))
+			return error_set(err, ERR_LIMIT, "%.300s: %lld bytes are no size",
+					 str_visible(&arena, o->path, false),
+					 (long long)o->size);
+		if (!why)
 			l->objects[kept++] = *o;
-		else
-			fetch_say(f,
-				  arena_printf(&arena, "%s is left out: the name is ours",
-					       o->path));
+		else if (left++ < LEFT_TOLD)
+			fetch_say(f, why);
 	}
+	if (left > LEFT_TOLD)
+		fetch_say(f, arena_printf(&arena, "%zu more names are left out",
+					  left - LEFT_TOLD));
 	l->n = kept;
 	if (!l->n && !c->allow_empty)
 		return error_set(err, ERR_NOT_FOUND,
@@ -326,10 +388,12 @@ static void wait_tick(struct fetch *f)
 static void watch(struct fetch *f, unsigned max)
 {
 	struct pace pace = { .begin_ms = clock_ms() - f->begin_ms };
+	struct starved starved = { 0 };
 	struct fetch_now now;
 
 	for (unsigned tick = 1, want; !is_over(f); tick++) {
 		wait_tick(f);
+		pace.starved = starved_look(&starved, clock_ms());
 		fill_now(f, &now);
 		if (f->conf->tick)
 			f->conf->tick(f->conf->ctx, &now);
@@ -371,22 +435,21 @@ static void sweep(struct fetch *f)
 		close(fd);
 }
 
-static int sync_dirs(struct fetch *f, struct error *err)
+/* What an earlier run has fetched from there, and is there no more. */
+static int drop_stale(struct fetch *f, struct error *err)
 {
-	const char *last = NULL;
-	size_t len = 0;
+	cleanup_arena struct arena arena = { 0 };
+	size_t n = 0;
 
-	for (size_t i = 0; i < f->list.n; i++) {
-		const char *path = f->list.objects[i].path, *slash = strrchr(path, '/');
-		size_t n = slash ? (size_t)(slash - path) : 0;
-
-		if (f->known[i].there || (last && n == len && !memcmp(path, last, n)))
-			continue;
-		if (target_sync_dir(&f->target, path, err))
-			return -1;
-		last = path;
-		len = n;
-	}
+	if (!f->list.n)
+		return 0;
+	if (ledger_drop_stale(&f->ledger, &f->list, &n, err))
+		return -1;
+	if (n)
+		fetch_say(f, arena_printf(
+				     &arena,
+				     "%zu %s that the place no longer has %s removed", n,
+				     n == 1 ? "file" : "files", n == 1 ? "is" : "are"));
 	return 0;
 }
 
@@ -399,21 +462,42 @@ static int finish(struct fetch *f, struct error *err)
 		*err = f->why;
 		return -1;
 	}
-	if (sync_dirs(f, err) || ledger_finish(&f->ledger, &f->list, f->conf->uri, err))
+	if (drop_stale(f, err) || ledger_finish(&f->ledger, &f->list, f->conf->uri, err))
 		return -1;
 	sweep(f);
 	return 0;
 }
 
+static void add_patterns(struct buf *out, const char *word, const char *const *list)
+{
+	buf_printf(out, " %s", word);
+	for (; list && *list; list++)
+		buf_printf(out, " %s", *list);
+}
+
+/* What makes two runs the same but for what the place has meanwhile. */
+static const char *source_of(const struct fetch *f, struct arena *arena)
+{
+	const struct fetch_conf *c = f->conf;
+	cleanup_buf struct buf out = { .max = 64 * 1024 };
+
+	buf_adds(&out, c->scheme->place ? c->scheme->place(c->store, arena)
+					: uri_shown(arena, c->uri));
+	add_patterns(&out, "allow", c->filter ? c->filter->allow : NULL);
+	add_patterns(&out, "ignore", c->filter ? c->filter->ignore : NULL);
+	return arena_strdup(arena, out.overflowed ? "" : (const char *)out.data);
+}
+
 static int run(struct fetch *f, struct error *err)
 {
+	cleanup_arena struct arena arena = { 0 };
 	int rc;
 
 	if (list_objects(f, err))
 		return -1;
 	if (target_open(&f->target, f->conf->target, err))
 		return -1;
-	if (ledger_open(&f->ledger, &f->target, err)) {
+	if (ledger_open(&f->ledger, &f->target, source_of(f, &arena), err)) {
 		target_close(&f->target);
 		return -1;
 	}
@@ -433,6 +517,7 @@ int fetch_run(const struct fetch_conf *conf, struct fetch_now *ret, struct error
 	int rc;
 
 	f->conf = conf;
+	f->filter = *conf->filter;
 	f->begin_ms = clock_ms();
 	f->piece_bytes = PIECE_MIN;
 	pthread_mutex_init(&f->lock, NULL);

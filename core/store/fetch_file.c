@@ -108,8 +108,8 @@ static void read_note(struct fetch *f, struct file *file)
 void file_note_etag(struct fetch *f, struct file *file)
 {
 	cleanup_arena struct arena arena = { 0 };
-	const char *text =
-		arena_printf(&arena, "%lld %s", (long long)file->o.size, file->etag);
+	const char *text = arena_printf(&arena, "%lld %s", (long long)file->o.size,
+					file->etag ? file->etag : "-");
 	int fd = openat(f->target.state, file->note,
 			O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
 	struct error ignored = { 0 };
@@ -212,6 +212,11 @@ static void look_back(struct fetch *f, struct file *file)
 					  O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
 }
 
+bool file_is_named(const struct file *file)
+{
+	return (file->o.digest != STORE_DIGEST_NONE && file->o.sum) || file->etag;
+}
+
 /* A file of our own and nobody else's: not a link to another one. */
 static int open_part(struct fetch *f, struct file *file, struct error *err)
 {
@@ -293,7 +298,8 @@ int file_begin(struct fetch *f, struct file *file, bool *ret_there, struct error
 		read_note(f, file);
 	if (!file->verify)
 		file->verify = verify_new(&file->o);
-	look_back(f, file);
+	if (file_is_named(file)) /* else nobody can say whether it is the same still */
+		look_back(f, file);
 	if (stop_requested())
 		return error_set(err, ERR_STOPPED, "stopped");
 	if (!file->written) {
@@ -416,7 +422,8 @@ static int put_in_place(struct fetch *f, struct file *file, struct error *err)
 
 	if (fsync(file->fd))
 		return fail(f, err);
-	if (target_put(&f->target, file->part, file->o.path, err))
+	if (target_put(&f->target, file->part, file->o.path, err) ||
+	    target_sync_dir(&f->target, file->o.path, err))
 		return -1;
 	if (fstat(file->fd, &st))
 		return fail(f, err);

@@ -48,6 +48,8 @@ MUST_CHECK int file_begin(struct fetch *f, struct file *file, bool *ret_there,
 			  struct error *err);
 MUST_CHECK int file_reset(struct fetch *f, struct file *file, struct error *err);
 MUST_CHECK int file_reserve(struct fetch *f, struct file *file, struct error *err);
+/* Is it known which contents they are: by a digest, an ETag, a Last-Modified? */
+bool file_is_named(const struct file *file);
 bool file_has_sums(const struct fetch *f, const struct file *file); /* its journal */
 void file_record(struct fetch *f, struct piece *p);                 /* into the journal */
 /* Hash [file->hashed, to), which is written. */

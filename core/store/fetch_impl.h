@@ -73,6 +73,7 @@ struct fetch {
 	const struct fetch_conf *conf;
 	struct target target;
 	struct ledger ledger;
+	struct filter filter; /* conf's, and what is rescued */
 	struct store_listing list;
 	struct known {
 		bool check, there;
@@ -127,8 +128,8 @@ MUST_CHECK int plan_size_known(struct fetch *f, struct file *file, int64_t size,
 void piece_run(struct fetch *f, struct piece *p, struct error *err);
 
 /* What is there, filtered; without digests where none are wanted. */
-MUST_CHECK int fetch_list(const struct fetch_conf *c, struct store_listing *ret,
-			  struct error *err);
+MUST_CHECK int fetch_list(const struct fetch_conf *c, struct filter_look *look,
+			  struct store_listing *ret, struct error *err);
 void fetch_tell(struct fetch *f, enum fetch_event e, const char *path, int64_t bytes);
 void fetch_say(struct fetch *f, const char *line);
 

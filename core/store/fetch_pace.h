@@ -1,7 +1,8 @@
 /*
  * fetch_pace.h - how many connections pay: their number is doubled while that brings more
  * bytes a second. Where the machine or its link is the narrow place they stay few: then
- * files come in order, each by one, and are hashed as they come. Private to the engine.
+ * files come in order, each by one, and are hashed as they come. So they do while this
+ * process waits for processors: more of them would only wait with it. Private to the engine.
  */
 #ifndef STORE_FETCH_PACE_H
 #define STORE_FETCH_PACE_H
@@ -11,6 +12,7 @@
 
 /* To begin: .begin_ms alone. */
 struct pace {
+	bool starved; /* the caller's: short of processors, no more connections */
 	int64_t begin_ms;
 	int64_t ms, bytes; /* when the rate began to be measured */
 	int64_t due_ms;    /* and when it is known */

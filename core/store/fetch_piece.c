@@ -13,11 +13,12 @@
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "net/crc.h"
+#include "net/redirect.h"
 #include "store/fetch_impl.h"
 #include "store/retry.h"
 #include "store/uri.h"
 
-enum { MAX_HOPS = 10, MAX_HEADERS = 32, MAX_ERROR_BODY = 1 << 20 };
+enum { MAX_HEADERS = 32, MAX_ERROR_BODY = 1 << 20 };
 
 static int stop_with(struct piece *p, enum outcome outcome)
 {
@@ -251,6 +252,15 @@ static int read_range(struct piece *p, const char *value, struct error *err)
 	return str_eq(total, "*") ? 0 : read_bytes(p, &p->total, total, err);
 }
 
+/* One without quotes is none, but can be compared. */
+static bool is_tag(const char *value)
+{
+	for (const char *p = value; *p; p++)
+		if ((unsigned char)*p <= ' ' || *p == 0x7f)
+			return false;
+	return *value && strlen(value) < 1024;
+}
+
 static int on_header(void *ctx, int status, const char *name, const char *value,
 		     struct error *err)
 {
@@ -261,7 +271,7 @@ static int on_header(void *ctx, int status, const char *name, const char *value,
 		return read_range(p, value, err);
 	if (!strcasecmp(name, "Content-Length"))
 		return read_bytes(p, &p->length, value, err);
-	if (!strcasecmp(name, "ETag") && *value && strlen(value) < 1024)
+	if (!strcasecmp(name, "ETag") && is_tag(value))
 		p->reply_etag = arena_strdup(&p->arena, value);
 	else if (!strcasecmp(name, "Last-Modified") && strlen(value) < 100)
 		p->modified = arena_strdup(&p->arena, value);
@@ -275,10 +285,8 @@ static int on_header(void *ctx, int status, const char *name, const char *value,
 /* ---- the request ---- */
 
 struct request {
-	const char *url;
+	struct redirect at; /* away: none of the place's headers */
 	const char *lines[MAX_HEADERS + 6];
-	bool away; /* another host than the place's: none of its headers */
-	bool moved;
 };
 
 static void add_line(struct request *r, const char *line)
@@ -299,7 +307,7 @@ static void add_lines(struct piece *p, struct request *r, const char *const *hea
 
 	memset(r->lines, 0, sizeof(r->lines));
 	add_line(r, "Accept-Encoding: identity");
-	for (int i = 0; headers && headers[i] && i < MAX_HEADERS && !r->away; i++)
+	for (int i = 0; headers && headers[i] && i < MAX_HEADERS && !r->at.away; i++)
 		add_line(r, headers[i]);
 	if (file->o.size < 0)
 		add_line(r, arena_printf(a, "Range: bytes=%lld-%lld", (long long)p->pos,
@@ -307,13 +315,13 @@ static void add_lines(struct piece *p, struct request *r, const char *const *hea
 	else if (!all)
 		add_line(r, arena_printf(a, "Range: bytes=%lld-%lld", (long long)p->pos,
 					 (long long)p->end - 1));
-	if (file->etag && *file->etag == '"')
+	if (file->etag && *file->etag == '"' && http_is_etag(file->etag))
 		add_line(r, arena_printf(a, "If-Match: %s", file->etag));
 	else if (!file->etag && file->have && p->pos == 0)
 		add_line(r,
 			 arena_printf(a,
-				      strchr(file->have, '"') ? "If-None-Match: %s"
-							      : "If-Modified-Since: %s",
+				      http_is_etag(file->have) ? "If-None-Match: %s"
+							       : "If-Modified-Since: %s",
 				      file->have));
 }
 
@@ -325,22 +333,21 @@ static int locate(struct fetch *f, struct piece *p, struct request *r,
 	int refused;
 
 	pthread_mutex_lock(&f->lock);
-	r->url = file->where ? arena_strdup(&p->arena, file->where) : NULL;
-	r->away = r->url && !file->where_same;
-	p->asked = r->url;
+	r->at.url = file->where ? arena_strdup(&p->arena, file->where) : NULL;
+	r->at.away = r->at.url && !file->where_same;
+	p->asked = r->at.url;
 	refused = file->where ? 0 : file->refused;
 	p->fresh = refused != 0;
 	pthread_mutex_unlock(&f->lock);
-	r->moved = false;
 	*headers = NULL;
-	if (r->away)
+	if (r->at.away)
 		return 0;
 	if (f->conf->scheme->locate(f->conf->store, &file->o, refused, &p->arena, &call,
 				    err))
 		return stop_with(p, retry_error(err) ? PIECE_AGAIN : PIECE_FATAL);
 	*headers = call.headers;
-	if (!r->url)
-		r->url = call.url;
+	if (!r->at.url)
+		r->at.url = call.url;
 	return 0;
 }
 
@@ -353,26 +360,17 @@ static void forget_answer(struct piece *p)
 	p->skip = 0;
 }
 
+/* What came over http, or from where that has led, may be anybody's. */
 static int follow(struct piece *p, struct request *r, struct error *err)
 {
-	const char *from = r->url;
-
-	if (uri_resolve(&r->url, &p->arena, from, p->location, err) ||
-	    (!str_starts(r->url, "http://") && !str_starts(r->url, "https://"))) {
-		error_set(err, ERR_FORMAT,
-			  "the server redirects to what is no URL of "
-			  "http or https");
+	if (redirect_follow(&r->at, &p->arena, p->location, err))
 		return stop_with(p, PIECE_FATAL);
-	}
-	if (str_starts(from, "https://") && str_starts(r->url, "http://") &&
-	    p->f->o.digest == STORE_DIGEST_NONE) {
+	if (r->at.plain && !verify_is_proof(&p->f->o)) {
 		error_set(err, ERR_DENIED,
 			  "the server redirects from https to http, and there is no "
-			  "digest to hold the bytes against");
+			  "SHA-256 to hold the bytes against");
 		return stop_with(p, PIECE_FATAL);
 	}
-	r->away = r->away || !uri_same_origin(from, r->url);
-	r->moved = true;
 	return 0;
 }
 
@@ -381,9 +379,9 @@ static void remember(struct fetch *f, struct piece *p, const struct request *r)
 	struct file *file = p->f;
 
 	pthread_mutex_lock(&f->lock);
-	if (r->moved && !str_eq(file->where, r->url)) {
-		file->where = arena_strdup(&file->arena, r->url);
-		file->where_same = !r->away;
+	if (r->at.hops && !str_eq(file->where, r->at.url)) {
+		file->where = arena_strdup(&file->arena, r->at.url);
+		file->where_same = !r->at.away;
 	}
 	pthread_mutex_unlock(&f->lock);
 }
@@ -465,12 +463,6 @@ static void good_answer(struct fetch *f, struct piece *p, const struct request *
 	}
 }
 
-static bool is_redirect(int status)
-{
-	return status == 301 || status == 302 || status == 303 || status == 307 ||
-	       status == 308;
-}
-
 static void failed_call(struct fetch *f, struct piece *p, struct error *err)
 {
 	if (p->stalled && err->kind == ERR_STOPPED && !stop_requested()) {
@@ -493,7 +485,7 @@ static bool ask(struct fetch *f, struct piece *p, const struct request *r,
 		struct error *err)
 {
 	struct http_request req = { .method = "GET",
-				    .url = r->url,
+				    .url = r->at.url,
 				    .headers = r->lines,
 				    .idle_ms = IDLE_MS,
 				    .max_body = MAX_ERROR_BODY,
@@ -510,7 +502,7 @@ static bool ask(struct fetch *f, struct piece *p, const struct request *r,
 		failed_call(f, p, err);
 		return true;
 	}
-	if (is_redirect(answer.status) && p->location)
+	if (redirect_status(answer.status) && p->location)
 		return false;
 	if (answer.status >= 200 && answer.status < 300)
 		good_answer(f, p, r, err);
@@ -526,31 +518,19 @@ static void run_http(struct fetch *f, struct piece *p, struct error *err)
 
 	if (locate(f, p, &r, &headers, err))
 		return;
-	for (int hop = 0; hop <= MAX_HOPS; hop++) {
+	do {
 		add_lines(p, &r, headers);
-		if (ask(f, p, &r, err) || follow(p, &r, err))
-			return;
-	}
-	error_set(err, ERR_LIMIT, "more than %d redirects: is it a loop?", MAX_HOPS);
-	p->outcome = PIECE_FATAL;
+	} while (!ask(f, p, &r, err) && !follow(p, &r, err));
 }
 
 static void run_local(struct fetch *f, struct piece *p, struct error *err)
 {
 	cleanup_free char *chunk = xmalloc(CHUNK);
-	const char *path = NULL;
+	const char *path = p->f->o.key;
 	cleanup_fd int fd = -1;
 
-	if (f->conf->scheme->local_path(f->conf->store, &p->f->o, &p->arena, &path,
-					err)) {
+	if (f->conf->scheme->local_open(f->conf->store, &p->f->o, &fd, err))
 		p->outcome = err->kind == ERR_CONFLICT ? PIECE_CHANGED : PIECE_FATAL;
-		return;
-	}
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0) {
-		error_errno(err, errno, "%s", path);
-		p->outcome = PIECE_FATAL;
-	}
 	while (p->outcome == PIECE_OK && p->pos < p->end) {
 		size_t want = p->end - p->pos < CHUNK ? (size_t)(p->end - p->pos) : CHUNK;
 		ssize_t n = pread(fd, chunk, want, p->pos);
@@ -589,7 +569,7 @@ void piece_run(struct fetch *f, struct piece *p, struct error *err)
 {
 	p->outcome = PIECE_OK;
 	p->pause_ms = -1;
-	if (f->conf->scheme->local_path)
+	if (f->conf->scheme->local_open)
 		run_local(f, p, err);
 	else
 		run_http(f, p, err);

@@ -258,13 +258,14 @@ static bool may_begin_anew(struct fetch *f, struct file *file, const char *why)
 static void list_again(struct fetch *f, struct file *file)
 {
 	const struct fetch_conf *c = f->conf;
+	struct filter_look look = { .filter = &f->filter };
 	struct store_listing list = { 0 };
 	struct error ignored = { 0 };
 
 	if (!file->o.etag && file->o.digest == STORE_DIGEST_NONE && file->o.size < 0)
 		return;
 	pthread_mutex_lock(&f->listing);
-	if (!fetch_list(c, &list, &ignored))
+	if (!fetch_list(c, &look, &list, &ignored))
 		for (size_t i = 0; i < list.n; i++) {
 			const struct store_object *o = &list.objects[i];
 			struct arena *a = &file->arena;
@@ -280,6 +281,7 @@ static void list_again(struct fetch *f, struct file *file)
 			file->o.part_size = o->part_size;
 		}
 	store_listing_release(&list);
+	filter_look_release(&look);
 	pthread_mutex_unlock(&f->listing);
 }
 
@@ -440,7 +442,10 @@ static void judge(struct fetch *f, struct piece *p, struct error *err)
 {
 	struct file *file = p->f;
 
-	if (p->pos - p->from >= PROGRESS || (p->pos == p->end && p->pos > p->from))
+	bool named = file_is_named(file);
+
+	if (named &&
+	    (p->pos - p->from >= PROGRESS || (p->pos == p->end && p->pos > p->from)))
 		file->tried = file->refused = 0;
 	switch (p->outcome) {
 	case PIECE_OK:
@@ -448,6 +453,8 @@ static void judge(struct fetch *f, struct piece *p, struct error *err)
 		break;
 	case PIECE_AGAIN:
 		try_again(f, file, p, err);
+		/* it may have changed since, and nothing would tell */
+		file->anew |= !named && count_of(&file->written) > 0;
 		break;
 	case PIECE_CHANGED:
 		if (!file->anew && may_begin_anew(f, file, err->msg))

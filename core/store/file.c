@@ -9,11 +9,13 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "store/beneath.h"
 #include "store/store.h"
 #include "store/uri.h"
 
@@ -22,13 +24,31 @@ enum { MAX_DEPTH = 64 };
 struct store {
 	struct arena arena;
 	const char *root;
+	int claim; /* the folder that nothing leads out of; -1: any file may be read */
+	const char *below; /* of the claim: what is meant; "." for all */
 	void (*say)(void *ctx, const char *line);
 	void *ctx;
 };
 
+/*
+ * A file or folder of the place, by its full path: in a claim, which others write to, by
+ * way of links that do not lead out of it.
+ */
+static int open_any(const struct store *s, const char *full, int flags)
+{
+	size_t len = strlen(s->root);
+	cleanup_arena struct arena arena = { 0 };
+	const char *path;
+
+	if (s->claim < 0)
+		return open(full, flags | O_CLOEXEC);
+	path = full[len] ? path_join(&arena, s->below, full + len + 1) : s->below;
+	return beneath_open(s->claim, path, flags, true);
+}
+
 struct walk {
 	struct store *s;
-	bool (*wanted)(void *ctx, const char *name);
+	bool (*wanted)(void *ctx, const char *name, bool named);
 	void *ctx;
 	struct store_listing *list;
 	int depth;
@@ -38,6 +58,7 @@ static int new_store(struct store **ret, const struct store_conf *conf, const ch
 {
 	struct store *s = xcalloc(1, sizeof(*s));
 
+	s->claim = -1;
 	s->root = arena_strdup(&s->arena, path);
 	s->say = conf->say;
 	s->ctx = conf->ctx;
@@ -60,6 +81,14 @@ static int file_open(struct store **ret, const struct store_conf *conf, struct e
 				 "file:///%s/...",
 				 u.host, u.host);
 	return new_store(ret, conf, arena_printf(&arena, "/%s", path));
+}
+
+static void file_close(struct store *s)
+{
+	if (s->claim >= 0)
+		close(s->claim);
+	arena_clear(&s->arena);
+	free(s);
 }
 
 static int pvc_open(struct store **ret, const struct store_conf *conf, struct error *err)
@@ -87,7 +116,15 @@ static int pvc_open(struct store **ret, const struct store_conf *conf, struct er
 				 "in the initializer's container (PVC_ROOT names another "
 				 "folder than /mnt)",
 				 u.host, claim);
-	return new_store(ret, conf, *path ? path_join(&arena, claim, path) : claim);
+	new_store(ret, conf, *path ? path_join(&arena, claim, path) : claim);
+	(*ret)->below = arena_strdup(&(*ret)->arena, *path ? path : ".");
+	(*ret)->claim = open(claim, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if ((*ret)->claim >= 0)
+		return 0;
+	error_errno(err, errno, "%s", claim);
+	file_close(*ret);
+	*ret = NULL;
+	return -1;
 }
 
 static void note(const struct store *s, const char *path, const char *why)
@@ -111,10 +148,8 @@ static int add_file(struct walk *w, const char *full, const char *path,
 	struct arena *arena = &w->list->arena;
 	struct store_object o = { .size = st->st_size };
 
-	if (w->wanted && !w->wanted(w->ctx, path))
+	if (w->wanted && !w->wanted(w->ctx, path, str_eq(full, w->s->root)))
 		return 0;
-	if (store_path_check(path, err))
-		return -1;
 	o.path = arena_strdup(arena, path);
 	o.key = arena_strdup(arena, full);
 	o.etag = stamp(arena, st);
@@ -125,10 +160,13 @@ static int walk(struct walk *w, const char *full, const char *path, struct error
 
 static int visit(struct walk *w, const char *full, const char *path, struct error *err)
 {
+	cleanup_fd int fd = open_any(w->s, full, O_PATH);
 	struct stat own, st;
 
-	if (lstat(full, &own) || stat(full, &st)) {
-		note(w->s, full, strerror(errno));
+	if (fd < 0 || lstat(full, &own) || fstat(fd, &st)) {
+		note(w->s, full,
+		     errno == EXDEV ? "it is a link that leads out of the claim"
+				    : strerror(errno));
 		return 0;
 	}
 	if (S_ISREG(st.st_mode))
@@ -144,12 +182,17 @@ static int walk(struct walk *w, const char *full, const char *path, struct error
 {
 	cleanup_arena struct arena arena = { 0 };
 	struct dirent **names = NULL;
+	cleanup_fd int dir = -1;
 	int n, rc = 0;
 
+	dir = open_any(w->s, full, O_RDONLY | O_DIRECTORY);
 	if (++w->depth > MAX_DEPTH)
 		return error_set(err, ERR_LIMIT, "%s: folders are more than %d deep",
 				 full, MAX_DEPTH);
-	n = scandir(full, &names, NULL, alphasort);
+	if (dir < 0)
+		return error_errno(err, errno, "%s", full);
+	n = scandir(arena_printf(&arena, "/proc/self/fd/%d", dir), &names, NULL,
+		    alphasort);
 	if (n < 0)
 		return error_errno(err, errno, "%s", full);
 	for (int i = 0; i < n; i++) {
@@ -165,13 +208,18 @@ static int walk(struct walk *w, const char *full, const char *path, struct error
 	return rc;
 }
 
-static int file_list(struct store *s, bool (*wanted)(void *ctx, const char *name),
-		     void *ctx, struct store_listing *ret, struct error *err)
+static int file_list(struct store *s,
+		     bool (*wanted)(void *ctx, const char *name, bool named), void *ctx,
+		     struct store_listing *ret, struct error *err)
 {
 	struct walk w = { .s = s, .wanted = wanted, .ctx = ctx, .list = ret };
+	cleanup_fd int fd = open_any(s, s->root, O_PATH);
 	struct stat st;
 
-	if (stat(s->root, &st))
+	if (fd < 0 && errno == EXDEV)
+		return error_set(err, ERR_DENIED, "%s: a link leads out of the claim",
+				 s->root);
+	if (fd < 0 || fstat(fd, &st))
 		return error_errno(err, errno, "%s", s->root);
 	if (S_ISREG(st.st_mode))
 		return add_file(&w, s->root, path_base(s->root), &st, err);
@@ -181,31 +229,30 @@ static int file_list(struct store *s, bool (*wanted)(void *ctx, const char *name
 	return walk(&w, s->root, "", err);
 }
 
-static int file_path(struct store *s, const struct store_object *o, struct arena *arena,
-		     const char **ret, struct error *err)
+static int local_open(struct store *s, const struct store_object *o, int *ret_fd,
+		      struct error *err)
 {
+	int fd = open_any(s, o->key, O_RDONLY | O_NONBLOCK), rc = 0;
+	cleanup_arena struct arena arena = { 0 };
 	struct stat st;
 
-	(void)s;
-	if (stat(o->key, &st))
+	if (fd < 0)
 		return error_errno(err, errno, "%s", o->key);
-	if (!str_eq(stamp(arena, &st), o->etag))
-		return error_set(err, ERR_CONFLICT, "%s has changed meanwhile", o->key);
-	*ret = o->key;
-	return 0;
-}
-
-static void file_close(struct store *s)
-{
-	arena_clear(&s->arena);
-	free(s);
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) ||
+	    !str_eq(stamp(&arena, &st), o->etag))
+		rc = error_set(err, ERR_CONFLICT, "%s has changed meanwhile", o->key);
+	if (rc)
+		close(fd);
+	else
+		*ret_fd = fd;
+	return rc;
 }
 
 const struct scheme scheme_file = {
 	.name = "file",
 	.open = file_open,
 	.list = file_list,
-	.local_path = file_path,
+	.local_open = local_open,
 	.close = file_close,
 };
 
@@ -213,6 +260,6 @@ const struct scheme scheme_pvc = {
 	.name = "pvc",
 	.open = pvc_open,
 	.list = file_list,
-	.local_path = file_path,
+	.local_open = local_open,
 	.close = file_close,
 };

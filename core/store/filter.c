@@ -116,7 +116,63 @@ static bool any_fits(const char *const *patterns, const char *name)
 	return false;
 }
 
-bool filter_wants(const struct filter *f, const char *name)
+bool filter_wants(const struct filter *f, const char *name, bool named)
 {
-	return (!f->allow || any_fits(f->allow, name)) && !any_fits(f->ignore, name);
+	bool needed = named || any_fits(f->rescued, name);
+
+	if (f->allow && !(needed && !f->allow_given) && !any_fits(f->allow, name))
+		return false;
+	return (needed && !f->ignore_given) || !any_fits(f->ignore, name);
+}
+
+static const char *const usual[] = { "*.safetensors", "*.gguf", NULL };
+/* Formats of weights that defaults leave out, the best first. */
+static const char *const formats[FILTER_FORMATS][5] = {
+	{ "*.bin", "*.pt", "*.pth", "*.ckpt", NULL },
+	{ "*.h5", "*.keras", NULL },
+	{ "*.msgpack", "*.npz", NULL },
+	{ "*.onnx", NULL },
+};
+
+static bool left_by_default(const struct filter *f, const char *name)
+{
+	struct filter given = { .allow = f->allow_given ? f->allow : NULL,
+				.ignore = f->ignore_given ? f->ignore : NULL };
+
+	return filter_wants(&given, name, false);
+}
+
+bool filter_look(struct filter_look *look, const char *name, bool named)
+{
+	const struct filter *f = look->filter;
+	bool wanted = filter_wants(f, name, named);
+
+	look->weights |= wanted && any_fits(usual, name);
+	for (size_t i = 0; i < FILTER_FORMATS; i++) {
+		if (!any_fits(formats[i], name))
+			continue;
+		look->weights |= wanted;
+		look->missed[i] |= !wanted && left_by_default(f, name);
+	}
+	if (!wanted && left_by_default(f, name)) {
+		if (look->n < FILTER_SHOWN)
+			look->names[look->n] = arena_strdup(&look->arena, name);
+		look->n++;
+	}
+	return wanted;
+}
+
+const char *const *filter_rescue(const struct filter_look *look)
+{
+	if (!look->filter->has_weights || look->weights)
+		return NULL;
+	for (size_t i = 0; i < FILTER_FORMATS; i++)
+		if (look->missed[i])
+			return formats[i];
+	return NULL;
+}
+
+void filter_look_release(struct filter_look *look)
+{
+	arena_clear(&look->arena);
 }

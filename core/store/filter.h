@@ -10,6 +10,7 @@
 #define STORE_FILTER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/arena.h"
 
@@ -19,12 +20,35 @@
 
 struct filter {
 	const char *const *allow, *const *ignore; /* end with NULL; NULL: none */
+	bool allow_given, ignore_given; /* by somebody who meant it; else defaults */
+	bool has_weights;               /* a model: see filter_look() */
+	const char *const *rescued;     /* files that no default leaves out; or NULL */
 };
 
 /* "*.bin, *.pt" as a list: items are trimmed, empty ones dropped. NULL: no list. */
 const char *const *filter_list(struct arena *arena, const char *text);
 
-bool filter_wants(const struct filter *f, const char *name);
+/* `named`: somebody has asked for just this file, which no default leaves out. */
+bool filter_wants(const struct filter *f, const char *name, bool named);
+
+/* What became of the names of a listing. */
+enum { FILTER_SHOWN = 3, FILTER_FORMATS = 4 };
+struct filter_look {
+	const struct filter *filter;
+	struct arena arena;
+	size_t n;                        /* left out, by defaults alone */
+	const char *names[FILTER_SHOWN]; /* the first of them */
+	bool missed[FILTER_FORMATS];     /* weights of that format, which were left out */
+	bool weights;                    /* some were not */
+};
+/* As `wanted` of a scheme: filter_wants(), and what there is to know later. */
+bool filter_look(struct filter_look *look, const char *name, bool named);
+/*
+ * A model without weights is none: the formats to be rescued, where all of them were
+ * left out, the best there is. NULL: there are some, or none at all.
+ */
+const char *const *filter_rescue(const struct filter_look *look);
+void filter_look_release(struct filter_look *look);
 
 bool fnmatch_case(const char *pattern, const char *name);
 

@@ -18,7 +18,7 @@
 #define ENDPOINT "https://storage.googleapis.com"
 #define FIELDS   "name,size,md5Hash,crc32c,generation"
 
-enum { MAX_PAGES = 100000, MAX_ANSWER = 16 * 1024 * 1024, ASK_MS = 300 * 1000 };
+enum { MAX_PAGES = 20000, MAX_ANSWER = 16 * 1024 * 1024, ASK_MS = 300 * 1000 };
 
 struct store {
 	struct store *s3; /* instead of all that follows */
@@ -47,7 +47,7 @@ static int setup(struct store *s, const struct store_conf *conf, struct error *e
 	if (!endpoint)
 		endpoint = store_env(conf, "ENDPOINT");
 	if (endpoint && !strstr(endpoint, "://"))
-		endpoint = arena_printf(&s->arena, "http://%s", endpoint);
+		endpoint = arena_printf(&s->arena, "https://%s", endpoint);
 	s->endpoint = arena_strdup(&s->arena, endpoint ? endpoint : ENDPOINT);
 	if (store_env(conf, "ACCESS_KEY_ID"))
 		return s3_open_at(&s->s3, conf, s->endpoint, err);
@@ -173,7 +173,7 @@ static int ask(struct store *s, const char *name, const struct sigv4_pair *query
 struct gathering {
 	struct store_listing *to;
 	size_t seen, skip; /* skip: the prefix's length */
-	bool (*wanted)(void *ctx, const char *name);
+	bool (*wanted)(void *ctx, const char *name, bool named);
 	void *ctx;
 };
 
@@ -201,8 +201,6 @@ static int take(struct gathering *g, const cJSON *item, const char *name,
 	size_t len = strlen(name);
 	char *key;
 
-	if (store_path_check(path, err))
-		return -1;
 	if (!size || str_int(&o.size, size, 0, INT64_MAX, &why))
 		return error_set(err, ERR_FORMAT, "gs: an object without a size");
 	generation = generation ? generation : "";
@@ -230,7 +228,7 @@ static int take_page(struct gathering *g, const cJSON *page, struct error *err)
 			return error_set(err, ERR_FORMAT, "gs: an object without a name");
 		g->seen++;
 		if (str_ends(name, "/") || strlen(name) <= g->skip ||
-		    (g->wanted && !g->wanted(g->ctx, name)))
+		    (g->wanted && !g->wanted(g->ctx, name, false)))
 			continue;
 		if (take(g, item, name, name + g->skip, err))
 			return -1;
@@ -277,7 +275,7 @@ static int list_object(struct store *s, const char *name, struct gathering *g,
 
 	if (ask(s, name, query, &item, err))
 		return -1;
-	if (g->wanted && !g->wanted(g->ctx, name))
+	if (g->wanted && !g->wanted(g->ctx, name, true))
 		return 0;
 	return take(g, item, name, slash ? slash + 1 : name, err);
 }
@@ -308,8 +306,9 @@ static int by_path(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
-static int gs_list(struct store *s, bool (*wanted)(void *ctx, const char *name),
-		   void *ctx, struct store_listing *ret, struct error *err)
+static int gs_list(struct store *s,
+		   bool (*wanted)(void *ctx, const char *name, bool named), void *ctx,
+		   struct store_listing *ret, struct error *err)
 {
 	struct store_listing l = { 0 };
 	struct gathering g = { .to = &l, .wanted = wanted, .ctx = ctx };

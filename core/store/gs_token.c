@@ -87,7 +87,7 @@ static int take_answer(struct gs_token *t, const struct http_response *r,
 	if (json_parse(&doc, r->body.data, r->body.len, err))
 		return error_wrap(err, "%s: HTTP %d", t->source, r->status);
 	token = json_str(doc, "access_token");
-	if (r->status != 200 || !token || strpbrk(token, "\r\n")) {
+	if (r->status != 200 || !token || !*token || strpbrk(token, "\r\n")) {
 		why = json_str(doc, "error_description");
 		return error_set(err, ERR_DENIED, "%s: no token: HTTP %d: %.200s; %s",
 				 t->source, r->status,
@@ -245,7 +245,19 @@ static int from_file(struct gs_token *t, struct error *err)
 			 t->source, type ? str_visible(&arena, type, false) : "");
 }
 
-/* Most machines are none of Google's: no answer is no error. */
+/* Whoever else has that address says nothing of the kind. */
+static int on_flavor(void *ctx, int status, const char *name, const char *value,
+		     struct error *err)
+{
+	bool *is_google = ctx;
+
+	(void)status, (void)err;
+	if (!strcasecmp(name, "Metadata-Flavor"))
+		*is_google = !strcmp(value, "Google");
+	return 0;
+}
+
+/* Most machines are none of Google's: no answer, or another server's, is no error. */
 static int from_metadata(struct gs_token *t, struct error *err)
 {
 	static const char *const headers[] = { "Metadata-Flavor: Google", NULL };
@@ -253,20 +265,23 @@ static int from_metadata(struct gs_token *t, struct error *err)
 	cleanup_http_response struct http_response resp = { 0 };
 	cleanup_arena struct arena arena = { 0 };
 	struct error ignored = { 0 };
+	bool is_google = false;
 	const struct http_request req = {
 		.method = "GET",
 		.url = arena_printf(&arena, "http://%s" METADATA_PATH,
 				    t->metadata ? t->metadata : METADATA_HOST),
 		.headers = headers,
 		.timeout_ms = NEAR_MS,
-		.max_body = MAX_ANSWER
+		.max_body = MAX_ANSWER,
+		.on_header = on_flavor,
+		.ctx = &is_google,
 	};
 
 	if (t->no_metadata)
 		return 0;
 	if (!t->direct && http_client_new(&t->direct, &conf, err))
 		return -1;
-	if (http_do(t->direct, &req, &resp, &ignored) || resp.status == 404)
+	if (http_do(t->direct, &req, &resp, &ignored) || resp.status == 404 || !is_google)
 		return 0;
 	t->source = "the metadata server";
 	return take_answer(t, &resp,

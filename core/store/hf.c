@@ -18,7 +18,7 @@
 #include "store/hf_uri.h"
 #include "store/store.h"
 
-enum { MAX_PAGES = 100000, MAX_URL = 16 * 1024, MAX_COMMIT = 64 };
+enum { MAX_PAGES = 20000, MAX_URL = 16 * 1024, MAX_COMMIT = 64 };
 
 struct store {
 	struct arena arena;
@@ -119,11 +119,25 @@ static int read_page(struct store *s, struct buf *url, const struct hf_tree_want
 	return buf_check(url, "the address of the next page", err);
 }
 
+static int read_pages(struct store *s, struct buf *url, const struct hf_tree_want *want,
+		      struct store_listing *l, struct error *err)
+{
+	for (int page = 0; url->len; page++) {
+		if (page == MAX_PAGES)
+			return error_set(err, ERR_LIMIT, "%s lists more than %d pages",
+					 s->hub.host, MAX_PAGES);
+		if (read_page(s, url, want, l, err))
+			return -1;
+	}
+	return 0;
+}
+
 static int read_tree(struct store *s, const char *folder, bool recursive,
-		     const struct hf_tree_want *want, struct store_listing *l,
-		     struct error *err)
+		     struct hf_tree_want want, struct store_listing *l, struct error *err)
 {
 	cleanup_buf struct buf url = { .max = MAX_URL };
+	struct hf_tree_walk walk = { 0 };
+	int rc;
 
 	buf_printf(&url, "%s/api/%s/%s/tree/%s%s", s->hub.endpoint, s->repo.kind,
 		   s->repo.id, s->commit, *folder ? "/" : "");
@@ -131,14 +145,10 @@ static int read_tree(struct store *s, const char *folder, bool recursive,
 	buf_printf(&url, "?recursive=%s&expand=False", recursive ? "True" : "False");
 	if (buf_check(&url, "the address", err))
 		return -1;
-	for (int page = 0; url.len; page++) {
-		if (page == MAX_PAGES)
-			return error_set(err, ERR_LIMIT, "%s lists more than %d pages",
-					 s->hub.host, MAX_PAGES);
-		if (read_page(s, &url, want, l, err))
-			return -1;
-	}
-	return 0;
+	want.walk = &walk;
+	rc = read_pages(s, &url, &want, l, err);
+	hf_tree_walk_release(&walk);
+	return rc;
 }
 
 /* A file whose name the URI has: it stands in the list of the folder above it. */
@@ -152,7 +162,7 @@ static int read_file(struct store *s, struct hf_tree_want want, struct store_lis
 				: "";
 
 	want.file = s->repo.folder;
-	return read_tree(s, dir, false, &want, l, err);
+	return read_tree(s, dir, false, want, l, err);
 }
 
 static int read_all(struct store *s, const struct hf_tree_want *want,
@@ -161,7 +171,7 @@ static int read_all(struct store *s, const struct hf_tree_want *want,
 	cleanup_arena struct arena arena = { 0 };
 	const char *folder = s->repo.folder;
 	struct error why = { 0 };
-	bool is_folder = !read_tree(s, folder, true, want, l, &why);
+	bool is_folder = !read_tree(s, folder, true, *want, l, &why);
 
 	if (!is_folder && (!*folder || why.kind != ERR_NOT_FOUND)) {
 		*err = why;
@@ -180,8 +190,8 @@ static int read_all(struct store *s, const struct hf_tree_want *want,
 			 str_visible(&arena, folder, false), s->commit);
 }
 
-static int list(struct store *s, bool (*wanted)(void *ctx, const char *name), void *ctx,
-		struct store_listing *ret, struct error *err)
+static int list(struct store *s, bool (*wanted)(void *ctx, const char *name, bool named),
+		void *ctx, struct store_listing *ret, struct error *err)
 {
 	const struct hf_tree_want want = { .folder = s->repo.folder,
 					   .wanted = wanted,
@@ -234,11 +244,18 @@ static int explain(struct store *s, const struct store_object *o, int status,
 	return -1;
 }
 
+static const char *place(struct store *s, struct arena *arena)
+{
+	return arena_printf(arena, "%s/%s", hf_repo_page(arena, &s->hub, &s->repo),
+			    s->repo.folder);
+}
+
 const struct scheme scheme_hf = {
 	.name = "hf",
 	.open = open_store,
 	.list = list,
 	.locate = locate,
 	.explain = explain,
+	.place = place,
 	.close = close_store,
 };

@@ -7,12 +7,14 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "net/redirect.h"
 #include "store/ask.h"
 #include "store/hf_tree.h"
 #include "store/retry.h"
+#include "store/secret.h"
 #include "store/uri.h"
 
-enum { MAX_TOKEN = 16 * 1024, MAX_HOPS = 5, ASK_MS = 120 * 1000, IDLE_MS = 30 * 1000 };
+enum { ASK_MS = 120 * 1000, IDLE_MS = 30 * 1000 };
 
 static bool is_true(const char *value)
 {
@@ -40,39 +42,26 @@ static const char *token_path(struct arena *arena, const struct store_conf *conf
 	return dir ? path_join(arena, dir, ".cache/huggingface/token") : NULL;
 }
 
-/* Secrets are often made with a newline at the end. */
-static int set_token(struct hf_hub *hub, struct arena *arena, const char *text,
-		     const char *from, struct error *err)
+static void set_token(struct hf_hub *hub, struct arena *arena, const char *token,
+		      const char *from)
 {
-	const char *token = str_trim(arena, text);
-
-	if (!*token)
-		return 0;
-	if (strlen(token) > MAX_TOKEN)
-		return error_set(err, ERR_INVALID, "the token in %s is too long", from);
-	for (const unsigned char *p = (const unsigned char *)token; *p; p++)
-		if (*p <= ' ' || *p >= 0x7f)
-			return error_set(err, ERR_INVALID,
-					 "the token in %s has a character in it that no "
-					 "token has (a blank, a newline?)",
-					 from);
 	hub->headers[0] = arena_printf(arena, "Authorization: Bearer %s", token);
 	hub->token_from = from;
-	return 0;
 }
 
+/* One that is not there is none; one that cannot be read, or is empty, is an error. */
 static int token_file(struct hf_hub *hub, struct arena *arena,
 		      const struct store_conf *conf, struct error *err)
 {
-	cleanup_buf struct buf text = { .max = MAX_TOKEN };
-	const char *path = token_path(arena, conf);
-	struct error ignored = { 0 };
+	const char *path = token_path(arena, conf), *token, *from;
 
-	if (!path || file_read(&text, path, &ignored) || !text.len ||
-	    memchr(text.data, 0, text.len))
+	if (!path || !file_exists(path))
 		return 0;
-	return set_token(hub, arena, (const char *)text.data,
-			 arena_printf(arena, "the file %s", path), err);
+	from = arena_printf(arena, "the file %s", path);
+	if (secret_read(&token, arena, path, from, err))
+		return -1;
+	set_token(hub, arena, token, from);
+	return 0;
 }
 
 static int find_token(struct hf_hub *hub, struct arena *arena,
@@ -83,11 +72,13 @@ static int find_token(struct hf_hub *hub, struct arena *arena,
 	bool only_given = is_true(store_env(conf, "HF_HUB_DISABLE_IMPLICIT_TOKEN"));
 
 	for (const char *const *name = names; *name; name++) {
-		const char *value = store_env(conf, *name);
+		const char *value = store_env(conf, *name), *token;
 
-		if (value && set_token(hub, arena, value, *name, err))
+		if (value && secret_take(&token, arena, value, *name, err))
 			return -1;
-		if (hub->token_from || only_given)
+		if (value)
+			set_token(hub, arena, token, *name);
+		if (value || only_given)
 			return 0;
 	}
 	return token_file(hub, arena, conf, err);
@@ -271,17 +262,17 @@ static int on_header(void *ctx, int status, const char *name, const char *value,
 }
 
 /* Renamed repositories are at another path of the hub. */
-static int redirected(const struct hf_hub *hub, struct arena *arena, const char **url,
+static int redirected(const struct hf_hub *hub, struct arena *arena, struct redirect *at,
 		      const char *location, struct error *err)
 {
-	if (uri_resolve(url, arena, *url, location, err))
-		return error_wrap(err, "%s redirects to what is no address", hub->host);
-	if (uri_same_origin(*url, hub->endpoint))
+	if (redirect_follow(at, arena, location, err))
+		return error_wrap(err, "%s", hub->host);
+	if (!at->away)
 		return 0;
 	return error_set(err, ERR_DENIED,
 			 "%s redirects to %s, which is not the hub that HF_ENDPOINT "
 			 "names; the token is not sent there",
-			 hub->host, uri_shown(arena, *url));
+			 hub->host, uri_shown(arena, at->url));
 }
 
 /* Of a mirror, which hands on the links of the hub behind it. */
@@ -290,7 +281,7 @@ static const char *own_link(const struct hf_hub *hub, struct arena *arena,
 {
 	const char *api = strstr(link, "/api/");
 
-	if (uri_same_origin(link, hub->endpoint) || !api)
+	if (http_same_origin(link, hub->endpoint) || !api)
 		return link;
 	return arena_printf(arena, "%s%s", hub->endpoint, api);
 }
@@ -304,7 +295,7 @@ static int next_page(const struct hf_hub *hub, struct arena *arena, const char *
 		return error_wrap(err, "the address of the next page");
 	if (next)
 		next = own_link(hub, arena, next);
-	if (next && !uri_same_origin(next, hub->endpoint))
+	if (next && !http_same_origin(next, hub->endpoint))
 		return error_set(err, ERR_FORMAT, "%s says that the next page is at %s",
 				 hub->host, uri_shown(arena, next));
 	if (next && str_eq(next, url))
@@ -370,22 +361,22 @@ void hf_page_release(struct hf_page *p)
 	arena_clear(&p->arena);
 }
 
-/* One try. *url becomes another one where the hub redirects: 0, without an answer. */
+/* One try. `at` becomes another one where the hub redirects: 0, without an answer. */
 static int get_once(struct hf_page *p, const struct hf_hub *hub,
-		    const struct hf_repo *repo, const char **url, struct error *err)
+		    const struct hf_repo *repo, struct redirect *at, struct error *err)
 {
 	struct answer a = { 0 };
-	int rc = ask(hub, repo, *url, &a, &p->http, err);
+	int rc = ask(hub, repo, at->url, &a, &p->http, err);
 
 	if (rc)
 		; /* nobody answered */
-	else if (p->http.status >= 301 && p->http.status <= 308 && a.location)
-		rc = redirected(hub, &p->arena, url, a.location, err);
+	else if (redirect_status(p->http.status) && a.location)
+		rc = redirected(hub, &p->arena, at, a.location, err);
 	else if (p->http.status != 200)
 		rc = hf_hub_refused(hub, repo, p->http.status, a.code ? a.code : "",
 				    message_of(&a.arena, &a, &p->http), err);
 	else
-		rc = next_page(hub, &p->arena, *url, a.link, &p->next, err);
+		rc = next_page(hub, &p->arena, at->url, a.link, &p->next, err);
 	arena_clear(&a.arena);
 	return rc;
 }
@@ -393,10 +384,11 @@ static int get_once(struct hf_page *p, const struct hf_hub *hub,
 int hf_hub_get(struct hf_page *ret, const struct hf_hub *hub, const struct hf_repo *repo,
 	       const char *url, struct error *err)
 {
+	struct redirect at = { .url = url };
 	struct hf_page p = { 0 };
 
-	for (int hop = 0; hop <= MAX_HOPS; hop++) {
-		if (get_once(&p, hub, repo, &url, err)) {
+	for (;;) {
+		if (get_once(&p, hub, repo, &at, err)) {
 			hf_page_release(&p);
 			return -1;
 		}
@@ -407,6 +399,4 @@ int hf_hub_get(struct hf_page *ret, const struct hf_hub *hub, const struct hf_re
 		http_response_release(&p.http);
 		p.http = (struct http_response){ 0 };
 	}
-	hf_page_release(&p);
-	return error_set(err, ERR_FORMAT, "%s redirects again and again", hub->host);
 }

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <strings.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,7 +12,9 @@
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "net/digest.h"
+#include "net/redirect.h"
 #include "store/ask.h"
+#include "store/beneath.h"
 #include "store/hf_hub.h"
 #include "store/uri.h"
 
@@ -22,6 +23,8 @@ enum {
 	SAMPLE = 512,
 	MAX_HEADERS = 16,
 	MAX_PARTS = 10000,
+	MAX_COMMITS = 10, /* of others meanwhile */
+	PARENT_SIZE = 72,
 	HASH_BYTES = 1024 * 1024,
 	ASK_MS = 300 * 1000,
 	SLOWEST = 10, /* bytes a ms that a body goes out with */
@@ -34,47 +37,85 @@ struct putting {
 	struct arena arena;
 	struct hf_hub hub;
 	struct hf_repo repo;
-	const char *repo_url; /* "https://host/datasets/org/name" */
-	struct buf commit;    /* lines of the one that is being made */
+	const char *repo_url;     /* "https://host/datasets/org/name" */
+	char parent[PARENT_SIZE]; /* the commit that the branch is at; "": none */
+	struct buf commit; /* lines of the one that is being made, without the first */
+	struct buf body;   /* all of it */
+	cJSON *names;      /* the files of it: path to oid */
 	size_t lines;
 };
 
-/* A file, as bytes. */
+/* A file. It is read, not mapped: what is made shorter meanwhile is an error, no SIGBUS. */
 struct bytes {
+	const char *name;
 	int fd;
-	const char *data;
 	size_t len;
+	size_t from; /* of a part of it that is sent */
 };
 
 static void bytes_release(struct bytes *b)
 {
-	if (b->len)
-		munmap((void *)(uintptr_t)b->data, b->len);
 	if (b->fd >= 0)
 		close(b->fd);
 }
 #define cleanup_bytes __attribute__((cleanup(bytes_release)))
 
+static int fail_changed(const char *name, struct error *err)
+{
+	return error_set(err, ERR_CONFLICT,
+			 "%s has changed while it was sent: export when nobody writes to "
+			 "it any more",
+			 name);
+}
+
 static int bytes_open(struct bytes *ret, const struct hf_put_file *f, struct error *err)
 {
-	struct bytes b = { .fd = open(f->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW),
-			   .data = "" };
+	struct bytes b = {
+		.name = f->name,
+		.fd = f->root < 0 ? open(f->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+				  : beneath_open(f->root, f->path, O_RDONLY, false),
+		.len = (size_t)f->size
+	};
 	struct stat st;
-	void *at;
 
 	if (b.fd < 0)
 		return error_errno(err, errno, "%s", f->name);
 	*ret = b;
-	if (fstat(b.fd, &st) || st.st_size != f->size)
-		return error_set(err, ERR_CONFLICT, "%s has changed while it was sent",
-				 f->name);
-	if (!f->size)
-		return 0;
-	at = mmap(NULL, (size_t)f->size, PROT_READ, MAP_PRIVATE, b.fd, 0);
-	if (at == MAP_FAILED)
-		return error_errno(err, errno, "%s", f->name);
-	ret->data = at;
-	ret->len = (size_t)f->size;
+	return fstat(b.fd, &st) || st.st_size != f->size ? fail_changed(f->name, err) : 0;
+}
+
+/* http_request.read; data is filled, or the file is shorter than it was. */
+static int bytes_read(void *ctx, size_t at, void *data, size_t max, size_t *ret_n,
+		      struct error *err)
+{
+	const struct bytes *b = ctx;
+
+	for (size_t got = 0; got < max;) {
+		ssize_t n = pread(b->fd, (char *)data + got, max - got,
+				  (off_t)(b->from + at + got));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return error_errno(err, errno, "%s", b->name);
+		if (!n)
+			return fail_changed(b->name, err);
+		got += (size_t)n;
+	}
+	*ret_n = max;
+	return 0;
+}
+
+/* The first `max` bytes, in base64. */
+static int add_base64(struct buf *out, struct bytes *b, size_t max, struct error *err)
+{
+	size_t len = b->len < max ? b->len : max, got;
+	cleanup_free void *data = xmalloc(len + 1);
+
+	if (bytes_read(b, 0, data, len, &got, err))
+		return -1;
+	buf_adds(out, "");
+	base64_encode(out, data, len);
 	return 0;
 }
 
@@ -84,8 +125,10 @@ struct asked {
 	const char *method, *url, *type;
 	const void *body;
 	size_t len;
+	struct bytes *file;      /* instead of the body */
 	const char *const *more; /* headers; or NULL */
 	bool hub;                /* with the token, if it is the hub's own host */
+	bool is_commit;          /* of p->commit */
 	char *etag;              /* of the answer: 200 bytes; or NULL */
 };
 
@@ -116,32 +159,54 @@ static int refused(struct putting *p, const struct asked *a, struct http_respons
 	return -1;
 }
 
-static int ask(struct putting *p, struct asked *a, struct http_response *ret,
-	       struct error *err)
+/* As many as `headers` has room for, and NULL. */
+static void add_headers(const struct putting *p, const struct asked *a,
+			struct arena *arena, const char *headers[MAX_HEADERS + 4])
 {
-	const char *headers[MAX_HEADERS + 4] = { 0 };
-	cleanup_arena struct arena arena = { 0 };
-	struct http_request req = { .method = a->method,
-				    .url = a->url,
-				    .headers = headers,
-				    .body = a->body,
-				    .body_len = a->len,
-				    .timeout_ms = ASK_MS + (int64_t)a->len / SLOWEST,
-				    .on_header = on_header,
-				    .ctx = a };
+	const char *type = a->type ? a->type : "";
 	size_t n = 0;
 
-	headers[n++] = arena_printf(&arena, "Content-Type:%s%s", a->type ? " " : "",
-				    a->type ? a->type : "");
-	if (a->type && str_ends(a->type, "git-lfs+json"))
-		headers[n++] = arena_printf(&arena, "Accept: %s", a->type);
-	if (a->hub && p->hub.token_from && uri_same_origin(a->url, p->hub.endpoint))
+	headers[n++] = arena_printf(arena, "Content-Type:%s%s", *type ? " " : "", type);
+	if (str_ends(type, "git-lfs+json"))
+		headers[n++] = arena_printf(arena, "Accept: %s", type);
+	if (a->hub && p->hub.token_from && http_same_origin(a->url, p->hub.endpoint))
 		headers[n++] = p->hub.headers[0];
 	for (const char *const *h = a->more; h && *h && n < MAX_HEADERS + 3; h++)
 		headers[n++] = *h;
-	if (store_ask(p->hub.asker, hf_repo_shown(&arena, &p->repo), &req, ret, err))
+	headers[n] = NULL;
+}
+
+static int make_commit(void *ctx, struct arena *arena, struct http_request *req,
+		       struct error *err);
+static int is_committed(void *ctx, bool *ret, struct error *err);
+
+static int ask(struct putting *p, struct asked *a, struct http_response *ret,
+	       struct error *err)
+{
+	const char *headers[MAX_HEADERS + 4];
+	cleanup_arena struct arena arena = { 0 };
+	const struct http_request req = {
+		.method = a->method,
+		.url = a->url,
+		.headers = headers,
+		.body = a->body,
+		.body_len = a->len,
+		.read = a->file ? bytes_read : NULL,
+		.read_ctx = a->file,
+		.timeout_ms = ASK_MS + (int64_t)a->len / SLOWEST,
+		.on_header = on_header,
+		.ctx = a,
+	};
+	const struct store_question q = { .what = hf_repo_shown(&arena, &p->repo),
+					  .req = &req,
+					  .prepare = a->is_commit ? make_commit : NULL,
+					  .is_done = a->is_commit ? is_committed : NULL,
+					  .ctx = p };
+
+	add_headers(p, a, &arena, headers);
+	if (store_ask_question(p->hub.asker, &q, ret, err))
 		return -1;
-	return ret->status / 100 == 2 ? 0 : refused(p, a, ret, err);
+	return !ret->status || ret->status / 100 == 2 ? 0 : refused(p, a, ret, err);
 }
 
 /* A document to the hub, and the one that it answers. */
@@ -182,7 +247,7 @@ static const char *const *headers_of(struct arena *arena, const cJSON *action)
 }
 
 /* header: {"chunk_size": "...", "00001": URL, ...}; then a word that all are there. */
-static int send_parts(struct putting *p, const cJSON *action, const struct bytes *b,
+static int send_parts(struct putting *p, const cJSON *action, struct bytes *b,
 		      const char *oid, struct error *err)
 {
 	int64_t chunk = 0, n;
@@ -192,13 +257,18 @@ static int send_parts(struct putting *p, const cJSON *action, const struct bytes
 
 	if (str_int(&chunk, json_str(action, "header", "chunk_size"), 1, INT64_MAX, &why))
 		return error_set(err, ERR_FORMAT, "chunk_size: %s", why.msg);
-	n = ((int64_t)b->len + chunk - 1) / chunk;
+	n = (int64_t)b->len / chunk + ((int64_t)b->len % chunk != 0);
+	if (n > MAX_PARTS)
+		return error_set(err, ERR_FORMAT,
+				 "chunk_size: %lld bytes: that are %lld parts, more than "
+				 "%d",
+				 (long long)chunk, (long long)n, MAX_PARTS);
 	for (int64_t i = 0; i < n; i++) {
 		cleanup_http_response struct http_response resp = { 0 };
 		cleanup_arena struct arena arena = { 0 };
 		char etag[200] = "";
-		struct asked a = { .method = "PUT", .etag = etag };
-		size_t at = (size_t)(i * chunk);
+		struct bytes part_of = *b;
+		struct asked a = { .method = "PUT", .etag = etag, .file = &part_of };
 		cJSON *part = cJSON_CreateObject();
 
 		cJSON_AddItemToArray(parts, part);
@@ -206,11 +276,12 @@ static int send_parts(struct putting *p, const cJSON *action, const struct bytes
 			a.url = json_str(
 				action, "header",
 				arena_printf(&arena, "%0*lld", width, (long long)i + 1));
-		if (!a.url || n > MAX_PARTS)
+		if (!a.url)
 			return error_set(err, ERR_FORMAT, "no URL for part %lld of %lld",
 					 (long long)i + 1, (long long)n);
-		a.body = b->data + at;
-		a.len = b->len - at < (size_t)chunk ? b->len - at : (size_t)chunk;
+		part_of.from = (size_t)(i * chunk);
+		a.len = b->len - part_of.from < (size_t)chunk ? b->len - part_of.from
+							      : (size_t)chunk;
 		if (ask(p, &a, &resp, err))
 			return -1;
 		json_put_int(part, i + 1, "partNumber");
@@ -220,7 +291,7 @@ static int send_parts(struct putting *p, const cJSON *action, const struct bytes
 	return ask_json(p, json_str(action, "href"), lfs_type, done, NULL, err);
 }
 
-static int send_object(struct putting *p, const cJSON *object, const struct bytes *b,
+static int send_object(struct putting *p, const cJSON *object, struct bytes *b,
 		       const char *oid, struct error *err)
 {
 	const cJSON *upload = json_get(object, "actions", "upload");
@@ -228,7 +299,7 @@ static int send_object(struct putting *p, const cJSON *object, const struct byte
 	cleanup_http_response struct http_response resp = { 0 };
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_json cJSON *done = cJSON_CreateObject();
-	struct asked a = { .method = "PUT", .body = b->data, .len = b->len };
+	struct asked a = { .method = "PUT", .file = b, .len = b->len };
 
 	if (!upload)
 		return 0; /* it has these bytes, from whatever repository */
@@ -246,8 +317,7 @@ static int send_object(struct putting *p, const cJSON *object, const struct byte
 	return ask_json(p, json_str(verify, "href"), lfs_type, done, NULL, err);
 }
 
-static int put_lfs(struct putting *p, const struct bytes *b, const char *oid,
-		   struct error *err)
+static int put_lfs(struct putting *p, struct bytes *b, const char *oid, struct error *err)
 {
 	cleanup_json cJSON *doc = cJSON_CreateObject(), *answer = NULL;
 	cJSON *object = cJSON_CreateObject();
@@ -288,85 +358,161 @@ static const char *api(struct putting *p, const char *verb)
 			    p->repo.kind, p->repo.id, verb, (char *)revision.data);
 }
 
-static void add_line(struct putting *p, const char *key, cJSON *take_value)
+static void add_line(struct buf *out, const char *key, cJSON *take_value)
 {
 	cleanup_json cJSON *doc = cJSON_CreateObject();
 
 	json_put_str(doc, key, "key");
 	json_put(doc, take_value, "value");
-	json_print(&p->commit, doc);
-	buf_adds(&p->commit, "\n");
-	p->lines++;
+	json_print(out, doc);
+	buf_adds(out, "\n");
 }
 
-static int commit(struct putting *p, struct error *err)
+/* The commit that the branch is at, to p->parent: "" where there is none yet. */
+static int find_parent(struct putting *p, struct error *err)
 {
-	cleanup_http_response struct http_response resp = { 0 };
-	struct asked a = { .method = "POST",
-			   .url = api(p, "commit"),
-			   .type = "application/x-ndjson",
-			   .hub = true,
-			   .body = p->commit.data,
-			   .len = p->commit.len };
+	cleanup_hf_page struct hf_page page = { 0 };
+	cleanup_json cJSON *doc = NULL;
+	const char *sha;
 
-	if (p->lines <= 1)
-		return 0;
-	if (buf_check(&p->commit, "a commit", err) || ask(p, &a, &resp, err))
+	p->parent[0] = 0;
+	if (hf_hub_get(&page, &p->hub, &p->repo, api(p, "revision"), err))
+		return err->kind == ERR_NOT_FOUND ? 0 : -1;
+	if (json_parse(&doc, page.http.body.data, page.http.body.len, err))
 		return -1;
-	buf_clear(&p->commit);
-	p->lines = 0;
+	sha = json_str(doc, "sha");
+	if (sha)
+		snprintf(p->parent, sizeof(p->parent), "%s", sha);
 	return 0;
 }
 
+/* Has the branch all files of the commit, with these contents? */
+static int has_files(struct putting *p, bool *ret, struct error *err)
+{
+	cleanup_json cJSON *doc = cJSON_CreateObject(), *answer = NULL;
+	cJSON *paths = json_list(doc, "paths");
+	const cJSON *want;
+
+	json_each(want, p->names)
+		cJSON_AddItemToArray(paths, cJSON_CreateString(want->string));
+	if (ask_json(p, api(p, "paths-info"), "application/json", doc, &answer, err))
+		return -1;
+	*ret = true;
+	json_each(want, p->names) {
+		const cJSON *there = json_find_const(answer, "path", want->string);
+		const char *lfs = json_str(there, "lfs", "oid");
+
+		*ret &= str_eq(lfs ? lfs : json_str(there, "oid"), want->valuestring);
+	}
+	return 0;
+}
+
+/* store_question.is_done: the branch is where it was, or somewhere else, with our files? */
+static int is_committed(void *ctx, bool *ret, struct error *err)
+{
+	struct putting *p = ctx;
+	char before[sizeof(p->parent)];
+
+	memcpy(before, p->parent, sizeof(before));
+	*ret = false;
+	if (find_parent(p, err))
+		return -1;
+	return strcmp(before, p->parent) ? has_files(p, ret, err) : 0;
+}
+
+/* store_question.prepare: on top of what the branch is at. */
+static int make_commit(void *ctx, struct arena *arena, struct http_request *req,
+		       struct error *err)
+{
+	struct putting *p = ctx;
+	cJSON *head = cJSON_CreateObject();
+
+	(void)arena;
+	json_put_str(head, "Upload by kftrainer", "summary");
+	json_put_str(head, "", "description");
+	if (*p->parent)
+		json_put_str(head, p->parent, "parentCommit");
+	buf_clear(&p->body);
+	add_line(&p->body, "header", head);
+	buf_add(&p->body, p->commit.data, p->commit.len);
+	req->body = p->body.data;
+	req->body_len = p->body.len;
+	return buf_check(&p->body, "a commit", err);
+}
+
+/* Others may commit meanwhile: then on top of theirs. */
+static int commit(struct putting *p, struct error *err)
+{
+	bool done = p->lines == 0;
+
+	for (int i = 0; !done && i < MAX_COMMITS; i++) {
+		cleanup_http_response struct http_response resp = { 0 };
+		struct asked a = { .method = "POST",
+				   .url = api(p, "commit"),
+				   .type = "application/x-ndjson",
+				   .hub = true,
+				   .is_commit = true,
+				   .len = p->commit.len };
+
+		if (!ask(p, &a, &resp, err))
+			done = true;
+		else if (err->code != 412 || is_committed(p, &done, err))
+			return -1;
+	}
+	if (!done)
+		return error_wrap(err, "others commit to it all the time");
+	buf_clear(&p->commit);
+	cJSON_Delete(p->names);
+	p->names = cJSON_CreateObject();
+	p->lines = 0;
+	return find_parent(p, err);
+}
+
 /* SHA-256 for LFS, else Git's name of a blob. */
-static int name_of(const struct bytes *b, bool lfs, char ret[DIGEST_HEX_SIZE],
+static int name_of(struct bytes *b, bool lfs, char ret[DIGEST_HEX_SIZE],
 		   struct error *err)
 {
 	cleanup_digest struct digest *d = digest_new(lfs ? DIGEST_SHA256 : DIGEST_SHA1);
+	cleanup_free void *data = xmalloc(HASH_BYTES);
 	char head[64];
 
 	if (!lfs)
 		digest_add(d, head,
 			   (size_t)snprintf(head, sizeof(head), "blob %zu", b->len) + 1);
-	for (size_t at = 0; at < b->len; at += HASH_BYTES) {
+	for (size_t at = 0, n; at < b->len; at += n) {
 		if (stop_requested())
 			return error_set(err, ERR_STOPPED, "stopped");
-		digest_add(d, b->data + at,
-			   b->len - at < HASH_BYTES ? b->len - at : HASH_BYTES);
+		if (bytes_read(b, at, data,
+			       b->len - at < HASH_BYTES ? b->len - at : HASH_BYTES, &n,
+			       err))
+			return -1;
+		digest_add(d, data, n);
 	}
 	digest_end_hex(d, ret);
 	return 0;
 }
 
-static void add_header(struct putting *p)
-{
-	cJSON *head = cJSON_CreateObject();
-
-	json_put_str(head, "Upload by kftrainer", "summary");
-	json_put_str(head, "", "description");
-	add_line(p, "header", head);
-}
-
-static void add_file(struct putting *p, const char *path, const struct bytes *b,
-		     const char *oid)
+static int add_file(struct putting *p, const char *path, struct bytes *b, bool lfs,
+		    const char *oid, struct error *err)
 {
 	cleanup_buf struct buf text = { .max = MAX_COMMIT };
-	cJSON *value = cJSON_CreateObject();
+	cleanup_json cJSON *value = cJSON_CreateObject();
 
-	if (!p->lines)
-		add_header(p);
 	json_put_str(value, path, "path");
-	if (oid) {
+	if (lfs) {
 		json_put_str(value, "sha256", "algo");
 		json_put_str(value, oid, "oid");
 		json_put_int(value, (int64_t)b->len, "size");
 	} else {
-		buf_adds(&text, "");
-		base64_encode(&text, b->data, b->len);
+		if (add_base64(&text, b, MAX_COMMIT, err))
+			return -1;
 		json_put_str(value, (char *)text.data, "content");
 		json_put_str(value, "base64", "encoding");
 	}
-	add_line(p, oid ? "lfsFile" : "file", value);
+	add_line(&p->commit, lfs ? "lfsFile" : "file", (cJSON *)STEAL(value));
+	json_put_str(p->names, oid, path);
+	p->lines++;
+	return 0;
 }
 
 static int put_file(struct putting *p, size_t i, const cJSON *said, struct error *err)
@@ -381,8 +527,8 @@ static int put_file(struct putting *p, size_t i, const cJSON *said, struct error
 	same = str_eq(json_str(said, "oid"), oid);
 	if (!same && lfs && put_lfs(p, &b, oid, err))
 		return error_wrap(err, "%s", f->path);
-	if (!same)
-		add_file(p, json_str(said, "path"), &b, lfs ? oid : NULL);
+	if (!same && add_file(p, json_str(said, "path"), &b, lfs, oid, err))
+		return -1;
 	p->conf->done(p->conf->ctx, i, !same);
 	return p->commit.len >= COMMIT_BYTES ? commit(p, err) : 0;
 }
@@ -403,8 +549,8 @@ static int ask_batch(struct putting *p, size_t from, size_t to, cJSON **ret,
 		cJSON_AddItemToArray(files, file);
 		if (bytes_open(&b, f, err))
 			return -1;
-		buf_adds(&sample, "");
-		base64_encode(&sample, b.data, b.len < SAMPLE ? b.len : SAMPLE);
+		if (add_base64(&sample, &b, SAMPLE, err))
+			return -1;
 		json_put_str(file,
 			     arena_printf(&p->arena, "%s%s%s", p->repo.folder,
 					  *p->repo.folder ? "/" : "", f->path),
@@ -451,6 +597,8 @@ static int put_all(struct putting *p, struct error *err)
 			"token that may write",
 			p->hub.host);
 	p->repo_url = hf_repo_page(&p->arena, &p->hub, &p->repo);
+	if (find_parent(p, err))
+		return -1;
 	for (size_t i = 0; i < conf->n; i += BATCH)
 		if (put_batch(p, i, conf->n - i < BATCH ? conf->n : i + BATCH, err))
 			return -1;
@@ -459,9 +607,14 @@ static int put_all(struct putting *p, struct error *err)
 
 int hf_put(const struct hf_put_conf *conf, struct error *err)
 {
-	struct putting p = { .conf = conf, .commit.max = MAX_COMMIT };
+	struct putting p = { .conf = conf,
+			     .commit.max = MAX_COMMIT,
+			     .body.max = MAX_COMMIT,
+			     .names = cJSON_CreateObject() };
 	int rc = put_all(&p, err);
 
+	cJSON_Delete(p.names);
+	buf_release(&p.body);
 	buf_release(&p.commit);
 	arena_clear(&p.arena);
 	return rc;

@@ -13,6 +13,7 @@
 #include "store/store.h"
 
 struct hf_put_file {
+	int root; /* the folder that `path` is opened below, without links; -1: `name` is */
 	const char *path; /* in the repository, below the URI's folder */
 	const char *name; /* on this machine */
 	int64_t size;

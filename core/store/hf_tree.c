@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "base/str.h"
 
-enum { SHA256_HEX = 64, SHA1_HEX = 40 };
+enum { SHA256_HEX = 64, SHA1_HEX = 40, MAX_EMPTY = 3 };
 
 static bool is_hex(const char *s, size_t len)
 {
@@ -25,7 +25,7 @@ static bool wants(const struct hf_tree_want *w, const char *path)
 {
 	if (w->file ? !str_eq(path, w->file) : !below(path, w->folder))
 		return false;
-	return !w->wanted || w->wanted(w->ctx, path);
+	return !w->wanted || w->wanted(w->ctx, path, w->file != NULL);
 }
 
 /*
@@ -64,9 +64,28 @@ static int add_entry(struct store_listing *l, const cJSON *entry,
 		return error_set(err, ERR_FORMAT, "an entry has no type or no path");
 	if (!str_eq(type, "file") || !wants(want, path))
 		return 0;
-	if (store_path_check(path, err))
-		return -1;
 	return add_file(l, entry, path, err);
+}
+
+/* Pages that are empty, or begin as one before did, lead nowhere. */
+static int goes_on(struct hf_tree_walk *w, const cJSON *doc, struct error *err)
+{
+	const char *first = json_str(doc->child, "path");
+
+	w->empty = first ? 0 : w->empty + 1;
+	if (w->empty > MAX_EMPTY)
+		return error_set(err, ERR_FORMAT,
+				 "the list does not end: page after page is empty");
+	if (first && map_put(&w->firsts, first, w))
+		return error_set(err, ERR_FORMAT,
+				 "the list does not end: it comes to '%.300s' again",
+				 first);
+	return 0;
+}
+
+void hf_tree_walk_release(struct hf_tree_walk *w)
+{
+	map_release(&w->firsts, NULL);
 }
 
 int hf_tree_page(struct store_listing *l, const void *data, size_t len,
@@ -79,6 +98,8 @@ int hf_tree_page(struct store_listing *l, const void *data, size_t len,
 		return -1;
 	if (!cJSON_IsArray(doc))
 		return error_set(err, ERR_FORMAT, "the answer is no list of files");
+	if (want->walk && goes_on(want->walk, doc, err))
+		return -1;
 	json_each(entry, doc) {
 		if (add_entry(l, entry, want, err))
 			return -1;

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/map.h"
 #include "store/store.h"
 
 enum { HF_PAGE_MAX = 16 * 1024 * 1024 };
@@ -19,14 +20,19 @@ enum { HF_PAGE_MAX = 16 * 1024 * 1024 };
 struct hf_tree_want {
 	const char *folder; /* those below it; "": all */
 	const char *file;   /* or this one only; NULL: none in particular */
-	bool (*wanted)(void *ctx, const char *name); /* NULL: all */
+	bool (*wanted)(void *ctx, const char *name, bool named); /* NULL: all */
 	void *ctx;
+	struct hf_tree_walk *walk; /* over many pages; NULL: this is the only one */
 };
 
-/*
- * Add the files of a page to the listing. ERR_FORMAT: not what the hub answers;
- * ERR_INVALID: a wanted file has a name that is refused.
- */
+/* What pages began with, so that a list that never ends is noticed. */
+struct hf_tree_walk {
+	struct map firsts;
+	int empty; /* pages in a row */
+};
+void hf_tree_walk_release(struct hf_tree_walk *w);
+
+/* Add the files of a page to the listing. ERR_FORMAT: not what a hub answers. */
 MUST_CHECK int hf_tree_page(struct store_listing *l, const void *data, size_t len,
 			    const struct hf_tree_want *want, struct error *err);
 

@@ -351,12 +351,12 @@ static bool applies(const struct ignore_rule *rule, const char *path, bool is_di
 	return match(rule, slash ? slash + 1 : path);
 }
 
-bool ignore_matches(const struct ignore *ig, const char *path, bool is_dir)
+enum ignore_says ignore_ask(const struct ignore *ig, const char *path, bool is_dir)
 {
 	for (size_t i = ig->n; i-- > 0;)
 		if (applies(ig->rules[i], path, is_dir))
-			return !ig->rules[i]->negated;
-	return false;
+			return ig->rules[i]->negated ? IGNORE_IN : IGNORE_OUT;
+	return IGNORE_SILENT;
 }
 
 void ignore_release(struct ignore *ig)

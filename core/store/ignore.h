@@ -33,10 +33,15 @@ MUST_CHECK int ignore_add(struct ignore *ig, const char *dir, const char *text,
 			  size_t len, struct error *err);
 
 /*
- * Is it left out? `path` is relative to the root, '/' between parts; the folders above
- * it have been asked about already.
+ * What the last pattern that matches says. `path` is relative to the root, '/' between
+ * parts; the folders above it have been asked about already.
  */
-bool ignore_matches(const struct ignore *ig, const char *path, bool is_dir);
+enum ignore_says {
+	IGNORE_SILENT, /* none matches */
+	IGNORE_OUT,
+	IGNORE_IN, /* "!" */
+};
+enum ignore_says ignore_ask(const struct ignore *ig, const char *path, bool is_dir);
 
 void ignore_release(struct ignore *ig);
 #define cleanup_ignore __attribute__((cleanup(ignore_release)))

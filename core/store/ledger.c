@@ -21,6 +21,7 @@ enum { MAX_LINE = 64 * 1024 };
 struct ledger_entry {
 	int64_t size, mtime;
 	const char *contents; /* or NULL */
+	bool same_source;     /* an earlier run's, of the same source */
 };
 
 static int64_t mtime_of(const struct stat *st)
@@ -47,7 +48,8 @@ static void put_entry(struct ledger *l, const char *path, struct ledger_entry e)
 	*entry = e;
 }
 
-static void take_line(struct ledger *l, const char *line, size_t len)
+/* *same: are the lines that follow of the same source? A head says so. */
+static void take_line(struct ledger *l, const char *line, size_t len, bool *same)
 {
 	cleanup_json cJSON *doc = NULL;
 	struct error ignored = { 0 };
@@ -57,11 +59,14 @@ static void take_line(struct ledger *l, const char *line, size_t len)
 	if (!len || json_parse(&doc, line, len, &ignored))
 		return;
 	path = json_str(doc, "path");
+	if (!path)
+		*same = *l->source && str_eq(json_str(doc, "source"), l->source);
 	if (!path || l->files.n >= STORE_MAX_OBJECTS)
 		return;
 	e = (struct ledger_entry){ .size = json_int(doc, -1, "size"),
 				   .mtime = json_int(doc, -1, "mtime"),
-				   .contents = json_str(doc, "contents") };
+				   .contents = json_str(doc, "contents"),
+				   .same_source = *same };
 	put_entry(l, path, e);
 }
 
@@ -71,26 +76,41 @@ static void take_file(struct ledger *l, const char *name)
 			O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	cleanup_free char *line = malloc(MAX_LINE);
 	FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
+	bool same = false;
 
 	if (!f && fd >= 0)
 		close(fd);
 	while (f && line && fgets(line, MAX_LINE, f))
-		take_line(l, line, strlen(line));
+		take_line(l, line, strlen(line), &same);
 	if (f)
 		fclose(f);
 }
 
-int ledger_open(struct ledger *l, const struct target *t, struct error *err)
+/* What this run adds is of its source. */
+static int add_source(struct ledger *l, struct error *err)
 {
-	*l = (struct ledger){ .target = t, .fd = -1 };
+	cleanup_buf struct buf line = { .max = 2 * MAX_LINE };
+	cleanup_json cJSON *doc = cJSON_CreateObject();
+
+	json_put_str(doc, l->source, "source");
+	json_print(&line, doc);
+	buf_adds(&line, "\n");
+	return file_write_fd(l->fd, line.data, line.len, FETCHED, err);
+}
+
+int ledger_open(struct ledger *l, const struct target *t, const char *source,
+		struct error *err)
+{
+	*l = (struct ledger){ .target = t, .fd = -1, .source = source };
 	pthread_mutex_init(&l->lock, NULL);
 	take_file(l, MANIFEST);
 	take_file(l, FETCHED);
 	l->fd = openat(t->state, FETCHED,
 		       O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666);
-	if (l->fd >= 0)
+	if (l->fd >= 0 && !add_source(l, err))
 		return 0;
-	error_errno(err, errno, "%s/" TARGET_STATE "/" FETCHED, t->path);
+	if (l->fd < 0)
+		error_errno(err, errno, "%s/" TARGET_STATE "/" FETCHED, t->path);
 	ledger_close(l);
 	return -1;
 }
@@ -170,13 +190,40 @@ int ledger_add(struct ledger *l, const struct store_object *o, const struct stat
 	return 0;
 }
 
-static void print_head(struct buf *out, const struct store_listing *list, const char *uri)
+int ledger_drop_stale(struct ledger *l, const struct store_listing *list, size_t *ret_n,
+		      struct error *err)
+{
+	cleanup_map struct map wanted = { 0 };
+	struct error ignored = { 0 };
+
+	*ret_n = 0;
+	for (size_t i = 0; i < list->n; i++)
+		map_put(&wanted, list->objects[i].path, &list->objects[i]);
+	map_each(e, &l->files) {
+		const struct ledger_entry *was = e->value;
+		struct stat st;
+
+		if (!was->same_source || map_get(&wanted, e->key) ||
+		    target_reserved(e->key) || store_path_check(e->key, &ignored) ||
+		    target_stat(l->target, e->key, &st, &ignored) || !st.st_nlink ||
+		    was->size != st.st_size || was->mtime != mtime_of(&st))
+			continue;
+		if (target_remove(l->target, e->key, err))
+			return -1;
+		++*ret_n;
+	}
+	return 0;
+}
+
+static void print_head(struct buf *out, const struct ledger *l,
+		       const struct store_listing *list, const char *uri)
 {
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_json cJSON *doc = cJSON_CreateObject();
 	char now[TIME_TEXT_SIZE];
 
 	json_put_str(doc, uri_shown(&arena, uri), "uri");
+	json_put_str(doc, l->source, "source");
 	if (list->revision)
 		json_put_str(doc, list->revision, "revision");
 	json_put_int(doc, (int64_t)list->n, "files");
@@ -190,7 +237,7 @@ static int write_lines(const struct ledger *l, const struct store_listing *list,
 {
 	cleanup_buf struct buf out = { .max = (size_t)4 * MAX_LINE };
 
-	print_head(&out, list, uri);
+	print_head(&out, l, list, uri);
 	for (size_t i = 0; i < list->n; i++) {
 		const char *path = list->objects[i].path;
 		const struct ledger_entry *e = map_get(&l->files, path);

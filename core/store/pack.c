@@ -14,7 +14,7 @@
 #include "base/xmalloc.h"
 #include "base/zstd.h"
 #include "net/digest.h"
-#include "store/ignore.h"
+#include "store/leave.h"
 #include "store/store.h"
 #include "store/tar.h"
 
@@ -25,15 +25,12 @@ enum {
 	MIB = 1024 * 1024,
 };
 
-/* What has always been left out, before any file of patterns. */
-#define ALWAYS ".git\n/" PACK_MARKER "\n"
-
 struct packer {
 	const char *dir;
 	int root, fd;
 	const struct pack_limits *limits;
 	struct arena *arena;
-	struct ignore ignore;
+	struct leave leave;
 	struct tar_entry *entries;
 	size_t n, cap;
 	int64_t bytes;
@@ -137,25 +134,18 @@ static int add_link(struct packer *p, const char *path, int depth, struct error 
 	return add(p, &e, err);
 }
 
-static int add_rules(struct packer *p, const char *path, struct error *err)
+/* For the user to see; only so many, by name. */
+static void note_left(struct packer *p, const char *path, bool is_dir, enum leave_why why)
 {
-	cleanup_buf struct buf text = { .max = IGNORE_MAX_BYTES };
-	const char *file = *path ? arena_printf(p->arena, "%s/" PACK_IGNORE_FILE, path)
-				 : PACK_IGNORE_FILE;
-	cleanup_fd int fd =
-		openat(p->root, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	struct stat st;
+	struct pack_left *left;
 
-	if (fd < 0 && (errno == ENOENT || errno == ELOOP))
-		return 0;
-	if (fd < 0 || fstat(fd, &st))
-		return fail(p, file, err);
-	if (!S_ISREG(st.st_mode))
-		return refuse(p, file, err, "a file of patterns is wanted");
-	if (file_read_fd(&text, fd, file, err) ||
-	    ignore_add(&p->ignore, path, (const char *)text.data, text.len, err))
-		return error_wrap(err, "%s", p->dir);
-	return 0;
+	if (why == LEAVE_NOT || why == LEAVE_UNSAID)
+		return;
+	left = &p->summary->left[why];
+	if (left->n < PACK_LEFT)
+		left->paths[left->n] =
+			is_dir ? arena_printf(p->arena, "%s/", path) : path;
+	left->n++;
 }
 
 /* Names are compared as bytes, whatever the locale. */
@@ -194,25 +184,43 @@ static int list_names(struct packer *p, const char *path, char ***ret, size_t *r
 	return 0;
 }
 
-static int walk(struct packer *p, const char *path, int depth, struct error *err);
+/* A folder that one is in. `aside`: it is left out but for what was asked for by name. */
+struct place {
+	const char *path;
+	int depth;
+	bool aside;
+};
 
-static int add_one(struct packer *p, const char *path, int depth, struct error *err)
+static int walk(struct packer *p, const struct place *in, struct error *err);
+
+static int add_folder(struct packer *p, const struct place *folder, struct error *err)
+{
+	const struct tar_entry e = { .path = folder->path, .type = TAR_FOLDER };
+
+	return add(p, &e, err) || walk(p, folder, err) ? -1 : 0;
+}
+
+static int add_one(struct packer *p, const struct place *in, const char *path,
+		   struct error *err)
 {
 	struct tar_entry e = { .path = path };
+	enum leave_why why;
 	struct stat st;
+	bool is_dir, enter;
 
 	if (fstatat(p->root, path, &st, AT_SYMLINK_NOFOLLOW))
 		return fail(p, path, err);
-	if (ignore_matches(&p->ignore, path, S_ISDIR(st.st_mode)))
+	is_dir = S_ISDIR(st.st_mode);
+	why = leave_ask(&p->leave, path, is_dir, in->aside, &enter);
+	note_left(p, path, is_dir, why);
+	if (why != LEAVE_NOT && !enter)
 		return 0;
 	if (store_path_check(path, err))
 		return error_wrap(err, "%s", p->dir);
 	if (S_ISLNK(st.st_mode))
-		return add_link(p, path, depth, err);
-	if (S_ISDIR(st.st_mode)) {
-		e.type = TAR_FOLDER;
-		return add(p, &e, err) || walk(p, path, depth + 1, err) ? -1 : 0;
-	}
+		return add_link(p, path, in->depth, err);
+	if (is_dir)
+		return add_folder(p, &(struct place){ path, in->depth + 1, enter }, err);
 	if (!S_ISREG(st.st_mode))
 		return refuse(p, path, err,
 			      "a socket, device or FIFO cannot be shipped; name it in a "
@@ -222,25 +230,28 @@ static int add_one(struct packer *p, const char *path, int depth, struct error *
 	return add(p, &e, err);
 }
 
-static int walk(struct packer *p, const char *path, int depth, struct error *err)
+static int walk(struct packer *p, const struct place *in, struct error *err)
 {
 	cleanup_free char **names = NULL;
-	size_t n = 0, rules = p->ignore.n;
+	struct leave_mark mark;
+	size_t n = 0;
 
-	if (depth > MAX_DEPTH)
+	if (in->depth > MAX_DEPTH)
 		return error_set(err, ERR_LIMIT, "%s/%s: more than %d folders deep",
-				 p->dir, path, MAX_DEPTH);
-	if (add_rules(p, path, err) || list_names(p, path, &names, &n, err))
+				 p->dir, in->path, MAX_DEPTH);
+	if (leave_enter(&p->leave, p->root, in->path, &mark, err))
+		return error_wrap(err, "%s", p->dir);
+	if (list_names(p, in->path, &names, &n, err))
 		return -1;
 	for (size_t i = 0; i < n; i++) {
 		const char *below =
-			*path ? arena_printf(p->arena, "%s/%s", path, names[i])
-			      : names[i];
+			*in->path ? arena_printf(p->arena, "%s/%s", in->path, names[i])
+				  : names[i];
 
-		if (add_one(p, below, depth, err))
+		if (add_one(p, in, below, err))
 			return -1;
 	}
-	p->ignore.n = rules;
+	leave_exit(&p->leave, &mark);
 	return 0;
 }
 
@@ -335,20 +346,40 @@ static int write_archive(struct packer *p, struct error *err)
 	return 0;
 }
 
-static int pack(struct packer *p, struct error *err)
+static int refuse_empty(const struct packer *p, struct error *err)
 {
-	if (p->root < 0)
-		return fail(p, "", err);
-	if (ignore_add(&p->ignore, "", ALWAYS, strlen(ALWAYS), err) ||
-	    walk(p, "", 0, err))
-		return -1;
-	if (!p->n)
-		return error_set(err, ERR_INVALID,
-				 "%s: there is nothing in this folder to ship", p->dir);
-	return write_archive(p, err);
+	for (int why = LEAVE_KEY; why < LEAVE_REASONS; why++)
+		if (p->summary->left[why].n)
+			return error_set(err, ERR_INVALID,
+					 "%s: there is nothing in this folder to ship: "
+					 "all of it is left out (%.100s, ...); take back "
+					 "what is needed with --include",
+					 p->dir, p->summary->left[why].paths[0]);
+	return error_set(err, ERR_INVALID, "%s: there is nothing in this folder to ship",
+			 p->dir);
 }
 
-int pack_folder(const char *dir, int fd, const struct pack_limits *limits,
+static int pack(struct packer *p, const struct leave_includes *includes,
+		struct error *err)
+{
+	const char *missing;
+
+	if (p->root < 0)
+		return fail(p, "", err);
+	if (leave_begin(&p->leave, p->dir, includes, err) ||
+	    walk(p, &(struct place){ .path = "" }, err))
+		return -1;
+	missing = leave_missing(&p->leave);
+	if (missing)
+		return error_set(
+			err, ERR_INVALID,
+			"--include %.200s: there is no such file in %.200s; give "
+			"its path relative to that folder",
+			missing, p->dir);
+	return p->n ? write_archive(p, err) : refuse_empty(p, err);
+}
+
+int pack_folder(const char *dir, int fd, const struct pack_opts *opts,
 		struct arena *arena, struct pack_summary *ret, struct error *err)
 {
 	struct pack_summary summary = { 0 };
@@ -359,16 +390,16 @@ int pack_folder(const char *dir, int fd, const struct pack_limits *limits,
 		.dir = dir,
 		.root = root,
 		.fd = fd,
-		.limits = limits,
+		.limits = &opts->limits,
 		.arena = arena,
 		.digest = digest,
 		.summary = &summary,
 		.piece = piece,
 	};
-	int rc = pack(&p, err);
+	int rc = pack(&p, &opts->includes, err);
 
 	zstd_writer_free(p.zstd);
-	ignore_release(&p.ignore);
+	leave_release(&p.leave);
 	free(p.entries);
 	if (!rc)
 		*ret = summary;

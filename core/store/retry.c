@@ -1,7 +1,5 @@
 #include "store/retry.h"
 
-#include <string.h>
-
 #include "net/keypair.h"
 
 bool retry_status(int status)
@@ -12,9 +10,6 @@ bool retry_status(int status)
 
 bool retry_error(const struct error *err)
 {
-	/* http.h has no kind for it, and it does not get better */
-	if (strstr(err->msg, "certificate"))
-		return false;
 	return err->kind == ERR_IO || err->kind == ERR_TIMEOUT || err->kind == ERR_FORMAT;
 }
 

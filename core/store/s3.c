@@ -51,16 +51,17 @@ static void s3_close(struct store *s)
 struct gathering {
 	struct store_listing *to;
 	size_t seen, skip; /* skip: the prefix's length */
-	bool (*wanted)(void *ctx, const char *name);
+	bool (*wanted)(void *ctx, const char *name, bool named);
 	void *ctx;
 };
 
 static void set_sum(struct store_object *o, struct arena *arena, const char *etag)
 {
+	const char *tag = arena_printf(arena, "\"%s\"", etag);
 	int parts = s3_etag_parts(etag);
 	char *sum;
 
-	o->etag = *etag ? arena_printf(arena, "\"%s\"", etag) : NULL;
+	o->etag = *etag && http_is_etag(tag) ? tag : NULL;
 	if (parts < 0)
 		return;
 	sum = arena_strdup(arena, etag);
@@ -78,8 +79,6 @@ static int take(struct gathering *g, const char *path, const struct s3_entry *e,
 	struct arena *arena = &g->to->arena;
 	struct store_object o = { .size = e->size };
 
-	if (store_path_check(path, err))
-		return -1;
 	o.key = arena_strdup(arena, e->key);
 	o.path = o.key + (path - e->key);
 	set_sum(&o, arena, e->etag);
@@ -94,7 +93,7 @@ static int on_entry(void *ctx, const struct s3_entry *e, struct error *err)
 	g->seen++;
 	if (!*e->key || str_ends(e->key, "/") || strlen(e->key) <= g->skip)
 		return 0;
-	if (g->wanted && !g->wanted(g->ctx, e->key))
+	if (g->wanted && !g->wanted(g->ctx, e->key, false))
 		return 0;
 	return take(g, e->key + g->skip, e, err);
 }
@@ -122,7 +121,7 @@ static int list_object(struct store *s, const char *key, struct gathering *g,
 	e.size = head.size;
 	e.etag = head.etag;
 	g->seen++;
-	if (g->wanted && !g->wanted(g->ctx, key))
+	if (g->wanted && !g->wanted(g->ctx, key, true))
 		return 0;
 	return take(g, slash ? slash + 1 : key, &e, err);
 }
@@ -257,7 +256,8 @@ static void ask_sums(struct store *s, struct store_listing *l)
 	pthread_mutex_destroy(&a.lock);
 }
 
-static int s3_scheme_list(struct store *s, bool (*wanted)(void *ctx, const char *name),
+static int s3_scheme_list(struct store *s,
+			  bool (*wanted)(void *ctx, const char *name, bool named),
 			  void *ctx, struct store_listing *ret, struct error *err)
 {
 	struct store_listing l = { 0 };

@@ -294,6 +294,7 @@ int s3_bucket_sign(struct s3_bucket *b, const struct s3_request *req, struct are
 
 /* What is looked at while an answer comes. */
 struct hearing {
+	struct s3_bucket *bucket;
 	const struct s3_request *req;
 	char region[REGION_SIZE];
 };
@@ -331,27 +332,49 @@ static const char *title(struct s3_bucket *b, struct arena *arena, const char *k
 			    key ? str_visible(arena, key, false) : "");
 }
 
+/* A signature is good for minutes, and so may be the pause before another try. */
+static int sign_anew(void *ctx, struct arena *arena, struct http_request *http,
+		     struct error *err)
+{
+	struct hearing *h = ctx;
+	struct store_call call = { 0 };
+
+	h->region[0] = 0;
+	if (s3_bucket_sign(h->bucket, h->req, arena, &call, err))
+		return -1;
+	http->url = call.url;
+	http->headers = without_type(arena, call.headers);
+	return 0;
+}
+
+static int is_done(void *ctx, bool *ret, struct error *err)
+{
+	struct hearing *h = ctx;
+
+	return h->req->is_done(h->req->ctx, ret, err);
+}
+
 static int ask_once(struct s3_bucket *b, const struct s3_request *req, struct hearing *h,
 		    struct http_response *ret, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
-	struct store_call call = { 0 };
-	struct http_request http = { .method = req->method,
-				     .body = req->body,
-				     .body_len = req->body_len,
-				     .timeout_ms =
-					     ASK_MS + (int64_t)req->body_len / SLOWEST,
-				     .idle_ms = IDLE_MS,
-				     .max_body = MAX_ANSWER,
-				     .on_header = on_header,
-				     .ctx = h };
+	const struct http_request http = { .method = req->method,
+					   .body = req->body,
+					   .body_len = req->body_len,
+					   .timeout_ms = ASK_MS +
+							 (int64_t)req->body_len / SLOWEST,
+					   .idle_ms = IDLE_MS,
+					   .max_body = MAX_ANSWER,
+					   .on_header = on_header,
+					   .ctx = h };
+	const struct store_question q = { .what = title(b, &arena, req->key),
+					  .req = &http,
+					  .prepare = sign_anew,
+					  .is_done = req->is_done ? is_done : NULL,
+					  .ctx = h };
 
-	*h = (struct hearing){ .req = req };
-	if (s3_bucket_sign(b, req, &arena, &call, err))
-		return -1;
-	http.url = call.url;
-	http.headers = without_type(&arena, call.headers);
-	return store_ask(b->asker, title(b, &arena, req->key), &http, ret, err);
+	*h = (struct hearing){ .bucket = b, .req = req };
+	return store_ask_question(b->asker, &q, ret, err);
 }
 
 /* Did it say that the bucket is somewhere else, or that the key has had its time? */

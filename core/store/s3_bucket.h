@@ -43,9 +43,11 @@ struct s3_request {
 	size_t body_len;
 	const char *payload; /* SHA-256 of the body, hex; NULL where there is no body */
 	bool again; /* the last one was refused: renew the credentials, if they can be */
+	/* As store_question's: it is not idempotent. The answer may have status 0. */
+	int (*is_done)(void *ctx, bool *ret, struct error *err);
 	/* Each header of the answer; or NULL. */
 	void (*on_header)(void *ctx, const char *name, const char *value);
-	void *ctx;
+	void *ctx; /* of both */
 };
 
 /* URL and headers, signed for now. */
@@ -54,8 +56,8 @@ MUST_CHECK int s3_bucket_sign(struct s3_bucket *b, const struct s3_request *req,
 			      struct error *err);
 
 /*
- * Ask, in the right region, with credentials that hold, again where it may help
- * (store_ask). Any answer is a success here; its meaning is s3_bucket_refused()'s.
+ * Ask, in the right region, with credentials that hold, again where it may help, each
+ * time signed anew. Any answer is a success here; its meaning is s3_bucket_refused()'s.
  */
 MUST_CHECK int s3_bucket_ask(struct s3_bucket *b, const struct s3_request *req,
 			     struct http_response *ret, struct error *err);

@@ -9,7 +9,7 @@
 #include "store/uri.h"
 #include "store/xml.h"
 
-enum { MAX_PAGE = 10000, MAX_PAGES = 100000, MD5_HEX = 32, MAX_PARTS = 10000 };
+enum { MAX_PAGE = 10000, MAX_PAGES = 20000, MD5_HEX = 32, MAX_PARTS = 10000 };
 
 /* ---- listings ---- */
 
@@ -122,10 +122,11 @@ static int ask_page(struct s3_bucket *b, const char *prefix, const char *token,
 		{ NULL, NULL },
 	};
 	const struct s3_request req = { .method = "GET", .query = query };
+	cleanup_arena struct arena arena = { 0 };
 
 	if (s3_bucket_ask(b, &req, resp, err))
 		return -1;
-	if (resp->status != 200)
+	if (resp->status != 200 || *aws_error_read(&arena, &resp->body).code)
 		return s3_bucket_refused(b, NULL, resp->status, &resp->body, err);
 	return 0;
 }

@@ -37,7 +37,8 @@ static int ask(struct s3_bucket *b, const struct s3_request *req,
 
 	if (s3_bucket_ask(b, req, &resp, err))
 		return -1;
-	if (resp.status / 100 != 2 || *aws_error_read(&arena, &resp.body).code) {
+	if (resp.status &&
+	    (resp.status / 100 != 2 || *aws_error_read(&arena, &resp.body).code)) {
 		s3_bucket_refused(b, req->key, resp.status, &resp.body, err);
 		http_response_release(&resp);
 		return -1;
@@ -82,27 +83,12 @@ int s3_put(struct s3_bucket *b, const char *key, const void *data, size_t len,
 
 struct begun {
 	struct arena *arena;
-	const char *key, *id; /* that of an upload of the key; NULL: none */
-	const char *read_key, *read_id;
+	const char *id; /* NULL: none */
 	struct s3_upload *upload;
 	int64_t number, size, next; /* next: -1, or where the list goes on */
 	const char *etag;
 	bool truncated;
 };
-
-static int on_uploads(void *ctx, const char *path, const char *text, struct error *err)
-{
-	struct begun *b = ctx;
-
-	(void)err;
-	if (!strcmp(path, "Upload/Key"))
-		b->read_key = arena_strdup(b->arena, text);
-	else if (!strcmp(path, "Upload/UploadId"))
-		b->read_id = arena_strdup(b->arena, text);
-	else if (!strcmp(path, "Upload") && str_eq(b->read_key, b->key))
-		b->id = b->read_id;
-	return 0;
-}
 
 static int on_begun(void *ctx, const char *path, const char *text, struct error *err)
 {
@@ -146,22 +132,6 @@ static int on_parts(void *ctx, const char *path, const char *text, struct error 
 	return 0;
 }
 
-/* Who may not list uploads, or whose server cannot, begins anew. */
-static void find_upload(struct s3_upload *u, struct begun *b)
-{
-	const struct sigv4_pair query[] = { { "prefix", u->key },
-					    { "uploads", "" },
-					    { NULL, NULL } };
-	const struct s3_request req = { .method = "GET", .query = query };
-	const struct xml_reader reader = { on_uploads, b };
-	cleanup_http_response struct http_response resp = { 0 };
-	struct error ignored = { 0 };
-
-	if (ask(u->bucket, &req, &resp, &ignored) ||
-	    xml_read(resp.body.data, resp.body.len, &reader, &ignored))
-		b->id = NULL;
-}
-
 static int list_parts(struct s3_upload *u, struct begun *b, struct error *err)
 {
 	const struct xml_reader reader = { on_parts, b };
@@ -199,17 +169,17 @@ static int begin(struct s3_upload *u, struct begun *b, struct error *err)
 	return b->id ? 0 : error_set(err, ERR_FORMAT, "an answer without an UploadId");
 }
 
-int s3_parts_begin(struct s3_upload *u, struct arena *arena, struct error *err)
+int s3_parts_begin(struct s3_upload *u, const char *begun, struct arena *arena,
+		   struct error *err)
 {
 	struct begun b = { .arena = arena,
-			   .key = u->key,
+			   .id = begun,
 			   .upload = u,
 			   .number = -1,
 			   .size = -1,
 			   .next = -1 };
 	struct error ignored = { 0 };
 
-	find_upload(u, &b);
 	if (b.id && list_parts(u, &b, &ignored))
 		b.id = NULL;
 	if (!b.id) {
@@ -220,6 +190,17 @@ int s3_parts_begin(struct s3_upload *u, struct arena *arena, struct error *err)
 	}
 	u->id = b.id;
 	return 0;
+}
+
+int s3_parts_abort(const struct s3_upload *u, struct error *err)
+{
+	const struct sigv4_pair query[] = { { "uploadId", u->id }, { NULL, NULL } };
+	const struct s3_request req = { .method = "DELETE",
+					.key = u->key,
+					.query = query };
+	cleanup_http_response struct http_response resp = { 0 };
+
+	return ask(u->bucket, &req, &resp, err);
 }
 
 int s3_parts_put(const struct s3_upload *u, int number, const void *data, bool *ret_sent,
@@ -266,14 +247,50 @@ static int on_end(void *ctx, const char *path, const char *text, struct error *e
 	return 0;
 }
 
-/* An answer that got lost: asked again, the server knows the upload no more. */
-static bool is_made(const struct s3_upload *u, const char *want, const struct error *err)
+/* What is wanted of an upload's end, and what was heard of it. */
+struct ending {
+	const struct s3_upload *upload;
+	const char *want; /* the ETag of its parts */
+	struct heard heard;
+};
+
+static void on_end_header(void *ctx, const char *name, const char *value)
 {
-	struct error ignored = { 0 };
+	struct ending *e = ctx;
+
+	on_header(&e->heard, name, value);
+}
+
+static int64_t size_of(const struct s3_upload *u)
+{
+	int64_t size = 0;
+
+	for (size_t i = 0; i < u->n; i++)
+		size += u->parts[i].size;
+	return size;
+}
+
+/* Is the object there, as its parts are? Where ETags are no sums its size has to do. */
+static int is_made(void *ctx, bool *ret, struct error *err)
+{
+	const struct ending *e = ctx;
 	struct s3_head head;
 
-	return err->code == 404 && !s3_head(&head, u->bucket, u->key, 0, &ignored) &&
-	       head.status == 200 && !strcasecmp(head.etag, want);
+	if (s3_head(&head, e->upload->bucket, e->upload->key, 0, err))
+		return -1;
+	*ret = head.status == 200 &&
+	       (!strcasecmp(head.etag, e->want) ||
+		(!head.etag_is_sum && head.size == size_of(e->upload)));
+	return 0;
+}
+
+/* The server knows the upload no more: by an earlier try, whose answer got lost? */
+static bool was_made(struct ending *e, const struct error *err)
+{
+	struct error ignored = { 0 };
+	bool made = false;
+
+	return err->code == 404 && !is_made(e, &made, &ignored) && made;
 }
 
 int s3_parts_end(const struct s3_upload *u, struct error *err)
@@ -283,12 +300,13 @@ int s3_parts_end(const struct s3_upload *u, struct error *err)
 	cleanup_http_response struct http_response resp = { 0 };
 	cleanup_buf struct buf body = { .max = MAX_COMPLETE };
 	const struct xml_reader reader = { on_end, etag };
-	struct heard heard = { 0 };
+	struct ending e = { .upload = u, .want = want };
 	struct s3_request req = { .method = "POST",
 				  .key = u->key,
 				  .query = query,
-				  .on_header = on_header,
-				  .ctx = &heard };
+				  .is_done = is_made,
+				  .on_header = on_end_header,
+				  .ctx = &e };
 
 	buf_adds(&body, "<CompleteMultipartUpload>");
 	for (size_t i = 0; i < u->n; i++)
@@ -301,10 +319,12 @@ int s3_parts_end(const struct s3_upload *u, struct error *err)
 	req.payload = digest_hex_of(DIGEST_SHA256, body.data, body.len, sha256);
 	s3_parts_etag(u->parts, u->n, want);
 	if (ask(u->bucket, &req, &resp, err))
-		return is_made(u, want, err) ? 0 : -1;
+		return was_made(&e, err) ? 0 : -1;
+	if (!resp.status)
+		return 0;
 	if (xml_read(resp.body.data, resp.body.len, &reader, err))
 		return -1;
-	if (!heard.no_sum && s3_etag_parts(etag) == (int)u->n && strcasecmp(etag, want))
+	if (!e.heard.no_sum && s3_etag_parts(etag) == (int)u->n && strcasecmp(etag, want))
 		return error_set(
 			err, ERR_FORMAT,
 			"the object is not what its parts were: its ETag says so");

@@ -36,11 +36,14 @@ struct s3_upload {
 };
 
 /*
- * Begin, or go on with what has been begun: then the parts that the server has are
- * filled in (u->parts, whose sizes are set). u->id is in the arena.
+ * Begin; or go on with `begun`, one of ours (or NULL), if the server knows it still: then
+ * the parts that it has are filled in (u->parts, whose sizes are set). u->id is in the
+ * arena. Uploads of others for the same key are left alone.
  */
-MUST_CHECK int s3_parts_begin(struct s3_upload *u, struct arena *arena,
+MUST_CHECK int s3_parts_begin(struct s3_upload *u, const char *begun, struct arena *arena,
 			      struct error *err);
+/* It will not be gone on with: what is there of it costs nothing any more. */
+MUST_CHECK int s3_parts_abort(const struct s3_upload *u, struct error *err);
 
 /* Part `number`, from 1: not sent when the server has these bytes (*ret_sent). */
 MUST_CHECK int s3_parts_put(const struct s3_upload *u, int number, const void *data,

@@ -80,8 +80,8 @@ static const char *part_refusal(const char *part, size_t len)
 	if (len == 2 && !memcmp(part, "..", 2))
 		return "a part of it is '..'";
 	for (size_t i = 0; i < len; i++)
-		if ((unsigned char)part[i] < ' ' || part[i] == 0x7f || part[i] == '\\')
-			return "it has a backslash or a control character";
+		if ((unsigned char)part[i] < ' ' || part[i] == 0x7f)
+			return "it has a control character";
 	return NULL;
 }
 

@@ -93,10 +93,12 @@ struct scheme {
 	 * All objects below the URI, in the order of their names, without those that
 	 * `wanted` (may be NULL) refuses: nobody looks at patterns again. It is asked
 	 * with the name that upstream's patterns are matched against: the whole key of
-	 * s3 and gs, the path in the repository of hf, else the path.
+	 * s3 and gs, the path in the repository of hf, else the path. `named`: the URI is
+	 * this object's, not that of a folder. Paths are the engine's to check.
 	 */
-	int (*list)(struct store *s, bool (*wanted)(void *ctx, const char *name),
-		    void *ctx, struct store_listing *ret, struct error *err);
+	int (*list)(struct store *s,
+		    bool (*wanted)(void *ctx, const char *name, bool named), void *ctx,
+		    struct store_listing *ret, struct error *err);
 	/*
 	 * The request for an object. It may ask the place (the hub's redirect to a CDN)
 	 * and keep what it learnt. `refused`: the HTTP status that the last request of
@@ -119,9 +121,11 @@ struct scheme {
 	 */
 	int (*explain)(struct store *s, const struct store_object *o, int status,
 		       const char *body, struct error *err);
-	/* Files of this machine (file://, pvc://): their path instead of a request. */
-	int (*local_path)(struct store *s, const struct store_object *o,
-			  struct arena *arena, const char **ret, struct error *err);
+	/* Files of this machine (file://, pvc://): opened, instead of a request. */
+	int (*local_open)(struct store *s, const struct store_object *o, int *ret_fd,
+			  struct error *err);
+	/* The URI without its revision: what an earlier one was of. NULL: all of it. */
+	const char *(*place)(struct store *s, struct arena *arena);
 	void (*close)(struct store *s);
 };
 
@@ -133,7 +137,7 @@ MUST_CHECK int scheme_find(const struct scheme **ret, const char *uri, struct er
 
 /*
  * Is that a path below the target and nothing else: relative, UTF-8, no "..", "." or
- * empty part, no NUL, backslash or control character, at most 255 bytes a part and
+ * empty part, no NUL or control character, at most 255 bytes a part and
  * 4,096 in all? ERR_INVALID names it.
  */
 MUST_CHECK int store_path_check(const char *path, struct error *err);

@@ -2,17 +2,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/statvfs.h>
-#include <sys/syscall.h>
 
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/str.h"
 #include "net/digest.h"
+#include "store/beneath.h"
 
 /* Volumes are root's as they are made, and who a pod is its securityContext says. */
 static int fail_write(struct error *err)
@@ -42,6 +41,7 @@ int target_open(struct target *t, const char *path, struct error *err)
 		target_close(t);
 		return fail_write(err);
 	}
+	fsync(t->root);
 	t->state = openat(t->root, TARGET_STATE,
 			  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (t->state >= 0)
@@ -85,15 +85,6 @@ void target_name(char ret[TARGET_NAME_SIZE + 16], const char *path, const char *
 	snprintf(ret, TARGET_NAME_SIZE + 16, "%.32s.%.12s", hex, ending);
 }
 
-static int open_beneath(int root, const char *path, uint64_t flags)
-{
-	struct open_how how = { .flags = flags | O_CLOEXEC,
-				.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
-					   RESOLVE_NO_MAGICLINKS };
-
-	return (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
-}
-
 /* One part of a path after the other; `make`: folders that are not there, too. */
 static int walk(int root, const char *dir, bool make)
 {
@@ -106,8 +97,10 @@ static int walk(int root, const char *dir, bool make)
 		int next = openat(at, *parts, flags);
 
 		if (next < 0 && errno == ENOENT && make &&
-		    (!mkdirat(at, *parts, 0777) || errno == EEXIST))
+		    (!mkdirat(at, *parts, 0777) || errno == EEXIST)) {
 			next = openat(at, *parts, flags);
+			fsync(at); /* target_sync_dir() tells of a disk that fails */
+		}
 		close(at);
 		at = next;
 	}
@@ -133,7 +126,7 @@ static int parent(const struct target *t, const char *path, bool make)
 
 	if (!strchr(path, '/'))
 		return fcntl(t->root, F_DUPFD_CLOEXEC, 3);
-	fd = open_beneath(t->root, dir, O_RDONLY | O_DIRECTORY);
+	fd = beneath_open(t->root, dir, O_RDONLY | O_DIRECTORY, false);
 	if (fd >= 0)
 		return fd;
 	return walk(t->root, dir, make);
@@ -188,6 +181,26 @@ int target_put(const struct target *t, const char *name, const char *path,
 		return fail_dir(t, path, err);
 	if (renameat(t->state, name, dir, path_base(path)))
 		return error_errno(err, errno, "%s/%s", t->path, path);
+	return 0;
+}
+
+int target_remove(const struct target *t, const char *path, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_fd int dir = parent(t, path, false);
+
+	if (dir < 0)
+		return fail_dir(t, path, err);
+	if (unlinkat(dir, path_base(path), 0) && errno != ENOENT)
+		return error_errno(err, errno, "%s/%s", t->path, path);
+	while (strchr(path, '/')) {
+		cleanup_fd int above = -1;
+
+		path = path_dir(&arena, path);
+		above = parent(t, path, false);
+		if (above < 0 || unlinkat(above, path_base(path), AT_REMOVEDIR))
+			break;
+	}
 	return 0;
 }
 

@@ -42,6 +42,8 @@ MUST_CHECK int target_read(const struct target *t, const char *path, int *ret_fd
 /* From .kftrainer/NAME to its path, with the folders above it, in one step. */
 MUST_CHECK int target_put(const struct target *t, const char *name, const char *path,
 			  struct error *err);
+/* The file there, and folders above it that are empty then. */
+MUST_CHECK int target_remove(const struct target *t, const char *path, struct error *err);
 /* fsync of the folder that the path is in. */
 MUST_CHECK int target_sync_dir(const struct target *t, const char *path,
 			       struct error *err);

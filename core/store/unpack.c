@@ -307,8 +307,13 @@ static int unpack(struct unpacker *u, bool *ret_done_before, struct error *err)
 		return -1;
 	if (*ret_done_before)
 		return 0;
-	if (extract(u, err))
+	if (extract(u, err)) {
+		struct error ignored = { 0 }; /* then the next try empties it */
+
+		if (!empty_folder(u, true, &ignored))
+			unlinkat(u->root, PACK_MARKER, 0);
 		return error_wrap(err, "unpacking into %s", u->opts->to);
+	}
 	return write_marker(u, DONE, err);
 }
 

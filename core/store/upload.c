@@ -16,6 +16,8 @@
 #include "base/thread.h"
 #include "base/xmalloc.h"
 #include "net/digest.h"
+#include "store/begun.h"
+#include "store/beneath.h"
 #include "store/hf_put.h"
 #include "store/s3_object.h"
 #include "store/s3_put.h"
@@ -31,7 +33,8 @@ enum state { FILE_NEW, FILE_OPENING, FILE_OPEN, FILE_DONE };
 
 struct file {
 	const char *path; /* below the folder, for people and the key */
-	const char *name; /* to open */
+	const char *name; /* for messages; to open, where there is no folder */
+	int root;         /* the folder; -1: none */
 	const char *key;
 	int64_t size, part_size;
 	struct timespec changed;
@@ -51,6 +54,9 @@ struct upload {
 	struct s3_bucket *bucket;
 	struct arena arena; /* while one thread is there, or under the lock */
 	struct map there;   /* of struct remote, by key */
+	struct begun begun; /* our uploads in parts */
+	int root;           /* the folder that is sent; -1: it is one file */
+	const char *name;   /* of the bucket */
 	struct file *files;
 	size_t n, cap;
 	int64_t part_max, began_ms;
@@ -89,6 +95,7 @@ static int add_file(struct upload *up, const char *name, const char *path,
 {
 	struct file f = { .path = arena_strdup(&up->arena, path),
 			  .name = arena_strdup(&up->arena, name),
+			  .root = up->root,
 			  .key = arena_strdup(&up->arena, key),
 			  .size = st->st_size,
 			  .part_size = part_size_of(st->st_size),
@@ -137,7 +144,7 @@ static int walk_entry(struct walk *w, const char *dir, const char *below,
 		return error_errno(err, errno, "%s", name);
 	if (S_ISDIR(st.st_mode))
 		return walk(w, name, path, err);
-	if (conf->filter && !filter_wants(conf->filter, path))
+	if (conf->filter && !filter_wants(conf->filter, path, false))
 		return 0;
 	if (!S_ISREG(st.st_mode)) {
 		say(w->up, arena_printf(&arena, "%s is left out: it is %s", path,
@@ -225,7 +232,8 @@ static int64_t size_of(const struct file *f, size_t part)
 
 static int read_part(const struct file *f, size_t part, char *data, struct error *err)
 {
-	cleanup_fd int fd = open(f->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	cleanup_fd int fd = f->root < 0 ? open(f->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+					: beneath_open(f->root, f->path, O_RDONLY, false);
 	int64_t at = (int64_t)part * f->part_size, left = size_of(f, part);
 	struct stat st;
 
@@ -284,6 +292,7 @@ static int is_there(struct upload *up, struct file *f, char *data, bool *ret,
 static int open_file(struct upload *up, struct file *f, char *data, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
+	const char *object, *was;
 	bool there;
 
 	f->u = (struct s3_upload){ .bucket = up->bucket,
@@ -297,8 +306,12 @@ static int open_file(struct upload *up, struct file *f, char *data, struct error
 	f->left = there ? 0 : f->u.n;
 	if (there || f->u.n == 1)
 		return 0;
-	if (s3_parts_begin(&f->u, &arena, err))
+	object = arena_printf(&arena, "s3://%s/%s", up->name, f->key);
+	was = begun_find(&up->begun, object);
+	if (s3_parts_begin(&f->u, was, &arena, err))
 		return -1;
+	if (!str_eq(f->u.id, was))
+		begun_add(&up->begun, object, f->u.id);
 	f->u.id = xstrdup(f->u.id);
 	return 0;
 }
@@ -505,6 +518,7 @@ static void *work_hub(void *ctx)
 	for (size_t i = 0; i < up->n; i++)
 		files[i] = (struct hf_put_file){ .path = up->files[i].path,
 						 .name = up->files[i].name,
+						 .root = up->files[i].root,
 						 .size = up->files[i].size };
 	if (hf_put(&conf, &err)) {
 		pthread_mutex_lock(&up->lock);
@@ -544,6 +558,7 @@ static int open_place(struct upload *up, struct error *err)
 
 	if (uri_parse(&uri, &up->arena, up->conf->uri, err))
 		return -1;
+	up->name = uri.host;
 	if (!strcmp(uri.scheme, "s3"))
 		return s3_bucket_open(&up->bucket, &store, NULL, err);
 	if (strcmp(uri.scheme, "hf"))
@@ -592,6 +607,9 @@ static int upload_all(struct upload *up, const char *folder, struct error *err)
 	key = up->bucket ? s3_bucket_key(up->bucket) : "";
 	w.prefix =
 		!*key || str_ends(key, "/") ? key : arena_printf(&up->arena, "%s/", key);
+	up->root = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (up->root < 0)
+		return error_errno(err, errno, "%s", folder);
 	if (walk(&w, folder, "", err))
 		return -1;
 	if (!up->n)
@@ -601,19 +619,47 @@ static int upload_all(struct upload *up, const char *folder, struct error *err)
 		return run_threads(up, work_hub, 1, err);
 	if (look_there(up, w.prefix, err))
 		return -1;
+	begun_open(&up->begun, folder);
 	return run_threads(up, work, connections(up), err);
+}
+
+/* The same may well go on later: it was stopped, or the server is away. */
+static bool may_go_on(const struct error *err)
+{
+	return err->kind == ERR_STOPPED || err->kind == ERR_BUSY || err->kind == ERR_IO ||
+	       err->kind == ERR_TIMEOUT;
+}
+
+/* What nobody will go on with is not left to be paid for. */
+static void end_begun(struct upload *up, int rc, const struct error *err)
+{
+	bool keep = rc && up->begun.ids.n;
+	struct error ignored = { 0 };
+
+	for (size_t i = 0; rc && i < up->n; i++) {
+		const struct file *f = &up->files[i];
+		bool later = up->begun.fd >= 0 && may_go_on(err);
+
+		if (f->u.id && (later || s3_parts_abort(&f->u, &ignored)))
+			keep = true;
+	}
+	begun_close(&up->begun, !keep);
 }
 
 static int run(const struct upload_conf *conf, const char *what,
 	       int (*all)(struct upload *up, const char *what, struct error *err),
 	       struct upload_now *ret, struct error *err)
 {
-	struct upload up = { .conf = conf, .began_ms = clock_ms() };
+	struct upload up = { .conf = conf,
+			     .began_ms = clock_ms(),
+			     .begun = { .state = -1, .fd = -1 },
+			     .root = -1 };
 	int rc;
 
 	pthread_mutex_init(&up.lock, NULL);
 	cond_init(&up.changed);
 	rc = all(&up, what, err);
+	end_begun(&up, rc, err);
 	up.now.ms = clock_ms() - up.began_ms;
 	*ret = up.now;
 	for (size_t i = 0; i < up.n; i++) {
@@ -621,6 +667,8 @@ static int run(const struct upload_conf *conf, const char *what,
 		free((char *)up.files[i].u.id);
 	}
 	free(up.files);
+	if (up.root >= 0)
+		close(up.root);
 	map_release(&up.there, NULL);
 	s3_bucket_close(up.bucket);
 	arena_clear(&up.arena);

@@ -3,8 +3,8 @@
  *
  * Several parts at once, each with its checksums (s3_put.h). What the place has already
  * (the same size, an ETag that is the MD5 of our bytes, or of our parts') is not sent
- * again, nor are the parts of an upload that broke off: the server has the list of
- * those, nothing is kept here. A file that changes meanwhile is an error.
+ * again, nor are the parts of an upload of ours that broke off (begun.h): the server has
+ * the list of those. A file that changes meanwhile is an error.
  */
 #ifndef STORE_UPLOAD_H
 #define STORE_UPLOAD_H

@@ -152,45 +152,6 @@ int uri_resolve(const char **ret, struct arena *arena, const char *base,
 	return 0;
 }
 
-static const char *port_of(const struct uri *u, const char *host)
-{
-	const char *colon = strrchr(host, ':'), *bracket = strrchr(host, ']');
-
-	if (colon && colon > bracket && colon[1])
-		return colon + 1;
-	return str_eq(u->scheme, "https") ? "443" : "80";
-}
-
-static const char *host_of(const struct uri *u)
-{
-	const char *at = strrchr(u->host, '@');
-
-	return at ? at + 1 : u->host;
-}
-
-static size_t name_length(const char *host)
-{
-	const char *colon = strrchr(host, ':'), *bracket = strrchr(host, ']');
-
-	return colon && colon > bracket ? (size_t)(colon - host) : strlen(host);
-}
-
-bool uri_same_origin(const char *a, const char *b)
-{
-	cleanup_arena struct arena arena = { 0 };
-	struct uri x, y;
-	struct error err = { 0 };
-	const char *hx, *hy;
-
-	if (uri_parse(&x, &arena, a, &err) || uri_parse(&y, &arena, b, &err))
-		return false;
-	hx = host_of(&x);
-	hy = host_of(&y);
-	return str_eq(x.scheme, y.scheme) && name_length(hx) == name_length(hy) &&
-	       !strncasecmp(hx, hy, name_length(hx)) &&
-	       str_eq(port_of(&x, hx), port_of(&y, hy));
-}
-
 const char *uri_shown(struct arena *arena, const char *text)
 {
 	char *shown = str_slice(arena, text, strcspn(text, "?#"));

@@ -29,9 +29,6 @@ MUST_CHECK int uri_parse(struct uri *ret, struct arena *arena, const char *text,
 MUST_CHECK int uri_resolve(const char **ret, struct arena *arena, const char *base,
 			   const char *reference, struct error *err);
 
-/* The same scheme, host and port: may it see what the other was told? */
-bool uri_same_origin(const char *a, const char *b);
-
 /* scheme://host/path: without user, query, fragment; for people. */
 const char *uri_shown(struct arena *arena, const char *text);
 

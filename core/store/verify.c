@@ -46,6 +46,11 @@ bool verify_is_sure(const struct store_object *o)
 	return can_verify(o) && o->digest != STORE_MD5 && o->digest != STORE_MD5_PARTS;
 }
 
+bool verify_is_proof(const struct store_object *o)
+{
+	return o->digest == STORE_SHA256 && o->sum;
+}
+
 struct verify *verify_new(const struct store_object *o)
 {
 	struct verify *v;

@@ -21,12 +21,15 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "net/redirect.h"
 #include "store/ask.h"
 #include "store/retry.h"
+#include "store/secret.h"
 #include "store/store.h"
 #include "store/uri.h"
+#include "store/verify.h"
 
-enum { MAX_REDIRECTS = 10, MAX_WORDS = 8 };
+enum { MAX_WORDS = 8 };
 #define MAX_MANIFEST ((size_t)64 * 1024 * 1024)
 
 struct store {
@@ -39,7 +42,7 @@ struct store {
 
 static int web_open(struct store **ret, const struct store_conf *conf, struct error *err)
 {
-	const char *token = conf->env(conf->ctx, "ACCESS_TOKEN");
+	const char *token = store_env(conf, "ACCESS_TOKEN");
 	struct store *s = xcalloc(1, sizeof(*s));
 	struct uri u = { 0 };
 	int rc = uri_parse(&u, &s->arena, conf->uri, err);
@@ -49,9 +52,8 @@ static int web_open(struct store **ret, const struct store_conf *conf, struct er
 			       "'%s': the URL has to name a host, and no user; a token "
 			       "goes into ACCESS_TOKEN",
 			       uri_shown(&s->arena, conf->uri));
-	if (!rc && token && strpbrk(token, "\r\n"))
-		rc = error_set(err, ERR_INVALID,
-			       "ACCESS_TOKEN: a token has no line breaks");
+	if (!rc && token)
+		rc = secret_take(&token, &s->arena, token, "ACCESS_TOKEN", err);
 	if (rc) {
 		arena_clear(&s->arena);
 		free(s);
@@ -60,7 +62,7 @@ static int web_open(struct store **ret, const struct store_conf *conf, struct er
 	s->asker = store_asker_new(&s->arena, conf);
 	s->url = str_slice(&s->arena, conf->uri, strcspn(conf->uri, "#"));
 	s->fragment = u.fragment;
-	if (token && *token)
+	if (token)
 		s->headers[0] =
 			arena_printf(&s->arena, "Authorization: Bearer %s", token);
 	if (s->headers[0] && str_eq(u.scheme, "http") && conf->say)
@@ -112,9 +114,13 @@ static int take_attribute(struct store_object *o, struct arena *arena, const cha
 		return check_hex(value, 64, "sha256", err);
 	}
 	if ((value = str_after(word, "md5="))) {
+		if (check_hex(value, 32, "md5", err))
+			return -1;
+		if (o->digest == STORE_SHA256) /* which says more */
+			return 0;
 		o->digest = STORE_MD5;
 		o->sum = lower(arena, value);
-		return check_hex(value, 32, "md5", err);
+		return 0;
 	}
 	if ((value = str_after(word, "size="))) {
 		if (!str_int(&o->size, value, 0, STORE_MAX_SIZE, err))
@@ -136,7 +142,7 @@ static int name_of(const char **ret, struct arena *arena, const char *manifest,
 		return -1;
 	path = path_base(u.path);
 	if (manifest && !uri_parse(&m, arena, manifest, err) &&
-	    uri_same_origin(manifest, url)) {
+	    http_same_origin(manifest, url)) {
 		folder = path_dir(arena, m.path);
 		if (str_eq(folder, "."))
 			path = u.path;
@@ -197,6 +203,34 @@ static bool is_other_digest(const char *word)
 	return false;
 }
 
+/* A manifest that came over https speaks for what comes over http by its SHA-256 alone. */
+static int check_plain(const struct store_object *o, const char *base, struct error *err)
+{
+	if (strncasecmp(base, "https:", 6) || str_starts(o->key, "https://") ||
+	    verify_is_proof(o))
+		return 0;
+	return error_set(err, ERR_DENIED,
+			 "a manifest over https names a URL of http, where anybody may "
+			 "change what comes: add sha256=HEX, or make it https");
+}
+
+static int take_words(struct store_object *o, struct arena *arena, char *const *words,
+		      const char **ret_name, struct error *err)
+{
+	for (size_t i = 1; words[i]; i++) {
+		bool known;
+
+		if (take_attribute(o, arena, words[i], &known, err))
+			return -1;
+		if (!known && (i > 1 || is_other_digest(words[i])))
+			return error_set(err, ERR_FORMAT, "'%s' is not understood",
+					 str_visible(arena, words[i], false));
+		if (!known)
+			*ret_name = words[i];
+	}
+	return 0;
+}
+
 static int take_url(struct store_object *o, struct arena *arena, const char *base,
 		    char *const *words, struct error *err)
 {
@@ -212,17 +246,8 @@ static int take_url(struct store_object *o, struct arena *arena, const char *bas
 	if (!str_starts(o->key, "http://") && !str_starts(o->key, "https://"))
 		return error_set(err, ERR_UNSUPPORTED,
 				 "a manifest holds http:// and https:// URLs");
-	for (size_t i = 1; words[i]; i++) {
-		bool known;
-
-		if (take_attribute(o, arena, words[i], &known, err))
-			return -1;
-		if (!known && (i > 1 || is_other_digest(words[i])))
-			return error_set(err, ERR_FORMAT, "'%s' is not understood",
-					 str_visible(arena, words[i], false));
-		if (!known)
-			name = words[i];
-	}
+	if (take_words(o, arena, words, &name, err) || check_plain(o, base, err))
+		return -1;
 	if (!name)
 		return name_of(&o->path, arena, base, o->key, err);
 	if (uri_decode(&o->path, arena, name, err))
@@ -252,8 +277,8 @@ static int take_line(struct store_object *o, struct arena *arena, const char *ba
 }
 
 static int read_manifest(struct store *s, char *text,
-			 bool (*wanted)(void *ctx, const char *name), void *ctx,
-			 struct store_listing *ret, struct error *err)
+			 bool (*wanted)(void *ctx, const char *name, bool named),
+			 void *ctx, struct store_listing *ret, struct error *err)
 {
 	char *rest = text, *line;
 
@@ -264,7 +289,7 @@ static int read_manifest(struct store *s, char *text,
 
 		if (take_line(&o, &ret->arena, s->url, line, err))
 			return error_wrap(err, "line %zu of the manifest", number);
-		if (o.path && (!wanted || wanted(ctx, o.path)) &&
+		if (o.path && (!wanted || wanted(ctx, o.path, false)) &&
 		    store_listing_add(ret, &o, err))
 			return -1;
 	}
@@ -287,18 +312,19 @@ static int on_header(void *ctx, int status, const char *name, const char *value,
 	return 0;
 }
 
-/* The manifest itself, behind redirects; the token only for the first host. */
+/* The manifest itself, behind redirects. */
 static int get(struct store *s, struct http_response *ret, struct error *err)
 {
-	const char *url = s->url, *what = arena_printf(&s->arena, "manifest %s",
-						       uri_shown(&s->arena, s->url));
+	const char *what =
+		arena_printf(&s->arena, "manifest %s", uri_shown(&s->arena, s->url));
+	struct redirect at = { .url = s->url };
 
-	for (int i = 0; i <= MAX_REDIRECTS; i++) {
+	for (;;) {
 		struct location to = { .arena = &s->arena };
 		struct http_request req = {
 			.method = "GET",
-			.url = url,
-			.headers = uri_same_origin(url, s->url) ? s->headers : NULL,
+			.url = at.url,
+			.headers = at.away ? NULL : s->headers,
 			.idle_ms = 30000,
 			.max_body = MAX_MANIFEST,
 			.on_header = on_header,
@@ -307,17 +333,21 @@ static int get(struct store *s, struct http_response *ret, struct error *err)
 
 		if (store_ask(s->asker, what, &req, ret, err))
 			return -1;
-		if (ret->status < 300 || ret->status >= 400 || !to.value)
+		if (!redirect_status(ret->status) || !to.value)
 			return 0;
 		http_response_release(ret);
-		if (uri_resolve(&url, &s->arena, url, to.value, err))
+		if (redirect_follow(&at, &s->arena, to.value, err))
 			return error_wrap(err, "%s", what);
+		if (at.plain)
+			return error_set(err, ERR_DENIED,
+					 "%s: the server redirects from https to http, "
+					 "where anybody may change it",
+					 what);
 	}
-	return error_set(err, ERR_LIMIT, "%s: more than %d redirects: is it a loop?",
-			 what, MAX_REDIRECTS);
 }
 
-static int list_manifest(struct store *s, bool (*wanted)(void *ctx, const char *name),
+static int list_manifest(struct store *s,
+			 bool (*wanted)(void *ctx, const char *name, bool named),
 			 void *ctx, struct store_listing *ret, struct error *err)
 {
 	cleanup_http_response struct http_response r = { 0 };
@@ -336,8 +366,9 @@ static int list_manifest(struct store *s, bool (*wanted)(void *ctx, const char *
 	return 0;
 }
 
-static int web_list(struct store *s, bool (*wanted)(void *ctx, const char *name),
-		    void *ctx, struct store_listing *ret, struct error *err)
+static int web_list(struct store *s,
+		    bool (*wanted)(void *ctx, const char *name, bool named), void *ctx,
+		    struct store_listing *ret, struct error *err)
 {
 	struct store_object o = { .key = s->url, .size = -1 };
 	bool known = true;
@@ -353,7 +384,7 @@ static int web_list(struct store *s, bool (*wanted)(void *ctx, const char *name)
 				 "'#%s' is not understood: there are #manifest, "
 				 "#sha256=HEX, #md5=HEX and #size=BYTES",
 				 str_visible(&s->arena, s->fragment, false));
-	if (wanted && !wanted(ctx, o.path))
+	if (wanted && !wanted(ctx, o.path, true))
 		return 0;
 	return store_listing_add(ret, &o, err);
 }
@@ -368,7 +399,7 @@ static int web_locate(struct store *s, const struct store_object *o, int refused
 	if (refused)
 		return retry_fail(err, refused);
 	ret->url = arena_strdup(arena, o->key);
-	ret->headers = uri_same_origin(o->key, s->url) ? s->headers : NULL;
+	ret->headers = http_same_origin(o->key, s->url) ? s->headers : NULL;
 	return 0;
 }
 

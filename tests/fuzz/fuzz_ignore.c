@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	len = size - (size_t)(line + 1 - data);
 	if (ignore_add(&ig, "", text, len, &err))
 		return 0;
-	ignored = ignore_matches(&ig, path, false);
+	ignored = ignore_ask(&ig, path, false) == IGNORE_OUT;
 	FUZZ_CHECK(!ignored || ig.n);
 	pattern = str_slice(&a, text, len);
 	if (strlen(pattern) == len && is_simple(pattern, path))

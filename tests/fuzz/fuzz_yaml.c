@@ -37,6 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static const char *const paths[] = { "", "a", "spec.a[1].b", "a[b/c]", "[0]" };
 	cleanup_json cJSON *docs = NULL;
 	cleanup_json cJSON *json = NULL;
+	cleanup_yaml_places struct yaml_places *places = NULL;
 	struct error err = { 0 }, unused = { 0 };
 	const cJSON *doc;
 	int line = 1, column = 1;
@@ -48,8 +49,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	json_each(doc, docs)
 		check_document(doc);
+	places = yaml_places(data, size);
 	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++)
-		if (yaml_locate(data, size, 0, paths[i], &line, &column))
+		if (yaml_locate(places, 0, paths[i], &line, &column))
 			FUZZ_CHECK(line >= 1 && column >= 1);
 	if (size && *data == '{' && !json_parse(&json, data, size, &unused))
 		FUZZ_CHECK(json_equal(json, docs->child));

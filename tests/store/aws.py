@@ -26,11 +26,13 @@ class Handler(BaseHTTPRequestHandler):
     def log_message(self, *args):
         pass
 
-    def answer(self, status, body, kind="application/json"):
+    def answer(self, status, body, kind="application/json", **fields):
         body = body if isinstance(body, bytes) else body.encode()
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
+        for name, value in fields.items():
+            self.send_header(name.replace("_", "-"), value)
         self.end_headers()
         self.wfile.write(body)
 
@@ -85,7 +87,7 @@ class Handler(BaseHTTPRequestHandler):
             return self.answer(200 if self.headers.get("Authorization") == cloud.pod else 403, self.key("Token"))
         if path.startswith("/computeMetadata/"):
             self.note("metadata", self.headers.get("Metadata-Flavor"))
-            return self.answer(200, json.dumps({"access_token": cloud.oauth, "expires_in": 3600}))
+            return self.answer(200, json.dumps({"access_token": cloud.oauth, "expires_in": 3600}), Metadata_Flavor="Google")
         if path.startswith("/storage/v1/b/"):
             return self.storage(path[len("/storage/v1/b/"):])
         return self.answer(404, "{}")

@@ -25,6 +25,8 @@ a line without TIMES holds for ever. Where several fit, all apply:
     etag=X      another ETag
     redirect=U  302 to U; {path} in it is the request's
     gzip        Content-Encoding: gzip
+    deny=X      403 where X is in the URL
+    lost=X      (a proxy's) a POST with X in its URL is done, and its answer gets lost
 It is a module, too: Server(root).start() and .faults, .log.
 """
 import argparse
@@ -153,13 +155,16 @@ class Server:
         if self.delay:
             time.sleep(self.delay / 1000)
         record = {"method": method, "path": path, "range": headers.get("range"),
-                  "auth": "authorization" in headers, "sent": 0}
+                  "auth": "authorization" in headers, "date": headers.get("x-amz-date"), "sent": 0}
         try:
             if "status" in faults:
                 status, _, after = faults["status"].partition(",")
                 record["status"] = int(status)
                 self.head(conn, status, [("Content-Length", "6")] + ([("Retry-After", after)] if after else []))
                 conn.sendall(b"faulty")
+            elif faults.get("deny", "\0") in target:
+                record["status"] = 403
+                self.head(conn, 403, [("Content-Length", "0")])
             elif "redirect" in faults:
                 record["status"] = 302
                 where = faults["redirect"].replace("{path}", path)
@@ -269,6 +274,8 @@ class Server:
                     pass
                 status = f.readline().decode("latin-1")
             record["status"] = int(status.split()[1])
+            if method == "POST" and faults.get("lost", "\0") in target:
+                raise Closed
             fields, length = [], None
             for line in iter(lambda: f.readline().decode("latin-1").rstrip("\r\n"), ""):
                 k, _, v = line.partition(": ")

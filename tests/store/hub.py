@@ -213,7 +213,9 @@ class Hub:
         begin = int(query.get("cursor", 0))
         end = begin + min(int(query.get("limit", 1000)), self.options.page)
         headers = {}
-        if end < len(entries):
+        if self.options.endless:
+            headers["Link"] = f'<{self.url}{path}?{urllib.parse.urlencode({**query, "cursor": 0 if begin and self.options.endless == "again" else end})}>; rel="next"'
+        elif end < len(entries):
             headers["Link"] = f'<{self.options.links or self.url}{path}?{urllib.parse.urlencode({**query, "cursor": end})}>; rel="next"'
         return json_reply(entries[begin:end], headers=headers)
 
@@ -295,6 +297,7 @@ def main():
     parser.add_argument("--hub-faults", help="file, read again for each request")
     parser.add_argument("--cdn-faults")
     parser.add_argument("--page", type=int, default=1000, help="entries of a page of a tree")
+    parser.add_argument("--endless", choices=("again", "empty"), help="there is always a next page")
     parser.add_argument("--links", help="base of the links to the next page, as a mirror hands them on")
     parser.add_argument("--expire", type=float, default=3600, help="seconds that a signed URL is good for")
     parser.add_argument("--rate", type=int, default=0, help="bytes a second of one connection to the CDN")

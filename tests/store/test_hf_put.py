@@ -43,9 +43,17 @@ class Hub(ThreadingHTTPServer):
         self.clear()
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
+    def handle_error(self, *args):
+        pass  # who hangs up, as it should
+
     def clear(self):
         self.files, self.lfs, self.objects, self.parts = {}, {}, {}, {}
         self.puts, self.commits, self.wrong, self.busy = 0, [], [], 0
+        self.head, self.parents, self.lose, self.rival, self.commit_busy = "0" * 40, [], None, 0, 0
+        self.chunk, self.shrink, self.swap = CHUNK, None, None
+
+    def move(self):
+        self.head = hashlib.sha1(self.head.encode()).hexdigest()
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -73,11 +81,16 @@ class Handler(BaseHTTPRequestHandler):
         return self.rfile.read(int(self.headers.get("Content-Length") or 0))
 
     def do_GET(self):
-        self.answer(200, {"name": "me", "type": "user", "sha": "0" * 40, "id": "org/m", "private": False,
+        self.answer(200, {"name": "me", "type": "user", "sha": self.server.head, "id": "org/m", "private": False,
                           "siblings": [], "tags": [], "auth": {"accessToken": {"role": "write"}}})
 
     def do_PUT(self):
-        hub, data = self.server, self.body()
+        hub = self.server
+        if hub.shrink:
+            self.rfile.read(100_000)
+            os.truncate(hub.shrink, 1000)
+            self.rfile.read1()
+        data = self.body()
         hub.puts += 1
         if "Authorization" in self.headers:
             hub.wrong.append("the token went to the store")
@@ -101,6 +114,10 @@ class Handler(BaseHTTPRequestHandler):
             return self.complete(json.loads(data))
         if self.headers.get("Authorization") != "Bearer " + TOKEN:
             return self.answer(401, {"error": "Invalid credentials"})
+        if "/preupload/" in path and hub.swap:
+            shutil.move(hub.swap[0], str(hub.swap[0]) + ".was")
+            os.symlink(hub.swap[1], hub.swap[0])
+            hub.swap = None
         if "/preupload/" in path:
             files = json.loads(data)["files"]
             return self.answer(200, {"files": [self.preupload(f) for f in files]})
@@ -108,6 +125,11 @@ class Handler(BaseHTTPRequestHandler):
             return self.batch(json.loads(data))
         if "/commit/" in path:
             return self.commit(path, data)
+        if "/paths-info/" in path:
+            return self.answer(200, [
+                {"type": "file", "path": p, "oid": blob(hub.files[p]), "size": len(hub.files[p]),
+                 **({"lfs": {"oid": hub.lfs[p], "size": len(hub.files[p])}} if p in hub.lfs else {})}
+                for p in json.loads(data)["paths"] if p in hub.files])
         if path == "/verify":
             doc = json.loads(data)
             return self.answer(200 if len(hub.objects[doc["oid"]]) == doc["size"] else 400)
@@ -126,9 +148,9 @@ class Handler(BaseHTTPRequestHandler):
             one = {"oid": oid, "size": size}
             if oid not in hub.objects:
                 upload = {"href": f"{hub.url}/object/{oid}", "header": {"x-signed": "yes"}}
-                if size > CHUNK:
-                    n = -(-size // CHUNK)
-                    upload = {"href": f"{hub.url}/complete/{oid}", "header": {"chunk_size": str(CHUNK), **{
+                if size > CHUNK and hub.chunk:
+                    n = min(-(-size // hub.chunk), 10000)
+                    upload = {"href": f"{hub.url}/complete/{oid}", "header": {"chunk_size": str(hub.chunk), **{
                         f"{i:05}": f"{hub.url}/part/{oid}/{i}" for i in range(1, n + 1)}}}
                 one["actions"] = {"upload": upload, "verify": {"href": hub.url + "/verify"}}
             out.append(one)
@@ -148,6 +170,16 @@ class Handler(BaseHTTPRequestHandler):
         hub, lines = self.server, [json.loads(line) for line in data.splitlines() if line]
         if lines[0]["key"] != "header" or not lines[0]["value"]["summary"]:
             return self.answer(400)
+        if hub.commit_busy:
+            hub.commit_busy -= 1
+            return self.answer(503)
+        if hub.rival:
+            hub.rival -= 1
+            hub.move()
+            hub.files["rival"] = b"%d" % hub.rival
+        hub.parents.append(lines[0]["value"].get("parentCommit"))
+        if hub.parents[-1] not in (None, hub.head):
+            return self.answer(412, {"error": "A commit has happened since. Please refresh and try again."})
         for line in lines[1:]:
             v = line["value"]
             if line["key"] == "file":
@@ -158,7 +190,12 @@ class Handler(BaseHTTPRequestHandler):
             else:
                 hub.files[v["path"]], hub.lfs[v["path"]] = hub.objects[v["oid"]], v["oid"]
         hub.commits.append((unquote(path), len(lines) - 1))
-        self.answer(200, {"commitUrl": hub.url + "/org/m/commit/" + "1" * 40, "commitOid": "1" * 40, "commitMessage": "m", "hookOutput": "",
+        hub.move()
+        if hub.lose:
+            status, hub.lose = hub.lose, None
+            self.close_connection = True
+            return self.answer(status) if status > 1 else None
+        self.answer(200, {"commitUrl": hub.url + "/org/m/commit/" + hub.head, "commitOid": hub.head, "commitMessage": "m", "hookOutput": "",
                           "success": True})
 
 
@@ -167,7 +204,7 @@ def run(uri, env=None, argv=()):
         "HF_ENDPOINT": hub.url, "HF_TOKEN": TOKEN, "HOME": str(scratch), "NO_PROXY": "*", "no_proxy": "*"}
     base = {k: v for k, v in (base | (env or {})).items() if v is not None}
     r = subprocess.run([PROGRAM, "export-model", scratch / "m", "--uri", uri, *argv], env=base, capture_output=True,
-                       text=True, timeout=100)
+                       text=True, timeout=600)
     return r.returncode, (r.stdout + r.stderr).replace(TOKEN, "THE TOKEN WAS SHOWN")
 
 
@@ -188,7 +225,7 @@ venv = subprocess.run([ROOT / "tests/setup.sh", "venv", "store"], capture_output
 if os.path.exists(venv + "/.done"):
     r = subprocess.run([venv + "/bin/python", "-c", "import sys, huggingface_hub as h; h.HfApi(endpoint=sys.argv[1], "
                         f"token='{TOKEN}').upload_folder(repo_id='org/m', folder_path=sys.argv[2])", hub.url,
-                        str(scratch / "m")], capture_output=True, text=True, timeout=100,
+                        str(scratch / "m")], capture_output=True, text=True, timeout=600,
                        env=os.environ | {"HF_HUB_DISABLE_XET": "1", "HOME": str(scratch), "NO_PROXY": "*", "no_proxy": "*"})
     check("the stand-in satisfies huggingface_hub", problem(files) if r.returncode == 0 else r.stderr[-600:])
 else:
@@ -226,6 +263,72 @@ hub.busy = 100
 status, said = run("hf://org/m", argv=["--retries", "1"])
 check("one that stays so: as often as --retries says", "" if status == 1 and "tried 2 times" in said and hub.busy == 98
       else (hub.busy, said))
+hub.clear()
+
+# ---- commits: what is asked once, and what is not ----
+for what, how in (("504", 504), ("a connection that breaks", 1)):
+    hub.clear()
+    hub.lose = how
+    status, said = run("hf://org/m")
+    check(f"a commit whose answer gets lost ({what}) is not made twice",
+          said if status else problem(files) or ("" if len(hub.commits) == 1 else hub.commits))
+hub.clear()
+hub.commit_busy = 1
+status, said = run("hf://org/m")
+check("one that was not made is", said if status else problem(files) or ("" if len(hub.commits) == 1 else hub.commits))
+check("a commit says what it is on", "" if hub.parents == ["0" * 40] else hub.parents)
+hub.clear()
+hub.rival = 2
+status, said = run("hf://org/m")
+check("a commit of somebody else in between: ours is made on top of it", said if status else
+      problem(files | {"rival": b"0"}) or ("" if len(hub.commits) == 1 and len(set(hub.parents)) == 3 else (hub.commits, hub.parents)))
+hub.clear()
+hub.lose, hub.rival = 504, 0
+objects_then = hub.move
+
+
+def lost_and_moved():
+    objects_then()
+    if hub.lose == 504:
+        hub.files["rival"] = b"x"
+        objects_then()
+
+
+hub.move = lost_and_moved
+status, said = run("hf://org/m")
+hub.move = objects_then
+check("a lost answer, and a commit of somebody else on top of ours: it is not made twice",
+      said if status else problem(files | {"rival": b"x"}) or ("" if len(hub.commits) == 1 else hub.commits))
+
+# ---- a folder that somebody else writes to, too ----
+hub.clear()
+outside = scratch / "outside"
+shutil.copytree(scratch / "m/sub", outside)
+(outside / "small.safetensors").write_bytes(b"SECRETS")
+hub.swap = (scratch / "m/sub", outside)
+status, said = run("hf://org/m")
+check("a folder that becomes a link while it is sent leads nowhere",
+      "" if status == 1 and b"SECRETS" not in hub.objects.values() and not hub.commits else (status, said, hub.commits))
+os.unlink(scratch / "m/sub")
+shutil.move(str(scratch / "m/sub") + ".was", scratch / "m/sub")
+
+# ---- files that change, hubs that count oddly ----
+big = scratch / "m/z.bin"
+for what, chunk in (("whole", 0), ("in parts", 40_000_000)):
+    hub.clear()
+    big.write_bytes(os.urandom(64_000_000))
+    hub.chunk, hub.shrink = chunk, big
+    status, said = run("hf://org/m", argv=["--allow", "z.bin", "--retries", "1"])
+    check(f"a file that is truncated while it is uploaded {what} is an error, no SIGBUS",
+          "" if status == 1 and "z.bin has changed while it was sent" in said and not hub.commits else (status, said))
+big.write_bytes(os.urandom(7_000_000))
+for chunk, good in ((2**63 - 1, True), (2**63 - 7_000_000, True), (1, False), (2**63, False), (0, True)):
+    hub.clear()
+    hub.chunk = chunk
+    status, said = run("hf://org/m", argv=["--allow", "z.bin"])
+    check(f"a chunk size of {chunk}", (said if status else problem({"z.bin": big.read_bytes()})) if good else
+          ("" if status == 1 and "chunk_size" in said else (status, said)))
+big.unlink()
 hub.clear()
 for what, env, words in (("no token", {"HF_TOKEN": None}, "HF_TOKEN"), ("a wrong one", {"HF_TOKEN": "hf_x"}, "HF_TOKEN"),
                          ("no hub", {"HF_ENDPOINT": "nowhere"}, "HF_ENDPOINT")):

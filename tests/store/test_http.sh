@@ -80,18 +80,21 @@ patterns() {
 		IGNORE_PATTERNS='*' fetches 1 'no file to fetch' --uri "$url/all.urls"
 }
 check "patterns: * crosses /, ignore and allow" patterns
-defaults() {
-	printf 'big a.bin\nbig b.pt\nsmall c.h5\nsmall d.json\nsmall e.md\n' >"$web/model.urls"
+defaults() { # WANTED MANIFEST
+	echo "$2" >"$web/model.urls"
 	clean
 	run initialize-model --uri "$url/model.urls" --to "$scratch/to"
-	[ "$status" = 0 ] && [ "$(ls "$scratch/to" | tr '\n' ' ')" = "d.json e.md " ] || dump
+	[ "$status" = 0 ] && [ "$(ls "$scratch/to" | tr '\n' ' ')" = "$1 " ] || dump
 }
-check "a model's ignored files are ignored when nobody says which" defaults
+weights=$'big a.bin\nbig b.pt\nsmall c.h5\nsmall d.json\nsmall e.md'
+check "a model's ignored files are ignored when nobody says which" \
+	defaults "d.json e.md w.safetensors" "$weights"$'\nsmall w.safetensors'
+check "... but not its only weights" defaults "a.bin b.pt d.json e.md" "$weights"
 
 # ---- what a listing may not do ----
 hostile() {
 	local name
-	for name in ../evil /evil a/../../evil a/./b 'a//b' 'a%5Cb' '%2e%2e/evil' 'a%0Ab' ''; do
+	for name in ../evil /evil a/../../evil a/./b 'a//b' '%2e%2e/evil' 'a%0Ab' ''; do
 		printf 'big %s\n' "${name:-x/}" >"$web/evil.urls"
 		fetches 1 'evil|refused' --uri "$url/evil.urls" || return
 		[ ! -e "$scratch/evil" ] && [ ! -e /evil ] || return
@@ -102,6 +105,13 @@ hostile() {
 	fetches 1 'both cannot' --uri "$url/evil.urls"
 }
 check "names that leave the folder are refused, and files that clash" hostile
+backslash() {
+	printf 'small a%%5Cb\n' >"$web/odd.urls"
+	clean
+	fetch --uri "$url/odd.urls"
+	[ "$status" = 0 ] && same small 'a\b' || dump
+}
+check "a backslash is a character of a name" backslash
 links() {
 	clean
 	mkdir -p "$scratch/to" "$scratch/outside"
@@ -233,7 +243,7 @@ check "a name that does not resolve" no_name
 nobody() { fetches 1 'big: 127.0.0.1:1: connection refused' --uri http://127.0.0.1:1/big --retries 1; }
 check "nobody listens" nobody
 stopped_asking() {
-	AWS_EC2_METADATA_DISABLED=true ENDPOINT=http://127.0.0.1:1 timeout 1 "$kftrainer" initialize-dataset \
+	AWS_EC2_METADATA_DISABLED=true ENDPOINT=http://127.0.0.1:1 timeout 3 "$kftrainer" initialize-dataset \
 		--uri s3://buck/x --to "$scratch/to" 2>"$scratch/err"
 	grep -q 'stopped before it was asked again: .*connection refused' "$scratch/err" || dump
 }

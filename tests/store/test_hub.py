@@ -68,12 +68,15 @@ def fill():
     repository("datasets/org/evil", {"good.txt": b"good"}, trees={"d/../../../evil.txt": 4})
     repository("datasets/org/absolute", {"good.txt": b"good"}, trees={str(scratch / "evil.txt"): 4})
     repository("datasets/org/liar", {"good.txt": b"good"}, trees={"good.txt": 99})
-    repository("models/org/unwanted", {"x.bin": b"x"})
+    repository("datasets/org/names", {"good.txt": b"good", "back\\slash\\x.txt": b"b"}, trees={"line\nend.txt": 4, "a//b": 1, "x" * 300: 1})
+    repository("models/org/unwanted", {"x.zip": b"x"})
+    repository("models/org/torch", {"config.json": b"{}", "pytorch_model.bin": b"new", "tf_model.h5": b"tf", "README.md": b"hi"})
+    repository("models/org/flax", {"config.json": b"{}", "flax_model.msgpack": b"f"})
 
 
 # ---- one run ----
 class Run:
-    def __init__(self, command, hub, uri, *args, to=None, env=(), timeout=100):
+    def __init__(self, command, hub, uri, *args, to=None, env=(), timeout=600):
         self.to = pathlib.Path(to or tempfile.mkdtemp(dir=scratch, prefix="to-"))
         full = {"PATH": os.environ["PATH"], "HF_ENDPOINT": hub.url, "HF_HOME": str(scratch / "no-home"),
                 "STORAGE_URI": uri, **dict(env)}
@@ -103,6 +106,10 @@ class Run:
         if len(lines) > 4 or not all(w in lines[-1] for w in words):
             return f"wanted {words} in one line:\n{self.out}"
         return self.secrets()
+
+    def unsaid(self, *words):
+        lines = [line for line in self.out.splitlines() if all(w in line for w in words)]
+        return "" if lines else f"no line has {words}:\n{self.out}"
 
     def secrets(self):
         text = self.out + "".join(p.read_text(errors="replace") for p in self.to.rglob("*") if ".kftrainer" in p.parts and p.is_file())
@@ -148,7 +155,7 @@ def test_peer():
             env = {"PATH": os.environ["PATH"], "HF_ENDPOINT": hub.url, "HF_HOME": str(scratch / "hf"), "HF_TOKEN": TOKEN,
                    "HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
             done = subprocess.run([venv + "/bin/python", "-c", code, kind, repo, theirs, *map(repr, patterns)], env=env,
-                                  capture_output=True, text=True, timeout=100)
+                                  capture_output=True, text=True, timeout=600)
             ours = Run(kind, hub, f"hf://{repo}", env={"HF_TOKEN": TOKEN})
             names = {str(p.relative_to(theirs)) for p in theirs.rglob("*") if p.is_file() and ".cache" not in p.parts}
             problem = done.returncode and done.stderr
@@ -184,6 +191,44 @@ def test_uris():
         strange = [p for p in paths if not p.startswith(("/api/models/", "/api/datasets/")) and "/resolve/" not in p]
         moving = [p for p in paths if "/resolve/main/" in p or "/tree/main" in p or "/resolve/v1/" in p]
         check("nothing but repositories is asked for, and files by their commit", strange + moving)
+
+
+def test_patterns():
+    weights = ["config.json", "pytorch_model.bin"]
+    default = {"IGNORE_PATTERNS": "*.msgpack,*.h5,*.bin,*.pt,*.pth"}
+    with serve() as hub:
+        run = Run("model", hub, "hf://org/torch")
+        check("a model without safetensors keeps its weights, in one format", run.wrong("models/org/torch", weights))
+        told = [line for line in run.out.splitlines() if "left out by the default patterns" in line]
+        check("one line says what the default patterns leave out", len(told) != 1 or "README.md, tf_model.h5" not in told[0] and run.out)
+        check("... and one what is fetched instead", run.unsaid("no weights in safetensors or GGUF"))
+        check("the patterns that the Python SDK always sends are the default ones",
+              Run("model", hub, "hf://org/torch", env=default).wrong("models/org/torch", weights))
+        check("... of another format", Run("model", hub, "hf://org/flax").wrong("models/org/flax", ["config.json", "flax_model.msgpack"]))
+        check("patterns that somebody gave count as they are",
+              Run("model", hub, "hf://org/torch", "--ignore", "*.bin,*.h5").wrong("models/org/torch", ["config.json"]))
+        for name in ("tf_model.h5", "README.md"):
+            check(f"default patterns do not leave out what the URI names: {name}",
+                  Run("model", hub, f"hf://org/torch/{name}").wrong("models/org/torch", [name]))
+        check("... others do", Run("model", hub, "hf://org/torch/tf_model.h5", "--ignore", "*.h5").refused("tf_model.h5"))
+        quiet = Run("dataset", hub, "hf://org/data")
+        check("where nothing is left out nothing is said", "left out" in quiet.out and quiet.out)
+
+
+def test_names():
+    with serve() as hub:
+        run = Run("dataset", hub, "hf://org/names")
+        check("a backslash is a character like others, what cannot be a file's name is left out",
+              run.wrong("datasets/org/names", ["good.txt", "back\\slash\\x.txt"]))
+        for name in ("line\\x0aend.txt", "a//b", "x" * 300):
+            check(f"... and named: {name[:20]}", run.unsaid(name, "left out"))
+
+
+def test_endless():
+    for how, words in (("again", "again"), ("empty", "page after page is empty")):
+        with serve("--endless", how, "--page", 2) as hub:
+            check(f"a list without an end, {how}", Run("dataset", hub, "hf://org/data").refused("the list does not end", words))
+            check("... is left soon", sum("/tree/" in a["path"] for a in hub.answers("hub")) > 10 and "more than 10 pages")
 
 
 def test_access():
@@ -223,7 +268,8 @@ def test_pages():
         for repo in ("evil", "absolute"):
             run = Run("dataset", hub, f"hf://org/{repo}")
             outside = list(scratch.rglob("evil.txt"))
-            check(f"a name that leads outside is refused ({repo})", run.refused("evil.txt", "refused") or outside or run.files())
+            check(f"a name that leads outside is left out and named ({repo})", run.wrong(f"datasets/org/{repo}", ["good.txt"]) or outside
+                  or run.unsaid("evil.txt", "left out"))
 
 
 def test_faults():

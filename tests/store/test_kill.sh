@@ -63,4 +63,28 @@ small() { # VmHWM while it runs
 	wait "$pid" && [ "$most" -gt 0 ] && echo "$most kB" && [ "$most" -le $((32 * 1024)) ]
 }
 check "at most 32 MB of memory" small
+
+# On a processor that others want, too, further connections only wait with the first ones.
+few() {
+	local spins=() cpu pid most=0 now
+	cpu=$(taskset -cp $$ | sed 's/.*: //; s/[,-].*//')
+	clean
+	for _ in 1 2 3 4 5 6; do
+		taskset -c "$cpu" sh -c 'while :; do :; done' &
+		spins+=($!)
+	done
+	taskset -c "$cpu" "$kftrainer" initialize-dataset --uri "$url/big" --to "$scratch/to" 2>"$scratch/err" &
+	pid=$!
+	while now=$(awk '/^Threads/ { print $2 }' "/proc/$pid/status" 2>/dev/null) && [ -n "$now" ]; do
+		[ "$now" -le "$most" ] || most=$now
+		sleep 0.05
+	done
+	kill "${spins[@]}"
+	wait "$pid" && echo "$most threads" && [ "$most" -gt 1 ] && [ "$most" -le 9 ] || { cat "$scratch/err"; return 1; }
+}
+if [ -r /proc/self/schedstat ]; then
+	check "short of processors it opens no further connections" few
+else
+	skip "short of processors it opens no further connections" "the kernel counts no waiting (schedstat)"
+fi
 finish

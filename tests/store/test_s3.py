@@ -101,7 +101,7 @@ def run(*argv, env=None, **more):
     base = {k: v for k, v in os.environ.items() if not k.startswith("AWS_")}
     base |= {"AWS_EC2_METADATA_DISABLED": "true", "HOME": str(scratch / "home"), "NO_GCE_CHECK": "true"}
     base = {k: str(v) for k, v in (base | (env or {})).items() if v is not None}
-    r = subprocess.run([PROGRAM, *map(str, argv)], env=base, capture_output=True, text=True, timeout=120, **more)
+    r = subprocess.run([PROGRAM, *map(str, argv)], env=base, capture_output=True, text=True, timeout=600, **more)
     r.text = r.stdout + r.stderr
     if SECRET in r.text or "ya29" in r.text or "the-session-token" in r.text:
         r.text, r.returncode = "A SECRET WAS SHOWN\n" + r.text.replace(SECRET, "SECRET"), 99
@@ -244,6 +244,20 @@ for i in range(1005):
 check("moto: more than a page of names that need escaping",
       fetch("s3://buck/pages", {f"{i}&+ x": b"%d" % i for i in range(1005)}, MENV))
 
+NAMES = {"back\\slash/a\\b.txt": b"1", "good": b"2"}
+for k, v in {**NAMES, "a//b": b"3", "x" * 256: b"4"}.items():
+    moto.put_object(Bucket="buck", Key="names/" + k, Body=v)
+check("moto: keys with a backslash are names, others are left out", fetch("s3://buck/names", NAMES, MENV))
+check("... and named", "" if (r := run("initialize-dataset", "--uri", "s3://buck/names", "--to", scratch / "to", env=MENV)).text.count("it is left out") == 2
+      and all(w in r.text for w in ("'a//b'", "x" * 256)) else r.text)
+moto.put_object(Bucket="buck", Key="models/one/pytorch_model.bin", Body=b"weights")
+moto.put_object(Bucket="buck", Key="models/one/config.json", Body=b"{}")
+for uri, names, argv in (("models/one/pytorch_model.bin", ["pytorch_model.bin"], ()), ("models/one", ["config.json", "pytorch_model.bin"], ()),
+                         ("models/one", ["config.json"], ("--ignore", "*.bin"))):
+    shutil.rmtree(scratch / "to", ignore_errors=True)
+    r = run("initialize-model", "--uri", "s3://buck/" + uri, "--to", scratch / "to", *argv, env=MENV)
+    check(f"moto: the weights of a model: {uri} {' '.join(argv)}", "" if sorted(files_of(scratch / "to")) == names else r.text)
+
 
 class Answers(aws.Handler):
     """One answer for all: a page of a listing with one key, or a refusal."""
@@ -257,7 +271,7 @@ class Answers(aws.Handler):
 liar = aws.ThreadingHTTPServer(("127.0.0.1", 0), Answers)
 aws.threading.Thread(target=liar.serve_forever, daemon=True).start()
 LIAR = ENV | {"ENDPOINT": "http://127.0.0.1:%d" % liar.server_address[1]}
-for key in ("evil/d/../../../out.txt", "evil/..", "evil//x", "evil//etc/x", "evil/a\\b", "evil/./x", "evil/n\nl",
+for key in ("evil/d/../../../out.txt", "evil/..", "evil//x", "evil//etc/x", "evil/./x", "evil/n\nl",
             "evil/" + "x" * 256, "evil/\ud800"):
     Answers.text = ("<ListBucketResult><IsTruncated>false</IsTruncated><EncodingType>url</EncodingType><Contents><Key>"
                     + quote(key.encode("utf-8", "surrogatepass")) + "</Key><Size>5</Size></Contents></ListBucketResult>")
@@ -271,6 +285,9 @@ for what, text in (("no XML", "hello"), ("half of it", "<ListBucketResult><Conte
     Answers.text = text
     check("no listing: " + what, fetch("s3://buck/evil", [], LIAR, status=1))
 
+Answers.text = "<?xml version='1.0'?><Error><Code>InternalError</Code><Message>try again later</Message></Error>"
+check("a 200 with an Error in it is an error", fetch("s3://buck/evil", ["InternalError", "try again later"], LIAR, status=1))
+check("nor is it an empty folder to upload to", sends(scratch / "root/buck/many", "s3://buck/evil/", LIAR, 1, "InternalError"))
 
 
 class Encrypted(aws.Handler):
@@ -644,6 +661,39 @@ check("an upload through 503s", sends(out, "s3://buck/flaky", BENV) or fetch("s3
 faults("/buck/flaky2* status=503")
 check("an upload that is refused for ever: as often as --retries says",
       sends(out, "s3://buck/flaky2", BENV, 1, "tried 2 times", argv=["--retries", 1]))
+broken.records.clear()
+faults("/buck/signed/config.json status=503,2 1")
+problem = sends(out, "s3://buck/signed", BENV, argv=["--allow", "config.json"])
+for _ in range(600):  # the proxy takes its note behind the answer
+    dates = [r["date"] for r in broken.records if r["path"] == "/buck/signed/config.json"]
+    if len(dates) == 2:
+        break
+    time.sleep(0.1)
+check("an upload that is asked again is signed anew", problem or ("" if len(dates) == len(set(dates)) == 2 else dates))
+for name, env in (("versitygw", BENV),):
+    broken.records.clear()
+    faults("/buck/lost/x.safetensors lost=uploadId")
+    problem = sends(out / "sub", "s3://buck/lost", env) or fetch("s3://buck/lost", {"x.safetensors": BIG}, ENV)
+    posts = [r for r in broken.records if r["method"] == "POST"]
+    check(name + ": an upload's end whose answer gets lost is not asked for again", problem or ("" if len(posts) == 2 else posts))
+faults("")
+
+
+def uploads(key):
+    return [u["UploadId"] for u in s3.list_multipart_uploads(Bucket="buck").get("Uploads", []) if u["Key"] == key]
+
+
+theirs = s3.create_multipart_upload(Bucket="buck", Key="adopt/x.safetensors")["UploadId"]
+s3.upload_part(Bucket="buck", Key="adopt/x.safetensors", UploadId=theirs, PartNumber=1, Body=BIG[:5 << 20])
+check("an upload in parts that somebody else has begun is left alone", sends(out / "sub", "s3://buck/adopt", ENV) or
+      fetch("s3://buck/adopt", {"x.safetensors": BIG}, ENV) or ("" if uploads("adopt/x.safetensors") == [theirs] else "it was adopted"))
+faults("/buck/refused/x.safetensors deny=partNumber=3")
+check("an upload in parts that fails for good leaves none behind", sends(out / "sub", "s3://buck/refused", BENV, 1, "denied") or
+      uploads("refused/x.safetensors"))
+faults("/buck/away/x.safetensors status=503")
+check("nor does a whole run of them", sends(out / "sub", "s3://buck/away", BENV, 1, "503", argv=["--retries", 1]) or
+      uploads("away/x.safetensors"))
+check("nothing of ours is left in the folder", "" if not list((out / "sub").rglob("uploads.jsonl")) else "uploads.jsonl is")
 faults("")
 check("patterns of an upload", sends(out, "s3://buck/some", ENV, argv=["--allow", "*.json"]) or
       fetch("s3://buck/some", {"config.json": b"{}"}, ENV))

@@ -18,6 +18,7 @@
 #include <mbedtls/ecp.h>
 #include <mbedtls/gcm.h>
 #include <mbedtls/sha256.h>
+#include <psa/crypto.h>
 
 #include "base/xmalloc.h"
 #include "net/crypto.h"
@@ -523,21 +524,63 @@ static void test_x25519(void **state)
 	}
 }
 
-/* Points of small order, whose product says nothing of the secret (section 6.1). */
+/*
+ * Points of small order, whose product says nothing of the secret (section 6.1), in
+ * every form that 255 bits can have: 0, 1, two of order 8, p - 1, p, p + 1.
+ */
+static const char *const small_order[] = {
+	"0000000000000000000000000000000000000000000000000000000000000000",
+	"0100000000000000000000000000000000000000000000000000000000000000",
+	"e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800",
+	"5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f1157",
+	"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+	"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+	"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+};
+
 static void test_x25519_small_order(void **state)
 {
-	static const char *const points[] = {
-		"0000000000000000000000000000000000000000000000000000000000000000",
-		"0100000000000000000000000000000000000000000000000000000000000000",
-		"e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800",
-		"5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f1157",
-		"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
-	};
 	unsigned char got[32];
+	char high[65];
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(points) / sizeof(*points); i++)
-		assert_int_not_equal(multiply(products[0].scalar, points[i], got), 0);
+	for (size_t i = 0; i < sizeof(small_order) / sizeof(*small_order); i++) {
+		assert_int_not_equal(multiply(products[0].scalar, small_order[i], got),
+				     0);
+		/* The highest bit does not count. */
+		snprintf(high, sizeof(high), "%.62s%02x", small_order[i],
+			 0x80u | (unsigned)strtoul(small_order[i] + 62, NULL, 16));
+		assert_int_not_equal(multiply(products[0].scalar, high, got), 0);
+	}
+}
+
+/* Where TLS 1.3 has it computed: a peer's point of small order is not used. */
+static void test_x25519_small_order_from_a_peer(void **state)
+{
+	psa_key_attributes_t how = PSA_KEY_ATTRIBUTES_INIT;
+	psa_key_id_t key;
+	unsigned char point[MAX], secret[32];
+	size_t len;
+
+	(void)state;
+	psa_set_key_usage_flags(&how, PSA_KEY_USAGE_DERIVE);
+	psa_set_key_algorithm(&how, PSA_ALG_ECDH);
+	psa_set_key_type(&how, PSA_KEY_TYPE_ECC_KEY_PAIR(PSA_ECC_FAMILY_MONTGOMERY));
+	psa_set_key_bits(&how, 255);
+	assert_int_equal(psa_crypto_init(), PSA_SUCCESS);
+	assert_int_equal(psa_generate_key(&how, &key), PSA_SUCCESS);
+	bytes(point, products[0].point);
+	assert_int_equal(psa_raw_key_agreement(PSA_ALG_ECDH, key, point, 32, secret,
+					       sizeof(secret), &len),
+			 PSA_SUCCESS);
+	for (size_t i = 0; i < sizeof(small_order) / sizeof(*small_order); i++) {
+		bytes(point, small_order[i]);
+		assert_int_not_equal(psa_raw_key_agreement(PSA_ALG_ECDH, key, point, 32,
+							   secret, sizeof(secret), &len),
+				     PSA_SUCCESS);
+	}
+	psa_destroy_key(key);
+	mbedtls_psa_crypto_free();
 }
 
 /* nettle reads there what the CPU is to have: nothing. */
@@ -575,6 +618,7 @@ int main(void)
 		cmocka_unit_test(test_clone),
 		cmocka_unit_test(test_x25519),
 		cmocka_unit_test(test_x25519_small_order),
+		cmocka_unit_test(test_x25519_small_order_from_a_peer),
 		cmocka_unit_test(test_plain_cpu),
 	};
 

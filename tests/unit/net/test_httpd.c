@@ -10,6 +10,9 @@ struct row {
 static const struct row good[] = {
 	{ "200 200", "GET / HTTP/1.1\r\n" H "\r\n", 0 },
 	{ "200 200", "\r\nGET / HTTP/1.1\r\n" H "\r\n", 0 },
+	{ "200 200", "\r\n\r\nGET / HTTP/1.1\r\n" H "\r\n", 0 },
+	{ "200 200 200",
+	  "GET / HTTP/1.1\r\n" H "\r\n\r\n\r\nGET / HTTP/1.1\r\n" H "\r\n\r\n\r\n", 0 },
 	{ "200", "GET / HTTP/1.0\r\n\r\n", 0 },
 	{ "200", "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", 0 },
 	{ "200", "GET / HTTP/1.1\r\n" H "Connection: foo , CLOSE\r\n\r\n", 0 },
@@ -80,6 +83,8 @@ static const struct row bad[] = {
 	  "POST / HTTP/1.1\r\n" H "Content-Length: 99999999999999999999999999\r\n\r\n",
 	  0 },
 	/* The lines' ends, and blanks. */
+	{ "400", "\r\n\r\n\r\nGET / HTTP/1.1\r\n" H "\r\n", 0 },
+	{ "400", "\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n", 0 },
 	{ "400", "GET / HTTP/1.1\n" H "\r\n", 0 },
 	{ "400", "GET / HTTP/1.1\r\nHost: h\n\r\n", 0 },
 	{ "400", "GET / HTTP/1.1\r\n" H "\n", 0 },

@@ -99,6 +99,11 @@ static const struct row {
 	{ "\n\n \na", "a", false, true },
 };
 
+static bool is_out(const struct ignore *ig, const char *path, bool is_dir)
+{
+	return ignore_ask(ig, path, is_dir) == IGNORE_OUT;
+}
+
 static void test_rows(void **state)
 {
 	(void)state;
@@ -112,7 +117,7 @@ static void test_rows(void **state)
 		assert_int_equal(ignore_add(&ig, "", rows[i].patterns,
 					    strlen(rows[i].patterns), &err),
 				 0);
-		check_int(name, ignore_matches(&ig, rows[i].path, rows[i].is_dir),
+		check_int(name, is_out(&ig, rows[i].path, rows[i].is_dir),
 			  rows[i].ignored);
 	}
 }
@@ -127,13 +132,14 @@ static void test_folders_of_their_own(void **state)
 	assert_int_equal(ignore_add(&ig, "", "*.log\n", 6, &err), 0);
 	above = ig.n;
 	assert_int_equal(ignore_add(&ig, "a", "!x.log\n/y\n", 10, &err), 0);
-	assert_false(ignore_matches(&ig, "a/x.log", false));
-	assert_false(ignore_matches(&ig, "a/b/x.log", false));
-	assert_true(ignore_matches(&ig, "ab/x.log", false));
-	assert_true(ignore_matches(&ig, "a/y", false));
-	assert_false(ignore_matches(&ig, "a/b/y", false));
+	assert_int_equal(ignore_ask(&ig, "a/x.log", false), IGNORE_IN);
+	assert_int_equal(ignore_ask(&ig, "a/x.txt", false), IGNORE_SILENT);
+	assert_false(is_out(&ig, "a/b/x.log", false));
+	assert_true(is_out(&ig, "ab/x.log", false));
+	assert_true(is_out(&ig, "a/y", false));
+	assert_false(is_out(&ig, "a/b/y", false));
 	ig.n = above;
-	assert_true(ignore_matches(&ig, "a/x.log", false));
+	assert_true(is_out(&ig, "a/x.log", false));
 }
 
 static void test_time_is_bounded(void **state)
@@ -150,7 +156,7 @@ static void test_time_is_bounded(void **state)
 	path[sizeof(path) - 2] = 'b';
 	path[sizeof(path) - 1] = 0;
 	assert_int_equal(ignore_add(&ig, "", (char *)pattern.data, pattern.len, &err), 0);
-	assert_false(ignore_matches(&ig, path, false));
+	assert_false(is_out(&ig, path, false));
 }
 
 static void test_too_many(void **state)

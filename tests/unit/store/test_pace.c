@@ -4,9 +4,14 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <pthread.h>
+#include <unistd.h>
 
+#include "base/clock.h"
+#include "base/thread.h"
 #include "store/fetch.h"
 #include "store/fetch_pace.h"
+#include "store/starved.h"
 
 enum { MB = 1000000, TICK = 100, FEW = 4, MAX = 16 };
 
@@ -87,6 +92,59 @@ static void test_max(void **state)
 	assert_int_equal(now, 3);
 }
 
+/* A slow link asks for more connections; a machine that has no time does not get them. */
+static void test_short_of_processors(void **state)
+{
+	struct pace p = { .starved = true };
+	unsigned now = FEW;
+	int64_t bytes = 0, ms = TICK;
+
+	(void)state;
+	for (; ms <= 5000; ms += TICK) {
+		bytes += MB;
+		now = pace_look(&p, now, MAX, bytes, ms);
+		assert_int_equal(now, FEW);
+	}
+	p.starved = false;
+	for (; ms <= 10000; ms += TICK) {
+		bytes += MB;
+		now = pace_look(&p, now, MAX, bytes, ms);
+	}
+	assert_int_equal(now, MAX);
+}
+
+static void *spin(void *over)
+{
+	while (!__atomic_load_n((bool *)over, __ATOMIC_RELAXED))
+		;
+	return NULL;
+}
+
+/* Four threads a processor wait three quarters of the time; one that sleeps does not. */
+static void test_waiting_for_processors(void **state)
+{
+	unsigned n = 4 * (unsigned)sysconf(_SC_NPROCESSORS_ONLN), started = 0;
+	struct starved s = { 0 };
+	pthread_t threads[256];
+	bool over = false;
+	struct error err;
+
+	(void)state;
+	if (access("/proc/self/schedstat", R_OK) || n > 256)
+		skip();
+	starved_look(&s, clock_ms()); /* all the time there has been */
+	usleep(500000);
+	assert_false(starved_look(&s, clock_ms()));
+	while (started < n && !thread_start(&threads[started], spin, &over, &err))
+		started++;
+	usleep(500000);
+	assert_true(starved_look(&s, clock_ms()));
+	assert_true(starved_look(&s, clock_ms())); /* too soon for another */
+	__atomic_store_n(&over, true, __ATOMIC_RELAXED);
+	for (unsigned i = 0; i < started; i++)
+		pthread_join(threads[i], NULL);
+}
+
 static void test_receive_bytes(void **state)
 {
 	(void)state;
@@ -106,6 +164,8 @@ int main(void)
 		cmocka_unit_test(test_links),
 		cmocka_unit_test(test_pauses),
 		cmocka_unit_test(test_max),
+		cmocka_unit_test(test_short_of_processors),
+		cmocka_unit_test(test_waiting_for_processors),
 		cmocka_unit_test(test_receive_bytes),
 	};
 

@@ -89,29 +89,6 @@ static void test_resolve(void **state)
 	}
 }
 
-static void test_origin(void **state)
-{
-	static const struct {
-		const char *a, *b;
-		bool same;
-	} rows[] = {
-		{ "https://h/a", "https://h/b?x", true },
-		{ "https://h/a", "https://H:443/b", true },
-		{ "http://h/a", "http://h:80/b", true },
-		{ "https://h/a", "http://h/a", false },
-		{ "https://h/a", "https://h.evil/a", false },
-		{ "https://h/a", "https://h:444/a", false },
-		{ "https://hub/a", "https://hub@evil/a", false },
-		{ "https://[::1]:8/a", "https://[::1]:8/b", true },
-		{ "https://[::1]/a", "https://[::2]/a", false },
-		{ "https://h/a", "nothing", false },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-		assert_int_equal(uri_same_origin(rows[i].a, rows[i].b), rows[i].same);
-}
-
 static void test_shown(void **state)
 {
 	cleanup_arena struct arena a = { 0 };
@@ -180,24 +157,83 @@ static void test_filter(void **state)
 			    .ignore = filter_list(&a, " *.h5 ,, old/ ,") };
 
 	(void)state;
-	assert_true(filter_wants(&f, "x/config.json"));
-	assert_false(filter_wants(&f, "pytorch_model.bin"));
-	assert_false(filter_wants(&f, "old/a/config.json"));
+	assert_true(filter_wants(&f, "x/config.json", false));
+	assert_false(filter_wants(&f, "pytorch_model.bin", false));
+	assert_false(filter_wants(&f, "old/a/config.json", false));
 	assert_null(filter_list(&a, ""));
 	assert_null(filter_list(&a, NULL));
 	assert_null(filter_list(&a, " , "));
 	f.allow = NULL;
-	assert_true(filter_wants(&f, "x.bin"));
-	assert_false(filter_wants(&f, "x.h5"));
+	assert_true(filter_wants(&f, "x.bin", false));
+	assert_false(filter_wants(&f, "x.h5", false));
+}
+
+static void test_defaults_leave_out_nothing_that_was_named(void **state)
+{
+	cleanup_arena struct arena a = { 0 };
+	struct filter f = { .allow = filter_list(&a, FILTER_MODEL_ALLOW),
+			    .ignore = filter_list(&a, FILTER_MODEL_IGNORE) };
+
+	(void)state;
+	assert_false(filter_wants(&f, "a/x.bin", false));
+	assert_true(filter_wants(&f, "a/x.bin", true));
+	f.ignore_given = true;
+	assert_false(filter_wants(&f, "a/x.bin", true));
+	assert_true(filter_wants(&f, "a/x.zip", true));
+	f.allow_given = true;
+	assert_false(filter_wants(&f, "a/x.zip", true));
+}
+
+/* Rows: what is there, who gave the patterns, what is rescued, how much is left out. */
+static void test_a_model_keeps_its_weights(void **state)
+{
+	static const struct {
+		const char *names;
+		bool allow_given, ignore_given;
+		const char *rescued;
+		size_t left;
+	} rows[] = {
+		{ "config.json,model.safetensors,model.bin", false, false, NULL, 1 },
+		{ "config.json,model.bin,tf.h5", false, false, "*.bin", 2 },
+		{ "config.json,tf.h5,flax.msgpack", false, false, "*.h5", 2 },
+		{ "config.json,model.onnx", false, false, "*.onnx", 1 },
+		{ "config.json,README.md", false, false, NULL, 1 },
+		{ "config.json,model.bin", false, true, NULL, 0 },
+		{ "config.json,model.bin", true, false, NULL, 0 },
+		{ "config.json,model.gguf", true, true, NULL, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_arena struct arena a = { 0 };
+		struct filter f = { .allow = filter_list(&a, FILTER_MODEL_ALLOW),
+				    .ignore = filter_list(&a, FILTER_MODEL_IGNORE),
+				    .allow_given = rows[i].allow_given,
+				    .ignore_given = rows[i].ignore_given,
+				    .has_weights = true };
+		struct filter_look look = { .filter = &f };
+		char **names = str_split(&a, rows[i].names, ',', NULL);
+
+		for (size_t k = 0; names[k]; k++)
+			filter_look(&look, names[k], false);
+		print_message("# %s\n", rows[i].names);
+		f.rescued = filter_rescue(&look);
+		assert_int_equal(look.n, rows[i].left);
+		if (rows[i].rescued)
+			assert_string_equal(f.rescued[0], rows[i].rescued);
+		else
+			assert_null(f.rescued);
+		filter_look_release(&look);
+	}
 }
 
 static void test_path(void **state)
 {
-	static const char *const good[] = { "a",         "a/b",      "..a", "a..",
-					    ".hidden/x", "\xc3\xa9", "a b", NULL };
+	static const char *const good[] = { "a",        "a/b", "..a",  "a..", ".hidden/x",
+					    "\xc3\xa9", "a b", "a\\b", NULL };
 	static const char *const bad[] = { "",       "/a",   "a//b", "a/",    "../a",
-					   "a/../b", "a/..", ".",    "a/./b", "a\\b",
-					   "a\nb",   "\xff", "..",   NULL };
+					   "a/../b", "a/..", ".",    "a/./b", "a\nb",
+					   "\xff",   "..",   NULL };
 	struct error err = { 0 };
 	char part[300];
 
@@ -217,9 +253,13 @@ static void test_path(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_parse),   cmocka_unit_test(test_resolve),
-		cmocka_unit_test(test_origin),  cmocka_unit_test(test_shown),
-		cmocka_unit_test(test_fnmatch), cmocka_unit_test(test_filter),
+		cmocka_unit_test(test_parse),
+		cmocka_unit_test(test_resolve),
+		cmocka_unit_test(test_shown),
+		cmocka_unit_test(test_fnmatch),
+		cmocka_unit_test(test_filter),
+		cmocka_unit_test(test_defaults_leave_out_nothing_that_was_named),
+		cmocka_unit_test(test_a_model_keeps_its_weights),
 		cmocka_unit_test(test_path),
 	};
 

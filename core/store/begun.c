@@ -1,0 +1,103 @@
+#include "store/begun.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "store/target.h"
+
+#define NAME "uploads.jsonl"
+
+enum { MAX_STATE = 16 * 1024 * 1024, MAX_ID = 2048 };
+
+static void take_line(struct begun *b, char *line)
+{
+	cleanup_json cJSON *doc = NULL;
+	struct error ignored = { 0 };
+	const char *object, *id;
+
+	if (!*line || json_parse(&doc, line, strlen(line), &ignored))
+		return;
+	object = json_str(doc, "object");
+	id = json_str(doc, "id");
+	if (object && id && *id && strlen(id) <= MAX_ID)
+		map_put(&b->ids, object, arena_strdup(&b->arena, id));
+}
+
+static void read_back(struct begun *b)
+{
+	cleanup_buf struct buf text = { .max = MAX_STATE };
+	struct error ignored = { 0 };
+	char *rest, *line;
+
+	buf_adds(&text, "");
+	if (file_read_fd(&text, b->fd, NAME, &ignored))
+		return;
+	rest = (char *)text.data;
+	while ((line = strsep(&rest, "\n")))
+		take_line(b, line);
+}
+
+void begun_open(struct begun *b, const char *folder)
+{
+	cleanup_fd int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	*b = (struct begun){ .state = -1, .fd = -1 };
+	if (dir < 0 || (mkdirat(dir, TARGET_STATE, 0777) && errno != EEXIST))
+		return;
+	b->state = openat(dir, TARGET_STATE,
+			  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (b->state < 0)
+		return;
+	b->fd = openat(b->state, NAME,
+		       O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK,
+		       0666);
+	if (b->fd >= 0 && flock(b->fd, LOCK_EX | LOCK_NB)) {
+		close(b->fd);
+		b->fd = -1;
+	}
+	if (b->fd >= 0)
+		read_back(b);
+}
+
+void begun_close(struct begun *b, bool forget)
+{
+	if (b->fd >= 0 && forget)
+		unlinkat(b->state, NAME, 0);
+	if (b->fd >= 0)
+		close(b->fd);
+	if (b->state >= 0)
+		close(b->state);
+	map_release(&b->ids, NULL);
+	arena_clear(&b->arena);
+	b->state = b->fd = -1;
+}
+
+const char *begun_find(const struct begun *b, const char *object)
+{
+	return map_get(&b->ids, object);
+}
+
+void begun_add(struct begun *b, const char *object, const char *id)
+{
+	cleanup_buf struct buf line = { .max = MAX_STATE };
+	cleanup_json cJSON *doc = cJSON_CreateObject();
+	struct error ignored = { 0 };
+
+	if (b->fd < 0)
+		return;
+	json_put_str(doc, object, "object");
+	json_put_str(doc, id, "id");
+	json_print(&line, doc);
+	buf_adds(&line, "\n");
+	/* what is not remembered is begun anew */
+	if (file_write_fd(b->fd, line.data, line.len, NAME, &ignored))
+		return;
+}

@@ -1,0 +1,31 @@
+/*
+ * begun.h - uploads in parts that we have begun: .kftrainer/uploads.jsonl of the folder.
+ *
+ * A run that was killed is gone on with by the next one of the same folder, which finds here
+ * which uploads are ours; those of others are left alone. Where nothing can be written, or
+ * another process sends from the folder, nothing is remembered. Read back as the work of a
+ * stranger: the server says which parts there are, and each is held against our bytes.
+ */
+#ifndef STORE_BEGUN_H
+#define STORE_BEGUN_H
+
+#include <stdbool.h>
+
+#include "base/arena.h"
+#include "base/map.h"
+
+struct begun {
+	struct arena arena;
+	struct map ids; /* object -> id */
+	int state, fd;  /* -1: nothing is remembered */
+};
+
+void begun_open(struct begun *b, const char *folder);
+/* `forget`: none is left. */
+void begun_close(struct begun *b, bool forget);
+
+/* `object`: "s3://bucket/key". NULL: there is none. */
+const char *begun_find(const struct begun *b, const char *object);
+void begun_add(struct begun *b, const char *object, const char *id); /* any thread */
+
+#endif

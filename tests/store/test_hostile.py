@@ -1,0 +1,367 @@
+#!/usr/bin/env python3
+"""Downloads against peers that want more than to be asked: an S3 endpoint, a hub, a web
+server or a metadata server that lies, and what somebody has left in a shared claim."""
+import json
+import os
+import pathlib
+import shutil
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+sys.dont_write_bytecode = True
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = os.environ.get("KFTRAINER", str(ROOT / "kftrainer"))
+SECRET = "hf_SecretSecretSecret"
+scratch = pathlib.Path(tempfile.mkdtemp(prefix="kft-hostile-"))
+tests = failures = 0
+
+
+def check(what, problem):
+    global tests, failures
+    tests += 1
+    print("not ok" if problem else "ok", tests, "-", what, flush=True)
+    if problem:
+        failures += 1
+        print("\n".join("# " + line for line in str(problem).splitlines()), flush=True)
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *args):
+        pass
+
+    def any(self):
+        self.body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.server.peer.asked.append((self.command, self.path, dict(self.headers)))
+        status, fields, body = self.server.peer.answer(self)
+        body = body if isinstance(body, bytes) else body.encode()
+        self.send_response(status)
+        for name, value in {"Content-Length": str(len(body)), **fields}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = any
+
+
+class Peer:
+    """answer(handler) -> (status, headers, body); .asked has what came."""
+
+    def __init__(self, answer, tls=False):
+        self.answer, self.asked = answer, []
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads, self.server.peer = True, self
+        self.server.handle_error = lambda *_: None
+        self.host = "localhost:%d" % self.server.server_address[1]
+        if tls:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(scratch / "srv.pem", scratch / "srv.key")
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True, do_handshake_on_connect=False)
+        self.url = ("https://" if tls else "http://") + self.host
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def auth(self, path):
+        """Whether each request for it came with credentials."""
+        return ["Authorization" in h for _, p, h in self.asked if p == path]
+
+
+def run(*argv, env=None):
+    base = {k: v for k, v in os.environ.items() if not k.startswith(("AWS_", "HF_", "GOOGLE_"))}
+    base |= {"AWS_EC2_METADATA_DISABLED": "true", "HOME": str(scratch / "home"), "NO_GCE_CHECK": "true", "NO_PROXY": "*",
+             "no_proxy": "*", "SSL_CERT_FILE": str(scratch / "srv.pem")}
+    base = {k: str(v) for k, v in (base | (env or {})).items() if v is not None}
+    r = subprocess.run([PROGRAM, *map(str, argv)], env=base, capture_output=True, text=True, timeout=300)
+    r.text = r.stdout + r.stderr
+    if SECRET in r.text:
+        r.text, r.returncode = "A SECRET WAS SHOWN\n" + r.text.replace(SECRET, "SECRET"), 99
+    return r
+
+
+def files_of(folder):
+    return {str(p.relative_to(folder)): p.read_bytes() for p in pathlib.Path(folder).rglob("*")
+            if p.is_file() and ".kftrainer" not in p.parts}
+
+
+def fetch(uri, want, env=None, status=0, keep=False, argv=()):
+    """Problem or ''; `want`: the files, or what the complaint is like."""
+    to = scratch / "to"
+    if not keep:
+        shutil.rmtree(to, ignore_errors=True)
+    r = run("initialize-dataset", "--uri", uri, "--to", to, "--retries", 1, *argv, env=env)
+    if bool(r.returncode) != bool(status) or r.returncode not in (0, 1, 2):
+        return f"status {r.returncode}: {r.text}"
+    if status == 0:
+        got = files_of(to)
+        return "" if got == want else f"{sorted(got)}, wanted {sorted(want)}: {r.text}"
+    return "" if all(w in r.text for w in want) and not files_of(to) else f"{want} not in: {r.text}"
+
+
+subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout",
+                scratch / "srv.key", "-out", scratch / "srv.pem", "-subj", "/CN=localhost", "-days", "2", "-addext",
+                "subjectAltName=DNS:localhost"], check=True, capture_output=True)
+DATA = b"0123456789" * 10
+KEYS = {"ACCESS_KEY_ID": "AKID", "SECRET_ACCESS_KEY": "x"}
+
+
+# ---- an S3 endpoint whose ETag is to become a header ----
+def listing(etag):
+    def answer(h):
+        if "list-type" in h.path:
+            return 200, {}, ("<L><IsTruncated>false</IsTruncated><Contents><Key>d/x</Key><ETag>%s</ETag><Size>100</Size>"
+                             "</Contents></L>" % etag)
+        return 200, {}, DATA
+    return answer
+
+
+for what, etag in (("CR and LF", "&quot;x&quot;&#13;&#10;X-Evil: yes"), ("LF", "x&#10;X-Evil: yes&#10;y"),
+                   ("a request", "x&#13;&#10;&#13;&#10;GET /evil HTTP/1.1&#13;&#10;Host: h&#13;&#10;X: y")):
+    peer = Peer(listing(etag))
+    problem = fetch("s3://buck/d", {"x": DATA}, KEYS | {"ENDPOINT": peer.url})
+    got = [(p, h) for _, p, h in peer.asked if "X-Evil" in h or "evil" in p]
+    check(f"an ETag with {what} in it does not become a header", problem or got)
+
+# ---- a web server that leads a token away and back ----
+def lead(first, *steps):
+    """PATH -> where to, or what is there, on whichever server is asked."""
+    table = {}
+    for path, to in (first, *steps):
+        table[path] = to
+
+    def answer(h):
+        to = table.get(h.path.partition("?")[0])
+        if to is None:
+            return 404, {}, ""
+        return (302, {"Location": to}, "") if isinstance(to, str) else (200, {}, to)
+    return answer
+
+
+TOKEN = {"ACCESS_TOKEN": SECRET}
+for what, name, text in (("a manifest", "m.urls", "x\n"), ("a file", "x", DATA)):
+    a, b = Peer(None), Peer(None)
+    a.answer = lead((f"/{name}", f"{b.url}/away"), ("/back", text if isinstance(text, bytes) else text.encode()), ("/x", DATA))
+    b.answer = lead(("/away", f"{a.url}/back"))
+    if name == "x":
+        a.answer = lead(("/x", f"{b.url}/away"), ("/back", DATA))
+    problem = fetch(f"{a.url}/{name}", {"x": DATA}, TOKEN)
+    check(f"a token that was dropped on the way to another host stays dropped: {what}", problem or
+          ("" if (a.auth(f"/{name}"), b.auth("/away"), a.auth("/back")) == ([True], [False], [False])
+           else (a.auth(f"/{name}"), b.auth("/away"), a.auth("/back"))))
+
+# ---- from https to http ----
+plain, secure = Peer(lead(("/m.urls", b"x\n"), ("/x", DATA))), Peer(None, tls=True)
+secure.answer = lead(("/m.urls", f"{plain.url}/m.urls"), ("/x", DATA))
+check("a manifest does not go from https to http", fetch(f"{secure.url}/m.urls", ["from https to http"], status=1) or plain.asked)
+SHA, MD5 = (__import__("hashlib").new(n, DATA).hexdigest() for n in ("sha256", "md5"))
+for what, line, good in (("nothing", "", False), ("MD5", f" md5={MD5}", False), ("SHA-256", f" sha256={SHA}", True),
+                         ("MD5 and SHA-256", f" sha256={SHA} md5={MD5}", True)):
+    secure.answer = lead(("/m.urls", f"{plain.url}/x{line}\n".encode()))
+    check(f"a manifest over https names a URL of http with {what} as proof", fetch(f"{secure.url}/m.urls", {"x": DATA}) if good else
+          fetch(f"{secure.url}/m.urls", ["sha256="], status=1))
+    secure.answer = lead(("/m.urls", f"y{line}\n".encode()), ("/y", f"{plain.url}/x"))
+    check(f"a file is redirected from https to http with {what} as proof", fetch(f"{secure.url}/m.urls", {"y": DATA}) if good else
+          fetch(f"{secure.url}/m.urls", ["SHA-256"], status=1))
+wrong = f"{plain.url}/x sha256={SHA[::-1]} md5={MD5}\n".encode()
+secure.answer = lead(("/m.urls", wrong))
+check("a right MD5 does not make up for a wrong SHA-256", fetch(f"{secure.url}/m.urls", ["digest"], status=1))
+
+# ---- who gives tokens, and what is no token ----
+(scratch / "home").mkdir()
+OBJECT = {"name": "x", "size": "100", "generation": "1"}
+
+
+def google(flavor):
+    def answer(h):
+        if h.path.startswith("/computeMetadata/"):
+            return 200, flavor, json.dumps({"access_token": SECRET, "expires_in": 3600})
+        if h.headers.get("Authorization"):
+            return 401, {}, "{}"
+        return 200, {}, DATA if "alt=media" in h.path else json.dumps({"items": [OBJECT]})
+    return answer
+
+
+for what, flavor in (("without Metadata-Flavor", {}), ("of another flavor", {"Metadata-Flavor": "Evil"})):
+    peer = Peer(google(flavor))
+    problem = fetch("gs://buck/", {"x": DATA}, {"ENDPOINT": peer.url, "GCE_METADATA_HOST": peer.host, "NO_GCE_CHECK": None})
+    check("gs: an answer " + what + " is not the metadata server's", problem)
+peer = Peer(google({}), tls=True)
+check("gs: an endpoint without a scheme is https", fetch("gs://buck/", {"x": DATA}, {"ENDPOINT": peer.host}))
+
+(scratch / "empty").write_text("")
+(scratch / "blank").write_text("\n \n")
+hub = Peer(lambda h: (200, {}, "{}"), tls=True)
+for name in ("empty", "blank"):
+    file = scratch / name
+    for what, uri, env in (
+            ("of HF_TOKEN_PATH", "hf://o/m", {"HF_TOKEN_PATH": file}),
+            ("of AWS_WEB_IDENTITY_TOKEN_FILE", "s3://b/x", {"AWS_WEB_IDENTITY_TOKEN_FILE": file, "AWS_ROLE_ARN": "r"}),
+            ("of AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "s3://b/x", {
+                "AWS_CONTAINER_CREDENTIALS_FULL_URI": hub.url, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": file})):
+        check(f"a token's file that is {name} is an error: {what}", fetch(
+            uri, [what[3:] if "HF" not in what else str(file), "is empty"], env | {
+                "HF_ENDPOINT": hub.url, "ENDPOINT": hub.url, "AWS_ENDPOINT_URL_STS": hub.url}, status=1)
+              or [p for p in hub.asked])
+    for what, uri, env in (("SSL_CERT_FILE", f"{secure.url}/x", {"SSL_CERT_FILE": file}),
+                           ("AWS_CA_BUNDLE", "s3://b/x", KEYS | {"AWS_CA_BUNDLE": file, "SSL_CERT_FILE": None, "ENDPOINT": hub.url})):
+        check(f"a file of trusted certificates that is {name} is an error: {what}",
+              fetch(uri, [what, str(file), "no certificate"], env, status=1) or hub.asked)
+for variable, uri in (("HF_TOKEN", "hf://o/m"), ("ACCESS_TOKEN", "hf://o/m"), ("ACCESS_TOKEN", f"{secure.url}/x")):
+    check(f"a token that is blank is an error: {variable} for {uri[:5]}", fetch(
+        uri, [variable, "is empty"], {variable: " ", "HF_ENDPOINT": hub.url}, status=1) or hub.asked)
+# ---- what an earlier run has left ----
+to = scratch / "to"
+contents = {}
+
+
+def web(*names):
+    contents.clear()
+    contents.update({f"/{n}": (n * 50).encode() for n in names})
+    contents["/m.urls"] = "".join(n + "\n" for n in names).encode()
+    return {n: contents["/" + n] for n in names}
+
+
+site = Peer(lambda h: (200, {"ETag": '"%s"' % len(contents.get(h.path, b""))}, contents[h.path]) if h.path in contents else (404, {}, ""))
+manifest = site.url + "/m.urls"
+fetch(manifest, web("a", "w-1-of-2", "sub/deep/w-2-of-2"))
+check("files that the place no longer has are removed, and folders that are empty then",
+      fetch(manifest, web("a", "w-1-of-1"), keep=True) or ("sub is there" if (to / "sub").exists() else ""))
+(to / "w-1-of-1").write_bytes(b"mine")
+(to / "notes.txt").write_bytes(b"mine")
+check("but not what somebody has changed, or put there",
+      fetch(manifest, web("a", "b") | {"w-1-of-1": b"mine", "notes.txt": b"mine"}, keep=True))
+fetch(manifest, web("a", "b"))
+check("nor what other patterns had wanted", fetch(manifest, web("a", "c") | {"b": b"b" * 50}, keep=True, argv=["--ignore", "z"]))
+fetch(manifest, web("a", "b"))
+other = Peer(site.answer)
+check("nor what is of another place", fetch(other.url + "/m.urls", web("a", "c") | {"b": b"b" * 50}, keep=True))
+fetch(manifest, web("a", "b"))
+del contents["/b"]
+contents.update({"/m.urls": b"a\nc\nzz\n", "/c": b"c"})
+run("initialize-dataset", "--uri", manifest, "--to", to, "--retries", 1, "--connections", 1)
+check("what a run that failed has fetched is known, too", "" if (to / "c").exists() else "c is not there")
+check("and removed", fetch(manifest, web("a", "d"), keep=True))
+outside = scratch / "outside"
+outside.mkdir()
+(outside / "keep").write_bytes(b"k")
+fetch(manifest, web("a", "sub/keep"))
+stamp = os.stat(to / "sub/keep")
+(outside / "keep").write_bytes((to / "sub/keep").read_bytes())
+os.utime(outside / "keep", ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+shutil.rmtree(to / "sub")
+(to / "sub").symlink_to(outside)
+problem = fetch(manifest, web("a"), keep=True)
+check("nothing is removed through a link", "" if (outside / "keep").exists() else problem or "it was")
+
+COMMITS = {"v1": "1" * 40, "v2": "2" * 40}
+FILES = {"1" * 40: {"config.json": b"{}", "model-1-of-2.safetensors": b"x1", "model-2-of-2.safetensors": b"x2"},
+         "2" * 40: {"config.json": b"{ }", "model.safetensors": b"y"}}
+
+
+def two_revisions(h):
+    path = h.path.partition("?")[0].split("/")
+    if "revision" in path:
+        return 200, {}, json.dumps({"sha": COMMITS[path[-1]], "id": "o/m"})
+    commit = next(p for p in path if p in FILES)
+    if "tree" in path:
+        return 200, {}, json.dumps([{"type": "file", "path": n, "size": len(d), "oid": __import__("hashlib").sha1(
+            b"blob %d\0" % len(d) + d).hexdigest()} for n, d in FILES[commit].items()])
+    return 200, {}, FILES[commit][path[-1]]
+
+
+hub = Peer(two_revisions)
+fetch("hf://o/m@v1", {}, {"HF_ENDPOINT": hub.url})
+check("no shard of an older revision of a model remains beside the new ones",
+      fetch("hf://o/m@v2", FILES["2" * 40], {"HF_ENDPOINT": hub.url}, keep=True))
+
+# ---- contents that may have changed, and nothing tells ----
+import faulty
+import signal
+import time
+
+(scratch / "web").mkdir()
+OLD, NEW = os.urandom(8_000_000), os.urandom(8_000_000)
+
+
+def changes(what, faults, killed, path="big"):
+    shutil.rmtree(to, ignore_errors=True)
+    (scratch / "web/big").write_bytes(OLD)
+    server = faulty.Server(root=str(scratch / "web"), rate=4_000_000 if killed else 0).start()
+    server.faults.set(faults)
+    uri = f"http://127.0.0.1:{server.port}/{path}"
+    env = os.environ | {"NO_PROXY": "*", "HOME": str(scratch / "home")}
+    if killed:
+        child = subprocess.Popen([PROGRAM, "initialize-dataset", "--uri", uri, "--to", to, "--connections", "1"], env=env,
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for _ in range(3000):
+            if sum(p.stat().st_blocks for p in to.rglob("*.part")) * 512 > 3_000_000 and list(to.rglob("*.journal")):
+                break
+            time.sleep(0.01)
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        server.rate = 0
+        (scratch / "web/big").write_bytes(NEW)
+    else:
+        def swap():
+            while not any(r.get("sent") for r in server.records):
+                time.sleep(0.01)
+            (scratch / "web/big").write_bytes(NEW)
+        threading.Thread(target=swap, daemon=True).start()
+    r = run("initialize-dataset", "--uri", uri, "--to", to, "--connections", "1")
+    got = (to / "big").read_bytes() if r.returncode == 0 else b""
+    check(what, "" if got == NEW else ("a mixture" if got else r.text))
+
+
+changes("killed, and the place has other contents of the same size, without ETag or Last-Modified", "/big noetag", True)
+(scratch / "web/sized.urls").write_text("big size=8000000\n")
+changes("the same, of a manifest that says how long it is", "/big noetag", True, "sized.urls")
+changes("cut, and the place has other contents by then, without ETag or Last-Modified", "/big noetag\n/big norange\n/big cut=6000000 1", False)
+changes("killed, and other contents with another ETag", "", True)
+
+# ---- a claim that somebody else writes to, too ----
+claim = scratch / "mnt/data"
+(claim / "d/e").mkdir(parents=True)
+(claim / "d/x").write_bytes(b"x")
+(claim / "d/e/y").write_bytes(b"y")
+(outside / "token").write_bytes(SECRET.encode())
+PVC = {"PVC_ROOT": scratch / "mnt"}
+(claim / "d/inside").symlink_to("e/y")
+check("pvc: a link that stays in the claim is followed", fetch("pvc://data/d", {"x": b"x", "e/y": b"y", "inside": b"y"}, PVC))
+for what, target in (("to another file", outside / "token"), ("by ..", "../../../outside/token"), ("by /proc", "/proc/self/environ")):
+    link = claim / "d/link"
+    link.symlink_to(target)
+    r = fetch("pvc://data/d", {"x": b"x", "e/y": b"y", "inside": b"y"}, PVC)
+    check("pvc: a link that leads out of the claim is left out: " + what, r)
+    check("pvc: and cannot be named: " + what, fetch("pvc://data/d/link", ["out of the claim"], PVC, status=1))
+    link.unlink()
+(claim / "dir").symlink_to(outside)
+check("pvc: nor a folder behind one", fetch("pvc://data/dir", ["out of the claim"], PVC, status=1))
+check("pvc: nor a file there", fetch("pvc://data/dir/token", ["out of the claim"], PVC, status=1))
+
+# ---- the disk ----
+if shutil.which("strace") and subprocess.run(["strace", "-f", "-o", "/dev/null", "true"], capture_output=True).returncode == 0:
+    shutil.rmtree(to, ignore_errors=True)
+    web("new/deep/x")
+    trace = scratch / "trace"
+    subprocess.run(["strace", "-f", "-y", "-s", "200", "-e", "trace=fsync,renameat,renameat2,mkdirat,write,writev", "-o", trace, PROGRAM,
+                    "initialize-dataset", "--uri", manifest, "--to", to, "--progress", "json"], capture_output=True,
+                   env=os.environ | {"NO_PROXY": "*", "HOME": str(scratch / "home")})
+    lines = trace.read_text().splitlines()
+    done = next((i for i, l in enumerate(lines) if ("write(1<" in l or "writev(1<" in l) and "done" in l and "new/deep/x" in l), -1)
+    renamed = next((i for i, l in enumerate(lines) if "rename" in l and "new/deep" in l), -1)
+    synced = {l.partition("<")[2].partition(">")[0] for l in lines[:done] if "fsync(" in l}
+    late = {l.partition("<")[2].partition(">")[0] for l in lines[renamed:done] if "fsync(" in l}
+    wanted = {str(to), str(to / "new")}
+    check("the folders of a file are synced before it is said to be done", "" if 0 <= renamed < done and wanted <= synced and
+          str(to / "new/deep") in late else (renamed, done, synced, late, lines[-20:]))
+else:
+    tests += 1
+    print(f"ok {tests} - the folders of a file are synced before it is said to be done # SKIP no strace here")
+#NEXT
+print(f"1..{tests}")
+shutil.rmtree(scratch, ignore_errors=True)
+sys.exit(1 if failures else 0)

@@ -1,0 +1,124 @@
+#include "net/redirect.h"
+
+#include "base/cleanup.h"
+#include "tests/unit/base/base_test.h"
+
+/* Locations, one after the other; what holds behind the last. */
+static const struct {
+	const char *url, *locations[4];
+	const char *want;
+	bool away, plain;
+} rows[] = {
+	{ "https://a/x/y?q", { "z" }, "https://a/x/z", false, false },
+	{ "https://a/x/y", { "/z?s=1" }, "https://a/z?s=1", false, false },
+	{ "https://a/x", { "//b/z" }, "https://b/z", true, false },
+	{ "https://a/x", { "https://A:443/z" }, "https://A:443/z", false, false },
+	{ "https://a/x", { "https://a:444/z" }, "https://a:444/z", true, false },
+	{ "https://a/x", { "https://a.evil/z" }, "https://a.evil/z", true, false },
+	{ "http://a/x", { "https://a/z" }, "https://a/z", true, false },
+	{ "https://a/x", { "http://a/z" }, "http://a/z", true, true },
+	/* Who was led away comes back as a stranger, and plain stays plain. */
+	{ "https://a/x", { "https://b/y", "https://a/z" }, "https://a/z", true, false },
+	{ "https://a/x",
+	  { "https://b/y", "https://a/z", "w" },
+	  "https://a/w",
+	  true,
+	  false },
+	{ "https://a/x", { "http://b/y", "https://a/z" }, "https://a/z", true, true },
+	{ "https://[::1]:8/x",
+	  { "https://[::1]:8/z" },
+	  "https://[::1]:8/z",
+	  false,
+	  false },
+	{ "https://[::1]/x", { "https://[::2]/z" }, "https://[::2]/z", true, false },
+};
+
+static void test_where_redirects_lead_and_with_what(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct redirect r = { .url = rows[i].url };
+		cleanup_arena struct arena a = { 0 };
+		struct error err = { 0 };
+
+		for (const char *const *l = rows[i].locations; *l; l++)
+			if (redirect_follow(&r, &a, *l, &err))
+				fail_msg("%zu: %s", i, err.msg);
+		assert_string_equal(r.url, rows[i].want);
+		assert_int_equal(r.away, rows[i].away);
+		assert_int_equal(r.plain, rows[i].plain);
+	}
+}
+
+static void test_where_none_may_lead(void **state)
+{
+	static const char *const bad[] = { "ftp://a/x",    "file:///etc/passwd",
+					   "https://",     "https://u:p@a/x",
+					   "https://a@b/", "https://a/\r\nX: y",
+					   "https://a b/", "javascript:alert(1)" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		struct redirect r = { .url = "https://a/x" };
+		cleanup_arena struct arena a = { 0 };
+		struct error err = { 0 };
+
+		if (!redirect_follow(&r, &a, bad[i], &err))
+			fail_msg("%s: %s", bad[i], r.url);
+		assert_int_equal(err.kind, ERR_FORMAT);
+		assert_string_equal(r.url, "https://a/x");
+	}
+}
+
+static void test_a_loop_ends(void **state)
+{
+	struct redirect r = { .url = "https://a/x" };
+	cleanup_arena struct arena a = { 0 };
+	struct error err = { 0 };
+	int n = 0;
+
+	(void)state;
+	while (!redirect_follow(&r, &a, "/x", &err))
+		n++;
+	assert_int_equal(n, 10);
+	assert_int_equal(err.kind, ERR_LIMIT);
+}
+
+static void test_origin(void **state)
+{
+	static const struct {
+		const char *a, *b;
+		bool same;
+	} pairs[] = {
+		{ "https://h/a", "https://h/b?x", true },
+		{ "https://h/a", "https://H:443/b", true },
+		{ "http://h/a", "http://h:80/b", true },
+		{ "https://h/a", "http://h/a", false },
+		{ "https://h/a", "https://h.evil/a", false },
+		{ "https://h/a", "https://h:444/a", false },
+		{ "https://hub/a", "https://hub@evil/a", false },
+		{ "https://hub/a", "https://hub#@evil/a", true },
+		{ "https://[::1]:8/a", "https://[::1]:8/b", true },
+		{ "https://[::1]/a", "https://[::2]/a", false },
+		{ "https://h/a", "nothing", false },
+		{ "nothing", "nothing", false },
+		{ "ftp://h/a", "ftp://h/a", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++)
+		if (http_same_origin(pairs[i].a, pairs[i].b) != pairs[i].same)
+			fail_msg("%s, %s", pairs[i].a, pairs[i].b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_where_redirects_lead_and_with_what),
+		cmocka_unit_test(test_where_none_may_lead),
+		cmocka_unit_test(test_a_loop_ends),
+		cmocka_unit_test(test_origin),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,3 +1,4 @@
+#include <regex.h>
 #include <string.h>
 
 #include "api/names.h"
@@ -97,6 +98,32 @@ static int check_targets(const struct jobs *j, const cJSON *policy, const char *
 	return 0;
 }
 
+/* Those that the machine cannot read would silently match nothing. */
+static int check_patterns(const cJSON *rule, struct error *err)
+{
+	const cJSON *node;
+
+	json_each(node, json_get(rule, "onJobFailureMessagePatterns")) {
+		const char *pattern = cJSON_GetStringValue(node);
+		char why[100] = "not a string";
+		regex_t re;
+		int rc = pattern ? regcomp(&re, pattern, REG_EXTENDED | REG_NOSUB) : 0;
+
+		if (pattern && !rc) {
+			regfree(&re);
+			continue;
+		}
+		if (rc)
+			regerror(rc, &re, why, sizeof(why));
+		return error_set(err, ERR_INVALID,
+				 "spec.failurePolicy.rules: onJobFailureMessagePatterns: "
+				 "\"%.100s\": %s; want a POSIX extended regular "
+				 "expression (of Go's, what both have in common)",
+				 pattern ? pattern : "", why);
+	}
+	return 0;
+}
+
 /* The longest name that a pod will have: as JobSet's GenPodName, and five letters. */
 static int check_names(const struct jobs *j, const struct jobs_rjob *r, struct error *err)
 {
@@ -146,7 +173,8 @@ int jobs_check(const struct jobs *j, struct error *err)
 	if (check_targets(j, json_get(spec, "successPolicy"), "successPolicy", err))
 		return -1;
 	json_each(rule, json_get(spec, "failurePolicy", "rules"))
-		if (check_targets(j, rule, "failurePolicy.rules", err))
+		if (check_targets(j, rule, "failurePolicy.rules", err) ||
+		    check_patterns(rule, err))
 			return -1;
 	return 0;
 }

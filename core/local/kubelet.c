@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "local/leftovers.h"
 #include "local/memdir.h"
 #include "local/pod.h"
 #include "local/ports.h"
@@ -109,6 +110,8 @@ int kubelet_new(struct kubelet **ret, const struct kubelet_opts *opts, struct er
 	k->loop.epoll = k->loop.report_out = k->loop.reports.fd = -1;
 	k->opts.dir = arena_strdup(&k->arena, opts->dir);
 	k->opts.log_dir = arena_strdup(&k->arena, opts->log_dir);
+	k->opts.claims = opts->claims ? arena_strdup(&k->arena, opts->claims)
+				      : path_join(&k->arena, k->opts.dir, "claims");
 	if (opts->workdir)
 		k->opts.workdir = arena_strdup(&k->arena, opts->workdir);
 	if (set_up(k, err) < 0) {
@@ -614,6 +617,7 @@ void kubelet_free(struct kubelet *k)
 	free_gone(k);
 	loop_release(&k->loop);
 	cgroup_close(&k->cgroups);
+	leftovers_sweep(k->opts.dir);
 	memdir_remove(k->memory_dir, k->memory_lock);
 	for (size_t i = 0; i < k->n_locks; i++)
 		close(k->locks[i]);

@@ -43,10 +43,12 @@ enum isolation { ISOLATION_NAMESPACES, ISOLATION_NONE };
 struct kubelet_opts {
 	const char *dir;         /* pods/<pod>/{volumes,hosts,...} go under it */
 	const char *log_dir;     /* <log_dir>/<pod>/<container>.log, appended */
+	const char *claims;      /* volume claims are folders of it; NULL: <dir>/claims */
 	bool no_namespaces;      /* force the fallback (tests) */
 	const char *const *gpus; /* ids to split, ends with NULL; NULL: none */
 	const char *workdir;     /* where processes start unless workingDir says else */
 	const cJSON *objects;    /* ConfigMaps and Secrets of the job, a JSON array */
+	const char *torch_fix;   /* see torchfix.h; NULL: pods are left as they are */
 	/*
 	 * One output line of a container (without newline; cut at 64 KiB).
 	 * Called from kubelet_poll().

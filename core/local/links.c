@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "local/leftovers.h"
 #include "local/volumes.h"
 
 static void remember(struct links *made, const char *path)
@@ -28,6 +29,8 @@ static int make_parents(struct links *made, const char *path, struct error *err)
 			return error_set(err, ERR_LIMIT, "%s: too long", path);
 		memcpy(part, path, len);
 		part[len] = 0;
+		if (access(part, F_OK))
+			leftovers_note(made->notes, LEFT_DIR, part, "");
 		if (mkdir(part, 0755) == 0)
 			remember(made, part);
 		else if (errno != EEXIST)
@@ -54,6 +57,7 @@ int links_make(struct links *made, const struct mount_list *list, struct error *
 		if (is_there(m))
 			continue;
 		if (make_parents(made, m->target, err) == 0) {
+			leftovers_note(made->notes, LEFT_LINK, m->target, m->source);
 			if (symlink(m->source, m->target) == 0) {
 				remember(made, m->target);
 				continue;

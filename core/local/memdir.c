@@ -19,60 +19,78 @@
 enum { TMPFS = 0x01021994 };
 static const char shm[] = "/dev/shm";
 
-static void remove_if_stale(struct arena *arena, const char *name)
+/* Longer than it takes to lock what was just made. */
+enum { UNLOCKED_SECONDS = 60 };
+
+/* `made`: it has its name, so it was locked before. */
+static void remove_if_stale(const char *path, bool made)
 {
-	const char *path = path_join(arena, shm, name);
 	cleanup_fd int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct stat st;
 	struct error err;
 
 	if (fd < 0 || fstat(fd, &st) < 0 || st.st_uid != geteuid())
 		return;
-	/* Just made, perhaps not locked yet. */
-	if (time(NULL) - st.st_mtime < 5 || flock(fd, LOCK_EX | LOCK_NB) < 0)
+	if (!made && time(NULL) - st.st_mtime < UNLOCKED_SECONDS)
 		return;
-	if (dir_remove(path, &err) < 0)
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0 || dir_remove(path, &err) < 0)
 		return; /* nobody's harm */
 }
 
-static void remove_stale(struct arena *arena, const char *prefix)
+static const char *prefix_of(struct arena *arena)
 {
-	DIR *d = opendir(shm);
+	return arena_printf(arena, ".kftrainer-%u-", (unsigned)geteuid());
+}
+
+void tempdir_sweep(const char *below)
+{
+	cleanup_arena struct arena a = { 0 };
+	const char *prefix = prefix_of(&a);
 	const struct dirent *e;
+	DIR *d = opendir(below);
 
 	while (d && (e = readdir(d)) != NULL)
-		if (str_starts(e->d_name, prefix))
-			remove_if_stale(arena, e->d_name);
+		if (str_starts(e->d_name, prefix) || str_starts(e->d_name, prefix + 1))
+			remove_if_stale(path_join(&a, below, e->d_name),
+					*e->d_name != '.');
 	if (d)
 		closedir(d);
 }
 
-const char *memdir_make(struct arena *arena, int *ret_lock)
+/* Hidden until it is locked, so that nobody takes it for a dead one's. */
+const char *tempdir_make(struct arena *arena, const char *below, int *ret_lock)
 {
-	const char *prefix = arena_printf(arena, "kftrainer-%u-", (unsigned)geteuid());
-	struct statfs fs;
 	uint64_t number = 0;
-	const char *path;
+	const char *hidden, *path;
 	int fd;
 
-	if (statfs(shm, &fs) < 0 || (long)fs.f_type != TMPFS || access(shm, W_OK) < 0)
-		return NULL;
-	remove_stale(arena, prefix);
 	if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != sizeof(number))
 		number = (uint64_t)getpid();
-	path = arena_printf(arena, "%s/%s%016llx", shm, prefix,
-			    (unsigned long long)number);
-	if (mkdir(path, 0700) < 0)
+	hidden = path_join(arena, below,
+			   arena_printf(arena, "%s%016llx", prefix_of(arena),
+					(unsigned long long)number));
+	path = path_join(arena, below, path_base(hidden) + 1);
+	if (mkdir(hidden, 0700) < 0)
 		return NULL;
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0) {
+	fd = open(hidden, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || rename(hidden, path) < 0) {
 		if (fd >= 0)
 			close(fd);
-		rmdir(path);
+		rmdir(hidden);
 		return NULL;
 	}
 	*ret_lock = fd;
 	return path;
+}
+
+const char *memdir_make(struct arena *arena, int *ret_lock)
+{
+	struct statfs fs;
+
+	if (statfs(shm, &fs) < 0 || (long)fs.f_type != TMPFS || access(shm, W_OK) < 0)
+		return NULL;
+	tempdir_sweep(shm);
+	return tempdir_make(arena, shm, ret_lock);
 }
 
 void memdir_remove(const char *dir, int lock)

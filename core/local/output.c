@@ -30,6 +30,7 @@ static void write_log(struct output *o, const char *data, size_t len)
 	o->on_line(o->ctx, err.msg, strlen(err.msg));
 }
 
+/* What was kept of a line, and its end. */
 static void end_line(struct output *o)
 {
 	o->on_line(o->ctx, o->line.data ? (const char *)o->line.data : "", o->line.len);
@@ -55,11 +56,16 @@ void output_add(struct output *o, const char *data, size_t len)
 	o->unended = len > 0 ? end[-1] != '\n' : o->unended;
 	while (data < end) {
 		const char *newline = memchr(data, '\n', (size_t)(end - data));
+		size_t piece = (size_t)((newline ? newline : end) - data);
 
-		add_piece(o, data, (size_t)((newline ? newline : end) - data));
-		if (!newline)
-			return;
-		end_line(o);
+		if (newline && !o->line.len && piece <= OUTPUT_MAX_LINE) {
+			o->on_line(o->ctx, data, piece);
+		} else {
+			add_piece(o, data, piece);
+			if (!newline)
+				return;
+			end_line(o);
+		}
 		data = newline + 1;
 	}
 }

@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "local/pod.h"
 #include "local/probe.h"
+#include "local/torchfix.h"
 
 /* ---- GPUs ------------------------------------------------------------------------------ */
 
@@ -187,9 +188,9 @@ static void note_volumes(const struct kubelet *k, cJSON *notes, const cJSON *pod
 		name = name ? name : "";
 		if ((claim = json_str(v, "persistentVolumeClaim", "claimName")) != NULL)
 			note(notes,
-			     "volume %s: the claim %s is a folder of this run "
-			     "(%s/claims/%s)",
-			     name, claim, k->opts.dir, claim);
+			     "volume %s: the claim %s is a folder of this machine, "
+			     "which stays (%s/%s)",
+			     name, claim, k->opts.claims, claim);
 		if (json_get(v, "ephemeral"))
 			note(notes,
 			     "volume %s: the ephemeral volume is a folder of this run",
@@ -270,14 +271,16 @@ static int check_volumes(const struct kubelet *k, const cJSON *pod, const cJSON 
  * here nobody will. Files of variables (fileKeyRef) do not exist before the run.
  */
 static int check_config(const struct kubelet *k, const cJSON *pod, const cJSON *c,
-			const char *where, struct error *err)
+			cJSON *notes, struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };
 	cleanup_json cJSON *copy = json_dup(c);
 	struct podenv_pod p = { .pod = pod, .container = copy, .ip = "", .hostname = "" };
 	cJSON *item, *next, *list = json_get(copy, "env");
 	struct podenv env;
+	char where[400];
 
+	where_of(where, sizeof(where), pod, c);
 	for (item = list ? list->child : NULL; item; item = next) {
 		next = item->next;
 		if (json_get(item, "valueFrom", "fileKeyRef"))
@@ -285,6 +288,8 @@ static int check_config(const struct kubelet *k, const cJSON *pod, const cJSON *
 	}
 	if (podenv_build(&a, &k->host, &p, &env, err) < 0)
 		return error_wrap(err, "%.*s", (int)strlen(where) - 2, where);
+	if (k->opts.torch_fix && torchfix_named(&env) && torchfix_needed(&env))
+		note(notes, TORCHFIX_NOTE);
 	return 0;
 }
 
@@ -307,7 +312,7 @@ static int check_container(const struct kubelet *k, const cJSON *pod, const cJSO
 		return error_set(err, ERR_INVALID,
 				 "%sresources: nvidia.com/gpu: not a count", where);
 	if (check_volumes(k, pod, c, where, err) < 0 ||
-	    check_config(k, pod, c, where, err) < 0)
+	    check_config(k, pod, c, notes, err) < 0)
 		return -1;
 	note_fields(notes, c, container_fields,
 		    sizeof(container_fields) / sizeof(container_fields[0]), where);

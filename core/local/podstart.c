@@ -9,8 +9,10 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "local/leftovers.h"
 #include "local/pod.h"
 #include "local/probe.h"
+#include "local/torchfix.h"
 #include "local/volumes.h"
 
 /* A run that never was, as a runtime that cannot start a container reports it. */
@@ -186,7 +188,8 @@ static int find_volumes(struct container *c, struct starting *s, struct error *e
 	struct volumes v = { .host = &p->k->host, .pod = &pod };
 
 	v.dir = path_join(&c->arena, p->dir, "volumes");
-	v.claims = path_join(&c->arena, p->k->opts.dir, "claims");
+	v.claims = p->k->opts.claims;
+	v.run = path_join(&c->arena, p->k->opts.dir, "claims");
 	if (p->k->memory_dir)
 		v.memory = path_join(&c->arena, p->k->memory_dir, p->folder);
 	s->list.workdir = p->k->opts.workdir;
@@ -208,6 +211,10 @@ static int find_env(struct container *c, struct starting *s, struct error *err)
 	if (!s->env.argv[0])
 		return error_set(err, ERR_INVALID,
 				 "no command: an image is not pulled here");
+	if (p->k->opts.torch_fix && torchfix_needed(&s->env))
+		return torchfix_apply(&c->arena,
+				      path_join(&c->arena, p->k->opts.dir, "pods/torch"),
+				      p->k->opts.torch_fix, &s->env, err);
 	return 0;
 }
 
@@ -222,6 +229,15 @@ static int64_t limit(const struct container *c, const char *name, bool milli)
 	return milli ? quantity_milli(&q) : quantity_ceil(&q);
 }
 
+static void note_cgroups(const struct kubelet *k)
+{
+	const struct cgroup_root *root = &k->cgroups;
+
+	for (int i = 0; root->version && !root->made && i < CGROUP_TREES; i++)
+		if (root->dir[i][0])
+			leftovers_note(k->opts.dir, LEFT_CGROUP, root->dir[i], "");
+}
+
 static int find_limits(struct container *c, struct starting *s, struct error *err)
 {
 	struct cgroup_limits limits = { .cpu_milli = limit(c, "cpu", true),
@@ -231,6 +247,7 @@ static int find_limits(struct container *c, struct starting *s, struct error *er
 	c->cgroup = (struct cgroup){ .procs = { -1, -1 } };
 	if (limits.cpu_milli > 0 || limits.memory > 0)
 		cgroup_open(root);
+	note_cgroups(c->pod->k);
 	if (root->version && (limits.cpu_milli > 0 || limits.memory > 0) &&
 	    cgroup_make(&c->cgroup, root, &limits, err) < 0)
 		return -1;
@@ -253,6 +270,7 @@ static int find_plan(struct container *c, struct starting *s, struct error *err)
 	s->plan.hostname = p->hostname;
 	s->plan.stage = path_join(&c->arena, p->dir, "stage");
 	s->plan.nofile = p->k->nofile;
+	p->links.notes = p->k->opts.dir;
 	if (!(p->k->kind & SANDBOX_MOUNT))
 		return links_make(&p->links, &s->list, err);
 	add_names(c, s);

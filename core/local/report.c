@@ -9,6 +9,7 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "local/fold.h"
 #include "trainer/jobset.h"
 #include "trainer/logcause.h"
 #include "trainer/places.h"
@@ -18,10 +19,16 @@ enum { CAUSE_LINES = 200 };
 
 /* ---- who writes ----------------------------------------------------------------------- */
 
+struct kept_line {
+	char *text;
+	size_t cap;
+};
+
 struct stream {
 	char *prefix;
-	char *lines[REPORT_LINES]; /* a ring */
-	size_t n;                  /* written so far */
+	char *pod, *container;
+	struct kept_line lines[REPORT_LINES]; /* a ring */
+	size_t n;                             /* written so far */
 	const struct log_cause *cause;
 	size_t cause_at; /* n when it was seen */
 	char word[64];   /* of the cause */
@@ -29,6 +36,7 @@ struct stream {
 	int64_t error_ms;
 	int64_t ends; /* restarts of the container that have been seen */
 	bool ended;
+	bool in_traceback; /* whose lines are not kept, but for the last */
 };
 
 struct failure {
@@ -45,7 +53,8 @@ struct failure {
 struct report {
 	const cJSON *jobset;
 	int64_t start_ms, now_ms;
-	struct map streams; /* "pod/container" */
+	struct map streams;  /* "pod/container" */
+	struct stream *last; /* that wrote: mostly the next that writes */
 	struct failure list[REPORT_FAILURES];
 	size_t n;
 };
@@ -64,8 +73,10 @@ static void stream_free(void *p)
 	struct stream *s = p;
 
 	for (size_t i = 0; i < REPORT_LINES; i++)
-		free(s->lines[i]);
+		free(s->lines[i].text);
 	free(s->prefix);
+	free(s->pod);
+	free(s->container);
 	free(s->error);
 	free(s);
 }
@@ -109,31 +120,46 @@ static struct stream *stream_of(struct report *r, const char *pod, const char *c
 	s->prefix = xstrdup(place_of(&place, r->jobset, pod)
 				    ? place_prefix(&a, &place, container)
 				    : pod);
+	s->pod = xstrdup(pod);
+	s->container = xstrdup(container);
 	map_put(&r->streams, key, s);
 	return s;
+}
+
+static void keep_line(struct kept_line *l, const char *line, size_t len)
+{
+	len = len < REPORT_LINE_MAX ? len : REPORT_LINE_MAX;
+	if (len >= l->cap) {
+		l->cap = len + 64;
+		l->text = xreallocarray(l->text, l->cap, 1);
+	}
+	memcpy(l->text, line, len);
+	l->text[len] = 0;
 }
 
 const char *report_line(struct report *r, const char *pod, const char *container,
 			const char *line, size_t len, int64_t now_ms)
 {
-	struct stream *s = stream_of(r, pod, container);
-	char **slot = &s->lines[s->n++ % REPORT_LINES];
-	size_t keep = len < REPORT_LINE_MAX ? len : REPORT_LINE_MAX;
+	bool same = r->last && str_eq(r->last->pod, pod) &&
+		    str_eq(r->last->container, container);
+	struct stream *s = same ? r->last : stream_of(r, pod, container);
 	const char *word = NULL;
 	size_t word_len = 0;
 	const struct log_cause *c = log_cause_of(line, len, &word, &word_len);
 
-	free(*slot);
-	*slot = xmalloc(keep + 1);
-	memcpy(*slot, line, keep);
-	(*slot)[keep] = 0;
+	r->last = s;
+	s->in_traceback = s->in_traceback ? traceback_goes_on(line, len)
+					  : traceback_begins(line, len);
+	if (!s->in_traceback)
+		keep_line(&s->lines[s->n++ % REPORT_LINES], line, len);
 	if (c && (!s->cause || c < s->cause)) {
 		s->cause = c;
 		s->cause_at = s->n;
 		snprintf(s->word, sizeof(s->word), "%.*s", (int)word_len, word);
 	}
-	if (!s->error && !(c && c->peer) && log_is_exception(line, len)) {
-		s->error = xstrdup(*slot);
+	if (!s->error && !s->in_traceback && !(c && c->peer) &&
+	    log_is_exception(line, len)) {
+		s->error = xstrdup(s->lines[(s->n - 1) % REPORT_LINES].text);
 		s->error_ms = now_ms;
 	}
 	return s->prefix;
@@ -141,6 +167,7 @@ const char *report_line(struct report *r, const char *pod, const char *container
 
 void report_forget(struct report *r, const char *pod)
 {
+	r->last = NULL;
 	map_each(e, &r->streams) {
 		const char *rest = str_after(e->key, pod);
 
@@ -259,7 +286,7 @@ static char *last_lines(const struct stream *s)
 	size_t have = s->n < REPORT_LINES ? s->n : REPORT_LINES;
 
 	for (size_t i = s->n - have; i < s->n; i++)
-		buf_printf(&b, "    %s\n", s->lines[i % REPORT_LINES]);
+		buf_printf(&b, "    %s\n", s->lines[i % REPORT_LINES].text);
 	return text(&b);
 }
 

@@ -24,6 +24,8 @@
 /* While it stops: how often to look whether Ctrl-C came again. */
 enum { IMPATIENCE_MS = 100 };
 
+enum { TIMED_OUT = 124 }; /* as timeout(1) */
+
 /* ---- what the kubelet says ------------------------------------------------------------ */
 
 static void on_status(void *ctx, const char *name)
@@ -39,11 +41,13 @@ static void on_line(void *ctx, const char *pod, const char *container, const cha
 		    size_t len)
 {
 	struct run *r = ctx;
-	const char *prefix =
-		report_line(r->report, pod, container, line, len, clock_ms());
+	const char *prefix;
 
-	if (r->opts->observer.on_line)
-		r->opts->observer.on_line(r->opts->observer.ctx, prefix, line, len);
+	if (r->lines_ms < 0)
+		r->lines_ms = clock_ms();
+	prefix = report_line(r->report, pod, container, line, len, r->lines_ms);
+	if (r->fold)
+		fold_line(r->fold, prefix, line, len, r->lines_ms);
 }
 
 /* ---- pods ------------------------------------------------------------------------------- */
@@ -251,14 +255,17 @@ static bool is_over(const struct run *r)
 
 static int timeout_ms(const struct run *r)
 {
-	int64_t now = clock_ms(), until = r->wake_ms;
+	const int64_t times[] = { r->wake_ms, r->deadline_ms, r->timeout_ms,
+				  r->fold ? fold_wake_ms(r->fold) : -1 };
+	int64_t now = clock_ms(), until = -1;
 
 	if (r->end == RUN_INTERRUPTED)
 		return IMPATIENCE_MS;
 	if (r->end != RUN_ON)
 		return -1;
-	if (r->deadline_ms >= 0 && (until < 0 || r->deadline_ms < until))
-		until = r->deadline_ms;
+	for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++)
+		if (times[i] >= 0 && (until < 0 || times[i] < until))
+			until = times[i];
 	if (until < 0)
 		return -1;
 	until -= now;
@@ -280,6 +287,16 @@ static void interrupt(struct run *r)
 	}
 }
 
+static void check_timeout(struct run *r)
+{
+	if (r->end != RUN_ON || r->timeout_ms < 0 || clock_ms() < r->timeout_ms ||
+	    jobs_phase(r->jobs) != JOBS_RUNNING)
+		return;
+	r->end = RUN_TIMED_OUT;
+	run_note(r, "the time is up: every process is told to end");
+	stop_all(r, -1);
+}
+
 static void check_deadline(struct run *r)
 {
 	if (r->end != RUN_ON || r->deadline_ms < 0 || clock_ms() < r->deadline_ms ||
@@ -287,6 +304,17 @@ static void check_deadline(struct run *r)
 		return;
 	r->end = RUN_TOO_LATE;
 	stop_all(r, -1);
+}
+
+static void pause_lines(struct run *r)
+{
+	const struct local_observer *o = &r->opts->observer;
+
+	if (r->fold)
+		fold_flush(r->fold, clock_ms() - FOLD_WAIT_MS);
+	if (r->lines_ms >= 0 && o->on_pause)
+		o->on_pause(o->ctx);
+	r->lines_ms = -1;
 }
 
 /* A full disk does not end the job: it is said once, when the job ends. */
@@ -306,9 +334,11 @@ static int loop(struct run *r, struct error *err)
 		if (kubelet_poll(r->kubelet, timeout_ms(r),
 				 r->end == RUN_INTERRUPTED ? -1 : stop_fd(), err))
 			return -1;
+		pause_lines(r);
 		take_changes(r);
 		interrupt(r);
 		check_deadline(r);
+		check_timeout(r);
 	}
 }
 
@@ -360,11 +390,13 @@ static int take_documents(struct run *r, struct error *err)
 	if (tj_active_deadline(r->trainjob) != ABSENT)
 		r->deadline_ms =
 			r->start_ms + seconds_ms(tj_active_deadline(r->trainjob));
+	run_set_restarts(r);
 	return jobs_new(&r->jobs, r->jobset, err);
 }
 
 static int open_kubelet(struct run *r, struct error *err)
 {
+	cleanup_arena struct arena a = { 0 };
 	struct kubelet_opts opts = {
 		.dir = r->state.dir,
 		.log_dir = r->state.logs,
@@ -372,23 +404,23 @@ static int open_kubelet(struct run *r, struct error *err)
 		.gpus = r->opts->gpus,
 		.workdir = r->opts->workdir,
 		.objects = r->opts->objects,
+		.torch_fix = r->opts->torch_fix,
 		.on_line = on_line,
 		.on_status = on_status,
 		.ctx = r,
 	};
 
+	if (state_claims_dir(&a, &opts.claims, r->opts->ns, err))
+		return -1;
 	return kubelet_new(&r->kubelet, &opts, err);
 }
 
 /* A port of this run in place of the pipeline's, where there is one. */
 static int map_port(struct run *r, struct error *err)
 {
-	cleanup_free char *text = json_text(r->jobset);
-	char fixed[16];
 	int port;
 
-	snprintf(fixed, sizeof(fixed), "%d", TRAINER_PORT);
-	if (!strstr(text, fixed))
+	if (!run_has_port(r))
 		return 0;
 	if (port_reserve(&port, &r->port_lock, err))
 		return -1;
@@ -411,7 +443,9 @@ static int begin(struct run *r, struct error *err)
 {
 	r->start_ms = clock_ms();
 	r->start_s = clock_now();
-	r->deadline_ms = r->wake_ms = -1;
+	r->deadline_ms = r->wake_ms = r->lines_ms = r->timeout_ms = -1;
+	if (r->opts->timeout_ms > 0)
+		r->timeout_ms = r->start_ms + r->opts->timeout_ms;
 	r->port_lock = r->state.lock = -1;
 	if (take_documents(r, err))
 		return -1;
@@ -419,6 +453,8 @@ static int begin(struct run *r, struct error *err)
 			r->opts->objects, err))
 		return -1;
 	r->report = report_new(r->jobset, r->start_ms);
+	if (r->opts->observer.on_line)
+		r->fold = fold_new(r->opts->observer.on_line, r->opts->observer.ctx);
 	return open_kubelet(r, err) || run_check(r, err) || map_port(r, err) ||
 			       add_names(r, err)
 		       ? -1
@@ -471,6 +507,11 @@ static void fill_result(struct run *r, struct local_result *ret)
 		ret->exit_code = 128 + r->signal;
 		return;
 	}
+	if (r->end == RUN_TIMED_OUT) {
+		ret->timed_out = true;
+		ret->exit_code = TIMED_OUT;
+		return;
+	}
 	if (jobs_phase(r->jobs) == JOBS_COMPLETED)
 		return;
 	ret->exit_code = report_exit_code(r->report);
@@ -485,6 +526,7 @@ static void release(struct run *r)
 	struct error unused = { 0 };
 
 	kubelet_free(r->kubelet);
+	fold_free(r->fold);
 	if (r->state.dir)
 		(void)!dir_remove(path_join(&a, r->state.dir, "pods"), &unused);
 	map_release(&r->pods, pod_free);
@@ -512,8 +554,11 @@ int local_run(const struct local_run_opts *opts, struct local_result *ret,
 	if (opts->observer.on_begin)
 		opts->observer.on_begin(opts->observer.ctx, r.trainjob);
 	failed = loop(&r, err);
+	if (r.fold)
+		fold_flush(r.fold, INT64_MAX);
 	if (run_save(&r, true, &save))
 		run_note(&r, "how the job ended could not be written: %s", save.msg);
+	run_say_no_restart(&r);
 	if (!failed)
 		fill_result(&r, ret);
 	if (!failed && *ret->report)

@@ -15,6 +15,8 @@ struct local_observer {
 	void (*on_progress)(void *ctx, const char *line);
 	/* A line of a container's output; prefix is "node-0", "dataset-initializer". */
 	void (*on_line)(void *ctx, const char *prefix, const char *line, size_t len);
+	/* The lines so far are all that there are now. May be NULL. */
+	void (*on_pause)(void *ctx);
 	void *ctx;
 	/*
 	 * A fact that shall stay in sight, other than a phase: what is not applied
@@ -31,12 +33,16 @@ struct local_run_opts {
 	const cJSON *objects;    /* from pipeline_build(), a JSON array */
 	const char *const *gpus; /* see kubelet.h */
 	const char *workdir;
+	const char *torch_fix; /* see kubelet.h */
+	int64_t timeout_ms;    /* then it is ended; 0: no limit */
+	int64_t max_restarts;  /* of the job as a whole; 0: as the JobSet says */
 	bool no_namespaces;
 	struct local_observer observer;
 };
 
 struct local_result {
 	int exit_code;    /* 0, or the first failing rank's (128+N for a signal), or 1 */
+	bool timed_out;   /* timeout_ms were up: then exit_code is 124 */
 	bool interrupted; /* by a signal: then exit_code is 128+N */
 	char report
 		[16384]; /* for people: why it failed, the last lines, where the logs are */

@@ -3,6 +3,7 @@
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "local/ports.h"
 #include "local/run_impl.h"
 #include "trainer/api.h"
 #include "trainer/jobset.h"
@@ -48,7 +49,8 @@ static void note_jobset(struct arena *a, const cJSON *jobset, cJSON *notes)
 		{ JSON_PATH("spec", "ttlSecondsAfterFinished"), "ttlSecondsAfterFinished",
 		  "the last runs of each job are kept" },
 		{ JSON_PATH("spec", "volumeClaimPolicies"), "volumeClaimPolicies",
-		  "claims are folders of this run" },
+		  "claims are folders of this machine, which stay until 'kftrainer "
+		  "delete claim/NAME'" },
 		{ JSON_PATH("spec", "managedBy"), "managedBy", "there is no controller" },
 		{ JSON_PATH("metadata", "annotations",
 			    "alpha.jobset.sigs.k8s.io/exclusive-topology"),
@@ -63,6 +65,44 @@ static void note_jobset(struct arena *a, const cJSON *jobset, cJSON *notes)
 		   "InPlaceRestart"))
 		add(notes, "restartStrategy InPlaceRestart is done as Recreate: pods are "
 			   "made anew");
+}
+
+/* As ports.h would replace it: in the variables and words of one container. */
+static bool has_port(struct arena *a, const cJSON *container)
+{
+	static const char *const lists[] = { "command", "args" };
+	const cJSON *e;
+
+	json_each(e, json_get(container, "env")) {
+		const char *name = json_str(e, "name"), *value = json_str(e, "value");
+
+		if (name && value &&
+		    port_replace(a, name, value, TRAINER_PORT, 0) != value)
+			return true;
+	}
+	for (size_t i = 0; i < 2; i++)
+		json_each(e, json_at(container, JSON_PATH(lists[i]))) {
+			const char *word = cJSON_GetStringValue(e);
+
+			if (word && port_replace(a, NULL, word, TRAINER_PORT, 0) != word)
+				return true;
+		}
+	return false;
+}
+
+bool run_has_port(const struct run *r)
+{
+	static const char *const lists[] = { "initContainers", "containers" };
+	cleanup_arena struct arena a = { 0 };
+	const cJSON *rjob, *c;
+
+	json_each(rjob, json_get((const cJSON *)r->jobset, "spec", "replicatedJobs"))
+		for (size_t i = 0; i < 2; i++)
+			json_each(c,
+				  json_at(rjob_pod_spec_const(rjob), JSON_PATH(lists[i])))
+				if (has_port(&a, c))
+					return true;
+	return false;
 }
 
 static cJSON *template_of(const cJSON *rjob)

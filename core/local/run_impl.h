@@ -5,6 +5,7 @@
 #define LOCAL_RUN_IMPL_H
 
 #include "base/map.h"
+#include "local/fold.h"
 #include "local/jobs.h"
 #include "local/kubelet.h"
 #include "local/report.h"
@@ -23,7 +24,7 @@ struct run_pod {
 	int64_t restarts;
 };
 
-enum run_end { RUN_ON, RUN_INTERRUPTED, RUN_TOO_LATE };
+enum run_end { RUN_ON, RUN_INTERRUPTED, RUN_TOO_LATE, RUN_TIMED_OUT };
 
 struct run {
 	const struct local_run_opts *opts;
@@ -31,23 +32,37 @@ struct run {
 	struct jobs *jobs;
 	struct kubelet *kubelet;
 	struct report *report;
+	struct fold *fold;
 	struct state_run state;
 	struct map pods; /* name -> struct run_pod */
 	int port_lock;
 
 	int64_t start_ms, start_s; /* the monotonic clock's, and since 1970 */
 	int64_t deadline_ms;       /* monotonic; -1: none */
+	int64_t timeout_ms;        /* monotonic, of the caller; -1: none */
 	int64_t wake_ms;           /* monotonic; -1: none */
+	int64_t lines_ms; /* of the output since the last look; -1: there is none */
 	enum run_end end;
 	int signal;
-	bool killing; /* the second Ctrl-C came */
-	bool again;   /* jobs_step() has news */
+	bool killing;  /* the second Ctrl-C came */
+	bool again;    /* jobs_step() has news */
+	bool gives_up; /* a Job's backoffLimit is 0 because nobody has set it */
 	int64_t restarts;
 	char phase[512]; /* told last */
 	cJSON *saved;    /* status written last */
 };
 
 void run_note(const struct run *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/*
+ * run_retry.c: how often what fails is tried again; in the end: that it was not, where a
+ * cluster would have.
+ */
+void run_set_restarts(struct run *r);
+void run_say_no_restart(const struct run *r);
+
+/* run_check.c: is the port that the pipeline fixes in a place of the rendezvous? */
+bool run_has_port(const struct run *r);
 
 /* run_check.c: refuse what cannot run here, all at once; tell what is not applied. */
 MUST_CHECK int run_check(struct run *r, struct error *err);

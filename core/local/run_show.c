@@ -132,9 +132,14 @@ static void put_status(struct run *r, bool last)
 	status_of_jobset(status, r->jobset);
 	if (r->end == RUN_INTERRUPTED && last) {
 		snprintf(message, sizeof(message), "stopped by %s",
-			 r->signal == SIGINT ? "Ctrl-C (SIGINT)" : "SIGTERM");
+			 r->signal == SIGINT   ? "Ctrl-C (SIGINT)"
+			 : r->signal == SIGHUP ? "SIGHUP: its terminal went away"
+					       : "SIGTERM");
 		status_fail(status, REASON_INTERRUPTED, message, now);
 	}
+	if (r->end == RUN_TIMED_OUT && last)
+		status_fail(status, REASON_INTERRUPTED, "the time of --timeout was up",
+			    now);
 	if (r->end != RUN_ON && last)
 		status_idle(status);
 }

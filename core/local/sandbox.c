@@ -316,10 +316,23 @@ static bool reap(pid_t main_pid, int *ret)
 	return ended;
 }
 
+/*
+ * Of a command in a container's PID namespace: /proc is the container's, and its numbers
+ * are not ours. The command leads a group; what has left that ends with the container.
+ */
+static void kill_main(pid_t main_pid)
+{
+	kill(-main_pid, SIGKILL);
+	kill(main_pid, SIGKILL);
+	while (waitpid(main_pid, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
 static _Noreturn void keep(const struct sandbox_plan *plan, int report_fd, pid_t main_pid)
 {
 	bool own_pids = (plan->kind & SANDBOX_PID) && !plan->join;
 	struct sandbox_report r = { .type = REPORT_EXITED, .code = SIGKILL };
+	bool foreign_pids = (plan->kind & SANDBOX_PID) && plan->join;
 	sigset_t all;
 
 	sigfillset(&all);
@@ -328,6 +341,8 @@ static _Noreturn void keep(const struct sandbox_plan *plan, int report_fd, pid_t
 
 		if (sig == SIGCHLD && reap(main_pid, &r.code))
 			break;
+		if (sig == SIGUSR1 && foreign_pids)
+			kill_main(main_pid);
 		if (sig == SIGUSR1 && !own_pids) {
 			r.code = SIGKILL;
 			break;
@@ -335,7 +350,7 @@ static _Noreturn void keep(const struct sandbox_plan *plan, int report_fd, pid_t
 		if (sig > 0 && sig != SIGCHLD)
 			kill(main_pid, sig);
 	}
-	if (!own_pids)
+	if (!own_pids && !foreign_pids)
 		kill_all();
 	report(plan, report_fd, &r);
 	_exit(0);

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -23,6 +24,14 @@
 
 /* ---- where things are ------------------------------------------------------------ */
 
+/* By the passwd entry, for whoever runs us without HOME (cron, systemd); or NULL. */
+static const char *home_of_user(void)
+{
+	const struct passwd *user = getpwuid(geteuid());
+
+	return user ? user->pw_dir : NULL;
+}
+
 int state_root(struct arena *arena, const char **ret, struct error *err)
 {
 	const char *xdg = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
@@ -35,6 +44,8 @@ int state_root(struct arena *arena, const char **ret, struct error *err)
 		*ret = arena_printf(arena, "%s/kftrainer/jobs", xdg);
 		return 0;
 	}
+	if (!home)
+		home = home_of_user();
 	if (!home || *home != '/')
 		return error_set(
 			err, ERR_INVALID,
@@ -440,6 +451,20 @@ static int read_objects(struct arena *a, cJSON **ret, const char **ret_run,
 	if (!*ret_run) /* taken away meanwhile */
 		return not_found(a, ns, name, err);
 	return read_doc(ret, path_join(a, *ret_run, "objects.json"), err);
+}
+
+int state_jobset(cJSON **ret, const char *ns, const char *name, struct error *err)
+{
+	cleanup_arena struct arena a = { 0 };
+	cleanup_json cJSON *objects = NULL;
+	const char *run;
+
+	if (read_objects(&a, &objects, &run, ns, name, err))
+		return -1;
+	if (!jobset_of(objects))
+		return error_set(err, ERR_NOT_FOUND, "%s: no JobSet in it", run);
+	*ret = json_dup(jobset_of(objects));
+	return 0;
 }
 
 static void add_names(cJSON *to, const cJSON *elements)

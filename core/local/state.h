@@ -10,6 +10,7 @@
  *             objects.json     what the pipeline made; of Secrets the keys alone
  *             report.txt       why it failed, for people
  *             logs/<pod>/<container>.log   lines as the process wrote them
+ *     <state>/claims/<namespace>/<name>/   a volume claim: no run takes it away
  *
  * Folders are 0700, files 0600. Readers never need the running process. The lock
  * is one of the open file (fcntl(2), F_OFD_SETLK): it ends with the process,
@@ -18,6 +19,7 @@
 #ifndef LOCAL_STATE_H
 #define LOCAL_STATE_H
 
+#include "base/arena.h"
 #include "base/json.h"
 
 /* The reason of Failed when a person, or a signal to this program, ended the job. */
@@ -64,6 +66,12 @@ char *state_report(const char *ns, const char *name);
 /* Does it run now? */
 bool state_is_running(const char *ns, const char *name);
 
+/*
+ * Take away what killed runs of this machine have left: secrets in memory, code in /tmp,
+ * volumes, links, control groups. Says nothing.
+ */
+void state_sweep(void);
+
 /* ---- for whoever ends one -------------------------------------------------------- */
 
 /*
@@ -75,6 +83,23 @@ MUST_CHECK int state_stop(const char *ns, const char *name, int64_t ms,
 
 /* Forget all its runs, with their logs: ERR_NOT_FOUND; ERR_EXISTS while it runs. */
 MUST_CHECK int state_remove(const char *ns, const char *name, struct error *err);
+
+/* ---- volume claims ---------------------------------------------------------------- */
+
+#define CLAIM_KIND               "PersistentVolumeClaim"
+#define CLAIM_PATH_ANNOTATION    "trainer.kubeflow.org/local-path"
+#define CLAIM_CHANGED_ANNOTATION "trainer.kubeflow.org/local-changed"
+
+/* Where those of a namespace are: <dir>/<name>, made by whoever mounts them. */
+MUST_CHECK int state_claims_dir(struct arena *arena, const char **ret, const char *ns,
+				struct error *err);
+/* As PersistentVolumeClaims, with these annotations (a JSON array); ns NULL: all. */
+MUST_CHECK int state_claims(cJSON **ret, const char *ns, struct error *err);
+/* One of them: ERR_NOT_FOUND. */
+MUST_CHECK int state_claim(cJSON **ret, const char *ns, const char *name,
+			   struct error *err);
+/* With all that is in it: ERR_NOT_FOUND; ERR_EXISTS while a job that uses it runs. */
+MUST_CHECK int state_claim_remove(const char *ns, const char *name, struct error *err);
 
 /* ---- for the one who runs a job -------------------------------------------------- */
 

@@ -12,24 +12,41 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/stop.h"
-#include "base/str.h"
+#include "local/mark.h"
 #include "local/state.h"
 #include "local/state_impl.h"
 
-enum { LOOK_MS = 50, MAX_PID_TEXT = 32 };
+enum { LOOK_MS = 50 };
 
-/* The process that holds the lock has written its number into the file; -1. */
-static int runner_of(const char *lock)
+/* The process that holds the lock has written its mark into the file. */
+static enum mark_place runner_of(const char *lock, int *ret_pid,
+				 char ret_host[MARK_HOST_SIZE])
 {
-	cleanup_arena struct arena arena = { 0 };
-	cleanup_buf struct buf text = { .max = MAX_PID_TEXT };
+	cleanup_buf struct buf text = { .max = MARK_SIZE };
 	struct error unused = { 0 };
-	int64_t pid;
 
-	if (file_read(&text, lock, &unused) || !text.len ||
-	    str_int(&pid, str_trim(&arena, (char *)text.data), 2, INT32_MAX, &unused))
-		return -1;
-	return (int)pid;
+	if (file_read(&text, lock, &unused) || !text.len)
+		return MARK_UNREADABLE;
+	return mark_find((const char *)text.data, ret_pid, ret_host);
+}
+
+static int not_here(const char *name, enum mark_place place, const char *host,
+		    struct error *err)
+{
+	if (place == MARK_OTHER_MACHINE)
+		return error_set(err, ERR_UNSUPPORTED,
+				 "job %s runs on the machine %s: end it there", name,
+				 host);
+	if (place == MARK_CONTAINER)
+		return error_set(
+			err, ERR_UNSUPPORTED,
+			"job %s runs in another container of this machine: end it "
+			"there",
+			name);
+	return error_set(err, ERR_IO,
+			 "job %s runs, and its process is not to be found: end it where "
+			 "it was started, with Ctrl-C",
+			 name);
 }
 
 int state_stop(const char *ns, const char *name, int64_t ms, struct error *err)
@@ -37,22 +54,21 @@ int state_stop(const char *ns, const char *name, int64_t ms, struct error *err)
 	cleanup_arena struct arena a = { 0 };
 	cleanup_fd int process = -1;
 	int64_t until = clock_ms() + ms;
-	const char *dir;
-	int pid;
+	char host[MARK_HOST_SIZE] = "";
+	enum mark_place place;
+	const char *dir, *lock;
+	int pid = 0;
 
 	if (state_dir(&a, &dir, ns, name, err))
 		return -1;
-	pid = runner_of(path_join(&a, dir, STATE_LOCK));
-	process = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
-	/* The lock is held: the number is still that process's. */
+	lock = path_join(&a, dir, STATE_LOCK);
+	place = runner_of(lock, &pid, host);
+	process = place == MARK_HERE ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
 	if (!state_locked(dir))
 		return 0;
-	if (process < 0)
-		return error_set(
-			err, ERR_IO,
-			"job %s runs, and its process is not to be found: end it "
-			"where it was started, with Ctrl-C",
-			name);
+	/* Once more: the descriptor is of the process that still has the mark. */
+	if (process < 0 || runner_of(lock, &pid, host) != MARK_HERE)
+		return not_here(name, place, host, err);
 	if (syscall(SYS_pidfd_send_signal, process, SIGTERM, NULL, 0))
 		return error_errno(err, errno, "job %s cannot be ended (process %d)",
 				   name, pid);

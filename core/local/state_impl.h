@@ -20,11 +20,16 @@ MUST_CHECK int state_dir(struct arena *arena, const char **ret, const char *ns,
 /* The entries that are names of ours, sorted; ends with NULL. None for no folder. */
 char **state_entries(struct arena *arena, const char *dir);
 
+/* The JobSet of a job's newest run. */
+MUST_CHECK int state_jobset(cJSON **ret, const char *ns, const char *name,
+			    struct error *err);
+
 /* Is the folder's lock held by some process? */
 bool state_locked(const char *job_dir);
 
-#define STATE_LOCK   "lock"
-#define STATE_LATEST "latest"
-#define STATE_REPORT "report.txt"
+#define STATE_LOCK    "lock"
+#define STATE_LATEST  "latest"
+#define STATE_REPORT  "report.txt"
+#define STATE_RESERVE "reserved"
 
 #endif

@@ -13,11 +13,14 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "local/leftovers.h"
+#include "local/mark.h"
+#include "local/memdir.h"
 #include "local/state.h"
 #include "local/state_impl.h"
 
 /* With less room than this no job gets far enough to say why it stopped. */
-enum { LEAST_FREE_BYTES = 1024 * 1024 };
+enum { LEAST_FREE_BYTES = 1024 * 1024, RESERVE_BYTES = 64 * 1024 };
 
 /*
  * One folder of ours: not somebody else's, closed to others; made when it is
@@ -91,6 +94,7 @@ static int take_lock(int *ret, const char *job_dir, const char *ns, const char *
 	const char *path = path_join(&a, job_dir, STATE_LOCK);
 	cleanup_fd int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	char mark[MARK_SIZE];
 	bool taken;
 
 	if (fd < 0)
@@ -103,7 +107,7 @@ static int take_lock(int *ret, const char *job_dir, const char *ns, const char *
 				 "job %s in namespace %s runs already on this machine",
 				 name, ns);
 	/* For state_stop(). A full disk is told of where it matters. */
-	if (ftruncate(fd, 0) || dprintf(fd, "%d\n", (int)getpid()) < 0)
+	if (ftruncate(fd, 0) || dprintf(fd, "%s\n", mark_self(mark)) < 0)
 		(void)!ftruncate(fd, 0);
 	*ret = fd;
 	fd = -1;
@@ -154,6 +158,39 @@ static int write_quick(const char *path, const void *data, size_t len, struct er
 	return 0;
 }
 
+/*
+ * Room for the last status, so that a disk that is full by then does not make of a job
+ * that is complete one that was killed. Without it (another kind of file system) the end
+ * is written like any other file.
+ */
+static void reserve(const char *dir, const cJSON *trainjob)
+{
+	cleanup_arena struct arena a = { 0 };
+	cleanup_free char *text = json_text(trainjob);
+	cleanup_fd int fd =
+		open(path_join(&a, dir, STATE_RESERVE),
+		     O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (fd >= 0 && posix_fallocate(fd, 0, (off_t)(2 * strlen(text) + RESERVE_BYTES)))
+		(void)unlink(path_join(&a, dir, STATE_RESERVE));
+}
+
+/* Into the room that was reserved, as long as that is enough. */
+static int write_reserved(const char *dir, const void *data, size_t len)
+{
+	cleanup_arena struct arena a = { 0 };
+	const char *path = path_join(&a, dir, STATE_RESERVE);
+	cleanup_fd int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+	struct error unused = { 0 };
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) || (size_t)st.st_size < len ||
+	    file_write_fd(fd, data, len, path, &unused) || ftruncate(fd, (off_t)len) ||
+	    fsync(fd))
+		return -1;
+	return rename(path, path_join(&a, dir, "trainjob.json"));
+}
+
 static int write_doc(const char *dir, const char *name, const cJSON *doc, bool safe,
 		     struct error *err)
 {
@@ -164,6 +201,8 @@ static int write_doc(const char *dir, const char *name, const cJSON *doc, bool s
 	json_print_pretty(&b, doc);
 	if (buf_check(&b, path, err))
 		return -1;
+	if (safe && !write_reserved(dir, b.data, b.len))
+		return 0;
 	return safe ? file_write(path, b.data, b.len, 0600, err)
 		    : write_quick(path, b.data, b.len, err);
 }
@@ -214,8 +253,66 @@ static void sweep(const char *job_dir)
 	for (; *entries; entries++) {
 		const char *run = path_join(&a, job_dir, *entries);
 
-		if (**entries >= '0' && **entries <= '9')
-			(void)!dir_remove(path_join(&a, run, "pods"), &unused);
+		if (**entries < '0' || **entries > '9')
+			continue;
+		leftovers_sweep(run);
+		(void)unlink(path_join(&a, run, STATE_RESERVE));
+		(void)!dir_remove(path_join(&a, run, "pods"), &unused);
+	}
+}
+
+static bool has_leftovers(const char *job_dir)
+{
+	cleanup_arena struct arena a = { 0 };
+	char **entries = state_entries(&a, job_dir);
+
+	for (; *entries; entries++) {
+		const char *run = path_join(&a, job_dir, *entries);
+
+		if (**entries >= '0' && **entries <= '9' &&
+		    (leftovers_noted(run) || file_exists(path_join(&a, run, "pods"))))
+			return true;
+	}
+	return false;
+}
+
+/* Of a job whose process is gone; another machine's are that machine's to sweep. */
+static void sweep_job(const char *job_dir)
+{
+	cleanup_arena struct arena a = { 0 };
+	cleanup_buf struct buf mark = { .max = MARK_SIZE };
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	const char *path = path_join(&a, job_dir, STATE_LOCK);
+	char host[MARK_HOST_SIZE] = "";
+	struct error unused = { 0 };
+	cleanup_fd int fd = -1;
+	int pid;
+
+	if (!has_leftovers(job_dir) || file_read(&mark, path, &unused) || !mark.data ||
+	    mark_find((const char *)mark.data, &pid, host) == MARK_OTHER_MACHINE)
+		return;
+	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	if (fd >= 0 && !fcntl(fd, F_OFD_SETLK, &lock))
+		sweep(job_dir);
+}
+
+void state_sweep(void)
+{
+	cleanup_arena struct arena a = { 0 };
+	const char *tmp = getenv("TMPDIR"), *root;
+	struct error unused = { 0 };
+
+	tempdir_sweep("/dev/shm");
+	tempdir_sweep("/tmp");
+	if (tmp && *tmp == '/' && !str_eq(tmp, "/tmp"))
+		tempdir_sweep(tmp);
+	if (state_root(&a, &root, &unused))
+		return;
+	for (char **ns = state_entries(&a, root); *ns; ns++) {
+		const char *dir = path_join(&a, root, *ns);
+
+		for (char **job = state_entries(&a, dir); *job; job++)
+			sweep_job(path_join(&a, dir, *job));
 	}
 }
 
@@ -244,6 +341,7 @@ int state_begin(struct state_run *ret, const char *ns, const char *name,
 		state_cancel(&run);
 		return error_wrap(err, "state of local jobs");
 	}
+	reserve(run.dir, trainjob);
 	*ret = run;
 	return 0;
 }

@@ -411,7 +411,7 @@ static const char *place(struct arena *arena, const struct volumes *v, const cha
 					    : "claim");
 	}
 	if (str_eq(kind, "ephemeral"))
-		return arena_printf(arena, "%s/%s-%s", v->claims, meta_name(v->pod->pod),
+		return arena_printf(arena, "%s/%s-%s", v->run, meta_name(v->pod->pod),
 				    name);
 	*ret_files = !str_eq(kind, "emptyDir");
 	return arena_printf(arena, "%s/%s", in_memory && v->memory ? v->memory : v->dir,

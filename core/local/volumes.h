@@ -5,8 +5,8 @@
  *     configMap, secret,     files, written once, mounted read-only; a secret's are
  *     projected, downwardAPI 0600 unless the pod says a mode, and on a tmpfs
  *     hostPath               that path, checked against its type
- *     persistentVolumeClaim, a folder of the run, one a claim: all pods of the
- *     ephemeral              run see the same, and it stays
+ *     persistentVolumeClaim  a folder that outlives the run, one a claim
+ *     ephemeral              a folder of the run
  *
  * Anything else is refused. Paths inside a volume may not leave it.
  *
@@ -26,7 +26,8 @@ struct volumes {
 	const struct podenv_pod *pod;
 	const char *dir;    /* the pod's */
 	const char *memory; /* the pod's, on a tmpfs; NULL: none */
-	const char *claims; /* the run's */
+	const char *claims; /* the folder of those that outlive the run */
+	const char *run;    /* of those that do not */
 };
 
 struct volume_mount {
@@ -72,6 +73,7 @@ MUST_CHECK int mountplan_build(struct arena *arena, const struct mount_list *lis
  * Memory emptyDir at /dev/shm) needs none. *made: what to remove at the end.
  */
 struct links {
+	const char *notes; /* the folder where they are noted (leftovers.h), or NULL */
 	char **paths;
 	size_t n;
 };

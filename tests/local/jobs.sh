@@ -54,16 +54,16 @@ quoted() { printf "'%s'" "${1//\'/\'\'}"; } # for YAML
 submit() {
 	local name=$1
 	shift
-	run timeout -k 10 120 "$kftrainer" submit --local "$@" "$name.yaml"
+	run timeout -k 10 600 "$kftrainer" submit --local "$@" "$name.yaml"
 }
 
-# until_true WHAT...: waits for it, ten seconds and more; a test that waits in vain has failed.
+# until_true WHAT...: waits for it, two minutes; a test that waits in vain has failed.
 until_true() {
-	for _ in $(seq 400); do
-		"$@" 2>/dev/null && return 0
+	local deadline=$((SECONDS + 120))
+	until "$@" 2>/dev/null; do
+		[ "$SECONDS" -lt "$deadline" ] || return 1
 		sleep 0.05
 	done
-	return 1
 }
 
 lines() { [ "$(grep -Ec -e "$2" "$scratch/out")" = "$1" ]; } # COUNT REGEX

@@ -13,7 +13,7 @@ chown "$user" home home/state home/work 2>/dev/null
 as_user() {
 	cp "$1.yaml" home/work/ && (cd home/work &&
 		run setpriv --reuid "$user" --regid "$(id -g "$user")" --clear-groups env HOME="$scratch/home" XDG_STATE_HOME="$scratch/home/state" \
-			timeout -k 10 120 "$kftrainer" submit --local "$1.yaml"
+			timeout -k 10 600 "$kftrainer" submit --local "$1.yaml"
 		exit "$status")
 	status=$?
 }

@@ -4,7 +4,8 @@
 head -c 3000000 /dev/urandom >"$web/data.bin"
 echo '{"layers": 2}' >"$web/config.json"
 echo no >"$web/model.bin"
-printf 'config.json\nmodel.bin\n' >"$web/model.urls"
+echo yes >"$web/model.safetensors"
+printf 'config.json\nmodel.bin\nmodel.safetensors\n' >"$web/model.urls"
 serve url --root "$web"
 break_it
 
@@ -95,7 +96,7 @@ downloads() {
 	job_of "$1" "$2" >"$scratch/job.yaml"
 	run submit --local "$scratch/job.yaml"
 	[ "$status" = 0 ] && grep -q "$(cksum <"$web/data.bin")" "$scratch/out" &&
-		grep -q 'node-0.*config.json' "$scratch/out" && ! grep -q 'model\.bin' "$scratch/out" || dump
+		grep -q 'node-0.*config.json' "$scratch/out" && ! grep -q 'node-0.*model\.bin' "$scratch/out" || dump
 }
 check "over http: files are there when the node starts, the model's ignored ones not" \
 	downloads "$url/data.bin" "$url/model.urls"

@@ -5,7 +5,7 @@
 
 # Four pods that write 25,000 lines each as fast as they can.
 job flood 4 < <(node 'for i in $(seq 25000); do echo "line $i of $JOB_COMPLETION_INDEX"; done')
-timeout -k 10 120 python3 - "$kftrainer" >out 2>&1 <<'PY'
+timeout -k 10 600 python3 - "$kftrainer" >out 2>&1 <<'PY'
 import os, resource, subprocess, sys
 with open("flood.out", "wb") as out:
     code = subprocess.run([sys.argv[1], "submit", "--local", "flood.yaml"], stdout=out, stdin=subprocess.DEVNULL).returncode
@@ -25,6 +25,24 @@ run "$kftrainer" logs flood --rank 2
 ok "... and so in the log" cmp out <(seq -f 'line %.0f of 2' 25000)
 run "$kftrainer" logs flood --rank 3 --tail 2
 ok "... its end" cmp out <(printf 'line %d of 3\n' 24999 25000)
+
+# CPU, not time: of ours and of sed, which does the least that can be done with each line.
+seq -f 'step %.0f loss 0.1234' 2000000 >many
+job much 1 < <(node 'cat many')
+python3 - "$kftrainer" >out 2>&1 <<'PY'
+import os, resource, subprocess, sys
+def cpu(*argv):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with open("prefixed", "wb") as out, open("/dev/null", "wb") as null:
+        assert subprocess.run(argv, stdin=open("many"), stdout=out, stderr=null).returncode == 0
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+sed = cpu("sed", "s/^/[node-0] /")
+ours = cpu(sys.argv[1], "submit", "--local", "much.yaml")
+print(f"ours {ours:.2f} s, sed {sed:.2f} s")
+assert ours < 4 * sed, "too much"
+PY
+ok "2,000,000 lines: less than four times the CPU of sed" test $? = 0
 
 job odd 1 < <(node 'head -c 500000 /dev/zero | tr "\0" x; echo; printf "\001\0\377\200 \033[31mred\r\n"; printf "no newline at the end"; printf "err without end" >&2')
 "$kftrainer" submit --local -q odd.yaml >odd.out 2>&1 </dev/null

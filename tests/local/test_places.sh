@@ -3,7 +3,7 @@
 # shellcheck disable=SC1091,SC2016,SC2154 # what is for other shells; jobs.sh
 . "$(dirname "$0")/jobs.sh"
 submit() { # as a user types it: ARGUMENT...
-	run timeout -k 10 120 "$kftrainer" submit --local "$@"
+	run timeout -k 10 600 "$kftrainer" submit --local "$@"
 }
 it_runs() { exits 0 && printed '^\[node-[01]\] +it runs$'; }
 job plain 2 < <(node 'echo it runs')
@@ -11,8 +11,7 @@ job plain 2 < <(node 'echo it runs')
 mkdir gone
 (cd gone && rmdir ../gone && submit "$scratch/plain.yaml"; exit "$status")
 status=$?
-ok "a working folder that is deleted: one clear line, or it runs" printed 'it runs|No such file or directory'
-ok "... no crash" test $status -lt 3
+ok "a working folder that is deleted" it_runs
 mkdir -p deep/er
 echo 'print("it runs")' >deep/er/script.py
 (cd deep && submit --runtime torch-distributed -- python3 er/script.py; exit "$status")
@@ -70,9 +69,9 @@ job many 40 < <(node 'echo it runs on $JOB_COMPLETION_INDEX')
 run bash -c 'ulimit -Sn 64; exec "$@"' - "$kftrainer" submit --local many.yaml
 ok "64 descriptors that may be more, 40 pods" exits 0
 ok "... all run" lines 40 'it runs on [0-9]+$'
-run bash -c 'ulimit -n 64; exec "$@"' - timeout -k 10 120 "$kftrainer" submit --local many.yaml
-ok "64 descriptors, 40 pods: all run, or one line says why not" printed 'it runs on 39$|[Tt]oo many open files|descriptors'
-ok "... it ends" test "$status" != 124
+run bash -c 'ulimit -n 64; exec "$@"' - timeout -k 10 600 "$kftrainer" submit --local many.yaml
+ok "64 descriptors, 40 pods: fails" exits 128
+ok "... and says why" printed 'exit code 128: .*: No file descriptors available'
 run bash -c 'ulimit -Sn 128; exec "$@"' - "$kftrainer" submit --local --runtime torch-distributed -- sh -c 'echo "may open $(ulimit -Sn)"'
 ok "the job's own limit is the caller's" printed 'may open 128$'
 run bash -c 'ulimit -c 0 -s 512; exec "$@"' - "$kftrainer" submit --local plain.yaml
@@ -124,15 +123,15 @@ if [ "$(id -u)" = 0 ]; then
 	chmod 711 "$scratch"
 	install -m 755 "$kftrainer" anybody/program
 	cp plain.yaml anybody/
-	run setpriv --reuid 54321 --regid 54321 --clear-groups env HOME=/nonexistent XDG_STATE_HOME= "$scratch/anybody/program" submit --local - <plain.yaml
-	ok "a user without a home, who is not in /etc/passwd: one line says why not" test "$(wc -l <out)" -le 2
-	ok "... and it is no crash" test "$status" -lt 3
+	run setpriv --reuid 54321 --regid 54321 --clear-groups env HOME=/nonexistent XDG_STATE_HOME= "$scratch/anybody/program" submit --local anybody/plain.yaml
+	ok "a user without a home, who is not in /etc/passwd: refused" exits 1
+	ok "... in one line that says why" eval '[ "$(wc -l <out)" = 1 ] && printed "/nonexistent: Permission denied"'
 	run setpriv --reuid 54321 --regid 54321 --clear-groups env HOME="$scratch/anybody" XDG_STATE_HOME= "$scratch/anybody/program" submit --local anybody/plain.yaml
 	ok "a user who is not in /etc/passwd" it_runs
 	run bash -c 'ulimit -u 40; exec "$@"' - setpriv --reuid 54321 --regid 54321 --clear-groups env HOME="$scratch/anybody" XDG_STATE_HOME= \
-		timeout -k 10 120 "$scratch/anybody/program" submit --local --name many --runtime torch-distributed --nodes 40 -- sleep 1
-	ok "40 processes allowed, 40 pods: ends, and says why" printed 'Resource temporarily unavailable|process|complete'
-	ok "... no crash" test "$status" -lt 129
+		timeout -k 10 600 "$scratch/anybody/program" submit --local --name many --runtime torch-distributed --nodes 40 -- sleep 1
+	ok "40 processes allowed, 40 pods: fails" exits 128
+	ok "... and says why" printed 'exit code 128: .*: Resource temporarily unavailable'
 else
 	skip "a user who is not in /etc/passwd" "needs root"
 	skip "40 processes allowed" "needs root"

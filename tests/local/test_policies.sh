@@ -21,7 +21,31 @@ policy "backoffLimit 1" 4 2
 ok "... the report says exit code 4" printed 'exit code 4'
 job policy 1 < <(node "$count" | sed 's/restartPolicy: Never/restartPolicy: OnFailure/; s/backoffLimit: 0/backoffLimit: 5/')
 policy "restartPolicy OnFailure" 0 3
-ok "... in the same pod" test "$(find "$XDG_STATE_HOME/kftrainer" -name node.log -path '*policy*' | sed 's/.*policy-node-0-0-//' | tail -1 | wc -l)" = 1
+ok "... in the same pod" test "$(find "$XDG_STATE_HOME/kftrainer/jobs/default/policy/latest/logs" -mindepth 1 | grep -c '/policy-node-0-0-[a-z0-9]*$')" = 1
+# Nobody has said how often: here not at all, whatever restartPolicy says.
+for when in Never OnFailure; do
+	job policy 1 < <(node 'echo run >>runs; exit 4' | sed "/backoffLimit/d; s/restartPolicy: Never/restartPolicy: $when/")
+	policy "no backoffLimit, restartPolicy $when" 4 1
+	ok "... that is said once" lines 1 'nobody has set backoffLimit'
+done
+job policy 1 < <(node "$count" | sed '/backoffLimit/d')
+rm -f runs
+submit policy --max-restarts 2
+ok "--max-restarts 2, the third works: exit code 0" exits 0
+ok "... 3 attempts" attempts 3
+rm -f runs
+submit policy --max-restarts 1
+ok "--max-restarts 1: exit code 4" exits 4
+ok "... 2 attempts" attempts 2
+job policy 1 < <(node 'trap "echo told; exit 0" TERM; while :; do sleep 0.1; done')
+submit policy --timeout 1s
+ok "--timeout: exit code 124" exits 124
+ok "... the job was told" lines 1 'told$'
+run "$kftrainer" get policy -o yaml
+ok "... the state says so" printed 'the time of --timeout was up'
+job policy 1 < <(node 'true')
+submit policy --timeout 1h
+ok "--timeout that is not up: exit code 0" exits 0
 job policy 1 < <(echo 'failurePolicy: {maxRestarts: 2}'; node "$count")
 policy "failurePolicy.maxRestarts 2, the third works" 0 3
 ok "... a restart is said" printed '[Rr]estart'

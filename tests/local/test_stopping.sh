@@ -118,13 +118,42 @@ done
 ok "KILL at any moment of the start: no orphan" test $bad = 0
 ok "... nothing is left mounted" test -z "$(grep -F "$scratch" /proc/self/mountinfo)"
 
+# Whom delete ends: a number that has come to be another process's is left alone.
+rm -f up-? told-?
+in_front "$kftrainer" submit --local family.yaml
+until_true both_up
+lock=$XDG_STATE_HOME/kftrainer/jobs/default/family/lock
+read -r number namespace start boot host <"$lock"
+sleep 1000 &
+victim=$!
+echo "$victim $namespace $start $boot $host" >"$lock"
+run "$kftrainer" delete family
+ok "delete, the number is another process's: refused" exits 1
+ok "... which is left alone" kill -0 $victim
+echo "$victim 1 $start $boot $host" >"$lock"
+run "$kftrainer" delete family
+ok "delete of what runs in another PID namespace: says so" printed 'runs in another container'
+echo "$victim $namespace $start another-boot far-away" >"$lock"
+run "$kftrainer" delete family
+ok "delete of what runs on another machine: says on which" printed 'runs on the machine far-away: end it there'
+ok "... and ends nothing here" kill -0 $victim
+kill $victim
+echo "$number $namespace $start $boot $host" >"$lock"
+run "$kftrainer" delete family
+ok "delete with the mark that was there" exits 0
+wait $pid
+ok "... ended it by TERM" test $? = 143
+
 # The terminal goes away (HUP), or whoever started it.
 rm -f up-? told-?
 in_front "$kftrainer" submit --local family.yaml
 until_true both_up
 kill -HUP $pid
 wait $pid
-ok "HUP: ends" test $? -gt 128
+ok "HUP: ends as by TERM, exit code 129" test $? = 129
+ok "... each process was told, and could write" test "$(cat told-0 told-1)" = "$(printf 'told\ntold')"
+run "$kftrainer" get family -o json
+ok "... the state says why" printed 'stopped by SIGHUP'
 ok "... no orphan" no_orphan
 rm -f up-? told-?
 nohup "$kftrainer" submit --local family.yaml >out 2>&1 </dev/null &

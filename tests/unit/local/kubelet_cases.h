@@ -572,6 +572,37 @@ static void test_liveness(void **state)
 	podtest_close(&t);
 }
 
+/* Also a shell's child that hangs: it is gone when the next attempt begins. */
+static void test_probe_that_hangs(void **state)
+{
+	static const char *const probes[] = { "livenessProbe", "startupProbe" };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		cleanup_buf struct buf b = { .max = 100 };
+		struct podtest t = { 0 };
+		struct error err;
+		const cJSON *s;
+
+		podtest_open(&t, NULL);
+		podtest_run(
+			&t,
+			script(&t, "'terminationGracePeriodSeconds':1,",
+			       arena_printf(&t.arena,
+					    "'%s':{'exec':{'command':['sh','-c','echo x "
+					    ">>tries; sleep 1000; true']},"
+					    "'periodSeconds':1,'failureThreshold':2},",
+					    probes[i]),
+			       "sleep 100"));
+		s = json_get(container_of(&t, "p", "c"), "state", "terminated");
+		assert_int_equal(json_int(s, -1, "exitCode"), 143);
+		assert_int_equal(file_read(&b, path_join(&t.arena, t.dir, "tries"), &err),
+				 0);
+		assert_string_equal((char *)b.data, "x\nx\n");
+		podtest_close(&t);
+	}
+}
+
 static void test_hooks(void **state)
 {
 	struct podtest t = { 0 };
@@ -632,6 +663,7 @@ static int without_namespaces(void **state)
 	HOW(test_check), \
 	HOW(test_readiness), \
 	HOW(test_liveness), \
+	HOW(test_probe_that_hangs), \
 	HOW(test_hooks)
 /* clang-format on */
 

@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <pwd.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -293,6 +294,7 @@ static void test_bad_folders(void **state)
 {
 	cleanup_arena struct arena a = { 0 };
 	struct error err = { 0 };
+	const char *claims;
 
 	(void)state;
 	assert_int_equal(dir_make(in_state(&a, "kftrainer/jobs"), 0700, &err), 0);
@@ -308,7 +310,12 @@ static void test_bad_folders(void **state)
 	expect_refused("ns", "x", "XDG_STATE_HOME is \"state\": want an absolute path");
 	unsetenv("XDG_STATE_HOME");
 	unsetenv("HOME");
-	expect_refused("ns", "x", "HOME is not set; set it, or XDG_STATE_HOME");
+	assert_int_equal(state_claims_dir(&a, &claims, "ns", &err), 0);
+	assert_string_equal(claims,
+			    arena_printf(&a, "%s/.local/state/kftrainer/claims/ns",
+					 getpwuid(geteuid())->pw_dir));
+	setenv("HOME", "here", 1);
+	expect_refused("ns", "x", "HOME is \"here\"; set it, or XDG_STATE_HOME");
 	setenv("HOME", "/proc/nowhere", 1);
 	expect_refused("ns", "x", "state of local jobs: /proc/nowhere");
 	setenv("XDG_STATE_HOME", "/dev/full", 1);

@@ -1,0 +1,215 @@
+#include "local/fold.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+
+enum { ERROR_MAX = 512, SHOWN_MAX = 1000 };
+
+/* A traceback that has begun. */
+struct held {
+	struct buf lines; /* each ended by a newline; none: nothing has begun */
+	int64_t since_ms;
+};
+
+struct fold {
+	void (*on_line)(void *ctx, const char *prefix, const char *line, size_t len);
+	void *ctx;
+	struct map streams; /* prefix -> struct held */
+	size_t holding;     /* how many of them have lines */
+	struct map shown;   /* the last line of a traceback -> int64_t, when */
+};
+
+struct fold *fold_new(void (*on_line)(void *ctx, const char *prefix, const char *line,
+				      size_t len),
+		      void *ctx)
+{
+	struct fold *f = xcalloc(1, sizeof(*f));
+
+	f->on_line = on_line;
+	f->ctx = ctx;
+	return f;
+}
+
+static void held_free(void *p)
+{
+	struct held *h = p;
+
+	buf_release(&h->lines);
+	free(h);
+}
+
+void fold_free(struct fold *f)
+{
+	if (!f)
+		return;
+	map_release(&f->streams, held_free);
+	map_release(&f->shown, free);
+	free(f);
+}
+
+/* ---- what a line is --------------------------------------------------------------- */
+
+/* Behind "[rank0]: ", which PyTorch puts in front of the lines of a traceback. */
+static const char *unranked(const char *line, size_t *len)
+{
+	static const char mark[] = "[rank";
+	const char *end;
+
+	if (*len < sizeof(mark) || memcmp(line, mark, sizeof(mark) - 1))
+		return line;
+	end = memmem(line, *len < 16 ? *len : 16, "]: ", 3);
+	if (!end)
+		return line;
+	end += 3;
+	*len -= (size_t)(end - line);
+	return end;
+}
+
+bool traceback_begins(const char *line, size_t len)
+{
+	static const char first[] = "Traceback (most recent call last):";
+
+	if (!len || (*line != 'T' && *line != '['))
+		return false;
+	line = unranked(line, &len);
+	return len >= sizeof(first) - 1 && !memcmp(line, first, sizeof(first) - 1);
+}
+
+bool traceback_goes_on(const char *line, size_t len)
+{
+	line = unranked(line, &len);
+	return !len || *line == ' ' || *line == '\t' || traceback_begins(line, len);
+}
+
+/* What a launcher says of the processes that it has started. */
+static bool is_launchers(const char *line)
+{
+	return str_starts(line, "torch.distributed.elastic.");
+}
+
+/* ---- the lines -------------------------------------------------------------------- */
+
+static void let_go(struct fold *f, const char *prefix, struct held *h)
+{
+	const char *line = (const char *)h->lines.data, *end = line + h->lines.len;
+
+	while (line < end) {
+		const char *newline = memchr(line, '\n', (size_t)(end - line));
+
+		f->on_line(f->ctx, prefix, line, (size_t)(newline - line));
+		line = newline + 1;
+	}
+	buf_clear(&h->lines);
+	f->holding--;
+}
+
+static void hold(struct fold *f, const char *prefix, struct held *h, const char *line,
+		 size_t len)
+{
+	if (h->lines.len + len + 1 > FOLD_MAX) {
+		let_go(f, prefix, h);
+		f->on_line(f->ctx, prefix, line, len);
+		return;
+	}
+	buf_add(&h->lines, line, len);
+	buf_adds(&h->lines, "\n");
+}
+
+static void begin(struct fold *f, const char *prefix, const char *line, size_t len,
+		  int64_t now_ms)
+{
+	struct held *h = map_get(&f->streams, prefix);
+
+	if (!h) {
+		h = xcalloc(1, sizeof(*h));
+		h->lines.max = FOLD_MAX;
+		map_put(&f->streams, prefix, h);
+	}
+	h->since_ms = now_ms;
+	f->holding++;
+	hold(f, prefix, h, line, len);
+}
+
+/* Was this error shown a moment ago? From now on it was. */
+static bool shown_before(struct fold *f, const char *error, int64_t now_ms)
+{
+	int64_t *at = map_get(&f->shown, error);
+	bool ret = at && now_ms - *at <= FOLD_TOGETHER_MS;
+
+	if (ret)
+		return true;
+	if (!at && f->shown.n >= SHOWN_MAX)
+		map_release(&f->shown, free);
+	if (!at) {
+		at = xmalloc(sizeof(*at));
+		map_put(&f->shown, error, at);
+	}
+	*at = now_ms;
+	return false;
+}
+
+/* The line that names the error. */
+static void end(struct fold *f, const char *prefix, struct held *h, const char *line,
+		size_t len, int64_t now_ms)
+{
+	size_t bare_len = len;
+	const char *bare = unranked(line, &bare_len);
+	cleanup_arena struct arena a = { 0 };
+	const char *error =
+		str_slice(&a, bare, bare_len < ERROR_MAX ? bare_len : ERROR_MAX);
+
+	if (is_launchers(error) || shown_before(f, error, now_ms)) {
+		buf_clear(&h->lines);
+		f->holding--;
+	} else {
+		let_go(f, prefix, h);
+	}
+	f->on_line(f->ctx, prefix, line, len);
+}
+
+void fold_line(struct fold *f, const char *prefix, const char *line, size_t len,
+	       int64_t now_ms)
+{
+	struct held *h = f->holding ? map_get(&f->streams, prefix) : NULL;
+
+	if (!h || !h->lines.len) {
+		if (traceback_begins(line, len))
+			begin(f, prefix, line, len, now_ms);
+		else
+			f->on_line(f->ctx, prefix, line, len);
+	} else if (traceback_goes_on(line, len)) {
+		hold(f, prefix, h, line, len);
+	} else {
+		end(f, prefix, h, line, len, now_ms);
+	}
+}
+
+int64_t fold_wake_ms(const struct fold *f)
+{
+	int64_t first = -1;
+
+	map_each(e, &f->streams) {
+		const struct held *h = e->value;
+
+		if (h->lines.len && (first < 0 || h->since_ms < first))
+			first = h->since_ms;
+	}
+	return first < 0 ? -1 : first + FOLD_WAIT_MS;
+}
+
+void fold_flush(struct fold *f, int64_t before_ms)
+{
+	map_each(e, &f->streams) {
+		struct held *h = e->value;
+
+		if (h->lines.len && h->since_ms < before_ms)
+			let_go(f, e->key, h);
+	}
+}

@@ -1,0 +1,84 @@
+#include "local/mark.h"
+
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/str.h"
+
+struct mark {
+	int pid;
+	uint64_t ns, start;
+	char boot[40], host[MARK_HOST_SIZE];
+};
+
+/* Clock ticks after the boot; 0: there is no such process. */
+static uint64_t start_of(int pid)
+{
+	enum { AFTER_NAME = 20 }; /* field 22, counted from the one behind the name */
+	cleanup_buf struct buf b = { .max = 4096 };
+	struct error unused = { 0 };
+	char path[64];
+	const char *p;
+	uint64_t ret = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	if (file_read(&b, path, &unused) || !b.data)
+		return 0;
+	p = strrchr((const char *)b.data, ')');
+	for (int i = 0; p && i < AFTER_NAME; i++)
+		p = strchr(p + 1, ' ');
+	return p && sscanf(p, " %" SCNu64, &ret) == 1 ? ret : 0;
+}
+
+static struct mark own(void)
+{
+	cleanup_buf struct buf b = { .max = 64 };
+	struct mark m = { .pid = getpid(), .boot = "-", .host = "-" };
+	struct error unused = { 0 };
+	struct utsname u;
+	struct stat st;
+
+	if (!file_read(&b, "/proc/sys/kernel/random/boot_id", &unused) && b.len > 1)
+		snprintf(m.boot, sizeof(m.boot), "%.*s",
+			 (int)strcspn((const char *)b.data, "\n"), (const char *)b.data);
+	if (!uname(&u) && *u.nodename)
+		snprintf(m.host, sizeof(m.host), "%.64s", u.nodename);
+	if (!stat("/proc/self/ns/pid", &st))
+		m.ns = st.st_ino;
+	m.start = start_of(m.pid);
+	return m;
+}
+
+const char *mark_self(char text[MARK_SIZE])
+{
+	struct mark m = own();
+
+	snprintf(text, MARK_SIZE, "%d %" PRIu64 " %" PRIu64 " %s %s", m.pid, m.ns,
+		 m.start, m.boot, m.host);
+	return text;
+}
+
+enum mark_place mark_find(const char *text, int *ret_pid, char ret_host[MARK_HOST_SIZE])
+{
+	struct mark self = own(), m = { 0 };
+
+	if (sscanf(text, "%d %" SCNu64 " %" SCNu64 " %39s %64s", &m.pid, &m.ns, &m.start,
+		   m.boot, m.host) != 5 ||
+	    m.pid <= 1)
+		return MARK_UNREADABLE;
+	memcpy(ret_host, m.host, MARK_HOST_SIZE);
+	if (!str_eq(m.boot, self.boot))
+		return str_eq(m.host, self.host) ? MARK_GONE : MARK_OTHER_MACHINE;
+	if (m.ns != self.ns)
+		return MARK_CONTAINER;
+	*ret_pid = m.pid;
+	return start_of(m.pid) == m.start ? MARK_HERE : MARK_GONE;
+}

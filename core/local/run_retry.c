@@ -1,0 +1,46 @@
+#include "base/str.h"
+#include "local/run_impl.h"
+#include "trainer/jobset.h"
+
+/* Kubernetes: what a Job has whose backoffLimit nobody has set. */
+enum { CLUSTER_BACKOFF_LIMIT = 6 };
+
+/* Is so much said of how often its pods are tried again? */
+static bool is_set(const cJSON *rjob)
+{
+	const cJSON *spec = json_get(rjob, "template", "spec");
+
+	return json_get(spec, "backoffLimit") || json_get(spec, "backoffLimitPerIndex");
+}
+
+void run_set_restarts(struct run *r)
+{
+	cJSON *rjob;
+
+	if (r->opts->max_restarts > 0)
+		json_put_int(r->jobset, r->opts->max_restarts, "spec", "failurePolicy",
+			     "maxRestarts");
+	json_each(rjob, json_get(r->jobset, "spec", "replicatedJobs")) {
+		if (!is_set(rjob)) {
+			json_put_int(rjob, 0, "template", "spec", "backoffLimit");
+			r->gives_up = true;
+		}
+		/*
+		 * With OnFailure a node starts a container once more before the Job's
+		 * controller finds that its limit is 0: a second failure like the first.
+		 */
+		if (!json_int((const cJSON *)rjob, -1, "template", "spec",
+			      "backoffLimit"))
+			json_put_str(rjob_pod_spec(rjob), "Never", "restartPolicy");
+	}
+}
+
+void run_say_no_restart(const struct run *r)
+{
+	if (r->gives_up && !r->opts->max_restarts && r->end == RUN_ON &&
+	    jobs_phase(r->jobs) == JOBS_FAILED && report_exit_code(r->report))
+		run_note(r,
+			 "not started again: nobody has set backoffLimit, which is 0 on "
+			 "this machine (on a cluster %d); --max-restarts N tries again",
+			 CLUSTER_BACKOFF_LIMIT);
+}

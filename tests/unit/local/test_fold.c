@@ -1,0 +1,112 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "local/fold.h"
+
+static void collect(void *ctx, const char *prefix, const char *line, size_t len)
+{
+	struct buf *b = ctx;
+
+	buf_printf(b, "%s|%.*s\n", prefix, (int)len, line);
+}
+
+/* "PREFIX|LINE\n"..., a millisecond apart. */
+static void add(struct fold *f, const char *text, int64_t *now)
+{
+	while (*text) {
+		const char *bar = strchr(text, '|'), *end = strchr(text, '\n');
+		char prefix[64];
+
+		memcpy(prefix, text, (size_t)(bar - text));
+		prefix[bar - text] = 0;
+		fold_line(f, prefix, bar + 1, (size_t)(end - bar - 1), ++*now);
+		text = end + 1;
+	}
+}
+
+static void expect(const char *in, const char *want)
+{
+	struct buf b = { .max = 65536 };
+	struct fold *f = fold_new(collect, &b);
+	int64_t now = 0;
+
+	add(f, in, &now);
+	fold_flush(f, INT64_MAX);
+	assert_string_equal((const char *)b.data, want);
+	assert_int_equal(fold_wake_ms(f), -1);
+	fold_free(f);
+	buf_release(&b);
+}
+
+#define FIRST(p) p "|Traceback (most recent call last):\n" p "|  File \"a.py\", line 1\n"
+
+static void test_the_same_error_of_another_rank_is_one_line(void **state)
+{
+	(void)state;
+	expect("a|before\n" FIRST("a") "a|ValueError: x\n" FIRST(
+		       "b") "b|ValueError: x\nb|z\n",
+	       "a|before\n" FIRST("a") "a|ValueError: x\nb|ValueError: x\nb|z\n");
+	expect(FIRST("a") "a|ValueError: x\n" FIRST("b") "b|KeyError: 'k'\n",
+	       FIRST("a") "a|ValueError: x\n" FIRST("b") "b|KeyError: 'k'\n");
+}
+
+static void test_a_launchers_traceback_is_one_line(void **state)
+{
+	(void)state;
+	expect(FIRST("a") "a|torch.distributed.elastic.x.ChildFailedError: \na|====\n",
+	       "a|torch.distributed.elastic.x.ChildFailedError: \na|====\n");
+}
+
+static void test_lines_of_two_ranks_in_turn_and_behind_a_rank(void **state)
+{
+	(void)state;
+	expect("a|[rank0]: Traceback (most recent call last):\n"
+	       "b|[rank1]: Traceback (most recent call last):\n"
+	       "a|[rank0]:   File\nb|[rank1]:   File\nb|[rank1]: E: x\na|[rank0]: E: x\n",
+	       "b|[rank1]: Traceback (most recent call last):\n"
+	       "b|[rank1]:   File\nb|[rank1]: E: x\na|[rank0]: E: x\n");
+}
+
+static void test_no_line_is_lost_or_waits_forever(void **state)
+{
+	struct buf b = { .max = 1 << 20 };
+	struct fold *f = fold_new(collect, &b);
+	char wide[1001];
+	int64_t now = 0;
+
+	(void)state;
+	memset(wide, ' ', 1000);
+	wide[1000] = 0;
+	fold_line(f, "a", "Traceback (most recent call last):", 34, 5);
+	assert_int_equal(fold_wake_ms(f), 5 + FOLD_WAIT_MS);
+	fold_flush(f, 5);
+	assert_int_equal(b.len, 0);
+	fold_flush(f, 6);
+	assert_string_equal((const char *)b.data,
+			    "a|Traceback (most recent call last):\n");
+	add(f, FIRST("a"), &now);
+	for (int i = 0; i < 100; i++)
+		fold_line(f, "a", wide, 1000, now);
+	fold_flush(f, INT64_MAX);
+	assert_true(b.len > 100 * 1002);
+	fold_free(f);
+	buf_release(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_the_same_error_of_another_rank_is_one_line),
+		cmocka_unit_test(test_a_launchers_traceback_is_one_line),
+		cmocka_unit_test(test_lines_of_two_ranks_in_turn_and_behind_a_rank),
+		cmocka_unit_test(test_no_line_is_lost_or_waits_forever),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

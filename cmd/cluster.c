@@ -1,4 +1,5 @@
 #include "cmd/cluster.h"
+#include "local/state.h"
 
 #include <stdlib.h>
 
@@ -82,8 +83,10 @@ int where_connect(struct kube **ret, const char **ret_ns, struct arena *arena,
 		*ret_ns = arena_strdup(arena, config.ns);
 	if (check_namespace(*ret_ns, err))
 		return -1;
-	if (rc)
+	if (rc) {
+		state_sweep();
 		return 0;
+	}
 	return connect_as(ret, &config, err);
 }
 

@@ -18,6 +18,7 @@ enum cmd_flags {
 	CMD_DAEMON = 1 << 0,  /* runs until SIGTERM; logs in JSON lines */
 	CMD_IN_POD = 1 << 1,  /* meant for a container's command, listed apart */
 	CMD_NOT_YET = 1 << 2, /* not built yet: --help works, running it exits 69 */
+	CMD_HIDDEN = 1 << 3,  /* run by what we make, not by people: in no list */
 };
 
 /* Exit codes; kftrainer(1) lists them. */
@@ -47,6 +48,9 @@ struct cmd {
 };
 
 extern const struct cmd *const cmds[]; /* sorted by name, ends with NULL */
+
+/* The first of a list, or the next one, that people are shown: NULL at the end. */
+const struct cmd *const *cmd_shown(const struct cmd *const *list);
 
 /* One of a list by its name, or NULL; what to say then: -1, with the nearest name. */
 const struct cmd *cmd_find(const struct cmd *const *list, const char *name);

@@ -34,6 +34,13 @@ const struct cmd *const cmds[] = {
 
 enum { MAX_COMMANDS = 64 };
 
+const struct cmd *const *cmd_shown(const struct cmd *const *list)
+{
+	while (*list && (*list)->flags & CMD_HIDDEN)
+		list++;
+	return *list ? list : NULL;
+}
+
 const struct cmd *cmd_find(const struct cmd *const *list, const char *name)
 {
 	for (; *list; list++)
@@ -49,8 +56,8 @@ int cmd_unknown(const struct cmd *const *list, const char *name, struct error *e
 
 	if (name[0] == '-')
 		return error_set(err, ERR_USAGE, "unknown option '%s'", name);
-	for (int i = 0; list[i] && i < MAX_COMMANDS; i++)
-		names[i] = list[i]->name;
+	for (int i = 0; (list = cmd_shown(list)) && i < MAX_COMMANDS; i++, list++)
+		names[i] = (*list)->name;
 	near = nearest_word(name, names);
 	if (!near)
 		return error_set(err, ERR_USAGE, "unknown command '%s'", name);

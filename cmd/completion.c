@@ -18,7 +18,7 @@ static void walk(const struct cmd *const *list, const char *above,
 {
 	cleanup_arena struct arena arena = { 0 };
 
-	for (; *list; list++) {
+	for (; (list = cmd_shown(list)); list++) {
 		const char *path = arena_printf(&arena, "%s%s%s", above,
 						*above ? " " : "", (*list)->name);
 
@@ -28,8 +28,13 @@ static void walk(const struct cmd *const *list, const char *above,
 	}
 }
 
-/* The names alone; no word of it needs quotes, which each shell has its own way of. */
-#define JOBS "kftrainer get -o name 2>/dev/null | cut -d / -f 2"
+/*
+ * The names alone. `where` is what the command line says of the cluster: --local, -n,
+ * --kubeconfig, --context, in the words of the shell.
+ */
+#define JOBS(where) "kftrainer get -o name " where " 2>/dev/null | cut -d / -f 2"
+#define RUNTIMES(where) \
+	"kftrainer runtime list -o name " where " 2>/dev/null | cut -d / -f 2"
 
 enum value_kind {
 	VALUE_NONE,
@@ -53,6 +58,15 @@ static enum value_kind value_kind(const char *text)
 	return strchr(text, '|') ? VALUE_WORDS : VALUE_NONE;
 }
 
+/* Does the command look for runtimes in a cluster? */
+static bool asks_cluster(const struct cmd *cmd)
+{
+	for (const struct opt *o = cmd->opts; o && o->type; o++)
+		if (str_eq(o->name, "kubeconfig"))
+			return true;
+	return false;
+}
+
 /* "table|json|yaml" as "table json yaml". */
 static const char *words_of(struct arena *arena, const char *text)
 {
@@ -72,7 +86,7 @@ static const char *option_value(struct arena *arena, const struct opt *o)
 
 /* ---- bash --------------------------------------------------------------------- */
 
-static void bash_value(const char *text)
+static void bash_value(const struct cmd *cmd, const char *text)
 {
 	cleanup_arena struct arena arena = { 0 };
 
@@ -81,10 +95,11 @@ static void bash_value(const char *text)
 		printf("compopt -o default");
 		break;
 	case VALUE_RUNTIME:
-		printf("words=$(kftrainer runtime list -o name 2>/dev/null)");
+		printf("words=$(%s)", asks_cluster(cmd) ? RUNTIMES("\"${where[@]}\"")
+							: RUNTIMES("--local"));
 		break;
 	case VALUE_JOB:
-		printf("words=$(" JOBS ")");
+		printf("words=$(" JOBS("\"${where[@]}\"") ")");
 		break;
 	case VALUE_COMMAND:
 		printf("words=$commands");
@@ -107,18 +122,18 @@ static void bash_options(const struct opt *o)
 	printf("--help'\n");
 }
 
-static void bash_values(const struct opt *o)
+static void bash_values(const struct cmd *cmd)
 {
 	cleanup_arena struct arena arena = { 0 };
 
-	for (; o && o->type; o++) {
+	for (const struct opt *o = cmd->opts; o && o->type; o++) {
 		if (!o->value || !*o->name)
 			continue;
 		printf("\t\t");
 		if (o->letter)
 			printf("-%c|", o->letter);
 		printf("--%s) wants=value; ", o->name);
-		bash_value(option_value(&arena, o));
+		bash_value(cmd, option_value(&arena, o));
 		printf(" ;;\n");
 	}
 }
@@ -128,15 +143,15 @@ static void bash_command(const char *path, const struct cmd *cmd)
 	printf("\t'%s')\n", path);
 	bash_options(cmd->opts);
 	printf("\t\tcase $prev in\n");
-	bash_values(cmd->opts);
+	bash_values(cmd);
 	printf("\t\t*) ");
 	if (cmd->sub) {
 		printf("words='");
-		for (const struct cmd *const *c = cmd->sub; *c; c++)
-			printf("%s%s", c == cmd->sub ? "" : " ", (*c)->name);
+		for (const struct cmd *const *c = cmd->sub; (c = cmd_shown(c)); c++)
+			printf(" %s", (*c)->name);
 		printf("'");
 	} else {
-		bash_value(cmd->args);
+		bash_value(cmd, cmd->args);
 	}
 	printf(" ;;\n\t\tesac ;;\n");
 }
@@ -155,10 +170,11 @@ static void bash(void)
 	     "_kftrainer()\n"
 	     "{\n"
 	     "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
-	     "\tlocal path='' options='--help --version' words='' wants='' commands i");
+	     "\tlocal path='' options='--help --version' words='' wants='' commands i "
+	     "value where=()");
 	printf("\tcommands='");
-	for (const struct cmd *const *c = cmds; *c; c++)
-		printf("%s%s", c == cmds ? "" : " ", (*c)->name);
+	for (const struct cmd *const *c = cmds; (c = cmd_shown(c)); c++)
+		printf(" %s", (*c)->name);
 	puts("'\n"
 	     "\tCOMPREPLY=()\n"
 	     "\tif [[ $cur == = ]]; then cur=''\n"
@@ -168,6 +184,15 @@ static void bash(void)
 	     "\t\tcase \"$path/${COMP_WORDS[i]}\" in");
 	walk(cmds, "", bash_step);
 	puts("\t\t*/--) compopt -o default; return ;;\n"
+	     "\t\tesac\n"
+	     "\t\tcase ${COMP_WORDS[i]} in\n"
+	     "\t\t--local) where+=(--local) ;;\n"
+	     "\t\t-n|--namespace|--kubeconfig|--context)\n"
+	     "\t\t\tvalue=$((i + 1))\n"
+	     "\t\t\t[[ ${COMP_WORDS[value]} == = ]] && ((value++))\n"
+	     "\t\t\t((value < COMP_CWORD)) &&\n"
+	     "\t\t\t\twhere+=(\"${COMP_WORDS[i]}\" "
+	     "\"${COMP_WORDS[value]/#\\~/$HOME}\") ;;\n"
 	     "\t\tesac\n"
 	     "\tdone\n"
 	     "\tcase $path in\n"
@@ -193,7 +218,7 @@ static void zsh_text(const char *text)
 	}
 }
 
-static void zsh_value(const char *text)
+static void zsh_value(const struct cmd *cmd, const char *text)
 {
 	cleanup_arena struct arena arena = { 0 };
 
@@ -202,10 +227,11 @@ static void zsh_value(const char *text)
 		printf(":file:_files");
 		break;
 	case VALUE_RUNTIME:
-		printf(":runtime:($(kftrainer runtime list -o name 2>/dev/null))");
+		printf(":runtime:($(%s))",
+		       asks_cluster(cmd) ? RUNTIMES("$where_") : RUNTIMES("--local"));
 		break;
 	case VALUE_JOB:
-		printf(":job:($(" JOBS "))");
+		printf(":job:($(" JOBS("$where_") "))");
 		break;
 	case VALUE_COMMAND:
 		printf(":command:_kftrainer_commands");
@@ -219,7 +245,7 @@ static void zsh_value(const char *text)
 	}
 }
 
-static void zsh_option(const struct opt *o)
+static void zsh_option(const struct cmd *cmd, const struct opt *o)
 {
 	cleanup_arena struct arena arena = { 0 };
 	const char *many = o->type == OPT_STRS ? "*" : "";
@@ -233,14 +259,14 @@ static void zsh_option(const struct opt *o)
 		zsh_text(o->help);
 		printf("]");
 		if (value)
-			zsh_value(value);
+			zsh_value(cmd, value);
 		printf("'");
 	}
 	printf(" \\\n\t\t\t'%s--%s%s[", many, o->name, o->value ? "=" : "");
 	zsh_text(o->help);
 	printf("]%s", o->bare ? ":" : "");
 	if (value)
-		zsh_value(value);
+		zsh_value(cmd, value);
 	printf("'");
 }
 
@@ -250,10 +276,10 @@ static void zsh_command(const char *path, const struct cmd *cmd)
 		return;
 	printf("\t'%s')\n\t\t_arguments -s '--help[print help]'", path);
 	for (const struct opt *o = cmd->opts; o && o->type; o++)
-		zsh_option(o);
+		zsh_option(cmd, o);
 	if (*cmd->args) {
 		printf(" \\\n\t\t\t'*");
-		zsh_value(cmd->args);
+		zsh_value(cmd, cmd->args);
 		printf("'");
 	}
 	puts(" ;;");
@@ -264,7 +290,7 @@ static void zsh_group(const char *path, const struct cmd *cmd)
 	if (!cmd->sub)
 		return;
 	printf("\t'%s')\n\t\tif ((CURRENT == 2)); then\n\t\t\t_values command", path);
-	for (const struct cmd *const *c = cmd->sub; *c; c++) {
+	for (const struct cmd *const *c = cmd->sub; (c = cmd_shown(c)); c++) {
 		printf(" '%s[", (*c)->name);
 		zsh_text((*c)->summary);
 		printf("]'");
@@ -300,7 +326,16 @@ static void zsh(void)
 	     "\t\t_kftrainer_commands\n"
 	     "\t\treturn\n"
 	     "\tfi\n"
-	     "\tlocal path_=$words[2]\n"
+	     "\tlocal path_=$words[2] i\n"
+	     "\tlocal -a where_=()\n"
+	     "\tfor ((i = 2; i < CURRENT; i++)); do\n"
+	     "\t\tcase $words[i] in\n"
+	     "\t\t(--local|--namespace=*|--kubeconfig=*|--context=*) "
+	     "where_+=($words[i]) ;;\n"
+	     "\t\t(-n|--namespace|--kubeconfig|--context)\n"
+	     "\t\t\t((i + 1 < CURRENT)) && where_+=($words[i] ${~words[i+1]}) ;;\n"
+	     "\t\tesac\n"
+	     "\tdone\n"
 	     "\tshift words\n"
 	     "\t((CURRENT--))\n"
 	     "\tcase $path_ in");
@@ -325,7 +360,7 @@ static void fish_text(const char *text)
 	putchar('\'');
 }
 
-static void fish_value(const char *text)
+static void fish_value(const struct cmd *cmd, const char *text)
 {
 	cleanup_arena struct arena arena = { 0 };
 
@@ -334,10 +369,11 @@ static void fish_value(const char *text)
 		printf(" -F");
 		break;
 	case VALUE_RUNTIME:
-		printf(" -xa '(kftrainer runtime list -o name 2>/dev/null)'");
+		printf(" -xa '(%s)'", asks_cluster(cmd) ? RUNTIMES("(__kftrainer_where)")
+							: RUNTIMES("--local"));
 		break;
 	case VALUE_JOB:
-		printf(" -xa '(" JOBS ")'");
+		printf(" -xa '(" JOBS("(__kftrainer_where)") ")'");
 		break;
 	case VALUE_WORDS:
 		printf(" -xa '%s'", words_of(&arena, text));
@@ -380,14 +416,14 @@ static void fish_command(const char *path, const struct cmd *cmd)
 		if (o->letter)
 			printf(" -s %c", o->letter);
 		if (o->value)
-			fish_value(option_value(&arena, o));
+			fish_value(cmd, option_value(&arena, o));
 		printf(" -d ");
 		fish_text(o->help);
 		putchar('\n');
 	}
 	if (value_kind(cmd->args) != VALUE_NONE && !cmd->sub) {
 		fish_start(path);
-		fish_value(cmd->args);
+		fish_value(cmd, cmd->args);
 		putchar('\n');
 	}
 }
@@ -395,6 +431,20 @@ static void fish_command(const char *path, const struct cmd *cmd)
 static void fish(void)
 {
 	puts("# fish completion for kftrainer:  kftrainer completion fish | source\n"
+	     "function __kftrainer_where\n"
+	     "\tset -l words (commandline -opc)\n"
+	     "\tset -l value\n"
+	     "\tfor i in (seq (count $words))\n"
+	     "\t\tset value (math $i + 1)\n"
+	     "\t\tswitch $words[$i]\n"
+	     "\t\t\tcase --local '--namespace=*' '--kubeconfig=*' '--context=*'\n"
+	     "\t\t\t\tprintf '%s\\n' $words[$i]\n"
+	     "\t\t\tcase -n --namespace --kubeconfig --context\n"
+	     "\t\t\t\ttest $value -le (count $words); and printf '%s\\n' "
+	     "$words[$i] (string replace -r '^~' $HOME -- $words[$value])\n"
+	     "\t\tend\n"
+	     "\tend\n"
+	     "end\n"
 	     "complete -c kftrainer -f\n"
 	     "complete -c kftrainer -s h -l help -d 'print help'\n"
 	     "complete -c kftrainer -n __fish_use_subcommand -l version -d 'print the "

@@ -148,6 +148,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 		return -1;
 	code = load(o, &config, err);
 	config.image = o->image;
+	config.strict = getenv("KFTRAINER_STRICT") != NULL;
 	if (!code)
 		code = run_with(o, &config, err);
 	manager_config_release(&config);

@@ -13,6 +13,7 @@
 #include "base/xmalloc.h"
 #include "client/changes.h"
 #include "client/jobs.h"
+#include "cmd/claims.h"
 #include "cmd/cluster.h"
 #include "cmd/cmd.h"
 #include "cmd/pick.h"
@@ -217,6 +218,8 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	const char *ns;
 	int code;
 
+	if (claims_asked(argv) && !str_eq(*argv, "claims"))
+		return claims_delete(&opts->where, opts->ignore, argv, err);
 	if (pick_check(&opts->pick, argc, argv, err) ||
 	    where_connect(&k, &ns, &arena, &opts->where, err))
 		return -1;
@@ -229,12 +232,15 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 
 const struct cmd cmd_delete = {
 	.name = "delete",
-	.args = "NAME...",
+	.args = "JOB...",
 	.summary = "delete TrainJobs and what belongs to them",
-	.about = "The JobSet, its Jobs and pods, and all else the controller has made "
-		 "for the job\n"
-		 "go with it. A job of this machine is ended first; its logs are "
-		 "deleted.",
+	.about =
+		"The JobSet, its Jobs and pods, and all else the controller has made "
+		"for the job\n"
+		"go with it. A job of this machine is ended first; its logs are "
+		"deleted, its\n"
+		"volume claims stay: 'delete claim/NAME' removes one with all that is in "
+		"it.",
 	.example = "kftrainer delete bert\n"
 		   "kftrainer delete bert gpt --wait --timeout 2m",
 	.opts = opts_table,

@@ -30,7 +30,7 @@ struct events_opts {
 	int output;
 };
 
-static const char *const formats[] = { "table", "yaml", "json", NULL };
+static const char *const formats[] = { "table", "yaml", "json", "name", NULL };
 
 static const struct opt opts_table[] = {
 	WHERE_OPTIONS(struct events_opts),
@@ -149,6 +149,11 @@ static int print_all(struct showing *s, struct error *err)
 	const cJSON *event;
 
 	sort(s->events);
+	if (format == OUT_NAME) {
+		json_each(event, s->events)
+			out_name("v1", "Event", meta_name(event));
+		return 0;
+	}
 	if (format != OUT_TABLE) {
 		s->events = out_list(s->events);
 		return out_doc(format, s->events, err);
@@ -325,7 +330,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 
 const struct cmd cmd_events = {
 	.name = "events",
-	.args = "[NAME]",
+	.args = "[JOB]",
 	.summary = "show what happened to a TrainJob",
 	.about = "The events of the TrainJob, its JobSet, Jobs, pods, PodGroup and "
 		 "Workload, the\n"

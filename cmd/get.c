@@ -14,6 +14,7 @@
 #include "client/changes.h"
 #include "client/jobs.h"
 #include "client/queue.h"
+#include "cmd/claims.h"
 #include "cmd/cluster.h"
 #include "cmd/cmd.h"
 #include "cmd/out.h"
@@ -377,6 +378,15 @@ static int show(struct getting *g, int argc, char **argv, struct error *err)
 	return print_all(g, jobs, argc == 1, err);
 }
 
+static int show_claims(const struct get_opts *opts, char **names, struct error *err)
+{
+	if (opts->selector || opts->watch)
+		return error_set(err, ERR_USAGE, "%s is for jobs, not for claims",
+				 opts->watch ? "--watch" : "--selector");
+	return claims_show(&opts->where, opts->all, out_format(formats[opts->output]),
+			   names, err);
+}
+
 static int run(const void *values, int argc, char **argv, struct error *err)
 {
 	const struct get_opts *opts = values;
@@ -385,6 +395,8 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	struct getting g = { .opts = opts };
 	int rc;
 
+	if (claims_asked(argv))
+		return show_claims(opts, argv, err);
 	if (check(opts, argc, err) || refer_jobs(argv, err) ||
 	    where_connect(&k, &g.ns, &arena, &opts->where, err))
 		return -1;
@@ -401,11 +413,13 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 
 const struct cmd cmd_get = {
 	.name = "get",
-	.args = "[NAME...]",
+	.args = "[JOB... | claims]",
 	.summary = "show jobs and how they fare",
 	.about = "TrainJobs of a cluster, or without one those of this machine (submit "
 		 "--local).\n"
-		 "-w prints a line for each change until Ctrl-C.",
+		 "-w prints a line for each change until Ctrl-C. 'get claims' shows the "
+		 "volume\n"
+		 "claims of this machine's jobs, with their folders.",
 	.example = "kftrainer get\n"
 		   "kftrainer get -A -o wide\n"
 		   "kftrainer get digits -o yaml",

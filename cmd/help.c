@@ -14,7 +14,7 @@ static void summaries(FILE *out, const char *title, unsigned int mask, unsigned 
 {
 	bool first = true;
 
-	for (const struct cmd *const *c = cmds; *c; c++) {
+	for (const struct cmd *const *c = cmds; (c = cmd_shown(c)); c++) {
 		if (((*c)->flags & mask) != want)
 			continue;
 		if (first)
@@ -70,7 +70,7 @@ void cmd_help(const char *where, const struct cmd *cmd)
 		printf("\n%s\n", cmd->about);
 	if (cmd->sub)
 		puts("\nCommands");
-	for (const struct cmd *const *c = cmd->sub; c && *c; c++)
+	for (const struct cmd *const *c = cmd->sub; c && (c = cmd_shown(c)); c++)
 		printf("  %-*s %s\n", NAME_WIDTH, (*c)->name, (*c)->summary);
 	show_options(cmd->opts);
 	if (cmd->example)

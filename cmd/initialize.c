@@ -89,10 +89,15 @@ static struct filter make_filter(struct arena *a, const struct kind *k,
 				 const struct init_opts *o, const struct scheme *scheme)
 {
 	const char *allow = str_eq(scheme->name, "hf") ? k->allow : NULL;
+	const char *ignore = pick(o->ignore, "IGNORE_PATTERNS", k->ignore);
 
 	return (struct filter){
 		.allow = filter_list(a, o->allow ? o->allow : allow),
-		.ignore = filter_list(a, pick(o->ignore, "IGNORE_PATTERNS", k->ignore)),
+		.ignore = filter_list(a, ignore),
+		.allow_given = o->allow,
+		/* the Python SDK always sets the variable: to the default, where nobody does */
+		.ignore_given = o->ignore || !str_eq(ignore, k->ignore),
+		.has_weights = k->model,
 	};
 }
 
@@ -254,7 +259,9 @@ const struct cmd cmd_initialize_model = {
 		 "*.msgpack, *.h5,\n"
 		 "*.bin, *.pt, *.pth; and from hf:// only *.json, *.safetensors, "
 		 "*.model, *.txt,\n"
-		 "*.gguf.\n"
+		 "*.gguf. A file that the URI names is fetched, and weights where there "
+		 "are no\n"
+		 "others.\n"
 		 "\n" ABOUT_SOURCES,
 	.example = "# as in a pod: STORAGE_URI=hf://org/model ACCESS_TOKEN=...\n"
 		   "kftrainer initialize-model --uri file://$PWD/code --to model",

@@ -16,16 +16,14 @@
 #include "trainer/api.h"
 #include "trainer/pipeline.h"
 
-/* More errors than this in a document help nobody. */
-enum { MAX_TOLD = 100 };
-
 static struct doc *new_doc(struct input *in)
 {
 	if (in->n == in->cap) {
 		in->cap = in->cap ? 2 * in->cap : 8;
 		in->docs = xreallocarray(in->docs, in->cap, sizeof(*in->docs));
 	}
-	in->docs[in->n] = (struct doc){ .prefix = "" };
+	in->docs[in->n] =
+		(struct doc){ .prefix = "", .errs = { .max = INPUT_ERRORS_MAX } };
 	return &in->docs[in->n++];
 }
 
@@ -103,6 +101,7 @@ struct doc *input_add(struct input *in, cJSON *take_obj)
 	cJSON_AddItemToArray(source->docs, take_obj);
 	source->next = in->sources;
 	in->sources = source;
+	doc->source = source;
 	doc->obj = take_obj;
 	return doc;
 }
@@ -117,15 +116,57 @@ bool doc_is_runtime(const struct doc *doc)
 	return doc_is(doc, RUNTIME_KIND) || doc_is(doc, CLUSTER_RUNTIME_KIND);
 }
 
+/* The kinds of Training Operator V1, and the runtime that does what each did. */
+static const struct v1_kind {
+	const char *kind, *runtime;
+} v1_kinds[] = {
+	{ "PyTorchJob", "torch-distributed" },
+	{ "MPIJob", "deepspeed-distributed" },
+	{ "JAXJob", "jax-distributed" },
+	{ "XGBoostJob", "xgboost-distributed" },
+	{ "TFJob", NULL },
+	{ "PaddleJob", NULL },
+	{ 0 },
+};
+#define V1_GROUP   "kubeflow.org/"
+#define V1_CONVERT "'kftrainer convert', which will do that, is not built yet"
+
+static const struct v1_kind *v1_kind(const cJSON *obj)
+{
+	const struct v1_kind *k = v1_kinds;
+	const char *version = meta_api_version(obj);
+
+	if (!version || !str_starts(version, V1_GROUP))
+		return NULL;
+	while (k->kind && !str_eq(k->kind, meta_kind(obj)))
+		k++;
+	return k->kind ? k : NULL;
+}
+
+static void refuse_v1(struct doc *doc, const struct v1_kind *v1)
+{
+	field_error_add(
+		&doc->errs, FIELD_NOT_SUPPORTED, "kind", json_get(doc->obj, "kind"),
+		"it is of Training Operator V1; write it as a TrainJob, with %s%s "
+		"(" V1_CONVERT ")",
+		v1->runtime ? "runtimeRef.name: " : "a runtime of your own",
+		v1->runtime ? v1->runtime : "");
+}
+
 bool doc_is_known(struct doc *doc, const struct schema *schema)
 {
 	static const char *const ours[] = { TRAINJOB_KIND, RUNTIME_KIND,
 					    CLUSTER_RUNTIME_KIND, NULL };
 	const char *kind = meta_kind(doc->obj), *version = meta_api_version(doc->obj);
 	const char *near = kind ? nearest_word(kind, ours) : NULL;
+	const struct v1_kind *v1 = v1_kind(doc->obj);
 
 	if (schema_knows(schema, doc->obj))
 		return true;
+	if (v1) {
+		refuse_v1(doc, v1);
+		return false;
+	}
 	if (!kind || !version)
 		field_error_add(&doc->errs, FIELD_REQUIRED, kind ? "apiVersion" : "kind",
 				NULL, "every document says its apiVersion and kind");
@@ -142,37 +183,61 @@ bool doc_is_known(struct doc *doc, const struct schema *schema)
 
 const char *doc_place(struct arena *arena, const struct doc *doc, const char *path)
 {
-	const struct source *source = doc->source;
+	struct source *source = doc->source;
 	int line = 0, column = 0;
 	char *full;
 
-	if (!source)
+	if (!source->name)
 		return "";
+	if (!source->places)
+		source->places = yaml_places(source->text.data, source->text.len);
 	full = arena_printf(arena, "%s%s%s", doc->prefix,
 			    *doc->prefix && *path ? "." : "", path);
-	if (!yaml_locate(source->text.data, source->text.len, doc->index, full, &line,
-			 &column))
+	if (!yaml_locate(source->places, doc->index, full, &line, &column))
 		return arena_printf(arena, "%s: ", source->name);
 	return arena_printf(arena, "%s:%d:%d: ", source->name, line, column);
 }
 
-size_t doc_tell(const struct doc *doc, const char *cmd)
+bool doc_may_tell(const struct doc *doc)
 {
-	const struct field_errors *errs = &doc->errs;
+	bool may = doc->source->told < INPUT_ERRORS_MAX;
 
-	for (size_t i = 0; i < errs->n; i++) {
-		cleanup_arena struct arena arena = { 0 };
-		cleanup_buf struct buf line = { .max = 1 << 16 };
+	if (may)
+		doc->source->told++;
+	else
+		doc->source->untold++;
+	return may;
+}
 
-		if (i == MAX_TOLD) {
-			cmd_complain(cmd, "... and %zu more", errs->n - i);
-			break;
-		}
-		field_error_print(&line, &errs->list[i]);
-		cmd_complain(cmd, "%s%s", doc_place(&arena, doc, errs->list[i].path),
-			     line.data ? (const char *)line.data : "");
+void doc_tell_error(const struct doc *doc, const struct field_error *e, const char *word,
+		    const char *cmd)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_buf struct buf line = { .max = 1 << 16 };
+
+	if (!doc_may_tell(doc))
+		return;
+	field_error_print(&line, e);
+	cmd_complain(cmd, "%s%s%s", word, doc_place(&arena, doc, e->path),
+		     line.data ? (const char *)line.data : "");
+}
+
+size_t doc_tell(const struct doc *doc, const char *word, const char *cmd)
+{
+	for (size_t i = 0; i < doc->errs.n; i++)
+		doc_tell_error(doc, &doc->errs.list[i], word, cmd);
+	doc->source->untold += doc->errs.more;
+	return doc->errs.n + doc->errs.more;
+}
+
+void input_tell_rest(const struct input *in, const char *cmd)
+{
+	for (struct source *s = in->sources; s; s = s->next) {
+		if (s->untold)
+			cmd_complain(cmd, "%s%s%zu more errors", s->name ? s->name : "",
+				     s->name ? ": " : "", s->untold);
+		s->untold = 0;
 	}
-	return errs->n;
 }
 
 void doc_tell_left_out(const struct doc *doc, const char *counts, const char *cmd)
@@ -192,7 +257,7 @@ static bool is_misshapen(const struct field_errors *errs)
 		if (errs->list[i].type == FIELD_TYPE_INVALID ||
 		    errs->list[i].type == FIELD_REQUIRED)
 			return true;
-	return false;
+	return field_errors_full(errs);
 }
 
 void doc_check(struct doc *doc, const struct schema *schema)
@@ -217,6 +282,7 @@ void input_release(struct input *in)
 	for (struct source *s = in->sources; s; s = s->next) {
 		buf_release(&s->text);
 		cJSON_Delete(s->docs);
+		yaml_places_free(s->places);
 	}
 	for (size_t i = 0; i < in->n; i++) {
 		field_errors_release(&in->docs[i].errs);

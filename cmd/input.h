@@ -13,21 +13,25 @@
 #include "api/schema.h"
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/yaml.h"
 
 /* No file of ours is near this; what is larger is not meant for us. */
 #define INPUT_MAX ((size_t)16 * 1024 * 1024)
+enum { INPUT_ERRORS_MAX = 100 };
 
 struct source {
 	const char *name; /* "job.yaml", "stdin" */
 	struct buf text;
-	cJSON *docs; /* an array */
+	cJSON *docs;                /* an array */
+	struct yaml_places *places; /* once one is asked for */
+	size_t told, untold;        /* errors in it */
 	struct source *next;
 };
 
 struct doc {
 	cJSON *obj;            /* the source's */
 	cJSON *given;          /* a copy from before the defaults, the doc's; or NULL */
-	struct source *source; /* NULL: not from a file */
+	struct source *source; /* one without a name: not from a file */
 	int index;             /* the document's number in its source */
 	const char *prefix;    /* "items[2]" within a List, or "" */
 	struct field_errors errs;
@@ -62,8 +66,15 @@ bool doc_is_known(struct doc *doc, const struct schema *schema);
  */
 void doc_check(struct doc *doc, const struct schema *schema);
 
-/* Tell its errors on stderr; how many there were. */
-size_t doc_tell(const struct doc *doc, const char *cmd);
+/*
+ * Tell its errors on stderr, `word` in front; how many there were. More than
+ * INPUT_ERRORS_MAX of a file help nobody: input_tell_rest() says how many those are.
+ */
+size_t doc_tell(const struct doc *doc, const char *word, const char *cmd);
+void doc_tell_error(const struct doc *doc, const struct field_error *e, const char *word,
+		    const char *cmd);
+bool doc_may_tell(const struct doc *doc); /* one more? It is counted */
+void input_tell_rest(const struct input *in, const char *cmd);
 
 /* Warn on stderr that nobody looks at it: only what `counts` names does. */
 void doc_tell_left_out(const struct doc *doc, const char *counts, const char *cmd);

@@ -3,6 +3,7 @@
  */
 #include <stdio.h>
 
+#include "api/meta.h"
 #include "base/cleanup.h"
 #include "cmd/apply.h"
 #include "cmd/cluster.h"
@@ -11,7 +12,7 @@
 #include "cmd/manifests.h"
 #include "cmd/out.h"
 
-enum { FORMAT_NONE, FORMAT_YAML, FORMAT_JSON };
+enum { FORMAT_NONE, FORMAT_YAML, FORMAT_JSON, FORMAT_NAME };
 enum { DEFAULT_TIMEOUT_MS = 120000 };
 
 struct install_opts {
@@ -22,7 +23,7 @@ struct install_opts {
 	int64_t timeout_ms;
 };
 
-static const char *const formats[] = { "none", "yaml", "json", NULL };
+static const char *const formats[] = { "none", "yaml", "json", "name", NULL };
 
 static const struct opt opts_table[] = {
 	OPT_BOOL(0, "crds", "only the CustomResourceDefinitions; printed, unless --apply",
@@ -50,6 +51,9 @@ static const struct opt opts_table[] = {
 	OPT_BOOL(0, "upstream-images",
 		 "upstream's initializers in the runtimes, not ours", struct install_opts,
 		 what.upstream_images),
+	OPT_BOOL(0, "strict-rbac",
+		 "the controller may write only Secrets and ConfigMaps of TrainJobs",
+		 struct install_opts, what.strict),
 	OPT_INT(0, "replicas", "N", "of the controller: 2", struct install_opts,
 		what.replicas, 1, 100),
 	OPT_STR(0, "feature-gates", "LIST", "of the controller: TrainJobStatus=true",
@@ -72,6 +76,10 @@ static int print(int format, cJSON *items, struct error *err)
 		return 0;
 	}
 	json_each(doc, items) {
+		if (format == FORMAT_NAME) {
+			out_name(meta_api_version(doc), meta_kind(doc), meta_name(doc));
+			continue;
+		}
 		if (doc != items->child)
 			puts("---");
 		if (out_doc(OUT_YAML, doc, err))

@@ -132,9 +132,12 @@ cJSON *job_resolve(struct job_set *set, struct doc *doc, const char *cmd)
 {
 	cleanup_field_errors struct field_errors errs = { 0 };
 	cleanup_json cJSON *warnings = cJSON_CreateArray();
-	cJSON *runtime = runtime_resolve(&set->input, set->schema, doc->obj,
-					 meta_namespace(doc->obj), &errs);
+	cJSON *runtime;
 
+	if (field_errors_full(&doc->errs))
+		return NULL;
+	runtime = runtime_resolve(&set->input, set->schema, doc->obj,
+				  meta_namespace(doc->obj), &errs);
 	if (runtime)
 		pipeline_validate(&pipeline, NULL, doc->obj, runtime, &errs, warnings);
 	add_news(&doc->errs, &errs);
@@ -182,7 +185,8 @@ static size_t check_jobs(struct job_set *set, const char *cmd)
 			add_job(set, doc, job_resolve(set, doc, cmd));
 	}
 	for (size_t i = 0; i < set->input.n; i++)
-		bad += doc_tell(&set->input.docs[i], cmd);
+		bad += doc_tell(&set->input.docs[i], "", cmd);
+	input_tell_rest(&set->input, cmd);
 	return bad;
 }
 
@@ -241,10 +245,12 @@ static int read_all(struct job_set *set, const struct job_opts *opts, const char
 {
 	cJSON *made = NULL;
 
-	if (opts->file) {
-		if (input_read(&set->input, opts->file, err))
+	if (opts->file && input_read(&set->input, opts->file, err))
+		return -1;
+	for (size_t i = 0; i < opts->files.n; i++)
+		if (input_read(&set->input, opts->files.list[i], err))
 			return -1;
-	} else {
+	if (!job_opts_file(opts)) {
 		if (job_from_opts(&made, opts, err))
 			return -1;
 		input_add(&set->input, made);
@@ -288,15 +294,33 @@ static int begin(struct job_set *set, const struct job_opts *opts, const char *c
 	if (opts->name && opts->generate_name)
 		return error_set(err, ERR_USAGE, "--name or --generate-name, not both");
 	if (opts->name && count_jobs(set) > 1)
-		return error_set(err, ERR_USAGE,
-				 "--name: the file has several TrainJobs");
+		return error_set(err, ERR_USAGE, "--name: there are several TrainJobs");
 	return 0;
+}
+
+const char *job_opts_file(const struct job_opts *opts)
+{
+	return opts->file ? opts->file : opts->files.n ? opts->files.list[0] : NULL;
+}
+
+const char *job_opts_files(struct arena *arena, const struct job_opts *opts)
+{
+	const char *first = opts->file ? opts->file : "", *rest = "";
+
+	if (opts->files.n)
+		rest = str_join(arena, opts->files.list, ", ");
+	return str_eq(first, "-") && !*rest
+		       ? "stdin"
+		       : arena_printf(arena, "%s%s%s", first, *first && *rest ? ", " : "",
+				      rest);
 }
 
 static int no_job(const struct job_opts *opts, struct error *err)
 {
+	cleanup_arena struct arena arena = { 0 };
+
 	return error_set(err, ERR_INVALID, "%s: there is no TrainJob in it",
-			 str_eq(opts->file, "-") ? "stdin" : opts->file);
+			 job_opts_files(&arena, opts));
 }
 
 /* An API server writes stringData into data. */

@@ -13,7 +13,9 @@
 #include "cmd/runtimes.h"
 
 struct job_opts {
-	const char *file, *ns, *name, *generate_name;
+	const char *file;      /* the argument; NULL: none */
+	struct opt_strs files; /* those of -f, which are read with it */
+	const char *ns, *name, *generate_name;
 	const char
 		*default_ns; /* where neither file nor option says one; NULL: "default" */
 	struct opt_strs runtime_files, labels, annotations;
@@ -42,7 +44,8 @@ enum job_names {
 /* Their rows in a table of options; `s` has a member `struct job_opts job`. */
 /* clang-format off */
 #define JOB_FILE_OPTIONS(s) \
-	OPT_STR('f', "filename", "FILE", "the TrainJob; - is stdin", s, job.file), \
+	OPT_STRS('f', "filename", "FILE", "the TrainJob; - is stdin; repeatable", \
+		 s, job.files), \
 	OPT_STRS(0, "runtime-file", "FILE", "runtimes it may refer to; repeatable", \
 		 s, job.runtime_files), \
 	OPT_STR('n', "namespace", "NAMESPACE", "the job's, where the file has none", \
@@ -116,6 +119,10 @@ MUST_CHECK int job_from_opts(cJSON **ret, const struct job_opts *opts, struct er
 
 /* One more word of its command, as it shall arrive: "$(A)" is no variable in it. */
 void job_add_word(cJSON *job, const char *word);
+
+/* The first file given, NULL when there is none; all of them, for a message. */
+const char *job_opts_file(const struct job_opts *opts);
+const char *job_opts_files(struct arena *arena, const struct job_opts *opts);
 
 /* Is any option given that only makes sense without a file? Its name, or NULL. */
 const char *job_opts_flag(const struct job_opts *opts);

@@ -14,9 +14,9 @@
 	}
 
 LATER(cmd_cache_serve, "cache-serve", "", "serve a table to training pods from memory",
-      CMD_DAEMON | CMD_IN_POD);
+      CMD_DAEMON | CMD_IN_POD | CMD_HIDDEN);
 LATER(cmd_mpi_launch, "mpi-launch", "[--] COMMAND...",
-      "start an MPI program on the job's nodes", CMD_IN_POD);
+      "start an MPI program on the job's nodes", CMD_IN_POD | CMD_HIDDEN);
 
 LATER(cmd_convert, "convert", "[FILE|-]", "turn Training Operator v1 jobs into TrainJobs",
       0);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "api/meta.h"
+#include "assets/assets.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -53,6 +54,7 @@ static void tell_end(struct viewer *v, const struct local_result *result, int64_
 			str_ends(result->report, "\n") ? "" : "\n");
 	viewer_end(v,
 		   result->interrupted ? "interrupted"
+		   : result->timed_out ? "timed out"
 		   : result->exit_code ? "failed"
 				       : "complete",
 		   result->exit_code, ms);
@@ -166,10 +168,14 @@ int local_submit(const struct job *job, const struct local_show *show, struct er
 		.objects = job->objects,
 		.gpus = gpu_visible(&arena),
 		.workdir = workdir ? workdir : "/",
+		.torch_fix = (const char *)asset_find("torch/sitecustomize.py")->data,
 		.no_namespaces = str_eq(isolation, "none"),
+		.timeout_ms = show->timeout_ms,
+		.max_restarts = show->max_restarts,
 		.observer = { .on_progress = viewer_progress,
 			      .on_note = viewer_note,
 			      .on_line = viewer_line,
+			      .on_pause = viewer_pause,
 			      .on_begin = on_begin,
 			      .ctx = &w },
 	};

@@ -7,8 +7,10 @@
 #include "cmd/job.h"
 
 struct local_show {
-	bool quiet;         /* without the progress */
-	const char *format; /* in which the TrainJob is shown when it begins; or NULL */
+	bool quiet;           /* without the progress */
+	const char *format;   /* in which the TrainJob is shown when it begins; or NULL */
+	int64_t timeout_ms;   /* it is ended then; 0: never */
+	int64_t max_restarts; /* of the whole job; 0: what its runtime says */
 };
 
 /*

@@ -84,10 +84,27 @@ static void change_image(cJSON *node, const struct manifests_opts *opts)
 							       opts->registry));
 }
 
+/* In an expression the namespace is a word among others. */
+static void change_expression(cJSON *node, const struct manifests_opts *opts)
+{
+	cleanup_buf struct buf text = { .max = 16384 };
+	const char *p = node->valuestring, *at;
+
+	while ((at = strstr(p, INSTALL_NAMESPACE))) {
+		buf_add(&text, p, (size_t)(at - p));
+		buf_adds(&text, opts->ns);
+		p = at + strlen(INSTALL_NAMESPACE);
+	}
+	buf_adds(&text, p);
+	cJSON_SetValuestring(node, (const char *)text.data);
+}
+
 static void settle(cJSON *doc, const struct manifests_opts *opts)
 {
-	if (opts->ns)
+	if (opts->ns) {
 		each_string(doc, NULL, change_namespace, opts);
+		each_string(doc, "expression", change_expression, opts);
+	}
 	if (opts->registry)
 		each_string(doc, "image", change_image, opts);
 }
@@ -162,15 +179,18 @@ static int add_controller(cJSON *list, const struct manifests_opts *opts,
 			  struct error *err)
 {
 	/* The webhooks before the pods, which put their CA into them as they start. */
-	static const char *const files[] = {
-		"manifests/access.yaml",
-		"manifests/config.yaml",
-		"manifests/webhooks.yaml",
-		"manifests/manager.yaml",
+	static const struct {
+		const char *file;
+		bool strict; /* only then */
+	} files[] = {
+		{ "manifests/access.yaml", false },  { "manifests/strict.yaml", true },
+		{ "manifests/config.yaml", false },  { "manifests/webhooks.yaml", false },
+		{ "manifests/manager.yaml", false },
 	};
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
-		if (add_file(list, files[i], opts, err))
+		if ((!files[i].strict || opts->strict) &&
+		    add_file(list, files[i].file, opts, err))
 			return -1;
 	return 0;
 }
@@ -247,7 +267,7 @@ static int add_runtimes(cJSON *list, const struct schema *schema,
 			return -1;
 	if (opts->runtimes.n)
 		return 0;
-	if (runtime_all(&all, &none, schema, err))
+	if (runtime_all(&all, &none, NULL, schema, err))
 		return -1;
 	while ((runtime = all->child)) {
 		cJSON_DetachItemViaPointer(all, runtime);

@@ -38,6 +38,7 @@ struct manifests_opts {
 	const char *pull_policy;
 	int64_t replicas;
 	bool upstream_images; /* of initializers: theirs, not ours */
+	bool strict;          /* a policy of what the controller may write */
 	struct opt_strs
 		runtimes; /* names; none: all but those that need more than this */
 };

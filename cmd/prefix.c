@@ -17,6 +17,14 @@ static int colour_of(const char *prefix)
 	return colours[rank % N_COLOURS];
 }
 
+/* Not printf(), which takes longer than all else that is done with a line. */
+static void put_plain(const char *prefix, size_t len)
+{
+	putchar_unlocked('[');
+	fwrite_unlocked(prefix, 1, len, stdout);
+	putchar_unlocked(']');
+}
+
 void prefix_line(struct prefixes *p, const char *prefix, const char *line, size_t len)
 {
 	size_t width = prefix ? strlen(prefix) : 0;
@@ -24,10 +32,11 @@ void prefix_line(struct prefixes *p, const char *prefix, const char *line, size_
 	if (width > p->width)
 		p->width = width;
 	if (prefix && p->colour)
-		printf("\033[%dm[%s]\033[0m%*s", colour_of(prefix), prefix,
-		       (int)(p->width - width + 1), "");
+		printf("\033[%dm[%s]\033[0m", colour_of(prefix), prefix);
 	else if (prefix)
-		printf("[%s]%*s", prefix, (int)(p->width - width + 1), "");
-	fwrite(line, 1, len, stdout);
-	putchar('\n');
+		put_plain(prefix, width);
+	for (size_t i = width; prefix && i <= p->width; i++)
+		putchar_unlocked(' ');
+	fwrite_unlocked(line, 1, len, stdout);
+	putchar_unlocked('\n');
 }

@@ -11,7 +11,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 
 const struct cmd cmd_resume = {
 	.name = "resume",
-	.args = "NAME...",
+	.args = "JOB...",
 	.summary = "start suspended TrainJobs again",
 	.about = "Takes spec.suspend away; the controller makes the pods anew.",
 	.example = "kftrainer resume bert\n"

@@ -6,6 +6,7 @@
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "cmd/cluster.h"
 #include "cmd/cmd.h"
 #include "cmd/job.h"
 #include "cmd/out.h"
@@ -16,15 +17,15 @@
 #include "trainer/runtime.h"
 #include "trainer/trainjob.h"
 
-/* ---- list, get ---------------------------------------------------------------- */
+/* ---- list --------------------------------------------------------------------- */
 
 struct list_opts {
 	struct opt_strs files;
 	int output;
+	struct where_opts where;
 };
 
 static const char *const list_formats[] = { "table", "yaml", "json", "name", NULL };
-static const char *const get_formats[] = { "yaml", "json", NULL };
 
 static const struct opt list_table[] = {
 	OPT_STRS(0, "runtime-file", "FILE",
@@ -32,15 +33,14 @@ static const struct opt list_table[] = {
 		 files),
 	OPT_ENUM('o', "output", "FORMAT", "how to print them", struct list_opts, output,
 		 list_formats),
-	{ .type = OPT_END },
-};
-
-static const struct opt get_table[] = {
-	OPT_STRS(0, "runtime-file", "FILE",
-		 "runtimes besides the built-in ones; repeatable", struct list_opts,
-		 files),
-	OPT_ENUM('o', "output", "FORMAT", "how to print it", struct list_opts, output,
-		 get_formats),
+	OPT_STR('n', "namespace", "NAMESPACE",
+		"of TrainingRuntimes; without it the context's, or \"default\"",
+		struct list_opts, where.ns),
+	OPT_BOOL(0, "local", "do not ask the cluster", struct list_opts, where.local),
+	OPT_STR(0, "kubeconfig", "FILE", "which cluster: $KUBECONFIG, ~/.kube/config",
+		struct list_opts, where.cluster.kubeconfig),
+	OPT_STR(0, "context", "NAME", "which of the file's contexts", struct list_opts,
+		where.cluster.context),
 	{ .type = OPT_END },
 };
 
@@ -58,21 +58,73 @@ static int load(struct input *in, struct schema **schema, const struct opt_strs 
 	for (size_t i = 0; i < in->n; i++) {
 		if (doc_is_known(&in->docs[i], *schema))
 			doc_check(&in->docs[i], *schema);
-		bad += doc_tell(&in->docs[i], cmd);
+		bad += doc_tell(&in->docs[i], "", cmd);
 	}
+	input_tell_rest(in, cmd);
 	for (size_t i = 0; i < in->n && !bad; i++)
 		if (!doc_is_runtime(&in->docs[i]))
 			doc_tell_left_out(&in->docs[i], "runtimes", cmd);
 	return bad ? EXIT_BAD_INPUT : 0;
 }
 
-static void print_runtimes(const cJSON *list)
+static int on_runtime(void *list, cJSON *take_obj, struct error *err)
+{
+	(void)err;
+	cJSON_AddItemToArray(list, take_obj);
+	return 0;
+}
+
+static void on_restart(void *list)
+{
+	cJSON_Delete(((cJSON *)list)->child);
+	((cJSON *)list)->child = NULL;
+}
+
+/* Those of the namespace and of the whole cluster join `ret`, if there is a cluster. */
+static int list_cluster(cJSON *ret, const struct where_opts *where, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
-	cleanup_out_table struct out_table table = { .columns = 4 };
+	cleanup_kube struct kube *kube = NULL;
+	const char *ns;
+
+	if (where_connect(&kube, &ns, &arena, where, err))
+		return -1;
+	for (int cluster = 0; kube && cluster < 2; cluster++) {
+		cleanup_json cJSON *found = cJSON_CreateArray();
+		const struct kube_sink sink = { .on_item = on_runtime,
+						.on_restart = on_restart,
+						.ctx = found };
+		const struct kube_ref ref = { TRAINER_API_VERSION,
+					      cluster ? CLUSTER_RUNTIME_KIND
+						      : RUNTIME_KIND,
+					      cluster ? NULL : ns, NULL };
+
+		if (kube_list(kube, &ref, NULL, &sink, NULL, err))
+			return -1;
+		while (found->child)
+			cJSON_AddItemToArray(
+				ret, cJSON_DetachItemViaPointer(found, found->child));
+	}
+	return 0;
+}
+
+static const char *from(const struct input *in, const cJSON *obj)
+{
+	const struct runtime_name name = { meta_kind(obj), meta_namespace(obj),
+					   meta_name(obj) };
+
+	if (runtime_exists(in, &name, false))
+		return "file";
+	return meta_uid(obj) ? "cluster" : "built-in";
+}
+
+static void print_runtimes(const cJSON *list, const struct input *in)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_out_table struct out_table table = { .columns = 5 };
 	const cJSON *obj;
 
-	OUT_ROW(&table, "NAME", "FRAMEWORK", "NODES", "KIND");
+	OUT_ROW(&table, "NAME", "FRAMEWORK", "NODES", "KIND", "FROM");
 	json_each(obj, list) {
 		const char *framework = meta_label(obj, LABEL_FRAMEWORK);
 		int64_t nodes = policy_num_nodes(runtime_ml_policy(obj));
@@ -80,19 +132,35 @@ static void print_runtimes(const cJSON *list)
 		OUT_ROW(&table, meta_name(obj), framework ? framework : "",
 			nodes == ABSENT ? "1"
 					: arena_printf(&arena, "%lld", (long long)nodes),
-			meta_kind(obj));
+			meta_kind(obj), from(in, obj));
 	}
 	out_table(&table);
 }
+
+static int print_list(cJSON **list, const struct input *in, enum out_format format,
+		      struct error *err)
+{
+	const cJSON *obj;
+
+	if (format == OUT_TABLE)
+		print_runtimes(*list, in);
+	else if (format == OUT_NAME)
+		json_each(obj, *list)
+			out_name(meta_api_version(obj), meta_kind(obj), meta_name(obj));
+	else
+		return out_doc(format, *list = out_list(*list), err);
+	return EXIT_OK;
+}
+
+/* A cluster that does not answer is an error, after what is known without it. */
 
 static int run_list(const void *values, int argc, char **argv, struct error *err)
 {
 	const struct list_opts *opts = values;
 	cleanup_input struct input in = { 0 };
 	cleanup_schema struct schema *schema = NULL;
-	cleanup_json cJSON *list = NULL;
-	enum out_format format = out_format(list_formats[opts->output]);
-	const cJSON *obj;
+	cleanup_json cJSON *list = NULL, *cluster = cJSON_CreateArray();
+	struct error unasked = { 0 };
 	int code;
 
 	if (argc)
@@ -100,24 +168,44 @@ static int run_list(const void *values, int argc, char **argv, struct error *err
 	code = load(&in, &schema, &opts->files, "runtime list", err);
 	if (code)
 		return code;
-	if (runtime_all(&list, &in, schema, err))
+	if (list_cluster(cluster, &opts->where, &unasked) && unasked.kind == ERR_USAGE) {
+		*err = unasked;
 		return -1;
-	if (format == OUT_TABLE)
-		print_runtimes(list);
-	else if (format == OUT_NAME)
-		json_each(obj, list)
-			puts(meta_name(obj));
-	else
-		return out_doc(format, list = out_list(list), err);
-	return EXIT_OK;
+	}
+	if (runtime_all(&list, &in, cluster, schema, err) ||
+	    print_list(&list, &in, out_format(list_formats[opts->output]), err))
+		return -1;
+	if (unasked.kind == ERR_NONE)
+		return EXIT_OK;
+	*err = unasked;
+	return -1;
 }
+
+/* ---- get ---------------------------------------------------------------------- */
+
+struct get_opts {
+	struct opt_strs files;
+	int output;
+};
+
+static const char *const get_formats[] = { "yaml", "json", "name", NULL };
+
+static const struct opt get_table[] = {
+	OPT_STRS(0, "runtime-file", "FILE",
+		 "runtimes besides the built-in ones; repeatable", struct get_opts,
+		 files),
+	OPT_ENUM('o', "output", "FORMAT", "how to print it", struct get_opts, output,
+		 get_formats),
+	{ .type = OPT_END },
+};
 
 static int run_get(const void *values, int argc, char **argv, struct error *err)
 {
-	const struct list_opts *opts = values;
+	const struct get_opts *opts = values;
 	cleanup_input struct input in = { 0 };
 	cleanup_schema struct schema *schema = NULL;
 	cleanup_json cJSON *obj = NULL;
+	enum out_format format = out_format(get_formats[opts->output]);
 	int code;
 
 	if (argc != 1)
@@ -127,7 +215,10 @@ static int run_get(const void *values, int argc, char **argv, struct error *err)
 		return code;
 	if (runtime_by_name(&obj, &in, schema, argv[0], err))
 		return -1;
-	return out_doc(out_format(get_formats[opts->output]), obj, err);
+	if (format != OUT_NAME)
+		return out_doc(format, obj, err);
+	out_name(meta_api_version(obj), meta_kind(obj), meta_name(obj));
+	return EXIT_OK;
 }
 
 /* ---- render ------------------------------------------------------------------- */
@@ -152,15 +243,15 @@ static int run_render(const void *values, int argc, char **argv, struct error *e
 	cleanup_job_set struct job_set set = { 0 };
 	int code;
 
-	if (argc > 1 || (argc && opts.job.file))
+	if (argc > 1 || (argc && opts.job.files.n))
 		return error_set(err, ERR_USAGE, "unexpected argument '%s'",
 				 argv[argc > 1]);
 	if (argc)
 		opts.job.runtime = argv[0];
-	if (opts.job.file && flag)
+	if (opts.job.files.n && flag)
 		return error_set(err, ERR_USAGE,
 				 "%s goes with a runtime, not with a file", flag);
-	if (!opts.job.file && !opts.job.runtime)
+	if (!opts.job.files.n && !opts.job.runtime)
 		return error_set(err, ERR_USAGE,
 				 "give a runtime, or a TrainJob with --filename");
 	if (opts.job.runtime &&
@@ -173,10 +264,13 @@ static int run_render(const void *values, int argc, char **argv, struct error *e
 /* ---- validate ----------------------------------------------------------------- */
 
 struct validate_opts {
+	struct opt_strs files;
 	bool quiet;
 };
 
 static const struct opt validate_table[] = {
+	OPT_STRS('f', "filename", "FILE", "one more file; - is stdin; repeatable",
+		 struct validate_opts, files),
 	OPT_BOOL('q', "quiet", "no line for what is valid", struct validate_opts, quiet),
 	{ .type = OPT_END },
 };
@@ -220,10 +314,13 @@ static int run_validate(const void *values, int argc, char **argv, struct error 
 	const struct validate_opts *opts = values;
 	int code = EXIT_OK;
 
-	if (!argc)
+	if (!argc && !opts->files.n)
 		return error_set(err, ERR_USAGE, "give one file or more");
 	for (; *argv; argv++)
 		if (validate_file(*argv, opts->quiet))
+			code = EXIT_BAD_INPUT;
+	for (size_t i = 0; i < opts->files.n; i++)
+		if (validate_file(opts->files.list[i], opts->quiet))
 			code = EXIT_BAD_INPUT;
 	return code;
 }
@@ -232,6 +329,10 @@ static const struct cmd cmd_list = {
 	.name = "list",
 	.args = "",
 	.summary = "show the runtimes there are",
+	.about = "Those of the cluster, if there is a kubeconfig, those of "
+		 "--runtime-file, "
+		 "and\n"
+		 "the built-in ones that neither replaces.",
 	.example = "kftrainer runtime list\n"
 		   "kftrainer runtime list --runtime-file my-runtimes.yaml -o json",
 	.opts = list_table,
@@ -245,7 +346,7 @@ static const struct cmd cmd_get_runtime = {
 	.summary = "print a runtime",
 	.example = "kftrainer runtime get torch-distributed > my-runtime.yaml",
 	.opts = get_table,
-	.opts_size = sizeof(struct list_opts),
+	.opts_size = sizeof(struct get_opts),
 	.run = run_get,
 };
 
@@ -264,7 +365,7 @@ static const struct cmd cmd_render = {
 
 static const struct cmd cmd_validate = {
 	.name = "validate",
-	.args = "FILE...",
+	.args = "[FILE...]",
 	.summary = "check files of runtimes and TrainJobs",
 	.about = "All errors of all files are told at once, each with file, line and "
 		 "column;\n"
@@ -282,7 +383,7 @@ static const struct cmd *const sub[] = {
 
 const struct cmd cmd_runtime = {
 	.name = "runtime",
-	.args = "get|list|render|unpack-workspace|validate",
+	.args = "get|list|render|validate",
 	.summary = "list, print, render and check runtimes",
 	.example = "kftrainer runtime list\n"
 		   "kftrainer runtime get torch-distributed\n"

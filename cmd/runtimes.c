@@ -179,14 +179,29 @@ static void sort_by_name(cJSON *list)
 		cJSON_AddItemToArray(list, items[i]);
 }
 
-int runtime_all(cJSON **ret, const struct input *in, const struct schema *schema,
-		struct error *err)
+static bool in_cluster(const cJSON *cluster, const char *name)
+{
+	const cJSON *obj;
+
+	json_each(obj, cluster)
+		if (meta_is(obj, TRAINER_GROUP, CLUSTER_RUNTIME_KIND) &&
+		    str_eq(meta_name(obj), name))
+			return true;
+	return false;
+}
+
+int runtime_all(cJSON **ret, const struct input *in, const cJSON *cluster,
+		const struct schema *schema, struct error *err)
 {
 	cleanup_json cJSON *list = cJSON_CreateArray();
+	const cJSON *c;
 
 	for (size_t i = 0; i < in->n; i++)
 		if (doc_is_runtime(&in->docs[i]))
 			cJSON_AddItemToArray(list, json_dup(in->docs[i].obj));
+	json_each(c, cluster)
+		if (!in_files(in, meta_kind(c), meta_name(c), meta_namespace(c)))
+			cJSON_AddItemToArray(list, json_dup(c));
 	for (const struct asset *a = assets; a->name; a++) {
 		cJSON *obj = str_starts(a->name, FOLDER) ? from_asset(a) : NULL;
 
@@ -195,7 +210,8 @@ int runtime_all(cJSON **ret, const struct input *in, const struct schema *schema
 					 a->name);
 		if (!obj)
 			continue;
-		if (in_files(in, CLUSTER_RUNTIME_KIND, meta_name(obj), NULL)) {
+		if (in_files(in, CLUSTER_RUNTIME_KIND, meta_name(obj), NULL) ||
+		    in_cluster(cluster, meta_name(obj))) {
 			cJSON_Delete(obj);
 			continue;
 		}

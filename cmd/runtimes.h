@@ -30,8 +30,11 @@ bool runtime_exists(const struct input *in, const struct runtime_name *which,
 const struct doc *runtime_in_files(const struct input *in, const cJSON *trainjob,
 				   const char *ns);
 
-/* All: those of the files, then the built-in ones that no file overrides. */
-MUST_CHECK int runtime_all(cJSON **ret, const struct input *in,
+/*
+ * All, by name: those of the files, of a cluster (an array; what a file has, too, is
+ * left out), and the built-in ones that neither has.
+ */
+MUST_CHECK int runtime_all(cJSON **ret, const struct input *in, const cJSON *cluster,
 			   const struct schema *schema, struct error *err);
 
 /* Of any kind, or KIND/NAME (refer_runtime()). ERR_NOT_FOUND has the nearest name. */

@@ -16,6 +16,8 @@
 #include "cmd/refer.h"
 #include "cmd/render.h"
 #include "cmd/submit_cluster.h"
+#include "local/memdir.h"
+#include "local/state.h"
 
 #define SCRIPT_RUNTIME "torch-distributed"
 
@@ -27,7 +29,7 @@ struct submit_opts {
 	struct cluster_opts cluster;
 	struct workspace_opts workspace;
 	bool local, quiet, wait, follow;
-	int64_t timeout_ms;
+	int64_t timeout_ms, max_restarts;
 	int dry_run;
 	int output; /* 0: not given; else that many of render_formats */
 };
@@ -55,8 +57,12 @@ static const struct opt opts_table[] = {
 		 struct submit_opts, follow),
 	OPT_BOOL(0, "wait", "return when it has ended, with its exit code",
 		 struct submit_opts, wait),
-	OPT_DURATION(0, "timeout", "TIME", "follow or wait so long at most",
+	OPT_DURATION(0, "timeout", "TIME",
+		     "follow or wait so long at most; --local ends the job then",
 		     struct submit_opts, timeout_ms, 1, OPT_LONGEST),
+	OPT_INT(0, "max-restarts", "N",
+		"--local: so often the job begins anew when it fails", struct submit_opts,
+		max_restarts, 0, INT32_MAX),
 	OPT_BOOL(0, "suspend", "create it suspended: nothing of it runs yet",
 		 struct submit_opts, job.suspend),
 	WORKSPACE_OPTIONS(struct submit_opts),
@@ -70,14 +76,28 @@ static const struct opt opts_table[] = {
 };
 
 /* Python code, and no YAML: the job carries it. */
-static void settle_script(struct job_opts *job)
+static int settle_script(struct job_opts *job, struct error *err)
 {
-	if (!job->file || !str_ends(job->file, ".py"))
-		return;
-	job->script = job->file;
+	const char *first = job_opts_file(job), *script = NULL;
+
+	if (first && str_ends(first, ".py"))
+		script = first;
+	for (size_t i = 0; i < job->files.n; i++)
+		if (str_ends(job->files.list[i], ".py"))
+			script = job->files.list[i];
+	if (!script)
+		return 0;
+	if ((job->file != NULL) + job->files.n > 1)
+		return error_set(err, ERR_USAGE,
+				 "%s: code is a job of its own, without other files; "
+				 "--runtime-file gives it runtimes",
+				 script);
+	job->script = script;
 	job->file = NULL;
+	job->files.n = 0;
 	if (!job->runtime)
 		job->runtime = SCRIPT_RUNTIME;
+	return 0;
 }
 
 /* FILE may stand alone or behind -f; without one there must be a runtime. */
@@ -85,24 +105,36 @@ static int settle_file(struct job_opts *job, int argc, char **argv, struct error
 {
 	const char *flag;
 
-	if (argc > 1 || (argc && job->file))
+	if (argc > 1)
 		return error_set(err, ERR_USAGE,
-				 "unexpected argument '%s': one file, and a command "
-				 "after '--'",
-				 argv[argc > 1]);
-	if (argc)
-		job->file = argv[0];
-	settle_script(job);
+				 "unexpected argument '%s': further files go behind -f, "
+				 "a command behind '--'",
+				 argv[1]);
+	job->file = argc ? argv[0] : NULL;
+	if (settle_script(job, err))
+		return -1;
 	flag = job_opts_flag(job);
-	if (job->file && flag)
+	if (job_opts_file(job) && flag)
 		return error_set(err, ERR_USAGE,
 				 "%s goes with --runtime, not with a file", flag);
-	if (!job->file && !job->runtime)
+	if (!job_opts_file(job) && !job->runtime)
 		return error_set(err, ERR_USAGE,
 				 flag ? "%s needs --runtime"
 				      : "give a file, or --runtime%s",
 				 flag ? flag : "");
 	return job->runtime ? refer_runtime(&job->runtime, &job->runtime_kind, err) : 0;
+}
+
+static int check_limits(const struct submit_opts *opts, struct error *err)
+{
+	if (opts->timeout_ms && !opts->follow && !opts->wait && !opts->local)
+		return error_set(err, ERR_USAGE,
+				 "--timeout goes with --follow, --wait or --local");
+	if (opts->max_restarts && !opts->local)
+		return error_set(err, ERR_USAGE,
+				 "--max-restarts goes with --local; on a cluster the "
+				 "runtime's failurePolicy.maxRestarts says it");
+	return 0;
 }
 
 static int check_opts(const struct submit_opts *opts, struct error *err)
@@ -115,7 +147,6 @@ static int check_opts(const struct submit_opts *opts, struct error *err)
 		{ opts->cluster.context, "--context" },
 		{ opts->follow, "--follow" },
 		{ opts->wait, "--wait" },
-		{ opts->timeout_ms, "--timeout" },
 		{ opts->job.suspend, "--suspend" },
 	};
 
@@ -131,21 +162,22 @@ static int check_opts(const struct submit_opts *opts, struct error *err)
 		return error_set(err, ERR_USAGE,
 				 "--dry-run runs nothing that --%s could see",
 				 opts->follow ? "follow" : "wait");
-	if (opts->timeout_ms && !opts->follow && !opts->wait)
-		return error_set(err, ERR_USAGE,
-				 "--timeout goes with --follow or --wait");
+	if (check_limits(opts, err))
+		return -1;
 	return workspace_check_opts(&opts->workspace, opts->local, err);
 }
 
 /* Where the code is written while it runs, so that nothing of it stays. */
-static int private_tmp(char *folder, size_t size, struct error *err)
+static int private_tmp(struct arena *arena, const char **ret, int *ret_lock,
+		       struct error *err)
 {
 	const char *tmp = getenv("TMPDIR");
 
-	snprintf(folder, size, "%s/kftrainer-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-	if (!mkdtemp(folder))
-		return error_errno(err, errno, "%s", folder);
-	setenv("TMPDIR", folder, 1);
+	tmp = tmp && *tmp ? tmp : "/tmp";
+	*ret = tempdir_make(arena, tmp, ret_lock);
+	if (!*ret)
+		return error_errno(err, errno, "%s: no folder can be made", tmp);
+	setenv("TMPDIR", *ret, 1);
 	return 0;
 }
 
@@ -159,25 +191,25 @@ static const char *format_of(const struct submit_opts *opts)
 static int submit_local(struct job_set *set, const struct submit_opts *opts,
 			struct shipment *shipment, struct error *err)
 {
-	const struct local_show show = { opts->quiet, format_of(opts) };
-	char folder[PATH_MAX];
-	struct error why = { 0 };
-	int code;
+	const struct local_show show = { opts->quiet, format_of(opts), opts->timeout_ms,
+					 opts->max_restarts };
+	cleanup_arena struct arena arena = { 0 };
+	const char *folder;
+	int code, lock = -1;
 
 	if (set->n > 1)
-		return error_set(err, ERR_INVALID,
-				 "%s has %zu TrainJobs; --local runs one", opts->job.file,
-				 set->n);
+		return error_set(err, ERR_INVALID, "%s: %zu TrainJobs; --local runs one",
+				 job_opts_files(&set->input.arena, &opts->job), set->n);
+	state_sweep();
 	job_add_config(set, &set->list[0]);
 	if (shipment_bind_local(shipment, set->list[0].objects, err))
 		return -1;
 	if (!opts->job.script)
 		return local_submit(&set->list[0], &show, err);
-	if (private_tmp(folder, sizeof(folder), err))
+	if (private_tmp(&arena, &folder, &lock, err))
 		return -1;
 	code = local_submit(&set->list[0], &show, err);
-	if (dir_remove(folder, &why))
-		cmd_complain("submit", "warning: %s", why.msg);
+	memdir_remove(folder, lock);
 	return code;
 }
 

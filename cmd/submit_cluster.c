@@ -199,7 +199,7 @@ static const char *runtime_hint(struct arena *arena, struct sending *s,
 	const char *near = NULL, *ret = "";
 	int rc = list_runtimes(s, ref.kind, ns, &names);
 
-	if (!s->opts->job.file &&
+	if (!job_opts_file(&s->opts->job) &&
 	    !s->opts->job.runtime_kind) /* a mere name, which might be of either kind */
 		rc |= list_runtimes(s, RUNTIME_KIND, ns, &names);
 	if (rc)
@@ -232,15 +232,11 @@ static void tell_own(const struct doc *doc, const struct refusals *told, const c
 {
 	for (size_t i = 0; i < doc->errs.n; i++) {
 		const struct field_error *e = &doc->errs.list[i];
-		cleanup_arena struct arena arena = { 0 };
-		cleanup_buf struct buf line = { .max = 1 << 16 };
 
-		if (told && is_told(told, e->path) && e->type != FIELD_UNKNOWN)
-			continue;
-		field_error_print(&line, e);
-		cmd_complain(CMD, "%s%s%s", word, doc_place(&arena, doc, e->path),
-			     line.data ? (const char *)line.data : "");
+		if (!told || !is_told(told, e->path) || e->type == FIELD_UNKNOWN)
+			doc_tell_error(doc, e, word, CMD);
 	}
+	doc->source->untold += doc->errs.more;
 }
 
 /* An unknown field is told with what was meant instead, where that is known. */
@@ -281,7 +277,7 @@ static void tell_refused(struct sending *s, const struct item *item, const cJSON
 	for (size_t i = 0; i < r.n; i++) {
 		const char *path = r.list[i].path;
 
-		if (!own_is_better(item->doc, &r.list[i]))
+		if (!own_is_better(item->doc, &r.list[i]) && doc_may_tell(item->doc))
 			cmd_complain(
 				CMD, "%s%s%s%s", doc_place(&arena, item->doc, path),
 				*path ? "" : object_title(&arena, item->obj),
@@ -449,7 +445,7 @@ static int ask_all(struct sending *s, struct error *err)
 
 	for (size_t i = 0; i < in->n; i++)
 		if (!schema_knows(s->set.schema, in->docs[i].obj))
-			s->refused += doc_tell(&in->docs[i], CMD);
+			s->refused += doc_tell(&in->docs[i], "", CMD);
 	for (size_t i = 0; i < s->n; i++) {
 		struct item *item = &s->list[i];
 		size_t before = s->refused + s->exist;
@@ -461,6 +457,7 @@ static int ask_all(struct sending *s, struct error *err)
 		if (s->refused + s->exist == before)
 			tell_own(item->doc, NULL, "warning: the cluster takes it, but: ");
 	}
+	input_tell_rest(in, CMD);
 	return 0;
 }
 

@@ -42,6 +42,7 @@ static void on_line(void *ctx, const char *prefix, const char *line, size_t len)
 
 	s->last[0] = 0;
 	viewer_line(&s->viewer, prefix, line, len);
+	viewer_pause(&s->viewer);
 }
 
 static void no_progress(void *ctx, const char *line)

@@ -119,7 +119,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 
 const struct cmd cmd_suspend = {
 	.name = "suspend",
-	.args = "NAME...",
+	.args = "JOB...",
 	.summary = "stop the pods of TrainJobs, keeping the jobs",
 	.about = "Sets spec.suspend. The pods go, and with them what they have not "
 		 "saved; the\n"

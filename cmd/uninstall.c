@@ -186,6 +186,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	if (argc)
 		return error_set(err, ERR_USAGE, "unexpected argument '%s'", argv[0]);
 	opts.what.parts = parts_of(&opts);
+	opts.what.strict = true; /* should it be there */
 	if (input_schema(&schema, err) ||
 	    manifests_build(&list, schema, &opts.what, err) ||
 	    cluster_connect(&kube, &opts.cluster, err))

@@ -186,6 +186,6 @@ const struct cmd cmd_runtime_unpack_workspace = {
 		"    --to code.new --sha256 $(sha256sum workspace.tar.zst | cut -c 1-64)",
 	.opts = opts_table,
 	.opts_size = sizeof(struct unpack_workspace_opts),
-	.flags = CMD_IN_POD,
+	.flags = CMD_IN_POD | CMD_HIDDEN,
 	.run = run,
 };

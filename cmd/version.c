@@ -2,9 +2,12 @@
  * version.c - what this binary is made of.
  */
 #include <stdio.h>
+#include <string.h>
 
+#include "assets/assets.h"
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "base/zstd.h"
 #include "cmd/cmd.h"
 #include "cmd/out.h"
 
@@ -21,6 +24,7 @@
 
 struct version_opts {
 	int output;
+	bool licenses;
 };
 
 static const char *const formats[] = { "table", "json", "yaml", NULL };
@@ -28,6 +32,8 @@ static const char *const formats[] = { "table", "json", "yaml", NULL };
 static const struct opt opts_table[] = {
 	OPT_ENUM('o', "output", "FORMAT", "how to print it", struct version_opts, output,
 		 formats),
+	OPT_BOOL(0, "licenses", "the licenses of all that is inside, with their texts",
+		 struct version_opts, licenses),
 	{ .type = OPT_END },
 };
 
@@ -77,6 +83,44 @@ static void print_lines(const cJSON *doc)
 		       lib->string, lib->valuestring);
 }
 
+/* What is left of an embedded file: a struct zstd_source. */
+struct rest {
+	const unsigned char *data;
+	size_t len;
+};
+
+static int read_rest(void *ctx, void *data, size_t len, size_t *ret_len,
+		     struct error *err)
+{
+	struct rest *r = ctx;
+
+	(void)err;
+	*ret_len = len < r->len ? len : r->len;
+	memcpy(data, r->data, *ret_len);
+	r->data += *ret_len;
+	r->len -= *ret_len;
+	return 0;
+}
+
+static int print_licenses(struct error *err)
+{
+	const struct asset *asset = asset_find("licenses.zst");
+	struct rest rest = { asset->data, asset->len };
+	const struct zstd_source from = { read_rest, &rest };
+	cleanup_zstd_reader struct zstd_reader *reader = NULL;
+	char piece[16384];
+	size_t n;
+
+	if (zstd_reader_new(&reader, &from, err))
+		return -1;
+	do {
+		if (zstd_read(reader, piece, sizeof(piece), &n, err))
+			return -1;
+		fwrite(piece, 1, n, stdout);
+	} while (n);
+	return EXIT_OK;
+}
+
 static int run(const void *values, int argc, char **argv, struct error *err)
 {
 	const struct version_opts *opts = values;
@@ -85,6 +129,10 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 
 	if (argc)
 		return error_set(err, ERR_USAGE, "unexpected argument '%s'", argv[0]);
+	if (opts->licenses && format != OUT_TABLE)
+		return error_set(err, ERR_USAGE, "--licenses is text; leave out -o");
+	if (opts->licenses)
+		return print_licenses(err);
 	doc = describe();
 	if (format != OUT_TABLE)
 		return out_doc(format, doc, err);
@@ -99,6 +147,7 @@ const struct cmd cmd_version = {
 	.opts = opts_table,
 	.opts_size = sizeof(struct version_opts),
 	.example = "kftrainer version\n"
-		   "kftrainer version -o json",
+		   "kftrainer version -o json\n"
+		   "kftrainer version --licenses",
 	.run = run,
 };

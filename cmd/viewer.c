@@ -9,13 +9,19 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "base/xmalloc.h"
 #include "cmd/out.h"
+
+/* Jobs write much, and a write for each line costs more than all else. */
+enum { OUTPUT_BUFFER = 65536 };
 
 void viewer_begin(struct viewer *v, const char *name, bool quiet)
 {
 	*v = (struct viewer){ .name = name, .quiet = quiet };
 	v->live = !quiet && out_terminal(STDOUT_FILENO) && out_terminal(STDERR_FILENO);
 	v->prefixes.colour = out_colour(STDOUT_FILENO);
+	fflush(stdout);
+	setvbuf(stdout, xmalloc(OUTPUT_BUFFER), _IOFBF, OUTPUT_BUFFER);
 }
 
 static int terminal_width(void)
@@ -27,23 +33,25 @@ static int terminal_width(void)
 	return size.ws_col;
 }
 
-static void erase_status(const struct viewer *v)
+static void erase_status(struct viewer *v)
 {
-	if (v->live && v->status[0])
+	if (v->drawn)
 		fputs("\r\033[K", stdout);
+	v->drawn = false;
 }
 
 /* Cut, so that it stays one line and can be erased. */
-static void draw_status(const struct viewer *v)
+static void draw_status(struct viewer *v)
 {
-	if (v->live && v->status[0])
+	v->drawn = v->live && v->status[0];
+	if (v->drawn)
 		printf("%.*s", terminal_width() - 1, v->status);
 }
 
 /* A reader that went away does not end the job: its logs are on disk. */
 static void flush_lines(struct viewer *v)
 {
-	if (!fflush(stdout))
+	if (!fflush(stdout) && !ferror(stdout))
 		return;
 	v->deaf = true;
 	fprintf(stderr,
@@ -99,6 +107,16 @@ void viewer_line(void *ctx, const char *prefix, const char *line, size_t len)
 		return;
 	erase_status(v);
 	prefix_line(&v->prefixes, prefix, line, len);
+	if (ferror(stdout))
+		flush_lines(v);
+}
+
+void viewer_pause(void *ctx)
+{
+	struct viewer *v = ctx;
+
+	if (v->deaf)
+		return;
 	draw_status(v);
 	flush_lines(v);
 }

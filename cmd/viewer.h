@@ -18,6 +18,7 @@ struct viewer {
 	bool quiet;       /* nothing but its output */
 	bool live;        /* the last line of the terminal shows the phase */
 	bool deaf;        /* stdout is gone: nobody reads the lines */
+	bool drawn;       /* that line is there */
 	char status[512]; /* that line; "" when there is none */
 };
 
@@ -27,6 +28,8 @@ void viewer_begin(struct viewer *v, const char *name, bool quiet);
 void viewer_progress(void *ctx, const char *line);
 void viewer_note(void *ctx, const char *line);
 void viewer_line(void *ctx, const char *prefix, const char *line, size_t len);
+/* No more lines for now: those so far go out. */
+void viewer_pause(void *ctx);
 
 /* The line below goes away. */
 void viewer_erase(struct viewer *v);

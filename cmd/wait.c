@@ -280,7 +280,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 
 const struct cmd cmd_wait = {
 	.name = "wait",
-	.args = "NAME...",
+	.args = "JOB...",
 	.summary = "wait until a TrainJob has finished",
 	.about = "Exits with 0 when it has come to that state. When it has ended "
 		 "otherwise: 1, or\n"

@@ -22,19 +22,20 @@
 int workspace_check_opts(const struct workspace_opts *o, bool local, struct error *err)
 {
 	const struct {
-		bool given;
+		bool given, here;
 		const char *name;
 	} rest[] = {
-		{ o->to, "--workspace-to" },
-		{ o->secret, "--workspace-secret" },
-		{ o->keep, "--keep" },
+		{ o->include.n, true, "--include" },
+		{ o->to, false, "--workspace-to" },
+		{ o->secret, false, "--workspace-secret" },
+		{ o->keep, false, "--keep" },
 	};
 
 	for (size_t i = 0; i < sizeof(rest) / sizeof(*rest); i++) {
 		if (rest[i].given && !o->dir)
 			return error_set(err, ERR_USAGE, "%s goes with --workspace",
 					 rest[i].name);
-		if (rest[i].given && local)
+		if (rest[i].given && local && !rest[i].here)
 			return error_set(err, ERR_USAGE,
 					 "%s is for jobs on a cluster; --local reads the "
 					 "folder itself",
@@ -93,14 +94,15 @@ static int refuse_large(struct shipment *s, const char *dir, struct error *err)
 			 files.data ? (const char *)files.data : "none");
 }
 
-static int pack(struct shipment *s, const char *dir, struct error *err)
+static int pack(struct shipment *s, const struct workspace_opts *o, struct error *err)
 {
+	const struct pack_opts how = { PACK_LIMITS, { o->include.list, o->include.n } };
 	const char *file = path_join(&s->arena, s->folder, WORKSPACE_FILE);
 	cleanup_fd int out = open(file, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
 	if (out < 0)
 		return error_errno(err, errno, "%s", file);
-	if (pack_folder(dir, out, &PACK_LIMITS, &s->arena, &s->summary, err))
+	if (pack_folder(o->dir, out, &how, &s->arena, &s->summary, err))
 		return error_wrap(err, "--workspace");
 	s->says.digest = s->cargo.digest = s->summary.digest;
 	return 0;
@@ -117,12 +119,35 @@ static int load(struct shipment *s, struct error *err)
 	return 0;
 }
 
+static void tell_left(struct shipment *s, const struct pack_left *left, const char *why)
+{
+	int64_t shown = left->n < PACK_LEFT ? left->n : PACK_LEFT;
+
+	if (!left->n)
+		return;
+	fprintf(stderr, "left out, %s:", why);
+	for (int64_t i = 0; i < shown; i++)
+		fprintf(stderr, "%s %s", i ? "," : "",
+			str_visible(&s->arena, left->paths[i], false));
+	if (left->n > shown)
+		fprintf(stderr, " and %lld more", (long long)(left->n - shown));
+	fprintf(stderr, "\n");
+}
+
 static void tell(struct shipment *s)
 {
+	static const char *const why[LEAVE_REASONS] = {
+		[LEAVE_KEY] = "by name (--include PATH takes one back in)",
+		[LEAVE_OWN] = "by " PACK_IGNORE_FILE,
+		[LEAVE_GIT] = "by .gitignore",
+	};
+
 	fprintf(stderr, "workspace %s: %lld files and folders, %s; packed %s\n",
 		str_visible(&s->arena, s->dir, false), (long long)s->summary.entries,
 		size_text(&s->arena, s->summary.bytes),
 		size_text(&s->arena, s->summary.size));
+	for (int i = LEAVE_KEY; i < LEAVE_REASONS; i++)
+		tell_left(s, &s->summary.left[i], why[i]);
 }
 
 /* Named after its contents: equal folders are there once. */
@@ -143,7 +168,7 @@ int shipment_pack(struct shipment *s, const struct workspace_opts *o, bool local
 	if (!o->dir)
 		return 0;
 	s->dir = o->dir;
-	if (make_folder(s, err) || pack(s, o->dir, err))
+	if (make_folder(s, err) || pack(s, o, err))
 		return -1;
 	if (o->to && !local)
 		address(s, o);

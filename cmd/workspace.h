@@ -11,6 +11,7 @@
 
 struct workspace_opts {
 	const char *dir, *to, *secret;
+	struct opt_strs include;
 	bool keep;
 };
 
@@ -19,6 +20,8 @@ struct workspace_opts {
 #define WORKSPACE_OPTIONS(s) \
 	OPT_STR(0, "workspace", "DIR", "ship a folder: what the job starts in", \
 		s, workspace.dir), \
+	OPT_STRS(0, "include", "PATH", "a file of it that would be left out", \
+		 s, workspace.include), \
 	OPT_STR(0, "workspace-to", "URI", "by way of s3://..., for what is too large", \
 		s, workspace.to), \
 	OPT_STR(0, "workspace-secret", "NAME", "Secret with which pods read that", \
@@ -43,7 +46,7 @@ MUST_CHECK int workspace_check_opts(const struct workspace_opts *o, bool local,
 				    struct error *err);
 
 /*
- * Pack o->dir. Nothing when there is none. For a cluster: ERR_LIMIT where it is too large
+ * Pack o->dir, and tell what was left out. Nothing when there is none. For a cluster: ERR_LIMIT where it is too large
  * and no place was given.
  */
 MUST_CHECK int shipment_pack(struct shipment *ret, const struct workspace_opts *o,

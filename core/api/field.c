@@ -50,6 +50,11 @@ static const char *value_text(struct arena *arena, const cJSON *value)
 	return arena_printf(arena, "%.*s...", (int)len, (const char *)text.data);
 }
 
+bool field_errors_full(const struct field_errors *errs)
+{
+	return errs->max && errs->n >= errs->max;
+}
+
 void field_error_add(struct field_errors *errs, enum field_error_type type,
 		     const char *path, const cJSON *value, const char *detail, ...)
 {
@@ -57,6 +62,10 @@ void field_error_add(struct field_errors *errs, enum field_error_type type,
 	struct field_error *e;
 	va_list ap;
 
+	if (field_errors_full(errs)) {
+		errs->more++;
+		return;
+	}
 	va_start(ap, detail);
 	if (vasprintf(&text, detail, ap) < 0)
 		abort();

@@ -38,12 +38,17 @@ struct field_errors {
 	struct arena arena;
 	struct field_error *list; /* in the order of adding */
 	size_t n, cap;
+	size_t max;  /* so many are kept; 0: all */
+	size_t more; /* that were not kept */
 };
 
 /* value may be NULL. detail: printf-like; "" for none. */
 void field_error_add(struct field_errors *errs, enum field_error_type type,
 		     const char *path, const cJSON *value, const char *detail, ...)
 	PRINTF_LIKE(5, 6);
+
+/* Is what is added now only counted? */
+bool field_errors_full(const struct field_errors *errs);
 
 /* "path.key", "path[i]", "path[key]"; an empty path gives "key". In the list's arena. */
 const char *field_child(struct field_errors *errs, const char *path, const char *key);

@@ -16,6 +16,9 @@
 #include "base/map.h"
 #include "base/str.h"
 
+enum { MAX_ADVICE = 200 };
+#define SHELL_SYNTAX "\"'\\`$&|;<>()*?#~\t\n"
+
 /* Where we are: a list from here to the root, on the stack. */
 struct at {
 	const struct at *up; /* NULL: the root */
@@ -32,7 +35,7 @@ static const char *path_text(struct check *c, const struct at *at)
 {
 	const char *up;
 
-	if (!at->up)
+	if (!at->up || field_errors_full(c->errs))
 		return "";
 	up = path_text(c, at->up);
 	return at->key ? field_child(c->errs, up, at->key)
@@ -98,9 +101,33 @@ static bool type_is(enum node_type type, const cJSON *value)
 	return false;
 }
 
-/* YAML reads what is not in quotes as it likes. */
-static const char *quotes_advice(const struct node *node, const cJSON *value)
+/* A command as one text: as the list that it would be. In the arena. */
+static const char *list_advice(struct arena *arena, const char *text)
 {
+	cleanup_json cJSON *words = cJSON_CreateArray();
+	cleanup_buf struct buf list = { .max = MAX_ADVICE };
+	bool plain = !text[strcspn(text, SHELL_SYNTAX)];
+	const char *const shell[] = { "sh", "-c", text, NULL };
+	const char *const *word = shell;
+
+	if (plain)
+		word = (const char *const *)str_split(arena, text, ' ', NULL);
+	for (; *word; word++)
+		if (**word)
+			cJSON_AddItemToArray(words, cJSON_CreateString(*word));
+	json_print(&list, words);
+	return arena_printf(arena, "; write it as a list: %s",
+			    list.overflowed ? "[\"python3\", \"train.py\"]"
+					    : (const char *)list.data);
+}
+
+/* YAML reads what is not in quotes as it likes. */
+static const char *advice(struct arena *arena, const struct node *node,
+			  const cJSON *value)
+{
+	if (node->type == NODE_ARRAY && node->each && node->each->type == NODE_STRING &&
+	    cJSON_IsString(value))
+		return list_advice(arena, value->valuestring);
 	if (node->type == NODE_STRING && (cJSON_IsNumber(value) || cJSON_IsBool(value)))
 		return "; write it in quotes";
 	if (node->type == NODE_INTEGER && cJSON_IsString(value) &&
@@ -124,7 +151,7 @@ static void type_error(struct check *c, const struct at *at, const struct node *
 	c->n_type_errors++;
 	field_error_add(c->errs, FIELD_TYPE_INVALID, path, text,
 			"%s in body must be of type %s: \"%s\"%s", path,
-			names[node->type], found, quotes_advice(node, value));
+			names[node->type], found, advice(&c->errs->arena, node, value));
 }
 
 static void check_integer(struct check *c, const struct at *at, const struct node *node,
@@ -223,18 +250,20 @@ static const cJSON *key_value(const struct node *element_node, const cJSON *elem
 	return value;
 }
 
-/* {containerPort: 80, protocol: TCP}; the caller's. */
+/* {containerPort: 80, protocol: TCP}; the caller's. NULL: one is missing, which is told. */
 static cJSON *map_keys(const struct node *list, const cJSON *element)
 {
-	cJSON *keys = cJSON_CreateObject();
+	cleanup_json cJSON *keys = cJSON_CreateObject();
 	const cJSON *value;
 
 	for (const char *const *k = list->keys; *k; k++) {
 		value = key_value(list->each, element, *k);
+		if (!value && str_in(*k, list->each->required))
+			return NULL;
 		if (value)
 			cJSON_AddItemToObject(keys, *k, json_dup(value));
 	}
-	return keys;
+	return STEAL(keys);
 }
 
 /* Each value that stands in a set, or as the keys in a map, for the second time. */
@@ -243,7 +272,7 @@ static void check_unique(struct check *c, const struct at *at, const struct node
 {
 	static char once, twice;
 	cleanup_map struct map seen = { 0 };
-	struct at here = { .up = at };
+	struct at here = { .up = at, .index = (size_t)-1 };
 	const cJSON *element;
 	void *before;
 
@@ -251,8 +280,12 @@ static void check_unique(struct check *c, const struct at *at, const struct node
 		cleanup_json cJSON *keys = NULL;
 		cleanup_free char *text = NULL;
 
-		if (node->list == LIST_MAP)
+		here.index++;
+		if (node->list == LIST_MAP) {
 			keys = map_keys(node, element);
+			if (!keys)
+				continue;
+		}
 		text = json_text(keys ? keys : element);
 		before = map_put(&seen, text, &once);
 		if (before)
@@ -260,7 +293,6 @@ static void check_unique(struct check *c, const struct at *at, const struct node
 		if (before == &once && cJSON_IsObject(element) == (keys != NULL))
 			field_error_add(c->errs, FIELD_DUPLICATE, path_text(c, &here),
 					keys ? keys : element, "%s", "");
-		here.index++;
 	}
 }
 
@@ -328,20 +360,37 @@ static const char *field_names(struct arena *arena, const struct node *node)
 static void unknown_field(struct check *c, const struct at *at, const struct node *node)
 {
 	cleanup_arena struct arena arena = { 0 };
-	const char **names = arena_alloc(&arena, (node->n_props + 1) * sizeof(*names));
+	size_t max = node->n_props + (size_t)cJSON_GetArraySize(node->instead) + 1;
+	const char **names = arena_alloc(&arena, max * sizeof(*names));
+	const cJSON *other;
 	const char *near, *instead, *detail = "";
+	size_t n = 0;
 
-	for (size_t i = 0; i < node->n_props; i++)
-		names[i] = node->props[i].name;
-	instead = json_str(node->instead, at->key);
-	near = instead ? NULL : nearest_word(at->key, names);
-	if (near)
+	if (field_errors_full(c->errs)) {
+		c->errs->more++;
+		return;
+	}
+	for (; n < node->n_props; n++)
+		names[n] = node->props[n].name;
+	json_each(other, node->instead)
+		names[n++] = other->string;
+	near = nearest_word(at->key, names);
+	instead = near ? json_str(node->instead, near) : NULL;
+	if (near && !instead)
 		detail = arena_printf(&arena, "did you mean \"%s\"?", near);
 	else if (instead)
 		detail = arena_printf(&arena, "use %s", instead);
 	else
 		detail = field_names(&arena, node);
 	field_error_add(c->errs, FIELD_UNKNOWN, path_text(c, at), NULL, "%s", detail);
+}
+
+/* A key of a map that nobody understands: resources have names of their own. */
+static void foreign_key(struct check *c, const struct at *at, const char *instead)
+{
+	cleanup_json cJSON *key = cJSON_CreateString(at->key);
+
+	field_error_add(c->errs, FIELD_INVALID, path_text(c, at), key, "use %s", instead);
 }
 
 /* Members as the API server counts them: defaults filled in, the rest dropped. */
@@ -373,6 +422,8 @@ static void check_members(struct check *c, const struct at *at, const struct nod
 		child = child ? child : node->each;
 		if (!child && !node->preserves_unknown)
 			unknown_field(c, &here, node);
+		else if (child == node->each && json_str(node->instead, here.key))
+			foreign_key(c, &here, json_str(node->instead, here.key));
 		if (child && !cJSON_IsNull(member)) /* else it is as if absent */
 			check_value(c, &here, child, member,
 				    json_member(old, member->string));
@@ -408,7 +459,7 @@ static bool is_faulty(const struct field_errors *errs, const char *path)
 	for (size_t i = 0; i < errs->n; i++)
 		if (str_eq(errs->list[i].path, path))
 			return true;
-	return false;
+	return field_errors_full(errs);
 }
 
 /* A rule is broken; what is said of the same field already is enough. */

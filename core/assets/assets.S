@@ -2,12 +2,13 @@
  * assets.S - the bytes of the embedded files, and their table (assets.h).
  *
  * The paths are seen from the root of the repository. Add a file here, in the
- * order of the names; the Makefile finds that this depends on it.
+ * order of the names; the Makefile finds that this depends on it. licenses.zst is
+ * made there, by vendor/licenses.py.
  */
-	.macro	asset name
+	.macro	asset name, from="core/assets/"
 	.section .rodata.assets,"a",%progbits
 name\@:	.asciz	"\name"
-data\@:	.incbin	"core/assets/\name"
+data\@:	.incbin	"\from\name"
 end\@:	.byte	0
 	.section .data.rel.ro.assets,"aw",%progbits
 	.quad	name\@, data\@, end\@ - data\@
@@ -19,9 +20,11 @@ end\@:	.byte	0
 	.type	assets, %object
 assets:
 	asset	"VERSION"
+	asset	"licenses.zst", "build/"
 	asset	"manifests/access.yaml"
 	asset	"manifests/config.yaml"
 	asset	"manifests/manager.yaml"
+	asset	"manifests/strict.yaml"
 	asset	"manifests/webhooks.yaml"
 	asset	"runtimes/deepspeed-distributed.yaml"
 	asset	"runtimes/flux-distributed.yaml"
@@ -34,6 +37,7 @@ assets:
 	asset	"runtimes/torchtune-qwen2.5-1.5b.yaml"
 	asset	"runtimes/xgboost-distributed.yaml"
 	asset	"schema.yaml"
+	asset	"torch/sitecustomize.py"
 	.quad	0, 0, 0
 	.size	assets, . - assets
 

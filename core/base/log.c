@@ -1,6 +1,8 @@
 #include "base/log.h"
 
 #include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -115,4 +117,21 @@ void log_line(enum log_level level, const char *msg, const struct log_field *fie
 	/* A log that cannot be written has nobody left to tell. */
 	if (file_write_fd(log_fd, line.data, line.len, "log", &unused))
 		return;
+}
+
+bool log_is_news(struct log_last *last, const char *text, int64_t ms)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	int64_t now = clock_ms();
+	bool news;
+
+	pthread_mutex_lock(&lock);
+	news = now >= last->until_ms ||
+	       strncmp(text, last->text, sizeof(last->text) - 1) != 0;
+	if (news) {
+		snprintf(last->text, sizeof(last->text), "%s", text);
+		last->until_ms = now + ms;
+	}
+	pthread_mutex_unlock(&lock);
+	return news;
 }

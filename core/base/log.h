@@ -49,6 +49,14 @@ bool log_wanted(enum log_level level);
 
 void log_line(enum log_level level, const char *msg, const struct log_field *fields);
 
+/* What was said last at some place; { 0 }: nothing. Used through log_is_news() alone. */
+struct log_last {
+	char text[256]; /* how it begins */
+	int64_t until_ms;
+};
+/* False: that text was the last one there, less than ms ago. For failures that repeat. */
+bool log_is_news(struct log_last *last, const char *text, int64_t ms);
+
 #define LOG_LINE_(level, msg, ...) \
 	log_line(level, msg,       \
 		 (const struct log_field[]){ __VA_ARGS__ __VA_OPT__(, ){ 0 } })

@@ -36,6 +36,7 @@ int stop_setup(struct error *err)
 	struct sigaction act = { .sa_handler = on_signal },
 			 ignore = { .sa_handler = SIG_IGN },
 			 normal = { .sa_handler = SIG_DFL };
+	struct sigaction before;
 	sigset_t heard;
 
 	if (event < 0)
@@ -44,12 +45,16 @@ int stop_setup(struct error *err)
 		return error_errno(err, errno, "eventfd");
 	sigaction(SIGTERM, &act, NULL);
 	sigaction(SIGINT, &act, NULL);
+	/* Whoever ignores it, as nohup(1), means that we go on. */
+	if (!sigaction(SIGHUP, NULL, &before) && before.sa_handler != SIG_IGN)
+		sigaction(SIGHUP, &act, NULL);
 	sigaction(SIGPIPE, &ignore, NULL);
 	/* A caller that ignores SIGCHLD would leave us nothing to wait for. */
 	sigaction(SIGCHLD, &normal, NULL);
 	sigemptyset(&heard);
 	sigaddset(&heard, SIGTERM);
 	sigaddset(&heard, SIGINT);
+	sigaddset(&heard, SIGHUP);
 	sigaddset(&heard, SIGCHLD);
 	sigprocmask(SIG_UNBLOCK, &heard, NULL);
 	return 0;

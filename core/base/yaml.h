@@ -24,14 +24,25 @@ enum { YAML_MAX_DEPTH = 200, YAML_MAX_NODES = 1000000 };
 /* *ret: an array of the documents, in order; the caller's. JSON is YAML, too. */
 MUST_CHECK int yaml_parse(cJSON **ret, const void *data, size_t len, struct error *err);
 
+/* The places of all that stands in a text. NULL: the text does not parse. */
+struct yaml_places;
+struct yaml_places *yaml_places(const void *data, size_t len);
+void yaml_places_free(struct yaml_places *places); /* NULL is fine */
+
 /*
  * Where the field `path` ("spec.trainer.env[2].name", "metadata.labels[a/b]",
  * as field errors write it) of document `doc` (from 0, empty ones not counted)
- * stands in the text. When the field itself is absent: the nearest ancestor
- * that is there. false when the text does not parse.
+ * stands. When the field itself is absent: the nearest ancestor that is there.
+ * false: there is no such document; places may be NULL.
  */
-bool yaml_locate(const void *data, size_t len, int doc, const char *path, int *ret_line,
-		 int *ret_column);
+bool yaml_locate(const struct yaml_places *places, int doc, const char *path,
+		 int *ret_line, int *ret_column);
+
+static inline void cleanup_yaml_placesp(struct yaml_places **places)
+{
+	yaml_places_free(*places);
+}
+#define cleanup_yaml_places __attribute__((cleanup(cleanup_yaml_placesp)))
 
 /*
  * Block style, keys in the document's order, two spaces; strings quoted only

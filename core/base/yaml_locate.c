@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "base/xmalloc.h"
 #include "base/yaml.h"
 #include "base/yaml_node.h"
 
@@ -106,17 +107,35 @@ static bool is_empty(const struct yaml_node *node)
 	       cJSON_IsNull(value);
 }
 
-bool yaml_locate(const void *data, size_t len, int doc, const char *path, int *ret_line,
-		 int *ret_column)
+struct yaml_places {
+	struct arena arena;
+	struct yaml_node *roots;
+};
+
+struct yaml_places *yaml_places(const void *data, size_t len)
 {
-	cleanup_arena struct arena arena = { 0 };
-	struct yaml_node *roots = NULL;
-	const struct yaml_node *node, *at;
+	struct yaml_places *places = xcalloc(1, sizeof(*places));
 	struct error unused = { 0 };
 
-	if (yaml_compose(&roots, &arena, data, len, &unused))
-		return false;
-	for (node = roots; node; node = node->next)
+	if (!yaml_compose(&places->roots, &places->arena, data, len, &unused))
+		return places;
+	yaml_places_free(places);
+	return NULL;
+}
+
+void yaml_places_free(struct yaml_places *places)
+{
+	if (places)
+		arena_clear(&places->arena);
+	free(places);
+}
+
+bool yaml_locate(const struct yaml_places *places, int doc, const char *path,
+		 int *ret_line, int *ret_column)
+{
+	const struct yaml_node *node, *at;
+
+	for (node = places ? places->roots : NULL; node; node = node->next)
 		if (!is_empty(node) && !doc--)
 			break;
 	if (!node)

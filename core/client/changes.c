@@ -105,13 +105,25 @@ static void on_event(void *ctx, enum informer_event event, const cJSON *was,
 	struct changes *c = ((struct watch *)ctx)->changes;
 
 	pthread_mutex_lock(&c->lock);
-	if (c->lost) {
-		c->lost = false;
-		push(c, CHANGE_FOUND, NULL, NULL);
-	}
 	push(c, kinds[event], is ? is : was, NULL);
 	pthread_mutex_unlock(&c->lock);
 	signal_event(c);
+}
+
+/* Whether or not anything has happened meanwhile. */
+static void on_answer(void *ctx)
+{
+	struct changes *c = ((struct watch *)ctx)->changes;
+	bool found;
+
+	pthread_mutex_lock(&c->lock);
+	found = c->lost;
+	c->lost = false;
+	if (found)
+		push(c, CHANGE_FOUND, NULL, NULL);
+	pthread_mutex_unlock(&c->lock);
+	if (found)
+		signal_event(c);
 }
 
 /* What another try does not mend. */
@@ -157,6 +169,7 @@ int changes_watch(struct changes *c, const struct kube_ref *ref,
 		.keep = keep,
 		.on_event = on_event,
 		.on_error = on_error,
+		.on_answer = on_answer,
 		.ctx = w,
 	};
 

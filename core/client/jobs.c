@@ -28,6 +28,12 @@ static int add_item(void *ctx, cJSON *take_obj, struct error *err)
 	return 0;
 }
 
+static void drop_items(void *ctx)
+{
+	cJSON_Delete(((cJSON *)ctx)->child);
+	((cJSON *)ctx)->child = NULL;
+}
+
 /* ---- one that is not there ------------------------------------------------------------ */
 
 /* All names of the namespace, to tell the nearest or the first of them. */
@@ -121,7 +127,9 @@ int job_list(struct kube *k, const char *ns, const char *label_selector, cJSON *
 	const struct kube_ref all = job_ref(ns, NULL);
 	const struct kube_select select = { .label_selector = label_selector };
 	cleanup_json cJSON *list = cJSON_CreateArray();
-	const struct kube_sink sink = { .on_item = add_item, .ctx = list };
+	const struct kube_sink sink = { .on_item = add_item,
+					.ctx = list,
+					.on_restart = drop_items };
 
 	if (kube_list(k, &all, &select, &sink, NULL, err))
 		return permission_explain(err);

@@ -73,10 +73,13 @@ static void weigh(struct worst *list, const cJSON *pod)
 	for (size_t i = 0; i < facts.n; i++) {
 		struct worst *w = &list[facts.list[i].cause];
 		const struct failure f = { pod, facts.list[i] };
+		const struct pod_failure it = pod_failure_of(pod, &f.fact);
+		const struct pod_failure was =
+			pod_failure_of(w->first.pod, &w->first.fact);
 		bool waits = w->first.fact.waits;
 
 		if (!w->pods || f.fact.waits > waits ||
-		    (f.fact.waits == waits && failure_is_sooner(&f, &w->first)))
+		    (f.fact.waits == waits && pod_failure_is_sooner(&it, &was)))
 			w->first = f;
 		w->pods++;
 	}

@@ -125,26 +125,12 @@ const char *view_log(const struct view *v, const cJSON *pod)
 
 /* ---- what follows at once ---- */
 
-bool failure_is_sooner(const struct failure *a, const struct failure *b)
-{
-	const char *at_a = a->fact.finished, *at_b = b->fact.finished;
-	const char *name_a = meta_name(a->pod), *name_b = meta_name(b->pod);
-
-	if (!at_a != !at_b)
-		return at_a != NULL;
-	if (at_a && !str_eq(at_a, at_b))
-		return strcmp(at_a, at_b) < 0;
-	return name_a && name_b && strcmp(name_a, name_b) < 0;
-}
-
-/* Should `a` be told before `b`: rather one of its own making, then the earlier. */
 static bool explains_more(const struct failure *a, const struct failure *b)
 {
-	bool weak_a = pod_fact_is_weak(&a->fact), weak_b = pod_fact_is_weak(&b->fact);
+	const struct pod_failure one = pod_failure_of(a->pod, &a->fact);
+	const struct pod_failure other = pod_failure_of(b->pod, &b->fact);
 
-	if (weak_a != weak_b)
-		return weak_b;
-	return failure_is_sooner(a, b);
+	return pod_failure_explains(&one, &other);
 }
 
 static size_t insert(struct failure *list, size_t n, size_t max, const struct failure *f)

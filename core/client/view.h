@@ -63,8 +63,6 @@ struct failure {
 	const cJSON *pod;
 	struct pod_fact fact;
 };
-/* By the time, where both have the same one by the name. */
-bool failure_is_sooner(const struct failure *a, const struct failure *b);
 /* The one that explains the others first; returns how many, at most max. */
 size_t view_failures(const struct view *v, struct failure *ret, size_t max);
 

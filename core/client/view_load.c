@@ -299,7 +299,8 @@ static int preferred(struct loader *l, const char *group, const char **ret,
 
 	*ret = NULL;
 	if (kube_call(l->k, "GET", path, NULL, &doc, err)) {
-		if (err->kind == ERR_STOPPED || err->kind == ERR_IO)
+		if (err->kind == ERR_STOPPED || err->kind == ERR_IO ||
+		    err->kind == ERR_UNTRUSTED)
 			return -1;
 		*err = (struct error){ 0 }; /* 403, or 503 of one that is aggregated */
 		return 0;

@@ -243,11 +243,11 @@ static void from_events(struct why *w)
 		"Unschedulable"
 	};
 	const cJSON *e = view_event(w->v, TRAINJOB_KIND, w->v->name, "Failed", true);
-	const char *first = strstr(event_message(e), "; first: ");
+	const char *first = strstr(event_message(e), STATUS_FIRST);
 
 	if (first) {
 		why_add(w, "FirstFailure", NULL, "the first failure was that of %s",
-			why_words(w, first + strlen("; first: ")));
+			why_words(w, first + strlen(STATUS_FIRST)));
 		return;
 	}
 	for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++) {

@@ -110,8 +110,7 @@ static const struct refusal refusals[] = {
 	  "their service account does not exist", "kubectl get serviceaccounts%n" },
 	{ "no PriorityClass with name", "PriorityClassNotFound",
 	  "their priority class does not exist", "kubectl get priorityclasses" },
-	{ "no kind JobSet", "JobSetNotInstalled",
-	  "JobSet, which Kubeflow Trainer needs, is not installed in the cluster",
+	{ JOBSET_MISSING, "JobSetNotInstalled", JOBSET_MISSING,
 	  "kubectl get crd jobsets.jobset.x-k8s.io" },
 };
 
@@ -138,10 +137,12 @@ static void add_refusal(struct why *w, const char *what, const char *message,
 			const char *command)
 {
 	const struct refusal *r = refusal_of(message);
+	const char *words = words_of(w, r, message);
+	bool same = r && str_eq(words, r->what);
 
 	why_add(w, r ? r->reason : "CreationFailed",
-		r && r->command ? r->command : command, "%s cannot be made%s%s: %s", what,
-		r ? ", for " : "", r ? r->what : "", words_of(w, r, message));
+		r && r->command ? r->command : command, "%s cannot be made%s%s%s%s", what,
+		r ? ", for " : "", r ? r->what : "", same ? "" : ": ", same ? "" : words);
 }
 
 /* Only as long as there is no JobSet, or not the one that is wanted. */

@@ -23,8 +23,6 @@ enum {
 	GAP_FIRST_MS = 1000, /* between two calls for a series */
 	GAP_MOST_MS = 300 * 1000,
 	PEACE_MS = 600 * 1000, /* after that, the first gap again */
-	YIELD_MS = 10 * 1000,
-	YIELD_LOOK_MS = 200,
 	NAME_ROOM = 253 - 17,
 };
 
@@ -36,8 +34,6 @@ struct series {
 	cJSON *doc;    /* to be sent; NULL: nothing is new */
 	int64_t first, last, count;
 	int64_t gap_ms, not_before_ms, due_ms;
-	int64_t since_ms; /* that `doc` waits */
-	bool warning;
 	int tries;
 	bool busy;           /* the sender has it */
 	struct series *next; /* of those that wait */
@@ -54,8 +50,6 @@ struct event_recorder {
 	const char *component, *instance;
 	void (*on_drop)(void *ctx, const struct error *err);
 	void *ctx;
-	bool (*busy)(void *ctx); /* or NULL */
-	void *busy_ctx;
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
@@ -64,7 +58,6 @@ struct event_recorder {
 	struct series **waiting_end;
 	size_t n_waiting;
 	int64_t until;  /* so long the sender sleeps; -1: for ever; 0: it does not */
-	bool yields;    /* and so do those that are in no hurry */
 	int64_t end_ms; /* >= 0: send what waits until then, and end */
 	int64_t stamp;  /* nanoseconds, never twice the same */
 };
@@ -213,21 +206,13 @@ static struct series *series_of(struct event_recorder *r, const char *key,
 	return s;
 }
 
-static int64_t due(const struct series *s, bool yield, int64_t now)
-{
-	if (yield && !s->warning && now - s->since_ms < YIELD_MS &&
-	    s->due_ms < now + YIELD_LOOK_MS)
-		return now + YIELD_LOOK_MS;
-	return s->due_ms;
-}
-
 static void append(struct event_recorder *r, struct series *s)
 {
 	s->next = NULL;
 	*r->waiting_end = s;
 	r->waiting_end = &s->next;
 	r->n_waiting++;
-	if (r->until < 0 || due(s, r->yields, clock_ms()) < r->until)
+	if (r->until < 0 || s->due_ms < r->until)
 		pthread_cond_signal(&r->wake);
 }
 
@@ -245,34 +230,22 @@ static void take_document(struct event_recorder *r, struct series *s, cJSON *tak
 	if (now - s->not_before_ms > PEACE_MS)
 		s->gap_ms = 0;
 	s->due_ms = now > s->not_before_ms ? now : s->not_before_ms;
-	s->since_ms = now;
 	append(r, s);
-}
-
-/* May those that are in no hurry wait for something else to be done? */
-static bool may_yield(struct event_recorder *r)
-{
-	return r->busy && r->end_ms < 0 && r->n_waiting < MAX_WAITING / 2 &&
-	       r->busy(r->busy_ctx);
 }
 
 /* One that is due, or NULL; *ret_until: when that changes, -1: never. */
 static struct series *next_due(struct event_recorder *r, int64_t *ret_until)
 {
-	bool yield = r->waiting && may_yield(r);
 	struct series *first = NULL;
 	int64_t now = clock_ms();
 
-	r->yields = yield;
 	*ret_until = -1;
 	for (struct series *s = r->waiting; s; s = s->next) {
-		int64_t at = due(s, yield, now);
-
-		if (s->busy || (first && at >= *ret_until))
+		if (s->busy || (first && s->due_ms >= *ret_until))
 			continue;
 		first = s;
-		*ret_until = at;
-		if (at <= now)
+		*ret_until = s->due_ms;
+		if (s->due_ms <= now)
 			return s;
 	}
 	return r->end_ms >= 0 ? first : NULL;
@@ -487,17 +460,6 @@ void event_recorder_on_drop(struct event_recorder *r,
 	pthread_mutex_unlock(&r->lock);
 }
 
-void event_recorder_yield(struct event_recorder *r, bool (*busy)(void *ctx), void *ctx)
-{
-	if (!r)
-		return;
-	pthread_mutex_lock(&r->lock);
-	r->busy = busy;
-	r->busy_ctx = ctx;
-	pthread_cond_signal(&r->wake);
-	pthread_mutex_unlock(&r->lock);
-}
-
 void event_recorder_free(struct event_recorder *r, int64_t ms)
 {
 	if (!r)
@@ -525,9 +487,7 @@ void event_record(struct event_recorder *r, const cJSON *about, const struct eve
 
 	pthread_mutex_lock(&r->lock);
 	s = r->n_waiting < MAX_WAITING ? series_of(r, key, object) : NULL;
-	if (s) {
-		s->warning = e->warning;
+	if (s)
 		take_document(r, s, STEAL(doc));
-	}
 	pthread_mutex_unlock(&r->lock);
 }

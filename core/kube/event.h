@@ -23,11 +23,6 @@ MUST_CHECK int event_recorder_new(struct event_recorder **ret, struct kube *k,
 void event_recorder_on_drop(struct event_recorder *r,
 			    void (*on_drop)(void *ctx, const struct error *err),
 			    void *ctx);
-/*
- * While `busy` says so, Normal events wait, 10 s at most, and only as long as there is
- * room for more; NULL ends it. Called with the recorder's lock held.
- */
-void event_recorder_yield(struct event_recorder *r, bool (*busy)(void *ctx), void *ctx);
 /* Sends what waits, for about ms; frees. A call under way is waited for. */
 void event_recorder_free(struct event_recorder *r, int64_t ms);
 

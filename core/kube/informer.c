@@ -29,8 +29,7 @@ enum {
 
 struct object {
 	unsigned round; /* of the list that saw it last */
-	size_t size;
-	char data[]; /* resourceVersion, NUL, the text */
+	char data[];    /* resourceVersion, NUL, the text */
 };
 
 struct informer {
@@ -38,7 +37,6 @@ struct informer {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	struct map objects; /* key -> struct object; changed by the thread alone */
-	size_t bytes;
 	/* The thread's own. */
 	char *version; /* where to watch from; NULL: list */
 	unsigned round;
@@ -46,8 +44,7 @@ struct informer {
 	bool heard;   /* something since the watch began */
 	bool expired; /* 410 Gone, and no good watch since */
 	bool stop;
-	atomic_bool synced;
-	_Atomic uint64_t newest;
+	atomic_bool synced, unserved;
 	int wake_fd, synced_fd, stop_fd;
 };
 
@@ -71,7 +68,6 @@ static struct object *object_new(struct informer *inf, const char *version,
 	struct object *o = xmalloc(sizeof(*o) + vlen + tlen);
 
 	o->round = inf->round;
-	o->size = sizeof(*o) + vlen + tlen;
 	memcpy(o->data, version, vlen);
 	memcpy(o->data + vlen, text, tlen);
 	return o;
@@ -84,7 +80,6 @@ static struct object *exchange(struct informer *inf, const char *key, struct obj
 
 	pthread_mutex_lock(&inf->lock);
 	was = o ? map_put(&inf->objects, key, o) : map_del(&inf->objects, key);
-	inf->bytes += (o ? o->size : 0) - (was ? was->size : 0);
 	pthread_mutex_unlock(&inf->lock);
 	return was;
 }
@@ -124,21 +119,6 @@ static void drop(struct informer *inf, const char *key)
 	tell(inf, stored, NULL);
 }
 
-static void see(struct informer *inf, const char *version)
-{
-	struct error not_a_number = { 0 };
-	int64_t n;
-
-	if (version && !str_int(&n, version, 1, INT64_MAX, &not_a_number) &&
-	    (uint64_t)n > inf->newest)
-		inf->newest = (uint64_t)n;
-}
-
-uint64_t informer_newest(struct informer *inf)
-{
-	return inf->newest;
-}
-
 static void put(struct informer *inf, const char *key, cJSON *obj)
 {
 	cleanup_free struct object *was = NULL;
@@ -157,7 +137,6 @@ static void put(struct informer *inf, const char *key, cJSON *obj)
 	}
 	text = json_text(obj);
 	was = exchange(inf, key, object_new(inf, version, text));
-	see(inf, version);
 	if (!inf->conf.on_event)
 		return;
 	stored = was ? json_reread(text_of(was)) : NULL;
@@ -195,6 +174,12 @@ static void raise_fd(int fd)
 		return;
 }
 
+static void set_served(struct informer *inf, bool is)
+{
+	if (atomic_exchange(&inf->unserved, !is) == is && inf->conf.on_served)
+		inf->conf.on_served(inf->conf.ctx, is);
+}
+
 static void set_synced(struct informer *inf)
 {
 	if (!atomic_exchange(&inf->synced, true))
@@ -214,13 +199,21 @@ static int on_item(void *ctx, cJSON *take_obj, struct error *err)
 	return 0;
 }
 
-/* It counts as not there; what the store has of it stays until the next list. */
-static void on_unreadable(void *ctx, const struct error *err)
+/* Of an object: it counts as not there; what is stored of it stays until the next list. */
+static void on_problem(void *ctx, const struct error *err)
 {
 	const struct informer *inf = ctx;
 
 	if (inf->conf.on_error)
 		inf->conf.on_error(inf->conf.ctx, err);
+}
+
+static void on_answer(void *ctx)
+{
+	const struct informer *inf = ctx;
+
+	if (inf->conf.on_answer)
+		inf->conf.on_answer(inf->conf.ctx);
 }
 
 /* What the list of this round did not see is gone. */
@@ -236,10 +229,17 @@ static void sweep(struct informer *inf)
 	}
 }
 
+static void on_restart(void *ctx)
+{
+	struct informer *inf = ctx;
+
+	inf->round++;
+}
+
 static int list(struct informer *inf, struct error *err)
 {
 	struct kube_ref ref = ref_of(inf);
-	struct kube_sink sink = { on_item, inf, on_unreadable };
+	struct kube_sink sink = { on_item, inf, on_problem, on_restart };
 	cleanup_free char *version = NULL;
 
 	inf->round++;
@@ -248,8 +248,10 @@ static int list(struct informer *inf, struct error *err)
 	if (!version || !*version)
 		return error_set(err, ERR_FORMAT, "list %s: without a resourceVersion",
 				 ref.kind);
+	on_answer(inf);
 	sweep(inf);
 	set_version(inf, version);
+	set_served(inf, true);
 	set_synced(inf);
 	return 0;
 }
@@ -284,9 +286,9 @@ static int watch(struct informer *inf, struct error *err)
 					.version = from,
 					.cancel = &inf->stop,
 					.cancel_fd = &inf->stop_fd,
-					.gather_ms = inf->conf.gather_ms,
 					.on_event = on_watch,
-					.on_unreadable = on_unreadable,
+					.on_unreadable = on_problem,
+					.on_answer = on_answer,
 					.ctx = inf };
 
 	return kube_watch(inf->conf.kube, &ref, &opts, err);
@@ -330,18 +332,21 @@ static int64_t wait_for_kind(struct informer *inf)
 {
 	set_version(inf, NULL);
 	inf->round++;
+	set_served(inf, false);
 	sweep(inf);
 	set_synced(inf);
-	return UNSERVED_MS;
+	return inf->conf.ask_ms ? inf->conf.ask_ms : UNSERVED_MS;
 }
 
-/* A first 410 is in order: list. One right after that list is not. */
-static int64_t begin_anew(struct informer *inf)
+/* A first 410 is in order: list. One right after that list is not, nor is another error. */
+static int64_t begin_anew(struct informer *inf, const struct error *err)
 {
-	bool again = inf->expired;
+	bool again = inf->expired || err->code != 410;
 
 	set_version(inf, NULL);
 	inf->expired = true;
+	if (err->code != 410)
+		on_problem(inf, err);
 	return again ? next_delay(inf) : 0;
 }
 
@@ -363,11 +368,10 @@ static int64_t step(struct informer *inf)
 	if (stopping(inf))
 		return 0;
 	if (err.kind == ERR_EXPIRED)
-		return begin_anew(inf);
+		return begin_anew(inf, &err);
 	if (is_unserved(inf, &err))
 		return wait_for_kind(inf);
-	if (inf->conf.on_error)
-		inf->conf.on_error(inf->conf.ctx, &err);
+	on_problem(inf, &err);
 	return next_delay(inf);
 }
 
@@ -437,6 +441,11 @@ void informer_poke(struct informer *inf)
 
 /* ---- readers --------------------------------------------------------------------- */
 
+bool informer_served(struct informer *inf)
+{
+	return !inf->unserved;
+}
+
 bool informer_synced(struct informer *inf)
 {
 	return inf->synced;
@@ -478,16 +487,6 @@ size_t informer_count(struct informer *inf)
 
 	pthread_mutex_lock(&inf->lock);
 	n = inf->objects.n;
-	pthread_mutex_unlock(&inf->lock);
-	return n;
-}
-
-size_t informer_bytes(struct informer *inf)
-{
-	size_t n;
-
-	pthread_mutex_lock(&inf->lock);
-	n = inf->bytes;
 	pthread_mutex_unlock(&inf->lock);
 	return n;
 }

@@ -2,10 +2,10 @@
  * informer.h - what there is of one kind, kept up to date (client-go's reflector
  * and store in one).
  *
- * A thread lists, then watches from there; bookmarks move the place, 410 Gone lists
- * again, anything else connects again after a delay with jitter (0.8 s doubling to
- * 30 s, back to 0.8 s after a minute of peace). Objects deleted unseen are noticed
- * at the next list.
+ * A thread lists, then watches from there; bookmarks move the place, an ERROR event (410
+ * Gone, or any other) lists again, a connection that ends makes another; after a failure
+ * with a delay with jitter (0.8 s doubling to 30 s, back to 0.8 s after a minute of
+ * peace). Objects deleted unseen are noticed at the next list.
  *
  * The store holds compact text, not trees: keep() cuts an object down to what its
  * users need, and what it returns is stored as one line of JSON. Readers get a copy.
@@ -38,15 +38,18 @@ struct informer_conf {
 	void (*on_event)(void *ctx, enum informer_event event, const cJSON *was,
 			 const cJSON *is);
 	void *ctx;
-	/* So long after an event those that follow it are left to gather; 0: they are not. */
-	int64_t gather_ms;
 	/*
 	 * The API server does not serve the kind (no CRD): true waits, asking again each
-	 * 30 s (or when told, informer_poke); false is an error that is reported.
+	 * 30 s, or ask_ms (or when told, informer_poke); false is an error that is reported.
 	 */
 	bool optional;
+	int64_t ask_ms; /* 0: 30 s */
+	/* It was served and is not, or the other way round; before the events. Or NULL. */
+	void (*on_served)(void *ctx, bool is);
 	/* Each failed try, each object that json_parse() refuses; may be NULL. */
 	void (*on_error)(void *ctx, const struct error *err);
+	/* Each list that was read and each watch that has begun; may be NULL. */
+	void (*on_answer)(void *ctx);
 };
 
 /* Starts the thread. conf's strings must outlive it. */
@@ -59,16 +62,15 @@ bool informer_synced(struct informer *inf);
 /* Wait for that: ERR_STOPPED, ERR_TIMEOUT. */
 MUST_CHECK int informer_wait(struct informer *inf, int64_t ms, struct error *err);
 void informer_poke(struct informer *inf); /* try again now */
+/* False: at the last look the API server did not know the kind. */
+bool informer_served(struct informer *inf);
 
 /* "ns/name", or "name". In the arena. */
 const char *informer_key(struct arena *arena, const char *ns, const char *name);
 
 /* A copy of what is stored, the caller's; NULL when there is none. */
 cJSON *informer_get(struct informer *inf, const char *ns, const char *name);
-/* The highest resourceVersion of an object it has shown; 0: none, or not numbers. */
-uint64_t informer_newest(struct informer *inf);
 size_t informer_count(struct informer *inf);
-size_t informer_bytes(struct informer *inf); /* what the stored text takes */
 /* Each one, copies, until visit returns false. The store is not locked meanwhile. */
 void informer_each(struct informer *inf, bool (*visit)(void *ctx, const cJSON *obj),
 		   void *ctx);

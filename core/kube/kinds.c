@@ -35,6 +35,7 @@ static const struct kube_kind known[] = {
 	{ "batch/v1", "Job", "jobs", true },
 	{ "coordination.k8s.io/v1", "Lease", "leases", true },
 	{ "discovery.k8s.io/v1", "EndpointSlice", "endpointslices", true },
+	{ "networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", true },
 	{ "node.k8s.io/v1", "RuntimeClass", "runtimeclasses", false },
 	{ "policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", true },
 	{ "scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", false },
@@ -196,6 +197,26 @@ void kube_kinds_release(struct kube *k)
 	map_release(&k->kinds, free);
 }
 
+/*
+ * Names as apimachinery's IsValidPathSegmentName has them: escaped or not, others lead a
+ * proxy or the API server to another path. No object has such a name.
+ */
+static int add_name(struct buf *path, const char *plural, const char *name,
+		    struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+
+	if (!*name || !strcmp(name, ".") || !strcmp(name, "..") || strpbrk(name, "/%"))
+		return error_set(
+			err, ERR_NOT_FOUND,
+			"%s: \"%s\" cannot be a name: neither empty, . or .., nor with "
+			"/ or %% in it",
+			plural, str_visible(&arena, name, true));
+	buf_adds(path, "/");
+	http_escape(path, name);
+	return 0;
+}
+
 int kube_path(struct arena *arena, struct kube *k, const struct kube_ref *ref,
 	      const char **ret, struct error *err)
 {
@@ -210,14 +231,14 @@ int kube_path(struct arena *arena, struct kube *k, const struct kube_ref *ref,
 	buf_adds(&path, root_of(ref->api_version));
 	buf_adds(&path, ref->api_version);
 	if (ns && kind->namespaced) {
-		buf_adds(&path, "/namespaces/");
-		http_escape(&path, ns);
+		buf_adds(&path, "/namespaces");
+		if (add_name(&path, "namespaces", ns, err))
+			return -1;
 	}
-	buf_printf(&path, "/%s", kind->plural);
-	if (ref->name) {
-		buf_adds(&path, "/");
-		http_escape(&path, ref->name);
-	}
+	buf_adds(&path, "/");
+	http_escape(&path, kind->plural);
+	if (ref->name && add_name(&path, kind->plural, ref->name, err))
+		return -1;
 	if (buf_check(&path, "path", err))
 		return -1;
 	*ret = arena_strdup(arena, (char *)path.data);

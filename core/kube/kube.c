@@ -19,7 +19,6 @@ enum {
 	BUSY_TRIES = 5,
 	BUSY_MOST_MS = 60 * 1000, /* of one Retry-After */
 	AGAIN_MS = 200,
-	PORTION_MS = 500, /* of calls, when they are limited */
 	SHOWN_BODY = 200,
 };
 
@@ -97,6 +96,7 @@ int kube_new(struct kube **ret, const struct kube_config *config,
 	k = xcalloc(1, sizeof(*k));
 	copy_config(&k->config, config);
 	k->opts = *opts;
+	k->patience_ms = opts->timeout_ms;
 	if (!k->opts.timeout_ms)
 		k->opts.timeout_ms = DEFAULT_TIMEOUT_MS;
 	if (k->opts.burst < 1)
@@ -142,57 +142,42 @@ static int pause_ms(struct kube *k, const struct kube_request *req, int64_t ms,
 	return 0;
 }
 
-/* Of an empty bucket so many tokens are waited for. */
-static double portion(const struct kube *k)
-{
-	double n = k->opts.qps * PORTION_MS / 1000;
-
-	n = n < (double)k->opts.burst ? n : (double)k->opts.burst;
-	return n > 1 ? n : 1;
-}
-
-static void refill(struct kube *k, int64_t now)
-{
-	double most = (double)k->opts.burst;
-
-	k->tokens += (double)(now - k->refilled_ms) * k->opts.qps / 1000;
-	k->tokens = k->tokens < most ? k->tokens : most;
-	k->refilled_ms = now;
-	if (k->full_ms && now >= k->full_ms)
-		k->full_ms = 0;
-	else if (!k->full_ms && k->tokens < 1)
-		k->full_ms = now + 1 +
-			     (int64_t)((portion(k) - k->tokens) * 1000 / k->opts.qps);
-}
-
-/* How long to wait before asking again; 0: one is taken. */
+/* Takes a token, which may be one that is still to come; returns how long that takes. */
 static int64_t take_token(struct kube *k)
 {
+	double most = (double)k->opts.burst;
 	int64_t now, ret;
 
 	pthread_mutex_lock(&k->lock);
 	now = clock_ms();
-	refill(k, now);
-	ret = k->full_ms ? k->full_ms - now : 0;
-	if (!ret)
-		k->tokens--;
+	k->tokens += (double)(now - k->refilled_ms) * k->opts.qps / 1000;
+	k->tokens = (k->tokens < most ? k->tokens : most) - 1;
+	k->refilled_ms = now;
+	ret = k->tokens < 0 ? (int64_t)(-k->tokens * 1000 / k->opts.qps) : 0;
 	pthread_mutex_unlock(&k->lock);
 	return ret;
 }
 
+static void give_token(struct kube *k)
+{
+	pthread_mutex_lock(&k->lock);
+	k->tokens++;
+	pthread_mutex_unlock(&k->lock);
+}
+
+/* Whoever waits for an answer does not do so for longer than the call may take. */
 static int limit(struct kube *k, const struct kube_request *req, struct error *err)
 {
 	int64_t ms;
 
 	if (k->opts.qps <= 0 || req->open_ended)
 		return 0;
-	while ((ms = take_token(k)) > 0) {
-		if (pause_ms(k, req, ms, err))
-			return -1;
-		if (stop_requested())
-			return 0;
-	}
-	return 0;
+	ms = take_token(k);
+	if (!k->patience_ms || ms <= k->patience_ms)
+		return pause_ms(k, req, ms, err);
+	give_token(k);
+	return error_set(err, ERR_BUSY, "%s: too many calls wait for their turn",
+			 req->what);
 }
 
 /* ---- what an answer means ---- */
@@ -239,6 +224,9 @@ int kube_status_error(const char *what, int code, const cJSON *status, struct er
 	return -1;
 }
 
+/* What an API server says of a group or version it does not serve; in client-go's words. */
+#define NO_SUCH_GROUP "404 page not found"
+
 /* An answer that is no Status: from a proxy on the way, or no API server at all. */
 static int fail_text(const char *what, const struct http_response *resp,
 		     struct error *err)
@@ -251,6 +239,12 @@ static int fail_text(const char *what, const struct http_response *resp,
 	kube_status_error(what, resp->status, NULL, err);
 	if (!cut)
 		return -1;
+	if (resp->status == 404 && str_eq(text, NO_SUCH_GROUP)) {
+		error_set(err, err->kind,
+			  "%s: the server could not find the requested resource", what);
+		err->code = resp->status;
+		return -1;
+	}
 	if (cut > SHOWN_BODY)
 		for (cut = SHOWN_BODY; cut > 0 && (text[cut] & 0xc0) == 0x80; cut--)
 			;
@@ -279,8 +273,22 @@ int kube_answer_error(const struct kube_request *req, const struct http_response
 
 struct attempt {
 	const struct kube_request *req;
-	bool began; /* some of the answer has been handed out */
+	bool answered; /* on_answer has been called */
+	bool began;    /* some of the answer has been handed out */
 };
+
+static int on_header(void *ctx, int status, const char *name, const char *value,
+		     struct error *err)
+{
+	struct attempt *a = ctx;
+
+	(void)name, (void)value, (void)err;
+	if (status < 300 && !a->answered && a->req->on_answer) {
+		a->answered = true;
+		a->req->on_answer(a->req->ctx);
+	}
+	return 0;
+}
 
 static int on_data(void *ctx, const void *data, size_t len, struct error *err)
 {
@@ -341,8 +349,8 @@ static int send_once(struct kube *k, struct attempt *attempt,
 		.body = req->body,
 		.body_len = req->body ? strlen(req->body) : 0,
 		.timeout_ms = req->timeout_ms,
-		.gather_ms = req->gather_ms,
 		.on_data = req->on_data ? on_data : NULL,
+		.on_header = req->on_answer ? on_header : NULL,
 		.ctx = attempt,
 		.cancel = req->cancel,
 		.cancel_fd = req->cancel_fd,

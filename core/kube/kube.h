@@ -24,8 +24,8 @@ struct kube;
 struct kube_opts {
 	/*
 	 * Calls a second on average, watches not counted (0: no limit), and calls at once
-	 * above that. When those are used up calls wait for half a second's worth, which
-	 * then go together: each wait is a wake-up.
+	 * above that. When those are used up each call waits for its turn, and no longer;
+	 * with a timeout_ms, one whose turn comes later than that is ERR_BUSY at once.
 	 */
 	double qps;
 	int64_t burst;
@@ -66,9 +66,8 @@ struct kube_write {
 	const char *manager;     /* fieldManager */
 	const char *subresource; /* "status" */
 	bool force, dry_run;
-	bool meta_only; /* the answer as PartialObjectMetadata: cheaper */
-	bool strict;    /* refuse what the API server would drop, or read twice */
-	bool silent; /* drop it without a warning: an apply is parsed once, not twice */
+	bool meta_only;       /* the answer as PartialObjectMetadata: cheaper */
+	bool strict;          /* refuse what the API server would drop, or read twice */
 	cJSON **ret_warnings; /* array of strings; or NULL */
 	cJSON **ret_refusal;  /* of a refused call: its metav1.Status; or NULL */
 };
@@ -99,8 +98,7 @@ struct kube_select {
 /*
  * Each object of all pages (ref->name is not looked at); it belongs to on_item.
  * Items get the apiVersion and kind of the request. *ret_version (may be NULL): the
- * list's resourceVersion, malloc'ed. An expired continue token begins again by itself:
- * then on_item may see an object twice.
+ * list's resourceVersion, malloc'ed. An expired continue token begins again by itself.
  */
 struct kube_sink {
 	int (*on_item)(void *ctx, cJSON *take_obj, struct error *err);
@@ -110,6 +108,11 @@ struct kube_sink {
 	 * 100,000 labels): it is left out. NULL: that ends it all. In watches as well.
 	 */
 	void (*on_unreadable)(void *ctx, const struct error *err);
+	/*
+	 * It begins again: what on_item has seen so far may be gone, and what is not comes
+	 * a second time. NULL: that does no harm.
+	 */
+	void (*on_restart)(void *ctx);
 };
 MUST_CHECK int kube_list(struct kube *k, const struct kube_ref *ref,
 			 const struct kube_select *select, const struct kube_sink *sink,
@@ -117,7 +120,8 @@ MUST_CHECK int kube_list(struct kube *k, const struct kube_ref *ref,
 
 /*
  * One watch from that resourceVersion until the server, an error or *cancel ends it
- * (allowWatchBookmarks). 0: the server ended it in order; ERR_EXPIRED: list again.
+ * (allowWatchBookmarks). 0: the server ended it in order; ERR_EXPIRED: list again, for
+ * the server sent an ERROR (410 or whatever err->code is).
  * on_event: type is "ADDED", "MODIFIED", "DELETED" or "BOOKMARK".
  */
 struct kube_watch_opts {
@@ -126,9 +130,9 @@ struct kube_watch_opts {
 	const bool *cancel;
 	const int *
 		cancel_fd; /* readable once it is set; or NULL: it is looked at each second */
-	int64_t gather_ms; /* events that follow one so soon come together; 0: they do not */
 	int (*on_event)(void *ctx, const char *type, cJSON *take_obj, struct error *err);
 	void (*on_unreadable)(void *ctx, const struct error *err);
+	void (*on_answer)(void *ctx); /* the watch has begun; or NULL */
 	void *ctx;
 };
 MUST_CHECK int kube_watch(struct kube *k, const struct kube_ref *ref,

@@ -33,9 +33,9 @@ struct kube {
 	const char *host; /* "host:port" of config.server, for metrics; in config.arena */
 	struct kube_auth auth;
 	pthread_mutex_t lock; /* of what follows */
-	double tokens;        /* of the limiter */
+	double tokens;        /* of the limiter; below 0: so many calls wait for theirs */
+	int64_t patience_ms;  /* that one may wait for its turn; 0: as long as it takes */
 	int64_t refilled_ms;
-	int64_t full_ms;  /* it was empty: until then nobody takes one; or 0 */
 	struct map kinds; /* discovered: "apiVersion/kind" to struct kube_kind */
 };
 
@@ -62,12 +62,12 @@ struct kube_request {
 	const char *body;   /* or NULL */
 	bool again;         /* doing it twice does no harm */
 	bool open_ended;    /* a watch, a log: not counted by the limiter */
-	int64_t gather_ms;  /* as http.h has it */
 	int64_t timeout_ms; /* 0: the client's; with open_ended: none */
 	const bool *cancel;
 	const int *cancel_fd;
 	cJSON **ret_refusal; /* the Status of an error, where there is one; or NULL */
 	int (*on_data)(void *ctx, const void *data, size_t len, struct error *err);
+	void (*on_answer)(void *ctx); /* with a 2xx, before on_data; or NULL */
 	void *ctx;
 };
 /* A status of 400 and more is an error here. */

@@ -183,6 +183,8 @@ static int list_pages(struct kube *k, struct listing *l, int64_t page, char **ve
 		*err = (struct error){ 0 };
 		free(STEAL(token));
 		l->path = whole;
+		if (l->sink->on_restart)
+			l->sink->on_restart(l->sink->ctx);
 	}
 	return error_set(err, ERR_LIMIT, "the list has more than %d pages", MAX_PAGES);
 }
@@ -245,9 +247,12 @@ static int on_line(struct watching *w, char *line, size_t len, struct error *err
 	obj = json_get(event, "object");
 	if (!type || !cJSON_IsObject(obj))
 		return error_set(err, ERR_FORMAT, "the answer is not a watch");
-	if (!strcmp(type, "ERROR"))
-		return kube_status_error("the watch ended",
-					 (int)json_int(obj, 500, "code"), obj, err);
+	if (!strcmp(type, "ERROR")) {
+		kube_status_error("the watch ended", (int)json_int(obj, 500, "code"), obj,
+				  err);
+		err->kind = ERR_EXPIRED;
+		return -1;
+	}
 	cJSON_DetachItemViaPointer(event, obj);
 	json_put_str(obj, w->ref->api_version, "apiVersion");
 	json_put_str(obj, w->ref->kind, "kind");
@@ -276,6 +281,14 @@ static int on_watch_data(void *ctx, const void *data, size_t len, struct error *
 	return buf_check(&w->line, "an event of the watch", err);
 }
 
+static void on_watch_answer(void *ctx)
+{
+	const struct watching *w = ctx;
+
+	if (w->opts->on_answer)
+		w->opts->on_answer(w->opts->ctx);
+}
+
 /* Watches that were opened together are not to end together. */
 static int64_t watch_seconds(const void *salt)
 {
@@ -302,11 +315,11 @@ int kube_watch(struct kube *k, const struct kube_ref *ref,
 		.accept = opts->select.meta_only ? AS_ONE : NULL,
 		.again = true,
 		.open_ended = true,
-		.gather_ms = opts->gather_ms,
 		.timeout_ms = seconds * 1000 + WATCH_MORE_MS,
 		.cancel = opts->cancel,
 		.cancel_fd = opts->cancel_fd,
 		.on_data = on_watch_data,
+		.on_answer = on_watch_answer,
 		.ctx = &w,
 	};
 	int rc;

@@ -71,9 +71,8 @@ static int write_path(struct arena *arena, const char *path, const struct kube_w
 		buf_printf(&out, "%sdryRun=All", sep);
 		sep = "&";
 	}
-	if (how->strict || how->silent)
-		buf_printf(&out, "%sfieldValidation=%s", sep,
-			   how->strict ? "Strict" : "Ignore");
+	if (how->strict)
+		buf_printf(&out, "%sfieldValidation=Strict", sep);
 	if (buf_check(&out, "path", err))
 		return -1;
 	*ret = arena_strdup(arena, (char *)out.data);

@@ -47,6 +47,8 @@ static int problem(struct load *l, const struct source *s, const char *field,
 static int problem(struct load *l, const struct source *s, const char *field,
 		   const char *fmt, ...)
 {
+	cleanup_yaml_places struct yaml_places *places =
+		yaml_places(s->text.data, s->text.len);
 	int line = 1, column = 1;
 	char what[600];
 	va_list ap;
@@ -54,7 +56,7 @@ static int problem(struct load *l, const struct source *s, const char *field,
 	va_start(ap, fmt);
 	vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
-	yaml_locate(s->text.data, s->text.len, 0, field, &line, &column);
+	yaml_locate(places, 0, field, &line, &column);
 	buf_printf(&l->problems, "%s%s:%d:%d: %s: %s", l->problems.len ? "\n" : "",
 		   s->path, line, column, field, what);
 	return -1;
@@ -614,10 +616,13 @@ int kube_config_in_cluster(struct kube_config *ret, struct error *err)
 					     "automountServiceAccountToken: false?");
 	if (file_read(&ca, ACCOUNT_DIR "/ca.crt", err))
 		return -1;
+	if (!ca.data || !strstr((char *)ca.data, "-----BEGIN "))
+		return error_set(err, ERR_INVALID,
+				 ACCOUNT_DIR "/ca.crt: no certificate is in it");
 	v6 = strchr(host, ':') && *host != '[';
 	to.server = arena_printf(&to.arena, "https://%s%s%s:%s", v6 ? "[" : "", host,
 				 v6 ? "]" : "", port);
-	to.ca_pem = arena_strdup(&to.arena, ca.data ? (char *)ca.data : "");
+	to.ca_pem = arena_strdup(&to.arena, (char *)ca.data);
 	to.token_file = ACCOUNT_DIR "/token";
 	to.ns = kube_pod_namespace(&to.arena);
 	if (!to.ns)

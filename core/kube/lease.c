@@ -94,11 +94,15 @@ static void see(struct lease *l, cJSON *take_doc)
 		l->conf.on_change(l->conf.ctx, holder);
 }
 
-static bool is_another_s(const struct lease *l)
+/* How long another still has it; 0: nobody else does. */
+static int64_t ms_of_another(const struct lease *l)
 {
-	int64_t ms = seconds_ms(json_int(l->seen, 0, DURATION));
+	int64_t ms = seconds_ms(json_int(l->seen, 0, DURATION)), left;
 
-	return *holder_of(l->seen) && !is_ours(l) && l->seen_ms + ms > boot_ms();
+	if (!l->seen || !*holder_of(l->seen) || is_ours(l))
+		return 0;
+	left = l->seen_ms + ms - boot_ms();
+	return left > 0 ? left : 0;
 }
 
 /* What we would write now, the caller's. */
@@ -168,7 +172,7 @@ static int try_once(struct lease *l, bool *ret_ours, struct error *err)
 	}
 	if (read_record(l, err))
 		return -1;
-	if (l->seen && is_another_s(l))
+	if (ms_of_another(l))
 		return 0;
 	if (write_claim(l, err) == 0) {
 		*ret_ours = true;
@@ -262,9 +266,17 @@ static int64_t jittered(int64_t ms)
 	return ms + (int64_t)(dice % 1000) * ms * 12 / 10000;
 }
 
+/* Its holder may be frozen: when its time is over there is nothing to wait for. */
+static void wait_for_turn(struct lease *l)
+{
+	int64_t ms = jittered(l->conf.retry_ms), left = ms_of_another(l);
+
+	stop_wait(left && left < ms ? left : ms);
+}
+
 int lease_acquire(struct lease *l, struct error *err)
 {
-	for (;; stop_wait(jittered(l->conf.retry_ms))) {
+	for (;; wait_for_turn(l)) {
 		struct error why = { 0 };
 		int64_t start = boot_ms();
 		bool ours = false;

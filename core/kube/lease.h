@@ -18,7 +18,7 @@
 struct lease_conf {
 	struct kube *kube;
 	const char *ns, *name, *identity;        /* identity: "<host>_<uuid>" */
-	int64_t duration_ms, renew_ms, retry_ms; /* 15 s, 10 s, 2 s */
+	int64_t duration_ms, renew_ms, retry_ms; /* 9 s, 7 s, 2 s */
 	/* In whichever thread notices; both may be NULL. */
 	void (*on_change)(void *ctx, const char *holder);     /* a new one, perhaps we */
 	void (*on_error)(void *ctx, const struct error *err); /* each failed try */
@@ -30,7 +30,10 @@ struct lease;
 /* lease_conf's rules: duration > renew > retry x 1.2. */
 MUST_CHECK int lease_new(struct lease **ret, const struct lease_conf *conf,
 			 struct error *err);
-/* Waits until we lead. ERR_STOPPED. Then a thread renews it. */
+/*
+ * Waits until we lead, looking each retry_ms, and when the time of whoever has it is over.
+ * ERR_STOPPED. Then a thread renews it.
+ */
 MUST_CHECK int lease_acquire(struct lease *l, struct error *err);
 bool lease_held(struct lease *l);
 /*

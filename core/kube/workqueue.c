@@ -3,20 +3,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/map.h"
+#include "base/str.h"
 #include "base/thread.h"
 #include "base/xmalloc.h"
 
 enum { RETRY_FIRST_MS = 5, RETRY_MOST_MS = 1000 * 1000, RETRY_MOST_DOUBLED = 18 };
-enum { NOW, LATER, N_QUEUES, TURNS = 8 /* of which one is the later ones' */ };
+enum { TURNS = 8 /* of which one is theirs who stand behind */ };
+enum way { FIRST, NOW, LATER, N_WAYS };
 
 /* There is one for a key as long as anything of it is set. */
 struct item {
 	bool dirty, processing;
-	bool later; /* where it is dirty: behind the others */
+	enum way way; /* where it is dirty */
 	unsigned failures;
-	struct item *next, **link;         /* in a queue; NULL: in none */
+	struct lane *lane;                 /* that it waits in; NULL: in none */
+	struct item *next, **link;         /* there */
 	size_t at;                         /* in the heap, plus 1; 0: not there */
 	int64_t ready_ms;                  /* in the heap: when it is due */
 	double added, started;             /* seconds */
@@ -24,22 +28,28 @@ struct item {
 	char key[];
 };
 
-struct queue {
+/* Of one namespace those that wait; there is none without. */
+struct lane {
 	struct item *first, **last;
+	char ns[];
+};
+
+struct queue {
+	struct map lanes; /* the next one's turn is the first's */
 	size_t n;
+	unsigned turn; /* counts what is taken while others stand behind */
 };
 
 struct workqueue {
 	pthread_mutex_t lock;
 	pthread_cond_t more;
 	struct map items;
-	struct queue queues[N_QUEUES];
-	unsigned turn;      /* counts what is taken while both have some */
+	struct queue queues[N_WAYS];
 	struct item **heap; /* delayed ones, the earliest first */
 	size_t n_heap, cap_heap;
 	struct item *working;
-	size_t dirty[N_QUEUES];
-	bool has_later; /* there was one */
+	size_t dirty[N_WAYS];
+	bool used[N_WAYS]; /* there was one */
 	bool shut;
 	struct metrics *metrics;
 	char name[];
@@ -54,7 +64,7 @@ static const double seconds_buckets[] = { 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3,
 					  1e-2, 1e-1, 1,    10,   100,  1000 };
 
 /* controller-runtime's pkg/metrics/workqueue.go, pkg/handler (LowPriority). */
-static const char *const priorities[N_QUEUES] = { "0", "-100" };
+static const char *const priorities[N_WAYS] = { "100", "0", "-100" };
 static const struct metric depth = {
 	METRIC_GAUGE, "workqueue_depth", "Keys that wait, by workqueue and priority",
 	.labels = { "name", "controller", "priority", NULL }
@@ -102,8 +112,7 @@ struct workqueue *workqueue_new(const char *name, struct metrics *metrics)
 
 	memcpy(q->name, name, len);
 	q->metrics = metrics;
-	for (int i = 0; i < N_QUEUES; i++)
-		q->queues[i].last = &q->queues[i].first;
+	q->used[NOW] = true;
 	pthread_mutex_init(&q->lock, NULL);
 	cond_init(&q->more);
 	metrics_set(metrics, &depth, 0, q->name, q->name, "0");
@@ -117,6 +126,8 @@ void workqueue_free(struct workqueue *q)
 	if (!q)
 		return;
 	map_release(&q->items, free);
+	for (int i = 0; i < N_WAYS; i++)
+		map_release(&q->queues[i].lanes, free);
 	free(q->heap);
 	pthread_cond_destroy(&q->more);
 	pthread_mutex_destroy(&q->lock);
@@ -144,87 +155,127 @@ static void drop_if_idle(struct workqueue *q, struct item *it)
 		free(map_del(&q->items, it->key));
 }
 
-static struct queue *queue_of(struct workqueue *q, const struct item *it)
+static struct lane *lane_of(struct queue *in, const char *key)
 {
-	return &q->queues[it->later ? LATER : NOW];
+	cleanup_arena struct arena arena = { 0 };
+	const char *slash = strchr(key, '/');
+	size_t len = slash ? (size_t)(slash - key) : 0;
+	const char *ns = str_slice(&arena, key, len);
+	struct lane *lane = map_get(&in->lanes, ns);
+
+	if (lane)
+		return lane;
+	lane = xcalloc(1, sizeof(*lane) + len + 1);
+	lane->last = &lane->first;
+	memcpy(lane->ns, ns, len);
+	map_put(&in->lanes, ns, lane);
+	return lane;
 }
 
 static void enqueue(struct workqueue *q, struct item *it)
 {
-	struct queue *in = queue_of(q, it);
+	struct queue *in = &q->queues[it->way];
+	struct lane *lane = it->lane = lane_of(in, it->key);
 
 	it->next = NULL;
-	it->link = in->last;
-	*in->last = it;
-	in->last = &it->next;
+	it->link = lane->last;
+	*lane->last = it;
+	lane->last = &it->next;
 	in->n++;
 	pthread_cond_signal(&q->more);
 }
 
 static void unlink_item(struct workqueue *q, struct item *it)
 {
-	struct queue *in = queue_of(q, it);
+	struct queue *in = &q->queues[it->way];
+	struct lane *lane = it->lane;
 
 	*it->link = it->next;
 	if (it->next)
 		it->next->link = it->link;
 	else
-		in->last = it->link;
-	it->link = NULL;
+		lane->last = it->link;
+	if (!lane->first)
+		free(map_del(&in->lanes, lane->ns));
+	it->lane = NULL;
 	in->n--;
+}
+
+static size_t behind(const struct workqueue *q, int way)
+{
+	size_t n = 0;
+
+	while (++way < N_WAYS)
+		n += q->queues[way].n;
+	return n;
 }
 
 static bool is_empty(const struct workqueue *q)
 {
-	return !q->queues[NOW].n && !q->queues[LATER].n;
+	return !behind(q, FIRST - 1);
 }
 
-/* However many come, those that may wait get their turn. */
+/* However many come, those that stand behind get their turn. */
+static struct queue *next_queue(struct workqueue *q)
+{
+	int way = FIRST;
+
+	for (; way < LATER; way++)
+		if (q->queues[way].n &&
+		    (!behind(q, way) || ++q->queues[way].turn % TURNS))
+			break;
+	return &q->queues[way];
+}
+
 static struct item *dequeue(struct workqueue *q)
 {
-	bool both = q->queues[NOW].n && q->queues[LATER].n;
-	bool later = both ? ++q->turn % TURNS == 0 : q->queues[LATER].n > 0;
-	struct item *it = q->queues[later ? LATER : NOW].first;
+	struct queue *from = next_queue(q);
+	struct lane *lane = map_next(&from->lanes, NULL)->value;
+	struct item *it = lane->first;
 
+	if (it->next) { /* the namespace's next one waits for the others' */
+		map_del(&from->lanes, lane->ns);
+		map_put(&from->lanes, lane->ns, lane);
+	}
 	unlink_item(q, it);
 	return it;
 }
 
 static void set_depth(struct workqueue *q)
 {
-	for (int i = 0; i < N_QUEUES; i++)
-		if (i == NOW || q->has_later)
+	for (int i = 0; i < N_WAYS; i++)
+		if (q->used[i])
 			metrics_set(q->metrics, &depth, (double)q->dirty[i], q->name,
 				    q->name, priorities[i]);
 }
 
-/* It was to be done later, and now somebody wants it. */
-static void hurry(struct workqueue *q, struct item *it)
+/* It is dirty; it goes that way from now on. */
+static void redirect(struct workqueue *q, struct item *it, enum way way)
 {
-	bool queued = it->link != NULL;
+	bool queued = it->lane != NULL;
 
 	if (queued)
 		unlink_item(q, it);
-	q->dirty[LATER]--;
-	q->dirty[NOW]++;
-	it->later = false;
+	q->dirty[it->way]--;
+	q->dirty[way]++;
+	it->way = way;
 	if (queued)
 		enqueue(q, it);
-	set_depth(q);
 }
 
-static void mark_dirty(struct workqueue *q, struct item *it, bool later)
+static void mark_dirty(struct workqueue *q, struct item *it, enum way way)
 {
+	q->used[way] = true;
 	if (it->dirty) {
-		if (it->later && !later)
-			hurry(q, it);
+		if (way < it->way)
+			redirect(q, it, way);
+		set_depth(q);
 		return;
 	}
 	it->dirty = true;
-	it->later = later;
-	q->has_later |= later;
+	it->way = way;
 	it->added = now_seconds();
-	q->dirty[later ? LATER : NOW]++;
+	q->dirty[way]++;
 	metrics_add(q->metrics, &adds, 1, q->name, q->name);
 	set_depth(q);
 	if (!it->processing)
@@ -300,7 +351,7 @@ static void move_due(struct workqueue *q)
 	int64_t now = clock_ms();
 
 	while (q->n_heap > 0 && q->heap[0]->ready_ms <= now)
-		mark_dirty(q, heap_take(q, q->heap[0]), false);
+		mark_dirty(q, heap_take(q, q->heap[0]), NOW);
 }
 
 static void add_after(struct workqueue *q, const char *key, int64_t ms)
@@ -310,7 +361,7 @@ static void add_after(struct workqueue *q, const char *key, int64_t ms)
 	if (q->shut)
 		return;
 	if (ms <= 0) {
-		mark_dirty(q, item_of(q, key), false);
+		mark_dirty(q, item_of(q, key), NOW);
 		return;
 	}
 	metrics_add(q->metrics, &retries, 1, q->name, q->name);
@@ -329,7 +380,7 @@ static void start_work(struct workqueue *q, struct item *it)
 	if (q->working)
 		q->working->back = &it->next_working;
 	q->working = it;
-	q->dirty[it->later ? LATER : NOW]--;
+	q->dirty[it->way]--;
 	set_depth(q);
 	metrics_observe(q->metrics, &waited, it->started - it->added, q->name, q->name);
 }
@@ -350,17 +401,27 @@ static void end_work(struct workqueue *q, struct item *it)
 
 /* ---- the doors ------------------------------------------------------------------- */
 
+static void add_by(struct workqueue *q, const char *key, enum way way)
+{
+	pthread_mutex_lock(&q->lock);
+	if (!q->shut)
+		mark_dirty(q, item_of(q, key), way);
+	pthread_mutex_unlock(&q->lock);
+}
+
 void workqueue_add(struct workqueue *q, const char *key)
 {
-	workqueue_add_after(q, key, 0);
+	add_by(q, key, NOW);
+}
+
+void workqueue_add_first(struct workqueue *q, const char *key)
+{
+	add_by(q, key, FIRST);
 }
 
 void workqueue_add_later(struct workqueue *q, const char *key)
 {
-	pthread_mutex_lock(&q->lock);
-	if (!q->shut)
-		mark_dirty(q, item_of(q, key), true);
-	pthread_mutex_unlock(&q->lock);
+	add_by(q, key, LATER);
 }
 
 void workqueue_add_after(struct workqueue *q, const char *key, int64_t ms)
@@ -442,7 +503,7 @@ size_t workqueue_length(struct workqueue *q)
 
 	pthread_mutex_lock(&q->lock);
 	move_due(q);
-	n = q->queues[NOW].n;
+	n = q->queues[FIRST].n + q->queues[NOW].n;
 	pthread_mutex_unlock(&q->lock);
 	return n;
 }

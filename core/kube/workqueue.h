@@ -20,12 +20,15 @@ struct workqueue;
 struct workqueue *workqueue_new(const char *name, struct metrics *metrics);
 void workqueue_free(struct workqueue *q); /* nobody may wait in it */
 
-void workqueue_add(struct workqueue *q, const char *key);
 /*
- * Behind all that were added otherwise, of which the eighth makes room for one of these;
- * another add brings it forward. What a controller finds when it starts should not hold
- * up what comes then (controller-runtime's LowPriority).
+ * Three ways, of which each goes ahead of the next, and its eighth makes room for one
+ * behind it; a key goes the best of the ways it was added. Within a way namespaces
+ * ("ns/name") take turns: nobody waits for all that another has.
+ * First: what exists and changes. Later: what a controller finds when it starts
+ * (controller-runtime's LowPriority).
  */
+void workqueue_add_first(struct workqueue *q, const char *key);
+void workqueue_add(struct workqueue *q, const char *key);
 void workqueue_add_later(struct workqueue *q, const char *key);
 void workqueue_add_after(struct workqueue *q, const char *key, int64_t ms);
 void workqueue_retry(struct workqueue *q, const char *key);

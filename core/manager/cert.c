@@ -11,6 +11,8 @@
 #include "base/str.h"
 #include "base/thread.h"
 #include "base/xmalloc.h"
+#include "kube/informer.h"
+#include "manager/away.h"
 #include "manager/certset.h"
 #include "manager/manager.h"
 
@@ -19,9 +21,9 @@
 enum {
 	LOOK_MS = 15000,
 	DIR_LOOK_MS = 10000,
-	SETTLE_MS = 3000,       /* in which API servers hear of a changed configuration */
-	CHANGE_MS = 60000,      /* in which all replicas show what is in the Secret */
-	MISSING_LOOK_MS = 2000, /* a webhook configuration is not there yet */
+	SETTLE_MS = 3000,  /* in which API servers hear of a changed configuration */
+	CHANGE_MS = 60000, /* in which all replicas show what is in the Secret */
+	LEAST_MS = 500,    /* between two looks: somebody may write as often as we do */
 	FIRST_RETRY_MS = 100,
 	MAX_RETRY_MS = 30000,
 	NOT_READY_RETRY_MS = 2000, /* at most, as long as nothing is served */
@@ -58,8 +60,10 @@ struct cert_manager {
 	pthread_t thread;
 	pthread_mutex_t lock; /* of what follows, to the next blank line */
 	pthread_cond_t wake;
-	bool stop, injected;
+	bool stop, injected, woken;
 	char *ca;
+
+	struct informer *watches[N_HOOK_CONFIGS];
 
 	/* The thread's own. */
 	struct cert_set shown;           /* what the server has; no CA's key */
@@ -67,20 +71,29 @@ struct cert_manager {
 	char *before;                    /* the CA of what was shown before */
 	int64_t before_until;            /* it is trusted, too: clock_ms() */
 	bool is_missing[N_HOOK_CONFIGS]; /* said so in the log */
-	char complaint[sizeof(((struct error *)NULL)->msg)]; /* the last, of the log */
+	struct log_last complaint;
 };
 
-static bool sleep_ms(struct cert_manager *c, int64_t ms)
+/* False: it is to stop. `look`: it ends, too, when somebody touches a configuration. */
+static bool wait_ms(struct cert_manager *c, int64_t ms, bool look)
 {
 	int64_t until = clock_ms() + ms;
 	bool stop;
 
 	pthread_mutex_lock(&c->lock);
-	while (!c->stop && cond_wait_until(&c->wake, &c->lock, until))
+	while (!c->stop && !(look && c->woken) &&
+	       cond_wait_until(&c->wake, &c->lock, until))
 		continue;
+	if (look)
+		c->woken = false;
 	stop = c->stop;
 	pthread_mutex_unlock(&c->lock);
 	return !stop;
+}
+
+static bool sleep_ms(struct cert_manager *c, int64_t ms)
+{
+	return wait_ms(c, ms, false);
 }
 
 /* ---- the Secret ---- */
@@ -242,42 +255,37 @@ static int try_inject(struct cert_manager *c, const struct hook_config *hc,
 	return 0;
 }
 
-/* *missing: it is not there, which is no failure: its owner may be on the way. */
+/* One that is not there is no failure: its owner may be on the way. */
 static int inject_one(struct cert_manager *c, size_t which, const char *bundle,
-		      bool *missing, struct error *err)
+		      struct error *err)
 {
 	const struct hook_config *hc = &hook_configs[which];
+	bool missing = false;
 
-	*missing = false;
 	for (int i = 0; try_inject(c, hc, bundle, err); i++) {
 		if (err->kind == ERR_NOT_FOUND) {
-			*missing = true;
+			missing = true;
 			break;
 		}
 		if (err->kind != ERR_CONFLICT || i == CONFLICTS ||
 		    !sleep_ms(c, 20 << (i < 6 ? i : 6)))
 			return -1;
 	}
-	if (*missing && !c->is_missing[which])
+	if (missing && !c->is_missing[which])
 		log_warn("a webhook configuration is missing", LOG_STR("kind", hc->kind),
 			 LOG_STR("name", hc->name));
-	c->is_missing[which] = *missing;
+	c->is_missing[which] = missing;
 	return 0;
 }
 
-static int inject(struct cert_manager *c, const char *ca, bool *missing,
-		  struct error *err)
+static int inject(struct cert_manager *c, const char *ca, struct error *err)
 {
 	cleanup_buf struct buf bundle = { .max = 4 * MAX_FILE };
 
 	base64_encode(&bundle, ca, strlen(ca));
-	for (size_t i = 0; i < N_HOOK_CONFIGS; i++) {
-		bool one = false;
-
-		if (inject_one(c, i, (const char *)bundle.data, &one, err))
+	for (size_t i = 0; i < N_HOOK_CONFIGS; i++)
+		if (inject_one(c, i, (const char *)bundle.data, err))
 			return -1;
-		*missing |= one;
-	}
 	pthread_mutex_lock(&c->lock);
 	c->injected = true;
 	pthread_mutex_unlock(&c->lock);
@@ -307,26 +315,27 @@ static void print_bundle(struct cert_manager *c, const char *ca, struct buf *out
 
 /* ---- the thread ---- */
 
-static int look_at_secret(struct cert_manager *c, bool *missing, struct error *err)
+static int look_at_secret(struct cert_manager *c, struct error *err)
 {
 	cleanup_cert_set struct cert_set set = { 0 };
 	cleanup_buf struct buf bundle = { .max = 2 * MAX_FILE };
 	struct error unused = { 0 };
 	int failed;
+	bool other;
 
 	if (read_secret(c, &set, err))
 		return -1;
+	other = c->shown.ca.cert_pem && !str_eq(c->shown.ca.cert_pem, set.ca.cert_pem);
 	/*
 	 * A certificate of a new CA is shown once the API server trusts that one: its
 	 * admission reads the configurations by a watch.
 	 */
 	c->told = false;
 	print_bundle(c, set.ca.cert_pem, &bundle);
-	failed = inject(c, (const char *)bundle.data, missing, err);
-	if (!failed && c->told && c->shown.ca.cert_pem && !sleep_ms(c, SETTLE_MS))
+	failed = inject(c, (const char *)bundle.data, err);
+	if (!failed && c->told && other && !sleep_ms(c, SETTLE_MS))
 		return error_set(err, ERR_STOPPED, "asked to end");
-	if (failed && c->shown.ca.cert_pem &&
-	    !str_eq(c->shown.ca.cert_pem, set.ca.cert_pem))
+	if (failed && other)
 		return -1;
 	return show(c, &set, failed ? &unused : err) || failed ? -1 : 0;
 }
@@ -340,14 +349,11 @@ static int look_at_dir(struct cert_manager *c, struct error *err)
 
 static int look(struct cert_manager *c, int64_t *ret_next_ms, struct error *err)
 {
-	bool ours = c->conf.config->certs.enable, missing = false;
+	bool ours = c->conf.config->certs.enable;
 
-	if (ours ? look_at_secret(c, &missing, err) : look_at_dir(c, err))
+	if (ours ? look_at_secret(c, err) : look_at_dir(c, err))
 		return -1;
-	*ret_next_ms = c->conf.look_ms ? c->conf.look_ms
-		       : missing       ? MISSING_LOOK_MS
-		       : ours          ? LOOK_MS
-				       : DIR_LOOK_MS;
+	*ret_next_ms = c->conf.look_ms ? c->conf.look_ms : ours ? LOOK_MS : DIR_LOOK_MS;
 	return 0;
 }
 
@@ -357,10 +363,8 @@ static void complain(struct cert_manager *c, const struct error *err)
 	if (err->kind == ERR_STOPPED)
 		return;
 	metrics_add(c->conf.metrics, &read_errors, 1);
-	if (str_eq(c->complaint, err->msg))
-		return;
-	snprintf(c->complaint, sizeof(c->complaint), "%s", err->msg);
-	log_error("the webhooks' certificate is not in order", LOG_ERR(err));
+	if (!away_told(err) && log_is_news(&c->complaint, err->msg, INT64_MAX / 2))
+		log_error("the webhooks' certificate is not in order", LOG_ERR(err));
 }
 
 static void *run(void *arg)
@@ -373,26 +377,55 @@ static void *run(void *arg)
 		int64_t max = cert_manager_ready(c) ? MAX_RETRY_MS : NOT_READY_RETRY_MS;
 
 		if (!look(c, &ms, &err)) {
-			c->complaint[0] = '\0';
+			c->complaint = (struct log_last){ 0 };
 			retry_ms = FIRST_RETRY_MS;
+			if (!sleep_ms(c, ms < LEAST_MS ? ms : LEAST_MS))
+				break;
 			continue;
 		}
 		complain(c, &err);
 		ms = retry_ms;
 		retry_ms = 2 * retry_ms < max ? 2 * retry_ms : max;
-	} while (sleep_ms(c, ms));
+	} while (wait_ms(c, ms, true));
 	return NULL;
 }
 
-static void release(struct cert_manager *c)
+/* ---- what is watched ---- */
+
+static void on_touched(void *ctx, enum informer_event event, const cJSON *was,
+		       const cJSON *is)
 {
-	cert_set_release(&c->shown);
-	free(c->before);
-	free(c->ca);
-	pthread_cond_destroy(&c->wake);
-	pthread_mutex_destroy(&c->lock);
-	arena_clear(&c->arena);
-	free(c);
+	struct cert_manager *c = ctx;
+
+	(void)event;
+	(void)was;
+	(void)is;
+	pthread_mutex_lock(&c->lock);
+	c->woken = true;
+	pthread_cond_signal(&c->wake);
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* Without the right to watch them they are looked at as often as the Secret. */
+static int watch_hooks(struct cert_manager *c, struct error *err)
+{
+	for (size_t i = 0; i < N_HOOK_CONFIGS; i++) {
+		const struct informer_conf conf = {
+			.kube = c->conf.kube,
+			.api_version = ADMISSION,
+			.kind = hook_configs[i].kind,
+			.select = { .field_selector =
+					    arena_printf(&c->arena, "metadata.name=%s",
+							 hook_configs[i].name),
+				    .meta_only = true },
+			.on_event = on_touched,
+			.ctx = c,
+		};
+
+		if (informer_start(&c->watches[i], &conf, err))
+			return -1;
+	}
+	return 0;
 }
 
 int cert_manager_start(struct cert_manager **ret, const struct cert_conf *conf,
@@ -407,10 +440,10 @@ int cert_manager_start(struct cert_manager **ret, const struct cert_conf *conf,
 				   conf->ns);
 	pthread_mutex_init(&c->lock, NULL);
 	cond_init(&c->wake);
-	if (thread_start(&c->thread, run, c, err)) {
-		release(c);
+	if (conf->config->certs.enable && watch_hooks(c, err))
 		return -1;
-	}
+	if (thread_start(&c->thread, run, c, err))
+		return -1;
 	*ret = c;
 	return 0;
 }
@@ -419,12 +452,20 @@ void cert_manager_stop(struct cert_manager *c)
 {
 	if (!c)
 		return;
+	for (size_t i = 0; i < N_HOOK_CONFIGS; i++)
+		informer_stop(c->watches[i]);
 	pthread_mutex_lock(&c->lock);
 	c->stop = true;
 	pthread_cond_signal(&c->wake);
 	pthread_mutex_unlock(&c->lock);
 	pthread_join(c->thread, NULL);
-	release(c);
+	cert_set_release(&c->shown);
+	free(c->before);
+	free(c->ca);
+	pthread_cond_destroy(&c->wake);
+	pthread_mutex_destroy(&c->lock);
+	arena_clear(&c->arena);
+	free(c);
 }
 
 bool cert_manager_ready(struct cert_manager *c)

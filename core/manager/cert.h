@@ -8,8 +8,8 @@
  * replicas one wins (resourceVersion) and the others read what it wrote. The CA goes
  * into every clientConfig.caBundle of both webhook configurations; after a new CA
  * ca.crt holds the one before, too, as long as that is valid, so that no replica is
- * refused meanwhile. Looked at four times a minute (other replicas, lost bundles,
- * expiry by the wall clock: renewed 90 days before); a new one is shown to new
+ * refused meanwhile. The Secret is looked at four times a minute (other replicas, expiry
+ * by the wall clock: renewed 90 days before), bundles as soon as somebody touches them; a new one is shown to new
  * connections without a restart, 3 s after its CA was injected; whoever put another CA
  * into the Secret, the bundles keep that of what was served for a minute. A Secret that
  * is not there is created; a webhook configuration that is not there is waited for.
@@ -38,7 +38,7 @@ struct cert_conf {
 };
 extern const struct metric *const cert_metrics[]; /* certwatcher_*; ends with NULL */
 
-/* Starts its thread, which logs what happens. */
+/* Starts its thread, which logs what happens. After a failure the process is to end. */
 MUST_CHECK int cert_manager_start(struct cert_manager **ret, const struct cert_conf *conf,
 				  struct error *err);
 void cert_manager_stop(struct cert_manager *c); /* waits for the thread; frees */

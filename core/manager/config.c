@@ -102,8 +102,8 @@ static const struct manager_config defaults = {
 	.health = { .bind = ":8081", .readiness = "readyz", .liveness = "healthz" },
 	.election = { .name = TRAINER_GROUP,
 		      .ns = "",
-		      .lease_ms = 15000,
-		      .renew_ms = 10000,
+		      .lease_ms = 9000,
+		      .renew_ms = 7000,
 		      .retry_ms = 2000 },
 	.trainjob_workers = 5,
 	.runtime_workers = 1,
@@ -439,13 +439,13 @@ static void check_election(struct reader *r)
 
 /* "file:line:column: message", in the arena of the configuration. */
 static char *error_line(struct manager_config *c, const char *file,
-			const struct buf *text, const struct field_error *e)
+			const struct yaml_places *places, const struct field_error *e)
 {
 	cleanup_buf struct buf line = { .max = MAX_LINE };
 	int row, column;
 
 	buf_printf(&line, "%s:", file);
-	if (yaml_locate(text->data, text->len, 0, e->path, &row, &column))
+	if (yaml_locate(places, 0, e->path, &row, &column))
 		buf_printf(&line, "%d:%d:", row, column);
 	buf_adds(&line, " ");
 	field_error_print(&line, e);
@@ -455,13 +455,15 @@ static char *error_line(struct manager_config *c, const char *file,
 static int report(struct reader *r, const char *file, const struct buf *text,
 		  char ***ret_errors, struct error *err)
 {
+	cleanup_yaml_places struct yaml_places *places = NULL;
 	char **lines;
 
 	if (!r->errs.n)
 		return 0;
+	places = yaml_places(text->data, text->len);
 	lines = arena_alloc(&r->config->arena, (r->errs.n + 1) * sizeof(*lines));
 	for (size_t i = 0; i < r->errs.n; i++)
-		lines[i] = error_line(r->config, file, text, &r->errs.list[i]);
+		lines[i] = error_line(r->config, file, places, &r->errs.list[i]);
 	*ret_errors = lines;
 	return error_set(err, ERR_INVALID, "%s", lines[0]);
 }
@@ -550,6 +552,15 @@ int manager_config_load(struct manager_config *ret, const char *file, const char
 	if (file && read_file(ret, file, ret_errors, err))
 		return -1;
 	return gates ? read_gate_flags(ret, gates, err) : 0;
+}
+
+/* Upstream's manager never applies its own figures; others are somebody's wish. */
+double manager_config_qps(const struct manager_config *c)
+{
+	return c->client.qps == defaults.client.qps &&
+			       c->client.burst == defaults.client.burst
+		       ? 0
+		       : c->client.qps;
 }
 
 void manager_config_release(struct manager_config *c)

@@ -36,7 +36,7 @@ struct manager_config {
 	struct {
 		bool enabled;          /* false without leaderElection in the file */
 		const char *name, *ns; /* "trainer.kubeflow.org"; "": the pod's own */
-		int64_t lease_ms, renew_ms, retry_ms; /* 15 s, 10 s, 2 s */
+		int64_t lease_ms, renew_ms, retry_ms; /* 9 s, 7 s, 2 s */
 	} election;
 	/*
 	 * controller.groupKindConcurrency, of "<Kind>.trainer.kubeflow.org": 5, 1, 1;
@@ -49,7 +49,7 @@ struct manager_config {
 			*secret; /* kubeflow-trainer-controller-manager, -webhook-cert */
 	} certs;
 	struct {
-		double qps;    /* 50 */
+		double qps;    /* 50; with 100, and 0: no limit */
 		int64_t burst; /* 100 */
 	} client;
 	struct {
@@ -64,6 +64,7 @@ struct manager_config {
 	const char
 		*image; /* ours; NULL: that of this pod. No field of the file: --image */
 	bool gate_trainjob_status; /* featureGates.TrainJobStatus, or --feature-gates */
+	bool strict; /* the reconciler's; no field of the file: KFTRAINER_STRICT */
 };
 
 /*
@@ -75,6 +76,8 @@ struct manager_config {
 MUST_CHECK int manager_config_load(struct manager_config *ret, const char *file,
 				   const char *gates, char ***ret_errors,
 				   struct error *err);
+/* clientConnection's, to be applied; 0: none. */
+double manager_config_qps(const struct manager_config *c);
 void manager_config_release(struct manager_config *c);
 
 #endif

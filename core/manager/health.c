@@ -27,33 +27,33 @@ static bool is_excluded(const char *query, const char *check)
 	return has_arg(query, arena_printf(&a, "exclude=%s", check));
 }
 
-static bool is_ok(const struct health *h, const struct health_check *c)
+static const char *problem_of(const struct health *h, const struct health_check *c)
 {
-	return !c->ok || c->ok(h->ctx);
+	return c->problem ? c->problem(h->ctx) : NULL;
 }
 
 static void answer_all(const struct health *h, const struct health_group *g,
 		       const char *query, struct httpd_response *resp)
 {
-	bool all = true;
+	bool all = true, told = has_arg(query, "verbose");
 
 	for (const struct health_check *c = g->checks; c->name; c++) {
-		if (is_excluded(query, c->name)) {
-			buf_printf(&resp->body, "[+]%s excluded: ok\n", c->name);
+		bool excluded = is_excluded(query, c->name);
+		const char *problem = excluded ? NULL : problem_of(h, c);
+
+		if (!problem) {
+			buf_printf(&resp->body, "[+]%s %sok\n", c->name,
+				   excluded ? "excluded: " : "");
 			continue;
 		}
-		if (is_ok(h, c)) {
-			buf_printf(&resp->body, "[+]%s ok\n", c->name);
-			continue;
-		}
-		all = false;
-		buf_printf(&resp->body, "[-]%s failed: reason withheld\n", c->name);
+		told = true;
+		all = all && c->only_told;
+		buf_printf(&resp->body, "[-]%s failed: %s\n", c->name, problem);
 	}
 	resp->status = all ? 200 : 500;
-	if (!all) {
-		buf_printf(&resp->body, "%s check failed\n", g->path);
-	} else if (has_arg(query, "verbose")) {
-		buf_printf(&resp->body, "%s check passed\n", g->path);
+	if (told) {
+		buf_printf(&resp->body, "%s check %s\n", g->path,
+			   all ? "passed" : "failed");
 	} else {
 		buf_clear(&resp->body);
 		buf_adds(&resp->body, "ok");
@@ -63,11 +63,14 @@ static void answer_all(const struct health *h, const struct health_group *g,
 static void answer_one(const struct health *h, const struct health_group *g,
 		       const char *name, struct httpd_response *resp)
 {
+	const char *problem;
+
 	for (const struct health_check *c = g->checks; c->name; c++) {
 		if (!str_eq(c->name, name))
 			continue;
-		resp->status = is_ok(h, c) ? 200 : 500;
-		buf_adds(&resp->body, resp->status == 200 ? "ok" : "not ok\n");
+		problem = problem_of(h, c);
+		resp->status = problem ? 500 : 200;
+		buf_printf(&resp->body, problem ? "not ok: %s\n" : "ok", problem);
 		return;
 	}
 }

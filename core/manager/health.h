@@ -3,6 +3,7 @@
  *
  * Paths and answers follow controller-runtime's pkg/healthz: /readyz asks all checks of
  * that group, /readyz/<check> one; ?verbose names each, ?exclude=<check> leaves one out.
+ * What is wrong is said, where those withhold the reason.
  */
 #ifndef MANAGER_HEALTH_H
 #define MANAGER_HEALTH_H
@@ -10,8 +11,9 @@
 #include "net/httpd.h"
 
 struct health_check {
-	const char *name;      /* NULL ends a list */
-	bool (*ok)(void *ctx); /* NULL: always */
+	const char *name;                  /* NULL ends a list */
+	const char *(*problem)(void *ctx); /* what is wrong, or NULL; NULL: never */
+	bool only_told;                    /* the group passes all the same */
 };
 
 struct health_group {

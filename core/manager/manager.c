@@ -15,12 +15,13 @@
 #include "base/xmalloc.h"
 #include "kube/lease.h"
 #include "kube/workqueue.h"
-#include "manager/image.h"
+#include "manager/away.h"
 #include "manager/reconcile.h"
 #include "manager/serve.h"
 #include "manager/work.h"
 #include "net/http.h"
 #include "net/keypair.h"
+#include "trainer/jobset.h"
 
 #define USER_AGENT "kftrainer/" VERSION
 
@@ -29,6 +30,9 @@ enum {
 	LAST_EVENTS_MS = 1000,
 	LINGER_MS = 2000,
 	ASKED_MS = 8000, /* who asks us for something gives up after 10 s */
+	/* Who may create TrainJobs has us read what they name: not without end. */
+	ADMIT_QPS = 100,
+	ADMIT_BURST = 500,
 	REVIEW_QPS = 5,
 	REVIEW_BURST = 10,
 };
@@ -51,7 +55,7 @@ struct manager {
 	const struct manager_config *config;
 	const struct kube_config *server;
 	struct arena arena;
-	const char *ns, *status_url, *image;
+	const char *ns, *status_url;
 	bool in_pod;
 	int64_t started;
 	const struct metric **table;
@@ -61,12 +65,13 @@ struct manager {
 	struct tls_server *tls;
 	struct cert_manager *certs;
 	struct scrape *scrape;
+	struct runtimes *runtimes;
 	struct webhook *webhook;
 	struct statusd *statusd;
 	struct servers *servers;
 	struct lease *lease;
 	struct event_recorder *events;
-	pthread_mutex_t lock; /* of work, which a scrape looks at */
+	pthread_mutex_t lock; /* of work, which a scrape and a probe look at */
 	struct work *work;
 };
 
@@ -78,6 +83,17 @@ static void measure(void *ctx)
 	if (m->work)
 		work_measure(m->work);
 	pthread_mutex_unlock(&m->lock);
+}
+
+static const char *jobset_problem(void *ctx)
+{
+	struct manager *m = ctx;
+	bool served;
+
+	pthread_mutex_lock(&m->lock);
+	served = !m->work || work_serves_jobset(m->work);
+	pthread_mutex_unlock(&m->lock);
+	return served ? NULL : JOBSET_MISSING;
 }
 
 static void set_work(struct manager *m, struct work *work)
@@ -117,18 +133,21 @@ static void new_metrics(struct manager *m)
 static int new_clients(struct manager *m, struct error *err)
 {
 	const struct manager_config *c = m->config;
+	const double qps = manager_config_qps(c);
 	const struct {
 		bool wanted;
 		struct kube_opts opts;
 	} list[N_CLIENTS] = {
 		[WORK] = { true,
-			   { .qps = c->client.qps,
-			     .burst = c->client.burst,
-			     .after_stop = true } },
+			   { .qps = qps, .burst = c->client.burst, .after_stop = true } },
 		[WATCH] = { true, { 0 } },
-		[ADMIT] = { true, { .timeout_ms = ASKED_MS, .after_stop = true } },
+		[ADMIT] = { true,
+			    { .qps = ADMIT_QPS,
+			      .burst = ADMIT_BURST,
+			      .timeout_ms = ASKED_MS,
+			      .after_stop = true } },
 		[EVENTS] = { true,
-			     { .qps = c->client.qps,
+			     { .qps = qps,
 			       .burst = c->client.burst,
 			       .timeout_ms = GRACE_MS,
 			       .after_stop = true } },
@@ -186,14 +205,18 @@ static int start_servers(struct manager *m, struct error *err)
 					    .kube = m->clients[REVIEW],
 					    .measure = measure,
 					    .ctx = m };
-	const struct webhook_conf hook = { .kube = m->clients[ADMIT],
-					   .metrics = m->metrics,
-					   .status_server =
-						   m->config->gate_trainjob_status };
+	struct webhook_conf hook = { .kube = m->clients[ADMIT],
+				     .metrics = m->metrics,
+				     .status_server = m->config->gate_trainjob_status };
 	struct servers_conf conf = { .config = m->config,
 				     .tls = m->tls,
-				     .certs = m->certs };
+				     .certs = m->certs,
+				     .jobset_problem = jobset_problem,
+				     .ctx = m };
 
+	if (runtimes_start(&m->runtimes, m->clients[WATCH], err))
+		return -1;
+	hook.runtimes = m->runtimes;
 	m->scrape = conf.scrape = scrape_new(&scrape);
 	m->webhook = conf.webhook = webhook_new(&hook);
 	if (m->config->gate_trainjob_status)
@@ -215,13 +238,15 @@ static void on_leader(void *ctx, const char *holder)
 static void on_lease_error(void *ctx, const struct error *err)
 {
 	(void)ctx;
-	log_warn("the lease could not be read or written", LOG_ERR(err));
+	if (!away_told(err))
+		log_warn("the lease could not be read or written", LOG_ERR(err));
 }
 
 static void on_event_drop(void *ctx, const struct error *err)
 {
 	(void)ctx;
-	log_warn("an event could not be sent", LOG_ERR(err));
+	if (!away_told(err))
+		log_warn("an event could not be sent", LOG_ERR(err));
 }
 
 /* "<host>_<random>": another one each time, as client-go's users make it. */
@@ -272,15 +297,14 @@ static int start_work(struct manager *m, struct error *err)
 		.config = m->config,
 		.watch = m->clients[WATCH],
 		.kube = m->clients[WORK],
+		.runtimes = m->runtimes,
 		.certs = m->certs,
 		.metrics = m->metrics,
 		.status_server_url = m->status_url,
-		.image = m->config->image,
+		.pod_ns = m->in_pod ? m->ns : NULL,
+		.started = m->started,
 	};
 	struct work *work;
-
-	if (!conf.image && m->in_pod)
-		conf.image = image_of_this_pod(&m->arena, m->clients[WATCH], m->ns);
 
 	if (event_recorder_new(&m->events, m->clients[EVENTS], MANAGER_COMPONENT, err))
 		return -1;
@@ -289,8 +313,6 @@ static int start_work(struct manager *m, struct error *err)
 	if (work_start(&work, &conf, err))
 		return -1;
 	set_work(m, work);
-	log_info("reconciling", LOG_INT("workers", m->config->trainjob_workers),
-		 LOG_INT("msFromStart", clock_ms() - m->started));
 	return 0;
 }
 
@@ -385,6 +407,7 @@ static void end_servers(struct manager *m)
 		statusd_free(m->statusd);
 	if (m->webhook)
 		webhook_free(m->webhook);
+	runtimes_stop(m->runtimes);
 	scrape_free(m->scrape);
 	if (m->tls)
 		tls_server_free(m->tls);

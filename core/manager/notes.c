@@ -2,6 +2,7 @@
 
 #include "api/meta.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
 
@@ -19,6 +20,7 @@ static void free_note(void *p)
 
 	free(note->uid);
 	free(note->runtime);
+	free(note->secret);
 	free(note);
 }
 
@@ -42,11 +44,38 @@ struct note *note_of(struct notes *n, const char *key)
 	return note;
 }
 
-void note_reset(struct note *note, const char *uid)
+void note_reset(struct notes *n, struct note *note, const char *uid)
 {
+	pthread_mutex_lock(&n->lock);
 	free(note->uid);
 	free(note->runtime);
+	free(note->secret);
 	*note = (struct note){ .uid = uid ? xstrdup(uid) : NULL };
+	pthread_mutex_unlock(&n->lock);
+}
+
+bool notes_notice(struct notes *n, const char *key, bool pod_waits)
+{
+	struct note *note;
+	bool ret;
+
+	pthread_mutex_lock(&n->lock);
+	note = map_get(&n->map, key);
+	ret = note && (!pod_waits || note->has_secret);
+	if (ret && pod_waits)
+		note->secret_due = true;
+	else if (ret)
+		note->lost++;
+	pthread_mutex_unlock(&n->lock);
+	return ret;
+}
+
+void note_secret(struct note *note, const char *name)
+{
+	free(note->secret);
+	note->secret = xstrdup(name);
+	note->secret_at = clock_ms();
+	note->has_secret = true;
 }
 
 void note_drop(struct notes *n, const char *key)

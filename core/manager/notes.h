@@ -10,6 +10,7 @@
 #define MANAGER_NOTES_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "base/json.h"
 #include "base/map.h"
@@ -26,14 +27,16 @@ struct note {
 	int64_t jobset_since;    /* clock_ms() of that write */
 	int64_t status_at;       /* clock_ms() of our last write; 0: none */
 	struct written jobset, podgroup;
-	uint64_t pass;   /* note_hash() of what the last whole pass saw */
-	int64_t pass_at; /* clock_ms() */
-	int soon;        /* tries that came too early, one after the other */
-	bool known;      /* objects have been written, or tried */
-	bool gang;       /* there is a PodGroup among them */
-	bool awaited;    /* counted in reconciler.awaited */
-	char *runtime;   /* as counted in the gauge; NULL: not counted */
+	uint64_t pass;     /* note_hash() of what the last whole pass saw */
+	char *secret;      /* one of its objects; NULL: none is */
+	int64_t secret_at; /* clock_ms() of when that was looked for */
+	int soon;          /* tries that came too early, one after the other */
+	bool known;        /* objects have been written, or tried */
+	char *runtime;     /* as counted in the gauge; NULL: not counted */
 	const char *state;
+	/* Of any thread, under notes.lock: */
+	atomic_uint lost; /* counts what it wrote and somebody changed */
+	atomic_bool has_secret, secret_due;
 };
 
 struct notes {
@@ -49,8 +52,10 @@ void notes_release(struct notes *n);
  * It stays until note_drop(); one key is used by one thread at a time.
  */
 struct note *note_of(struct notes *n, const char *key);
-void note_reset(struct note *note, const char *uid);
+void note_reset(struct notes *n, struct note *note, const char *uid);
 void note_drop(struct notes *n, const char *key);
+bool notes_notice(struct notes *n, const char *key, bool pod_waits);
+void note_secret(struct note *note, const char *name);
 
 /* FNV-1a; goes on from `hash` (0: a new one). Never 0. */
 uint64_t note_hash(uint64_t hash, const char *text);

@@ -21,7 +21,8 @@ struct job {
 	size_t pods[N_POD_CAUSES]; /* that have it now */
 	char *first[N_POD_CAUSES]; /* of those the first, in words */
 	char *failure, *failed_pod, *failed_at;
-	bool weak; /* killed from outside, started again, or its pod is gone */
+	size_t brief; /* so much of failure is who and what */
+	bool weak;    /* killed from outside, started again, or its pod is gone */
 };
 
 struct pod_facts {
@@ -77,25 +78,36 @@ static unsigned causes_of(const struct pod_fact_list *facts)
 	return ret;
 }
 
-/* The failure that explains the others: the earliest, rather one of its own making. */
-static void note_failure(struct job *j, const cJSON *pod, const struct pod_fact *f,
-			 const char *text)
+/* The failure that explains the others. */
+static void note_failure(struct job *j, const cJSON *pod, const struct pod_fact *f)
 {
-	bool weak = pod_fact_is_weak(f);
-	const char *at = f->finished ? f->finished : "";
+	cleanup_arena struct arena arena = { 0 };
+	const struct pod_failure it = pod_failure_of(pod, f);
+	const struct pod_failure was = { j->weak, j->failed_at, j->failed_pod };
 
-	if (!pod_causes[f->cause].fails || f->waits)
-		return;
-	if (j->failure &&
-	    (weak > j->weak || (weak == j->weak && strcmp(at, j->failed_at) >= 0)))
+	if (!pod_causes[f->cause].fails || f->waits ||
+	    (j->failure && !pod_failure_explains(&it, &was)))
 		return;
 	free(j->failure);
 	free(j->failed_pod);
 	free(j->failed_at);
-	j->failure = xstrdup(text);
-	j->failed_pod = xstrdup(meta_name(pod));
-	j->failed_at = xstrdup(at);
-	j->weak = weak;
+	j->failure = xstrdup(pod_fact_words(&arena, "", pod, f));
+	j->brief = strlen(pod_fact_brief(&arena, pod, f));
+	j->failed_pod = xstrdup(it.pod);
+	j->failed_at = it.at ? xstrdup(it.at) : NULL;
+	j->weak = it.weak;
+}
+
+/* Under the lock; NULL: there are too many. */
+static struct job *job_of(struct pod_facts *p, const char *key)
+{
+	struct job *j = map_get(&p->jobs, key);
+
+	if (!j && p->jobs.n < MAX_JOBS) {
+		j = xcalloc(1, sizeof(*j));
+		map_put(&p->jobs, key, j);
+	}
+	return j;
 }
 
 /* Of one pod its latest fact, of several how many there are. */
@@ -119,13 +131,9 @@ static void appear(struct pod_facts *p, const char *key, const cJSON *pod,
 	struct job *j;
 
 	pthread_mutex_lock(&p->lock);
-	j = map_get(&p->jobs, key);
-	if (!j && p->jobs.n < MAX_JOBS) {
-		j = xcalloc(1, sizeof(*j));
-		map_put(&p->jobs, key, j);
-	}
+	j = job_of(p, key);
 	if (j) {
-		note_failure(j, pod, f, pod_fact_words(&arena, "", pod, f));
+		note_failure(j, pod, f);
 		j->pods[f->cause] += first;
 		if (first && j->pods[f->cause] == 1) {
 			free(j->first[f->cause]);
@@ -219,15 +227,64 @@ void pod_facts_forget(struct pod_facts *p, const char *ns, const char *trainjob)
 		job_free(j);
 }
 
-char *pod_facts_first_failure(struct pod_facts *p, const char *ns, const char *trainjob)
+/* ---- who failed first -------------------------------------------------------------- */
+
+struct search {
+	struct pod_facts *facts;
+	const char *key, *job, *since; /* pods from before are of another of that name */
+};
+
+static int look_at_failed(void *ctx, cJSON *take_pod, struct error *err)
+{
+	const struct search *s = ctx;
+	cleanup_json cJSON *pod = take_pod;
+	struct pod_fact_list list;
+	struct job *j;
+
+	(void)err;
+	if (!meta_name(pod) || !str_eq(meta_label(pod, POD_JOBSET_LABEL), s->job) ||
+	    !meta_created(pod) || (s->since && strcmp(meta_created(pod), s->since) < 0))
+		return 0;
+	pod_facts_of(pod, &list);
+	pthread_mutex_lock(&s->facts->lock);
+	j = job_of(s->facts, s->key);
+	for (size_t i = 0; j && i < list.n; i++)
+		note_failure(j, pod, &list.list[i]);
+	pthread_mutex_unlock(&s->facts->lock);
+	return 0;
+}
+
+/* Their watch may be behind that of JobSets, or be denied, or we have just started. */
+static void look(struct kube *k, const char *ns, struct search *s)
 {
 	cleanup_arena struct arena arena = { 0 };
+	const struct kube_ref pods = { "v1", "Pod", ns, NULL };
+	const struct kube_select select = {
+		.label_selector = arena_printf(&arena, POD_JOBSET_LABEL "=%s", s->job),
+		.field_selector = "status.phase=Failed",
+	};
+	const struct kube_sink sink = { .on_item = look_at_failed, .ctx = s };
+	struct error ignored = { 0 };
+
+	if (kube_list(k, &pods, &select, &sink, NULL, &ignored))
+		return;
+}
+
+char *pod_facts_first_failure(struct pod_facts *p, struct kube *k, const cJSON *tj,
+			      size_t *ret_brief)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *ns = meta_namespace(tj), *name = meta_name(tj);
+	struct search s = { p, informer_key(&arena, ns, name), name, meta_created(tj) };
 	const struct job *j;
 	char *ret;
 
+	if (k)
+		look(k, ns, &s);
 	pthread_mutex_lock(&p->lock);
-	j = map_get(&p->jobs, informer_key(&arena, ns, trainjob));
+	j = map_get(&p->jobs, s.key);
 	ret = j && j->failure ? xstrdup(j->failure) : NULL;
+	*ret_brief = ret ? j->brief : 0;
 	pthread_mutex_unlock(&p->lock);
 	return ret;
 }

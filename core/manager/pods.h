@@ -40,9 +40,12 @@ void pod_facts_event(void *pod_facts, enum informer_event event, const cJSON *wa
  * more is told. */
 void pod_facts_forget(struct pod_facts *p, const char *ns, const char *trainjob);
 /*
- * "node-1 (node rank 1): container node: exit code 3 on gpu-7": of the failures seen,
- * the one that ended first. malloc'ed; NULL: none failed.
+ * "node-1 (node rank 1): container node: exit code 3 on gpu-7": of the failures seen and
+ * those of the failed pods there are, which k reads where it may (NULL: it does not), the
+ * one that ended first; *ret_brief: how much of that is said before " on". malloc'ed;
+ * NULL: none failed.
  */
-char *pod_facts_first_failure(struct pod_facts *p, const char *ns, const char *trainjob);
+char *pod_facts_first_failure(struct pod_facts *p, struct kube *k, const cJSON *tj,
+			      size_t *ret_brief);
 
 #endif

@@ -20,7 +20,6 @@ enum {
 	SOON_MOST = 6,              /* so often that is doubled */
 	GONE_MS = 1000,             /* after which it should have shown it */
 	GOING_NAMESPACE_MS = 60000, /* one that is being deleted */
-	LOOK_MS = 600000,           /* is everything still there? */
 };
 
 struct reconciler *reconciler_new(const struct reconciler_conf *conf)
@@ -33,7 +32,6 @@ struct reconciler *reconciler_new(const struct reconciler_conf *conf)
 	if (conf->image)
 		r->conf.image = xstrdup(conf->image);
 	notes_init(&r->notes);
-	runtimes_init(&r->runtimes);
 	snapshots_init(&r->snapshots);
 	return r;
 }
@@ -43,11 +41,15 @@ void reconciler_free(struct reconciler *r)
 	if (!r)
 		return;
 	notes_release(&r->notes);
-	runtimes_release(&r->runtimes);
 	snapshots_release(&r->snapshots);
 	free((char *)r->conf.status_server_url);
 	free((char *)r->conf.image);
 	free(r);
+}
+
+bool reconciler_notice(struct reconciler *r, const char *key, bool pod_waits)
+{
+	return notes_notice(&r->notes, key, pod_waits);
 }
 
 /* ---- one pass ---- */
@@ -78,6 +80,7 @@ static void pass_release(struct pass *p)
 	cJSON_Delete(p->was);
 	cJSON_Delete(p->jobset);
 	cJSON_Delete(p->seen);
+	free(p->first);
 	arena_clear(&p->arena);
 }
 #define cleanup_pass __attribute__((cleanup(pass_release)))
@@ -87,7 +90,6 @@ static void forget(struct pass *p)
 	struct note *n = note_of(&p->r->notes, p->key);
 
 	uncount_state(p->r, n);
-	count_awaited(p->r, n, false);
 	note_drop(&p->r->notes, p->key);
 	if (p->r->conf.pods)
 		pod_facts_forget(p->r->conf.pods, p->ns, p->name);
@@ -166,6 +168,11 @@ static int make_objects(struct pass *p, bool *ret_built, struct error *err)
 	struct error why = { 0 };
 
 	*ret_built = false;
+	if (!informer_served(p->r->conf.jobsets)) {
+		error_set(&why, ERR_UNSUPPORTED, "%s", JOBSET_MISSING);
+		tell_creation_failed(p, &why);
+		return 0;
+	}
 	if (objects_reconcile(p, &why) == 0) {
 		p->note->soon = 0;
 		*ret_built = true;
@@ -198,7 +205,6 @@ static int run(struct pass *p, struct error *err)
 	} else if (tj_check_runtime_ref(p->tj, &why)) {
 		status_fail(status, REASON_NOT_SUPPORTED, why.msg, p->now);
 	} else {
-		pass_again(p, LOOK_MS + (int64_t)(note_hash(0, p->key) % LOOK_MS) / 4);
 		if (make_objects(p, &built, &failed))
 			*err = failed;
 	}
@@ -212,7 +218,7 @@ static int run(struct pass *p, struct error *err)
 			*err = failed = why;
 		}
 	}
-	if (status_finished(tj_status(p->tj)) && p->r->conf.pods)
+	if (!why.kind && status_finished(tj_status(p->tj)) && p->r->conf.pods)
 		pod_facts_forget(p->r->conf.pods, p->ns, p->name);
 	return failed.kind ? -1 : 0;
 }
@@ -227,13 +233,13 @@ static bool begin(struct pass *p)
 	p->note = note_of(&p->r->notes, p->key);
 	if (!str_eq(p->note->uid, meta_uid(p->tj))) {
 		uncount_state(p->r, p->note);
-		count_awaited(p->r, p->note, false);
-		note_reset(p->note, meta_uid(p->tj));
+		note_reset(&p->r->notes, p->note, meta_uid(p->tj));
 	}
 	if (version_number(p->tj) < p->note->tj_version) {
 		try_soon(p);
 		return false;
 	}
+	p->lost = p->note->lost;
 	p->was = json_dup(tj_status(p->tj));
 	p->seen = cJSON_CreateArray();
 	time_text(clock_now(), p->now);

@@ -16,20 +16,21 @@
 
 #include "kube/event.h"
 #include "kube/informer.h"
-#include "kube/workqueue.h"
 #include "manager/cert.h"
 #include "manager/pods.h"
+#include "manager/runtimes.h"
 
 struct reconciler;
 
 struct reconciler_conf {
 	struct kube *kube;
 	struct informer *trainjobs, *jobsets; /* see watch.h for what they keep */
-	struct workqueue *queue; /* what else waits: see is_wave(); may be NULL */
+	struct runtimes *runtimes;            /* NULL: each is asked for */
 	struct event_recorder *events;
 	struct pod_facts *pods; /* the cause of a failure; may be NULL */
 	struct metrics *metrics;
 	bool status_server; /* the gate */
+	bool strict;        /* a field that the API server does not know is an error */
 	const char *status_server_url;
 	const char *image;          /* plugin_env's */
 	struct cert_manager *certs; /* the CA for <tj>-tls-config; may be NULL */
@@ -46,6 +47,12 @@ void reconciler_free(struct reconciler *r);
  */
 MUST_CHECK int reconcile_trainjob(struct reconciler *r, const char *key,
 				  int64_t *ret_after_ms, struct error *err);
+
+/*
+ * What it wrote for that TrainJob has changed, or a pod of it waits: the next pass looks
+ * at that. False: it need not. From any thread.
+ */
+bool reconciler_notice(struct reconciler *r, const char *key, bool pod_waits);
 
 /*
  * Upstream's other two controllers: removes the finalizer of releases up to v2.2.

@@ -10,20 +10,16 @@
 #ifndef MANAGER_RECONCILE_IMPL_H
 #define MANAGER_RECONCILE_IMPL_H
 
-#include <stdatomic.h>
-
 #include "base/clock.h"
 #include "manager/notes.h"
 #include "manager/reconcile.h"
-#include "manager/runtimes.h"
 #include "manager/snapshot.h"
 
 struct reconciler {
 	struct reconciler_conf conf;
 	struct notes notes;
-	struct runtimes runtimes;
 	struct snapshots snapshots;
-	atomic_int awaited; /* TrainJobs whose JobSet is made and whose status is not */
+	atomic_bool stateless; /* the CRD, upstream's, knows no status.state */
 };
 
 struct pass {
@@ -37,8 +33,10 @@ struct pass {
 	bool foreign;     /* a JobSet of that name is somebody else's */
 	bool leftover;    /* ... of a TrainJob of that name that is no more */
 	bool fresh;       /* nothing can be there: do not ask, create */
-	bool gang;        /* a PodGroup is part of it */
+	unsigned lost;    /* the note's, when it began */
 	int64_t after_ms; /* call again; 0: no need */
+	char *first;      /* the failure that explains the others; NULL: not known */
+	size_t brief;     /* so much of it is in the status */
 	char now[TIME_TEXT_SIZE];
 	struct arena arena;
 };
@@ -52,6 +50,8 @@ void pass_event(struct pass *p, bool warning, const char *reason, const char *me
  * meanwhile or is on its way out: try again soon, nobody needs to be told.
  */
 MUST_CHECK int objects_reconcile(struct pass *p, struct error *err);
+/* Is it the same TrainJob still? ERR_CONFLICT: it is not. Asks. */
+MUST_CHECK int check_alive(struct pass *p, struct error *err);
 /* Is that error the API server's "the namespace is being deleted"? */
 bool is_namespace_going(const struct error *err);
 /* The TrainJob's own JobSet, of that uid alone. What is gone already is fine. */
@@ -72,7 +72,6 @@ cJSON *status_patch(const cJSON *was, const cJSON *is);
 /* Remove the one that counts from the gauge, add another; NULL: none. */
 void count_state(struct pass *p, const char *state);
 void uncount_state(struct reconciler *r, struct note *n);
-void count_awaited(struct reconciler *r, struct note *n, bool is);
 
 extern const struct metric trainjobs_gauge, jobset_seconds, failures_total;
 

@@ -1,5 +1,6 @@
 #include "api/meta.h"
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "manager/manager.h"
 #include "manager/reconcile_impl.h"
@@ -129,8 +130,6 @@ static int get(void *ctx, const struct object_ref *what, const cJSON **ret,
 	struct kube_ref ref = { what->api_version, what->kind, what->ns, what->name };
 	struct pass *p = ctx;
 
-	if (str_eq(ref.kind, "PodGroup"))
-		p->gang = true;
 	if (str_eq(ref.kind, JOBSET_KIND)) {
 		*ret = p->jobset;
 		return 0;
@@ -161,21 +160,39 @@ static const struct key_source real_keys = { .ssh = make_ssh, .curve = make_curv
 
 /* ---- writing ---- */
 
+/* A field that the API server does not know, say: of ours, or of the runtime. */
+static void log_warnings(const struct pass *p, const cJSON *obj, const cJSON *warnings)
+{
+	const cJSON *w;
+
+	json_each(w, warnings)
+		log_warn("the API server warns", LOG_STR("key", p->key),
+			 LOG_STR("kind", meta_kind(obj)),
+			 LOG_STR("warning", w->valuestring));
+}
+
 static int apply(struct pass *p, cJSON *obj, const cJSON *have, cJSON **ret_meta,
 		 struct error *err)
 {
+	cleanup_json cJSON *warnings = NULL;
 	const struct kube_write how = { .manager = MANAGER_FIELD_OWNER,
 					.force = true,
 					.meta_only = true,
-					.silent = true };
+					.strict = p->r->conf.strict,
+					.ret_warnings = &warnings };
 
 	write_precondition(obj, have);
-	if (kube_apply(p->r->conf.kube, obj, &how, ret_meta, err) == 0)
+	if (kube_apply(p->r->conf.kube, obj, &how, ret_meta, err) == 0) {
+		log_warnings(p, obj, warnings);
 		return 0;
+	}
 	if (err->kind == ERR_EXISTS)
 		err->kind = ERR_CONFLICT;
 	return -1;
 }
+
+/* Secrets are not watched: one is looked for when a pod waits, and so often. */
+enum { SECRET_MS = 50000 };
 
 /* ConfigMaps and Secrets: looked at, and written when they differ. */
 static int write_plain(struct pass *p, cJSON *obj, struct error *err)
@@ -185,6 +202,11 @@ static int write_plain(struct pass *p, cJSON *obj, struct error *err)
 
 	if (fetch_own(p, &ref, &have, err))
 		return -1;
+	if (str_eq(ref.kind, "Secret")) {
+		note_secret(p->note, ref.name);
+		if (!tj_suspend(p->tj))
+			pass_again(p, SECRET_MS);
+	}
 	if (have && is_same(obj, have))
 		return 0;
 	return apply(p, obj, have, NULL, err);
@@ -254,12 +276,27 @@ static void jobset_was_made(struct pass *p, bool suspended)
 	struct error unreadable = { 0 };
 	const char *text = meta_created(p->tj);
 
-	count_awaited(p->r, p->note, !p->was);
 	pass_event(p, false, "JobSetCreated",
 		   suspended ? "created the JobSet, suspended" : "created the JobSet");
 	if (!p->was && text && !time_parse(&created, text, &unreadable))
 		metrics_observe(p->r->conf.metrics, &jobset_seconds,
 				now > created ? (double)(now - created) : 0);
+}
+
+enum { N_LABELS = 2 };
+static const char *const labels[N_LABELS] = { "labels", "annotations" };
+
+/* Those are nothing that a generation counts. */
+static bool has_labels(const cJSON *have, const cJSON *wanted)
+{
+	const cJSON *label;
+
+	for (size_t i = 0; i < N_LABELS; i++)
+		json_each(label, json_get(wanted, "metadata", labels[i]))
+			if (!json_equal(label, json_get(have, "metadata", labels[i],
+							label->string)))
+				return false;
+	return true;
 }
 
 static int write_jobset(struct pass *p, cJSON *obj, struct error *err)
@@ -274,7 +311,7 @@ static int write_jobset(struct pass *p, cJSON *obj, struct error *err)
 	if (was && meta_is_deleted(was))
 		return 0; /* its end wakes us */
 	if (was && last->hash == hash && last->generation == meta_generation(was) &&
-	    jobset_suspended(was) == suspended)
+	    jobset_suspended(was) == suspended && has_labels(was, obj))
 		return 0;
 	if (apply(p, obj, was, &meta, &why))
 		return replace_jobset(p, obj, &why, err);
@@ -315,49 +352,33 @@ int objects_delete_jobset(struct pass *p, const char *propagation, struct error 
 /* ---- from the runtime to the objects ---- */
 
 /* A snapshot that is lost is taken anew, of the runtime as it is now. */
-static int live_runtime(struct pass *p, struct runtime_doc **ret, struct error *err)
+static int live_runtime(struct pass *p, cJSON **ret, struct error *err)
 {
 	struct runtime_ref want = tj_runtime_ref(p->tj);
-	const struct runtime_query query = {
-		.kube = p->r->conf.kube,
-		.ref = { TRAINER_API_VERSION, want.kind,
-			 runtime_ref_is_cluster(&want) ? NULL : p->ns, want.name },
-		.of = version_number(p->tj),
-		.seen = informer_newest(p->r->conf.trainjobs),
-	};
-	cJSON *obj = NULL;
-	int rc;
+	const struct kube_ref ref = { TRAINER_API_VERSION, want.kind,
+				      runtime_ref_is_cluster(&want) ? NULL : p->ns,
+				      want.name };
 
-	if (p->fresh)
-		rc = runtimes_get(&p->r->runtimes, &query, ret, err);
-	else
-		rc = kube_get(p->r->conf.kube, &query.ref, &obj, err);
-	if (rc)
+	if (runtimes_get(p->fresh ? p->r->conf.runtimes : NULL, p->r->conf.kube, &ref,
+			 ret, err))
 		return error_wrap(err, "the runtime of the TrainJob");
-	if (obj)
-		*ret = runtime_doc_new(obj);
 	return 0;
 }
 
-static int load_runtime(struct pass *p, struct runtime_doc **ret, struct error *err)
+static int load_runtime(struct pass *p, cJSON **ret, struct error *err)
 {
 	struct kube_ref ref = { "v1", "ConfigMap", p->ns,
 				snapshot_name(&p->arena, p->tj) };
-	cleanup_runtime_doc struct runtime_doc *runtime = NULL;
+	cleanup_json cJSON *runtime = NULL;
 	cleanup_json cJSON *map = NULL;
-	cJSON *saved = NULL;
 	const cJSON *have;
 
 	if (fetch_own(p, &ref, &have, err))
 		return error_wrap(err, "runtime snapshot");
-	if (have) {
-		if (snapshot_read(&saved, p->tj, have, err))
-			return -1;
-		*ret = runtime_doc_new(saved);
-		return 0;
-	}
+	if (have)
+		return snapshot_read(ret, p->tj, have, err);
 	if (live_runtime(p, &runtime, err) ||
-	    snapshots_make(&p->r->snapshots, &map, p->tj, runtime->obj, err))
+	    snapshots_make(&p->r->snapshots, &map, p->tj, runtime, err))
 		return -1;
 	if (apply(p, map, NULL, NULL, err))
 		return error_wrap(err, "runtime snapshot");
@@ -377,7 +398,7 @@ static int build_and_write(struct pass *p, const char *ca, struct error *err)
 		.status_server_ca = ca,
 	};
 	const struct pipeline pipeline = { plugins, &env };
-	cleanup_runtime_doc struct runtime_doc *runtime = NULL;
+	cleanup_json cJSON *runtime = NULL;
 	cleanup_json cJSON *objects = NULL;
 	cJSON *obj;
 
@@ -387,7 +408,7 @@ static int build_and_write(struct pass *p, const char *ca, struct error *err)
 		return error_set(err, ERR_EXISTS,
 				 "JobSet %s exists and is not controlled by TrainJob %s",
 				 p->name, p->name);
-	if (pipeline_build(&pipeline, p->tj, runtime->obj, &objects, err))
+	if (pipeline_build(&pipeline, p->tj, runtime, &objects, err))
 		return -1;
 	json_each(obj, objects)
 		if (write_object(p, obj, err))
@@ -404,31 +425,45 @@ static uint64_t hash_of_world(const struct pass *p, const char *ca)
 	json_each(member, json_get(p->tj, "metadata"))
 		if (!str_eq(member->string, "resourceVersion"))
 			hash = note_hash_doc(hash, member);
-	hash = note_hash_doc(hash, json_get(p->tj, "spec"));
+	hash = note_hash_doc(hash, json_get(p->tj, "spec")) + p->lost;
 	if (!p->jobset)
 		return note_hash(hash, "none");
 	hash = note_hash(hash, meta_uid(p->jobset) ? meta_uid(p->jobset) : "");
+	for (size_t i = 0; i < N_LABELS; i++)
+		hash = note_hash_doc(hash, json_get(p->jobset, "metadata", labels[i]));
 	hash += (uint64_t)meta_generation(p->jobset) * 4;
 	return hash + (jobset_suspended(p->jobset) ? 2 : 0) +
 	       (meta_is_deleted(p->jobset) ? 1 : 0);
 }
 
-/* How long nobody looks again whether what was written is still there. */
-enum { PASS_MS = 30000 };
-
-static bool is_settled(const struct pass *p, const char *ca)
+/* Is there anything to write? What is not known to be as it was is looked at. */
+static int has_work(struct pass *p, const char *ca, bool *ret, struct error *err)
 {
-	const struct note *n = p->note;
+	struct note *n = p->note;
+	struct kube_ref ref = { "v1", "Secret", p->ns, n->secret };
+	int64_t left = n->secret_at + SECRET_MS - clock_ms();
+	const cJSON *have;
 
-	return !n->gang && n->pass && n->pass == hash_of_world(p, ca) &&
-	       clock_ms() - n->pass_at < PASS_MS;
+	*ret = !n->pass || n->pass != hash_of_world(p, ca);
+	if (*ret || !n->secret || tj_suspend(p->tj))
+		return 0;
+	if (!atomic_exchange(&n->secret_due, false) && left > 0) {
+		pass_again(p, left);
+		return 0;
+	}
+	if (fetch_own(p, &ref, &have, err))
+		return -1;
+	*ret = !have;
+	n->secret_at = clock_ms();
+	pass_again(p, SECRET_MS);
+	return 0;
 }
 
 /*
  * Objects that have gone may have gone with their TrainJob, whose own end is shown by
  * another watch, perhaps later: they are not to be made again then.
  */
-static int check_alive(struct pass *p, struct error *err)
+int check_alive(struct pass *p, struct error *err)
 {
 	struct kube_ref ref = kube_ref_of(p->tj);
 	cleanup_json cJSON *live = NULL;
@@ -462,6 +497,7 @@ int objects_reconcile(struct pass *p, struct error *err)
 {
 	cleanup_free char *ca = NULL;
 	struct note *n = p->note;
+	bool work;
 	int rc;
 
 	if (p->leftover)
@@ -470,10 +506,12 @@ int objects_reconcile(struct pass *p, struct error *err)
 				 "name is still there");
 	if (get_certificate(p, &ca, err))
 		return -1;
-	if (is_settled(p, ca))
+	if (has_work(p, ca, &work, err))
+		return -1;
+	if (!work)
 		return 0;
 	p->fresh = !n->known && !p->was && !p->jobset;
-	if (!p->fresh && !p->jobset && check_alive(p, err))
+	if (!p->fresh && (!p->jobset || p->lost) && check_alive(p, err))
 		return -1;
 	n->known = true;
 	n->pass = 0;
@@ -485,9 +523,7 @@ int objects_reconcile(struct pass *p, struct error *err)
 	}
 	if (rc)
 		return -1;
-	n->gang = p->gang;
 	n->pass = hash_of_world(p, ca);
-	n->pass_at = clock_ms();
 	return 0;
 }
 

@@ -12,12 +12,7 @@
 #include "trainer/trainjob.h"
 
 enum {
-	FIRST_STATUS_MS = 2000,    /* so long we wait for what the JobSet says first */
-	WAVE_BEGIN_MS = 30000,     /* ... when there are many, for pods of each */
-	WAVE_STATUS_MS = 10000,    /* so long what it says waits for other JobSets */
-	WAVE = 16,                 /* that is many */
-	WAVE_LOOK_MS = 1000,       /* has it passed? */
-	COUNTS_MS = 1000,          /* between two writes that only count pods */
+	COUNTS_MS = 250,           /* between two writes that only count pods */
 	DEADLINE_LOOK_MS = 300000, /* the wall clock may jump: look at it so often */
 };
 
@@ -69,13 +64,6 @@ void count_state(struct pass *p, const char *state)
 	metrics_add(p->r->conf.metrics, &trainjobs_gauge, 1, state, runtime);
 }
 
-void count_awaited(struct reconciler *r, struct note *n, bool is)
-{
-	if (n->awaited != is)
-		atomic_fetch_add(&r->awaited, is ? 1 : -1);
-	n->awaited = is;
-}
-
 /* ---- what changed ---- */
 
 cJSON *status_patch(const cJSON *was, const cJSON *is)
@@ -117,15 +105,11 @@ static const char *message_of(const cJSON *condition)
 
 static void tell_failure(struct pass *p, const cJSON *failed)
 {
-	struct pod_facts *pods = p->r->conf.pods;
 	const char *reason = json_str(failed, "reason");
-	cleanup_free char *first =
-		pods ? pod_facts_first_failure(pods, p->ns, p->name) : NULL;
 
 	pass_event(p, true, "Failed",
-		   arena_printf(&p->arena, "%s: %s%s%s", reason ? reason : "Failed",
-				message_of(failed), first ? "; first: " : "",
-				first ? first : ""));
+		   arena_printf(&p->arena, "%s: %s%s", reason ? reason : "Failed",
+				message_of(failed), p->first ? p->first + p->brief : ""));
 	metrics_add(p->r->conf.metrics, &failures_total, 1, tj_runtime_ref(p->tj).name,
 		    reason ? reason : "");
 }
@@ -174,6 +158,19 @@ static bool says_suspend(const struct pass *p, bool built)
 	return tj_suspend(p->tj) && (!p->jobset || jobset_suspended(p->jobset));
 }
 
+/* All that users of the SDK see of a failure. */
+static void name_first(struct pass *p, cJSON *status)
+{
+	struct pod_facts *pods = p->r->conf.pods;
+	cleanup_arena struct arena arena = { 0 };
+
+	if (status_is_exceeded(status) || status_keep_first(status, p->was) || !pods)
+		return;
+	p->first = pod_facts_first_failure(pods, p->r->conf.kube, p->tj, &p->brief);
+	if (p->first)
+		status_add_first(status, str_slice(&arena, p->first, p->brief));
+}
+
 static int compute(struct pass *p, bool built, struct error *err)
 {
 	cJSON *status = json_obj(p->tj, "status");
@@ -184,32 +181,48 @@ static int compute(struct pass *p, bool built, struct error *err)
 		status_suspend(status, p->tj, p->now);
 	if (p->jobset && plugin->status(&env, p->tj, p->jobset, status, err))
 		return -1;
+	name_first(p, status);
 	if (!p->jobset && status_is_exceeded(status))
 		status_idle(status);
 	check_deadline(p, status);
-	status_set_state(status);
+	if (!p->r->stateless)
+		status_set_state(status);
 	count_state(p, status_state(status));
 	return 0;
 }
 
+/* Upstream's CRD drops `state`, and so refuses a status that has nothing else. */
+static bool is_state_dropped(const cJSON *answer, const struct error *err)
+{
+	return answer ? !json_str(answer, "status", "state") : err->kind == ERR_INVALID;
+}
+
 static int write_status(struct pass *p, const cJSON *change, struct error *err)
 {
+	bool state_alone = str_eq(change->child->string, "state") && !change->child->next;
 	const struct kube_write how = { .manager = MANAGER_FIELD_OWNER,
 					.subresource = "status",
-					.meta_only = true };
+					.meta_only = !state_alone };
 	struct kube_ref ref = kube_ref_of(p->tj);
 	cleanup_json cJSON *patch = cJSON_CreateObject();
 	cleanup_json cJSON *answer = NULL;
+	int rc;
 
 	json_put(patch, json_dup(change), "status");
-	/* Its end is not written onto another TrainJob of that name. */
-	if (status_finished(tj_status(p->tj)) && !status_finished(p->was))
-		meta_set_version(patch, meta_version(p->tj));
-	if (kube_merge_patch(p->r->conf.kube, &ref, patch, &how, &answer, err))
+	/*
+	 * Its end is not written onto another TrainJob of that name. A resourceVersion
+	 * would say so, too, but who posts progress all the time would keep it off.
+	 */
+	if (status_finished(tj_status(p->tj)) && !status_finished(p->was) &&
+	    check_alive(p, err))
 		return -1;
+	rc = kube_merge_patch(p->r->conf.kube, &ref, patch, &how, &answer, err);
+	if (state_alone && is_state_dropped(answer, err))
+		p->r->stateless = true;
+	if (rc)
+		return p->r->stateless && state_alone ? 0 : -1;
 	p->note->tj_version = version_number(answer);
 	p->note->status_at = clock_ms();
-	count_awaited(p->r, p->note, false);
 	return 0;
 }
 
@@ -225,25 +238,6 @@ static bool is_count_only(const cJSON *change)
 	return true;
 }
 
-static bool is_queue_long(const struct pass *p)
-{
-	return p->r->conf.queue && workqueue_length(p->r->conf.queue) >= WAVE;
-}
-
-/*
- * Of many TrainJobs that come at once, the JobSets are made first; what there is to tell
- * about them follows, and in one write each, as JobSet's controller takes its time, too.
- */
-static int64_t wait_with_first(const struct pass *p)
-{
-	int64_t passed = clock_ms() - p->note->jobset_since;
-	bool queued = is_queue_long(p), wave = queued || p->r->awaited >= WAVE;
-
-	if (!jobset_has_begun(p->jobset))
-		return (wave ? WAVE_BEGIN_MS : FIRST_STATUS_MS) - passed;
-	return queued && passed < WAVE_STATUS_MS - WAVE_LOOK_MS ? WAVE_LOOK_MS : 0;
-}
-
 /* Whoever suspended it waits for its last pod: Kueue gives the quota to the next then. */
 static bool has_stopped(const struct pass *p)
 {
@@ -251,23 +245,14 @@ static bool has_stopped(const struct pass *p)
 	       !status_is_active(tj_status(p->tj));
 }
 
-/*
- * How long this change may wait for those that follow it: a new JobSet's own status
- * comes in several writes a moment after it is made, and the pods of a large job
- * become ready one after the other. 0: not at all.
- */
+/* The pods of a large job become ready one after the other: 0, or how long to wait. */
 static int64_t wait_with(const struct pass *p, const cJSON *change)
 {
-	const struct note *n = p->note;
-	int64_t left = 0;
+	int64_t left = p->note->status_at + COUNTS_MS - clock_ms();
 
-	if (status_finished(tj_status(p->tj)) || has_stopped(p))
+	if (!p->note->status_at || left < 0 || has_stopped(p) || !is_count_only(change))
 		return 0;
-	if (!p->was && p->jobset && n->jobset_version)
-		left = wait_with_first(p);
-	else if (n->status_at && is_count_only(change))
-		left = n->status_at + COUNTS_MS - clock_ms();
-	return left > 0 ? left : 0;
+	return left;
 }
 
 int status_reconcile(struct pass *p, bool built, struct error *err)

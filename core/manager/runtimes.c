@@ -1,116 +1,104 @@
 #include "manager/runtimes.h"
 
-#include "base/cleanup.h"
-#include "base/clock.h"
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/str.h"
 #include "base/xmalloc.h"
+#include "manager/away.h"
+#include "trainer/api.h"
 
-enum { MAX_HELD = 32 };
+enum { N_KINDS = 2 };
+static const char *const kinds[N_KINDS] = { RUNTIME_KIND, CLUSTER_RUNTIME_KIND };
 
-struct held {
-	uint64_t seen; /* read after a TrainJob of this version had been seen */
-	int64_t at_ms; /* when reading it began */
-	struct runtime_doc *doc;
+struct runtimes {
+	struct informer *informers[N_KINDS];
+	pthread_mutex_t lock; /* of what follows */
+	void (*see)(void *ctx, const cJSON *runtime);
+	void *ctx;
 };
 
-struct runtime_doc *runtime_doc_new(cJSON *take_obj)
+static bool show(void *runtimes, const cJSON *runtime)
 {
-	struct runtime_doc *doc = xmalloc(sizeof(*doc));
+	struct runtimes *r = runtimes;
 
-	doc->obj = take_obj;
-	atomic_init(&doc->refs, 1);
-	return doc;
+	pthread_mutex_lock(&r->lock);
+	if (r->see)
+		r->see(r->ctx, runtime);
+	pthread_mutex_unlock(&r->lock);
+	return true;
 }
 
-static struct runtime_doc *take(struct runtime_doc *doc)
+static void on_event(void *ctx, enum informer_event event, const cJSON *was,
+		     const cJSON *is)
 {
-	atomic_fetch_add(&doc->refs, 1);
-	return doc;
+	(void)event;
+	(void)was;
+	if (is)
+		show(ctx, is);
 }
 
-void runtime_doc_drop(struct runtime_doc *doc)
+static void on_error(void *ctx, const struct error *err)
 {
-	if (!doc || atomic_fetch_sub(&doc->refs, 1) > 1)
-		return;
-	cJSON_Delete((cJSON *)doc->obj);
-	free(doc);
+	(void)ctx;
+	if (!away_told(err))
+		log_warn("watch", LOG_STR("kind", "runtimes"), LOG_ERR(err));
 }
 
-static void free_held(void *p)
+int runtimes_start(struct runtimes **ret, struct kube *kube, struct error *err)
 {
-	struct held *h = p;
+	struct runtimes *r = xcalloc(1, sizeof(*r));
+	struct informer_conf conf = { .kube = kube,
+				      .api_version = TRAINER_API_VERSION,
+				      .on_event = on_event,
+				      .ctx = r,
+				      .optional = true,
+				      .on_error = on_error };
 
-	runtime_doc_drop(h->doc);
-	free(h);
-}
-
-void runtimes_init(struct runtimes *r)
-{
-	*r = (struct runtimes){ 0 };
 	pthread_mutex_init(&r->lock, NULL);
-}
-
-void runtimes_release(struct runtimes *r)
-{
-	map_release(&r->map, free_held);
-	pthread_mutex_destroy(&r->lock);
-}
-
-static bool is_good(const struct held *h, const struct runtime_query *q)
-{
-	if (q->age_ms)
-		return clock_ms() - h->at_ms <= q->age_ms;
-	return q->of && q->of <= h->seen;
-}
-
-static struct runtime_doc *find(struct runtimes *r, const char *key,
-				const struct runtime_query *q)
-{
-	const struct held *h;
-	struct runtime_doc *ret = NULL;
-
-	pthread_mutex_lock(&r->lock);
-	h = map_get(&r->map, key);
-	if (h && is_good(h, q))
-		ret = take(h->doc);
-	pthread_mutex_unlock(&r->lock);
-	return ret;
-}
-
-/* Of two, the one that was read later. */
-static void hold(struct runtimes *r, const char *key, const struct held *read)
-{
-	struct held *h = xcalloc(1, sizeof(*h)), *was;
-
-	*h = (struct held){ read->seen, read->at_ms, take(read->doc) };
-	pthread_mutex_lock(&r->lock);
-	was = map_get(&r->map, key);
-	if (was && (was->seen > h->seen || was->at_ms > h->at_ms)) {
-		was = h;
-	} else {
-		if (!was && r->map.n >= MAX_HELD)
-			map_release(&r->map, free_held);
-		was = map_put(&r->map, key, h);
+	for (int i = 0; i < N_KINDS; i++) {
+		conf.kind = kinds[i];
+		if (informer_start(&r->informers[i], &conf, err)) {
+			runtimes_stop(r);
+			return error_wrap(err, "watch %s", kinds[i]);
+		}
 	}
-	pthread_mutex_unlock(&r->lock);
-	if (was)
-		free_held(was);
+	*ret = r;
+	return 0;
 }
 
-int runtimes_get(struct runtimes *r, const struct runtime_query *q,
-		 struct runtime_doc **ret, struct error *err)
+void runtimes_stop(struct runtimes *r)
 {
-	cleanup_arena struct arena arena = { 0 };
-	const char *key =
-		arena_printf(&arena, "%s/%s", q->ref.ns ? q->ref.ns : "", q->ref.name);
-	struct held read = { .seen = q->seen, .at_ms = clock_ms() };
-	cJSON *obj = NULL;
+	if (!r)
+		return;
+	for (int i = 0; i < N_KINDS; i++)
+		informer_stop(r->informers[i]);
+	pthread_mutex_destroy(&r->lock);
+	free(r);
+}
 
-	*ret = find(r, key, q);
+int runtimes_get(struct runtimes *r, struct kube *kube, const struct kube_ref *ref,
+		 cJSON **ret, struct error *err)
+{
+	*ret = NULL;
+	for (int i = 0; r && i < N_KINDS; i++)
+		if (str_eq(ref->kind, kinds[i]))
+			*ret = informer_get(r->informers[i], ref->ns, ref->name);
 	if (*ret)
 		return 0;
-	if (kube_get(q->kube, &q->ref, &obj, err))
-		return -1;
-	*ret = read.doc = runtime_doc_new(obj);
-	hold(r, key, &read);
-	return 0;
+	if (!kube)
+		return error_set(err, ERR_NOT_FOUND, "no such runtime has been seen");
+	return kube_get(kube, ref, ret, err);
+}
+
+void runtimes_show(struct runtimes *r, void (*see)(void *ctx, const cJSON *runtime),
+		   void *ctx)
+{
+	pthread_mutex_lock(&r->lock);
+	r->see = see;
+	r->ctx = ctx;
+	pthread_mutex_unlock(&r->lock);
+	for (int i = 0; see && i < N_KINDS; i++)
+		informer_each(r->informers[i], show, r);
 }

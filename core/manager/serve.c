@@ -81,32 +81,54 @@ int serve_tls(struct tls_server **ret, const struct manager_config *config,
 
 /* ---- health ---- */
 
-static bool certs_ready(void *ctx)
+static const char *certs_problem(void *ctx)
 {
 	const struct servers *s = ctx;
 
-	return cert_manager_ready(s->conf.certs);
+	return cert_manager_ready(s->conf.certs)
+		       ? NULL
+		       : "the webhooks' certificate is not in order yet";
 }
 
 /* Whatever is in the list listens; a handshake needs an identity as well. */
-static bool status_serves(void *ctx)
+static const char *status_problem(void *ctx)
 {
 	const struct servers *s = ctx;
 
-	return tls_server_ready(s->conf.tls);
+	return tls_server_ready(s->conf.tls) ? NULL : "there is no certificate yet";
 }
 
-static const struct health_check live[] = { { "healthz", NULL }, { NULL, NULL } };
-static const struct health_check ready[] = { { "readyz", certs_ready }, { NULL, NULL } };
+static const char *jobset_problem(void *ctx)
+{
+	const struct servers *s = ctx;
+
+	return s->conf.jobset_problem ? s->conf.jobset_problem(s->conf.ctx) : NULL;
+}
+
+/* Without JobSet the webhooks answer all the same: TrainJobs may come, and wait for it. */
+#define JOBSET_CHECK                           \
+	{                                      \
+		"jobset", jobset_problem, true \
+	}
+#define LAST                      \
+	{                         \
+		NULL, NULL, false \
+	}
+
+static const struct health_check live[] = { { "healthz", NULL, false }, LAST };
+static const struct health_check ready[] = { { "readyz", certs_problem, false },
+					     JOBSET_CHECK,
+					     LAST };
 static const struct health_check live_status[] = {
-	{ "healthz", NULL },
-	{ "status-server-healthz", status_serves },
-	{ NULL, NULL },
+	{ "healthz", NULL, false },
+	{ "status-server-healthz", status_problem, false },
+	LAST,
 };
 static const struct health_check ready_status[] = {
-	{ "readyz", certs_ready },
-	{ "status-server-readyz", status_serves },
-	{ NULL, NULL },
+	{ "readyz", certs_problem, false },
+	{ "status-server-readyz", status_problem, false },
+	JOBSET_CHECK,
+	LAST,
 };
 
 static const char *without_slash(const char *path)

@@ -23,6 +23,9 @@ struct servers_conf {
 	struct scrape *scrape;
 	struct webhook *webhook;
 	struct statusd *statusd; /* NULL: the gate is off */
+	/* That JobSet is missing, or NULL; in the words that users read. May be NULL. */
+	const char *(*jobset_problem)(void *ctx);
+	void *ctx;
 };
 
 /* All listen when it returns; everything in conf outlives them. */

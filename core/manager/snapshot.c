@@ -93,14 +93,22 @@ static cJSON *find(struct snapshots *s, const cJSON *tj, const cJSON *runtime)
 	return ret;
 }
 
+/* One for one: somebody's many runtimes do not make all others' forgotten at once. */
+static void make_room(struct snapshots *s)
+{
+	const struct map_entry *e = map_next(&s->map, NULL);
+
+	if (s->map.n >= MAX_HELD)
+		free_text(map_del(&s->map, e->key));
+}
+
 static void hold(struct snapshots *s, const cJSON *runtime, const char *text)
 {
 	struct text *t = xcalloc(1, sizeof(*t)), *was;
 
 	*t = (struct text){ xstrdup(meta_version(runtime)), xstrdup(text) };
 	pthread_mutex_lock(&s->lock);
-	if (s->map.n >= MAX_HELD)
-		map_release(&s->map, free_text);
+	make_room(s);
 	was = map_put(&s->map, meta_uid(runtime), t);
 	pthread_mutex_unlock(&s->lock);
 	if (was)

@@ -1,4 +1,5 @@
 #include "manager/statusd.h"
+#include "manager/away.h"
 
 #include <string.h>
 
@@ -55,9 +56,10 @@ static void forbid(struct httpd_response *resp)
 static void fail_inside(struct httpd_response *resp, const struct statusd_claim *claim,
 			const struct error *err)
 {
-	log_error("a report of progress could not be taken",
-		  LOG_STR("namespace", claim->ns), LOG_STR("trainjob", claim->name),
-		  LOG_ERR(err));
+	if (!away_told(err))
+		log_error("a report of progress could not be taken",
+			  LOG_STR("namespace", claim->ns),
+			  LOG_STR("trainjob", claim->name), LOG_ERR(err));
 	fail(resp, 500, "InternalError", "Internal error");
 }
 

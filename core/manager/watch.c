@@ -3,10 +3,10 @@
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "base/map.h"
 #include "base/stop.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "manager/away.h"
 #include "manager/pods.h"
 #include "trainer/api.h"
 #include "trainer/jobset.h"
@@ -23,12 +23,16 @@ enum watch_kind {
 	WATCH_JOBSET,
 	WATCH_COSCHEDULING,
 	WATCH_VOLCANO,
+	WATCH_CONFIG_MAP,
 	WATCH_LIMIT_RANGE,
 	WATCH_CLASS,
-	WATCH_RUNTIME,
-	WATCH_CLUSTER_RUNTIME,
 	WATCH_POD,
 	N_WATCHES,
+};
+
+enum {
+	REPEAT_MS = 24 * 3600 * 1000, /* of a failure that lasts */
+	JOBSET_ASK_MS = 1000,         /* while it is missing, TrainJobs wait for it */
 };
 
 /* One watch, as its informer's thread knows it. */
@@ -36,15 +40,7 @@ struct source {
 	struct watches *w;
 	enum watch_kind which;
 	struct informer *informer;
-};
-
-/*
- * Events that follow one another come together: a wake-up costs some 80 us, whatever it
- * is for, most of it a cold cache.
- */
-enum {
-	GATHER_MS = 100,
-	FIRST_LOOK_MS = 10000, /* so long what follows it is waited for */
+	struct log_last complaint;
 };
 
 struct watches {
@@ -98,14 +94,6 @@ static bool has_old_finalizer(const cJSON *obj)
 	return false;
 }
 
-static bool keep_old_runtime(cJSON *obj)
-{
-	if (!has_old_finalizer(obj))
-		return false;
-	meta_digest(obj);
-	return true;
-}
-
 /* ---- which TrainJobs it concerns ---- */
 
 static void add_by(void (*how)(struct workqueue *q, const char *key), struct workqueue *q,
@@ -122,28 +110,41 @@ static void add(struct workqueue *q, const char *ns, const char *name)
 	add_by(workqueue_add, q, ns, name);
 }
 
-/* A TrainJob that was worked on before us: of the first list it makes way for new ones. */
+/* It was worked on before: ahead of new ones, but behind them where we start. */
 static void add_known(struct source *s, const char *ns, const char *name)
 {
 	bool synced = s->informer && informer_synced(s->informer);
 
-	add_by(synced ? workqueue_add : workqueue_add_later, s->w->conf.trainjobs, ns,
-	       name);
+	add_by(synced ? workqueue_add_first : workqueue_add_later, s->w->conf.trainjobs,
+	       ns, name);
+}
+
+/* Are all members of `a` in `b`, metadata and that one (or NULL) aside? */
+static bool has_all(const cJSON *b, const cJSON *a, const char *aside)
+{
+	const cJSON *member;
+
+	json_each(member, a)
+		if (!str_eq(member->string, "metadata") &&
+		    !str_eq(member->string, aside) &&
+		    !json_equal(member, json_get(b, member->string)))
+			return false;
+	return true;
 }
 
 /* Has nothing of what is kept changed, a member aside (or NULL)? */
 static bool is_same(const cJSON *was, const cJSON *is, const char *aside)
 {
-	const cJSON *member;
+	return was && is && meta_is_same(was, is) && has_all(was, is, aside);
+}
 
-	if (!was || !is || !meta_is_same(was, is))
-		return false;
-	json_each(member, is)
-		if (!str_eq(member->string, "metadata") &&
-		    !str_eq(member->string, aside) &&
-		    !json_equal(member, json_get(was, member->string)))
-			return false;
-	return true;
+/* What the status server writes is not ours. */
+static bool is_status_same(const cJSON *was, const cJSON *is)
+{
+	const cJSON *before = json_get(was, "status"), *now = json_get(is, "status");
+
+	return has_all(before, now, "trainerStatus") &&
+	       has_all(now, before, "trainerStatus");
 }
 
 /* Does its status say what is asked for? */
@@ -156,14 +157,14 @@ static bool is_settled(const cJSON *tj)
 	       str_eq(json_str(suspended, "status"), "True") == tj_suspend(tj);
 }
 
-/* The status is ours, and the status server's: it does not ask for anything. */
+/* A status that somebody else has changed is mended. */
 static void on_trainjob(struct source *s, const cJSON *was, const cJSON *is)
 {
 	const cJSON *obj = is ? is : was;
 
-	if (is_same(was, is, "status"))
+	if (is_same(was, is, "status") && is_status_same(was, is))
 		return;
-	if (is_settled(obj))
+	if (was || is_settled(obj))
 		add_known(s, meta_namespace(obj), meta_name(obj));
 	else
 		add(s->w->conf.trainjobs, meta_namespace(obj), meta_name(obj));
@@ -197,44 +198,80 @@ static void on_owned(struct source *s, const cJSON *was, const cJSON *is)
 	wake_namesake(s, was);
 }
 
-/*
- * What its controller says first: that none of its Jobs does anything yet. More follows
- * in a moment, where there are many in some seconds.
- */
-static bool is_first_look(const cJSON *was, const cJSON *is)
-{
-	const cJSON *c;
-
-	if (!was || !is || !is_of_trainjob(is) || !meta_is_same(was, is))
-		return false;
-	json_each(c, json_get(is, "status", "conditions"))
-		if (!str_eq(json_str(c, "type"), "Suspended"))
-			return false;
-	return jobset_has_status(is) && !jobset_has_status(was) && !jobset_has_begun(is);
-}
-
-static void add_after_look(struct workqueue *q, const char *key)
-{
-	workqueue_add_after(q, key, FIRST_LOOK_MS);
-}
-
 /* A new one of which nothing is said yet is our own writing. */
 static void on_jobset(struct source *s, const cJSON *was, const cJSON *is)
 {
 	if (is_same(was, is, NULL) || (!was && is && !jobset_has_status(is)))
 		return;
-	if (is_first_look(was, is))
-		add_by(add_after_look, s->w->conf.trainjobs, meta_namespace(is),
-		       owner_name(meta_controller(is)));
+	on_owned(s, was, is);
+}
+
+static void lose(struct source *s, const char *ns, const char *name)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const struct watches_conf *conf = &s->w->conf;
+
+	if (conf->notice && name)
+		conf->notice(conf->ctx, informer_key(&arena, ns, name), false);
+	add_known(s, ns, name);
+}
+
+/* A new one is our own writing; one that changes or goes is to be looked after. */
+static void on_written(struct source *s, const cJSON *was, const cJSON *is)
+{
+	if (!was || is_same(was, is, NULL))
+		return;
+	lose(s, meta_namespace(was), owner_name(meta_controller(was)));
+	if (!is)
+		wake_namesake(s, was);
+}
+
+/* Metadata does not tell what of its data has changed. */
+static void on_config_map(struct source *s, const cJSON *was, const cJSON *is)
+{
+	(void)is;
+	if (was)
+		lose(s, meta_namespace(was), owner_name(meta_controller(was)));
+}
+
+/* Does it wait, maybe for a Secret, which nobody watches? */
+static void on_pod(struct source *s, const cJSON *pod)
+{
+	const struct watches_conf *conf = &s->w->conf;
+	const char *name = meta_label(pod, POD_JOBSET_LABEL);
+	cleanup_arena struct arena arena = { 0 };
+
+	if (conf->notice && name && str_eq(pod_phase(pod), "Pending") &&
+	    conf->notice(conf->ctx, informer_key(&arena, meta_namespace(pod), name),
+			 true))
+		add_known(s, meta_namespace(pod), name);
+}
+
+/* JobSet has come, or gone. */
+static bool wake_unfinished(void *ctx, const cJSON *tj)
+{
+	if (!status_finished(json_get(tj, "status")))
+		add(ctx, meta_namespace(tj), meta_name(tj));
+	return true;
+}
+
+static void on_served(void *ctx, bool is)
+{
+	const struct source *s = ctx;
+
+	if (is)
+		log_info("JobSet is there");
 	else
-		on_owned(s, was, is);
+		log_warn(JOBSET_MISSING);
+	if (is)
+		informer_each(s->w->sources[WATCH_TRAINJOB].informer, wake_unfinished,
+			      s->w->conf.trainjobs);
 }
 
 struct suspended {
 	struct source *s;
 	const char *ns;    /* of these only; NULL: all */
 	const char *class; /* whose runtime names it; NULL: any */
-	struct map looked; /* runtime -> "" or "names it" */
 };
 
 static bool wake_suspended(void *ctx, const cJSON *tj)
@@ -242,7 +279,7 @@ static bool wake_suspended(void *ctx, const cJSON *tj)
 	struct suspended *to = ctx;
 
 	if (tj_suspend(tj) && str_eq(meta_namespace(tj), to->ns))
-		add(to->s->w->conf.trainjobs, to->ns, meta_name(tj));
+		lose(to->s, to->ns, meta_name(tj));
 	return true;
 }
 
@@ -265,8 +302,6 @@ static void on_limit_range(struct source *s, const cJSON *was, const cJSON *is)
 
 /* ---- RuntimeClass ---- */
 
-static const char names_it[] = "yes", does_not[] = "no";
-
 static bool runtime_names_class(const cJSON *runtime, const char *class)
 {
 	const cJSON *rjob;
@@ -277,27 +312,18 @@ static bool runtime_names_class(const cJSON *runtime, const char *class)
 	return false;
 }
 
-/* Each runtime is asked for once an event. One that cannot be read counts as naming it. */
+/* One that has not been seen counts as naming it. */
 static bool job_names_class(struct suspended *to, const cJSON *tj)
 {
 	struct runtime_ref want = tj_runtime_ref(tj);
 	const char *ns = runtime_ref_is_cluster(&want) ? NULL : meta_namespace(tj);
 	struct kube_ref ref = { TRAINER_API_VERSION, want.kind, ns, want.name };
-	cleanup_arena struct arena arena = { 0 };
-	const char *key = arena_printf(&arena, "%s/%s", ns ? ns : "", want.name);
-	const char *known = map_get(&to->looked, key);
+	const struct watches_conf *conf = &to->s->w->conf;
+	cleanup_json cJSON *runtime = NULL;
 	struct error err = { 0 };
 
-	if (!known) {
-		cleanup_json cJSON *runtime = NULL;
-
-		known = names_it;
-		if (kube_get(to->s->w->conf.kube, &ref, &runtime, &err) == 0 &&
-		    !runtime_names_class(runtime, to->class))
-			known = does_not;
-		map_put(&to->looked, key, (void *)known);
-	}
-	return known == names_it;
+	return runtimes_get(conf->runtime_docs, NULL, &ref, &runtime, &err) ||
+	       runtime_names_class(runtime, to->class);
 }
 
 static bool wake_of_class(void *ctx, const cJSON *tj)
@@ -305,7 +331,7 @@ static bool wake_of_class(void *ctx, const cJSON *tj)
 	struct suspended *to = ctx;
 
 	if (tj_suspend(tj) && job_names_class(to, tj))
-		add(to->s->w->conf.trainjobs, meta_namespace(tj), meta_name(tj));
+		lose(to->s, meta_namespace(tj), meta_name(tj));
 	return !stop_requested();
 }
 
@@ -316,23 +342,18 @@ static void on_class(struct source *s, const cJSON *was, const cJSON *is)
 
 	if (trainjobs)
 		informer_each(trainjobs, wake_of_class, &to);
-	map_release(&to.looked, NULL);
 }
 
 /* ---- runtimes ---- */
 
-static void on_runtime(struct source *s, const cJSON *was, const cJSON *is)
+static void see_runtime(void *ctx, const cJSON *runtime)
 {
-	(void)was;
-	if (is)
-		add(s->w->conf.runtimes, meta_namespace(is), meta_name(is));
-}
+	const struct watches_conf *conf = ctx;
+	bool cluster = str_eq(meta_kind(runtime), CLUSTER_RUNTIME_KIND);
 
-static void on_cluster_runtime(struct source *s, const cJSON *was, const cJSON *is)
-{
-	(void)was;
-	if (is)
-		add(s->w->conf.cluster_runtimes, NULL, meta_name(is));
+	if (has_old_finalizer(runtime))
+		add(cluster ? conf->cluster_runtimes : conf->runtimes,
+		    meta_namespace(runtime), meta_name(runtime));
 }
 
 /* ---- the table ---- */
@@ -355,12 +376,17 @@ static const struct watch_row {
 				 "PodGroup",
 				 { .meta_only = true },
 				 keep_owned,
-				 on_owned },
+				 on_written },
 	[WATCH_VOLCANO] = { "scheduling.volcano.sh/v1beta1",
 			    "PodGroup",
 			    { .meta_only = true },
 			    keep_owned,
-			    on_owned },
+			    on_written },
+	[WATCH_CONFIG_MAP] = { "v1",
+			       "ConfigMap",
+			       { .meta_only = true },
+			       keep_owned,
+			       on_config_map },
 	[WATCH_LIMIT_RANGE] = { "v1",
 				"LimitRange",
 				{ .meta_only = true },
@@ -371,19 +397,9 @@ static const struct watch_row {
 			  { .meta_only = true },
 			  keep_name,
 			  on_class },
-	[WATCH_RUNTIME] = { TRAINER_API_VERSION,
-			    RUNTIME_KIND,
-			    { .meta_only = true },
-			    keep_old_runtime,
-			    on_runtime },
-	[WATCH_CLUSTER_RUNTIME] = { TRAINER_API_VERSION,
-				    CLUSTER_RUNTIME_KIND,
-				    { .meta_only = true },
-				    keep_old_runtime,
-				    on_cluster_runtime },
 	[WATCH_POD] = { "v1",
 			"Pod",
-			{ .label_selector = POD_JOBSET_LABEL },
+			{ .label_selector = POD_JOBSET_LABEL, .without = "containers" },
 			pod_facts_keep,
 			NULL },
 };
@@ -393,17 +409,25 @@ static void on_event(void *ctx, enum informer_event event, const cJSON *was,
 {
 	struct source *s = ctx;
 
-	if (s->which == WATCH_POD)
+	if (s->which == WATCH_POD) {
 		pod_facts_event(s->w->conf.pods, event, was, is);
-	else
+		on_pod(s, is);
+	} else {
 		rows[s->which].on(s, was, is);
+	}
 }
 
 static void on_error(void *ctx, const struct error *err)
 {
-	const struct source *s = ctx;
+	struct source *s = ctx;
 
-	log_warn("watch", LOG_STR("kind", rows[s->which].kind), LOG_ERR(err));
+	if (away_told(err) || !log_is_news(&s->complaint, err->msg, REPEAT_MS))
+		return;
+	if (s->which == WATCH_POD && err->kind == ERR_DENIED)
+		log_warn("pods may not be read: TrainJobs have no events about them",
+			 LOG_ERR(err));
+	else
+		log_warn("watch", LOG_STR("kind", rows[s->which].kind), LOG_ERR(err));
 }
 
 static int start(struct source *s, struct error *err)
@@ -415,10 +439,11 @@ static int start(struct source *s, struct error *err)
 		.kind = row->kind,
 		.select = row->select,
 		.keep = row->keep,
-		.gather_ms = GATHER_MS,
 		.on_event = on_event,
 		.ctx = s,
 		.optional = s->which != WATCH_TRAINJOB,
+		.ask_ms = s->which == WATCH_JOBSET ? JOBSET_ASK_MS : 0,
+		.on_served = s->which == WATCH_JOBSET ? on_served : NULL,
 		.on_error = on_error,
 	};
 
@@ -440,6 +465,8 @@ int watches_start(struct watches **ret, const struct watches_conf *conf,
 			return error_wrap(err, "watch %s", rows[i].kind);
 		}
 	}
+	if (conf->runtime_docs)
+		runtimes_show(conf->runtime_docs, see_runtime, &w->conf);
 	*ret = w;
 	return 0;
 }
@@ -458,6 +485,8 @@ void watches_stop(struct watches *w)
 {
 	if (!w)
 		return;
+	if (w->conf.runtime_docs)
+		runtimes_show(w->conf.runtime_docs, NULL, NULL);
 	/* The others look at the TrainJobs: these go last. */
 	for (int i = N_WATCHES - 1; i >= 0; i--)
 		if (w->sources[i].informer)

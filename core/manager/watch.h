@@ -3,12 +3,13 @@
  *
  *     TrainJob                       itself
  *     JobSet, PodGroup (both kinds)  the controller in ownerReferences
+ *     ConfigMap (metadata alone)     the same, of one that changes or goes
  *     LimitRange                     suspended TrainJobs of its namespace
  *     RuntimeClass                   suspended TrainJobs whose runtime names it
- *     TrainingRuntime, Cluster...    metadata alone, for the old finalizer
+ *     TrainingRuntime, Cluster...    runtimes.h, for the old finalizer
  *     Pod (label of JobSet)          pods.h
  *
- * Secrets and ConfigMaps are not watched: they are read and written by name.
+ * Secrets are not watched: they are read and written by name.
  * Kinds whose CRD is missing are waited for.
  */
 #ifndef MANAGER_WATCH_H
@@ -16,6 +17,7 @@
 
 #include "kube/informer.h"
 #include "kube/workqueue.h"
+#include "manager/runtimes.h"
 
 struct watches;
 struct pod_facts;
@@ -25,7 +27,11 @@ struct watches_conf {
 	struct workqueue *trainjobs; /* keys "ns/name" */
 	/* Runtimes with the old finalizer: keys "ns/name", and "name". */
 	struct workqueue *runtimes, *cluster_runtimes;
-	struct pod_facts *pods; /* fed with pods; may be NULL */
+	struct runtimes *runtime_docs; /* may be NULL */
+	struct pod_facts *pods;        /* fed with pods; may be NULL */
+	/* reconciler_notice(), in any thread; may be NULL. */
+	bool (*notice)(void *ctx, const char *key, bool pod_waits);
+	void *ctx;
 };
 
 /* Starts them all; only TrainJob and JobSet are waited for by watches_wait(). */

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/str.h"
+#include "base/thread.h"
 #include "base/xmalloc.h"
 #include "manager/admission.h"
 #include "manager/runtimes.h"
@@ -27,21 +28,23 @@
 
 enum {
 	/*
-	 * In a body, of which the largest objects have half, and in all that are looked
-	 * at at once: a value takes about 100 bytes. What is more waits.
+	 * In a body, and in all that are looked at at once: a value takes about 100
+	 * bytes. What is more at once waits, not longer than who asks does.
 	 */
-	MAX_VALUES = 1000000,
+	MAX_VALUES = 100000,
+	MAX_VALUES_AT_ONCE = 1000000,
+	WAIT_MS = 8000,   /* the API server gives up after 10 s */
 	MAX_PATCHES = 16, /* of a TrainJob, by its schema */
 	MAX_MESSAGE = 32768,
 	MAX_ANSWER = 8 * 1024 * 1024,
-	RUNTIME_MS = 250, /* how old a runtime may be */
 };
 
 struct webhook {
 	struct kube *kube;
 	struct metrics *metrics;
 	bool status_server;
-	struct runtimes runtimes; /* for a wave of TrainJobs */
+	int64_t wait_ms;
+	struct runtimes *runtimes;
 	pthread_mutex_t lock;
 	pthread_cond_t fewer;
 	size_t values; /* of the reviews under way; under the lock */
@@ -84,8 +87,7 @@ struct call {
 	struct webhook *w;
 	const struct admission_request *req;
 	struct admission_answer *answer;
-	cJSON *fetched;              /* array: what was read, until the request ends */
-	struct runtime_doc *runtime; /* the live one, until then, too */
+	cJSON *fetched; /* array: what was read, until the request ends */
 	struct plugin_env env;
 };
 
@@ -122,18 +124,15 @@ static int fetch(void *ctx, const struct object_ref *what, const cJSON **ret,
 static int fetch_live(struct call *c, const struct kube_ref *ref, const cJSON **ret,
 		      struct error *err)
 {
-	const struct runtime_query query = { .kube = c->w->kube,
-					     .ref = *ref,
-					     .age_ms = RUNTIME_MS };
 	struct error why = { 0 };
+	cJSON *obj;
 
 	*ret = NULL;
 	if (!c->w->kube || !*ref->name)
 		return 0;
-	if (runtimes_get(&c->w->runtimes, &query, &c->runtime, &why))
-		return lend(c, NULL, &why, ret, err);
-	*ret = c->runtime->obj;
-	return 0;
+	if (runtimes_get(c->w->runtimes, c->w->kube, ref, &obj, &why))
+		obj = NULL;
+	return lend(c, obj, &why, ret, err);
 }
 
 static const char *namespace_of(const struct call *c)
@@ -280,23 +279,41 @@ static int check_content_type(const struct httpd_request *req, struct error *err
 			 type ? type : "");
 }
 
-/* An upper bound of how many values the JSON has. */
+/* An upper bound of how many values the JSON has: what is in a string counts for nothing. */
 static size_t count_values(const struct httpd_request *req)
 {
+	const unsigned char *p = req->body, *end = p + req->body_len;
+	bool in_string = false;
 	size_t n = 1;
 
-	for (size_t i = 0; i < req->body_len; i++)
-		n += req->body[i] == ',' || req->body[i] == '[' || req->body[i] == '{';
+	for (; p < end; p++) {
+		if (in_string && *p == '\\')
+			p++;
+		else if (*p == '"')
+			in_string = !in_string;
+		else if (!in_string)
+			n += *p == ',' || *p == '[' || *p == '{';
+	}
 	return n;
 }
 
-static void enter(struct webhook *w, size_t values)
+/* false: there was no place for it in time. */
+static bool enter(struct webhook *w, size_t values)
 {
+	int64_t until = clock_ms() + w->wait_ms;
+	bool fits = true;
+
 	pthread_mutex_lock(&w->lock);
-	while (w->values && w->values + values > MAX_VALUES)
-		pthread_cond_wait(&w->fewer, &w->lock);
-	w->values += values;
+	while (w->values && w->values + values > MAX_VALUES_AT_ONCE) {
+		fits = clock_ms() < until;
+		if (!fits)
+			break;
+		cond_wait_until(&w->fewer, &w->lock, until);
+	}
+	if (fits)
+		w->values += values;
 	pthread_mutex_unlock(&w->lock);
+	return fits;
 }
 
 static void leave(struct webhook *w, size_t values)
@@ -340,7 +357,6 @@ static void review(struct webhook *w, const struct hook *hook,
 	if (req->operation == ADMISSION_UPDATE && meta_is_deleted(req->old))
 		return;
 	hook->review(&c);
-	runtime_doc_drop(c.runtime);
 }
 
 static void answer_to(struct webhook *w, const struct hook *hook,
@@ -380,6 +396,7 @@ void webhook_handle(void *webhook, const struct httpd_request *req,
 	const struct hook *hook = find_hook(req->path);
 	size_t values, held;
 	double start = seconds();
+	bool fits;
 
 	resp->body.max = MAX_ANSWER;
 	if (!hook) {
@@ -390,13 +407,17 @@ void webhook_handle(void *webhook, const struct httpd_request *req,
 	metrics_add(w->metrics, &requests_in_flight, 1, hook->path);
 	values = count_values(req);
 	held = values > MAX_VALUES ? 0 : values; /* those are not read */
-	enter(w, held);
-	answer_to(w, hook, req, values, &resp->body);
-	leave(w, held);
-	resp->status = 200;
-	resp->content_type = "application/json";
+	fits = enter(w, held);
+	if (fits) {
+		answer_to(w, hook, req, values, &resp->body);
+		leave(w, held);
+		resp->content_type = "application/json";
+	} else {
+		buf_adds(&resp->body, "too much is looked at at once: try again\n");
+	}
+	resp->status = fits ? 200 : 503;
 	metrics_add(w->metrics, &requests_in_flight, -1, hook->path);
-	metrics_add(w->metrics, &requests_total, 1, hook->path, "200");
+	metrics_add(w->metrics, &requests_total, 1, hook->path, fits ? "200" : "503");
 	metrics_observe(w->metrics, &latency_seconds, seconds() - start, hook->path);
 }
 
@@ -407,9 +428,10 @@ struct webhook *webhook_new(const struct webhook_conf *conf)
 	w->kube = conf->kube;
 	w->metrics = conf->metrics;
 	w->status_server = conf->status_server;
+	w->wait_ms = conf->wait_ms ? conf->wait_ms : WAIT_MS;
 	pthread_mutex_init(&w->lock, NULL);
-	pthread_cond_init(&w->fewer, NULL);
-	runtimes_init(&w->runtimes);
+	cond_init(&w->fewer);
+	w->runtimes = conf->runtimes;
 	for (size_t i = 0; i < sizeof(hooks) / sizeof(*hooks); i++) {
 		metrics_add(w->metrics, &requests_total, 0, hooks[i].path, "200");
 		metrics_add(w->metrics, &requests_total, 0, hooks[i].path, "500");
@@ -421,7 +443,6 @@ void webhook_free(struct webhook *w)
 {
 	if (!w)
 		return;
-	runtimes_release(&w->runtimes);
 	pthread_cond_destroy(&w->fewer);
 	pthread_mutex_destroy(&w->lock);
 	free(w);

@@ -9,7 +9,7 @@
  *     /validate-trainer-kubeflow-org-v1alpha1-trainingruntime
  *     /validate-trainer-kubeflow-org-v1alpha1-clustertrainingruntime
  *
- * The runtime is read live (a wave of TrainJobs shares a read); where it is gone and the
+ * The runtime is that of the watch, or read (runtimes.h); where it is gone and the
  * TrainJob has a snapshot of it, that counts. Refusals are 403 Forbidden as upstream's (several errors as "[a, b]", doubles
  * removed), what does not decode 400. Unlike upstream: an update that changes nothing
  * but metadata or suspend, or that of an object being deleted, is never refused; a
@@ -21,15 +21,17 @@
 #ifndef MANAGER_WEBHOOK_H
 #define MANAGER_WEBHOOK_H
 
-#include "kube/kube.h"
+#include "manager/runtimes.h"
 #include "net/httpd.h"
 
 struct webhook;
 
 struct webhook_conf {
-	struct kube *kube;       /* NULL: as if nothing were in the cluster */
-	struct metrics *metrics; /* webhook_metrics; may be NULL */
-	bool status_server;      /* as the reconciler's */
+	struct kube *kube;         /* NULL: as if nothing were in the cluster */
+	struct runtimes *runtimes; /* NULL: each is asked for */
+	struct metrics *metrics;   /* webhook_metrics; may be NULL */
+	bool status_server;        /* as the reconciler's */
+	int64_t wait_ms;           /* of a review while others are too large; 0: 8 s */
 };
 struct webhook *webhook_new(const struct webhook_conf *conf);
 void webhook_free(struct webhook *w);

@@ -11,6 +11,8 @@
 #include "base/thread.h"
 #include "base/xmalloc.h"
 #include "kube/workqueue.h"
+#include "manager/away.h"
+#include "manager/image.h"
 #include "manager/manager.h"
 #include "manager/reconcile.h"
 #include "manager/watch.h"
@@ -58,7 +60,7 @@ const struct metric *const work_metrics[] = { &reconcile_total, &reconcile_error
 					      &reconcile_time,  &max_concurrent,
 					      &active_workers,  NULL };
 
-enum { CONTROLLERS = 3, BUSY = 16 /* keys that wait */ };
+enum { CONTROLLERS = 3 };
 
 struct controller {
 	const char *name; /* of metrics */
@@ -76,7 +78,8 @@ struct work {
 	struct pod_facts *pods;
 	_Atomic(struct informer *) trainjobs; /* for pods, from when it is there */
 	struct watches *watches;
-	struct reconciler *reconciler;
+	pthread_mutex_t begin; /* of reconciler, until it is there */
+	_Atomic(struct reconciler *) reconciler;
 	struct controller list[CONTROLLERS];
 	atomic_bool ending;
 
@@ -119,7 +122,7 @@ static void log_failure(const struct controller *c, const char *key,
 	if (err->kind == ERR_CONFLICT)
 		log_info("reconciling again", LOG_STR("controller", c->name),
 			 LOG_STR("key", key), LOG_ERR(err));
-	else
+	else if (!away_told(err))
 		log_error("reconciling failed", LOG_STR("controller", c->name),
 			  LOG_STR("key", key), LOG_ERR(err));
 }
@@ -169,24 +172,6 @@ static void work_on(struct controller *c, const char *key)
 		  LOG_STR("result", result), LOG_INT("us", (int64_t)(took * 1e6)));
 }
 
-static void *run(void *arg)
-{
-	struct controller *c = arg;
-	struct work *w = c->work;
-	const char *key;
-
-	while ((key = workqueue_get(c->queue))) {
-		if (!w->ending)
-			work_on(c, key);
-		workqueue_done(c->queue, key);
-	}
-	pthread_mutex_lock(&w->lock);
-	if (!--w->running)
-		pthread_cond_signal(&w->idle);
-	pthread_mutex_unlock(&w->lock);
-	return NULL;
-}
-
 /* ---- from start to end ---- */
 
 /* For events of pods, which may come before there is a store of TrainJobs. */
@@ -201,6 +186,110 @@ static cJSON *find_trainjob(void *ctx, const char *ns, const char *name)
 	if (store)
 		return informer_get(store, ns, name);
 	return kube_get(w->conf.watch, &ref, &ret, &unused) ? NULL : ret;
+}
+
+static void set_controllers(struct work *w)
+{
+	const struct controller list[CONTROLLERS] = {
+		{ .name = MANAGER_CONTROLLER, .reconcile = on_trainjob },
+		{ .name = "trainingruntime_controller",
+		  .kind = RUNTIME_KIND,
+		  .reconcile = on_runtime },
+		{ .name = "clustertrainingruntime_controller",
+		  .kind = CLUSTER_RUNTIME_KIND,
+		  .reconcile = on_runtime },
+	};
+
+	for (int i = 0; i < CONTROLLERS; i++) {
+		w->list[i] = list[i];
+		w->list[i].work = w;
+		w->list[i].queue = workqueue_new(list[i].name, w->conf.metrics);
+	}
+}
+
+/* There is nothing to notice before there is a reconciler. */
+static bool notice(void *ctx, const char *key, bool pod_waits)
+{
+	struct work *w = ctx;
+	struct reconciler *r = w->reconciler;
+
+	return r && reconciler_notice(r, key, pod_waits);
+}
+
+static int start_watches(struct work *w, struct error *err)
+{
+	const struct watches_conf conf = {
+		.kube = w->conf.watch,
+		.trainjobs = w->list[0].queue,
+		.runtimes = w->list[1].queue,
+		.cluster_runtimes = w->list[2].queue,
+		.runtime_docs = w->conf.runtimes,
+		.pods = w->pods,
+		.notice = notice,
+		.ctx = w,
+	};
+
+	if (watches_start(&w->watches, &conf, err))
+		return -1;
+	w->trainjobs = watches_trainjobs(w->watches);
+	return 0;
+}
+
+static void new_reconciler(struct work *w)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct reconciler_conf conf = {
+		.kube = w->conf.kube,
+		.trainjobs = watches_trainjobs(w->watches),
+		.jobsets = watches_jobsets(w->watches),
+		.runtimes = w->conf.runtimes,
+		.events = w->conf.events,
+		.pods = w->pods,
+		.metrics = w->conf.metrics,
+		.status_server = w->conf.config->gate_trainjob_status,
+		.strict = w->conf.config->strict,
+		.status_server_url = w->conf.status_server_url,
+		.image = w->conf.config->image,
+		.certs = w->conf.certs,
+	};
+
+	if (!conf.image && w->conf.pod_ns)
+		conf.image = image_of_this_pod(&arena, w->conf.watch, w->conf.pod_ns);
+	w->reconciler = reconciler_new(&conf);
+	log_info("reconciling", LOG_INT("workers", w->conf.config->trainjob_workers),
+		 LOG_INT("msFromStart", clock_ms() - w->conf.started));
+}
+
+/* All workers wait for the first lists, and one of them for what else it takes. */
+static bool begin(struct work *w)
+{
+	struct error stopped;
+
+	if (watches_wait(w->watches, &stopped))
+		return false;
+	pthread_mutex_lock(&w->begin);
+	if (!w->reconciler)
+		new_reconciler(w);
+	pthread_mutex_unlock(&w->begin);
+	return true;
+}
+
+static void *run(void *arg)
+{
+	struct controller *c = arg;
+	struct work *w = c->work;
+	const char *key;
+
+	while (begin(w) && (key = workqueue_get(c->queue))) {
+		if (!w->ending)
+			work_on(c, key);
+		workqueue_done(c->queue, key);
+	}
+	pthread_mutex_lock(&w->lock);
+	if (!--w->running)
+		pthread_cond_signal(&w->idle);
+	pthread_mutex_unlock(&w->lock);
+	return NULL;
 }
 
 static int start_workers(struct controller *c, int64_t n, struct error *err)
@@ -227,102 +316,31 @@ static int start_workers(struct controller *c, int64_t n, struct error *err)
 	return 0;
 }
 
-static void set_controllers(struct work *w)
-{
-	const struct controller list[CONTROLLERS] = {
-		{ .name = MANAGER_CONTROLLER, .reconcile = on_trainjob },
-		{ .name = "trainingruntime_controller",
-		  .kind = RUNTIME_KIND,
-		  .reconcile = on_runtime },
-		{ .name = "clustertrainingruntime_controller",
-		  .kind = CLUSTER_RUNTIME_KIND,
-		  .reconcile = on_runtime },
-	};
-
-	for (int i = 0; i < CONTROLLERS; i++) {
-		w->list[i] = list[i];
-		w->list[i].work = w;
-		w->list[i].queue = workqueue_new(list[i].name, w->conf.metrics);
-	}
-}
-
-static int start_watches(struct work *w, struct error *err)
-{
-	const struct watches_conf conf = {
-		.kube = w->conf.watch,
-		.trainjobs = w->list[0].queue,
-		.runtimes = w->list[1].queue,
-		.cluster_runtimes = w->list[2].queue,
-		.pods = w->pods,
-	};
-
-	if (watches_start(&w->watches, &conf, err))
-		return -1;
-	w->trainjobs = watches_trainjobs(w->watches);
-	return watches_wait(w->watches, err);
-}
-
-/* The events of a wave of TrainJobs are told when it has passed. */
-static bool is_busy(void *ctx)
-{
-	struct work *w = ctx;
-
-	return workqueue_length(w->list[0].queue) >= BUSY;
-}
-
-static void new_reconciler(struct work *w)
-{
-	const struct reconciler_conf conf = {
-		.kube = w->conf.kube,
-		.trainjobs = watches_trainjobs(w->watches),
-		.jobsets = watches_jobsets(w->watches),
-		.queue = w->list[0].queue,
-		.events = w->conf.events,
-		.pods = w->pods,
-		.metrics = w->conf.metrics,
-		.status_server = w->conf.config->gate_trainjob_status,
-		.status_server_url = w->conf.status_server_url,
-		.image = w->conf.image,
-		.certs = w->conf.certs,
-	};
-
-	w->reconciler = reconciler_new(&conf);
-}
-
-static int start(struct work *w, struct error *err)
-{
-	const struct manager_config *c = w->conf.config;
-	const int64_t workers[CONTROLLERS] = { c->trainjob_workers, c->runtime_workers,
-					       c->cluster_runtime_workers };
-
-	if (start_watches(w, err))
-		return -1;
-	new_reconciler(w);
-	event_recorder_yield(w->conf.events, is_busy, w);
-	for (int i = 0; i < CONTROLLERS; i++)
-		if (start_workers(&w->list[i], workers[i], err))
-			return -1;
-	return 0;
-}
-
 int work_start(struct work **ret, const struct work_conf *conf, struct error *err)
 {
+	const struct manager_config *c = conf->config;
+	const int64_t workers[CONTROLLERS] = { c->trainjob_workers, c->runtime_workers,
+					       c->cluster_runtime_workers };
 	struct work *w = xcalloc(1, sizeof(*w));
-	struct error why = { 0 };
 
 	w->conf = *conf;
 	pthread_mutex_init(&w->lock, NULL);
+	pthread_mutex_init(&w->begin, NULL);
 	cond_init(&w->idle);
 	w->pods = pod_facts_new(conf->events, find_trainjob, w);
 	set_controllers(w);
-	if (!start(w, &why)) {
-		*ret = w;
-		return 0;
-	}
-	*err = why;
-	if (work_end(w, INT64_MAX / 2))
-		work_free(w);
-	return -1;
+	if (start_watches(w, err))
+		return -1;
+	for (int i = 0; i < CONTROLLERS; i++)
+		if (start_workers(&w->list[i], workers[i], err))
+			return -1;
+	*ret = w;
+	return 0;
+}
+
+bool work_serves_jobset(struct work *w)
+{
+	return informer_served(watches_jobsets(w->watches));
 }
 
 void work_measure(struct work *w)
@@ -337,7 +355,6 @@ bool work_end(struct work *w, int64_t grace_ms)
 	bool idle;
 
 	w->ending = true;
-	event_recorder_yield(w->conf.events, NULL, NULL);
 	for (int i = 0; i < CONTROLLERS; i++)
 		workqueue_shut_down(w->list[i].queue);
 	pthread_mutex_lock(&w->lock);
@@ -363,6 +380,7 @@ void work_free(struct work *w)
 	for (int i = 0; i < CONTROLLERS; i++)
 		workqueue_free(w->list[i].queue);
 	pthread_cond_destroy(&w->idle);
+	pthread_mutex_destroy(&w->begin);
 	pthread_mutex_destroy(&w->lock);
 	free(w);
 }

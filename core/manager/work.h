@@ -7,6 +7,7 @@
 #include "kube/event.h"
 #include "manager/cert.h"
 #include "manager/config.h"
+#include "manager/runtimes.h"
 
 struct work;
 
@@ -16,18 +17,26 @@ struct work_conf {
 	struct kube *watch; /* for lists and watches: calls end with the process */
 	struct kube *kube;  /* for the reconcilers: what is under way goes on */
 	struct event_recorder *events;
+	struct runtimes *runtimes;
 	struct cert_manager *certs;
 	struct metrics *metrics;
 	const char *status_server_url;
-	const char *image; /* ours; or NULL */
+	const char *pod_ns; /* of the pod that we are; NULL: we are none */
+	int64_t started;    /* the process, clock_ms() */
 };
 
 /* controller_runtime_*; ends with NULL. */
 extern const struct metric *const work_metrics[];
 
-/* Workers run when it returns. ERR_STOPPED: asked to end before there was a first list. */
+/*
+ * Does not wait: the workers do so, for the first lists. After a failure the process is
+ * to end: nothing is freed.
+ */
 MUST_CHECK int work_start(struct work **ret, const struct work_conf *conf,
 			  struct error *err);
+
+/* False: the API server has no JobSets. */
+bool work_serves_jobset(struct work *w);
 
 /* Sets the gauges that are measured rather than counted. */
 void work_measure(struct work *w);

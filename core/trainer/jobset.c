@@ -211,19 +211,6 @@ bool jobset_has_status(const cJSON *jobset)
 	return status && status->child;
 }
 
-bool jobset_has_begun(const cJSON *jobset)
-{
-	static const char *const counts[] = { "active", "ready", "succeeded", "failed",
-					      "suspended" };
-	const cJSON *job;
-
-	json_each(job, jobset_jobs_status(jobset))
-		for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
-			if (json_int(job, 0, counts[i]))
-				return true;
-	return false;
-}
-
 int64_t jobset_restarts(const cJSON *jobset)
 {
 	return json_int(jobset, 0, "status", "restarts");
@@ -249,13 +236,23 @@ static cJSON *only(const cJSON *obj, const char *const *keys)
 	return ret;
 }
 
+static void digest_meta(cJSON *jobset)
+{
+	cJSON *labels = json_dup(json_get(jobset, "metadata", "labels"));
+	cJSON *annotations = json_dup(json_get(jobset, "metadata", "annotations"));
+
+	meta_digest(jobset);
+	json_put(jobset, labels, "metadata", "labels");
+	json_put(jobset, annotations, "metadata", "annotations");
+}
+
 void jobset_digest(cJSON *jobset)
 {
 	cJSON *spec = only(json_get(jobset, "spec"), JSON_PATH("suspend"));
 	cJSON *status = only(json_get(jobset, "status"),
 			     JSON_PATH("conditions", "replicatedJobsStatus"));
 
-	meta_digest(jobset);
+	digest_meta(jobset);
 	json_put(jobset, spec, "spec");
 	json_put(jobset, status, "status");
 }
@@ -266,7 +263,7 @@ cJSON *jobset_as_written(const cJSON *meta, bool suspend, const cJSON *was)
 
 	json_put_str(ret, JOBSET_API_VERSION, "apiVersion");
 	json_put_str(ret, JOBSET_KIND, "kind");
-	meta_digest(ret);
+	digest_meta(ret);
 	json_put_bool(ret, suspend, "spec", "suspend");
 	json_put(ret, json_dup(json_get(was, "status")), "status");
 	return ret;

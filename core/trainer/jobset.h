@@ -10,6 +10,10 @@
 
 #include "base/json.h"
 
+/* In these words wherever it is told. */
+#define JOBSET_MISSING \
+	"JobSet, which Kubeflow Trainer needs, is not installed in the cluster"
+
 cJSON *jobset_jobs(cJSON *spec); /* the list, or NULL */
 const cJSON *jobset_jobs_const(const cJSON *spec);
 const cJSON *jobset_spec_of(const cJSON *jobset); /* of a whole JobSet, or NULL */
@@ -58,12 +62,11 @@ void jobset_add_claims(cJSON *jobset);
 const cJSON *jobset_jobs_status(const cJSON *jobset);
 int64_t job_status_active(const cJSON *status);
 bool jobset_has_status(const cJSON *jobset);  /* its controller has looked at it */
-bool jobset_has_begun(const cJSON *jobset);   /* ... and says of some Job what it does */
 int64_t jobset_restarts(const cJSON *jobset); /* of all its Jobs together */
 bool jobset_is_active(const cJSON *jobset);   /* some job has active pods */
 
 /*
- * What an observer keeps of a whole JobSet: names, owner and versions, spec.suspend,
+ * What an observer keeps of a whole JobSet: names, labels, owner, versions, spec.suspend,
  * status.conditions and replicatedJobsStatus. jobset_as_written() is that of one that
  * was just written: `meta` is the answer, `was` how it was seen before, or NULL.
  */

@@ -51,13 +51,60 @@ static const struct log_cause causes[] = {
 };
 enum { N_CAUSES = sizeof(causes) / sizeof(*causes) };
 
+/*
+ * Jobs write hundreds of megabytes, so a line is read once: each text has one of these
+ * characters, and most lines have none of them.
+ */
+static const unsigned char marks[256] = {
+	['E'] = 1,  ['C'] = 2,  ['N'] = 4,  ['F'] = 8,
+	['T'] = 16, ['W'] = 32, ['y'] = 64, ['k'] = 128,
+};
+
+static unsigned marks_in(const char *line, size_t len)
+{
+	unsigned seen = 0;
+
+	for (size_t i = 0; i < len; i++)
+		seen |= marks[(unsigned char)line[i]];
+	return seen;
+}
+
+/* The first of the marks in it. */
+static size_t mark_of(const char *text)
+{
+	size_t at = 0;
+
+	while (text[at] && !marks[(unsigned char)text[at]])
+		at++;
+	return at;
+}
+
+/* As memmem(), by the mark. */
+static const char *find(const char *line, size_t len, const char *text)
+{
+	size_t at = mark_of(text), size = strlen(text);
+	const char *end = line + len, *p;
+
+	if (size > len)
+		return NULL;
+	for (p = line + at; (p = memchr(p, text[at], (size_t)(end - p))); p++)
+		if ((size_t)(end - p) >= size - at && !memcmp(p - at, text, size))
+			return p - at;
+	return NULL;
+}
+
 const struct log_cause *log_cause_of(const char *line, size_t len, const char **ret_word,
 				     size_t *ret_len)
 {
-	for (size_t i = 0; i < N_CAUSES; i++) {
-		const struct log_cause *c = &causes[i];
-		const char *at = memmem(line, len, c->text, strlen(c->text)), *end;
+	unsigned seen = marks_in(line, len);
 
+	for (size_t i = 0; seen && i < N_CAUSES; i++) {
+		const struct log_cause *c = &causes[i];
+		const char *at, *end;
+
+		if (!(seen & marks[(unsigned char)c->text[mark_of(c->text)]]))
+			continue;
+		at = find(line, len, c->text);
 		if (!at)
 			continue;
 		*ret_word = at + strlen(c->text);
@@ -74,17 +121,15 @@ const struct log_cause *log_cause_of(const char *line, size_t len, const char **
 
 bool log_is_exception(const char *line, size_t len)
 {
-	static const char *const ends[] = { "Error: ", "Exception: " };
 	static const char *const launchers[] = { "ChildFailedError", "SignalException",
 						 "torch.distributed.elastic" };
 
+	if (!find(line, len, "Error: ") && !find(line, len, "Exception: "))
+		return false;
 	for (size_t i = 0; i < sizeof(launchers) / sizeof(*launchers); i++)
 		if (memmem(line, len, launchers[i], strlen(launchers[i])))
 			return false;
-	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
-		if (memmem(line, len, ends[i], strlen(ends[i])))
-			return true;
-	return false;
+	return true;
 }
 
 void log_cause_hint(struct buf *out, const struct log_cause *c, const char *word)

@@ -386,10 +386,26 @@ void pod_facts_of(const cJSON *pod, struct pod_fact_list *ret)
 	}
 }
 
-bool pod_fact_is_weak(const struct pod_fact *f)
+struct pod_failure pod_failure_of(const cJSON *pod, const struct pod_fact *f)
 {
-	return f->again ||
-	       (f->cause == POD_FAILED && (f->exit_code == 143 || f->exit_code == 137));
+	bool killed =
+		f->cause == POD_FAILED && (f->exit_code == 143 || f->exit_code == 137);
+
+	return (struct pod_failure){ f->again || killed, f->finished, meta_name(pod) };
+}
+
+bool pod_failure_is_sooner(const struct pod_failure *a, const struct pod_failure *b)
+{
+	if (!a->at != !b->at)
+		return a->at != NULL;
+	if (a->at && !str_eq(a->at, b->at))
+		return strcmp(a->at, b->at) < 0;
+	return a->pod && b->pod && strcmp(a->pod, b->pod) < 0;
+}
+
+bool pod_failure_explains(const struct pod_failure *a, const struct pod_failure *b)
+{
+	return a->weak != b->weak ? b->weak : pod_failure_is_sooner(a, b);
 }
 
 /* ---- words ------------------------------------------------------------------------ */
@@ -451,6 +467,16 @@ static void put_what(struct buf *out, const struct pod_fact *f)
 	}
 }
 
+const char *pod_fact_brief(struct arena *arena, const cJSON *pod,
+			   const struct pod_fact *f)
+{
+	cleanup_buf struct buf out = { .max = 4 * MAX_WORDS };
+
+	buf_printf(&out, "%s: ", pod_step(arena, pod));
+	put_what(&out, f);
+	return arena_strdup(arena, (const char *)out.data);
+}
+
 const char *pod_fact_words(struct arena *arena, const char *who, const cJSON *pod,
 			   const struct pod_fact *f)
 {
@@ -458,8 +484,7 @@ const char *pod_fact_words(struct arena *arena, const char *who, const cJSON *po
 	const char *node = json_str(pod, "spec", "nodeName");
 	const char *message = f->message ? str_trim(arena, f->message) : NULL;
 
-	buf_printf(&out, "%s%s: ", who, pod_step(arena, pod));
-	put_what(&out, f);
+	buf_printf(&out, "%s%s", who, pod_fact_brief(arena, pod, f));
 	if (node)
 		buf_printf(&out, " on %s", node);
 	if (message && *message)

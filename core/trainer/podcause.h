@@ -67,12 +67,25 @@ bool pod_facts_keep(cJSON *pod);
 /* Of a whole pod, or of one that pod_facts_keep() left. */
 void pod_facts_of(const cJSON *pod, struct pod_fact_list *ret);
 bool pod_fact_in(const struct pod_fact_list *facts, const struct pod_fact *f);
-/* Killed from outside, or started again since: others explain more. */
-bool pod_fact_is_weak(const struct pod_fact *f);
+
+/* What a failure counts among others; the strings are the pod's. */
+struct pod_failure {
+	bool weak;      /* killed from outside, or started again since */
+	const char *at; /* RFC 3339; NULL: not known */
+	const char *pod;
+};
+struct pod_failure pod_failure_of(const cJSON *pod, const struct pod_fact *f);
+/* By the time, where both have the same one by the name. */
+bool pod_failure_is_sooner(const struct pod_failure *a, const struct pod_failure *b);
+/* Does `a` explain `b`: rather one of its own making, then the sooner. */
+bool pod_failure_explains(const struct pod_failure *a, const struct pod_failure *b);
 
 /* "node-1 (node rank 1)", "dataset-initializer"; of a second job "node-1-1 (...)". */
 const char *pod_step(struct arena *arena, const cJSON *pod);
-/* "STEP: WHAT on NODE: MESSAGE"; `who` goes before it. */
+/* "STEP: WHAT": "node-1 (node rank 1): container node: exit code 3". */
+const char *pod_fact_brief(struct arena *arena, const cJSON *pod,
+			   const struct pod_fact *f);
+/* That, and " on NODE: MESSAGE"; `who` goes before it. */
 const char *pod_fact_words(struct arena *arena, const char *who, const cJSON *pod,
 			   const struct pod_fact *f);
 /* "SIGKILL" of exit code 137; NULL: it is none of a signal. */

@@ -1,6 +1,8 @@
 #include "trainer/status.h"
 
 #include "api/meta.h"
+#include "base/arena.h"
+#include "base/cleanup.h"
 #include "base/str.h"
 #include "trainer/api.h"
 #include "trainer/jobset.h"
@@ -165,6 +167,38 @@ void status_exceed_deadline(cJSON *status, const char *now)
 {
 	status_fail(status, REASON_DEADLINE, "TrainJob exceeded its active deadline",
 		    now);
+}
+
+static void set_message(cJSON *status, const char *message)
+{
+	json_put_str(json_find(json_list(status, "conditions"), "type", COND_FAILED),
+		     message, "message");
+}
+
+void status_add_first(cJSON *status, const char *who)
+{
+	const cJSON *failed = status_condition(status, COND_FAILED);
+	cleanup_arena struct arena arena = { 0 };
+	const char *message = json_str(failed, "message");
+
+	set_message(status, arena_printf(&arena, "%s" STATUS_FIRST "%s",
+					 message ? message : "", who));
+}
+
+bool status_keep_first(cJSON *status, const cJSON *was)
+{
+	const cJSON *failed = status_condition(status, COND_FAILED);
+	const cJSON *before = status_condition(was, COND_FAILED);
+	const char *said = json_str(before, "message"), *message, *rest;
+
+	if (!is_true(failed))
+		return true;
+	message = json_str(failed, "message");
+	rest = is_true(before) && said ? str_after(said, message ? message : "") : NULL;
+	if (!rest || (*rest && !str_starts(rest, STATUS_FIRST)))
+		return false;
+	set_message(status, said);
+	return true;
 }
 
 const char *status_deadline_start(const cJSON *tj)

@@ -41,6 +41,15 @@ bool status_is_active(const cJSON *status); /* some job has active pods */
 void status_exceed_deadline(cJSON *status, const char *now);
 bool status_is_exceeded(const cJSON *status); /* it has failed for that reason */
 
+/*
+ * The Failed condition's message, JobSet's words, ends with who failed first:
+ * "...; first: node-1 (node rank 1): container node: exit code 3".
+ */
+#define STATUS_FIRST "; first: "
+void status_add_first(cJSON *status, const char *who);
+/* False: it has failed, and `was`, the status before, did not say that of the same words. */
+bool status_keep_first(cJSON *status, const cJSON *was);
+
 /* Where the deadline counts from: the creation, or the last time it was resumed. */
 const char *status_deadline_start(const cJSON *tj);
 

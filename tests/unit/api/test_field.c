@@ -94,6 +94,21 @@ static void test_many_errors(void **state)
 	assert_int_equal(errs.n, 0);
 }
 
+static void test_errors_beyond_the_limit_are_counted(void **state)
+{
+	struct field_errors errs = { .max = 3 };
+
+	(void)state;
+	for (int i = 0; i < 5; i++) {
+		assert_int_equal(field_errors_full(&errs), i >= 3);
+		field_error_add(&errs, FIELD_INVALID, "a", NULL, "%d", i);
+	}
+	assert_int_equal(errs.n, 3);
+	assert_int_equal(errs.more, 2);
+	assert_string_equal(errs.list[2].detail, "2");
+	field_errors_release(&errs);
+}
+
 #define LONG63 "aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffff123"
 
 /* Rows: what names.h says of each, following apimachinery's validation tests. */
@@ -160,6 +175,7 @@ int main(void)
 		cmocka_unit_test(test_paths),
 		cmocka_unit_test(test_a_long_value_is_shortened),
 		cmocka_unit_test(test_many_errors),
+		cmocka_unit_test(test_errors_beyond_the_limit_are_counted),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_the_longest_subdomain),
 	};

@@ -72,6 +72,34 @@ static const struct row {
 	  "initializer, runtimePatches, suspend, activeDeadlineSeconds, managedBy\n" },
 	{ "what was", "TrainJob", TJ "podTemplateOverrides: []}",
 	  "spec.podTemplateOverrides: Unknown field: use runtimePatches\n" },
+	{ "unknown, near to what people expect there", "TrainJob",
+	  TJ "trainer: {enviroment: [], nproc: 2}}",
+	  "spec.trainer.enviroment: Unknown field: use env\n"
+	  "spec.trainer.nproc: Unknown field: use numProcPerNode\n" },
+	{ "a resource that has another name", "TrainJob",
+	  TJ "trainer: {resourcesPerNode: {limits: {gpu: 1, cpu: 2, mem: 1x}}}}",
+	  "spec.trainer.resourcesPerNode.limits.gpu: Invalid value: \"gpu\": use "
+	  "nvidia.com/gpu\n"
+	  "spec.trainer.resourcesPerNode.limits.mem: Invalid value: \"mem\": use "
+	  "memory\n"
+	  "spec.trainer.resourcesPerNode.limits.mem: Invalid value: \"1x\": must be a "
+	  "quantity, such as 500m, 2 or 16Gi\n" },
+	{ "a command as one text", "TrainJob", TJ "trainer: {command: python  a.py}}",
+	  "spec.trainer.command: Invalid value: \"string\": spec.trainer.command in "
+	  "body must be of type array: \"string\"; write it as a list: "
+	  "[\"python\",\"a.py\"]\n" },
+	{ "a command that a shell shall read", "TrainJob",
+	  TJ "trainer: {command: 'a > \"b c\"'}}",
+	  "spec.trainer.command: Invalid value: \"string\": spec.trainer.command in "
+	  "body must be of type array: \"string\"; write it as a list: "
+	  "[\"sh\",\"-c\",\"a > \\\"b c\\\"\"]\n" },
+	{ "one variable without a name", "TrainJob", TJ "trainer: {env: [{value: x}]}}",
+	  "spec.trainer.env[0].name: Required value\n" },
+	{ "variables without names are not duplicates", "TrainJob",
+	  TJ "trainer: {env: [{name: A}, {value: x}, {value: x}, {name: A}]}}",
+	  "spec.trainer.env[1].name: Required value\n"
+	  "spec.trainer.env[2].name: Required value\n"
+	  "spec.trainer.env[3]: Duplicate value: {\"name\":\"A\"}\n" },
 	{ "a pattern", "TrainJob",
 	  TJ "}\nstatus: {conditions: [{type: A, status: 'True', reason: 'a b', message: "
 	     "'', "

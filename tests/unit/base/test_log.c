@@ -86,6 +86,25 @@ static void test_a_line_too_long_says_so(void **state)
 	assert_true(strlen(logged(&a, fd)) < 17000);
 }
 
+static void test_what_repeats_is_no_news(void **state)
+{
+	struct log_last last = { 0 };
+	char text[400];
+
+	(void)state;
+	assert_true(log_is_news(&last, "a", 60000));
+	assert_false(log_is_news(&last, "a", 60000));
+	assert_true(log_is_news(&last, "b", 60000));
+	assert_true(log_is_news(&last, "a", 1));
+	clock_sleep_ms(2);
+	assert_true(log_is_news(&last, "a", 1));
+	memset(text, 'x', sizeof(text));
+	text[sizeof(text) - 1] = 0;
+	assert_true(log_is_news(&last, text, 60000));
+	assert_false(log_is_news(&last, text, 60000));
+	assert_true(log_is_news(&last, "", 60000));
+}
+
 static void *kill_soon(void *thread)
 {
 	clock_sleep_ms(20);
@@ -119,6 +138,7 @@ int main(void)
 		cmocka_unit_test(test_text),
 		cmocka_unit_test(test_json_lines),
 		cmocka_unit_test(test_a_line_too_long_says_so),
+		cmocka_unit_test(test_what_repeats_is_no_news),
 		cmocka_unit_test(test_stop),
 	};
 

@@ -467,20 +467,20 @@ static void test_locate(void **state)
 		{ 1, "[1].other", 14, 10 },
 		{ 2, "", 0, 0 },
 	};
+	cleanup_yaml_places struct yaml_places *places = yaml_places(text, strlen(text));
 
 	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		int line = 0, column = 0;
 
 		check_int(rows[i].path,
-			  yaml_locate(text, strlen(text), rows[i].doc, rows[i].path,
-				      &line, &column),
+			  yaml_locate(places, rows[i].doc, rows[i].path, &line, &column),
 			  rows[i].line > 0);
 		check_int(rows[i].path, line, rows[i].line);
 		check_int(rows[i].path, column, rows[i].column);
 	}
-	assert_false(yaml_locate("a: [", 4, 0, "a", &(int){ 0 }, &(int){ 0 }));
-	assert_false(yaml_locate(NULL, 0, 0, "a", &(int){ 0 }, &(int){ 0 }));
+	assert_null(yaml_places("a: [", 4));
+	assert_false(yaml_locate(NULL, 0, "a", &(int){ 0 }, &(int){ 0 }));
 }
 
 int main(void)

@@ -11,7 +11,8 @@ from urllib.parse import parse_qs, urlsplit
 lock = threading.Condition()
 objects, history = {}, []            # {path: object}, [(version, type, path, object)]
 state = {'version': 100, 'floor': 0, 'generation': 0, 'fail': [], 'unserved': set(),
-         'delay': 0, 'bookmark': 0, 'marked': 0, 'hold': False, 'of': ''}
+         'delay': 0, 'bookmark': 0, 'marked': 0, 'hold': False, 'of': '', 'expire': None,
+         'error': 0, 'race': '', 'prune': '', 'stalled': set(), 'denied': set()}
 seen = {}                            # calls, by method and plural
 
 
@@ -55,8 +56,23 @@ class Ctl:
         state['fail'] = [arg['status']] * arg['n']
         state['of'] = arg.get('of', '')  # of these only: 'PUT', 'GET jobsets'
 
+    def expire(self, arg):           # the next continue token; meanwhile that path goes
+        state['expire'] = arg['forget']
+
+    def error(self, arg):            # the next watch is an ERROR event of that code
+        state['error'] = arg['code']
+
     def unserved(self, arg):
         (state['unserved'].add if arg['on'] else state['unserved'].discard)(arg['plural'])
+        state['generation'] += 1
+        lock.notify_all()
+
+    def stall(self, arg):            # lists of that plural wait until that is over
+        (state['stalled'].add if arg['on'] else state['stalled'].discard)(arg['plural'])
+        lock.notify_all()
+
+    def deny(self, arg):             # nobody may read that plural
+        (state['denied'].add if arg['on'] else state['denied'].discard)(arg['plural'])
         state['generation'] += 1
         lock.notify_all()
 
@@ -68,6 +84,12 @@ class Ctl:
         state['bookmark'] += 1
         lock.notify_all()
         lock.wait_for(lambda: state['marked'] == state['bookmark'])
+
+    def race(self, arg):             # somebody else writes to it just before each PATCH
+        state['race'] = arg['plural']
+
+    def prune(self, arg):            # a CRD that drops this of a status, and takes none without more
+        state['prune'] = arg['member']
 
     def seen(self, _):
         return dict(seen)
@@ -136,6 +158,8 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(404, {'kind': 'Status', 'code': 404, 'message':
                               'the server could not find the requested resource'})
             return
+        if plural in state['denied'] and self.command == 'GET':
+            return self.status(403, 'Forbidden', f'{plural} is forbidden: User "u" cannot list')
         if watch:
             self.watch(plural, int(query['resourceVersion']))
         elif names[1:] == ['log']:   # what an annotation of the pod says
@@ -151,6 +175,11 @@ class Handler(BaseHTTPRequestHandler):
 
     def list(self, plural, query):
         with lock:
+            lock.wait_for(lambda: plural not in state['stalled'])
+            if query.get('continue') and state['expire']:
+                Ctl().forget({'path': state['expire']})
+                state['expire'] = None
+                return self.status(410, 'Expired')
             paths = sorted(p for p in objects if p.split('/')[-2] == plural)
             start = int(query.get('continue') or 0)
             end = start + int(query.get('limit') or 10**9)
@@ -172,6 +201,8 @@ class Handler(BaseHTTPRequestHandler):
             path += '/' + body['metadata']['name']
         path = path.removesuffix('/status')
         was = objects.get(path)
+        if was and self.command == 'PATCH' and plural == state['race']:
+            record('MODIFIED', path, was)
         if self.command in ('PATCH', 'DELETE') and self.refused(was, body):
             return self.status(409, 'Conflict')
         if self.headers.get('Content-Type') == 'application/apply-patch+yaml' and not was:
@@ -198,7 +229,11 @@ class Handler(BaseHTTPRequestHandler):
             record('MODIFIED', path, body)
         elif self.command == 'PATCH':
             spec = copy.deepcopy(was.get('spec'))
-            body = merge(was, body)
+            body = merge(copy.deepcopy(was), body)
+            body.get('status', {}).pop(state['prune'], None)
+            if state['prune'] and body.get('status') == {}:
+                return self.status(422, 'Invalid')
+            objects[path] = body
             if body.get('spec') != spec:
                 body['metadata']['generation'] = body['metadata'].get('generation', 0) + 1
             record('MODIFIED', path, body)
@@ -220,7 +255,10 @@ class Handler(BaseHTTPRequestHandler):
         with lock:
             lock.wait_for(lambda: not state['hold'])
             generation, marks = state['generation'], state['bookmark']
-            if version < state['floor']:
+            error, state['error'] = state['error'], 0
+            if error:
+                self.chunk('ERROR', {'kind': 'Status', 'code': error, 'message': 'because'})
+            elif version < state['floor']:
                 self.chunk('ERROR', {'kind': 'Status', 'code': 410, 'reason': 'Expired',
                                      'message': 'too old resource version'})
             else:

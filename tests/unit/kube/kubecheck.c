@@ -75,9 +75,9 @@ static int lead(struct kube *k, char **args, struct error *err)
 				   .ns = args[0],
 				   .name = args[1],
 				   .identity = args[2],
-				   .duration_ms = 5000,
-				   .renew_ms = 3000,
-				   .retry_ms = 500,
+				   .duration_ms = 15000,
+				   .renew_ms = 10000,
+				   .retry_ms = 1000,
 				   .on_change = on_holder,
 				   .on_error = on_error };
 	struct lease *l;

@@ -304,38 +304,6 @@ static void test_made_although_it_seemed_not(void **state)
 	apiserver_stop(&s);
 }
 
-static bool always(void *ctx)
-{
-	(void)ctx;
-	return true;
-}
-
-/* While something else is to be done, a warning does not wait for what may. */
-static void test_a_warning_does_not_yield(void **state)
-{
-	struct apiserver s;
-	struct event_recorder *r;
-	cleanup_json cJSON *all = NULL;
-
-	(void)state;
-	apiserver_start(&s);
-	r = recorder(&s);
-	event_recorder_yield(r, always, NULL);
-	record(r, "calm", &(struct event){ .reason = "A", .message = "m" });
-	clock_sleep_ms(300);
-	assert_int_equal(count(&s), 0);
-	record(r, "bad",
-	       &(struct event){ .warning = true, .reason = "B", .message = "m" });
-	EVENTUALLY(count(&s) == 1);
-	all = events(&s);
-	check_text("reason",
-		   json_str(json_get((const cJSON *)all, "items")->child, "reason"), "B");
-	event_recorder_yield(r, NULL, NULL);
-	EVENTUALLY(count(&s) == 2);
-	event_recorder_free(r, 1000);
-	apiserver_stop(&s);
-}
-
 /* More than fits: what is dropped is dropped, and it ends in time with the server gone. */
 static void test_flood_without_a_server(void **state)
 {
@@ -367,7 +335,6 @@ int main(void)
 		cmocka_unit_test(test_long_messages_and_names),
 		cmocka_unit_test(test_failures),
 		cmocka_unit_test(test_made_although_it_seemed_not),
-		cmocka_unit_test(test_a_warning_does_not_yield),
 		cmocka_unit_test(test_flood_without_a_server),
 	};
 

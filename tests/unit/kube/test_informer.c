@@ -175,7 +175,6 @@ static void test_lists_and_watches(void **state)
 	begin(&t, NULL, false);
 	sync_up(&t);
 	assert_int_equal(informer_count(t.inf), 8);
-	assert_true(informer_bytes(t.inf) > 8 * 60 && informer_bytes(t.inf) < 8 * 400);
 	assert_int_equal(stored(&t, "x7"), 7);
 	assert_int_equal(stored(&t, "nobody"), -2);
 	assert_true(has_told(&t, "A a/x0 is 0\n"));
@@ -267,6 +266,51 @@ static void test_comes_back(void **state)
 	end(&t);
 }
 
+/* What was only on the pages of a list that began again is not there. */
+static void test_a_list_that_begins_again_keeps_no_ghosts(void **state)
+{
+	struct told t = { 0 };
+	char name[16];
+
+	(void)state;
+	apiserver_start(&t.server);
+	for (int i = 0; i < 5; i++) { /* two pages */
+		snprintf(name, sizeof(name), "x%d", i);
+		create(&t, name, i);
+	}
+	apiserver_do(&t.server, "{'op':'expire','forget':"
+				"'/api/v1/namespaces/a/configmaps/x1'}");
+	begin(&t, NULL, false);
+	sync_up(&t);
+	assert_int_equal(stored(&t, "x1"), -2);
+	assert_true(has_told(&t, "D a/x1 was 1\n"));
+	assert_int_equal(informer_count(t.inf), 4);
+	assert_int_equal(errors(&t), 0);
+	end(&t);
+}
+
+/* Whatever the API server says of that place, nothing follows from there. */
+static void test_a_watch_that_ends_with_an_error_lists_again(void **state)
+{
+	struct told t = { 0 };
+
+	(void)state;
+	apiserver_start(&t.server);
+	create(&t, "x", 1);
+	create(&t, "y", 1);
+	begin(&t, NULL, false);
+	sync_up(&t);
+	EVENTUALLY(apiserver_seen(&t.server, "watch configmaps") == 1);
+	apiserver_do(&t.server, "{'op':'forget','path':"
+				"'/api/v1/namespaces/a/configmaps/y'}");
+	apiserver_do(&t.server, "{'op':'error','code':500}");
+	apiserver_do(&t.server, "{'op':'cut'}");
+	EVENTUALLY(has_told(&t, "D a/y was 1\n"));
+	assert_int_equal(errors(&t), 1);
+	assert_non_null(strstr(t.last_error, "watch configmaps: the watch ended"));
+	end(&t);
+}
+
 /* A bookmark moves the place: after a compaction up to there, no list is needed. */
 static void test_bookmarks(void **state)
 {
@@ -315,11 +359,14 @@ static void test_a_kind_that_is_not_served(void **state)
 	begin(&t, NULL, true);
 	sync_up(&t);
 	assert_int_equal(informer_count(t.inf), 0);
+	assert_false(informer_served(t.inf));
 	apiserver_do(&t.server, "{'op':'unserved','plural':'configmaps','on':false}");
 	informer_poke(t.inf);
 	EVENTUALLY(has_told(&t, "A a/x is 1\n"));
+	EVENTUALLY(informer_served(t.inf));
 	apiserver_do(&t.server, "{'op':'unserved','plural':'configmaps','on':true}");
 	EVENTUALLY(has_told(&t, "D a/x was 1\n"));
+	assert_false(informer_served(t.inf));
 	assert_int_equal(errors(&t), 0);
 
 	/* Where it must be there, that is an error. */
@@ -358,6 +405,8 @@ int main(void)
 		cmocka_unit_test(test_lists_and_watches),
 		cmocka_unit_test(test_keeps_what_keep_says),
 		cmocka_unit_test(test_comes_back),
+		cmocka_unit_test(test_a_list_that_begins_again_keeps_no_ghosts),
+		cmocka_unit_test(test_a_watch_that_ends_with_an_error_lists_again),
 		cmocka_unit_test(test_bookmarks),
 		cmocka_unit_test(test_errors_are_told_and_survived),
 		cmocka_unit_test(test_a_kind_that_is_not_served),

@@ -110,8 +110,8 @@ static void test_paths(void **state)
 		{ { "v1", "Pod", NULL, NULL }, "/api/v1/pods" },
 		{ { "v1", "Pod", NULL, "b" }, "/api/v1/namespaces/mine/pods/b" },
 		{ { "v1", "Node", "a", "b" }, "/api/v1/nodes/b" },
-		{ { "v1", "Secret", "a/../b", "c d?x=1" },
-		  "/api/v1/namespaces/a%2F..%2Fb/secrets/c%20d%3Fx%3D1" },
+		{ { "v1", "Secret", "a b", "..c d?x=1#\n" },
+		  "/api/v1/namespaces/a%20b/secrets/..c%20d%3Fx%3D1%23%0A" },
 		{ { "trainer.kubeflow.org/v1alpha1", "TrainJob", "a", "b" },
 		  "/apis/trainer.kubeflow.org/v1alpha1/namespaces/a/trainjobs/b" },
 		{ { "trainer.kubeflow.org/v1alpha1", "ClusterTrainingRuntime", "a", "b" },
@@ -128,6 +128,39 @@ static void test_paths(void **state)
 		if (kube_path(&a, k, &rows[i].ref, &path, &err))
 			fail_msg("%s: %s", rows[i].path, err.msg);
 		check_text(rows[i].path, path, rows[i].path);
+	}
+	kube_free(k);
+}
+
+/* Escaped or not, such a name is another path for a proxy or the API server. */
+static void test_names_that_cannot_be_in_a_path_are_not_sent(void **state)
+{
+	static const struct {
+		const char *ns, *name, *want;
+	} rows[] = {
+		{ "a", "../x", "secrets: \"../x\" cannot be a name: neither" },
+		{ "a", "x/y", "\"x/y\" cannot be a name" },
+		{ "a", "x%2fy", "\"x%2fy\" cannot be a name" },
+		{ "a", "..", "\"..\" cannot be a name" },
+		{ "a", ".", "\".\" cannot be a name" },
+		{ "a", "", "\"\" cannot be a name" },
+		{ "a", "\x1b/", "\"\\x1b/\" cannot be a name" },
+		{ "..", "x", "\"..\" cannot be a name" },
+		{ "a/b", "x", "namespaces: \"a/b\" cannot be a name" },
+	};
+	struct kube *k = kube_with(&(struct kube_config){ .ns = "mine" }, NULL);
+
+	(void)state;
+	scripted_script(&server, "[]");
+	for (size_t i = 0; i < N_ROWS(rows); i++) {
+		struct kube_ref ref = { "v1", "Secret", rows[i].ns, rows[i].name };
+		struct error err = { 0 };
+		cJSON *got = NULL;
+
+		assert_int_equal(kube_get(k, &ref, &got, &err), -1);
+		check_int(rows[i].want, err.kind, ERR_NOT_FOUND);
+		if (!strstr(err.msg, rows[i].want))
+			fail_msg("%s, not %s", err.msg, rows[i].want);
 	}
 	kube_free(k);
 }
@@ -158,6 +191,8 @@ static void test_errors(void **state)
 		{ 500, STATUS("InternalError", "e"), ERR_BUSY, "e" },
 		{ 413, STATUS("RequestEntityTooLarge", "l"), ERR_LIMIT, "l" },
 		{ 502, "", ERR_BUSY, "the API server answers 502" },
+		{ 404, "404 page not found\\n", ERR_NOT_FOUND,
+		  "the server could not find the requested resource" },
 		{ 404, "page \\u001b[1mnot found\\n", ERR_NOT_FOUND,
 		  "the API server answers 404: page \\x1b[1mnot found" },
 		{ 400, "{\\\"kind\\\":\\\"Other\\\"}", ERR_INVALID,
@@ -486,25 +521,45 @@ static void test_limiter(void **state)
 	kube_free(k);
 }
 
-/* Calls that are too many wait for half a second's worth, not each for its own. */
-static void test_limiter_by_portions(void **state)
+/* Who asked us would have given up before its turn comes. */
+static void test_a_call_does_not_wait_longer_for_its_turn_than_it_may_take(void **state)
 {
-	struct kube *k = kube_with(&(struct kube_config){ 0 },
-				   &(struct kube_opts){ .qps = 10, .burst = 5 });
-	int64_t longest = 0;
+	struct kube *k = kube_with(
+		&(struct kube_config){ 0 },
+		&(struct kube_opts){ .qps = 0.01, .burst = 1, .timeout_ms = 60000 });
 	struct error err = { 0 };
 
 	(void)state;
-	scripted_script(&server, "[{},{},{},{},{},{},{},{},{},{},{},{}]");
-	for (int i = 0; i < 12; i++) {
-		int64_t start = clock_ms();
+	scripted_script(&server, "[{},{},{}]");
+	assert_int_equal(kube_delete(k, &pod, NULL, NULL, &err), 0);
+	for (int i = 0; i < 3; i++) { /* its turn would come after 100 s */
+		assert_int_equal(kube_delete(k, &pod, NULL, NULL, &err), -1);
+		assert_int_equal(err.kind, ERR_BUSY);
+		assert_non_null(strstr(err.msg, "too many calls wait for their turn"));
+	}
+	assert_int_equal(scripted_count(&server), 1);
+	kube_free(k);
+}
+
+/* Calls beyond the limit go one by one as each may: they do not gather to go together. */
+static void test_limited_calls_do_not_gather(void **state)
+{
+	struct kube *k = kube_with(&(struct kube_config){ 0 },
+				   &(struct kube_opts){ .qps = 10, .burst = 5 });
+	int64_t shortest = INT64_MAX;
+	struct error err = { 0 };
+
+	(void)state;
+	scripted_script(&server, "[{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}]");
+	for (int i = 0; i < 16; i++) {
+		int64_t start = clock_ms(), took;
 
 		assert_int_equal(kube_delete(k, &pod, NULL, NULL, &err), 0);
-		if (clock_ms() - start > longest)
-			longest = clock_ms() - start;
+		took = clock_ms() - start;
+		if (took >= 50 && took < shortest)
+			shortest = took;
 	}
-	assert_true(longest >=
-		    350); /* 5 tokens, less what came while 5 calls were made */
+	assert_true(shortest < 300); /* 100 ms a call; five together: 500 ms */
 	kube_free(k);
 }
 
@@ -798,7 +853,9 @@ static void test_unreadable(void **state)
 {
 	struct kube *k = plain_kube();
 	struct seen seen = { .names = { .max = 1000 } };
-	const struct kube_sink sink = { on_item, &seen, on_unreadable };
+	const struct kube_sink sink = { .on_item = on_item,
+					.ctx = &seen,
+					.on_unreadable = on_unreadable };
 	struct kube_watch_opts opts = { .version = "7",
 					.on_event = on_event,
 					.on_unreadable = on_unreadable,
@@ -957,6 +1014,7 @@ int main(void)
 		cmocka_unit_test(test_get),
 		cmocka_unit_test(test_basic_authentication),
 		cmocka_unit_test(test_paths),
+		cmocka_unit_test(test_names_that_cannot_be_in_a_path_are_not_sent),
 		cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_long_and_wrong_answers),
 		cmocka_unit_test(test_no_secret_in_errors),
@@ -967,7 +1025,9 @@ int main(void)
 		cmocka_unit_test(test_a_tokens_file_is_read_again),
 		cmocka_unit_test(test_exec_plugin),
 		cmocka_unit_test(test_limiter),
-		cmocka_unit_test(test_limiter_by_portions),
+		cmocka_unit_test(test_limited_calls_do_not_gather),
+		cmocka_unit_test(
+			test_a_call_does_not_wait_longer_for_its_turn_than_it_may_take),
 		cmocka_unit_test(test_list_pages),
 		cmocka_unit_test(test_list_expired),
 		cmocka_unit_test(test_list_as_metadata),

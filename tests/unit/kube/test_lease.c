@@ -271,6 +271,38 @@ static void test_conflicts(void **state)
 	apiserver_stop(&s);
 }
 
+/* Whoever has it is frozen: it is taken when its time is over, not at the next look. */
+static void test_taken_when_its_time_is_over(void **state)
+{
+	struct apiserver s;
+	struct lease_conf c;
+	struct waiter w = { 0 };
+	struct kube_write plain = { 0 };
+	struct error err = { 0 };
+	cleanup_json cJSON *doc =
+		doc_of("{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\","
+		       "\"metadata\":{\"name\":\"lead\",\"namespace\":\"sys\"},"
+		       "\"spec\":{\"holderIdentity\":\"x\",\"leaseDurationSeconds\":2}}");
+	pthread_t thread;
+
+	(void)state;
+	apiserver_start(&s);
+	if (kube_create(s.kube, doc, &plain, NULL, &err))
+		fail_msg("%s", err.msg);
+	c = conf_of(s.kube, "me");
+	c.retry_ms = 10 * 60 * 1000;
+	c.renew_ms = 2 * c.retry_ms;
+	c.duration_ms = 3 * c.retry_ms;
+	w.l = lease_of(&c);
+	assert_int_equal(thread_start(&thread, wait_for_it, &w, &err), 0);
+	EVENTUALLY(lease_held(w.l));
+	pthread_join(thread, NULL);
+	assert_true(apiserver_seen(&s, "GET leases") <=
+		    5); /* nor was it looked at all the time */
+	lease_free(w.l);
+	apiserver_stop(&s);
+}
+
 /* What others wrote into it: it is waited for or taken, and never a crash. */
 static void test_odd_records(void **state)
 {
@@ -351,6 +383,7 @@ int main(void)
 		cmocka_unit_test(test_failover),
 		cmocka_unit_test(test_taken_by_force),
 		cmocka_unit_test(test_conflicts),
+		cmocka_unit_test(test_taken_when_its_time_is_over),
 		cmocka_unit_test(test_odd_records),
 		cmocka_unit_test(test_stopped_while_waiting),
 	};

@@ -112,6 +112,82 @@ static void test_what_may_wait_is_not_forgotten(void **state)
 	workqueue_free(q);
 }
 
+/* A suspend or a resume is taken next, whatever a wave of new ones has brought. */
+static void test_what_exists_goes_ahead_of_a_wave(void **state)
+{
+	struct workqueue *q = workqueue_new("t", NULL);
+	char key[16];
+
+	(void)state;
+	for (int i = 0; i < 500; i++) {
+		snprintf(key, sizeof(key), "a/new%d", i);
+		workqueue_add(q, key);
+	}
+	workqueue_add_first(q, "a/old");
+	workqueue_add_first(q, "a/new7"); /* brought forward */
+	assert_next(q, "a/old");
+	assert_next(q, "a/new7");
+	assert_next(q, "a/new0");
+	workqueue_add_first(q, "a/new0"); /* under way: comes back first */
+	workqueue_done(q, "a/new0");
+	assert_next(q, "a/new0");
+	workqueue_free(q);
+}
+
+/* Changes without end do not keep new ones from their turn, nor these those found. */
+static void test_every_way_gets_its_turn(void **state)
+{
+	struct workqueue *q = workqueue_new("t", NULL);
+	int n = 0, now = 0, later = 0;
+	const char *got;
+	char key[16];
+
+	(void)state;
+	for (int i = 0; i < 200; i++) {
+		snprintf(key, sizeof(key), "c%d", i);
+		workqueue_add_first(q, key);
+	}
+	workqueue_add(q, "now");
+	workqueue_add(q, "now2");
+	workqueue_add_later(q, "later");
+	while (!now || !later) {
+		got = workqueue_get(q);
+		n++;
+		now = *got == 'n' ? n : now;
+		later = *got == 'l' ? n : later;
+	}
+	assert_in_range(now, 1, 40);
+	assert_in_range(later, 1, 120);
+	workqueue_free(q);
+}
+
+/* However much one tenant brings, another's only key is among the next two. */
+static void test_namespaces_take_turns(void **state)
+{
+	struct workqueue *q = workqueue_new("t", NULL);
+	static const char *const want[] = { "a/0", "a/1", "b/x", "a/2", "c/x",
+					    "a/3", "c/y", "a/4", "none" };
+	char key[16];
+
+	(void)state;
+	for (int i = 0; i < 5; i++) {
+		snprintf(key, sizeof(key), "a/%d", i);
+		workqueue_add(q, key);
+	}
+	assert_next(q, want[0]);
+	workqueue_add(q, "b/x");
+	assert_next(q, want[1]);
+	workqueue_add(q, "c/x");
+	assert_next(q, want[2]);
+	workqueue_add(q, "c/y");
+	for (int i = 3; i < 8; i++)
+		assert_next(q, want[i]);
+	workqueue_add(q, want[8]); /* of no namespace */
+	assert_next(q, want[8]);
+	assert_int_equal(workqueue_length(q), 0);
+	workqueue_free(q);
+}
+
 static void test_delays_keep_the_earliest(void **state)
 {
 	struct workqueue *q = workqueue_new("t", NULL);
@@ -371,6 +447,9 @@ int main(void)
 		cmocka_unit_test(test_added_while_worked_on),
 		cmocka_unit_test(test_what_may_wait),
 		cmocka_unit_test(test_what_may_wait_is_not_forgotten),
+		cmocka_unit_test(test_what_exists_goes_ahead_of_a_wave),
+		cmocka_unit_test(test_every_way_gets_its_turn),
+		cmocka_unit_test(test_namespaces_take_turns),
 		cmocka_unit_test(test_delays_keep_the_earliest),
 		cmocka_unit_test(test_heap),
 		cmocka_unit_test(test_retries_back_off),

@@ -186,7 +186,8 @@ struct replica {
 	struct cert_manager *certs;
 };
 
-static void start(struct replica *r, struct kube *k, const char *dir)
+static void start_looking(struct replica *r, struct kube *k, const char *dir,
+			  int64_t look_ms)
 {
 	struct error err = { 0 };
 	struct cert_conf conf;
@@ -200,9 +201,14 @@ static void start(struct replica *r, struct kube *k, const char *dir)
 				   .ns = "sys",
 				   .dir = dir,
 				   .server = r->tls,
-				   .look_ms = LOOK_MS };
+				   .look_ms = look_ms };
 	if (cert_manager_start(&r->certs, &conf, &err))
 		fail_msg("%s", err.msg);
+}
+
+static void start(struct replica *r, struct kube *k, const char *dir)
+{
+	start_looking(r, k, dir, LOOK_MS);
 }
 
 static void stop(struct replica *r)
@@ -300,6 +306,49 @@ static void test_first_start(void **state)
 	assert_true(json_equal(made, later));
 	stop(&one);
 	stop(&two);
+	apiserver_stop(&s);
+}
+
+/* Not at the next look: until then TrainJobs would be refused. */
+static void test_a_touched_bundle_is_put_back_at_once(void **state)
+{
+	static const char *const rows[][2] = {
+		{ "MutatingWebhookConfiguration", MANAGER_MUTATING },
+		{ "ValidatingWebhookConfiguration", MANAGER_VALIDATING },
+	};
+	static const char *const bundles[] = { NULL, "d3Jvbmc=", "" };
+	const struct kube_write plain = { 0 };
+	struct apiserver s;
+	struct replica one;
+	struct error err = { 0 };
+
+	(void)state;
+	apiserver_start(&s);
+	start_looking(&one, s.kube, NULL, 60 * 60 * 1000);
+	EVENTUALLY(cert_manager_ready(one.certs));
+	for (size_t i = 0; i < N_ROWS(rows); i++) {
+		const char *kind = rows[i][0], *name = rows[i][1];
+		const struct kube_ref ref = { ADMISSION, kind, NULL, name };
+
+		create_hooks(&s, kind, name);
+		EVENTUALLY(is_injected(&s, kind, name));
+		for (size_t n = 0; n < N_ROWS(bundles); n++) {
+			cleanup_json cJSON *config = get(&s, ADMISSION, kind, NULL, name);
+			cJSON *hook = json_get(config, "webhooks")->child;
+
+			json_del(hook, JSON_PATH("clientConfig", "caBundle"));
+			if (bundles[n])
+				json_put_str(hook, bundles[n], "clientConfig",
+					     "caBundle");
+			if (kube_update(s.kube, config, &plain, NULL, &err))
+				fail_msg("%s", err.msg);
+			EVENTUALLY(is_injected(&s, kind, name));
+		}
+		assert_int_equal(kube_delete(s.kube, &ref, NULL, NULL, &err), 0);
+		create_hooks(&s, kind, name);
+		EVENTUALLY(is_injected(&s, kind, name));
+	}
+	stop(&one);
 	apiserver_stop(&s);
 }
 
@@ -437,6 +486,7 @@ int main(void)
 		cmocka_unit_test(test_broken),
 		cmocka_unit_test(test_secret),
 		cmocka_unit_test(test_first_start),
+		cmocka_unit_test(test_a_touched_bundle_is_put_back_at_once),
 		cmocka_unit_test(test_slow_cluster),
 		cmocka_unit_test(test_changed_secret),
 		cmocka_unit_test(test_deleted_secret),

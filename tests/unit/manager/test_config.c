@@ -51,6 +51,7 @@ static void check_defaults(const struct manager_config *c)
 	check_text("service", c->certs.service, "kubeflow-trainer-controller-manager");
 	check_text("secret", c->certs.secret, "kubeflow-trainer-webhook-cert");
 	assert_true(c->client.qps == 50);
+	assert_true(manager_config_qps(c) == 0);
 	check_int("burst", c->client.burst, 100);
 	check_int("statusServer.port", c->status_server.port, 10443);
 	assert_true(c->status_server.qps == 5);
@@ -78,7 +79,7 @@ static void test_defaults(void **state)
 		load_well(&c, texts[i], NULL);
 		check_defaults(&c);
 		assert_false(c.election.enabled);
-		check_int("lease", c.election.lease_ms, 15000);
+		check_int("lease", c.election.lease_ms, 9000);
 		check_int("workers", c.trainjob_workers, 5);
 		manager_config_release(&c);
 	}
@@ -183,6 +184,7 @@ static void test_everything(void **state)
 	check_text("service", c.certs.service, "s");
 	check_text("secret", c.certs.secret, "t");
 	assert_true(c.client.qps == 0.5);
+	assert_true(manager_config_qps(&c) == 0.5);
 	check_int("burst", c.client.burst, 0);
 	check_int("statusServer.port", c.status_server.port, 1);
 	assert_true(c.status_server.qps == 0);
@@ -285,6 +287,27 @@ static void test_bad(void **state)
 	}
 }
 
+/* Upstream's ConfigMap says 50 and 100, which its manager never applies. */
+static void test_which_client_limit_is_applied(void **state)
+{
+	static const struct {
+		double qps;
+		int64_t burst;
+		double want;
+	} rows[] = {
+		{ 50, 100, 0 }, { 50, 99, 50 },    { 49, 100, 49 },
+		{ 0, 100, 0 },  { 1000, 1, 1000 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ROWS(rows); i++) {
+		const struct manager_config c = { .client = { rows[i].qps,
+							      rows[i].burst } };
+
+		assert_true(manager_config_qps(&c) == rows[i].want);
+	}
+}
+
 static void test_no_file(void **state)
 {
 	static const char *const paths[] = { "/nonexistent/file.yaml", "." };
@@ -346,9 +369,13 @@ static void test_gates(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_defaults),   cmocka_unit_test(test_shipped),
-		cmocka_unit_test(test_everything), cmocka_unit_test(test_bad),
-		cmocka_unit_test(test_no_file),    cmocka_unit_test(test_gates),
+		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_shipped),
+		cmocka_unit_test(test_everything),
+		cmocka_unit_test(test_bad),
+		cmocka_unit_test(test_which_client_limit_is_applied),
+		cmocka_unit_test(test_no_file),
+		cmocka_unit_test(test_gates),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -93,9 +93,13 @@ static void show(struct world *w, int n, const char *was, const char *is)
 
 static void check_failure(struct world *w, const char *row, const char *want)
 {
-	cleanup_free char *got = pod_facts_first_failure(w->facts, "a", "bert");
+	cleanup_json cJSON *tj = meta_new("t/v1", "TrainJob", "a", "bert");
+	size_t brief;
+	cleanup_free char *got = pod_facts_first_failure(w->facts, NULL, tj, &brief);
 
 	check_text(row, got, want);
+	if (got)
+		check_text(row, got + brief, strstr(got, " on gpu-7"));
 }
 
 #define PENDING   "{'phase':'Pending'}"

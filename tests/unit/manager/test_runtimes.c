@@ -1,97 +1,110 @@
 #include "manager/runtimes.h"
 
 #include "api/meta.h"
+#include "base/str.h"
 #include "tests/unit/kube/apiserver.h"
 
 #define TRAINER "trainer.kubeflow.org/v1alpha1"
 
-static void test_read_once_for_many(void **state)
+static void create(struct apiserver *s, const char *kind, const char *ns,
+		   const char *name)
 {
-	static const struct {
-		uint64_t of, seen;
-		int64_t reads; /* so far */
-	} rows[] = {
-		{ 5, 7, 1 },                /* the first */
-		{ 6, 9, 1 },                /* came before 7 had been seen */
-		{ 7, 9, 1 },   { 8, 9, 2 }, /* came later: another read */
-		{ 9, 9, 2 },   { 4, 4, 2 },
-		{ 0, 20, 3 }, /* a version that is no number */
-		{ 10, 20, 3 },
-	};
-	struct apiserver server;
-	struct runtimes r;
+	cleanup_json cJSON *rt = meta_new(TRAINER, kind, ns, name);
 	struct error err = { 0 };
-	cleanup_json cJSON *rt = meta_new(TRAINER, "TrainingRuntime", "a", "rt");
 
-	(void)state;
-	apiserver_start(&server);
-	runtimes_init(&r);
-	assert_int_equal(
-		kube_create(server.kube, rt, &(struct kube_write){ 0 }, NULL, &err), 0);
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
-		const struct runtime_query q = {
-			.kube = server.kube,
-			.ref = { TRAINER, "TrainingRuntime", "a", "rt" },
-			.of = rows[i].of,
-			.seen = rows[i].seen,
-		};
-		cleanup_runtime_doc struct runtime_doc *doc = NULL;
-
-		if (runtimes_get(&r, &q, &doc, &err))
-			fail_msg("%s", err.msg);
-		check_text("name", meta_name(doc->obj), "rt");
-		if (apiserver_seen(&server, "GET trainingruntimes") != rows[i].reads)
-			fail_msg("row %zu", i);
-	}
-	runtimes_release(&r);
-	apiserver_stop(&server);
+	if (kube_create(s->kube, rt, &(struct kube_write){ 0 }, NULL, &err))
+		fail_msg("%s", err.msg);
 }
 
-static void test_each_by_its_name(void **state)
+static void *found(struct apiserver *s, struct runtimes *r, const struct kube_ref *ref)
 {
-	struct apiserver server;
-	struct runtimes r;
-	char name[16];
+	struct error err = { 0 };
+	cJSON *ret = NULL;
+
+	if (runtimes_get(r, s ? s->kube : NULL, ref, &ret, &err))
+		assert_int_equal(err.kind, ERR_NOT_FOUND);
+	return ret;
+}
+
+static bool is_seen(struct runtimes *r, const struct kube_ref *ref)
+{
+	cleanup_json cJSON *runtime = found(NULL, r, ref);
+
+	return str_eq(meta_kind(runtime), ref->kind);
+}
+
+/* What the watch has is not asked for; what it has not shown is, each time. */
+static void test_read_from_the_watch_and_asked_for_on_a_miss(void **state)
+{
+	static const struct kube_ref refs[] = {
+		{ TRAINER, "TrainingRuntime", "a", "rt" },
+		{ TRAINER, "ClusterTrainingRuntime", NULL, "rt" },
+	};
+	static const struct kube_ref late = { TRAINER, "TrainingRuntime", "a", "late" };
+	static const struct kube_ref none = { TRAINER, "TrainingRuntime", "a", "none" };
+	struct apiserver s;
+	struct runtimes *r;
+	struct error err = { 0 };
+	int64_t reads;
 
 	(void)state;
-	apiserver_start(&server);
-	runtimes_init(&r);
-	/* More than are held, twice; and one that is not there. */
-	for (int i = 0; i < 80; i++) {
-		const struct runtime_query q = {
-			.kube = server.kube,
-			.ref = { TRAINER, "ClusterTrainingRuntime", NULL, name },
-			.of = 1,
-			.seen = 1,
-		};
-		struct error err = { 0 };
-		cleanup_json cJSON *rt = NULL;
-		cleanup_runtime_doc struct runtime_doc *doc = NULL;
+	apiserver_start(&s);
+	assert_int_equal(runtimes_start(&r, s.kube, &err), 0);
+	for (size_t i = 0; i < N_ROWS(refs); i++)
+		create(&s, refs[i].kind, refs[i].ns, refs[i].name);
+	for (size_t i = 0; i < N_ROWS(refs); i++) {
+		cleanup_json cJSON *first = found(&s, r, &refs[i]);
 
-		snprintf(name, sizeof(name), "rt%d", i % 40);
-		rt = meta_new(TRAINER, "ClusterTrainingRuntime", NULL, name);
-		if (i < 40) {
-			assert_int_equal(runtimes_get(&r, &q, &doc, &err), -1);
-			assert_int_equal(err.kind, ERR_NOT_FOUND);
-			err = (struct error){ 0 };
-			assert_int_equal(kube_create(server.kube, rt,
-						     &(struct kube_write){ 0 }, NULL,
-						     &err),
-					 0);
-		}
-		if (runtimes_get(&r, &q, &doc, &err))
-			fail_msg("%s", err.msg);
-		check_text("name", meta_name(doc->obj), name);
+		assert_non_null(first);
+		EVENTUALLY(is_seen(r, &refs[i]));
 	}
-	runtimes_release(&r);
-	apiserver_stop(&server);
+	/* The list is over: the watch brings this one. */
+	create(&s, late.kind, late.ns, late.name);
+	EVENTUALLY(is_seen(r, &late));
+	reads = apiserver_seen(&s, "GET trainingruntimes");
+	for (int i = 0; i < 20; i++) {
+		cleanup_json cJSON *again = found(&s, r, &refs[0]);
+
+		assert_non_null(again);
+		assert_null(found(&s, r, &none));
+	}
+	assert_int_equal(apiserver_seen(&s, "GET trainingruntimes"), reads + 20);
+	runtimes_stop(r);
+	apiserver_stop(&s);
+}
+
+/* A change is there as soon as the watch shows it; nothing is as old as a quarter second. */
+static void test_a_change_is_seen(void **state)
+{
+	static const struct kube_ref ref = { TRAINER, "TrainingRuntime", "a", "rt" };
+	cleanup_json cJSON *patch = cJSON_CreateObject();
+	struct apiserver s;
+	struct runtimes *r;
+	struct error err = { 0 };
+	bool changed = false;
+
+	(void)state;
+	apiserver_start(&s);
+	assert_int_equal(runtimes_start(&r, s.kube, &err), 0);
+	create(&s, "TrainingRuntime", "a", "rt");
+	json_put_str(patch, "new", "metadata", "labels", "version");
+	assert_int_equal(kube_merge_patch(s.kube, &ref, patch, &(struct kube_write){ 0 },
+					  NULL, &err),
+			 0);
+	while (!changed) {
+		cleanup_json cJSON *now = found(NULL, r, &ref);
+
+		changed = str_eq(meta_label(now, "version"), "new");
+	}
+	runtimes_stop(r);
+	apiserver_stop(&s);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_read_once_for_many),
-		cmocka_unit_test(test_each_by_its_name),
+		cmocka_unit_test(test_read_from_the_watch_and_asked_for_on_a_miss),
+		cmocka_unit_test(test_a_change_is_seen),
 	};
 
 	return cmocka_run_group_tests_name("runtimes", tests, NULL, NULL);

@@ -8,17 +8,20 @@
 
 /* ---- health ---- */
 
-static bool is_set(void *ctx)
+static const char *unless_set(void *ctx)
 {
-	return *(bool *)ctx;
+	return *(bool *)ctx ? NULL : "it is not set";
 }
 
-static const struct health_check live[] = { { "healthz", NULL }, { NULL, NULL } };
-static const struct health_check ready[] = { { "readyz", is_set },
-					     { "other", NULL },
-					     { NULL, NULL } };
+static const struct health_check live[] = { { "healthz", NULL, false },
+					    { NULL, NULL, false } };
+static const struct health_check ready[] = { { "readyz", unless_set, false },
+					     { "other", NULL, false },
+					     { NULL, NULL, false } };
+static const struct health_check half[] = { { "rather", unless_set, true },
+					    { NULL, NULL, false } };
 
-static const struct {
+static const struct health_row {
 	const char *path, *query;
 	bool set;
 	int status; /* 0: nothing is there */
@@ -33,37 +36,51 @@ static const struct {
 	{ "/", "", false, 0, "" },
 	{ "/ready", "", true, 200, "ok" },
 	{ "/ready", "", false, 500,
-	  "[-]readyz failed: reason withheld\n[+]other ok\nready check failed\n" },
+	  "[-]readyz failed: it is not set\n[+]other ok\nready check failed\n" },
 	{ "/ready", "verbose", true, 200,
 	  "[+]readyz ok\n[+]other ok\nready check passed\n" },
 	{ "/ready", "exclude=readyz", false, 200, "ok" },
 	{ "/ready", "a=b&verbose=1&exclude=readyz", false, 200,
 	  "[+]readyz excluded: ok\n[+]other ok\nready check passed\n" },
 	{ "/ready", "exclude=ready", false, 500,
-	  "[-]readyz failed: reason withheld\n[+]other ok\nready check failed\n" },
+	  "[-]readyz failed: it is not set\n[+]other ok\nready check failed\n" },
 	{ "/ready/readyz", "", true, 200, "ok" },
-	{ "/ready/readyz", "", false, 500, "not ok\n" },
+	{ "/ready/readyz", "", false, 500, "not ok: it is not set\n" },
 	{ "/ready/other", "", false, 200, "ok" },
 };
+
+/* What is only told does not fail the group, and is told whether one asks or not. */
+static const struct health_row half_rows[] = {
+	{ "/ready", "", true, 200, "ok" },
+	{ "/ready", "", false, 200,
+	  "[-]rather failed: it is not set\nready check passed\n" },
+	{ "/ready", "exclude=rather", false, 200, "ok" },
+	{ "/ready/rather", "", false, 500, "not ok: it is not set\n" },
+};
+
+static void check_health(const struct health_check *checks, const struct health_row *row)
+{
+	bool set = row->set;
+	struct health h = { .groups = { { "healthz", live }, { "ready", checks } },
+			    .ctx = &set };
+	const struct httpd_request req = { .method = "GET",
+					   .path = row->path,
+					   .query = row->query };
+	struct httpd_response resp = { 0 };
+
+	health_handle(&h, &req, &resp);
+	assert_int_equal(resp.status, row->status);
+	assert_string_equal(resp.body.data ? (char *)resp.body.data : "", row->body);
+	buf_release(&resp.body);
+}
 
 static void test_health(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < N_ROWS(health_rows); i++) {
-		bool set = health_rows[i].set;
-		struct health h = { .groups = { { "healthz", live }, { "ready", ready } },
-				    .ctx = &set };
-		const struct httpd_request req = { .method = "GET",
-						   .path = health_rows[i].path,
-						   .query = health_rows[i].query };
-		struct httpd_response resp = { 0 };
-
-		health_handle(&h, &req, &resp);
-		assert_int_equal(resp.status, health_rows[i].status);
-		assert_string_equal(resp.body.data ? (char *)resp.body.data : "",
-				    health_rows[i].body);
-		buf_release(&resp.body);
-	}
+	for (size_t i = 0; i < N_ROWS(health_rows); i++)
+		check_health(ready, &health_rows[i]);
+	for (size_t i = 0; i < N_ROWS(half_rows); i++)
+		check_health(half, &half_rows[i]);
 }
 
 /* ---- who asks ---- */

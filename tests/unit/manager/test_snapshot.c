@@ -242,6 +242,28 @@ static void test_texts_that_are_kept(void **state)
 	snapshots_release(&s);
 }
 
+/* Nobody's many runtimes make the others' forgotten, but for one each. */
+static void test_a_full_cache_of_texts_forgets_one(void **state)
+{
+	enum { HELD = 32 };
+	struct snapshots s;
+
+	(void)state;
+	snapshots_init(&s);
+	for (int i = 0; i < HELD + 10; i++) {
+		cleanup_json cJSON *rt =
+			yaml("{kind: TrainingRuntime, metadata: {name: rt, "
+			     "resourceVersion: '7'}, spec: {a: 1}}");
+		char uid[16];
+
+		snprintf(uid, sizeof(uid), "r%d", i);
+		json_put_str(rt, uid, "metadata", "uid");
+		free(text_of(&s, "x", rt));
+		assert_int_equal(s.map.n, i < HELD ? i + 1 : HELD);
+	}
+	snapshots_release(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -250,6 +272,7 @@ int main(void)
 		cmocka_unit_test(test_what_is_not_its_own),
 		cmocka_unit_test(test_what_does_not_fit),
 		cmocka_unit_test(test_texts_that_are_kept),
+		cmocka_unit_test(test_a_full_cache_of_texts_forgets_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

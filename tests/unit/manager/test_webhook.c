@@ -222,6 +222,20 @@ static void test_trainjobs_that_are_created(void **state)
 		      "spec.RuntimeRef: ", 0);
 }
 
+#define ODD                                                                     \
+	"{" API ", kind: TrainJob, metadata: {name: tj, namespace: ns}, spec: " \
+	"{runtimeRef: {apiGroup: trainer.kubeflow.org, kind: TrainingRuntime, " \
+	"name: ../x}}}"
+
+/* Not a 500 with what the API server says of another path. */
+static void test_a_runtime_whose_name_is_a_path_is_not_there(void **state)
+{
+	(void)state;
+	standin_set(&api, with_runtime);
+	assert_review(VALIDATE, ODD, NULL, "spec.runtimeRef: Invalid value: ", 0);
+	assert_string_equal((const char *)api.asked.data, "");
+}
+
 static void test_several_errors_are_one_list(void **state)
 {
 	cleanup_json cJSON *r = NULL;
@@ -450,12 +464,17 @@ static void assert_http(const char *path, const char *type, const char *body, in
 static void test_requests_that_are_none(void **state)
 {
 	cleanup_buf struct buf deep = { .max = 65536 }, many = { .max = 4000000 };
+	cleanup_buf struct buf text = { .max = 4000000 };
 
 	(void)state;
 	for (int i = 0; i < 1000; i++)
 		buf_adds(&deep, "[");
-	for (int i = 0; i < 1100000; i++)
+	for (int i = 0; i < 100001; i++)
 		buf_adds(&many, i ? ",1" : "[1");
+	buf_adds(&text, "{\"a\":\"\\\"");
+	for (int i = 0; i < 300000; i++)
+		buf_adds(&text, "[1,");
+	buf_adds(&text, "\"}");
 	assert_http("/", "application/json", "{}", 404, 0);
 	assert_http(MUTATE "/", "application/json", "{}", 404, 0);
 	assert_http(MUTATE, "application/json; charset=utf-8", "{}", 200, 400);
@@ -467,6 +486,7 @@ static void test_requests_that_are_none(void **state)
 	assert_http(VALIDATE, "application/json", "{}", 200, 400);
 	assert_http(VALIDATE, "application/json", (const char *)deep.data, 200, 413);
 	assert_http(VALIDATE_RT, "application/json", (const char *)many.data, 200, 413);
+	assert_http(VALIDATE_RT, "application/json", (const char *)text.data, 200, 400);
 }
 
 static void test_figures(void **state)
@@ -504,6 +524,7 @@ struct caller {
 	struct webhook *w;
 	pthread_t thread;
 	char *body;
+	int status;    /* that is expected */
 	bool answered; /* atomic */
 };
 
@@ -513,7 +534,7 @@ static void *call(void *ctx)
 	struct httpd_response resp;
 
 	post_to(c->w, VALIDATE, "application/json", c->body, &resp);
-	assert_int_equal(resp.status, 200);
+	assert_int_equal(resp.status, c->status);
 	buf_release(&resp.body);
 	__atomic_store_n(&c->answered, true, __ATOMIC_SEQ_CST);
 	return NULL;
@@ -525,7 +546,8 @@ static bool answered(struct caller *c)
 }
 
 /* A review of that kind, with so many values in it. */
-static void call_with(struct caller *c, struct webhook *w, const char *kind, size_t n)
+static void call_with(struct caller *c, struct webhook *w, const char *kind, size_t n,
+		      int status)
 {
 	cleanup_buf struct buf body = { .max = 16 * 1024 * 1024 };
 	struct error err = { 0 };
@@ -541,6 +563,7 @@ static void call_with(struct caller *c, struct webhook *w, const char *kind, siz
 		buf_adds(&body, ",0");
 	buf_adds(&body, "]}}}");
 	*c = (struct caller){ .w = w, .body = (char *)STEAL(body.data) };
+	c->status = status;
 	assert_int_equal(thread_start(&c->thread, call, c, &err), 0);
 }
 
@@ -551,27 +574,55 @@ static void join(struct caller *c)
 	free(c->body);
 }
 
+enum { MANY = 10, LARGE = 90000 }; /* so many values: as many as are looked at at once */
+
+/* They wait for their runtimes as long as the API server is held. */
+static void call_many(struct caller first[MANY], struct webhook *w)
+{
+	pthread_mutex_lock(&api.lock);
+	api.calls = 0;
+	for (int i = 0; i < MANY; i++)
+		call_with(&first[i], w, "TrainJob", LARGE, 200);
+	while (__atomic_load_n(&api.calls, __ATOMIC_SEQ_CST) < MANY)
+		clock_sleep_ms(1);
+}
+
 static void test_what_is_too_much_at_once_waits(void **state)
 {
-	const struct webhook_conf conf = { .kube = api.kube };
+	const struct webhook_conf conf = { .kube = api.kube, .wait_ms = 600 * 1000 };
 	struct webhook *w = webhook_new(&conf);
-	struct caller first, large, small;
+	struct caller first[MANY], large, small;
 
 	(void)state;
 	standin_set(&api, with_runtime);
-	pthread_mutex_lock(&api.lock); /* the first one waits for its runtime */
-	api.calls = 0;
-	call_with(&first, w, "TrainJob", 600000);
-	while (!__atomic_load_n(&api.calls, __ATOMIC_SEQ_CST))
-		clock_sleep_ms(1);
-	call_with(&large, w, "Other", 600000);
-	call_with(&small, w, "Other", 300000);
+	call_many(first, w);
+	call_with(&large, w, "Other", 100000 - 100, 200);
+	call_with(&small, w, "Other", 10000, 200);
 	join(&small);
 	clock_sleep_ms(300);
 	assert_false(answered(&large));
 	pthread_mutex_unlock(&api.lock);
-	join(&first);
+	for (int i = 0; i < MANY; i++)
+		join(&first[i]);
 	join(&large);
+	webhook_free(w);
+}
+
+/* The API server would have given up: a thread that waits for ever helps nobody. */
+static void test_what_is_too_much_at_once_does_not_wait_for_ever(void **state)
+{
+	const struct webhook_conf conf = { .kube = api.kube, .wait_ms = 200 };
+	struct webhook *w = webhook_new(&conf);
+	struct caller first[MANY], large;
+
+	(void)state;
+	standin_set(&api, with_runtime);
+	call_many(first, w);
+	call_with(&large, w, "Other", 100000 - 100, 503);
+	join(&large);
+	pthread_mutex_unlock(&api.lock);
+	for (int i = 0; i < MANY; i++)
+		join(&first[i]);
 	webhook_free(w);
 }
 
@@ -581,6 +632,7 @@ int main(void)
 		cmocka_unit_test(test_times_of_patches),
 		cmocka_unit_test(test_correction_07_wrong_types_are_the_schemas),
 		cmocka_unit_test(test_trainjobs_that_are_created),
+		cmocka_unit_test(test_a_runtime_whose_name_is_a_path_is_not_there),
 		cmocka_unit_test(test_several_errors_are_one_list),
 		cmocka_unit_test(test_trainjobs_that_are_changed),
 		cmocka_unit_test(test_updates_that_change_nothing_of_it),
@@ -591,6 +643,7 @@ int main(void)
 		cmocka_unit_test(test_objects_of_another_kind),
 		cmocka_unit_test(test_requests_that_are_none),
 		cmocka_unit_test(test_what_is_too_much_at_once_waits),
+		cmocka_unit_test(test_what_is_too_much_at_once_does_not_wait_for_ever),
 		cmocka_unit_test(test_figures),
 	};
 

@@ -118,6 +118,41 @@ static void test_deadline_starts(void **state)
 	assert_string_equal(status_deadline_start(tj), LATER);
 }
 
+#define FAILED_SAYS(message)                                                         \
+	"{conditions: [{type: Failed, status: 'True', reason: r, message: '" message \
+	"'}]}"
+
+static void test_the_failed_condition_ends_with_who_was_first(void **state)
+{
+	static const struct {
+		const char *is, *was;
+		bool kept;
+		const char *want;
+	} rows[] = {
+		{ FAILED_SAYS("gave up"), "{}", false, FAILED_SAYS("gave up; first: x") },
+		{ FAILED_SAYS("gave up"), FAILED_SAYS("gave up; first: y"), true,
+		  FAILED_SAYS("gave up; first: y") },
+		{ FAILED_SAYS("gave up"), FAILED_SAYS("gave up"), true,
+		  FAILED_SAYS("gave up") },
+		{ FAILED_SAYS("gave up"), FAILED_SAYS("gave up not"), false,
+		  FAILED_SAYS("gave up; first: x") },
+		{ FAILED_SAYS("gave up"), FAILED_SAYS("other; first: y"), false,
+		  FAILED_SAYS("gave up; first: x") },
+		{ "{}", "{}", true, "{}" },
+		{ "{conditions: []}", FAILED_SAYS("x"), true, "{conditions: []}" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_json cJSON *is = doc(rows[i].is), *was = doc(rows[i].was);
+
+		assert_int_equal(status_keep_first(is, was), rows[i].kept);
+		if (!rows[i].kept)
+			status_add_first(is, "x");
+		assert_doc(is, rows[i].want);
+	}
+}
+
 static void test_one_word(void **state)
 {
 	static const struct {
@@ -170,6 +205,7 @@ int main(void)
 		cmocka_unit_test(test_deadline_survives),
 		cmocka_unit_test(test_time_changes_with_the_status_only),
 		cmocka_unit_test(test_deadline_starts),
+		cmocka_unit_test(test_the_failed_condition_ends_with_who_was_first),
 		cmocka_unit_test(test_one_word),
 	};
 

@@ -36,12 +36,24 @@ What the values change of an object that `kftrainer install` prints. Each gets
 {{- end }}
 {{- end }}
 
+{{- define "settle.ValidatingAdmissionPolicy" -}}
+{{- $secret := .root.Values.manager.config.certManagement.webhookSecretName }}
+{{- $printed := printf "%s-webhook-cert" (include "name" .root) }}
+{{- range .obj.spec.matchConditions }}
+{{- $_ := set . "expression" (replace (quote $printed) (quote ($secret | default $printed)) .expression) }}
+{{- end }}
+{{- end }}
+
 {{- define "settle.Service" -}}
 {{- $_ := set .obj.spec "selector" (include "selector" .root | fromYaml) }}
 {{- end }}
 
 {{- define "settle.PodDisruptionBudget" -}}
 {{- $_ := set .obj.spec.selector "matchLabels" (include "selector" .root | fromYaml) }}
+{{- end }}
+
+{{- define "settle.NetworkPolicy" -}}
+{{- $_ := set .obj.spec.podSelector "matchLabels" (include "selector" .root | fromYaml) }}
 {{- end }}
 
 {{- define "settle.MutatingWebhookConfiguration" -}}

@@ -1,0 +1,123 @@
+#include "cmd/claims.h"
+
+#include <stdio.h>
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "cmd/cmd.h"
+#include "local/state.h"
+
+/* NAME of "claim/NAME" or "claims/NAME", or NULL. */
+static const char *name_of(const char *word)
+{
+	const char *rest = str_after(word, "claim/");
+
+	return rest ? rest : str_after(word, "claims/");
+}
+
+bool claims_asked(char **names)
+{
+	return *names && (str_eq(*names, "claims") || name_of(*names));
+}
+
+static int check(const struct where_opts *where, struct error *err)
+{
+	if (!where->cluster.kubeconfig && !where->cluster.context)
+		return 0;
+	return error_set(err, ERR_USAGE,
+			 "claims are those of this machine; for a cluster's: kubectl get "
+			 "persistentvolumeclaims");
+}
+
+static int find(cJSON **ret, const char *ns, char **names, struct error *err)
+{
+	cleanup_json cJSON *list = NULL;
+
+	if (str_eq(*names, "claims") && !names[1])
+		return state_claims(ret, ns, err);
+	list = cJSON_CreateArray();
+	for (names += str_eq(*names, "claims"); *names; names++) {
+		const char *name = name_of(*names);
+		cJSON *claim = NULL;
+
+		if (state_claim(&claim, ns, name ? name : *names, err))
+			return -1;
+		cJSON_AddItemToArray(list, claim);
+	}
+	*ret = STEAL(list);
+	return 0;
+}
+
+static void print_table(const cJSON *claims)
+{
+	cleanup_out_table struct out_table t = { .columns = 4 };
+	const cJSON *c;
+
+	OUT_ROW(&t, "NAMESPACE", "NAME", "CHANGED", "PATH");
+	json_each(c, claims) {
+		const cJSON *notes = json_get(c, "metadata", "annotations");
+		const char *changed = json_str(notes, CLAIM_CHANGED_ANNOTATION);
+		char age[DURATION_TEXT_SIZE] = "";
+		struct error unused = { 0 };
+		int64_t at;
+
+		if (changed && !time_parse(&at, changed, &unused))
+			duration_age(clock_now() - at, age);
+		OUT_ROW(&t, meta_namespace(c), meta_name(c), age,
+			json_str(notes, CLAIM_PATH_ANNOTATION));
+	}
+	out_table(&t);
+}
+
+int claims_show(const struct where_opts *where, bool all, enum out_format format,
+		char **names, struct error *err)
+{
+	cleanup_json cJSON *claims = NULL;
+	const char *ns = where->ns ? where->ns : "default";
+	bool single = !str_eq(*names, "claims") && !names[1];
+	const cJSON *c;
+
+	if (check(where, err) || find(&claims, all ? NULL : ns, names, err))
+		return -1;
+	if (format == OUT_NAME)
+		json_each(c, claims)
+			printf("claim/%s\n", meta_name(c));
+	else if (format != OUT_TABLE)
+		return out_doc(format,
+			       single ? claims->child : (claims = out_list(claims)), err);
+	else if (claims->child)
+		print_table(claims);
+	else
+		fprintf(stderr, "No claims%s%s on this machine.\n",
+			all ? "" : " in namespace ", all ? "" : ns);
+	return 0;
+}
+
+int claims_delete(const struct where_opts *where, bool missing_ok, char **names,
+		  struct error *err)
+{
+	const char *ns = where->ns ? where->ns : "default";
+	int code = EXIT_OK;
+
+	if (check(where, err))
+		return -1;
+	for (; *names; names++) {
+		const char *name = name_of(*names);
+		struct error why = { 0 };
+
+		if (!name)
+			return error_set(
+				err, ERR_USAGE,
+				"'%s' is not the name of a claim: want claim/NAME",
+				*names);
+		if (!state_claim_remove(ns, name, &why)) {
+			printf("claim %s deleted\n", name);
+		} else if (why.kind != ERR_NOT_FOUND || !missing_ok) {
+			cmd_complain("delete", "%s", why.msg);
+			code = EXIT_FAILED;
+		}
+	}
+	return code;
+}

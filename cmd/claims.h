@@ -1,0 +1,21 @@
+/*
+ * claims.h - volume claims of this machine: `get claims`, `delete claim/NAME`.
+ */
+#ifndef CMD_CLAIMS_H
+#define CMD_CLAIMS_H
+
+#include "cmd/cluster.h"
+#include "cmd/out.h"
+
+/* Is "claims", "claim/NAME" or "claims/NAME" asked for? */
+bool claims_asked(char **names);
+
+/* `names` as claims_asked() saw them; all: of every namespace. */
+MUST_CHECK int claims_show(const struct where_opts *where, bool all,
+			   enum out_format format, char **names, struct error *err);
+
+/* Returns the exit code, or -1; each that fails is told. */
+int claims_delete(const struct where_opts *where, bool missing_ok, char **names,
+		  struct error *err);
+
+#endif

@@ -9,21 +9,27 @@
 #
 # A program may run several groups, each with a plan of its own. One that dies, or
 # runs other than as many tests as its plans announce, counts as a failed test. What
-# a program printed is shown when something in it failed, but for what passed. Where TAP cannot hold why a
-# test is skipped (cmocka's) a line "# skip: WHY" before it says so.
-# The status is 1 if anything did, or if there was no test at all.
+# a program printed is shown when something in it failed, but for what passed. Where TAP cannot
+# hold why a test is skipped (cmocka's) a line "# skip: WHY" before it says so.
+# Programs run one after another, or LANES at a time, those named first first. One that runs for
+# longer than LIMIT seconds (default 1200) is ended and counts as a failed test: a hang is
+# not waited for. How long each took goes to RESULTS, too:
+#
+#   time SECONDS LAYER PROGRAM
+#
+# The status is 1 if anything failed, or if there was no test at all.
 set -uo pipefail
 layer=$1
 shift
 results=${RESULTS:-/dev/null}
-out=$(mktemp)
-trap 'rm -f "$out" "$out.tests"' EXIT
+lanes=${LANES:-1} limit=${LIMIT:-1200}
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
 export CMOCKA_MESSAGE_OUTPUT=TAP ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:abort_on_error=0}
-passed=0 failed=0 skipped=0
 
 # TAP in, result lines out; the program's exit status in `status`.
 tests_of() { # NAME STATUS
-	awk -v layer="$layer" -v name="$1" -v status="$2" '
+	awk -v layer="$layer" -v name="$1" -v status="$2" -v limit="$limit" '
 	function line(word, test) { print word " " layer " " name (test == "" ? "" : ": " test) }
 	/^# skip: / { why = " (" substr($0, 9) ")" }
 	/^1\.\.[0-9]+/ { plan += substr($1, 4); planned = 1 }
@@ -43,33 +49,65 @@ tests_of() { # NAME STATUS
 		line(word, test)
 	}
 	END {
-		if (!planned) line("not ok", "ended with status " status " before it said how many tests it has")
+		if (status == 124) line("not ok", "did not end within " limit " s")
+		else if (!planned) line("not ok", "ended with status " status " before it said how many tests it has")
 		else if (ran != plan) line("not ok", "ended with status " status " after " ran + 0 " of " plan " tests")
 		else if (status != 0 && !bad) line("not ok", "ended with status " status)
 	}'
 }
 
-count() { grep -c "^$1 " "$out.tests"; }
-
-for program in "$@"; do
-	name=${program#build/*/}
+name_of() { # PROGRAM
+	local name=${1#build/*/}
 	name=${name#tests/}
-	name=${name#"$layer"/}
-	case $program in
-	/*) "$program" >"$out" 2>&1 </dev/null ;;
-	*) "./$program" >"$out" 2>&1 </dev/null ;;
-	esac
-	tests_of "$name" $? <"$out" >"$out.tests"
-	cat "$out.tests" >>"$results"
-	good=$(count ok) bad=$(count "not ok") left=$(count skip)
-	if [ "$bad" -gt 0 ]; then
+	echo "${name#"$layer"/}"
+}
+
+# Runs in the background: its output, results and time go to files of its number.
+run() { # NUMBER PROGRAM
+	local name path=$2 begin=${EPOCHREALTIME/[.,]/} status took
+	name=$(name_of "$2")
+	[[ $path = /* ]] || path=./$path
+	timeout --kill-after=60 "$limit" "$path" >"$out/$1" 2>&1 </dev/null
+	status=$?
+	tests_of "$name" $status <"$out/$1" >"$out/$1.tests"
+	took=$(((${EPOCHREALTIME/[.,]/} - begin) / 100000))
+	echo "time $((took / 10)).$((took % 10)) $layer $name" >>"$out/$1.tests"
+}
+
+report() { # NUMBER PROGRAM
+	local name
+	name=$(name_of "$2")
+	cat "$out/$1.tests" >>"$out/tests"
+	cat "$out/$1.tests" >>"$results"
+	if grep -q '^not ok ' "$out/$1.tests"; then
 		printf '  FAIL  %s\n' "$name"
-		grep -v '^ok ' "$out" | sed 's/^/        /'
+		grep -v '^ok ' "$out/$1" | sed 's/^/        /'
 	elif [ -n "${V:-}" ]; then
-		printf '  ok    %s (%d)\n' "$name" "$good"
+		printf '  ok    %s (%d)\n' "$name" "$(grep -c '^ok ' "$out/$1.tests")"
 	fi
-	grep '^skip ' "$out.tests" | sed 's/^/  /'
-	passed=$((passed + good)) failed=$((failed + bad)) skipped=$((skipped + left))
+	grep '^skip ' "$out/$1.tests" | sed 's/^/  /'
+	rm -f "$out/$1" "$out/$1.tests"
+}
+
+declare -A number_of=() program_of=() # by PID
+number=0
+report_next() {
+	local pid
+	wait -n -p pid
+	report "${number_of[$pid]}" "${program_of[$pid]}"
+	unset "number_of[$pid]"
+}
+
+: >"$out/tests"
+for program in "$@"; do
+	[ ${#number_of[@]} -lt "$lanes" ] || report_next
+	number=$((number + 1))
+	run $number "$program" &
+	number_of[$!]=$number program_of[$!]=$program
 done
+while [ ${#number_of[@]} -gt 0 ]; do report_next; done
+
+count() { grep -c "^$1 " "$out/tests"; }
+passed=$(count ok) failed=$(count "not ok") skipped=$(count skip)
 echo "  $layer: $passed passed, $failed failed, $skipped skipped in ${SECONDS} s"
 [ "$failed" -eq 0 ] && [ $((passed + skipped)) -gt 0 ]

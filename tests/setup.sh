@@ -1,6 +1,7 @@
 #!/bin/bash
 # tests/setup.sh build   what `make` needs
 # tests/setup.sh demo    what `make demo` needs: build, PyTorch, scikit-learn
+# tests/setup.sh quick   what `make quick` needs: build, clang and what checks text
 # tests/setup.sh cluster what `make cluster` needs: a real control plane and its programs
 # tests/setup.sh e2e     what `make e2e` needs: that, nodes, and images with PyTorch
 # tests/setup.sh check   what `make check` needs: all of it, and JAX and XGBoost in a venv
@@ -19,12 +20,13 @@ python=/usr/bin/python3 # Debian's: python3-torch is for it and for no other
 
 build="gcc libc6-dev make m4 cmake ninja-build dpkg-dev patch python3 bzip2 xz-utils file ca-certificates debian-archive-keyring"
 demo="$build python3-torch python3-sklearn"
+quick="$build git gnupg time clang libclang-rt-14-dev llvm clang-format-14 shellcheck mandoc
+	procps openssl curl python3-yaml zstd zsh fish"
 cluster="$build iproute2 iptables openssl curl procps python3-yaml python3-venv
 	runc containernetworking-plugins debootstrap
 	$(command -v go >/dev/null || echo golang-go)"
 store="python3-venv openssl $(command -v go >/dev/null || echo golang-go)"
-check="$cluster $demo git time clang libclang-rt-14-dev llvm clang-format-14 shellcheck mandoc procps
-	gcc-aarch64-linux-gnu libc6-dev-arm64-cross python3-venv zsh fish"
+check="$cluster $demo $quick gcc-aarch64-linux-gnu libc6-dev-arm64-cross python3-venv"
 
 say() { echo "setup: $*"; }
 
@@ -119,6 +121,7 @@ e2e)
 	;;
 build) packages $build ;;
 demo) packages $demo ;;
+quick) packages $quick ;;
 check)
 	packages $check
 	venv python "JAX and XGBoost"
@@ -134,7 +137,7 @@ store)
 	;;
 venv) venv_path "${2:-python}" ;;
 *)
-	sed -n '2,8s/^# *//p' "$0" >&2
+	sed -n '2,9s/^# *//p' "$0" >&2
 	exit 2
 	;;
 esac

@@ -43,6 +43,7 @@ skip() { # WHAT WHY
 }
 
 finish() {
+	finished=1
 	echo "1..$tests"
 	[ "$failures" = 0 ]
 	exit

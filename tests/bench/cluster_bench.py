@@ -1,10 +1,13 @@
 #!/usr/bin/python3
 """Figures of the controller, in a cluster of its own (cluster_bench.sh starts it). Settings:
-BENCH_JOBS (500), BENCH_MANY (2500; 0: not), BENCH_ROWS (all of: start idle cpu rate many others)."""
+BENCH_JOBS (500), BENCH_MANY (2500; 0: not), BENCH_ROWS (all of: start idle cpu latency life rate many others),
+BENCH_UPSTREAM (its manager, to be measured by turns with ours), BENCH_LIVES (10)."""
+import base64
 import multiprocessing
 import os
 import signal
 import statistics
+import subprocess
 import sys
 import threading
 import time
@@ -12,11 +15,14 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cluster"))
 import api  # noqa: E402
 import faults  # noqa: E402
+import latency  # noqa: E402
 from faults import Controller, TRAINER_NS, admin, until, webhooks_answer  # noqa: E402
 
 JOBS = int(os.environ.get("BENCH_JOBS") or 500)
+LIVES = int(os.environ.get("BENCH_LIVES") or 10)
+UPSTREAM = os.environ.get("BENCH_UPSTREAM")
 MANY = int(os.environ.get("BENCH_MANY") or 2500)
-ROWS = (os.environ.get("BENCH_ROWS") or "start idle cpu rate many others").split()
+ROWS = (os.environ.get("BENCH_ROWS") or "start idle cpu latency life rate many others").split()
 TAG = os.environ.get("BENCH_TAG", "")
 WORKERS = 16
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{TRAINER_NS}/leases"
@@ -148,6 +154,59 @@ def row_cpu(scratch):
     return ns
 
 
+# ---- how long users wait, and upstream's manager in our place -------------------------------------
+class Upstream(Controller):
+    """It has the certificate that ours made, and all rights."""
+    def start(self):
+        folder = "/tmp/k8s-webhook-server/serving-certs"
+        os.makedirs(folder, exist_ok=True)
+        secret = admin().get("Secret", TRAINER_NS, "kubeflow-trainer-webhook-cert")[1]["data"]
+        for name in ("tls.crt", "tls.key", "ca.crt"):
+            with open(f"{folder}/{name}", "wb") as file:
+                file.write(base64.b64decode(secret[name]))
+        path = f"{self.scratch}/upstream.yaml"
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("apiVersion: config.trainer.kubeflow.org/v1alpha1\nkind: Configuration\n"
+                       "certManagement: {enable: false}\nwebhook: {port: 9443}\n"
+                       "metrics: {bindAddress: '0'}\nhealth: {healthProbeBindAddress: ':8081'}\n"
+                       "clientConnection: {qps: 50, burst: 100}\nleaderElection: {leaderElect: false}\n")
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen([UPSTREAM, "--config", path], stdout=log, stderr=log,
+                                            stdin=subprocess.DEVNULL)
+        self.all.append(self.process)
+        return self
+
+
+def contenders(scratch, name):
+    """Ours; with BENCH_UPSTREAM ours, theirs, ours, each started and ended again."""
+    for i, theirs in enumerate((False, True, False) if UPSTREAM else (False,)):
+        one = Upstream(scratch, f"{name}{i}") if theirs else Controller(scratch, f"{name}{i}", config(
+            scratch, f"{name}{i}", "clientConnection: {qps: 50, burst: 100}\n"))
+        one.start()
+        until(60, webhooks_answer)
+        time.sleep(3)
+        yield "upstream" if theirs else "kftrainer", f"{name}{TAG}{i}", one
+        one.kill(signal.SIGTERM)
+
+
+def row_latency(scratch):
+    for who, name, _ in contenders(scratch, "latency"):
+        print(f"{who}:")
+        scene, other = (latency.Scene(namespace(f"bench-{name}-{i}")) for i in range(2))
+        latency.alone(line, scene)
+        for n in (100, JOBS):
+            latency.waves(line, scene, other, at_once, n)
+        latency.ahead(line, scene, other, at_once, JOBS)
+
+
+def row_life(scratch):
+    for who, name, one in contenders(scratch, "life"):
+        scene, before = latency.Scene(namespace(f"bench-{name}")), cpu(one.pid)
+        latency.lives(scene, LIVES)
+        line(f"{who}: CPU a life (create, 8 pods, complete, delete)", f"{(cpu(one.pid) - before) / LIVES * 1000:.1f} ms",
+             "<= 1/3 of upstream's")
+
+
 # ---- as many a second as a client that only applies ----------------------------------------------
 def made():
     """JobSets made, as the controller counts them: lists of the API server would slow it down."""
@@ -245,6 +304,10 @@ def row_many(scratch):
         create(ns, MANY - there)
         settled(ns, MANY - there)
     time.sleep(30)
+    before, called, seconds = cpu(one.pid), sum(calls().values()), 120
+    time.sleep(seconds)
+    line("  CPU of an hour of doing nothing then", f"{(cpu(one.pid) - before) * 3600 / seconds:.1f} s", "<= 1/3 of upstream's")
+    line("  calls to the API server a second", f"{(sum(calls().values()) - called) / seconds:.2f}", "<= 1")
     line(f"controller: RSS with {count('TrainJob', None)} TrainJobs and JobSets", f"{rss(one.pid):.1f} MB", "<= 20 MB")
     one.kill(signal.SIGTERM)
     start(one)

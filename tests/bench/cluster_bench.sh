@@ -9,4 +9,5 @@ controller_up >"$scratch/up" || {
 }
 controller_down
 in_cluster env "CLUSTER=$cluster_name" "KFTRAINER=$kftrainer" "BENCH_JOBS=${BENCH_JOBS:-}" "BENCH_MANY=${BENCH_MANY:-}" \
-	"BENCH_ROWS=${BENCH_ROWS:-}" "BENCH_ROUNDS=${BENCH_ROUNDS:-}" tests/bench/cluster_bench.py "$scratch"
+	"BENCH_ROWS=${BENCH_ROWS:-}" "BENCH_ROUNDS=${BENCH_ROUNDS:-}" \
+	"BENCH_UPSTREAM=${BENCH_UPSTREAM:-}" "BENCH_LIVES=${BENCH_LIVES:-}" tests/bench/cluster_bench.py "$scratch"

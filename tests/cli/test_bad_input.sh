@@ -60,6 +60,18 @@ echo '{"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJobb"}' >"$i
 check "an unknown kind of ours" refuses 'kind: Unsupported value: "TrainJobb": did you mean "TrainJob"' "${submit[@]}" "$in"
 echo '{"apiVersion": "trainer.kubeflow.org/v2", "kind": "TrainJob"}' >"$in"
 check "another version" refuses 'a TrainJob is of trainer.kubeflow.org/v1alpha1' "${submit[@]}" "$in"
+while read -r version kind hint; do
+	printf 'apiVersion: kubeflow.org/%s\nkind: %s\nmetadata: {name: x}\nspec: {}\n' "$version" "$kind" >"$in"
+	check "a $kind of $version: what it is, and what to do" refuses \
+		"in:2:1: kind: Unsupported value: \"$kind\": it is of Training Operator V1; write it as a TrainJob, with .*$hint .*convert" "${submit[@]}" "$in"
+done <<'ROWS'
+v1 PyTorchJob torch-distributed
+v1 TFJob runtime
+v1 XGBoostJob xgboost-distributed
+v1 JAXJob jax-distributed
+v1 MPIJob deepspeed-distributed
+v2beta1 MPIJob deepspeed-distributed
+ROWS
 echo '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}' >"$in"
 check "no TrainJob in it" refuses 'there is no TrainJob in it' "${submit[@]}" "$in"
 
@@ -81,6 +93,10 @@ trainer: [a]|spec.trainer: .*object
 trainer: {env: {A: b}}|spec.trainer.env: .*array
 trainer: {env: [{name: A, value: 1}]}|spec.trainer.env\[0\].value: .*string
 trainer: {env: [{name: A}, {name: A}]}|spec.trainer.env\[1\]: Duplicate value
+trainer: {env: [{value: x}]}|spec.trainer.env\[0\].name: Required value$
+trainer: {command: python train.py}|spec.trainer.command: .*write it as a list: \["python","train.py"\]
+trainer: {enviroment: []}|spec.trainer.enviroment: Unknown field: use env$
+trainer: {resourcesPerNode: {limits: {gpu: 1}}}|spec.trainer.resourcesPerNode.limits.gpu: Invalid value: "gpu": use nvidia.com/gpu$
 trainer: {command: [true]}|spec.trainer.command\[0\]: .*string
 trainer: {nmNodes: 1}|spec.trainer.nmNodes: Unknown field: did you mean "numNodes"
 trainer: {resourcesPerNode: {limits: {cpu: 1x}}}|spec.trainer.resourcesPerNode.limits.cpu: Invalid value: "1x"
@@ -165,6 +181,52 @@ for i in range(2):
     print(f"- apiVersion: trainer.kubeflow.org/v1alpha1\n  kind: TrainJob\n  metadata: {{name: j{i}}}\n  spec:\n    runtimeRef: {{name: torch-distributed}}\n    trainer: {{numNodes: x}}")' >"$in"
 in_a_list() { run "${submit[@]}" "$in"; grep -q 'in:9:15: spec.trainer.numNodes' "$scratch/err" && grep -q 'in:15:15: ' "$scratch/err" || dump; }
 check "documents within a List have their place" in_a_list
+# A hundred errors of a file, and how many more there are.
+{ spec </dev/null; cat "$in"; seq -f '  f%g: 1' 99; } >"$in.2"
+{ cat "$in.2"; echo ---; sed 's/tiny/second/' "$in.2"; } >"$in.3"
+limited() { # FILE TOLD REST
+	run "${submit[@]}" "$1"
+	[ $status = 2 ] && [ "$(grep -c ': Unknown field' "$scratch/err")" = "$2" ] &&
+		{ [ "$3" = 0 ] || [ "$(tail -n 1 "$scratch/err")" = "kftrainer submit: $1: $3 more errors" ]; } &&
+		[ "$(wc -l <"$scratch/err")" = $(($2 + ($3 > 0))) ] || dump
+}
+check "99 errors are all told" limited "$in.2" 99 0
+check "a hundred errors are told of a file, not of each document" limited "$in.3" 100 98
+many_kinds() { # what a hundred thousand wrong fields cost, in processor time, next to as many right ones
+	python3 - "$kftrainer" "$scratch/many" <<'PY'
+import os, subprocess, sys
+n = 100000
+head = ("apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nmetadata:\n  name: x\n%sspec:\n"
+        "  runtimeRef: {name: torch-distributed}\n")
+def cpu(text):
+    with open(sys.argv[2], "w") as f:
+        f.write(text)
+    best = 1e9
+    for _ in range(3):
+        before = os.times()
+        r = subprocess.run([sys.argv[1], "runtime", "validate", sys.argv[2]], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        after = os.times()
+        best = min(best, after[2] + after[3] - before[2] - before[3])
+    return best, r
+rows = lambda form: "".join(form % i for i in range(n))
+right, r = cpu(head % ("  labels:\n" + rows("    f%d: a\n")))
+assert r.returncode == 0, r.stderr[:300]
+bad = {
+    "unknown fields": head % "" + rows("  f%d: 1\n"),
+    "unknown fields with long names": head % "" + "  trainer:\n" + rows("    resourcesPerNodeButMuchLongerThanThat%d: 1\n"),
+    "variables without a name": head % "" + "  trainer:\n    env:\n" + rows("    - value: f%d\n"),
+    "variables with unknown fields": head % "" + "  trainer:\n    env:\n" + rows("    - {name: f%d, x: 1}\n"),
+    "quantities": head % "" + "  trainer:\n    resourcesPerNode:\n      limits:\n" + rows("        f%d: x\n"),
+}
+for what, text in bad.items():
+    took, r = cpu(text)
+    lines = r.stderr.decode().splitlines()
+    print(what, "%.2f s; right ones %.2f s" % (took, right))
+    assert r.returncode == 2 and len(lines) == 101 and lines[-1].endswith(" more errors"), lines[-2:]
+    assert took <= 6 * right + 0.1, what
+PY
+}
+check "a hundred thousand wrong fields cost about what as many right ones do" many_kinds
 # What a terminal would obey is shown, never sent; a newline makes no second line.
 trainer <<'Y'
 "no\e[31m\nsuch\u202e": 1

@@ -20,13 +20,27 @@ for command in $later; do
 	check "$command: not built yet" says 69 "^kftrainer $command: not built yet" "$command" --some option
 	check "$command: help says so" says 0 'not built yet' "$command" --help
 done
+unlisted() { # COMMAND ARGUMENT...: what is run by pods alone is in no list, but says what it is
+	run "${@:2}" --help
+	[ "$status" = 0 ] && ! grep -q -e "$1" "$scratch/out" && says 0 "^usage: kftrainer ${*:2}${2:+ }$1" "${@:2}" "$1" --help
+}
+check "help: 'runtime unpack-workspace' is not listed" unlisted unpack-workspace runtime
+for command in cache-serve mpi-launch; do
+	check "help: '$command' is not listed" unlisted $command
+done
+check "help of logs: --rank is the node's" says 0 'only the node of this rank \(PET_NODE_RANK\)' logs --help
+# -o name: KIND.GROUP/NAME wherever there is a name.
+check "-o name: runtime list" says 0 '^clustertrainingruntime.trainer.kubeflow.org/torch-distributed$' runtime list -o name
+check "-o name: runtime get" says 0 '^clustertrainingruntime.trainer.kubeflow.org/torch-distributed$' runtime get torch-distributed -o name
+check "-o name: install" says 0 '^deployment.apps/kubeflow-trainer-controller-manager$' install -o name
+check "-o name: ... with all that it has" bash -c '[ "$("$1" install -o name | wc -l)" = "$("$1" install -o yaml | grep -c "^kind:")" ]' - "$kftrainer"
 check "--version" says 0 '^kftrainer [0-9]' --version
 check "version -o json" says 0 '"version": "[0-9]' version -o json
 check "version takes no argument" refuses "unexpected argument 'x'" version x
 check "unknown command: the nearest" refuses "unknown command 'sumbit'; did you mean 'submit'\\?" sumbit
 check "unknown command: none is near" refuses "unknown command 'xyzzy'$" xyzzy
 check "unknown command below another" refuses "kftrainer runtime: unknown command 'lst'; did you mean 'list'" runtime lst
-check "a group without its command" refuses 'get|list|render|unpack-workspace|validate' runtime
+check "a group without its command" refuses 'get\|list\|render\|validate' runtime
 check "unknown option: the nearest" refuses "unknown option '--locl'; did you mean '--local'\\?" submit --locl
 check "unknown option before the command" refuses "unknown option '--frob'" --frob
 check "an option without its value" refuses '--name needs a value' submit --name

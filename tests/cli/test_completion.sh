@@ -26,7 +26,7 @@ offers_only() { completes "$@" && [ "$(wc -w <"$scratch/out")" = "$(wc -w <<<"$1
 
 check "commands" completes 'submit runtime logs get version' kftrainer ''
 check "the one command that begins so" offers_only submit kftrainer sub
-check "commands below a command" offers_only 'get list render unpack-workspace validate' kftrainer runtime ''
+check "commands below a command" offers_only 'get list render validate' kftrainer runtime ''
 check "options" completes '--local --dry-run --runtime-file --help' kftrainer submit --
 check "options of a command below another" completes '--runtime-file --output' kftrainer runtime list -
 check "the words an option takes" offers_only 'yaml json table name' kftrainer submit -o ''
@@ -36,7 +36,21 @@ check "runtimes as an argument" offers_only 'torch-distributed torch-distributed
 export HOME=$scratch/home KUBECONFIG=
 unset KUBERNETES_SERVICE_HOST
 "$kftrainer" submit --local -q --runtime torch-distributed --name seven -- true
-check "jobs" offers_only seven kftrainer logs ''
+for command in delete get events logs resume suspend wait why; do
+	check "jobs: $command" offers_only seven kftrainer $command ''
+done
+"$kftrainer" submit --local -q --runtime torch-distributed --name eight -n other -- true
+check "jobs of the namespace that the line names" offers_only eight kftrainer logs -n other ''
+check "... in another form" offers_only eight kftrainer logs --namespace = other ''
+printf '%s\n' 'apiVersion: v1' 'kind: Config' 'current-context: c' 'contexts: [{name: c, context: {cluster: c, user: u}}]' \
+	'clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]' 'users: [{name: u, user: {}}]' >"$scratch/kubeconfig"
+check "... of the cluster that it names, not of this machine" offers_only '' kftrainer logs --kubeconfig "$scratch/kubeconfig" ''
+check "... with --local of this machine" offers_only seven kftrainer logs --local ''
+check "a cluster that does not answer: the runtimes that are known" \
+	completes torch-distributed kftrainer submit --kubeconfig "$scratch/kubeconfig" --runtime ''
+run runtime list --kubeconfig "$scratch/kubeconfig"
+# shellcheck disable=SC2016
+check "... and runtime list says that it does not" eval '[ "$status" = 1 ] && grep -q "^torch-distributed .*built-in$" "$scratch/out" && grep -q "127.0.0.1:1" "$scratch/err"'
 check "shells" offers_only 'bash zsh fish' kftrainer completion ''
 check "commands behind help" offers_only 'runtime' kftrainer help runt
 check "nothing of ours behind --" offers_only '' kftrainer submit --runtime x -- p
@@ -54,9 +68,16 @@ check "fish: commands below a command" fish_completes 'list render' 'kftrainer r
 check "fish: options" fish_completes '--local --runtime-file' 'kftrainer submit --'
 check "fish: runtimes" fish_completes 'torch-distributed' 'kftrainer runtime get '
 check "fish: jobs" fish_completes 'seven' 'kftrainer why '
+check "fish: jobs of the namespace that the line names" fish_completes 'eight' 'kftrainer why -n other '
 check "fish: the words an option takes" fish_completes 'yaml json' 'kftrainer submit -o '
 check "zsh: loads" zsh -f -c "autoload -U compinit && compinit -D -d $scratch/dump && . $scratch/script.zsh &&
 	[[ \${_comps[kftrainer]} == _kftrainer ]]"
 # shellcheck disable=SC2016 # it is zsh that reads it
 check "zsh: jobs" zsh -f -c 'words=$(grep -m 1 -o ":job:(.*)" "$1") && eval "set -- ${${words#*\(}%\)}" && [[ $* == seven ]]' - "$scratch/script.zsh"
+# shellcheck disable=SC2016
+check "zsh: jobs of the namespace that the line names" zsh -f -c 'where_=(-n other)
+	words=$(grep -m 1 -o ":job:(.*)" "$1") && eval "set -- ${${words#*\(}%\)}" && [[ $* == eight ]]' - "$scratch/script.zsh"
+# shellcheck disable=SC2016
+check "zsh: what the line says of it" zsh -f -c 'compdef() { :; }; _arguments() { print -r -- $where_; }
+	. "$1"; words=(kftrainer logs -n other --local --context=c x); CURRENT=7; [[ "$(_kftrainer)" == "-n other --local --context=c" ]]' - "$scratch/script.zsh"
 finish

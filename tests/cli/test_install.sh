@@ -61,11 +61,15 @@ names() {
 		"MutatingWebhookConfiguration/defaulter.trainer.kubeflow.org",
 		"ValidatingWebhookConfiguration/validator.trainer.kubeflow.org"}'
 }
-rights() { # Secrets and ConfigMaps by name only, nothing wholesale, never all of anything
-	prints 'all(not set(r["resources"]) & {"secrets", "configmaps"} or not set(r["verbs"]) & {"list", "watch", "delete", "update"}
+rights() { # Secrets by name only, nothing wholesale, never all of anything
+	prints 'all(not set(r["resources"]) & {"secrets"} or not set(r["verbs"]) & {"list", "watch", "delete", "update"}
 		for r in one("ClusterRole", "kubeflow-trainer-controller-manager")["rules"]) and
 		all("*" not in r.get("verbs", []) + r.get("resources", []) + r.get("apiGroups", [])
 		for d in docs if d["kind"] in ("Role", "ClusterRole") for r in d.get("rules", []))'
+}
+unused_verbs() {
+	prints 'not [r for d in docs if d["kind"] in ("Role", "ClusterRole") for r in d.get("rules", []) if "patch" in r["verbs"] and
+		(r["resources"] in (["leases"], ["validatingwebhookconfigurations"], ["mutatingwebhookconfigurations"]) or r.get("resourceNames"))]'
 }
 restricted() { # what PodSecurity's level "restricted" asks for
 	prints '(lambda c, p: c["allowPrivilegeEscalation"] is False and c["capabilities"] == {"drop": ["ALL"]} and
@@ -99,9 +103,18 @@ fi
 check "the order can be applied" order
 check "upstream's names" names
 check "no more rights than it uses" rights
+check "... and no verb that is not used: nothing patches leases, webhooks or its certificate" unused_verbs
+check "no policy unless asked for" prints 'not any(k.startswith("ValidatingAdmissionPolicy") for k in kinds)'
+check "--strict-rbac: a policy and its binding, before the pods" prints \
+	'kinds.index("ValidatingAdmissionPolicy") < kinds.index("ValidatingAdmissionPolicyBinding") < kinds.index("Deployment")' --strict-rbac
+check "... about the controller in its namespace" prints '[c["expression"].count("elsewhere") for c in
+	one("ValidatingAdmissionPolicy")["spec"]["matchConditions"]] == [1, 1] and "kubeflow-system" not in str(docs)' --strict-rbac -n elsewhere
 check "restricted pods" restricted
 check "the settings are such as the controller takes" config_loads
 check "two replicas, a budget for one" prints 'one("Deployment")["spec"]["replicas"] == 2 and one("PodDisruptionBudget")["spec"]["maxUnavailable"] == 1'
+check "a network policy for the controller's pods: its ports, metrics for pods alone" prints 'one("NetworkPolicy")["spec"]["podSelector"] == one("Deployment")["spec"]["selector"] and
+	[[p["port"] for p in rule["ports"]] + list(rule.get("from", [])) for rule in one("NetworkPolicy")["spec"]["ingress"]] == [["webhook", "status-server"], ["metrics", {"namespaceSelector": {}}]] and
+	{"webhook", "status-server", "metrics"} <= {p["name"] for p in container()["ports"]}'
 check "--replicas" prints 'one("Deployment")["spec"]["replicas"] == 5' --replicas 5
 check "the version for the SDK" prints "one('ConfigMap', 'kubeflow-trainer-public')['data']['kubeflow_trainer_version'] == 'v$(cat core/assets/VERSION)+kftrainer'"
 check "--feature-gates" prints 'container()["args"][-1] == "--feature-gates=TrainJobStatus=true"' --feature-gates TrainJobStatus=true

@@ -51,11 +51,40 @@ check "the current folder" ends 0 "^\\[node-0\\] $scratch\$" --name folder2 -- p
 check "--quiet: only the job's output" bash -c '[ "$("$1" submit --local -q --runtime-file once.yaml --runtime once -- echo x 2>&1)" = "[node-0] x" ]' - "$kftrainer"
 check "no colours into a file" bash -c '! grep -q "$(printf "\033")" "$1"' - "$scratch/out"
 
+check "the rendezvous port is told" ends 0 '^port 29500 is [0-9]+ in this run' --name port -- true
+cat >plain.yaml <<'Y'
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainingRuntime
+metadata: {name: its-own}
+spec:
+  mlPolicy: {numNodes: 1}
+  template:
+    spec:
+      failurePolicy: {rules: [{name: r, action: FailJobSet, onJobFailureMessagePatterns: ["ok.*", "("]}]}
+      replicatedJobs:
+      - name: node
+        template:
+          metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}
+          spec:
+            template: {spec: {containers: [{name: node, image: none, command: [echo, x], env: [{name: MINE, value: "29500"}]}]}}
+---
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {name: plain}
+spec: {runtimeRef: {kind: TrainingRuntime, name: its-own}}
+Y
+check "a failure policy's pattern that cannot be compiled" refuses 'onJobFailureMessagePatterns: "\(": ' submit --local plain.yaml
+sed -i 's/, "("//' plain.yaml
+run submit --local plain.yaml
+check "a port 29500 that is no rendezvous is not told" bash -c '[ "$1" = 0 ] && ! grep "port 29500" "$2"' - "$status" "$scratch/err"
+env -u HOME -u XDG_STATE_HOME "$kftrainer" get -n no-such-namespace --local >"$scratch/out" 2>"$scratch/err"
+check "without HOME: the passwd entry's" test "$?-$(grep -c 'no place' "$scratch/err")" = 0-0
+
 check "MPI: refused in one line" refuses 'no launcher for MPI' submit --local --runtime deepspeed-distributed -- mpirun true
 check "flux: refused in one line" refuses 'no launcher for flux' submit --local --runtime flux-distributed -- true
 job </dev/null >one.yaml
 { cat one.yaml; echo ---; sed 's/tiny/two/' one.yaml; } >two.yaml
-check "two jobs in a file" refuses 'has 2 TrainJobs; --local runs one' submit --local two.yaml
+check "two jobs in a file" refuses 'two.yaml: 2 TrainJobs; --local runs one' submit --local two.yaml
 job >suspended.yaml <<<'suspend: true'
 check "a suspended job" refuses 'suspend' submit --local suspended.yaml
 

@@ -146,7 +146,19 @@ check "a bad quantity" says 2 'limits.cpu: Invalid value: "1x"' submit --dry-run
 check "options of both forms" refuses '--nodes goes with --runtime' submit --dry-run "$dir/job.yaml" --nodes 2
 check "neither form" refuses 'give a file, or --runtime' submit --dry-run
 check "a command without a runtime" refuses 'needs --runtime' submit --dry-run -- true
-check "two files" refuses "unexpected argument 'b'" submit --dry-run a b
+check "two files" refuses "unexpected argument 'b': further files go behind -f" submit --dry-run a b
+sed 's/name: tiny/name: second/' "$dir/job.yaml" >"$dir/job2.yaml"
+names='[o["metadata"]["name"] for o in d["items"]]'
+check "-f twice: both files count" field "$names" "['tiny', 'second']" submit --dry-run -f "$dir/job.yaml" -f "$dir/job2.yaml"
+check "... and a file besides" field "$names" "['second', 'tiny']" submit --dry-run -f "$dir/job.yaml" "$dir/job2.yaml"
+check "... one's runtime serves the other's job" field "jobs['node']['parallelism']" 3 submit --dry-run -f "$dir/runtime.yaml" -f "$dir/mine.yaml"
+check "... of runtime render" bash -c '[ "$("$1" runtime render -o name -f "$2/job.yaml" -f "$2/job2.yaml" | wc -l)" = 2 ]' - "$kftrainer" "$dir"
+check "... of runtime validate" eval 'says 0 "TrainJob second is valid" runtime validate -f "$dir/job.yaml" -f "$dir/job2.yaml" && grep -q "job.yaml: TrainJob tiny is valid" "$scratch/out"'
+check "... --local runs one job" refuses 'job.yaml, .*job2.yaml: 2 TrainJobs; --local runs one' submit --local -f "$dir/job.yaml" -f "$dir/job2.yaml"
+check "... --name is for one job" refuses 'there are several TrainJobs' submit --dry-run -f "$dir/job.yaml" -f "$dir/job2.yaml" --name x
+check "... no TrainJob in any" refuses 'runtime.yaml, .*both.yaml: there is no TrainJob in it' submit --dry-run -f "$dir/runtime.yaml" -f "$dir/both.yaml"
+check "... code stands alone" refuses 'train.py: code is a job of its own, without other files' submit --dry-run -f "$dir/train.py" -f "$dir/job.yaml"
+check "... code behind -f" says 0 'kind: JobSet' submit --dry-run -f "$dir/train.py"
 check "two namespaces" refuses "metadata.namespace: .*--namespace says 'b'" submit --dry-run -n b \
 	-f <(sed 's/name: tiny/name: tiny\n  namespace: a/' "$dir/job.yaml")
 check "--local and --dry-run" refuses 'not both' submit --dry-run --local "$dir/job.yaml"

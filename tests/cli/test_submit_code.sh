@@ -100,12 +100,13 @@ check "there is none" refuses 'absent.py: No such file' submit --dry-run "$d/abs
 check "a folder" refuses 'Is a directory' submit --dry-run -f "$d/"
 mkdir "$d/folder.py"
 check "a folder of that name" refuses 'folder.py: ' submit --dry-run "$d/folder.py"
-for option in --follow --wait '--timeout 3s' --suspend '--context x' '--kubeconfig x'; do
+for option in --follow --wait --suspend '--context x' '--kubeconfig x'; do
 	# shellcheck disable=SC2086
 	check "--local $option" refuses 'is for jobs on a cluster' submit --local $option "$d/traps.py"
 done
 check "--dry-run --follow" refuses 'runs nothing that --follow could see' submit --dry-run --follow "$d/traps.py"
-check "--timeout alone" refuses 'goes with --follow or --wait' submit --timeout 3s "$d/traps.py"
+check "--max-restarts on a cluster" refuses 'failurePolicy.maxRestarts' submit --max-restarts 3 "$d/traps.py"
+check "--timeout alone" refuses 'goes with --follow, --wait or --local' submit --timeout 3s "$d/traps.py"
 check "--name and --generate-name" refuses 'not both' submit --dry-run --name a --generate-name b "$d/traps.py"
 check "a label that is none" refuses "--label: 'x' is not KEY=VALUE" submit --dry-run -l x "$d/traps.py"
 check "an annotation that is none" refuses "--annotation: '=x' is not" submit --dry-run --annotation =x "$d/traps.py"

@@ -93,6 +93,45 @@ check "a place that is none" bad "begins neither with s3:// nor with hf://" --wo
 check "a Secret without a place" bad '--workspace-secret goes with --workspace-to' --workspace "$code" --workspace-secret x
 check "a place without a folder" bad '--workspace-to goes with --workspace' --workspace-to s3://b/p
 
+# ---- what is left out ----------------------------------------------------------------------------
+repo=$scratch/repo
+w=$repo/job
+mkdir -p "$repo/.git" "$w/src/.git" "$w/out" "$w/.ssh" "$w/certs" "$w/logs"
+printf '*.log\n/job/out/\n!.env\n!id_rsa\n' >"$repo/.gitignore"
+printf 'cache/\n!important.log\n' >"$w/src/.gitignore"
+printf '!src/kept.log\nlogs/\n' >"$w/.kftrainerignore"
+mkdir "$w/src/cache"
+for f in .env .env.local .env.example .netrc id_rsa certs/tls.key certs/ca.pem .ssh/config .ssh/id_ed25519 train.py \
+	src/.git/HEAD src/cache/x src/a.log src/kept.log src/important.log out/model logs/l prod.env .ssh/known_hosts; do
+	echo "secret of $f" >"$w/$f"
+done
+packed() { # what the archive of the last dry run has, a line a path
+	of_archive "$scratch/one" && rm -rf "$scratch/seen" && "$kftrainer" runtime unpack-workspace --from "$scratch/one" \
+		--to "$scratch/seen" --sha256 "$(sha256sum <"$scratch/one" | cut -c 1-64)" >/dev/null &&
+		(cd "$scratch/seen" && find . -type f ! -name .kftrainer-workspace -printf '%P\n' | sort | xargs)
+}
+check "a workspace with keys in it" dry "$w"
+check "... leaves out .env, .netrc, .git, keys and what .gitignore names" eval \
+	'seen=$(packed); [ "$seen" = ".env.example .kftrainerignore src/.gitignore src/important.log src/kept.log train.py" ] || { echo "$seen"; false; }'
+check "... lists keys and passwords" grep -Fqx 'left out, by name (--include PATH takes one back in): .env, .env.local, .netrc, .ssh/, certs/ca.pem, certs/tls.key, id_rsa, prod.env, src/.git/' "$scratch/err"
+check "... and what .gitignore names" grep -Fqx 'left out, by .gitignore: out/, src/a.log, src/cache/' "$scratch/err"
+check "... and .kftrainerignore" grep -Fqx 'left out, by .kftrainerignore: logs/' "$scratch/err"
+check "--include takes files back in" dry "$w" --include .env --include ./certs//ca.pem --include .ssh/config --include out
+check "... those, and nothing beside them" eval \
+	'seen=$(packed); [ "$seen" = ".env .env.example .kftrainerignore .ssh/config certs/ca.pem out/model src/.gitignore src/important.log src/kept.log train.py" ] || { echo "$seen"; false; }'
+check "... and .git" eval 'dry "$w" --include src/.git && packed | grep -q src/.git/HEAD'
+check "--include of what is not there" bad '--include nope: there is no such file in .*/job; give its path relative' --workspace "$w" --include nope
+check "... of what is outside" bad '--include ../.gitignore: give the path' --workspace "$w" --include ../.gitignore
+check "--include without a folder" bad '--include goes with --workspace' --include x
+check "a folder that its repository ignores is no part of it" eval 'dry "$w/out" && [ "$(packed)" = model ]'
+echo '*' >"$repo/.gitignore"
+check "... in a repository that ignores everything, too" eval 'dry "$w" && packed | grep -q train.py'
+mkdir "$scratch/onlykeys"
+echo x >"$scratch/onlykeys/.env"
+check "nothing but keys: one line says so" bad 'nothing in this folder to ship: all of it is left out \(.env' --workspace "$scratch/onlykeys"
+for i in $(seq 25); do echo x >"$w/$i.key"; done
+check "a long list is cut, and counted" eval 'dry "$w" && grep -q "and [0-9]* more$" "$scratch/err"'
+
 # ---- on this machine -----------------------------------------------------------------------------
 # shellcheck disable=SC2086
 here() { KFTRAINER_ISOLATION=$1 run submit --local -q $runtime --name "$2" --nodes 2 --workspace "$code" -- ./run.sh && [ "$status" = 0 ] || dump; }

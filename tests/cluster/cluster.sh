@@ -11,6 +11,8 @@
 # with 10.250.0.1/24 (for the nodes of tests/e2e) and no way out: nothing listens on this
 # machine, and several clusters run side by side. State is in ${KFT_CLUSTERS:-build/clusters}/NAME:
 # admin.kubeconfig, pki, etcd, log/PROGRAM.log. It takes root, or a sudo that asks no password.
+# The first one is set up step by step; what etcd and pki hold then is kept in kftrainer's cache
+# folder, and every further one begins with a copy of that.
 #
 #   API server    https://10.250.0.1:6443, Services 10.96.0.0/16
 #   webhooks      reach processes of the namespace by a Service and an EndpointSlice to 10.250.0.1
@@ -112,7 +114,7 @@ credentials() { # USER [GROUP]...
 	local user=$1 account=${1#system:serviceaccount:} file=${1//[\/:]/-} groups='' group token
 	shift
 	if [ "$account" != "$user" ]; then
-		token=$(kc create token -n "${account%:*}" "${account#*:}" --duration 24h)
+		token=$(kc create token -n "${account%:*}" "${account#*:}" --duration 720h)
 		echo "token: $token"
 		return
 	fi
@@ -130,15 +132,15 @@ kubeconfig() { # FILE USER [GROUP]...
 	cat >"$file" <<-END
 		apiVersion: v1
 		kind: Config
-		current-context: $name
-		contexts: [{name: $name, context: {cluster: $name, user: $name}}]
+		current-context: kft
+		contexts: [{name: kft, context: {cluster: kft, user: kft}}]
 		clusters:
-		- name: $name
+		- name: kft
 		  cluster:
 		    server: https://$ip:6443
 		    certificate-authority-data: $(base64 -w 0 "$pki/ca.crt")
 		users:
-		- name: $name
+		- name: kft
 		  user:
 		    $user
 	END
@@ -147,7 +149,7 @@ kubeconfig() { # FILE USER [GROUP]...
 make_pki() {
 	mkdir -m 700 "$pki"
 	make_key "$pki/ca.key"
-	openssl req -x509 -new -key "$pki/ca.key" -subj "/CN=$netns" -days 30 -out "$pki/ca.crt"
+	openssl req -x509 -new -key "$pki/ca.key" -subj "/CN=kft" -days 30 -out "$pki/ca.crt"
 	openssl genrsa -out "$pki/sa.key" 2048 2>/dev/null
 	openssl rsa -in "$pki/sa.key" -pubout -out "$pki/sa.pub" 2>/dev/null
 	certificate apiserver "IP:$ip,IP:127.0.0.1,IP:10.96.0.1,DNS:localhost,DNS:kubernetes,DNS:kubernetes.default,DNS:kubernetes.default.svc,DNS:kubernetes.default.svc.cluster.local"
@@ -161,13 +163,13 @@ flags_of() { # PROGRAM: one a line
 	case $1 in
 	etcd)
 		cat <<-END
-			--name=$name
+			--name=kft
 			--data-dir=$state/etcd
 			--listen-client-urls=http://127.0.0.1:2379
 			--advertise-client-urls=http://127.0.0.1:2379
 			--listen-peer-urls=http://127.0.0.1:2380
 			--initial-advertise-peer-urls=http://127.0.0.1:2380
-			--initial-cluster=$name=http://127.0.0.1:2380
+			--initial-cluster=kft=http://127.0.0.1:2380
 			--unsafe-no-fsync
 			--log-level=warn
 		END
@@ -239,7 +241,7 @@ start() { # PROGRAM
 	local flags
 	mapfile -t flags < <(flags_of "$1")
 	[ ${#flags[@]} -gt 0 ] || exit 1
-	inside setsid -f "$programs/bin/$1" "${flags[@]}" >>"$log/$1.log" 2>&1 </dev/null 9>&-
+	inside setsid -f "$programs/bin/$1" "${flags[@]}" >>"$log/$1.log" 2>&1 </dev/null 8>&- 9>&-
 }
 
 write_settings() {
@@ -278,9 +280,9 @@ write_settings() {
 		internalCertManagement: {enable: false}
 		clientConnection: {qps: 500, burst: 1000}
 	END
-	mkdir "$pki/jobset"
-	ln "$pki/jobset.crt" "$pki/jobset/tls.crt"
-	ln "$pki/jobset.key" "$pki/jobset/tls.key"
+	mkdir -p "$pki/jobset"
+	ln -f "$pki/jobset.crt" "$pki/jobset/tls.crt"
+	ln -f "$pki/jobset.key" "$pki/jobset/tls.key"
 }
 
 # ---- what is in it from the start ----------------------------------------------------------------
@@ -352,13 +354,8 @@ network() {
 	inside sysctl -q -w net.ipv4.ip_forward=1
 }
 
-up() {
-	[ ! -e "$state/up" ] || [ -z "$(members)" ] || return 0
-	[ -e "$state" ] || [ ! -e "/run/netns/$netns" ] || die "another checkout has one of this name"
-	down
-	mkdir -p "$log"
-	echo "$programs" >"$state/programs"
-	network
+# Step by step, which takes the API server several starts' worth of work.
+set_up() {
 	make_pki
 	write_settings
 	start etcd
@@ -366,11 +363,53 @@ up() {
 	jobset_objects >"$state/objects.yaml"
 	until_true 120 "the API server" kc get --raw /readyz
 	control_node | kc create -f - >/dev/null
-	for program in kube-controller-manager kube-scheduler kube-proxy coredns; do start $program; done
+	for program in kube-controller-manager kube-proxy; do start $program; done
 	kc create -f "$state/objects.yaml" -f "$programs/manifests/scheduling.x-k8s.io_podgroups.yaml" \
 		-f "$programs/manifests/volcano-podgroup.yaml" >"$log/objects"
 	kubeconfig "$state/jobset.kubeconfig" system:serviceaccount:jobset-system:jobset-controller-manager
 	start jobset
+	until_true 120 "JobSet's webhooks" a_jobset
+	until_true 60 "the namespaces' accounts" kc get serviceaccount default -n jobset-system
+}
+
+# What set_up() made, with nothing running on it. Its certificates are good for 30 days.
+snapshot() {
+	local cache dir key
+	cache=$("$here/../../vendor/sysroot.sh")
+	key=$({ echo "$programs"; cat "$self"; } | sha256sum | cut -c 1-12)
+	dir=${cache%/*}/cluster-state-$key
+	exec 8>"$dir.lock"
+	flock 8
+	[ -z "$(find "$dir/.done" -mtime -20 2>/dev/null)" ] || {
+		echo "$dir"
+		return
+	}
+	set_up >&2
+	end_all TERM "$(programs_of etcd)"
+	# shellcheck disable=SC2046
+	end_all KILL $(members)
+	rm -rf "$dir" "$dir.part"
+	mkdir -m 700 "$dir.part"
+	mv "$state/pki" "$state/etcd" "$state"/{admin,jobset}.kubeconfig "$dir.part/"
+	touch "$dir.part/.done"
+	mv "$dir.part" "$dir"
+	echo "$dir"
+}
+
+up() {
+	local from
+	[ ! -e "$state/up" ] || [ -z "$(members)" ] || return 0
+	[ -e "$state" ] || [ ! -e "/run/netns/$netns" ] || die "another checkout has one of this name"
+	down
+	mkdir -p "$log"
+	echo "$programs" >"$state/programs"
+	network
+	from=$(snapshot 9>&-) || exit 1
+	cp -a "$from"/{pki,etcd,admin.kubeconfig,jobset.kubeconfig} "$state/"
+	write_settings
+	for program in etcd kube-apiserver; do start $program; done
+	until_true 120 "the API server" kc get --raw /readyz
+	for program in kube-controller-manager kube-scheduler kube-proxy coredns jobset; do start $program; done
 	until_true 120 "JobSet's webhooks" a_jobset
 	touch "$state/up"
 }

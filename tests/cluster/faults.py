@@ -56,8 +56,8 @@ def note(text):
 
 
 def until(seconds, what):
-    """Calls what() until it returns no problems; those it returned last."""
-    deadline = time.monotonic() + seconds
+    """Calls what() until it returns no problems; those it returned last. Seconds are a quiet machine's."""
+    deadline = time.monotonic() + 4 * seconds
     while True:
         problems = what()
         if not problems or time.monotonic() > deadline:
@@ -179,7 +179,8 @@ class Controller:
 
     def start(self):
         argv = [os.environ["KFTRAINER"], "controller", *(["--config", self.config] if self.config else [])]
-        env = dict(os.environ, POD_NAMESPACE=TRAINER_NS, KUBECONFIG=os.path.join(self.scratch, "trainer.kubeconfig"))
+        env = dict(os.environ, POD_NAMESPACE=TRAINER_NS, KFTRAINER_STRICT="1",
+                   KUBECONFIG=os.path.join(self.scratch, "trainer.kubeconfig"))
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(argv, env=env, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
         self.all.append(self.process)
@@ -334,7 +335,7 @@ class Workload:
                 waiting.append(job)
 
     def step(self, a, job, step):
-        deadline = time.monotonic() + 180
+        deadline = time.monotonic() + 600
         while time.monotonic() < deadline:
             try:
                 if getattr(self, "do_" + step.split()[0])(a, job, step):

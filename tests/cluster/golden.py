@@ -28,7 +28,7 @@ COMPARED = ("TrainJob", "JobSet", "ConfigMap", "Secret",
             "PodGroup.scheduling.x-k8s.io", "PodGroup.scheduling.volcano.sh")
 CHANGES = ("create", "patch", "patchStatus", "delete")
 CONTROLLER = "trainer.kubeflow.org/trainjob-controller"
-REACHED, HOLD, POLL, FIRST_SIGN = 20, 2, 0.3, 12  # seconds
+REACHED, HOLD, POLL, FIRST_SIGN = 120, 2, 0.3, 12  # seconds
 RUNTIME_LAG = 0.6                                 # until the controller knows a changed runtime
 
 

@@ -23,8 +23,8 @@ cluster_possible() {
 }
 
 cluster() { tests/cluster/cluster.sh "$cluster_name" "$@"; }
-in_cluster() { cluster exec "$@"; }
-kc() { cluster exec kubectl "$@"; }
+in_cluster() { "${inside[@]}" "$@"; }
+kc() { in_cluster kubectl "$@"; }
 
 # What cannot be set up is a failed test that shows why.
 cluster_up() { # [NAME]
@@ -36,6 +36,10 @@ cluster_up() { # [NAME]
 		finish
 	fi
 	cluster_state=$(cd "${KFT_CLUSTERS:-build/clusters}/$cluster_name" && pwd)
+	# What `cluster exec` does, less a shell: tests ask kubectl very often.
+	inside=(nsenter "--net=/run/netns/kft-$cluster_name" env "KUBECONFIG=$cluster_state/admin.kubeconfig"
+		"PATH=$(cat "$cluster_state/programs")/bin:$PATH")
+	[ "$(id -u)" = 0 ] || inside=(sudo -n "${inside[@]}")
 }
 
 cluster_end() {
@@ -46,16 +50,28 @@ cluster_end() {
 	fi
 }
 
-# wait_for SECONDS COMMAND...: until it succeeds; shows what it said last when it does not.
+# wait_for SECONDS COMMAND...: until it succeeds; shows what it said last when it does not. SECONDS
+# is what it may take on a quiet machine; on a loaded one it gets six times that.
 wait_for() {
-	local deadline=$((SECONDS + $1))
+	local deadline=$((SECONDS + 6 * $1))
 	shift
 	until "$@" >"$scratch/wait" 2>&1; do
 		[ "$SECONDS" -lt "$deadline" ] || {
 			cat "$scratch/wait"
 			return 1
 		}
-		sleep 0.2
+		sleep 0.5
+	done
+}
+
+# report_pods NAMESPACE SELECTOR STATUS: what a kubelet would report of these pods, where there is
+# none. Another pod that has taken the place of one meanwhile is reported on as well.
+report_pods() { wait_for 20 all_reported "$@"; }
+all_reported() {
+	local pods pod
+	pods=$(kc get pods -n "$1" -l "$2" -o name) && [ -n "$pods" ] || return 1
+	for pod in $pods; do
+		kc patch -n "$1" "$pod" --subresource status -p "{\"status\":$3}" || return 1
 	done
 }
 
@@ -88,7 +104,7 @@ controller_up() {
 		cluster kubeconfig "$scratch/trainer.kubeconfig" \
 			"system:serviceaccount:$trainer_ns:kubeflow-trainer-controller-manager" || return 1
 	}
-	in_cluster env KUBECONFIG="$scratch/trainer.kubeconfig" POD_NAMESPACE=$trainer_ns \
+	in_cluster env KUBECONFIG="$scratch/trainer.kubeconfig" POD_NAMESPACE=$trainer_ns KFTRAINER_STRICT=1 \
 		bash -c 'echo $$ >"$0"; exec "$@"' "$scratch/controller-$n.pid" \
 		"$kftrainer" controller ${controller_config:+--config "$controller_config"} "$@" \
 		>"$controller_log" 2>&1 &

@@ -2,7 +2,7 @@
 # What upstream's controller stored, ours stores: tests/golden/upstream against a real API server.
 # shellcheck source=tests/cluster/lib.sh
 . "$(dirname "$0")/lib.sh"
-install_flags=--upstream-images # the recordings have them
+install_flags="--upstream-images --strict-rbac" # the recordings have the images
 cluster_up
 check "the controller starts" controller_up
 pid=$(controller_pid 2>/dev/null)

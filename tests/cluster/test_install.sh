@@ -55,6 +55,8 @@ everything_can() {
 		create tokenreviews.authentication.k8s.io
 		create subjectaccessreviews.authorization.k8s.io
 		update leases.coordination.k8s.io $ns trainer.kubeflow.org
+		watch validatingwebhookconfigurations.admissionregistration.k8s.io default validator.trainer.kubeflow.org
+		watch mutatingwebhookconfigurations.admissionregistration.k8s.io default defaulter.trainer.kubeflow.org
 		update secrets $ns kubeflow-trainer-webhook-cert
 	END
 }
@@ -66,7 +68,8 @@ nothing_else_can() {
 	done <<-END
 		list secrets default
 		watch secrets default
-		list configmaps default
+		delete configmaps default some
+		update configmaps default some
 		delete secrets default some
 		update secrets default some
 		create pods default
@@ -77,6 +80,9 @@ nothing_else_can() {
 		list namespaces
 		create clusterroles.rbac.authorization.k8s.io
 		update validatingwebhookconfigurations.admissionregistration.k8s.io default some
+		patch validatingwebhookconfigurations.admissionregistration.k8s.io default validator.trainer.kubeflow.org
+		patch mutatingwebhookconfigurations.admissionregistration.k8s.io default defaulter.trainer.kubeflow.org
+		patch leases.coordination.k8s.io $ns trainer.kubeflow.org
 	END
 }
 users_can() {
@@ -92,6 +98,49 @@ users_can() {
 		can nobody list clustertrainingruntimes.trainer.kubeflow.org &&
 		can nobody get configmaps "$ns" kubeflow-trainer-public &&
 		cannot nobody get configmaps "$ns" kubeflow-trainer-config
+}
+
+# --strict-rbac: what the controller's account writes, whatever its rights say.
+owner() { # UID [CONTROLLER]
+	printf '[{"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob", "name": "j", "uid": "%s", "controller": %s}]' \
+		"$1" "${2:-true}"
+}
+as_controller() { # KIND NAMESPACE NAME OWNERS VERB FLAG...
+	kc "${@:5}" --as "$account" -f - <<-END 2>&1
+		apiVersion: v1
+		kind: $1
+		metadata: {name: $3, namespace: $2, ownerReferences: $4, finalizers: [${finalizer:-}]}
+		${extra:-}
+	END
+}
+refused() { as_controller "$@" | grep -e "${like:-writes only what a TrainJob controls}"; }
+allowed() { as_controller "$@" | grep -e 'created$' -e 'replaced' -e 'serverside-applied' -e 'unchanged'; }
+unowned_refused() {
+	wait_for 60 refused Secret default probe '[]' create --dry-run=server &&
+		refused ConfigMap default probe '[]' create &&
+		refused Secret "$ns" other '[]' create &&
+		refused ConfigMap "$ns" kubeflow-trainer-webhook-cert '[]' create &&
+		refused Secret default kubeflow-trainer-webhook-cert '[]' create &&
+		refused Secret default probe "$(owner one false)" create &&
+		refused Secret default probe '[{apiVersion: v1, kind: TrainJob, name: j, uid: "1", controller: true}]' create
+}
+owned_allowed() {
+	allowed Secret default mine "$(owner one)" create &&
+		allowed ConfigMap default mine "$(owner one)" create &&
+		extra='immutable: true' allowed ConfigMap default mine "$(owner one)" apply --server-side --force-conflicts
+}
+others_kept() { # no ownership is forged over what is a user's, or another TrainJob's
+	local finalizer=example.com/kept # there is no such TrainJob, and garbage is collected
+	kc create secret generic theirs -n default --from-literal=token=x &&
+		like='does not take over' refused Secret default theirs "$(owner one)" apply --server-side --force-conflicts &&
+		allowed Secret default anothers "$(owner one)" create &&
+		kc patch secret anothers -n default --as "$account" --type merge \
+			-p '{"metadata": {"ownerReferences": '"$(owner two)}}" 2>&1 | grep 'does not take over' &&
+		kc patch secret anothers -n default --type merge -p '{"metadata": {"finalizers": null}}'
+}
+others_write() { kc create configmap theirs -n default --from-literal=a=b; }
+own_certificate() {
+	kc get secret kubeflow-trainer-webhook-cert -n "$ns" -o yaml | kc replace --as "$account" -f - | grep 'replaced$'
 }
 
 # As upstream's manifests leave one: its selector, a volume for the certificate, slow probes.
@@ -169,7 +218,7 @@ pods_run() {
 waits() {
 	local installing
 	pretend_node
-	trainer install --wait --timeout 90s --replicas 1 >"$scratch/out" 2>&1 &
+	trainer install --wait --timeout 600s --replicas 1 >"$scratch/out" 2>&1 &
 	installing=$!
 	wait_for 30 kc get sa "$name" -n "$ns" &&
 		cluster kubeconfig "$scratch/account.kubeconfig" "$account" || return 1
@@ -192,13 +241,20 @@ job_stays() {
 
 cluster_up
 check "nothing there: all is created" installs
-check "... every object" became created 33
+check "... every object" became created 34
 check "... and the CRDs are served" kc get trainjobs,trainingruntimes,clustertrainingruntimes -A
 check "again: nothing changes" installs
-check "... of every object" became unchanged 33
+check "... of every object" became unchanged 34
 check "the controller's account can do its work" everything_can
 check "... and no more" nothing_else_can
 check "users: edit, view, anybody" users_can
+check "--strict-rbac: two more objects" installs --strict-rbac
+check "... created" became created 2
+check "... the controller writes no Secret and no ConfigMap that no TrainJob controls" unowned_refused
+check "... those that one does" owned_allowed
+check "... takes over no other's" others_kept
+check "... its certificate" own_certificate
+check "... and others are not asked" others_write
 check "settings that somebody wrote" change_config
 check "... are kept" installs
 check "... and it is said" says 'kubeflow-trainer-config: kept as it is: somebody else wrote it'
@@ -206,11 +262,11 @@ check "... really" config_is mine
 check "a certificate that is there is kept" keep_secret
 check "--wait has an end, and says why" fails 'not available within 2 s: .*nodes' install --controller --wait --timeout 2s
 check "uninstall --dry-run" uninstalls --dry-run
-check "... removes nothing" became 'would be removed' 29
+check "... removes nothing" became 'would be removed' 32
 check "uninstall" uninstalls
-check "... all but CRDs and namespace" became removed 29
+check "... all but CRDs and namespace" became removed 32
 check "... really" gone -n "$ns" -l app.kubernetes.io/name=trainer \
-	deployment,service,secret,configmap,role,rolebinding,poddisruptionbudget
+	deployment,service,secret,configmap,role,rolebinding,poddisruptionbudget,networkpolicy
 check "... the CRDs stay" kc get crd trainjobs.trainer.kubeflow.org
 check "again: nothing to remove" uninstalls
 check "... of all" became removed 0

@@ -79,12 +79,12 @@ kubecheck a lead kube-test lead a
 check "the first leads" leads a
 kubecheck b lead kube-test lead b
 check "the second sees who does" says b "holder a"
-sleep 6 # longer than a lease lasts
+sleep 17 # longer than a lease lasts
 check "and waits as long as it is renewed" waits b
 signal a KILL
 killed=$SECONDS
 check "the first is killed: the second takes over" leads b
-check "not before the lease has run out" [ $((SECONDS - killed)) -ge 4 ]
+check "not before the lease has run out" [ $((SECONDS - killed)) -ge 13 ]
 check "a transition is counted" lease leaseTransitions 1
 kubecheck c lead kube-test lead c
 check "a third waits" says c "holder b"
@@ -94,10 +94,10 @@ check "and is who the lease names" lease holderIdentity c
 gone() { cluster stop kube-apiserver && wait_for 60 grep -q "^lost " "$scratch/c"; }
 check "without an API server it is lost in time" gone
 check "and the process ends" ended_well c
-in_time() { # 3 s after the last renewal began
+in_time() { # 10 s after the last renewal began
 	local from to
 	from=$(sed -n 's/^leads //p' "$scratch/c") to=$(sed -n 's/^lost //p' "$scratch/c")
-	[ $((to - from)) -ge 2500 ]
+	[ $((to - from)) -ge 9000 ]
 }
 check "not before the deadline" in_time
 check "the API server comes back" eval 'cluster start kube-apiserver && wait_for 60 kc get --raw /readyz'

@@ -13,7 +13,7 @@ settings() { # FILE WEBHOOK METRICS HEALTH [LINE...]
 		metrics: {bindAddress: ":$3", auth: {enabled: true}}
 		health: {healthProbeBindAddress: ":$4"}
 		controller: {groupKindConcurrency: {TrainJob.trainer.kubeflow.org: 7}}
-		leaderElection: {leaderElect: true, leaseDuration: 6s, renewDeadline: 4s, retryPeriod: 1s}
+		leaderElection: {leaderElect: true, leaseDuration: 15s, renewDeadline: 10s, retryPeriod: 2s}
 	END
 }
 settings "$scratch/one.yaml" 9443 8443 8081

@@ -17,8 +17,9 @@ trainjob() { # NAME NODES
 	END
 }
 pods() { [ "$(kt get pods -l "jobset.sigs.k8s.io/jobset-name=$1" -o name | wc -l)" = "$2" ]; }
-pod() { kt get pods -l "jobset.sigs.k8s.io/jobset-name=$1,batch.kubernetes.io/job-completion-index=$2" -o name; }
-report() { kt patch "$(pod "$1" "$2")" --subresource status -p "{\"status\":$3}"; } # JOB RANK STATUS
+of_rank() { echo "jobset.sigs.k8s.io/jobset-name=$1,batch.kubernetes.io/job-completion-index=$2"; }
+pod() { kt get pods -l "$(of_rank "$1" "$2")" -o name; }
+report() { report_pods pods-test "$(of_rank "$1" "$2")" "$3"; } # JOB RANK STATUS
 terminated() { # CODE REASON SECOND
 	echo "{\"phase\":\"Failed\",\"containerStatuses\":[{\"name\":\"node\",\"image\":\"i\",\"imageID\":\"\",\"ready\":false,\"restartCount\":0,
 	\"state\":{\"terminated\":{\"exitCode\":$1,\"reason\":\"$2\",\"finishedAt\":\"2026-01-01T00:00:0$3Z\"}}}]}"
@@ -71,6 +72,9 @@ failed() { [ "$(kt get trainjob once -o 'jsonpath={.status.conditions[?(@.type==
 check "the TrainJob fails" wait_for 60 failed
 check "its Failed event names the rank that failed first" \
 	wait_for 60 told once Failed "node-1 (node rank 1): container node: exit code 137 (SIGKILL), past its memory limit"
+ends_with() { kt get trainjob once -o 'jsonpath={.status.conditions[?(@.type=="Failed")].message}' | grep -E -- "$1\$"; }
+check "... and so does the message of its Failed condition, behind JobSet's words" \
+	ends_with '^jobset failed .*; first: node-1 \(node rank 1\): container node: exit code 137 \(SIGKILL\), past its memory limit'
 quiet() { [ "$(kt get events --field-selector involvedObject.kind=TrainJob,involvedObject.name=once,type=Warning -o name | wc -l)" = 3 ]; }
-check "that and nothing else is a warning: the pods that end with it are none" eval 'sleep 3; quiet || kt get events'
+check "that and nothing else is a warning: the pods that end with it are none" eval 'sleep 3; quiet || { kt get events; false; }'
 finish

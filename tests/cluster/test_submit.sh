@@ -13,7 +13,7 @@ config=$d/admin
 
 # Standard output in $scratch/out, standard error in $scratch/err, status in $status.
 submits() {
-	in_cluster timeout 100 "$kftrainer" submit --kubeconfig "$config" "$@" >"$scratch/out" 2>"$scratch/err"
+	in_cluster timeout 600 "$kftrainer" submit --kubeconfig "$config" "$@" >"$scratch/out" 2>"$scratch/err"
 	status=$?
 }
 dump() {
@@ -170,6 +170,28 @@ check "... of a list in a list" also "fielded.yaml:25:[0-9]+: $step.template.spe
 check "... another type" also "fielded.yaml:25:[0-9]+: $step.template.spec.template.spec.containers\[0\].image: "
 check "... each once, and nothing else" lines err 4
 check "... nothing is stored" absent trainingruntime fields
+
+# ---- what runtimes there are ---------------------------------------------------------------------
+list() { # REGEX [ARGUMENT...]
+	in_cluster env KUBECONFIG="$config" "$kftrainer" runtime list "${@:2}" >"$scratch/out" 2>"$scratch/err" &&
+		grep -Eq -e "$1" "$scratch/out" || dump
+}
+check "runtime list: those of the cluster" list '^mine +- +1 +ClusterTrainingRuntime +cluster$'
+check "... and of its namespace" list '^theirs +- +1 +TrainingRuntime +cluster$' -n kube-public
+check "... not of others" eval '! list "^theirs " >/dev/null'
+check "... built-in ones that are there once, as they are there" eval \
+	'list "^torch-distributed +torch +1 +ClusterTrainingRuntime +cluster$" && [ "$(grep -c "^torch-distributed " "$scratch/out")" = 1 ]'
+check "... --local: only what needs no cluster" eval '! list "cluster$" --local >/dev/null'
+completes() { # WORD ARGUMENT...: does bash offer it?
+	in_cluster env KUBECONFIG="$config" PATH="$(dirname "$kftrainer"):$PATH" bash -c 'word=$1; shift
+		source <(kftrainer completion bash)
+		COMP_WORDS=(kftrainer "$@" ""); COMP_CWORD=$(($# + 1)); compopt() { :; }
+		_kftrainer; echo " ${COMPREPLY[*]} "; [[ " ${COMPREPLY[*]} " == *" $word "* ]]' - "$@" >"$scratch/out" 2>"$scratch/err" || dump
+}
+check "completion: runtimes of the cluster" completes mine submit --runtime
+check "... of the namespace that the line names" completes theirs submit -n kube-public --runtime
+check "... where the command looks for none in a cluster, none of it" eval '! completes wide runtime get >/dev/null'
+check "completion: jobs of the namespace that the line names" completes filed logs -n kube-public
 
 # What only the API server's policies know is refused when the runtime is there: it goes again.
 kc apply -f - >/dev/null <<-END

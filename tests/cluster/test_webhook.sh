@@ -57,6 +57,7 @@ check "with a deprecated runtime it warns" warns deprecated < <(trainjob two | s
 check "a name that leaves none for the pods warns" warns 'this TrainJob cannot start: .*-abcde' < <(trainjob "$(printf '%060d' 0 | tr 0 a)")
 check "a reserved variable is refused" refuses 'spec.trainer.env: Invalid value' < <(trainjob bad 'trainer: {env: [{name: PET_NNODES, value: "1"}]}')
 check "a runtime of no kind" refuses 'spec.runtimeRef: .*unsupported runtime' < <(trainjob bad | sed 's/kind: TrainingRuntime/kind: Other/')
+check "a runtime whose name is a path is not there, either" refuses 'spec.runtimeRef: .*not found' < <(trainjob bad | sed 's|name: rt|name: ../x|')
 check "a runtime that is not there" refuses 'spec.runtimeRef: .*not found' < <(trainjob bad | sed 's/name: rt/name: none/')
 check "several errors at once" refuses '\[spec.runtimeRef: .*dataset.*, spec.runtimeRef: .*model' < <(trainjob bad 'initializer: {dataset: {}, model: {}}')
 wrong_type() { ! put >"$scratch/out" && said 'spec.trainer.numNodes: Invalid value: "string"' <"$scratch/out"; }
@@ -139,7 +140,8 @@ make_bodies() {
 		write("nested", review(dict(job, spec=dict(job["spec"], runtimePatches=[nested(190)]))))
 		write("three", review(dict(job, metadata={"name": "a", "annotations": {"x": "y" * 3000000}})))
 		write("labels", review(dict(job, metadata={"name": "a", "labels": {"l%d" % i: "" for i in range(99000)}})))
-		write("errors", review(dict(job, spec=dict(job["spec"], runtimePatches=[{"manager": ""}] * 200000))))
+		write("errors", review(dict(job, spec=dict(job["spec"], runtimePatches=[{"manager": ""}] * 40000))))
+		write("values", review(dict(job, spec=dict(job["spec"], runtimePatches=[{"manager": ""}] * 200000))))
 		write("many", b"[" + b"{}," * 2000000 + b"{}]")
 		write("huge", b" " * (8 << 20))
 	PYTHON
@@ -154,7 +156,8 @@ check "refused: more than 7 MiB" answers 413 . trainjob "$scratch/huge"
 check "an object of 3 MB is answered" answers 200 '"uid":"u","allowed":false.*not found' trainjob "$scratch/three"
 check "190 levels" answers 200 '"uid":"u","allowed":false' trainjob "$scratch/nested"
 check "99000 labels" answers 200 '"uid":"u","allowed":false' trainjob "$scratch/labels"
-check "200000 errors" answers 200 '"uid":"u","allowed":false' trainjob "$scratch/errors"
+check "40000 errors" answers 200 '"uid":"u","allowed":false' trainjob "$scratch/errors"
+check "refused: 400000 values" answers 200 '"allowed":false.*more than 100000 values.*"code":413' trainjob "$scratch/values"
 check "another type" answers 200 'expected application/json' trainjob "$scratch/good" -H 'Content-Type: text/yaml'
 check "another path" answers 404 'not found' nothing "$scratch/good"
 at_once() {

@@ -16,7 +16,7 @@ key=$(
 	{
 		"$programs/containerd" --version
 		./torch_layer.py --key
-		cat images.sh ./*.py image/* ../../examples/debian-torch/*
+		cat images.sh ./*.py image/* ../../core/assets/torch/*
 	} | sha256sum | cut -c 1-12
 )
 dir=$cache/e2e-$key
@@ -33,7 +33,7 @@ rm -rf "$part"
 mkdir -p "$part"/{pause,files/e2e,root}
 
 "$sysroot/bin/musl-gcc" -static -Os -o "$part/pause/pause" "$here/image/pause.c"
-cp "$here"/image/*.py "$here/../../examples/debian-torch/sitecustomize.py" "$part/files/e2e/"
+cp "$here"/image/*.py "$here/../../core/assets/torch/sitecustomize.py" "$part/files/e2e/"
 # What images for training have besides, and Debian calls otherwise or packs as a wheel.
 mkdir -p "$part/files/usr/local/bin" "$part/files/usr/local/lib/python3.11/dist-packages"
 ln -s /usr/bin/python3 "$part/files/usr/local/bin/python"

@@ -2,7 +2,7 @@
 # which the controller runs as a pod from our own image, as `kftrainer install` puts it there.
 #
 #   . "$(dirname "$0")/lib.sh"
-#   e2e_up                              # the rest of the test has namespace e2e
+#   e2e_up                              # or: e2e_shared; the rest of the test has namespace $ns
 #   check "a job is taken" train one "$(sh 2 'echo hello')"
 #   check "and completes" becomes one Complete
 #   finish
@@ -13,7 +13,7 @@
 # shellcheck shell=bash disable=SC2034 # tests use what is set here
 # shellcheck source=tests/cluster/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../cluster/lib.sh"
-ns=e2e
+ns=e2e-$$
 image=kft.local/torch:1
 
 node() { tests/e2e/node.sh "$cluster_name" "$@"; } # I ACTION...
@@ -30,13 +30,21 @@ e2e_tidy() {
 	done
 }
 
+# For a test that loses no node: the next such test gets the same cluster (tests/shared.sh). What
+# this one makes outside of $ns it takes away. After a failure, or half a test, it is not used again.
+e2e_shared() {
+	shared=${KFT_SHARED:-}
+	e2e_up
+}
+cluster_stays() { [ -n "${shared:-}" ] && [ -n "${finished:-}" ] && [ "$failures" = 0 ]; }
+
 e2e_up() {
 	[ "$(id -u)" = 0 ] || {
 		skip "$(basename "$0")" "nodes take root"
 		finish
 	}
 	e2e_tidy
-	cluster_up "e2e$$"
+	cluster_up "${shared:-e2e$$}"
 	trap 'e2e_down; rm -rf "$scratch"' EXIT
 	tests/e2e/images.sh >/dev/null 2>"$scratch/images" || {
 		check "the images are made" eval 'cat "$scratch/images"; false'
@@ -61,19 +69,23 @@ nodes_up() {
 }
 
 controller_on_nodes() {
-	local version i
+	local version i sum
+	sum=$(sha256sum <"$kftrainer")
+	[ "$(cat "$cluster_state/controller" 2>/dev/null)" != "$sum" ] || return 0
 	cp "$kftrainer" "$scratch/kftrainer"
 	version=$("$scratch/kftrainer" version | awk 'NR == 1 { print $2 }')
 	vendor/image.py "$scratch/kftrainer" "$version" "$scratch/image.tar" || return 1
 	for i in 1 2; do node $i import "$scratch/image.tar" || return 1; done
 	kc delete pods -n "$trainer_ns" -l app.kubernetes.io/component=manager 2>/dev/null # of an older image
-	in_cluster "$scratch/kftrainer" install --feature-gates TrainJobStatus=true --wait --timeout 90s
+	in_cluster "$scratch/kftrainer" install --strict-rbac --feature-gates TrainJobStatus=true --wait --timeout 600s &&
+		echo "$sum" >"$cluster_state/controller"
 }
 
 e2e_down() {
 	local i
 	[ "$failures" = 0 ] || e2e_tell | sed 's/^/# /'
 	[ "${KFT_CLUSTER:-}" != "$cluster_name" ] || return 0
+	! cluster_stays || ! kc delete namespace $ns --timeout=600s >/dev/null || return 0
 	for i in 1 2; do node $i down; done
 	cluster down
 }
@@ -164,7 +176,7 @@ train() { # NAME SPEC
 }
 of() { k get trainjob "$1" -o "jsonpath={$2}"; } # NAME PATH
 becomes() { # NAME CONDITION[=STATUS]
-	k wait --for=condition="$2" "trainjob/$1" --timeout=120s || {
+	k wait --for=condition="$2" "trainjob/$1" --timeout=300s || {
 		k describe "trainjob/$1"
 		return 1
 	}
@@ -172,9 +184,9 @@ becomes() { # NAME CONDITION[=STATUS]
 pods() { k get pods -l "jobset.sigs.k8s.io/jobset-name=$1" -o "jsonpath=${2:-{.items[*].metadata.name\}}"; } # NAME [PATH]
 # run NAME N: so many of its pods run
 run() { wait_for 120 eval "[ \$(pods $1 '{.items[*].status.phase}' | grep -o Running | wc -l) = $2 ]"; }
-go() { # NAME: for all its pods
+go() { # NAME: for all its pods; of a connection to a kubelet that breaks another is made
 	local pod
-	for pod in $(pods "$1"); do k exec "$pod" -- touch /tmp/go || return 1; done
+	for pod in $(pods "$1"); do wait_for 20 k exec "$pod" -- touch /tmp/go || return 1; done
 }
 logs() { # NAME: of all its pods
 	local pod

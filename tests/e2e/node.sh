@@ -205,7 +205,8 @@ enter() { # COMMAND...
 
 is_up() {
 	(enter curl -fsS http://127.0.0.1:10248/healthz) &&
-		cluster exec kubectl wait --for=condition=Ready "node/$node" --timeout=2s
+		cluster exec kubectl wait --for=create "node/$node" --timeout=60s &&
+		cluster exec kubectl wait --for=condition=Ready "node/$node" --timeout=60s
 }
 
 # The end of a PID namespace's first process is that of all: pods, too.
@@ -234,11 +235,11 @@ up() {
 		--fork --kill-child "$here/node-init.sh" "$node" "$disk" "$programs" \
 		>>"$state/log/$node-init.log" 2>&1 </dev/null
 	until is_up >"$state/log/$node-wait.log" 2>&1; do
-		[ $((tries += 1)) -lt 600 ] || {
+		[ $((tries += 1)) -lt 1000 ] || {
 			cat "$state/log/$node-wait.log" >&2
 			die "does not come up; see $state/log/$node-*.log"
 		}
-		sleep 0.1
+		sleep 0.3
 	done
 }
 

@@ -70,7 +70,7 @@ def _(sdk):
 
 @check("a job is Running when all its nodes are")
 def _(sdk):
-    found = sdk.client.wait_for_job_status(jobs["sum"], status={"Running"}, timeout=120, polling_interval=1)
+    found = sdk.client.wait_for_job_status(jobs["sum"], status={"Running"}, timeout=600, polling_interval=1)
     assert sorted(step.name for step in found.steps) == ["node-0", "node-1"], found
     assert {step.status for step in found.steps} <= {"Running", "Succeeded"}, found
 
@@ -83,7 +83,7 @@ def _(sdk):
 
 @check("the job is Complete")
 def _(sdk):
-    found = sdk.client.wait_for_job_status(jobs["sum"], timeout=60, polling_interval=1)
+    found = sdk.client.wait_for_job_status(jobs["sum"], timeout=600, polling_interval=1)
     assert {step.status for step in found.steps} == {"Succeeded"}, found
 
 
@@ -104,7 +104,7 @@ def _(sdk):
 
 @check("a job that fails says so, and its logs are there")
 def _(sdk):
-    refused(lambda: sdk.client.wait_for_job_status(jobs["fails"], timeout=120, polling_interval=1), "is Failed")
+    refused(lambda: sdk.client.wait_for_job_status(jobs["fails"], timeout=600, polling_interval=1), "is Failed")
     lines = list(sdk.client.get_job_logs(jobs["fails"]))
     assert any("no such column" in line for line in lines), lines
 
@@ -120,14 +120,14 @@ def _(sdk):
 
 @check("a rank that is started again is the same step, with the last try's log")
 def _(sdk):
-    found = sdk.client.wait_for_job_status(jobs["again"], timeout=120, polling_interval=1)
+    found = sdk.client.wait_for_job_status(jobs["again"], timeout=600, polling_interval=1)
     assert [(step.name, step.status) for step in found.steps] == [("node-0", "Succeeded")], found
     assert list(sdk.client.get_job_logs(jobs["again"])) == ["second try"]
 
 
 @check("initializers are steps, with logs of their own")
 def _(sdk):
-    found = sdk.client.wait_for_job_status(jobs["steps"], timeout=120, polling_interval=1)
+    found = sdk.client.wait_for_job_status(jobs["steps"], timeout=600, polling_interval=1)
     assert sorted(step.name for step in found.steps) == ["dataset-initializer", "model-initializer", "node-0"], found
     assert list(sdk.client.get_job_logs(jobs["steps"], step="dataset-initializer")) == ["hf://a/data t0ken"]
     assert list(sdk.client.get_job_logs(jobs["steps"], step="model-initializer")) == ["hf://a/model"]
@@ -135,7 +135,7 @@ def _(sdk):
 
 @check("update_trainjob_status in a pod that installed the SDK", since=(0, 5))
 def _(sdk):
-    sdk.client.wait_for_job_status(jobs["reports"], timeout=180, polling_interval=1)
+    sdk.client.wait_for_job_status(jobs["reports"], timeout=600, polling_interval=1)
     lines = list(sdk.client.get_job_logs(jobs["reports"]))
     assert lines[-2:] == ["reported: True", "reported: True"], lines
     status = sdk.get("TrainJob", jobs["reports"])["status"]["trainerStatus"]

@@ -47,7 +47,7 @@ undisturbed() { [ "$(wc -l <"$scratch/$1")" = 4 ] && whole "$1" | diff "$scratch
 made_once() { [ "$(events "$1" | grep -c ^JobSetCreated)" = 1 ] && [ "$(events "$1" | grep -c ^Completed)" = 1 ] || { events "$1"; return 1; }; }
 other_leads() { [ "$(holder)" != "$was" ] && [ -n "$(holder)" ]; }
 taken_over() { wait_for 60 other_leads; }
-available() { kc rollout status deployment kubeflow-trainer-controller-manager -n "$trainer_ns" --timeout=120s; }
+available() { kc rollout status deployment kubeflow-trainer-controller-manager -n "$trainer_ns" --timeout=600s; }
 
 check "a job runs" train first "$(sh 2 "$until_go")"
 check "... on both nodes" run first 2

@@ -4,7 +4,7 @@
 # There is no provisioner: a volume of a node's disk waits for each claim that JobSet makes.
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
-e2e_up
+e2e_shared
 tune=torchtune-qwen2.5-1.5b
 hub_port=7080 s3_port=7070
 mkdir -p "$scratch"/{tls,s3/bucket,hub/models/org/{model,large,gated},files}
@@ -202,7 +202,7 @@ sys.exit(not int(sys.argv[3]) <= sent <= 1.05 * int(sys.argv[3]))' "$scratch/ans
 }
 check "... and was sent at most 5 % twice" sent
 sed -n 's/^/# /p' "$scratch/check"
-failed() { k wait --for=condition=Failed "trainjob/$1" --timeout=300s && [ "$(of "$1" '.status.conditions[?(@.type=="Failed")].reason}{.status.state')" = FailedJobsFailed ]; }
+failed() { k wait --for=condition=Failed "trainjob/$1" --timeout=600s && [ "$(of "$1" '.status.conditions[?(@.type=="Failed")].reason}{.status.state')" = FailedJobsFailed ]; }
 check "the gated one has failed" failed gated
 check "... which is told, with the container" tells gated '^Failed .*; first: model-initializer: container model-initializer: exit code 1 on n2: config.json: model org/gated is gated: .*ACCESS_TOKEN or HF_TOKEN'
 check "... and is why, when its pod is gone" said why gated '^gated has failed: .*model org/gated is gated: .*ACCESS_TOKEN or HF_TOKEN'

@@ -2,7 +2,7 @@
 # TrainJobs on two real nodes: what becomes of them, and what is told of it.
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
-e2e_up
+e2e_shared
 
 # ---- all at once, for they wait for different things ----------------------------------------------
 torch() { # RUNTIME ARGUMENTS of ddp.py
@@ -87,6 +87,9 @@ check "... told on the TrainJob" tells ddp '^JobSetCreated '
 check "... from creation to completion" tells ddp '^Completed '
 
 check "PyTorch's job with a bad rank has failed" becomes badrank Failed
+says_who() { k get trainjob badrank -o 'jsonpath={.status.conditions[?(@.type=="Failed")].message}' |
+	grep -E '; first: node-[01] \(node rank [01]\): container node: exit code 1$'; }
+check "... whose message ends with the first rank that failed and its exit code" says_who
 check "... which is told with node rank and torchrun's exit code" tells badrank \
 	'^Failed .*; first: node-[01] \(node rank [01]\): container node: exit code 1 on n[12]'
 state_and_restarts() { state_is badrank Failed && [ "$(k get jobset badrank -o 'jsonpath={.status.restarts}')" = 0 ]; }

@@ -10,7 +10,7 @@ leader_node() {
 	pod=$(kc get lease trainer.kubeflow.org -n "$trainer_ns" -o 'jsonpath={.spec.holderIdentity}')
 	kc get pod "${pod%%_*}" -n "$trainer_ns" -o 'jsonpath={.spec.nodeName}'
 }
-node_is() { kc wait --for=condition=Ready="$2" "node/n$1" --timeout=120s; } # I STATUS
+node_is() { kc wait --for=condition=Ready="$2" "node/n$1" --timeout=600s; } # I STATUS
 jobset() { k get jobset "$1" -o 'jsonpath={.metadata.uid}'; }
 # Its pods on a node.
 on() { # NAME I
@@ -38,7 +38,7 @@ another_leads() { [ "$(leader_node)" = "n$left" ]; }
 check "the other controller leads" wait_for 60 another_leads
 check "... and takes jobs" wait_for 60 train next "$(sh 1 true)"
 check "... which complete" becomes next Complete
-finish_pods() { local pod; for pod in $(on moves "$left"); do k exec "$pod" -- touch /tmp/go || return 1; done; }
+finish_pods() { local pod; for pod in $(on moves "$left"); do wait_for 20 k exec "$pod" -- touch /tmp/go || return 1; done; }
 check "the pods end" finish_pods
 succeeded() { [ "$(k get job moves-node-0 -o 'jsonpath={.status.succeeded}')" = 2 ]; }
 check "... both" wait_for 60 succeeded
@@ -54,6 +54,6 @@ check "... all of it told once" told_once
 check "the other job has failed" becomes fails Failed
 check "... because of the node" tells fails "^Failed .*; first: $why"
 check "there are two controllers again" kc rollout status deployment kubeflow-trainer-controller-manager \
-	-n "$trainer_ns" --timeout=120s
+	-n "$trainer_ns" --timeout=600s
 k delete trainjobs --all >/dev/null
 finish

@@ -7,7 +7,7 @@ sdk=$(tests/cluster/sdk.sh 2>"$scratch/sdk") || {
 	check "the SDK is installed" eval 'cat "$scratch/sdk"; false'
 	finish
 }
-e2e_up
+e2e_shared
 runtime() { # NAME FRAMEWORK POLICY BACKOFFLIMIT RESTARTPOLICY [JOBS [MORE OF NODE'S]]
 	cat <<-END
 		apiVersion: trainer.kubeflow.org/v1alpha1

@@ -2,12 +2,12 @@
 # `kftrainer submit` and real pods: what --follow shows, exit codes, code that travels.
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
-e2e_up
+e2e_shared
 cluster kubeconfig "$scratch/admin" admin system:masters
 
 # Standard output in $scratch/out, standard error in $scratch/err, status in $status.
 submits() {
-	in_cluster timeout 120 "$kftrainer" submit --kubeconfig "$scratch/admin" -n $ns "$@" >"$scratch/out" 2>"$scratch/err"
+	in_cluster timeout 600 "$kftrainer" submit --kubeconfig "$scratch/admin" -n $ns "$@" >"$scratch/out" 2>"$scratch/err"
 	status=$?
 }
 dump() {

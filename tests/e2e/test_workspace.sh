@@ -3,7 +3,7 @@
 # of its own, whoever runs it and however strict the namespace is.
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
-e2e_up
+e2e_shared
 code=$scratch/code
 mkdir -p "$code/lib" "$code/.git"
 cat >"$code/train.sh" <<'END'
@@ -63,7 +63,7 @@ runtimes | kc apply -n strict -f - >/dev/null
 ours='{allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}'
 check "a job of a namespace that is strict" eval \
 	'of_job "$(as_user 1234 ", containers: [{name: node, securityContext: $ours}]")" | in=strict submit strict'
-check "... runs, too" kc wait -n strict --for=condition=Complete trainjob/strict --timeout=120s
+check "... runs, too" kc wait -n strict --for=condition=Complete trainjob/strict --timeout=600s
 
 # ---- by way of S3 --------------------------------------------------------------------------------
 # versitygw, in the cluster's namespace, where pods reach it as they would another host.

@@ -266,7 +266,7 @@ def _(sdk):
 @check("a deadline", since=(0, 5))
 def _(sdk):
     name = sdk.client.train(trainer=function(), options=[options.ActiveDeadlineSeconds(1)])
-    refused(lambda: sdk.client.wait_for_job_status(name, timeout=30, polling_interval=1), "is Failed")
+    refused(lambda: sdk.client.wait_for_job_status(name, timeout=300, polling_interval=1), "is Failed")
     assert sdk.get("TrainJob", name)["status"]["conditions"][-1]["reason"] == "DeadlineExceeded"
     sdk.client.delete_job(name)
 
@@ -315,7 +315,7 @@ def _(sdk):
     sdk.report(pods[0], phase="Running")
     assert sdk.client.get_job(jobs["function"]).status == "Created"
     sdk.report(pods[1], phase="Running")
-    found = sdk.client.wait_for_job_status(jobs["function"], status={"Running"}, timeout=20, polling_interval=1)
+    found = sdk.client.wait_for_job_status(jobs["function"], status={"Running"}, timeout=300, polling_interval=1)
     assert found.status == "Running", found
 
 
@@ -325,7 +325,7 @@ def _(sdk):
         sdk.report(pod, phase="Succeeded")
     seen = []
     more = {"callbacks": [lambda job: seen.append(job.status)]} if sdk.version >= (0, 3) else {}
-    found = sdk.client.wait_for_job_status(jobs["function"], timeout=30, polling_interval=1, **more)
+    found = sdk.client.wait_for_job_status(jobs["function"], timeout=300, polling_interval=1, **more)
     assert found.status == "Complete" and (not more or seen[-1] == "Complete"), (found, seen)
     status = sdk.get("TrainJob", jobs["function"])["status"]
     assert [item["type"] for item in status["conditions"]] == ["Complete"], status
@@ -338,8 +338,8 @@ def _(sdk):
     sdk.report(pods[1], phase="Failed", containerStatuses=[{
         "name": "node", "image": "i", "imageID": "", "ready": False, "restartCount": 0,
         "state": {"terminated": {"exitCode": 3, "reason": "Error", "finishedAt": "2026-01-01T00:00:01Z"}}}])
-    refused(lambda: sdk.client.wait_for_job_status(name, timeout=30, polling_interval=1), "is Failed")
-    assert sdk.client.wait_for_job_status(name, status={"Failed"}, timeout=10, polling_interval=1).name == name
+    refused(lambda: sdk.client.wait_for_job_status(name, timeout=300, polling_interval=1), "is Failed")
+    assert sdk.client.wait_for_job_status(name, status={"Failed"}, timeout=300, polling_interval=1).name == name
 
 
 # Only events with a firstTimestamp are shown, and none of Jobs; so all that matters is told

@@ -1,14 +1,7 @@
-#!/bin/bash
-# Kueue's controller and TrainJobs: queued, admitted onto a flavor, run, preempted, let go. There
-# is no kubelet, so what one would report is written into the pods' status here; pods that
-# run are in tests/e2e/test_kueue.sh.
-# shellcheck source=tests/cluster/lib.sh
-. "$(dirname "$0")/lib.sh"
-# shellcheck source=tests/cluster/kueue.sh
-. "$(dirname "$0")/kueue.sh"
-cluster_up
-check "the controller starts" controller_up
-check "Kueue starts" kueue_up team 4
+# Part of test_queue.sh. Kueue's controller and TrainJobs: queued, admitted onto a flavor, run,
+# preempted, let go. There is no kubelet, so what one would report is written into the pods'
+# status here; pods that run are in tests/e2e/test_kueue.sh.
+# shellcheck shell=bash disable=SC2154 # of lib.sh
 ns=kueue-$$
 kn() { kc -n $ns "$@"; }
 objects() {
@@ -60,10 +53,7 @@ is() { # WHAT COMMAND...: that it prints
 }
 becomes() { wait_for 30 is "$@"; }
 has_pods() { [ "$(pods "$1" | wc -l)" = "$2" ] || { pods "$1"; return 1; }; }
-report() { # NAME STATUS: of all its pods
-	local pod
-	for pod in $(pods "$1"); do kn patch "$pod" --subresource status -p "{\"status\": $2}" || return 1; done
-}
+report() { report_pods $ns "jobset.sigs.k8s.io/jobset-name=$1" "$2"; } # NAME STATUS: of all its pods
 workload() { # NAME CONDITION: status and message, as Kueue has it
 	kn get workloads -l "kueue.x-k8s.io/job-uid=$(of "$1" .metadata.uid)" \
 		-o "jsonpath={range .items[*].status.conditions[?(@.type==\"$2\")]}{.status} {.message}{end}"
@@ -85,7 +75,7 @@ check "... and are made" wait_for 30 has_pods first 3
 check "... the deadline that Kueue does not know is kept" is 600 of first .spec.activeDeadlineSeconds
 check "a second one" train second 3
 check "... finds the quota used up" wait_for 30 says second QuotaReserved 'insufficient unused quota for cpu'
-check "... stays suspended" is "True Suspended" of second "$suspended.status} {$suspended.reason"
+check "... stays suspended" becomes "True Suspended" of second "$suspended.status} {$suspended.reason"
 check "... and so does its JobSet" becomes true jobset second .spec.suspend
 check "... without a pod" has_pods second 0
 check "... as \`why\` says" wait_for 30 why second '^second is suspended: it waits for Kueue to give it a quota, as 1st of 1 in LocalQueue mine.*insufficient unused quota for cpu'
@@ -163,7 +153,4 @@ check "... the job is suspended" becomes "true True" of later ".spec.suspend} {$
 check "... its pods go" wait_for 30 has_pods later 0
 check "... and its quota is free" becomes 0 used
 
-kueue_down >/dev/null
 kc delete namespace $ns --wait=false >/dev/null
-kc delete clusterqueue team --wait=false >/dev/null
-finish

@@ -1,13 +1,6 @@
-#!/bin/bash
-# `submit --workspace` of jobs for a queue of Kueue: the folder is there before the job runs, and
-# it is Kueue that resumes it, not we.
-# shellcheck source=tests/cluster/lib.sh
-. "$(dirname "$0")/lib.sh"
-# shellcheck source=tests/cluster/kueue.sh
-. "$(dirname "$0")/kueue.sh"
-cluster_up
-check "the controller starts" controller_up
-check "Kueue starts" kueue_up team 4
+# Part of test_queue.sh. `submit --workspace` of jobs for a queue of Kueue: the folder is there
+# before the job runs, and it is Kueue that resumes it, not we.
+# shellcheck shell=bash disable=SC2154 # of lib.sh
 ns=wsqueue-$$
 kn() { kc -n $ns "$@"; }
 queue() {
@@ -42,5 +35,3 @@ sleep 3
 check "... and stays suspended" is waits .spec.suspend true
 check "... awaiting nothing but its quota" is waits '.metadata.annotations.kftrainer\.io/workspace-awaited' ''
 kc delete namespace $ns --wait=false >/dev/null
-[ -z "${KFT_CLUSTER:-}" ] || kueue_down
-finish

@@ -1,13 +1,6 @@
-#!/bin/bash
-# `kftrainer why` of TrainJobs that Kueue holds back: the causes are Kueue's own, the first
-# sentence is checked.
-# shellcheck source=tests/cluster/lib.sh
-. "$(dirname "$0")/lib.sh"
-# shellcheck source=tests/cluster/kueue.sh
-. "$(dirname "$0")/kueue.sh"
-cluster_up
-check "the controller starts" controller_up
-check "Kueue starts" kueue_up why-$$ 3
+# Part of test_queue.sh. `kftrainer why` of TrainJobs that Kueue holds back: the causes are Kueue's
+# own, the first sentence is checked.
+# shellcheck shell=bash disable=SC2154 # of lib.sh
 ns=whyq-$$
 kn() { kc -n $ns "$@"; }
 queues() {
@@ -15,7 +8,7 @@ queues() {
 		apiVersion: kueue.x-k8s.io/v1beta2
 		kind: LocalQueue
 		metadata: {name: mine}
-		spec: {clusterQueue: why-$$}
+		spec: {clusterQueue: why}
 		---
 		apiVersion: kueue.x-k8s.io/v1beta2
 		kind: LocalQueue
@@ -66,7 +59,4 @@ as_json() { why third -o json | python3 -c 'import json, sys; w = json.load(sys.
 check "... as JSON" as_json
 
 kn delete trainjobs --all --wait=false >/dev/null
-kueue_down >/dev/null
 kc delete namespace $ns --wait=false >/dev/null
-kc delete clusterqueue why-$$ --wait=false >/dev/null
-finish

@@ -1,12 +1,6 @@
-#!/bin/bash
-# suspend and resume of a job that Kueue has admitted, which would start it again.
-# shellcheck source=tests/cluster/lib.sh
-. "$(dirname "$0")/lib.sh"
-# shellcheck source=tests/cluster/kueue.sh
-. "$(dirname "$0")/kueue.sh"
-cluster_up
-check "the controller starts" controller_up
-check "Kueue starts" kueue_up team 4
+# Part of test_queue.sh. suspend and resume of a job that Kueue has admitted, which would start it
+# again.
+# shellcheck shell=bash disable=SC2154 # of lib.sh
 ns=queue-verbs-$$
 objects() {
 	kc create namespace $ns && kc -n $ns apply -f - <<-END
@@ -31,11 +25,10 @@ check "it is admitted" wait_for 60 pods 1
 check "get -o wide: its queue" says '^one .* mine ' get -o wide
 check "suspend: by its Workload" says '^trainjob one suspended \(its Workload in queue mine is not active\)$' suspend one
 check "... its pod goes" wait_for 60 pods 0
-check "... wait says so" says 'one is Suspended' wait one --for suspended --timeout 30s
+check "... wait says so" says 'one is Suspended' wait one --for suspended --timeout 600s
 check "... it stays so" eval 'sleep 3; pods 0'
 check "... again" says 'one is suspended already' suspend one
 check "resume" says '^trainjob one resumed ' resume one
 check "... its pod comes" wait_for 60 pods 1
 check "... again" says 'is not suspended' resume one
 kc delete namespace $ns --wait=false >"$scratch/deleted"
-finish

@@ -1,0 +1,256 @@
+#!/usr/bin/env python3
+"""README.md and docs/: their commands run, their links lead somewhere, and their tables are the code's.
+
+A block of `sh` is run, line by line as a person would, and has to succeed. In one of `console` the
+lines that begin with "$ " are commands that need a cluster, a GPU or another program: examples.py
+says what becomes of ours; of other programs they are only counted. A block of `text` has no commands.
+"""
+import glob
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from examples import KUBECONFIG, PROGRAM, ROOT, Results, output, run_example, run_script, write
+
+PAGES = ["README.md", "CONTRIBUTING.md", "SECURITY.md"]
+OTHERS = {"kubectl", "helm", "docker", "ctr", "make", "man"}
+OTHERS_OPTIONS = {"--release", "--previous", "--mca"}
+MAX_LINES = 150
+# Words of why*.c that look like a reason and are none: kinds, phases, conditions, others' reasons.
+NO_REASONS = set("""
+Active Bound CreateContainerConfigError Deleted DeletionByPodGC DeletionByTaintManager Deployment
+EvictionByEvictionAPI Failed FailedAttachVolume FailedCreate FailedCreatePodSandBox FailedMapVolume
+FailedMount False ImagePullBackOff Job Kueue Lease LocalQueue Pending PersistentVolumeClaim Pod PodsOfAll
+PreemptionByScheduler QuotaReserved Ready Succeeded TerminationByKubelet TrainJobResourcesCreationFailed
+True Unknown WaitForFirstConsumer""".split())
+results = Results()
+check = results.check
+
+
+def read(path):
+    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+        return file.read()
+
+
+def blocks(text):
+    """(kind, text) of each fenced block."""
+    return re.findall(r"^```(\w*)\n(.*?)^```$", text, re.M | re.S)
+
+
+def prose(text):
+    return re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
+
+
+def commands(block):
+    return [m[1] for m in re.finditer(r"^\$ ((?:.*\\\n)*.*)", block, re.M)]
+
+
+def make_targets():
+    text = read("Makefile")
+    return set(re.findall(r"^([\w-]+):", text, re.M)) | set(" ".join(re.findall(r"\.PHONY:((?:.*\\\n)*.*)", text)).split())
+
+
+def first_word(command):
+    return re.sub(r"^(\w+=\S*\s+)*(\./)?", "", command).split()[0]
+
+
+# ---- what is run ---------------------------------------------------------------------------------
+
+def variables(folder):
+    return {"OMP_NUM_THREADS": "1", "HOME": f"{folder}/../home",
+            "PATH": f"{folder}/../bin:/usr/bin:/bin"}
+
+
+def run_block(text, folder):
+    code, out, err = run_script("set -u\n" + text, folder, variables(folder))
+    return f"status {code}\n{text}{out}{err}" if code else None
+
+
+def run_console(block, folder):
+    """Our own commands of it; the first problem, or None."""
+    for command in commands(block):
+        command = re.sub(r"\s+# .*", "", command)
+        word = first_word(command)
+        if word == "kftrainer":
+            problem = run_example(command.replace("./kftrainer", "kftrainer"), folder, **variables(folder))
+        elif word == "make":
+            problem = {t for t in command.split()[1:] if "=" not in t} - make_targets()
+        else:
+            problem = None if word in OTHERS else f"$ {command}\nwhose is {word}?"
+        if problem:
+            return problem
+    return None
+
+
+def run_page(page):
+    """Its blocks in their order, in a folder of their own, as somebody who reads on."""
+    with tempfile.TemporaryDirectory() as top:
+        folder = f"{top}/page"
+        for name in ("bin", "home", "page"):
+            os.mkdir(f"{top}/{name}")
+        os.symlink(PROGRAM, f"{top}/bin/kftrainer")
+        shutil.copytree(f"{ROOT}/examples", f"{folder}/examples")
+        write(f"{folder}/kubeconfig", KUBECONFIG)
+        for i, (kind, text) in enumerate(blocks(read(page)), 1):
+            what = f"{page}: block {i} ({kind})"
+            if kind == "sh":
+                check(f"{what} runs", run_block(text, folder))
+            elif kind == "console":
+                check(f"{what}: our commands are understood", run_console(text, folder))
+            else:
+                found = re.search(r"^(\$ .*|kftrainer .*)", text, re.M)
+                check(f"{what} has no commands", found and found[0] or (kind != "text" and f"kind '{kind}'") or None)
+
+
+# ---- what is said --------------------------------------------------------------------------------
+
+def check_links(page):
+    text, problems = prose(read(page)), []
+    for target, anchor in re.findall(r"\]\(([^)#\s]*)(#[^)]*)?\)", text):
+        if target.startswith("https://"):
+            continue
+        path = os.path.normpath(os.path.join(os.path.dirname(page), target)) if target else page
+        if not os.path.exists(os.path.join(ROOT, path)):
+            problems.append(f"{target} does not exist")
+        elif anchor and anchor[1:] not in [re.sub(r"[^\w -]", "", h.lower()).replace(" ", "-")
+                                           for h in re.findall(r"^#+ (.*)", read(path), re.M)]:
+            problems.append(f"{target}{anchor} is no heading")
+    return problems
+
+
+def check_paths(page):
+    """Files of ours that it names."""
+    names = {os.path.basename(path) for path in glob.glob(f"{ROOT}/**/*", recursive=True)}
+    said = re.findall(r"`((?:cmd|core|plugins|tests|examples|vendor|gpu)/[\w./-]+|[\w-]+\.[ch])`", prose(read(page)))
+    return [p for p in said if not (os.path.exists(os.path.join(ROOT, p)) if "/" in p else p in names)]
+
+
+def all_options(path=()):
+    text = output(*path, "--help")
+    found = set(re.findall(r"^  (?:-\w, |    )(--[\w-]+)", text, re.M))
+    for title in ("Commands", "In a container", "Not built yet"):
+        for word in re.findall(rf"^{title}\n((?:  .*\n|\n)*)", text, re.M):
+            for line in re.findall(r"^  ([\w-]+) ", word, re.M):
+                found |= all_options((*path, line))
+    return found
+
+
+def check_options(page, options):
+    return sorted(set(re.findall(r"(--[a-z][\w-]+)", " ".join(re.findall(r"`([^`]*)`", prose(read(page)))))) - options -
+                  OTHERS_OPTIONS)
+
+
+def table(page, heading):
+    """The cells of the tables below a heading."""
+    text = re.split(rf"^## {heading}$", read(page), flags=re.M)[1]
+    text = re.split(r"^## ", text, flags=re.M)[0]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()
+            if line.startswith("| ")][1:]
+
+
+def ticked(cells):
+    return [word for cell in cells for word in re.findall(r"`([^`]*)`", cell)]
+
+
+def differ(said, true):
+    """None, or which of the two sets lacks what."""
+    return [f"missing: {x}" for x in sorted(set(true) - set(said))] + [f"not so: {x}" for x in sorted(set(said) - set(true))]
+
+
+def check_why():
+    words, causes = set(), set()
+    for path in sorted(glob.glob(f"{ROOT}/core/client/why*.c")):
+        with open(path, encoding="utf-8") as file:
+            words |= set(re.findall(r'"([A-Z][A-Za-z]+)"', file.read()))
+    causes = set(re.findall(r'reason = "(\w+)",\s*\.fails|\{ "(\w+)", \.fails', read("core/trainer/podcause.c")))
+    causes = {a or b for a, b in causes} | set(re.findall(r'\.reason = "(\w+)", \.fails = true', read("core/trainer/podcause.c")))
+    text = read("docs/troubleshoot.md")
+    said = {w for row in re.findall(r"^\| (`.*?) \|", text, re.M) for w in re.findall(r"`(\w+)`", row)}
+    check("why: words that are no reasons are still in the code", NO_REASONS - words)
+    check("docs/troubleshoot.md has every reason of why", differ(said, (words - NO_REASONS) | causes))
+    check("there are reasons at all", None if len(said) > 40 else said)
+
+
+def check_settings():
+    true = re.findall(r'^\t(?:SETTING|CHECKED|MAP)\("([\w.]+)"', read("core/manager/config.c"), re.M)
+    said = ticked(row[0] for row in table("docs/admin.md", "Settings"))
+    check("docs/admin.md has every setting", differ(said, true))
+    check("there are settings at all", None if len(true) > 25 else true)
+
+
+def check_metrics():
+    true = set()
+    for path in glob.glob(f"{ROOT}/core/*/*.c"):
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        for found in re.finditer(r"static const struct metric \w+ = \{(.*?)\};|const struct metric \w+ = \{(.*?)\};"
+                                 r"|print_one\(out, (.*?),", text, re.S):
+            true |= set(re.findall(r'"([a-z_]+_[a-z_]+)"', next(g for g in found.groups() if g))[:1])
+    said = ticked(row[0] for row in table("docs/admin.md", "Metrics") if "metric" not in row[0])
+    said = [name for name in said if "(" not in name and "{" not in name and " " not in name]
+    check("docs/admin.md has every metric", differ(said, true))
+    check("there are metrics at all", None if len(true) > 25 else true)
+
+
+def check_rights():
+    objects = json.loads(output("install", "--controller", "-o", "json"))["items"]
+    name = "kubeflow-trainer-controller-manager"
+    rules = [rule for o in objects if o["kind"] in ("ClusterRole", "Role") and o["metadata"]["name"] == name
+             for rule in o["rules"] if "resourceNames" not in rule or "secrets" not in rule["resources"]]
+    rows, problems = table("docs/admin.md", "Rights"), []
+    for rule in rules:
+        for resource in rule["resources"]:
+            row = next((r for r in rows if re.search(rf"(^|[ ,]){resource}($|[ ,])", r[0])), None)
+            lacks = [verb for verb in rule["verbs"] if not row or verb not in row[1]]
+            if lacks:
+                problems.append(f"{resource}: {', '.join(lacks)}")
+    check("docs/admin.md has every right of the controller", problems)
+    resources = {r for rule in rules for r in rule["resources"]}
+    for row in rows:
+        named = [r for r in resources if re.search(rf"(^|[ ,]){r}($|[ ,])", row[0])]
+        true = {verb for rule in rules if set(rule["resources"]) & set(named) for verb in rule["verbs"]}
+        problems += [f"{row[0]}: {verb}" for verb in set(re.findall(r"[a-z]+", row[1])) - true]
+    check("... and no other", problems)
+
+
+def versions():
+    kubernetes, controllers = (read(f"tests/cluster/go/{x}/go.mod") for x in ("kubernetes", "controllers"))
+    found = [re.search(rf"{module} v([\d.]+)", text)[1] for module, text in
+             (("k8s.io/kubernetes", kubernetes), ("helm.sh/helm/v3", kubernetes), ("sigs.k8s.io/jobset", controllers),
+              ("sigs.k8s.io/kueue", controllers))]
+    found += re.findall(r"^[\d.]+ kubeflow(?:_trainer_api)?==([\d.]+)", read("tests/cluster/sdk/wheels.txt"), re.M)
+    return found + re.findall(r"^(?:jax|xgboost-cpu)==([\d.]+)", read("tests/setup/python.txt"), re.M)
+
+
+def main():
+    pages = PAGES + sorted(os.path.relpath(p, ROOT) for p in glob.glob(f"{ROOT}/docs/*.md"))
+    options = all_options()
+    check("the documents are there", None if len(pages) >= 11 and len(options) > 60 else (pages, options))
+    for page in pages:
+        lines = read(page).count("\n")
+        check(f"{page}: at most {MAX_LINES} lines", lines if lines > MAX_LINES else None)
+        check(f"{page}: its links lead somewhere", check_links(page))
+        check(f"{page}: the files that it names exist", check_paths(page))
+        check(f"{page}: options that it names exist", check_options(page, options))
+        unknown = set(re.findall(r"`make (\w+)", read(page))) - make_targets()
+        check(f"{page}: targets of make that it names exist", unknown)
+    check_why()
+    check_settings()
+    check_metrics()
+    check_rights()
+    text = read("docs/support.md")
+    check("docs/support.md has the versions that are tested", [v for v in versions() if not re.search(rf"\b{re.escape(v)}\b", text)])
+    torch = subprocess.run(["/usr/bin/python3", "-c", "import torch"], capture_output=True, check=False).returncode == 0
+    for page in pages:
+        if "import torch" in read(page) and not torch:
+            results.skip(f"{page}: its commands", "PyTorch is not installed")
+        else:
+            run_page(page)
+    sys.exit(results.finish())
+
+
+main()

@@ -22,8 +22,8 @@
 #include "local/state.h"
 #include "trainer/api.h"
 #include "trainer/progress.h"
-#include "trainer/status.h"
 #include "trainer/trainjob.h"
+#include "trainer/trainjob_status.h"
 
 struct get_opts {
 	struct where_opts where;

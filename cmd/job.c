@@ -16,7 +16,7 @@
 #include "trainer/api.h"
 #include "trainer/pipeline.h"
 #include "trainer/trainjob.h"
-#include "trainer/workspace.h"
+#include "trainer/workspace_spec.h"
 
 #define DEFAULT_NAMESPACE "default"
 

@@ -16,7 +16,7 @@
 #include "cmd/refer.h"
 #include "cmd/render.h"
 #include "cmd/submit_cluster.h"
-#include "local/memdir.h"
+#include "local/shmdir.h"
 #include "local/state.h"
 
 #define SCRIPT_RUNTIME "torch-distributed"

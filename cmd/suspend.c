@@ -11,8 +11,8 @@
 #include "client/jobs.h"
 #include "client/queue.h"
 #include "cmd/cmd.h"
-#include "trainer/status.h"
 #include "trainer/trainjob.h"
+#include "trainer/trainjob_status.h"
 
 const struct opt suspend_options[] = {
 	WHERE_OPTIONS(struct suspend_opts),

@@ -17,8 +17,8 @@
 #include "cmd/refer.h"
 #include "local/state.h"
 #include "trainer/api.h"
-#include "trainer/status.h"
 #include "trainer/trainjob.h"
+#include "trainer/trainjob_status.h"
 
 enum { LOCAL_LOOK_MS = 200 };
 

@@ -19,8 +19,8 @@
 #include "cmd/refer.h"
 #include "local/state.h"
 #include "trainer/api.h"
-#include "trainer/status.h"
 #include "trainer/trainjob.h"
+#include "trainer/trainjob_status.h"
 
 enum { MIN_WIDTH = 40, MAX_TEXT = 256 * 1024 };
 

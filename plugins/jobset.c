@@ -12,8 +12,8 @@
 #include "trainer/api.h"
 #include "trainer/podspec.h"
 #include "trainer/runtime.h"
-#include "trainer/status.h"
 #include "trainer/trainjob.h"
+#include "trainer/trainjob_status.h"
 
 static const struct plugin_watch watches[] = {
 	{ JOBSET_API_VERSION, JOBSET_KIND, WATCH_OWNER },

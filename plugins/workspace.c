@@ -5,7 +5,6 @@
  * not write into each other's files. It is the working folder of the container "node",
  * unless the runtime says another.
  */
-#include "trainer/workspace.h"
 #include "api/meta.h"
 #include "base/str.h"
 #include "plugins/common.h"
@@ -15,6 +14,7 @@
 #include "trainer/podspec.h"
 #include "trainer/runtime.h"
 #include "trainer/trainjob.h"
+#include "trainer/workspace_spec.h"
 
 #define OUR_IMAGE "kftrainer:" VERSION /* where nobody says what it is called */
 

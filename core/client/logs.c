@@ -18,8 +18,8 @@
 #include "client/permission.h"
 #include "trainer/api.h"
 #include "trainer/podcause.h"
-#include "trainer/status.h"
 #include "trainer/trainjob.h"
+#include "trainer/trainjob_status.h"
 
 enum {
 	ROUND_MS = 1000,

@@ -8,8 +8,8 @@
 #include "trainer/jobset.h"
 #include "trainer/podspec.h"
 #include "trainer/progress.h"
-#include "trainer/status.h"
 #include "trainer/trainjob.h"
+#include "trainer/trainjob_status.h"
 
 #define QUEUE_LABEL "kueue.x-k8s.io/queue-name"
 

@@ -15,8 +15,8 @@
 #include "net/http.h"
 #include "trainer/api.h"
 #include "trainer/runtime.h"
-#include "trainer/status.h"
 #include "trainer/trainjob.h"
+#include "trainer/trainjob_status.h"
 
 enum {
 	MAX_NAMES = 1000, /* for "did you mean" */

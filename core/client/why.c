@@ -8,8 +8,8 @@
 #include "base/str.h"
 #include "client/observed.h"
 #include "client/why_impl.h"
-#include "trainer/status.h"
 #include "trainer/trainjob.h"
+#include "trainer/trainjob_status.h"
 
 enum { MAX_WORDS = 500, MAX_TOLD = 3, MAX_COMMANDS = 2, MAX_TEXT = 64 * 1024 };
 

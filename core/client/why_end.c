@@ -12,8 +12,8 @@
 #include "trainer/api.h"
 #include "trainer/logcause.h"
 #include "trainer/podspec.h"
-#include "trainer/status.h"
 #include "trainer/trainjob.h"
+#include "trainer/trainjob_status.h"
 
 enum { MAX_LINE = 300 };
 

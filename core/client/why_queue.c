@@ -7,9 +7,9 @@
 #include "base/str.h"
 #include "client/observed.h"
 #include "client/why_impl.h"
-#include "trainer/status.h"
 #include "trainer/trainjob.h"
-#include "trainer/workspace.h"
+#include "trainer/trainjob_status.h"
+#include "trainer/workspace_spec.h"
 
 #define QUEUE_LABEL "kueue.x-k8s.io/queue-name"
 

@@ -13,7 +13,7 @@
 #define CLIENT_WORKSPACE_H
 
 #include "kube/kube.h"
-#include "trainer/workspace.h"
+#include "trainer/workspace_spec.h"
 
 struct workspace_cargo {
 	const char *digest;

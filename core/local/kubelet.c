@@ -16,11 +16,11 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
-#include "local/leftovers.h"
-#include "local/memdir.h"
 #include "local/pod.h"
 #include "local/ports.h"
 #include "local/probe.h"
+#include "local/shmdir.h"
+#include "local/undolog.h"
 
 enum { MAX_NAME = 253, MAX_HOSTNAME = 63, MAX_HOSTS = 16 << 20, BLOCK_ADDRESSES = 254 };
 enum { GPU_WAIT_MS = 1000 };

@@ -9,10 +9,10 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/str.h"
-#include "local/leftovers.h"
 #include "local/pod.h"
 #include "local/probe.h"
 #include "local/torchfix.h"
+#include "local/undolog.h"
 #include "local/volumes.h"
 
 /* A run that never was, as a runtime that cannot start a container reports it. */

@@ -9,7 +9,7 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
-#include "local/fold.h"
+#include "local/traceback.h"
 #include "trainer/jobset.h"
 #include "trainer/logcause.h"
 #include "trainer/places.h"

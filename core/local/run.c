@@ -18,8 +18,8 @@
 #include "local/run_impl.h"
 #include "trainer/api.h"
 #include "trainer/jobset.h"
-#include "trainer/status.h"
 #include "trainer/trainjob.h"
+#include "trainer/trainjob_status.h"
 
 /* While it stops: how often to look whether Ctrl-C came again. */
 enum { IMPATIENCE_MS = 100 };

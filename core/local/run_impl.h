@@ -5,12 +5,12 @@
 #define LOCAL_RUN_IMPL_H
 
 #include "base/map.h"
-#include "local/fold.h"
 #include "local/jobs.h"
 #include "local/kubelet.h"
 #include "local/report.h"
 #include "local/run.h"
 #include "local/state.h"
+#include "local/traceback.h"
 #include "trainer/places.h"
 
 /* A pod that jobs.h asked for and that is still known to the kubelet. */

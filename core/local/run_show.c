@@ -9,7 +9,7 @@
 #include "local/run_impl.h"
 #include "trainer/api.h"
 #include "trainer/jobset.h"
-#include "trainer/status.h"
+#include "trainer/trainjob_status.h"
 
 void run_note(const struct run *r, const char *fmt, ...)
 {

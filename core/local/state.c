@@ -20,7 +20,7 @@
 #include "trainer/api.h"
 #include "trainer/jobset.h"
 #include "trainer/places.h"
-#include "trainer/status.h"
+#include "trainer/trainjob_status.h"
 
 /* ---- where things are ------------------------------------------------------------ */
 

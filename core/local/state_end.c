@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/stop.h"
-#include "local/mark.h"
+#include "local/procid.h"
 #include "local/state.h"
 #include "local/state_impl.h"
 

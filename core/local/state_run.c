@@ -13,11 +13,11 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
-#include "local/leftovers.h"
-#include "local/mark.h"
-#include "local/memdir.h"
+#include "local/procid.h"
+#include "local/shmdir.h"
 #include "local/state.h"
 #include "local/state_impl.h"
+#include "local/undolog.h"
 
 /* With less room than this no job gets far enough to say why it stopped. */
 enum { LEAST_FREE_BYTES = 1024 * 1024, RESERVE_BYTES = 64 * 1024 };

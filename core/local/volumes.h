@@ -73,7 +73,7 @@ MUST_CHECK int mountplan_build(struct arena *arena, const struct mount_list *lis
  * Memory emptyDir at /dev/shm) needs none. *made: what to remove at the end.
  */
 struct links {
-	const char *notes; /* the folder where they are noted (leftovers.h), or NULL */
+	const char *notes; /* the folder where they are noted (undolog.h), or NULL */
 	char **paths;
 	size_t n;
 };

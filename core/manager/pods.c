@@ -9,8 +9,8 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
-#include "trainer/status.h"
 #include "trainer/trainjob.h"
+#include "trainer/trainjob_status.h"
 
 enum { MAX_JOBS = 10000 };
 

@@ -7,8 +7,8 @@
 #include "manager/reconcile_impl.h"
 #include "trainer/api.h"
 #include "trainer/jobset.h"
-#include "trainer/status.h"
 #include "trainer/trainjob.h"
+#include "trainer/trainjob_status.h"
 
 #define OLD_FINALIZER          TRAINER_GROUP "/resource-in-use"
 #define REASON_NOT_SUPPORTED   "TrainingRuntimeNotSupported"

@@ -8,8 +8,8 @@
 #include "trainer/api.h"
 #include "trainer/framework.h"
 #include "trainer/jobset.h"
-#include "trainer/status.h"
 #include "trainer/trainjob.h"
+#include "trainer/trainjob_status.h"
 
 enum {
 	COUNTS_MS = 250,           /* between two writes that only count pods */

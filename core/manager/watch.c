@@ -12,8 +12,8 @@
 #include "trainer/jobset.h"
 #include "trainer/podspec.h"
 #include "trainer/runtime.h"
-#include "trainer/status.h"
 #include "trainer/trainjob.h"
+#include "trainer/trainjob_status.h"
 
 #define OLD_FINALIZER TRAINER_GROUP "/resource-in-use"
 #define LAST_APPLIED  "kubectl.kubernetes.io/last-applied-configuration"

@@ -22,7 +22,7 @@
 #include "trainer/sdkcheck.h"
 #include "trainer/trainjob.h"
 #include "trainer/validation.h"
-#include "trainer/workspace.h"
+#include "trainer/workspace_spec.h"
 
 #define PATH(what, kind) "/" what "-trainer-kubeflow-org-v1alpha1-" kind
 

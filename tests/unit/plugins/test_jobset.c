@@ -1,7 +1,7 @@
 /* Rules: upstream pkg/runtime/framework/plugins/jobset, trainjobstatus; JobSet's webhook. */
 #include "tests/unit/plugins/build.h"
 #include "trainer/framework.h"
-#include "trainer/status.h"
+#include "trainer/trainjob_status.h"
 
 static void test_the_object(void **state)
 {

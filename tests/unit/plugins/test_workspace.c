@@ -1,6 +1,6 @@
 /* What a TrainJob with a workspace waits for; what is built is in tests/golden/own/workspace-*. */
 #include "tests/unit/plugins/build.h"
-#include "trainer/workspace.h"
+#include "trainer/workspace_spec.h"
 
 #define DIGEST "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 

@@ -1,7 +1,7 @@
 /* Rules: upstream trainjob_controller.go and jobset.go (Status); meta.SetStatusCondition. */
 #include "tests/unit/trainer/yaml_doc.h"
-#include "trainer/status.h"
 #include "trainer/trainjob.h"
+#include "trainer/trainjob_status.h"
 
 #define NOW   "2026-01-02T03:04:05Z"
 #define LATER "2026-01-02T04:00:00Z"

@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
-#include "local/leftovers.h"
+#include "local/undolog.h"
 #include "local/volumes.h"
 
 static void remember(struct links *made, const char *path)

@@ -1,4 +1,4 @@
-#include "local/mark.h"
+#include "local/procid.h"
 
 #include <inttypes.h>
 #include <stdint.h>

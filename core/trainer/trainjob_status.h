@@ -1,12 +1,12 @@
 /*
- * status.h - the status of a TrainJob from what became of its JobSet.
+ * trainjob_status.h - the status of a TrainJob from what became of its JobSet.
  *
  * Pure: the time is a parameter. Upstream does the same in its reconciler and
  * its JobSet plugin, in this order: status_suspend(), status_of_jobset(),
  * status_exceed_deadline(). `status` is the TrainJob's, edited in place.
  */
-#ifndef TRAINER_STATUS_H
-#define TRAINER_STATUS_H
+#ifndef TRAINER_TRAINJOB_STATUS_H
+#define TRAINER_TRAINJOB_STATUS_H
 
 #include "base/json.h"
 

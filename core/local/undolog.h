@@ -1,12 +1,12 @@
 /*
- * leftovers.h - what a run makes outside its own folder.
+ * undolog.h - what a run makes outside its own folder.
  *
  * Links in place of mounts, the folders above them, control groups: noted in the run's
  * folder before they are made, so that the next command can take away what a run has
  * left that was killed.
  */
-#ifndef LOCAL_LEFTOVERS_H
-#define LOCAL_LEFTOVERS_H
+#ifndef LOCAL_UNDOLOG_H
+#define LOCAL_UNDOLOG_H
 
 #include <stdbool.h>
 

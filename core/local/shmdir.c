@@ -1,4 +1,4 @@
-#include "local/memdir.h"
+#include "local/shmdir.h"
 
 #include <dirent.h>
 #include <errno.h>

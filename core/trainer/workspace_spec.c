@@ -1,4 +1,4 @@
-#include "trainer/workspace.h"
+#include "trainer/workspace_spec.h"
 
 #include <string.h>
 

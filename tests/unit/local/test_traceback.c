@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
-#include "local/fold.h"
+#include "local/traceback.h"
 
 static void collect(void *ctx, const char *prefix, const char *line, size_t len)
 {

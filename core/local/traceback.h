@@ -1,5 +1,5 @@
 /*
- * fold.h - of the tracebacks of one failure, one is shown.
+ * traceback.h - of the tracebacks of one failure, one is shown.
  *
  * When a rank fails, every other rank may raise the same error, and a launcher
  * reports each with a traceback of its own. Of a traceback (Python's, also behind
@@ -8,8 +8,8 @@
  * of a traceback that has begun wait for that line, FOLD_WAIT_MS and FOLD_MAX bytes
  * at most. All other lines go on as they come. Log files have every line.
  */
-#ifndef LOCAL_FOLD_H
-#define LOCAL_FOLD_H
+#ifndef LOCAL_TRACEBACK_H
+#define LOCAL_TRACEBACK_H
 
 #include <stdbool.h>
 #include <stddef.h>

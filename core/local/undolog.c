@@ -1,4 +1,4 @@
-#include "local/leftovers.h"
+#include "local/undolog.h"
 
 #include <dirent.h>
 #include <fcntl.h>

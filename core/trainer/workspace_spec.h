@@ -1,13 +1,13 @@
 /*
- * workspace.h - a folder that was shipped with a TrainJob (`submit --workspace`).
+ * workspace_spec.h - a folder that was shipped with a TrainJob (`submit --workspace`).
  *
  * The TrainJob's annotations say which archive (store/pack.h) it is and where it lies;
  * plugins/workspace.c makes of them an init container of our own image that unpacks it
  * into a volume of each training pod, at WORKSPACE_PATH. The archive lies in a ConfigMap
- * that the TrainJob owns, or at a URI. workspace.c is the only file with these names.
+ * that the TrainJob owns, or at a URI. workspace_spec.c is the only file with these names.
  */
-#ifndef TRAINER_WORKSPACE_H
-#define TRAINER_WORKSPACE_H
+#ifndef TRAINER_WORKSPACE_SPEC_H
+#define TRAINER_WORKSPACE_SPEC_H
 
 #include "base/arena.h"
 #include "base/json.h"

@@ -1,4 +1,4 @@
-#include "trainer/status.h"
+#include "trainer/trainjob_status.h"
 
 #include "api/meta.h"
 #include "base/arena.h"

@@ -1,13 +1,13 @@
 /*
- * mark.h - which process it was, for whoever reads its number later or elsewhere.
+ * procid.h - which process it was, for whoever reads its number later or elsewhere.
  *
  * A number alone is that of another process after a reboot, in another container, on
  * another machine that shares the home directory, or when it has come round. With it
  * stand the machine's name and boot (/proc/sys/kernel/random/boot_id), the PID namespace
  * (/proc/self/ns/pid) and when the process started (/proc/PID/stat, field 22).
  */
-#ifndef LOCAL_MARK_H
-#define LOCAL_MARK_H
+#ifndef LOCAL_PROCID_H
+#define LOCAL_PROCID_H
 
 #include <stdbool.h>
 

@@ -1,4 +1,4 @@
-#include "local/fold.h"
+#include "local/traceback.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,12 +1,12 @@
 /*
- * memdir.h - a folder of this process: on a tmpfs, for secrets and Memory volumes, or
+ * shmdir.h - a folder of this process: on a tmpfs, for secrets and Memory volumes, or
  * where temporary files are.
  *
  * /dev/shm/kftrainer-UID-RANDOM, 0700, locked (flock) while the process lives.
  * What a killed process left is removed by the next one that comes by.
  */
-#ifndef LOCAL_MEMDIR_H
-#define LOCAL_MEMDIR_H
+#ifndef LOCAL_SHMDIR_H
+#define LOCAL_SHMDIR_H
 
 #include "base/arena.h"
 

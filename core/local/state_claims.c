@@ -1,5 +1,5 @@
 /*
- * claims.c - the folders of volume claims, which outlive runs and jobs.
+ * state_claims.c - the folders of volume claims, which outlive runs and jobs.
  */
 #include <errno.h>
 #include <string.h>

@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/nearest.h"
 #include "cmd/cmd.h"
 
@@ -52,15 +53,12 @@ const struct cmd *cmd_find(const struct cmd *const *list, const char *name)
 int cmd_unknown(const struct cmd *const *list, const char *name, struct error *err)
 {
 	const char *names[MAX_COMMANDS + 1] = { 0 };
-	const char *near;
+	cleanup_arena struct arena arena = { 0 };
 
 	if (name[0] == '-')
 		return error_set(err, ERR_USAGE, "unknown option '%s'", name);
 	for (int i = 0; (list = cmd_shown(list)) && i < MAX_COMMANDS; i++, list++)
 		names[i] = (*list)->name;
-	near = nearest_word(name, names);
-	if (!near)
-		return error_set(err, ERR_USAGE, "unknown command '%s'", name);
-	return error_set(err, ERR_USAGE, "unknown command '%s'; did you mean '%s'?", name,
-			 near);
+	return error_set(err, ERR_USAGE, "unknown command '%s'%s", name,
+			 nearest_hint(&arena, name, names));
 }

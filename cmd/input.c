@@ -158,6 +158,7 @@ bool doc_is_known(struct doc *doc, const struct schema *schema)
 	static const char *const ours[] = { TRAINJOB_KIND, RUNTIME_KIND,
 					    CLUSTER_RUNTIME_KIND, NULL };
 	const char *kind = meta_kind(doc->obj), *version = meta_api_version(doc->obj);
+	cleanup_arena struct arena arena = { 0 };
 	const char *near = kind ? nearest_word(kind, ours) : NULL;
 	const struct v1_kind *v1 = v1_kind(doc->obj);
 
@@ -176,8 +177,8 @@ bool doc_is_known(struct doc *doc, const struct schema *schema)
 				"a %s is of " TRAINER_API_VERSION, kind);
 	else if (str_eq(version, TRAINER_API_VERSION))
 		field_error_add(&doc->errs, FIELD_NOT_SUPPORTED, "kind",
-				json_get(doc->obj, "kind"), "did you mean \"%s\"?",
-				near ? near : TRAINJOB_KIND);
+				json_get(doc->obj, "kind"), "%s",
+				did_you_mean(&arena, near ? near : TRAINJOB_KIND));
 	return false;
 }
 

@@ -110,7 +110,7 @@ static const char *hint(struct arena *arena, const struct input *in, const char 
 		return "give it with --runtime-file";
 	if (!near)
 		return arena_printf(arena, "there are: %s", all);
-	return arena_printf(arena, "did you mean '%s'? There are: %s", near, all);
+	return arena_printf(arena, "%s There are: %s", did_you_mean(arena, near), all);
 }
 
 const struct doc *runtime_in_files(const struct input *in, const cJSON *trainjob,

@@ -196,7 +196,7 @@ static const char *runtime_hint(struct arena *arena, struct sending *s,
 	struct runtime_ref ref = tj_runtime_ref(item->doc->obj);
 	const char *ns = meta_namespace(item->doc->obj);
 	struct opt_strs names = { 0 };
-	const char *near = NULL, *ret = "";
+	const char *ret = "";
 	int rc = list_runtimes(s, ref.kind, ns, &names);
 
 	if (!job_opts_file(&s->opts->job) &&
@@ -207,12 +207,12 @@ static const char *runtime_hint(struct arena *arena, struct sending *s,
 	else if (!names.n)
 		ret = "; there is none here: 'kftrainer install --runtimes' brings those "
 		      "that are built in";
-	else if (!str_in(ref.name, names.list) &&
-		 (near = nearest_word(ref.name, names.list)))
-		ret = arena_printf(arena, "; did you mean '%s'?", near);
-	else if (!str_in(ref.name, names.list))
-		ret = arena_printf(arena, "; there are: %s",
-				   str_join(arena, names.list, ", "));
+	else if (!str_in(ref.name, names.list)) {
+		ret = nearest_hint(arena, ref.name, names.list);
+		if (!*ret)
+			ret = arena_printf(arena, "; there are: %s",
+					   str_join(arena, names.list, ", "));
+	}
 	for (size_t i = 0; i < names.n; i++)
 		free((char *)names.list[i]);
 	free(names.list);

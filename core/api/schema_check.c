@@ -377,7 +377,7 @@ static void unknown_field(struct check *c, const struct at *at, const struct nod
 	near = nearest_word(at->key, names);
 	instead = near ? json_str(node->instead, near) : NULL;
 	if (near && !instead)
-		detail = arena_printf(&arena, "did you mean \"%s\"?", near);
+		detail = did_you_mean(&arena, near);
 	else if (instead)
 		detail = arena_printf(&arena, "use %s", instead);
 	else
@@ -547,8 +547,8 @@ static const struct kind *check_type_meta(const struct schema *schema, const cJS
 		field_error_add(errs, FIELD_REQUIRED, "kind", NULL, "one of %s",
 				str_join(&arena, names, ", "));
 	else if (near)
-		field_error_add(errs, FIELD_NOT_SUPPORTED, "kind", name,
-				"did you mean \"%s\"?", near);
+		field_error_add(errs, FIELD_NOT_SUPPORTED, "kind", name, "%s",
+				did_you_mean(&arena, near));
 	else
 		field_error_add(errs, FIELD_NOT_SUPPORTED, "kind", name,
 				"must be one of %s", str_join(&arena, names, ", "));

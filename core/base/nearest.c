@@ -1,3 +1,4 @@
+/* nearest.c - edit distance, and how a suggestion is worded (base/nearest.h). */
 #include "base/nearest.h"
 
 #include <ctype.h>
@@ -66,4 +67,16 @@ const char *nearest_word(const char *word, const char *const *words)
 		}
 	}
 	return nearest;
+}
+
+const char *did_you_mean(struct arena *arena, const char *near)
+{
+	return arena_printf(arena, "did you mean '%s'?", near);
+}
+
+const char *nearest_hint(struct arena *arena, const char *word, const char *const *words)
+{
+	const char *near = nearest_word(word, words);
+
+	return near ? arena_printf(arena, "; %s", did_you_mean(arena, near)) : "";
 }

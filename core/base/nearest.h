@@ -4,6 +4,8 @@
 #ifndef BASE_NEAREST_H
 #define BASE_NEAREST_H
 
+#include "base/arena.h"
+
 /*
  * The nearest of the words (Damerau-Levenshtein, adjacent letters swapped count
  * as one; case counts little), or NULL when none is near enough to be worth
@@ -11,5 +13,11 @@
  * equally near ones.
  */
 const char *nearest_word(const char *word, const char *const *words);
+
+/* Its one wording, in the arena: "did you mean 'x'?" */
+const char *did_you_mean(struct arena *arena, const char *near);
+
+/* The end of an error about a word: "; did you mean 'x'?", or "" where none is near. */
+const char *nearest_hint(struct arena *arena, const char *word, const char *const *words);
 
 #endif

@@ -45,7 +45,7 @@ static int not_found(struct kube *k, const char *ns, const char *name, struct er
 	const struct kube_sink sink = { .on_item = add_item, .ctx = list };
 	cleanup_arena struct arena arena = { 0 };
 	struct error unused = { 0 };
-	const char **names, *near;
+	const char **names, *hint;
 	const cJSON *job;
 	size_t n = 0;
 
@@ -57,11 +57,10 @@ static int not_found(struct kube *k, const char *ns, const char *name, struct er
 	json_each(job, list)
 		if (meta_name(job))
 			names[n++] = meta_name(job);
-	near = nearest_word(name, names);
-	if (near)
-		return error_set(err, ERR_NOT_FOUND,
-				 "no TrainJob %s in namespace %s; did you mean %s?", name,
-				 ns, near);
+	hint = nearest_hint(&arena, name, names);
+	if (*hint)
+		return error_set(err, ERR_NOT_FOUND, "no TrainJob %s in namespace %s%s",
+				 name, ns, hint);
 	if (n > SHOWN_NAMES)
 		return error_set(err, ERR_NOT_FOUND,
 				 "no TrainJob %s in namespace %s, which has %zu others; "

@@ -148,7 +148,7 @@ static int no_such_job(struct loader *l, struct error *err)
 	struct names *names = xcalloc(1, sizeof(*names));
 	const struct kube_sink sink = { .on_item = take_name, .ctx = names };
 	struct error unused = { 0 };
-	const char *near = NULL;
+	const char *hint = "";
 
 	if (strstr(err->msg, "could not find the requested resource"))
 		error_set(err, ERR_NOT_FOUND,
@@ -156,11 +156,10 @@ static int no_such_job(struct loader *l, struct error *err)
 			  "CustomResourceDefinitions are not installed (kftrainer "
 			  "install)");
 	else if (!kube_list(l->k, &all, &select, &sink, NULL, &unused) && names->n)
-		near = nearest_word(l->v->name, names->list);
-	if (near)
-		error_set(err, ERR_NOT_FOUND,
-			  "there is no TrainJob %s in namespace %s; did you mean %s?",
-			  l->v->name, l->v->ns, near);
+		hint = nearest_hint(&names->arena, l->v->name, names->list);
+	if (*hint)
+		error_set(err, ERR_NOT_FOUND, "no TrainJob %s in namespace %s%s",
+			  l->v->name, l->v->ns, hint);
 	else if (names->n || !unused.kind)
 		error_set(err, ERR_NOT_FOUND, "there is no TrainJob %s in namespace %s%s",
 			  l->v->name, l->v->ns,

@@ -200,7 +200,7 @@ static struct entry find_entry(struct load *l, enum section section, const char 
 static const char *what_there_is(struct load *l, enum section section, const char *name)
 {
 	const char *names[101];
-	const char *near;
+	const char *hint;
 	size_t n = 0;
 
 	for (size_t i = 0; i < l->n; i++) {
@@ -213,9 +213,9 @@ static const char *what_there_is(struct load *l, enum section section, const cha
 		}
 	}
 	names[n] = NULL;
-	near = name ? nearest_word(name, names) : NULL;
-	if (near)
-		return arena_printf(&l->arena, "; did you mean '%s'?", near);
+	hint = name ? nearest_hint(&l->arena, name, names) : "";
+	if (*hint)
+		return hint;
 	if (!n)
 		return arena_printf(&l->arena, "; there are no %s",
 				    sections[section].list);

@@ -277,25 +277,23 @@ static char **jobs_in(struct arena *a, const char *dir)
 
 static int not_found(struct arena *a, const char *ns, const char *name, struct error *err)
 {
-	const char *dir, *near, *other = elsewhere(a, name);
+	const char *dir, *hint, *other = elsewhere(a, name);
 	char **names;
 
 	if (state_dir(a, &dir, ns, NULL, err))
 		return -1;
 	names = jobs_in(a, dir);
-	near = nearest_word(name, (const char *const *)names);
+	hint = nearest_hint(a, name, (const char *const *)names);
 	if (other)
 		return error_set(
 			err, ERR_NOT_FOUND,
 			"no job %s in namespace %s on this machine; there is one "
 			"in namespace %s",
 			name, ns, other);
-	if (near)
-		return error_set(
-			err, ERR_NOT_FOUND,
-			"no job %s in namespace %s on this machine; did you mean "
-			"%s?",
-			name, ns, near);
+	if (*hint)
+		return error_set(err, ERR_NOT_FOUND,
+				 "no job %s in namespace %s on this machine%s", name, ns,
+				 hint);
 	return error_set(err, ERR_NOT_FOUND,
 			 "no job %s in namespace %s on this machine%s%s", name, ns,
 			 *names ? "; there are: " : "; there is none at all",

@@ -91,7 +91,7 @@ int state_claims(cJSON **ret, const char *ns, struct error *err)
 int state_claim(cJSON **ret, const char *ns, const char *name, struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };
-	const char *dir, *near;
+	const char *dir;
 
 	if (claim_dir(&a, &dir, ns, name, err))
 		return -1;
@@ -99,12 +99,11 @@ int state_claim(cJSON **ret, const char *ns, const char *name, struct error *err
 		*ret = claim_doc(ns, name, dir);
 		return 0;
 	}
-	near = nearest_word(name,
-			    (const char *const *)state_entries(&a, path_dir(&a, dir)));
-	return error_set(err, ERR_NOT_FOUND,
-			 "no claim %s in namespace %s on this machine%s%s%s", name, ns,
-			 near ? "; did you mean " : "", near ? near : "",
-			 near ? "?" : "");
+	return error_set(
+		err, ERR_NOT_FOUND, "no claim %s in namespace %s on this machine%s", name,
+		ns,
+		nearest_hint(&a, name,
+			     (const char *const *)state_entries(&a, path_dir(&a, dir))));
 }
 
 /* Do the pods of this JobSet have it? */

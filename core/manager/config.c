@@ -383,11 +383,8 @@ static void unknown(struct reader *r, const char *parent, const char *key)
 			names[n++] = name;
 	}
 	near = nearest_word(key, names);
-	if (near)
-		field_error_add(&r->errs, FIELD_UNKNOWN, path, NULL,
-				"did you mean \"%s\"?", near);
-	else
-		field_error_add(&r->errs, FIELD_UNKNOWN, path, NULL, "%s", "");
+	field_error_add(&r->errs, FIELD_UNKNOWN, path, NULL, "%s",
+			near ? did_you_mean(&r->errs.arena, near) : "");
 }
 
 /* The table has three levels at most, and so has what is walked. */

@@ -85,13 +85,11 @@ static const char *suggestion(struct arena *arena, const cJSON *elements,
 {
 	size_t n = (size_t)cJSON_GetArraySize(elements), i = 0;
 	const char **words = arena_alloc(arena, (n + 1) * sizeof(*words));
-	const char *near;
 	const cJSON *e;
 
 	json_each(e, elements)
 		words[i++] = named(e);
-	near = name ? nearest_word(name, words) : NULL;
-	return near ? arena_printf(arena, "; did you mean \"%s\"?", near) : "";
+	return name ? nearest_hint(arena, name, words) : "";
 }
 
 static bool validate_containers(const struct patched *p, struct field_errors *errs)

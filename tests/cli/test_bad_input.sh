@@ -57,7 +57,7 @@ check "a word" refuses 'in:1:1: kind: Required' "${submit[@]}" "$in"
 echo '{"kind": "TrainJob"}' >"$in"
 check "no apiVersion" refuses 'apiVersion: Required' "${submit[@]}" "$in"
 echo '{"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJobb"}' >"$in"
-check "an unknown kind of ours" refuses 'kind: Unsupported value: "TrainJobb": did you mean "TrainJob"' "${submit[@]}" "$in"
+check "an unknown kind of ours" refuses 'kind: Unsupported value: "TrainJobb": did you mean .TrainJob.' "${submit[@]}" "$in"
 echo '{"apiVersion": "trainer.kubeflow.org/v2", "kind": "TrainJob"}' >"$in"
 check "another version" refuses 'a TrainJob is of trainer.kubeflow.org/v1alpha1' "${submit[@]}" "$in"
 while read -r version kind hint; do
@@ -98,7 +98,7 @@ trainer: {command: python train.py}|spec.trainer.command: .*write it as a list: 
 trainer: {enviroment: []}|spec.trainer.enviroment: Unknown field: use env$
 trainer: {resourcesPerNode: {limits: {gpu: 1}}}|spec.trainer.resourcesPerNode.limits.gpu: Invalid value: "gpu": use nvidia.com/gpu$
 trainer: {command: [true]}|spec.trainer.command\[0\]: .*string
-trainer: {nmNodes: 1}|spec.trainer.nmNodes: Unknown field: did you mean "numNodes"
+trainer: {nmNodes: 1}|spec.trainer.nmNodes: Unknown field: did you mean 'numNodes'
 trainer: {resourcesPerNode: {limits: {cpu: 1x}}}|spec.trainer.resourcesPerNode.limits.cpu: Invalid value: "1x"
 trainer: {env: [{name: PET_NNODES, value: "1"}]}|spec.trainer.env: .*PET_NNODES
 podTemplateOverrides: []|spec.podTemplateOverrides: Unknown field

@@ -36,7 +36,7 @@ END
 all_errors() {
 	run controller --config "$config"
 	[ "$status" = 2 ] && [ ! -s "$scratch/out" ] && [ "$(wc -l <"$scratch/err")" = 3 ] &&
-		grep -q "config.yaml:4:3: webhook.prot: Unknown field: did you mean \"port\"" "$scratch/err" &&
+		grep -q "config.yaml:4:3: webhook.prot: Unknown field: did you mean 'port'" "$scratch/err" &&
 		grep -q "config.yaml:5:3: webhook.port: Invalid value: 99999" "$scratch/err" &&
 		grep -q "config.yaml:6:11: metrics.secureServing: Invalid value" "$scratch/err" || dump
 }

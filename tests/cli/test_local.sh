@@ -129,7 +129,7 @@ check "get -o json" bash -c '"$1" get three -o json | python3 -c "import json, s
 d = json.load(sys.stdin); assert d[\"kind\"] == \"TrainJob\" and d[\"status\"][\"conditions\"][-1][\"type\"] == \"Failed\", d"' - "$kftrainer"
 check "get -o yaml: all in a List" says 0 '^kind: List$' get -o yaml
 check "get: another namespace" says 0 'No jobs in namespace other' get -n other
-check "get: never existed" says 1 "no job threee .*did you mean three" get threee
+check "get: never existed" says 1 "no job threee .*did you mean .three." get threee
 check "logs: after the job" says 0 '^hello$' logs hello
 check "logs: behind whose they are" says 0 '^\[node-1\] I go$' logs three
 check "logs: of a rank" says 0 '^I go$' logs three --rank 1

@@ -201,7 +201,7 @@ printf 'apiVersion: v1\nkind: Service\nmetadata: {name: web}\n' >"$dir/service.y
 check "runtime list: says what of a file it leaves out" says 0 'warning: .*service.yaml:1:1: Service web is left out: only runtimes count' \
 	runtime list --runtime-file "$dir/service.yaml"
 printf 'apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainingRuntimes\nmetadata: {name: a}\n' >"$dir/misspelt.yaml"
-check "runtime get: a misspelt kind" refuses 'misspelt.yaml:2:1: kind: Unsupported value.*did you mean "TrainingRuntime"' \
+check "runtime get: a misspelt kind" refuses 'misspelt.yaml:2:1: kind: Unsupported value.*did you mean .TrainingRuntime.' \
 	runtime get torch-distributed --runtime-file "$dir/misspelt.yaml"
 check "runtime get: a file's" says 0 'registry.example/mine' runtime get mine --runtime-file "$dir/runtime.yaml"
 check "runtime get: KIND/NAME" says 0 'registry.example/mine' runtime get trainingruntime/mine --runtime-file "$dir/runtime.yaml"

@@ -14,7 +14,7 @@ check "of one that failed: the first rank, its exit code" \
 check "... its last lines" says 0 '^ +ValueError: boom' why fails
 check "... where there is more" says 0 '^More: kftrainer logs --local fails -n default' why --local fails
 check "... as JSON" says 0 '"reason": "FailedJobs"' why fails -o json
-check "a name that is nearly right" says 1 'did you mean fails\?' why fials
+check "a name that is nearly right" says 1 'did you mean .fails.\?' why fials
 local_job ended true
 check "of one that is complete" says 0 '^ended is complete: it ended in order, after ' why ended
 check "a kubeconfig that is named and not there is not this machine" \

@@ -81,7 +81,7 @@ check "get: a reader that goes away ends it quietly" in_cluster bash -c "$gone" 
 check "get: by what -o name prints" says 0 '^two +Created ' get trainjob.trainer.kubeflow.org/one trainjob/two -n $ns
 check "... and kubectl" eval 'says 0 "^one " get $(kt get trainjob one -o name) -n $ns'
 check "get: two by name" says 0 '^kind: List$' get one two -n $ns -o yaml
-check "get: never existed" says 1 "no TrainJob tow in namespace $ns; did you mean two\?" get tow -n $ns
+check "get: never existed" says 1 "no TrainJob tow in namespace $ns; did you mean .two.\?" get tow -n $ns
 check "... in a namespace without any" says 1 'which has none' get x -n default
 in_cluster "$kftrainer" get -w -n $ns >"$scratch/watch" 2>&1 &
 watching=$!
@@ -96,7 +96,7 @@ check "wait --for running" ends $waiting 0 "$scratch/running"
 check "... says so" grep -qx 'trainjob one is Running' "$scratch/running"
 check "get -w: a line for the change" wait_for 10 grep -Eq '^one +Running ' "$scratch/watch"
 check "wait: the time is up: 124" says 124 'timed out: TrainJob one is Running' wait one --timeout 300ms -n $ns
-check "wait: never existed" says 1 'no TrainJob oen .*did you mean one' wait oen -n $ns
+check "wait: never existed" says 1 'no TrainJob oen .*did you mean .one.' wait oen -n $ns
 check "wait --for deleted: never existed" says 0 'oen is gone' wait oen --for deleted -n $ns
 check "wait: for nothing that there is" says 2 'want complete, failed' wait one --for 'done' -n $ns
 in_cluster "$kftrainer" wait one -n $ns >"$scratch/complete" 2>&1 &
@@ -166,7 +166,7 @@ check "... the latest last" grep -Eq 'Resumed|Pod|Sched' <(tail -n 3 "$scratch/o
 check "events: by what -o name prints" says 0 ' job/two-node-0 ' events trainjob.trainer.kubeflow.org/two -n $ns
 check "events: of all" says 0 'trainjob/one ' events -n $ns
 check "events -A" says 0 "^$ns +[0-9]" events -A
-check "events: never existed" says 1 'did you mean two' events tow -n $ns
+check "events: never existed" says 1 'did you mean .two.' events tow -n $ns
 check "events -o json" eval 'run events two -n $ns -o json && python3 -c "import json, sys; assert json.load(sys.stdin)[\"items\"][0][\"kind\"] == \"Event\"" <"$scratch/out"'
 in_cluster "$kftrainer" events two -w -n $ns >"$scratch/events" 2>&1 &
 following=$!

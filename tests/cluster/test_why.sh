@@ -96,7 +96,7 @@ fails() { # CODE PATTERN COMMAND...
 }
 check "a job that is not there" fails 1 "there is no TrainJob bert in namespace $ns" why bert
 check "a job that waits: it is new" train bert plain 1 "" 'resourcesPerNode: {requests: {cpu: 100}}'
-check "a name that is nearly right" fails 1 "there is no TrainJob bretr?t? in namespace $ns; did you mean bert\?" why bret
+check "a name that is nearly right" fails 1 "no TrainJob bretr?t? in namespace $ns; did you mean .bert.\?" why bret
 cluster kubeconfig "$scratch/jane.config" jane people >"$scratch/made"
 as_jane() { in_cluster env KUBECONFIG="$scratch/jane.config" "$kftrainer" why -n $ns "$@"; }
 check "one who may not read TrainJobs" fails 1 "jane.*may not get trainjobs.trainer.kubeflow.org in namespace $ns.*kubectl auth can-i get trainjobs.trainer.kubeflow.org -n $ns|kubectl auth can-i get trainjobs" as_jane bert

@@ -128,7 +128,7 @@ no_such() { lk "$@" >"$scratch/no" 2>&1 && return 1; [ $? = 1 ] && grep -q 'no s
 check "no such rank" no_such two --rank 7
 check "no such container" no_such two -c sidecar
 check "a rank that another job has" no_such again --step launcher
-missing() { lk towo >"$scratch/no" 2>&1; [ $? = 1 ] && grep -q 'did you mean two' "$scratch/no"; }
+missing() { lk towo >"$scratch/no" 2>&1; [ $? = 1 ] && grep -q 'did you mean .two.' "$scratch/no"; }
 check "no such job" missing
 
 # ---- it ends otherwise ---------------------------------------------------------------------------------

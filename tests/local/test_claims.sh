@@ -36,7 +36,7 @@ run "$kftrainer" get claim/checkpoints -o yaml
 ok "get claim/NAME -o yaml" printed '^kind: PersistentVolumeClaim'
 run "$kftrainer" get claim/checkpoint
 ok "get of one that is not there" exits 1
-ok "... says which there is" printed 'did you mean checkpoints'
+ok "... says which there is" printed 'did you mean .checkpoints.'
 
 job busy 1 < <(with_claim 'touch up; while [ ! -e over ]; do sleep 0.05; done')
 "$kftrainer" submit --local busy.yaml >busy.out 2>&1 </dev/null &

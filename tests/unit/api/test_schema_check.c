@@ -66,7 +66,7 @@ static const struct row {
 	     "xxxxxxxxxx'}}",
 	  "spec.trainer.image: Too long: may not be more than 500 bytes\n" },
 	{ "unknown, near", "TrainJob", TJ "trainer: {numNode: 2}}",
-	  "spec.trainer.numNode: Unknown field: did you mean \"numNodes\"?\n" },
+	  "spec.trainer.numNode: Unknown field: did you mean 'numNodes'?\n" },
 	{ "unknown, far", "TrainJob", TJ "somethingElse: 2}",
 	  "spec.somethingElse: Unknown field: the fields are runtimeRef, trainer, "
 	  "initializer, runtimePatches, suspend, activeDeadlineSeconds, managedBy\n" },
@@ -108,7 +108,7 @@ static const struct row {
 	  "status.conditions[0].reason in "
 	  "body should match '^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$'\n" },
 	{ "unknown at the root", "TrainJob", TJ "}\nSpec: {}",
-	  "Spec: Unknown field: did you mean \"spec\"?\n" },
+	  "Spec: Unknown field: did you mean 'spec'?\n" },
 	{ "a field of V1", "TrainingRuntime", TR "{mlPolicy: {jax: {x: 1}}}",
 	  "spec.mlPolicy.jax.x: Unknown field\n" },
 	{ "several at once, in their order", "TrainJob",
@@ -282,7 +282,7 @@ static const struct whole {
 	  "TrainingRuntime, "
 	  "ClusterTrainingRuntime\n" },
 	{ "{apiVersion: trainer.kubeflow.org/v1alpha1, kind: trainjob}",
-	  "kind: Unsupported value: \"trainjob\": did you mean \"TrainJob\"?\n" },
+	  "kind: Unsupported value: \"trainjob\": did you mean 'TrainJob'?\n" },
 	{ "{apiVersion: trainer.kubeflow.org/v1, kind: TrainJob, metadata: {name: a}, "
 	  "spec: {}}",
 	  "apiVersion: Invalid value: \"trainer.kubeflow.org/v1\": must be "
@@ -376,7 +376,7 @@ static const struct meta {
 	  "metadata: Invalid value: \"array\": metadata in body must be of type object: "
 	  "\"array\"\n" },
 	{ "TrainJob", "{name: a, lables: {}}",
-	  "metadata.lables: Unknown field: did you mean \"labels\"?\n" },
+	  "metadata.lables: Unknown field: did you mean 'labels'?\n" },
 };
 
 static void test_metadata(void **state)

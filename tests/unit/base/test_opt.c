@@ -194,6 +194,19 @@ static void test_nearest_word(void **state)
 	assert_null(nearest_word("env", (const char *const[]){ too_long, NULL }));
 }
 
+static void test_nearest_hint(void **state)
+{
+	static const char *const words[] = { "logs", "list", NULL };
+	cleanup_arena struct arena arena = { 0 };
+
+	(void)state;
+	assert_string_equal(nearest_hint(&arena, "lgos", words),
+			    "; did you mean 'logs'?");
+	assert_string_equal(nearest_hint(&arena, "submit", words), "");
+	assert_string_equal(nearest_hint(&arena, "", words), "");
+	assert_string_equal(did_you_mean(&arena, "--all"), "did you mean '--all'?");
+}
+
 /* --dry-run as upstream's tools have it: a value is optional, and never the next word. */
 static void test_a_value_left_out(void **state)
 {
@@ -247,6 +260,7 @@ int main(void)
 		cmocka_unit_test(test_a_value_left_out),
 		cmocka_unit_test(test_help_of_a_long_name),
 		cmocka_unit_test(test_nearest_word),
+		cmocka_unit_test(test_nearest_hint),
 	};
 
 	return cmocka_run_group_tests_name("opt", tests, NULL, NULL);

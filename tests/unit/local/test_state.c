@@ -200,7 +200,7 @@ static void test_not_found_says_what_there_is(void **state)
 	finish(&run);
 	expect_not_found("ns", "digist",
 			 "no job digist in namespace ns on this machine; did you mean "
-			 "digits?");
+			 "'digits'?");
 	expect_not_found(
 		"ns", "quite-another",
 		"no job quite-another in namespace ns on this machine; there are: "

@@ -66,7 +66,7 @@ static void test_correction_01_unknown_names_are_refused(void **state)
 		     "no container \"nope\"");
 	assert_error("[" PATCH("a.b/c", "node", "{initContainers: [{name: nope}]}") "]",
 		     "no init container \"nope\"");
-	assert_error("[" PATCH("a.b/c", "nodes", "{}") "]", "did you mean \"node\"?");
+	assert_error("[" PATCH("a.b/c", "nodes", "{}") "]", "did you mean 'node'?");
 	/* the job of one name does not lend its containers to another */
 	assert_error("[" PATCH("a.b/c", "other", "{containers: [{name: side}]}") "]",
 		     "no container \"side\"");

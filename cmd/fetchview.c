@@ -2,12 +2,12 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "base/terminal.h"
 #include "cmd/out.h"
 
 enum { LINE_MS = 5000, JSON_MS = 1000, BAR_WIDTH = 24, N_SPEEDS = 64 };
@@ -58,16 +58,7 @@ static void erase(struct fetchview *v)
 	v->drawn = false;
 }
 
-static const char *size_text(struct arena *a, int64_t bytes)
-{
-	if (bytes < 1000000)
-		return arena_printf(a, "%.1f kB", (double)bytes / 1e3);
-	if (bytes < 1000000000)
-		return arena_printf(a, "%.1f MB", (double)bytes / 1e6);
-	return arena_printf(a, "%.2f GB", (double)bytes / 1e9);
-}
-
-/* "450.0 MB of 1.00 GB (45 %), 350.0 MB/s, 2 s to go, 3 of 10 files" */
+/* "450.0 MiB of 1.0 GiB (45 %), 350.0 MiB/s, 2 s to go, 3 of 10 files" */
 static const char *summary(struct arena *a, const struct fetchview *v,
 			   const struct fetch_now *now)
 {
@@ -89,18 +80,15 @@ static const char *summary(struct arena *a, const struct fetchview *v,
 static void draw(struct fetchview *v, const struct fetch_now *now)
 {
 	cleanup_arena struct arena a = { 0 };
-	struct winsize size = { .ws_col = 80 };
-	int percent = fetch_percent(now), full;
+	int percent = fetch_percent(now), columns = terminal_columns(STDERR_FILENO), full;
 	char bar[BAR_WIDTH + 1];
 
-	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) || !size.ws_col)
-		size.ws_col = 80;
 	full = percent < 0 ? 0 : percent * BAR_WIDTH / 100;
 	memset(bar, '.', BAR_WIDTH);
 	memset(bar, '#', (size_t)full);
 	bar[BAR_WIDTH] = 0;
 	erase(v);
-	fprintf(stderr, "%.*s", size.ws_col - 1,
+	fprintf(stderr, "%.*s", (columns ? columns : 80) - 1,
 		arena_printf(&a, "[%s] %s", bar, summary(&a, v, now)));
 	v->drawn = true;
 }

@@ -62,11 +62,7 @@ static int read_code(struct buf *code, const char *path, struct error *err)
 /* At most a piece, and no character torn. */
 static size_t piece_length(const char *s, size_t len)
 {
-	if (len <= SCRIPT_PIECE)
-		return len;
-	for (len = SCRIPT_PIECE; len > 0 && ((unsigned char)s[len] & 0xc0) == 0x80;)
-		len--;
-	return len;
+	return utf8_cut(s, len, SCRIPT_PIECE);
 }
 
 static size_t count_pieces(const char *s, size_t len)

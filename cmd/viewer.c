@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <stdio_ext.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "base/terminal.h"
 #include "base/xmalloc.h"
 #include "cmd/out.h"
 
@@ -24,15 +24,6 @@ void viewer_begin(struct viewer *v, const char *name, bool quiet)
 	setvbuf(stdout, xmalloc(OUTPUT_BUFFER), _IOFBF, OUTPUT_BUFFER);
 }
 
-static int terminal_width(void)
-{
-	struct winsize size;
-
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_col)
-		return 80;
-	return size.ws_col;
-}
-
 static void erase_status(struct viewer *v)
 {
 	if (v->drawn)
@@ -43,9 +34,11 @@ static void erase_status(struct viewer *v)
 /* Cut, so that it stays one line and can be erased. */
 static void draw_status(struct viewer *v)
 {
+	int columns = terminal_columns(STDOUT_FILENO);
+
 	v->drawn = v->live && v->status[0];
 	if (v->drawn)
-		printf("%.*s", terminal_width() - 1, v->status);
+		printf("%.*s", (columns ? columns : 80) - 1, v->status);
 }
 
 /* A reader that went away does not end the job: its logs are on disk. */

@@ -4,13 +4,13 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/str.h"
+#include "base/terminal.h"
 #include "client/observed.h"
 #include "client/why.h"
 #include "cmd/cluster.h"
@@ -122,14 +122,11 @@ static void put_wrapped(const char *line, size_t len, size_t width)
 	printf("%.*s\n", (int)len, line);
 }
 
-static size_t terminal_width(void)
+static size_t text_width(void)
 {
-	struct winsize size;
+	int columns = out_terminal(STDOUT_FILENO) ? terminal_columns(STDOUT_FILENO) : 0;
 
-	if (!out_terminal(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) ||
-	    size.ws_col < MIN_WIDTH)
-		return MAX_TEXT;
-	return size.ws_col;
+	return columns < MIN_WIDTH ? MAX_TEXT : (size_t)columns;
 }
 
 static int print(const struct why_opts *opts, const cJSON *why, struct error *err)
@@ -144,7 +141,7 @@ static int print(const struct why_opts *opts, const cJSON *why, struct error *er
 	why_text(&text, why);
 	if (buf_check(&text, "the answer", err))
 		return -1;
-	width = terminal_width();
+	width = text_width();
 	for (line = (char *)text.data; (end = strchr(line, '\n')); line = end + 1) {
 		/* Commands stay whole, to be copied. */
 		put_wrapped(line, (size_t)(end - line), first ? width : MAX_TEXT);

@@ -52,18 +52,6 @@ int workspace_check_opts(const struct workspace_opts *o, bool local, struct erro
 	return 0;
 }
 
-/* "3.2 MiB" */
-static const char *size_text(struct arena *arena, int64_t bytes)
-{
-	static const char *const units[] = { "B", "KiB", "MiB", "GiB" };
-	double n = (double)bytes;
-	size_t i = 0;
-
-	for (; n >= 1024 && i < 3; i++)
-		n /= 1024;
-	return arena_printf(arena, i ? "%.1f %s" : "%.0f %s", n, units[i]);
-}
-
 static int make_folder(struct shipment *s, struct error *err)
 {
 	const char *tmp = getenv("TMPDIR");

@@ -38,16 +38,13 @@ static bool shows_value(enum field_error_type type)
 static const char *value_text(struct arena *arena, const cJSON *value)
 {
 	cleanup_buf struct buf text = { .max = 4 * VALUE_MAX };
-	size_t len = VALUE_MAX;
 
 	json_print(&text, value);
 	if (!text.overflowed && text.len <= VALUE_MAX)
 		return arena_strdup(arena, text.data ? (const char *)text.data : "");
-	if (len > text.len) /* numbers and keys are not printed in pieces */
-		len = text.len;
-	while (len && (text.data[len] & 0xc0) == 0x80)
-		len--;
-	return arena_printf(arena, "%.*s...", (int)len, (const char *)text.data);
+	return arena_printf(arena, "%.*s...",
+			    (int)utf8_cut(text.data, text.len, VALUE_MAX),
+			    (const char *)text.data);
 }
 
 bool field_errors_full(const struct field_errors *errs)

@@ -18,6 +18,14 @@ int64_t clock_ms(void)
 	return (int64_t)t.tv_sec * SECOND + t.tv_nsec / 1000000;
 }
 
+double clock_seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
 int64_t clock_now(void)
 {
 	struct timespec t;

@@ -12,8 +12,9 @@
 
 #include "base/error.h"
 
-int64_t clock_ms(void);  /* monotonic: only differences mean something */
-int64_t clock_now(void); /* seconds since 1970 */
+int64_t clock_ms(void);     /* monotonic: only differences mean something */
+double clock_seconds(void); /* the same clock, with fractions: for histograms */
+int64_t clock_now(void);    /* seconds since 1970 */
 void clock_sleep_ms(int64_t ms);
 
 /* In ms, cut to a thousand years either way: it may be added to any time. */

@@ -1,3 +1,4 @@
+/* Strings, numbers in text, UTF-8, base64: str.h. */
 #include "base/str.h"
 
 #include <ctype.h>
@@ -9,6 +10,29 @@
 bool str_eq(const char *a, const char *b)
 {
 	return a == b || (a && b && !strcmp(a, b));
+}
+
+char *size_text(struct arena *arena, int64_t bytes)
+{
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB" };
+	double n = (double)bytes;
+	size_t i = 0;
+
+	for (; n >= 1024 && i < 3; i++)
+		n /= 1024;
+	return arena_printf(arena, i ? "%.1f %s" : "%.0f %s", n, units[i]);
+}
+
+void str_wipe(const char *s)
+{
+	if (s)
+		explicit_bzero((char *)(uintptr_t)s, strlen(s));
+}
+
+void str_wipe_free(char *s)
+{
+	str_wipe(s);
+	free(s);
 }
 
 bool str_starts(const char *s, const char *prefix)
@@ -167,6 +191,17 @@ bool utf8_valid(const void *data, size_t len)
 		p += n;
 	}
 	return true;
+}
+
+size_t utf8_cut(const void *data, size_t len, size_t max)
+{
+	const unsigned char *p = data;
+
+	if (len <= max)
+		return len;
+	while (max > 0 && (p[max] & 0xc0) == 0x80)
+		max--;
+	return max;
 }
 
 /* Control characters of both sets, separators of lines, marks of direction. */

@@ -28,6 +28,13 @@ bool str_in(const char *s, const char *const *words);
 /* A copy without white space at either end. */
 char *str_trim(struct arena *arena, const char *s);
 
+/* "512 B", "3.2 MiB": binary units, one decimal. */
+char *size_text(struct arena *arena, int64_t bytes);
+
+/* Overwrite a secret's characters with zeros; NULL is fine. */
+void str_wipe(const char *s);
+void str_wipe_free(char *s);
+
 /* The first len bytes of s, as a string. */
 char *str_slice(struct arena *arena, const char *s, size_t len);
 
@@ -61,6 +68,8 @@ MUST_CHECK int str_int(int64_t *ret, const char *s, int64_t min, int64_t max,
 size_t utf8_length(const void *p, const void *end);
 size_t utf8_decode(const void *p, const void *end, uint32_t *ret); /* and which it is */
 bool utf8_valid(const void *data, size_t len);
+/* How much of len bytes fits in max without a torn character. */
+size_t utf8_cut(const void *data, size_t len, size_t max);
 
 /* RFC 4648 base64 with padding. Decoding is strict: no white space, no bits left over. */
 void base64_encode(struct buf *out, const void *data, size_t len);

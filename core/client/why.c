@@ -66,11 +66,8 @@ const char *why_words(struct why *w, const char *text)
 		if (*c == '\n' || *c == '\r' || *c == '\t')
 			*c = ' ';
 	if (len > MAX_WORDS) {
-		for (len = MAX_WORDS; len > 0 && ((unsigned char)s[len] & 0xc0) == 0x80;)
-			len--;
-		return arena_printf(
-			w->arena, "%s ...",
-			str_visible(w->arena, str_slice(w->arena, s, len), false));
+		s = str_slice(w->arena, s, utf8_cut(s, len, MAX_WORDS));
+		return arena_printf(w->arena, "%s ...", str_visible(w->arena, s, false));
 	}
 	while (len > 0 && (s[len - 1] == '.' || s[len - 1] == ' '))
 		s[--len] = 0;

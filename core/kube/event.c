@@ -92,12 +92,7 @@ static const char *namespace_of(const cJSON *about)
 
 static char *cut(struct arena *arena, const char *s, size_t max)
 {
-	size_t len = strnlen(s, max + 1);
-
-	if (len > max)
-		for (len = max; len > 0 && ((unsigned char)s[len] & 0xc0) == 0x80;)
-			len--;
-	return str_slice(arena, s, len);
+	return str_slice(arena, s, utf8_cut(s, strnlen(s, max + 1), max));
 }
 
 /* Without name, times and count: those are the series'. */

@@ -348,16 +348,10 @@ int kube_exec_credential(struct kube_credential *ret, const struct kube_config *
 	return 0;
 }
 
-static void wipe(const char *s)
-{
-	if (s)
-		explicit_bzero((char *)(uintptr_t)s, strlen(s));
-}
-
 void kube_credential_release(struct kube_credential *c)
 {
-	wipe(c->token);
-	wipe(c->key_pem);
+	str_wipe(c->token);
+	str_wipe(c->key_pem);
 	arena_clear(&c->arena);
 	*c = (struct kube_credential){ 0 };
 }

@@ -245,9 +245,7 @@ static int fail_text(const char *what, const struct http_response *resp,
 		err->code = resp->status;
 		return -1;
 	}
-	if (cut > SHOWN_BODY)
-		for (cut = SHOWN_BODY; cut > 0 && (text[cut] & 0xc0) == 0x80; cut--)
-			;
+	cut = utf8_cut(text, cut, SHOWN_BODY);
 	error_set(err, err->kind, "%s: the API server answers %d: %.*s%s", what,
 		  resp->status, (int)cut, text, text[cut] ? " ..." : "");
 	err->code = resp->status;

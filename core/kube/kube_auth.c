@@ -18,13 +18,6 @@
 
 enum { TOKEN_MS = 60 * 1000, MAX_TOKEN = 64 * 1024 };
 
-static void wipe(char *s)
-{
-	if (s)
-		explicit_bzero(s, strlen(s));
-	free(s);
-}
-
 static int conn_new(struct kube *k, const char *cert_pem, const char *key_pem,
 		    struct kube_conn **ret, struct error *err)
 {
@@ -94,7 +87,7 @@ static int read_token(struct kube *k, struct error *err)
 		return 0;
 	if (!a->token || strcmp(a->token, token))
 		a->generation++;
-	wipe(a->token);
+	str_wipe_free(a->token);
 	a->token = token;
 	return 0;
 }
@@ -126,7 +119,7 @@ static int ask_plugin(struct kube *k, struct error *err)
 	}
 	kube_credential_release(&a->credential);
 	a->credential = got;
-	wipe(a->token);
+	str_wipe_free(a->token);
 	a->token = got.token ? xstrdup(got.token) : NULL;
 	a->read_ms = clock_ms();
 	a->generation++;
@@ -189,7 +182,7 @@ bool kube_turn_end(struct kube *k, struct kube_turn *turn, bool refused)
 	if (refused && can && turn->generation == a->generation)
 		a->read_ms = 0;
 	pthread_mutex_unlock(&a->lock);
-	wipe(turn->authorization);
+	str_wipe_free(turn->authorization);
 	*turn = (struct kube_turn){ 0 };
 	return refused && can;
 }
@@ -213,7 +206,7 @@ void kube_auth_release(struct kube *k)
 	if (!a->conn)
 		return;
 	conn_put(a->conn);
-	wipe(a->token);
+	str_wipe_free(a->token);
 	kube_credential_release(&a->credential);
 	pthread_mutex_destroy(&a->lock);
 }

@@ -631,18 +631,11 @@ int kube_config_in_cluster(struct kube_config *ret, struct error *err)
 	return 0;
 }
 
-/* The strings' memory is the arena's: it may be written, though it is const to users. */
-static void wipe(const char *s)
-{
-	if (s)
-		explicit_bzero((char *)(uintptr_t)s, strlen(s));
-}
-
 void kube_config_release(struct kube_config *c)
 {
-	wipe(c->key_pem);
-	wipe(c->token);
-	wipe(c->password);
+	str_wipe(c->key_pem);
+	str_wipe(c->token);
+	str_wipe(c->password);
 	cJSON_Delete(c->doc);
 	arena_clear(&c->arena);
 	*c = (struct kube_config){ 0 };

@@ -97,14 +97,6 @@ const struct metric *const workqueue_metrics[] = { &depth,   &adds,       &waite
 						   &worked,  &unfinished, &longest,
 						   &retries, NULL };
 
-static double now_seconds(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 struct workqueue *workqueue_new(const char *name, struct metrics *metrics)
 {
 	size_t len = strlen(name) + 1;
@@ -274,7 +266,7 @@ static void mark_dirty(struct workqueue *q, struct item *it, enum way way)
 	}
 	it->dirty = true;
 	it->way = way;
-	it->added = now_seconds();
+	it->added = clock_seconds();
 	q->dirty[way]++;
 	metrics_add(q->metrics, &adds, 1, q->name, q->name);
 	set_depth(q);
@@ -374,7 +366,7 @@ static void start_work(struct workqueue *q, struct item *it)
 		heap_take(q, it);
 	it->dirty = false;
 	it->processing = true;
-	it->started = now_seconds();
+	it->started = clock_seconds();
 	it->next_working = q->working;
 	it->back = &q->working;
 	if (q->working)
@@ -391,7 +383,7 @@ static void end_work(struct workqueue *q, struct item *it)
 	*it->back = it->next_working;
 	if (it->next_working)
 		it->next_working->back = it->back;
-	metrics_observe(q->metrics, &worked, now_seconds() - it->started, q->name,
+	metrics_observe(q->metrics, &worked, clock_seconds() - it->started, q->name,
 			q->name);
 	if (it->dirty)
 		enqueue(q, it);
@@ -510,7 +502,7 @@ size_t workqueue_length(struct workqueue *q)
 
 void workqueue_measure(struct workqueue *q)
 {
-	double now = now_seconds(), sum = 0, most = 0;
+	double now = clock_seconds(), sum = 0, most = 0;
 
 	pthread_mutex_lock(&q->lock);
 	for (const struct item *it = q->working; it; it = it->next_working) {

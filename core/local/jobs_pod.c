@@ -4,8 +4,8 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
-#include "local/hash.h"
 #include "local/jobs_impl.h"
+#include "net/digest.h"
 
 #define JS    "jobset.sigs.k8s.io/"
 #define BATCH "batch.kubernetes.io/"
@@ -21,9 +21,9 @@ static void suffix(char ret[SUFFIX + 1], const char *job, int index, unsigned se
 {
 	static const char alphabet[] = "bcdfghjklmnpqrstvwxz2456789";
 	cleanup_free char *seed = jobs_printf("%s/%d/%u", job, index, serial);
-	unsigned char sum[20];
+	unsigned char sum[DIGEST_MAX];
 
-	sha1(seed, strlen(seed), sum);
+	digest_of(DIGEST_SHA1, seed, strlen(seed), sum);
 	for (int i = 0; i < SUFFIX; i++)
 		ret[i] = alphabet[sum[i] % (sizeof(alphabet) - 1)];
 	ret[SUFFIX] = 0;
@@ -33,9 +33,9 @@ static void suffix(char ret[SUFFIX + 1], const char *job, int index, unsigned se
 char *jobs_uid(const char *space, const char *name)
 {
 	cleanup_free char *seed = jobs_printf("%s/%s", space, name);
-	unsigned char s[20];
+	unsigned char s[DIGEST_MAX];
 
-	sha1(seed, strlen(seed), s);
+	digest_of(DIGEST_SHA1, seed, strlen(seed), s);
 	s[6] = (unsigned char)((s[6] & 0x0f) | 0x50);
 	s[8] = (unsigned char)((s[8] & 0x3f) | 0x80);
 	return jobs_printf("%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-"
@@ -118,12 +118,10 @@ static void put_int_text(cJSON *map, const char *key, int v)
 static void put_job_key(const struct jobs *j, const struct jobs_job *job, cJSON *map)
 {
 	cleanup_free char *key = jobs_printf("%s/%s", j->ns, job->name);
-	cleanup_buf struct buf hex = { .max = 64 };
-	unsigned char sum[20];
+	char hex[DIGEST_HEX_SIZE];
 
-	sha1(key, strlen(key), sum);
-	hex_encode(&hex, sum, sizeof(sum));
-	json_put_str(map, (const char *)hex.data, JS "job-key");
+	json_put_str(map, digest_hex_of(DIGEST_SHA1, key, strlen(key), hex),
+		     JS "job-key");
 }
 
 /* labelAndAnnotateObject() of the JobSet controller: the same into both maps. */

@@ -39,9 +39,7 @@ struct scrape *scrape_new(const struct scrape_conf *conf)
 
 static void forget(struct known *k)
 {
-	if (k->token)
-		explicit_bzero(k->token, strlen(k->token));
-	free(k->token);
+	str_wipe_free(k->token);
 	*k = (struct known){ 0 };
 }
 

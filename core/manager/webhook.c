@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 #include <string.h>
-#include <time.h>
 
 #include "api/meta.h"
 #include "base/cleanup.h"
@@ -381,21 +380,13 @@ static void answer_to(struct webhook *w, const struct hook *hook,
 	admission_print(out, &req, &answer);
 }
 
-static double seconds(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 void webhook_handle(void *webhook, const struct httpd_request *req,
 		    struct httpd_response *resp)
 {
 	struct webhook *w = webhook;
 	const struct hook *hook = find_hook(req->path);
 	size_t values, held;
-	double start = seconds();
+	double start = clock_seconds();
 	bool fits;
 
 	resp->body.max = MAX_ANSWER;
@@ -418,7 +409,8 @@ void webhook_handle(void *webhook, const struct httpd_request *req,
 	resp->status = fits ? 200 : 503;
 	metrics_add(w->metrics, &requests_in_flight, -1, hook->path);
 	metrics_add(w->metrics, &requests_total, 1, hook->path, fits ? "200" : "503");
-	metrics_observe(w->metrics, &latency_seconds, seconds() - start, hook->path);
+	metrics_observe(w->metrics, &latency_seconds, clock_seconds() - start,
+			hook->path);
 }
 
 struct webhook *webhook_new(const struct webhook_conf *conf)

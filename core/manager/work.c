@@ -144,18 +144,10 @@ static const char *settle(struct controller *c, const char *key, int failed,
 	return "requeue_after";
 }
 
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 static void work_on(struct controller *c, const char *key)
 {
 	struct metrics *m = c->work->conf.metrics;
-	double start = now(), took;
+	double start = clock_seconds(), took;
 	int64_t after_ms = 0;
 	struct error err = { 0 };
 	const char *result;
@@ -164,7 +156,7 @@ static void work_on(struct controller *c, const char *key)
 	metrics_add(m, &active_workers, 1, c->name);
 	failed = c->reconcile(c, key, &after_ms, &err);
 	result = settle(c, key, failed, after_ms, &err);
-	took = now() - start;
+	took = clock_seconds() - start;
 	metrics_add(m, &reconcile_total, 1, c->name, result);
 	metrics_observe(m, &reconcile_time, took, c->name);
 	metrics_add(m, &active_workers, -1, c->name);

@@ -177,13 +177,11 @@ void http_client_free(struct http_client *client)
 	slots_free(client->idle);
 	if (client->own_sessions)
 		http_sessions_free(client->sessions);
-	if (client->key_pem)
-		explicit_bzero(client->key_pem, strlen(client->key_pem));
 	free(client->ca_pem);
 	free(client->ca_file);
 	free(client->ca_setting);
 	free(client->cert_pem);
-	free(client->key_pem);
+	str_wipe_free(client->key_pem);
 	free(client->server_name);
 	free(client->proxy);
 	free(client->user_agent);

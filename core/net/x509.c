@@ -41,9 +41,7 @@ static void free_crt(mbedtls_x509_crt *crt)
 
 void x509_pair_release(struct x509_pair *p)
 {
-	if (p->key_pem)
-		explicit_bzero(p->key_pem, strlen(p->key_pem));
-	free(p->key_pem);
+	str_wipe_free(p->key_pem);
 	free(p->cert_pem);
 	*p = (struct x509_pair){ 0 };
 }

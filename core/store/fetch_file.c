@@ -17,15 +17,16 @@
 
 int disk_full(struct fetch *f, int64_t need, struct error *err)
 {
+	cleanup_arena struct arena arena = { 0 };
 	int64_t room = target_free_bytes(&f->target), missing = need - room;
 
 	if (missing < 1)
 		missing = need > 0 ? need : 1;
 	error_set(err, ERR_IO,
 		  "%s: the disk is full: %lld bytes have to come, %lld are free: %lld "
-		  "bytes (%.1f MB) are missing; make room there, or take a larger volume",
+		  "bytes (%s) are missing; make room there, or take a larger volume",
 		  f->target.path, (long long)need, (long long)room, (long long)missing,
-		  (double)missing / 1e6);
+		  size_text(&arena, missing));
 	err->code = ENOSPC;
 	return -1;
 }

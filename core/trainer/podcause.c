@@ -145,10 +145,7 @@ static void keep_str(cJSON *to, const cJSON *from, const char *key)
 
 	if (!len)
 		return;
-	if (len > MAX_WORDS)
-		for (len = MAX_WORDS; len > 0 && ((unsigned char)s[len] & 0xc0) == 0x80;)
-			len--;
-	json_put_str(to, str_slice(&arena, s, len), key);
+	json_put_str(to, str_slice(&arena, s, utf8_cut(s, len, MAX_WORDS)), key);
 }
 
 /* What of a container's state is to be told: its waiting or terminated; NULL: all is well. */

@@ -239,7 +239,7 @@ check("one commit, at main", "" if hub.commits == [("/api/models/org/m/commit/ma
 check("bytes go in as many requests as there are parts", "" if hub.puts == 5 else hub.puts)
 status, said = run("hf://org/m")
 check("what is there is not sent again, nor committed",
-      "" if status == 0 and "0.0 kB sent" in said and len(hub.commits) == 1 and hub.puts == 5 else (said, hub.commits))
+      "" if status == 0 and "; 0 B sent" in said and len(hub.commits) == 1 and hub.puts == 5 else (said, hub.commits))
 (scratch / "m/config.json").write_bytes(b"{}")
 files["config.json"] = b"{}"
 status, said = run("hf://org/m")

@@ -19,7 +19,7 @@ folder() {
 check "a folder: links to files are files, links to folders and pipes are left out" folder
 again() {
 	fetch --uri "file://$web"
-	[ "$status" = 0 ] && grep -q '0.0 kB fetched' "$scratch/err" || dump || return
+	[ "$status" = 0 ] && grep -q '; 0 B fetched' "$scratch/err" || dump || return
 	echo other >"$web/sub/deep/small"
 	fetch --uri "file://$web"
 	[ "$status" = 0 ] && same sub/deep/small || dump
@@ -73,7 +73,7 @@ terminal() {
 	clean
 	TERM=xterm script -qec "'$kftrainer' initialize-dataset --uri 'file://$web/big' --to '$scratch/to' --progress bar" \
 		/dev/null >"$scratch/out" </dev/null
-	grep -q '\[####.*3.0 MB of 3.0 MB' "$scratch/out" && grep -q '1 files are there' "$scratch/out"
+	grep -q '\[####.*2.9 MiB of 2.9 MiB' "$scratch/out" && grep -q '1 files are there' "$scratch/out"
 }
 if command -v script >/dev/null; then check "a bar on a terminal" terminal; else skip "a bar on a terminal" "no script(1)"; fi
 finish

@@ -146,6 +146,42 @@ static void test_utf8(void **state)
 	assert_true(utf8_valid("a\xc3\xa9z", 4));
 	assert_false(utf8_valid("a\xc3", 2));
 	assert_true(utf8_valid("", 0));
+	assert_int_equal(utf8_cut("abc", 3, 5), 3);
+	assert_int_equal(utf8_cut("abc", 3, 2), 2);
+	assert_int_equal(utf8_cut("a\xc3\xa9z", 4, 3), 3);
+	assert_int_equal(utf8_cut("a\xc3\xa9z", 4, 2), 1);
+	assert_int_equal(utf8_cut("\x80\x80\x80", 3, 2), 0);
+}
+
+static void test_size_text(void **state)
+{
+	static const struct {
+		int64_t bytes;
+		const char *text;
+	} rows[] = {
+		{ 0, "0 B" },
+		{ 1023, "1023 B" },
+		{ 1024, "1.0 KiB" },
+		{ 21000001, "20.0 MiB" },
+		{ INT64_C(1) << 30, "1.0 GiB" },
+		{ INT64_C(1) << 42, "4096.0 GiB" },
+	};
+	struct arena a = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < N_ROWS(rows); i++)
+		assert_string_equal(size_text(&a, rows[i].bytes), rows[i].text);
+	arena_clear(&a);
+}
+
+static void test_wipe(void **state)
+{
+	char secret[] = "token";
+
+	(void)state;
+	str_wipe(NULL);
+	str_wipe(secret);
+	assert_memory_equal(secret, "\0\0\0\0\0", sizeof(secret));
 }
 
 /* RFC 4648, section 10, and what a strict reader refuses. */
@@ -213,6 +249,8 @@ int main(void)
 		cmocka_unit_test(test_int),
 		cmocka_unit_test(test_visible),
 		cmocka_unit_test(test_utf8),
+		cmocka_unit_test(test_size_text),
+		cmocka_unit_test(test_wipe),
 		cmocka_unit_test(test_base64),
 		cmocka_unit_test(test_hex),
 	};

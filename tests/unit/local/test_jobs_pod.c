@@ -343,29 +343,6 @@ static void test_refused(void **state)
 	}
 }
 
-static void test_sha1(void **state)
-{
-	/* FIPS 180-2 appendix A, and the lengths around the padding's edge */
-	static const struct {
-		const char *text, *sum;
-	} rows[] = {
-		{ "", "da39a3ee5e6b4b0d3255bfef95601890afd80709" },
-		{ "abc", "a9993e364706816aba3e25717850c26c9cd0d89d" },
-		{ "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
-		  "84983e441c3bd26ebaae4aa1f95129e5e54670f1" },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		cleanup_buf struct buf hex = { .max = 64 };
-		unsigned char sum[20];
-
-		sha1(rows[i].text, strlen(rows[i].text), sum);
-		hex_encode(&hex, sum, sizeof(sum));
-		assert_string_equal((const char *)hex.data, rows[i].sum);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -375,7 +352,6 @@ int main(void)
 		cmocka_unit_test(test_words_of_the_conditions),
 		cmocka_unit_test(test_terminal_state_and_restarts),
 		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_sha1),
 	};
 
 	return cmocka_run_group_tests_name("jobs_pod", tests, NULL, NULL);

@@ -1,0 +1,11 @@
+/* The size of a terminal: terminal.h. */
+#include "base/terminal.h"
+
+#include <sys/ioctl.h>
+
+int terminal_columns(int fd)
+{
+	struct winsize size;
+
+	return ioctl(fd, TIOCGWINSZ, &size) ? 0 : size.ws_col;
+}

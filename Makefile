@@ -16,7 +16,7 @@ OUT     := build/rel
 SANOUT  := build/san
 
 # Who may include, and so link, whom (besides itself): tests/lint/layers.awk reads this table.
-ROOMS         := base net arrow api kube store trainer client plugins manager local cache mpi gpu assets cmd
+ROOMS         := base net arrow api kube store trainer client plugins manager local cache mpi gpu assets apiserver supervise ui cmd
 NEEDS_net     := base
 NEEDS_arrow   := base
 NEEDS_api     := base
@@ -31,7 +31,10 @@ NEEDS_cache   := store arrow net base
 NEEDS_mpi     := net base
 NEEDS_gpu     := base
 NEEDS_assets  :=
-NEEDS_cmd     := manager local client cache mpi gpu store kube plugins trainer arrow net api assets base
+NEEDS_apiserver := trainer net api assets base
+NEEDS_supervise := base
+NEEDS_ui      := net base
+NEEDS_cmd     := apiserver supervise ui manager local client cache mpi gpu store kube plugins trainer arrow net api assets base
 
 dir_of   = $(firstword $(wildcard $(1) core/$(1)))
 src_of   = $(sort $(wildcard $(call dir_of,$(1))/*.c $(call dir_of,$(1))/*.S))

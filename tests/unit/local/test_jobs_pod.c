@@ -9,7 +9,6 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "local/hash.h"
 #include "local/jobs.h"
 #include "tests/unit/local/quoted.h"
 

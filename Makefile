@@ -16,25 +16,27 @@ OUT     := build/rel
 SANOUT  := build/san
 
 # Who may include, and so link, whom (besides itself): tests/lint/layers.awk reads this table.
-ROOMS         := base net arrow api kube store trainer client plugins manager local cache mpi gpu assets apiserver supervise ui cmd
+ROOMS         := base net cloud pack arrow api kube store trainer client plugins manager local cache mpi gpu assets apiserver supervise ui cmd
 NEEDS_net     := base
+NEEDS_cloud   := net base
+NEEDS_pack    := net base
 NEEDS_arrow   := base
 NEEDS_api     := base
 NEEDS_kube    := net api base
-NEEDS_store   := net base
+NEEDS_store   := cloud net base
 NEEDS_trainer := api base
 NEEDS_client  := kube trainer net api base
 NEEDS_plugins := trainer api base
 NEEDS_manager := kube plugins trainer net api assets base
 NEEDS_local   := trainer net api base
-NEEDS_cache   := store arrow net base
+NEEDS_cache   := store cloud arrow net base
 NEEDS_mpi     := net base
 NEEDS_gpu     := base
 NEEDS_assets  :=
 NEEDS_apiserver := trainer net api assets base
 NEEDS_supervise := base
 NEEDS_ui      := net base
-NEEDS_cmd     := apiserver supervise ui manager local client cache mpi gpu store kube plugins trainer arrow net api assets base
+NEEDS_cmd     := apiserver supervise ui manager local client cache mpi gpu store cloud pack kube plugins trainer arrow net api assets base
 
 dir_of   = $(firstword $(wildcard $(1) core/$(1)))
 src_of   = $(sort $(wildcard $(call dir_of,$(1))/*.c $(call dir_of,$(1))/*.S))
@@ -155,7 +157,7 @@ cli: kftrainer $(SANOUT)/tests/golden/golden
 	@tests/run.sh cli $(wildcard tests/cli/test_*)
 # tests/fuzz/README says what a target is. Unit tests run each over its corpus.
 FUZZ    := $(wildcard tests/fuzz/fuzz_*.c)
-FUZZED  := client manager kube store local plugins trainer net api assets base
+FUZZED  := client manager kube store cloud pack local plugins trainer net api assets base
 $(FUZZ:%.c=$(SANOUT)/%): $(SANOUT)/%: $(SANOUT)/%.c.o $(SANOUT)/tests/fuzz/replay.c.o \
   $(foreach r,$(FUZZED),$(SANOUT)/lib$(r).a)
 	$(call say,LD,$@) clang $(SANLINK) -o $@ $^ -L$(SANROOT)/lib $(LIBS) -lm

@@ -11,7 +11,7 @@
 #include "cmd/cmd.h"
 #include "cmd/fetchview.h"
 #include "cmd/variable.h"
-#include "store/ask.h"
+#include "store/store.h"
 #include "store/upload.h"
 
 #define DEFAULT_FOLDER \

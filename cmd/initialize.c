@@ -17,10 +17,10 @@
 #include "cmd/fetchpost.h"
 #include "cmd/fetchview.h"
 #include "cmd/variable.h"
-#include "store/ask.h"
+#include "net/retry.h"
+#include "net/uri.h"
 #include "store/fetch.h"
-#include "store/retry.h"
-#include "store/uri.h"
+#include "store/store.h"
 
 struct init_opts {
 	const char *uri, *to, *ignore, *allow;

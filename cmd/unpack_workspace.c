@@ -14,9 +14,9 @@
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/variable.h"
-#include "store/ask.h"
+#include "pack/pack.h"
 #include "store/fetch.h"
-#include "store/pack.h"
+#include "store/store.h"
 
 struct unpack_workspace_opts {
 	const char *from, *to, *digest, *download;

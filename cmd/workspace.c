@@ -16,7 +16,7 @@
 #include "cmd/fetchview.h"
 #include "cmd/variable.h"
 #include "local/sandbox.h"
-#include "store/ask.h"
+#include "store/store.h"
 #include "store/upload.h"
 
 int workspace_check_opts(const struct workspace_opts *o, bool local, struct error *err)

@@ -7,7 +7,7 @@
 #include "base/opt.h"
 #include "client/workspace.h"
 #include "cmd/job.h"
-#include "store/pack.h"
+#include "pack/pack.h"
 
 struct workspace_opts {
 	const char *dir, *to, *secret;

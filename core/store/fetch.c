@@ -11,15 +11,16 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/map.h"
+#include "base/relpath.h"
 #include "base/stop.h"
 #include "base/str.h"
 #include "base/thread.h"
 #include "base/xmalloc.h"
+#include "net/retry.h"
+#include "net/uri.h"
 #include "store/fetch_impl.h"
 #include "store/fetch_pace.h"
-#include "store/retry.h"
 #include "store/starved.h"
-#include "store/uri.h"
 
 const char *const fetch_event_words[FETCH_EVENTS] = {
 	[FETCH_THERE] = "present",
@@ -171,7 +172,7 @@ static const char *left_out(struct arena *arena, const struct store_object *o)
 {
 	struct error why = { 0 };
 
-	if (store_path_check(o->path, &why))
+	if (relpath_check(o->path, &why))
 		return arena_printf(arena, "%s; it is left out", why.msg);
 	if (target_reserved(o->path))
 		return arena_printf(arena, "%s is left out: the name is ours", o->path);

@@ -25,7 +25,7 @@
 #include <stdint.h>
 
 #include "store/filter.h"
-#include "store/store.h"
+#include "store/scheme.h"
 
 enum fetch_event {
 	FETCH_THERE,   /* it was there already, and right */

@@ -14,9 +14,9 @@
 #include "base/xmalloc.h"
 #include "net/crc.h"
 #include "net/redirect.h"
+#include "net/retry.h"
+#include "net/uri.h"
 #include "store/fetch_impl.h"
-#include "store/retry.h"
-#include "store/uri.h"
 
 enum { MAX_HEADERS = 32, MAX_ERROR_BODY = 1 << 20 };
 

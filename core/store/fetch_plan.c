@@ -9,8 +9,8 @@
 #include "base/str.h"
 #include "base/thread.h"
 #include "base/xmalloc.h"
+#include "net/retry.h"
 #include "store/fetch_impl.h"
-#include "store/retry.h"
 
 static int64_t piece_pos(const struct piece *p)
 {

@@ -13,11 +13,11 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/relpath.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
-#include "store/beneath.h"
-#include "store/store.h"
-#include "store/uri.h"
+#include "net/uri.h"
+#include "store/scheme.h"
 
 enum { MAX_DEPTH = 64 };
 
@@ -43,7 +43,7 @@ static int open_any(const struct store *s, const char *full, int flags)
 	if (s->claim < 0)
 		return open(full, flags | O_CLOEXEC);
 	path = full[len] ? path_join(&arena, s->below, full + len + 1) : s->below;
-	return beneath_open(s->claim, path, flags, true);
+	return relpath_open(s->claim, path, flags, true);
 }
 
 struct walk {
@@ -102,8 +102,7 @@ static int pvc_open(struct store **ret, const struct store_conf *conf, struct er
 		return -1;
 	while (str_ends(path, "/"))
 		path = str_slice(&arena, path, strlen(path) - 1);
-	if (!*u.host || store_path_check(u.host, err) ||
-	    (*path && store_path_check(path, err)))
+	if (!*u.host || relpath_check(u.host, err) || (*path && relpath_check(path, err)))
 		return error_set(
 			err, ERR_INVALID,
 			"'%s' has to be pvc://CLAIM or pvc://CLAIM/PATH, without "

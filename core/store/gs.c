@@ -9,11 +9,11 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
-#include "store/ask.h"
-#include "store/gs_token.h"
+#include "cloud/gs_token.h"
+#include "cloud/sigv4.h"
+#include "net/http_retry.h"
+#include "net/uri.h"
 #include "store/s3.h"
-#include "store/sigv4.h"
-#include "store/uri.h"
 
 #define ENDPOINT "https://storage.googleapis.com"
 #define FIELDS   "name,size,md5Hash,crc32c,generation"
@@ -24,7 +24,7 @@ struct store {
 	struct store *s3; /* instead of all that follows */
 	struct arena arena;
 	const char *endpoint, *bucket, *key;
-	struct store_asker *asker;
+	struct http_retrier *asker;
 	struct gs_token *token;
 };
 
@@ -41,6 +41,7 @@ static void gs_close(struct store *s)
 
 static int setup(struct store *s, const struct store_conf *conf, struct error *err)
 {
+	const struct cloud_conf cloud = store_cloud_conf(conf);
 	const char *endpoint = store_env(conf, "STORAGE_EMULATOR_HOST");
 	struct uri uri;
 
@@ -58,8 +59,8 @@ static int setup(struct store *s, const struct store_conf *conf, struct error *e
 				 "gs://BUCKET/PREFIX is wanted: there is no bucket");
 	s->bucket = uri.host;
 	s->key = uri.path;
-	s->asker = store_asker_new(&s->arena, conf);
-	s->token = gs_token_new(conf);
+	s->asker = store_retrier(&s->arena, conf);
+	s->token = gs_token_new(&cloud);
 	return 0;
 }
 
@@ -158,8 +159,8 @@ static int ask(struct store *s, const char *name, const struct sigv4_pair *query
 		return -1;
 	req.url = call.url;
 	req.headers = call.headers + 1; /* without Accept-Encoding */
-	if (store_ask(s->asker, arena_printf(&arena, "gs://%s", s->bucket), &req, &resp,
-		      err))
+	if (http_retry(s->asker, arena_printf(&arena, "gs://%s", s->bucket), &req, &resp,
+		       err))
 		return -1;
 	if (resp.status != 200)
 		return refused(s, name, resp.status, (const char *)resp.body.data, err);

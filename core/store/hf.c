@@ -16,7 +16,7 @@
 #include "store/hf_hub.h"
 #include "store/hf_tree.h"
 #include "store/hf_uri.h"
-#include "store/store.h"
+#include "store/scheme.h"
 
 enum { MAX_PAGES = 20000, MAX_URL = 16 * 1024, MAX_COMMIT = 64 };
 

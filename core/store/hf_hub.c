@@ -7,12 +7,12 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "cloud/secret.h"
+#include "net/http_retry.h"
 #include "net/redirect.h"
-#include "store/ask.h"
+#include "net/retry.h"
+#include "net/uri.h"
 #include "store/hf_tree.h"
-#include "store/retry.h"
-#include "store/secret.h"
-#include "store/uri.h"
 
 enum { ASK_MS = 120 * 1000, IDLE_MS = 30 * 1000 };
 
@@ -110,7 +110,7 @@ static int find_endpoint(struct hf_hub *hub, struct arena *arena,
 int hf_hub_open(struct hf_hub *ret, struct arena *arena, const struct store_conf *conf,
 		struct error *err)
 {
-	struct hf_hub hub = { .asker = store_asker_new(arena, conf) };
+	struct hf_hub hub = { .asker = store_retrier(arena, conf) };
 
 	if (is_true(store_env(conf, "HF_HUB_OFFLINE")))
 		return error_set(err, ERR_INVALID,
@@ -335,10 +335,10 @@ static int ask(const struct hf_hub *hub, const struct hf_repo *repo, const char 
 					  .on_header = on_header,
 					  .ctx = a };
 
-	return store_ask(hub->asker,
-			 arena_printf(&arena, "asking %s about %s", hub->host,
-				      hf_repo_shown(&arena, repo)),
-			 &req, ret, err);
+	return http_retry(hub->asker,
+			  arena_printf(&arena, "asking %s about %s", hub->host,
+				       hf_repo_shown(&arena, repo)),
+			  &req, ret, err);
 }
 
 int hf_hub_admits(const struct hf_hub *hub, const struct hf_repo *repo, const char *url,

@@ -14,10 +14,10 @@
 #define STORE_HF_HUB_H
 
 #include "store/hf_uri.h"
-#include "store/store.h"
+#include "store/scheme.h"
 
 struct hf_hub {
-	struct store_asker *asker;
+	struct http_retrier *asker;
 	const char *endpoint;   /* without '/' at the end */
 	const char *host;       /* of it, for messages */
 	const char *token_from; /* "HF_TOKEN", "the file ..."; NULL: no token */

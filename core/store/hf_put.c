@@ -8,15 +8,15 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/relpath.h"
 #include "base/stop.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "net/digest.h"
+#include "net/http_retry.h"
 #include "net/redirect.h"
-#include "store/ask.h"
-#include "store/beneath.h"
+#include "net/uri.h"
 #include "store/hf_hub.h"
-#include "store/uri.h"
 
 enum {
 	BATCH = 100,
@@ -73,7 +73,7 @@ static int bytes_open(struct bytes *ret, const struct hf_put_file *f, struct err
 	struct bytes b = {
 		.name = f->name,
 		.fd = f->root < 0 ? open(f->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
-				  : beneath_open(f->root, f->path, O_RDONLY, false),
+				  : relpath_open(f->root, f->path, O_RDONLY, false),
 		.len = (size_t)f->size
 	};
 	struct stat st;
@@ -197,14 +197,14 @@ static int ask(struct putting *p, struct asked *a, struct http_response *ret,
 		.on_header = on_header,
 		.ctx = a,
 	};
-	const struct store_question q = { .what = hf_repo_shown(&arena, &p->repo),
-					  .req = &req,
-					  .prepare = a->is_commit ? make_commit : NULL,
-					  .is_done = a->is_commit ? is_committed : NULL,
-					  .ctx = p };
+	const struct http_retry_call q = { .what = hf_repo_shown(&arena, &p->repo),
+					   .req = &req,
+					   .prepare = a->is_commit ? make_commit : NULL,
+					   .is_done = a->is_commit ? is_committed : NULL,
+					   .ctx = p };
 
 	add_headers(p, a, &arena, headers);
-	if (store_ask_question(p->hub.asker, &q, ret, err))
+	if (http_retry_call(p->hub.asker, &q, ret, err))
 		return -1;
 	return !ret->status || ret->status / 100 == 2 ? 0 : refused(p, a, ret, err);
 }
@@ -407,7 +407,7 @@ static int has_files(struct putting *p, bool *ret, struct error *err)
 	return 0;
 }
 
-/* store_question.is_done: the branch is where it was, or somewhere else, with our files? */
+/* http_retry_call.is_done: the branch is where it was, or somewhere else, with our files? */
 static int is_committed(void *ctx, bool *ret, struct error *err)
 {
 	struct putting *p = ctx;
@@ -420,7 +420,7 @@ static int is_committed(void *ctx, bool *ret, struct error *err)
 	return strcmp(before, p->parent) ? has_files(p, ret, err) : 0;
 }
 
-/* store_question.prepare: on top of what the branch is at. */
+/* http_retry_call.prepare: on top of what the branch is at. */
 static int make_commit(void *ctx, struct arena *arena, struct http_request *req,
 		       struct error *err)
 {

@@ -4,9 +4,10 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/relpath.h"
 #include "base/str.h"
+#include "net/uri.h"
 #include "store/store.h"
-#include "store/uri.h"
 
 enum { MAX_ID = 96, MAX_REVISION = 255 };
 
@@ -162,7 +163,7 @@ int hf_repo_parse(struct hf_repo *ret, struct arena *arena, const char *uri, boo
 		r.revision = "main";
 	if (revision_check(r.revision, err))
 		return error_wrap(err, "'%s'", shown);
-	if (*r.folder && store_path_check(r.folder, err))
+	if (*r.folder && relpath_check(r.folder, err))
 		return error_set(err, ERR_INVALID,
 				 "'%s': '%.300s' cannot be a folder of a repository",
 				 shown, str_visible(arena, r.folder, false));

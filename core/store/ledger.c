@@ -9,8 +9,9 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/relpath.h"
 #include "base/str.h"
-#include "store/uri.h"
+#include "net/uri.h"
 #include "store/verify.h"
 
 #define MANIFEST "manifest.jsonl"
@@ -204,7 +205,7 @@ int ledger_drop_stale(struct ledger *l, const struct store_listing *list, size_t
 		struct stat st;
 
 		if (!was->same_source || map_get(&wanted, e->key) ||
-		    target_reserved(e->key) || store_path_check(e->key, &ignored) ||
+		    target_reserved(e->key) || relpath_check(e->key, &ignored) ||
 		    target_stat(l->target, e->key, &st, &ignored) || !st.st_nlink ||
 		    was->size != st.st_size || was->mtime != mtime_of(&st))
 			continue;

@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "base/thread.h"
 #include "base/xmalloc.h"
+#include "cloud/aws_profile.h"
 #include "store/s3_object.h"
 
 enum { ASKERS = 8, ASK_FROM = 16 << 20 };
@@ -328,9 +329,18 @@ static int s3_explain(struct store *s, const struct store_object *o, int status,
 	return s3_bucket_refused(s->bucket, o->key, status, &text, err);
 }
 
+static const char *s3_ca_file(struct arena *arena, const struct store_conf *conf,
+			      const char **ret_setting)
+{
+	const struct cloud_conf cloud = store_cloud_conf(conf);
+
+	return aws_ca_bundle(arena, &cloud, ret_setting);
+}
+
 const struct scheme scheme_s3 = {
 	.name = "s3",
 	.as_stored = true,
+	.ca_file = s3_ca_file,
 	.open = s3_open,
 	.list = s3_scheme_list,
 	.locate = s3_locate,

@@ -4,7 +4,7 @@
 #ifndef STORE_S3_H
 #define STORE_S3_H
 
-#include "store/store.h"
+#include "store/scheme.h"
 
 /* scheme_s3's open, at this endpoint, whatever the environment says. */
 MUST_CHECK int s3_open_at(struct store **ret, const struct store_conf *conf,

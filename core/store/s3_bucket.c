@@ -8,10 +8,9 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
-#include "store/ask.h"
-#include "store/aws_credentials.h"
-#include "store/aws_profile.h"
-#include "store/uri.h"
+#include "cloud/aws_credentials.h"
+#include "cloud/aws_profile.h"
+#include "net/uri.h"
 
 #define DEFAULT_REGION "us-east-1"
 
@@ -30,7 +29,7 @@ struct s3_bucket {
 	const char *scheme, *name, *key; /* of the URI */
 	const char *endpoint;            /* "https://host[:port][/path]"; NULL: AWS's */
 	bool in_host;                    /* the bucket is part of the host's name */
-	struct store_asker *asker;
+	struct http_retrier *asker;
 	struct aws_credentials *credentials;
 	pthread_mutex_t lock;
 	char region[REGION_SIZE]; /* under the lock */
@@ -184,7 +183,8 @@ static int find_bucket(struct s3_bucket *b, const struct store_conf *conf,
 static int setup(struct s3_bucket *b, const struct store_conf *conf, const char *endpoint,
 		 struct error *err)
 {
-	struct aws_files files = aws_files_of(&b->arena, conf);
+	const struct cloud_conf cloud = store_cloud_conf(conf);
+	struct aws_files files = aws_files_of(&b->arena, &cloud);
 	struct aws_profile profile = { 0 };
 	struct error ignored = { 0 }; /* aws_credentials_get() says it, if they matter */
 	bool found;
@@ -195,8 +195,8 @@ static int setup(struct s3_bucket *b, const struct store_conf *conf, const char 
 	if (find_endpoint(b, conf, endpoint, &profile, err) ||
 	    find_region(b, conf, &profile, err) || find_bucket(b, conf, err))
 		return -1;
-	b->asker = store_asker_new(&b->arena, conf);
-	b->credentials = aws_credentials_new(conf, b->region);
+	b->asker = store_retrier(&b->arena, conf);
+	b->credentials = aws_credentials_new(&cloud, b->region);
 	return 0;
 }
 
@@ -367,14 +367,14 @@ static int ask_once(struct s3_bucket *b, const struct s3_request *req, struct he
 					   .max_body = MAX_ANSWER,
 					   .on_header = on_header,
 					   .ctx = h };
-	const struct store_question q = { .what = title(b, &arena, req->key),
-					  .req = &http,
-					  .prepare = sign_anew,
-					  .is_done = req->is_done ? is_done : NULL,
-					  .ctx = h };
+	const struct http_retry_call q = { .what = title(b, &arena, req->key),
+					   .req = &http,
+					   .prepare = sign_anew,
+					   .is_done = req->is_done ? is_done : NULL,
+					   .ctx = h };
 
 	*h = (struct hearing){ .bucket = b, .req = req };
-	return store_ask_question(b->asker, &q, ret, err);
+	return http_retry_call(b->asker, &q, ret, err);
 }
 
 /* Did it say that the bucket is somewhere else, or that the key has had its time? */

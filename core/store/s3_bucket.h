@@ -14,9 +14,9 @@
 #ifndef STORE_S3_BUCKET_H
 #define STORE_S3_BUCKET_H
 
-#include "store/aws_error.h"
-#include "store/sigv4.h"
-#include "store/store.h"
+#include "cloud/aws_error.h"
+#include "cloud/sigv4.h"
+#include "store/scheme.h"
 
 struct s3_bucket; /* for many threads */
 
@@ -43,7 +43,7 @@ struct s3_request {
 	size_t body_len;
 	const char *payload; /* SHA-256 of the body, hex; NULL where there is no body */
 	bool again; /* the last one was refused: renew the credentials, if they can be */
-	/* As store_question's: it is not idempotent. The answer may have status 0. */
+	/* As http_retry_call's: it is not idempotent. The answer may have status 0. */
 	int (*is_done)(void *ctx, bool *ret, struct error *err);
 	/* Each header of the answer; or NULL. */
 	void (*on_header)(void *ctx, const char *name, const char *value);

@@ -6,8 +6,8 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
-#include "store/uri.h"
-#include "store/xml.h"
+#include "cloud/xml.h"
+#include "net/uri.h"
 
 enum { MAX_PAGE = 10000, MAX_PAGES = 20000, MD5_HEX = 32, MAX_PARTS = 10000 };
 

@@ -1,24 +1,40 @@
-#include "store/store.h"
+#include "store/scheme.h"
 
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
-#include "store/uri.h"
+#include "net/uri.h"
 
 static const struct scheme *const schemes[] = {
 	&scheme_file,  &scheme_gs,  &scheme_hf, &scheme_http,
 	&scheme_https, &scheme_pvc, &scheme_s3,
 };
 
-enum { MAX_PART = 255, MAX_PATH_LENGTH = 4096 };
-
 const char *store_env(const struct store_conf *conf, const char *name)
 {
 	const char *value = conf->env ? conf->env(conf->ctx, name) : NULL;
 
 	return value && *value ? value : NULL;
+}
+
+struct cloud_conf store_cloud_conf(const struct store_conf *conf)
+{
+	return (struct cloud_conf){ .env = conf->env,
+				    .ctx = conf->ctx,
+				    .retry = { .http = conf->http,
+					       .tries = conf->tries,
+					       .say = conf->say,
+					       .ctx = conf->ctx } };
+}
+
+struct http_retrier *store_retrier(struct arena *arena, const struct store_conf *conf)
+{
+	const struct cloud_conf cloud = store_cloud_conf(conf);
+
+	return http_retrier_new(arena, &cloud.retry);
 }
 
 int store_listing_add(struct store_listing *l, const struct store_object *o,
@@ -43,6 +59,15 @@ void store_listing_release(struct store_listing *l)
 	*l = (struct store_listing){ 0 };
 }
 
+/* NULL: unknown. */
+static const struct scheme *named_scheme(const char *name)
+{
+	for (size_t i = 0; i < sizeof(schemes) / sizeof(*schemes); i++)
+		if (str_eq(name, schemes[i]->name))
+			return schemes[i];
+	return NULL;
+}
+
 int scheme_find(const struct scheme **ret, const char *uri, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -51,13 +76,11 @@ int scheme_find(const struct scheme **ret, const char *uri, struct error *err)
 
 	if (uri_parse(&u, &arena, uri, err))
 		return -1;
-	for (size_t i = 0; i < sizeof(schemes) / sizeof(*schemes); i++) {
-		if (str_eq(u.scheme, schemes[i]->name)) {
-			*ret = schemes[i];
-			return 0;
-		}
+	*ret = named_scheme(u.scheme);
+	if (*ret)
+		return 0;
+	for (size_t i = 0; i < sizeof(schemes) / sizeof(*schemes); i++)
 		buf_printf(&known, "%s%s://", i ? ", " : "", schemes[i]->name);
-	}
 	if (str_eq(u.scheme, "cache"))
 		return error_set(err, ERR_UNSUPPORTED,
 				 "'%s': cache:// comes with the data cache, which is not "
@@ -68,44 +91,26 @@ int scheme_find(const struct scheme **ret, const char *uri, struct error *err)
 			 uri_shown(&arena, uri), u.scheme, known.data);
 }
 
-/* NULL, or what is wrong with a part of a path. */
-static const char *part_refusal(const char *part, size_t len)
-{
-	if (!len)
-		return "a part of it is empty";
-	if (len > MAX_PART)
-		return "a part of it has more than 255 bytes";
-	if (len == 1 && *part == '.')
-		return "a part of it is '.'";
-	if (len == 2 && !memcmp(part, "..", 2))
-		return "a part of it is '..'";
-	for (size_t i = 0; i < len; i++)
-		if ((unsigned char)part[i] < ' ' || part[i] == 0x7f)
-			return "it has a control character";
-	return NULL;
-}
-
-int store_path_check(const char *path, struct error *err)
+int store_http_new(struct http_client **ret, const struct store_conf *conf,
+		   const struct http_conf *like, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
-	size_t len = strlen(path);
-	const char *why = NULL;
+	const char *file = NULL, *setting;
+	struct http_conf http = *like;
+	const struct scheme *scheme;
+	struct uri uri;
 
-	if (*path == '/')
-		why = "it is absolute";
-	else if (len > MAX_PATH_LENGTH)
-		why = "it has more than 4096 bytes";
-	else if (!utf8_valid(path, len))
-		why = "it is not UTF-8";
-	for (const char *part = path; !why && part;) {
-		size_t n = strcspn(part, "/");
-
-		why = part_refusal(part, n);
-		part = part[n] ? part + n + 1 : NULL;
+	if (uri_parse(&uri, &arena, conf->uri, err))
+		return -1;
+	http.http1 = true;
+	scheme = named_scheme(uri.scheme);
+	if (scheme && scheme->ca_file && !store_env(conf, "SSL_CERT_FILE"))
+		file = scheme->ca_file(&arena, conf, &setting);
+	if (file && !file_exists(file))
+		return error_set(err, ERR_INVALID, "%s: no file %s", setting, file);
+	if (file) {
+		http.ca_file = file;
+		http.ca_setting = setting;
 	}
-	if (!why)
-		return 0;
-	return error_set(err, ERR_INVALID,
-			 "the place has a file '%.300s' whose name is refused: %s",
-			 str_visible(&arena, path, false), why);
+	return http_client_new(ret, &http, err);
 }

@@ -9,9 +9,9 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/relpath.h"
 #include "base/str.h"
 #include "net/digest.h"
-#include "store/beneath.h"
 
 /* Volumes are root's as they are made, and who a pod is its securityContext says. */
 static int fail_write(struct error *err)
@@ -126,7 +126,7 @@ static int parent(const struct target *t, const char *path, bool make)
 
 	if (!strchr(path, '/'))
 		return fcntl(t->root, F_DUPFD_CLOEXEC, 3);
-	fd = beneath_open(t->root, dir, O_RDONLY | O_DIRECTORY, false);
+	fd = relpath_open(t->root, dir, O_RDONLY | O_DIRECTORY, false);
 	if (fd >= 0)
 		return fd;
 	return walk(t->root, dir, make);

@@ -11,18 +11,18 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/map.h"
+#include "base/relpath.h"
 #include "base/stop.h"
 #include "base/str.h"
 #include "base/thread.h"
 #include "base/xmalloc.h"
 #include "net/digest.h"
+#include "net/uri.h"
 #include "store/begun.h"
-#include "store/beneath.h"
 #include "store/hf_put.h"
 #include "store/s3_object.h"
 #include "store/s3_put.h"
 #include "store/target.h"
-#include "store/uri.h"
 
 /* A part is in memory while it is sent; all of them together are not to be more. */
 #define PARTS_BYTES ((int64_t)24 * 1024 * 1024)
@@ -151,7 +151,7 @@ static int walk_entry(struct walk *w, const char *dir, const char *below,
 					S_ISLNK(st.st_mode) ? "a link" : "no file"));
 		return 0;
 	}
-	if (store_path_check(path, err))
+	if (relpath_check(path, err))
 		return error_wrap(err, "%s", dir);
 	return add_file(w->up, name, path, arena_printf(&arena, "%s%s", w->prefix, path),
 			&st, err);
@@ -233,7 +233,7 @@ static int64_t size_of(const struct file *f, size_t part)
 static int read_part(const struct file *f, size_t part, char *data, struct error *err)
 {
 	cleanup_fd int fd = f->root < 0 ? open(f->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
-					: beneath_open(f->root, f->path, O_RDONLY, false);
+					: relpath_open(f->root, f->path, O_RDONLY, false);
 	int64_t at = (int64_t)part * f->part_size, left = size_of(f, part);
 	struct stat st;
 

@@ -19,14 +19,15 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/relpath.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "cloud/secret.h"
+#include "net/http_retry.h"
 #include "net/redirect.h"
-#include "store/ask.h"
-#include "store/retry.h"
-#include "store/secret.h"
-#include "store/store.h"
-#include "store/uri.h"
+#include "net/retry.h"
+#include "net/uri.h"
+#include "store/scheme.h"
 #include "store/verify.h"
 
 enum { MAX_WORDS = 8 };
@@ -34,7 +35,7 @@ enum { MAX_WORDS = 8 };
 
 struct store {
 	struct arena arena;
-	struct store_asker *asker;
+	struct http_retrier *asker;
 	const char *url;        /* without fragment */
 	const char *fragment;   /* or NULL */
 	const char *headers[2]; /* for the URL's own host */
@@ -59,7 +60,7 @@ static int web_open(struct store **ret, const struct store_conf *conf, struct er
 		free(s);
 		return -1;
 	}
-	s->asker = store_asker_new(&s->arena, conf);
+	s->asker = store_retrier(&s->arena, conf);
 	s->url = str_slice(&s->arena, conf->uri, strcspn(conf->uri, "#"));
 	s->fragment = u.fragment;
 	if (token)
@@ -155,7 +156,7 @@ static int name_of(const char **ret, struct arena *arena, const char *manifest,
 				 uri_shown(arena, url));
 	if (uri_decode(ret, arena, path, err))
 		return -1;
-	return store_path_check(*ret, err);
+	return relpath_check(*ret, err);
 }
 
 /* sha256sum's: the digest, a blank, another or '*', then the name, blanks and all. */
@@ -173,7 +174,7 @@ static int take_sum(struct store_object *o, struct arena *arena, const char *bas
 
 	while (str_starts(name, "./"))
 		name += 2;
-	if (store_path_check(name, err))
+	if (relpath_check(name, err))
 		return -1;
 	for (const char *p = name; *p; p++) {
 		char one[2] = { *p, 0 };
@@ -252,7 +253,7 @@ static int take_url(struct store_object *o, struct arena *arena, const char *bas
 		return name_of(&o->path, arena, base, o->key, err);
 	if (uri_decode(&o->path, arena, name, err))
 		return -1;
-	return store_path_check(o->path, err);
+	return relpath_check(o->path, err);
 }
 
 static int take_line(struct store_object *o, struct arena *arena, const char *base,
@@ -331,7 +332,7 @@ static int get(struct store *s, struct http_response *ret, struct error *err)
 			.ctx = &to,
 		};
 
-		if (store_ask(s->asker, what, &req, ret, err))
+		if (http_retry(s->asker, what, &req, ret, err))
 			return -1;
 		if (!redirect_status(ret->status) || !to.value)
 			return 0;

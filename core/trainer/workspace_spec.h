@@ -1,7 +1,7 @@
 /*
  * workspace_spec.h - a folder that was shipped with a TrainJob (`submit --workspace`).
  *
- * The TrainJob's annotations say which archive (store/pack.h) it is and where it lies;
+ * The TrainJob's annotations say which archive (pack/pack.h) it is and where it lies;
  * plugins/workspace.c makes of them an init container of our own image that unpacks it
  * into a volume of each training pod, at WORKSPACE_PATH. The archive lies in a ConfigMap
  * that the TrainJob owns, or at a URI. workspace_spec.c is the only file with these names.

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/relpath.h"
 #include "base/str.h"
 #include "store/hf_tree.h"
 #include "store/hf_uri.h"
@@ -23,7 +24,7 @@ static void fuzz_uri(struct arena *arena, const char *text)
 	}
 	FUZZ_CHECK(str_eq(r.kind, "models") || str_eq(r.kind, "datasets"));
 	FUZZ_CHECK(hf_id_valid(r.id) && *r.revision && !strstr(r.id, ".."));
-	FUZZ_CHECK(!*r.folder || !store_path_check(r.folder, &ignored));
+	FUZZ_CHECK(!*r.folder || !relpath_check(r.folder, &ignored));
 }
 
 static void fuzz_page(const void *data, size_t size, const char *folder)
@@ -40,7 +41,7 @@ static void fuzz_page(const void *data, size_t size, const char *folder)
 	for (size_t i = 0; i < l.n; i++) {
 		const struct store_object *o = &l.objects[i];
 
-		FUZZ_CHECK(!store_path_check(o->path, &err));
+		FUZZ_CHECK(!relpath_check(o->path, &err));
 		FUZZ_CHECK(o->size >= -1 && o->size <= STORE_MAX_SIZE);
 		FUZZ_CHECK(!o->sum == (o->digest == STORE_DIGEST_NONE));
 		FUZZ_CHECK(!o->sum ||

@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "store/ignore.h"
+#include "pack/ignore.h"
 #include "tests/fuzz/fuzz.h"
 
 /* Without sets and backslashes; the pattern is anchored, without '/' at either end. */

@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "store/aws_profile.h"
+#include "cloud/aws_profile.h"
 #include "tests/fuzz/fuzz.h"
 
 #define LAST_NAME "last of all"

@@ -6,9 +6,9 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "store/aws_error.h"
+#include "cloud/aws_error.h"
+#include "cloud/xml.h"
 #include "store/s3_object.h"
-#include "store/xml.h"
 #include "tests/fuzz/fuzz.h"
 
 struct seen {

@@ -7,8 +7,8 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "store/sigv4.h"
-#include "store/uri.h"
+#include "cloud/sigv4.h"
+#include "net/uri.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { MAX_PAIRS = 8 };

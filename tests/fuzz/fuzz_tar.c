@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/relpath.h"
 #include "base/str.h"
-#include "store/pack.h"
-#include "store/store.h"
-#include "store/tar.h"
+#include "pack/pack.h"
+#include "pack/tar.h"
 #include "tests/fuzz/fuzz.h"
 
 struct source {
@@ -65,7 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		FUZZ_CHECK(e.path && strlen(e.path) <= TAR_MAX_PATH && e.size >= 0);
 		FUZZ_CHECK((e.type == TAR_LINK) == (e.target != NULL));
 		FUZZ_CHECK(e.type == TAR_FILE || e.size == 0);
-		if (!store_path_check(e.path, &bad) && (!e.target || *e.target))
+		if (!relpath_check(e.path, &bad) && (!e.target || *e.target))
 			check_again(&e);
 		if (e.target && pack_link_stays(e.target, 0))
 			FUZZ_CHECK(*e.target != '/' && !str_starts(e.target, "../"));

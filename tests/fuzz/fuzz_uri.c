@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/relpath.h"
 #include "base/str.h"
+#include "net/uri.h"
 #include "store/filter.h"
-#include "store/store.h"
-#include "store/uri.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_path(const char *path)
@@ -17,7 +17,7 @@ static void check_path(const char *path)
 	struct error err = { 0 };
 	char **parts;
 
-	if (store_path_check(path, &err)) {
+	if (relpath_check(path, &err)) {
 		FUZZ_CHECK(err.kind && *err.msg);
 		return;
 	}

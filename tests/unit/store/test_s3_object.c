@@ -1,9 +1,7 @@
-/* Pages of ListObjectsV2, refusals, ETags: what is read of an S3 server's answers. */
+/* Pages of ListObjectsV2, ETags: what is read of an S3 server's answers. */
 #include "base/str.h"
-#include "store/aws_error.h"
 #include "store/s3_object.h"
 #include "store/s3_put.h"
-#include "store/xml.h"
 #include "tests/unit/base/base_test.h"
 
 #define KEY(k)     "<Contents><Key>" k "</Key><Size>1</Size></Contents>"
@@ -87,38 +85,6 @@ static void test_page_goes_on(void **state)
 	assert_true(page.entries[0].size == INT64_MAX);
 }
 
-static void test_errors(void **state)
-{
-	static const struct {
-		const char *xml, *code, *message, *region;
-	} rows[] = {
-		{ "<Error><Code>NoSuchKey</Code><Message>a\nb</Message></Error>",
-		  "NoSuchKey", "a\\x0ab", NULL },
-		{ "<ErrorResponse><Error><Code>AccessDenied</Code></Error></"
-		  "ErrorResponse>",
-		  "AccessDenied", "", NULL },
-		{ "<Error><Code>AuthorizationHeaderMalformed</Code><Region>eu-west-1</"
-		  "Region></Error>",
-		  "AuthorizationHeaderMalformed", "", "eu-west-1" },
-		{ "<Error><Code>x</Code>", "", "", NULL },
-		{ "not found", "", "", NULL },
-		{ "", "", "", NULL },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < N_ROWS(rows); i++) {
-		cleanup_arena struct arena arena = { 0 };
-		cleanup_buf struct buf body = { .max = 1000 };
-		struct aws_error e;
-
-		buf_adds(&body, rows[i].xml);
-		e = aws_error_read(&arena, &body);
-		check_text(rows[i].xml, e.code, rows[i].code);
-		check_text(rows[i].xml, e.message, rows[i].message);
-		check_text(rows[i].xml, e.region, rows[i].region);
-	}
-}
-
 static void test_etags(void **state)
 {
 	static const struct {
@@ -152,7 +118,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pages),
 		cmocka_unit_test(test_page_goes_on),
-		cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_etags),
 	};
 

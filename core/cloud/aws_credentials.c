@@ -1,0 +1,666 @@
+#include "cloud/aws_credentials.h"
+
+#include <pthread.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "cloud/aws_error.h"
+#include "cloud/aws_profile.h"
+#include "cloud/secret.h"
+#include "cloud/xml.h"
+#include "net/sign.h"
+
+#define ECS_HOST   "http://169.254.170.2"
+#define IMDS       "http://169.254.169.254"
+#define IMDS_ROLES "/latest/meta-data/iam/security-credentials/"
+
+enum {
+	MAX_FILE = 256 * 1024,
+	MAX_ANSWER = 256 * 1024,
+	NEAR_MS = 2000, /* what answers from this machine or its neighbourhood */
+	STS_MS = 30 * 1000,
+	EARLY_S = 5 * 60,
+	MAX_PROFILES = 8,     /* that name each other */
+	AGAIN_MS = 30 * 1000, /* the least between renewals because of a refusal */
+};
+
+#define SETTINGS(X)                               \
+	X(ACCESS_KEY_ID)                          \
+	X(SECRET_ACCESS_KEY)                      \
+	X(SESSION_TOKEN)                          \
+	X(ROLE_ARN)                               \
+	X(AWS_ACCESS_KEY_ID)                      \
+	X(AWS_SECRET_ACCESS_KEY)                  \
+	X(AWS_SESSION_TOKEN)                      \
+	X(AWS_ROLE_ARN)                           \
+	X(AWS_ROLE_SESSION_NAME)                  \
+	X(AWS_WEB_IDENTITY_TOKEN_FILE)            \
+	X(AWS_ENDPOINT_URL)                       \
+	X(AWS_ENDPOINT_URL_STS)                   \
+	X(AWS_CONTAINER_CREDENTIALS_FULL_URI)     \
+	X(AWS_CONTAINER_CREDENTIALS_RELATIVE_URI) \
+	X(AWS_CONTAINER_AUTHORIZATION_TOKEN)      \
+	X(AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE) \
+	X(AWS_EC2_METADATA_DISABLED)              \
+	X(AWS_EC2_METADATA_SERVICE_ENDPOINT)
+
+#define AS_FIELD(name) const char *name;
+struct settings {
+	SETTINGS(AS_FIELD)
+};
+
+struct found {
+	struct arena arena;
+	struct sigv4_key key; /* access NULL: nobody */
+	const char *source, *role;
+	const char *foreign; /* how a profile has some, which is not done here; or NULL */
+	int64_t expires;     /* seconds since 1970; 0: never */
+};
+
+struct aws_credentials {
+	struct arena arena;
+	struct settings set;
+	struct aws_files files;
+	const char *region, *endpoint; /* endpoint: of STS, the profile's; or NULL */
+	struct http_retrier *asker;
+	struct http_client *direct; /* no proxy: what is near */
+	pthread_mutex_t lock;       /* of what follows */
+	bool asked;
+	int64_t asked_ms;
+	struct found now;
+};
+
+static const char *copy(struct arena *arena, const char *s)
+{
+	return s ? arena_strdup(arena, s) : NULL;
+}
+
+struct aws_credentials *aws_credentials_new(const struct cloud_conf *conf,
+					    const char *region)
+{
+	struct aws_credentials *c = xcalloc(1, sizeof(*c));
+	struct aws_profile p = { 0 };
+	struct error ignored = { 0 }; /* who needs the files says so */
+	bool found;
+
+#define KEEP(name) c->set.name = aws_env(&c->arena, conf, #name);
+	SETTINGS(KEEP)
+	c->region = arena_strdup(&c->arena, region);
+	c->files = aws_files_of(&c->arena, conf);
+	if (!aws_profile_load(&p, &found, &c->arena, &c->files, c->files.profile,
+			      &ignored))
+		c->endpoint = p.sts_endpoint ? p.sts_endpoint : p.endpoint;
+	c->asker = http_retrier_new(&c->arena, &conf->retry);
+	pthread_mutex_init(&c->lock, NULL);
+	return c;
+}
+
+void aws_credentials_free(struct aws_credentials *c)
+{
+	if (!c)
+		return;
+	http_client_free(c->direct);
+	arena_clear(&c->now.arena);
+	arena_clear(&c->arena);
+	pthread_mutex_destroy(&c->lock);
+	free(c);
+}
+
+/* ---- fixed ones ---- */
+
+static int from_pair(struct found *f, const char *access, const char *secret,
+		     const char *token, const char *source, struct error *err)
+{
+	if (!access && !secret)
+		return 0;
+	if (!access || !secret)
+		return error_set(err, ERR_INVALID,
+				 "%s is set and its other half is not: an access key ID "
+				 "and a secret access key go together",
+				 source);
+	f->key.access = arena_strdup(&f->arena, access);
+	f->key.secret = arena_strdup(&f->arena, secret);
+	f->key.token = token ? arena_strdup(&f->arena, token) : NULL;
+	f->source = source;
+	return 0;
+}
+
+static int from_own(struct aws_credentials *c, struct found *f, struct error *err)
+{
+	return from_pair(
+		f, c->set.ACCESS_KEY_ID, c->set.SECRET_ACCESS_KEY, c->set.SESSION_TOKEN,
+		c->set.ACCESS_KEY_ID ? "ACCESS_KEY_ID" : "SECRET_ACCESS_KEY", err);
+}
+
+static int from_env(struct aws_credentials *c, struct found *f, struct error *err)
+{
+	return from_pair(f, c->set.AWS_ACCESS_KEY_ID, c->set.AWS_SECRET_ACCESS_KEY,
+			 c->set.AWS_SESSION_TOKEN,
+			 c->set.AWS_ACCESS_KEY_ID ? "AWS_ACCESS_KEY_ID"
+						  : "AWS_SECRET_ACCESS_KEY",
+			 err);
+}
+
+/* ---- STS -------------------------------------------------------------------------- */
+
+static int on_sts(void *ctx, const char *path, const char *text, struct error *err)
+{
+	struct found *f = ctx;
+	const char *name = strstr(path, "Credentials/");
+	struct error why = { 0 };
+
+	if (!name)
+		return 0;
+	name = strchr(name, '/') + 1;
+	if (!strcmp(name, "AccessKeyId"))
+		f->key.access = arena_strdup(&f->arena, text);
+	else if (!strcmp(name, "SecretAccessKey"))
+		f->key.secret = arena_strdup(&f->arena, text);
+	else if (!strcmp(name, "SessionToken"))
+		f->key.token = arena_strdup(&f->arena, text);
+	else if (!strcmp(name, "Expiration") && time_parse(&f->expires, text, &why))
+		return error_set(err, ERR_FORMAT, "Expiration: %s", why.msg);
+	return 0;
+}
+
+static const char *sts_endpoint(struct aws_credentials *c, struct arena *arena)
+{
+	if (c->set.AWS_ENDPOINT_URL_STS)
+		return c->set.AWS_ENDPOINT_URL_STS;
+	if (c->set.AWS_ENDPOINT_URL)
+		return c->set.AWS_ENDPOINT_URL;
+	if (c->endpoint)
+		return c->endpoint;
+	return arena_printf(arena, "https://sts.%s.amazonaws.com%s", c->region,
+			    str_starts(c->region, "cn-") ? ".cn" : "");
+}
+
+static int sts_refused(struct aws_credentials *c, const struct http_response *resp,
+		       const char *what, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct aws_error e = aws_error_read(&arena, &resp->body);
+	const char *hint = "";
+
+	(void)c;
+	if (strstr(e.code, "AccessDenied"))
+		hint = "; does the role's trust policy name this identity?";
+	else if (strstr(e.code, "InvalidIdentityToken") || strstr(e.code, "IDPComm"))
+		hint = "; is the cluster's OIDC provider known to AWS's IAM, and is the "
+		       "token's audience sts.amazonaws.com?";
+	else if (strstr(e.code, "ExpiredToken"))
+		hint = "; the token file is too old, or this machine's clock is wrong";
+	return error_set(err, ERR_DENIED, "%s: STS answers %d %s: %s%s", what,
+			 resp->status, e.code, e.message, hint);
+}
+
+/* Ask STS; a request without a key is not signed. */
+static int sts_ask(struct aws_credentials *c, const struct sigv4_key *key,
+		   const struct sigv4_pair *form, struct found *f, struct error *err)
+{
+	static const struct sigv4_pair headers[] = {
+		{ "content-type", "application/x-www-form-urlencoded" },
+		{ "accept", "application/xml" },
+		{ NULL, NULL }
+	};
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_http_response struct http_response resp = { 0 };
+	const char *url = sts_endpoint(c, &arena), *body = sigv4_query(&arena, form);
+	const char *host = strstr(url, "://");
+	const struct xml_reader reader = { on_sts, f };
+	cleanup_buf struct buf hash = { .max = 128 };
+	unsigned char sum[SIGN_SHA256_SIZE];
+	struct http_request req = { .method = "POST",
+				    .url = arena_printf(&arena, "%s/", url),
+				    .body = body,
+				    .body_len = strlen(body),
+				    .timeout_ms = STS_MS,
+				    .max_body = MAX_ANSWER };
+	const char *what = arena_printf(&arena, "role %s", f->role);
+
+	if (!host)
+		return error_set(err, ERR_INVALID, "AWS_ENDPOINT_URL_STS is no URL");
+	sign_sha256(body, req.body_len, sum);
+	hex_encode(&hash, sum, sizeof(sum));
+	req.headers = sigv4_sign(
+		&arena,
+		&(struct sigv4_request){
+			.method = "POST",
+			.host = str_slice(&arena, host + 3, strcspn(host + 3, "/")),
+			.path = "/",
+			.query = "",
+			.headers = headers,
+			.payload = (const char *)hash.data,
+			.region = c->region,
+			.service = "sts",
+			.now = clock_now() },
+		key);
+	if (http_retry(c->asker, what, &req, &resp, err))
+		return -1;
+	if (resp.status != 200)
+		return sts_refused(c, &resp, what, err);
+	if (xml_read(resp.body.data, resp.body.len, &reader, err))
+		return error_wrap(err, "%s: STS", what);
+	if (!f->key.access || !f->key.secret || !f->key.token)
+		return error_set(err, ERR_FORMAT, "%s: STS answers without a key", what);
+	return 0;
+}
+
+/* f->role by the token of a file. */
+static int web_identity(struct aws_credentials *c, struct found *f, const char *path,
+			const char *session, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *token;
+
+	if (secret_read(&token, &arena, path, f->source, err))
+		return -1;
+	return sts_ask(
+		c, NULL,
+		(const struct sigv4_pair[]){ { "Action", "AssumeRoleWithWebIdentity" },
+					     { "Version", "2011-06-15" },
+					     { "RoleArn", f->role },
+					     { "RoleSessionName", session },
+					     { "WebIdentityToken", token },
+					     { NULL, NULL } },
+		f, err);
+}
+
+static const char *session_name(struct aws_credentials *c)
+{
+	return c->set.AWS_ROLE_SESSION_NAME ? c->set.AWS_ROLE_SESSION_NAME : "kftrainer";
+}
+
+static int from_web_identity(struct aws_credentials *c, struct found *f,
+			     struct error *err)
+{
+	const char *path = c->set.AWS_WEB_IDENTITY_TOKEN_FILE;
+
+	f->role = c->set.AWS_ROLE_ARN ? c->set.AWS_ROLE_ARN : c->set.ROLE_ARN;
+	if (!path || !f->role)
+		return 0;
+	f->source = "web identity (AWS_WEB_IDENTITY_TOKEN_FILE)";
+	return web_identity(c, f, path, session_name(c), err);
+}
+
+struct role {
+	const char *arn, *session, *external_id; /* external_id: or NULL */
+	const char *source;                      /* for messages */
+};
+
+/* With the key that is found, which it takes the place of. */
+static int assume_role(struct aws_credentials *c, struct found *f, const struct role *r,
+		       struct error *err)
+{
+	struct found base = *f;
+	int rc;
+
+	*f = (struct found){ 0 };
+	f->role = arena_strdup(&f->arena, r->arn);
+	f->source = arena_strdup(&f->arena, r->source);
+	rc = sts_ask(c, &base.key,
+		     (const struct sigv4_pair[]){
+			     { "Action", "AssumeRole" },
+			     { "Version", "2011-06-15" },
+			     { "RoleArn", f->role },
+			     { "RoleSessionName", r->session },
+			     { r->external_id ? "ExternalId" : NULL, r->external_id },
+			     { NULL, NULL } },
+		     f, err);
+	arena_clear(&base.arena);
+	return rc;
+}
+
+/* ---- what is near: containers, machines ---- */
+
+/* One request without a proxy; *ret_status 0: nobody answers. */
+static int ask_near(struct aws_credentials *c, struct http_request *req,
+		    struct http_response *ret, struct error *err)
+{
+	const struct http_conf conf = { .proxy = "", .http1 = true };
+
+	if (!c->direct && http_client_new(&c->direct, &conf, err))
+		return -1;
+	req->timeout_ms = NEAR_MS;
+	req->max_body = MAX_ANSWER;
+	return http_do(c->direct, req, ret, err);
+}
+
+static int read_key(struct found *f, const struct buf *body, struct error *err)
+{
+	cleanup_json cJSON *doc = NULL;
+	const char *access, *secret, *token, *expires;
+
+	if (json_parse(&doc, body->data, body->len, err))
+		return -1;
+	access = json_str(doc, "AccessKeyId");
+	secret = json_str(doc, "SecretAccessKey");
+	token = json_str(doc, "Token");
+	expires = json_str(doc, "Expiration");
+	if (!access || !secret)
+		return error_set(err, ERR_FORMAT, "an answer without a key");
+	if (expires && time_parse(&f->expires, expires, err))
+		return error_wrap(err, "Expiration");
+	return from_pair(f, access, secret, token, f->source, err);
+}
+
+/* A token goes to this machine, to the addresses of ECS and EKS, or over TLS. */
+static bool may_have_token(const char *url)
+{
+	static const char *const near[] = {
+		"http://localhost",      "http://127.0.0.1",      ECS_HOST,
+		"http://169.254.170.23", "http://[fd00:ec2::23]", "http://[::1]"
+	};
+
+	if (str_starts(url, "https://"))
+		return true;
+	for (size_t i = 0; i < sizeof(near) / sizeof(*near); i++) {
+		const char *rest = str_after(url, near[i]);
+
+		if (rest && strchr(":/", *rest))
+			return true;
+	}
+	return false;
+}
+
+static int container_token(struct aws_credentials *c, struct arena *arena,
+			   const char **ret, struct error *err)
+{
+	const char *path = c->set.AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE;
+
+	*ret = c->set.AWS_CONTAINER_AUTHORIZATION_TOKEN;
+	return path ? secret_read(ret, arena, path,
+				  "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", err)
+		    : 0;
+}
+
+static int from_container(struct aws_credentials *c, struct found *f, struct error *err)
+{
+	cleanup_http_response struct http_response resp = { 0 };
+	cleanup_arena struct arena arena = { 0 };
+	const char *url = c->set.AWS_CONTAINER_CREDENTIALS_FULL_URI, *token = NULL;
+	const char *headers[2] = { NULL, NULL };
+	struct http_request req = { .method = "GET", .headers = headers };
+
+	if (c->set.AWS_CONTAINER_CREDENTIALS_RELATIVE_URI)
+		url = arena_printf(&arena, ECS_HOST "%s",
+				   c->set.AWS_CONTAINER_CREDENTIALS_RELATIVE_URI);
+	if (!url)
+		return 0;
+	if (container_token(c, &arena, &token, err))
+		return -1;
+	if (!may_have_token(url))
+		return error_set(err, ERR_INVALID,
+				 "AWS_CONTAINER_CREDENTIALS_FULL_URI: neither https nor "
+				 "an address of this machine, of ECS or of EKS");
+	if (token)
+		headers[0] = arena_printf(&arena, "Authorization: %s", token);
+	req.url = url;
+	f->source = "the pod's identity (AWS_CONTAINER_CREDENTIALS_FULL_URI)";
+	if (ask_near(c, &req, &resp, err))
+		return error_wrap(err, "%s", f->source);
+	if (resp.status != 200)
+		return error_set(
+			err, ERR_DENIED,
+			"%s: HTTP %d: is the Pod Identity agent running, and has "
+			"the service account an association with a role?",
+			f->source, resp.status);
+	if (read_key(f, &resp.body, err))
+		return error_wrap(err, "%s", f->source);
+	return 0;
+}
+
+static int imds_get(struct aws_credentials *c, const char *token, const char *path,
+		    struct http_response *ret, struct error *err)
+{
+	const char *base = c->set.AWS_EC2_METADATA_SERVICE_ENDPOINT;
+	cleanup_arena struct arena arena = { 0 };
+	const char *headers[] = { arena_printf(&arena, "X-aws-ec2-metadata-token%s: %s",
+					       token ? "" : "-ttl-seconds",
+					       token ? token : "21600"),
+				  NULL };
+	struct http_request req = { .method = token ? "GET" : "PUT",
+				    .url = arena_printf(&arena, "%s%s",
+							base ? base : IMDS, path),
+				    .headers = headers };
+
+	return ask_near(c, &req, ret, err);
+}
+
+/* One word: it is going to be in a header or a path. */
+static const char *word_of(struct arena *arena, const struct http_response *r)
+{
+	char *text = str_trim(arena, (const char *)r->body.data);
+
+	text[strcspn(text, " \t\r\n")] = 0;
+	return text;
+}
+
+/* Most machines are none of AWS's: no answer, or none with a role, is no error. */
+static int from_machine(struct aws_credentials *c, struct found *f, struct error *err)
+{
+	cleanup_http_response struct http_response token = { 0 }, role = { 0 },
+						   key = { 0 };
+	const char *disabled = c->set.AWS_EC2_METADATA_DISABLED;
+	cleanup_arena struct arena arena = { 0 };
+	struct error ignored = { 0 };
+	const char *with, *path;
+
+	if (disabled && !strcasecmp(disabled, "true"))
+		return 0;
+	if (imds_get(c, NULL, "/latest/api/token", &token, &ignored) ||
+	    token.status != 200)
+		return 0;
+	with = word_of(&arena, &token);
+	f->source = "the machine's role (IMDS)";
+	if (imds_get(c, with, IMDS_ROLES, &role, err))
+		return error_wrap(err, "%s", f->source);
+	if (role.status != 200)
+		return 0;
+	path = arena_printf(&arena, IMDS_ROLES "%s", word_of(&arena, &role));
+	if (imds_get(c, with, path, &key, err))
+		return error_wrap(err, "%s", f->source);
+	if (key.status != 200)
+		return error_set(err, ERR_DENIED, "%s: HTTP %d", f->source, key.status);
+	if (read_key(f, &key.body, err))
+		return error_wrap(err, "%s", f->source);
+	return 0;
+}
+
+/* ---- profiles ---- */
+
+static int of_profile(struct aws_credentials *c, struct found *f, const char *name,
+		      int depth, struct error *err);
+
+static int profile_keys(struct found *f, const struct aws_profile *p, const char *name,
+			struct error *err)
+{
+	return from_pair(f, p->access, p->secret, p->token,
+			 arena_printf(&f->arena, "profile %s", name), err);
+}
+
+/* Who assumes the profile's role; one that is its own source has keys for that. */
+static int role_base(struct aws_credentials *c, struct found *f,
+		     const struct aws_profile *p, const char *name, int depth,
+		     struct error *err)
+{
+	const char *from = p->credential_source;
+
+	if (str_eq(p->source_profile, name))
+		return profile_keys(f, p, name, err);
+	if (p->source_profile)
+		return of_profile(c, f, p->source_profile, depth + 1, err);
+	if (!strcmp(from, "Environment"))
+		return from_env(c, f, err);
+	if (!strcmp(from, "EcsContainer"))
+		return from_container(c, f, err);
+	if (!strcmp(from, "Ec2InstanceMetadata"))
+		return from_machine(c, f, err);
+	return error_set(err, ERR_INVALID,
+			 "credential_source is none of Environment, EcsContainer and "
+			 "Ec2InstanceMetadata");
+}
+
+static int profile_role(struct aws_credentials *c, struct found *f,
+			const struct aws_profile *p, const char *name, int depth,
+			struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct role r = { .arn = p->role,
+			  .session = p->session_name ? p->session_name : session_name(c),
+			  .external_id = p->external_id,
+			  .source = arena_printf(&arena, "profile %s", name) };
+
+	if (p->token_file) {
+		f->role = arena_strdup(&f->arena, p->role);
+		f->source = arena_strdup(&f->arena, r.source);
+		return web_identity(c, f, p->token_file, r.session, err);
+	}
+	if (p->mfa) {
+		f->foreign = "a role with mfa_serial, a code that a person types";
+		return 0;
+	}
+	if (role_base(c, f, p, name, depth, err))
+		return error_wrap(err, "profile %s", name);
+	if (!f->key.access && f->foreign)
+		return 0;
+	if (!f->key.access)
+		return error_set(
+			err, ERR_INVALID,
+			"profile %s: what it names (%s) has no key for its role", name,
+			p->source_profile ? p->source_profile : p->credential_source);
+	return assume_role(c, f, &r, err);
+}
+
+static int no_profile(const struct aws_credentials *c, const char *setting,
+		      const char *name, struct error *err)
+{
+	const char *config = c->files.config, *credentials = c->files.credentials;
+
+	return error_set(err, ERR_INVALID,
+			 "%s '%s': there is no such profile in %s and %s", setting, name,
+			 credentials ? credentials : "~/.aws/credentials",
+			 config ? config : "~/.aws/config");
+}
+
+static int of_profile(struct aws_credentials *c, struct found *f, const char *name,
+		      int depth, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct aws_profile p = { 0 };
+	bool found = false;
+
+	if (depth > MAX_PROFILES)
+		return error_set(err, ERR_INVALID,
+				 "too many source_profiles: do they name each other?");
+	if (aws_profile_load(&p, &found, &arena, &c->files, name, err))
+		return -1;
+	if (!found && (depth || c->files.setting))
+		return no_profile(c, depth ? "source_profile" : c->files.setting, name,
+				  err);
+	if (p.role && (p.source_profile || p.credential_source || p.token_file))
+		return profile_role(c, f, &p, name, depth, err);
+	if (p.process || p.sso)
+		f->foreign = p.process ? "credential_process" : "SSO";
+	return profile_keys(f, &p, name, err);
+}
+
+static int from_profile(struct aws_credentials *c, struct found *f, struct error *err)
+{
+	return of_profile(c, f, c->files.profile, 0, err);
+}
+
+/* ---- all of it ---- */
+
+static int (*const sources[])(struct aws_credentials *c, struct found *f,
+			      struct error *err) = {
+	from_own, from_env, from_web_identity, from_profile, from_container, from_machine,
+};
+
+static int find(struct aws_credentials *c, struct found *f, struct error *err)
+{
+	for (size_t i = 0; i < sizeof(sources) / sizeof(*sources) && !f->key.access;
+	     i++) {
+		f->role = f->source = NULL;
+		if (sources[i](c, f, err))
+			return -1;
+	}
+	if (!f->key.access && f->foreign)
+		return error_set(err, ERR_UNSUPPORTED,
+				 "the profile '%s' has its credentials by %s, which is "
+				 "not done here, and there are no others; set "
+				 "AWS_ACCESS_KEY_ID and its like (aws configure "
+				 "export-credentials prints them)",
+				 c->files.profile, f->foreign);
+	if (!f->key.access)
+		f->source = "no credentials";
+	else if (c->set.ROLE_ARN && !str_eq(f->role, c->set.ROLE_ARN))
+		return assume_role(c, f,
+				   &(struct role){ .arn = c->set.ROLE_ARN,
+						   .session = session_name(c),
+						   .source = "role ROLE_ARN" },
+				   err);
+	return 0;
+}
+
+static bool is_due(const struct aws_credentials *c, bool again)
+{
+	if (!c->asked)
+		return true;
+	if (!c->now.expires)
+		return false;
+	return clock_now() >= c->now.expires - EARLY_S
+		       ? clock_ms() - c->asked_ms > 1000
+		       : again && clock_ms() - c->asked_ms > AGAIN_MS;
+}
+
+/* A key that still holds is used when its renewal fails. */
+static int renew(struct aws_credentials *c, struct error *err)
+{
+	struct found next = { 0 };
+
+	c->asked_ms = clock_ms();
+	if (find(c, &next, err)) {
+		arena_clear(&next.arena);
+		return c->asked && clock_now() < c->now.expires ? 0 : -1;
+	}
+	arena_clear(&c->now.arena);
+	c->now = next;
+	c->asked = true;
+	return 0;
+}
+
+int aws_credentials_get(struct aws_credentials *c, bool again, struct arena *arena,
+			const struct sigv4_key **ret, struct error *err)
+{
+	struct sigv4_key *key = NULL;
+	int rc = 0;
+
+	pthread_mutex_lock(&c->lock);
+	if (is_due(c, again))
+		rc = renew(c, err);
+	if (!rc && c->now.key.access) {
+		key = arena_alloc(arena, sizeof(*key));
+		key->access = copy(arena, c->now.key.access);
+		key->secret = copy(arena, c->now.key.secret);
+		key->token = copy(arena, c->now.key.token);
+	}
+	pthread_mutex_unlock(&c->lock);
+	if (!rc)
+		*ret = key;
+	return rc;
+}
+
+const char *aws_credentials_source(struct aws_credentials *c)
+{
+	const char *ret;
+
+	pthread_mutex_lock(&c->lock);
+	ret = c->now.source ? c->now.source : "no credentials";
+	pthread_mutex_unlock(&c->lock);
+	return ret;
+}

@@ -1,0 +1,51 @@
+#include "cloud/aws_error.h"
+
+#include "base/clock.h"
+#include "base/str.h"
+#include "cloud/xml.h"
+
+enum { SHOWN_CODE = 80, SHOWN_MESSAGE = 300 };
+
+struct reading {
+	struct arena *arena;
+	struct aws_error error;
+};
+
+static const char *shown(struct arena *arena, const char *text, size_t most)
+{
+	size_t len = strlen(text);
+
+	return str_visible(arena, str_slice(arena, text, len < most ? len : most), false);
+}
+
+static int on_end(void *ctx, const char *path, const char *text, struct error *err)
+{
+	struct reading *r = ctx;
+	const char *name = str_after(path, "Error/");
+
+	struct error ignored = { 0 };
+
+	(void)err;
+	name = name ? name : path;
+	if (!strcmp(name, "Code"))
+		r->error.code = shown(r->arena, text, SHOWN_CODE);
+	else if (!strcmp(name, "Message"))
+		r->error.message = shown(r->arena, text, SHOWN_MESSAGE);
+	else if (!strcmp(name, "Region") && *text)
+		r->error.region = shown(r->arena, text, SHOWN_CODE);
+	else if (!strcmp(name, "ServerTime") &&
+		 time_parse(&r->error.server_time, text, &ignored))
+		r->error.server_time = 0;
+	return 0;
+}
+
+struct aws_error aws_error_read(struct arena *arena, const struct buf *body)
+{
+	struct reading r = { .arena = arena, .error = { .code = "", .message = "" } };
+	const struct xml_reader reader = { on_end, &r };
+	struct error ignored = { 0 };
+
+	if (body->len && xml_read(body->data, body->len, &reader, &ignored))
+		return (struct aws_error){ .code = "", .message = "" };
+	return r.error;
+}

@@ -1,0 +1,20 @@
+/*
+ * cloud.h - what every provider's credentials need: settings, a client, and retries.
+ */
+#ifndef CLOUD_CLOUD_H
+#define CLOUD_CLOUD_H
+
+#include "net/http_retry.h"
+
+/* Nothing of it is kept but `retry` and what that points to. */
+struct cloud_conf {
+	/* A setting's value; NULL or empty: unset. `ctx` is its first argument. */
+	const char *(*env)(void *ctx, const char *name);
+	void *ctx;
+	struct http_retry_conf retry;
+};
+
+/* The variable's value; NULL: unset, empty, or no env. */
+const char *cloud_env(const struct cloud_conf *conf, const char *name);
+
+#endif

@@ -1,0 +1,343 @@
+#include "cloud/gs_token.h"
+
+#include <pthread.h>
+#include <strings.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "cloud/sigv4.h"
+#include "net/sign.h"
+
+#define METADATA_HOST "169.254.169.254"
+#define METADATA_PATH "/computeMetadata/v1/instance/service-accounts/default/token"
+#define SCOPE         "https://www.googleapis.com/auth/devstorage.read_only"
+#define TOKEN_URI     "https://oauth2.googleapis.com/token"
+
+enum {
+	MAX_FILE = 64 * 1024,
+	MAX_ANSWER = 64 * 1024,
+	NEAR_MS = 2000,
+	ASK_MS = 30 * 1000,
+	JWT_S = 3600,
+	EARLY_S = 5 * 60,
+	AGAIN_MS = 30 * 1000,
+};
+
+struct gs_token {
+	struct arena arena;
+	const char *file, *home, *metadata;
+	bool no_metadata;
+	struct http_retrier *asker;
+	struct http_client *direct; /* without a proxy */
+	pthread_mutex_t lock;       /* of what follows */
+	bool asked;
+	int64_t asked_ms, expires; /* seconds since 1970; 0: never */
+	char *token;
+	const char *source;
+};
+
+static const char *keep(struct gs_token *t, const struct cloud_conf *conf,
+			const char *name)
+{
+	const char *value = cloud_env(conf, name);
+
+	return value ? arena_strdup(&t->arena, value) : NULL;
+}
+
+struct gs_token *gs_token_new(const struct cloud_conf *conf)
+{
+	struct gs_token *t = xcalloc(1, sizeof(*t));
+	const char *off = keep(t, conf, "NO_GCE_CHECK");
+
+	t->file = keep(t, conf, "GOOGLE_APPLICATION_CREDENTIALS");
+	t->home = keep(t, conf, "HOME");
+	t->metadata = keep(t, conf, "GCE_METADATA_HOST");
+	t->no_metadata = off && !strcasecmp(off, "true");
+	t->asker = http_retrier_new(&t->arena, &conf->retry);
+	t->source = "no credentials";
+	pthread_mutex_init(&t->lock, NULL);
+	return t;
+}
+
+void gs_token_free(struct gs_token *t)
+{
+	if (!t)
+		return;
+	http_client_free(t->direct);
+	free(t->token);
+	pthread_mutex_destroy(&t->lock);
+	arena_clear(&t->arena);
+	free(t);
+}
+
+/* ---- answers ---- */
+
+static int take_answer(struct gs_token *t, const struct http_response *r,
+		       const char *hint, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_json cJSON *doc = NULL;
+	const char *token, *why;
+
+	if (json_parse(&doc, r->body.data, r->body.len, err))
+		return error_wrap(err, "%s: HTTP %d", t->source, r->status);
+	token = json_str(doc, "access_token");
+	if (r->status != 200 || !token || !*token || strpbrk(token, "\r\n")) {
+		why = json_str(doc, "error_description");
+		return error_set(err, ERR_DENIED, "%s: no token: HTTP %d: %.200s; %s",
+				 t->source, r->status,
+				 why ? str_visible(&arena, why, false) : "", hint);
+	}
+	free(t->token);
+	t->token = xstrdup(token);
+	t->expires = clock_now() + json_int(doc, JWT_S, "expires_in");
+	return 0;
+}
+
+static int ask_form(struct gs_token *t, const char *url, const struct sigv4_pair *form,
+		    const char *hint, struct error *err)
+{
+	static const char *const headers[] = {
+		"Content-Type: application/x-www-form-urlencoded", NULL
+	};
+	cleanup_http_response struct http_response resp = { 0 };
+	cleanup_arena struct arena arena = { 0 };
+	const char *body = sigv4_query(&arena, form);
+	const struct http_request req = { .method = "POST",
+					  .url = url,
+					  .headers = headers,
+					  .body = body,
+					  .body_len = strlen(body),
+					  .timeout_ms = ASK_MS,
+					  .max_body = MAX_ANSWER };
+
+	if (http_retry(t->asker, t->source, &req, &resp, err))
+		return -1;
+	return take_answer(t, &resp, hint, err);
+}
+
+/* ---- files ---- */
+
+/* RFC 4648, 5, without padding. */
+static void add_base64url(struct buf *out, const void *data, size_t len)
+{
+	cleanup_buf struct buf b = { .max = MAX_FILE };
+
+	base64_encode(&b, data, len);
+	for (size_t i = 0; i < b.len && b.data[i] != '='; i++)
+		if (b.data[i] == '+')
+			buf_adds(out, "-");
+		else if (b.data[i] == '/')
+			buf_adds(out, "_");
+		else
+			buf_add(out, &b.data[i], 1);
+}
+
+static void add_json(struct buf *out, const cJSON *doc)
+{
+	cleanup_buf struct buf text = { .max = MAX_FILE };
+
+	json_print(&text, doc);
+	add_base64url(out, text.data, text.len);
+}
+
+static int make_jwt(struct buf *out, const cJSON *key, const char *audience,
+		    struct error *err)
+{
+	const char *email = json_str(key, "client_email");
+	const char *pem = json_str(key, "private_key");
+	const char *id = json_str(key, "private_key_id");
+	cleanup_json cJSON *head = cJSON_CreateObject(), *claims = cJSON_CreateObject();
+	cleanup_buf struct buf signature = { .max = 4096 };
+
+	if (!email || !pem)
+		return error_set(err, ERR_INVALID,
+				 "no client_email or no private_key in it");
+	json_put_str(head, "RS256", "alg");
+	json_put_str(head, "JWT", "typ");
+	if (id)
+		json_put_str(head, id, "kid");
+	json_put_str(claims, email, "iss");
+	json_put_str(claims, SCOPE, "scope");
+	json_put_str(claims, audience, "aud");
+	json_put_int(claims, clock_now(), "iat");
+	json_put_int(claims, clock_now() + JWT_S, "exp");
+	add_json(out, head);
+	buf_adds(out, ".");
+	add_json(out, claims);
+	if (sign_rs256(&signature, pem, out->data, out->len, err))
+		return -1;
+	buf_adds(out, ".");
+	add_base64url(out, signature.data, signature.len);
+	return buf_check(out, "the token's request", err);
+}
+
+static int from_account(struct gs_token *t, const cJSON *key, struct error *err)
+{
+	const char *url = json_str(key, "token_uri");
+	cleanup_buf struct buf jwt = { .max = MAX_FILE };
+
+	url = url ? url : TOKEN_URI;
+	if (make_jwt(&jwt, key, url, err))
+		return error_wrap(err, "%s", t->source);
+	return ask_form(
+		t, url,
+		(const struct sigv4_pair[]){
+			{ "grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer" },
+			{ "assertion", (const char *)jwt.data },
+			{ NULL, NULL } },
+		"has the service account's key been deleted, or is this "
+		"machine's clock wrong?",
+		err);
+}
+
+static int from_user(struct gs_token *t, const cJSON *key, struct error *err)
+{
+	const char *id = json_str(key, "client_id"), *secret, *refresh, *url;
+
+	secret = json_str(key, "client_secret");
+	refresh = json_str(key, "refresh_token");
+	url = json_str(key, "token_uri");
+	if (!id || !secret || !refresh)
+		return error_set(err, ERR_INVALID, "%s: no refresh_token in it",
+				 t->source);
+	return ask_form(t, url ? url : TOKEN_URI,
+			(const struct sigv4_pair[]){ { "grant_type", "refresh_token" },
+						     { "client_id", id },
+						     { "client_secret", secret },
+						     { "refresh_token", refresh },
+						     { NULL, NULL } },
+			"log in again: gcloud auth application-default login", err);
+}
+
+static int from_file(struct gs_token *t, struct error *err)
+{
+	cleanup_buf struct buf text = { .max = MAX_FILE };
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_json cJSON *key = NULL;
+	const char *path = t->file, *type;
+
+	t->source = "GOOGLE_APPLICATION_CREDENTIALS";
+	if (!path && t->home) {
+		path = path_join(&arena, t->home,
+				 ".config/gcloud/application_default_credentials.json");
+		t->source = "application_default_credentials.json";
+		if (!file_exists(path))
+			return 0;
+	}
+	if (!path)
+		return 0;
+	if (file_read(&text, path, err) || json_parse(&key, text.data, text.len, err))
+		return error_wrap(err, "%s", t->source);
+	type = json_str(key, "type");
+	if (str_eq(type, "service_account"))
+		return from_account(t, key, err);
+	if (str_eq(type, "authorized_user"))
+		return from_user(t, key, err);
+	return error_set(err, ERR_UNSUPPORTED,
+			 "%s: of type '%.40s'; service_account and authorized_user are "
+			 "understood here",
+			 t->source, type ? str_visible(&arena, type, false) : "");
+}
+
+/* Whoever else has that address says nothing of the kind. */
+static int on_flavor(void *ctx, int status, const char *name, const char *value,
+		     struct error *err)
+{
+	bool *is_google = ctx;
+
+	(void)status, (void)err;
+	if (!strcasecmp(name, "Metadata-Flavor"))
+		*is_google = !strcmp(value, "Google");
+	return 0;
+}
+
+/* Most machines are none of Google's: no answer, or another server's, is no error. */
+static int from_metadata(struct gs_token *t, struct error *err)
+{
+	static const char *const headers[] = { "Metadata-Flavor: Google", NULL };
+	const struct http_conf conf = { .proxy = "", .http1 = true };
+	cleanup_http_response struct http_response resp = { 0 };
+	cleanup_arena struct arena arena = { 0 };
+	struct error ignored = { 0 };
+	bool is_google = false;
+	const struct http_request req = {
+		.method = "GET",
+		.url = arena_printf(&arena, "http://%s" METADATA_PATH,
+				    t->metadata ? t->metadata : METADATA_HOST),
+		.headers = headers,
+		.timeout_ms = NEAR_MS,
+		.max_body = MAX_ANSWER,
+		.on_header = on_flavor,
+		.ctx = &is_google,
+	};
+
+	if (t->no_metadata)
+		return 0;
+	if (!t->direct && http_client_new(&t->direct, &conf, err))
+		return -1;
+	if (http_do(t->direct, &req, &resp, &ignored) || resp.status == 404 || !is_google)
+		return 0;
+	t->source = "the metadata server";
+	return take_answer(t, &resp,
+			   "has the pod's service account a Google one (workload "
+			   "identity)?",
+			   err);
+}
+
+/* ---- all of it ---- */
+
+static int renew(struct gs_token *t, struct error *err)
+{
+	int64_t expires = t->expires;
+
+	t->asked_ms = clock_ms();
+	t->expires = 0;
+	if (from_file(t, err) || (!t->expires && from_metadata(t, err))) {
+		t->expires = expires;
+		return t->token && clock_now() < expires ? 0 : -1;
+	}
+	if (!t->expires)
+		t->source = "no credentials";
+	t->asked = true;
+	return 0;
+}
+
+static bool is_due(const struct gs_token *t, bool again)
+{
+	if (!t->asked)
+		return true;
+	if (!t->expires)
+		return false;
+	return clock_now() >= t->expires - EARLY_S
+		       ? clock_ms() - t->asked_ms > 1000
+		       : again && clock_ms() - t->asked_ms > AGAIN_MS;
+}
+
+int gs_token_get(struct gs_token *t, bool again, struct arena *arena, const char **ret,
+		 struct error *err)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&t->lock);
+	if (is_due(t, again))
+		rc = renew(t, err);
+	if (!rc)
+		*ret = t->token ? arena_strdup(arena, t->token) : NULL;
+	pthread_mutex_unlock(&t->lock);
+	return rc;
+}
+
+const char *gs_token_source(struct gs_token *t)
+{
+	const char *ret;
+
+	pthread_mutex_lock(&t->lock);
+	ret = t->source;
+	pthread_mutex_unlock(&t->lock);
+	return ret;
+}

@@ -1,0 +1,27 @@
+/*
+ * gs_token.h - who asks Google Cloud Storage: OAuth access tokens, renewed.
+ *
+ * In this order: the file GOOGLE_APPLICATION_CREDENTIALS (a service account's key: a
+ * JWT signed with it is exchanged for a token, RFC 7523; or what `gcloud auth
+ * application-default login` leaves, also where that leaves it); the metadata server
+ * (workload identity; GCE_METADATA_HOST, unless NO_GCE_CHECK=true). Nothing found:
+ * nobody, as public buckets allow.
+ */
+#ifndef CLOUD_GS_TOKEN_H
+#define CLOUD_GS_TOKEN_H
+
+#include "cloud/cloud.h"
+
+struct gs_token; /* for many threads */
+
+struct gs_token *gs_token_new(const struct cloud_conf *conf);
+void gs_token_free(struct gs_token *t);
+
+/* *ret: the token, in the arena, or NULL for nobody. `again`: the last was refused. */
+MUST_CHECK int gs_token_get(struct gs_token *t, bool again, struct arena *arena,
+			    const char **ret, struct error *err);
+
+/* Where it comes from, for messages. */
+const char *gs_token_source(struct gs_token *t);
+
+#endif

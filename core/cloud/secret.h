@@ -1,0 +1,20 @@
+/*
+ * secret.h - tokens, of a file or a variable: one word that a header can hold.
+ *
+ * Secrets are often made with a newline at the end, which is no part of them. An empty one
+ * is an error: nobody goes on as somebody else, or as nobody, because a file was empty.
+ */
+#ifndef CLOUD_SECRET_H
+#define CLOUD_SECRET_H
+
+#include "base/arena.h"
+#include "base/error.h"
+
+/* `from` is for messages: "HF_TOKEN". ERR_INVALID: empty, too long, not one word. */
+MUST_CHECK int secret_take(const char **ret, struct arena *arena, const char *text,
+			   const char *from, struct error *err);
+/* The same of what a file holds. */
+MUST_CHECK int secret_read(const char **ret, struct arena *arena, const char *path,
+			   const char *from, struct error *err);
+
+#endif

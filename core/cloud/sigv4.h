@@ -1,0 +1,53 @@
+/*
+ * sigv4.h - AWS Signature Version 4: the headers that say who asks.
+ *
+ * Source: "Create a signed AWS API request" of AWS's IAM guide, and for S3 (path
+ * encoded once, x-amz-content-sha256) "Signature Calculations for the Authorization
+ * Header". Pure: the time comes with the request.
+ */
+#ifndef CLOUD_SIGV4_H
+#define CLOUD_SIGV4_H
+
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+
+struct sigv4_key {
+	const char *access, *secret;
+	const char *token; /* of a session; or NULL */
+};
+
+/* A parameter or a header; as it is, not encoded. */
+struct sigv4_pair {
+	const char *name, *value;
+};
+
+struct sigv4_request {
+	const char *method;
+	const char
+		*host; /* as the Host header has it: with a port other than the usual */
+	const char *path;  /* as the URL has it: sigv4_escape()d */
+	const char *query; /* as the URL has it: of sigv4_query(); "" for none */
+	const struct sigv4_pair *headers; /* to be signed, too, names in lower case;
+					     ends with a NULL name; or NULL */
+	const char *payload;              /* SHA-256 in hex; or NULL: of an empty body */
+	const char *region, *service;
+	int64_t now; /* seconds since 1970 */
+};
+
+/* What is not a letter, a digit or one of "-._~" (and '/', with `slash`) as %XX. */
+void sigv4_escape(struct buf *out, const char *s, bool slash);
+
+/* "a=1&b=", escaped and sorted. `pairs` ends with a NULL name; NULL gives "". */
+const char *sigv4_query(struct arena *arena, const struct sigv4_pair *pairs);
+
+/*
+ * "Name: value" for each of r->headers, x-amz-date, for S3 x-amz-content-sha256,
+ * the session's token, Authorization; ends with NULL. key NULL: nobody signs, the
+ * first ones alone.
+ */
+const char *const *sigv4_sign(struct arena *arena, const struct sigv4_request *r,
+			      const struct sigv4_key *key);
+
+#endif

@@ -1,0 +1,51 @@
+/*
+ * http_retry.h - an HTTP call that is repeated while its failure may pass.
+ */
+#ifndef NET_HTTP_RETRY_H
+#define NET_HTTP_RETRY_H
+
+#include "base/arena.h"
+#include "net/http.h"
+#include "net/retry.h"
+
+struct http_retry_conf {
+	struct http_client *http; /* outlives the retrier */
+	int tries;                /* repetitions at most; 0: RETRY_TRIES */
+	/* One line for people when a pause is long; any thread; or NULL. */
+	void (*say)(void *ctx, const char *line);
+	void *ctx;
+};
+
+struct http_retrier; /* for many threads */
+struct http_retrier *http_retrier_new(struct arena *arena,
+				      const struct http_retry_conf *conf);
+
+/*
+ * As http_do(), repeated after 408, 425, 429, 5xx and network errors, with growing pauses
+ * that honor Retry-After. Any other status, redirects included, is the caller's to judge.
+ * No req->on_data. `what` begins messages: "s3://bucket/prefix".
+ * ERR_BUSY: conf->tries repetitions failed. ERR_STOPPED: base/stop.h.
+ */
+MUST_CHECK int http_retry(struct http_retrier *retrier, const char *what,
+			  const struct http_request *req, struct http_response *ret,
+			  struct error *err);
+
+/* A call that changes between tries, or that must not be repeated blindly. */
+struct http_retry_call {
+	const char *what;
+	const struct http_request *req;
+	/* Before each try: fill in what expires, such as a signature. Or NULL. */
+	int (*prepare)(void *ctx, struct arena *arena, struct http_request *req,
+		       struct error *err);
+	/*
+	 * Not idempotent: before it is repeated, did the lost answer mean success? Then *ret
+	 * has status 0. NULL: idempotent.
+	 */
+	int (*is_done)(void *ctx, bool *ret, struct error *err);
+	void *ctx;
+};
+MUST_CHECK int http_retry_call(struct http_retrier *retrier,
+			       const struct http_retry_call *call,
+			       struct http_response *ret, struct error *err);
+
+#endif

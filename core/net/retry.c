@@ -1,0 +1,60 @@
+#include "net/retry.h"
+
+#include "net/keypair.h"
+
+bool retry_status(int status)
+{
+	return status == 408 || status == 425 || status == 429 ||
+	       (status >= 500 && status != 501 && status != 505);
+}
+
+bool retry_error(const struct error *err)
+{
+	return err->kind == ERR_IO || err->kind == ERR_TIMEOUT || err->kind == ERR_FORMAT;
+}
+
+int64_t retry_pause(int tried, int64_t retry_after_ms)
+{
+	int64_t ms = (int64_t)500 << (tried < 5 ? tried : 5);
+	struct error ignored = { 0 };
+	uint16_t chance = 0;
+
+	if (random_bytes(&chance, sizeof(chance), &ignored))
+		chance = 0;
+	ms += ms / 4 * chance / 65536;
+	if (ms < retry_after_ms)
+		ms = retry_after_ms;
+	return ms < RETRY_LONGEST_MS ? ms : RETRY_LONGEST_MS;
+}
+
+int retry_fail(struct error *err, int status)
+{
+	static const struct {
+		int status;
+		enum error_kind kind;
+		const char *meaning;
+	} rows[] = {
+		{ 400, ERR_INVALID, "the server does not understand the request" },
+		{ 401, ERR_DENIED,
+		  "it wants to know who asks; are the credentials set, and right?" },
+		{ 403, ERR_DENIED, "these credentials may not read it" },
+		{ 404, ERR_NOT_FOUND, "it is not there; is the URI right?" },
+		{ 407, ERR_DENIED, "the proxy wants to know who asks" },
+		{ 410, ERR_NOT_FOUND, "it is not there any more" },
+		{ 412, ERR_CONFLICT, "it has changed meanwhile" },
+		{ 429, ERR_BUSY, "too many requests; try again later" },
+		{ 451, ERR_DENIED, "it is withheld for legal reasons" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		if (rows[i].status == status) {
+			error_set(err, rows[i].kind, "the server answers %d: %s", status,
+				  rows[i].meaning);
+			err->code = status;
+			return -1;
+		}
+	error_set(err, status >= 500 ? ERR_BUSY : ERR_IO, "the server answers %d%s",
+		  status, status >= 500 ? ": it has trouble; try again later" : "");
+	err->code = status;
+	return -1;
+}

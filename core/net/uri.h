@@ -1,0 +1,39 @@
+/*
+ * uri.h - a URI in its parts, and what a reference means beside it (RFC 3986).
+ *
+ * Follows Python's urllib.parse.urlparse, as upstream's initializers do: the scheme
+ * becomes lower case, nothing is decoded. No control characters or NUL, blanks in the
+ * path only, and not in http's; at most URI_MAX bytes. Messages never hold a user's name, a query or a fragment.
+ */
+#ifndef NET_URI_H
+#define NET_URI_H
+
+#include <stdbool.h>
+
+#include "base/arena.h"
+
+enum { URI_MAX = 16 * 1024 }; /* signed URLs are long */
+
+struct uri {
+	const char *scheme;           /* "hf" */
+	const char *host;             /* "bucket", "org", "host:port"; may be "" */
+	const char *path;             /* without the leading '/'; may be "" */
+	const char *query, *fragment; /* without '?', '#'; NULL: there is none */
+};
+
+/* "SCHEME://..." */
+MUST_CHECK int uri_parse(struct uri *ret, struct arena *arena, const char *text,
+			 struct error *err);
+
+/* What `reference` (absolute, "//host/x", "/x", "x", "?x") means in a page at `base`. */
+MUST_CHECK int uri_resolve(const char **ret, struct arena *arena, const char *base,
+			   const char *reference, struct error *err);
+
+/* scheme://host/path: without user, query, fragment; for people. */
+const char *uri_shown(struct arena *arena, const char *text);
+
+/* %41 becomes A. ERR_INVALID: %00, % without two digits. */
+MUST_CHECK int uri_decode(const char **ret, struct arena *arena, const char *text,
+			  struct error *err);
+
+#endif

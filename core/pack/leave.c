@@ -1,0 +1,287 @@
+#include "pack/leave.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "pack/pack.h"
+
+#define GIT_IGNORE_FILE ".gitignore"
+
+/* Names that programs give to what nobody means to hand on; in the form of gitignore(5). */
+static const char keys[] = ".git\n"
+			   ".env\n.env.*\n*.env\n"
+			   "!.env.example\n!.env.sample\n!.env.template\n!.env.dist\n"
+			   ".envrc\n"
+			   ".netrc\n_netrc\n.git-credentials\n.pgpass\n.htpasswd\n"
+			   ".pypirc\n.npmrc\n.dockercfg\n.vault-token\n"
+			   ".ssh/\n.gnupg/\n.aws/\n.azure/\n.kube/\n.docker/\n"
+			   "id_rsa\nid_dsa\nid_ecdsa\nid_ecdsa_sk\nid_ed25519\n"
+			   "id_ed25519_sk\n"
+			   "*.[kK][eE][yY]\n*.[pP][eE][mM]\n*.[pP]12\n*.[pP][fF][xX]\n"
+			   "*.[pP][pP][kK]\n*.[pP]8\n*.pk8\n*.jks\n*.keystore\n*.kdbx\n"
+			   "*.kubeconfig\nkubeconfig\n";
+
+/* ---- files of patterns ---- */
+
+/* Of .kftrainerignore anything else than a file is a mistake; git passes over that. */
+static int add_rules(struct ignore *ig, int at, const char *file, const char *dir,
+		     bool strict, struct error *err)
+{
+	cleanup_buf struct buf text = { .max = IGNORE_MAX_BYTES };
+	cleanup_fd int fd =
+		openat(at, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct stat st;
+
+	if (fd < 0 && (errno == ENOENT || errno == ELOOP))
+		return 0;
+	if (fd < 0 || fstat(fd, &st))
+		return error_errno(err, errno, "%s", file);
+	if (!S_ISREG(st.st_mode))
+		return strict ? error_set(err, ERR_INVALID,
+					  "%s: a file of patterns is wanted", file)
+			      : 0;
+	if (file_read_fd(&text, fd, file, err))
+		return -1;
+	if (ignore_add(ig, dir, (const char *)text.data, text.len, err))
+		return error_wrap(err, "%s", file);
+	return 0;
+}
+
+/* ---- the repository around the folder ---- */
+
+/* The folder with .git in it, `dir` (absolute) or above it; NULL: there is none. */
+static char *find_repository(struct arena *arena, const char *dir)
+{
+	char *top = arena_strdup(arena, dir);
+
+	for (char *slash; *top; *slash = 0) {
+		if (file_exists(arena_printf(arena, "%s/.git", top)))
+			return top;
+		slash = strrchr(top, '/');
+	}
+	return NULL;
+}
+
+/* Each folder from the top down to, and without, the one that is packed. */
+static int add_above(struct leave *l, const char *top, struct error *err)
+{
+	const char *end = l->prefix;
+
+	do {
+		const char *dir = arena_printf(&l->arena, "%.*s", (int)(end - l->prefix),
+					       l->prefix);
+		size_t len = strlen(dir);
+		const char *file;
+
+		if (len) /* "a/b/" is the folder "a/b" */
+			dir = arena_printf(&l->arena, "%.*s", (int)len - 1, dir);
+		file = arena_printf(&l->arena, "%s/%s%s" GIT_IGNORE_FILE, top, dir,
+				    len ? "/" : "");
+		if (add_rules(&l->git, AT_FDCWD, file, dir, false, err))
+			return -1;
+		end = strchr(end, '/') + 1;
+	} while (*end);
+	return 0;
+}
+
+/* Does the repository ignore the folder itself, or one that it is in? */
+static bool is_foreign(struct leave *l)
+{
+	for (const char *p = strchr(l->prefix, '/'); p; p = strchr(p + 1, '/'))
+		if (ignore_ask(&l->git,
+			       arena_printf(&l->arena, "%.*s", (int)(p - l->prefix),
+					    l->prefix),
+			       true) == IGNORE_OUT)
+			return true;
+	return false;
+}
+
+/* Patterns of a repository of which the folder is no part say nothing about it. */
+static int add_repository(struct leave *l, const char *dir, struct error *err)
+{
+	char real[PATH_MAX];
+	const char *top, *below;
+
+	l->prefix = "";
+	if (!realpath(dir, real))
+		return error_errno(err, errno, "%s", dir);
+	top = find_repository(&l->arena, real);
+	below = top ? path_below(real, top) : NULL;
+	if (!below || !below[0] || !below[1])
+		return 0;
+	l->prefix = arena_printf(&l->arena, "%s/", below + 1);
+	if (add_above(l, top, err))
+		return -1;
+	if (is_foreign(l)) {
+		l->git.n = 0;
+		l->prefix = "";
+	}
+	return 0;
+}
+
+/* ---- what was asked for by name ---- */
+
+/* "./a//b/" is "a/b". NULL: it leads outside, or nowhere. */
+static const char *plain(struct arena *arena, const char *path)
+{
+	char *out = arena_alloc(arena, strlen(path) + 1), *end = out;
+
+	if (*path == '/')
+		return NULL;
+	for (const char *p = path; *p; p += strspn(p, "/")) {
+		size_t len = strcspn(p, "/");
+
+		if (len == 2 && !memcmp(p, "..", 2))
+			return NULL;
+		if (len != 1 || *p != '.') {
+			if (end != out)
+				*end++ = '/';
+			end = (char *)memcpy(end, p, len) + len;
+		}
+		p += len;
+	}
+	*end = 0;
+	return *out ? out : NULL;
+}
+
+static int add_includes(struct leave *l, const char *dir,
+			const struct leave_includes *includes, struct error *err)
+{
+	const char **list = arena_alloc(&l->arena, (includes->n + 1) * sizeof(*list));
+
+	l->used = arena_alloc(&l->arena, includes->n + 1);
+	for (size_t i = 0; i < includes->n; i++) {
+		list[i] = plain(&l->arena, includes->list[i]);
+		if (!list[i])
+			return error_set(err, ERR_INVALID,
+					 "--include %.200s: give the path of a file or "
+					 "folder below %.200s, relative to that",
+					 includes->list[i], dir);
+	}
+	l->includes = (struct leave_includes){ list, includes->n };
+	return 0;
+}
+
+/* Is `path` `dir`, or below it? */
+static bool is_within(const char *path, const char *dir)
+{
+	const char *below = path_below(path, dir);
+
+	return str_eq(path, dir) || (below && *below == '/');
+}
+
+struct asked {
+	bool exactly, within, above;
+};
+
+static struct asked asked_for(struct leave *l, const char *path)
+{
+	struct asked a = { 0 };
+
+	for (size_t i = 0; i < l->includes.n; i++) {
+		const char *one = l->includes.list[i];
+
+		if (str_eq(path, one))
+			a.exactly = l->used[i] = true;
+		else if (is_within(path, one))
+			a.within = true;
+		else if (is_within(one, path))
+			a.above = true;
+	}
+	return a;
+}
+
+const char *leave_missing(const struct leave *l)
+{
+	for (size_t i = 0; i < l->includes.n; i++)
+		if (!l->used[i])
+			return l->includes.list[i];
+	return NULL;
+}
+
+/* ---- the whole ---- */
+
+int leave_begin(struct leave *l, const char *dir, const struct leave_includes *includes,
+		struct error *err)
+{
+	return ignore_add(&l->keys, "", keys, strlen(keys), err) ||
+			       add_includes(l, dir, includes, err) ||
+			       add_repository(l, dir, err)
+		       ? -1
+		       : 0;
+}
+
+int leave_enter(struct leave *l, int root, const char *path, struct leave_mark *ret,
+		struct error *err)
+{
+	const char *slash = *path ? "/" : "";
+	const char *own = arena_printf(&l->arena, "%s%s" PACK_IGNORE_FILE, path, slash);
+	const char *git = arena_printf(&l->arena, "%s%s" GIT_IGNORE_FILE, path, slash);
+	const char *dir = arena_printf(&l->arena, "%s%s", l->prefix, path);
+	size_t len = strlen(dir);
+
+	if (len && dir[len - 1] == '/')
+		dir = arena_printf(&l->arena, "%.*s", (int)len - 1, dir);
+	*ret = (struct leave_mark){ l->own.n, l->git.n };
+	return add_rules(&l->own, root, own, path, true, err) ||
+			       add_rules(&l->git, root, git, dir, false, err)
+		       ? -1
+		       : 0;
+}
+
+void leave_exit(struct leave *l, const struct leave_mark *mark)
+{
+	l->own.n = mark->own;
+	l->git.n = mark->git;
+}
+
+static enum leave_why ask_files(struct leave *l, const char *path, bool is_dir)
+{
+	enum ignore_says own = ignore_ask(&l->own, path, is_dir);
+	cleanup_arena struct arena a = { 0 };
+
+	if (own != IGNORE_SILENT)
+		return own == IGNORE_OUT ? LEAVE_OWN : LEAVE_NOT;
+	if (*l->prefix)
+		path = arena_printf(&a, "%s%s", l->prefix, path);
+	return ignore_ask(&l->git, path, is_dir) == IGNORE_OUT ? LEAVE_GIT : LEAVE_NOT;
+}
+
+enum leave_why leave_ask(struct leave *l, const char *path, bool is_dir, bool aside,
+			 bool *ret_enter)
+{
+	struct asked asked = asked_for(l, path);
+	enum leave_why why = LEAVE_NOT;
+
+	*ret_enter = false;
+	if (asked.exactly)
+		return LEAVE_NOT;
+	if (str_eq(path, PACK_MARKER))
+		return LEAVE_UNSAID;
+	if (aside)
+		why = LEAVE_UNSAID;
+	else if (ignore_ask(&l->keys, path, is_dir) == IGNORE_OUT)
+		why = LEAVE_KEY;
+	else if (!asked.within)
+		why = ask_files(l, path, is_dir);
+	*ret_enter = why != LEAVE_NOT && is_dir && asked.above;
+	return why;
+}
+
+void leave_release(struct leave *l)
+{
+	ignore_release(&l->keys);
+	ignore_release(&l->own);
+	ignore_release(&l->git);
+	arena_clear(&l->arena);
+	*l = (struct leave){ 0 };
+}

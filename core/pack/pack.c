@@ -1,0 +1,407 @@
+#include "pack/pack.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/relpath.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "base/zstd.h"
+#include "net/digest.h"
+#include "pack/leave.h"
+#include "pack/tar.h"
+
+enum {
+	MAX_DEPTH = 100,
+	PIECE = 64 * 1024,
+	HEADER_MAX = 64 * 1024,
+	MIB = 1024 * 1024,
+};
+
+struct packer {
+	const char *dir;
+	int root, fd;
+	const struct pack_limits *limits;
+	struct arena *arena;
+	struct leave leave;
+	struct tar_entry *entries;
+	size_t n, cap;
+	int64_t bytes;
+	struct digest *digest;
+	struct zstd_writer *zstd;
+	struct pack_summary *summary;
+	unsigned char *piece;
+};
+
+/* "DIR/path: ...", for messages. */
+static int refuse(const struct packer *p, const char *path, struct error *err,
+		  const char *why)
+{
+	return error_set(err, ERR_INVALID, "%s/%s: %s", p->dir, path, why);
+}
+
+static int fail(const struct packer *p, const char *path, struct error *err)
+{
+	return error_errno(err, errno, "%s%s%s", p->dir, *path ? "/" : "", path);
+}
+
+/* ---- what there is ---- */
+
+/*
+ * A name behind which ".." stands may be a link itself, and ".." then leads anywhere:
+ * only in front, where the way goes up real folders, does it keep its meaning.
+ */
+bool pack_link_stays(const char *target, int depth)
+{
+	bool named = false;
+
+	if (!*target || *target == '/')
+		return false;
+	for (const char *p = target; *p; p += strspn(p, "/")) {
+		size_t len = strcspn(p, "/");
+		bool up = len == 2 && !memcmp(p, "..", 2);
+
+		if (up && (named || --depth < 0))
+			return false;
+		if (!up && !(len == 1 && *p == '.'))
+			named = true;
+		p += len;
+	}
+	return true;
+}
+
+static void note_size(struct packer *p, const struct tar_entry *e)
+{
+	struct pack_summary *s = p->summary;
+	int at = PACK_LARGEST;
+
+	while (at > 0 && (!s->largest[at - 1].path || s->largest[at - 1].size < e->size))
+		at--;
+	if (at == PACK_LARGEST || e->type != TAR_FILE)
+		return;
+	memmove(&s->largest[at + 1], &s->largest[at],
+		(size_t)(PACK_LARGEST - 1 - at) * sizeof(s->largest[0]));
+	s->largest[at].path = e->path;
+	s->largest[at].size = e->size;
+}
+
+static int add(struct packer *p, const struct tar_entry *e, struct error *err)
+{
+	if (p->n == p->cap) {
+		p->cap = p->cap ? 2 * p->cap : 256;
+		p->entries = xreallocarray(p->entries, p->cap, sizeof(*p->entries));
+	}
+	p->entries[p->n++] = *e;
+	p->bytes += e->size;
+	note_size(p, e);
+	if ((int64_t)p->n > p->limits->entries)
+		return error_set(err, ERR_LIMIT,
+				 "%s: more than %lld files; name what is not needed in "
+				 "a file " PACK_IGNORE_FILE,
+				 p->dir, (long long)p->limits->entries);
+	if (p->bytes <= p->limits->bytes)
+		return 0;
+	return error_set(err, ERR_LIMIT,
+			 "%s: more than %lld MiB, of which %s has %lld; name what is not "
+			 "needed in a file " PACK_IGNORE_FILE,
+			 p->dir, (long long)(p->limits->bytes / MIB),
+			 p->summary->largest[0].path,
+			 (long long)(p->summary->largest[0].size / MIB));
+}
+
+static int add_link(struct packer *p, const char *path, int depth, struct error *err)
+{
+	char target[TAR_MAX_PATH + 1];
+	ssize_t n = readlinkat(p->root, path, target, sizeof(target) - 1);
+	struct tar_entry e = { .path = path, .type = TAR_LINK };
+
+	if (n < 0)
+		return fail(p, path, err);
+	target[n] = 0;
+	if (!pack_link_stays(target, depth))
+		return error_set(err, ERR_INVALID,
+				 "%s/%s: this link leads outside the folder (or by a way "
+				 "that might): %.200s",
+				 p->dir, path, target);
+	e.target = arena_strdup(p->arena, target);
+	return add(p, &e, err);
+}
+
+/* For the user to see; only so many, by name. */
+static void note_left(struct packer *p, const char *path, bool is_dir, enum leave_why why)
+{
+	struct pack_left *left;
+
+	if (why == LEAVE_NOT || why == LEAVE_UNSAID)
+		return;
+	left = &p->summary->left[why];
+	if (left->n < PACK_LEFT)
+		left->paths[left->n] =
+			is_dir ? arena_printf(p->arena, "%s/", path) : path;
+	left->n++;
+}
+
+/* Names are compared as bytes, whatever the locale. */
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int list_names(struct packer *p, const char *path, char ***ret, size_t *ret_n,
+		      struct error *err)
+{
+	int fd = openat(p->root, *path ? path : ".",
+			O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *e;
+	size_t cap = 0;
+
+	if (!d) {
+		fail(p, path, err);
+		if (fd >= 0)
+			close(fd);
+		return -1;
+	}
+	while ((e = readdir(d))) {
+		if (str_eq(e->d_name, ".") || str_eq(e->d_name, ".."))
+			continue;
+		if (*ret_n == cap) {
+			cap = cap ? 2 * cap : 32;
+			*ret = xreallocarray(*ret, cap, sizeof(**ret));
+		}
+		(*ret)[(*ret_n)++] = arena_strdup(p->arena, e->d_name);
+	}
+	closedir(d);
+	if (*ret_n)
+		qsort(*ret, *ret_n, sizeof(**ret), by_name);
+	return 0;
+}
+
+/* A folder that one is in. `aside`: it is left out but for what was asked for by name. */
+struct place {
+	const char *path;
+	int depth;
+	bool aside;
+};
+
+static int walk(struct packer *p, const struct place *in, struct error *err);
+
+static int add_folder(struct packer *p, const struct place *folder, struct error *err)
+{
+	const struct tar_entry e = { .path = folder->path, .type = TAR_FOLDER };
+
+	return add(p, &e, err) || walk(p, folder, err) ? -1 : 0;
+}
+
+static int add_one(struct packer *p, const struct place *in, const char *path,
+		   struct error *err)
+{
+	struct tar_entry e = { .path = path };
+	enum leave_why why;
+	struct stat st;
+	bool is_dir, enter;
+
+	if (fstatat(p->root, path, &st, AT_SYMLINK_NOFOLLOW))
+		return fail(p, path, err);
+	is_dir = S_ISDIR(st.st_mode);
+	why = leave_ask(&p->leave, path, is_dir, in->aside, &enter);
+	note_left(p, path, is_dir, why);
+	if (why != LEAVE_NOT && !enter)
+		return 0;
+	if (relpath_check(path, err))
+		return error_wrap(err, "%s", p->dir);
+	if (S_ISLNK(st.st_mode))
+		return add_link(p, path, in->depth, err);
+	if (is_dir)
+		return add_folder(p, &(struct place){ path, in->depth + 1, enter }, err);
+	if (!S_ISREG(st.st_mode))
+		return refuse(p, path, err,
+			      "a socket, device or FIFO cannot be shipped; name it in a "
+			      "file " PACK_IGNORE_FILE);
+	e.executable = st.st_mode & 0111;
+	e.size = st.st_size;
+	return add(p, &e, err);
+}
+
+static int walk(struct packer *p, const struct place *in, struct error *err)
+{
+	cleanup_free char **names = NULL;
+	struct leave_mark mark;
+	size_t n = 0;
+
+	if (in->depth > MAX_DEPTH)
+		return error_set(err, ERR_LIMIT, "%s/%s: more than %d folders deep",
+				 p->dir, in->path, MAX_DEPTH);
+	if (leave_enter(&p->leave, p->root, in->path, &mark, err))
+		return error_wrap(err, "%s", p->dir);
+	if (list_names(p, in->path, &names, &n, err))
+		return -1;
+	for (size_t i = 0; i < n; i++) {
+		const char *below =
+			*in->path ? arena_printf(p->arena, "%s/%s", in->path, names[i])
+				  : names[i];
+
+		if (add_one(p, in, below, err))
+			return -1;
+	}
+	leave_exit(&p->leave, &mark);
+	return 0;
+}
+
+/* ---- the archive ---- */
+
+static int write_out(void *ctx, const void *data, size_t len, struct error *err)
+{
+	struct packer *p = ctx;
+
+	digest_add(p->digest, data, len);
+	p->summary->size += (int64_t)len;
+	return file_write_fd(p->fd, data, len, "the archive", err);
+}
+
+static int64_t total_size(const struct packer *p)
+{
+	int64_t sum = TAR_END_SIZE;
+
+	for (size_t i = 0; i < p->n; i++)
+		sum += tar_header_size(&p->entries[i]) + p->entries[i].size +
+		       tar_padding(p->entries[i].size);
+	return sum;
+}
+
+/* Sources small enough to have a chance with a ConfigMap are worth the time. */
+static int level_for(int64_t size)
+{
+	return size <= 16 * MIB ? 19 : size <= 256 * MIB ? 9 : 3;
+}
+
+static int write_file(struct packer *p, const struct tar_entry *e, struct error *err)
+{
+	static const char changed[] = "it changed while it was read; submit again";
+	cleanup_fd int fd =
+		openat(p->root, e->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	int64_t left = e->size;
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st))
+		return fail(p, e->path, err);
+	if (!S_ISREG(st.st_mode) || st.st_size != e->size)
+		return refuse(p, e->path, err, changed);
+	while (left > 0) {
+		size_t want = left < PIECE ? (size_t)left : PIECE;
+		ssize_t n = read(fd, p->piece, want);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return fail(p, e->path, err);
+		if (!n)
+			return refuse(p, e->path, err, changed);
+		if (zstd_write(p->zstd, p->piece, (size_t)n, err))
+			return -1;
+		left -= n;
+	}
+	memset(p->piece, 0, TAR_BLOCK);
+	return zstd_write(p->zstd, p->piece, (size_t)tar_padding(e->size), err);
+}
+
+static int write_entries(struct packer *p, struct error *err)
+{
+	cleanup_buf struct buf header = { .max = HEADER_MAX };
+
+	for (size_t i = 0; i < p->n; i++) {
+		const struct tar_entry *e = &p->entries[i];
+
+		buf_clear(&header);
+		tar_header(&header, e);
+		if (zstd_write(p->zstd, header.data, header.len, err) ||
+		    (e->type == TAR_FILE && write_file(p, e, err)))
+			return -1;
+	}
+	memset(p->piece, 0, TAR_END_SIZE);
+	return zstd_write(p->zstd, p->piece, TAR_END_SIZE, err) ||
+			       zstd_finish(p->zstd, err)
+		       ? -1
+		       : 0;
+}
+
+static int write_archive(struct packer *p, struct error *err)
+{
+	const struct zstd_sink to = { write_out, p };
+	int64_t size = total_size(p);
+
+	if (zstd_writer_new(&p->zstd, level_for(size), size, &to, err) ||
+	    write_entries(p, err))
+		return -1;
+	digest_end_hex(p->digest, p->summary->digest);
+	p->summary->entries = (int64_t)p->n;
+	p->summary->bytes = p->bytes;
+	return 0;
+}
+
+static int refuse_empty(const struct packer *p, struct error *err)
+{
+	for (int why = LEAVE_KEY; why < LEAVE_REASONS; why++)
+		if (p->summary->left[why].n)
+			return error_set(err, ERR_INVALID,
+					 "%s: there is nothing in this folder to ship: "
+					 "all of it is left out (%.100s, ...); take back "
+					 "what is needed with --include",
+					 p->dir, p->summary->left[why].paths[0]);
+	return error_set(err, ERR_INVALID, "%s: there is nothing in this folder to ship",
+			 p->dir);
+}
+
+static int pack(struct packer *p, const struct leave_includes *includes,
+		struct error *err)
+{
+	const char *missing;
+
+	if (p->root < 0)
+		return fail(p, "", err);
+	if (leave_begin(&p->leave, p->dir, includes, err) ||
+	    walk(p, &(struct place){ .path = "" }, err))
+		return -1;
+	missing = leave_missing(&p->leave);
+	if (missing)
+		return error_set(
+			err, ERR_INVALID,
+			"--include %.200s: there is no such file in %.200s; give "
+			"its path relative to that folder",
+			missing, p->dir);
+	return p->n ? write_archive(p, err) : refuse_empty(p, err);
+}
+
+int pack_folder(const char *dir, int fd, const struct pack_opts *opts,
+		struct arena *arena, struct pack_summary *ret, struct error *err)
+{
+	struct pack_summary summary = { 0 };
+	cleanup_free unsigned char *piece = xmalloc(PIECE);
+	cleanup_digest struct digest *digest = digest_new(DIGEST_SHA256);
+	cleanup_fd int root = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct packer p = {
+		.dir = dir,
+		.root = root,
+		.fd = fd,
+		.limits = &opts->limits,
+		.arena = arena,
+		.digest = digest,
+		.summary = &summary,
+		.piece = piece,
+	};
+	int rc = pack(&p, &opts->includes, err);
+
+	zstd_writer_free(p.zstd);
+	leave_release(&p.leave);
+	free(p.entries);
+	if (!rc)
+		*ret = summary;
+	return rc;
+}

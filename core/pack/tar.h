@@ -1,0 +1,59 @@
+/*
+ * tar.h - archives as POSIX pax has them (IEEE 1003.1, ustar with "x" headers).
+ *
+ * Files, folders, symbolic links, and of each whether it may be executed: no owners, no
+ * times. What is written depends on nothing else. What is read is hostile: sizes and
+ * lengths have limits; paths are not looked at (unpack.h does).
+ */
+#ifndef PACK_TAR_H
+#define PACK_TAR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+
+enum tar_type { TAR_FILE, TAR_FOLDER, TAR_LINK };
+
+enum {
+	TAR_BLOCK = 512,
+	TAR_MAX_PATH = 4096,
+	TAR_END_SIZE = 2 * TAR_BLOCK, /* two empty blocks end an archive */
+};
+
+struct tar_entry {
+	const char *path; /* '/' between parts, none at either end */
+	enum tar_type type;
+	bool executable;
+	int64_t size;       /* bytes of a file; 0 for others */
+	const char *target; /* of a link; else NULL */
+};
+
+/* What stands before an entry's bytes; these follow, filled up with tar_padding(). */
+void tar_header(struct buf *out, const struct tar_entry *e);
+int64_t tar_header_size(const struct tar_entry *e);
+int64_t tar_padding(int64_t size);
+
+/* Reading, from any stream. `{ .read = ..., .ctx = ... }` is a new one. */
+struct tar_reader {
+	/* Up to len bytes; *ret_len 0: the end. */
+	int (*read)(void *ctx, void *data, size_t len, size_t *ret_len,
+		    struct error *err);
+	void *ctx;
+	int64_t left;    /* bytes of the entry not read yet */
+	int64_t padding; /* behind them */
+};
+
+/*
+ * The next entry, what is left of the one before passed over; strings in the arena.
+ * *ret_end: there is none. ERR_FORMAT: no tar, or cut short; ERR_UNSUPPORTED: a kind of
+ * entry that is none of the three; ERR_LIMIT.
+ */
+MUST_CHECK int tar_next(struct tar_reader *r, struct arena *arena, struct tar_entry *ret,
+			bool *ret_end, struct error *err);
+/* Bytes of that entry; *ret_len 0: its end. */
+MUST_CHECK int tar_read(struct tar_reader *r, void *data, size_t len, size_t *ret_len,
+			struct error *err);
+
+#endif

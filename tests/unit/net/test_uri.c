@@ -1,0 +1,118 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "net/uri.h"
+
+static void test_parse(void **state)
+{
+	static const struct {
+		const char *text, *scheme, *host, *path, *query, *fragment;
+	} rows[] = {
+		{ "hf://squad", "hf", "squad", "", NULL, NULL },
+		{ "HF://Org/Name", "hf", "Org", "Name", NULL, NULL },
+		{ "s3://bucket/a/b/", "s3", "bucket", "a/b/", NULL, NULL },
+		{ "file:///data/x", "file", "", "data/x", NULL, NULL },
+		{ "https://h:1/p?q=1#f", "https", "h:1", "p", "q=1", "f" },
+		{ "https://h?q", "https", "h", "", "q", NULL },
+		{ "https://h/a%20b#x?y", "https", "h", "a%20b", NULL, "x?y" },
+		{ "noscheme", NULL, NULL, NULL, NULL, NULL },
+		{ "a:b", NULL, NULL, NULL, NULL, NULL },
+		{ "://x", NULL, NULL, NULL, NULL, NULL },
+		{ "1a://x", NULL, NULL, NULL, NULL, NULL },
+		{ "s3://bucket/a b", "s3", "bucket", "a b", NULL, NULL },
+		{ "https://h/a b", NULL, NULL, NULL, NULL, NULL },
+		{ "HTTP://h/a b", NULL, NULL, NULL, NULL, NULL },
+		{ "s3://buc ket/a", NULL, NULL, NULL, NULL, NULL },
+		{ "hf://a b", NULL, NULL, NULL, NULL, NULL },
+		{ "hf://a\nb", NULL, NULL, NULL, NULL, NULL },
+		{ "", NULL, NULL, NULL, NULL, NULL },
+	};
+	cleanup_arena struct arena a = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct error err = { 0 };
+		struct uri u = { 0 };
+		int rc = uri_parse(&u, &a, rows[i].text, &err);
+
+		assert_int_equal(rc, rows[i].scheme ? 0 : -1);
+		if (rc)
+			continue;
+		assert_string_equal(u.scheme, rows[i].scheme);
+		assert_string_equal(u.host, rows[i].host);
+		assert_string_equal(u.path, rows[i].path);
+		assert_true(str_eq(u.query, rows[i].query));
+		assert_true(str_eq(u.fragment, rows[i].fragment));
+	}
+}
+
+/* RFC 3986, 5.4, those that matter; and what is above the root. */
+static void test_resolve(void **state)
+{
+	static const struct {
+		const char *reference, *want;
+	} rows[] = {
+		{ "g", "http://a/b/c/g" },
+		{ "./g", "http://a/b/c/g" },
+		{ "g/", "http://a/b/c/g/" },
+		{ "/g", "http://a/g" },
+		{ "//g", "http://g" },
+		{ "?y", "http://a/b/c/d;p?y" },
+		{ "g?y", "http://a/b/c/g?y" },
+		{ "", "http://a/b/c/d;p?q" },
+		{ "..", "http://a/b/" },
+		{ "../g", "http://a/b/g" },
+		{ "../../../g", "http://a/g" },
+		{ "g/./h", "http://a/b/c/g/h" },
+		{ "https://x/y", "https://x/y" },
+	};
+	cleanup_arena struct arena a = { 0 };
+	struct error err = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const char *got = NULL;
+
+		assert_int_equal(uri_resolve(&got, &a, "http://a/b/c/d;p?q",
+					     rows[i].reference, &err),
+				 0);
+		assert_string_equal(got, rows[i].want);
+	}
+}
+
+static void test_shown(void **state)
+{
+	cleanup_arena struct arena a = { 0 };
+	const char *got = NULL;
+	struct error err = { 0 };
+
+	(void)state;
+	assert_string_equal(uri_shown(&a, "https://u:secret@h/p?sig=secret#secret"),
+			    "https://h/p");
+	assert_string_equal(uri_shown(&a, "https://h/p@x"), "https://h/p@x");
+	assert_int_equal(uri_decode(&got, &a, "a%20b%c3%A9", &err), 0);
+	assert_string_equal(got, "a b\xc3\xa9");
+	assert_int_equal(uri_decode(&got, &a, "%", &err), -1);
+	assert_int_equal(uri_decode(&got, &a, "%4", &err), -1);
+	assert_int_equal(uri_decode(&got, &a, "%00", &err), -1);
+	assert_int_equal(uri_decode(&got, &a, "%zz", &err), -1);
+}
+
+/* As Python's fnmatch.fnmatchcase answers. */
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_parse),
+		cmocka_unit_test(test_resolve),
+		cmocka_unit_test(test_shown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

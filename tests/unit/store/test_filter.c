@@ -1,0 +1,143 @@
+/* Patterns: which files of a place are fetched. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "store/filter.h"
+
+static void test_fnmatch(void **state)
+{
+	static const struct {
+		const char *pattern, *name;
+		bool fits;
+	} rows[] = {
+		{ "*.bin", "a.bin", true },
+		{ "*.bin", "deep/er/a.bin", true },
+		{ "*.bin", "a.BIN", false },
+		{ "*.bin", "a.bin2", false },
+		{ "*.bin", ".bin", true },
+		{ "data/*", "data/a/b", true },
+		{ "data/*", "data", false },
+		{ "a?c", "abc", true },
+		{ "a?c", "a/c", true },
+		{ "a?c", "ac", false },
+		{ "?", "\xc3\xa9", true },
+		{ "[a-c]x", "bx", true },
+		{ "[a-c]x", "dx", false },
+		{ "[!a-c]x", "dx", true },
+		{ "[!a-c]x", "ax", false },
+		{ "[]]x", "]x", true },
+		{ "[!]]x", "ax", true },
+		{ "[a", "[a", true },
+		{ "[a", "a", false },
+		{ "[-a]", "-", true },
+		{ "[a-]", "-", true },
+		{ "*a*b*c", "xxaxxbxxbc", true },
+		{ "*a*b*c", "xxaxxcxxb", false },
+		{ "**", "x", true },
+		{ "*", "", true },
+		{ "", "", true },
+		{ "", "a", false },
+		{ "a\\*", "a\\b", true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		if (fnmatch_case(rows[i].pattern, rows[i].name) != rows[i].fits)
+			fail_msg("'%s' and '%s'", rows[i].pattern, rows[i].name);
+}
+
+static void test_filter(void **state)
+{
+	cleanup_arena struct arena a = { 0 };
+	struct filter f = { .allow = filter_list(&a, FILTER_MODEL_ALLOW),
+			    .ignore = filter_list(&a, " *.h5 ,, old/ ,") };
+
+	(void)state;
+	assert_true(filter_wants(&f, "x/config.json", false));
+	assert_false(filter_wants(&f, "pytorch_model.bin", false));
+	assert_false(filter_wants(&f, "old/a/config.json", false));
+	assert_null(filter_list(&a, ""));
+	assert_null(filter_list(&a, NULL));
+	assert_null(filter_list(&a, " , "));
+	f.allow = NULL;
+	assert_true(filter_wants(&f, "x.bin", false));
+	assert_false(filter_wants(&f, "x.h5", false));
+}
+
+static void test_defaults_leave_out_nothing_that_was_named(void **state)
+{
+	cleanup_arena struct arena a = { 0 };
+	struct filter f = { .allow = filter_list(&a, FILTER_MODEL_ALLOW),
+			    .ignore = filter_list(&a, FILTER_MODEL_IGNORE) };
+
+	(void)state;
+	assert_false(filter_wants(&f, "a/x.bin", false));
+	assert_true(filter_wants(&f, "a/x.bin", true));
+	f.ignore_given = true;
+	assert_false(filter_wants(&f, "a/x.bin", true));
+	assert_true(filter_wants(&f, "a/x.zip", true));
+	f.allow_given = true;
+	assert_false(filter_wants(&f, "a/x.zip", true));
+}
+
+/* Rows: what is there, who gave the patterns, what is rescued, how much is left out. */
+static void test_a_model_keeps_its_weights(void **state)
+{
+	static const struct {
+		const char *names;
+		bool allow_given, ignore_given;
+		const char *rescued;
+		size_t left;
+	} rows[] = {
+		{ "config.json,model.safetensors,model.bin", false, false, NULL, 1 },
+		{ "config.json,model.bin,tf.h5", false, false, "*.bin", 2 },
+		{ "config.json,tf.h5,flax.msgpack", false, false, "*.h5", 2 },
+		{ "config.json,model.onnx", false, false, "*.onnx", 1 },
+		{ "config.json,README.md", false, false, NULL, 1 },
+		{ "config.json,model.bin", false, true, NULL, 0 },
+		{ "config.json,model.bin", true, false, NULL, 0 },
+		{ "config.json,model.gguf", true, true, NULL, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_arena struct arena a = { 0 };
+		struct filter f = { .allow = filter_list(&a, FILTER_MODEL_ALLOW),
+				    .ignore = filter_list(&a, FILTER_MODEL_IGNORE),
+				    .allow_given = rows[i].allow_given,
+				    .ignore_given = rows[i].ignore_given,
+				    .has_weights = true };
+		struct filter_look look = { .filter = &f };
+		char **names = str_split(&a, rows[i].names, ',', NULL);
+
+		for (size_t k = 0; names[k]; k++)
+			filter_look(&look, names[k], false);
+		print_message("# %s\n", rows[i].names);
+		f.rescued = filter_rescue(&look);
+		assert_int_equal(look.n, rows[i].left);
+		if (rows[i].rescued)
+			assert_string_equal(f.rescued[0], rows[i].rescued);
+		else
+			assert_null(f.rescued);
+		filter_look_release(&look);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_fnmatch),
+		cmocka_unit_test(test_filter),
+		cmocka_unit_test(test_defaults_leave_out_nothing_that_was_named),
+		cmocka_unit_test(test_a_model_keeps_its_weights),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -18,7 +18,9 @@
 #include "cmd/viewer.h"
 #include "gpu/gpu.h"
 #include "local/run.h"
+#include "plugins/plugins.h"
 #include "trainer/api.h"
+#include "trainer/framework.h"
 #include "trainer/jobset.h"
 #include "trainer/podspec.h"
 #include "trainer/runtime.h"
@@ -63,10 +65,8 @@ static void tell_end(struct viewer *v, const struct local_result *result, int64_
 /* What cannot run here, whatever the machine: one clear line each. */
 static int refuse(const struct job *job, struct error *err)
 {
-	const cJSON *policy = runtime_ml_policy(job->runtime);
-	const char *kind = policy_mpi(policy)    ? "MPI"
-			   : policy_flux(policy) ? "flux"
-						 : NULL;
+	const char *kind =
+		framework_cluster_only(plugins, runtime_ml_policy(job->runtime));
 
 	if (kind)
 		return error_set(

@@ -1,3 +1,4 @@
+/* Objects, keys and refusals that several plugins have in common: common.h. */
 #include "plugins/common.h"
 
 #include <string.h>
@@ -7,12 +8,6 @@
 #include "base/str.h"
 #include "trainer/podspec.h"
 #include "trainer/trainjob.h"
-
-const struct plugin_watch watch_owned_files[] = {
-	{ "v1", "ConfigMap", WATCH_OWNER },
-	{ "v1", "Secret", WATCH_OWNER },
-	{ 0 },
-};
 
 cJSON *add_object(cJSON *objects, const cJSON *tj, const char *api_version,
 		  const char *kind, const char *suffix)

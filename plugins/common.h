@@ -31,6 +31,4 @@ void refuse_reserved_env(const cJSON *tj, const char *const *reserved, const cha
 /* data[key], base64 as in a Secret. */
 void secret_data(cJSON *secret, const char *key, const char *text);
 
-extern const struct plugin_watch watch_owned_files[]; /* ConfigMaps and Secrets we own */
-
 #endif

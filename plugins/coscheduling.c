@@ -10,16 +10,13 @@
 #define API_VERSION "scheduling.x-k8s.io/v1alpha1"
 #define GROUP_LABEL "scheduling.x-k8s.io/pod-group"
 
-static const struct plugin_watch watches[] = { PODGROUP_WATCHES(API_VERSION) };
-
 static int enforce_pod_group_policy(const struct plugin_env *env, struct info *info,
 				    const cJSON *tj, struct error *err)
 {
 	(void)env;
 	(void)tj;
 	(void)err;
-	if (policy_coscheduling(info->pod_group_policy))
-		json_put_str(info->pod_labels, info->name, GROUP_LABEL);
+	json_put_str(info->pod_labels, info->name, GROUP_LABEL);
 	return 0;
 }
 
@@ -29,8 +26,6 @@ static int build(const struct plugin_env *env, struct info *info, const cJSON *t
 	const cJSON *policy = policy_coscheduling(info->pod_group_policy);
 	struct podgroup group = { .api_version = API_VERSION, .objects = objects };
 
-	if (!policy)
-		return 0;
 	if (podgroup_add(env, info, tj, &group, err))
 		return -1;
 	if (group.spec)
@@ -41,7 +36,7 @@ static int build(const struct plugin_env *env, struct info *info, const cJSON *t
 
 const struct plugin plugin_coscheduling = {
 	.name = "CoScheduling",
-	.watches = watches,
+	.policy = "coscheduling",
 	.edit[ENFORCE_POD_GROUP_POLICY] = enforce_pod_group_policy,
 	.build = build,
 };

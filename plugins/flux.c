@@ -55,7 +55,7 @@ static void validate(const struct plugin_env *env, struct info *info, const cJSO
 	(void)env;
 	(void)old;
 	(void)tj;
-	if (!policy_flux(info->ml_policy) || !node)
+	if (!node)
 		return;
 	taken = pod_init_container(node->pod_spec, INSTALLER);
 	if (taken)
@@ -147,8 +147,7 @@ static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
 
 	(void)env;
 	(void)err;
-	if (!policy_flux(info->ml_policy))
-		return 0;
+	info_set_plain_nodes(info, tj);
 	info_set_command(info, words("/bin/bash", CONFIG_DIR "/entrypoint.sh",
 				     wrapped_command(info, tj)));
 	info->args_used = true; /* the runtime's stay where they are */
@@ -251,8 +250,6 @@ static int add_curve(const struct plugin_env *env, struct info *info, const cJSO
 static int build(const struct plugin_env *env, struct info *info, const cJSON *tj,
 		 cJSON *objects, struct error *err)
 {
-	if (!policy_flux(info->ml_policy))
-		return 0;
 	if (add_scripts(info, tj, objects, err))
 		return -1;
 	return add_curve(env, info, tj, objects, err);
@@ -260,7 +257,8 @@ static int build(const struct plugin_env *env, struct info *info, const cJSON *t
 
 const struct plugin plugin_flux = {
 	.name = "Flux",
-	.watches = watch_owned_files,
+	.policy = "flux",
+	.cluster_only = true,
 	.validate = validate,
 	.edit[ENFORCE_ML_POLICY] = enforce_ml_policy,
 	.build = build,

@@ -7,7 +7,6 @@
 #include "plugins/plugins.h"
 #include "trainer/api.h"
 #include "trainer/podspec.h"
-#include "trainer/runtime.h"
 #include "trainer/trainjob.h"
 
 static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
@@ -17,8 +16,6 @@ static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
 
 	(void)env;
 	(void)err;
-	if (!policy_jax(info->ml_policy))
-		return 0;
 	info_set_nodes(info, tj);
 	if (!tj_trainer(tj) || !node)
 		return 0;
@@ -33,5 +30,6 @@ static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
 
 const struct plugin plugin_jax = {
 	.name = "JAX",
+	.policy = "jax",
 	.edit[ENFORCE_ML_POLICY] = enforce_ml_policy,
 };

@@ -15,11 +15,6 @@
 #include "trainer/trainjob.h"
 #include "trainer/trainjob_status.h"
 
-static const struct plugin_watch watches[] = {
-	{ JOBSET_API_VERSION, JOBSET_KIND, WATCH_OWNER },
-	{ 0 },
-};
-
 static void apply_initializer(const struct pod_set *ps, const char *name,
 			      const cJSON *initializer)
 {
@@ -133,7 +128,6 @@ static int status(const struct plugin_env *env, const cJSON *tj, const cJSON *jo
 
 const struct plugin plugin_jobset = {
 	.name = "JobSet",
-	.watches = watches,
 	.build = build,
 	.status = status,
 };

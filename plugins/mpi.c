@@ -128,8 +128,6 @@ static void validate(const struct plugin_env *env, struct info *info, const cJSO
 
 	(void)env;
 	(void)old;
-	if (!mpi)
-		return;
 	if (tj_num_nodes(tj) >= 2 && mpi_launcher_is_node(mpi) && !both)
 		field_error_add(
 			errs, FIELD_INVALID, "spec.trainer.numNodes",
@@ -215,8 +213,6 @@ static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
 	int64_t n_slots;
 
 	(void)env;
-	if (!mpi)
-		return 0;
 	if (find_flavor(&flavor, mpi, err))
 		return -1;
 	set_counts(info, tj);
@@ -298,8 +294,6 @@ static int add_keys(const struct plugin_env *env, struct info *info, const cJSON
 static int build(const struct plugin_env *env, struct info *info, const cJSON *tj,
 		 cJSON *objects, struct error *err)
 {
-	if (!policy_mpi(info->ml_policy))
-		return 0;
 	if (add_hostfile(info, tj, objects, err))
 		return -1;
 	return add_keys(env, info, tj, objects, err);
@@ -307,7 +301,8 @@ static int build(const struct plugin_env *env, struct info *info, const cJSON *t
 
 const struct plugin plugin_mpi = {
 	.name = "MPI",
-	.watches = watch_owned_files,
+	.policy = "mpi",
+	.cluster_only = true,
 	.validate = validate,
 	.edit[ENFORCE_ML_POLICY] = enforce_ml_policy,
 	.build = build,

@@ -1,27 +1,20 @@
 /*
  * plainml.c - no framework: the number of nodes and the job's variables.
  *
- * Follows upstream's plugins/plainml. Acts also beside XGBoost and Flux, which
- * do not count nodes or merge variables themselves.
+ * Follows upstream's plugins/plainml, which acts beside XGBoost and Flux, too: here
+ * those call info_set_plain_nodes() themselves.
  */
 #include "plugins/plugins.h"
-#include "trainer/podspec.h"
-#include "trainer/runtime.h"
-#include "trainer/trainjob.h"
 
 static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
 			     const cJSON *tj, struct error *err)
 {
-	const cJSON *ml = info->ml_policy;
-	cJSON *node = info_trainer_container(info);
-
 	(void)env;
 	(void)err;
-	if (policy_torch(ml) || policy_mpi(ml) || policy_jax(ml))
-		return 0;
-	info_set_nodes(info, tj);
-	if (node)
-		container_merge_env(node, tj_env(tj));
+	for (size_t i = 0; plugins[i]; i++)
+		if (plugins[i]->policy && json_get(info->ml_policy, plugins[i]->policy))
+			return 0;
+	info_set_plain_nodes(info, tj);
 	return 0;
 }
 

@@ -1,27 +1,22 @@
+/*
+ * plugins.c - the list that plugins.h declares.
+ *
+ * To add a policy, of an ML framework or a gang scheduler, say "ray":
+ *
+ * 1. core/assets/schema.yaml: the property `ray` of MLPolicy (or PodGroupPolicy), its name
+ *    in the rule one-ml-policy, and a type for its settings. Validation, defaults,
+ *    "did you mean", the CRDs and the Helm chart follow from that.
+ * 2. plugins/ray.c with `const struct plugin plugin_ray`, .policy = "ray", and X(ray) in
+ *    the table of plugins.h. jax.c is the shortest example, mpi.c the one with objects.
+ *    .cluster_only = true makes `submit --local` refuse it.
+ *
+ * Where it applies: settings that the plugin reads get a row in runtime.c's table and an
+ * accessor there (core/trainer); a runtime of its own is a file of core/assets/runtimes
+ * and its row in assets.S; objects of a kind that no plugin has made before need a row in
+ * core/kube/kinds.c and core/manager/watch.c, and the right to write them in
+ * core/assets/manifests/access.yaml. Tests: tests/unit/plugins, a case in tests/golden.
+ */
 #include "plugins/plugins.h"
 
-/*
- * The order within every phase. What it decides:
- *
- * - PlainML before XGBoost: where both act, the job's own variables stand before
- *   the policy's, as with Torch. (Upstream draws this by lot at every start; a
- *   JobSet built by one draw cannot be resumed by the other.)
- * - TorchTune after Torch, which counts the processes.
- * - Objects come in this order too: ConfigMaps and Secrets, which pods refer
- *   to, then the PodGroup, and the JobSet last.
- */
-const struct plugin *const plugins[] = {
-	&plugin_plainml,
-	&plugin_torch,
-	&plugin_torchtune,
-	&plugin_jax,
-	&plugin_xgboost,
-	&plugin_trainjobstatus,
-	&plugin_mpi,
-	&plugin_flux,
-	&plugin_volcano,
-	&plugin_coscheduling,
-	&plugin_workspace,
-	&plugin_jobset,
-	NULL,
-};
+#define ADDRESS(name) &plugin_##name
+const struct plugin *const plugins[] = { PLUGINS(ADDRESS), NULL };

@@ -1,13 +1,24 @@
-/* plugins.h - the plugins there are. */
+/*
+ * plugins.h - the plugins of this program.
+ *
+ * The order of the rows is the order within every phase. What it decides:
+ *
+ * - TorchTune after Torch, which counts the processes.
+ * - Objects come in this order too: ConfigMaps and Secrets, which pods refer
+ *   to, then the PodGroup, and the JobSet last.
+ */
 #ifndef PLUGINS_PLUGINS_H
 #define PLUGINS_PLUGINS_H
 
 #include "trainer/plugin.h"
 
+#define PLUGINS(X)                                                                 \
+	X(plainml), X(torch), X(torchtune), X(jax), X(xgboost), X(trainjobstatus), \
+		X(mpi), X(flux), X(volcano), X(coscheduling), X(workspace), X(jobset)
+
 extern const struct plugin *const plugins[]; /* ends with NULL */
 
-extern const struct plugin plugin_plainml, plugin_torch, plugin_torchtune, plugin_jax,
-	plugin_xgboost, plugin_mpi, plugin_flux, plugin_trainjobstatus,
-	plugin_coscheduling, plugin_volcano, plugin_workspace, plugin_jobset;
+#define PLUGIN(name) plugin_##name
+extern const struct plugin PLUGINS(PLUGIN);
 
 #endif

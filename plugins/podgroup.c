@@ -1,3 +1,4 @@
+/* The PodGroup of a gang: podgroup.h. */
 #include "plugins/podgroup.h"
 
 #include "plugins/common.h"

@@ -20,13 +20,4 @@ struct podgroup {
 MUST_CHECK int podgroup_add(const struct plugin_env *env, struct info *info,
 			    const cJSON *tj, struct podgroup *group, struct error *err);
 
-/* The watches of a gang plugin, for its table: its PodGroup first. */
-#define PODGROUP_WATCHES(version)                                          \
-	{ version, "PodGroup", WATCH_OWNER },                              \
-		{ "v1", "LimitRange", WATCH_SUSPENDED_IN_NAMESPACE },      \
-		{ "node.k8s.io/v1", "RuntimeClass", WATCH_RUNTIME_CLASS }, \
-	{                                                                  \
-		0                                                          \
-	}
-
 #endif

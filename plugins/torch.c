@@ -69,8 +69,6 @@ static void validate(const struct plugin_env *env, struct info *info, const cJSO
 
 	(void)env;
 	(void)old;
-	if (!torch)
-		return;
 	json_each(target, torch_env_targets(torch)) {
 		json_each(name, env_target_containers(target)) {
 			const char *lack =
@@ -129,8 +127,6 @@ static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
 	struct torch_plan plan;
 
 	(void)env;
-	if (!policy_torch(info->ml_policy))
-		return 0;
 	info_set_nodes(info, tj);
 	plan = torch_plan(info, tj);
 	if (tj_trainer(tj) && node) {
@@ -145,6 +141,7 @@ static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
 
 const struct plugin plugin_torch = {
 	.name = "Torch",
+	.policy = "torch",
 	.validate = validate,
 	.edit[ENFORCE_ML_POLICY] = enforce_ml_policy,
 };

@@ -183,7 +183,7 @@ static void validate(const struct plugin_env *env, struct info *info, const cJSO
 
 	(void)env;
 	(void)old;
-	if (!policy_torch(info->ml_policy) || !is_torchtune(tj))
+	if (!is_torchtune(tj))
 		return;
 	plan.nodes = tj_num_nodes(tj) == ABSENT ? 1 : tj_num_nodes(tj);
 	/* As upstream: a number counted from CPUs does not make QLoRA admissible. */
@@ -242,8 +242,7 @@ static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
 
 	(void)env;
 	(void)err;
-	if (!policy_torch(info->ml_policy) || !is_torchtune(tj) ||
-	    !info_trainer_container(info))
+	if (!is_torchtune(tj) || !info_trainer_container(info))
 		return 0;
 	plan = torch_plan(info, tj);
 	t = tune_of(&info->arena, tj, &plan);
@@ -261,6 +260,7 @@ static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
 
 const struct plugin plugin_torchtune = {
 	.name = "TorchTune",
+	.policy = "torch",
 	.validate = validate,
 	.edit[ENFORCE_ML_POLICY] = enforce_ml_policy,
 };

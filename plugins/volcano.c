@@ -16,8 +16,6 @@
 #define GROUP_ANNOTATION "scheduling.k8s.io/group-name"
 #define QUEUE_ANNOTATION "scheduling.volcano.sh/queue-name"
 
-static const struct plugin_watch watches[] = { PODGROUP_WATCHES(API_VERSION) };
-
 /* Kubernetes has these without an object. */
 static const char *const built_in_classes[] = { "system-cluster-critical",
 						"system-node-critical", NULL };
@@ -44,8 +42,6 @@ static void validate(const struct plugin_env *env, struct info *info, const cJSO
 
 	(void)old;
 	(void)tj;
-	if (!policy_volcano(info->pod_group_policy))
-		return;
 	if (queue && str_eq(cJSON_GetStringValue(queue), ""))
 		field_error_add(errs, FIELD_INVALID,
 				field_key(errs, "spec.annotations", QUEUE_ANNOTATION),
@@ -66,8 +62,7 @@ static int enforce_pod_group_policy(const struct plugin_env *env, struct info *i
 	(void)env;
 	(void)tj;
 	(void)err;
-	if (policy_volcano(info->pod_group_policy))
-		json_put_str(info->pod_annotations, info->name, GROUP_ANNOTATION);
+	json_put_str(info->pod_annotations, info->name, GROUP_ANNOTATION);
 	return 0;
 }
 
@@ -93,8 +88,6 @@ static int build(const struct plugin_env *env, struct info *info, const cJSON *t
 {
 	struct podgroup group = { .api_version = API_VERSION, .objects = objects };
 
-	if (!policy_volcano(info->pod_group_policy))
-		return 0;
 	if (podgroup_add(env, info, tj, &group, err))
 		return -1;
 	if (group.spec)
@@ -104,7 +97,7 @@ static int build(const struct plugin_env *env, struct info *info, const cJSON *t
 
 const struct plugin plugin_volcano = {
 	.name = "Volcano",
-	.watches = watches,
+	.policy = "volcano",
 	.validate = validate,
 	.edit[ENFORCE_POD_GROUP_POLICY] = enforce_pod_group_policy,
 	.build = build,

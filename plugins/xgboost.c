@@ -1,8 +1,9 @@
 /*
  * xgboost.c - the Rabit tracker of rank 0 is found through DMLC_* variables.
  *
- * Follows upstream's plugins/xgboost: one worker a GPU, else one a node. The
- * job's own variables have been merged by PlainML before (plugins.c says why).
+ * Follows upstream's plugins/xgboost: one worker a GPU, else one a node. The job's own
+ * variables stand before the policy's, as with Torch. (Upstream draws this by lot at
+ * every start; a JobSet built by one draw cannot be resumed by the other.)
  */
 #include <inttypes.h>
 
@@ -10,7 +11,6 @@
 #include "plugins/plugins.h"
 #include "trainer/api.h"
 #include "trainer/podspec.h"
-#include "trainer/runtime.h"
 #include "trainer/trainjob.h"
 
 static const char *const reserved[] = {
@@ -24,9 +24,8 @@ static void validate(const struct plugin_env *env, struct info *info, const cJSO
 	size_t i = 0;
 
 	(void)env;
+	(void)info;
 	(void)old;
-	if (!policy_xgboost(info->ml_policy))
-		return;
 	json_each(var, tj_env(tj)) {
 		if (str_in(named(var), reserved))
 			field_error_add(errs, FIELD_FORBIDDEN,
@@ -43,9 +42,7 @@ static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
 	int64_t gpus, workers;
 
 	(void)env;
-	if (!policy_xgboost(info->ml_policy))
-		return 0;
-	info_set_nodes(info, tj);
+	info_set_plain_nodes(info, tj);
 	if (!tj_trainer(tj) || !node)
 		return 0;
 	gpus = resources_gpus(info_resources(info, tj, NULL));
@@ -64,6 +61,7 @@ static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
 
 const struct plugin plugin_xgboost = {
 	.name = "XGBoost",
+	.policy = "xgboost",
 	.validate = validate,
 	.edit[ENFORCE_ML_POLICY] = enforce_ml_policy,
 };

@@ -113,12 +113,15 @@ static bool trainer_status_time(const struct rule *rule, const struct node *node
 static bool one_ml_policy(const struct rule *rule, const struct node *node,
 			  const cJSON *self, const cJSON *old)
 {
+	const cJSON *member;
+	int policies = 0;
+
 	(void)rule;
 	(void)node;
 	(void)old;
-	return has(self, "torch") + has(self, "mpi") + has(self, "jax") +
-		       has(self, "xgboost") + has(self, "flux") <=
-	       1;
+	json_each(member, self)
+		policies += cJSON_IsObject(member);
+	return policies <= 1;
 }
 
 static bool env_injection_node(const struct rule *rule, const struct node *node,

@@ -1,3 +1,4 @@
+/* Runs the plugins, phase by phase: framework.h. */
 #include "trainer/framework.h"
 
 static const char *const phase_name[N_EDIT_PHASES] = {
@@ -7,6 +8,12 @@ static const char *const phase_name[N_EDIT_PHASES] = {
 	[PRE_BUILD_SYNC] = "PreBuildSync",
 };
 
+static bool takes_part(const struct plugin *p, const struct info *info)
+{
+	return !p->policy || json_get(info->ml_policy, p->policy) ||
+	       json_get(info->pod_group_policy, p->policy);
+}
+
 int framework_edit(const struct plugin *const *list, const struct plugin_env *env,
 		   enum edit_phase phase, struct info *info, const cJSON *tj,
 		   struct error *err)
@@ -14,7 +21,7 @@ int framework_edit(const struct plugin *const *list, const struct plugin_env *en
 	for (; *list; list++) {
 		edit_fn *edit = (*list)->edit[phase];
 
-		if (edit && edit(env, info, tj, err))
+		if (edit && takes_part(*list, info) && edit(env, info, tj, err))
 			return error_wrap(err, "%s %s", (*list)->name, phase_name[phase]);
 	}
 	return 0;
@@ -30,7 +37,8 @@ int framework_build(const struct plugin *const *list, const struct plugin_env *e
 	for (; *list; list++) {
 		const struct plugin *p = *list;
 
-		if (p->build && p->build(env, info, tj, objects, err))
+		if (p->build && takes_part(p, info) &&
+		    p->build(env, info, tj, objects, err))
 			return error_wrap(err, "%s Build", p->name);
 	}
 	return 0;
@@ -41,8 +49,17 @@ void framework_validate(const struct plugin *const *list, const struct plugin_en
 			struct field_errors *errs)
 {
 	for (; *list; list++)
-		if ((*list)->validate)
+		if ((*list)->validate && takes_part(*list, info))
 			(*list)->validate(env, info, old, now, errs);
+}
+
+const char *framework_cluster_only(const struct plugin *const *list,
+				   const cJSON *ml_policy)
+{
+	for (; *list; list++)
+		if ((*list)->cluster_only && json_get(ml_policy, (*list)->policy))
+			return (*list)->name;
+	return NULL;
 }
 
 const struct plugin *framework_status_plugin(const struct plugin *const *list)

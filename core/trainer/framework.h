@@ -22,6 +22,10 @@ void framework_validate(const struct plugin *const *list, const struct plugin_en
 			struct info *info, const cJSON *old, const cJSON *now,
 			struct field_errors *errs);
 
+/* The policy that needs a launcher which only a cluster has; NULL: none. */
+const char *framework_cluster_only(const struct plugin *const *list,
+				   const cJSON *ml_policy);
+
 /* The plugin that reads the status, of which a list has one: or NULL. */
 const struct plugin *framework_status_plugin(const struct plugin *const *list);
 

@@ -72,6 +72,15 @@ void info_set_nodes(struct info *info, const cJSON *tj)
 		pod_set_set_count(trainer, tj_num_nodes(tj));
 }
 
+void info_set_plain_nodes(struct info *info, const cJSON *tj)
+{
+	cJSON *node = info_trainer_container(info);
+
+	info_set_nodes(info, tj);
+	if (node)
+		container_merge_env(node, tj_env(tj));
+}
+
 const char *info_host(struct info *info, const char *rjob, int64_t replica, int64_t pod)
 {
 	return arena_printf(&info->arena, "%s-%s-%" PRId64 "-%" PRId64 ".%s", info->name,

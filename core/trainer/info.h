@@ -62,6 +62,8 @@ int64_t pod_set_replicas(const struct pod_set *ps);
 /* The trainer's count, 1 without a trainer; set it to the job's numNodes if given. */
 int64_t info_nodes(struct info *info);
 void info_set_nodes(struct info *info, const cJSON *tj);
+/* The same, and the job's variables in its container, ahead of a policy's own. */
+void info_set_plain_nodes(struct info *info, const cJSON *tj);
 
 /* The host name of a pod in the JobSet's headless service: "<pod>.<subdomain>". */
 const char *info_host(struct info *info, const char *rjob, int64_t replica, int64_t pod);

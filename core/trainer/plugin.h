@@ -7,7 +7,6 @@
  * order is one of its orders).
  *
  *     when        here                             upstream's extension point
- *     start       watches                          WatchExtension
  *     admission   validate                         CustomValidation
  *     build       edit[ENFORCE_ML_POLICY]          EnforceMLPolicy
  *                 edit[ENFORCE_POD_GROUP_POLICY]   EnforcePodGroupPolicy
@@ -16,7 +15,8 @@
  *                 build                            ComponentBuilder
  *     afterwards  status                           TrainJobStatus
  *
- * Plugins do not log, keep no state and do not know each other. They reach
+ * Upstream's WatchExtension is manager/watch.c's table. Plugins do not log, keep no
+ * state and do not know each other. They reach
  * their surroundings only through env.
  */
 #ifndef TRAINER_PLUGIN_H
@@ -58,13 +58,6 @@ struct plugin_env {
 	const char *status_server_ca;  /* PEM, for <tj>-tls-config */
 };
 
-/* A kind whose changes concern TrainJobs, and how to find which. */
-enum plugin_watch_map { WATCH_OWNER, WATCH_SUSPENDED_IN_NAMESPACE, WATCH_RUNTIME_CLASS };
-struct plugin_watch {
-	const char *api_version, *kind;
-	enum plugin_watch_map map;
-};
-
 /* The phases that only edit Info, in the order they run. */
 enum edit_phase {
 	ENFORCE_ML_POLICY,
@@ -79,7 +72,12 @@ typedef int edit_fn(const struct plugin_env *env, struct info *info, const cJSON
 
 struct plugin {
 	const char *name;
-	const struct plugin_watch *watches; /* ends with { .kind = NULL } */
+	/*
+	 * The member of mlPolicy or podGroupPolicy that it serves: without that in the
+	 * runtime it takes no part at all. NULL: it always does.
+	 */
+	const char *policy;
+	bool cluster_only; /* this machine has no launcher for it: --local refuses */
 
 	/*
 	 * info is what pipeline_build() would start from: the live runtime with the

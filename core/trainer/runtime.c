@@ -114,16 +114,6 @@ const cJSON *policy_torch(const cJSON *ml)
 	return json_get(ml, "torch");
 }
 
-const cJSON *policy_jax(const cJSON *ml)
-{
-	return json_get(ml, "jax");
-}
-
-const cJSON *policy_xgboost(const cJSON *ml)
-{
-	return json_get(ml, "xgboost");
-}
-
 const cJSON *policy_mpi(const cJSON *ml)
 {
 	return json_get(ml, "mpi");

@@ -20,8 +20,6 @@ bool runtime_same_spec(const cJSON *a, const cJSON *b);
 /* Of an mlPolicy. ABSENT (trainjob.h) for integers that are not there. */
 int64_t policy_num_nodes(const cJSON *ml);
 const cJSON *policy_torch(const cJSON *ml);
-const cJSON *policy_jax(const cJSON *ml);
-const cJSON *policy_xgboost(const cJSON *ml);
 const cJSON *policy_mpi(const cJSON *ml);
 const cJSON *policy_flux(const cJSON *ml);
 

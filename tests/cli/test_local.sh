@@ -81,7 +81,7 @@ env -u HOME -u XDG_STATE_HOME "$kftrainer" get -n no-such-namespace --local >"$s
 check "without HOME: the passwd entry's" test "$?-$(grep -c 'no place' "$scratch/err")" = 0-0
 
 check "MPI: refused in one line" refuses 'no launcher for MPI' submit --local --runtime deepspeed-distributed -- mpirun true
-check "flux: refused in one line" refuses 'no launcher for flux' submit --local --runtime flux-distributed -- true
+check "flux: refused in one line" refuses 'no launcher for Flux' submit --local --runtime flux-distributed -- true
 job </dev/null >one.yaml
 { cat one.yaml; echo ---; sed 's/tiny/two/' one.yaml; } >two.yaml
 check "two jobs in a file" refuses 'two.yaml: 2 TrainJobs; --local runs one' submit --local two.yaml

@@ -39,9 +39,9 @@ NEEDS_ui      := net base
 NEEDS_cmd     := apiserver supervise ui manager local client cache mpi gpu store cloud pack kube plugins trainer arrow net api assets base
 
 dir_of   = $(firstword $(wildcard $(1) core/$(1)))
-src_of   = $(sort $(wildcard $(call dir_of,$(1))/*.c $(call dir_of,$(1))/*.S))
+src_of   = $(sort $(wildcard $(addprefix $(call dir_of,$(1))/,*.c ui/*.c *.S)))
 SRC     := main.c $(foreach r,$(ROOMS),$(if $(call dir_of,$(r)),$(call src_of,$(r))))
-HDR     := $(wildcard core/*/*.h plugins/*.h gpu/*.h cmd/*.h)
+HDR     := $(wildcard core/*/*.h plugins/*.h gpu/*.h cmd/*.h cmd/ui/*.h)
 
 WARN    := -Wall -Wextra -Wshadow -Wvla -Wformat=2 -Wundef -Wpointer-arith -Wstrict-prototypes \
            -Wmissing-prototypes -Wold-style-definition -Wwrite-strings -Wimplicit-fallthrough \

@@ -7,9 +7,9 @@
 #include "base/clock.h"
 #include "base/stop.h"
 #include "base/str.h"
-#include "cmd/cluster.h"
 #include "cmd/cmd.h"
 #include "cmd/manifests.h"
+#include "cmd/ui/cluster.h"
 #include "trainer/api.h"
 
 #define FIELD_MANAGER "kftrainer-install"

@@ -4,8 +4,8 @@
 #ifndef CMD_CLAIMS_H
 #define CMD_CLAIMS_H
 
-#include "cmd/cluster.h"
-#include "cmd/out.h"
+#include "cmd/ui/cluster.h"
+#include "cmd/ui/out.h"
 
 /* Is "claims", "claim/NAME" or "claims/NAME" asked for? */
 bool claims_asked(char **names);

@@ -14,9 +14,9 @@
 #include "client/changes.h"
 #include "client/jobs.h"
 #include "cmd/claims.h"
-#include "cmd/cluster.h"
 #include "cmd/cmd.h"
-#include "cmd/pick.h"
+#include "cmd/ui/cluster.h"
+#include "cmd/ui/pick.h"
 #include "local/state.h"
 #include "trainer/podcause.h"
 

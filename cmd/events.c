@@ -18,10 +18,10 @@
 #include "client/jobs.h"
 #include "client/observed.h"
 #include "client/permission.h"
-#include "cmd/cluster.h"
 #include "cmd/cmd.h"
-#include "cmd/out.h"
 #include "cmd/refer.h"
+#include "cmd/ui/cluster.h"
+#include "cmd/ui/out.h"
 #include "trainer/api.h"
 
 struct events_opts {

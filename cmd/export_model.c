@@ -9,8 +9,8 @@
 #include "base/stop.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
-#include "cmd/fetchview.h"
-#include "cmd/variable.h"
+#include "cmd/ui/env.h"
+#include "cmd/ui/fetchview.h"
 #include "store/store.h"
 #include "store/upload.h"
 

@@ -6,11 +6,11 @@
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "cmd/apply.h"
-#include "cmd/cluster.h"
 #include "cmd/cmd.h"
 #include "cmd/input.h"
 #include "cmd/manifests.h"
-#include "cmd/out.h"
+#include "cmd/ui/cluster.h"
+#include "cmd/ui/out.h"
 
 enum { FORMAT_NONE, FORMAT_YAML, FORMAT_JSON, FORMAT_NAME };
 enum { DEFAULT_TIMEOUT_MS = 120000 };

@@ -7,12 +7,12 @@
 #include "base/cleanup.h"
 #include "base/stop.h"
 #include "base/str.h"
-#include "cmd/cluster.h"
 #include "cmd/cmd.h"
 #include "cmd/logs.h"
-#include "cmd/out.h"
-#include "cmd/prefix.h"
 #include "cmd/refer.h"
+#include "cmd/ui/cluster.h"
+#include "cmd/ui/out.h"
+#include "cmd/ui/prefix.h"
 
 enum { OUT_BYTES = 64 * 1024 };
 

@@ -18,8 +18,8 @@
 #include "base/xmalloc.h"
 #include "cmd/cmd.h"
 #include "cmd/logs.h"
-#include "cmd/out.h"
-#include "cmd/prefix.h"
+#include "cmd/ui/out.h"
+#include "cmd/ui/prefix.h"
 #include "local/state.h"
 
 enum { BLOCK = 64 * 1024, LONGEST_LINE = 1024 * 1024, PAUSE_MS = 100 };

@@ -14,8 +14,8 @@
 #include "cmd/job.h"
 #include "cmd/local.h"
 #include "cmd/refer.h"
-#include "cmd/render.h"
 #include "cmd/submit_cluster.h"
+#include "cmd/ui/render.h"
 #include "local/shmdir.h"
 #include "local/state.h"
 

@@ -16,9 +16,9 @@
 #include "client/permission.h"
 #include "client/refusal.h"
 #include "cmd/cmd.h"
-#include "cmd/out.h"
-#include "cmd/render.h"
-#include "cmd/submit_follow.h"
+#include "cmd/ui/follow.h"
+#include "cmd/ui/out.h"
+#include "cmd/ui/render.h"
 #include "trainer/api.h"
 #include "trainer/trainjob.h"
 

@@ -12,8 +12,8 @@
 #ifndef CMD_SUBMIT_CLUSTER_H
 #define CMD_SUBMIT_CLUSTER_H
 
-#include "cmd/cluster.h"
 #include "cmd/job.h"
+#include "cmd/ui/cluster.h"
 #include "cmd/workspace.h"
 
 struct cluster_submit {

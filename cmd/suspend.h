@@ -4,8 +4,8 @@
 #ifndef CMD_SUSPEND_H
 #define CMD_SUSPEND_H
 
-#include "cmd/cluster.h"
-#include "cmd/pick.h"
+#include "cmd/ui/cluster.h"
+#include "cmd/ui/pick.h"
 
 struct suspend_opts {
 	struct where_opts where;

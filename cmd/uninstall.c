@@ -7,10 +7,10 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "client/jobs.h"
-#include "cmd/cluster.h"
 #include "cmd/cmd.h"
 #include "cmd/input.h"
 #include "cmd/manifests.h"
+#include "cmd/ui/cluster.h"
 #include "trainer/api.h"
 #include "trainer/trainjob.h"
 

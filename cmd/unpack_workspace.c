@@ -13,7 +13,7 @@
 #include "base/stop.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
-#include "cmd/variable.h"
+#include "cmd/ui/env.h"
 #include "pack/pack.h"
 #include "store/fetch.h"
 #include "store/store.h"

@@ -9,7 +9,7 @@
 #include "base/str.h"
 #include "base/zstd.h"
 #include "cmd/cmd.h"
-#include "cmd/out.h"
+#include "cmd/ui/out.h"
 
 /* The build file gives these: "NAME@VERSION;" of each library that is linked in. */
 #ifndef LIBRARIES

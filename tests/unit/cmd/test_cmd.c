@@ -10,9 +10,9 @@
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/job.h"
-#include "cmd/out.h"
 #include "cmd/refer.h"
-#include "cmd/variable.h"
+#include "cmd/ui/env.h"
+#include "cmd/ui/out.h"
 #include "trainer/api.h"
 
 static void test_duration(void **state)

@@ -5,7 +5,7 @@
 #define CMD_RENDER_H
 
 #include "cmd/job.h"
-#include "cmd/out.h"
+#include "cmd/ui/out.h"
 
 /* For an option table; the first is the default. */
 extern const char *const render_formats[];

@@ -1,4 +1,4 @@
-#include "cmd/submit_follow.h"
+#include "cmd/ui/follow.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "base/str.h"
 #include "client/follow.h"
 #include "cmd/cmd.h"
-#include "cmd/viewer.h"
+#include "cmd/ui/viewer.h"
 
 enum { BY_SIGNAL = 128 };
 

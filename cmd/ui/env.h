@@ -1,8 +1,8 @@
 /*
- * variable.h - this process's environment, as store.h and fetchpost.h ask for it.
+ * env.h - this process's environment, as store.h and fetchpost.h ask for it.
  */
-#ifndef CMD_VARIABLE_H
-#define CMD_VARIABLE_H
+#ifndef CMD_ENV_H
+#define CMD_ENV_H
 
 #include <stdlib.h>
 

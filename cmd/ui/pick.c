@@ -1,4 +1,4 @@
-#include "cmd/pick.h"
+#include "cmd/ui/pick.h"
 
 #include <stdio.h>
 

@@ -1,8 +1,8 @@
 /*
- * submit_follow.h - `submit --follow` and `--wait`: until a job of a cluster has ended.
+ * follow.h - `submit --follow` and `--wait`: until a job of a cluster has ended.
  */
-#ifndef CMD_SUBMIT_FOLLOW_H
-#define CMD_SUBMIT_FOLLOW_H
+#ifndef CMD_FOLLOW_H
+#define CMD_FOLLOW_H
 
 #include "kube/kube.h"
 

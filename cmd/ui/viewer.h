@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "cmd/prefix.h"
+#include "cmd/ui/prefix.h"
 
 struct viewer {
 	struct prefixes prefixes;

@@ -1,4 +1,4 @@
-#include "cmd/cluster.h"
+#include "cmd/ui/cluster.h"
 #include "local/state.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "cmd/render.h"
+#include "cmd/ui/render.h"
 
 #include "api/meta.h"
 #include "base/cleanup.h"

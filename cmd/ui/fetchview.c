@@ -1,4 +1,4 @@
-#include "cmd/fetchview.h"
+#include "cmd/ui/fetchview.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "base/terminal.h"
-#include "cmd/out.h"
+#include "cmd/ui/out.h"
 
 enum { LINE_MS = 5000, JSON_MS = 1000, BAR_WIDTH = 24, N_SPEEDS = 64 };
 

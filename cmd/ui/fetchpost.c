@@ -1,4 +1,4 @@
-#include "cmd/fetchpost.h"
+#include "cmd/ui/fetchpost.h"
 
 #include <pthread.h>
 #include <stdio.h>

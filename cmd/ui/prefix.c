@@ -1,4 +1,4 @@
-#include "cmd/prefix.h"
+#include "cmd/ui/prefix.h"
 
 #include <stdio.h>
 #include <stdlib.h>

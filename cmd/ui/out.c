@@ -1,4 +1,4 @@
-#include "cmd/out.h"
+#include "cmd/ui/out.h"
 
 #include <ctype.h>
 #include <stdio.h>

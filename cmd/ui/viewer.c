@@ -1,4 +1,4 @@
-#include "cmd/viewer.h"
+#include "cmd/ui/viewer.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "base/terminal.h"
 #include "base/xmalloc.h"
-#include "cmd/out.h"
+#include "cmd/ui/out.h"
 
 /* Jobs write much, and a write for each line costs more than all else. */
 enum { OUTPUT_BUFFER = 65536 };

@@ -1,0 +1,22 @@
+/*
+ * planned.c - commands that have a name and a place, and no code yet.
+ *
+ * main.c answers them: --help works, running one exits 69.
+ */
+#include "cmd/cmd.h"
+
+#define PLANNED(ident, name_, args_, summary_, flags_) \
+	const struct cmd ident = {                     \
+		.name = name_,                         \
+		.args = args_,                         \
+		.summary = summary_,                   \
+		.flags = CMD_NOT_YET | (flags_),       \
+	}
+
+PLANNED(cmd_cache_serve, "cache-serve", "", "serve a table to training pods from memory",
+	CMD_DAEMON | CMD_IN_POD | CMD_HIDDEN);
+PLANNED(cmd_mpi_launch, "mpi-launch", "[--] COMMAND...",
+	"start an MPI program on the job's nodes", CMD_IN_POD | CMD_HIDDEN);
+
+PLANNED(cmd_convert, "convert", "[FILE|-]",
+	"turn Training Operator v1 jobs into TrainJobs", 0);

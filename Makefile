@@ -16,7 +16,7 @@ OUT     := build/rel
 SANOUT  := build/san
 
 # Who may include, and so link, whom (besides itself): tests/lint/layers.awk reads this table.
-ROOMS         := base net cloud pack arrow api kube store trainer client plugins manager local cache mpi gpu assets apiserver supervise ui cmd
+ROOMS         := base net cloud pack arrow api kube store trainer plugins spec client manager local cache mpi gpu assets apiserver supervise ui cmd
 NEEDS_net     := base
 NEEDS_cloud   := net base
 NEEDS_pack    := net base
@@ -25,8 +25,9 @@ NEEDS_api     := base
 NEEDS_kube    := net api base
 NEEDS_store   := cloud net base
 NEEDS_trainer := api base
-NEEDS_client  := kube trainer net api base
 NEEDS_plugins := trainer api base
+NEEDS_spec    := plugins trainer api assets base
+NEEDS_client  := kube spec plugins trainer net api assets base
 NEEDS_manager := kube plugins trainer net api assets base
 NEEDS_local   := trainer net api base
 NEEDS_cache   := store cloud arrow net base
@@ -36,7 +37,7 @@ NEEDS_assets  :=
 NEEDS_apiserver := trainer net api assets base
 NEEDS_supervise := base
 NEEDS_ui      := net base
-NEEDS_cmd     := apiserver supervise ui manager local client cache mpi gpu store cloud pack kube plugins trainer arrow net api assets base
+NEEDS_cmd     := apiserver supervise ui manager local client spec cache mpi gpu store cloud pack kube plugins trainer arrow net api assets base
 
 dir_of   = $(firstword $(wildcard $(1) core/$(1)))
 src_of   = $(sort $(wildcard $(addprefix $(call dir_of,$(1))/,*.c ui/*.c *.S)))

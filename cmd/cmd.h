@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/opt.h"
+#include "spec/reporter.h"
 
 enum cmd_flags {
 	CMD_DAEMON = 1 << 0,  /* runs until SIGTERM; logs in JSON lines */
@@ -62,6 +63,7 @@ void cmd_usage(FILE *out);                               /* the list of commands
 
 /* "kftrainer submit: <message>", one line to stderr, as str_visible(). */
 void cmd_complain(const char *cmd, const char *fmt, ...) PRINTF_LIKE(2, 3);
+struct reporter cmd_reporter(const char *cmd); /* whose lines are such */
 
 extern const struct cmd cmd_cache_serve, cmd_completion, cmd_controller, cmd_convert;
 extern const struct cmd cmd_delete, cmd_events, cmd_export_model, cmd_get, cmd_help_;

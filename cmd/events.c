@@ -19,9 +19,9 @@
 #include "client/observed.h"
 #include "client/permission.h"
 #include "cmd/cmd.h"
-#include "cmd/refer.h"
 #include "cmd/ui/cluster.h"
 #include "cmd/ui/out.h"
+#include "spec/refer.h"
 #include "trainer/api.h"
 
 struct events_opts {

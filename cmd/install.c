@@ -7,10 +7,10 @@
 #include "base/cleanup.h"
 #include "cmd/apply.h"
 #include "cmd/cmd.h"
-#include "cmd/input.h"
 #include "cmd/manifests.h"
 #include "cmd/ui/cluster.h"
 #include "cmd/ui/out.h"
+#include "spec/input.h"
 
 enum { FORMAT_NONE, FORMAT_YAML, FORMAT_JSON, FORMAT_NAME };
 enum { DEFAULT_TIMEOUT_MS = 120000 };

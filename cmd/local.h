@@ -4,7 +4,7 @@
 #ifndef CMD_LOCAL_H
 #define CMD_LOCAL_H
 
-#include "cmd/job.h"
+#include "spec/job.h"
 
 struct local_show {
 	bool quiet;           /* without the progress */

@@ -9,10 +9,10 @@
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/logs.h"
-#include "cmd/refer.h"
 #include "cmd/ui/cluster.h"
 #include "cmd/ui/out.h"
 #include "cmd/ui/prefix.h"
+#include "spec/refer.h"
 
 enum { OUT_BYTES = 64 * 1024 };
 

@@ -7,12 +7,12 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
-#include "cmd/job.h"
-#include "cmd/refer.h"
-#include "cmd/runtimes.h"
 #include "cmd/ui/cluster.h"
 #include "cmd/ui/out.h"
 #include "cmd/ui/render.h"
+#include "spec/catalog.h"
+#include "spec/job.h"
+#include "spec/refer.h"
 #include "trainer/api.h"
 #include "trainer/runtime.h"
 #include "trainer/trainjob.h"
@@ -48,6 +48,7 @@ static const struct opt list_table[] = {
 static int load(struct input *in, struct schema **schema, const struct opt_strs *files,
 		const char *cmd, struct error *err)
 {
+	const struct reporter to = cmd_reporter(cmd);
 	size_t bad = 0;
 
 	if (input_schema(schema, err))
@@ -58,12 +59,12 @@ static int load(struct input *in, struct schema **schema, const struct opt_strs 
 	for (size_t i = 0; i < in->n; i++) {
 		if (doc_is_known(&in->docs[i], *schema))
 			doc_check(&in->docs[i], *schema);
-		bad += doc_tell(&in->docs[i], "", cmd);
+		bad += doc_tell(&in->docs[i], "", &to);
 	}
-	input_tell_rest(in, cmd);
+	input_tell_rest(in, &to);
 	for (size_t i = 0; i < in->n && !bad; i++)
 		if (!doc_is_runtime(&in->docs[i]))
-			doc_tell_left_out(&in->docs[i], "runtimes", cmd);
+			doc_tell_left_out(&in->docs[i], "runtimes", &to);
 	return bad ? EXIT_BAD_INPUT : 0;
 }
 
@@ -239,6 +240,7 @@ static const struct opt render_table[] = {
 static int run_render(const void *values, int argc, char **argv, struct error *err)
 {
 	struct render_opts opts = *(const struct render_opts *)values;
+	const struct reporter to = cmd_reporter("runtime render");
 	const char *flag = job_opts_flag(&opts.job);
 	cleanup_job_set struct job_set set = { 0 };
 	int code;
@@ -257,8 +259,10 @@ static int run_render(const void *values, int argc, char **argv, struct error *e
 	if (opts.job.runtime &&
 	    refer_runtime(&opts.job.runtime, &opts.job.runtime_kind, err))
 		return -1;
-	code = job_set_load(&set, &opts.job, NAMES_FIXED, "runtime render", err);
-	return code ? code : render_jobs(&set, render_formats[opts.output], err);
+	code = job_set_load(&set, &opts.job, NAMES_FIXED, &to, err);
+	if (code)
+		return code < 0 ? -1 : EXIT_BAD_INPUT;
+	return render_jobs(&set, render_formats[opts.output], err);
 }
 
 /* ---- validate ----------------------------------------------------------------- */
@@ -295,10 +299,11 @@ static void tell_valid(const char *file, const struct job_set *set)
 /* Each file stands alone: its TrainJobs may refer to its runtimes and the built-in ones. */
 static int validate_file(const char *file, bool quiet)
 {
+	const struct reporter to = cmd_reporter("runtime validate");
 	const struct job_opts opts = { .file = file };
 	cleanup_job_set struct job_set set = { 0 };
 	struct error err = { 0 };
-	int code = job_set_check(&set, &opts, "runtime validate", &err);
+	int code = job_set_check(&set, &opts, &to, &err);
 
 	if (code < 0) {
 		cmd_complain("runtime validate", "%s", err.msg);

@@ -11,13 +11,13 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
-#include "cmd/job.h"
 #include "cmd/local.h"
-#include "cmd/refer.h"
 #include "cmd/submit_cluster.h"
 #include "cmd/ui/render.h"
 #include "local/shmdir.h"
 #include "local/state.h"
+#include "spec/job.h"
+#include "spec/refer.h"
 
 #define SCRIPT_RUNTIME "torch-distributed"
 
@@ -238,6 +238,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	struct submit_opts opts = *(const struct submit_opts *)values;
 	cleanup_shipment struct shipment shipment = { 0 };
 	cleanup_job_set struct job_set set = { 0 };
+	const struct reporter to = cmd_reporter("submit");
 	bool to_cluster = !opts.local && opts.dry_run != DRY_RUN_CLIENT;
 	int code;
 
@@ -250,10 +251,10 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 		opts.job.workspace = &shipment.says;
 	if (to_cluster)
 		return submit_to_cluster(&opts, &shipment, err);
-	code = job_set_load(&set, &opts.job, opts.local ? NAMES_RANDOM : NAMES_FIXED,
-			    "submit", err);
+	code = job_set_load(&set, &opts.job, opts.local ? NAMES_RANDOM : NAMES_FIXED, &to,
+			    err);
 	if (code)
-		return code;
+		return code < 0 ? -1 : EXIT_BAD_INPUT;
 	if (opts.local)
 		return submit_local(&set, &opts, &shipment, err);
 	shipment_add(&shipment, &set);

@@ -25,6 +25,14 @@
 #define CMD           "submit"
 #define FIELD_MANAGER "kftrainer"
 
+static void complain(void *ctx, const char *text)
+{
+	(void)ctx;
+	cmd_complain(CMD, "%s", text);
+}
+
+static const struct reporter to = { complain, NULL };
+
 /* A document on its way. */
 struct item {
 	struct doc *doc;
@@ -146,7 +154,7 @@ static int gather(struct sending *s, const char *ns, struct error *err)
 	add_runtimes(s, ns);
 	add_configs(s, ns);
 	add_jobs(s);
-	job_tell_left_out(&s->set, CMD);
+	job_tell_left_out(&s->set, &to);
 	if (!s->opts->follow || count_jobs(s) < 2)
 		return 0;
 	return error_set(err, ERR_USAGE,
@@ -234,7 +242,7 @@ static void tell_own(const struct doc *doc, const struct refusals *told, const c
 		const struct field_error *e = &doc->errs.list[i];
 
 		if (!told || !is_told(told, e->path) || e->type == FIELD_UNKNOWN)
-			doc_tell_error(doc, e, word, CMD);
+			doc_tell_error(doc, e, word, &to);
 	}
 	doc->source->untold += doc->errs.more;
 }
@@ -432,7 +440,7 @@ static void check_here(struct sending *s, struct item *item)
 	if (!meta_name(job)) /* the API server makes one that is as long */
 		meta_set_name(job,
 			      arena_printf(&arena, "%sxxxxx", meta_generate_name(job)));
-	runtime = job_resolve(&s->set, item->doc, CMD);
+	runtime = job_resolve(&s->set, item->doc, &to);
 	cJSON_Delete(runtime);
 	tell_own(item->doc, NULL, "");
 	s->refused += item->doc->errs.n;
@@ -445,7 +453,7 @@ static int ask_all(struct sending *s, struct error *err)
 
 	for (size_t i = 0; i < in->n; i++)
 		if (!schema_knows(s->set.schema, in->docs[i].obj))
-			s->refused += doc_tell(&in->docs[i], "", CMD);
+			s->refused += doc_tell(&in->docs[i], "", &to);
 	for (size_t i = 0; i < s->n; i++) {
 		struct item *item = &s->list[i];
 		size_t before = s->refused + s->exist;
@@ -457,7 +465,7 @@ static int ask_all(struct sending *s, struct error *err)
 		if (s->refused + s->exist == before)
 			tell_own(item->doc, NULL, "warning: the cluster takes it, but: ");
 	}
-	input_tell_rest(in, CMD);
+	input_tell_rest(in, &to);
 	return 0;
 }
 
@@ -635,7 +643,7 @@ int cluster_submit(const struct cluster_submit *opts, struct error *err)
 
 	job.has_runtime = has_runtime;
 	job.ctx = &s;
-	if (connect_to(&s, &job, &arena, err) || job_set_read(&s.set, &job, CMD, err) ||
+	if (connect_to(&s, &job, &arena, err) || job_set_read(&s.set, &job, &to, err) ||
 	    gather(&s, job.default_ns, err))
 		return -1;
 	if (ask_all(&s, err) || send_all(&s, err))

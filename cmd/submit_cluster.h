@@ -12,9 +12,9 @@
 #ifndef CMD_SUBMIT_CLUSTER_H
 #define CMD_SUBMIT_CLUSTER_H
 
-#include "cmd/job.h"
 #include "cmd/ui/cluster.h"
 #include "cmd/workspace.h"
+#include "spec/job.h"
 
 struct cluster_submit {
 	struct cluster_opts cluster;

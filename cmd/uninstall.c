@@ -8,9 +8,9 @@
 #include "base/str.h"
 #include "client/jobs.h"
 #include "cmd/cmd.h"
-#include "cmd/input.h"
 #include "cmd/manifests.h"
 #include "cmd/ui/cluster.h"
+#include "spec/input.h"
 #include "trainer/api.h"
 #include "trainer/trainjob.h"
 

@@ -6,8 +6,8 @@
 
 #include "base/opt.h"
 #include "client/workspace.h"
-#include "cmd/job.h"
 #include "pack/pack.h"
+#include "spec/job.h"
 
 struct workspace_opts {
 	const char *dir, *to, *secret;

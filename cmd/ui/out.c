@@ -29,6 +29,16 @@ void cmd_complain(const char *cmd, const char *fmt, ...)
 	fprintf(stderr, "kftrainer %s: %s\n", cmd, str_visible(&arena, text, false));
 }
 
+static void complain_line(void *cmd, const char *text)
+{
+	cmd_complain(cmd, "%s", text);
+}
+
+struct reporter cmd_reporter(const char *cmd)
+{
+	return (struct reporter){ complain_line, (void *)cmd };
+}
+
 enum out_format out_format(const char *word)
 {
 	static const char *const words[] = { "table", "yaml", "json", "name" };

@@ -7,7 +7,7 @@
 #include "client/jobs.h"
 #include "client/permission.h"
 #include "cmd/cmd.h"
-#include "cmd/refer.h"
+#include "spec/refer.h"
 
 int pick_check(const struct pick_opts *opts, int argc, char **argv, struct error *err)
 {

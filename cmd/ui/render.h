@@ -4,8 +4,8 @@
 #ifndef CMD_RENDER_H
 #define CMD_RENDER_H
 
-#include "cmd/job.h"
 #include "cmd/ui/out.h"
+#include "spec/job.h"
 
 /* For an option table; the first is the default. */
 extern const char *const render_formats[];

@@ -112,3 +112,15 @@ void field_errors_release(struct field_errors *errs)
 	arena_clear(&errs->arena);
 	*errs = (struct field_errors){ 0 };
 }
+
+bool field_path_same(const char *a, const char *b)
+{
+	for (;; a++, b++) {
+		a += *a == ']';
+		b += *b == ']';
+		if (*a != *b && !(*a && *b && strchr("[.", *a) && strchr("[.", *b)))
+			return false;
+		if (!*a || !*b)
+			return *a == *b;
+	}
+}

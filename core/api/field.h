@@ -62,4 +62,7 @@ const char *field_error_type_name(enum field_error_type type); /* "Invalid value
 void field_errors_release(struct field_errors *errs);
 #define cleanup_field_errors __attribute__((cleanup(field_errors_release)))
 
+/* Are two paths the same field? "limits[cpu]" is "limits.cpu". */
+bool field_path_same(const char *a, const char *b);
+
 #endif

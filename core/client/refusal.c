@@ -31,18 +31,6 @@ static void add(struct refusals *r, const char *path, const char *text)
 	r->list[r->n++] = (struct refusal){ path, text };
 }
 
-bool field_path_same(const char *a, const char *b)
-{
-	for (;; a++, b++) {
-		a += *a == ']';
-		b += *b == ']';
-		if (*a != *b && !(*a && *b && strchr("[.", *a) && strchr("[.", *b)))
-			return false;
-		if (!*a || !*b)
-			return *a == *b;
-	}
-}
-
 /* "spec.a[0].b" in front of ": ", or 0: what follows is not about a field. */
 static size_t path_length(const char *s)
 {

@@ -44,7 +44,4 @@ size_t refusal_path_length(const char *s);
 const char *refusal_path(struct arena *arena, const cJSON *obj, const char *s,
 			 size_t len);
 
-/* Are two paths the same field? "limits[cpu]" is "limits.cpu". */
-bool field_path_same(const char *a, const char *b);
-
 #endif

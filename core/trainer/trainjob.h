@@ -66,7 +66,7 @@ bool tj_same_but_suspend(const cJSON *a, const cJSON *b);
  */
 void tj_default_patch_times(cJSON *tj, const cJSON *old, const char *now);
 
-/* Making one, of options instead of a file (cmd/jobspec.c). The caller's. */
+/* Making one, of options instead of a file (spec/jobspec.c). The caller's. */
 cJSON *tj_new(const char *name, const char *runtime);
 void tj_set_runtime_kind(cJSON *tj, const char *kind);
 void tj_set_image(cJSON *tj, const char *image);

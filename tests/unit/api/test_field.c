@@ -168,6 +168,17 @@ static void test_the_longest_subdomain(void **state)
 	assert_non_null(name_subdomain_fault(text));
 }
 
+static void test_same_paths(void **state)
+{
+	(void)state;
+	assert_true(field_path_same("limits[cpu]", "limits.cpu"));
+	assert_true(field_path_same("a.b[1].c", "a.b[1].c"));
+	assert_true(field_path_same("", ""));
+	assert_false(field_path_same("a.b", "a.bc"));
+	assert_false(field_path_same("a.b", "a.b.c"));
+	assert_false(field_path_same("a", ""));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -176,6 +187,7 @@ int main(void)
 		cmocka_unit_test(test_a_long_value_is_shortened),
 		cmocka_unit_test(test_many_errors),
 		cmocka_unit_test(test_errors_beyond_the_limit_are_counted),
+		cmocka_unit_test(test_same_paths),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_the_longest_subdomain),
 	};

@@ -147,24 +147,12 @@ static void many(void **state)
 	assert_int_equal(r.n, 100);
 }
 
-static void paths(void **state)
-{
-	(void)state;
-	assert_true(field_path_same("limits[cpu]", "limits.cpu"));
-	assert_true(field_path_same("a.b[1].c", "a.b[1].c"));
-	assert_true(field_path_same("", ""));
-	assert_false(field_path_same("a.b", "a.bc"));
-	assert_false(field_path_same("a.b", "a.b.c"));
-	assert_false(field_path_same("a", ""));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(read),
 		cmocka_unit_test(untyped),
 		cmocka_unit_test(many),
-		cmocka_unit_test(paths),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-#include "cmd/job.h"
+#include "spec/job.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +10,8 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
-#include "client/refusal.h"
-#include "cmd/cmd.h"
 #include "plugins/plugins.h"
+#include "spec/reporter.h"
 #include "trainer/api.h"
 #include "trainer/pipeline.h"
 #include "trainer/trainjob.h"
@@ -115,20 +114,21 @@ static void add_news(struct field_errors *errs, const struct field_errors *more)
 	}
 }
 
-static void tell_warnings(const struct doc *doc, const cJSON *warnings, const char *cmd)
+static void tell_warnings(const struct doc *doc, const cJSON *warnings,
+			  const struct reporter *to)
 {
 	cleanup_arena struct arena arena = { 0 };
 	const cJSON *w;
 
 	json_each(w, warnings)
-		cmd_complain(cmd, "warning: %s%s", doc_place(&arena, doc, ""),
-			     w->valuestring);
+		reporter_line(to, "warning: %s%s", doc_place(&arena, doc, ""),
+			      w->valuestring);
 }
 
 static const struct plugin_env env = { .keys = &keys_placeholder };
 static const struct pipeline pipeline = { .plugins = plugins, .env = &env };
 
-cJSON *job_resolve(struct job_set *set, struct doc *doc, const char *cmd)
+cJSON *job_resolve(struct job_set *set, struct doc *doc, const struct reporter *to)
 {
 	cleanup_field_errors struct field_errors errs = { 0 };
 	cleanup_json cJSON *warnings = cJSON_CreateArray();
@@ -141,7 +141,7 @@ cJSON *job_resolve(struct job_set *set, struct doc *doc, const char *cmd)
 	if (runtime)
 		pipeline_validate(&pipeline, NULL, doc->obj, runtime, &errs, warnings);
 	add_news(&doc->errs, &errs);
-	tell_warnings(doc, warnings, cmd);
+	tell_warnings(doc, warnings, to);
 	return runtime;
 }
 
@@ -173,7 +173,7 @@ static void check_docs(struct job_set *set, const struct job_opts *opts,
 }
 
 /* Then the jobs against their runtimes, and all that is wrong is told: how much. */
-static size_t check_jobs(struct job_set *set, const char *cmd)
+static size_t check_jobs(struct job_set *set, const struct reporter *to)
 {
 	size_t bad = 0;
 
@@ -182,15 +182,15 @@ static size_t check_jobs(struct job_set *set, const char *cmd)
 		struct doc *doc = &set->input.docs[i];
 
 		if (doc_is(doc, TRAINJOB_KIND) && schema_knows(set->schema, doc->obj))
-			add_job(set, doc, job_resolve(set, doc, cmd));
+			add_job(set, doc, job_resolve(set, doc, to));
 	}
 	for (size_t i = 0; i < set->input.n; i++)
-		bad += doc_tell(&set->input.docs[i], "", cmd);
-	input_tell_rest(&set->input, cmd);
+		bad += doc_tell(&set->input.docs[i], "", to);
+	input_tell_rest(&set->input, to);
 	return bad;
 }
 
-static size_t build(struct job_set *set, const char *cmd)
+static size_t build(struct job_set *set, const struct reporter *to)
 {
 	struct error err = { 0 };
 	size_t bad = 0;
@@ -201,7 +201,7 @@ static size_t build(struct job_set *set, const char *cmd)
 		if (!pipeline_build(&pipeline, job->trainjob, job->runtime, &job->objects,
 				    &err))
 			continue;
-		cmd_complain(cmd, "TrainJob %s: %s", job->name, err.msg);
+		reporter_line(to, "TrainJob %s: %s", job->name, err.msg);
 		bad++;
 	}
 	return bad;
@@ -219,7 +219,7 @@ static int has_runtime(const struct job_set *set, const struct job_opts *opts,
 
 /* A mere name: which kind of runtime has it? The kind with the nearer scope. */
 static int settle_runtime(struct job_set *set, const struct job_opts *opts, cJSON *job,
-			  const char *cmd, struct error *err)
+			  const struct reporter *to, struct error *err)
 {
 	int rc;
 
@@ -233,15 +233,15 @@ static int settle_runtime(struct job_set *set, const struct job_opts *opts, cJSO
 	tj_set_runtime_kind(job, RUNTIME_KIND);
 	rc = has_runtime(set, opts, CLUSTER_RUNTIME_KIND, err);
 	if (rc > 0)
-		cmd_complain(cmd,
-			     "runtime %s: the TrainingRuntime of namespace %s is taken, "
-			     "not the ClusterTrainingRuntime of that name",
-			     opts->runtime, namespace_of(opts));
+		reporter_line(to,
+			      "runtime %s: the TrainingRuntime of namespace %s is taken, "
+			      "not the ClusterTrainingRuntime of that name",
+			      opts->runtime, namespace_of(opts));
 	return rc < 0 ? -1 : 0;
 }
 
-static int read_all(struct job_set *set, const struct job_opts *opts, const char *cmd,
-		    struct error *err)
+static int read_all(struct job_set *set, const struct job_opts *opts,
+		    const struct reporter *to, struct error *err)
 {
 	cJSON *made = NULL;
 
@@ -259,7 +259,7 @@ static int read_all(struct job_set *set, const struct job_opts *opts, const char
 	for (size_t i = 0; i < opts->runtime_files.n; i++)
 		if (input_read(&set->input, opts->runtime_files.list[i], err))
 			return -1;
-	return made ? settle_runtime(set, opts, made, cmd, err) : 0;
+	return made ? settle_runtime(set, opts, made, to, err) : 0;
 }
 
 static size_t count_jobs(const struct job_set *set)
@@ -284,12 +284,12 @@ static int check_pairs(const char *option, const struct opt_strs *pairs,
 }
 
 /* Documents and options, as far as they can be judged without the schema. */
-static int begin(struct job_set *set, const struct job_opts *opts, const char *cmd,
-		 struct error *err)
+static int begin(struct job_set *set, const struct job_opts *opts,
+		 const struct reporter *to, struct error *err)
 {
 	if (check_pairs("--label", &opts->labels, err) ||
 	    check_pairs("--annotation", &opts->annotations, err) ||
-	    input_schema(&set->schema, err) || read_all(set, opts, cmd, err))
+	    input_schema(&set->schema, err) || read_all(set, opts, to, err))
 		return -1;
 	if (opts->name && opts->generate_name)
 		return error_set(err, ERR_USAGE, "--name or --generate-name, not both");
@@ -365,15 +365,15 @@ void job_add_config(const struct job_set *set, struct job *job)
 }
 
 static int load(struct job_set *set, const struct job_opts *opts, enum job_names names,
-		const char *cmd, struct error *err)
+		const struct reporter *to, struct error *err)
 {
-	if (begin(set, opts, cmd, err))
+	if (begin(set, opts, to, err))
 		return -1;
 	check_docs(set, opts, names);
-	return check_jobs(set, cmd) || build(set, cmd) ? EXIT_BAD_INPUT : 0;
+	return check_jobs(set, to) || build(set, to) ? 1 : 0;
 }
 
-void job_tell_left_out(const struct job_set *set, const char *cmd)
+void job_tell_left_out(const struct job_set *set, const struct reporter *to)
 {
 	for (size_t i = 0; i < set->input.n; i++) {
 		const struct doc *doc = &set->input.docs[i];
@@ -382,35 +382,35 @@ void job_tell_left_out(const struct job_set *set, const char *cmd)
 			doc_tell_left_out(doc,
 					  "TrainJobs, their runtimes, ConfigMaps and "
 					  "Secrets",
-					  cmd);
+					  to);
 	}
 }
 
 int job_set_load(struct job_set *ret, const struct job_opts *opts, enum job_names names,
-		 const char *cmd, struct error *err)
+		 const struct reporter *to, struct error *err)
 {
-	int code = load(ret, opts, names, cmd, err);
+	int code = load(ret, opts, names, to, err);
 
 	if (!code && !ret->n)
 		return no_job(opts, err);
 	if (!code)
-		job_tell_left_out(ret, cmd);
+		job_tell_left_out(ret, to);
 	return code;
 }
 
-int job_set_read(struct job_set *ret, const struct job_opts *opts, const char *cmd,
-		 struct error *err)
+int job_set_read(struct job_set *ret, const struct job_opts *opts,
+		 const struct reporter *to, struct error *err)
 {
-	if (begin(ret, opts, cmd, err))
+	if (begin(ret, opts, to, err))
 		return -1;
 	check_docs(ret, opts, NAMES_LATER);
 	return count_jobs(ret) ? 0 : no_job(opts, err);
 }
 
-int job_set_check(struct job_set *ret, const struct job_opts *opts, const char *cmd,
-		  struct error *err)
+int job_set_check(struct job_set *ret, const struct job_opts *opts,
+		  const struct reporter *to, struct error *err)
 {
-	return load(ret, opts, NAMES_FIXED, cmd, err);
+	return load(ret, opts, NAMES_FIXED, to, err);
 }
 
 void job_set_release(struct job_set *set)

@@ -1,4 +1,4 @@
-#include "cmd/runtimes.h"
+#include "spec/catalog.h"
 
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "base/yaml.h"
-#include "cmd/refer.h"
+#include "spec/refer.h"
 #include "trainer/api.h"
 #include "trainer/trainjob.h"
 

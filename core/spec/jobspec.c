@@ -11,8 +11,8 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/str.h"
-#include "cmd/job.h"
-#include "cmd/script.h"
+#include "spec/job.h"
+#include "spec/script.h"
 #include "trainer/trainjob.h"
 
 const char *job_opts_flag(const struct job_opts *opts)

@@ -1,11 +1,11 @@
 /*
- * runtimes.h - the runtimes that a TrainJob may refer to without a cluster:
+ * catalog.h - the runtimes that a TrainJob may refer to without a cluster:
  * those of files, then the built-in ClusterTrainingRuntimes.
  */
-#ifndef CMD_RUNTIMES_H
-#define CMD_RUNTIMES_H
+#ifndef SPEC_CATALOG_H
+#define SPEC_CATALOG_H
 
-#include "cmd/input.h"
+#include "spec/input.h"
 
 struct runtime_name {
 	const char *kind, *ns, *name; /* ns: where the job is, for either kind */

@@ -5,12 +5,12 @@
  * checked documents with their defaults, their runtime, and the objects that a
  * cluster would get (trainer/pipeline.h).
  */
-#ifndef CMD_JOB_H
-#define CMD_JOB_H
+#ifndef SPEC_JOB_H
+#define SPEC_JOB_H
 
 #include "base/opt.h"
-#include "cmd/input.h"
-#include "cmd/runtimes.h"
+#include "spec/catalog.h"
+#include "spec/input.h"
 
 struct job_opts {
 	const char *file;      /* the argument; NULL: none */
@@ -87,24 +87,25 @@ struct job_set {
 };
 
 /*
- * Read, check, resolve and build. Returns 0; EXIT_BAD_INPUT when something was
- * wrong and all of it has been told on stderr as `cmd`; -1 with err.
+ * Read, check, resolve and build. Returns 0; 1 when something is wrong with the
+ * documents, all of which has been reported; -1 with err.
  */
 MUST_CHECK int job_set_load(struct job_set *ret, const struct job_opts *opts,
-			    enum job_names names, const char *cmd, struct error *err);
+			    enum job_names names, const struct reporter *to,
+			    struct error *err);
 /*
- * For a cluster, which has the last word: read, and held against the schema. Of errors
- * nothing is told yet, nothing is resolved or built; `given` of each TrainJob and
- * runtime is to be sent.
+ * For a cluster, which has the last word: read and check against the schema. Errors stay
+ * in the documents, nothing is resolved or built; `given` of each TrainJob and runtime
+ * is what to send.
  */
 MUST_CHECK int job_set_read(struct job_set *ret, const struct job_opts *opts,
-			    const char *cmd, struct error *err);
+			    const struct reporter *to, struct error *err);
 /* A copy of the job's runtime, of the files or built in; errors join the document's. */
-cJSON *job_resolve(struct job_set *set, struct doc *doc, const char *cmd);
+cJSON *job_resolve(struct job_set *set, struct doc *doc, const struct reporter *to);
 
 /* The same, but a file without a TrainJob is fine (`runtime validate`). */
 MUST_CHECK int job_set_check(struct job_set *ret, const struct job_opts *opts,
-			     const char *cmd, struct error *err);
+			     const struct reporter *to, struct error *err);
 void job_set_release(struct job_set *set);
 #define cleanup_job_set __attribute__((cleanup(job_set_release)))
 
@@ -134,6 +135,6 @@ MUST_CHECK int job_pair(struct arena *arena, const char *option, const char *tex
 /* A ConfigMap or a Secret? */
 bool doc_is_config(const struct doc *doc);
 /* Warn of each document that is neither that, nor a TrainJob, nor a runtime. */
-void job_tell_left_out(const struct job_set *set, const char *cmd);
+void job_tell_left_out(const struct job_set *set, const struct reporter *to);
 
 #endif

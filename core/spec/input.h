@@ -6,14 +6,15 @@
  *
  *     kftrainer submit: job.yaml:3:5: spec.trainer.numNodes: Invalid value: ...
  */
-#ifndef CMD_INPUT_H
-#define CMD_INPUT_H
+#ifndef SPEC_INPUT_H
+#define SPEC_INPUT_H
 
 #include "api/field.h"
 #include "api/schema.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/yaml.h"
+#include "spec/reporter.h"
 
 /* No file of ours is near this; what is larger is not meant for us. */
 #define INPUT_MAX ((size_t)16 * 1024 * 1024)
@@ -67,17 +68,18 @@ bool doc_is_known(struct doc *doc, const struct schema *schema);
 void doc_check(struct doc *doc, const struct schema *schema);
 
 /*
- * Tell its errors on stderr, `word` in front; how many there were. More than
- * INPUT_ERRORS_MAX of a file help nobody: input_tell_rest() says how many those are.
+ * Report its errors, each after `word`; returns how many there are. At most
+ * INPUT_ERRORS_MAX of a file are reported: input_tell_rest() counts the others.
  */
-size_t doc_tell(const struct doc *doc, const char *word, const char *cmd);
+size_t doc_tell(const struct doc *doc, const char *word, const struct reporter *to);
 void doc_tell_error(const struct doc *doc, const struct field_error *e, const char *word,
-		    const char *cmd);
+		    const struct reporter *to);
 bool doc_may_tell(const struct doc *doc); /* one more? It is counted */
-void input_tell_rest(const struct input *in, const char *cmd);
+void input_tell_rest(const struct input *in, const struct reporter *to);
 
-/* Warn on stderr that nobody looks at it: only what `counts` names does. */
-void doc_tell_left_out(const struct doc *doc, const char *counts, const char *cmd);
+/* Warn that it is ignored: only what `counts` names is used. */
+void doc_tell_left_out(const struct doc *doc, const char *counts,
+		       const struct reporter *to);
 
 /* "job.yaml:3:5: ", where the field stands; "" for a document without a file. */
 const char *doc_place(struct arena *arena, const struct doc *doc, const char *path);

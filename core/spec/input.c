@@ -1,4 +1,4 @@
-#include "cmd/input.h"
+#include "spec/input.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "base/yaml.h"
-#include "cmd/cmd.h"
+#include "spec/reporter.h"
 #include "trainer/api.h"
 #include "trainer/pipeline.h"
 
@@ -211,7 +211,7 @@ bool doc_may_tell(const struct doc *doc)
 }
 
 void doc_tell_error(const struct doc *doc, const struct field_error *e, const char *word,
-		    const char *cmd)
+		    const struct reporter *to)
 {
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_buf struct buf line = { .max = 1 << 16 };
@@ -219,36 +219,37 @@ void doc_tell_error(const struct doc *doc, const struct field_error *e, const ch
 	if (!doc_may_tell(doc))
 		return;
 	field_error_print(&line, e);
-	cmd_complain(cmd, "%s%s%s", word, doc_place(&arena, doc, e->path),
-		     line.data ? (const char *)line.data : "");
+	reporter_line(to, "%s%s%s", word, doc_place(&arena, doc, e->path),
+		      line.data ? (const char *)line.data : "");
 }
 
-size_t doc_tell(const struct doc *doc, const char *word, const char *cmd)
+size_t doc_tell(const struct doc *doc, const char *word, const struct reporter *to)
 {
 	for (size_t i = 0; i < doc->errs.n; i++)
-		doc_tell_error(doc, &doc->errs.list[i], word, cmd);
+		doc_tell_error(doc, &doc->errs.list[i], word, to);
 	doc->source->untold += doc->errs.more;
 	return doc->errs.n + doc->errs.more;
 }
 
-void input_tell_rest(const struct input *in, const char *cmd)
+void input_tell_rest(const struct input *in, const struct reporter *to)
 {
 	for (struct source *s = in->sources; s; s = s->next) {
 		if (s->untold)
-			cmd_complain(cmd, "%s%s%zu more errors", s->name ? s->name : "",
-				     s->name ? ": " : "", s->untold);
+			reporter_line(to, "%s%s%zu more errors", s->name ? s->name : "",
+				      s->name ? ": " : "", s->untold);
 		s->untold = 0;
 	}
 }
 
-void doc_tell_left_out(const struct doc *doc, const char *counts, const char *cmd)
+void doc_tell_left_out(const struct doc *doc, const char *counts,
+		       const struct reporter *to)
 {
 	cleanup_arena struct arena arena = { 0 };
 	const char *name = meta_name(doc->obj);
 
-	cmd_complain(cmd, "warning: %s%s%s%s is left out: only %s count",
-		     doc_place(&arena, doc, ""), meta_kind(doc->obj), name ? " " : "",
-		     name ? name : "", counts);
+	reporter_line(to, "warning: %s%s%s%s is left out: only %s count",
+		      doc_place(&arena, doc, ""), meta_kind(doc->obj), name ? " " : "",
+		      name ? name : "", counts);
 }
 
 /* Is it so misshapen that what else is wrong with it would only be noise? */

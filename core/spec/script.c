@@ -1,4 +1,4 @@
-#include "cmd/script.h"
+#include "spec/script.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/str.h"
-#include "cmd/job.h"
+#include "spec/job.h"
 
 /* clang-format off */
 static const char launch[] =

@@ -1,4 +1,4 @@
-#include "cmd/refer.h"
+#include "spec/refer.h"
 
 #include <string.h>
 #include <strings.h>

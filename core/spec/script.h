@@ -11,8 +11,8 @@
  * Linux takes 128 KiB an argument: longer code is several pieces. Code that is no
  * UTF-8, which JSON cannot hold, travels as base64.
  */
-#ifndef CMD_SCRIPT_H
-#define CMD_SCRIPT_H
+#ifndef SPEC_SCRIPT_H
+#define SPEC_SCRIPT_H
 
 #include "base/json.h"
 

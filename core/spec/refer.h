@@ -5,8 +5,8 @@
  * "trainjob.trainer.kubeflow.org/digits", "trainjobs/digits", "TrainJob/digits". A name
  * alone is one, too. ERR_USAGE: another kind, or none that we know, stands before it.
  */
-#ifndef CMD_REFER_H
-#define CMD_REFER_H
+#ifndef SPEC_REFER_H
+#define SPEC_REFER_H
 
 #include "base/error.h"
 

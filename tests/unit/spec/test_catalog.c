@@ -1,0 +1,129 @@
+/* Which runtime a name means: of files before built-in ones, and what is said of none. */
+#include "tests/unit/spec/spec_test.h"
+
+#include "api/meta.h"
+#include "spec/catalog.h"
+#include "trainer/api.h"
+
+#define RUNTIME(kind, rest)                                                           \
+	"apiVersion: trainer.kubeflow.org/v1alpha1\nkind: " kind "\nmetadata: {" rest \
+	"}\nspec: {template: {spec: {}}}\n"
+
+static const char file[] =
+	RUNTIME("TrainingRuntime", "name: mine, namespace: a") "---\n" RUNTIME(
+		"ClusterTrainingRuntime",
+		"name: torch-distributed, labels: {own: 'yes'}");
+
+static void read_file_into(struct input *in, struct schema **schema)
+{
+	struct error err = { 0 };
+
+	write_text("runtimes.yaml", file);
+	assert_int_equal(input_read(in, "runtimes.yaml", &err), 0);
+	assert_int_equal(input_schema(schema, &err), 0);
+}
+
+static void test_by_name(void **state)
+{
+	static const struct {
+		const char *name, *kind; /* NULL: none */
+		const char *error;
+	} rows[] = {
+		{ "mine", RUNTIME_KIND, NULL },
+		{ "trainingruntime/mine", RUNTIME_KIND, NULL },
+		{ "clustertrainingruntime/mine", NULL, "TrainingRuntime 'mine'" },
+		{ "jax-distributed", CLUSTER_RUNTIME_KIND, NULL },
+		{ "trainingruntime/jax-distributed", NULL,
+		  "ClusterTrainingRuntime 'jax-distributed'" },
+		{ "torch-distribute", NULL, "did you mean 'torch-distributed'?" },
+		{ "quite-another", NULL, "jax-distributed" },
+	};
+	cleanup_input struct input in = { 0 };
+	cleanup_schema struct schema *schema = NULL;
+
+	(void)state;
+	read_file_into(&in, &schema);
+	for (size_t i = 0; i < N_ROWS(rows); i++) {
+		cleanup_json cJSON *obj = NULL;
+		struct error err = { 0 };
+		int rc = runtime_by_name(&obj, &in, schema, rows[i].name, &err);
+
+		assert_int_equal(rc, rows[i].kind ? 0 : -1);
+		if (!rc)
+			assert_string_equal(meta_kind(obj), rows[i].kind);
+		else if (err.kind != ERR_NOT_FOUND || !strstr(err.msg, rows[i].error))
+			fail_msg("%s: %s", rows[i].name, err.msg);
+	}
+}
+
+static void test_scope(void **state)
+{
+	static const struct {
+		struct runtime_name which;
+		bool in_files, anywhere;
+	} rows[] = {
+		{ { RUNTIME_KIND, "a", "mine" }, true, true },
+		{ { RUNTIME_KIND, "b", "mine" }, false, false },
+		{ { CLUSTER_RUNTIME_KIND, "b", "torch-distributed" }, true, true },
+		{ { CLUSTER_RUNTIME_KIND, "b", "jax-distributed" }, false, true },
+		{ { RUNTIME_KIND, "b", "jax-distributed" }, false, false },
+	};
+	cleanup_input struct input in = { 0 };
+	cleanup_schema struct schema *schema = NULL;
+
+	(void)state;
+	read_file_into(&in, &schema);
+	for (size_t i = 0; i < N_ROWS(rows); i++) {
+		assert_int_equal(runtime_exists(&in, &rows[i].which, false),
+				 rows[i].in_files);
+		assert_int_equal(runtime_exists(&in, &rows[i].which, true),
+				 rows[i].anywhere);
+	}
+}
+
+static const cJSON *find(const cJSON *list, const char *name)
+{
+	const cJSON *obj;
+
+	json_each(obj, list)
+		if (str_eq(meta_name(obj), name))
+			return obj;
+	return NULL;
+}
+
+/* Sorted; a file's stands for the cluster's and the built-in one of its name. */
+static void test_all(void **state)
+{
+	cleanup_json cJSON *all = NULL, *cluster = cJSON_CreateArray();
+	cleanup_input struct input in = { 0 };
+	cleanup_schema struct schema *schema = NULL;
+	struct error err = { 0 };
+
+	(void)state;
+	read_file_into(&in, &schema);
+	for (size_t i = 0; i < 2; i++) {
+		cJSON *obj = meta_new(TRAINER_API_VERSION, CLUSTER_RUNTIME_KIND, NULL,
+				      i ? "torch-distributed" : "jax-distributed");
+
+		meta_set_label(obj, "of", "cluster");
+		cJSON_AddItemToArray(cluster, obj);
+	}
+	assert_int_equal(runtime_all(&all, &in, cluster, schema, &err), 0);
+	for (const cJSON *obj = all->child; obj->next; obj = obj->next)
+		assert_true(strcmp(meta_name(obj), meta_name(obj->next)) < 0);
+	assert_string_equal(meta_label(find(all, "torch-distributed"), "own"), "yes");
+	assert_string_equal(meta_label(find(all, "jax-distributed"), "of"), "cluster");
+	assert_non_null(find(all, "mine"));
+	assert_non_null(find(all, "xgboost-distributed"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_by_name),
+		cmocka_unit_test(test_scope),
+		cmocka_unit_test(test_all),
+	};
+
+	return cmocka_run_group_tests(tests, enter_folder, leave_folder);
+}

@@ -1,0 +1,127 @@
+/* Documents of files: Lists, places, and how many errors are told. */
+#include "tests/unit/spec/spec_test.h"
+
+#include "api/meta.h"
+#include "spec/input.h"
+
+static void test_lists_are_their_items(void **state)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_input struct input in = { 0 };
+	struct error err = { 0 };
+
+	(void)state;
+	write_text("list.yaml", "kind: ConfigMap\nmetadata: {name: a}\n---\n"
+				"apiVersion: v1\nkind: List\nitems:\n"
+				"- metadata: {name: b}\n"
+				"- apiVersion: v1\n  kind: List\n  items:\n"
+				"  - metadata: {name: c}\n");
+	assert_int_equal(input_read(&in, "list.yaml", &err), 0);
+	assert_int_equal(in.n, 3);
+	for (size_t i = 0; i < 3; i++)
+		assert_string_equal(meta_name(in.docs[i].obj),
+				    ((const char *[]){ "a", "b", "c" })[i]);
+	assert_string_equal(doc_place(&arena, &in.docs[0], "metadata.name"),
+			    "list.yaml:2:12: ");
+	assert_string_equal(doc_place(&arena, &in.docs[2], "metadata.name"),
+			    "list.yaml:11:16: ");
+}
+
+static void test_what_cannot_be_read(void **state)
+{
+	static const struct {
+		const char *name, *text, *says;
+		enum error_kind kind;
+	} rows[] = {
+		{ "none.yaml", NULL, "none.yaml", ERR_INVALID },
+		{ "empty.yaml", "# nothing\n", "empty.yaml: ", ERR_INVALID },
+		{ "bad.yaml", "a: [\n", "bad.yaml:2:1: ", ERR_FORMAT },
+		{ "twice.yaml", "a: 1\na: 2\n", "twice.yaml:2:1: ", ERR_FORMAT },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ROWS(rows); i++) {
+		cleanup_input struct input in = { 0 };
+		struct error err = { 0 };
+
+		if (rows[i].text)
+			write_text(rows[i].name, rows[i].text);
+		assert_int_equal(input_read(&in, rows[i].name, &err), -1);
+		if (!str_starts(err.msg, rows[i].says) || err.kind != rows[i].kind)
+			fail_msg("%s: kind %d: %s", rows[i].name, err.kind, err.msg);
+	}
+}
+
+static void test_known_kinds(void **state)
+{
+	static const struct {
+		const char *text;
+		bool known;
+		const char *error; /* of what is nearly ours; NULL: none */
+	} rows[] = {
+		{ JOB_HEAD, true, NULL },
+		{ "apiVersion: v1\nkind: ConfigMap\n", false, NULL },
+		{ "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJb\n", false,
+		  "did you mean 'TrainJob'?" },
+		{ "apiVersion: trainer.kubeflow.org/v1\nkind: TrainJob\n", false,
+		  "trainer.kubeflow.org/v1alpha1" },
+		{ "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\n", false,
+		  "torch-distributed" },
+		{ "kind: TrainJob\n", false, "apiVersion" },
+		{ "apiVersion: v1\n", false, "kind" },
+	};
+	cleanup_schema struct schema *schema = NULL;
+	struct error err = { 0 };
+
+	(void)state;
+	assert_int_equal(input_schema(&schema, &err), 0);
+	for (size_t i = 0; i < N_ROWS(rows); i++) {
+		cleanup_input struct input in = { 0 };
+		struct lines lines = { 0 };
+		const struct reporter to = { add_line, &lines };
+
+		write_text("kind.yaml", rows[i].text);
+		assert_int_equal(input_read(&in, "kind.yaml", &err), 0);
+		assert_int_equal(doc_is_known(&in.docs[0], schema), rows[i].known);
+		assert_int_equal(doc_tell(&in.docs[0], "", &to), rows[i].error != NULL);
+		assert_int_equal(lines.n, rows[i].error != NULL);
+		if (rows[i].error && !strstr(lines.text, rows[i].error))
+			fail_msg("%s: %s", rows[i].text, lines.text);
+	}
+}
+
+/* A file with more errors than anybody reads: the rest is counted. */
+static void test_many_errors(void **state)
+{
+	cleanup_input struct input in = { 0 };
+	struct lines lines = { 0 };
+	const struct reporter to = { add_line, &lines };
+	struct error err = { 0 };
+
+	(void)state;
+	write_text("many.yaml", JOB_HEAD);
+	assert_int_equal(input_read(&in, "many.yaml", &err), 0);
+	for (int i = 0; i < INPUT_ERRORS_MAX + 7; i++)
+		field_error_add(&in.docs[0].errs, FIELD_INVALID, "kind", NULL, "%d", i);
+	assert_int_equal(doc_tell(&in.docs[0], "oh: ", &to), INPUT_ERRORS_MAX + 7);
+	assert_int_equal(lines.n, INPUT_ERRORS_MAX);
+	assert_true(str_starts(lines.text, "oh: many.yaml:2:1: kind: Invalid value: "));
+	assert_false(doc_may_tell(&in.docs[0]));
+	lines = (struct lines){ 0 };
+	input_tell_rest(&in, &to);
+	assert_string_equal(lines.text, "many.yaml: 8 more errors\n");
+	input_tell_rest(&in, &to);
+	assert_int_equal(lines.n, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_lists_are_their_items),
+		cmocka_unit_test(test_what_cannot_be_read),
+		cmocka_unit_test(test_known_kinds),
+		cmocka_unit_test(test_many_errors),
+	};
+
+	return cmocka_run_group_tests(tests, enter_folder, leave_folder);
+}

@@ -1,0 +1,81 @@
+/* A TrainJob from options. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "spec/job.h"
+
+/* The name that a command line gives its job. */
+static void test_names(void **state)
+{
+	static const struct {
+		const char *command, *name;
+	} rows[] = {
+		{ "python3 train.py", "train" },
+		{ "torchrun --x=1 a/Train_Big.v2.py --y b.py", "train-big-v2" },
+		{ "./run.sh", "run" },
+		{ "true", "true" },
+		{ "/usr/bin/env", "env" },
+		{ "3d-train", "d-train" },
+		{ "___", "job" },
+		{ "", "a-runtime" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_arena struct arena arena = { 0 };
+		cleanup_json cJSON *job = NULL;
+		struct error err = { 0 };
+		struct job_opts opts = {
+			.runtime = "a-runtime",
+			.command = str_split(&arena, rows[i].command, ' ', NULL),
+		};
+
+		if (!*rows[i].command)
+			opts.command = NULL;
+		assert_int_equal(job_from_opts(&job, &opts, &err), 0);
+		assert_string_equal(json_str(job, "metadata", "name"), rows[i].name);
+	}
+}
+
+/* Kubernetes makes "$" of "$$" and a variable's value of "$(NAME)": not of ours. */
+static void test_verbatim(void **state)
+{
+	static const struct {
+		const char *word, *in_the_pod;
+	} rows[] = {
+		{ "plain", "plain" }, { "$HOME", "$HOME" },      { "$", "$" },
+		{ "$$", "$$$" },      { "$(date)", "$$(date)" }, { "a$$(x)", "a$$$$(x)" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_json cJSON *job = NULL;
+		struct error err = { 0 };
+		struct job_opts opts = {
+			.runtime = "r",
+			.command = (char *[]){ (char *)(uintptr_t)rows[i].word, NULL },
+		};
+		const cJSON *command;
+
+		assert_int_equal(job_from_opts(&job, &opts, &err), 0);
+		command = json_get((const cJSON *)job, "spec", "trainer", "command");
+		assert_string_equal(command->child->valuestring, rows[i].in_the_pod);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_verbatim),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -110,7 +110,7 @@ static int build(const struct plugin_env *env, struct info *info, const cJSON *t
 	struct object_ref jobset = { JOBSET_API_VERSION, JOBSET_KIND, info->ns,
 				     info->name };
 	struct object_ref map = { "v1", "ConfigMap", info->ns, NULL };
-	const cJSON *have;
+	const cJSON *existing;
 	struct workspace w;
 
 	(void)objects;
@@ -118,14 +118,14 @@ static int build(const struct plugin_env *env, struct info *info, const cJSON *t
 		return -1;
 	if (!w.digest || w.uri || !env->get || tj_suspend(tj))
 		return 0;
-	if (look_up(env, &jobset, &have, err))
+	if (look_up(env, &jobset, &existing, err))
 		return -1;
-	if (have && !jobset_suspended(have))
+	if (existing && !jobset_suspended(existing))
 		return 0; /* what runs is left alone */
 	map.name = workspace_configmap_name(&info->arena, info->name, w.digest);
-	if (look_up(env, &map, &have, err))
+	if (look_up(env, &map, &existing, err))
 		return -1;
-	if (have)
+	if (existing)
 		return 0;
 	return error_set(
 		err, ERR_NOT_FOUND,

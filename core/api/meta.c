@@ -94,11 +94,11 @@ void meta_digest(cJSON *obj)
 					    "generation",
 					    "deletionTimestamp",
 					    "ownerReferences" };
-	const cJSON *was = json_get(obj, "metadata");
+	const cJSON *full = json_get(obj, "metadata");
 	cJSON *is = cJSON_CreateObject();
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
-		json_put(is, json_dup(json_get(was, keys[i])), keys[i]);
+		json_put(is, json_dup(json_get(full, keys[i])), keys[i]);
 	json_put(obj, is, "metadata");
 }
 

@@ -260,9 +260,9 @@ static void detach_items(cJSON *list, const struct patch_field *f, size_t more,
 	ret->at = xcalloc(n + more + 1, sizeof(*ret->at));
 	for (int i = 0; list->child; i++) {
 		cJSON *node = cJSON_DetachItemViaPointer(list, list->child);
-		struct item *same = find_item(ret, identity(node, f->key), f->key);
+		struct item *match = find_item(ret, identity(node, f->key), f->key);
 
-		ret->at[ret->n++] = (struct item){ node, same ? same->server : i, -1 };
+		ret->at[ret->n++] = (struct item){ node, match ? match->server : i, -1 };
 	}
 }
 
@@ -272,14 +272,14 @@ static int merge_items(struct items *items, const cJSON *patch,
 	const cJSON *child;
 
 	json_each(child, patch) {
-		struct item *same = find_item(items, identity(child, f->key), f->key);
+		struct item *match = find_item(items, identity(child, f->key), f->key);
 
 		if (f->key && directive_of(child, f->type))
 			continue;
-		if (!same)
+		if (!match)
 			items->at[items->n++] =
 				(struct item){ taken(child, f->type), -1, -1 };
-		else if (f->key && merge_map(same->node, child, f->type, err))
+		else if (f->key && merge_map(match->node, child, f->type, err))
 			return -1;
 	}
 	return 0;
@@ -435,24 +435,24 @@ static int merge_member(cJSON *doc, const cJSON *patch, const cJSON *value,
 {
 	const char *key = value->string;
 	struct patch_field f = field_of(type, key);
-	cJSON *have = json_get(doc, key);
+	cJSON *existing = json_get(doc, key);
 
 	if (cJSON_IsNull(value)) {
 		json_del(doc, JSON_PATH(key));
 		return 0;
 	}
-	if (cJSON_IsObject(value) && cJSON_IsObject(have)) {
-		if (merge_map(have, value, f.type, err))
+	if (cJSON_IsObject(value) && cJSON_IsObject(existing)) {
+		if (merge_map(existing, value, f.type, err))
 			return error_wrap(err, "%s", key);
 		return 0;
 	}
-	if (f.merge && cJSON_IsArray(value) && cJSON_IsArray(have)) {
+	if (f.merge && cJSON_IsArray(value) && cJSON_IsArray(existing)) {
 		cleanup_buf struct buf order = { .max = 1024 };
 
 		buf_printf(&order, "%s%s", ELEMENT_ORDER, key);
 		if (json_get(patch, (const char *)order.data))
 			return 0; /* is merged already */
-		return merge_list(have, value, value, &f, err);
+		return merge_list(existing, value, value, &f, err);
 	}
 	put_taken(doc, key, value, f.type);
 	return 0;
@@ -510,16 +510,16 @@ int patch_strategic(cJSON *doc, const cJSON *patch, enum patch_type type,
 		    struct error *err)
 {
 	cleanup_json cJSON *copy = json_dup(doc);
-	cJSON *was;
+	cJSON *first;
 
 	if (!cJSON_IsObject(doc) || !cJSON_IsObject(patch))
 		return error_set(err, ERR_INVALID, "a patch is an object for an object");
 	if (merge_map(copy, patch, type == PATCH_JOBSET_SPEC ? JOBSET_SPEC : POD_TEMPLATE,
 		      err))
 		return -1;
-	was = doc->child;
+	first = doc->child;
 	doc->child = copy->child;
-	copy->child = was;
+	copy->child = first;
 	return 0;
 }
 
@@ -528,7 +528,7 @@ void patch_merge(cJSON *doc, const cJSON *patch)
 	const cJSON *child;
 
 	json_each(child, patch) {
-		cJSON *have = json_get(doc, child->string);
+		cJSON *existing = json_get(doc, child->string);
 
 		if (cJSON_IsNull(child)) {
 			json_del(doc, JSON_PATH(child->string));
@@ -538,8 +538,8 @@ void patch_merge(cJSON *doc, const cJSON *patch)
 			json_put(doc, json_dup(child), child->string);
 			continue;
 		}
-		if (!cJSON_IsObject(have))
-			have = json_put(doc, cJSON_CreateObject(), child->string);
-		patch_merge(have, child);
+		if (!cJSON_IsObject(existing))
+			existing = json_put(doc, cJSON_CreateObject(), child->string);
+		patch_merge(existing, child);
 	}
 }

@@ -271,7 +271,7 @@ static void check_unique(struct check *c, const struct at *at, const struct node
 			 const cJSON *array)
 {
 	static char once, twice;
-	cleanup_map struct map seen = { 0 };
+	cleanup_map struct map counts = { 0 };
 	struct at here = { .up = at, .index = (size_t)-1 };
 	const cJSON *element;
 	void *before;
@@ -287,9 +287,9 @@ static void check_unique(struct check *c, const struct at *at, const struct node
 				continue;
 		}
 		text = json_text(keys ? keys : element);
-		before = map_put(&seen, text, &once);
+		before = map_put(&counts, text, &once);
 		if (before)
-			map_put(&seen, text, &twice);
+			map_put(&counts, text, &twice);
 		if (before == &once && cJSON_IsObject(element) == (keys != NULL))
 			field_error_add(c->errs, FIELD_DUPLICATE, path_text(c, &here),
 					keys ? keys : element, "%s", "");

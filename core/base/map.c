@@ -71,12 +71,12 @@ static size_t slot_of(const struct map *map, const char *key)
 	size_t mask = map->cap * 2 - 1, i = hash(key) & mask;
 
 	for (; map->slots[i]; i = (i + 1) & mask) {
-		const char *have;
+		const char *candidate;
 
 		if (map->slots[i] == GONE)
 			continue;
-		have = map->entries[map->slots[i] - 1].key;
-		if (!strcmp(have, key))
+		candidate = map->entries[map->slots[i] - 1].key;
+		if (!strcmp(candidate, key))
 			break;
 	}
 	return i;

@@ -139,7 +139,7 @@ static void series_freep(void *s)
 	series_free(s);
 }
 
-static void forget(struct event_recorder *r, struct series *s)
+static void forget_series(struct event_recorder *r, struct series *s)
 {
 	map_del(&r->series, s->key);
 	series_free(s);
@@ -153,7 +153,7 @@ static void make_room(struct event_recorder *r)
 		if (r->series.n < MAX_SERIES)
 			return;
 		if (!s->doc && !s->busy)
-			forget(r, s);
+			forget_series(r, s);
 	}
 }
 
@@ -261,14 +261,14 @@ static void unlink_waiting(struct event_recorder *r, struct series *s)
 /* ---- sending --------------------------------------------------------------------- */
 
 /* What the sender works on, without the lock. */
-struct letter {
+struct outgoing {
 	cJSON *doc;
 	const char *name; /* NULL: to be made */
 	int64_t first, last, count;
 	int64_t stamp;
 };
 
-static int patch(struct event_recorder *r, const struct letter *l, const char *name,
+static int patch(struct event_recorder *r, const struct outgoing *l, const char *name,
 		 struct error *err)
 {
 	static const struct kube_write plain = { 0 };
@@ -279,7 +279,7 @@ static int patch(struct event_recorder *r, const struct letter *l, const char *n
 	return kube_merge_patch(r->kube, &ref, changes, &plain, NULL, err);
 }
 
-static const char *new_name(struct arena *arena, const struct letter *l)
+static const char *new_name(struct arena *arena, const struct outgoing *l)
 {
 	const char *object = json_str(l->doc, "involvedObject", "name");
 	size_t len = object ? strnlen(object, NAME_ROOM) : 0;
@@ -290,7 +290,7 @@ static const char *new_name(struct arena *arena, const struct letter *l)
 			    (long long)l->stamp);
 }
 
-static int create(struct event_recorder *r, const struct letter *l, const char *name,
+static int create(struct event_recorder *r, const struct outgoing *l, const char *name,
 		  struct error *err)
 {
 	static const struct kube_write plain = { 0 };
@@ -302,7 +302,7 @@ static int create(struct event_recorder *r, const struct letter *l, const char *
 	return kube_create(r->kube, l->doc, &plain, NULL, err);
 }
 
-static int deliver(struct event_recorder *r, const struct letter *l, char **ret_name,
+static int deliver(struct event_recorder *r, const struct outgoing *l, char **ret_name,
 		   struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -351,14 +351,14 @@ static bool settle(struct event_recorder *r, struct series *s, cJSON *take_doc, 
 	}
 	s->tries = 0;
 	if (!s->name && !s->doc)
-		forget(r, s);
+		forget_series(r, s);
 	return true;
 }
 
 /* Under the lock, which is not held during the call. */
 static void send_one(struct event_recorder *r, struct series *s)
 {
-	struct letter l = { .doc = STEAL(s->doc), .name = s->name };
+	struct outgoing l = { .doc = STEAL(s->doc), .name = s->name };
 	struct error err = { 0 };
 	char *name = NULL;
 	bool dropped;

@@ -76,28 +76,28 @@ static struct object *object_new(struct informer *inf, const char *version,
 /* `o` NULL: delete. Returns what was there, the caller's. */
 static struct object *exchange(struct informer *inf, const char *key, struct object *o)
 {
-	struct object *was;
+	struct object *old;
 
 	pthread_mutex_lock(&inf->lock);
-	was = o ? map_put(&inf->objects, key, o) : map_del(&inf->objects, key);
+	old = o ? map_put(&inf->objects, key, o) : map_del(&inf->objects, key);
 	pthread_mutex_unlock(&inf->lock);
-	return was;
+	return old;
 }
 
-static void tell(struct informer *inf, const cJSON *was, const cJSON *is)
+static void tell(struct informer *inf, const cJSON *old, const cJSON *current)
 {
-	const char *old_uid = meta_uid(was), *uid = meta_uid(is);
+	const char *old_uid = meta_uid(old), *uid = meta_uid(current);
 	void (*on_event)(void *, enum informer_event, const cJSON *, const cJSON *) =
 		inf->conf.on_event;
 
-	if (was && is && (!old_uid || !uid || str_eq(old_uid, uid))) {
-		on_event(inf->conf.ctx, INFORMER_MODIFIED, was, is);
+	if (old && current && (!old_uid || !uid || str_eq(old_uid, uid))) {
+		on_event(inf->conf.ctx, INFORMER_MODIFIED, old, current);
 		return;
 	}
-	if (was)
-		on_event(inf->conf.ctx, INFORMER_DELETED, was, NULL);
-	if (is)
-		on_event(inf->conf.ctx, INFORMER_ADDED, NULL, is);
+	if (old)
+		on_event(inf->conf.ctx, INFORMER_DELETED, old, NULL);
+	if (current)
+		on_event(inf->conf.ctx, INFORMER_ADDED, NULL, current);
 }
 
 static bool keep(struct informer *inf, cJSON *obj)
@@ -110,18 +110,18 @@ static bool keep(struct informer *inf, cJSON *obj)
 
 static void drop(struct informer *inf, const char *key)
 {
-	cleanup_free struct object *was = exchange(inf, key, NULL);
+	cleanup_free struct object *old = exchange(inf, key, NULL);
 	cleanup_json cJSON *stored = NULL;
 
-	if (!was || !inf->conf.on_event)
+	if (!old || !inf->conf.on_event)
 		return;
-	stored = json_reread(text_of(was));
+	stored = json_reread(text_of(old));
 	tell(inf, stored, NULL);
 }
 
 static void put(struct informer *inf, const char *key, cJSON *obj)
 {
-	cleanup_free struct object *was = NULL;
+	cleanup_free struct object *old = NULL;
 	cleanup_free char *text = NULL, *version = NULL;
 	cleanup_json cJSON *stored = NULL;
 	struct object *o = map_get(&inf->objects, key);
@@ -136,10 +136,10 @@ static void put(struct informer *inf, const char *key, cJSON *obj)
 		return;
 	}
 	text = json_text(obj);
-	was = exchange(inf, key, object_new(inf, version, text));
+	old = exchange(inf, key, object_new(inf, version, text));
 	if (!inf->conf.on_event)
 		return;
-	stored = was ? json_reread(text_of(was)) : NULL;
+	stored = old ? json_reread(text_of(old)) : NULL;
 	tell(inf, stored, obj);
 }
 
@@ -174,10 +174,10 @@ static void raise_fd(int fd)
 		return;
 }
 
-static void set_served(struct informer *inf, bool is)
+static void set_served(struct informer *inf, bool current)
 {
-	if (atomic_exchange(&inf->unserved, !is) == is && inf->conf.on_served)
-		inf->conf.on_served(inf->conf.ctx, is);
+	if (atomic_exchange(&inf->unserved, !current) == current && inf->conf.on_served)
+		inf->conf.on_served(inf->conf.ctx, current);
 }
 
 static void set_synced(struct informer *inf)
@@ -375,7 +375,7 @@ static int64_t step(struct informer *inf)
 	return next_delay(inf);
 }
 
-static void *run(void *ctx)
+static void *keep_watching(void *ctx)
 {
 	struct informer *inf = ctx;
 
@@ -415,7 +415,7 @@ int informer_start(struct informer **ret, const struct informer_conf *conf,
 	inf->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (inf->wake_fd < 0 || inf->synced_fd < 0 || inf->stop_fd < 0)
 		rc = error_errno(err, errno, "eventfd");
-	if (rc || thread_start(&inf->thread, run, inf, err)) {
+	if (rc || thread_start(&inf->thread, keep_watching, inf, err)) {
 		release(inf);
 		return -1;
 	}

@@ -35,8 +35,8 @@ struct informer_conf {
 	 * only differences (by resourceVersion); objects of the first list are ADDED; one
 	 * that was deleted and made anew meanwhile (another uid) is DELETED and ADDED.
 	 */
-	void (*on_event)(void *ctx, enum informer_event event, const cJSON *was,
-			 const cJSON *is);
+	void (*on_event)(void *ctx, enum informer_event event, const cJSON *old,
+			 const cJSON *current);
 	void *ctx;
 	/*
 	 * The API server does not serve the kind (no CRD): true waits, asking again each
@@ -45,7 +45,7 @@ struct informer_conf {
 	bool optional;
 	int64_t ask_ms; /* 0: 30 s */
 	/* It was served and is not, or the other way round; before the events. Or NULL. */
-	void (*on_served)(void *ctx, bool is);
+	void (*on_served)(void *ctx, bool current);
 	/* Each failed try, each object that json_parse() refuses; may be NULL. */
 	void (*on_error)(void *ctx, const struct error *err);
 	/* Each list that was read and each watch that has begun; may be NULL. */

@@ -31,9 +31,9 @@ struct lease {
 	pthread_t thread;
 	bool running; /* the thread is to be joined */
 	/* Of lease_acquire(), then the thread's, then lease_free()'s. */
-	cJSON *seen;     /* the Lease as last read or written; NULL: none yet */
-	int64_t seen_ms; /* when its spec was seen to change */
-	char *reported;  /* the holder that on_change was told of */
+	cJSON *record;      /* the Lease as last read or written; NULL: none yet */
+	int64_t changed_ms; /* when its spec was seen to change */
+	char *reported;     /* the holder that on_change was told of */
 	/* Under the lock. */
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
@@ -73,19 +73,20 @@ static const char *holder_of(const cJSON *doc)
 
 static bool is_ours(const struct lease *l)
 {
-	return l->seen && str_eq(holder_of(l->seen), l->conf.identity);
+	return l->record && str_eq(holder_of(l->record), l->conf.identity);
 }
 
-static void see(struct lease *l, cJSON *take_doc)
+static void take_record(struct lease *l, cJSON *take_doc)
 {
-	bool same = l->seen && json_equal(json_get((const cJSON *)l->seen, "spec"),
-					  json_get((const cJSON *)take_doc, "spec"));
+	bool unchanged =
+		l->record && json_equal(json_get((const cJSON *)l->record, "spec"),
+					json_get((const cJSON *)take_doc, "spec"));
 	const char *holder = holder_of(take_doc);
 
-	if (!same)
-		l->seen_ms = boot_ms();
-	cJSON_Delete(l->seen);
-	l->seen = take_doc;
+	if (!unchanged)
+		l->changed_ms = boot_ms();
+	cJSON_Delete(l->record);
+	l->record = take_doc;
 	if (!*holder || str_eq(holder, l->reported))
 		return;
 	free(l->reported);
@@ -97,26 +98,26 @@ static void see(struct lease *l, cJSON *take_doc)
 /* How long another still has it; 0: nobody else does. */
 static int64_t ms_of_another(const struct lease *l)
 {
-	int64_t ms = seconds_ms(json_int(l->seen, 0, DURATION)), left;
+	int64_t ms = seconds_ms(json_int(l->record, 0, DURATION)), left;
 
-	if (!l->seen || !*holder_of(l->seen) || is_ours(l))
+	if (!l->record || !*holder_of(l->record) || is_ours(l))
 		return 0;
-	left = l->seen_ms + ms - boot_ms();
+	left = l->changed_ms + ms - boot_ms();
 	return left > 0 ? left : 0;
 }
 
 /* What we would write now, the caller's. */
 static cJSON *claim(const struct lease *l)
 {
-	cJSON *doc = l->seen ? json_dup(l->seen)
-			     : meta_new(API_VERSION, "Lease", l->conf.ns, l->conf.name);
+	cJSON *doc = l->record ? json_dup(l->record)
+			       : meta_new(API_VERSION, "Lease", l->conf.ns, l->conf.name);
 	int64_t transitions = json_int(doc, 0, TRANSITIONS);
 	char now[MICRO_TIME_SIZE];
 
 	micro_time(now);
 	if (!is_ours(l)) {
 		json_put_str(doc, now, ACQUIRE_TIME);
-		if (l->seen)
+		if (l->record)
 			transitions = transitions < 0 || transitions >= INT32_MAX
 					      ? 1
 					      : transitions + 1;
@@ -135,10 +136,10 @@ static int write_claim(struct lease *l, struct error *err)
 	cleanup_json cJSON *doc = claim(l);
 	cJSON *ret = NULL;
 
-	if (l->seen ? kube_update(l->conf.kube, doc, &plain, &ret, err)
-		    : kube_create(l->conf.kube, doc, &plain, &ret, err))
+	if (l->record ? kube_update(l->conf.kube, doc, &plain, &ret, err)
+		      : kube_create(l->conf.kube, doc, &plain, &ret, err))
 		return -1;
-	see(l, ret ? ret : STEAL(doc));
+	take_record(l, ret ? ret : STEAL(doc));
 	return 0;
 }
 
@@ -148,13 +149,13 @@ static int read_record(struct lease *l, struct error *err)
 	cJSON *doc = NULL;
 
 	if (kube_get(l->conf.kube, &ref, &doc, err) == 0) {
-		see(l, doc);
+		take_record(l, doc);
 		return 0;
 	}
 	if (err->kind != ERR_NOT_FOUND)
 		return -1;
-	cJSON_Delete(l->seen);
-	l->seen = NULL;
+	cJSON_Delete(l->record);
+	l->record = NULL;
 	return 0;
 }
 
@@ -366,7 +367,7 @@ int lease_new(struct lease **ret, const struct lease_conf *conf, struct error *e
 static int write_release(struct lease *l, struct error *err)
 {
 	static const struct kube_write plain = { 0 };
-	cleanup_json cJSON *doc = json_dup(l->seen);
+	cleanup_json cJSON *doc = json_dup(l->record);
 	char now[MICRO_TIME_SIZE];
 
 	json_put_str(doc, "", HOLDER);
@@ -404,7 +405,7 @@ void lease_free(struct lease *l)
 	if (lease_held(l))
 		give_up(l);
 	close(l->lost_fd);
-	cJSON_Delete(l->seen);
+	cJSON_Delete(l->record);
 	free(l->reported);
 	pthread_cond_destroy(&l->wake);
 	pthread_mutex_destroy(&l->lock);

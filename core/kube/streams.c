@@ -36,7 +36,7 @@ int kube_streams_new(struct kube_streams **ret, struct kube *k, struct error *er
 	return 0;
 }
 
-static void forget(struct kube_stream *stream, bool refused)
+static void stream_free(struct kube_stream *stream, bool refused)
 {
 	*stream->prev = stream->next;
 	if (stream->next)
@@ -51,7 +51,7 @@ void kube_stream_drop(struct kube_stream *stream)
 	if (!stream)
 		return;
 	http_stream_drop(stream->http);
-	forget(stream, false);
+	stream_free(stream, false);
 }
 
 void kube_streams_free(struct kube_streams *s)
@@ -83,7 +83,7 @@ static void on_end(void *ctx, const struct http_response *resp, const struct err
 	} else if (resp->status >= 400) {
 		kube_answer_error(&stream->req, resp, &why);
 	}
-	forget(stream, resp && resp->status == 401);
+	stream_free(stream, resp && resp->status == 401);
 	sink.on_end(sink.ctx, why.kind ? &why : NULL);
 }
 
@@ -128,7 +128,7 @@ int kube_stream_open(struct kube_stream **ret, struct kube_streams *s, const cha
 	s->first = stream;
 	if (begin(stream, err)) {
 		error_wrap(err, "%s", stream->req.what);
-		forget(stream, false);
+		stream_free(stream, false);
 		return -1;
 	}
 	*ret = stream;

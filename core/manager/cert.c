@@ -12,15 +12,15 @@
 #include "base/thread.h"
 #include "base/xmalloc.h"
 #include "kube/informer.h"
-#include "manager/away.h"
 #include "manager/certset.h"
 #include "manager/manager.h"
+#include "manager/outage.h"
 
 #define ADMISSION "admissionregistration.k8s.io/v1"
 
 enum {
-	LOOK_MS = 15000,
-	DIR_LOOK_MS = 10000,
+	RESYNC_MS = 15000,
+	DIR_RESYNC_MS = 10000,
 	SETTLE_MS = 3000,  /* in which API servers hear of a changed configuration */
 	CHANGE_MS = 60000, /* in which all replicas show what is in the Secret */
 	LEAST_MS = 500,    /* between two looks: somebody may write as often as we do */
@@ -353,7 +353,9 @@ static int look(struct cert_manager *c, int64_t *ret_next_ms, struct error *err)
 
 	if (ours ? look_at_secret(c, err) : look_at_dir(c, err))
 		return -1;
-	*ret_next_ms = c->conf.look_ms ? c->conf.look_ms : ours ? LOOK_MS : DIR_LOOK_MS;
+	*ret_next_ms = c->conf.resync_ms ? c->conf.resync_ms
+		       : ours            ? RESYNC_MS
+					 : DIR_RESYNC_MS;
 	return 0;
 }
 
@@ -363,11 +365,11 @@ static void complain(struct cert_manager *c, const struct error *err)
 	if (err->kind == ERR_STOPPED)
 		return;
 	metrics_add(c->conf.metrics, &read_errors, 1);
-	if (!away_told(err) && log_is_news(&c->complaint, err->msg, INT64_MAX / 2))
+	if (!outage_logged(err) && log_is_news(&c->complaint, err->msg, INT64_MAX / 2))
 		log_error("the webhooks' certificate is not in order", LOG_ERR(err));
 }
 
-static void *run(void *arg)
+static void *keep_current(void *arg)
 {
 	struct cert_manager *c = arg;
 	int64_t retry_ms = FIRST_RETRY_MS, ms;
@@ -392,14 +394,14 @@ static void *run(void *arg)
 
 /* ---- what is watched ---- */
 
-static void on_touched(void *ctx, enum informer_event event, const cJSON *was,
-		       const cJSON *is)
+static void on_touched(void *ctx, enum informer_event event, const cJSON *old,
+		       const cJSON *current)
 {
 	struct cert_manager *c = ctx;
 
 	(void)event;
-	(void)was;
-	(void)is;
+	(void)old;
+	(void)current;
 	pthread_mutex_lock(&c->lock);
 	c->woken = true;
 	pthread_cond_signal(&c->wake);
@@ -442,7 +444,7 @@ int cert_manager_start(struct cert_manager **ret, const struct cert_conf *conf,
 	cond_init(&c->wake);
 	if (conf->config->certs.enable && watch_hooks(c, err))
 		return -1;
-	if (thread_start(&c->thread, run, c, err))
+	if (thread_start(&c->thread, keep_current, c, err))
 		return -1;
 	*ret = c;
 	return 0;

@@ -34,7 +34,7 @@ struct cert_conf {
 	const char *dir;                     /* certManagement off; NULL: CERT_DIR */
 	struct tls_server *server; /* gets the identity as soon as there is one */
 	struct metrics *metrics;   /* or NULL */
-	int64_t look_ms;           /* how often it looks; 0: 15 s, at a folder 10 s */
+	int64_t resync_ms;         /* how often it looks; 0: 15 s, at a folder 10 s */
 };
 extern const struct metric *const cert_metrics[]; /* certwatcher_*; ends with NULL */
 

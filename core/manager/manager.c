@@ -15,7 +15,7 @@
 #include "base/xmalloc.h"
 #include "kube/lease.h"
 #include "kube/workqueue.h"
-#include "manager/away.h"
+#include "manager/outage.h"
 #include "manager/reconcile.h"
 #include "manager/serve.h"
 #include "manager/work.h"
@@ -238,14 +238,14 @@ static void on_leader(void *ctx, const char *holder)
 static void on_lease_error(void *ctx, const struct error *err)
 {
 	(void)ctx;
-	if (!away_told(err))
+	if (!outage_logged(err))
 		log_warn("the lease could not be read or written", LOG_ERR(err));
 }
 
 static void on_event_drop(void *ctx, const struct error *err)
 {
 	(void)ctx;
-	if (!away_told(err))
+	if (!outage_logged(err))
 		log_warn("an event could not be sent", LOG_ERR(err));
 }
 
@@ -361,7 +361,7 @@ static void name_things(struct manager *m)
 			     m->ns, (int)m->config->status_server.port);
 }
 
-static int run(struct manager *m, struct error *err)
+static int run_until_end(struct manager *m, struct error *err)
 {
 	if (new_clients(m, err) || start_certs(m, err) || start_servers(m, err) ||
 	    lead(m, err) || start_work(m, err))
@@ -439,7 +439,7 @@ int manager_run(const struct manager_config *config,
 	name_things(m);
 	log_start(m);
 	new_metrics(m);
-	failed = run(m, err);
+	failed = run_until_end(m, err);
 	if (failed && stop_requested())
 		failed = 0;
 	if (failed)

@@ -19,8 +19,8 @@ static void free_note(void *p)
 	struct note *note = p;
 
 	free(note->uid);
-	free(note->runtime);
-	free(note->secret);
+	free(note->counted.runtime);
+	free(note->secret.name);
 	free(note);
 }
 
@@ -48,8 +48,8 @@ void note_reset(struct notes *n, struct note *note, const char *uid)
 {
 	pthread_mutex_lock(&n->lock);
 	free(note->uid);
-	free(note->runtime);
-	free(note->secret);
+	free(note->counted.runtime);
+	free(note->secret.name);
 	*note = (struct note){ .uid = uid ? xstrdup(uid) : NULL };
 	pthread_mutex_unlock(&n->lock);
 }
@@ -61,21 +61,21 @@ bool notes_notice(struct notes *n, const char *key, bool pod_waits)
 
 	pthread_mutex_lock(&n->lock);
 	note = map_get(&n->map, key);
-	ret = note && (!pod_waits || note->has_secret);
+	ret = note && (!pod_waits || note->secret.exists);
 	if (ret && pod_waits)
-		note->secret_due = true;
+		note->secret.pod_waits = true;
 	else if (ret)
-		note->lost++;
+		note->damage++;
 	pthread_mutex_unlock(&n->lock);
 	return ret;
 }
 
-void note_secret(struct note *note, const char *name)
+void note_set_secret(struct note *note, const char *name)
 {
-	free(note->secret);
-	note->secret = xstrdup(name);
-	note->secret_at = clock_ms();
-	note->has_secret = true;
+	free(note->secret.name);
+	note->secret.name = xstrdup(name);
+	note->secret.checked_ms = clock_ms();
+	note->secret.exists = true;
 }
 
 void note_drop(struct notes *n, const char *key)

@@ -15,28 +15,37 @@
 #include "base/json.h"
 #include "base/map.h"
 
-struct written {
+struct sent {
 	uint64_t hash;      /* of what we sent; 0: nothing yet */
 	int64_t generation; /* what it was answered with */
 };
 
+/* Of our last writes; times are clock_ms(), 0: none yet. */
+struct note_written {
+	uint64_t trainjob_version, jobset_version; /* the informers must show these */
+	int64_t jobset_ms, status_ms;
+	struct sent jobset, podgroup;
+	uint64_t inputs_hash; /* of what the last whole pass depended on; 0: repeat it */
+};
+
+/* A Secret among its objects: secrets are not watched. */
+struct note_secret {
+	char *name; /* NULL: there is none */
+	int64_t checked_ms;
+	atomic_bool exists, pod_waits; /* set by any thread, under notes.lock */
+};
+
 struct note {
-	char *uid;               /* of the TrainJob */
-	uint64_t tj_version;     /* the informer must show at least these */
-	uint64_t jobset_version; /* 0: we wrote none */
-	int64_t jobset_since;    /* clock_ms() of that write */
-	int64_t status_at;       /* clock_ms() of our last write; 0: none */
-	struct written jobset, podgroup;
-	uint64_t pass;     /* note_hash() of what the last whole pass saw */
-	char *secret;      /* one of its objects; NULL: none is */
-	int64_t secret_at; /* clock_ms() of when that was looked for */
-	int soon;          /* tries that came too early, one after the other */
-	bool known;        /* objects have been written, or tried */
-	char *runtime;     /* as counted in the gauge; NULL: not counted */
-	const char *state;
-	/* Of any thread, under notes.lock: */
-	atomic_uint lost; /* counts what it wrote and somebody changed */
-	atomic_bool has_secret, secret_due;
+	char *uid; /* of the TrainJob */
+	struct note_written written;
+	struct note_secret secret;
+	struct {
+		char *runtime; /* NULL: not counted */
+		const char *state;
+	} counted;          /* in the gauge */
+	bool objects_tried; /* a pass has tried to write them */
+	int early_passes;   /* that found the past, one after the other */
+	atomic_uint damage; /* counts objects that others changed; under notes.lock */
 };
 
 struct notes {
@@ -55,7 +64,7 @@ struct note *note_of(struct notes *n, const char *key);
 void note_reset(struct notes *n, struct note *note, const char *uid);
 void note_drop(struct notes *n, const char *key);
 bool notes_notice(struct notes *n, const char *key, bool pod_waits);
-void note_secret(struct note *note, const char *name);
+void note_set_secret(struct note *note, const char *name);
 
 /* FNV-1a; goes on from `hash` (0: a new one). Never 0. */
 uint64_t note_hash(uint64_t hash, const char *text);

@@ -83,10 +83,10 @@ static void note_failure(struct job *j, const cJSON *pod, const struct pod_fact 
 {
 	cleanup_arena struct arena arena = { 0 };
 	const struct pod_failure it = pod_failure_of(pod, f);
-	const struct pod_failure was = { j->weak, j->failed_at, j->failed_pod };
+	const struct pod_failure old = { j->weak, j->failed_at, j->failed_pod };
 
 	if (!pod_causes[f->cause].fails || f->waits ||
-	    (j->failure && !pod_failure_explains(&it, &was)))
+	    (j->failure && !pod_failure_explains(&it, &old)))
 		return;
 	free(j->failure);
 	free(j->failed_pod);
@@ -178,13 +178,13 @@ static void pod_gone(struct pod_facts *p, const char *key, const cJSON *pod)
 	pthread_mutex_unlock(&p->lock);
 }
 
-void pod_facts_event(void *pod_facts, enum informer_event event, const cJSON *was,
-		     const cJSON *is)
+void pod_facts_event(void *pod_facts, enum informer_event event, const cJSON *old,
+		     const cJSON *current)
 {
 	struct pod_facts *p = pod_facts;
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_json cJSON *tj = NULL;
-	const cJSON *pod = is ? is : was;
+	const cJSON *pod = current ? current : old;
 	const char *ns = meta_namespace(pod), *name = meta_label(pod, POD_JOBSET_LABEL);
 	struct pod_fact_list before, after;
 	const char *key;
@@ -193,8 +193,8 @@ void pod_facts_event(void *pod_facts, enum informer_event event, const cJSON *wa
 	if (!name)
 		return;
 	key = informer_key(&arena, ns, name);
-	pod_facts_of(was, &before);
-	pod_facts_of(is, &after);
+	pod_facts_of(old, &before);
+	pod_facts_of(current, &after);
 	had = causes_of(&before);
 	for (enum pod_cause c = 0; c < N_POD_CAUSES; c++)
 		if (had & ~causes_of(&after) & 1u << c)

@@ -33,8 +33,8 @@ struct pod_facts *pod_facts_new(struct event_recorder *events,
 				void *ctx);
 void pod_facts_free(struct pod_facts *p);
 
-void pod_facts_event(void *pod_facts, enum informer_event event, const cJSON *was,
-		     const cJSON *is); /* informer_conf.on_event */
+void pod_facts_event(void *pod_facts, enum informer_event event, const cJSON *old,
+		     const cJSON *current); /* informer_conf.on_event */
 
 /* The TrainJob has ended or is gone: forget its pods. Of one that has ended nothing
  * more is told. */

@@ -16,10 +16,10 @@
 #define CREATION_FAILED_BYTES  950
 
 enum {
-	SOON_MS = 200,              /* something changed meanwhile */
-	SOON_MOST = 6,              /* so often that is doubled */
-	GONE_MS = 1000,             /* after which it should have shown it */
-	GOING_NAMESPACE_MS = 60000, /* one that is being deleted */
+	BACKOFF_MS = 200,           /* something changed meanwhile */
+	BACKOFF_DOUBLED = 6,        /* so often that is doubled */
+	WATCH_LAG_MS = 1000,        /* after which it should have shown it */
+	DYING_NAMESPACE_MS = 60000, /* one that is being deleted */
 };
 
 struct reconciler *reconciler_new(const struct reconciler_conf *conf)
@@ -54,10 +54,10 @@ bool reconciler_notice(struct reconciler *r, const char *key, bool pod_waits)
 
 /* ---- one pass ---- */
 
-void pass_again(struct pass *p, int64_t ms)
+void requeue_after(struct pass *p, int64_t ms)
 {
-	if (!p->after_ms || ms < p->after_ms)
-		p->after_ms = ms;
+	if (!p->requeue_ms || ms < p->requeue_ms)
+		p->requeue_ms = ms;
 }
 
 void pass_event(struct pass *p, bool warning, const char *reason, const char *message)
@@ -77,15 +77,15 @@ void pass_event(struct pass *p, bool warning, const char *reason, const char *me
 static void pass_release(struct pass *p)
 {
 	cJSON_Delete(p->tj);
-	cJSON_Delete(p->was);
-	cJSON_Delete(p->jobset);
-	cJSON_Delete(p->seen);
-	free(p->first);
+	cJSON_Delete(p->status.before);
+	cJSON_Delete(p->jobset.own);
+	cJSON_Delete(p->objects.cache);
+	free(p->status.first_failure);
 	arena_clear(&p->arena);
 }
 #define cleanup_pass __attribute__((cleanup(pass_release)))
 
-static void forget(struct pass *p)
+static void forget_trainjob(struct pass *p)
 {
 	struct note *n = note_of(&p->r->notes, p->key);
 
@@ -96,11 +96,12 @@ static void forget(struct pass *p)
 }
 
 /* 200 ms, doubling to 13 s. */
-static void try_soon(struct pass *p)
+static void requeue_backoff(struct pass *p)
 {
-	int shift = p->note->soon < SOON_MOST ? p->note->soon++ : SOON_MOST;
+	int shift = p->note->early_passes < BACKOFF_DOUBLED ? p->note->early_passes++
+							    : BACKOFF_DOUBLED;
 
-	pass_again(p, (int64_t)SOON_MS << shift);
+	requeue_after(p, (int64_t)BACKOFF_MS << shift);
 }
 
 /* The JobSet of that name as the informer has it; foreign ones are only noticed. */
@@ -109,12 +110,12 @@ static void take_jobset(struct pass *p, cJSON *take)
 	struct error not_ours = { 0 };
 
 	if (take && check_owner(take, p->tj, &not_ours)) {
-		p->leftover = not_ours.kind == ERR_CONFLICT;
-		p->foreign = !p->leftover;
+		p->jobset.of_predecessor = not_ours.kind == ERR_CONFLICT;
+		p->jobset.name_taken = !p->jobset.of_predecessor;
 		cJSON_Delete(take);
 		take = NULL;
 	}
-	p->jobset = take;
+	p->jobset.own = take;
 }
 
 /*
@@ -129,21 +130,21 @@ static int look_at_jobset(struct pass *p, bool *ret_early, struct error *err)
 	struct error why = { 0 };
 
 	*ret_early = false;
-	if (jobset && version_number(jobset) < n->jobset_version) {
+	if (jobset && version_number(jobset) < n->written.jobset_version) {
 		cJSON_Delete(jobset);
 		*ret_early = true;
 		return 0;
 	}
-	if (!jobset && n->jobset_version && !status_finished(tj_status(p->tj))) {
+	if (!jobset && n->written.jobset_version && !status_finished(tj_status(p->tj))) {
 		/* Not there yet, or gone already? */
-		if (clock_ms() - n->jobset_since < GONE_MS) {
+		if (clock_ms() - n->written.jobset_ms < WATCH_LAG_MS) {
 			*ret_early = true;
 			return 0;
 		}
 		if (kube_get(p->r->conf.kube, &ref, &jobset, &why) == 0) {
 			jobset_digest(jobset);
 		} else if (why.kind == ERR_NOT_FOUND) {
-			n->jobset_version = 0;
+			n->written.jobset_version = 0;
 		} else {
 			*err = why;
 			return -1;
@@ -174,18 +175,19 @@ static int make_objects(struct pass *p, bool *ret_built, struct error *err)
 		return 0;
 	}
 	if (objects_reconcile(p, &why) == 0) {
-		p->note->soon = 0;
+		p->note->early_passes = 0;
 		*ret_built = true;
 		return 0;
 	}
 	if (why.kind == ERR_CONFLICT) {
-		try_soon(p);
-		if (p->note->soon == SOON_MOST) /* what should go does not */
+		requeue_backoff(p);
+		if (p->note->early_passes ==
+		    BACKOFF_DOUBLED) /* what should go does not */
 			tell_creation_failed(p, &why);
 		return 0;
 	}
-	if (is_namespace_going(&why)) {
-		pass_again(p, GOING_NAMESPACE_MS);
+	if (is_namespace_dying(&why)) {
+		requeue_after(p, DYING_NAMESPACE_MS);
 		return 0;
 	}
 	if (why.kind != ERR_STOPPED)
@@ -194,16 +196,16 @@ static int make_objects(struct pass *p, bool *ret_built, struct error *err)
 	return -1;
 }
 
-static int run(struct pass *p, struct error *err)
+static int make_and_report(struct pass *p, struct error *err)
 {
 	cJSON *status = json_obj(p->tj, "status");
 	struct error failed = { 0 }, why = { 0 };
 	bool built = true;
 
 	if (status_finished(status)) {
-		p->note->soon = 0; /* nothing is built any more */
+		p->note->early_passes = 0; /* nothing is built any more */
 	} else if (tj_check_runtime_ref(p->tj, &why)) {
-		status_fail(status, REASON_NOT_SUPPORTED, why.msg, p->now);
+		status_fail(status, REASON_NOT_SUPPORTED, why.msg, p->status.now);
 	} else {
 		if (make_objects(p, &built, &failed))
 			*err = failed;
@@ -211,7 +213,7 @@ static int run(struct pass *p, struct error *err)
 	why = (struct error){ 0 };
 	if (status_reconcile(p, built, &why)) {
 		if (why.kind == ERR_CONFLICT) {
-			pass_again(p, SOON_MS);
+			requeue_after(p, BACKOFF_MS);
 		} else if (failed.kind) {
 			error_set(err, failed.kind, "%s; %s", failed.msg, why.msg);
 		} else {
@@ -227,7 +229,7 @@ static int run(struct pass *p, struct error *err)
 static bool begin(struct pass *p)
 {
 	if (meta_is_deleted(p->tj) || !tj_is_ours(p->tj)) {
-		forget(p);
+		forget_trainjob(p);
 		return false;
 	}
 	p->note = note_of(&p->r->notes, p->key);
@@ -235,14 +237,14 @@ static bool begin(struct pass *p)
 		uncount_state(p->r, p->note);
 		note_reset(&p->r->notes, p->note, meta_uid(p->tj));
 	}
-	if (version_number(p->tj) < p->note->tj_version) {
-		try_soon(p);
+	if (version_number(p->tj) < p->note->written.trainjob_version) {
+		requeue_backoff(p);
 		return false;
 	}
-	p->lost = p->note->lost;
-	p->was = json_dup(tj_status(p->tj));
-	p->seen = cJSON_CreateArray();
-	time_text(clock_now(), p->now);
+	p->objects.damage = p->note->damage;
+	p->status.before = json_dup(tj_status(p->tj));
+	p->objects.cache = cJSON_CreateArray();
+	time_text(clock_now(), p->status.now);
 	return true;
 }
 
@@ -255,10 +257,10 @@ static int work(struct pass *p, struct error *err)
 	if (look_at_jobset(p, &early, err))
 		return -1;
 	if (early) {
-		try_soon(p);
+		requeue_backoff(p);
 		return 0;
 	}
-	return run(p, err);
+	return make_and_report(p, err);
 }
 
 int reconcile_trainjob(struct reconciler *r, const char *key, int64_t *ret_after_ms,
@@ -274,12 +276,12 @@ int reconcile_trainjob(struct reconciler *r, const char *key, int64_t *ret_after
 	p.name = slash + 1;
 	p.tj = informer_get(r->conf.trainjobs, p.ns, p.name);
 	if (!p.tj) {
-		forget(&p);
+		forget_trainjob(&p);
 		return 0;
 	}
 	if (work(&p, err))
 		return error_wrap(err, "TrainJob %s", key);
-	*ret_after_ms = p.after_ms;
+	*ret_after_ms = p.requeue_ms;
 	return 0;
 }
 

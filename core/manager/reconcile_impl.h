@@ -22,27 +22,40 @@ struct reconciler {
 	atomic_bool stateless; /* the CRD, upstream's, knows no status.state */
 };
 
+/* The JobSet of the TrainJob's name. */
+struct pass_jobset {
+	cJSON *own;          /* jobset_digest() of the TrainJob's; NULL: it has none */
+	bool name_taken;     /* it is somebody else's */
+	bool of_predecessor; /* it is of a deleted TrainJob of that name */
+};
+
+struct pass_objects {
+	cJSON *cache;     /* an array of what has been read; without a uid: absent */
+	bool create_only; /* a new TrainJob has none: do not read, create */
+	unsigned damage;  /* the note's, when the pass began */
+};
+
+struct pass_status {
+	cJSON *before;       /* NULL: there was none */
+	char *first_failure; /* the one that explains the others; NULL: not known */
+	size_t brief_len;    /* so much of it is in the status */
+	char now[TIME_TEXT_SIZE];
+};
+
 struct pass {
 	struct reconciler *r;
 	const char *key, *ns, *name;
-	struct note *note;
-	cJSON *tj;        /* the status is edited in place */
-	cJSON *was;       /* the status before; NULL: there was none */
-	cJSON *jobset;    /* jobset_digest() of ours; NULL: there is none */
-	cJSON *seen;      /* an array: what has been looked up */
-	bool foreign;     /* a JobSet of that name is somebody else's */
-	bool leftover;    /* ... of a TrainJob of that name that is no more */
-	bool fresh;       /* nothing can be there: do not ask, create */
-	unsigned lost;    /* the note's, when it began */
-	int64_t after_ms; /* call again; 0: no need */
-	char *first;      /* the failure that explains the others; NULL: not known */
-	size_t brief;     /* so much of it is in the status */
-	char now[TIME_TEXT_SIZE];
 	struct arena arena;
+	struct note *note;
+	cJSON *tj; /* its status is edited in place */
+	struct pass_jobset jobset;
+	struct pass_objects objects;
+	struct pass_status status;
+	int64_t requeue_ms; /* 0: no need */
 };
 
-/* The earlier of the two, where 0 is never. */
-void pass_again(struct pass *p, int64_t ms);
+/* The earliest of those that were asked for. */
+void requeue_after(struct pass *p, int64_t ms);
 void pass_event(struct pass *p, bool warning, const char *reason, const char *message);
 
 /*
@@ -53,22 +66,22 @@ MUST_CHECK int objects_reconcile(struct pass *p, struct error *err);
 /* Is it the same TrainJob still? ERR_CONFLICT: it is not. Asks. */
 MUST_CHECK int check_alive(struct pass *p, struct error *err);
 /* Is that error the API server's "the namespace is being deleted"? */
-bool is_namespace_going(const struct error *err);
+bool is_namespace_dying(const struct error *err);
 /* The TrainJob's own JobSet, of that uid alone. What is gone already is fine. */
 MUST_CHECK int objects_delete_jobset(struct pass *p, const char *propagation,
 				     struct error *err);
 
 /* How to write `obj`, of which `have` is there (or NULL): never over another's. */
-void write_precondition(cJSON *obj, const cJSON *have);
+void write_precondition(cJSON *obj, const cJSON *existing);
 /* Whose is it? 0: the TrainJob's. ERR_CONFLICT: of one of that name before; ERR_EXISTS. */
 MUST_CHECK int check_owner(const cJSON *obj, const cJSON *tj, struct error *err);
 /* Do the members that we write, metadata aside, stand there already? */
-bool is_same(const cJSON *wanted, const cJSON *have);
+bool has_members(const cJSON *wanted, const cJSON *existing);
 
 /* `built`: objects_reconcile() did its work, or was not needed. */
 MUST_CHECK int status_reconcile(struct pass *p, bool built, struct error *err);
 /* A merge patch of the status from `was` (may be NULL) to `is`; NULL: they are equal. */
-cJSON *status_patch(const cJSON *was, const cJSON *is);
+cJSON *status_patch(const cJSON *before, const cJSON *is);
 /* Remove the one that counts from the gauge, add another; NULL: none. */
 void count_state(struct pass *p, const char *state);
 void uncount_state(struct reconciler *r, struct note *n);

@@ -36,22 +36,22 @@ int check_owner(const cJSON *obj, const cJSON *tj, struct error *err)
 			 meta_kind(obj), meta_name(obj), meta_name(tj));
 }
 
-void write_precondition(cJSON *obj, const cJSON *have)
+void write_precondition(cJSON *obj, const cJSON *existing)
 {
-	if (have)
-		meta_set_uid(obj, meta_uid(have));
+	if (existing)
+		meta_set_uid(obj, meta_uid(existing));
 	else
 		meta_set_version(obj, VERSION_OF_NONE);
 }
 
-bool is_same(const cJSON *wanted, const cJSON *have)
+bool has_members(const cJSON *wanted, const cJSON *existing)
 {
 	const cJSON *member;
 
 	json_each(member, wanted) {
 		if (str_eq(member->string, "metadata"))
 			continue;
-		if (!json_equal(member, json_get(have, member->string)))
+		if (!json_equal(member, json_get(existing, member->string)))
 			return false;
 	}
 	return true;
@@ -65,11 +65,11 @@ static bool is_ref(const cJSON *obj, const struct kube_ref *ref)
 }
 
 /* What has been asked for in this pass is not asked for again; without a uid: absent. */
-static const cJSON *find_seen(const struct pass *p, const struct kube_ref *ref)
+static const cJSON *find_cached(const struct pass *p, const struct kube_ref *ref)
 {
 	const cJSON *obj;
 
-	json_each(obj, p->seen)
+	json_each(obj, p->objects.cache)
 		if (is_ref(obj, ref))
 			return obj;
 	return NULL;
@@ -78,10 +78,10 @@ static const cJSON *find_seen(const struct pass *p, const struct kube_ref *ref)
 static int fetch(struct pass *p, const struct kube_ref *ref, const cJSON **ret,
 		 struct error *err)
 {
-	const cJSON *seen = find_seen(p, ref);
+	const cJSON *cached = find_cached(p, ref);
 	cJSON *obj;
 
-	if (!seen) {
+	if (!cached) {
 		struct error why = { 0 };
 
 		if (kube_get(p->r->conf.kube, ref, &obj, &why)) {
@@ -91,10 +91,10 @@ static int fetch(struct pass *p, const struct kube_ref *ref, const cJSON **ret,
 			}
 			obj = meta_new(ref->api_version, ref->kind, ref->ns, ref->name);
 		}
-		cJSON_AddItemToArray(p->seen, obj);
-		seen = obj;
+		cJSON_AddItemToArray(p->objects.cache, obj);
+		cached = obj;
 	}
-	*ret = meta_uid(seen) ? seen : NULL;
+	*ret = meta_uid(cached) ? cached : NULL;
 	return 0;
 }
 
@@ -112,7 +112,7 @@ static int fetch_own(struct pass *p, const struct kube_ref *ref, const cJSON **r
 		     struct error *err)
 {
 	*ret = NULL;
-	return p->fresh ? 0 : fetch_given(p, ref, ret, err);
+	return p->objects.create_only ? 0 : fetch_given(p, ref, ret, err);
 }
 
 /* ---- what plugins may ask for ---- */
@@ -131,7 +131,7 @@ static int get(void *ctx, const struct object_ref *what, const cJSON **ret,
 	struct pass *p = ctx;
 
 	if (str_eq(ref.kind, JOBSET_KIND)) {
-		*ret = p->jobset;
+		*ret = p->jobset.own;
 		return 0;
 	}
 	if (str_eq(ref.kind, "ConfigMap")) /* of a user, made after the TrainJob */
@@ -171,7 +171,7 @@ static void log_warnings(const struct pass *p, const cJSON *obj, const cJSON *wa
 			 LOG_STR("warning", w->valuestring));
 }
 
-static int apply(struct pass *p, cJSON *obj, const cJSON *have, cJSON **ret_meta,
+static int apply(struct pass *p, cJSON *obj, const cJSON *existing, cJSON **ret_meta,
 		 struct error *err)
 {
 	cleanup_json cJSON *warnings = NULL;
@@ -181,7 +181,7 @@ static int apply(struct pass *p, cJSON *obj, const cJSON *have, cJSON **ret_meta
 					.strict = p->r->conf.strict,
 					.ret_warnings = &warnings };
 
-	write_precondition(obj, have);
+	write_precondition(obj, existing);
 	if (kube_apply(p->r->conf.kube, obj, &how, ret_meta, err) == 0) {
 		log_warnings(p, obj, warnings);
 		return 0;
@@ -198,35 +198,36 @@ enum { SECRET_MS = 50000 };
 static int write_plain(struct pass *p, cJSON *obj, struct error *err)
 {
 	struct kube_ref ref = kube_ref_of(obj);
-	const cJSON *have;
+	const cJSON *existing;
 
-	if (fetch_own(p, &ref, &have, err))
+	if (fetch_own(p, &ref, &existing, err))
 		return -1;
 	if (str_eq(ref.kind, "Secret")) {
-		note_secret(p->note, ref.name);
+		note_set_secret(p->note, ref.name);
 		if (!tj_suspend(p->tj))
-			pass_again(p, SECRET_MS);
+			requeue_after(p, SECRET_MS);
 	}
-	if (have && is_same(obj, have))
+	if (existing && has_members(obj, existing))
 		return 0;
-	return apply(p, obj, have, NULL, err);
+	return apply(p, obj, existing, NULL, err);
 }
 
 static int write_pod_group(struct pass *p, cJSON *obj, struct error *err)
 {
-	struct written *last = &p->note->podgroup;
+	struct sent *last = &p->note->written.podgroup;
 	uint64_t hash = note_hash_doc(0, obj);
 	cleanup_json cJSON *meta = NULL;
 	struct kube_ref ref = kube_ref_of(obj);
-	const cJSON *have;
+	const cJSON *existing;
 
-	if (fetch_own(p, &ref, &have, err))
+	if (fetch_own(p, &ref, &existing, err))
 		return -1;
-	if (have && last->hash == hash && last->generation == meta_generation(have))
+	if (existing && last->hash == hash &&
+	    last->generation == meta_generation(existing))
 		return 0;
-	if (apply(p, obj, have, &meta, err))
+	if (apply(p, obj, existing, &meta, err))
 		return -1;
-	*last = (struct written){ hash, meta_generation(meta) };
+	*last = (struct sent){ hash, meta_generation(meta) };
 	return 0;
 }
 
@@ -257,8 +258,9 @@ static bool would_be_taken(struct pass *p, const cJSON *obj)
 static int replace_jobset(struct pass *p, const cJSON *obj, const struct error *why,
 			  struct error *err)
 {
-	if (why->kind != ERR_INVALID || !p->jobset || !jobset_suspended(p->jobset) ||
-	    jobset_is_active(p->jobset) || !would_be_taken(p, obj)) {
+	if (why->kind != ERR_INVALID || !p->jobset.own ||
+	    !jobset_suspended(p->jobset.own) || jobset_is_active(p->jobset.own) ||
+	    !would_be_taken(p, obj)) {
 		*err = *why;
 		return -1;
 	}
@@ -278,7 +280,7 @@ static void jobset_was_made(struct pass *p, bool suspended)
 
 	pass_event(p, false, "JobSetCreated",
 		   suspended ? "created the JobSet, suspended" : "created the JobSet");
-	if (!p->was && text && !time_parse(&created, text, &unreadable))
+	if (!p->status.before && text && !time_parse(&created, text, &unreadable))
 		metrics_observe(p->r->conf.metrics, &jobset_seconds,
 				now > created ? (double)(now - created) : 0);
 }
@@ -287,13 +289,13 @@ enum { N_LABELS = 2 };
 static const char *const labels[N_LABELS] = { "labels", "annotations" };
 
 /* Those are nothing that a generation counts. */
-static bool has_labels(const cJSON *have, const cJSON *wanted)
+static bool has_labels(const cJSON *existing, const cJSON *wanted)
 {
 	const cJSON *label;
 
 	for (size_t i = 0; i < N_LABELS; i++)
 		json_each(label, json_get(wanted, "metadata", labels[i]))
-			if (!json_equal(label, json_get(have, "metadata", labels[i],
+			if (!json_equal(label, json_get(existing, "metadata", labels[i],
 							label->string)))
 				return false;
 	return true;
@@ -301,27 +303,27 @@ static bool has_labels(const cJSON *have, const cJSON *wanted)
 
 static int write_jobset(struct pass *p, cJSON *obj, struct error *err)
 {
-	struct written *last = &p->note->jobset;
+	struct sent *last = &p->note->written.jobset;
 	uint64_t hash = note_hash_doc(0, obj);
 	bool suspended = jobset_suspended(obj);
 	struct error why = { 0 };
 	cleanup_json cJSON *meta = NULL;
-	cJSON *was = p->jobset;
+	cJSON *before = p->jobset.own;
 
-	if (was && meta_is_deleted(was))
+	if (before && meta_is_deleted(before))
 		return 0; /* its end wakes us */
-	if (was && last->hash == hash && last->generation == meta_generation(was) &&
-	    jobset_suspended(was) == suspended && has_labels(was, obj))
+	if (before && last->hash == hash && last->generation == meta_generation(before) &&
+	    jobset_suspended(before) == suspended && has_labels(before, obj))
 		return 0;
-	if (apply(p, obj, was, &meta, &why))
+	if (apply(p, obj, before, &meta, &why))
 		return replace_jobset(p, obj, &why, err);
-	*last = (struct written){ hash, meta_generation(meta) };
-	p->note->jobset_version = version_number(meta);
-	p->note->jobset_since = clock_ms();
-	p->jobset = jobset_as_written(meta, suspended, was);
-	if (!was)
+	*last = (struct sent){ hash, meta_generation(meta) };
+	p->note->written.jobset_version = version_number(meta);
+	p->note->written.jobset_ms = clock_ms();
+	p->jobset.own = jobset_as_written(meta, suspended, before);
+	if (!before)
 		jobset_was_made(p, suspended);
-	cJSON_Delete(was);
+	cJSON_Delete(before);
 	return 0;
 }
 
@@ -339,10 +341,10 @@ int objects_delete_jobset(struct pass *p, const char *propagation, struct error 
 	struct kube_ref ref = { JOBSET_API_VERSION, JOBSET_KIND, p->ns, p->name };
 	struct error why = { 0 };
 
-	if (!p->jobset || meta_is_deleted(p->jobset))
+	if (!p->jobset.own || meta_is_deleted(p->jobset.own))
 		return 0;
-	if (kube_delete(p->r->conf.kube, &ref, propagation, meta_uid(p->jobset), &why) ==
-		    0 ||
+	if (kube_delete(p->r->conf.kube, &ref, propagation, meta_uid(p->jobset.own),
+			&why) == 0 ||
 	    why.kind == ERR_NOT_FOUND)
 		return 0;
 	*err = why;
@@ -359,8 +361,8 @@ static int live_runtime(struct pass *p, cJSON **ret, struct error *err)
 				      runtime_ref_is_cluster(&want) ? NULL : p->ns,
 				      want.name };
 
-	if (runtimes_get(p->fresh ? p->r->conf.runtimes : NULL, p->r->conf.kube, &ref,
-			 ret, err))
+	if (runtimes_get(p->objects.create_only ? p->r->conf.runtimes : NULL,
+			 p->r->conf.kube, &ref, ret, err))
 		return error_wrap(err, "the runtime of the TrainJob");
 	return 0;
 }
@@ -371,12 +373,12 @@ static int load_runtime(struct pass *p, cJSON **ret, struct error *err)
 				snapshot_name(&p->arena, p->tj) };
 	cleanup_json cJSON *runtime = NULL;
 	cleanup_json cJSON *map = NULL;
-	const cJSON *have;
+	const cJSON *existing;
 
-	if (fetch_own(p, &ref, &have, err))
+	if (fetch_own(p, &ref, &existing, err))
 		return error_wrap(err, "runtime snapshot");
-	if (have)
-		return snapshot_read(ret, p->tj, have, err);
+	if (existing)
+		return snapshot_read(ret, p->tj, existing, err);
 	if (live_runtime(p, &runtime, err) ||
 	    snapshots_make(&p->r->snapshots, &map, p->tj, runtime, err))
 		return -1;
@@ -404,7 +406,7 @@ static int build_and_write(struct pass *p, const char *ca, struct error *err)
 
 	if (load_runtime(p, &runtime, err))
 		return -1;
-	if (p->foreign)
+	if (p->jobset.name_taken)
 		return error_set(err, ERR_EXISTS,
 				 "JobSet %s exists and is not controlled by TrainJob %s",
 				 p->name, p->name);
@@ -417,7 +419,7 @@ static int build_and_write(struct pass *p, const char *ca, struct error *err)
 }
 
 /* What a whole pass depends on: where it is as the last time, there is nothing to do. */
-static uint64_t hash_of_world(const struct pass *p, const char *ca)
+static uint64_t inputs_hash(const struct pass *p, const char *ca)
 {
 	uint64_t hash = note_hash(0, ca ? ca : "");
 	const cJSON *member;
@@ -425,37 +427,38 @@ static uint64_t hash_of_world(const struct pass *p, const char *ca)
 	json_each(member, json_get(p->tj, "metadata"))
 		if (!str_eq(member->string, "resourceVersion"))
 			hash = note_hash_doc(hash, member);
-	hash = note_hash_doc(hash, json_get(p->tj, "spec")) + p->lost;
-	if (!p->jobset)
+	hash = note_hash_doc(hash, json_get(p->tj, "spec")) + p->objects.damage;
+	if (!p->jobset.own)
 		return note_hash(hash, "none");
-	hash = note_hash(hash, meta_uid(p->jobset) ? meta_uid(p->jobset) : "");
+	hash = note_hash(hash, meta_uid(p->jobset.own) ? meta_uid(p->jobset.own) : "");
 	for (size_t i = 0; i < N_LABELS; i++)
-		hash = note_hash_doc(hash, json_get(p->jobset, "metadata", labels[i]));
-	hash += (uint64_t)meta_generation(p->jobset) * 4;
-	return hash + (jobset_suspended(p->jobset) ? 2 : 0) +
-	       (meta_is_deleted(p->jobset) ? 1 : 0);
+		hash = note_hash_doc(hash,
+				     json_get(p->jobset.own, "metadata", labels[i]));
+	hash += (uint64_t)meta_generation(p->jobset.own) * 4;
+	return hash + (jobset_suspended(p->jobset.own) ? 2 : 0) +
+	       (meta_is_deleted(p->jobset.own) ? 1 : 0);
 }
 
 /* Is there anything to write? What is not known to be as it was is looked at. */
 static int has_work(struct pass *p, const char *ca, bool *ret, struct error *err)
 {
 	struct note *n = p->note;
-	struct kube_ref ref = { "v1", "Secret", p->ns, n->secret };
-	int64_t left = n->secret_at + SECRET_MS - clock_ms();
-	const cJSON *have;
+	struct kube_ref ref = { "v1", "Secret", p->ns, n->secret.name };
+	int64_t left = n->secret.checked_ms + SECRET_MS - clock_ms();
+	const cJSON *existing;
 
-	*ret = !n->pass || n->pass != hash_of_world(p, ca);
-	if (*ret || !n->secret || tj_suspend(p->tj))
+	*ret = !n->written.inputs_hash || n->written.inputs_hash != inputs_hash(p, ca);
+	if (*ret || !n->secret.name || tj_suspend(p->tj))
 		return 0;
-	if (!atomic_exchange(&n->secret_due, false) && left > 0) {
-		pass_again(p, left);
+	if (!atomic_exchange(&n->secret.pod_waits, false) && left > 0) {
+		requeue_after(p, left);
 		return 0;
 	}
-	if (fetch_own(p, &ref, &have, err))
+	if (fetch_own(p, &ref, &existing, err))
 		return -1;
-	*ret = !have;
-	n->secret_at = clock_ms();
-	pass_again(p, SECRET_MS);
+	*ret = !existing;
+	n->secret.checked_ms = clock_ms();
+	requeue_after(p, SECRET_MS);
 	return 0;
 }
 
@@ -500,7 +503,7 @@ int objects_reconcile(struct pass *p, struct error *err)
 	bool work;
 	int rc;
 
-	if (p->leftover)
+	if (p->jobset.of_predecessor)
 		return error_set(err, ERR_CONFLICT,
 				 "the JobSet of a TrainJob of this "
 				 "name is still there");
@@ -510,24 +513,25 @@ int objects_reconcile(struct pass *p, struct error *err)
 		return -1;
 	if (!work)
 		return 0;
-	p->fresh = !n->known && !p->was && !p->jobset;
-	if (!p->fresh && (!p->jobset || p->lost) && check_alive(p, err))
+	p->objects.create_only = !n->objects_tried && !p->status.before && !p->jobset.own;
+	if (!p->objects.create_only && (!p->jobset.own || p->objects.damage) &&
+	    check_alive(p, err))
 		return -1;
-	n->known = true;
-	n->pass = 0;
+	n->objects_tried = true;
+	n->written.inputs_hash = 0;
 	rc = build_and_write(p, ca, err);
-	if (rc && p->fresh && err->kind == ERR_CONFLICT) {
+	if (rc && p->objects.create_only && err->kind == ERR_CONFLICT) {
 		*err = (struct error){ 0 };
-		p->fresh = false;
+		p->objects.create_only = false;
 		rc = build_and_write(p, ca, err);
 	}
 	if (rc)
 		return -1;
-	n->pass = hash_of_world(p, ca);
+	n->written.inputs_hash = inputs_hash(p, ca);
 	return 0;
 }
 
-bool is_namespace_going(const struct error *err)
+bool is_namespace_dying(const struct error *err)
 {
 	return err->code == 403 && strstr(err->msg, "being terminated");
 }

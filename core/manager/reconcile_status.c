@@ -12,8 +12,8 @@
 #include "trainer/trainjob_status.h"
 
 enum {
-	COUNTS_MS = 250,           /* between two writes that only count pods */
-	DEADLINE_LOOK_MS = 300000, /* the wall clock may jump: look at it so often */
+	COUNTS_MS = 250,            /* between two writes that only count pods */
+	DEADLINE_CHECK_MS = 300000, /* the wall clock may jump: look at it so often */
 };
 
 /* ---- counting ---- */
@@ -44,11 +44,12 @@ const struct metric *const reconcile_metrics[] = { &trainjobs_gauge, &jobset_sec
 
 void uncount_state(struct reconciler *r, struct note *n)
 {
-	if (!n->runtime)
+	if (!n->counted.runtime)
 		return;
-	metrics_add(r->conf.metrics, &trainjobs_gauge, -1, n->state, n->runtime);
-	free(n->runtime);
-	n->runtime = NULL;
+	metrics_add(r->conf.metrics, &trainjobs_gauge, -1, n->counted.state,
+		    n->counted.runtime);
+	free(n->counted.runtime);
+	n->counted.runtime = NULL;
 }
 
 void count_state(struct pass *p, const char *state)
@@ -56,25 +57,26 @@ void count_state(struct pass *p, const char *state)
 	const char *runtime = tj_runtime_ref(p->tj).name;
 	struct note *n = p->note;
 
-	if (n->runtime && str_eq(n->state, state) && str_eq(n->runtime, runtime))
+	if (n->counted.runtime && str_eq(n->counted.state, state) &&
+	    str_eq(n->counted.runtime, runtime))
 		return;
 	uncount_state(p->r, n);
-	n->runtime = xstrdup(runtime);
-	n->state = state; /* one of status_state()'s constants */
+	n->counted.runtime = xstrdup(runtime);
+	n->counted.state = state; /* one of status_state()'s constants */
 	metrics_add(p->r->conf.metrics, &trainjobs_gauge, 1, state, runtime);
 }
 
 /* ---- what changed ---- */
 
-cJSON *status_patch(const cJSON *was, const cJSON *is)
+cJSON *status_patch(const cJSON *before, const cJSON *is)
 {
 	cJSON *patch = cJSON_CreateObject();
 	const cJSON *member;
 
 	json_each(member, is)
-		if (!json_equal(member, json_get(was, member->string)))
+		if (!json_equal(member, json_get(before, member->string)))
 			cJSON_AddItemToObject(patch, member->string, json_dup(member));
-	json_each(member, was)
+	json_each(member, before)
 		if (!json_get(is, member->string))
 			cJSON_AddNullToObject(patch, member->string);
 	if (patch->child)
@@ -89,9 +91,9 @@ cJSON *status_patch(const cJSON *was, const cJSON *is)
 static const cJSON *became(const struct pass *p, const char *type, const char *to)
 {
 	const cJSON *is = status_condition(tj_status(p->tj), type);
-	const cJSON *was = status_condition(p->was, type);
+	const cJSON *before = status_condition(p->status.before, type);
 
-	if (!str_eq(json_str(is, "status"), to) || str_eq(json_str(was, "status"), to))
+	if (!str_eq(json_str(is, "status"), to) || str_eq(json_str(before, "status"), to))
 		return NULL;
 	return is;
 }
@@ -109,7 +111,10 @@ static void tell_failure(struct pass *p, const cJSON *failed)
 
 	pass_event(p, true, "Failed",
 		   arena_printf(&p->arena, "%s: %s%s", reason ? reason : "Failed",
-				message_of(failed), p->first ? p->first + p->brief : ""));
+				message_of(failed),
+				p->status.first_failure
+					? p->status.first_failure + p->status.brief_len
+					: ""));
 	metrics_add(p->r->conf.metrics, &failures_total, 1, tj_runtime_ref(p->tj).name,
 		    reason ? reason : "");
 }
@@ -119,7 +124,7 @@ static void tell(struct pass *p)
 	const cJSON *c;
 
 	/* One that is born suspended says so with its JobSet. */
-	if ((c = became(p, COND_SUSPENDED, "True")) && p->was)
+	if ((c = became(p, COND_SUSPENDED, "True")) && p->status.before)
 		pass_event(p, false, "Suspended", message_of(c));
 	if ((c = became(p, COND_SUSPENDED, "False")))
 		pass_event(p, false, "Resumed", message_of(c));
@@ -143,11 +148,11 @@ static void check_deadline(struct pass *p, cJSON *status)
 		return;
 	left = seconds - (clock_now() - start);
 	if (left <= 0) {
-		status_exceed_deadline(status, p->now);
+		status_exceed_deadline(status, p->status.now);
 		return;
 	}
 	left = seconds_ms(left);
-	pass_again(p, left < DEADLINE_LOOK_MS ? left : DEADLINE_LOOK_MS);
+	requeue_after(p, left < DEADLINE_CHECK_MS ? left : DEADLINE_CHECK_MS);
 }
 
 /* While objects could not be written, the JobSet is not what spec.suspend says. */
@@ -155,7 +160,7 @@ static bool says_suspend(const struct pass *p, bool built)
 {
 	if (built || status_finished(tj_status(p->tj)))
 		return true;
-	return tj_suspend(p->tj) && (!p->jobset || jobset_suspended(p->jobset));
+	return tj_suspend(p->tj) && (!p->jobset.own || jobset_suspended(p->jobset.own));
 }
 
 /* All that users of the SDK see of a failure. */
@@ -164,11 +169,14 @@ static void name_first(struct pass *p, cJSON *status)
 	struct pod_facts *pods = p->r->conf.pods;
 	cleanup_arena struct arena arena = { 0 };
 
-	if (status_is_exceeded(status) || status_keep_first(status, p->was) || !pods)
+	if (status_is_exceeded(status) || status_keep_first(status, p->status.before) ||
+	    !pods)
 		return;
-	p->first = pod_facts_first_failure(pods, p->r->conf.kube, p->tj, &p->brief);
-	if (p->first)
-		status_add_first(status, str_slice(&arena, p->first, p->brief));
+	p->status.first_failure = pod_facts_first_failure(pods, p->r->conf.kube, p->tj,
+							  &p->status.brief_len);
+	if (p->status.first_failure)
+		status_add_first(status, str_slice(&arena, p->status.first_failure,
+						   p->status.brief_len));
 }
 
 static int compute(struct pass *p, bool built, struct error *err)
@@ -178,11 +186,11 @@ static int compute(struct pass *p, bool built, struct error *err)
 	const struct plugin_env env = { 0 };
 
 	if (says_suspend(p, built))
-		status_suspend(status, p->tj, p->now);
-	if (p->jobset && plugin->status(&env, p->tj, p->jobset, status, err))
+		status_suspend(status, p->tj, p->status.now);
+	if (p->jobset.own && plugin->status(&env, p->tj, p->jobset.own, status, err))
 		return -1;
 	name_first(p, status);
-	if (!p->jobset && status_is_exceeded(status))
+	if (!p->jobset.own && status_is_exceeded(status))
 		status_idle(status);
 	check_deadline(p, status);
 	if (!p->r->stateless)
@@ -213,7 +221,7 @@ static int write_status(struct pass *p, const cJSON *change, struct error *err)
 	 * Its end is not written onto another TrainJob of that name. A resourceVersion
 	 * would say so, too, but who posts progress all the time would keep it off.
 	 */
-	if (status_finished(tj_status(p->tj)) && !status_finished(p->was) &&
+	if (status_finished(tj_status(p->tj)) && !status_finished(p->status.before) &&
 	    check_alive(p, err))
 		return -1;
 	rc = kube_merge_patch(p->r->conf.kube, &ref, patch, &how, &answer, err);
@@ -221,8 +229,8 @@ static int write_status(struct pass *p, const cJSON *change, struct error *err)
 		p->r->stateless = true;
 	if (rc)
 		return p->r->stateless && state_alone ? 0 : -1;
-	p->note->tj_version = version_number(answer);
-	p->note->status_at = clock_ms();
+	p->note->written.trainjob_version = version_number(answer);
+	p->note->written.status_ms = clock_ms();
 	return 0;
 }
 
@@ -241,16 +249,17 @@ static bool is_count_only(const cJSON *change)
 /* Whoever suspended it waits for its last pod: Kueue gives the quota to the next then. */
 static bool has_stopped(const struct pass *p)
 {
-	return tj_suspend(p->tj) && status_is_active(p->was) &&
+	return tj_suspend(p->tj) && status_is_active(p->status.before) &&
 	       !status_is_active(tj_status(p->tj));
 }
 
 /* The pods of a large job become ready one after the other: 0, or how long to wait. */
-static int64_t wait_with(const struct pass *p, const cJSON *change)
+static int64_t status_delay_ms(const struct pass *p, const cJSON *change)
 {
-	int64_t left = p->note->status_at + COUNTS_MS - clock_ms();
+	int64_t left = p->note->written.status_ms + COUNTS_MS - clock_ms();
 
-	if (!p->note->status_at || left < 0 || has_stopped(p) || !is_count_only(change))
+	if (!p->note->written.status_ms || left < 0 || has_stopped(p) ||
+	    !is_count_only(change))
 		return 0;
 	return left;
 }
@@ -263,10 +272,10 @@ int status_reconcile(struct pass *p, bool built, struct error *err)
 
 	if (compute(p, built, err))
 		return -1;
-	change = status_patch(p->was, tj_status(p->tj));
-	wait_ms = change ? wait_with(p, change) : 0;
+	change = status_patch(p->status.before, tj_status(p->tj));
+	wait_ms = change ? status_delay_ms(p, change) : 0;
 	if (wait_ms) {
-		pass_again(p, wait_ms);
+		requeue_after(p, wait_ms);
 		return 0;
 	}
 	if (change && write_status(p, change, &why)) {

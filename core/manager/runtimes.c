@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
-#include "manager/away.h"
+#include "manager/outage.h"
 #include "trainer/api.h"
 
 enum { N_KINDS = 2 };
@@ -30,19 +30,19 @@ static bool show(void *runtimes, const cJSON *runtime)
 	return true;
 }
 
-static void on_event(void *ctx, enum informer_event event, const cJSON *was,
-		     const cJSON *is)
+static void on_event(void *ctx, enum informer_event event, const cJSON *old,
+		     const cJSON *current)
 {
 	(void)event;
-	(void)was;
-	if (is)
-		show(ctx, is);
+	(void)old;
+	if (current)
+		show(ctx, current);
 }
 
 static void on_error(void *ctx, const struct error *err)
 {
 	(void)ctx;
-	if (!away_told(err))
+	if (!outage_logged(err))
 		log_warn("watch", LOG_STR("kind", "runtimes"), LOG_ERR(err));
 }
 

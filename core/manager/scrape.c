@@ -37,7 +37,7 @@ struct scrape *scrape_new(const struct scrape_conf *conf)
 	return s;
 }
 
-static void forget(struct known *k)
+static void forget_token(struct known *k)
 {
 	str_wipe_free(k->token);
 	*k = (struct known){ 0 };
@@ -48,7 +48,7 @@ void scrape_free(struct scrape *s)
 	if (!s)
 		return;
 	for (int i = 0; i < MAX_KNOWN; i++)
-		forget(&s->known[i]);
+		forget_token(&s->known[i]);
 	pthread_mutex_destroy(&s->lock);
 	free(s);
 }
@@ -61,7 +61,7 @@ static bool is_known(struct scrape *s, const char *token)
 	pthread_mutex_lock(&s->lock);
 	for (int i = 0; i < MAX_KNOWN; i++) {
 		if (s->known[i].token && s->known[i].until <= now)
-			forget(&s->known[i]);
+			forget_token(&s->known[i]);
 		ret |= str_eq(s->known[i].token, token);
 	}
 	pthread_mutex_unlock(&s->lock);
@@ -77,7 +77,7 @@ static void remember(struct scrape *s, const char *token)
 	for (int i = 1; i < MAX_KNOWN; i++)
 		if (s->known[i].until < place->until)
 			place = &s->known[i];
-	forget(place);
+	forget_token(place);
 	*place = (struct known){ xstrdup(token), clock_ms() + KNOWN_MS };
 	pthread_mutex_unlock(&s->lock);
 }

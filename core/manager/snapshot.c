@@ -104,15 +104,15 @@ static void make_room(struct snapshots *s)
 
 static void hold(struct snapshots *s, const cJSON *runtime, const char *text)
 {
-	struct text *t = xcalloc(1, sizeof(*t)), *was;
+	struct text *t = xcalloc(1, sizeof(*t)), *replaced;
 
 	*t = (struct text){ xstrdup(meta_version(runtime)), xstrdup(text) };
 	pthread_mutex_lock(&s->lock);
 	make_room(s);
-	was = map_put(&s->map, meta_uid(runtime), t);
+	replaced = map_put(&s->map, meta_uid(runtime), t);
 	pthread_mutex_unlock(&s->lock);
-	if (was)
-		free_text(was);
+	if (replaced)
+		free_text(replaced);
 }
 
 int snapshots_make(struct snapshots *s, cJSON **ret, const cJSON *tj,
@@ -138,9 +138,9 @@ static int invalid(struct error *err, const char *what)
 }
 
 /* What the reference leaves out may be anything. */
-static bool fits(const char *wanted, const char *have)
+static bool fits(const char *wanted, const char *actual)
 {
-	return !*wanted || str_eq(wanted, have);
+	return !*wanted || str_eq(wanted, actual);
 }
 
 static int check_reference(const cJSON *tj, const cJSON *runtime, struct error *err)

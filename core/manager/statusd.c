@@ -1,5 +1,5 @@
 #include "manager/statusd.h"
-#include "manager/away.h"
+#include "manager/outage.h"
 
 #include <string.h>
 
@@ -56,7 +56,7 @@ static void forbid(struct httpd_response *resp)
 static void fail_inside(struct httpd_response *resp, const struct statusd_claim *claim,
 			const struct error *err)
 {
-	if (!away_told(err))
+	if (!outage_logged(err))
 		log_error("a report of progress could not be taken",
 			  LOG_STR("namespace", claim->ns),
 			  LOG_STR("trainjob", claim->name), LOG_ERR(err));

@@ -15,10 +15,10 @@
 
 #define EXTRA "authentication.kubernetes.io/"
 
-enum { YES_MS = 10 * 1000, MAX_YES = 500 };
+enum { GRANT_MS = 10 * 1000, MAX_GRANTS = 500 };
 
 /* What was found out about a token and a TrainJob. */
-struct yes {
+struct grant {
 	int64_t until; /* clock_ms() */
 	char uid[];
 };
@@ -26,7 +26,7 @@ struct yes {
 struct statusd_auth {
 	struct kube *kube;
 	pthread_mutex_t lock;
-	struct map known; /* "ns/name token" to struct yes */
+	struct map known; /* "ns/name token" to struct grant */
 };
 
 /* ---- what is known ---------------------------------------------------------------- */
@@ -41,25 +41,25 @@ static void drop_old(struct statusd_auth *a)
 	int64_t now = clock_ms();
 
 	map_each(e, &a->known) {
-		struct yes *yes = e->value;
+		struct grant *grant = e->value;
 
-		if (yes->until <= now) {
+		if (grant->until <= now) {
 			map_del(&a->known, e->key);
-			free(yes);
+			free(grant);
 		}
 	}
 }
 
 static const char *recall(struct statusd_auth *a, struct arena *arena, const char *key)
 {
-	const struct yes *yes;
+	const struct grant *grant;
 	const char *uid = NULL;
 
 	pthread_mutex_lock(&a->lock);
 	drop_old(a);
-	yes = map_get(&a->known, key);
-	if (yes)
-		uid = arena_strdup(arena, yes->uid);
+	grant = map_get(&a->known, key);
+	if (grant)
+		uid = arena_strdup(arena, grant->uid);
 	pthread_mutex_unlock(&a->lock);
 	return uid;
 }
@@ -67,16 +67,16 @@ static const char *recall(struct statusd_auth *a, struct arena *arena, const cha
 static void remember(struct statusd_auth *a, const char *key, const char *uid,
 		     int64_t since)
 {
-	struct yes *yes = xcalloc(1, sizeof(*yes) + strlen(uid) + 1);
+	struct grant *grant = xcalloc(1, sizeof(*grant) + strlen(uid) + 1);
 
-	yes->until = since + YES_MS;
-	memcpy(yes->uid, uid, strlen(uid) + 1);
+	grant->until = since + GRANT_MS;
+	memcpy(grant->uid, uid, strlen(uid) + 1);
 	pthread_mutex_lock(&a->lock);
 	drop_old(a);
-	if (a->known.n < MAX_YES)
-		yes = map_put(&a->known, key, yes);
+	if (a->known.n < MAX_GRANTS)
+		grant = map_put(&a->known, key, grant);
 	pthread_mutex_unlock(&a->lock);
-	free(yes);
+	free(grant);
 }
 
 /* ---- the chain -------------------------------------------------------------------- */

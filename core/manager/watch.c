@@ -6,7 +6,7 @@
 #include "base/stop.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
-#include "manager/away.h"
+#include "manager/outage.h"
 #include "manager/pods.h"
 #include "trainer/api.h"
 #include "trainer/jobset.h"
@@ -120,7 +120,7 @@ static void add_known(struct source *s, const char *ns, const char *name)
 }
 
 /* Are all members of `a` in `b`, metadata and that one (or NULL) aside? */
-static bool has_all(const cJSON *b, const cJSON *a, const char *aside)
+static bool has_members(const cJSON *b, const cJSON *a, const char *aside)
 {
 	const cJSON *member;
 
@@ -133,18 +133,19 @@ static bool has_all(const cJSON *b, const cJSON *a, const char *aside)
 }
 
 /* Has nothing of what is kept changed, a member aside (or NULL)? */
-static bool is_same(const cJSON *was, const cJSON *is, const char *aside)
+static bool is_unchanged(const cJSON *old, const cJSON *current, const char *aside)
 {
-	return was && is && meta_is_same(was, is) && has_all(was, is, aside);
+	return old && current && meta_is_same(old, current) &&
+	       has_members(old, current, aside);
 }
 
 /* What the status server writes is not ours. */
-static bool is_status_same(const cJSON *was, const cJSON *is)
+static bool is_status_same(const cJSON *old, const cJSON *current)
 {
-	const cJSON *before = json_get(was, "status"), *now = json_get(is, "status");
+	const cJSON *before = json_get(old, "status"), *now = json_get(current, "status");
 
-	return has_all(before, now, "trainerStatus") &&
-	       has_all(now, before, "trainerStatus");
+	return has_members(before, now, "trainerStatus") &&
+	       has_members(now, before, "trainerStatus");
 }
 
 /* Does its status say what is asked for? */
@@ -158,13 +159,13 @@ static bool is_settled(const cJSON *tj)
 }
 
 /* A status that somebody else has changed is mended. */
-static void on_trainjob(struct source *s, const cJSON *was, const cJSON *is)
+static void on_trainjob(struct source *s, const cJSON *old, const cJSON *current)
 {
-	const cJSON *obj = is ? is : was;
+	const cJSON *obj = current ? current : old;
 
-	if (is_same(was, is, "status") && is_status_same(was, is))
+	if (is_unchanged(old, current, "status") && is_status_same(old, current))
 		return;
-	if (was || is_settled(obj))
+	if (old || is_settled(obj))
 		add_known(s, meta_namespace(obj), meta_name(obj));
 	else
 		add(s->w->conf.trainjobs, meta_namespace(obj), meta_name(obj));
@@ -186,24 +187,25 @@ static void wake_namesake(struct source *s, const cJSON *obj)
 		add(s->w->conf.trainjobs, meta_namespace(obj), meta_name(obj));
 }
 
-static void on_owned(struct source *s, const cJSON *was, const cJSON *is)
+static void on_owned(struct source *s, const cJSON *old, const cJSON *current)
 {
-	const char *before = owner_uid(meta_controller(was));
+	const char *before = owner_uid(meta_controller(old));
 
-	if (is)
-		wake_owner(s, is);
-	if (!was || (is && str_eq(before, owner_uid(meta_controller(is)))))
+	if (current)
+		wake_owner(s, current);
+	if (!old || (current && str_eq(before, owner_uid(meta_controller(current)))))
 		return;
-	wake_owner(s, was);
-	wake_namesake(s, was);
+	wake_owner(s, old);
+	wake_namesake(s, old);
 }
 
 /* A new one of which nothing is said yet is our own writing. */
-static void on_jobset(struct source *s, const cJSON *was, const cJSON *is)
+static void on_jobset(struct source *s, const cJSON *old, const cJSON *current)
 {
-	if (is_same(was, is, NULL) || (!was && is && !jobset_has_status(is)))
+	if (is_unchanged(old, current, NULL) ||
+	    (!old && current && !jobset_has_status(current)))
 		return;
-	on_owned(s, was, is);
+	on_owned(s, old, current);
 }
 
 static void lose(struct source *s, const char *ns, const char *name)
@@ -217,21 +219,21 @@ static void lose(struct source *s, const char *ns, const char *name)
 }
 
 /* A new one is our own writing; one that changes or goes is to be looked after. */
-static void on_written(struct source *s, const cJSON *was, const cJSON *is)
+static void on_written(struct source *s, const cJSON *old, const cJSON *current)
 {
-	if (!was || is_same(was, is, NULL))
+	if (!old || is_unchanged(old, current, NULL))
 		return;
-	lose(s, meta_namespace(was), owner_name(meta_controller(was)));
-	if (!is)
-		wake_namesake(s, was);
+	lose(s, meta_namespace(old), owner_name(meta_controller(old)));
+	if (!current)
+		wake_namesake(s, old);
 }
 
 /* Metadata does not tell what of its data has changed. */
-static void on_config_map(struct source *s, const cJSON *was, const cJSON *is)
+static void on_config_map(struct source *s, const cJSON *old, const cJSON *current)
 {
-	(void)is;
-	if (was)
-		lose(s, meta_namespace(was), owner_name(meta_controller(was)));
+	(void)current;
+	if (old)
+		lose(s, meta_namespace(old), owner_name(meta_controller(old)));
 }
 
 /* Does it wait, maybe for a Secret, which nobody watches? */
@@ -255,15 +257,15 @@ static bool wake_unfinished(void *ctx, const cJSON *tj)
 	return true;
 }
 
-static void on_served(void *ctx, bool is)
+static void on_served(void *ctx, bool current)
 {
 	const struct source *s = ctx;
 
-	if (is)
+	if (current)
 		log_info("JobSet is there");
 	else
 		log_warn(JOBSET_MISSING);
-	if (is)
+	if (current)
 		informer_each(s->w->sources[WATCH_TRAINJOB].informer, wake_unfinished,
 			      s->w->conf.trainjobs);
 }
@@ -291,10 +293,10 @@ static struct informer *trainjobs_once_synced(const struct source *s)
 	return informer_synced(trainjobs) ? trainjobs : NULL;
 }
 
-static void on_limit_range(struct source *s, const cJSON *was, const cJSON *is)
+static void on_limit_range(struct source *s, const cJSON *old, const cJSON *current)
 {
 	struct informer *trainjobs = trainjobs_once_synced(s);
-	struct suspended to = { .s = s, .ns = meta_namespace(is ? is : was) };
+	struct suspended to = { .s = s, .ns = meta_namespace(current ? current : old) };
 
 	if (trainjobs)
 		informer_each(trainjobs, wake_suspended, &to);
@@ -335,10 +337,10 @@ static bool wake_of_class(void *ctx, const cJSON *tj)
 	return !stop_requested();
 }
 
-static void on_class(struct source *s, const cJSON *was, const cJSON *is)
+static void on_class(struct source *s, const cJSON *old, const cJSON *current)
 {
 	struct informer *trainjobs = trainjobs_once_synced(s);
-	struct suspended to = { .s = s, .class = meta_name(is ? is : was) };
+	struct suspended to = { .s = s, .class = meta_name(current ? current : old) };
 
 	if (trainjobs)
 		informer_each(trainjobs, wake_of_class, &to);
@@ -363,7 +365,7 @@ static const struct watch_row {
 	const char *api_version, *kind;
 	struct kube_select select;
 	bool (*keep)(cJSON *obj);
-	void (*on)(struct source *s, const cJSON *was, const cJSON *is);
+	void (*on)(struct source *s, const cJSON *old, const cJSON *current);
 } rows[N_WATCHES] = {
 	[WATCH_TRAINJOB] = { TRAINER_API_VERSION, TRAINJOB_KIND, .keep = keep_trainjob,
 			     .on = on_trainjob },
@@ -404,16 +406,16 @@ static const struct watch_row {
 			NULL },
 };
 
-static void on_event(void *ctx, enum informer_event event, const cJSON *was,
-		     const cJSON *is)
+static void on_event(void *ctx, enum informer_event event, const cJSON *old,
+		     const cJSON *current)
 {
 	struct source *s = ctx;
 
 	if (s->which == WATCH_POD) {
-		pod_facts_event(s->w->conf.pods, event, was, is);
-		on_pod(s, is);
+		pod_facts_event(s->w->conf.pods, event, old, current);
+		on_pod(s, current);
 	} else {
-		rows[s->which].on(s, was, is);
+		rows[s->which].on(s, old, current);
 	}
 }
 
@@ -421,7 +423,7 @@ static void on_error(void *ctx, const struct error *err)
 {
 	struct source *s = ctx;
 
-	if (away_told(err) || !log_is_news(&s->complaint, err->msg, REPEAT_MS))
+	if (outage_logged(err) || !log_is_news(&s->complaint, err->msg, REPEAT_MS))
 		return;
 	if (s->which == WATCH_POD && err->kind == ERR_DENIED)
 		log_warn("pods may not be read: TrainJobs have no events about them",

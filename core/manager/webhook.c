@@ -175,7 +175,7 @@ static int fetch_runtime(struct call *c, const cJSON **ret, struct error *err)
 /* As apimachinery's aggregate: one bare, several "[a, b]", each text once. */
 static void refuse(struct call *c, const struct field_errors *errs)
 {
-	cleanup_map struct map seen = { 0 };
+	cleanup_map struct map messages = { 0 };
 	cleanup_buf struct buf all = { .max = MAX_MESSAGE };
 	struct buf *message = &c->answer->message;
 
@@ -183,14 +183,14 @@ static void refuse(struct call *c, const struct field_errors *errs)
 		cleanup_buf struct buf one = { .max = MAX_MESSAGE };
 
 		field_error_print(&one, &errs->list[i]);
-		if (!one.data || map_put(&seen, (const char *)one.data, &seen))
+		if (!one.data || map_put(&messages, (const char *)one.data, &messages))
 			continue;
 		if (all.len)
 			buf_adds(&all, ", ");
 		buf_adds(&all, (const char *)one.data);
 	}
 	admission_refuse(c->answer, 403, "%s", "");
-	buf_printf(message, seen.n > 1 ? "[%s]" : "%s",
+	buf_printf(message, messages.n > 1 ? "[%s]" : "%s",
 		   all.data ? (const char *)all.data : "");
 }
 

@@ -11,9 +11,9 @@
 #include "base/thread.h"
 #include "base/xmalloc.h"
 #include "kube/workqueue.h"
-#include "manager/away.h"
 #include "manager/image.h"
 #include "manager/manager.h"
+#include "manager/outage.h"
 #include "manager/reconcile.h"
 #include "manager/watch.h"
 #include "trainer/api.h"
@@ -122,7 +122,7 @@ static void log_failure(const struct controller *c, const char *key,
 	if (err->kind == ERR_CONFLICT)
 		log_info("reconciling again", LOG_STR("controller", c->name),
 			 LOG_STR("key", key), LOG_ERR(err));
-	else if (!away_told(err))
+	else if (!outage_logged(err))
 		log_error("reconciling failed", LOG_STR("controller", c->name),
 			  LOG_STR("key", key), LOG_ERR(err));
 }
@@ -266,7 +266,7 @@ static bool begin(struct work *w)
 	return true;
 }
 
-static void *run(void *arg)
+static void *run_worker(void *arg)
 {
 	struct controller *c = arg;
 	struct work *w = c->work;
@@ -300,7 +300,7 @@ static int start_workers(struct controller *c, int64_t n, struct error *err)
 		pthread_mutex_lock(&c->work->lock);
 		c->work->running++;
 		pthread_mutex_unlock(&c->work->lock);
-		if (thread_start(&c->threads[c->n], run, c, err)) {
+		if (thread_start(&c->threads[c->n], run_worker, c, err)) {
 			c->work->running--;
 			return -1;
 		}

@@ -187,7 +187,7 @@ struct replica {
 };
 
 static void start_looking(struct replica *r, struct kube *k, const char *dir,
-			  int64_t look_ms)
+			  int64_t resync_ms)
 {
 	struct error err = { 0 };
 	struct cert_conf conf;
@@ -201,7 +201,7 @@ static void start_looking(struct replica *r, struct kube *k, const char *dir,
 				   .ns = "sys",
 				   .dir = dir,
 				   .server = r->tls,
-				   .look_ms = look_ms };
+				   .resync_ms = resync_ms };
 	if (cert_manager_start(&r->certs, &conf, &err))
 		fail_msg("%s", err.msg);
 }

@@ -1,21 +1,21 @@
-#include "manager/away.h"
+#include "manager/outage.h"
 
 #include "base/log.h"
 
 enum { AGAIN_MS = 60000 };
 
 /* 502 to 504 are a load balancer's words, or those of an API server that starts or ends. */
-static bool is_away(const struct error *err)
+static bool is_outage(const struct error *err)
 {
 	return err->kind == ERR_IO || err->kind == ERR_TIMEOUT ||
 	       (err->code >= 502 && err->code <= 504);
 }
 
-bool away_told(const struct error *err)
+bool outage_logged(const struct error *err)
 {
 	static struct log_last last;
 
-	if (!is_away(err))
+	if (!is_outage(err))
 		return false;
 	if (log_is_news(&last, "away", AGAIN_MS))
 		log_warn("no answer from the API server", LOG_ERR(err));

@@ -1,7 +1,5 @@
 #include "cloud/aws_credentials.h"
 
-#include <pthread.h>
-
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -11,6 +9,7 @@
 #include "cloud/aws_error.h"
 #include "cloud/aws_profile.h"
 #include "cloud/secret.h"
+#include "cloud/token_cache.h"
 #include "cloud/xml.h"
 #include "net/sign.h"
 
@@ -23,9 +22,7 @@ enum {
 	MAX_ANSWER = 256 * 1024,
 	NEAR_MS = 2000, /* what answers from this machine or its neighbourhood */
 	STS_MS = 30 * 1000,
-	EARLY_S = 5 * 60,
-	MAX_PROFILES = 8,     /* that name each other */
-	AGAIN_MS = 30 * 1000, /* the least between renewals because of a refusal */
+	MAX_PROFILES = 8, /* that name each other */
 };
 
 #define SETTINGS(X)                               \
@@ -68,16 +65,16 @@ struct aws_credentials {
 	const char *region, *endpoint; /* endpoint: of STS, the profile's; or NULL */
 	struct http_retrier *asker;
 	struct http_client *direct; /* no proxy: what is near */
-	pthread_mutex_t lock;       /* of what follows */
-	bool asked;
-	int64_t asked_ms;
-	struct found now;
+	struct token_cache cache;
+	struct found now; /* under its lock */
 };
 
 static const char *copy(struct arena *arena, const char *s)
 {
 	return s ? arena_strdup(arena, s) : NULL;
 }
+
+static int renew(void *ctx, int64_t *ret_expires, struct error *err);
 
 struct aws_credentials *aws_credentials_new(const struct cloud_conf *conf,
 					    const char *region)
@@ -95,7 +92,7 @@ struct aws_credentials *aws_credentials_new(const struct cloud_conf *conf,
 			      &ignored))
 		c->endpoint = p.sts_endpoint ? p.sts_endpoint : p.endpoint;
 	c->asker = http_retrier_new(&c->arena, &conf->retry);
-	pthread_mutex_init(&c->lock, NULL);
+	token_cache_init(&c->cache, renew, c);
 	return c;
 }
 
@@ -106,7 +103,7 @@ void aws_credentials_free(struct aws_credentials *c)
 	http_client_free(c->direct);
 	arena_clear(&c->now.arena);
 	arena_clear(&c->arena);
-	pthread_mutex_destroy(&c->lock);
+	token_cache_release(&c->cache);
 	free(c);
 }
 
@@ -607,60 +604,45 @@ static int find(struct aws_credentials *c, struct found *f, struct error *err)
 	return 0;
 }
 
-static bool is_due(const struct aws_credentials *c, bool again)
+static int renew(void *ctx, int64_t *ret_expires, struct error *err)
 {
-	if (!c->asked)
-		return true;
-	if (!c->now.expires)
-		return false;
-	return clock_now() >= c->now.expires - EARLY_S
-		       ? clock_ms() - c->asked_ms > 1000
-		       : again && clock_ms() - c->asked_ms > AGAIN_MS;
-}
-
-/* A key that still holds is used when its renewal fails. */
-static int renew(struct aws_credentials *c, struct error *err)
-{
+	struct aws_credentials *c = ctx;
 	struct found next = { 0 };
 
-	c->asked_ms = clock_ms();
 	if (find(c, &next, err)) {
 		arena_clear(&next.arena);
-		return c->asked && clock_now() < c->now.expires ? 0 : -1;
+		return -1;
 	}
 	arena_clear(&c->now.arena);
 	c->now = next;
-	c->asked = true;
+	*ret_expires = next.expires;
 	return 0;
 }
 
-int aws_credentials_get(struct aws_credentials *c, bool again, struct arena *arena,
+int aws_credentials_get(struct aws_credentials *c, bool refused, struct arena *arena,
 			const struct sigv4_key **ret, struct error *err)
 {
 	struct sigv4_key *key = NULL;
-	int rc = 0;
 
-	pthread_mutex_lock(&c->lock);
-	if (is_due(c, again))
-		rc = renew(c, err);
-	if (!rc && c->now.key.access) {
+	if (token_cache_lock(&c->cache, refused, err))
+		return -1;
+	if (c->now.key.access) {
 		key = arena_alloc(arena, sizeof(*key));
 		key->access = copy(arena, c->now.key.access);
 		key->secret = copy(arena, c->now.key.secret);
 		key->token = copy(arena, c->now.key.token);
 	}
-	pthread_mutex_unlock(&c->lock);
-	if (!rc)
-		*ret = key;
-	return rc;
+	token_cache_unlock(&c->cache);
+	*ret = key;
+	return 0;
 }
 
 const char *aws_credentials_source(struct aws_credentials *c)
 {
 	const char *ret;
 
-	pthread_mutex_lock(&c->lock);
+	pthread_mutex_lock(&c->cache.lock);
 	ret = c->now.source ? c->now.source : "no credentials";
-	pthread_mutex_unlock(&c->lock);
+	pthread_mutex_unlock(&c->cache.lock);
 	return ret;
 }

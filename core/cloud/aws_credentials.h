@@ -28,10 +28,10 @@ void aws_credentials_free(struct aws_credentials *c);
 
 /*
  * The key for a request now, in the arena; *ret NULL: nobody. What ends within 5
- * minutes is renewed before. `again`: the last one was refused; what can be renewed is.
+ * minutes is renewed before. `refused`: the server refused the last one.
  * ERR_DENIED: a source is there and refuses, with what to look at.
  */
-MUST_CHECK int aws_credentials_get(struct aws_credentials *c, bool again,
+MUST_CHECK int aws_credentials_get(struct aws_credentials *c, bool refused,
 				   struct arena *arena, const struct sigv4_key **ret,
 				   struct error *err);
 

@@ -1,6 +1,5 @@
 #include "cloud/gs_token.h"
 
-#include <pthread.h>
 #include <strings.h>
 
 #include "base/cleanup.h"
@@ -10,6 +9,7 @@
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "cloud/sigv4.h"
+#include "cloud/token_cache.h"
 #include "net/sign.h"
 
 #define METADATA_HOST "169.254.169.254"
@@ -23,8 +23,6 @@ enum {
 	NEAR_MS = 2000,
 	ASK_MS = 30 * 1000,
 	JWT_S = 3600,
-	EARLY_S = 5 * 60,
-	AGAIN_MS = 30 * 1000,
 };
 
 struct gs_token {
@@ -33,9 +31,9 @@ struct gs_token {
 	bool no_metadata;
 	struct http_retrier *asker;
 	struct http_client *direct; /* without a proxy */
-	pthread_mutex_t lock;       /* of what follows */
-	bool asked;
-	int64_t asked_ms, expires; /* seconds since 1970; 0: never */
+	struct token_cache cache;
+	/* under its lock */
+	int64_t expires; /* seconds since 1970; 0: nothing was found */
 	char *token;
 	const char *source;
 };
@@ -48,6 +46,8 @@ static const char *keep(struct gs_token *t, const struct cloud_conf *conf,
 	return value ? arena_strdup(&t->arena, value) : NULL;
 }
 
+static int renew(void *ctx, int64_t *ret_expires, struct error *err);
+
 struct gs_token *gs_token_new(const struct cloud_conf *conf)
 {
 	struct gs_token *t = xcalloc(1, sizeof(*t));
@@ -59,7 +59,7 @@ struct gs_token *gs_token_new(const struct cloud_conf *conf)
 	t->no_metadata = off && !strcasecmp(off, "true");
 	t->asker = http_retrier_new(&t->arena, &conf->retry);
 	t->source = "no credentials";
-	pthread_mutex_init(&t->lock, NULL);
+	token_cache_init(&t->cache, renew, t);
 	return t;
 }
 
@@ -69,7 +69,7 @@ void gs_token_free(struct gs_token *t)
 		return;
 	http_client_free(t->direct);
 	free(t->token);
-	pthread_mutex_destroy(&t->lock);
+	token_cache_release(&t->cache);
 	arena_clear(&t->arena);
 	free(t);
 }
@@ -291,53 +291,38 @@ static int from_metadata(struct gs_token *t, struct error *err)
 
 /* ---- all of it ---- */
 
-static int renew(struct gs_token *t, struct error *err)
+static int renew(void *ctx, int64_t *ret_expires, struct error *err)
 {
-	int64_t expires = t->expires;
+	struct gs_token *t = ctx;
 
-	t->asked_ms = clock_ms();
 	t->expires = 0;
-	if (from_file(t, err) || (!t->expires && from_metadata(t, err))) {
-		t->expires = expires;
-		return t->token && clock_now() < expires ? 0 : -1;
-	}
-	if (!t->expires)
+	if (from_file(t, err) || (!t->expires && from_metadata(t, err)))
+		return -1;
+	if (!t->expires) {
 		t->source = "no credentials";
-	t->asked = true;
+		free(t->token);
+		t->token = NULL;
+	}
+	*ret_expires = t->expires;
 	return 0;
 }
 
-static bool is_due(const struct gs_token *t, bool again)
-{
-	if (!t->asked)
-		return true;
-	if (!t->expires)
-		return false;
-	return clock_now() >= t->expires - EARLY_S
-		       ? clock_ms() - t->asked_ms > 1000
-		       : again && clock_ms() - t->asked_ms > AGAIN_MS;
-}
-
-int gs_token_get(struct gs_token *t, bool again, struct arena *arena, const char **ret,
+int gs_token_get(struct gs_token *t, bool refused, struct arena *arena, const char **ret,
 		 struct error *err)
 {
-	int rc = 0;
-
-	pthread_mutex_lock(&t->lock);
-	if (is_due(t, again))
-		rc = renew(t, err);
-	if (!rc)
-		*ret = t->token ? arena_strdup(arena, t->token) : NULL;
-	pthread_mutex_unlock(&t->lock);
-	return rc;
+	if (token_cache_lock(&t->cache, refused, err))
+		return -1;
+	*ret = t->token ? arena_strdup(arena, t->token) : NULL;
+	token_cache_unlock(&t->cache);
+	return 0;
 }
 
 const char *gs_token_source(struct gs_token *t)
 {
 	const char *ret;
 
-	pthread_mutex_lock(&t->lock);
+	pthread_mutex_lock(&t->cache.lock);
 	ret = t->source;
-	pthread_mutex_unlock(&t->lock);
+	pthread_mutex_unlock(&t->cache.lock);
 	return ret;
 }

@@ -17,8 +17,8 @@ struct gs_token; /* for many threads */
 struct gs_token *gs_token_new(const struct cloud_conf *conf);
 void gs_token_free(struct gs_token *t);
 
-/* *ret: the token, in the arena, or NULL for nobody. `again`: the last was refused. */
-MUST_CHECK int gs_token_get(struct gs_token *t, bool again, struct arena *arena,
+/* *ret: the token, in the arena, or NULL for nobody. `refused`: the server refused the last one. */
+MUST_CHECK int gs_token_get(struct gs_token *t, bool refused, struct arena *arena,
 			    const char **ret, struct error *err);
 
 /* Where it comes from, for messages. */

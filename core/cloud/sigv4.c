@@ -1,26 +1,15 @@
 #include "cloud/sigv4.h"
 
-#include <ctype.h>
-
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/str.h"
+#include "net/http.h"
 #include "net/sign.h"
 
 #define EMPTY_SHA256 "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 enum { MAX_HEADERS = 32, MAX_PARAMETERS = 32, HEX_SIZE = 2 * SIGN_SHA256_SIZE + 1 };
 #define MAX_TEXT ((size_t)1024 * 1024)
-
-void sigv4_escape(struct buf *out, const char *s, bool slash)
-{
-	for (; *s; s++)
-		if (isalnum((unsigned char)*s) || strchr("-._~", *s) ||
-		    (slash && *s == '/'))
-			buf_add(out, s, 1);
-		else
-			buf_printf(out, "%%%02X", (unsigned char)*s);
-}
 
 static int by_name(const void *a, const void *b)
 {
@@ -34,7 +23,7 @@ static const char *escaped(struct arena *arena, const char *s)
 {
 	cleanup_buf struct buf b = { .max = MAX_TEXT };
 
-	sigv4_escape(&b, s, false);
+	http_escape(&b, s);
 	return arena_strdup(arena, b.data ? (const char *)b.data : "");
 }
 

@@ -27,7 +27,7 @@ struct sigv4_request {
 	const char *method;
 	const char
 		*host; /* as the Host header has it: with a port other than the usual */
-	const char *path;  /* as the URL has it: sigv4_escape()d */
+	const char *path;  /* as the URL has it: http_escape_path()d */
 	const char *query; /* as the URL has it: of sigv4_query(); "" for none */
 	const struct sigv4_pair *headers; /* to be signed, too, names in lower case;
 					     ends with a NULL name; or NULL */
@@ -35,9 +35,6 @@ struct sigv4_request {
 	const char *region, *service;
 	int64_t now; /* seconds since 1970 */
 };
-
-/* What is not a letter, a digit or one of "-._~" (and '/', with `slash`) as %XX. */
-void sigv4_escape(struct buf *out, const char *s, bool slash);
 
 /* "a=1&b=", escaped and sorted. `pairs` ends with a NULL name; NULL gives "". */
 const char *sigv4_query(struct arena *arena, const struct sigv4_pair *pairs);

@@ -320,15 +320,25 @@ bool http_is_etag(const char *s)
 	return p && p[0] == '"' && !p[1];
 }
 
-void http_escape(struct buf *out, const char *s)
+static void escape(struct buf *out, const char *s, char also)
 {
 	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 				    "0123456789-._~";
 
 	for (; *s; s++) {
-		if (strchr(plain, *s))
+		if (strchr(plain, *s) || *s == also)
 			buf_add(out, s, 1);
 		else
 			buf_printf(out, "%%%02X", (unsigned char)*s);
 	}
+}
+
+void http_escape(struct buf *out, const char *s)
+{
+	escape(out, s, 0);
+}
+
+void http_escape_path(struct buf *out, const char *path)
+{
+	escape(out, path, '/');
 }

@@ -101,6 +101,7 @@ struct http_response {
 	int64_t retry_after_ms; /* Retry-After, else of 429 RateLimit; -1: none */
 	char **warnings; /* texts of Warning headers (RFC 7234, code 299); NULL-ended, or NULL */
 	char *content_type; /* without parameters; or NULL */
+	char *location;     /* Location, as it was sent; or NULL */
 };
 void http_response_release(struct http_response *r);
 #define cleanup_http_response __attribute__((cleanup(http_response_release)))
@@ -111,7 +112,8 @@ MUST_CHECK int http_do(struct http_client *client, const struct http_request *re
 /* Is it an entity tag, such as "x" or W/"x", quotes included (RFC 9110, 8.8.3)? */
 bool http_is_etag(const char *s);
 
-/* Percent-encode for a path segment or a query value. */
+/* Percent-encode for a path segment or a query value (RFC 3986, 2.3). */
 void http_escape(struct buf *out, const char *s);
+void http_escape_path(struct buf *out, const char *path); /* '/' stays */
 
 #endif

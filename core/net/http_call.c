@@ -31,6 +31,7 @@ void http_response_release(struct http_response *r)
 		free(*w);
 	free(r->warnings);
 	free(r->content_type);
+	free(r->location);
 	*r = (struct http_response){ .retry_after_ms = -1 };
 }
 
@@ -179,17 +180,20 @@ static void on_field(struct call *c, const char *name, char *value)
 		value[strcspn(value, "; \t")] = 0;
 		free(c->resp.content_type);
 		c->resp.content_type = xstrdup(value);
+	} else if (!strcasecmp(name, "Location")) {
+		free(c->resp.location);
+		c->resp.location = xstrdup(value);
 	}
 }
 
 static bool is_wanted(const struct call *c, const char *line, size_t len)
 {
 	static const char *const names[] = { "Retry-After:", "RateLimit:", "Warning:",
-					     "Content-Type:" };
+					     "Content-Type:", "Location:" };
 
 	if (c->req->on_header)
 		return true;
-	if (!memchr("RrWwCc", *line, 6))
+	if (!memchr("RrWwCcLl", *line, 8))
 		return false;
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (len > strlen(names[i]) &&

@@ -1,9 +1,12 @@
+/* Redirects: one rule for every scheme; see redirect.h. */
 #include "net/redirect.h"
 
 #include <string.h>
 #include <strings.h>
 
+#include "base/cleanup.h"
 #include "net/http_impl.h"
+#include "net/uri.h"
 
 enum { MAX_HOPS = 10 };
 
@@ -35,7 +38,7 @@ static bool origin_of(struct origin *ret, CURLU *u)
 	       (!strcmp(ret->scheme, "http") || !strcmp(ret->scheme, "https"));
 }
 
-static bool is_same(const struct origin *a, const struct origin *b)
+static bool is_same_origin(const struct origin *a, const struct origin *b)
 {
 	return !strcmp(a->scheme, b->scheme) && !strcasecmp(a->host, b->host) &&
 	       !strcmp(a->port, b->port);
@@ -53,34 +56,87 @@ bool http_same_origin(const char *a, const char *b)
 	cleanup_origin struct origin of_a = { 0 }, of_b = { 0 };
 
 	return go_to(x, a) && go_to(y, b) && origin_of(&of_a, x) && origin_of(&of_b, y) &&
-	       is_same(&of_a, &of_b);
+	       is_same_origin(&of_a, &of_b);
 }
 
-bool redirect_status(int status)
+static bool is_redirect(const struct http_response *answer)
 {
-	return status == 301 || status == 302 || status == 303 || status == 307 ||
-	       status == 308;
+	int status = answer->status;
+
+	return answer->location && (status == 301 || status == 302 || status == 303 ||
+				    status == 307 || status == 308);
 }
 
-int redirect_follow(struct redirect *r, struct arena *arena, const char *location,
+static int check_rules(const struct redirect *r, const struct redirect *next,
+		       struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+
+	if (r->same_origin_only && next->cross_origin)
+		return error_set(err, ERR_DENIED,
+				 "redirects to %s, another server, where no credentials "
+				 "are sent",
+				 uri_shown(&arena, next->url));
+	if (r->secure_only && next->downgraded)
+		return error_set(err, ERR_DENIED,
+				 "redirects from https to http, where anyone can change "
+				 "the content, and no SHA-256 is known to verify it");
+	return 0;
+}
+
+int redirect_follow(struct redirect *r, struct arena *arena,
+		    const struct http_response *answer, bool *ret_again,
 		    struct error *err)
 {
 	cleanup_url CURLU *u = curl_url();
 	cleanup_origin struct origin from = { 0 }, to = { 0 };
+	struct redirect next = *r;
 	char *whole = NULL;
 
+	*ret_again = is_redirect(answer);
+	if (!*ret_again)
+		return 0;
 	if (r->hops == MAX_HOPS)
 		return error_set(err, ERR_LIMIT, "more than %d redirects: is it a loop?",
 				 MAX_HOPS);
-	if (!go_to(u, r->url) || !origin_of(&from, u) || !go_to(u, location) ||
-	    !origin_of(&to, u) || curl_url_get(u, CURLUPART_URL, &whole, 0))
+	if (strlen(answer->location) > URI_MAX || !go_to(u, r->url) ||
+	    !origin_of(&from, u) || !go_to(u, answer->location) || !origin_of(&to, u) ||
+	    curl_url_get(u, CURLUPART_URL, &whole, 0))
 		return error_set(err, ERR_FORMAT,
-				 "the server redirects to what is no URL of http or "
-				 "https");
-	r->hops++;
-	r->away |= !is_same(&from, &to);
-	r->plain |= !strcmp(from.scheme, "https") && !strcmp(to.scheme, "http");
-	r->url = arena_strdup(arena, whole);
+				 "redirects to an invalid URL: expected http or https");
+	next.url = arena_strdup(arena, whole);
 	curl_free(whole);
+	next.hops++;
+	next.cross_origin |= !is_same_origin(&from, &to);
+	next.downgraded |= !strcmp(from.scheme, "https") && !strcmp(to.scheme, "http");
+	if (check_rules(r, &next, err))
+		return -1;
+	*r = next;
+	return 0;
+}
+
+int redirect_retry(struct redirect *r, struct arena *arena, struct http_retrier *retrier,
+		   const char *what, const struct http_request *req,
+		   struct http_response *ret, struct error *err)
+{
+	bool again = true;
+
+	while (again) {
+		struct http_response answer = { 0 };
+		struct http_request next = *req;
+
+		next.url = r->url;
+		next.headers = redirect_headers(r, req->headers);
+		if (http_retry(retrier, what, &next, &answer, err))
+			return -1;
+		if (redirect_follow(r, arena, &answer, &again, err)) {
+			http_response_release(&answer);
+			return error_wrap(err, "%s", what);
+		}
+		if (again)
+			http_response_release(&answer);
+		else
+			*ret = answer;
+	}
 	return 0;
 }

@@ -1,37 +1,50 @@
 /*
- * redirect.h - where answers lead, and whether credentials may go along.
+ * redirect.h - the one rule for redirects: where a request may go next, and with what.
  *
- * URLs are read by the parser that the client asks with (libcurl's): what is compared
- * here is where a request goes.
+ * URLs are read by the parser that sends the request (libcurl's), so what is compared
+ * here is where the request goes.
  */
 #ifndef NET_REDIRECT_H
 #define NET_REDIRECT_H
 
-#include <stdbool.h>
+#include "net/http_retry.h"
 
-#include "base/arena.h"
-#include "base/error.h"
-
-/* A request and the redirects that it meets. Begin with .url alone, and its credentials. */
+/* A request and the redirects it meets. Begin with .url and what may not happen. */
 struct redirect {
-	const char *url; /* to ask now; absolute */
+	const char *url;       /* to request now; absolute */
+	bool same_origin_only; /* leaving the origin is an error */
+	bool secure_only;      /* going from https to http is an error */
 	/*
-	 * It has led to another origin: from then on no credentials go along, back at
-	 * the first one, neither: whoever is in between has chosen what is asked there.
+	 * It left the origin: send no credentials from now on, not even back at the first
+	 * origin, because the server in between chose what is requested there.
 	 */
-	bool away;
-	bool plain; /* it has led from https to http: anybody may have read it, or led it on */
+	bool cross_origin;
+	bool downgraded; /* it went from https to http: anyone may have changed the answer */
 	int hops;
 };
 
-bool redirect_status(int status); /* 301, 302, 303, 307, 308 */
-
 /*
- * Go on to `location`, absolute or relative to r->url. ERR_FORMAT: it is no URL of http or
- * https, or has a user in it; ERR_LIMIT: the tenth redirect has been followed.
+ * If the answer is a redirect (301, 302, 303, 307, 308 with Location), go on to r->url, in
+ * the arena; else *ret_again is false. On an error *r is unchanged. ERR_FORMAT: not a URL
+ * of http or https, or with a user in it; ERR_LIMIT: more than ten redirects; ERR_DENIED:
+ * refused by same_origin_only or secure_only.
  */
 MUST_CHECK int redirect_follow(struct redirect *r, struct arena *arena,
-			       const char *location, struct error *err);
+			       const struct http_response *answer, bool *ret_again,
+			       struct error *err);
+
+/* req->headers hold credentials: NULL once they may not be sent. */
+static inline const char *const *redirect_headers(const struct redirect *r,
+						  const char *const *headers)
+{
+	return r->cross_origin ? NULL : headers;
+}
+
+/* As http_retry() of r->url, redirects followed; req->headers as redirect_headers(). */
+MUST_CHECK int redirect_retry(struct redirect *r, struct arena *arena,
+			      struct http_retrier *retrier, const char *what,
+			      const struct http_request *req, struct http_response *ret,
+			      struct error *err);
 
 /* The same scheme, host and port. What is no URL of http or https has no origin. */
 bool http_same_origin(const char *a, const char *b);

@@ -61,7 +61,7 @@ struct piece {
 	int status;
 	int64_t reply_from, reply_to, total, length; /* -1: not said */
 	int64_t skip;                                /* bytes to pass over */
-	const char *reply_etag, *modified, *location;
+	const char *reply_etag, *modified;
 	bool encoded;
 	int64_t first_ms; /* the first byte */
 	int64_t pause_ms; /* Retry-After, or -1 */

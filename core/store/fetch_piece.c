@@ -275,8 +275,6 @@ static int on_header(void *ctx, int status, const char *name, const char *value,
 		p->reply_etag = arena_strdup(&p->arena, value);
 	else if (!strcasecmp(name, "Last-Modified") && strlen(value) < 100)
 		p->modified = arena_strdup(&p->arena, value);
-	else if (!strcasecmp(name, "Location") && strlen(value) <= URI_MAX)
-		p->location = arena_strdup(&p->arena, value);
 	else if (!strcasecmp(name, "Content-Encoding"))
 		p->encoded = *value && strcasecmp(value, "identity") != 0;
 	return 0;
@@ -285,7 +283,7 @@ static int on_header(void *ctx, int status, const char *name, const char *value,
 /* ---- the request ---- */
 
 struct request {
-	struct redirect at; /* away: none of the place's headers */
+	struct redirect at;
 	const char *lines[MAX_HEADERS + 6];
 };
 
@@ -307,7 +305,8 @@ static void add_lines(struct piece *p, struct request *r, const char *const *hea
 
 	memset(r->lines, 0, sizeof(r->lines));
 	add_line(r, "Accept-Encoding: identity");
-	for (int i = 0; headers && headers[i] && i < MAX_HEADERS && !r->at.away; i++)
+	headers = redirect_headers(&r->at, headers);
+	for (int i = 0; headers && headers[i] && i < MAX_HEADERS; i++)
 		add_line(r, headers[i]);
 	if (file->o.size < 0)
 		add_line(r, arena_printf(a, "Range: bytes=%lld-%lld", (long long)p->pos,
@@ -334,13 +333,14 @@ static int locate(struct fetch *f, struct piece *p, struct request *r,
 
 	pthread_mutex_lock(&f->lock);
 	r->at.url = file->where ? arena_strdup(&p->arena, file->where) : NULL;
-	r->at.away = r->at.url && !file->where_same;
+	r->at.cross_origin = r->at.url && !file->where_same;
+	r->at.secure_only = !verify_is_proof(&file->o);
 	p->asked = r->at.url;
 	refused = file->where ? 0 : file->refused;
 	p->fresh = refused != 0;
 	pthread_mutex_unlock(&f->lock);
 	*headers = NULL;
-	if (r->at.away)
+	if (r->at.cross_origin)
 		return 0;
 	if (f->conf->scheme->locate(f->conf->store, &file->o, refused, &p->arena, &call,
 				    err))
@@ -356,22 +356,8 @@ static void forget_answer(struct piece *p)
 	p->checked = p->encoded = false;
 	p->status = 0;
 	p->reply_from = p->reply_to = p->total = p->length = -1;
-	p->reply_etag = p->modified = p->location = NULL;
+	p->reply_etag = p->modified = NULL;
 	p->skip = 0;
-}
-
-/* What came over http, or from where that has led, may be anybody's. */
-static int follow(struct piece *p, struct request *r, struct error *err)
-{
-	if (redirect_follow(&r->at, &p->arena, p->location, err))
-		return stop_with(p, PIECE_FATAL);
-	if (r->at.plain && !verify_is_proof(&p->f->o)) {
-		error_set(err, ERR_DENIED,
-			  "the server redirects from https to http, and there is no "
-			  "SHA-256 to hold the bytes against");
-		return stop_with(p, PIECE_FATAL);
-	}
-	return 0;
 }
 
 static void remember(struct fetch *f, struct piece *p, const struct request *r)
@@ -381,7 +367,7 @@ static void remember(struct fetch *f, struct piece *p, const struct request *r)
 	pthread_mutex_lock(&f->lock);
 	if (r->at.hops && !str_eq(file->where, r->at.url)) {
 		file->where = arena_strdup(&file->arena, r->at.url);
-		file->where_same = !r->at.away;
+		file->where_same = !r->at.cross_origin;
 	}
 	pthread_mutex_unlock(&f->lock);
 }
@@ -480,9 +466,8 @@ static void failed_call(struct fetch *f, struct piece *p, struct error *err)
 		p->outcome = retry_error(err) ? PIECE_AGAIN : PIECE_FATAL;
 }
 
-/* false: follow where p->location says. */
-static bool ask(struct fetch *f, struct piece *p, const struct request *r,
-		struct error *err)
+/* false: it was redirected, and r->at says where. */
+static bool ask(struct fetch *f, struct piece *p, struct request *r, struct error *err)
 {
 	struct http_request req = { .method = "GET",
 				    .url = r->at.url,
@@ -494,6 +479,7 @@ static bool ask(struct fetch *f, struct piece *p, const struct request *r,
 				    .ctx = p,
 				    .cancel = &p->cancel };
 	cleanup_http_response struct http_response answer = { .retry_after_ms = -1 };
+	bool again;
 
 	forget_answer(p);
 	if (http_do(f->conf->http, &req, &answer, err)) {
@@ -502,7 +488,11 @@ static bool ask(struct fetch *f, struct piece *p, const struct request *r,
 		failed_call(f, p, err);
 		return true;
 	}
-	if (redirect_status(answer.status) && p->location)
+	if (redirect_follow(&r->at, &p->arena, &answer, &again, err)) {
+		stop_with(p, PIECE_FATAL);
+		return true;
+	}
+	if (again)
 		return false;
 	if (answer.status >= 200 && answer.status < 300)
 		good_answer(f, p, r, err);
@@ -520,7 +510,7 @@ static void run_http(struct fetch *f, struct piece *p, struct error *err)
 		return;
 	do {
 		add_lines(p, &r, headers);
-	} while (!ask(f, p, &r, err) && !follow(p, &r, err));
+	} while (!ask(f, p, &r, err));
 }
 
 static void run_local(struct fetch *f, struct piece *p, struct error *err)

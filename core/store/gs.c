@@ -97,11 +97,11 @@ static int make_call(struct store *s, const struct question *q, struct arena *ar
 	headers[0] = "Accept-Encoding: gzip";
 	if (token)
 		headers[1] = arena_printf(arena, "Authorization: Bearer %s", token);
-	sigv4_escape(&path, s->bucket, false);
+	http_escape(&path, s->bucket);
 	buf_adds(&path, "/o");
 	if (q->name) {
 		buf_adds(&path, "/");
-		sigv4_escape(&path, q->name, false);
+		http_escape(&path, q->name);
 	}
 	ret->headers = headers;
 	ret->url = arena_printf(arena, "%s/storage/v1/b/%s?%s", s->endpoint,

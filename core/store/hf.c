@@ -49,19 +49,6 @@ static int open_store(struct store **ret, const struct store_conf *conf,
 	return 0;
 }
 
-/* "a b/c" of a path, as a URL has it. */
-static void add_path(struct buf *out, const char *path)
-{
-	cleanup_arena struct arena arena = { 0 };
-	char **parts = str_split(&arena, path, '/', NULL);
-
-	for (size_t i = 0; parts[i]; i++) {
-		if (i)
-			buf_adds(out, "/");
-		http_escape(out, parts[i]);
-	}
-}
-
 /* The real hub has 40 hex digits, others what they like. */
 static bool is_commit(const char *sha)
 {
@@ -141,7 +128,7 @@ static int read_tree(struct store *s, const char *folder, bool recursive,
 
 	buf_printf(&url, "%s/api/%s/%s/tree/%s%s", s->hub.endpoint, s->repo.kind,
 		   s->repo.id, s->commit, *folder ? "/" : "");
-	add_path(&url, folder);
+	http_escape_path(&url, folder);
 	buf_printf(&url, "?recursive=%s&expand=False", recursive ? "True" : "False");
 	if (buf_check(&url, "the address", err))
 		return -1;
@@ -215,7 +202,7 @@ static int locate(struct store *s, const struct store_object *o, int refused,
 	(void)refused; /* the hub makes a new signed URL each time it is asked */
 	buf_printf(&url, "%s/resolve/%s/", hf_repo_page(arena, &s->hub, &s->repo),
 		   s->commit);
-	add_path(&url, o->key);
+	http_escape_path(&url, o->key);
 	if (buf_check(&url, "the address", err))
 		return -1;
 	ret->url = arena_strdup(arena, (const char *)url.data);

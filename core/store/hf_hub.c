@@ -8,7 +8,6 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "cloud/secret.h"
-#include "net/http_retry.h"
 #include "net/redirect.h"
 #include "net/retry.h"
 #include "net/uri.h"
@@ -234,7 +233,7 @@ struct answer {
 	struct arena arena;
 	bool head; /* asked by HEAD */
 	int status;
-	const char *location, *link, *code, *message;
+	const char *link, *code, *message;
 };
 
 static int on_header(void *ctx, int status, const char *name, const char *value,
@@ -244,7 +243,6 @@ static int on_header(void *ctx, int status, const char *name, const char *value,
 	const struct {
 		const char *name, **to;
 	} rows[] = {
-		{ "location", &a->location },
 		{ "link", &a->link },
 		{ "x-error-code", &a->code },
 		{ "x-error-message", &a->message },
@@ -259,20 +257,6 @@ static int on_header(void *ctx, int status, const char *name, const char *value,
 		if (!strcasecmp(name, rows[i].name))
 			*rows[i].to = arena_strdup(&a->arena, value);
 	return 0;
-}
-
-/* Renamed repositories are at another path of the hub. */
-static int redirected(const struct hf_hub *hub, struct arena *arena, struct redirect *at,
-		      const char *location, struct error *err)
-{
-	if (redirect_follow(at, arena, location, err))
-		return error_wrap(err, "%s", hub->host);
-	if (!at->away)
-		return 0;
-	return error_set(err, ERR_DENIED,
-			 "%s redirects to %s, which is not the hub that HF_ENDPOINT "
-			 "names; the token is not sent there",
-			 hub->host, uri_shown(arena, at->url));
 }
 
 /* Of a mirror, which hands on the links of the hub behind it. */
@@ -322,31 +306,35 @@ static const char *message_of(struct arena *arena, const struct answer *a,
 	return text ? arena_strdup(arena, text) : "";
 }
 
-static int ask(const struct hf_hub *hub, const struct hf_repo *repo, const char *url,
-	       struct answer *a, struct http_response *ret, struct error *err)
+static const char *title(struct arena *arena, const struct hf_hub *hub,
+			 const struct hf_repo *repo)
 {
-	cleanup_arena struct arena arena = { 0 };
-	const struct http_request req = { .method = a->head ? "HEAD" : "GET",
-					  .url = url,
-					  .headers = hub->headers,
-					  .timeout_ms = ASK_MS,
-					  .idle_ms = IDLE_MS,
-					  .max_body = HF_PAGE_MAX,
-					  .on_header = on_header,
-					  .ctx = a };
+	return arena_printf(arena, "asking %s about %s", hub->host,
+			    hf_repo_shown(arena, repo));
+}
 
-	return http_retry(hub->asker,
-			  arena_printf(&arena, "asking %s about %s", hub->host,
-				       hf_repo_shown(&arena, repo)),
-			  &req, ret, err);
+static struct http_request request_of(const struct hf_hub *hub, struct answer *a)
+{
+	return (struct http_request){ .method = a->head ? "HEAD" : "GET",
+				      .headers = hub->headers,
+				      .timeout_ms = ASK_MS,
+				      .idle_ms = IDLE_MS,
+				      .max_body = HF_PAGE_MAX,
+				      .on_header = on_header,
+				      .ctx = a };
 }
 
 int hf_hub_admits(const struct hf_hub *hub, const struct hf_repo *repo, const char *url,
 		  struct error *err)
 {
 	cleanup_http_response struct http_response r = { 0 };
+	cleanup_arena struct arena arena = { 0 };
 	struct answer a = { .head = true };
-	int rc = ask(hub, repo, url, &a, &r, err);
+	struct http_request req = request_of(hub, &a);
+	int rc;
+
+	req.url = url;
+	rc = http_retry(hub->asker, title(&arena, hub, repo), &req, &r, err);
 
 	if (!rc && r.status >= 400)
 		rc = hf_hub_refused(hub, repo, r.status, a.code ? a.code : "",
@@ -361,21 +349,19 @@ void hf_page_release(struct hf_page *p)
 	arena_clear(&p->arena);
 }
 
-/* One try. `at` becomes another one where the hub redirects: 0, without an answer. */
-static int get_once(struct hf_page *p, const struct hf_hub *hub,
+/* Renamed repositories are at another path of the hub. */
+static int get_page(struct hf_page *p, const struct hf_hub *hub,
 		    const struct hf_repo *repo, struct redirect *at, struct error *err)
 {
 	struct answer a = { 0 };
-	int rc = ask(hub, repo, at->url, &a, &p->http, err);
+	const struct http_request req = request_of(hub, &a);
+	int rc = redirect_retry(at, &p->arena, hub->asker, title(&p->arena, hub, repo),
+				&req, &p->http, err);
 
-	if (rc)
-		; /* nobody answered */
-	else if (redirect_status(p->http.status) && a.location)
-		rc = redirected(hub, &p->arena, at, a.location, err);
-	else if (p->http.status != 200)
+	if (!rc && p->http.status != 200)
 		rc = hf_hub_refused(hub, repo, p->http.status, a.code ? a.code : "",
 				    message_of(&a.arena, &a, &p->http), err);
-	else
+	else if (!rc)
 		rc = next_page(hub, &p->arena, at->url, a.link, &p->next, err);
 	arena_clear(&a.arena);
 	return rc;
@@ -384,19 +370,13 @@ static int get_once(struct hf_page *p, const struct hf_hub *hub,
 int hf_hub_get(struct hf_page *ret, const struct hf_hub *hub, const struct hf_repo *repo,
 	       const char *url, struct error *err)
 {
-	struct redirect at = { .url = url };
+	struct redirect at = { .url = url, .same_origin_only = true };
 	struct hf_page p = { 0 };
 
-	for (;;) {
-		if (get_once(&p, hub, repo, &at, err)) {
-			hf_page_release(&p);
-			return -1;
-		}
-		if (p.http.status == 200) {
-			*ret = p;
-			return 0;
-		}
-		http_response_release(&p.http);
-		p.http = (struct http_response){ 0 };
+	if (get_page(&p, hub, repo, &at, err)) {
+		hf_page_release(&p);
+		return -1;
 	}
+	*ret = p;
+	return 0;
 }

@@ -255,15 +255,15 @@ static struct address address_of(struct s3_bucket *b, struct arena *arena,
 	}
 	if (b->in_host)
 		a.host = arena_printf(arena, "%s.%s", b->name, a.host);
-	sigv4_escape(&path, base, true);
+	http_escape_path(&path, base);
 	buf_adds(&path, "/");
 	if (!b->in_host) {
-		sigv4_escape(&path, b->name, false);
+		http_escape(&path, b->name);
 		if (key)
 			buf_adds(&path, "/");
 	}
 	if (key)
-		sigv4_escape(&path, key, true);
+		http_escape_path(&path, key);
 	a.path = arena_strdup(arena, (const char *)path.data);
 	return a;
 }

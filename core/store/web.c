@@ -23,7 +23,6 @@
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "cloud/secret.h"
-#include "net/http_retry.h"
 #include "net/redirect.h"
 #include "net/retry.h"
 #include "net/uri.h"
@@ -176,14 +175,7 @@ static int take_sum(struct store_object *o, struct arena *arena, const char *bas
 		name += 2;
 	if (relpath_check(name, err))
 		return -1;
-	for (const char *p = name; *p; p++) {
-		char one[2] = { *p, 0 };
-
-		if (*p == '/')
-			buf_adds(&escaped, "/");
-		else
-			http_escape(&escaped, one);
-	}
+	http_escape_path(&escaped, name);
 	if (buf_check(&escaped, "the name", err))
 		return -1;
 	o->digest = STORE_SHA256;
@@ -297,54 +289,17 @@ static int read_manifest(struct store *s, char *text,
 	return 0;
 }
 
-struct location {
-	struct arena *arena;
-	const char *value;
-};
-
-static int on_header(void *ctx, int status, const char *name, const char *value,
-		     struct error *err)
-{
-	struct location *l = ctx;
-
-	(void)err;
-	if (status >= 300 && status < 400 && !strcasecmp(name, "Location"))
-		l->value = arena_strdup(l->arena, value);
-	return 0;
-}
-
-/* The manifest itself, behind redirects. */
-static int get(struct store *s, struct http_response *ret, struct error *err)
+static int get_manifest(struct store *s, struct http_response *ret, struct error *err)
 {
 	const char *what =
 		arena_printf(&s->arena, "manifest %s", uri_shown(&s->arena, s->url));
-	struct redirect at = { .url = s->url };
+	struct redirect at = { .url = s->url, .secure_only = true };
+	const struct http_request req = { .method = "GET",
+					  .headers = s->headers,
+					  .idle_ms = 30000,
+					  .max_body = MAX_MANIFEST };
 
-	for (;;) {
-		struct location to = { .arena = &s->arena };
-		struct http_request req = {
-			.method = "GET",
-			.url = at.url,
-			.headers = at.away ? NULL : s->headers,
-			.idle_ms = 30000,
-			.max_body = MAX_MANIFEST,
-			.on_header = on_header,
-			.ctx = &to,
-		};
-
-		if (http_retry(s->asker, what, &req, ret, err))
-			return -1;
-		if (!redirect_status(ret->status) || !to.value)
-			return 0;
-		http_response_release(ret);
-		if (redirect_follow(&at, &s->arena, to.value, err))
-			return error_wrap(err, "%s", what);
-		if (at.plain)
-			return error_set(err, ERR_DENIED,
-					 "%s: the server redirects from https to http, "
-					 "where anybody may change it",
-					 what);
-	}
+	return redirect_retry(&at, &s->arena, s->asker, what, &req, ret, err);
 }
 
 static int list_manifest(struct store *s,
@@ -354,7 +309,7 @@ static int list_manifest(struct store *s,
 	cleanup_http_response struct http_response r = { 0 };
 	const char *what = uri_shown(&s->arena, s->url);
 
-	if (get(s, &r, err))
+	if (get_manifest(s, &r, err))
 		return -1;
 	if (r.status != 200) {
 		retry_fail(err, r.status);

@@ -30,16 +30,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (char **line = lines; *line; line++)
 		check_tag(*line);
 	for (char **line = lines + 1; *line && !err.kind; line++) {
+		const struct http_response answer = { .status = 307, .location = *line };
 		const struct redirect was = r;
+		bool again;
 
-		if (redirect_follow(&r, &a, *line, &err)) {
+		if (redirect_follow(&r, &a, &answer, &again, &err)) {
 			FUZZ_CHECK(r.url == was.url && r.hops == was.hops);
 			break;
 		}
 		FUZZ_CHECK(str_starts(r.url, "http://") || str_starts(r.url, "https://"));
 		FUZZ_CHECK(!strpbrk(r.url, "\r\n") && r.hops == was.hops + 1);
-		FUZZ_CHECK(r.away >= was.away && r.plain >= was.plain);
-		FUZZ_CHECK(r.away != (http_same_origin(was.url, r.url) && !was.away));
+		FUZZ_CHECK(r.cross_origin >= was.cross_origin &&
+			   r.downgraded >= was.downgraded);
+		FUZZ_CHECK(r.cross_origin !=
+			   (http_same_origin(was.url, r.url) && !was.cross_origin));
 	}
 	return 0;
 }

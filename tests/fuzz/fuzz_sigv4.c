@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "cloud/sigv4.h"
+#include "net/http.h"
 #include "net/uri.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -20,7 +21,7 @@ static void check_escape(struct arena *arena, const char *s, bool slash)
 	const char *back = NULL;
 
 	buf_adds(&b, "");
-	sigv4_escape(&b, s, slash);
+	(slash ? http_escape_path : http_escape)(&b, s);
 	FUZZ_CHECK(!b.overflowed && strlen((char *)b.data) == b.len);
 	for (size_t i = 0; i < b.len; i++)
 		FUZZ_CHECK(isalnum(b.data[i]) || strchr("-._~%", b.data[i]) ||

@@ -1,6 +1,7 @@
 /* The examples of AWS's own pages and of its published test suite. */
 #include "base/str.h"
 #include "cloud/sigv4.h"
+#include "net/http.h"
 #include "tests/unit/base/base_test.h"
 
 static const struct sigv4_key suite_key = {
@@ -157,8 +158,8 @@ static void test_escape(void **state)
 
 		buf_adds(&path, "");
 		buf_adds(&value, "");
-		sigv4_escape(&path, rows[i].in, true);
-		sigv4_escape(&value, rows[i].in, false);
+		http_escape_path(&path, rows[i].in);
+		http_escape(&value, rows[i].in);
 		check_text(rows[i].in, (char *)path.data, rows[i].path);
 		check_text(rows[i].in, (char *)value.data, rows[i].value);
 	}

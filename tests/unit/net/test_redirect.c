@@ -1,3 +1,4 @@
+/* Redirects: where they lead, and whether credentials go along. */
 #include "net/redirect.h"
 
 #include "base/cleanup.h"
@@ -7,7 +8,7 @@
 static const struct {
 	const char *url, *locations[4];
 	const char *want;
-	bool away, plain;
+	bool cross_origin, downgraded;
 } rows[] = {
 	{ "https://a/x/y?q", { "z" }, "https://a/x/z", false, false },
 	{ "https://a/x/y", { "/z?s=1" }, "https://a/z?s=1", false, false },
@@ -33,6 +34,18 @@ static const struct {
 	{ "https://[::1]/x", { "https://[::2]/z" }, "https://[::2]/z", true, false },
 };
 
+static int follow(struct redirect *r, struct arena *arena, const char *location,
+		  struct error *err)
+{
+	const struct http_response answer = { .status = 302,
+					      .location = (char *)location };
+	bool again = false;
+	int rc = redirect_follow(r, arena, &answer, &again, err);
+
+	assert_true(again);
+	return rc;
+}
+
 static void test_where_redirects_lead_and_with_what(void **state)
 {
 	(void)state;
@@ -42,11 +55,11 @@ static void test_where_redirects_lead_and_with_what(void **state)
 		struct error err = { 0 };
 
 		for (const char *const *l = rows[i].locations; *l; l++)
-			if (redirect_follow(&r, &a, *l, &err))
+			if (follow(&r, &a, *l, &err))
 				fail_msg("%zu: %s", i, err.msg);
 		assert_string_equal(r.url, rows[i].want);
-		assert_int_equal(r.away, rows[i].away);
-		assert_int_equal(r.plain, rows[i].plain);
+		assert_int_equal(r.cross_origin, rows[i].cross_origin);
+		assert_int_equal(r.downgraded, rows[i].downgraded);
 	}
 }
 
@@ -63,10 +76,64 @@ static void test_where_none_may_lead(void **state)
 		cleanup_arena struct arena a = { 0 };
 		struct error err = { 0 };
 
-		if (!redirect_follow(&r, &a, bad[i], &err))
+		if (!follow(&r, &a, bad[i], &err))
 			fail_msg("%s: %s", bad[i], r.url);
 		assert_int_equal(err.kind, ERR_FORMAT);
 		assert_string_equal(r.url, "https://a/x");
+	}
+}
+
+static void test_rules(void **state)
+{
+	static const struct {
+		const char *location;
+		bool same_origin_only, secure_only;
+		int rc;
+	} rules[] = {
+		{ "/y", true, true, 0 },
+		{ "https://b/y", false, true, 0 },
+		{ "https://b/y", true, false, -1 },
+		{ "http://a/y", false, false, 0 },
+		{ "http://a/y", false, true, -1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ROWS(rules); i++) {
+		static const char *const secret[] = { "Authorization: x", NULL };
+		struct redirect r = { .url = "https://a/x",
+				      .same_origin_only = rules[i].same_origin_only,
+				      .secure_only = rules[i].secure_only };
+		cleanup_arena struct arena a = { 0 };
+		struct error err = { 0 };
+
+		check_int(rules[i].location, follow(&r, &a, rules[i].location, &err),
+			  rules[i].rc);
+		if (rules[i].rc)
+			check_text(rules[i].location, r.url, "https://a/x");
+		assert_true((redirect_headers(&r, secret) == NULL) == r.cross_origin);
+	}
+}
+
+static void test_what_is_no_redirect(void **state)
+{
+	static const struct {
+		int status;
+		const char *location;
+	} answers[] = { { 200, "/y" }, { 302, NULL }, { 304, "/y" }, { 300, "/y" } };
+
+	(void)state;
+	for (size_t i = 0; i < N_ROWS(answers); i++) {
+		const struct http_response answer = {
+			.status = answers[i].status,
+			.location = (char *)answers[i].location
+		};
+		struct redirect r = { .url = "https://a/x" };
+		cleanup_arena struct arena a = { 0 };
+		struct error err = { 0 };
+		bool again = true;
+
+		assert_int_equal(redirect_follow(&r, &a, &answer, &again, &err), 0);
+		assert_false(again);
 	}
 }
 
@@ -78,7 +145,7 @@ static void test_a_loop_ends(void **state)
 	int n = 0;
 
 	(void)state;
-	while (!redirect_follow(&r, &a, "/x", &err))
+	while (!follow(&r, &a, "/x", &err))
 		n++;
 	assert_int_equal(n, 10);
 	assert_int_equal(err.kind, ERR_LIMIT);
@@ -116,6 +183,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_where_redirects_lead_and_with_what),
 		cmocka_unit_test(test_where_none_may_lead),
+		cmocka_unit_test(test_rules),
+		cmocka_unit_test(test_what_is_no_redirect),
 		cmocka_unit_test(test_a_loop_ends),
 		cmocka_unit_test(test_origin),
 	};

@@ -53,7 +53,7 @@ static int send_all(struct upload_conf *conf, const char *folder, struct fetchvi
 {
 	struct upload_now now = { 0 };
 	struct fetch_now last;
-	int rc = upload_folder(conf, folder, &now, err);
+	int rc = upload_run(conf, folder, &now, err);
 
 	last = fetchview_upload(&now);
 	fetchview_end(view, &last, rc ? err : NULL);

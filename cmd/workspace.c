@@ -180,7 +180,7 @@ static int upload(struct shipment *s, struct upload_conf *conf, struct upload_no
 
 	if (mkdir(folder, 0700) || link(file, path_join(&s->arena, folder, s->name)))
 		return error_errno(err, errno, "%s", folder);
-	return upload_folder(conf, folder, now, err);
+	return upload_run(conf, folder, now, err);
 }
 
 int shipment_upload(struct shipment *s, bool quiet, struct error *err)

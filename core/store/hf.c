@@ -14,6 +14,7 @@
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "store/hf_hub.h"
+#include "store/hf_put.h"
 #include "store/hf_tree.h"
 #include "store/hf_uri.h"
 #include "store/scheme.h"
@@ -245,4 +246,5 @@ const struct scheme scheme_hf = {
 	.explain = explain,
 	.place = place,
 	.close = close_store,
+	.put = hf_put,
 };

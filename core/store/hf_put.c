@@ -1,14 +1,10 @@
 #include "store/hf_put.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <strings.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "base/relpath.h"
 #include "base/stop.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
@@ -33,7 +29,7 @@ enum {
 #define MAX_COMMIT   ((size_t)256 * 1024 * 1024)
 
 struct putting {
-	const struct hf_put_conf *conf;
+	const struct put_conf *conf;
 	struct arena arena;
 	struct hf_hub hub;
 	struct hf_repo repo;
@@ -45,9 +41,9 @@ struct putting {
 	size_t lines;
 };
 
-/* A file. It is read, not mapped: what is made shorter meanwhile is an error, no SIGBUS. */
+/* A file. It is read, not mapped: one that becomes shorter is an error, not SIGBUS. */
 struct bytes {
-	const char *name;
+	const struct put_file *file;
 	int fd;
 	size_t len;
 	size_t from; /* of a part of it that is sent */
@@ -60,50 +56,20 @@ static void bytes_release(struct bytes *b)
 }
 #define cleanup_bytes __attribute__((cleanup(bytes_release)))
 
-static int fail_changed(const char *name, struct error *err)
+static int bytes_open(struct bytes *ret, const struct put_file *f, struct error *err)
 {
-	return error_set(err, ERR_CONFLICT,
-			 "%s has changed while it was sent: export when nobody writes to "
-			 "it any more",
-			 name);
+	*ret = (struct bytes){ .file = f, .fd = -1, .len = (size_t)f->size };
+	return put_file_open(f, &ret->fd, err);
 }
 
-static int bytes_open(struct bytes *ret, const struct hf_put_file *f, struct error *err)
-{
-	struct bytes b = {
-		.name = f->name,
-		.fd = f->root < 0 ? open(f->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
-				  : relpath_open(f->root, f->path, O_RDONLY, false),
-		.len = (size_t)f->size
-	};
-	struct stat st;
-
-	if (b.fd < 0)
-		return error_errno(err, errno, "%s", f->name);
-	*ret = b;
-	return fstat(b.fd, &st) || st.st_size != f->size ? fail_changed(f->name, err) : 0;
-}
-
-/* http_request.read; data is filled, or the file is shorter than it was. */
+/* http_request.read; data is filled. */
 static int bytes_read(void *ctx, size_t at, void *data, size_t max, size_t *ret_n,
 		      struct error *err)
 {
 	const struct bytes *b = ctx;
 
-	for (size_t got = 0; got < max;) {
-		ssize_t n = pread(b->fd, (char *)data + got, max - got,
-				  (off_t)(b->from + at + got));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return error_errno(err, errno, "%s", b->name);
-		if (!n)
-			return fail_changed(b->name, err);
-		got += (size_t)n;
-	}
 	*ret_n = max;
-	return 0;
+	return put_file_read(b->file, b->fd, (int64_t)(b->from + at), data, max, err);
 }
 
 /* The first `max` bytes, in base64. */
@@ -517,7 +483,7 @@ static int add_file(struct putting *p, const char *path, struct bytes *b, bool l
 
 static int put_file(struct putting *p, size_t i, const cJSON *said, struct error *err)
 {
-	const struct hf_put_file *f = &p->conf->files[i];
+	const struct put_file *f = &p->conf->files[i];
 	bool lfs = str_eq(json_str(said, "uploadMode"), "lfs"), same;
 	cleanup_bytes struct bytes b = { .fd = -1 };
 	char oid[DIGEST_HEX_SIZE];
@@ -529,6 +495,7 @@ static int put_file(struct putting *p, size_t i, const cJSON *said, struct error
 		return error_wrap(err, "%s", f->path);
 	if (!same && add_file(p, json_str(said, "path"), &b, lfs, oid, err))
 		return -1;
+	p->conf->progress(p->conf->ctx, f->size, !same);
 	p->conf->done(p->conf->ctx, i, !same);
 	return p->commit.len >= COMMIT_BYTES ? commit(p, err) : 0;
 }
@@ -541,7 +508,7 @@ static int ask_batch(struct putting *p, size_t from, size_t to, cJSON **ret,
 	cJSON *files = json_list(doc, "files");
 
 	for (size_t i = from; i < to; i++) {
-		const struct hf_put_file *f = &p->conf->files[i];
+		const struct put_file *f = &p->conf->files[i];
 		cleanup_bytes struct bytes b = { .fd = -1 };
 		cleanup_buf struct buf sample = { .max = 2 * SAMPLE };
 		cJSON *file = cJSON_CreateObject();
@@ -585,8 +552,12 @@ static int put_batch(struct putting *p, size_t from, size_t to, struct error *er
 
 static int put_all(struct putting *p, struct error *err)
 {
-	const struct hf_put_conf *conf = p->conf;
+	const struct put_conf *conf = p->conf;
 
+	conf->started(conf->ctx, 1); /* the hub takes files in their order */
+	if (!conf->dir)
+		return error_set(err, ERR_INVALID,
+				 "hf:// takes a directory, not a single file");
 	if (hf_hub_open(&p->hub, &p->arena, conf->store, err) ||
 	    hf_repo_parse(&p->repo, &p->arena, conf->store->uri, true, err))
 		return -1;
@@ -605,7 +576,7 @@ static int put_all(struct putting *p, struct error *err)
 	return commit(p, err);
 }
 
-int hf_put(const struct hf_put_conf *conf, struct error *err)
+int hf_put(const struct put_conf *conf, struct error *err)
 {
 	struct putting p = { .conf = conf,
 			     .commit.max = MAX_COMMIT,

@@ -1,5 +1,5 @@
 /*
- * hf_put.h - files into a repository of a hub: its commit API, large ones by Git LFS.
+ * hf_put.h - files into a repository of a hub, scheme_hf.put: commits, and Git LFS.
  *
  * The hub says which files go by LFS (preupload) and what it has already; what it has
  * is not sent again. A commit has at most some 16 MiB of small files: a large folder
@@ -10,24 +10,9 @@
 #ifndef STORE_HF_PUT_H
 #define STORE_HF_PUT_H
 
+#include "store/put.h"
 #include "store/store.h"
 
-struct hf_put_file {
-	int root; /* the folder that `path` is opened below, without links; -1: `name` is */
-	const char *path; /* in the repository, below the URI's folder */
-	const char *name; /* on this machine */
-	int64_t size;
-};
-
-struct hf_put_conf {
-	const struct store_conf *store;
-	const struct hf_put_file *files;
-	size_t n;
-	/* A file is there: `sent`, or already. */
-	void (*done)(void *ctx, size_t i, bool sent);
-	void *ctx;
-};
-
-MUST_CHECK int hf_put(const struct hf_put_conf *conf, struct error *err);
+MUST_CHECK int hf_put(const struct put_conf *conf, struct error *err);
 
 #endif

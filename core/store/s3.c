@@ -12,7 +12,9 @@
 #include "base/thread.h"
 #include "base/xmalloc.h"
 #include "cloud/aws_profile.h"
+#include "store/s3_list.h"
 #include "store/s3_object.h"
+#include "store/s3_upload.h"
 
 enum { ASKERS = 8, ASK_FROM = 16 << 20 };
 
@@ -346,5 +348,6 @@ const struct scheme scheme_s3 = {
 	.locate = s3_locate,
 	.doubt = s3_doubt,
 	.explain = s3_explain,
+	.put = s3_upload,
 	.close = s3_close,
 };

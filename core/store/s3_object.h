@@ -1,35 +1,10 @@
 /*
- * s3_object.h - what S3 says of objects: pages of a listing, and one object's headers.
+ * s3_object.h - what S3 says of one object: HeadObject, and what an ETag means.
  */
 #ifndef STORE_S3_OBJECT_H
 #define STORE_S3_OBJECT_H
 
 #include "store/s3_bucket.h"
-
-/* A page of ListObjectsV2. */
-struct s3_entry {
-	const char *key, *etag; /* etag without quotes; "" when there is none */
-	int64_t size;
-};
-struct s3_page {
-	struct s3_entry *entries; /* in the arena */
-	size_t n, cap;
-	bool truncated;
-	const char *next; /* the continuation token; NULL: none */
-};
-
-/* ERR_FORMAT: no such page. Keys are decoded, and checked for nothing. */
-MUST_CHECK int s3_page_read(struct s3_page *ret, struct arena *arena, const void *data,
-			    size_t len, struct error *err);
-
-/*
- * All objects whose keys begin with `prefix`, a page at a time. `each` returns -1 with
- * err filled to end it; what it is given lives until it returns.
- */
-MUST_CHECK int s3_list(struct s3_bucket *b, const char *prefix,
-		       int (*each)(void *ctx, const struct s3_entry *e,
-				   struct error *err),
-		       void *ctx, struct error *err);
 
 enum { S3_SUM_SIZE = 65 }; /* SHA-256's digits are the most */
 

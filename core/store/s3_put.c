@@ -81,18 +81,18 @@ int s3_put(struct s3_bucket *b, const char *key, const void *data, size_t len,
 
 /* ---- parts ---- */
 
-struct begun {
+struct listed {
 	struct arena *arena;
 	const char *id; /* NULL: none */
-	struct s3_upload *upload;
+	struct s3_multipart *upload;
 	int64_t number, size, next; /* next: -1, or where the list goes on */
 	const char *etag;
 	bool truncated;
 };
 
-static int on_begun(void *ctx, const char *path, const char *text, struct error *err)
+static int on_upload_id(void *ctx, const char *path, const char *text, struct error *err)
 {
-	struct begun *b = ctx;
+	struct listed *b = ctx;
 
 	(void)err;
 	if (!strcmp(path, "UploadId") && *text)
@@ -100,9 +100,9 @@ static int on_begun(void *ctx, const char *path, const char *text, struct error 
 	return 0;
 }
 
-static void take_part(struct begun *b)
+static void take_part(struct listed *b)
 {
-	struct s3_upload *u = b->upload;
+	struct s3_multipart *u = b->upload;
 	size_t len = b->etag ? strlen(b->etag) : 0;
 
 	if (b->number >= 1 && b->number <= (int64_t)u->n && len > 2 &&
@@ -114,7 +114,7 @@ static void take_part(struct begun *b)
 
 static int on_parts(void *ctx, const char *path, const char *text, struct error *err)
 {
-	struct begun *b = ctx;
+	struct listed *b = ctx;
 
 	if (!strcmp(path, "Part/PartNumber"))
 		return str_int(&b->number, text, 1, S3_PARTS_MAX, err);
@@ -132,7 +132,7 @@ static int on_parts(void *ctx, const char *path, const char *text, struct error 
 	return 0;
 }
 
-static int list_parts(struct s3_upload *u, struct begun *b, struct error *err)
+static int list_parts(struct s3_multipart *u, struct listed *b, struct error *err)
 {
 	const struct xml_reader reader = { on_parts, b };
 	char marker[24] = "0";
@@ -156,11 +156,11 @@ static int list_parts(struct s3_upload *u, struct begun *b, struct error *err)
 	return 0;
 }
 
-static int begin(struct s3_upload *u, struct begun *b, struct error *err)
+static int begin(struct s3_multipart *u, struct listed *b, struct error *err)
 {
 	static const struct sigv4_pair query[] = { { "uploads", "" }, { NULL, NULL } };
 	const struct s3_request req = { .method = "POST", .key = u->key, .query = query };
-	const struct xml_reader reader = { on_begun, b };
+	const struct xml_reader reader = { on_upload_id, b };
 	cleanup_http_response struct http_response resp = { 0 };
 
 	if (ask(u->bucket, &req, &resp, err) ||
@@ -169,15 +169,15 @@ static int begin(struct s3_upload *u, struct begun *b, struct error *err)
 	return b->id ? 0 : error_set(err, ERR_FORMAT, "an answer without an UploadId");
 }
 
-int s3_parts_begin(struct s3_upload *u, const char *begun, struct arena *arena,
-		   struct error *err)
+int s3_multipart_begin(struct s3_multipart *u, const char *unfinished,
+		       struct arena *arena, struct error *err)
 {
-	struct begun b = { .arena = arena,
-			   .id = begun,
-			   .upload = u,
-			   .number = -1,
-			   .size = -1,
-			   .next = -1 };
+	struct listed b = { .arena = arena,
+			    .id = unfinished,
+			    .upload = u,
+			    .number = -1,
+			    .size = -1,
+			    .next = -1 };
 	struct error ignored = { 0 };
 
 	if (b.id && list_parts(u, &b, &ignored))
@@ -192,7 +192,7 @@ int s3_parts_begin(struct s3_upload *u, const char *begun, struct arena *arena,
 	return 0;
 }
 
-int s3_parts_abort(const struct s3_upload *u, struct error *err)
+int s3_multipart_abort(const struct s3_multipart *u, struct error *err)
 {
 	const struct sigv4_pair query[] = { { "uploadId", u->id }, { NULL, NULL } };
 	const struct s3_request req = { .method = "DELETE",
@@ -203,8 +203,8 @@ int s3_parts_abort(const struct s3_upload *u, struct error *err)
 	return ask(u->bucket, &req, &resp, err);
 }
 
-int s3_parts_put(const struct s3_upload *u, int number, const void *data, bool *ret_sent,
-		 struct error *err)
+int s3_multipart_put(const struct s3_multipart *u, int number, const void *data,
+		     bool *ret_sent, struct error *err)
 {
 	char text[16], hex[DIGEST_HEX_SIZE];
 	const struct sigv4_pair query[] = { { "partNumber", text },
@@ -223,7 +223,7 @@ int s3_parts_put(const struct s3_upload *u, int number, const void *data, bool *
 	return *ret_sent ? put(u->bucket, &req, part->md5, part->etag, err) : 0;
 }
 
-void s3_parts_etag(const struct s3_part *parts, size_t n, char ret[64])
+void s3_multipart_etag(const struct s3_part *parts, size_t n, char ret[64])
 {
 	cleanup_buf struct buf all = { .max = (size_t)16 * S3_PARTS_MAX };
 	char hex[DIGEST_HEX_SIZE];
@@ -249,7 +249,7 @@ static int on_end(void *ctx, const char *path, const char *text, struct error *e
 
 /* What is wanted of an upload's end, and what was heard of it. */
 struct ending {
-	const struct s3_upload *upload;
+	const struct s3_multipart *upload;
 	const char *want; /* the ETag of its parts */
 	struct heard heard;
 };
@@ -261,7 +261,7 @@ static void on_end_header(void *ctx, const char *name, const char *value)
 	on_header(&e->heard, name, value);
 }
 
-static int64_t size_of(const struct s3_upload *u)
+static int64_t size_of(const struct s3_multipart *u)
 {
 	int64_t size = 0;
 
@@ -293,7 +293,7 @@ static bool was_made(struct ending *e, const struct error *err)
 	return err->code == 404 && !is_made(e, &made, &ignored) && made;
 }
 
-int s3_parts_end(const struct s3_upload *u, struct error *err)
+int s3_multipart_complete(const struct s3_multipart *u, struct error *err)
 {
 	const struct sigv4_pair query[] = { { "uploadId", u->id }, { NULL, NULL } };
 	char want[64], etag[S3_ETAG_SIZE] = "", sha256[DIGEST_HEX_SIZE];
@@ -317,7 +317,7 @@ int s3_parts_end(const struct s3_upload *u, struct error *err)
 	req.body = body.data;
 	req.body_len = body.len;
 	req.payload = digest_hex_of(DIGEST_SHA256, body.data, body.len, sha256);
-	s3_parts_etag(u->parts, u->n, want);
+	s3_multipart_etag(u->parts, u->n, want);
 	if (ask(u->bucket, &req, &resp, err))
 		return was_made(&e, err) ? 0 : -1;
 	if (!resp.status)

@@ -1,8 +1,8 @@
 /*
- * s3_put.h - the ways in which S3 takes an object: whole, or in parts.
+ * s3_put.h - put an object into a bucket: whole, or in parts.
  *
- * What is sent is signed with its SHA-256, which the server checks; what it answers
- * (the ETag) is held against our MD5, unless the bucket encrypts so that ETags are none.
+ * A request is signed with the SHA-256 of its body, which the server verifies; the ETag of
+ * its answer is compared with our MD5, unless the bucket encrypts so that ETags are none.
  */
 #ifndef STORE_S3_PUT_H
 #define STORE_S3_PUT_H
@@ -27,8 +27,8 @@ struct s3_part {
 MUST_CHECK int s3_put(struct s3_bucket *b, const char *key, const void *data, size_t len,
 		      const char *md5, struct error *err);
 
-/* An upload that has been begun. */
-struct s3_upload {
+/* A multipart upload. */
+struct s3_multipart {
 	struct s3_bucket *bucket;
 	const char *key, *id;
 	struct s3_part *parts;
@@ -36,23 +36,23 @@ struct s3_upload {
 };
 
 /*
- * Begin; or go on with `begun`, one of ours (or NULL), if the server knows it still: then
- * the parts that it has are filled in (u->parts, whose sizes are set). u->id is in the
- * arena. Uploads of others for the same key are left alone.
+ * CreateMultipartUpload; or go on with `unfinished`, the id of one of ours (or NULL), if the
+ * server still has it: then the parts it has are filled in (u->parts, whose sizes are set).
+ * u->id is in the arena. Other clients' uploads of the same key are left alone.
  */
-MUST_CHECK int s3_parts_begin(struct s3_upload *u, const char *begun, struct arena *arena,
-			      struct error *err);
-/* It will not be gone on with: what is there of it costs nothing any more. */
-MUST_CHECK int s3_parts_abort(const struct s3_upload *u, struct error *err);
+MUST_CHECK int s3_multipart_begin(struct s3_multipart *u, const char *unfinished,
+				  struct arena *arena, struct error *err);
+/* Give it up: the server deletes the parts it has. */
+MUST_CHECK int s3_multipart_abort(const struct s3_multipart *u, struct error *err);
 
 /* Part `number`, from 1: not sent when the server has these bytes (*ret_sent). */
-MUST_CHECK int s3_parts_put(const struct s3_upload *u, int number, const void *data,
-			    bool *ret_sent, struct error *err);
+MUST_CHECK int s3_multipart_put(const struct s3_multipart *u, int number,
+				const void *data, bool *ret_sent, struct error *err);
 
-/* Make the object of its parts, and see that its ETag is theirs. */
-MUST_CHECK int s3_parts_end(const struct s3_upload *u, struct error *err);
+/* Make the object of its parts. ERR_FORMAT: its ETag is not theirs. */
+MUST_CHECK int s3_multipart_complete(const struct s3_multipart *u, struct error *err);
 
 /* "<md5 of the parts' md5s>-<n>" */
-void s3_parts_etag(const struct s3_part *parts, size_t n, char ret[64]);
+void s3_multipart_etag(const struct s3_part *parts, size_t n, char ret[64]);
 
 #endif

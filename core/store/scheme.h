@@ -21,6 +21,7 @@ struct store_call {
 	const char *const *headers; /* "Name: value", ends with NULL; or NULL */
 };
 
+struct put_conf;
 struct store; /* a scheme's own; many threads may call locate() at once */
 
 struct scheme {
@@ -68,6 +69,8 @@ struct scheme {
 	/* The URI without its revision: what an earlier one was of. NULL: all of it. */
 	const char *(*place)(struct store *s, struct arena *arena);
 	void (*close)(struct store *s);
+	/* Upload files (put.h) to a place that need not be open. NULL: cannot upload. */
+	int (*put)(const struct put_conf *conf, struct error *err);
 };
 
 extern const struct scheme scheme_file, scheme_pvc, scheme_http, scheme_https;
@@ -75,5 +78,8 @@ extern const struct scheme scheme_hf, scheme_s3, scheme_gs;
 
 /* By the URI's scheme. ERR_UNSUPPORTED with the list of those there are. */
 MUST_CHECK int scheme_find(const struct scheme **ret, const char *uri, struct error *err);
+
+/* "s3:// and hf://": those that take uploads. */
+const char *scheme_list_put(struct arena *arena);
 
 #endif

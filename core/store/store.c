@@ -91,6 +91,17 @@ int scheme_find(const struct scheme **ret, const char *uri, struct error *err)
 			 uri_shown(&arena, uri), u.scheme, known.data);
 }
 
+const char *scheme_list_put(struct arena *arena)
+{
+	const char *names[sizeof(schemes) / sizeof(*schemes) + 1] = { 0 };
+	size_t n = 0;
+
+	for (size_t i = 0; i < sizeof(schemes) / sizeof(*schemes); i++)
+		if (schemes[i]->put)
+			names[n++] = arena_printf(arena, "%s://", schemes[i]->name);
+	return str_join(arena, names, " or ");
+}
+
 int store_http_new(struct http_client **ret, const struct store_conf *conf,
 		   const struct http_conf *like, struct error *err)
 {

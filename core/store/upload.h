@@ -1,10 +1,7 @@
 /*
- * upload.h - the way back: files of this machine to s3://BUCKET/PREFIX, or to a hub.
+ * upload.h - upload files of this machine to a place whose scheme has `put`.
  *
- * Several parts at once, each with its checksums (s3_put.h). What the place has already
- * (the same size, an ETag that is the MD5 of our bytes, or of our parts') is not sent
- * again, nor are the parts of an upload of ours that broke off (begun.h): the server has
- * the list of those. A file that changes meanwhile is an error.
+ * What the place has already is not sent again.
  */
 #ifndef STORE_UPLOAD_H
 #define STORE_UPLOAD_H
@@ -16,11 +13,11 @@
 #include "store/filter.h"
 #include "store/store.h"
 
-enum { UPLOAD_CONNECTIONS = 4, UPLOAD_MAX_CONNECTIONS = 32 };
+enum { UPLOAD_MAX_CONNECTIONS = 32 };
 
 struct upload_now {
 	size_t files, files_done;
-	int64_t bytes, bytes_done; /* of all files; sent, or there already */
+	int64_t bytes, bytes_done; /* of all files; sent, or unchanged */
 	int64_t bytes_sent;
 	unsigned connections;
 	int64_t ms; /* since it began */
@@ -30,27 +27,24 @@ struct upload_conf {
 	const char *uri;
 	const char *(*env)(void *ctx, const char *name); /* as store_conf's */
 	struct http_client *http;                        /* HTTP/1.1 */
-	const struct filter *filter; /* of paths below the folder; NULL: all */
-	unsigned connections;        /* 0: UPLOAD_CONNECTIONS, fewer for large parts */
+	const struct filter *filter; /* of paths below the directory; NULL: all */
+	unsigned connections;        /* at most; 0: the scheme's choice */
 	int tries;                   /* as store_conf's */
 	/* Ten times a second, from the thread that called; or NULL. */
 	void (*tick)(void *ctx, const struct upload_now *now);
-	/* From any thread: a file is there, `sent` or already; a line. Or NULL. */
+	/* From any thread: a file is done, `sent` or unchanged; a line. Or NULL. */
 	void (*file)(void *ctx, const char *path, int64_t bytes, bool sent);
 	void (*say)(void *ctx, const char *line);
 	void *ctx;
 };
 
 /*
- * All files below the folder, to PREFIX/path; links and what is no file are left out
- * (say), and .kftrainer. No file at all: ERR_NOT_FOUND. *ret is filled in any case. A
- * file in place of the folder is store_put().
+ * `what`: a file, sent to the object of just that URI; or a directory, whose files go to
+ * URI/PATH, but for symbolic links, what is not a regular file (say), and .kftrainer.
+ * ERR_NOT_FOUND: no file. ERR_CONFLICT: one changed while it was sent. *ret is always
+ * filled.
  */
-MUST_CHECK int upload_folder(const struct upload_conf *conf, const char *folder,
-			     struct upload_now *ret, struct error *err);
-
-/* One file, to the object of just that URI. */
-MUST_CHECK int store_put(const struct upload_conf *conf, const char *file,
-			 struct upload_now *ret, struct error *err);
+MUST_CHECK int upload_run(const struct upload_conf *conf, const char *what,
+			  struct upload_now *ret, struct error *err);
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "cloud/aws_error.h"
 #include "cloud/xml.h"
+#include "store/s3_list.h"
 #include "store/s3_object.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -1,5 +1,6 @@
 /* Pages of ListObjectsV2, ETags: what is read of an S3 server's answers. */
 #include "base/str.h"
+#include "store/s3_list.h"
 #include "store/s3_object.h"
 #include "store/s3_put.h"
 #include "tests/unit/base/base_test.h"
@@ -109,7 +110,7 @@ static void test_etags(void **state)
 	(void)state;
 	for (size_t i = 0; i < N_ROWS(rows); i++)
 		check_int(rows[i].etag, s3_etag_parts(rows[i].etag), rows[i].parts);
-	s3_parts_etag(parts, 2, etag); /* of "hello" and "world", by md5sum */
+	s3_multipart_etag(parts, 2, etag); /* of "hello" and "world", by md5sum */
 	check_text("two parts", etag, "065947336a2f2a95ba8899f3675c3be6-2");
 }
 

@@ -1,4 +1,4 @@
-#include "store/begun.h"
+#include "store/upload_log.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 
 enum { MAX_STATE = 16 * 1024 * 1024, MAX_ID = 2048 };
 
-static void take_line(struct begun *b, char *line)
+static void take_line(struct upload_log *b, char *line)
 {
 	cleanup_json cJSON *doc = NULL;
 	struct error ignored = { 0 };
@@ -31,7 +31,7 @@ static void take_line(struct begun *b, char *line)
 		map_put(&b->ids, object, arena_strdup(&b->arena, id));
 }
 
-static void read_back(struct begun *b)
+static void read_back(struct upload_log *b)
 {
 	cleanup_buf struct buf text = { .max = MAX_STATE };
 	struct error ignored = { 0 };
@@ -45,11 +45,11 @@ static void read_back(struct begun *b)
 		take_line(b, line);
 }
 
-void begun_open(struct begun *b, const char *folder)
+void upload_log_open(struct upload_log *b, const char *folder)
 {
 	cleanup_fd int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	*b = (struct begun){ .state = -1, .fd = -1 };
+	*b = (struct upload_log){ .state = -1, .fd = -1 };
 	if (dir < 0 || (mkdirat(dir, TARGET_STATE, 0777) && errno != EEXIST))
 		return;
 	b->state = openat(dir, TARGET_STATE,
@@ -67,7 +67,7 @@ void begun_open(struct begun *b, const char *folder)
 		read_back(b);
 }
 
-void begun_close(struct begun *b, bool forget)
+void upload_log_close(struct upload_log *b, bool forget)
 {
 	if (b->fd >= 0 && forget)
 		unlinkat(b->state, NAME, 0);
@@ -80,12 +80,12 @@ void begun_close(struct begun *b, bool forget)
 	b->state = b->fd = -1;
 }
 
-const char *begun_find(const struct begun *b, const char *object)
+const char *upload_log_find(const struct upload_log *b, const char *object)
 {
 	return map_get(&b->ids, object);
 }
 
-void begun_add(struct begun *b, const char *object, const char *id)
+void upload_log_add(struct upload_log *b, const char *object, const char *id)
 {
 	cleanup_buf struct buf line = { .max = MAX_STATE };
 	cleanup_json cJSON *doc = cJSON_CreateObject();

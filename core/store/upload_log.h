@@ -6,26 +6,27 @@
  * another process sends from the folder, nothing is remembered. Read back as the work of a
  * stranger: the server says which parts there are, and each is held against our bytes.
  */
-#ifndef STORE_BEGUN_H
-#define STORE_BEGUN_H
+#ifndef STORE_UPLOAD_LOG_H
+#define STORE_UPLOAD_LOG_H
 
 #include <stdbool.h>
 
 #include "base/arena.h"
 #include "base/map.h"
 
-struct begun {
+struct upload_log {
 	struct arena arena;
 	struct map ids; /* object -> id */
 	int state, fd;  /* -1: nothing is remembered */
 };
 
-void begun_open(struct begun *b, const char *folder);
+void upload_log_open(struct upload_log *b, const char *folder);
 /* `forget`: none is left. */
-void begun_close(struct begun *b, bool forget);
+void upload_log_close(struct upload_log *b, bool forget);
 
 /* `object`: "s3://bucket/key". NULL: there is none. */
-const char *begun_find(const struct begun *b, const char *object);
-void begun_add(struct begun *b, const char *object, const char *id); /* any thread */
+const char *upload_log_find(const struct upload_log *b, const char *object);
+void upload_log_add(struct upload_log *b, const char *object,
+		    const char *id); /* any thread */
 
 #endif

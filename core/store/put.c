@@ -1,0 +1,50 @@
+/* Files that are uploaded: opened and read, and not if they change; see put.h. */
+#include "store/put.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/relpath.h"
+
+static int fail_changed(const struct put_file *f, struct error *err)
+{
+	return error_set(err, ERR_CONFLICT,
+			 "%s changed while it was sent: export when nothing writes to it",
+			 f->name);
+}
+
+int put_file_open(const struct put_file *f, int *ret_fd, struct error *err)
+{
+	cleanup_fd int fd = f->root < 0 ? open(f->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+					: relpath_open(f->root, f->path, O_RDONLY, false);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st))
+		return error_errno(err, errno, "%s", f->name);
+	if (st.st_size != f->size || st.st_mtim.tv_sec != f->changed.tv_sec ||
+	    st.st_mtim.tv_nsec != f->changed.tv_nsec)
+		return fail_changed(f, err);
+	*ret_fd = fd;
+	fd = -1;
+	return 0;
+}
+
+int put_file_read(const struct put_file *f, int fd, int64_t at, void *data, size_t len,
+		  struct error *err)
+{
+	for (size_t got = 0; got < len;) {
+		ssize_t n = pread(fd, (char *)data + got, len - got, at + (off_t)got);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return error_errno(err, errno, "%s", f->name);
+		if (!n)
+			return fail_changed(f, err);
+		got += (size_t)n;
+	}
+	return 0;
+}

@@ -1,0 +1,47 @@
+/*
+ * put.h - what scheme->put gets: files of this machine, and where to report.
+ */
+#ifndef STORE_PUT_H
+#define STORE_PUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "base/error.h"
+
+struct store_conf;
+
+struct put_file {
+	int root;         /* the directory `path` is below; -1: `name` is opened */
+	const char *path; /* below the URI's directory, and below root */
+	const char *name; /* on this machine; for messages, too */
+	int64_t size;
+	struct timespec changed;
+};
+
+struct put_conf {
+	const struct store_conf *store;
+	const char *dir; /* the directory they are in; NULL: one file, to just that URI */
+	const struct put_file *files;
+	size_t n;
+	unsigned connections; /* at most; 0: the scheme's choice */
+	/* From any thread. Bytes of a file are there, `sent` or unchanged; all of it is. */
+	void (*progress)(void *ctx, int64_t bytes, bool sent);
+	void (*done)(void *ctx, size_t i, bool sent);
+	/* How many connections are used. */
+	void (*started)(void *ctx, unsigned connections);
+	void *ctx;
+};
+
+/*
+ * Open it below its root, following no link. ERR_CONFLICT: its size or time of change is
+ * not what it was.
+ */
+MUST_CHECK int put_file_open(const struct put_file *f, int *ret_fd, struct error *err);
+
+/* Exactly len bytes at `at`. ERR_CONFLICT: the file has become shorter. */
+MUST_CHECK int put_file_read(const struct put_file *f, int fd, int64_t at, void *data,
+			     size_t len, struct error *err);
+
+#endif

@@ -1,0 +1,34 @@
+/*
+ * s3_list.h - the objects of a bucket (ListObjectsV2), and how its pages are read.
+ */
+#ifndef STORE_S3_LIST_H
+#define STORE_S3_LIST_H
+
+#include "store/s3_bucket.h"
+
+/* A page of ListObjectsV2. */
+struct s3_entry {
+	const char *key, *etag; /* etag without quotes; "" when there is none */
+	int64_t size;
+};
+struct s3_page {
+	struct s3_entry *entries; /* in the arena */
+	size_t n, cap;
+	bool truncated;
+	const char *next; /* the continuation token; NULL: none */
+};
+
+/* Keys are decoded and not checked. ERR_FORMAT: not a page. */
+MUST_CHECK int s3_page_read(struct s3_page *ret, struct arena *arena, const void *data,
+			    size_t len, struct error *err);
+
+/*
+ * All objects whose keys begin with `prefix`, page by page. `each` returns -1 with err filled
+ * to end the listing; *e is valid until it returns.
+ */
+MUST_CHECK int s3_list(struct s3_bucket *b, const char *prefix,
+		       int (*each)(void *ctx, const struct s3_entry *e,
+				   struct error *err),
+		       void *ctx, struct error *err);
+
+#endif

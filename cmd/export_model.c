@@ -45,7 +45,7 @@ static const char *pick(const char *option, const char *name)
 
 static void on_file(void *ctx, const char *path, int64_t bytes, bool sent)
 {
-	fetchview_file(ctx, sent ? FETCH_DONE : FETCH_THERE, path, bytes);
+	fetchview_file(ctx, sent ? FETCH_DONE : FETCH_PRESENT, path, bytes);
 }
 
 static int send_all(struct upload_conf *conf, const char *folder, struct fetchview *view,

@@ -124,17 +124,17 @@ static void tell_left(struct shipment *s, const struct pack_left *left, const ch
 
 static void tell(struct shipment *s)
 {
-	static const char *const why[LEAVE_REASONS] = {
-		[LEAVE_KEY] = "by name (--include PATH takes one back in)",
-		[LEAVE_OWN] = "by " PACK_IGNORE_FILE,
-		[LEAVE_GIT] = "by .gitignore",
+	static const char *const why[EXCLUDE_REASONS] = {
+		[EXCLUDE_KEY] = "by name (--include PATH takes one back in)",
+		[EXCLUDE_OWN] = "by " PACK_IGNORE_FILE,
+		[EXCLUDE_GIT] = "by .gitignore",
 	};
 
 	fprintf(stderr, "workspace %s: %lld files and folders, %s; packed %s\n",
 		str_visible(&s->arena, s->dir, false), (long long)s->summary.entries,
 		size_text(&s->arena, s->summary.bytes),
 		size_text(&s->arena, s->summary.size));
-	for (int i = LEAVE_KEY; i < LEAVE_REASONS; i++)
+	for (int i = EXCLUDE_KEY; i < EXCLUDE_REASONS; i++)
 		tell_left(s, &s->summary.left[i], why[i]);
 }
 

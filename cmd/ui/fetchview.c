@@ -164,7 +164,7 @@ void fetchview_file(void *ctx, enum fetch_event e, const char *path, int64_t byt
 		json_put_str(doc, fetch_event_words[e], "state");
 		json_put_int(doc, bytes, "bytes");
 		print_json(doc);
-	} else if (e == FETCH_ANEW) {
+	} else if (e == FETCH_RESTARTED) {
 		fetchview_say(v, arena_printf(&a,
 					      "%s begins anew: it has changed at its "
 					      "place, or came damaged",

@@ -54,7 +54,8 @@ struct found {
 	struct arena arena;
 	struct sigv4_key key; /* access NULL: nobody */
 	const char *source, *role;
-	const char *foreign; /* how a profile has some, which is not done here; or NULL */
+	const char *
+		unsupported; /* how a profile has some, which is not done here; or NULL */
 	int64_t expires;     /* seconds since 1970; 0: never */
 };
 
@@ -518,12 +519,12 @@ static int profile_role(struct aws_credentials *c, struct found *f,
 		return web_identity(c, f, p->token_file, r.session, err);
 	}
 	if (p->mfa) {
-		f->foreign = "a role with mfa_serial, a code that a person types";
+		f->unsupported = "a role with mfa_serial, a code that a person types";
 		return 0;
 	}
 	if (role_base(c, f, p, name, depth, err))
 		return error_wrap(err, "profile %s", name);
-	if (!f->key.access && f->foreign)
+	if (!f->key.access && f->unsupported)
 		return 0;
 	if (!f->key.access)
 		return error_set(
@@ -562,7 +563,7 @@ static int of_profile(struct aws_credentials *c, struct found *f, const char *na
 	if (p.role && (p.source_profile || p.credential_source || p.token_file))
 		return profile_role(c, f, &p, name, depth, err);
 	if (p.process || p.sso)
-		f->foreign = p.process ? "credential_process" : "SSO";
+		f->unsupported = p.process ? "credential_process" : "SSO";
 	return profile_keys(f, &p, name, err);
 }
 
@@ -586,13 +587,13 @@ static int find(struct aws_credentials *c, struct found *f, struct error *err)
 		if (sources[i](c, f, err))
 			return -1;
 	}
-	if (!f->key.access && f->foreign)
+	if (!f->key.access && f->unsupported)
 		return error_set(err, ERR_UNSUPPORTED,
 				 "the profile '%s' has its credentials by %s, which is "
 				 "not done here, and there are no others; set "
 				 "AWS_ACCESS_KEY_ID and its like (aws configure "
 				 "export-credentials prints them)",
-				 c->files.profile, f->foreign);
+				 c->files.profile, f->unsupported);
 	if (!f->key.access)
 		f->source = "no credentials";
 	else if (c->set.ROLE_ARN && !str_eq(f->role, c->set.ROLE_ARN))

@@ -25,7 +25,8 @@ enum {
 	LINGER_MS = 500,
 	LINGER_BYTES = 1024 * 1024,
 	SMALL_BODY = 64 * 1024,
-	TIRED_MS = 100, /* before accept() is tried again when there are no descriptors */
+	ACCEPT_BACKOFF_MS =
+		100, /* before accept() is tried again when there are no descriptors */
 };
 #define RESPONSE_MAX ((size_t)64 * 1024 * 1024)
 #define BODIES_MIN   ((size_t)16 * 1024 * 1024)
@@ -551,20 +552,20 @@ static bool accept_one(struct httpd *d)
 static void *accept_main(void *ctx)
 {
 	struct httpd *d = ctx;
-	bool tired = false;
+	bool backoff = false;
 
 	while (!d->stopping) {
 		struct pollfd p[] = { { .fd = d->wake, .events = POLLIN },
 				      { .fd = d->listener, .events = POLLIN } };
 		uint64_t n;
 
-		if (poll(p, tired ? 1 : 2, tired ? TIRED_MS : -1) < 0)
+		if (poll(p, backoff ? 1 : 2, backoff ? ACCEPT_BACKOFF_MS : -1) < 0)
 			continue;
-		tired = false;
+		backoff = false;
 		if (p[0].revents && read(d->wake, &n, sizeof(n)) > 0)
 			reap(d);
 		if (p[1].revents && !d->stopping)
-			tired = !accept_one(d);
+			backoff = !accept_one(d);
 	}
 	return NULL;
 }

@@ -84,9 +84,8 @@ static int check_rules(const struct redirect *r, const struct redirect *next,
 	return 0;
 }
 
-int redirect_follow(struct redirect *r, struct arena *arena,
-		    const struct http_response *answer, bool *ret_again,
-		    struct error *err)
+int redirect_follow(struct redirect *r, const struct http_response *answer,
+		    bool *ret_again, struct error *err)
 {
 	cleanup_url CURLU *u = curl_url();
 	cleanup_origin struct origin from = { 0 }, to = { 0 };
@@ -104,7 +103,7 @@ int redirect_follow(struct redirect *r, struct arena *arena,
 	    curl_url_get(u, CURLUPART_URL, &whole, 0))
 		return error_set(err, ERR_FORMAT,
 				 "redirects to an invalid URL: expected http or https");
-	next.url = arena_strdup(arena, whole);
+	next.url = arena_strdup(r->arena, whole);
 	curl_free(whole);
 	next.hops++;
 	next.cross_origin |= !is_same_origin(&from, &to);
@@ -115,9 +114,9 @@ int redirect_follow(struct redirect *r, struct arena *arena,
 	return 0;
 }
 
-int redirect_retry(struct redirect *r, struct arena *arena, struct http_retrier *retrier,
-		   const char *what, const struct http_request *req,
-		   struct http_response *ret, struct error *err)
+int redirect_retry(struct redirect *r, struct http_retrier *retrier, const char *what,
+		   const struct http_request *req, struct http_response *ret,
+		   struct error *err)
 {
 	bool again = true;
 
@@ -129,7 +128,7 @@ int redirect_retry(struct redirect *r, struct arena *arena, struct http_retrier 
 		next.headers = redirect_headers(r, req->headers);
 		if (http_retry(retrier, what, &next, &answer, err))
 			return -1;
-		if (redirect_follow(r, arena, &answer, &again, err)) {
+		if (redirect_follow(r, &answer, &again, err)) {
 			http_response_release(&answer);
 			return error_wrap(err, "%s", what);
 		}

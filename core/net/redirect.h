@@ -9,8 +9,9 @@
 
 #include "net/http_retry.h"
 
-/* A request and the redirects it meets. Begin with .url and what may not happen. */
+/* A request and the redirects it meets. Begin with .arena, .url and what may not happen. */
 struct redirect {
+	struct arena *arena;   /* of the URLs */
 	const char *url;       /* to request now; absolute */
 	bool same_origin_only; /* leaving the origin is an error */
 	bool secure_only;      /* going from https to http is an error */
@@ -24,14 +25,13 @@ struct redirect {
 };
 
 /*
- * If the answer is a redirect (301, 302, 303, 307, 308 with Location), go on to r->url, in
- * the arena; else *ret_again is false. On an error *r is unchanged. ERR_FORMAT: not a URL
+ * If the answer is a redirect (301, 302, 303, 307, 308 with Location), go on to r->url;
+ * else *ret_again is false. On an error *r is unchanged. ERR_FORMAT: not a URL
  * of http or https, or with a user in it; ERR_LIMIT: more than ten redirects; ERR_DENIED:
  * refused by same_origin_only or secure_only.
  */
-MUST_CHECK int redirect_follow(struct redirect *r, struct arena *arena,
-			       const struct http_response *answer, bool *ret_again,
-			       struct error *err);
+MUST_CHECK int redirect_follow(struct redirect *r, const struct http_response *answer,
+			       bool *ret_again, struct error *err);
 
 /* req->headers hold credentials: NULL once they may not be sent. */
 static inline const char *const *redirect_headers(const struct redirect *r,
@@ -41,10 +41,9 @@ static inline const char *const *redirect_headers(const struct redirect *r,
 }
 
 /* As http_retry() of r->url, redirects followed; req->headers as redirect_headers(). */
-MUST_CHECK int redirect_retry(struct redirect *r, struct arena *arena,
-			      struct http_retrier *retrier, const char *what,
-			      const struct http_request *req, struct http_response *ret,
-			      struct error *err);
+MUST_CHECK int redirect_retry(struct redirect *r, struct http_retrier *retrier,
+			      const char *what, const struct http_request *req,
+			      struct http_response *ret, struct error *err);
 
 /* The same scheme, host and port. What is no URL of http or https has no origin. */
 bool http_same_origin(const char *a, const char *b);

@@ -15,7 +15,7 @@
 #include "base/xmalloc.h"
 #include "base/zstd.h"
 #include "net/digest.h"
-#include "pack/leave.h"
+#include "pack/exclude.h"
 #include "pack/tar.h"
 
 enum {
@@ -30,7 +30,7 @@ struct packer {
 	int root, fd;
 	const struct pack_limits *limits;
 	struct arena *arena;
-	struct leave leave;
+	struct exclude exclude;
 	struct tar_entry *entries;
 	size_t n, cap;
 	int64_t bytes;
@@ -135,11 +135,12 @@ static int add_link(struct packer *p, const char *path, int depth, struct error 
 }
 
 /* For the user to see; only so many, by name. */
-static void note_left(struct packer *p, const char *path, bool is_dir, enum leave_why why)
+static void note_left(struct packer *p, const char *path, bool is_dir,
+		      enum exclude_reason why)
 {
 	struct pack_left *left;
 
-	if (why == LEAVE_NOT || why == LEAVE_UNSAID)
+	if (why == EXCLUDE_NOT || why == EXCLUDE_UNSAID)
 		return;
 	left = &p->summary->left[why];
 	if (left->n < PACK_LEFT)
@@ -204,16 +205,16 @@ static int add_one(struct packer *p, const struct place *in, const char *path,
 		   struct error *err)
 {
 	struct tar_entry e = { .path = path };
-	enum leave_why why;
+	enum exclude_reason why;
 	struct stat st;
 	bool is_dir, enter;
 
 	if (fstatat(p->root, path, &st, AT_SYMLINK_NOFOLLOW))
 		return fail(p, path, err);
 	is_dir = S_ISDIR(st.st_mode);
-	why = leave_ask(&p->leave, path, is_dir, in->aside, &enter);
+	why = exclude_ask(&p->exclude, path, is_dir, in->aside, &enter);
 	note_left(p, path, is_dir, why);
-	if (why != LEAVE_NOT && !enter)
+	if (why != EXCLUDE_NOT && !enter)
 		return 0;
 	if (relpath_check(path, err))
 		return error_wrap(err, "%s", p->dir);
@@ -233,13 +234,13 @@ static int add_one(struct packer *p, const struct place *in, const char *path,
 static int walk(struct packer *p, const struct place *in, struct error *err)
 {
 	cleanup_free char **names = NULL;
-	struct leave_mark mark;
+	struct exclude_mark mark;
 	size_t n = 0;
 
 	if (in->depth > MAX_DEPTH)
 		return error_set(err, ERR_LIMIT, "%s/%s: more than %d folders deep",
 				 p->dir, in->path, MAX_DEPTH);
-	if (leave_enter(&p->leave, p->root, in->path, &mark, err))
+	if (exclude_enter(&p->exclude, p->root, in->path, &mark, err))
 		return error_wrap(err, "%s", p->dir);
 	if (list_names(p, in->path, &names, &n, err))
 		return -1;
@@ -251,7 +252,7 @@ static int walk(struct packer *p, const struct place *in, struct error *err)
 		if (add_one(p, in, below, err))
 			return -1;
 	}
-	leave_exit(&p->leave, &mark);
+	exclude_exit(&p->exclude, &mark);
 	return 0;
 }
 
@@ -348,7 +349,7 @@ static int write_archive(struct packer *p, struct error *err)
 
 static int refuse_empty(const struct packer *p, struct error *err)
 {
-	for (int why = LEAVE_KEY; why < LEAVE_REASONS; why++)
+	for (int why = EXCLUDE_KEY; why < EXCLUDE_REASONS; why++)
 		if (p->summary->left[why].n)
 			return error_set(err, ERR_INVALID,
 					 "%s: there is nothing in this folder to ship: "
@@ -359,17 +360,17 @@ static int refuse_empty(const struct packer *p, struct error *err)
 			 p->dir);
 }
 
-static int pack(struct packer *p, const struct leave_includes *includes,
+static int pack(struct packer *p, const struct exclude_includes *includes,
 		struct error *err)
 {
 	const char *missing;
 
 	if (p->root < 0)
 		return fail(p, "", err);
-	if (leave_begin(&p->leave, p->dir, includes, err) ||
+	if (exclude_begin(&p->exclude, p->dir, includes, err) ||
 	    walk(p, &(struct place){ .path = "" }, err))
 		return -1;
-	missing = leave_missing(&p->leave);
+	missing = exclude_missing(&p->exclude);
 	if (missing)
 		return error_set(
 			err, ERR_INVALID,
@@ -399,7 +400,7 @@ int pack_folder(const char *dir, int fd, const struct pack_opts *opts,
 	int rc = pack(&p, &opts->includes, err);
 
 	zstd_writer_free(p.zstd);
-	leave_release(&p.leave);
+	exclude_release(&p.exclude);
 	free(p.entries);
 	if (!rc)
 		*ret = summary;

@@ -2,7 +2,7 @@
  * pack.h - a folder as one archive (tar.h in zstd), and back.
  *
  * Equal folders give equal bytes on every machine: names in order, no owners, no times,
- * of modes only whether a file may be executed. What is left out: leave.h.
+ * of modes only whether a file may be executed. What is left out: exclude.h.
  */
 #ifndef PACK_PACK_H
 #define PACK_PACK_H
@@ -12,7 +12,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
-#include "pack/leave.h"
+#include "pack/exclude.h"
 
 #define PACK_IGNORE_FILE ".kftrainerignore"
 #define PACK_MARKER      ".kftrainer-workspace" /* what unpacking leaves behind */
@@ -39,12 +39,12 @@ struct pack_summary {
 		const char *path; /* NULL: there are no more */
 		int64_t size;
 	} largest[PACK_LARGEST]; /* files, the largest first */
-	struct pack_left left[LEAVE_REASONS];
+	struct pack_left left[EXCLUDE_REASONS];
 };
 
 struct pack_opts {
 	struct pack_limits limits;
-	struct leave_includes includes;
+	struct exclude_includes includes;
 };
 
 /*

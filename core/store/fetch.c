@@ -18,14 +18,14 @@
 #include "base/xmalloc.h"
 #include "net/retry.h"
 #include "net/uri.h"
+#include "store/cpu_wait.h"
 #include "store/fetch_impl.h"
 #include "store/fetch_pace.h"
-#include "store/starved.h"
 
 const char *const fetch_event_words[FETCH_EVENTS] = {
-	[FETCH_THERE] = "present",
+	[FETCH_PRESENT] = "present",
 	[FETCH_STARTED] = "started",
-	[FETCH_ANEW] = "again",
+	[FETCH_RESTARTED] = "again",
 	[FETCH_DONE] = "done",
 };
 
@@ -229,11 +229,11 @@ static int look_at(struct fetch *f, size_t i, struct error *err)
 		return 0;
 	there.size = st.st_size;
 	if (!f->conf->recheck && ledger_has(&f->ledger, o, &st))
-		known->there = true;
+		known->present = true;
 	else if ((o->size < 0 || o->size == st.st_size) && verify_name(&arena, &there))
 		known->check = true;
 	else if (!f->conf->recheck)
-		known->have = ledger_validator(&f->ledger, o, &st);
+		known->validator = ledger_validator(&f->ledger, o, &st);
 	return 0;
 }
 
@@ -260,11 +260,11 @@ static int look_at_all(struct fetch *f, struct error *err)
 			return -1;
 		f->files_unsized += o->size < 0;
 		f->bytes += o->size < 0 ? 0 : o->size;
-		f->n_left += !f->known[i].there;
-		if (f->known[i].there) {
+		f->n_left += !f->known[i].present;
+		if (f->known[i].present) {
 			f->files_done++;
 			f->bytes_done += o->size < 0 ? 0 : o->size;
-			fetch_tell(f, FETCH_THERE, o->path, o->size);
+			fetch_tell(f, FETCH_PRESENT, o->path, o->size);
 		} else if (!f->known[i].check && o->size > 0) {
 			int64_t part = part_bytes(f, o->path);
 
@@ -295,7 +295,7 @@ static void *work(void *ctx)
 		} else if (file_begin(f, file, &there, &err)) {
 			plan_fail(f, file->o.path, &err);
 		} else {
-			plan_begun(f, file, there);
+			plan_started(f, file, there);
 		}
 	}
 	return NULL;
@@ -389,12 +389,12 @@ static void wait_tick(struct fetch *f)
 static void watch(struct fetch *f, unsigned max)
 {
 	struct pace pace = { .begin_ms = clock_ms() - f->begin_ms };
-	struct starved starved = { 0 };
+	struct cpu_wait cpu_wait = { 0 };
 	struct fetch_now now;
 
 	for (unsigned tick = 1, want; !is_over(f); tick++) {
 		wait_tick(f);
-		pace.starved = starved_look(&starved, clock_ms());
+		pace.cpu_bound = cpu_wait_high(&cpu_wait, clock_ms());
 		fill_now(f, &now);
 		if (f->conf->tick)
 			f->conf->tick(f->conf->ctx, &now);

@@ -28,10 +28,10 @@
 #include "store/scheme.h"
 
 enum fetch_event {
-	FETCH_THERE,   /* it was there already, and right */
-	FETCH_STARTED, /* a part of it may be there: the bytes */
-	FETCH_ANEW,    /* it has changed, or its digest was wrong */
-	FETCH_DONE,    /* verified, where the place gives a digest, and in place */
+	FETCH_PRESENT,   /* it was there already, and right */
+	FETCH_STARTED,   /* a part of it may be there: the bytes */
+	FETCH_RESTARTED, /* it has changed, or its digest was wrong */
+	FETCH_DONE,      /* verified, where the place gives a digest, and in place */
 	FETCH_EVENTS
 };
 extern const char *const fetch_event_words[FETCH_EVENTS];

@@ -136,7 +136,7 @@ static void add_left(struct file *file, int64_t from, int64_t to)
  */
 bool file_has_sums(const struct fetch *f, const struct file *file)
 {
-	return !f->conf->unverified && !verify_is_sure(&file->o);
+	return !f->conf->unverified && !sum_is_authoritative(&file->o);
 }
 
 /* Are the bytes the ones that were recorded? Those in order are hashed on the way. */
@@ -282,12 +282,12 @@ static int is_right(struct fetch *f, struct file *file, bool *ret, struct error 
 	return *ret ? ledger_add(&f->ledger, &file->o, &st, err) : 0;
 }
 
-int file_begin(struct fetch *f, struct file *file, bool *ret_there, struct error *err)
+int file_begin(struct fetch *f, struct file *file, bool *ret_present, struct error *err)
 {
-	*ret_there = false;
-	if (file->check_there && is_right(f, file, ret_there, err))
+	*ret_present = false;
+	if (file->check_local && is_right(f, file, ret_present, err))
 		return -1;
-	if (*ret_there)
+	if (*ret_present)
 		return 0;
 	target_name(file->part, file->o.path, "part");
 	target_name(file->journal, file->o.path, "journal");
@@ -334,12 +334,12 @@ int file_reset(struct fetch *f, struct file *file, struct error *err)
 	file->hashed = 0;
 	file->n_left = 0;
 	file->etag = file->o.etag;
-	file->where = NULL;
+	file->redirected_to = NULL;
 	file->resumed = false;
 	verify_free(file->verify);
 	file->verify = verify_new(&file->o);
 	add_left(file, 0, file->o.size < 0 ? INT64_MAX : file->o.size);
-	fetch_tell(f, FETCH_ANEW, file->o.path, 0);
+	fetch_tell(f, FETCH_RESTARTED, file->o.path, 0);
 	if (ftruncate(file->fd, 0))
 		return fail(f, err);
 	return file->o.size >= 0 ? file_reserve(f, file, err) : 0;
@@ -369,7 +369,7 @@ static int journal_of(struct fetch *f, struct file *file)
 	int fd;
 
 	pthread_mutex_lock(&f->lock);
-	if (file->journal_fd < 0 && file->o.size >= JOURNAL_FROM && !file->anew) {
+	if (file->journal_fd < 0 && file->o.size >= JOURNAL_FROM && !file->restart) {
 		open_journal(f, file);
 		if (f->list.objects[file->index].size < 0 ||
 		    (!file->o.etag && file->etag))
@@ -434,7 +434,7 @@ static int put_in_place(struct fetch *f, struct file *file, struct error *err)
 }
 
 /* 304: the file that was fetched before is the one the place has. */
-static int keep_there(struct fetch *f, struct file *file, struct error *err)
+static int keep_local(struct fetch *f, struct file *file, struct error *err)
 {
 	struct stat st;
 
@@ -442,7 +442,7 @@ static int keep_there(struct fetch *f, struct file *file, struct error *err)
 	drop_journal(f, file);
 	if (target_stat(&f->target, file->o.path, &st, err))
 		return -1;
-	file->o.etag = file->have;
+	file->o.etag = file->local_validator;
 	count(&f->bytes_done, st.st_size);
 	if (file->o.size < 0 && plan_size_known(f, file, st.st_size, err))
 		return -1;
@@ -455,10 +455,10 @@ int file_end(struct fetch *f, struct file *file, bool *ret_wrong, struct error *
 	struct store_object other = file->o;
 
 	*ret_wrong = false;
-	if (file->same)
-		return keep_there(f, file, err);
+	if (file->unchanged)
+		return keep_local(f, file, err);
 	*ret_wrong = file->verify && !verify_end(file->verify);
-	if (*ret_wrong && scheme->doubt && !verify_is_sure(&file->o)) {
+	if (*ret_wrong && scheme->doubt && !sum_is_authoritative(&file->o)) {
 		int right = 0;
 
 		if (scheme->doubt(f->conf->store, &file->o, &file->arena, &other, err))

@@ -22,29 +22,29 @@ struct file {
 	char part[TARGET_NAME_SIZE + 16], journal[TARGET_NAME_SIZE + 16];
 	char note[TARGET_NAME_SIZE + 16];
 	int fd, journal_fd;
-	bool check_there;   /* a file of that size is there: is it right? */
-	bool busy;          /* one worker begins, resets or ends it */
-	bool anew;          /* to begin anew when its last piece has ended */
-	bool whole;         /* the server gives no ranges */
-	bool resumed;       /* its validator is of an earlier run */
-	const char *have;   /* validator of the file in place, or NULL */
-	bool same;          /* the place has that one: 304 */
-	struct range *left; /* not there and in no piece; ascending */
+	bool check_local;            /* a file of that size is there: is it right? */
+	bool busy;                   /* one worker begins, resets or ends it */
+	bool restart;                /* to begin anew when its last piece has ended */
+	bool no_ranges;              /* the server gives no ranges */
+	bool resumed;                /* its validator is of an earlier run */
+	const char *local_validator; /* of the file in place; or NULL */
+	bool unchanged;              /* the place has that one: 304 */
+	struct range *left;          /* not there and in no piece; ascending */
 	size_t n_left;
 	struct piece *pieces;
-	int begun, tried, refused, slow;
+	int restarts, tried, refused, slow;
 	int64_t not_before, failed_ms; /* the last failure that was counted */
-	const char *etag;  /* or Last-Modified: of the contents that are here */
-	const char *where; /* where redirects led to; may hold a signature */
-	bool where_same;   /* the same host: it gets the headers, too */
+	const char *etag;            /* or Last-Modified: of the contents that are here */
+	const char *redirected_to;   /* where redirects led to; may hold a signature */
+	bool redirected_same_origin; /* the same host: it gets the headers, too */
 	struct verify *verify;
-	bool hashing;    /* somebody does */
-	bool catching;   /* by reading what has been written */
-	int64_t hashed;  /* up to here; atomic */
-	int64_t written; /* bytes of it that are here; atomic */
+	bool hashing;     /* somebody does */
+	bool catching_up; /* by reading what has been written */
+	int64_t hashed;   /* up to here; atomic */
+	int64_t written;  /* bytes of it that are here; atomic */
 };
 
-MUST_CHECK int file_begin(struct fetch *f, struct file *file, bool *ret_there,
+MUST_CHECK int file_begin(struct fetch *f, struct file *file, bool *ret_present,
 			  struct error *err);
 MUST_CHECK int file_reset(struct fetch *f, struct file *file, struct error *err);
 MUST_CHECK int file_reserve(struct fetch *f, struct file *file, struct error *err);

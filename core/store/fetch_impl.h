@@ -53,8 +53,9 @@ struct piece {
 	bool stalled;                        /* next to nothing comes */
 	int64_t began_ms, mark_ms, mark_pos; /* for judging its speed */
 
-	const char *asked; /* what was known of redirects when it was asked; or NULL */
-	bool fresh;        /* with credentials made anew */
+	const char *
+		known_redirect; /* what was known of redirects when it was asked; or NULL */
+	bool renewed;           /* with credentials made anew */
 
 	/* the answer */
 	bool checked; /* its head has been looked at */
@@ -76,8 +77,8 @@ struct fetch {
 	struct filter filter; /* conf's, and what is rescued */
 	struct store_listing list;
 	struct known {
-		bool check, there;
-		const char *have;
+		bool check, present;
+		const char *validator;
 	} * known; /* of each object */
 	int64_t begin_ms;
 
@@ -116,7 +117,7 @@ static inline int64_t count_of(const int64_t *n)
 /* fetch_plan.c: call without the lock */
 enum task { TASK_END, TASK_BEGIN, TASK_PIECE };
 enum task plan_take(struct fetch *f, struct file **ret_file, struct piece **ret_piece);
-void plan_begun(struct fetch *f, struct file *file, bool there);
+void plan_started(struct fetch *f, struct file *file, bool there);
 void plan_piece_end(struct fetch *f, struct piece *p, struct error *err);
 void plan_fail(struct fetch *f, const char *path, const struct error *err);
 bool plan_claim_all(struct fetch *f, struct piece *p); /* this answer is all of it */

@@ -46,7 +46,8 @@ static void measure(struct pace *p, int64_t bytes, int64_t ms)
 
 static unsigned try_more(struct pace *p, unsigned now, unsigned max, int64_t rate)
 {
-	if (p->starved || now >= max || p->ms < p->next_ms || rate >= (int64_t)now * FAST)
+	if (p->cpu_bound || now >= max || p->ms < p->next_ms ||
+	    rate >= (int64_t)now * FAST)
 		return now;
 	p->before = rate;
 	p->from = now;

@@ -12,7 +12,7 @@
 
 /* To begin: .begin_ms alone. */
 struct pace {
-	bool starved; /* the caller's: short of processors, no more connections */
+	bool cpu_bound; /* the caller's: short of processors, no more connections */
 	int64_t begin_ms;
 	int64_t ms, bytes; /* when the rate began to be measured */
 	int64_t due_ms;    /* and when it is known */

@@ -213,7 +213,7 @@ static int on_data(void *ctx, const void *data, size_t len, struct error *err)
 
 	if (!p->checked && check_head(p, err))
 		return -1;
-	if (__atomic_load_n(&p->f->anew, __ATOMIC_RELAXED) ||
+	if (__atomic_load_n(&p->f->restart, __ATOMIC_RELAXED) ||
 	    __atomic_load_n(&p->cancel, __ATOMIC_RELAXED)) {
 		error_set(err, ERR_STOPPED, "stopped");
 		return stop_with(p, PIECE_NOW);
@@ -316,12 +316,12 @@ static void add_lines(struct piece *p, struct request *r, const char *const *hea
 					 (long long)p->end - 1));
 	if (file->etag && *file->etag == '"' && http_is_etag(file->etag))
 		add_line(r, arena_printf(a, "If-Match: %s", file->etag));
-	else if (!file->etag && file->have && p->pos == 0)
-		add_line(r,
-			 arena_printf(a,
-				      http_is_etag(file->have) ? "If-None-Match: %s"
-							       : "If-Modified-Since: %s",
-				      file->have));
+	else if (!file->etag && file->local_validator && p->pos == 0)
+		add_line(r, arena_printf(a,
+					 http_is_etag(file->local_validator)
+						 ? "If-None-Match: %s"
+						 : "If-Modified-Since: %s",
+					 file->local_validator));
 }
 
 static int locate(struct fetch *f, struct piece *p, struct request *r,
@@ -332,12 +332,13 @@ static int locate(struct fetch *f, struct piece *p, struct request *r,
 	int refused;
 
 	pthread_mutex_lock(&f->lock);
-	r->at.url = file->where ? arena_strdup(&p->arena, file->where) : NULL;
-	r->at.cross_origin = r->at.url && !file->where_same;
-	r->at.secure_only = !verify_is_proof(&file->o);
-	p->asked = r->at.url;
-	refused = file->where ? 0 : file->refused;
-	p->fresh = refused != 0;
+	r->at.url =
+		file->redirected_to ? arena_strdup(&p->arena, file->redirected_to) : NULL;
+	r->at.cross_origin = r->at.url && !file->redirected_same_origin;
+	r->at.secure_only = !sum_is_proof(&file->o);
+	p->known_redirect = r->at.url;
+	refused = file->redirected_to ? 0 : file->refused;
+	p->renewed = refused != 0;
 	pthread_mutex_unlock(&f->lock);
 	*headers = NULL;
 	if (r->at.cross_origin)
@@ -365,9 +366,9 @@ static void remember(struct fetch *f, struct piece *p, const struct request *r)
 	struct file *file = p->f;
 
 	pthread_mutex_lock(&f->lock);
-	if (r->at.hops && !str_eq(file->where, r->at.url)) {
-		file->where = arena_strdup(&file->arena, r->at.url);
-		file->where_same = !r->at.cross_origin;
+	if (r->at.hops && !str_eq(file->redirected_to, r->at.url)) {
+		file->redirected_to = arena_strdup(&file->arena, r->at.url);
+		file->redirected_same_origin = !r->at.cross_origin;
 	}
 	pthread_mutex_unlock(&f->lock);
 }
@@ -381,7 +382,7 @@ static void explain(struct fetch *f, struct piece *p, const struct http_response
 	const char *body = r->body.data ? (const char *)r->body.data : "";
 
 	retry_fail(err, r->status);
-	if (s->explain && !p->asked)
+	if (s->explain && !p->known_redirect)
 		s->explain(f->conf->store, &p->f->o, r->status, body, err);
 	p->outcome = PIECE_FATAL;
 }
@@ -394,13 +395,13 @@ static void refused(struct fetch *f, struct piece *p, const struct http_response
 	bool again = true;
 
 	pthread_mutex_lock(&f->lock);
-	if (p->asked) {
-		if (str_eq(file->where, p->asked)) {
-			file->where = NULL;
+	if (p->known_redirect) {
+		if (str_eq(file->redirected_to, p->known_redirect)) {
+			file->redirected_to = NULL;
 			again = ++file->tried <= 3;
 		}
 	} else {
-		again = !p->fresh && (r->status == 401 || r->status == 403);
+		again = !p->renewed && (r->status == 401 || r->status == 403);
 		file->refused = r->status;
 	}
 	pthread_mutex_unlock(&f->lock);
@@ -413,8 +414,8 @@ static void refused(struct fetch *f, struct piece *p, const struct http_response
 static void failed_status(struct fetch *f, struct piece *p, const struct http_response *r,
 			  struct error *err)
 {
-	if (r->status == 304 && p->f->have) {
-		p->f->same = true;
+	if (r->status == 304 && p->f->local_validator) {
+		p->f->unchanged = true;
 		p->end = p->pos;
 	} else if (r->status == 416 && p->f->o.size < 0 && p->total == 0) {
 		if (check_size(p, 0, err) == 0)
@@ -425,7 +426,7 @@ static void failed_status(struct fetch *f, struct piece *p, const struct http_re
 		retry_fail(err, r->status);
 		p->pause_ms = r->retry_after_ms;
 		p->outcome = PIECE_AGAIN;
-	} else if (r->status == 401 || r->status == 403 || p->asked) {
+	} else if (r->status == 401 || r->status == 403 || p->known_redirect) {
 		refused(f, p, r, err);
 	} else {
 		explain(f, p, r, err);
@@ -488,7 +489,7 @@ static bool ask(struct fetch *f, struct piece *p, struct request *r, struct erro
 		failed_call(f, p, err);
 		return true;
 	}
-	if (redirect_follow(&r->at, &p->arena, &answer, &again, err)) {
+	if (redirect_follow(&r->at, &answer, &again, err)) {
 		stop_with(p, PIECE_FATAL);
 		return true;
 	}
@@ -503,7 +504,7 @@ static bool ask(struct fetch *f, struct piece *p, struct request *r, struct erro
 
 static void run_http(struct fetch *f, struct piece *p, struct error *err)
 {
-	struct request r = { 0 };
+	struct request r = { .at.arena = &p->arena };
 	const char *const *headers;
 
 	if (locate(f, p, &r, &headers, err))

@@ -51,7 +51,7 @@ static struct piece *cut_piece(struct fetch *f, struct file *file)
 	p->from = p->pos = p->recorded = r->from;
 	p->end = r->to;
 	/* a little more rather than a little piece at the end */
-	if (!file->whole && r->to - r->from > size + size / 2)
+	if (!file->no_ranges && r->to - r->from > size + size / 2)
 		p->end = r->from + size;
 	r->from = p->end;
 	if (r->from >= r->to)
@@ -71,16 +71,18 @@ static struct piece *cut_piece(struct fetch *f, struct file *file)
  */
 static bool is_ahead(const struct file *file)
 {
-	return file->catching && file->left[0].from - count_of(&file->hashed) > BACKLOG;
+	return file->catching_up &&
+	       file->left[0].from - count_of(&file->hashed) > BACKLOG;
 }
 
 /* Can a piece of it be given out now? *until: when it is worth looking again. */
 static bool is_ready(const struct file *file, int64_t now, int64_t *until)
 {
-	if (file->busy || file->anew || file->same || !file->n_left || is_ahead(file))
+	if (file->busy || file->restart || file->unchanged || !file->n_left ||
+	    is_ahead(file))
 		return false;
 	/* while the size is not known the first piece goes alone */
-	if (file->pieces && (file->whole || file->o.size < 0))
+	if (file->pieces && (file->no_ranges || file->o.size < 0))
 		return false;
 	if (file->not_before > now) {
 		if (*until < 0 || file->not_before < *until)
@@ -94,15 +96,15 @@ static struct file *begin_next(struct fetch *f)
 {
 	struct file *file, **at = &f->files;
 
-	while (f->next < f->list.n && f->known[f->next].there)
+	while (f->next < f->list.n && f->known[f->next].present)
 		f->next++;
 	if (f->next == f->list.n || f->n_files >= 2 * (size_t)f->want + 2)
 		return NULL;
 	file = xcalloc(1, sizeof(*file));
 	file->index = f->next;
 	file->o = f->list.objects[f->next];
-	file->check_there = f->known[f->next].check;
-	file->have = f->known[f->next].have;
+	file->check_local = f->known[f->next].check;
+	file->local_validator = f->known[f->next].validator;
 	file->fd = file->journal_fd = -1;
 	file->busy = true;
 	f->next++;
@@ -116,7 +118,7 @@ static struct file *begin_next(struct fetch *f)
 /* Who catches up with its hashing goes on with it, too. */
 static size_t workers_of(const struct file *file)
 {
-	size_t n = file->catching;
+	size_t n = file->catching_up;
 
 	for (const struct piece *p = file->pieces; p; p = p->next)
 		n++;
@@ -232,20 +234,20 @@ static int64_t written_to(const struct file *file)
 
 static bool is_complete(const struct file *file)
 {
-	if (file->anew || file->busy || file->hashing || file->pieces)
+	if (file->restart || file->busy || file->hashing || file->pieces)
 		return false;
-	if (file->same)
+	if (file->unchanged)
 		return true;
 	return !file->n_left && file->o.size >= 0 &&
 	       (!file->verify || file->hashed == file->o.size);
 }
 
 /* Begin anew, if that has not been tried. Returns false when there is no more of it. */
-static bool may_begin_anew(struct fetch *f, struct file *file, const char *why)
+static bool may_restart(struct fetch *f, struct file *file, const char *why)
 {
 	struct error err = { 0 };
 
-	if (file->resumed || file->begun++ < 1) {
+	if (file->resumed || file->restarts++ < 1) {
 		file->resumed = false;
 		return true;
 	}
@@ -296,7 +298,7 @@ static void reset(struct fetch *f, struct file *file)
 	list_again(f, file);
 	rc = file_reset(f, file, &err);
 	pthread_mutex_lock(&f->lock);
-	file->busy = file->anew = false;
+	file->busy = file->restart = false;
 	if (rc)
 		fail_locked(f, file->o.path, &err);
 	pthread_cond_broadcast(&f->changed);
@@ -314,7 +316,7 @@ static void end(struct fetch *f, struct file *file)
 	rc = file_end(f, file, &wrong, &err);
 	if (!rc && !wrong) {
 		__atomic_add_fetch(&f->files_done, 1, __ATOMIC_RELAXED);
-		fetch_tell(f, file->same ? FETCH_THERE : FETCH_DONE, file->o.path,
+		fetch_tell(f, file->unchanged ? FETCH_PRESENT : FETCH_DONE, file->o.path,
 			   file->o.size);
 	}
 	pthread_mutex_lock(&f->lock);
@@ -324,19 +326,19 @@ static void end(struct fetch *f, struct file *file)
 	} else if (!wrong) {
 		remove_file(f, file);
 		file_free(file);
-	} else if (may_begin_anew(f, file,
-				  "the bytes that come have not the digest that the "
-				  "place gives for them, twice: damaged on the way or "
-				  "at the place; nothing wrong was kept")) {
-		file->anew = true;
+	} else if (may_restart(f, file,
+			       "the bytes that come have not the digest that the "
+			       "place gives for them, twice: damaged on the way or "
+			       "at the place; nothing wrong was kept")) {
+		file->restart = true;
 		reset(f, file);
 	}
 }
 
 static bool can_hash(const struct fetch *f, const struct file *file)
 {
-	return file->verify && !file->hashing && !file->anew && !file->busy &&
-	       !file->same && !f->failed && file->o.size >= 0 &&
+	return file->verify && !file->hashing && !file->restart && !file->busy &&
+	       !file->unchanged && !f->failed && file->o.size >= 0 &&
 	       written_to(file) > file->hashed;
 }
 
@@ -350,24 +352,24 @@ static void advance(struct fetch *f, struct file *file)
 
 		if (to > file->hashed + HASH_STEP)
 			to = file->hashed + HASH_STEP;
-		file->hashing = file->catching = true;
+		file->hashing = file->catching_up = true;
 		pthread_mutex_unlock(&f->lock);
 		rc = file_hash(file, to, &err);
 		pthread_mutex_lock(&f->lock);
-		file->hashing = file->catching = false;
+		file->hashing = file->catching_up = false;
 		if (rc)
 			fail_locked(f, file->o.path, &err);
 		pthread_cond_signal(&f->changed);
 	}
 	if (f->failed || file->busy)
 		return;
-	if (file->anew && !file->pieces && !file->hashing)
+	if (file->restart && !file->pieces && !file->hashing)
 		reset(f, file);
 	else if (is_complete(file))
 		end(f, file);
 }
 
-void plan_begun(struct fetch *f, struct file *file, bool there)
+void plan_started(struct fetch *f, struct file *file, bool there)
 {
 	pthread_mutex_lock(&f->lock);
 	f->n_working--;
@@ -377,7 +379,7 @@ void plan_begun(struct fetch *f, struct file *file, bool there)
 		count(&f->bytes_done, file->o.size);
 		remove_file(f, file);
 		pthread_mutex_unlock(&f->lock);
-		fetch_tell(f, FETCH_THERE, file->o.path, file->o.size);
+		fetch_tell(f, FETCH_PRESENT, file->o.path, file->o.size);
 		file_free(file);
 		return;
 	}
@@ -454,11 +456,11 @@ static void judge(struct fetch *f, struct piece *p, struct error *err)
 	case PIECE_AGAIN:
 		try_again(f, file, p, err);
 		/* it may have changed since, and nothing would tell */
-		file->anew |= !named && count_of(&file->written) > 0;
+		file->restart |= !named && count_of(&file->written) > 0;
 		break;
 	case PIECE_CHANGED:
-		if (!file->anew && may_begin_anew(f, file, err->msg))
-			file->anew = true;
+		if (!file->restart && may_restart(f, file, err->msg))
+			file->restart = true;
 		break;
 	case PIECE_FATAL:
 		fail_locked(f, file->o.path, err);
@@ -497,7 +499,7 @@ void plan_piece_end(struct fetch *f, struct piece *p, struct error *err)
 	while (*at != p)
 		at = &(*at)->next;
 	*at = p->next;
-	if (!file->anew)
+	if (!file->restart)
 		give_back(file, p->pos, p->end);
 	if (p->hashes)
 		file->hashing = false;
@@ -520,7 +522,7 @@ bool plan_claim_all(struct fetch *f, struct piece *p)
 	bool alone;
 
 	pthread_mutex_lock(&f->lock);
-	file->whole = true;
+	file->no_ranges = true;
 	alone = file->pieces == p && !p->next;
 	if (alone && file->n_left && file->left[0].from == p->end) {
 		p->end = file->left[0].to;

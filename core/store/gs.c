@@ -173,7 +173,7 @@ static int ask(struct store *s, const char *name, const struct sigv4_pair *query
 
 struct gathering {
 	struct store_listing *to;
-	size_t seen, skip; /* skip: the prefix's length */
+	size_t n_listed, skip; /* skip: the prefix's length */
 	bool (*wanted)(void *ctx, const char *name, bool named);
 	void *ctx;
 };
@@ -227,7 +227,7 @@ static int take_page(struct gathering *g, const cJSON *page, struct error *err)
 
 		if (!name)
 			return error_set(err, ERR_FORMAT, "gs: an object without a name");
-		g->seen++;
+		g->n_listed++;
 		if (str_ends(name, "/") || strlen(name) <= g->skip ||
 		    (g->wanted && !g->wanted(g->ctx, name, false)))
 			continue;
@@ -289,11 +289,11 @@ static int gather(struct store *s, struct gathering *g, struct error *err)
 	if (!*s->key || str_ends(s->key, "/"))
 		return list_below(s, s->key, g, err);
 	if (list_below(s, arena_printf(&arena, "%s/", s->key), g, &refusal) &&
-	    (refusal.code != 403 || g->seen)) {
+	    (refusal.code != 403 || g->n_listed)) {
 		*err = refusal;
 		return -1;
 	}
-	if (g->seen || !list_object(s, s->key, g, err))
+	if (g->n_listed || !list_object(s, s->key, g, err))
 		return 0;
 	if (refusal.kind)
 		*err = refusal;

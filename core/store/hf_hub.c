@@ -355,8 +355,8 @@ static int get_page(struct hf_page *p, const struct hf_hub *hub,
 {
 	struct answer a = { 0 };
 	const struct http_request req = request_of(hub, &a);
-	int rc = redirect_retry(at, &p->arena, hub->asker, title(&p->arena, hub, repo),
-				&req, &p->http, err);
+	int rc = redirect_retry(at, hub->asker, title(&p->arena, hub, repo), &req,
+				&p->http, err);
 
 	if (!rc && p->http.status != 200)
 		rc = hf_hub_refused(hub, repo, p->http.status, a.code ? a.code : "",
@@ -370,8 +370,8 @@ static int get_page(struct hf_page *p, const struct hf_hub *hub,
 int hf_hub_get(struct hf_page *ret, const struct hf_hub *hub, const struct hf_repo *repo,
 	       const char *url, struct error *err)
 {
-	struct redirect at = { .url = url, .same_origin_only = true };
 	struct hf_page p = { 0 };
+	struct redirect at = { .arena = &p.arena, .url = url, .same_origin_only = true };
 
 	if (get_page(&p, hub, repo, &at, err)) {
 		hf_page_release(&p);

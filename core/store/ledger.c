@@ -201,13 +201,13 @@ int ledger_drop_stale(struct ledger *l, const struct store_listing *list, size_t
 	for (size_t i = 0; i < list->n; i++)
 		map_put(&wanted, list->objects[i].path, &list->objects[i]);
 	map_each(e, &l->files) {
-		const struct ledger_entry *was = e->value;
+		const struct ledger_entry *entry = e->value;
 		struct stat st;
 
-		if (!was->same_source || map_get(&wanted, e->key) ||
+		if (!entry->same_source || map_get(&wanted, e->key) ||
 		    target_reserved(e->key) || relpath_check(e->key, &ignored) ||
 		    target_stat(l->target, e->key, &st, &ignored) || !st.st_nlink ||
-		    was->size != st.st_size || was->mtime != mtime_of(&st))
+		    entry->size != st.st_size || entry->mtime != mtime_of(&st))
 			continue;
 		if (target_remove(l->target, e->key, err))
 			return -1;

@@ -53,7 +53,7 @@ static void s3_close(struct store *s)
 
 struct gathering {
 	struct store_listing *to;
-	size_t seen, skip; /* skip: the prefix's length */
+	size_t n_listed, skip; /* skip: the prefix's length */
 	bool (*wanted)(void *ctx, const char *name, bool named);
 	void *ctx;
 };
@@ -93,7 +93,7 @@ static int on_entry(void *ctx, const struct s3_entry *e, struct error *err)
 {
 	struct gathering *g = ctx;
 
-	g->seen++;
+	g->n_listed++;
 	if (!*e->key || str_ends(e->key, "/") || strlen(e->key) <= g->skip)
 		return 0;
 	if (g->wanted && !g->wanted(g->ctx, e->key, false))
@@ -123,7 +123,7 @@ static int list_object(struct store *s, const char *key, struct gathering *g,
 		return 0;
 	e.size = head.size;
 	e.etag = head.etag;
-	g->seen++;
+	g->n_listed++;
 	if (g->wanted && !g->wanted(g->ctx, key, true))
 		return 0;
 	return take(g, slash ? slash + 1 : key, &e, err);
@@ -144,11 +144,11 @@ static int gather(struct store *s, struct gathering *g, struct error *err)
 	if (!*key || str_ends(key, "/"))
 		return list_below(s, key, g, err);
 	if (list_below(s, arena_printf(&arena, "%s/", key), g, &refused) &&
-	    (refused.code != 403 || g->seen)) {
+	    (refused.code != 403 || g->n_listed)) {
 		*err = refused;
 		return -1;
 	}
-	if (g->seen)
+	if (g->n_listed)
 		return 0;
 	if (list_object(s, key, g, &status, err))
 		return -1;

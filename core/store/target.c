@@ -16,15 +16,15 @@
 /* Volumes are root's as they are made, and who a pod is its securityContext says. */
 static int fail_write(struct error *err)
 {
-	const struct error was = *err;
+	const struct error why = *err;
 
-	if (was.code != EACCES)
+	if (why.code != EACCES)
 		return -1;
-	error_set(err, was.kind,
+	error_set(err, why.kind,
 		  "%.700s for user %u; in a pod, set securityContext.fsGroup (or "
 		  "runAsUser) so that it may write to the volume",
-		  was.msg, (unsigned)geteuid());
-	err->code = was.code;
+		  why.msg, (unsigned)geteuid());
+	err->code = why.code;
 	return -1;
 }
 

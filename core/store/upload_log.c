@@ -67,9 +67,9 @@ void upload_log_open(struct upload_log *b, const char *folder)
 		read_back(b);
 }
 
-void upload_log_close(struct upload_log *b, bool forget)
+void upload_log_close(struct upload_log *b, bool delete)
 {
-	if (b->fd >= 0 && forget)
+	if (b->fd >= 0 && delete)
 		unlinkat(b->state, NAME, 0);
 	if (b->fd >= 0)
 		close(b->fd);

@@ -21,8 +21,8 @@ struct upload_log {
 };
 
 void upload_log_open(struct upload_log *b, const char *folder);
-/* `forget`: none is left. */
-void upload_log_close(struct upload_log *b, bool forget);
+/* `delete`: no upload is unfinished. */
+void upload_log_close(struct upload_log *b, bool delete);
 
 /* `object`: "s3://bucket/key". NULL: there is none. */
 const char *upload_log_find(const struct upload_log *b, const char *object);

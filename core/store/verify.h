@@ -16,10 +16,10 @@ bool verify_end(struct verify *v);
 void verify_free(struct verify *v); /* NULL is fine */
 
 /* Is there a sum of just these bytes? An ETag may be something else: scheme->doubt. */
-bool verify_is_sure(const struct store_object *o);
+bool sum_is_authoritative(const struct store_object *o);
 
 /* Does it prove whose bytes they are? The others keep faults out, and no enemy. */
-bool verify_is_proof(const struct store_object *o);
+bool sum_is_proof(const struct store_object *o);
 
 /* "sha256:<hex>": how the object's contents are called, or NULL. */
 const char *verify_name(struct arena *arena, const struct store_object *o);

@@ -200,7 +200,7 @@ static bool is_other_digest(const char *word)
 static int check_plain(const struct store_object *o, const char *base, struct error *err)
 {
 	if (strncasecmp(base, "https:", 6) || str_starts(o->key, "https://") ||
-	    verify_is_proof(o))
+	    sum_is_proof(o))
 		return 0;
 	return error_set(err, ERR_DENIED,
 			 "a manifest over https names a URL of http, where anybody may "
@@ -293,13 +293,13 @@ static int get_manifest(struct store *s, struct http_response *ret, struct error
 {
 	const char *what =
 		arena_printf(&s->arena, "manifest %s", uri_shown(&s->arena, s->url));
-	struct redirect at = { .url = s->url, .secure_only = true };
+	struct redirect at = { .arena = &s->arena, .url = s->url, .secure_only = true };
 	const struct http_request req = { .method = "GET",
 					  .headers = s->headers,
 					  .idle_ms = 30000,
 					  .max_body = MAX_MANIFEST };
 
-	return redirect_retry(&at, &s->arena, s->asker, what, &req, ret, err);
+	return redirect_retry(&at, s->asker, what, &req, ret, err);
 }
 
 static int list_manifest(struct store *s,

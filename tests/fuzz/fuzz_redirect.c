@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	cleanup_arena struct arena a = { 0 };
 	char **lines = str_split(&a, str_slice(&a, (const char *)data, size), '\n', NULL);
-	struct redirect r = { .url = lines[0] };
+	struct redirect r = { .arena = &a, .url = lines[0] };
 	struct error err = { 0 };
 
 	for (char **line = lines; *line; line++)
@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		const struct redirect was = r;
 		bool again;
 
-		if (redirect_follow(&r, &a, &answer, &again, &err)) {
+		if (redirect_follow(&r, &answer, &again, &err)) {
 			FUZZ_CHECK(r.url == was.url && r.hops == was.hops);
 			break;
 		}

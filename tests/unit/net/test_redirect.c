@@ -34,13 +34,12 @@ static const struct {
 	{ "https://[::1]/x", { "https://[::2]/z" }, "https://[::2]/z", true, false },
 };
 
-static int follow(struct redirect *r, struct arena *arena, const char *location,
-		  struct error *err)
+static int follow(struct redirect *r, const char *location, struct error *err)
 {
 	const struct http_response answer = { .status = 302,
 					      .location = (char *)location };
 	bool again = false;
-	int rc = redirect_follow(r, arena, &answer, &again, err);
+	int rc = redirect_follow(r, &answer, &again, err);
 
 	assert_true(again);
 	return rc;
@@ -50,12 +49,12 @@ static void test_where_redirects_lead_and_with_what(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		struct redirect r = { .url = rows[i].url };
 		cleanup_arena struct arena a = { 0 };
+		struct redirect r = { .arena = &a, .url = rows[i].url };
 		struct error err = { 0 };
 
 		for (const char *const *l = rows[i].locations; *l; l++)
-			if (follow(&r, &a, *l, &err))
+			if (follow(&r, *l, &err))
 				fail_msg("%zu: %s", i, err.msg);
 		assert_string_equal(r.url, rows[i].want);
 		assert_int_equal(r.cross_origin, rows[i].cross_origin);
@@ -72,11 +71,11 @@ static void test_where_none_may_lead(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-		struct redirect r = { .url = "https://a/x" };
 		cleanup_arena struct arena a = { 0 };
+		struct redirect r = { .arena = &a, .url = "https://a/x" };
 		struct error err = { 0 };
 
-		if (!follow(&r, &a, bad[i], &err))
+		if (!follow(&r, bad[i], &err))
 			fail_msg("%s: %s", bad[i], r.url);
 		assert_int_equal(err.kind, ERR_FORMAT);
 		assert_string_equal(r.url, "https://a/x");
@@ -100,13 +99,14 @@ static void test_rules(void **state)
 	(void)state;
 	for (size_t i = 0; i < N_ROWS(rules); i++) {
 		static const char *const secret[] = { "Authorization: x", NULL };
-		struct redirect r = { .url = "https://a/x",
+		cleanup_arena struct arena a = { 0 };
+		struct redirect r = { .arena = &a,
+				      .url = "https://a/x",
 				      .same_origin_only = rules[i].same_origin_only,
 				      .secure_only = rules[i].secure_only };
-		cleanup_arena struct arena a = { 0 };
 		struct error err = { 0 };
 
-		check_int(rules[i].location, follow(&r, &a, rules[i].location, &err),
+		check_int(rules[i].location, follow(&r, rules[i].location, &err),
 			  rules[i].rc);
 		if (rules[i].rc)
 			check_text(rules[i].location, r.url, "https://a/x");
@@ -127,25 +127,25 @@ static void test_what_is_no_redirect(void **state)
 			.status = answers[i].status,
 			.location = (char *)answers[i].location
 		};
-		struct redirect r = { .url = "https://a/x" };
 		cleanup_arena struct arena a = { 0 };
+		struct redirect r = { .arena = &a, .url = "https://a/x" };
 		struct error err = { 0 };
 		bool again = true;
 
-		assert_int_equal(redirect_follow(&r, &a, &answer, &again, &err), 0);
+		assert_int_equal(redirect_follow(&r, &answer, &again, &err), 0);
 		assert_false(again);
 	}
 }
 
 static void test_a_loop_ends(void **state)
 {
-	struct redirect r = { .url = "https://a/x" };
 	cleanup_arena struct arena a = { 0 };
+	struct redirect r = { .arena = &a, .url = "https://a/x" };
 	struct error err = { 0 };
 	int n = 0;
 
 	(void)state;
-	while (!follow(&r, &a, "/x", &err))
+	while (!follow(&r, "/x", &err))
 		n++;
 	assert_int_equal(n, 10);
 	assert_int_equal(err.kind, ERR_LIMIT);

@@ -9,9 +9,9 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
+#include "store/cpu_wait.h"
 #include "store/fetch.h"
 #include "store/fetch_pace.h"
-#include "store/starved.h"
 
 enum { MB = 1000000, TICK = 100, FEW = 4, MAX = 16 };
 
@@ -95,7 +95,7 @@ static void test_max(void **state)
 /* A slow link asks for more connections; a machine that has no time does not get them. */
 static void test_short_of_processors(void **state)
 {
-	struct pace p = { .starved = true };
+	struct pace p = { .cpu_bound = true };
 	unsigned now = FEW;
 	int64_t bytes = 0, ms = TICK;
 
@@ -105,7 +105,7 @@ static void test_short_of_processors(void **state)
 		now = pace_look(&p, now, MAX, bytes, ms);
 		assert_int_equal(now, FEW);
 	}
-	p.starved = false;
+	p.cpu_bound = false;
 	for (; ms <= 10000; ms += TICK) {
 		bytes += MB;
 		now = pace_look(&p, now, MAX, bytes, ms);
@@ -124,7 +124,7 @@ static void *spin(void *over)
 static void test_waiting_for_processors(void **state)
 {
 	unsigned n = 4 * (unsigned)sysconf(_SC_NPROCESSORS_ONLN), started = 0;
-	struct starved s = { 0 };
+	struct cpu_wait s = { 0 };
 	pthread_t threads[256];
 	bool over = false;
 	struct error err;
@@ -132,14 +132,14 @@ static void test_waiting_for_processors(void **state)
 	(void)state;
 	if (access("/proc/self/schedstat", R_OK) || n > 256)
 		skip();
-	starved_look(&s, clock_ms()); /* all the time there has been */
+	cpu_wait_high(&s, clock_ms()); /* all the time there has been */
 	usleep(500000);
-	assert_false(starved_look(&s, clock_ms()));
+	assert_false(cpu_wait_high(&s, clock_ms()));
 	while (started < n && !thread_start(&threads[started], spin, &over, &err))
 		started++;
 	usleep(500000);
-	assert_true(starved_look(&s, clock_ms()));
-	assert_true(starved_look(&s, clock_ms())); /* too soon for another */
+	assert_true(cpu_wait_high(&s, clock_ms()));
+	assert_true(cpu_wait_high(&s, clock_ms())); /* too soon for another */
 	__atomic_store_n(&over, true, __ATOMIC_RELAXED);
 	for (unsigned i = 0; i < started; i++)
 		pthread_join(threads[i], NULL);

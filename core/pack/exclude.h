@@ -1,5 +1,5 @@
 /*
- * leave.h - what a workspace leaves out, and why.
+ * exclude.h - what a workspace leaves out, and why.
  *
  * Keys, passwords and .git by their names, whatever files of patterns say of them; what
  * .kftrainerignore names; what .gitignore names, also those above the folder up to that
@@ -7,33 +7,34 @@
  * Where both files say something about a path, .kftrainerignore decides. A path that was
  * asked for by name goes along.
  */
-#ifndef PACK_LEAVE_H
-#define PACK_LEAVE_H
+#ifndef PACK_EXCLUDE_H
+#define PACK_EXCLUDE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "pack/ignore.h"
 
-enum leave_why {
-	LEAVE_NOT, /* it goes along */
-	LEAVE_KEY, /* by its name: keys, passwords, .git */
-	LEAVE_OWN, /* .kftrainerignore */
-	LEAVE_GIT, /* .gitignore */
-	LEAVE_REASONS,
-	LEAVE_UNSAID = LEAVE_REASONS, /* not worth a word: ours, or in what is left out */
+enum exclude_reason {
+	EXCLUDE_NOT, /* it goes along */
+	EXCLUDE_KEY, /* by its name: keys, passwords, .git */
+	EXCLUDE_OWN, /* .kftrainerignore */
+	EXCLUDE_GIT, /* .gitignore */
+	EXCLUDE_REASONS,
+	EXCLUDE_UNSAID =
+		EXCLUDE_REASONS, /* not worth a word: ours, or in what is left out */
 };
 
 /* What was asked for: paths below the folder, '/' between parts, made plain. */
-struct leave_includes {
+struct exclude_includes {
 	const char *const *list;
 	size_t n;
 };
 
-struct leave {
+struct exclude {
 	struct ignore keys, own, git;
 	const char *prefix; /* of the folder in its repository: "a/b/", or "" */
-	struct leave_includes includes;
+	struct exclude_includes includes;
 	bool *used; /* for each of them: it is there */
 	struct arena arena;
 };
@@ -42,28 +43,28 @@ struct leave {
  * What holds for the folder `dir` as a whole. ERR_INVALID: an include is no path below
  * it. The list stays the caller's.
  */
-MUST_CHECK int leave_begin(struct leave *l, const char *dir,
-			   const struct leave_includes *includes, struct error *err);
+MUST_CHECK int exclude_begin(struct exclude *l, const char *dir,
+			     const struct exclude_includes *includes, struct error *err);
 
-/* The files of patterns in one folder (`path`, "" for the root) count until leave_exit(). */
-struct leave_mark {
+/* The files of patterns in one folder (`path`, "" for the root) count until exclude_exit(). */
+struct exclude_mark {
 	size_t own, git;
 };
-MUST_CHECK int leave_enter(struct leave *l, int root, const char *path,
-			   struct leave_mark *ret, struct error *err);
-void leave_exit(struct leave *l, const struct leave_mark *mark);
+MUST_CHECK int exclude_enter(struct exclude *l, int root, const char *path,
+			     struct exclude_mark *ret, struct error *err);
+void exclude_exit(struct exclude *l, const struct exclude_mark *mark);
 
 /*
  * Why `path` stays behind; the folders above it have been asked about already. `aside`:
  * so does the folder that it is in. *ret_enter: it is a folder that stays behind but for
  * what was asked for by name below it.
  */
-enum leave_why leave_ask(struct leave *l, const char *path, bool is_dir, bool aside,
-			 bool *ret_enter);
+enum exclude_reason exclude_ask(struct exclude *l, const char *path, bool is_dir,
+				bool aside, bool *ret_enter);
 
 /* An include that was never met, or NULL. */
-const char *leave_missing(const struct leave *l);
+const char *exclude_missing(const struct exclude *l);
 
-void leave_release(struct leave *l);
+void exclude_release(struct exclude *l);
 
 #endif

@@ -1,4 +1,4 @@
-#include "store/starved.h"
+#include "store/cpu_wait.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 enum { LOOK_MS = 200, SHARE = 2, NS_PER_MS = 1000000 };
 
 /* "RAN WAITED SLICES", in nanoseconds. */
-static void add_times(struct starved *sum, int tasks, const char *tid)
+static void add_times(struct cpu_wait *sum, int tasks, const char *tid)
 {
 	char path[64], text[128];
 	cleanup_fd int fd = -1;
@@ -28,7 +28,7 @@ static void add_times(struct starved *sum, int tasks, const char *tid)
 	sum->waited_ns += waited;
 }
 
-static void add_all(struct starved *sum)
+static void add_all(struct cpu_wait *sum)
 {
 	DIR *d = opendir("/proc/self/task");
 	const struct dirent *e;
@@ -40,17 +40,17 @@ static void add_all(struct starved *sum)
 		closedir(d);
 }
 
-bool starved_look(struct starved *s, int64_t now_ms)
+bool cpu_wait_high(struct cpu_wait *s, int64_t now_ms)
 {
-	struct starved now = { .ms = now_ms };
+	struct cpu_wait now = { .ms = now_ms };
 	int64_t ran, waited;
 
 	if (s->ms && now_ms - s->ms < LOOK_MS)
-		return s->is;
+		return s->high;
 	add_all(&now);
 	ran = now.ran_ns - s->ran_ns;
 	waited = now.waited_ns - s->waited_ns;
-	now.is = waited > ran && waited * SHARE >= (now_ms - s->ms) * NS_PER_MS;
+	now.high = waited > ran && waited * SHARE >= (now_ms - s->ms) * NS_PER_MS;
 	*s = now;
-	return s->is;
+	return s->high;
 }

@@ -1,4 +1,4 @@
-#include "pack/leave.h"
+#include "pack/exclude.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -72,7 +72,7 @@ static char *find_repository(struct arena *arena, const char *dir)
 }
 
 /* Each folder from the top down to, and without, the one that is packed. */
-static int add_above(struct leave *l, const char *top, struct error *err)
+static int add_above(struct exclude *l, const char *top, struct error *err)
 {
 	const char *end = l->prefix;
 
@@ -94,7 +94,7 @@ static int add_above(struct leave *l, const char *top, struct error *err)
 }
 
 /* Does the repository ignore the folder itself, or one that it is in? */
-static bool is_foreign(struct leave *l)
+static bool is_foreign(struct exclude *l)
 {
 	for (const char *p = strchr(l->prefix, '/'); p; p = strchr(p + 1, '/'))
 		if (ignore_ask(&l->git,
@@ -106,7 +106,7 @@ static bool is_foreign(struct leave *l)
 }
 
 /* Patterns of a repository of which the folder is no part say nothing about it. */
-static int add_repository(struct leave *l, const char *dir, struct error *err)
+static int add_repository(struct exclude *l, const char *dir, struct error *err)
 {
 	char real[PATH_MAX];
 	const char *top, *below;
@@ -153,8 +153,8 @@ static const char *plain(struct arena *arena, const char *path)
 	return *out ? out : NULL;
 }
 
-static int add_includes(struct leave *l, const char *dir,
-			const struct leave_includes *includes, struct error *err)
+static int add_includes(struct exclude *l, const char *dir,
+			const struct exclude_includes *includes, struct error *err)
 {
 	const char **list = arena_alloc(&l->arena, (includes->n + 1) * sizeof(*list));
 
@@ -167,7 +167,7 @@ static int add_includes(struct leave *l, const char *dir,
 					 "folder below %.200s, relative to that",
 					 includes->list[i], dir);
 	}
-	l->includes = (struct leave_includes){ list, includes->n };
+	l->includes = (struct exclude_includes){ list, includes->n };
 	return 0;
 }
 
@@ -183,7 +183,7 @@ struct asked {
 	bool exactly, within, above;
 };
 
-static struct asked asked_for(struct leave *l, const char *path)
+static struct asked asked_for(struct exclude *l, const char *path)
 {
 	struct asked a = { 0 };
 
@@ -200,7 +200,7 @@ static struct asked asked_for(struct leave *l, const char *path)
 	return a;
 }
 
-const char *leave_missing(const struct leave *l)
+const char *exclude_missing(const struct exclude *l)
 {
 	for (size_t i = 0; i < l->includes.n; i++)
 		if (!l->used[i])
@@ -210,8 +210,8 @@ const char *leave_missing(const struct leave *l)
 
 /* ---- the whole ---- */
 
-int leave_begin(struct leave *l, const char *dir, const struct leave_includes *includes,
-		struct error *err)
+int exclude_begin(struct exclude *l, const char *dir,
+		  const struct exclude_includes *includes, struct error *err)
 {
 	return ignore_add(&l->keys, "", keys, strlen(keys), err) ||
 			       add_includes(l, dir, includes, err) ||
@@ -220,8 +220,8 @@ int leave_begin(struct leave *l, const char *dir, const struct leave_includes *i
 		       : 0;
 }
 
-int leave_enter(struct leave *l, int root, const char *path, struct leave_mark *ret,
-		struct error *err)
+int exclude_enter(struct exclude *l, int root, const char *path, struct exclude_mark *ret,
+		  struct error *err)
 {
 	const char *slash = *path ? "/" : "";
 	const char *own = arena_printf(&l->arena, "%s%s" PACK_IGNORE_FILE, path, slash);
@@ -231,57 +231,58 @@ int leave_enter(struct leave *l, int root, const char *path, struct leave_mark *
 
 	if (len && dir[len - 1] == '/')
 		dir = arena_printf(&l->arena, "%.*s", (int)len - 1, dir);
-	*ret = (struct leave_mark){ l->own.n, l->git.n };
+	*ret = (struct exclude_mark){ l->own.n, l->git.n };
 	return add_rules(&l->own, root, own, path, true, err) ||
 			       add_rules(&l->git, root, git, dir, false, err)
 		       ? -1
 		       : 0;
 }
 
-void leave_exit(struct leave *l, const struct leave_mark *mark)
+void exclude_exit(struct exclude *l, const struct exclude_mark *mark)
 {
 	l->own.n = mark->own;
 	l->git.n = mark->git;
 }
 
-static enum leave_why ask_files(struct leave *l, const char *path, bool is_dir)
+static enum exclude_reason ask_files(struct exclude *l, const char *path, bool is_dir)
 {
 	enum ignore_says own = ignore_ask(&l->own, path, is_dir);
 	cleanup_arena struct arena a = { 0 };
 
 	if (own != IGNORE_SILENT)
-		return own == IGNORE_OUT ? LEAVE_OWN : LEAVE_NOT;
+		return own == IGNORE_OUT ? EXCLUDE_OWN : EXCLUDE_NOT;
 	if (*l->prefix)
 		path = arena_printf(&a, "%s%s", l->prefix, path);
-	return ignore_ask(&l->git, path, is_dir) == IGNORE_OUT ? LEAVE_GIT : LEAVE_NOT;
+	return ignore_ask(&l->git, path, is_dir) == IGNORE_OUT ? EXCLUDE_GIT
+							       : EXCLUDE_NOT;
 }
 
-enum leave_why leave_ask(struct leave *l, const char *path, bool is_dir, bool aside,
-			 bool *ret_enter)
+enum exclude_reason exclude_ask(struct exclude *l, const char *path, bool is_dir,
+				bool aside, bool *ret_enter)
 {
 	struct asked asked = asked_for(l, path);
-	enum leave_why why = LEAVE_NOT;
+	enum exclude_reason why = EXCLUDE_NOT;
 
 	*ret_enter = false;
 	if (asked.exactly)
-		return LEAVE_NOT;
+		return EXCLUDE_NOT;
 	if (str_eq(path, PACK_MARKER))
-		return LEAVE_UNSAID;
+		return EXCLUDE_UNSAID;
 	if (aside)
-		why = LEAVE_UNSAID;
+		why = EXCLUDE_UNSAID;
 	else if (ignore_ask(&l->keys, path, is_dir) == IGNORE_OUT)
-		why = LEAVE_KEY;
+		why = EXCLUDE_KEY;
 	else if (!asked.within)
 		why = ask_files(l, path, is_dir);
-	*ret_enter = why != LEAVE_NOT && is_dir && asked.above;
+	*ret_enter = why != EXCLUDE_NOT && is_dir && asked.above;
 	return why;
 }
 
-void leave_release(struct leave *l)
+void exclude_release(struct exclude *l)
 {
 	ignore_release(&l->keys);
 	ignore_release(&l->own);
 	ignore_release(&l->git);
 	arena_clear(&l->arena);
-	*l = (struct leave){ 0 };
+	*l = (struct exclude){ 0 };
 }

@@ -209,7 +209,7 @@ static int submit_local(struct job_set *set, const struct submit_opts *opts,
 	if (private_tmp(&arena, &folder, &lock, err))
 		return -1;
 	code = local_submit(&set->list[0], &show, err);
-	memdir_remove(folder, lock);
+	tempdir_remove(folder, lock);
 	return code;
 }
 

@@ -27,10 +27,11 @@ static void validate(const struct plugin_env *env, struct info *info, const cJSO
 	(void)info;
 	(void)old;
 	json_each(var, tj_env(tj)) {
-		if (str_in(named(var), reserved))
+		if (str_in(element_name(var), reserved))
 			field_error_add(errs, FIELD_FORBIDDEN,
 					field_index(errs, "spec.trainer.env", i), NULL,
-					"%s is set by the XGBoost policy", named(var));
+					"%s is set by the XGBoost policy",
+					element_name(var));
 		i++;
 	}
 }

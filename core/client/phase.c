@@ -52,7 +52,7 @@ static int64_t pods_wanted(const struct view *v)
 	int64_t n = 0;
 
 	json_each(rjob, jobset_jobs_const(jobset_spec_of(v->jobset)))
-		if (!is_initializer(named(rjob)))
+		if (!is_initializer(element_name(rjob)))
 			n += rjob_pods(rjob);
 	return n;
 }
@@ -151,7 +151,7 @@ static const char *initializer_line(struct arena *arena, const struct view *v,
 	const cJSON *rjob, *pod;
 
 	json_each(rjob, jobset_jobs_const(jobset_spec_of(v->jobset)))
-		wanted = wanted || str_eq(named(rjob), job);
+		wanted = wanted || str_eq(element_name(rjob), job);
 	json_each(pod, v->pods)
 		if (str_eq(pod_job(pod), job)) {
 			if (has_succeeded(pod))

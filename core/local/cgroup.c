@@ -206,9 +206,9 @@ void cgroup_open(struct cgroup_root *root)
 	cleanup_buf struct buf mounts = { .max = MAX_TEXT }, self = { .max = MAX_TEXT };
 	struct error err;
 
-	if (root->looked)
+	if (root->probed)
 		return;
-	root->looked = true;
+	root->probed = true;
 	if (file_read(&mounts, "/proc/self/mountinfo", &err) < 0 ||
 	    file_read(&self, "/proc/self/cgroup", &err) < 0 || !mounts.data ||
 	    !self.data) {

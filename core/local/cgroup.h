@@ -19,7 +19,7 @@
 enum { CGROUP_CPU, CGROUP_MEMORY, CGROUP_TREES };
 
 struct cgroup_root {
-	bool looked;                 /* cgroup_open() was called */
+	bool probed;                 /* cgroup_open() was called */
 	int version;                 /* 0: limits cannot be set; then `why` */
 	char dir[CGROUP_TREES][512]; /* ours, one a tree; version 2: the same twice */
 	bool cpu, memory;            /* which of them can be limited */

@@ -295,15 +295,15 @@ static bool dependencies_met(struct jobs *j, const struct jobs_rjob *r)
 		for (size_t i = 0; i < j->n_rjobs; i++) {
 			const struct jobs_rjob *on = &j->rjobs[i];
 			struct rjob_counts c;
-			int have;
+			int n;
 
 			if (!str_eq(on->name, json_str(dep, "name")))
 				continue;
 			c = count_rjob(j, on);
-			have = c.succeeded;
+			n = c.succeeded;
 			if (!complete_wanted)
-				have += c.ready + c.failed;
-			if (have != on->replicas)
+				n += c.ready + c.failed;
+			if (n != on->replicas)
 				return false;
 		}
 	}
@@ -404,15 +404,15 @@ static void resume_jobs(struct jobs *j)
 
 static bool all_ready(struct jobs *j)
 {
-	int have = 0, want = 0;
+	int ready = 0, want = 0;
 
 	for (size_t i = 0; i < j->n_rjobs; i++) {
 		struct rjob_counts c = count_rjob(j, &j->rjobs[i]);
 
-		have += c.ready + c.succeeded;
+		ready += c.ready + c.succeeded;
 		want += j->rjobs[i].replicas;
 	}
-	return have == want;
+	return ready == want;
 }
 
 /* reconcile() */

@@ -7,10 +7,10 @@
 static bool int_in(const cJSON *values, int64_t v)
 {
 	const cJSON *node;
-	int64_t have;
+	int64_t value;
 
 	json_each(node, values)
-		if (json_int_of(node, &have) && have == v)
+		if (json_int_of(node, &value) && value == v)
 			return true;
 	return false;
 }

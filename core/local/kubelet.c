@@ -97,7 +97,7 @@ static int set_up(struct kubelet *k, struct error *err)
 		return -1;
 	if (loop_init(&k->loop, err) < 0 || find_isolation(k, err) < 0)
 		return -1;
-	k->memory_dir = memdir_make(&k->arena, &k->memory_lock);
+	k->memory_dir = shmdir_make(&k->arena, &k->memory_lock);
 	return 0;
 }
 
@@ -329,7 +329,7 @@ void kubelet_take_gpus(struct pod *p)
 static struct pod *find(struct kubelet *k, const char *name)
 {
 	for (struct pod *p = k->pods; p; p = p->next)
-		if (!p->gone && str_eq(p->name, name))
+		if (!p->removed && str_eq(p->name, name))
 			return p;
 	return NULL;
 }
@@ -441,7 +441,7 @@ static void free_pod(struct pod *p)
 		cgroup_remove(&c->cgroup);
 		arena_clear(&c->arena);
 	}
-	links_remove(&p->links);
+	symlinks_remove(&p->symlinks);
 	kubelet_take_gpus(p);
 	if (p->dir && dir_remove(p->dir, &err) < 0)
 		p->dir =
@@ -518,7 +518,7 @@ static void free_gone(struct kubelet *k)
 	for (struct pod **at = &k->pods; *at;) {
 		struct pod *p = *at;
 
-		if (!p->gone || busy(p)) {
+		if (!p->removed || busy(p)) {
 			at = &p->next;
 			continue;
 		}
@@ -536,7 +536,7 @@ void kubelet_remove(struct kubelet *k, const char *pod)
 	p->stopping = true;
 	p->kill_at = clock_ms();
 	pod_sync(p, p->kill_at);
-	p->gone = true;
+	p->removed = true;
 	if (!k->polling)
 		free_gone(k);
 }
@@ -550,7 +550,7 @@ static int64_t wait_ms(const struct kubelet *k, int64_t now, int timeout_ms)
 	for (const struct pod *p = k->pods; p; p = p->next) {
 		int64_t left = p->wake - now;
 
-		if (p->dirty && !p->gone)
+		if (p->dirty && !p->removed)
 			return 0;
 		if (p->wake >= 0 && (ms < 0 || left < ms))
 			ms = left < 0 ? 0 : left;
@@ -568,7 +568,7 @@ static void sync_due(struct kubelet *k, int64_t now)
 static void tell(struct kubelet *k)
 {
 	for (struct pod *p = k->pods; p; p = p->next) {
-		if (!p->dirty || p->gone)
+		if (!p->dirty || p->removed)
 			continue;
 		p->dirty = false;
 		if (k->opts.on_status)
@@ -595,7 +595,7 @@ static void kill_all(struct kubelet *k)
 	bool running = true;
 
 	for (struct pod *p = k->pods; p; p = p->next)
-		p->gone = true;
+		p->removed = true;
 	while (running) {
 		running = false;
 		for (struct pod *p = k->pods; p; p = p->next) {
@@ -617,8 +617,8 @@ void kubelet_free(struct kubelet *k)
 	free_gone(k);
 	loop_release(&k->loop);
 	cgroup_close(&k->cgroups);
-	leftovers_sweep(k->opts.dir);
-	memdir_remove(k->memory_dir, k->memory_lock);
+	undolog_run(k->opts.dir);
+	tempdir_remove(k->memory_dir, k->memory_lock);
 	for (size_t i = 0; i < k->n_locks; i++)
 		close(k->locks[i]);
 	if (k->nofile.rlim_max)

@@ -87,8 +87,8 @@ static void container_stop(struct container *c, int64_t now, int64_t kill_at)
 {
 	if (!container_alive(c))
 		return;
-	if (!c->doomed) {
-		c->doomed = true;
+	if (!c->stopping) {
+		c->stopping = true;
 		c->kill_at = kill_at;
 		c->term_at = now;
 		if (c->state == CONTAINER_RUNNING && kill_at > now)
@@ -168,7 +168,7 @@ static void attend(struct container *c, int64_t now)
 	bool bad;
 
 	hook_sync(c, now, &p->wake);
-	if (c->state == CONTAINER_RUNNING && !c->doomed && !hook_running(c)) {
+	if (c->state == CONTAINER_RUNNING && !c->stopping && !hook_running(c)) {
 		probe_sync(c->probes[PROBE_STARTUP], now, &p->wake);
 		if (probe_passes(c->probes[PROBE_STARTUP])) {
 			probe_sync(c->probes[PROBE_READINESS], now, &p->wake);
@@ -177,10 +177,10 @@ static void attend(struct container *c, int64_t now)
 	}
 	bad = probe_failed(c->probes[PROBE_STARTUP]) ||
 	      probe_failed(c->probes[PROBE_LIVENESS]);
-	if (!c->doomed && (bad || hook_failed(c))) {
+	if (!c->stopping && (bad || hook_failed(c))) {
 		c->liveness_failed = bad;
 		container_stop(c, now, now + pod_grace_ms(p));
-	} else if (c->doomed) {
+	} else if (c->stopping) {
 		container_stop(c, now, c->kill_at);
 	}
 }

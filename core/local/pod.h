@@ -57,7 +57,7 @@ struct container {
 	int restarts;
 	int64_t backoff_ms, restart_at; /* restart_at: 0 when no restart is due */
 
-	bool doomed; /* told to stop */
+	bool stopping; /* told to stop */
 	bool liveness_failed;
 	int64_t term_at;         /* 0: TERM was sent, or a preStop hook runs */
 	int64_t kill_at;         /* 0: not before it is told to stop */
@@ -81,16 +81,16 @@ struct pod {
 	enum pod_phase phase;
 	const char *reason; /* a literal, or NULL */
 	char message[700];
-	struct links links; /* where there are no mount namespaces */
-	bool admitted;      /* has its GPUs */
-	const char *gpus;   /* for CUDA_VISIBLE_DEVICES; NULL: leave it alone */
+	struct symlinks symlinks; /* where there are no mount namespaces */
+	bool admitted;            /* has its GPUs */
+	const char *gpus;         /* for CUDA_VISIBLE_DEVICES; NULL: leave it alone */
 	bool stopping;
 	int64_t kill_at;  /* when stopping */
 	int64_t started;  /* seconds since 1970 */
 	int64_t deadline; /* monotonic ms, 0: none */
 	int64_t wake;     /* when to sync again, -1: when something happens */
 	bool dirty;       /* the status changed since on_status was called */
-	bool gone;        /* to be freed when the loop is outside */
+	bool removed;     /* to be freed when the loop is outside */
 	cJSON *status;
 	bool status_old;
 };

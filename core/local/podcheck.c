@@ -255,7 +255,7 @@ static int check_volumes(const struct kubelet *k, const cJSON *pod, const cJSON 
 			return error_set(err, ERR_UNSUPPORTED, "%svolume %s: %s: %s",
 					 where, name, volume_source(volume)->string, why);
 		if (kubelet_isolation(k) == ISOLATION_NONE &&
-		    !link_possible(volume, path))
+		    !symlink_possible(volume, path))
 			return error_set(
 				err, ERR_UNSUPPORTED,
 				"%svolume %s: its mountPath %s needs a mount namespace, "

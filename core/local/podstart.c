@@ -235,7 +235,7 @@ static void note_cgroups(const struct kubelet *k)
 
 	for (int i = 0; root->version && !root->made && i < CGROUP_TREES; i++)
 		if (root->dir[i][0])
-			leftovers_note(k->opts.dir, LEFT_CGROUP, root->dir[i], "");
+			undolog_add(k->opts.dir, UNDO_CGROUP, root->dir[i], "");
 }
 
 static int find_limits(struct container *c, struct starting *s, struct error *err)
@@ -270,9 +270,9 @@ static int find_plan(struct container *c, struct starting *s, struct error *err)
 	s->plan.hostname = p->hostname;
 	s->plan.stage = path_join(&c->arena, p->dir, "stage");
 	s->plan.nofile = p->k->nofile;
-	p->links.notes = p->k->opts.dir;
+	p->symlinks.undo_dir = p->k->opts.dir;
 	if (!(p->k->kind & SANDBOX_MOUNT))
-		return links_make(&p->links, &s->list, err);
+		return symlinks_make(&p->symlinks, &s->list, err);
 	add_names(c, s);
 	if (mountplan_build(&c->arena, &s->list, &ops, &n, err) < 0)
 		return -1;
@@ -281,7 +281,7 @@ static int find_plan(struct container *c, struct starting *s, struct error *err)
 	return 0;
 }
 
-static int run(struct container *c, const struct starting *s, struct error *err)
+static int start_process(struct container *c, const struct starting *s, struct error *err)
 {
 	const char *file =
 		arena_printf(&c->pod->arena, "%s/%s.log", c->pod->log_dir, c->name);
@@ -311,7 +311,7 @@ void container_start(struct container *c)
 	struct error err;
 
 	arena_clear(&c->arena);
-	c->doomed = c->liveness_failed = false;
+	c->stopping = c->liveness_failed = false;
 	c->restart_at = c->kill_at = c->term_at = 0;
 	if (c->now.set) {
 		c->last = c->now;
@@ -325,6 +325,6 @@ void container_start(struct container *c)
 	if (find_env(c, &s, &err) < 0 || find_volumes(c, &s, &err) < 0 ||
 	    find_plan(c, &s, &err) < 0)
 		misconfigured(c, err.msg);
-	else if (find_limits(c, &s, &err) < 0 || run(c, &s, &err) < 0)
+	else if (find_limits(c, &s, &err) < 0 || start_process(c, &s, &err) < 0)
 		failed_to_start(c, "StartError", err.msg);
 }

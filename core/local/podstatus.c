@@ -16,7 +16,7 @@ static bool container_ready(const struct container *c)
 {
 	if (c->kind == CONTAINER_INIT)
 		return c->now.set && c->now.code == 0;
-	return container_started(c) && !c->doomed &&
+	return container_started(c) && !c->stopping &&
 	       probe_passes(c->probes[PROBE_READINESS]);
 }
 

@@ -169,13 +169,13 @@ int address_block_reserve(char ret_block[PORT_ADDRESS_SIZE], int *ret_lock,
 	return error_set(err, ERR_BUSY, "no free block of loopback addresses found");
 }
 
-struct place {
+struct port_place {
 	const char *env;    /* of this variable */
 	const char *prefix; /* or of an argument that begins so */
 	bool after_colon; /* the port ends the value, after a ':'; else it is the value */
 };
 
-static const struct place places[] = {
+static const struct port_place port_places[] = {
 	{ .env = "PET_MASTER_PORT" },
 	{ .env = "DMLC_TRACKER_PORT" },
 	{ .env = "JAX_COORDINATOR_ADDRESS", .after_colon = true },
@@ -185,8 +185,8 @@ static const struct place places[] = {
 const char *port_replace(struct arena *arena, const char *name, const char *value,
 			 int from, int to)
 {
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		const struct place *p = &places[i];
+	for (size_t i = 0; i < sizeof(port_places) / sizeof(port_places[0]); i++) {
+		const struct port_place *p = &port_places[i];
 		const char *at = value;
 		char text[16];
 

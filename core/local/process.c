@@ -127,7 +127,7 @@ static void take_report(struct process *p, const struct sandbox_report *r)
 {
 	switch ((enum report_type)r->type) {
 	case REPORT_FAILED:
-		p->told = p->failed = true;
+		p->reported = p->failed = true;
 		p->code = r->code;
 		p->err = r->err;
 		memcpy(p->what, r->what, sizeof(p->what));
@@ -138,7 +138,7 @@ static void take_report(struct process *p, const struct sandbox_report *r)
 			change(p, PROCESS_RUNNING);
 		break;
 	case REPORT_EXITED:
-		p->told = true;
+		p->reported = true;
 		take_status(p, r->code);
 		break;
 	}
@@ -201,7 +201,7 @@ static void ended(void *ctx)
 		;
 	if (WIFSIGNALED(status)) { /* it could not report: all died with it */
 		take_status(p, status);
-	} else if (!p->told) {
+	} else if (!p->reported) {
 		p->failed = true;
 		p->code = NOT_STARTED;
 		p->err = ECHILD;
@@ -233,7 +233,7 @@ int process_start(struct loop *l, struct process *p, const struct sandbox_plan *
 
 	p->end = (struct watch){ .fd = -1, .ready = ended, .ctx = p };
 	p->output = (struct watch){ .fd = -1, .ready = output_ready, .ctx = p };
-	p->told = p->failed = p->killed = false;
+	p->reported = p->failed = p->killed = false;
 	p->code = p->signal = p->err = 0;
 	p->plan = *plan;
 	p->plan.id = ++l->last_id;

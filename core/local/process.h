@@ -35,10 +35,10 @@ struct process {
 	pid_t keeper;
 	struct watch end, output;
 	enum process_state state;
-	bool told;   /* how it ended was reported */
-	bool failed; /* it could not be started: code, err and what say why */
-	bool killed; /* we sent SIGKILL */
-	int code;    /* exit code: 128 + N for a signal, 126, 127, 128 for failures */
+	bool reported; /* how it ended was reported */
+	bool failed;   /* it could not be started: code, err and what say why */
+	bool killed;   /* we sent SIGKILL */
+	int code;      /* exit code: 128 + N for a signal, 126, 127, 128 for failures */
 	int signal, err;
 	char what[244];
 

@@ -13,10 +13,10 @@
 #include "base/file.h"
 #include "base/str.h"
 
-struct mark {
+struct procid {
 	int pid;
 	uint64_t ns, start;
-	char boot[40], host[MARK_HOST_SIZE];
+	char boot[40], host[PROCID_HOST_SIZE];
 };
 
 /* Clock ticks after the boot; 0: there is no such process. */
@@ -38,10 +38,10 @@ static uint64_t start_of(int pid)
 	return p && sscanf(p, " %" SCNu64, &ret) == 1 ? ret : 0;
 }
 
-static struct mark own(void)
+static struct procid own(void)
 {
 	cleanup_buf struct buf b = { .max = 64 };
-	struct mark m = { .pid = getpid(), .boot = "-", .host = "-" };
+	struct procid m = { .pid = getpid(), .boot = "-", .host = "-" };
 	struct error unused = { 0 };
 	struct utsname u;
 	struct stat st;
@@ -57,28 +57,29 @@ static struct mark own(void)
 	return m;
 }
 
-const char *mark_self(char text[MARK_SIZE])
+const char *procid_self(char text[PROCID_SIZE])
 {
-	struct mark m = own();
+	struct procid m = own();
 
-	snprintf(text, MARK_SIZE, "%d %" PRIu64 " %" PRIu64 " %s %s", m.pid, m.ns,
+	snprintf(text, PROCID_SIZE, "%d %" PRIu64 " %" PRIu64 " %s %s", m.pid, m.ns,
 		 m.start, m.boot, m.host);
 	return text;
 }
 
-enum mark_place mark_find(const char *text, int *ret_pid, char ret_host[MARK_HOST_SIZE])
+enum procid_place procid_find(const char *text, int *ret_pid,
+			      char ret_host[PROCID_HOST_SIZE])
 {
-	struct mark self = own(), m = { 0 };
+	struct procid self = own(), m = { 0 };
 
 	if (sscanf(text, "%d %" SCNu64 " %" SCNu64 " %39s %64s", &m.pid, &m.ns, &m.start,
 		   m.boot, m.host) != 5 ||
 	    m.pid <= 1)
-		return MARK_UNREADABLE;
-	memcpy(ret_host, m.host, MARK_HOST_SIZE);
+		return PROCID_UNREADABLE;
+	memcpy(ret_host, m.host, PROCID_HOST_SIZE);
 	if (!str_eq(m.boot, self.boot))
-		return str_eq(m.host, self.host) ? MARK_GONE : MARK_OTHER_MACHINE;
+		return str_eq(m.host, self.host) ? PROCID_ENDED : PROCID_OTHER_HOST;
 	if (m.ns != self.ns)
-		return MARK_CONTAINER;
+		return PROCID_OTHER_NAMESPACE;
 	*ret_pid = m.pid;
-	return start_of(m.pid) == m.start ? MARK_HERE : MARK_GONE;
+	return start_of(m.pid) == m.start ? PROCID_RUNNING : PROCID_ENDED;
 }

@@ -11,19 +11,20 @@
 
 #include <stdbool.h>
 
-enum { MARK_SIZE = 256, MARK_HOST_SIZE = 65 };
+enum { PROCID_SIZE = 256, PROCID_HOST_SIZE = 65 };
 
 /* Of this process, one line without a newline; returns `text`. */
-const char *mark_self(char text[MARK_SIZE]);
+const char *procid_self(char text[PROCID_SIZE]);
 
-enum mark_place {
-	MARK_UNREADABLE,   /* no mark at all */
-	MARK_HERE,         /* it runs, and *ret_pid is its number here */
-	MARK_GONE,         /* of this machine, and it does not run any more */
-	MARK_CONTAINER,    /* of this machine, with numbers that are not ours */
-	MARK_OTHER_MACHINE /* ret_host */
+enum procid_place {
+	PROCID_UNREADABLE,      /* no mark at all */
+	PROCID_RUNNING,         /* it runs, and *ret_pid is its number here */
+	PROCID_ENDED,           /* of this machine, and it does not run any more */
+	PROCID_OTHER_NAMESPACE, /* of this machine, with numbers that are not ours */
+	PROCID_OTHER_HOST       /* ret_host */
 };
 
-enum mark_place mark_find(const char *text, int *ret_pid, char ret_host[MARK_HOST_SIZE]);
+enum procid_place procid_find(const char *text, int *ret_pid,
+			      char ret_host[PROCID_HOST_SIZE]);
 
 #endif

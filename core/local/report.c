@@ -140,9 +140,9 @@ static void keep_line(struct kept_line *l, const char *line, size_t len)
 const char *report_line(struct report *r, const char *pod, const char *container,
 			const char *line, size_t len, int64_t now_ms)
 {
-	bool same = r->last && str_eq(r->last->pod, pod) &&
-		    str_eq(r->last->container, container);
-	struct stream *s = same ? r->last : stream_of(r, pod, container);
+	bool repeated = r->last && str_eq(r->last->pod, pod) &&
+			str_eq(r->last->container, container);
+	struct stream *s = repeated ? r->last : stream_of(r, pod, container);
 	const char *word = NULL;
 	size_t word_len = 0;
 	const struct log_cause *c = log_cause_of(line, len, &word, &word_len);
@@ -283,9 +283,9 @@ static char *hint_of(const struct report *r, const struct stream *s, const char 
 static char *last_lines(const struct stream *s)
 {
 	cleanup_buf struct buf b = { .max = REPORT_LINES * (REPORT_LINE_MAX + 16) };
-	size_t have = s->n < REPORT_LINES ? s->n : REPORT_LINES;
+	size_t kept = s->n < REPORT_LINES ? s->n : REPORT_LINES;
 
-	for (size_t i = s->n - have; i < s->n; i++)
+	for (size_t i = s->n - kept; i < s->n; i++)
 		buf_printf(&b, "    %s\n", s->lines[i % REPORT_LINES].text);
 	return text(&b);
 }
@@ -429,7 +429,7 @@ int report_exit_code(const struct report *r)
 	return f ? f->code : 0;
 }
 
-static int again(const struct report *r, const struct failure *f)
+static int restarts_of(const struct report *r, const struct failure *f)
 {
 	int n = 0;
 
@@ -452,10 +452,10 @@ static void print_headline(struct buf *out, const struct report *r,
 {
 	buf_printf(out, "%s failed first, after %.1f s: %s", f->prefix,
 		   (double)(f->at_ms - r->start_ms) / 1000, f->what);
-	if (again(r, f) == 1)
+	if (restarts_of(r, f) == 1)
 		buf_adds(out, " (and once more)");
-	else if (again(r, f))
-		buf_printf(out, " (and %d times more)", again(r, f));
+	else if (restarts_of(r, f))
+		buf_printf(out, " (and %d times more)", restarts_of(r, f));
 	buf_adds(out, "\n");
 	if (f->error && !strstr(f->lines, f->error))
 		buf_printf(out, "error: %s\n", f->error);

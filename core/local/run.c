@@ -47,7 +47,7 @@ static void on_line(void *ctx, const char *pod, const char *container, const cha
 		r->lines_ms = clock_ms();
 	prefix = report_line(r->report, pod, container, line, len, r->lines_ms);
 	if (r->fold)
-		fold_line(r->fold, prefix, line, len, r->lines_ms);
+		traceback_line(r->fold, prefix, line, len, r->lines_ms);
 }
 
 /* ---- pods ------------------------------------------------------------------------------- */
@@ -256,7 +256,7 @@ static bool is_over(const struct run *r)
 static int timeout_ms(const struct run *r)
 {
 	const int64_t times[] = { r->wake_ms, r->deadline_ms, r->timeout_ms,
-				  r->fold ? fold_wake_ms(r->fold) : -1 };
+				  r->fold ? traceback_wake_ms(r->fold) : -1 };
 	int64_t now = clock_ms(), until = -1;
 
 	if (r->end == RUN_INTERRUPTED)
@@ -311,7 +311,7 @@ static void pause_lines(struct run *r)
 	const struct local_observer *o = &r->opts->observer;
 
 	if (r->fold)
-		fold_flush(r->fold, clock_ms() - FOLD_WAIT_MS);
+		traceback_flush(r->fold, clock_ms() - TRACEBACK_WAIT_MS);
 	if (r->lines_ms >= 0 && o->on_pause)
 		o->on_pause(o->ctx);
 	r->lines_ms = -1;
@@ -454,7 +454,7 @@ static int begin(struct run *r, struct error *err)
 		return -1;
 	r->report = report_new(r->jobset, r->start_ms);
 	if (r->opts->observer.on_line)
-		r->fold = fold_new(r->opts->observer.on_line, r->opts->observer.ctx);
+		r->fold = traceback_new(r->opts->observer.on_line, r->opts->observer.ctx);
 	return open_kubelet(r, err) || run_check(r, err) || map_port(r, err) ||
 			       add_names(r, err)
 		       ? -1
@@ -526,7 +526,7 @@ static void release(struct run *r)
 	struct error unused = { 0 };
 
 	kubelet_free(r->kubelet);
-	fold_free(r->fold);
+	traceback_free(r->fold);
 	if (r->state.dir)
 		(void)!dir_remove(path_join(&a, r->state.dir, "pods"), &unused);
 	map_release(&r->pods, pod_free);
@@ -555,7 +555,7 @@ int local_run(const struct local_run_opts *opts, struct local_result *ret,
 		opts->observer.on_begin(opts->observer.ctx, r.trainjob);
 	failed = loop(&r, err);
 	if (r.fold)
-		fold_flush(r.fold, INT64_MAX);
+		traceback_flush(r.fold, INT64_MAX);
 	if (run_save(&r, true, &save))
 		run_note(&r, "how the job ended could not be written: %s", save.msg);
 	run_say_no_restart(&r);

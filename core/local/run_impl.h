@@ -32,7 +32,7 @@ struct run {
 	struct jobs *jobs;
 	struct kubelet *kubelet;
 	struct report *report;
-	struct fold *fold;
+	struct traceback_filter *fold;
 	struct state_run state;
 	struct map pods; /* name -> struct run_pod */
 	int port_lock;

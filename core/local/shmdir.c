@@ -83,7 +83,7 @@ const char *tempdir_make(struct arena *arena, const char *below, int *ret_lock)
 	return path;
 }
 
-const char *memdir_make(struct arena *arena, int *ret_lock)
+const char *shmdir_make(struct arena *arena, int *ret_lock)
 {
 	struct statfs fs;
 
@@ -93,7 +93,7 @@ const char *memdir_make(struct arena *arena, int *ret_lock)
 	return tempdir_make(arena, shm, ret_lock);
 }
 
-void memdir_remove(const char *dir, int lock)
+void tempdir_remove(const char *dir, int lock)
 {
 	struct error err;
 

@@ -11,13 +11,13 @@
 #include "base/arena.h"
 
 /* NULL where /dev/shm is no tmpfs or not ours to write. */
-const char *memdir_make(struct arena *arena, int *ret_lock);
+const char *shmdir_make(struct arena *arena, int *ret_lock);
 
 /* The same below another folder, such as /tmp: NULL with errno. */
 const char *tempdir_make(struct arena *arena, const char *below, int *ret_lock);
 /* Take away those below it whose process is gone. */
 void tempdir_sweep(const char *below);
 
-void memdir_remove(const char *dir, int lock); /* NULL is fine */
+void tempdir_remove(const char *dir, int lock); /* NULL is fine */
 
 #endif

@@ -19,25 +19,25 @@
 enum { LOOK_MS = 50 };
 
 /* The process that holds the lock has written its mark into the file. */
-static enum mark_place runner_of(const char *lock, int *ret_pid,
-				 char ret_host[MARK_HOST_SIZE])
+static enum procid_place runner_of(const char *lock, int *ret_pid,
+				   char ret_host[PROCID_HOST_SIZE])
 {
-	cleanup_buf struct buf text = { .max = MARK_SIZE };
+	cleanup_buf struct buf text = { .max = PROCID_SIZE };
 	struct error unused = { 0 };
 
 	if (file_read(&text, lock, &unused) || !text.len)
-		return MARK_UNREADABLE;
-	return mark_find((const char *)text.data, ret_pid, ret_host);
+		return PROCID_UNREADABLE;
+	return procid_find((const char *)text.data, ret_pid, ret_host);
 }
 
-static int not_here(const char *name, enum mark_place place, const char *host,
+static int not_here(const char *name, enum procid_place place, const char *host,
 		    struct error *err)
 {
-	if (place == MARK_OTHER_MACHINE)
+	if (place == PROCID_OTHER_HOST)
 		return error_set(err, ERR_UNSUPPORTED,
 				 "job %s runs on the machine %s: end it there", name,
 				 host);
-	if (place == MARK_CONTAINER)
+	if (place == PROCID_OTHER_NAMESPACE)
 		return error_set(
 			err, ERR_UNSUPPORTED,
 			"job %s runs in another container of this machine: end it "
@@ -54,8 +54,8 @@ int state_stop(const char *ns, const char *name, int64_t ms, struct error *err)
 	cleanup_arena struct arena a = { 0 };
 	cleanup_fd int process = -1;
 	int64_t until = clock_ms() + ms;
-	char host[MARK_HOST_SIZE] = "";
-	enum mark_place place;
+	char host[PROCID_HOST_SIZE] = "";
+	enum procid_place place;
 	const char *dir, *lock;
 	int pid = 0;
 
@@ -63,11 +63,11 @@ int state_stop(const char *ns, const char *name, int64_t ms, struct error *err)
 		return -1;
 	lock = path_join(&a, dir, STATE_LOCK);
 	place = runner_of(lock, &pid, host);
-	process = place == MARK_HERE ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+	process = place == PROCID_RUNNING ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
 	if (!state_locked(dir))
 		return 0;
 	/* Once more: the descriptor is of the process that still has the mark. */
-	if (process < 0 || runner_of(lock, &pid, host) != MARK_HERE)
+	if (process < 0 || runner_of(lock, &pid, host) != PROCID_RUNNING)
 		return not_here(name, place, host, err);
 	if (syscall(SYS_pidfd_send_signal, process, SIGTERM, NULL, 0))
 		return error_errno(err, errno, "job %s cannot be ended (process %d)",

@@ -94,7 +94,7 @@ static int take_lock(int *ret, const char *job_dir, const char *ns, const char *
 	const char *path = path_join(&a, job_dir, STATE_LOCK);
 	cleanup_fd int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-	char mark[MARK_SIZE];
+	char mark[PROCID_SIZE];
 	bool taken;
 
 	if (fd < 0)
@@ -107,7 +107,7 @@ static int take_lock(int *ret, const char *job_dir, const char *ns, const char *
 				 "job %s in namespace %s runs already on this machine",
 				 name, ns);
 	/* For state_stop(). A full disk is told of where it matters. */
-	if (ftruncate(fd, 0) || dprintf(fd, "%s\n", mark_self(mark)) < 0)
+	if (ftruncate(fd, 0) || dprintf(fd, "%s\n", procid_self(mark)) < 0)
 		(void)!ftruncate(fd, 0);
 	*ret = fd;
 	fd = -1;
@@ -255,7 +255,7 @@ static void sweep(const char *job_dir)
 
 		if (**entries < '0' || **entries > '9')
 			continue;
-		leftovers_sweep(run);
+		undolog_run(run);
 		(void)unlink(path_join(&a, run, STATE_RESERVE));
 		(void)!dir_remove(path_join(&a, run, "pods"), &unused);
 	}
@@ -270,7 +270,7 @@ static bool has_leftovers(const char *job_dir)
 		const char *run = path_join(&a, job_dir, *entries);
 
 		if (**entries >= '0' && **entries <= '9' &&
-		    (leftovers_noted(run) || file_exists(path_join(&a, run, "pods"))))
+		    (undolog_exists(run) || file_exists(path_join(&a, run, "pods"))))
 			return true;
 	}
 	return false;
@@ -280,16 +280,16 @@ static bool has_leftovers(const char *job_dir)
 static void sweep_job(const char *job_dir)
 {
 	cleanup_arena struct arena a = { 0 };
-	cleanup_buf struct buf mark = { .max = MARK_SIZE };
+	cleanup_buf struct buf mark = { .max = PROCID_SIZE };
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	const char *path = path_join(&a, job_dir, STATE_LOCK);
-	char host[MARK_HOST_SIZE] = "";
+	char host[PROCID_HOST_SIZE] = "";
 	struct error unused = { 0 };
 	cleanup_fd int fd = -1;
 	int pid;
 
 	if (!has_leftovers(job_dir) || file_read(&mark, path, &unused) || !mark.data ||
-	    mark_find((const char *)mark.data, &pid, host) == MARK_OTHER_MACHINE)
+	    procid_find((const char *)mark.data, &pid, host) == PROCID_OTHER_HOST)
 		return;
 	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	if (fd >= 0 && !fcntl(fd, F_OFD_SETLK, &lock))

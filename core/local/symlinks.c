@@ -11,14 +11,14 @@
 #include "local/undolog.h"
 #include "local/volumes.h"
 
-static void remember(struct links *made, const char *path)
+static void remember(struct symlinks *made, const char *path)
 {
 	made->paths = xreallocarray(made->paths, made->n + 1, sizeof(*made->paths));
 	made->paths[made->n++] = xstrdup(path);
 }
 
 /* The folders above, as far as they are missing. */
-static int make_parents(struct links *made, const char *path, struct error *err)
+static int make_parents(struct symlinks *made, const char *path, struct error *err)
 {
 	char part[PATH_MAX];
 
@@ -30,7 +30,7 @@ static int make_parents(struct links *made, const char *path, struct error *err)
 		memcpy(part, path, len);
 		part[len] = 0;
 		if (access(part, F_OK))
-			leftovers_note(made->notes, LEFT_DIR, part, "");
+			undolog_add(made->undo_dir, UNDO_DIR, part, "");
 		if (mkdir(part, 0755) == 0)
 			remember(made, part);
 		else if (errno != EEXIST)
@@ -39,7 +39,7 @@ static int make_parents(struct links *made, const char *path, struct error *err)
 	return 0;
 }
 
-static bool is_there(const struct volume_mount *m)
+static bool is_mounted_already(const struct volume_mount *m)
 {
 	char a[PATH_MAX], b[PATH_MAX];
 
@@ -49,15 +49,15 @@ static bool is_there(const struct volume_mount *m)
 	return str_eq(a, b) || (str_eq(b, "/dev/shm") && str_starts(a, "/dev/shm/"));
 }
 
-int links_make(struct links *made, const struct mount_list *list, struct error *err)
+int symlinks_make(struct symlinks *made, const struct mount_list *list, struct error *err)
 {
 	for (size_t i = 0; i < list->n; i++) {
 		const struct volume_mount *m = &list->mounts[i];
 
-		if (is_there(m))
+		if (is_mounted_already(m))
 			continue;
 		if (make_parents(made, m->target, err) == 0) {
-			leftovers_note(made->notes, LEFT_LINK, m->target, m->source);
+			undolog_add(made->undo_dir, UNDO_LINK, m->target, m->source);
 			if (symlink(m->source, m->target) == 0) {
 				remember(made, m->target);
 				continue;
@@ -73,7 +73,7 @@ int links_make(struct links *made, const struct mount_list *list, struct error *
 	return 0;
 }
 
-void links_remove(struct links *made)
+void symlinks_remove(struct symlinks *made)
 {
 	while (made->n > 0) {
 		char *path = made->paths[--made->n];
@@ -83,10 +83,10 @@ void links_remove(struct links *made)
 		free(path);
 	}
 	free(made->paths);
-	*made = (struct links){ 0 };
+	*made = (struct symlinks){ 0 };
 }
 
-bool link_possible(const cJSON *volume, const char *path)
+bool symlink_possible(const cJSON *volume, const char *path)
 {
 	const char *host = json_str(volume, "hostPath", "path");
 	bool memory = str_eq(json_str(volume, "emptyDir", "medium"), "Memory");

@@ -18,7 +18,7 @@ struct held {
 	int64_t since_ms;
 };
 
-struct fold {
+struct traceback_filter {
 	void (*on_line)(void *ctx, const char *prefix, const char *line, size_t len);
 	void *ctx;
 	struct map streams; /* prefix -> struct held */
@@ -26,11 +26,11 @@ struct fold {
 	struct map shown;   /* the last line of a traceback -> int64_t, when */
 };
 
-struct fold *fold_new(void (*on_line)(void *ctx, const char *prefix, const char *line,
-				      size_t len),
-		      void *ctx)
+struct traceback_filter *traceback_new(void (*on_line)(void *ctx, const char *prefix,
+						       const char *line, size_t len),
+				       void *ctx)
 {
-	struct fold *f = xcalloc(1, sizeof(*f));
+	struct traceback_filter *f = xcalloc(1, sizeof(*f));
 
 	f->on_line = on_line;
 	f->ctx = ctx;
@@ -45,7 +45,7 @@ static void held_free(void *p)
 	free(h);
 }
 
-void fold_free(struct fold *f)
+void traceback_free(struct traceback_filter *f)
 {
 	if (!f)
 		return;
@@ -96,7 +96,7 @@ static bool is_launchers(const char *line)
 
 /* ---- the lines -------------------------------------------------------------------- */
 
-static void let_go(struct fold *f, const char *prefix, struct held *h)
+static void let_go(struct traceback_filter *f, const char *prefix, struct held *h)
 {
 	const char *line = (const char *)h->lines.data, *end = line + h->lines.len;
 
@@ -110,10 +110,10 @@ static void let_go(struct fold *f, const char *prefix, struct held *h)
 	f->holding--;
 }
 
-static void hold(struct fold *f, const char *prefix, struct held *h, const char *line,
-		 size_t len)
+static void hold(struct traceback_filter *f, const char *prefix, struct held *h,
+		 const char *line, size_t len)
 {
-	if (h->lines.len + len + 1 > FOLD_MAX) {
+	if (h->lines.len + len + 1 > TRACEBACK_MAX) {
 		let_go(f, prefix, h);
 		f->on_line(f->ctx, prefix, line, len);
 		return;
@@ -122,14 +122,14 @@ static void hold(struct fold *f, const char *prefix, struct held *h, const char 
 	buf_adds(&h->lines, "\n");
 }
 
-static void begin(struct fold *f, const char *prefix, const char *line, size_t len,
-		  int64_t now_ms)
+static void begin(struct traceback_filter *f, const char *prefix, const char *line,
+		  size_t len, int64_t now_ms)
 {
 	struct held *h = map_get(&f->streams, prefix);
 
 	if (!h) {
 		h = xcalloc(1, sizeof(*h));
-		h->lines.max = FOLD_MAX;
+		h->lines.max = TRACEBACK_MAX;
 		map_put(&f->streams, prefix, h);
 	}
 	h->since_ms = now_ms;
@@ -138,10 +138,10 @@ static void begin(struct fold *f, const char *prefix, const char *line, size_t l
 }
 
 /* Was this error shown a moment ago? From now on it was. */
-static bool shown_before(struct fold *f, const char *error, int64_t now_ms)
+static bool shown_before(struct traceback_filter *f, const char *error, int64_t now_ms)
 {
 	int64_t *at = map_get(&f->shown, error);
-	bool ret = at && now_ms - *at <= FOLD_TOGETHER_MS;
+	bool ret = at && now_ms - *at <= TRACEBACK_TOGETHER_MS;
 
 	if (ret)
 		return true;
@@ -156,8 +156,8 @@ static bool shown_before(struct fold *f, const char *error, int64_t now_ms)
 }
 
 /* The line that names the error. */
-static void end(struct fold *f, const char *prefix, struct held *h, const char *line,
-		size_t len, int64_t now_ms)
+static void end(struct traceback_filter *f, const char *prefix, struct held *h,
+		const char *line, size_t len, int64_t now_ms)
 {
 	size_t bare_len = len;
 	const char *bare = unranked(line, &bare_len);
@@ -174,8 +174,8 @@ static void end(struct fold *f, const char *prefix, struct held *h, const char *
 	f->on_line(f->ctx, prefix, line, len);
 }
 
-void fold_line(struct fold *f, const char *prefix, const char *line, size_t len,
-	       int64_t now_ms)
+void traceback_line(struct traceback_filter *f, const char *prefix, const char *line,
+		    size_t len, int64_t now_ms)
 {
 	struct held *h = f->holding ? map_get(&f->streams, prefix) : NULL;
 
@@ -191,7 +191,7 @@ void fold_line(struct fold *f, const char *prefix, const char *line, size_t len,
 	}
 }
 
-int64_t fold_wake_ms(const struct fold *f)
+int64_t traceback_wake_ms(const struct traceback_filter *f)
 {
 	int64_t first = -1;
 
@@ -201,10 +201,10 @@ int64_t fold_wake_ms(const struct fold *f)
 		if (h->lines.len && (first < 0 || h->since_ms < first))
 			first = h->since_ms;
 	}
-	return first < 0 ? -1 : first + FOLD_WAIT_MS;
+	return first < 0 ? -1 : first + TRACEBACK_WAIT_MS;
 }
 
-void fold_flush(struct fold *f, int64_t before_ms)
+void traceback_flush(struct traceback_filter *f, int64_t before_ms)
 {
 	map_each(e, &f->streams) {
 		struct held *h = e->value;

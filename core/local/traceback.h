@@ -3,9 +3,9 @@
  *
  * When a rank fails, every other rank may raise the same error, and a launcher
  * reports each with a traceback of its own. Of a traceback (Python's, also behind
- * PyTorch's "[rank0]: ") whose error was shown within FOLD_TOGETHER_MS, and of a
+ * PyTorch's "[rank0]: ") whose error was shown within TRACEBACK_TOGETHER_MS, and of a
  * launcher's, only the last line, which names the error, goes on to the caller. Lines
- * of a traceback that has begun wait for that line, FOLD_WAIT_MS and FOLD_MAX bytes
+ * of a traceback that has begun wait for that line, TRACEBACK_WAIT_MS and TRACEBACK_MAX bytes
  * at most. All other lines go on as they come. Log files have every line.
  */
 #ifndef LOCAL_TRACEBACK_H
@@ -15,23 +15,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { FOLD_TOGETHER_MS = 15000, FOLD_WAIT_MS = 3000, FOLD_MAX = 65536 };
+enum { TRACEBACK_TOGETHER_MS = 15000, TRACEBACK_WAIT_MS = 3000, TRACEBACK_MAX = 65536 };
 
-struct fold;
+struct traceback_filter;
 
-struct fold *fold_new(void (*on_line)(void *ctx, const char *prefix, const char *line,
-				      size_t len),
-		      void *ctx);
-void fold_free(struct fold *f);
+struct traceback_filter *traceback_new(void (*on_line)(void *ctx, const char *prefix,
+						       const char *line, size_t len),
+				       void *ctx);
+void traceback_free(struct traceback_filter *f);
 
 /* A line of the process that `prefix` names. */
-void fold_line(struct fold *f, const char *prefix, const char *line, size_t len,
-	       int64_t now_ms);
+void traceback_line(struct traceback_filter *f, const char *prefix, const char *line,
+		    size_t len, int64_t now_ms);
 
-/* When fold_flush() has something to do, in the clock of fold_line(); -1: never. */
-int64_t fold_wake_ms(const struct fold *f);
+/* When traceback_flush() has something to do, in the clock of traceback_line(); -1: never. */
+int64_t traceback_wake_ms(const struct traceback_filter *f);
 /* What has waited since before `before_ms` goes on as it is. */
-void fold_flush(struct fold *f, int64_t before_ms);
+void traceback_flush(struct traceback_filter *f, int64_t before_ms);
 
 /* Is it the first line of a traceback, or one within it that is not the last? */
 bool traceback_begins(const char *line, size_t len);

@@ -18,8 +18,8 @@ static const char *notes_of(struct arena *a, const char *dir)
 }
 
 /* A line each: the kind, a blank, the path, a tab, the source. */
-void leftovers_note(const char *dir, enum leftover kind, const char *path,
-		    const char *source)
+void undolog_add(const char *dir, enum undo_kind kind, const char *path,
+		 const char *source)
 {
 	cleanup_arena struct arena a = { 0 };
 	struct error unused = { 0 };
@@ -35,7 +35,7 @@ void leftovers_note(const char *dir, enum leftover kind, const char *path,
 		(void)!file_write_fd(fd, line, strlen(line), dir, &unused);
 }
 
-bool leftovers_noted(const char *dir)
+bool undolog_exists(const char *dir)
 {
 	cleanup_arena struct arena a = { 0 };
 
@@ -77,16 +77,16 @@ static bool remove_noted(struct arena *a, const char *line)
 	if (!tab || tab < path || line[1] != ' ' || *path != '/')
 		return true;
 	path = str_slice(a, path, (size_t)(tab - path));
-	if (*line == LEFT_LINK)
+	if (*line == UNDO_LINK)
 		remove_link(path, tab + 1);
-	else if (*line == LEFT_DIR)
+	else if (*line == UNDO_DIR)
 		rmdir(path);
-	else if (*line == LEFT_CGROUP)
+	else if (*line == UNDO_CGROUP)
 		remove_cgroup(path);
-	return *line != LEFT_CGROUP || !file_exists(path);
+	return *line != UNDO_CGROUP || !file_exists(path);
 }
 
-void leftovers_sweep(const char *dir)
+void undolog_run(const char *dir)
 {
 	cleanup_arena struct arena a = { 0 };
 	cleanup_buf struct buf text = { .max = MAX_NOTES };
@@ -95,7 +95,7 @@ void leftovers_sweep(const char *dir)
 	size_t n = 0;
 	char **lines;
 
-	if (!leftovers_noted(dir))
+	if (!undolog_exists(dir))
 		return;
 	if (!file_read(&text, notes_of(&a, dir), &unused) && text.data) {
 		lines = str_split(&a, (const char *)text.data, '\n', &n);

@@ -10,18 +10,18 @@
 
 #include <stdbool.h>
 
-enum leftover { LEFT_LINK = 'l', LEFT_DIR = 'd', LEFT_CGROUP = 'c' };
+enum undo_kind { UNDO_LINK = 'l', UNDO_DIR = 'd', UNDO_CGROUP = 'c' };
 
 /* In <dir>/leftovers; `source`: where a link leads, else "". What fails is not noted. */
-void leftovers_note(const char *dir, enum leftover kind, const char *path,
-		    const char *source);
+void undolog_add(const char *dir, enum undo_kind kind, const char *path,
+		 const char *source);
 
-bool leftovers_noted(const char *dir);
+bool undolog_exists(const char *dir);
 
 /*
  * Take away what is noted and still is as it was made (a link that leads there, an empty
  * folder), the last first; then the notes.
  */
-void leftovers_sweep(const char *dir);
+void undolog_run(const char *dir);
 
 #endif

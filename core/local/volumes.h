@@ -72,16 +72,16 @@ MUST_CHECK int mountplan_build(struct arena *arena, const struct mount_list *lis
  * nothing is there. A mount that is there already (hostPath at its own path; a
  * Memory emptyDir at /dev/shm) needs none. *made: what to remove at the end.
  */
-struct links {
-	const char *notes; /* the folder where they are noted (undolog.h), or NULL */
+struct symlinks {
+	const char *undo_dir; /* of their undo log (undolog.h), or NULL */
 	char **paths;
 	size_t n;
 };
-MUST_CHECK int links_make(struct links *made, const struct mount_list *list,
-			  struct error *err);
-void links_remove(struct links *made);
+MUST_CHECK int symlinks_make(struct symlinks *made, const struct mount_list *list,
+			     struct error *err);
+void symlinks_remove(struct symlinks *made);
 
 /* Could a link stand in for this volume at that path, as things are now? */
-bool link_possible(const cJSON *volume, const char *path);
+bool symlink_possible(const cJSON *volume, const char *path);
 
 #endif

@@ -174,7 +174,7 @@ static int make_pod_sets(struct info *info, const cJSON *tj, struct error *err)
 		struct pod_set *ps = &info->pod_sets[info->n_pod_sets++];
 
 		*ps = (struct pod_set){
-			.name = named(rjob),
+			.name = element_name(rjob),
 			.ancestor = rjob_ancestor(rjob),
 			.rjob = rjob,
 			.job_spec = rjob_job_spec(rjob),

@@ -147,7 +147,7 @@ cJSON *jobset_job_names(const cJSON *spec)
 	const cJSON *rjob;
 
 	json_each(rjob, jobset_jobs_const(spec))
-		cJSON_AddItemToArray(names, cJSON_CreateString(named(rjob)));
+		cJSON_AddItemToArray(names, cJSON_CreateString(element_name(rjob)));
 	return names;
 }
 
@@ -167,11 +167,11 @@ static int by_place(const void *pa, const void *pb)
 
 static size_t place_of(const cJSON *names, const char *name)
 {
-	const cJSON *have;
+	const cJSON *listed;
 	size_t i = 0;
 
-	json_each(have, names) {
-		if (str_eq(have->valuestring, name))
+	json_each(listed, names) {
+		if (str_eq(listed->valuestring, name))
 			return i;
 		i++;
 	}
@@ -187,7 +187,8 @@ void jobset_sort_jobs(cJSON *spec, const cJSON *names)
 	for (; i < n; i++) {
 		cJSON *rjob = cJSON_DetachItemViaPointer(jobs, jobs->child);
 
-		placed[i] = (struct placed){ place_of(names, named(rjob)), i, rjob };
+		placed[i] =
+			(struct placed){ place_of(names, element_name(rjob)), i, rjob };
 	}
 	qsort(placed, n, sizeof(*placed), by_place);
 	for (i = 0; i < n; i++)
@@ -257,7 +258,7 @@ void jobset_digest(cJSON *jobset)
 	json_put(jobset, status, "status");
 }
 
-cJSON *jobset_as_written(const cJSON *meta, bool suspend, const cJSON *was)
+cJSON *jobset_as_written(const cJSON *meta, bool suspend, const cJSON *previous)
 {
 	cJSON *ret = json_dup(meta);
 
@@ -265,7 +266,7 @@ cJSON *jobset_as_written(const cJSON *meta, bool suspend, const cJSON *was)
 	json_put_str(ret, JOBSET_KIND, "kind");
 	digest_meta(ret);
 	json_put_bool(ret, suspend, "spec", "suspend");
-	json_put(ret, json_dup(json_get(was, "status")), "status");
+	json_put(ret, json_dup(json_get(previous, "status")), "status");
 	return ret;
 }
 

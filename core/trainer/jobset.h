@@ -68,9 +68,9 @@ bool jobset_is_active(const cJSON *jobset);   /* some job has active pods */
 /*
  * What an observer keeps of a whole JobSet: names, labels, owner, versions, spec.suspend,
  * status.conditions and replicatedJobsStatus. jobset_as_written() is that of one that
- * was just written: `meta` is the answer, `was` how it was seen before, or NULL.
+ * was just written: `meta` is the answer, `previous` what was observed before, or NULL.
  */
 void jobset_digest(cJSON *jobset);
-cJSON *jobset_as_written(const cJSON *meta, bool suspend, const cJSON *was);
+cJSON *jobset_as_written(const cJSON *meta, bool suspend, const cJSON *previous);
 
 #endif

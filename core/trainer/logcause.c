@@ -15,7 +15,7 @@
 	"the ranks did not find each other in time: are all nodes up, and can they " \
 	"reach node 0 and its port?"
 
-/* In the order of what explains more: the earlier of two that were seen is said. */
+/* In the order of what explains more: the earlier of two that were present is said. */
 static const struct log_cause causes[] = {
 	{ "ModuleNotFoundError: No module named '", '\'',
 	  "Python module %s is not installed for the interpreter that ran", false },
@@ -62,11 +62,11 @@ static const unsigned char marks[256] = {
 
 static unsigned marks_in(const char *line, size_t len)
 {
-	unsigned seen = 0;
+	unsigned present = 0;
 
 	for (size_t i = 0; i < len; i++)
-		seen |= marks[(unsigned char)line[i]];
-	return seen;
+		present |= marks[(unsigned char)line[i]];
+	return present;
 }
 
 /* The first of the marks in it. */
@@ -96,13 +96,13 @@ static const char *find(const char *line, size_t len, const char *text)
 const struct log_cause *log_cause_of(const char *line, size_t len, const char **ret_word,
 				     size_t *ret_len)
 {
-	unsigned seen = marks_in(line, len);
+	unsigned present = marks_in(line, len);
 
-	for (size_t i = 0; seen && i < N_CAUSES; i++) {
+	for (size_t i = 0; present && i < N_CAUSES; i++) {
 		const struct log_cause *c = &causes[i];
 		const char *at, *end;
 
-		if (!(seen & marks[(unsigned char)c->text[mark_of(c->text)]]))
+		if (!(present & marks[(unsigned char)c->text[mark_of(c->text)]]))
 			continue;
 		at = find(line, len, c->text);
 		if (!at)

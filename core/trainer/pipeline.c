@@ -71,7 +71,7 @@ static bool usable_runtime(const cJSON *tj, const cJSON *runtime,
 		return false;
 	}
 	shape_check(&inner, "", runtime, shape_runtime);
-	if (first_error(&inner, &err) == 0)
+	if (shape_first_error(&inner, &err) == 0)
 		return true;
 	refuse_runtime(tj, "spec.runtimeRef",
 		       arena_printf(&errs->arena, "the runtime is broken: %s", err.msg),
@@ -141,10 +141,10 @@ static int check_shapes(const cJSON *tj, const cJSON *runtime, struct error *err
 	const char *name = meta_name(runtime);
 
 	shape_check(&of_job, "", tj, shape_trainjob);
-	if (first_error(&of_job, err))
+	if (shape_first_error(&of_job, err))
 		return error_wrap(err, "TrainJob");
 	shape_check(&of_runtime, "", runtime, shape_runtime);
-	if (first_error(&of_runtime, err))
+	if (shape_first_error(&of_runtime, err))
 		return error_wrap(err, "runtime%s%s", name ? " " : "", name ? name : "");
 	return 0;
 }

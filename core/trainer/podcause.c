@@ -296,7 +296,7 @@ bool pod_facts_keep(cJSON *pod)
 /* ---- facts ------------------------------------------------------------------------ */
 
 /* Of one run of one container one fact of a cause. */
-static bool is_same(const struct pod_fact *a, const struct pod_fact *b)
+static bool facts_equal(const struct pod_fact *a, const struct pod_fact *b)
 {
 	return a->cause == b->cause && str_eq(a->run, b->run) && a->waits == b->waits &&
 	       str_eq(a->container, b->container);
@@ -305,7 +305,7 @@ static bool is_same(const struct pod_fact *a, const struct pod_fact *b)
 bool pod_fact_in(const struct pod_fact_list *facts, const struct pod_fact *f)
 {
 	for (size_t i = 0; i < facts->n; i++)
-		if (is_same(&facts->list[i], f))
+		if (facts_equal(&facts->list[i], f))
 			return true;
 	return false;
 }

@@ -104,7 +104,7 @@ const struct shape shape_pod_template[] = {
 	{ 0 },
 };
 
-const char *named(const cJSON *element)
+const char *element_name(const cJSON *element)
 {
 	return json_str(element, "name");
 }
@@ -355,12 +355,12 @@ void container_env_from_secret(cJSON *c, const char *secret)
 
 void container_add_port(cJSON *c, int number)
 {
-	cJSON *have, *list = json_list(c, "ports"), *take = cJSON_CreateObject();
+	cJSON *e, *list = json_list(c, "ports"), *take = cJSON_CreateObject();
 
 	json_put_int(take, number, "containerPort");
-	json_each(have, list) {
-		if (json_int(have, -1, "containerPort") == number) {
-			cJSON_ReplaceItemViaPointer(list, have, take);
+	json_each(e, list) {
+		if (json_int(e, -1, "containerPort") == number) {
+			cJSON_ReplaceItemViaPointer(list, e, take);
 			return;
 		}
 	}
@@ -406,9 +406,9 @@ bool pod_mounts(const cJSON *pod_spec, const char *volume_name)
 
 void container_default_workdir(cJSON *c, const char *path)
 {
-	const char *have = json_str(c, "workingDir");
+	const char *dir = json_str(c, "workingDir");
 
-	if (!have || !*have)
+	if (!dir || !*dir)
 		json_put_str(c, path, "workingDir");
 }
 

@@ -23,7 +23,7 @@ const cJSON *pod_init_containers_const(const cJSON *pod_spec);
 cJSON *pod_containers(cJSON *pod_spec);      /* the list, or NULL */
 cJSON *pod_init_containers(cJSON *pod_spec); /* the list, made when absent */
 const char *pod_priority_class(const cJSON *pod_spec);
-const char *named(const cJSON *element); /* its "name" */
+const char *element_name(const cJSON *element); /* its "name" */
 
 void pod_set_volume(cJSON *pod_spec, cJSON *take_volume);
 void pod_drop_volume(cJSON *pod_spec, const char *name);

@@ -29,10 +29,10 @@ static struct resource *append(struct resource_list *to, const char *name)
 
 static void add_one(struct resource_list *to, const char *name, const struct quantity *q)
 {
-	struct resource *have = find(to, name);
+	struct resource *found = find(to, name);
 
-	if (have)
-		quantity_add(&have->amount, q);
+	if (found)
+		quantity_add(&found->amount, q);
 	else
 		append(to, name)->amount = *q;
 }
@@ -47,12 +47,12 @@ static void max(struct resource_list *to, const struct resource_list *from)
 {
 	for (size_t i = 0; i < from->n; i++) {
 		const struct resource *r = &from->list[i];
-		struct resource *have = find(to, r->name);
+		struct resource *found = find(to, r->name);
 
-		if (!have)
+		if (!found)
 			append(to, r->name)->amount = r->amount;
-		else if (quantity_cmp(&r->amount, &have->amount) > 0)
-			have->amount = r->amount;
+		else if (quantity_cmp(&r->amount, &found->amount) > 0)
+			found->amount = r->amount;
 	}
 }
 
@@ -98,7 +98,7 @@ static int add_init_containers(struct resource_list *sum, const cJSON *pod_spec,
 
 	json_each(c, pod_init_containers_const(pod_spec)) {
 		if (requests_of(&own, container_resources(c), err))
-			return error_wrap(err, "init container %s", named(c));
+			return error_wrap(err, "init container %s", element_name(c));
 		if (is_sidecar(c)) {
 			add(sum, &own);
 			add(&sidecars, &own);
@@ -134,13 +134,13 @@ static int add_pod_level(struct resource_list *sum, const cJSON *resources,
 	if (add_missing(&own, json_get(resources, "limits"), err))
 		return -1;
 	for (size_t i = 0; i < own.n; i++) {
-		struct resource *have = find(sum, own.list[i].name);
+		struct resource *found = find(sum, own.list[i].name);
 
-		if (!is_pod_level(own.list[i].name) || (have && i >= n_requests))
+		if (!is_pod_level(own.list[i].name) || (found && i >= n_requests))
 			continue;
-		if (!have)
-			have = append(sum, own.list[i].name);
-		have->amount = own.list[i].amount;
+		if (!found)
+			found = append(sum, own.list[i].name);
+		found->amount = own.list[i].amount;
 	}
 	return 0;
 }
@@ -153,7 +153,7 @@ static int pod_requests(struct resource_list *sum, const cJSON *pod_spec,
 
 	json_each(c, pod_containers_const(pod_spec)) {
 		if (requests_of(&own, container_resources(c), err))
-			return error_wrap(err, "container %s", named(c));
+			return error_wrap(err, "container %s", element_name(c));
 		add(sum, &own);
 	}
 	if (add_init_containers(sum, pod_spec, err) ||

@@ -255,7 +255,7 @@ int runtime_merge(struct runtime_template *ret, const cJSON *runtime, const cJSO
 	if (merge_patches(&t, tj, err) == 0) {
 		shape_canonical(&errs, "spec.template.spec", t.jobset_spec,
 				shape_jobset_spec);
-		if (first_error(&errs, err) == 0) {
+		if (shape_first_error(&errs, err) == 0) {
 			jobset_tidy(t.jobset_spec);
 			*ret = t;
 			return 0;

@@ -267,7 +267,7 @@ void drop_nothings(cJSON *doc)
 	drop(doc, true, NULL);
 }
 
-int first_error(const struct field_errors *errs, struct error *err)
+int shape_first_error(const struct field_errors *errs, struct error *err)
 {
 	cleanup_buf struct buf text = { .max = 16384 };
 

@@ -70,6 +70,6 @@ void drop_nulls(cJSON *doc);
 void drop_nothings(cJSON *doc);
 
 /* -1, ERR_INVALID and the first error's text when there is one. */
-int first_error(const struct field_errors *errs, struct error *err);
+int shape_first_error(const struct field_errors *errs, struct error *err);
 
 #endif

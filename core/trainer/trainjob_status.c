@@ -107,7 +107,8 @@ static cJSON *jobs_status(const cJSON *jobset)
 	json_each(theirs, jobset_jobs_status(jobset)) {
 		cJSON *ours = cJSON_CreateObject();
 
-		json_put_str(ours, named(theirs) ? named(theirs) : "", "name");
+		json_put_str(ours, element_name(theirs) ? element_name(theirs) : "",
+			     "name");
 		for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
 			json_put_int(ours, json_int(theirs, 0, counts[i]), counts[i]);
 		cJSON_AddItemToArray(list, ours);
@@ -185,10 +186,10 @@ void status_add_first(cJSON *status, const char *who)
 					 message ? message : "", who));
 }
 
-bool status_keep_first(cJSON *status, const cJSON *was)
+bool status_keep_first(cJSON *status, const cJSON *previous)
 {
 	const cJSON *failed = status_condition(status, COND_FAILED);
-	const cJSON *before = status_condition(was, COND_FAILED);
+	const cJSON *before = status_condition(previous, COND_FAILED);
 	const char *said = json_str(before, "message"), *message, *rest;
 
 	if (!is_true(failed))

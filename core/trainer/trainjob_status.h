@@ -47,8 +47,8 @@ bool status_is_exceeded(const cJSON *status); /* it has failed for that reason *
  */
 #define STATUS_FIRST "; first: "
 void status_add_first(cJSON *status, const char *who);
-/* False: it has failed, and `was`, the status before, did not say that of the same words. */
-bool status_keep_first(cJSON *status, const cJSON *was);
+/* False: it has failed, and `previous` did not say that of the same words. */
+bool status_keep_first(cJSON *status, const cJSON *previous);
 
 /* Where the deadline counts from: the creation, or the last time it was resumed. */
 const char *status_deadline_start(const cJSON *tj);

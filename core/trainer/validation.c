@@ -88,7 +88,7 @@ static const char *suggestion(struct arena *arena, const cJSON *elements,
 	const cJSON *e;
 
 	json_each(e, elements)
-		words[i++] = named(e);
+		words[i++] = element_name(e);
 	return name ? nearest_hint(arena, name, words) : "";
 }
 
@@ -98,7 +98,7 @@ static bool validate_containers(const struct patched *p, struct field_errors *er
 	bool known = true;
 
 	json_each(c, p->patch) {
-		const char *name = named(c);
+		const char *name = element_name(c);
 
 		if (!json_find_const(p->runtime, "name", name)) {
 			known = false;
@@ -120,15 +120,15 @@ static bool validate_containers(const struct patched *p, struct field_errors *er
 static bool validate_job(const cJSON *runtime, const cJSON *all, const cJSON *rjob_patch,
 			 struct field_errors *errs)
 {
-	const char *name = named(rjob_patch);
+	const char *name = element_name(rjob_patch);
 	const cJSON *rjob = json_find_const(runtime_jobs(runtime), "name", name);
-	const cJSON *have = rjob_pod_spec_const(rjob);
+	const cJSON *pod_spec = rjob_pod_spec_const(rjob);
 	const cJSON *given = rjob_pod_spec_const(rjob_patch);
 	struct patched init = { all, name, "init container",
 				pod_init_containers_const(given),
-				pod_init_containers_const(have) };
+				pod_init_containers_const(pod_spec) };
 	struct patched regular = { all, name, "container", pod_containers_const(given),
-				   pod_containers_const(have) };
+				   pod_containers_const(pod_spec) };
 	bool known;
 
 	if (!rjob) {
@@ -162,7 +162,7 @@ static void validate_inactive(const cJSON *tj, const struct plugin_env *env,
 			field_error_add(
 				errs, FIELD_FORBIDDEN, PATCHES, NULL,
 				"cannot be changed while pods of job %s are active",
-				named(status) ? named(status) : "");
+				element_name(status) ? element_name(status) : "");
 	}
 }
 

@@ -17,7 +17,7 @@ static void collect(void *ctx, const char *prefix, const char *line, size_t len)
 }
 
 /* "PREFIX|LINE\n"..., a millisecond apart. */
-static void add(struct fold *f, const char *text, int64_t *now)
+static void add(struct traceback_filter *f, const char *text, int64_t *now)
 {
 	while (*text) {
 		const char *bar = strchr(text, '|'), *end = strchr(text, '\n');
@@ -25,7 +25,7 @@ static void add(struct fold *f, const char *text, int64_t *now)
 
 		memcpy(prefix, text, (size_t)(bar - text));
 		prefix[bar - text] = 0;
-		fold_line(f, prefix, bar + 1, (size_t)(end - bar - 1), ++*now);
+		traceback_line(f, prefix, bar + 1, (size_t)(end - bar - 1), ++*now);
 		text = end + 1;
 	}
 }
@@ -33,14 +33,14 @@ static void add(struct fold *f, const char *text, int64_t *now)
 static void expect(const char *in, const char *want)
 {
 	struct buf b = { .max = 65536 };
-	struct fold *f = fold_new(collect, &b);
+	struct traceback_filter *f = traceback_new(collect, &b);
 	int64_t now = 0;
 
 	add(f, in, &now);
-	fold_flush(f, INT64_MAX);
+	traceback_flush(f, INT64_MAX);
 	assert_string_equal((const char *)b.data, want);
-	assert_int_equal(fold_wake_ms(f), -1);
-	fold_free(f);
+	assert_int_equal(traceback_wake_ms(f), -1);
+	traceback_free(f);
 	buf_release(&b);
 }
 
@@ -76,26 +76,26 @@ static void test_lines_of_two_ranks_in_turn_and_behind_a_rank(void **state)
 static void test_no_line_is_lost_or_waits_forever(void **state)
 {
 	struct buf b = { .max = 1 << 20 };
-	struct fold *f = fold_new(collect, &b);
+	struct traceback_filter *f = traceback_new(collect, &b);
 	char wide[1001];
 	int64_t now = 0;
 
 	(void)state;
 	memset(wide, ' ', 1000);
 	wide[1000] = 0;
-	fold_line(f, "a", "Traceback (most recent call last):", 34, 5);
-	assert_int_equal(fold_wake_ms(f), 5 + FOLD_WAIT_MS);
-	fold_flush(f, 5);
+	traceback_line(f, "a", "Traceback (most recent call last):", 34, 5);
+	assert_int_equal(traceback_wake_ms(f), 5 + TRACEBACK_WAIT_MS);
+	traceback_flush(f, 5);
 	assert_int_equal(b.len, 0);
-	fold_flush(f, 6);
+	traceback_flush(f, 6);
 	assert_string_equal((const char *)b.data,
 			    "a|Traceback (most recent call last):\n");
 	add(f, FIRST("a"), &now);
 	for (int i = 0; i < 100; i++)
-		fold_line(f, "a", wide, 1000, now);
-	fold_flush(f, INT64_MAX);
+		traceback_line(f, "a", wide, 1000, now);
+	traceback_flush(f, INT64_MAX);
 	assert_true(b.len > 100 * 1002);
-	fold_free(f);
+	traceback_free(f);
 	buf_release(&b);
 }
 

@@ -1,8 +1,6 @@
 /* The interface (kubelet.h), and what is the node's: addresses, names, GPUs, the loop. */
 #include "local/kubelet.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,13 +14,14 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "local/hosts.h"
 #include "local/pod.h"
 #include "local/ports.h"
 #include "local/probe.h"
 #include "local/shmdir.h"
 #include "local/undolog.h"
 
-enum { MAX_NAME = 253, MAX_HOSTNAME = 63, MAX_HOSTS = 16 << 20, BLOCK_ADDRESSES = 254 };
+enum { MAX_HOSTNAME = 63, BLOCK_ADDRESSES = 254 };
 enum { GPU_WAIT_MS = 1000 };
 
 extern char **environ;
@@ -58,20 +57,6 @@ static void raise_limits(struct kubelet *k)
 	more = k->nofile;
 	more.rlim_cur = more.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &more);
-}
-
-static void begin_hosts(struct kubelet *k)
-{
-	cleanup_buf struct buf own = { .max = MAX_HOSTS };
-	struct error err;
-
-	k->hosts.max = MAX_HOSTS;
-	if (file_read(&own, "/etc/hosts", &err) == 0 && own.data && !own.overflowed)
-		buf_add(&k->hosts, own.data, own.len);
-	else
-		buf_adds(&k->hosts, "127.0.0.1 localhost\n::1 localhost\n");
-	if (k->hosts.len && k->hosts.data[k->hosts.len - 1] != '\n')
-		buf_adds(&k->hosts, "\n");
 }
 
 static int find_isolation(struct kubelet *k, struct error *err)
@@ -120,7 +105,7 @@ int kubelet_new(struct kubelet **ret, const struct kubelet_opts *opts, struct er
 	}
 	raise_limits(k);
 	describe_host(k);
-	begin_hosts(k);
+	hosts_begin(&k->hosts);
 	*ret = k;
 	return 0;
 }
@@ -137,19 +122,6 @@ void kubelet_map_port(struct kubelet *k, int from, int to)
 }
 
 /* ---- names and addresses --------------------------------------------------------------- */
-
-/* A DNS subdomain, so that it is a file name, too. */
-static bool name_ok(const char *name)
-{
-	size_t n = 0;
-
-	if (!name || !*name || *name == '.' || *name == '-' || strstr(name, ".."))
-		return false;
-	for (; name[n]; n++)
-		if (!strchr("abcdefghijklmnopqrstuvwxyz0123456789.-", name[n]))
-			return false;
-	return n <= MAX_NAME;
-}
 
 static int next_block(struct kubelet *k, struct error *err)
 {
@@ -189,7 +161,7 @@ int kubelet_add_name(struct kubelet *k, const char *pod, const char *const *name
 	const char *ip = NULL;
 	bool any = false;
 
-	if (!name_ok(pod))
+	if (!dns_name_valid(pod))
 		return error_set(err, ERR_INVALID, "pod name \"%.80s\": not a DNS name",
 				 pod);
 	/* The same names again: the pod that takes another's place. */
@@ -200,7 +172,7 @@ int kubelet_add_name(struct kubelet *k, const char *pod, const char *const *name
 	if (address_of(k, pod, &ip, err) < 0)
 		return -1;
 	for (size_t i = 0; names && names[i]; i++) {
-		if (!name_ok(names[i]))
+		if (!dns_name_valid(names[i]))
 			return error_set(err, ERR_INVALID,
 					 "name \"%.80s\" of pod %s: not a DNS name",
 					 names[i], pod);
@@ -214,42 +186,6 @@ int kubelet_add_name(struct kubelet *k, const char *pod, const char *const *name
 	if (any)
 		buf_adds(&k->hosts, "\n");
 	return buf_check(&k->hosts, "the hosts file", err);
-}
-
-/* Not file_write(): nobody needs this file after a crash, and syncing takes time. */
-static int write_plain(const char *path, const void *data, size_t len, struct error *err)
-{
-	cleanup_fd int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-
-	if (fd < 0)
-		return error_errno(err, errno, "%s", path);
-	return file_write_fd(fd, data, len, path, err);
-}
-
-/* Its own name first, then everybody's: the first line that matches counts. */
-static int write_hosts(struct pod *p, struct error *err)
-{
-	const cJSON *alias, *name;
-	const char *sub = json_str(p->doc, "spec", "subdomain");
-	const char *ns = meta_namespace(p->doc);
-	cleanup_buf struct buf b = { .max = MAX_HOSTS };
-
-	buf_printf(&b, "%s\t", p->ip);
-	if (sub && name_ok(sub))
-		buf_printf(&b, "%s.%s.%s.svc.cluster.local ", p->hostname, sub,
-			   ns ? ns : "default");
-	buf_printf(&b, "%s\n", p->hostname);
-	json_each(alias, json_get(p->doc, "spec", "hostAliases")) {
-		const char *ip = json_str(alias, "ip");
-
-		json_each(name, json_get(alias, "hostnames"))
-			if (ip && cJSON_IsString(name))
-				buf_printf(&b, "%s\t%s\n", ip, name->valuestring);
-	}
-	buf_add(&b, p->k->hosts.data, p->k->hosts.len);
-	if (buf_check(&b, "the hosts file", err) < 0)
-		return -1;
-	return write_plain(path_join(&p->arena, p->dir, "hosts"), b.data, b.len, err);
 }
 
 /* ---- GPUs ------------------------------------------------------------------------------ */
@@ -351,7 +287,7 @@ static int add_containers(struct pod *p, const char *list, bool init, struct err
 		c->output.fd = -1;
 		for (int i = 0; i < PROBE_TYPES; i++)
 			c->probes[i] = probe_new(c, (enum probe_type)i);
-		if (!name_ok(c->name))
+		if (!dns_name_valid(c->name))
 			return error_set(
 				err, ERR_INVALID,
 				"pod %s: container name \"%.80s\": not a DNS name",
@@ -387,7 +323,7 @@ static int fill_pod(struct pod *p, struct error *err)
 			 cJSON_GetArraySize(json_get(p->doc, "spec", "containers")));
 
 	hostname = hostname && *hostname ? hostname : p->name;
-	if (!name_ok(hostname))
+	if (!dns_name_valid(hostname))
 		return error_set(err, ERR_INVALID,
 				 "pod %s: hostname \"%.80s\": not a DNS name", p->name,
 				 hostname);
@@ -406,7 +342,7 @@ static int fill_pod(struct pod *p, struct error *err)
 	p->deadline = deadline > 0 ? clock_ms() + seconds_ms(deadline) : 0;
 	if (take_address(p, err) < 0 ||
 	    dir_make(path_join(&p->arena, p->dir, "stage"), 0700, err) < 0 ||
-	    dir_make(p->log_dir, 0700, err) < 0 || write_hosts(p, err) < 0)
+	    dir_make(p->log_dir, 0700, err) < 0 || hosts_write(p, err) < 0)
 		return -1;
 	return 0;
 }
@@ -460,7 +396,7 @@ int kubelet_start(struct kubelet *k, const cJSON *pod, struct error *err)
 	const char *name = meta_name(pod);
 	struct pod *p, **last;
 
-	if (!name_ok(name))
+	if (!dns_name_valid(name))
 		return error_set(err, ERR_INVALID, "pod name \"%.80s\": not a DNS name",
 				 name ? name : "");
 	if (find(k, name))

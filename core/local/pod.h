@@ -6,6 +6,7 @@
  *     podstart.c   one container: from its spec to a running process
  *     podstatus.c  v1.PodStatus
  *     podcheck.c   what of a pod is not applied here
+ *     hosts.c      its hosts file
  *     probe.c      probes and lifecycle hooks
  *
  * Level-triggered, as kubelet's own syncPod: pod_sync() looks at what is and

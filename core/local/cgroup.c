@@ -1,3 +1,4 @@
+/* cgroup.c - find a control group to use, and set limits in it (local/cgroup.h). */
 #include "local/cgroup.h"
 
 #include <errno.h>
@@ -168,7 +169,7 @@ static bool open_v2(struct cgroup_root *root, struct arena *a, const char *mount
 
 	if (!top || !own || str_starts(own, "/.."))
 		return false;
-	/* Beside us; at the top of the tree there is no beside. */
+	/* As a sibling of our own group; the root has no siblings. */
 	if (!str_eq(own, "/"))
 		own = path_dir(a, own);
 	return try_v2(root, arena_printf(a, "%s%s", top, str_eq(own, "/") ? "" : own));
@@ -212,7 +213,8 @@ void cgroup_open(struct cgroup_root *root)
 	if (file_read(&mounts, "/proc/self/mountinfo", &err) < 0 ||
 	    file_read(&self, "/proc/self/cgroup", &err) < 0 || !mounts.data ||
 	    !self.data) {
-		snprintf(root->why, sizeof(root->why), "no control groups here");
+		snprintf(root->why, sizeof(root->why),
+			 "control groups are not available");
 		return;
 	}
 	if (open_v2(root, &a, (const char *)mounts.data, (const char *)self.data))
@@ -224,7 +226,7 @@ void cgroup_open(struct cgroup_root *root)
 	root->version = root->cpu || root->memory ? 1 : 0;
 	if (!root->version)
 		snprintf(root->why, sizeof(root->why),
-			 "this user may not make control groups here");
+			 "this user cannot create control groups");
 }
 
 void cgroup_close(struct cgroup_root *root)

@@ -1,5 +1,5 @@
 /*
- * cgroup.h - cpu and memory limits of a container, where they can be set.
+ * cgroup.h - cpu and memory limits of containers, if this user may set them.
  *
  * Control groups version 2, or version 1 where its cpu and memory hierarchies
  * are mounted. A group is made beside this process's own (version 2: processes
@@ -38,7 +38,7 @@ struct cgroup_limits {
 	int64_t memory;    /* bytes, 0: none */
 };
 
-/* Look what can be done; once. Fills root->why when nothing can. */
+/* Probe once for a usable hierarchy. On failure root->why says why. */
 void cgroup_open(struct cgroup_root *root);
 void cgroup_close(struct cgroup_root *root); /* remove the groups */
 
@@ -52,7 +52,7 @@ void cgroup_started(struct cgroup *cg); /* the process is in it */
 bool cgroup_oom(const struct cgroup *cg);
 void cgroup_remove(struct cgroup *cg);
 
-/* How many processes the kernel has killed for want of memory since boot; 0 if unknown. */
+/* Out-of-memory kills of the kernel since boot; 0 if unknown. */
 int64_t oom_kills(void);
 
 #endif

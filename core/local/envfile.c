@@ -1,3 +1,4 @@
+/* envfile.c - parse a file of environment variables (local/envfile.h). */
 #include "local/envfile.h"
 
 #include <stdbool.h>

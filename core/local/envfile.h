@@ -12,7 +12,7 @@
 #include "base/arena.h"
 
 /*
- * The value of `key` (the last one counts), *ret NULL when it is not there.
+ * The value of `key` (the last one counts), *ret is NULL if the key is absent.
  * ERR_FORMAT as "line N: what" when the file does not parse.
  */
 MUST_CHECK int envfile_get(struct arena *arena, const char *text, const char *key,

@@ -1,4 +1,4 @@
-/* hosts.c - the hosts file of a pod; see hosts.h. */
+/* hosts.c - write the hosts file of a pod (local/hosts.h). */
 #include "local/hosts.h"
 
 #include <errno.h>

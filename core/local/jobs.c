@@ -1,3 +1,4 @@
+/* jobs.c - the loop between the JobSet and the Job controller (local/jobs.h). */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -246,9 +247,12 @@ const char *const *jobs_names_of(const struct jobs *j, const char *name)
 	return NULL;
 }
 
-/* ---- deciding ------------------------------------------------------------------------ */
+/*
+ * ---- deciding
+ * ------------------------------------------------------------------------
+ */
 
-/* Forget pods that are gone, and Jobs whose deletion waited for them. */
+/* Free pods that no longer exist, and Jobs whose deletion waited for them. */
 static void prune(struct jobs *j, struct jobs_job *job)
 {
 	struct jobs_pod **p = &job->pods, *pod;
@@ -295,19 +299,6 @@ size_t jobs_step(struct jobs *j, int64_t now_ms, const struct jobs_action **ret_
 	*ret_actions = j->actions;
 	*ret_wake_ms = j->wake_ms;
 	return j->n_actions;
-}
-
-size_t jobs_pods(const struct jobs *j)
-{
-	size_t n = 0;
-
-	jobs_each_job(job, j)
-	{
-		struct job_pods pods = job_count(job);
-
-		n += (size_t)(pods.active + pods.terminating);
-	}
-	return n;
 }
 
 enum jobs_phase jobs_phase(const struct jobs *j)

@@ -54,9 +54,9 @@ bool jobs_pod_names(const struct jobs *j, size_t i, const char **ret_pod,
 const char *const *jobs_names_of(const struct jobs *j, const char *pod);
 
 /*
- * Tell it what a pod's v1.PodStatus is now (NULL: the pod is gone). A pod that
- * JOBS_DELETE_POD named must end up gone, also when it had ended before. Times
- * are milliseconds since the Unix epoch, of a clock that never goes back.
+ * Report a pod's current v1.PodStatus; NULL: the pod no longer exists, which must be
+ * reported for each JOBS_DELETE_POD, even if the pod had ended before. Times are
+ * milliseconds since the Unix epoch, of a clock that never goes back.
  */
 void jobs_pod_status(struct jobs *j, const char *pod, const cJSON *status,
 		     int64_t now_ms);
@@ -70,12 +70,12 @@ void jobs_pod_status(struct jobs *j, const char *pod, const cJSON *status,
 size_t jobs_step(struct jobs *j, int64_t now_ms, const struct jobs_action **ret_actions,
 		 int64_t *ret_wake_ms);
 
-/* The pods that have not ended: when a JobSet ends, those to be deleted end after it. */
-size_t jobs_pods(const struct jobs *j);
-
 enum jobs_phase jobs_phase(const struct jobs *j);
 
-/* JobSet .status as the controller writes it: conditions, replicatedJobsStatus, restarts. */
+/*
+ * JobSet .status as the controller writes it: conditions, replicatedJobsStatus,
+ * restarts.
+ */
 const cJSON *jobs_status(struct jobs *j);
 
 /*

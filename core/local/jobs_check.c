@@ -1,3 +1,4 @@
+/* jobs_check.c - refuse what a cluster would refuse (local/jobs_impl.h). */
 #include <regex.h>
 #include <string.h>
 
@@ -32,15 +33,15 @@ static int check_job(const struct jobs_rjob *r, struct error *err)
 		const char *what;
 	} rules[] = {
 		{ !never && !r->on_failure,
-		  "restartPolicy: want OnFailure or Never, as for every Job" },
+		  "restartPolicy: must be OnFailure or Never, as in every Job" },
 		{ r->failure_policy && !never,
-		  "restartPolicy: podFailurePolicy wants Never" },
+		  "restartPolicy: podFailurePolicy requires Never" },
 		{ per_index && !never,
-		  "restartPolicy: backoffLimitPerIndex wants Never" },
+		  "restartPolicy: backoffLimitPerIndex requires Never" },
 		{ per_index && !r->indexed,
-		  "completionMode: backoffLimitPerIndex wants Indexed" },
+		  "completionMode: backoffLimitPerIndex requires Indexed" },
 		{ r->success_policy && !r->indexed,
-		  "completionMode: successPolicy wants Indexed" },
+		  "completionMode: successPolicy requires Indexed" },
 		{ r->max_failed_indexes >= 0 && !per_index,
 		  "backoffLimitPerIndex: required with maxFailedIndexes" },
 		{ has_action(r->failure_policy, "FailIndex") && !per_index,
@@ -74,7 +75,7 @@ static int check_dependencies(const struct jobs *j, size_t i, struct error *err)
 	for (size_t k = 0; k < i; k++)
 		if (str_eq(j->rjobs[k].name, r->name))
 			return error_set(err, ERR_INVALID,
-					 "two replicatedJobs have the name %s", r->name);
+					 "duplicate replicatedJob name %s", r->name);
 	return 0;
 }
 
@@ -90,8 +91,8 @@ static int check_targets(const struct jobs *j, const cJSON *policy, const char *
 			found |= str_eq(j->rjobs[i].name, cJSON_GetStringValue(name));
 		if (!found)
 			return error_set(err, ERR_INVALID,
-					 "spec.%s: targetReplicatedJobs: there is no "
-					 "replicatedJob \"%s\"",
+					 "spec.%s: targetReplicatedJobs: replicatedJob "
+					 "\"%s\" not found",
 					 where,
 					 cJSON_IsString(name) ? name->valuestring : "");
 	}
@@ -117,8 +118,8 @@ static int check_patterns(const cJSON *rule, struct error *err)
 			regerror(rc, &re, why, sizeof(why));
 		return error_set(err, ERR_INVALID,
 				 "spec.failurePolicy.rules: onJobFailureMessagePatterns: "
-				 "\"%.100s\": %s; want a POSIX extended regular "
-				 "expression (of Go's, what both have in common)",
+				 "\"%.100s\": %s; use the syntax that POSIX extended and "
+				 "Go regular expressions share",
 				 pattern ? pattern : "", why);
 	}
 	return 0;
@@ -134,17 +135,15 @@ static int check_names(const struct jobs *j, const struct jobs_rjob *r, struct e
 					     r->completions ? tail : "");
 
 	if (strlen(pod) > NAME_LABEL_MAX)
-		return error_set(
-			err, ERR_INVALID,
-			"the name is too long: pods of replicatedJob %s would have "
-			"names of %zu characters, and %d is the most",
-			r->name, strlen(pod), NAME_LABEL_MAX);
+		return error_set(err, ERR_INVALID,
+				 "name too long: pods of replicatedJob %s would have "
+				 "names of %zu characters (at most %d)",
+				 r->name, strlen(pod), NAME_LABEL_MAX);
 	if (!name_is_dns1035(pod))
-		return error_set(
-			err, ERR_INVALID,
-			"\"%s\" would be the name of a pod: want lower case letters, "
-			"digits and '-', with a letter first",
-			pod);
+		return error_set(err, ERR_INVALID,
+				 "invalid pod name \"%s\": use lowercase letters, digits "
+				 "and '-', a letter first",
+				 pod);
 	return 0;
 }
 

@@ -35,7 +35,7 @@ struct jobs_pod {
 	enum pod_phase phase;
 	bool ready;
 	bool deleting; /* has a deletionTimestamp */
-	bool gone;     /* nothing of it is left */
+	bool gone;     /* no longer exists */
 	bool counted;  /* the Job has seen it end */
 	int64_t restarts, finished_ms;
 };
@@ -114,7 +114,7 @@ void jobset_write_status(struct jobs *j);
 void job_create(struct jobs *j, struct jobs_job *job);
 void job_delete(struct jobs *j, struct jobs_job *job);
 void job_sync(struct jobs *j, struct jobs_job *job);
-void job_forget(struct jobs_job *job); /* the object is gone */
+void job_forget(struct jobs_job *job); /* the object no longer exists */
 struct job_pods {
 	int active, ready, terminating, total;
 	int64_t restarts; /* of the containers of pods that have not ended */

@@ -1,3 +1,4 @@
+/* jobs_job.c - the Job controller (local/jobs_impl.h). */
 #include <stdio.h>
 #include <stdlib.h>
 

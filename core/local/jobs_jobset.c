@@ -1,3 +1,4 @@
+/* jobs_jobset.c - the JobSet controller (local/jobs_impl.h). */
 #include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -377,7 +378,7 @@ static void suspend_jobs(struct jobs *j)
 		      "jobset is suspended");
 }
 
-/* A Job that goes on starts its clock anew. */
+/* Resuming a Job resets its start time. */
 static void resume_job(struct jobs *j, struct jobs_job *job)
 {
 	job->suspended = false;
@@ -444,7 +445,10 @@ void jobset_sync(struct jobs *j)
 		resume_jobs(j);
 }
 
-/* ---- status -------------------------------------------------------------------------- */
+/*
+ * ---- status
+ * --------------------------------------------------------------------------
+ */
 
 static cJSON *restarts_of(const struct jobs_rjob *r, bool counted)
 {

@@ -1,3 +1,4 @@
+/* jobs_pod.c - build a pod as the Job controller does (local/jobs_impl.h). */
 #include <stdio.h>
 #include <string.h>
 

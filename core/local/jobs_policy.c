@@ -1,3 +1,4 @@
+/* jobs_policy.c - match pod failure and success policies of a Job (local/jobs_impl.h). */
 #include <stdlib.h>
 
 #include "base/cleanup.h"

@@ -1,3 +1,4 @@
+/* jobs_spec.c - set defaults and read the JobSet (local/jobs_impl.h). */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -136,7 +137,7 @@ static int read_rjob(struct jobs_rjob *r, const cJSON *doc, struct error *err)
 	r->name = json_str(doc, "name");
 	r->group = json_str(doc, "groupName");
 	if (!r->name || !*r->name)
-		return error_set(err, ERR_INVALID, "a replicatedJob without a name");
+		return error_set(err, ERR_INVALID, "replicatedJob has no name");
 	if (!cJSON_IsObject(json_get(spec, "template", "spec")))
 		return error_set(err, ERR_INVALID, "replicatedJob %s has no pod template",
 				 r->name);
@@ -194,10 +195,10 @@ int jobs_read(struct jobs *j, struct error *err)
 		pods += (int64_t)r->replicas *
 			(r->indexed ? r->completions : r->parallelism);
 		if (pods > JOBS_MAX_PODS || r->replicas > JOBS_MAX_PODS)
-			return error_set(err, ERR_LIMIT,
-					 "replicatedJob %s: more than %d pods are too "
-					 "many for one machine",
-					 r->name, JOBS_MAX_PODS);
+			return error_set(
+				err, ERR_LIMIT,
+				"replicatedJob %s: more than %d pods on one machine",
+				r->name, JOBS_MAX_PODS);
 		make_jobs(j, r);
 		i++;
 	}

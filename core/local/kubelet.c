@@ -1,4 +1,4 @@
-/* The interface (kubelet.h), and what is the node's: addresses, names, GPUs, the loop. */
+/* kubelet.c - the node: addresses, names, GPUs, the loop (local/kubelet.h). */
 #include "local/kubelet.h"
 
 #include <sched.h>
@@ -26,7 +26,10 @@ enum { GPU_WAIT_MS = 1000 };
 
 extern char **environ;
 
-/* ---- the node ------------------------------------------------------------------------ */
+/*
+ * ---- the node
+ * ------------------------------------------------------------------------
+ */
 
 static void describe_host(struct kubelet *k)
 {
@@ -121,7 +124,10 @@ void kubelet_map_port(struct kubelet *k, int from, int to)
 	k->host.port_to = to;
 }
 
-/* ---- names and addresses --------------------------------------------------------------- */
+/*
+ * ---- names and addresses
+ * ---------------------------------------------------------------
+ */
 
 static int next_block(struct kubelet *k, struct error *err)
 {
@@ -188,9 +194,12 @@ int kubelet_add_name(struct kubelet *k, const char *pod, const char *const *name
 	return buf_check(&k->hosts, "the hosts file", err);
 }
 
-/* ---- GPUs ------------------------------------------------------------------------------ */
+/*
+ * ---- GPUs
+ * ------------------------------------------------------------------------------
+ */
 
-/* Free means: of no pod of ours, and of no other run's. Taken ones are p's. */
+/* Reserve up to `want` GPUs that no pod of any run uses. */
 static int64_t take_free(struct pod *p, int64_t want)
 {
 	struct kubelet *k = p->k;
@@ -239,7 +248,7 @@ bool kubelet_give_gpus(struct pod *p)
 			 "waits for %lld nvidia.com/gpu: this machine has %zu, %lld of "
 			 "them free",
 			 (long long)want, k->n_gpus, (long long)got);
-		/* Other runs do not tell us when theirs are free. */
+		/* Other runs do not announce GPUs that they release: poll. */
 		wake_at(p, clock_ms() + GPU_WAIT_MS);
 		return false;
 	}
@@ -260,7 +269,10 @@ void kubelet_take_gpus(struct pod *p)
 			other->wake = 0; /* it may have waited for them */
 }
 
-/* ---- pods ------------------------------------------------------------------------------ */
+/*
+ * ---- pods
+ * ------------------------------------------------------------------------------
+ */
 
 static struct pod *find(struct kubelet *k, const char *name)
 {
@@ -297,8 +309,8 @@ static int add_containers(struct pod *p, const char *list, bool init, struct err
 }
 
 /*
- * A pod that is made anew has another name, but the hostname and so the DNS name
- * of the one before: the address is that name's.
+ * A recreated pod has a new name but the same hostname, and so the same DNS name: it
+ * keeps the address of that name.
  */
 static int take_address(struct pod *p, struct error *err)
 {
@@ -381,7 +393,7 @@ static void free_pod(struct pod *p)
 	kubelet_take_gpus(p);
 	if (p->dir && dir_remove(p->dir, &err) < 0)
 		p->dir =
-			NULL; /* what a job made unreadable stays for its owner to remove */
+			NULL; /* unreadable files of a job stay for their owner to remove */
 	if (p->k->memory_dir && p->dir &&
 	    dir_remove(path_join(&p->arena, p->k->memory_dir, p->folder), &err) < 0)
 		p->dir = NULL;
@@ -400,7 +412,7 @@ int kubelet_start(struct kubelet *k, const cJSON *pod, struct error *err)
 		return error_set(err, ERR_INVALID, "pod name \"%.80s\": not a DNS name",
 				 name ? name : "");
 	if (find(k, name))
-		return error_set(err, ERR_EXISTS, "pod %s is there already", name);
+		return error_set(err, ERR_EXISTS, "pod %s already exists", name);
 	if (kubelet_isolation(k) == ISOLATION_NONE)
 		k->host.names = &k->names;
 	p = xcalloc(1, sizeof(*p));
@@ -412,7 +424,7 @@ int kubelet_start(struct kubelet *k, const cJSON *pod, struct error *err)
 		return -1;
 	}
 	for (last = &k->pods; *last; last = &(*last)->next)
-		; /* in order of arrival, which is the order of waiting for GPUs */
+		; /* in order of arrival: first come, first served for GPUs */
 	*last = p;
 	pod_changed(p);
 	pod_sync(p, clock_ms());
@@ -477,7 +489,10 @@ void kubelet_remove(struct kubelet *k, const char *pod)
 		free_gone(k);
 }
 
-/* ---- the loop -------------------------------------------------------------------------- */
+/*
+ * ---- the loop
+ * --------------------------------------------------------------------------
+ */
 
 static int64_t wait_ms(const struct kubelet *k, int64_t now, int timeout_ms)
 {
@@ -562,7 +577,7 @@ void kubelet_free(struct kubelet *k)
 	map_release(&k->addresses, NULL);
 	map_release(&k->names, NULL);
 	buf_release(&k->hosts);
-	/* Both are empty, or what is in them is not ours to remove. */
+	/* Succeeds only if they are empty: other contents are not ours to remove. */
 	rmdir(path_join(&k->arena, k->opts.dir, "stage"));
 	rmdir(path_join(&k->arena, k->opts.dir, "pods"));
 	arena_clear(&k->arena);

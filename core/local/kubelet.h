@@ -14,19 +14,19 @@
  * environment plus the pod's, standard input empty. Init containers, sidecars,
  * restartPolicy, probes, hooks, env as kubelet's (podenv.h, probe.h, volumes.h).
  *
- * Where the kernel allows no namespaces (kubelet_isolation says so) the same runs
- * as plain processes, and is weaker in this: processes see each other; the
- * hostname is the machine's, and in env values and args addresses stand in place
- * of pod names that hold a dot; a volume needs a mount path where nothing is (a
- * link stands in; one pod at a time) or is refused; what a container started
- * survives if its keeper (sandbox.h) is killed by hand with KILL.
+ * Where the kernel allows no namespaces (kubelet_isolation says so) the same runs as
+ * plain processes, and is weaker in this: processes see each other; the hostname is the
+ * machine's, and in env values and args addresses replace pod names that contain a dot;
+ * a volume needs an unused mount path, which becomes a symbolic link (for one pod at a
+ * time), or is refused; what a container started survives if its keeper (sandbox.h) is
+ * killed by hand with KILL.
  *
- * Restarts come at once, then after 100 ms, doubling to a minute, anew after a run of
- * 10 minutes; a node's kubelet begins with 10 s, or with 1 s (KEP-4603,
- * ReduceDefaultCrashLoopBackOffDecay). A container whose configuration is wrong (a
- * key that is not there) would wait in a cluster until somebody puts it right; here
- * nobody will, so its pod fails with the reason CreateContainerConfigError.
- * kubelet_check() finds most of that before anything starts.
+ * The first restart is immediate; the next waits 100 ms, doubling to a minute, reset
+ * after a run of 10 minutes. A node's kubelet begins with 10 s, or with 1 s (KEP-4603,
+ * ReduceDefaultCrashLoopBackOffDecay). A misconfigured container (a missing key) waits
+ * in a cluster until the configuration is corrected; here its pod fails with the reason
+ * CreateContainerConfigError. kubelet_check() finds most of that before anything
+ * starts.
  *
  * One thread, which must outlive the pods; kubelet_poll() is the loop. Every
  * process dies when this one does, however it dies.
@@ -41,10 +41,10 @@ struct kubelet;
 enum isolation { ISOLATION_NAMESPACES, ISOLATION_NONE };
 
 struct kubelet_opts {
-	const char *dir;         /* pods/<pod>/{volumes,hosts,...} go under it */
-	const char *log_dir;     /* <log_dir>/<pod>/<container>.log, appended */
-	const char *claims;      /* volume claims are folders of it; NULL: <dir>/claims */
-	bool no_namespaces;      /* force the fallback (tests) */
+	const char *dir;     /* pods/<pod>/{volumes,hosts,...} go under it */
+	const char *log_dir; /* <log_dir>/<pod>/<container>.log, appended */
+	const char *claims;  /* volume claims are directories of it; NULL: <dir>/claims */
+	bool no_namespaces;  /* force the fallback (tests) */
 	const char *const *gpus; /* ids to split, ends with NULL; NULL: none */
 	const char *workdir;     /* where processes start unless workingDir says else */
 	const cJSON *objects;    /* ConfigMaps and Secrets of the job, a JSON array */
@@ -65,12 +65,11 @@ MUST_CHECK int kubelet_new(struct kubelet **ret, const struct kubelet_opts *opts
 enum isolation kubelet_isolation(const struct kubelet *k);
 
 /*
- * What is in this pod (a v1 Pod, or a PodTemplateSpec) that is not applied
- * locally, one line each, appended to `notes` (JSON array of strings) unless it
- * is there already; and what cannot run at all, as an error: a container without
- * a command (ERR_UNSUPPORTED), a volume that is not to be had, more GPUs than
- * there are, a ConfigMap, Secret or key that is not among the objects
- * (ERR_NOT_FOUND).
+ * List what of this pod (a v1 Pod, or a PodTemplateSpec) is not applied locally, one
+ * line each, appended to `notes` (JSON array of strings) unless it is already in the
+ * array; and what cannot run at all, as an error: a container without a command
+ * (ERR_UNSUPPORTED), an unsupported volume, more GPUs than the machine has, a
+ * ConfigMap, Secret or key that is not among the objects (ERR_NOT_FOUND).
  */
 MUST_CHECK int kubelet_check(const struct kubelet *k, const cJSON *pod, cJSON *notes,
 			     struct error *err);
@@ -108,12 +107,11 @@ void kubelet_stop(struct kubelet *k, const char *pod, int64_t grace_ms);
  * ready, restartCount). A command that is not found is StartError with exit code
  * 127, one that cannot be executed 126, all else that keeps a container from
  * starting 128. A pod that waits for GPUs is Pending with reason Unschedulable.
- * NULL when there is no such pod. The kubelet's; valid until the next call of
- * kubelet_poll().
+ * NULL: no such pod. Owned by the kubelet, valid until the next call of kubelet_poll().
  */
 const cJSON *kubelet_status(struct kubelet *k, const char *pod);
 
-/* Forget a pod that has ended (its logs stay). */
+/* Drop a pod that has ended; its logs stay. */
 void kubelet_remove(struct kubelet *k, const char *pod);
 
 /*
@@ -124,7 +122,7 @@ void kubelet_remove(struct kubelet *k, const char *pod);
 MUST_CHECK int kubelet_poll(struct kubelet *k, int timeout_ms, int extra_fd,
 			    struct error *err);
 
-/* KILL what still runs, wait for it, take volumes and mounts away. */
+/* KILL all running processes and wait for them; remove volumes and mounts. */
 void kubelet_free(struct kubelet *k);
 
 #endif

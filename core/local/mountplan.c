@@ -1,4 +1,4 @@
-/* From the mounts that a container wants to the operations that make them. */
+/* mountplan.c - plan the mounts of a container (local/volumes.h). */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -78,7 +78,7 @@ static int inside_other(struct plan *p, size_t i, bool *ret_done, struct error *
 	return 0;
 }
 
-/* Split at the deepest folder that is there: its real path, and the rest ("/x/y"). */
+/* Split at the deepest existing directory: its real path, and the rest ("/x/y"). */
 static const char *nearest(struct arena *arena, const char *path, char real[PATH_MAX])
 {
 	char *head = arena_strdup(arena, path);
@@ -94,7 +94,7 @@ static const char *nearest(struct arena *arena, const char *path, char real[PATH
 	return path + (str_eq(head, "/") ? 0 : strlen(head));
 }
 
-/* Where the caller's own things are: see volumes.h. */
+/* May the mount point be created here? See volumes.h. */
 static bool is_callers(const struct plan *p, const char *folder)
 {
 	char real[PATH_MAX];
@@ -115,7 +115,7 @@ static void add_view(struct plan *p, const char *folder)
 	add_op(p, MOUNT_VIEW, folder);
 }
 
-/* Is the mount point there? Else make it, or have a view of its folder. */
+/* Find the mount point; create it if missing, or plan a view of its directory. */
 static int find_point(struct plan *p, size_t i, struct error *err)
 {
 	const struct volume_mount *m = p->sorted[i];
@@ -127,16 +127,15 @@ static int find_point(struct plan *p, size_t i, struct error *err)
 		return error_errno(err, errno, "mountPath %s", m->target);
 	if (!*rest) {
 		if (S_ISDIR(st.st_mode) != m->is_dir)
-			return error_set(
-				err, ERR_INVALID,
-				"mountPath %s: a %s is there, but the volume is a %s",
-				m->target, m->is_dir ? "file" : "folder",
-				m->is_dir ? "folder" : "file");
+			return error_set(err, ERR_INVALID,
+					 "mountPath %s is a %s, but the volume is a %s",
+					 m->target, m->is_dir ? "file" : "directory",
+					 m->is_dir ? "directory" : "file");
 		p->resolved[i] = arena_strdup(p->arena, real);
 		return 0;
 	}
 	if (!S_ISDIR(st.st_mode))
-		return error_set(err, ERR_INVALID, "mountPath %s: %s is not a folder",
+		return error_set(err, ERR_INVALID, "mountPath %s: %s is not a directory",
 				 m->target, real);
 	snprintf(full, sizeof(full), "%s%s", str_eq(real, "/") ? "" : real, rest);
 	p->resolved[i] = arena_strdup(p->arena, full);
@@ -146,7 +145,7 @@ static int find_point(struct plan *p, size_t i, struct error *err)
 	return 0;
 }
 
-/* Folders above the mount point, and itself, in a view. */
+/* Create the mount point and its parents in a view. */
 static void make_in_view(struct plan *p, size_t i)
 {
 	const char *path = p->resolved[i];

@@ -1,3 +1,4 @@
+/* output.c - write a log file and split the output into lines (local/output.h). */
 #include "local/output.h"
 
 #include <errno.h>
@@ -26,7 +27,7 @@ static void write_log(struct output *o, const char *data, size_t len)
 		return;
 	close(o->fd);
 	o->fd = -1;
-	error_wrap(&err, "kftrainer: the log file ends here, the container goes on");
+	error_wrap(&err, "kftrainer: log file ends here, the container continues");
 	o->on_line(o->ctx, err.msg, strlen(err.msg));
 }
 

@@ -1,4 +1,4 @@
-/* What shall happen next to a pod. */
+/* pod.c - decide the next step of a pod (local/pod.h). */
 #include "local/pod.h"
 
 #include <signal.h>
@@ -9,8 +9,8 @@
 #include "local/probe.h"
 
 /*
- * Delays between restarts, shorter than a node's kubelet's, which is gentle with
- * registries and neighbours: here somebody waits for the answer.
+ * Delays between restarts, shorter than those of a node's kubelet, which spares
+ * registries and neighbors: here a user waits for the result.
  */
 enum { BACKOFF_FIRST_MS = 100, BACKOFF_MOST_MS = 60000, BACKOFF_FORGET_MS = 600000 };
 enum { GRACE_SECONDS = 30 };
@@ -152,7 +152,7 @@ static bool main_failed(const struct pod *p)
 
 static void finish(struct pod *p, int64_t now, bool failed)
 {
-	/* What is left are sidecars: their own grace begins when the work is done. */
+	/* Only sidecars remain: their grace period begins now. */
 	if (!p->kill_at)
 		p->kill_at = now + pod_grace_ms(p);
 	if (all_stopped(p, now, p->kill_at))

@@ -2,7 +2,7 @@
  * pod.h - a pod while it is here: what the kubelet's files share.
  *
  *     kubelet.c    the interface; the node: addresses, GPUs, the loop
- *     pod.c        what shall happen next to a pod (pod_sync)
+ *     pod.c        decides the next step of a pod (pod_sync)
  *     podstart.c   one container: from its spec to a running process
  *     podstatus.c  v1.PodStatus
  *     podcheck.c   what of a pod is not applied here
@@ -58,10 +58,10 @@ struct container {
 	int restarts;
 	int64_t backoff_ms, restart_at; /* restart_at: 0 when no restart is due */
 
-	bool stopping; /* told to stop */
+	bool stopping; /* TERM was requested */
 	bool liveness_failed;
 	int64_t term_at;         /* 0: TERM was sent, or a preStop hook runs */
-	int64_t kill_at;         /* 0: not before it is told to stop */
+	int64_t kill_at;         /* 0: TERM was not requested */
 	struct probe *probes[3]; /* by enum probe_type; NULL: none */
 	struct hook *hook;       /* the one that runs */
 };
@@ -73,7 +73,7 @@ struct pod {
 	struct kubelet *k;
 	cJSON *doc;
 	const char *name, *ip, *hostname; /* in arena */
-	const char *folder; /* a name for its folders that no other pod has */
+	const char *folder;               /* a unique name for its directories */
 	const char *dir, *log_dir;
 	struct arena arena;
 	struct container *containers; /* init containers first */
@@ -123,12 +123,12 @@ struct kubelet {
 	struct podenv_host host;
 	struct cgroup_root cgroups;
 	struct rlimit nofile;
-	const char *memory_dir; /* on a tmpfs; NULL: there is none */
+	const char *memory_dir; /* on a tmpfs; NULL: none */
 	int memory_lock;
 };
 
 void pod_sync(struct pod *p, int64_t now);
-void pod_changed(struct pod *p); /* its status did; sync it soon */
+void pod_changed(struct pod *p); /* mark its status as changed, and sync it */
 bool pod_ended(const struct pod *p);
 int64_t pod_grace_ms(const struct pod *p); /* terminationGracePeriodSeconds */
 void wake_at(struct pod *p, int64_t when); /* sync it then, if not before */

@@ -1,4 +1,4 @@
-/* What of a pod is not applied locally, and what cannot run at all. */
+/* podcheck.c - refuse pods that cannot run, note what is not applied (local/kubelet.h). */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +10,10 @@
 #include "local/probe.h"
 #include "local/torchfix.h"
 
-/* ---- GPUs ------------------------------------------------------------------------------ */
+/*
+ * ---- GPUs
+ * ------------------------------------------------------------------------------
+ */
 
 static int64_t container_gpus(const cJSON *container)
 {
@@ -28,8 +31,8 @@ static int64_t container_gpus(const cJSON *container)
 }
 
 /*
- * Containers run side by side and share the pod's devices; of init containers
- * there is one at a time (as the scheduler counts).
+ * Containers run side by side and share the pod's devices; init containers run one at a
+ * time (as the scheduler counts).
  */
 int64_t pod_gpus(const cJSON *pod)
 {
@@ -52,40 +55,43 @@ int64_t pod_gpus(const cJSON *pod)
 	return sum > most ? sum : most;
 }
 
-/* ---- notes ------------------------------------------------------------------------------ */
+/*
+ * ---- notes
+ * ------------------------------------------------------------------------------
+ */
 
 struct row {
 	const char *field, *why;
 };
 
 static const struct row pod_fields[] = {
-	{ "nodeSelector", "there is one node, this machine" },
-	{ "affinity", "there is one node, this machine" },
-	{ "tolerations", "there is one node, this machine" },
-	{ "topologySpreadConstraints", "there is one node, this machine" },
-	{ "runtimeClassName", "there is no container runtime" },
-	{ "securityContext", "processes run as the caller, with the caller's rights" },
-	{ "shareProcessNamespace", "each container has processes of its own" },
-	{ "hostPID", "each container has processes of its own" },
-	{ "hostIPC", "each container has System V memory of its own" },
-	{ "serviceAccountName", "there is no API server to talk to" },
-	{ "priorityClassName", "nothing is scheduled" },
-	{ "schedulerName", "nothing is scheduled" },
-	{ "schedulingGates", "nothing is scheduled" },
-	{ "dnsConfig", "the machine's resolver serves" },
-	{ "overhead", "nothing is scheduled" },
-	{ "resources", "limits of a whole pod" },
-	{ "readinessGates", "there is nobody to set them" },
-	{ "resourceClaims", "there are no resource drivers" },
-	{ "os", "this machine's system serves" },
+	{ "nodeSelector", "this machine is the only node" },
+	{ "affinity", "this machine is the only node" },
+	{ "tolerations", "this machine is the only node" },
+	{ "topologySpreadConstraints", "this machine is the only node" },
+	{ "runtimeClassName", "no container runtime is used" },
+	{ "securityContext", "processes run as the calling user" },
+	{ "shareProcessNamespace", "each container has its own PID namespace" },
+	{ "hostPID", "each container has its own PID namespace" },
+	{ "hostIPC", "each container has its own IPC namespace" },
+	{ "serviceAccountName", "pods have no API server" },
+	{ "priorityClassName", "no scheduler runs here" },
+	{ "schedulerName", "no scheduler runs here" },
+	{ "schedulingGates", "no scheduler runs here" },
+	{ "dnsConfig", "this machine's resolver is used" },
+	{ "overhead", "no scheduler runs here" },
+	{ "resources", "pod-level limits are not supported" },
+	{ "readinessGates", "nothing sets them" },
+	{ "resourceClaims", "no resource drivers run here" },
+	{ "os", "this machine's operating system is used" },
 };
 
 static const struct row container_fields[] = {
-	{ "securityContext", "processes run as the caller, with the caller's rights" },
-	{ "volumeDevices", "there are no block volumes" },
+	{ "securityContext", "processes run as the calling user" },
+	{ "volumeDevices", "block volumes are not supported" },
 	{ "resizePolicy", "resources are not resized" },
-	{ "terminationMessagePath", "the log says how it ended" },
-	{ "restartPolicyRules", "the pod's restartPolicy counts" },
+	{ "terminationMessagePath", "see the log" },
+	{ "restartPolicyRules", "the pod's restartPolicy applies" },
 	{ "stdin", "standard input is empty" },
 	{ "tty", "output goes through a pipe" },
 };
@@ -106,7 +112,7 @@ static void note(cJSON *notes, const char *fmt, ...)
 	cJSON_AddItemToArray(notes, cJSON_CreateString(text));
 }
 
-/* Is there anything in it? An empty object asks for nothing. */
+/* Does the field request anything? An empty object does not. */
 static bool says_something(const cJSON *node)
 {
 	return node && !cJSON_IsNull(node) && !cJSON_IsFalse(node) &&
@@ -143,12 +149,12 @@ static void note_resources(const struct kubelet *k, cJSON *notes, const cJSON *c
 		    !str_eq(r->string, "nvidia.com/gpu"))
 			note(notes,
 			     "%sresources.limits.%s is not applied: this machine does "
-			     "not share it out",
+			     "not manage this resource",
 			     where, r->string);
 	if (k->n_gpus && container_gpus(c) == 0)
 		note(notes,
 		     "%ssees no GPU (CUDA_VISIBLE_DEVICES is empty), as in a cluster: it "
-		     "asks for no nvidia.com/gpu",
+		     "requests no nvidia.com/gpu",
 		     where);
 }
 
@@ -163,19 +169,21 @@ static void note_probes(cJSON *notes, const cJSON *c, const char *where)
 
 		if (p && !probe_handler(p))
 			note(notes,
-			     "%s%s is not applied: exec, tcpSocket and httpGet over HTTP "
-			     "are",
+			     "%s%s is not applied: only exec, tcpSocket and httpGet over "
+			     "HTTP are",
 			     where, probes[i]);
 	}
 	for (size_t i = 0; i < 2; i++) {
 		const cJSON *h = json_at(c, JSON_PATH("lifecycle", hooks[i]));
 
 		if (h && !hook_handler(h))
-			note(notes, "%slifecycle.%s is not applied: exec and sleep are",
+			note(notes,
+			     "%slifecycle.%s is not applied: only exec and sleep are",
 			     where, hooks[i]);
 	}
 	if (json_get(c, "lifecycle", "stopSignal"))
-		note(notes, "%slifecycle.stopSignal is not applied: TERM is sent", where);
+		note(notes, "%slifecycle.stopSignal is not applied: SIGTERM is sent",
+		     where);
 }
 
 static void note_volumes(const struct kubelet *k, cJSON *notes, const cJSON *pod)
@@ -188,31 +196,34 @@ static void note_volumes(const struct kubelet *k, cJSON *notes, const cJSON *pod
 		name = name ? name : "";
 		if ((claim = json_str(v, "persistentVolumeClaim", "claimName")) != NULL)
 			note(notes,
-			     "volume %s: the claim %s is a folder of this machine, "
-			     "which stays (%s/%s)",
+			     "volume %s: claim %s is a local directory, kept after the "
+			     "run (%s/%s)",
 			     name, claim, k->opts.claims, claim);
 		if (json_get(v, "ephemeral"))
 			note(notes,
-			     "volume %s: the ephemeral volume is a folder of this run",
+			     "volume %s: the ephemeral volume is a directory of this run",
 			     name);
 		if (json_get(v, "emptyDir", "sizeLimit"))
 			note(notes, "volume %s: emptyDir.sizeLimit is not applied", name);
 		if (str_eq(json_str(v, "emptyDir", "medium"), "Memory") && !k->memory_dir)
 			note(notes,
-			     "volume %s: emptyDir.medium Memory is not applied: no tmpfs "
-			     "here to write to",
+			     "volume %s: emptyDir.medium Memory is not applied: no "
+			     "writable tmpfs",
 			     name);
 		json_each(s, json_get(v, "projected", "sources"))
 			if (json_get(s, "serviceAccountToken") ||
 			    json_get(s, "clusterTrustBundle"))
 				note(notes,
-				     "volume %s: projected %s is not applied: there is "
-				     "no API server",
+				     "volume %s: projected %s is not applied: no API "
+				     "server",
 				     name, s->child->string);
 	}
 }
 
-/* ---- what cannot run --------------------------------------------------------------------- */
+/*
+ * ---- what cannot run
+ * ---------------------------------------------------------------------
+ */
 
 static const char *where_of(char *to, size_t size, const cJSON *pod, const cJSON *c)
 {
@@ -241,14 +252,13 @@ static int check_volumes(const struct kubelet *k, const cJSON *pod, const cJSON 
 					 where, path ? path : "", why);
 		if (!volume)
 			return error_set(err, ERR_INVALID,
-					 "%svolumeMounts: there is no volume \"%.80s\"",
+					 "%svolumeMounts: volume \"%.80s\" not found",
 					 where, name ? name : "");
 		why = volume_missing(&k->host, pod, volume);
 		if (why)
 			return error_set(err, ERR_NOT_FOUND,
-					 "%svolume %s: %s %s not found: give it in the "
-					 "job's file, "
-					 "or mark it optional",
+					 "%svolume %s: %s %s not found: add it to the "
+					 "job's file or mark it optional",
 					 where, name, volume_source(volume)->string, why);
 		why = volume_refusal(volume);
 		if (why)
@@ -256,19 +266,18 @@ static int check_volumes(const struct kubelet *k, const cJSON *pod, const cJSON 
 					 where, name, volume_source(volume)->string, why);
 		if (kubelet_isolation(k) == ISOLATION_NONE &&
 		    !symlink_possible(volume, path))
-			return error_set(
-				err, ERR_UNSUPPORTED,
-				"%svolume %s: its mountPath %s needs a mount namespace, "
-				"which this machine does not allow, and a link cannot "
-				"stand in",
-				where, name, path);
+			return error_set(err, ERR_UNSUPPORTED,
+					 "%svolume %s: mountPath %s needs a mount "
+					 "namespace, which this machine does not allow, "
+					 "and cannot be a symbolic link",
+					 where, name, path);
 	}
 	return 0;
 }
 
 /*
- * A ConfigMap or key that is not there: in a cluster somebody may yet make it,
- * here nobody will. Files of variables (fileKeyRef) do not exist before the run.
+ * Refuse references to missing ConfigMaps, Secrets and keys: unlike in a cluster, they
+ * cannot appear later. Files of variables (fileKeyRef) do not exist before the run.
  */
 static int check_config(const struct kubelet *k, const cJSON *pod, const cJSON *c,
 			cJSON *notes, struct error *err)
@@ -305,8 +314,8 @@ static int check_container(const struct kubelet *k, const cJSON *pod, const cJSO
 	if (!json_get(c, "command") || !json_get(c, "command")->child)
 		return error_set(
 			err, ERR_UNSUPPORTED,
-			"%sno command: the image %s is not pulled locally, so what it "
-			"would run is not known; give the container a command",
+			"%sno command: image %s is not pulled locally, so its default "
+			"command is unknown; set the container's command",
 			where, image ? image : "");
 	if (container_gpus(c) < 0)
 		return error_set(err, ERR_INVALID,
@@ -336,7 +345,7 @@ int kubelet_check(const struct kubelet *k, const cJSON *pod, cJSON *notes,
 	if (gpus > (int64_t)k->n_gpus)
 		return error_set(
 			err, ERR_UNSUPPORTED,
-			"%sit asks for %lld nvidia.com/gpu, and this machine has %zu",
+			"%srequests %lld nvidia.com/gpu, but this machine has %zu",
 			where_of(where, sizeof(where), pod,
 				 json_get(pod, "spec", "containers")
 					 ? json_get(pod, "spec", "containers")->child
@@ -347,8 +356,7 @@ int kubelet_check(const struct kubelet *k, const cJSON *pod, cJSON *notes,
 	note_volumes(k, notes, pod);
 	if (kubelet_isolation(k) == ISOLATION_NONE)
 		note(notes, "no namespaces on this machine: pods see each other's "
-			    "processes, and "
-			    "addresses stand in place of pod names");
+			    "processes, and addresses replace pod names");
 	else if (!(k->kind & SANDBOX_PID))
 		note(notes, "no PID namespaces on this machine: pods see each other's "
 			    "processes");

@@ -1,3 +1,4 @@
+/* podenv.c - build the environment and arguments of a container (local/podenv.h). */
 #include "local/podenv.h"
 
 #include <stdio.h>
@@ -251,10 +252,10 @@ static int key_ref(struct env *e, const cJSON *ref, const char *kind, const char
 	if (o)
 		return error_set(err, ERR_NOT_FOUND, "couldn't find key %s in %s",
 				 key ? key : "\"\"", what);
-	return error_set(err, ERR_NOT_FOUND,
-			 "%s not found: give it in the job's file, or mark the "
-			 "reference optional",
-			 what);
+	return error_set(
+		err, ERR_NOT_FOUND,
+		"%s not found: add it to the job's file or mark the reference optional",
+		what);
 }
 
 static int file_ref(struct env *e, const cJSON *ref, const char **ret, struct error *err)
@@ -313,7 +314,7 @@ static int value_from(struct env *e, const cJSON *from, const char **ret,
 		return key_ref(e, ref, "Secret", ret, err);
 	if ((ref = json_get(from, "fileKeyRef")) != NULL)
 		return file_ref(e, ref, ret, err);
-	return error_set(err, ERR_INVALID, "valueFrom names no source");
+	return error_set(err, ERR_INVALID, "valueFrom has no source");
 }
 
 /* ---- the whole ------------------------------------------------------------------ */
@@ -356,11 +357,10 @@ static int add_all(struct env *e, const cJSON *from, struct error *err)
 	if (!o && json_bool(ref, false, "optional"))
 		return 0;
 	if (!o)
-		return error_set(
-			err, ERR_NOT_FOUND,
-			"envFrom: %s not found: give it in the job's file, or mark the "
-			"reference optional",
-			object_text(e, kind, name));
+		return error_set(err, ERR_NOT_FOUND,
+				 "envFrom: %s not found: add it to the job's file or "
+				 "mark the reference optional",
+				 object_text(e, kind, name));
 	json_each(entry, json_get(o, "data"))
 		add_entry(e, json_str(from, "prefix"), o, entry->string);
 	if (secret)
@@ -375,8 +375,7 @@ static int add_var(struct env *e, const cJSON *item, struct error *err)
 	const cJSON *from = json_get(item, "valueFrom");
 
 	if (!name || !name_ok(name))
-		return error_set(err, ERR_INVALID,
-				 "env: not a name of a variable: \"%s\"",
+		return error_set(err, ERR_INVALID, "env: invalid variable name \"%s\"",
 				 name ? name : "");
 	if (value && *value) {
 		if (e->host->port_from)

@@ -6,8 +6,7 @@
  * envFrom first, then env, later over earlier; $(NAME) is replaced by what was
  * defined before it, $$ is $, a reference to nothing stays as it is. Local
  * differences: the caller's own environment lies under it all, the rendezvous
- * port is the job's (ports.h), and, without namespaces, addresses stand in
- * place of pod names.
+ * port is the job's (ports.h), and, without namespaces, addresses replace pod names.
  */
 #ifndef LOCAL_PODENV_H
 #define LOCAL_PODENV_H
@@ -29,8 +28,8 @@ struct podenv_host {
 struct podenv_pod {
 	const cJSON *pod, *container;
 	const char *ip, *hostname;
-	const char *volumes; /* the folder with the pod's volumes, for fileKeyRef */
-	const char *gpus;    /* what CUDA_VISIBLE_DEVICES shall say; NULL: leave it */
+	const char *volumes; /* the directory with the pod's volumes, for fileKeyRef */
+	const char *gpus;    /* the value of CUDA_VISIBLE_DEVICES; NULL: unchanged */
 };
 
 struct podenv {
@@ -40,15 +39,14 @@ struct podenv {
 
 /*
  * ERR_NOT_FOUND or ERR_INVALID with the reason, as kubelet's
- * CreateContainerConfigError: a ConfigMap, Secret or key that is not there and
- * not optional, a field path that there is not; ERR_FORMAT for a key of a Secret
- * that is not base64.
+ * CreateContainerConfigError: a ConfigMap, Secret or key that is missing and not
+ * optional, an unknown field path; ERR_FORMAT for a key of a Secret that is not base64.
  */
 MUST_CHECK int podenv_build(struct arena *arena, const struct podenv_host *host,
 			    const struct podenv_pod *pod, struct podenv *ret,
 			    struct error *err);
 
-/* The value of a fieldRef; "" for a label or annotation that is not there. */
+/* The value of a fieldRef; "" for a missing label or annotation. */
 MUST_CHECK int podenv_field(struct arena *arena, const struct podenv_host *host,
 			    const struct podenv_pod *pod, const char *field_path,
 			    const char **ret, struct error *err);

@@ -1,4 +1,4 @@
-/* One container: from its spec to a running process, and from its end to a state. */
+/* podstart.c - start a container, and record how it ends (local/pod.h). */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "local/undolog.h"
 #include "local/volumes.h"
 
-/* A run that never was, as a runtime that cannot start a container reports it. */
+/* Record a failed start, as a container runtime reports it. */
 static void failed_to_start(struct container *c, const char *reason, const char *message)
 {
 	c->state = CONTAINER_ENDED;
@@ -25,7 +25,7 @@ static void failed_to_start(struct container *c, const char *reason, const char 
 	pod_changed(c->pod);
 }
 
-/* In a cluster it would wait for somebody to put it right: here nobody will. */
+/* In a cluster it would wait for a correction: here it fails. */
 static void misconfigured(struct container *c, const char *message)
 {
 	struct pod *p = c->pod;
@@ -62,7 +62,7 @@ static void describe_end(struct container *c, struct ended *e)
 	} else if (out_of_memory(c)) {
 		e->reason = "OOMKilled";
 		snprintf(e->message, sizeof(e->message),
-			 "the kernel killed a process of it for want of memory%s",
+			 "a process was killed by the kernel: out of memory%s",
 			 cgroup_oom(&c->cgroup) ? " (over its memory limit)" : "");
 	} else if (p->code == 0) {
 		e->reason = "Completed";
@@ -138,7 +138,10 @@ struct starting {
 	struct mount_list list;
 };
 
-/* nsswitch.conf may ask a daemon, which knows nothing of the pod, before the file. */
+/*
+ * nsswitch.conf may ask a daemon before the hosts file, and a daemon does not know the
+ * pod.
+ */
 static const char *nsswitch(struct container *c)
 {
 	static const char text[] = "hosts: files dns\n";
@@ -210,7 +213,7 @@ static int find_env(struct container *c, struct starting *s, struct error *err)
 		return -1;
 	if (!s->env.argv[0])
 		return error_set(err, ERR_INVALID,
-				 "no command: an image is not pulled here");
+				 "no command: images are not pulled locally");
 	if (p->k->opts.torch_fix && torchfix_needed(&s->env))
 		return torchfix_apply(&c->arena,
 				      path_join(&c->arena, p->k->opts.dir, "pods/torch"),
@@ -289,7 +292,7 @@ static int start_process(struct container *c, const struct starting *s, struct e
 	c->output.on_line = on_line;
 	c->output.ctx = c;
 	if (output_open(&c->output, file, err) < 0) {
-		/* No log file is no reason not to run: the lines go on. */
+		/* Run without a log file: lines still go to the callback. */
 		on_line(c, err->msg, strlen(err->msg));
 	}
 	c->process.on_output = on_output;

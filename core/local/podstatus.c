@@ -1,4 +1,4 @@
-/* v1.PodStatus, as kubelet's generateAPIPodStatus and convertToAPIContainerStatuses. */
+/* podstatus.c - build v1.PodStatus as the kubelet does (local/pod.h). */
 #include <stdio.h>
 
 #include "base/clock.h"

@@ -1,3 +1,4 @@
+/* ports.c - reserve ports, loopback addresses and GPUs among runs (local/ports.h). */
 #include "local/ports.h"
 
 #include <arpa/inet.h>
@@ -18,7 +19,7 @@
 enum { FIRST_PORT = 20000, LAST_PORT = 65000, PORT_TRIES = 2000 };
 enum { BLOCK_TRIES = 2000 };
 
-/* Is the name ours? The descriptor that holds it, or -1 with errno. */
+/* Reserve a name: the descriptor that holds it, or -1 with errno (in use). */
 static int take_name(const char *kind, const char *which)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };

@@ -1,3 +1,4 @@
+/* probe.c - run probes and lifecycle hooks (local/probe.h). */
 #include "local/probe.h"
 
 #include <arpa/inet.h>
@@ -138,7 +139,7 @@ static void result(struct probe *p, bool ok)
 
 /* ---- exec ------------------------------------------------------------------------- */
 
-/* A command in the container: its namespaces, environment and working folder. */
+/* A command in the container: its namespaces, environment and working directory. */
 static int run_inside(struct container *c, struct arena *arena, struct process *to,
 		      const cJSON *command, struct error *err)
 {
@@ -165,7 +166,7 @@ static void exec_changed(void *ctx)
 	if (p->exec.state != PROCESS_ENDED)
 		return;
 	result(p, !p->exec.failed && p->exec.code == 0);
-	wake_at(p->c->pod, p->next); /* also when it was given up: the next may be due */
+	wake_at(p->c->pod, p->next); /* even if it timed out: the next may be due */
 }
 
 /* ---- tcpSocket, httpGet ------------------------------------------------------------ */
@@ -303,7 +304,7 @@ void probe_sync(struct probe *p, int64_t now, int64_t *ret_wake)
 		process_signal(&p->exec, SIGKILL);
 		result(p, false);
 	}
-	/* One that was killed for its time may take a moment to be gone. */
+	/* A probe killed on timeout may take a moment to exit. */
 	if (!p->timeout_at && now >= p->next && !process_alive(&p->exec) && !p->failed) {
 		p->timeout_at = now + seconds_ms(setting(p, "timeoutSeconds", 1));
 		if (!attempt(p))

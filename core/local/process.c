@@ -1,3 +1,4 @@
+/* process.c - the event loop, and one process in it (local/process.h). */
 #include "local/process.h"
 
 #include <errno.h>
@@ -159,7 +160,7 @@ static void read_reports(void *ctx)
 	}
 }
 
-/* How much there was; 0 at the end, -1 when there is nothing now. */
+/* The number of bytes read; 0 at the end, -1 if none are available. */
 static ssize_t read_chunk(struct process *p)
 {
 	char data[CHUNK];
@@ -175,14 +176,14 @@ static void output_ready(void *ctx)
 	struct process *p = ctx;
 	ssize_t n = CHUNK;
 
-	/* Not forever: the others have something to say, too. */
+	/* Limited, so that one process does not starve the others. */
 	for (int i = 0; i < CHUNKS_A_TURN && n == CHUNK; i++)
 		n = read_chunk(p);
 	if (n == 0)
 		loop_unwatch(p->loop, &p->output);
 }
 
-/* Nobody of the container is left to write: what is in the pipe is all. */
+/* No writer is left: read what remains in the pipe. */
 static void drain(struct process *p)
 {
 	if (p->output.fd >= 0)
@@ -199,7 +200,8 @@ static void ended(void *ctx)
 	read_reports(p->loop);
 	while (waitpid(p->keeper, &status, 0) < 0 && errno == EINTR)
 		;
-	if (WIFSIGNALED(status)) { /* it could not report: all died with it */
+	if (WIFSIGNALED(
+		    status)) { /* killed before it could report, and with it the container */
 		take_status(p, status);
 	} else if (!p->reported) {
 		p->failed = true;

@@ -1,3 +1,4 @@
+/* procid.c - identify a process across boots, namespaces and hosts (local/procid.h). */
 #include "local/procid.h"
 
 #include <inttypes.h>
@@ -19,7 +20,7 @@ struct procid {
 	char boot[40], host[PROCID_HOST_SIZE];
 };
 
-/* Clock ticks after the boot; 0: there is no such process. */
+/* Clock ticks after the boot; 0: no such process. */
 static uint64_t start_of(int pid)
 {
 	enum { AFTER_NAME = 20 }; /* field 22, counted from the one behind the name */

@@ -1,9 +1,9 @@
 /*
- * procid.h - which process it was, for whoever reads its number later or elsewhere.
+ * procid.h - identify a process by more than its number, which is reused.
  *
- * A number alone is that of another process after a reboot, in another container, on
- * another machine that shares the home directory, or when it has come round. With it
- * stand the machine's name and boot (/proc/sys/kernel/random/boot_id), the PID namespace
+ * After a reboot, in another container, on another host that shares the home directory,
+ * or after wraparound, the same number names another process. It is therefore stored
+ * with the host's name and boot (/proc/sys/kernel/random/boot_id), the PID namespace
  * (/proc/self/ns/pid) and when the process started (/proc/PID/stat, field 22).
  */
 #ifndef LOCAL_PROCID_H
@@ -13,14 +13,14 @@
 
 enum { PROCID_SIZE = 256, PROCID_HOST_SIZE = 65 };
 
-/* Of this process, one line without a newline; returns `text`. */
+/* The id of this process, one line without a newline; returns `text`. */
 const char *procid_self(char text[PROCID_SIZE]);
 
 enum procid_place {
-	PROCID_UNREADABLE,      /* no mark at all */
-	PROCID_RUNNING,         /* it runs, and *ret_pid is its number here */
-	PROCID_ENDED,           /* of this machine, and it does not run any more */
-	PROCID_OTHER_NAMESPACE, /* of this machine, with numbers that are not ours */
+	PROCID_UNREADABLE,      /* not an id */
+	PROCID_RUNNING,         /* it runs; *ret_pid is its number */
+	PROCID_ENDED,           /* it ran on this host and has ended */
+	PROCID_OTHER_NAMESPACE, /* on this host, in another PID namespace */
 	PROCID_OTHER_HOST       /* ret_host */
 };
 

@@ -1,3 +1,4 @@
+/* report.c - find the rank that failed first, and say why (local/report.h). */
 #include "local/report.h"
 
 #include <signal.h>
@@ -14,10 +15,13 @@
 #include "trainer/logcause.h"
 #include "trainer/places.h"
 
-/* What was written so many lines before the end did not cause it. */
+/* Lines further from the end than this are not taken for the cause. */
 enum { CAUSE_LINES = 200 };
 
-/* ---- who writes ----------------------------------------------------------------------- */
+/*
+ * ---- who writes
+ * -----------------------------------------------------------------------
+ */
 
 struct kept_line {
 	char *text;
@@ -30,11 +34,11 @@ struct stream {
 	struct kept_line lines[REPORT_LINES]; /* a ring */
 	size_t n;                             /* written so far */
 	const struct log_cause *cause;
-	size_t cause_at; /* n when it was seen */
+	size_t cause_at; /* value of n at that line */
 	char word[64];   /* of the cause */
-	char *error;     /* the first exception that is its own, not for want of a peer */
+	char *error;     /* its first exception that is not about a lost peer */
 	int64_t error_ms;
-	int64_t ends; /* restarts of the container that have been seen */
+	int64_t ends; /* restarts of the container that were processed */
 	bool ended;
 	bool in_traceback; /* whose lines are not kept, but for the last */
 };
@@ -44,7 +48,7 @@ struct failure {
 	char *what;   /* "exit code 3" */
 	char *error, *hint, *lines;
 	int code;
-	bool victim; /* as far as it wrote, it ended because a peer was gone: */
+	bool victim; /* by its output, it ended because a peer had ended: */
 	char *cause; /* that peer, if one had raised an error; error, lines are its */
 	int64_t cause_ms;
 	int64_t at_ms;
@@ -54,7 +58,7 @@ struct report {
 	const cJSON *jobset;
 	int64_t start_ms, now_ms;
 	struct map streams;  /* "pod/container" */
-	struct stream *last; /* that wrote: mostly the next that writes */
+	struct stream *last; /* the last that wrote: mostly the next, too */
 	struct failure list[REPORT_FAILURES];
 	size_t n;
 };
@@ -176,7 +180,10 @@ void report_forget(struct report *r, const char *pod)
 	}
 }
 
-/* ---- how they end ------------------------------------------------------------------------ */
+/*
+ * ---- how they end
+ * ------------------------------------------------------------------------
+ */
 
 static const char *signal_name(int sig)
 {
@@ -236,7 +243,7 @@ static char *what_happened(const cJSON *end, const cJSON *status)
 	const char *why = json_str(status, "reason");
 
 	if (is_oom(end))
-		buf_printf(&b, "out of memory (the kernel killed it)");
+		buf_printf(&b, "out of memory (killed by the kernel)");
 	else if (sig)
 		buf_printf(&b, "killed by %s (signal %d)", signal_name(sig), sig);
 	else
@@ -258,25 +265,21 @@ static char *hint_of(const struct report *r, const struct stream *s, const char 
 	cleanup_buf struct buf b = { .max = 1024 };
 
 	if (is_oom(end))
-		buf_printf(
-			&b,
-			"it needs more memory than %s%s: raise resources.limits.memory, "
-			"or use a smaller batch",
-			limit ? "its limit of " : "there is", limit ? limit : "");
+		buf_printf(&b,
+			   "needs more memory than %s%s: raise resources.limits.memory "
+			   "or use a smaller batch",
+			   limit ? "its limit of " : "is available", limit ? limit : "");
 	else if (s->cause && s->n - s->cause_at <= CAUSE_LINES &&
 		 !(s->cause->peer && s->error))
 		log_cause_hint(&b, s->cause, s->word);
 	else if (code == 127)
-		buf_adds(&b,
-			 "a command was not found: is it installed here, and in PATH? "
-			 "Images are not pulled, commands are this machine's");
+		buf_adds(&b, "command not found: install it on this machine and check "
+			     "PATH; images are not pulled");
 	else if (code == 126)
-		buf_adds(&b, "a file cannot be executed: chmod +x it, or name its "
-			     "interpreter in front of it");
+		buf_adds(&b, "file not executable: run chmod +x on it, or start it with "
+			     "its interpreter");
 	else if (sig == SIGKILL)
-		buf_adds(&b,
-			 "somebody killed it, or the machine ran out of memory: dmesg "
-			 "tells");
+		buf_adds(&b, "killed by SIGKILL; check dmesg for an out-of-memory kill");
 	return text(&b);
 }
 
@@ -346,7 +349,7 @@ static void look_at(struct report *r, const char *pod, const cJSON *status,
 	struct failure f;
 
 	if (restarts > s->ends) {
-		/* ended and started again between two looks, or seen when it ended */
+		/* ended and restarted between two calls, or already recorded */
 		if (!end && !s->ended)
 			end = json_get(c, "lastState", "terminated");
 		s->ends = restarts;
@@ -378,7 +381,10 @@ void report_status(struct report *r, const char *pod, const cJSON *status, int64
 		look_at(r, pod, status, c);
 }
 
-/* ---- telling ------------------------------------------------------------------------------- */
+/*
+ * ---- telling
+ * -------------------------------------------------------------------------------
+ */
 
 static bool runs(const struct report *r, const char *prefix)
 {
@@ -466,13 +472,13 @@ static void print_lines(struct buf *out, const char *lines)
 	size_t n = count_lines(lines);
 
 	if (n)
-		buf_printf(out, "its last %s:\n%s",
+		buf_printf(out, "last %s:\n%s",
 			   n == 1              ? "line"
 			   : n == REPORT_LINES ? "20 lines"
 					       : "lines",
 			   lines);
 	else
-		buf_adds(out, "it wrote nothing\n");
+		buf_adds(out, "no output\n");
 }
 
 void report_print(struct buf *out, const struct report *r, const char *logs,
@@ -485,7 +491,7 @@ void report_print(struct buf *out, const struct report *r, const char *logs,
 	if (f->cause)
 		buf_printf(out,
 			   "%s failed first, after %.1f s\nerror: %s\n"
-			   "%s then missed it: %s\n",
+			   "%s then lost that peer: %s\n",
 			   f->cause, (double)(f->cause_ms - r->start_ms) / 1000, f->error,
 			   f->prefix, f->what);
 	else

@@ -1,18 +1,16 @@
 /*
- * report.h - what went wrong, said once and at the end.
+ * report.h - find out which rank failed first, and say so at the end.
  *
- * Listens to what containers write and how they end, and tells the rank that
- * failed first (when one rank fails, launchers and peers end the others: what
- * they say is noise), its last lines, a hint where the cause is known, and
- * where the logs are.
+ * Follows the output and the exit of containers. Reports the rank that failed first
+ * (when one rank fails, launchers and peers end the others: their errors are noise),
+ * its last lines, a hint if the cause is known, and the path of the logs.
  *
- * A rank that ended for want of a peer, by what it wrote, is not the first where
- * another ended within REPORT_TOGETHER_MS for a reason of its own: launchers look
- * after their processes every few seconds only, so that the order in which they
- * end is a matter of chance.
+ * A rank whose output blames a lost peer is not the first if another rank failed within
+ * REPORT_TOGETHER_MS for a reason of its own: launchers poll their processes every few
+ * seconds, so the order of exits is random.
  *
- * A failure that its rank left behind - it ran on for REPORT_OVERCOME_MS after
- * a restart - is not the one that ended the job.
+ * A failure that its rank survived by REPORT_OVERCOME_MS after a restart did not end
+ * the job.
  */
 #ifndef LOCAL_REPORT_H
 #define LOCAL_REPORT_H
@@ -23,7 +21,7 @@
 enum {
 	REPORT_LINES = 20,     /* of a container, before it failed */
 	REPORT_LINE_MAX = 512, /* bytes of each; the rest is in the log */
-	REPORT_FAILURES = 256, /* remembered; beyond that the oldest are forgotten */
+	REPORT_FAILURES = 256, /* kept; beyond that the oldest are dropped */
 	REPORT_OVERCOME_MS = 60000,
 	REPORT_TOGETHER_MS = 15000,
 };
@@ -42,10 +40,10 @@ const char *report_line(struct report *r, const char *pod, const char *container
 void report_status(struct report *r, const char *pod, const cJSON *status,
 		   int64_t now_ms);
 
-/* A pod is gone for good; what it wrote is needed no more. */
+/* Drop a pod that will not return, with its output. */
 void report_forget(struct report *r, const char *pod);
 
-/* Everything begins anew: what failed before does not count. */
+/* All pods are recreated: drop earlier failures. */
 void report_restart(struct report *r);
 
 /* The exit code of the container that failed first, 128+N for a signal; 0: none did. */
@@ -53,7 +51,7 @@ int report_exit_code(const struct report *r);
 
 /*
  * The report, lines with newlines; nothing when no container failed. `logs` is
- * the folder, `name` the job's.
+ * the directory, `name` the job's.
  */
 void report_print(struct buf *out, const struct report *r, const char *logs,
 		  const char *name);

@@ -1,3 +1,4 @@
+/* run.c - run one TrainJob from its objects to its result (local/run.h). */
 #include "local/run.h"
 
 #include <signal.h>
@@ -21,12 +22,15 @@
 #include "trainer/trainjob.h"
 #include "trainer/trainjob_status.h"
 
-/* While it stops: how often to look whether Ctrl-C came again. */
+/* While stopping: how often to check for a second Ctrl-C. */
 enum { IMPATIENCE_MS = 100 };
 
 enum { TIMED_OUT = 124 }; /* as timeout(1) */
 
-/* ---- what the kubelet says ------------------------------------------------------------ */
+/*
+ * ---- what the kubelet says
+ * ------------------------------------------------------------
+ */
 
 static void on_status(void *ctx, const char *name)
 {
@@ -50,7 +54,10 @@ static void on_line(void *ctx, const char *pod, const char *container, const cha
 		traceback_line(r->fold, prefix, line, len, r->lines_ms);
 }
 
-/* ---- pods ------------------------------------------------------------------------------- */
+/*
+ * ---- pods
+ * -------------------------------------------------------------------------------
+ */
 
 static int64_t jobs_now(const struct run *r)
 {
@@ -95,12 +102,12 @@ static void say_restart(const struct run *r, struct run_pod *pod, const cJSON *s
 	int64_t n = count_restarts(status);
 
 	if (n > pod->restarts && r->end == RUN_ON && !pod->stopping)
-		run_note(r, "%s failed and is started again (restart %lld)",
+		run_note(r, "%s failed; restarting it (restart %lld)",
 			 place_prefix(&a, &pod->place, NULL), (long long)n);
 	pod->restarts = n;
 }
 
-/* A pod's status changed; how one ends that is being stopped is nobody's failure. */
+/* Process a status change; the exit of a pod that is being stopped is not a failure. */
 static void take_status(struct run *r, struct run_pod *pod, const cJSON *status)
 {
 	const char *phase = json_str(status, "phase");
@@ -149,7 +156,7 @@ static bool any_runs(const struct run *r)
 	return false;
 }
 
-/* A pod that could not even begin, in the words of a kubelet. */
+/* The status of a pod that could not start, as a kubelet reports it. */
 static cJSON *start_error(const cJSON *pod, const char *why)
 {
 	const cJSON *c = json_get(pod, "spec", "containers");
@@ -206,7 +213,10 @@ static void stop_all(struct run *r, int64_t grace_ms)
 	}
 }
 
-/* ---- the loop ----------------------------------------------------------------------------- */
+/*
+ * ---- the loop
+ * -----------------------------------------------------------------------------
+ */
 
 static void say_jobset_restart(struct run *r)
 {
@@ -214,13 +224,12 @@ static void say_jobset_restart(struct run *r)
 
 	if (n > r->restarts) {
 		report_restart(r->report);
-		run_note(r, "restart %lld of the job: all pods are made anew",
-			 (long long)n);
+		run_note(r, "restart %lld of the job: recreating all pods", (long long)n);
 	}
 	r->restarts = n;
 }
 
-/* Do what the controllers would, until they have nothing more to do. */
+/* Run the controllers until they have nothing left to do. */
 static void step(struct run *r)
 {
 	do {
@@ -277,8 +286,8 @@ static void interrupt(struct run *r)
 	if (r->end != RUN_INTERRUPTED && stop_requested()) {
 		r->end = RUN_INTERRUPTED;
 		r->signal = stop_signal() ? stop_signal() : SIGTERM;
-		run_note(r, "stopping: every process is told to end%s",
-			 r->signal == SIGINT ? "; Ctrl-C again kills them at once" : "");
+		run_note(r, "stopping all processes%s",
+			 r->signal == SIGINT ? "; press Ctrl-C again to kill them" : "");
 		stop_all(r, -1);
 	}
 	if (r->end == RUN_INTERRUPTED && stop_count() > 1 && !r->killing) {
@@ -293,7 +302,7 @@ static void check_timeout(struct run *r)
 	    jobs_phase(r->jobs) != JOBS_RUNNING)
 		return;
 	r->end = RUN_TIMED_OUT;
-	run_note(r, "the time is up: every process is told to end");
+	run_note(r, "timeout expired: stopping all processes");
 	stop_all(r, -1);
 }
 
@@ -317,7 +326,7 @@ static void pause_lines(struct run *r)
 	r->lines_ms = -1;
 }
 
-/* A full disk does not end the job: it is said once, when the job ends. */
+/* A full disk does not end the job: it is reported once, at the end. */
 static int loop(struct run *r, struct error *err)
 {
 	struct error save = { 0 };
@@ -342,7 +351,10 @@ static int loop(struct run *r, struct error *err)
 	}
 }
 
-/* ---- before ---------------------------------------------------------------------------------- */
+/*
+ * ---- before
+ * ----------------------------------------------------------------------------------
+ */
 
 /* RFC 4122 version 4, as the API server gives one. */
 static void put_uid(cJSON *obj)
@@ -371,12 +383,12 @@ static int take_documents(struct run *r, struct error *err)
 		if (str_eq(meta_kind(o), JOBSET_KIND))
 			r->jobset = json_dup(o);
 	if (!r->jobset)
-		return error_set(err, ERR_INVALID, "there is no JobSet to run");
+		return error_set(err, ERR_INVALID, "no JobSet to run");
 	if (tj_suspend(opts->trainjob) ||
 	    json_bool((const cJSON *)r->jobset, false, "spec", "suspend"))
-		return error_set(err, ERR_INVALID,
-				 "spec.suspend is true: nothing would run; --local runs "
-				 "jobs that are not suspended");
+		return error_set(
+			err, ERR_INVALID,
+			"spec.suspend is true: --local cannot run a suspended job");
 	r->trainjob = json_dup(opts->trainjob);
 	json_del(r->trainjob, JSON_PATH("status"));
 	json_put_str(r->trainjob, opts->ns, "metadata", "namespace");
@@ -415,7 +427,7 @@ static int open_kubelet(struct run *r, struct error *err)
 	return kubelet_new(&r->kubelet, &opts, err);
 }
 
-/* A port of this run in place of the pipeline's, where there is one. */
+/* Reserve a port of this run in place of the fixed port, if that is used. */
 static int map_port(struct run *r, struct error *err)
 {
 	int port;
@@ -425,7 +437,7 @@ static int map_port(struct run *r, struct error *err)
 	if (port_reserve(&port, &r->port_lock, err))
 		return -1;
 	kubelet_map_port(r->kubelet, TRAINER_PORT, port);
-	run_note(r, "port %d is %d in this run", TRAINER_PORT, port);
+	run_note(r, "port %d is mapped to %d", TRAINER_PORT, port);
 	return 0;
 }
 
@@ -461,7 +473,10 @@ static int begin(struct run *r, struct error *err)
 		       : 0;
 }
 
-/* ---- after ------------------------------------------------------------------------------------- */
+/*
+ * ---- after
+ * -------------------------------------------------------------------------------------
+ */
 
 /* Why, when no container failed: the Job's condition, the JobSet's or the TrainJob's. */
 static void print_condition(struct buf *out, const struct run *r)
@@ -478,8 +493,8 @@ static void print_condition(struct buf *out, const struct run *r)
 		buf_printf(out, "%s: %s\n", json_str(c, "reason"),
 			   json_str(c, "message"));
 	else
-		buf_adds(out, "nothing is left to run, and by its policies the job has "
-			      "neither completed nor failed\n");
+		buf_adds(out, "nothing left to run, but no policy completes or fails the "
+			      "job\n");
 }
 
 static void fill_report(struct run *r, struct local_result *ret)
@@ -557,7 +572,7 @@ int local_run(const struct local_run_opts *opts, struct local_result *ret,
 	if (r.fold)
 		traceback_flush(r.fold, INT64_MAX);
 	if (run_save(&r, true, &save))
-		run_note(&r, "how the job ended could not be written: %s", save.msg);
+		run_note(&r, "cannot save the final status: %s", save.msg);
 	run_say_no_restart(&r);
 	if (!failed)
 		fill_result(&r, ret);

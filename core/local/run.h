@@ -2,7 +2,7 @@
  * run.h - one TrainJob on this machine, from objects to result.
  *
  * Takes the objects that pipeline_build() made, runs the JobSet among them
- * (jobs.h on kubelet.h), keeps status, logs and history under the state folder
+ * (jobs.h on kubelet.h), keeps status, logs and history under the state directory
  * (state.h), and says how it ended. Prints nothing: the caller's callbacks do.
  */
 #ifndef LOCAL_RUN_H
@@ -15,15 +15,15 @@ struct local_observer {
 	void (*on_progress)(void *ctx, const char *line);
 	/* A line of a container's output; prefix is "node-0", "dataset-initializer". */
 	void (*on_line)(void *ctx, const char *prefix, const char *line, size_t len);
-	/* The lines so far are all that there are now. May be NULL. */
+	/* No further lines are available now. May be NULL. */
 	void (*on_pause)(void *ctx);
 	void *ctx;
 	/*
-	 * A fact that shall stay in sight, other than a phase: what is not applied
-	 * locally, a restart. NULL: on_progress gets it.
+	 * A fact to keep visible: what is not applied locally, a restart. NULL: passed
+	 * to on_progress.
 	 */
 	void (*on_note)(void *ctx, const char *line);
-	/* It begins: the TrainJob as it is kept, before anything has run. May be NULL. */
+	/* Called before anything runs, with the TrainJob as stored. May be NULL. */
 	void (*on_begin)(void *ctx, const cJSON *trainjob);
 };
 
@@ -34,7 +34,7 @@ struct local_run_opts {
 	const char *const *gpus; /* see kubelet.h */
 	const char *workdir;
 	const char *torch_fix; /* see kubelet.h */
-	int64_t timeout_ms;    /* then it is ended; 0: no limit */
+	int64_t timeout_ms;    /* then the job is stopped; 0: no limit */
 	int64_t max_restarts;  /* of the job as a whole; 0: as the JobSet says */
 	bool no_namespaces;
 	struct local_observer observer;
@@ -42,8 +42,8 @@ struct local_run_opts {
 
 struct local_result {
 	int exit_code;    /* 0, or the first failing rank's (128+N for a signal), or 1 */
-	bool timed_out;   /* timeout_ms were up: then exit_code is 124 */
-	bool interrupted; /* by a signal: then exit_code is 128+N */
+	bool timed_out;   /* timeout_ms expired: exit_code is 124 */
+	bool interrupted; /* by a signal: exit_code is 128+N */
 	char report
 		[16384]; /* for people: why it failed, the last lines, where the logs are */
 };
@@ -52,7 +52,7 @@ struct local_result {
  * Run to the end. -1 when it could not start (nothing has run then): ERR_EXISTS
  * when a job of that name runs already, ERR_UNSUPPORTED for what cannot run
  * locally (all of it at once), ERR_INVALID for a suspended job, ERR_IO and others
- * for the state folder.
+ * for the state directory.
  *
  * After stop_setup() (base/stop.h) a SIGINT or SIGTERM sends TERM to every
  * process, waits for the pods' grace period and then kills them; a second one

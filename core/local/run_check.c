@@ -1,3 +1,4 @@
+/* run_check.c - refuse a run, or note what is not applied (local/run_impl.h). */
 #include <stdio.h>
 
 #include "api/meta.h"
@@ -19,7 +20,7 @@ static void add(cJSON *notes, const char *line)
 	cJSON_AddItemToArray(notes, cJSON_CreateString(line));
 }
 
-/* Kinds that only a cluster knows what to do with. */
+/* Kinds that need a controller of a cluster. */
 static void note_objects(struct arena *a, const cJSON *objects, cJSON *notes)
 {
 	static const char *const used[] = { JOBSET_KIND, "ConfigMap", "Secret", NULL };
@@ -31,8 +32,8 @@ static void note_objects(struct arena *a, const cJSON *objects, cJSON *notes)
 		if (!str_in(kind, used))
 			add(notes,
 			    arena_printf(a,
-					 "%s %s is not applied: there is nobody here to "
-					 "do what it asks for",
+					 "%s %s is not applied: no controller on this "
+					 "machine handles it",
 					 kind ? kind : "an object", name ? name : ""));
 	}
 }
@@ -49,12 +50,13 @@ static void note_jobset(struct arena *a, const cJSON *jobset, cJSON *notes)
 		{ JSON_PATH("spec", "ttlSecondsAfterFinished"), "ttlSecondsAfterFinished",
 		  "the last runs of each job are kept" },
 		{ JSON_PATH("spec", "volumeClaimPolicies"), "volumeClaimPolicies",
-		  "claims are folders of this machine, which stay until 'kftrainer "
-		  "delete claim/NAME'" },
-		{ JSON_PATH("spec", "managedBy"), "managedBy", "there is no controller" },
+		  "claims are local directories, kept until 'kftrainer delete "
+		  "claim/NAME'" },
+		{ JSON_PATH("spec", "managedBy"), "managedBy",
+		  "no controller runs here" },
 		{ JSON_PATH("metadata", "annotations",
 			    "alpha.jobset.sigs.k8s.io/exclusive-topology"),
-		  "exclusive-topology", "there is one node, this machine" },
+		  "exclusive-topology", "this machine is the only node" },
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
@@ -63,8 +65,8 @@ static void note_jobset(struct arena *a, const cJSON *jobset, cJSON *notes)
 						rows[i].why));
 	if (str_eq(json_str(jobset, "spec", "failurePolicy", "restartStrategy"),
 		   "InPlaceRestart"))
-		add(notes, "restartStrategy InPlaceRestart is done as Recreate: pods are "
-			   "made anew");
+		add(notes, "restartStrategy InPlaceRestart is treated as Recreate: pods "
+			   "are recreated");
 }
 
 /* As ports.h would replace it: in the variables and words of one container. */
@@ -135,7 +137,7 @@ int run_check(struct run *r, struct error *err)
 	note_objects(&a, r->opts->objects, notes);
 	note_jobset(&a, r->jobset, notes);
 	if (!tj_is_ours(r->trainjob))
-		add(notes, "spec.managedBy is not applied: there is no controller");
+		add(notes, "spec.managedBy is not applied: no controller runs here");
 	json_each(rjob, json_get((const cJSON *)r->jobset, "spec", "replicatedJobs")) {
 		cleanup_json cJSON *tmpl = template_of(rjob);
 		struct error one = { 0 };
@@ -147,7 +149,7 @@ int run_check(struct run *r, struct error *err)
 	}
 	if (kind != ERR_NONE)
 		return error_set(err, kind, "%s",
-				 refused.overflowed ? "too many things cannot run here"
+				 refused.overflowed ? "too many errors to list"
 						    : (const char *)refused.data);
 	say_notes(r, notes);
 	return 0;

@@ -13,12 +13,12 @@
 #include "local/traceback.h"
 #include "trainer/places.h"
 
-/* A pod that jobs.h asked for and that is still known to the kubelet. */
+/* A pod that jobs.h requested and that the kubelet still has. */
 struct run_pod {
 	char *name;
 	struct place place;
-	bool changed;  /* kubelet says: ask for its status */
-	bool stopping; /* how it ends is no failure */
+	bool changed;  /* on_status() was called */
+	bool stopping; /* its exit is not a failure */
 	bool running, ended;
 	char *waits; /* why it does not start, or NULL */
 	int64_t restarts;
@@ -41,33 +41,33 @@ struct run {
 	int64_t deadline_ms;       /* monotonic; -1: none */
 	int64_t timeout_ms;        /* monotonic, of the caller; -1: none */
 	int64_t wake_ms;           /* monotonic; -1: none */
-	int64_t lines_ms; /* of the output since the last look; -1: there is none */
+	int64_t lines_ms;          /* of the first line since the last pause; -1: none */
 	enum run_end end;
 	int signal;
 	bool killing;  /* the second Ctrl-C came */
-	bool again;    /* jobs_step() has news */
-	bool gives_up; /* a Job's backoffLimit is 0 because nobody has set it */
+	bool again;    /* call jobs_step() again */
+	bool gives_up; /* a Job's backoffLimit is unset, and so 0 */
 	int64_t restarts;
-	char phase[512]; /* told last */
+	char phase[512]; /* reported last */
 	cJSON *saved;    /* status written last */
 };
 
 void run_note(const struct run *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /*
- * run_retry.c: how often what fails is tried again; in the end: that it was not, where a
- * cluster would have.
+ * run_retry.c: set how often failures are retried; at the end, say if a cluster would
+ * have retried.
  */
 void run_set_restarts(struct run *r);
 void run_say_no_restart(const struct run *r);
 
-/* run_check.c: is the port that the pipeline fixes in a place of the rendezvous? */
+/* run_check.c: does a rendezvous setting contain the fixed port? */
 bool run_has_port(const struct run *r);
 
-/* run_check.c: refuse what cannot run here, all at once; tell what is not applied. */
+/* run_check.c: refuse all that cannot run here in one error; note what is not applied. */
 MUST_CHECK int run_check(struct run *r, struct error *err);
 
-/* run_show.c: the phase, when it is another; the status, into state. */
+/* run_show.c: report a changed phase; save a changed status. */
 void run_show(struct run *r);
 MUST_CHECK int run_save(struct run *r, bool last, struct error *err);
 

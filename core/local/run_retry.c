@@ -1,11 +1,12 @@
+/* run_retry.c - decide how often a failed pod is retried (local/run_impl.h). */
 #include "base/str.h"
 #include "local/run_impl.h"
 #include "trainer/jobset.h"
 
-/* Kubernetes: what a Job has whose backoffLimit nobody has set. */
+/* Kubernetes' default. */
 enum { CLUSTER_BACKOFF_LIMIT = 6 };
 
-/* Is so much said of how often its pods are tried again? */
+/* Does the Job say how often its pods are retried? */
 static bool is_set(const cJSON *rjob)
 {
 	const cJSON *spec = json_get(rjob, "template", "spec");
@@ -26,8 +27,8 @@ void run_set_restarts(struct run *r)
 			r->gives_up = true;
 		}
 		/*
-		 * With OnFailure a node starts a container once more before the Job's
-		 * controller finds that its limit is 0: a second failure like the first.
+		 * With OnFailure a node restarts a container once before the Job's
+		 * controller applies a limit of 0: the same failure, twice.
 		 */
 		if (!json_int((const cJSON *)rjob, -1, "template", "spec",
 			      "backoffLimit"))
@@ -40,7 +41,7 @@ void run_say_no_restart(const struct run *r)
 	if (r->gives_up && !r->opts->max_restarts && r->end == RUN_ON &&
 	    jobs_phase(r->jobs) == JOBS_FAILED && report_exit_code(r->report))
 		run_note(r,
-			 "not started again: nobody has set backoffLimit, which is 0 on "
-			 "this machine (on a cluster %d); --max-restarts N tries again",
+			 "not retried: backoffLimit is not set and defaults to 0 on this "
+			 "machine (%d on a cluster); retry with --max-restarts N",
 			 CLUSTER_BACKOFF_LIMIT);
 }

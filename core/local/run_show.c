@@ -1,3 +1,4 @@
+/* run_show.c - report the phase, and write the status (local/run_impl.h). */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,9 +27,12 @@ void run_note(const struct run *r, const char *fmt, ...)
 		o->on_progress(o->ctx, line);
 }
 
-/* ---- the phase ------------------------------------------------------------------------ */
+/*
+ * ---- the phase
+ * ------------------------------------------------------------------------
+ */
 
-/* How the pods of one replicatedJob are. */
+/* The pods of one replicatedJob. */
 struct step {
 	const char *name, *waits;
 	bool initializer;
@@ -67,7 +71,7 @@ static size_t count_steps(const struct run *r, struct step **ret)
 	return n;
 }
 
-/* "node 1/2", told in tenths when there are many */
+/* "node 1/2", in steps of a tenth for many pods */
 static void add_starting(struct buf *out, const struct step *s)
 {
 	int up = s->running + s->ended, tenth = s->all / 10;
@@ -118,7 +122,10 @@ void run_show(struct run *r)
 		o->on_progress(o->ctx, r->phase);
 }
 
-/* ---- the status ------------------------------------------------------------------------- */
+/*
+ * ---- the status
+ * -------------------------------------------------------------------------
+ */
 
 static void put_status(struct run *r, bool last)
 {
@@ -133,13 +140,12 @@ static void put_status(struct run *r, bool last)
 	if (r->end == RUN_INTERRUPTED && last) {
 		snprintf(message, sizeof(message), "stopped by %s",
 			 r->signal == SIGINT   ? "Ctrl-C (SIGINT)"
-			 : r->signal == SIGHUP ? "SIGHUP: its terminal went away"
+			 : r->signal == SIGHUP ? "SIGHUP (terminal closed)"
 					       : "SIGTERM");
 		status_fail(status, REASON_INTERRUPTED, message, now);
 	}
 	if (r->end == RUN_TIMED_OUT && last)
-		status_fail(status, REASON_INTERRUPTED, "the time of --timeout was up",
-			    now);
+		status_fail(status, REASON_INTERRUPTED, "--timeout expired", now);
 	if (r->end != RUN_ON && last)
 		status_idle(status);
 }

@@ -1,3 +1,4 @@
+/* sandbox.c - clone the keeper, start the command, reap it (local/sandbox.h). */
 #include "local/sandbox.h"
 
 #include <errno.h>
@@ -146,7 +147,7 @@ static bool parent_is_gone(int report_fd)
 	return poll(&p, 1, 0) > 0 && (p.revents & POLLERR);
 }
 
-/* What execve() said, in a person's words. */
+/* Describe the error of execve(). */
 static int exec_failure(const char *file, struct sandbox_report *r)
 {
 	const char *text = NULL;
@@ -156,8 +157,7 @@ static int exec_failure(const char *file, struct sandbox_report *r)
 	if (errno == ENOENT || errno == ENOTDIR) {
 		r->code = NOT_FOUND;
 		text = strchr(file, '/') && access(file, F_OK) == 0
-			       ? "its interpreter (the #! line or the dynamic loader) is "
-				 "not here: "
+			       ? "interpreter (#! line or dynamic loader) not found: "
 			       : "command not found: ";
 	} else if (errno == EACCES || errno == EISDIR) {
 		text = "not executable: ";
@@ -180,7 +180,7 @@ static const char *path_of(const char *const *envp)
 	return "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 }
 
-/* Returns only on failure, which then stands in *r. */
+/* Returns only on failure, described in *r. */
 static int exec_main(const struct sandbox_plan *plan, struct sandbox_report *r)
 {
 	char *const *argv = (char *const *)(uintptr_t)plan->argv;
@@ -204,7 +204,7 @@ static int exec_main(const struct sandbox_plan *plan, struct sandbox_report *r)
 			execve(path, argv, envp);
 			if (errno != ENOENT && errno != ENOTDIR && errno != EACCES)
 				return exec_failure(path, r);
-			/* A folder that we may not search is not a program we may not run. */
+			/* EACCES may mean a directory that we may not search. */
 			if (errno == EACCES && access(path, F_OK) == 0)
 				err = EACCES;
 		}
@@ -245,7 +245,7 @@ static __attribute__((noinline)) pid_t start_main(const struct sandbox_plan *pla
 
 	if (pid == 0)
 		main_process(plan, r);
-	/* What a function writes that does not return, gcc's IPA holds for unwritten. */
+	/* gcc's IPA ignores stores of functions that do not return. */
 	__asm__ volatile("" : : "r"(r) : "memory");
 	return pid;
 }
@@ -283,8 +283,7 @@ static int kill_if_child(void *arg, const char *name)
 }
 
 /*
- * Kill children until there is none: those of a killed one become ours, because
- * we are a subreaper.
+ * Kill children until none is left; as a subreaper we inherit the children of each.
  */
 static void kill_all(void)
 {
@@ -296,7 +295,7 @@ static void kill_all(void)
 			sandbox_each_entry(ctx.proc, kill_if_child, &ctx);
 			close(ctx.proc);
 		}
-		/* Each one that ends may have left children to us: look again after it. */
+		/* Each exit may hand over more children: scan again. */
 	} while (waitpid(-1, NULL, 0) > 0);
 }
 
@@ -317,8 +316,9 @@ static bool reap(pid_t main_pid, int *ret)
 }
 
 /*
- * Of a command in a container's PID namespace: /proc is the container's, and its numbers
- * are not ours. The command leads a group; what has left that ends with the container.
+ * Of a command in a container's PID namespace: /proc belongs to the container, with
+ * other process numbers. Kill the command's process group; processes that left it end
+ * with the container.
  */
 static void kill_main(pid_t main_pid)
 {
@@ -384,7 +384,7 @@ static void set_up(const struct sandbox_plan *plan, int report_fd, uid_t uid, gi
 			fail(plan, report_fd, NOT_STARTED, what);
 	}
 	if (plan->workdir && chdir(plan->workdir) < 0) {
-		sandbox_join(what, sizeof(what), "working folder ", plan->workdir, "");
+		sandbox_join(what, sizeof(what), "working directory ", plan->workdir, "");
 		fail(plan, report_fd, NOT_STARTED, what);
 	}
 }
@@ -454,7 +454,7 @@ int sandbox_spawn(const struct sandbox_plan *plan, pid_t *ret_pid, int *ret_pidf
 				 ? CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC
 				 : 0;
 	}
-	/* The keeper takes signals by sigwaitinfo(): they stay blocked in it. */
+	/* Signals stay blocked in the keeper, which uses sigwaitinfo(). */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pid = clone_process(flags, &pidfd);

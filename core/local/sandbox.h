@@ -16,16 +16,16 @@
  *                        Weaker: KILL sent to the keeper itself leaves what the
  *                        main process had started; and processes see each other
  *
- * As in a pod, what is left when the main process ends is killed. When
+ * As in a pod, all remaining processes are killed when the main process ends. When
  * waitpid() says that the keeper has ended, no process of the container is left
  * and every write end of its output is closed.
  *
  * Nothing of this allocates memory after the clone, so the caller may have
  * threads; but the parent-death signal is bound to the thread that spawns.
  *
- * The user namespace maps the caller's own uid and gid to themselves, and is
- * taken only by callers who may not mount without it: real root keeps all its
- * powers (locked memory, other users' files) in its pods.
+ * The user namespace maps the caller's own uid and gid to themselves, and is used only
+ * if the caller may not mount without it: root keeps all its capabilities (locked
+ * memory, other users' files) in its pods.
  *
  * Linux 5.3 or later (CLONE_PIDFD, pidfds that can be polled); commands in a
  * running container need 5.8 (setns by pidfd).
@@ -50,8 +50,8 @@ enum {
 enum { MOUNT_MAX = 1024 }; /* operations in a plan */
 
 enum mount_op_type {
-	MOUNT_VIEW, /* replace the folder `target` by a tmpfs that shows the same things */
-	MOUNT_DIR,  /* make a folder (in a view) */
+	MOUNT_VIEW, /* replace the directory `target` by a tmpfs that shows the same things */
+	MOUNT_DIR,  /* make a directory (in a view) */
 	MOUNT_FILE, /* make an empty file (in a view) */
 	MOUNT_BIND, /* `source`, with all below it, at `target` */
 };
@@ -71,7 +71,7 @@ struct sandbox_plan {
 	const char *const *envp; /* its PATH is searched for argv[0] */
 	const char *workdir;
 	const char *hostname;
-	const char *stage; /* an empty folder to build views in */
+	const char *stage; /* an empty directory to build views in */
 	const struct mount_op *mounts;
 	size_t n_mounts;
 	int output;    /* becomes stdout and stderr */
@@ -100,12 +100,12 @@ struct sandbox_report {
 MUST_CHECK int sandbox_spawn(const struct sandbox_plan *plan, pid_t *ret_pid,
 			     int *ret_pidfd, struct error *err);
 
-/* Hand a signal to the main process. SIGKILL: end everything in the container. */
+/* Send a signal to the main process. SIGKILL: kill all processes of the container. */
 void sandbox_signal(const struct sandbox_plan *plan, pid_t keeper, int sig);
 
 /*
  * The strongest kind that this machine allows, found by trying; 0: none.
- * `stage` is an empty folder.
+ * `stage` is an empty directory.
  */
 unsigned sandbox_probe(const char *stage);
 

@@ -1,11 +1,11 @@
 /*
- * The mounts of a container, in its own mount namespace, after the clone: no
- * allocation here.
+ * sandbox_mount.c - mount the volumes of a container in its mount namespace
+ * (local/sandbox_impl.h). Runs after the clone: no allocation here.
  *
- * A mount point that the machine does not have, in a folder that is not ours to
- * write, gets a view of that folder: a tmpfs with every entry of the folder
- * bound in it, put in the folder's place. It takes one mount an entry (some 5 us
- * each), works for an ordinary user and for root, and nobody else sees it.
+ * For a mount point that is missing, in a directory that we may not write, the
+ * container sees a view of that directory: a tmpfs with a bind mount for each entry,
+ * mounted over the directory. It costs one mount per entry (about 5 us each), works for
+ * ordinary users and root, and is visible in the container only.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -65,7 +65,7 @@ static int view_entry(void *ctx, const char *name)
 		     name);
 	sandbox_join(to, sizeof(to), v->to, "/", name);
 	if (fstatat(v->dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return 0; /* gone meanwhile, or not for us to see */
+		return 0; /* removed since, or not visible to us */
 	if (S_ISLNK(st.st_mode))
 		return copy_link(from, to);
 	if ((S_ISDIR(st.st_mode) ? mkdir(to, st.st_mode & 07777) : make_file(to)) < 0)
@@ -104,7 +104,7 @@ static int make_view(const char *stage, const char *target)
 
 	if (dir < 0 && errno != EACCES)
 		return -1;
-	/* Of a folder that the user may not read nothing is missed. */
+	/* A directory that the user may not read can stay empty. */
 	view_options(options, sizeof(options),
 		     dir >= 0 && fstat(dir, &st) == 0 ? st.st_mode & 07777 : 0755);
 	if (mount("tmpfs", stage, "tmpfs", MS_NOSUID | MS_NODEV, options) < 0)
@@ -186,7 +186,7 @@ static int mount_proc(char *what, size_t size)
 int sandbox_mounts(const struct sandbox_plan *plan, char *what, size_t size)
 {
 	static const char *const tried[] = { "making a private view of ",
-					     "making the folder ", "making the file ",
+					     "making the directory ", "making the file ",
 					     "mounting a volume at " };
 	bool proc = !(plan->kind & SANDBOX_PID);
 	int trees[MOUNT_MAX], bad;
@@ -203,7 +203,7 @@ int sandbox_mounts(const struct sandbox_plan *plan, char *what, size_t size)
 	for (size_t i = 0; i < plan->n_mounts; i++) {
 		const struct mount_op *op = &plan->mounts[i];
 
-		/* Views show the machine's /proc: ours goes over it after them. */
+		/* Views contain the machine's /proc: mount our own over it afterwards. */
 		if (!proc && op->type == MOUNT_BIND) {
 			if (mount_proc(what, size) < 0)
 				return -1;

@@ -1,3 +1,4 @@
+/* shmdir.c - make, lock and remove temporary directories (local/shmdir.h). */
 #include "local/shmdir.h"
 
 #include <dirent.h>
@@ -19,10 +20,10 @@
 enum { TMPFS = 0x01021994 };
 static const char shm[] = "/dev/shm";
 
-/* Longer than it takes to lock what was just made. */
+/* More than the time between mkdir() and flock(). */
 enum { UNLOCKED_SECONDS = 60 };
 
-/* `made`: it has its name, so it was locked before. */
+/* `made`: it has its final name, so it has been locked. */
 static void remove_if_stale(const char *path, bool made)
 {
 	cleanup_fd int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -34,7 +35,7 @@ static void remove_if_stale(const char *path, bool made)
 	if (!made && time(NULL) - st.st_mtime < UNLOCKED_SECONDS)
 		return;
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0 || dir_remove(path, &err) < 0)
-		return; /* nobody's harm */
+		return; /* harmless */
 }
 
 static const char *prefix_of(struct arena *arena)
@@ -57,7 +58,7 @@ void tempdir_sweep(const char *below)
 		closedir(d);
 }
 
-/* Hidden until it is locked, so that nobody takes it for a dead one's. */
+/* Hidden until it is locked, so that no sweep takes it for stale. */
 const char *tempdir_make(struct arena *arena, const char *below, int *ret_lock)
 {
 	uint64_t number = 0;

@@ -1,21 +1,21 @@
 /*
- * shmdir.h - a folder of this process: on a tmpfs, for secrets and Memory volumes, or
- * where temporary files are.
+ * shmdir.h - temporary directories of this process, on a tmpfs (for secrets and Memory
+ * volumes) or elsewhere.
  *
  * /dev/shm/kftrainer-UID-RANDOM, 0700, locked (flock) while the process lives.
- * What a killed process left is removed by the next one that comes by.
+ * Directories of killed processes are removed by later ones (tempdir_sweep()).
  */
 #ifndef LOCAL_SHMDIR_H
 #define LOCAL_SHMDIR_H
 
 #include "base/arena.h"
 
-/* NULL where /dev/shm is no tmpfs or not ours to write. */
+/* NULL: /dev/shm is not a writable tmpfs. */
 const char *shmdir_make(struct arena *arena, int *ret_lock);
 
-/* The same below another folder, such as /tmp: NULL with errno. */
+/* The same below another directory, such as /tmp. NULL with errno. */
 const char *tempdir_make(struct arena *arena, const char *below, int *ret_lock);
-/* Take away those below it whose process is gone. */
+/* Remove those below it whose process has ended. */
 void tempdir_sweep(const char *below);
 
 void tempdir_remove(const char *dir, int lock); /* NULL is fine */

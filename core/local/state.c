@@ -1,3 +1,4 @@
+/* state.c - read the jobs of this machine (local/state.h). */
 #include "local/state.h"
 
 #include <dirent.h>
@@ -24,7 +25,7 @@
 
 /* ---- where things are ------------------------------------------------------------ */
 
-/* By the passwd entry, for whoever runs us without HOME (cron, systemd); or NULL. */
+/* From the passwd entry, if HOME is unset (cron, systemd); or NULL. */
 static const char *home_of_user(void)
 {
 	const struct passwd *user = getpwuid(geteuid());
@@ -47,16 +48,16 @@ int state_root(struct arena *arena, const char **ret, struct error *err)
 	if (!home)
 		home = home_of_user();
 	if (!home || *home != '/')
-		return error_set(
-			err, ERR_INVALID,
-			"no place for the state of jobs: HOME is %s%s%s; set it, "
-			"or XDG_STATE_HOME, to an absolute path",
-			home ? "\"" : "", home ? home : "not set", home ? "\"" : "");
+		return error_set(err, ERR_INVALID,
+				 "cannot store local jobs: HOME is %s%s%s; set HOME or "
+				 "XDG_STATE_HOME to an absolute path",
+				 home ? "\"" : "", home ? home : "not set",
+				 home ? "\"" : "");
 	*ret = arena_printf(arena, "%s/.local/state/kftrainer/jobs", home);
 	return 0;
 }
 
-/* What may name a folder of ours: as DNS names, so neither "..", "/" nor hidden. */
+/* A valid directory name: like a DNS name, so neither "..", "/" nor hidden. */
 static bool is_name(const char *s)
 {
 	size_t len = strlen(s);
@@ -76,8 +77,8 @@ int state_dir(struct arena *arena, const char **ret, const char *ns, const char 
 	for (size_t i = 0; parts[i]; i++) {
 		if (!is_name(parts[i]))
 			return error_set(err, ERR_INVALID,
-					 "\"%s\" cannot be the name of a %s: want lower "
-					 "case letters, digits and '-'",
+					 "\"%s\" is not a valid %s name: use lowercase "
+					 "letters, digits and '-'",
 					 parts[i], i ? "job" : "namespace");
 		dir = path_join(arena, dir, parts[i]);
 	}
@@ -125,7 +126,7 @@ bool state_locked(const char *job_dir)
 	return fd >= 0 && !fcntl(fd, F_OFD_GETLK, &lock) && lock.l_type != F_UNLCK;
 }
 
-/* The newest run's folder, or NULL. A run's name begins with a digit. */
+/* The newest run's directory, or NULL. A run's name begins with a digit. */
 static const char *newest_run(struct arena *arena, const char *job_dir)
 {
 	char **entries = state_entries(arena, job_dir);
@@ -152,7 +153,7 @@ static int read_doc(cJSON **ret, const char *path, struct error *err)
 	return 0;
 }
 
-/* Nobody was left to write how it ended. */
+/* It was killed before it could save its final status. */
 static void mark_killed(cJSON *trainjob, const char *path)
 {
 	cJSON *status = json_obj(trainjob, "status");
@@ -168,11 +169,11 @@ static void mark_killed(cJSON *trainjob, const char *path)
 static int read_job(cJSON **ret, const char *job_dir, struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };
-	bool running = state_locked(job_dir); /* before: it may end meanwhile */
+	bool running = state_locked(job_dir); /* first: it may end at any time */
 	const char *run = newest_run(&a, job_dir), *path;
 
 	if (!run)
-		return error_set(err, ERR_NOT_FOUND, "%s: no run of it is left", job_dir);
+		return error_set(err, ERR_NOT_FOUND, "%s: no run left", job_dir);
 	path = path_join(&a, run, "trainjob.json");
 	if (read_doc(ret, path, err))
 		return -1;
@@ -196,7 +197,7 @@ char *state_report(const char *ns, const char *name)
 	return xstrdup((char *)b.data);
 }
 
-/* One that is not there has nothing in it; one that may not be read may. */
+/* A missing directory is empty; an unreadable one is an error. */
 static int check_readable(const char *dir, struct error *err)
 {
 	DIR *d = opendir(dir);
@@ -247,7 +248,7 @@ int state_list(cJSON **ret, const char *ns, struct error *err)
 	return 0;
 }
 
-/* Another namespace that has a job of this name, or NULL. */
+/* Another namespace with a job of this name, or NULL. */
 static const char *elsewhere(struct arena *a, const char *name)
 {
 	struct error unused = { 0 };
@@ -262,7 +263,7 @@ static const char *elsewhere(struct arena *a, const char *name)
 	return NULL;
 }
 
-/* The names in a namespace's folder that have a run. */
+/* The jobs in the directory of a namespace. */
 static char **jobs_in(struct arena *a, const char *dir)
 {
 	char **names = state_entries(a, dir);
@@ -282,25 +283,21 @@ static int not_found(struct arena *a, const char *ns, const char *name, struct e
 
 	if (state_dir(a, &dir, ns, NULL, err))
 		return -1;
-	names = jobs_in(a, dir);
-	hint = nearest_hint(a, name, (const char *const *)names);
 	if (other)
 		return error_set(
 			err, ERR_NOT_FOUND,
-			"no job %s in namespace %s on this machine; there is one "
-			"in namespace %s",
+			"no job %s in namespace %s on this machine; namespace %s has one",
 			name, ns, other);
-	if (*hint)
-		return error_set(err, ERR_NOT_FOUND,
-				 "no job %s in namespace %s on this machine%s", name, ns,
-				 hint);
+	names = jobs_in(a, dir);
+	hint = nearest_hint(a, name, (const char *const *)names);
+	if (!*hint)
+		hint = arena_printf(a, "%s%s", *names ? "; jobs: " : "; it has none",
+				    str_join(a, (const char *const *)names, ", "));
 	return error_set(err, ERR_NOT_FOUND,
-			 "no job %s in namespace %s on this machine%s%s", name, ns,
-			 *names ? "; there are: " : "; there is none at all",
-			 str_join(a, (const char *const *)names, ", "));
+			 "no job %s in namespace %s on this machine%s", name, ns, hint);
 }
 
-/* Its folder, which has a run. */
+/* The directory of a job that has a run. */
 static int find_job(struct arena *a, const char **ret, const char *ns, const char *name,
 		    struct error *err)
 {
@@ -335,7 +332,10 @@ bool state_is_running(const char *ns, const char *name)
 	return !state_dir(&a, &dir, ns, name, &unused) && state_locked(dir);
 }
 
-/* ---- logs ---------------------------------------------------------------------------- */
+/*
+ * ---- logs
+ * ----------------------------------------------------------------------------
+ */
 
 struct log_file {
 	struct place place;
@@ -437,7 +437,7 @@ static const cJSON *jobset_of(const cJSON *objects)
 	return NULL;
 }
 
-/* The newest run's folder and its objects. */
+/* The newest run's directory and its objects. */
 static int read_objects(struct arena *a, cJSON **ret, const char **ret_run,
 			const char *ns, const char *name, struct error *err)
 {
@@ -446,7 +446,7 @@ static int read_objects(struct arena *a, cJSON **ret, const char **ret_run,
 	if (find_job(a, &dir, ns, name, err))
 		return -1;
 	*ret_run = newest_run(a, dir);
-	if (!*ret_run) /* taken away meanwhile */
+	if (!*ret_run) /* removed since */
 		return not_found(a, ns, name, err);
 	return read_doc(ret, path_join(a, *ret_run, "objects.json"), err);
 }
@@ -460,7 +460,7 @@ int state_jobset(cJSON **ret, const char *ns, const char *name, struct error *er
 	if (read_objects(&a, &objects, &run, ns, name, err))
 		return -1;
 	if (!jobset_of(objects))
-		return error_set(err, ERR_NOT_FOUND, "%s: no JobSet in it", run);
+		return error_set(err, ERR_NOT_FOUND, "%s contains no JobSet", run);
 	*ret = json_dup(jobset_of(objects));
 	return 0;
 }

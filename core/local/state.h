@@ -1,18 +1,18 @@
 /*
- * state.h - what local jobs leave behind: $XDG_STATE_HOME/kftrainer/, or
+ * state.h - what is stored of local jobs: $XDG_STATE_HOME/kftrainer/, or
  * ~/.local/state/kftrainer/.
  *
  *     <state>/jobs/<namespace>/<name>/
- *         lock             held while it runs; free, and not ended: it was killed
+ *         lock             held while it runs; free and not finished: it was killed
  *         latest           link to the newest run
- *         <run>/           one folder a run, named after its time and a number
+ *         <run>/           one directory a run, named after its time and a number
  *             trainjob.json    the TrainJob with status, rewritten atomically
  *             objects.json     what the pipeline made; of Secrets the keys alone
  *             report.txt       why it failed, for people
  *             logs/<pod>/<container>.log   lines as the process wrote them
- *     <state>/claims/<namespace>/<name>/   a volume claim: no run takes it away
+ *     <state>/claims/<namespace>/<name>/   a volume claim: kept when runs are removed
  *
- * Folders are 0700, files 0600. Readers never need the running process. The lock
+ * Directories are 0700, files 0600. Readers never need the running process. The lock
  * is one of the open file (fcntl(2), F_OFD_SETLK): it ends with the process,
  * however that ends, and readers can ask for it without taking it.
  */
@@ -29,13 +29,13 @@
 
 /*
  * All jobs, newest run of each, as TrainJob documents with status (a JSON array).
- * ERR_IO, ERR_DENIED when the folder cannot be read.
+ * ERR_IO, ERR_DENIED when the directory cannot be read.
  */
 MUST_CHECK int state_list(cJSON **ret, const char *ns,
 			  struct error *err); /* ns NULL: all */
 
 /*
- * One job's newest run. ERR_NOT_FOUND says which names there are near it. A job
+ * One job's newest run. ERR_NOT_FOUND suggests a name. A job
  * that was killed reads as Failed, "Interrupted".
  */
 MUST_CHECK int state_get(cJSON **ret_trainjob, const char *ns, const char *name,
@@ -58,8 +58,8 @@ MUST_CHECK int state_steps(cJSON **ret, const char *ns, const char *name,
 			   struct error *err);
 
 /*
- * Why its newest run failed, for people: what local_run() told at its end. The caller's;
- * NULL: it has not failed, or was killed.
+ * The report of local_run() on its newest run, if that failed. The caller's; NULL: it
+ * did not fail, or was killed.
  */
 char *state_report(const char *ns, const char *name);
 
@@ -67,21 +67,21 @@ char *state_report(const char *ns, const char *name);
 bool state_is_running(const char *ns, const char *name);
 
 /*
- * Take away what killed runs of this machine have left: secrets in memory, code in /tmp,
- * volumes, links, control groups. Says nothing.
+ * Remove what killed runs left on this machine: secrets in memory, code in /tmp,
+ * volumes, links, control groups. Silent.
  */
 void state_sweep(void);
 
 /* ---- for whoever ends one -------------------------------------------------------- */
 
 /*
- * Ask the program that runs it to end it (SIGTERM), and wait for that at most ms:
- * ERR_TIMEOUT, ERR_STOPPED. One that has ended meanwhile is fine.
+ * Send SIGTERM to the program that runs it, and wait at most ms for its end:
+ * ERR_TIMEOUT, ERR_STOPPED. Success if it has ended.
  */
 MUST_CHECK int state_stop(const char *ns, const char *name, int64_t ms,
 			  struct error *err);
 
-/* Forget all its runs, with their logs: ERR_NOT_FOUND; ERR_EXISTS while it runs. */
+/* Delete all its runs with their logs: ERR_NOT_FOUND; ERR_EXISTS while it runs. */
 MUST_CHECK int state_remove(const char *ns, const char *name, struct error *err);
 
 /* ---- volume claims ---------------------------------------------------------------- */
@@ -98,7 +98,7 @@ MUST_CHECK int state_claims(cJSON **ret, const char *ns, struct error *err);
 /* One of them: ERR_NOT_FOUND. */
 MUST_CHECK int state_claim(cJSON **ret, const char *ns, const char *name,
 			   struct error *err);
-/* With all that is in it: ERR_NOT_FOUND; ERR_EXISTS while a job that uses it runs. */
+/* Delete it with its contents: ERR_NOT_FOUND; ERR_EXISTS while a running job uses it. */
 MUST_CHECK int state_claim_remove(const char *ns, const char *name, struct error *err);
 
 /* ---- for the one who runs a job -------------------------------------------------- */
@@ -113,26 +113,25 @@ struct state_run {
 };
 
 /*
- * Make the folder of a new run, take the lock, take away what the pods of killed
- * runs have left, and write both documents. All
- * that can be wrong with the state folder is said here, before anything has
- * run: ERR_EXISTS when the job runs already; ERR_IO, ERR_DENIED, ERR_INVALID
- * with one line that names the folder. Nothing is left behind on failure.
+ * Create the directory of a new run, take the lock, remove what killed runs left, and
+ * write both documents. Every problem with the state directory is reported here, before
+ * anything runs: ERR_EXISTS if the job is running; ERR_IO, ERR_DENIED, ERR_INVALID with
+ * one line that names the directory. On failure nothing is left behind.
  */
 MUST_CHECK int state_begin(struct state_run *ret, const char *ns, const char *name,
 			   const cJSON *trainjob, const cJSON *objects,
 			   struct error *err);
 
-/* Write the TrainJob again. `last`: so that it survives a power failure, too. */
+/* Save the TrainJob; `last`: synced to disk. */
 MUST_CHECK int state_save(const struct state_run *run, const cJSON *trainjob, bool last,
 			  struct error *err);
 
 void state_save_report(const struct state_run *run, const char *report);
 
-/* Let go of the lock, and of runs beyond the newest STATE_KEEP_RUNS. */
+/* Release the lock, and delete runs beyond the newest STATE_KEEP_RUNS. */
 void state_end(struct state_run *run);
 
-/* Not begun after all: take the run's folder away. */
+/* The run did not start: remove its directory. */
 void state_cancel(struct state_run *run);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * state_claims.c - the folders of volume claims, which outlive runs and jobs.
+ * state_claims.c - the directories of volume claims, which outlive runs and jobs.
  */
 #include <errno.h>
 #include <string.h>
@@ -106,7 +106,7 @@ int state_claim(cJSON **ret, const char *ns, const char *name, struct error *err
 			     (const char *const *)state_entries(&a, path_dir(&a, dir))));
 }
 
-/* Do the pods of this JobSet have it? */
+/* Do the pods of this JobSet mount it? */
 static bool uses(cJSON *jobset, const char *claim)
 {
 	const cJSON *rjob, *volume;
@@ -120,7 +120,7 @@ static bool uses(cJSON *jobset, const char *claim)
 	return false;
 }
 
-/* A job that runs with it, or NULL. */
+/* A running job that uses it, or NULL. */
 static const char *user_of(struct arena *a, const char *ns, const char *claim)
 {
 	struct error unused = { 0 };
@@ -149,7 +149,7 @@ int state_claim_remove(const char *ns, const char *name, struct error *err)
 		return -1;
 	user = user_of(&a, ns, name);
 	if (user)
-		return error_set(err, ERR_EXISTS,
-				 "claim %s is in use by job %s, which runs", name, user);
+		return error_set(err, ERR_EXISTS, "claim %s is in use by running job %s",
+				 name, user);
 	return dir_remove(dir, err);
 }

@@ -1,5 +1,5 @@
 /*
- * state_end.c - end a job from outside, and forget one that has ended.
+ * state_end.c - stop a job from outside, and delete a finished one (local/state.h).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 
 enum { LOOK_MS = 50 };
 
-/* The process that holds the lock has written its mark into the file. */
+/* The process that holds the lock has written its id into the file. */
 static enum procid_place runner_of(const char *lock, int *ret_pid,
 				   char ret_host[PROCID_HOST_SIZE])
 {
@@ -35,17 +35,15 @@ static int not_here(const char *name, enum procid_place place, const char *host,
 {
 	if (place == PROCID_OTHER_HOST)
 		return error_set(err, ERR_UNSUPPORTED,
-				 "job %s runs on the machine %s: end it there", name,
-				 host);
+				 "job %s runs on host %s; stop it there", name, host);
 	if (place == PROCID_OTHER_NAMESPACE)
 		return error_set(
 			err, ERR_UNSUPPORTED,
-			"job %s runs in another container of this machine: end it "
-			"there",
+			"job %s runs in another container of this machine; stop it there",
 			name);
 	return error_set(err, ERR_IO,
-			 "job %s runs, and its process is not to be found: end it where "
-			 "it was started, with Ctrl-C",
+			 "job %s is running, but its process was not found; press Ctrl-C "
+			 "where it was started",
 			 name);
 }
 
@@ -66,18 +64,18 @@ int state_stop(const char *ns, const char *name, int64_t ms, struct error *err)
 	process = place == PROCID_RUNNING ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
 	if (!state_locked(dir))
 		return 0;
-	/* Once more: the descriptor is of the process that still has the mark. */
+	/* Again: make sure that the descriptor is that process's. */
 	if (process < 0 || runner_of(lock, &pid, host) != PROCID_RUNNING)
 		return not_here(name, place, host, err);
 	if (syscall(SYS_pidfd_send_signal, process, SIGTERM, NULL, 0))
-		return error_errno(err, errno, "job %s cannot be ended (process %d)",
-				   name, pid);
+		return error_errno(err, errno, "cannot stop job %s (process %d)", name,
+				   pid);
 	while (state_locked(dir)) {
 		if (clock_ms() >= until)
-			return error_set(err, ERR_TIMEOUT,
-					 "job %s has been told to end and still runs "
-					 "(process %d)",
-					 name, pid);
+			return error_set(
+				err, ERR_TIMEOUT,
+				"job %s is still running after SIGTERM (process %d)",
+				name, pid);
 		if (stop_wait(LOOK_MS))
 			return error_set(err, ERR_STOPPED, "stopped");
 	}
@@ -99,6 +97,6 @@ int state_remove(const char *ns, const char *name, struct error *err)
 	if (fd < 0)
 		return error_errno(err, errno, "%s", path);
 	if (fcntl(fd, F_OFD_SETLK, &lock))
-		return error_set(err, ERR_EXISTS, "job %s runs", name);
+		return error_set(err, ERR_EXISTS, "job %s is running", name);
 	return dir_remove(dir, err);
 }

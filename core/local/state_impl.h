@@ -7,7 +7,7 @@
 #include "base/arena.h"
 #include "base/json.h"
 
-/* <state>/jobs, by the environment; ERR_INVALID when that says nothing usable. */
+/* <state>/jobs, from the environment; ERR_INVALID if that is unusable. */
 MUST_CHECK int state_root(struct arena *arena, const char **ret, struct error *err);
 
 /*
@@ -17,14 +17,14 @@ MUST_CHECK int state_root(struct arena *arena, const char **ret, struct error *e
 MUST_CHECK int state_dir(struct arena *arena, const char **ret, const char *ns,
 			 const char *name, struct error *err);
 
-/* The entries that are names of ours, sorted; ends with NULL. None for no folder. */
+/* The visible entries, sorted; ends with NULL. Empty for a missing directory. */
 char **state_entries(struct arena *arena, const char *dir);
 
 /* The JobSet of a job's newest run. */
 MUST_CHECK int state_jobset(cJSON **ret, const char *ns, const char *name,
 			    struct error *err);
 
-/* Is the folder's lock held by some process? */
+/* Is the directory's lock held by some process? */
 bool state_locked(const char *job_dir);
 
 #define STATE_LOCK    "lock"

@@ -1,3 +1,4 @@
+/* state_run.c - record a run: directories, lock, documents (local/state.h). */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,36 +20,35 @@
 #include "local/state_impl.h"
 #include "local/undolog.h"
 
-/* With less room than this no job gets far enough to say why it stopped. */
+/* With less free space a job could not even record why it stopped. */
 enum { LEAST_FREE_BYTES = 1024 * 1024, RESERVE_BYTES = 64 * 1024 };
 
 /*
- * One folder of ours: not somebody else's, closed to others; made when it is
- * not there. Only the topmost may be a link, to where there is more room.
+ * Create or check one directory: owned by us, closed to others. Only the topmost may be
+ * a symbolic link, for example to a larger disk.
  */
 static int own_dir(const char *dir, bool may_link, struct error *err)
 {
 	struct stat st;
 
 	if (mkdir(dir, 0700) && errno != EEXIST)
-		return error_errno(err, errno, "%s: cannot be made", dir);
+		return error_errno(err, errno, "cannot create %s", dir);
 	if (may_link ? stat(dir, &st) : lstat(dir, &st))
 		return error_errno(err, errno, "%s", dir);
 	if (S_ISLNK(st.st_mode))
 		return error_set(err, ERR_INVALID,
-				 "%s is a symbolic link: want a folder of yours", dir);
+				 "%s is a symbolic link, not a directory of yours", dir);
 	if (!S_ISDIR(st.st_mode))
-		return error_set(err, ERR_INVALID, "%s is not a folder", dir);
+		return error_set(err, ERR_INVALID, "%s is not a directory", dir);
 	if (st.st_uid != geteuid())
-		return error_set(
-			err, ERR_DENIED,
-			"%s belongs to another user (uid %u): set XDG_STATE_HOME "
-			"to a folder of yours",
-			dir, st.st_uid);
+		return error_set(err, ERR_DENIED,
+				 "%s belongs to another user (uid %u): set "
+				 "XDG_STATE_HOME to a directory of yours",
+				 dir, st.st_uid);
 	if ((st.st_mode & 077) && chmod(dir, 0700))
-		return error_errno(err, errno, "%s: cannot be closed to others", dir);
+		return error_errno(err, errno, "cannot restrict access to %s", dir);
 	if (access(dir, W_OK | X_OK))
-		return error_errno(err, errno, "%s: cannot be written to", dir);
+		return error_errno(err, errno, "%s is not writable", dir);
 	return 0;
 }
 
@@ -78,7 +78,7 @@ static int check_room(const char *dir, struct error *err)
 	return 0;
 }
 
-/* Is the open file still the one of that name? Its last user may have removed it. */
+/* Is the open file still at that path? Its last user may have removed it. */
 static bool is_at(int fd, const char *path)
 {
 	struct stat open_file, named;
@@ -103,10 +103,11 @@ static int take_lock(int *ret, const char *job_dir, const char *ns, const char *
 	if (taken && errno != EAGAIN && errno != EACCES)
 		return error_errno(err, errno, "%s", path);
 	if (taken || !is_at(fd, path))
-		return error_set(err, ERR_EXISTS,
-				 "job %s in namespace %s runs already on this machine",
-				 name, ns);
-	/* For state_stop(). A full disk is told of where it matters. */
+		return error_set(
+			err, ERR_EXISTS,
+			"job %s in namespace %s is already running on this machine", name,
+			ns);
+	/* For state_stop(). A full disk is reported later, where it matters. */
 	if (ftruncate(fd, 0) || dprintf(fd, "%s\n", procid_self(mark)) < 0)
 		(void)!ftruncate(fd, 0);
 	*ret = fd;
@@ -136,10 +137,11 @@ static int make_run(struct state_run *run, struct error *err)
 		if (errno != EEXIST)
 			return error_errno(err, errno, "%s", dir);
 	}
-	return error_set(err, ERR_LIMIT, "%s: a thousand runs in a second", run->job_dir);
+	return error_set(err, ERR_LIMIT, "%s: more than 999 runs in one second",
+			 run->job_dir);
 }
 
-/* As file_write(), but quick: after a power failure an older state may be there. */
+/* Like file_write(), without fsync(): a power failure may restore an older state. */
 static int write_quick(const char *path, const void *data, size_t len, struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };
@@ -159,9 +161,9 @@ static int write_quick(const char *path, const void *data, size_t len, struct er
 }
 
 /*
- * Room for the last status, so that a disk that is full by then does not make of a job
- * that is complete one that was killed. Without it (another kind of file system) the end
- * is written like any other file.
+ * Reserve room for the final status, so that a job that completes on a full disk does
+ * not look killed. If that fails (some file systems), the status is written like any
+ * other file.
  */
 static void reserve(const char *dir, const cJSON *trainjob)
 {
@@ -175,7 +177,7 @@ static void reserve(const char *dir, const cJSON *trainjob)
 		(void)unlink(path_join(&a, dir, STATE_RESERVE));
 }
 
-/* Into the room that was reserved, as long as that is enough. */
+/* Write into the reserved room, if it suffices. */
 static int write_reserved(const char *dir, const void *data, size_t len)
 {
 	cleanup_arena struct arena a = { 0 };
@@ -207,7 +209,7 @@ static int write_doc(const char *dir, const char *name, const cJSON *doc, bool s
 		    : write_quick(path, b.data, b.len, err);
 }
 
-/* Nobody reads them there again, and a disk keeps what it is given. */
+/* A copy without secrets: they are not needed again, and must not reach the disk. */
 static cJSON *without_secrets(const cJSON *objects)
 {
 	static const char *const maps[] = { "data", "stringData" };
@@ -243,7 +245,7 @@ static void release(struct state_run *run)
 	*run = (struct state_run){ .lock = -1 };
 }
 
-/* A run that was killed could not take its pods' folders away: volumes, secrets. */
+/* Remove what killed runs left: the directories of their pods, their undo logs. */
 static void sweep(const char *job_dir)
 {
 	cleanup_arena struct arena a = { 0 };
@@ -276,7 +278,7 @@ static bool has_leftovers(const char *job_dir)
 	return false;
 }
 
-/* Of a job whose process is gone; another machine's are that machine's to sweep. */
+/* Sweep a job whose process has ended, unless it ran on another host. */
 static void sweep_job(const char *job_dir)
 {
 	cleanup_arena struct arena a = { 0 };
@@ -355,13 +357,13 @@ int state_save(const struct state_run *run, const cJSON *trainjob, bool last,
 void state_save_report(const struct state_run *run, const char *report)
 {
 	cleanup_arena struct arena a = { 0 };
-	struct error unused = { 0 }; /* it has been told already */
+	struct error unused = { 0 }; /* already reported */
 
 	(void)!file_write(path_join(&a, run->dir, STATE_REPORT), report, strlen(report),
 			  0600, &unused);
 }
 
-/* The oldest runs, so that STATE_KEEP_RUNS are left. */
+/* Delete the oldest runs, and keep STATE_KEEP_RUNS. */
 static void prune(const char *job_dir)
 {
 	cleanup_arena struct arena a = { 0 };
@@ -385,7 +387,7 @@ void state_end(struct state_run *run)
 	release(run);
 }
 
-/* The link then points to the run before it, or is taken away with the folder. */
+/* The link then points to the previous run, or is removed with the directory. */
 void state_cancel(struct state_run *run)
 {
 	cleanup_arena struct arena a = { 0 };

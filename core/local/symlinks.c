@@ -1,4 +1,4 @@
-/* Mount points as symbolic links, where there are no mount namespaces. */
+/* symlinks.c - symbolic links in place of mounts (local/volumes.h). */
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static void remember(struct symlinks *made, const char *path)
 	made->paths[made->n++] = xstrdup(path);
 }
 
-/* The folders above, as far as they are missing. */
+/* Create missing parent directories. */
 static int make_parents(struct symlinks *made, const char *path, struct error *err)
 {
 	char part[PATH_MAX];
@@ -45,7 +45,7 @@ static bool is_mounted_already(const struct volume_mount *m)
 
 	if (!realpath(m->source, a) || !realpath(m->target, b))
 		return false;
-	/* A Memory emptyDir for shared memory: the machine's own serves as well. */
+	/* For a Memory emptyDir at /dev/shm, the machine's own will do. */
 	return str_eq(a, b) || (str_eq(b, "/dev/shm") && str_starts(a, "/dev/shm/"));
 }
 
@@ -64,11 +64,10 @@ int symlinks_make(struct symlinks *made, const struct mount_list *list, struct e
 			}
 			error_errno(err, errno, "%s", m->target);
 		}
-		return error_wrap(
-			err,
-			"mountPath %s needs a mount namespace, which this machine "
-			"does not allow, and a link cannot stand in",
-			m->target);
+		return error_wrap(err,
+				  "mountPath %s needs a mount namespace, which this "
+				  "machine does not allow, and cannot be a symbolic link",
+				  m->target);
 	}
 	return 0;
 }
@@ -99,7 +98,7 @@ bool symlink_possible(const cJSON *volume, const char *path)
 	if (lstat(path, &st) == 0 || strlen(path) >= sizeof(part))
 		return false;
 	memcpy(part, path, strlen(path) + 1);
-	/* The nearest folder that is there must be ours to write. */
+	/* The nearest existing directory must be writable. */
 	while ((slash = strrchr(part, '/')) != NULL && slash != part) {
 		*slash = 0;
 		if (stat(part, &st) == 0)

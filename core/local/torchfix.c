@@ -1,3 +1,4 @@
+/* torchfix.c - detect and correct torchrun of PyTorch 1.13 (local/torchfix.h). */
 #include "local/torchfix.h"
 
 #include <errno.h>
@@ -25,7 +26,7 @@ static const char *variable(const struct podenv *env, const char *name)
 	return NULL;
 }
 
-/* As a shell finds it; NULL: it is not there. */
+/* Look up a program in PATH; NULL: not found. */
 static const char *program(struct arena *a, const struct podenv *env, const char *name)
 {
 	const char *path = variable(env, "PATH");
@@ -72,7 +73,7 @@ static const char *interpreter(struct arena *a, const struct podenv *env,
 	return program(a, env, str_slice(a, line, strcspn(line, " \t\r\n")));
 }
 
-/* "torchrun", or where the command says that it is; NULL: it names none. */
+/* "torchrun", or its path in the command; NULL: not mentioned. */
 static const char *named(const struct podenv *env)
 {
 	const char *ret = NULL;
@@ -87,7 +88,7 @@ static const char *named(const struct podenv *env)
 	return ret;
 }
 
-/* 11 for python3.11; -1 for what is no Python 3. */
+/* 11 for python3.11; -1 if it is not Python 3. */
 static int64_t minor_of(const char *python)
 {
 	char real[PATH_MAX];

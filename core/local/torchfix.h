@@ -1,29 +1,30 @@
 /*
- * torchfix.h - PyTorch 1.13 under Python 3.11 and later, as Debian 12 packs them.
+ * torchfix.h - work around PyTorch 1.13 on Python 3.11 and later, as packaged by Debian
+ * 12.
  *
- * Its torchrun dies there of "'NoneType' object has no attribute 'get'" before it
- * has started anything. No file of the system is changed: a container that would
- * start that torchrun has a folder with a sitecustomize.py (core/assets/torch) in
- * front of its PYTHONPATH.
+ * Its torchrun fails there with "'NoneType' object has no attribute 'get'" before it
+ * starts anything. System files stay unchanged: a container that would start this
+ * torchrun gets a directory with a sitecustomize.py (core/assets/torch) at the front of
+ * its PYTHONPATH.
  */
 #ifndef LOCAL_TORCHFIX_H
 #define LOCAL_TORCHFIX_H
 
 #include "local/podenv.h"
 
-#define TORCHFIX_NOTE                                                              \
-	"torchrun of PyTorch 1.13 fails under Python 3.11: corrected in the pods " \
-	"of this run, by a sitecustomize.py in PYTHONPATH"
+#define TORCHFIX_NOTE                                                               \
+	"torchrun of PyTorch 1.13 fails on Python 3.11: worked around in this run " \
+	"by a sitecustomize.py on PYTHONPATH"
 
 /*
- * Would this command run that torchrun? By what its PATH leads to: the interpreter
- * of torchrun, or python3, and the first torch among the packages of that.
+ * Would this command run that torchrun? Follows its PATH to the interpreter of
+ * torchrun, or python3, and to the first torch among its packages.
  */
 bool torchfix_needed(const struct podenv *env);
-/* Does it name torchrun itself, and is not only one that a script of it may call? */
+/* Does the command itself mention torchrun (and not only, perhaps, a script of it)? */
 bool torchfix_named(const struct podenv *env);
 
-/* `text` into `dir`, if it is not there yet, and `dir` into the environment. */
+/* Write `text` into `dir`, unless present, and add `dir` to the environment. */
 MUST_CHECK int torchfix_apply(struct arena *arena, const char *dir, const char *text,
 			      struct podenv *env, struct error *err);
 

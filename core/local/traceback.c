@@ -1,3 +1,4 @@
+/* traceback.c - fold repeated tracebacks (local/traceback.h). */
 #include "local/traceback.h"
 
 #include <stdlib.h>
@@ -56,7 +57,7 @@ void traceback_free(struct traceback_filter *f)
 
 /* ---- what a line is --------------------------------------------------------------- */
 
-/* Behind "[rank0]: ", which PyTorch puts in front of the lines of a traceback. */
+/* Skip "[rank0]: ", which PyTorch puts in front of the lines of a traceback. */
 static const char *unranked(const char *line, size_t *len)
 {
 	static const char mark[] = "[rank";
@@ -88,7 +89,7 @@ bool traceback_goes_on(const char *line, size_t len)
 	return !len || *line == ' ' || *line == '\t' || traceback_begins(line, len);
 }
 
-/* What a launcher says of the processes that it has started. */
+/* Is it the summary of a launcher? */
 static bool is_launchers(const char *line)
 {
 	return str_starts(line, "torch.distributed.elastic.");
@@ -137,7 +138,7 @@ static void begin(struct traceback_filter *f, const char *prefix, const char *li
 	hold(f, prefix, h, line, len);
 }
 
-/* Was this error shown a moment ago? From now on it was. */
+/* Was this error shown recently? Record that it is shown now. */
 static bool shown_before(struct traceback_filter *f, const char *error, int64_t now_ms)
 {
 	int64_t *at = map_get(&f->shown, error);

@@ -1,12 +1,12 @@
 /*
- * traceback.h - of the tracebacks of one failure, one is shown.
+ * traceback.h - show one traceback per failure.
  *
- * When a rank fails, every other rank may raise the same error, and a launcher
- * reports each with a traceback of its own. Of a traceback (Python's, also behind
- * PyTorch's "[rank0]: ") whose error was shown within TRACEBACK_TOGETHER_MS, and of a
- * launcher's, only the last line, which names the error, goes on to the caller. Lines
- * of a traceback that has begun wait for that line, TRACEBACK_WAIT_MS and TRACEBACK_MAX bytes
- * at most. All other lines go on as they come. Log files have every line.
+ * When a rank fails, every other rank may raise the same error, and a launcher reports
+ * each with a traceback of its own. Of a traceback (Python's, also behind PyTorch's
+ * "[rank0]: ") whose error was shown within TRACEBACK_TOGETHER_MS, and of a launcher's,
+ * only the last line, which names the error, goes on to the caller. Lines of a
+ * traceback that has begun wait for that line, TRACEBACK_WAIT_MS and TRACEBACK_MAX
+ * bytes at most. All other lines go on as they come. Log files have every line.
  */
 #ifndef LOCAL_TRACEBACK_H
 #define LOCAL_TRACEBACK_H
@@ -28,12 +28,15 @@ void traceback_free(struct traceback_filter *f);
 void traceback_line(struct traceback_filter *f, const char *prefix, const char *line,
 		    size_t len, int64_t now_ms);
 
-/* When traceback_flush() has something to do, in the clock of traceback_line(); -1: never. */
+/*
+ * When traceback_flush() has something to do, in the clock of traceback_line(); -1:
+ * never.
+ */
 int64_t traceback_wake_ms(const struct traceback_filter *f);
-/* What has waited since before `before_ms` goes on as it is. */
+/* Pass on lines held since before `before_ms`. */
 void traceback_flush(struct traceback_filter *f, int64_t before_ms);
 
-/* Is it the first line of a traceback, or one within it that is not the last? */
+/* Is it the first line of a traceback; a line within it that is not the last? */
 bool traceback_begins(const char *line, size_t len);
 bool traceback_goes_on(const char *line, size_t len);
 

@@ -1,3 +1,4 @@
+/* undolog.c - record what a run makes elsewhere, and remove it (local/undolog.h). */
 #include "local/undolog.h"
 
 #include <dirent.h>
@@ -54,7 +55,7 @@ static void remove_link(const char *path, const char *source)
 		unlink(path);
 }
 
-/* Its groups, which are empty when their processes are gone, and itself. */
+/* Remove the group and its children, which are empty once their processes have ended. */
 static void remove_cgroup(const char *path)
 {
 	cleanup_arena struct arena a = { 0 };
@@ -69,7 +70,7 @@ static void remove_cgroup(const char *path)
 	rmdir(path);
 }
 
-/* False: a control group stays, because its processes are still on their way out. */
+/* False: a control group stays, because its processes have not ended yet. */
 static bool remove_noted(struct arena *a, const char *line)
 {
 	const char *tab = strchr(line, '\t'), *path = line + 2;

@@ -1,9 +1,9 @@
 /*
- * undolog.h - what a run makes outside its own folder.
+ * undolog.h - undo what a run creates outside its directory.
  *
- * Links in place of mounts, the folders above them, control groups: noted in the run's
- * folder before they are made, so that the next command can take away what a run has
- * left that was killed.
+ * Symbolic links, their parent directories and control groups are recorded in the run's
+ * directory before they are created, so that a later command can clean up after a
+ * killed run.
  */
 #ifndef LOCAL_UNDOLOG_H
 #define LOCAL_UNDOLOG_H
@@ -12,15 +12,18 @@
 
 enum undo_kind { UNDO_LINK = 'l', UNDO_DIR = 'd', UNDO_CGROUP = 'c' };
 
-/* In <dir>/leftovers; `source`: where a link leads, else "". What fails is not noted. */
+/*
+ * Append to <dir>/leftovers. `source`: the target of a link, else "". Errors are
+ * ignored.
+ */
 void undolog_add(const char *dir, enum undo_kind kind, const char *path,
 		 const char *source);
 
 bool undolog_exists(const char *dir);
 
 /*
- * Take away what is noted and still is as it was made (a link that leads there, an empty
- * folder), the last first; then the notes.
+ * Remove recorded objects that are unchanged (a link with the same target, an empty
+ * directory), the last first; then the record.
  */
 void undolog_run(const char *dir);
 

@@ -1,3 +1,4 @@
+/* volumes.c - make the volumes of a pod (local/volumes.h). */
 #include "local/volumes.h"
 
 #include <errno.h>
@@ -78,7 +79,10 @@ static int64_t file_mode(const struct making *m, const cJSON *item, bool secret)
 	return mode >= 0 ? mode : secret ? 0600 : 0644;
 }
 
-/* ---- ConfigMap, Secret --------------------------------------------------------------- */
+/*
+ * ---- ConfigMap, Secret
+ * ---------------------------------------------------------------
+ */
 
 static int put_items(const struct making *m, const cJSON *object, const cJSON *ref,
 		     bool secret, struct error *err)
@@ -120,11 +124,10 @@ static int put_object(const struct making *m, const cJSON *ref, const char *kind
 	if (!o && json_bool(ref, false, "optional"))
 		return 0;
 	if (!o)
-		return error_set(
-			err, ERR_NOT_FOUND,
-			"volume %s: %s %s not found: give it in the job's file, or "
-			"mark it optional",
-			m->name, kind, name ? name : "\"\"");
+		return error_set(err, ERR_NOT_FOUND,
+				 "volume %s: %s %s not found: add it to the job's file "
+				 "or mark it optional",
+				 m->name, kind, name ? name : "\"\"");
 	if (json_get(ref, "items"))
 		return put_items(m, o, ref, secret, err);
 	for (size_t i = 0; i < 3; i++) {
@@ -138,7 +141,7 @@ static int put_object(const struct making *m, const cJSON *ref, const char *kind
 			if (strchr(entry->string, '/'))
 				return error_set(
 					err, ERR_INVALID,
-					"volume %s: %s %s: key \"%s\" is no file name",
+					"volume %s: %s %s: key \"%s\" is not a file name",
 					m->name, kind, name, entry->string);
 			if (put_file(m, entry->string, &b, file_mode(m, NULL, secret),
 				     err) < 0)
@@ -148,7 +151,10 @@ static int put_object(const struct making *m, const cJSON *ref, const char *kind
 	return 0;
 }
 
-/* ---- downwardAPI --------------------------------------------------------------------- */
+/*
+ * ---- downwardAPI
+ * ---------------------------------------------------------------------
+ */
 
 static int by_key(const void *a, const void *b)
 {
@@ -233,7 +239,10 @@ static int put_projected(const struct making *m, const cJSON *spec, struct error
 	return 0;
 }
 
-/* ---- a volume ------------------------------------------------------------------------ */
+/*
+ * ---- a volume
+ * ------------------------------------------------------------------------
+ */
 
 static int fill(const struct making *m, const cJSON *source, struct error *err)
 {
@@ -246,7 +255,7 @@ static int fill(const struct making *m, const cJSON *source, struct error *err)
 	return put_projected(m, source, err);
 }
 
-/* Written beside, then renamed: a volume is there whole, or not at all. */
+/* Write to a temporary directory, then rename: a volume is complete or missing. */
 static int make_files(struct arena *arena, const struct volumes *v, const char *name,
 		      const cJSON *source, const char *to, struct error *err)
 {
@@ -350,7 +359,7 @@ const char *volume_refusal(const cJSON *volume)
 
 	if (!source || str_in(source->string, local_sources))
 		return NULL; /* no source at all is an emptyDir */
-	return "there is no such volume on this machine: use hostPath, emptyDir, "
+	return "not supported on this machine: use hostPath, emptyDir, "
 	       "configMap, "
 	       "secret, projected, downwardAPI or persistentVolumeClaim";
 }
@@ -429,7 +438,7 @@ static int make_volume(struct arena *arena, const struct volumes *v, const char 
 
 	if (!volume || strchr(name, '/') || !stays_below(name))
 		return error_set(err, ERR_INVALID,
-				 "volumeMounts: there is no volume \"%s\"", name);
+				 "volumeMounts: volume \"%s\" not found", name);
 	if (volume_refusal(volume))
 		return error_set(err, ERR_UNSUPPORTED, "volume %s: %s: %s", name,
 				 source->string, volume_refusal(volume));
@@ -447,7 +456,10 @@ static int make_volume(struct arena *arena, const struct volumes *v, const char 
 	return 0;
 }
 
-/* ---- a container's mounts ------------------------------------------------------------ */
+/*
+ * ---- a container's mounts
+ * ------------------------------------------------------------
+ */
 
 /* "a//b/./c/" is "/a/b/c" */
 static const char *clean_path(struct arena *arena, const char *path)
@@ -483,9 +495,9 @@ const char *mount_path_refusal(const char *path)
 		return "must not contain ..";
 	path = clean_path(&arena, path);
 	if (str_eq(path, "/"))
-		return "the root folder cannot be replaced";
+		return "cannot mount over the root directory";
 	if (str_starts(path, "/proc/") || str_in(path, reserved))
-		return "the system's own folders cannot be replaced";
+		return "cannot mount over system directories";
 	return NULL;
 }
 
@@ -510,7 +522,7 @@ static const char *sub_path(struct arena *arena, const cJSON *mount,
 	return podenv_expand(arena, expr, &vars);
 }
 
-/* The file or folder `sub` of a volume; a folder is made when nothing is there. */
+/* The file or directory `sub` of a volume; a missing one is created as a directory. */
 static int enter_sub_path(struct arena *arena, const char *name, const char *sub,
 			  const char **source, struct error *err)
 {
@@ -528,7 +540,7 @@ static int enter_sub_path(struct arena *arena, const char *name, const char *sub
 		return error_errno(err, errno, "volume %s: subPath %s", name, sub);
 	if (!str_eq(real, real_volume) && !path_below(real, real_volume))
 		return error_set(err, ERR_INVALID,
-				 "volume %s: subPath %s leads out of the volume", name,
+				 "volume %s: subPath %s leads outside the volume", name,
 				 sub);
 	*source = arena_strdup(arena, real);
 	return 0;
@@ -563,7 +575,7 @@ int volumes_make(struct arena *arena, const struct volumes *v, const struct pode
 		if (!name || why)
 			return error_set(
 				err, ERR_INVALID, "volumeMounts: mountPath \"%s\": %s",
-				path ? path : "", name ? why : "no volume is named");
+				path ? path : "", name ? why : "name is required");
 		if (make_volume(arena, v, name, &to->source, err) < 0)
 			return -1;
 		if (sub && enter_sub_path(arena, name, sub, &to->source, err) < 0)

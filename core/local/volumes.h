@@ -1,19 +1,19 @@
 /*
- * volumes.h - a pod's volumes as folders of this machine, and their mounts.
+ * volumes.h - a pod's volumes as directories of this machine, and their mounts.
  *
- *     emptyDir               a new folder; medium Memory: one on a tmpfs
+ *     emptyDir               a new directory; medium Memory: one on a tmpfs
  *     configMap, secret,     files, written once, mounted read-only; a secret's are
  *     projected, downwardAPI 0600 unless the pod says a mode, and on a tmpfs
  *     hostPath               that path, checked against its type
- *     persistentVolumeClaim  a folder that outlives the run, one a claim
- *     ephemeral              a folder of the run
+ *     persistentVolumeClaim  a directory that outlives the run, one a claim
+ *     ephemeral              a directory of the run
  *
  * Anything else is refused. Paths inside a volume may not leave it.
  *
- * A mount point that is not there: in the working folder (or in a folder that
- * the caller, who is not root, may write) it is made, empty, and stays, because
- * what the job writes beside it must stay, too. Elsewhere the container sees a
- * view of the nearest folder with the mount point in it, and nobody else does.
+ * A missing mount point in the working directory (or, for a caller who is not root, in
+ * any writable directory) is created, and stays, because files that the job writes next
+ * to it must stay, too. Elsewhere the container, and only the container, sees a view of
+ * the nearest directory with the mount point in it.
  */
 #ifndef LOCAL_VOLUMES_H
 #define LOCAL_VOLUMES_H
@@ -26,7 +26,7 @@ struct volumes {
 	const struct podenv_pod *pod;
 	const char *dir;    /* the pod's */
 	const char *memory; /* the pod's, on a tmpfs; NULL: none */
-	const char *claims; /* the folder of those that outlive the run */
+	const char *claims; /* the directory of those that outlive the run */
 	const char *run;    /* of those that do not */
 };
 
@@ -50,10 +50,10 @@ MUST_CHECK int volumes_make(struct arena *arena, const struct volumes *v,
 			    const struct podenv *env, struct mount_list *ret,
 			    struct error *err);
 
-/* NULL, or why this volume of a pod cannot be had locally. */
+/* NULL, or why this volume of a pod is not supported locally. */
 const char *volume_refusal(const cJSON *volume);
 
-/* NULL, or the name of the ConfigMap or Secret that a volume needs and is not there. */
+/* NULL, or the name of the missing ConfigMap or Secret of a volume. */
 const char *volume_missing(const struct podenv_host *host, const cJSON *pod,
 			   const cJSON *volume);
 
@@ -68,9 +68,9 @@ MUST_CHECK int mountplan_build(struct arena *arena, const struct mount_list *lis
 			       struct mount_op **ret, size_t *ret_n, struct error *err);
 
 /*
- * Without a mount namespace: a symbolic link where the mount point would be, when
- * nothing is there. A mount that is there already (hostPath at its own path; a
- * Memory emptyDir at /dev/shm) needs none. *made: what to remove at the end.
+ * Without a mount namespace: create symbolic links at unused mount points. A volume
+ * that is at its path already (hostPath at its own path; a Memory emptyDir at /dev/shm)
+ * needs none. *made: what to remove at the end.
  */
 struct symlinks {
 	const char *undo_dir; /* of their undo log (undolog.h), or NULL */
@@ -81,7 +81,7 @@ MUST_CHECK int symlinks_make(struct symlinks *made, const struct mount_list *lis
 			     struct error *err);
 void symlinks_remove(struct symlinks *made);
 
-/* Could a link stand in for this volume at that path, as things are now? */
+/* Can a symbolic link replace this volume at that path? */
 bool symlink_possible(const cJSON *volume, const char *path);
 
 #endif

@@ -1,4 +1,4 @@
-/* Runs the plugins, phase by phase: framework.h. */
+/* framework.c - run the plugins (trainer/framework.h). */
 #include "trainer/framework.h"
 
 static const char *const phase_name[N_EDIT_PHASES] = {

@@ -1,6 +1,5 @@
+/* info.c - merge runtime and patches into an Info (trainer/info.h). */
 #include "trainer/info.h"
-
-#include <inttypes.h>
 
 #include "api/meta.h"
 #include "base/str.h"
@@ -81,17 +80,12 @@ void info_set_plain_nodes(struct info *info, const cJSON *tj)
 		container_merge_env(node, tj_env(tj));
 }
 
-const char *info_host(struct info *info, const char *rjob, int64_t replica, int64_t pod)
-{
-	return arena_printf(&info->arena, "%s-%s-%" PRId64 "-%" PRId64 ".%s", info->name,
-			    rjob, replica, pod, info->subdomain);
-}
-
 const char *info_lead_host(struct info *info)
 {
 	struct pod_set *trainer = info_by_ancestor(info, ANCESTOR_TRAINER);
 
-	return info_host(info, trainer ? trainer->name : NODE, 0, 0);
+	return arena_printf(&info->arena, "%s-%s-0-0.%s", info->name,
+			    trainer ? trainer->name : NODE, info->subdomain);
 }
 
 static const cJSON *resources_in(const struct pod_set *ps)

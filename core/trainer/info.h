@@ -27,8 +27,8 @@ struct info {
 	cJSON *jobset_spec;          /* owned */
 	cJSON *labels, *annotations; /* of the JobSet; owned */
 	cJSON *pod_labels, *pod_annotations; /* of every pod; owned */
-	cJSON *command; /* stands in place of spec.trainer's; owned, or NULL */
-	bool args_used; /* spec.trainer's args stand in `command` already */
+	cJSON *command;                      /* replaces spec.trainer's; owned, or NULL */
+	bool args_used; /* spec.trainer's args are part of `command` */
 	const cJSON *ml_policy, *pod_group_policy; /* the runtime's, or NULL */
 	struct pod_set *pod_sets;
 	size_t n_pod_sets;
@@ -65,9 +65,10 @@ void info_set_nodes(struct info *info, const cJSON *tj);
 /* The same, and the job's variables in its container, ahead of a policy's own. */
 void info_set_plain_nodes(struct info *info, const cJSON *tj);
 
-/* The host name of a pod in the JobSet's headless service: "<pod>.<subdomain>". */
-const char *info_host(struct info *info, const char *rjob, int64_t replica, int64_t pod);
-/* The first pod of the trainer's job: where rank 0 listens. */
+/*
+ * Where rank 0 listens: the host name of the first pod of the trainer's job in the
+ * JobSet's headless service, "<pod>.<subdomain>".
+ */
 const char *info_lead_host(struct info *info);
 
 /*

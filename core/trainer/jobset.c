@@ -1,3 +1,4 @@
+/* jobset.c - the fields of a JobSet (trainer/jobset.h). */
 #include "trainer/jobset.h"
 
 #include <stdlib.h>
@@ -290,8 +291,8 @@ static void drop_empty_metadata(cJSON *template_of)
 }
 
 /*
- * JobSet's webhook writes them into a new one, and then the policies are immutable as they
- * are: without them a suspended JobSet could not be applied again.
+ * JobSet's webhook writes them into a new one, and then the policies are immutable as
+ * they are: without them a suspended JobSet could not be applied again.
  */
 static void complete_claims(cJSON *jobset_spec)
 {

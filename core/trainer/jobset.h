@@ -10,7 +10,7 @@
 
 #include "base/json.h"
 
-/* In these words wherever it is told. */
+/* The one wording of this error. */
 #define JOBSET_MISSING \
 	"JobSet, which Kubeflow Trainer needs, is not installed in the cluster"
 

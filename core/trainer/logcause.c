@@ -1,52 +1,50 @@
+/* logcause.c - the causes that log lines give away (trainer/logcause.h). */
 #include "trainer/logcause.h"
 
 #include <string.h>
 
 #define GPU_FULL "the GPU's memory is full: use a smaller batch, or more GPUs"
-#define NCCL_LOST                                                                     \
-	"NCCL could not reach a peer, or a peer failed: NCCL_DEBUG=INFO in env says " \
-	"more"
-#define PEER_LEFT "a peer closed its connection: look at what the other ranks wrote"
-
-#define NO_NAME                                                                          \
-	"the name of a peer cannot be resolved: its pod is not there yet, or the job's " \
+#define NCCL_LOST                                                             \
+	"NCCL could not reach a peer, or a peer failed: set NCCL_DEBUG=INFO " \
+	"in env for details"
+#define PEER_LEFT "a peer closed its connection: check the logs of the other ranks"
+#define NO_NAME                                                                     \
+	"cannot resolve the name of a peer: its pod has not started, or the job's " \
 	"headless Service or DNS does not answer"
-#define NO_RENDEZVOUS                                                                \
-	"the ranks did not find each other in time: are all nodes up, and can they " \
-	"reach node 0 and its port?"
+#define NO_RENDEZVOUS                                                                 \
+	"the ranks did not find each other in time: check that all nodes are up and " \
+	"can reach node 0 and its port"
 
-/* In the order of what explains more: the earlier of two that were present is said. */
+/* Best explanation first: of two that are present, the earlier one is reported. */
 static const struct log_cause causes[] = {
 	{ "ModuleNotFoundError: No module named '", '\'',
 	  "Python module %s is not installed for the interpreter that ran", false },
 	{ "CUDA out of memory", 0, GPU_FULL, false },
 	{ "OutOfMemoryError", 0, GPU_FULL, false },
-	{ "MemoryError", 0, "the process could get no more memory: use a smaller batch",
-	  false },
+	{ "MemoryError", 0, "the process ran out of memory: use a smaller batch", false },
 	{ "No space left on device", 0, "a disk is full", false },
 	{ "ddress already in use", 0,
-	  "something else listens on the port that the script asks for", false },
+	  "another process listens on the port that the script uses", false },
 	{ "NCCL error", 0, NCCL_LOST, true },
 	{ "ncclInternalError", 0, NCCL_LOST, true },
 	{ "ncclSystemError", 0, NCCL_LOST, true },
 	{ "ncclRemoteError", 0, NCCL_LOST, true },
 	{ "connectFullMesh failed", 0,
 	  "gloo could not reach a peer: another rank ended early, or GLOO_SOCKET_IFNAME "
-	  "names an interface that is not there",
+	  "names a missing interface",
 	  true },
 	{ "Connection closed by peer", 0, PEER_LEFT, true },
 	{ "Connection reset by peer", 0, PEER_LEFT, true },
 	{ "Connection refused", 0,
-	  "nobody listens where it connects to: look at what the other ranks wrote",
-	  true },
+	  "the peer does not listen: check the logs of the other ranks", true },
 	{ "Name or service not known", 0, NO_NAME, false },
 	{ "Temporary failure in name resolution", 0, NO_NAME, false },
 	{ "RendezvousTimeoutError", 0, NO_RENDEZVOUS, true },
 	{ "client socket has failed to connect", 0, NO_RENDEZVOUS, true },
 	{ "client socket has timed out", 0, NO_RENDEZVOUS, true },
 	{ "Watchdog caught collective operation timeout", 0,
-	  "a rank took no part in a collective operation in time: it hangs, is slow or "
-	  "gone",
+	  "a rank did not join a collective operation in time: it hangs, is slow or has "
+	  "ended",
 	  true },
 };
 enum { N_CAUSES = sizeof(causes) / sizeof(*causes) };

@@ -1,3 +1,4 @@
+/* pipeline.c - validate and build, the whole pipeline (trainer/pipeline.h). */
 #include "trainer/pipeline.h"
 
 #include "api/meta.h"

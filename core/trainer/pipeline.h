@@ -21,10 +21,10 @@ struct pipeline {
 };
 
 /*
- * Everything that upstream's validating webhook refuses on a TrainJob: rules of
- * the plugins and of the runtime's shape; `old` is NULL on create. The runtime
- * is the live one, not patched, or NULL when there is none of that name.
- * `warnings` (may be NULL): a cJSON array that gets admission warnings as strings.
+ * Everything that upstream's validating webhook refuses on a TrainJob: rules of the
+ * plugins and of the runtime's shape; `old` is NULL on create. `runtime` is the live
+ * one, without patches; NULL: not found. `warnings` (may be NULL): a cJSON array that
+ * gets admission warnings as strings.
  */
 void pipeline_validate(const struct pipeline *p, const cJSON *old, const cJSON *tj,
 		       const cJSON *runtime, struct field_errors *errs, cJSON *warnings);

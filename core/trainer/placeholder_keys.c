@@ -1,10 +1,10 @@
+/* placeholder_keys.c - what a dry run shows in place of keys (trainer/plugin.h). */
 #include <string.h>
 
 #include "trainer/plugin.h"
 
 /*
- * What a client's dry run shows in place of keys. Not PEM and not a point on any
- * curve, so that nobody can take it for a key and nothing will accept it.
+ * Neither PEM nor a point on any curve, so that nothing accepts it as a key.
  */
 static int placeholder_ssh(void *ctx, struct arena *arena, const char **ret_private_pem,
 			   const char **ret_authorized_key, struct error *err)

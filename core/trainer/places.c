@@ -1,3 +1,4 @@
+/* places.c - read rank and step from the name of a pod (trainer/places.h). */
 #include "trainer/places.h"
 
 #include <limits.h>
@@ -9,7 +10,7 @@
 #include "trainer/api.h"
 #include "trainer/jobset.h"
 
-/* "12-" at *p: its number, and *p behind it; -1 when there is none. */
+/* "12-" at *p: returns the number and advances *p; -1: no number. */
 static int number(const char **p)
 {
 	const char *s = *p;

@@ -15,9 +15,8 @@
  *                 build                            ComponentBuilder
  *     afterwards  status                           TrainJobStatus
  *
- * Upstream's WatchExtension is manager/watch.c's table. Plugins do not log, keep no
- * state and do not know each other. They reach
- * their surroundings only through env.
+ * Upstream's WatchExtension is the table of manager/watch.c. Plugins do not log, keep no
+ * state and do not know each other. They reach the outside only through env.
  */
 #ifndef TRAINER_PLUGIN_H
 #define TRAINER_PLUGIN_H
@@ -42,7 +41,7 @@ struct object_ref {
 	const char *api_version, *kind, *ns, *name; /* ns NULL: cluster-wide */
 };
 
-/* What a plugin may ask of its surroundings. Members left empty: "there is none". */
+/* What a plugin may ask of its environment. Empty members: not available. */
 struct plugin_env {
 	const struct key_source *keys;
 	/*

@@ -1,3 +1,4 @@
+/* podcause.c - read why a pod waits or failed from its status (trainer/podcause.h). */
 #include "trainer/podcause.h"
 
 #include <string.h>
@@ -148,7 +149,7 @@ static void keep_str(cJSON *to, const cJSON *from, const char *key)
 	json_put_str(to, str_slice(&arena, s, utf8_cut(s, len, MAX_WORDS)), key);
 }
 
-/* What of a container's state is to be told: its waiting or terminated; NULL: all is well. */
+/* The part of a container's state to report, waiting or terminated; NULL: none. */
 static const cJSON *told_state(const cJSON *state)
 {
 	const cJSON *waits = json_get(state, "waiting");
@@ -239,7 +240,7 @@ static void keep_conditions(cJSON *to_status, const cJSON *status)
 	}
 }
 
-/* Names of the pod for pod_fact_words(): only where there is something to tell. */
+/* Names of the pod for pod_fact_words(), if there is something to report. */
 static void keep_names(cJSON *to, const cJSON *pod)
 {
 	static const char *const labels[] = { LABEL_JOB, LABEL_INDEX, LABEL_RANK };
@@ -372,7 +373,7 @@ void pod_facts_of(const cJSON *pod, struct pod_fact_list *ret)
 			add_state(ret, c, "state");
 			add_state(ret, c, "lastState");
 		}
-	/* The kubelet failed the pod itself; of an eviction the condition tells, too. */
+	/* The kubelet failed the pod itself; an eviction also has a condition. */
 	if (reason && str_eq(json_str(status, "phase"), "Failed")) {
 		struct pod_fact f = { .cause = str_eq(reason, "Evicted") ? POD_DISRUPTED
 									 : POD_REJECTED,

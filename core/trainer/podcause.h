@@ -19,7 +19,7 @@ enum pod_cause {
 	POD_START, /* no such command, Secret, ConfigMap, ... */
 	POD_OOM,
 	POD_FAILED,    /* an exit code or a signal */
-	POD_DISRUPTED, /* evicted, preempted, its node gone */
+	POD_DISRUPTED, /* evicted, preempted, its node lost */
 	POD_REJECTED,  /* the kubelet would not run it */
 	N_POD_CAUSES
 };
@@ -31,7 +31,7 @@ struct pod_cause_kind {
 };
 extern const struct pod_cause_kind pod_causes[N_POD_CAUSES];
 
-/* Something to tell of a pod; the strings are the pod's. */
+/* One thing to report of a pod. Strings are owned by the pod. */
 struct pod_fact {
 	enum pod_cause cause;
 	const char *container, *image, *reason, *message;
@@ -59,8 +59,8 @@ int64_t pod_node_rank(const cJSON *pod); /* completion index; -1: none */
 const char *pod_at_init(const cJSON *pod, const char **ret_since);
 
 /*
- * Of each pod leave only names, phase, and the conditions and container states that
- * there is something to tell of. False: there is nothing to keep (informer_conf.keep).
+ * Reduce a pod to its names, its phase, and the conditions and container states worth
+ * reporting. False: none (informer_conf.keep).
  */
 bool pod_facts_keep(cJSON *pod);
 
@@ -77,7 +77,10 @@ struct pod_failure {
 struct pod_failure pod_failure_of(const cJSON *pod, const struct pod_fact *f);
 /* By the time, where both have the same one by the name. */
 bool pod_failure_is_sooner(const struct pod_failure *a, const struct pod_failure *b);
-/* Does `a` explain `b`: rather one of its own making, then the sooner. */
+/*
+ * Is `a` the better explanation? A failure of its own before a kill, then the earlier
+ * one.
+ */
 bool pod_failure_explains(const struct pod_failure *a, const struct pod_failure *b);
 
 /* "node-1 (node rank 1)", "dataset-initializer"; of a second job "node-1-1 (...)". */

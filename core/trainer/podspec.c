@@ -1,3 +1,4 @@
+/* podspec.c - edit pod templates and containers (trainer/podspec.h). */
 #include "trainer/podspec.h"
 
 #include <inttypes.h>

@@ -66,9 +66,9 @@ void container_default_workdir(cJSON *container, const char *path); /* if it has
 void container_move_workdir(cJSON *container, const char *from, const char *to);
 void container_drop_mount(cJSON *container, const char *volume);
 /*
- * For a container of ours in somebody's pod: no more rights than the strictest policy
- * allows (whose user runs it is the pod's business), and the CPU and memory of another
- * container, so that neither the pod's quality of service nor what it asks for changes.
+ * For a container of ours in a user's pod: no more rights than the strictest policy
+ * allows (the pod decides which user runs it), and the CPU and memory of another
+ * container, so that neither the pod's quality of service nor its requests change.
  */
 void container_harden(cJSON *container);
 void container_soften(cJSON *container);   /* the opposite */

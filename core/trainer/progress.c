@@ -1,3 +1,4 @@
+/* progress.c - the progress that training code reports (trainer/progress.h). */
 #include "trainer/progress.h"
 
 #include <stdint.h>

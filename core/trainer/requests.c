@@ -1,3 +1,4 @@
+/* requests.c - add up the resource requests of pods (trainer/requests.h). */
 #include "trainer/requests.h"
 
 #include <stdlib.h>
@@ -119,7 +120,7 @@ static bool is_pod_level(const char *name)
 }
 
 /*
- * A pod-level request stands in place of what the containers ask for; a
+ * A pod-level request replaces those of the containers; a
  * pod-level limit counts where they ask for nothing.
  */
 static int add_pod_level(struct resource_list *sum, const cJSON *resources,

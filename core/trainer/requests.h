@@ -1,12 +1,12 @@
 /*
- * requests.h - how much a pod asks for.
+ * requests.h - the resources that a pod requests.
  *
- * Follows k8s.io/component-helpers/resource (PodRequests): the larger of the
- * containers together and of the init containers one after another, sidecars
- * (init containers that restart always) counted with both; pod-level requests
- * stand in place of that for cpu, memory and hugepages; then the overhead. Where
- * a container gives only a limit, that is its request, as the API server has it
- * by the time a scheduler looks (upstream's gang plugins miss those).
+ * Follows k8s.io/component-helpers/resource (PodRequests): the larger of the containers
+ * together and of the init containers one after another, sidecars (init containers that
+ * restart always) counted with both; pod-level requests replace that for cpu, memory
+ * and hugepages; then the overhead. Where a container gives only a limit, that is its
+ * request, as the API server has it by the time a scheduler looks (upstream's gang
+ * plugins miss those).
  */
 #ifndef TRAINER_REQUESTS_H
 #define TRAINER_REQUESTS_H

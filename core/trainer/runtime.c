@@ -1,3 +1,4 @@
+/* runtime.c - the fields of a runtime, and its patched template (trainer/runtime.h). */
 #include "trainer/runtime.h"
 
 #include "api/meta.h"
@@ -92,11 +93,6 @@ const cJSON *runtime_jobs(const cJSON *runtime)
 bool runtime_is_deprecated(const cJSON *runtime)
 {
 	return str_eq(meta_label(runtime, LABEL_SUPPORT), SUPPORT_DEPRECATED);
-}
-
-bool runtime_is_cluster(const cJSON *runtime)
-{
-	return str_eq(meta_kind(runtime), CLUSTER_RUNTIME_KIND);
 }
 
 bool runtime_same_spec(const cJSON *a, const cJSON *b)
@@ -197,7 +193,7 @@ cJSON *volcano_topology(const cJSON *policy)
 	return ret;
 }
 
-/* An object of its own, empty when there is none. */
+/* A copy, or an empty object. */
 static cJSON *dup_object(const cJSON *obj)
 {
 	cJSON *ret = obj ? json_dup(obj) : cJSON_CreateObject();

@@ -14,10 +14,9 @@ const cJSON *runtime_ml_policy(const cJSON *runtime);
 const cJSON *runtime_pod_group_policy(const cJSON *runtime);
 const cJSON *runtime_jobs(const cJSON *runtime); /* template.spec.replicatedJobs */
 bool runtime_is_deprecated(const cJSON *runtime);
-bool runtime_is_cluster(const cJSON *runtime); /* a ClusterTrainingRuntime */
 bool runtime_same_spec(const cJSON *a, const cJSON *b);
 
-/* Of an mlPolicy. ABSENT (trainjob.h) for integers that are not there. */
+/* Of an mlPolicy. ABSENT (trainjob.h) for missing integers. */
 int64_t policy_num_nodes(const cJSON *ml);
 const cJSON *policy_torch(const cJSON *ml);
 const cJSON *policy_mpi(const cJSON *ml);

@@ -1,3 +1,4 @@
+/* sdkcheck.c - find runtimes that the Python SDK cannot read (trainer/sdkcheck.h). */
 #include "trainer/sdkcheck.h"
 
 #include "api/meta.h"
@@ -72,7 +73,7 @@ static const char *fault_of_limits(const cJSON *limits)
 static const char *fault_of(const cJSON *runtime, const cJSON *container)
 {
 	if (!runtime_ml_policy(runtime))
-		return "there is no spec.mlPolicy";
+		return "spec.mlPolicy is missing";
 	if (!container)
 		return "no job labelled " LABEL_ANCESTOR " has a container \"node\"";
 	if (!container_image(container))
@@ -107,6 +108,6 @@ void sdk_check(const cJSON *runtime, cJSON *warnings)
 		add(warnings,
 		    arena_printf(&arena,
 				 "write the limit %s of container \"node\" as a string: "
-				 "the Python SDK takes a number for a fraction",
+				 "the Python SDK reads a number as a fraction",
 				 device->string));
 }

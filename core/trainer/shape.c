@@ -1,3 +1,4 @@
+/* shape.c - check the JSON types of the members that we use (trainer/shape.h). */
 #include "trainer/shape.h"
 
 #include "api/quantity.h"
@@ -222,7 +223,7 @@ static const char *const references[] = { "configMap", "configMapKeyRef", "confi
 					  "secret",    "secretKeyRef",    "secretRef",
 					  NULL };
 
-/* `list`: the key of the list that the object stands in, or NULL. */
+/* `list`: the key of the list that contains the object, or NULL. */
 static bool is_plain_string(const cJSON *member, const cJSON *of, const char *list)
 {
 	for (size_t i = 0; i < sizeof(plain_strings) / sizeof(*plain_strings); i++)

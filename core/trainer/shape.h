@@ -54,7 +54,7 @@ void shape_check(struct field_errors *errs, const char *path, const cJSON *doc,
 		 const struct shape *members);
 
 /*
- * The same, for a document that is ours: quantities are rewritten as Kubernetes'
+ * The same, for a document that we own: quantities are rewritten as Kubernetes'
  * typed clients do ("0.5" becomes "500m"; quantity_sent()).
  */
 void shape_canonical(struct field_errors *errs, const char *path, cJSON *doc,

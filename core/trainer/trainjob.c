@@ -1,3 +1,4 @@
+/* trainjob.c - the fields of a TrainJob (trainer/trainjob.h). */
 #include "trainer/trainjob.h"
 
 #include "api/meta.h"

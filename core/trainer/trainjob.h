@@ -19,7 +19,10 @@ struct runtime_ref {
 struct runtime_ref tj_runtime_ref(const cJSON *tj);
 bool runtime_ref_is_cluster(const struct runtime_ref *ref);
 
-/* -1, ERR_INVALID "unsupported runtime: <kind>.<group>" for any other kind than our two. */
+/*
+ * -1, ERR_INVALID "unsupported runtime: <kind>.<group>" for any other kind than our
+ * two.
+ */
 MUST_CHECK int tj_check_runtime_ref(const cJSON *tj, struct error *err);
 
 /* A new object with the members in upstream's order, for error messages. */

@@ -1,3 +1,4 @@
+/* trainjob_status.c - conditions and counts of a TrainJob (trainer/trainjob_status.h). */
 #include "trainer/trainjob_status.h"
 
 #include "api/meta.h"

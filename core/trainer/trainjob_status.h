@@ -13,12 +13,11 @@
 const cJSON *status_condition(const cJSON *status, const char *type); /* or NULL */
 bool status_is_true(const cJSON *status, const char *type);
 bool status_finished(const cJSON *status);        /* Complete or Failed is True */
-const char *status_end_time(const cJSON *status); /* since when; NULL: it is not */
+const char *status_end_time(const cJSON *status); /* when it ended; NULL: not yet */
 
 /*
  * apimachinery's meta.SetStatusCondition: the time of the last transition
- * changes only with the condition's status; `now` stands in where `take` has
- * none.
+ * changes only with the condition's status; `now` is used if `take` has none.
  */
 void status_set_condition(cJSON *status, cJSON *take, const char *now);
 
@@ -27,14 +26,17 @@ void status_suspend(cJSON *status, const cJSON *tj, const char *now);
 
 /*
  * Complete and Failed from the JobSet's conditions of that meaning, jobsStatus
- * from replicatedJobsStatus. A Failed of ours (the deadline) stays as it is.
+ * from replicatedJobsStatus. A Failed set by us (the deadline) stays unchanged.
  */
 void status_of_jobset(cJSON *status, const cJSON *jobset);
 
 /* Failed, for a reason that no JobSet has. */
 void status_fail(cJSON *status, const char *reason, const char *message, const char *now);
 
-/* Nothing runs any more, though no controller has counted it: none active or ready. */
+/*
+ * Set the counts of active and ready pods to 0: nothing runs, but no controller counts
+ * it.
+ */
 void status_idle(cJSON *status);
 bool status_is_active(const cJSON *status); /* some job has active pods */
 

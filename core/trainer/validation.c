@@ -1,3 +1,4 @@
+/* validation.c - rules of upstream's webhooks (trainer/validation.h). */
 #include "trainer/validation.h"
 
 #include <inttypes.h>
@@ -211,7 +212,7 @@ static void bad_runtime(const cJSON *tj, struct field_errors *errs, const char *
 }
 
 /*
- * The data cache stands in memory of other pods: nothing is left in a volume, and the
+ * The data cache is in the memory of other pods: nothing is left in a volume, and the
  * built-in runtime has none. Upstream's v2.3 refuses every job of that runtime.
  */
 static bool wants_volume(const cJSON *initializer)

@@ -1,3 +1,4 @@
+/* workspace_spec.c - the objects of a workspace (trainer/workspace_spec.h). */
 #include "trainer/workspace_spec.h"
 
 #include <string.h>

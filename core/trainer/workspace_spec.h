@@ -1,10 +1,12 @@
 /*
- * workspace_spec.h - a folder that was shipped with a TrainJob (`submit --workspace`).
+ * workspace_spec.h - a directory that was shipped with a TrainJob (`submit
+ * --workspace`).
  *
  * The TrainJob's annotations say which archive (pack/pack.h) it is and where it lies;
  * plugins/workspace.c makes of them an init container of our own image that unpacks it
- * into a volume of each training pod, at WORKSPACE_PATH. The archive lies in a ConfigMap
- * that the TrainJob owns, or at a URI. workspace_spec.c is the only file with these names.
+ * into a volume of each training pod, at WORKSPACE_PATH. The archive lies in a
+ * ConfigMap that the TrainJob owns, or at a URI. workspace_spec.c is the only file with
+ * these names.
  */
 #ifndef TRAINER_WORKSPACE_SPEC_H
 #define TRAINER_WORKSPACE_SPEC_H
@@ -19,10 +21,10 @@
 	"kftrainer.io/workspace-secret" /* variables for that URI */
 /* Put in by our admission webhook: this cluster's controller unpacks workspaces. */
 #define WORKSPACE_SERVED_ANNOTATION "kftrainer.io/workspace-served"
-/* While the ConfigMap is not there yet: what becomes of spec.suspend then. */
+/* Until the ConfigMap exists: the value that spec.suspend gets then. */
 #define WORKSPACE_AWAITED_ANNOTATION "kftrainer.io/workspace-awaited"
 
-#define WORKSPACE_PATH               "/mnt/workspace" /* in the pods; the working folder */
+#define WORKSPACE_PATH               "/mnt/workspace" /* in the pods; the working directory */
 #define WORKSPACE_ARCHIVE_PATH       "/mnt/workspace-archive"
 #define WORKSPACE_FILE               "workspace.tar.zst"
 #define WORKSPACE_CONTAINER          "workspace"
@@ -33,14 +35,14 @@
 enum { WORKSPACE_CONFIGMAP_MAX = 1024 * 1024 };
 
 struct workspace {
-	const char *digest; /* 64 lower-case hex digits; NULL: there is none */
+	const char *digest; /* 64 lowercase hex digits; NULL: no workspace */
 	const char *uri;    /* NULL: the ConfigMap */
 	const char *secret; /* NULL: none */
 };
 
 /* Strings are the TrainJob's. ERR_INVALID: an annotation is not what it should be. */
 MUST_CHECK int workspace_of(struct workspace *ret, const cJSON *tj, struct error *err);
-/* A new one that has a workspace is told that this cluster's controller unpacks it. */
+/* Annotate a new TrainJob with a workspace: this cluster's controller unpacks it. */
 void workspace_served(cJSON *tj);
 bool workspace_is_served(const cJSON *tj);
 /* Its annotations; digest NULL takes them away, those that others add, too. */
@@ -58,7 +60,7 @@ cJSON *workspace_unpack_args(const struct workspace *w);
 
 /*
  * The same objects for this machine: the init containers run `program`, and the archive
- * is the file WORKSPACE_FILE in the folder `dir`. Of the JSON array `objects`.
+ * is the file WORKSPACE_FILE in the directory `dir`. Of the JSON array `objects`.
  */
 void workspace_bind_local(cJSON *objects, const char *program, const char *dir);
 /* Where nothing can be mounted: all pods start in `dir` itself, which has the files. */

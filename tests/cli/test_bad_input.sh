@@ -110,7 +110,7 @@ echo 'trainer: {numNodes: 0}' | spec
 check "numNodes 0 is allowed" says 0 'kind: JobSet' "${submit[@]}" "$in"
 echo 'trainer: {numNodes: 2147483647}' | spec
 check "2147483647 nodes render" says 0 'kind: JobSet' "${submit[@]}" "$in"
-check "2147483647 nodes do not run here" refuses 'too many for one machine' submit --local "$in"
+check "2147483647 nodes do not run here" refuses 'pods on one machine' submit --local "$in"
 sed -i 's/torch-distributed/deepspeed-distributed/' "$in"
 check "2147483647 nodes do not fit in a host file" refuses 'MPI Build: the MPI host file: over' "${submit[@]}" "$in"
 echo 'trainer: {numNodes: 0}' | spec

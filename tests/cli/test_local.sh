@@ -51,7 +51,7 @@ check "the current folder" ends 0 "^\\[node-0\\] $scratch\$" --name folder2 -- p
 check "--quiet: only the job's output" bash -c '[ "$("$1" submit --local -q --runtime-file once.yaml --runtime once -- echo x 2>&1)" = "[node-0] x" ]' - "$kftrainer"
 check "no colours into a file" bash -c '! grep -q "$(printf "\033")" "$1"' - "$scratch/out"
 
-check "the rendezvous port is told" ends 0 '^port 29500 is [0-9]+ in this run' --name port -- true
+check "the rendezvous port is told" ends 0 '^port 29500 is mapped to [0-9]+' --name port -- true
 cat >plain.yaml <<'Y'
 apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainingRuntime
@@ -162,7 +162,7 @@ mkfifo go
 slow=$!
 until [ "$("$kftrainer" logs slow 2>/dev/null)" = first ]; do sleep 0.05; done
 check "get: while it runs" says 0 '^default +slow +Running ' get slow
-check "the same name again: refused" says 1 "slow .*runs already .*: 'kftrainer logs -f slow' shows it, --name " submit --local --runtime-file once.yaml --runtime once --name slow -- true
+check "the same name again: refused" says 1 "slow .*already running .*: 'kftrainer logs -f slow' shows it, --name " submit --local --runtime-file once.yaml --runtime once --name slow -- true
 "$kftrainer" logs -f slow >follow.out 2>&1 &
 follow=$!
 until grep -qs first follow.out; do sleep 0.05; done

@@ -44,7 +44,7 @@ busy=$!
 until_true test -e up
 run "$kftrainer" delete claim/checkpoints
 ok "a claim is not deleted while a job that uses it runs" exits 1
-ok "... it says which" printed 'in use by job busy'
+ok "... it says which" printed 'in use by running job busy'
 touch over
 wait $busy
 run "$kftrainer" delete claim/checkpoints

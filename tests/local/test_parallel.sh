@@ -26,7 +26,7 @@ for i in $(seq 10); do
 		>"same-$i.out" 2>&1 </dev/null &
 	pids+=($!)
 done
-nine() { [ "$(grep -l 'runs already' same-*.out | wc -l)" = 9 ]; }
+nine() { [ "$(grep -l 'already running' same-*.out | wc -l)" = 9 ]; }
 ok "one name ten times at once: nine are refused" until_true nine
 touch over
 for pid in "${pids[@]}"; do
@@ -35,7 +35,7 @@ for pid in "${pids[@]}"; do
 done >codes
 ok "... with exit code 1, and one completes" test "$(sort codes | tr '\n' ' ')" = "0 1 1 1 1 1 1 1 1 1 "
 cat same-*.out >out
-ok "... in one line each, that says what to do" lines 9 'same.*runs already.*--name'
+ok "... in one line each, that says what to do" lines 9 'same.*already running.*--name'
 ok "... it ran once" lines 1 '^\[node-0\] mine$'
 
 gpu() { # GPUS-OF-THE-CALLER NODES GPUS-A-NODE
@@ -61,5 +61,5 @@ ok "3 nodes, 2 GPUs: one waits its turn, none shares" exits 0
 job gpu 1 < <(node 'echo "gpus <${CUDA_VISIBLE_DEVICES-unset}>"')
 CUDA_VISIBLE_DEVICES=0,1 submit gpu
 ok "a container that asks for none sees none" printed 'gpus <>'
-ok "... which is said before the start" printed 'asks for no nvidia.com/gpu'
+ok "... which is said before the start" printed 'requests no nvidia.com/gpu'
 finish

@@ -26,7 +26,7 @@ ok "... in the same pod" test "$(find "$XDG_STATE_HOME/kftrainer/jobs/default/po
 for when in Never OnFailure; do
 	job policy 1 < <(node 'echo run >>runs; exit 4' | sed "/backoffLimit/d; s/restartPolicy: Never/restartPolicy: $when/")
 	policy "no backoffLimit, restartPolicy $when" 4 1
-	ok "... that is said once" lines 1 'nobody has set backoffLimit'
+	ok "... that is said once" lines 1 'backoffLimit is not set'
 done
 job policy 1 < <(node "$count" | sed '/backoffLimit/d')
 rm -f runs
@@ -42,7 +42,7 @@ submit policy --timeout 1s
 ok "--timeout: exit code 124" exits 124
 ok "... the job was told" lines 1 'told$'
 run "$kftrainer" get policy -o yaml
-ok "... the state says so" printed 'the time of --timeout was up'
+ok "... the state says so" printed '--timeout expired'
 job policy 1 < <(node 'true')
 submit policy --timeout 1h
 ok "--timeout that is not up: exit code 0" exits 0

@@ -135,7 +135,7 @@ run "$kftrainer" delete family
 ok "delete of what runs in another PID namespace: says so" printed 'runs in another container'
 echo "$victim $namespace $start another-boot far-away" >"$lock"
 run "$kftrainer" delete family
-ok "delete of what runs on another machine: says on which" printed 'runs on the machine far-away: end it there'
+ok "delete of what runs on another machine: says on which" printed 'runs on host far-away; stop it there'
 ok "... and ends nothing here" kill -0 $victim
 kill $victim
 echo "$number $namespace $start $boot $host" >"$lock"

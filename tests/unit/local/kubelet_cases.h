@@ -86,12 +86,12 @@ static void test_how_it_ends(void **state)
 		  "not executable: /etc/passwd" },
 		{ "'command':['/etc']", 126, 0, "StartError", "not executable: /etc" },
 		{ "'command':['./no-interpreter']", 127, 0, "StartError",
-		  "its interpreter" },
+		  "interpreter (#! line" },
 		{ "'command':['./no-format']", 126, 0, "StartError",
 		  "neither a program nor" },
 		{ "'command':['true'],'workingDir':'/no/such/folder'", 128, 0,
 		  "StartError",
-		  "working folder /no/such/folder: No such file or directory" },
+		  "working directory /no/such/folder: No such file or directory" },
 	};
 	struct podtest t = { 0 };
 	struct error err;
@@ -446,32 +446,29 @@ static void test_check(void **state)
 		const char *spec, *container, *note;
 	} rows[] = {
 		{ "'nodeSelector':{'a':'b'},", "",
-		  "nodeSelector is not applied: there is one node, this machine" },
+		  "nodeSelector is not applied: this machine is the only node" },
 		{ "'nodeSelector':{},", "", NULL },
 		{ "'securityContext':{'runAsUser':0},", "",
-		  "securityContext is not applied: processes run as the caller, with the "
-		  "caller's "
-		  "rights" },
+		  "securityContext is not applied: processes run as the calling user" },
 		{ "", "'tty':true,",
 		  "p/c: tty is not applied: output goes through a pipe" },
 		{ "", "'tty':false,", NULL },
 		{ "", "'readinessProbe':{'grpc':{'port':1}},",
-		  "p/c: readinessProbe is not applied: exec, tcpSocket and httpGet over "
-		  "HTTP are" },
+		  "p/c: readinessProbe is not applied: only exec, tcpSocket and httpGet "
+		  "over HTTP are" },
 		{ "", "'readinessProbe':{'tcpSocket':{'port':1}},", NULL },
 		{ "", "'lifecycle':{'preStop':{'httpGet':{'port':1}}},",
-		  "p/c: lifecycle.preStop is not applied: exec and sleep are" },
+		  "p/c: lifecycle.preStop is not applied: only exec and sleep are" },
 		{ "'volumes':[{'name':'v','emptyDir':{'sizeLimit':'1Gi'}}],", "",
 		  "volume v: emptyDir.sizeLimit is not applied" },
 		{ "'volumes':[{'name':'v','projected':{'sources':[{'serviceAccountToken':"
 		  "{}}]}}],",
 		  "",
-		  "volume v: projected serviceAccountToken is not applied: there is no "
-		  "API server" },
+		  "volume v: projected serviceAccountToken is not applied: no API "
+		  "server" },
 		{ "", "'resources':{'limits':{'amd.com/gpu':1}},",
 		  "p/c: resources.limits.amd.com/gpu is not applied: this machine does "
-		  "not share it "
-		  "out" },
+		  "not manage this resource" },
 	};
 	struct podtest t = { 0 };
 	struct error err = { 0 };
@@ -499,10 +496,9 @@ static void test_check(void **state)
 		"{'spec':{'containers':[{'name':'c','image':'repo/x:1','args':['a']}]}}");
 	assert_int_equal(kubelet_check(t.k, doc, NULL, &err), -1);
 	assert_int_equal(err.kind, ERR_UNSUPPORTED);
-	assert_string_equal(
-		err.msg,
-		"c: no command: the image repo/x:1 is not pulled locally, so what it "
-		"would run is not known; give the container a command");
+	assert_string_equal(err.msg,
+			    "c: no command: image repo/x:1 is not pulled locally, so its "
+			    "default command is unknown; set the container's command");
 	cJSON_Delete(doc);
 	/* What nobody will make: said before anything starts. */
 	doc = json_of(&t, script(&t, "",
@@ -510,18 +506,16 @@ static void test_check(void **state)
 				 "{'name':'hf','key':'token'}}}],",
 				 "true"));
 	assert_int_equal(kubelet_check(t.k, doc, NULL, &err), -1);
-	assert_string_equal(err.msg,
-			    "p/c: env A: Secret ns/hf not found: give it in the job's "
-			    "file, or mark the reference optional");
+	assert_string_equal(err.msg, "p/c: env A: Secret ns/hf not found: add it to the "
+				     "job's file or mark the reference optional");
 	cJSON_Delete(doc);
 	doc = json_of(&t,
 		      script(&t, "'volumes':[{'name':'v','configMap':{'name':'cm'}}],",
 			     "'volumeMounts':[{'name':'v','mountPath':'/kft-test'}],",
 			     "true"));
 	assert_int_equal(kubelet_check(t.k, doc, NULL, &err), -1);
-	assert_string_equal(err.msg,
-			    "p/c: volume v: configMap cm not found: give it in the "
-			    "job's file, or mark it optional");
+	assert_string_equal(err.msg, "p/c: volume v: configMap cm not found: add it to "
+				     "the job's file or mark it optional");
 	cJSON_Delete(doc);
 	podtest_close(&t);
 }

@@ -20,7 +20,7 @@ static void need_limits(void)
 {
 	if (can_limit())
 		return;
-	print_message("# skip: this user may not make control groups here\n");
+	print_message("# skip: this user cannot create control groups\n");
 	skip();
 }
 
@@ -131,10 +131,9 @@ static void test_notes(void **state)
 		said += str_starts(cJSON_GetStringValue(note), "p/c: ");
 	assert_int_equal(said, can_limit() ? 0 : 2);
 	if (said)
-		assert_string_equal(
-			notes->child->valuestring,
-			"p/c: resources.limits.cpu is not applied: this user may not "
-			"make control groups here");
+		assert_string_equal(notes->child->valuestring,
+				    "p/c: resources.limits.cpu is not applied: this user "
+				    "cannot create control groups");
 	assert_string_equal(podtest_run(&t, pod), "Succeeded");
 	cJSON_Delete(doc);
 	cJSON_Delete(notes);

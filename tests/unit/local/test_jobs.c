@@ -569,7 +569,7 @@ static const struct row outcome[] = {
 	  { { "", "+a-0-0 +b-0-0" }, { "a-0-0=fail:1", "-a-0-0 -b-0-0" },
 	    { "a-0-0=gone", "" }, { "b-0-0=gone", "+a-0-0 +b-0-0" } },
 	  RESTARTING, "b 0/0/0/1/0, a 0/0/0/1/0", 1 },
-	{ "InPlaceRestart is done as Recreate",
+	{ "InPlaceRestart is treated as Recreate",
 	  JOBSET(POLICY("1", ",'restartStrategy':'InPlaceRestart'"), A1),
 	  { { "", "+a-0-0" }, { "a-0-0=fail:1", "-a-0-0" }, { "a-0-0=gone", "+a-0-0" } },
 	  RESTARTING, "a 0/0/0/1/0", 1 },

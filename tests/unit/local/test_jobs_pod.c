@@ -240,12 +240,10 @@ static void test_terminal_state_and_restarts(void **state)
 	(void)state;
 	assert_null(json_str(jobs_status(j), "terminalState"));
 	assert_int_equal(jobs_step(j, 0, &act, &wake), 1);
-	assert_int_equal(jobs_pods(j), 1);
 	assert_int_equal(jobs_phase(j), JOBS_RUNNING);
 	jobs_pod_status(j, act[0].pod_name, ok, 1);
 	jobs_step(j, 1, &act, &wake);
 	assert_int_equal(jobs_phase(j), JOBS_COMPLETED);
-	assert_int_equal(jobs_pods(j), 0);
 	assert_string_equal(json_str(jobs_status(j), "terminalState"), "Completed");
 	assert_int_equal(json_int(jobs_status(j), -1, "restarts"), 0);
 	jobs_free(j);
@@ -264,7 +262,7 @@ static void test_refused(void **state)
 	} rows[] = {
 		{ "{'spec':{}}", "JobSet : the JobSet has no name" },
 		{ "{'metadata':{'name':'t'},'spec':{'replicatedJobs':[{}]}}",
-		  "JobSet t: a replicatedJob without a name" },
+		  "JobSet t: replicatedJob has no name" },
 		{ "{'metadata':{'name':'t'},'spec':{'replicatedJobs':[{'name':'w',"
 		  "'template':{'spec':{'parallelism':2,'template':{'spec':{}}}}}]}}",
 		  "JobSet t: replicatedJob w: template.spec.completions: Required value: "
@@ -275,38 +273,34 @@ static void test_refused(void **state)
 		  "2147483647" },
 		{ "{'metadata':{'name':'t'},'spec':{'replicatedJobs':[{'name':'w',"
 		  "'template':{'spec':{'completions':20000,'template':{'spec':{}}}}}]}}",
-		  "JobSet t: replicatedJob w: more than 10000 pods are too many for one "
-		  "machine" },
+		  "JobSet t: replicatedJob w: more than 10000 pods on one machine" },
 		{ "{'metadata':{'name':'a-name-that-is-long-but-not-too-long-as-a-name-"
 		  "itself'"
 		  "},'spec':{'replicatedJobs':[{'name':'trainer','template':{'spec':{"
 		  "'completions':11,'template':{'spec':{}}}}}]}}",
-		  "JobSet a-name-that-is-long-but-not-too-long-as-a-name-itself: the "
-		  "name is "
+		  "JobSet a-name-that-is-long-but-not-too-long-as-a-name-itself: name "
 		  "too long: pods of replicatedJob trainer would have names of 72 "
-		  "characters, "
-		  "and 63 is the most" },
+		  "characters (at most 63)" },
 		{ "{'metadata':{'name':'1t'},'spec':{'replicatedJobs':[{'name':'w',"
 		  "'template':{'spec':{'template':{'spec':{}}}}}]}}",
-		  "JobSet 1t: \"1t-w-0-0-abcde\" would be the name of a pod: want lower "
-		  "case "
-		  "letters, digits and '-', with a letter first" },
+		  "JobSet 1t: invalid pod name \"1t-w-0-0-abcde\": use lowercase "
+		  "letters, digits and '-', a letter first" },
 		{ WITH("", "", "'backoffLimitPerIndex':1,", "OnFailure"),
-		  "JobSet t: replicatedJob w: restartPolicy: backoffLimitPerIndex wants "
-		  "Never" },
+		  "JobSet t: replicatedJob w: restartPolicy: backoffLimitPerIndex "
+		  "requires Never" },
 		{ WITH("", "", "'podFailurePolicy':{},", "OnFailure"),
-		  "JobSet t: replicatedJob w: restartPolicy: podFailurePolicy wants "
+		  "JobSet t: replicatedJob w: restartPolicy: podFailurePolicy requires "
 		  "Never" },
-		{ WITH("", "", "", "Always"),
-		  "JobSet t: replicatedJob w: restartPolicy: want OnFailure or Never, as "
-		  "for every Job" },
+		{ WITH("", "", "", "Always"), "JobSet t: replicatedJob w: restartPolicy: "
+					      "must be OnFailure or Never, as "
+					      "in every Job" },
 		{ WITH("", "", "'completionMode':'NonIndexed','backoffLimitPerIndex':1,",
 		       "Never"),
-		  "JobSet t: replicatedJob w: completionMode: backoffLimitPerIndex wants "
-		  "Indexed" },
+		  "JobSet t: replicatedJob w: completionMode: backoffLimitPerIndex "
+		  "requires Indexed" },
 		{ WITH("", "", "'completionMode':'NonIndexed','successPolicy':{},",
 		       "Never"),
-		  "JobSet t: replicatedJob w: completionMode: successPolicy wants "
+		  "JobSet t: replicatedJob w: completionMode: successPolicy requires "
 		  "Indexed" },
 		{ WITH("", "", "'maxFailedIndexes':1,", "Never"),
 		  "JobSet t: replicatedJob w: backoffLimitPerIndex: required with "
@@ -317,13 +311,13 @@ static void test_refused(void **state)
 		  "action FailIndex" },
 		{ WITH("'successPolicy':{'operator':'All','targetReplicatedJobs':['v']},",
 		       "", "", "Never"),
-		  "JobSet t: spec.successPolicy: targetReplicatedJobs: there is no "
-		  "replicatedJob \"v\"" },
+		  "JobSet t: spec.successPolicy: targetReplicatedJobs: "
+		  "replicatedJob \"v\" not found" },
 		{ WITH("'failurePolicy':{'rules':[{'action':'FailJobSet',"
 		       "'targetReplicatedJobs':['v']}]},",
 		       "", "", "Never"),
-		  "JobSet t: spec.failurePolicy.rules: targetReplicatedJobs: there is no "
-		  "replicatedJob \"v\"" },
+		  "JobSet t: spec.failurePolicy.rules: targetReplicatedJobs: "
+		  "replicatedJob \"v\" not found" },
 		{ WITH("", "'dependsOn':[{'name':'v'}],", "", "Never"),
 		  "JobSet t: replicatedJob: w cannot depend on replicatedJob: v" },
 		{ WITH("", "'dependsOn':[{'name':'w'}],", "", "Never"),

@@ -25,7 +25,7 @@ static void test_full_disk(void **state)
 	podtest_wait(&t, "p");
 	setrlimit(RLIMIT_FSIZE, &old);
 	assert_string_equal(phase_of(&t, "p"), "Succeeded");
-	assert_non_null(strstr((char *)t.lines.data, "the log file ends here"));
+	assert_non_null(strstr((char *)t.lines.data, "log file ends here"));
 	assert_non_null(strstr((char *)t.lines.data, "p/c: line 6\n"));
 	podtest_close(&t);
 }
@@ -115,9 +115,9 @@ static void test_config_errors(void **state)
 		{ "'env':[{'name':'A','valueFrom':{'fieldRef':{'fieldPath':'metadata."
 		  "nope'}}}]",
 		  "unsupported field path metadata.nope" },
-		{ "'env':[{'name':'A=B','value':'x'}]", "not a name of a variable" },
+		{ "'env':[{'name':'A=B','value':'x'}]", "invalid variable name" },
 		{ "'volumeMounts':[{'name':'v','mountPath':'/tmp/kubelet-test-x'}]",
-		  "there is no volume \"v\"" },
+		  "volume \"v\" not found" },
 	};
 	struct podtest t = { 0 };
 
@@ -260,8 +260,8 @@ static void test_gpus(void **state)
 	assert_non_null(strstr((char *)t.lines.data, "p/c: none=.\n"));
 	doc = json_of(&t, gpu_pod(&t, "big", 4, "true"));
 	assert_int_equal(kubelet_check(t.k, doc, notes, &err), -1);
-	assert_string_equal(
-		err.msg, "big/c: it asks for 4 nvidia.com/gpu, and this machine has 3");
+	assert_string_equal(err.msg,
+			    "big/c: requests 4 nvidia.com/gpu, but this machine has 3");
 	cJSON_Delete(doc);
 	cJSON_Delete(notes);
 	podtest_close(&t);

@@ -172,9 +172,9 @@ static const struct row rows[] = {
 	  NULL },
 	{ "{'name':'V','valueFrom':{'secretKeyRef':{'name':'s','key':'broken'}}}", NULL,
 	  "env V: key broken in Secret ns/s is not base64" },
-	{ "{'name':'V','valueFrom':{}}", NULL, "valueFrom names no source" },
-	{ "{'name':'','value':'1'}", NULL, "not a name" },
-	{ "{'value':'1'}", NULL, "not a name" },
+	{ "{'name':'V','valueFrom':{}}", NULL, "valueFrom has no source" },
+	{ "{'name':'','value':'1'}", NULL, "invalid variable name" },
+	{ "{'value':'1'}", NULL, "invalid variable name" },
 	{ "{'name':'V','value':'$(key) $(P) $(LATER)'},{'name':'LATER','value':'1'}",
 	  "V=value $(P) $(LATER)", NULL }, /* the caller's variables are not for $( ) */
 };

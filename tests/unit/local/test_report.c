@@ -67,7 +67,7 @@ static void test_first_in_time_not_in_rank(void **state)
 	end(r, 1, 3100, 3);
 	end(r, 0, 3200, 1);
 	expect(r, 3,
-	       "node-1 failed first, after 2.1 s: exit code 3\nits last line:\n    "
+	       "node-1 failed first, after 2.1 s: exit code 3\nlast line:\n    "
 	       "boom\n" TAIL);
 	report_free(r);
 }
@@ -100,7 +100,7 @@ static void test_error_above_the_last_lines(void **state)
 	assert_true(str_starts((char *)have.data,
 			       "node-0 failed first, after 1.0 s: exit code 1\n"
 			       "error: [rank2]: ValueError: boom\n"
-			       "its last 20 lines:\n    summary\n"));
+			       "last 20 lines:\n    summary\n"));
 	report_free(r);
 }
 
@@ -113,7 +113,7 @@ static void test_twenty_lines(void **state)
 
 	(void)state;
 	buf_adds(&want, "node-0 failed first, after 0.1 s: exit code 1\n"
-			"its last 20 lines:\n");
+			"last 20 lines:\n");
 	for (int i = 0; i < 50; i++) {
 		snprintf(text, sizeof(text), "line %d", i);
 		line(r, 0, text);
@@ -136,22 +136,21 @@ static void test_causes(void **state)
 		const char *want;
 	} rows[] = {
 		{ "", "'exitCode':137,'signal':9,'reason':'OOMKilled'", 137,
-		  "out of memory (the kernel killed it)\nhint: it needs more memory than "
+		  "out of memory (killed by the kernel)\nhint: needs more memory than "
 		  "its limit of 64Mi: raise resources.limits.memory" },
 		{ "", "'exitCode':139,'signal':11", 139,
-		  "killed by SIGSEGV (signal 11)\nits last line" },
+		  "killed by SIGSEGV (signal 11)\nlast line" },
 		{ "", "'exitCode':137,'signal':9", 137,
-		  "killed by SIGKILL (signal 9)\nhint: somebody killed it" },
+		  "killed by SIGKILL (signal 9)\nhint: killed by SIGKILL; check dmesg" },
 		{ "", "'exitCode':127,'reason':'StartError','message':'trian: not found'",
-		  127, "exit code 127: trian: not found\nhint: a command was not found" },
-		{ "", "'exitCode':126", 126,
-		  "exit code 126\nhint: a file cannot be exec" },
+		  127, "exit code 127: trian: not found\nhint: command not found" },
+		{ "", "'exitCode':126", 126, "exit code 126\nhint: file not executable" },
 		{ "ModuleNotFoundError: No module named 'torchx.y'", "'exitCode':1", 1,
 		  "exit code 1\nhint: Python module torchx.y is not installed" },
 		{ "ModuleNotFoundError: No module named 'cut", "'exitCode':1", 1,
-		  "exit code 1\nits last line" },
+		  "exit code 1\nlast line" },
 		{ "OSError: [Errno 98] Address already in use", "'exitCode':1", 1,
-		  "exit code 1\nhint: something else listens on the port" },
+		  "exit code 1\nhint: another process listens on the port" },
 		{ "torch.OutOfMemoryError: CUDA out of memory. Tried", "'exitCode':1", 1,
 		  "exit code 1\nhint: the GPU's memory is full" },
 		{ "RuntimeError: NCCL error in: x.cpp:1", "'exitCode':1", 1,
@@ -159,7 +158,7 @@ static void test_causes(void **state)
 		{ "RuntimeError: [gloo] connectFullMesh failed with", "'exitCode':1", 1,
 		  "exit code 1\nhint: gloo could not reach a peer" },
 		{ "connect() failed: Connection refused", "'exitCode':1", 1,
-		  "exit code 1\nhint: nobody listens where it connects to" },
+		  "exit code 1\nhint: the peer does not listen" },
 	};
 
 	(void)state;
@@ -212,7 +211,7 @@ static void test_victims(void **state)
 	report_forget(r, pods[1]);
 	expect(r, 1,
 	       "node-1 failed first, after 0.5 s\nerror: ValueError: boom\n"
-	       "node-0 then missed it: exit code 1\nits last lines:\n"
+	       "node-0 then lost that peer: exit code 1\nlast lines:\n"
 	       "    ValueError: boom\n    "
 	       "torch.distributed.elastic.multiprocessing.errors."
 	       "ChildFailedError: \n" TAIL);
@@ -225,7 +224,7 @@ static void test_victims(void **state)
 	end(r, 1, 6000, 3);
 	expect(r, 3,
 	       "node-1 failed first, after 6.0 s: exit code 3\n"
-	       "its last line:\n    ValueError: boom\n" TAIL);
+	       "last line:\n    ValueError: boom\n" TAIL);
 	report_free(r);
 
 	/* nobody has a reason of its own: time decides */
@@ -258,7 +257,7 @@ static void test_restarts(void **state)
 	       "'lastState':{'terminated':{'exitCode':5}}");
 	expect(r, 5,
 	       "node-1 failed first, after 1.0 s: exit code 5 (and once more)\n"
-	       "it wrote nothing\n" TAIL);
+	       "no output\n" TAIL);
 	report_free(r);
 }
 
@@ -272,9 +271,7 @@ static void test_overcome(void **state)
 	       "'restartCount':1,'state':{'running':{}},"
 	       "'lastState':{'terminated':{'exitCode':5}}");
 	end(r, 0, 100000, 9);
-	expect(r, 9,
-	       "node-0 failed first, after 100.0 s: exit code 9\nit wrote "
-	       "nothing\n" TAIL);
+	expect(r, 9, "node-0 failed first, after 100.0 s: exit code 9\nno output\n" TAIL);
 	report_free(r);
 }
 
@@ -292,7 +289,7 @@ static void test_jobset_restart_begins_anew(void **state)
 	end(r, 0, 2100, 7);
 	expect(r, 6,
 	       "node-1 failed first, after 2.0 s: exit code 6\n"
-	       "it wrote nothing\n" TAIL);
+	       "no output\n" TAIL);
 	report_free(r);
 }
 

@@ -195,7 +195,7 @@ static void test_first_failing_rank(void **state)
 	assert_int_equal(g.result->exit_code, 3);
 	assert_false(g.result->interrupted);
 	report_has(&g, "node-1 failed first, after ");
-	report_has(&g, "s: exit code 3\nits last line:\n    boom\nlogs: ");
+	report_has(&g, "s: exit code 3\nlast line:\n    boom\nlogs: ");
 	expect_state("fails", "Failed/FailedJobs");
 	end_game(&g);
 }
@@ -214,7 +214,8 @@ static void test_cause_on_another_rank(void **state)
 			       "Connection closed by peer; exit 5")));
 	assert_int_equal(g.result->exit_code, 5);
 	report_has(&g, "node-1 failed first, after ");
-	report_has(&g, "error: ValueError: boom\nnode-0 then missed it: exit code 5\n");
+	report_has(&g,
+		   "error: ValueError: boom\nnode-0 then lost that peer: exit code 5\n");
 	end_game(&g);
 }
 
@@ -231,7 +232,7 @@ static void test_command_not_found(void **state)
 	assert_int_equal(g.result->exit_code, 127);
 	report_has(&g, "exit code 127");
 	report_has(&g, "no-such-command-here");
-	report_has(&g, "hint: a command was not found");
+	report_has(&g, "hint: command not found");
 	end_game(&g);
 }
 
@@ -278,7 +279,7 @@ static void test_restart_in_place(void **state)
 			     "test -e $D/was || { touch $D/was; exit 4; }; echo again")));
 	assert_int_equal(g.result->exit_code, 0);
 	has(&g.lines, "node-0: again\n");
-	has(&g.notes, "node-0 failed and is started again (restart 1)\n");
+	has(&g.notes, "node-0 failed; restarting it (restart 1)\n");
 	end_game(&g);
 }
 
@@ -293,8 +294,8 @@ static void test_jobset_restart(void **state)
 			  "echo x >> $D/n; if [ $JOB_COMPLETION_INDEX = 0 ]; then "
 			  "sleep 0.2; test $(wc -l < $D/n) -gt 4; else sleep 0.4; fi")));
 	assert_int_equal(g.result->exit_code, 0);
-	has(&g.notes, "restart 1 of the job: all pods are made anew\n");
-	has(&g.notes, "restart 2 of the job: all pods are made anew\n");
+	has(&g.notes, "restart 1 of the job: recreating all pods\n");
+	has(&g.notes, "restart 2 of the job: recreating all pods\n");
 	expect_state("restart", "Complete/AllJobsCompleted");
 	end_game(&g);
 }
@@ -375,7 +376,7 @@ static void test_refused(void **state)
 	struct error err = { 0 };
 
 	(void)state;
-	expect_refused("r", "", "[]", ERR_INVALID, "there is no JobSet to run");
+	expect_refused("r", "", "[]", ERR_INVALID, "no JobSet to run");
 	expect_refused("r", "'suspend':true", OBJECTS("", NODES("1", "true")),
 		       ERR_INVALID, "spec.suspend is true");
 	/* both, at once */
@@ -528,7 +529,7 @@ static void test_runs_already(void **state)
 	pid = run_in_child("twice", OBJECTS("", NODES("1", "touch twice; sleep 60")),
 			   "twice");
 	expect_refused("twice", "", OBJECTS("", NODES("1", "true")), ERR_EXISTS,
-		       "job twice in namespace ns runs already on this machine");
+		       "job twice in namespace ns is already running on this machine");
 	kill(pid, SIGTERM);
 	assert_int_equal(exit_of(pid), 143);
 }

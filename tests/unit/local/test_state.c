@@ -123,7 +123,7 @@ static void test_one_run_at_a_time(void **state)
 	assert_int_equal(state_begin(&other, "ns", "x", tj, objects, &err), -1);
 	assert_int_equal(err.kind, ERR_EXISTS);
 	assert_string_equal(err.msg,
-			    "job x in namespace ns runs already on this machine");
+			    "job x in namespace ns is already running on this machine");
 	assert_int_equal(state_begin(&other, "other", "x", tj, objects, &err), 0);
 	state_end(&other);
 	finish(&run);
@@ -193,9 +193,8 @@ static void test_not_found_says_what_there_is(void **state)
 	struct state_run run;
 
 	(void)state;
-	expect_not_found(
-		"ns", "x",
-		"no job x in namespace ns on this machine; there is none at all");
+	expect_not_found("ns", "x",
+			 "no job x in namespace ns on this machine; it has none");
 	begin(&run, "digits");
 	finish(&run);
 	expect_not_found("ns", "digist",
@@ -203,12 +202,10 @@ static void test_not_found_says_what_there_is(void **state)
 			 "'digits'?");
 	expect_not_found(
 		"ns", "quite-another",
-		"no job quite-another in namespace ns on this machine; there are: "
-		"digits");
+		"no job quite-another in namespace ns on this machine; jobs: digits");
 	expect_not_found(
 		"other", "digits",
-		"no job digits in namespace other on this machine; there is one in "
-		"namespace ns");
+		"no job digits in namespace other on this machine; namespace ns has one");
 }
 
 static void test_history_is_kept_for_ten_runs(void **state)
@@ -299,13 +296,14 @@ static void test_bad_folders(void **state)
 	(void)state;
 	assert_int_equal(dir_make(in_state(&a, "kftrainer/jobs"), 0700, &err), 0);
 	assert_int_equal(symlink("/tmp", in_state(&a, "kftrainer/jobs/ns")), 0);
-	expect_refused("ns", "x", "kftrainer/jobs/ns is a symbolic link: want a folder");
+	expect_refused("ns", "x",
+		       "kftrainer/jobs/ns is a symbolic link, not a directory");
 	assert_int_equal(unlink(in_state(&a, "kftrainer/jobs/ns")), 0);
 	assert_int_equal(file_write(in_state(&a, "kftrainer/jobs/ns"), "", 0, 0600, &err),
 			 0);
-	expect_refused("ns", "x", "kftrainer/jobs/ns is not a folder");
-	expect_refused("..", "x", "\"..\" cannot be the name of a namespace");
-	expect_refused("ns", "a/b", "\"a/b\" cannot be the name of a job");
+	expect_refused("ns", "x", "kftrainer/jobs/ns is not a directory");
+	expect_refused("..", "x", "\"..\" is not a valid namespace name");
+	expect_refused("ns", "a/b", "\"a/b\" is not a valid job name");
 	setenv("XDG_STATE_HOME", "state", 1);
 	expect_refused("ns", "x", "XDG_STATE_HOME is \"state\": want an absolute path");
 	unsetenv("XDG_STATE_HOME");
@@ -315,7 +313,7 @@ static void test_bad_folders(void **state)
 			    arena_printf(&a, "%s/.local/state/kftrainer/claims/ns",
 					 getpwuid(geteuid())->pw_dir));
 	setenv("HOME", "here", 1);
-	expect_refused("ns", "x", "HOME is \"here\"; set it, or XDG_STATE_HOME");
+	expect_refused("ns", "x", "HOME is \"here\"; set HOME or XDG_STATE_HOME");
 	setenv("HOME", "/proc/nowhere", 1);
 	expect_refused("ns", "x", "state of local jobs: /proc/nowhere");
 	setenv("XDG_STATE_HOME", "/dev/full", 1);

@@ -237,7 +237,7 @@ static void test_mount_points(void **state)
 	podtest_close(&t);
 }
 
-/* In the working folder the mount point is made, so that results beside it stay. */
+/* In the working directory the mount point is made, so that results beside it stay. */
 static void test_in_working_folder(void **state)
 {
 	struct podtest t;
@@ -353,17 +353,17 @@ static void test_refused_paths(void **state)
 	} rows[] = {
 		{ "/a/../../etc", "must not contain .." },
 		{ "..", "must not contain .." },
-		{ "/", "the root folder cannot be replaced" },
-		{ "//", "the root folder cannot be replaced" },
-		{ "/proc", "the system's own folders" },
-		{ "/proc/sys/kernel", "the system's own folders" },
-		{ "//proc", "the system's own folders" },
-		{ "/./proc/1", "the system's own folders" },
-		{ "/.", "the root folder cannot be replaced" },
+		{ "/", "cannot mount over the root directory" },
+		{ "//", "cannot mount over the root directory" },
+		{ "/proc", "cannot mount over system" },
+		{ "/proc/sys/kernel", "cannot mount over system" },
+		{ "//proc", "cannot mount over system" },
+		{ "/./proc/1", "cannot mount over system" },
+		{ "/.", "cannot mount over the root directory" },
 		{ "/a:b", "must not contain ':'" },
 		{ "", "required" },
-		{ "/etc/passwd", "a file is there, but the volume is a folder" },
-		{ "/etc/passwd/x", "is not a folder" },
+		{ "/etc/passwd", "is a file, but the volume is a directory" },
+		{ "/etc/passwd/x", "is not a directory" },
 	};
 	struct podtest t;
 
@@ -378,7 +378,7 @@ static void test_refused_paths(void **state)
 	}
 	assert_non_null(strstr(refusal(&t, "{'name':'v','nfs':{'server':'s','path':'/'}}",
 				       "{'name':'v','mountPath':'/opt/kft-test/n'}"),
-			       "volume v: nfs: there is no such volume on this machine"));
+			       "volume v: nfs: not supported on this machine"));
 	podtest_close(&t);
 }
 
@@ -477,8 +477,8 @@ static void test_links(void **state)
 				   "true"));
 	assert_int_equal(kubelet_check(t.k, doc, notes, &err), -1);
 	assert_int_equal(err.kind, ERR_UNSUPPORTED);
-	assert_non_null(strstr(
-		err.msg, "p/c: volume v: its mountPath /etc needs a mount namespace"));
+	assert_non_null(
+		strstr(err.msg, "p/c: volume v: mountPath /etc needs a mount namespace"));
 	cJSON_Delete(doc);
 	doc = json_of(&t, pod_with(&t, "{'name':'v'}", m, "true"));
 	assert_int_equal(kubelet_check(t.k, doc, notes, &err), 0);

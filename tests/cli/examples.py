@@ -10,11 +10,13 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROGRAM = os.environ.get("KFTRAINER", os.path.join(ROOT, "kftrainer"))
+sys.path.insert(0, os.path.join(ROOT, "tests"))  # tap.py
 SERVER = "127.0.0.1:1"  # tcpmux: nobody listens there
 
 # What a line may need besides a cluster: how it exits, and what it says.
@@ -46,29 +48,6 @@ spec:
   runtimeRef: {name: torch-distributed}
   trainer: {numNodes: 2, command: [sh, -c, "echo rank $PET_NODE_RANK"]}
 """
-
-
-class Results:
-    """Tests in TAP, as tests/run.sh reads them."""
-
-    def __init__(self):
-        self.tests = self.failures = 0
-
-    def check(self, what, problem):
-        """One test, passed when there is no problem to tell."""
-        self.tests += 1
-        print("not ok" if problem else "ok", self.tests, "-", what, flush=True)
-        if problem:
-            self.failures += 1
-            print("\n".join("# " + line for line in str(problem).splitlines()))
-
-    def skip(self, what, why):
-        self.tests += 1
-        print(f"ok {self.tests} - {what} # skip {why}", flush=True)
-
-    def finish(self):
-        print(f"1..{self.tests}")
-        return 1 if self.failures else 0
 
 
 def output(*args):

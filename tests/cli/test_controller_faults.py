@@ -13,22 +13,15 @@ import urllib.error
 import urllib.request
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tests"))
+sys.dont_write_bytecode = True
+from tap import check, finish
+
 PROGRAM = os.environ.get("KFTRAINER", os.path.join(ROOT, "kftrainer"))
 TRAINER = "/apis/trainer.kubeflow.org/v1alpha1"
 HOOKS = "/apis/admissionregistration.k8s.io/v1"
 SECONDS = 60
 NO_PROXY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-tests = failures = 0
-
-
-def check(what, problem):
-    """One test, passed when there is no problem to tell."""
-    global tests, failures
-    tests += 1
-    print("not ok" if problem else "ok", tests, "-", what, flush=True)
-    if problem:
-        failures += 1
-        print("\n".join("# " + line for line in str(problem).splitlines()[-40:]))
 
 
 def until(is_so, seconds=SECONDS):
@@ -274,8 +267,7 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             scene(api, folder)
         api.stop()
-    print(f"1..{tests}")
-    sys.exit(1 if failures else 0)
+    finish()
 
 
 main()

@@ -14,7 +14,8 @@ import subprocess
 import sys
 import tempfile
 
-from examples import KUBECONFIG, PROGRAM, ROOT, Results, output, run_example, run_script, write
+from examples import KUBECONFIG, PROGRAM, ROOT, output, run_example, run_script, write
+from tap import check, finish, skip
 
 PAGES = ["README.md", "CONTRIBUTING.md", "SECURITY.md"]
 OTHERS = {"kubectl", "helm", "docker", "ctr", "make", "man"}
@@ -27,8 +28,6 @@ EvictionByEvictionAPI Failed FailedAttachVolume FailedCreate FailedCreatePodSand
 FailedMount False ImagePullBackOff Job Kueue Lease LocalQueue Pending PersistentVolumeClaim Pod PodsOfAll
 PreemptionByScheduler QuotaReserved Ready Succeeded TerminationByKubelet TrainJobResourcesCreationFailed
 True Unknown WaitForFirstConsumer""".split())
-results = Results()
-check = results.check
 
 
 def read(path):
@@ -247,10 +246,10 @@ def main():
     torch = subprocess.run(["/usr/bin/python3", "-c", "import torch"], capture_output=True, check=False).returncode == 0
     for page in pages:
         if "import torch" in read(page) and not torch:
-            results.skip(f"{page}: its commands", "PyTorch is not installed")
+            skip(f"{page}: its commands", "PyTorch is not installed")
         else:
             run_page(page)
-    sys.exit(results.finish())
+    finish()
 
 
 main()

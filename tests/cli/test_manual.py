@@ -6,13 +6,11 @@ import subprocess
 import sys
 import tempfile
 
-from examples import PROGRAM, ROOT, Results, environment, make_folder, output, run_examples
+from examples import PROGRAM, ROOT, environment, make_folder, output, run_examples
+from tap import check, finish
 
 HIDDEN = {(): ("cache-serve", "mpi-launch"), ("runtime",): ("unpack-workspace",)}  # in no list, but in the page
 PAGE = os.path.join(ROOT, "kftrainer.1")
-results = Results()
-check = results.check
-
 
 # Of examples about jobs: those that are refused where the jobs are this machine's.
 NOT_OF_THIS_MACHINE = {"--since": 2, "-n team-a": 1, "condition=Suspended": 1, "--for running": 1}
@@ -136,7 +134,7 @@ def main():
             lines = examples_of_help(output(path, "--help"))
             check(f"{path}: and those about jobs, on this machine", run_here(lines, folder))
         check("the examples of the page work", run_examples(examples_of_page(), folder))
-    sys.exit(results.finish())
+    finish()
 
 
 main()

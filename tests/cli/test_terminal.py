@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `submit --local` does on a terminal: colours, a line that shows the phase, Ctrl-C."""
+"""What `submit --local` does on a terminal: colors, a line that shows the phase, Ctrl-C."""
 import fcntl
 import os
 import pty
@@ -12,18 +12,16 @@ import tempfile
 import termios
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tests"))
+sys.dont_write_bytecode = True
+from tap import check, finish
+
 PROGRAM = os.environ.get("KFTRAINER", os.path.join(ROOT, "kftrainer"))
 COLUMNS = 80
-tests = failures = 0
 
 
-def check(what, good, got):
-    global tests, failures
-    tests += 1
-    print("ok" if good else "not ok", tests, "-", what)
-    if not good:
-        failures += 1
-        print("# " + repr(got))
+def shows(what, good, got):
+    check(what, None if good else repr(got))
 
 
 def screen(text):
@@ -85,29 +83,28 @@ def local(*command, **how):
 
 def main():
     out, status = local("sh", "-c", "echo hello; sleep 0.2; echo world")
-    check("it is complete", status == 0, out)
-    check("a colour for each rank", "\033[36m[node-0]\033[0m hello" in out and "\033[33m[node-1]\033[0m hello" in out, out)
-    check("the end in green", "\033[32mcomplete\033[0m" in out, out)
+    shows("it is complete", status == 0, out)
+    shows("a color for each rank", "\033[36m[node-0]\033[0m hello" in out and "\033[33m[node-1]\033[0m hello" in out, out)
+    shows("the end in green", "\033[32mcomplete\033[0m" in out, out)
     shown = [line for line in screen(out) if line]
-    check("the phase is a line that goes away", "\r\033[K" in out and "running" not in "\n".join(shown), shown)
-    check("the lines are whole", sorted(line for line in shown if line.startswith("[node-")) ==
+    shows("the phase is a line that goes away", "\r\033[K" in out and "running" not in "\n".join(shown), shown)
+    shows("the lines are whole", sorted(line for line in shown if line.startswith("[node-")) ==
           ["[node-0] hello", "[node-0] world", "[node-1] hello", "[node-1] world"], shown)
-    check("the last line says how it ended", shown[-1].startswith("tty: complete in "), shown)
+    shows("the last line says how it ended", shown[-1].startswith("tty: complete in "), shown)
     out, status = local("sh", "-c", "sleep 0.1", columns=10)
-    check("a narrow terminal: the phase stays on one line",
+    shows("a narrow terminal: the phase stays on one line",
           all(len(part) < 10 for part in re.findall(r"\033\[K([a-z][^\r\n\033]*)", out)), out)
     out, _ = local("echo", "hello", env={"NO_COLOR": "1"})
-    check("NO_COLOR: none", "[node-0] hello" in out and "\033[3" not in out, out)
+    shows("NO_COLOR: none", "[node-0] hello" in out and "\033[3" not in out, out)
     out, _ = local("echo", "hello", env={"TERM": "dumb"})
-    check("TERM=dumb: no escapes at all", "[node-0] hello" in out and "\033" not in out, out)
+    shows("TERM=dumb: no escapes at all", "[node-0] hello" in out and "\033" not in out, out)
     out, status = local("sh", "-c", "trap 'echo caught; exit 0' TERM; echo up; sleep 100 & wait", keys_after=b"up", keys=b"\x03")
-    check("Ctrl-C: 130", status == 130, (status, out))
-    check("Ctrl-C: the processes get TERM and are heard", "caught" in out, out)
-    check("Ctrl-C: it says so", "interrupted" in out, out)
+    shows("Ctrl-C: 130", status == 130, (status, out))
+    shows("Ctrl-C: the processes get TERM and are heard", "caught" in out, out)
+    shows("Ctrl-C: it says so", "interrupted" in out, out)
     out, status = run("logs", "nobody")
-    check("errors have no colour", status == 1 and "\033" not in out, out)
-    print(f"1..{tests}")
-    sys.exit(1 if failures else 0)
+    shows("errors have no color", status == 1 and "\033" not in out, out)
+    finish()
 
 
 main()

@@ -14,20 +14,14 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import unquote
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+sys.dont_write_bytecode = True
+from tap import check, finish, skip
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("KFTRAINER", str(ROOT / "kftrainer"))
 TOKEN, CHUNK = "hf_GoodToken0123456789", 6_000_000
 scratch = pathlib.Path(tempfile.mkdtemp(prefix="kft-hfput-"))
-tests = failures = 0
-
-
-def check(what, problem):
-    global tests, failures
-    tests += 1
-    print("not ok" if problem else "ok", tests, "-", what, flush=True)
-    if problem:
-        failures += 1
-        print("\n".join("# " + line for line in str(problem).splitlines()), flush=True)
 
 
 def blob(data):
@@ -229,8 +223,7 @@ if os.path.exists(venv + "/.done"):
                        env=os.environ | {"HF_HUB_DISABLE_XET": "1", "HOME": str(scratch), "NO_PROXY": "*", "no_proxy": "*"})
     check("the stand-in satisfies huggingface_hub", problem(files) if r.returncode == 0 else r.stderr[-600:])
 else:
-    tests += 1
-    print(f"ok {tests} - the stand-in satisfies huggingface_hub # SKIP tests/setup.sh store has not run")
+    skip("the stand-in satisfies huggingface_hub", "tests/setup.sh store has not run")
 
 hub.clear()
 status, said = run("hf://org/m")
@@ -334,6 +327,5 @@ for what, env, words in (("no token", {"HF_TOKEN": None}, "HF_TOKEN"), ("a wrong
                          ("no hub", {"HF_ENDPOINT": "nowhere"}, "HF_ENDPOINT")):
     status, said = run("hf://org/m", env)
     check("refused: " + what, "" if status and words in said and len(said.splitlines()) <= 2 else said)
-print(f"1..{tests}")
 shutil.rmtree(scratch, ignore_errors=True)
-sys.exit(1 if failures else 0)
+finish()

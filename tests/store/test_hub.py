@@ -15,25 +15,15 @@ import sys
 import tempfile
 import time
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path[:0] = [str(p) for p in pathlib.Path(__file__).resolve().parents[:2]]
 sys.dont_write_bytecode = True
 import hub as standin
+from tap import check, finish, skip
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("KFTRAINER", str(ROOT / "kftrainer"))
 TOKEN, OTHER = "hf_GoodToken0123456789", "hf_StrangersToken012345"
 scratch = pathlib.Path(tempfile.mkdtemp(prefix="kft-hub-"))
-tests = failures = 0
-
-
-def check(what, problem):
-    """One test, passed when there is no problem to tell."""
-    global tests, failures
-    tests += 1
-    print("not ok" if problem else "ok", tests, "-", what, flush=True)
-    if problem:
-        failures += 1
-        print("\n".join("# " + line for line in str(problem).splitlines()), flush=True)
 
 
 # ---- what the hub has ----
@@ -140,7 +130,7 @@ def test_peer():
     """huggingface_hub fetches the same from the same server."""
     venv = subprocess.run([ROOT / "tests/setup.sh", "venv", "store"], capture_output=True, text=True).stdout.strip()
     if not os.path.exists(venv + "/.done"):
-        check("huggingface_hub # SKIP tests/setup.sh store has not run", None)
+        skip("huggingface_hub", "tests/setup.sh store has not run")
         return
     code = ("import sys; from huggingface_hub import snapshot_download as s\n"
             "s(sys.argv[2], repo_type=sys.argv[1], local_dir=sys.argv[3], allow_patterns=eval(sys.argv[4]), ignore_patterns=eval(sys.argv[5]))")
@@ -379,8 +369,7 @@ def main():
                 test()
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    print(f"1..{tests}")
-    return 1 if failures else 0
+    finish()
 
 
-sys.exit(main())
+main()

@@ -17,26 +17,17 @@ import time
 import zlib
 from urllib.parse import quote
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path[:0] = [str(p) for p in pathlib.Path(__file__).resolve().parents[:2]]
 sys.dont_write_bytecode = True
 import aws
 import faulty
+from tap import check, finish, skip
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("KFTRAINER", str(ROOT / "kftrainer"))
 ACCESS, SECRET = "AKIDTESTTESTTEST", "SecretSecretSecret/Secret+Secret"
 scratch = pathlib.Path(tempfile.mkdtemp(prefix="kft-s3-"))
-tests = failures = 0
 children = []
-
-
-def check(what, problem):
-    global tests, failures
-    tests += 1
-    print("not ok" if problem else "ok", tests, "-", what, flush=True)
-    if problem:
-        failures += 1
-        print("\n".join("# " + line for line in str(problem).splitlines()), flush=True)
 
 
 def end():
@@ -49,18 +40,6 @@ def end():
 atexit.register(end)
 
 
-def finish():
-    print(f"1..{tests}")
-    sys.exit(1 if failures else 0)
-
-
-def skip(why):
-    global tests
-    tests += 1
-    print(f"ok {tests} - s3 # SKIP {why}")
-    finish()
-
-
 def output(*argv):
     r = subprocess.run(argv, capture_output=True, text=True)
     return r.stdout.strip() if r.returncode == 0 else None
@@ -68,7 +47,8 @@ def output(*argv):
 
 venv, versitygw = output(ROOT / "tests/setup.sh", "venv", "s3"), output(ROOT / "tests/store/versitygw.sh")
 if not venv or not os.path.exists(venv + "/.done") or not versitygw:
-    skip("versitygw or moto is not there: tests/setup.sh store")
+    skip("s3", "versitygw or moto is not installed: tests/setup.sh store")
+    finish()
 sys.path.insert(0, next(str(p) for p in pathlib.Path(venv).glob("lib/python3*/site-packages")))
 os.environ.update(AWS_EC2_METADATA_DISABLED="true", NO_PROXY="*", no_proxy="*")
 import boto3
@@ -93,7 +73,8 @@ def wait_port(port):
             return socket.create_connection(("127.0.0.1", port), 1).close()
         except OSError:
             time.sleep(0.1)
-    skip("a server does not start: " + (scratch / "servers.log").read_text()[-500:])
+    skip("s3", "a server does not start: " + (scratch / "servers.log").read_text()[-500:])
+    finish()
 
 
 # ---- running it ----

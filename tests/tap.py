@@ -1,0 +1,26 @@
+"""TAP for tests in Python, as tests/run.sh reads it: check(), skip(), finish()."""
+import sys
+
+tests = failures = 0
+
+
+def check(what, problem):
+    """One test: passed if there is no problem to report."""
+    global tests, failures
+    tests += 1
+    print("not ok" if problem else "ok", tests, "-", what, flush=True)
+    if problem:
+        failures += 1
+        print("\n".join("# " + line for line in str(problem).splitlines()[-100:]), flush=True)
+
+
+def skip(what, why):
+    global tests
+    tests += 1
+    print(f"ok {tests} - {what} # SKIP {why}", flush=True)
+
+
+def finish():
+    """Print the plan and exit."""
+    print(f"1..{tests}", flush=True)
+    sys.exit(1 if failures else 0)

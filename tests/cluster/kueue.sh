@@ -91,6 +91,30 @@ kueue_queues() { # NAME CPUS, and the same again
 	done
 }
 
+# YAML of LocalQueues, and of a WorkloadPriorityClass; each ends with the mark of a document.
+local_queues() { # NAME CLUSTERQUEUE, and the same again
+	while [ $# != 0 ]; do
+		cat <<-END
+			apiVersion: kueue.x-k8s.io/v1beta2
+			kind: LocalQueue
+			metadata: {name: $1}
+			spec: {clusterQueue: $2}
+			---
+		END
+		shift 2
+	done
+}
+
+priority_class() { # NAME VALUE
+	cat <<-END
+		apiVersion: kueue.x-k8s.io/v1beta2
+		kind: WorkloadPriorityClass
+		metadata: {name: $1}
+		value: $2
+		---
+	END
+}
+
 kueue_pid() { cat "$scratch/kueue/pid"; }
 
 kueue_up() { # NAME CPUS, and the same again: its ClusterQueues

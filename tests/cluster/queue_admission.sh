@@ -6,16 +6,8 @@ ns=kueue-$$
 kn() { kc -n $ns "$@"; }
 objects() {
 	kc create namespace $ns && kn apply -f - <<-END
-		apiVersion: kueue.x-k8s.io/v1beta2
-		kind: LocalQueue
-		metadata: {name: mine}
-		spec: {clusterQueue: team}
-		---
-		apiVersion: kueue.x-k8s.io/v1beta2
-		kind: WorkloadPriorityClass
-		metadata: {name: urgent}
-		value: 1000
-		---
+		$(local_queues mine team)
+		$(priority_class urgent 1000)
 		apiVersion: trainer.kubeflow.org/v1alpha1
 		kind: TrainingRuntime
 		metadata: {name: steps}

@@ -4,11 +4,7 @@
 ns=queue-verbs-$$
 objects() {
 	kc create namespace $ns && kc -n $ns apply -f - <<-END
-		apiVersion: kueue.x-k8s.io/v1beta2
-		kind: LocalQueue
-		metadata: {name: mine}
-		spec: {clusterQueue: team}
-		---
+		$(local_queues mine team)
 		apiVersion: trainer.kubeflow.org/v1alpha1
 		kind: TrainJob
 		metadata: {name: one, labels: {kueue.x-k8s.io/queue-name: mine}}

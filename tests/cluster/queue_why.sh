@@ -4,22 +4,7 @@
 ns=whyq-$$
 kn() { kc -n $ns "$@"; }
 queues() {
-	kc create namespace $ns && kn apply -f - <<-END
-		apiVersion: kueue.x-k8s.io/v1beta2
-		kind: LocalQueue
-		metadata: {name: mine}
-		spec: {clusterQueue: why}
-		---
-		apiVersion: kueue.x-k8s.io/v1beta2
-		kind: LocalQueue
-		metadata: {name: nowhere}
-		spec: {clusterQueue: absent}
-		---
-		apiVersion: kueue.x-k8s.io/v1beta2
-		kind: WorkloadPriorityClass
-		metadata: {name: why-$$}
-		value: 1000
-	END
+	kc create namespace $ns && { local_queues mine why nowhere absent; priority_class why-$$ 1000; } | kn apply -f -
 }
 check "queues" queues
 train() { # NAME NODES [QUEUE [LABELS]]: a CPU a node
@@ -30,13 +15,7 @@ train() { # NAME NODES [QUEUE [LABELS]]: a CPU a node
 		spec: {runtimeRef: {name: torch-distributed}, trainer: {numNodes: $2, resourcesPerNode: {requests: {cpu: 1}}}}
 	END
 }
-why() { in_cluster "$kftrainer" why -n $ns "$@"; }
-said() {
-	why "$1" >"$scratch/why" || return 1
-	cat "$scratch/why"
-	head -n 1 "$scratch/why" | sed 's/ Also: .*//' | grep -qE -e "$2"
-}
-says() { wait_for 30 said "$@"; }
+says() { wait_for 30 why_says "$@"; }
 has_pods() { [ "$(kn get pods -l "jobset.sigs.k8s.io/jobset-name=$1" -o name | wc -l)" = "$2" ]; }
 active() { kn patch workload "$(kn get workloads -l "kueue.x-k8s.io/job-uid=$(kn get trainjob "$1" -o 'jsonpath={.metadata.uid}')" -o 'jsonpath={.items[0].metadata.name}')" --type merge -p "{\"spec\": {\"active\": $2}}"; }
 

@@ -4,12 +4,7 @@
 ns=wsqueue-$$
 kn() { kc -n $ns "$@"; }
 queue() {
-	kc create namespace $ns && kn apply -f - <<-END
-		apiVersion: kueue.x-k8s.io/v1beta2
-		kind: LocalQueue
-		metadata: {name: mine}
-		spec: {clusterQueue: team}
-	END
+	kc create namespace $ns && local_queues mine team | kn apply -f -
 }
 check "a queue" queue
 mkdir "$scratch/code"

@@ -8,17 +8,7 @@
 e2e_up
 check "Kueue starts" kueue_up team 2m
 queue() {
-	kc label node n2 pool=train --overwrite && k apply -f - <<-END
-		apiVersion: kueue.x-k8s.io/v1beta2
-		kind: LocalQueue
-		metadata: {name: mine}
-		spec: {clusterQueue: team}
-		---
-		apiVersion: kueue.x-k8s.io/v1beta2
-		kind: WorkloadPriorityClass
-		metadata: {name: urgent}
-		value: 1000
-	END
+	kc label node n2 pool=train --overwrite && { local_queues mine team; priority_class urgent 1000; } | k apply -f -
 }
 check "a queue, for the second node" queue
 

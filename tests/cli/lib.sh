@@ -1,6 +1,8 @@
 # lib.sh - black-box tests of the binary: run it, look at what it said and how it ended.
 # shellcheck shell=bash
 . "$(dirname "${BASH_SOURCE[0]}")/../tap.sh"
+# shellcheck source=tests/said.sh
+. tests/said.sh
 kftrainer=${KFTRAINER:-$PWD/kftrainer}
 export XDG_STATE_HOME=$scratch/state
 unset NO_COLOR CUDA_VISIBLE_DEVICES KFTRAINER_ISOLATION
@@ -9,22 +11,6 @@ unset NO_COLOR CUDA_VISIBLE_DEVICES KFTRAINER_ISOLATION
 run() {
 	"$kftrainer" "$@" >"$scratch/out" 2>"$scratch/err" </dev/null
 	status=$?
-}
-
-dump() {
-	echo "status $status; stdout:"
-	head -c 2000 "$scratch/out"
-	echo "stderr:"
-	head -c 2000 "$scratch/err"
-	return 1
-}
-
-# says STATUS REGEX ARGUMENT...: ends so, and a line of either output is like that.
-says() {
-	local want=$1 like=$2
-	shift 2
-	run "$@"
-	[ "$status" = "$want" ] && cat "$scratch/out" "$scratch/err" | grep -Eq -e "$like" || dump
 }
 
 # refuses REGEX ARGUMENT...: status 2, exactly one line of complaint, nothing on stdout.

@@ -138,3 +138,31 @@ controller_down() { # [SIGNAL]: of all replicas that run; waits for their end
 		while [ -e "/proc/$pid" ]; do sleep 0.05; done
 	done
 }
+
+# YAML of the TrainJob `once` of so many nodes, and of its runtime, whose Jobs do not try again.
+tried_once() { # NODES
+	cat <<-END
+		apiVersion: trainer.kubeflow.org/v1alpha1
+		kind: TrainingRuntime
+		metadata: {name: once, labels: {trainer.kubeflow.org/framework: plain}}
+		spec:
+		  mlPolicy: {numNodes: $1}
+		  template: {spec: {replicatedJobs: [{name: node, template: {
+		    metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}},
+		    spec: {backoffLimit: 0, template: {spec: {containers: [{name: node, image: i}]}}}}}]}}
+		---
+		apiVersion: trainer.kubeflow.org/v1alpha1
+		kind: TrainJob
+		metadata: {name: once}
+		spec: {runtimeRef: {kind: TrainingRuntime, name: once}}
+	END
+}
+
+# What `why` says of a job in $ns, in $scratch/why: its first sentence, and the command that shows more.
+why() { in_cluster "$kftrainer" why -n $ns "$@"; }
+why_says() { # JOB REGEX [COMMAND]
+	why "$1" >"$scratch/why" || return 1
+	cat "$scratch/why"
+	head -n 1 "$scratch/why" | sed 's/ Also: .*//' | grep -qE -e "$2" &&
+		{ [ -z "${3:-}" ] || grep -qE -e "^More: $3" "$scratch/why"; }
+}

@@ -48,25 +48,7 @@ fails() { # the later one is seen first
 check "two of its ranks fail" fails
 check "their exit codes are told" wait_for 60 told two ContainerFailed "pods, first two-node-0-0-" "exit code 5"
 
-# A runtime whose Jobs do not try again.
-once() {
-	kt create -f - <<-END
-		apiVersion: trainer.kubeflow.org/v1alpha1
-		kind: TrainingRuntime
-		metadata: {name: once, labels: {trainer.kubeflow.org/framework: plain}}
-		spec:
-		  mlPolicy: {numNodes: 2}
-		  template: {spec: {replicatedJobs: [{name: node, template: {
-		    metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}},
-		    spec: {backoffLimit: 0, template: {spec: {containers: [{name: node, image: i}]}}}}}]}}
-		---
-		apiVersion: trainer.kubeflow.org/v1alpha1
-		kind: TrainJob
-		metadata: {name: once}
-		spec: {runtimeRef: {kind: TrainingRuntime, name: once}}
-	END
-}
-check "a TrainJob that is tried once has its pods" eval 'once && wait_for 60 pods once 2'
+check "a TrainJob that is tried once has its pods" eval 'tried_once 2 | kt create -f - && wait_for 60 pods once 2'
 check "one of its ranks is out of memory" report once 1 "$(terminated 137 OOMKilled 4)"
 failed() { [ "$(kt get trainjob once -o 'jsonpath={.status.conditions[?(@.type=="Failed")].status}')" = True ]; }
 check "the TrainJob fails" wait_for 60 failed

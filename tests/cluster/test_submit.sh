@@ -11,25 +11,13 @@ cluster kubeconfig "$d/admin" admin system:masters
 cluster kubeconfig "$d/jane" jane
 config=$d/admin
 
-# Standard output in $scratch/out, standard error in $scratch/err, status in $status.
+# shellcheck source=tests/said.sh
+. tests/said.sh
 submits() {
 	in_cluster timeout 600 "$kftrainer" submit --kubeconfig "$config" "$@" >"$scratch/out" 2>"$scratch/err"
 	status=$?
 }
-dump() {
-	echo "status $status; stdout:"
-	head -c 3000 "$scratch/out"
-	echo "stderr:"
-	head -c 3000 "$scratch/err"
-	return 1
-}
-says() { # STATUS REGEX ARGUMENT...
-	local want=$1 like=$2
-	shift 2
-	submits "$@"
-	[ "$status" = "$want" ] && cat "$scratch/out" "$scratch/err" | grep -Eq -e "$like" || dump
-}
-also() { cat "$scratch/out" "$scratch/err" | grep -Eq -e "$1" || dump; }
+runner=submits
 lines() { [ "$(wc -l <"$scratch/$1")" = "$2" ] || dump; }
 there() { kc get "$1" "$2" -n "${3:-default}"; }
 absent() { ! there "$@"; }

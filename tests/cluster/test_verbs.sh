@@ -41,25 +41,8 @@ container() { # PHASE STATE
 running=$(container Running '{"running":{}}' True true)
 succeeded=$(container Succeeded '{"terminated":{"exitCode":0,"reason":"Completed"}}')
 failed=$(container Failed '{"terminated":{"exitCode":7,"reason":"Error","finishedAt":"2026-01-01T00:00:01Z"}}')
-once() {
-	kt create -f - <<-END
-		apiVersion: trainer.kubeflow.org/v1alpha1
-		kind: TrainingRuntime
-		metadata: {name: once, labels: {trainer.kubeflow.org/framework: plain}}
-		spec:
-		  mlPolicy: {numNodes: 3}
-		  template: {spec: {replicatedJobs: [{name: node, template: {
-		    metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}},
-		    spec: {backoffLimit: 0, template: {spec: {containers: [{name: node, image: i}]}}}}}]}}
-		---
-		apiVersion: trainer.kubeflow.org/v1alpha1
-		kind: TrainJob
-		metadata: {name: once}
-		spec: {runtimeRef: {kind: TrainingRuntime, name: once}}
-	END
-}
 check "no jobs at all" says 0 "^No TrainJobs in namespace $ns\.$" get -n $ns
-check "three TrainJobs" eval 'trainjob one 1 && team=blue trainjob two 2 && once'
+check "three TrainJobs" eval 'trainjob one 1 && team=blue trainjob two 2 && tried_once 3 | kt create -f -'
 check "their pods" eval 'wait_for 60 pods one 1 && wait_for 60 pods two 2 && wait_for 60 pods once 3'
 
 # ---- get ---------------------------------------------------------------------------------------------

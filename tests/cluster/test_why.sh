@@ -64,15 +64,7 @@ train() { # NAME RUNTIME [NODES [SPEC [TRAINER [LABELS]]]]
 		spec: {runtimeRef: {kind: TrainingRuntime, name: $2}, trainer: {numNodes: ${3:-1}${5:+, $5}}${4:+, $4}}
 	END
 }
-why() { in_cluster "$kftrainer" why -n $ns "$@"; }
-# says JOB PATTERN [COMMAND]: the first sentence, and the command that shows more
-said() {
-	why "$1" >"$scratch/why" || return 1
-	cat "$scratch/why"
-	head -n 1 "$scratch/why" | sed 's/ Also: .*//' | grep -qE -e "$2" &&
-		{ [ -z "${3:-}" ] || grep -qE -e "^More: $3" "$scratch/why"; }
-}
-says() { wait_for "${patience:-30}" said "$@"; }
+says() { wait_for "${patience:-30}" why_says "$@"; }
 pod() { kt get pods -l "jobset.sigs.k8s.io/jobset-name=$1,batch.kubernetes.io/job-completion-index=${2:-0}" -o name; }
 has_pods() { wait_for 60 eval "[ \$(kt get pods -l jobset.sigs.k8s.io/jobset-name=$1 -o name | wc -l) = $2 ]"; }
 report() { kt patch "$(pod "$1" "$2")" --subresource status -p "{\"status\":$3}" >/dev/null; } # JOB RANK STATUS

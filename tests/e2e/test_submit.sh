@@ -5,25 +5,13 @@
 e2e_shared
 cluster kubeconfig "$scratch/admin" admin system:masters
 
-# Standard output in $scratch/out, standard error in $scratch/err, status in $status.
+# shellcheck source=tests/said.sh
+. tests/said.sh
 submits() {
 	in_cluster timeout 600 "$kftrainer" submit --kubeconfig "$scratch/admin" -n $ns "$@" >"$scratch/out" 2>"$scratch/err"
 	status=$?
 }
-dump() {
-	echo "status $status; stdout:"
-	head -c 3000 "$scratch/out"
-	echo "stderr:"
-	head -c 3000 "$scratch/err"
-	return 1
-}
-says() { # STATUS REGEX ARGUMENT...
-	local want=$1 like=$2
-	shift 2
-	submits "$@"
-	[ "$status" = "$want" ] && cat "$scratch/out" "$scratch/err" | grep -Eq -e "$like" || dump
-}
-also() { cat "$scratch/out" "$scratch/err" | grep -Eq -e "$1" || dump; }
+runner=submits
 file() { # NAME SPEC
 	printf '%s\n' 'apiVersion: trainer.kubeflow.org/v1alpha1' 'kind: TrainJob' "metadata: {name: $1}" "spec: $2" >"$scratch/$1.yaml"
 	echo "$scratch/$1.yaml"

@@ -6,15 +6,7 @@ export gone_after=2 KFT_NODE_GRACE=16
 . "$(dirname "$0")/lib.sh"
 e2e_up
 
-why() { in_cluster "$kftrainer" why -n $ns "$@"; }
-# says JOB PATTERN [COMMAND]: the first sentence, and the command that shows more
-said() {
-	why "$1" >"$scratch/why" || return 1
-	cat "$scratch/why"
-	head -n 1 "$scratch/why" | sed 's/ Also: .*//' | grep -qE -e "$2" &&
-		{ [ -z "${3:-}" ] || grep -qE -e "^More: $3" "$scratch/why"; }
-}
-says() { wait_for 90 said "$@"; }
+says() { wait_for 90 why_says "$@"; }
 special() { # NAME POD-SPEC [RESTARTPOLICY]
 	k apply -f - <<-END >/dev/null
 		apiVersion: trainer.kubeflow.org/v1alpha1

@@ -1,20 +1,12 @@
 /* The same as an ordinary user, who has no rights but in a user namespace. */
-#include <grp.h>
-#include <sys/prctl.h>
-
+#include "tests/unit/local/nobody.h"
 #include "tests/unit/local/volume_cases.h"
-
-enum { NOBODY = 65534 };
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = { VOLUME_CASES };
 
-	if (geteuid() == 0 &&
-	    (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 ||
-	     setresuid(NOBODY, NOBODY, NOBODY) < 0))
+	if (become_nobody() < 0)
 		return 1;
-	/* As after a login: /proc/self belongs to the user. */
-	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

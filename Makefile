@@ -138,7 +138,7 @@ QUICK   := lint unit golden cli
 ROOM    ?= *
 UNIT     = $(patsubst %.c,$(SANOUT)/%,$(wildcard tests/unit/$(ROOM)/test_*.c) $(if $(filter $(ROOM),*),$(FUZZ)))
 unit: $(UNIT)
-	@tests/run.sh unit $^
+	@LANES=$${LANES:-2} tests/run.sh unit $^
 
 lint: headers layers budget text style lint-self
 layers:

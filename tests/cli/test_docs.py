@@ -1,24 +1,17 @@
 #!/usr/bin/env python3
-"""README.md and docs/: their commands run, their links lead somewhere, and their tables are the code's.
+"""README.md and docs/: their commands run, their links work, and their tables match the code.
 
-A block of `sh` is run, line by line as a person would, and has to succeed. In one of `console` the
-lines that begin with "$ " are commands that need a cluster, a GPU or another program: examples.py
-says what becomes of ours; of other programs they are only counted. A block of `text` has no commands.
+Pages that train with PyTorch are run by tests/local/test_docs.py.
 """
 import glob
 import json
 import os
 import re
-import shutil
-import subprocess
-import sys
-import tempfile
 
-from examples import KUBECONFIG, PROGRAM, ROOT, output, run_example, run_script, write
-from tap import check, finish, skip
+from examples import ROOT, output
+from pages import PAGES, make_targets, needs_torch, prose, read, run_page
+from tap import check, finish
 
-PAGES = ["README.md", "CONTRIBUTING.md", "SECURITY.md"]
-OTHERS = {"kubectl", "helm", "docker", "ctr", "make", "man"}
 OTHERS_OPTIONS = {"--release", "--previous", "--mca"}
 MAX_LINES = 150
 # Words of why*.c that look like a reason and are none: kinds, phases, conditions, others' reasons.
@@ -28,81 +21,6 @@ EvictionByEvictionAPI Failed FailedAttachVolume FailedCreate FailedCreatePodSand
 FailedMount False ImagePullBackOff Job Kueue Lease LocalQueue Pending PersistentVolumeClaim Pod PodsOfAll
 PreemptionByScheduler QuotaReserved Ready Succeeded TerminationByKubelet TrainJobResourcesCreationFailed
 True Unknown WaitForFirstConsumer""".split())
-
-
-def read(path):
-    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
-        return file.read()
-
-
-def blocks(text):
-    """(kind, text) of each fenced block."""
-    return re.findall(r"^```(\w*)\n(.*?)^```$", text, re.M | re.S)
-
-
-def prose(text):
-    return re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
-
-
-def commands(block):
-    return [m[1] for m in re.finditer(r"^\$ ((?:.*\\\n)*.*)", block, re.M)]
-
-
-def make_targets():
-    text = read("Makefile")
-    return set(re.findall(r"^([\w-]+):", text, re.M)) | set(" ".join(re.findall(r"\.PHONY:((?:.*\\\n)*.*)", text)).split())
-
-
-def first_word(command):
-    return re.sub(r"^(\w+=\S*\s+)*(\./)?", "", command).split()[0]
-
-
-# ---- what is run ---------------------------------------------------------------------------------
-
-def variables(folder):
-    return {"OMP_NUM_THREADS": "1", "HOME": f"{folder}/../home",
-            "PATH": f"{folder}/../bin:/usr/bin:/bin"}
-
-
-def run_block(text, folder):
-    code, out, err = run_script("set -u\n" + text, folder, variables(folder))
-    return f"status {code}\n{text}{out}{err}" if code else None
-
-
-def run_console(block, folder):
-    """Our own commands of it; the first problem, or None."""
-    for command in commands(block):
-        command = re.sub(r"\s+# .*", "", command)
-        word = first_word(command)
-        if word == "kftrainer":
-            problem = run_example(command.replace("./kftrainer", "kftrainer"), folder, **variables(folder))
-        elif word == "make":
-            problem = {t for t in command.split()[1:] if "=" not in t} - make_targets()
-        else:
-            problem = None if word in OTHERS else f"$ {command}\nwhose is {word}?"
-        if problem:
-            return problem
-    return None
-
-
-def run_page(page):
-    """Its blocks in their order, in a folder of their own, as somebody who reads on."""
-    with tempfile.TemporaryDirectory() as top:
-        folder = f"{top}/page"
-        for name in ("bin", "home", "page"):
-            os.mkdir(f"{top}/{name}")
-        os.symlink(PROGRAM, f"{top}/bin/kftrainer")
-        shutil.copytree(f"{ROOT}/examples", f"{folder}/examples")
-        write(f"{folder}/kubeconfig", KUBECONFIG)
-        for i, (kind, text) in enumerate(blocks(read(page)), 1):
-            what = f"{page}: block {i} ({kind})"
-            if kind == "sh":
-                check(f"{what} runs", run_block(text, folder))
-            elif kind == "console":
-                check(f"{what}: our commands are understood", run_console(text, folder))
-            else:
-                found = re.search(r"^(\$ .*|kftrainer .*)", text, re.M)
-                check(f"{what} has no commands", found and found[0] or (kind != "text" and f"kind '{kind}'") or None)
 
 
 # ---- what is said --------------------------------------------------------------------------------
@@ -226,10 +144,9 @@ def versions():
 
 
 def main():
-    pages = PAGES + sorted(os.path.relpath(p, ROOT) for p in glob.glob(f"{ROOT}/docs/*.md"))
     options = all_options()
-    check("the documents are there", None if len(pages) >= 11 and len(options) > 60 else (pages, options))
-    for page in pages:
+    check("the documents are there", None if len(PAGES) >= 11 and len(options) > 60 else (PAGES, options))
+    for page in PAGES:
         lines = read(page).count("\n")
         check(f"{page}: at most {MAX_LINES} lines", lines if lines > MAX_LINES else None)
         check(f"{page}: its links lead somewhere", check_links(page))
@@ -243,11 +160,8 @@ def main():
     check_rights()
     text = read("docs/support.md")
     check("docs/support.md has the versions that are tested", [v for v in versions() if not re.search(rf"\b{re.escape(v)}\b", text)])
-    torch = subprocess.run(["/usr/bin/python3", "-c", "import torch"], capture_output=True, check=False).returncode == 0
-    for page in pages:
-        if "import torch" in read(page) and not torch:
-            skip(f"{page}: its commands", "PyTorch is not installed")
-        else:
+    for page in PAGES:
+        if not needs_torch(page):
             run_page(page)
     finish()
 

@@ -78,7 +78,7 @@ def options_of_page():
 
 def later_of_page():
     text = open(PAGE, encoding="utf-8").read()
-    return set(re.findall(r"^\.Cm ([\w-]+) [,.]$", text.split(".Ss Not built yet")[1].split("Their")[0], re.M))
+    return set(re.findall(r"^\.Cm ([\w-]+) [,.]$", text.split(".Ss Not built yet")[1].split("They ")[0], re.M))
 
 
 def examples_of_page():

@@ -130,7 +130,7 @@ int info_total(const struct info *info, struct resource_list *ret, int64_t *ret_
 	return 0;
 }
 
-/* Upstream: every policy counts nodes in the trainer's job, whatever its template says. */
+/* As upstream: every policy counts the nodes of the trainer's job, whatever its template says. */
 static int64_t first_count(const struct info *info, const struct pod_set *ps)
 {
 	int64_t n = job_parallelism(ps->job_spec);

@@ -228,7 +228,7 @@ bool jobset_is_active(const cJSON *jobset)
 	return false;
 }
 
-/* An object of these members alone. */
+/* A copy with only these members. */
 static cJSON *only(const cJSON *obj, const char *const *keys)
 {
 	cJSON *ret = cJSON_CreateObject();
@@ -273,7 +273,7 @@ cJSON *jobset_as_written(const cJSON *meta, bool suspend, const cJSON *previous)
 
 /*
  * Server-side apply turns an emptied object that is still applied as {} into
- * null, which the API server then refuses for ever: nothing is left out.
+ * null, which the API server then refuses: omit nothing.
  */
 static void drop_empty_metadata(cJSON *template_of)
 {
@@ -291,8 +291,8 @@ static void drop_empty_metadata(cJSON *template_of)
 }
 
 /*
- * JobSet's webhook writes them into a new one, and then the policies are immutable as
- * they are: without them a suspended JobSet could not be applied again.
+ * JobSet's webhook adds them to a new JobSet, and the policies are immutable: without
+ * them a suspended JobSet could not be applied again.
  */
 static void complete_claims(cJSON *jobset_spec)
 {

@@ -67,7 +67,7 @@ static unsigned marks_in(const char *line, size_t len)
 	return present;
 }
 
-/* The first of the marks in it. */
+/* Its first mark. */
 static size_t mark_of(const char *text)
 {
 	size_t at = 0;

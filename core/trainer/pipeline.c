@@ -20,7 +20,7 @@ static void warn(cJSON *warnings, const char *text)
 		cJSON_AddItemToArray(warnings, cJSON_CreateString(text));
 }
 
-/* Upstream says it of ClusterTrainingRuntimes alone. */
+/* Upstream warns of ClusterTrainingRuntimes only. */
 static void warn_deprecated(const cJSON *runtime, struct field_errors *errs,
 			    cJSON *warnings)
 {
@@ -49,7 +49,7 @@ static void refuse_runtime(const cJSON *tj, const char *path, const char *detail
 	field_error_add(errs, FIELD_INVALID, path, ref, "%s", detail);
 }
 
-/* Is there a runtime that can be worked with? */
+/* Is there a valid runtime? */
 static bool usable_runtime(const cJSON *tj, const cJSON *runtime,
 			   struct field_errors *errs)
 {
@@ -117,7 +117,7 @@ void pipeline_validate(const struct pipeline *p, const cJSON *old, const cJSON *
 		refuse_runtime(tj, "spec.runtimeRef", err.msg, errs);
 		return;
 	}
-	/* A cluster's webhook gives no more warnings than upstream's. */
+	/* In a cluster, the webhook warns like upstream's. */
 	if (!p->env->get && tj_trainer(tj) && !info_by_ancestor(&info, ANCESTOR_TRAINER))
 		warn(warnings, "spec.trainer has no effect: no job of the runtime is "
 			       "labelled " LABEL_ANCESTOR "=" ANCESTOR_TRAINER);

@@ -184,7 +184,7 @@ static cJSON *keep_state(const cJSON *state)
 	return ret;
 }
 
-/* Containers of which there is something to say. */
+/* Copy the containers worth reporting. */
 static void keep_containers(cJSON *to_status, const cJSON *status, const char *list)
 {
 	const cJSON *c;
@@ -296,7 +296,7 @@ bool pod_facts_keep(cJSON *pod)
 
 /* ---- facts ------------------------------------------------------------------------ */
 
-/* Of one run of one container one fact of a cause. */
+/* One fact per cause and run of a container. */
 static bool facts_equal(const struct pod_fact *a, const struct pod_fact *b)
 {
 	return a->cause == b->cause && str_eq(a->run, b->run) && a->waits == b->waits &&
@@ -336,7 +336,7 @@ static void add_state(struct pod_fact_list *facts, const cJSON *container,
 		return;
 	f.waits = str_eq(of->string, "waiting");
 	f.cause = container_cause(f.reason, POD_FAILED);
-	/* What keeps it from starting is one fact, however often it is tried. */
+	/* A cause that prevents the start is one fact, however often it is retried. */
 	if (f.cause != POD_IMAGE && f.cause != POD_START)
 		f.run = f.finished;
 	add(facts, &f);

@@ -220,7 +220,7 @@ void container_set_image(cJSON *c, const char *image)
 	json_put_str(c, image, "image");
 }
 
-/* Kubernetes' typed clients leave an empty list out: then the image's own stands. */
+/* Kubernetes' typed clients omit an empty list: the image's own command is used. */
 static void set_words(cJSON *c, const char *key, const cJSON *words)
 {
 	if (words && words->child)

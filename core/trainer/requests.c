@@ -121,7 +121,7 @@ static bool is_pod_level(const char *name)
 
 /*
  * A pod-level request replaces those of the containers; a
- * pod-level limit counts where they ask for nothing.
+ * pod-level limit counts if they have no requests.
  */
 static int add_pod_level(struct resource_list *sum, const cJSON *resources,
 			 struct error *err)

@@ -208,7 +208,7 @@ static int merge_patch(struct runtime_template *t, const cJSON *patch, struct er
 	const cJSON *given = patch_jobset_spec(patch);
 	cleanup_json cJSON *spec_patch = json_dup(given);
 
-	/* What a typed client does not send cannot take anything away, and vice versa. */
+	/* Fields that a typed client omits must not delete anything, and vice versa. */
 	drop_nothings(spec_patch);
 	spell_divisors(spec_patch);
 	meta_overlay(t->labels, json_get(metadata, "labels"));

@@ -11,11 +11,11 @@
 
 #define MIG_PREFIX "nvidia.com/mig-"
 
-/* What it can count, the first that is there; MIG slices come after the second. */
+/* Devices that it can count, the first match; MIG slices come after the second. */
 static const char *const devices[] = { "nvidia.com/gpu", "google.com/tpu", MIG_PREFIX,
 				       "huawei.com/Ascend910", "cpu" };
 
-/* The container that it takes for the trainer. */
+/* The container that it regards as the trainer. */
 static const cJSON *trainer_container(const cJSON *runtime)
 {
 	const cJSON *rjob, *c;

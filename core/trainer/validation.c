@@ -345,7 +345,7 @@ void validate_names(struct info *info, const cJSON *tj, struct field_errors *err
 		check_pod_set(info, tj, &info->pod_sets[i], errs);
 }
 
-/* Nothing else says of metadata.name that it is invalid. */
+/* No other check reports an invalid metadata.name. */
 void names_to_warnings(struct field_errors *errs, cJSON *warnings)
 {
 	size_t kept = 0;

@@ -42,7 +42,7 @@ submit policy --timeout 1s
 ok "--timeout: exit code 124" exits 124
 ok "... the job was told" lines 1 'told$'
 run "$kftrainer" get policy -o yaml
-ok "... the state says so" printed '--timeout expired'
+ok "... the state says so" printed 'reason: Interrupted'
 job policy 1 < <(node 'true')
 submit policy --timeout 1h
 ok "--timeout that is not up: exit code 0" exits 0

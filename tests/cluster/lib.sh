@@ -161,7 +161,7 @@ tried_once() { # NODES
 # What `why` says of a job in $ns, in $scratch/why: its first sentence, and the command that shows more.
 why() { in_cluster "$kftrainer" why -n $ns "$@"; }
 why_says() { # JOB REGEX [COMMAND]
-	why "$1" >"$scratch/why" || return 1
+	in_cluster "$kftrainer" why -n $ns "$1" >"$scratch/why" || return 1
 	cat "$scratch/why"
 	head -n 1 "$scratch/why" | sed 's/ Also: .*//' | grep -qE -e "$2" &&
 		{ [ -z "${3:-}" ] || grep -qE -e "^More: $3" "$scratch/why"; }

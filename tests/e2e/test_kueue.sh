@@ -22,7 +22,6 @@ queued() { # NAME NODES COMMAND [LABEL]: a node takes half of the quota
 }
 state_is() { [ "$(of "$1" .status.state)" = "$2" ] || { of "$1" .status; return 1; }; }
 nodes_of() { [ "$(pods "$1" '{.items[*].spec.nodeName}')" = "$2" ] || { pods "$1" '{.items[*].spec.nodeName}'; return 1; }; }
-why() { in_cluster "$kftrainer" why -n $ns "$1" | tee /dev/stderr | head -n 1 | grep -qE -e "$2"; }
 no_pods() { [ -z "$(pods "$1")" ] || { pods "$1"; return 1; }; }
 uses() { [ "$(kc get clusterqueue team -o 'jsonpath={.status.flavorsUsage[0].resources[0].total}')" = "$1" ]; }
 
@@ -30,7 +29,7 @@ check "a TrainJob of two nodes" queued one 2 "echo at work; $until_go"
 check "... is admitted, and runs" run one 2
 check "... on the queue's node" nodes_of one "n2 n2"
 check "a second one" queued two 2 "echo next; $until_go"
-check "... waits for a quota, as \`why\` says" wait_for 60 why two '^two is suspended: it waits for Kueue to give it a quota, as 1st of 1 in LocalQueue mine'
+check "... waits for a quota, as \`why\` says" wait_for 60 why_says two '^two is suspended: it waits for Kueue to give it a quota, as 1st of 1 in LocalQueue mine'
 check "... without a pod" no_pods two
 check "the first one is done" go one
 check "... and complete" becomes one Complete

@@ -437,22 +437,49 @@ static int load_kinds(struct schema *schema, struct error *err)
 	return 0;
 }
 
-int schema_load(struct schema **ret, const void *text, size_t len, struct error *err)
+/* What `doc` does not define itself, it gets of the first document of the text. */
+static int add_definitions(cJSON *doc, const struct schema_text *text, struct error *err)
+{
+	cleanup_json cJSON *docs = NULL;
+	cJSON *all, *node, *own = json_obj(doc, "definitions");
+
+	if (yaml_parse(&docs, text->data, text->len, err))
+		return -1;
+	all = json_get(docs->child, "definitions");
+	while (all && (node = all->child)) {
+		cJSON_DetachItemViaPointer(all, node);
+		if (json_member(own, node->string))
+			cJSON_Delete(node);
+		else
+			cJSON_AddItemToObject(own, node->string, node);
+	}
+	return 0;
+}
+
+int schema_load_texts(struct schema **ret, const struct schema_text *texts, size_t n,
+		      struct error *err)
 {
 	struct schema *schema = xcalloc(1, sizeof(*schema));
 	cleanup_json cJSON *docs = NULL;
+	int failed = yaml_parse(&docs, texts[0].data, texts[0].len, err);
 
-	if (yaml_parse(&docs, text, len, err)) {
-		schema_free(schema);
-		return -1;
-	}
-	schema->doc = cJSON_DetachItemFromArray(docs, 0);
-	if (load_definitions(schema, err) || load_kinds(schema, err)) {
+	if (!failed)
+		schema->doc = cJSON_DetachItemFromArray(docs, 0);
+	for (size_t i = 1; i < n && !failed; i++)
+		failed = add_definitions(schema->doc, &texts[i], err);
+	if (failed || load_definitions(schema, err) || load_kinds(schema, err)) {
 		schema_free(schema);
 		return error_wrap(err, "schema");
 	}
 	*ret = schema;
 	return 0;
+}
+
+int schema_load(struct schema **ret, const void *text, size_t len, struct error *err)
+{
+	const struct schema_text one = { text, len };
+
+	return schema_load_texts(ret, &one, 1, err);
 }
 
 void schema_free(struct schema *schema)

@@ -20,6 +20,13 @@ struct schema; /* parsed once; immutable afterwards */
 /* From the text of schema.yaml (core/assets). Free with schema_free(). */
 MUST_CHECK int schema_load(struct schema **ret, const void *text, size_t len,
 			   struct error *err);
+/* The kinds of the first text; the definitions of the others count beside its own. */
+struct schema_text {
+	const void *data;
+	size_t len;
+};
+MUST_CHECK int schema_load_texts(struct schema **ret, const struct schema_text *texts,
+				 size_t n, struct error *err);
 void schema_free(struct schema *schema);
 
 /* Is it one of ours? (apiVersion and kind) */

@@ -6,6 +6,7 @@
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "trainer/api.h"
 #include "trainer/podspec.h"
 #include "trainer/trainjob.h"
 
@@ -56,4 +57,14 @@ void secret_data(cJSON *secret, const char *key, const char *text)
 
 	base64_encode(&encoded, text, strlen(text));
 	json_put_str(secret, encoded.data ? (const char *)encoded.data : "", "data", key);
+}
+
+bool is_framework(const struct info *info, const char *framework)
+{
+	const cJSON *member;
+
+	json_each(member, info->ml_policy)
+		if (cJSON_IsObject(member)) /* numNodes is a number */
+			return false;
+	return str_eq(meta_label(info->runtime, LABEL_FRAMEWORK), framework);
 }

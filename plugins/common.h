@@ -28,6 +28,9 @@ MUST_CHECK int look_up(const struct plugin_env *env, const struct object_ref *re
 void refuse_reserved_env(const cJSON *tj, const char *const *reserved, const char *whose,
 			 struct field_errors *errs);
 
+/* Does the runtime's label say so, and its mlPolicy name no other framework? */
+bool is_framework(const struct info *info, const char *framework);
+
 /* data[key], base64 as in a Secret. */
 void secret_data(cJSON *secret, const char *key, const char *text);
 

@@ -12,9 +12,10 @@
 
 #include "trainer/plugin.h"
 
-#define PLUGINS(X)                                                                 \
-	X(plainml), X(torch), X(torchtune), X(jax), X(xgboost), X(trainjobstatus), \
-		X(mpi), X(flux), X(volcano), X(coscheduling), X(workspace), X(jobset)
+#define PLUGINS(X)                                                             \
+	X(plainml), X(torch), X(torchtune), X(jax), X(xgboost), X(tensorflow), \
+		X(paddle), X(trainjobstatus), X(mpi), X(flux), X(volcano),     \
+		X(coscheduling), X(workspace), X(jobset)
 
 extern const struct plugin *const plugins[]; /* ends with NULL */
 

@@ -199,6 +199,7 @@ int info_make(struct info *info, const cJSON *tj, const cJSON *runtime, struct e
 		.annotations = t.annotations,
 		.pod_labels = cJSON_CreateObject(),
 		.pod_annotations = cJSON_CreateObject(),
+		.runtime = runtime,
 		.ml_policy = runtime_ml_policy(runtime),
 		.pod_group_policy = runtime_pod_group_policy(runtime),
 	};

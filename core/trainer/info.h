@@ -28,7 +28,8 @@ struct info {
 	cJSON *labels, *annotations; /* of the JobSet; owned */
 	cJSON *pod_labels, *pod_annotations; /* of every pod; owned */
 	cJSON *command;                      /* replaces spec.trainer's; owned, or NULL */
-	bool args_used; /* spec.trainer's args are part of `command` */
+	bool args_used;       /* spec.trainer's args are part of `command` */
+	const cJSON *runtime; /* as it is, for its labels; NULL: none */
 	const cJSON *ml_policy, *pod_group_policy; /* the runtime's, or NULL */
 	struct pod_set *pod_sets;
 	size_t n_pod_sets;

@@ -1,0 +1,68 @@
+/*
+ * paddle.c - paddle.distributed.launch finds its peers through PADDLE_ variables.
+ *
+ * Ours: upstream has no such policy. Acts on a plain mlPolicy where the runtime's label
+ * LABEL_FRAMEWORK says so, which upstream's CRDs store. The trainers are the job node;
+ * with a job ps there are parameter servers, too, as in Training Operator V1. A container
+ * that has a PADDLE_MASTER is left alone.
+ */
+#include "base/str.h"
+#include "plugins/common.h"
+#include "plugins/plugins.h"
+#include "trainer/api.h"
+#include "trainer/peers.h"
+#include "trainer/podspec.h"
+
+#define PORT_NAME "master" /* V1's */
+#define SERVERS   "ps"
+
+/* Servers first: the first of them is the master. false: it is none of ours. */
+static bool find_peers(struct info *info, struct peers *p)
+{
+	static const char *const jobs[] = { SERVERS, NODE };
+	static const char *const tasks[] = { "ps", "worker" };
+
+	for (size_t i = 0; i < 2; i++) {
+		const struct pod_set *ps = info_by_name(info, jobs[i]);
+		cJSON *c = ps ? pod_container(ps->pod_spec, NODE) : NULL;
+
+		if (!c)
+			continue;
+		if (pod_set_replicas(ps) > 1) /* the addresses are those of one Job */
+			return false;
+		p->groups[p->n++] =
+			(struct peer_group){ tasks[i], ps->name, pod_set_count(ps),
+					     port_named(c, PORT_NAME, PADDLE_PORT) };
+	}
+	return p->n > 0;
+}
+
+static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
+			     const cJSON *tj, struct error *err)
+{
+	struct peers peers = { .job = info->name, .subdomain = info->subdomain };
+
+	(void)env;
+	(void)tj;
+	(void)err;
+	if (!is_framework(info, FRAMEWORK_PADDLE) || !find_peers(info, &peers))
+		return 0;
+	for (size_t i = 0; i < peers.n; i++) {
+		struct pod_set *ps = info_by_name(info, peers.groups[i].rjob);
+		cJSON *c;
+
+		json_each(c, pod_containers(ps->pod_spec)) {
+			if (json_find_const(container_env(c), "name", PADDLE_MASTER))
+				continue;
+			paddle_env(&info->arena, c, &peers, &peers.groups[i]);
+			if (str_eq(element_name(c), NODE) && !port_named(c, PORT_NAME, 0))
+				container_add_port(c, PADDLE_PORT);
+		}
+	}
+	return 0;
+}
+
+const struct plugin plugin_paddle = {
+	.name = "Paddle",
+	.edit[ENFORCE_ML_POLICY] = enforce_ml_policy,
+};

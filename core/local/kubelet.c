@@ -124,6 +124,15 @@ void kubelet_map_port(struct kubelet *k, int from, int to)
 	k->host.port_to = to;
 }
 
+void kubelet_map_peer(struct kubelet *k, const char *name, int port)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", port);
+	free(map_put(&k->peers, name, xstrdup(text)));
+	k->host.peers = &k->peers;
+}
+
 /*
  * ---- names and addresses
  * ---------------------------------------------------------------
@@ -576,6 +585,7 @@ void kubelet_free(struct kubelet *k)
 		setrlimit(RLIMIT_NOFILE, &k->nofile);
 	map_release(&k->addresses, NULL);
 	map_release(&k->names, NULL);
+	map_release(&k->peers, free);
 	buf_release(&k->hosts);
 	/* Succeeds only if they are empty: other contents are not ours to remove. */
 	rmdir(path_join(&k->arena, k->opts.dir, "stage"));

@@ -88,6 +88,8 @@ MUST_CHECK int kubelet_add_name(struct kubelet *k, const char *pod,
  * it is replaced by `to` at exec time (the job's reserved port; see ports.h).
  */
 void kubelet_map_port(struct kubelet *k, int from, int to);
+/* And in TF_CONFIG the port of that DNS name: TensorFlow listens on all addresses. */
+void kubelet_map_peer(struct kubelet *k, const char *name, int port);
 
 /*
  * Start a pod: v1 Pod with metadata.name, .namespace, .uid, .labels,

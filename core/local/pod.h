@@ -112,6 +112,7 @@ struct kubelet {
 	struct arena arena;
 	struct map addresses; /* pod -> its address */
 	struct map names;     /* name -> address */
+	struct map peers;     /* name -> port, as text (podenv.h) */
 	struct buf hosts;
 	char block[16];
 	unsigned used_in_block;

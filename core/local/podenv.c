@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "local/envfile.h"
 #include "local/ports.h"
+#include "trainer/peers.h"
 
 enum { MAX_TEXT = 1 << 20, MAX_ENV = 20000 };
 
@@ -109,6 +110,30 @@ const char *podenv_names(struct arena *arena, const char *text, const struct map
 		word = str_slice(arena, p, (size_t)(end - p));
 		to = strchr(word, '.') ? map_get(names, word) : NULL;
 		buf_adds(&out, to ? to : word);
+		p = end;
+	}
+	return out.data ? arena_strdup(arena, (const char *)out.data) : "";
+}
+
+const char *podenv_peers(struct arena *arena, const char *text, const struct map *peers)
+{
+	cleanup_buf struct buf out = { .max = MAX_TEXT };
+
+	for (const char *p = text; *p;) {
+		const char *end = p, *port;
+
+		while (in_host_name(*end))
+			end++;
+		port = *end == ':'
+			       ? map_get(peers, str_slice(arena, p, (size_t)(end - p)))
+			       : NULL;
+		buf_add(&out, p, (size_t)(end - p));
+		if (port) {
+			buf_printf(&out, ":%s", port);
+			end += 1 + strspn(end + 1, "0123456789");
+		} else if (*end) {
+			buf_add(&out, end++, 1);
+		}
 		p = end;
 	}
 	return out.data ? arena_strdup(arena, (const char *)out.data) : "";
@@ -382,6 +407,8 @@ static int add_var(struct env *e, const cJSON *item, struct error *err)
 			value = port_replace(e->arena, name, value, e->host->port_from,
 					     e->host->port_to);
 		value = podenv_expand(e->arena, value, &e->vars);
+		if (e->host->peers && str_eq(name, TF_CONFIG))
+			value = podenv_peers(e->arena, value, e->host->peers);
 	} else if (from) {
 		value = NULL;
 		if (value_from(e, from, &value, err) < 0)

@@ -19,9 +19,11 @@ struct podenv_host {
 	const char *const *environ; /* the caller's */
 	const cJSON *objects;       /* ConfigMaps and Secrets, an array */
 	const char *node_name;
-	int64_t cpus;            /* what the node can give, for resourceFieldRef */
-	int64_t memory;          /* bytes */
-	int port_from, port_to;  /* 0: nothing to replace */
+	int64_t cpus;           /* what the node can give, for resourceFieldRef */
+	int64_t memory;         /* bytes */
+	int port_from, port_to; /* 0: nothing to replace */
+	const struct map
+		*peers; /* DNS name -> its port in TF_CONFIG, as text; NULL: none */
 	const struct map *names; /* pod name -> address, to be put in place; NULL: none */
 };
 
@@ -64,6 +66,9 @@ const char *podenv_expand(struct arena *arena, const char *text, const struct ma
  * value: a word is what stands between characters no host name has.
  */
 const char *podenv_names(struct arena *arena, const char *text, const struct map *names);
+
+/* Every "NAME:PORT" of `text` whose NAME is a key of `peers`, with the port it says. */
+const char *podenv_peers(struct arena *arena, const char *text, const struct map *peers);
 
 /* The object of that kind and name in the pod's namespace, or NULL. */
 const cJSON *podenv_object(const struct podenv_host *host, const cJSON *pod,

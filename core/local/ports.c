@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "trainer/peers.h"
 
 enum { FIRST_PORT = 20000, LAST_PORT = 65000, PORT_TRIES = 2000 };
 enum { BLOCK_TRIES = 2000 };
@@ -174,11 +175,18 @@ struct port_place {
 	const char *env;    /* of this variable */
 	const char *prefix; /* or of an argument that begins so */
 	bool after_colon; /* the port ends the value, after a ':'; else it is the value */
+	int port;         /* in place of `from`; 0: it is that */
 };
 
 static const struct port_place port_places[] = {
 	{ .env = "PET_MASTER_PORT" },
 	{ .env = "DMLC_TRACKER_PORT" },
+	/* Those that `convert` writes, of V1's names. */
+	{ .env = "MASTER_PORT" },
+	{ .env = "WORKER_PORT" },
+	{ .env = "COORDINATOR_PORT" },
+	{ .env = "PET_RDZV_ENDPOINT", .after_colon = true },
+	{ .env = "PADDLE_MASTER", .after_colon = true, .port = PADDLE_PORT },
 	{ .env = "JAX_COORDINATOR_ADDRESS", .after_colon = true },
 	{ .prefix = "--rdzv_endpoint=", .after_colon = true },
 };
@@ -196,7 +204,7 @@ const char *port_replace(struct arena *arena, const char *name, const char *valu
 			continue;
 		if (p->after_colon)
 			at = strrchr(value, ':') ? strrchr(value, ':') + 1 : "";
-		snprintf(text, sizeof(text), "%d", from);
+		snprintf(text, sizeof(text), "%d", p->port ? p->port : from);
 		if (!str_eq(at, text))
 			continue;
 		return arena_printf(arena, "%.*s%d", (int)(at - value), value, to);

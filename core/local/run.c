@@ -427,20 +427,6 @@ static int open_kubelet(struct run *r, struct error *err)
 	return kubelet_new(&r->kubelet, &opts, err);
 }
 
-/* Reserve a port of this run in place of the fixed port, if that is used. */
-static int map_port(struct run *r, struct error *err)
-{
-	int port;
-
-	if (!run_has_port(r))
-		return 0;
-	if (port_reserve(&port, &r->port_lock, err))
-		return -1;
-	kubelet_map_port(r->kubelet, TRAINER_PORT, port);
-	run_note(r, "port %d is mapped to %d", TRAINER_PORT, port);
-	return 0;
-}
-
 static int add_names(struct run *r, struct error *err)
 {
 	const char *pod, *const *names;
@@ -458,7 +444,7 @@ static int begin(struct run *r, struct error *err)
 	r->deadline_ms = r->wake_ms = r->lines_ms = r->timeout_ms = -1;
 	if (r->opts->timeout_ms > 0)
 		r->timeout_ms = r->start_ms + r->opts->timeout_ms;
-	r->port_lock = r->state.lock = -1;
+	r->state.lock = -1;
 	if (take_documents(r, err))
 		return -1;
 	if (state_begin(&r->state, r->opts->ns, r->opts->name, r->trainjob,
@@ -467,7 +453,7 @@ static int begin(struct run *r, struct error *err)
 	r->report = report_new(r->jobset, r->start_ms);
 	if (r->opts->observer.on_line)
 		r->fold = traceback_new(r->opts->observer.on_line, r->opts->observer.ctx);
-	return open_kubelet(r, err) || run_check(r, err) || map_port(r, err) ||
+	return open_kubelet(r, err) || run_check(r, err) || run_map_ports(r, err) ||
 			       add_names(r, err)
 		       ? -1
 		       : 0;
@@ -550,8 +536,7 @@ static void release(struct run *r)
 	cJSON_Delete(r->jobset);
 	cJSON_Delete(r->trainjob);
 	cJSON_Delete(r->saved);
-	if (r->port_lock >= 0)
-		close(r->port_lock);
+	run_free_ports(r);
 }
 
 int local_run(const struct local_run_opts *opts, struct local_result *ret,

@@ -69,44 +69,6 @@ static void note_jobset(struct arena *a, const cJSON *jobset, cJSON *notes)
 			   "are recreated");
 }
 
-/* As ports.h would replace it: in the variables and words of one container. */
-static bool has_port(struct arena *a, const cJSON *container)
-{
-	static const char *const lists[] = { "command", "args" };
-	const cJSON *e;
-
-	json_each(e, json_get(container, "env")) {
-		const char *name = json_str(e, "name"), *value = json_str(e, "value");
-
-		if (name && value &&
-		    port_replace(a, name, value, TRAINER_PORT, 0) != value)
-			return true;
-	}
-	for (size_t i = 0; i < 2; i++)
-		json_each(e, json_at(container, JSON_PATH(lists[i]))) {
-			const char *word = cJSON_GetStringValue(e);
-
-			if (word && port_replace(a, NULL, word, TRAINER_PORT, 0) != word)
-				return true;
-		}
-	return false;
-}
-
-bool run_has_port(const struct run *r)
-{
-	static const char *const lists[] = { "initContainers", "containers" };
-	cleanup_arena struct arena a = { 0 };
-	const cJSON *rjob, *c;
-
-	json_each(rjob, json_get((const cJSON *)r->jobset, "spec", "replicatedJobs"))
-		for (size_t i = 0; i < 2; i++)
-			json_each(c,
-				  json_at(rjob_pod_spec_const(rjob), JSON_PATH(lists[i])))
-				if (has_port(&a, c))
-					return true;
-	return false;
-}
-
 static cJSON *template_of(const cJSON *rjob)
 {
 	cJSON *ret = json_dup(json_get(rjob, "template", "spec", "template"));

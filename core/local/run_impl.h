@@ -35,7 +35,8 @@ struct run {
 	struct traceback_filter *fold;
 	struct state_run state;
 	struct map pods; /* name -> struct run_pod */
-	int port_lock;
+	int *port_locks; /* open as long as the ports are ours */
+	size_t n_port_locks;
 
 	int64_t start_ms, start_s; /* the monotonic clock's, and since 1970 */
 	int64_t deadline_ms;       /* monotonic; -1: none */
@@ -61,8 +62,9 @@ void run_note(const struct run *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void run_set_restarts(struct run *r);
 void run_say_no_restart(const struct run *r);
 
-/* run_check.c: does a rendezvous setting contain the fixed port? */
-bool run_has_port(const struct run *r);
+/* run_ports.c: ports of this run in place of the pipeline's, where it has any. */
+MUST_CHECK int run_map_ports(struct run *r, struct error *err);
+void run_free_ports(struct run *r);
 
 /* run_check.c: refuse all that cannot run here in one error; note what is not applied. */
 MUST_CHECK int run_check(struct run *r, struct error *err);

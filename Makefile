@@ -16,7 +16,7 @@ OUT     := build/rel
 SANOUT  := build/san
 
 # Who may include, and so link, whom (besides itself): tests/lint/layers.awk reads this table.
-ROOMS         := base net cloud pack arrow api kube store trainer plugins spec client manager local cache mpi gpu assets apiserver supervise ui cmd
+ROOMS         := base net cloud pack arrow api kube store trainer convert plugins spec client manager local cache mpi gpu assets apiserver supervise ui cmd
 NEEDS_net     := base
 NEEDS_cloud   := net base
 NEEDS_pack    := net base
@@ -25,6 +25,7 @@ NEEDS_api     := base
 NEEDS_kube    := net api base
 NEEDS_store   := cloud net base
 NEEDS_trainer := api base
+NEEDS_convert := trainer api base
 NEEDS_plugins := trainer api base
 NEEDS_spec    := plugins trainer api assets base
 NEEDS_client  := kube spec plugins trainer net api assets base
@@ -37,7 +38,7 @@ NEEDS_assets  :=
 NEEDS_apiserver := trainer net api assets base
 NEEDS_supervise := base
 NEEDS_ui      := net base
-NEEDS_cmd     := apiserver supervise ui manager local client spec cache mpi gpu store cloud pack kube plugins trainer arrow net api assets base
+NEEDS_cmd     := apiserver supervise ui manager local client convert spec cache mpi gpu store cloud pack kube plugins trainer arrow net api assets base
 
 dir_of   = $(firstword $(wildcard $(1) core/$(1)))
 src_of   = $(sort $(wildcard $(addprefix $(call dir_of,$(1))/,*.c ui/*.c *.S)))
@@ -158,7 +159,7 @@ cli: kftrainer $(SANOUT)/tests/golden/golden
 	@tests/run.sh cli $(wildcard tests/cli/test_*)
 # tests/fuzz/README says what a target is. Unit tests run each over its corpus.
 FUZZ    := $(wildcard tests/fuzz/fuzz_*.c)
-FUZZED  := client manager kube store cloud pack local plugins trainer net api assets base
+FUZZED  := client manager kube store cloud pack local plugins convert trainer net api assets base
 $(FUZZ:%.c=$(SANOUT)/%): $(SANOUT)/%: $(SANOUT)/%.c.o $(SANOUT)/tests/fuzz/replay.c.o \
   $(foreach r,$(FUZZED),$(SANOUT)/lib$(r).a)
 	$(call say,LD,$@) clang $(SANLINK) -o $@ $^ -L$(SANROOT)/lib $(LIBS) -lm

@@ -27,6 +27,8 @@ enum {
 	EXIT_OK = 0,
 	EXIT_FAILED = 1,       /* the job, or the thing asked for, failed */
 	EXIT_BAD_INPUT = 2,    /* command line or file is wrong; nothing was done */
+	EXIT_APPROXIMATE = 3,  /* converted; something behaves a little differently */
+	EXIT_LOST = 4,         /* converted; something is left out */
 	EXIT_TIMED_OUT = 124,  /* as timeout(1): what was waited for goes on */
 	EXIT_UNAVAILABLE = 69, /* EX_UNAVAILABLE: not built yet */
 };

@@ -17,6 +17,3 @@ PLANNED(cmd_cache_serve, "cache-serve", "", "serve a table to training pods from
 	CMD_DAEMON | CMD_IN_POD | CMD_HIDDEN);
 PLANNED(cmd_mpi_launch, "mpi-launch", "[--] COMMAND...",
 	"start an MPI program on the job's nodes", CMD_IN_POD | CMD_HIDDEN);
-
-PLANNED(cmd_convert, "convert", "[FILE|-]",
-	"turn Training Operator v1 jobs into TrainJobs", 0);

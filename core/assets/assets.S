@@ -38,6 +38,8 @@ assets:
 	asset	"runtimes/xgboost-distributed.yaml"
 	asset	"schema.yaml"
 	asset	"torch/sitecustomize.py"
+	asset	"v1.yaml"
+	asset	"v2beta1.yaml"
 	.quad	0, 0, 0
 	.size	assets, . - assets
 

@@ -116,41 +116,28 @@ bool doc_is_runtime(const struct doc *doc)
 	return doc_is(doc, RUNTIME_KIND) || doc_is(doc, CLUSTER_RUNTIME_KIND);
 }
 
-/* The kinds of Training Operator V1, and the runtime that does what each did. */
-static const struct v1_kind {
-	const char *kind, *runtime;
-} v1_kinds[] = {
-	{ "PyTorchJob", "torch-distributed" },
-	{ "MPIJob", "deepspeed-distributed" },
-	{ "JAXJob", "jax-distributed" },
-	{ "XGBoostJob", "xgboost-distributed" },
-	{ "TFJob", NULL },
-	{ "PaddleJob", NULL },
-	{ 0 },
-};
-#define V1_GROUP   "kubeflow.org/"
-#define V1_CONVERT "'kftrainer convert', which will do that, is not built yet"
+/* The kinds of Training Operator V1 and MPI Operator. */
+static const char *const v1_kinds[] = { "PyTorchJob", "MPIJob",    "JAXJob", "XGBoostJob",
+					"TFJob",      "PaddleJob", NULL };
+#define V1_GROUP "kubeflow.org/"
 
-static const struct v1_kind *v1_kind(const cJSON *obj)
+static bool is_v1(const cJSON *obj)
 {
-	const struct v1_kind *k = v1_kinds;
 	const char *version = meta_api_version(obj);
 
-	if (!version || !str_starts(version, V1_GROUP))
-		return NULL;
-	while (k->kind && !str_eq(k->kind, meta_kind(obj)))
-		k++;
-	return k->kind ? k : NULL;
+	return version && str_starts(version, V1_GROUP) && meta_kind(obj) &&
+	       str_in(meta_kind(obj), v1_kinds);
 }
 
-static void refuse_v1(struct doc *doc, const struct v1_kind *v1)
+static void refuse_v1(struct doc *doc)
 {
-	field_error_add(
-		&doc->errs, FIELD_NOT_SUPPORTED, "kind", json_get(doc->obj, "kind"),
-		"it is of Training Operator V1; write it as a TrainJob, with %s%s "
-		"(" V1_CONVERT ")",
-		v1->runtime ? "runtimeRef.name: " : "a runtime of your own",
-		v1->runtime ? v1->runtime : "");
+	field_error_add(&doc->errs, FIELD_NOT_SUPPORTED, "kind",
+			json_get(doc->obj, "kind"),
+			"it is of Training Operator V1; convert it: "
+			"kftrainer convert %s",
+			doc->source->name && !str_eq(doc->source->name, "stdin")
+				? doc->source->name
+				: "-");
 }
 
 bool doc_is_known(struct doc *doc, const struct schema *schema)
@@ -160,12 +147,11 @@ bool doc_is_known(struct doc *doc, const struct schema *schema)
 	const char *kind = meta_kind(doc->obj), *version = meta_api_version(doc->obj);
 	cleanup_arena struct arena arena = { 0 };
 	const char *near = kind ? nearest_word(kind, ours) : NULL;
-	const struct v1_kind *v1 = v1_kind(doc->obj);
 
 	if (schema_knows(schema, doc->obj))
 		return true;
-	if (v1) {
-		refuse_v1(doc, v1);
+	if (is_v1(doc->obj)) {
+		refuse_v1(doc);
 		return false;
 	}
 	if (!kind || !version)
@@ -182,21 +168,31 @@ bool doc_is_known(struct doc *doc, const struct schema *schema)
 	return false;
 }
 
-const char *doc_place(struct arena *arena, const struct doc *doc, const char *path)
+bool doc_locate(const struct doc *doc, const char *path, int *ret_line, int *ret_column)
 {
 	struct source *source = doc->source;
-	int line = 0, column = 0;
+	cleanup_arena struct arena arena = { 0 };
 	char *full;
 
 	if (!source->name)
-		return "";
+		return false;
 	if (!source->places)
 		source->places = yaml_places(source->text.data, source->text.len);
-	full = arena_printf(arena, "%s%s%s", doc->prefix,
+	full = arena_printf(&arena, "%s%s%s", doc->prefix,
 			    *doc->prefix && *path ? "." : "", path);
-	if (!yaml_locate(source->places, doc->index, full, &line, &column))
-		return arena_printf(arena, "%s: ", source->name);
-	return arena_printf(arena, "%s:%d:%d: ", source->name, line, column);
+	return yaml_locate(source->places, doc->index, full, ret_line, ret_column);
+}
+
+const char *doc_place(struct arena *arena, const struct doc *doc, const char *path)
+{
+	const char *name = doc->source->name;
+	int line = 0, column = 0;
+
+	if (!name)
+		return "";
+	if (!doc_locate(doc, path, &line, &column))
+		return arena_printf(arena, "%s: ", name);
+	return arena_printf(arena, "%s:%d:%d: ", name, line, column);
 }
 
 bool doc_may_tell(const struct doc *doc)

@@ -82,6 +82,7 @@ void doc_tell_left_out(const struct doc *doc, const char *counts,
 		       const struct reporter *to);
 
 /* "job.yaml:3:5: ", where the field stands; "" for a document without a file. */
+bool doc_locate(const struct doc *doc, const char *path, int *ret_line, int *ret_column);
 const char *doc_place(struct arena *arena, const struct doc *doc, const char *path);
 
 /* The schema inside this binary. */

@@ -60,18 +60,11 @@ echo '{"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJobb"}' >"$i
 check "an unknown kind of ours" refuses 'kind: Unsupported value: "TrainJobb": did you mean .TrainJob.' "${submit[@]}" "$in"
 echo '{"apiVersion": "trainer.kubeflow.org/v2", "kind": "TrainJob"}' >"$in"
 check "another version" refuses 'a TrainJob is of trainer.kubeflow.org/v1alpha1' "${submit[@]}" "$in"
-while read -r version kind hint; do
-	printf 'apiVersion: kubeflow.org/%s\nkind: %s\nmetadata: {name: x}\nspec: {}\n' "$version" "$kind" >"$in"
-	check "a $kind of $version: what it is, and what to do" refuses \
-		"in:2:1: kind: Unsupported value: \"$kind\": it is of Training Operator V1; write it as a TrainJob, with .*$hint .*convert" "${submit[@]}" "$in"
-done <<'ROWS'
-v1 PyTorchJob torch-distributed
-v1 TFJob runtime
-v1 XGBoostJob xgboost-distributed
-v1 JAXJob jax-distributed
-v1 MPIJob deepspeed-distributed
-v2beta1 MPIJob deepspeed-distributed
-ROWS
+for kind in v1/PyTorchJob v1/TFJob v1/XGBoostJob v1/PaddleJob v1/JAXJob v1/MPIJob v2beta1/MPIJob; do
+	printf 'apiVersion: kubeflow.org/%s\nkind: %s\nmetadata: {name: x}\nspec: {}\n' "${kind%/*}" "${kind#*/}" >"$in"
+	check "a $kind: what it is, and what to do" refuses \
+		"in:2:1: kind: Unsupported value: \"${kind#*/}\": .*: kftrainer convert $in" "${submit[@]}" "$in"
+done
 echo '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}' >"$in"
 check "no TrainJob in it" refuses 'there is no TrainJob in it' "${submit[@]}" "$in"
 

@@ -2,7 +2,7 @@
 # Commands, help, exit codes, where output goes.
 . "$(dirname "$0")/lib.sh"
 mandated='controller submit runtime initialize-model initialize-dataset cache-serve mpi-launch logs'
-later='cache-serve convert mpi-launch'
+later='cache-serve mpi-launch'
 
 check "no argument: usage on stderr, 2" says 2 '^usage: kftrainer'
 check "... and nothing on stdout" test ! -s "$scratch/out"

@@ -66,7 +66,7 @@ static void test_known_kinds(void **state)
 		{ "apiVersion: trainer.kubeflow.org/v1\nkind: TrainJob\n", false,
 		  "trainer.kubeflow.org/v1alpha1" },
 		{ "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\n", false,
-		  "torch-distributed" },
+		  "kftrainer convert" },
 		{ "kind: TrainJob\n", false, "apiVersion" },
 		{ "apiVersion: v1\n", false, "kind" },
 	};

@@ -1,0 +1,363 @@
+/*
+ * convert.c - jobs of Training Operator V1 and MPI Operator, as TrainJobs.
+ *
+ * All documents of the files in their order; those that are no such jobs pass as they
+ * are. What becomes of a field is told on stderr. Nothing is printed when any is refused.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "api/meta.h"
+#include "assets/assets.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "cmd/cmd.h"
+#include "cmd/ui/out.h"
+#include "convert/convert.h"
+#include "plugins/plugins.h"
+#include "spec/catalog.h"
+#include "spec/input.h"
+#include "trainer/api.h"
+#include "trainer/pipeline.h"
+
+enum target { TARGET_KFTRAINER, TARGET_UPSTREAM };
+
+struct convert_opts {
+	struct opt_strs files, runtime_files;
+	const char *shared, *report;
+	int output, target;
+};
+
+static const char *const formats[] = { "yaml", "json", NULL };
+static const char *const targets[] = { "kftrainer", "upstream", NULL };
+
+static const struct opt opts_table[] = {
+	OPT_STRS('f', "filename", "FILE", "one more file; - is stdin; repeatable",
+		 struct convert_opts, files),
+	OPT_ENUM('o', "output", "FORMAT", "how to print them", struct convert_opts,
+		 output, formats),
+	OPT_STR(0, "shared", "RUNTIME", "use this runtime, make none",
+		struct convert_opts, shared),
+	OPT_STRS(0, "runtime-file", "FILE",
+		 "runtimes besides the built-in ones; repeatable", struct convert_opts,
+		 runtime_files),
+	OPT_ENUM(0, "target", "WHOSE", "only what upstream's Trainer has, too",
+		 struct convert_opts, target, targets),
+	OPT_STR(0, "report", "FILE", "write there as JSON what becomes of each field",
+		struct convert_opts, report),
+	{ .type = OPT_END },
+};
+
+struct run {
+	const struct convert_opts *opts;
+	struct input in, runtimes;
+	struct schema *schema, *v1, *v2beta1;
+	struct convert_conf conf;
+	cJSON *shared, *items, *report; /* arrays, but for shared */
+	struct reporter to;
+	struct map names; /* of what is printed -> itself */
+	size_t refused;
+	enum grade grade;
+};
+
+/* ---- the report ---- */
+
+static void put_place(cJSON *to, struct doc *doc, const char *path)
+{
+	int line, column;
+
+	if (!doc_locate(doc, path, &line, &column))
+		return;
+	json_put_int(to, line, "line");
+	json_put_int(to, column, "column");
+}
+
+static void report_field(cJSON *fields, struct doc *doc, const struct convert_note *n,
+			 const char *grade)
+{
+	cJSON *field = cJSON_CreateObject();
+
+	json_put_str(field, n->path, "path");
+	json_put_str(field, grade, "grade");
+	if (n->value)
+		json_put_str(field, n->value, "value");
+	json_put_str(field, n->says, "message");
+	put_place(field, doc, n->path);
+	cJSON_AddItemToArray(fields, field);
+}
+
+static void report_doc(struct run *r, struct doc *doc, const struct convert_result *res)
+{
+	cJSON *entry = cJSON_CreateObject(), *fields;
+	bool refused = doc->errs.n > 0;
+
+	if (doc->source->name)
+		json_put_str(entry, doc->source->name, "file");
+	put_place(entry, doc, "");
+	if (meta_kind(doc->obj))
+		json_put_str(entry, meta_kind(doc->obj), "kind");
+	if (meta_namespace(doc->obj))
+		json_put_str(entry, meta_namespace(doc->obj), "namespace");
+	if (meta_name(doc->obj))
+		json_put_str(entry, meta_name(doc->obj), "name");
+	json_put_str(entry, refused ? "refused" : grade_name[res->grade], "grade");
+	fields = json_list(entry, "fields");
+	for (size_t i = 0; i < doc->errs.n; i++) {
+		const struct field_error *e = &doc->errs.list[i];
+		struct convert_note n = {
+			.path = e->path,
+			.value = e->value,
+			.says = *e->detail ? e->detail : field_error_type_name(e->type)
+		};
+
+		report_field(fields, doc, &n, "refused");
+	}
+	for (size_t i = 0; i < res->n && !refused; i++)
+		report_field(fields, doc, &res->notes[i],
+			     grade_name[res->notes[i].grade]);
+	cJSON_AddItemToArray(r->report, entry);
+}
+
+static int write_report(const struct run *r, int code, struct error *err)
+{
+	cleanup_json cJSON *doc = cJSON_CreateObject();
+	cleanup_buf struct buf text = { .max = (size_t)1 << 30 };
+
+	if (!r->opts->report)
+		return 0;
+	json_put_int(doc, code, "exitCode");
+	json_put_str(doc, r->refused ? "refused" : grade_name[r->grade], "grade");
+	json_put(doc, json_dup(r->report), "documents");
+	json_print_pretty(&text, doc);
+	if (buf_check(&text, "the report", err))
+		return -1;
+	return file_write(r->opts->report, text.data, text.len, 0644, err);
+}
+
+/* ---- one document ---- */
+
+/* Would a cluster take them? The rules of its webhooks, as `runtime validate` asks. */
+static void verify(struct run *r, struct doc *doc, const struct convert_result *res)
+{
+	static const struct plugin_env env = { .keys = &keys_placeholder };
+	static const struct pipeline pipeline = { plugins, &env };
+	cleanup_json cJSON *runtime = json_dup(res->runtime ? res->runtime : r->shared);
+	cleanup_json cJSON *job = json_dup(res->job);
+
+	schema_validate(r->schema, job, NULL, &doc->errs);
+	schema_validate(r->schema, runtime, NULL, &doc->errs);
+	if (doc->errs.n)
+		return;
+	schema_default(r->schema, job);
+	schema_default(r->schema, runtime);
+	pipeline_validate_runtime(runtime, &doc->errs, NULL);
+	if (!doc->errs.n)
+		pipeline_validate(&pipeline, NULL, job, runtime, &doc->errs, NULL);
+}
+
+/* Two of one name in a cluster would be one. */
+static void add_item(struct run *r, struct doc *doc, cJSON *take_obj)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *ns = meta_namespace(take_obj), *name = meta_name(take_obj);
+	char *key = arena_printf(&arena, "%s %s/%s", meta_kind(take_obj), ns ? ns : "",
+				 name ? name : "");
+
+	cJSON_AddItemToArray(r->items, take_obj);
+	if (!name || !meta_is(take_obj, TRAINER_GROUP, meta_kind(take_obj)))
+		return;
+	if (map_put(&r->names, key, take_obj))
+		field_error_add(&doc->errs, FIELD_DUPLICATE, "metadata.name",
+				json_get(doc->obj, "metadata", "name"),
+				"there would be two %ss of this name",
+				meta_kind(take_obj));
+}
+
+static void tell(struct doc *doc, const struct convert_result *res)
+{
+	for (size_t i = 0; i < res->n; i++) {
+		cleanup_arena struct arena arena = { 0 };
+		const struct convert_note *n = &res->notes[i];
+		char *line = arena_printf(&arena, "%s%s: %s: %s: %s",
+					  doc_place(&arena, doc, n->path), n->path,
+					  n->value, grade_name[n->grade], n->says);
+
+		fprintf(stderr, "%s\n", str_visible(&arena, line, false));
+	}
+}
+
+static void convert_doc(struct run *r, struct doc *doc)
+{
+	cleanup_convert_result struct convert_result res = { 0 };
+
+	convert_job(&res, &r->conf, doc->obj);
+	doc->errs = res.errs;
+	res.errs = (struct field_errors){ 0 };
+	if (!doc->errs.n)
+		verify(r, doc, &res);
+	if (!doc->errs.n) {
+		if (res.runtime)
+			add_item(r, doc, STEAL(res.runtime));
+		add_item(r, doc, STEAL(res.job));
+	}
+	if (!doc->errs.n)
+		tell(doc, &res);
+	if (res.grade > r->grade)
+		r->grade = res.grade;
+	report_doc(r, doc, &res);
+}
+
+static void pass_doc(struct run *r, struct doc *doc)
+{
+	const struct convert_result same = { 0 };
+
+	if (!cJSON_IsObject(doc->obj))
+		field_error_add(&doc->errs, FIELD_TYPE_INVALID, "", doc->obj,
+				"an object with apiVersion and kind is wanted");
+	else if (!meta_kind(doc->obj) || !meta_api_version(doc->obj))
+		field_error_add(&doc->errs, FIELD_REQUIRED,
+				meta_kind(doc->obj) ? "apiVersion" : "kind", NULL,
+				"every document says its apiVersion and kind");
+	else
+		add_item(r, doc, json_dup(doc->obj));
+	report_doc(r, doc, &same);
+}
+
+static void each_doc(struct run *r, struct doc *doc)
+{
+	const struct convert_result none = { 0 };
+
+	switch (convert_what(doc->obj, &doc->errs)) {
+	case CONVERT_JOB:
+		convert_doc(r, doc);
+		break;
+	case CONVERT_OTHER:
+		pass_doc(r, doc);
+		break;
+	case CONVERT_UNKNOWN:
+		report_doc(r, doc, &none);
+		break;
+	}
+	r->refused += doc_tell(doc, "", &r->to) > 0;
+}
+
+/* ---- all of them ---- */
+
+static int load_schema(struct schema **ret, const char *name, struct error *err)
+{
+	const char *const names[] = { name, "v1.yaml", "schema.yaml" };
+	struct schema_text texts[3];
+
+	for (size_t i = 0; i < 3; i++) {
+		const struct asset *asset = asset_find(names[i]);
+
+		if (!asset)
+			return error_set(err, ERR_NOT_FOUND, "%s is not in this binary",
+					 names[i]);
+		texts[i] = (struct schema_text){ asset->data, asset->len };
+	}
+	return schema_load_texts(ret, texts, 3, err);
+}
+
+static int prepare(struct run *r, int argc, char **argv, struct error *err)
+{
+	const struct convert_opts *o = r->opts;
+
+	if (!argc && !o->files.n)
+		return error_set(err, ERR_USAGE, "give one file or more");
+	for (int i = 0; i < argc; i++)
+		if (input_read(&r->in, argv[i], err))
+			return -1;
+	for (size_t i = 0; i < o->files.n; i++)
+		if (input_read(&r->in, o->files.list[i], err))
+			return -1;
+	for (size_t i = 0; i < o->runtime_files.n; i++)
+		if (input_read(&r->runtimes, o->runtime_files.list[i], err))
+			return -1;
+	if (input_schema(&r->schema, err) || load_schema(&r->v1, "v1.yaml", err) ||
+	    load_schema(&r->v2beta1, "v2beta1.yaml", err))
+		return -1;
+	if (o->shared &&
+	    runtime_by_name(&r->shared, &r->runtimes, r->schema, o->shared, err)) {
+		err->kind = ERR_USAGE;
+		return error_wrap(err, "--shared");
+	}
+	r->conf = (struct convert_conf){ r->v1, r->v2beta1, r->shared,
+					 o->target == TARGET_UPSTREAM };
+	r->items = cJSON_CreateArray();
+	r->report = cJSON_CreateArray();
+	return 0;
+}
+
+static int print_items(struct run *r, struct error *err)
+{
+	cleanup_json cJSON *list = NULL;
+	const cJSON *obj;
+
+	if (out_format(formats[r->opts->output]) == OUT_JSON) {
+		list = out_list(STEAL(r->items));
+		return out_doc(OUT_JSON, list, err);
+	}
+	json_each(obj, r->items) {
+		fputs(obj == r->items->child ? "" : "---\n", stdout);
+		if (out_doc(OUT_YAML, obj, err))
+			return -1;
+	}
+	return 0;
+}
+
+static int convert_all(struct run *r, int argc, char **argv, struct error *err)
+{
+	static const int codes[N_GRADES] = { EXIT_OK, EXIT_APPROXIMATE, EXIT_LOST };
+	int code;
+
+	if (prepare(r, argc, argv, err))
+		return -1;
+	for (size_t i = 0; i < r->in.n; i++)
+		each_doc(r, &r->in.docs[i]);
+	input_tell_rest(&r->in, &r->to);
+	code = r->refused ? EXIT_BAD_INPUT : codes[r->grade];
+	if (write_report(r, code, err) || (!r->refused && print_items(r, err)))
+		return -1;
+	return code;
+}
+
+static int run(const void *values, int argc, char **argv, struct error *err)
+{
+	struct run r = { .opts = values, .to = cmd_reporter("convert") };
+	int code = convert_all(&r, argc, argv, err);
+
+	input_release(&r.in);
+	input_release(&r.runtimes);
+	schema_free(r.schema);
+	schema_free(r.v1);
+	schema_free(r.v2beta1);
+	cJSON_Delete(r.shared);
+	cJSON_Delete(r.items);
+	cJSON_Delete(r.report);
+	map_release(&r.names, NULL);
+	return code;
+}
+
+const struct cmd cmd_convert = {
+	.name = "convert",
+	.args = "[FILE|-...]",
+	.summary = "turn jobs of Training Operator V1 and MPI Operator into TrainJobs",
+	.about = "Converts PyTorchJob, TFJob, XGBoostJob, PaddleJob, JAXJob and MPIJob "
+		 "to a\n"
+		 "TrainingRuntime and a TrainJob each; other documents pass unchanged. A "
+		 "field\n"
+		 "that is not kept as it was gets a line on stderr. If anything is "
+		 "refused,\n"
+		 "nothing is printed.\n"
+		 "\n"
+		 "Exit code: 0 exact, 3 approximate, 4 something is lost, 2 refused.",
+	.example = "kftrainer convert job.yaml > trainjob.yaml\n"
+		   "kftrainer convert job.yaml | kftrainer submit --local -f -\n"
+		   "kftrainer convert job.yaml --shared torch-distributed",
+	.opts = opts_table,
+	.opts_size = sizeof(struct convert_opts),
+	.run = run,
+};

@@ -1,0 +1,143 @@
+/*
+ * check.c - what V1's webhooks refuse, and what no TrainJob can be.
+ */
+#include <string.h>
+
+#include "api/meta.h"
+#include "api/names.h"
+#include "base/str.h"
+#include "convert/job.h"
+#include "trainer/api.h"
+
+enum { MAX_PODS = 1000000 };
+
+static const char *child(struct v1_job *j, const char *path, const char *key)
+{
+	return arena_printf(j->arena, "%s.%s", path, key);
+}
+
+static void check_containers(struct v1_job *j, const struct role *r)
+{
+	const char *path = child(j, r->path, "template.spec.containers");
+	const cJSON *list = json_get(r->template, "spec", "containers"), *c;
+	size_t i = 0;
+
+	json_each(c, list) {
+		const char *at = arena_printf(j->arena, "%s[%zu]", path, i++);
+		const char *image = json_str(c, "image");
+
+		if (!image || !*image)
+			refuse(j, child(j, at, "image"), NULL, "V1 refuses it, too");
+		if (str_eq(json_str(c, "name"), NODE) && !str_eq(r->container, NODE))
+			refuse(j, child(j, at, "name"), json_get(c, "name"),
+			       "%s will be the container that trains: give this one "
+			       "another name",
+			       NODE);
+	}
+	if (!r->container && json_get(r->template, "spec"))
+		refuse(j, path, NULL, "one must be called \"%s\"", j->kind->container);
+}
+
+static void check_roles(struct v1_job *j)
+{
+	const char *path = arena_printf(j->arena, "spec.%s", j->kind->roles_key);
+
+	if (!j->n_roles)
+		refuse(j, path, NULL, "there must be a replica");
+	if (j->pods > MAX_PODS)
+		refuse(j, path, NULL, "%lld replicas are more than the %d that can be",
+		       (long long)j->pods, MAX_PODS);
+	for (size_t i = 0; i < j->n_roles; i++)
+		check_containers(j, &j->roles[i]);
+}
+
+void check_job(struct v1_job *j)
+{
+	const cJSON *metrics = json_get(j->spec, "elasticPolicy", "metrics");
+	const char *generate = meta_generate_name(j->obj);
+
+	if (generate || !j->name || !*j->name) {
+		refuse(j, "metadata.name", NULL,
+		       "the runtime is called like the job: give it a name%s",
+		       generate ? " instead of generateName" : "");
+		return;
+	}
+	if (metrics && metrics->child && j->kind->bit == PYTORCH)
+		refuse(j, "spec.elasticPolicy.metrics", metrics,
+		       "a TrainJob cannot be scaled: remove it, and set the number of "
+		       "workers");
+	check_roles(j);
+	if (j->kind->check)
+		j->kind->check(j);
+	if (j->conf->shared)
+		check_shared(j);
+}
+
+/* There is one, where there is any. */
+static void check_one(struct v1_job *j, const char *role)
+{
+	const struct role *r = role_find(j, role);
+
+	if (r && r->n != 1)
+		refuse(j, child(j, r->path, "replicas"), json_get(r->spec, "replicas"),
+		       "must be 1");
+}
+
+void check_pytorch(struct v1_job *j)
+{
+	static const char *const words[] = { "auto", "cpu", "gpu", NULL };
+	const cJSON *procs = json_get(j->spec, "nprocPerNode");
+
+	check_one(j, "Master");
+	if (procs && !numeric_procs(j) && !str_in(procs->valuestring, words))
+		refuse(j, "spec.nprocPerNode", procs,
+		       "must be auto, cpu, gpu or a positive number");
+	if (procs && json_get(j->elastic, "nProcPerNode"))
+		refuse(j, "spec.elasticPolicy.nProcPerNode",
+		       json_get(j->elastic, "nProcPerNode"),
+		       "excludes spec.nprocPerNode, which takes its place");
+	if (j->elastic && !role_find(j, "Worker"))
+		refuse(j, "spec.pytorchReplicaSpecs.Worker", NULL,
+		       "elasticPolicy needs workers");
+}
+
+void check_xgboost(struct v1_job *j)
+{
+	check_one(j, "Master");
+	if (!role_find(j, "Master"))
+		refuse(j, "spec.xgbReplicaSpecs.Master", NULL, "its rank is 0");
+}
+
+void check_tensorflow(struct v1_job *j)
+{
+	if (role_find(j, "Chief") && role_find(j, "Master"))
+		refuse(j, "spec.tfReplicaSpecs.Master", role_find(j, "Master")->spec,
+		       "Chief and Master exclude each other");
+	if (j->n_roles && !role_find(j, "Chief") && !role_find(j, "Master") &&
+	    !role_find(j, "Worker"))
+		refuse(j, "spec.tfReplicaSpecs.Worker", NULL,
+		       "a job without workers and without a chief never ends");
+}
+
+void check_mpi(struct v1_job *j)
+{
+	const char *implementation = json_str(j->spec, "mpiImplementation");
+	const struct role *worker = role_find(j, "Worker");
+
+	check_one(j, "Launcher");
+	if (!role_find(j, "Launcher"))
+		refuse(j, "spec.mpiReplicaSpecs.Launcher", NULL, "it calls mpirun");
+	if (!worker)
+		refuse(j, "spec.mpiReplicaSpecs.Worker", NULL,
+		       "the mpi policy wants a node besides the launcher");
+	if (implementation && !str_eq(implementation, "OpenMPI"))
+		refuse(j, "spec.mpiImplementation",
+		       json_get(j->spec, "mpiImplementation"),
+		       "the API of runtimes has OpenMPI only");
+	for (size_t i = 0; i < j->n_roles && j->kind->bit == MPI2; i++)
+		if (!str_eq(j->roles[i].restart, "Never") &&
+		    !str_eq(j->roles[i].restart, "OnFailure"))
+			refuse(j, child(j, j->roles[i].path, "restartPolicy"),
+			       json_get(j->roles[i].spec, "restartPolicy"),
+			       "must be Never or OnFailure");
+}

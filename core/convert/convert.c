@@ -1,0 +1,238 @@
+/*
+ * convert.c - one job: check, build, grade.
+ */
+#include "convert/convert.h"
+
+#include <stdlib.h>
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "convert/job.h"
+
+#define V1_GROUP "kubeflow.org"
+enum { VALUE_MAX = 100, MAX_KINDS = 8 };
+
+const char *const grade_name[N_GRADES] = { "exact", "approximate", "lost" };
+
+const struct role *role_find(const struct v1_job *j, const char *name)
+{
+	for (size_t i = 0; i < j->n_roles; i++)
+		if (str_eq(j->roles[i].name, name))
+			return &j->roles[i];
+	return NULL;
+}
+
+void refuse(struct v1_job *j, const char *path, const cJSON *value, const char *fmt, ...)
+{
+	cleanup_free char *text = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(&text, fmt, ap) < 0)
+		abort();
+	va_end(ap);
+	field_error_add(&j->ret->errs, value ? FIELD_INVALID : FIELD_REQUIRED, path,
+			value, "%s", text);
+}
+
+/* The value as JSON on one line; "..." ends a long one. */
+static const char *value_text(struct arena *arena, const cJSON *value)
+{
+	cleanup_buf struct buf text = { .max = 4 * VALUE_MAX };
+	size_t len = VALUE_MAX;
+
+	json_print(&text, value);
+	if (!text.overflowed && text.len <= VALUE_MAX)
+		return arena_strdup(arena, text.data ? (const char *)text.data : "");
+	if (len > text.len)
+		len = text.len;
+	while (len && (text.data[len] & 0xc0) == 0x80)
+		len--;
+	return arena_printf(arena, "%.*s...", (int)len, (const char *)text.data);
+}
+
+void note(struct v1_job *j, enum grade grade, const char *path, const cJSON *value,
+	  const char *says)
+{
+	struct convert_result *r = j->ret;
+
+	if (r->n == r->cap) {
+		r->cap = r->cap ? 2 * r->cap : 8;
+		r->notes = xreallocarray(r->notes, r->cap, sizeof(*r->notes));
+	}
+	r->notes[r->n++] = (struct convert_note){
+		.grade = grade,
+		.path = arena_strdup(&r->arena, path),
+		.value = value_text(&r->arena, value),
+		.says = arena_strdup(&r->arena, says),
+	};
+	if (grade > r->grade)
+		r->grade = grade;
+}
+
+/* ---- which kind ---- */
+
+static const struct v1_kind *kind_of(const cJSON *obj)
+{
+	const char *version = str_after(
+		meta_api_version(obj) ? meta_api_version(obj) : "", V1_GROUP "/");
+	const struct v1_kind *k = v1_kinds;
+
+	while (k->kind &&
+	       !(str_eq(k->kind, meta_kind(obj)) && str_eq(k->version, version)))
+		k++;
+	return k->kind ? k : NULL;
+}
+
+static bool is_job_kind(const char *kind)
+{
+	for (const struct v1_kind *k = v1_kinds; k->kind; k++)
+		if (str_eq(k->kind, kind))
+			return true;
+	return false;
+}
+
+enum convert_what convert_what(const cJSON *obj, struct field_errors *errs)
+{
+	const char *names[MAX_KINDS + 1] = { 0 };
+	const char *kind = meta_kind(obj), *near;
+	size_t n = 0;
+
+	for (const struct v1_kind *k = v1_kinds; k->kind && n < MAX_KINDS; k++)
+		names[n++] = k->kind;
+	if (!kind || !meta_is(obj, V1_GROUP, kind))
+		return CONVERT_OTHER;
+	if (kind_of(obj))
+		return CONVERT_JOB;
+	if (is_job_kind(kind)) {
+		field_error_add(
+			errs, FIELD_NOT_SUPPORTED, "apiVersion",
+			json_get(obj, "apiVersion"),
+			str_eq(kind, "MPIJob")
+				? "must be kubeflow.org/v1 or kubeflow.org/v2beta1"
+				: "must be kubeflow.org/v1");
+		return CONVERT_UNKNOWN;
+	}
+	near = nearest_word(kind, names);
+	if (!near)
+		return CONVERT_OTHER;
+	field_error_add(errs, FIELD_NOT_SUPPORTED, "kind", json_get(obj, "kind"),
+			"did you mean \"%s\"?", near);
+	return CONVERT_UNKNOWN;
+}
+
+/* ---- a job ---- */
+
+static const char *restart_of(const struct v1_kind *kind, const char *role,
+			      const cJSON *spec)
+{
+	const char *given = json_str(spec, "restartPolicy");
+
+	if (given && *given)
+		return given;
+	/* The MPI Operator's launcher is a Job, which is tried again. */
+	return kind->bit == MPI2 && str_eq(role, "Launcher") ? "OnFailure"
+							     : kind->restart;
+}
+
+static const char *main_container(const struct v1_job *j, const cJSON *template)
+{
+	const cJSON *list = json_get(template, "spec", "containers");
+	const char *want =
+		j->kind->bit == MPI ? json_str(j->spec, "mainContainer") : NULL;
+
+	want = want && *want ? want : j->kind->container;
+	if (want && json_find_const(list, "name", want))
+		return want;
+	return j->kind->bit & (MPI | MPI2) ? json_str(list ? list->child : NULL, "name")
+					   : NULL;
+}
+
+static void find_roles(struct v1_job *j)
+{
+	const cJSON *all = json_member(j->spec, j->kind->roles_key);
+	int64_t first = 0;
+
+	for (size_t i = 0; j->kind->roles[i].name; i++) {
+		const char *name = j->kind->roles[i].name;
+		const cJSON *spec = json_get(all, name);
+		struct role *r = &j->roles[j->n_roles];
+
+		*r = (struct role){
+			.name = name,
+			.rjob = j->kind->roles[i].rjob,
+			.path = arena_printf(j->arena, "spec.%s.%s", j->kind->roles_key,
+					     name),
+			.spec = spec,
+			.template = json_get(spec, "template"),
+			.n = json_int(spec, 1, "replicas"),
+			.first = j->kind->one_template ? first : 0,
+		};
+		if (!spec || r->n == 0)
+			continue;
+		r->container = main_container(j, r->template);
+		r->restart = restart_of(j->kind, name, spec);
+		first += r->n;
+		j->pods += r->n;
+		j->n_roles++;
+	}
+}
+
+static void convert(struct v1_job *j)
+{
+	bool v2beta1 = j->kind->bit == MPI2;
+
+	schema_validate(v2beta1 ? j->conf->v2beta1 : j->conf->v1, j->obj, NULL,
+			&j->ret->errs);
+	if (j->ret->errs.n)
+		return;
+	j->name = meta_name(j->obj);
+	j->spec = json_get(j->obj, "spec");
+	j->policy = json_get(j->spec, "runPolicy");
+	j->elastic = j->kind->bit == PYTORCH ? json_get(j->spec, "elasticPolicy") : NULL;
+	find_roles(j);
+	check_job(j);
+	if (j->ret->errs.n)
+		return;
+	build_job(j);
+	if (j->ret->errs.n)
+		return;
+	grade_fields(j);
+	if (j->conf->shared && !j->ret->errs.n)
+		use_shared(j);
+}
+
+void convert_job(struct convert_result *ret, const struct convert_conf *conf,
+		 const cJSON *obj)
+{
+	cleanup_json cJSON *copy = json_dup(obj);
+	struct v1_job j = {
+		.conf = conf,
+		.kind = kind_of(obj),
+		.ret = ret,
+		.arena = &ret->arena,
+		.obj = copy,
+	};
+
+	*ret = (struct convert_result){ 0 };
+	convert(&j);
+	if (ret->errs.n) {
+		cJSON_Delete(j.runtime);
+		cJSON_Delete(j.job);
+		return;
+	}
+	ret->runtime = j.runtime;
+	ret->job = j.job;
+}
+
+void convert_result_release(struct convert_result *r)
+{
+	cJSON_Delete(r->runtime);
+	cJSON_Delete(r->job);
+	free(r->notes);
+	field_errors_release(&r->errs);
+	arena_clear(&r->arena);
+	*r = (struct convert_result){ 0 };
+}

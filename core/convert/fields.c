@@ -1,0 +1,438 @@
+/*
+ * fields.c - what becomes of each field that V1 has: the table, and the walk over an
+ * input that looks everything up in it.
+ *
+ * A pattern is the field's path with R for the member that holds the replicas, * for a
+ * replica type and [] for an index. The first row that fits decides. What has no row
+ * stands in the pod template, which is kept as it is; anywhere else it is refused, so
+ * that nothing is dropped in silence.
+ */
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "convert/job.h"
+#include "trainer/api.h"
+#include "trainer/podspec.h"
+
+#define LEFT_TO_RUNTIME "the shared runtime decides"
+#define SERVERS_OWN     "left out: a server sets it"
+#define T               "spec.R.*.template"
+
+struct field {
+	struct v1_job *j;
+	const struct role *role; /* NULL: of none, or of one without pods */
+	const char *path, *pattern;
+	const cJSON *value;
+};
+
+/* Beyond the grades of convert.h: not said by this row after all. */
+enum { GO_ON = -1 };
+
+struct row {
+	unsigned kinds;
+	const char *pattern;
+	int grade;
+	const char *says; /* NULL: nothing, for it goes on as it was */
+	int (*judge)(const struct field *f, const char **says); /* in place of both */
+	const char *shared; /* with a shared runtime it is lost: why; NULL: as without */
+};
+
+static const char *text_of(const struct field *f)
+{
+	const char *s = cJSON_GetStringValue(f->value);
+
+	return s ? s : "";
+}
+
+/* ---- replicas ---- */
+
+static int judge_restart(const struct field *f, const char **says)
+{
+	const struct v1_job *j = f->j;
+
+	if (j->kind->one_template && f->role != &j->roles[0] &&
+	    !str_eq(f->role->restart, j->roles[0].restart)) {
+		*says = arena_printf(j->arena, "all pods get the %s's: %s",
+				     j->roles[0].name, j->roles[0].restart);
+		return GRADE_APPROXIMATE;
+	}
+	if (!str_eq(text_of(f), "Always"))
+		return GRADE_EXACT;
+	*says = "a pod that has succeeded is not started again";
+	return GRADE_APPROXIMATE;
+}
+
+static int judge_template_restart(const struct field *f, const char **says)
+{
+	*says = "left out: V1 put the replica's restartPolicy in its place";
+	return str_eq(text_of(f), f->role->restart) ? GO_ON : GRADE_EXACT;
+}
+
+static int judge_env(const struct field *f, const char **says)
+{
+	if (env_is_policys(f->j, element_name(f->value))) {
+		*says = "the runtime's policy sets it";
+		return GRADE_APPROXIMATE;
+	}
+	*says = "left out: V1 put its own in its place, and so does the runtime";
+	return env_is_v1s(f->j, element_name(f->value)) ? GRADE_EXACT : GO_ON;
+}
+
+static int judge_port(const struct field *f, const char **says)
+{
+	bool is_it =
+		f->j->kind->port && str_eq(json_str(f->value, "name"), f->j->kind->port);
+	int64_t port = json_int(f->value, TRAINER_PORT, "containerPort");
+
+	if (!is_it || f->j->kind->bit & (TENSORFLOW | PADDLE | MPI) ||
+	    port == TRAINER_PORT)
+		return GO_ON;
+	*says = arena_printf(f->j->arena, "rank 0 is told to listen at %d", TRAINER_PORT);
+	return GRADE_APPROXIMATE;
+}
+
+static int judge_text(const struct field *f, const char **says)
+{
+	const char *now = rename_hosts(f->j, text_of(f));
+
+	if (now == cJSON_GetStringValue(f->value) || !cJSON_IsString(f->value))
+		return GRADE_EXACT;
+	*says = arena_printf(f->j->arena, "the pod has another name now: %s", now);
+	return GRADE_APPROXIMATE;
+}
+
+/* The script that V1 mounted lists workers as they come and go. */
+static int judge_word(const struct field *f, const char **says)
+{
+	if (f->j->kind->bit & (MPI | MPI2) && strstr(text_of(f), "discover_hosts.sh")) {
+		*says = "there is no /etc/mpi/discover_hosts.sh: the number of workers "
+			"is fixed";
+		return GRADE_LOST;
+	}
+	return judge_text(f, says);
+}
+
+static int judge_worker_command(const struct field *f, const char **says)
+{
+	if (!f->role || !str_eq(f->role->rjob, NODE) ||
+	    !str_eq(json_str(f->value, "name"), f->role->container))
+		return GO_ON;
+	if (!json_get(f->value, "command") && !json_get(f->value, "args"))
+		return GO_ON;
+	*says = "its command is now /usr/sbin/sshd -De, by which the launcher reaches it";
+	return GRADE_LOST;
+}
+
+/* ---- runPolicy ---- */
+
+static int judge_clean(const struct field *f, const char **says)
+{
+	if (f->value != clean_pod_policy(f->j)) {
+		*says = "left out: runPolicy.cleanPodPolicy goes before it, as in V1";
+		return GRADE_EXACT;
+	}
+	if (str_eq(text_of(f), "All")) {
+		*says = "JobSet deletes the pods, and itself, 60 s after the end or at "
+			"ttlSecondsAfterFinished if that is sooner";
+		return GRADE_APPROXIMATE;
+	}
+	if (str_eq(text_of(f), "Running") || !*text_of(f)) {
+		*says = "left out: JobSet does so by itself";
+		return GRADE_EXACT;
+	}
+	*says = "pods that still run when the job ends are deleted; finished ones stay";
+	return GRADE_LOST;
+}
+
+static int judge_backoff(const struct field *f, const char **says)
+{
+	if (f->j->kind->bit == MPI2)
+		return GRADE_EXACT;
+	for (size_t i = 0; i < f->j->n_roles; i++)
+		if (!str_eq(f->j->roles[i].restart, "Never")) {
+			*says = "counts the failures of each Job of the JobSet alone, "
+				"not "
+				"of all pods together";
+			return GRADE_APPROXIMATE;
+		}
+	*says = "left out: restartPolicy Never allows no failure, as in V1";
+	return GRADE_EXACT;
+}
+
+static int judge_min_available(const struct field *f, const char **says)
+{
+	int64_t n = json_int(f->j->policy, 0, "schedulingPolicy", "minAvailable");
+
+	if (gang_of(f->j) == GANG_NONE) {
+		*says = "left out: nothing says which scheduler; set podGroupPolicy of "
+			"the runtime";
+		return GRADE_LOST;
+	}
+	*says = n == f->j->pods ? "left out: a gang is all pods by itself"
+				: arena_printf(f->j->arena, "a gang is all pods: %lld",
+					       (long long)f->j->pods);
+	return n == f->j->pods ? GRADE_EXACT : GRADE_LOST;
+}
+
+static int judge_schedule_timeout(const struct field *f, const char **says)
+{
+	if (gang_of(f->j) != GANG_VOLCANO)
+		return GRADE_EXACT;
+	*says = "left out: queue and priorityClass are Volcano's, which has none";
+	return GRADE_LOST;
+}
+
+/* ---- specs ---- */
+
+static int judge_procs(const struct field *f, const char **says)
+{
+	if (numeric_procs(f->j))
+		return GRADE_EXACT;
+	if (str_eq(text_of(f), "gpu") &&
+	    json_int(f->j->job, 0, "spec", "trainer", "numProcPerNode")) {
+		*says = arena_printf(
+			f->j->arena,
+			"numProcPerNode is %lld, the GPUs that a pod asks for",
+			(long long)json_int(f->j->job, 0, "spec", "trainer",
+					    "numProcPerNode"));
+		return GRADE_APPROXIMATE;
+	}
+	*says = "left out: as many as a pod asks for GPUs, else CPUs, else 1";
+	return GRADE_APPROXIMATE;
+}
+
+static int judge_elastic_size(const struct field *f, const char **says)
+{
+	const struct role *workers = role_find(f->j, "Worker");
+	int64_t n;
+
+	*says = arena_printf(f->j->arena, "the job does not grow or shrink: %lld nodes",
+			     (long long)f->j->pods);
+	return json_int_of(f->value, &n) && workers && n == workers->n
+		       ? GRADE_EXACT
+		       : GRADE_APPROXIMATE;
+}
+
+static int judge_dynamic(const struct field *f, const char **says)
+{
+	*says = "a worker that fails does not end the others, but the job has failed "
+		"in the end unless worker 0 or the chief succeeds";
+	return cJSON_IsTrue(f->value) ? GRADE_APPROXIMATE : GO_ON;
+}
+
+static int judge_creation(const struct field *f, const char **says)
+{
+	if (str_eq(text_of(f), "AtStartup"))
+		*says = "left out: the launcher starts at once by itself";
+	return GRADE_EXACT;
+}
+
+/* Of a shared runtime's pods, the one container that all have is "node". */
+static int judge_container(const struct field *f, const char **says)
+{
+	*says = LEFT_TO_RUNTIME;
+	return f->j->conf->shared && f->role &&
+			       !str_eq(json_str(f->value, "name"), f->role->container)
+		       ? GRADE_LOST
+		       : GO_ON;
+}
+
+static int judge_service_name(const struct field *f, const char **says)
+{
+	return judge_text(f, says);
+}
+
+static const struct row rows[] = {
+	{ MPI, "apiVersion", GRADE_APPROXIMATE,
+	  "workers are reached by ssh, not by kubectl exec: their image needs sshd", NULL,
+	  NULL },
+	{ ALL, "apiVersion", GRADE_EXACT, NULL, NULL, NULL },
+	{ ALL, "kind", GRADE_EXACT, NULL, NULL, NULL },
+	{ ALL, "status", GRADE_APPROXIMATE, "left out: it is the V1 job's", NULL, NULL },
+	{ ALL, "metadata.name", GRADE_EXACT, NULL, NULL, NULL },
+	{ ALL, "metadata.namespace", GRADE_EXACT, NULL, NULL, NULL },
+	{ ALL, "metadata.labels", GRADE_EXACT, NULL, NULL, NULL },
+	{ ALL, "metadata.annotations.kubectl.kubernetes.io/last-applied-configuration",
+	  GRADE_APPROXIMATE, "left out: kubectl wrote it", NULL, NULL },
+	{ ALL, "metadata.annotations.*", GRADE_EXACT, NULL, NULL, NULL },
+	{ ALL, "metadata.ownerReferences", GRADE_EXACT, NULL, NULL, NULL },
+	{ ALL, "metadata.finalizers", GRADE_EXACT, NULL, NULL, NULL },
+	{ ALL, "metadata.uid", GRADE_APPROXIMATE, SERVERS_OWN, NULL, NULL },
+	{ ALL, "metadata.resourceVersion", GRADE_APPROXIMATE, SERVERS_OWN, NULL, NULL },
+	{ ALL, "metadata.generation", GRADE_APPROXIMATE, SERVERS_OWN, NULL, NULL },
+	{ ALL, "metadata.creationTimestamp", GRADE_APPROXIMATE, SERVERS_OWN, NULL, NULL },
+	{ ALL, "metadata.deletionTimestamp", GRADE_APPROXIMATE, SERVERS_OWN, NULL, NULL },
+	{ ALL, "metadata.deletionGracePeriodSeconds", GRADE_APPROXIMATE, SERVERS_OWN,
+	  NULL, NULL },
+	{ ALL, "metadata.selfLink", GRADE_APPROXIMATE, SERVERS_OWN, NULL, NULL },
+	{ ALL, "metadata.managedFields", GRADE_APPROXIMATE, SERVERS_OWN, NULL, NULL },
+
+	{ ALL, "spec.R.*.replicas", GRADE_EXACT, NULL, NULL, NULL },
+	{ ALL, "spec.R.*.restartPolicy", GRADE_EXACT, NULL, judge_restart,
+	  LEFT_TO_RUNTIME },
+	{ ALL, T ".spec.restartPolicy", GRADE_EXACT, NULL, judge_template_restart, NULL },
+	{ ALL, T ".spec.hostname", GRADE_LOST, "JobSet names the pods", NULL, NULL },
+	{ ALL, T ".spec.subdomain", GRADE_LOST, "JobSet names the service", NULL, NULL },
+	{ ALL, T ".spec.containers[].env[]", GRADE_EXACT, NULL, judge_env, NULL },
+	{ ALL, T ".spec.containers[].env[].value", GRADE_EXACT, NULL, judge_text, NULL },
+	{ ALL, T ".spec.containers[].ports[]", GRADE_EXACT, NULL, judge_port, NULL },
+	{ ALL, T ".spec.containers[]", GRADE_EXACT, NULL, judge_container, NULL },
+	{ MPI, T ".spec.containers[]", GRADE_EXACT, NULL, judge_worker_command, NULL },
+	{ ALL, T ".spec.containers[].command[]", GRADE_EXACT, NULL, judge_word, NULL },
+	{ ALL, T ".spec.containers[].args[]", GRADE_EXACT, NULL, judge_word, NULL },
+	{ ALL, T ".spec.initContainers[].env[].value", GRADE_EXACT, NULL, judge_text,
+	  NULL },
+	{ ALL, T ".spec.initContainers[].command[]", GRADE_EXACT, NULL, judge_text,
+	  NULL },
+	{ ALL, T ".spec.initContainers[].args[]", GRADE_EXACT, NULL, judge_text, NULL },
+
+	{ ALL, "spec.runPolicy.cleanPodPolicy", GRADE_EXACT, NULL, judge_clean,
+	  LEFT_TO_RUNTIME },
+	{ ALL, "spec.runPolicy.ttlSecondsAfterFinished", GRADE_APPROXIMATE,
+	  "deletes the JobSet and its pods; the TrainJob stays", NULL, LEFT_TO_RUNTIME },
+	{ ALL, "spec.runPolicy.activeDeadlineSeconds", GRADE_APPROXIMATE,
+	  "counts from when the TrainJob is created or resumed, and deletes the pods",
+	  NULL, NULL },
+	{ ALL, "spec.runPolicy.backoffLimit", GRADE_APPROXIMATE, NULL, judge_backoff,
+	  LEFT_TO_RUNTIME },
+	{ ALL, "spec.runPolicy.suspend", GRADE_EXACT, NULL, NULL, NULL },
+	{ ALL, "spec.runPolicy.managedBy", GRADE_EXACT, NULL, NULL, NULL },
+	{ ALL, "spec.runPolicy.schedulingPolicy.minAvailable", GRADE_LOST, NULL,
+	  judge_min_available, LEFT_TO_RUNTIME },
+	{ ALL, "spec.runPolicy.schedulingPolicy.queue", GRADE_EXACT, NULL, NULL,
+	  LEFT_TO_RUNTIME },
+	{ ALL, "spec.runPolicy.schedulingPolicy.priorityClass", GRADE_APPROXIMATE,
+	  "is the pods' priority, too", NULL, LEFT_TO_RUNTIME },
+	{ ALL, "spec.runPolicy.schedulingPolicy.minResources", GRADE_LOST,
+	  "what all pods ask for together counts", NULL, LEFT_TO_RUNTIME },
+	{ ALL, "spec.runPolicy.schedulingPolicy.scheduleTimeoutSeconds", GRADE_EXACT,
+	  NULL, judge_schedule_timeout, LEFT_TO_RUNTIME },
+
+	{ PYTORCH, "spec.nprocPerNode", GRADE_EXACT, NULL, judge_procs, NULL },
+	{ PYTORCH, "spec.elasticPolicy.minReplicas", GRADE_APPROXIMATE, NULL,
+	  judge_elastic_size, NULL },
+	{ PYTORCH, "spec.elasticPolicy.maxReplicas", GRADE_APPROXIMATE, NULL,
+	  judge_elastic_size, NULL },
+	{ PYTORCH, "spec.elasticPolicy.maxRestarts", GRADE_EXACT, NULL, NULL, NULL },
+	{ PYTORCH, "spec.elasticPolicy.nProcPerNode", GRADE_EXACT, NULL, NULL, NULL },
+	{ PYTORCH, "spec.elasticPolicy.rdzvHost", GRADE_EXACT, NULL, judge_service_name,
+	  NULL },
+	{ PYTORCH, "spec.elasticPolicy.rdzvPort", GRADE_EXACT, NULL, NULL, NULL },
+	{ PYTORCH, "spec.elasticPolicy.rdzvBackend", GRADE_EXACT, NULL, NULL, NULL },
+	{ PYTORCH, "spec.elasticPolicy.rdzvId", GRADE_EXACT, NULL, NULL, NULL },
+	{ PYTORCH, "spec.elasticPolicy.rdzvConf", GRADE_EXACT, NULL, NULL, NULL },
+	{ PYTORCH, "spec.elasticPolicy.standalone", GRADE_EXACT, NULL, NULL, NULL },
+	{ PYTORCH, "spec.elasticPolicy.metrics", GRADE_EXACT, NULL, NULL, NULL },
+	{ PADDLE, "spec.elasticPolicy", GRADE_EXACT,
+	  "left out: V1 did nothing with it, either", NULL, NULL },
+	{ TENSORFLOW, "spec.successPolicy", GRADE_EXACT, NULL, NULL, LEFT_TO_RUNTIME },
+	{ TENSORFLOW, "spec.enableDynamicWorker", GRADE_EXACT, NULL, judge_dynamic,
+	  LEFT_TO_RUNTIME },
+	{ MPI | MPI2, "spec.slotsPerWorker", GRADE_EXACT, NULL, NULL, NULL },
+	{ MPI, "spec.cleanPodPolicy", GRADE_EXACT, NULL, judge_clean, LEFT_TO_RUNTIME },
+	{ MPI, "spec.mainContainer", GRADE_EXACT, NULL, NULL, NULL },
+	{ MPI2, "spec.sshAuthMountPath", GRADE_EXACT, NULL, NULL, LEFT_TO_RUNTIME },
+	{ MPI2, "spec.runLauncherAsWorker", GRADE_EXACT, NULL, NULL, LEFT_TO_RUNTIME },
+	{ MPI2, "spec.launcherCreationPolicy", GRADE_EXACT, NULL, judge_creation,
+	  LEFT_TO_RUNTIME },
+	{ MPI2, "spec.mpiImplementation", GRADE_EXACT, NULL, NULL, LEFT_TO_RUNTIME },
+};
+
+static bool fits(const char *pattern, const char *path)
+{
+	size_t len = strlen(pattern);
+
+	if (len > 2 && str_ends(pattern, ".*"))
+		return !strncmp(pattern, path, len - 1);
+	return str_eq(pattern, path);
+}
+
+/* false: no row says what becomes of it, so look at what is below. */
+static bool judged(const struct field *f)
+{
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const struct row *row = &rows[i];
+		const char *says = row->says;
+		int grade = row->grade;
+
+		if (!(row->kinds & f->j->kind->bit) || !fits(row->pattern, f->pattern))
+			continue;
+		if (f->j->conf->shared && row->shared) {
+			note(f->j, GRADE_LOST, f->path, f->value, row->shared);
+			return true;
+		}
+		if (row->judge)
+			grade = row->judge(f, &says);
+		if (grade == GO_ON)
+			continue;
+		if (says &&
+		    (grade != GRADE_EXACT || !row->judge || str_starts(says, "left out")))
+			note(f->j, (enum grade)grade, f->path, f->value, says);
+		return true;
+	}
+	return false;
+}
+
+static bool in_template(const struct field *f)
+{
+	return str_starts(f->pattern, T);
+}
+
+static void walk(const struct field *f);
+
+static void walk_members(const struct field *f)
+{
+	const cJSON *e;
+	size_t i = 0;
+	bool roles = str_eq(f->pattern, "spec.R");
+
+	json_each(e, f->value) {
+		struct field child = { .j = f->j, .role = f->role, .value = e };
+		const char *key = e->string;
+		const char *in_pattern = roles ? "*" : key;
+
+		if (cJSON_IsArray(f->value)) {
+			child.path = arena_printf(f->j->arena, "%s[%zu]", f->path, i++);
+			child.pattern = arena_printf(f->j->arena, "%s[]", f->pattern);
+			walk(&child);
+			continue;
+		}
+		if (str_eq(f->pattern, "spec") && str_eq(key, f->j->kind->roles_key))
+			in_pattern = "R";
+		child.path = *f->path
+				     ? arena_printf(f->j->arena,
+						    strchr(key, '.') ? "%s[%s]" : "%s.%s",
+						    f->path, key)
+				     : key;
+		child.pattern = *f->pattern ? arena_printf(f->j->arena, "%s.%s",
+							   f->pattern, in_pattern)
+					    : key;
+		if (roles)
+			child.role = role_find(f->j, key);
+		if (roles && !child.role)
+			note(f->j, GRADE_EXACT, child.path, e,
+			     "left out: it has no replicas");
+		else
+			walk(&child);
+	}
+}
+
+static void walk(const struct field *f)
+{
+	bool leaf = !cJSON_IsObject(f->value) && !cJSON_IsArray(f->value);
+
+	if (cJSON_IsNull(f->value) || judged(f))
+		return;
+	if (f->j->conf->shared && in_template(f) && leaf &&
+	    !shared_carries(f->j, f->role, f->pattern))
+		note(f->j, GRADE_LOST, f->path, f->value, LEFT_TO_RUNTIME);
+	if (leaf && !in_template(f))
+		refuse(f->j, f->path, f->value, "no rule says what becomes of it");
+	walk_members(f);
+}
+
+void grade_fields(struct v1_job *j)
+{
+	walk(&(struct field){ .j = j, .path = "", .pattern = "", .value = j->obj });
+}

@@ -1,0 +1,265 @@
+/*
+ * kinds.c - the kinds of jobs, and what is particular to the runtime of each.
+ */
+#include "base/str.h"
+#include "convert/job.h"
+#include "trainer/api.h"
+#include "trainer/jobset.h"
+#include "trainer/peers.h"
+#include "trainer/podspec.h"
+#include "trainer/requests.h"
+#include "trainer/trainjob.h"
+
+enum { MAX_INJECTED = 8 }; /* containers, of one job (the CRD) */
+
+const struct v1_kind v1_kinds[] = {
+	{ PYTORCH,
+	  "PyTorchJob",
+	  "v1",
+	  "pytorchReplicaSpecs",
+	  "pytorch",
+	  "pytorchjob-port",
+	  "OnFailure",
+	  "torch",
+	  "torch",
+	  true,
+	  { { "Master", NODE }, { "Worker", NODE } },
+	  check_pytorch,
+	  env_pytorch,
+	  build_pytorch },
+	{ TENSORFLOW,
+	  "TFJob",
+	  "v1",
+	  "tfReplicaSpecs",
+	  "tensorflow",
+	  "tfjob-port",
+	  "Never",
+	  FRAMEWORK_TENSORFLOW,
+	  NULL,
+	  false,
+	  { { "Chief", "chief" },
+	    { "Master", "master" },
+	    { "PS", "ps" },
+	    { "Worker", NODE },
+	    { "Evaluator", "evaluator" } },
+	  check_tensorflow,
+	  env_tensorflow,
+	  build_tensorflow },
+	{ XGBOOST,
+	  "XGBoostJob",
+	  "v1",
+	  "xgbReplicaSpecs",
+	  "xgboost",
+	  "xgboostjob-port",
+	  "Never",
+	  "xgboost",
+	  "xgboost",
+	  true,
+	  { { "Master", NODE }, { "Worker", NODE } },
+	  check_xgboost,
+	  env_xgboost,
+	  build_xgboost },
+	{ PADDLE,
+	  "PaddleJob",
+	  "v1",
+	  "paddleReplicaSpecs",
+	  "paddle",
+	  "master",
+	  "OnFailure",
+	  FRAMEWORK_PADDLE,
+	  NULL,
+	  false,
+	  { { "Master", "ps" }, { "Worker", NODE } },
+	  NULL,
+	  env_paddle,
+	  build_paddle },
+	{ JAX,
+	  "JAXJob",
+	  "v1",
+	  "jaxReplicaSpecs",
+	  "jax",
+	  "jaxjob-port",
+	  "Never",
+	  "jax",
+	  "jax",
+	  true,
+	  { { "Worker", NODE } },
+	  NULL,
+	  env_jax,
+	  build_jax },
+	{ MPI,
+	  "MPIJob",
+	  "v1",
+	  "mpiReplicaSpecs",
+	  "mpi",
+	  "mpi-port",
+	  "Never",
+	  "mpi",
+	  "mpi",
+	  false,
+	  { { "Worker", NODE }, { "Launcher", LAUNCHER } },
+	  check_mpi,
+	  env_mpi,
+	  build_mpi },
+	{ MPI2,
+	  "MPIJob",
+	  "v2beta1",
+	  "mpiReplicaSpecs",
+	  NULL,
+	  NULL,
+	  "Never",
+	  "mpi",
+	  "mpi",
+	  false,
+	  { { "Worker", NODE }, { "Launcher", LAUNCHER } },
+	  check_mpi,
+	  env_mpi,
+	  build_mpi },
+	{ .kind = NULL },
+};
+
+/* ---- torch ---- */
+
+/* The policy's own variables, for the containers beside the one that trains. */
+static void inject_into_others(struct v1_job *j)
+{
+	const cJSON *c, *list = json_get(rjob_pod_spec(find_rjob(j, NODE)), "containers");
+	cJSON *target = cJSON_CreateObject();
+	cJSON *names = json_list(target, "containerNames");
+	int n = 0;
+
+	json_put_str(target, NODE, "jobName");
+	json_each(c, list)
+		if (!str_eq(element_name(c), NODE) && n++ < MAX_INJECTED)
+			cJSON_AddItemToArray(names, cJSON_CreateString(element_name(c)));
+	if (!n) {
+		cJSON_Delete(target);
+		return;
+	}
+	cJSON_AddItemToArray(json_list(j->runtime, "spec", "mlPolicy", "torch",
+				       "envInjection", "targets"),
+			     target);
+}
+
+/* So many GPUs as a pod asks for, which is what "gpu" means. */
+static int64_t gpus(struct v1_job *j)
+{
+	cJSON *pod = rjob_pod_spec(find_rjob(j, NODE));
+
+	return resources_gpus(container_resources(pod_container(pod, NODE)));
+}
+
+void build_pytorch(struct v1_job *j)
+{
+	int64_t procs = numeric_procs(j);
+
+	if (!procs && str_eq(json_str(j->spec, "nprocPerNode"), "gpu"))
+		procs = gpus(j);
+	if (procs)
+		tj_set_num_proc_per_node(j->job, procs);
+	inject_into_others(j);
+	if (role_find(j, "Master"))
+		succeed_with_index(j, "succeededIndexes", cJSON_CreateString("0"));
+	else if (j->elastic)
+		succeed_with_index(j, "succeededCount", json_new_int(1));
+}
+
+void build_xgboost(struct v1_job *j)
+{
+	succeed_with_index(j, "succeededIndexes", cJSON_CreateString("0"));
+}
+
+void build_jax(struct v1_job *j)
+{
+	(void)j;
+}
+
+/* ---- TensorFlow, Paddle ---- */
+
+/* A worker that fails does not end the others. */
+static void tolerate_failures(struct v1_job *j)
+{
+	cJSON *job = rjob_job_spec(find_rjob(j, NODE)), *limit;
+
+	limit = json_dup(json_get(job, "backoffLimit"));
+	json_del(job, JSON_PATH("backoffLimit"));
+	json_put(job, limit, "backoffLimitPerIndex");
+	json_put_str(rjob_pod_spec(find_rjob(j, NODE)), "Never", "restartPolicy");
+}
+
+void build_tensorflow(struct v1_job *j)
+{
+	const char *lead = role_find(j, "Chief")    ? "chief"
+			   : role_find(j, "Master") ? "master"
+						    : NODE;
+	bool all = str_eq(json_str(j->spec, "successPolicy"), "AllWorkers");
+
+	if (j->n_roles > 1)
+		succeed_with(j, lead);
+	if (str_eq(lead, NODE) && !all)
+		succeed_with_index(j, "succeededIndexes", cJSON_CreateString("0"));
+	if (!json_bool(j->spec, false, "enableDynamicWorker"))
+		return;
+	if (role_find(j, "Worker"))
+		tolerate_failures(j);
+	if (!j->conf->upstream)
+		json_put_str(j->runtime, "true", "metadata", "annotations",
+			     TF_DYNAMIC_ANNOTATION);
+}
+
+void build_paddle(struct v1_job *j)
+{
+	if (role_find(j, "Master") && j->n_roles > 1)
+		succeed_with(j, "ps");
+}
+
+/* ---- MPI ---- */
+
+static void start_sshd(cJSON *node)
+{
+	static const char *const words[] = { "/usr/sbin/sshd" };
+	static const char *const args[] = { "-De" };
+	cJSON *command = cJSON_CreateStringArray(words, 1);
+	cJSON *rest = cJSON_CreateStringArray(args, 1);
+
+	container_set_command(node, command);
+	container_set_args(node, rest);
+	cJSON_Delete(command);
+	cJSON_Delete(rest);
+}
+
+static void wait_for_workers(struct v1_job *j)
+{
+	cJSON *need = cJSON_CreateObject();
+
+	json_put_str(need, NODE, "name");
+	json_put_str(need, "Ready", "status");
+	cJSON_AddItemToArray(json_list(find_rjob(j, LAUNCHER), "dependsOn"), need);
+}
+
+void build_mpi(struct v1_job *j)
+{
+	bool as_node = json_bool(j->spec, false, "runLauncherAsWorker");
+	int64_t slots = json_int(j->spec, 1, "slotsPerWorker");
+	int64_t n = role_find(j, "Worker")->n + as_node;
+	cJSON *mpi = json_obj(j->runtime, "spec", "mlPolicy", "mpi");
+	cJSON *node = pod_container(rjob_pod_spec(find_rjob(j, NODE)), NODE);
+	const char *path = json_str(j->spec, "sshAuthMountPath");
+	const cJSON *c;
+
+	json_put_int(j->runtime, n, "spec", "mlPolicy", "numNodes");
+	json_put_str(mpi, "OpenMPI", "mpiImplementation");
+	json_put_int(mpi, slots, "numProcPerNode");
+	if (path)
+		json_put_str(mpi, path, "sshAuthMountPath");
+	if (as_node)
+		json_put_bool(mpi, true, "runLauncherAsNode");
+	tj_set_num_nodes(j->job, n);
+	tj_set_num_proc_per_node(j->job, slots);
+	c = node;
+	if (j->kind->bit == MPI || (!json_get(c, "command") && !json_get(c, "args")))
+		start_sshd(node);
+	if (str_eq(json_str(j->spec, "launcherCreationPolicy"), "WaitForWorkersReady"))
+		wait_for_workers(j);
+	succeed_with(j, LAUNCHER);
+}

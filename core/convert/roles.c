@@ -1,0 +1,325 @@
+/*
+ * roles.c - the pod templates of V1's replicas, and one of two.
+ *
+ * Ranks of one replicatedJob share a template. What only one role has, all pods get;
+ * what both have and is not the same is the workers' - but for what a container runs,
+ * which cannot be chosen for anybody.
+ */
+#include <ctype.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "convert/job.h"
+#include "trainer/api.h"
+#include "trainer/podspec.h"
+#include "trainer/shape.h"
+
+/* ---- addresses ---- */
+
+/* The replicatedJob's index of "...-<number>" and where the number ends; or NULL. */
+static const char *pod_number(const char *text, int64_t *ret)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)*text))
+		return NULL;
+	*ret = strtoll(text, &end, 10);
+	return isalnum((unsigned char)*end) || *end == '-' || *end == '_' ? NULL : end;
+}
+
+/* What of the text is the address of a pod of that role: where it ends, and what it is. */
+static const char *host_at(const struct v1_job *j, const char *text, const char **ret)
+{
+	const char *rest = str_after(text, j->name), *end;
+	int64_t index;
+
+	for (size_t i = 0; rest && *rest == '-' && i < j->n_roles; i++) {
+		const struct role *r = &j->roles[i];
+		size_t len = strlen(r->name);
+
+		if (strncasecmp(rest + 1, r->name, len) || rest[1 + len] != '-')
+			continue;
+		end = pod_number(rest + 2 + len, &index);
+		if (!end || index >= r->n)
+			continue;
+		*ret = pod_host(j, r->rjob, r->first + index);
+		return end;
+	}
+	return NULL;
+}
+
+static bool in_word(const char *text, const char *at)
+{
+	return at > text && (isalnum((unsigned char)at[-1]) || strchr("-_.", at[-1]));
+}
+
+const char *rename_hosts(const struct v1_job *j, const char *text)
+{
+	cleanup_buf struct buf out = { .max = SIZE_MAX };
+	const char *from = text, *at = text, *end, *host;
+
+	while ((at = strstr(at, j->name))) {
+		end = in_word(text, at) ? NULL : host_at(j, at, &host);
+		if (!end) {
+			at++;
+			continue;
+		}
+		buf_add(&out, from, (size_t)(at - from));
+		buf_adds(&out, host);
+		from = at = end;
+	}
+	if (from == text)
+		return text;
+	buf_adds(&out, from);
+	return arena_strdup(j->arena, (const char *)out.data);
+}
+
+static void rename_value(const struct v1_job *j, cJSON *value)
+{
+	const char *text = cJSON_GetStringValue(value);
+	const char *now = text ? rename_hosts(j, text) : NULL;
+
+	if (now != text)
+		cJSON_SetValuestring(value, now);
+}
+
+static void rename_in_container(const struct v1_job *j, cJSON *container)
+{
+	cJSON *e;
+
+	json_each(e, json_get(container, "command"))
+		rename_value(j, e);
+	json_each(e, json_get(container, "args"))
+		rename_value(j, e);
+	json_each(e, json_get(container, "env"))
+		rename_value(j, json_get(e, "value"));
+}
+
+/* ---- the template of one role ---- */
+
+/* A resourceFieldRef may name the container. */
+static void rename_container(cJSON *node, const char *from)
+{
+	cJSON *child;
+
+	json_each(child, node) {
+		if (str_eq(child->string, "containerName") &&
+		    str_eq(cJSON_GetStringValue(child), from))
+			cJSON_SetValuestring(child, NODE);
+		rename_container(child, from);
+	}
+}
+
+cJSON *role_template(struct v1_job *j, const struct role *role)
+{
+	cJSON *ret = json_dup(role->template), *spec = json_obj(ret, "spec"), *c;
+
+	drop_nulls(ret);
+	rename_container(spec, role->container);
+	json_put_str(pod_container(spec, role->container), NODE, "name");
+	/* JobSet says both. */
+	json_del(spec, JSON_PATH("hostname"));
+	json_del(spec, JSON_PATH("subdomain"));
+	json_del(spec, JSON_PATH("restartPolicy"));
+	json_each(c, json_get(spec, "containers"))
+		rename_in_container(j, c);
+	json_each(c, json_get(spec, "initContainers"))
+		rename_in_container(j, c);
+	return ret;
+}
+
+/* ---- one template of two ---- */
+
+struct merge {
+	struct v1_job *j;
+	const struct role *from, *into;
+};
+
+/* The names, or the words, that only one of them has: " -a +b". */
+static void add_missing(struct buf *out, char sign, const cJSON *list, const cJSON *other)
+{
+	const cJSON *e, *o;
+
+	json_each(e, list) {
+		bool found = false;
+
+		json_each(o, other)
+			found = found || json_equal(e, o);
+		if (found)
+			continue;
+		buf_printf(out, " %c", sign);
+		json_print(out, e);
+	}
+}
+
+static void refuse_difference(const struct merge *m, const char *path, const cJSON *mine,
+			      const cJSON *theirs)
+{
+	cleanup_buf struct buf diff = { .max = 400 };
+	const char *at = arena_printf(m->j->arena, "%s.%s", m->from->path, path);
+
+	if (cJSON_IsArray(mine) || cJSON_IsArray(theirs)) {
+		add_missing(&diff, '-', mine, theirs);
+		add_missing(&diff, '+', theirs, mine);
+	}
+	if (!diff.len) {
+		buf_adds(&diff, " -");
+		json_print(&diff, mine);
+		buf_adds(&diff, " +");
+		json_print(&diff, theirs);
+	}
+	refuse(m->j, at, mine ? mine : theirs,
+	       "%s and %s differ, but all ranks of a TrainJob run the same:%s%s",
+	       m->from->name, m->into->name, diff.data ? (const char *)diff.data : "",
+	       diff.overflowed ? " ..." : "");
+}
+
+/* What a container runs. */
+static bool is_run(const char *pattern)
+{
+	static const char *const fields[] = {
+		"spec.containers[].image",
+		"spec.containers[].command",
+		"spec.containers[].args",
+		"spec.containers[].env",
+		"spec.initContainers[].image",
+		"spec.initContainers[].command",
+		"spec.initContainers[].args",
+		"spec.initContainers[].env",
+		NULL,
+	};
+
+	return str_in(pattern, fields);
+}
+
+static bool is_named_list(const cJSON *list)
+{
+	const cJSON *e;
+
+	json_each(e, list)
+		if (!element_name(e))
+			return false;
+	return cJSON_IsArray(list) && list->child;
+}
+
+struct place {
+	const char *path, *pattern; /* below the template */
+};
+
+static void merge_objects(const struct merge *m, const struct place *at, cJSON *into,
+			  const cJSON *from);
+
+static const char *under(const struct merge *m, const struct role *role, const char *path)
+{
+	return arena_printf(m->j->arena, "%s.template.%s", role->path, path);
+}
+
+static void note_own(const struct merge *m, const char *path, const cJSON *into,
+		     const cJSON *from)
+{
+	const cJSON *e;
+	size_t i = 0;
+
+	json_each(e, into) {
+		if (!json_find_const(from, "name", element_name(e)))
+			note(m->j, GRADE_APPROXIMATE,
+			     under(m, m->into,
+				   arena_printf(m->j->arena, "%s[%zu]", path, i)),
+			     e, "all pods get it, the master's too");
+		i++;
+	}
+}
+
+static void merge_lists(const struct merge *m, const struct place *at, cJSON *into,
+			const cJSON *from)
+{
+	const cJSON *e;
+	size_t i = 0;
+
+	note_own(m, at->path, into, from);
+	json_each(e, from) {
+		cJSON *same = json_find(into, "name", element_name(e));
+		struct place here = {
+			arena_printf(m->j->arena, "%s[%zu]", at->path, i++),
+			arena_printf(m->j->arena, "%s[]", at->pattern),
+		};
+
+		if (same) {
+			merge_objects(m, &here, same, e);
+			continue;
+		}
+		note(m->j, GRADE_APPROXIMATE, under(m, m->from, here.path), e,
+		     "all pods get it, the workers' too");
+		cJSON_AddItemToArray(into, json_dup(e));
+	}
+}
+
+static void merge_values(const struct merge *m, const struct place *at, cJSON *into,
+			 const cJSON *from)
+{
+	if (json_equal(into, from))
+		return;
+	if (cJSON_IsObject(into) && cJSON_IsObject(from))
+		merge_objects(m, at, into, from);
+	else if (is_named_list(into) && is_named_list(from))
+		merge_lists(m, at, into, from);
+	else
+		note(m->j, GRADE_LOST, under(m, m->from, at->path), from,
+		     arena_printf(m->j->arena, "all pods get the %s's", m->into->name));
+}
+
+static void merge_member(const struct merge *m, const struct place *at, cJSON *into,
+			 const cJSON *from, const char *key)
+{
+	struct place here = {
+		*at->path ? arena_printf(m->j->arena, "%s.%s", at->path, key) : key,
+		*at->pattern ? arena_printf(m->j->arena, "%s.%s", at->pattern, key) : key,
+	};
+	const cJSON *mine = json_member(from, key);
+	cJSON *theirs = json_member(into, key);
+
+	if (is_run(here.pattern)) {
+		if (!mine || !theirs || !json_equal(mine, theirs))
+			refuse_difference(
+				m, arena_printf(m->j->arena, "template.%s", here.path),
+				mine, theirs);
+	} else if (mine && theirs) {
+		merge_values(m, &here, theirs, mine);
+	} else if (mine) {
+		note(m->j, GRADE_APPROXIMATE, under(m, m->from, here.path), mine,
+		     "all pods get it, the workers' too");
+		cJSON_AddItemToObject(into, key, json_dup(mine));
+	} else {
+		note(m->j, GRADE_APPROXIMATE, under(m, m->into, here.path), theirs,
+		     "all pods get it, the master's too");
+	}
+}
+
+static void merge_objects(const struct merge *m, const struct place *at, cJSON *into,
+			  const cJSON *from)
+{
+	cleanup_json cJSON *before = json_dup(into);
+	const cJSON *e;
+
+	json_each(e, from)
+		merge_member(m, at, into, from, e->string);
+	json_each(e, before)
+		if (!json_member(from, e->string))
+			merge_member(m, at, into, from, e->string);
+}
+
+cJSON *merged_template(struct v1_job *j)
+{
+	const struct role *worker = &j->roles[j->n_roles - 1];
+	struct merge m = { j, &j->roles[0], worker };
+	cJSON *ret = role_template(j, worker);
+	cleanup_json cJSON *other = NULL;
+
+	if (m.from == m.into)
+		return ret;
+	other = role_template(j, m.from);
+	merge_objects(&m, &(struct place){ "", "" }, ret, other);
+	return ret;
+}

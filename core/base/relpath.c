@@ -16,16 +16,16 @@ enum { MAX_PART = 255, MAX_PATH_LENGTH = 4096 };
 static const char *part_refusal(const char *part, size_t len)
 {
 	if (!len)
-		return "a part of it is empty";
+		return "empty component";
 	if (len > MAX_PART)
-		return "a part of it has more than 255 bytes";
+		return "component exceeds 255 bytes";
 	if (len == 1 && *part == '.')
-		return "a part of it is '.'";
+		return "contains '.'";
 	if (len == 2 && !memcmp(part, "..", 2))
-		return "a part of it is '..'";
+		return "contains '..'";
 	for (size_t i = 0; i < len; i++)
 		if ((unsigned char)part[i] < ' ' || part[i] == 0x7f)
-			return "it has a control character";
+			return "contains a control character";
 	return NULL;
 }
 
@@ -36,11 +36,11 @@ int relpath_check(const char *path, struct error *err)
 	const char *why = NULL;
 
 	if (*path == '/')
-		why = "it is absolute";
+		why = "absolute path";
 	else if (len > MAX_PATH_LENGTH)
-		why = "it has more than 4096 bytes";
+		why = "exceeds 4096 bytes";
 	else if (!utf8_valid(path, len))
-		why = "it is not UTF-8";
+		why = "not UTF-8";
 	for (const char *part = path; !why && part;) {
 		size_t n = strcspn(part, "/");
 
@@ -49,8 +49,7 @@ int relpath_check(const char *path, struct error *err)
 	}
 	if (!why)
 		return 0;
-	return error_set(err, ERR_INVALID,
-			 "the place has a file '%.300s' whose name is refused: %s",
+	return error_set(err, ERR_INVALID, "invalid file name '%.300s': %s",
 			 str_visible(&arena, path, false), why);
 }
 

@@ -117,8 +117,8 @@ static int from_pair(struct found *f, const char *access, const char *secret,
 		return 0;
 	if (!access || !secret)
 		return error_set(err, ERR_INVALID,
-				 "%s is set and its other half is not: an access key ID "
-				 "and a secret access key go together",
+				 "%s is set without its other half: set both the access "
+				 "key ID and the secret access key",
 				 source);
 	f->key.access = arena_strdup(&f->arena, access);
 	f->key.secret = arena_strdup(&f->arena, secret);
@@ -188,10 +188,10 @@ static int sts_refused(struct aws_credentials *c, const struct http_response *re
 	if (strstr(e.code, "AccessDenied"))
 		hint = "; does the role's trust policy name this identity?";
 	else if (strstr(e.code, "InvalidIdentityToken") || strstr(e.code, "IDPComm"))
-		hint = "; is the cluster's OIDC provider known to AWS's IAM, and is the "
-		       "token's audience sts.amazonaws.com?";
+		hint = "; is the cluster's OIDC provider registered in AWS IAM, and is "
+		       "the token's audience sts.amazonaws.com?";
 	else if (strstr(e.code, "ExpiredToken"))
-		hint = "; the token file is too old, or this machine's clock is wrong";
+		hint = "; the token file has expired, or this machine's clock is wrong";
 	return error_set(err, ERR_DENIED, "%s: STS answers %d %s: %s%s", what,
 			 resp->status, e.code, e.message, hint);
 }
@@ -221,7 +221,7 @@ static int sts_ask(struct aws_credentials *c, const struct sigv4_key *key,
 	const char *what = arena_printf(&arena, "role %s", f->role);
 
 	if (!host)
-		return error_set(err, ERR_INVALID, "AWS_ENDPOINT_URL_STS is no URL");
+		return error_set(err, ERR_INVALID, "AWS_ENDPOINT_URL_STS: not a URL");
 	sign_sha256(body, req.body_len, sum);
 	hex_encode(&hash, sum, sizeof(sum));
 	req.headers = sigv4_sign(
@@ -244,7 +244,8 @@ static int sts_ask(struct aws_credentials *c, const struct sigv4_key *key,
 	if (xml_read(resp.body.data, resp.body.len, &reader, err))
 		return error_wrap(err, "%s: STS", what);
 	if (!f->key.access || !f->key.secret || !f->key.token)
-		return error_set(err, ERR_FORMAT, "%s: STS answers without a key", what);
+		return error_set(err, ERR_FORMAT, "%s: STS response contains no key",
+				 what);
 	return 0;
 }
 
@@ -340,7 +341,7 @@ static int read_key(struct found *f, const struct buf *body, struct error *err)
 	token = json_str(doc, "Token");
 	expires = json_str(doc, "Expiration");
 	if (!access || !secret)
-		return error_set(err, ERR_FORMAT, "an answer without a key");
+		return error_set(err, ERR_FORMAT, "response contains no key");
 	if (expires && time_parse(&f->expires, expires, err))
 		return error_wrap(err, "Expiration");
 	return from_pair(f, access, secret, token, f->source, err);
@@ -393,8 +394,8 @@ static int from_container(struct aws_credentials *c, struct found *f, struct err
 		return -1;
 	if (!may_have_token(url))
 		return error_set(err, ERR_INVALID,
-				 "AWS_CONTAINER_CREDENTIALS_FULL_URI: neither https nor "
-				 "an address of this machine, of ECS or of EKS");
+				 "AWS_CONTAINER_CREDENTIALS_FULL_URI: expected https, or "
+				 "an address of this machine, ECS or EKS");
 	if (token)
 		headers[0] = arena_printf(&arena, "Authorization: %s", token);
 	req.url = url;
@@ -402,11 +403,10 @@ static int from_container(struct aws_credentials *c, struct found *f, struct err
 	if (ask_near(c, &req, &resp, err))
 		return error_wrap(err, "%s", f->source);
 	if (resp.status != 200)
-		return error_set(
-			err, ERR_DENIED,
-			"%s: HTTP %d: is the Pod Identity agent running, and has "
-			"the service account an association with a role?",
-			f->source, resp.status);
+		return error_set(err, ERR_DENIED,
+				 "%s: HTTP %d: is the Pod Identity agent running, and is "
+				 "the service account associated with a role?",
+				 f->source, resp.status);
 	if (read_key(f, &resp.body, err))
 		return error_wrap(err, "%s", f->source);
 	return 0;
@@ -499,7 +499,7 @@ static int role_base(struct aws_credentials *c, struct found *f,
 	if (!strcmp(from, "Ec2InstanceMetadata"))
 		return from_machine(c, f, err);
 	return error_set(err, ERR_INVALID,
-			 "credential_source is none of Environment, EcsContainer and "
+			 "credential_source: expected Environment, EcsContainer or "
 			 "Ec2InstanceMetadata");
 }
 
@@ -519,7 +519,7 @@ static int profile_role(struct aws_credentials *c, struct found *f,
 		return web_identity(c, f, p->token_file, r.session, err);
 	}
 	if (p->mfa) {
-		f->unsupported = "a role with mfa_serial, a code that a person types";
+		f->unsupported = "a role with mfa_serial";
 		return 0;
 	}
 	if (role_base(c, f, p, name, depth, err))
@@ -529,7 +529,7 @@ static int profile_role(struct aws_credentials *c, struct found *f,
 	if (!f->key.access)
 		return error_set(
 			err, ERR_INVALID,
-			"profile %s: what it names (%s) has no key for its role", name,
+			"profile %s: its source (%s) has no key for its role", name,
 			p->source_profile ? p->source_profile : p->credential_source);
 	return assume_role(c, f, &r, err);
 }
@@ -539,9 +539,8 @@ static int no_profile(const struct aws_credentials *c, const char *setting,
 {
 	const char *config = c->files.config, *credentials = c->files.credentials;
 
-	return error_set(err, ERR_INVALID,
-			 "%s '%s': there is no such profile in %s and %s", setting, name,
-			 credentials ? credentials : "~/.aws/credentials",
+	return error_set(err, ERR_INVALID, "%s '%s': no such profile in %s or %s",
+			 setting, name, credentials ? credentials : "~/.aws/credentials",
 			 config ? config : "~/.aws/config");
 }
 
@@ -554,7 +553,7 @@ static int of_profile(struct aws_credentials *c, struct found *f, const char *na
 
 	if (depth > MAX_PROFILES)
 		return error_set(err, ERR_INVALID,
-				 "too many source_profiles: do they name each other?");
+				 "too many source_profiles: is it a loop?");
 	if (aws_profile_load(&p, &found, &arena, &c->files, name, err))
 		return -1;
 	if (!found && (depth || c->files.setting))
@@ -589,10 +588,10 @@ static int find(struct aws_credentials *c, struct found *f, struct error *err)
 	}
 	if (!f->key.access && f->unsupported)
 		return error_set(err, ERR_UNSUPPORTED,
-				 "the profile '%s' has its credentials by %s, which is "
-				 "not done here, and there are no others; set "
-				 "AWS_ACCESS_KEY_ID and its like (aws configure "
-				 "export-credentials prints them)",
+				 "profile '%s' uses %s, which is not supported, and no "
+				 "other credentials are set; set AWS_ACCESS_KEY_ID and "
+				 "AWS_SECRET_ACCESS_KEY ('aws configure "
+				 "export-credentials' prints them)",
 				 c->files.profile, f->unsupported);
 	if (!f->key.access)
 		f->source = "no credentials";

@@ -156,7 +156,7 @@ static int make_jwt(struct buf *out, const cJSON *key, const char *audience,
 
 	if (!email || !pem)
 		return error_set(err, ERR_INVALID,
-				 "no client_email or no private_key in it");
+				 "client_email or private_key is missing");
 	json_put_str(head, "RS256", "alg");
 	json_put_str(head, "JWT", "typ");
 	if (id)
@@ -173,7 +173,7 @@ static int make_jwt(struct buf *out, const cJSON *key, const char *audience,
 		return -1;
 	buf_adds(out, ".");
 	add_base64url(out, signature.data, signature.len);
-	return buf_check(out, "the token's request", err);
+	return buf_check(out, "the token request", err);
 }
 
 static int from_account(struct gs_token *t, const cJSON *key, struct error *err)
@@ -190,8 +190,7 @@ static int from_account(struct gs_token *t, const cJSON *key, struct error *err)
 			{ "grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer" },
 			{ "assertion", (const char *)jwt.data },
 			{ NULL, NULL } },
-		"has the service account's key been deleted, or is this "
-		"machine's clock wrong?",
+		"is the service account's key deleted, or this machine's clock wrong?",
 		err);
 }
 
@@ -203,7 +202,7 @@ static int from_user(struct gs_token *t, const cJSON *key, struct error *err)
 	refresh = json_str(key, "refresh_token");
 	url = json_str(key, "token_uri");
 	if (!id || !secret || !refresh)
-		return error_set(err, ERR_INVALID, "%s: no refresh_token in it",
+		return error_set(err, ERR_INVALID, "%s: refresh_token is missing",
 				 t->source);
 	return ask_form(t, url ? url : TOKEN_URI,
 			(const struct sigv4_pair[]){ { "grant_type", "refresh_token" },
@@ -239,8 +238,8 @@ static int from_file(struct gs_token *t, struct error *err)
 	if (str_eq(type, "authorized_user"))
 		return from_user(t, key, err);
 	return error_set(err, ERR_UNSUPPORTED,
-			 "%s: of type '%.40s'; service_account and authorized_user are "
-			 "understood here",
+			 "%s: type '%.40s' is not supported: expected service_account or "
+			 "authorized_user",
 			 t->source, type ? str_visible(&arena, type, false) : "");
 }
 
@@ -283,10 +282,10 @@ static int from_metadata(struct gs_token *t, struct error *err)
 	if (http_do(t->direct, &req, &resp, &ignored) || resp.status == 404 || !is_google)
 		return 0;
 	t->source = "the metadata server";
-	return take_answer(t, &resp,
-			   "has the pod's service account a Google one (workload "
-			   "identity)?",
-			   err);
+	return take_answer(
+		t, &resp,
+		"is the pod's service account bound to a Google one (workload identity)?",
+		err);
 }
 
 /* ---- all of it ---- */

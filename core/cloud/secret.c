@@ -14,16 +14,16 @@ int secret_take(const char **ret, struct arena *arena, const char *text, const c
 	const char *secret = str_trim(arena, text);
 
 	if (!*secret)
-		return error_set(err, ERR_INVALID,
-				 "the token in %s is empty: put one there, or unset it",
-				 from);
+		return error_set(
+			err, ERR_INVALID,
+			"the token in %s is empty: set it, or unset the variable", from);
 	if (strlen(secret) > MAX_SECRET)
 		return error_set(err, ERR_INVALID, "the token in %s is too long", from);
 	for (const unsigned char *p = (const unsigned char *)secret; *p; p++)
 		if (*p <= ' ' || *p >= 0x7f)
 			return error_set(err, ERR_INVALID,
-					 "the token in %s has a character in it that no "
-					 "token has (a blank, a newline?)",
+					 "the token in %s contains an invalid character, "
+					 "such as a space or newline",
 					 from);
 	*ret = secret;
 	return 0;
@@ -39,7 +39,7 @@ int secret_read(const char **ret, struct arena *arena, const char *path, const c
 	if (file_read(&text, path, err))
 		return error_wrap(err, "%s", from);
 	if (memchr(text.data, 0, text.len))
-		rc = error_set(err, ERR_INVALID, "the token in %s has a NUL in it", from);
+		rc = error_set(err, ERR_INVALID, "the token in %s contains NUL", from);
 	else
 		rc = secret_take(ret, arena, (const char *)text.data, from, err);
 	explicit_bzero(text.data, text.len);

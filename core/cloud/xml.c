@@ -33,7 +33,7 @@ static void on_doctype(void *ctx, const XML_Char *name, const XML_Char *system,
 	struct reading *r = ctx;
 
 	(void)name, (void)system, (void)public, (void)internal;
-	error_set(r->err, ERR_FORMAT, "XML with a document type");
+	error_set(r->err, ERR_FORMAT, "XML with a document type is not accepted");
 	stop(r);
 }
 
@@ -48,7 +48,7 @@ static void on_start(void *ctx, const XML_Char *name, const XML_Char **attribute
 		return;
 	local = local ? local + 1 : name;
 	if (r->depth == XML_MAX_DEPTH || len + strlen(local) + 2 > sizeof(r->path)) {
-		error_set(r->err, ERR_LIMIT, "XML that is deeper than %d elements",
+		error_set(r->err, ERR_LIMIT, "XML is deeper than %d elements",
 			  XML_MAX_DEPTH);
 		stop(r);
 		return;
@@ -67,7 +67,7 @@ static void on_text(void *ctx, const XML_Char *text, int len)
 	if (r->failed)
 		return;
 	buf_add(&r->text, text, (size_t)len);
-	if (!buf_check(&r->text, "the text of an element", r->err))
+	if (!buf_check(&r->text, "an XML element's text", r->err))
 		return;
 	stop(r);
 }
@@ -113,10 +113,10 @@ int xml_read(const void *data, size_t len, const struct xml_reader *reader,
 	enum XML_Status status;
 
 	if (len > INT_MAX)
-		return error_set(err, ERR_LIMIT, "XML of more than 2 GiB");
+		return error_set(err, ERR_LIMIT, "XML exceeds 2 GiB");
 	r.parser = XML_ParserCreate("UTF-8");
 	if (!r.parser)
-		return error_set(err, ERR_IO, "expat does not start");
+		return error_set(err, ERR_IO, "cannot start expat");
 	XML_SetUserData(r.parser, &r);
 	XML_SetStartDoctypeDeclHandler(r.parser, on_doctype);
 	XML_SetElementHandler(r.parser, on_start, on_end);
@@ -124,7 +124,7 @@ int xml_read(const void *data, size_t len, const struct xml_reader *reader,
 	status = XML_Parse(r.parser, data, (int)len, XML_TRUE);
 	if (status != XML_STATUS_OK && !r.failed) {
 		r.failed = true;
-		error_set(err, ERR_FORMAT, "line %lu: not XML: %s",
+		error_set(err, ERR_FORMAT, "line %lu: invalid XML: %s",
 			  (unsigned long)XML_GetCurrentLineNumber(r.parser),
 			  XML_ErrorString(XML_GetErrorCode(r.parser)));
 	}

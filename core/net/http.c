@@ -129,8 +129,7 @@ int http_client_new(struct http_client **ret, const struct http_conf *conf,
 
 	if (!conf->cert_pem != !conf->key_pem)
 		return error_set(err, ERR_INVALID,
-				 "a client certificate needs its key, and a key its "
-				 "certificate");
+				 "a client certificate and its key must both be set");
 	start();
 	client = xcalloc(1, sizeof(*client));
 	client->ca_pem = copy(conf->ca_pem);
@@ -296,7 +295,7 @@ int http_do(struct http_client *client, const struct http_request *req,
 	int rc;
 
 	if (!s)
-		return error_set(err, ERR_IO, "no connection can be made: %s",
+		return error_set(err, ERR_IO, "cannot open a connection: %s",
 				 strerror(errno));
 	call_init(&c, client, req, err);
 	if (call_prepare(&c, s)) {
@@ -322,8 +321,8 @@ bool http_is_etag(const char *s)
 
 static void escape(struct buf *out, const char *s, char also)
 {
-	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-				    "0123456789-._~";
+	static const char plain[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
 
 	for (; *s; s++) {
 		if (strchr(plain, *s) || *s == also)

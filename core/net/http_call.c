@@ -54,7 +54,7 @@ static size_t on_body(char *data, size_t size, size_t n, void *ctx)
 	if (!c->resp.body.overflowed)
 		return len;
 	c->failed = true;
-	error_set(c->err, ERR_LIMIT, "%s: the answer has more than %zu bytes", c->host,
+	error_set(c->err, ERR_LIMIT, "%s: response exceeds %zu bytes", c->host,
 		  c->resp.body.max);
 	return CURL_WRITEFUNC_ERROR;
 }
@@ -244,9 +244,8 @@ static size_t on_header(char *data, size_t size, size_t n, void *ctx)
 	c->header_bytes += len;
 	if (c->header_bytes > MAX_HEADER) {
 		c->failed = true;
-		error_set(c->err, ERR_LIMIT,
-			  "%s: the answer's header has more than %d bytes", c->host,
-			  MAX_HEADER);
+		error_set(c->err, ERR_LIMIT, "%s: response header exceeds %d bytes",
+			  c->host, MAX_HEADER);
 		return CURL_WRITEFUNC_ERROR;
 	}
 	if (len > 5 && !memcmp(data, "HTTP/", 5))
@@ -439,9 +438,9 @@ static int set_target(struct call *c, struct slot *s)
 	rc = parse_target(&t, c->req->url);
 	if (rc && strchr(c->req->url, '@')) { /* there may be a password in it */
 		error_set(c->err, ERR_INVALID,
-			  "not a URL that can be asked: is a user's name in it?");
+			  "invalid URL: remove the user name from it");
 	} else if (rc) {
-		error_set(c->err, ERR_INVALID, "not a URL that can be asked: %s",
+		error_set(c->err, ERR_INVALID, "invalid URL: %s",
 			  without_query(&c->arena, c->req->url));
 	} else {
 		c->host = arena_printf(&c->arena, "%s:%s", t.host, t.port);
@@ -449,8 +448,8 @@ static int set_target(struct call *c, struct slot *s)
 		if (!strcmp(t.scheme, "https") && !client->insecure && !client->ca_pem &&
 		    !client->ca_file)
 			rc = error_set(c->err, ERR_UNTRUSTED,
-				       "%s: this system has no file of trusted "
-				       "certificates; set SSL_CERT_FILE",
+				       "%s: no CA certificates found on this system; set "
+				       "SSL_CERT_FILE",
 				       c->host);
 		if (!rc)
 			keep_origin(s, c->req->url, c->host);
@@ -467,10 +466,10 @@ static int check_headers(struct call *c)
 {
 	for (const char *const *h = c->req->headers; h && *h; h++)
 		if (strpbrk(*h, "\r\n"))
-			return error_set(c->err, ERR_INVALID,
-					 "%s: nothing is sent: the value of header %.*s "
-					 "has a line break in it",
-					 c->host, (int)strcspn(*h, ":\r\n"), *h);
+			return error_set(
+				c->err, ERR_INVALID,
+				"%s: request not sent: header %.*s contains a line break",
+				c->host, (int)strcspn(*h, ":\r\n"), *h);
 	return 0;
 }
 
@@ -484,8 +483,8 @@ bool call_must_end(struct call *c)
 	if (stopped || cancelled)
 		error_set(c->err, ERR_STOPPED, "%s: stopped", c->host);
 	else if (req->idle_ms && c->heard_ms && clock_ms() - c->heard_ms > req->idle_ms)
-		error_set(c->err, ERR_TIMEOUT, "%s: nothing more came for %lld s",
-			  c->host, (long long)req->idle_ms / 1000);
+		error_set(c->err, ERR_TIMEOUT, "%s: no data received for %lld s", c->host,
+			  (long long)req->idle_ms / 1000);
 	else
 		return false;
 	c->failed = true;
@@ -498,8 +497,9 @@ static const struct {
 	const char *said, *meaning;
 } certificate_words[] = {
 	{ "Common Name", "its certificate is for another name" },
-	{ "expired", "its certificate has expired; or is the clock wrong?" },
-	{ "future", "its certificate is not valid yet; or is the clock wrong?" },
+	{ "expired", "its certificate has expired, or this machine's clock is wrong" },
+	{ "future",
+	  "its certificate is not valid yet, or this machine's clock is wrong" },
 };
 
 static int fail_certificate(struct call *c)
@@ -508,17 +508,16 @@ static int fail_certificate(struct call *c)
 
 	if (strstr(c->why, NOT_TRUSTED))
 		return error_set(c->err, ERR_UNTRUSTED,
-				 "%s: its certificate is signed by an authority that is "
-				 "not trusted here; is it the right server?%s%s%s",
-				 c->host, setting ? " Whom to trust, " : "",
-				 setting ? setting : "", setting ? " says" : "");
+				 "%s: its certificate is signed by an untrusted CA; "
+				 "check the address%s%s",
+				 c->host, setting ? " and " : "", setting ? setting : "");
 	for (size_t i = 0; i < sizeof(certificate_words) / sizeof(*certificate_words);
 	     i++)
 		if (strstr(c->why, certificate_words[i].said))
 			return error_set(c->err, ERR_UNTRUSTED, "%s: %s", c->host,
 					 certificate_words[i].meaning);
-	return error_set(c->err, ERR_UNTRUSTED,
-			 "%s: its certificate cannot be verified: %s", c->host, c->why);
+	return error_set(c->err, ERR_UNTRUSTED, "%s: cannot verify its certificate: %s",
+			 c->host, c->why);
 }
 
 static int fail_connect(struct call *c)
@@ -528,8 +527,8 @@ static int fail_connect(struct call *c)
 	curl_easy_getinfo(c->easy, CURLINFO_OS_ERRNO, &oserr);
 	if (oserr == ECONNREFUSED)
 		error_set(c->err, ERR_IO,
-			  "%s: connection refused: nothing listens there; is the server "
-			  "running, and is this its address?",
+			  "%s: connection refused: is the server running, and is this "
+			  "its address?",
 			  c->host);
 	else
 		error_set(c->err, ERR_IO, "%s: cannot connect: %s", c->host,
@@ -545,23 +544,21 @@ static int fail_timeout(struct call *c)
 	curl_easy_getinfo(c->easy, CURLINFO_CONNECT_TIME_T, &connected);
 	curl_easy_getinfo(c->easy, CURLINFO_PRETRANSFER_TIME_T, &secured);
 	if (secured)
-		return error_set(c->err, ERR_TIMEOUT, "%s: no answer within %lld ms",
+		return error_set(c->err, ERR_TIMEOUT, "%s: no response within %lld ms",
 				 c->host, (long long)c->req->timeout_ms);
 	if (connected)
 		return error_set(c->err, ERR_TIMEOUT,
-				 "%s: connected, but nothing comes; does it speak TLS?",
+				 "%s: connected, but no response; does it speak TLS?",
 				 c->host);
-	return error_set(
-		c->err, ERR_TIMEOUT,
-		"%s: cannot connect: nothing answers; is the address right, and is "
-		"there a way to it (proxy, VPN, firewall)?",
-		c->host);
+	return error_set(c->err, ERR_TIMEOUT,
+			 "%s: cannot connect: no response; check the address; is a "
+			 "proxy, VPN or firewall in the way?",
+			 c->host);
 }
 
 static int fail_certificates(struct call *c)
 {
-	return error_set(c->err, ERR_INVALID,
-			 "%s: the certificates or the key to use are not right: %s",
+	return error_set(c->err, ERR_INVALID, "%s: invalid certificate or key: %s",
 			 c->host, c->why);
 }
 
@@ -570,10 +567,9 @@ static int fail_ca_file(struct call *c)
 	const char *setting = c->client->ca_setting;
 
 	return error_set(c->err, ERR_INVALID,
-			 "%s: the file of trusted certificates, %s%s%s%s, cannot be "
-			 "read, or no certificate is in it",
-			 c->host, c->client->ca_file, setting ? " (" : "",
-			 setting ? setting : "", setting ? ")" : "");
+			 "%s: cannot read CA certificates from %s%s%s%s", c->host,
+			 c->client->ca_file, setting ? " (" : "", setting ? setting : "",
+			 setting ? ")" : "");
 }
 
 static const struct {
@@ -588,20 +584,20 @@ static const struct {
 	{ CURLE_PEER_FAILED_VERIFICATION, fail_certificate, 0, NULL, false },
 	{ CURLE_SSL_CERTPROBLEM, fail_certificates, 0, NULL, false },
 	{ CURLE_SSL_CACERT_BADFILE, fail_ca_file, 0, NULL, false },
-	{ CURLE_URL_MALFORMAT, NULL, ERR_INVALID, "not a URL that can be asked", true },
-	{ CURLE_COULDNT_RESOLVE_HOST, NULL, ERR_IO, "the name does not resolve", true },
-	{ CURLE_COULDNT_RESOLVE_PROXY, NULL, ERR_IO, "the proxy's name does not resolve",
+	{ CURLE_URL_MALFORMAT, NULL, ERR_INVALID, "invalid URL", true },
+	{ CURLE_COULDNT_RESOLVE_HOST, NULL, ERR_IO, "cannot resolve the host name",
 	  true },
-	{ CURLE_SSL_CONNECT_ERROR, NULL, ERR_IO, "no TLS connection", false },
-	{ CURLE_GOT_NOTHING, NULL, ERR_IO, "the connection broke before an answer",
+	{ CURLE_COULDNT_RESOLVE_PROXY, NULL, ERR_IO, "cannot resolve the proxy's name",
 	  true },
-	{ CURLE_RECV_ERROR, NULL, ERR_IO, "the connection broke", false },
-	{ CURLE_SEND_ERROR, NULL, ERR_IO, "the connection broke", false },
-	{ CURLE_PARTIAL_FILE, NULL, ERR_IO, "the connection broke", false },
-	{ CURLE_HTTP2, NULL, ERR_IO, "the connection broke", false },
-	{ CURLE_HTTP2_STREAM, NULL, ERR_IO, "the connection broke", false },
-	{ CURLE_UNSUPPORTED_PROTOCOL, NULL, ERR_FORMAT, "not an answer in HTTP", true },
-	{ CURLE_WEIRD_SERVER_REPLY, NULL, ERR_FORMAT, "not an answer in HTTP", false },
+	{ CURLE_SSL_CONNECT_ERROR, NULL, ERR_IO, "TLS handshake failed", false },
+	{ CURLE_GOT_NOTHING, NULL, ERR_IO, "connection closed before a response", true },
+	{ CURLE_RECV_ERROR, NULL, ERR_IO, "connection lost", false },
+	{ CURLE_SEND_ERROR, NULL, ERR_IO, "connection lost", false },
+	{ CURLE_PARTIAL_FILE, NULL, ERR_IO, "connection lost", false },
+	{ CURLE_HTTP2, NULL, ERR_IO, "connection lost", false },
+	{ CURLE_HTTP2_STREAM, NULL, ERR_IO, "connection lost", false },
+	{ CURLE_UNSUPPORTED_PROTOCOL, NULL, ERR_FORMAT, "not an HTTP response", true },
+	{ CURLE_WEIRD_SERVER_REPLY, NULL, ERR_FORMAT, "not an HTTP response", false },
 };
 
 static int fail(struct call *c, CURLcode code)

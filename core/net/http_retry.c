@@ -57,7 +57,7 @@ static void tell_pause(struct http_retrier *retrier, const char *what, int64_t m
 					 false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		return;
 	retrier->conf.say(retrier->conf.ctx,
-			  arena_printf(&arena, "%s: %s; asked again in %lld s", what,
+			  arena_printf(&arena, "%s: %s; retrying in %lld s", what,
 				       why->msg, (long long)(ms + 999) / 1000));
 }
 
@@ -95,7 +95,7 @@ static int go_on(struct http_retrier *retrier, const struct http_retry_call *q, 
 		tell_pause(retrier, q->what, pause, err);
 	if (!last && stop_wait(pause)) {
 		err->kind = ERR_STOPPED;
-		return error_wrap(err, "%s: stopped before it was asked again", q->what);
+		return error_wrap(err, "%s: stopped before a retry", q->what);
 	}
 	if (look && q->is_done(q->ctx, &done, &why)) {
 		*err = why;

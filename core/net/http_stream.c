@@ -33,7 +33,7 @@ int http_streams_new(struct http_streams **ret, struct error *err)
 	s->multi = curl_multi_init();
 	if (!s->multi) {
 		free(s);
-		return error_set(err, ERR_IO, "no connection can be made: %s",
+		return error_set(err, ERR_IO, "cannot open a connection: %s",
 				 strerror(errno));
 	}
 	curl_multi_setopt(s->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_MULTIPLEX);
@@ -82,7 +82,7 @@ static int begin(struct http_stream *stream, struct error *err)
 	/* Rather wait for a connection that takes more than open one for each. */
 	curl_easy_setopt(stream->slot.easy, CURLOPT_PIPEWAIT, 1L);
 	if (curl_multi_add_handle(stream->streams->multi, stream->slot.easy))
-		return error_set(err, ERR_IO, "%s: no call can be made",
+		return error_set(err, ERR_IO, "%s: cannot start a request",
 				 stream->call.host);
 	return 0;
 }
@@ -101,7 +101,7 @@ int http_stream_open(struct http_stream **ret, struct http_streams *s,
 	stream->slot.easy = curl_easy_init();
 	if (!stream->slot.easy) {
 		free(stream);
-		return error_set(err, ERR_IO, "no connection can be made: %s",
+		return error_set(err, ERR_IO, "cannot open a connection: %s",
 				 strerror(errno));
 	}
 	stream->prev = &s->first;
@@ -173,11 +173,11 @@ int http_streams_run(struct http_streams *s, int64_t ms, struct error *err)
 	if (!stop_requested() &&
 	    curl_multi_poll(s->multi, &stop, stop.fd >= 0,
 			    ms > HTTP_LOOK_MS ? HTTP_LOOK_MS : (int)ms, NULL))
-		return error_set(err, ERR_IO, "waiting for connections failed");
+		return error_set(err, ERR_IO, "cannot wait for connections");
 	if (stop_requested())
 		return error_set(err, ERR_STOPPED, "stopped");
 	if (curl_multi_perform(s->multi, &running))
-		return error_set(err, ERR_IO, "the connections failed");
+		return error_set(err, ERR_IO, "connections failed");
 	end_finished(s);
 	end_idle(s);
 	return 0;

@@ -25,7 +25,7 @@ int crypto_start(struct error *err)
 	psa_status_t status = psa_crypto_init();
 
 	if (status != PSA_SUCCESS)
-		return error_set(err, ERR_IO, "mbedTLS does not start (%d)", (int)status);
+		return error_set(err, ERR_IO, "cannot start mbedTLS (%d)", (int)status);
 	return 0;
 }
 
@@ -127,8 +127,8 @@ int keypair_ssh(struct arena *arena, const char **ret_private_pem,
 /* ZMQ RFC 32: four bytes, most significant first, are five digits of base 85. */
 static void z85(char text[41], const unsigned char data[CURVE_KEY_SIZE])
 {
-	static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyz"
-				     "ABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";
+	static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNO"
+				     "PQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";
 
 	for (int i = 0; i < CURVE_KEY_SIZE / 4; i++, data += 4) {
 		uint32_t v = (uint32_t)data[0] << 24 | (uint32_t)data[1] << 16 |
@@ -169,7 +169,7 @@ int keypair_curve(char ret_public_z85[41], char ret_secret_z85[41], struct error
 	}
 	explicit_bzero(secret, sizeof(secret));
 	if (!done)
-		return error_set(err, ERR_IO, "making a CURVE key: mbedTLS says %d",
+		return error_set(err, ERR_IO, "making a CURVE key: mbedTLS error %d",
 				 (int)status);
 	return 0;
 }

@@ -34,27 +34,26 @@ int retry_fail(struct error *err, int status)
 		enum error_kind kind;
 		const char *meaning;
 	} rows[] = {
-		{ 400, ERR_INVALID, "the server does not understand the request" },
-		{ 401, ERR_DENIED,
-		  "it wants to know who asks; are the credentials set, and right?" },
-		{ 403, ERR_DENIED, "these credentials may not read it" },
-		{ 404, ERR_NOT_FOUND, "it is not there; is the URI right?" },
-		{ 407, ERR_DENIED, "the proxy wants to know who asks" },
-		{ 410, ERR_NOT_FOUND, "it is not there any more" },
-		{ 412, ERR_CONFLICT, "it has changed meanwhile" },
+		{ 400, ERR_INVALID, "the server rejected the request as malformed" },
+		{ 401, ERR_DENIED, "authentication required; check the credentials" },
+		{ 403, ERR_DENIED, "access denied to these credentials" },
+		{ 404, ERR_NOT_FOUND, "not found; check the URI" },
+		{ 407, ERR_DENIED, "the proxy requires authentication" },
+		{ 410, ERR_NOT_FOUND, "no longer available" },
+		{ 412, ERR_CONFLICT, "it changed in the meantime" },
 		{ 429, ERR_BUSY, "too many requests; try again later" },
-		{ 451, ERR_DENIED, "it is withheld for legal reasons" },
+		{ 451, ERR_DENIED, "unavailable for legal reasons" },
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		if (rows[i].status == status) {
-			error_set(err, rows[i].kind, "the server answers %d: %s", status,
+			error_set(err, rows[i].kind, "HTTP %d: %s", status,
 				  rows[i].meaning);
 			err->code = status;
 			return -1;
 		}
-	error_set(err, status >= 500 ? ERR_BUSY : ERR_IO, "the server answers %d%s",
-		  status, status >= 500 ? ": it has trouble; try again later" : "");
+	error_set(err, status >= 500 ? ERR_BUSY : ERR_IO, "HTTP %d%s", status,
+		  status >= 500 ? ": server error; try again later" : "");
 	err->code = status;
 	return -1;
 }

@@ -34,7 +34,7 @@ static int sign(struct buf *out, mbedtls_pk_context *key, const char *pem,
 	if (rc)
 		return crypto_fail(err, ERR_INVALID, rc, "the private key");
 	if (!mbedtls_pk_can_do(key, MBEDTLS_PK_RSA))
-		return error_set(err, ERR_INVALID, "the private key is no RSA key");
+		return error_set(err, ERR_INVALID, "the private key is not an RSA key");
 	rc = mbedtls_pk_sign(key, MBEDTLS_MD_SHA256, hash, SIGN_SHA256_SIZE, signature,
 			     sizeof(signature), &len, crypto_random, NULL);
 	if (rc)

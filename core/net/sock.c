@@ -22,7 +22,8 @@ int sock_wait(int fd, short events, int64_t deadline, struct error *err)
 		int n;
 
 		if (left <= 0)
-			return error_set(err, ERR_TIMEOUT, "the peer takes too long");
+			return error_set(err, ERR_TIMEOUT,
+					 "timed out waiting for the peer");
 		n = poll(&p, 1, left > 60000 ? 60000 : (int)left);
 		if (n > 0)
 			return 0;
@@ -44,7 +45,8 @@ int sock_read(int fd, void *data, size_t max, size_t *ret_n, int64_t deadline,
 
 		/* A peer that always has something to say is under the deadline, too. */
 		if (clock_ms() >= deadline)
-			return error_set(err, ERR_TIMEOUT, "the peer takes too long");
+			return error_set(err, ERR_TIMEOUT,
+					 "timed out waiting for the peer");
 		n = recv(fd, data, max, 0);
 		if (n >= 0) {
 			*ret_n = (size_t)n;

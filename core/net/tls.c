@@ -88,7 +88,7 @@ static int set_ciphers(struct tls_server *s, const char *const *names, struct er
 	for (const char *const *name = names; *name; name++)
 		if (!tls_knows_cipher(*name))
 			return error_set(err, ERR_INVALID,
-					 "'%.80s' is no cipher suite of this program",
+					 "'%.80s': unknown or unsupported cipher suite",
 					 *name);
 	for (size_t i = 0; i < N_CIPHERS; i++)
 		if (i < N_CIPHERS_1_3 || str_in(ciphers[i].name, names))
@@ -216,13 +216,13 @@ static int load_identity(struct identity *identity, const char *cert_pem,
 	int rc;
 
 	if (cert_len > MAX_PEM || key_len > MAX_PEM)
-		return error_set(err, ERR_LIMIT, "a certificate or key of over %d bytes",
+		return error_set(err, ERR_LIMIT, "certificate or key exceeds %d bytes",
 				 MAX_PEM);
 	rc = mbedtls_x509_crt_parse(&identity->chain, (const unsigned char *)cert_pem,
 				    cert_len + 1);
 	if (rc > 0)
 		return error_set(err, ERR_FORMAT,
-				 "the certificate: %d of its parts are none", rc);
+				 "the certificate: %d invalid PEM blocks", rc);
 	if (rc)
 		return crypto_fail(err, ERR_FORMAT, rc, "the certificate");
 	rc = mbedtls_pk_parse_key(&identity->key, (const unsigned char *)key_pem,
@@ -230,9 +230,9 @@ static int load_identity(struct identity *identity, const char *cert_pem,
 	if (rc)
 		return crypto_fail(err, ERR_FORMAT, rc, "the certificate's key");
 	if (!key_is_usable(&identity->key))
-		return error_set(err, ERR_FORMAT,
-				 "the certificate's key is neither RSA "
-				 "nor P-256, P-384 or P-521");
+		return error_set(
+			err, ERR_FORMAT,
+			"the certificate's key is not RSA, P-256, P-384 or P-521");
 	if (mbedtls_pk_check_pair(&identity->chain.pk, &identity->key, crypto_random,
 				  NULL))
 		return error_set(err, ERR_FORMAT, "the certificate is for another key");
@@ -307,7 +307,7 @@ static int wait_for(struct tls_conn *c, int rc, const char *what, int64_t deadli
 	if (rc == MBEDTLS_ERR_SSL_WANT_WRITE)
 		return sock_wait(c->fd, POLLOUT, deadline, err);
 	if (rc == MBEDTLS_ERR_NET_CONN_RESET || rc == MBEDTLS_ERR_SSL_CONN_EOF)
-		return error_set(err, ERR_IO, "%s: the peer is gone", what);
+		return error_set(err, ERR_IO, "%s: connection closed by the peer", what);
 	return crypto_fail(err, ERR_FORMAT, rc, what);
 }
 
@@ -338,7 +338,7 @@ int tls_accept(struct tls_conn **ret, struct tls_server *s, int fd, int64_t dead
 	int rc;
 
 	if (!identity)
-		return error_set(err, ERR_BUSY, "there is no certificate yet");
+		return error_set(err, ERR_BUSY, "no certificate yet");
 	c = xcalloc(1, sizeof(*c));
 	c->identity = identity;
 	c->fd = fd;
@@ -365,7 +365,8 @@ int tls_read(struct tls_conn *c, void *data, size_t max, size_t *ret_n, int64_t 
 		int rc;
 
 		if (clock_ms() >= deadline)
-			return error_set(err, ERR_TIMEOUT, "the peer takes too long");
+			return error_set(err, ERR_TIMEOUT,
+					 "timed out waiting for the peer");
 		rc = mbedtls_ssl_read(&c->ssl, data, max);
 		if (rc == MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY ||
 		    rc == MBEDTLS_ERR_SSL_CONN_EOF)

@@ -37,13 +37,13 @@ static int check_bytes(const char *text, bool blanks, struct error *err)
 
 	if (len > URI_MAX)
 		return error_set(err, ERR_LIMIT,
-				 "the URI has %zu bytes, more than the %d allowed", len,
+				 "URI of %zu bytes exceeds the limit of %d", len,
 				 URI_MAX);
 	for (const unsigned char *p = (const unsigned char *)text; *p; p++)
 		if (*p < ' ' + !blanks || *p == 0x7f)
 			return error_set(err, ERR_INVALID,
-					 "the URI has a blank or control character in "
-					 "it; write it as %%%02X",
+					 "URI contains a space or control character; "
+					 "write it as %%%02X",
 					 *p);
 	return 0;
 }
@@ -77,9 +77,8 @@ int uri_parse(struct uri *ret, struct arena *arena, const char *text, struct err
 		return -1;
 	if (!len || !str_starts(text + len, "://"))
 		return error_set(err, ERR_INVALID,
-				 "'%s' is not a URI: it has to be SCHEME://..., such as "
-				 "hf://org/name, s3://bucket/prefix or "
-				 "https://host/file",
+				 "'%s' is not a URI: expected SCHEME://..., such as "
+				 "hf://org/name, s3://bucket/prefix or https://host/file",
 				 uri_shown(arena, text));
 	rest = arena_strdup(arena, text + len + 3);
 	*ret = (struct uri){ .scheme = lower(arena, text, len) };
@@ -188,8 +187,8 @@ int uri_decode(const char **ret, struct arena *arena, const char *text, struct e
 		low = high < 0 ? -1 : digit(p[2]);
 		if (low < 0 || !(high * 16 + low))
 			return error_set(err, ERR_INVALID,
-					 "'%s': after a %% there have to be two "
-					 "hexadecimal digits, and not 00",
+					 "'%s': expected two hexadecimal digits after "
+					 "%%, and not 00",
 					 str_visible(arena, text, false));
 		*to++ = (char)(high * 16 + low);
 		p += 2;

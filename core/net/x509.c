@@ -54,8 +54,7 @@ static int check_size(const char *pem, const char *what, struct error *err)
 
 	if (len && len <= MAX_PEM)
 		return 0;
-	return error_set(err, ERR_FORMAT, "%s: %s", what,
-			 len ? "it is too long" : "there is none");
+	return error_set(err, ERR_FORMAT, "%s: %s", what, len ? "too long" : "missing");
 }
 
 static int parse_certs(mbedtls_x509_crt *ret, const char *pem, const char *what,
@@ -67,8 +66,7 @@ static int parse_certs(mbedtls_x509_crt *ret, const char *pem, const char *what,
 		return -1;
 	rc = mbedtls_x509_crt_parse(ret, (const unsigned char *)pem, strlen(pem) + 1);
 	if (rc > 0)
-		return error_set(err, ERR_FORMAT, "%s: %d of its parts are none", what,
-				 rc);
+		return error_set(err, ERR_FORMAT, "%s: %d invalid PEM blocks", what, rc);
 	return rc ? crypto_fail(err, ERR_FORMAT, rc, what) : 0;
 }
 
@@ -107,7 +105,7 @@ static int add_name_part(struct buf *out, const char *oid, const mbedtls_asn1_bu
 
 	if (!value->len || value->len > MAX_NAME_PART)
 		return error_set(err, ERR_UNSUPPORTED,
-				 "a name in a certificate has %zu bytes, not 1 to %d",
+				 "certificate name of %zu bytes: expected 1 to %d",
 				 value->len, MAX_NAME_PART);
 	buf_printf(out, "%s%s=#", out->len ? "," : "", oid);
 	hex_encode(out, head, sizeof(head));
@@ -320,7 +318,7 @@ int x509_new_server(struct x509_pair *ret, const struct x509_pair *ca,
 	mbedtls_pk_init(&ca_key);
 	mbedtls_x509_crt_init(&ca_cert);
 	if (!dns_name[0] || strlen(dns_name) > DNS_NAME_SIZE)
-		return error_set(err, ERR_INVALID, "'%.80s' is no DNS name", dns_name);
+		return error_set(err, ERR_INVALID, "'%.80s' is not a DNS name", dns_name);
 	snprintf(common_name, sizeof(common_name), "%.64s", dns_name);
 	if (parse_certs(&ca_cert, ca->cert_pem, "the CA's certificate", err) ||
 	    parse_key(&ca_key, ca->key_pem, "the CA's key", err) ||
@@ -448,7 +446,7 @@ int x509_check_ca(const struct x509_pair *p, int64_t at, struct error *err)
 		return -1;
 	if (mbedtls_x509_crt_get_ca_istrue(&crt) != 1 ||
 	    mbedtls_x509_crt_check_key_usage(&crt, MBEDTLS_X509_KU_KEY_CERT_SIGN))
-		return error_set(err, ERR_INVALID, "the certificate is not that of a CA");
+		return error_set(err, ERR_INVALID, "the certificate is not a CA's");
 	if (check_time(&crt, "the CA", at, err))
 		return -1;
 	return p->key_pem ? check_pair(&crt, p->key_pem, "the CA", err) : 0;

@@ -46,8 +46,8 @@ static int add_rules(struct ignore *ig, int at, const char *file, const char *di
 	if (fd < 0 || fstat(fd, &st))
 		return error_errno(err, errno, "%s", file);
 	if (!S_ISREG(st.st_mode))
-		return strict ? error_set(err, ERR_INVALID,
-					  "%s: a file of patterns is wanted", file)
+		return strict ? error_set(err, ERR_INVALID, "%s: not a regular file",
+					  file)
 			      : 0;
 	if (file_read_fd(&text, fd, file, err))
 		return -1;
@@ -163,8 +163,8 @@ static int add_includes(struct exclude *l, const char *dir,
 		list[i] = plain(&l->arena, includes->list[i]);
 		if (!list[i])
 			return error_set(err, ERR_INVALID,
-					 "--include %.200s: give the path of a file or "
-					 "folder below %.200s, relative to that",
+					 "--include %.200s: expected a path relative to, "
+					 "and below, %.200s",
 					 includes->list[i], dir);
 	}
 	l->includes = (struct exclude_includes){ list, includes->n };

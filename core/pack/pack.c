@@ -103,14 +103,14 @@ static int add(struct packer *p, const struct tar_entry *e, struct error *err)
 	note_size(p, e);
 	if ((int64_t)p->n > p->limits->entries)
 		return error_set(err, ERR_LIMIT,
-				 "%s: more than %lld files; name what is not needed in "
-				 "a file " PACK_IGNORE_FILE,
+				 "%s: more than %lld files; list what is not needed "
+				 "in " PACK_IGNORE_FILE,
 				 p->dir, (long long)p->limits->entries);
 	if (p->bytes <= p->limits->bytes)
 		return 0;
 	return error_set(err, ERR_LIMIT,
-			 "%s: more than %lld MiB, of which %s has %lld; name what is not "
-			 "needed in a file " PACK_IGNORE_FILE,
+			 "%s: more than %lld MiB, of which %s has %lld; list what is not "
+			 "needed in " PACK_IGNORE_FILE,
 			 p->dir, (long long)(p->limits->bytes / MIB),
 			 p->summary->largest[0].path,
 			 (long long)(p->summary->largest[0].size / MIB));
@@ -127,8 +127,7 @@ static int add_link(struct packer *p, const char *path, int depth, struct error 
 	target[n] = 0;
 	if (!pack_link_stays(target, depth))
 		return error_set(err, ERR_INVALID,
-				 "%s/%s: this link leads outside the folder (or by a way "
-				 "that might): %.200s",
+				 "%s/%s: symbolic link may leave the directory: %.200s",
 				 p->dir, path, target);
 	e.target = arena_strdup(p->arena, target);
 	return add(p, &e, err);
@@ -224,8 +223,8 @@ static int add_one(struct packer *p, const struct place *in, const char *path,
 		return add_folder(p, &(struct place){ path, in->depth + 1, enter }, err);
 	if (!S_ISREG(st.st_mode))
 		return refuse(p, path, err,
-			      "a socket, device or FIFO cannot be shipped; name it in a "
-			      "file " PACK_IGNORE_FILE);
+			      "sockets, devices and FIFOs cannot be packed; list it "
+			      "in " PACK_IGNORE_FILE);
 	e.executable = st.st_mode & 0111;
 	e.size = st.st_size;
 	return add(p, &e, err);
@@ -238,7 +237,7 @@ static int walk(struct packer *p, const struct place *in, struct error *err)
 	size_t n = 0;
 
 	if (in->depth > MAX_DEPTH)
-		return error_set(err, ERR_LIMIT, "%s/%s: more than %d folders deep",
+		return error_set(err, ERR_LIMIT, "%s/%s: more than %d nested directories",
 				 p->dir, in->path, MAX_DEPTH);
 	if (exclude_enter(&p->exclude, p->root, in->path, &mark, err))
 		return error_wrap(err, "%s", p->dir);
@@ -285,7 +284,7 @@ static int level_for(int64_t size)
 
 static int write_file(struct packer *p, const struct tar_entry *e, struct error *err)
 {
-	static const char changed[] = "it changed while it was read; submit again";
+	static const char changed[] = "changed while it was read; submit again";
 	cleanup_fd int fd =
 		openat(p->root, e->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	int64_t left = e->size;
@@ -351,13 +350,12 @@ static int refuse_empty(const struct packer *p, struct error *err)
 {
 	for (int why = EXCLUDE_KEY; why < EXCLUDE_REASONS; why++)
 		if (p->summary->left[why].n)
-			return error_set(err, ERR_INVALID,
-					 "%s: there is nothing in this folder to ship: "
-					 "all of it is left out (%.100s, ...); take back "
-					 "what is needed with --include",
-					 p->dir, p->summary->left[why].paths[0]);
-	return error_set(err, ERR_INVALID, "%s: there is nothing in this folder to ship",
-			 p->dir);
+			return error_set(
+				err, ERR_INVALID,
+				"%s: no files to pack: all are excluded (%.100s, ...); "
+				"add what is needed with --include",
+				p->dir, p->summary->left[why].paths[0]);
+	return error_set(err, ERR_INVALID, "%s: no files to pack", p->dir);
 }
 
 static int pack(struct packer *p, const struct exclude_includes *includes,
@@ -372,11 +370,10 @@ static int pack(struct packer *p, const struct exclude_includes *includes,
 		return -1;
 	missing = exclude_missing(&p->exclude);
 	if (missing)
-		return error_set(
-			err, ERR_INVALID,
-			"--include %.200s: there is no such file in %.200s; give "
-			"its path relative to that folder",
-			missing, p->dir);
+		return error_set(err, ERR_INVALID,
+				 "--include %.200s: no such file in %.200s; pass its "
+				 "path relative to that directory",
+				 missing, p->dir);
 	return p->n ? write_archive(p, err) : refuse_empty(p, err);
 }
 

@@ -154,7 +154,7 @@ static int read_full(struct tar_reader *r, void *data, size_t len, bool *ret_non
 	}
 	*ret_none = have == 0;
 	if (have && have < len)
-		return error_set(err, ERR_FORMAT, "tar: cut short");
+		return error_set(err, ERR_FORMAT, "tar: truncated");
 	return 0;
 }
 
@@ -168,7 +168,7 @@ static int pass_over(struct tar_reader *r, int64_t n, struct error *err)
 			      n < (int64_t)sizeof(piece) ? (size_t)n : sizeof(piece),
 			      &none, err))
 			return -1;
-	return none ? error_set(err, ERR_FORMAT, "tar: cut short") : 0;
+	return none ? error_set(err, ERR_FORMAT, "tar: truncated") : 0;
 }
 
 /* Digits up to the field's end, a space or NUL. */
@@ -180,7 +180,7 @@ static int get_octal(int64_t *ret, const char *field, size_t size, struct error 
 	for (; i < size && field[i] >= '0' && field[i] <= '7'; i++)
 		v = v * 8 + (field[i] - '0');
 	if (i < size && field[i] && field[i] != ' ')
-		return error_set(err, ERR_FORMAT, "tar: a header's number is none");
+		return error_set(err, ERR_FORMAT, "tar: invalid number in a header");
 	*ret = v;
 	return 0;
 }
@@ -190,11 +190,11 @@ static int check_header(const struct header *h, struct error *err)
 	int64_t sum = 0;
 
 	if (memcmp(h->magic, "ustar", 6) != 0)
-		return error_set(err, ERR_FORMAT, "tar: this is no POSIX header");
+		return error_set(err, ERR_FORMAT, "tar: not a POSIX header");
 	if (get_octal(&sum, h->checksum, sizeof(h->checksum), err))
 		return -1;
 	if (sum != checksum(h))
-		return error_set(err, ERR_FORMAT, "tar: a header's checksum is wrong");
+		return error_set(err, ERR_FORMAT, "tar: wrong header checksum");
 	return 0;
 }
 
@@ -226,11 +226,11 @@ static int read_record(struct arena *arena, struct tar_entry *e, const char **p,
 
 	if (!space || str_int(&len, str_slice(arena, start, (size_t)(space - start)), 1,
 			      end - start, err))
-		return error_set(err, ERR_FORMAT, "tar: a pax header's length is wrong");
+		return error_set(err, ERR_FORMAT, "tar: wrong pax header length");
 	end = start + len;
 	equals = space < end ? memchr(space, '=', (size_t)(end - space)) : NULL;
 	if (!equals || end[-1] != '\n')
-		return error_set(err, ERR_FORMAT, "tar: a pax header is broken");
+		return error_set(err, ERR_FORMAT, "tar: invalid pax header");
 	*p = end;
 	return set_pax(arena, e,
 		       str_slice(arena, space + 1, (size_t)(equals - space - 1)),
@@ -245,15 +245,15 @@ static int read_pax(struct tar_reader *r, struct arena *arena, int64_t size,
 	bool none;
 
 	if (size > MAX_PAX)
-		return error_set(err, ERR_LIMIT,
-				 "tar: a pax header of more than %d bytes", MAX_PAX);
+		return error_set(err, ERR_LIMIT, "tar: pax header exceeds %d bytes",
+				 MAX_PAX);
 	if (!size)
 		return 0;
 	p = text = arena_alloc(arena, (size_t)size + 1);
 	if (read_full(r, text, (size_t)size, &none, err))
 		return -1;
 	if (none)
-		return error_set(err, ERR_FORMAT, "tar: cut short");
+		return error_set(err, ERR_FORMAT, "tar: truncated");
 	while (p < text + size)
 		if (read_record(arena, e, &p, text + size, err))
 			return -1;
@@ -278,8 +278,7 @@ static int set_type(struct tar_entry *e, char type, struct error *err)
 			return 0;
 		}
 	return error_set(err, ERR_UNSUPPORTED,
-			 "tar: %s: neither a file nor a folder nor a symbolic link",
-			 e->path);
+			 "tar: %s: not a file, directory or symbolic link", e->path);
 }
 
 static int finish(struct arena *arena, const struct header *h, struct tar_entry *e,
@@ -301,10 +300,10 @@ static int finish(struct arena *arena, const struct header *h, struct tar_entry 
 		e->target = str_slice(arena, h->linkname,
 				      strnlen(h->linkname, sizeof(h->linkname)));
 	if (len > TAR_MAX_PATH || (e->target && strlen(e->target) > TAR_MAX_PATH))
-		return error_set(err, ERR_LIMIT, "tar: a name of more than %d bytes",
+		return error_set(err, ERR_LIMIT, "tar: name exceeds %d bytes",
 				 TAR_MAX_PATH);
 	if (e->type != TAR_FILE && e->size)
-		return error_set(err, ERR_FORMAT, "tar: %s: only a file has bytes",
+		return error_set(err, ERR_FORMAT, "tar: %s: only files may have content",
 				 e->path);
 	e->executable = mode & 0100;
 	r->left = e->size;
@@ -329,7 +328,7 @@ int tar_next(struct tar_reader *r, struct arena *arena, struct tar_entry *ret,
 		if (read_full(r, &h, sizeof(h), &none, err))
 			return -1;
 		if (none)
-			return error_set(err, ERR_FORMAT, "tar: cut short");
+			return error_set(err, ERR_FORMAT, "tar: truncated");
 		if (!pax && !memcmp(&h, zeros, sizeof(h))) {
 			*ret_end = true;
 			return 0;
@@ -363,7 +362,7 @@ int tar_read(struct tar_reader *r, void *data, size_t len, size_t *ret_len,
 	if (r->read(r->ctx, data, len, ret_len, err))
 		return -1;
 	if (!*ret_len)
-		return error_set(err, ERR_FORMAT, "tar: cut short");
+		return error_set(err, ERR_FORMAT, "tar: truncated");
 	r->left -= (int64_t)*ret_len;
 	return 0;
 }

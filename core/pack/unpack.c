@@ -65,8 +65,8 @@ static int check_digest(struct unpacker *u, struct error *err)
 	digest_end_hex(d, u->summary.digest);
 	if (!str_eq(u->summary.digest, u->opts->digest))
 		return error_set(err, ERR_FORMAT,
-				 "the archive is not the one that was submitted: its "
-				 "SHA-256 is %s, not %.64s",
+				 "the archive is not the one that was submitted: SHA-256 "
+				 "%s, expected %.64s",
 				 u->summary.digest, u->opts->digest);
 	if (lseek(u->fd, 0, SEEK_SET) < 0)
 		return error_errno(err, errno, "reading the archive");
@@ -123,8 +123,7 @@ static int empty_folder(const struct unpacker *u, bool remove, struct error *err
 			continue;
 		if (!remove)
 			rc = error_set(err, ERR_EXISTS,
-				       "%s: the folder is not empty (%.100s); a new one "
-				       "is wanted",
+				       "%s: directory not empty (%.100s); use a new one",
 				       u->opts->to, e->d_name);
 		else if (!str_eq(e->d_name, PACK_MARKER))
 			rc = dir_remove(path_join(&arena, u->opts->to, e->d_name), err);
@@ -146,7 +145,7 @@ static int prepare(struct unpacker *u, bool *ret_done, struct error *err)
 	if (*ret_done)
 		return 0;
 	if (digest)
-		return error_set(err, ERR_EXISTS, "%s: it holds another workspace",
+		return error_set(err, ERR_EXISTS, "%s: contains another workspace",
 				 u->opts->to);
 	if (empty_folder(u, begun, err))
 		return -1;
@@ -230,7 +229,7 @@ static int make(struct unpacker *u, struct tar_reader *tar, const struct tar_ent
 	case TAR_LINK:
 		if (!pack_link_stays(e->target, depth))
 			return error_set(err, ERR_INVALID,
-					 "%s: this link leads outside the folder: %.200s",
+					 "%s: symbolic link leaves the directory: %.200s",
 					 e->path, e->target);
 		return symlinkat(e->target, at, name) ? fail(u, e->path, err) : 0;
 	default:
@@ -249,12 +248,12 @@ static int check_entry(struct unpacker *u, const struct tar_entry *e, struct err
 	if (relpath_check(e->path, err))
 		return -1;
 	if (str_eq(e->path, PACK_MARKER))
-		return error_set(err, ERR_INVALID, "%s: this name is ours", e->path);
+		return error_set(err, ERR_INVALID, "%s: reserved name", e->path);
 	if (++u->summary.entries > limits->entries)
 		return error_set(err, ERR_LIMIT, "more than %lld files",
 				 (long long)limits->entries);
 	if (e->size > limits->bytes - u->summary.bytes)
-		return error_set(err, ERR_LIMIT, "%s: more than %lld bytes in all",
+		return error_set(err, ERR_LIMIT, "%s: more than %lld bytes in total",
 				 e->path, (long long)limits->bytes);
 	u->summary.bytes += e->size;
 	return 0;

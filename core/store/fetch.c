@@ -90,7 +90,7 @@ static int check_clash(const struct store_listing *l, struct error *err)
 
 	for (size_t i = 0; i < l->n; i++)
 		if (map_put(&names, l->objects[i].path, &l->objects[i]))
-			return error_set(err, ERR_INVALID, "the place has two files '%s'",
+			return error_set(err, ERR_INVALID, "source lists '%s' twice",
 					 l->objects[i].path);
 	for (size_t i = 0; i < l->n; i++) {
 		char *path = arena_strdup(&arena, l->objects[i].path), *slash;
@@ -99,8 +99,8 @@ static int check_clash(const struct store_listing *l, struct error *err)
 			*slash = 0;
 			if (map_get(&names, path))
 				return error_set(err, ERR_INVALID,
-						 "the place has a file '%s' and a file "
-						 "'%s' below it: both cannot be there",
+						 "source lists '%s' both as a file and "
+						 "as the directory of '%s'",
 						 path, l->objects[i].path);
 		}
 		arena_clear(&arena);
@@ -136,16 +136,17 @@ static void tell_look(struct fetch *f, const struct filter_look *look)
 		names[i] = str_visible(&arena, look->names[i], false);
 	if (look->n)
 		fetch_say(f, arena_printf(&arena,
-					  "%zu file%s left out by the default patterns: "
-					  "%.600s%s (--allow, --ignore)",
-					  look->n, look->n == 1 ? " is" : "s are",
+					  "skipped %zu file%s by default patterns: "
+					  "%.600s%s (see --allow, --ignore)",
+					  look->n, look->n == 1 ? "" : "s",
 					  str_join(&arena, names, ", "),
 					  look->n > shown ? ", ..." : ""));
 	if (f->filter.rescued)
-		fetch_say(f, arena_printf(&arena,
-					  "no weights in safetensors or GGUF: %s are "
-					  "fetched instead",
-					  str_join(&arena, f->filter.rescued, ", ")));
+		fetch_say(f,
+			  arena_printf(
+				  &arena,
+				  "no safetensors or GGUF weights: fetching %s instead",
+				  str_join(&arena, f->filter.rescued, ", ")));
 }
 
 /* Listed again where the default patterns would leave a model without its weights. */
@@ -173,9 +174,9 @@ static const char *left_out(struct arena *arena, const struct store_object *o)
 	struct error why = { 0 };
 
 	if (relpath_check(o->path, &why))
-		return arena_printf(arena, "%s; it is left out", why.msg);
+		return arena_printf(arena, "skipped: %s", why.msg);
 	if (target_reserved(o->path))
-		return arena_printf(arena, "%s is left out: the name is ours", o->path);
+		return arena_printf(arena, "skipped %s: reserved name", o->path);
 	return NULL;
 }
 
@@ -193,7 +194,7 @@ static int list_objects(struct fetch *f, struct error *err)
 		const char *why = left_out(&arena, o);
 
 		if (o->size > STORE_MAX_SIZE || o->size < -1)
-			return error_set(err, ERR_LIMIT, "%.300s: %lld bytes are no size",
+			return error_set(err, ERR_LIMIT, "%.300s: invalid size %lld",
 					 str_visible(&arena, o->path, false),
 					 (long long)o->size);
 		if (!why)
@@ -202,13 +203,12 @@ static int list_objects(struct fetch *f, struct error *err)
 			fetch_say(f, why);
 	}
 	if (left > LEFT_TOLD)
-		fetch_say(f, arena_printf(&arena, "%zu more names are left out",
+		fetch_say(f, arena_printf(&arena, "skipped %zu more files",
 					  left - LEFT_TOLD));
 	l->n = kept;
 	if (!l->n && !c->allow_empty)
 		return error_set(err, ERR_NOT_FOUND,
-				 "%s: there is no file to fetch; are the URI and the "
-				 "patterns right?",
+				 "%s: no files to fetch; check the URI and the patterns",
 				 uri_shown(&arena, c->uri));
 	qsort(l->objects, l->n, sizeof(*l->objects), by_path);
 	return check_clash(l, err);
@@ -447,18 +447,16 @@ static int drop_stale(struct fetch *f, struct error *err)
 	if (ledger_drop_stale(&f->ledger, &f->list, &n, err))
 		return -1;
 	if (n)
-		fetch_say(f, arena_printf(
-				     &arena,
-				     "%zu %s that the place no longer has %s removed", n,
-				     n == 1 ? "file" : "files", n == 1 ? "is" : "are"));
+		fetch_say(f, arena_printf(&arena,
+					  "removed %zu %s that the source no longer has",
+					  n, n == 1 ? "file" : "files"));
 	return 0;
 }
 
 static int finish(struct fetch *f, struct error *err)
 {
 	if (stop_requested() && f->n_left)
-		return error_set(err, ERR_STOPPED,
-				 "stopped; what is there stays, run it again to go on");
+		return error_set(err, ERR_STOPPED, "stopped; run again to resume");
 	if (f->failed) {
 		*err = f->why;
 		return -1;

@@ -23,8 +23,8 @@ int disk_full(struct fetch *f, int64_t need, struct error *err)
 	if (missing < 1)
 		missing = need > 0 ? need : 1;
 	error_set(err, ERR_IO,
-		  "%s: the disk is full: %lld bytes have to come, %lld are free: %lld "
-		  "bytes (%s) are missing; make room there, or take a larger volume",
+		  "%s: not enough disk space: %lld bytes needed, %lld available: %lld "
+		  "bytes (%s) missing; free some, or use a larger volume",
 		  f->target.path, (long long)need, (long long)room, (long long)missing,
 		  size_text(&arena, missing));
 	err->code = ENOSPC;
@@ -39,8 +39,8 @@ static int fail(struct fetch *f, struct error *err)
 	if (errno == ENOSPC && !fstatvfs(f->target.root, &st) && st.f_files &&
 	    !st.f_favail) {
 		error_set(err, ERR_IO,
-			  "%s: no more files fit there: the volume's %llu inodes are "
-			  "used up; remove files there, or take another volume",
+			  "%s: all %llu inodes of the volume are in use; remove files, "
+			  "or use another volume",
 			  f->target.path, (unsigned long long)st.f_files);
 		err->code = ENOSPC;
 		return -1;
@@ -410,7 +410,8 @@ int file_hash(struct file *file, int64_t to, struct error *err)
 		ssize_t n = pread(file->fd, chunk, want, file->hashed);
 
 		if (n <= 0)
-			return error_errno(err, n ? errno : EIO, "reading it back");
+			return error_errno(err, n ? errno : EIO,
+					   "reading back what was written");
 		verify_add(file->verify, chunk, (size_t)n);
 		count(&file->hashed, n);
 	}

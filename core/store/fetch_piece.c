@@ -86,8 +86,8 @@ static bool same_tag(const char *a, const char *b)
 
 static int changed(struct piece *p, struct error *err, const char *what)
 {
-	error_set(err, ERR_CONFLICT,
-		  "it keeps changing at its place while it is fetched (%s)", what);
+	error_set(err, ERR_CONFLICT, "the source keeps changing during the download (%s)",
+		  what);
 	return stop_with(p, PIECE_CHANGED);
 }
 
@@ -106,7 +106,7 @@ static int check_tag(struct piece *p, struct error *err)
 	else if (!same_tag(file->etag, tag) && (p->reply_etag || !file->o.etag))
 		rc = -1;
 	pthread_mutex_unlock(&p->fetch->lock);
-	return rc ? changed(p, err, "another ETag") : 0;
+	return rc ? changed(p, err, "different ETag") : 0;
 }
 
 static int check_size(struct piece *p, int64_t total, struct error *err)
@@ -145,21 +145,21 @@ static void begin_verify(struct piece *p)
 
 static int broken(struct piece *p, struct error *err, const char *what)
 {
-	error_set(err, ERR_FORMAT, "the server's answer is not right: %s", what);
+	error_set(err, ERR_FORMAT, "invalid response: %s", what);
 	return stop_with(p, PIECE_AGAIN);
 }
 
 static int check_range(struct piece *p, struct error *err)
 {
 	if (p->reply_from != p->pos || p->reply_to < p->reply_from)
-		return broken(p, err, "its Content-Range is not what was asked for");
+		return broken(p, err, "Content-Range is not the requested range");
 	if (check_size(p, p->total, err))
 		return -1;
 	if (p->f->o.size < 0)
-		return broken(p, err, "its Content-Range does not say the size");
+		return broken(p, err, "Content-Range without the total size");
 	/* p->end may have become less */
 	if (p->reply_to >= p->end)
-		return broken(p, err, "its Content-Range is not what was asked for");
+		return broken(p, err, "Content-Range is not the requested range");
 	return 0;
 }
 
@@ -171,7 +171,7 @@ static int check_whole(struct piece *p, struct error *err)
 	if (p->from == 0 && p->pos == 0 && p->end == p->f->o.size)
 		return 0;
 	if (!plan_claim_all(p->fetch, p)) {
-		error_set(err, ERR_UNSUPPORTED, "the server gives no ranges");
+		error_set(err, ERR_UNSUPPORTED, "the server does not support ranges");
 		return stop_with(p, PIECE_NOW);
 	}
 	p->skip = p->pos;
@@ -183,9 +183,9 @@ static int check_head(struct piece *p, struct error *err)
 	p->checked = true;
 	p->first_ms = clock_ms();
 	if (p->encoded && !p->fetch->conf->scheme->as_stored)
-		return broken(p, err, "it is compressed and should not be");
+		return broken(p, err, "unexpected Content-Encoding");
 	if (p->status != 200 && p->status != 206)
-		return broken(p, err, "its status");
+		return broken(p, err, "unexpected status");
 	if (check_tag(p, err) ||
 	    (p->status == 206 ? check_range(p, err) : check_whole(p, err)))
 		return -1;
@@ -198,10 +198,10 @@ static int check_head(struct piece *p, struct error *err)
 static int take_last(struct piece *p, const char *bytes, struct error *err)
 {
 	if (p->status != 200 || p->end >= p->f->o.size)
-		return broken(p, err, "more bytes than were asked for");
+		return broken(p, err, "more bytes than requested");
 	if (p->pos < p->end && put_bytes(p, bytes, (size_t)(p->end - p->pos), err))
 		return -1;
-	error_set(err, ERR_STOPPED, "all of it has come");
+	error_set(err, ERR_STOPPED, "received completely");
 	return stop_with(p, PIECE_NOW);
 }
 
@@ -232,7 +232,7 @@ static int read_bytes(struct piece *p, int64_t *ret, const char *text, struct er
 	struct error ignored = { 0 };
 
 	if (str_int(ret, text, 0, INT64_MAX, &ignored))
-		return broken(p, err, "a length that is no number of bytes");
+		return broken(p, err, "invalid length");
 	return 0;
 }
 
@@ -245,7 +245,7 @@ static int read_range(struct piece *p, const char *value, struct error *err)
 
 	p->reply_from = p->reply_to = p->total = -1;
 	if (!some && sscanf(value, "bytes */%23[0-9]", total) != 1)
-		return broken(p, err, "its Content-Range");
+		return broken(p, err, "invalid Content-Range");
 	if (some && (read_bytes(p, &p->reply_from, from, err) ||
 		     read_bytes(p, &p->reply_to, to, err)))
 		return -1;
@@ -421,7 +421,8 @@ static void failed_status(struct fetch *f, struct piece *p, const struct http_re
 		if (check_size(p, 0, err) == 0)
 			begin_verify(p);
 	} else if (r->status == 412 || r->status == 416) {
-		changed(p, err, r->status == 412 ? "If-Match" : "it has become shorter");
+		changed(p, err,
+			r->status == 412 ? "If-Match" : "the file became shorter");
 	} else if (retry_status(r->status)) {
 		retry_fail(err, r->status);
 		p->pause_ms = r->retry_after_ms;
@@ -445,7 +446,7 @@ static void good_answer(struct fetch *f, struct piece *p, const struct request *
 		p->end = p->pos;
 		begin_verify(p);
 	} else if (p->pos < p->end && p->pos == p->from) {
-		error_set(err, ERR_IO, "the server sends nothing of it");
+		error_set(err, ERR_IO, "no data received");
 		p->outcome = PIECE_AGAIN;
 	}
 }
@@ -453,7 +454,7 @@ static void good_answer(struct fetch *f, struct piece *p, const struct request *
 static void failed_call(struct fetch *f, struct piece *p, struct error *err)
 {
 	if (p->stalled && err->kind == ERR_STOPPED && !stop_requested()) {
-		error_set(err, ERR_TIMEOUT, "the server sends next to nothing");
+		error_set(err, ERR_TIMEOUT, "the transfer stalled");
 		p->outcome = PIECE_AGAIN;
 	}
 	if (p->outcome != PIECE_OK)
@@ -533,7 +534,7 @@ static void run_local(struct fetch *f, struct piece *p, struct error *err)
 			error_errno(err, errno, "%s", path);
 			p->outcome = PIECE_FATAL;
 		} else if (!n) {
-			changed(p, err, "it has become shorter");
+			changed(p, err, "the file became shorter");
 		} else {
 			put_bytes(p, chunk, (size_t)n, err);
 		}

@@ -327,9 +327,8 @@ static void end(struct fetch *f, struct file *file)
 		remove_file(f, file);
 		file_free(file);
 	} else if (may_restart(f, file,
-			       "the bytes that come have not the digest that the "
-			       "place gives for them, twice: damaged on the way or "
-			       "at the place; nothing wrong was kept")) {
+			       "checksum mismatch, twice: corrupted in transit or at the "
+			       "source; the data was discarded")) {
 		file->restart = true;
 		reset(f, file);
 	}
@@ -426,8 +425,7 @@ static void try_again(struct fetch *f, struct file *file, const struct piece *p,
 		size_t len = strlen(err->msg);
 
 		snprintf(err->msg + len, sizeof(err->msg) - len,
-			 " (tried %d times; run it again to go on where it stopped)",
-			 file->tried);
+			 " (tried %d times; run again to resume)", file->tried);
 		fail_locked(f, file->o.path, err);
 		return;
 	}
@@ -484,7 +482,7 @@ static void tell_pause(struct fetch *f, const char *path, int64_t seconds,
 {
 	cleanup_arena struct arena arena = { 0 };
 
-	fetch_say(f, arena_printf(&arena, "%s: %s; asked again in %lld s", path, why->msg,
+	fetch_say(f, arena_printf(&arena, "%s: %s; retrying in %lld s", path, why->msg,
 				  (long long)seconds));
 }
 
@@ -535,7 +533,7 @@ bool plan_claim_all(struct fetch *f, struct piece *p)
 int plan_size_known(struct fetch *f, struct file *file, int64_t size, struct error *err)
 {
 	if (size < 0 || size > STORE_MAX_SIZE)
-		return error_set(err, ERR_LIMIT, "%lld bytes are no size of a file",
+		return error_set(err, ERR_LIMIT, "invalid file size %lld",
 				 (long long)size);
 	pthread_mutex_lock(&f->lock);
 	if (file->o.size < 0) {

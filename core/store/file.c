@@ -77,7 +77,7 @@ static int file_open(struct store **ret, const struct store_conf *conf, struct e
 		return -1;
 	if (*u.host && !str_eq(u.host, "localhost"))
 		return error_set(err, ERR_INVALID,
-				 "file://%s/...: only files of this machine: write "
+				 "file://%s/...: only local files are supported: write "
 				 "file:///%s/...",
 				 u.host, u.host);
 	return new_store(ret, conf, arena_printf(&arena, "/%s", path));
@@ -105,16 +105,15 @@ static int pvc_open(struct store **ret, const struct store_conf *conf, struct er
 	if (!*u.host || relpath_check(u.host, err) || (*path && relpath_check(path, err)))
 		return error_set(
 			err, ERR_INVALID,
-			"'%s' has to be pvc://CLAIM or pvc://CLAIM/PATH, without "
-			"'..'",
+			"'%s': expected pvc://CLAIM or pvc://CLAIM/PATH, without '..'",
 			uri_shown(&arena, conf->uri));
 	claim = path_join(&arena, root && *root ? root : "/mnt", u.host);
 	if (!file_exists(claim))
-		return error_set(err, ERR_NOT_FOUND,
-				 "claim %s: there is no folder %s; mount the claim there "
-				 "in the initializer's container (PVC_ROOT names another "
-				 "folder than /mnt)",
-				 u.host, claim);
+		return error_set(
+			err, ERR_NOT_FOUND,
+			"claim %s: no directory %s; mount the claim there in the "
+			"initializer's container, or set PVC_ROOT (default /mnt)",
+			u.host, claim);
 	new_store(ret, conf, *path ? path_join(&arena, claim, path) : claim);
 	(*ret)->below = arena_strdup(&(*ret)->arena, *path ? path : ".");
 	(*ret)->claim = open(claim, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -131,7 +130,7 @@ static void note(const struct store *s, const char *path, const char *why)
 	cleanup_arena struct arena arena = { 0 };
 
 	if (s->say)
-		s->say(s->ctx, arena_printf(&arena, "%s is left out: %s", path, why));
+		s->say(s->ctx, arena_printf(&arena, "skipped %s: %s", path, why));
 }
 
 /* Names what the contents were: another size or time, another file. */
@@ -164,8 +163,7 @@ static int visit(struct walk *w, const char *full, const char *path, struct erro
 
 	if (fd < 0 || lstat(full, &own) || fstat(fd, &st)) {
 		note(w->s, full,
-		     errno == EXDEV ? "it is a link that leads out of the claim"
-				    : strerror(errno));
+		     errno == EXDEV ? "symbolic link leaves the claim" : strerror(errno));
 		return 0;
 	}
 	if (S_ISREG(st.st_mode))
@@ -173,7 +171,7 @@ static int visit(struct walk *w, const char *full, const char *path, struct erro
 	if (S_ISDIR(own.st_mode))
 		return walk(w, full, path, err);
 	note(w->s, full,
-	     S_ISDIR(st.st_mode) ? "it is a link to a folder" : "it is no file");
+	     S_ISDIR(st.st_mode) ? "symbolic link to a directory" : "not a regular file");
 	return 0;
 }
 
@@ -186,7 +184,7 @@ static int walk(struct walk *w, const char *full, const char *path, struct error
 
 	dir = open_any(w->s, full, O_RDONLY | O_DIRECTORY);
 	if (++w->depth > MAX_DEPTH)
-		return error_set(err, ERR_LIMIT, "%s: folders are more than %d deep",
+		return error_set(err, ERR_LIMIT, "%s: more than %d nested directories",
 				 full, MAX_DEPTH);
 	if (dir < 0)
 		return error_errno(err, errno, "%s", full);
@@ -216,14 +214,14 @@ static int file_list(struct store *s,
 	struct stat st;
 
 	if (fd < 0 && errno == EXDEV)
-		return error_set(err, ERR_DENIED, "%s: a link leads out of the claim",
+		return error_set(err, ERR_DENIED, "%s: a symbolic link leaves the claim",
 				 s->root);
 	if (fd < 0 || fstat(fd, &st))
 		return error_errno(err, errno, "%s", s->root);
 	if (S_ISREG(st.st_mode))
 		return add_file(&w, s->root, path_base(s->root), &st, err);
 	if (!S_ISDIR(st.st_mode))
-		return error_set(err, ERR_INVALID, "%s is no file and no folder",
+		return error_set(err, ERR_INVALID, "%s: not a file or directory",
 				 s->root);
 	return walk(&w, s->root, "", err);
 }
@@ -239,7 +237,7 @@ static int local_open(struct store *s, const struct store_object *o, int *ret_fd
 		return error_errno(err, errno, "%s", o->key);
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode) ||
 	    !str_eq(stamp(&arena, &st), o->etag))
-		rc = error_set(err, ERR_CONFLICT, "%s has changed meanwhile", o->key);
+		rc = error_set(err, ERR_CONFLICT, "%s changed in the meantime", o->key);
 	if (rc)
 		close(fd);
 	else

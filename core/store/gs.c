@@ -56,7 +56,7 @@ static int setup(struct store *s, const struct store_conf *conf, struct error *e
 		return -1;
 	if (!*uri.host)
 		return error_set(err, ERR_INVALID,
-				 "gs://BUCKET/PREFIX is wanted: there is no bucket");
+				 "no bucket: expected gs://BUCKET/PREFIX");
 	s->bucket = uri.host;
 	s->key = uri.path;
 	s->asker = store_retrier(&s->arena, conf);
@@ -123,24 +123,21 @@ static int refused(struct store *s, const char *key, int status, const char *bod
 	what = arena_printf(&arena, "gs://%s/%s", s->bucket,
 			    key ? str_visible(&arena, key, false) : "");
 	if (status == 404)
-		error_set(err, ERR_NOT_FOUND, "%s: there is no such %s", what,
+		error_set(err, ERR_NOT_FOUND, "%s: no such %s", what,
 			  key ? "object" : "bucket");
 	else if ((status == 401 || status == 403) && !strcmp(source, "no credentials"))
-		error_set(
-			err, ERR_DENIED,
-			"%s: access denied to anybody, and there are no credentials: set "
-			"GOOGLE_APPLICATION_CREDENTIALS, or ACCESS_KEY_ID and "
-			"SECRET_ACCESS_KEY (HMAC keys), or use workload identity",
-			what);
+		error_set(err, ERR_DENIED,
+			  "%s: access denied without credentials: set "
+			  "GOOGLE_APPLICATION_CREDENTIALS, or ACCESS_KEY_ID and "
+			  "SECRET_ACCESS_KEY (HMAC keys), or use workload identity",
+			  what);
 	else if (status == 401 || status == 403)
-		error_set(
-			err, ERR_DENIED,
-			"%s: access denied to the credentials of %s: they need the role "
-			"Storage Object Viewer; the server says: %.300s",
-			what, source, why);
+		error_set(err, ERR_DENIED,
+			  "%s: access denied to the credentials of %s: grant the role "
+			  "Storage Object Viewer; server: %.300s",
+			  what, source, why);
 	else
-		error_set(err, ERR_IO, "%s: the server answers %d: %.300s", what, status,
-			  why);
+		error_set(err, ERR_IO, "%s: HTTP %d: %.300s", what, status, why);
 	err->code = status;
 	return -1;
 }
@@ -203,7 +200,7 @@ static int take(struct gathering *g, const cJSON *item, const char *name,
 	char *key;
 
 	if (!size || str_int(&o.size, size, 0, INT64_MAX, &why))
-		return error_set(err, ERR_FORMAT, "gs: an object without a size");
+		return error_set(err, ERR_FORMAT, "gs: object without a size");
 	generation = generation ? generation : "";
 	key = arena_alloc(arena, len + strlen(generation) + 2);
 	memcpy(key, name, len);
@@ -226,7 +223,7 @@ static int take_page(struct gathering *g, const cJSON *page, struct error *err)
 		const char *name = json_str(item, "name");
 
 		if (!name)
-			return error_set(err, ERR_FORMAT, "gs: an object without a name");
+			return error_set(err, ERR_FORMAT, "gs: object without a name");
 		g->n_listed++;
 		if (str_ends(name, "/") || strlen(name) <= g->skip ||
 		    (g->wanted && !g->wanted(g->ctx, name, false)))
@@ -264,7 +261,7 @@ static int list_below(struct store *s, const char *prefix, struct gathering *g,
 		free(token);
 		token = xstrdup(next);
 	}
-	return error_set(err, ERR_FORMAT, "gs://%s: the list does not end", s->bucket);
+	return error_set(err, ERR_FORMAT, "gs://%s: endless listing", s->bucket);
 }
 
 static int list_object(struct store *s, const char *name, struct gathering *g,

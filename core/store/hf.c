@@ -53,8 +53,8 @@ static int open_store(struct store **ret, const struct store_conf *conf,
 /* The real hub has 40 hex digits, others what they like. */
 static bool is_commit(const char *sha)
 {
-	size_t len = sha ? strspn(sha, "0123456789abcdefghijklmnopqrstuvwxyz"
-				       "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+	size_t len = sha ? strspn(sha, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLM"
+				       "NOPQRSTUVWXYZ")
 			 : 0;
 
 	return len && len <= MAX_COMMIT && !sha[len];
@@ -76,13 +76,13 @@ static int pin(struct store *s, struct error *err)
 	    hf_hub_get(&page, &s->hub, &s->repo, (const char *)url.data, err))
 		return -1;
 	if (json_parse(&doc, page.http.body.data, page.http.body.len, err))
-		return error_wrap(err, "what %s answers about %s", s->hub.host,
+		return error_wrap(err, "%s: response for %s", s->hub.host,
 				  hf_repo_shown(&arena, &s->repo));
 	sha = json_str(doc, "sha");
 	if (!is_commit(sha))
 		return error_set(err, ERR_FORMAT,
-				 "%s names no commit of %s; is it a hub?", s->hub.host,
-				 hf_repo_shown(&arena, &s->repo));
+				 "%s: no commit for %s in the response; is it a hub?",
+				 s->hub.host, hf_repo_shown(&arena, &s->repo));
 	s->commit = arena_strdup(&s->arena, sha);
 	id = json_str(doc, "id");
 	if (id && hf_id_valid(id))
@@ -100,7 +100,7 @@ static int read_page(struct store *s, struct buf *url, const struct hf_tree_want
 	if (hf_hub_get(&page, &s->hub, &s->repo, (const char *)url->data, err))
 		return -1;
 	if (hf_tree_page(l, page.http.body.data, page.http.body.len, want, err))
-		return error_wrap(err, "the list of %s from %s",
+		return error_wrap(err, "listing %s at %s",
 				  hf_repo_shown(&arena, &s->repo), s->hub.host);
 	buf_clear(url);
 	buf_adds(url, page.next ? page.next : "");
@@ -112,7 +112,7 @@ static int read_pages(struct store *s, struct buf *url, const struct hf_tree_wan
 {
 	for (int page = 0; url->len; page++) {
 		if (page == MAX_PAGES)
-			return error_set(err, ERR_LIMIT, "%s lists more than %d pages",
+			return error_set(err, ERR_LIMIT, "%s: listing exceeds %d pages",
 					 s->hub.host, MAX_PAGES);
 		if (read_page(s, url, want, l, err))
 			return -1;
@@ -173,7 +173,7 @@ static int read_all(struct store *s, const struct hf_tree_want *want,
 	if (is_folder || l->n)
 		return 0;
 	return error_set(err, ERR_NOT_FOUND,
-			 "%s has no folder and no file '%.300s' at commit %.12s",
+			 "%s: no such file or directory '%.300s' at commit %.12s",
 			 hf_repo_shown(&arena, &s->repo),
 			 str_visible(&arena, folder, false), s->commit);
 }
@@ -225,8 +225,8 @@ static int explain(struct store *s, const struct store_object *o, int status,
 	    hf_hub_admits(&s->hub, &s->repo, call.url, err))
 		return -1;
 	error_set(err, ERR_DENIED,
-		  "%s lets this file be had, but the host that it redirects to "
-		  "answers %d; is there a proxy in between? try again later",
+		  "%s grants access to this file, but the host it redirects to returns "
+		  "%d; is a proxy in between? try again later",
 		  s->hub.host, status);
 	err->code = status;
 	return -1;

@@ -98,8 +98,8 @@ static int find_endpoint(struct hf_hub *hub, struct arena *arena,
 	if ((!str_eq(u.scheme, "https") && !str_eq(u.scheme, "http")) || !*u.host ||
 	    strchr(u.host, '@') || u.query || u.fragment)
 		return error_set(err, ERR_INVALID,
-				 "HF_ENDPOINT: '%s' is not the address of a hub; it has "
-				 "to be as https://huggingface.co",
+				 "HF_ENDPOINT: invalid address '%s': expected a URL such "
+				 "as https://huggingface.co",
 				 uri_shown(arena, text));
 	hub->endpoint = text;
 	hub->host = u.host;
@@ -113,15 +113,13 @@ int hf_hub_open(struct hf_hub *ret, struct arena *arena, const struct store_conf
 
 	if (is_true(store_env(conf, "HF_HUB_OFFLINE")))
 		return error_set(err, ERR_INVALID,
-				 "HF_HUB_OFFLINE is set, so that the hub is not asked; "
-				 "unset it, or give the files' own place");
+				 "HF_HUB_OFFLINE is set: unset it, or pass another URI");
 	if (find_endpoint(&hub, arena, conf, err) || find_token(&hub, arena, conf, err))
 		return -1;
 	if (hub.token_from && str_starts(hub.endpoint, "http://") && conf->say)
 		conf->say(conf->ctx, arena_printf(arena,
-						  "HF_ENDPOINT is http://: the "
-						  "token in %s goes to %s "
-						  "unencrypted",
+						  "HF_ENDPOINT is http://: the token in "
+						  "%s goes to %s unencrypted",
 						  hub.token_from, hub.host));
 	*ret = hub;
 	return 0;
@@ -160,8 +158,8 @@ static int gated(const struct hf_hub *hub, const struct hf_repo *repo, struct er
 				 "ACCESS_TOKEN or HF_TOKEN to a token of that account",
 				 name, page);
 	return error_set(err, ERR_DENIED,
-			 "%s is gated, and the account of the token in %s has no access "
-			 "to it: accept its terms at %s, or use another token",
+			 "%s is gated, and the account of the token in %s has no access: "
+			 "accept its terms at %s, or use another token",
 			 name, hub->token_from, page);
 }
 
@@ -174,13 +172,12 @@ static int not_found(const struct hf_hub *hub, const struct hf_repo *repo,
 	if (!hub->token_from)
 		return error_set(
 			err, ERR_NOT_FOUND,
-			"there is no %s on %s, or it is private: look at the "
-			"name; for a private one set ACCESS_TOKEN or HF_TOKEN to "
-			"a token that may read it",
+			"no %s on %s, or it is private: check the name; for a private "
+			"one set ACCESS_TOKEN or HF_TOKEN to a token with read access",
 			name, hub->host);
 	return error_set(err, ERR_NOT_FOUND,
-			 "there is no %s on %s that the token in %s may see: look at the "
-			 "name, and whose token it is",
+			 "no %s on %s that the token in %s can access: check the name "
+			 "and the token's account",
 			 name, hub->host, hub->token_from);
 }
 
@@ -189,7 +186,8 @@ static int denied(const struct hf_hub *hub, const struct hf_repo *repo,
 {
 	cleanup_arena struct arena arena = { 0 };
 
-	return error_set(err, ERR_DENIED, "the token in %s may not read %s%s%.300s",
+	return error_set(err, ERR_DENIED,
+			 "the token in %s has no read access to %s%s%.300s",
 			 hub->token_from, hf_repo_shown(&arena, repo),
 			 *message ? ": " : "", str_visible(&arena, message, false));
 }
@@ -203,19 +201,16 @@ int hf_hub_refused(const struct hf_hub *hub, const struct hf_repo *repo, int sta
 	if (str_eq(code, "GatedRepo"))
 		gated(hub, repo, err);
 	else if (str_eq(code, "RevisionNotFound"))
-		error_set(
-			err, ERR_NOT_FOUND,
-			"%s has no revision '%.200s'; a branch, a tag or a commit of it "
-			"is wanted",
-			hf_repo_shown(&arena, repo),
-			str_visible(&arena, repo->revision, false));
+		error_set(err, ERR_NOT_FOUND,
+			  "%s has no revision '%.200s': expected a branch, tag or commit",
+			  hf_repo_shown(&arena, repo),
+			  str_visible(&arena, repo->revision, false));
 	else if (status == 401 && hub->token_from && str_starts(message, wrong_token))
 		error_set(err, ERR_DENIED,
-			  "%s does not accept the token in %s: it is mistyped, has "
-			  "expired or was revoked",
+			  "%s rejects the token in %s: mistyped, expired or revoked",
 			  hub->host, hub->token_from);
 	else if (str_eq(code, "EntryNotFound"))
-		error_set(err, ERR_NOT_FOUND, "%s has it not at this revision",
+		error_set(err, ERR_NOT_FOUND, "%s has no such file at this revision",
 			  hf_repo_shown(&arena, repo));
 	else if (str_eq(code, "RepoNotFound") || status == 401 || status == 404)
 		not_found(hub, repo, err);
@@ -280,11 +275,11 @@ static int next_page(const struct hf_hub *hub, struct arena *arena, const char *
 	if (next)
 		next = own_link(hub, arena, next);
 	if (next && !http_same_origin(next, hub->endpoint))
-		return error_set(err, ERR_FORMAT, "%s says that the next page is at %s",
-				 hub->host, uri_shown(arena, next));
-	if (next && str_eq(next, url))
 		return error_set(err, ERR_FORMAT,
-				 "%s says that the next page is the same page",
+				 "%s: next page is on another server: %s", hub->host,
+				 uri_shown(arena, next));
+	if (next && str_eq(next, url))
+		return error_set(err, ERR_FORMAT, "%s: next page is the same page",
 				 hub->host);
 	*ret = next;
 	return 0;

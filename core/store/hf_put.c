@@ -117,10 +117,10 @@ static int refused(struct putting *p, const struct asked *a, struct http_respons
 	if (a->hub)
 		hf_hub_refused(&p->hub, &p->repo, resp->status, "", "", err);
 	else
-		error_set(err, ERR_IO, "%s answers %d to an upload",
+		error_set(err, ERR_IO, "%s: upload failed with HTTP %d",
 			  uri_shown(&arena, a->url), resp->status);
 	if (resp->status == 403 && a->hub)
-		error_wrap(err, "the token needs the right to write");
+		error_wrap(err, "the token needs write access");
 	http_response_release(resp);
 	return -1;
 }
@@ -226,8 +226,7 @@ static int send_parts(struct putting *p, const cJSON *action, struct bytes *b,
 	n = (int64_t)b->len / chunk + ((int64_t)b->len % chunk != 0);
 	if (n > MAX_PARTS)
 		return error_set(err, ERR_FORMAT,
-				 "chunk_size: %lld bytes: that are %lld parts, more than "
-				 "%d",
+				 "chunk_size %lld: %lld parts exceed the limit of %d",
 				 (long long)chunk, (long long)n, MAX_PARTS);
 	for (int64_t i = 0; i < n; i++) {
 		cleanup_http_response struct http_response resp = { 0 };
@@ -271,7 +270,7 @@ static int send_object(struct putting *p, const cJSON *object, struct bytes *b,
 		return 0; /* it has these bytes, from whatever repository */
 	a.url = json_str(upload, "href");
 	if (!a.url)
-		return error_set(err, ERR_FORMAT, "an upload without a URL");
+		return error_set(err, ERR_FORMAT, "upload without a URL");
 	a.more = headers_of(&arena, upload);
 	if (json_str(upload, "header", "chunk_size") ? send_parts(p, upload, b, oid, err)
 						     : ask(p, &a, &resp, err))
@@ -306,10 +305,10 @@ static int put_lfs(struct putting *p, struct bytes *b, const char *oid, struct e
 	got = json_get(answer, "objects");
 	got = got ? got->child : NULL;
 	if (!got || json_get(got, "error"))
-		return error_set(err, ERR_FORMAT, "the hub takes it not by LFS: %.200s",
+		return error_set(err, ERR_FORMAT, "the hub rejects it for LFS: %.200s",
 				 got && json_str(got, "error", "message")
 					 ? json_str(got, "error", "message")
-					 : "no answer for it");
+					 : "no reason given");
 	return send_object(p, got, b, oid, err);
 }
 
@@ -426,7 +425,7 @@ static int commit(struct putting *p, struct error *err)
 			return -1;
 	}
 	if (!done)
-		return error_wrap(err, "others commit to it all the time");
+		return error_wrap(err, "too many concurrent commits; try again later");
 	buf_clear(&p->commit);
 	cJSON_Delete(p->names);
 	p->names = cJSON_CreateObject();
@@ -543,7 +542,8 @@ static int put_batch(struct putting *p, size_t from, size_t to, struct error *er
 
 		if (!said)
 			return error_set(err, ERR_FORMAT,
-					 "the hub does not say how it wants %s", path);
+					 "no upload mode for %s in the hub's response",
+					 path);
 		if (put_file(p, i, said, err))
 			return -1;
 	}
@@ -564,8 +564,7 @@ static int put_all(struct putting *p, struct error *err)
 	if (!p->hub.token_from)
 		return error_set(
 			err, ERR_DENIED,
-			"%s takes uploads from those it knows: set HF_TOKEN to a "
-			"token that may write",
+			"%s: uploads need a token: set HF_TOKEN to one with write access",
 			p->hub.host);
 	p->repo_url = hf_repo_page(&p->arena, &p->hub, &p->repo);
 	if (find_parent(p, err))

@@ -41,8 +41,8 @@ static int add_file(struct store_listing *l, const cJSON *entry, const char *pat
 					      : json_int(entry, -1, "size") };
 
 	if (o.size < -1 || o.size > STORE_MAX_SIZE)
-		return error_set(err, ERR_FORMAT, "file '%.300s' has %lld bytes", path,
-				 (long long)o.size);
+		return error_set(err, ERR_FORMAT, "file '%.300s': invalid size %lld",
+				 path, (long long)o.size);
 	o.path = o.key = arena_strdup(&l->arena, path);
 	lfs = bare ? bare : lfs;
 	if (is_hex(lfs, SHA256_HEX)) {
@@ -61,7 +61,7 @@ static int add_entry(struct store_listing *l, const cJSON *entry,
 	const char *type = json_str(entry, "type"), *path = json_str(entry, "path");
 
 	if (!type || !path)
-		return error_set(err, ERR_FORMAT, "an entry has no type or no path");
+		return error_set(err, ERR_FORMAT, "entry without type or path");
 	if (!str_eq(type, "file") || !wants(want, path))
 		return 0;
 	return add_file(l, entry, path, err);
@@ -75,10 +75,9 @@ static int goes_on(struct hf_tree_walk *w, const cJSON *doc, struct error *err)
 	w->empty = first ? 0 : w->empty + 1;
 	if (w->empty > MAX_EMPTY)
 		return error_set(err, ERR_FORMAT,
-				 "the list does not end: page after page is empty");
+				 "endless listing: too many empty pages");
 	if (first && map_put(&w->firsts, first, w))
-		return error_set(err, ERR_FORMAT,
-				 "the list does not end: it comes to '%.300s' again",
+		return error_set(err, ERR_FORMAT, "endless listing: '%.300s' again",
 				 first);
 	return 0;
 }
@@ -97,7 +96,7 @@ int hf_tree_page(struct store_listing *l, const void *data, size_t len,
 	if (json_parse(&doc, data, len, err))
 		return -1;
 	if (!cJSON_IsArray(doc))
-		return error_set(err, ERR_FORMAT, "the answer is no list of files");
+		return error_set(err, ERR_FORMAT, "not a list of files");
 	if (want->walk && goes_on(want->walk, doc, err))
 		return -1;
 	json_each(entry, doc) {
@@ -120,8 +119,7 @@ int hf_tree_end(struct store_listing *l, struct error *err)
 		qsort(l->objects, l->n, sizeof(*l->objects), by_path);
 	for (size_t i = 1; i < l->n; i++)
 		if (str_eq(l->objects[i - 1].path, l->objects[i].path))
-			return error_set(err, ERR_FORMAT,
-					 "the file '%.300s' is listed twice",
+			return error_set(err, ERR_FORMAT, "file '%.300s' is listed twice",
 					 l->objects[i].path);
 	return 0;
 }

@@ -46,8 +46,8 @@ static int take_kind(const char **kind, char ***parts, const char *shown,
 
 	if (str_in(**parts, others))
 		return error_set(err, ERR_UNSUPPORTED,
-				 "'%s': it is neither a model nor a data set; give "
-				 "hf://org/name or hf://datasets/org/name",
+				 "'%s': not a model or data set; use hf://org/name or "
+				 "hf://datasets/org/name",
 				 shown);
 	if (!str_in(**parts, ours))
 		return 0;
@@ -96,10 +96,8 @@ static int query_revision(struct hf_repo *r, struct arena *arena, const char *qu
 		const char *value = str_after(*items, "revision=");
 
 		if (value && r->revision)
-			return error_set(
-				err, ERR_INVALID,
-				"it names a revision twice: after '@' and in the "
-				"query");
+			return error_set(err, ERR_INVALID,
+					 "two revisions: after '@' and in the query");
 		if (value && uri_decode(&r->revision, arena, value, err))
 			return -1;
 	}
@@ -113,7 +111,7 @@ static int revision_check(const char *revision, struct error *err)
 	if (len && len <= MAX_REVISION && utf8_valid(revision, len))
 		return 0;
 	return error_set(err, ERR_INVALID,
-			 "the revision after '@' has to be a branch, a tag or a commit");
+			 "invalid revision after '@': expected a branch, tag or commit");
 }
 
 static int take_parts(struct hf_repo *r, struct arena *arena, const struct uri *u,
@@ -129,15 +127,15 @@ static int take_parts(struct hf_repo *r, struct arena *arena, const struct uri *
 		return -1;
 	if (!*parts || !**parts)
 		return error_set(err, ERR_INVALID,
-				 "'%s' names no repository; give hf://org/name", shown);
+				 "'%s': no repository name: expected hf://org/name",
+				 shown);
 	if (take_id(r, arena, &parts, err) || query_revision(r, arena, u->query, err))
 		return error_wrap(err, "'%s'", shown);
 	if (!hf_id_valid(r->id))
-		return error_set(
-			err, ERR_INVALID,
-			"'%s': that is no repository's name; one is org/name, of "
-			"letters, digits, '.', '_' and '-'",
-			shown);
+		return error_set(err, ERR_INVALID,
+				 "'%s': invalid repository name: expected org/name, of "
+				 "letters, digits, '.', '_' and '-'",
+				 shown);
 	return uri_decode(&r->folder, arena,
 			  str_join(arena, (const char *const *)parts, "/"), err);
 }
@@ -164,8 +162,7 @@ int hf_repo_parse(struct hf_repo *ret, struct arena *arena, const char *uri, boo
 	if (revision_check(r.revision, err))
 		return error_wrap(err, "'%s'", shown);
 	if (*r.folder && relpath_check(r.folder, err))
-		return error_set(err, ERR_INVALID,
-				 "'%s': '%.300s' cannot be a folder of a repository",
+		return error_set(err, ERR_INVALID, "'%s': invalid directory '%.300s'",
 				 shown, str_visible(arena, r.folder, false));
 	*ret = r;
 	return 0;

@@ -160,8 +160,8 @@ static int gather(struct store *s, struct gathering *g, struct error *err)
 	}
 	if (status == 404)
 		return error_set(err, ERR_NOT_FOUND,
-				 "there is no object '%s' in the bucket, and none whose "
-				 "key begins with '%s/': look at the URI",
+				 "no object '%s', and none below '%s/', in the bucket: "
+				 "check the URI",
 				 str_visible(&arena, key, false),
 				 str_visible(&arena, key, false));
 	return s3_bucket_refused(s->bucket, key, status, &none, err);

@@ -88,8 +88,9 @@ static int find_region(struct s3_bucket *b, const struct store_conf *conf,
 	if (!region || (!b->endpoint && !strcmp(region, "auto")))
 		region = DEFAULT_REGION; /* or what the server says then */
 	if (!is_region(region))
-		return error_set(err, ERR_INVALID,
-				 "REGION: not the name of a region, such as us-east-1");
+		return error_set(
+			err, ERR_INVALID,
+			"REGION: invalid name: expected a region such as us-east-1");
 	set_region(b, region);
 	return 0;
 }
@@ -123,7 +124,7 @@ static int find_endpoint(struct s3_bucket *b, const struct store_conf *conf,
 		return error_wrap(err, "%s", what);
 	if (!is_server(&uri))
 		return error_set(err, ERR_INVALID,
-				 "%s: not the address of a server, such as "
+				 "%s: invalid address: expected a URL such as "
 				 "https://s3.example.com:9000",
 				 what);
 	/* the port that goes without saying is not in the Host header, either */
@@ -162,13 +163,12 @@ static int find_bucket(struct s3_bucket *b, const struct store_conf *conf,
 		return -1;
 	if (!*uri.host || strlen(uri.host) > MAX_BUCKET)
 		return error_set(err, ERR_INVALID,
-				 "%s://BUCKET/PREFIX is wanted: there is no bucket",
-				 uri.scheme);
+				 "no bucket: expected %s://BUCKET/PREFIX", uri.scheme);
 	for (const char *p = uri.host; *p; p++)
 		if (!isalnum((unsigned char)*p) && !strchr("._-", *p))
 			return error_set(err, ERR_INVALID,
-					 "%s: the name of a bucket has letters, digits, "
-					 "'.', '-' and '_' only",
+					 "%s: invalid bucket name: use letters, digits, "
+					 "'.', '-' and '_'",
 					 uri_shown(&b->arena, conf->uri));
 	b->scheme = uri.scheme;
 	b->name = uri.host;
@@ -424,48 +424,43 @@ static const struct {
 	const char *words; /* %s: where the credentials come from */
 } refusals[] = {
 	{ "SignatureDoesNotMatch", ERR_DENIED,
-	  "the secret access key does not belong to the access key ID (of %s); look at "
+	  "the secret access key does not match the access key ID (of %s); check "
 	  "SECRET_ACCESS_KEY" },
 	{ "InvalidAccessKeyId", ERR_DENIED,
-	  "the server does not know the access key ID (of %s); is ENDPOINT the server "
-	  "that it is for?" },
+	  "unknown access key ID (of %s); is ENDPOINT the server it is for?" },
 	{ "XAdminUserNotFound", ERR_DENIED, /* versitygw's for the same */
-	  "the server does not know the access key ID (of %s)" },
-	{ "ExpiredToken", ERR_DENIED, "the session's token (of %s) has expired" },
+	  "unknown access key ID (of %s)" },
+	{ "ExpiredToken", ERR_DENIED, "the session token (of %s) has expired" },
 	{ "InvalidToken", ERR_DENIED,
-	  "the session's token (of %s) is not valid; a leftover SESSION_TOKEN or "
-	  "AWS_SESSION_TOKEN?" },
-	{ "NoSuchBucket", ERR_NOT_FOUND,
-	  "there is no such bucket; look at its name, and at ENDPOINT" },
-	{ "NoSuchKey", ERR_NOT_FOUND, "there is no such object" },
-	{ "NoSuchVersion", ERR_NOT_FOUND, "there is no such object any more" },
+	  "invalid session token (of %s); is an old SESSION_TOKEN or AWS_SESSION_TOKEN "
+	  "set?" },
+	{ "NoSuchBucket", ERR_NOT_FOUND, "no such bucket; check its name and ENDPOINT" },
+	{ "NoSuchKey", ERR_NOT_FOUND, "no such object" },
+	{ "NoSuchVersion", ERR_NOT_FOUND, "object no longer exists" },
 	{ "InvalidObjectState", ERR_DENIED,
-	  "it is archived (S3 Glacier): restore it first, with aws s3api "
-	  "restore-object" },
+	  "archived (S3 Glacier): restore it first, with 'aws s3api restore-object'" },
 	{ "PermanentRedirect", ERR_INVALID,
-	  "the bucket is at another endpoint; look at ENDPOINT and REGION" },
+	  "the bucket is at another endpoint; check ENDPOINT and REGION" },
 	{ "AuthorizationHeaderMalformed", ERR_INVALID,
-	  "the server wants another region; look at REGION" },
-	{ "AllAccessDisabled", ERR_DENIED, "the bucket has been disabled" },
-	{ "EntityTooLarge", ERR_LIMIT, "the server does not take objects of this size" },
-	{ "QuotaExceeded", ERR_LIMIT, "the bucket's quota is used up" },
+	  "the server expects another region; check REGION" },
+	{ "AllAccessDisabled", ERR_DENIED, "the bucket is disabled" },
+	{ "EntityTooLarge", ERR_LIMIT, "the object is too large for the server" },
+	{ "QuotaExceeded", ERR_LIMIT, "the bucket's quota is exceeded" },
 };
 
 static int refused_access(const char *what, const char *source, const struct aws_error *e,
 			  struct error *err)
 {
 	if (!strcmp(source, "no credentials"))
-		return error_set(
-			err, ERR_DENIED,
-			"%s: access denied to anybody, and there are no "
-			"credentials: set ACCESS_KEY_ID and SECRET_ACCESS_KEY (in "
-			"the Secret of the initializer), or give the pod a role",
-			what);
+		return error_set(err, ERR_DENIED,
+				 "%s: access denied without credentials: set "
+				 "ACCESS_KEY_ID and SECRET_ACCESS_KEY (in the Secret of "
+				 "the initializer), or give the pod a role",
+				 what);
 	return error_set(err, ERR_DENIED,
-			 "%s: access denied to the credentials of %s: they need "
+			 "%s: access denied to the credentials of %s: grant "
 			 "s3:ListBucket and s3:GetObject (s3:PutObject to upload)%s%s",
-			 what, source, *e->message ? "; the server says: " : "",
-			 e->message);
+			 what, source, *e->message ? "; server: " : "", e->message);
 }
 
 static int refused_clock(const char *what, const struct aws_error *e, struct error *err)
@@ -476,13 +471,13 @@ static int refused_clock(const char *what, const struct aws_error *e, struct err
 	if (!off)
 		return error_set(err, ERR_DENIED,
 				 "%s: this machine's clock differs too much from the "
-				 "server's: set it right (NTP)",
+				 "server's: synchronize it (NTP)",
 				 what);
 	duration_text((off < 0 ? -off : off) * 1000, text);
-	return error_set(err, ERR_DENIED,
-			 "%s: this machine's clock is %s %s the server's: set it right "
-			 "(NTP)",
-			 what, text, off > 0 ? "behind" : "ahead of");
+	return error_set(
+		err, ERR_DENIED,
+		"%s: this machine's clock is %s %s the server's: synchronize it (NTP)",
+		what, text, off > 0 ? "behind" : "ahead of");
 }
 
 /* HEAD has no words. */
@@ -521,7 +516,7 @@ static int refused(struct s3_bucket *b, const char *key, int status,
 				 (int)(words - refusals[i].words), refusals[i].words,
 				 source, words + 2);
 	}
-	return error_set(err, ERR_IO, "%s: the server answers %d%s%s%s%s", what, status,
+	return error_set(err, ERR_IO, "%s: HTTP %d%s%s%s%s", what, status,
 			 *e.code ? " " : "", e.code, *e.message ? ": " : "", e.message);
 }
 

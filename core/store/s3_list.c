@@ -45,11 +45,10 @@ static void add(struct reading *r)
 static int end_entry(struct reading *r, struct error *err)
 {
 	if (!r->entry.key || r->entry.size < 0)
-		return error_set(err, ERR_FORMAT, "an object without %s",
+		return error_set(err, ERR_FORMAT, "object without %s",
 				 r->entry.key ? "a size" : "a key");
 	if (r->page.n == MAX_PAGE)
-		return error_set(err, ERR_LIMIT, "more than %d objects in a page",
-				 MAX_PAGE);
+		return error_set(err, ERR_LIMIT, "page exceeds %d objects", MAX_PAGE);
 	add(r);
 	r->entry = (struct s3_entry){ .size = -1, .etag = "" };
 	return 0;
@@ -102,7 +101,7 @@ int s3_page_read(struct s3_page *ret, struct arena *arena, const void *data, siz
 	if (xml_read(data, len, &reader, err))
 		return -1;
 	if (!r.is_listing && !r.page.n)
-		return error_set(err, ERR_FORMAT, "not a listing of S3");
+		return error_set(err, ERR_FORMAT, "not an S3 listing");
 	if (r.escaped && decode_keys(&r, err))
 		return -1;
 	*ret = r.page;
@@ -143,7 +142,7 @@ int s3_list(struct s3_bucket *b, const char *prefix,
 		if (ask_page(b, prefix, token, &resp, err))
 			return -1;
 		if (s3_page_read(&page, &arena, resp.body.data, resp.body.len, err))
-			return error_wrap(err, "the list of the bucket");
+			return error_wrap(err, "listing the bucket");
 		for (size_t i = 0; i < page.n; i++)
 			if (each(ctx, &page.entries[i], err))
 				return -1;
@@ -151,11 +150,11 @@ int s3_list(struct s3_bucket *b, const char *prefix,
 			return 0;
 		if (!page.next || str_eq(page.next, token))
 			return error_set(err, ERR_FORMAT,
-					 "the list of the bucket does not go on: the "
-					 "server says there is more, and not where");
+					 "listing the bucket: truncated, but without a "
+					 "continuation token");
 		free(token);
 		token = xstrdup(page.next);
 	}
-	return error_set(err, ERR_LIMIT, "the list of the bucket has more than %d pages",
+	return error_set(err, ERR_LIMIT, "listing the bucket: more than %d pages",
 			 MAX_PAGES);
 }

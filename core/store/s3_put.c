@@ -64,8 +64,8 @@ static int put(struct s3_bucket *b, struct s3_request *req, const char *md5,
 	if (!heard.no_sum && s3_etag_parts(heard.etag) == 0 &&
 	    strcasecmp(heard.etag, md5))
 		return error_set(err, ERR_FORMAT,
-				 "the server has other bytes than were sent: its ETag is "
-				 "not their MD5; is a proxy on the way?");
+				 "the server stored other bytes than were sent: its ETag "
+				 "is not their MD5; is a proxy in between?");
 	snprintf(ret_etag, S3_ETAG_SIZE, "%s", heard.etag);
 	return 0;
 }
@@ -166,7 +166,7 @@ static int begin(struct s3_multipart *u, struct listed *b, struct error *err)
 	if (ask(u->bucket, &req, &resp, err) ||
 	    xml_read(resp.body.data, resp.body.len, &reader, err))
 		return -1;
-	return b->id ? 0 : error_set(err, ERR_FORMAT, "an answer without an UploadId");
+	return b->id ? 0 : error_set(err, ERR_FORMAT, "response without an UploadId");
 }
 
 int s3_multipart_begin(struct s3_multipart *u, const char *unfinished,
@@ -327,6 +327,6 @@ int s3_multipart_complete(const struct s3_multipart *u, struct error *err)
 	if (!e.heard.no_sum && s3_etag_parts(etag) == (int)u->n && strcasecmp(etag, want))
 		return error_set(
 			err, ERR_FORMAT,
-			"the object is not what its parts were: its ETag says so");
+			"the object differs from its parts: its ETag does not match");
 	return 0;
 }

@@ -42,7 +42,7 @@ int store_listing_add(struct store_listing *l, const struct store_object *o,
 {
 	if (l->n == STORE_MAX_OBJECTS)
 		return error_set(err, ERR_LIMIT,
-				 "the place has more than %d files; give a part of it",
+				 "more than %d files; use a URI with fewer",
 				 STORE_MAX_OBJECTS);
 	if (l->n == l->cap) {
 		l->cap = l->cap ? 2 * l->cap : 64;
@@ -83,11 +83,10 @@ int scheme_find(const struct scheme **ret, const char *uri, struct error *err)
 		buf_printf(&known, "%s%s://", i ? ", " : "", schemes[i]->name);
 	if (str_eq(u.scheme, "cache"))
 		return error_set(err, ERR_UNSUPPORTED,
-				 "'%s': cache:// comes with the data cache, which is not "
-				 "built yet; give the data's own place",
+				 "'%s': cache:// needs the data cache, which is not "
+				 "built yet; pass the data's own URI",
 				 uri_shown(&arena, uri));
-	return error_set(err, ERR_UNSUPPORTED,
-			 "'%s': there is no scheme '%s' here; there are %s",
+	return error_set(err, ERR_UNSUPPORTED, "'%s': unknown scheme '%s': expected %s",
 			 uri_shown(&arena, uri), u.scheme, known.data);
 }
 
@@ -118,7 +117,7 @@ int store_http_new(struct http_client **ret, const struct store_conf *conf,
 	if (scheme && scheme->ca_file && !store_env(conf, "SSL_CERT_FILE"))
 		file = scheme->ca_file(&arena, conf, &setting);
 	if (file && !file_exists(file))
-		return error_set(err, ERR_INVALID, "%s: no file %s", setting, file);
+		return error_set(err, ERR_INVALID, "%s: no such file: %s", setting, file);
 	if (file) {
 		http.ca_file = file;
 		http.ca_setting = setting;

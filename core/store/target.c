@@ -22,7 +22,7 @@ static int fail_write(struct error *err)
 		return -1;
 	error_set(err, why.kind,
 		  "%.700s for user %u; in a pod, set securityContext.fsGroup (or "
-		  "runAsUser) so that it may write to the volume",
+		  "runAsUser) to grant write access to the volume",
 		  why.msg, (unsigned)geteuid());
 	err->code = why.code;
 	return -1;
@@ -37,7 +37,7 @@ int target_open(struct target *t, const char *path, struct error *err)
 	if (t->root < 0)
 		return error_errno(err, errno, "%s", path);
 	if (mkdirat(t->root, TARGET_STATE, 0777) && errno != EEXIST) {
-		error_errno(err, errno, "%s: cannot write there", path);
+		error_errno(err, errno, "%s: cannot write", path);
 		target_close(t);
 		return fail_write(err);
 	}
@@ -51,8 +51,8 @@ int target_open(struct target *t, const char *path, struct error *err)
 		error_errno(err, errno, "%s/%s", path, TARGET_STATE);
 	else if (flock(t->lock, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
 		error_set(err, ERR_BUSY,
-			  "%s: another process fetches into this folder; wait until it "
-			  "has ended",
+			  "%s: another process downloads into this directory; wait until "
+			  "it ends",
 			  path);
 	else
 		return 0;
@@ -111,8 +111,8 @@ static int fail_dir(const struct target *t, const char *path, struct error *err)
 {
 	if (errno == ELOOP || errno == ENOTDIR)
 		return error_set(err, ERR_EXISTS,
-				 "%s/%s: a folder above it is there as a link or a "
-				 "file; nothing is written through it: remove it",
+				 "%s/%s: a parent directory is a symbolic link or a "
+				 "file: remove it",
 				 t->path, path);
 	return error_errno(err, errno, "%s/%s", t->path, path);
 }
@@ -150,8 +150,8 @@ int target_stat(const struct target *t, const char *path, struct stat *ret_st,
 	}
 	if (S_ISDIR(ret_st->st_mode))
 		return error_set(err, ERR_EXISTS,
-				 "%s/%s: a folder is there and a file has to come; "
-				 "remove it",
+				 "%s/%s: is a directory: remove it, a file of this name "
+				 "is downloaded",
 				 t->path, path);
 	if (!S_ISREG(ret_st->st_mode))
 		*ret_st = (struct stat){ 0 };
@@ -209,7 +209,7 @@ int target_sync_dir(const struct target *t, const char *path, struct error *err)
 	cleanup_fd int dir = parent(t, path, false);
 
 	if (dir < 0 || (fsync(dir) && errno != EINVAL))
-		return error_errno(err, errno, "%s: the folder of %s", t->path, path);
+		return error_errno(err, errno, "%s: the directory of %s", t->path, path);
 	return 0;
 }
 

@@ -141,7 +141,7 @@ int verify_fd(const struct store_object *o, int fd, struct error *err)
 	right = v && n == 0 && verify_end(v);
 	verify_free(v);
 	if (n < 0)
-		return error_errno(err, errno, "reading it back");
+		return error_errno(err, errno, "reading back what was written");
 	if (stop_requested())
 		return error_set(err, ERR_STOPPED, "stopped");
 	return right;

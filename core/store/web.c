@@ -49,8 +49,8 @@ static int web_open(struct store **ret, const struct store_conf *conf, struct er
 
 	if (!rc && (!*u.host || strchr(u.host, '@')))
 		rc = error_set(err, ERR_INVALID,
-			       "'%s': the URL has to name a host, and no user; a token "
-			       "goes into ACCESS_TOKEN",
+			       "'%s': expected a host without a user name; set a token "
+			       "in ACCESS_TOKEN",
 			       uri_shown(&s->arena, conf->uri));
 	if (!rc && token)
 		rc = secret_take(&token, &s->arena, token, "ACCESS_TOKEN", err);
@@ -66,7 +66,7 @@ static int web_open(struct store **ret, const struct store_conf *conf, struct er
 		s->headers[0] =
 			arena_printf(&s->arena, "Authorization: Bearer %s", token);
 	if (s->headers[0] && str_eq(u.scheme, "http") && conf->say)
-		conf->say(conf->ctx, "http:// sends ACCESS_TOKEN for everybody to read");
+		conf->say(conf->ctx, "http:// sends ACCESS_TOKEN unencrypted");
 	*ret = s;
 	return 0;
 }
@@ -87,7 +87,7 @@ static bool is_manifest(struct store *s)
 static int check_hex(const char *hex, size_t len, const char *what, struct error *err)
 {
 	if (strlen(hex) != len || strspn(hex, "0123456789abcdefABCDEF") != len)
-		return error_set(err, ERR_INVALID, "%s has to be %zu hexadecimal digits",
+		return error_set(err, ERR_INVALID, "%s: expected %zu hexadecimal digits",
 				 what, len);
 	return 0;
 }
@@ -151,7 +151,7 @@ static int name_of(const char **ret, struct arena *arena, const char *manifest,
 	}
 	if (!*path)
 		return error_set(err, ERR_INVALID,
-				 "'%s' names no file: its path ends in '/'",
+				 "'%s': no file name: the path ends in '/'",
 				 uri_shown(arena, url));
 	if (uri_decode(ret, arena, path, err))
 		return -1;
@@ -203,8 +203,8 @@ static int check_plain(const struct store_object *o, const char *base, struct er
 	    sum_is_proof(o))
 		return 0;
 	return error_set(err, ERR_DENIED,
-			 "a manifest over https names a URL of http, where anybody may "
-			 "change what comes: add sha256=HEX, or make it https");
+			 "an https manifest lists an http URL without a checksum: add "
+			 "sha256=HEX, or use https");
 }
 
 static int take_words(struct store_object *o, struct arena *arena, char *const *words,
@@ -216,7 +216,7 @@ static int take_words(struct store_object *o, struct arena *arena, char *const *
 		if (take_attribute(o, arena, words[i], &known, err))
 			return -1;
 		if (!known && (i > 1 || is_other_digest(words[i])))
-			return error_set(err, ERR_FORMAT, "'%s' is not understood",
+			return error_set(err, ERR_FORMAT, "'%s': unknown attribute",
 					 str_visible(arena, words[i], false));
 		if (!known)
 			*ret_name = words[i];
@@ -232,13 +232,13 @@ static int take_url(struct store_object *o, struct arena *arena, const char *bas
 	/* a proxy's or a login's page in place of the manifest */
 	if (strpbrk(words[0], "<>\""))
 		return error_set(err, ERR_FORMAT,
-				 "'%.100s' is no URL; did a page of HTML come instead?",
+				 "'%.100s' is not a URL; is it an HTML page?",
 				 str_visible(arena, words[0], false));
 	if (uri_resolve(&o->key, arena, base, words[0], err))
 		return -1;
 	if (!str_starts(o->key, "http://") && !str_starts(o->key, "https://"))
 		return error_set(err, ERR_UNSUPPORTED,
-				 "a manifest holds http:// and https:// URLs");
+				 "a manifest may contain http:// and https:// URLs only");
 	if (take_words(o, arena, words, &name, err) || check_plain(o, base, err))
 		return -1;
 	if (!name)
@@ -260,7 +260,7 @@ static int take_line(struct store_object *o, struct arena *arena, const char *ba
 	for (char *w = strtok_r(line, " \t\r", &rest); w;
 	     w = strtok_r(NULL, " \t\r", &rest)) {
 		if (n == MAX_WORDS)
-			return error_set(err, ERR_FORMAT, "it has more than %d words",
+			return error_set(err, ERR_FORMAT, "more than %d words",
 					 MAX_WORDS);
 		words[n++] = w;
 	}
@@ -316,7 +316,7 @@ static int list_manifest(struct store *s,
 		return error_wrap(err, "manifest %s", what);
 	}
 	if (strlen((const char *)r.body.data) != r.body.len)
-		return error_set(err, ERR_FORMAT, "manifest %s: it is not text", what);
+		return error_set(err, ERR_FORMAT, "manifest %s: not text", what);
 	if (read_manifest(s, (char *)r.body.data, wanted, ctx, ret, err))
 		return error_wrap(err, "%s", what);
 	return 0;
@@ -337,8 +337,8 @@ static int web_list(struct store *s,
 		return error_wrap(err, "'#%s'", s->fragment);
 	if (!known)
 		return error_set(err, ERR_INVALID,
-				 "'#%s' is not understood: there are #manifest, "
-				 "#sha256=HEX, #md5=HEX and #size=BYTES",
+				 "'#%s': unknown fragment: expected #manifest, "
+				 "#sha256=HEX, #md5=HEX or #size=BYTES",
 				 str_visible(&s->arena, s->fragment, false));
 	if (wanted && !wanted(ctx, o.path, true))
 		return 0;
@@ -350,8 +350,7 @@ static int web_locate(struct store *s, const struct store_object *o, int refused
 {
 	if (refused == 401 && !s->headers[0])
 		return error_set(err, ERR_DENIED,
-				 "the server answers 401: it wants to know who asks; set "
-				 "ACCESS_TOKEN");
+				 "HTTP 401: authentication required; set ACCESS_TOKEN");
 	if (refused)
 		return retry_fail(err, refused);
 	ret->url = arena_strdup(arena, o->key);

@@ -52,7 +52,7 @@ same() { diff -r --no-dereference -x .git -x .kftrainer-workspace "$code" "$scra
 check "... the same files" same
 check "... that everybody in the pod may write" eval '[ "$(stat -c %a "$scratch/to/words" "$scratch/to/run.sh" "$scratch/to/lib" | xargs)" = "666 777 777" ]'
 check "once more: it is there already" unpack 0 'has it already' "$digest"
-check "another digest is refused" unpack 2 'SHA-256 is' "${digest/[0-9]/a}"
+check "another digest is refused" unpack 2 'not the one that was submitted' "${digest/[0-9]/a}"
 mkdir "$scratch/mine"
 touch "$scratch/mine/precious"
 check "a folder with something in it is not touched" says 1 'not empty' runtime unpack-workspace \
@@ -76,7 +76,7 @@ nowhere() { # LIKE ARGUMENT...
 }
 check "a folder that is not there" nowhere 'No such file' --workspace "$scratch/none"
 check "a file in its place" nowhere 'Not a directory' --workspace "$code/words"
-check "an empty folder" bad 'nothing in this folder' --workspace "$scratch/empty"
+check "an empty folder" bad 'no files to pack' --workspace "$scratch/empty"
 ln -s /etc/passwd "$scratch/copy/outside"
 check "a link that leads outside, with its name" bad 'copy/outside: .*/etc/passwd' --workspace "$scratch/copy"
 rm "$scratch/copy/outside"
@@ -120,15 +120,15 @@ check "--include takes files back in" dry "$w" --include .env --include ./certs/
 check "... those, and nothing beside them" eval \
 	'seen=$(packed); [ "$seen" = ".env .env.example .kftrainerignore .ssh/config certs/ca.pem out/model src/.gitignore src/important.log src/kept.log train.py" ] || { echo "$seen"; false; }'
 check "... and .git" eval 'dry "$w" --include src/.git && packed | grep -q src/.git/HEAD'
-check "--include of what is not there" bad '--include nope: there is no such file in .*/job; give its path relative' --workspace "$w" --include nope
-check "... of what is outside" bad '--include ../.gitignore: give the path' --workspace "$w" --include ../.gitignore
+check "--include of what is not there" bad '--include nope: no such file in .*/job; pass its path relative' --workspace "$w" --include nope
+check "... of what is outside" bad '--include ../.gitignore: expected a path' --workspace "$w" --include ../.gitignore
 check "--include without a folder" bad '--include goes with --workspace' --include x
 check "a folder that its repository ignores is no part of it" eval 'dry "$w/out" && [ "$(packed)" = model ]'
 echo '*' >"$repo/.gitignore"
 check "... in a repository that ignores everything, too" eval 'dry "$w" && packed | grep -q train.py'
 mkdir "$scratch/onlykeys"
 echo x >"$scratch/onlykeys/.env"
-check "nothing but keys: one line says so" bad 'nothing in this folder to ship: all of it is left out \(.env' --workspace "$scratch/onlykeys"
+check "nothing but keys: one line says so" bad 'no files to pack: all are excluded \(.env' --workspace "$scratch/onlykeys"
 for i in $(seq 25); do echo x >"$w/$i.key"; done
 check "a long list is cut, and counted" eval 'dry "$w" && grep -q "and [0-9]* more$" "$scratch/err"'
 

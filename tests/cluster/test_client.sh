@@ -138,7 +138,7 @@ check "somebody else" whoami as somebody
 openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=other -keyout "$scratch/other.key" \
 	-out "$scratch/other.crt" -days 2 2>"$scratch/openssl"
 kubeconfig wrongca "tokenFile: token" "certificate-authority: other.crt"
-check "another CA" says ".*certificate is signed by an authority that is not trusted here.*" with wrongca get v1 Pod $ns x
+check "another CA" says ".*certificate is signed by an untrusted CA.*" with wrongca get v1 Pod $ns x
 kubeconfig insecure "tokenFile: token" "insecure-skip-tls-verify: true"
 check "no verification" whoami insecure "$robot"
 ca="certificate-authority: $cluster_state/pki/ca.crt"

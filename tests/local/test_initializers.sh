@@ -105,7 +105,7 @@ check "in a volume of the runtime's claim template" claims
 fails() {
 	job_of "$url/nothere" "$url/model.urls" >"$scratch/job.yaml"
 	run submit --local "$scratch/job.yaml"
-	[ "$status" = 1 ] && cat "$scratch/out" "$scratch/err" | grep -q 'nothere: the server answers 404' || dump
+	[ "$status" = 1 ] && cat "$scratch/out" "$scratch/err" | grep -q 'nothere: HTTP 404' || dump
 }
 check "one that fails fails the job, and says why" fails
 finish

@@ -202,7 +202,7 @@ for name in ("empty", "blank"):
     for what, uri, env in (("SSL_CERT_FILE", f"{secure.url}/x", {"SSL_CERT_FILE": file}),
                            ("AWS_CA_BUNDLE", "s3://b/x", KEYS | {"AWS_CA_BUNDLE": file, "SSL_CERT_FILE": None, "ENDPOINT": hub.url})):
         check(f"a file of trusted certificates that is {name} is an error: {what}",
-              fetch(uri, [what, str(file), "no certificate"], env, status=1) or hub.asked)
+              fetch(uri, [what, str(file), "cannot read CA certificates"], env, status=1) or hub.asked)
 for variable, uri in (("HF_TOKEN", "hf://o/m"), ("ACCESS_TOKEN", "hf://o/m"), ("ACCESS_TOKEN", f"{secure.url}/x")):
     check(f"a token that is blank is an error: {variable} for {uri[:5]}", fetch(
         uri, [variable, "is empty"], {variable: " ", "HF_ENDPOINT": hub.url}, status=1) or hub.asked)
@@ -329,11 +329,11 @@ for what, target in (("to another file", outside / "token"), ("by ..", "../../..
     link.symlink_to(target)
     r = fetch("pvc://data/d", {"x": b"x", "e/y": b"y", "inside": b"y"}, PVC)
     check("pvc: a link that leads out of the claim is left out: " + what, r)
-    check("pvc: and cannot be named: " + what, fetch("pvc://data/d/link", ["out of the claim"], PVC, status=1))
+    check("pvc: and cannot be named: " + what, fetch("pvc://data/d/link", ["leaves the claim"], PVC, status=1))
     link.unlink()
 (claim / "dir").symlink_to(outside)
-check("pvc: nor a folder behind one", fetch("pvc://data/dir", ["out of the claim"], PVC, status=1))
-check("pvc: nor a file there", fetch("pvc://data/dir/token", ["out of the claim"], PVC, status=1))
+check("pvc: nor a folder behind one", fetch("pvc://data/dir", ["leaves the claim"], PVC, status=1))
+check("pvc: nor a file there", fetch("pvc://data/dir/token", ["leaves the claim"], PVC, status=1))
 
 # ---- the disk ----
 if shutil.which("strace") and subprocess.run(["strace", "-f", "-o", "/dev/null", "true"], capture_output=True).returncode == 0:

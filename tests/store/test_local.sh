@@ -27,16 +27,16 @@ again() {
 check "again: only what has changed" again
 check "a file" fetches 0 '^1 files' --uri "file://$web/big"
 check "what is not there" fetches 1 'nothere: No such file' --uri "file://$web/nothere"
-check "a host" says 2 'only files of this machine' initialize-dataset --uri file://host/x --to "$scratch/to"
+check "a host" says 2 'only local files' initialize-dataset --uri file://host/x --to "$scratch/to"
 claim() {
 	PVC_ROOT=$scratch/claims fetches 0 '^1 files' --uri pvc://data/v1 && same big &&
 		clean && PVC_ROOT=$scratch/claims fetch --uri pvc://data && cmp "$web/big" "$scratch/to/v1/big"
 }
 check "a claim, and a folder of one" claim
 check "a claim that is not mounted: where it should be" \
-	says 1 'claim none: there is no folder /mnt/none; mount' initialize-dataset --uri pvc://none/x --to "$scratch/to"
+	says 1 'claim none: no directory /mnt/none; mount' initialize-dataset --uri pvc://none/x --to "$scratch/to"
 check "a claim's path that leads out" says 2 'without' initialize-dataset --uri pvc://data/../x --to "$scratch/to"
-check "cache:// is not built yet" says 2 'cache:// comes with the data cache' initialize-dataset --uri cache://a/b --to "$scratch/to"
+check "cache:// is not built yet" says 2 'cache:// needs the data cache' initialize-dataset --uri cache://a/b --to "$scratch/to"
 check "no such scheme: those there are" says 2 "no scheme 'ftp'.*hf://.*s3://" initialize-dataset --uri ftp://a/b --to "$scratch/to"
 check "no URI" says 2 'STORAGE_URI' initialize-dataset
 check "no URI at all" says 2 'is not a URI' initialize-model --uri org/name

@@ -229,7 +229,7 @@ NAMES = {"back\\slash/a\\b.txt": b"1", "good": b"2"}
 for k, v in {**NAMES, "a//b": b"3", "x" * 256: b"4"}.items():
     moto.put_object(Bucket="buck", Key="names/" + k, Body=v)
 check("moto: keys with a backslash are names, others are left out", fetch("s3://buck/names", NAMES, MENV))
-check("... and named", "" if (r := run("initialize-dataset", "--uri", "s3://buck/names", "--to", scratch / "to", env=MENV)).text.count("it is left out") == 2
+check("... and named", "" if (r := run("initialize-dataset", "--uri", "s3://buck/names", "--to", scratch / "to", env=MENV)).text.count("skipped: ") == 2
       and all(w in r.text for w in ("'a//b'", "x" * 256)) else r.text)
 moto.put_object(Bucket="buck", Key="models/one/pytorch_model.bin", Body=b"weights")
 moto.put_object(Bucket="buck", Key="models/one/config.json", Body=b"{}")
@@ -256,7 +256,7 @@ for key in ("evil/d/../../../out.txt", "evil/..", "evil//x", "evil//etc/x", "evi
             "evil/" + "x" * 256, "evil/\ud800"):
     Answers.text = ("<ListBucketResult><IsTruncated>false</IsTruncated><EncodingType>url</EncodingType><Contents><Key>"
                     + quote(key.encode("utf-8", "surrogatepass")) + "</Key><Size>5</Size></Contents></ListBucketResult>")
-    check("refused: a key " + ascii(key)[:40], fetch("s3://buck/evil", ["name is refused"], LIAR, status=1) or
+    check("refused: a key " + ascii(key)[:40], fetch("s3://buck/evil", ["invalid file name"], LIAR, status=1) or
           ("written outside" if (scratch / "out.txt").exists() or (scratch.parent / "out.txt").exists() else ""))
 for what, text in (("no XML", "hello"), ("half of it", "<ListBucketResult><Contents>"), ("nothing", ""),
                    ("a page of something else", "<html/>"), ("a list that does not go on",
@@ -334,11 +334,11 @@ for what, uri, env, words, *status in (
         ("an unknown key", "s3://buck/data", {"ACCESS_KEY_ID": "AKIDOTHER"}, ["access key ID"]),
         ("half a key", "s3://buck/data", {"SECRET_ACCESS_KEY": None}, ["other half"]),
         ("nobody", "s3://buck/data", {"ACCESS_KEY_ID": None, "SECRET_ACCESS_KEY": None},
-         ["access denied to anybody", "ACCESS_KEY_ID"]),
+         ["access denied without credentials", "ACCESS_KEY_ID"]),
         ("a certificate that is not trusted", "s3://buck/data", {"SSL_CERT_FILE": None},
-         ["not trusted here", "SSL_CERT_FILE says", TLS["ENDPOINT"].split("/")[2]]),
+         ["untrusted CA", "SSL_CERT_FILE", TLS["ENDPOINT"].split("/")[2]]),
         ("another authority", "s3://buck/data", BUNDLE | {"AWS_CA_BUNDLE": scratch / "other.pem"},
-         ["not trusted here", "AWS_CA_BUNDLE says"]),
+         ["untrusted CA", "AWS_CA_BUNDLE"]),
         ("no authority", "s3://buck/data", BUNDLE | {"AWS_CA_BUNDLE": "/none"}, ["AWS_CA_BUNDLE: no file"], 2),
         ("an endpoint that is none", "s3://buck/data", {"ENDPOINT": "ftp://x"}, ["ENDPOINT"], 2)):
     check("in words: " + what, fetch(uri, words, ENV | env, status=(status or [1])[0], argv=["--retries", 1]))
@@ -553,7 +553,7 @@ with_keys("SSO", {"AWS_PROFILE": "sso"}, [], 1, ["'sso'", "SSO"])
 with_keys("a role by SSO", {"AWS_PROFILE": "by sso"}, [], 1, ["'by sso'", "SSO", "aws configure export-credentials"])
 for name in ("code", "by code"):
     with_keys("a role with MFA", STS | {"AWS_PROFILE": name}, [], 1,
-              [f"the profile '{name}' has its credentials by a role with mfa_serial", "aws configure export-credentials"])
+              [f"profile '{name}' uses a role with mfa_serial", "aws configure export-credentials"])
 with_keys("MFA does not matter where there are others", POD | {"AWS_PROFILE": "code"}, ["pod identity"])
 with_keys("nor for AWS_*", KEYS | {"AWS_PROFILE": "code"}, [])
 with_keys("services of a profile: endpoints of s3 and sts", {"ENDPOINT": None, "AWS_PROFILE": "served"}, ["AssumeRole"])
@@ -585,7 +585,7 @@ cloud.deny, cloud.pod = None, "another"
 with_keys("Pod Identity says no", POD, ["pod identity"], 1, ["Pod Identity agent"])
 cloud.pod = "pod-token"
 with_keys("no token to strangers in the clear", POD | {"AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://10.0.0.1/x"}, [], 1,
-          ["neither https nor"])
+          ["expected https"])
 s3.put_bucket_policy(Bucket="buck", Policy=json.dumps({"Version": "2012-10-17", "Statement": [
     {"Effect": "Allow", "Principal": "*", "Action": ["s3:GetObject", "s3:ListBucket"],
      "Resource": ["arn:aws:s3:::buck", "arn:aws:s3:::buck/*"]}]}))
@@ -604,7 +604,7 @@ for name, data in (("sub/x.safetensors", BIG), ("config.json", b"{}"), ("empty",
 os.symlink("/etc/passwd", out / "link")
 SENT = {k: v for k, v in files_of(out).items() if k != "link"}
 for name, uri, env in (("versitygw", "s3://buck/out/m1", ENV), ("moto", "s3://buck/out/m1/", MENV)):
-    check(name + ": a folder is sent, its link is left out", sends(out, uri, env, want="link is left out"))
+    check(name + ": a folder is sent, its link is left out", sends(out, uri, env, want="skipped link"))
     check(name + ": and comes back", fetch("s3://buck/out/m1", SENT, env))
     check(name + ": what is there is not sent again", sends(out, uri, env, want="; 0 B sent"))
     (out / "config.json").write_bytes(b"[]")
@@ -683,8 +683,8 @@ check("one file, to just that key", sends(out / "sub/x.safetensors", "s3://buck/
 check("and not again", sends(out / "sub/x.safetensors", "s3://buck/single/y.bin", ENV, want="; 0 B sent"))
 check("one file needs a name there", sends(out / "config.json", "s3://buck/single/", ENV, 1, "KEY"))
 check("an upload nobody may make", sends(out, "s3://buck/no", ENV | {"SECRET_ACCESS_KEY": "x"}, 1, "SECRET_ACCESS_KEY"))
-check("an upload of nothing", sends(scratch / "home/.aws/none", "s3://buck/no", ENV, 1, "no such folder"))
-check("an upload to a scheme that takes none", sends(out, "gs://buck/no", ENV, 1, "s3:// and hf://"))
+check("an upload of nothing", sends(scratch / "home/.aws/none", "s3://buck/no", ENV, 1, "no such file or directory"))
+check("an upload to a scheme that takes none", sends(out, "gs://buck/no", ENV, 1, "hf:// or s3://"))
 lines = run("export-model", out, "--uri", "s3://buck/json", "--progress", "json", env=ENV).stdout.splitlines()
 check("an upload's progress as JSON", "" if lines and json.loads(lines[-1])["event"] == "done" and
       json.loads(lines[-1])["bytesDone"] == sum(map(len, SENT.values())) else lines[-3:])

@@ -17,6 +17,15 @@
 
 enum { MAX_STATE = 16 * 1024 * 1024, MAX_ID = 2048 };
 
+/* A server chose it, and a stranger may have written it here. */
+static bool is_id(const char *s)
+{
+	for (const unsigned char *p = (const unsigned char *)s; *p; p++)
+		if (*p < ' ' || *p == 0x7f)
+			return false;
+	return *s && strlen(s) <= MAX_ID;
+}
+
 static void take_line(struct upload_log *b, char *line)
 {
 	cleanup_json cJSON *doc = NULL;
@@ -27,7 +36,7 @@ static void take_line(struct upload_log *b, char *line)
 		return;
 	object = json_str(doc, "object");
 	id = json_str(doc, "id");
-	if (object && id && *id && strlen(id) <= MAX_ID)
+	if (object && id && is_id(id))
 		map_put(&b->ids, object, arena_strdup(&b->arena, id));
 }
 
@@ -39,6 +48,10 @@ static void read_back(struct upload_log *b)
 
 	buf_adds(&text, "");
 	if (file_read_fd(&text, b->fd, NAME, &ignored))
+		return;
+	/* a line that was cut off by a kill must not swallow the next one */
+	if (text.len && text.data[text.len - 1] != '\n' &&
+	    file_write_fd(b->fd, "\n", 1, NAME, &ignored))
 		return;
 	rest = (char *)text.data;
 	while ((line = strsep(&rest, "\n")))

@@ -161,7 +161,7 @@ for what, line, good in (("nothing", "", False), ("MD5", f" md5={MD5}", False), 
           fetch(f"{secure.url}/m.urls", ["SHA-256"], status=1))
 wrong = f"{plain.url}/x sha256={SHA[::-1]} md5={MD5}\n".encode()
 secure.answer = lead(("/m.urls", wrong))
-check("a right MD5 does not make up for a wrong SHA-256", fetch(f"{secure.url}/m.urls", ["digest"], status=1))
+check("a right MD5 does not make up for a wrong SHA-256", fetch(f"{secure.url}/m.urls", ["checksum"], status=1))
 
 # ---- who gives tokens, and what is no token ----
 (scratch / "home").mkdir()

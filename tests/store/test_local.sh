@@ -14,7 +14,7 @@ folder() {
 	fetches 0 '^4 files' --uri "file://$web" && same big && same sub/deep/small && same empty &&
 		cmp "$web/sub/deep/small" "$scratch/to/sub/link" && [ ! -L "$scratch/to/sub/link" ] &&
 		[ ! -e "$scratch/to/sub/folder" ] && [ ! -e "$scratch/to/pipe" ] &&
-		grep -q 'folder is left out: it is a link' "$scratch/err"
+		grep -q 'skipped .*folder: symbolic link to a directory' "$scratch/err"
 }
 check "a folder: links to files are files, links to folders and pipes are left out" folder
 again() {
@@ -37,7 +37,38 @@ check "a claim that is not mounted: where it should be" \
 	says 1 'claim none: no directory /mnt/none; mount' initialize-dataset --uri pvc://none/x --to "$scratch/to"
 check "a claim's path that leads out" says 2 'without' initialize-dataset --uri pvc://data/../x --to "$scratch/to"
 check "cache:// is not built yet" says 2 'cache:// needs the data cache' initialize-dataset --uri cache://a/b --to "$scratch/to"
-check "no such scheme: those there are" says 2 "no scheme 'ftp'.*hf://.*s3://" initialize-dataset --uri ftp://a/b --to "$scratch/to"
+check "no such scheme: those there are" says 2 "unknown scheme 'ftp'.*hf://.*s3://" initialize-dataset --uri ftp://a/b --to "$scratch/to"
+# --to is the user's own word, and may be a link or lie behind one. What is below it is not.
+linked() {
+	clean
+	mkdir -p "$scratch/real" "$scratch/outside"
+	ln -sfn real "$scratch/to"
+	fetch --uri "file://$web"
+	[ "$status" = 0 ] && [ -L "$scratch/to" ] && cmp "$web/big" "$scratch/real/big" || dump || return
+	run initialize-dataset --uri "file://$web/big" --to "$scratch/to/behind"
+	[ "$status" = 0 ] && cmp "$web/big" "$scratch/real/behind/big" || dump
+}
+check "--to is a link, and lies behind one" linked
+fails() { # WORDS
+	fetch --uri "file://$web"
+	[ "$status" = 1 ] && grep -q "$1" "$scratch/err" && [ -z "$(ls -A "$scratch/outside")" ] || dump
+}
+not_below() {
+	rm -r "$scratch/real/sub"
+	ln -s "$scratch/outside" "$scratch/real/sub"
+	fails 'parent directory is a symbolic link' || return
+	rm -r "$scratch/real/sub" "$scratch/real/.kftrainer"
+	ln -s "$scratch/outside" "$scratch/real/.kftrainer"
+	fails '\.kftrainer'
+}
+check "below it no link is followed, our own directory included" not_below
+dangling() {
+	ln -sfn "$scratch/nowhere" "$scratch/to"
+	fails 'to: No such file or directory' && [ ! -e "$scratch/nowhere" ]
+}
+check "--to is a link to nothing: nothing is made there" dangling
+clean
+
 check "no URI" says 2 'STORAGE_URI' initialize-dataset
 check "no URI at all" says 2 'is not a URI' initialize-model --uri org/name
 

@@ -339,7 +339,7 @@ for what, uri, env, words, *status in (
          ["untrusted CA", "SSL_CERT_FILE", TLS["ENDPOINT"].split("/")[2]]),
         ("another authority", "s3://buck/data", BUNDLE | {"AWS_CA_BUNDLE": scratch / "other.pem"},
          ["untrusted CA", "AWS_CA_BUNDLE"]),
-        ("no authority", "s3://buck/data", BUNDLE | {"AWS_CA_BUNDLE": "/none"}, ["AWS_CA_BUNDLE: no file"], 2),
+        ("no authority", "s3://buck/data", BUNDLE | {"AWS_CA_BUNDLE": "/none"}, ["AWS_CA_BUNDLE: no such file"], 2),
         ("an endpoint that is none", "s3://buck/data", {"ENDPOINT": "ftp://x"}, ["ENDPOINT"], 2)):
     check("in words: " + what, fetch(uri, words, ENV | env, status=(status or [1])[0], argv=["--retries", 1]))
 broken = faulty.Server(upstream=f"http://127.0.0.1:{http}").start()
@@ -384,12 +384,12 @@ problem = fetch("s3://buck/data", FOLDER, BENV, argv=["--no-verify"])
 check("not verified: no checksum is asked for, by HEAD", problem or
       next((f"asked {r}" for r in broken.records if r["method"] == "HEAD"), ""))
 faults("/buck/data/a.txt flip=3")
-check("flipped bytes for ever are an error", fetch("s3://buck/data/a.txt", ["a.txt", "digest"], BENV, status=1))
+check("flipped bytes for ever are an error", fetch("s3://buck/data/a.txt", ["a.txt", "checksum"], BENV, status=1))
 problem = fetch("s3://buck/data/a.txt", {"a.txt": SMALL["a.txt"]}, BENV, argv=["--no-verify"])
 check("unless nobody wants to know", "" if "different: ['a.txt']" in problem else f"not damaged: {problem}")
 check("who does, later, gets the right ones", fetch("s3://buck/data/a.txt", {"a.txt": SMALL["a.txt"]}, ENV, keep=True))
 faults("/buck/data/big flip=70000")
-check("and so are those of an object of parts", fetch("s3://buck/data/big", ["big", "digest"], BENV, status=1))
+check("and so are those of an object of parts", fetch("s3://buck/data/big", ["big", "checksum"], BENV, status=1))
 
 
 def killed():
@@ -571,7 +571,7 @@ check("config: unless SSL_CERT_FILE does", fetch("s3://buck/one.txt", ["ca_bundl
         "AWS_PROFILE": "mistrust", "SSL_CERT_FILE": scratch / "ca.pem"}))
 check("config: or AWS_CA_BUNDLE", fetch("s3://buck/one.txt", {"one.txt": b"other"}, FILES | {
     "AWS_PROFILE": "mistrust", "AWS_CA_BUNDLE": scratch / "ca.pem"}))
-check("config: a ca_bundle that is not there", fetch("s3://buck/one.txt", ["ca_bundle of profile trustless: no file /none.pem"], FILES | {
+check("config: a ca_bundle that is not there", fetch("s3://buck/one.txt", ["ca_bundle of profile trustless: no such file: /none.pem"], FILES | {
     "AWS_PROFILE": "trustless"}, status=2))
 check("config: an endpoint_url that is none", fetch("s3://buck/one.txt", ["the profile's endpoint_url: "], FILES | {
     "AWS_PROFILE": "no server"}, status=2))

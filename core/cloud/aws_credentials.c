@@ -22,7 +22,7 @@ enum {
 	MAX_ANSWER = 256 * 1024,
 	NEAR_MS = 2000, /* what answers from this machine or its neighbourhood */
 	STS_MS = 30 * 1000,
-	MAX_PROFILES = 8, /* that name each other */
+	MAX_PROFILES = 8, /* source_profiles that refer to each other */
 };
 
 #define SETTINGS(X)                               \
@@ -52,7 +52,7 @@ struct settings {
 
 struct found {
 	struct arena arena;
-	struct sigv4_key key; /* access NULL: nobody */
+	struct sigv4_key key; /* access NULL: anonymous */
 	const char *source, *role;
 	const char *
 		unsupported; /* how a profile has some, which is not done here; or NULL */
@@ -82,7 +82,7 @@ struct aws_credentials *aws_credentials_new(const struct cloud_conf *conf,
 {
 	struct aws_credentials *c = xcalloc(1, sizeof(*c));
 	struct aws_profile p = { 0 };
-	struct error ignored = { 0 }; /* who needs the files says so */
+	struct error ignored = { 0 }; /* reported where the files are needed */
 	bool found;
 
 #define KEEP(name) c->set.name = aws_env(&c->arena, conf, #name);
@@ -291,7 +291,7 @@ struct role {
 	const char *source;                      /* for messages */
 };
 
-/* With the key that is found, which it takes the place of. */
+/* Exchange the key in *f for one of the role. */
 static int assume_role(struct aws_credentials *c, struct found *f, const struct role *r,
 		       struct error *err)
 {
@@ -316,7 +316,7 @@ static int assume_role(struct aws_credentials *c, struct found *f, const struct 
 
 /* ---- what is near: containers, machines ---- */
 
-/* One request without a proxy; *ret_status 0: nobody answers. */
+/* One request without a proxy. */
 static int ask_near(struct aws_credentials *c, struct http_request *req,
 		    struct http_response *ret, struct error *err)
 {
@@ -438,7 +438,7 @@ static const char *word_of(struct arena *arena, const struct http_response *r)
 	return text;
 }
 
-/* Most machines are none of AWS's: no answer, or none with a role, is no error. */
+/* Outside AWS: no response, or one without a role, is not an error. */
 static int from_machine(struct aws_credentials *c, struct found *f, struct error *err)
 {
 	cleanup_http_response struct http_response token = { 0 }, role = { 0 },

@@ -1,5 +1,5 @@
 /*
- * aws_error.h - what S3, STS and their like say in XML when they refuse.
+ * aws_error.h - the XML error of S3, STS and compatible servers.
  *
  * Both forms: <Error><Code/>... of S3 and <ErrorResponse><Error><Code/>... of STS.
  */
@@ -13,12 +13,12 @@
 
 struct aws_error {
 	const char *code;    /* "NoSuchKey"; "" when the answer does not say */
-	const char *message; /* for people: one line, safe to show, bounded; or "" */
-	const char *region;  /* where it is, when asked in the wrong one; or NULL */
+	const char *message; /* one line, printable, bounded; or "" */
+	const char *region;  /* the right region; or NULL */
 	int64_t server_time; /* RequestTimeTooSkewed: its clock; else 0 */
 };
 
-/* Never fails: what is no such answer is empty. */
+/* Never fails: without such an error all is empty. */
 struct aws_error aws_error_read(struct arena *arena, const struct buf *body);
 
 #endif

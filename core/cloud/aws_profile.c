@@ -188,7 +188,7 @@ bool aws_services_read(struct aws_profile *ret, struct arena *arena, const char 
 
 /* ---- both ---- */
 
-/* NULL: there is none. */
+/* *ret NULL: no such file. */
 static int text_of(const char **ret, struct arena *arena, const char *path,
 		   struct error *err)
 {
@@ -217,7 +217,7 @@ int aws_profile_load(struct aws_profile *ret, bool *ret_found, struct arena *are
 		found = aws_profile_read(&p, arena, config, true, name);
 	if (credentials)
 		aws_profile_read(&keys, arena, credentials, false, name);
-	if (keys.access) /* a token of other keys is none of these */
+	if (keys.access) /* do not mix a token with other keys */
 		p.access = p.secret = p.token = NULL;
 	if (credentials && aws_profile_read(&p, arena, credentials, false, name))
 		found = true;

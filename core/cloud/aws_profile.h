@@ -17,10 +17,11 @@
 
 #include "cloud/cloud.h"
 
-struct aws_profile { /* NULL: not said */
+struct aws_profile { /* NULL: not set */
 	const char *access, *secret, *token;
 	const char *region, *endpoint, *ca_bundle;
-	const char *services, *s3_endpoint, *sts_endpoint; /* those are of `services` */
+	const char *services, *s3_endpoint,
+		*sts_endpoint; /* the last two from `services` */
 	const char *role, *source_profile, *credential_source, *token_file;
 	const char *session_name, *external_id;
 	const char *process, *sso, *mfa; /* ways to get credentials that are not ours */
@@ -32,11 +33,15 @@ const char *aws_env(struct arena *arena, const struct cloud_conf *conf, const ch
 struct aws_files {
 	const char *credentials, *config; /* paths; NULL: none */
 	const char *profile;              /* "default" */
-	const char *setting; /* that says it: AWS_PROFILE, AWS_DEFAULT_PROFILE; or NULL */
+	const char *
+		setting; /* the variable that names it: AWS_PROFILE, AWS_DEFAULT_PROFILE; or NULL */
 };
 struct aws_files aws_files_of(struct arena *arena, const struct cloud_conf *conf);
 
-/* *ret_found: one of the files has it. No file is no error; strings in the arena. */
+/*
+ * *ret_found: one of the files has it. Missing files are not an error. Strings in the
+ * arena.
+ */
 MUST_CHECK int aws_profile_load(struct aws_profile *ret, bool *ret_found,
 				struct arena *arena, const struct aws_files *files,
 				const char *name, struct error *err);

@@ -243,7 +243,7 @@ static int from_file(struct gs_token *t, struct error *err)
 			 t->source, type ? str_visible(&arena, type, false) : "");
 }
 
-/* Whoever else has that address says nothing of the kind. */
+/* Another server at that address does not send this header. */
 static int on_flavor(void *ctx, int status, const char *name, const char *value,
 		     struct error *err)
 {
@@ -255,7 +255,7 @@ static int on_flavor(void *ctx, int status, const char *name, const char *value,
 	return 0;
 }
 
-/* Most machines are none of Google's: no answer, or another server's, is no error. */
+/* Outside Google Cloud: no response, or another server's, is not an error. */
 static int from_metadata(struct gs_token *t, struct error *err)
 {
 	static const char *const headers[] = { "Metadata-Flavor: Google", NULL };

@@ -1,11 +1,11 @@
 /*
- * gs_token.h - who asks Google Cloud Storage: OAuth access tokens, renewed.
+ * gs_token.h - OAuth access tokens for Google Cloud Storage, renewed.
  *
- * In this order: the file GOOGLE_APPLICATION_CREDENTIALS (a service account's key: a
- * JWT signed with it is exchanged for a token, RFC 7523; or what `gcloud auth
- * application-default login` leaves, also where that leaves it); the metadata server
- * (workload identity; GCE_METADATA_HOST, unless NO_GCE_CHECK=true). Nothing found:
- * nobody, as public buckets allow.
+ * In this order: the file GOOGLE_APPLICATION_CREDENTIALS (a service account's key: a JWT
+ * signed with it is exchanged for a token, RFC 7523; or the file of `gcloud auth
+ * application-default login`, also at its default path); the metadata server (workload
+ * identity; GCE_METADATA_HOST, unless NO_GCE_CHECK=true). None found: anonymous, as
+ * public buckets allow.
  */
 #ifndef CLOUD_GS_TOKEN_H
 #define CLOUD_GS_TOKEN_H
@@ -17,11 +17,14 @@ struct gs_token; /* for many threads */
 struct gs_token *gs_token_new(const struct cloud_conf *conf);
 void gs_token_free(struct gs_token *t);
 
-/* *ret: the token, in the arena, or NULL for nobody. `refused`: the server refused the last one. */
+/*
+ * *ret: the token, in the arena; NULL: anonymous. `refused`: the server refused the last
+ * one.
+ */
 MUST_CHECK int gs_token_get(struct gs_token *t, bool refused, struct arena *arena,
 			    const char **ret, struct error *err);
 
-/* Where it comes from, for messages. */
+/* The source, for messages. */
 const char *gs_token_source(struct gs_token *t);
 
 #endif

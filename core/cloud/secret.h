@@ -1,8 +1,8 @@
 /*
- * secret.h - tokens, of a file or a variable: one word that a header can hold.
+ * secret.h - tokens from a file or a variable: one word that a header can hold.
  *
- * Secrets are often made with a newline at the end, which is no part of them. An empty one
- * is an error: nobody goes on as somebody else, or as nobody, because a file was empty.
+ * White space around it is dropped. An empty token is an error: an empty file must not
+ * mean another identity, or none.
  */
 #ifndef CLOUD_SECRET_H
 #define CLOUD_SECRET_H

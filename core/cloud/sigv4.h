@@ -1,9 +1,9 @@
 /*
- * sigv4.h - AWS Signature Version 4: the headers that say who asks.
+ * sigv4.h - AWS Signature Version 4.
  *
- * Source: "Create a signed AWS API request" of AWS's IAM guide, and for S3 (path
- * encoded once, x-amz-content-sha256) "Signature Calculations for the Authorization
- * Header". Pure: the time comes with the request.
+ * Source: "Create a signed AWS API request" of AWS's IAM guide, and for S3 (path encoded
+ * once, x-amz-content-sha256) "Signature Calculations for the Authorization Header".
+ * Pure: the time comes with the request.
  */
 #ifndef CLOUD_SIGV4_H
 #define CLOUD_SIGV4_H
@@ -25,10 +25,9 @@ struct sigv4_pair {
 
 struct sigv4_request {
 	const char *method;
-	const char
-		*host; /* as the Host header has it: with a port other than the usual */
-	const char *path;  /* as the URL has it: http_escape_path()d */
-	const char *query; /* as the URL has it: of sigv4_query(); "" for none */
+	const char *host; /* as in the Host header: with a port that is not the default */
+	const char *path; /* as in the URL: http_escape_path()d */
+	const char *query; /* as in the URL: of sigv4_query(); "" for none */
 	const struct sigv4_pair *headers; /* to be signed, too, names in lower case;
 					     ends with a NULL name; or NULL */
 	const char *payload;              /* SHA-256 in hex; or NULL: of an empty body */
@@ -40,9 +39,8 @@ struct sigv4_request {
 const char *sigv4_query(struct arena *arena, const struct sigv4_pair *pairs);
 
 /*
- * "Name: value" for each of r->headers, x-amz-date, for S3 x-amz-content-sha256,
- * the session's token, Authorization; ends with NULL. key NULL: nobody signs, the
- * first ones alone.
+ * "Name: value" for each of r->headers, x-amz-date, for S3 x-amz-content-sha256, the
+ * session token, Authorization; ends with NULL. key NULL: unsigned, r->headers alone.
  */
 const char *const *sigv4_sign(struct arena *arena, const struct sigv4_request *r,
 			      const struct sigv4_key *key);

@@ -15,8 +15,8 @@
 
 struct token_cache {
 	/*
-	 * Fetch them anew. *ret_expires: seconds since 1970, or 0 for never (nobody, too).
-	 * On failure what was fetched before stays. Called under the lock.
+	 * Fetch them. *ret_expires: seconds since 1970, or 0 for never. On failure, keep
+	 * what was fetched before. Called under the lock.
 	 */
 	int (*renew)(void *ctx, int64_t *ret_expires, struct error *err);
 	void *ctx;
@@ -30,7 +30,7 @@ void token_cache_init(struct token_cache *c,
 		      void *ctx);
 void token_cache_release(struct token_cache *c);
 
-/* 0: the lock is held until token_cache_unlock(), and what there is may be read. */
+/* 0: the lock is held until token_cache_unlock(), for reading them. */
 MUST_CHECK int token_cache_lock(struct token_cache *c, bool refused, struct error *err);
 void token_cache_unlock(struct token_cache *c);
 

@@ -72,7 +72,10 @@ static void on_text(void *ctx, const XML_Char *text, int len)
 	stop(r);
 }
 
-/* Blanks around it belong to it (a key may end with one), but not those of line breaks. */
+/*
+ * Blanks around it are kept (a key may end with one), line breaks and indentation are
+ * not.
+ */
 static char *trimmed(char *s)
 {
 	size_t end = strlen(s), begin = 0;

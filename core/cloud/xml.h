@@ -1,9 +1,9 @@
 /*
- * xml.h - answers in XML (expat): what elements hold, as they end.
+ * xml.h - XML (expat): the text of each element as it ends.
  *
- * Attributes, comments and prefixes of names are passed over. ERR_FORMAT: not well
- * formed, not all there, or with a document type (nothing that we read has one, and
- * entities of one's own are a way to do harm); ERR_LIMIT: too deep, too long.
+ * Attributes, comments and prefixes of names are skipped. ERR_FORMAT: malformed,
+ * incomplete, or with a document type (none of our peers sends one, and its entities are
+ * an attack); ERR_LIMIT: too deep, too long.
  */
 #ifndef CLOUD_XML_H
 #define CLOUD_XML_H
@@ -13,10 +13,9 @@
 enum { XML_MAX_DEPTH = 16, XML_MAX_TEXT = 64 * 1024 };
 
 /*
- * An element has ended. `path` names it and those around it, without the root's:
- * "Contents/Key"; "" is the root. `text` is its own, without line breaks at the
- * ends and the white space there.
- * -1 with err filled ends the reading.
+ * An element has ended. `path` is its name and its ancestors', without the root's:
+ * "Contents/Key"; "" is the root. `text` is its own, without line breaks and indentation
+ * at the ends. -1 with err filled stops the reader.
  */
 struct xml_reader {
 	int (*end)(void *ctx, const char *path, const char *text, struct error *err);

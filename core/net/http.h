@@ -1,18 +1,18 @@
 /*
- * http.h - a client of HTTP/1.1 and HTTP/2 (libcurl), blocking, for many threads.
+ * http.h - an HTTP/1.1 and HTTP/2 client (libcurl), blocking, thread-safe.
  *
- * A client keeps connections to reuse: a call takes an idle one or opens one and
- * puts it back. Any number of threads may call at once. A call ends early with
- * ERR_STOPPED when the process is asked to end (base/stop.h).
+ * A client keeps connections: a call takes an idle one or opens one. Any number of
+ * threads may call at once. A call ends early with ERR_STOPPED when the process is asked
+ * to stop (base/stop.h).
  *
- * Redirects are not followed; no cookies, no credentials of a URL; only http and
- * https. Proxies: conf->proxy, or as curl reads the environment when it is NULL
+ * Redirects are not followed (redirect.h); no cookies, no credentials in URLs; only http
+ * and https. Proxies: conf->proxy, or as curl reads the environment when it is NULL
  * (HTTPS_PROXY, NO_PROXY).
  *
- * Errors: ERR_IO (name, connection, TLS; the message names the host and says
- * what to look at), ERR_UNTRUSTED (the server's certificate), ERR_TIMEOUT, ERR_LIMIT
- * (answer too long), ERR_FORMAT, ERR_INVALID (what is to be sent). An HTTP status is not
- * an error here. Nothing in a message or log is a header's value, or a URL's query.
+ * Errors: ERR_IO (name, connection, TLS handshake; the message names the host and what to
+ * check), ERR_UNTRUSTED (the server's certificate, always that of TLS), ERR_TIMEOUT,
+ * ERR_LIMIT (response too long), ERR_FORMAT, ERR_INVALID (the request). An HTTP status is
+ * not an error here. Messages and logs never contain a header's value or a URL's query.
  */
 #ifndef NET_HTTP_H
 #define NET_HTTP_H
@@ -26,8 +26,8 @@ struct http_client;
 
 /*
  * TLS sessions that clients of the same servers may share: a further connection resumes
- * one instead of verifying a certificate again (RFC 8446, 2.2). Kept apart by server
- * and by whom the client trusts and is. Outlives its clients.
+ * one instead of verifying a certificate again (RFC 8446, 2.2). Kept apart by server,
+ * trusted CA and client identity. Outlives its clients.
  */
 struct http_sessions;
 struct http_sessions *http_sessions_new(void);
@@ -35,25 +35,28 @@ void http_sessions_free(struct http_sessions *s);
 
 /* Everything but the sessions is copied. */
 struct http_conf {
-	/* What to trust: the text, or the file; both NULL: the system's (see http.c). */
+	/* Trusted CAs: the text, or the file; both NULL: the system's (see http.c). */
 	const char *ca_pem, *ca_file;
-	/* Which setting says so, for messages; NULL: SSL_CERT_FILE, or with ca_pem none. */
+	/*
+	 * The setting that names them, for messages; NULL: SSL_CERT_FILE, or with ca_pem
+	 * none.
+	 */
 	const char *ca_setting;
 	const char *cert_pem, *key_pem; /* the client's own, or NULL */
-	const char *server_name; /* whose certificate is expected; NULL: the URL's host */
+	const char *server_name; /* expected in the certificate; NULL: the URL's host */
 	const char *proxy;       /* URL; "" for none */
 	const char *user_agent;
-	bool insecure;                  /* do not verify the server at all */
-	bool http1;                     /* do not offer HTTP/2 */
-	bool after_stop;                /* calls go on when the process is asked to end */
-	size_t max_idle;                /* connections kept; 0: 16 */
+	bool insecure;   /* do not verify the server at all */
+	bool http1;      /* do not offer HTTP/2 */
+	bool after_stop; /* calls continue when the process is asked to stop */
+	size_t max_idle; /* connections kept; 0: 16 */
 	struct http_sessions *sessions; /* NULL: its own */
 	size_t receive_bytes;           /* most that on_data gets at once; 0: 16 KiB */
 };
 
 MUST_CHECK int http_client_new(struct http_client **ret, const struct http_conf *conf,
 			       struct error *err);
-void http_client_free(struct http_client *client); /* no call may be under way */
+void http_client_free(struct http_client *client); /* no call may be in progress */
 
 struct http_request {
 	const char *method; /* "GET" */
@@ -63,30 +66,30 @@ struct http_request {
 	const void *body;
 	size_t body_len;
 	/*
-	 * Instead of `body`, whose length is body_len nonetheless: puts at most `max` bytes
-	 * of what is at `at` to `data`, how many to *ret_n (none: it ends there, which is an
-	 * error). Returns -1 with err filled to end the call with that error.
+	 * Instead of `body`, with the same body_len: puts at most `max` bytes of the body
+	 * from `at` into `data`, how many into *ret_n (0 is an error). Returns -1 with
+	 * err filled to end the call with that error.
 	 */
 	int (*read)(void *ctx, size_t at, void *data, size_t max, size_t *ret_n,
 		    struct error *err);
 	void *read_ctx;
 	/*
-	 * It is not idempotent: sent on a connection of its own. On one that is kept it is
-	 * sent once more, by libcurl, when that has broken before a byte of the answer.
+	 * Not idempotent: sent on a new connection. On a kept one libcurl sends it again
+	 * if the connection breaks before the first byte of the response.
 	 */
 	bool once;
 	int64_t timeout_ms; /* for all of it; 0: none */
-	int64_t idle_ms; /* without a byte from the server, once it has answered; 0: none */
+	int64_t idle_ms; /* without a byte from the server, after its first one; 0: none */
 	size_t max_body; /* of the answer; 0: 64 MiB */
 	/*
-	 * Instead of collecting the body of a 2xx answer: called with each piece as it
-	 * comes. Returns -1 with err filled to end the call with that error.
+	 * Instead of collecting the body of a 2xx response: called with each piece.
+	 * Returns -1 with err filled to end the call with that error.
 	 */
 	int (*on_data)(void *ctx, const void *data, size_t len, struct error *err);
 	/*
-	 * Each header of the answer (of the last one, where 100 Continue came before),
-	 * before any of the body; `status` is the answer's. -1 ends the call as on_data's
-	 * does: a wrong Content-Range or ETag costs no body. NULL: nobody asks.
+	 * Each header of the response (of the last one, if 100 Continue came before),
+	 * before any of the body; `status` is its status. -1 ends the call as on_data's
+	 * does, so that a wrong Content-Range or ETag costs no body. Or NULL.
 	 */
 	int (*on_header)(void *ctx, int status, const char *name, const char *value,
 			 struct error *err);

@@ -25,7 +25,7 @@ struct http_retrier *http_retrier_new(struct arena *arena,
 	return ret;
 }
 
-/* Shall it be asked again, after a pause? Else: the answer, or the error, stands. */
+/* Can a retry succeed? Else the response, or the error, is final. */
 static bool is_passing(int rc, const struct http_response *r, const struct error *err)
 {
 	return rc ? retry_error(err) : retry_status(r->status);
@@ -42,7 +42,7 @@ static int give_up(const char *what, int tried, struct error *err)
 	return error_wrap(err, "%s", what);
 }
 
-/* Of all that wait at once one says so. */
+/* One of all waiting threads reports. */
 static void tell_pause(struct http_retrier *retrier, const char *what, int64_t ms,
 		       const struct error *why)
 {
@@ -73,15 +73,15 @@ static int ask_once(struct http_retrier *retrier, const struct http_retry_call *
 	return http_do(retrier->conf.http, &req, ret, err);
 }
 
-/* Nobody was there, or was too busy to look at it. */
+/* The server did not process it. */
 static bool is_refused(int rc, const struct http_response *r, const struct error *err)
 {
 	return rc ? err->code == ECONNREFUSED : r->status == 429;
 }
 
 /*
- * After a failure that may pass. 0: ask again; 1: it was done all the same; -1: neither,
- * for the reason that *err has, or another.
+ * After a retriable failure. 0: retry; 1: the lost response was a success; -1: neither,
+ * see *err.
  */
 static int go_on(struct http_retrier *retrier, const struct http_retry_call *q, int tried,
 		 bool look, int64_t pause, struct error *err)

@@ -19,21 +19,21 @@
 enum {
 	IN_SIZE = HTTPD_MAX_HEAD + 8 * 1024, /* a head, and room for pieces of a body */
 	HANDSHAKE_MS = 10 * 1000,
-	MAX_EMPTY_LINES = 2,     /* before a request */
-	LARGE_BODY = 128 * 1024, /* what it took is given back to the system */
+	MAX_EMPTY_LINES = 2, /* before a request */
+	LARGE_BODY =
+		128 * 1024, /* freed memory of larger ones is returned to the system */
 	IDLE_MS = 500,
 	LINGER_MS = 500,
 	LINGER_BYTES = 1024 * 1024,
 	SMALL_BODY = 64 * 1024,
-	ACCEPT_BACKOFF_MS =
-		100, /* before accept() is tried again when there are no descriptors */
+	ACCEPT_BACKOFF_MS = 100, /* before accept() is retried when out of descriptors */
 };
 #define RESPONSE_MAX ((size_t)64 * 1024 * 1024)
 #define BODIES_MIN   ((size_t)16 * 1024 * 1024)
 
 enum phase {
-	WAITING, /* for a request, a handshake or the end: may be cut off */
-	READING, /* part of a request has come: may make room for another */
+	WAITING, /* for a request, a handshake or the end: may be closed */
+	READING, /* a request is incomplete: may be closed to make room */
 	HANDLING,
 	DONE, /* the thread is about to end */
 };
@@ -49,12 +49,12 @@ struct conn {
 	/* Under the server's lock. */
 	enum phase phase;
 	int fd;        /* -1: closed */
-	int64_t since; /* it waits for a whole request */
+	int64_t since; /* waiting for a complete request */
 	bool cut;      /* shut down to make room, or for the end */
 
 	size_t counted; /* of the server's `bodies` */
 
-	/* What has come: [0, head) is the request's head, [start, len) not used yet. */
+	/* Received: [0, head) is the request's head, [start, len) is unused. */
 	size_t head, start, len;
 	char in[IN_SIZE];
 };
@@ -89,7 +89,7 @@ static int conn_write(struct conn *c, const void *data, size_t len, struct error
 	return sock_write(c->fd, data, len, deadline, err);
 }
 
-/* Go over to another phase; false when the connection is to end instead. */
+/* Change phase; false if the connection must end instead. */
 static bool conn_enter(struct conn *c, enum phase phase)
 {
 	struct httpd *d = c->server;
@@ -105,7 +105,7 @@ static bool conn_enter(struct conn *c, enum phase phase)
 	return go_on;
 }
 
-/* More bytes: 0, a status to refuse with, or -1 when the peer is gone. */
+/* More bytes: 0, a status to refuse with, or -1 if the peer closed. */
 static int conn_fill(struct conn *c, int64_t deadline)
 {
 	struct error err = { 0 };
@@ -118,8 +118,8 @@ static int conn_fill(struct conn *c, int64_t deadline)
 }
 
 /*
- * Closing while the peer still sends would reset the connection and take the answer
- * from it: say that we are done and let it finish, within bounds.
+ * Closing while the peer still sends would reset the connection and lose the response:
+ * shut down our side and let it finish, within limits.
  */
 static void conn_linger(struct conn *c)
 {
@@ -183,7 +183,7 @@ static void conn_drop_body(struct conn *c, struct buf *body)
 	c->counted = 0;
 }
 
-/* Whether the connection goes on. `body`: NULL when it is too large. */
+/* Does the connection continue? `body`: NULL if too large. */
 static bool conn_handle(struct conn *c, struct httpd_head *head, struct buf *body)
 {
 	const struct httpd_conf *conf = &c->server->conf;
@@ -217,7 +217,7 @@ static bool conn_handle(struct conn *c, struct httpd_head *head, struct buf *bod
 
 /* ---- requests ---------------------------------------------------------------------- */
 
-/* RFC 9112, 2.2: an empty line before a request is nothing; *left: how many may yet come. */
+/* RFC 9112, 2.2: skip empty lines before a request; *left: how many more are allowed. */
 static void skip_empty_lines(struct conn *c, int *left)
 {
 	size_t n = 0;
@@ -248,8 +248,8 @@ static int conn_read_head(struct conn *c, struct httpd_head *head, int64_t deadl
 }
 
 /*
- * All bodies of a hundred connections at their maximum would be too much: what each
- * has beyond SMALL_BODY is counted against a common limit.
+ * A hundred connections at their maximum would be too much: bytes beyond SMALL_BODY count
+ * against a common limit.
  */
 static int conn_count_body(struct conn *c, const struct buf *body)
 {
@@ -265,7 +265,7 @@ static int conn_count_body(struct conn *c, const struct buf *body)
 	return 503;
 }
 
-/* Some of the body; 0 when there is something at c->start. */
+/* Some of the body; 0 if c->start has more. */
 static int conn_more_body(struct conn *c, int64_t deadline)
 {
 	if (c->start < c->len)
@@ -331,7 +331,7 @@ static int conn_read_body(struct conn *c, const struct httpd_head *head, struct 
 	return conn_read_length(c, (size_t)length, body, deadline);
 }
 
-/* For the first bytes of a request. A thread that only waits keeps no freed memory. */
+/* Wait for the first bytes of a request. An idle thread keeps no freed memory. */
 static int conn_wait(struct conn *c)
 {
 	int64_t now = clock_ms(), idle = c->server->conf.idle_ms;
@@ -343,7 +343,7 @@ static int conn_wait(struct conn *c)
 	return conn_fill(c, now + idle);
 }
 
-/* One request, with an empty buf for its body; whether another may follow. */
+/* One request, with an empty buf for its body; may another follow? */
 static bool conn_serve(struct conn *c, struct buf *body)
 {
 	const struct httpd_conf *conf = &c->server->conf;
@@ -428,7 +428,7 @@ static void conn_cut(struct conn *c)
 		shutdown(c->fd, SHUT_RDWR);
 }
 
-/* After one of that peer has come or gone. */
+/* After a connection of that peer opened or closed. */
 static void count_peer(struct httpd *d, const char *peer)
 {
 	int n = 0;
@@ -471,7 +471,7 @@ static void reap(struct httpd *d)
 	}
 }
 
-/* Who has many goes before who has few, so that nobody can take all places from others. */
+/* Close peers with many connections first, so that no peer can take all. */
 static bool goes_before(const struct conn *c, const struct conn *other)
 {
 	if (!other || c->of_peer != other->of_peer)
@@ -479,7 +479,7 @@ static bool goes_before(const struct conn *c, const struct conn *other)
 	return c->since <= other->since;
 }
 
-/* Close one that is not being served, if there is one. */
+/* Close an idle one, if any. */
 static bool make_room(struct httpd *d)
 {
 	struct conn *victim = NULL;
@@ -509,7 +509,7 @@ static bool has_place(struct httpd *d, const char *peer)
 	       (n < d->conf.max_connections || make_room(d));
 }
 
-/* Takes the descriptor. false: there are no means for another thread. */
+/* Takes the descriptor. false: cannot start a thread. */
 static bool admit(struct httpd *d, int fd, const char *peer)
 {
 	struct error err = { 0 };
@@ -535,7 +535,7 @@ static bool admit(struct httpd *d, int fd, const char *peer)
 	return true;
 }
 
-/* false: there is no way to serve another just now. */
+/* false: cannot serve another one now. */
 static bool accept_one(struct httpd *d)
 {
 	char peer[SOCK_ADDRESS_SIZE];
@@ -584,7 +584,7 @@ static void set_defaults(struct httpd_conf *conf)
 		conf->request_ms = 10 * 1000;
 	if (conf->idle_ms <= 0)
 		conf->idle_ms = 120 * 1000;
-	conf->host = NULL; /* the caller's; used no more */
+	conf->host = NULL; /* the caller's; not used later */
 }
 
 static void httpd_free(struct httpd *d)

@@ -1,18 +1,17 @@
 /*
- * httpd.h - a small server of HTTP/1.1 (RFC 9112), with or without TLS.
+ * httpd.h - a small HTTP/1.1 server (RFC 9112), with or without TLS.
  *
- * For a handful of clients that keep their connections (an API server, kubelets,
- * Prometheus, training processes) and for whoever else reaches the port: every
- * size and every wait has a limit, a connection that does not get on with its
- * request is closed, and when all places are taken one that is not being served
- * makes room: of the peer that has most of them the one that has waited longest.
- * A thread a connection, none without.
+ * For a few clients that keep connections (an API server, kubelets, Prometheus, training
+ * processes), and safe against anything else that reaches the port: every size and wait
+ * is limited, slow connections are closed, and when all slots are taken an idle
+ * connection is closed: of the peer with the most, the one idle longest. One thread per
+ * connection.
  *
- * Understood: Content-Length and chunked bodies, keep-alive, Expect: 100-continue,
- * pipelining. What is ambiguous (both lengths, two lengths, obsolete folding, bad
- * characters) is answered 400 and closed. A request line has at most 8 KiB, the
- * whole head 16 KiB and 100 headers; two empty lines may come before it. HEAD is the handler's like GET; its answer's
- * body is not sent. The handler runs in the connection's thread (base/thread.h).
+ * Supported: Content-Length and chunked bodies, keep-alive, Expect: 100-continue,
+ * pipelining. Ambiguous requests (both lengths, two lengths, obsolete folding, bad
+ * characters) get 400 and are closed. A request line has at most 8 KiB, the head 16 KiB
+ * and 100 headers; two empty lines may precede it. HEAD is handled like GET, without
+ * sending the body. The handler runs in the connection's thread (base/thread.h).
  */
 #ifndef NET_HTTPD_H
 #define NET_HTTPD_H
@@ -36,7 +35,7 @@ struct httpd_request {
 struct httpd_header {
 	const char *name, *value;
 };
-/* Of that name, any case; NULL: there is none. Two of them: NULL. */
+/* Case-insensitive; NULL: missing, or duplicated. */
 const char *httpd_header(const struct httpd_request *req, const char *name);
 
 struct httpd_response {

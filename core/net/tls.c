@@ -64,7 +64,7 @@ static const struct cipher {
 	  MBEDTLS_TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256 },
 	{ "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
 	  MBEDTLS_TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256 },
-	/* Names from before RFC 7905, which Go still has. */
+	/* Names from before RFC 7905, which Go still accepts. */
 	{ "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305",
 	  MBEDTLS_TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256 },
 	{ "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305",
@@ -193,8 +193,8 @@ void tls_server_free(struct tls_server *s)
 }
 
 /*
- * Only those whose use by several threads at once changes nothing in them: mbedTLS
- * has the multiples of these curves' base points in tables and locks RSA's blinding.
+ * Only keys that mbedTLS does not modify in use by several threads: it has tables for
+ * these curves' base points and locks RSA's blinding.
  */
 static bool key_is_usable(const mbedtls_pk_context *key)
 {

@@ -31,7 +31,7 @@ struct tls_conf {
 	const char *const *alpn; /* NULL: "http/1.1" */
 };
 
-/* Is it a cipher suite's name, as Go's crypto/tls has them, that we can do? */
+/* Is it a supported cipher suite, by its name in Go's crypto/tls? */
 bool tls_knows_cipher(const char *name);
 
 MUST_CHECK int tls_server_new(struct tls_server **ret, const struct tls_conf *conf,

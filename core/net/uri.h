@@ -1,9 +1,10 @@
 /*
- * uri.h - a URI in its parts, and what a reference means beside it (RFC 3986).
+ * uri.h - a URI's components, and references relative to it (RFC 3986).
  *
  * Follows Python's urllib.parse.urlparse, as upstream's initializers do: the scheme
- * becomes lower case, nothing is decoded. No control characters or NUL, blanks in the
- * path only, and not in http's; at most URI_MAX bytes. Messages never hold a user's name, a query or a fragment.
+ * becomes lower case, nothing is decoded. No control characters or NUL; spaces in the
+ * path only, and not in http's; at most URI_MAX bytes. Messages never contain a user
+ * name, a query or a fragment.
  */
 #ifndef NET_URI_H
 #define NET_URI_H
@@ -18,18 +19,18 @@ struct uri {
 	const char *scheme;           /* "hf" */
 	const char *host;             /* "bucket", "org", "host:port"; may be "" */
 	const char *path;             /* without the leading '/'; may be "" */
-	const char *query, *fragment; /* without '?', '#'; NULL: there is none */
+	const char *query, *fragment; /* without '?', '#'; NULL: none */
 };
 
 /* "SCHEME://..." */
 MUST_CHECK int uri_parse(struct uri *ret, struct arena *arena, const char *text,
 			 struct error *err);
 
-/* What `reference` (absolute, "//host/x", "/x", "x", "?x") means in a page at `base`. */
+/* Resolve `reference` (absolute, "//host/x", "/x", "x", "?x") against `base`. */
 MUST_CHECK int uri_resolve(const char **ret, struct arena *arena, const char *base,
 			   const char *reference, struct error *err);
 
-/* scheme://host/path: without user, query, fragment; for people. */
+/* scheme://host/path, without user, query and fragment; for messages. */
 const char *uri_shown(struct arena *arena, const char *text);
 
 /* %41 becomes A. ERR_INVALID: %00, % without two digits. */

@@ -30,9 +30,9 @@ MUST_CHECK int x509_new_server(struct x509_pair *ret, const struct x509_pair *ca
 			       struct error *err);
 
 /*
- * Does the certificate (chain) belong to the key, is it signed by ca_pem, valid
- * at `at` and good for dns_name as a server? The reason is in err: ERR_INVALID
- * ("expires", "for another name", "signed by another CA"), ERR_FORMAT.
+ * Does the certificate (chain) belong to the key, is it signed by ca_pem, valid at `at`
+ * and for dns_name as a server? The reason is in err: ERR_INVALID ("expires", "for
+ * another name", "signed by another CA"), ERR_FORMAT.
  */
 MUST_CHECK int x509_check_server(const struct x509_pair *p, const char *ca_pem,
 				 const char *dns_name, int64_t at, struct error *err);

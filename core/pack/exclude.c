@@ -16,7 +16,7 @@
 
 #define GIT_IGNORE_FILE ".gitignore"
 
-/* Names that programs give to what nobody means to hand on; in the form of gitignore(5). */
+/* Secrets, by the names programs give them; patterns as in gitignore(5). */
 static const char keys[] = ".git\n"
 			   ".env\n.env.*\n*.env\n"
 			   "!.env.example\n!.env.sample\n!.env.template\n!.env.dist\n"
@@ -32,7 +32,7 @@ static const char keys[] = ".git\n"
 
 /* ---- files of patterns ---- */
 
-/* Of .kftrainerignore anything else than a file is a mistake; git passes over that. */
+/* .kftrainerignore must be a regular file; git ignores anything else. */
 static int add_rules(struct ignore *ig, int at, const char *file, const char *dir,
 		     bool strict, struct error *err)
 {
@@ -58,7 +58,7 @@ static int add_rules(struct ignore *ig, int at, const char *file, const char *di
 
 /* ---- the repository around the folder ---- */
 
-/* The folder with .git in it, `dir` (absolute) or above it; NULL: there is none. */
+/* The directory with .git in it, `dir` (absolute) or above it; NULL: none. */
 static char *find_repository(struct arena *arena, const char *dir)
 {
 	char *top = arena_strdup(arena, dir);
@@ -71,7 +71,7 @@ static char *find_repository(struct arena *arena, const char *dir)
 	return NULL;
 }
 
-/* Each folder from the top down to, and without, the one that is packed. */
+/* Each directory from the top down to, and without, the packed one. */
 static int add_above(struct exclude *l, const char *top, struct error *err)
 {
 	const char *end = l->prefix;
@@ -93,7 +93,7 @@ static int add_above(struct exclude *l, const char *top, struct error *err)
 	return 0;
 }
 
-/* Does the repository ignore the folder itself, or one that it is in? */
+/* Does the repository ignore the directory itself, or one above it? */
 static bool is_foreign(struct exclude *l)
 {
 	for (const char *p = strchr(l->prefix, '/'); p; p = strchr(p + 1, '/'))
@@ -105,7 +105,7 @@ static bool is_foreign(struct exclude *l)
 	return false;
 }
 
-/* Patterns of a repository of which the folder is no part say nothing about it. */
+/* A repository that ignores the directory says nothing about its content. */
 static int add_repository(struct exclude *l, const char *dir, struct error *err)
 {
 	char real[PATH_MAX];
@@ -128,7 +128,7 @@ static int add_repository(struct exclude *l, const char *dir, struct error *err)
 	return 0;
 }
 
-/* ---- what was asked for by name ---- */
+/* ---- --include ---- */
 
 /* "./a//b/" is "a/b". NULL: it leads outside, or nowhere. */
 static const char *plain(struct arena *arena, const char *path)

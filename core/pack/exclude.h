@@ -1,11 +1,10 @@
 /*
  * exclude.h - what a workspace leaves out, and why.
  *
- * Keys, passwords and .git by their names, whatever files of patterns say of them; what
- * .kftrainerignore names; what .gitignore names, also those above the folder up to that
- * of its repository (gitignore(5); that git tracks a file all the same does not count).
- * Where both files say something about a path, .kftrainerignore decides. A path that was
- * asked for by name goes along.
+ * Keys, passwords and .git by their names, whatever the ignore files say; what
+ * .kftrainerignore lists; what .gitignore lists, also those above the directory, up to
+ * that of its repository (gitignore(5); whether git tracks a file does not matter). Where
+ * both files match a path, .kftrainerignore decides. --include adds a path back.
  */
 #ifndef PACK_EXCLUDE_H
 #define PACK_EXCLUDE_H
@@ -16,16 +15,16 @@
 #include "pack/ignore.h"
 
 enum exclude_reason {
-	EXCLUDE_NOT, /* it goes along */
-	EXCLUDE_KEY, /* by its name: keys, passwords, .git */
+	EXCLUDE_NOT, /* packed */
+	EXCLUDE_KEY, /* by name: keys, passwords, .git */
 	EXCLUDE_OWN, /* .kftrainerignore */
 	EXCLUDE_GIT, /* .gitignore */
 	EXCLUDE_REASONS,
 	EXCLUDE_UNSAID =
-		EXCLUDE_REASONS, /* not worth a word: ours, or in what is left out */
+		EXCLUDE_REASONS, /* not reported: ours, or below what is left out */
 };
 
-/* What was asked for: paths below the folder, '/' between parts, made plain. */
+/* --include: paths below the directory, '/' between components, normalized. */
 struct exclude_includes {
 	const char *const *list;
 	size_t n;
@@ -33,20 +32,20 @@ struct exclude_includes {
 
 struct exclude {
 	struct ignore keys, own, git;
-	const char *prefix; /* of the folder in its repository: "a/b/", or "" */
+	const char *prefix; /* of the directory in its repository: "a/b/", or "" */
 	struct exclude_includes includes;
-	bool *used; /* for each of them: it is there */
+	bool *used; /* for each of them: was it found? */
 	struct arena arena;
 };
 
 /*
- * What holds for the folder `dir` as a whole. ERR_INVALID: an include is no path below
- * it. The list stays the caller's.
+ * For the directory `dir` as a whole. ERR_INVALID: an include is not a path below it. The
+ * list stays the caller's.
  */
 MUST_CHECK int exclude_begin(struct exclude *l, const char *dir,
 			     const struct exclude_includes *includes, struct error *err);
 
-/* The files of patterns in one folder (`path`, "" for the root) count until exclude_exit(). */
+/* Ignore files in one directory (`path`, "" for the root) apply until exclude_exit(). */
 struct exclude_mark {
 	size_t own, git;
 };
@@ -55,14 +54,13 @@ MUST_CHECK int exclude_enter(struct exclude *l, int root, const char *path,
 void exclude_exit(struct exclude *l, const struct exclude_mark *mark);
 
 /*
- * Why `path` stays behind; the folders above it have been asked about already. `aside`:
- * so does the folder that it is in. *ret_enter: it is a folder that stays behind but for
- * what was asked for by name below it.
+ * Why `path` is left out; ask about the directories above it first. `aside`: its
+ * directory is left out. *ret_enter: it is a left-out directory that contains an include.
  */
 enum exclude_reason exclude_ask(struct exclude *l, const char *path, bool is_dir,
 				bool aside, bool *ret_enter);
 
-/* An include that was never met, or NULL. */
+/* An include that was not found, or NULL. */
 const char *exclude_missing(const struct exclude *l);
 
 void exclude_release(struct exclude *l);

@@ -17,7 +17,7 @@ enum token_type {
 	ANY,     /* any byte but '/' */
 	SET,     /* a byte of the set, never '/' */
 	STAR,    /* any bytes but '/' */
-	FOLDERS, /* "**" and the '/' behind it: whole folders, none too */
+	FOLDERS, /* "**" and its '/': any number of directories, also none */
 	ALL,     /* "**" at the end: any bytes */
 };
 
@@ -52,7 +52,7 @@ static int is_blank(int c)
 	return c == ' ' || c == '\t';
 }
 
-/* "[:name:]", p behind its "[:". NULL: there is no such class. */
+/* "[:name:]", p after its "[:". NULL: unknown class. */
 static const char *add_class(uint32_t *set, const char *p, const char *end)
 {
 	static const struct {
@@ -86,7 +86,7 @@ static const char *set_byte(const char *p, unsigned char *ret)
 	return *p ? p + 1 : NULL;
 }
 
-/* Behind the ":" of "[:name:]", or NULL where this is no class. */
+/* After the ":" of "[:name:]", or NULL if it is not a class. */
 static const char *class_end(const char *p)
 {
 	const char *end;
@@ -108,13 +108,13 @@ static const char *add_range(uint32_t *set, const char *p)
 	to = from;
 	if (p[0] == '-' && p[1] && p[1] != ']')
 		p = set_byte(p + 1, &to);
-	set_bit(set, from); /* also where the range is empty, as git has it */
+	set_bit(set, from); /* also if the range is empty, as in git */
 	for (unsigned c = from; p && c <= to; c++)
 		set_bit(set, c);
 	return p;
 }
 
-/* p behind the "[" (and "!"); NULL: no set, and the pattern matches nothing. */
+/* p after the "[" (and "!"); NULL: not a set, and the pattern matches nothing. */
 static const char *read_set(uint32_t *set, const char *p)
 {
 	const char *end, *first = p;
@@ -288,8 +288,8 @@ static void reach(const struct ignore_rule *rule, unsigned char *set, size_t i)
 }
 
 /*
- * FOLDERS stands for nothing only where it is come to, or behind a '/': inside a folder's
- * name one stays with set[i] == 1 and does not reach what follows.
+ * FOLDERS matches the empty string only at its start, or after a '/': within a
+ * directory's name set[i] stays 1 and does not reach what follows.
  */
 static void step(const struct ignore_rule *rule, struct positions *p, unsigned char c)
 {

@@ -1,9 +1,9 @@
 /*
- * ignore.h - which files of a folder are left out: patterns as gitignore(5) has them.
+ * ignore.h - patterns as in gitignore(5).
  *
  * Comments, "!", "\", trailing "/", anchoring by "/", "*", "?", "[...]", "**"; the last
- * pattern that matches decides. Files of patterns in folders further down win over those
- * above; what is below a folder that is left out cannot be had back.
+ * pattern that matches decides. Files in deeper directories win; below an excluded
+ * directory nothing can be included again.
  */
 #ifndef PACK_IGNORE_H
 #define PACK_IGNORE_H
@@ -17,7 +17,7 @@ enum { IGNORE_MAX_BYTES = 1024 * 1024, IGNORE_MAX_RULES = 20000 };
 
 struct ignore_rule;
 
-/* The rules from the root down to the folder one is in. */
+/* The rules from the root down to the current directory. */
 struct ignore {
 	struct arena arena; /* of the rules; ends with all of it */
 	struct ignore_rule **rules;
@@ -25,16 +25,15 @@ struct ignore {
 };
 
 /*
- * Add the lines of one file of patterns. `dir` is the folder it lies in, relative to the
- * root, "" for the root itself. ERR_LIMIT: too many rules. To leave the folder again:
- * set n back to what it was.
+ * Add the lines of one file. `dir` is its directory, relative to the root, "" for the
+ * root itself. ERR_LIMIT: too many rules. To leave the directory again, reset n.
  */
 MUST_CHECK int ignore_add(struct ignore *ig, const char *dir, const char *text,
 			  size_t len, struct error *err);
 
 /*
- * What the last pattern that matches says. `path` is relative to the root, '/' between
- * parts; the folders above it have been asked about already.
+ * The last pattern that matches. `path` is relative to the root, '/' between components;
+ * ask about the directories above it first.
  */
 enum ignore_says {
 	IGNORE_SILENT, /* none matches */

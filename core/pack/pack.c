@@ -52,11 +52,11 @@ static int fail(const struct packer *p, const char *path, struct error *err)
 	return error_errno(err, errno, "%s%s%s", p->dir, *path ? "/" : "", path);
 }
 
-/* ---- what there is ---- */
+/* ---- the files ---- */
 
 /*
- * A name behind which ".." stands may be a link itself, and ".." then leads anywhere:
- * only in front, where the way goes up real folders, does it keep its meaning.
+ * A component before ".." may itself be a link, so that ".." leads anywhere: ".." is safe
+ * only at the beginning, where it goes up real directories.
  */
 bool pack_link_stays(const char *target, int depth)
 {
@@ -133,7 +133,7 @@ static int add_link(struct packer *p, const char *path, int depth, struct error 
 	return add(p, &e, err);
 }
 
-/* For the user to see; only so many, by name. */
+/* The first few, for the user. */
 static void note_left(struct packer *p, const char *path, bool is_dir,
 		      enum exclude_reason why)
 {
@@ -184,7 +184,7 @@ static int list_names(struct packer *p, const char *path, char ***ret, size_t *r
 	return 0;
 }
 
-/* A folder that one is in. `aside`: it is left out but for what was asked for by name. */
+/* The current directory. `aside`: it is left out but for includes below it. */
 struct place {
 	const char *path;
 	int depth;
@@ -276,7 +276,7 @@ static int64_t total_size(const struct packer *p)
 	return sum;
 }
 
-/* Sources small enough to have a chance with a ConfigMap are worth the time. */
+/* Compress well what may fit into a ConfigMap. */
 static int level_for(int64_t size)
 {
 	return size <= 16 * MIB ? 19 : size <= 256 * MIB ? 9 : 3;

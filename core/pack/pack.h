@@ -1,8 +1,8 @@
 /*
- * pack.h - a folder as one archive (tar.h in zstd), and back.
+ * pack.h - a directory as one archive (tar.h in zstd), and back.
  *
- * Equal folders give equal bytes on every machine: names in order, no owners, no times,
- * of modes only whether a file may be executed. What is left out: exclude.h.
+ * Equal directories give equal bytes on every machine: names in order, no owners, no
+ * times, of modes only whether a file is executable. Left out: exclude.h.
  */
 #ifndef PACK_PACK_H
 #define PACK_PACK_H
@@ -15,17 +15,17 @@
 #include "pack/exclude.h"
 
 #define PACK_IGNORE_FILE ".kftrainerignore"
-#define PACK_MARKER      ".kftrainer-workspace" /* what unpacking leaves behind */
+#define PACK_MARKER      ".kftrainer-workspace" /* unpacking leaves it */
 
 enum { PACK_DIGEST_SIZE = 64 + 1, PACK_LARGEST = 3, PACK_LEFT = 20 };
 
-/* Both ways; the defaults are for anything but tests. */
+/* Both ways; only tests change the defaults. */
 struct pack_limits {
 	int64_t entries, bytes; /* bytes: unpacked */
 };
 #define PACK_LIMITS ((struct pack_limits){ 200000, (int64_t)8 << 30 })
 
-/* What was left out for one reason: the first of them by name; a folder ends with '/'. */
+/* Left out for one reason: the first by name; a directory ends with '/'. */
 struct pack_left {
 	const char *paths[PACK_LEFT];
 	int64_t n; /* of all */
@@ -36,7 +36,7 @@ struct pack_summary {
 	int64_t size;                  /* of the archive, bytes */
 	int64_t entries, bytes;        /* in it, unpacked */
 	struct {
-		const char *path; /* NULL: there are no more */
+		const char *path; /* NULL: no more */
 		int64_t size;
 	} largest[PACK_LARGEST]; /* files, the largest first */
 	struct pack_left left[EXCLUDE_REASONS];
@@ -48,21 +48,21 @@ struct pack_opts {
 };
 
 /*
- * Write the archive to `fd`. Strings in the arena. Refused, by name: sockets, devices,
- * FIFOs; links that lead outside, or whose target is absolute or goes up (..) behind a
- * name; names that are no UTF-8 or have control characters; a file that changes
- * meanwhile; an include that is not there.
+ * Write the archive to `fd`. Strings in the arena. Errors name what is refused: sockets,
+ * devices, FIFOs; links whose target is absolute, leaves the directory, or has ".." after
+ * a name; names that are not UTF-8 or have control characters; files that change while
+ * they are read; includes that do not exist.
  */
 MUST_CHECK int pack_folder(const char *dir, int fd, const struct pack_opts *opts,
 			   struct arena *arena, struct pack_summary *ret,
 			   struct error *err);
 
 /*
- * Unpack the archive in `fd` into the folder `to`, which is made when it is not there,
- * must be empty otherwise, and is the caller's alone meanwhile. Everybody may write what
- * was unpacked where `shared`. Done already, of this digest: nothing is touched. Begun by
- * a process that was killed: done anew. `digest` is compared before anything is written.
- * Nothing outside `to` is, whatever the archive says.
+ * Unpack the archive in `fd` into the directory `to`, which is created if needed, must be
+ * empty otherwise, and must not be used by others meanwhile. `shared`: everyone may write
+ * what is unpacked. If this digest is unpacked there already, nothing changes; if an
+ * earlier process was killed, it starts over. `digest` is verified before anything is
+ * written, and nothing outside `to` is written.
  */
 struct unpack_opts {
 	const char *to, *digest; /* hex */
@@ -73,7 +73,7 @@ MUST_CHECK int unpack_folder(int fd, const struct unpack_opts *opts,
 			     struct pack_summary *ret, bool *ret_done_before,
 			     struct error *err);
 
-/* Does that link, lying in a folder `depth` levels below the root, stay inside? */
+/* Does the link, in a directory `depth` levels below the root, stay inside? */
 bool pack_link_stays(const char *target, int depth);
 
 #endif

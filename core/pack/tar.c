@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 
-#define PAX_NAME "pax" /* of the entry that holds the header; nobody sees it */
+#define PAX_NAME "pax" /* of the entry that holds the header */
 
 enum { MAX_PAX = 4 * TAR_MAX_PATH };
 
@@ -28,7 +28,7 @@ int64_t tar_padding(int64_t size)
 
 /* ---- writing ---- */
 
-/* Does a value fit a field of the header, with or without a NUL behind it? */
+/* Does a value fit a header field, with or without a trailing NUL? */
 static bool needs_pax(const char *text)
 {
 	return text && strlen(text) > sizeof(((struct header *)0)->name);
@@ -216,7 +216,7 @@ static int set_pax(struct arena *arena, struct tar_entry *e, const char *key,
 	return 0;
 }
 
-/* One record; *p behind it. */
+/* One record; *p moves behind it. */
 static int read_record(struct arena *arena, struct tar_entry *e, const char **p,
 		       const char *end, struct error *err)
 {

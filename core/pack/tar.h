@@ -1,9 +1,9 @@
 /*
- * tar.h - archives as POSIX pax has them (IEEE 1003.1, ustar with "x" headers).
+ * tar.h - POSIX pax archives (IEEE 1003.1, ustar with "x" headers).
  *
- * Files, folders, symbolic links, and of each whether it may be executed: no owners, no
- * times. What is written depends on nothing else. What is read is hostile: sizes and
- * lengths have limits; paths are not looked at (unpack.h does).
+ * Files, directories, symbolic links, and whether they are executable: no owners, no
+ * times, so that the output depends on nothing else. Input is hostile: sizes and lengths
+ * are limited; paths are not checked (unpack.c does).
  */
 #ifndef PACK_TAR_H
 #define PACK_TAR_H
@@ -46,9 +46,9 @@ struct tar_reader {
 };
 
 /*
- * The next entry, what is left of the one before passed over; strings in the arena.
- * *ret_end: there is none. ERR_FORMAT: no tar, or cut short; ERR_UNSUPPORTED: a kind of
- * entry that is none of the three; ERR_LIMIT.
+ * The next entry; the rest of the current one is skipped. Strings in the arena. *ret_end:
+ * no more. ERR_FORMAT: not tar, or truncated; ERR_UNSUPPORTED: another type of entry;
+ * ERR_LIMIT.
  */
 MUST_CHECK int tar_next(struct tar_reader *r, struct arena *arena, struct tar_entry *ret,
 			bool *ret_end, struct error *err);

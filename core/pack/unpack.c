@@ -34,7 +34,7 @@ static mode_t mode_of(const struct unpacker *u, bool executable)
 	return u->opts->shared ? mode | 022 : mode;
 }
 
-/* ---- is it what it should be ---- */
+/* ---- the digest ---- */
 
 static int read_fd(int fd, void *data, size_t len, size_t *ret_len, struct error *err)
 {
@@ -73,7 +73,7 @@ static int check_digest(struct unpacker *u, struct error *err)
 	return 0;
 }
 
-/* ---- what is there already ---- */
+/* ---- the directory ---- */
 
 static int write_marker(const struct unpacker *u, const char *state, struct error *err)
 {
@@ -107,7 +107,7 @@ static int read_marker(const struct unpacker *u, char text[MARKER_MAX], bool *re
 	return 0;
 }
 
-/* All below the folder, or (`remove` false) just whether there is anything. */
+/* Empty the directory, or (`remove` false) check that it is. */
 static int empty_folder(const struct unpacker *u, bool remove, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -159,7 +159,7 @@ static int fail(const struct unpacker *u, const char *path, struct error *err)
 	return error_errno(err, errno, "%s/%s", u->opts->to, path);
 }
 
-/* Open the folder of that name in `at`, made if need be; no link is followed. */
+/* Open the directory of that name in `at`, created if needed; links are not followed. */
 static int enter(const struct unpacker *u, int at, const char *name, struct error *err)
 {
 	int fd;
@@ -177,7 +177,7 @@ static int enter(const struct unpacker *u, int at, const char *name, struct erro
 	return fd < 0 ? fail(u, name, err) : fd;
 }
 
-/* The folder that the path's last part lies in; *ret_depth: how many levels down. */
+/* The directory of the path's last component; *ret_depth: how many levels down. */
 static int open_parent(const struct unpacker *u, const char *path, int *ret_depth,
 		       struct error *err)
 {

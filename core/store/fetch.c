@@ -31,17 +31,16 @@ const char *const fetch_event_words[FETCH_EVENTS] = {
 
 enum {
 	TICK_MS = 100,
-	SLOW_TICKS = 30, /* how often slow ones are looked for */
-	STALLED = 256,   /* bytes a second: as good as nothing */
-	SLOW_SHARE =
-		16,   /* a piece that much slower than the others' mean is asked anew */
-	MAX_SLOW = 8, /* that often of a file */
+	SLOW_TICKS = 30, /* how often to look for slow ones */
+	STALLED = 256,   /* bytes per second */
+	SLOW_SHARE = 16, /* restart a piece that is this much slower than the mean */
+	MAX_SLOW = 8,    /* at most this often per file */
 	LEFT_TOLD = 20,
 	RECEIVE_ALL = 16 << 20, /* bytes that all connections receive at once */
 	RECEIVE_MAX = 1 << 20,
 };
 
-/* What the caller wants, within bounds. */
+/* The requested number, within bounds. */
 static unsigned max_connections(unsigned wanted)
 {
 	unsigned n = wanted ? wanted : FETCH_CONNECTIONS;
@@ -73,7 +72,7 @@ void fetch_say(struct fetch *f, const char *line)
 	pthread_mutex_unlock(&f->telling);
 }
 
-/* ---- what is to be fetched ---- */
+/* ---- the list ---- */
 
 static int by_path(const void *a, const void *b)
 {
@@ -82,7 +81,7 @@ static int by_path(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
-/* Two of a name, or a file where another needs a folder. */
+/* Duplicate names, or a file where another one needs a directory. */
 static int check_clash(const struct store_listing *l, struct error *err)
 {
 	cleanup_map struct map names = { 0 };
@@ -149,7 +148,7 @@ static void tell_look(struct fetch *f, const struct filter_look *look)
 				  str_join(&arena, f->filter.rescued, ", ")));
 }
 
-/* Listed again where the default patterns would leave a model without its weights. */
+/* List again if the default patterns leave a model without weights. */
 static int choose(struct fetch *f, struct error *err)
 {
 	struct filter_look look = { .filter = &f->filter };
@@ -168,7 +167,7 @@ static int choose(struct fetch *f, struct error *err)
 	return rc;
 }
 
-/* What it cannot be here for, or NULL. In the arena. */
+/* Why it cannot be stored, or NULL. In the arena. */
 static const char *left_out(struct arena *arena, const struct store_object *o)
 {
 	struct error why = { 0 };
@@ -214,7 +213,7 @@ static int list_objects(struct fetch *f, struct error *err)
 	return check_clash(l, err);
 }
 
-/* Is it there already? If nobody can say at once, a worker finds out. */
+/* Is it present already? If its size and time do not tell, a worker hashes it. */
 static int look_at(struct fetch *f, size_t i, struct error *err)
 {
 	const struct store_object *o = &f->list.objects[i];
@@ -301,7 +300,7 @@ static void *work(void *ctx)
 	return NULL;
 }
 
-/* Those that are too many wait in plan_take(). */
+/* Surplus workers wait in plan_take(). */
 static void set_workers(struct fetch *f, unsigned want)
 {
 	struct error err = { 0 };
@@ -317,15 +316,15 @@ static void set_workers(struct fetch *f, unsigned want)
 		plan_fail(f, NULL, &err);
 }
 
-/* Compared with the others, and with what pieces took before. */
+/* Compared with other pieces, now and earlier. */
 static bool is_slow(const struct fetch *f, const struct piece *p, int64_t rate)
 {
 	return p->first_ms && p->f->slow < MAX_SLOW && rate < f->rate / SLOW_SHARE;
 }
 
 /*
- * Pieces that hardly move are asked for on another connection: what they have stays.
- * A few times a file: it may be the place that is slow.
+ * Requests that hardly progress are repeated on another connection; what they received
+ * stays. A few times per file: the server itself may be slow.
  */
 static void cancel_slow(struct fetch *f)
 {
@@ -419,7 +418,7 @@ static void work_all(struct fetch *f)
 
 /* ---- the end ---- */
 
-/* Parts of what nobody asks for any more. */
+/* Parts of files that are no longer wanted. */
 static void sweep(struct fetch *f)
 {
 	int fd = openat(f->target.state, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -436,7 +435,7 @@ static void sweep(struct fetch *f)
 		close(fd);
 }
 
-/* What an earlier run has fetched from there, and is there no more. */
+/* Remove what an earlier run fetched from there and the source no longer has. */
 static int drop_stale(struct fetch *f, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -474,7 +473,7 @@ static void add_patterns(struct buf *out, const char *word, const char *const *l
 		buf_printf(out, " %s", *list);
 }
 
-/* What makes two runs the same but for what the place has meanwhile. */
+/* Equal for two runs of the same source and patterns. */
 static const char *source_of(const struct fetch *f, struct arena *arena)
 {
 	const struct fetch_conf *c = f->conf;

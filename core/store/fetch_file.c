@@ -50,7 +50,7 @@ static int fail(struct fetch *f, struct error *err)
 	return error_errno(err, errno, "writing to %s", f->target.path);
 }
 
-/* What has been written is there as long as the machine runs. */
+/* Written pages survive until the machine restarts. */
 static void add_boot(struct digest *d)
 {
 	cleanup_buf struct buf boot = { .max = 64 };
@@ -60,7 +60,7 @@ static void add_boot(struct digest *d)
 		digest_add(d, boot.data, boot.len);
 }
 
-/* Which contents the journal is about. */
+/* Identifies the contents that the journal describes. */
 static void identify(const struct fetch *f, const struct file *file,
 		     unsigned char id[JOURNAL_ID_SIZE])
 {
@@ -78,7 +78,7 @@ static void identify(const struct fetch *f, const struct file *file,
 	memcpy(id, raw, JOURNAL_ID_SIZE);
 }
 
-/* The validator that an earlier run learnt, and the size, where the place told none. */
+/* The validator and size that an earlier run received, if the listing has none. */
 static void read_note(struct fetch *f, struct file *file)
 {
 	int fd = openat(f->target.state, file->note,
@@ -115,7 +115,7 @@ void file_note_etag(struct fetch *f, struct file *file)
 			O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
 	struct error ignored = { 0 };
 
-	/* without it the next run begins anew, and nothing is wrong */
+	/* without it the next run starts over */
 	if (fd >= 0 && file_write_fd(fd, text, strlen(text), file->note, &ignored))
 		unlinkat(f->target.state, file->note, 0);
 	if (fd >= 0)
@@ -131,15 +131,15 @@ static void add_left(struct file *file, int64_t from, int64_t to)
 }
 
 /*
- * Not where a digest will tell, of all the bytes: lost ones make the file begin anew. Nor
- * with --no-verify: then the journal is one of this boot.
+ * No, if a digest of the whole file will find lost bytes, or with --no-verify, whose
+ * journals are valid for this boot only.
  */
 bool file_has_sums(const struct fetch *f, const struct file *file)
 {
 	return !f->conf->unverified && !sum_is_authoritative(&file->o);
 }
 
-/* Are the bytes the ones that were recorded? Those in order are hashed on the way. */
+/* Do the bytes match the journal? If in order, they are hashed as well. */
 static bool range_holds(struct file *file, const struct range *r, char *chunk)
 {
 	bool hashes = file->verify && r->from == file->hashed;
@@ -158,7 +158,7 @@ static bool range_holds(struct file *file, const struct range *r, char *chunk)
 	}
 	if (hashes && crc == r->crc) {
 		file->hashed = r->to;
-	} else if (hashes) { /* the digest has seen wrong bytes */
+	} else if (hashes) { /* wrong bytes went into the digest */
 		verify_free(file->verify);
 		file->verify = verify_new(&file->o);
 		file->hashed = 0;
@@ -192,7 +192,7 @@ static void resume(struct fetch *f, struct file *file, const struct buf *journal
 	count(&f->bytes_done, file->written);
 }
 
-/* What of it is there already? Then `left` is the rest. */
+/* Which ranges are present? `left` becomes the rest. */
 static void look_back(struct fetch *f, struct file *file)
 {
 	cleanup_buf struct buf journal = { .max = JOURNAL_MAX };
@@ -218,7 +218,7 @@ bool file_is_named(const struct file *file)
 	return (file->o.digest != STORE_DIGEST_NONE && file->o.sum) || file->etag;
 }
 
-/* A file of our own and nobody else's: not a link to another one. */
+/* A regular file that is ours, not a link. */
 static int open_part(struct fetch *f, struct file *file, struct error *err)
 {
 	struct stat st;
@@ -261,7 +261,7 @@ int file_reserve(struct fetch *f, struct file *file, struct error *err)
 	return 0; /* a file system without it is fine */
 }
 
-/* What cannot be read is fetched, and the error comes again if it matters. */
+/* A file that cannot be read is fetched again. */
 static int is_right(struct fetch *f, struct file *file, bool *ret, struct error *err)
 {
 	struct store_object there = file->o;
@@ -299,7 +299,7 @@ int file_begin(struct fetch *f, struct file *file, bool *ret_present, struct err
 		read_note(f, file);
 	if (!file->verify)
 		file->verify = verify_new(&file->o);
-	if (file_is_named(file)) /* else nobody can say whether it is the same still */
+	if (file_is_named(file)) /* otherwise it may have changed */
 		look_back(f, file);
 	if (stop_requested())
 		return error_set(err, ERR_STOPPED, "stopped");
@@ -345,7 +345,7 @@ int file_reset(struct fetch *f, struct file *file, struct error *err)
 	return file->o.size >= 0 ? file_reserve(f, file, err) : 0;
 }
 
-/* It is only there to save work: when it cannot be written, there is less to save. */
+/* An optimization: a journal that cannot be written is not an error. */
 static void open_journal(struct fetch *f, struct file *file)
 {
 	unsigned char id[JOURNAL_ID_SIZE], header[JOURNAL_HEADER_SIZE];
@@ -434,7 +434,7 @@ static int put_in_place(struct fetch *f, struct file *file, struct error *err)
 	return ledger_add(&f->ledger, &file->o, &st, err);
 }
 
-/* 304: the file that was fetched before is the one the place has. */
+/* 304: the local file is the current one. */
 static int keep_local(struct fetch *f, struct file *file, struct error *err)
 {
 	struct stat st;

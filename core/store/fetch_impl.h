@@ -1,13 +1,13 @@
 /*
- * fetch_impl.h - what the files of the engine share.
+ * fetch_impl.h - shared by the files of the download engine.
  *
- *     fetch.c        the run: listing, space, threads, the end
- *     fetch_pace.c   how many connections pay
- *     fetch_plan.c   who does what next: the only state that is shared, one lock
- *     fetch_file.c   a file: begin or resume, hash, begin anew, put in place
- *     fetch_piece.c  one request for a range of one
+ *     fetch.c        the run: listing, disk space, threads, the end
+ *     fetch_pace.c   how many connections are worth it
+ *     fetch_plan.c   which worker does what next: the only shared state, one lock
+ *     fetch_file.c   a file: start or resume, hash, start over, put in place
+ *     fetch_piece.c  one request for a range of a file
  *
- * A worker takes a task from the plan, does it without the lock, and tells the plan.
+ * A worker takes a task from the plan, does it without the lock, and reports to the plan.
  */
 #ifndef STORE_FETCH_IMPL_H
 #define STORE_FETCH_IMPL_H
@@ -25,43 +25,42 @@ enum {
 	PIECE_MIN = 1 << 20,    /* of a file that is more than one */
 	PIECE_MAX = 16 << 20,
 	FEW = 4,             /* connections at first */
-	HASH_STEP = 4 << 20, /* bytes that are hashed before somebody looks around */
-	BACKLOG = 64 << 20,  /* bytes of a file that may wait for that, in memory */
+	HASH_STEP = 4 << 20, /* bytes hashed between checks */
+	BACKLOG = 64 << 20,  /* bytes of a file that may wait for hashing, in memory */
 	IDLE_MS = 30 * 1000,
-	PROGRESS = 64 * 1024, /* bytes that make another try worth it */
+	PROGRESS = 64 * 1024, /* bytes that count as progress */
 };
 
 enum outcome {
-	PIECE_OK,      /* what is left of it goes back to the plan */
-	PIECE_NOW,     /* the same, no fault: at once */
-	PIECE_AGAIN,   /* err says why: after a pause */
-	PIECE_CHANGED, /* the file has to begin anew */
+	PIECE_OK,      /* the rest goes back to the plan */
+	PIECE_NOW,     /* the same, no failure: at once */
+	PIECE_AGAIN,   /* retry after a pause; err says why */
+	PIECE_CHANGED, /* the file must start over */
 	PIECE_FATAL
 };
 
-/* A range of a file on its way: [from, end), of which [from, pos) is written. */
+/* A range of a file in flight: [from, end), of which [from, pos) is written. */
 struct piece {
 	struct piece *next;
 	struct file *f;
 	struct fetch *fetch;
-	int64_t from, end;                   /* end is -1 while the size is not known */
+	int64_t from, end;                   /* end is -1 while the size is unknown */
 	int64_t pos;                         /* atomic */
 	int64_t recorded;                    /* where the journal's last record ends */
 	uint32_t crc;                        /* of [recorded, pos) */
-	bool hashes;                         /* what it writes is hashed at once */
-	bool cancel;                         /* it is too slow, or all is over */
-	bool stalled;                        /* next to nothing comes */
-	int64_t began_ms, mark_ms, mark_pos; /* for judging its speed */
+	bool hashes;                         /* hash what it writes at once */
+	bool cancel;                         /* too slow, or the run ends */
+	bool stalled;                        /* almost no bytes arrive */
+	int64_t began_ms, mark_ms, mark_pos; /* to measure its speed */
 
-	const char *
-		known_redirect; /* what was known of redirects when it was asked; or NULL */
-	bool renewed;           /* with credentials made anew */
+	const char *known_redirect; /* file->redirected_to when it began; or NULL */
+	bool renewed;               /* with renewed credentials */
 
-	/* the answer */
-	bool checked; /* its head has been looked at */
+	/* the response */
+	bool checked; /* its header was checked */
 	int status;
-	int64_t reply_from, reply_to, total, length; /* -1: not said */
-	int64_t skip;                                /* bytes to pass over */
+	int64_t reply_from, reply_to, total, length; /* -1: unknown */
+	int64_t skip;                                /* bytes to skip */
 	const char *reply_etag, *modified;
 	bool encoded;
 	int64_t first_ms; /* the first byte */
@@ -74,7 +73,7 @@ struct fetch {
 	const struct fetch_conf *conf;
 	struct target target;
 	struct ledger ledger;
-	struct filter filter; /* conf's, and what is rescued */
+	struct filter filter; /* conf's, plus filter_rescue()'s */
 	struct store_listing list;
 	struct known {
 		bool check, present;
@@ -83,21 +82,21 @@ struct fetch {
 	int64_t begin_ms;
 
 	pthread_mutex_t lock;   /* of what follows, and of struct file */
-	pthread_cond_t changed; /* there may be something to do */
-	pthread_cond_t over;    /* all is there, or it has failed */
-	struct file *files;     /* begun and not ended, in the order of the listing */
+	pthread_cond_t changed; /* there may be work */
+	pthread_cond_t over;    /* complete, or failed */
+	struct file *files;     /* in progress, in the order of the listing */
 	size_t n_files;
-	size_t next;   /* the object to begin next */
-	size_t n_left; /* objects not there */
+	size_t next;   /* the next object to start */
+	size_t n_left; /* objects not complete */
 	bool failed;
 	struct error why; /* when failed */
 	int64_t pause_until;
-	int64_t tell_next;   /* before, pauses are not told */
+	int64_t tell_next;   /* no pause is reported before */
 	int64_t piece_bytes; /* size of the next piece */
-	int64_t rate;        /* bytes a second of a connection, of late */
+	int64_t rate;        /* recent bytes per second of a connection */
 	unsigned want, n_threads, n_working;
 	pthread_t threads[FETCH_MAX_CONNECTIONS];
-	pthread_mutex_t listing; /* one asks for a new listing */
+	pthread_mutex_t listing; /* one thread lists again */
 	pthread_mutex_t telling;
 
 	int64_t bytes, bytes_done, bytes_fetched; /* atomic */
@@ -120,15 +119,16 @@ enum task plan_take(struct fetch *f, struct file **ret_file, struct piece **ret_
 void plan_started(struct fetch *f, struct file *file, bool there);
 void plan_piece_end(struct fetch *f, struct piece *p, struct error *err);
 void plan_fail(struct fetch *f, const char *path, const struct error *err);
-bool plan_claim_all(struct fetch *f, struct piece *p); /* this answer is all of it */
-/* The place has said how long it is. */
+bool plan_claim_all(struct fetch *f,
+		    struct piece *p); /* this response is the whole file */
+/* The server sent the size. */
 MUST_CHECK int plan_size_known(struct fetch *f, struct file *file, int64_t size,
 			       struct error *err);
 
 /* fetch_piece.c: fills p->outcome */
 void piece_run(struct fetch *f, struct piece *p, struct error *err);
 
-/* What is there, filtered; without digests where none are wanted. */
+/* The listing, filtered; without digests if unverified. */
 MUST_CHECK int fetch_list(const struct fetch_conf *c, struct filter_look *look,
 			  struct store_listing *ret, struct error *err);
 void fetch_tell(struct fetch *f, enum fetch_event e, const char *path, int64_t bytes);

@@ -53,7 +53,7 @@ static int write_all(struct piece *p, const char *data, size_t len, struct error
 	return 0;
 }
 
-/* Bytes at p->pos: written, counted, hashed when it is their turn, recorded. */
+/* Bytes at p->pos: write, count, hash if in order, record. */
 static int put_bytes(struct piece *p, const char *data, size_t len, struct error *err)
 {
 	if (write_all(p, data, len, err))
@@ -76,7 +76,7 @@ static int put_bytes(struct piece *p, const char *data, size_t len, struct error
 
 /* ---- the answer's head ---- */
 
-/* The part in quotes: a weak tag names the same contents for our purpose. */
+/* The quoted part: a weak tag is enough here. */
 static bool same_tag(const char *a, const char *b)
 {
 	const char *x = str_after(a, "W/"), *y = str_after(b, "W/");
@@ -97,7 +97,7 @@ static int check_tag(struct piece *p, struct error *err)
 	const char *tag = p->reply_etag ? p->reply_etag : p->modified;
 	int rc = 0;
 
-	/* a digest says more than any tag */
+	/* a digest is stronger than any tag */
 	if (!tag || (file->o.digest != STORE_DIGEST_NONE && !file->o.etag))
 		return 0;
 	pthread_mutex_lock(&p->fetch->lock);
@@ -129,7 +129,7 @@ static int check_size(struct piece *p, int64_t total, struct error *err)
 	return 0;
 }
 
-/* Its digest could not be begun while the size was not known. */
+/* The digest needs the size, which is known only now. */
 static void begin_verify(struct piece *p)
 {
 	struct file *file = p->f;
@@ -163,7 +163,7 @@ static int check_range(struct piece *p, struct error *err)
 	return 0;
 }
 
-/* 200: all of it comes, from its first byte. */
+/* 200: the whole file, from its first byte. */
 static int check_whole(struct piece *p, struct error *err)
 {
 	if (p->length >= 0 && check_size(p, p->length, err))
@@ -194,7 +194,7 @@ static int check_head(struct piece *p, struct error *err)
 	return 0;
 }
 
-/* An answer without ranges goes on behind the piece: it has all that was wanted of it. */
+/* A response without ranges continues past the piece: it has all its bytes. */
 static int take_last(struct piece *p, const char *bytes, struct error *err)
 {
 	if (p->status != 200 || p->end >= p->f->o.size)
@@ -236,7 +236,7 @@ static int read_bytes(struct piece *p, int64_t *ret, const char *text, struct er
 	return 0;
 }
 
-/* "bytes 0-99/1234", with * for a size nobody knows; of a 416 only the size. */
+/* "bytes 0-99/1234", with * for an unknown size; of a 416 only the size. */
 static int read_range(struct piece *p, const char *value, struct error *err)
 {
 	char from[24], to[24], total[24];
@@ -252,7 +252,7 @@ static int read_range(struct piece *p, const char *value, struct error *err)
 	return str_eq(total, "*") ? 0 : read_bytes(p, &p->total, total, err);
 }
 
-/* One without quotes is none, but can be compared. */
+/* Without quotes it is not a valid ETag, but can be compared. */
 static bool is_tag(const char *value)
 {
 	for (const char *p = value; *p; p++)
@@ -373,7 +373,7 @@ static void remember(struct fetch *f, struct piece *p, const struct request *r)
 	pthread_mutex_unlock(&f->lock);
 }
 
-/* ---- what an answer means ---- */
+/* ---- the response ---- */
 
 static void explain(struct fetch *f, struct piece *p, const struct http_response *r,
 		    struct error *err)
@@ -387,7 +387,7 @@ static void explain(struct fetch *f, struct piece *p, const struct http_response
 	p->outcome = PIECE_FATAL;
 }
 
-/* Where the redirects led to is no longer, or the credentials are not: once more. */
+/* Stale redirect or credentials: once more. */
 static void refused(struct fetch *f, struct piece *p, const struct http_response *r,
 		    struct error *err)
 {
@@ -440,7 +440,7 @@ static void good_answer(struct fetch *f, struct piece *p, const struct request *
 	if (!p->checked && check_head(p, err))
 		return;
 	remember(f, p, r);
-	if (p->f->o.size < 0) { /* nobody said it: this was all */
+	if (p->f->o.size < 0) { /* unknown until now: this was all */
 		if (plan_size_known(f, p->f, p->pos, err))
 			p->outcome = PIECE_FATAL;
 		p->end = p->pos;
@@ -541,7 +541,7 @@ static void run_local(struct fetch *f, struct piece *p, struct error *err)
 	}
 }
 
-/* Its speed and the wait before it tell how long the next one should be. */
+/* Its speed and latency determine the size of the next one. */
 static void learn(struct fetch *f, const struct piece *p)
 {
 	int64_t now = clock_ms(), wait = p->first_ms - p->began_ms;
@@ -551,7 +551,7 @@ static void learn(struct fetch *f, const struct piece *p)
 		return;
 	rate = (p->pos - p->from) * 1000 / (took > 0 ? took : 1);
 	pthread_mutex_lock(&f->lock);
-	/* a tenth of its time waiting, not more */
+	/* at most a tenth of the time waiting */
 	f->piece_bytes = (3 * f->piece_bytes + rate * (wait > 0 ? wait : 1) / 100) / 4;
 	f->rate = f->rate ? (7 * f->rate + rate) / 8 : rate;
 	pthread_mutex_unlock(&f->lock);

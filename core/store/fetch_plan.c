@@ -17,7 +17,7 @@ static int64_t piece_pos(const struct piece *p)
 	return count_of(&p->pos);
 }
 
-/* How long the next piece shall be: short while a kill would lose much of a file. */
+/* Size of the next piece: small while a kill would lose much of a file. */
 static int64_t piece_size(const struct fetch *f, const struct file *file)
 {
 	int64_t least = file->o.size / 1024, size = f->piece_bytes;
@@ -66,8 +66,8 @@ static struct piece *cut_piece(struct fetch *f, struct file *file)
 }
 
 /*
- * More comes than is hashed: what waits longer may have left the page cache, and would
- * have to be read from the disk.
+ * Bytes arrive faster than they are hashed: later ones may have left the page cache and
+ * would have to be read from disk.
  */
 static bool is_ahead(const struct file *file)
 {
@@ -75,7 +75,7 @@ static bool is_ahead(const struct file *file)
 	       file->left[0].from - count_of(&file->hashed) > BACKLOG;
 }
 
-/* Can a piece of it be given out now? *until: when it is worth looking again. */
+/* Can a piece of it be assigned now? *until: when to check again. */
 static bool is_ready(const struct file *file, int64_t now, int64_t *until)
 {
 	if (file->busy || file->restart || file->unchanged || !file->n_left ||
@@ -115,7 +115,7 @@ static struct file *begin_next(struct fetch *f)
 	return file;
 }
 
-/* Who catches up with its hashing goes on with it, too. */
+/* A worker that catches up with hashing counts, too. */
 static size_t workers_of(const struct file *file)
 {
 	size_t n = file->catching_up;
@@ -126,8 +126,8 @@ static size_t workers_of(const struct file *file)
 }
 
 /*
- * The one with the fewest workers: as long as each connection has a file of its
- * own, bytes come in order, are hashed as they come, and no two writers wait for one file.
+ * The file with the fewest workers: while each connection has its own file, bytes arrive
+ * in order, are hashed at once, and no two writers wait for one file.
  */
 static struct file *least_busy(const struct fetch *f, int64_t now, int64_t *until)
 {

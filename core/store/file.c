@@ -24,15 +24,15 @@ enum { MAX_DEPTH = 64 };
 struct store {
 	struct arena arena;
 	const char *root;
-	int claim; /* the folder that nothing leads out of; -1: any file may be read */
-	const char *below; /* of the claim: what is meant; "." for all */
+	int claim;         /* nothing outside this directory is opened; -1: any file is */
+	const char *below; /* path in the claim; "." for all */
 	void (*say)(void *ctx, const char *line);
 	void *ctx;
 };
 
 /*
- * A file or folder of the place, by its full path: in a claim, which others write to, by
- * way of links that do not lead out of it.
+ * A file or directory, by its full path; in a claim, which others may write to, only
+ * through links that stay inside.
  */
 static int open_any(const struct store *s, const char *full, int flags)
 {
@@ -133,7 +133,7 @@ static void note(const struct store *s, const char *path, const char *why)
 		s->say(s->ctx, arena_printf(&arena, "skipped %s: %s", path, why));
 }
 
-/* Names what the contents were: another size or time, another file. */
+/* Changes when the contents change: size and time. */
 static const char *stamp(struct arena *arena, const struct stat *st)
 {
 	return arena_printf(arena, "\"%lld-%lld.%09ld\"", (long long)st->st_size,

@@ -1,10 +1,10 @@
 /*
- * filter.h - which files are wanted: patterns as Python's fnmatch.fnmatchcase.
+ * filter.h - which files are wanted: patterns as in Python's fnmatch.fnmatchcase.
  *
- * `*` any characters, '/' too; `?` one; `[a-z]`, `[!a-z]` one of, none of. Case counts.
- * A pattern that ends in '/' means all that is below, as huggingface_hub
- * has it. A file is wanted when an allow pattern fits, or there are none, and no
- * ignore pattern does.
+ * `*` any characters, '/' too; `?` one; `[a-z]`, `[!a-z]` one of, none of.
+ * Case-sensitive. A pattern that ends in '/' means all below, as in huggingface_hub. A
+ * file is wanted if an allow pattern matches, or there is none, and no ignore pattern
+ * does.
  */
 #ifndef STORE_FILTER_H
 #define STORE_FILTER_H
@@ -20,32 +20,32 @@
 
 struct filter {
 	const char *const *allow, *const *ignore; /* end with NULL; NULL: none */
-	bool allow_given, ignore_given; /* by somebody who meant it; else defaults */
-	bool has_weights;               /* a model: see filter_look() */
-	const char *const *rescued;     /* files that no default leaves out; or NULL */
+	bool allow_given, ignore_given;           /* set explicitly; else defaults */
+	bool has_weights;                         /* a model: see filter_look() */
+	const char *const *rescued;               /* kept despite defaults; or NULL */
 };
 
 /* "*.bin, *.pt" as a list: items are trimmed, empty ones dropped. NULL: no list. */
 const char *const *filter_list(struct arena *arena, const char *text);
 
-/* `named`: somebody has asked for just this file, which no default leaves out. */
+/* `named`: the URI names this file, so no default leaves it out. */
 bool filter_wants(const struct filter *f, const char *name, bool named);
 
-/* What became of the names of a listing. */
+/* What a filter did to a listing. */
 enum { FILTER_SHOWN = 3, FILTER_FORMATS = 4 };
 struct filter_look {
 	const struct filter *filter;
 	struct arena arena;
-	size_t n;                        /* left out, by defaults alone */
+	size_t n;                        /* left out by defaults alone */
 	const char *names[FILTER_SHOWN]; /* the first of them */
-	bool missed[FILTER_FORMATS];     /* weights of that format, which were left out */
+	bool missed[FILTER_FORMATS];     /* weights of that format that were left out */
 	bool weights;                    /* some were not */
 };
-/* As `wanted` of a scheme: filter_wants(), and what there is to know later. */
+/* As scheme->list's `wanted`: filter_wants(), and record what it did. */
 bool filter_look(struct filter_look *look, const char *name, bool named);
 /*
- * A model without weights is none: the formats to be rescued, where all of them were
- * left out, the best there is. NULL: there are some, or none at all.
+ * If all of a model's weights were left out: the best format to keep. NULL: some remain,
+ * or there are none.
  */
 const char *const *filter_rescue(const struct filter_look *look);
 void filter_look_release(struct filter_look *look);

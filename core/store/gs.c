@@ -84,7 +84,7 @@ struct question {
 	bool again; /* the last token was refused */
 };
 
-/* Stored bytes come as they are stored. */
+/* Stored bytes are sent as they are stored. */
 static int make_call(struct store *s, const struct question *q, struct arena *arena,
 		     struct store_call *ret, struct error *err)
 {
@@ -187,7 +187,7 @@ static const char *hex_of(struct arena *arena, const char *base64, size_t bytes)
 	return arena_strdup(arena, (const char *)text.data);
 }
 
-/* The key holds the generation behind a NUL, where no name can. */
+/* The key holds the generation after a NUL, which no name contains. */
 static int take(struct gathering *g, const cJSON *item, const char *name,
 		const char *path, struct error *err)
 {

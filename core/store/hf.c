@@ -50,7 +50,7 @@ static int open_store(struct store **ret, const struct store_conf *conf,
 	return 0;
 }
 
-/* The real hub has 40 hex digits, others what they like. */
+/* The real hub uses 40 hex digits, others differ. */
 static bool is_commit(const char *sha)
 {
 	size_t len = sha ? strspn(sha, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLM"
@@ -200,7 +200,7 @@ static int locate(struct store *s, const struct store_object *o, int refused,
 {
 	cleanup_buf struct buf url = { .max = MAX_URL };
 
-	(void)refused; /* the hub makes a new signed URL each time it is asked */
+	(void)refused; /* the hub returns a new signed URL each time */
 	buf_printf(&url, "%s/resolve/%s/", hf_repo_page(arena, &s->hub, &s->repo),
 		   s->commit);
 	http_escape_path(&url, o->key);

@@ -48,7 +48,7 @@ static void set_token(struct hf_hub *hub, struct arena *arena, const char *token
 	hub->token_from = from;
 }
 
-/* One that is not there is none; one that cannot be read, or is empty, is an error. */
+/* A missing file is not an error; an unreadable or empty one is. */
 static int token_file(struct hf_hub *hub, struct arena *arena,
 		      const struct store_conf *conf, struct error *err)
 {
@@ -223,10 +223,10 @@ int hf_hub_refused(const struct hf_hub *hub, const struct hf_repo *repo, int sta
 	return refused(err, err->kind, status);
 }
 
-/* What an answer's header says. */
+/* Headers of a response. */
 struct answer {
 	struct arena arena;
-	bool head; /* asked by HEAD */
+	bool head; /* HEAD request */
 	int status;
 	const char *link, *code, *message;
 };
@@ -254,7 +254,7 @@ static int on_header(void *ctx, int status, const char *name, const char *value,
 	return 0;
 }
 
-/* Of a mirror, which hands on the links of the hub behind it. */
+/* A mirror passes on links of the hub behind it. */
 static const char *own_link(const struct hf_hub *hub, struct arena *arena,
 			    const char *link)
 {

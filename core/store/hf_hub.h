@@ -1,14 +1,13 @@
 /*
- * hf_hub.h - the hub as a client sees it: where it is, who asks, what it answers.
+ * hf_hub.h - requests to a Hugging Face hub: its address, the token, its errors.
  *
  * HF_ENDPOINT (https://huggingface.co). The token is the first of: ACCESS_TOKEN,
  * HF_TOKEN, HUGGING_FACE_HUB_TOKEN, the file HF_TOKEN_PATH, $HF_HOME/token,
- * $XDG_CACHE_HOME/huggingface/token or ~/.cache/huggingface/token. It is sent to the
- * endpoint's own host, scheme and port, and nowhere else; messages name where it came
- * from.
+ * $XDG_CACHE_HOME/huggingface/token or ~/.cache/huggingface/token. It is sent only to the
+ * endpoint's own host, scheme and port; messages name its source.
  *
- * Follows huggingface_hub's utils/_http.py and utils/_auth.py as to which answers and
- * headers (X-Error-Code, X-Error-Message) mean what.
+ * Follows huggingface_hub's utils/_http.py and utils/_auth.py for the meaning of statuses
+ * and headers (X-Error-Code, X-Error-Message).
  */
 #ifndef STORE_HF_HUB_H
 #define STORE_HF_HUB_H
@@ -31,36 +30,36 @@ MUST_CHECK int hf_hub_open(struct hf_hub *ret, struct arena *arena,
 struct hf_page {
 	struct arena arena;
 	struct http_response http; /* status 200 */
-	const char *next;          /* where the next page is, or NULL */
+	const char *next;          /* URL of the next page, or NULL */
 };
 void hf_page_release(struct hf_page *p);
 #define cleanup_hf_page __attribute__((cleanup(hf_page_release)))
 
 /*
- * GET of a URL of the hub; answers but 200 are errors, with what to do. Redirects are
- * followed on the hub itself only.
+ * GET a URL of the hub; a status other than 200 is an error that says what to do.
+ * Redirects are followed on the hub itself only.
  */
 MUST_CHECK int hf_hub_get(struct hf_page *ret, const struct hf_hub *hub,
 			  const struct hf_repo *repo, const char *url, struct error *err);
 
 /*
- * Whose fault it was that a file could not be had: asks the hub (HEAD) for it. 0: the hub
- * lets have it, so it was the host that it redirects to; -1: err says what the hub says.
+ * After a failed download, ask the hub (HEAD): 0: it grants access, so the host it
+ * redirects to failed; -1: err says what the hub says.
  */
 MUST_CHECK int hf_hub_admits(const struct hf_hub *hub, const struct hf_repo *repo,
 			     const char *url, struct error *err);
 
 /*
- * What a status of the hub means for this repository. `code`: X-Error-Code, "" where
- * that is not known; `message`: X-Error-Message or the body's "error", or "".
+ * The error for a status of the hub. `code`: X-Error-Code, or ""; `message`:
+ * X-Error-Message or the body's "error", or "".
  */
 int hf_hub_refused(const struct hf_hub *hub, const struct hf_repo *repo, int status,
 		   const char *code, const char *message, struct error *err);
 
-/* "model org/name", for people. */
+/* "model org/name", for messages. */
 const char *hf_repo_shown(struct arena *arena, const struct hf_repo *repo);
 
-/* Where a person finds it: "https://huggingface.co/datasets/org/name". */
+/* Its web page: */
 const char *hf_repo_page(struct arena *arena, const struct hf_hub *hub,
 			 const struct hf_repo *repo);
 

@@ -19,7 +19,7 @@ enum {
 	SAMPLE = 512,
 	MAX_HEADERS = 16,
 	MAX_PARTS = 10000,
-	MAX_COMMITS = 10, /* of others meanwhile */
+	MAX_COMMITS = 10, /* by others meanwhile */
 	PARENT_SIZE = 72,
 	HASH_BYTES = 1024 * 1024,
 	ASK_MS = 300 * 1000,
@@ -212,7 +212,7 @@ static const char *const *headers_of(struct arena *arena, const cJSON *action)
 	return ret;
 }
 
-/* header: {"chunk_size": "...", "00001": URL, ...}; then a word that all are there. */
+/* header: {"chunk_size": "...", "00001": URL, ...}; then a request that completes it. */
 static int send_parts(struct putting *p, const cJSON *action, struct bytes *b,
 		      const char *oid, struct error *err)
 {
@@ -333,7 +333,7 @@ static void add_line(struct buf *out, const char *key, cJSON *take_value)
 	buf_adds(out, "\n");
 }
 
-/* The commit that the branch is at, to p->parent: "" where there is none yet. */
+/* The branch's commit, to p->parent; "" if it has none yet. */
 static int find_parent(struct putting *p, struct error *err)
 {
 	cleanup_hf_page struct hf_page page = { 0 };
@@ -405,7 +405,7 @@ static int make_commit(void *ctx, struct arena *arena, struct http_request *req,
 	return buf_check(&p->body, "a commit", err);
 }
 
-/* Others may commit meanwhile: then on top of theirs. */
+/* If others committed meanwhile, commit on top of theirs. */
 static int commit(struct putting *p, struct error *err)
 {
 	bool done = p->lines == 0;

@@ -1,9 +1,9 @@
 /*
- * hf_put.h - files into a repository of a hub, scheme_hf.put: commits, and Git LFS.
+ * hf_put.h - upload to a hub's repository, scheme_hf.put: commits, and Git LFS.
  *
- * The hub says which files go by LFS (preupload) and what it has already; what it has
- * is not sent again. A commit has at most some 16 MiB of small files: a large folder
- * may make several. The token goes to the hub's own host alone.
+ * The hub says which files use LFS (preupload) and which it has already; those are not
+ * sent again. A commit has about 16 MiB of small files at most, so a large directory may
+ * need several. The token is sent to the hub's own host only.
  *
  * Follows huggingface_hub's _commit_api.py and lfs.py, and the Git LFS batch API.
  */

@@ -29,8 +29,8 @@ static bool wants(const struct hf_tree_want *w, const char *path)
 }
 
 /*
- * A file's size and sum are those of its contents: LFS's where there is that. A hub that
- * is not the real one may know neither: then that much is not verified.
+ * Size and sum of the contents: LFS's for an LFS file. Other hubs may lack either; then
+ * it is not verified.
  */
 static int add_file(struct store_listing *l, const cJSON *entry, const char *path,
 		    struct error *err)
@@ -67,7 +67,7 @@ static int add_entry(struct store_listing *l, const cJSON *entry,
 	return add_file(l, entry, path, err);
 }
 
-/* Pages that are empty, or begin as one before did, lead nowhere. */
+/* Detects endless listings: empty pages, or one that repeats. */
 static int goes_on(struct hf_tree_walk *w, const cJSON *doc, struct error *err)
 {
 	const char *first = json_str(doc->child, "path");

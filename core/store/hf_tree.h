@@ -1,9 +1,9 @@
 /*
- * hf_tree.h - what the hub says is in a repository, a page at a time.
+ * hf_tree.h - the files of a repository, page by page.
  *
- * The answer of GET /api/{models|datasets}/ID/tree/REVISION?recursive=True: a JSON
- * list of {"type": "file"|"directory", "path", "size", "oid": <git blob id>,
- * "lfs": {"oid": <sha256>, "size"}}. The next page is what the header Link says.
+ * The response of GET /api/{models|datasets}/ID/tree/REVISION?recursive=True: a JSON list
+ * of {"type": "file"|"directory", "path", "size", "oid": <git blob id>, "lfs": {"oid":
+ * <sha256>, "size"}}. The header Link has the next page.
  */
 #ifndef STORE_HF_TREE_H
 #define STORE_HF_TREE_H
@@ -18,7 +18,7 @@ enum { HF_PAGE_MAX = 16 * 1024 * 1024 };
 
 /* Which entries count. */
 struct hf_tree_want {
-	const char *folder; /* those below it; "": all */
+	const char *folder; /* files below it; "": all */
 	const char *file;   /* or this one only; NULL: none in particular */
 	bool (*wanted)(void *ctx, const char *name, bool named); /* NULL: all */
 	void *ctx;
@@ -36,7 +36,7 @@ void hf_tree_walk_release(struct hf_tree_walk *w);
 MUST_CHECK int hf_tree_page(struct store_listing *l, const void *data, size_t len,
 			    const struct hf_tree_want *want, struct error *err);
 
-/* In the order of their names. ERR_FORMAT: one is there twice. */
+/* Sort by name. ERR_FORMAT: a duplicate. */
 MUST_CHECK int hf_tree_end(struct store_listing *l, struct error *err);
 
 /* The URL of the page after this one, from a header Link (RFC 8288); NULL: none. */

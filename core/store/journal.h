@@ -1,12 +1,12 @@
 /*
- * journal.h - which ranges of a file have been written: what a restart need not fetch.
+ * journal.h - which ranges of a file are written, for a restart.
  *
- * A header that says which contents of which file it is about, then a record for each
- * range, appended as it is finished: offset, length, CRC-32C of its bytes. Numbers are
- * little-endian. It is read as the work of a stranger: a record that is cut off, has a
- * wrong check sum, lies outside of the file or overlaps another is passed over. A power
- * cut may have kept the record and lost the bytes: where no digest of the whole file will
- * tell, they are held against their CRC before they count; elsewhere that is 0.
+ * A header identifies the file and its contents; then a record is appended for each
+ * finished range: offset, length, CRC-32C of its bytes. Numbers are little-endian. It is
+ * untrusted when it is read back: a record that is truncated, has a wrong checksum, lies
+ * outside the file or overlaps another is skipped. A power failure may keep a record and
+ * lose its bytes: unless a digest of the whole file will tell, the bytes are compared
+ * with the CRC; otherwise it is 0.
  */
 #ifndef STORE_JOURNAL_H
 #define STORE_JOURNAL_H
@@ -20,7 +20,7 @@ enum { JOURNAL_ID_SIZE = 32, JOURNAL_HEADER_SIZE = 64, JOURNAL_RECORD_SIZE = 24 
 #define JOURNAL_MAX ((size_t)16 * 1024 * 1024) /* bytes that are read back */
 
 struct range {
-	int64_t from, to; /* `to` is behind it */
+	int64_t from, to; /* `to` is exclusive */
 	uint32_t crc;
 };
 

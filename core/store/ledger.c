@@ -49,7 +49,7 @@ static void put_entry(struct ledger *l, const char *path, struct ledger_entry e)
 	*entry = e;
 }
 
-/* *same: are the lines that follow of the same source? A head says so. */
+/* *same: do the lines that follow have the same source? A head says so. */
 static void take_line(struct ledger *l, const char *line, size_t len, bool *same)
 {
 	cleanup_json cJSON *doc = NULL;

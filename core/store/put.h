@@ -26,7 +26,10 @@ struct put_conf {
 	const struct put_file *files;
 	size_t n;
 	unsigned connections; /* at most; 0: the scheme's choice */
-	/* From any thread. Bytes of a file are there, `sent` or unchanged; all of it is. */
+	/*
+	 * From any thread: bytes of a file are done, `sent` or unchanged; a file is
+	 * complete.
+	 */
 	void (*progress)(void *ctx, int64_t bytes, bool sent);
 	void (*done)(void *ctx, size_t i, bool sent);
 	/* How many connections are used. */

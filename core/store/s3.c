@@ -1,10 +1,10 @@
 /*
- * s3.c - s3://BUCKET/PREFIX: all below the prefix, or the one object of that name.
+ * s3.c - s3://BUCKET/PREFIX: all objects below the prefix, or the one of that name.
  *
- * Unlike upstream's, `data` is data/..., and never data2/ or data-old.txt. Bytes are
- * verified by ETags: the object's MD5, or the MD5 of its parts' MD5s, for which the
- * parts' size is asked for; large objects and those of parts by S3's own checksum of the
- * whole, where there is one. Where an ETag is no sum (KMS) doubt() finds out.
+ * Unlike upstream's, `data` means data/..., not data2/ or data-old.txt. Bytes are
+ * verified by ETags: the object's MD5, or the MD5 of its parts' MD5s, for which the part
+ * size is requested; large and multipart objects by S3's own checksum of the whole, if
+ * there is one. If an ETag is not a sum (KMS), doubt() finds out.
  */
 #include "store/s3.h"
 #include "base/cleanup.h"
@@ -88,7 +88,7 @@ static int take(struct gathering *g, const char *path, const struct s3_entry *e,
 	return store_listing_add(g->to, &o, err);
 }
 
-/* A key that ends in '/' is a folder that somebody has made in a browser. */
+/* A key that ends in '/' is a directory made by a browser. */
 static int on_entry(void *ctx, const struct s3_entry *e, struct error *err)
 {
 	struct gathering *g = ctx;
@@ -108,7 +108,7 @@ static int list_below(struct store *s, const char *prefix, struct gathering *g,
 	return s3_list(s->bucket, prefix, on_entry, g, err);
 }
 
-/* The object of just that name. *ret_status: what the server says of it. */
+/* The object of this very name. *ret_status: of its HEAD. */
 static int list_object(struct store *s, const char *key, struct gathering *g,
 		       int *ret_status, struct error *err)
 {
@@ -130,8 +130,8 @@ static int list_object(struct store *s, const char *key, struct gathering *g,
 }
 
 /*
- * Where nobody may list, an object may still be read; and what the listing was refused
- * for is the better message when it may not.
+ * Without the right to list, an object may still be readable; if not, the error of the
+ * listing is the better one.
  */
 static int gather(struct store *s, struct gathering *g, struct error *err)
 {
@@ -174,7 +174,7 @@ static int by_path(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
-/* ---- what objects are held against ---- */
+/* ---- checksums ---- */
 
 struct asking {
 	struct store *s;
@@ -188,14 +188,14 @@ static int64_t n_parts(int64_t size, int64_t part)
 	return (size + part - 1) / part;
 }
 
-/* MD5 is some 0.6 GB/s of a core: with large objects it is worth a question. */
+/* MD5 does 0.6 GB/s per core: a HEAD pays for large objects. */
 static bool is_to_ask(const struct store_object *o)
 {
 	return (o->digest == STORE_MD5_PARTS && !o->part_size) ||
 	       (o->size >= ASK_FROM && o->digest != STORE_DIGEST_NONE);
 }
 
-/* A checksum of the whole, which is also right where an ETag is no MD5. */
+/* A checksum of the whole object, which is valid even if the ETag is not an MD5. */
 static bool ask_checksum(struct asking *a, struct store_object *o)
 {
 	struct error ignored = { 0 };
@@ -212,7 +212,7 @@ static bool ask_checksum(struct asking *a, struct store_object *o)
 	return true;
 }
 
-/* What the first part has, if that gives as many as the ETag says. */
+/* The first part's size, if it gives the number of parts of the ETag. */
 static void ask_part_size(struct store *s, struct store_object *o)
 {
 	struct error ignored = { 0 };
@@ -291,7 +291,7 @@ static int s3_locate(struct store *s, const struct store_object *o, int refused,
 	return s3_bucket_sign(s->bucket, &req, arena, ret, err);
 }
 
-/* Have all parts but the last the size of the first? */
+/* Are all parts but the last equal in size? */
 static bool is_even(struct store *s, const struct store_object *o)
 {
 	int parts = s3_etag_parts(o->sum);

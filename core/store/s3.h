@@ -6,7 +6,7 @@
 
 #include "store/scheme.h"
 
-/* scheme_s3's open, at this endpoint, whatever the environment says. */
+/* scheme_s3.open at this endpoint, ignoring the environment's. */
 MUST_CHECK int s3_open_at(struct store **ret, const struct store_conf *conf,
 			  const char *endpoint, struct error *err);
 

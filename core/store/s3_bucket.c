@@ -86,7 +86,7 @@ static int find_region(struct s3_bucket *b, const struct store_conf *conf,
 	if (!region)
 		region = profile->region;
 	if (!region || (!b->endpoint && !strcmp(region, "auto")))
-		region = DEFAULT_REGION; /* or what the server says then */
+		region = DEFAULT_REGION; /* or the one the server returns */
 	if (!is_region(region))
 		return error_set(
 			err, ERR_INVALID,
@@ -127,7 +127,7 @@ static int find_endpoint(struct s3_bucket *b, const struct store_conf *conf,
 				 "%s: invalid address: expected a URL such as "
 				 "https://s3.example.com:9000",
 				 what);
-	/* the port that goes without saying is not in the Host header, either */
+	/* a default port is not in the Host header, either */
 	usual = strcmp(uri.scheme, "http") ? ":443" : ":80";
 	len = strlen(uri.host) - (str_ends(uri.host, usual) ? strlen(usual) : 0);
 	url = arena_printf(&b->arena, "%s://%.*s%s%s", uri.scheme, (int)len, uri.host,
@@ -139,7 +139,7 @@ static int find_endpoint(struct s3_bucket *b, const struct store_conf *conf,
 	return 0;
 }
 
-/* May it be part of a host's name, under a certificate for *.s3...? */
+/* Can it be part of a host name, under a certificate for *.s3...? */
 static bool is_label(const char *bucket)
 {
 	size_t len = strlen(bucket);
@@ -186,7 +186,9 @@ static int setup(struct s3_bucket *b, const struct store_conf *conf, const char 
 	const struct cloud_conf cloud = store_cloud_conf(conf);
 	struct aws_files files = aws_files_of(&b->arena, &cloud);
 	struct aws_profile profile = { 0 };
-	struct error ignored = { 0 }; /* aws_credentials_get() says it, if they matter */
+	struct error ignored = {
+		0
+	}; /* aws_credentials_get() reports it, if it matters */
 	bool found;
 
 	if (!endpoint && aws_profile_load(&profile, &found, &b->arena, &files,
@@ -292,7 +294,7 @@ int s3_bucket_sign(struct s3_bucket *b, const struct s3_request *req, struct are
 	return 0;
 }
 
-/* What is looked at while an answer comes. */
+/* State while a response arrives. */
 struct hearing {
 	struct s3_bucket *bucket;
 	const struct s3_request *req;
@@ -312,7 +314,7 @@ static int on_header(void *ctx, int status, const char *name, const char *value,
 	return 0;
 }
 
-/* curl's own type of a body is none of ours, and would have to be signed. */
+/* Drop curl's default Content-Type, which would have to be signed. */
 static const char *const *without_type(struct arena *arena, const char *const *headers)
 {
 	const char **ret;
@@ -332,7 +334,7 @@ static const char *title(struct s3_bucket *b, struct arena *arena, const char *k
 			    key ? str_visible(arena, key, false) : "");
 }
 
-/* A signature is good for minutes, and so may be the pause before another try. */
+/* A signature expires within minutes, and a pause before a retry may be longer. */
 static int sign_anew(void *ctx, struct arena *arena, struct http_request *http,
 		     struct error *err)
 {
@@ -377,7 +379,7 @@ static int ask_once(struct s3_bucket *b, const struct s3_request *req, struct he
 	return http_retry_call(b->asker, &q, ret, err);
 }
 
-/* Did it say that the bucket is somewhere else, or that the key has had its time? */
+/* Is the bucket in another region, or has the key expired? */
 static bool may_help(struct s3_bucket *b, const struct http_response *resp,
 		     const struct hearing *h, bool *again)
 {
@@ -421,7 +423,7 @@ int s3_bucket_ask(struct s3_bucket *b, const struct s3_request *req,
 static const struct {
 	const char *code;
 	enum error_kind kind;
-	const char *words; /* %s: where the credentials come from */
+	const char *words; /* %s: the source of the credentials */
 } refusals[] = {
 	{ "SignatureDoesNotMatch", ERR_DENIED,
 	  "the secret access key does not match the access key ID (of %s); check "
@@ -480,7 +482,7 @@ static int refused_clock(const char *what, const struct aws_error *e, struct err
 		what, text, off > 0 ? "behind" : "ahead of");
 }
 
-/* HEAD has no words. */
+/* HEAD has no body. */
 static const char *code_of(const struct aws_error *e, const char *key, int status)
 {
 	if (*e->code)

@@ -1,13 +1,13 @@
 /*
- * s3_bucket.h - one bucket of S3 or of a server that speaks its protocol: where it is,
- * who asks, signed requests, and what a refusal means.
+ * s3_bucket.h - one bucket of S3 or a compatible server: its address, credentials, signed
+ * requests, errors.
  *
  * Endpoint: ENDPOINT, AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, AWS_ENDPOINT,
- * AWS_S3_ENDPOINT (without a scheme: https), the profile's (aws_profile.h), else AWS's of
- * the region. Region: REGION, AWS_REGION, AWS_DEFAULT_REGION, the profile's, else us-east-1; what the server says of the
- * bucket's (x-amz-bucket-region, <Region>) wins. The bucket is in the host's name at
- * AWS's endpoints, else in the path; AWS_VIRTUAL_HOSTED_STYLE_REQUEST=true|false says
- * otherwise. Credentials: aws_credentials.h.
+ * AWS_S3_ENDPOINT (https unless given), the profile's (aws_profile.h), else AWS's of the
+ * region. Region: REGION, AWS_REGION, AWS_DEFAULT_REGION, the profile's, else us-east-1;
+ * the server's answer (x-amz-bucket-region, <Region>) wins. At AWS's endpoints the bucket
+ * is part of the host name, elsewhere of the path, unless
+ * AWS_VIRTUAL_HOSTED_STYLE_REQUEST=true|false. Credentials: aws_credentials.h.
  *
  * Source: Amazon S3 API reference (2006-03-01).
  */
@@ -21,8 +21,8 @@
 struct s3_bucket; /* for many threads */
 
 /*
- * `endpoint`: instead of what the environment says; or NULL. The key of the URI is
- * s3_bucket_key(): an object's or the beginning of many; no '/' in front, "" for all.
+ * `endpoint`: overrides the environment; or NULL. The URI's key is s3_bucket_key(): an
+ * object's, or a prefix; without a leading '/', "" for all.
  */
 MUST_CHECK int s3_bucket_open(struct s3_bucket **ret, const struct store_conf *conf,
 			      const char *endpoint, struct error *err);
@@ -41,7 +41,7 @@ struct s3_request {
 	const struct sigv4_pair *query, *headers; /* as sigv4.h has them */
 	const void *body;
 	size_t body_len;
-	const char *payload; /* SHA-256 of the body, hex; NULL where there is no body */
+	const char *payload; /* SHA-256 of the body, hex; NULL without a body */
 	bool again; /* the last one was refused: renew the credentials, if they can be */
 	/* As http_retry_call's: it is not idempotent. The answer may have status 0. */
 	int (*is_done)(void *ctx, bool *ret, struct error *err);
@@ -56,13 +56,13 @@ MUST_CHECK int s3_bucket_sign(struct s3_bucket *b, const struct s3_request *req,
 			      struct error *err);
 
 /*
- * Ask, in the right region, with credentials that hold, again where it may help, each
- * time signed anew. Any answer is a success here; its meaning is s3_bucket_refused()'s.
+ * Send it, signed for each try, in the right region and with valid credentials. Any
+ * status is a success; s3_bucket_refused() explains it.
  */
 MUST_CHECK int s3_bucket_ask(struct s3_bucket *b, const struct s3_request *req,
 			     struct http_response *ret, struct error *err);
 
-/* In words, with what to do. `body` may be empty (HEAD). Returns -1. */
+/* The error for a status, with what to do. `body` may be empty (HEAD). Returns -1. */
 int s3_bucket_refused(struct s3_bucket *b, const char *key, int status,
 		      const struct buf *body, struct error *err);
 

@@ -25,7 +25,7 @@ int s3_etag_parts(const char *etag)
 	return (int)n;
 }
 
-/* S3 writes checksums in base64; "...-3" is one of parts. */
+/* S3 sends base64; "...-3" is a composite checksum. */
 static void take_checksum(char ret[S3_SUM_SIZE], size_t digits, const char *value)
 {
 	cleanup_buf struct buf raw = { .max = 64 }, text = { .max = 128 };
@@ -38,7 +38,7 @@ static void take_checksum(char ret[S3_SUM_SIZE], size_t digits, const char *valu
 	snprintf(ret, S3_SUM_SIZE, "%s", (const char *)text.data);
 }
 
-/* Those that are looked at, the ones liked best first. */
+/* Supported ones, the best first. */
 static const struct {
 	const char *header;
 	enum store_digest digest;
@@ -130,7 +130,7 @@ static void on_header(void *ctx, const char *name, const char *value)
 			fields[i].take(h, value);
 }
 
-/* One of parts is of no use where parts are fetched as ranges of other sizes. */
+/* A composite checksum does not help: ranges are not the parts. */
 static void choose_checksum(struct heard *h)
 {
 	for (size_t i = 0; i < N_CHECKSUMS && !h->composite; i++)

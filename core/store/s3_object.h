@@ -11,10 +11,10 @@ enum { S3_SUM_SIZE = 65 }; /* SHA-256's digits are the most */
 /* Of one object, or of one part of it. */
 struct s3_head {
 	int status;
-	int64_t size;             /* of the part, if one was asked for; -1: not said */
-	int64_t parts;            /* how many there are; 0: not said */
+	int64_t size;             /* of the part, if requested; -1: unknown */
+	int64_t parts;            /* number of parts; 0: unknown */
 	char etag[160];           /* without quotes; or "" */
-	enum store_digest digest; /* the best checksum of all the bytes that it has */
+	enum store_digest digest; /* the best checksum of the whole object */
 	char sum[S3_SUM_SIZE];    /* hex; or "" */
 	bool etag_is_sum;         /* MD5, or of the parts' MD5s */
 };
@@ -23,7 +23,9 @@ struct s3_head {
 MUST_CHECK int s3_head(struct s3_head *ret, struct s3_bucket *b, const char *key,
 		       int part, struct error *err);
 
-/* How many parts an ETag "<md5>-<n>" is of; 0: it is the object's MD5; -1: no sum. */
+/*
+ * The number of parts of an ETag "<md5>-<n>"; 0: it is the object's MD5; -1: not a sum.
+ */
 int s3_etag_parts(const char *etag);
 
 #endif

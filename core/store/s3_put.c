@@ -28,7 +28,7 @@ static void on_header(void *ctx, const char *name, const char *value)
 		h->no_sum = true;
 }
 
-/* A 200 whose body is an <Error> is one, too: CompleteMultipartUpload has those. */
+/* A 200 with an <Error> body is an error, too, as of CompleteMultipartUpload. */
 static int ask(struct s3_bucket *b, const struct s3_request *req,
 	       struct http_response *ret, struct error *err)
 {
@@ -47,7 +47,9 @@ static int ask(struct s3_bucket *b, const struct s3_request *req,
 	return 0;
 }
 
-/* PUT with the sum of what is sent; the ETag is its MD5, if it is a sum at all. */
+/*
+ * PUT, signed with the body's SHA-256; the returned ETag must be its MD5, if it is a sum.
+ */
 static int put(struct s3_bucket *b, struct s3_request *req, const char *md5,
 	       char ret_etag[S3_ETAG_SIZE], struct error *err)
 {
@@ -85,7 +87,7 @@ struct listed {
 	struct arena *arena;
 	const char *id; /* NULL: none */
 	struct s3_multipart *upload;
-	int64_t number, size, next; /* next: -1, or where the list goes on */
+	int64_t number, size, next; /* next: -1, or the marker of the next page */
 	const char *etag;
 	bool truncated;
 };
@@ -247,7 +249,7 @@ static int on_end(void *ctx, const char *path, const char *text, struct error *e
 	return 0;
 }
 
-/* What is wanted of an upload's end, and what was heard of it. */
+/* How an upload should end, and the response headers. */
 struct ending {
 	const struct s3_multipart *upload;
 	const char *want; /* the ETag of its parts */
@@ -270,7 +272,7 @@ static int64_t size_of(const struct s3_multipart *u)
 	return size;
 }
 
-/* Is the object there, as its parts are? Where ETags are no sums its size has to do. */
+/* Does the object consist of these parts? If ETags are not sums, compare its size. */
 static int is_made(void *ctx, bool *ret, struct error *err)
 {
 	const struct ending *e = ctx;
@@ -284,7 +286,7 @@ static int is_made(void *ctx, bool *ret, struct error *err)
 	return 0;
 }
 
-/* The server knows the upload no more: by an earlier try, whose answer got lost? */
+/* The server no longer has the upload: did an earlier try succeed? */
 static bool was_made(struct ending *e, const struct error *err)
 {
 	struct error ignored = { 0 };

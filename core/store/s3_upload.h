@@ -1,9 +1,9 @@
 /*
- * s3_upload.h - files to a bucket: scheme_s3.put.
+ * s3_upload.h - upload to a bucket: scheme_s3.put.
  *
- * Several parts at once, each with its checksums (s3_multipart.h). An object of the same
- * size whose ETag is the MD5 of our bytes, or of our parts', is not sent again, nor are the
- * parts of an unfinished upload of ours (upload_log.h): the server lists those.
+ * Several parts at once, each with its checksums (s3_put.h). Not sent: objects of the
+ * same size whose ETag is the MD5 of our bytes, or of our parts; and parts of an
+ * unfinished upload of ours (upload_log.h) that the server lists.
  */
 #ifndef STORE_S3_UPLOAD_H
 #define STORE_S3_UPLOAD_H

@@ -1,10 +1,10 @@
 /*
- * store.h - a place that has files: its settings, and the objects it lists.
+ * store.h - a source of files: its settings, and the objects it lists.
  *
- * Everything that comes from a place is hostile: relpath_check() stands between
- * a listing and the file system; sizes, counts and lengths have limits.
- * Requests and URLs may hold credentials (signed URLs, tokens): they never get into
- * a message, a log or a file. What is shown is the object's path and the host.
+ * All input is hostile: relpath_check() stands between a listing and the file system;
+ * sizes, counts and lengths are limited. Requests and URLs may contain credentials
+ * (signed URLs, tokens): they never appear in a message, a log or a file, which show the
+ * object's path and the host.
  */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
@@ -16,16 +16,16 @@
 #include "cloud/cloud.h"
 #include "net/http.h"
 
-/* What is known of an object's contents before it is fetched. */
+/* What identifies an object's contents before it is fetched. */
 enum store_digest {
 	STORE_DIGEST_NONE,
-	STORE_SHA256,   /* hex: hub's LFS, S3 x-amz-checksum-sha256 of one part */
-	STORE_GIT_SHA1, /* hex: git blob id, SHA-1 of "blob <size>\0" and the bytes */
-	STORE_MD5,      /* hex: S3 ETag of one part, GCS md5Hash */
-	STORE_MD5_PARTS, /* "<hex>-<n>": S3 multipart ETag; part_size says how it was cut */
+	STORE_SHA256,    /* hex: hub's LFS, S3 x-amz-checksum-sha256 of one part */
+	STORE_GIT_SHA1,  /* hex: git blob id, SHA-1 of "blob <size>\0" and the bytes */
+	STORE_MD5,       /* hex: S3 ETag of one part, GCS md5Hash */
+	STORE_MD5_PARTS, /* "<hex>-<n>": S3 multipart ETag; see part_size */
 	STORE_CRC32,     /* hex, 8 digits: S3 x-amz-checksum-crc32 */
 	STORE_CRC32C,    /* hex, 8 digits: GCS, S3 */
-	STORE_CRC64NVME, /* hex, 16 digits: what S3 makes itself where nobody else did */
+	STORE_CRC64NVME, /* hex, 16 digits: S3's default */
 };
 
 #define STORE_MAX_SIZE ((int64_t)1 << 50)
@@ -34,7 +34,7 @@ enum { STORE_MAX_OBJECTS = 1000000 };
 struct store_object {
 	const char *path; /* relative to the target, '/' between parts; checked */
 	const char *key;  /* the scheme's own name of it, for locate() */
-	int64_t size;     /* bytes, at most STORE_MAX_SIZE; -1: the place does not say */
+	int64_t size;     /* bytes, at most STORE_MAX_SIZE; -1: unknown */
 	const char *etag; /* for If-Match, quotes included; NULL: none */
 	enum store_digest digest;
 	const char *sum;   /* of that digest; NULL: none */
@@ -47,36 +47,36 @@ struct store_listing {
 	size_t n, cap;
 	const char *revision; /* commit of a hub's repository; or NULL */
 };
-/* A new one at the end; pointers to others end here. ERR_LIMIT: too many. */
+/* Appends; earlier pointers into it become invalid. ERR_LIMIT: too many. */
 MUST_CHECK int store_listing_add(struct store_listing *l, const struct store_object *o,
 				 struct error *err);
 void store_listing_release(struct store_listing *l);
 
-/* How a place is to be opened. Nothing of it is kept. */
+/* How to open a source. Nothing of it is kept. */
 struct store_conf {
 	const char *uri;
 	/* ACCESS_TOKEN, REGION, HF_ENDPOINT, ...: NULL or empty is unset. */
 	const char *(*env)(void *ctx, const char *name);
 	void *ctx;
 	struct http_client *http; /* HTTP/1.1; outlives the store */
-	bool model;               /* a model, else a data set: hf:// has two kinds */
-	bool unverified;          /* nobody will look at sums: none is asked for */
+	bool model;               /* a model or a data set, for hf:// */
+	bool unverified;          /* sums are not needed */
 	int tries;                /* as http_retry_conf's */
-	/* A line for people: what was assumed, what is slow. Or NULL. From any thread. */
+	/* One line for the user: an assumption, a delay. Or NULL. From any thread. */
 	void (*say)(void *ctx, const char *line);
 };
 
-/* The variable's value; NULL when it is unset or empty, or there is no env. */
+/* The variable's value; NULL: unset, empty, or no env. */
 const char *store_env(const struct store_conf *conf, const char *name);
 
-/* The parts of it that credentials and calls with retries need. */
+/* What credentials and retries need of it. */
 struct cloud_conf store_cloud_conf(const struct store_conf *conf);
 struct http_retrier *store_retrier(struct arena *arena, const struct store_conf *conf);
 
 /*
- * A client for the place of conf->uri, for which uri, env and ctx suffice: HTTP/1.1, and
- * trusting what the place's own programs trust (scheme->ca_file) unless SSL_CERT_FILE is
- * set. `like` has all else.
+ * A client for conf->uri (only uri, env and ctx are used): HTTP/1.1, with the CA file
+ * that the scheme's own programs use (scheme->ca_file) unless SSL_CERT_FILE is set. The
+ * rest is as `like`.
  */
 MUST_CHECK int store_http_new(struct http_client **ret, const struct store_conf *conf,
 			      const struct http_conf *like, struct error *err);

@@ -13,7 +13,7 @@
 #include "base/str.h"
 #include "net/digest.h"
 
-/* Volumes are root's as they are made, and who a pod is its securityContext says. */
+/* New volumes belong to root, and a pod's user is set by its securityContext. */
 static int fail_write(struct error *err)
 {
 	const struct error why = *err;
@@ -85,7 +85,7 @@ void target_name(char ret[TARGET_NAME_SIZE + 16], const char *path, const char *
 	snprintf(ret, TARGET_NAME_SIZE + 16, "%.32s.%.12s", hex, ending);
 }
 
-/* One part of a path after the other; `make`: folders that are not there, too. */
+/* Component by component; `make`: create missing directories. */
 static int walk(int root, const char *dir, bool make)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -117,7 +117,7 @@ static int fail_dir(const struct target *t, const char *path, struct error *err)
 	return error_errno(err, errno, "%s/%s", t->path, path);
 }
 
-/* The folder that the path is in; -1 with errno. */
+/* The path's directory; -1 with errno. */
 static int parent(const struct target *t, const char *path, bool make)
 {
 	cleanup_arena struct arena arena = { 0 };

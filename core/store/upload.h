@@ -1,7 +1,6 @@
 /*
- * upload.h - upload files of this machine to a place whose scheme has `put`.
- *
- * What the place has already is not sent again.
+ * upload.h - upload local files to a URI whose scheme has `put`. What it has already is
+ * not sent again.
  */
 #ifndef STORE_UPLOAD_H
 #define STORE_UPLOAD_H

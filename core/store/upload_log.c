@@ -17,7 +17,7 @@
 
 enum { MAX_STATE = 16 * 1024 * 1024, MAX_ID = 2048 };
 
-/* A server chose it, and a stranger may have written it here. */
+/* Set by a server, and read back from a file that others may write. */
 static bool is_id(const char *s)
 {
 	for (const unsigned char *p = (const unsigned char *)s; *p; p++)
@@ -110,7 +110,7 @@ void upload_log_add(struct upload_log *b, const char *object, const char *id)
 	json_put_str(doc, id, "id");
 	json_print(&line, doc);
 	buf_adds(&line, "\n");
-	/* what is not remembered is begun anew */
+	/* an upload that is not logged starts over */
 	if (file_write_fd(b->fd, line.data, line.len, NAME, &ignored))
 		return;
 }

@@ -1,10 +1,11 @@
 /*
- * begun.h - uploads in parts that we have begun: .kftrainer/uploads.jsonl of the folder.
+ * upload_log.h - our unfinished multipart uploads: .kftrainer/uploads.jsonl of the
+ * directory.
  *
- * A run that was killed is gone on with by the next one of the same folder, which finds here
- * which uploads are ours; those of others are left alone. Where nothing can be written, or
- * another process sends from the folder, nothing is remembered. Read back as the work of a
- * stranger: the server says which parts there are, and each is held against our bytes.
+ * After a kill, the next run from the same directory resumes the uploads it finds here;
+ * other clients' uploads are left alone. If the file cannot be written, or another
+ * process uploads from the directory, nothing is logged. It is untrusted when it is read
+ * back: the server lists the parts, and each is compared with our bytes.
  */
 #ifndef STORE_UPLOAD_LOG_H
 #define STORE_UPLOAD_LOG_H
@@ -16,15 +17,15 @@
 
 struct upload_log {
 	struct arena arena;
-	struct map ids; /* object -> id */
-	int state, fd;  /* -1: nothing is remembered */
+	struct map ids; /* upload id by object */
+	int state, fd;  /* -1: nothing is logged */
 };
 
 void upload_log_open(struct upload_log *b, const char *folder);
 /* `delete`: no upload is unfinished. */
 void upload_log_close(struct upload_log *b, bool delete);
 
-/* `object`: "s3://bucket/key". NULL: there is none. */
+/* `object`: "s3://bucket/key". NULL: none. */
 const char *upload_log_find(const struct upload_log *b, const char *object);
 void upload_log_add(struct upload_log *b, const char *object,
 		    const char *id); /* any thread */

@@ -101,7 +101,7 @@ static const char *lower(struct arena *arena, const char *hex)
 	return text;
 }
 
-/* "sha256=..." and the like; *known says whether it was one. */
+/* "sha256=..." and similar; *known: was it one? */
 static int take_attribute(struct store_object *o, struct arena *arena, const char *word,
 			  bool *known, struct error *err)
 {
@@ -116,7 +116,7 @@ static int take_attribute(struct store_object *o, struct arena *arena, const cha
 	if ((value = str_after(word, "md5="))) {
 		if (check_hex(value, 32, "md5", err))
 			return -1;
-		if (o->digest == STORE_SHA256) /* which says more */
+		if (o->digest == STORE_SHA256) /* which is stronger */
 			return 0;
 		o->digest = STORE_MD5;
 		o->sum = lower(arena, value);
@@ -131,7 +131,7 @@ static int take_attribute(struct store_object *o, struct arena *arena, const cha
 	return 0;
 }
 
-/* What a file is called where nobody says: see above. */
+/* The name of a file without one: see above. */
 static int name_of(const char **ret, struct arena *arena, const char *manifest,
 		   const char *url, struct error *err)
 {
@@ -196,7 +196,7 @@ static bool is_other_digest(const char *word)
 	return false;
 }
 
-/* A manifest that came over https speaks for what comes over http by its SHA-256 alone. */
+/* A manifest from https vouches for content from http only by its SHA-256. */
 static int check_plain(const struct store_object *o, const char *base, struct error *err)
 {
 	if (strncasecmp(base, "https:", 6) || str_starts(o->key, "https://") ||

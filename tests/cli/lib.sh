@@ -28,3 +28,22 @@ job() { # the smallest TrainJob; lines of its spec on stdin
 		'metadata:' '  name: tiny' 'spec:' '  runtimeRef:' '    name: torch-distributed'
 	sed 's/^/  /'
 }
+
+step_runtime() { # NAME MLPOLICY [PODSPEC]: a ClusterTrainingRuntime of one step, tried once
+	cat <<-Y
+		apiVersion: trainer.kubeflow.org/v1alpha1
+		kind: ClusterTrainingRuntime
+		metadata: {name: $1}
+		spec:
+		  mlPolicy: $2
+		  template:
+		    spec:
+		      replicatedJobs:
+		      - name: node
+		        template:
+		          metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}
+		          spec:
+		            backoffLimit: 0
+		            template: {spec: {${3:+$3, }containers: [{name: node, image: none}]}}
+	Y
+}

@@ -3,22 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 cd "$scratch" || exit 1
 # As the built-in torch-distributed, but what has failed is not tried again.
-cat >once.yaml <<'Y'
-apiVersion: trainer.kubeflow.org/v1alpha1
-kind: ClusterTrainingRuntime
-metadata: {name: once}
-spec:
-  mlPolicy: {numNodes: 1, torch: {}}
-  template:
-    spec:
-      replicatedJobs:
-      - name: node
-        template:
-          metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}
-          spec:
-            backoffLimit: 0
-            template: {spec: {restartPolicy: Never, containers: [{name: node, image: none}]}}
-Y
+step_runtime once '{numNodes: 1, torch: {}}' 'restartPolicy: Never' >"$scratch/once.yaml"
 local_job() { run submit --local --runtime-file "$scratch/once.yaml" --runtime once "$@"; }
 
 # ends STATUS REGEX ARGUMENT...: a job of these options ends so, and says so.

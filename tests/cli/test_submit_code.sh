@@ -5,22 +5,7 @@ d=$scratch/d
 mkdir "$d" "$scratch/tmp" "$scratch/work"
 cd "$scratch/work" || exit 1
 export TMPDIR=$scratch/tmp
-cat >"$d/plain.yaml" <<'Y'
-apiVersion: trainer.kubeflow.org/v1alpha1
-kind: ClusterTrainingRuntime
-metadata: {name: plain}
-spec:
-  mlPolicy: {numNodes: 1}
-  template:
-    spec:
-      replicatedJobs:
-      - name: node
-        template:
-          metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}
-          spec:
-            backoffLimit: 0
-            template: {spec: {containers: [{name: node, image: x}]}}
-Y
+step_runtime plain '{numNodes: 1}' >"$d/plain.yaml"
 plain=(--runtime plain --runtime-file "$d/plain.yaml")
 cat >"$d/traps.py" <<'P'
 import hashlib, os, sys

@@ -19,6 +19,9 @@ import time
 import urllib.request
 import api
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import tap  # pylint: disable=wrong-import-position
+
 NS = f"faults-{os.getpid()}"
 TRAINER_NS = "kubeflow-system"
 MERGE = "application/merge-patch+json"
@@ -30,25 +33,19 @@ here = os.path.dirname(os.path.abspath(__file__))
 
 # ---- TAP -----------------------------------------------------------------------------------------
 class Tap:
-    def __init__(self):
-        self.tests = self.failures = 0
+    """tests/tap.py for tests that collect problems in lists."""
 
     def check(self, what, problems=()):
         """Passed when there are no problems; the first of them are shown."""
-        self.tests += 1
         problems = list(problems)
-        self.failures += bool(problems)
-        print(f"{'not ok' if problems else 'ok'} {self.tests} - {what}", flush=True)
-        for problem in problems[:20]:
-            print("# " + str(problem).replace("\n", "\n# "))
+        tap.check(what, "\n".join(str(problem) for problem in problems[:20]) or bool(problems))
         return not problems
 
     def true(self, what, value):
         return self.check(what, [] if value else ["it is not so"])
 
     def finish(self):
-        print(f"1..{self.tests}", flush=True)
-        sys.exit(self.failures != 0)
+        tap.finish()
 
 
 def note(text):

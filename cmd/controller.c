@@ -16,7 +16,7 @@
 enum { DEBUG_VERBOSITY = 4, MAX_VERBOSITY = 127 };
 
 struct controller_opts {
-	const char *config, *gates, *kubeconfig, *image;
+	const char *config, *gates, *kubeconfig, *image, *webhook_client_ca;
 	const char *zap_level, *zap_encoder;
 	int zap_devel, zap_stack, zap_time;
 };
@@ -36,6 +36,9 @@ static const struct opt opts_table[] = {
 		struct controller_opts, kubeconfig),
 	OPT_STR(0, "image", "REF", "our own image, for jobs' pods: that of this pod",
 		struct controller_opts, image),
+	OPT_STR(0, "webhook-client-ca", "FILE",
+		"require clients of the webhooks to have a certificate of these CAs",
+		struct controller_opts, webhook_client_ca),
 	OPT_STR(0, "zap-log-level", "LEVEL",
 		"debug, info, error, panic, or a number (from 4 on: debug)",
 		struct controller_opts, zap_level),
@@ -148,6 +151,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 		return -1;
 	code = load(o, &config, err);
 	config.image = o->image;
+	config.webhook_client_ca = o->webhook_client_ca;
 	config.strict = getenv("KFTRAINER_STRICT") != NULL;
 	if (!code)
 		code = run_with(o, &config, err);

@@ -63,6 +63,7 @@ struct manager_config {
 	} tls;
 	const char
 		*image; /* ours; NULL: that of this pod. No field of the file: --image */
+	const char *webhook_client_ca; /* a file; NULL: none. --webhook-client-ca */
 	bool gate_trainjob_status; /* featureGates.TrainJobStatus, or --feature-gates */
 	bool strict; /* the reconciler's; no field of the file: KFTRAINER_STRICT */
 };

@@ -63,6 +63,7 @@ struct manager {
 	struct kube *clients[N_CLIENTS];
 	struct http_sessions *sessions; /* all of them have the same server */
 	struct tls_server *tls;
+	struct tls_client_ca *client_ca;
 	struct cert_manager *certs;
 	struct scrape *scrape;
 	struct runtimes *runtimes;
@@ -193,7 +194,8 @@ static int start_certs(struct manager *m, struct error *err)
 		.metrics = m->metrics,
 	};
 
-	if (serve_tls(&m->tls, m->config, err))
+	if (serve_tls(&m->tls, m->config, err) ||
+	    serve_client_ca(&m->client_ca, m->config, err))
 		return -1;
 	conf.server = m->tls;
 	return cert_manager_start(&m->certs, &conf, err);
@@ -210,6 +212,7 @@ static int start_servers(struct manager *m, struct error *err)
 				     .status_server = m->config->gate_trainjob_status };
 	struct servers_conf conf = { .config = m->config,
 				     .tls = m->tls,
+				     .client_ca = m->client_ca,
 				     .certs = m->certs,
 				     .jobset_problem = jobset_problem,
 				     .ctx = m };
@@ -411,6 +414,7 @@ static void end_servers(struct manager *m)
 	scrape_free(m->scrape);
 	if (m->tls)
 		tls_server_free(m->tls);
+	tls_client_ca_free(m->client_ca);
 }
 
 static void release(struct manager *m)

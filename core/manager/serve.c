@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
@@ -14,7 +15,12 @@
  * API servers are few peers with many calls at once, and an admission call that finds
  * no place is an error of a user's: places for all that they may have in flight.
  */
-enum { MAX_LIST = 100, WEBHOOK_CONNECTIONS = 1024, WEBHOOK_PER_PEER = 768 };
+enum {
+	MAX_LIST = 100,
+	WEBHOOK_CONNECTIONS = 1024,
+	WEBHOOK_PER_PEER = 768,
+	MAX_CLIENT_CA = 256 * 1024
+};
 
 enum server { SERVE_HEALTH, SERVE_METRICS, SERVE_WEBHOOK, SERVE_STATUS, N_SERVERS };
 
@@ -77,6 +83,23 @@ int serve_tls(struct tls_server **ret, const struct manager_config *config,
 	conf.ciphers = ciphers[0] ? ciphers : NULL;
 	conf.alpn = alpn[0] ? alpn : NULL;
 	return tls_server_new(ret, &conf, err);
+}
+
+int serve_client_ca(struct tls_client_ca **ret, const struct manager_config *config,
+		    struct error *err)
+{
+	cleanup_buf struct buf pem = { .max = MAX_CLIENT_CA };
+
+	if (!config->webhook_client_ca)
+		return 0;
+	buf_adds(&pem, "");
+	if (file_read(&pem, config->webhook_client_ca, err))
+		return error_wrap(err, "--webhook-client-ca");
+	if (!tls_client_ca_new(ret, (const char *)pem.data, err))
+		return 0;
+	error_wrap(err, "--webhook-client-ca %s", config->webhook_client_ca);
+	err->kind = ERR_INVALID;
+	return -1;
 }
 
 /* ---- health ---- */
@@ -216,6 +239,7 @@ static int start_webhook(struct servers *s, struct error *err)
 	const struct httpd_conf conf = { .host = s->conf.config->webhook.host,
 					 .port = (int)s->conf.config->webhook.port,
 					 .tls = s->conf.tls,
+					 .client_ca = s->conf.client_ca,
 					 .max_body = WEBHOOK_MAX_BODY,
 					 .max_connections = WEBHOOK_CONNECTIONS,
 					 .max_per_peer = WEBHOOK_PER_PEER,

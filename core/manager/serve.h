@@ -14,11 +14,16 @@
 MUST_CHECK int serve_tls(struct tls_server **ret, const struct manager_config *config,
 			 struct error *err);
 
+/* config.webhook_client_ca's certificates; *ret NULL: not set. ERR_INVALID names the file. */
+MUST_CHECK int serve_client_ca(struct tls_client_ca **ret,
+			       const struct manager_config *config, struct error *err);
+
 struct servers;
 
 struct servers_conf {
 	const struct manager_config *config;
 	struct tls_server *tls;
+	struct tls_client_ca *client_ca; /* of the webhooks' clients; or NULL */
 	struct cert_manager *certs;
 	struct scrape *scrape;
 	struct webhook *webhook;

@@ -396,8 +396,8 @@ static bool conn_begin(struct conn *c)
 	int64_t ms = conf->idle_ms < HANDSHAKE_MS ? conf->idle_ms : HANDSHAKE_MS;
 	struct error err = { 0 };
 
-	return !conf->tls ||
-	       !tls_accept(&c->tls, conf->tls, c->fd, clock_ms() + ms, &err);
+	return !conf->tls || !tls_accept(&c->tls, conf->tls, conf->client_ca, c->fd,
+					 clock_ms() + ms, &err);
 }
 
 static void *conn_main(void *ctx)

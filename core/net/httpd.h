@@ -23,6 +23,7 @@
 
 struct httpd;
 struct tls_server;
+struct tls_client_ca;
 
 struct httpd_request {
 	const char *method, *path, *query; /* path as sent, before '?'; query may be "" */
@@ -48,6 +49,8 @@ struct httpd_conf {
 	const char *host;       /* "" or NULL: all addresses, IPv6 and IPv4 */
 	int port;               /* 0: any, see httpd_port() */
 	struct tls_server *tls; /* NULL: plain */
+	const struct tls_client_ca
+		*client_ca; /* with tls: required of clients; or NULL */
 	/*
 	 * 0: 64 KiB. More: on_large, or 413. What bodies have beyond 64 KiB each may
 	 * together be 4 * max_body + 16 MiB; more: 503.

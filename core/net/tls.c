@@ -37,8 +37,13 @@ struct tls_server {
 	struct identity *identity;
 };
 
+struct tls_client_ca {
+	mbedtls_x509_crt chain;
+};
+
 struct tls_conn {
 	mbedtls_ssl_context ssl;
+	const struct tls_client_ca *client_ca;
 	struct identity *identity;
 	int fd;
 };
@@ -124,6 +129,11 @@ static int on_certificate(mbedtls_ssl_context *ssl)
 {
 	struct tls_conn *c = mbedtls_ssl_get_user_data_p(ssl);
 
+	if (c->client_ca) {
+		mbedtls_ssl_set_hs_ca_chain(ssl, (mbedtls_x509_crt *)&c->client_ca->chain,
+					    NULL);
+		mbedtls_ssl_set_hs_authmode(ssl, MBEDTLS_SSL_VERIFY_REQUIRED);
+	}
 	return mbedtls_ssl_set_hs_own_cert(ssl, &c->identity->chain, &c->identity->key);
 }
 
@@ -330,7 +340,37 @@ static void conn_free(struct tls_conn *c)
 	free(c);
 }
 
-int tls_accept(struct tls_conn **ret, struct tls_server *s, int fd, int64_t deadline,
+int tls_client_ca_new(struct tls_client_ca **ret, const char *pem, struct error *err)
+{
+	struct tls_client_ca *ca;
+	int rc;
+
+	if (crypto_start(err))
+		return -1;
+	ca = xcalloc(1, sizeof(*ca));
+	mbedtls_x509_crt_init(&ca->chain);
+	rc = strlen(pem) > MAX_PEM
+		     ? -1
+		     : mbedtls_x509_crt_parse(&ca->chain, (const unsigned char *)pem,
+					      strlen(pem) + 1);
+	if (!rc) {
+		*ret = ca;
+		return 0;
+	}
+	tls_client_ca_free(ca);
+	return error_set(err, ERR_FORMAT, "expected CA certificates in PEM");
+}
+
+void tls_client_ca_free(struct tls_client_ca *ca)
+{
+	if (!ca)
+		return;
+	mbedtls_x509_crt_free(&ca->chain);
+	free(ca);
+}
+
+int tls_accept(struct tls_conn **ret, struct tls_server *s,
+	       const struct tls_client_ca *client_ca, int fd, int64_t deadline,
 	       struct error *err)
 {
 	struct identity *identity = identity_take(s);
@@ -341,6 +381,7 @@ int tls_accept(struct tls_conn **ret, struct tls_server *s, int fd, int64_t dead
 		return error_set(err, ERR_BUSY, "no certificate yet");
 	c = xcalloc(1, sizeof(*c));
 	c->identity = identity;
+	c->client_ca = client_ca;
 	c->fd = fd;
 	mbedtls_ssl_init(&c->ssl);
 	rc = mbedtls_ssl_setup(&c->ssl, &s->conf);

@@ -7,7 +7,8 @@
  * caller's. Reads and writes wait with poll(2), never longer than the deadline
  * (clock_ms()); another thread ends them with shutdown(2) of the descriptor.
  *
- * Keys: RSA, P-256, P-384, P-521. No tickets, no renegotiation, no client certificates.
+ * Keys: RSA, P-256, P-384, P-521. No tickets, no renegotiation; client certificates
+ * where tls_accept() is given their CA.
  * Errors: ERR_TIMEOUT; ERR_FORMAT where the peer breaks the protocol; ERR_IO.
  */
 #ifndef NET_TLS_H
@@ -43,9 +44,22 @@ MUST_CHECK int tls_server_identity(struct tls_server *s, const char *cert_pem,
 				   const char *key_pem, struct error *err);
 bool tls_server_ready(const struct tls_server *s); /* it has an identity */
 
-/* Handshake on an accepted, non-blocking socket. ERR_BUSY: there is no identity yet. */
-MUST_CHECK int tls_accept(struct tls_conn **ret, struct tls_server *s, int fd,
-			  int64_t deadline, struct error *err);
+/*
+ * CAs whose client certificates are accepted: PEM. Immutable, for any number of servers and
+ * threads; outlives their connections. ERR_FORMAT: not certificates.
+ */
+struct tls_client_ca;
+MUST_CHECK int tls_client_ca_new(struct tls_client_ca **ret, const char *pem,
+				 struct error *err);
+void tls_client_ca_free(struct tls_client_ca *ca);
+
+/*
+ * Handshake on an accepted, non-blocking socket. `client_ca`: the client must present a
+ * certificate signed by one of these; NULL: none is requested. ERR_BUSY: no identity yet.
+ */
+MUST_CHECK int tls_accept(struct tls_conn **ret, struct tls_server *s,
+			  const struct tls_client_ca *client_ca, int fd, int64_t deadline,
+			  struct error *err);
 /* *ret_n is 0 at the end of the stream. */
 MUST_CHECK int tls_read(struct tls_conn *c, void *data, size_t max, size_t *ret_n,
 			int64_t deadline, struct error *err);

@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -71,12 +72,12 @@ class Api:
 class Controller:
     """Of the program, with that API server; settings are lines of its configuration."""
 
-    def __init__(self, api, folder, settings=""):
+    def __init__(self, api, folder, settings="", options=()):
         config, kubeconfig, self.log = (os.path.join(folder, name) for name in ("config", "kubeconfig", "log"))
-        self.health = free_port()
+        self.health, self.webhook = free_port(), free_port()
         with open(config, "w", encoding="utf-8") as file:
             file.write("apiVersion: config.trainer.kubeflow.org/v1alpha1\nkind: Configuration\n"
-                       f"webhook: {{host: 127.0.0.1, port: {free_port()}}}\nmetrics: {{bindAddress: '0'}}\n"
+                       f"webhook: {{host: 127.0.0.1, port: {self.webhook}}}\nmetrics: {{bindAddress: '0'}}\n"
                        f"health: {{healthProbeBindAddress: '127.0.0.1:{self.health}'}}\n" + settings)
         with open(kubeconfig, "w", encoding="utf-8") as file:
             json.dump({"apiVersion": "v1", "kind": "Config", "clusters": [{"name": "c", "cluster": {"server": api.url}}],
@@ -84,7 +85,7 @@ class Controller:
                        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}]}, file)
         env = {name: value for name, value in os.environ.items() if not name.startswith(("KUBE", "POD_"))}
         with open(self.log, "wb") as log:
-            self.process = subprocess.Popen([PROGRAM, "controller", "--config", config, "--kubeconfig", kubeconfig],
+            self.process = subprocess.Popen([PROGRAM, "controller", "--config", config, "--kubeconfig", kubeconfig, *options],
                                             env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def text(self):
@@ -257,6 +258,50 @@ def scene_failure(api, folder):
     check("without the right to read pods it is JobSet's message",
           None if until(lambda: failed_message(api, "m")) and failed_message(api, "m") == SAYS else failed_message(api, "m"))
     one.stop()
+
+
+def client_certificate(folder, name):
+    """A CA, and a client's certificate and key of it."""
+    path = os.path.join(folder, name)
+    for line in (f"req -x509 -newkey rsa:2048 -nodes -keyout {path}-ca.key -subj /CN={name}-ca -days 1 -out {path}-ca.crt",
+                 f"req -new -newkey rsa:2048 -nodes -keyout {path}.key -subj /CN={name} -out {path}.csr",
+                 f"x509 -req -in {path}.csr -CA {path}-ca.crt -CAkey {path}-ca.key -CAcreateserial -days 1 -out {path}.crt"):
+        subprocess.run(["openssl", *line.split()], check=True, capture_output=True)
+    return path
+
+
+def review(port, client=None):
+    """The HTTP status of a webhook for a client with that certificate, or None: the server refuses the connection."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    if client:
+        context.load_cert_chain(client + ".crt", client + ".key")
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context))
+    try:
+        with opener.open(f"https://127.0.0.1:{port}/", data=b"{}", timeout=SECONDS) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        return error.code
+    except OSError:
+        return None
+
+
+def scene_client_ca(api, folder):
+    """Webhooks that only clients of one CA reach."""
+    mine, other = (client_certificate(folder, name) for name in ("mine", "other"))
+    one = Controller(api, folder, options=["--webhook-client-ca", mine + "-ca.crt"])
+    check("a client of --webhook-client-ca is answered", None if until(lambda: review(one.webhook, mine)) else one.text())
+    check("... one of another CA is not", review(one.webhook, other))
+    check("... one without a certificate is not", review(one.webhook))
+    check("... probes need none", None if one.probe("/healthz")[0] == 200 else one.text())
+    one.stop()
+    one = Controller(api, folder)
+    check("without the option anyone is answered", None if until(lambda: review(one.webhook)) else one.text())
+    one.stop()
+    for what, path in (("missing", os.path.join(folder, "none")), ("without certificates", os.path.join(folder, "config"))):
+        one = Controller(api, folder, options=["--webhook-client-ca", path])
+        check(f"a file that is {what} ends it, named", None if until(lambda: one.process.poll() is not None) and
+              one.process.returncode and one.lines(f"--webhook-client-ca.*{re.escape(path)}") else one.text())
 
 
 def main():

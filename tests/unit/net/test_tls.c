@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include "net/x509.h"
+#include "tests/unit/base/base_test.h"
 #include "tests/unit/net/client.h"
 #include "tests/unit/net/command.h"
 
@@ -114,6 +115,52 @@ static void test_curl(void **state)
 		0);
 	assert_string_equal(f.c.text, "1 0 0 ");
 	stop(&f);
+}
+
+/* Certificates that are of the right CA, of another one, and none, over both versions. */
+static void test_client_certificates(void **state)
+{
+	static const struct {
+		const char *options;
+		bool accepted;
+	} rows[] = {
+		{ "", false },
+		{ "--cert client.crt --key client.key", true },
+		{ "--cert other.crt --key other.key", false },
+	};
+	static const char *const versions[] = { "--tls-max 1.2", "--tlsv1.3" };
+	static const char make[] = "for n in client other; do "
+				   "openssl ecparam -name prime256v1 -genkey -noout "
+				   "-out $n-ca.key && openssl req -x509 -new -key "
+				   "$n-ca.key -subj /CN=$n-ca -days 1 -out $n-ca.crt && "
+				   "openssl ecparam -name prime256v1 -genkey -noout "
+				   "-out $n.key && openssl req -new -key $n.key "
+				   "-subj /CN=$n -out $n.csr && openssl x509 -req -in "
+				   "$n.csr -CA $n-ca.crt -CAkey $n-ca.key "
+				   "-CAcreateserial -days 1 -out $n.crt; done";
+	struct fixture f = { .ca = *state };
+	struct tls_client_ca *ca = NULL;
+	cleanup_arena struct arena a = { 0 };
+	struct error err = { 0 };
+
+	command_setup(&f.c, "openssl");
+	command_run(&f.c, make);
+	command_run(&f.c, "cat client-ca.crt");
+	assert_int_equal(tls_client_ca_new(&ca, f.c.text, &err), 0);
+	start(&f, (struct tls_conf){ 0 }, (struct httpd_conf){ .client_ca = ca });
+	for (size_t v = 0; v < N_ROWS(versions); v++)
+		for (size_t i = 0; i < N_ROWS(rows); i++) {
+			const char *options =
+				arena_printf(&a, "%s %s -o answer -w %%{http_code}",
+					     versions[v], rows[i].options);
+
+			print_message("# %s\n", options);
+			assert_int_equal(fetch(&f, options, "/x") == 0, rows[i].accepted);
+		}
+	stop(&f);
+	tls_client_ca_free(ca);
+	assert_int_equal(tls_client_ca_new(&ca, "no PEM", &err), -1);
+	assert_int_equal(err.kind, ERR_FORMAT);
 }
 
 static void test_settings(void **state)
@@ -444,6 +491,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_curl),
+		cmocka_unit_test(test_client_certificates),
 		cmocka_unit_test(test_settings),
 		cmocka_unit_test(test_ciphers),
 		cmocka_unit_test(test_identities),

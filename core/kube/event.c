@@ -45,11 +45,9 @@ struct bucket {
 };
 
 struct event_recorder {
-	struct kube *kube;
+	struct event_recorder_conf conf;
 	struct arena arena;
-	const char *component, *instance;
-	void (*on_drop)(void *ctx, const struct error *err);
-	void *ctx;
+	const char *instance;
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
@@ -106,8 +104,8 @@ static cJSON *document(const struct event_recorder *r, const cJSON *about,
 	json_put_str(doc, e->reason, "reason");
 	json_put_str(doc, cut(&arena, e->message, MAX_MESSAGE), "message");
 	json_put_str(doc, e->warning ? "Warning" : "Normal", "type");
-	json_put_str(doc, r->component, "source", "component");
-	json_put_str(doc, r->component, "reportingComponent");
+	json_put_str(doc, r->conf.component, "source", "component");
+	json_put_str(doc, r->conf.component, "reportingComponent");
 	json_put_str(doc, r->instance, "reportingInstance");
 	if (e->action)
 		json_put_str(doc, e->action, "action");
@@ -271,12 +269,11 @@ struct outgoing {
 static int patch(struct event_recorder *r, const struct outgoing *l, const char *name,
 		 struct error *err)
 {
-	static const struct kube_write plain = { 0 };
 	struct kube_ref ref = { "v1", "Event", meta_namespace(l->doc), name };
 	cleanup_json cJSON *changes = cJSON_CreateObject();
 
 	put_changes(changes, json_str(l->doc, "message"), l->last, l->count);
-	return kube_merge_patch(r->kube, &ref, changes, &plain, NULL, err);
+	return kube_merge_patch(r->conf.kube, &ref, changes, &kube_plain, NULL, err);
 }
 
 static const char *new_name(struct arena *arena, const struct outgoing *l)
@@ -293,13 +290,12 @@ static const char *new_name(struct arena *arena, const struct outgoing *l)
 static int create(struct event_recorder *r, const struct outgoing *l, const char *name,
 		  struct error *err)
 {
-	static const struct kube_write plain = { 0 };
 	char text[TIME_TEXT_SIZE];
 
 	meta_set_name(l->doc, name);
 	json_put_str(l->doc, time_text(l->first, text), "firstTimestamp");
 	put_changes(l->doc, json_str(l->doc, "message"), l->last, l->count);
-	return kube_create(r->kube, l->doc, &plain, NULL, err);
+	return kube_create(r->conf.kube, l->doc, &kube_plain, NULL, err);
 }
 
 static int deliver(struct event_recorder *r, const struct outgoing *l, char **ret_name,
@@ -380,10 +376,10 @@ static void send_one(struct event_recorder *r, struct series *s)
 		s->name = name;
 	}
 	dropped = settle(r, s, l.doc, rc, &err);
-	if (!dropped || !r->on_drop)
+	if (!dropped || !r->conf.on_drop)
 		return;
 	pthread_mutex_unlock(&r->lock);
-	r->on_drop(r->ctx, &err);
+	r->conf.on_drop(r->conf.ctx, &err);
 	pthread_mutex_lock(&r->lock);
 }
 
@@ -419,8 +415,8 @@ static void release(struct event_recorder *r)
 	free(r);
 }
 
-int event_recorder_new(struct event_recorder **ret, struct kube *k, const char *component,
-		       struct error *err)
+int event_recorder_new(struct event_recorder **ret,
+		       const struct event_recorder_conf *conf, struct error *err)
 {
 	struct event_recorder *r = xcalloc(1, sizeof(*r));
 	char host[256] = "";
@@ -428,11 +424,12 @@ int event_recorder_new(struct event_recorder **ret, struct kube *k, const char *
 
 	gethostname(host, sizeof(host) - 1);
 	clock_gettime(CLOCK_REALTIME, &now);
-	r->kube = k;
+	r->conf = *conf;
 	r->waiting_end = &r->waiting;
-	r->component = arena_strdup(&r->arena, component);
-	r->instance = cut(&r->arena, arena_printf(&r->arena, "%s-%s", component, host),
-			  MAX_INSTANCE);
+	r->conf.component = arena_strdup(&r->arena, conf->component);
+	r->instance =
+		cut(&r->arena, arena_printf(&r->arena, "%s-%s", conf->component, host),
+		    MAX_INSTANCE);
 	r->stamp = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 	r->end_ms = -1;
 	pthread_mutex_init(&r->lock, NULL);
@@ -443,16 +440,6 @@ int event_recorder_new(struct event_recorder **ret, struct kube *k, const char *
 	}
 	*ret = r;
 	return 0;
-}
-
-void event_recorder_on_drop(struct event_recorder *r,
-			    void (*on_drop)(void *ctx, const struct error *err),
-			    void *ctx)
-{
-	pthread_mutex_lock(&r->lock);
-	r->on_drop = on_drop;
-	r->ctx = ctx;
-	pthread_mutex_unlock(&r->lock);
 }
 
 void event_recorder_free(struct event_recorder *r, int64_t ms)

@@ -16,19 +16,23 @@
 
 struct event_recorder;
 
-/* k: a client of its own (others should not wait for events), with after_stop. */
-MUST_CHECK int event_recorder_new(struct event_recorder **ret, struct kube *k,
-				  const char *component, struct error *err);
-/* Told of each event that could not be sent, in the sender's thread; for a log. */
-void event_recorder_on_drop(struct event_recorder *r,
-			    void (*on_drop)(void *ctx, const struct error *err),
-			    void *ctx);
+/* kube: a client of its own (others should not wait for events), with after_stop. */
+struct event_recorder_conf {
+	struct kube *kube;
+	const char *component; /* copied */
+	/* Each event that could not be sent, in the sender's thread; or NULL. */
+	void (*on_drop)(void *ctx, const struct error *err);
+	void *ctx;
+};
+MUST_CHECK int event_recorder_new(struct event_recorder **ret,
+				  const struct event_recorder_conf *conf,
+				  struct error *err);
 /* Sends what waits, for about ms; frees. A call under way is waited for. */
 void event_recorder_free(struct event_recorder *r, int64_t ms);
 
 struct event {
 	bool warning;        /* else Normal */
-	const char *reason;  /* "JobSetCreated" */
+	const char *reason;  /* "Created" */
 	const char *action;  /* may be NULL */
 	const char *message; /* cut to 1024 bytes, at a character */
 	const char *series;  /* one Event, with the last message; NULL: the message */

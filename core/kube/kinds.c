@@ -1,6 +1,5 @@
 /*
- * kinds.c - what kinds are called in paths: a table for those this program meets,
- * discovery for others (remembered).
+ * kinds.c - paths of kinds: known ones of api/kinds.h, others by discovery (remembered).
  */
 #include <string.h>
 
@@ -10,66 +9,9 @@
 #include "base/xmalloc.h"
 #include "kube/kube_impl.h"
 
-#define TRAINER  "trainer.kubeflow.org/v1alpha1"
-#define RBAC     "rbac.authorization.k8s.io/v1"
-#define WEBHOOKS "admissionregistration.k8s.io/v1"
-
-static const struct kube_kind known[] = {
-	{ TRAINER, "TrainJob", "trainjobs", true },
-	{ TRAINER, "TrainingRuntime", "trainingruntimes", true },
-	{ TRAINER, "ClusterTrainingRuntime", "clustertrainingruntimes", false },
-	{ "jobset.x-k8s.io/v1alpha2", "JobSet", "jobsets", true },
-	{ "scheduling.x-k8s.io/v1alpha1", "PodGroup", "podgroups", true },
-	{ "scheduling.volcano.sh/v1beta1", "PodGroup", "podgroups", true },
-	{ "v1", "ConfigMap", "configmaps", true },
-	{ "v1", "Event", "events", true },
-	{ "v1", "LimitRange", "limitranges", true },
-	{ "v1", "Namespace", "namespaces", false },
-	{ "v1", "Node", "nodes", false },
-	{ "v1", "PersistentVolumeClaim", "persistentvolumeclaims", true },
-	{ "v1", "Pod", "pods", true },
-	{ "v1", "Secret", "secrets", true },
-	{ "v1", "Service", "services", true },
-	{ "v1", "ServiceAccount", "serviceaccounts", true },
-	{ "apps/v1", "Deployment", "deployments", true },
-	{ "batch/v1", "Job", "jobs", true },
-	{ "coordination.k8s.io/v1", "Lease", "leases", true },
-	{ "discovery.k8s.io/v1", "EndpointSlice", "endpointslices", true },
-	{ "networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", true },
-	{ "node.k8s.io/v1", "RuntimeClass", "runtimeclasses", false },
-	{ "policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", true },
-	{ "scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", false },
-	{ RBAC, "ClusterRole", "clusterroles", false },
-	{ RBAC, "ClusterRoleBinding", "clusterrolebindings", false },
-	{ RBAC, "Role", "roles", true },
-	{ RBAC, "RoleBinding", "rolebindings", true },
-	{ WEBHOOKS, "MutatingWebhookConfiguration", "mutatingwebhookconfigurations",
-	  false },
-	{ WEBHOOKS, "ValidatingWebhookConfiguration", "validatingwebhookconfigurations",
-	  false },
-	{ "apiextensions.k8s.io/v1", "CustomResourceDefinition",
-	  "customresourcedefinitions", false },
-	{ "authentication.k8s.io/v1", "TokenReview", "tokenreviews", false },
-	{ "authentication.k8s.io/v1", "SelfSubjectReview", "selfsubjectreviews", false },
-	{ "authorization.k8s.io/v1", "SubjectAccessReview", "subjectaccessreviews",
-	  false },
-	{ "authorization.k8s.io/v1", "SelfSubjectAccessReview",
-	  "selfsubjectaccessreviews", false },
-	{ "networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", true },
-};
-
 static const char *root_of(const char *api_version)
 {
 	return strchr(api_version, '/') ? "/apis/" : "/api/";
-}
-
-static const struct kube_kind *find_known(const char *api_version, const char *kind)
-{
-	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
-		if (!strcmp(known[i].kind, kind) &&
-		    !strcmp(known[i].api_version, api_version))
-			return &known[i];
-	return NULL;
 }
 
 /* APIResourceList's members are named here only. NULL: not served. */
@@ -104,13 +46,10 @@ static int discover(struct kube *k, const char *api_version, cJSON **ret,
 	free(group);
 	if (buf_check(&path, "apiVersion", err))
 		return -1;
+	*ret = NULL;
 	if (!kube_call(k, "GET", (char *)path.data, NULL, ret, err))
 		return 0;
-	if (err->kind != ERR_NOT_FOUND)
-		return -1;
-	*err = (struct error){ 0 };
-	*ret = NULL;
-	return 0;
+	return error_clear_if(err, ERR_NOT_FOUND);
 }
 
 int kube_serves(struct kube *k, const char *api_version, const char *kind, bool *ret,
@@ -125,11 +64,11 @@ int kube_serves(struct kube *k, const char *api_version, const char *kind, bool 
 }
 
 /* One allocation: the strings lie behind the struct. */
-static struct kube_kind *kind_new(const char *api_version, const char *kind,
-				  const char *plural, bool namespaced)
+static struct kind *new_kind(const char *api_version, const char *kind,
+			     const char *plural, bool namespaced)
 {
 	size_t a = strlen(api_version) + 1, b = strlen(kind) + 1, c = strlen(plural) + 1;
-	struct kube_kind *ret = xcalloc(1, sizeof(*ret) + a + b + c);
+	struct kind *ret = xcalloc(1, sizeof(*ret) + a + b + c);
 	char *p = (char *)(ret + 1);
 
 	ret->api_version = memcpy(p, api_version, a);
@@ -139,10 +78,10 @@ static struct kube_kind *kind_new(const char *api_version, const char *kind,
 	return ret;
 }
 
-static const struct kube_kind *remember(struct kube *k, const char *key,
-					struct kube_kind *take_kind)
+static const struct kind *remember(struct kube *k, const char *key,
+				   struct kind *take_kind)
 {
-	const struct kube_kind *ret;
+	const struct kind *ret;
 
 	pthread_mutex_lock(&k->lock);
 	ret = map_get(&k->kinds, key);
@@ -156,18 +95,18 @@ static const struct kube_kind *remember(struct kube *k, const char *key,
 }
 
 int kube_kind(struct kube *k, const char *api_version, const char *kind,
-	      const struct kube_kind **ret, struct error *err)
+	      const struct kind **ret, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_json cJSON *list = NULL;
-	const struct kube_kind *found;
+	const struct kind *found;
 	const cJSON *r;
 	const char *key, *plural;
 
 	if (!api_version || !kind || !*api_version || !*kind)
 		return error_set(err, ERR_INVALID,
 				 "an object without apiVersion or without kind");
-	found = find_known(api_version, kind);
+	found = kind_find(api_version, kind);
 	key = arena_printf(&arena, "%s/%s", api_version, kind);
 	if (!found) {
 		pthread_mutex_lock(&k->lock);
@@ -185,7 +124,7 @@ int kube_kind(struct kube *k, const char *api_version, const char *kind,
 					 "CustomResourceDefinition installed?",
 					 kind, api_version);
 		found = remember(k, key,
-				 kind_new(api_version, kind, plural,
+				 new_kind(api_version, kind, plural,
 					  json_bool(r, false, "namespaced")));
 	}
 	*ret = found;
@@ -221,7 +160,7 @@ int kube_path(struct arena *arena, struct kube *k, const struct kube_ref *ref,
 	      const char **ret, struct error *err)
 {
 	cleanup_buf struct buf path = { .max = 4000 };
-	const struct kube_kind *kind;
+	const struct kind *kind;
 	const char *ns = ref->ns;
 
 	if (kube_kind(k, ref->api_version, ref->kind, &kind, err))
@@ -249,7 +188,7 @@ const char *kube_what(struct arena *arena, struct kube *k, const char *verb,
 		      const struct kube_ref *ref)
 {
 	struct error ignored = { 0 };
-	const struct kube_kind *kind;
+	const struct kind *kind;
 	const char *group, *slash;
 	const char *plural = "objects", *ns = ref->ns;
 

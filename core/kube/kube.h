@@ -3,10 +3,9 @@
  *
  * A struct kube may be used by any number of threads. Objects are documents, without
  * metadata.managedFields (managed.h); what is returned is the caller's. Names of
- * resources come from a table in kinds.c for the kinds this program uses, and from
- * discovery for others.
+ * resources come from api/kinds.h, and from discovery for kinds that are not there.
  *
- * Errors carry the API server's own words: "get jobsets.jobset.x-k8s.io team-a/bert:
+ * Errors carry the API server's own words: "get deployments.apps team-a/bert:
  * <message>". Kinds: ERR_NOT_FOUND 404, ERR_DENIED 401 403, ERR_CONFLICT 409,
  * ERR_EXISTS 409 AlreadyExists, ERR_EXPIRED 410, ERR_INVALID 400 422 and 403 of an
  * admission webhook, ERR_BUSY 429 503 504 500 after the retries that Retry-After
@@ -51,7 +50,7 @@ struct kube_ref {
 };
 struct kube_ref kube_ref_of(const cJSON *obj); /* borrows obj's strings */
 
-/* "/apis/jobset.x-k8s.io/v1alpha2/namespaces/a/jobsets/b"; name may be NULL. In the arena. */
+/* "/apis/apps/v1/namespaces/a/deployments/b"; name may be NULL. In the arena. */
 MUST_CHECK int kube_path(struct arena *arena, struct kube *k, const struct kube_ref *ref,
 			 const char **ret, struct error *err);
 /* Does the server serve that kind? Asks each time. */
@@ -60,6 +59,10 @@ MUST_CHECK int kube_serves(struct kube *k, const char *api_version, const char *
 
 MUST_CHECK int kube_get(struct kube *k, const struct kube_ref *ref, cJSON **ret,
 			struct error *err);
+
+/* The same, but an absent object is no error: *ret is NULL then. */
+MUST_CHECK int kube_find(struct kube *k, const struct kube_ref *ref, cJSON **ret,
+			 struct error *err);
 
 /* How to write. `{ 0 }` is the plain way. */
 struct kube_write {
@@ -71,6 +74,7 @@ struct kube_write {
 	cJSON **ret_warnings; /* array of strings; or NULL */
 	cJSON **ret_refusal;  /* of a refused call: its metav1.Status; or NULL */
 };
+extern const struct kube_write kube_plain;
 /* ret may be NULL in each. */
 MUST_CHECK int kube_create(struct kube *k, const cJSON *obj, const struct kube_write *how,
 			   cJSON **ret, struct error *err);
@@ -92,8 +96,7 @@ struct kube_select {
 	const char *label_selector, *field_selector; /* or NULL */
 	bool meta_only;                              /* PartialObjectMetadata */
 	int64_t page;                                /* objects a page; 0: 500 */
-	const char
-		*without; /* a list in spec that is not read: "replicatedJobs"; or NULL */
+	const char *without; /* a list in spec that is not read: "containers"; or NULL */
 };
 /*
  * Each object of all pages (ref->name is not looked at); it belongs to on_item.

@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 
+#include "api/kinds.h"
 #include "base/map.h"
 #include "kube/kube.h"
 #include "net/http.h"
@@ -36,7 +37,7 @@ struct kube {
 	double tokens;        /* of the limiter; below 0: so many calls wait for theirs */
 	int64_t patience_ms;  /* that one may wait for its turn; 0: as long as it takes */
 	int64_t refilled_ms;
-	struct map kinds; /* discovered: "apiVersion/kind" to struct kube_kind */
+	struct map kinds; /* discovered: "apiVersion/kind" to struct kind */
 };
 
 /* ---- kube_auth.c ---- */
@@ -85,17 +86,17 @@ const char *const *kube_headers(struct arena *arena, const struct kube *k,
 				const struct kube_request *req,
 				const char *authorization);
 
+/* Adds "?name=value" or "&name=value", escaped; nothing for a value of NULL or "". */
+void kube_add_query(struct buf *out, const char *name, const char *value);
+
 /* ---- kinds.c ---- */
 
-struct kube_kind {
-	const char *api_version, *kind, *plural;
-	bool namespaced;
-};
+/* A known kind, or a discovered one, which lives as long as k. */
 MUST_CHECK int kube_kind(struct kube *k, const char *api_version, const char *kind,
-			 const struct kube_kind **ret, struct error *err);
+			 const struct kind **ret, struct error *err);
 void kube_kinds_release(struct kube *k);
 
-/* "get jobsets.jobset.x-k8s.io team-a/bert" */
+/* "get deployments.apps team-a/bert" */
 const char *kube_what(struct arena *arena, struct kube *k, const char *verb,
 		      const struct kube_ref *ref);
 

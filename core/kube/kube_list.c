@@ -76,7 +76,7 @@ static int on_list_data(void *ctx, const void *data, size_t len, struct error *e
 	return split_feed(&l->split, data, len, err);
 }
 
-static void add_query(struct buf *out, const char *name, const char *value)
+void kube_add_query(struct buf *out, const char *name, const char *value)
 {
 	bool first = !strchr((char *)out->data, '?');
 
@@ -127,7 +127,7 @@ static int list_page(struct kube *k, struct listing *l, char **token, char **ver
 	char *next = NULL;
 
 	buf_adds(&path, l->path);
-	add_query(&path, "continue", *token);
+	kube_add_query(&path, "continue", *token);
 	if (buf_check(&path, "path", err))
 		return -1;
 	req.path = (char *)path.data;
@@ -152,8 +152,8 @@ static int collection_path(struct buf *out, struct kube *k, const struct kube_re
 	if (kube_path(&arena, k, &at, &path, err))
 		return -1;
 	buf_adds(out, path);
-	add_query(out, "labelSelector", select->label_selector);
-	add_query(out, "fieldSelector", select->field_selector);
+	kube_add_query(out, "labelSelector", select->label_selector);
+	kube_add_query(out, "fieldSelector", select->field_selector);
 	return 0;
 }
 
@@ -167,10 +167,11 @@ static int list_pages(struct kube *k, struct listing *l, int64_t page, char **ve
 	cleanup_buf struct buf path = { .max = 64 * 1024 };
 	cleanup_free char *token = NULL;
 	const char *whole = l->path;
+	char limit[24];
 
+	snprintf(limit, sizeof(limit), "%lld", (long long)(page > 0 ? page : PAGE));
 	buf_adds(&path, whole);
-	buf_printf(&path, "%slimit=%lld", strchr(whole, '?') ? "&" : "?",
-		   (long long)(page > 0 ? page : PAGE));
+	kube_add_query(&path, "limit", limit);
 	l->path = (char *)path.data;
 	for (int n = 0; n < MAX_PAGES; n++) {
 		if (!list_page(k, l, &token, version, err)) {
@@ -328,7 +329,7 @@ int kube_watch(struct kube *k, const struct kube_ref *ref,
 		return -1;
 	buf_printf(&path, "%swatch=true&allowWatchBookmarks=true&timeoutSeconds=%lld",
 		   strchr((char *)path.data, '?') ? "&" : "?", (long long)seconds);
-	add_query(&path, "resourceVersion", opts->version);
+	kube_add_query(&path, "resourceVersion", opts->version);
 	if (buf_check(&path, "path", err))
 		return -1;
 	req.path = (char *)path.data;

@@ -39,6 +39,12 @@ int kube_get(struct kube *k, const struct kube_ref *ref, cJSON **ret, struct err
 	return answer(&resp, req.what, ret, err);
 }
 
+int kube_find(struct kube *k, const struct kube_ref *ref, cJSON **ret, struct error *err)
+{
+	*ret = NULL;
+	return kube_get(k, ref, ret, err) ? error_clear_if(err, ERR_NOT_FOUND) : 0;
+}
+
 static void keep_warnings(const struct http_response *resp, cJSON **ret)
 {
 	if (!ret)
@@ -53,53 +59,33 @@ static int write_path(struct arena *arena, const char *path, const struct kube_w
 		      const char **ret, struct error *err)
 {
 	cleanup_buf struct buf out = { .max = 8000 };
-	const char *sep = "?";
 
 	buf_adds(&out, path);
 	if (how->subresource)
 		buf_printf(&out, "/%s", how->subresource);
-	if (how->manager) {
-		buf_printf(&out, "%sfieldManager=", sep);
-		http_escape(&out, how->manager);
-		sep = "&";
-	}
-	if (how->force) {
-		buf_printf(&out, "%sforce=true", sep);
-		sep = "&";
-	}
-	if (how->dry_run) {
-		buf_printf(&out, "%sdryRun=All", sep);
-		sep = "&";
-	}
-	if (how->strict)
-		buf_printf(&out, "%sfieldValidation=Strict", sep);
+	kube_add_query(&out, "fieldManager", how->manager);
+	kube_add_query(&out, "force", how->force ? "true" : NULL);
+	kube_add_query(&out, "dryRun", how->dry_run ? "All" : NULL);
+	kube_add_query(&out, "fieldValidation", how->strict ? "Strict" : NULL);
 	if (buf_check(&out, "path", err))
 		return -1;
 	*ret = arena_strdup(arena, (char *)out.data);
 	return 0;
 }
 
+const struct kube_write kube_plain;
+
 /* A way to write. */
 struct manner {
 	const char *verb, *method, *content_type;
 	bool named, again;
 };
-static const struct manner create_manner = { .verb = "create", .method = "POST" };
-static const struct manner update_manner = { .verb = "update",
-					     .method = "PUT",
-					     .named = true };
-static const struct manner apply_manner = { .verb = "apply",
-					    .method = "PATCH",
-					    .content_type =
-						    "application/apply-patch+yaml",
-					    .named = true,
-					    .again = true };
-static const struct manner merge_manner = { .verb = "patch",
-					    .method = "PATCH",
-					    .content_type =
-						    "application/merge-patch+json",
-					    .named = true,
-					    .again = true };
+static const struct manner create = { "create", "POST", NULL, false, false };
+static const struct manner update = { "update", "PUT", NULL, true, false };
+static const struct manner apply = { "apply", "PATCH", "application/apply-patch+yaml",
+				     true, true };
+static const struct manner merge = { "patch", "PATCH", "application/merge-patch+json",
+				     true, true };
 
 /* What is sent, where, how, and the answer. */
 struct writing {
@@ -151,8 +137,7 @@ int kube_create(struct kube *k, const cJSON *obj, const struct kube_write *how,
 {
 	struct kube_ref ref = kube_ref_of(obj);
 
-	return write_object(k, &(struct writing){ &create_manner, &ref, obj, how }, ret,
-			    err);
+	return write_object(k, &(struct writing){ &create, &ref, obj, how }, ret, err);
 }
 
 int kube_update(struct kube *k, const cJSON *obj, const struct kube_write *how,
@@ -160,8 +145,7 @@ int kube_update(struct kube *k, const cJSON *obj, const struct kube_write *how,
 {
 	struct kube_ref ref = kube_ref_of(obj);
 
-	return write_object(k, &(struct writing){ &update_manner, &ref, obj, how }, ret,
-			    err);
+	return write_object(k, &(struct writing){ &update, &ref, obj, how }, ret, err);
 }
 
 int kube_apply(struct kube *k, const cJSON *obj, const struct kube_write *how,
@@ -171,15 +155,13 @@ int kube_apply(struct kube *k, const cJSON *obj, const struct kube_write *how,
 
 	if (!how->manager)
 		return error_set(err, ERR_INVALID, "apply: no field manager");
-	return write_object(k, &(struct writing){ &apply_manner, &ref, obj, how }, ret,
-			    err);
+	return write_object(k, &(struct writing){ &apply, &ref, obj, how }, ret, err);
 }
 
 int kube_merge_patch(struct kube *k, const struct kube_ref *ref, const cJSON *patch,
 		     const struct kube_write *how, cJSON **ret, struct error *err)
 {
-	return write_object(k, &(struct writing){ &merge_manner, ref, patch, how }, ret,
-			    err);
+	return write_object(k, &(struct writing){ &merge, ref, patch, how }, ret, err);
 }
 
 int kube_delete(struct kube *k, const struct kube_ref *ref, const char *propagation,

@@ -132,12 +132,11 @@ static cJSON *claim(const struct lease *l)
 
 static int write_claim(struct lease *l, struct error *err)
 {
-	static const struct kube_write plain = { 0 };
 	cleanup_json cJSON *doc = claim(l);
 	cJSON *ret = NULL;
 
-	if (l->record ? kube_update(l->conf.kube, doc, &plain, &ret, err)
-		      : kube_create(l->conf.kube, doc, &plain, &ret, err))
+	if (l->record ? kube_update(l->conf.kube, doc, &kube_plain, &ret, err)
+		      : kube_create(l->conf.kube, doc, &kube_plain, &ret, err))
 		return -1;
 	take_record(l, ret ? ret : STEAL(doc));
 	return 0;
@@ -148,12 +147,12 @@ static int read_record(struct lease *l, struct error *err)
 	struct kube_ref ref = { API_VERSION, "Lease", l->conf.ns, l->conf.name };
 	cJSON *doc = NULL;
 
-	if (kube_get(l->conf.kube, &ref, &doc, err) == 0) {
+	if (kube_find(l->conf.kube, &ref, &doc, err))
+		return -1;
+	if (doc) {
 		take_record(l, doc);
 		return 0;
 	}
-	if (err->kind != ERR_NOT_FOUND)
-		return -1;
 	cJSON_Delete(l->record);
 	l->record = NULL;
 	return 0;
@@ -366,7 +365,6 @@ int lease_new(struct lease **ret, const struct lease_conf *conf, struct error *e
 /* A second to live and nobody's: whoever looks next may have it. */
 static int write_release(struct lease *l, struct error *err)
 {
-	static const struct kube_write plain = { 0 };
 	cleanup_json cJSON *doc = json_dup(l->record);
 	char now[MICRO_TIME_SIZE];
 
@@ -374,7 +372,7 @@ static int write_release(struct lease *l, struct error *err)
 	json_put_int(doc, 1, DURATION);
 	json_put_str(doc, micro_time(now), RENEW_TIME);
 	json_put_str(doc, now, ACQUIRE_TIME);
-	return kube_update(l->conf.kube, doc, &plain, NULL, err);
+	return kube_update(l->conf.kube, doc, &kube_plain, NULL, err);
 }
 
 static void give_up(struct lease *l)

@@ -109,11 +109,9 @@ static void log_change(enum cert_change change, const struct error *why,
 static int put_secret(struct cert_manager *c, cJSON *secret, bool is_there,
 		      const struct cert_set *set, struct error *err)
 {
-	const struct kube_write plain = { 0 };
-
 	cert_set_write(set, secret);
-	return is_there ? kube_update(c->conf.kube, secret, &plain, NULL, err)
-			: kube_create(c->conf.kube, secret, &plain, NULL, err);
+	return is_there ? kube_update(c->conf.kube, secret, &kube_plain, NULL, err)
+			: kube_create(c->conf.kube, secret, &kube_plain, NULL, err);
 }
 
 static int try_secret(struct cert_manager *c, struct cert_set *set, struct error *err)
@@ -123,13 +121,13 @@ static int try_secret(struct cert_manager *c, struct cert_set *set, struct error
 	cleanup_json cJSON *secret = NULL;
 	struct error why = { 0 };
 	enum cert_change change;
-	bool is_there = !kube_get(c->conf.kube, &ref, &secret, err);
+	bool is_there;
 
-	if (!is_there) {
-		if (err->kind != ERR_NOT_FOUND)
-			return -1;
+	if (kube_find(c->conf.kube, &ref, &secret, err))
+		return -1;
+	is_there = secret != NULL;
+	if (!is_there)
 		secret = meta_new("v1", "Secret", c->conf.ns, name);
-	}
 	cert_set_release(set);
 	cert_set_read(set, secret);
 	set->served = c->shown.ca.cert_pem;
@@ -241,14 +239,13 @@ static int try_inject(struct cert_manager *c, const struct hook_config *hc,
 		      const char *bundle, struct error *err)
 {
 	const struct kube_ref ref = { ADMISSION, hc->kind, NULL, hc->name };
-	const struct kube_write plain = { 0 };
 	cleanup_json cJSON *config = NULL;
 
 	if (kube_get(c->conf.kube, &ref, &config, err))
 		return -1;
 	if (!put_bundle(config, bundle))
 		return 0;
-	if (kube_update(c->conf.kube, config, &plain, NULL, err))
+	if (kube_update(c->conf.kube, config, &kube_plain, NULL, err))
 		return -1;
 	c->told = true;
 	log_info("injected the CA", LOG_STR("kind", hc->kind), LOG_STR("name", hc->name));

@@ -307,11 +307,13 @@ static int start_work(struct manager *m, struct error *err)
 		.pod_ns = m->in_pod ? m->ns : NULL,
 		.started = m->started,
 	};
+	const struct event_recorder_conf events = { .kube = m->clients[EVENTS],
+						    .component = MANAGER_COMPONENT,
+						    .on_drop = on_event_drop };
 	struct work *work;
 
-	if (event_recorder_new(&m->events, m->clients[EVENTS], MANAGER_COMPONENT, err))
+	if (event_recorder_new(&m->events, &events, err))
 		return -1;
-	event_recorder_on_drop(m->events, on_event_drop, m);
 	conf.events = m->events;
 	if (work_start(&work, &conf, err))
 		return -1;

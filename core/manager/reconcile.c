@@ -127,7 +127,6 @@ static int look_at_jobset(struct pass *p, bool *ret_early, struct error *err)
 	struct kube_ref ref = { JOBSET_API_VERSION, JOBSET_KIND, p->ns, p->name };
 	cJSON *jobset = informer_get(p->r->conf.jobsets, p->ns, p->name);
 	struct note *n = p->note;
-	struct error why = { 0 };
 
 	*ret_early = false;
 	if (jobset && version_number(jobset) < n->written.jobset_version) {
@@ -141,14 +140,12 @@ static int look_at_jobset(struct pass *p, bool *ret_early, struct error *err)
 			*ret_early = true;
 			return 0;
 		}
-		if (kube_get(p->r->conf.kube, &ref, &jobset, &why) == 0) {
-			jobset_digest(jobset);
-		} else if (why.kind == ERR_NOT_FOUND) {
-			n->written.jobset_version = 0;
-		} else {
-			*err = why;
+		if (kube_find(p->r->conf.kube, &ref, &jobset, err))
 			return -1;
-		}
+		if (jobset)
+			jobset_digest(jobset);
+		else
+			n->written.jobset_version = 0;
 	}
 	take_jobset(p, jobset);
 	return 0;
@@ -293,7 +290,6 @@ int reconcile_runtime(struct reconciler *r, const cJSON *runtime, struct error *
 	cleanup_json cJSON *patch = cJSON_CreateObject();
 	cJSON *left = cJSON_CreateArray();
 	const cJSON *finalizer;
-	struct error why = { 0 };
 	bool has = false;
 
 	json_put(patch, left, "metadata", "finalizers");
@@ -307,10 +303,7 @@ int reconcile_runtime(struct reconciler *r, const cJSON *runtime, struct error *
 		return 0;
 	/* A list is replaced whole: not one that somebody has changed. */
 	meta_set_version(patch, meta_version(runtime));
-	if (kube_merge_patch(r->conf.kube, &ref, patch, &(struct kube_write){ 0 }, NULL,
-			     &why) == 0 ||
-	    why.kind == ERR_NOT_FOUND)
+	if (!kube_merge_patch(r->conf.kube, &ref, patch, &kube_plain, NULL, err))
 		return 0;
-	*err = why;
-	return -1;
+	return error_clear_if(err, ERR_NOT_FOUND);
 }

@@ -82,15 +82,10 @@ static int fetch(struct pass *p, const struct kube_ref *ref, const cJSON **ret,
 	cJSON *obj;
 
 	if (!cached) {
-		struct error why = { 0 };
-
-		if (kube_get(p->r->conf.kube, ref, &obj, &why)) {
-			if (why.kind != ERR_NOT_FOUND) {
-				*err = why;
-				return -1;
-			}
+		if (kube_find(p->r->conf.kube, ref, &obj, err))
+			return -1;
+		if (!obj)
 			obj = meta_new(ref->api_version, ref->kind, ref->ns, ref->name);
-		}
 		cJSON_AddItemToArray(p->objects.cache, obj);
 		cached = obj;
 	}
@@ -339,16 +334,13 @@ static int write_object(struct pass *p, cJSON *obj, struct error *err)
 int objects_delete_jobset(struct pass *p, const char *propagation, struct error *err)
 {
 	struct kube_ref ref = { JOBSET_API_VERSION, JOBSET_KIND, p->ns, p->name };
-	struct error why = { 0 };
 
 	if (!p->jobset.own || meta_is_deleted(p->jobset.own))
 		return 0;
-	if (kube_delete(p->r->conf.kube, &ref, propagation, meta_uid(p->jobset.own),
-			&why) == 0 ||
-	    why.kind == ERR_NOT_FOUND)
+	if (!kube_delete(p->r->conf.kube, &ref, propagation, meta_uid(p->jobset.own),
+			 err))
 		return 0;
-	*err = why;
-	return -1;
+	return error_clear_if(err, ERR_NOT_FOUND);
 }
 
 /* ---- from the runtime to the objects ---- */
@@ -470,16 +462,11 @@ int check_alive(struct pass *p, struct error *err)
 {
 	struct kube_ref ref = kube_ref_of(p->tj);
 	cleanup_json cJSON *live = NULL;
-	struct error why = { 0 };
 
-	if (kube_get(p->r->conf.kube, &ref, &live, &why)) {
-		if (why.kind != ERR_NOT_FOUND) {
-			*err = why;
-			return -1;
-		}
-	} else if (str_eq(meta_uid(live), meta_uid(p->tj)) && !meta_is_deleted(live)) {
+	if (kube_find(p->r->conf.kube, &ref, &live, err))
+		return -1;
+	if (live && str_eq(meta_uid(live), meta_uid(p->tj)) && !meta_is_deleted(live))
 		return 0;
-	}
 	return error_set(err, ERR_CONFLICT, "the TrainJob is no more");
 }
 

@@ -267,7 +267,6 @@ static int64_t status_delay_ms(const struct pass *p, const cJSON *change)
 int status_reconcile(struct pass *p, bool built, struct error *err)
 {
 	cleanup_json cJSON *change = NULL;
-	struct error why = { 0 };
 	int64_t wait_ms;
 
 	if (compute(p, built, err))
@@ -278,12 +277,8 @@ int status_reconcile(struct pass *p, bool built, struct error *err)
 		requeue_after(p, wait_ms);
 		return 0;
 	}
-	if (change && write_status(p, change, &why)) {
-		if (why.kind == ERR_NOT_FOUND)
-			return 0; /* it has just gone */
-		*err = why;
-		return -1;
-	}
+	if (change && write_status(p, change, err))
+		return error_clear_if(err, ERR_NOT_FOUND); /* it has just gone */
 	if (change)
 		tell(p);
 	if (status_is_exceeded(tj_status(p->tj)))

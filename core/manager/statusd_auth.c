@@ -98,19 +98,6 @@ static bool is_of_namespace(struct arena *arena, const cJSON *user, const char *
 			  arena_printf(arena, "system:serviceaccount:%s:", ns));
 }
 
-/* *ret NULL: there is none. */
-static int look(struct statusd_auth *a, const struct kube_ref *ref, cJSON **ret,
-		struct error *err)
-{
-	struct error why = { 0 };
-
-	*ret = NULL;
-	if (!kube_get(a->kube, ref, ret, &why) || why.kind == ERR_NOT_FOUND)
-		return 0;
-	*err = why;
-	return -1;
-}
-
 /* Is that pod there, and one of the JobSet's? */
 static int check_pod(struct statusd_auth *a, const struct statusd_claim *claim,
 		     const cJSON *user, bool *ret, struct error *err)
@@ -123,7 +110,7 @@ static int check_pod(struct statusd_auth *a, const struct statusd_claim *claim,
 	*ret = false;
 	if (!name || !uid)
 		return 0;
-	if (look(a, &ref, &pod, err))
+	if (kube_find(a->kube, &ref, &pod, err))
 		return -1;
 	*ret = pod && str_eq(meta_uid(pod), uid) &&
 	       str_eq(meta_label(pod, POD_JOBSET_LABEL), claim->name);
@@ -139,7 +126,7 @@ static int check_jobset(struct statusd_auth *a, struct arena *arena,
 	cleanup_json cJSON *jobset = NULL;
 	const cJSON *owner;
 
-	if (look(a, &ref, &jobset, err))
+	if (kube_find(a->kube, &ref, &jobset, err))
 		return -1;
 	owner = meta_controller(jobset);
 	if (owner && meta_is(owner, TRAINER_GROUP, TRAINJOB_KIND) &&

@@ -90,17 +90,12 @@ struct call {
 	struct plugin_env env;
 };
 
-/* Lent until the request ends, or `why` there is none; what is not there is no error. */
-static int lend(struct call *c, cJSON *obj, const struct error *why, const cJSON **ret,
-		struct error *err)
+/* Lent until the request ends. */
+static const cJSON *lend(struct call *c, cJSON *obj)
 {
-	*ret = obj;
 	if (obj)
 		cJSON_AddItemToArray(c->fetched, obj);
-	if (obj || why->kind == ERR_NOT_FOUND)
-		return 0;
-	*err = *why;
-	return -1;
+	return obj;
 }
 
 /* plugin_env.get */
@@ -109,29 +104,25 @@ static int fetch(void *ctx, const struct object_ref *what, const cJSON **ret,
 {
 	struct call *c = ctx;
 	struct kube_ref ref = { what->api_version, what->kind, what->ns, what->name };
-	struct error why = { 0 };
-	cJSON *obj;
+	cJSON *obj = NULL;
 
-	*ret = NULL;
-	if (!c->w->kube || !ref.name || !*ref.name)
-		return 0;
-	if (kube_get(c->w->kube, &ref, &obj, &why))
-		obj = NULL;
-	return lend(c, obj, &why, ret, err);
+	if (c->w->kube && ref.name && *ref.name && kube_find(c->w->kube, &ref, &obj, err))
+		return -1;
+	*ret = lend(c, obj);
+	return 0;
 }
 
 static int fetch_live(struct call *c, const struct kube_ref *ref, const cJSON **ret,
 		      struct error *err)
 {
-	struct error why = { 0 };
-	cJSON *obj;
+	cJSON *obj = NULL;
 
-	*ret = NULL;
-	if (!c->w->kube || !*ref->name)
-		return 0;
-	if (runtimes_get(c->w->runtimes, c->w->kube, ref, &obj, &why))
-		obj = NULL;
-	return lend(c, obj, &why, ret, err);
+	if (c->w->kube && *ref->name &&
+	    runtimes_get(c->w->runtimes, c->w->kube, ref, &obj, err) &&
+	    error_clear_if(err, ERR_NOT_FOUND))
+		return -1;
+	*ret = lend(c, obj);
+	return 0;
 }
 
 static const char *namespace_of(const struct call *c)
@@ -163,10 +154,8 @@ static int fetch_runtime(struct call *c, const cJSON **ret, struct error *err)
 		return 0;
 	if (fetch(c, &copy, &map, err))
 		return -1;
-	if (map && !snapshot_read(&runtime, tj, map, &none)) {
-		cJSON_AddItemToArray(c->fetched, runtime);
-		*ret = runtime;
-	}
+	if (map && !snapshot_read(&runtime, tj, map, &none))
+		*ret = lend(c, runtime);
 	return 0;
 }
 

@@ -110,9 +110,9 @@ static int on_runtime(struct controller *c, const char *key, int64_t *ret_after_
 	};
 
 	*ret_after_ms = 0;
-	if (!kube_get(c->work->conf.kube, &ref, &runtime, err))
-		return reconcile_runtime(c->work->reconciler, runtime, err);
-	return err->kind == ERR_NOT_FOUND ? 0 : -1;
+	if (kube_find(c->work->conf.kube, &ref, &runtime, err))
+		return -1;
+	return runtime ? reconcile_runtime(c->work->reconciler, runtime, err) : 0;
 }
 
 static void log_failure(const struct controller *c, const char *key,

@@ -113,9 +113,11 @@ static int events(struct kube *k, char **args, struct error *err)
 	long n = strtol(args[2], NULL, 10);
 
 	if (kube_get(k, &ref, &about, err) ||
-	    event_recorder_new(&r, k, "trainer-trainjob-controller", err))
+	    event_recorder_new(&r,
+			       &(struct event_recorder_conf){
+				       k, "trainer-trainjob-controller", on_error, NULL },
+			       err))
 		return -1;
-	event_recorder_on_drop(r, on_error, NULL);
 	for (long i = 1; i <= n; i++) {
 		event_record(r, about, &e);
 		snprintf(text, sizeof(text), "%ld pods", i);

@@ -6,14 +6,25 @@
 #include "api/meta.h"
 #include "tests/unit/kube/apiserver.h"
 
-static struct event_recorder *recorder(struct apiserver *s)
+/* on_drop may be NULL. */
+static struct event_recorder *recorder_with(struct apiserver *s,
+					    void (*on_drop)(void *ctx,
+							    const struct error *err),
+					    void *ctx)
 {
+	const struct event_recorder_conf conf = { s->kube, "trainer-trainjob-controller",
+						  on_drop, ctx };
 	struct event_recorder *r = NULL;
 	struct error err = { 0 };
 
-	if (event_recorder_new(&r, s->kube, "trainer-trainjob-controller", &err))
+	if (event_recorder_new(&r, &conf, &err))
 		fail_msg("%s", err.msg);
 	return r;
+}
+
+static struct event_recorder *recorder(struct apiserver *s)
+{
+	return recorder_with(s, NULL, NULL);
 }
 
 static cJSON *job(const char *name)
@@ -250,8 +261,7 @@ static void test_failures(void **state)
 
 	(void)state;
 	apiserver_start(&s);
-	r = recorder(&s);
-	event_recorder_on_drop(r, on_drop, &d);
+	r = recorder_with(&s, on_drop, &d);
 	apiserver_do(&s, "{'op':'fail','n':1,'status':403}");
 	record(r, "x", &e);
 	EVENTUALLY(({
@@ -291,7 +301,11 @@ static void test_made_although_it_seemed_not(void **state)
 	(void)state;
 	apiserver_start(&s);
 	hasty = apiserver_client(&s, 300);
-	assert_int_equal(event_recorder_new(&r, hasty, "test", &err), 0);
+	assert_int_equal(event_recorder_new(&r,
+					    &(struct event_recorder_conf){ hasty, "test",
+									   NULL, NULL },
+					    &err),
+			 0);
 	apiserver_do(&s, "{'op':'delay','seconds':1}");
 	record(r, "bert", &(struct event){ .reason = "A", .message = "m" });
 	EVENTUALLY(apiserver_seen(&s, "POST events") == 1);

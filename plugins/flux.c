@@ -231,7 +231,7 @@ static int add_curve(const struct plugin_env *env, struct info *info, const cJSO
 	if (old)
 		return 0; /* a key is made once, and never from what anybody can read */
 	if (!env->keys)
-		return error_set(err, ERR_INVALID, "there is nobody to make a curve key");
+		return error_set(err, ERR_INVALID, "no source of CURVE keys");
 	if (env->keys->curve(env->keys->ctx, &info->arena, public_z85, secret_z85, err))
 		return error_wrap(err, "curve key");
 	secret_data(add_object(objects, tj, "v1", "Secret", CURVE_SUFFIX), "curve.cert",

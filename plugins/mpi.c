@@ -279,7 +279,7 @@ static int add_keys(const struct plugin_env *env, struct info *info, const cJSON
 	if (old)
 		return 0; /* a key is made once */
 	if (!env->keys)
-		return error_set(err, ERR_INVALID, "there is nobody to make an ssh key");
+		return error_set(err, ERR_INVALID, "no source of ssh keys");
 	if (env->keys->ssh(env->keys->ctx, &info->arena, &private_pem, &authorized_key,
 			   err))
 		return error_wrap(err, "ssh key");

@@ -119,7 +119,7 @@ static int build(const struct plugin_env *env, struct info *info, const cJSON *t
 		return 0;
 	if (!env->status_server_ca || !*env->status_server_ca)
 		return error_set(err, ERR_NOT_FOUND,
-				 "the status server's CA certificate is not there yet");
+				 "the status server's CA certificate does not exist yet");
 	map = add_object(objects, tj, "v1", "ConfigMap", "-tls-config");
 	json_put_str(map, env->status_server_ca, "data", CA_KEY);
 	return 0;

@@ -127,11 +127,10 @@ static int build(const struct plugin_env *env, struct info *info, const cJSON *t
 		return -1;
 	if (existing)
 		return 0;
-	return error_set(
-		err, ERR_NOT_FOUND,
-		"the workspace that this TrainJob was submitted with is not "
-		"there: ConfigMap %s; it waits until it is: submit the job again",
-		map.name);
+	return error_set(err, ERR_NOT_FOUND,
+			 "the TrainJob's workspace does not exist: ConfigMap %s; submit "
+			 "the job again",
+			 map.name);
 }
 
 const struct plugin plugin_workspace = {

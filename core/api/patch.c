@@ -200,16 +200,16 @@ static int check_elements(const cJSON *list, const struct patch_field *f,
 
 	json_each(child, list) {
 		if (f->key && !cJSON_IsObject(child))
-			return error_set(err, ERR_INVALID, "%s: an element is no object",
-					 f->name);
+			return error_set(err, ERR_INVALID,
+					 "%s: an element is not an object", f->name);
 		if (f->key && !json_get(child, f->key) &&
 		    !str_eq(directive_of(child, f->type), "replace"))
 			return error_set(err, ERR_INVALID,
 					 "%s: an element has no merge key \"%s\"",
 					 f->name, f->key);
 		if (!f->key && (cJSON_IsObject(child) || cJSON_IsArray(child)))
-			return error_set(err, ERR_INVALID, "%s: an element is no scalar",
-					 f->name);
+			return error_set(err, ERR_INVALID,
+					 "%s: an element is not a scalar", f->name);
 	}
 	if (cJSON_GetArraySize(list) > MAX_ELEMENTS)
 		return error_set(err, ERR_LIMIT, "%s: over %d elements", f->name,
@@ -359,7 +359,7 @@ static int delete_from_list(cJSON *list, const cJSON *values, const char *name,
 	cJSON *node, *next;
 
 	if (!cJSON_IsArray(values))
-		return error_set(err, ERR_INVALID, "%s%s is no list", DELETE_VALUES,
+		return error_set(err, ERR_INVALID, "%s%s is not a list", DELETE_VALUES,
 				 name);
 	for (node = list ? list->child : NULL; node; node = next) {
 		next = node->next;
@@ -412,7 +412,7 @@ static int set_element_order(cJSON *doc, const cJSON *patch, const cJSON *direct
 	int last = -1;
 
 	if (!f.merge || !cJSON_IsArray(directive) || (theirs && !cJSON_IsArray(theirs)))
-		return error_set(err, ERR_INVALID, "%s: no list that merges",
+		return error_set(err, ERR_INVALID, "%s: not a list that can be merged",
 				 directive->string);
 	json_each(child, theirs) {
 		int place = place_in(directive, identity(child, f.key), f.key);
@@ -513,7 +513,8 @@ int patch_strategic(cJSON *doc, const cJSON *patch, enum patch_type type,
 	cJSON *first;
 
 	if (!cJSON_IsObject(doc) || !cJSON_IsObject(patch))
-		return error_set(err, ERR_INVALID, "a patch is an object for an object");
+		return error_set(err, ERR_INVALID,
+				 "a patch and its target must be objects");
 	if (merge_map(copy, patch, type == PATCH_JOBSET_SPEC ? JOBSET_SPEC : POD_TEMPLATE,
 		      err))
 		return -1;

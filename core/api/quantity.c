@@ -147,10 +147,11 @@ int quantity_parse(struct quantity *ret, const char *text, struct error *err)
 
 	/* Upstream reads some spellings without a digit as 0; no schema lets them pass. */
 	if (!(s.n_whole + s.n_fraction) || !read_suffix(s.suffix, &suffix))
-		return error_set(err, ERR_INVALID,
-				 "\"%.80s\" is no quantity: wanted a number with one of "
-				 "n u m k M G T P E Ki Mi Gi Ti Pi Ei or an exponent",
-				 text);
+		return error_set(
+			err, ERR_INVALID,
+			"\"%.80s\" is not a quantity; expected a number with one of "
+			"n u m k M G T P E Ki Mi Gi Ti Pi Ei or an exponent",
+			text);
 	q.format = suffix.format;
 	if (suffix.format == QUANTITY_BINARY_SI)
 		q.nano = binary_nano(&s, suffix.exponent);

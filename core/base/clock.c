@@ -133,7 +133,7 @@ int time_parse(int64_t *ret, const char *text, struct error *err)
 		.tm_sec = field(text, 17, 2, 0, 59),
 	};
 	if (tm.tm_mday < 0 || tm.tm_hour < 0 || tm.tm_min < 0 || tm.tm_sec < 0)
-		return error_set(err, ERR_FORMAT, "'%.60s': there is no such time", text);
+		return error_set(err, ERR_FORMAT, "'%.60s': no such time", text);
 	if (!parse_offset(zone, &offset))
 		return error_set(err, ERR_FORMAT, "'%.60s': wrong offset from UTC", text);
 	*ret = (int64_t)timegm(&tm) - offset;

@@ -164,7 +164,7 @@ static int scan_string(struct scan *s)
 		s->p += len;
 	}
 	if (s->p >= s->end)
-		return fail(s, open, ERR_FORMAT, "a string that does not end");
+		return fail(s, open, ERR_FORMAT, "unterminated string");
 	s->p++;
 	return 0;
 }
@@ -185,7 +185,7 @@ static int check_number(const struct scan *s, const char *from)
 	size_t len = (size_t)(s->p - from);
 
 	if (len > JSON_MAX_NUMBER)
-		return fail(s, from, ERR_LIMIT, "a number of more than %d characters",
+		return fail(s, from, ERR_LIMIT, "number longer than %d characters",
 			    JSON_MAX_NUMBER);
 	memcpy(text, from, len);
 	text[len] = 0;
@@ -427,7 +427,7 @@ static int refuse_repeated(const cJSON *doc, const char *text, size_t len,
 	if (scan_text(&again))
 		return -1;
 	return fail(&again, again.wanted_at, ERR_FORMAT,
-		    "the key \"%.200s\" stands twice in this object", key.name);
+		    "duplicate key \"%.200s\" in this object", key.name);
 }
 
 cJSON *json_reread(const char *text)

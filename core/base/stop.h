@@ -1,5 +1,5 @@
 /*
- * stop.h - the one way in which this process is asked to end.
+ * stop.h - the one way to ask this process to end.
  *
  * SIGTERM and SIGINT (or stop_request()) raise a flag and make a descriptor
  * readable for good. Whatever blocks polls that descriptor beside its own and
@@ -25,7 +25,7 @@ int stop_count(void);  /* how often it was asked for: a second Ctrl-C is impatie
 int stop_signal(void); /* the first signal, or 0 */
 int stop_fd(void);     /* readable once asked; -1 before stop_setup(). Never read it. */
 
-/* Sleep; true at once when the process is asked to end meanwhile. ms < 0: forever. */
+/* Sleep; true at once when the process is stopping meanwhile. ms < 0: forever. */
 bool stop_wait(int64_t ms);
 
 #endif

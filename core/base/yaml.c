@@ -124,11 +124,11 @@ static int settle(struct members *m, struct error *err)
 		if (!kept || strcmp(last->key, m->list[i].key))
 			m->list[kept++] = m->list[i];
 		else if (!last->rank && !m->list[i].rank)
-			return yaml_fail(
-				m->list[i].key_node, err, ERR_FORMAT,
-				"the key \"%.200s\" stands twice in this mapping; "
-				"the first is at %d:%d",
-				last->key, last->key_node->line, last->key_node->column);
+			return yaml_fail(m->list[i].key_node, err, ERR_FORMAT,
+					 "duplicate key \"%.200s\" in this mapping; "
+					 "first at %d:%d",
+					 last->key, last->key_node->line,
+					 last->key_node->column);
 	}
 	m->n = kept;
 	qsort(m->list, m->n, sizeof(*m->list), by_place);

@@ -59,9 +59,9 @@ static const struct {
 	  "unknown escape in a string in double quotes (write \\\\ for a backslash)" },
 	{ "control characters are not allowed", "control characters are not allowed" },
 	{ "found a tab character where an indentation space is expected",
-	  "a tab stands where spaces are needed to indent" },
+	  "tab used for indentation; use spaces" },
 	{ "found a tab character that violates indentation",
-	  "a tab stands where spaces are needed to indent" },
+	  "tab used for indentation; use spaces" },
 };
 
 static const char *sentence(const struct composer *c, size_t at)
@@ -71,8 +71,8 @@ static const char *sentence(const struct composer *c, size_t at)
 	if (!strcmp(problem, "found character that cannot start any token") &&
 	    at < c->len) {
 		if (c->data[at] == '\t')
-			return "a tab stands where spaces are needed to indent";
-		return "this character cannot begin a value: put the value in quotes";
+			return "tab used for indentation; use spaces";
+		return "a value cannot begin with this character; quote the value";
 	}
 	for (size_t i = 0; i < sizeof(sentences) / sizeof(*sentences); i++)
 		if (!strcmp(problem, sentences[i].problem))
@@ -189,11 +189,10 @@ static int check_alias(const struct composer *c, const struct yaml_node *node)
 {
 	if (!node->target)
 		return yaml_fail(node, c->err, ERR_FORMAT,
-				 "there is no anchor '&%.100s' before this alias",
-				 node->text);
+				 "no anchor '&%.100s' before this alias", node->text);
 	if (node->target->open)
 		return yaml_fail(node, c->err, ERR_FORMAT,
-				 "the alias '*%.100s' stands within its own anchor",
+				 "the alias '*%.100s' is inside its own anchor",
 				 node->text);
 	return 0;
 }

@@ -267,8 +267,8 @@ static int binary(cJSON **ret, const struct yaml_node *node, struct error *err)
 	bytes = out.len ? (char *)out.data : "";
 	if (!utf8_valid(bytes, out.len) || strlen(bytes) != out.len)
 		return yaml_fail(node, err, ERR_FORMAT,
-				 "!!binary: the bytes are no text, which is all JSON can "
-				 "hold; write the base64 as a plain string");
+				 "!!binary: not text, and JSON holds only text; write "
+				 "the base64 as a plain string");
 	*ret = cJSON_CreateString(bytes);
 	return 0;
 }
@@ -293,8 +293,8 @@ static int check_tag(const struct yaml_node *node, const struct meaning *m,
 			continue;
 		if (tags[i].types & 1u << m->type)
 			return 0;
-		return yaml_fail(node, err, ERR_FORMAT, "'%.100s' is no %s", node->text,
-				 node->tag);
+		return yaml_fail(node, err, ERR_FORMAT, "'%.100s' is not a %s",
+				 node->text, node->tag);
 	}
 	return yaml_fail(node, err, ERR_FORMAT, "unknown tag %.100s", node->tag);
 }

@@ -149,7 +149,7 @@ int zstd_read(struct zstd_reader *r, void *data, size_t len, size_t *ret_len,
 			return fail(err, code);
 		r->inside = code != 0;
 		if (r->ended && r->inside && !out.pos)
-			return error_set(err, ERR_FORMAT, "zstd: cut short");
+			return error_set(err, ERR_FORMAT, "zstd: truncated data");
 	}
 	*ret_len = out.pos;
 	return 0;

@@ -62,7 +62,7 @@ const char *exec_problem(const cJSON *exec, const char **ret_field)
 		return "must be a mapping";
 	*ret_field = "command";
 	if (!command || !*command)
-		return "is missing: the program to run";
+		return "missing: the program to run";
 	*ret_field = "apiVersion";
 	if (!version || !str_in(version, versions))
 		return "must be " GROUP "v1 or " GROUP "v1beta1";
@@ -200,7 +200,7 @@ static int read_output(struct buf *out, int fd, int64_t deadline, struct error *
 		if (stop_requested())
 			return error_set(err, ERR_STOPPED, "stopped");
 		if (left <= 0)
-			return error_set(err, ERR_TIMEOUT, "does not end within %d s",
+			return error_set(err, ERR_TIMEOUT, "did not exit within %d s",
 					 RUN_MS / 1000);
 		if (poll(fds, 2, (int)left) < 0 && errno != EINTR)
 			return error_errno(err, errno, "poll");
@@ -251,9 +251,9 @@ static int run_plugin(struct buf *out, const struct kube_config *c, bool interac
 	close(fds[1]);
 	if (rc) {
 		close(fds[0]);
-		error_errno(err, rc, "cannot run it");
+		error_errno(err, rc, "cannot be started");
 		if (hint && (rc == ENOENT || rc == EACCES))
-			error_set(err, ERR_NOT_FOUND, "cannot run it: %s\n%s",
+			error_set(err, ERR_NOT_FOUND, "cannot be started: %s\n%s",
 				  strerror(rc), str_visible(&arena, hint, true));
 		return -1;
 	}
@@ -263,10 +263,10 @@ static int run_plugin(struct buf *out, const struct kube_config *c, bool interac
 	if (rc)
 		return -1;
 	if (WIFSIGNALED(status))
-		return error_set(err, ERR_DENIED, "it died of signal %d",
+		return error_set(err, ERR_DENIED, "killed by signal %d",
 				 WTERMSIG(status));
 	if (WEXITSTATUS(status))
-		return error_set(err, ERR_DENIED, "it ended with %d",
+		return error_set(err, ERR_DENIED, "exited with status %d",
 				 WEXITSTATUS(status));
 	return 0;
 }
@@ -289,16 +289,16 @@ static int read_credential(struct kube_credential *ret, const cJSON *doc,
 
 	if (!str_eq(json_str(doc, "kind"), "ExecCredential") ||
 	    !str_eq(json_str(doc, "apiVersion"), version))
-		return error_set(err, ERR_FORMAT, "it printed no ExecCredential of %s",
+		return error_set(err, ERR_FORMAT, "printed no ExecCredential of %s",
 				 version);
 	if (!cert != !key)
 		return error_set(err, ERR_FORMAT,
-				 "it printed a certificate without key, or a key alone");
+				 "printed a certificate without its key, or a key alone");
 	if ((!token || !*token) && !cert)
 		return error_set(err, ERR_FORMAT,
-				 "it printed neither a token nor a certificate");
+				 "printed neither a token nor a certificate");
 	if (token && !is_line(token))
-		return error_set(err, ERR_FORMAT, "its token is not one line");
+		return error_set(err, ERR_FORMAT, "its token has more than one line");
 	if (expires && time_parse(&got.expires, expires, err))
 		return error_wrap(err, "status.expirationTimestamp");
 	got.token = token && *token ? arena_strdup(&got.arena, token) : NULL;
@@ -320,15 +320,14 @@ static int ask(struct kube_credential *ret, const struct kube_config *c,
 	if (str_eq(json_str(c->exec, "interactiveMode"), "Always") && !interactive)
 		return error_set(
 			err, ERR_DENIED,
-			"it asks questions (interactiveMode: Always), and standard "
-			"input is no terminal");
+			"needs a terminal on standard input (interactiveMode: Always)");
 	if (run_plugin(&out, c, interactive, err))
 		return -1;
 	rc = json_parse(&doc, out.data ? (char *)out.data : "", out.len, &why);
 	if (out.data)
 		explicit_bzero(out.data, out.len);
 	if (rc)
-		return error_set(err, ERR_FORMAT, "it printed no JSON");
+		return error_set(err, ERR_FORMAT, "printed no JSON");
 	return read_credential(ret, doc, json_str(c->exec, "apiVersion"), err);
 }
 
@@ -337,7 +336,7 @@ int kube_exec_credential(struct kube_credential *ret, const struct kube_config *
 {
 	cleanup_arena struct arena arena = { 0 };
 	const char *field;
-	const char *what = c->exec ? exec_problem(c->exec, &field) : "there is none";
+	const char *what = c->exec ? exec_problem(c->exec, &field) : "missing";
 
 	if (what)
 		return error_set(err, ERR_INVALID, "exec plugin: %s", what);

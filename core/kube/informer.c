@@ -246,7 +246,7 @@ static int list(struct informer *inf, struct error *err)
 	if (kube_list(inf->conf.kube, &ref, &inf->conf.select, &sink, &version, err))
 		return -1;
 	if (!version || !*version)
-		return error_set(err, ERR_FORMAT, "list %s: without a resourceVersion",
+		return error_set(err, ERR_FORMAT, "list %s: no resourceVersion",
 				 ref.kind);
 	on_answer(inf);
 	sweep(inf);
@@ -464,7 +464,7 @@ int informer_wait(struct informer *inf, int64_t ms, struct error *err)
 		return 0;
 	if (stop_requested())
 		return error_set(err, ERR_STOPPED, "stopped");
-	return error_set(err, ERR_TIMEOUT, "%s: not listed yet", inf->conf.kind);
+	return error_set(err, ERR_TIMEOUT, "%s: not listed in time", inf->conf.kind);
 }
 
 cJSON *informer_get(struct informer *inf, const char *ns, const char *name)

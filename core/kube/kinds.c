@@ -105,7 +105,7 @@ int kube_kind(struct kube *k, const char *api_version, const char *kind,
 
 	if (!api_version || !kind || !*api_version || !*kind)
 		return error_set(err, ERR_INVALID,
-				 "an object without apiVersion or without kind");
+				 "the object has no apiVersion or kind");
 	found = kind_find(api_version, kind);
 	key = arena_printf(&arena, "%s/%s", api_version, kind);
 	if (!found) {
@@ -146,11 +146,10 @@ static int add_name(struct buf *path, const char *plural, const char *name,
 	cleanup_arena struct arena arena = { 0 };
 
 	if (!*name || !strcmp(name, ".") || !strcmp(name, "..") || strpbrk(name, "/%"))
-		return error_set(
-			err, ERR_NOT_FOUND,
-			"%s: \"%s\" cannot be a name: neither empty, . or .., nor with "
-			"/ or %% in it",
-			plural, str_visible(&arena, name, true));
+		return error_set(err, ERR_NOT_FOUND,
+				 "%s: invalid name \"%s\": it must not be empty, . or "
+				 ".., nor contain / or %%",
+				 plural, str_visible(&arena, name, true));
 	buf_adds(path, "/");
 	http_escape(path, name);
 	return 0;

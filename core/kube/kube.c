@@ -92,7 +92,7 @@ int kube_new(struct kube **ret, const struct kube_config *config,
 	struct kube *k;
 
 	if (!config->server || !*config->server)
-		return error_set(err, ERR_INVALID, "no API server is named");
+		return error_set(err, ERR_INVALID, "no API server specified");
 	k = xcalloc(1, sizeof(*k));
 	copy_config(&k->config, config);
 	k->opts = *opts;
@@ -176,7 +176,8 @@ static int limit(struct kube *k, const struct kube_request *req, struct error *e
 	if (!k->patience_ms || ms <= k->patience_ms)
 		return pause_ms(k, req, ms, err);
 	give_token(k);
-	return error_set(err, ERR_BUSY, "%s: too many calls wait for their turn",
+	return error_set(err, ERR_BUSY,
+			 "%s: too many calls are waiting for the client-side rate limit",
 			 req->what);
 }
 
@@ -219,7 +220,7 @@ int kube_status_error(const char *what, int code, const cJSON *status, struct er
 					"credentials; have they expired?)"
 				      : "");
 	else
-		error_set(err, kind, "%s: the API server answers %d", what, code);
+		error_set(err, kind, "%s: the API server returned %d", what, code);
 	err->code = code;
 	return -1;
 }
@@ -246,7 +247,7 @@ static int fail_text(const char *what, const struct http_response *resp,
 		return -1;
 	}
 	cut = utf8_cut(text, cut, SHOWN_BODY);
-	error_set(err, err->kind, "%s: the API server answers %d: %.*s%s", what,
+	error_set(err, err->kind, "%s: the API server returned %d: %.*s%s", what,
 		  resp->status, (int)cut, text, text[cut] ? " ..." : "");
 	err->code = resp->status;
 	return -1;

@@ -31,7 +31,7 @@ struct kube_opts {
 	const char *user_agent;
 	struct metrics *metrics; /* rest_client_requests_total; or NULL */
 	int64_t timeout_ms;      /* of a call; 0: 30 s. A page of a list: 60 s */
-	bool after_stop;         /* calls go on when the process is asked to end */
+	bool after_stop;         /* calls go on when the process is stopping */
 	/*
 	 * Not HTTP/2: what makes many calls, each on a connection of its own. Measured
 	 * for the controller: a quarter less CPU a TrainJob, 6.3 MB idle less 0.8.
@@ -49,11 +49,10 @@ struct kube_ref {
 	const char *api_version, *kind, *ns, *name; /* ns NULL: cluster-wide, or all */
 };
 struct kube_ref kube_ref_of(const cJSON *obj); /* borrows obj's strings */
-
 /* "/apis/apps/v1/namespaces/a/deployments/b"; name may be NULL. In the arena. */
 MUST_CHECK int kube_path(struct arena *arena, struct kube *k, const struct kube_ref *ref,
 			 const char **ret, struct error *err);
-/* Does the server serve that kind? Asks each time. */
+/* Asks the server's discovery each time. */
 MUST_CHECK int kube_serves(struct kube *k, const char *api_version, const char *kind,
 			   bool *ret, struct error *err);
 
@@ -64,7 +63,6 @@ MUST_CHECK int kube_get(struct kube *k, const struct kube_ref *ref, cJSON **ret,
 MUST_CHECK int kube_find(struct kube *k, const struct kube_ref *ref, cJSON **ret,
 			 struct error *err);
 
-/* How to write. `{ 0 }` is the plain way. */
 struct kube_write {
 	const char *manager;     /* fieldManager */
 	const char *subresource; /* "status" */
@@ -74,13 +72,13 @@ struct kube_write {
 	cJSON **ret_warnings; /* array of strings; or NULL */
 	cJSON **ret_refusal;  /* of a refused call: its metav1.Status; or NULL */
 };
-extern const struct kube_write kube_plain;
+extern const struct kube_write kube_plain; /* { 0 } */
 /* ret may be NULL in each. */
 MUST_CHECK int kube_create(struct kube *k, const cJSON *obj, const struct kube_write *how,
 			   cJSON **ret, struct error *err);
 MUST_CHECK int kube_update(struct kube *k, const cJSON *obj, const struct kube_write *how,
 			   cJSON **ret, struct error *err);
-/* Server-side apply; how->manager is needed. */
+/* Server-side apply, which needs how->manager. */
 MUST_CHECK int kube_apply(struct kube *k, const cJSON *obj, const struct kube_write *how,
 			  cJSON **ret, struct error *err);
 /* RFC 7386 merge patch. */
@@ -131,8 +129,7 @@ struct kube_watch_opts {
 	struct kube_select select;
 	const char *version;
 	const bool *cancel;
-	const int *
-		cancel_fd; /* readable once it is set; or NULL: it is looked at each second */
+	const int *cancel_fd; /* readable once that is set; NULL: checked each second */
 	int (*on_event)(void *ctx, const char *type, cJSON *take_obj, struct error *err);
 	void (*on_unreadable)(void *ctx, const struct error *err);
 	void (*on_answer)(void *ctx); /* the watch has begun; or NULL */

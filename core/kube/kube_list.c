@@ -97,11 +97,11 @@ static int read_around(struct split *s, const char *what, char **ret_continue,
 		return -1;
 	if (json_parse(&list, s->around.data ? (char *)s->around.data : "", s->around.len,
 		       err))
-		return error_wrap(err, "%s: the answer is not a list", what);
+		return error_wrap(err, "%s: the response is not a list", what);
 	version = json_str(list, "metadata", "resourceVersion");
 	next = json_str(list, "metadata", "continue");
 	if (!version)
-		return error_set(err, ERR_FORMAT, "%s: the answer is not a list", what);
+		return error_set(err, ERR_FORMAT, "%s: the response is not a list", what);
 	free(*ret_version);
 	*ret_version = xstrdup(version);
 	*ret_continue = next && *next ? xstrdup(next) : NULL;
@@ -247,7 +247,7 @@ static int on_line(struct watching *w, char *line, size_t len, struct error *err
 	type = json_str(event, "type");
 	obj = json_get(event, "object");
 	if (!type || !cJSON_IsObject(obj))
-		return error_set(err, ERR_FORMAT, "the answer is not a watch");
+		return error_set(err, ERR_FORMAT, "the response is not a watch");
 	if (!strcmp(type, "ERROR")) {
 		kube_status_error("the watch ended", (int)json_int(obj, 500, "code"), obj,
 				  err);

@@ -20,8 +20,7 @@ static int answer(const struct http_response *resp, const char *what, cJSON **re
 		return 0;
 	len = managed_cut((char *)resp->body.data, len, 2);
 	if (json_parse(ret, resp->body.data, len, err))
-		return error_wrap(err, "%s: the answer is not what an API server says",
-				  what);
+		return error_wrap(err, "%s: invalid response", what);
 	return 0;
 }
 
@@ -113,8 +112,7 @@ static int write_object(struct kube *k, const struct writing *w, cJSON **ret,
 	};
 
 	if (m->named && !at.name)
-		return error_set(err, ERR_INVALID, "%s: an object without a name",
-				 m->verb);
+		return error_set(err, ERR_INVALID, "%s: the object has no name", m->verb);
 	if (!at.ns)
 		at.ns = k->config.ns;
 	if (!m->named)
@@ -174,7 +172,7 @@ int kube_delete(struct kube *k, const struct kube_ref *ref, const char *propagat
 	cleanup_free char *body = NULL;
 
 	if (!ref->name)
-		return error_set(err, ERR_INVALID, "delete: an object without a name");
+		return error_set(err, ERR_INVALID, "delete: the object has no name");
 	json_put_str(options, "v1", "apiVersion");
 	json_put_str(options, "DeleteOptions", "kind");
 	if (propagation)

@@ -217,9 +217,9 @@ static const char *what_there_is(struct load *l, enum section section, const cha
 	if (*hint)
 		return hint;
 	if (!n)
-		return arena_printf(&l->arena, "; there are no %s",
+		return arena_printf(&l->arena, "; the file has no %s",
 				    sections[section].list);
-	return arena_printf(&l->arena, "; there is: %s",
+	return arena_printf(&l->arena, "; available: %s",
 			    str_join(&l->arena, names, ", "));
 }
 
@@ -321,7 +321,7 @@ static void read_cluster(struct load *l, const struct entry *e)
 		return;
 	if (!server)
 		problem(l, e->source, arena_printf(&l->arena, "%s.server", e->at),
-			"the API server's address is missing");
+			"the API server's address is not set");
 	else if (strstr(server, "://") && !is_http(server))
 		problem(l, e->source, arena_printf(&l->arena, "%s.server", e->at),
 			"not a URL with http:// or https:// and a host");
@@ -447,8 +447,7 @@ static bool follow(struct load *l, const struct entry *context, enum section sec
 	if (!e.node) {
 		problem(l, context->source,
 			arena_printf(&l->arena, "%s.%s", context->at, key),
-			"there is no %s '%s'%s", key, name,
-			what_there_is(l, section, name));
+			"no %s '%s'%s", key, name, what_there_is(l, section, name));
 		return false;
 	}
 	*ret = member_of(&e, section);
@@ -465,7 +464,7 @@ static void read_context(struct load *l, const struct entry *context)
 	else if (!json_get(context->node, "cluster") && !l->flags->server)
 		problem(l, context->source,
 			arena_printf(&l->arena, "%s.cluster", context->at),
-			"is missing: which cluster is meant?");
+			"missing: name a cluster");
 	if (follow(l, context, USERS, &user)) {
 		read_user(l, &user);
 		read_exec(l, &user, &cluster);
@@ -495,11 +494,11 @@ static int choose(struct load *l, struct error *err)
 		return 0;
 	if (!name)
 		return error_set(err, ERR_INVALID,
-				 "%s: no current-context: say which with --context%s",
+				 "%s: current-context is not set; pass --context%s",
 				 l->sources[0].path, what_there_is(l, CONTEXTS, NULL));
 	context = find_entry(l, CONTEXTS, name);
 	if (!context.node)
-		return error_set(err, ERR_INVALID, "%s: there is no context '%s'%s",
+		return error_set(err, ERR_INVALID, "%s: no context '%s'%s",
 				 l->sources[0].path, name,
 				 what_there_is(l, CONTEXTS, name));
 	l->to->context = arena_strdup(&l->to->arena, name);
@@ -541,11 +540,10 @@ static int load(struct load *l, struct error *err)
 			kube_config_release(l->to);
 			return kube_config_in_cluster(l->to, err);
 		}
-		return error_set(
-			err, ERR_NOT_FOUND,
-			"no kubeconfig: there is no ~/.kube/config and no file that "
-			"$KUBECONFIG names; say where it is (--kubeconfig FILE), or "
-			"run jobs on this machine (submit --local)");
+		return error_set(err, ERR_NOT_FOUND,
+				 "no kubeconfig: neither $KUBECONFIG nor ~/.kube/config "
+				 "exists; pass --kubeconfig FILE, or run jobs on this "
+				 "machine (submit --local)");
 	}
 	if (l->n && choose(l, err))
 		return -1;
@@ -612,13 +610,13 @@ int kube_config_in_cluster(struct kube_config *ret, struct error *err)
 				 "KUBERNETES_SERVICE_PORT are not set");
 	if (!file_exists(ACCOUNT_DIR "/token"))
 		return error_set(err, ERR_NOT_FOUND,
-				 ACCOUNT_DIR "/token is not there; has the pod "
+				 ACCOUNT_DIR "/token does not exist; does the pod set "
 					     "automountServiceAccountToken: false?");
 	if (file_read(&ca, ACCOUNT_DIR "/ca.crt", err))
 		return -1;
 	if (!ca.data || !strstr((char *)ca.data, "-----BEGIN "))
 		return error_set(err, ERR_INVALID,
-				 ACCOUNT_DIR "/ca.crt: no certificate is in it");
+				 ACCOUNT_DIR "/ca.crt: contains no certificate");
 	v6 = strchr(host, ':') && *host != '[';
 	to.server = arena_printf(&to.arena, "https://%s%s%s:%s", v6 ? "[" : "", host,
 				 v6 ? "]" : "", port);

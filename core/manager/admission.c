@@ -26,7 +26,7 @@ static int read_version(struct admission_request *req, struct error *err)
 	const char *version = json_str(req->review, "apiVersion");
 
 	if (kind && !str_eq(kind, "AdmissionReview"))
-		return error_set(err, ERR_FORMAT, "this is no AdmissionReview");
+		return error_set(err, ERR_FORMAT, "not an AdmissionReview");
 	if (!version)
 		return 0;
 	for (size_t i = 0; i < sizeof(versions) / sizeof(*versions); i++)
@@ -64,9 +64,9 @@ static int read_documents(struct admission_request *req, const cJSON *request,
 	req->object = json_get(request, "object");
 	req->old = json_get(request, "oldObject");
 	if (req->object && !cJSON_IsObject(req->object))
-		return error_set(err, ERR_FORMAT, "request.object is no object");
+		return error_set(err, ERR_FORMAT, "request.object is not an object");
 	if (req->old && !cJSON_IsObject(req->old))
-		return error_set(err, ERR_FORMAT, "request.oldObject is no object");
+		return error_set(err, ERR_FORMAT, "request.oldObject is not an object");
 	if (req->operation > ADMISSION_UPDATE)
 		return 0;
 	if (!req->object)
@@ -127,11 +127,10 @@ int admission_read(struct admission_request *req, const void *body, size_t len,
 	if (read_version(req, err))
 		return -1;
 	if (!cJSON_IsObject(request))
-		return error_set(err, ERR_FORMAT, "request: there is none");
+		return error_set(err, ERR_FORMAT, "request: missing");
 	if (!*req->uid)
 		return error_set(err, ERR_FORMAT,
-				 "request.uid: there is none, or it has "
-				 "more than %d characters",
+				 "request.uid: missing, or longer than %d characters",
 				 UID_MAX);
 	req->ns = text_of(request, "namespace");
 	req->name = text_of(request, "name");

@@ -101,7 +101,7 @@ static bool sleep_ms(struct cert_manager *c, int64_t ms)
 static void log_change(enum cert_change change, const struct error *why,
 		       const char *secret)
 {
-	log_info(change == CERT_NEW_CA ? "made a CA and a certificate for the webhooks"
+	log_info(change == CERT_NEW_CA ? "created a CA and a certificate for the webhooks"
 				       : "renewed the certificate of the webhooks",
 		 LOG_STR("secret", secret), LOG_STR("because", why->msg));
 }
@@ -331,7 +331,7 @@ static int look_at_secret(struct cert_manager *c, struct error *err)
 	print_bundle(c, set.ca.cert_pem, &bundle);
 	failed = inject(c, (const char *)bundle.data, err);
 	if (!failed && c->told && other && !sleep_ms(c, SETTLE_MS))
-		return error_set(err, ERR_STOPPED, "asked to end");
+		return error_set(err, ERR_STOPPED, "stopping");
 	if (failed && other)
 		return -1;
 	return show(c, &set, failed ? &unused : err) || failed ? -1 : 0;
@@ -363,7 +363,7 @@ static void complain(struct cert_manager *c, const struct error *err)
 		return;
 	metrics_add(c->conf.metrics, &read_errors, 1);
 	if (!outage_logged(err) && log_is_news(&c->complaint, err->msg, INT64_MAX / 2))
-		log_error("the webhooks' certificate is not in order", LOG_ERR(err));
+		log_error("cannot provide the webhooks' certificate", LOG_ERR(err));
 }
 
 static void *keep_current(void *arg)

@@ -66,7 +66,7 @@ void cert_set_write(const struct cert_set *set, cJSON *secret)
 static int check_ca(const struct x509_pair *ca, int64_t now, struct error *why)
 {
 	if (!ca->cert_pem)
-		return error_set(why, ERR_INVALID, "there is no CA");
+		return error_set(why, ERR_INVALID, "no CA");
 	if (x509_check_ca(ca, now, why) || x509_check_ca(ca, now + CERT_LOOKAHEAD, why))
 		return error_wrap(why, "CA");
 	return 0;
@@ -79,7 +79,7 @@ static int check_server(const struct cert_set *set, const char *dns, int64_t now
 	const char *ca = set->ca.cert_pem;
 
 	if (!s->cert_pem || !s->key_pem)
-		return error_set(why, ERR_INVALID, "there is no certificate");
+		return error_set(why, ERR_INVALID, "no certificate");
 	if (x509_check_server(s, ca, dns, now, why) ||
 	    x509_check_server(s, ca, dns, now + CERT_LOOKAHEAD, why))
 		return error_wrap(why, "certificate");

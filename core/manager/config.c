@@ -288,7 +288,7 @@ static void read_gates(struct reader *r, const cJSON *map)
 			wrong_type(r, path, node, "true or false");
 		else if (set_gate(r->config, node->string, cJSON_IsTrue(node), &named))
 			field_error_add(&r->errs, FIELD_UNKNOWN, path, NULL,
-					"there is no such feature gate; there is " GATE);
+					"unknown feature gate; known: " GATE);
 	}
 }
 
@@ -488,7 +488,7 @@ static int read_file(struct manager_config *c, const char *file, char ***ret_err
 		return -1;
 	}
 	if (cJSON_GetArraySize(docs) != 1)
-		return error_set(err, ERR_INVALID, "%s: %d documents instead of one",
+		return error_set(err, ERR_INVALID, "%s: expected 1 document, found %d",
 				 file, cJSON_GetArraySize(docs));
 	check_present(&r, docs->child, "apiVersion");
 	check_present(&r, docs->child, "kind");
@@ -511,7 +511,8 @@ static int read_gate_flag(struct manager_config *c, const char *pair, bool *name
 
 	if (!eq)
 		return error_set(err, ERR_USAGE,
-				 "--feature-gates: '%.100s' is not NAME=true or false",
+				 "--feature-gates: expected NAME=true or NAME=false, "
+				 "found '%.100s'",
 				 pair);
 	name = str_trim(&a, str_slice(&a, pair, (size_t)(eq - pair)));
 	value = str_trim(&a, eq + 1);
@@ -520,10 +521,9 @@ static int read_gate_flag(struct manager_config *c, const char *pair, bool *name
 				 "--feature-gates: %.100s: '%.100s' is not true or false",
 				 name, value);
 	if (set_gate(c, name, str_in(value, yes), named))
-		return error_set(
-			err, ERR_USAGE,
-			"--feature-gates: there is no gate '%.100s'; there is %s", name,
-			GATE);
+		return error_set(err, ERR_USAGE,
+				 "--feature-gates: unknown gate '%.100s'; known: %s",
+				 name, GATE);
 	return 0;
 }
 

@@ -36,9 +36,7 @@ const char *image_of_this_pod(struct arena *arena, struct kube *kube, const char
 	const char *image;
 
 	if (read_pod(kube, ns, &pod, &err)) {
-		log_warn(
-			"what our own image is called could not be read; --image says it",
-			LOG_ERR(&err));
+		log_warn("cannot determine this pod's image; set --image", LOG_ERR(&err));
 		return NULL;
 	}
 	list = pod_containers_const(json_get(pod, "spec"));

@@ -234,7 +234,7 @@ static void on_leader(void *ctx, const char *holder)
 {
 	const struct manager *m = ctx;
 
-	log_info("the leader is", LOG_STR("holder", holder),
+	log_info("new leader", LOG_STR("holder", holder),
 		 LOG_STR("lease", m->config->election.name));
 }
 
@@ -242,14 +242,14 @@ static void on_lease_error(void *ctx, const struct error *err)
 {
 	(void)ctx;
 	if (!outage_logged(err))
-		log_warn("the lease could not be read or written", LOG_ERR(err));
+		log_warn("cannot read or write the lease", LOG_ERR(err));
 }
 
 static void on_event_drop(void *ctx, const struct error *err)
 {
 	(void)ctx;
 	if (!outage_logged(err))
-		log_warn("an event could not be sent", LOG_ERR(err));
+		log_warn("cannot send an event", LOG_ERR(err));
 }
 
 /* "<host>_<random>": another one each time, as client-go's users make it. */
@@ -321,7 +321,7 @@ static int start_work(struct manager *m, struct error *err)
 	return 0;
 }
 
-/* Until asked to end; -1: we lead no more. */
+/* Until stopping; -1: we lead no more. */
 static int wait_for_end(struct manager *m, struct error *err)
 {
 	struct pollfd fds[] = {
@@ -333,7 +333,7 @@ static int wait_for_end(struct manager *m, struct error *err)
 		if (poll(fds, 2, -1) < 0 && errno != EINTR)
 			return error_errno(err, errno, "poll");
 		if (fds[1].revents)
-			return error_set(err, ERR_TIMEOUT, "the lease %s is lost",
+			return error_set(err, ERR_TIMEOUT, "lost the lease %s",
 					 m->config->election.name);
 	}
 	return 0;
@@ -379,7 +379,7 @@ static int end_work(struct manager *m, struct error *err)
 	struct work *work = m->work;
 
 	if (work && !work_end(work, GRACE_MS))
-		return error_set(err, ERR_TIMEOUT, "work under way did not end in %d s",
+		return error_set(err, ERR_TIMEOUT, "the workers did not stop within %d s",
 				 GRACE_MS / 1000);
 	set_work(m, NULL);
 	if (m->lease) /* the next one need not wait for what follows */
@@ -450,7 +450,7 @@ int manager_run(const struct manager_config *config,
 		failed = 0;
 	if (failed)
 		return -1;
-	log_info("asked to end");
+	log_info("stopping");
 	if (end_work(m, err))
 		return -1;
 	end_servers(m);

@@ -27,7 +27,7 @@
 #define MANAGER_VALIDATING   "validator.trainer.kubeflow.org"
 
 /*
- * Until the process is asked to end (0) or cannot go on. -1, when the lease was lost or
+ * Until the process is stopping (0) or cannot go on. -1, when the lease was lost or
  * work under way did not end: threads may still run, so that the caller must end the
  * process without waiting for anything (_exit).
  */

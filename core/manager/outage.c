@@ -18,6 +18,6 @@ bool outage_logged(const struct error *err)
 	if (!is_outage(err))
 		return false;
 	if (log_is_news(&last, "away", AGAIN_MS))
-		log_warn("no answer from the API server", LOG_ERR(err));
+		log_warn("the API server does not respond", LOG_ERR(err));
 	return true;
 }

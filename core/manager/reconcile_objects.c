@@ -29,7 +29,7 @@ int check_owner(const cJSON *obj, const cJSON *tj, struct error *err)
 	if (meta_is_deleted(obj) || (str_eq(meta_kind(owner), TRAINJOB_KIND) &&
 				     str_eq(owner_name(owner), meta_name(tj))))
 		return error_set(err, ERR_CONFLICT,
-				 "%s %s of a TrainJob that is no more is still there",
+				 "%s %s of a deleted TrainJob still exists",
 				 meta_kind(obj), meta_name(obj));
 	return error_set(err, ERR_EXISTS,
 			 "%s %s exists and is not controlled by TrainJob %s",
@@ -161,7 +161,7 @@ static void log_warnings(const struct pass *p, const cJSON *obj, const cJSON *wa
 	const cJSON *w;
 
 	json_each(w, warnings)
-		log_warn("the API server warns", LOG_STR("key", p->key),
+		log_warn("API server warning", LOG_STR("key", p->key),
 			 LOG_STR("kind", meta_kind(obj)),
 			 LOG_STR("warning", w->valuestring));
 }
@@ -262,9 +262,9 @@ static int replace_jobset(struct pass *p, const cJSON *obj, const struct error *
 	if (objects_delete_jobset(p, "Foreground", err))
 		return -1;
 	pass_event(p, false, "JobSetReplaced",
-		   "the suspended JobSet cannot be changed to what it should be now, and "
-		   "is made anew");
-	return error_set(err, ERR_CONFLICT, "the suspended JobSet is made anew");
+		   "recreating the suspended JobSet: it cannot be changed to the new "
+		   "template");
+	return error_set(err, ERR_CONFLICT, "the suspended JobSet is being recreated");
 }
 
 static void jobset_was_made(struct pass *p, bool suspended)
@@ -467,7 +467,7 @@ int check_alive(struct pass *p, struct error *err)
 		return -1;
 	if (live && str_eq(meta_uid(live), meta_uid(p->tj)) && !meta_is_deleted(live))
 		return 0;
-	return error_set(err, ERR_CONFLICT, "the TrainJob is no more");
+	return error_set(err, ERR_CONFLICT, "the TrainJob was deleted");
 }
 
 /* Of the status server, which pods are to trust; NULL without the gate. */
@@ -491,9 +491,9 @@ int objects_reconcile(struct pass *p, struct error *err)
 	int rc;
 
 	if (p->jobset.of_predecessor)
-		return error_set(err, ERR_CONFLICT,
-				 "the JobSet of a TrainJob of this "
-				 "name is still there");
+		return error_set(
+			err, ERR_CONFLICT,
+			"the JobSet of a deleted TrainJob of this name still exists");
 	if (get_certificate(p, &ca, err))
 		return -1;
 	if (has_work(p, ca, &work, err))

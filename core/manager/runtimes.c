@@ -88,7 +88,7 @@ int runtimes_get(struct runtimes *r, struct kube *kube, const struct kube_ref *r
 	if (*ret)
 		return 0;
 	if (!kube)
-		return error_set(err, ERR_NOT_FOUND, "no such runtime has been seen");
+		return error_set(err, ERR_NOT_FOUND, "no such runtime in the cache");
 	return kube_get(kube, ref, ret, err);
 }
 

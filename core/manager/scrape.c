@@ -128,7 +128,7 @@ static bool may_read(struct scrape *s, const struct httpd_request *req,
 	if (is_known(s, token))
 		return true;
 	if (review(s, token, resp, &err)) {
-		log_warn("cannot tell who asks for metrics", LOG_ERR(&err));
+		log_warn("cannot authenticate a request for metrics", LOG_ERR(&err));
 		answer(resp, 500, "Authentication failed");
 	}
 	return resp->status == 0;

@@ -48,7 +48,7 @@ static enum tls_version min_version(const char *text)
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
 		if (str_eq(text, known[i].text))
 			return known[i].version;
-	log_warn("tls.minVersion is not known: left out", LOG_STR("value", text));
+	log_warn("ignoring unknown tls.minVersion", LOG_STR("value", text));
 	return TLS_DEFAULT;
 }
 
@@ -67,8 +67,8 @@ static void keep_known(const char **ret, const char *const *list,
 		if (knows(*list))
 			ret[n++] = *list;
 		else
-			log_warn("a TLS setting is not known: left out",
-				 LOG_STR("field", field), LOG_STR("value", *list));
+			log_warn("ignoring unknown TLS setting", LOG_STR("field", field),
+				 LOG_STR("value", *list));
 	}
 }
 
@@ -110,7 +110,7 @@ static const char *certs_problem(void *ctx)
 
 	return cert_manager_ready(s->conf.certs)
 		       ? NULL
-		       : "the webhooks' certificate is not in order yet";
+		       : "the webhooks' certificate is not ready";
 }
 
 /* Whatever is in the list listens; a handshake needs an identity as well. */
@@ -118,7 +118,7 @@ static const char *status_problem(void *ctx)
 {
 	const struct servers *s = ctx;
 
-	return tls_server_ready(s->conf.tls) ? NULL : "there is no certificate yet";
+	return tls_server_ready(s->conf.tls) ? NULL : "no certificate yet";
 }
 
 static const char *jobset_problem(void *ctx)
@@ -184,7 +184,7 @@ static int split_bind(struct arena *a, const char *bind, struct httpd_conf *conf
 	int64_t port;
 
 	if (!colon || str_int(&port, colon + 1, 0, 65535, err))
-		return error_set(err, ERR_INVALID, "%s is no address", bind);
+		return error_set(err, ERR_INVALID, "%s: not an address", bind);
 	if (len >= 2 && bind[0] == '[' && bind[len - 1] == ']')
 		conf->host = str_slice(a, bind + 1, len - 2);
 	else
@@ -227,7 +227,7 @@ static int start_metrics(struct servers *s, struct arena *a, struct error *err)
 	if (is_off(c->metrics.bind))
 		return 0;
 	if (c->metrics.auth && !c->metrics.secure)
-		log_warn("metrics.auth without metrics.secureServing: tokens come in "
+		log_warn("metrics.auth without metrics.secureServing: tokens are sent in "
 			 "clear text");
 	if (split_bind(a, c->metrics.bind, &conf, err))
 		return -1;

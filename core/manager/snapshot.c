@@ -156,7 +156,7 @@ static int check_reference(const cJSON *tj, const cJSON *runtime, struct error *
 	if (fits(ref.kind, kind) && fits(ref.group, group) && str_eq(ref.name, name))
 		return 0;
 	return error_set(err, ERR_INVALID,
-			 "invalid runtime snapshot: it holds the wrong runtime: expected "
+			 "invalid runtime snapshot: wrong runtime: expected "
 			 "name, API group and kind \"%s\", \"%s\", \"%s\", found \"%s\", "
 			 "\"%s\", \"%s\"",
 			 ref.name, *ref.group ? ref.group : "<any>",
@@ -178,7 +178,7 @@ int snapshot_read(cJSON **ret, const cJSON *tj, const cJSON *configmap, struct e
 	if (yaml_parse(&docs, text, strlen(text), err))
 		return error_wrap(err, "invalid runtime snapshot");
 	if (!docs->child || docs->child->next || !cJSON_IsObject(docs->child))
-		return invalid(err, "it is not one object");
+		return invalid(err, "not a single object");
 	runtime = cJSON_DetachItemViaPointer(docs, docs->child);
 	if (check_reference(tj, runtime, err))
 		return -1;

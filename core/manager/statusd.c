@@ -57,7 +57,7 @@ static void fail_inside(struct httpd_response *resp, const struct statusd_claim 
 			const struct error *err)
 {
 	if (!outage_logged(err))
-		log_error("a report of progress could not be taken",
+		log_error("cannot accept a progress report",
 			  LOG_STR("namespace", claim->ns),
 			  LOG_STR("trainjob", claim->name), LOG_ERR(err));
 	fail(resp, 500, "InternalError", "Internal error");
@@ -165,7 +165,7 @@ static void take(struct statusd *s, const struct statusd_claim *claim, const cha
 	struct error err = { 0 };
 
 	if (read_progress(req, &progress, &err)) {
-		log_debug("no report of progress", LOG_STR("namespace", claim->ns),
+		log_debug("invalid progress report", LOG_STR("namespace", claim->ns),
 			  LOG_STR("trainjob", claim->name), LOG_ERR(&err));
 		fail(resp, 422, "Invalid", "Invalid payload");
 		return;

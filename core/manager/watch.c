@@ -262,7 +262,7 @@ static void on_served(void *ctx, bool current)
 	const struct source *s = ctx;
 
 	if (current)
-		log_info("JobSet is there");
+		log_info("JobSet is available");
 	else
 		log_warn(JOBSET_MISSING);
 	if (current)
@@ -426,7 +426,7 @@ static void on_error(void *ctx, const struct error *err)
 	if (outage_logged(err) || !log_is_news(&s->complaint, err->msg, REPEAT_MS))
 		return;
 	if (s->which == WATCH_POD && err->kind == ERR_DENIED)
-		log_warn("pods may not be read: TrainJobs have no events about them",
+		log_warn("not allowed to read pods: TrainJobs get no events about them",
 			 LOG_ERR(err));
 	else
 		log_warn("watch", LOG_STR("kind", rows[s->which].kind), LOG_ERR(err));

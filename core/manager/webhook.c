@@ -338,8 +338,8 @@ static void review(struct webhook *w, const struct hook *hook,
 	if (req->operation > ADMISSION_UPDATE || *req->subresource)
 		return;
 	if (!meta_is(req->object, TRAINER_GROUP, hook->kind)) {
-		admission_refuse(answer, 400, "request.object is no %s of %s", hook->kind,
-				 TRAINER_API_VERSION);
+		admission_refuse(answer, 400, "request.object is not a %s of %s",
+				 hook->kind, TRAINER_API_VERSION);
 		return;
 	}
 	if (req->operation == ADMISSION_UPDATE && meta_is_deleted(req->old))
@@ -393,7 +393,7 @@ void webhook_handle(void *webhook, const struct httpd_request *req,
 		leave(w, held);
 		resp->content_type = "application/json";
 	} else {
-		buf_adds(&resp->body, "too much is looked at at once: try again\n");
+		buf_adds(&resp->body, "too many requests under review; try again\n");
 	}
 	resp->status = fits ? 200 : 503;
 	metrics_add(w->metrics, &requests_in_flight, -1, hook->path);

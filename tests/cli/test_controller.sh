@@ -21,7 +21,7 @@ check "--zap-encoder that is none" refuses "--zap-encoder: 'xml'" controller --z
 check "upstream's other flags" goes_on --zap-devel --zap-encoder=json --zap-stacktrace-level=panic --zap-time-encoding=iso8601
 check "--zap-devel=false" goes_on --zap-devel=false
 check "--feature-gates" goes_on --feature-gates TrainJobStatus=true
-check "--feature-gates: no such gate" refuses "there is no gate 'Other'; there is TrainJobStatus" controller --feature-gates Other=true
+check "--feature-gates: no such gate" refuses "unknown gate 'Other'; known: TrainJobStatus" controller --feature-gates Other=true
 check "--feature-gates: no bool" refuses "'maybe' is not true or false" controller --feature-gates TrainJobStatus=maybe
 
 settings </dev/null
@@ -100,7 +100,7 @@ check "... nothing else there" answers "http://127.0.0.1:$health/healthz" '^404'
 check "metrics" answers "http://127.0.0.1:$metrics/metrics" '^leader_election_master_status\{name="trainer.kubeflow.org"\} 0'
 check "... of the process" answers "http://127.0.0.1:$metrics/metrics" '^process_resident_memory_bytes '
 check "... nothing else there" answers "http://127.0.0.1:$metrics/" '^404'
-check "logs are JSON, and say what is wrong" await grep -Eq '^\{"time":.*"level":"warn".*no answer from the API server.*refused' "$scratch/log"
+check "logs are JSON, and say what is wrong" await grep -Eq '^\{"time":.*"level":"warn".*the API server does not respond.*refused' "$scratch/log"
 check "SIGTERM: ends with 0" ends 0 TERM
 check "... every line is JSON" python3 -c 'import json, sys; [json.loads(l) for l in open(sys.argv[1])]' "$scratch/log"
 check "... no token in it" eval '! grep -q secret-of-the-test "$scratch/log"'

@@ -43,6 +43,6 @@ for change in '{"status": null}' '{"status": {"conditions": []}}' '{"status": {"
 	change trainjob/asleep --subresource=status -p "$change" >/dev/null
 	check "a status somebody changed: $change" wait_for 40 mended
 done
-check "no field of ours is unknown to the API server" eval '! grep -F "the API server warns" "$controller_log"'
+check "no field of ours is unknown to the API server" eval '! grep -F "API server warning" "$controller_log"'
 controller_down
 finish

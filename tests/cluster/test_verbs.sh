@@ -215,7 +215,7 @@ for verb in "get" "get x" "events x" "wait x" "suspend x" "resume x" "delete x" 
 		check "$verb: credentials that are not accepted" says 1 'have they expired\?' $verb --kubeconfig "$scratch/expired.config"
 		check "$verb: another CA" says 1 'untrusted CA' $verb --kubeconfig "$scratch/wrongca.config"
 		check "$verb: nobody there" says 1 '10.250.0.1:9: connection refused' $verb --kubeconfig "$scratch/nobody.config"
-		check "$verb: no such context" says 2 "there is no context 'nowhere'" $verb --kubeconfig "$scratch/expired.config" --context nowhere
+		check "$verb: no such context" says 2 "no context 'nowhere'" $verb --kubeconfig "$scratch/expired.config" --context nowhere
 	}
 done
 kc delete namespace $ns --wait=false >"$scratch/deleted"

@@ -107,13 +107,12 @@ static void test_anchors_and_merges(void **state)
 		{ "<<: 5\n", "ERROR: 1:5: '<<' merges a mapping or a list of mappings" },
 		{ "<<: [5]\n",
 		  "ERROR: 1:6: '<<' merges a mapping or a list of mappings" },
-		{ "a: *x\n", "ERROR: 1:4: there is no anchor '&x' before this alias" },
+		{ "a: *x\n", "ERROR: 1:4: no anchor '&x' before this alias" },
 		{ "a: &x 1\n---\nb: *x\n",
-		  "ERROR: 3:4: there is no anchor '&x' before this alias" },
-		{ "a: &x [*x]\n",
-		  "ERROR: 1:8: the alias '*x' stands within its own anchor" },
+		  "ERROR: 3:4: no anchor '&x' before this alias" },
+		{ "a: &x [*x]\n", "ERROR: 1:8: the alias '*x' is inside its own anchor" },
 		{ "&x a: {b: *x, c: &z {d: *z}}\n",
-		  "ERROR: 1:25: the alias '*z' stands within its own anchor" },
+		  "ERROR: 1:25: the alias '*z' is inside its own anchor" },
 	};
 
 	(void)state;
@@ -123,14 +122,12 @@ static void test_anchors_and_merges(void **state)
 static void test_equal_keys(void **state)
 {
 	static const char *const rows[][2] = {
-		{ "a: 1\nb: 2\na: 3\n", "ERROR: 3:1: the key \"a\" stands twice in this "
-					"mapping; the first is at 1:1" },
+		{ "a: 1\nb: 2\na: 3\n",
+		  "ERROR: 3:1: duplicate key \"a\" in this mapping; first at 1:1" },
 		{ "x:\n  - {a: 1, 'a': 2}\n",
-		  "ERROR: 2:12: the key \"a\" stands twice in "
-		  "this mapping; the first is at 2:6" },
+		  "ERROR: 2:12: duplicate key \"a\" in this mapping; first at 2:6" },
 		{ "yes: 1\ntrue: 2\n",
-		  "ERROR: 2:1: the key \"true\" stands twice in this "
-		  "mapping; the first is at 1:1" },
+		  "ERROR: 2:1: duplicate key \"true\" in this mapping; first at 1:1" },
 		{ "a: {x: 1}\nb: {x: 1}\n", "[{\"a\":{\"x\":1},\"b\":{\"x\":1}}]" },
 	};
 
@@ -142,8 +139,7 @@ static void test_equal_keys(void **state)
 static void test_messages(void **state)
 {
 	static const char *const rows[][2] = {
-		{ "a:\n\tb: c\n",
-		  "ERROR: 2:1: a tab stands where spaces are needed to indent" },
+		{ "a:\n\tb: c\n", "ERROR: 2:1: tab used for indentation; use spaces" },
 		{ "a: b: c\n",
 		  "ERROR: 1:5: ':' is not expected here: check the indentation "
 		  "of this line and the one before, or put the text in quotes" },
@@ -164,12 +160,11 @@ static void test_messages(void **state)
 		  "at 1:4)" },
 		{ "a: [1, 2", "ERROR: 1:9: ',' or ']' expected in the list" },
 		{ "\xc3\xa9: \xc3\xa9\nb:\n\tc: 1\n",
-		  "ERROR: 3:1: a tab stands where spaces are needed to indent" },
+		  "ERROR: 3:1: tab used for indentation; use spaces" },
 		{ "a: {b: 1\n", "ERROR: 2:1: ',' or '}' expected in the mapping (in what "
 				"began at 1:4)" },
-		{ "a: @x\n",
-		  "ERROR: 1:4: this character cannot begin a value: put the value "
-		  "in quotes" },
+		{ "a: @x\n", "ERROR: 1:4: a value cannot begin with this character; "
+			     "quote the value" },
 		{ "a: \"x\n", "ERROR: 2:1: the text ends within a quoted string (in what "
 			      "began at 1:4)" },
 		{ "a: \"\\q\"\n", "ERROR: 1:5: unknown escape in a string in double "

@@ -212,8 +212,7 @@ static void test_keys_become_text(void **state)
 	/* 1.0 is 1 as a key, too, and 1 stands there already. */
 	assert_int_equal(yaml_parse(&docs, text, strlen(text), &err), -1);
 	assert_string_equal(err.msg,
-			    "4:1: the key \"1\" stands twice in this mapping; the "
-			    "first is at 1:1");
+			    "4:1: duplicate key \"1\" in this mapping; first at 1:1");
 	assert_int_equal(yaml_parse(&docs, text + 5, strlen(text) - 5, &err), 0);
 	got = json_text(docs->child);
 	assert_string_equal(got,
@@ -236,20 +235,20 @@ static void test_what_json_cannot_hold(void **state)
 		{ ".NaN",
 		  "1:1: .NaN has no counterpart in JSON; put it in quotes if it is "
 		  "meant as text" },
-		{ "!!int 1.5", "1:1: '1.5' is no !!int" },
-		{ "!!float x", "1:1: 'x' is no !!float" },
-		{ "!!bool 1", "1:1: '1' is no !!bool" },
-		{ "!!null x", "1:1: 'x' is no !!null" },
+		{ "!!int 1.5", "1:1: '1.5' is not a !!int" },
+		{ "!!float x", "1:1: 'x' is not a !!float" },
+		{ "!!bool 1", "1:1: '1' is not a !!bool" },
+		{ "!!null x", "1:1: 'x' is not a !!null" },
 		{ "!local x", "1:1: unknown tag !local" },
 		{ "!!set {x}", "1:1: unknown tag !!set" },
 		{ "!!binary a",
 		  "1:1: !!binary: base64: 1 characters, not a multiple of 4" },
 		{ "!!binary /w==",
-		  "1:1: !!binary: the bytes are no text, which is all JSON "
-		  "can hold; write the base64 as a plain string" },
+		  "1:1: !!binary: not text, and JSON holds only text; write "
+		  "the base64 as a plain string" },
 		{ "!!binary AA==",
-		  "1:1: !!binary: the bytes are no text, which is all JSON "
-		  "can hold; write the base64 as a plain string" },
+		  "1:1: !!binary: not text, and JSON holds only text; write "
+		  "the base64 as a plain string" },
 		{ "\"a\\0b\"", "1:1: a string may not hold NUL" },
 		{ "{~: x}",
 		  "1:2: a key is missing (null); put it in quotes if it is meant as "

@@ -138,15 +138,15 @@ static void test_names_that_cannot_be_in_a_path_are_not_sent(void **state)
 	static const struct {
 		const char *ns, *name, *want;
 	} rows[] = {
-		{ "a", "../x", "secrets: \"../x\" cannot be a name: neither" },
-		{ "a", "x/y", "\"x/y\" cannot be a name" },
-		{ "a", "x%2fy", "\"x%2fy\" cannot be a name" },
-		{ "a", "..", "\"..\" cannot be a name" },
-		{ "a", ".", "\".\" cannot be a name" },
-		{ "a", "", "\"\" cannot be a name" },
-		{ "a", "\x1b/", "\"\\x1b/\" cannot be a name" },
-		{ "..", "x", "\"..\" cannot be a name" },
-		{ "a/b", "x", "namespaces: \"a/b\" cannot be a name" },
+		{ "a", "../x", "secrets: invalid name \"../x\": it must" },
+		{ "a", "x/y", "invalid name \"x/y\"" },
+		{ "a", "x%2fy", "invalid name \"x%2fy\"" },
+		{ "a", "..", "invalid name \"..\"" },
+		{ "a", ".", "invalid name \".\"" },
+		{ "a", "", "invalid name \"\"" },
+		{ "a", "\x1b/", "invalid name \"\\x1b/\"" },
+		{ "..", "x", "invalid name \"..\"" },
+		{ "a/b", "x", "namespaces: invalid name \"a/b\"" },
 	};
 	struct kube *k = kube_with(&(struct kube_config){ .ns = "mine" }, NULL);
 
@@ -190,13 +190,13 @@ static void test_errors(void **state)
 		{ 503, STATUS("ServiceUnavailable", "u"), ERR_BUSY, "u" },
 		{ 500, STATUS("InternalError", "e"), ERR_BUSY, "e" },
 		{ 413, STATUS("RequestEntityTooLarge", "l"), ERR_LIMIT, "l" },
-		{ 502, "", ERR_BUSY, "the API server answers 502" },
+		{ 502, "", ERR_BUSY, "the API server returned 502" },
 		{ 404, "404 page not found\\n", ERR_NOT_FOUND,
 		  "the server could not find the requested resource" },
 		{ 404, "page \\u001b[1mnot found\\n", ERR_NOT_FOUND,
-		  "the API server answers 404: page \\x1b[1mnot found" },
+		  "the API server returned 404: page \\x1b[1mnot found" },
 		{ 400, "{\\\"kind\\\":\\\"Other\\\"}", ERR_INVALID,
-		  "the API server answers 400: {\"kind\":\"Other\"}" },
+		  "the API server returned 400: {\"kind\":\"Other\"}" },
 	};
 	struct kube *k = plain_kube();
 
@@ -535,7 +535,7 @@ static void test_a_call_does_not_wait_longer_for_its_turn_than_it_may_take(void 
 	for (int i = 0; i < 3; i++) { /* its turn would come after 100 s */
 		assert_int_equal(kube_delete(k, &pod, NULL, NULL, &err), -1);
 		assert_int_equal(err.kind, ERR_BUSY);
-		assert_non_null(strstr(err.msg, "too many calls wait for their turn"));
+		assert_non_null(strstr(err.msg, "too many calls are waiting"));
 	}
 	assert_int_equal(scripted_count(&server), 1);
 	kube_free(k);

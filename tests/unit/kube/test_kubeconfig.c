@@ -240,28 +240,26 @@ static void test_errors(void **state)
 		{ "users:\n- name: a\n  user: x\n",
 		  "config:3:3: users[0].user: must be a mapping" },
 		{ "{}",
-		  "config: no current-context: say which with --context; there are no "
+		  "config: current-context is not set; pass --context; the file has no "
 		  "contexts" },
 		{ "contexts:\n- name: dev\n- name: prod\n",
-		  "config: no current-context: say which with --context; there is: dev, "
+		  "config: current-context is not set; pass --context; available: dev, "
 		  "prod" },
 		{ "current-context: pord\ncontexts:\n- name: dev\n- name: prod\n",
-		  "config: there is no context 'pord'; did you mean 'prod'?" },
+		  "config: no context 'pord'; did you mean 'prod'?" },
 		{ "current-context: x\ncontexts:\n- name: x\n",
-		  "config:3:3: contexts[0].context.cluster: is missing: which cluster is "
-		  "meant?" },
+		  "config:3:3: contexts[0].context.cluster: missing: name a cluster" },
 		{ "current-context: x\ncontexts:\n- name: x\n  context: {cluster: c, "
 		  "user: u}\n",
-		  "config:4:13: contexts[0].context.cluster: there is no cluster 'c'; "
-		  "there are no "
+		  "config:4:13: contexts[0].context.cluster: no cluster 'c'; the file "
+		  "has no "
 		  "clusters\n"
-		  "config:4:25: contexts[0].context.user: there is no user 'u'; there "
-		  "are no "
+		  "config:4:25: contexts[0].context.user: no user 'u'; the file has no "
 		  "users" },
 		{ "current-context: x\ncontexts:\n- name: x\n  context: {cluster: c}\n"
 		  "clusters:\n- name: c\n  cluster: {}\n",
 		  "config:7:3: clusters[0].cluster.server: the API server's address is "
-		  "missing" },
+		  "not set" },
 		{ "current-context: x\ncontexts:\n- name: x\n  context: {cluster: c}\n"
 		  "clusters:\n- name: c\n  cluster:\n    server: ftp://a\n"
 		  "    certificate-authority-data: '%'\n    proxy-url: 7\n",
@@ -332,7 +330,7 @@ static void test_errors_of_users(void **state)
 		{ "{exec: {apiVersion: client.authentication.k8s.io/v1, command: x}}",
 		  ".exec.interactiveMode: must be Never, IfAvailable or Always" },
 		{ "{exec: {apiVersion: client.authentication.k8s.io/v1}}",
-		  ".exec.command: is missing" },
+		  ".exec.command: missing" },
 		{ "{exec: {apiVersion: client.authentication.k8s.io/v1beta1, command: x, "
 		  "args: x}}",
 		  ".exec.args: must be a list of strings" },
@@ -398,23 +396,23 @@ static void test_exec_answers(void **state)
 		const char *script, *message;
 	} rows[] = {
 		{ PREFIX "echo '" ANSWER "\"token\":\"geheim\"}}'", "" },
-		{ PREFIX "exit 3", "it ended with 3" },
-		{ PREFIX "echo geheim; kill -9 $$", "it died of signal 9" },
-		{ PREFIX "echo geheim", "it printed no JSON" },
-		{ PREFIX ":", "it printed no JSON" },
+		{ PREFIX "exit 3", "exited with status 3" },
+		{ PREFIX "echo geheim; kill -9 $$", "killed by signal 9" },
+		{ PREFIX "echo geheim", "printed no JSON" },
+		{ PREFIX ":", "printed no JSON" },
 		{ PREFIX "echo '{\"kind\":\"ExecCredential\"}'",
 		  "printed no ExecCredential of " V1 },
 		{ PREFIX "echo '" ANSWER "}}'", "neither a token nor a certificate" },
 		{ PREFIX "echo '" ANSWER "\"token\":\"geheim\\\\nx\"}}'",
-		  "not one line" },
+		  "more than one line" },
 		{ PREFIX "echo '" ANSWER "\"clientCertificateData\":\"x\"}}'",
-		  "a certificate without key" },
+		  "a certificate without its key" },
 		{ PREFIX "echo '" ANSWER
 			 "\"token\":\"geheim\",\"expirationTimestamp\":\"soon\"}}'",
 		  "status.expirationTimestamp: " },
 		{ PREFIX "exec head -c 2000000 /dev/zero",
 		  "its output: over 1048576 bytes" },
-		{ "#!/nowhere/sh\n", "cannot run it: No such file" },
+		{ "#!/nowhere/sh\n", "cannot be started: No such file" },
 	};
 	struct place *p = *state;
 
@@ -490,14 +488,14 @@ static void test_plugins_that_cannot_run(void **state)
 		      "it\\nthere\\u001b\"}",
 		      &got);
 	check_text("hint", message,
-		   "exec plugin kft-no-such-plugin: cannot run it: No such file or "
+		   "exec plugin kft-no-such-plugin: cannot be started: No such file or "
 		   "directory\n"
 		   "get it\nthere\\x1b");
 	message = ask(p, PREFIX,
 		      "{\"apiVersion\":\"" V1 "\",\"command\":\"./plugin\","
 		      "\"interactiveMode\":\"Always\"}",
 		      &got);
-	assert_non_null(strstr(message, "standard input is no terminal"));
+	assert_non_null(strstr(message, "needs a terminal"));
 }
 
 static void on_alarm(int signum)

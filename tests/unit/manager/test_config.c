@@ -201,8 +201,8 @@ static const struct {
 	const char *text, *want; /* the first error, without the file's name */
 	int n;                   /* errors in all */
 } bad_rows[] = {
-	{ "", "0 documents", 1 },
-	{ HEAD "---\n" HEAD, "2 documents", 1 },
+	{ "", " expected 1 document, found 0", 1 },
+	{ HEAD "---\n" HEAD, " expected 1 document, found 2", 1 },
 	{ "- a\n", "1:1: apiVersion: Required value", 3 },
 	{ "this is not: valid: yaml: content\n", "1:", 1 },
 	{ "apiVersion: config.wrong.group/v1\nkind: Configuration\n",

@@ -68,7 +68,7 @@ struct manager {
 	struct scrape *scrape;
 	struct runtimes *runtimes;
 	struct webhook *webhook;
-	struct statusd *statusd;
+	struct progress_server *progress_server;
 	struct servers *servers;
 	struct lease *lease;
 	struct event_recorder *events;
@@ -161,8 +161,8 @@ static int new_clients(struct manager *m, struct error *err)
 			       .timeout_ms = ASKED_MS,
 			       .after_stop = true } },
 		[TOKENS] = { c->gate_trainjob_status,
-			     { .qps = STATUSD_READS * c->status_server.qps,
-			       .burst = STATUSD_READS * c->status_server.burst,
+			     { .qps = PROGRESS_SERVER_READS * c->status_server.qps,
+			       .burst = PROGRESS_SERVER_READS * c->status_server.burst,
 			       .timeout_ms = ASKED_MS,
 			       .after_stop = true } },
 		[REVIEW] = { c->metrics.auth,
@@ -223,8 +223,8 @@ static int start_servers(struct manager *m, struct error *err)
 	m->scrape = conf.scrape = scrape_new(&scrape);
 	m->webhook = conf.webhook = webhook_new(&hook);
 	if (m->config->gate_trainjob_status)
-		m->statusd = conf.statusd =
-			statusd_new(m->clients[STATUS], m->clients[TOKENS]);
+		m->progress_server = conf.progress_server =
+			progress_server_new(m->clients[STATUS], m->clients[TOKENS]);
 	return servers_start(&m->servers, &conf, err);
 }
 
@@ -408,8 +408,8 @@ static void end_servers(struct manager *m)
 	linger(m);
 	servers_stop(m->servers, GRACE_MS);
 	cert_manager_stop(m->certs);
-	if (m->statusd)
-		statusd_free(m->statusd);
+	if (m->progress_server)
+		progress_server_free(m->progress_server);
 	if (m->webhook)
 		webhook_free(m->webhook);
 	runtimes_stop(m->runtimes);

@@ -162,7 +162,7 @@ static const char *without_slash(const char *path)
 static void set_health(struct servers *s)
 {
 	const struct manager_config *c = s->conf.config;
-	bool status = s->conf.statusd != NULL;
+	bool status = s->conf.progress_server != NULL;
 
 	s->health = (struct health){
 		.groups = { { without_slash(c->health.liveness),
@@ -253,12 +253,12 @@ static int start_status(struct servers *s, struct error *err)
 {
 	const struct httpd_conf conf = { .port = (int)s->conf.config->status_server.port,
 					 .tls = s->conf.tls,
-					 .max_body = STATUSD_MAX_BODY,
-					 .handle = statusd_handle,
-					 .on_large = statusd_large,
-					 .ctx = s->conf.statusd };
+					 .max_body = PROGRESS_SERVER_MAX_BODY,
+					 .handle = progress_server_handle,
+					 .on_large = progress_server_large,
+					 .ctx = s->conf.progress_server };
 
-	return s->conf.statusd ? start_one(s, SERVE_STATUS, &conf, err) : 0;
+	return s->conf.progress_server ? start_one(s, SERVE_STATUS, &conf, err) : 0;
 }
 
 int servers_start(struct servers **ret, const struct servers_conf *conf,

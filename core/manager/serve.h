@@ -7,7 +7,7 @@
 
 #include "manager/cert.h"
 #include "manager/scrape.h"
-#include "manager/statusd.h"
+#include "manager/progress_server.h"
 #include "manager/webhook.h"
 
 /* From config.tls; what it names and we do not have is left out, with a warning. */
@@ -27,7 +27,7 @@ struct servers_conf {
 	struct cert_manager *certs;
 	struct scrape *scrape;
 	struct webhook *webhook;
-	struct statusd *statusd; /* NULL: the gate is off */
+	struct progress_server *progress_server; /* NULL: the gate is off */
 	/* That JobSet is missing, or NULL; in the words that users read. May be NULL. */
 	const char *(*jobset_problem)(void *ctx);
 	void *ctx;

@@ -1,4 +1,4 @@
-#include "manager/statusd_auth.h"
+#include "manager/progress_auth.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -23,7 +23,7 @@ struct grant {
 	char uid[];
 };
 
-struct statusd_auth {
+struct progress_auth {
 	struct kube *kube;
 	pthread_mutex_t lock;
 	struct map known; /* "ns/name token" to struct grant */
@@ -31,12 +31,12 @@ struct statusd_auth {
 
 /* ---- what is known ---------------------------------------------------------------- */
 
-static char *key_of(struct arena *arena, const struct statusd_claim *claim)
+static char *key_of(struct arena *arena, const struct progress_claim *claim)
 {
 	return arena_printf(arena, "%s/%s %s", claim->ns, claim->name, claim->token);
 }
 
-static void drop_old(struct statusd_auth *a)
+static void drop_old(struct progress_auth *a)
 {
 	int64_t now = clock_ms();
 
@@ -50,7 +50,7 @@ static void drop_old(struct statusd_auth *a)
 	}
 }
 
-static const char *recall(struct statusd_auth *a, struct arena *arena, const char *key)
+static const char *recall(struct progress_auth *a, struct arena *arena, const char *key)
 {
 	const struct grant *grant;
 	const char *uid = NULL;
@@ -64,7 +64,7 @@ static const char *recall(struct statusd_auth *a, struct arena *arena, const cha
 	return uid;
 }
 
-static void remember(struct statusd_auth *a, const char *key, const char *uid,
+static void remember(struct progress_auth *a, const char *key, const char *uid,
 		     int64_t since)
 {
 	struct grant *grant = xcalloc(1, sizeof(*grant) + strlen(uid) + 1);
@@ -99,7 +99,7 @@ static bool is_of_namespace(struct arena *arena, const cJSON *user, const char *
 }
 
 /* Is that pod there, and one of the JobSet's? */
-static int check_pod(struct statusd_auth *a, const struct statusd_claim *claim,
+static int check_pod(struct progress_auth *a, const struct progress_claim *claim,
 		     const cJSON *user, bool *ret, struct error *err)
 {
 	const char *name = extra(user, EXTRA "pod-name");
@@ -118,8 +118,8 @@ static int check_pod(struct statusd_auth *a, const struct statusd_claim *claim,
 }
 
 /* The uid of the TrainJob whose JobSet it is. */
-static int check_jobset(struct statusd_auth *a, struct arena *arena,
-			const struct statusd_claim *claim, const char **ret_uid,
+static int check_jobset(struct progress_auth *a, struct arena *arena,
+			const struct progress_claim *claim, const char **ret_uid,
 			struct error *err)
 {
 	struct kube_ref ref = { JOBSET_API_VERSION, JOBSET_KIND, claim->ns, claim->name };
@@ -135,8 +135,8 @@ static int check_jobset(struct statusd_auth *a, struct arena *arena,
 	return 0;
 }
 
-int statusd_authorize(struct statusd_auth *a, struct arena *arena,
-		      const struct statusd_claim *claim, const char **ret_uid,
+int progress_authorize(struct progress_auth *a, struct arena *arena,
+		      const struct progress_claim *claim, const char **ret_uid,
 		      struct error *err)
 {
 	const char *key = key_of(arena, claim);
@@ -165,16 +165,16 @@ int statusd_authorize(struct statusd_auth *a, struct arena *arena,
 	return 0;
 }
 
-struct statusd_auth *statusd_auth_new(struct kube *k)
+struct progress_auth *progress_auth_new(struct kube *k)
 {
-	struct statusd_auth *a = xcalloc(1, sizeof(*a));
+	struct progress_auth *a = xcalloc(1, sizeof(*a));
 
 	a->kube = k;
 	pthread_mutex_init(&a->lock, NULL);
 	return a;
 }
 
-void statusd_auth_free(struct statusd_auth *a)
+void progress_auth_free(struct progress_auth *a)
 {
 	if (!a)
 		return;

@@ -1,6 +1,6 @@
 /* Rules: upstream pkg/statusserver; KEP-2779 for who may report. */
 #include "base/xmalloc.h"
-#include "manager/statusd.h"
+#include "manager/progress_server.h"
 #include "tests/unit/manager/standin.h"
 
 #define PATH     "/apis/trainer.kubeflow.org/v1alpha1/namespaces/ns/trainjobs/tj/status"
@@ -52,7 +52,7 @@ static void reply_release(struct reply *r)
 }
 #define cleanup_reply __attribute__((cleanup(reply_release)))
 
-static void ask(struct statusd *s, const char *authorization, const char *body,
+static void ask(struct progress_server *s, const char *authorization, const char *body,
 		struct reply *r)
 {
 	const struct httpd_header headers[] = {
@@ -72,7 +72,7 @@ static void ask(struct statusd *s, const char *authorization, const char *body,
 	};
 
 	*r = (struct reply){ 0 };
-	statusd_handle(s, &req, &r->resp);
+	progress_server_handle(s, &req, &r->resp);
 	r->doc = standin_doc((const char *)r->resp.body.data);
 	assert_string_equal(r->resp.content_type, "application/json");
 }
@@ -107,7 +107,7 @@ static void test_paths_and_methods(void **state)
 		{ "POST",
 		  "/apis/trainer.kubeflow.org/v1alpha1/namespaces/ns/trainjobs/tj" },
 	};
-	struct statusd *s = statusd_new(api.kube, api.kube);
+	struct progress_server *s = progress_server_new(api.kube, api.kube);
 	const struct httpd_header none = { NULL, NULL };
 
 	(void)state;
@@ -118,12 +118,12 @@ static void test_paths_and_methods(void **state)
 						   .path = rows[i].path,
 						   .headers = &none };
 
-		statusd_handle(s, &req, &r.resp);
+		progress_server_handle(s, &req, &r.resp);
 		r.doc = standin_doc((const char *)r.resp.body.data);
 		assert_failure(&r, 404, "NotFound", "Not found");
 	}
 	assert_string_equal((const char *)api.asked.data, "");
-	statusd_free(s);
+	progress_server_free(s);
 }
 
 static void test_too_large(void **state)
@@ -132,7 +132,7 @@ static void test_too_large(void **state)
 	const struct httpd_request req = { .method = "POST", .path = PATH };
 
 	(void)state;
-	statusd_large(NULL, &req, &r.resp);
+	progress_server_large(NULL, &req, &r.resp);
 	r.doc = standin_doc((const char *)r.resp.body.data);
 	assert_failure(&r, 413, "RequestEntityTooLarge", "Payload too large");
 }
@@ -149,7 +149,7 @@ static void test_without_a_token(void **state)
 	};
 	const struct httpd_header headers[] = { { "Authorization", "Bearer t" },
 						{ NULL, NULL } };
-	struct statusd *s = statusd_new(api.kube, api.kube);
+	struct progress_server *s = progress_server_new(api.kube, api.kube);
 
 	(void)state;
 	standin_set(&api, NULL);
@@ -165,12 +165,12 @@ static void test_without_a_token(void **state)
 						   .path = paths[i],
 						   .headers = headers };
 
-		statusd_handle(s, &req, &r.resp);
+		progress_server_handle(s, &req, &r.resp);
 		r.doc = standin_doc((const char *)r.resp.body.data);
 		assert_failure(&r, 403, "Forbidden", "Forbidden");
 	}
 	assert_string_equal((const char *)api.asked.data, "");
-	statusd_free(s);
+	progress_server_free(s);
 }
 
 static void test_who_may_report(void **state)
@@ -223,7 +223,7 @@ static void test_who_may_report(void **state)
 			{ PATH, 200, "{}" },
 			{ NULL, 0, NULL },
 		};
-		struct statusd *s = statusd_new(api.kube, api.kube);
+		struct progress_server *s = progress_server_new(api.kube, api.kube);
 		cleanup_reply struct reply r;
 
 		standin_set(&api, answers);
@@ -235,7 +235,7 @@ static void test_who_may_report(void **state)
 			assert_failure(&r, 403, "Forbidden", "Forbidden");
 			assert_null(strstr((const char *)api.asked.data, "PATCH"));
 		}
-		statusd_free(s);
+		progress_server_free(s);
 	}
 }
 
@@ -254,13 +254,13 @@ static void test_when_the_api_server_fails(void **state)
 			{ PATH, 200, "{}" },
 			{ NULL, 0, NULL },
 		};
-		struct statusd *s = statusd_new(api.kube, api.kube);
+		struct progress_server *s = progress_server_new(api.kube, api.kube);
 		cleanup_reply struct reply r;
 
 		standin_set(&api, answers);
 		ask(s, "Bearer t", "{\"trainerStatus\": {}}", &r);
 		assert_failure(&r, 500, "InternalError", "Internal error");
-		statusd_free(s);
+		progress_server_free(s);
 	}
 }
 
@@ -271,7 +271,7 @@ static const struct standin_answer fine[] = {
 
 static void test_what_is_written(void **state)
 {
-	struct statusd *s = statusd_new(api.kube, api.kube);
+	struct progress_server *s = progress_server_new(api.kube, api.kube);
 	cleanup_reply struct reply r;
 	cleanup_json cJSON *want = NULL;
 
@@ -295,14 +295,14 @@ static void test_what_is_written(void **state)
 		"\"metadata\":{\"name\":\"tj\",\"namespace\":\"ns\",\"uid\":\"tj-uid\"},"
 		"\"status\":{\"trainerStatus\":{\"progressPercentage\":7,"
 		"\"lastUpdatedTime\":\"2026-11-21T04:48:17Z\"}}}\n"));
-	statusd_free(s);
+	progress_server_free(s);
 }
 
 static void test_nothing_to_report(void **state)
 {
 	static const char *const rows[] = { "{}", "null", "{\"trainerStatus\": null}",
 					    "{\"more\": 1}" };
-	struct statusd *s = statusd_new(api.kube, api.kube);
+	struct progress_server *s = progress_server_new(api.kube, api.kube);
 
 	(void)state;
 	standin_set(&api, fine);
@@ -314,7 +314,7 @@ static void test_nothing_to_report(void **state)
 		assert_string_equal((const char *)r.resp.body.data, "{}\n");
 	}
 	assert_null(strstr((const char *)api.asked.data, "PATCH"));
-	statusd_free(s);
+	progress_server_free(s);
 }
 
 static void test_bad_bodies(void **state)
@@ -332,7 +332,7 @@ static void test_bad_bodies(void **state)
 		"\"",
 		"{\"a\": \"\xff\"}",
 	};
-	struct statusd *s = statusd_new(api.kube, api.kube);
+	struct progress_server *s = progress_server_new(api.kube, api.kube);
 
 	(void)state;
 	standin_set(&api, fine);
@@ -343,7 +343,7 @@ static void test_bad_bodies(void **state)
 		assert_failure(&r, 422, "Invalid", "Invalid payload");
 	}
 	assert_null(strstr((const char *)api.asked.data, "PATCH"));
-	statusd_free(s);
+	progress_server_free(s);
 }
 
 static void test_what_the_api_server_says_of_it(void **state)
@@ -373,13 +373,13 @@ static void test_what_the_api_server_says_of_it(void **state)
 			{ PATH, rows[i].status, rows[i].body },
 			{ NULL, 0, NULL },
 		};
-		struct statusd *s = statusd_new(api.kube, api.kube);
+		struct progress_server *s = progress_server_new(api.kube, api.kube);
 		cleanup_reply struct reply r;
 
 		standin_set(&api, answers);
 		ask(s, "Bearer t", "{\"trainerStatus\": {}}", &r);
 		assert_failure(&r, rows[i].code, rows[i].reason, rows[i].message);
-		statusd_free(s);
+		progress_server_free(s);
 	}
 }
 
@@ -397,7 +397,7 @@ static void test_a_yes_is_remembered(void **state)
 {
 	static const char *const tokens[] = { "Bearer a", "Bearer a", "Bearer b",
 					      "Bearer a" };
-	struct statusd *s = statusd_new(api.kube, api.kube);
+	struct progress_server *s = progress_server_new(api.kube, api.kube);
 
 	(void)state;
 	standin_set(&api, fine);
@@ -409,7 +409,7 @@ static void test_a_yes_is_remembered(void **state)
 	}
 	assert_int_equal(count((const char *)api.asked.data, "POST " REVIEWS), 2);
 	assert_int_equal(count((const char *)api.asked.data, "PATCH "), 4);
-	statusd_free(s);
+	progress_server_free(s);
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /*
- * statusd_auth.h - may the bearer of this token report for that TrainJob?
+ * progress_auth.h - may the bearer of this token report for that TrainJob?
  *
  * The chain: the API server knows the token, with the TrainJob's endpoint as audience
  * (TokenReview); it is a service account's of the TrainJob's namespace, bound to a pod
@@ -8,18 +8,18 @@
  * that a client that reports every few seconds does not cost four calls each time.
  * Upstream's pkg/statusserver/auth.go stops at the namespace.
  */
-#ifndef MANAGER_STATUSD_AUTH_H
-#define MANAGER_STATUSD_AUTH_H
+#ifndef MANAGER_PROGRESS_AUTH_H
+#define MANAGER_PROGRESS_AUTH_H
 
 #include "base/arena.h"
 #include "kube/kube.h"
 
-struct statusd_auth;
+struct progress_auth;
 
-struct statusd_auth *statusd_auth_new(struct kube *k);
-void statusd_auth_free(struct statusd_auth *a);
+struct progress_auth *progress_auth_new(struct kube *k);
+void progress_auth_free(struct progress_auth *a);
 
-struct statusd_claim {
+struct progress_claim {
 	const char *token, *ns, *name; /* ns, name: the TrainJob's */
 };
 
@@ -27,8 +27,8 @@ struct statusd_claim {
  * *ret_uid: that of the TrainJob, in the arena; NULL: he may not. -1 only when the API
  * server could not be asked. Any number of threads.
  */
-MUST_CHECK int statusd_authorize(struct statusd_auth *a, struct arena *arena,
-				 const struct statusd_claim *claim, const char **ret_uid,
+MUST_CHECK int progress_authorize(struct progress_auth *a, struct arena *arena,
+				 const struct progress_claim *claim, const char **ret_uid,
 				 struct error *err);
 
 #endif

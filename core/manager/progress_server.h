@@ -1,5 +1,5 @@
 /*
- * statusd.h - where training processes report progress (KEP-2779, feature gate
+ * progress_server.h - where training processes report progress (KEP-2779, feature gate
  * TrainJobStatus).
  *
  *     POST /apis/trainer.kubeflow.org/v1alpha1/namespaces/{ns}/trainjobs/{name}/status
@@ -10,27 +10,27 @@
  * the TrainJob's JobSet; anything else is 403. What is accepted is applied to the
  * status subresource by the field manager "trainer-status".
  */
-#ifndef MANAGER_STATUSD_H
-#define MANAGER_STATUSD_H
+#ifndef MANAGER_PROGRESS_SERVER_H
+#define MANAGER_PROGRESS_SERVER_H
 
 #include "kube/kube.h"
 #include "net/httpd.h"
 
-struct statusd;
+struct progress_server;
 
 /*
  * Clients with limits of their own. `reads` sees who the callers are, which takes up to
- * STATUSD_READS calls for a report; whoever sends bad tokens wears out that limit, not
+ * PROGRESS_SERVER_READS calls for a report; whoever sends bad tokens wears out that limit, not
  * that of those who are known already.
  */
-enum { STATUSD_READS = 3 };
-struct statusd *statusd_new(struct kube *writes, struct kube *reads);
-void statusd_free(struct statusd *s);
+enum { PROGRESS_SERVER_READS = 3 };
+struct progress_server *progress_server_new(struct kube *writes, struct kube *reads);
+void progress_server_free(struct progress_server *s);
 
-enum { STATUSD_MAX_BODY = 65536 };
-void statusd_handle(void *statusd, const struct httpd_request *req,
+enum { PROGRESS_SERVER_MAX_BODY = 65536 };
+void progress_server_handle(void *progress_server, const struct httpd_request *req,
 		    struct httpd_response *resp);
-void statusd_large(void *statusd, const struct httpd_request *req,
+void progress_server_large(void *progress_server, const struct httpd_request *req,
 		   struct httpd_response *resp); /* 413 */
 
 #endif

@@ -1,4 +1,4 @@
-#include "manager/statusd.h"
+#include "manager/progress_server.h"
 #include "manager/outage.h"
 
 #include <string.h>
@@ -12,15 +12,15 @@
 #include "base/xmalloc.h"
 #include "manager/manager.h"
 #include "manager/review.h"
-#include "manager/statusd_auth.h"
+#include "manager/progress_auth.h"
 #include "trainer/api.h"
 #include "trainer/progress.h"
 
-enum { MAX_ANSWER = 4 * STATUSD_MAX_BODY };
+enum { MAX_ANSWER = 4 * PROGRESS_SERVER_MAX_BODY };
 
-struct statusd {
+struct progress_server {
 	struct kube *kube;
-	struct statusd_auth *auth;
+	struct progress_auth *auth;
 };
 
 /* ---- answers ---------------------------------------------------------------------- */
@@ -53,7 +53,7 @@ static void forbid(struct httpd_response *resp)
 	fail(resp, 403, "Forbidden", "Forbidden");
 }
 
-static void fail_inside(struct httpd_response *resp, const struct statusd_claim *claim,
+static void fail_inside(struct httpd_response *resp, const struct progress_claim *claim,
 			const struct error *err)
 {
 	if (!outage_logged(err))
@@ -67,7 +67,7 @@ static void fail_inside(struct httpd_response *resp, const struct statusd_claim 
 
 /* The TrainJob that the path names. */
 static bool read_path(struct arena *arena, const struct httpd_request *req,
-		      struct statusd_claim *claim)
+		      struct progress_claim *claim)
 {
 	const char *rest = str_after(req->path, "/apis/" TRAINER_API_VERSION "/");
 	char **part;
@@ -113,7 +113,7 @@ static int read_progress(const struct httpd_request *req, cJSON **ret, struct er
 	return progress_read(ret, doc, err);
 }
 
-static int apply(struct statusd *s, const struct statusd_claim *claim, const char *uid,
+static int apply(struct progress_server *s, const struct progress_claim *claim, const char *uid,
 		 const cJSON *progress, struct error *err)
 {
 	cleanup_json cJSON *tj =
@@ -129,7 +129,7 @@ static int apply(struct statusd *s, const struct statusd_claim *claim, const cha
 }
 
 /* The API server's own words: without what we were doing. */
-static const char *api_message(struct arena *arena, const struct statusd_claim *claim,
+static const char *api_message(struct arena *arena, const struct progress_claim *claim,
 			       const struct error *err)
 {
 	const char *whose = arena_printf(arena, "%s/%s: ", claim->ns, claim->name);
@@ -138,7 +138,7 @@ static const char *api_message(struct arena *arena, const struct statusd_claim *
 	return at ? at + strlen(whose) : err->msg;
 }
 
-static void fail_apply(struct httpd_response *resp, const struct statusd_claim *claim,
+static void fail_apply(struct httpd_response *resp, const struct progress_claim *claim,
 		       const struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -158,7 +158,7 @@ static void fail_apply(struct httpd_response *resp, const struct statusd_claim *
 	}
 }
 
-static void take(struct statusd *s, const struct statusd_claim *claim, const char *uid,
+static void take(struct progress_server *s, const struct progress_claim *claim, const char *uid,
 		 const struct httpd_request *req, struct httpd_response *resp)
 {
 	cleanup_json cJSON *progress = NULL, *echo = NULL;
@@ -178,12 +178,12 @@ static void take(struct statusd *s, const struct statusd_claim *claim, const cha
 	reply(resp, 200, echo);
 }
 
-void statusd_handle(void *statusd, const struct httpd_request *req,
+void progress_server_handle(void *progress_server, const struct httpd_request *req,
 		    struct httpd_response *resp)
 {
 	cleanup_arena struct arena arena = { 0 };
-	struct statusd_claim claim = { 0 };
-	struct statusd *s = statusd;
+	struct progress_claim claim = { 0 };
+	struct progress_server *s = progress_server;
 	struct error err = { 0 };
 	const char *uid;
 
@@ -197,7 +197,7 @@ void statusd_handle(void *statusd, const struct httpd_request *req,
 		forbid(resp);
 		return;
 	}
-	if (statusd_authorize(s->auth, &arena, &claim, &uid, &err))
+	if (progress_authorize(s->auth, &arena, &claim, &uid, &err))
 		fail_inside(resp, &claim, &err);
 	else if (!uid)
 		forbid(resp);
@@ -205,27 +205,27 @@ void statusd_handle(void *statusd, const struct httpd_request *req,
 		take(s, &claim, uid, req, resp);
 }
 
-void statusd_large(void *statusd, const struct httpd_request *req,
+void progress_server_large(void *progress_server, const struct httpd_request *req,
 		   struct httpd_response *resp)
 {
-	(void)statusd;
+	(void)progress_server;
 	(void)req;
 	fail(resp, 413, "RequestEntityTooLarge", "Payload too large");
 }
 
-struct statusd *statusd_new(struct kube *writes, struct kube *reads)
+struct progress_server *progress_server_new(struct kube *writes, struct kube *reads)
 {
-	struct statusd *s = xcalloc(1, sizeof(*s));
+	struct progress_server *s = xcalloc(1, sizeof(*s));
 
 	s->kube = writes;
-	s->auth = statusd_auth_new(reads);
+	s->auth = progress_auth_new(reads);
 	return s;
 }
 
-void statusd_free(struct statusd *s)
+void progress_server_free(struct progress_server *s)
 {
 	if (!s)
 		return;
-	statusd_auth_free(s->auth);
+	progress_auth_free(s->auth);
 	free(s);
 }

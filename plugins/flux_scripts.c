@@ -1,3 +1,4 @@
+/* The shell scripts of Flux's pods: flux_scripts.h. */
 #include "plugins/flux_scripts.h"
 
 /*

@@ -1,3 +1,4 @@
+/* Collects and prints errors of fields: field.h. */
 #include "api/field.h"
 
 #include <stdlib.h>

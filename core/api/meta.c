@@ -1,3 +1,4 @@
+/* Reads and writes metadata, the only file with its keys: meta.h. */
 #include "api/meta.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Checks names, labels and their like: names.h. */
 #include "api/names.h"
 
 #include <string.h>

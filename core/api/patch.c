@@ -1,3 +1,4 @@
+/* Strategic merge patches: patch.h. */
 #include "api/patch.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Parses, adds and prints quantities: quantity.h. */
 #include "api/quantity.h"
 
 #include <stdio.h>

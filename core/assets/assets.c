@@ -1,3 +1,4 @@
+/* Finds an embedded file: assets.h. */
 #include "assets/assets.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Clocks, timestamps and durations: clock.h. */
 #include "base/clock.h"
 
 #include <ctype.h>

@@ -1,3 +1,4 @@
+/* Reads and writes whole files and directories: file.h. */
 #include "base/file.h"
 
 #include <errno.h>

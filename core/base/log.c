@@ -1,3 +1,4 @@
+/* Prints log lines, as text or JSON: log.h. */
 #include "base/log.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* A hash table that keeps the order of insertion: map.h. */
 #include "base/map.h"
 
 #include <pthread.h>

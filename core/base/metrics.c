@@ -1,3 +1,4 @@
+/* Counts, and prints Prometheus text: metrics.h. */
 #include "base/metrics.h"
 
 #include <dirent.h>

@@ -1,3 +1,4 @@
+/* Checks relative paths from elsewhere: relpath.h. */
 #include "base/relpath.h"
 
 #include <errno.h>

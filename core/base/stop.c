@@ -1,3 +1,4 @@
+/* SIGTERM and SIGINT as a descriptor: stop.h. */
 #include "base/stop.h"
 
 #include <errno.h>

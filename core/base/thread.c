@@ -1,3 +1,4 @@
+/* Starts threads, waits on conditions: thread.h. */
 #include "base/thread.h"
 
 #include <errno.h>

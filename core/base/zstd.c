@@ -1,3 +1,4 @@
+/* Compresses and decompresses streams: zstd.h. */
 #include "base/zstd.h"
 
 #include <stdbool.h>

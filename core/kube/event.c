@@ -1,3 +1,4 @@
+/* Records events and sends them from a thread: event.h. */
 #include "kube/event.h"
 
 #include <stdlib.h>

@@ -1,13 +1,11 @@
 /*
  * event.h - events (core/v1) on an object, as `kubectl describe` and the SDK show.
  *
- * Recording returns at once; a thread sends. The same event again (object, type,
- * reason, series) raises the count and lastTimestamp of the one that is there, by a
- * patch: 1 s after the one before at the earliest, then 2 s, 4 s, ... 300 s, so that
- * a storm is few calls and its last state is always shown. Of one object at most 25
- * new events at once and one each 5 minutes after that are made, as client-go's
- * EventCorrelator does. What cannot be sent is dropped after a few tries: an event is
- * never a reason to fail. firstTimestamp is always there.
+ * Recording never blocks and never fails; a thread sends. A repeated event (same object,
+ * type, reason, series) raises count and lastTimestamp of the existing one, at most every
+ * 1 s, 2 s, 4 s, ... 300 s; the last state is always sent. Per object at most 25 new events
+ * at once, then one every 5 minutes, as client-go's EventCorrelator. Events that cannot be
+ * sent are dropped after five tries. firstTimestamp is always set.
  */
 #ifndef KUBE_EVENT_H
 #define KUBE_EVENT_H

@@ -1,3 +1,4 @@
+/* Lists, watches and stores one kind: informer.h. */
 #include "kube/informer.h"
 
 #include <errno.h>

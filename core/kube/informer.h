@@ -1,14 +1,13 @@
 /*
- * informer.h - what there is of one kind, kept up to date (client-go's reflector
- * and store in one).
+ * informer.h - the objects of one kind, kept up to date (client-go's reflector and store
+ * in one).
  *
- * A thread lists, then watches from there; bookmarks move the place, an ERROR event (410
- * Gone, or any other) lists again, a connection that ends makes another; after a failure
- * with a delay with jitter (0.8 s doubling to 30 s, back to 0.8 s after a minute of
- * peace). Objects deleted unseen are noticed at the next list.
+ * The store has what the server last said, in its order; a deleted object leaves the
+ * store, at the latest with the list that follows an interrupted watch (410 Gone, an
+ * ERROR event, a lost connection). Failures are retried after 0.8 s doubling to 30 s, with
+ * jitter, and after 0.8 s again once a minute passed without one.
  *
- * The store holds compact text, not trees: keep() cuts an object down to what its
- * users need, and what it returns is stored as one line of JSON. Readers get a copy.
+ * An object is stored as compact JSON of what keep() leaves of it. Readers get a copy.
  */
 #ifndef KUBE_INFORMER_H
 #define KUBE_INFORMER_H
@@ -25,30 +24,29 @@ struct informer_conf {
 	const char *ns; /* NULL: of all namespaces */
 	struct kube_select select;
 	/*
-	 * What to store of an object: edit it in place. false: store nothing of it (as
-	 * if it did not exist). NULL: everything but metadata.managedFields.
+	 * Edits an object down to what is stored. false: as if it did not exist. NULL:
+	 * everything but metadata.managedFields is stored.
 	 */
 	bool (*keep)(cJSON *obj);
 	/*
-	 * In the informer's thread, after the store has changed, never twice at once.
-	 * `was` and `is`: what keep() left, NULL where there is none. A relist shows
-	 * only differences (by resourceVersion); objects of the first list are ADDED; one
-	 * that was deleted and made anew meanwhile (another uid) is DELETED and ADDED.
+	 * After the store has changed, in the informer's thread. `old` and `current`: what
+	 * keep() left, or NULL. Each change once, also across relists; objects of the first
+	 * list are ADDED; one that was recreated (another uid) is DELETED and ADDED.
 	 */
 	void (*on_event)(void *ctx, enum informer_event event, const cJSON *old,
 			 const cJSON *current);
 	void *ctx;
 	/*
-	 * The API server does not serve the kind (no CRD): true waits, asking again each
-	 * 30 s, or ask_ms (or when told, informer_poke); false is an error that is reported.
+	 * A kind that the API server does not serve (no CRD) is empty, and tried again every
+	 * ask_ms or upon informer_poke(). false: that is an error like any other.
 	 */
 	bool optional;
 	int64_t ask_ms; /* 0: 30 s */
-	/* It was served and is not, or the other way round; before the events. Or NULL. */
+	/* The kind became served or unserved; before its events. Or NULL. */
 	void (*on_served)(void *ctx, bool current);
-	/* Each failed try, each object that json_parse() refuses; may be NULL. */
+	/* Each failed call, each object that json_parse() refuses; or NULL. */
 	void (*on_error)(void *ctx, const struct error *err);
-	/* Each list that was read and each watch that has begun; may be NULL. */
+	/* Each complete list, each watch that the server accepted; or NULL. */
 	void (*on_answer)(void *ctx);
 };
 
@@ -62,16 +60,16 @@ bool informer_synced(struct informer *inf);
 /* Wait for that: ERR_STOPPED, ERR_TIMEOUT. */
 MUST_CHECK int informer_wait(struct informer *inf, int64_t ms, struct error *err);
 void informer_poke(struct informer *inf); /* try again now */
-/* False: at the last look the API server did not know the kind. */
+/* False: the API server did not know the kind when last asked. */
 bool informer_served(struct informer *inf);
 
 /* "ns/name", or "name". In the arena. */
 const char *informer_key(struct arena *arena, const char *ns, const char *name);
 
-/* A copy of what is stored, the caller's; NULL when there is none. */
+/* A copy of what is stored, the caller's; NULL: not in the store. */
 cJSON *informer_get(struct informer *inf, const char *ns, const char *name);
 size_t informer_count(struct informer *inf);
-/* Each one, copies, until visit returns false. The store is not locked meanwhile. */
+/* A copy of each, until visit returns false; visit may use the store. */
 void informer_each(struct informer *inf, bool (*visit)(void *ctx, const cJSON *obj),
 		   void *ctx);
 

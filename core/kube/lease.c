@@ -1,3 +1,4 @@
+/* Acquires, renews and releases a Lease: lease.h. */
 #include "kube/lease.h"
 
 #include <errno.h>

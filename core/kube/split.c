@@ -1,3 +1,4 @@
+/* Splits the JSON of a list into its items as it arrives: split.h. */
 #include "kube/split.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Many open GETs on one thread: streams.h. */
 #include "kube/streams.h"
 
 #include "base/cleanup.h"

@@ -1,3 +1,4 @@
+/* Keys to work on, with priorities, delays and back-off: workqueue.h. */
 #include "kube/workqueue.h"
 
 #include <stdlib.h>

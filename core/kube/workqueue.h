@@ -1,11 +1,10 @@
 /*
  * workqueue.h - keys to work on (client-go's util/workqueue).
  *
- * A key is queued at most once; one that is added while a worker has it comes back
- * when that worker is done. So one key is never worked on twice at once. Failures:
- * workqueue_retry() adds after 5 ms doubling to 1000 s for each key,
- * workqueue_forget() starts anew. Delayed adds keep the earliest time of a key; none is
- * left when a worker gets it: whoever works on it says when to look again.
+ * A key is queued at most once, and never given to two workers at once: added while one
+ * has it, it is queued when that worker is done. workqueue_retry() adds after 5 ms
+ * doubling to 1000 s per key, workqueue_forget() resets that. Of several delayed adds the
+ * earliest counts; a worker that gets the key cancels them all.
  */
 #ifndef KUBE_WORKQUEUE_H
 #define KUBE_WORKQUEUE_H
@@ -18,14 +17,13 @@ struct workqueue;
 
 /* name: controller-runtime's labels name and controller; metrics may be NULL. */
 struct workqueue *workqueue_new(const char *name, struct metrics *metrics);
-void workqueue_free(struct workqueue *q); /* nobody may wait in it */
+void workqueue_free(struct workqueue *q); /* no worker may be waiting */
 
 /*
- * Three ways, of which each goes ahead of the next, and its eighth makes room for one
- * behind it; a key goes the best of the ways it was added. Within a way namespaces
- * ("ns/name") take turns: nobody waits for all that another has.
- * First: what exists and changes. Later: what a controller finds when it starts
- * (controller-runtime's LowPriority).
+ * Three priorities: first for changes of what exists, later for what a starting controller
+ * finds (controller-runtime's LowPriority). Every eighth turn goes to a lower one, so that
+ * none starves. Within one, namespaces ("ns/name") take turns. A key has the highest
+ * priority with which it was added.
  */
 void workqueue_add_first(struct workqueue *q, const char *key);
 void workqueue_add(struct workqueue *q, const char *key);

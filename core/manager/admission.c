@@ -1,3 +1,4 @@
+/* Reads AdmissionReviews, prints their answers and JSON Patches: admission.h. */
 #include "manager/admission.h"
 
 #include <ctype.h>

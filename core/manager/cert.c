@@ -1,3 +1,4 @@
+/* Keeps the webhooks' certificate valid, served and trusted: cert.h. */
 #include "manager/cert.h"
 
 #include <stdlib.h>

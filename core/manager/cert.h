@@ -1,20 +1,19 @@
 /*
  * cert.h - the webhooks' certificate: made, shared, injected, renewed.
  *
- * With certManagement on: the Secret (keys ca.crt, ca.key, tls.crt, tls.key, as
- * upstream's and cert-controller's) is read by name; what is good in it is used as
- * it is, whoever made it; otherwise a new CA (10 years) and certificate (1 year, the
- * only name <service>.<ns>.svc) are made in this process and written; of several
- * replicas one wins (resourceVersion) and the others read what it wrote. The CA goes
- * into every clientConfig.caBundle of both webhook configurations; after a new CA
- * ca.crt holds the one before, too, as long as that is valid, so that no replica is
- * refused meanwhile. The Secret is looked at four times a minute (other replicas, expiry
- * by the wall clock: renewed 90 days before), bundles as soon as somebody touches them; a new one is shown to new
- * connections without a restart, 3 s after its CA was injected; whoever put another CA
- * into the Secret, the bundles keep that of what was served for a minute. A Secret that
- * is not there is created; a webhook configuration that is not there is waited for.
- * With it off: tls.crt, tls.key and ca.crt (may be missing) of a folder, read again
- * when they change.
+ * With certManagement on, as upstream's cert-controller (Secret keys ca.crt, ca.key,
+ * tls.crt, tls.key):
+ *
+ * - A valid certificate in the Secret is used, whoever wrote it. Otherwise a CA (10
+ *   years) and a certificate (1 year, for <service>.<ns>.svc) are created and written;
+ *   all replicas serve the same one. It is renewed 90 days before it expires.
+ * - Both webhook configurations trust the CA: every caBundle is repaired within 2 s of a
+ *   change; a missing configuration is filled in once it exists.
+ * - No admission call fails during a renewal: the previous CA stays trusted, and new
+ *   connections get the new certificate 3 s after its CA was injected. No restart.
+ *
+ * With it off: tls.crt, tls.key and the optional ca.crt of a directory, reread when they
+ * change.
  */
 #ifndef MANAGER_CERT_H
 #define MANAGER_CERT_H
@@ -32,13 +31,13 @@ struct cert_conf {
 	const struct manager_config *config; /* outlives it, as kube and server */
 	const char *ns;                      /* of the Secret and the Service */
 	const char *dir;                     /* certManagement off; NULL: CERT_DIR */
-	struct tls_server *server; /* gets the identity as soon as there is one */
-	struct metrics *metrics;   /* or NULL */
-	int64_t resync_ms;         /* how often it looks; 0: 15 s, at a folder 10 s */
+	struct tls_server *server;           /* gets the certificate */
+	struct metrics *metrics;             /* or NULL */
+	int64_t resync_ms; /* between two checks; 0: 15 s, of a directory 10 s */
 };
 extern const struct metric *const cert_metrics[]; /* certwatcher_*; ends with NULL */
 
-/* Starts its thread, which logs what happens. After a failure the process is to end. */
+/* Starts a thread, which logs changes. After a failure the process must exit. */
 MUST_CHECK int cert_manager_start(struct cert_manager **ret, const struct cert_conf *conf,
 				  struct error *err);
 void cert_manager_stop(struct cert_manager *c); /* waits for the thread; frees */

@@ -1,3 +1,4 @@
+/* Reads, checks and renews the Secret of the webhooks' certificate: certset.h. */
 #include "manager/certset.h"
 
 #include <stdlib.h>

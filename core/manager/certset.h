@@ -15,21 +15,18 @@ enum { CERT_LOOKAHEAD = 90 * 24 * 3600 }; /* seconds: ends sooner, is renewed */
 struct cert_set {
 	struct x509_pair ca; /* cert_pem: the CA, and after it perhaps the one before */
 	struct x509_pair server;
-	const char *served; /* the CA of what is served meanwhile, borrowed; or NULL */
+	const char *served; /* the CA of the certificate in use, borrowed; or NULL */
 };
 void cert_set_release(struct cert_set *set); /* wipes keys */
 #define cleanup_cert_set __attribute__((cleanup(cert_set_release)))
 
-/* What the Secret lacks, or what is no base64, is NULL. */
+/* Missing keys, and those that are not base64, are NULL. */
 void cert_set_read(struct cert_set *ret, const cJSON *secret);
 void cert_set_write(const struct cert_set *set, cJSON *secret);
 
 enum cert_change { CERT_KEPT, CERT_NEW_SERVER, CERT_NEW_CA };
 
-/*
- * Makes anew what is not good now or will not be in CERT_LOOKAHEAD; `why` (never
- * NULL) then says why.
- */
+/* Replaces what is invalid now or in CERT_LOOKAHEAD; `why` then says why. */
 MUST_CHECK int cert_set_renew(struct cert_set *set, const char *dns_name, int64_t now,
 			      enum cert_change *ret, struct error *why,
 			      struct error *err);

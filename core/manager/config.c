@@ -1,3 +1,4 @@
+/* Reads the controller's settings and feature gates: config.h. */
 #include "manager/config.h"
 
 #include <stdlib.h>

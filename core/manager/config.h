@@ -2,9 +2,9 @@
  * config.h - the controller's settings: config.trainer.kubeflow.org/v1alpha1.
  *
  * Fields, defaults and rules follow upstream's pkg/apis/config/v1alpha1 and
- * pkg/config, so that its ConfigMap kubeflow-trainer-config serves unchanged. The
- * file is strict: an unknown field, a wrong kind or version is an error, and all
- * errors of a file are told at once, as "<file>:<line>:<column>: <field>: ...".
+ * pkg/config, so that its ConfigMap kubeflow-trainer-config works unchanged. Unknown
+ * fields, kinds and versions are errors; all errors of a file are reported together, as
+ * "<file>:<line>:<column>: <field>: ...".
  */
 #ifndef MANAGER_CONFIG_H
 #define MANAGER_CONFIG_H
@@ -16,7 +16,7 @@
 
 enum { MANAGER_MAX_WORKERS = 256 };
 
-/* "" and 0 stand for nothing given only where it is said; durations are in ms. */
+/* Durations are in ms. */
 struct manager_config {
 	struct arena arena; /* owns the strings */
 	struct {
@@ -29,9 +29,8 @@ struct manager_config {
 		bool auth;        /* false: TokenReview and SubjectAccessReview */
 	} metrics;
 	struct {
-		const char *bind; /* ":8081"; "0": none */
-		const char *readiness,
-			*liveness; /* "readyz", "healthz": the paths, honoured */
+		const char *bind;                 /* ":8081"; "0": none */
+		const char *readiness, *liveness; /* "readyz", "healthz": the URL paths */
 	} health;
 	struct {
 		bool enabled;          /* false without leaderElection in the file */

@@ -1,3 +1,4 @@
+/* Answers the liveness and readiness probes: health.h. */
 #include "manager/health.h"
 
 #include <string.h>
@@ -47,7 +48,7 @@ static void answer_all(const struct health *h, const struct health_group *g,
 			continue;
 		}
 		told = true;
-		all = all && c->only_told;
+		all = all && c->informational;
 		buf_printf(&resp->body, "[-]%s failed: %s\n", c->name, problem);
 	}
 	resp->status = all ? 200 : 500;

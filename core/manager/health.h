@@ -1,9 +1,9 @@
 /*
- * health.h - is the process alive, and is it ready? For the kubelet.
+ * health.h - liveness and readiness, for the kubelet.
  *
- * Paths and answers follow controller-runtime's pkg/healthz: /readyz asks all checks of
- * that group, /readyz/<check> one; ?verbose names each, ?exclude=<check> leaves one out.
- * What is wrong is said, where those withhold the reason.
+ * Paths and answers follow controller-runtime's pkg/healthz: /readyz runs all checks of
+ * that group, /readyz/<check> one; ?verbose lists them, ?exclude=<check> skips one. Unlike
+ * those, the answer gives the reason of a failure.
  */
 #ifndef MANAGER_HEALTH_H
 #define MANAGER_HEALTH_H
@@ -12,8 +12,8 @@
 
 struct health_check {
 	const char *name;                  /* NULL ends a list */
-	const char *(*problem)(void *ctx); /* what is wrong, or NULL; NULL: never */
-	bool only_told;                    /* the group passes all the same */
+	const char *(*problem)(void *ctx); /* the failure, or NULL; NULL: never fails */
+	bool informational;                /* reported, but the group passes */
 };
 
 struct health_group {

@@ -1,3 +1,4 @@
+/* Reads this pod's image from the API server: image.h. */
 #include "manager/image.h"
 
 #include <errno.h>

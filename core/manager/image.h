@@ -1,5 +1,5 @@
 /*
- * image.h - what our own image is called, for init containers in the jobs' pods.
+ * image.h - the name of this program's image, for init containers in the jobs' pods.
  */
 #ifndef MANAGER_IMAGE_H
 #define MANAGER_IMAGE_H
@@ -7,11 +7,7 @@
 #include "base/arena.h"
 #include "kube/kube.h"
 
-/*
- * As this process's pod (`ns`, the host name) has it: whoever installed or changed the
- * Deployment, in whatever way, said it there. NULL: it could not be read, which is
- * logged. In the arena.
- */
+/* That of this process's pod (`ns`, the host name). In the arena; NULL after a warning. */
 const char *image_of_this_pod(struct arena *arena, struct kube *kube, const char *ns);
 
 #endif

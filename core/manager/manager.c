@@ -1,3 +1,4 @@
+/* Starts the controller's parts in order, leads, and stops them: manager.h. */
 #include "manager/manager.h"
 
 #include <errno.h>

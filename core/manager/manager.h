@@ -8,8 +8,8 @@
  *     watch, queue    watch.h -> kube/workqueue.h -> workers -> reconcile.h
  *     stop            SIGTERM: the lease is given up, requests under way end
  *
- * Nothing waits for what it does not need: reconciling begins as soon as the API
- * server answers and the lease is ours, whether or not certificates are there yet.
+ * Reconciling starts once the API server answers and the lease is held; it does not wait
+ * for certificates.
  */
 #ifndef MANAGER_MANAGER_H
 #define MANAGER_MANAGER_H

@@ -1,3 +1,4 @@
+/* Remembers the controller's own writes: notes.h. */
 #include "manager/notes.h"
 
 #include "api/meta.h"

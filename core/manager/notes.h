@@ -1,10 +1,8 @@
 /*
- * notes.h - what this process remembers of its own writes, a note a TrainJob.
+ * notes.h - what this process remembers of its own writes, one note per TrainJob.
  *
- * The informers show what we wrote some time later. Until then a pass would act upon
- * the past: a note says how new their objects must be. It also has the hashes of what
- * was written last, so that nothing is written twice. Losing a note costs calls,
- * never correctness.
+ * With it no pass acts on objects older than our own writes, and no object is written
+ * twice unchanged. Losing a note costs calls, never correctness.
  */
 #ifndef MANAGER_NOTES_H
 #define MANAGER_NOTES_H
@@ -57,8 +55,8 @@ void notes_init(struct notes *n);
 void notes_release(struct notes *n);
 
 /*
- * The note of that key, made when there is none and emptied when it is of another uid.
- * It stays until note_drop(); one key is used by one thread at a time.
+ * The note of that key, created if needed. It lives until note_drop(); one thread at a
+ * time uses a key.
  */
 struct note *note_of(struct notes *n, const char *key);
 void note_reset(struct notes *n, struct note *note, const char *uid);

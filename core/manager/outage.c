@@ -1,3 +1,4 @@
+/* Logs an unreachable API server once a minute: outage.h. */
 #include "manager/outage.h"
 
 #include "base/log.h"

@@ -1,6 +1,6 @@
 /*
- * outage.h - the API server does not answer: what dozens of threads and each TrainJob
- * meet at once is one line in the log, and one a minute as long as it lasts.
+ * outage.h - an unreachable API server is one line in the log, and one a minute while it
+ * lasts, however many threads and TrainJobs meet it.
  */
 #ifndef MANAGER_OUTAGE_H
 #define MANAGER_OUTAGE_H
@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 
-/* True: the error says just that, and has been logged, now or less than a minute ago. */
+/* True: the error is such an outage, and has been logged within the last minute. */
 bool outage_logged(const struct error *err);
 
 #endif

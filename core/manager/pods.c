@@ -1,3 +1,4 @@
+/* Turns what happens to pods into events on their TrainJob: pods.h. */
 #include "manager/pods.h"
 
 #include <pthread.h>

@@ -1,9 +1,8 @@
 /*
- * pods.h - what happens to a job's pods, told on the TrainJob.
+ * pods.h - events on a TrainJob about its pods.
  *
- * Pods are kept as pod_facts_keep() has them, and nothing once their job has ended. What explains a job that does not start
- * or that failed becomes an event on the TrainJob, with pod, node rank, container and
- * node in the message:
+ * What explains a job that does not start or that failed becomes an event, with pod, node
+ * rank, container and node in the message:
  *
  *     Unschedulable         the scheduler's words
  *     SchedulingGated       (Normal) it waits for its gates
@@ -14,8 +13,8 @@
  *     PodDisrupted          evicted, preempted, its node gone
  *     PodFailed             the kubelet would not run it
  *
- * Many pods with one cause are one event, "8 pods, first ...", whose number is how
- * many there are now. Pods that are being deleted do not fail.
+ * Pods with the same cause share one event, "8 pods, first ...", with their current
+ * number. Pods that are being deleted do not fail; a finished job has no further events.
  */
 #ifndef MANAGER_PODS_H
 #define MANAGER_PODS_H
@@ -36,14 +35,12 @@ void pod_facts_free(struct pod_facts *p);
 void pod_facts_event(void *pod_facts, enum informer_event event, const cJSON *old,
 		     const cJSON *current); /* informer_conf.on_event */
 
-/* The TrainJob has ended or is gone: forget its pods. Of one that has ended nothing
- * more is told. */
+/* The TrainJob has finished or was deleted: drop what is stored of its pods. */
 void pod_facts_forget(struct pod_facts *p, const char *ns, const char *trainjob);
 /*
- * "node-1 (node rank 1): container node: exit code 3 on gpu-7": of the failures seen and
- * those of the failed pods there are, which k reads where it may (NULL: it does not), the
- * one that ended first; *ret_brief: how much of that is said before " on". malloc'ed;
- * NULL: none failed.
+ * "node-1 (node rank 1): container node: exit code 3 on gpu-7": the earliest failure, of
+ * the pods seen so far and of the failed ones that k may list (NULL: none). malloc'ed;
+ * NULL: no pod failed. *ret_brief: its length without " on gpu-7".
  */
 char *pod_facts_first_failure(struct pod_facts *p, struct kube *k, const cJSON *tj,
 			      size_t *ret_brief);

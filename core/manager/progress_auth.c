@@ -1,3 +1,4 @@
+/* Decides whose token may report for which TrainJob: progress_auth.h. */
 #include "manager/progress_auth.h"
 
 #include <pthread.h>
@@ -136,8 +137,8 @@ static int check_jobset(struct progress_auth *a, struct arena *arena,
 }
 
 int progress_authorize(struct progress_auth *a, struct arena *arena,
-		      const struct progress_claim *claim, const char **ret_uid,
-		      struct error *err)
+		       const struct progress_claim *claim, const char **ret_uid,
+		       struct error *err)
 {
 	const char *key = key_of(arena, claim);
 	const char *audience = arena_printf(

@@ -1,11 +1,11 @@
 /*
- * progress_auth.h - may the bearer of this token report for that TrainJob?
+ * progress_auth.h - whose token may report for which TrainJob.
  *
  * The chain: the API server knows the token, with the TrainJob's endpoint as audience
  * (TokenReview); it is a service account's of the TrainJob's namespace, bound to a pod
  * (name and uid); that very pod is there and carries the label of the TrainJob's JobSet;
- * and that JobSet is controlled by a TrainJob of that name. A yes holds for 10 s, so
- * that a client that reports every few seconds does not cost four calls each time.
+ * and that JobSet is controlled by a TrainJob of that name. A grant holds for
+ * 10 s, so that frequent reports do not cost four calls each.
  * Upstream's pkg/statusserver/auth.go stops at the namespace.
  */
 #ifndef MANAGER_PROGRESS_AUTH_H
@@ -24,11 +24,11 @@ struct progress_claim {
 };
 
 /*
- * *ret_uid: that of the TrainJob, in the arena; NULL: he may not. -1 only when the API
+ * *ret_uid: that of the TrainJob, in the arena; NULL: denied. -1 only when the API
  * server could not be asked. Any number of threads.
  */
 MUST_CHECK int progress_authorize(struct progress_auth *a, struct arena *arena,
-				 const struct progress_claim *claim, const char **ret_uid,
-				 struct error *err);
+				  const struct progress_claim *claim,
+				  const char **ret_uid, struct error *err);
 
 #endif

@@ -1,3 +1,4 @@
+/* Takes progress reports of training processes: progress_server.h. */
 #include "manager/progress_server.h"
 #include "manager/outage.h"
 
@@ -11,8 +12,8 @@
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "manager/manager.h"
-#include "manager/review.h"
 #include "manager/progress_auth.h"
+#include "manager/review.h"
 #include "trainer/api.h"
 #include "trainer/progress.h"
 
@@ -113,8 +114,8 @@ static int read_progress(const struct httpd_request *req, cJSON **ret, struct er
 	return progress_read(ret, doc, err);
 }
 
-static int apply(struct progress_server *s, const struct progress_claim *claim, const char *uid,
-		 const cJSON *progress, struct error *err)
+static int apply(struct progress_server *s, const struct progress_claim *claim,
+		 const char *uid, const cJSON *progress, struct error *err)
 {
 	cleanup_json cJSON *tj =
 		meta_new(TRAINER_API_VERSION, TRAINJOB_KIND, claim->ns, claim->name);
@@ -158,8 +159,9 @@ static void fail_apply(struct httpd_response *resp, const struct progress_claim 
 	}
 }
 
-static void take(struct progress_server *s, const struct progress_claim *claim, const char *uid,
-		 const struct httpd_request *req, struct httpd_response *resp)
+static void take(struct progress_server *s, const struct progress_claim *claim,
+		 const char *uid, const struct httpd_request *req,
+		 struct httpd_response *resp)
 {
 	cleanup_json cJSON *progress = NULL, *echo = NULL;
 	struct error err = { 0 };
@@ -179,7 +181,7 @@ static void take(struct progress_server *s, const struct progress_claim *claim, 
 }
 
 void progress_server_handle(void *progress_server, const struct httpd_request *req,
-		    struct httpd_response *resp)
+			    struct httpd_response *resp)
 {
 	cleanup_arena struct arena arena = { 0 };
 	struct progress_claim claim = { 0 };
@@ -206,7 +208,7 @@ void progress_server_handle(void *progress_server, const struct httpd_request *r
 }
 
 void progress_server_large(void *progress_server, const struct httpd_request *req,
-		   struct httpd_response *resp)
+			   struct httpd_response *resp)
 {
 	(void)progress_server;
 	(void)req;

@@ -6,8 +6,8 @@
  *
  * Paths, statuses and bodies follow upstream's pkg/statusserver. The bearer token is
  * shown to the API server (TokenReview with that path as audience): it must be a
- * service account's of that namespace, bound to a pod that is there and belongs to
- * the TrainJob's JobSet; anything else is 403. What is accepted is applied to the
+ * service account's of that namespace, bound to an existing pod of the TrainJob's
+ * JobSet; anything else is 403. What is accepted is applied to the
  * status subresource by the field manager "trainer-status".
  */
 #ifndef MANAGER_PROGRESS_SERVER_H
@@ -19,9 +19,9 @@
 struct progress_server;
 
 /*
- * Clients with limits of their own. `reads` sees who the callers are, which takes up to
- * PROGRESS_SERVER_READS calls for a report; whoever sends bad tokens wears out that limit, not
- * that of those who are known already.
+ * Clients with their own limits. `reads` authenticates callers, up to
+ * PROGRESS_SERVER_READS calls per report: bad tokens use up that limit, not that of
+ * callers who have been authenticated.
  */
 enum { PROGRESS_SERVER_READS = 3 };
 struct progress_server *progress_server_new(struct kube *writes, struct kube *reads);
@@ -29,8 +29,8 @@ void progress_server_free(struct progress_server *s);
 
 enum { PROGRESS_SERVER_MAX_BODY = 65536 };
 void progress_server_handle(void *progress_server, const struct httpd_request *req,
-		    struct httpd_response *resp);
+			    struct httpd_response *resp);
 void progress_server_large(void *progress_server, const struct httpd_request *req,
-		   struct httpd_response *resp); /* 413 */
+			   struct httpd_response *resp); /* 413 */
 
 #endif

@@ -1,3 +1,4 @@
+/* One pass over a TrainJob: its order, and when to repeat it: reconcile.h. */
 #include "manager/reconcile.h"
 
 #include "api/meta.h"

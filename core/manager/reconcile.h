@@ -5,11 +5,10 @@
  * runtime from the snapshot (made once, of the live one), pipeline_build(),
  * server-side apply of each object in order (field manager "trainer", forced), then
  * suspend, JobSet's status, deadline, and a merge patch of what changed in status.
- * Unlike upstream: an object of that name that is not the TrainJob's is an error and
- * never overwritten (each write has a precondition: "not there", or the uid of what we
- * saw); a TrainJob being deleted is left alone; what is unchanged is not written
- * again; namespaces being deleted are not fought; a suspended JobSet that cannot
- * become what it should be is made anew.
+ * Unlike upstream: an object that the TrainJob does not control is never overwritten
+ * (each write requires "absent", or the uid that was read); TrainJobs and namespaces that
+ * are being deleted are left alone; unchanged objects are not written again; a suspended
+ * JobSet that cannot be updated is recreated.
  */
 #ifndef MANAGER_RECONCILE_H
 #define MANAGER_RECONCILE_H
@@ -49,8 +48,8 @@ MUST_CHECK int reconcile_trainjob(struct reconciler *r, const char *key,
 				  int64_t *ret_after_ms, struct error *err);
 
 /*
- * What it wrote for that TrainJob has changed, or a pod of it waits: the next pass looks
- * at that. False: it need not. From any thread.
+ * The next pass repairs what somebody changed of that TrainJob's objects, or creates the
+ * Secret that its pod waits for. False: no pass is needed. From any thread.
  */
 bool reconciler_notice(struct reconciler *r, const char *key, bool pod_waits);
 

@@ -2,10 +2,10 @@
  * reconcile_impl.h - one pass over one TrainJob; private to core/manager/reconcile*.c,
  * notes.c.
  *
- *     reconcile.c           the order of things, what is too early to act upon
+ *     reconcile.c           the order, and when a pass is too early
  *     reconcile_objects.c   runtime, pipeline, writing the objects
  *     reconcile_status.c    status, deadline, events about both
- *     notes.c               what this process knows of its own writes
+ *     notes.c               what this process remembers of its own writes
  */
 #ifndef MANAGER_RECONCILE_IMPL_H
 #define MANAGER_RECONCILE_IMPL_H
@@ -59,26 +59,26 @@ void requeue_after(struct pass *p, int64_t ms);
 void pass_event(struct pass *p, bool warning, const char *reason, const char *message);
 
 /*
- * Everything from the runtime to the written objects. ERR_CONFLICT: something changed
- * meanwhile or is on its way out: try again soon, nobody needs to be told.
+ * Everything from the runtime to the written objects. ERR_CONFLICT: an object changed or
+ * is being deleted: retry soon, without an event.
  */
 MUST_CHECK int objects_reconcile(struct pass *p, struct error *err);
-/* Is it the same TrainJob still? ERR_CONFLICT: it is not. Asks. */
+/* Reads the TrainJob. ERR_CONFLICT: it was deleted, or another has its name. */
 MUST_CHECK int check_alive(struct pass *p, struct error *err);
-/* Is that error the API server's "the namespace is being deleted"? */
+/* The API server refuses because the namespace is being deleted. */
 bool is_namespace_dying(const struct error *err);
-/* The TrainJob's own JobSet, of that uid alone. What is gone already is fine. */
+/* The TrainJob's own JobSet, by its uid; an absent one is no error. */
 MUST_CHECK int objects_delete_jobset(struct pass *p, const char *propagation,
 				     struct error *err);
 
-/* How to write `obj`, of which `have` is there (or NULL): never over another's. */
+/* Makes writing `obj` fail unless `existing` (NULL: nothing) is what it replaces. */
 void write_precondition(cJSON *obj, const cJSON *existing);
-/* Whose is it? 0: the TrainJob's. ERR_CONFLICT: of one of that name before; ERR_EXISTS. */
+/* ERR_CONFLICT: a deleted TrainJob of that name owns it; ERR_EXISTS: somebody else. */
 MUST_CHECK int check_owner(const cJSON *obj, const cJSON *tj, struct error *err);
-/* Do the members that we write, metadata aside, stand there already? */
+/* Has `existing` all members of `wanted`, metadata aside? */
 bool has_members(const cJSON *wanted, const cJSON *existing);
 
-/* `built`: objects_reconcile() did its work, or was not needed. */
+/* `built`: the objects are as they should be. */
 MUST_CHECK int status_reconcile(struct pass *p, bool built, struct error *err);
 /* A merge patch of the status from `was` (may be NULL) to `is`; NULL: they are equal. */
 cJSON *status_patch(const cJSON *before, const cJSON *is);

@@ -1,3 +1,4 @@
+/* Runs the pipeline and writes a TrainJob's objects: reconcile_impl.h. */
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/log.h"

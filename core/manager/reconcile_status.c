@@ -1,3 +1,4 @@
+/* Computes and writes a TrainJob's status, deadline and events: reconcile_impl.h. */
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/str.h"

@@ -1,3 +1,4 @@
+/* Asks the API server who a caller is and what it may do: review.h. */
 #include "manager/review.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * review.h - who a caller is and what he may do: the API server says.
+ * review.h - who a caller is and what it may do, by the API server.
  *
  * TokenReview (authentication.k8s.io/v1) and SubjectAccessReview (authorization.k8s.io/
  * v1). No token is ever part of an error.
@@ -12,18 +12,18 @@
 
 /*
  * The token of "Authorization: Bearer <token>": the scheme in any case, two words, any
- * white space, as upstream's pkg/statusserver reads it. In the arena; NULL: there is none.
+ * white space, as upstream's pkg/statusserver reads it. In the arena; NULL: none.
  */
 const char *bearer_token(struct arena *arena, const struct httpd_request *req);
 
 /*
- * Whose token is it? *ret_user is the review's status.user, the caller's; NULL when the
- * token is nobody's or not for that audience (NULL: the API server's own).
+ * *ret_user: the review's status.user, the caller's; NULL for an invalid token, or one for
+ * another audience (NULL: the API server's own).
  */
 MUST_CHECK int token_review(struct kube *k, const char *token, const char *audience,
 			    cJSON **ret_user, struct error *err);
 
-/* May that user `verb` ("get") the URL `path` of a server? */
+/* *ret: may that user `verb` ("get") the non-resource URL `path`? */
 MUST_CHECK int access_review(struct kube *k, const cJSON *user, const char *path,
 			     const char *verb, bool *ret, struct error *err);
 

@@ -1,3 +1,4 @@
+/* Watches runtimes, and reads those not seen yet: runtimes.h. */
 #include "manager/runtimes.h"
 
 #include <pthread.h>

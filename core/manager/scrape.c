@@ -1,3 +1,4 @@
+/* Serves /metrics, to authorized callers only: scrape.h. */
 #include "manager/scrape.h"
 
 #include <pthread.h>

@@ -2,7 +2,7 @@
  * scrape.h - GET /metrics, for Prometheus.
  *
  * With a kube client: only for a bearer token whose user may `get` the non-resource URL
- * /metrics (TokenReview, SubjectAccessReview), a yes remembered for a minute; as
+ * /metrics (TokenReview, SubjectAccessReview; a grant holds for a minute), as
  * controller-runtime's pkg/metrics/filters.
  */
 #ifndef MANAGER_SCRAPE_H

@@ -1,3 +1,4 @@
+/* Opens the controller's listeners and wires health checks: serve.h. */
 #include "manager/serve.h"
 
 #include <stdlib.h>

@@ -6,11 +6,11 @@
 #define MANAGER_SERVE_H
 
 #include "manager/cert.h"
-#include "manager/scrape.h"
 #include "manager/progress_server.h"
+#include "manager/scrape.h"
 #include "manager/webhook.h"
 
-/* From config.tls; what it names and we do not have is left out, with a warning. */
+/* From config.tls; unknown names in it are ignored with a warning. */
 MUST_CHECK int serve_tls(struct tls_server **ret, const struct manager_config *config,
 			 struct error *err);
 
@@ -28,7 +28,7 @@ struct servers_conf {
 	struct scrape *scrape;
 	struct webhook *webhook;
 	struct progress_server *progress_server; /* NULL: the gate is off */
-	/* That JobSet is missing, or NULL; in the words that users read. May be NULL. */
+	/* Why readiness reports JobSet as missing, or NULL. The function may be NULL. */
 	const char *(*jobset_problem)(void *ctx);
 	void *ctx;
 };

@@ -1,3 +1,4 @@
+/* Makes and reads a TrainJob's copy of its runtime: snapshot.h. */
 #include "manager/snapshot.h"
 
 #include "api/meta.h"

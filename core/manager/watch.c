@@ -1,3 +1,4 @@
+/* What is watched, and which TrainJobs an event queues: watch.h. */
 #include "manager/watch.h"
 
 #include "api/meta.h"

@@ -1,16 +1,16 @@
 /*
- * watch.h - what is watched, what of it is kept, and which TrainJobs it concerns.
+ * watch.h - what is watched, what of it is stored, and which TrainJobs an event queues.
  *
  *     TrainJob                       itself
  *     JobSet, PodGroup (both kinds)  the controller in ownerReferences
- *     ConfigMap (metadata alone)     the same, of one that changes or goes
+ *     ConfigMap (metadata alone)     the same, when it changes or is deleted
  *     LimitRange                     suspended TrainJobs of its namespace
  *     RuntimeClass                   suspended TrainJobs whose runtime names it
- *     TrainingRuntime, Cluster...    runtimes.h, for the old finalizer
+ *     TrainingRuntime, Cluster...    runtimes.h, to remove upstream's old finalizer
  *     Pod (label of JobSet)          pods.h
  *
- * Secrets are not watched: they are read and written by name.
- * Kinds whose CRD is missing are waited for.
+ * Secrets are read and written by name, never watched. A kind whose CRD is missing is
+ * watched once the CRD exists.
  */
 #ifndef MANAGER_WATCH_H
 #define MANAGER_WATCH_H

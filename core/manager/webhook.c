@@ -1,3 +1,4 @@
+/* The four admission webhooks: webhook.h. */
 #include "manager/webhook.h"
 
 #include <pthread.h>

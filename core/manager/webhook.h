@@ -1,20 +1,19 @@
 /*
  * webhook.h - the four admission webhooks (admission.k8s.io/v1).
  *
- *     /mutate-trainer-kubeflow-org-v1alpha1-trainjob       runtimePatches[].time; that a
- *                                                          workspace is served here. Asked
- *                                                          only where there is one or the
- *                                                          other (matchConditions)
+ *     /mutate-trainer-kubeflow-org-v1alpha1-trainjob       runtimePatches[].time; marks a
+ *                                                          workspace as supported. Called
+ *                                                          only for TrainJobs with one of
+ *                                                          them (matchConditions)
  *     /validate-trainer-kubeflow-org-v1alpha1-trainjob     pipeline_validate()
  *     /validate-trainer-kubeflow-org-v1alpha1-trainingruntime
  *     /validate-trainer-kubeflow-org-v1alpha1-clustertrainingruntime
  *
- * The runtime is that of the watch, or read (runtimes.h); where it is gone and the
- * TrainJob has a snapshot of it, that counts. Refusals are 403 Forbidden as upstream's (several errors as "[a, b]", doubles
- * removed), what does not decode 400. Unlike upstream: an update that changes nothing
- * but metadata or suspend, or that of an object being deleted, is never refused; a
- * member of the wrong JSON type is left to the schema (422, with its path); updates of
- * TrainingRuntimes are looked at, too.
+ * A TrainJob is checked against its runtime, or against its snapshot of a deleted one.
+ * Denials are 403 Forbidden as upstream's (several errors as "[a, b]", each once), bodies
+ * that do not decode 400. Unlike upstream: an update of metadata or suspend alone, or of
+ * an object being deleted, is never denied; a member of the wrong JSON type is left to the
+ * schema (422, with its path); updates of TrainingRuntimes are validated, too.
  * Warnings: deprecated runtimes, names that JobSet will refuse, runtimes that the
  * Python SDK cannot read (trainer/sdkcheck.h).
  */
@@ -31,7 +30,7 @@ struct webhook_conf {
 	struct runtimes *runtimes; /* NULL: each is asked for */
 	struct metrics *metrics;   /* webhook_metrics; may be NULL */
 	bool status_server;        /* as the reconciler's */
-	int64_t wait_ms;           /* of a review while others are too large; 0: 8 s */
+	int64_t wait_ms;           /* for room to review a large object; 0: 8 s */
 };
 struct webhook *webhook_new(const struct webhook_conf *conf);
 void webhook_free(struct webhook *w);

@@ -1,3 +1,4 @@
+/* The leader's queues and workers: work.h. */
 #include "manager/work.h"
 
 #include <stdatomic.h>

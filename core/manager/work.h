@@ -29,8 +29,8 @@ struct work_conf {
 extern const struct metric *const work_metrics[];
 
 /*
- * Does not wait: the workers do so, for the first lists. After a failure the process is
- * to end: nothing is freed.
+ * Returns at once; the workers wait for the first lists. After a failure the process must
+ * exit: nothing is freed.
  */
 MUST_CHECK int work_start(struct work **ret, const struct work_conf *conf,
 			  struct error *err);
@@ -41,7 +41,7 @@ bool work_serves_jobset(struct work *w);
 /* Sets the gauges that are measured rather than counted. */
 void work_measure(struct work *w);
 
-/* No new keys; false: those under way did not end in grace_ms: nothing may be freed. */
+/* Stops taking keys; false: some were still under way after grace_ms, free nothing. */
 MUST_CHECK bool work_end(struct work *w, int64_t grace_ms);
 void work_free(struct work *w); /* after work_end() */
 

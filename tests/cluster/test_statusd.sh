@@ -106,7 +106,7 @@ check "another method" answers 404 '"message":"Not found","reason":"NotFound","c
 head -c 70000 /dev/zero | tr '\0' ' ' >"$scratch/large"
 check "more than 64 KiB" answers 413 '"message":"Payload too large","reason":"RequestEntityTooLarge","code":413' "" $ns one "@$scratch/large"
 
-# A pod that is gone cannot report; for how long a yes is remembered: statusd_auth.h.
+# A pod that is gone cannot report; for how long a yes is remembered: progress_auth.h.
 gone() { forbidden "$good" $ns one "$full"; }
 kc delete pod "$pod" -n $ns --force --grace-period=0 >/dev/null 2>&1
 check "a pod that has been deleted" wait_for 40 gone

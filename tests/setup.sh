@@ -4,9 +4,9 @@
 # tests/setup.sh quick   what `make quick` needs: build, clang and what checks text
 # tests/setup.sh cluster what `make cluster` needs: a real control plane and its programs
 # tests/setup.sh e2e     what `make e2e` needs: that, nodes, and images with PyTorch
-# tests/setup.sh check   what `make check` needs: all of it, and JAX and XGBoost in a venv
+# tests/setup.sh check   what `make check` needs: all of it; JAX, XGBoost, TensorFlow and Paddle in venvs
 # tests/setup.sh store   what `make store` needs: upstream's clients of hub and S3, in another venv
-# tests/setup.sh venv [store]  prints where that venv is
+# tests/setup.sh venv [store|convert]  prints where that venv is
 #
 # Looks what is missing and installs only that: Debian packages as root or by a
 # sudo that asks no password, Python packages into kftrainer's cache folder. Where
@@ -125,6 +125,7 @@ quick) packages $quick ;;
 check)
 	packages $check
 	venv python "JAX and XGBoost"
+	venv convert "TensorFlow and Paddle"
 	venv store "huggingface_hub and opendal"
 	venv s3 "moto"
 	"$here/store/versitygw.sh" >/dev/null

@@ -1,0 +1,209 @@
+/* Rules: the tables of docs/migrate-v1.md; what each row becomes is in tests/cli/test_convert.py. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "api/meta.h"
+#include "api/schema.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "base/yaml.h"
+#include "convert/convert.h"
+
+static struct schema *load(const char *name)
+{
+	const char *const paths[] = { name, "core/assets/v1.yaml",
+				      "core/assets/schema.yaml" };
+	struct buf text[3] = { { .max = 1 << 20 },
+			       { .max = 1 << 20 },
+			       { .max = 1 << 20 } };
+	struct schema_text texts[3];
+	struct schema *ret = NULL;
+	struct error err = { 0 };
+
+	for (size_t i = 0; i < 3; i++) {
+		if (file_read(&text[i], paths[i], &err))
+			fail_msg("%s", err.msg);
+		texts[i] = (struct schema_text){ text[i].data, text[i].len };
+	}
+	if (schema_load_texts(&ret, texts, 3, &err))
+		fail_msg("%s", err.msg);
+	for (size_t i = 0; i < 3; i++)
+		buf_release(&text[i]);
+	return ret;
+}
+
+static struct convert_conf conf;
+
+static int group_setup(void **state)
+{
+	(void)state;
+	conf.v1 = load("core/assets/v1.yaml");
+	conf.v2beta1 = load("core/assets/v2beta1.yaml");
+	return 0;
+}
+
+static int group_teardown(void **state)
+{
+	(void)state;
+	schema_free((struct schema *)conf.v1);
+	schema_free((struct schema *)conf.v2beta1);
+	return 0;
+}
+
+static cJSON *parse(const char *yaml)
+{
+	cleanup_json cJSON *docs = NULL;
+	struct error err = { 0 };
+
+	if (yaml_parse(&docs, yaml, strlen(yaml), &err))
+		fail_msg("%s: %s", yaml, err.msg);
+	return cJSON_DetachItemFromArray(docs, 0);
+}
+
+#define HEAD(kind) \
+	"apiVersion: kubeflow.org/v1\nkind: " kind "\nmetadata: {name: j}\nspec:\n"
+#define POD(name)           "template: {spec: {containers: [{name: " name ", image: i}]}}"
+#define WORKER(specs, name) "  " specs ": {Worker: {replicas: 2, " POD(name) "}}\n"
+
+static void test_what_is_ours(void **state)
+{
+	static const struct {
+		const char *yaml;
+		enum convert_what want;
+		const char *says;
+	} rows[] = {
+		{ "{apiVersion: kubeflow.org/v1, kind: TFJob}", CONVERT_JOB, NULL },
+		{ "{apiVersion: kubeflow.org/v2beta1, kind: MPIJob}", CONVERT_JOB, NULL },
+		{ "{apiVersion: kubeflow.org/v2beta1, kind: TFJob}", CONVERT_UNKNOWN,
+		  "kubeflow.org/v1" },
+		{ "{apiVersion: kubeflow.org/v1alpha1, kind: MPIJob}", CONVERT_UNKNOWN,
+		  "v2beta1" },
+		{ "{apiVersion: kubeflow.org/v1, kind: TfJob}", CONVERT_UNKNOWN,
+		  "TFJob" },
+		{ "{apiVersion: kubeflow.org/v1, kind: Notebook}", CONVERT_OTHER, NULL },
+		{ "{apiVersion: v1, kind: PyTorchJob}", CONVERT_OTHER, NULL },
+		{ "{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob}",
+		  CONVERT_OTHER, NULL },
+		{ "{kind: TFJob}", CONVERT_OTHER, NULL },
+		{ "[1]", CONVERT_OTHER, NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_json cJSON *doc = parse(rows[i].yaml);
+		cleanup_field_errors struct field_errors errs = { 0 };
+
+		assert_int_equal(convert_what(doc, &errs), rows[i].want);
+		assert_int_equal(errs.n, rows[i].says != NULL);
+		if (rows[i].says && !strstr(errs.list[0].detail, rows[i].says))
+			fail_msg("%s: %s", rows[i].yaml, errs.list[0].detail);
+	}
+}
+
+static void test_grades(void **state)
+{
+	static const struct {
+		const char *yaml, *path;
+		enum grade want;
+	} rows[] = {
+		{ HEAD("JAXJob") WORKER("jaxReplicaSpecs", "jax"), NULL, GRADE_EXACT },
+		{ HEAD("JAXJob") WORKER("jaxReplicaSpecs",
+					"jax") "  runPolicy: {cleanPodPolicy: Running}\n",
+		  "spec.runPolicy.cleanPodPolicy", GRADE_EXACT },
+		{ HEAD("JAXJob")
+			  WORKER("jaxReplicaSpecs",
+				 "jax") "  runPolicy: {ttlSecondsAfterFinished: 1}\n",
+		  "spec.runPolicy.ttlSecondsAfterFinished", GRADE_APPROXIMATE },
+		{ HEAD("JAXJob") WORKER("jaxReplicaSpecs",
+					"jax") "  runPolicy: {cleanPodPolicy: None}\n",
+		  "spec.runPolicy.cleanPodPolicy", GRADE_LOST },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_convert_result struct convert_result res = { 0 };
+		cleanup_json cJSON *doc = parse(rows[i].yaml);
+		cleanup_json cJSON *before = json_dup(doc);
+
+		convert_job(&res, &conf, doc);
+		assert_true(json_equal(doc, before));
+		assert_int_equal(res.errs.n, 0);
+		assert_non_null(res.runtime);
+		assert_string_equal(meta_name(res.job), "j");
+		assert_int_equal(res.grade, rows[i].want);
+		assert_int_equal(res.n, rows[i].path != NULL);
+		if (rows[i].path)
+			assert_string_equal(res.notes[0].path, rows[i].path);
+	}
+}
+
+static void test_refused(void **state)
+{
+	static const struct {
+		const char *yaml, *path;
+	} rows[] = {
+		{ HEAD("JAXJob") "  jaxReplicaSpecs: {}\n",
+		  "spec.jaxReplicaSpecs.Worker" },
+		{ HEAD("JAXJob") WORKER("jaxReplicaSpecs", "other"),
+		  "spec.jaxReplicaSpecs.Worker.template.spec.containers" },
+		{ HEAD("XGBoostJob") WORKER("xgbReplicaSpecs", "xgboost"),
+		  "spec.xgbReplicaSpecs.Master" },
+		{ HEAD("PyTorchJob") "  pytorchReplicaSpecs: {Wroker: {}}\n",
+		  "spec.pytorchReplicaSpecs.Wroker" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_convert_result struct convert_result res = { 0 };
+		cleanup_json cJSON *doc = parse(rows[i].yaml);
+
+		convert_job(&res, &conf, doc);
+		assert_null(res.runtime);
+		assert_null(res.job);
+		assert_true(res.errs.n > 0);
+		assert_string_equal(res.errs.list[0].path, rows[i].path);
+	}
+}
+
+static void test_shared(void **state)
+{
+	cleanup_convert_result struct convert_result res = { 0 };
+	cleanup_json cJSON *doc = parse(HEAD("JAXJob") WORKER("jaxReplicaSpecs", "jax"));
+	cleanup_json cJSON *runtime =
+		parse("{apiVersion: trainer.kubeflow.org/v1alpha1, kind: "
+		      "ClusterTrainingRuntime, "
+		      "metadata: {name: r}, spec: {mlPolicy: {jax: {}}, template: {spec: "
+		      "{network: {subdomain: s}, replicatedJobs: [{name: node, template: "
+		      "{metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: "
+		      "trainer}}}}]}}}}");
+	struct convert_conf shared = conf;
+	const cJSON *var;
+
+	(void)state;
+	shared.shared = runtime;
+	convert_job(&res, &shared, doc);
+	assert_null(res.runtime);
+	assert_string_equal(json_str(res.job, "spec", "runtimeRef", "name"), "r");
+	assert_null(json_get(res.job, "spec", "runtimeRef", "kind"));
+	var = json_find(json_get(res.job, "spec", "trainer", "env"), "name",
+			"COORDINATOR_ADDRESS");
+	assert_string_equal(json_str(var, "value"), "j-node-0-0.s");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_what_is_ours),
+		cmocka_unit_test(test_grades),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_shared),
+	};
+
+	return cmocka_run_group_tests_name("convert", tests, group_setup, group_teardown);
+}

@@ -10,19 +10,15 @@ import tempfile
 
 import yaml
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from tap import check, finish  # noqa: E402
+
 KFTRAINER = os.environ.get("KFTRAINER", os.path.join(os.getcwd(), "kftrainer"))
 SCRATCH = tempfile.TemporaryDirectory()
-COUNT = FAILED = 0
 
 
 def test(what, ok, why=""):
-    global COUNT, FAILED
-    COUNT += 1
-    FAILED += not ok
-    print(("ok" if ok else "not ok"), COUNT, "-", what)
-    if not ok:
-        for line in str(why).splitlines()[:40]:
-            print("#", line)
+    check(what, None if ok else f"failed: {why}"[:4000])
 
 
 def run(text, *args, command="convert"):
@@ -599,5 +595,4 @@ for (kind, version) in KINDS:
     test(f"{kind} {version}: {len(docs)} fields of its schema, {refused} of them refused: none is dropped without a line",
          not lost and refused < 20, "\n".join(lost[:40] + [f"{len(lost)} lost, {refused} refused"]))
 
-print(f"1..{COUNT}")
-sys.exit(FAILED > 0)
+finish()

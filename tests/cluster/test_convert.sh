@@ -102,7 +102,7 @@ check "... and Paddle's variables" same_env servers ps
 shared() {
 	kc create namespace shared >/dev/null
 	sed -n '/^kind: JAXJob/,/^---/p' "$scratch/v1.yaml" | sed '1i apiVersion: kubeflow.org/v1' | sed '/^---/,$d' >"$scratch/jax.yaml"
-	"$kftrainer" convert "$scratch/jax.yaml" --shared jax-distributed 2>&1 >"$scratch/shared.yaml"
+	"$kftrainer" convert "$scratch/jax.yaml" --shared jax-distributed >"$scratch/shared.yaml"
 	kc apply --server-side --validate=strict -n shared -f "$scratch/shared.yaml" && wait_for 60 jobset shared jax
 }
 check "--shared: a TrainJob of a built-in runtime" shared

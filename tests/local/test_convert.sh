@@ -97,25 +97,25 @@ ranks() { # N SUM: each rank is there once, and has the sum
 	[ "$(grep -Eo "rank [0-9]+ of $1, sum $2\$" out | sort -u | wc -l)" = "$1" ]
 }
 
-v1 PyTorchJob pytorchReplicaSpecs pytorch Master=1,Worker=2 "" -- python3 ddp.py | converted /usr/bin
+converted /usr/bin < <(v1 PyTorchJob pytorchReplicaSpecs pytorch Master=1,Worker=2 "" -- python3 ddp.py)
 ok "PyTorchJob, python: complete" exits 0
 ok "PyTorchJob, python: three ranks, as in V1" ranks 3 6
-v1 PyTorchJob pytorchReplicaSpecs pytorch Master=1,Worker=1 'nprocPerNode: "2"' -- torchrun ddp.py | converted /usr/bin
+converted /usr/bin < <(v1 PyTorchJob pytorchReplicaSpecs pytorch Master=1,Worker=1 'nprocPerNode: "2"' -- torchrun ddp.py)
 ok "PyTorchJob, torchrun: complete" exits 0
 ok "PyTorchJob, torchrun: two ranks a pod, as in V1" ranks 4 10
-v1 XGBoostJob xgbReplicaSpecs xgboost Master=1,Worker=2 "" -- python3 trees.py | converted "$python"
+converted "$python" < <(v1 XGBoostJob xgbReplicaSpecs xgboost Master=1,Worker=2 "" -- python3 trees.py)
 ok "XGBoostJob: complete" exits 0
 ok "XGBoostJob: three ranks" ranks 3 6
-v1 JAXJob jaxReplicaSpecs jax Worker=2 "" -- python3 line.py | converted "$python"
+converted "$python" < <(v1 JAXJob jaxReplicaSpecs jax Worker=2 "" -- python3 line.py)
 ok "JAXJob: complete" exits 0
 ok "JAXJob: two processes" ranks 2 3
-v1 TFJob tfReplicaSpecs tensorflow Worker=2 'successPolicy: AllWorkers' -- python3 mirrored.py | converted "$convert"
+converted "$convert" < <(v1 TFJob tfReplicaSpecs tensorflow Worker=2 'successPolicy: AllWorkers' -- python3 mirrored.py)
 ok "TFJob, MultiWorkerMirrored: complete" exits 0
 ok "TFJob, MultiWorkerMirrored: two workers" ranks 2 3
-v1 TFJob tfReplicaSpecs tensorflow Chief=1,PS=1,Worker=2 "" -- python3 servers.py | converted "$convert"
+converted "$convert" < <(v1 TFJob tfReplicaSpecs tensorflow Chief=1,PS=1,Worker=2 "" -- python3 servers.py)
 ok "TFJob, parameter server: complete when the chief is" exits 0
 ok "TFJob, parameter server: it counted every step" printed 'chief: 2 workers, 1 ps, 10 steps on /job:ps'
-v1 PaddleJob paddleReplicaSpecs paddle Worker=2 "" -- python3 -m paddle.distributed.launch paddled.py | converted "$convert"
+converted "$convert" < <(v1 PaddleJob paddleReplicaSpecs paddle Worker=2 "" -- python3 -m paddle.distributed.launch paddled.py)
 ok "PaddleJob, collective: complete" exits 0
 ok "PaddleJob, collective: two nodes" ranks 2 3
 finish

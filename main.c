@@ -2,7 +2,8 @@
  * main.c - find the command and run it.
  *
  * `kftrainer NAME ...`, or by a link: argv[0] of `kftrainer-NAME` or `NAME`
- * (a container's entry point), and `kubectl-trainer`, the kubectl plugin.
+ * (a container's entry point), `ssh` and `rsh` (what MPI launchers call), and
+ * `kubectl-trainer`, the kubectl plugin.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -45,6 +46,8 @@ static const struct cmd *by_link(const char *argv0)
 	const char *base = slash ? slash + 1 : argv0;
 	const char *rest = str_after(base, "kftrainer-");
 
+	if (!strcmp(base, "ssh") || !strcmp(base, "rsh"))
+		return &cmd_mpi_launch;
 	return cmd_find(cmds, rest ? rest : base);
 }
 
@@ -54,9 +57,13 @@ static bool is_help(const char *arg)
 }
 
 /* Anywhere before "--", so that a user who is half through a command can ask. */
-static bool wants_help(int argc, char **argv)
+static bool wants_help(const struct call *call)
 {
-	for (int i = 1; i < argc && strcmp(argv[i], "--"); i++)
+	char **argv = call->argv;
+
+	if (call->cmd->flags & CMD_OWN_ARGS)
+		return call->argc > 1 && !strcmp(argv[1], "--help");
+	for (int i = 1; i < call->argc && strcmp(argv[i], "--"); i++)
 		if (is_help(argv[i]))
 			return true;
 	return false;
@@ -110,7 +117,8 @@ static int run(const struct call *call, struct error *err)
 	int argc = call->argc, code = -1;
 	char **argv = call->argv;
 
-	if (!opt_parse(opts, values, &argc, &argv, err))
+	if (call->cmd->flags & CMD_OWN_ARGS ||
+	    !opt_parse(opts, values, &argc, &argv, err))
 		code = call->cmd->run(values, argc, argv, err);
 	opt_release(opts, values);
 	return code;
@@ -175,7 +183,7 @@ static int dispatch(struct call *call)
 		return report(call, &err);
 	if (find_subcommand(call, &err))
 		return report(call, &err);
-	if (wants_help(call->argc, call->argv)) {
+	if (wants_help(call)) {
 		cmd_help(call->where, call->cmd);
 		return finish_output(call, EXIT_OK);
 	}

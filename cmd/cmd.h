@@ -20,6 +20,8 @@ enum cmd_flags {
 	CMD_IN_POD = 1 << 1,  /* meant for a container's command, listed apart */
 	CMD_NOT_YET = 1 << 2, /* not built yet: --help works, running it exits 69 */
 	CMD_HIDDEN = 1 << 3,  /* run by what we make, not by people: in no list */
+	/* It reads its arguments itself: argv[0] is its name. --help only as the first. */
+	CMD_OWN_ARGS = 1 << 4,
 };
 
 /* Exit codes; kftrainer(1) lists them. */
@@ -70,7 +72,8 @@ struct reporter cmd_reporter(const char *cmd); /* whose lines are such */
 extern const struct cmd cmd_cache_serve, cmd_completion, cmd_controller, cmd_convert;
 extern const struct cmd cmd_delete, cmd_events, cmd_export_model, cmd_get, cmd_help_;
 extern const struct cmd cmd_initialize_dataset, cmd_initialize_model, cmd_install;
-extern const struct cmd cmd_logs, cmd_mpi_launch, cmd_resume, cmd_runtime, cmd_submit;
+extern const struct cmd cmd_logs, cmd_mpi_launch, cmd_mpi_worker, cmd_resume, cmd_runtime,
+	cmd_submit;
 extern const struct cmd cmd_runtime_unpack_workspace; /* of cmd_runtime */
 extern const struct cmd cmd_suspend, cmd_uninstall, cmd_version, cmd_wait, cmd_why;
 

@@ -22,6 +22,7 @@ const struct cmd *const cmds[] = {
 	&cmd_install,
 	&cmd_logs,
 	&cmd_mpi_launch,
+	&cmd_mpi_worker,
 	&cmd_resume,
 	&cmd_runtime,
 	&cmd_submit,

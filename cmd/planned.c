@@ -15,5 +15,3 @@
 
 PLANNED(cmd_cache_serve, "cache-serve", "", "serve a table to training pods from memory",
 	CMD_DAEMON | CMD_IN_POD | CMD_HIDDEN);
-PLANNED(cmd_mpi_launch, "mpi-launch", "[--] COMMAND...",
-	"start an MPI program on the job's nodes", CMD_IN_POD | CMD_HIDDEN);

@@ -1,5 +1,5 @@
 /*
- * sock.h - TCP sockets that never block, with deadlines. Private to core/net.
+ * sock.h - TCP sockets that never block, with deadlines.
  *
  * A deadline is a point of clock_ms(). Waiting is poll(2) on the descriptor alone:
  * another thread ends it with shutdown(2). No SIGPIPE.

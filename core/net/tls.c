@@ -1,10 +1,8 @@
 #include "net/tls.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <sys/socket.h>
 
 #include <mbedtls/ecp.h>
 #include <mbedtls/net_sockets.h>
@@ -17,6 +15,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "net/bio.h"
 #include "net/crypto.h"
 #include "net/sock.h"
 
@@ -281,33 +280,6 @@ bool tls_server_ready(const struct tls_server *s)
 
 /* ---- a connection --------------------------------------------------------------- */
 
-static bool would_block(int errnum)
-{
-	return errnum == EAGAIN || errnum == EWOULDBLOCK || errnum == EINTR;
-}
-
-static int on_send(void *ctx, const unsigned char *data, size_t len)
-{
-	const struct tls_conn *c = ctx;
-	ssize_t n = send(c->fd, data, len, MSG_NOSIGNAL);
-
-	if (n >= 0)
-		return (int)n;
-	return would_block(errno) ? MBEDTLS_ERR_SSL_WANT_WRITE
-				  : MBEDTLS_ERR_NET_CONN_RESET;
-}
-
-static int on_receive(void *ctx, unsigned char *data, size_t len)
-{
-	const struct tls_conn *c = ctx;
-	ssize_t n = recv(c->fd, data, len, 0);
-
-	if (n >= 0)
-		return (int)n;
-	return would_block(errno) ? MBEDTLS_ERR_SSL_WANT_READ
-				  : MBEDTLS_ERR_NET_CONN_RESET;
-}
-
 /* After `rc` of a call: 0 to call again, -1 to give up. */
 static int wait_for(struct tls_conn *c, int rc, const char *what, int64_t deadline,
 		    struct error *err)
@@ -390,7 +362,7 @@ int tls_accept(struct tls_conn **ret, struct tls_server *s,
 		return crypto_fail(err, ERR_IO, rc, "TLS");
 	}
 	mbedtls_ssl_set_user_data_p(&c->ssl, c);
-	mbedtls_ssl_set_bio(&c->ssl, c, on_send, on_receive, NULL);
+	mbedtls_ssl_set_bio(&c->ssl, &c->fd, bio_send, bio_receive, NULL);
 	if (handshake(c, deadline, err)) {
 		conn_free(c);
 		return -1;

@@ -2,7 +2,7 @@
 # Commands, help, exit codes, where output goes.
 . "$(dirname "$0")/lib.sh"
 mandated='controller submit runtime initialize-model initialize-dataset cache-serve mpi-launch logs'
-later='cache-serve mpi-launch'
+later='cache-serve'
 
 check "no argument: usage on stderr, 2" says 2 '^usage: kftrainer'
 check "... and nothing on stdout" test ! -s "$scratch/out"
@@ -25,7 +25,7 @@ unlisted() { # COMMAND ARGUMENT...: what is run by pods alone is in no list, but
 	[ "$status" = 0 ] && ! grep -q -e "$1" "$scratch/out" && says 0 "^usage: kftrainer ${*:2}${2:+ }$1" "${@:2}" "$1" --help
 }
 check "help: 'runtime unpack-workspace' is not listed" unlisted unpack-workspace runtime
-for command in cache-serve mpi-launch; do
+for command in cache-serve mpi-launch mpi-worker; do
 	check "help: '$command' is not listed" unlisted $command
 done
 check "help of logs: --rank is the node's" says 0 'only the node of this rank \(PET_NODE_RANK\)' logs --help

@@ -9,7 +9,7 @@ import tempfile
 from examples import PROGRAM, ROOT, environment, make_folder, output, run_examples
 from tap import check, finish
 
-HIDDEN = {(): ("cache-serve", "mpi-launch"), ("runtime",): ("unpack-workspace",)}  # in no list, but in the page
+HIDDEN = {(): ("cache-serve", "mpi-launch", "mpi-worker"), ("runtime",): ("unpack-workspace",)}  # in no list, but in the page
 PAGE = os.path.join(ROOT, "kftrainer.1")
 
 # Of examples about jobs: those that are refused where the jobs are this machine's.
@@ -78,7 +78,7 @@ def options_of_page():
 
 def later_of_page():
     text = open(PAGE, encoding="utf-8").read()
-    return set(re.findall(r"^\.Cm ([\w-]+) [,.]$", text.split(".Ss Not built yet")[1].split("They ")[0], re.M))
+    return set(re.findall(r"^\.Cm ([\w-]+) [,.]$", text.split(".Ss Not built yet")[1].split(".Sh ")[0], re.M))
 
 
 def examples_of_page():

@@ -1,0 +1,77 @@
+/*
+ * session.h - one connection to mpi-worker and the command it runs (private to core/mpi).
+ *
+ * A session never waits. The worker's loop watches its descriptors: each is a source,
+ * with the events that are wanted now in `wanted` (0: none), set by every session_
+ * function. The loop calls session_event() for what came, session_reaped() when the
+ * command's process ended, session_tick() when `until` is over, and frees a session
+ * that session_is_over().
+ */
+#ifndef MPI_SESSION_H
+#define MPI_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "mpi/frame.h"
+#include "net/psk.h"
+
+enum session_fd { SESSION_SOCKET, SESSION_STDIN, SESSION_STDOUT, SESSION_STDERR };
+enum { SESSION_FDS = 4 };
+
+enum session_state {
+	SESSION_STRANGER, /* it has not shown that it has the key */
+	SESSION_COMMAND,  /* it has; its command is on its way */
+	SESSION_RUNNING,
+	SESSION_LEAVING,   /* the EXIT frame is being sent */
+	SESSION_LINGERING, /* it is sent: the launcher closes, having read everything */
+	SESSION_GONE,      /* no connection; the process group is being ended */
+};
+
+struct session;
+struct session_source {
+	struct session *session;
+	enum session_fd which;
+	int fd;                   /* -1: closed */
+	uint32_t wanted, watched; /* EPOLLIN, EPOLLOUT; watched is the loop's */
+};
+
+struct session {
+	struct session *next, *prev; /* the loop's list */
+	enum session_state state;
+	struct session_source sources[SESSION_FDS];
+	char peer[48];
+	int64_t until; /* of clock_ms(): when session_tick() is due; INT64_MAX: never */
+
+	struct psk *psk; /* the worker's */
+	struct psk_conn *tls;
+	bool tls_wants_write;
+	struct buf in, out;
+	size_t sending; /* bytes of `out` that psk_write() was given, 0: none */
+
+	struct frame_command command;
+	pid_t pid;  /* 0: there is none */
+	int status; /* as of waitpid(2), once reaped */
+	bool reaped;
+	int64_t kill_at; /* of clock_ms(), once it is GONE: when the group gets SIGKILL */
+	struct buf to_stdin; /* .max: FRAME_WINDOW */
+	bool stdin_ended;
+	uint32_t owed;     /* credit for stdin that has not been sent */
+	int64_t credit[2]; /* for stdout, stderr */
+	char refusal[200]; /* why a stranger was turned away; "": it was not */
+};
+
+/* Takes the socket. */
+struct session *session_new(struct psk *psk, int fd, const char *peer);
+void session_free(struct session *s);
+
+void session_event(struct session *s, enum session_fd which, uint32_t events);
+void session_reaped(struct session *s, int status);
+void session_tick(struct session *s);
+/* End it: the connection is closed, the group gets SIGTERM and, later, SIGKILL. */
+void session_end(struct session *s);
+bool session_is_over(const struct session *s);
+
+#endif

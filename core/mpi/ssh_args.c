@@ -1,0 +1,211 @@
+/* ssh_args.c - ssh_args.h: the options from a table. */
+#include "mpi/ssh_args.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "base/clock.h"
+#include "base/str.h"
+
+enum { MAX_PORT = 65535, MAX_SECONDS = 365 * 24 * 3600 };
+
+#define FLAGS       "46AaCfGgKkMNnqsTtVvXxYy"
+#define WITH_VALUES "BbcDEeFIiJLlmOopQRSWw"
+
+struct reader {
+	struct ssh_args *args;
+	struct arena *arena;
+	int argc;
+	char *const *argv;
+	int at;
+};
+
+/* ---- -o KEY=VALUE --------------------------------------------------------------- */
+
+static int set_number(int64_t *ret, const char *name, const char *value, int64_t max,
+		      struct error *err)
+{
+	return str_int(ret, value, 1, max, err) ? error_wrap(err, "%s", name) : 0;
+}
+
+static int set_port(struct ssh_args *a, const char *value, struct error *err)
+{
+	return set_number(&a->port, "Port", value, MAX_PORT, err);
+}
+
+static int set_user(struct ssh_args *a, const char *value, struct error *err)
+{
+	(void)err;
+	a->user = value;
+	return 0;
+}
+
+static int set_key_file(struct ssh_args *a, const char *value, struct error *err)
+{
+	(void)err;
+	a->key_file = value;
+	return 0;
+}
+
+static int set_timeout(struct ssh_args *a, const char *value, struct error *err)
+{
+	return set_number(&a->connect_timeout_s, "ConnectTimeout", value, MAX_SECONDS,
+			  err);
+}
+
+static int set_attempts(struct ssh_args *a, const char *value, struct error *err)
+{
+	return set_number(&a->connection_attempts, "ConnectionAttempts", value,
+			  MAX_SECONDS, err);
+}
+
+static int set_checking(struct ssh_args *a, const char *value, struct error *err)
+{
+	(void)err;
+	a->any_host_key = !strcasecmp(value, "no") || !strcasecmp(value, "off");
+	return 0;
+}
+
+/* Keywords are case-insensitive, as in ssh_config(5); others are skipped. */
+static const struct keyword {
+	const char *name;
+	int (*set)(struct ssh_args *a, const char *value, struct error *err);
+} keywords[] = {
+	{ "Port", set_port },
+	{ "User", set_user },
+	{ "IdentityFile", set_key_file },
+	{ "ConnectTimeout", set_timeout },
+	{ "ConnectionAttempts", set_attempts },
+	{ "StrictHostKeyChecking", set_checking },
+};
+
+/* "Key=value", "Key value", "Key = value". */
+static int read_keyword(struct reader *r, const char *text, struct error *err)
+{
+	size_t len;
+	const char *value;
+
+	text += strspn(text, " \t");
+	len = strcspn(text, "= \t");
+	value = text + len + strspn(text + len, " \t");
+	if (*value == '=')
+		value++;
+	for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++) {
+		const struct keyword *k = &keywords[i];
+
+		if (strlen(k->name) == len && !strncasecmp(k->name, text, len))
+			return k->set(r->args, str_trim(r->arena, value), err);
+	}
+	return 0;
+}
+
+/* ---- options -------------------------------------------------------------------- */
+
+static int apply(struct reader *r, char letter, const char *value, struct error *err)
+{
+	switch (letter) {
+	case 'p':
+		return set_number(&r->args->port, "-p", value, MAX_PORT, err);
+	case 'l':
+		return set_user(r->args, value, err);
+	case 'i':
+		return set_key_file(r->args, value, err);
+	case 'o':
+		return read_keyword(r, value, err);
+	default:
+		return 0;
+	}
+}
+
+/* "-xq", "-p2222", "-p 2222", "-xp 2222". */
+static int read_letters(struct reader *r, const char *letters, struct error *err)
+{
+	for (const char *p = letters; *p; p++) {
+		if (*p == 'v')
+			r->args->verbose = true;
+		if (strchr(FLAGS, *p))
+			continue;
+		if (!strchr(WITH_VALUES, *p))
+			return error_set(err, ERR_USAGE, "unknown option '-%c'", *p);
+		if (p[1])
+			return apply(r, *p, p + 1, err);
+		if (r->at + 1 >= r->argc)
+			return error_set(err, ERR_USAGE, "option '-%c' needs a value",
+					 *p);
+		return apply(r, *p, r->argv[++r->at], err);
+	}
+	return 0;
+}
+
+static int read_own(struct reader *r, const char *name, struct error *err)
+{
+	if (!str_eq(name, "timeout"))
+		return error_set(err, ERR_USAGE, "unknown option '--%s'", name);
+	if (r->at + 1 >= r->argc)
+		return error_set(err, ERR_USAGE, "option '--%s' needs a value", name);
+	if (duration_parse(&r->args->timeout_ms, r->argv[++r->at], err))
+		return error_wrap(err, "--timeout");
+	return r->args->timeout_ms > 0
+		       ? 0
+		       : error_set(err, ERR_USAGE, "--timeout: '%s' is not above 0",
+				   r->argv[r->at]);
+}
+
+/* All options at this place. A "--" ends them, and is dropped. */
+static int read_options(struct reader *r, bool *ret_ended, struct error *err)
+{
+	for (; r->at < r->argc; r->at++) {
+		const char *word = r->argv[r->at];
+
+		if (str_eq(word, "--")) {
+			r->at++;
+			*ret_ended = true;
+			return 0;
+		}
+		if (word[0] != '-' || !word[1])
+			return 0;
+		if (word[1] == '-' ? read_own(r, word + 2, err)
+				   : read_letters(r, word + 1, err))
+			return -1;
+	}
+	return 0;
+}
+
+/* "host", "user@host"; a user in -l yields to it. */
+static void read_host(struct reader *r)
+{
+	const char *word = r->argv[r->at++], *at = strrchr(word, '@');
+
+	r->args->host = at ? at + 1 : word;
+	if (at && at > word)
+		r->args->user = str_slice(r->arena, word, (size_t)(at - word));
+}
+
+int ssh_args_parse(struct ssh_args *ret, struct arena *arena, int argc, char *const *argv,
+		   struct error *err)
+{
+	struct ssh_args args = { .command = "" };
+	struct reader r = { &args, arena, argc, argv, 1 };
+	const char *user;
+	bool ended = false;
+
+	if (read_options(&r, &ended, err))
+		return -1;
+	if (r.at < argc) {
+		read_host(&r);
+		user = args.user;
+		if (!ended && read_options(&r, &ended, err))
+			return -1;
+		if (user)
+			args.user = user;
+	}
+	if (!args.host)
+		return error_set(err, ERR_USAGE,
+				 "no host: mpi-launch [OPTIONS] HOST COMMAND");
+	if (!args.host[0])
+		return error_set(err, ERR_USAGE, "the host's name is empty");
+	if (r.at < argc)
+		args.command = str_join(arena, (const char *const *)argv + r.at, " ");
+	*ret = args;
+	return 0;
+}

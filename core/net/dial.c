@@ -1,0 +1,114 @@
+/* dial.c - dial.h with getaddrinfo(3) and connect(2). */
+#include "net/dial.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+#include "base/cleanup.h"
+#include "net/sock.h"
+
+static int look_up(struct addrinfo **ret, const char *host, int port, struct error *err)
+{
+	struct addrinfo hints = { .ai_family = AF_UNSPEC,
+				  .ai_socktype = SOCK_STREAM,
+				  .ai_flags = AI_NUMERICSERV };
+	char service[16];
+	int rc;
+
+	snprintf(service, sizeof(service), "%d", port);
+	rc = getaddrinfo(host, service, &hints, ret);
+	if (!rc)
+		return 0;
+	return error_set(err, rc == EAI_AGAIN ? ERR_BUSY : ERR_NOT_FOUND, "%s: %s", host,
+			 gai_strerror(rc));
+}
+
+static int finish(int fd, int64_t deadline, struct error *err)
+{
+	socklen_t len = sizeof(int);
+	int status = 0;
+
+	if (sock_wait(fd, POLLOUT, deadline, err))
+		return -1;
+	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &status, &len))
+		status = errno;
+	return status ? error_errno(err, status, "connect") : 0;
+}
+
+static int connect_to(int *ret, const struct addrinfo *a, int64_t deadline,
+		      struct error *err)
+{
+	cleanup_fd int fd =
+		socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int on = 1;
+
+	if (fd < 0)
+		return error_errno(err, errno, "socket");
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	if (connect(fd, a->ai_addr, a->ai_addrlen)) {
+		if (errno != EINPROGRESS)
+			return error_errno(err, errno, "connect");
+		if (finish(fd, deadline, err))
+			return -1;
+	}
+	*ret = fd;
+	fd = -1;
+	return 0;
+}
+
+int dial(int *ret, const char *host, int port, int64_t deadline,
+	 enum dial_stage *ret_stage, struct error *err)
+{
+	struct addrinfo *list = NULL;
+	int rc = -1;
+
+	*ret_stage = DIAL_RESOLVE;
+	if (look_up(&list, host, port, err))
+		return -1;
+	*ret_stage = DIAL_CONNECT;
+	for (const struct addrinfo *a = list; a && rc; a = a->ai_next)
+		rc = connect_to(ret, a, deadline, err);
+	freeaddrinfo(list);
+	return rc;
+}
+
+/* An address is this machine's when a socket can be bound to it. */
+static bool is_local(const struct addrinfo *a)
+{
+	cleanup_fd int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	return fd >= 0 && !bind(fd, a->ai_addr, a->ai_addrlen);
+}
+
+bool dial_is_here(const char *host)
+{
+	struct addrinfo *list = NULL;
+	struct error err = { 0 };
+	bool here = false;
+
+	if (look_up(&list, host, 0, &err))
+		return false;
+	for (const struct addrinfo *a = list; a && !here; a = a->ai_next)
+		here = is_local(a);
+	freeaddrinfo(list);
+	return here;
+}
+
+void dial_watch(int fd, int seconds)
+{
+	int on = 1, idle = seconds / 2, interval = seconds / 8, probes = 4;
+	int timeout_ms = seconds * 1000;
+
+	if (interval < 1)
+		interval = 1;
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
+	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof(timeout_ms));
+}

@@ -1,0 +1,323 @@
+#!/usr/bin/env python3
+"""mpi-launch and mpi-worker: what one runs on the other, and peers that are neither."""
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tests"))
+sys.dont_write_bytecode = True
+from tap import check, finish
+
+PROGRAM = os.environ.get("KFTRAINER", os.path.join(ROOT, "kftrainer"))
+GREETING = b"KFT-MPI 1\r\n"
+scratch = tempfile.TemporaryDirectory()
+PATIENCE = 60
+
+
+def path(name):
+    return os.path.join(scratch.name, name)
+
+
+def new_key(name, *kind):
+    kind = kind or ("ecparam", "-name", "secp521r1", "-genkey", "-noout")
+    subprocess.run(["openssl", *kind, "-out", path(name)], check=True, stderr=subprocess.DEVNULL)
+    return path(name)
+
+
+def is_(what, got, want):
+    check(what, None if got == want else f"got  {got!r}\nwant {want!r}")
+
+
+def until(condition):
+    """Its first true value, or its last."""
+    end = time.monotonic() + PATIENCE
+    while not (value := condition()) and time.monotonic() < end:
+        time.sleep(0.05)
+    return value
+
+
+class Worker:
+    def __init__(self, *args, key=None, env=None, cwd=None):
+        self.log_name = tempfile.mktemp(dir=scratch.name)
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
+        with open(self.log_name, "wb") as log:
+            self.process = subprocess.Popen(
+                [PROGRAM, "mpi-worker", "--listen", "127.0.0.1", "-p", str(self.port), "-i",
+                 key or KEY, *args], stderr=log, cwd=cwd, env=dict(os.environ, **(env or {})))
+        until(lambda: "listening" in self.log())
+
+    def log(self):
+        with open(self.log_name) as f:
+            return f.read()
+
+    def command(self, *args, key=None, host="127.0.0.1"):
+        return [PROGRAM, "mpi-launch", "-p", str(self.port), "-i", key or KEY, "--timeout", "20s",
+                host, *args]
+
+    def run(self, *args, key=None, data=b"", host="127.0.0.1"):
+        return subprocess.run(self.command(*args, key=key, host=host), input=data,
+                              capture_output=True, timeout=PATIENCE)
+
+    def stop(self):
+        self.process.terminate()
+        return self.process.wait(PATIENCE)
+
+
+def marked(mark):
+    """The processes that have it in their environment."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as f:
+                if b"MARK=" + mark.encode() in f.read():
+                    found.append(int(pid))
+        except OSError:
+            pass
+    return found
+
+
+KEY, OTHER = new_key("key"), new_key("other")
+os.chmod(KEY, 0o644)  # whoever may read it
+
+# ---- a command -----------------------------------------------------------------------
+worker = Worker(env={"MARK": "first", "SECRET": "it is 5"}, cwd=scratch.name)
+r = worker.run("echo", "out;", "echo", "err", ">&2;", "exit", "3")
+is_("its output, its errors, its status", (r.stdout, r.stderr, r.returncode),
+    (b"out\n", b"err\n", 3))
+r = worker.run('echo "$SECRET" \'$HOME\' "a  b"; pwd')
+is_("the container's environment and folder; no word is changed",
+    r.stdout.decode().split("\n")[:2], ["it is 5 $HOME a  b", os.path.realpath(scratch.name)])
+r = worker.run("cat", data=b"a\0b" * 100000)
+is_("300,000 bytes of input come back", (len(r.stdout), r.stdout == b"a\0b" * 100000),
+    (300000, True))
+r = worker.run("head -c 30000000 /dev/zero | tr '\\0' x; echo end >&2")
+is_("30 MB of output", (len(r.stdout), r.stdout.count(b"x"), r.stderr),
+    (30000000, 30000000, b"end\n"))
+is_("the end of a signal", worker.run("kill -9 $$").returncode, 137)
+r = worker.run("no-such-program --x")
+is_("a program that is not there: the shell's own words and 127",
+    (r.returncode, b"no-such-program: not found" in r.stderr), (127, True))
+is_("a command of 100,000 bytes", worker.run("echo " + "x" * 99000 + " | wc -c").stdout, b"99001\n")
+r = worker.run("true " + "x" * 122880)
+is_("... of more than 120 KiB is refused", (r.returncode, r.stderr.decode().strip()),
+    (255, "kftrainer mpi-launch: the command has 122885 bytes; the most is 122880"))
+with subprocess.Popen(worker.command("exit 5"), stdin=subprocess.PIPE) as p:
+    is_("input that never ends keeps nothing running", p.wait(PATIENCE), 5)
+with subprocess.Popen(worker.command("exec <&-; echo closed; sleep 0.2; exit 6"), stdin=subprocess.PIPE,
+                      stdout=subprocess.PIPE) as p:
+    p.stdout.readline()
+    try:
+        p.stdin.write(b"x" * 1000000)
+        p.stdin.close()
+    except BrokenPipeError:
+        pass
+    is_("a command that reads no input does not stop who writes it", p.wait(PATIENCE), 6)
+with subprocess.Popen(worker.command("yes"), stdout=subprocess.PIPE) as p:
+    p.stdout.read(1000)
+    time.sleep(0.5)
+    rss = int(open(f"/proc/{worker.process.pid}/status").read().split("VmRSS:")[1].split()[0])
+    check("a reader that does not read stops the writer, and costs no memory",
+          None if rss < 20000 else f"{rss} KB")
+    p.kill()
+
+agents = [subprocess.Popen(worker.command(f"echo {i}"), stdout=subprocess.PIPE) for i in range(64)]
+is_("64 at once", [a.communicate(timeout=PATIENCE)[0] for a in agents],
+    [b"%d\n" % i for i in range(64)])
+link = path("ssh")
+os.symlink(PROGRAM, link)
+r = subprocess.run([link, "-x", "-q", "-o", "ConnectionAttempts=10", "me@127.0.0.1", "-p",
+                    str(worker.port), "-i", KEY, "(", "echo", "as ssh", ")"], capture_output=True,
+                   timeout=PATIENCE)
+is_("by the name ssh, with its options", (r.stdout, r.returncode), (b"as ssh\n", 0))
+
+# ---- the end of one side -------------------------------------------------------------
+for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    with subprocess.Popen(worker.command("MARK=passed; export MARK; exec sleep 1000")) as p:
+        until(lambda: marked("passed"))
+        p.send_signal(signum)
+        is_(f"{signal.Signals(signum).name} is passed on", (p.wait(PATIENCE), bool(until(
+            lambda: not marked("passed")))), (128 + signum, True))
+with subprocess.Popen(worker.command("MARK=killed; export MARK; trap '' TERM; sleep 1000 & wait; sleep 1000")) as p:
+    until(lambda: marked("killed"))
+    p.kill()
+    p.wait()
+    is_("a launcher that is killed: nothing is left, even of what ignores SIGTERM",
+        until(lambda: not marked("killed")), True)
+r = worker.run("MARK=left; export MARK; sleep 1000 & echo started")
+is_("what a command leaves behind does not hold up its end", (r.stdout, r.returncode),
+    (b"started\n", 0))
+is_("... and ends with the connection", until(lambda: not marked("left")), True)
+r = worker.run("MARK=daemon; export MARK; setsid sleep 1000 </dev/null >/dev/null 2>&1 & echo off")
+is_("a daemon stays", (r.stdout, len(marked("daemon"))), (b"off\n", 1))
+with subprocess.Popen(worker.command("sleep 1000"), stderr=subprocess.PIPE) as p:
+    until(lambda: len(marked("first")) > 2)
+    is_("SIGTERM ends the worker", worker.stop(), 0)
+    is_("... and the launcher, with 255", (p.wait(PATIENCE), b"127.0.0.1: " in p.stderr.read()),
+        (255, True))
+is_("... and all that it started, daemons too", marked("first"), [])
+
+# ---- the job's key -------------------------------------------------------------------
+worker = Worker()
+r = worker.run("true", key=OTHER)
+is_("another job's key", (r.returncode, r.stderr.decode().startswith(
+    "kftrainer mpi-launch: 127.0.0.1: authentication: the peer does not have the same key")),
+    (255, True))
+check("... is a line of the worker's log", None if until(
+    lambda: "the peer does not have the same key" in worker.log()) else worker.log())
+for what, text, says in (
+        ("no key", None, "No such file or directory"),
+        ("an empty key", "", "not a private key in PEM"),
+        ("a damaged key", open(KEY).read().replace("\nMI", "\nMJ"), "private key"),
+        ("a public key", "ssh-rsa AAAA", "not a private key in PEM")):
+    name = path("bad")
+    if text is None:
+        name = path("none")
+    else:
+        with open(name, "w") as f:
+            f.write(text)
+    r = worker.run("true", key=name)
+    is_(f"{what}: 255, one line", (r.returncode, says in r.stderr.decode(),
+                                   r.stderr.decode().count("\n")), (255, True, 1))
+    r = subprocess.run([PROGRAM, "mpi-worker", "-i", name], capture_output=True, timeout=PATIENCE)
+    is_("... and the worker does not start", (r.returncode != 0, says in r.stderr.decode()),
+        (True, True))
+
+# ---- peers that are neither ----------------------------------------------------------
+
+
+def stranger(data, wait=True):
+    """What a peer gets that sends this after the greeting."""
+    with socket.create_connection(("127.0.0.1", worker.port), timeout=PATIENCE) as s:
+        got = b""
+        while len(got) < len(GREETING):
+            got += s.recv(len(GREETING) - len(got))
+        s.sendall(data)
+        if not wait:
+            return got
+        try:
+            while more := s.recv(4096):
+                got += more
+        except ConnectionResetError:
+            pass
+        return got
+
+
+for what, data in (("an ssh client", b"SSH-2.0-OpenSSH_9.2\r\n"),
+                   ("HTTP", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"),
+                   ("random bytes", bytes(range(256)) * 40),
+                   ("a TLS record that is too long", b"\x16\x03\x01\xff\xff" + b"\0" * 70000)):
+    got = stranger(data)
+    check(f"{what}: refused", None if got.startswith(GREETING) and b"HTTP" not in got else got)
+
+
+def openssl(*options):
+    """s_client through a relay that swallows the greeting: did it get to say anything?"""
+    relay = socket.create_server(("127.0.0.1", 0))
+
+    def pump(a, b):
+        try:
+            while data := a.recv(4096):
+                b.sendall(data)
+            b.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+
+    def serve():
+        client, _ = relay.accept()
+        with socket.create_connection(("127.0.0.1", worker.port)) as s, client:
+            s.recv(len(GREETING), socket.MSG_WAITALL)
+            other = threading.Thread(target=pump, args=(s, client))
+            other.start()
+            pump(client, s)
+            other.join()
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    r = subprocess.run(["openssl", "s_client", "-connect", "127.0.0.1:%d" % relay.getsockname()[1],
+                        *options], input=b"", capture_output=True, timeout=PATIENCE)
+    thread.join()
+    relay.close()
+    return r.returncode, r.stdout.decode() + r.stderr.decode()
+
+
+der = subprocess.run(["openssl", "ec", "-in", KEY, "-outform", "DER"], capture_output=True,
+                     check=True).stdout
+secret = subprocess.run(
+    ["openssl", "kdf", "-keylen", "32", "-binary", "-kdfopt", "digest:SHA256", "-kdfopt",
+     "hexkey:" + der.hex(), "-kdfopt", "info:kftrainer mpi v1", "HKDF"],
+    capture_output=True, check=True).stdout
+psk = ("-psk", secret.hex(), "-psk_identity", "kftrainer mpi v1", "-ciphersuites",
+       "TLS_AES_128_GCM_SHA256")
+code, text = openssl("-tls1_3", *psk)
+check("another implementation of TLS with the same key: RFC 5869's, no salt", None
+      if "Reused, TLSv1.3" in text or "New, TLSv1.3" in text and code == 0 else text)
+for what, options in (("TLS 1.2", ("-tls1_2", "-psk", secret.hex(), "-psk_identity",
+                                   "kftrainer mpi v1")),
+                      ("a key that is one bit off", ("-tls1_3", "-psk", "00" + secret.hex()[2:],
+                                                     *psk[2:])),
+                      ("another identity", ("-tls1_3", *psk[:2], "-psk_identity", "root",
+                                            *psk[4:])),
+                      ("certificates", ("-tls1_3",)),
+                      ("another group", ("-tls1_3", "-groups", "P-256", *psk))):
+    code, text = openssl(*options)
+    check(f"{what}: refused", None if code != 0 and "Reused" not in text else text)
+
+for _ in range(300):
+    stranger(b"x", wait=False)
+is_("the log is bounded: ten lines in ten seconds",
+    0 < worker.log().count("refused a connection") < 100, True)
+idle = [socket.create_connection(("127.0.0.1", worker.port)) for _ in range(1000)]
+is_("1,000 connections that say nothing: who has the key gets through",
+    worker.run("echo through").stdout, b"through\n")
+rss = int(open(f"/proc/{worker.process.pid}/status").read().split("VmRSS:")[1].split()[0])
+check("... in bounded memory", None if rss < 20000 else f"{rss} KB")
+idle[-1].settimeout(PATIENCE)
+is_("... and is not kept", idle[0].recv(100) in (b"", GREETING), True)
+for s in idle:
+    s.close()
+r = subprocess.run([PROGRAM, "mpi-worker", "--listen", "127.0.0.1", "-p", str(worker.port), "-i",
+                    KEY], capture_output=True, timeout=PATIENCE)
+is_("a port that is taken", (r.returncode, r.stderr.decode().strip()),
+    (1, f"kftrainer mpi-worker: listen on 127.0.0.1:{worker.port}: Address in use"))
+worker.stop()
+
+# ---- workers that are late -----------------------------------------------------------
+with socket.create_server(("127.0.0.1", 0)) as free:
+    port = free.getsockname()[1]
+late = subprocess.Popen([PROGRAM, "mpi-launch", "-p", str(port), "-i", KEY, "127.0.0.1", "echo here"],
+                        stdout=subprocess.PIPE)
+time.sleep(1.5)
+process = subprocess.Popen([PROGRAM, "mpi-worker", "--listen", "127.0.0.1", "-p", str(port), "-i", KEY],
+                           stderr=subprocess.DEVNULL)
+is_("a worker that comes up later is waited for", late.communicate(timeout=PATIENCE)[0], b"here\n")
+process.terminate()
+process.wait()
+
+
+def fails(*args, env=None):
+    r = subprocess.run([PROGRAM, "mpi-launch", "-i", KEY, *args], capture_output=True,
+                       timeout=PATIENCE, env=dict(os.environ, **(env or {})))
+    return r.returncode, r.stderr.decode().strip()
+
+
+is_("a port where nobody listens, until the deadline",
+    fails("-p", str(port), "--timeout", "300ms", "127.0.0.1", "true"),
+    (255, "kftrainer mpi-launch: 127.0.0.1: connect: connect: Connection refused"))
+code, text = fails("--timeout", "100ms", "no-such-host.invalid", "true")
+is_("a name that does not resolve", (code, text.startswith(
+    "kftrainer mpi-launch: no-such-host.invalid: name lookup: ")), (255, True))
+is_("KFTRAINER_MPI_PORT, KFTRAINER_MPI_TIMEOUT", fails(
+    "127.0.0.1", "true", env={"KFTRAINER_MPI_PORT": str(port), "KFTRAINER_MPI_TIMEOUT": "200ms"})[1],
+    "kftrainer mpi-launch: 127.0.0.1: connect: connect: Connection refused")
+is_("... that is no port", fails("127.0.0.1", "true", env={"KFTRAINER_MPI_PORT": "x"}),
+    (255, "kftrainer mpi-launch: KFTRAINER_MPI_PORT: 'x' is not a whole number"))
+is_("no command", fails("127.0.0.1"), (255, "kftrainer mpi-launch: no command for 127.0.0.1"))
+is_("no host", fails(), (255, "kftrainer mpi-launch: no host: mpi-launch [OPTIONS] HOST COMMAND"))
+finish()

@@ -88,7 +88,7 @@ static const char *pick(const char *option, const char *name, const char *other)
 static struct filter make_filter(struct arena *a, const struct kind *k,
 				 const struct init_opts *o, const struct scheme *scheme)
 {
-	const char *allow = str_eq(scheme->name, "hf") ? k->allow : NULL;
+	const char *allow = scheme->default_allow ? k->allow : NULL;
 	const char *ignore = pick(o->ignore, "IGNORE_PATTERNS", k->ignore);
 
 	return (struct filter){

@@ -1,3 +1,4 @@
+/* Finds and renews credentials for AWS; see aws_credentials.h. */
 #include "cloud/aws_credentials.h"
 
 #include "base/cleanup.h"

@@ -1,3 +1,4 @@
+/* Reads the XML errors of AWS; see aws_error.h. */
 #include "cloud/aws_error.h"
 
 #include "base/clock.h"

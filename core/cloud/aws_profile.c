@@ -1,3 +1,4 @@
+/* Reads ~/.aws/config and ~/.aws/credentials; see aws_profile.h. */
 #include "cloud/aws_profile.h"
 
 #include <stdint.h>

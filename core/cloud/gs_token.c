@@ -1,3 +1,4 @@
+/* Gets and renews access tokens for Google Cloud Storage; see gs_token.h. */
 #include "cloud/gs_token.h"
 
 #include <strings.h>

@@ -1,3 +1,4 @@
+/* Tokens from a file or a variable; see secret.h. */
 #include "cloud/secret.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Signs requests for AWS; see sigv4.h. */
 #include "cloud/sigv4.h"
 
 #include "base/cleanup.h"

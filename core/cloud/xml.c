@@ -1,3 +1,4 @@
+/* Reads XML with expat; see xml.h. */
 #include "cloud/xml.h"
 
 #include <ctype.h>

@@ -1,3 +1,4 @@
+/* CRC-32, CRC-32C and CRC-64/NVME; see crc.h. */
 #include "net/crc.h"
 
 #include <stdbool.h>

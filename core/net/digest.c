@@ -1,3 +1,4 @@
+/* SHA-256, SHA-1, MD5 and CRCs of bytes that come piece by piece; see digest.h. */
 #include "net/digest.h"
 
 #include <stdbool.h>

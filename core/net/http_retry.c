@@ -1,3 +1,4 @@
+/* Retries of HTTP calls; see http_retry.h. */
 #include "net/http_retry.h"
 
 #include <errno.h>

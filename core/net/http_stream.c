@@ -1,3 +1,4 @@
+/* Many HTTP calls on one thread; see http_stream.h. */
 #include "net/http_stream.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* The HTTP server: connections, their limits, responses; see httpd.h. */
 #include "net/httpd.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Parses HTTP requests; see httpd_parse.h. */
 #include "net/httpd_parse.h"
 
 #include <strings.h>

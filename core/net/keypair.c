@@ -1,3 +1,4 @@
+/* Keys for SSH and CURVE, random bytes; see keypair.h. */
 #include "net/keypair.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Which failures to retry, and when; see retry.h. */
 #include "net/retry.h"
 
 #include "net/keypair.h"

@@ -1,3 +1,4 @@
+/* HMAC-SHA256 and RS256; see sign.h. */
 #include "net/sign.h"
 
 #include <mbedtls/md.h>

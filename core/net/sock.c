@@ -1,3 +1,4 @@
+/* TCP sockets with deadlines; see sock.h. */
 #include "net/sock.h"
 
 #include <arpa/inet.h>

@@ -1,3 +1,4 @@
+/* TLS servers; see tls.h. */
 #include "net/tls.h"
 
 #include <poll.h>

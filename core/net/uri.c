@@ -1,3 +1,4 @@
+/* Parses, resolves and shows URIs; see uri.h. */
 #include "net/uri.h"
 
 #include <ctype.h>

@@ -1,3 +1,4 @@
+/* Makes and checks certificates; see x509.h. */
 #include "net/x509.h"
 
 #include <stdio.h>

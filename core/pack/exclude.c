@@ -1,3 +1,4 @@
+/* What a workspace leaves out: secrets, ignore files, --include; see exclude.h. */
 #include "pack/exclude.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Packs a directory into an archive; see pack.h. */
 #include "pack/pack.h"
 
 #include <dirent.h>

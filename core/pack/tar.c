@@ -1,3 +1,4 @@
+/* Reads and writes tar headers; see tar.h. */
 #include "pack/tar.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* Unpacks an archive into a directory, and nothing outside it; see pack.h. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

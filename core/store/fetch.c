@@ -1,3 +1,4 @@
+/* A download from its listing to its end; see fetch.h and fetch_impl.h. */
 #include "store/fetch.h"
 
 #include <dirent.h>
@@ -73,13 +74,6 @@ void fetch_say(struct fetch *f, const char *line)
 }
 
 /* ---- the list ---- */
-
-static int by_path(const void *a, const void *b)
-{
-	const struct store_object *x = a, *y = b;
-
-	return strcmp(x->path, y->path);
-}
 
 /* Duplicate names, or a file where another one needs a directory. */
 static int check_clash(const struct store_listing *l, struct error *err)
@@ -209,7 +203,7 @@ static int list_objects(struct fetch *f, struct error *err)
 		return error_set(err, ERR_NOT_FOUND,
 				 "%s: no files to fetch; check the URI and the patterns",
 				 uri_shown(&arena, c->uri));
-	qsort(l->objects, l->n, sizeof(*l->objects), by_path);
+	store_listing_sort(l);
 	return check_clash(l, err);
 }
 

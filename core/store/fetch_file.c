@@ -1,3 +1,4 @@
+/* One file of a download: start, resume, hash, finish; see fetch_file.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -106,7 +107,7 @@ static void read_note(struct fetch *f, struct file *file)
 	close(fd);
 }
 
-void file_note_etag(struct fetch *f, struct file *file)
+static void note_etag(struct fetch *f, struct file *file)
 {
 	cleanup_arena struct arena arena = { 0 };
 	const char *text = arena_printf(&arena, "%lld %s", (long long)file->o.size,
@@ -373,7 +374,7 @@ static int journal_of(struct fetch *f, struct file *file)
 		open_journal(f, file);
 		if (f->list.objects[file->index].size < 0 ||
 		    (!file->o.etag && file->etag))
-			file_note_etag(f, file);
+			note_etag(f, file);
 	}
 	fd = file->journal_fd;
 	pthread_mutex_unlock(&f->lock);

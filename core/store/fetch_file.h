@@ -58,7 +58,6 @@ MUST_CHECK int file_hash(struct file *file, int64_t to, struct error *err);
 MUST_CHECK int file_end(struct fetch *f, struct file *file, bool *ret_wrong,
 			struct error *err);
 void file_free(struct file *file);
-void file_note_etag(struct fetch *f, struct file *file);
 int disk_full(struct fetch *f, int64_t need, struct error *err); /* -1 */
 
 #endif

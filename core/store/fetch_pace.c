@@ -1,3 +1,4 @@
+/* How many connections to use; see fetch_pace.h. */
 #include "store/fetch_pace.h"
 
 enum {

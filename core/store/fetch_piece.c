@@ -1,3 +1,4 @@
+/* One request for a range of a file: its headers, its response, its redirects. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* Which worker does what next: the shared state of a download, under its lock. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Patterns of file names, and the default ones; see filter.h. */
 #include "store/filter.h"
 
 #include <string.h>

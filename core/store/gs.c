@@ -297,13 +297,6 @@ static int gather(struct store *s, struct gathering *g, struct error *err)
 	return -1;
 }
 
-static int by_path(const void *a, const void *b)
-{
-	const struct store_object *x = a, *y = b;
-
-	return strcmp(x->path, y->path);
-}
-
 static int gs_list(struct store *s,
 		   bool (*wanted)(void *ctx, const char *name, bool named), void *ctx,
 		   struct store_listing *ret, struct error *err)
@@ -317,8 +310,7 @@ static int gs_list(struct store *s,
 		store_listing_release(&l);
 		return -1;
 	}
-	if (l.n)
-		qsort(l.objects, l.n, sizeof(*l.objects), by_path);
+	store_listing_sort(&l);
 	*ret = l;
 	return 0;
 }

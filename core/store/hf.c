@@ -240,6 +240,7 @@ static const char *place(struct store *s, struct arena *arena)
 
 const struct scheme scheme_hf = {
 	.name = "hf",
+	.default_allow = true,
 	.open = open_store,
 	.list = list,
 	.locate = locate,

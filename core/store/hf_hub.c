@@ -1,3 +1,4 @@
+/* Requests to a hub, its token, its errors; see hf_hub.h. */
 #include "store/hf_hub.h"
 
 #include <string.h>

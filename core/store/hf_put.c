@@ -1,3 +1,4 @@
+/* Uploads to a hub: Git LFS for large files, commits for all; see hf_put.h. */
 #include "store/hf_put.h"
 
 #include <strings.h>

@@ -1,3 +1,4 @@
+/* Reads the pages of a repository's file list; see hf_tree.h. */
 #include "store/hf_tree.h"
 
 #include <string.h>
@@ -106,17 +107,9 @@ int hf_tree_page(struct store_listing *l, const void *data, size_t len,
 	return 0;
 }
 
-static int by_path(const void *a, const void *b)
-{
-	const struct store_object *x = a, *y = b;
-
-	return strcmp(x->path, y->path);
-}
-
 int hf_tree_end(struct store_listing *l, struct error *err)
 {
-	if (l->n)
-		qsort(l->objects, l->n, sizeof(*l->objects), by_path);
+	store_listing_sort(l);
 	for (size_t i = 1; i < l->n; i++)
 		if (str_eq(l->objects[i - 1].path, l->objects[i].path))
 			return error_set(err, ERR_FORMAT, "file '%.300s' is listed twice",

@@ -1,3 +1,4 @@
+/* Parses hf:// URIs; see hf_uri.h. */
 #include "store/hf_uri.h"
 
 #include <ctype.h>

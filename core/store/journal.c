@@ -1,3 +1,4 @@
+/* Reads and writes the journal of a file's ranges; see journal.h. */
 #include "store/journal.h"
 
 #include <stdbool.h>

@@ -1,3 +1,4 @@
+/* Reads and writes a target's manifest; see ledger.h. */
 #include "store/ledger.h"
 
 #include <errno.h>
@@ -30,7 +31,8 @@ static int64_t mtime_of(const struct stat *st)
 	return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
 }
 
-const char *ledger_contents(struct arena *arena, const struct store_object *o)
+/* "sha256:..." or the ETag; NULL: unknown. */
+static const char *contents_of(struct arena *arena, const struct store_object *o)
 {
 	const char *name = verify_name(arena, o);
 
@@ -143,7 +145,7 @@ bool ledger_has(const struct ledger *l, const struct store_object *o,
 {
 	const struct ledger_entry *e = entry_of(l, o, st);
 	cleanup_arena struct arena arena = { 0 };
-	const char *contents = ledger_contents(&arena, o);
+	const char *contents = contents_of(&arena, o);
 
 	return e && contents && str_eq(contents, e->contents);
 }
@@ -179,7 +181,7 @@ int ledger_add(struct ledger *l, const struct store_object *o, const struct stat
 	cleanup_buf struct buf line = { .max = MAX_LINE };
 	const struct ledger_entry e = { .size = st->st_size,
 					.mtime = mtime_of(st),
-					.contents = ledger_contents(&arena, o) };
+					.contents = contents_of(&arena, o) };
 
 	print_entry(&line, o->path, &e);
 	if (buf_check(&line, "a line of the ledger", err) ||

@@ -56,7 +56,4 @@ MUST_CHECK int ledger_drop_stale(struct ledger *l, const struct store_listing *l
 MUST_CHECK int ledger_finish(struct ledger *l, const struct store_listing *list,
 			     const char *uri, struct error *err);
 
-/* "sha256:..." or the ETag; NULL: unknown. */
-const char *ledger_contents(struct arena *arena, const struct store_object *o);
-
 #endif

@@ -167,13 +167,6 @@ static int gather(struct store *s, struct gathering *g, struct error *err)
 	return s3_bucket_refused(s->bucket, key, status, &none, err);
 }
 
-static int by_path(const void *a, const void *b)
-{
-	const struct store_object *x = a, *y = b;
-
-	return strcmp(x->path, y->path);
-}
-
 /* ---- checksums ---- */
 
 struct asking {
@@ -270,8 +263,7 @@ static int s3_scheme_list(struct store *s,
 		store_listing_release(&l);
 		return -1;
 	}
-	if (l.n)
-		qsort(l.objects, l.n, sizeof(*l.objects), by_path);
+	store_listing_sort(&l);
 	if (!s->unverified)
 		ask_sums(s, &l);
 	*ret = l;

@@ -1,3 +1,4 @@
+/* Address, region and signed requests of a bucket, and its errors; see s3_bucket.h. */
 #include "store/s3_bucket.h"
 
 #include <ctype.h>

@@ -29,12 +29,6 @@ MUST_CHECK int s3_bucket_open(struct s3_bucket **ret, const struct store_conf *c
 void s3_bucket_close(struct s3_bucket *b);
 const char *s3_bucket_key(const struct s3_bucket *b);
 
-static inline void cleanup_s3_bucketp(struct s3_bucket **b)
-{
-	s3_bucket_close(*b);
-}
-#define cleanup_s3_bucket __attribute__((cleanup(cleanup_s3_bucketp)))
-
 struct s3_request {
 	const char *method;
 	const char *key;                          /* NULL: the bucket itself */

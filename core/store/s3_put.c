@@ -1,3 +1,4 @@
+/* PutObject and multipart uploads; see s3_put.h. */
 #include "store/s3_put.h"
 
 #include <strings.h>

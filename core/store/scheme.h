@@ -24,8 +24,9 @@ struct put_conf;
 struct store; /* scheme-specific; locate() is called by many threads */
 
 struct scheme {
-	const char *name; /* "s3", of the URI, lower case */
-	bool as_stored;   /* Content-Encoding is how the bytes are stored */
+	const char *name;   /* "s3", of the URI, lower case */
+	bool default_allow; /* upstream's default allow list of models applies */
+	bool as_stored;     /* Content-Encoding is how the bytes are stored */
 	/* A file of certificates to trust, and which setting names it. NULL: none. */
 	const char *(*ca_file)(struct arena *arena, const struct store_conf *conf,
 			       const char **ret_setting);

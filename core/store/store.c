@@ -1,3 +1,4 @@
+/* The table of schemes, and what they share; see scheme.h and store.h. */
 #include "store/scheme.h"
 
 #include <string.h>
@@ -13,13 +14,6 @@ static const struct scheme *const schemes[] = {
 	&scheme_https, &scheme_pvc, &scheme_s3,
 };
 
-const char *store_env(const struct store_conf *conf, const char *name)
-{
-	const char *value = conf->env ? conf->env(conf->ctx, name) : NULL;
-
-	return value && *value ? value : NULL;
-}
-
 struct cloud_conf store_cloud_conf(const struct store_conf *conf)
 {
 	return (struct cloud_conf){ .env = conf->env,
@@ -28,6 +22,13 @@ struct cloud_conf store_cloud_conf(const struct store_conf *conf)
 					       .tries = conf->tries,
 					       .say = conf->say,
 					       .ctx = conf->ctx } };
+}
+
+const char *store_env(const struct store_conf *conf, const char *name)
+{
+	const struct cloud_conf cloud = store_cloud_conf(conf);
+
+	return cloud_env(&cloud, name);
 }
 
 struct http_retrier *store_retrier(struct arena *arena, const struct store_conf *conf)
@@ -50,6 +51,19 @@ int store_listing_add(struct store_listing *l, const struct store_object *o,
 	}
 	l->objects[l->n++] = *o;
 	return 0;
+}
+
+static int by_path(const void *a, const void *b)
+{
+	const struct store_object *x = a, *y = b;
+
+	return strcmp(x->path, y->path);
+}
+
+void store_listing_sort(struct store_listing *l)
+{
+	if (l->n)
+		qsort(l->objects, l->n, sizeof(*l->objects), by_path);
 }
 
 void store_listing_release(struct store_listing *l)

@@ -50,6 +50,7 @@ struct store_listing {
 /* Appends; earlier pointers into it become invalid. ERR_LIMIT: too many. */
 MUST_CHECK int store_listing_add(struct store_listing *l, const struct store_object *o,
 				 struct error *err);
+void store_listing_sort(struct store_listing *l); /* by path */
 void store_listing_release(struct store_listing *l);
 
 /* How to open a source. Nothing of it is kept. */

@@ -1,3 +1,4 @@
+/* Opens, renames and removes files below the target only; see target.h. */
 #include "store/target.h"
 
 #include <errno.h>

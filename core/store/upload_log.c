@@ -1,3 +1,4 @@
+/* Reads and writes uploads.jsonl; see upload_log.h. */
 #include "store/upload_log.h"
 
 #include <errno.h>

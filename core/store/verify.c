@@ -1,3 +1,4 @@
+/* Digests of a download; see verify.h. */
 #include "store/verify.h"
 
 #include <errno.h>

@@ -65,7 +65,7 @@ struct aws_credentials {
 	struct settings set;
 	struct aws_files files;
 	const char *region, *endpoint; /* endpoint: of STS, the profile's; or NULL */
-	struct http_retrier *asker;
+	struct http_retrier *retrier;
 	struct http_client *direct; /* no proxy: what is near */
 	struct token_cache cache;
 	struct found now; /* under its lock */
@@ -93,7 +93,7 @@ struct aws_credentials *aws_credentials_new(const struct cloud_conf *conf,
 	if (!aws_profile_load(&p, &found, &c->arena, &c->files, c->files.profile,
 			      &ignored))
 		c->endpoint = p.sts_endpoint ? p.sts_endpoint : p.endpoint;
-	c->asker = http_retrier_new(&c->arena, &conf->retry);
+	c->retrier = http_retrier_new(&c->arena, &conf->retry);
 	token_cache_init(&c->cache, renew, c);
 	return c;
 }
@@ -238,7 +238,7 @@ static int sts_ask(struct aws_credentials *c, const struct sigv4_key *key,
 			.service = "sts",
 			.now = clock_now() },
 		key);
-	if (http_retry(c->asker, what, &req, &resp, err))
+	if (http_retry(c->retrier, what, &req, &resp, err))
 		return -1;
 	if (resp.status != 200)
 		return sts_refused(c, &resp, what, err);

@@ -30,7 +30,7 @@ struct gs_token {
 	struct arena arena;
 	const char *file, *home, *metadata;
 	bool no_metadata;
-	struct http_retrier *asker;
+	struct http_retrier *retrier;
 	struct http_client *direct; /* without a proxy */
 	struct token_cache cache;
 	/* under its lock */
@@ -58,7 +58,7 @@ struct gs_token *gs_token_new(const struct cloud_conf *conf)
 	t->home = keep(t, conf, "HOME");
 	t->metadata = keep(t, conf, "GCE_METADATA_HOST");
 	t->no_metadata = off && !strcasecmp(off, "true");
-	t->asker = http_retrier_new(&t->arena, &conf->retry);
+	t->retrier = http_retrier_new(&t->arena, &conf->retry);
 	t->source = "no credentials";
 	token_cache_init(&t->cache, renew, t);
 	return t;
@@ -116,7 +116,7 @@ static int ask_form(struct gs_token *t, const char *url, const struct sigv4_pair
 					  .timeout_ms = ASK_MS,
 					  .max_body = MAX_ANSWER };
 
-	if (http_retry(t->asker, t->source, &req, &resp, err))
+	if (http_retry(t->retrier, t->source, &req, &resp, err))
 		return -1;
 	return take_answer(t, &resp, hint, err);
 }

@@ -480,7 +480,7 @@ static const char *source_of(const struct fetch *f, struct arena *arena)
 	return arena_strdup(arena, out.overflowed ? "" : (const char *)out.data);
 }
 
-static int run(struct fetch *f, struct error *err)
+static int fetch_all(struct fetch *f, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	int rc;
@@ -517,7 +517,7 @@ int fetch_run(const struct fetch_conf *conf, struct fetch_now *ret, struct error
 	pthread_mutex_init(&f->telling, NULL);
 	cond_init(&f->changed);
 	cond_init(&f->over);
-	rc = run(f, err);
+	rc = fetch_all(f, err);
 	fill_now(f, ret);
 	for (struct file *file = f->files, *next; file; file = next) {
 		next = file->next;

@@ -353,7 +353,7 @@ static int locate(struct fetch *f, struct piece *p, struct request *r,
 	return 0;
 }
 
-static void forget_answer(struct piece *p)
+static void reset_response(struct piece *p)
 {
 	p->checked = p->encoded = false;
 	p->status = 0;
@@ -435,8 +435,8 @@ static void failed_status(struct fetch *f, struct piece *p, const struct http_re
 	}
 }
 
-static void good_answer(struct fetch *f, struct piece *p, const struct request *r,
-			struct error *err)
+static void good_response(struct fetch *f, struct piece *p, const struct request *r,
+			  struct error *err)
 {
 	if (!p->checked && check_head(p, err))
 		return;
@@ -470,7 +470,8 @@ static void failed_call(struct fetch *f, struct piece *p, struct error *err)
 }
 
 /* false: it was redirected, and r->at says where. */
-static bool ask(struct fetch *f, struct piece *p, struct request *r, struct error *err)
+static bool send_request(struct fetch *f, struct piece *p, struct request *r,
+			 struct error *err)
 {
 	struct http_request req = { .method = "GET",
 				    .url = r->at.url,
@@ -484,7 +485,7 @@ static bool ask(struct fetch *f, struct piece *p, struct request *r, struct erro
 	cleanup_http_response struct http_response answer = { .retry_after_ms = -1 };
 	bool again;
 
-	forget_answer(p);
+	reset_response(p);
 	if (http_do(f->conf->http, &req, &answer, err)) {
 		if (p->pos > p->from)
 			remember(f, p, r);
@@ -498,7 +499,7 @@ static bool ask(struct fetch *f, struct piece *p, struct request *r, struct erro
 	if (again)
 		return false;
 	if (answer.status >= 200 && answer.status < 300)
-		good_answer(f, p, r, err);
+		good_response(f, p, r, err);
 	else
 		failed_status(f, p, &answer, err);
 	return true;
@@ -513,7 +514,7 @@ static void run_http(struct fetch *f, struct piece *p, struct error *err)
 		return;
 	do {
 		add_lines(p, &r, headers);
-	} while (!ask(f, p, &r, err));
+	} while (!send_request(f, p, &r, err));
 }
 
 static void run_local(struct fetch *f, struct piece *p, struct error *err)

@@ -24,7 +24,7 @@ struct store {
 	struct store *s3; /* instead of all that follows */
 	struct arena arena;
 	const char *endpoint, *bucket, *key;
-	struct http_retrier *asker;
+	struct http_retrier *retrier;
 	struct gs_token *token;
 };
 
@@ -59,7 +59,7 @@ static int setup(struct store *s, const struct store_conf *conf, struct error *e
 				 "no bucket: expected gs://BUCKET/PREFIX");
 	s->bucket = uri.host;
 	s->key = uri.path;
-	s->asker = store_retrier(&s->arena, conf);
+	s->retrier = store_retrier(&s->arena, conf);
 	s->token = gs_token_new(&cloud);
 	return 0;
 }
@@ -78,14 +78,14 @@ static int gs_open(struct store **ret, const struct store_conf *conf, struct err
 
 /* ---- requests ---- */
 
-struct question {
+struct gs_request {
 	const char *name; /* of an object; NULL: the bucket's list */
 	const struct sigv4_pair *query;
 	bool again; /* the last token was refused */
 };
 
 /* Stored bytes are sent as they are stored. */
-static int make_call(struct store *s, const struct question *q, struct arena *arena,
+static int make_call(struct store *s, const struct gs_request *q, struct arena *arena,
 		     struct store_call *ret, struct error *err)
 {
 	cleanup_buf struct buf path = { .max = 64 * 1024 };
@@ -142,8 +142,8 @@ static int refused(struct store *s, const char *key, int status, const char *bod
 	return -1;
 }
 
-static int ask(struct store *s, const char *name, const struct sigv4_pair *query,
-	       cJSON **ret, struct error *err)
+static int get_json(struct store *s, const char *name, const struct sigv4_pair *query,
+		    cJSON **ret, struct error *err)
 {
 	cleanup_http_response struct http_response resp = { 0 };
 	cleanup_arena struct arena arena = { 0 };
@@ -152,12 +152,12 @@ static int ask(struct store *s, const char *name, const struct sigv4_pair *query
 				    .timeout_ms = ASK_MS,
 				    .max_body = MAX_ANSWER };
 
-	if (make_call(s, &(struct question){ name, query, false }, &arena, &call, err))
+	if (make_call(s, &(struct gs_request){ name, query, false }, &arena, &call, err))
 		return -1;
 	req.url = call.url;
 	req.headers = call.headers + 1; /* without Accept-Encoding */
-	if (http_retry(s->asker, arena_printf(&arena, "gs://%s", s->bucket), &req, &resp,
-		       err))
+	if (http_retry(s->retrier, arena_printf(&arena, "gs://%s", s->bucket), &req,
+		       &resp, err))
 		return -1;
 	if (resp.status != 200)
 		return refused(s, name, resp.status, (const char *)resp.body.data, err);
@@ -251,7 +251,7 @@ static int list_below(struct store *s, const char *prefix, struct gathering *g,
 		};
 		const char *next;
 
-		if (ask(s, NULL, query, &page, err) || take_page(g, page, err))
+		if (get_json(s, NULL, query, &page, err) || take_page(g, page, err))
 			return -1;
 		next = json_str(page, "nextPageToken");
 		if (!next || !*next)
@@ -271,7 +271,7 @@ static int list_object(struct store *s, const char *name, struct gathering *g,
 	const char *slash = strrchr(name, '/');
 	cleanup_json cJSON *item = NULL;
 
-	if (ask(s, name, query, &item, err))
+	if (get_json(s, name, query, &item, err))
 		return -1;
 	if (g->wanted && !g->wanted(g->ctx, name, true))
 		return 0;
@@ -329,7 +329,7 @@ static int gs_locate(struct store *s, const struct store_object *o, int status,
 
 	if (s->s3)
 		return scheme_s3.locate(s->s3, o, status, arena, ret, err);
-	return make_call(s, &(struct question){ o->key, query, status == 401 }, arena,
+	return make_call(s, &(struct gs_request){ o->key, query, status == 401 }, arena,
 			 ret, err);
 }
 

@@ -110,7 +110,7 @@ static int find_endpoint(struct hf_hub *hub, struct arena *arena,
 int hf_hub_open(struct hf_hub *ret, struct arena *arena, const struct store_conf *conf,
 		struct error *err)
 {
-	struct hf_hub hub = { .asker = store_retrier(arena, conf) };
+	struct hf_hub hub = { .retrier = store_retrier(arena, conf) };
 
 	if (is_true(store_env(conf, "HF_HUB_OFFLINE")))
 		return error_set(err, ERR_INVALID,
@@ -330,7 +330,7 @@ int hf_hub_admits(const struct hf_hub *hub, const struct hf_repo *repo, const ch
 	int rc;
 
 	req.url = url;
-	rc = http_retry(hub->asker, title(&arena, hub, repo), &req, &r, err);
+	rc = http_retry(hub->retrier, title(&arena, hub, repo), &req, &r, err);
 
 	if (!rc && r.status >= 400)
 		rc = hf_hub_refused(hub, repo, r.status, a.code ? a.code : "",
@@ -351,7 +351,7 @@ static int get_page(struct hf_page *p, const struct hf_hub *hub,
 {
 	struct answer a = { 0 };
 	const struct http_request req = request_of(hub, &a);
-	int rc = redirect_retry(at, hub->asker, title(&p->arena, hub, repo), &req,
+	int rc = redirect_retry(at, hub->retrier, title(&p->arena, hub, repo), &req,
 				&p->http, err);
 
 	if (!rc && p->http.status != 200)

@@ -16,7 +16,7 @@
 #include "store/scheme.h"
 
 struct hf_hub {
-	struct http_retrier *asker;
+	struct http_retrier *retrier;
 	const char *endpoint;   /* without '/' at the end */
 	const char *host;       /* of it, for messages */
 	const char *token_from; /* "HF_TOKEN", "the file ..."; NULL: no token */

@@ -88,7 +88,7 @@ static int add_base64(struct buf *out, struct bytes *b, size_t max, struct error
 
 /* ---- requests ---- */
 
-struct asked {
+struct hub_request {
 	const char *method, *url, *type;
 	const void *body;
 	size_t len;
@@ -102,7 +102,7 @@ struct asked {
 static int on_header(void *ctx, int status, const char *name, const char *value,
 		     struct error *err)
 {
-	struct asked *a = ctx;
+	struct hub_request *a = ctx;
 
 	(void)status, (void)err;
 	if (a->etag && !strcasecmp(name, "ETag"))
@@ -110,8 +110,8 @@ static int on_header(void *ctx, int status, const char *name, const char *value,
 	return 0;
 }
 
-static int refused(struct putting *p, const struct asked *a, struct http_response *resp,
-		   struct error *err)
+static int refused(struct putting *p, const struct hub_request *a,
+		   struct http_response *resp, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 
@@ -127,7 +127,7 @@ static int refused(struct putting *p, const struct asked *a, struct http_respons
 }
 
 /* As many as `headers` has room for, and NULL. */
-static void add_headers(const struct putting *p, const struct asked *a,
+static void add_headers(const struct putting *p, const struct hub_request *a,
 			struct arena *arena, const char *headers[MAX_HEADERS + 4])
 {
 	const char *type = a->type ? a->type : "";
@@ -147,8 +147,8 @@ static int make_commit(void *ctx, struct arena *arena, struct http_request *req,
 		       struct error *err);
 static int is_committed(void *ctx, bool *ret, struct error *err);
 
-static int ask(struct putting *p, struct asked *a, struct http_response *ret,
-	       struct error *err)
+static int send_request(struct putting *p, struct hub_request *a,
+			struct http_response *ret, struct error *err)
 {
 	const char *headers[MAX_HEADERS + 4];
 	cleanup_arena struct arena arena = { 0 };
@@ -171,7 +171,7 @@ static int ask(struct putting *p, struct asked *a, struct http_response *ret,
 					   .ctx = p };
 
 	add_headers(p, a, &arena, headers);
-	if (http_retry_call(p->hub.asker, &q, ret, err))
+	if (http_retry_call(p->hub.retrier, &q, ret, err))
 		return -1;
 	return !ret->status || ret->status / 100 == 2 ? 0 : refused(p, a, ret, err);
 }
@@ -182,14 +182,16 @@ static int ask_json(struct putting *p, const char *url, const char *type,
 {
 	cleanup_http_response struct http_response resp = { 0 };
 	cleanup_buf struct buf body = { .max = JSON_MAX_BYTES };
-	struct asked a = { .method = "POST", .url = url, .type = type, .hub = true };
+	struct hub_request a = {
+		.method = "POST", .url = url, .type = type, .hub = true
+	};
 
 	json_print(&body, doc);
 	if (buf_check(&body, "a request", err))
 		return -1;
 	a.body = body.data;
 	a.len = body.len;
-	if (ask(p, &a, &resp, err))
+	if (send_request(p, &a, &resp, err))
 		return -1;
 	return ret ? json_parse(ret, resp.body.data, resp.body.len, err) : 0;
 }
@@ -234,7 +236,9 @@ static int send_parts(struct putting *p, const cJSON *action, struct bytes *b,
 		cleanup_arena struct arena arena = { 0 };
 		char etag[200] = "";
 		struct bytes part_of = *b;
-		struct asked a = { .method = "PUT", .etag = etag, .file = &part_of };
+		struct hub_request a = { .method = "PUT",
+					 .etag = etag,
+					 .file = &part_of };
 		cJSON *part = cJSON_CreateObject();
 
 		cJSON_AddItemToArray(parts, part);
@@ -248,7 +252,7 @@ static int send_parts(struct putting *p, const cJSON *action, struct bytes *b,
 		part_of.from = (size_t)(i * chunk);
 		a.len = b->len - part_of.from < (size_t)chunk ? b->len - part_of.from
 							      : (size_t)chunk;
-		if (ask(p, &a, &resp, err))
+		if (send_request(p, &a, &resp, err))
 			return -1;
 		json_put_int(part, i + 1, "partNumber");
 		json_put_str(part, etag, "etag");
@@ -265,7 +269,7 @@ static int send_object(struct putting *p, const cJSON *object, struct bytes *b,
 	cleanup_http_response struct http_response resp = { 0 };
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_json cJSON *done = cJSON_CreateObject();
-	struct asked a = { .method = "PUT", .file = b, .len = b->len };
+	struct hub_request a = { .method = "PUT", .file = b, .len = b->len };
 
 	if (!upload)
 		return 0; /* it has these bytes, from whatever repository */
@@ -274,7 +278,7 @@ static int send_object(struct putting *p, const cJSON *object, struct bytes *b,
 		return error_set(err, ERR_FORMAT, "upload without a URL");
 	a.more = headers_of(&arena, upload);
 	if (json_str(upload, "header", "chunk_size") ? send_parts(p, upload, b, oid, err)
-						     : ask(p, &a, &resp, err))
+						     : send_request(p, &a, &resp, err))
 		return -1;
 	if (!verify || !json_str(verify, "href"))
 		return 0;
@@ -413,14 +417,14 @@ static int commit(struct putting *p, struct error *err)
 
 	for (int i = 0; !done && i < MAX_COMMITS; i++) {
 		cleanup_http_response struct http_response resp = { 0 };
-		struct asked a = { .method = "POST",
-				   .url = api(p, "commit"),
-				   .type = "application/x-ndjson",
-				   .hub = true,
-				   .is_commit = true,
-				   .len = p->commit.len };
+		struct hub_request a = { .method = "POST",
+					 .url = api(p, "commit"),
+					 .type = "application/x-ndjson",
+					 .hub = true,
+					 .is_commit = true,
+					 .len = p->commit.len };
 
-		if (!ask(p, &a, &resp, err))
+		if (!send_request(p, &a, &resp, err))
 			done = true;
 		else if (err->code != 412 || is_committed(p, &done, err))
 			return -1;

@@ -16,7 +16,7 @@
 #include "store/s3_object.h"
 #include "store/s3_upload.h"
 
-enum { ASKERS = 8, ASK_FROM = 16 << 20 };
+enum { REQUEST_THREADS = 8, REQUEST_FROM = 16 << 20 };
 
 struct store {
 	struct s3_bucket *bucket;
@@ -169,7 +169,7 @@ static int gather(struct store *s, struct gathering *g, struct error *err)
 
 /* ---- checksums ---- */
 
-struct asking {
+struct checksums {
 	struct store *s;
 	struct store_listing *l;
 	pthread_mutex_t lock; /* of the listing's arena */
@@ -182,14 +182,14 @@ static int64_t n_parts(int64_t size, int64_t part)
 }
 
 /* MD5 does 0.6 GB/s per core: a HEAD pays for large objects. */
-static bool is_to_ask(const struct store_object *o)
+static bool needs_request(const struct store_object *o)
 {
 	return (o->digest == STORE_MD5_PARTS && !o->part_size) ||
-	       (o->size >= ASK_FROM && o->digest != STORE_DIGEST_NONE);
+	       (o->size >= REQUEST_FROM && o->digest != STORE_DIGEST_NONE);
 }
 
 /* A checksum of the whole object, which is valid even if the ETag is not an MD5. */
-static bool ask_checksum(struct asking *a, struct store_object *o)
+static bool request_checksum(struct checksums *a, struct store_object *o)
 {
 	struct error ignored = { 0 };
 	struct s3_head head;
@@ -206,7 +206,7 @@ static bool ask_checksum(struct asking *a, struct store_object *o)
 }
 
 /* The first part's size, if it gives the number of parts of the ETag. */
-static void ask_part_size(struct store *s, struct store_object *o)
+static void request_part_size(struct store *s, struct store_object *o)
 {
 	struct error ignored = { 0 };
 	struct s3_head head;
@@ -218,35 +218,35 @@ static void ask_part_size(struct store *s, struct store_object *o)
 		o->part_size = head.size;
 }
 
-static void *ask_some(void *ctx)
+static void *request_some(void *ctx)
 {
-	struct asking *a = ctx;
+	struct checksums *a = ctx;
 	size_t i;
 
 	while ((i = __atomic_fetch_add(&a->next, 1, __ATOMIC_RELAXED)) < a->l->n) {
 		struct store_object *o = &a->l->objects[i];
 
-		if (is_to_ask(o) && !ask_checksum(a, o) && o->digest == STORE_MD5_PARTS &&
-		    !o->part_size)
-			ask_part_size(a->s, o);
+		if (needs_request(o) && !request_checksum(a, o) &&
+		    o->digest == STORE_MD5_PARTS && !o->part_size)
+			request_part_size(a->s, o);
 	}
 	return NULL;
 }
 
-static void ask_sums(struct store *s, struct store_listing *l)
+static void request_sums(struct store *s, struct store_listing *l)
 {
-	struct asking a = { .s = s, .l = l, .lock = PTHREAD_MUTEX_INITIALIZER };
+	struct checksums a = { .s = s, .l = l, .lock = PTHREAD_MUTEX_INITIALIZER };
 	struct error ignored = { 0 };
-	pthread_t threads[ASKERS];
+	pthread_t threads[REQUEST_THREADS];
 	size_t wanted = 0, n = 0;
 
 	for (size_t i = 0; i < l->n; i++)
-		wanted += is_to_ask(&l->objects[i]);
-	while (n < ASKERS && n + 1 < wanted &&
-	       !thread_start(&threads[n], ask_some, &a, &ignored))
+		wanted += needs_request(&l->objects[i]);
+	while (n < REQUEST_THREADS && n + 1 < wanted &&
+	       !thread_start(&threads[n], request_some, &a, &ignored))
 		n++;
 	if (wanted)
-		ask_some(&a);
+		request_some(&a);
 	while (n)
 		pthread_join(threads[--n], NULL);
 	pthread_mutex_destroy(&a.lock);
@@ -265,7 +265,7 @@ static int s3_scheme_list(struct store *s,
 	}
 	store_listing_sort(&l);
 	if (!s->unverified)
-		ask_sums(s, &l);
+		request_sums(s, &l);
 	*ret = l;
 	return 0;
 }

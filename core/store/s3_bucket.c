@@ -30,7 +30,7 @@ struct s3_bucket {
 	const char *scheme, *name, *key; /* of the URI */
 	const char *endpoint;            /* "https://host[:port][/path]"; NULL: AWS's */
 	bool in_host;                    /* the bucket is part of the host's name */
-	struct http_retrier *asker;
+	struct http_retrier *retrier;
 	struct aws_credentials *credentials;
 	pthread_mutex_t lock;
 	char region[REGION_SIZE]; /* under the lock */
@@ -198,7 +198,7 @@ static int setup(struct s3_bucket *b, const struct store_conf *conf, const char 
 	if (find_endpoint(b, conf, endpoint, &profile, err) ||
 	    find_region(b, conf, &profile, err) || find_bucket(b, conf, err))
 		return -1;
-	b->asker = store_retrier(&b->arena, conf);
+	b->retrier = store_retrier(&b->arena, conf);
 	b->credentials = aws_credentials_new(&cloud, b->region);
 	return 0;
 }
@@ -296,7 +296,7 @@ int s3_bucket_sign(struct s3_bucket *b, const struct s3_request *req, struct are
 }
 
 /* State while a response arrives. */
-struct hearing {
+struct exchange {
 	struct s3_bucket *bucket;
 	const struct s3_request *req;
 	char region[REGION_SIZE];
@@ -305,7 +305,7 @@ struct hearing {
 static int on_header(void *ctx, int status, const char *name, const char *value,
 		     struct error *err)
 {
-	struct hearing *h = ctx;
+	struct exchange *h = ctx;
 
 	(void)status, (void)err;
 	if (!strcasecmp(name, "x-amz-bucket-region") && is_region(value))
@@ -339,7 +339,7 @@ static const char *title(struct s3_bucket *b, struct arena *arena, const char *k
 static int sign_anew(void *ctx, struct arena *arena, struct http_request *http,
 		     struct error *err)
 {
-	struct hearing *h = ctx;
+	struct exchange *h = ctx;
 	struct store_call call = { 0 };
 
 	h->region[0] = 0;
@@ -352,12 +352,12 @@ static int sign_anew(void *ctx, struct arena *arena, struct http_request *http,
 
 static int is_done(void *ctx, bool *ret, struct error *err)
 {
-	struct hearing *h = ctx;
+	struct exchange *h = ctx;
 
 	return h->req->is_done(h->req->ctx, ret, err);
 }
 
-static int ask_once(struct s3_bucket *b, const struct s3_request *req, struct hearing *h,
+static int ask_once(struct s3_bucket *b, const struct s3_request *req, struct exchange *h,
 		    struct http_response *ret, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -376,13 +376,13 @@ static int ask_once(struct s3_bucket *b, const struct s3_request *req, struct he
 					   .is_done = req->is_done ? is_done : NULL,
 					   .ctx = h };
 
-	*h = (struct hearing){ .bucket = b, .req = req };
-	return http_retry_call(b->asker, &q, ret, err);
+	*h = (struct exchange){ .bucket = b, .req = req };
+	return http_retry_call(b->retrier, &q, ret, err);
 }
 
 /* Is the bucket in another region, or has the key expired? */
 static bool may_help(struct s3_bucket *b, const struct http_response *resp,
-		     const struct hearing *h, bool *again)
+		     const struct exchange *h, bool *again)
 {
 	cleanup_arena struct arena arena = { 0 };
 	const char *region = h->region;
@@ -406,7 +406,7 @@ int s3_bucket_ask(struct s3_bucket *b, const struct s3_request *req,
 {
 	struct s3_request mine = *req;
 	struct http_response resp = { 0 };
-	struct hearing h;
+	struct exchange h;
 
 	if (ask_once(b, &mine, &h, &resp, err))
 		return -1;

@@ -52,13 +52,13 @@ static const struct {
 
 enum { N_CHECKSUMS = sizeof(checksums) / sizeof(*checksums) };
 
-struct heard {
+struct headers {
 	struct s3_head head;
 	bool composite;
 	char sums[N_CHECKSUMS][S3_SUM_SIZE]; /* hex; or "" */
 };
 
-static void on_size(struct heard *h, const char *value)
+static void on_size(struct headers *h, const char *value)
 {
 	struct error ignored = { 0 };
 
@@ -66,7 +66,7 @@ static void on_size(struct heard *h, const char *value)
 		h->head.size = -1;
 }
 
-static void on_parts(struct heard *h, const char *value)
+static void on_parts(struct headers *h, const char *value)
 {
 	struct error ignored = { 0 };
 
@@ -74,7 +74,7 @@ static void on_parts(struct heard *h, const char *value)
 		h->head.parts = 0;
 }
 
-static void on_etag(struct heard *h, const char *value)
+static void on_etag(struct headers *h, const char *value)
 {
 	size_t len = strlen(value);
 
@@ -82,24 +82,24 @@ static void on_etag(struct heard *h, const char *value)
 		snprintf(h->head.etag, len - 1, "%s", value + 1);
 }
 
-static void on_type(struct heard *h, const char *value)
+static void on_type(struct headers *h, const char *value)
 {
 	h->composite = !strcasecmp(value, "COMPOSITE");
 }
 
-static void on_class(struct heard *h, const char *value)
+static void on_class(struct headers *h, const char *value)
 {
 	if (!strcasecmp(value, "EXPRESS_ONEZONE"))
 		h->head.etag_is_sum = false;
 }
 
-static void on_encryption(struct heard *h, const char *value)
+static void on_encryption(struct headers *h, const char *value)
 {
 	if (!strncasecmp(value, "aws:kms", 7))
 		h->head.etag_is_sum = false;
 }
 
-static void on_customer_key(struct heard *h, const char *value)
+static void on_customer_key(struct headers *h, const char *value)
 {
 	(void)value;
 	h->head.etag_is_sum = false;
@@ -107,7 +107,7 @@ static void on_customer_key(struct heard *h, const char *value)
 
 static const struct {
 	const char *name;
-	void (*take)(struct heard *h, const char *value);
+	void (*take)(struct headers *h, const char *value);
 } fields[] = {
 	{ "Content-Length", on_size },
 	{ "ETag", on_etag },
@@ -120,7 +120,7 @@ static const struct {
 
 static void on_header(void *ctx, const char *name, const char *value)
 {
-	struct heard *h = ctx;
+	struct headers *h = ctx;
 
 	for (size_t i = 0; i < N_CHECKSUMS; i++)
 		if (!strcasecmp(name, checksums[i].header))
@@ -131,7 +131,7 @@ static void on_header(void *ctx, const char *name, const char *value)
 }
 
 /* A composite checksum does not help: ranges are not the parts. */
-static void choose_checksum(struct heard *h)
+static void choose_checksum(struct headers *h)
 {
 	for (size_t i = 0; i < N_CHECKSUMS && !h->composite; i++)
 		if (*h->sums[i]) {
@@ -149,7 +149,7 @@ int s3_head(struct s3_head *ret, struct s3_bucket *b, const char *key, int part,
 					    { NULL, NULL } };
 	static const struct sigv4_pair headers[] = { { "x-amz-checksum-mode", "ENABLED" },
 						     { NULL, NULL } };
-	struct heard heard = { .head = { .size = -1, .etag_is_sum = true } };
+	struct headers heard = { .head = { .size = -1, .etag_is_sum = true } };
 	const struct s3_request req = { .method = "HEAD",
 					.key = key,
 					.query = query,

@@ -11,14 +11,14 @@
 
 enum { MAX_LISTS = 1000, MAX_COMPLETE = 4 * 1024 * 1024 };
 
-struct heard {
+struct headers {
 	char etag[S3_ETAG_SIZE];
 	bool no_sum; /* ETags are no MD5s here */
 };
 
 static void on_header(void *ctx, const char *name, const char *value)
 {
-	struct heard *h = ctx;
+	struct headers *h = ctx;
 	size_t len = strlen(value);
 
 	if (!strcasecmp(name, "ETag") && len > 2 && len < S3_ETAG_SIZE && value[0] == '"')
@@ -30,8 +30,8 @@ static void on_header(void *ctx, const char *name, const char *value)
 }
 
 /* A 200 with an <Error> body is an error, too, as of CompleteMultipartUpload. */
-static int ask(struct s3_bucket *b, const struct s3_request *req,
-	       struct http_response *ret, struct error *err)
+static int send_request(struct s3_bucket *b, const struct s3_request *req,
+			struct http_response *ret, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	struct http_response resp = { 0 };
@@ -56,13 +56,13 @@ static int put(struct s3_bucket *b, struct s3_request *req, const char *md5,
 {
 	cleanup_http_response struct http_response resp = { 0 };
 	char sha256[DIGEST_HEX_SIZE];
-	struct heard heard = { 0 };
+	struct headers heard = { 0 };
 
 	req->method = "PUT";
 	req->payload = digest_hex_of(DIGEST_SHA256, req->body, req->body_len, sha256);
 	req->on_header = on_header;
 	req->ctx = &heard;
-	if (ask(b, req, &resp, err))
+	if (send_request(b, req, &resp, err))
 		return -1;
 	if (!heard.no_sum && s3_etag_parts(heard.etag) == 0 &&
 	    strcasecmp(heard.etag, md5))
@@ -149,7 +149,7 @@ static int list_parts(struct s3_multipart *u, struct listed *b, struct error *er
 		int64_t last = b->next;
 
 		b->truncated = false;
-		if (ask(u->bucket, &req, &resp, err) ||
+		if (send_request(u->bucket, &req, &resp, err) ||
 		    xml_read(resp.body.data, resp.body.len, &reader, err))
 			return -1;
 		if (!b->truncated || b->next <= last)
@@ -166,7 +166,7 @@ static int begin(struct s3_multipart *u, struct listed *b, struct error *err)
 	const struct xml_reader reader = { on_upload_id, b };
 	cleanup_http_response struct http_response resp = { 0 };
 
-	if (ask(u->bucket, &req, &resp, err) ||
+	if (send_request(u->bucket, &req, &resp, err) ||
 	    xml_read(resp.body.data, resp.body.len, &reader, err))
 		return -1;
 	return b->id ? 0 : error_set(err, ERR_FORMAT, "response without an UploadId");
@@ -203,7 +203,7 @@ int s3_multipart_abort(const struct s3_multipart *u, struct error *err)
 					.query = query };
 	cleanup_http_response struct http_response resp = { 0 };
 
-	return ask(u->bucket, &req, &resp, err);
+	return send_request(u->bucket, &req, &resp, err);
 }
 
 int s3_multipart_put(const struct s3_multipart *u, int number, const void *data,
@@ -254,7 +254,7 @@ static int on_end(void *ctx, const char *path, const char *text, struct error *e
 struct ending {
 	const struct s3_multipart *upload;
 	const char *want; /* the ETag of its parts */
-	struct heard heard;
+	struct headers heard;
 };
 
 static void on_end_header(void *ctx, const char *name, const char *value)
@@ -321,7 +321,7 @@ int s3_multipart_complete(const struct s3_multipart *u, struct error *err)
 	req.body_len = body.len;
 	req.payload = digest_hex_of(DIGEST_SHA256, body.data, body.len, sha256);
 	s3_multipart_etag(u->parts, u->n, want);
-	if (ask(u->bucket, &req, &resp, err))
+	if (send_request(u->bucket, &req, &resp, err))
 		return was_made(&e, err) ? 0 : -1;
 	if (!resp.status)
 		return 0;

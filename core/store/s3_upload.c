@@ -382,7 +382,7 @@ static void add_files(struct upload *up, const char *prefix)
 	}
 }
 
-static int run(struct upload *up, struct error *err)
+static int upload_files(struct upload *up, struct error *err)
 {
 	const struct put_conf *conf = up->conf;
 	const char *prefix;
@@ -437,7 +437,7 @@ int s3_upload(const struct put_conf *conf, struct error *err)
 
 	pthread_mutex_init(&up.lock, NULL);
 	cond_init(&up.changed);
-	rc = run(&up, err);
+	rc = upload_files(&up, err);
 	end_unfinished(&up, rc, err);
 	for (size_t i = 0; up.files && i < conf->n; i++)
 		multipart_release(&up.files[i].multipart);

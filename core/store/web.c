@@ -34,7 +34,7 @@ enum { MAX_WORDS = 8 };
 
 struct store {
 	struct arena arena;
-	struct http_retrier *asker;
+	struct http_retrier *retrier;
 	const char *url;        /* without fragment */
 	const char *fragment;   /* or NULL */
 	const char *headers[2]; /* for the URL's own host */
@@ -59,7 +59,7 @@ static int web_open(struct store **ret, const struct store_conf *conf, struct er
 		free(s);
 		return -1;
 	}
-	s->asker = store_retrier(&s->arena, conf);
+	s->retrier = store_retrier(&s->arena, conf);
 	s->url = str_slice(&s->arena, conf->uri, strcspn(conf->uri, "#"));
 	s->fragment = u.fragment;
 	if (token)
@@ -299,7 +299,7 @@ static int get_manifest(struct store *s, struct http_response *ret, struct error
 					  .idle_ms = 30000,
 					  .max_body = MAX_MANIFEST };
 
-	return redirect_retry(&at, s->asker, what, &req, ret, err);
+	return redirect_retry(&at, s->retrier, what, &req, ret, err);
 }
 
 static int list_manifest(struct store *s,

@@ -171,8 +171,7 @@ static void add_item(struct run *r, struct doc *doc, cJSON *take_obj)
 	if (map_put(&r->names, key, take_obj))
 		field_error_add(&doc->errs, FIELD_DUPLICATE, "metadata.name",
 				json_get(doc->obj, "metadata", "name"),
-				"there would be two %ss of this name",
-				meta_kind(take_obj));
+				"a second %s of this name", meta_kind(take_obj));
 }
 
 static void tell(struct doc *doc, const struct convert_result *res)
@@ -215,11 +214,11 @@ static void pass_doc(struct run *r, struct doc *doc)
 
 	if (!cJSON_IsObject(doc->obj))
 		field_error_add(&doc->errs, FIELD_TYPE_INVALID, "", doc->obj,
-				"an object with apiVersion and kind is wanted");
+				"must be an object with apiVersion and kind");
 	else if (!meta_kind(doc->obj) || !meta_api_version(doc->obj))
 		field_error_add(&doc->errs, FIELD_REQUIRED,
 				meta_kind(doc->obj) ? "apiVersion" : "kind", NULL,
-				"every document says its apiVersion and kind");
+				"every document needs apiVersion and kind");
 	else
 		add_item(r, doc, json_dup(doc->obj));
 	report_doc(r, doc, &same);

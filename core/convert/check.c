@@ -30,8 +30,8 @@ static void check_containers(struct v1_job *j, const struct role *r)
 			refuse(j, child(j, at, "image"), NULL, "V1 refuses it, too");
 		if (str_eq(json_str(c, "name"), NODE) && !str_eq(r->container, NODE))
 			refuse(j, child(j, at, "name"), json_get(c, "name"),
-			       "%s will be the container that trains: give this one "
-			       "another name",
+			       "%s becomes the name of the training container: give this "
+			       "one another name",
 			       NODE);
 	}
 	if (!r->container && json_get(r->template, "spec"))
@@ -43,9 +43,9 @@ static void check_roles(struct v1_job *j)
 	const char *path = arena_printf(j->arena, "spec.%s", j->kind->roles_key);
 
 	if (!j->n_roles)
-		refuse(j, path, NULL, "there must be a replica");
+		refuse(j, path, NULL, "at least one replica is required");
 	if (j->pods > MAX_PODS)
-		refuse(j, path, NULL, "%lld replicas are more than the %d that can be",
+		refuse(j, path, NULL, "%lld replicas exceed the limit of %d",
 		       (long long)j->pods, MAX_PODS);
 	for (size_t i = 0; i < j->n_roles; i++)
 		check_containers(j, &j->roles[i]);
@@ -105,7 +105,8 @@ void check_xgboost(struct v1_job *j)
 {
 	check_one(j, "Master");
 	if (!role_find(j, "Master"))
-		refuse(j, "spec.xgbReplicaSpecs.Master", NULL, "its rank is 0");
+		refuse(j, "spec.xgbReplicaSpecs.Master", NULL,
+		       "an XGBoostJob requires a master");
 }
 
 void check_tensorflow(struct v1_job *j)
@@ -116,7 +117,7 @@ void check_tensorflow(struct v1_job *j)
 	if (j->n_roles && !role_find(j, "Chief") && !role_find(j, "Master") &&
 	    !role_find(j, "Worker"))
 		refuse(j, "spec.tfReplicaSpecs.Worker", NULL,
-		       "a job without workers and without a chief never ends");
+		       "a job without workers and chief never completes");
 }
 
 void check_mpi(struct v1_job *j)
@@ -126,10 +127,11 @@ void check_mpi(struct v1_job *j)
 
 	check_one(j, "Launcher");
 	if (!role_find(j, "Launcher"))
-		refuse(j, "spec.mpiReplicaSpecs.Launcher", NULL, "it calls mpirun");
+		refuse(j, "spec.mpiReplicaSpecs.Launcher", NULL,
+		       "an MPIJob requires a launcher");
 	if (!worker)
 		refuse(j, "spec.mpiReplicaSpecs.Worker", NULL,
-		       "the mpi policy wants a node besides the launcher");
+		       "the mpi policy requires a worker");
 	if (implementation && !str_eq(implementation, "OpenMPI"))
 		refuse(j, "spec.mpiImplementation",
 		       json_get(j->spec, "mpiImplementation"),

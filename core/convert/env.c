@@ -155,7 +155,7 @@ static const char *worker_addresses(struct v1_job *j)
 		return arena_strdup(j->arena, list.data ? (const char *)list.data : "");
 	refuse(j, arena_printf(j->arena, "%s.replicas", role_find(j, "Worker")->path),
 	       json_get(role_find(j, "Worker")->spec, "replicas"),
-	       "their addresses are longer than a variable can be (%d bytes)", ENV_MAX);
+	       "their addresses exceed the size of a variable (%d bytes)", ENV_MAX);
 	return "";
 }
 

@@ -65,7 +65,7 @@ static int judge_restart(const struct field *f, const char **says)
 
 static int judge_template_restart(const struct field *f, const char **says)
 {
-	*says = "left out: V1 put the replica's restartPolicy in its place";
+	*says = "left out: V1 overwrote it with the replica's restartPolicy";
 	return str_eq(text_of(f), f->role->restart) ? GO_ON : GRADE_EXACT;
 }
 
@@ -75,7 +75,7 @@ static int judge_env(const struct field *f, const char **says)
 		*says = "the runtime's policy sets it";
 		return GRADE_APPROXIMATE;
 	}
-	*says = "left out: V1 put its own in its place, and so does the runtime";
+	*says = "left out: V1 overwrote it, and so does the runtime";
 	return env_is_v1s(f->j, element_name(f->value)) ? GRADE_EXACT : GO_ON;
 }
 
@@ -88,7 +88,7 @@ static int judge_port(const struct field *f, const char **says)
 	if (!is_it || f->j->kind->bit & (TENSORFLOW | PADDLE | MPI) ||
 	    port == TRAINER_PORT)
 		return GO_ON;
-	*says = arena_printf(f->j->arena, "rank 0 is told to listen at %d", TRAINER_PORT);
+	*says = arena_printf(f->j->arena, "rank 0 listens on port %d", TRAINER_PORT);
 	return GRADE_APPROXIMATE;
 }
 
@@ -98,7 +98,7 @@ static int judge_text(const struct field *f, const char **says)
 
 	if (now == cJSON_GetStringValue(f->value) || !cJSON_IsString(f->value))
 		return GRADE_EXACT;
-	*says = arena_printf(f->j->arena, "the pod has another name now: %s", now);
+	*says = arena_printf(f->j->arena, "the pod is now called %s", now);
 	return GRADE_APPROXIMATE;
 }
 
@@ -106,8 +106,8 @@ static int judge_text(const struct field *f, const char **says)
 static int judge_word(const struct field *f, const char **says)
 {
 	if (f->j->kind->bit & (MPI | MPI2) && strstr(text_of(f), "discover_hosts.sh")) {
-		*says = "there is no /etc/mpi/discover_hosts.sh: the number of workers "
-			"is fixed";
+		*says = "/etc/mpi/discover_hosts.sh does not exist; the number of "
+			"workers is fixed";
 		return GRADE_LOST;
 	}
 	return judge_text(f, says);
@@ -120,7 +120,7 @@ static int judge_worker_command(const struct field *f, const char **says)
 		return GO_ON;
 	if (!json_get(f->value, "command") && !json_get(f->value, "args"))
 		return GO_ON;
-	*says = "its command is now /usr/sbin/sshd -De, by which the launcher reaches it";
+	*says = "the command becomes /usr/sbin/sshd -De: the launcher reaches it by ssh";
 	return GRADE_LOST;
 }
 
@@ -138,7 +138,7 @@ static int judge_clean(const struct field *f, const char **says)
 		return GRADE_APPROXIMATE;
 	}
 	if (str_eq(text_of(f), "Running") || !*text_of(f)) {
-		*says = "left out: JobSet does so by itself";
+		*says = "left out: this is what JobSet does";
 		return GRADE_EXACT;
 	}
 	*says = "pods that still run when the job ends are deleted; finished ones stay";
@@ -169,7 +169,7 @@ static int judge_min_available(const struct field *f, const char **says)
 			"the runtime";
 		return GRADE_LOST;
 	}
-	*says = n == f->j->pods ? "left out: a gang is all pods by itself"
+	*says = n == f->j->pods ? "left out: a gang always is all pods"
 				: arena_printf(f->j->arena, "a gang is all pods: %lld",
 					       (long long)f->j->pods);
 	return n == f->j->pods ? GRADE_EXACT : GRADE_LOST;
@@ -193,12 +193,12 @@ static int judge_procs(const struct field *f, const char **says)
 	    json_int(f->j->job, 0, "spec", "trainer", "numProcPerNode")) {
 		*says = arena_printf(
 			f->j->arena,
-			"numProcPerNode is %lld, the GPUs that a pod asks for",
+			"numProcPerNode is %lld, the GPUs that a pod requests",
 			(long long)json_int(f->j->job, 0, "spec", "trainer",
 					    "numProcPerNode"));
 		return GRADE_APPROXIMATE;
 	}
-	*says = "left out: as many as a pod asks for GPUs, else CPUs, else 1";
+	*says = "left out: the GPUs that a pod requests count, else its CPUs, else 1";
 	return GRADE_APPROXIMATE;
 }
 
@@ -224,7 +224,7 @@ static int judge_dynamic(const struct field *f, const char **says)
 static int judge_creation(const struct field *f, const char **says)
 {
 	if (str_eq(text_of(f), "AtStartup"))
-		*says = "left out: the launcher starts at once by itself";
+		*says = "left out: the launcher starts at once by default";
 	return GRADE_EXACT;
 }
 
@@ -249,7 +249,8 @@ static const struct row rows[] = {
 	  NULL },
 	{ ALL, "apiVersion", GRADE_EXACT, NULL, NULL, NULL },
 	{ ALL, "kind", GRADE_EXACT, NULL, NULL, NULL },
-	{ ALL, "status", GRADE_APPROXIMATE, "left out: it is the V1 job's", NULL, NULL },
+	{ ALL, "status", GRADE_APPROXIMATE, "left out: it belongs to the V1 job", NULL,
+	  NULL },
 	{ ALL, "metadata.name", GRADE_EXACT, NULL, NULL, NULL },
 	{ ALL, "metadata.namespace", GRADE_EXACT, NULL, NULL, NULL },
 	{ ALL, "metadata.labels", GRADE_EXACT, NULL, NULL, NULL },
@@ -303,9 +304,9 @@ static const struct row rows[] = {
 	{ ALL, "spec.runPolicy.schedulingPolicy.queue", GRADE_EXACT, NULL, NULL,
 	  LEFT_TO_RUNTIME },
 	{ ALL, "spec.runPolicy.schedulingPolicy.priorityClass", GRADE_APPROXIMATE,
-	  "is the pods' priority, too", NULL, LEFT_TO_RUNTIME },
+	  "also becomes the pods' priority", NULL, LEFT_TO_RUNTIME },
 	{ ALL, "spec.runPolicy.schedulingPolicy.minResources", GRADE_LOST,
-	  "what all pods ask for together counts", NULL, LEFT_TO_RUNTIME },
+	  "the requests of all pods count instead", NULL, LEFT_TO_RUNTIME },
 	{ ALL, "spec.runPolicy.schedulingPolicy.scheduleTimeoutSeconds", GRADE_EXACT,
 	  NULL, judge_schedule_timeout, LEFT_TO_RUNTIME },
 
@@ -324,8 +325,8 @@ static const struct row rows[] = {
 	{ PYTORCH, "spec.elasticPolicy.rdzvConf", GRADE_EXACT, NULL, NULL, NULL },
 	{ PYTORCH, "spec.elasticPolicy.standalone", GRADE_EXACT, NULL, NULL, NULL },
 	{ PYTORCH, "spec.elasticPolicy.metrics", GRADE_EXACT, NULL, NULL, NULL },
-	{ PADDLE, "spec.elasticPolicy", GRADE_EXACT,
-	  "left out: V1 did nothing with it, either", NULL, NULL },
+	{ PADDLE, "spec.elasticPolicy", GRADE_EXACT, "left out: V1 ignored it, too", NULL,
+	  NULL },
 	{ TENSORFLOW, "spec.successPolicy", GRADE_EXACT, NULL, NULL, LEFT_TO_RUNTIME },
 	{ TENSORFLOW, "spec.enableDynamicWorker", GRADE_EXACT, NULL, judge_dynamic,
 	  LEFT_TO_RUNTIME },

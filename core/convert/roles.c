@@ -227,7 +227,7 @@ static void note_own(const struct merge *m, const char *path, const cJSON *into,
 			note(m->j, GRADE_APPROXIMATE,
 			     under(m, m->into,
 				   arena_printf(m->j->arena, "%s[%zu]", path, i)),
-			     e, "all pods get it, the master's too");
+			     e, "all pods get it, including the master");
 		i++;
 	}
 }
@@ -251,7 +251,7 @@ static void merge_lists(const struct merge *m, const struct place *at, cJSON *in
 			continue;
 		}
 		note(m->j, GRADE_APPROXIMATE, under(m, m->from, here.path), e,
-		     "all pods get it, the workers' too");
+		     "all pods get it, including the workers");
 		cJSON_AddItemToArray(into, json_dup(e));
 	}
 }
@@ -289,11 +289,11 @@ static void merge_member(const struct merge *m, const struct place *at, cJSON *i
 		merge_values(m, &here, theirs, mine);
 	} else if (mine) {
 		note(m->j, GRADE_APPROXIMATE, under(m, m->from, here.path), mine,
-		     "all pods get it, the workers' too");
+		     "all pods get it, including the workers");
 		cJSON_AddItemToObject(into, key, json_dup(mine));
 	} else {
 		note(m->j, GRADE_APPROXIMATE, under(m, m->into, here.path), theirs,
-		     "all pods get it, the master's too");
+		     "all pods get it, including the master");
 	}
 }
 

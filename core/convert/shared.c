@@ -210,6 +210,6 @@ void check_shared(struct v1_job *j)
 	for (size_t i = 0; i < j->n_roles; i++)
 		if (!json_find_const(runtime_jobs(runtime), "name", j->roles[i].rjob))
 			refuse(j, j->roles[i].path, j->roles[i].spec,
-			       "the shared runtime %s has no job \"%s\" for it",
+			       "the shared runtime %s has no job \"%s\"",
 			       meta_name(runtime), j->roles[i].rjob);
 }

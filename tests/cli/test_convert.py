@@ -152,10 +152,10 @@ put(doc, "metadata.annotations", {"a": "b"})
 row("metadata", doc, 0, None, {"job/metadata/namespace": "team", "runtime/metadata/namespace": "team",
     "job/metadata/labels": {"kueue.x-k8s.io/queue-name": "q"}, "job/metadata/annotations": {"a": "b"}})
 row("uid", pt("metadata.uid", "u"), 3, r"^stdin:\d+:\d+: metadata\.uid: \"u\": approximate: left out: a server sets it$")
-row("status", pt("status", {"startTime": None}), 3, r"status: .*: approximate: left out: it is the V1 job's")
+row("status", pt("status", {"startTime": None}), 3, r"status: .*: approximate: left out: it belongs to the V1 job")
 P = "spec.runPolicy."
 for policy, code, line in (("None", 4, "lost: pods that still run when the job ends are deleted"),
-                           ("Running", 0, "exact: left out: JobSet does so by itself"),
+                           ("Running", 0, "exact: left out: this is what JobSet does"),
                            ("All", 3, "approximate: JobSet deletes the pods, and itself, 60 s after")):
     row("cleanPodPolicy " + policy, pt(P + "cleanPodPolicy", policy), code,
         rf'^stdin:\d+:\d+: spec\.runPolicy\.cleanPodPolicy: "{policy}": {line}',
@@ -164,7 +164,7 @@ row("ttlSecondsAfterFinished", pt(P + "ttlSecondsAfterFinished", 9), 3,
     "ttlSecondsAfterFinished: 9: approximate: deletes the JobSet", {"runtime/spec/template/spec/ttlSecondsAfterFinished": 9})
 row("activeDeadlineSeconds", pt(P + "activeDeadlineSeconds", 7), 3, "approximate: counts from when",
     {"job/spec/activeDeadlineSeconds": 7})
-row("backoffLimit", pt(P + "backoffLimit", 3), 3, "3: approximate: counts the failures of each Job",
+row("backoffLimit", pt(P + "backoffLimit", 3), 3, "3: approximate: limits each Job",
     {JOBSPEC % "node" + "/backoffLimit": 3})
 doc = job("JAXJob")
 row("backoffLimit beside Never", put(doc, P + "backoffLimit", 3), 0, "exact: left out: restartPolicy Never allows no failure",
@@ -177,15 +177,15 @@ row("managedBy: Kueue", pt(P + "managedBy", "kueue.x-k8s.io/multikueue"), 0, Non
 S = P + "schedulingPolicy."
 row("queue", pt(S + "queue", "q"), 0, None, {"runtime/spec/podGroupPolicy": {"volcano": {}}, POD % "node" + "/schedulerName": "volcano",
     "runtime/spec/template/metadata/annotations": {"scheduling.volcano.sh/queue-name": "q"}})
-row("priorityClass", pt(S + "priorityClass", "high"), 3, "approximate: is the pods' priority, too",
+row("priorityClass", pt(S + "priorityClass", "high"), 3, "approximate: also becomes the pods' priority",
     {POD % "node" + "/priorityClassName": "high"})
-row("minResources", pt(S + "minResources", {"cpu": "1"}), 4, "lost: what all pods ask for together counts")
+row("minResources", pt(S + "minResources", {"cpu": "1"}), 4, "lost: the requests of all pods count instead")
 row("scheduleTimeoutSeconds", pt(S + "scheduleTimeoutSeconds", 5), 0, None,
     {"runtime/spec/podGroupPolicy": {"coscheduling": {"scheduleTimeoutSeconds": 5}}})
 row("scheduleTimeoutSeconds beside a queue", put(pt(S + "queue", "q"), S + "scheduleTimeoutSeconds", 5), 4,
     "scheduleTimeoutSeconds: 5: lost: left out: queue and priorityClass are Volcano's")
 row("minAvailable without a scheduler", pt(S + "minAvailable", 2), 4, "minAvailable: 2: lost: left out: nothing says which scheduler")
-row("minAvailable: all pods", put(pt(S + "queue", "q"), S + "minAvailable", 3), 0, "exact: left out: a gang is all pods by itself")
+row("minAvailable: all pods", put(pt(S + "queue", "q"), S + "minAvailable", 3), 0, "exact: left out: a gang always is all pods")
 row("minAvailable: fewer", put(pt(S + "queue", "q"), S + "minAvailable", 2), 4, "2: lost: a gang is all pods: 3")
 row("restartPolicy Never", both("restartPolicy", "Never"), 0, None,
     {POD % "node" + "/restartPolicy": "Never", JOBSPEC % "node" + "/backoffLimit": 0})
@@ -196,22 +196,22 @@ row("restartPolicy ExitCode", both("restartPolicy", "ExitCode"), 0, None,
      "onExitCodes": {"containerName": "node", "operator": "In", "values": list(range(1, 128))}}]}})
 row("restartPolicy that differs", pt("spec.R.Worker.restartPolicy", "Never"), 3,
     "Worker.restartPolicy: \"Never\": approximate: all pods get the Master's: OnFailure")
-row("restartPolicy of the template", both("template.spec.restartPolicy", "Always"), 0, "exact: left out: V1 put the replica's")
+row("restartPolicy of the template", both("template.spec.restartPolicy", "Always"), 0, "exact: left out: V1 overwrote it with the replica's")
 row("hostname", both("template.spec.hostname", "h"), 4, "hostname: \"h\": lost: JobSet names the pods", {POD % "node" + "/hostname": None})
 row("subdomain", both("template.spec.subdomain", "h"), 4, "lost: JobSet names the service", {POD % "node" + "/subdomain": None})
 row("a V1 address in an argument", both("template.spec.containers.0.args", ["--master=j-master-0:1", "j-worker-1", "j-worker-10"]), 3,
-    r"args\[0\]: .*: approximate: the pod has another name now: --master=j-node-0-0.j:1",
+    r"args\[0\]: .*: approximate: the pod is now called --master=j-node-0-0.j:1",
     {node + "/args": ["--master=j-node-0-0.j:1", "j-node-0-2.j", "j-worker-10"]})
 row("the user's RANK", both("template.spec.containers.0.env", [{"name": "RANK", "value": "7"}]), 0,
-    "env\\[0\\]: .*: exact: left out: V1 put its own in its place", {node + "/env/RANK/valueFrom": INDEX, node + "/env/RANK/value": None})
+    "env\\[0\\]: .*: exact: left out: V1 overwrote it, and so", {node + "/env/RANK/valueFrom": INDEX, node + "/env/RANK/value": None})
 row("a port of its own", both("template.spec.containers.0.ports", [{"name": "pytorchjob-port", "containerPort": 999}]), 3,
-    "approximate: rank 0 is told to listen at 29500")
+    "approximate: rank 0 listens on port 29500")
 row("a resource of the main container", both("template.spec.containers.0.env", [{"name": "A", "valueFrom": {"resourceFieldRef": {
     "containerName": "pytorch", "resource": "limits.cpu"}}}]), 0, None, {node + "/env/A/valueFrom/resourceFieldRef/containerName": "node"})
 row("the master has more", pt("spec.R.Master.template.spec.nodeSelector", {"a": "b"}), 3,
-    "Master.template.spec.nodeSelector: .*: approximate: all pods get it, the workers' too", {POD % "node" + "/nodeSelector": {"a": "b"}})
+    "Master.template.spec.nodeSelector: .*: approximate: all pods get it, including the workers", {POD % "node" + "/nodeSelector": {"a": "b"}})
 row("the workers have more", pt("spec.R.Worker.template.spec.nodeSelector", {"a": "b"}), 3,
-    "Worker.template.spec.nodeSelector: .*: approximate: all pods get it, the master's too", {POD % "node" + "/nodeSelector": {"a": "b"}})
+    "Worker.template.spec.nodeSelector: .*: approximate: all pods get it, including the master", {POD % "node" + "/nodeSelector": {"a": "b"}})
 doc = pt("spec.R.Master.template.spec.priorityClassName", "a")
 row("they differ", put(doc, "spec.R.Worker.template.spec.priorityClassName", "b"), 4,
     "priorityClassName: \"a\": lost: all pods get the Worker's", {POD % "node" + "/priorityClassName": "b"})
@@ -222,7 +222,7 @@ for field, value, diff in (("image", "img2", '-"x" \\+"img2"'), ("command", ["py
         f"Master.template.spec.containers\\[0\\].{field}: .*Master and Worker differ, but all ranks of a TrainJob run the same: .*{diff}")
 row("nprocPerNode: a number", pt("spec.nprocPerNode", "2"), 0, None,
     {"job/spec/trainer/numProcPerNode": 2, node + "/env/WORLD_SIZE/value": "6"})
-row("nprocPerNode: auto", pt("spec.nprocPerNode", "auto"), 3, "auto\": approximate: left out: as many as a pod asks for GPUs")
+row("nprocPerNode: auto", pt("spec.nprocPerNode", "auto"), 3, "auto\": approximate: left out: the GPUs that a pod requests count")
 row("nprocPerNode: gpu", put(both("template.spec.containers.0.resources", {"limits": {"nvidia.com/gpu": 4}}), "spec.nprocPerNode", "gpu"), 3,
     "approximate: numProcPerNode is 4, the GPUs", {"job/spec/trainer/numProcPerNode": 4})
 row("nprocPerNode: something", pt("spec.nprocPerNode", "many"), 2, "spec.nprocPerNode: .*must be auto, cpu, gpu or a positive number")
@@ -238,7 +238,7 @@ doc = job("PyTorchJob", roles=["Worker"])
 row("elasticPolicy: sizes", put(doc, "spec.elasticPolicy", {"minReplicas": 1, "maxReplicas": 2}), 3,
     "minReplicas: 1: approximate: the job does not grow or shrink: 2 nodes", {node + "/env/PET_RDZV_BACKEND/value": "c10d"})
 row("elasticPolicy: another host", put(copy.deepcopy(E_), "spec.elasticPolicy.rdzvHost", "j-worker-1"), 3,
-    "rdzvHost: .*another name now: j-node-0-1.j", {node + "/env/PET_RDZV_ENDPOINT/value": "j-node-0-1.j:1234"})
+    "rdzvHost: .*the pod is now called j-node-0-1.j", {node + "/env/PET_RDZV_ENDPOINT/value": "j-node-0-1.j:1234"})
 row("elasticPolicy: metrics", put(copy.deepcopy(E_), "spec.elasticPolicy.metrics", [{"type": "Resource"}]), 2,
     "spec.elasticPolicy.metrics: .*cannot be scaled")
 row("XGBoostJob", job("XGBoostJob"), 0, None, {
@@ -264,7 +264,7 @@ row("TFJob: AllWorkers", doc, 0, None, {JOBSPEC % "node" + "/successPolicy": Non
 row("TFJob: enableDynamicWorker", put(job("TFJob"), "spec.enableDynamicWorker", True), 3, "approximate: a worker that fails does not end",
     {JOBSPEC % "node" + "/backoffLimitPerIndex": 0, JOBSPEC % "node" + "/backoffLimit": None})
 row("TFJob: its own TF_CONFIG", both("template.spec.containers.0.env", [{"name": "TF_CONFIG", "value": "{}"}], "TFJob"), 0,
-    "exact: left out: V1 put its own", {node + "/env": []})
+    "exact: left out: V1 overwrote it", {node + "/env": []})
 row("TFJob: for upstream", TF, 0, None, {POD % "ps" + "/containers/node/env/TF_CONFIG/value":
     '{"cluster":{"chief":["j-chief-0-0.j:2222"],"ps":["j-ps-0-0.j:2222"],"worker":["j-node-0-0.j:2222","j-node-0-1.j:2222"],'
     '"evaluator":["j-evaluator-0-0.j:2222"]},"task":{"type":"ps","index":$(KFT_TASK_INDEX)},"environment":"cloud"}'},
@@ -278,7 +278,7 @@ row("PaddleJob: servers", job("PaddleJob"), 0, None, {"runtime/spec/mlPolicy": {
     "runtime/spec/template/spec/successPolicy": {"operator": "All", "targetReplicatedJobs": ["ps"]}})
 row("PaddleJob: for upstream", job("PaddleJob"), 0, None, {node + "/env/PADDLE_MASTER/value": "j-ps-0-0.j:36543",
     node + "/env/PADDLE_NNODES/value": "3", node + "/env/PADDLE_TRAINER_NUM/value": "1"}, ["--target", "upstream"])
-row("PaddleJob: elasticPolicy", put(job("PaddleJob"), "spec.elasticPolicy", {"minReplicas": 1}), 0, "exact: left out: V1 did nothing with it")
+row("PaddleJob: elasticPolicy", put(job("PaddleJob"), "spec.elasticPolicy", {"minReplicas": 1}), 0, "exact: left out: V1 ignored it")
 M2 = job("MPIJob", "v2beta1")
 launcher = POD % "launcher" + "/containers/node"
 row("MPIJob v2beta1", M2, 0, None, {
@@ -301,7 +301,7 @@ row("MPIJob v2beta1: AtStartup", put(job("MPIJob", "v2beta1"), "spec.launcherCre
 for flavor in ("Intel", "MPICH"):
     row("MPIJob: " + flavor, put(job("MPIJob", "v2beta1"), "spec.mpiImplementation", flavor), 2, "spec.mpiImplementation: .*OpenMPI only")
 row("MPIJob v1", job("MPIJob"), 4, "apiVersion: .*approximate: workers are reached by ssh", {node + "/command": ["/usr/sbin/sshd"], node + "/args": ["-De"]})
-row("MPIJob v1: a worker's command", job("MPIJob"), 4, r"Worker.template.spec.containers\[0\]: .*lost: its command is now /usr/sbin/sshd -De")
+row("MPIJob v1: a worker's command", job("MPIJob"), 4, r"Worker.template.spec.containers\[0\]: .*lost: the command becomes /usr/sbin/sshd -De")
 doc = job("MPIJob")
 del doc["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["command"]
 row("MPIJob v1: its default", doc, 3, "approximate: workers are reached by ssh")
@@ -309,12 +309,12 @@ row("MPIJob v1: cleanPodPolicy", put(copy.deepcopy(doc), "spec.cleanPodPolicy", 
 row("MPIJob v1: runPolicy.cleanPodPolicy goes before", put(put(copy.deepcopy(doc), "spec.cleanPodPolicy", "None"), P + "cleanPodPolicy", "Running"), 3,
     "spec.cleanPodPolicy: \"None\": exact: left out: runPolicy.cleanPodPolicy goes before it")
 row("MPIJob v1: discover_hosts.sh", put(copy.deepcopy(doc), "spec.R.Launcher.template.spec.containers.0.args", ["/etc/mpi/discover_hosts.sh"]), 4,
-    "lost: there is no /etc/mpi/discover_hosts.sh")
+    "lost: /etc/mpi/discover_hosts.sh does not exist")
 put(doc, "spec.mainContainer", "main")
 for r in ("Launcher", "Worker"):
     doc["spec"]["mpiReplicaSpecs"][r]["template"]["spec"]["containers"].append({"name": "main", "image": "z"})
 row("MPIJob v1: mainContainer", doc, 3, "approximate: workers", {node + "/image": "z", launcher + "/image": "z"})
-row("MPIJob: no workers", job("MPIJob", "v2beta1", roles=["Launcher"]), 2, "mpiReplicaSpecs.Worker: Required value: the mpi policy wants a node")
+row("MPIJob: no workers", job("MPIJob", "v2beta1", roles=["Launcher"]), 2, "mpiReplicaSpecs.Worker: Required value: the mpi policy requires a worker")
 row("a role without replicas", pt("spec.R.Worker.replicas", 0), 0, "Worker: .*exact: left out: it has no replicas", {"runtime/spec/mlPolicy/numNodes": 1})
 
 # ---- --shared -----------------------------------------------------------------------------------
@@ -343,12 +343,12 @@ test("shared: no such runtime", code == 2 and "did you mean" in err and not out,
 row("an unknown field", pt("spec.nprocPerNodes", "2"), 2, r'spec.nprocPerNodes: Unknown field.*did you mean .nprocPerNode')
 row("a replica type in lower case", put(pt(), "spec.R.worker", {}), 2, "pytorchReplicaSpecs.worker: Unknown field.*Worker")
 row("negative replicas", pt("spec.R.Worker.replicas", -1), 2, "Worker.replicas: Invalid value: -1")
-row("huge replicas", pt("spec.R.Worker.replicas", 2147483647), 2, "replicas are more than")
+row("huge replicas", pt("spec.R.Worker.replicas", 2147483647), 2, "replicas exceed the limit")
 row("more replicas than an int32 has", pt("spec.R.Worker.replicas", 99999999999), 2, "Worker.replicas: Invalid value")
-row("more workers than a variable holds", put(job("XGBoostJob"), "spec.R.Worker.replicas", 90000), 2, "addresses are longer than a variable can be")
+row("more workers than a variable holds", put(job("XGBoostJob"), "spec.R.Worker.replicas", 90000), 2, "addresses exceed the size of a variable")
 row("two masters", pt("spec.R.Master.replicas", 2), 2, "Master.replicas: Invalid value: 2: must be 1")
 row("no master of an XGBoostJob", job("XGBoostJob", roles=["Worker"]), 2, "xgbReplicaSpecs.Master: Required")
-row("no replicas at all", pt("spec.pytorchReplicaSpecs", {}), 2, "pytorchReplicaSpecs: Required value: there must be a replica")
+row("no replicas at all", pt("spec.pytorchReplicaSpecs", {}), 2, "pytorchReplicaSpecs: Required value: at least one replica is required")
 row("no image", both("template.spec.containers.0", {"name": "pytorch"}), 2, r"containers\[0\].image: Required")
 row("no container of that name", both("template.spec.containers.0.name", "x"), 2, 'one must be called "pytorch"')
 row("another container called node", both("template.spec.containers.1", {"name": "node", "image": "img2"}), 2, "give this one another name")
@@ -359,9 +359,9 @@ row("Chief and Master", put(job("TFJob", roles=["Chief", "Worker"]), "spec.R.Mas
 row("nprocPerNode twice", put(put(pt(), "spec.elasticPolicy", {"nProcPerNode": 2}), "spec.nprocPerNode", "2"), 2, "excludes spec.nprocPerNode")
 row("a kind with a typing error", {**pt(), "kind": "PytorchJob"}, 2, 'stdin:2:1: kind: .*did you mean "PyTorchJob"')
 row("an old version", {**pt(), "apiVersion": "kubeflow.org/v1beta2"}, 2, "stdin:1:1: apiVersion: .*must be kubeflow.org/v1$")
-row("two jobs of one name", [pt(), pt()], 2, "there would be two TrainingRuntimes of this name")
+row("two jobs of one name", [pt(), pt()], 2, "a second TrainingRuntime of this name")
 row("a job and a TrainJob of its name", [pt(), {"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob", "metadata": {"name": "j"}}], 2,
-    "there would be two TrainJobs of this name")
+    "a second TrainJob of this name")
 for what, text, like in (("an empty file", "", "there is no document|no document"), ("a word", "hello\n", "stdin:1:1: "), ("a list", "[1]\n", "stdin:1:1: "),
                          ("no kind", "{a: b}\n", "kind: Required"), ("broken YAML", "a: [\n", r"stdin:\d+:\d+: "),
                          ("aliases without end", "a: &a [1,1,1,1,1,1,1,1,1,1]\n" + "".join(
@@ -411,6 +411,8 @@ for (kind, version) in KINDS:
     code, out, err = run(job(kind, version))
     valid = subprocess.run([KFTRAINER, "runtime", "validate", "-"], input=out.encode(), capture_output=True)
     test(f"{kind} {version}: runtime validate", valid.returncode == 0, valid.stderr.decode() + out)
+    rendered = subprocess.run([KFTRAINER, "runtime", "render", "-f", "-", "-o", "name"], input=out.encode(), capture_output=True)
+    test(f"{kind} {version}: it renders", b"jobset.jobset.x-k8s.io/j" in rendered.stdout, rendered.stderr.decode())
 
 # ---- the walk: no field of V1's schema is dropped without a line ---------------------------------------
 with open("core/assets/schema.yaml") as f:

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,14 +56,6 @@ static int read_timeout(int64_t *ret, const struct ssh_args *args, const char *t
 	else if (args->connect_timeout_s)
 		*ret = seconds_ms(args->connect_timeout_s) * attempts;
 	return 0;
-}
-
-/* A container of a random user has no entry; sshd then gets "root". */
-static const char *user_name(void)
-{
-	const struct passwd *pw = getpwuid(geteuid());
-
-	return pw && pw->pw_name ? pw->pw_name : "root";
 }
 
 /* ---- to the worker -------------------------------------------------------------- */
@@ -327,8 +318,7 @@ int launch_run(const struct ssh_args *args, mpi_env *env, void *ctx, int *ret_st
 {
 	cleanup_buf struct buf key = { .max = MPI_KEY_MAX };
 	struct agent a = { .peer.fd = -1 };
-	struct peer_conf conf = { .host = args->host,
-				  .user = args->user ? args->user : user_name() };
+	struct peer_conf conf = { .host = args->host };
 	int64_t timeout_ms;
 	int rc;
 
@@ -343,8 +333,6 @@ int launch_run(const struct ssh_args *args, mpi_env *env, void *ctx, int *ret_st
 	    mpi_key_pem(&key, args->key_file, env, ctx, err))
 		return -1;
 	conf.key_pem = (const char *)key.data;
-	conf.any_host_key =
-		args->any_host_key || str_eq(env(ctx, "KFTRAINER_MPI_HOST_KEY"), "any");
 	conf.deadline = clock_ms() + timeout_ms;
 	rc = run(&a, &conf, args->command, err);
 	explicit_bzero(key.data, key.len);

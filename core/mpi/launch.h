@@ -23,8 +23,8 @@ enum {
  * (stop.h). Uses stop_setup() once the connection stands: a signal before that ends the
  * process as it does any other.
  *
- * What args does not say comes from KFTRAINER_MPI_PORT, _KEY, _TIMEOUT and
- * KFTRAINER_MPI_HOST_KEY=any, then the constants above and $HOME/.ssh/id_rsa.
+ * What args does not say comes from KFTRAINER_MPI_TIMEOUT or the constant above, and from
+ * settings.h.
  */
 MUST_CHECK int launch_run(const struct ssh_args *args, mpi_env *env, void *ctx,
 			  int *ret_status, struct error *err);

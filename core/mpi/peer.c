@@ -34,7 +34,7 @@ static int64_t sooner(int64_t a, int64_t b)
 
 /* ---- one try -------------------------------------------------------------------- */
 
-/* Read to the end of our greeting; an sshd's stays for the SSH library. */
+/* Read to the end of the worker's greeting. An sshd's tells what is wrong. */
 static int read_greeting(int fd, int64_t deadline, struct error *err)
 {
 	char text[GREETING_SIZE + 1] = "";
@@ -50,7 +50,8 @@ static int read_greeting(int fd, int64_t deadline, struct error *err)
 			return error_set(err, ERR_IO, "closed before its greeting");
 		text[n > 0 ? n : 0] = '\0';
 		if (str_starts(text, "SSH-"))
-			return error_set(err, ERR_UNSUPPORTED, "an sshd answers");
+			return error_set(err, ERR_UNSUPPORTED,
+					 "an sshd answers; run mpi-worker on the node");
 	} while (n < GREETING_SIZE && str_starts(MPI_GREETING, text));
 	if (!str_eq(text, MPI_GREETING))
 		return error_set(err, ERR_FORMAT,

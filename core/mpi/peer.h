@@ -1,15 +1,13 @@
 /*
- * peer.h - the way from a launcher to a node: an mpi-worker, or an sshd.
+ * peer.h - the way from a launcher to the mpi-worker of a node.
  *
- * Whichever answers on the port is spoken to: both say first who they are. A connection
- * goes through four stages; until the deadline what may pass is tried again (a name that
+ * A connection goes through four stages; until the deadline what may pass is tried again (a name that
  * is not there yet, a port that is closed, a connection that ends before its greeting).
  * A peer that cannot prove that it has the job's key is not.
  */
 #ifndef MPI_PEER_H
 #define MPI_PEER_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -21,9 +19,7 @@ extern const char *const peer_stage_names[]; /* "name lookup", ... */
 struct peer_conf {
 	const char *host;
 	int port;
-	const char *user;    /* for an sshd */
 	const char *key_pem; /* the job's private key */
-	bool any_host_key;   /* an sshd's key need not be the job's */
 	int64_t deadline;    /* of clock_ms(), over all stages */
 };
 

@@ -77,28 +77,6 @@ int dial(int *ret, const char *host, int port, int64_t deadline,
 	return rc;
 }
 
-/* An address is this machine's when a socket can be bound to it. */
-static bool is_local(const struct addrinfo *a)
-{
-	cleanup_fd int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	return fd >= 0 && !bind(fd, a->ai_addr, a->ai_addrlen);
-}
-
-bool dial_is_here(const char *host)
-{
-	struct addrinfo *list = NULL;
-	struct error err = { 0 };
-	bool here = false;
-
-	if (look_up(&list, host, 0, &err))
-		return false;
-	for (const struct addrinfo *a = list; a && !here; a = a->ai_next)
-		here = is_local(a);
-	freeaddrinfo(list);
-	return here;
-}
-
 void dial_watch(int fd, int seconds)
 {
 	int on = 1, idle = seconds / 2, interval = seconds / 8, probes = 4;

@@ -7,7 +7,6 @@
 #ifndef NET_DIAL_H
 #define NET_DIAL_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -22,9 +21,6 @@ enum dial_stage { DIAL_RESOLVE, DIAL_CONNECT };
  */
 MUST_CHECK int dial(int *ret, const char *host, int port, int64_t deadline,
 		    enum dial_stage *ret_stage, struct error *err);
-
-/* Does the name resolve to an address of this machine? False also when it has none. */
-bool dial_is_here(const char *host);
 
 /* A peer that has vanished fails the connection after about so many seconds. */
 void dial_watch(int fd, int seconds);

@@ -15,8 +15,8 @@ cJSON *add_object(cJSON *objects, const cJSON *tj, const char *api_version,
 const char *object_name(struct info *info, const char *suffix);
 
 /*
- * Is the object there already? *ret is it, or NULL when it is not or when the
- * caller cannot look (a client).
+ * *ret: the existing object, or NULL when it is absent or when the caller has no cluster
+ * (a client).
  */
 MUST_CHECK int look_up(const struct plugin_env *env, const struct object_ref *ref,
 		       const cJSON **ret, struct error *err);

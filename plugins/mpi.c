@@ -75,7 +75,7 @@ static const struct mpi_flavor flavors[] = {
 	  ":" },
 };
 
-/* NULL: there is none of that name. */
+/* NULL: unknown name. */
 static const struct mpi_flavor *flavor_of(const cJSON *mpi)
 {
 	for (size_t i = 0; i < sizeof(flavors) / sizeof(*flavors); i++)

@@ -250,7 +250,7 @@ static const cJSON *key_value(const struct node *element_node, const cJSON *elem
 	return value;
 }
 
-/* {containerPort: 80, protocol: TCP}; the caller's. NULL: one is missing, which is told. */
+/* {containerPort: 80, protocol: TCP}; the caller's. NULL: one is missing, which is reported. */
 static cJSON *map_keys(const struct node *list, const cJSON *element)
 {
 	cleanup_json cJSON *keys = cJSON_CreateObject();
@@ -462,7 +462,7 @@ static bool is_faulty(const struct field_errors *errs, const char *path)
 	return field_errors_full(errs);
 }
 
-/* A rule is broken; what is said of the same field already is enough. */
+/* Reports a broken rule, unless the field has an error already. */
 static void rule_error(struct check *c, const struct at *at, const struct rule *rule,
 		       const cJSON *value)
 {

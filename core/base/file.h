@@ -1,5 +1,5 @@
 /*
- * file.h - whole files and folders.
+ * file.h - whole files and directories.
  *
  * Messages begin with the path: "job.yaml: No such file or directory".
  */
@@ -28,19 +28,18 @@ MUST_CHECK int file_write_fd(int fd, const void *data, size_t len, const char *n
 			     struct error *err);
 
 /*
- * Put a file there in one step: a reader sees the old one or the new one, also
- * after a crash (temporary file beside it, fsync, rename). On failure nothing
- * has changed and nothing is left behind.
+ * Replaces a file atomically: readers see the old or the new content, also after a
+ * crash. On failure the old file is unchanged and no temporary file remains.
  */
 MUST_CHECK int file_write(const char *path, const void *data, size_t len, mode_t mode,
 			  struct error *err);
 
 bool file_exists(const char *path);
 
-/* The folder and those above it; one that is there already is fine. */
+/* The directory and its parents; an existing one is fine. */
 MUST_CHECK int dir_make(const char *path, mode_t mode, struct error *err);
 
-/* The folder and all below it, not following links. What is not there is fine. */
+/* The directory and all below it, not following links; an absent one is fine. */
 MUST_CHECK int dir_remove(const char *path, struct error *err);
 
 /* "a" + "b" = "a/b"; an absolute `name` is itself; one '/' between. */

@@ -115,7 +115,7 @@ MUST_CHECK int json_parse(cJSON **ret, const void *data, size_t len, struct erro
 /* Of a text that json_text() gave: at half the cost. NULL: it is no such text. */
 cJSON *json_reread(const char *text);
 
-/* What does not fit is left out, and the rest of the document not looked at. */
+/* Printing stops at what does not fit. */
 void json_print(struct buf *out, const cJSON *doc);        /* one line, no newline */
 void json_print_pretty(struct buf *out, const cJSON *doc); /* 2 spaces; closing newline */
 char *json_text(const cJSON *doc);                         /* one line; free() it */

@@ -65,7 +65,7 @@ struct metrics *metrics_new(const struct metric *const *table)
 		struct family *f = &m->families[m->n];
 
 		f->metric = table[m->n];
-		/* what has no labels is there from the start, as 0 */
+		/* one without labels exists from the start, as 0 */
 		if (!f->metric->labels[0])
 			map_put(&f->series, "", series_new(f->metric));
 	}
@@ -160,7 +160,7 @@ static void keep_recent(struct family *f, struct series *s, const char *const *v
 	f->recent[f->next_recent++ % RECENT] = s;
 }
 
-/* By the text of its labels, made when there is none. */
+/* By the text of its labels; created if needed. */
 static struct series *find_slowly(struct family *f, const char *const *values)
 {
 	cleanup_buf struct buf key = { .max = 4 * METRICS_MAX_LABELS * MAX_LABEL };

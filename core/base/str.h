@@ -1,8 +1,8 @@
 /*
  * str.h - strings: questions about them, pieces of them, text and bytes.
  *
- * Functions that make a string take the arena it shall live in. NULL is allowed
- * where it is said.
+ * Functions that make a string take the arena it lives in. NULL is allowed only where
+ * noted.
  */
 #ifndef BASE_STR_H
 #define BASE_STR_H
@@ -44,7 +44,7 @@ char *str_slice(struct arena *arena, const char *s, size_t len);
  */
 char **str_split(struct arena *arena, const char *s, char sep, size_t *ret_n);
 
-/* "a, b and c" is str_join(.., ", ", ..) for whoever wants it; words end with NULL. */
+/* "a, b, c" is str_join(arena, words, ", "); words end with NULL. */
 char *str_join(struct arena *arena, const char *const *words, const char *sep);
 
 /*
@@ -62,7 +62,7 @@ MUST_CHECK int str_int(int64_t *ret, const char *s, int64_t min, int64_t max,
 		       struct error *err);
 
 /*
- * The length (1 to 4) of the UTF-8 character at p, or 0 where there is none:
+ * The length (1 to 4) of the UTF-8 character at p, or 0 for an invalid one:
  * overlong forms, surrogates and code points past U+10FFFF do not count.
  */
 size_t utf8_length(const void *p, const void *end);

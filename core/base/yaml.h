@@ -32,7 +32,7 @@ void yaml_places_free(struct yaml_places *places); /* NULL is fine */
 /*
  * Where the field `path` ("spec.trainer.env[2].name", "metadata.labels[a/b]",
  * as field errors write it) of document `doc` (from 0, empty ones not counted)
- * stands. When the field itself is absent: the nearest ancestor that is there.
+ * stands. When the field itself is absent: the nearest existing ancestor.
  * false: there is no such document; places may be NULL.
  */
 bool yaml_locate(const struct yaml_places *places, int doc, const char *path,

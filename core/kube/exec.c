@@ -78,7 +78,7 @@ const char *exec_problem(const cJSON *exec, const char **ret_field)
 	return NULL;
 }
 
-/* ---- what the plugin is told ---- */
+/* ---- the environment of the plugin ---- */
 
 static bool is_interactive(const cJSON *exec)
 {

@@ -200,7 +200,7 @@ static int on_item(void *ctx, cJSON *take_obj, struct error *err)
 	return 0;
 }
 
-/* Of an object: it counts as not there; what is stored of it stays until the next list. */
+/* An unreadable object is skipped; what is stored of it stays until the next list. */
 static void on_problem(void *ctx, const struct error *err)
 {
 	const struct informer *inf = ctx;
@@ -217,7 +217,7 @@ static void on_answer(void *ctx)
 		inf->conf.on_answer(inf->conf.ctx);
 }
 
-/* What the list of this round did not see is gone. */
+/* Deletes objects that the list of this round did not contain. */
 static void sweep(struct informer *inf)
 {
 	map_each(e, &inf->objects) {
@@ -328,7 +328,7 @@ static bool is_unserved(const struct informer *inf, const struct error *err)
 	return err->kind == ERR_NOT_FOUND && inf->conf.optional;
 }
 
-/* The kind is not served: nothing of it is there. */
+/* A kind that is not served has no objects. */
 static int64_t wait_for_kind(struct informer *inf)
 {
 	set_version(inf, NULL);
@@ -339,7 +339,7 @@ static int64_t wait_for_kind(struct informer *inf)
 	return inf->conf.ask_ms ? inf->conf.ask_ms : UNSERVED_MS;
 }
 
-/* A first 410 is in order: list. One right after that list is not, nor is another error. */
+/* List at once after a first 410; after a second one, or another error, with a delay. */
 static int64_t begin_anew(struct informer *inf, const struct error *err)
 {
 	bool again = inf->expired || err->code != 410;

@@ -17,7 +17,7 @@ struct kube_conn {
 	int refs; /* under kube_auth.lock */
 };
 
-/* Who we are (kube_auth.c). */
+/* Credentials (kube_auth.c). */
 struct kube_auth {
 	pthread_mutex_t lock;
 	struct kube_conn *conn;

@@ -35,7 +35,7 @@ struct load {
 	struct buf problems; /* a line each */
 };
 
-/* A named entry: clusters[i].cluster and so on. `node` NULL: there is none. */
+/* A named entry: clusters[i].cluster and so on. `node` NULL: absent. */
 struct entry {
 	const struct source *source;
 	const cJSON *node;

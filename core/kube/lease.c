@@ -34,7 +34,7 @@ struct lease {
 	/* Of lease_acquire(), then the thread's, then lease_free()'s. */
 	cJSON *record;      /* the Lease as last read or written; NULL: none yet */
 	int64_t changed_ms; /* when its spec was seen to change */
-	char *reported;     /* the holder that on_change was told of */
+	char *reported;     /* the holder last passed to on_change */
 	/* Under the lock. */
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
@@ -363,7 +363,7 @@ int lease_new(struct lease **ret, const struct lease_conf *conf, struct error *e
 	return 0;
 }
 
-/* A second to live and nobody's: whoever looks next may have it. */
+/* No holder and a duration of 1 s: the next replica to try acquires it. */
 static int write_release(struct lease *l, struct error *err)
 {
 	cleanup_json cJSON *doc = json_dup(l->record);

@@ -2,9 +2,9 @@
  * lease.h - who of several replicas leads (client-go's tools/leaderelection with a
  * coordination.k8s.io/v1 Lease).
  *
- * Times are compared by when this process saw the record change, on its own
- * monotonic clock, so that clocks may differ and jump. The lease is given up on
- * stop, so that the next one need not wait for it to run out.
+ * Correct whatever the clocks of the replicas say: times count from when this process saw
+ * the record change, on its monotonic clock. A stopping leader releases the lease, and the
+ * next one takes over at once.
  */
 #ifndef KUBE_LEASE_H
 #define KUBE_LEASE_H
@@ -31,14 +31,14 @@ struct lease;
 MUST_CHECK int lease_new(struct lease **ret, const struct lease_conf *conf,
 			 struct error *err);
 /*
- * Waits until we lead, looking each retry_ms, and when the time of whoever has it is over.
- * ERR_STOPPED. Then a thread renews it.
+ * Waits until we lead, trying every retry_ms and when the holder's time is over; then a
+ * thread renews the lease. ERR_STOPPED.
  */
 MUST_CHECK int lease_acquire(struct lease *l, struct error *err);
 bool lease_held(struct lease *l);
 /*
- * Readable for good when the lease is lost, be it that a call hangs: the process must
- * end its work at once. Poll it; never read it.
+ * Readable for good once the lease is lost, even while a call hangs: the process must
+ * stop its work at once. Poll it; never read it.
  */
 int lease_lost_fd(struct lease *l);
 void lease_free(struct lease *l); /* gives it up if it is ours */

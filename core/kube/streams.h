@@ -2,8 +2,8 @@
  * streams.h - many text answers of one API server at once, on one thread: the logs of
  * a job's pods, as long as they are written.
  *
- * Credentials are those of the client, asked for anew at each stream; after a 401 the
- * next stream has renewed ones. Nothing is tried again here.
+ * Each stream has the client's current credentials; after a 401 the next one has renewed
+ * ones. Nothing is retried here.
  */
 #ifndef KUBE_STREAMS_H
 #define KUBE_STREAMS_H
@@ -15,7 +15,8 @@ struct kube_stream;
 
 MUST_CHECK int kube_streams_new(struct kube_streams **ret, struct kube *k,
 				struct error *err);
-void kube_streams_free(struct kube_streams *s); /* drops what is open, without a word */
+void kube_streams_free(
+	struct kube_streams *s); /* drops open streams without calling on_end */
 static inline void cleanup_kube_streamsp(struct kube_streams **s)
 {
 	kube_streams_free(*s);

@@ -12,13 +12,15 @@
 #include "base/xmalloc.h"
 
 enum { RETRY_FIRST_MS = 5, RETRY_MOST_MS = 1000 * 1000, RETRY_MOST_DOUBLED = 18 };
-enum { TURNS = 8 /* of which one is theirs who stand behind */ };
-enum way { FIRST, NOW, LATER, N_WAYS };
+enum {
+	N_PRIORITIES = WORKQUEUE_LATER + 1,
+	TURNS = 8 /* one of them for lower priorities */
+};
 
 /* There is one for a key as long as anything of it is set. */
 struct item {
 	bool dirty, processing;
-	enum way way; /* where it is dirty */
+	enum workqueue_priority priority; /* where it is dirty */
 	unsigned failures;
 	struct lane *lane;                 /* that it waits in; NULL: in none */
 	struct item *next, **link;         /* there */
@@ -29,7 +31,7 @@ struct item {
 	char key[];
 };
 
-/* Of one namespace those that wait; there is none without. */
+/* The waiting keys of one namespace; never empty. */
 struct lane {
 	struct item *first, **last;
 	char ns[];
@@ -45,12 +47,12 @@ struct workqueue {
 	pthread_mutex_t lock;
 	pthread_cond_t more;
 	struct map items;
-	struct queue queues[N_WAYS];
+	struct queue queues[N_PRIORITIES];
 	struct item **heap; /* delayed ones, the earliest first */
 	size_t n_heap, cap_heap;
 	struct item *working;
-	size_t dirty[N_WAYS];
-	bool used[N_WAYS]; /* there was one */
+	size_t dirty[N_PRIORITIES];
+	bool used[N_PRIORITIES]; /* there was one */
 	bool shut;
 	struct metrics *metrics;
 	char name[];
@@ -65,7 +67,7 @@ static const double seconds_buckets[] = { 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3,
 					  1e-2, 1e-1, 1,    10,   100,  1000 };
 
 /* controller-runtime's pkg/metrics/workqueue.go, pkg/handler (LowPriority). */
-static const char *const priorities[N_WAYS] = { "100", "0", "-100" };
+static const char *const priorities[N_PRIORITIES] = { "100", "0", "-100" };
 static const struct metric depth = {
 	METRIC_GAUGE, "workqueue_depth", "Keys that wait, by workqueue and priority",
 	.labels = { "name", "controller", "priority", NULL }
@@ -105,7 +107,7 @@ struct workqueue *workqueue_new(const char *name, struct metrics *metrics)
 
 	memcpy(q->name, name, len);
 	q->metrics = metrics;
-	q->used[NOW] = true;
+	q->used[WORKQUEUE_NORMAL] = true;
 	pthread_mutex_init(&q->lock, NULL);
 	cond_init(&q->more);
 	metrics_set(metrics, &depth, 0, q->name, q->name, "0");
@@ -119,7 +121,7 @@ void workqueue_free(struct workqueue *q)
 	if (!q)
 		return;
 	map_release(&q->items, free);
-	for (int i = 0; i < N_WAYS; i++)
+	for (int i = 0; i < N_PRIORITIES; i++)
 		map_release(&q->queues[i].lanes, free);
 	free(q->heap);
 	pthread_cond_destroy(&q->more);
@@ -167,7 +169,7 @@ static struct lane *lane_of(struct queue *in, const char *key)
 
 static void enqueue(struct workqueue *q, struct item *it)
 {
-	struct queue *in = &q->queues[it->way];
+	struct queue *in = &q->queues[it->priority];
 	struct lane *lane = it->lane = lane_of(in, it->key);
 
 	it->next = NULL;
@@ -180,7 +182,7 @@ static void enqueue(struct workqueue *q, struct item *it)
 
 static void unlink_item(struct workqueue *q, struct item *it)
 {
-	struct queue *in = &q->queues[it->way];
+	struct queue *in = &q->queues[it->priority];
 	struct lane *lane = it->lane;
 
 	*it->link = it->next;
@@ -194,30 +196,30 @@ static void unlink_item(struct workqueue *q, struct item *it)
 	in->n--;
 }
 
-static size_t behind(const struct workqueue *q, int way)
+static size_t behind(const struct workqueue *q, int priority)
 {
 	size_t n = 0;
 
-	while (++way < N_WAYS)
-		n += q->queues[way].n;
+	while (++priority < N_PRIORITIES)
+		n += q->queues[priority].n;
 	return n;
 }
 
 static bool is_empty(const struct workqueue *q)
 {
-	return !behind(q, FIRST - 1);
+	return !behind(q, WORKQUEUE_FIRST - 1);
 }
 
-/* However many come, those that stand behind get their turn. */
+/* Lower priorities get a turn, however many keys of higher ones wait. */
 static struct queue *next_queue(struct workqueue *q)
 {
-	int way = FIRST;
+	int priority = WORKQUEUE_FIRST;
 
-	for (; way < LATER; way++)
-		if (q->queues[way].n &&
-		    (!behind(q, way) || ++q->queues[way].turn % TURNS))
+	for (; priority < WORKQUEUE_LATER; priority++)
+		if (q->queues[priority].n &&
+		    (!behind(q, priority) || ++q->queues[priority].turn % TURNS))
 			break;
-	return &q->queues[way];
+	return &q->queues[priority];
 }
 
 static struct item *dequeue(struct workqueue *q)
@@ -236,39 +238,41 @@ static struct item *dequeue(struct workqueue *q)
 
 static void set_depth(struct workqueue *q)
 {
-	for (int i = 0; i < N_WAYS; i++)
+	for (int i = 0; i < N_PRIORITIES; i++)
 		if (q->used[i])
 			metrics_set(q->metrics, &depth, (double)q->dirty[i], q->name,
 				    q->name, priorities[i]);
 }
 
 /* It is dirty; it goes that way from now on. */
-static void redirect(struct workqueue *q, struct item *it, enum way way)
+static void redirect(struct workqueue *q, struct item *it,
+		     enum workqueue_priority priority)
 {
 	bool queued = it->lane != NULL;
 
 	if (queued)
 		unlink_item(q, it);
-	q->dirty[it->way]--;
-	q->dirty[way]++;
-	it->way = way;
+	q->dirty[it->priority]--;
+	q->dirty[priority]++;
+	it->priority = priority;
 	if (queued)
 		enqueue(q, it);
 }
 
-static void mark_dirty(struct workqueue *q, struct item *it, enum way way)
+static void mark_dirty(struct workqueue *q, struct item *it,
+		       enum workqueue_priority priority)
 {
-	q->used[way] = true;
+	q->used[priority] = true;
 	if (it->dirty) {
-		if (way < it->way)
-			redirect(q, it, way);
+		if (priority < it->priority)
+			redirect(q, it, priority);
 		set_depth(q);
 		return;
 	}
 	it->dirty = true;
-	it->way = way;
+	it->priority = priority;
 	it->added = clock_seconds();
-	q->dirty[way]++;
+	q->dirty[priority]++;
 	metrics_add(q->metrics, &adds, 1, q->name, q->name);
 	set_depth(q);
 	if (!it->processing)
@@ -344,7 +348,7 @@ static void move_due(struct workqueue *q)
 	int64_t now = clock_ms();
 
 	while (q->n_heap > 0 && q->heap[0]->ready_ms <= now)
-		mark_dirty(q, heap_take(q, q->heap[0]), NOW);
+		mark_dirty(q, heap_take(q, q->heap[0]), WORKQUEUE_NORMAL);
 }
 
 static void add_after(struct workqueue *q, const char *key, int64_t ms)
@@ -354,7 +358,7 @@ static void add_after(struct workqueue *q, const char *key, int64_t ms)
 	if (q->shut)
 		return;
 	if (ms <= 0) {
-		mark_dirty(q, item_of(q, key), NOW);
+		mark_dirty(q, item_of(q, key), WORKQUEUE_NORMAL);
 		return;
 	}
 	metrics_add(q->metrics, &retries, 1, q->name, q->name);
@@ -373,7 +377,7 @@ static void start_work(struct workqueue *q, struct item *it)
 	if (q->working)
 		q->working->back = &it->next_working;
 	q->working = it;
-	q->dirty[it->way]--;
+	q->dirty[it->priority]--;
 	set_depth(q);
 	metrics_observe(q->metrics, &waited, it->started - it->added, q->name, q->name);
 }
@@ -394,27 +398,18 @@ static void end_work(struct workqueue *q, struct item *it)
 
 /* ---- the doors ------------------------------------------------------------------- */
 
-static void add_by(struct workqueue *q, const char *key, enum way way)
+void workqueue_add_with(struct workqueue *q, const char *key,
+			enum workqueue_priority priority)
 {
 	pthread_mutex_lock(&q->lock);
 	if (!q->shut)
-		mark_dirty(q, item_of(q, key), way);
+		mark_dirty(q, item_of(q, key), priority);
 	pthread_mutex_unlock(&q->lock);
 }
 
 void workqueue_add(struct workqueue *q, const char *key)
 {
-	add_by(q, key, NOW);
-}
-
-void workqueue_add_first(struct workqueue *q, const char *key)
-{
-	add_by(q, key, FIRST);
-}
-
-void workqueue_add_later(struct workqueue *q, const char *key)
-{
-	add_by(q, key, LATER);
+	workqueue_add_with(q, key, WORKQUEUE_NORMAL);
 }
 
 void workqueue_add_after(struct workqueue *q, const char *key, int64_t ms)
@@ -496,7 +491,7 @@ size_t workqueue_length(struct workqueue *q)
 
 	pthread_mutex_lock(&q->lock);
 	move_due(q);
-	n = q->queues[FIRST].n + q->queues[NOW].n;
+	n = q->queues[WORKQUEUE_FIRST].n + q->queues[WORKQUEUE_NORMAL].n;
 	pthread_mutex_unlock(&q->lock);
 	return n;
 }

@@ -25,9 +25,10 @@ void workqueue_free(struct workqueue *q); /* no worker may be waiting */
  * none starves. Within one, namespaces ("ns/name") take turns. A key has the highest
  * priority with which it was added.
  */
-void workqueue_add_first(struct workqueue *q, const char *key);
-void workqueue_add(struct workqueue *q, const char *key);
-void workqueue_add_later(struct workqueue *q, const char *key);
+enum workqueue_priority { WORKQUEUE_FIRST, WORKQUEUE_NORMAL, WORKQUEUE_LATER };
+void workqueue_add_with(struct workqueue *q, const char *key,
+			enum workqueue_priority priority);
+void workqueue_add(struct workqueue *q, const char *key); /* WORKQUEUE_NORMAL */
 void workqueue_add_after(struct workqueue *q, const char *key, int64_t ms);
 void workqueue_retry(struct workqueue *q, const char *key);
 void workqueue_forget(struct workqueue *q, const char *key);

@@ -68,7 +68,7 @@ struct cert_manager {
 
 	/* The thread's own. */
 	struct cert_set shown;           /* what the server has; no CA's key */
-	bool told;                       /* a webhook configuration has changed */
+	bool changed;                    /* a webhook configuration was written */
 	char *before;                    /* the CA of what was shown before */
 	int64_t before_until;            /* it is trusted, too: clock_ms() */
 	bool is_missing[N_HOOK_CONFIGS]; /* said so in the log */
@@ -248,12 +248,12 @@ static int try_inject(struct cert_manager *c, const struct hook_config *hc,
 		return 0;
 	if (kube_update(c->conf.kube, config, &kube_plain, NULL, err))
 		return -1;
-	c->told = true;
+	c->changed = true;
 	log_info("injected the CA", LOG_STR("kind", hc->kind), LOG_STR("name", hc->name));
 	return 0;
 }
 
-/* One that is not there is no failure: its owner may be on the way. */
+/* A missing one is no failure: it may be installed later. */
 static int inject_one(struct cert_manager *c, size_t which, const char *bundle,
 		      struct error *err)
 {
@@ -328,10 +328,10 @@ static int look_at_secret(struct cert_manager *c, struct error *err)
 	 * A certificate of a new CA is shown once the API server trusts that one: its
 	 * admission reads the configurations by a watch.
 	 */
-	c->told = false;
+	c->changed = false;
 	print_bundle(c, set.ca.cert_pem, &bundle);
 	failed = inject(c, (const char *)bundle.data, err);
-	if (!failed && c->told && other && !sleep_ms(c, SETTLE_MS))
+	if (!failed && c->changed && other && !sleep_ms(c, SETTLE_MS))
 		return error_set(err, ERR_STOPPED, "stopping");
 	if (failed && other)
 		return -1;
@@ -406,7 +406,7 @@ static void on_touched(void *ctx, enum informer_event event, const cJSON *old,
 	pthread_mutex_unlock(&c->lock);
 }
 
-/* Without the right to watch them they are looked at as often as the Secret. */
+/* Without the right to watch them, they are checked as often as the Secret. */
 static int watch_hooks(struct cert_manager *c, struct error *err)
 {
 	for (size_t i = 0; i < N_HOOK_CONFIGS; i++) {

@@ -139,8 +139,8 @@ static int new_server(struct cert_set *set, const char *dns, int64_t now,
 }
 
 /*
- * The CA's key is looked at only when it is needed: a good certificate serves, also
- * where whoever made it kept that key.
+ * The CA's key is checked only when it is needed: a valid certificate is served without
+ * it, too.
  */
 int cert_set_renew(struct cert_set *set, const char *dns_name, int64_t now,
 		   enum cert_change *ret, struct error *why, struct error *err)

@@ -30,15 +30,15 @@ enum {
 	GRACE_MS = 5000,
 	LAST_EVENTS_MS = 1000,
 	LINGER_MS = 2000,
-	ASKED_MS = 8000, /* who asks us for something gives up after 10 s */
-	/* Who may create TrainJobs has us read what they name: not without end. */
+	ASKED_MS = 8000, /* callers give up after 10 s */
+	/* Creating TrainJobs makes us read runtimes: limit that. */
 	ADMIT_QPS = 100,
 	ADMIT_BURST = 500,
 	REVIEW_QPS = 5,
 	REVIEW_BURST = 10,
 };
 
-/* Clients, so that none waits for another's limit; those last words are said with go on. */
+/* One client per purpose, so that none waits for the rate limit of another. */
 enum client { WORK, WATCH, ADMIT, EVENTS, LEASE, STATUS, TOKENS, REVIEW, N_CLIENTS };
 
 static const struct metric master_status = {
@@ -393,8 +393,8 @@ static int end_work(struct manager *m, struct error *err)
 }
 
 /*
- * A pod that is told to end is still in its Service for a moment: webhooks answer until
- * no API server calls this one any more. Who asks a second time does not want to wait.
+ * A terminating pod stays in its Service for a moment: answer webhooks until no API server
+ * calls this pod. A second signal skips that.
  */
 static void linger(const struct manager *m)
 {

@@ -28,7 +28,7 @@ struct note_written {
 
 /* A Secret among its objects: secrets are not watched. */
 struct note_secret {
-	char *name; /* NULL: there is none */
+	char *name; /* NULL: none */
 	int64_t checked_ms;
 	atomic_bool exists, pod_waits; /* set by any thread, under notes.lock */
 };

@@ -1,15 +1,14 @@
 /* Decides whose token may report for which TrainJob: progress_auth.h. */
 #include "manager/progress_auth.h"
 
-#include <pthread.h>
-#include <string.h>
+#include <stdlib.h>
 
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/map.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "manager/grants.h"
 #include "manager/pods.h"
 #include "manager/review.h"
 #include "trainer/api.h"
@@ -18,66 +17,14 @@
 
 enum { GRANT_MS = 10 * 1000, MAX_GRANTS = 500 };
 
-/* What was found out about a token and a TrainJob. */
-struct grant {
-	int64_t until; /* clock_ms() */
-	char uid[];
-};
-
 struct progress_auth {
 	struct kube *kube;
-	pthread_mutex_t lock;
-	struct map known; /* "ns/name token" to struct grant */
+	struct grants grants; /* "ns/name token" to the TrainJob's uid */
 };
-
-/* ---- what is known ---------------------------------------------------------------- */
 
 static char *key_of(struct arena *arena, const struct progress_claim *claim)
 {
 	return arena_printf(arena, "%s/%s %s", claim->ns, claim->name, claim->token);
-}
-
-static void drop_old(struct progress_auth *a)
-{
-	int64_t now = clock_ms();
-
-	map_each(e, &a->known) {
-		struct grant *grant = e->value;
-
-		if (grant->until <= now) {
-			map_del(&a->known, e->key);
-			free(grant);
-		}
-	}
-}
-
-static const char *recall(struct progress_auth *a, struct arena *arena, const char *key)
-{
-	const struct grant *grant;
-	const char *uid = NULL;
-
-	pthread_mutex_lock(&a->lock);
-	drop_old(a);
-	grant = map_get(&a->known, key);
-	if (grant)
-		uid = arena_strdup(arena, grant->uid);
-	pthread_mutex_unlock(&a->lock);
-	return uid;
-}
-
-static void remember(struct progress_auth *a, const char *key, const char *uid,
-		     int64_t since)
-{
-	struct grant *grant = xcalloc(1, sizeof(*grant) + strlen(uid) + 1);
-
-	grant->until = since + GRANT_MS;
-	memcpy(grant->uid, uid, strlen(uid) + 1);
-	pthread_mutex_lock(&a->lock);
-	drop_old(a);
-	if (a->known.n < MAX_GRANTS)
-		grant = map_put(&a->known, key, grant);
-	pthread_mutex_unlock(&a->lock);
-	free(grant);
 }
 
 /* ---- the chain -------------------------------------------------------------------- */
@@ -148,7 +95,7 @@ int progress_authorize(struct progress_auth *a, struct arena *arena,
 	int64_t since = clock_ms();
 	bool good;
 
-	*ret_uid = recall(a, arena, key);
+	*ret_uid = grants_find(&a->grants, arena, key);
 	if (*ret_uid)
 		return 0;
 	if (token_review(a->kube, claim->token, audience, &user, err))
@@ -162,7 +109,7 @@ int progress_authorize(struct progress_auth *a, struct arena *arena,
 	if (check_jobset(a, arena, claim, ret_uid, err))
 		return -1;
 	if (*ret_uid)
-		remember(a, key, *ret_uid, since);
+		grants_add(&a->grants, key, *ret_uid, since);
 	return 0;
 }
 
@@ -171,7 +118,7 @@ struct progress_auth *progress_auth_new(struct kube *k)
 	struct progress_auth *a = xcalloc(1, sizeof(*a));
 
 	a->kube = k;
-	pthread_mutex_init(&a->lock, NULL);
+	grants_init(&a->grants, MAX_GRANTS, GRANT_MS);
 	return a;
 }
 
@@ -179,7 +126,6 @@ void progress_auth_free(struct progress_auth *a)
 {
 	if (!a)
 		return;
-	map_release(&a->known, free);
-	pthread_mutex_destroy(&a->lock);
+	grants_release(&a->grants);
 	free(a);
 }

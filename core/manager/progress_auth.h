@@ -3,7 +3,7 @@
  *
  * The chain: the API server knows the token, with the TrainJob's endpoint as audience
  * (TokenReview); it is a service account's of the TrainJob's namespace, bound to a pod
- * (name and uid); that very pod is there and carries the label of the TrainJob's JobSet;
+ * (name and uid); that very pod exists and carries the label of the TrainJob's JobSet;
  * and that JobSet is controlled by a TrainJob of that name. A grant holds for
  * 10 s, so that frequent reports do not cost four calls each.
  * Upstream's pkg/statusserver/auth.go stops at the namespace.

@@ -119,10 +119,7 @@ static void take_jobset(struct pass *p, cJSON *take)
 	p->jobset.own = take;
 }
 
-/*
- * Is what the informers show older than what we wrote ourselves? Then it is too early:
- * the event of our own write will wake us.
- */
+/* *ret_early: the informer lags behind our own write, whose event will queue the key. */
 static int look_at_jobset(struct pass *p, bool *ret_early, struct error *err)
 {
 	struct kube_ref ref = { JOBSET_API_VERSION, JOBSET_KIND, p->ns, p->name };
@@ -136,7 +133,7 @@ static int look_at_jobset(struct pass *p, bool *ret_early, struct error *err)
 		return 0;
 	}
 	if (!jobset && n->written.jobset_version && !status_finished(tj_status(p->tj))) {
-		/* Not there yet, or gone already? */
+		/* Not in the store yet, or deleted? */
 		if (clock_ms() - n->written.jobset_ms < WATCH_LAG_MS) {
 			*ret_early = true;
 			return 0;
@@ -161,7 +158,7 @@ static void tell_creation_failed(struct pass *p, const struct error *err)
 				strlen(err->msg) > CREATION_FAILED_BYTES ? " ..." : ""));
 }
 
-/* 0: done, or to be tried again without a word (*ret_built is false). */
+/* 0: done, or to be retried without an event (*ret_built is false). */
 static int make_objects(struct pass *p, bool *ret_built, struct error *err)
 {
 	struct error why = { 0 };
@@ -223,7 +220,7 @@ static int make_and_report(struct pass *p, struct error *err)
 	return failed.kind ? -1 : 0;
 }
 
-/* Is it ours to work on, and not seen in a state that we have changed already? */
+/* False: not ours to work on, or the informer lags behind our own write. */
 static bool begin(struct pass *p)
 {
 	if (meta_is_deleted(p->tj) || !tj_is_ours(p->tj)) {

@@ -14,8 +14,8 @@
 #include "trainer/trainjob.h"
 
 /*
- * A version that no object has: with it an apply creates, and is refused with 409
- * when the object is there.
+ * A version that no object has: an apply with it creates, and fails with 409 if the object
+ * exists.
  */
 #define VERSION_OF_NONE "1"
 
@@ -65,7 +65,7 @@ static bool is_ref(const cJSON *obj, const struct kube_ref *ref)
 	       str_eq(meta_api_version(obj), ref->api_version);
 }
 
-/* What has been asked for in this pass is not asked for again; without a uid: absent. */
+/* Each object is read at most once per pass; without a uid: absent. */
 static const cJSON *find_cached(const struct pass *p, const struct kube_ref *ref)
 {
 	const cJSON *obj;
@@ -187,10 +187,10 @@ static int apply(struct pass *p, cJSON *obj, const cJSON *existing, cJSON **ret_
 	return -1;
 }
 
-/* Secrets are not watched: one is looked for when a pod waits, and so often. */
+/* Secrets are not watched: checked when a pod waits for one, and that often. */
 enum { SECRET_MS = 50000 };
 
-/* ConfigMaps and Secrets: looked at, and written when they differ. */
+/* ConfigMaps and Secrets: read, and written if they differ. */
 static int write_plain(struct pass *p, cJSON *obj, struct error *err)
 {
 	struct kube_ref ref = kube_ref_of(obj);
@@ -227,7 +227,7 @@ static int write_pod_group(struct pass *p, cJSON *obj, struct error *err)
 	return 0;
 }
 
-/* Would the API server take this as a new object? Under a name of the same length. */
+/* Would the API server accept this as a new object? Tried with a name of that length. */
 static bool would_be_taken(struct pass *p, const cJSON *obj)
 {
 	const struct kube_write how = { .manager = MANAGER_FIELD_OWNER,
@@ -248,8 +248,8 @@ static bool would_be_taken(struct pass *p, const cJSON *obj)
 }
 
 /*
- * A JobSet hardly lets itself be changed. One that is suspended and without pods is as
- * good new as changed: it goes, and the next pass makes it again.
+ * Most fields of a JobSet are immutable. A suspended one without pods is deleted; the next
+ * pass recreates it.
  */
 static int replace_jobset(struct pass *p, const cJSON *obj, const struct error *why,
 			  struct error *err)
@@ -284,7 +284,7 @@ static void jobset_was_made(struct pass *p, bool suspended)
 enum { N_LABELS = 2 };
 static const char *const labels[N_LABELS] = { "labels", "annotations" };
 
-/* Those are nothing that a generation counts. */
+/* A change of labels does not raise the generation. */
 static bool has_labels(const cJSON *existing, const cJSON *wanted)
 {
 	const cJSON *label;
@@ -346,7 +346,7 @@ int objects_delete_jobset(struct pass *p, const char *propagation, struct error 
 
 /* ---- from the runtime to the objects ---- */
 
-/* A snapshot that is lost is taken anew, of the runtime as it is now. */
+/* A lost snapshot is replaced by one of the current runtime. */
 static int live_runtime(struct pass *p, cJSON **ret, struct error *err)
 {
 	struct runtime_ref want = tj_runtime_ref(p->tj);
@@ -411,7 +411,7 @@ static int build_and_write(struct pass *p, const char *ca, struct error *err)
 	return 0;
 }
 
-/* What a whole pass depends on: where it is as the last time, there is nothing to do. */
+/* Of all that a whole pass depends on: unchanged, there is nothing to do. */
 static uint64_t inputs_hash(const struct pass *p, const char *ca)
 {
 	uint64_t hash = note_hash(0, ca ? ca : "");
@@ -432,7 +432,7 @@ static uint64_t inputs_hash(const struct pass *p, const char *ca)
 	       (meta_is_deleted(p->jobset.own) ? 1 : 0);
 }
 
-/* Is there anything to write? What is not known to be as it was is looked at. */
+/* *ret: some object may have to be written. */
 static int has_work(struct pass *p, const char *ca, bool *ret, struct error *err)
 {
 	struct note *n = p->note;
@@ -456,8 +456,8 @@ static int has_work(struct pass *p, const char *ca, bool *ret, struct error *err
 }
 
 /*
- * Objects that have gone may have gone with their TrainJob, whose own end is shown by
- * another watch, perhaps later: they are not to be made again then.
+ * Objects may be missing because their TrainJob was deleted, which another watch shows
+ * later: do not recreate them then.
  */
 int check_alive(struct pass *p, struct error *err)
 {

@@ -86,7 +86,7 @@ cJSON *status_patch(const cJSON *before, const cJSON *is)
 	return NULL;
 }
 
-/* ---- telling ---- */
+/* ---- events ---- */
 
 /* What to say about a condition that has just become `to` ("True", "False"), or NULL. */
 static const cJSON *became(const struct pass *p, const char *type, const char *to)
@@ -137,7 +137,7 @@ static void tell(struct pass *p)
 
 /* ---- the status itself ---- */
 
-/* The whole window counts anew each time the job is resumed. */
+/* The deadline starts over each time the job is resumed. */
 static void check_deadline(struct pass *p, cJSON *status)
 {
 	int64_t seconds = tj_active_deadline(p->tj), start, left;

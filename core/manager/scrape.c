@@ -1,7 +1,6 @@
 /* Serves /metrics, to authorized callers only: scrape.h. */
 #include "manager/scrape.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,23 +9,18 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "manager/grants.h"
 #include "manager/review.h"
 
 #define PATH      "/metrics"
 #define MAX_TEXT  ((size_t)8 * 1024 * 1024)
 #define TEXT_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
-enum { MAX_KNOWN = 8, KNOWN_MS = 60000 };
-
-struct known {
-	char *token; /* NULL: a free place */
-	int64_t until;
-};
+enum { MAX_GRANTS = 8, GRANT_MS = 60000 };
 
 struct scrape {
 	struct scrape_conf conf;
-	pthread_mutex_t lock;
-	struct known known[MAX_KNOWN];
+	struct grants grants; /* of tokens */
 };
 
 struct scrape *scrape_new(const struct scrape_conf *conf)
@@ -34,53 +28,16 @@ struct scrape *scrape_new(const struct scrape_conf *conf)
 	struct scrape *s = xcalloc(1, sizeof(*s));
 
 	s->conf = *conf;
-	pthread_mutex_init(&s->lock, NULL);
+	grants_init(&s->grants, MAX_GRANTS, GRANT_MS);
 	return s;
-}
-
-static void forget_token(struct known *k)
-{
-	str_wipe_free(k->token);
-	*k = (struct known){ 0 };
 }
 
 void scrape_free(struct scrape *s)
 {
 	if (!s)
 		return;
-	for (int i = 0; i < MAX_KNOWN; i++)
-		forget_token(&s->known[i]);
-	pthread_mutex_destroy(&s->lock);
+	grants_release(&s->grants);
 	free(s);
-}
-
-static bool is_known(struct scrape *s, const char *token)
-{
-	int64_t now = clock_ms();
-	bool ret = false;
-
-	pthread_mutex_lock(&s->lock);
-	for (int i = 0; i < MAX_KNOWN; i++) {
-		if (s->known[i].token && s->known[i].until <= now)
-			forget_token(&s->known[i]);
-		ret |= str_eq(s->known[i].token, token);
-	}
-	pthread_mutex_unlock(&s->lock);
-	return ret;
-}
-
-/* In a free place, or in that of the one that would be forgotten first. */
-static void remember(struct scrape *s, const char *token)
-{
-	struct known *place = &s->known[0];
-
-	pthread_mutex_lock(&s->lock);
-	for (int i = 1; i < MAX_KNOWN; i++)
-		if (s->known[i].until < place->until)
-			place = &s->known[i];
-	forget_token(place);
-	*place = (struct known){ xstrdup(token), clock_ms() + KNOWN_MS };
-	pthread_mutex_unlock(&s->lock);
 }
 
 static void answer(struct httpd_response *resp, int status, const char *text)
@@ -94,6 +51,7 @@ static int review(struct scrape *s, const char *token, struct httpd_response *re
 		  struct error *err)
 {
 	cleanup_json cJSON *user = NULL;
+	int64_t since = clock_ms();
 	bool may = false;
 
 	if (token_review(s->conf.kube, token, NULL, &user, err))
@@ -105,7 +63,7 @@ static int review(struct scrape *s, const char *token, struct httpd_response *re
 	if (access_review(s->conf.kube, user, PATH, "get", &may, err))
 		return -1;
 	if (may)
-		remember(s, token);
+		grants_add(&s->grants, token, "", since);
 	else
 		answer(resp, 403, "Forbidden");
 	return 0;
@@ -126,7 +84,7 @@ static bool may_read(struct scrape *s, const struct httpd_request *req,
 		answer(resp, 401, "Unauthorized");
 		return false;
 	}
-	if (is_known(s, token))
+	if (grants_find(&s->grants, &a, token))
 		return true;
 	if (review(s, token, resp, &err)) {
 		log_warn("cannot authenticate a request for metrics", LOG_ERR(&err));

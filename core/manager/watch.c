@@ -97,27 +97,27 @@ static bool has_old_finalizer(const cJSON *obj)
 
 /* ---- which TrainJobs it concerns ---- */
 
-static void add_by(void (*how)(struct workqueue *q, const char *key), struct workqueue *q,
-		   const char *ns, const char *name)
+static void add_with(struct workqueue *q, const char *ns, const char *name,
+		     enum workqueue_priority priority)
 {
 	cleanup_arena struct arena arena = { 0 };
 
 	if (q && name)
-		how(q, informer_key(&arena, ns, name));
+		workqueue_add_with(q, informer_key(&arena, ns, name), priority);
 }
 
 static void add(struct workqueue *q, const char *ns, const char *name)
 {
-	add_by(workqueue_add, q, ns, name);
+	add_with(q, ns, name, WORKQUEUE_NORMAL);
 }
 
-/* It was worked on before: ahead of new ones, but behind them where we start. */
+/* A known TrainJob goes ahead of new ones; at the start it goes behind them. */
 static void add_known(struct source *s, const char *ns, const char *name)
 {
 	bool synced = s->informer && informer_synced(s->informer);
 
-	add_by(synced ? workqueue_add_first : workqueue_add_later, s->w->conf.trainjobs,
-	       ns, name);
+	add_with(s->w->conf.trainjobs, ns, name,
+		 synced ? WORKQUEUE_FIRST : WORKQUEUE_LATER);
 }
 
 /* Are all members of `a` in `b`, metadata and that one (or NULL) aside? */
@@ -140,7 +140,7 @@ static bool is_unchanged(const cJSON *old, const cJSON *current, const char *asi
 	       has_members(old, current, aside);
 }
 
-/* What the status server writes is not ours. */
+/* Ignores trainerStatus, which the status server writes. */
 static bool is_status_same(const cJSON *old, const cJSON *current)
 {
 	const cJSON *before = json_get(old, "status"), *now = json_get(current, "status");
@@ -159,7 +159,7 @@ static bool is_settled(const cJSON *tj)
 	       str_eq(json_str(suspended, "status"), "True") == tj_suspend(tj);
 }
 
-/* A status that somebody else has changed is mended. */
+/* A status that somebody else changed is repaired. */
 static void on_trainjob(struct source *s, const cJSON *old, const cJSON *current)
 {
 	const cJSON *obj = current ? current : old;
@@ -178,7 +178,7 @@ static void wake_owner(struct source *s, const cJSON *obj)
 		add_known(s, meta_namespace(obj), owner_name(meta_controller(obj)));
 }
 
-/* One of a TrainJob's name that was not its own has stood in its way. */
+/* An object of a TrainJob's name that it did not own had blocked it. */
 static void wake_namesake(struct source *s, const cJSON *obj)
 {
 	cleanup_json cJSON *tj = informer_get(s->w->sources[WATCH_TRAINJOB].informer,
@@ -200,7 +200,7 @@ static void on_owned(struct source *s, const cJSON *old, const cJSON *current)
 	wake_namesake(s, old);
 }
 
-/* A new one of which nothing is said yet is our own writing. */
+/* A new one without status is our own write. */
 static void on_jobset(struct source *s, const cJSON *old, const cJSON *current)
 {
 	if (is_unchanged(old, current, NULL) ||
@@ -219,7 +219,7 @@ static void lose(struct source *s, const char *ns, const char *name)
 	add_known(s, ns, name);
 }
 
-/* A new one is our own writing; one that changes or goes is to be looked after. */
+/* A new one is our own write; one that changes or disappears is repaired. */
 static void on_written(struct source *s, const cJSON *old, const cJSON *current)
 {
 	if (!old || is_unchanged(old, current, NULL))
@@ -237,7 +237,7 @@ static void on_config_map(struct source *s, const cJSON *old, const cJSON *curre
 		lose(s, meta_namespace(old), owner_name(meta_controller(old)));
 }
 
-/* Does it wait, maybe for a Secret, which nobody watches? */
+/* A pending pod may wait for a Secret, which is not watched. */
 static void on_pod(struct source *s, const cJSON *pod)
 {
 	const struct watches_conf *conf = &s->w->conf;
@@ -286,7 +286,7 @@ static bool wake_suspended(void *ctx, const cJSON *tj)
 	return true;
 }
 
-/* Those of the first list come while everything is queued anyway. */
+/* NULL before the first list, when everything is queued anyway. */
 static struct informer *trainjobs_once_synced(const struct source *s)
 {
 	struct informer *trainjobs = s->w->sources[WATCH_TRAINJOB].informer;
@@ -361,7 +361,7 @@ static void see_runtime(void *ctx, const cJSON *runtime)
 
 /* ---- the table ---- */
 
-/* How a kind is watched. Order: TrainJobs first, on which others look. */
+/* TrainJobs first: the handlers of the others read them. */
 static const struct watch_row {
 	const char *api_version, *kind;
 	struct kube_select select;

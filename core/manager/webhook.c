@@ -28,8 +28,8 @@
 
 enum {
 	/*
-	 * In a body, and in all that are looked at at once: a value takes about 100
-	 * bytes. What is more at once waits, not longer than who asks does.
+	 * JSON values in a body, and in all reviews under way: one takes about 100 bytes.
+	 * Further reviews wait, at most as long as their caller does.
 	 */
 	MAX_VALUES = 100000,
 	MAX_VALUES_AT_ONCE = 1000000,
@@ -131,7 +131,7 @@ static const char *namespace_of(const struct call *c)
 	return *c->req->ns ? c->req->ns : meta_namespace(c->req->object);
 }
 
-/* The runtime that a TrainJob is held against: NULL when there is none. */
+/* The runtime to check a TrainJob against, or NULL. */
 static int fetch_runtime(struct call *c, const cJSON **ret, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -286,7 +286,7 @@ static size_t count_values(const struct httpd_request *req)
 	return n;
 }
 
-/* false: there was no place for it in time. */
+/* false: no room for it in time. */
 static bool enter(struct webhook *w, size_t values)
 {
 	int64_t until = clock_ms() + w->wait_ms;

@@ -77,9 +77,9 @@ struct controller {
 struct work {
 	struct work_conf conf;
 	struct pod_facts *pods;
-	_Atomic(struct informer *) trainjobs; /* for pods, from when it is there */
+	_Atomic(struct informer *) trainjobs; /* NULL until the watches run */
 	struct watches *watches;
-	pthread_mutex_t begin; /* of reconciler, until it is there */
+	pthread_mutex_t begin; /* of creating the reconciler */
 	_Atomic(struct reconciler *) reconciler;
 	struct controller list[CONTROLLERS];
 	atomic_bool ending;
@@ -119,7 +119,7 @@ static int on_runtime(struct controller *c, const char *key, int64_t *ret_after_
 static void log_failure(const struct controller *c, const char *key,
 			const struct error *err)
 {
-	/* Somebody else wrote at the same time: the next try sees it. */
+	/* A concurrent write: the next attempt sees it. */
 	if (err->kind == ERR_CONFLICT)
 		log_info("reconciling again", LOG_STR("controller", c->name),
 			 LOG_STR("key", key), LOG_ERR(err));
@@ -167,7 +167,7 @@ static void work_on(struct controller *c, const char *key)
 
 /* ---- from start to end ---- */
 
-/* For events of pods, which may come before there is a store of TrainJobs. */
+/* For events of pods, which may come before the store of TrainJobs exists. */
 static cJSON *find_trainjob(void *ctx, const char *ns, const char *name)
 {
 	struct work *w = ctx;
@@ -200,7 +200,7 @@ static void set_controllers(struct work *w)
 	}
 }
 
-/* There is nothing to notice before there is a reconciler. */
+/* Before the reconciler exists there is nothing to repair. */
 static bool notice(void *ctx, const char *key, bool pod_waits)
 {
 	struct work *w = ctx;
@@ -253,7 +253,7 @@ static void new_reconciler(struct work *w)
 		 LOG_INT("msFromStart", clock_ms() - w->conf.started));
 }
 
-/* All workers wait for the first lists, and one of them for what else it takes. */
+/* All workers wait for the first lists; one of them creates the reconciler. */
 static bool begin(struct work *w)
 {
 	struct error stopped;

@@ -65,22 +65,23 @@ static void test_what_may_wait(void **state)
 	struct workqueue *q = workqueue_new("t", NULL);
 
 	(void)state;
-	workqueue_add_later(q, "a");
-	workqueue_add_later(q, "b");
-	workqueue_add_later(q, "c");
-	workqueue_add_later(q, "d");
+	workqueue_add_with(q, "a", WORKQUEUE_LATER);
+	workqueue_add_with(q, "b", WORKQUEUE_LATER);
+	workqueue_add_with(q, "c", WORKQUEUE_LATER);
+	workqueue_add_with(q, "d", WORKQUEUE_LATER);
 	workqueue_add(q, "n");
-	workqueue_add(q, "b");       /* brought forward, from the middle */
-	workqueue_add(q, "d");       /* from the end */
-	workqueue_add_later(q, "n"); /* not put back */
-	workqueue_add_later(q, "e");
+	workqueue_add(q, "b"); /* brought forward, from the middle */
+	workqueue_add(q, "d"); /* from the end */
+	workqueue_add_with(q, "n", WORKQUEUE_LATER); /* not put back */
+	workqueue_add_with(q, "e", WORKQUEUE_LATER);
 	assert_int_equal(workqueue_length(q), 3);
 	assert_next(q, "n");
 	assert_next(q, "b");
 	assert_next(q, "d");
 	assert_later(q, "a");
-	workqueue_add_later(q, "a"); /* under way: comes back, later or not */
-	workqueue_add_later(q, "b");
+	workqueue_add_with(q, "a",
+			   WORKQUEUE_LATER); /* under way: comes back, later or not */
+	workqueue_add_with(q, "b", WORKQUEUE_LATER);
 	workqueue_add(q, "b");
 	workqueue_done(q, "a");
 	workqueue_done(q, "b");
@@ -101,7 +102,7 @@ static void test_what_may_wait_is_not_forgotten(void **state)
 	char key[16];
 
 	(void)state;
-	workqueue_add_later(q, "old");
+	workqueue_add_with(q, "old", WORKQUEUE_LATER);
 	for (int i = 0; i < 100; i++) {
 		snprintf(key, sizeof(key), "new%d", i);
 		workqueue_add(q, key);
@@ -123,12 +124,13 @@ static void test_what_exists_goes_ahead_of_a_wave(void **state)
 		snprintf(key, sizeof(key), "a/new%d", i);
 		workqueue_add(q, key);
 	}
-	workqueue_add_first(q, "a/old");
-	workqueue_add_first(q, "a/new7"); /* brought forward */
+	workqueue_add_with(q, "a/old", WORKQUEUE_FIRST);
+	workqueue_add_with(q, "a/new7", WORKQUEUE_FIRST); /* brought forward */
 	assert_next(q, "a/old");
 	assert_next(q, "a/new7");
 	assert_next(q, "a/new0");
-	workqueue_add_first(q, "a/new0"); /* under way: comes back first */
+	workqueue_add_with(q, "a/new0",
+			   WORKQUEUE_FIRST); /* under way: comes back first */
 	workqueue_done(q, "a/new0");
 	assert_next(q, "a/new0");
 	workqueue_free(q);
@@ -145,11 +147,11 @@ static void test_every_way_gets_its_turn(void **state)
 	(void)state;
 	for (int i = 0; i < 200; i++) {
 		snprintf(key, sizeof(key), "c%d", i);
-		workqueue_add_first(q, key);
+		workqueue_add_with(q, key, WORKQUEUE_FIRST);
 	}
 	workqueue_add(q, "now");
 	workqueue_add(q, "now2");
-	workqueue_add_later(q, "later");
+	workqueue_add_with(q, "later", WORKQUEUE_LATER);
 	while (!now || !later) {
 		got = workqueue_get(q);
 		n++;
@@ -390,8 +392,8 @@ static void test_depths(void **state)
 	struct workqueue *q = workqueue_new("jobs", m);
 
 	(void)state;
-	workqueue_add_later(q, "a");
-	workqueue_add_later(q, "b");
+	workqueue_add_with(q, "a", WORKQUEUE_LATER);
+	workqueue_add_with(q, "b", WORKQUEUE_LATER);
 	assert_depths(m, 0, 2);
 	workqueue_add(q, "b");
 	assert_depths(m, 1, 1);

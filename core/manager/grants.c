@@ -25,7 +25,7 @@ void grants_release(struct grants *g)
 	pthread_mutex_destroy(&g->lock);
 }
 
-/* Under the lock: all expire after the same time, so that the first are the oldest. */
+/* Under the lock. All hold equally long: the first expire first, or nearly so. */
 static void drop(struct grants *g, size_t keep)
 {
 	int64_t now = clock_ms();
@@ -52,7 +52,7 @@ const char *grants_find(struct grants *g, struct arena *arena, const char *key)
 	pthread_mutex_lock(&g->lock);
 	drop(g, g->max);
 	grant = map_get(&g->map, hex);
-	if (grant)
+	if (grant && grant->until > clock_ms())
 		ret = arena_strdup(arena, grant->value);
 	pthread_mutex_unlock(&g->lock);
 	return ret;

@@ -139,7 +139,7 @@ check "a leader that hangs is replaced" wait_for 60 metric 8444 'leader_election
 in_cluster kill -s CONT "$one"
 gone() { ! kill -0 "$1" 2>/dev/null; }
 check "... and ends as soon as it sees that" wait_for 30 gone "$one"
-check "... which it says" grep -q 'lease trainer.kubeflow.org is lost' "$scratch/controller-1.log"
+check "... which it says" grep -q 'lost the lease trainer.kubeflow.org' "$scratch/controller-1.log"
 rm "$scratch/controller-1.pid"
 check "one that starts again waits" controller_up
 job second >/dev/null

@@ -151,9 +151,7 @@ static int judge_backoff(const struct field *f, const char **says)
 		return GRADE_EXACT;
 	for (size_t i = 0; i < f->j->n_roles; i++)
 		if (!str_eq(f->j->roles[i].restart, "Never")) {
-			*says = "counts the failures of each Job of the JobSet alone, "
-				"not "
-				"of all pods together";
+			*says = "limits each Job of the JobSet, not all pods together";
 			return GRADE_APPROXIMATE;
 		}
 	*says = "left out: restartPolicy Never allows no failure, as in V1";

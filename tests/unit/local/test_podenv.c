@@ -88,6 +88,30 @@ static void test_names(void **state)
 	}
 }
 
+/* Ours: pods share a machine, and TensorFlow listens on all of its addresses. */
+static void test_peers(void **state)
+{
+	static const struct {
+		const char *text, *want;
+	} cases[] = {
+		{ "[\"j-node-0-0.j:2222\",\"j-node-0-1.j:3333\"]",
+		  "[\"j-node-0-0.j:5000\",\"j-node-0-1.j:5001\"]" },
+		{ "{\"1\":\"j-node-0-1.j:2222\"}", "{\"1\":\"j-node-0-1.j:5001\"}" },
+		{ "j-node-0-0.j", "j-node-0-0.j" },
+		{ "other:2222", "other:2222" },
+		{ "", "" },
+	};
+	cleanup_arena struct arena a = { 0 };
+	cleanup_map struct map peers = { 0 };
+
+	(void)state;
+	map_put(&peers, "j-node-0-0.j", (void *)(uintptr_t) "5000");
+	map_put(&peers, "j-node-0-1.j", (void *)(uintptr_t) "5001");
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_string_equal(podenv_peers(&a, cases[i].text, &peers),
+				    cases[i].want);
+}
+
 static const char objects[] =
 	"[{'kind':'ConfigMap','metadata':{'name':'cm','namespace':'ns'},"
 	"'data':{'key':'value','other':'o','bad name=':'x'}},"
@@ -361,9 +385,10 @@ static void test_file_key(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_expansion), cmocka_unit_test(test_names),
-		cmocka_unit_test(test_variables), cmocka_unit_test(test_gpu_numbers),
-		cmocka_unit_test(test_env_file),  cmocka_unit_test(test_file_key),
+		cmocka_unit_test(test_peers),       cmocka_unit_test(test_expansion),
+		cmocka_unit_test(test_names),       cmocka_unit_test(test_variables),
+		cmocka_unit_test(test_gpu_numbers), cmocka_unit_test(test_env_file),
+		cmocka_unit_test(test_file_key),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -105,30 +105,20 @@ static void set_work(struct manager *m, struct work *work)
 	pthread_mutex_unlock(&m->lock);
 }
 
-static size_t add_metrics(const struct metric **to, size_t n,
-			  const struct metric *const *from)
-{
-	for (; *from; from++)
-		to[n++] = *from;
-	return n;
-}
-
 static void new_metrics(struct manager *m)
 {
 	const struct metric *const *const tables[] = {
 		own_metrics,       work_metrics, workqueue_metrics,
 		reconcile_metrics, cert_metrics, webhook_metrics,
 	};
-	const size_t n_tables = sizeof(tables) / sizeof(*tables);
 	size_t n = 0;
 
-	for (size_t i = 0; i < n_tables; i++)
-		for (size_t t = 0; tables[i][t]; t++)
-			n++;
-	m->table = xcalloc(n + 1, sizeof(*m->table));
-	n = 0;
-	for (size_t i = 0; i < n_tables; i++)
-		n = add_metrics(m->table, n, tables[i]);
+	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++)
+		for (const struct metric *const *from = tables[i]; *from; from++) {
+			m->table = xreallocarray(m->table, n + 2, sizeof(*m->table));
+			m->table[n++] = *from;
+			m->table[n] = NULL;
+		}
 	m->metrics = metrics_new(m->table);
 }
 

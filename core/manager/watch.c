@@ -277,34 +277,6 @@ struct suspended {
 	const char *class; /* whose runtime names it; NULL: any */
 };
 
-static bool wake_suspended(void *ctx, const cJSON *tj)
-{
-	struct suspended *to = ctx;
-
-	if (tj_suspend(tj) && str_eq(meta_namespace(tj), to->ns))
-		lose(to->s, to->ns, meta_name(tj));
-	return true;
-}
-
-/* NULL before the first list, when everything is queued anyway. */
-static struct informer *trainjobs_once_synced(const struct source *s)
-{
-	struct informer *trainjobs = s->w->sources[WATCH_TRAINJOB].informer;
-
-	return informer_synced(trainjobs) ? trainjobs : NULL;
-}
-
-static void on_limit_range(struct source *s, const cJSON *old, const cJSON *current)
-{
-	struct informer *trainjobs = trainjobs_once_synced(s);
-	struct suspended to = { .s = s, .ns = meta_namespace(current ? current : old) };
-
-	if (trainjobs)
-		informer_each(trainjobs, wake_suspended, &to);
-}
-
-/* ---- RuntimeClass ---- */
-
 static bool runtime_names_class(const cJSON *runtime, const char *class)
 {
 	const cJSON *rjob;
@@ -329,22 +301,35 @@ static bool job_names_class(struct suspended *to, const cJSON *tj)
 	       runtime_names_class(runtime, to->class);
 }
 
-static bool wake_of_class(void *ctx, const cJSON *tj)
+static bool wake_suspended(void *ctx, const cJSON *tj)
 {
 	struct suspended *to = ctx;
 
-	if (tj_suspend(tj) && job_names_class(to, tj))
+	if (tj_suspend(tj) && (!to->ns || str_eq(meta_namespace(tj), to->ns)) &&
+	    (!to->class || job_names_class(to, tj)))
 		lose(to->s, meta_namespace(tj), meta_name(tj));
 	return !stop_requested();
 }
 
+/* Before the first list everything is queued anyway. */
+static void wake_all_suspended(struct suspended *to)
+{
+	struct informer *trainjobs = to->s->w->sources[WATCH_TRAINJOB].informer;
+
+	if (informer_synced(trainjobs))
+		informer_each(trainjobs, wake_suspended, to);
+}
+
+static void on_limit_range(struct source *s, const cJSON *old, const cJSON *current)
+{
+	wake_all_suspended(&(struct suspended){
+		.s = s, .ns = meta_namespace(current ? current : old) });
+}
+
 static void on_class(struct source *s, const cJSON *old, const cJSON *current)
 {
-	struct informer *trainjobs = trainjobs_once_synced(s);
-	struct suspended to = { .s = s, .class = meta_name(current ? current : old) };
-
-	if (trainjobs)
-		informer_each(trainjobs, wake_of_class, &to);
+	wake_all_suspended(&(struct suspended){
+		.s = s, .class = meta_name(current ? current : old) });
 }
 
 /* ---- runtimes ---- */

@@ -58,25 +58,18 @@ static const struct metric latency_seconds = {
 	METRIC_HISTOGRAM,
 	"controller_runtime_webhook_latency_seconds",
 	"Histogram of the latency of processing admission requests",
-	{ "webhook", NULL },
-	latency_buckets,
-	sizeof(latency_buckets) / sizeof(*latency_buckets),
+	.labels = { "webhook" },
+	.buckets = latency_buckets,
+	.n_buckets = 12
 };
 static const struct metric requests_total = {
-	METRIC_COUNTER,
-	"controller_runtime_webhook_requests_total",
+	METRIC_COUNTER, "controller_runtime_webhook_requests_total",
 	"Total number of admission requests by HTTP status code.",
-	{ "webhook", "code", NULL },
-	NULL,
-	0,
+	.labels = { "webhook", "code" }
 };
 static const struct metric requests_in_flight = {
-	METRIC_GAUGE,
-	"controller_runtime_webhook_requests_in_flight",
-	"Current number of admission requests being served.",
-	{ "webhook", NULL },
-	NULL,
-	0,
+	METRIC_GAUGE, "controller_runtime_webhook_requests_in_flight",
+	"Current number of admission requests being served.", .labels = { "webhook" }
 };
 const struct metric *const webhook_metrics[] = { &requests_in_flight, &requests_total,
 						 &latency_seconds, NULL };

@@ -26,36 +26,30 @@ static const double seconds[] = { 0.005, 0.01, 0.025, 0.05, 0.1,  0.15, 0.2, 0.2
 				  3.5,   4.0,  4.5,   5,    6,    7,    8,   9,
 				  10,    15,   20,    25,   30,   40,   50,  60 };
 static const struct metric reconcile_total = {
-	.type = METRIC_COUNTER,
-	.name = "controller_runtime_reconcile_total",
-	.help = "Total number of reconciliations per controller",
-	.labels = { "controller", "result" },
+	METRIC_COUNTER, "controller_runtime_reconcile_total",
+	"Total number of reconciliations per controller",
+	.labels = { "controller", "result" }
 };
 static const struct metric reconcile_errors = {
-	.type = METRIC_COUNTER,
-	.name = "controller_runtime_reconcile_errors_total",
-	.help = "Total number of reconciliation errors per controller",
-	.labels = { "controller" },
+	METRIC_COUNTER, "controller_runtime_reconcile_errors_total",
+	"Total number of reconciliation errors per controller", .labels = { "controller" }
 };
 static const struct metric reconcile_time = {
-	.type = METRIC_HISTOGRAM,
-	.name = "controller_runtime_reconcile_time_seconds",
-	.help = "Length of time per reconciliation per controller",
+	METRIC_HISTOGRAM,
+	"controller_runtime_reconcile_time_seconds",
+	"Length of time per reconciliation per controller",
 	.labels = { "controller" },
 	.buckets = seconds,
 	.n_buckets = sizeof(seconds) / sizeof(*seconds),
 };
 static const struct metric max_concurrent = {
-	.type = METRIC_GAUGE,
-	.name = "controller_runtime_max_concurrent_reconciles",
-	.help = "Maximum number of concurrent reconciles per controller",
-	.labels = { "controller" },
+	METRIC_GAUGE, "controller_runtime_max_concurrent_reconciles",
+	"Maximum number of concurrent reconciles per controller",
+	.labels = { "controller" }
 };
 static const struct metric active_workers = {
-	.type = METRIC_GAUGE,
-	.name = "controller_runtime_active_workers",
-	.help = "Number of currently used workers per controller",
-	.labels = { "controller" },
+	METRIC_GAUGE, "controller_runtime_active_workers",
+	"Number of currently used workers per controller", .labels = { "controller" }
 };
 const struct metric *const work_metrics[] = { &reconcile_total, &reconcile_errors,
 					      &reconcile_time,  &max_concurrent,

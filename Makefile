@@ -71,7 +71,7 @@ LINK     = -static-pie -Wl,--gc-sections,-z,relro,-z,now,-z,noexecstack,-z,stack
 .SECONDARY:
 .DELETE_ON_ERROR:
 .PHONY: all vendor demo check quick unit golden cli local store cluster e2e build repro cross lint layers budget text lint-self headers \
-        style fuzz bench soak format compdb dist sources install image chart clean help crds
+        style fuzz bench soak format compdb dist sources install image chart clean help crds FORCE
 all: kftrainer
 
 vendor: $(SYSROOT)/.done $(SANROOT)/.done
@@ -79,8 +79,11 @@ $(SYSROOT)/.done $(SANROOT)/.done $(CROSSROOT)/.done:
 	@vendor/build.sh $(word 2,$(subst -, ,$(notdir $(@D))))
 
 $(OUT)/tests/build/test_fastmem.c.o: REL += -fno-builtin -fno-tree-loop-distribute-patterns
+# .sysroot changes when other libraries are used (vendor/lock, KFTRAINER_NETTLE), and all is built again.
 define compile # FOLDER, COMPILER AND FLAGS, LIBRARIES
-$(1)/%.o: % $(3)/.done
+$(1)/.sysroot: $(3)/.done FORCE
+	@mkdir -p $$(@D); echo $(3) | cmp -s - $$@ || echo $(3) >$$@
+$(1)/%.o: % $(1)/.sysroot
 	@mkdir -p $$(@D)
 	$$(call say,CC,$$(@:build/%.o=%)) $(2) -MMD -MP -c -o $$@ $$<
 endef

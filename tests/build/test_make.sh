@@ -66,5 +66,21 @@ else
 fi
 check "quick sets up what it needs first" quick_installs
 check "... and says what is missing where it cannot install it" quick_list
+# Two names for the libraries stand for two versions of them: what is built follows.
+follows_libraries() {
+	local real cache=$scratch/cache object=$scratch/rel/core/base/arena.c.o first second
+	real=$(vendor/sysroot.sh)
+	mkdir -p "$cache"
+	ln -s "$real" "$(KFTRAINER_CACHE=$cache vendor/sysroot.sh)"
+	ln -s "$real" "$(KFTRAINER_CACHE=$cache KFTRAINER_OLDER=other vendor/sysroot.sh)"
+	export KFTRAINER_CACHE=$cache
+	$make OUT="$scratch/rel" "$object" && first=$(stat -c %y "$object") &&
+		$make OUT="$scratch/rel" "$object" && [ "$(stat -c %y "$object")" = "$first" ] || return
+	KFTRAINER_OLDER=other $make OUT="$scratch/rel" "$object" && second=$(stat -c %y "$object") &&
+		[ "$second" != "$first" ]
+}
+check "what is built with other libraries is built again" follows_libraries
+unset KFTRAINER_CACHE
+
 check "compdb is JSON whose commands compile" compdb
 finish

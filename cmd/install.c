@@ -5,9 +5,9 @@
 
 #include "api/meta.h"
 #include "base/cleanup.h"
-#include "cmd/apply.h"
+#include "client/install_apply.h"
+#include "client/manifests.h"
 #include "cmd/cmd.h"
-#include "cmd/manifests.h"
 #include "cmd/ui/cluster.h"
 #include "cmd/ui/out.h"
 #include "spec/input.h"
@@ -106,12 +106,13 @@ static int apply(const cJSON *list, const struct install_opts *opts, struct erro
 	const struct apply_opts how = { .wait = opts->wait,
 					.timeout_ms = opts->timeout_ms
 							      ? opts->timeout_ms
-							      : DEFAULT_TIMEOUT_MS };
+							      : DEFAULT_TIMEOUT_MS,
+					.out = cmd_outcomes("install") };
 	cleanup_kube struct kube *kube = NULL;
 
 	if (cluster_connect(&kube, &opts->cluster, err))
 		return -1;
-	return apply_all(kube, list, &how, err);
+	return install_apply(kube, list, &how, err);
 }
 
 static int run(const void *values, int argc, char **argv, struct error *err)

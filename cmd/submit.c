@@ -8,12 +8,18 @@
 
 #include "api/meta.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/file.h"
+#include "base/stop.h"
 #include "base/str.h"
+#include "client/submit.h"
 #include "cmd/cmd.h"
 #include "cmd/local.h"
-#include "cmd/submit_cluster.h"
+#include "cmd/ui/cluster.h"
+#include "cmd/ui/follow.h"
+#include "cmd/ui/out.h"
 #include "cmd/ui/render.h"
+#include "cmd/workspace.h"
 #include "local/shmdir.h"
 #include "local/state.h"
 #include "spec/job.h"
@@ -213,24 +219,142 @@ static int submit_local(struct job_set *set, const struct submit_opts *opts,
 	return code;
 }
 
+/* ---- to a cluster ------------------------------------------------------------------ */
+
+static void print_nothing(void *ctx, const cJSON *obj, const char *outcome)
+{
+	(void)ctx;
+	(void)obj;
+	(void)outcome;
+}
+
+static int connect_to(struct kube **ret, const struct submit_opts *opts,
+		      struct job_opts *job, struct arena *arena, struct error *err)
+{
+	const struct where_opts where = { .cluster = opts->cluster, .ns = job->ns };
+
+	if (where_connect(ret, &job->default_ns, arena, &where, err))
+		return -1;
+	if (*ret)
+		return 0;
+	return error_set(err, ERR_NOT_FOUND,
+			 "no kubeconfig says which cluster (--kubeconfig, $KUBECONFIG, "
+			 "~/.kube/config); --local runs the job on this machine");
+}
+
+static int check_follow(const struct submission *s, const struct submit_opts *opts,
+			struct error *err)
+{
+	if (!opts->follow || submission_jobs(s) < 2)
+		return 0;
+	return error_set(err, ERR_USAGE,
+			 "--follow shows one TrainJob, and there are %zu; --wait waits "
+			 "for all",
+			 submission_jobs(s));
+}
+
+static int print_stored(const struct submission *s, const char *format, struct error *err)
+{
+	cJSON *items = cJSON_CreateArray();
+	cleanup_json cJSON *list = out_list(items);
+
+	for (size_t i = 0; i < s->n; i++) {
+		const struct submit_item *item = &s->list[i];
+		cJSON *obj = json_dup(item->stored ? item->stored : item->doc->obj);
+
+		meta_drop_managed_fields(obj);
+		cJSON_AddItemToArray(items, obj);
+	}
+	return render_objects(items, s->n == 1 ? items->child : list, format, err);
+}
+
+static int show(const struct submission *s, const struct submit_opts *opts,
+		struct error *err)
+{
+	bool dry_run = opts->dry_run == DRY_RUN_SERVER;
+
+	if (format_of(opts))
+		return print_stored(s, format_of(opts), err);
+	for (size_t i = 0; dry_run && i < s->n; i++) {
+		const struct submit_item *item = &s->list[i];
+
+		if (!item->stored)
+			cmd_complain(
+				"submit",
+				"TrainJob %s was checked here: its runtime is not in "
+				"the cluster yet",
+				meta_name(item->obj));
+		outcome_report(&s->conf->out, item->stored ? item->stored : item->obj,
+			       "fine (server dry run)");
+	}
+	return 0;
+}
+
+/* The first of the jobs that did not end well, in their order, gives the exit code. */
+static int wait_all(const struct submission *s, const struct submit_opts *opts,
+		    struct error *err)
+{
+	int64_t start = clock_ms(), end = start + opts->timeout_ms;
+	int ret = EXIT_OK;
+
+	for (size_t i = 0; i < s->n; i++) {
+		const cJSON *job = s->list[i].stored;
+		struct submit_follow how = { .ns = meta_namespace(job),
+					     .name = meta_name(job),
+					     .show = opts->follow,
+					     .quiet = opts->quiet,
+					     .start_ms = start };
+		int code;
+
+		if (!s->list[i].job)
+			continue;
+		if (opts->timeout_ms)
+			how.timeout_ms = end > clock_ms() ? end - clock_ms() : 1;
+		code = submit_follow(s->kube, &how, err);
+		if (code < 0 || code == EXIT_TIMED_OUT || stop_requested())
+			return code;
+		ret = ret ? ret : code;
+	}
+	return ret;
+}
+
+/* Ask about all of it, then store it, unless something is refused or it is a dry run. */
+static int store(struct submission *s, const struct submit_opts *opts,
+		 struct shipment *shipment, struct error *err)
+{
+	if (submission_ask(s, err))
+		return -1;
+	if (opts->dry_run || s->refused || s->exist)
+		return 0;
+	if (shipment_upload(shipment, opts->quiet, err))
+		return -1;
+	return submission_send(s, err);
+}
+
 static int submit_to_cluster(const struct submit_opts *opts, struct shipment *shipment,
 			     struct error *err)
 {
-	const struct cluster_submit how = {
-		.cluster = opts->cluster,
+	struct submit_conf conf = {
 		.job = opts->job,
 		.cargo = shipment->cargo.digest ? &shipment->cargo : NULL,
-		.shipment = shipment,
 		.keep = opts->workspace.keep,
-		.format = format_of(opts),
-		.dry_run = opts->dry_run == DRY_RUN_SERVER,
-		.wait = opts->wait,
-		.follow = opts->follow,
-		.quiet = opts->quiet,
-		.timeout_ms = opts->timeout_ms,
+		.out = cmd_outcomes("submit"),
 	};
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_kube struct kube *kube = NULL;
+	cleanup_submission struct submission s = { 0 };
 
-	return cluster_submit(&how, err);
+	if (opts->quiet || format_of(opts))
+		conf.out.object = print_nothing;
+	if (connect_to(&kube, opts, &conf.job, &arena, err) ||
+	    submission_read(&s, kube, &conf, err) || check_follow(&s, opts, err) ||
+	    store(&s, opts, shipment, err))
+		return -1;
+	if (s.refused || s.exist)
+		return s.refused ? EXIT_BAD_INPUT : EXIT_FAILED;
+	if (show(&s, opts, err))
+		return -1;
+	return opts->follow || opts->wait ? wait_all(&s, opts, err) : EXIT_OK;
 }
 
 static int run(const void *values, int argc, char **argv, struct error *err)

@@ -1,12 +1,11 @@
 #include "cmd/ui/cluster.h"
-#include "local/state.h"
 
 #include <stdlib.h>
 
-#include "api/meta.h"
 #include "api/names.h"
 #include "base/cleanup.h"
 #include "base/stop.h"
+#include "local/state.h"
 
 static int connect_as(struct kube **ret, const struct kube_config *config,
 		      struct error *err)
@@ -88,12 +87,4 @@ int where_connect(struct kube **ret, const char **ret_ns, struct arena *arena,
 		return 0;
 	}
 	return connect_as(ret, &config, err);
-}
-
-const char *object_title(struct arena *arena, const cJSON *obj)
-{
-	const char *ns = meta_namespace(obj);
-
-	return arena_printf(arena, "%s %s%s%s", meta_kind(obj), ns ? ns : "",
-			    ns ? "/" : "", meta_name(obj));
 }

@@ -58,7 +58,4 @@ static inline void cleanup_kubep(struct kube **k)
 }
 #define cleanup_kube __attribute__((cleanup(cleanup_kubep)))
 
-/* "Deployment kubeflow-system/kubeflow-trainer-controller-manager". */
-const char *object_title(struct arena *arena, const cJSON *obj);
-
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
@@ -37,6 +38,22 @@ static void complain_line(void *cmd, const char *text)
 struct reporter cmd_reporter(const char *cmd)
 {
 	return (struct reporter){ complain_line, (void *)cmd };
+}
+
+static void print_outcome(void *ctx, const cJSON *obj, const char *outcome)
+{
+	cleanup_arena struct arena arena = { 0 };
+
+	(void)ctx;
+	if (obj)
+		printf("%s: ", meta_title(&arena, obj));
+	puts(outcome);
+	fflush(stdout);
+}
+
+struct outcomes cmd_outcomes(const char *cmd)
+{
+	return (struct outcomes){ .object = print_outcome, .notes = cmd_reporter(cmd) };
 }
 
 enum out_format out_format(const char *word)

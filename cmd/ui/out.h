@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "base/json.h"
+#include "client/outcomes.h"
 
 enum out_format { OUT_TABLE, OUT_YAML, OUT_JSON, OUT_NAME };
 
@@ -23,6 +24,9 @@ void out_name(const char *api_version, const char *kind, const char *name);
 
 /* {apiVersion: v1, kind: List, items}. */
 cJSON *out_list(cJSON *take_items);
+
+/* Outcomes as lines of stdout, "KIND NAMESPACE/NAME: created"; notes to stderr. */
+struct outcomes cmd_outcomes(const char *cmd);
 
 /* Columns like kubectl's: as wide as needed, three spaces between. */
 struct out_table {

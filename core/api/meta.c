@@ -229,3 +229,11 @@ void meta_unblock_owner(cJSON *obj)
 	json_each(ref, json_get(obj, "metadata", "ownerReferences"))
 		json_del(ref, JSON_PATH("blockOwnerDeletion"));
 }
+
+const char *meta_title(struct arena *arena, const cJSON *obj)
+{
+	const char *ns = meta_namespace(obj);
+
+	return arena_printf(arena, "%s %s%s%s", meta_kind(obj), ns ? ns : "",
+			    ns ? "/" : "", meta_name(obj));
+}

@@ -4,6 +4,7 @@
 #ifndef API_META_H
 #define API_META_H
 
+#include "base/arena.h"
 #include "base/json.h"
 
 const char *meta_api_version(const cJSON *obj);
@@ -53,5 +54,8 @@ void meta_unblock_owner(cJSON *obj);
 
 /* Overlay a string map (labels, annotations) onto another: later wins. */
 void meta_overlay(cJSON *onto_map, const cJSON *map);
+
+/* "Deployment kubeflow-system/kubeflow-trainer-controller-manager". */
+const char *meta_title(struct arena *arena, const cJSON *obj);
 
 #endif

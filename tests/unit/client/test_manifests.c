@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "cmd/manifests.h"
+#include "client/manifests.h"
 
 static void test_registry(void **state)
 {

@@ -1,15 +1,12 @@
-#include "cmd/apply.h"
-
-#include <stdio.h>
+/* install_apply.c - apply the objects in their order, then wait for them (install_apply.h). */
+#include "client/install_apply.h"
 
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/stop.h"
 #include "base/str.h"
-#include "cmd/cmd.h"
-#include "cmd/manifests.h"
-#include "cmd/ui/cluster.h"
+#include "client/manifests.h"
 #include "trainer/api.h"
 
 #define FIELD_MANAGER "kftrainer-install"
@@ -18,6 +15,7 @@ enum { LOOK_MS = 200, HTTP_FORBIDDEN = 403 };
 
 struct applying {
 	struct kube *kube;
+	const struct outcomes *out;
 	int64_t timeout_ms;
 	bool told_of_helm;
 };
@@ -52,7 +50,7 @@ static int wait_for(struct applying *a, const cJSON *obj, const char *what,
 		}
 		if (clock_ms() >= end)
 			return error_set(err, ERR_TIMEOUT, "%s: not %s within %lld s%s%s",
-					 object_title(&arena, obj), what,
+					 meta_title(&arena, obj), what,
 					 (long long)(a->timeout_ms / 1000),
 					 why.kind ? ": " : "", why.msg);
 		if (stop_wait(LOOK_MS))
@@ -122,14 +120,6 @@ static int look_answers(struct applying *a, const cJSON *obj, bool *ret_is,
 	return -1;
 }
 
-static void say(const cJSON *obj, const char *what)
-{
-	cleanup_arena struct arena arena = { 0 };
-
-	printf("%s: %s\n", object_title(&arena, obj), what);
-	fflush(stdout);
-}
-
 static bool is_config(const cJSON *obj)
 {
 	return str_eq(meta_kind(obj), "ConfigMap") &&
@@ -148,7 +138,8 @@ static int make_room(struct applying *a, const cJSON *obj, cJSON **before,
 		if (!str_eq(meta_kind(obj), "Deployment") ||
 		    json_equal(deployment_selector(*before), deployment_selector(obj)))
 			return 0;
-		say(obj, "deleted: it selects its pods by other labels");
+		outcome_report(a->out, obj,
+			       "deleted: it selects its pods by other labels");
 		if (kube_delete(a->kube, &ref, "Foreground", meta_uid(*before), err))
 			return -1;
 	}
@@ -166,19 +157,11 @@ static void tell_of_helm(struct applying *a, const cJSON *before)
 	if (a->told_of_helm || !release ||
 	    !str_eq(meta_label(before, INSTALL_MANAGED_BY), "Helm"))
 		return;
-	cmd_complain("install",
-		     "taking over what the Helm release %s has installed; it can change "
-		     "that back",
-		     release);
+	reporter_line(&a->out->notes,
+		      "taking over what the Helm release %s has installed; it can change "
+		      "that back",
+		      release);
 	a->told_of_helm = true;
-}
-
-static const char *outcome(const cJSON *before, const cJSON *after)
-{
-	if (!before)
-		return "created";
-	return str_eq(meta_version(before), meta_version(after)) ? "unchanged"
-								 : "changed";
 }
 
 static int apply(struct applying *a, const cJSON *obj, bool *ret_is, struct error *err)
@@ -193,11 +176,11 @@ static int apply(struct applying *a, const cJSON *obj, bool *ret_is, struct erro
 	tell_of_helm(a, before);
 	*ret_is = true;
 	if (!kube_apply(a->kube, obj, &how, &after, &why)) {
-		say(obj, outcome(before, after));
+		outcome_report(a->out, obj, outcome_of(before, after));
 		return 0;
 	}
 	if (why.kind == ERR_CONFLICT && !how.force) {
-		say(obj, "kept as it is: somebody else wrote it");
+		outcome_report(a->out, obj, "kept as it is: somebody else wrote it");
 		return 0;
 	}
 	*err = why;
@@ -284,13 +267,13 @@ static int wait_until_ready(struct applying *a, const cJSON *list, struct error 
 		controller = true;
 		if (wait_for(a, obj, "available", look_done, err))
 			return explain(a, obj, err);
-		say(obj, "available");
+		outcome_report(a->out, obj, "available");
 	}
 	if (!controller)
 		return 0;
 	if (wait_for(a, probe, "looked at by the webhooks", look_answers, err))
 		return -1;
-	printf("the webhooks answer\n");
+	outcome_report(a->out, NULL, "the webhooks answer");
 	return 0;
 }
 
@@ -301,14 +284,17 @@ static void tell_jobset(struct applying *a)
 
 	if (!kube_serves(a->kube, JOBSET_API_VERSION, JOBSET_KIND, &served, &ignored) &&
 	    !served)
-		cmd_complain("install", "this cluster has no JobSet, which TrainJobs "
-					"need: https://jobset.sigs.k8s.io");
+		reporter_line(&a->out->notes,
+			      "this cluster has no JobSet, which TrainJobs "
+			      "need: https://jobset.sigs.k8s.io");
 }
 
-int apply_all(struct kube *k, const cJSON *list, const struct apply_opts *opts,
-	      struct error *err)
+int install_apply(struct kube *k, const cJSON *list, const struct apply_opts *opts,
+		  struct error *err)
 {
-	struct applying a = { .kube = k, .timeout_ms = opts->timeout_ms };
+	struct applying a = { .kube = k,
+			      .out = &opts->out,
+			      .timeout_ms = opts->timeout_ms };
 	bool crds = false;
 	const cJSON *obj;
 

@@ -5,8 +5,8 @@
  * Names, ports and selectors are those of upstream's manifests/overlays/manager and
  * runtimes, so that what is there is replaced in place.
  */
-#ifndef CMD_MANIFESTS_H
-#define CMD_MANIFESTS_H
+#ifndef CLIENT_MANIFESTS_H
+#define CLIENT_MANIFESTS_H
 
 #include "api/schema.h"
 #include "base/json.h"

@@ -1,4 +1,4 @@
-#include "cmd/manifests.h"
+#include "client/manifests.h"
 
 #include <string.h>
 

@@ -1,0 +1,144 @@
+/* install_remove.c - delete what is ours, in an order that works (install_remove.h). */
+#include "client/install_remove.h"
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "client/jobs.h"
+#include "trainer/api.h"
+#include "trainer/trainjob.h"
+
+/*
+ * Ours, or upstream's of the same name? Upstream's plain manifests label hardly
+ * anything: there the name has to do.
+ */
+static const char *why_not(struct arena *arena, const cJSON *obj)
+{
+	const char *part_of = meta_label(obj, INSTALL_PART_OF);
+	const char *release = meta_annotation(obj, HELM_RELEASE);
+
+	if (str_eq(meta_label(obj, INSTALL_MANAGED_BY), "Helm"))
+		return arena_printf(arena, "it is the Helm release %s's: helm uninstall",
+				    release ? release : "?");
+	if (meta_is(obj, TRAINER_GROUP, CLUSTER_RUNTIME_KIND))
+		return meta_label(obj, LABEL_FRAMEWORK)
+			       ? NULL
+			       : "it is none of the built-in runtimes";
+	if (part_of && !str_eq(part_of, "kubeflow"))
+		return arena_printf(arena, "it is part of %s", part_of);
+	return NULL;
+}
+
+struct removing {
+	struct kube *kube;
+	const struct remove_opts *opts;
+	cJSON *runtimes; /* copies of those that are removed, or would be */
+	bool crds;
+};
+
+static int remove_one(struct removing *r, const cJSON *obj, struct error *err)
+{
+	const struct kube_ref ref = kube_ref_of(obj);
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_json cJSON *now = NULL;
+	struct error why = { 0 };
+	const char *reason;
+
+	if (!kube_get(r->kube, &ref, &now, &why)) {
+		reason = why_not(&arena, now);
+		if (!reason && !r->opts->dry_run &&
+		    kube_delete(r->kube, &ref, "Background", meta_uid(now), &why) &&
+		    why.kind != ERR_NOT_FOUND) {
+			*err = why;
+			return -1;
+		}
+		outcome_report(&r->opts->out, obj,
+			       reason ? arena_printf(&arena, "left: %s", reason)
+			       : r->opts->dry_run ? "would be removed"
+						  : "removed");
+		if (!reason && meta_is(obj, TRAINER_GROUP, CLUSTER_RUNTIME_KIND))
+			cJSON_AddItemToArray(r->runtimes, json_dup(obj));
+		return 0;
+	}
+	if (why.kind == ERR_NOT_FOUND)
+		return 0;
+	*err = why;
+	return -1;
+}
+
+struct users {
+	const cJSON *runtimes;
+	struct arena arena;
+	size_t n;
+	const char *first;
+};
+
+static int on_job(void *ctx, cJSON *take_obj, struct error *err)
+{
+	cleanup_json cJSON *job = take_obj;
+	struct runtime_ref ref = tj_runtime_ref(job);
+	struct users *u = ctx;
+	const cJSON *r;
+
+	(void)err;
+	json_each(r, u->runtimes) {
+		if (!runtime_ref_is_cluster(&ref) || !str_eq(meta_name(r), ref.name))
+			continue;
+		if (!u->n++)
+			u->first = arena_printf(&u->arena, "%s/%s", meta_namespace(job),
+						meta_name(job));
+	}
+	return 0;
+}
+
+/* TrainJobs stay, and the SDK's list_jobs() looks for the runtime of each. */
+static void warn_of_users(struct removing *r)
+{
+	const struct kube_ref jobs = job_ref(NULL, NULL);
+	struct users u = { .runtimes = r->runtimes };
+	const struct kube_sink sink = { .on_item = on_job, .ctx = &u };
+	struct error ignored = { 0 };
+
+	if (r->runtimes->child &&
+	    !kube_list(r->kube, &jobs, NULL, &sink, NULL, &ignored) && u.n)
+		reporter_line(&r->opts->out.notes,
+			      "warning: %zu TrainJob%s refer%s to such a runtime (%s%s): "
+			      "until it is there again list_jobs() of the Python SDK "
+			      "fails",
+			      u.n, u.n == 1 ? "" : "s", u.n == 1 ? "s" : "", u.first,
+			      u.n == 1 ? "" : ", ...");
+	arena_clear(&u.arena);
+}
+
+/* The order of removal: no webhook may stand in the way, then the last made first. */
+static int rank(const cJSON *obj)
+{
+	const char *kind = meta_kind(obj);
+
+	if (str_ends(kind, "WebhookConfiguration"))
+		return 0;
+	return str_eq(kind, CRD_KIND) ? 2 : 1;
+}
+
+enum { LAST_RANK = 2 };
+
+int install_remove(struct kube *k, const cJSON *list, const struct remove_opts *opts,
+		   struct error *err)
+{
+	cleanup_json cJSON *runtimes = cJSON_CreateArray();
+	struct removing removing = { .kube = k, .opts = opts, .runtimes = runtimes };
+	const cJSON *obj;
+
+	for (int r = 0; r <= LAST_RANK; r++) {
+		obj = list->child ? list->child->prev : NULL; /* the last */
+		for (; obj; obj = obj == list->child ? NULL : obj->prev) {
+			removing.crds |= str_eq(meta_kind(obj), CRD_KIND);
+			if (rank(obj) == r && !str_eq(meta_kind(obj), "Namespace") &&
+			    remove_one(&removing, obj, err))
+				return -1;
+		}
+	}
+	if (!removing.crds)
+		warn_of_users(&removing);
+	return 0;
+}

@@ -1,0 +1,25 @@
+/*
+ * install_remove.h - delete from a cluster what install_apply() puts there, and upstream's
+ * objects of the same names; never what Helm or another project manages, a runtime of the
+ * user's own, or a Namespace.
+ */
+#ifndef CLIENT_INSTALL_REMOVE_H
+#define CLIENT_INSTALL_REMOVE_H
+
+#include "client/manifests.h"
+#include "client/outcomes.h"
+#include "kube/kube.h"
+
+struct remove_opts {
+	bool dry_run; /* report only */
+	struct outcomes out;
+};
+
+/*
+ * `list` as manifests_build() returns it. Webhooks go first, CRDs last. Without CRDs among
+ * them TrainJobs stay: a warning names those whose runtime is gone.
+ */
+MUST_CHECK int install_remove(struct kube *k, const cJSON *list,
+			      const struct remove_opts *opts, struct error *err);
+
+#endif

@@ -137,6 +137,8 @@ class Handler(BaseHTTPRequestHandler):
             return
         parts = url.path.strip('/').split('/')
         at = 2 if parts[0] == 'api' else 3
+        if len(parts) == at:         # which kinds there are: nobody knows
+            return self.status(404, 'NotFound')
         if parts[at] == 'namespaces' and len(parts) > at + 2:
             at += 2
         plural, names = parts[at], parts[at + 1:]
@@ -169,7 +171,7 @@ class Handler(BaseHTTPRequestHandler):
             self.list(plural, query)
         else:
             with lock:
-                self.one(url.path, plural, body)
+                self.one(url.path, plural, body, 'dryRun' in query)
 
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = handle_call
 
@@ -196,11 +198,13 @@ class Handler(BaseHTTPRequestHandler):
         have = was['metadata']
         return any(want.get(k, have[k]) != have[k] for k in ('uid', 'resourceVersion'))
 
-    def one(self, path, plural, body):
+    def one(self, path, plural, body, dry):
         if self.command == 'POST':
             path += '/' + body['metadata']['name']
         path = path.removesuffix('/status')
         was = objects.get(path)
+        if dry and not (was and self.command == 'POST'):
+            return self.answer(200, body)
         if was and self.command == 'PATCH' and plural == state['race']:
             record('MODIFIED', path, was)
         if self.command in ('PATCH', 'DELETE') and self.refused(was, body):

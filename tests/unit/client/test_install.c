@@ -1,0 +1,175 @@
+/* Install and uninstall against an API server: outcomes, what is kept, what is left. */
+#include "client/install_apply.h"
+#include "client/install_remove.h"
+#include "tests/unit/client/outcome_test.h"
+
+static const char objects[] =
+	"[{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'" INSTALL_CONFIG
+	"','namespace':'" INSTALL_NAMESPACE "'},'data':{'a':'1'}},"
+	"{'apiVersion':'apps/v1','kind':'Deployment','metadata':{'name':'d',"
+	"'namespace':'" INSTALL_NAMESPACE "'},"
+	"'spec':{'selector':{'matchLabels':{'new':'1'}}}}]";
+
+struct world {
+	struct apiserver server;
+	struct told told;
+	struct error err;
+	cJSON *list;
+};
+
+static cJSON *quoted(const char *text)
+{
+	char json[2048];
+	size_t i = 0;
+
+	for (; text[i] && i + 1 < sizeof(json); i++)
+		json[i] = (char)(text[i] == '\'' ? '"' : text[i]);
+	json[i] = 0;
+	return doc_of(json);
+}
+
+static void begin(struct world *w, const char *list)
+{
+	*w = (struct world){ .list = quoted(list) };
+	apiserver_start(&w->server);
+}
+
+static void end(struct world *w)
+{
+	apiserver_stop(&w->server);
+	cJSON_Delete(w->list);
+}
+
+static void put(struct world *w, const char *text)
+{
+	const struct kube_write plain = { 0 };
+	cleanup_json cJSON *obj = quoted(text);
+
+	if (kube_create(w->server.kube, obj, &plain, NULL, &w->err))
+		fail_msg("%s", w->err.msg);
+}
+
+static int apply(struct world *w)
+{
+	const struct apply_opts how = { .timeout_ms = 60000,
+					.out = told_outcomes(&w->told) };
+
+	return install_apply(w->server.kube, w->list, &how, &w->err);
+}
+
+static void test_created(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin(&w, objects);
+	assert_int_equal(apply(&w), 0);
+	assert_true(str_starts(w.told.text,
+			       "ConfigMap kubeflow-system/kubeflow-trainer-config: "
+			       "created\nDeployment kubeflow-system/d: created\n"));
+	end(&w);
+}
+
+/* A selector is immutable: the Deployment goes and comes. */
+static void test_another_selector(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin(&w, objects);
+	put(&w, "{'apiVersion':'apps/v1','kind':'Deployment','metadata':{'name':'d',"
+		"'namespace':'kubeflow-system'},'spec':{'selector':{'matchLabels':{"
+		"'old':'1'}}}}");
+	assert_int_equal(apply(&w), 0);
+	assert_non_null(strstr(w.told.text, "Deployment kubeflow-system/d: deleted: "));
+	assert_non_null(strstr(w.told.text, "Deployment kubeflow-system/d: created\n"));
+	assert_int_equal(objects_of(&w.server, "deployments"), 1);
+	end(&w);
+}
+
+/* Somebody else's settings stay, and the rest goes on. */
+static void test_settings_of_another_writer(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin(&w, objects);
+	apiserver_do(&w.server,
+		     "{'op':'fail','status':409,'n':1,'of':'PATCH configmaps'}");
+	assert_int_equal(apply(&w), 0);
+	assert_int_equal(objects_of(&w.server, "configmaps"), 0);
+	assert_int_equal(objects_of(&w.server, "deployments"), 1);
+	assert_false(str_starts(w.told.text, "ConfigMap kubeflow-system/"
+					     "kubeflow-trainer-config: created"));
+	end(&w);
+}
+
+#define MAP(name, labels)                                                 \
+	"{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'" name \
+	"','namespace':'n','labels':{" labels "}}}"
+#define RUNTIME(name, labels)                                       \
+	"{'apiVersion':'trainer.kubeflow.org/v1alpha1',"            \
+	"'kind':'ClusterTrainingRuntime','metadata':{'name':'" name \
+	"','labels':{" labels "}}}"
+
+static const char ours[] =
+	"[" MAP("ours", "") "," MAP("helm", "") "," MAP("theirs", "") "," MAP(
+		"gone", "") "," RUNTIME("builtin", "") "," RUNTIME("own", "") "]";
+
+static void put_all(struct world *w)
+{
+	begin(w, ours);
+	put(w, MAP("ours", ""));
+	put(w, MAP("helm", "'app.kubernetes.io/managed-by':'Helm'"));
+	put(w, MAP("theirs", "'app.kubernetes.io/part-of':'another'"));
+	put(w, RUNTIME("builtin", "'trainer.kubeflow.org/framework':'torch'"));
+	put(w, RUNTIME("own", ""));
+	put(w, "{'apiVersion':'trainer.kubeflow.org/v1alpha1','kind':'TrainJob',"
+	       "'metadata':{'name':'j','namespace':'n'},'spec':{'runtimeRef':{"
+	       "'apiGroup':'trainer.kubeflow.org','kind':'ClusterTrainingRuntime',"
+	       "'name':'builtin'}}}");
+}
+
+static void remove_all(struct world *w, bool dry_run)
+{
+	const struct remove_opts how = { dry_run, told_outcomes(&w->told) };
+
+	if (install_remove(w->server.kube, w->list, &how, &w->err))
+		fail_msg("%s", w->err.msg);
+}
+
+static void test_remove(void **state)
+{
+	struct world w;
+
+	(void)state;
+	put_all(&w);
+	remove_all(&w, true);
+	assert_non_null(strstr(w.told.text, "ConfigMap n/ours: would be removed\n"));
+	assert_int_equal(objects_of(&w.server, "configmaps"), 3);
+	w.told = (struct told){ 0 };
+	remove_all(&w, false);
+	assert_int_equal(objects_of(&w.server, "configmaps"), 2);
+	assert_int_equal(objects_of(&w.server, "clustertrainingruntimes"), 1);
+	assert_non_null(strstr(w.told.text, "ConfigMap n/ours: removed\n"));
+	assert_non_null(strstr(w.told.text, "ConfigMap n/helm: left: "));
+	assert_non_null(strstr(w.told.text, "ConfigMap n/theirs: left: "));
+	assert_non_null(strstr(w.told.text, "ClusterTrainingRuntime builtin: removed\n"));
+	assert_non_null(strstr(w.told.text, "ClusterTrainingRuntime own: left: "));
+	assert_null(strstr(w.told.text, "gone"));
+	assert_non_null(strstr(w.told.text, "note: warning: 1 TrainJob "));
+	assert_non_null(strstr(w.told.text, "n/j"));
+	end(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_created),
+		cmocka_unit_test(test_another_selector),
+		cmocka_unit_test(test_settings_of_another_writer),
+		cmocka_unit_test(test_remove),
+	};
+
+	return cmocka_run_group_tests_name("client/install", tests, NULL, NULL);
+}

@@ -1,0 +1,139 @@
+/* A submission against an API server: all is asked about before anything is stored. */
+#include "client/submit.h"
+
+#include "tests/unit/client/outcome_test.h"
+
+#define JOB                                                                      \
+	"apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nmetadata: {" \
+	"name: one}\nspec: {runtimeRef: {name: torch-distributed}}\n"
+#define CONFIG "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n---\n"
+
+struct world {
+	struct apiserver server;
+	char file[64];
+	struct told told;
+	struct submit_conf conf;
+	struct submission s;
+	struct error err;
+};
+
+static void begin(struct world *w, const char *text)
+{
+	int fd;
+
+	*w = (struct world){ .file = "/tmp/kftrainer-submit-XXXXXX" };
+	fd = mkstemp(w->file);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+	w->conf.job.file = w->file;
+	w->conf.job.default_ns = "team";
+	w->conf.out = told_outcomes(&w->told);
+	apiserver_start(&w->server);
+	if (submission_read(&w->s, w->server.kube, &w->conf, &w->err))
+		fail_msg("%s", w->err.msg);
+}
+
+static void end(struct world *w)
+{
+	submission_release(&w->s);
+	apiserver_stop(&w->server);
+	unlink(w->file);
+}
+
+static void test_asked_then_stored(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin(&w, CONFIG JOB);
+	assert_int_equal(submission_jobs(&w.s), 1);
+	assert_int_equal(submission_ask(&w.s, &w.err), 0);
+	assert_int_equal(w.s.refused + w.s.exist, 0);
+	assert_int_equal(objects_of(&w.server, "trainjobs"), 0);
+	assert_int_equal(objects_of(&w.server, "configmaps"), 0);
+	assert_string_equal(w.told.text, "");
+	assert_int_equal(submission_send(&w.s, &w.err), 0);
+	assert_string_equal(w.told.text, "ConfigMap team/settings: created\n"
+					 "TrainJob team/one: created\n");
+	assert_int_equal(objects_of(&w.server, "trainjobs"), 1);
+	end(&w);
+}
+
+static void test_a_name_that_is_taken(void **state)
+{
+	const struct kube_write plain = { 0 };
+	cleanup_json cJSON *other = NULL;
+	struct world w;
+
+	(void)state;
+	begin(&w, CONFIG JOB);
+	other = meta_new("trainer.kubeflow.org/v1alpha1", "TrainJob", "team", "one");
+	assert_int_equal(kube_create(w.server.kube, other, &plain, NULL, &w.err), 0);
+	assert_int_equal(submission_ask(&w.s, &w.err), 0);
+	assert_int_equal(w.s.exist, 1);
+	assert_int_equal(w.s.refused, 0);
+	assert_non_null(strstr(w.told.text, ":7:12: TrainJob team/one"));
+	end(&w);
+}
+
+/* What an API server would prune, with its place and what was meant. */
+static void test_own_warnings(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin(&w,
+	      "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\n"
+	      "metadata: {name: one}\nspec:\n  runtimeRef: {name: torch-distributed}\n"
+	      "  trainer: {numNode: 2}\n");
+	assert_int_equal(submission_ask(&w.s, &w.err), 0);
+	assert_int_equal(w.s.refused, 0);
+	assert_non_null(strstr(w.told.text, ":6:13: spec.trainer.numNode"));
+	assert_non_null(strstr(w.told.text, "numNodes"));
+	end(&w);
+}
+
+/* Refused after all: what was created before is deleted again. */
+static void test_taken_back(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin(&w, CONFIG JOB);
+	assert_int_equal(submission_ask(&w.s, &w.err), 0);
+	apiserver_do(&w.server, "{'op':'fail','status':422,'n':1,'of':'POST trainjobs'}");
+	assert_int_equal(submission_send(&w.s, &w.err), 0);
+	assert_int_equal(w.s.refused, 1);
+	assert_int_equal(objects_of(&w.server, "configmaps"), 0);
+	assert_non_null(strstr(w.told.text, "ConfigMap team/settings: deleted again\n"));
+	end(&w);
+}
+
+/* The way to the API server is no fault of the file. */
+static void test_a_server_that_fails(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin(&w, JOB);
+	apiserver_do(&w.server, "{'op':'unserved','on':true,'plural':'trainjobs'}");
+	assert_int_equal(submission_ask(&w.s, &w.err), -1);
+	assert_int_equal(w.err.kind, ERR_NOT_FOUND);
+	assert_non_null(strstr(w.err.msg, "kftrainer install"));
+	assert_int_equal(w.s.refused, 0);
+	end(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_asked_then_stored),
+		cmocka_unit_test(test_a_name_that_is_taken),
+		cmocka_unit_test(test_own_warnings),
+		cmocka_unit_test(test_taken_back),
+		cmocka_unit_test(test_a_server_that_fails),
+	};
+
+	return cmocka_run_group_tests_name("client/submit", tests, NULL, NULL);
+}

@@ -11,14 +11,13 @@
 #include "base/stop.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
-#include "client/changes.h"
+#include "client/deletion.h"
 #include "client/jobs.h"
 #include "cmd/claims.h"
 #include "cmd/cmd.h"
 #include "cmd/ui/cluster.h"
 #include "cmd/ui/pick.h"
 #include "local/state.h"
-#include "trainer/podcause.h"
 
 struct delete_opts {
 	struct where_opts where;
@@ -49,39 +48,13 @@ struct deleting {
 
 /* ---- of a cluster ---------------------------------------------------------------- */
 
-static int count_one(void *ctx, cJSON *take_obj, struct error *err)
-{
-	int64_t *n = ctx;
-
-	(void)err;
-	cJSON_Delete(take_obj);
-	++*n;
-	return 0;
-}
-
-/* -1: it may not be asked. */
-static int64_t count_pods(struct kube *k, const char *ns, const char *name)
-{
-	const struct kube_ref pods = { "v1", "Pod", ns, NULL };
-	cleanup_arena struct arena arena = { 0 };
-	const struct kube_select select = {
-		.label_selector = arena_printf(&arena, POD_JOBSET_LABEL "=%s", name),
-		.meta_only = true,
-	};
-	int64_t n = 0;
-	const struct kube_sink sink = { .on_item = count_one, .ctx = &n };
-	struct error unused = { 0 };
-
-	return kube_list(k, &pods, &select, &sink, NULL, &unused) ? -1 : n;
-}
-
 static int delete_one(void *ctx, const cJSON *job, struct error *err)
 {
 	struct deleting *d = ctx;
 	const char *ns = meta_namespace(job), *name = meta_name(job);
 	const struct kube_ref ref = job_ref(ns, name);
 	bool foreground = d->opts->wait || d->opts->foreground;
-	int64_t pods = count_pods(d->kube, ns, name);
+	int64_t pods = deletion_pods(d->kube, ns, name);
 
 	if (kube_delete(d->kube, &ref, foreground ? "Foreground" : "Background",
 			meta_uid(job), err)) {
@@ -101,44 +74,13 @@ static int delete_one(void *ctx, const cJSON *job, struct error *err)
 	return 0;
 }
 
-/* 1: it is gone; 0: the time is up. */
-static int wait_gone(struct deleting *d, const cJSON *job, int64_t until,
-		     struct error *err)
-{
-	const struct kube_ref ref = job_ref(meta_namespace(job), meta_name(job));
-	cleanup_changes struct changes *c = NULL;
-	bool there = false;
-
-	if (changes_new(&c, d->kube, NULL, NULL, err) ||
-	    changes_watch(c, &ref, NULL, NULL, err))
-		return -1;
-	for (;;) {
-		cleanup_change struct change change = { 0 };
-		int64_t left = until < 0 ? -1 : until - clock_ms();
-		int rc =
-			until >= 0 && left <= 0 ? 0 : changes_next(c, left, &change, err);
-
-		if (rc <= 0)
-			return rc;
-		/* One of the same name that is another is not ours to wait for. */
-		if (change.kind == CHANGE_ADDED || change.kind == CHANGE_MODIFIED)
-			there = str_eq(meta_uid(change.obj), meta_uid(job));
-		else if (change.kind == CHANGE_DELETED)
-			there = false;
-		else if (change.kind != CHANGE_SYNCED)
-			continue;
-		if (!there)
-			return 1;
-	}
-}
-
 static int wait_all(struct deleting *d, struct error *err)
 {
 	int64_t until = d->opts->timeout ? clock_ms() + d->opts->timeout : -1;
 	const cJSON *job;
 
 	json_each(job, d->going) {
-		int rc = wait_gone(d, job, until, err);
+		int rc = deletion_wait(d->kube, job, until, err);
 
 		if (rc < 0)
 			return -1;

@@ -6,6 +6,7 @@
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "client/runtimes.h"
 #include "cmd/cmd.h"
 #include "cmd/ui/cluster.h"
 #include "cmd/ui/out.h"
@@ -68,19 +69,6 @@ static int load(struct input *in, struct schema **schema, const struct opt_strs 
 	return bad ? EXIT_BAD_INPUT : 0;
 }
 
-static int on_runtime(void *list, cJSON *take_obj, struct error *err)
-{
-	(void)err;
-	cJSON_AddItemToArray(list, take_obj);
-	return 0;
-}
-
-static void on_restart(void *list)
-{
-	cJSON_Delete(((cJSON *)list)->child);
-	((cJSON *)list)->child = NULL;
-}
-
 /* Those of the namespace and of the whole cluster join `ret`, if there is a cluster. */
 static int list_cluster(cJSON *ret, const struct where_opts *where, struct error *err)
 {
@@ -90,23 +78,13 @@ static int list_cluster(cJSON *ret, const struct where_opts *where, struct error
 
 	if (where_connect(&kube, &ns, &arena, where, err))
 		return -1;
-	for (int cluster = 0; kube && cluster < 2; cluster++) {
-		cleanup_json cJSON *found = cJSON_CreateArray();
-		const struct kube_sink sink = { .on_item = on_runtime,
-						.on_restart = on_restart,
-						.ctx = found };
-		const struct kube_ref ref = { TRAINER_API_VERSION,
-					      cluster ? CLUSTER_RUNTIME_KIND
-						      : RUNTIME_KIND,
-					      cluster ? NULL : ns, NULL };
-
-		if (kube_list(kube, &ref, NULL, &sink, NULL, err))
-			return -1;
-		while (found->child)
-			cJSON_AddItemToArray(
-				ret, cJSON_DetachItemViaPointer(found, found->child));
-	}
-	return 0;
+	if (!kube)
+		return 0;
+	return runtime_list(kube, RUNTIME_KIND, ns, false, ret, err) ||
+			       runtime_list(kube, CLUSTER_RUNTIME_KIND, ns, false, ret,
+					    err)
+		       ? -1
+		       : 0;
 }
 
 static const char *from(const struct input *in, const cJSON *obj)

@@ -8,8 +8,8 @@
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "client/jobs.h"
 #include "client/queue.h"
+#include "client/suspension.h"
 #include "cmd/cmd.h"
 #include "trainer/trainjob.h"
 #include "trainer/trainjob_status.h"
@@ -27,59 +27,30 @@ struct suspending {
 	size_t ended; /* that --all and --selector leave out */
 };
 
-/* true: the queue has done it, or has failed to (*rc). */
-static bool by_queue(const struct suspending *s, const cJSON *job, int *rc,
-		     struct error *err)
-{
-	const char *queue = queue_of(job), *name = meta_name(job);
-	enum queue_answer answer = QUEUE_NONE;
-
-	*rc = queue ? queue_set_active(s->kube, job, !s->suspend, &answer, err) : 0;
-	if (*rc)
-		return true;
-	if (answer == QUEUE_NONE)
-		return false;
-	if (answer == QUEUE_SET_ALREADY)
-		printf("trainjob %s %s\n", name,
-		       s->suspend ? "is suspended already"
-				  : "is not suspended; it is the queue that starts it");
-	else
-		printf("trainjob %s %s (its Workload in queue %s is %s)\n", name,
-		       s->suspend ? "suspended" : "resumed", queue,
-		       s->suspend ? "not active" : "active again");
-	return true;
-}
-
 static int set_suspend(void *ctx, const cJSON *job, struct error *err)
 {
 	struct suspending *s = ctx;
-	const char *name = meta_name(job), *word = s->suspend ? "suspended" : "resumed";
-	const struct kube_ref ref = job_ref(meta_namespace(job), name);
-	const struct kube_write how = { .manager = "kftrainer", .meta_only = true };
-	cleanup_json cJSON *patch = cJSON_CreateObject();
-	int rc;
+	const char *word = s->suspend ? "suspended" : "resumed";
+	enum suspension result;
 
 	if (status_finished(tj_status(job)) && !s->named) {
 		s->ended++;
 		return 0;
 	}
-	if (status_finished(tj_status(job)))
-		return error_set(err, ERR_CONFLICT,
-				 "TrainJob %s is %s: one that has ended cannot be %s",
-				 name, status_state(tj_status(job)), word);
-	if (meta_is_deleted(job))
-		return error_set(err, ERR_CONFLICT, "TrainJob %s is being deleted", name);
-	if (by_queue(s, job, &rc, err))
-		return rc;
-	if (tj_suspend(job) == s->suspend) {
-		printf("trainjob %s %s\n", name,
-		       s->suspend ? "is suspended already" : "is not suspended");
-		return 0;
-	}
-	tj_set_suspend(patch, s->suspend);
-	if (kube_merge_patch(s->kube, &ref, patch, &how, NULL, err))
+	if (suspension_set(s->kube, job, s->suspend, &result, err))
 		return -1;
-	printf("trainjob %s %s\n", name, word);
+	printf("trainjob %s ", meta_name(job));
+	if (result == SUSPENSION_SET)
+		puts(word);
+	else if (result == SUSPENSION_SET_BY_QUEUE)
+		printf("%s (its Workload in queue %s is %s)\n", word, queue_of(job),
+		       s->suspend ? "not active" : "active again");
+	else if (s->suspend)
+		puts("is suspended already");
+	else
+		puts(result == SUSPENSION_UNCHANGED
+			     ? "is not suspended"
+			     : "is not suspended; it is the queue that starts it");
 	return 0;
 }
 

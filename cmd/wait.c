@@ -3,7 +3,6 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "api/meta.h"
 #include "base/cleanup.h"
@@ -11,6 +10,7 @@
 #include "base/stop.h"
 #include "base/str.h"
 #include "client/changes.h"
+#include "client/goal.h"
 #include "client/jobs.h"
 #include "cmd/cmd.h"
 #include "cmd/ui/cluster.h"
@@ -39,92 +39,6 @@ static const struct opt opts_table[] = {
 		     struct wait_opts, timeout, 1, OPT_LONGEST),
 	{ .type = OPT_END },
 };
-
-/* ---- what is waited for ---------------------------------------------------------- */
-
-enum goal_kind {
-	GOAL_COMPLETE,
-	GOAL_FAILED,
-	GOAL_FINISHED,
-	GOAL_RUNNING,
-	GOAL_SUSPENDED,
-	GOAL_DELETED,
-	N_GOALS,
-	GOAL_CONDITION = N_GOALS,
-};
-static const char *const goals[N_GOALS] = { "complete", "failed",    "finished",
-					    "running",  "suspended", "deleted" };
-
-struct goal {
-	enum goal_kind kind;
-	const char *type, *status; /* of a condition */
-};
-
-static int read_goal(struct goal *ret, struct arena *arena, const char *text,
-		     struct error *err)
-{
-	const char *condition = text ? str_after(text, "condition=") : NULL;
-	char *type, *equals;
-
-	*ret = (struct goal){ .kind = GOAL_COMPLETE };
-	if (!text)
-		return 0;
-	for (int i = 0; i < N_GOALS; i++) {
-		if (strcasecmp(text, goals[i]) != 0 &&
-		    !(i == GOAL_DELETED && !strcasecmp(text, "delete")))
-			continue;
-		ret->kind = (enum goal_kind)i;
-		return 0;
-	}
-	if (!condition || !*condition)
-		return error_set(err, ERR_USAGE,
-				 "--for %s: want complete, failed, finished, running, "
-				 "suspended, deleted or condition=TYPE",
-				 text);
-	type = arena_strdup(arena, condition);
-	equals = strchr(type, '=');
-	if (equals)
-		*equals++ = 0;
-	*ret = (struct goal){ GOAL_CONDITION, type, equals ? equals : "True" };
-	return 0;
-}
-
-enum verdict { WAIT_ON, REACHED, MISSED };
-
-static enum verdict judge_end(bool reached, bool over)
-{
-	if (reached)
-		return REACHED;
-	return over ? MISSED : WAIT_ON;
-}
-
-/* job NULL: it is not there any more. */
-static enum verdict judge(const struct goal *goal, const cJSON *job)
-{
-	const cJSON *status = tj_status(job);
-	bool over = !job || status_finished(status);
-	bool failed = status_is_true(status, COND_FAILED);
-
-	switch (goal->kind) {
-	case GOAL_COMPLETE:
-		return judge_end(job && over && !failed, over);
-	case GOAL_FAILED:
-		return judge_end(failed, over);
-	case GOAL_FINISHED:
-		return judge_end(job && over, over);
-	case GOAL_RUNNING:
-		return judge_end(job && str_eq(status_state(status), "Running"), over);
-	case GOAL_SUSPENDED:
-		return judge_end(job && str_eq(status_state(status), "Suspended"), over);
-	case GOAL_DELETED:
-		return judge_end(!job, false);
-	default:
-		return judge_end(
-			str_eq(json_str(status_condition(status, goal->type), "status"),
-			       goal->status),
-			over);
-	}
-}
 
 /* ---- waiting ------------------------------------------------------------------------ */
 
@@ -182,7 +96,7 @@ static int watch(struct waiting *w, struct error *err)
 
 		if (rc <= 0)
 			return rc;
-		if (take_change(w, &change) && judge(&w->goal, w->job) != WAIT_ON)
+		if (take_change(w, &change) && goal_judge(&w->goal, w->job) != WAIT_ON)
 			return 1;
 	}
 }
@@ -200,7 +114,7 @@ static int watch_local(struct waiting *w, struct error *err)
 		}
 		cJSON_Delete(w->job);
 		w->job = job;
-		if (judge(&w->goal, w->job) != WAIT_ON)
+		if (goal_judge(&w->goal, w->job) != WAIT_ON)
 			return 1;
 		if (w->until >= 0 && clock_ms() >= w->until)
 			return 0;
@@ -237,14 +151,14 @@ static int wait_for(struct waiting *w, struct error *err)
 		*err = (struct error){ 0 };
 	else if (rc)
 		return -1;
-	rc = w->kube && judge(&w->goal, w->job) != WAIT_ON;
+	rc = w->kube && goal_judge(&w->goal, w->job) != WAIT_ON;
 	if (!rc)
 		rc = w->kube ? watch(w, err) : watch_local(w, err);
 	if (rc < 0)
 		return -1;
 	if (!rc)
 		return timed_out(w);
-	if (judge(&w->goal, w->job) == MISSED)
+	if (goal_judge(&w->goal, w->job) == MISSED)
 		return tell_missed(w);
 	if (w->job)
 		printf("trainjob %s is %s\n", w->name, status_state(tj_status(w->job)));
@@ -264,7 +178,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 
 	if (!argc)
 		return error_set(err, ERR_USAGE, "say for which job");
-	if (refer_jobs(argv, err) || read_goal(&w.goal, &arena, opts->goal, err) ||
+	if (refer_jobs(argv, err) || goal_read(&w.goal, &arena, opts->goal, err) ||
 	    where_connect(&k, &w.ns, &arena, &opts->where, err))
 		return -1;
 	w.kube = k;

@@ -237,3 +237,16 @@ const char *meta_title(struct arena *arena, const cJSON *obj)
 	return arena_printf(arena, "%s %s%s%s", meta_kind(obj), ns ? ns : "",
 			    ns ? "/" : "", meta_name(obj));
 }
+
+const char **meta_names(struct arena *arena, const cJSON *list)
+{
+	size_t n = (size_t)cJSON_GetArraySize(list) + 1;
+	const char **names = arena_alloc(arena, n * sizeof(*names));
+	const cJSON *obj;
+
+	n = 0;
+	json_each(obj, list)
+		if (meta_name(obj))
+			names[n++] = meta_name(obj);
+	return names;
+}

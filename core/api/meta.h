@@ -58,4 +58,7 @@ void meta_overlay(cJSON *onto_map, const cJSON *map);
 /* "Deployment kubeflow-system/kubeflow-trainer-controller-manager". */
 const char *meta_title(struct arena *arena, const cJSON *obj);
 
+/* The names of a list's objects, those that have one; ends with NULL. In the arena. */
+const char **meta_names(struct arena *arena, const cJSON *list);
+
 #endif

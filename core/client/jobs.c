@@ -46,17 +46,14 @@ static int not_found(struct kube *k, const char *ns, const char *name, struct er
 	cleanup_arena struct arena arena = { 0 };
 	struct error unused = { 0 };
 	const char **names, *hint;
-	const cJSON *job;
 	size_t n = 0;
 
 	if (kube_list(k, &all, &select, &sink, NULL, &unused))
 		return error_set(err, ERR_NOT_FOUND, "no TrainJob %s in namespace %s",
 				 name, ns);
-	names = arena_alloc(&arena,
-			    ((size_t)cJSON_GetArraySize(list) + 1) * sizeof(*names));
-	json_each(job, list)
-		if (meta_name(job))
-			names[n++] = meta_name(job);
+	names = meta_names(&arena, list);
+	while (names[n])
+		n++;
 	hint = nearest_hint(&arena, name, names);
 	if (*hint)
 		return error_set(err, ERR_NOT_FOUND, "no TrainJob %s in namespace %s%s",

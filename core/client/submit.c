@@ -13,6 +13,7 @@
 #include "client/jobs.h"
 #include "client/permission.h"
 #include "client/refusal.h"
+#include "client/runtimes.h"
 #include "trainer/api.h"
 #include "trainer/trainjob.h"
 
@@ -126,66 +127,31 @@ static void gather(struct submission *s, const char *ns)
 
 /* ---- what is said of it ----------------------------------------------------------- */
 
-/* The names of the runtimes that the job could have meant. */
-static int on_runtime(void *ctx, cJSON *take_obj, struct error *err)
-{
-	struct opt_strs *names = ctx;
-	const char *name = meta_name(take_obj);
-
-	(void)err;
-	names->list = xreallocarray(names->list, names->n + 2, sizeof(*names->list));
-	names->list[names->n++] = xstrdup(name ? name : "");
-	names->list[names->n] = NULL;
-	cJSON_Delete(take_obj);
-	return 0;
-}
-
-static struct kube_ref runtime_at(const char *kind, const char *ns, const char *name)
-{
-	bool cluster = str_eq(kind, CLUSTER_RUNTIME_KIND);
-
-	return (struct kube_ref){ TRAINER_API_VERSION, kind, cluster ? NULL : ns, name };
-}
-
-static int list_runtimes(struct submission *s, const char *kind, const char *ns,
-			 struct opt_strs *names)
-{
-	const struct kube_ref all = runtime_at(kind, ns, NULL);
-	const struct kube_select select = { .meta_only = true };
-	const struct kube_sink sink = { .on_item = on_runtime, .ctx = names };
-	struct error ignored = { 0 };
-
-	return kube_list(s->kube, &all, &select, &sink, NULL, &ignored);
-}
-
 /* "; did you mean 'a'?", where the cluster lacks the runtime; or "". */
 static const char *runtime_hint(struct arena *arena, struct submission *s,
 				const struct submit_item *item)
 {
 	struct runtime_ref ref = tj_runtime_ref(item->doc->obj);
-	const char *ns = meta_namespace(item->doc->obj);
-	struct opt_strs names = { 0 };
-	const char *ret = "";
-	int rc = list_runtimes(s, ref.kind, ns, &names);
+	const char *ns = meta_namespace(item->doc->obj), *hint;
+	cleanup_json cJSON *list = cJSON_CreateArray();
+	/* a mere name might be of either kind */
+	bool either = !job_opts_file(&s->job) && !s->job.runtime_kind;
+	struct error ignored = { 0 };
+	const char **names;
 
-	if (!job_opts_file(&s->job) &&
-	    !s->job.runtime_kind) /* a mere name, which might be of either kind */
-		rc |= list_runtimes(s, RUNTIME_KIND, ns, &names);
-	if (rc)
-		ret = "";
-	else if (!names.n)
-		ret = "; there is none here: 'kftrainer install --runtimes' brings those "
-		      "that are built in";
-	else if (!str_in(ref.name, names.list)) {
-		ret = nearest_hint(arena, ref.name, names.list);
-		if (!*ret)
-			ret = arena_printf(arena, "; there are: %s",
-					   str_join(arena, names.list, ", "));
-	}
-	for (size_t i = 0; i < names.n; i++)
-		free((char *)names.list[i]);
-	free(names.list);
-	return ret;
+	if (runtime_list(s->kube, ref.kind, ns, true, list, &ignored) ||
+	    (either && runtime_list(s->kube, RUNTIME_KIND, ns, true, list, &ignored)))
+		return "";
+	if (!list->child)
+		return "; there is none here: 'kftrainer install --runtimes' brings "
+		       "those that are built in";
+	names = meta_names(arena, list);
+	if (str_in(ref.name, names))
+		return "";
+	hint = nearest_hint(arena, ref.name, names);
+	return *hint ? hint
+		     : arena_printf(arena, "; there are: %s",
+				    str_join(arena, names, ", "));
 }
 
 static bool is_told(const struct refusals *r, const char *path)
@@ -495,7 +461,7 @@ int submission_send(struct submission *s, struct error *err)
 static int has_runtime(void *ctx, const struct runtime_name *which, struct error *err)
 {
 	const struct submission *s = ctx;
-	const struct kube_ref ref = runtime_at(which->kind, which->ns, which->name);
+	const struct kube_ref ref = runtime_ref_at(which->kind, which->ns, which->name);
 	cleanup_json cJSON *there = NULL;
 	struct error why = { 0 };
 

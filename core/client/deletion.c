@@ -1,0 +1,65 @@
+/* deletion.c - count its pods, watch it go (client/deletion.h). */
+#include "client/deletion.h"
+
+#include "api/meta.h"
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "client/changes.h"
+#include "client/jobs.h"
+#include "trainer/podcause.h"
+
+static int count_one(void *ctx, cJSON *take_obj, struct error *err)
+{
+	int64_t *n = ctx;
+
+	(void)err;
+	cJSON_Delete(take_obj);
+	++*n;
+	return 0;
+}
+
+int64_t deletion_pods(struct kube *k, const char *ns, const char *name)
+{
+	const struct kube_ref pods = { "v1", "Pod", ns, NULL };
+	cleanup_arena struct arena arena = { 0 };
+	const struct kube_select select = {
+		.label_selector = arena_printf(&arena, POD_JOBSET_LABEL "=%s", name),
+		.meta_only = true,
+	};
+	int64_t n = 0;
+	const struct kube_sink sink = { .on_item = count_one, .ctx = &n };
+	struct error unused = { 0 };
+
+	return kube_list(k, &pods, &select, &sink, NULL, &unused) ? -1 : n;
+}
+
+int deletion_wait(struct kube *k, const cJSON *job, int64_t until, struct error *err)
+{
+	const struct kube_ref ref = job_ref(meta_namespace(job), meta_name(job));
+	cleanup_changes struct changes *c = NULL;
+	bool there = false;
+
+	if (changes_new(&c, k, NULL, NULL, err) ||
+	    changes_watch(c, &ref, NULL, NULL, err))
+		return -1;
+	for (;;) {
+		cleanup_change struct change change = { 0 };
+		int64_t left = until < 0 ? -1 : until - clock_ms();
+		int rc =
+			until >= 0 && left <= 0 ? 0 : changes_next(c, left, &change, err);
+
+		if (rc <= 0)
+			return rc;
+		/* One of the same name with another uid is not ours to wait for. */
+		if (change.kind == CHANGE_ADDED || change.kind == CHANGE_MODIFIED)
+			there = str_eq(meta_uid(change.obj), meta_uid(job));
+		else if (change.kind == CHANGE_DELETED)
+			there = false;
+		else if (change.kind != CHANGE_SYNCED)
+			continue;
+		if (!there)
+			return 1;
+	}
+}

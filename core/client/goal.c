@@ -1,0 +1,74 @@
+/* goal.c - what a state is called, and whether a job has reached it (client/goal.h). */
+#include "client/goal.h"
+
+#include <string.h>
+
+#include "base/str.h"
+#include "trainer/api.h"
+#include "trainer/trainjob.h"
+#include "trainer/trainjob_status.h"
+
+static const char *const goals[N_GOALS] = { "complete", "failed",    "finished",
+					    "running",  "suspended", "deleted" };
+
+int goal_read(struct goal *ret, struct arena *arena, const char *text, struct error *err)
+{
+	const char *condition = text ? str_after(text, "condition=") : NULL;
+	char *type, *equals;
+
+	*ret = (struct goal){ .kind = GOAL_COMPLETE };
+	if (!text)
+		return 0;
+	for (int i = 0; i < N_GOALS; i++) {
+		if (strcasecmp(text, goals[i]) != 0 &&
+		    !(i == GOAL_DELETED && !strcasecmp(text, "delete")))
+			continue;
+		ret->kind = (enum goal_kind)i;
+		return 0;
+	}
+	if (!condition || !*condition)
+		return error_set(err, ERR_USAGE,
+				 "--for %s: want complete, failed, finished, running, "
+				 "suspended, deleted or condition=TYPE",
+				 text);
+	type = arena_strdup(arena, condition);
+	equals = strchr(type, '=');
+	if (equals)
+		*equals++ = 0;
+	*ret = (struct goal){ GOAL_CONDITION, type, equals ? equals : "True" };
+	return 0;
+}
+
+static enum verdict judge_end(bool reached, bool over)
+{
+	if (reached)
+		return REACHED;
+	return over ? MISSED : WAIT_ON;
+}
+
+enum verdict goal_judge(const struct goal *goal, const cJSON *job)
+{
+	const cJSON *status = tj_status(job);
+	bool over = !job || status_finished(status);
+	bool failed = status_is_true(status, COND_FAILED);
+
+	switch (goal->kind) {
+	case GOAL_COMPLETE:
+		return judge_end(job && over && !failed, over);
+	case GOAL_FAILED:
+		return judge_end(failed, over);
+	case GOAL_FINISHED:
+		return judge_end(job && over, over);
+	case GOAL_RUNNING:
+		return judge_end(job && str_eq(status_state(status), "Running"), over);
+	case GOAL_SUSPENDED:
+		return judge_end(job && str_eq(status_state(status), "Suspended"), over);
+	case GOAL_DELETED:
+		return judge_end(!job, false);
+	default:
+		return judge_end(
+			str_eq(json_str(status_condition(status, goal->type), "status"),
+			       goal->status),
+			over);
+	}
+}

@@ -1,0 +1,37 @@
+/*
+ * goal.h - the state that somebody waits for a TrainJob to reach. Pure.
+ */
+#ifndef CLIENT_GOAL_H
+#define CLIENT_GOAL_H
+
+#include "base/arena.h"
+#include "base/json.h"
+
+enum goal_kind {
+	GOAL_COMPLETE,
+	GOAL_FAILED,
+	GOAL_FINISHED,
+	GOAL_RUNNING,
+	GOAL_SUSPENDED,
+	GOAL_DELETED,
+	N_GOALS,
+	GOAL_CONDITION = N_GOALS,
+};
+
+struct goal {
+	enum goal_kind kind;
+	const char *type, *status; /* of a condition; in the arena of goal_read() */
+};
+
+/*
+ * "complete", ..., "deleted" in any case, "delete", "condition=TYPE[=STATUS]"; NULL is
+ * complete. ERR_USAGE lists them.
+ */
+MUST_CHECK int goal_read(struct goal *ret, struct arena *arena, const char *text,
+			 struct error *err);
+
+/* MISSED: it has ended otherwise, or is deleted, and cannot reach it any more. */
+enum verdict { WAIT_ON, REACHED, MISSED };
+enum verdict goal_judge(const struct goal *goal, const cJSON *job); /* NULL: deleted */
+
+#endif

@@ -1,0 +1,151 @@
+/* Jobs suspended, resumed and deleted, and runtimes listed, against an API server. */
+#include "client/deletion.h"
+#include "client/jobs.h"
+#include "client/runtimes.h"
+#include "client/suspension.h"
+#include "tests/unit/client/outcome_test.h"
+#include "trainer/api.h"
+#include "trainer/trainjob.h"
+
+static void put(struct apiserver *s, const char *api_version, const char *kind,
+		const char *ns, const char *name)
+{
+	const struct kube_write plain = { 0 };
+	cleanup_json cJSON *obj = meta_new(api_version, kind, ns, name);
+	struct error err = { 0 };
+
+	if (kube_create(s->kube, obj, &plain, NULL, &err))
+		fail_msg("%s", err.msg);
+}
+
+static cJSON *job_now(struct apiserver *s)
+{
+	struct error err = { 0 };
+	cJSON *job = NULL;
+
+	if (job_get(s->kube, "a", "one", &job, &err))
+		fail_msg("%s", err.msg);
+	return job;
+}
+
+static void test_suspend_and_resume(void **state)
+{
+	static const struct {
+		bool suspend;
+		enum suspension want;
+	} steps[] = {
+		{ false, SUSPENSION_UNCHANGED },
+		{ true, SUSPENSION_SET },
+		{ true, SUSPENSION_UNCHANGED },
+		{ false, SUSPENSION_SET },
+	};
+	struct apiserver s = { 0 };
+
+	(void)state;
+	apiserver_start(&s);
+	put(&s, TRAINER_API_VERSION, TRAINJOB_KIND, "a", "one");
+	for (size_t i = 0; i < N_ROWS(steps); i++) {
+		cleanup_json cJSON *before = job_now(&s), *after = NULL;
+		enum suspension result;
+		struct error err = { 0 };
+
+		assert_int_equal(
+			suspension_set(s.kube, before, steps[i].suspend, &result, &err),
+			0);
+		check_int("step", (int)result, (int)steps[i].want);
+		after = job_now(&s);
+		assert_int_equal(tj_suspend(after), steps[i].suspend);
+	}
+	apiserver_stop(&s);
+}
+
+static void test_what_cannot_be_suspended(void **state)
+{
+	static const char *const jobs[] = {
+		"{\"metadata\":{\"name\":\"one\"},\"status\":{\"conditions\":[{\"type\":"
+		"\"Complete\",\"status\":\"True\"}]}}",
+		"{\"metadata\":{\"name\":\"one\",\"deletionTimestamp\":"
+		"\"2026-01-01T00:00:00Z\"}}",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ROWS(jobs); i++) {
+		cleanup_json cJSON *job = doc_of(jobs[i]);
+		enum suspension result;
+		struct error err = { 0 };
+
+		assert_int_equal(suspension_set(NULL, job, true, &result, &err), -1);
+		assert_int_equal(err.kind, ERR_CONFLICT);
+	}
+}
+
+static void test_gone(void **state)
+{
+	const struct kube_ref ref = job_ref("a", "one");
+	struct apiserver s = { 0 };
+	cleanup_json cJSON *job = NULL;
+	struct error err = { 0 };
+
+	(void)state;
+	apiserver_start(&s);
+	put(&s, TRAINER_API_VERSION, TRAINJOB_KIND, "a", "one");
+	job = job_now(&s);
+	assert_int_equal(deletion_wait(s.kube, job, clock_ms() + 300, &err), 0);
+	assert_int_equal(kube_delete(s.kube, &ref, "Background", meta_uid(job), &err), 0);
+	assert_int_equal(deletion_wait(s.kube, job, -1, &err), 1);
+	/* one of its name that came after it is another job */
+	put(&s, TRAINER_API_VERSION, TRAINJOB_KIND, "a", "one");
+	assert_int_equal(deletion_wait(s.kube, job, -1, &err), 1);
+	apiserver_stop(&s);
+}
+
+static void test_pods(void **state)
+{
+	struct apiserver s = { 0 };
+
+	(void)state;
+	apiserver_start(&s);
+	assert_int_equal(deletion_pods(s.kube, "a", "one"), 0);
+	put(&s, "v1", "Pod", "a", "one-node-0-0");
+	assert_int_equal(deletion_pods(s.kube, "a", "one"), 1);
+	apiserver_do(&s, "{'op':'deny','on':true,'plural':'pods'}");
+	assert_int_equal(deletion_pods(s.kube, "a", "one"), -1);
+	apiserver_stop(&s);
+}
+
+static void test_runtimes(void **state)
+{
+	struct apiserver s = { 0 };
+	cleanup_json cJSON *list = cJSON_CreateArray();
+	struct error err = { 0 };
+
+	(void)state;
+	apiserver_start(&s);
+	put(&s, TRAINER_API_VERSION, RUNTIME_KIND, "a", "mine");
+	put(&s, TRAINER_API_VERSION, CLUSTER_RUNTIME_KIND, NULL, "ours");
+	assert_int_equal(runtime_list(s.kube, RUNTIME_KIND, "a", true, list, &err), 0);
+	assert_int_equal(
+		runtime_list(s.kube, CLUSTER_RUNTIME_KIND, "a", true, list, &err), 0);
+	assert_int_equal(cJSON_GetArraySize(list), 2);
+	assert_string_equal(meta_name(list->child), "mine");
+	assert_string_equal(meta_name(list->child->next), "ours");
+	apiserver_do(&s, "{'op':'deny','on':true,'plural':'trainingruntimes'}");
+	assert_int_equal(runtime_list(s.kube, RUNTIME_KIND, "a", true, list, &err), -1);
+	assert_int_equal(cJSON_GetArraySize(list), 2);
+	assert_null(runtime_ref_at(CLUSTER_RUNTIME_KIND, "a", "x").ns);
+	assert_string_equal(runtime_ref_at(RUNTIME_KIND, "a", "x").ns, "a");
+	apiserver_stop(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_suspend_and_resume),
+		cmocka_unit_test(test_what_cannot_be_suspended),
+		cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_pods),
+		cmocka_unit_test(test_runtimes),
+	};
+
+	return cmocka_run_group_tests_name("client/changing", tests, NULL, NULL);
+}

@@ -1,0 +1,105 @@
+/* What `wait --for` means, and when a job has come to it. */
+#include "client/goal.h"
+
+#include "base/str.h"
+#include "tests/unit/base/base_test.h"
+
+static void test_read(void **state)
+{
+	static const struct {
+		const char *text;
+		int kind; /* -1: refused */
+		const char *type, *status;
+	} rows[] = {
+		{ NULL, GOAL_COMPLETE, NULL, NULL },
+		{ "complete", GOAL_COMPLETE, NULL, NULL },
+		{ "Failed", GOAL_FAILED, NULL, NULL },
+		{ "finished", GOAL_FINISHED, NULL, NULL },
+		{ "running", GOAL_RUNNING, NULL, NULL },
+		{ "suspended", GOAL_SUSPENDED, NULL, NULL },
+		{ "delete", GOAL_DELETED, NULL, NULL },
+		{ "deleted", GOAL_DELETED, NULL, NULL },
+		{ "condition=Ready", GOAL_CONDITION, "Ready", "True" },
+		{ "condition=Ready=False", GOAL_CONDITION, "Ready", "False" },
+		{ "condition=", -1, NULL, NULL },
+		{ "condition", -1, NULL, NULL },
+		{ "completed", -1, NULL, NULL },
+		{ "", -1, NULL, NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ROWS(rows); i++) {
+		cleanup_arena struct arena arena = { 0 };
+		struct goal goal = { 0 };
+		struct error err = { 0 };
+		int rc = goal_read(&goal, &arena, rows[i].text, &err);
+
+		check_int(rows[i].text, rc, rows[i].kind < 0 ? -1 : 0);
+		if (rc) {
+			assert_int_equal(err.kind, ERR_USAGE);
+			continue;
+		}
+		check_int(rows[i].text, (int)goal.kind, rows[i].kind);
+		check_text(rows[i].text, goal.type, rows[i].type);
+		check_text(rows[i].text, goal.status, rows[i].status);
+	}
+}
+
+#define CONDITION(type) \
+	"{\"status\":{\"conditions\":[{\"type\":\"" type "\",\"status\":\"True\"}]}}"
+#define RUNNING \
+	"{\"status\":{\"jobsStatus\":[{\"name\":\"node\",\"active\":1,\"ready\":1}]}}"
+
+enum { NEW, RUNS, SUSPENDED, COMPLETE, FAILED, DELETED, N_STATES };
+static const char *const jobs[N_STATES] = {
+	[NEW] = "{}",
+	[RUNS] = RUNNING,
+	[SUSPENDED] = CONDITION("Suspended"),
+	[COMPLETE] = CONDITION("Complete"),
+	[FAILED] = CONDITION("Failed"),
+};
+
+static void test_judge(void **state)
+{
+	/* in the order of the states above */
+	static const struct {
+		const char *goal;
+		enum verdict want[N_STATES];
+	} rows[] = {
+		{ "complete", { WAIT_ON, WAIT_ON, WAIT_ON, REACHED, MISSED, MISSED } },
+		{ "failed", { WAIT_ON, WAIT_ON, WAIT_ON, MISSED, REACHED, MISSED } },
+		{ "finished", { WAIT_ON, WAIT_ON, WAIT_ON, REACHED, REACHED, MISSED } },
+		{ "running", { WAIT_ON, REACHED, WAIT_ON, MISSED, MISSED, MISSED } },
+		{ "suspended", { WAIT_ON, WAIT_ON, REACHED, MISSED, MISSED, MISSED } },
+		{ "deleted", { WAIT_ON, WAIT_ON, WAIT_ON, WAIT_ON, WAIT_ON, REACHED } },
+		{ "condition=Suspended",
+		  { WAIT_ON, WAIT_ON, REACHED, MISSED, MISSED, MISSED } },
+		{ "condition=Failed",
+		  { WAIT_ON, WAIT_ON, WAIT_ON, MISSED, REACHED, MISSED } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ROWS(rows); i++) {
+		cleanup_arena struct arena arena = { 0 };
+		struct error err = { 0 };
+		struct goal goal;
+
+		assert_int_equal(goal_read(&goal, &arena, rows[i].goal, &err), 0);
+		for (int k = 0; k < N_STATES; k++) {
+			cleanup_json cJSON *job = jobs[k] ? doc_of(jobs[k]) : NULL;
+
+			check_int(rows[i].goal, (int)goal_judge(&goal, job),
+				  (int)rows[i].want[k]);
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_read),
+		cmocka_unit_test(test_judge),
+	};
+
+	return cmocka_run_group_tests_name("client/goal", tests, NULL, NULL);
+}

@@ -27,10 +27,10 @@ NEEDS_store   := cloud net base
 NEEDS_trainer := api base
 NEEDS_convert := trainer api base
 NEEDS_plugins := trainer api base
-NEEDS_spec    := plugins trainer api assets base
-NEEDS_client  := kube spec plugins trainer net api assets base
+NEEDS_spec    := plugins trainer pack net api assets base
+NEEDS_client  := kube spec plugins trainer pack net api assets base
 NEEDS_manager := kube plugins trainer net api assets base
-NEEDS_local   := trainer net api base
+NEEDS_local   := trainer pack net api base
 NEEDS_cache   := store cloud arrow net base
 NEEDS_mpi     := net base
 NEEDS_gpu     := base
@@ -162,7 +162,7 @@ cli: kftrainer $(SANOUT)/tests/golden/golden
 	@tests/run.sh cli $(wildcard tests/cli/test_*)
 # tests/fuzz/README says what a target is. Unit tests run each over its corpus.
 FUZZ    := $(wildcard tests/fuzz/fuzz_*.c)
-FUZZED  := mpi client manager kube store cloud pack local plugins convert trainer net api assets base
+FUZZED  := mpi client spec manager kube store cloud pack local plugins convert trainer net api assets base
 $(FUZZ:%.c=$(SANOUT)/%): $(SANOUT)/%: $(SANOUT)/%.c.o $(SANOUT)/tests/fuzz/replay.c.o \
   $(foreach r,$(FUZZED),$(SANOUT)/lib$(r).a)
 	$(call say,LD,$@) clang $(SANLINK) -o $@ $^ -L$(SANROOT)/lib $(LIBS) -lm

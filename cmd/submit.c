@@ -5,25 +5,37 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "api/meta.h"
+#include "assets/assets.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/stop.h"
 #include "base/str.h"
+#include "base/xmalloc.h"
 #include "client/submit.h"
 #include "cmd/cmd.h"
-#include "cmd/local.h"
 #include "cmd/ui/cluster.h"
 #include "cmd/ui/follow.h"
 #include "cmd/ui/out.h"
 #include "cmd/ui/render.h"
-#include "cmd/workspace.h"
+#include "cmd/ui/shipment_view.h"
+#include "cmd/ui/viewer.h"
+#include "gpu/gpu.h"
+#include "local/initializers.h"
+#include "local/run.h"
 #include "local/shmdir.h"
 #include "local/state.h"
+#include "local/workspace_mount.h"
+#include "plugins/plugins.h"
 #include "spec/job.h"
 #include "spec/refer.h"
+#include "spec/shipment.h"
+#include "trainer/framework.h"
+#include "trainer/runtime.h"
 
 #define SCRIPT_RUNTIME "torch-distributed"
 
@@ -173,6 +185,120 @@ static int check_opts(const struct submit_opts *opts, struct error *err)
 	return workspace_check_opts(&opts->workspace, opts->local, err);
 }
 
+static const char *format_of(const struct submit_opts *opts)
+{
+	if (opts->output)
+		return render_formats[opts->output - 1];
+	return opts->dry_run == DRY_RUN_CLIENT ? render_formats[0] : NULL;
+}
+
+/* ---- on this machine --------------------------------------------------------------- */
+
+/* What the run calls has a viewer for its context: the first member. */
+struct watcher {
+	struct viewer viewer;
+	const char *format;
+};
+
+static void on_begin(void *ctx, const cJSON *trainjob)
+{
+	struct watcher *w = ctx;
+	cleanup_json cJSON *items = cJSON_CreateArray();
+	struct error err = { 0 };
+
+	if (!w->format)
+		return;
+	viewer_erase(&w->viewer);
+	cJSON_AddItemToArray(items, json_dup(trainjob));
+	if (render_objects(items, trainjob, w->format, &err))
+		cmd_complain("submit", "%s", err.msg);
+	viewer_erase(&w->viewer); /* what is written goes out before the job's lines */
+}
+
+static void tell_end(struct viewer *v, const struct local_result *result, int64_t ms)
+{
+	cleanup_arena struct arena arena = { 0 };
+
+	viewer_erase(v);
+	if (result->report[0])
+		fprintf(stderr, "%s%s", str_visible(&arena, result->report, true),
+			str_ends(result->report, "\n") ? "" : "\n");
+	viewer_end(v,
+		   result->interrupted ? "interrupted"
+		   : result->timed_out ? "timed out"
+		   : result->exit_code ? "failed"
+				       : "complete",
+		   result->exit_code, ms);
+}
+
+/* What cannot run here, whatever the machine: one clear line each. */
+static int refuse(const struct job *job, struct error *err)
+{
+	const char *kind =
+		framework_cluster_only(plugins, runtime_ml_policy(job->runtime));
+
+	if (kind)
+		return error_set(
+			err, ERR_UNSUPPORTED,
+			"TrainJob %s: runtime %s: --local has no launcher for %s "
+			"yet; --dry-run=client shows what a cluster would get",
+			job->name, meta_name(job->runtime), kind);
+	return 0;
+}
+
+/* A job of that name runs already: what now? */
+static void add_hint(struct error *err, const struct job *job)
+{
+	bool elsewhere = !str_eq(job->ns, "default");
+	size_t len = strlen(err->msg);
+
+	snprintf(err->msg + len, sizeof(err->msg) - len,
+		 ": 'kftrainer logs -f %s%s%s' shows it, --name gives this one another "
+		 "name",
+		 job->name, elsewhere ? " -n " : "", elsewhere ? job->ns : "");
+}
+
+static int run_local(const struct job *job, const struct submit_opts *opts,
+		     struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct watcher w = { .format = format_of(opts) };
+	cleanup_free char *workdir = getcwd(NULL, 0);
+	cleanup_free struct local_result *result = xcalloc(1, sizeof(*result));
+	const char *isolation = getenv("KFTRAINER_ISOLATION");
+	int64_t start = clock_ms();
+	const struct local_run_opts run = {
+		.ns = job->ns,
+		.name = job->name,
+		.trainjob = job->trainjob,
+		.objects = job->objects,
+		.gpus = gpu_visible(&arena),
+		.workdir = workdir ? workdir : "/",
+		.torch_fix = (const char *)asset_find("torch/sitecustomize.py")->data,
+		.no_namespaces = str_eq(isolation, "none"),
+		.timeout_ms = opts->timeout_ms,
+		.max_restarts = opts->max_restarts,
+		.observer = { .on_progress = viewer_progress,
+			      .on_note = viewer_note,
+			      .on_line = viewer_line,
+			      .on_pause = viewer_pause,
+			      .on_begin = on_begin,
+			      .ctx = &w },
+	};
+
+	if (refuse(job, err) || initializers_map(job->objects, err) || stop_setup(err))
+		return -1;
+	viewer_begin(&w.viewer, job->name, opts->quiet);
+	if (local_run(&run, result, err)) {
+		viewer_erase(&w.viewer);
+		if (err->kind == ERR_EXISTS)
+			add_hint(err, job);
+		return -1;
+	}
+	tell_end(&w.viewer, result, clock_ms() - start);
+	return result->exit_code;
+}
+
 /* Where the code is written while it runs, so that nothing of it stays. */
 static int private_tmp(struct arena *arena, const char **ret, int *ret_lock,
 		       struct error *err)
@@ -187,18 +313,24 @@ static int private_tmp(struct arena *arena, const char **ret, int *ret_lock,
 	return 0;
 }
 
-static const char *format_of(const struct submit_opts *opts)
+static int mount_workspace(const struct shipment *s, cJSON *objects, struct error *err)
 {
-	if (opts->output)
-		return render_formats[opts->output - 1];
-	return opts->dry_run == DRY_RUN_CLIENT ? render_formats[0] : NULL;
+	bool shared = false;
+
+	if (!s->says.digest)
+		return 0;
+	if (workspace_mount(objects, s->folder, s->says.digest, &shared, err))
+		return -1;
+	if (shared)
+		fprintf(stderr,
+			"no mounts on this machine: all pods start in one copy of "
+			"the workspace, not at " WORKSPACE_PATH "\n");
+	return 0;
 }
 
 static int submit_local(struct job_set *set, const struct submit_opts *opts,
 			struct shipment *shipment, struct error *err)
 {
-	const struct local_show show = { opts->quiet, format_of(opts), opts->timeout_ms,
-					 opts->max_restarts };
 	cleanup_arena struct arena arena = { 0 };
 	const char *folder;
 	int code, lock = -1;
@@ -208,13 +340,13 @@ static int submit_local(struct job_set *set, const struct submit_opts *opts,
 				 job_opts_files(&set->input.arena, &opts->job), set->n);
 	state_sweep();
 	job_add_config(set, &set->list[0]);
-	if (shipment_bind_local(shipment, set->list[0].objects, err))
+	if (mount_workspace(shipment, set->list[0].objects, err))
 		return -1;
 	if (!opts->job.script)
-		return local_submit(&set->list[0], &show, err);
+		return run_local(&set->list[0], opts, err);
 	if (private_tmp(&arena, &folder, &lock, err))
 		return -1;
-	code = local_submit(&set->list[0], &show, err);
+	code = run_local(&set->list[0], opts, err);
 	tempdir_remove(folder, lock);
 	return code;
 }
@@ -368,9 +500,10 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 
 	if (settle_file(&opts.job, argc, argv, err) || check_opts(&opts, err))
 		return -1;
-	if (shipment_pack(&shipment, &opts.workspace, opts.local,
-			  opts.quiet || to_cluster, err))
+	if (shipment_pack(&shipment, &opts.workspace, opts.local, &to, err))
 		return -1;
+	if (!opts.quiet && !to_cluster)
+		shipment_tell(&shipment);
 	if (shipment.says.digest)
 		opts.job.workspace = &shipment.says;
 	if (to_cluster)

@@ -14,8 +14,8 @@
 #ifndef CLIENT_SUBMIT_H
 #define CLIENT_SUBMIT_H
 
+#include "client/delivery.h"
 #include "client/outcomes.h"
-#include "client/workspace.h"
 #include "kube/kube.h"
 #include "spec/job.h"
 

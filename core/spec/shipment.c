@@ -1,23 +1,15 @@
-#include "cmd/workspace.h"
+/* shipment.c - pack the folder, and decide which way it goes (spec/shipment.h). */
+#include "spec/shipment.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/str.h"
-#include "cmd/cmd.h"
-#include "cmd/ui/env.h"
-#include "cmd/ui/fetchview.h"
-#include "local/sandbox.h"
-#include "store/store.h"
-#include "store/upload.h"
 
 int workspace_check_opts(const struct workspace_opts *o, bool local, struct error *err)
 {
@@ -107,37 +99,6 @@ static int load(struct shipment *s, struct error *err)
 	return 0;
 }
 
-static void tell_left(struct shipment *s, const struct pack_left *left, const char *why)
-{
-	int64_t shown = left->n < PACK_LEFT ? left->n : PACK_LEFT;
-
-	if (!left->n)
-		return;
-	fprintf(stderr, "left out, %s:", why);
-	for (int64_t i = 0; i < shown; i++)
-		fprintf(stderr, "%s %s", i ? "," : "",
-			str_visible(&s->arena, left->paths[i], false));
-	if (left->n > shown)
-		fprintf(stderr, " and %lld more", (long long)(left->n - shown));
-	fprintf(stderr, "\n");
-}
-
-static void tell(struct shipment *s)
-{
-	static const char *const why[EXCLUDE_REASONS] = {
-		[EXCLUDE_KEY] = "by name (--include PATH takes one back in)",
-		[EXCLUDE_OWN] = "by " PACK_IGNORE_FILE,
-		[EXCLUDE_GIT] = "by .gitignore",
-	};
-
-	fprintf(stderr, "workspace %s: %lld files and folders, %s; packed %s\n",
-		str_visible(&s->arena, s->dir, false), (long long)s->summary.entries,
-		size_text(&s->arena, s->summary.bytes),
-		size_text(&s->arena, s->summary.size));
-	for (int i = EXCLUDE_KEY; i < EXCLUDE_REASONS; i++)
-		tell_left(s, &s->summary.left[i], why[i]);
-}
-
 /* Named after its contents: equal folders are there once. */
 static void address(struct shipment *s, const struct workspace_opts *o)
 {
@@ -151,11 +112,12 @@ static void address(struct shipment *s, const struct workspace_opts *o)
 }
 
 int shipment_pack(struct shipment *s, const struct workspace_opts *o, bool local,
-		  bool quiet, struct error *err)
+		  const struct reporter *warnings, struct error *err)
 {
 	if (!o->dir)
 		return 0;
 	s->dir = o->dir;
+	s->warnings = warnings;
 	if (make_folder(s, err) || pack(s, o, err))
 		return -1;
 	if (o->to && !local)
@@ -164,103 +126,6 @@ int shipment_pack(struct shipment *s, const struct workspace_opts *o, bool local
 		return refuse_large(s, o->dir, err);
 	else if (!local && load(s, err))
 		return -1;
-	if (!quiet)
-		tell(s);
-	return 0;
-}
-
-/* ---- to a place ---- */
-
-/* In a folder of its own, under the name that it gets. */
-static int upload(struct shipment *s, struct upload_conf *conf, struct upload_now *now,
-		  struct error *err)
-{
-	const char *folder = path_join(&s->arena, s->folder, "upload");
-	const char *file = path_join(&s->arena, s->folder, WORKSPACE_FILE);
-
-	if (mkdir(folder, 0700) || link(file, path_join(&s->arena, folder, s->name)))
-		return error_errno(err, errno, "%s", folder);
-	return upload_run(conf, folder, now, err);
-}
-
-int shipment_upload(struct shipment *s, bool quiet, struct error *err)
-{
-	const struct store_conf place = { .uri = s->to, .env = variable };
-	const struct http_conf http = { .user_agent = "kftrainer/" VERSION };
-	struct fetchview view;
-	struct upload_conf conf = { .uri = s->to,
-				    .env = variable,
-				    .tick = fetchview_upload_tick,
-				    .say = fetchview_say,
-				    .ctx = &view };
-	struct upload_now now = { 0 };
-	struct fetch_now last;
-	int rc;
-
-	if (s->says.digest && !quiet)
-		tell(s);
-	if (!s->says.uri)
-		return 0;
-	if (store_http_new(&conf.http, &place, &http, err))
-		return -1;
-	fetchview_begin(&view, quiet ? VIEW_NONE : VIEW_AUTO, "workspace");
-	view.verb = "sent";
-	rc = upload(s, &conf, &now, err);
-	last = fetchview_upload(&now);
-	fetchview_end(&view, &last, rc ? err : NULL);
-	http_client_free(conf.http);
-	return rc ? error_wrap(err, "--workspace-to") : 0;
-}
-
-/* ---- on this machine ---- */
-
-/* Can pods of this machine see a folder where it is not? */
-static bool can_mount(struct shipment *s)
-{
-	const char *stage = path_join(&s->arena, s->folder, "stage");
-	bool ret;
-
-	if (str_eq(getenv("KFTRAINER_ISOLATION"), "none") || mkdir(stage, 0700))
-		return false;
-	ret = sandbox_probe(stage) & SANDBOX_MOUNT;
-	rmdir(stage);
-	return ret;
-}
-
-static int bind_shared(struct shipment *s, cJSON *objects, struct error *err)
-{
-	const char *archive = path_join(&s->arena, s->folder, WORKSPACE_FILE);
-	const struct unpack_opts how = { .to = path_join(&s->arena, s->folder, "files"),
-					 .digest = s->says.digest,
-					 .limits = PACK_LIMITS };
-	cleanup_fd int fd = open(archive, O_RDONLY | O_CLOEXEC);
-	struct pack_summary summary;
-	bool before;
-
-	if (fd < 0)
-		return error_errno(err, errno, "%s", archive);
-	if (unpack_folder(fd, &how, &summary, &before, err))
-		return -1;
-	fprintf(stderr, "no mounts on this machine: all pods start in one copy of the "
-			"workspace, not at " WORKSPACE_PATH "\n");
-	workspace_bind_shared(objects, how.to);
-	return 0;
-}
-
-int shipment_bind_local(struct shipment *s, cJSON *objects, struct error *err)
-{
-	char program[PATH_MAX];
-	ssize_t n;
-
-	if (!s->says.digest)
-		return 0;
-	if (!can_mount(s))
-		return bind_shared(s, objects, err);
-	n = readlink("/proc/self/exe", program, sizeof(program) - 1);
-	if (n < 0)
-		return error_errno(err, errno, "/proc/self/exe");
-	program[n] = 0;
-	workspace_bind_local(objects, program, s->folder);
 	return 0;
 }
 
@@ -278,7 +143,7 @@ void shipment_release(struct shipment *s)
 	struct error err = { 0 };
 
 	if (s->folder && dir_remove(s->folder, &err))
-		cmd_complain("submit", "warning: %s", err.msg);
+		reporter_line(s->warnings, "warning: %s", err.msg);
 	buf_release(&s->data);
 	arena_clear(&s->arena);
 	*s = (struct shipment){ 0 };

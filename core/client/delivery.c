@@ -1,4 +1,5 @@
-#include "client/workspace.h"
+/* delivery.c - the ConfigMap of a workspace, then the TrainJob resumed (client/delivery.h). */
+#include "client/delivery.h"
 
 #include "api/meta.h"
 #include "base/cleanup.h"

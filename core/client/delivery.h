@@ -1,5 +1,5 @@
 /*
- * workspace.h - a packed folder on its way into a cluster with its TrainJob.
+ * delivery.h - a packed folder on its way into a cluster with its TrainJob.
  *
  *     workspace_check_served()  on the answer to a dry run: is our controller there?
  *     workspace_hold()          before the TrainJob is created: suspended, until ...
@@ -9,17 +9,11 @@
  * what it waits for: workspace_is_awaited(), and workspace_deliver() goes on from there,
  * as often as one likes.
  */
-#ifndef CLIENT_WORKSPACE_H
-#define CLIENT_WORKSPACE_H
+#ifndef CLIENT_DELIVERY_H
+#define CLIENT_DELIVERY_H
 
 #include "kube/kube.h"
-#include "trainer/workspace_spec.h"
-
-struct workspace_cargo {
-	const char *digest;
-	const void *data; /* the archive; NULL: it lies at a URI, nothing is delivered */
-	size_t len;
-};
+#include "spec/shipment.h"
 
 /* ERR_UNSUPPORTED: nobody in this cluster would unpack it. */
 MUST_CHECK int workspace_check_served(const cJSON *answer, struct error *err);

@@ -1,13 +1,13 @@
 /*
- * workspace.h - `submit --workspace DIR`: the folder, packed and ready to go.
+ * shipment.h - `submit --workspace DIR`: the folder, packed and ready to go.
  */
-#ifndef CMD_WORKSPACE_H
-#define CMD_WORKSPACE_H
+#ifndef SPEC_SHIPMENT_H
+#define SPEC_SHIPMENT_H
 
 #include "base/opt.h"
-#include "client/workspace.h"
 #include "pack/pack.h"
 #include "spec/job.h"
+#include "trainer/workspace_spec.h"
 
 struct workspace_opts {
 	const char *dir, *to, *secret;
@@ -30,37 +30,40 @@ struct workspace_opts {
 		 s, workspace.keep)
 /* clang-format on */
 
+/* A packed folder on its way into a cluster with its TrainJob (client/delivery.h). */
+struct workspace_cargo {
+	const char *digest;
+	const void *data; /* the archive; NULL: it lies at a URI, nothing is delivered */
+	size_t len;
+};
+
 struct shipment {
 	struct arena arena;
 	struct pack_summary summary;
-	struct workspace says;        /* what the TrainJob carries */
+	struct workspace says;        /* what the TrainJob carries; no digest: nothing */
 	struct workspace_cargo cargo; /* what the ConfigMap has */
 	const char *dir;              /* the user's */
-	const char *to, *name; /* the place, and what it is called there; or NULL */
-	const char *folder;    /* of ours, with WORKSPACE_FILE in it; or NULL */
+	const char *to, *name; /* the URI, and the archive's name below it; or NULL */
+	const char *folder;    /* temporary, with WORKSPACE_FILE in it; or NULL */
 	struct buf data;
+	const struct reporter *warnings;
 };
 
-/* Do they go together? */
+/* ERR_USAGE: an option without the one that it belongs to. */
 MUST_CHECK int workspace_check_opts(const struct workspace_opts *o, bool local,
 				    struct error *err);
 
 /*
- * Pack o->dir, and tell what was left out. Nothing when there is none. For a cluster: ERR_LIMIT where it is too large
- * and no place was given.
+ * Pack o->dir; nothing when there is none. For a cluster ERR_LIMIT where the archive is
+ * too large for a ConfigMap and no URI was given: it names the largest files. `warnings`
+ * is borrowed until shipment_release().
  */
 MUST_CHECK int shipment_pack(struct shipment *ret, const struct workspace_opts *o,
-			     bool local, bool quiet, struct error *err);
-/*
- * Off it goes (which is told), to the place that was given, if one was; what is there
- * already is not sent again.
- */
-MUST_CHECK int shipment_upload(struct shipment *s, bool quiet, struct error *err);
-/* Let the objects of a job on this machine use it. */
-MUST_CHECK int shipment_bind_local(struct shipment *s, cJSON *objects, struct error *err);
-/* The ConfigMap to the objects of each job: what a client's dry run shows. */
+			     bool local, const struct reporter *warnings,
+			     struct error *err);
+/* Add the ConfigMap to the objects of each job: what a client's dry run shows. */
 void shipment_add(const struct shipment *s, struct job_set *set);
-void shipment_release(struct shipment *s);
+void shipment_release(struct shipment *s); /* removes the folder */
 #define cleanup_shipment __attribute__((cleanup(shipment_release)))
 
 #endif

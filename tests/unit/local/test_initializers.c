@@ -1,0 +1,87 @@
+/* Which containers become this program on this machine, by image or argument. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "local/initializers.h"
+
+#define N_ROWS(table) (sizeof(table) / sizeof(*(table)))
+
+static cJSON *objects_with(const char *container)
+{
+	char text[1000];
+	struct error err = { 0 };
+	cJSON *ret = NULL;
+
+	snprintf(text, sizeof(text),
+		 "[{\"kind\":\"ConfigMap\"},{\"kind\":\"JobSet\",\"spec\":{"
+		 "\"replicatedJobs\":[{\"name\":\"x\",\"template\":{\"spec\":{"
+		 "\"template\":{\"spec\":{\"containers\":[{\"name\":\"c\",%s}]}}}}}]}}]",
+		 container);
+	if (json_parse(&ret, text, strlen(text), &err))
+		fail_msg("%s: %s", text, err.msg);
+	return ret;
+}
+
+static const cJSON *container_of(const cJSON *objects)
+{
+	const cJSON *c = json_get(objects->child->next, "spec", "replicatedJobs");
+
+	c = json_get(c->child, "template", "spec", "template", "spec");
+	return json_get(c, "containers")->child;
+}
+
+static void test_which(void **state)
+{
+	static const struct {
+		const char *container, *command; /* NULL: left alone */
+	} rows[] = {
+		{ "\"image\":\"ghcr.io/kubeflow/trainer/dataset-initializer:v2\"",
+		  "initialize-dataset" },
+		{ "\"image\":\"mirror/model-initializer@sha256:00\"",
+		  "initialize-model" },
+		{ "\"image\":\"model-initializer\"", "initialize-model" },
+		{ "\"image\":\"kftrainer:1\",\"args\":[\"initialize-dataset\"]",
+		  "initialize-dataset" },
+		{ "\"image\":\"my-model-initializer\"", NULL },
+		{ "\"image\":\"model-initializer\",\"command\":[\"true\"]", NULL },
+		{ "\"image\":\"model-initializer/x\"", NULL },
+		{ "\"args\":[\"train\"]", NULL },
+		{ "\"image\":\"\"", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ROWS(rows); i++) {
+		cleanup_json cJSON *objects = objects_with(rows[i].container);
+		cleanup_json cJSON *before = json_dup(objects);
+		struct error err = { 0 };
+		const cJSON *c, *command;
+
+		assert_int_equal(initializers_map(objects, &err), 0);
+		c = container_of(objects);
+		if (!rows[i].command) {
+			assert_true(json_equal(c, container_of(before)));
+			continue;
+		}
+		command = json_get(c, "command");
+		assert_true(command->child->valuestring[0] == '/');
+		assert_string_equal(command->child->next->valuestring, rows[i].command);
+		assert_null(command->child->next->next);
+		assert_int_equal(cJSON_GetArraySize(json_get(c, "args")), 0);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_which) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

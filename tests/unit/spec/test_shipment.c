@@ -1,0 +1,131 @@
+/* A workspace on its way: options that belong together, what is packed, which way it goes. */
+#include "tests/unit/spec/spec_test.h"
+
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#include "spec/shipment.h"
+
+static void test_options(void **state)
+{
+	const char *include[] = { "a", NULL };
+	const struct {
+		struct workspace_opts opts;
+		bool local, fine;
+	} rows[] = {
+		{ { 0 }, false, true },
+		{ { .dir = "d", .keep = true }, false, true },
+		{ { .dir = "d", .keep = true }, true, false },
+		{ { .keep = true }, false, false },
+		{ { .include = { include, 1 } }, false, false },
+		{ { .dir = "d", .include = { include, 1 } }, true, true },
+		{ { .dir = "d", .to = "s3://b" }, false, true },
+		{ { .dir = "d", .to = "s3://b" }, true, false },
+		{ { .dir = "d", .to = "hf://u/r", .secret = "s" }, false, true },
+		{ { .dir = "d", .secret = "s" }, false, false },
+		{ { .dir = "d", .to = "/tmp/x" }, false, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ROWS(rows); i++) {
+		struct error err = { 0 };
+		int rc = workspace_check_opts(&rows[i].opts, rows[i].local, &err);
+
+		if ((rc == 0) != rows[i].fine)
+			fail_msg("row %zu: %s", i, err.msg);
+		if (rc)
+			assert_int_equal(err.kind, ERR_USAGE);
+	}
+}
+
+static void make_folder_with(const char *dir, size_t bytes)
+{
+	cleanup_free char *data = calloc(1, bytes);
+
+	assert_int_equal(mkdir(dir, 0700), 0);
+	assert_int_equal(chdir(dir), 0);
+	for (size_t at = 0; at < bytes; at += 256)
+		assert_true(getrandom(data + at, bytes - at < 256 ? bytes - at : 256, 0) >
+			    0);
+	write_file("data.bin", data, bytes);
+	assert_int_equal(chdir(".."), 0);
+}
+
+/* In the ConfigMap of each job; the temporary folder goes with it. */
+static void test_by_configmap(void **state)
+{
+	struct lines lines = { 0 };
+	const struct reporter to = { add_line, &lines };
+	const struct workspace_opts opts = { .dir = "small" };
+	struct job_opts job = { .runtime = "torch-distributed", .name = "one" };
+	cleanup_job_set struct job_set set = { 0 };
+	struct shipment s = { 0 };
+	struct error err = { 0 };
+	char packed[200];
+
+	(void)state;
+	make_folder_with("small", 2000);
+	assert_int_equal(shipment_pack(&s, &opts, false, &to, &err), 0);
+	assert_non_null(s.says.digest);
+	assert_null(s.says.uri);
+	assert_true(s.cargo.len > 2000);
+	snprintf(packed, sizeof(packed), "%s", s.folder);
+	assert_int_equal(access(packed, F_OK), 0);
+	assert_int_equal(job_set_load(&set, &job, NAMES_FIXED, &to, &err), 0);
+	shipment_add(&s, &set);
+	assert_string_equal(json_str(set.list[0].objects->child, "kind"), "ConfigMap");
+	shipment_release(&s);
+	assert_int_equal(access(packed, F_OK), -1);
+	assert_int_equal(lines.n, 0);
+}
+
+static void test_too_large(void **state)
+{
+	const struct workspace_opts opts = { .dir = "large" };
+	const struct workspace_opts by_uri = { .dir = "large", .to = "s3://b/p" };
+	struct error err = { 0 };
+
+	(void)state;
+	make_folder_with("large", WORKSPACE_CONFIGMAP_MAX + 4096);
+	for (int local = 0; local < 2; local++) {
+		cleanup_shipment struct shipment s = { 0 };
+		int rc = shipment_pack(&s, &opts, local, NULL, &err);
+
+		assert_int_equal(rc, local ? 0 : -1);
+		if (!local) {
+			assert_int_equal(err.kind, ERR_LIMIT);
+			assert_non_null(strstr(err.msg, "data.bin"));
+			assert_non_null(strstr(err.msg, "--workspace-to"));
+		}
+	}
+	cleanup_shipment struct shipment s = { 0 };
+	assert_int_equal(shipment_pack(&s, &by_uri, false, NULL, &err), 0);
+	assert_null(s.cargo.data);
+	assert_true(str_starts(s.says.uri, "s3://b/p/workspace-"));
+	assert_true(str_ends(s.says.uri, ".tar.zst"));
+	assert_non_null(strstr(s.says.uri, s.says.digest));
+}
+
+static void test_nothing(void **state)
+{
+	const struct workspace_opts opts = { 0 };
+	cleanup_shipment struct shipment s = { 0 };
+	struct error err = { 0 };
+
+	(void)state;
+	assert_int_equal(shipment_pack(&s, &opts, false, NULL, &err), 0);
+	assert_null(s.says.digest);
+	assert_null(s.folder);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_options),
+		cmocka_unit_test(test_by_configmap),
+		cmocka_unit_test(test_too_large),
+		cmocka_unit_test(test_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, enter_folder, leave_folder);
+}

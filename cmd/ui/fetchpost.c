@@ -26,7 +26,7 @@ struct fetchpost {
 	pthread_cond_t changed;
 	int percent;
 	int64_t left;
-	bool stop, told;
+	bool stop, failure_told;
 };
 
 /* The token is read anew each time: the kubelet replaces it. */
@@ -62,9 +62,9 @@ static void post_or_say(struct fetchpost *p, int percent, int64_t left)
 {
 	struct error err = { 0 };
 
-	if (!post(p, percent, left, &err) || p->told)
+	if (!post(p, percent, left, &err) || p->failure_told)
 		return;
-	p->told = true;
+	p->failure_told = true;
 	fprintf(stderr, "progress cannot be posted: %s\n", err.msg);
 }
 

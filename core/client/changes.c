@@ -96,7 +96,7 @@ static void push(struct changes *c, enum change_kind kind, const cJSON *obj,
 }
 
 /* In an informer's thread, as the next one. */
-static void on_event(void *ctx, enum informer_event event, const cJSON *was,
+static void on_event(void *ctx, enum informer_event event, const cJSON *before,
 		     const cJSON *is)
 {
 	static const enum change_kind kinds[] = { [INFORMER_ADDED] = CHANGE_ADDED,
@@ -105,7 +105,7 @@ static void on_event(void *ctx, enum informer_event event, const cJSON *was,
 	struct changes *c = ((struct watch *)ctx)->changes;
 
 	pthread_mutex_lock(&c->lock);
-	push(c, kinds[event], is ? is : was, NULL);
+	push(c, kinds[event], is ? is : before, NULL);
 	pthread_mutex_unlock(&c->lock);
 	signal_event(c);
 }

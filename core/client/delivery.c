@@ -40,12 +40,12 @@ static int check_there(struct kube *k, const cJSON *map, const cJSON *tj,
 		       struct error *err)
 {
 	const struct kube_ref ref = kube_ref_of(map);
-	cleanup_json cJSON *have = NULL;
+	cleanup_json cJSON *stored = NULL;
 
-	if (kube_get(k, &ref, &have, err))
+	if (kube_get(k, &ref, &stored, err))
 		return -1;
-	if (meta_is_controlled(have, tj) &&
-	    json_equal(json_get(have, "binaryData"), json_get(map, "binaryData")))
+	if (meta_is_controlled(stored, tj) &&
+	    json_equal(json_get(stored, "binaryData"), json_get(map, "binaryData")))
 		return 0;
 	return error_set(err, ERR_EXISTS,
 			 "ConfigMap %s/%s is there already, and is not this TrainJob's",

@@ -22,7 +22,6 @@ enum {
 	MOST_GATHER_MS = 500,
 	SAME_TROUBLE_MS = 60 * 1000,
 	LAST_LINES_MS = 10 * 1000, /* after its end, for the rest of the output */
-	MAX_EXIT_CODE = 255,
 };
 
 struct follow {
@@ -331,20 +330,16 @@ static void explain(struct follow *f, struct follow_end *ret)
 {
 	cleanup_arena struct arena arena = { 0 };
 	struct phase phase = phase_of(&arena, &f->view, f->ran);
-	f->ran = phase.kind == PHASE_RUNNING;
 	struct failure first;
 
 	*ret = (struct follow_end){ .complete = phase.kind == PHASE_COMPLETE };
 	if (ret->complete)
 		return;
-	ret->exit_code = 1;
+	ret->exit_code = view_exit_code(&f->view);
 	snprintf(ret->why, sizeof(ret->why), "%s", phase.line + strlen("failed: "));
-	if (!view_failures(&f->view, &first, 1))
-		return;
-	if (first.fact.exit_code > 0 && first.fact.exit_code <= MAX_EXIT_CODE)
-		ret->exit_code = (int)first.fact.exit_code;
-	snprintf(ret->why, sizeof(ret->why), "%s",
-		 pod_fact_words(&arena, "", first.pod, &first.fact));
+	if (view_failures(&f->view, &first, 1))
+		snprintf(ret->why, sizeof(ret->why), "%s",
+			 pod_fact_words(&arena, "", first.pod, &first.fact));
 }
 
 int follow_job(struct kube *k, const struct follow_opts *opts,

@@ -14,7 +14,7 @@
 #include "trainer/runtime.h"
 #include "trainer/trainjob.h"
 
-enum { SHOWN_NAMES = 8, MAX_EXIT_CODE = 255 };
+enum { SHOWN_NAMES = 8 };
 
 struct kube_ref job_ref(const char *ns, const char *name)
 {
@@ -177,10 +177,6 @@ int job_exit_code(struct kube *k, const char *ns, const char *name)
 {
 	cleanup_view struct view v = { 0 };
 	struct error unused = { 0 };
-	struct failure first;
 
-	if (view_load(&v, k, ns, name, &unused) || !view_failures(&v, &first, 1) ||
-	    first.fact.exit_code <= 0 || first.fact.exit_code > MAX_EXIT_CODE)
-		return 1;
-	return (int)first.fact.exit_code;
+	return view_load(&v, k, ns, name, &unused) ? 1 : view_exit_code(&v);
 }

@@ -98,13 +98,13 @@ static struct source *source_new(struct logs *l, const cJSON *pod, const char *c
 	s->place.step = arena_strdup(&s->arena, s->place.step);
 	s->place.prefix = arena_strdup(&s->arena, s->place.prefix);
 	s->created = arena_strdup(&s->arena, created ? created : "");
-	s->fresh = l->watching && l->want->follow;
+	s->from_start = l->watching && l->want->follow;
 	s->lines = (struct log_lines){
 		.on_line = on_line,
 		.ctx = s,
 		.max = LOGS_MAX_LINE,
 		.timestamps = l->want->timestamps,
-		.partial = !s->fresh && (l->want->tail >= 0 || l->since >= 0),
+		.partial = !s->from_start && (l->want->tail >= 0 || l->since >= 0),
 	};
 	return s;
 }
@@ -191,7 +191,7 @@ static void lose_pod(struct logs *l, const cJSON *pod)
 {
 	for (struct source *s = l->sources; s; s = s->next)
 		if (str_eq(s->uid, meta_uid(pod)))
-			s->gone = s->final = true;
+			s->pod_gone = s->final = true;
 	l->dirty = true;
 }
 
@@ -338,7 +338,7 @@ static int watch(struct logs *l, struct error *err)
 
 static bool waits(const struct source *s)
 {
-	return !s->run.started && !s->done && !s->replaced && !s->gone;
+	return !s->run.started && !s->done && !s->replaced && !s->pod_gone;
 }
 
 static const char *nothing_yet(struct arena *arena, const struct logs *l)

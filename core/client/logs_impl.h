@@ -20,13 +20,13 @@ struct source {
 	int number;          /* of the container in the pod */
 	const char *created; /* the pod */
 	char *waits;         /* why it has not started, in words; or NULL */
-	bool fresh;          /* it came while we were reading: all its runs are read */
+	bool from_start;     /* it came while we were reading: all its runs are read */
 	bool replaced;       /* a newer pod has its place: not read */
 
 	/* what is known of it */
 	struct log_run run;
 	bool final; /* no further run comes */
-	bool gone;  /* the pod is not there any more */
+	bool pod_gone;
 
 	/* what is under way or was asked for last */
 	struct kube_stream *stream;
@@ -40,9 +40,9 @@ struct source {
 	bool done;  /* nothing more comes */
 	bool heard; /* something came in this request */
 	int failures;
-	int64_t due_ms;   /* not before that */
-	struct error why; /* the last failure's */
-	bool told;        /* of it */
+	int64_t due_ms;     /* not before that */
+	struct error why;   /* the last failure's */
+	bool failure_noted; /* on stderr */
 
 	struct source *next;
 };
@@ -54,7 +54,7 @@ struct logs {
 	struct kube_streams *streams;
 	struct changes *changes; /* NULL: nobody watches */
 	cJSON *job, *jobset;
-	bool job_gone, watching; /* sources that come now are fresh */
+	bool job_gone, watching; /* sources that come now are read from their start */
 	struct source *sources;
 	size_t n_sources, n_open;
 	bool several;

@@ -78,7 +78,7 @@ static const char *log_path(struct arena *arena, const struct source *s)
 	int64_t since = log_lines_since(&s->lines);
 	char text[TIME_TEXT_SIZE];
 
-	if (since < 0 && !s->fresh)
+	if (since < 0 && !s->from_start)
 		since = s->logs->since;
 	buf_adds(&path, "/api/v1/namespaces/");
 	http_escape(&path, want->ns);
@@ -94,7 +94,7 @@ static const char *log_path(struct arena *arena, const struct source *s)
 		buf_adds(&path, "&sinceTime=");
 		http_escape(&path, time_text(since, text));
 	}
-	if (want->tail >= 0 && log_lines_since(&s->lines) < 0 && !s->fresh)
+	if (want->tail >= 0 && log_lines_since(&s->lines) < 0 && !s->from_start)
 		buf_printf(&path, "&tailLines=%" PRId64, want->tail);
 	return arena_strdup(arena, (char *)path.data);
 }
@@ -107,7 +107,7 @@ static int on_data(void *ctx, const void *data, size_t len, struct error *err)
 	if (!s->heard) {
 		s->heard = true;
 		s->failures = 0;
-		s->told = false;
+		s->failure_noted = false;
 		if (s->logs->lost) {
 			s->logs->lost = false;
 			logs_note(s->logs, "connected again");
@@ -156,8 +156,8 @@ static void tell(struct source *s, const struct error *err)
 		if (!s->logs->lost && s->failures > 1)
 			logs_note(s->logs, "%s; trying again", err->msg);
 		s->logs->lost |= s->failures > 1;
-	} else if (!s->told && s->failures > 1) {
-		s->told = true;
+	} else if (!s->failure_noted && s->failures > 1) {
+		s->failure_noted = true;
 		source_note(s, "%s; trying again", err->msg);
 	}
 }
@@ -205,7 +205,7 @@ static void failed(struct source *s, const struct error *err)
 
 	s->why = *err;
 	if (err->kind == ERR_NOT_FOUND) {
-		s->gone = true;
+		s->pod_gone = true;
 		finish(s);
 	} else if (err->code == 400) {
 		not_there(s, err);
@@ -272,10 +272,10 @@ static void step_previous(struct source *s)
 
 static void step_run(struct source *s)
 {
-	bool first = !s->asked_any && !s->fresh;
+	bool first = !s->asked_any && !s->from_start;
 
 	if (s->asked_any && s->whole && s->run.number == s->asked) {
-		if (s->final || s->gone)
+		if (s->final || s->pod_gone)
 			finish(s);
 		return;
 	}
@@ -291,7 +291,7 @@ void source_step(struct source *s, int64_t now)
 	if (s->stream || s->done || s->replaced)
 		return;
 	if (!s->run.started) {
-		if (s->final || s->gone)
+		if (s->final || s->pod_gone)
 			finish(s);
 		return;
 	}

@@ -74,12 +74,12 @@ static void weigh(struct worst *list, const cJSON *pod)
 		struct worst *w = &list[facts.list[i].cause];
 		const struct failure f = { pod, facts.list[i] };
 		const struct pod_failure it = pod_failure_of(pod, &f.fact);
-		const struct pod_failure was =
+		const struct pod_failure previous =
 			pod_failure_of(w->first.pod, &w->first.fact);
 		bool waits = w->first.fact.waits;
 
 		if (!w->pods || f.fact.waits > waits ||
-		    (f.fact.waits == waits && pod_failure_is_sooner(&it, &was)))
+		    (f.fact.waits == waits && pod_failure_is_sooner(&it, &previous)))
 			w->first = f;
 		w->pods++;
 	}

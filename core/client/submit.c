@@ -172,7 +172,7 @@ static void tell_own(const struct submission *s, const struct doc *doc,
 		if (!told || !is_told(told, e->path) || e->type == FIELD_UNKNOWN)
 			doc_tell_error(doc, e, word, notes(s));
 	}
-	doc->source->untold += doc->errs.more;
+	doc->source->unreported += doc->errs.more;
 }
 
 /* An unknown field is told with what was meant instead, where that is known. */
@@ -277,15 +277,15 @@ enum asking { ASK_FIRST, ASK_AGAIN, SEND };
 static bool take_up(struct submission *s, struct submit_item *item)
 {
 	const struct kube_ref ref = kube_ref_of(item->obj);
-	cleanup_json cJSON *there = NULL;
+	cleanup_json cJSON *stored = NULL;
 	struct error ignored = { 0 };
 
 	if (!item->job || !s->conf->cargo || !ref.name ||
-	    kube_get(s->kube, &ref, &there, &ignored) ||
-	    !workspace_is_awaited(there, s->conf->cargo->digest))
+	    kube_get(s->kube, &ref, &stored, &ignored) ||
+	    !workspace_is_awaited(stored, s->conf->cargo->digest))
 		return false;
 	cJSON_Delete(item->stored);
-	item->stored = STEAL(there);
+	item->stored = STEAL(stored);
 	item->awaited = true;
 	return true;
 }
@@ -462,12 +462,12 @@ static int has_runtime(void *ctx, const struct runtime_name *which, struct error
 {
 	const struct submission *s = ctx;
 	const struct kube_ref ref = runtime_ref_at(which->kind, which->ns, which->name);
-	cleanup_json cJSON *there = NULL;
+	cleanup_json cJSON *stored = NULL;
 	struct error why = { 0 };
 
 	if (job_name_check(which->name, &why))
 		return 0; /* the API server says what is wrong with it */
-	if (!kube_get(s->kube, &ref, &there, &why))
+	if (!kube_get(s->kube, &ref, &stored, &why))
 		return 1;
 	if (why.kind == ERR_NOT_FOUND || why.kind == ERR_DENIED)
 		return 0;

@@ -45,6 +45,7 @@ static const struct slot {
 	LIST("Missing", missing),
 	LIST("Denied", denied),
 };
+enum { MAX_EXIT_CODE = 255 };
 enum { N_SLOTS = sizeof(slots) / sizeof(*slots) };
 
 static cJSON **member(struct view *v, const struct slot *slot)
@@ -225,4 +226,14 @@ const cJSON *view_event(const struct view *v, const char *kind, const char *name
 			ret = event;
 	}
 	return ret;
+}
+
+int view_exit_code(const struct view *v)
+{
+	struct failure first;
+
+	if (!view_failures(v, &first, 1) || first.fact.exit_code <= 0 ||
+	    first.fact.exit_code > MAX_EXIT_CODE)
+		return 1;
+	return (int)first.fact.exit_code;
 }

@@ -65,6 +65,8 @@ struct failure {
 };
 /* The one that explains the others first; returns how many, at most max. */
 size_t view_failures(const struct view *v, struct failure *ret, size_t max);
+/* Of a failed job: the exit code of the process that failed first; 1 where unknown. */
+int view_exit_code(const struct view *v);
 
 int64_t view_pods_wanted(const struct view *v); /* of all jobs that have been made */
 /* The pods of the job together, of all its replicatedJobs. */

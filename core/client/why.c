@@ -43,7 +43,7 @@ static const struct {
 	{ .look = why_gated, WHY_PENDING },
 	{ .look = why_no_scheduler, WHY_PENDING },
 	{ .look = why_image, GOES_ON },
-	{ .look = why_start, GOES_ON },
+	{ .look = why_container_start, GOES_ON },
 	{ .look = why_restarts, GOES_ON },
 	{ .look = why_mount, WHY_PENDING },
 	{ .look = why_init, WHY_PENDING },
@@ -89,7 +89,7 @@ const char *why_describe(struct why *w, const char *kind, const char *name)
 	return arena_printf(w->arena, "kubectl describe %s %s%%n", kind, name);
 }
 
-const char *why_pods(struct why *w, int64_t n, int64_t all)
+const char *why_pod_count(struct why *w, int64_t n, int64_t all)
 {
 	if (all == 1)
 		return "its pod";

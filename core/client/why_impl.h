@@ -1,5 +1,5 @@
 /*
- * why_impl.h - what the files of why share: why_start.c (nobody acts, objects refused),
+ * why_impl.h - what the files of why share: why_objects.c (nobody acts, objects refused),
  * why_queue.c (suspended, Kueue), why_place.c (gang, scheduler, claims), why_pods.c
  * (containers that do not start or end), why_end.c (failed, complete), why_run.c.
  */
@@ -38,7 +38,7 @@ const char *why_age(struct why *w, int64_t since);
 /* "describe pod bert-node-0-0-x" as a command of kubectl's. */
 const char *why_describe(struct why *w, const char *kind, const char *name);
 /* "1 of 4 pods" of n such. */
-const char *why_pods(struct why *w, int64_t n, int64_t all);
+const char *why_pod_count(struct why *w, int64_t n, int64_t all);
 int64_t why_job_age(const struct why *w); /* seconds */
 
 /* "node-1 (node rank 1), pod bert-node-0-1-x on node gpu-7: container node ended ...". */
@@ -70,7 +70,7 @@ void why_no_scheduler(struct why *w);
 
 void why_node_lost(struct why *w);
 void why_image(struct why *w);
-void why_start(struct why *w);
+void why_container_start(struct why *w);
 void why_mount(struct why *w);
 void why_restarts(struct why *w);
 void why_init(struct why *w);

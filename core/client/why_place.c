@@ -154,7 +154,7 @@ void why_unschedulable(struct why *w)
 	    strstr(message, "PersistentVolumeClaim"))
 		return; /* why_claims() */
 	why_add(w, "Unschedulable", why_describe(w, "pod", meta_name(first.pod)),
-		"no node takes %s: %s%s%s", why_pods(w, n, view_count(w->v).all),
+		"no node takes %s: %s%s%s", why_pod_count(w, n, view_count(w->v).all),
 		scheduler_words(w, message), rooms(w, first.pod, message),
 		selector(w, first.pod, message));
 }
@@ -189,7 +189,7 @@ void why_gated(struct why *w)
 			why_describe(w, "pod", meta_name(first.pod)),
 			"%s may not be scheduled until whoever set spec.schedulingGates "
 			"takes them away",
-			why_pods(w, n, view_count(w->v).all));
+			why_pod_count(w, n, view_count(w->v).all));
 }
 
 /* No node, and no word from whoever is to find one. */

@@ -126,11 +126,11 @@ void why_image(struct why *w)
 		message = event_message(e);
 	why_add(w, "ImagePull", why_describe(w, "pod", meta_name(f.pod)),
 		"the image %s cannot be pulled for %s, %s: %s (%s)%s", f.fact.image,
-		why_pods(w, n, view_count(w->v).all), whose(w, &f), why_words(w, message),
-		f.fact.reason, pull_hint(message));
+		why_pod_count(w, n, view_count(w->v).all), whose(w, &f),
+		why_words(w, message), f.fact.reason, pull_hint(message));
 }
 
-void why_start(struct why *w)
+void why_container_start(struct why *w)
 {
 	struct failure f = { 0 };
 	int64_t n = waiting(w->v, POD_START, &f);
@@ -142,7 +142,7 @@ void why_start(struct why *w)
 				: "ContainerStart",
 			why_describe(w, "pod", meta_name(f.pod)),
 			"%s does not start in %s: %s (%s)", whose(w, &f),
-			why_pods(w, n, view_count(w->v).all),
+			why_pod_count(w, n, view_count(w->v).all),
 			why_words(w, f.fact.message), f.fact.reason);
 }
 

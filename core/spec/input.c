@@ -197,12 +197,12 @@ const char *doc_place(struct arena *arena, const struct doc *doc, const char *pa
 
 bool doc_may_tell(const struct doc *doc)
 {
-	bool may = doc->source->told < INPUT_ERRORS_MAX;
+	bool may = doc->source->reported < INPUT_ERRORS_MAX;
 
 	if (may)
-		doc->source->told++;
+		doc->source->reported++;
 	else
-		doc->source->untold++;
+		doc->source->unreported++;
 	return may;
 }
 
@@ -223,17 +223,17 @@ size_t doc_tell(const struct doc *doc, const char *word, const struct reporter *
 {
 	for (size_t i = 0; i < doc->errs.n; i++)
 		doc_tell_error(doc, &doc->errs.list[i], word, to);
-	doc->source->untold += doc->errs.more;
+	doc->source->unreported += doc->errs.more;
 	return doc->errs.n + doc->errs.more;
 }
 
 void input_tell_rest(const struct input *in, const struct reporter *to)
 {
 	for (struct source *s = in->sources; s; s = s->next) {
-		if (s->untold)
+		if (s->unreported)
 			reporter_line(to, "%s%s%zu more errors", s->name ? s->name : "",
-				      s->name ? ": " : "", s->untold);
-		s->untold = 0;
+				      s->name ? ": " : "", s->unreported);
+		s->unreported = 0;
 	}
 }
 

@@ -23,9 +23,9 @@ enum { INPUT_ERRORS_MAX = 100 };
 struct source {
 	const char *name; /* "job.yaml", "stdin" */
 	struct buf text;
-	cJSON *docs;                /* an array */
-	struct yaml_places *places; /* once one is asked for */
-	size_t told, untold;        /* errors in it */
+	cJSON *docs;                 /* an array */
+	struct yaml_places *places;  /* once one is asked for */
+	size_t reported, unreported; /* errors in it */
 	struct source *next;
 };
 

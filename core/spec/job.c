@@ -55,11 +55,12 @@ static void settle_pairs(cJSON *job, const char *map, const struct opt_strs *pai
 			 void (*set)(cJSON *obj, const char *key, const char *value))
 {
 	cleanup_arena struct arena arena = { 0 };
-	const cJSON *there = json_get(job, "metadata", map);
+	const cJSON *pairs_given = json_get(job, "metadata", map);
 	const char *key, *value;
 	struct error err;
 
-	for (size_t i = 0; i < pairs->n && (!there || cJSON_IsObject(there)); i++)
+	for (size_t i = 0; i < pairs->n && (!pairs_given || cJSON_IsObject(pairs_given));
+	     i++)
 		if (!job_pair(&arena, map, pairs->list[i], &key, &value, &err))
 			set(job, key, value);
 }

@@ -1,5 +1,5 @@
 /*
- * why_start.c - nobody acts on the job, or what it is made of is refused.
+ * why_objects.c - nobody acts on the job, or what it is made of is refused.
  */
 #include <string.h>
 
@@ -138,11 +138,12 @@ static void add_refusal(struct why *w, const char *what, const char *message,
 {
 	const struct refusal *r = refusal_of(message);
 	const char *words = words_of(w, r, message);
-	bool same = r && str_eq(words, r->what);
+	bool repeats = r && str_eq(words, r->what);
 
 	why_add(w, r ? r->reason : "CreationFailed",
 		r && r->command ? r->command : command, "%s cannot be made%s%s%s%s", what,
-		r ? ", for " : "", r ? r->what : "", same ? "" : ": ", same ? "" : words);
+		r ? ", for " : "", r ? r->what : "", repeats ? "" : ": ",
+		repeats ? "" : words);
 }
 
 /* Only as long as there is no JobSet, or not the one that is wanted. */

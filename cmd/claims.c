@@ -27,8 +27,8 @@ static int check(const struct where_opts *where, struct error *err)
 	if (!where->cluster.kubeconfig && !where->cluster.context)
 		return 0;
 	return error_set(err, ERR_USAGE,
-			 "claims are those of this machine; for a cluster's: kubectl get "
-			 "persistentvolumeclaims");
+			 "claims are local only; for a cluster's use 'kubectl get "
+			 "persistentvolumeclaims'");
 }
 
 static int find(cJSON **ret, const char *ns, char **names, struct error *err)
@@ -108,10 +108,9 @@ int claims_delete(const struct where_opts *where, bool missing_ok, char **names,
 		struct error why = { 0 };
 
 		if (!name)
-			return error_set(
-				err, ERR_USAGE,
-				"'%s' is not the name of a claim: want claim/NAME",
-				*names);
+			return error_set(err, ERR_USAGE,
+					 "invalid claim name '%s': want claim/NAME",
+					 *names);
 		if (!state_claim_remove(ns, name, &why)) {
 			printf("claim %s deleted\n", name);
 		} else if (why.kind != ERR_NOT_FOUND || !missing_ok) {

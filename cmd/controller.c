@@ -30,11 +30,12 @@ static const struct opt opts_table[] = {
 	OPT_STR(0, "config", "FILE", "settings (config.trainer.kubeflow.org/v1alpha1)",
 		struct controller_opts, config),
 	OPT_STR(0, "feature-gates", "LIST",
-		"TrainJobStatus=true,...; wins over the settings", struct controller_opts,
+		"TrainJobStatus=true,...; overrides the settings", struct controller_opts,
 		gates),
-	OPT_STR(0, "kubeconfig", "FILE", "how to reach the cluster, outside a pod",
+	OPT_STR(0, "kubeconfig", "FILE", "which cluster, when not run in a pod",
 		struct controller_opts, kubeconfig),
-	OPT_STR(0, "image", "REF", "our own image, for jobs' pods: that of this pod",
+	OPT_STR(0, "image", "REF",
+		"kftrainer's image for jobs' pods (default: this pod's)",
 		struct controller_opts, image),
 	OPT_STR(0, "webhook-client-ca", "FILE",
 		"require clients of the webhooks to have a certificate of these CAs",
@@ -47,15 +48,16 @@ static const struct opt opts_table[] = {
 	{ .type = OPT_ENUM,
 	  .name = "zap-devel",
 	  .value = "BOOL",
-	  .help = "console and debug, unless said otherwise",
+	  .help = "default to console and debug",
 	  .offset = OPT_ENUM_FIELD(struct controller_opts, zap_devel),
 	  .words = bools,
 	  .bare = "true" },
 	OPT_ENUM(0, "zap-stacktrace-level", "LEVEL",
-		 "accepted; there are no stack traces", struct controller_opts, zap_stack,
-		 stack_levels),
-	OPT_ENUM(0, "zap-time-encoding", "FORM", "accepted; times are RFC 3339",
-		 struct controller_opts, zap_time, times),
+		 "accepted and ignored: no stack traces", struct controller_opts,
+		 zap_stack, stack_levels),
+	OPT_ENUM(0, "zap-time-encoding", "FORM",
+		 "accepted and ignored: times are RFC 3339", struct controller_opts,
+		 zap_time, times),
 	{ .type = OPT_END },
 };
 
@@ -84,8 +86,8 @@ static int set_level(const struct controller_opts *o, enum log_level *ret,
 		}
 	if (str_int(&verbosity, o->zap_level, 1, MAX_VERBOSITY, &unused))
 		return error_set(err, ERR_USAGE,
-				 "--zap-log-level: '%.100s' is not debug, info, error, "
-				 "panic or a number from 1 on",
+				 "--zap-log-level: invalid level '%.100s': want debug, "
+				 "info, error, panic or a number from 1",
 				 o->zap_level);
 	*ret = verbosity >= DEBUG_VERBOSITY ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO;
 	return 0;
@@ -101,9 +103,10 @@ static int set_log(const struct controller_opts *o, struct error *err)
 	if (!encoder)
 		encoder = o->zap_devel ? "console" : "json";
 	if (!str_eq(encoder, "json") && !str_eq(encoder, "console"))
-		return error_set(err, ERR_USAGE,
-				 "--zap-encoder: '%.100s' is not json or console",
-				 encoder);
+		return error_set(
+			err, ERR_USAGE,
+			"--zap-encoder: invalid encoder '%.100s': want json or console",
+			encoder);
 	log_setup(level, str_eq(encoder, "json") ? LOG_FORMAT_JSON : LOG_FORMAT_TEXT,
 		  STDERR_FILENO);
 	return 0;
@@ -163,13 +166,11 @@ const struct cmd cmd_controller = {
 	.name = "controller",
 	.args = "",
 	.summary = "run TrainJobs on a Kubernetes cluster",
-	.about = "Makes JobSets of TrainJobs, answers the admission webhooks and keeps "
-		 "the\n"
-		 "status of jobs. Takes the settings, flags and objects of upstream's\n"
-		 "trainer-controller-manager, in whose place it may be put. Of several\n"
-		 "replicas one leads; all answer webhooks. Ends on SIGTERM, with 0; when "
-		 "it\n"
-		 "loses its lease, at once, with 1.",
+	.about = "Creates JobSets for TrainJobs, serves the admission webhooks and "
+		 "updates the\nstatus of jobs. A drop-in replacement for upstream's "
+		 "trainer-controller-manager:\nsame settings, flags and objects. One "
+		 "replica leads; all serve webhooks. Exits\nwith 0 on SIGTERM, and at "
+		 "once with 1 when it loses its lease.",
 	.example = "kftrainer controller --feature-gates TrainJobStatus=true\n"
 		   "kftrainer controller --zap-encoder console --zap-log-level debug",
 	.opts = opts_table,

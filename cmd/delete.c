@@ -29,13 +29,13 @@ struct delete_opts {
 static const struct opt opts_table[] = {
 	WHERE_OPTIONS(struct delete_opts),
 	PICK_OPTIONS(struct delete_opts),
-	OPT_BOOL('w', "wait", "return when the jobs and their pods are gone",
+	OPT_BOOL('w', "wait", "wait until the jobs and their pods are gone",
 		 struct delete_opts, wait),
-	OPT_DURATION(0, "timeout", "TIME", "of --wait; exit code 124 after that",
+	OPT_DURATION(0, "timeout", "TIME", "limit for --wait; then exit with code 124",
 		     struct delete_opts, timeout, 1, OPT_LONGEST),
-	OPT_BOOL(0, "foreground", "the job itself goes last, after its pods",
+	OPT_BOOL(0, "foreground", "delete the pods before the job itself",
 		 struct delete_opts, foreground),
-	OPT_BOOL(0, "ignore-not-found", "a job that is not there is fine",
+	OPT_BOOL(0, "ignore-not-found", "ignore jobs that do not exist",
 		 struct delete_opts, ignore),
 	{ .type = OPT_END },
 };
@@ -63,12 +63,11 @@ static int delete_one(void *ctx, const cJSON *job, struct error *err)
 		*err = (struct error){ 0 }; /* somebody was faster */
 	}
 	if (pods > 0)
-		printf("trainjob %s deleted; its JobSet and %" PRId64
-		       " pod%s go with it\n",
+		printf("trainjob %s deleted, with its JobSet and %" PRId64 " pod%s\n",
 		       name, pods, pods == 1 ? "" : "s");
 	else
 		printf("trainjob %s deleted%s\n", name,
-		       pods ? "; what belongs to it goes with it" : "");
+		       pods ? ", with what belongs to it" : "");
 	fflush(stdout);
 	cJSON_AddItemToArray(d->going, json_dup(job));
 	return 0;
@@ -85,11 +84,10 @@ static int wait_all(struct deleting *d, struct error *err)
 		if (rc < 0)
 			return -1;
 		if (!rc) {
-			cmd_complain(
-				"delete",
-				"timed out: TrainJob %s is deleted, and not gone yet; "
-				"'kftrainer why %s -n %s' may say what it waits for",
-				meta_name(job), meta_name(job), meta_namespace(job));
+			cmd_complain("delete",
+				     "timed out waiting for TrainJob %s to be removed; "
+				     "see 'kftrainer why %s -n %s'",
+				     meta_name(job), meta_name(job), meta_namespace(job));
 			return EXIT_TIMED_OUT;
 		}
 		printf("trainjob %s is gone\n", meta_name(job));
@@ -128,7 +126,7 @@ static int delete_local_one(const struct delete_opts *opts, const char *ns,
 		return 0;
 	}
 	printf("job %s %s\n", name,
-	       running ? "ended, and its logs deleted" : "and its logs deleted");
+	       running ? "stopped and its logs deleted" : "and its logs deleted");
 	return 0;
 }
 
@@ -139,7 +137,8 @@ static int delete_local(const char *ns, const struct delete_opts *opts, char **n
 
 	if (opts->pick.all || opts->pick.selector)
 		return error_set(err, ERR_UNSUPPORTED,
-				 "jobs of this machine are deleted by name");
+				 "--all and --selector need a cluster; name the local "
+				 "jobs to delete");
 	for (; *names; names++) {
 		if (!delete_local_one(opts, ns, *names, err))
 			continue;
@@ -176,13 +175,10 @@ const struct cmd cmd_delete = {
 	.name = "delete",
 	.args = "JOB...",
 	.summary = "delete TrainJobs and what belongs to them",
-	.about =
-		"The JobSet, its Jobs and pods, and all else the controller has made "
-		"for the job\n"
-		"go with it. A job of this machine is ended first; its logs are "
-		"deleted, its\n"
-		"volume claims stay: 'delete claim/NAME' removes one with all that is in "
-		"it.",
+	.about = "Deletes the JobSet, Jobs, pods and everything else created for the job "
+		 "as well.\nA local job is stopped first. Its logs are deleted, its "
+		 "volume claims are kept:\n'delete claim/NAME' deletes a claim and its "
+		 "data.",
 	.example = "kftrainer delete bert\n"
 		   "kftrainer delete bert gpt --wait --timeout 2m",
 	.opts = opts_table,

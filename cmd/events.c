@@ -34,11 +34,10 @@ static const char *const formats[] = { "table", "yaml", "json", "name", NULL };
 
 static const struct opt opts_table[] = {
 	WHERE_OPTIONS(struct events_opts),
-	OPT_BOOL('A', "all-namespaces", "of the jobs of every namespace",
+	OPT_BOOL('A', "all-namespaces", "events of jobs in all namespaces",
 		 struct events_opts, all),
-	OPT_BOOL('w', "watch", "go on with what happens from now on", struct events_opts,
-		 watch),
-	OPT_ENUM('o', "output", "FORMAT", "how to print them", struct events_opts, output,
+	OPT_BOOL('w', "watch", "keep watching for new events", struct events_opts, watch),
+	OPT_ENUM('o', "output", "FORMAT", "output format", struct events_opts, output,
 		 formats),
 	{ .type = OPT_END },
 };
@@ -289,9 +288,10 @@ static int load_jobs(struct showing *s, struct error *err)
 static int show(struct showing *s, struct error *err)
 {
 	if (s->opts->watch && s->opts->output)
-		return error_set(err, ERR_USAGE, "--watch prints a table");
+		return error_set(err, ERR_USAGE, "--watch works only with table output");
 	if (s->opts->all && s->name)
-		return error_set(err, ERR_USAGE, "--all-namespaces goes without a name");
+		return error_set(err, ERR_USAGE,
+				 "--all-namespaces cannot be combined with a name");
 	if (load_jobs(s, err))
 		return -1;
 	s->events = cJSON_CreateArray();
@@ -307,15 +307,14 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	int rc;
 
 	if (argc > 1)
-		return error_set(err, ERR_USAGE, "of one job, or without a name of all");
+		return error_set(err, ERR_USAGE, "specify at most one job");
 	if (refer_jobs(argv, err) || where_connect(&k, &s.ns, &arena, &opts->where, err))
 		return -1;
 	s.name = argv[0];
 	if (!k)
-		return error_set(
-			err, ERR_UNSUPPORTED,
-			"jobs of this machine have no events; 'kftrainer why' and "
-			"'kftrainer logs' say what became of one");
+		return error_set(err, ERR_UNSUPPORTED,
+				 "local jobs have no events; use 'kftrainer why' or "
+				 "'kftrainer logs'");
 	if (opts->all)
 		s.ns = NULL;
 	s.kube = k;
@@ -332,11 +331,9 @@ const struct cmd cmd_events = {
 	.name = "events",
 	.args = "[JOB]",
 	.summary = "show what happened to a TrainJob",
-	.about = "The events of the TrainJob, its JobSet, Jobs, pods, PodGroup and "
-		 "Workload, the\n"
-		 "latest last. Without a name: of all jobs of the namespace. A cluster "
-		 "forgets\n"
-		 "events after an hour or so.",
+	.about = "Events of the TrainJob and of its JobSet, Jobs, pods, PodGroup and "
+		 "Workload,\noldest first; without a name, of all jobs in the namespace. "
+		 "Clusters keep events\nfor about an hour.",
 	.example = "kftrainer events bert\n"
 		   "kftrainer events -w",
 	.opts = opts_table,

@@ -24,17 +24,18 @@ struct export_opts {
 };
 
 static const struct opt opts_table[] = {
-	OPT_STR(0, "uri", "URI", "where to; else STORAGE_URI", struct export_opts, uri),
+	OPT_STR(0, "uri", "URI", "destination (default: STORAGE_URI)", struct export_opts,
+		uri),
 	OPT_STR(0, "allow", "PATTERNS", "only these files: '*.json,*.safetensors'",
 		struct export_opts, allow),
-	OPT_STR(0, "ignore", "PATTERNS", "not these files; else IGNORE_PATTERNS",
+	OPT_STR(0, "ignore", "PATTERNS", "skip these files (default: IGNORE_PATTERNS)",
 		struct export_opts, ignore),
-	OPT_ENUM(0, "progress", "HOW", "how to show how far it is", struct export_opts,
+	OPT_ENUM(0, "progress", "HOW", "how to report progress", struct export_opts,
 		 progress, fetchview_words),
-	OPT_INT(0, "connections", "N", "at most so many at once (default 4), 5 MiB each",
+	OPT_INT(0, "connections", "N", "parallel parts of 5 MiB (default 4)",
 		struct export_opts, connections, 1, UPLOAD_MAX_CONNECTIONS),
-	OPT_INT(0, "retries", "N", "how often to ask again each time (default 6)",
-		struct export_opts, retries, 1, 1000),
+	OPT_INT(0, "retries", "N", "retries per request (default 6)", struct export_opts,
+		retries, 1, 1000),
 	{ .type = OPT_END },
 };
 
@@ -89,7 +90,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 		return error_set(err, ERR_USAGE, "unexpected argument '%s'", argv[1]);
 	if (!conf.uri)
 		return error_set(err, ERR_USAGE,
-				 "where to? set STORAGE_URI, or give --uri");
+				 "no destination: set STORAGE_URI or pass --uri");
 	place = (struct store_conf){ .uri = conf.uri, .env = variable };
 	if (stop_setup(err) || store_http_new(&conf.http, &place, &http, err))
 		return -1;
@@ -103,22 +104,16 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 const struct cmd cmd_export_model = {
 	.name = "export-model",
 	.args = "[FOLDER|FILE]",
-	.summary = "upload what a job has trained",
-	.about = "Sends all files below the folder (/workspace/output) to "
-		 "s3://BUCKET/PREFIX,\n"
-		 "several parts at once, each with its checksum, or to\n"
-		 "hf://ORG/NAME[@REVISION][/FOLDER] as a commit, large files by Git LFS. "
-		 "What is\n"
-		 "there already and right is not sent again; after a crash it goes on "
-		 "where it\n"
-		 "stopped. Exit code 0: everything is there. One file goes to just that "
-		 "URI.\n"
-		 "\n"
-		 "As a step of a runtime: examples/export.yaml. Credentials come from "
-		 "the\n"
-		 "environment only, as for initialize-model: ACCESS_KEY_ID and "
-		 "SECRET_ACCESS_KEY,\n"
-		 "a role; HF_TOKEN.",
+	.summary = "upload a trained model",
+	.about = "Uploads all files in the directory (/workspace/output) to "
+		 "s3://BUCKET/PREFIX, in\nparallel parts with checksums, or to "
+		 "hf://ORG/NAME[@REVISION][/DIRECTORY] as one\ncommit, with Git LFS for "
+		 "large files. Skips files that are already there and\nunchanged; after "
+		 "a crash it resumes where it stopped. Exit code 0: everything "
+		 "is\nuploaded. A single file is uploaded to exactly that URI.\n\nAs a "
+		 "step of a runtime: examples/export.yaml. Credentials come from "
+		 "the\nenvironment only, as for initialize-model: ACCESS_KEY_ID and "
+		 "SECRET_ACCESS_KEY,\na role; HF_TOKEN.",
 	.example = "kftrainer export-model ./checkpoints --uri s3://bucket/models/m1\n"
 		   "STORAGE_URI=s3://bucket/m1 kftrainer export-model\n"
 		   "HF_TOKEN=... kftrainer export-model ./out --uri hf://org/m1",

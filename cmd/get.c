@@ -37,13 +37,13 @@ static const char *const formats[] = { "table", "wide", "yaml", "json", "name", 
 
 static const struct opt opts_table[] = {
 	WHERE_OPTIONS(struct get_opts),
-	OPT_BOOL('A', "all-namespaces", "jobs of every namespace", struct get_opts, all),
-	OPT_STR('l', "selector", "SELECTOR", "only those of these labels: team=a,tier!=b",
-		struct get_opts, selector),
-	OPT_ENUM('o', "output", "FORMAT", "how to print them", struct get_opts, output,
+	OPT_BOOL('A', "all-namespaces", "jobs in all namespaces", struct get_opts, all),
+	OPT_STR('l', "selector", "SELECTOR",
+		"only jobs with these labels: team=a,tier!=b", struct get_opts, selector),
+	OPT_ENUM('o', "output", "FORMAT", "output format", struct get_opts, output,
 		 formats),
-	OPT_BOOL('w', "watch", "go on, with a line for each change", struct get_opts,
-		 watch),
+	OPT_BOOL('w', "watch", "keep watching; print a line for each change",
+		 struct get_opts, watch),
 	{ .type = OPT_END },
 };
 
@@ -236,7 +236,7 @@ static void print_name(const cJSON *job)
 static void none(const struct getting *g)
 {
 	fprintf(stderr, "No %s%s%s%s%s.\n", g->kube ? "TrainJobs" : "jobs",
-		g->opts->selector ? " of these labels" : "",
+		g->opts->selector ? " with these labels" : "",
 		g->ns ? " in namespace " : "", g->ns ? g->ns : "",
 		g->kube ? "" : " on this machine");
 }
@@ -356,11 +356,12 @@ static int watch(struct getting *g, const char *only, struct error *err)
 static int check(const struct get_opts *opts, int argc, struct error *err)
 {
 	if (opts->all && argc)
-		return error_set(err, ERR_USAGE, "--all-namespaces goes without a name");
+		return error_set(err, ERR_USAGE,
+				 "--all-namespaces cannot be combined with a name");
 	if (opts->selector && argc)
-		return error_set(err, ERR_USAGE, "names, or --selector, not both");
+		return error_set(err, ERR_USAGE, "specify names or --selector, not both");
 	if (opts->watch && argc > 1)
-		return error_set(err, ERR_USAGE, "--watch: of one job, or of all");
+		return error_set(err, ERR_USAGE, "--watch takes at most one job");
 	return 0;
 }
 
@@ -370,7 +371,7 @@ static int show(struct getting *g, int argc, char **argv, struct error *err)
 
 	if (!g->kube && (g->opts->selector || g->opts->watch))
 		return error_set(err, ERR_UNSUPPORTED,
-				 "--selector and --watch are for jobs of a cluster");
+				 "--selector and --watch need a cluster");
 	if (g->opts->watch)
 		return watch(g, argc ? argv[0] : NULL, err);
 	if (find(g, argv, &jobs, err))
@@ -381,7 +382,7 @@ static int show(struct getting *g, int argc, char **argv, struct error *err)
 static int show_claims(const struct get_opts *opts, char **names, struct error *err)
 {
 	if (opts->selector || opts->watch)
-		return error_set(err, ERR_USAGE, "%s is for jobs, not for claims",
+		return error_set(err, ERR_USAGE, "%s does not apply to claims",
 				 opts->watch ? "--watch" : "--selector");
 	return claims_show(&opts->where, opts->all, out_format(formats[opts->output]),
 			   names, err);
@@ -414,12 +415,10 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 const struct cmd cmd_get = {
 	.name = "get",
 	.args = "[JOB... | claims]",
-	.summary = "show jobs and how they fare",
-	.about = "TrainJobs of a cluster, or without one those of this machine (submit "
-		 "--local).\n"
-		 "-w prints a line for each change until Ctrl-C. 'get claims' shows the "
-		 "volume\n"
-		 "claims of this machine's jobs, with their folders.",
+	.summary = "list jobs and their state",
+	.about = "Lists TrainJobs in the cluster or, without one, local jobs (submit "
+		 "--local). -w\nprints a line for each change until Ctrl-C. 'get claims' "
+		 "lists the volume claims\nof local jobs and their directories.",
 	.example = "kftrainer get\n"
 		   "kftrainer get -A -o wide\n"
 		   "kftrainer get digits -o yaml",

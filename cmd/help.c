@@ -26,14 +26,13 @@ static void summaries(FILE *out, const char *title, unsigned int mask, unsigned 
 
 void cmd_usage(FILE *out)
 {
-	fputs("usage: kftrainer COMMAND [OPTION...] [ARGUMENT...]\n"
-	      "\n"
-	      "Run TrainJobs of Kubeflow Trainer, on this machine and in a cluster.\n",
+	fputs("usage: kftrainer COMMAND [OPTION...] [ARGUMENT...]\n\nRun Kubeflow "
+	      "Trainer's TrainJobs on this machine or in a cluster.\n",
 	      out);
 	summaries(out, "Commands", CMD_NOT_YET | CMD_IN_POD, 0);
 	summaries(out, "In a container", CMD_NOT_YET | CMD_IN_POD, CMD_IN_POD);
 	summaries(out, "Not built yet", CMD_NOT_YET, CMD_NOT_YET);
-	fputs("\nkftrainer COMMAND --help says more about each.\n", out);
+	fputs("\nSee 'kftrainer COMMAND --help' for a command's options.\n", out);
 }
 
 static void show_options(const struct opt *opts)
@@ -87,7 +86,7 @@ static int run(const void *opts, int argc, char **argv, struct error *err)
 	buf_adds(&where, "kftrainer");
 	for (int i = 0; i < argc; i++) {
 		if (!list)
-			return error_set(err, ERR_USAGE, "'%s' has no commands below it",
+			return error_set(err, ERR_USAGE, "'%s' has no subcommands",
 					 cmd->name);
 		cmd = cmd_find(list, argv[i]);
 		if (!cmd)
@@ -105,7 +104,7 @@ static int run(const void *opts, int argc, char **argv, struct error *err)
 const struct cmd cmd_help_ = {
 	.name = "help",
 	.args = "[COMMAND...]",
-	.summary = "say what the commands are, or how to use one",
+	.summary = "list the commands, or show how to use one",
 	.example = "kftrainer help runtime render",
 	.run = run,
 };

@@ -159,7 +159,7 @@ static int run(const struct kind *k, const struct init_opts *o, int argc, char *
 		return error_set(err, ERR_USAGE, "unexpected argument '%s'", argv[0]);
 	if (!uri)
 		return error_set(err, ERR_USAGE,
-				 "from where? set STORAGE_URI, or give --uri");
+				 "no source: set STORAGE_URI or pass --uri");
 	if (scheme_find(&c.scheme, uri, err) || stop_setup(err) ||
 	    store_http_new(&c.http, &place, &http, err))
 		return -1;
@@ -195,17 +195,17 @@ static int run_model(const void *opts, int argc, char **argv, struct error *err)
 }
 
 static const struct opt opts_table[] = {
-	OPT_STR(0, "uri", "URI", "where it is; else STORAGE_URI", struct init_opts, uri),
+	OPT_STR(0, "uri", "URI", "source (default: STORAGE_URI)", struct init_opts, uri),
 	OPT_STR(0, "to", "DIR",
-		"the folder to fill; else OUTPUT_PATH, else /workspace/dataset or "
-		"/workspace/model",
+		"target directory (default: OUTPUT_PATH, or /workspace/dataset or "
+		"/workspace/model)",
 		struct init_opts, to),
 	OPT_STR(0, "allow", "PATTERNS", "only these files: '*.json,data/*'",
 		struct init_opts, allow),
 	OPT_STR(0, "ignore", "PATTERNS",
 		"not these files; else IGNORE_PATTERNS; ',' for none", struct init_opts,
 		ignore),
-	OPT_ENUM(0, "progress", "HOW", "how to show how far it is", struct init_opts,
+	OPT_ENUM(0, "progress", "HOW", "how to report progress", struct init_opts,
 		 progress, fetchview_words),
 	OPT_INT(0, "connections", "N", "at most so many at once (default 16)",
 		struct init_opts, connections, 1, FETCH_MAX_CONNECTIONS),
@@ -225,25 +225,25 @@ static const struct opt opts_table[] = {
 /* clang-format off */
 #define ABOUT_SOURCES \
 	"URIs: hf://ORG/NAME[@REVISION][/FOLDER], s3://BUCKET/PREFIX, gs://BUCKET/PREFIX,\n" \
-	"https://HOST/FILE, file:///PATH, pvc://CLAIM/PATH; kftrainer(1) says more.\n" \
+	"https://HOST/FILE, file:///PATH, pvc://CLAIM/PATH; see kftrainer(1).\n" \
 	"Credentials come from the environment: ACCESS_TOKEN or HF_TOKEN, ACCESS_KEY_ID\n" \
 	"and SECRET_ACCESS_KEY, ...\n" \
 	"\n" \
-	"Files that are there and right are not fetched again; after a crash it goes\n" \
-	"on where it stopped. Exit code 0: everything is there and verified."
+	"Skips files that are complete and verified; after a crash it resumes where it\n" \
+	"stopped. Exit code 0: everything is there and verified."
 /* clang-format on */
 
 const struct cmd cmd_initialize_dataset = {
 	.name = "initialize-dataset",
 	.args = "",
 	.summary = "download a data set into the job's volume",
-	.about = "Fills /workspace/dataset from STORAGE_URI, as upstream's image does.\n"
-		 "\n" ABOUT_SOURCES,
-	.example = "# as in a pod: STORAGE_URI=hf://tatsu-lab/alpaca\n"
-		   "kftrainer initialize-dataset --uri file://$PWD/code --to data\n"
-		   "# --uri https://host/SHA256SUMS: all files of that list, verified\n"
-		   "kftrainer initialize-dataset --uri file://$PWD/code --to data \\\n"
-		   "    --ignore '*.tmp,cache/' --progress json",
+	.about = "Downloads STORAGE_URI to /workspace/dataset, as upstream's image "
+		 "does.\n\n" ABOUT_SOURCES,
+	.example = "# as in a pod: STORAGE_URI=hf://tatsu-lab/alpaca\nkftrainer "
+		   "initialize-dataset --uri file://$PWD/code --to data\n# --uri "
+		   "https://host/SHA256SUMS: all files in that list, verified\nkftrainer "
+		   "initialize-dataset --uri file://$PWD/code --to data \\\n    --ignore "
+		   "'*.tmp,cache/' --progress json",
 	.opts = opts_table,
 	.opts_size = sizeof(struct init_opts),
 	.flags = CMD_IN_POD,
@@ -254,15 +254,12 @@ const struct cmd cmd_initialize_model = {
 	.name = "initialize-model",
 	.args = "",
 	.summary = "download a model into the job's volume",
-	.about = "Fills /workspace/model from STORAGE_URI, as upstream's image does.\n"
-		 "Not fetched, unless IGNORE_PATTERNS or --ignore says otherwise: "
-		 "*.msgpack, *.h5,\n"
-		 "*.bin, *.pt, *.pth; and from hf:// only *.json, *.safetensors, "
-		 "*.model, *.txt,\n"
-		 "*.gguf. A file that the URI names is fetched, and weights where there "
-		 "are no\n"
-		 "others.\n"
-		 "\n" ABOUT_SOURCES,
+	.about = "Downloads STORAGE_URI to /workspace/model, as upstream's image does. "
+		 "Unless\nIGNORE_PATTERNS or --ignore says otherwise, it skips "
+		 "*.msgpack, *.h5, *.bin,\n*.pt and *.pth, and downloads from hf:// only "
+		 "*.json, *.safetensors, *.model,\n*.txt and *.gguf. A file that the URI "
+		 "names is always downloaded, and so are\nweights where there are no "
+		 "others.\n\n" ABOUT_SOURCES,
 	.example = "# as in a pod: STORAGE_URI=hf://org/model ACCESS_TOKEN=...\n"
 		   "kftrainer initialize-model --uri file://$PWD/code --to model",
 	.opts = opts_table,

@@ -26,37 +26,41 @@ struct install_opts {
 static const char *const formats[] = { "none", "yaml", "json", "name", NULL };
 
 static const struct opt opts_table[] = {
-	OPT_BOOL(0, "crds", "only the CustomResourceDefinitions; printed, unless --apply",
+	OPT_BOOL(0, "crds",
+		 "only the CustomResourceDefinitions; print them unless --apply is given",
 		 struct install_opts, crds),
 	OPT_BOOL(0, "controller", "only the controller and what it needs",
 		 struct install_opts, controller),
 	OPT_BOOL(0, "runtimes", "only the built-in runtimes", struct install_opts,
 		 runtimes),
-	OPT_STRS(0, "runtime", "NAME[=IMAGE]", "of these only this; may be repeated",
+	OPT_STRS(0, "runtime", "NAME[=IMAGE]", "only this runtime; repeatable",
 		 struct install_opts, what.runtimes),
-	OPT_ENUM('o', "output", "FORMAT", "print, apply nothing; needs no cluster",
+	OPT_ENUM('o', "output", "FORMAT", "print instead of applying; needs no cluster",
 		 struct install_opts, output, formats),
-	OPT_BOOL(0, "dry-run", "the same as -o yaml", struct install_opts, dry_run),
-	OPT_BOOL(0, "apply", "apply, with --crds, too", struct install_opts, apply),
-	OPT_BOOL(0, "wait", "until the controller runs and its webhooks answer",
+	OPT_BOOL(0, "dry-run", "same as -o yaml", struct install_opts, dry_run),
+	OPT_BOOL(0, "apply", "apply even with --crds", struct install_opts, apply),
+	OPT_BOOL(0, "wait", "wait until the controller runs and its webhooks answer",
 		 struct install_opts, wait),
-	OPT_DURATION(0, "timeout", "TIME", "how long to wait for each thing: 2m",
+	OPT_DURATION(0, "timeout", "TIME",
+		     "limit for each object to become ready (default 2m)",
 		     struct install_opts, timeout_ms, 1000, 86400000),
-	OPT_STR('n', "namespace", "NS", "of the controller: kubeflow-system",
+	OPT_STR('n', "namespace", "NS",
+		"the controller's namespace (default kubeflow-system)",
 		struct install_opts, what.ns),
-	OPT_STR(0, "image", "REF", "our own image: " INSTALL_IMAGE, struct install_opts,
-		what.image),
-	OPT_STR(0, "image-registry", "PREFIX", "a mirror that has every other image",
+	OPT_STR(0, "image", "REF", "kftrainer's image (default: " INSTALL_IMAGE ")",
+		struct install_opts, what.image),
+	OPT_STR(0, "image-registry", "PREFIX", "registry to pull all other images from",
 		struct install_opts, what.registry),
 	OPT_BOOL(0, "upstream-images",
-		 "upstream's initializers in the runtimes, not ours", struct install_opts,
+		 "use upstream's initializer images in the runtimes", struct install_opts,
 		 what.upstream_images),
 	OPT_BOOL(0, "strict-rbac",
-		 "the controller may write only Secrets and ConfigMaps of TrainJobs",
+		 "let the controller write only TrainJobs' Secrets and ConfigMaps",
 		 struct install_opts, what.strict),
-	OPT_INT(0, "replicas", "N", "of the controller: 2", struct install_opts,
-		what.replicas, 1, 100),
-	OPT_STR(0, "feature-gates", "LIST", "of the controller: TrainJobStatus=true",
+	OPT_INT(0, "replicas", "N", "controller replicas (default 2)",
+		struct install_opts, what.replicas, 1, 100),
+	OPT_STR(0, "feature-gates", "LIST",
+		"the controller's feature gates: TrainJobStatus=true",
 		struct install_opts, what.gates),
 	CLUSTER_OPTIONS(struct install_opts),
 	{ .type = OPT_END },
@@ -125,7 +129,9 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	if (argc)
 		return error_set(err, ERR_USAGE, "unexpected argument '%s'", argv[0]);
 	if (printing && (opts.apply || opts.wait))
-		return error_set(err, ERR_USAGE, "-o and --dry-run apply nothing");
+		return error_set(
+			err, ERR_USAGE,
+			"-o and --dry-run cannot be combined with --apply or --wait");
 	opts.what.parts = parts_of(&opts);
 	if (opts.what.parts == INSTALL_CRDS && !opts.apply && !opts.wait)
 		printing = true;
@@ -137,13 +143,10 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 const struct cmd cmd_install = {
 	.name = "install",
 	.args = "",
-	.summary = "put the controller, its CRDs and the runtimes into a cluster",
-	.about = "Applies everything to the cluster of your kubeconfig, server-side, "
-		 "as often\n"
-		 "as you like; an installation of upstream's is replaced in place. With "
-		 "-o "
-		 "it is\n"
-		 "printed instead. JobSet has to be there already.",
+	.summary = "install the controller, its CRDs and the runtimes in a cluster",
+	.about = "Applies everything to the cluster of your kubeconfig, server-side. "
+		 "Safe to\nrepeat; replaces an upstream installation in place. With -o "
+		 "it prints the\nobjects instead. JobSet must be installed already.",
 	.example = "kftrainer install --image registry.example/kftrainer:" VERSION "\n"
 		   "kftrainer install -o yaml > trainer.yaml\n"
 		   "kftrainer install --crds | kubectl apply --server-side -f -",

@@ -25,25 +25,25 @@ struct logs_opts {
 
 static const struct opt opts_table[] = {
 	WHERE_OPTIONS(struct logs_opts),
-	OPT_BOOL('f', "follow", "go on until the job has ended", struct logs_opts,
-		 follow),
+	OPT_BOOL('f', "follow", "follow the output until the job finishes",
+		 struct logs_opts, follow),
 	OPT_STR(0, "rank", "N",
-		"only the node of this rank (PET_NODE_RANK), not a process's",
+		"only the node of this rank (PET_NODE_RANK, not a process's rank)",
 		struct logs_opts, rank),
 	OPT_STR(0, "step", "STEP", "only this step: initializer, launcher, node, ...",
 		struct logs_opts, step),
-	OPT_STR('c', "container", "NAME", "only containers of this name",
+	OPT_STR('c', "container", "NAME", "only containers with this name",
 		struct logs_opts, container),
-	OPT_BOOL(0, "all", "init containers, and pods that newer ones have replaced, too",
-		 struct logs_opts, all),
-	OPT_BOOL('p', "previous", "the run before the last restart of each container",
+	OPT_BOOL(0, "all", "include init containers and replaced pods", struct logs_opts,
+		 all),
+	OPT_BOOL('p', "previous", "each container's run before its last restart",
 		 struct logs_opts, previous),
-	OPT_STR(0, "tail", "N", "of each process only the last N lines", struct logs_opts,
+	OPT_STR(0, "tail", "N", "only the last N lines of each process", struct logs_opts,
 		tail),
-	OPT_DURATION(0, "since", "TIME", "only lines not older than that: 5m, 1h30m",
+	OPT_DURATION(0, "since", "TIME", "only lines newer than this: 5m, 1h30m",
 		     struct logs_opts, since, 1, OPT_LONGEST),
-	OPT_BOOL(0, "timestamps", "before each line when it was written",
-		 struct logs_opts, timestamps),
+	OPT_BOOL(0, "timestamps", "print the time of each line", struct logs_opts,
+		 timestamps),
 	{ .type = OPT_END },
 };
 
@@ -106,10 +106,10 @@ static int check_local(const struct logs_opts *opts, struct error *err)
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		if (rows[i].given)
-			return error_set(err, ERR_USAGE,
-					 "--%s: logs of this machine's jobs have no "
-					 "times; it is for jobs of a cluster",
-					 rows[i].option);
+			return error_set(
+				err, ERR_USAGE,
+				"--%s needs a cluster: logs of local jobs have no times",
+				rows[i].option);
 	return 0;
 }
 
@@ -143,10 +143,10 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	cleanup_kube struct kube *k = NULL;
 
 	if (argc != 1)
-		return error_set(err, ERR_USAGE, "say of which job");
+		return error_set(err, ERR_USAGE, "specify one job");
 	if (opts->follow && opts->previous)
 		return error_set(err, ERR_USAGE,
-				 "--follow, or --previous, which has ended, not both");
+				 "specify --follow or --previous, not both");
 	if (refer_jobs(argv, err) || number(&want.rank, "--rank", opts->rank, err) ||
 	    number(&want.tail, "--tail", opts->tail, err) ||
 	    where_connect(&k, &want.ns, &arena, &opts->where, err))
@@ -158,14 +158,11 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 const struct cmd cmd_logs = {
 	.name = "logs",
 	.args = "JOB",
-	.summary = "print what a job's processes have written",
-	.about = "Of several processes each line begins with whose it is. In a cluster "
-		 "-f waits\n"
-		 "for pods that have not started, and goes on through restarts, pods "
-		 "made anew\n"
-		 "and lost connections, with each line once. Without a cluster: jobs of "
-		 "this\n"
-		 "machine (submit --local).",
+	.summary = "print the output of a job's processes",
+	.about = "With several processes, each line is prefixed with its process. In a "
+		 "cluster, -f\nwaits for pods to start and continues across restarts, "
+		 "replaced pods and lost\nconnections without losing or repeating a "
+		 "line. Without a cluster: local jobs\n(submit --local).",
 	.example = "kftrainer logs -f digits\n"
 		   "kftrainer logs digits --rank 0 --tail 20\n"
 		   "kftrainer logs digits --step initializer --since 10m",

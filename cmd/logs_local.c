@@ -220,9 +220,9 @@ static int show(struct reader *r, bool following, struct error *err)
 		return -1;
 	if (!r->n && !following)
 		return error_set(
-			err, ERR_NOT_FOUND, "job %s has no such log%s", r->job,
+			err, ERR_NOT_FOUND, "job %s has no matching logs%s", r->job,
 			r->step || r->container || r->rank >= 0
-				? "; without --step, --rank and --container all are shown"
+				? "; omit --step, --rank and --container to show all"
 				: " yet");
 	read_tails(r);
 	if (following && follow(r, err))

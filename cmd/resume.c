@@ -12,8 +12,8 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 const struct cmd cmd_resume = {
 	.name = "resume",
 	.args = "JOB...",
-	.summary = "start suspended TrainJobs again",
-	.about = "Takes spec.suspend away; the controller makes the pods anew.",
+	.summary = "resume suspended TrainJobs",
+	.about = "Clears spec.suspend; the controller creates the pods again.",
 	.example = "kftrainer resume bert\n"
 		   "kftrainer resume --all -n team-a",
 	.opts = suspend_options,

@@ -29,18 +29,18 @@ struct list_opts {
 static const char *const list_formats[] = { "table", "yaml", "json", "name", NULL };
 
 static const struct opt list_table[] = {
-	OPT_STRS(0, "runtime-file", "FILE",
-		 "runtimes besides the built-in ones; repeatable", struct list_opts,
-		 files),
-	OPT_ENUM('o', "output", "FORMAT", "how to print them", struct list_opts, output,
+	OPT_STRS(0, "runtime-file", "FILE", "file with more runtimes; repeatable",
+		 struct list_opts, files),
+	OPT_ENUM('o', "output", "FORMAT", "output format", struct list_opts, output,
 		 list_formats),
 	OPT_STR('n', "namespace", "NAMESPACE",
-		"of TrainingRuntimes; without it the context's, or \"default\"",
+		"namespace of TrainingRuntimes (default: the context's)",
 		struct list_opts, where.ns),
-	OPT_BOOL(0, "local", "do not ask the cluster", struct list_opts, where.local),
-	OPT_STR(0, "kubeconfig", "FILE", "which cluster: $KUBECONFIG, ~/.kube/config",
+	OPT_BOOL(0, "local", "do not query the cluster", struct list_opts, where.local),
+	OPT_STR(0, "kubeconfig", "FILE",
+		"kubeconfig file (default: $KUBECONFIG or ~/.kube/config)",
 		struct list_opts, where.cluster.kubeconfig),
-	OPT_STR(0, "context", "NAME", "which of the file's contexts", struct list_opts,
+	OPT_STR(0, "context", "NAME", "context in the kubeconfig", struct list_opts,
 		where.cluster.context),
 	{ .type = OPT_END },
 };
@@ -170,10 +170,9 @@ struct get_opts {
 static const char *const get_formats[] = { "yaml", "json", "name", NULL };
 
 static const struct opt get_table[] = {
-	OPT_STRS(0, "runtime-file", "FILE",
-		 "runtimes besides the built-in ones; repeatable", struct get_opts,
-		 files),
-	OPT_ENUM('o', "output", "FORMAT", "how to print it", struct get_opts, output,
+	OPT_STRS(0, "runtime-file", "FILE", "file with more runtimes; repeatable",
+		 struct get_opts, files),
+	OPT_ENUM('o', "output", "FORMAT", "output format", struct get_opts, output,
 		 get_formats),
 	{ .type = OPT_END },
 };
@@ -188,7 +187,7 @@ static int run_get(const void *values, int argc, char **argv, struct error *err)
 	int code;
 
 	if (argc != 1)
-		return error_set(err, ERR_USAGE, "say which runtime");
+		return error_set(err, ERR_USAGE, "specify one runtime");
 	code = load(&in, &schema, &opts->files, "runtime get", err);
 	if (code)
 		return code;
@@ -209,7 +208,7 @@ struct render_opts {
 
 static const struct opt render_table[] = {
 	JOB_FILE_OPTIONS(struct render_opts),
-	OPT_ENUM('o', "output", "FORMAT", "how to show it", struct render_opts, output,
+	OPT_ENUM('o', "output", "FORMAT", "output format", struct render_opts, output,
 		 render_formats),
 	JOB_FLAG_OPTIONS(struct render_opts),
 	{ .type = OPT_END },
@@ -229,11 +228,11 @@ static int run_render(const void *values, int argc, char **argv, struct error *e
 	if (argc)
 		opts.job.runtime = argv[0];
 	if (opts.job.files.n && flag)
-		return error_set(err, ERR_USAGE,
-				 "%s goes with a runtime, not with a file", flag);
+		return error_set(err, ERR_USAGE, "%s applies to a runtime, not to a file",
+				 flag);
 	if (!opts.job.files.n && !opts.job.runtime)
 		return error_set(err, ERR_USAGE,
-				 "give a runtime, or a TrainJob with --filename");
+				 "specify a runtime, or a TrainJob with --filename");
 	if (opts.job.runtime &&
 	    refer_runtime(&opts.job.runtime, &opts.job.runtime_kind, err))
 		return -1;
@@ -251,9 +250,9 @@ struct validate_opts {
 };
 
 static const struct opt validate_table[] = {
-	OPT_STRS('f', "filename", "FILE", "one more file; - is stdin; repeatable",
+	OPT_STRS('f', "filename", "FILE", "file to check; - is stdin; repeatable",
 		 struct validate_opts, files),
-	OPT_BOOL('q', "quiet", "no line for what is valid", struct validate_opts, quiet),
+	OPT_BOOL('q', "quiet", "print only errors", struct validate_opts, quiet),
 	{ .type = OPT_END },
 };
 
@@ -268,7 +267,7 @@ static void tell_valid(const char *file, const struct job_set *set)
 		char *line =
 			arena_printf(&arena, "%s: %s %s%sis %s", file,
 				     meta_kind(doc->obj), name ? name : "",
-				     name ? " " : "", ours ? "valid" : "not looked at");
+				     name ? " " : "", ours ? "valid" : "not checked");
 
 		puts(str_visible(&arena, line, false));
 	}
@@ -298,7 +297,7 @@ static int run_validate(const void *values, int argc, char **argv, struct error 
 	int code = EXIT_OK;
 
 	if (!argc && !opts->files.n)
-		return error_set(err, ERR_USAGE, "give one file or more");
+		return error_set(err, ERR_USAGE, "specify at least one file");
 	for (; *argv; argv++)
 		if (validate_file(*argv, opts->quiet))
 			code = EXIT_BAD_INPUT;
@@ -311,11 +310,10 @@ static int run_validate(const void *values, int argc, char **argv, struct error 
 static const struct cmd cmd_list = {
 	.name = "list",
 	.args = "",
-	.summary = "show the runtimes there are",
-	.about = "Those of the cluster, if there is a kubeconfig, those of "
-		 "--runtime-file, "
-		 "and\n"
-		 "the built-in ones that neither replaces.",
+	.summary = "list runtimes",
+	.about = "Lists the cluster's runtimes, if there is a kubeconfig, those of "
+		 "--runtime-file,\nand the built-in runtimes that neither of them "
+		 "replaces.",
 	.example = "kftrainer runtime list\n"
 		   "kftrainer runtime list --runtime-file my-runtimes.yaml -o json",
 	.opts = list_table,
@@ -336,8 +334,8 @@ static const struct cmd cmd_get_runtime = {
 static const struct cmd cmd_render = {
 	.name = "render",
 	.args = "[RUNTIME] [-- COMMAND...]",
-	.summary = "show the objects that a TrainJob and its runtime make",
-	.about = "The TrainJob is that of --filename, or one that the options describe.",
+	.summary = "show the objects that a TrainJob and its runtime produce",
+	.about = "The TrainJob comes from --filename or is described by the options.",
 	.example = "kftrainer runtime render torch-distributed --nodes 4 -- torchrun "
 		   "train.py\n"
 		   "kftrainer runtime render -f job.yaml --runtime-file my-runtime.yaml",
@@ -350,9 +348,8 @@ static const struct cmd cmd_validate = {
 	.name = "validate",
 	.args = "[FILE...]",
 	.summary = "check files of runtimes and TrainJobs",
-	.about = "All errors of all files are told at once, each with file, line and "
-		 "column;\n"
-		 "the exit code is then 2.",
+	.about = "Reports all errors in all files, with file, line and column, and exits "
+		 "with 2.",
 	.example = "kftrainer runtime validate my-runtimes.yaml job.yaml",
 	.opts = validate_table,
 	.opts_size = sizeof(struct validate_opts),

@@ -54,40 +54,38 @@ struct submit_opts {
 
 static const struct opt opts_table[] = {
 	JOB_FILE_OPTIONS(struct submit_opts),
-	OPT_BOOL(0, "local", "run it as processes of this machine", struct submit_opts,
+	OPT_BOOL(0, "local", "run it as processes on this machine", struct submit_opts,
 		 local),
 	{ .type = OPT_ENUM,
 	  .name = "dry-run",
 	  .value = "WHERE",
 	  .bare = "client",
-	  .help = "only show what a cluster would get",
+	  .help = "only show what would be created",
 	  .words = dry_runs,
 	  .offset = OPT_ENUM_FIELD(struct submit_opts, dry_run) },
 	{ .type = OPT_ENUM,
 	  .letter = 'o',
 	  .name = "output",
 	  .value = "FORMAT",
-	  .help = "show the objects: what --dry-run makes, what is created or run",
+	  .help = "print the objects that are created, run or, with --dry-run, would be",
 	  .words = render_formats,
 	  .min = 1,
 	  .offset = OPT_ENUM_FIELD(struct submit_opts, output) },
-	OPT_BOOL('w', "follow", "show what the job does, until it has ended",
+	OPT_BOOL('w', "follow", "show progress and output until the job finishes",
 		 struct submit_opts, follow),
-	OPT_BOOL(0, "wait", "return when it has ended, with its exit code",
+	OPT_BOOL(0, "wait", "wait until it finishes; exit with its exit code",
 		 struct submit_opts, wait),
 	OPT_DURATION(0, "timeout", "TIME",
-		     "follow or wait so long at most; --local ends the job then",
+		     "limit for --follow and --wait; with --local the job is stopped",
 		     struct submit_opts, timeout_ms, 1, OPT_LONGEST),
-	OPT_INT(0, "max-restarts", "N",
-		"--local: so often the job begins anew when it fails", struct submit_opts,
-		max_restarts, 0, INT32_MAX),
-	OPT_BOOL(0, "suspend", "create it suspended: nothing of it runs yet",
-		 struct submit_opts, job.suspend),
+	OPT_INT(0, "max-restarts", "N", "with --local: restarts of the job when it fails",
+		struct submit_opts, max_restarts, 0, INT32_MAX),
+	OPT_BOOL(0, "suspend", "create it suspended", struct submit_opts, job.suspend),
 	WORKSPACE_OPTIONS(struct submit_opts),
 	CLUSTER_OPTIONS(struct submit_opts),
-	OPT_BOOL('q', "quiet", "no progress, only the job's own output",
-		 struct submit_opts, quiet),
-	OPT_STR(0, "runtime", "RUNTIME", "no file: a TrainJob for this runtime",
+	OPT_BOOL('q', "quiet", "print only the job's own output", struct submit_opts,
+		 quiet),
+	OPT_STR(0, "runtime", "RUNTIME", "without a file: a TrainJob for this runtime",
 		struct submit_opts, job.runtime),
 	JOB_FLAG_OPTIONS(struct submit_opts),
 	{ .type = OPT_END },
@@ -107,8 +105,8 @@ static int settle_script(struct job_opts *job, struct error *err)
 		return 0;
 	if ((job->file != NULL) + job->files.n > 1)
 		return error_set(err, ERR_USAGE,
-				 "%s: code is a job of its own, without other files; "
-				 "--runtime-file gives it runtimes",
+				 "%s: a script cannot be combined with other files; pass "
+				 "runtimes with --runtime-file",
 				 script);
 	job->script = script;
 	job->file = NULL;
@@ -125,20 +123,21 @@ static int settle_file(struct job_opts *job, int argc, char **argv, struct error
 
 	if (argc > 1)
 		return error_set(err, ERR_USAGE,
-				 "unexpected argument '%s': further files go behind -f, "
-				 "a command behind '--'",
+				 "unexpected argument '%s': pass more files with -f, a "
+				 "command after '--'",
 				 argv[1]);
 	job->file = argc ? argv[0] : NULL;
 	if (settle_script(job, err))
 		return -1;
 	flag = job_opts_flag(job);
 	if (job_opts_file(job) && flag)
-		return error_set(err, ERR_USAGE,
-				 "%s goes with --runtime, not with a file", flag);
+		return error_set(
+			err, ERR_USAGE,
+			"%s requires --runtime and cannot be combined with a file", flag);
 	if (!job_opts_file(job) && !job->runtime)
 		return error_set(err, ERR_USAGE,
-				 flag ? "%s needs --runtime"
-				      : "give a file, or --runtime%s",
+				 flag ? "%s requires --runtime"
+				      : "specify a file or --runtime%s",
 				 flag ? flag : "");
 	return job->runtime ? refer_runtime(&job->runtime, &job->runtime_kind, err) : 0;
 }
@@ -147,11 +146,11 @@ static int check_limits(const struct submit_opts *opts, struct error *err)
 {
 	if (opts->timeout_ms && !opts->follow && !opts->wait && !opts->local)
 		return error_set(err, ERR_USAGE,
-				 "--timeout goes with --follow, --wait or --local");
+				 "--timeout requires --follow, --wait or --local");
 	if (opts->max_restarts && !opts->local)
 		return error_set(err, ERR_USAGE,
-				 "--max-restarts goes with --local; on a cluster the "
-				 "runtime's failurePolicy.maxRestarts says it");
+				 "--max-restarts requires --local; in a cluster set "
+				 "failurePolicy.maxRestarts in the runtime");
 	return 0;
 }
 
@@ -169,16 +168,16 @@ static int check_opts(const struct submit_opts *opts, struct error *err)
 	};
 
 	if (opts->local && opts->dry_run)
-		return error_set(err, ERR_USAGE, "--local or --dry-run, not both");
+		return error_set(err, ERR_USAGE,
+				 "specify --local or --dry-run, not both");
 	for (size_t i = 0; i < sizeof(of_cluster) / sizeof(*of_cluster); i++)
 		if (opts->local && of_cluster[i].given)
 			return error_set(err, ERR_USAGE,
-					 "%s is for jobs on a cluster; --local always "
-					 "shows the job until it has ended",
+					 "%s needs a cluster; --local always follows the "
+					 "job until it finishes",
 					 of_cluster[i].name);
 	if (opts->dry_run && (opts->follow || opts->wait))
-		return error_set(err, ERR_USAGE,
-				 "--dry-run runs nothing that --%s could see",
+		return error_set(err, ERR_USAGE, "--dry-run cannot be combined with --%s",
 				 opts->follow ? "follow" : "wait");
 	if (check_limits(opts, err))
 		return -1;
@@ -238,11 +237,10 @@ static int refuse(const struct job *job, struct error *err)
 		framework_cluster_only(plugins, runtime_ml_policy(job->runtime));
 
 	if (kind)
-		return error_set(
-			err, ERR_UNSUPPORTED,
-			"TrainJob %s: runtime %s: --local has no launcher for %s "
-			"yet; --dry-run=client shows what a cluster would get",
-			job->name, meta_name(job->runtime), kind);
+		return error_set(err, ERR_UNSUPPORTED,
+				 "TrainJob %s: runtime %s: --local does not support %s "
+				 "yet; --dry-run=client shows the cluster's objects",
+				 job->name, meta_name(job->runtime), kind);
 	return 0;
 }
 
@@ -253,8 +251,7 @@ static void add_hint(struct error *err, const struct job *job)
 	size_t len = strlen(err->msg);
 
 	snprintf(err->msg + len, sizeof(err->msg) - len,
-		 ": 'kftrainer logs -f %s%s%s' shows it, --name gives this one another "
-		 "name",
+		 ": see 'kftrainer logs -f %s%s%s', or choose another name with --name",
 		 job->name, elsewhere ? " -n " : "", elsewhere ? job->ns : "");
 }
 
@@ -308,7 +305,7 @@ static int private_tmp(struct arena *arena, const char **ret, int *ret_lock,
 	tmp = tmp && *tmp ? tmp : "/tmp";
 	*ret = tempdir_make(arena, tmp, ret_lock);
 	if (!*ret)
-		return error_errno(err, errno, "%s: no folder can be made", tmp);
+		return error_errno(err, errno, "cannot create a directory in %s", tmp);
 	setenv("TMPDIR", *ret, 1);
 	return 0;
 }
@@ -322,9 +319,8 @@ static int mount_workspace(const struct shipment *s, cJSON *objects, struct erro
 	if (workspace_mount(objects, s->folder, s->says.digest, &shared, err))
 		return -1;
 	if (shared)
-		fprintf(stderr,
-			"no mounts on this machine: all pods start in one copy of "
-			"the workspace, not at " WORKSPACE_PATH "\n");
+		fprintf(stderr, "mounts are not available: all pods share one copy of "
+				"the workspace, not at " WORKSPACE_PATH "\n");
 	return 0;
 }
 
@@ -370,7 +366,7 @@ static int connect_to(struct kube **ret, const struct submit_opts *opts,
 	if (*ret)
 		return 0;
 	return error_set(err, ERR_NOT_FOUND,
-			 "no kubeconfig says which cluster (--kubeconfig, $KUBECONFIG, "
+			 "no cluster: no kubeconfig found (--kubeconfig, $KUBECONFIG, "
 			 "~/.kube/config); --local runs the job on this machine");
 }
 
@@ -380,8 +376,7 @@ static int check_follow(const struct submission *s, const struct submit_opts *op
 	if (!opts->follow || submission_jobs(s) < 2)
 		return 0;
 	return error_set(err, ERR_USAGE,
-			 "--follow shows one TrainJob, and there are %zu; --wait waits "
-			 "for all",
+			 "--follow takes one TrainJob, found %zu; use --wait",
 			 submission_jobs(s));
 }
 
@@ -411,13 +406,12 @@ static int show(const struct submission *s, const struct submit_opts *opts,
 		const struct submit_item *item = &s->list[i];
 
 		if (!item->stored)
-			cmd_complain(
-				"submit",
-				"TrainJob %s was checked here: its runtime is not in "
-				"the cluster yet",
-				meta_name(item->obj));
+			cmd_complain("submit",
+				     "TrainJob %s was checked locally only: its runtime "
+				     "is not in the cluster yet",
+				     meta_name(item->obj));
 		outcome_report(&s->conf->out, item->stored ? item->stored : item->obj,
-			       "fine (server dry run)");
+			       "valid (server dry run)");
 	}
 	return 0;
 }
@@ -522,28 +516,17 @@ const struct cmd cmd_submit = {
 	.name = "submit",
 	.args = "[FILE|-|CODE.py] [-- COMMAND...]",
 	.summary = "run a TrainJob",
-	.about =
-		"It goes to the cluster of the kubeconfig; with --local it runs as "
-		"processes of\n"
-		"this machine.\n"
-		"\n"
-		"The file holds TrainJobs, and runtimes, ConfigMaps and Secrets if you "
-		"like:\n"
-		"those are applied first. The API server is asked about all of it before "
-		"anything\n"
-		"is stored. With --local and --dry-run=client, runtimes are those of the "
-		"file, of\n"
-		"--runtime-file, and the built-in ones ('kftrainer runtime list').\n"
-		"\n"
-		"Without a file, --runtime and the options below it describe the "
-		"TrainJob. Python\n"
-		"code in place of the file travels inside the job, byte for byte, and "
-		"what stands\n"
-		"behind '--' are its arguments.\n"
-		"\n"
-		"With --local, --follow or --wait the exit code is the job's: 0, or that "
-		"of the\n"
-		"first process that failed; 124 after --timeout.",
+	.about = "Creates the job in the cluster of the kubeconfig; with --local runs it "
+		 "as\nprocesses on this machine.\n\nThe file contains TrainJobs and, "
+		 "optionally, runtimes, ConfigMaps and Secrets,\nwhich are applied "
+		 "first. The API server validates all of it before anything is\nstored. "
+		 "--local and --dry-run=client use the runtimes in the file, those "
+		 "of\n--runtime-file and the built-in ones ('kftrainer runtime "
+		 "list').\n\nWithout a file, --runtime and the options below it describe "
+		 "the TrainJob. A\nPython script in place of the file is carried inside "
+		 "the job, byte for byte;\nwords after '--' are its arguments.\n\nWith "
+		 "--local, --follow or --wait the exit code is the job's: 0, or that of "
+		 "the\nfirst process that failed; 124 after --timeout.",
 	.example = "kftrainer submit --local job.yaml\n"
 		   "kftrainer submit --follow job.yaml\n"
 		   "kftrainer submit --dry-run=client -o yaml job.yaml\n"

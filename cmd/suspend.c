@@ -46,11 +46,11 @@ static int set_suspend(void *ctx, const cJSON *job, struct error *err)
 		printf("%s (its Workload in queue %s is %s)\n", word, queue_of(job),
 		       s->suspend ? "not active" : "active again");
 	else if (s->suspend)
-		puts("is suspended already");
+		puts("already suspended");
 	else
 		puts(result == SUSPENSION_UNCHANGED
-			     ? "is not suspended"
-			     : "is not suspended; it is the queue that starts it");
+			     ? "not suspended"
+			     : "not suspended; it is waiting for its queue");
 	return 0;
 }
 
@@ -71,15 +71,12 @@ int suspend_run(const struct suspend_opts *opts, bool suspend, int argc, char **
 	if (!k)
 		return error_set(
 			err, ERR_UNSUPPORTED,
-			"jobs of this machine are processes, which cannot be %s; "
-			"'kftrainer delete' ends one, and it is a kubeconfig "
-			"that leads to a cluster",
+			"local jobs cannot be %s; stop one with 'kftrainer delete'",
 			suspend ? "suspended" : "resumed");
 	pick.kube = s.kube = k;
 	code = pick_each(&pick, set_suspend, &s, err);
 	if (s.ended)
-		printf("%zu that %s ended left out\n", s.ended,
-		       s.ended == 1 ? "has" : "have");
+		printf("skipped %zu finished job%s\n", s.ended, s.ended == 1 ? "" : "s");
 	return code;
 }
 
@@ -91,10 +88,9 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 const struct cmd cmd_suspend = {
 	.name = "suspend",
 	.args = "JOB...",
-	.summary = "stop the pods of TrainJobs, keeping the jobs",
-	.about = "Sets spec.suspend. The pods go, and with them what they have not "
-		 "saved; the\n"
-		 "job keeps its name, settings and place until 'kftrainer resume'.",
+	.summary = "stop the pods of TrainJobs, but keep the jobs",
+	.about = "Sets spec.suspend. The pods are deleted and unsaved state is lost; the "
+		 "job\nkeeps its name and settings until 'kftrainer resume'.",
 	.example = "kftrainer suspend bert\n"
 		   "kftrainer suspend -l team=vision",
 	.opts = suspend_options,

@@ -19,18 +19,18 @@ struct uninstall_opts {
 };
 
 static const struct opt opts_table[] = {
-	OPT_BOOL(0, "crds",
-		 "the CustomResourceDefinitions, too, and with them every TrainJob",
+	OPT_BOOL(0, "crds", "also the CustomResourceDefinitions, and so every TrainJob",
 		 struct uninstall_opts, crds),
-	OPT_BOOL(0, "controller", "of the rest only the controller",
-		 struct uninstall_opts, controller),
-	OPT_BOOL(0, "runtimes", "of the rest only the built-in runtimes",
-		 struct uninstall_opts, runtimes),
-	OPT_STRS(0, "runtime", "NAME", "of these only this; may be repeated",
+	OPT_BOOL(0, "controller", "only the controller", struct uninstall_opts,
+		 controller),
+	OPT_BOOL(0, "runtimes", "only the built-in runtimes", struct uninstall_opts,
+		 runtimes),
+	OPT_STRS(0, "runtime", "NAME", "only this runtime; repeatable",
 		 struct uninstall_opts, what.runtimes),
-	OPT_STR('n', "namespace", "NS", "of the controller: kubeflow-system",
+	OPT_STR('n', "namespace", "NS",
+		"the controller's namespace (default kubeflow-system)",
 		struct uninstall_opts, what.ns),
-	OPT_BOOL(0, "dry-run", "only say what would be removed", struct uninstall_opts,
+	OPT_BOOL(0, "dry-run", "only print what would be removed", struct uninstall_opts,
 		 dry_run),
 	CLUSTER_OPTIONS(struct uninstall_opts),
 	{ .type = OPT_END },
@@ -72,7 +72,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	if (install_remove(kube, list, &how, err))
 		return -1;
 	if (opts.what.parts & INSTALL_CONTROLLER)
-		printf("Namespace %s: left, for what else may be in it\n", ns);
+		printf("Namespace %s: kept, it may contain other objects\n", ns);
 	return 0;
 }
 
@@ -80,10 +80,9 @@ const struct cmd cmd_uninstall = {
 	.name = "uninstall",
 	.args = "",
 	.summary = "remove Kubeflow Trainer from a cluster",
-	.about = "Removes what 'kftrainer install' puts there, and upstream's objects "
-		 "of the same\n"
-		 "names. TrainJobs stay, with what they have running, unless --crds is "
-		 "given.",
+	.about =
+		"Removes what 'kftrainer install' creates, and upstream's objects of the "
+		"same\nnames. TrainJobs and their pods are kept unless --crds is given.",
 	.example = "kftrainer uninstall --dry-run\n"
 		   "kftrainer uninstall --context staging",
 	.opts = opts_table,

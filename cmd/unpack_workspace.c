@@ -26,16 +26,15 @@ struct unpack_workspace_opts {
 static const struct opt opts_table[] = {
 	OPT_STR(0, "from", "FILE|URI", "the archive (tar in zstd)",
 		struct unpack_workspace_opts, from),
-	OPT_STR(0, "download", "DIR", "where what a URI has is put meanwhile",
+	OPT_STR(0, "download", "DIR", "temporary directory for the download",
 		struct unpack_workspace_opts, download),
-	OPT_STR(0, "to", "DIR", "where: a new or empty folder",
+	OPT_STR(0, "to", "DIR", "target: a new or empty directory",
 		struct unpack_workspace_opts, to),
-	OPT_STR(0, "sha256", "HEX", "what the archive has to be",
+	OPT_STR(0, "sha256", "HEX", "expected checksum of the archive",
 		struct unpack_workspace_opts, digest),
-	OPT_BOOL(0, "private", "others may read what was unpacked, not write it",
+	OPT_BOOL(0, "private", "make the files readable, but not writable, for others",
 		 struct unpack_workspace_opts, private),
-	OPT_BOOL('q', "quiet", "say nothing of what went well",
-		 struct unpack_workspace_opts, quiet),
+	OPT_BOOL('q', "quiet", "print only errors", struct unpack_workspace_opts, quiet),
 	{ .type = OPT_END },
 };
 
@@ -48,16 +47,16 @@ static int check(const struct unpack_workspace_opts *o, struct error *err)
 {
 	if (!o->from || !o->to || !o->digest)
 		return error_set(err, ERR_USAGE,
-				 "--from, --sha256 and --to say what goes where");
+				 "--from, --sha256 and --to are required");
 	if (is_uri(o->from) && !o->download)
-		return error_set(err, ERR_USAGE,
-				 "--from %.100s: --download says where to put it",
+		return error_set(err, ERR_USAGE, "--from %.100s requires --download",
 				 o->from);
 	if (strlen(o->digest) == PACK_DIGEST_SIZE - 1 &&
 	    strspn(o->digest, "0123456789abcdef") == PACK_DIGEST_SIZE - 1)
 		return 0;
 	return error_set(err, ERR_USAGE,
-			 "--sha256: '%.80s' is not 64 lower-case hexadecimal digits",
+			 "--sha256: invalid checksum '%.80s': want 64 lowercase "
+			 "hexadecimal digits",
 			 o->digest);
 }
 
@@ -95,8 +94,8 @@ static int fetch_with(struct fetch_conf *conf, struct download *d, struct error 
 	conf->scheme->close(conf->store);
 	if (!rc && d->n != 1)
 		return error_set(err, ERR_INVALID,
-				 "%.200s: one archive is wanted, and there are %zu files",
-				 conf->uri, d->n);
+				 "%.200s: want one archive, found %zu files", conf->uri,
+				 d->n);
 	return rc;
 }
 
@@ -143,9 +142,10 @@ static int unpack(const struct unpack_workspace_opts *o, const char *from,
 	if (o->quiet)
 		return EXIT_OK;
 	if (done_before)
-		printf("workspace: %s has it already\n", o->to);
+		printf("workspace: %s is up to date\n", o->to);
 	else
-		printf("workspace: %lld files and folders, %lld bytes, in %s\n",
+		printf("workspace: unpacked %lld files and directories, %lld bytes, to "
+		       "%s\n",
 		       (long long)summary.entries, (long long)summary.bytes, o->to);
 	return EXIT_OK;
 }
@@ -173,14 +173,12 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 const struct cmd cmd_runtime_unpack_workspace = {
 	.name = "unpack-workspace",
 	.args = "",
-	.summary = "unpack the folder that came with a TrainJob",
-	.about = "What 'submit --workspace' shipped, in the init container that the "
-		 "controller\n"
-		 "adds to training pods. The archive is held against its SHA-256 before "
-		 "anything\n"
-		 "is written; nothing outside the folder is. A folder that holds this "
-		 "archive\n"
-		 "already stays as it is.",
+	.summary = "unpack a TrainJob's workspace",
+	.about = "Unpacks what 'submit --workspace' uploaded. Run by the init container "
+		 "that the\ncontroller adds to training pods. Verifies the archive's "
+		 "SHA-256 before writing\nanything, and writes only below the target "
+		 "directory. A directory that already\nholds this archive is left "
+		 "unchanged.",
 	.example =
 		"kftrainer runtime unpack-workspace --from workspace.tar.zst \\\n"
 		"    --to code.new --sha256 $(sha256sum workspace.tar.zst | cut -c 1-64)",

@@ -30,9 +30,9 @@ struct version_opts {
 static const char *const formats[] = { "table", "json", "yaml", NULL };
 
 static const struct opt opts_table[] = {
-	OPT_ENUM('o', "output", "FORMAT", "how to print it", struct version_opts, output,
+	OPT_ENUM('o', "output", "FORMAT", "output format", struct version_opts, output,
 		 formats),
-	OPT_BOOL(0, "licenses", "the licenses of all that is inside, with their texts",
+	OPT_BOOL(0, "licenses", "print the licenses of everything linked in",
 		 struct version_opts, licenses),
 	{ .type = OPT_END },
 };
@@ -79,7 +79,7 @@ static void print_lines(const cJSON *doc)
 		printf("%s%s %s%s", lib == libs->child ? "with " : ", ", lib->string,
 		       lib->valuestring, lib->next ? "" : "\n");
 	json_each(lib, json_get(doc, "unpinned"))
-		printf("unpinned: %s %s is not the revision of vendor/lock\n",
+		printf("unpinned: %s %s is not the revision in vendor/lock\n",
 		       lib->string, lib->valuestring);
 }
 
@@ -130,7 +130,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	if (argc)
 		return error_set(err, ERR_USAGE, "unexpected argument '%s'", argv[0]);
 	if (opts->licenses && format != OUT_TABLE)
-		return error_set(err, ERR_USAGE, "--licenses is text; leave out -o");
+		return error_set(err, ERR_USAGE, "--licenses cannot be combined with -o");
 	if (opts->licenses)
 		return print_licenses(err);
 	doc = describe();
@@ -143,7 +143,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 const struct cmd cmd_version = {
 	.name = "version",
 	.args = "",
-	.summary = "print the version, and those of the libraries inside",
+	.summary = "print the version and the linked libraries",
 	.opts = opts_table,
 	.opts_size = sizeof(struct version_opts),
 	.example = "kftrainer version\n"

@@ -31,11 +31,10 @@ struct wait_opts {
 static const struct opt opts_table[] = {
 	WHERE_OPTIONS(struct wait_opts),
 	OPT_STR(0, "for", "STATE",
-		"complete (without it), failed, finished, running, suspended, deleted, "
-		"or "
+		"complete (default), failed, finished, running, suspended, deleted or "
 		"condition=TYPE[=STATUS]",
 		struct wait_opts, goal),
-	OPT_DURATION(0, "timeout", "TIME", "give up after that, with exit code 124",
+	OPT_DURATION(0, "timeout", "TIME", "give up after this time with exit code 124",
 		     struct wait_opts, timeout, 1, OPT_LONGEST),
 	{ .type = OPT_END },
 };
@@ -136,7 +135,7 @@ static int tell_missed(const struct waiting *w)
 		cmd_complain("wait", "TrainJob %s is %s", w->name, status_state(status));
 		return EXIT_FAILED;
 	}
-	cmd_complain("wait", "TrainJob %s failed%s%s; 'kftrainer why %s -n %s' says more",
+	cmd_complain("wait", "TrainJob %s failed%s%s; see 'kftrainer why %s -n %s'",
 		     w->name, why ? ": " : "", why ? why : "", w->name, w->ns);
 	return w->kube && w->goal.kind == GOAL_COMPLETE
 		       ? job_exit_code(w->kube, w->ns, w->name)
@@ -177,7 +176,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	int code = EXIT_OK;
 
 	if (!argc)
-		return error_set(err, ERR_USAGE, "say for which job");
+		return error_set(err, ERR_USAGE, "specify at least one job");
 	if (refer_jobs(argv, err) || goal_read(&w.goal, &arena, opts->goal, err) ||
 	    where_connect(&k, &w.ns, &arena, &opts->where, err))
 		return -1;
@@ -196,11 +195,9 @@ const struct cmd cmd_wait = {
 	.name = "wait",
 	.args = "JOB...",
 	.summary = "wait until a TrainJob has finished",
-	.about = "Exits with 0 when it has come to that state. When it has ended "
-		 "otherwise: 1, or\n"
-		 "while waiting for complete the exit code of the process that failed "
-		 "first; 124\n"
-		 "when the time is up.",
+	.about = "Exits with 0 when the job reaches the state. Otherwise 1 or, when "
+		 "waiting for\ncomplete, the exit code of the process that failed first; "
+		 "124 after --timeout.",
 	.example = "kftrainer wait bert && kftrainer logs bert --rank 0 --tail 5\n"
 		   "kftrainer wait bert --for running --timeout 5m\n"
 		   "kftrainer wait bert --for condition=Suspended=False",

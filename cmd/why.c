@@ -33,8 +33,8 @@ static const char *const formats[] = { "text", "yaml", "json", NULL };
 
 static const struct opt opts_table[] = {
 	WHERE_OPTIONS(struct why_opts),
-	OPT_ENUM('o', "output", "FORMAT", "how to print the causes", struct why_opts,
-		 output, formats),
+	OPT_ENUM('o', "output", "FORMAT", "output format", struct why_opts, output,
+		 formats),
 	{ .type = OPT_END },
 };
 
@@ -88,13 +88,13 @@ static int explain_local(cJSON **ret, const char *ns, const char *name, struct e
 	else if (end)
 		add_cause(
 			why, "Complete",
-			arena_printf(&a, "it ended in order, after %s",
+			arena_printf(&a, "completed in %s",
 				     out_duration(&a, seconds_ms(time_of(end) - start))),
 			NULL);
 	else
 		add_cause(
 			why, state,
-			arena_printf(&a, "its processes run on this machine, since %s",
+			arena_printf(&a, "running on this machine since %s",
 				     meta_created(job)),
 			arena_printf(&a, "kftrainer logs --local -f %s -n %s", name, ns));
 	*ret = STEAL(why);
@@ -157,7 +157,8 @@ static int hint_at_local(const char *ns, const char *name, struct error *err)
 	struct error none = { 0 }, was = *err;
 
 	if (err->kind == ERR_NOT_FOUND && !state_get(&job, ns, name, &none))
-		error_set(err, was.kind, "%s (one of this machine: --local)", was.msg);
+		error_set(err, was.kind, "%s; a local job has this name (--local)",
+			  was.msg);
 	return -1;
 }
 
@@ -185,7 +186,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	cleanup_json cJSON *why = NULL;
 
 	if (argc != 1)
-		return error_set(err, ERR_USAGE, "say of which job");
+		return error_set(err, ERR_USAGE, "specify one job");
 	if (refer_jobs(argv, err) || explain(&why, opts, argv[0], err))
 		return -1;
 	return print(opts, why, err);
@@ -194,18 +195,13 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 const struct cmd cmd_why = {
 	.name = "why",
 	.args = "JOB",
-	.summary = "say why a TrainJob waits, is slow or failed",
-	.about = "One paragraph, the most likely cause first, and the commands that show "
-		 "more.\n"
-		 "It looks at the TrainJob, its runtime, JobSet, PodGroup or Kueue "
-		 "Workload,\n"
-		 "Jobs, pods, their events and, of what failed, the end of the log; at "
-		 "nodes,\n"
-		 "volume claims and the controller where those matter. What you may not "
-		 "read\n"
-		 "is named. A job of this machine (submit --local) is told as its run "
-		 "has\n"
-		 "ended.",
+	.summary = "explain why a TrainJob waits, is slow or failed",
+	.about = "Prints one paragraph, the most likely cause first, and commands that "
+		 "show more.\nChecks the TrainJob, its runtime, JobSet, PodGroup or "
+		 "Kueue Workload, Jobs,\npods, events and the end of failed containers' "
+		 "logs; nodes, volume claims and\nthe controller where they matter. "
+		 "Lists what you are not allowed to read. For a\nlocal job (submit "
+		 "--local), prints how its run ended.",
 	.example = "kftrainer why bert\n"
 		   "kftrainer why bert -n team-a -o json",
 	.opts = opts_table,

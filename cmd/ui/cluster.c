@@ -58,8 +58,8 @@ static int check_namespace(const char *ns, struct error *err)
 
 	if (!fault)
 		return 0;
-	return error_set(err, ERR_INVALID,
-			 "'%s' is not the name of a namespace, which %s", ns, fault);
+	return error_set(err, ERR_INVALID, "invalid namespace '%s': a name %s", ns,
+			 fault);
 }
 
 int where_connect(struct kube **ret, const char **ret_ns, struct arena *arena,
@@ -72,7 +72,9 @@ int where_connect(struct kube **ret, const char **ret_ns, struct arena *arena,
 	*ret = NULL;
 	*ret_ns = opts->ns ? opts->ns : "default";
 	if (opts->local && named)
-		return error_set(err, ERR_USAGE, "--local, or a cluster, not both");
+		return error_set(
+			err, ERR_USAGE,
+			"--local cannot be combined with --kubeconfig or --context");
 	if (stop_setup(err))
 		return -1;
 	rc = opts->local ? 1 : find_cluster(&config, opts, err);

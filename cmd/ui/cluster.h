@@ -11,10 +11,11 @@ struct cluster_opts {
 	const char *kubeconfig, *context;
 };
 
-#define CLUSTER_OPTIONS(s)                                                             \
-	OPT_STR(0, "kubeconfig", "FILE", "which cluster: $KUBECONFIG, ~/.kube/config", \
-		s, cluster.kubeconfig),                                                \
-		OPT_STR(0, "context", "NAME", "which of the file's contexts", s,       \
+#define CLUSTER_OPTIONS(s)                                                     \
+	OPT_STR(0, "kubeconfig", "FILE",                                       \
+		"kubeconfig file (default: $KUBECONFIG or ~/.kube/config)", s, \
+		cluster.kubeconfig),                                           \
+		OPT_STR(0, "context", "NAME", "context in the kubeconfig", s,  \
 			cluster.context)
 
 /* In a pod without a kubeconfig: its own cluster. Signals are set up, too. */
@@ -32,16 +33,14 @@ struct where_opts {
 	bool local;
 };
 
-#define WHERE_OPTIONS(s)                                                         \
-	OPT_STR('n', "namespace", "NAMESPACE",                                   \
-		"where the job is; without it the context's, or \"default\"", s, \
-		where.ns),                                                       \
-		OPT_BOOL(0, "local", "jobs of this machine (submit --local)", s, \
-			 where.local),                                           \
-		OPT_STR(0, "kubeconfig", "FILE",                                 \
-			"which cluster: $KUBECONFIG, ~/.kube/config", s,         \
-			where.cluster.kubeconfig),                               \
-		OPT_STR(0, "context", "NAME", "which of the file's contexts", s, \
+#define WHERE_OPTIONS(s)                                                                 \
+	OPT_STR('n', "namespace", "NAMESPACE",                                           \
+		"namespace (default: the context's, or \"default\")", s, where.ns),      \
+		OPT_BOOL(0, "local", "use local jobs (submit --local)", s, where.local), \
+		OPT_STR(0, "kubeconfig", "FILE",                                         \
+			"kubeconfig file (default: $KUBECONFIG or ~/.kube/config)", s,   \
+			where.cluster.kubeconfig),                                       \
+		OPT_STR(0, "context", "NAME", "context in the kubeconfig", s,            \
 			where.cluster.context)
 
 /*

@@ -54,7 +54,7 @@ static int post(struct fetchpost *p, int percent, int64_t left, struct error *er
 	if (http_do(p->http, &req, &r, err))
 		return -1;
 	if (r.status != 200)
-		return error_set(err, ERR_IO, "the status server answers %d", r.status);
+		return error_set(err, ERR_IO, "the status server answered %d", r.status);
 	return 0;
 }
 
@@ -65,7 +65,7 @@ static void post_or_say(struct fetchpost *p, int percent, int64_t left)
 	if (!post(p, percent, left, &err) || p->failure_told)
 		return;
 	p->failure_told = true;
-	fprintf(stderr, "progress cannot be posted: %s\n", err.msg);
+	fprintf(stderr, "cannot report progress: %s\n", err.msg);
 }
 
 static void *work(void *ctx)
@@ -119,7 +119,7 @@ struct fetchpost *fetchpost_start(const char *(*env)(void *ctx, const char *name
 	cond_init(&p->changed);
 	if (!start(p, env(NULL, "KUBEFLOW_TRAINER_SERVER_CA_CERT"), &err))
 		return p;
-	fprintf(stderr, "progress cannot be posted: %s\n", err.msg);
+	fprintf(stderr, "cannot report progress: %s\n", err.msg);
 	http_client_free(p->http);
 	free(p);
 	return NULL;

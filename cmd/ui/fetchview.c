@@ -166,11 +166,11 @@ void fetchview_file(void *ctx, enum fetch_event e, const char *path, int64_t byt
 		print_json(doc);
 	} else if (e == FETCH_RESTARTED) {
 		fetchview_say(v, arena_printf(&a,
-					      "%s begins anew: it has changed at its "
-					      "place, or came damaged",
+					      "%s: restarting: the source has changed, "
+					      "or the data was damaged",
 					      path));
 	} else if (e == FETCH_STARTED && bytes > 0) {
-		fetchview_say(v, arena_printf(&a, "%s goes on after %s", path,
+		fetchview_say(v, arena_printf(&a, "%s: resuming after %s", path,
 					      size_text(&a, bytes)));
 	}
 }
@@ -204,7 +204,7 @@ void fetchview_end(struct fetchview *v, const struct fetch_now *now,
 			json_put_str(doc, err->msg, "error");
 		print_json(doc);
 	} else if (!err && v->kind != VIEW_NONE) {
-		fprintf(stderr, "%zu files are there, %s; %s %s in %s\n", now->files,
+		fprintf(stderr, "%zu files complete, %s; %s %s in %s\n", now->files,
 			size_text(&a, now->bytes), size_text(&a, now->bytes_fetched),
 			v->verb, out_duration(&a, now->ms));
 	}

@@ -67,9 +67,9 @@ static int left(const struct submit_follow *how, struct error *err)
 	if (!timeout && err->kind != ERR_STOPPED)
 		return -1;
 	cmd_complain("submit",
-		     "%s: TrainJob %s goes on; 'kftrainer logs -f %s -n %s' follows it "
-		     "again",
-		     timeout ? "the time is over" : "interrupted", how->name, how->name,
+		     "%s: TrainJob %s keeps running; follow it with 'kftrainer logs -f "
+		     "%s -n %s'",
+		     timeout ? "timed out" : "interrupted", how->name, how->name,
 		     how->ns);
 	return timeout ? EXIT_TIMED_OUT : BY_SIGNAL + stop_signal();
 }
@@ -82,7 +82,7 @@ static void tell_why(const struct submit_follow *how, const struct follow_end *e
 
 	if (*end->why && (!again || strlen(again) != strlen(end->why)))
 		fprintf(stderr, "%s\n", str_visible(&arena, end->why, true));
-	fprintf(stderr, "'kftrainer why %s -n %s' says more\n", how->name, how->ns);
+	fprintf(stderr, "see 'kftrainer why %s -n %s'\n", how->name, how->ns);
 }
 
 int submit_follow(struct kube *k, const struct submit_follow *how, struct error *err)

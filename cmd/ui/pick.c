@@ -14,14 +14,14 @@ int pick_check(const struct pick_opts *opts, int argc, char **argv, struct error
 	int ways = (argc > 0) + opts->all + (opts->selector != NULL);
 
 	if (opts->selector && !*opts->selector)
-		return error_set(err, ERR_USAGE,
-				 "--selector is empty; every job of the namespace is "
-				 "--all");
+		return error_set(
+			err, ERR_USAGE,
+			"--selector is empty; use --all for every job in the namespace");
 	if (ways == 1)
 		return refer_jobs(argv, err);
 	return error_set(err, ERR_USAGE,
-			 ways ? "names, --all or --selector: one of them"
-			      : "say which jobs: their names, --selector or --all");
+			 ways ? "specify job names, --all or --selector (only one)"
+			      : "no jobs given: specify job names, --all or --selector");
 }
 
 /* 0; 1: it failed, which has been told; -1: it is no use to go on. */
@@ -80,7 +80,7 @@ int pick_each(const struct pick *p,
 	if (job_list(p->kube, p->ns, p->opts->selector, &list, err))
 		return -1;
 	if (!list->child)
-		cmd_complain(p->cmd, "no such TrainJobs in namespace %s", p->ns);
+		cmd_complain(p->cmd, "no matching TrainJobs in namespace %s", p->ns);
 	json_each(job, list) {
 		int rc = one(p, each, ctx, job, err);
 

@@ -12,10 +12,10 @@ struct pick_opts {
 	bool all;
 };
 
-#define PICK_OPTIONS(s)                                                             \
-	OPT_STR('l', "selector", "SELECTOR", "the jobs of these labels: team=a", s, \
-		pick.selector),                                                     \
-		OPT_BOOL(0, "all", "every job of the namespace", s, pick.all)
+#define PICK_OPTIONS(s)                                                           \
+	OPT_STR('l', "selector", "SELECTOR", "jobs with these labels: team=a", s, \
+		pick.selector),                                                   \
+		OPT_BOOL(0, "all", "all jobs in the namespace", s, pick.all)
 
 struct pick {
 	const char *cmd; /* for messages */

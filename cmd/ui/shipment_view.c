@@ -20,7 +20,7 @@ static void tell_left(struct shipment *s, const struct pack_left *left, const ch
 
 	if (!left->n)
 		return;
-	fprintf(stderr, "left out, %s:", why);
+	fprintf(stderr, "excluded %s:", why);
 	for (int64_t i = 0; i < shown; i++)
 		fprintf(stderr, "%s %s", i ? "," : "",
 			str_visible(&s->arena, left->paths[i], false));
@@ -32,14 +32,14 @@ static void tell_left(struct shipment *s, const struct pack_left *left, const ch
 void shipment_tell(struct shipment *s)
 {
 	static const char *const why[EXCLUDE_REASONS] = {
-		[EXCLUDE_KEY] = "by name (--include PATH takes one back in)",
+		[EXCLUDE_KEY] = "by name (--include PATH adds one)",
 		[EXCLUDE_OWN] = "by " PACK_IGNORE_FILE,
 		[EXCLUDE_GIT] = "by .gitignore",
 	};
 
 	if (!s->says.digest)
 		return;
-	fprintf(stderr, "workspace %s: %lld files and folders, %s; packed %s\n",
+	fprintf(stderr, "workspace %s: %lld files and directories, %s; packed %s\n",
 		str_visible(&s->arena, s->dir, false), (long long)s->summary.entries,
 		size_text(&s->arena, s->summary.bytes),
 		size_text(&s->arena, s->summary.size));

@@ -48,8 +48,8 @@ static void flush_lines(struct viewer *v)
 		return;
 	v->deaf = true;
 	fprintf(stderr,
-		"kftrainer submit: writing the output failed: %s; the job goes on, see "
-		"'kftrainer logs %s'\n",
+		"kftrainer submit: writing the output failed: %s; the job keeps running, "
+		"see 'kftrainer logs %s'\n",
 		strerror(errno), v->name);
 	__fpurge(stdout);
 	clearerr(stdout);

@@ -14,10 +14,10 @@ int workspace_check_served(const cJSON *answer, struct error *err)
 {
 	if (workspace_is_served(answer))
 		return 0;
-	return error_set(err, ERR_UNSUPPORTED,
-			 "--workspace: this cluster's Trainer is not kftrainer (or its "
-			 "webhooks do not answer), and nobody would unpack the folder: "
-			 "'kftrainer install' puts it there");
+	return error_set(
+		err, ERR_UNSUPPORTED,
+		"--workspace: this cluster cannot unpack workspaces: its Trainer is not "
+		"kftrainer, or its webhooks do not answer; run 'kftrainer install'");
 }
 
 void workspace_hold(cJSON *tj, bool stays)
@@ -47,9 +47,10 @@ static int check_there(struct kube *k, const cJSON *map, const cJSON *tj,
 	if (meta_is_controlled(stored, tj) &&
 	    json_equal(json_get(stored, "binaryData"), json_get(map, "binaryData")))
 		return 0;
-	return error_set(err, ERR_EXISTS,
-			 "ConfigMap %s/%s is there already, and is not this TrainJob's",
-			 ref.ns, ref.name);
+	return error_set(
+		err, ERR_EXISTS,
+		"ConfigMap %s/%s already exists and does not belong to this TrainJob",
+		ref.ns, ref.name);
 }
 
 static int put_map(struct kube *k, const struct workspace_cargo *cargo, const cJSON *tj,
@@ -97,7 +98,8 @@ int workspace_deliver(struct kube *k, const struct workspace_cargo *cargo, cJSON
 	if (str_eq(then, RESUME))
 		tj_set_suspend(patch, false);
 	if (kube_merge_patch(k, &ref, patch, &how, &now, err))
-		return error_wrap(err, "the workspace is there, but not resumed");
+		return error_wrap(
+			err, "the workspace is delivered, but the job is not resumed");
 	cJSON_Delete(*tj);
 	*tj = now;
 	return 0;

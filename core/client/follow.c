@@ -266,7 +266,7 @@ static int on_change(struct follow *f, struct change *change, struct error *err)
 		gone = !f->view.trainjob;
 		break;
 	case CHANGE_LOST:
-		note(f, "the API server does not answer, trying on: %s", change->err.msg);
+		note(f, "the API server does not answer, retrying: %s", change->err.msg);
 		break;
 	case CHANGE_FOUND:
 		note(f, "the API server answers again");
@@ -319,7 +319,7 @@ static int watch(struct follow *f, struct changes *c, struct error *err)
 			return 0;
 		if (!patience(f))
 			return error_set(err, ERR_TIMEOUT,
-					 "TrainJob %s has not ended in time",
+					 "TrainJob %s did not finish in time",
 					 f->opts->name);
 	}
 }

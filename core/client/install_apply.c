@@ -138,8 +138,9 @@ static int make_room(struct applying *a, const cJSON *obj, cJSON **before,
 		if (!str_eq(meta_kind(obj), "Deployment") ||
 		    json_equal(deployment_selector(*before), deployment_selector(obj)))
 			return 0;
-		outcome_report(a->out, obj,
-			       "deleted: it selects its pods by other labels");
+		outcome_report(
+			a->out, obj,
+			"deleted: its pod selector is different and cannot be changed");
 		if (kube_delete(a->kube, &ref, "Foreground", meta_uid(*before), err))
 			return -1;
 	}
@@ -158,8 +159,8 @@ static void tell_of_helm(struct applying *a, const cJSON *before)
 	    !str_eq(meta_label(before, INSTALL_MANAGED_BY), "Helm"))
 		return;
 	reporter_line(&a->out->notes,
-		      "taking over what the Helm release %s has installed; it can change "
-		      "that back",
+		      "taking over objects of the Helm release %s, which may revert the "
+		      "changes",
 		      release);
 	a->told_of_helm = true;
 }
@@ -180,7 +181,7 @@ static int apply(struct applying *a, const cJSON *obj, bool *ret_is, struct erro
 		return 0;
 	}
 	if (why.kind == ERR_CONFLICT && !how.force) {
-		outcome_report(a->out, obj, "kept as it is: somebody else wrote it");
+		outcome_report(a->out, obj, "unchanged: managed by another writer");
 		return 0;
 	}
 	*err = why;
@@ -271,7 +272,7 @@ static int wait_until_ready(struct applying *a, const cJSON *list, struct error 
 	}
 	if (!controller)
 		return 0;
-	if (wait_for(a, probe, "looked at by the webhooks", look_answers, err))
+	if (wait_for(a, probe, "answered by the webhooks", look_answers, err))
 		return -1;
 	outcome_report(a->out, NULL, "the webhooks answer");
 	return 0;
@@ -285,8 +286,8 @@ static void tell_jobset(struct applying *a)
 	if (!kube_serves(a->kube, JOBSET_API_VERSION, JOBSET_KIND, &served, &ignored) &&
 	    !served)
 		reporter_line(&a->out->notes,
-			      "this cluster has no JobSet, which TrainJobs "
-			      "need: https://jobset.sigs.k8s.io");
+			      "JobSet is not installed in this cluster; TrainJobs need "
+			      "it: https://jobset.sigs.k8s.io");
 }
 
 int install_apply(struct kube *k, const cJSON *list, const struct apply_opts *opts,

@@ -18,14 +18,13 @@ static const char *why_not(struct arena *arena, const cJSON *obj)
 	const char *release = meta_annotation(obj, HELM_RELEASE);
 
 	if (str_eq(meta_label(obj, INSTALL_MANAGED_BY), "Helm"))
-		return arena_printf(arena, "it is the Helm release %s's: helm uninstall",
-				    release ? release : "?");
+		return arena_printf(
+			arena, "managed by the Helm release %s; use 'helm uninstall'",
+			release ? release : "?");
 	if (meta_is(obj, TRAINER_GROUP, CLUSTER_RUNTIME_KIND))
-		return meta_label(obj, LABEL_FRAMEWORK)
-			       ? NULL
-			       : "it is none of the built-in runtimes";
+		return meta_label(obj, LABEL_FRAMEWORK) ? NULL : "not a built-in runtime";
 	if (part_of && !str_eq(part_of, "kubeflow"))
-		return arena_printf(arena, "it is part of %s", part_of);
+		return arena_printf(arena, "part of %s", part_of);
 	return NULL;
 }
 
@@ -53,7 +52,7 @@ static int remove_one(struct removing *r, const cJSON *obj, struct error *err)
 			return -1;
 		}
 		outcome_report(&r->opts->out, obj,
-			       reason ? arena_printf(&arena, "left: %s", reason)
+			       reason ? arena_printf(&arena, "kept: %s", reason)
 			       : r->opts->dry_run ? "would be removed"
 						  : "removed");
 		if (!reason && meta_is(obj, TRAINER_GROUP, CLUSTER_RUNTIME_KIND))
@@ -102,9 +101,9 @@ static void warn_of_users(struct removing *r)
 	if (r->runtimes->child &&
 	    !kube_list(r->kube, &jobs, NULL, &sink, NULL, &ignored) && u.n)
 		reporter_line(&r->opts->out.notes,
-			      "warning: %zu TrainJob%s refer%s to such a runtime (%s%s): "
-			      "until it is there again list_jobs() of the Python SDK "
-			      "fails",
+			      "warning: %zu TrainJob%s still refer%s to a removed "
+			      "runtime (%s%s); list_jobs() of the Python SDK fails until "
+			      "it is installed again",
 			      u.n, u.n == 1 ? "" : "s", u.n == 1 ? "s" : "", u.first,
 			      u.n == 1 ? "" : ", ...");
 	arena_clear(&u.arena);

@@ -60,20 +60,20 @@ static int not_found(struct kube *k, const char *ns, const char *name, struct er
 				 name, ns, hint);
 	if (n > SHOWN_NAMES)
 		return error_set(err, ERR_NOT_FOUND,
-				 "no TrainJob %s in namespace %s, which has %zu others; "
-				 "'kftrainer get -n %s' shows them",
+				 "no TrainJob %s in namespace %s; list its %zu others "
+				 "with 'kftrainer get -n %s'",
 				 name, ns, n, ns);
 	return error_set(err, ERR_NOT_FOUND, "no TrainJob %s in namespace %s%s%s%s", name,
-			 ns, n ? "; there are: " : ", which has none",
+			 ns, n ? "; available: " : ", which has no TrainJobs",
 			 str_join(&arena, names, ", "),
-			 n ? "" : " ('kftrainer get -A' shows those of all)");
+			 n ? "" : "; list all with 'kftrainer get -A'");
 }
 
 int job_name_check(const char *name, struct error *err)
 {
 	if (*name && !str_eq(name, ".") && !str_eq(name, "..") && !strpbrk(name, "/%"))
 		return 0;
-	return error_set(err, ERR_USAGE, "'%s' is not the name of a TrainJob", name);
+	return error_set(err, ERR_USAGE, "invalid TrainJob name '%s'", name);
 }
 
 int job_get(struct kube *k, const char *ns, const char *name, cJSON **ret,

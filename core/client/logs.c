@@ -345,10 +345,10 @@ static const char *nothing_yet(struct arena *arena, const struct logs *l)
 {
 	const char *state = status_state(tj_status(l->job));
 
-	return arena_printf(arena, "waiting for pods: TrainJob %s is %s%s", l->want->job,
-			    state,
-			    str_eq(state, "Suspended") ? " ('kftrainer resume' starts it)"
-						       : " and has none yet");
+	return arena_printf(
+		arena, "waiting for pods: TrainJob %s is %s%s", l->want->job, state,
+		str_eq(state, "Suspended") ? " (start it with 'kftrainer resume')"
+					   : " and has no pods yet");
 }
 
 static const char *waited_for(struct arena *arena, const struct logs *l)
@@ -475,7 +475,7 @@ static void list_last(struct logs *l)
 		l->unlisted_ms = now;
 	} else if (now - l->unlisted_ms > GIVE_UP_MS) {
 		l->over_listed = l->any_failed = true;
-		logs_note(l, "%s; given up", err.msg);
+		logs_note(l, "%s; giving up", err.msg);
 	}
 }
 
@@ -582,13 +582,12 @@ static int none_there(const struct logs *l, struct error *err)
 
 	if (want->rank >= 0 || want->step || want->container)
 		return error_set(err, ERR_NOT_FOUND,
-				 "TrainJob %s has no such log%s; without --step, --rank "
-				 "and --container all are shown",
+				 "TrainJob %s has no matching logs%s; omit --step, "
+				 "--rank and --container to show all",
 				 want->job, is_over(l) ? " any more" : "");
 	return error_set(err, ERR_NOT_FOUND,
-			 "TrainJob %s is %s and has no pods that have written%s",
-			 want->job, state,
-			 is_over(l) ? "; they may have been deleted" : "");
+			 "TrainJob %s is %s and has no pods with logs%s", want->job,
+			 state, is_over(l) ? "; they may have been deleted" : "");
 }
 
 static bool any_previous(const struct logs *l)
@@ -644,8 +643,8 @@ static int show(struct logs *l, struct error *err)
 	if (l->want->previous) {
 		if (!any_previous(l))
 			return error_set(err, ERR_NOT_FOUND,
-					 "TrainJob %s: no container has been restarted; "
-					 "pods that were replaced are shown with --all",
+					 "TrainJob %s: no container was restarted; use "
+					 "--all to show replaced pods",
 					 l->want->job);
 		choose_previous(l);
 	}
@@ -686,7 +685,7 @@ int logs_run(struct kube *k, const struct logs_want *want, const struct logs_out
 	if (!rc)
 		rc = want->follow ? follow(&l, err) : show(&l, err);
 	if (!rc && l.any_failed)
-		rc = error_set(err, ERR_IO, "not all logs could be read");
+		rc = error_set(err, ERR_IO, "cannot read all logs");
 	release(&l);
 	return rc;
 }

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 
-#define MARK " ... [cut: the line is longer]"
+#define MARK " ... [line truncated]"
 
 enum {
 	SECOND = sizeof("2026-01-31T23:59:59") - 1,

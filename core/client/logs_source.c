@@ -171,7 +171,7 @@ static void try_again(struct source *s, const struct error *err)
 	s->failures++;
 	if (over || (!l->want->follow && s->failures >= TRIES)) {
 		l->any_failed = true;
-		source_note(s, "%s; given up", err->msg);
+		source_note(s, "%s; giving up", err->msg);
 		finish(s);
 		return;
 	}

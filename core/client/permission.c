@@ -78,8 +78,8 @@ int permission_explain(struct error *err)
 	    !permission_read(&arena, err->msg, &p))
 		return -1;
 	error_set(err, ERR_DENIED,
-		  "you (%s) may not %s; check with: %s; a Role of whoever runs the "
-		  "cluster can allow it",
+		  "user %s may not %s; check with '%s'; a cluster administrator can "
+		  "grant it with a Role",
 		  p.user, permission_what(&arena, &p), permission_check(&arena, &p));
 	err->code = code;
 	return -1;

@@ -137,7 +137,7 @@ static struct phase suspended(struct arena *arena, const struct view *v)
 		ret.line = arena_printf(arena, "queued in %s", queue);
 	else
 		ret.line = arena_printf(
-			arena, "suspended; 'kftrainer resume %s -n %s' starts it",
+			arena, "suspended; start it with 'kftrainer resume %s -n %s'",
 			v->name, v->ns);
 	return ret;
 }

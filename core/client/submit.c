@@ -143,14 +143,14 @@ static const char *runtime_hint(struct arena *arena, struct submission *s,
 	    (either && runtime_list(s->kube, RUNTIME_KIND, ns, true, list, &ignored)))
 		return "";
 	if (!list->child)
-		return "; there is none here: 'kftrainer install --runtimes' brings "
-		       "those that are built in";
+		return "; the cluster has no runtimes: 'kftrainer install --runtimes' "
+		       "installs the built-in ones";
 	names = meta_names(arena, list);
 	if (str_in(ref.name, names))
 		return "";
 	hint = nearest_hint(arena, ref.name, names);
 	return *hint ? hint
-		     : arena_printf(arena, "; there are: %s",
+		     : arena_printf(arena, "; available: %s",
 				    str_join(arena, names, ", "));
 }
 
@@ -191,8 +191,8 @@ static void tell_exists(const struct submission *s, const struct submit_item *it
 	const char *ns = meta_namespace(item->obj), *name = meta_name(item->obj);
 
 	reporter_line(notes(s),
-		      "%s%s is there already: 'kftrainer logs -f %s -n %s' shows it, "
-		      "--name gives this one another name",
+		      "%s%s already exists: see 'kftrainer logs -f %s -n %s', or choose "
+		      "another name with --name",
 		      doc_place(&arena, item->doc, "metadata.name"),
 		      meta_title(&arena, item->obj), name, ns);
 }
@@ -262,8 +262,8 @@ static int explain(struct error *err)
 
 	if (err->kind == ERR_NOT_FOUND &&
 	    strstr(err->msg, "could not find the requested"))
-		hint = "; Kubeflow Trainer is not in this cluster: 'kftrainer install' "
-		       "brings it";
+		hint = "; Kubeflow Trainer is not installed in this cluster: run "
+		       "'kftrainer install'";
 	else if (strstr(err->msg, "failed calling webhook"))
 		hint = "; is its controller running?";
 	if (hint)
@@ -311,7 +311,7 @@ static int deliver(struct submission *s, struct submit_item *item, struct error 
 	if (s->conf->keep && item->created) {
 		item->created = false;
 		say(s, item,
-		    "stays, suspended; the same submit again delivers its workspace");
+		    "kept, suspended; repeat this submit to deliver its workspace");
 	}
 	return explain(err);
 }
@@ -389,7 +389,7 @@ int submission_ask(struct submission *s, struct error *err)
 			check_here(s, item);
 		if (s->refused + s->exist == before)
 			tell_own(s, item->doc, NULL,
-				 "warning: the cluster takes it, but: ");
+				 "warning: accepted by the cluster, but ");
 	}
 	input_tell_rest(in, notes(s));
 	return 0;
@@ -401,7 +401,7 @@ static int send_item(struct submission *s, struct submit_item *item, struct erro
 	cleanup_json cJSON *before = NULL;
 	struct error why = { 0 };
 	size_t refused = s->refused + s->exist;
-	const char *what = "its workspace is there now";
+	const char *what = "workspace delivered";
 
 	if (!item->job && kube_get(s->kube, &ref, &before, &why) &&
 	    why.kind != ERR_NOT_FOUND) {
@@ -441,7 +441,8 @@ static void take_back(struct submission *s)
 			continue;
 		stays = kube_delete(s->kube, &ref, "Background", meta_uid(item->stored),
 				    &why);
-		say(s, item, stays ? "created, and not deleted again" : "deleted again");
+		say(s, item,
+		    stays ? "created, could not be deleted again" : "deleted again");
 	}
 }
 

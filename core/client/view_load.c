@@ -152,19 +152,18 @@ static int no_such_job(struct loader *l, struct error *err)
 
 	if (strstr(err->msg, "could not find the requested resource"))
 		error_set(err, ERR_NOT_FOUND,
-			  "the cluster has no TrainJobs: Kubeflow Trainer's "
-			  "CustomResourceDefinitions are not installed (kftrainer "
-			  "install)");
+			  "Kubeflow Trainer is not installed in this cluster: run "
+			  "'kftrainer install'");
 	else if (!kube_list(l->k, &all, &select, &sink, NULL, &unused) && names->n)
 		hint = nearest_hint(&names->arena, l->v->name, names->list);
 	if (*hint)
 		error_set(err, ERR_NOT_FOUND, "no TrainJob %s in namespace %s%s",
 			  l->v->name, l->v->ns, hint);
 	else if (names->n || !unused.kind)
-		error_set(err, ERR_NOT_FOUND, "there is no TrainJob %s in namespace %s%s",
+		error_set(err, ERR_NOT_FOUND, "no TrainJob %s in namespace %s%s",
 			  l->v->name, l->v->ns,
-			  names->n ? "; kftrainer get lists those there are"
-				   : ", nor any other");
+			  names->n ? "; list its jobs with 'kftrainer get'"
+				   : ", which has no TrainJobs");
 	arena_clear(&names->arena);
 	free(names);
 	return -1;

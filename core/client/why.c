@@ -145,7 +145,7 @@ static const struct {
 } states[] = {
 	{ WHY_DELETED, "Deleted", "is being deleted" },
 	{ WHY_FAILED, "Failed", "has failed" },
-	{ WHY_COMPLETE, "Complete", "is complete" },
+	{ WHY_COMPLETE, "Complete", "" },
 	{ WHY_SUSPENDED, "Suspended", "is suspended" },
 	{ WHY_PENDING, "Pending", "is pending" },
 	{ WHY_RUNNING, "Running", "is running" },
@@ -211,7 +211,8 @@ cJSON *why_explain(const struct view *v)
 
 /* ---- the paragraph ---- */
 
-const char *why_headline(struct arena *arena, const cJSON *why)
+/* "bert is suspended"; of a complete job, whose cause has the verb, "bert ". */
+static const char *headline_of(struct arena *arena, const cJSON *why)
 {
 	const char *headline = "";
 
@@ -236,7 +237,7 @@ static void put_unknown(struct buf *out, const cJSON *why)
 		buf_printf(out, "%s%s", d == list->child ? " You may not " : " or ",
 			   json_str(d, "what"));
 	if (list && list->child)
-		buf_adds(out, ", so what follows from that is not known here.");
+		buf_adds(out, ", so this answer may be incomplete.");
 }
 
 static void put_commands(struct buf *out, const cJSON *why)
@@ -261,14 +262,16 @@ static void put_commands(struct buf *out, const cJSON *why)
 void why_text(struct buf *out, const cJSON *why)
 {
 	cleanup_arena struct arena arena = { 0 };
+	const char *headline = headline_of(&arena, why);
+	const char *colon = str_ends(headline, " ") ? "" : ": ";
 	const cJSON *c;
 	int n = 0;
 
-	buf_printf(out, "%s", why_headline(&arena, why));
+	buf_printf(out, "%s", headline);
 	json_each(c, json_get(why, "causes"))
 		if (n++ < MAX_TOLD)
 			put_sentence(out,
-				     n == 1 ? ": " : " Also: ", json_str(c, "message"));
+				     n == 1 ? colon : " Also: ", json_str(c, "message"));
 	put_unknown(out, why);
 	buf_adds(out, "\n");
 	put_commands(out, why);

@@ -20,7 +20,4 @@ cJSON *why_explain(const struct view *v);
 /* One paragraph, then the commands, a line each. */
 void why_text(struct buf *out, const cJSON *why);
 
-/* "bert has failed", "bert is pending": how the paragraph begins. In the arena. */
-const char *why_headline(struct arena *arena, const cJSON *why);
-
 #endif

@@ -112,11 +112,12 @@ static const char *exit_hint(int64_t code)
 {
 	switch (code) {
 	case 126:
-		return ": a file that cannot be executed";
+		return ": the file is not executable";
 	case 127:
-		return ": a command that is not in the image";
+		return ": the command is not in the image";
 	case 137:
-		return ": somebody killed it, perhaps its node for want of memory";
+		return ": killed from outside the container; check the node for memory "
+		       "pressure";
 	default:
 		return "";
 	}
@@ -313,6 +314,5 @@ void why_complete(struct why *w)
 
 	duration_age(end > start ? end - start : 0, took);
 	why_add(w, "Complete", arena_printf(w->arena, "kftrainer logs %s%%n", w->v->name),
-		"it ended in order %s ago, %s after it was created", why_age(w, end),
-		took);
+		"completed %s ago, %s after it was created", why_age(w, end), took);
 }

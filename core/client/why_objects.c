@@ -26,18 +26,16 @@ void why_deleted(struct why *w)
 			late = pod;
 	if (late)
 		why_add(w, "Deleting", why_describe(w, "pod", meta_name(late)),
-			"its pods are being ended, of which %s is still there%s%s",
-			meta_name(late), pod_node(late) ? " on node " : "",
+			"its pods are terminating; %s still exists%s%s", meta_name(late),
+			pod_node(late) ? " on node " : "",
 			pod_node(late) ? pod_node(late) : "");
 	else if (finalizer && finalizer->child)
 		why_add(w, "Finalizer", why_describe(w, "trainjob", w->v->name),
-			"its finalizer %s has not been taken away by whoever put it "
-			"there",
+			"its finalizer %s has not been removed by its owner",
 			finalizer->child->valuestring ? finalizer->child->valuestring
 						      : "");
 	else
-		why_add(w, "Deleting", NULL, "%lld of its pods are left",
-			(long long)left);
+		why_add(w, "Deleting", NULL, "%lld of its pods remain", (long long)left);
 }
 
 void why_elsewhere(struct why *w)
@@ -45,9 +43,9 @@ void why_elsewhere(struct why *w)
 	if (tj_is_ours(w->v->trainjob))
 		return;
 	why_add(w, "ManagedBy", why_describe(w, "trainjob", w->v->name),
-		"spec.managedBy names another controller than Kubeflow Trainer's, which "
-		"leaves the job alone: that one has to start it (Kueue's MultiKueue does "
-		"so in a worker cluster)");
+		"spec.managedBy names another controller, so Kubeflow Trainer ignores "
+		"the job; that controller must start it (MultiKueue does so in a worker "
+		"cluster)");
 }
 
 static const char *list_runtimes(const struct runtime_ref *ref)
@@ -77,9 +75,9 @@ void why_runtime_gone(struct why *w)
 	    !(w->v->jobset || w->state & (WHY_COMPLETE | WHY_FAILED)))
 		return;
 	why_add(w, "RuntimeGone", list_runtimes(&ref),
-		"its %s %s has been deleted: nothing of the job needs it any more, but "
-		"list_jobs() of the Python SDK fails as long as the job is there and "
-		"the runtime is not",
+		"its %s %s has been deleted: the job no longer needs it, but list_jobs() "
+		"of the Python SDK fails until the runtime exists again or the job is "
+		"deleted",
 		ref.kind, ref.name);
 }
 
@@ -141,8 +139,8 @@ static void add_refusal(struct why *w, const char *what, const char *message,
 	bool repeats = r && str_eq(words, r->what);
 
 	why_add(w, r ? r->reason : "CreationFailed",
-		r && r->command ? r->command : command, "%s cannot be made%s%s%s%s", what,
-		r ? ", for " : "", r ? r->what : "", repeats ? "" : ": ",
+		r && r->command ? r->command : command, "%s cannot be created%s%s%s%s",
+		what, r ? ": " : "", r ? r->what : "", repeats ? "" : ": ",
 		repeats ? "" : words);
 }
 
@@ -161,7 +159,7 @@ void why_creation_failed(struct why *w)
 	rest = str_after(message, prefix);
 	if (view_is_missing(w->v, tj_runtime_ref(w->v->trainjob).kind) && !jobset)
 		return; /* that is why */
-	add_refusal(w, "the objects it consists of", rest ? rest : message,
+	add_refusal(w, "its objects", rest ? rest : message,
 		    why_describe(w, "trainjob", w->v->name));
 }
 
@@ -173,17 +171,17 @@ static const char *controller_fault(struct why *w)
 	int64_t renewed = lease_renewed(v->lease);
 
 	if (view_is_missing(v, "Deployment") && view_is_missing(v, "Lease"))
-		return "there is neither its Deployment nor its Lease in the cluster: is "
-		       "it installed (kftrainer install)?";
+		return "the cluster has neither its Deployment nor its Lease: is it "
+		       "installed (kftrainer install)?";
 	if (v->lease && renewed >= 0 && v->now - renewed > 2 * lease_seconds(v->lease))
 		return arena_printf(w->arena, "its Lease, of %s, was last renewed %s ago",
 				    *lease_holder(v->lease) ? lease_holder(v->lease)
 							    : "nobody",
 				    why_age(w, renewed));
 	if (v->lease && !*lease_holder(v->lease))
-		return "nobody holds its Lease";
+		return "its Lease has no holder";
 	if (v->deployment && !deployment_available(v->deployment))
-		return "its Deployment has no pod that is available";
+		return "its Deployment has no available pod";
 	return NULL;
 }
 
@@ -202,8 +200,7 @@ void why_no_controller(struct why *w)
 	why_add(w, "ControllerNotRunning",
 		arena_printf(w->arena, "kubectl get pods -n %s",
 			     ns ? ns : "kubeflow-system"),
-		"no controller of Kubeflow Trainer has done anything with it in %s: it "
-		"has "
+		"the Kubeflow Trainer controller has not processed it for %s: it has "
 		"neither a status nor a JobSet%s%s",
 		why_age(w, v->now - why_job_age(w)), fault ? "; " : "",
 		fault ? fault : "");
@@ -220,8 +217,8 @@ void why_no_jobset_controller(struct why *w)
 		return;
 	why_add(w, "JobSetControllerNotRunning",
 		"kubectl get pods -A -l control-plane=controller-manager",
-		"JobSet's controller has done nothing with the JobSet in %s: it has "
-		"neither a status nor Jobs: does it run?",
+		"the JobSet controller has not processed the JobSet for %s: it has "
+		"neither a status nor Jobs; is the controller running?",
 		why_age(w, since));
 }
 

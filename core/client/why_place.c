@@ -69,23 +69,23 @@ static const char *room(struct why *w, const struct resource *asked)
 
 	quantity_text(&asked->amount, want);
 	if (!v->nodes->child)
-		return arena_printf(w->arena, "a pod asks for %s %s", want, asked->name);
+		return arena_printf(w->arena, "a pod requests %s %s", want, asked->name);
 	if (!most(v, asked->name, &most_all, &most_free))
-		return arena_printf(w->arena, "a pod asks for %s %s, which no node has",
+		return arena_printf(w->arena, "a pod requests %s %s, which no node has",
 				    want, asked->name);
 	quantity_text(&most_all, all);
 	quantity_text(&most_free, left);
 	if (quantity_cmp(&asked->amount, &most_all) > 0)
 		return arena_printf(w->arena,
-				    "a pod asks for %s %s, and the largest node has %s",
+				    "a pod requests %s %s, but the largest node has %s",
 				    want, asked->name, all);
 	if (view_is_missing(v, "PodsOfAll") ||
 	    view_is_denied(v, "pods of all namespaces"))
-		return arena_printf(w->arena, "a pod asks for %s %s", want, asked->name);
-	return arena_printf(w->arena,
-			    "a pod asks for %s %s, and the most that a node has free is "
-			    "%s (of %s)",
-			    want, asked->name, left, all);
+		return arena_printf(w->arena, "a pod requests %s %s", want, asked->name);
+	return arena_printf(
+		w->arena,
+		"a pod requests %s %s, but no node has more than %s free (of %s)", want,
+		asked->name, left, all);
 }
 
 /* Of each "Insufficient RESOURCE" how much is asked for, and how much there is. */
@@ -154,7 +154,7 @@ void why_unschedulable(struct why *w)
 	    strstr(message, "PersistentVolumeClaim"))
 		return; /* why_claims() */
 	why_add(w, "Unschedulable", why_describe(w, "pod", meta_name(first.pod)),
-		"no node takes %s: %s%s%s", why_pod_count(w, n, view_count(w->v).all),
+		"no node can run %s: %s%s%s", why_pod_count(w, n, view_count(w->v).all),
 		scheduler_words(w, message), rooms(w, first.pod, message),
 		selector(w, first.pod, message));
 }
@@ -187,8 +187,7 @@ void why_gated(struct why *w)
 	if (n)
 		why_add(w, "SchedulingGated",
 			why_describe(w, "pod", meta_name(first.pod)),
-			"%s may not be scheduled until whoever set spec.schedulingGates "
-			"takes them away",
+			"%s is not scheduled until its spec.schedulingGates are removed",
 			why_pod_count(w, n, view_count(w->v).all));
 }
 
@@ -209,9 +208,8 @@ void why_no_scheduler(struct why *w)
 		    v->now - since < SCHEDULES_SECONDS)
 			continue;
 		why_add(w, "SchedulerNotRunning", why_describe(w, "pod", meta_name(pod)),
-			"the scheduler %s has said nothing about its pods in %s: does it "
-			"run "
-			"(spec.schedulerName)?",
+			"the scheduler %s has not processed its pods for %s: is it "
+			"running (spec.schedulerName)?",
 			pod_scheduler(pod), why_age(w, since));
 		return;
 	}

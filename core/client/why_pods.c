@@ -102,7 +102,7 @@ static const char *pull_hint(const char *message)
 		{ "authorization failed", "; does the pod need imagePullSecrets?" },
 		{ "denied", "; does the pod need imagePullSecrets?" },
 		{ "no such host", "; is the registry's name right?" },
-		{ "too many requests", "; the registry limits how often one may pull" },
+		{ "too many requests", "; the registry limits the rate of pulls" },
 	};
 
 	for (size_t i = 0; i < sizeof(hints) / sizeof(*hints); i++)
@@ -141,7 +141,7 @@ void why_container_start(struct why *w)
 				? "ContainerConfig"
 				: "ContainerStart",
 			why_describe(w, "pod", meta_name(f.pod)),
-			"%s does not start in %s: %s (%s)", whose(w, &f),
+			"%s has not started for %s: %s (%s)", whose(w, &f),
 			why_pod_count(w, n, view_count(w->v).all),
 			why_words(w, f.fact.message), f.fact.reason);
 }
@@ -152,9 +152,9 @@ void why_mount(struct why *w)
 	static const struct {
 		const char *event, *reason, *what;
 	} rows[] = {
-		{ "FailedMount", "VolumeMount", "a volume of it cannot be mounted" },
+		{ "FailedMount", "VolumeMount", "a volume cannot be mounted" },
 		{ "FailedAttachVolume", "VolumeMount", "a volume cannot be attached" },
-		{ "FailedMapVolume", "VolumeMount", "a volume of it cannot be mapped" },
+		{ "FailedMapVolume", "VolumeMount", "a volume cannot be mapped" },
 		{ "FailedCreatePodSandBox", "Sandbox",
 		  "the node cannot set up its network or sandbox" },
 	};
@@ -170,7 +170,7 @@ void why_mount(struct why *w)
 			    (ran >= 0 && event_last(e) <= ran))
 				continue;
 			why_add(w, rows[i].reason, why_describe(w, "pod", meta_name(pod)),
-				"%s does not start on node %s, for %s: %s",
+				"%s cannot start on node %s: %s: %s",
 				pod_step(w->arena, pod), pod_node(pod), rows[i].what,
 				why_words(w, event_message(e)));
 			return;
@@ -192,15 +192,15 @@ void why_restarts(struct why *w)
 		why_add(w, f.fact.cause == POD_OOM ? "OOMKilled" : "Restarts",
 			why_logs(w, &f), "%s%s%s", why_failure(w, &f),
 			why_log_says(w, f.pod),
-			f.fact.again ? "; it has been started again" : "");
+			f.fact.again ? "; it has been restarted" : "");
 		return;
 	}
 	for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons) && restarts && !e; i++)
 		e = view_event(w->v, TRAINJOB_KIND, w->v->name, reasons[i], true);
 	if (restarts)
 		why_add(w, "JobSetRestarts", why_describe(w, "jobset", w->v->name),
-			"all its pods have been started anew %lld time%s%s%s",
-			(long long)restarts, restarts == 1 ? "" : "s", e ? ", for " : "",
+			"all its pods have been restarted %lld time%s%s%s",
+			(long long)restarts, restarts == 1 ? "" : "s", e ? ": " : "",
 			why_words(w, event_message(e)));
 }
 
@@ -223,9 +223,8 @@ void why_init(struct why *w)
 			why_add(w, "Initializer",
 				arena_printf(w->arena, "kftrainer logs %s --step %s%%n",
 					     w->v->name, pod_job(pod)),
-				"its %s, which has to be done before its nodes start, "
-				"has "
-				"been at it for %s",
+				"its %s, which must finish before its nodes start, has "
+				"been running for %s",
 				pod_job(pod), why_age(w, time_of(meta_created(pod))));
 			return;
 		}
@@ -233,8 +232,8 @@ void why_init(struct why *w)
 			why_add(w, "InitContainer",
 				arena_printf(w->arena, "kubectl logs %s -c %s%%n",
 					     meta_name(pod), name),
-				"init container %s of %s has run for %s, and has to end "
-				"before the others start",
+				"init container %s of %s has been running for %s; the "
+				"others start after it",
 				name, pod_step(w->arena, pod),
 				why_age(w, time_of(since)));
 			return;

@@ -78,8 +78,8 @@ static void admission(struct why *w)
 	if (check)
 		why_add(w, "AdmissionCheck",
 			why_describe(w, "workload", meta_name(workload)),
-			"Kueue has a quota for it, and waits for the admission check %s, "
-			"which is %s%s%s",
+			"Kueue has reserved quota and is waiting for the admission check "
+			"%s, which is %s%s%s",
 			json_str(check, "name"), json_str(check, "state"),
 			*message ? ": " : "", why_words(w, message));
 	else if (w->state == WHY_SUSPENDED)
@@ -94,8 +94,7 @@ static bool queue_is_at_fault(struct why *w, const char *queue)
 
 	if (view_is_missing(v, "LocalQueue")) {
 		why_add(w, "LocalQueueNotFound", "kubectl get localqueues%n",
-			"Kueue holds it back, for there is no LocalQueue %s in namespace "
-			"%s "
+			"Kueue holds it back: no LocalQueue %s in namespace %s "
 			"(label " QUEUE_LABEL ")",
 			queue, v->ns);
 		return true;
@@ -103,8 +102,8 @@ static bool queue_is_at_fault(struct why *w, const char *queue)
 	if (!inactive)
 		return false;
 	why_add(w, "LocalQueueInactive", why_describe(w, "localqueue", queue),
-		"Kueue holds it back, for LocalQueue %s (ClusterQueue %s) admits "
-		"nothing: %s",
+		"Kueue holds it back: LocalQueue %s (ClusterQueue %s) is not admitting: "
+		"%s",
 		queue, queue_cluster_queue(v->queue),
 		why_words(w, condition_message(inactive)));
 	return true;
@@ -121,19 +120,19 @@ static void waits(struct why *w)
 
 	if (!workload_is_active(workload)) {
 		why_add(w, "WorkloadInactive", command,
-			"Kueue holds it back, for its Workload is deactivated "
-			"(spec.active: false)%s%s",
+			"Kueue holds it back: its Workload is deactivated (spec.active: "
+			"false)%s%s",
 			evicted ? ": " : "", why_words(w, condition_message(evicted)));
 		return;
 	}
 	if (queue_is_at_fault(w, workload_queue(workload)))
 		return;
 	if (evicted)
-		why_add(w, "Evicted", command, "Kueue has taken its quota away (%s): %s",
+		why_add(w, "Evicted", command, "Kueue has evicted it (%s): %s",
 			condition_reason(evicted),
 			why_words(w, condition_message(evicted)));
 	why_add(w, str_eq(reason, "Inadmissible") ? "Inadmissible" : "WaitsForQuota",
-		command, "it waits for Kueue to give it a quota%s%s%s", place(w),
+		command, "it is waiting for quota in Kueue%s%s%s", place(w),
 		*message ? ": " : "", why_words(w, message));
 }
 
@@ -156,13 +155,13 @@ void why_queued(struct why *w)
 		why_add(w, "KueueNotInstalled",
 			"kubectl api-resources --api-group kueue.x-k8s.io",
 			"it is for Kueue's queue %s (label " QUEUE_LABEL
-			"), and there is no Kueue in the cluster that could admit it",
+			"), but Kueue is not installed in the cluster",
 			label);
 	else if (why_job_age(w) >= ACTS_SECONDS)
 		why_add(w, "NoWorkload", "kubectl get workloads%n",
-			"Kueue has made no Workload for it in %s: does its controller "
-			"run, "
-			"with the integration trainer.kubeflow.org/trainjob?",
+			"Kueue has not created a Workload for it for %s: is its "
+			"controller running, with the integration "
+			"trainer.kubeflow.org/trainjob?",
 			why_age(w, v->now - why_job_age(w)));
 }
 
@@ -174,15 +173,14 @@ void why_suspended(struct why *w)
 
 	if (meta_annotation(v->trainjob, WORKSPACE_AWAITED_ANNOTATION)) {
 		why_add(w, "AwaitsWorkspace", NULL,
-			"it has been suspended for %s until the folder that it was "
-			"submitted with (--workspace) is there, and it has not arrived: "
-			"the same 'kftrainer submit' again delivers it",
+			"it has been suspended for %s because its workspace "
+			"(--workspace) has not arrived; repeat the 'kftrainer submit' to "
+			"deliver it",
 			why_age(w, since));
 		return;
 	}
 	why_add(w, "Suspended", arena_printf(w->arena, "kftrainer resume %s%%n", v->name),
-		"spec.suspend has been true for %s, and Kueue is not what holds it back: "
-		"it "
-		"goes on when somebody resumes it",
+		"spec.suspend has been true for %s, not set by Kueue; resume it to "
+		"continue",
 		why_age(w, since));
 }

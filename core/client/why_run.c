@@ -58,7 +58,7 @@ void why_waiting_for_peers(struct why *w)
 		return;
 	log_cause_hint(&out, cause, "");
 	why_add(w, "Connection", logs_command(w),
-		"the log of %s speaks of its peers: \"%s\" (%s)", pod_step(w->arena, pod),
+		"the log of %s mentions its peers: \"%s\" (%s)", pod_step(w->arena, pod),
 		why_words(w, found), (char *)out.data);
 }
 
@@ -87,13 +87,13 @@ void why_stalled(struct why *w)
 
 	if (told >= 0 && v->now - told >= STALLED_SECONDS) {
 		why_add(w, "Stalled", logs_command(w),
-			"its progress has not moved for %s%s", why_age(w, since),
+			"its progress has not changed for %s%s", why_age(w, since),
 			percent < 0 ? ""
 				    : arena_printf(w->arena, ", at %lld %%",
 						   (long long)percent));
 	} else if (told < 0 && silent >= 0 && v->now - silent >= STALLED_SECONDS) {
 		why_add(w, "Silent", logs_command(w),
-			"its first rank has written nothing for %s and it reports no "
+			"its first rank has logged nothing for %s and reports no "
 			"progress",
 			why_age(w, silent));
 	}
@@ -120,16 +120,15 @@ void why_starting(struct why *w)
 
 	if (!w->v->jobset || (!wanted && !n.all))
 		why_add(w, "Created", why_describe(w, "trainjob", w->v->name),
-			"it was created %s ago, and its %s still to come",
-			why_age(w, since), w->v->jobset ? "pods are" : "JobSet is");
+			"it was created %s ago and has no %s yet", why_age(w, since),
+			w->v->jobset ? "pods" : "JobSet");
 	else
 		why_add(w, "Starting",
 			arena_printf(w->arena,
 				     "kubectl get pods -l " POD_JOBSET_LABEL "=%s%%n",
 				     w->v->name),
-			"its pods are being started, %lld of %lld are ready, and nothing "
-			"has "
-			"gone wrong so far (created %s ago)",
+			"its pods are starting: %lld of %lld are ready, no problem so "
+			"far (created %s ago)",
 			(long long)n.ready, (long long)(wanted > n.all ? wanted : n.all),
 			why_age(w, since));
 }
@@ -142,15 +141,14 @@ static const char *progress(struct why *w)
 
 	if (percent < 0 && left < 0)
 		return "; it reports no progress";
-	return arena_printf(w->arena, "%s%s%s%s%s", percent < 0 ? "" : "; ",
-			    percent < 0 ? ""
-					: arena_printf(w->arena, "%lld %% are done",
-						       (long long)percent),
-			    left < 0      ? ""
-			    : percent < 0 ? "; about "
-					  : ", about ",
-			    left < 0 ? "" : duration_age(left, text),
-			    left < 0 ? "" : " are left");
+	return arena_printf(
+		w->arena, "%s%s%s%s%s", percent < 0 ? "" : "; ",
+		percent < 0 ? ""
+			    : arena_printf(w->arena, "%lld %% done", (long long)percent),
+		left < 0      ? ""
+		: percent < 0 ? "; about "
+			      : ", about ",
+		left < 0 ? "" : duration_age(left, text), left < 0 ? "" : " are left");
 }
 
 void why_running(struct why *w)
@@ -166,6 +164,6 @@ void why_running(struct why *w)
 			oldest = t;
 	}
 	why_add(w, "Running", logs_command(w), "%s%lld of %lld pods run, for %s%s",
-		w->causes->child ? "" : "nothing is wrong: ", (long long)running,
+		w->causes->child ? "" : "no problem found: ", (long long)running,
 		(long long)n.all, why_age(w, oldest), progress(w));
 }

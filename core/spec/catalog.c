@@ -107,10 +107,10 @@ static const char *hint(struct arena *arena, const struct input *in, const char 
 	if (of_other)
 		return arena_printf(arena, "did you mean the %s '%s'?", other, of_other);
 	if (!*list)
-		return "give it with --runtime-file";
+		return "pass it with --runtime-file";
 	if (!near)
-		return arena_printf(arena, "there are: %s", all);
-	return arena_printf(arena, "%s There are: %s", did_you_mean(arena, near), all);
+		return arena_printf(arena, "available: %s", all);
+	return arena_printf(arena, "%s Available: %s", did_you_mean(arena, near), all);
 }
 
 const struct doc *runtime_in_files(const struct input *in, const cJSON *trainjob,
@@ -157,7 +157,7 @@ cJSON *runtime_resolve(const struct input *in, const struct schema *schema,
 		schema_default(schema, obj);
 	else
 		field_error_add(errs, FIELD_INVALID, "spec.runtimeRef", value,
-				"there is no %s '%s'; %s", ref.kind, ref.name,
+				"no %s '%s'; %s", ref.kind, ref.name,
 				hint(&arena, in, ref.kind, ref.name, ns));
 	return obj;
 }
@@ -242,7 +242,7 @@ int runtime_by_name(cJSON **ret, const struct input *in, const struct schema *sc
 	}
 	obj = str_eq(kind, RUNTIME_KIND) ? NULL : builtin(name);
 	if (!obj)
-		return error_set(err, ERR_NOT_FOUND, "there is no %s '%s'; %s",
+		return error_set(err, ERR_NOT_FOUND, "no %s '%s'; %s",
 				 kind ? kind : "runtime", name,
 				 hint(&arena, in, kind, name, NULL));
 	schema_default(schema, obj);

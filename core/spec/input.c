@@ -62,8 +62,7 @@ static int read_text(struct source *source, const char *path, struct error *err)
 	if (!ret)
 		return 0;
 	if (why.kind == ERR_LIMIT)
-		return error_set(err, ERR_LIMIT,
-				 "%s: larger than the %zu MiB that are read",
+		return error_set(err, ERR_LIMIT, "%s: larger than the limit of %zu MiB",
 				 source->name, INPUT_MAX >> 20);
 	/* Whatever the reason, it is the input that is at fault. */
 	return error_set(err, ERR_INVALID, "%s", why.msg);
@@ -85,7 +84,7 @@ int input_read(struct input *in, const char *path, struct error *err)
 	if (yaml_parse(&source->docs, source->text.data, source->text.len, &why))
 		return error_set(err, why.kind, "%s:%s", source->name, why.msg);
 	if (!source->docs->child)
-		return error_set(err, ERR_INVALID, "%s: there is no document in it",
+		return error_set(err, ERR_INVALID, "%s: contains no document",
 				 source->name);
 	json_each(doc, source->docs)
 		add_doc(in, source, i++, "", doc);
@@ -156,7 +155,7 @@ bool doc_is_known(struct doc *doc, const struct schema *schema)
 	}
 	if (!kind || !version)
 		field_error_add(&doc->errs, FIELD_REQUIRED, kind ? "apiVersion" : "kind",
-				NULL, "every document says its apiVersion and kind");
+				NULL, "every document needs an apiVersion and a kind");
 	else if (near && str_eq(near, kind))
 		field_error_add(&doc->errs, FIELD_NOT_SUPPORTED, "apiVersion",
 				json_get(doc->obj, "apiVersion"),
@@ -243,7 +242,7 @@ void doc_tell_left_out(const struct doc *doc, const char *counts,
 	cleanup_arena struct arena arena = { 0 };
 	const char *name = meta_name(doc->obj);
 
-	reporter_line(to, "warning: %s%s%s%s is left out: only %s count",
+	reporter_line(to, "warning: %s%s%s%s is ignored: only %s are used",
 		      doc_place(&arena, doc, ""), meta_kind(doc->obj), name ? " " : "",
 		      name ? name : "", counts);
 }

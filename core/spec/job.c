@@ -90,7 +90,7 @@ static void settle_job(struct job_set *set, struct doc *doc, const struct job_op
 	if (ns && *ns && opts->ns && !str_eq(ns, opts->ns))
 		field_error_add(&doc->errs, FIELD_INVALID, "metadata.namespace",
 				json_get(doc->obj, "metadata", "namespace"),
-				"--namespace says '%s'", opts->ns);
+				"conflicts with --namespace %s", opts->ns);
 	if (!ns || !*ns)
 		meta_set_namespace(doc->obj, namespace_of(opts));
 }
@@ -235,8 +235,8 @@ static int settle_runtime(struct job_set *set, const struct job_opts *opts, cJSO
 	rc = has_runtime(set, opts, CLUSTER_RUNTIME_KIND, err);
 	if (rc > 0)
 		reporter_line(to,
-			      "runtime %s: the TrainingRuntime of namespace %s is taken, "
-			      "not the ClusterTrainingRuntime of that name",
+			      "runtime %s: using the TrainingRuntime in namespace %s, "
+			      "not the ClusterTrainingRuntime of the same name",
 			      opts->runtime, namespace_of(opts));
 	return rc < 0 ? -1 : 0;
 }
@@ -293,9 +293,11 @@ static int begin(struct job_set *set, const struct job_opts *opts,
 	    input_schema(&set->schema, err) || read_all(set, opts, to, err))
 		return -1;
 	if (opts->name && opts->generate_name)
-		return error_set(err, ERR_USAGE, "--name or --generate-name, not both");
+		return error_set(err, ERR_USAGE,
+				 "specify --name or --generate-name, not both");
 	if (opts->name && count_jobs(set) > 1)
-		return error_set(err, ERR_USAGE, "--name: there are several TrainJobs");
+		return error_set(err, ERR_USAGE,
+				 "--name cannot be used with several TrainJobs");
 	return 0;
 }
 
@@ -320,7 +322,7 @@ static int no_job(const struct job_opts *opts, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 
-	return error_set(err, ERR_INVALID, "%s: there is no TrainJob in it",
+	return error_set(err, ERR_INVALID, "%s: contains no TrainJob",
 			 job_opts_files(&arena, opts));
 }
 

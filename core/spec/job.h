@@ -44,30 +44,30 @@ enum job_names {
 /* Their rows in a table of options; `s` has a member `struct job_opts job`. */
 /* clang-format off */
 #define JOB_FILE_OPTIONS(s) \
-	OPT_STRS('f', "filename", "FILE", "the TrainJob; - is stdin; repeatable", \
+	OPT_STRS('f', "filename", "FILE", "file with the TrainJob; - is stdin; repeatable", \
 		 s, job.files), \
-	OPT_STRS(0, "runtime-file", "FILE", "runtimes it may refer to; repeatable", \
+	OPT_STRS(0, "runtime-file", "FILE", "file with runtimes; repeatable", \
 		 s, job.runtime_files), \
-	OPT_STR('n', "namespace", "NAMESPACE", "the job's, where the file has none", \
+	OPT_STR('n', "namespace", "NAMESPACE", "namespace of jobs whose file has none", \
 		s, job.ns), \
-	OPT_STR(0, "name", "NAME", "the job's name, whatever the file says", s, job.name), \
-	OPT_STR(0, "generate-name", "PREFIX", "likewise, and something random behind it", \
+	OPT_STR(0, "name", "NAME", "name of the job; overrides the file", s, job.name), \
+	OPT_STR(0, "generate-name", "PREFIX", "name prefix, with a random suffix", \
 		s, job.generate_name), \
-	OPT_STRS('l', "label", "KEY=VALUE", "a label of the TrainJob; repeatable", \
+	OPT_STRS('l', "label", "KEY=VALUE", "label for the TrainJob; repeatable", \
 		 s, job.labels), \
-	OPT_STRS(0, "annotation", "KEY=VALUE", "an annotation of it; repeatable", \
+	OPT_STRS(0, "annotation", "KEY=VALUE", "annotation for the TrainJob; repeatable", \
 		 s, job.annotations)
 
 #define JOB_FLAG_OPTIONS(s) \
-	OPT_INT(0, "nodes", "N", "how many nodes", s, job.nodes, 1, INT32_MAX), \
-	OPT_INT(0, "nproc-per-node", "N", "how many processes on each", \
+	OPT_INT(0, "nodes", "N", "number of nodes", s, job.nodes, 1, INT32_MAX), \
+	OPT_INT(0, "nproc-per-node", "N", "processes per node", \
 		s, job.nproc, 1, INT32_MAX), \
-	OPT_STRS('e', "env", "NAME=VALUE", "a variable for the trainer; repeatable", \
+	OPT_STRS('e', "env", "NAME=VALUE", "environment variable of the trainer; repeatable", \
 		 s, job.env), \
-	OPT_STR(0, "image", "IMAGE", "the trainer's image", s, job.image), \
-	OPT_STR(0, "cpu", "QUANTITY", "CPUs of a node: 500m, 4", s, job.cpu), \
-	OPT_STR(0, "memory", "QUANTITY", "memory of a node: 16Gi", s, job.memory), \
-	OPT_STR(0, "gpu", "QUANTITY", "GPUs of a node (nvidia.com/gpu)", s, job.gpu), \
+	OPT_STR(0, "image", "IMAGE", "image of the trainer", s, job.image), \
+	OPT_STR(0, "cpu", "QUANTITY", "CPUs per node: 500m, 4", s, job.cpu), \
+	OPT_STR(0, "memory", "QUANTITY", "memory per node: 16Gi", s, job.memory), \
+	OPT_STR(0, "gpu", "QUANTITY", "GPUs per node (nvidia.com/gpu)", s, job.gpu), \
 	OPT_REST("COMMAND...", "what the trainer runs", s, job.command)
 /* clang-format on */
 

@@ -40,8 +40,8 @@ int job_pair(struct arena *arena, const char *option, const char *text,
 	const char *eq = strchr(text, '=');
 
 	if (!eq || eq == text)
-		return error_set(err, ERR_USAGE, "%s: '%s' is not KEY=VALUE", option,
-				 text);
+		return error_set(err, ERR_USAGE, "%s: invalid value '%s': want KEY=VALUE",
+				 option, text);
 	*ret_key = str_slice(arena, text, (size_t)(eq - text));
 	*ret_value = eq + 1;
 	return 0;

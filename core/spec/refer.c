@@ -50,8 +50,7 @@ int refer_jobs(char **names, struct error *err)
 
 		if (strip(&name, kinds, &kind))
 			return error_set(err, ERR_USAGE,
-					 "'%s' is not the name of a TrainJob: want NAME, "
-					 "or trainjob/NAME",
+					 "invalid job '%s': want NAME or trainjob/NAME",
 					 *names);
 		*names += name - *names;
 	}
@@ -65,7 +64,7 @@ int refer_runtime(const char **name, const char **ret_kind, struct error *err)
 	if (!strip(name, kinds, ret_kind))
 		return 0;
 	return error_set(err, ERR_USAGE,
-			 "'%s' is not the name of a runtime: want NAME, "
-			 "trainingruntime/NAME or clustertrainingruntime/NAME",
+			 "invalid runtime '%s': want NAME, trainingruntime/NAME or "
+			 "clustertrainingruntime/NAME",
 			 *name);
 }

@@ -53,8 +53,8 @@ static int read_code(struct buf *code, const char *path, struct error *err)
 		return 0;
 	if (why.kind == ERR_LIMIT)
 		return error_set(err, ERR_LIMIT,
-				 "%s: larger than the %d KiB that a TrainJob can carry: "
-				 "--workspace DIR ships a folder",
+				 "%s: larger than the %d KiB that a TrainJob can carry; "
+				 "use --workspace DIR",
 				 path, SCRIPT_MAX >> 10);
 	return error_set(err, ERR_INVALID, "%s", why.msg);
 }

@@ -25,22 +25,22 @@ int workspace_check_opts(const struct workspace_opts *o, bool local, struct erro
 
 	for (size_t i = 0; i < sizeof(rest) / sizeof(*rest); i++) {
 		if (rest[i].given && !o->dir)
-			return error_set(err, ERR_USAGE, "%s goes with --workspace",
+			return error_set(err, ERR_USAGE, "%s requires --workspace",
 					 rest[i].name);
 		if (rest[i].given && local && !rest[i].here)
-			return error_set(err, ERR_USAGE,
-					 "%s is for jobs on a cluster; --local reads the "
-					 "folder itself",
-					 rest[i].name);
+			return error_set(
+				err, ERR_USAGE,
+				"%s needs a cluster; --local reads the directory itself",
+				rest[i].name);
 	}
 	if (o->secret && !o->to)
 		return error_set(err, ERR_USAGE,
-				 "--workspace-secret goes with --workspace-to");
+				 "--workspace-secret requires --workspace-to");
 	if (o->to && !str_starts(o->to, "s3://") && !str_starts(o->to, "hf://"))
-		return error_set(err, ERR_USAGE,
-				 "--workspace-to: '%.200s' begins neither with s3:// nor "
-				 "with hf://",
-				 o->to);
+		return error_set(
+			err, ERR_USAGE,
+			"--workspace-to: unsupported URI '%.200s': want s3:// or hf://",
+			o->to);
 	return 0;
 }
 
@@ -64,14 +64,13 @@ static int refuse_large(struct shipment *s, const char *dir, struct error *err)
 		buf_printf(&files, "%s%.150s %s", i ? ", " : "",
 			   s->summary.largest[i].path,
 			   size_text(&s->arena, s->summary.largest[i].size));
-	return error_set(err, ERR_LIMIT,
-			 "--workspace %.200s: packed it has %s (%lld bytes), and a "
-			 "ConfigMap takes %d; the largest files: %s; name what is not "
-			 "needed in a file " PACK_IGNORE_FILE
-			 ", or give a place with --workspace-to s3://BUCKET/PATH",
-			 dir, size_text(&s->arena, s->summary.size),
-			 (long long)s->summary.size, WORKSPACE_CONFIGMAP_MAX,
-			 files.data ? (const char *)files.data : "none");
+	return error_set(
+		err, ERR_LIMIT,
+		"--workspace %.200s: %s packed (%lld bytes), but a ConfigMap holds %d; "
+		"the largest files: %s; list what is not needed in " PACK_IGNORE_FILE
+		", or upload it with --workspace-to s3://BUCKET/PATH",
+		dir, size_text(&s->arena, s->summary.size), (long long)s->summary.size,
+		WORKSPACE_CONFIGMAP_MAX, files.data ? (const char *)files.data : "none");
 }
 
 static int pack(struct shipment *s, const struct workspace_opts *o, struct error *err)

@@ -18,15 +18,15 @@ struct workspace_opts {
 /* Their rows in a table of options; `s` has a member `struct workspace_opts workspace`. */
 /* clang-format off */
 #define WORKSPACE_OPTIONS(s) \
-	OPT_STR(0, "workspace", "DIR", "ship a folder: what the job starts in", \
+	OPT_STR(0, "workspace", "DIR", "upload a directory as the job's working directory", \
 		s, workspace.dir), \
-	OPT_STRS(0, "include", "PATH", "a file of it that would be left out", \
+	OPT_STRS(0, "include", "PATH", "include a file that would be excluded", \
 		 s, workspace.include), \
-	OPT_STR(0, "workspace-to", "URI", "by way of s3://..., for what is too large", \
+	OPT_STR(0, "workspace-to", "URI", "upload by way of s3://..., for large directories", \
 		s, workspace.to), \
-	OPT_STR(0, "workspace-secret", "NAME", "Secret with which pods read that", \
+	OPT_STR(0, "workspace-secret", "NAME", "Secret for pods to read that URI", \
 		s, workspace.secret), \
-	OPT_BOOL(0, "keep", "a job whose folder did not arrive stays, suspended", \
+	OPT_BOOL(0, "keep", "keep the job, suspended, if the upload fails", \
 		 s, workspace.keep)
 /* clang-format on */
 

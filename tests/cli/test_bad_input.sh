@@ -7,11 +7,11 @@ spec() { job >"$in"; } # lines of the spec on stdin
 trainer() { { echo trainer:; sed 's/^/  /'; } | spec; }
 
 : >"$in"
-check "an empty file" refuses "in: there is no document in it" "${submit[@]}" "$in"
+check "an empty file" refuses "in: contains no document" "${submit[@]}" "$in"
 printf -- '---\n# nothing\n---\n' >"$in"
-check "only comments" refuses 'there is no document in it' "${submit[@]}" "$in"
+check "only comments" refuses 'contains no document' "${submit[@]}" "$in"
 head -c 104857600 /dev/zero >"$in"
-check "100 MB" refuses 'larger than the 16 MiB' "${submit[@]}" "$in"
+check "100 MB" refuses 'larger than the limit of 16 MiB' "${submit[@]}" "$in"
 truncate -s 1G "$in"
 check "a reader of 1 GB needs no 256 MB of addresses" bash -c 'ulimit -v 262144; "$1" submit --dry-run "$2" 2>&1 | grep -q "larger than"' - "$kftrainer" "$in"
 check "no such file" refuses 'nowhere.yaml: No such file or directory' "${submit[@]}" "$scratch/nowhere.yaml"
@@ -66,7 +66,7 @@ for kind in v1/PyTorchJob v1/TFJob v1/XGBoostJob v1/PaddleJob v1/JAXJob v1/MPIJo
 		"in:2:1: kind: Unsupported value: \"${kind#*/}\": .*: kftrainer convert $in" "${submit[@]}" "$in"
 done
 echo '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}' >"$in"
-check "no TrainJob in it" refuses 'there is no TrainJob in it' "${submit[@]}" "$in"
+check "no TrainJob in it" refuses 'contains no TrainJob' "${submit[@]}" "$in"
 
 rows() { # lines of "SPEC | REGEX"
 	while IFS='|' read -r yaml like; do

@@ -12,7 +12,7 @@ check "-h" says 0 '^usage: kftrainer' -h
 check "help" says 0 '^usage: kftrainer' help
 check "help of a command below another" says 0 '^usage: kftrainer runtime render' help runtime render
 check "help of what is not there" refuses "unknown command 'sumbit'; did you mean 'submit'" help sumbit
-check "help below a command that has none" refuses "has no commands" help submit x
+check "help below a command that has none" refuses "has no subcommands" help submit x
 for command in $mandated; do
 	check "$command --help" says 0 "^usage: kftrainer $command" "$command" --help
 done
@@ -28,7 +28,7 @@ check "help: 'runtime unpack-workspace' is not listed" unlisted unpack-workspace
 for command in cache-serve mpi-launch mpi-worker; do
 	check "help: '$command' is not listed" unlisted $command
 done
-check "help of logs: --rank is the node's" says 0 'only the node of this rank \(PET_NODE_RANK\)' logs --help
+check "help of logs: --rank is the node's" says 0 'only the node of this rank \(PET_NODE_RANK' logs --help
 # -o name: KIND.GROUP/NAME wherever there is a name.
 check "-o name: runtime list" says 0 '^clustertrainingruntime.trainer.kubeflow.org/torch-distributed$' runtime list -o name
 check "-o name: runtime get" says 0 '^clustertrainingruntime.trainer.kubeflow.org/torch-distributed$' runtime get torch-distributed -o name
@@ -57,7 +57,7 @@ by_name() { # NAME WANT ARGUMENT...: called by a link of that name
 	grep -Eq -e "$want" "$scratch/out" || { cat "$scratch/out"; return 1; }
 }
 check "by the name kftrainer-version" by_name kftrainer-version '^kftrainer [0-9]'
-check "by the name initialize-model" by_name initialize-model '^kftrainer initialize-model: from where'
+check "by the name initialize-model" by_name initialize-model '^kftrainer initialize-model: no source: set STORAGE_URI'
 check "by the name kubectl-trainer" by_name kubectl-trainer 'torch-distributed' runtime list
 check "by a name that says nothing" by_name whatever '^kftrainer [0-9]' version
 

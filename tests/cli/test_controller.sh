@@ -16,8 +16,8 @@ check "--kubeconfig that is not there" says 1 'nowhere: No such file' controller
 for level in debug info error panic 1 2 10; do
 	check "--zap-log-level=$level" goes_on --zap-log-level=$level
 done
-check "--zap-log-level that is none" refuses "--zap-log-level: 'loud'" controller --zap-log-level loud
-check "--zap-encoder that is none" refuses "--zap-encoder: 'xml'" controller --zap-encoder xml
+check "--zap-log-level that is none" refuses "--zap-log-level: invalid level 'loud'" controller --zap-log-level loud
+check "--zap-encoder that is none" refuses "--zap-encoder: invalid encoder 'xml'" controller --zap-encoder xml
 check "upstream's other flags" goes_on --zap-devel --zap-encoder=json --zap-stacktrace-level=panic --zap-time-encoding=iso8601
 check "--zap-devel=false" goes_on --zap-devel=false
 check "--feature-gates" goes_on --feature-gates TrainJobStatus=true

@@ -138,7 +138,7 @@ check "--runtime KIND/NAME=IMAGE" prints 'set(images(docs)) == {"i.example/x:2"}
 check "every runtime is good" bash -c '"$1" install --runtimes -o yaml >"$2/r.yaml" && "$1" runtime validate "$2/r.yaml"' - "$kftrainer" "$scratch"
 check "--dry-run prints" dry_run
 check "a runtime that there is not" refuses "no runtime 'jax-distribute'; did you mean 'jax-distributed'" install --runtime jax-distribute -o yaml
-check "-o with --wait" refuses 'apply nothing' install -o yaml --wait
+check "-o with --wait" refuses 'cannot be combined with --apply or --wait' install -o yaml --wait
 check "--replicas 0" refuses '--replicas: ' install --replicas 0
 check "an argument" refuses "unexpected argument 'x'" install x
 check "uninstall: an argument" refuses "unexpected argument 'x'" uninstall x

@@ -65,8 +65,8 @@ check "a port 29500 that is no rendezvous is not told" bash -c '[ "$1" = 0 ] && 
 env -u HOME -u XDG_STATE_HOME "$kftrainer" get -n no-such-namespace --local >"$scratch/out" 2>"$scratch/err"
 check "without HOME: the passwd entry's" test "$?-$(grep -c 'no place' "$scratch/err")" = 0-0
 
-check "MPI: refused in one line" refuses 'no launcher for MPI' submit --local --runtime deepspeed-distributed -- mpirun true
-check "flux: refused in one line" refuses 'no launcher for Flux' submit --local --runtime flux-distributed -- true
+check "MPI: refused in one line" refuses '--local does not support MPI' submit --local --runtime deepspeed-distributed -- mpirun true
+check "flux: refused in one line" refuses '--local does not support Flux' submit --local --runtime flux-distributed -- true
 job </dev/null >one.yaml
 { cat one.yaml; echo ---; sed 's/tiny/two/' one.yaml; } >two.yaml
 check "two jobs in a file" refuses 'two.yaml: 2 TrainJobs; --local runs one' submit --local two.yaml
@@ -103,7 +103,7 @@ check "-o json: the TrainJob as it is kept" eval 'run submit --local -q -o json 
 shown, kept = (json.load(open(p)) for p in sys.argv[1:])
 assert kept.pop(\"status\") and shown == kept and shown[\"metadata\"][\"uid\"], shown" "$scratch/out" <("$kftrainer" get shown -o json)'
 check "-o table" says 0 '^trainer.kubeflow.org/v1alpha1 +TrainJob +default +shown$' submit --local -o table --runtime-file once.yaml --runtime once --name shown -- true
-check "-o name: nothing of what cannot run" refuses 'no launcher for MPI' submit --local -o name --runtime deepspeed-distributed -- mpirun true
+check "-o name: nothing of what cannot run" refuses '--local does not support MPI' submit --local -o name --runtime deepspeed-distributed -- mpirun true
 check "... nor of what did not start" eval 'XDG_STATE_HOME=/proc/none run submit --local -o name --runtime-file once.yaml --runtime once -- true; [ "$status" != 0 ] && [ ! -s "$scratch/out" ]'
 "$kftrainer" delete shown >/dev/null
 check "get: a table" says 0 '^NAMESPACE +NAME +STATE +NODES +AGE +DURATION$' get
@@ -119,7 +119,7 @@ check "logs: after the job" says 0 '^hello$' logs hello
 check "logs: behind whose they are" says 0 '^\[node-1\] I go$' logs three
 check "logs: of a rank" says 0 '^I go$' logs three --rank 1
 check "logs: of a rank that was silent" bash -c '[ -z "$("$1" logs three --rank 0)" ]' - "$kftrainer"
-check "logs: of a rank that was not" says 1 'no such log' logs three --rank 5
+check "logs: of a rank that was not" says 1 'no matching logs' logs three --rank 5
 check "logs: of a step" says 0 '^\[node-1\] I go$' logs three --step node
 check "logs: of a container" says 0 '^\[node-1\] I go$' logs three --container node
 local_job --name many -- seq 1000
@@ -136,7 +136,7 @@ for name in trainjob/three trainjobs/three trainjob.trainer.kubeflow.org/three; 
 done
 check "delete trainjob/NAME" says 0 '^job many and its logs deleted$' delete trainjob/many
 for verb in get logs why wait delete events suspend resume; do
-	check "$verb: another kind" refuses "'job/three' is not the name of a TrainJob: want NAME, or trainjob/NAME" $verb job/three
+	check "$verb: another kind" refuses "'job/three': want NAME or trainjob/NAME" $verb job/three
 done
 check "logs: a number that is none" refuses '--tail' logs many --tail x
 
@@ -147,7 +147,7 @@ mkfifo go
 slow=$!
 until [ "$("$kftrainer" logs slow 2>/dev/null)" = first ]; do sleep 0.05; done
 check "get: while it runs" says 0 '^default +slow +Running ' get slow
-check "the same name again: refused" says 1 "slow .*already running .*: 'kftrainer logs -f slow' shows it, --name " submit --local --runtime-file once.yaml --runtime once --name slow -- true
+check "the same name again: refused" says 1 "slow .*already running .*: see 'kftrainer logs -f slow', or choose another name with --name" submit --local --runtime-file once.yaml --runtime once --name slow -- true
 "$kftrainer" logs -f slow >follow.out 2>&1 &
 follow=$!
 until grep -qs first follow.out; do sleep 0.05; done
@@ -195,7 +195,7 @@ check "get: says so, too" says 0 '^default +gone +Failed ' get gone
 "$kftrainer" submit --local --runtime-file once.yaml --runtime once --name unread -- sh -c 'for i in 1 2 3 4 5; do echo $i; sleep 0.1; done; touch done-unread' \
 	2>err | head -1 >/dev/null
 status=${PIPESTATUS[0]}; : >out
-went_on() { [ "$status" = 0 ] && [ -e done-unread ] && grep -q "the job goes on, see 'kftrainer logs unread'" err || dump; }
+went_on() { [ "$status" = 0 ] && [ -e done-unread ] && grep -q "the job keeps running, see 'kftrainer logs unread'" err || dump; }
 check "closed stdout: the job goes on" went_on
 check "... its log is whole" bash -c '[ "$("$1" logs unread | wc -l)" = 5 ]' - "$kftrainer"
 

@@ -63,7 +63,7 @@ wait $waiting
 check "wait: complete" test $? = 0
 check "wait --for failed: it is complete" says 1 'slow is Complete' wait slow --for failed
 check "wait: never existed" says 1 'no job nobody' wait nobody
-check "suspend: one line says that it cannot be" refuses 'processes, which cannot be suspended' suspend slow
+check "suspend: one line says that it cannot be" refuses 'local jobs cannot be suspended' suspend slow
 check "resume: likewise" refuses 'cannot be resumed' resume slow
 check "events: likewise" refuses 'have no events' events slow
 check "logs --since: likewise" refuses 'have no times' logs slow --since 5m
@@ -78,7 +78,7 @@ until grep -qs first follow.out; do sleep 0.05; done
 kill -INT $follow
 wait $follow
 check "logs -f: Ctrl-C: 130" test $? = 130
-check "delete: one that runs is ended" says 0 '^job runs ended, and its logs deleted$' delete runs
+check "delete: one that runs is ended" says 0 '^job runs stopped and its logs deleted$' delete runs
 wait $runs
 check "... as by TERM: 143" test $? = 143
 finish

@@ -101,9 +101,9 @@ check "... nothing is said of it" test ! -s "$scratch/err"
 sed 's/name: mine/name: torch-distributed/' "$dir/runtime.yaml" >"$dir/both.yaml"
 check "no file: a TrainingRuntime comes before a ClusterTrainingRuntime" field 'jobs["node"]["parallelism"]' 3 \
 	submit --dry-run --runtime torch-distributed --name x --runtime-file "$dir/both.yaml"
-check "... which is said" grep -qx 'kftrainer submit: runtime torch-distributed: the TrainingRuntime of namespace default is taken, not the ClusterTrainingRuntime of that name' "$scratch/err"
+check "... which is said" grep -qx 'kftrainer submit: runtime torch-distributed: using the TrainingRuntime in namespace default, not the ClusterTrainingRuntime of the same name' "$scratch/err"
 sed '/^---/,$d; s/name: torch-distributed/&\n  namespace: team/' "$dir/both.yaml" >"$dir/team.yaml"
-check "... before a built-in one, too" says 0 'of namespace team is taken' submit --dry-run --runtime torch-distributed --name x -n team --runtime-file "$dir/team.yaml"
+check "... before a built-in one, too" says 0 'using the TrainingRuntime in namespace team' submit --dry-run --runtime torch-distributed --name x -n team --runtime-file "$dir/team.yaml"
 check "... not one of another namespace" field 'jobs["node"]["parallelism"]' 1 \
 	submit --dry-run --runtime torch-distributed --name x --runtime-file "$dir/team.yaml"
 check "code: a TrainingRuntime of a file" says 0 'registry.example/mine:1' submit --dry-run "$dir/train.py" --runtime mine \
@@ -114,17 +114,17 @@ for ref in trainingruntime/mine TrainingRuntimes.trainer.kubeflow.org/mine; do
 done
 check "--runtime: the kind decides between two of one name" eval 'field "jobs[\"node\"][\"parallelism\"]" 1 \
 	submit --dry-run --runtime clustertrainingruntime/torch-distributed --name x --runtime-file "$dir/team.yaml" -n team && [ ! -s "$scratch/err" ]'
-check "--runtime: another kind" refuses "'pod/mine' is not the name of a runtime: want NAME, trainingruntime/NAME" submit --dry-run --runtime pod/mine
+check "--runtime: another kind" refuses "invalid runtime 'pod/mine': want NAME, trainingruntime/NAME" submit --dry-run --runtime pod/mine
 check "--runtime: misspelt, a TrainingRuntime of a file is nearest" refuses \
-	"there is no ClusterTrainingRuntime 'mien'; did you mean the TrainingRuntime 'mine'\?" \
+	"no ClusterTrainingRuntime 'mien'; did you mean the TrainingRuntime 'mine'\?" \
 	submit --dry-run --runtime mien --name x --runtime-file "$dir/runtime.yaml"
-check "--runtime: misspelt, a built-in one is nearest" refuses "; did you mean 'torch-distributed'\? There are: " \
+check "--runtime: misspelt, a built-in one is nearest" refuses "; did you mean 'torch-distributed'\? Available: " \
 	submit --dry-run --runtime torch-distribute --name x --runtime-file "$dir/runtime.yaml"
-check "--runtime: a TrainingRuntime of another namespace is not meant" eval 'refuses "no ClusterTrainingRuntime .mien.; there are: " \
+check "--runtime: a TrainingRuntime of another namespace is not meant" eval 'refuses "no ClusterTrainingRuntime .mien.; available: " \
 	submit --dry-run --runtime mien --name x -n team --runtime-file <(sed "s/name: mine/&\n  namespace: other/" "$dir/runtime.yaml")'
-check "a file: of the other kind is one of that name" refuses "there is no ClusterTrainingRuntime 'mine'; did you mean the TrainingRuntime 'mine'\?" \
+check "a file: of the other kind is one of that name" refuses "no ClusterTrainingRuntime 'mine'; did you mean the TrainingRuntime 'mine'\?" \
 	submit --dry-run --runtime-file "$dir/runtime.yaml" <(sed '/kind: TrainingRuntime/d' "$dir/mine.yaml")
-check "... and the other way" refuses "there is no TrainingRuntime 'torch-distributed'; did you mean the ClusterTrainingRuntime 'torch-distributed'\?" \
+check "... and the other way" refuses "no TrainingRuntime 'torch-distributed'; did you mean the ClusterTrainingRuntime 'torch-distributed'\?" \
 	submit --dry-run --runtime trainingruntime/torch-distributed --name x
 check "runtime render: KIND/NAME" says 0 'registry.example/mine:1' runtime render trainingruntime/mine --name x --runtime-file "$dir/runtime.yaml"
 check "runtime render: a TrainingRuntime of a file" says 0 'registry.example/mine:1' runtime render mine --name x --runtime-file "$dir/runtime.yaml"
@@ -141,12 +141,12 @@ check "no file: resources and image" field \
 	submit --dry-run --runtime torch-distributed --cpu 2 --memory 1Gi --gpu 1 --image a/b:c -- true
 check "no file: a command's --help is its own" field 'node["command"]' "['python3', '--help']" \
 	submit --dry-run --runtime torch-distributed -- python3 --help
-check "a variable without a value" refuses "'A' is not KEY=VALUE" submit --dry-run --runtime torch-distributed -e A -- true
+check "a variable without a value" refuses "'A': want KEY=VALUE" submit --dry-run --runtime torch-distributed -e A -- true
 check "a bad quantity" says 2 'limits.cpu: Invalid value: "1x"' submit --dry-run --runtime torch-distributed --cpu 1x -- true
-check "options of both forms" refuses '--nodes goes with --runtime' submit --dry-run "$dir/job.yaml" --nodes 2
-check "neither form" refuses 'give a file, or --runtime' submit --dry-run
-check "a command without a runtime" refuses 'needs --runtime' submit --dry-run -- true
-check "two files" refuses "unexpected argument 'b': further files go behind -f" submit --dry-run a b
+check "options of both forms" refuses '--nodes requires --runtime' submit --dry-run "$dir/job.yaml" --nodes 2
+check "neither form" refuses 'specify a file or --runtime' submit --dry-run
+check "a command without a runtime" refuses 'requires --runtime' submit --dry-run -- true
+check "two files" refuses "unexpected argument 'b': pass more files with -f" submit --dry-run a b
 sed 's/name: tiny/name: second/' "$dir/job.yaml" >"$dir/job2.yaml"
 names='[o["metadata"]["name"] for o in d["items"]]'
 check "-f twice: both files count" field "$names" "['tiny', 'second']" submit --dry-run -f "$dir/job.yaml" -f "$dir/job2.yaml"
@@ -155,11 +155,11 @@ check "... one's runtime serves the other's job" field "jobs['node']['parallelis
 check "... of runtime render" bash -c '[ "$("$1" runtime render -o name -f "$2/job.yaml" -f "$2/job2.yaml" | wc -l)" = 2 ]' - "$kftrainer" "$dir"
 check "... of runtime validate" eval 'says 0 "TrainJob second is valid" runtime validate -f "$dir/job.yaml" -f "$dir/job2.yaml" && grep -q "job.yaml: TrainJob tiny is valid" "$scratch/out"'
 check "... --local runs one job" refuses 'job.yaml, .*job2.yaml: 2 TrainJobs; --local runs one' submit --local -f "$dir/job.yaml" -f "$dir/job2.yaml"
-check "... --name is for one job" refuses 'there are several TrainJobs' submit --dry-run -f "$dir/job.yaml" -f "$dir/job2.yaml" --name x
-check "... no TrainJob in any" refuses 'runtime.yaml, .*both.yaml: there is no TrainJob in it' submit --dry-run -f "$dir/runtime.yaml" -f "$dir/both.yaml"
-check "... code stands alone" refuses 'train.py: code is a job of its own, without other files' submit --dry-run -f "$dir/train.py" -f "$dir/job.yaml"
+check "... --name is for one job" refuses 'cannot be used with several TrainJobs' submit --dry-run -f "$dir/job.yaml" -f "$dir/job2.yaml" --name x
+check "... no TrainJob in any" refuses 'runtime.yaml, .*both.yaml: contains no TrainJob' submit --dry-run -f "$dir/runtime.yaml" -f "$dir/both.yaml"
+check "... code stands alone" refuses 'train.py: a script cannot be combined with other files' submit --dry-run -f "$dir/train.py" -f "$dir/job.yaml"
 check "... code behind -f" says 0 'kind: JobSet' submit --dry-run -f "$dir/train.py"
-check "two namespaces" refuses "metadata.namespace: .*--namespace says 'b'" submit --dry-run -n b \
+check "two namespaces" refuses "metadata.namespace: .*conflicts with --namespace b" submit --dry-run -n b \
 	-f <(sed 's/name: tiny/name: tiny\n  namespace: a/' "$dir/job.yaml")
 check "--local and --dry-run" refuses 'not both' submit --dry-run --local "$dir/job.yaml"
 export KUBECONFIG='' HOME=$scratch/home
@@ -169,7 +169,7 @@ check "to a cluster: which one?" nowhere submit "$dir/job.yaml"
 check "--dry-run=server: which one?" nowhere submit --dry-run=server "$dir/job.yaml"
 
 printf -- '---\napiVersion: v1\nkind: Service\nmetadata: {name: web}\n' | cat "$dir/job.yaml" - >"$dir/more.yaml"
-check "other kinds are left out, and that is said" says 0 'warning: .*more.yaml:9:1: Service web is left out' submit --dry-run "$dir/more.yaml"
+check "other kinds are ignored, with a warning" says 0 'warning: .*more.yaml:9:1: Service web is ignored' submit --dry-run "$dir/more.yaml"
 check "table" says 0 '^jobset.x-k8s.io/v1alpha2 +JobSet +default +tiny$' submit --dry-run -o table "$dir/job.yaml"
 check "name" says 0 '^jobset.jobset.x-k8s.io/tiny$' submit --dry-run -o name "$dir/job.yaml"
 yaml_is_json() { /usr/bin/python3 -c 'import json, sys, yaml
@@ -198,7 +198,7 @@ check "runtime list: a table" says 0 '^torch-distributed +torch +1 +ClusterTrain
 check "runtime list: with a file's" says 0 '^mine +- +3 +TrainingRuntime' runtime list --runtime-file "$dir/runtime.yaml"
 check "runtime list: a file's in place of ours" says 0 '^torch-distributed +- +7 ' runtime list --runtime-file "$dir/runtime.yaml"
 printf 'apiVersion: v1\nkind: Service\nmetadata: {name: web}\n' >"$dir/service.yaml"
-check "runtime list: says what of a file it leaves out" says 0 'warning: .*service.yaml:1:1: Service web is left out: only runtimes count' \
+check "runtime list: says what of a file it leaves out" says 0 'warning: .*service.yaml:1:1: Service web is ignored: only runtimes are used' \
 	runtime list --runtime-file "$dir/service.yaml"
 printf 'apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainingRuntimes\nmetadata: {name: a}\n' >"$dir/misspelt.yaml"
 check "runtime get: a misspelt kind" refuses 'misspelt.yaml:2:1: kind: Unsupported value.*did you mean .TrainingRuntime.' \
@@ -206,14 +206,14 @@ check "runtime get: a misspelt kind" refuses 'misspelt.yaml:2:1: kind: Unsupport
 check "runtime get: a file's" says 0 'registry.example/mine' runtime get mine --runtime-file "$dir/runtime.yaml"
 check "runtime get: KIND/NAME" says 0 'registry.example/mine' runtime get trainingruntime/mine --runtime-file "$dir/runtime.yaml"
 check "runtime get: KIND/NAME, built in" says 0 '^kind: ClusterTrainingRuntime' runtime get clustertrainingruntime.trainer.kubeflow.org/jax-distributed
-check "runtime get: of that kind there is none" says 1 "there is no TrainingRuntime 'jax-distributed'; did you mean the ClusterTrainingRuntime" \
+check "runtime get: of that kind there is none" says 1 "no TrainingRuntime 'jax-distributed'; did you mean the ClusterTrainingRuntime" \
 	runtime get trainingruntime/jax-distributed
-check "runtime get: another kind" refuses "'trainjob/mine' is not the name of a runtime" runtime get trainjob/mine
+check "runtime get: another kind" refuses "invalid runtime 'trainjob/mine'" runtime get trainjob/mine
 check "runtime get: unknown" says 1 "no runtime 'torch-distribute'; did you mean 'torch-distributed'" runtime get torch-distribute
 check "runtime render: unknown" refuses "did you mean 'torch-distributed'" runtime render torch-distribute -- true
 check "runtime validate: valid" says 0 'runtime.yaml: TrainingRuntime mine is valid' runtime validate "$dir/runtime.yaml"
 check "runtime validate: quiet" bash -c '[ -z "$("$1" runtime validate -q "$2" 2>&1)" ]' - "$kftrainer" "$dir/runtime.yaml"
-check "runtime validate: a job's runtime, too" refuses 'there is no TrainingRuntime' runtime validate "$dir/mine.yaml"
+check "runtime validate: a job's runtime, too" refuses 'no TrainingRuntime .mine.' runtime validate "$dir/mine.yaml"
 check "install --crds: three of them" bash -c '[ "$("$1" install --crds | grep -c "kind: CustomResourceDefinition")" = 3 ]' - "$kftrainer"
 check "install --crds: <= 300 KB as JSON" bash -c '[ "$("$1" install --crds -o json | wc -c)" -le 300000 ]' - "$kftrainer"
 check "install --crds: it is JSON" bash -c '"$1" install --crds -o json | python3 -m json.tool' - "$kftrainer"

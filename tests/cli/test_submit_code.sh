@@ -80,19 +80,19 @@ check "... has mpirun start it" grep -q 'by mpirun' "$scratch/by"
 check "the runtime is torch-distributed, where none is named" says 0 'PET_NNODES' submit --dry-run "$d/traps.py"
 
 head -c 600000 /dev/zero >"$d/huge.py"
-check "too much" refuses 'huge.py: larger than the 512 KiB that a TrainJob can carry: --workspace' submit --dry-run "$d/huge.py"
+check "too much" refuses 'huge.py: larger than the 512 KiB that a TrainJob can carry; use --workspace' submit --dry-run "$d/huge.py"
 check "there is none" refuses 'absent.py: No such file' submit --dry-run "$d/absent.py"
 check "a folder" refuses 'Is a directory' submit --dry-run -f "$d/"
 mkdir "$d/folder.py"
 check "a folder of that name" refuses 'folder.py: ' submit --dry-run "$d/folder.py"
 for option in --follow --wait --suspend '--context x' '--kubeconfig x'; do
 	# shellcheck disable=SC2086
-	check "--local $option" refuses 'is for jobs on a cluster' submit --local $option "$d/traps.py"
+	check "--local $option" refuses 'needs a cluster' submit --local $option "$d/traps.py"
 done
-check "--dry-run --follow" refuses 'runs nothing that --follow could see' submit --dry-run --follow "$d/traps.py"
+check "--dry-run --follow" refuses 'cannot be combined with --follow' submit --dry-run --follow "$d/traps.py"
 check "--max-restarts on a cluster" refuses 'failurePolicy.maxRestarts' submit --max-restarts 3 "$d/traps.py"
-check "--timeout alone" refuses 'goes with --follow, --wait or --local' submit --timeout 3s "$d/traps.py"
+check "--timeout alone" refuses 'requires --follow, --wait or --local' submit --timeout 3s "$d/traps.py"
 check "--name and --generate-name" refuses 'not both' submit --dry-run --name a --generate-name b "$d/traps.py"
-check "a label that is none" refuses "--label: 'x' is not KEY=VALUE" submit --dry-run -l x "$d/traps.py"
-check "an annotation that is none" refuses "--annotation: '=x' is not" submit --dry-run --annotation =x "$d/traps.py"
+check "a label that is none" refuses "--label: invalid value 'x': want KEY=VALUE" submit --dry-run -l x "$d/traps.py"
+check "an annotation that is none" refuses "--annotation: invalid value '=x'" submit --dry-run --annotation =x "$d/traps.py"
 finish

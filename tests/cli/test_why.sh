@@ -6,7 +6,7 @@ export HOME=$scratch
 unset KUBECONFIG KUBERNETES_SERVICE_HOST
 
 local_job() { "$kftrainer" submit --local --name "$1" --nodes 2 --runtime torch-distributed -- bash -c "$2" >/dev/null 2>&1; }
-check "of no job" says 2 'say of which job' why
+check "of no job" says 2 'specify one job' why
 check "of a job that never was" says 1 'no job bert in namespace default' why bert
 local_job fails '[ $JOB_COMPLETION_INDEX = 0 ] && exec sleep 60; echo "ValueError: boom" >&2; exit 3'
 check "of one that failed: the first rank, its exit code" \
@@ -16,8 +16,8 @@ check "... where there is more" says 0 '^More: kftrainer logs --local fails -n d
 check "... as JSON" says 0 '"reason": "FailedJobs"' why fails -o json
 check "a name that is nearly right" says 1 'did you mean .fails.\?' why fials
 local_job ended true
-check "of one that is complete" says 0 '^ended is complete: it ended in order, after ' why ended
+check "of one that is complete" says 0 '^ended completed in ' why ended
 check "a kubeconfig that is named and not there is not this machine" \
 	env KUBECONFIG="$scratch/none" bash -c '! "$1" why ended 2>"$2" && grep -q "KUBECONFIG names" "$2"' - "$kftrainer" "$scratch/said"
-check "--local and a cluster" says 2 'not both' why ended --local --context x
+check "--local and a cluster" says 2 'cannot be combined with' why ended --local --context x
 finish

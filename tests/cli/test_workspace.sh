@@ -29,7 +29,7 @@ of_archive "$scratch/one"
 digest=$(sha256sum <"$scratch/one" | cut -c 1-64)
 check "... whose bytes the name and the arguments name" eval \
 	'grep -q -e "-workspace-${digest:0:12}" "$scratch/out" && grep -q "\"$digest\"" "$scratch/out"'
-check "the line about it has counts and sizes" grep -Eq '^workspace .*: 5 files and folders, [0-9]+ B; packed [0-9]+ B$' "$scratch/err"
+check "the line about it has counts and sizes" grep -Eq '^workspace .*: 5 files and directories, [0-9]+ B; packed [0-9]+ B$' "$scratch/err"
 # Of zstd's release in vendor/lock, wherever it runs.
 check "these bytes, on any machine" eval '[ "$digest" = 5a99a4b706757abcbcde9bc89df953cb1ed19992e59a0cf3008d9dac6c6bb277 ] || { echo "$digest"; false; }'
 cp -r --no-preserve=all "$code" "$scratch/copy"
@@ -47,11 +47,11 @@ fi
 
 # ---- and back ------------------------------------------------------------------------------------
 unpack() { says "$1" "$2" runtime unpack-workspace --from "$scratch/one" --to "$scratch/to" --sha256 "$3"; }
-check "it is unpacked" unpack 0 '^workspace: 5 files and folders' "$digest"
+check "it is unpacked" unpack 0 '^workspace: unpacked 5 files and directories' "$digest"
 same() { diff -r --no-dereference -x .git -x .kftrainer-workspace "$code" "$scratch/to"; }
 check "... the same files" same
 check "... that everybody in the pod may write" eval '[ "$(stat -c %a "$scratch/to/words" "$scratch/to/run.sh" "$scratch/to/lib" | xargs)" = "666 777 777" ]'
-check "once more: it is there already" unpack 0 'has it already' "$digest"
+check "once more: it is there already" unpack 0 'is up to date' "$digest"
 check "another digest is refused" unpack 2 'not the one that was submitted' "${digest/[0-9]/a}"
 mkdir "$scratch/mine"
 touch "$scratch/mine/precious"
@@ -86,12 +86,12 @@ echo pipe >"$scratch/copy/.kftrainerignore"
 check "... which may be left out" dry "$scratch/copy"
 head -c 1500000 /dev/urandom >"$scratch/copy/model.bin"
 check "too much for a ConfigMap, with the largest files and what to do" bad 'model.bin 1.4 MiB, .*\.kftrainerignore.*--workspace-to' --workspace "$scratch/copy"
-check "... in one line that says how much it may be" grep -q 'a ConfigMap takes 1048576' "$scratch/err"
+check "... in one line that says how much it may be" grep -q 'a ConfigMap holds 1048576' "$scratch/err"
 echo '*.bin' >>"$scratch/copy/.kftrainerignore"
 check "... which may be left out, too" dry "$scratch/copy"
-check "a place that is none" bad "begins neither with s3:// nor with hf://" --workspace "$code" --workspace-to ftp://x/y
-check "a Secret without a place" bad '--workspace-secret goes with --workspace-to' --workspace "$code" --workspace-secret x
-check "a place without a folder" bad '--workspace-to goes with --workspace' --workspace-to s3://b/p
+check "a place that is none" bad "want s3:// or hf://" --workspace "$code" --workspace-to ftp://x/y
+check "a Secret without a place" bad '--workspace-secret requires --workspace-to' --workspace "$code" --workspace-secret x
+check "a place without a folder" bad '--workspace-to requires --workspace' --workspace-to s3://b/p
 
 # ---- what is left out ----------------------------------------------------------------------------
 repo=$scratch/repo
@@ -113,16 +113,16 @@ packed() { # what the archive of the last dry run has, a line a path
 check "a workspace with keys in it" dry "$w"
 check "... leaves out .env, .netrc, .git, keys and what .gitignore names" eval \
 	'seen=$(packed); [ "$seen" = ".env.example .kftrainerignore src/.gitignore src/important.log src/kept.log train.py" ] || { echo "$seen"; false; }'
-check "... lists keys and passwords" grep -Fqx 'left out, by name (--include PATH takes one back in): .env, .env.local, .netrc, .ssh/, certs/ca.pem, certs/tls.key, id_rsa, prod.env, src/.git/' "$scratch/err"
-check "... and what .gitignore names" grep -Fqx 'left out, by .gitignore: out/, src/a.log, src/cache/' "$scratch/err"
-check "... and .kftrainerignore" grep -Fqx 'left out, by .kftrainerignore: logs/' "$scratch/err"
+check "... lists keys and passwords" grep -Fqx 'excluded by name (--include PATH adds one): .env, .env.local, .netrc, .ssh/, certs/ca.pem, certs/tls.key, id_rsa, prod.env, src/.git/' "$scratch/err"
+check "... and what .gitignore names" grep -Fqx 'excluded by .gitignore: out/, src/a.log, src/cache/' "$scratch/err"
+check "... and .kftrainerignore" grep -Fqx 'excluded by .kftrainerignore: logs/' "$scratch/err"
 check "--include takes files back in" dry "$w" --include .env --include ./certs//ca.pem --include .ssh/config --include out
 check "... those, and nothing beside them" eval \
 	'seen=$(packed); [ "$seen" = ".env .env.example .kftrainerignore .ssh/config certs/ca.pem out/model src/.gitignore src/important.log src/kept.log train.py" ] || { echo "$seen"; false; }'
 check "... and .git" eval 'dry "$w" --include src/.git && packed | grep -q src/.git/HEAD'
 check "--include of what is not there" bad '--include nope: no such file in .*/job; pass its path relative' --workspace "$w" --include nope
 check "... of what is outside" bad '--include ../.gitignore: expected a path' --workspace "$w" --include ../.gitignore
-check "--include without a folder" bad '--include goes with --workspace' --include x
+check "--include without a folder" bad '--include requires --workspace' --include x
 check "a folder that its repository ignores is no part of it" eval 'dry "$w/out" && [ "$(packed)" = model ]'
 echo '*' >"$repo/.gitignore"
 check "... in a repository that ignores everything, too" eval 'dry "$w" && packed | grep -q train.py'
@@ -142,7 +142,7 @@ check "... with the bytes that are there" grep -Fq '$HOME `id` "x"' "$scratch/ou
 check "... each in a copy of its own" eval '! grep -q "last0.*1\|last1.*0" "$scratch/out"'
 check "the folder itself stays as it is" eval '! grep -q "^last." "$code/words"'
 check "where nothing can be mounted it runs, too" here none plain
-check "--keep is for clusters" says 2 'is for jobs on a cluster' submit --local $runtime --workspace "$code" --keep -- true
+check "--keep is for clusters" says 2 'needs a cluster' submit --local $runtime --workspace "$code" --keep -- true
 mkdir "$scratch/tmp"
 # shellcheck disable=SC2086
 check "nothing is left in the folder for temporary files" eval 'TMPDIR=$scratch/tmp dry "$code" && [ -z "$(ls -A "$scratch/tmp")" ]'

@@ -69,7 +69,7 @@ check "... finds the quota used up" wait_for 30 says second QuotaReserved 'insuf
 check "... stays suspended" becomes "True Suspended" of second "$suspended.status} {$suspended.reason"
 check "... and so does its JobSet" becomes true jobset second .spec.suspend
 check "... without a pod" has_pods second 0
-check "... as \`why\` says" wait_for 30 why_says second '^second is suspended: it waits for Kueue to give it a quota, as 1st of 1 in LocalQueue mine.*insufficient unused quota for cpu'
+check "... as \`why\` says" wait_for 30 why_says second '^second is suspended: it is waiting for quota in Kueue, as 1st of 1 in LocalQueue mine.*insufficient unused quota for cpu'
 one_each() { is 2 eval 'kn get workloads -o name | wc -l'; }
 check "each has one Workload, and the JobSets have none" one_each
 
@@ -90,7 +90,7 @@ check "... no job of it is active" becomes "0 1" of second '.status.jobsStatus[0
 check "... its pods go" wait_for 30 has_pods second 0
 given_back() { is "" of second '.spec.runtimePatches[0].trainingRuntimeSpec.template.spec.replicatedJobs' && is "" selectors second; }
 check "... its nodes are given back" wait_for 30 given_back
-check "... as \`why\` says" wait_for 30 why_says second '^second is suspended: Kueue has taken its quota away \(Preempted\): Preempted to accommodate a workload'
+check "... as \`why\` says" wait_for 30 why_says second '^second is suspended: Kueue has evicted it \(Preempted\): Preempted to accommodate a workload'
 check "... and the urgent one has its pods" wait_for 30 has_pods urgent 2
 check "the urgent one is deleted" kn delete trainjob urgent
 check "... and the second one runs again, on the flavor's nodes" wait_for 30 has_pods second 3
@@ -102,7 +102,7 @@ check "a Workload is deactivated" active second false
 check "... its job is suspended" becomes True of second "$suspended.status"
 check "... without pods" wait_for 30 has_pods second 0
 check "... and uses nothing" becomes 0 used
-check "... as \`why\` says" wait_for 30 why_says second '^second is suspended: Kueue holds it back, for its Workload is deactivated'
+check "... as \`why\` says" wait_for 30 why_says second '^second is suspended: Kueue holds it back: its Workload is deactivated'
 check "it is activated again" active second true
 check "... and its job runs" wait_for 30 has_pods second 3
 check "a job that runs is deleted" kn delete trainjob second
@@ -130,7 +130,7 @@ check "... has both, its own and the flavor's" becomes '{"disk":"ssd","pool":"tr
 check "a job of a queue that there is not" train lost 1 'kueue.x-k8s.io/queue-name: none'
 check "... waits" wait_for 30 says lost QuotaReserved "^False LocalQueue none doesn't exist"
 check "... suspended" is True of lost "$suspended.status"
-check "... as \`why\` says" wait_for 30 why_says lost "^lost is suspended: Kueue holds it back, for there is no LocalQueue none in namespace $ns"
+check "... as \`why\` says" wait_for 30 why_says lost "^lost is suspended: Kueue holds it back: no LocalQueue none in namespace $ns"
 check "a job without a queue" train free 1 ''
 check "... is not Kueue's" wait_for 30 has_pods free 1
 check "... and has no condition" is "" of free '.status.conditions'

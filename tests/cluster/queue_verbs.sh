@@ -23,8 +23,8 @@ check "suspend: by its Workload" says '^trainjob one suspended \(its Workload in
 check "... its pod goes" wait_for 60 pods 0
 check "... wait says so" says 'one is Suspended' wait one --for suspended --timeout 600s
 check "... it stays so" eval 'sleep 3; pods 0'
-check "... again" says 'one is suspended already' suspend one
+check "... again" says 'one already suspended' suspend one
 check "resume" says '^trainjob one resumed ' resume one
 check "... its pod comes" wait_for 60 pods 1
-check "... again" says 'is not suspended' resume one
+check "... again" says 'not suspended' resume one
 kc delete namespace $ns --wait=false >"$scratch/deleted"

@@ -257,7 +257,7 @@ check "... its certificate" own_certificate
 check "... and others are not asked" others_write
 check "settings that somebody wrote" change_config
 check "... are kept" installs
-check "... and it is said" says 'kubeflow-trainer-config: kept as it is: somebody else wrote it'
+check "... and it is said" says 'kubeflow-trainer-config: unchanged: managed by another writer'
 check "... really" config_is mine
 check "a certificate that is there is kept" keep_secret
 check "--wait has an end, and says why" fails 'not available within 2 s: .*nodes' install --controller --wait --timeout 2s
@@ -279,18 +279,18 @@ kc delete deployment $name -n "$ns" >/dev/null
 check "a Deployment with another selector" deployment 'app.kubernetes.io/instance: kubeflow-trainer'
 uid=$(of deployment $name .metadata.uid)
 check "... is deleted" installs --controller
-check "... which is said" says 'deleted: it selects its pods by other labels'
+check "... which is said" says 'deleted: its pod selector is different and cannot be changed'
 check "... and made anew" made_anew
 kc label service $name -n "$ns" --overwrite app.kubernetes.io/managed-by=Helm >/dev/null
 kc annotate service $name -n "$ns" meta.helm.sh/release-name=rel >/dev/null
 kc label clusterrole kubeflow-trainer-view --overwrite app.kubernetes.io/part-of=other >/dev/null
 check "uninstall leaves what is not ours" uninstalls
-check "... a Helm release's" says "left: it is the Helm release rel's"
-check "... another program's" says 'kubeflow-trainer-view: left: it is part of other'
+check "... a Helm release's" says "kept: managed by the Helm release rel"
+check "... another program's" says 'kubeflow-trainer-view: kept: part of other'
 kc delete deployment,configmap,secret,service -n "$ns" --all >/dev/null
 check "--wait: until the webhooks answer" waits
 check "a TrainJob outlives the controller" job_stays
-check "... without its runtime, which is said" says 'uninstall: warning: 1 TrainJob refers to such a runtime (team/kept): until it is there again list_jobs'
+check "... without its runtime, which is said" says 'uninstall: warning: 1 TrainJob still refers to a removed runtime (team/kept); list_jobs'
 check "uninstall --crds" uninstalls --crds
 check "... takes the TrainJob, too: nothing to say" eval '! says warning'
 check "... takes them, too" became removed 3

@@ -72,7 +72,7 @@ check "no file: options" says 0 'TrainJob default/train: created' --runtime torc
 check "... say what they should" of train '.spec.trainer.numNodes}{.spec.trainer.command[1]' 3train.py
 
 # ---- asked first ---------------------------------------------------------------------------------
-check "a dry run" says 0 'TrainJob default/dry: fine \(server dry run\)' "$d/one.yaml" --name dry --dry-run=server
+check "a dry run" says 0 'TrainJob default/dry: valid \(server dry run\)' "$d/one.yaml" --name dry --dry-run=server
 check "... -o yaml" says 0 '^    kind: ClusterTrainingRuntime' "$d/one.yaml" --name dry --dry-run=server -o yaml
 check "... has what only the API server knows" also '^  uid: '
 check "... -o json" says 0 '"kind": *"TrainJob"' "$d/one.yaml" --name dry --dry-run=server -o json
@@ -104,7 +104,7 @@ check "... the good one is not created, either" absent trainjob fifth
 	printf -- '---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: with}\ndata: {a: b}\n---\n'
 	runtime TrainingRuntime mine
 } >"$d/with.yaml"
-check "a dry run of a runtime and its job" says 0 'TrainJob with was checked here: its runtime is not in the cluster yet' "$d/with.yaml" --dry-run=server
+check "a dry run of a runtime and its job" says 0 'TrainJob with was checked locally only: its runtime is not in the cluster yet' "$d/with.yaml" --dry-run=server
 check "... stores nothing" absent trainingruntime mine
 check "a runtime comes first" says 0 '^TrainingRuntime default/mine: created$' "$d/with.yaml"
 check "... and the ConfigMap" also '^ConfigMap default/with: created$'
@@ -135,7 +135,7 @@ check "... not that of another namespace" says 2 "not found.*; did you mean 'min
 check "... nor where it is not" says 2 'spec.RuntimeRef: .*ClusterTrainingRuntime.*not found' --runtime mine --name never -n kube-system -- true
 runtime ClusterTrainingRuntime mine | kc apply --server-side -f - >/dev/null
 check "... before a ClusterTrainingRuntime, which is said" says 0 \
-	'runtime mine: the TrainingRuntime of namespace default is taken, not the ClusterTrainingRuntime of that name' --runtime mine --name named2 -- true
+	'runtime mine: using the TrainingRuntime in namespace default, not the ClusterTrainingRuntime of the same name' --runtime mine --name named2 -- true
 check "... really" of named2 "$kind" TrainingRuntimemine
 check "... the other where there is but that" says 0 'TrainJob kube-system/named3: created' --runtime mine --name named3 -n kube-system -- true
 check "... of a file that comes with it" says 0 '^TrainingRuntime kube-public/filed: created$' --runtime filed --name filed -n kube-public \
@@ -231,11 +231,11 @@ check "a server that cannot be reached" says 1 '10.250.0.1:6444' "$d/one.yaml"
 config=$d/admin
 
 # ---- follow, wait --------------------------------------------------------------------------------
-check "--timeout: nothing runs here" says 124 'the time is over: TrainJob f1 goes on' "$d/one.yaml" --name f1 --follow --timeout 4s
+check "--timeout: nothing runs here" says 124 'timed out: TrainJob f1 keeps running' "$d/one.yaml" --name f1 --follow --timeout 4s
 check "... why not, in the scheduler's words" also 'node-[01] .*: cannot be scheduled: 0/1 nodes are available'
 check "... once" test "$(grep -c 'cannot be scheduled' "$scratch/err")" = 1
 check "... and how many are ready" also '^pods starting: 0/2 ready$'
-check "--wait shows nothing of that" says 124 'the time is over' "$d/one.yaml" --name f2 --wait --timeout 2s
+check "--wait shows nothing of that" says 124 'timed out' "$d/one.yaml" --name f2 --wait --timeout 2s
 check "... really" bash -c '! grep -q starting "$1"' - "$scratch/err"
 check "several jobs cannot be followed" says 2 'shows one TrainJob, and there are 2' "$d/two.yaml" --follow <<<"$(
 	{ tj a torch-distributed; echo ---; tj b torch-distributed; } >"$d/two.yaml")"
@@ -243,7 +243,7 @@ check "... nothing is created" absent trainjob a
 
 stands() { grep -Eq -e "$1" "$scratch/err"; }
 (submits "$d/one.yaml" --name f3 --follow --suspend; echo "$status" >"$scratch/ended") &
-check "a suspended job is followed" wait_for 20 stands "^suspended; 'kftrainer resume f3 -n default' starts it\$"
+check "a suspended job is followed" wait_for 20 stands "^suspended; start it with 'kftrainer resume f3 -n default'\$"
 kc patch trainjob f3 --type merge -p '{"spec":{"suspend":false}}' >/dev/null
 check "... when it is resumed, too" wait_for 20 stands '^pods starting: 0/2 ready$'
 cluster stop kube-apiserver

@@ -51,7 +51,7 @@ check "... a job" grep -Eq '^two +Created +torch-distributed +2 +[0-9]+s +[0-9]+
 check "... whose runtime has the number of nodes" grep -Eq '^once +Created +once +3 ' "$scratch/out"
 check "get: sorted, all of them" test "$(awk 'NR > 1 { print $1 }' "$scratch/out" | xargs)" = "once one two"
 check "get: by label" eval 'says 0 "^two " get -n $ns -l team=blue && ! grep -q ^one "$scratch/out"'
-check "get: of labels that none has" says 0 'No TrainJobs of these labels' get -n $ns -l team=green
+check "get: of labels that none has" says 0 'No TrainJobs with these labels' get -n $ns -l team=green
 check "get -A" says 0 "^$ns +one +Created " get -A
 check "get -o wide" says 0 '^NAME .*DURATION +PROGRESS +QUEUE +REASON$' get -n $ns -o wide
 check "get -o name" says 0 '^trainjob.trainer.kubeflow.org/one$' get -n $ns -o name
@@ -99,18 +99,18 @@ waiting=$!
 sleep 1
 check "once fails" report once "$failed"
 check "wait: the exit code of what failed" ends $waiting 7 "$scratch/once"
-check "... in words" grep -q "TrainJob once failed: .*'kftrainer why once -n $ns' says more" "$scratch/once"
+check "... in words" grep -q "TrainJob once failed: .*see 'kftrainer why once -n $ns'" "$scratch/once"
 check "wait --for failed" says 0 'once is Failed' wait once --for failed -n $ns
 
 # ---- suspend and resume -----------------------------------------------------------------------------------
 check "suspend" says 0 '^trainjob two suspended$' suspend trainjob.trainer.kubeflow.org/two -n $ns
 check "... wait for it" says 0 'two is Suspended' wait two --for suspended --timeout 600s -n $ns
 check "... its pods go" wait_for 60 pods two 0
-check "... again" says 0 '^trainjob two is suspended already$' suspend two -n $ns
+check "... again" says 0 '^trainjob two already suspended$' suspend two -n $ns
 check "resume" says 0 '^trainjob two resumed$' resume trainjobs/two -n $ns
 check "... wait for it" says 0 'two is' wait two --for condition=Suspended=False --timeout 600s -n $ns
 check "... its pods come" wait_for 60 pods two 2
-check "... again" says 0 '^trainjob two is not suspended$' resume two -n $ns
+check "... again" says 0 '^trainjob two not suspended$' resume two -n $ns
 check "one that has ended is refused" says 1 'TrainJob one is Complete: one that has ended cannot be suspended' suspend one -n $ns
 check "of several the others go on" says 1 'two suspended' suspend one nobody two -n $ns
 check "... and each that does not is told" grep -q 'no TrainJob nobody' "$scratch/err"
@@ -162,7 +162,7 @@ check "... until Ctrl-C: 130" ends $following 130 "$scratch/events"
 # ---- delete ---------------------------------------------------------------------------------------------------
 run resume two -n $ns
 wait_for 60 pods two 2
-check "delete" says 0 'trainjob two deleted; its JobSet and 2 pods go with it' delete trainjob/two --wait --timeout 600s -n $ns
+check "delete" says 0 'trainjob two deleted, with its JobSet and 2 pods' delete trainjob/two --wait --timeout 600s -n $ns
 check "... waits until it is gone" grep -q '^trainjob two is gone$' "$scratch/out"
 check "... with all that is its own" eval '! kt get trainjob,jobset,job,pod -o name | grep -E "/two(-|$)"'
 check "get -w: has seen it" grep -q '^two ' "$scratch/watch"
@@ -170,7 +170,7 @@ check "delete: never existed" says 1 'no TrainJob two in namespace' delete two -
 check "... is fine" eval 'run delete two --ignore-not-found -n $ns; [ "$status" = 0 ] || dump'
 stuck() { kt patch trainjob one --type merge -p '{"metadata":{"finalizers":["example.com/stays"]}}'; }
 check "one that does not go" stuck
-check "delete --wait: the time is up: 124" says 124 'timed out: TrainJob one is deleted, and not gone yet' delete one --wait --timeout 2s -n $ns
+check "delete --wait: the time is up: 124" says 124 'timed out waiting for TrainJob one to be removed' delete one --wait --timeout 2s -n $ns
 check "get: says so" says 0 '^one +Terminating ' get one -n $ns
 kt patch trainjob one --type merge -p '{"metadata":{"finalizers":[]}}' >"$scratch/patched"
 check "delete --all" says 0 'trainjob once deleted' delete --all -n $ns
@@ -184,7 +184,7 @@ config=$scratch/jane.config
 forbidden() { # VERB RESOURCE ARGUMENT...: one line says who may not do what, and how to check
 	local verb=$1 what=$2
 	shift 2
-	says 1 "you \(jane\) may not $verb $what in namespace $ns; check with: kubectl auth can-i $verb $what -n $ns" "$@" &&
+	says 1 "user jane may not $verb $what in namespace $ns; check with 'kubectl auth can-i $verb $what -n $ns" "$@" &&
 		{ [ "$(wc -l <"$scratch/err")" = 1 ] || dump; }
 }
 t=trainjobs.trainer.kubeflow.org

@@ -86,7 +86,7 @@ fails() { # CODE PATTERN COMMAND...
 	cat "$scratch/out"
 	[ $code = "$1" ] && grep -qE -e "$2" "$scratch/out"
 }
-check "a job that is not there" fails 1 "there is no TrainJob bert in namespace $ns" why bert
+check "a job that is not there" fails 1 "no TrainJob bert in namespace $ns" why bert
 check "a job that waits: it is new" train bert plain 1 "" 'resourcesPerNode: {requests: {cpu: 100}}'
 check "a name that is nearly right" fails 1 "no TrainJob bretr?t? in namespace $ns; did you mean .bert.\?" why bret
 cluster kubeconfig "$scratch/jane.config" jane people >"$scratch/made"
@@ -100,7 +100,7 @@ check "... and how to check" grep -q "^Check: kubectl auth can-i list pods -n $n
 
 # ---- the scheduler -------------------------------------------------------------------------------
 check "no node is that large" says bert \
-	"^bert is pending: no node takes its pod: 0/. nodes are available: .*Insufficient cpu.*\(a pod asks for 100 cpu, and the largest node has 4\)" \
+	"^bert is pending: no node can run its pod: 0/. nodes are available: .*Insufficient cpu.*\(a pod requests 100 cpu, but the largest node has 4\)" \
 	"kubectl describe pod bert-node-0-0-.* -n $ns"
 as_json() {
 	why bert -o json | python3 -c '
@@ -116,18 +116,18 @@ check "a job that fills the node" train big plain 1 "" 'resourcesPerNode: {reque
 check "... is placed" eval 'has_pods big 1 && placed big 0'
 check "one for which there is no room left" train small plain 2 "" 'resourcesPerNode: {requests: {cpu: 2}}'
 check "... what is asked for, and what is free" says small \
-	"^small is pending: no node takes its 2 pods: .*Insufficient cpu.*\(a pod asks for 2 cpu, and the most that a node has free is 1 \(of 4\)\)"
+	"^small is pending: no node can run its 2 pods: .*Insufficient cpu.*\(a pod requests 2 cpu, but no node has more than 1 free \(of 4\)\)"
 check "a resource that no node has" train gpu plain 1 "" 'resourcesPerNode: {limits: {nvidia.com/gpu: 8}}'
-check "... is named" says gpu "^gpu is pending: .*Insufficient nvidia.com/gpu.*\(a pod asks for 8 nvidia.com/gpu, which no node has\)"
+check "... is named" says gpu "^gpu is pending: .*Insufficient nvidia.com/gpu.*\(a pod requests 8 nvidia.com/gpu, which no node has\)"
 runtime a100 'nodeSelector: {gpu: a100}'
 check "a node selector" train selects a100
-check "... is named" says selects "^selects is pending: no node takes its pod: .*node affinity/selector.*its nodeSelector is gpu=a100"
+check "... is named" says selects "^selects is pending: no node can run its pod: .*node affinity/selector.*its nodeSelector is gpu=a100"
 runtime gates 'schedulingGates: [{name: example.com/wait}]'
 check "scheduling gates" train gated gates
-check "... hold it" says gated "^gated is pending: its pod may not be scheduled until whoever set spec.schedulingGates takes them away"
+check "... hold it" says gated "^gated is pending: its pod is not scheduled until its spec.schedulingGates are removed"
 runtime nobody 'schedulerName: nobody'
 check "a scheduler that is not there" train unseen nobody
-check "... has said nothing" says unseen "^unseen is pending: the scheduler nobody has said nothing about its pods in .*does it run"
+check "... has said nothing" says unseen "^unseen is pending: the scheduler nobody has not processed its pods for .*is it running"
 gone gpu
 gone selects
 gone gated
@@ -140,7 +140,7 @@ gone big
 check "a gang of which a part fits" train gang gang 3 "" 'resourcesPerNode: {requests: {cpu: 2}}'
 check "... minMember against placed" says gang \
 	"^gang is pending: its gang is not complete: [12] of its 3 pods have a node, and at least 3 must be placed together \(minMember of PodGroup gang\)"
-also() { why gang | grep -E 'Also: no node takes .* of its 3 pods: .*Insufficient cpu'; }
+also() { why gang | grep -E 'Also: no node can run .* of its 3 pods: .*Insufficient cpu'; }
 check "... and why the others are not" wait_for 60 also
 gone gang
 
@@ -166,14 +166,14 @@ gone claim
 kt create quota pods --hard=requests.cpu=1 >>"$scratch/made"
 check "a ResourceQuota" train quota plain 1 "" 'resourcesPerNode: {requests: {cpu: 2}}'
 check "... is told in the API server's words" says quota \
-	"^quota is pending: its pods cannot be made, for a ResourceQuota of the namespace is used up: exceeded quota: pods, requested: requests.cpu=2, used: .*, limited: requests.cpu=1" \
+	"^quota is pending: its pods cannot be created: a ResourceQuota of the namespace is used up: exceeded quota: pods, requested: requests.cpu=2, used: .*, limited: requests.cpu=1" \
 	"kubectl describe resourcequota -n $ns"
 gone quota
 kt delete quota pods >>"$scratch/made"
 kt create quota jobsets --hard=count/jobsets.jobset.x-k8s.io=0 >>"$scratch/made"
 check "a ResourceQuota of JobSets" train nojobset plain
 check "... keeps the job's objects from being made" says nojobset \
-	"^nojobset is pending: the objects it consists of cannot be made, for a ResourceQuota of the namespace is used up: exceeded quota: jobsets"
+	"^nojobset is pending: its objects cannot be created: a ResourceQuota of the namespace is used up: exceeded quota: jobsets"
 gone nojobset
 kt delete quota jobsets >>"$scratch/made"
 kt apply -f - <<-END >/dev/null
@@ -184,22 +184,22 @@ kt apply -f - <<-END >/dev/null
 END
 check "a LimitRange" train limits plain 1 "" 'resourcesPerNode: {requests: {cpu: 2}, limits: {cpu: 2}}'
 check "... is told" says limits \
-	"^limits is pending: its pods cannot be made, for a LimitRange of the namespace does not allow them: maximum cpu usage per Container is 1, but limit is 2"
+	"^limits is pending: its pods cannot be created: a LimitRange of the namespace does not allow them: maximum cpu usage per Container is 1, but limit is 2"
 gone limits
 kt delete limitrange small >>"$scratch/made"
 runtime account 'serviceAccountName: nobody'
 check "a service account that is not there" train account account
-check "... is told" says account "^account is pending: its pods cannot be made, for their service account does not exist: .*serviceaccount \"nobody\" not found"
+check "... is told" says account "^account is pending: its pods cannot be created: their service account does not exist: .*serviceaccount \"nobody\" not found"
 gone account
 kc label namespace $ns pod-security.kubernetes.io/enforce=restricted >>"$scratch/made"
 check "Pod Security" train secure plain
-check "... is told" says secure "^secure is pending: its pods cannot be made, for the namespace's Pod Security level does not allow them: .*violates PodSecurity"
+check "... is told" says secure "^secure is pending: its pods cannot be created: the namespace's Pod Security level does not allow them: .*violates PodSecurity"
 gone secure
 kc label namespace $ns pod-security.kubernetes.io/enforce- >>"$scratch/made"
 long=$(printf 'x%.0s' {1..60})
 check "a name that is too long for JobSet's webhook" train "$long" plain
 check "... which is told" says "$long" \
-	"^$long is pending: the objects it consists of cannot be made, for an admission webhook refuses them: .*denied the request"
+	"^$long is pending: its objects cannot be created: an admission webhook refuses them: .*denied the request"
 gone "$long"
 
 # ---- suspended -----------------------------------------------------------------------------------
@@ -208,7 +208,7 @@ check "... says so" says asleep "^asleep is suspended: spec.suspend has been tru
 check "one for Kueue, which is not there" train queued plain 1 "suspend: true" "" 'kueue.x-k8s.io/queue-name: q'
 kueue_less() { ! kc get --raw /apis/kueue.x-k8s.io >/dev/null 2>&1; }
 if kueue_less; then
-	check "... says so" says queued "^queued is suspended: it is for Kueue's queue q .*and there is no Kueue in the cluster"
+	check "... says so" says queued "^queued is suspended: it is for Kueue's queue q .*but Kueue is not installed in the cluster"
 fi
 gone asleep
 gone queued
@@ -216,21 +216,21 @@ gone queued
 # ---- what runs -----------------------------------------------------------------------------------
 check "a job whose pods start" train runs plain 2
 check "... are there" eval 'has_pods runs 2 && placed runs 0 && placed runs 1'
-check "... nothing is wrong with it so far" says runs "^runs is pending: its pods are being started, 0 of 2 are ready"
+check "... nothing is wrong with it so far" says runs "^runs is pending: its pods are starting: 0 of 2 are ready"
 check "they run" eval 'report runs 0 "$running" && report runs 1 "$running"'
-check "... and nothing is wrong" says runs "^runs is running: nothing is wrong: 2 of 2 pods run, for .*; it reports no progress"
+check "... and nothing is wrong" says runs "^runs is running: no problem found: 2 of 2 pods run, for .*; it reports no progress"
 progress() { # PERCENT TIME
 	kt patch trainjob runs --subresource status --type merge -p "{\"status\":{\"trainerStatus\":
 		{\"progressPercentage\":$1,\"estimatedRemainingSeconds\":90,\"lastUpdatedTime\":\"$2\"}}}" >/dev/null
 }
 check "it reports progress" progress 40 "$(date -u +%FT%TZ)"
-check "... which is told" says runs "^runs is running: nothing is wrong: .*; 40 % are done, about 90s are left"
+check "... which is told" says runs "^runs is running: no problem found: .*; 40 % done, about 90s are left"
 check "its progress stands still" progress 41 "$(date -u -d '-20 minutes' +%FT%TZ)"
-check "... which is told" says runs "^runs is running: its progress has not moved for 20m[0-9s]*, at 41 %"
+check "... which is told" says runs "^runs is running: its progress has not changed for 20m[0-9s]*, at 41 %"
 done_='{"phase":"Succeeded","conditions":[{"type":"Ready","status":"False","reason":"PodCompleted"}],"containerStatuses":[{"name":"node","image":"i",
 	"imageID":"","ready":false,"restartCount":0,"state":{"terminated":{"exitCode":0,"finishedAt":"2026-01-01T00:00:09Z"}}}]}'
 check "its pods succeed" eval 'report runs 0 "$done_" && report runs 1 "$done_"'
-check "... and it is complete" says runs "^runs is complete: it ended in order .* ago, .* after it was created"
+check "... and it is complete" says runs "^runs completed .* ago, .* after it was created"
 
 # ---- deadline, preemption ------------------------------------------------------------------------
 check "a job with a deadline" train late plain 1 "activeDeadlineSeconds: 3" 'resourcesPerNode: {requests: {cpu: 100}}'
@@ -277,12 +277,12 @@ gone lost
 patience=30
 cluster stop jobset
 check "a job while JobSet's webhooks are away" train hookless plain
-check "... is told" says hookless "^hookless is pending: the objects it consists of cannot be made, for an admission webhook does not answer: .*jobset"
+check "... is told" says hookless "^hookless is pending: its objects cannot be created: an admission webhook does not answer: .*jobset"
 jobset_hooks=$(kc get validatingwebhookconfigurations,mutatingwebhookconfigurations -o name | grep jobset)
 # shellcheck disable=SC2086
 kc get $jobset_hooks -o yaml >"$scratch/jobset-hooks" && kc delete $jobset_hooks >>"$scratch/made"
 check "... and then only its controller" says hookless \
-	"^hookless is pending: JobSet's controller has done nothing with the JobSet in .*: it has neither a status nor Jobs: does it run\?$"
+	"^hookless is pending: the JobSet controller has not processed the JobSet for .*: it has neither a status nor Jobs; is the controller running\?$"
 sed -i '/resourceVersion:\|uid:/d' "$scratch/jobset-hooks"
 kc create -f - <"$scratch/jobset-hooks" >>"$scratch/made"
 cluster start jobset
@@ -293,7 +293,7 @@ kc get validatingwebhookconfigurations,mutatingwebhookconfigurations -o name | g
 xargs -a "$scratch/hooks" tests/cluster/cluster.sh "$cluster_name" exec kubectl delete >>"$scratch/made"
 check "a job while no controller runs" train alone plain
 check "... says so" says alone \
-	"^alone is pending: no controller of Kubeflow Trainer has done anything with it in .*: it has neither a status nor a JobSet" \
+	"^alone is pending: the Kubeflow Trainer controller has not processed it for .*: it has neither a status nor a JobSet" \
 	"kubectl get pods -n kubeflow-system"
 check "a job whose runtime goes" eval 'train orphan other && kt delete trainingruntime other'
 check "... is told" says orphan "^orphan is pending: the TrainingRuntime other that it refers to does not exist in namespace $ns" "kubectl get trainingruntimes -n $ns"

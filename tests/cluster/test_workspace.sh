@@ -63,7 +63,7 @@ bytes_are() {
 check "... whose bytes have it" bytes_are
 owned() { kt get "$(map_of first)" -o 'jsonpath={.metadata.ownerReferences[0].uid}' | grep -x "$(kt get trainjob first -o 'jsonpath={.metadata.uid}')"; }
 check "... which the TrainJob owns" owned
-check "the job is not suspended" field first .spec.suspend false
+check "the job not suspended" field first .spec.suspend false
 check "... and waits for nothing" field first '.metadata.annotations.kftrainer\.io/workspace-awaited' ''
 check "the JobSet is there" wait_for 30 kt get jobset first
 not_suspended() { [ "$(kt get jobset first -o 'jsonpath={.spec.suspend}')" = false ]; }
@@ -150,7 +150,7 @@ check "... the job is deleted again" gone trainjob between
 check "--keep: likewise, but the job stays" says 'not today' submit kept --keep
 check "... suspended" field kept .spec.suspend true
 check "... and says what it waits for" field kept '.metadata.annotations.kftrainer\.io/workspace-awaited' resume
-check "... as why says" eval 'why kept | tee /dev/stderr | grep "until the folder that it was submitted with"'
+check "... as why says" eval 'why kept | tee /dev/stderr | grep "because its workspace"'
 kc delete -f "$scratch/policy.yaml" >/dev/null
 allowed() { kt create configmap probe-workspace-x && kt delete configmap probe-workspace-x; }
 wait_for 30 allowed

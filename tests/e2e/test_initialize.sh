@@ -192,7 +192,7 @@ check "the one that was killed is complete" becomes resumed Complete
 check "... with all files" files resumed 5
 once() { [ "$(fetching resumed .metadata.name)" = "$pod" ] && [ "$(fetching resumed .status.containerStatuses[0].restartCount)" = 1 ]; }
 check "... in the same pod, started again once" once
-check "... went on where it was" eval 'k logs "$pod" | grep -E "^w.safetensors goes on after [0-9.]+ MiB"'
+check "... went on where it was" eval 'k logs "$pod" | grep -E "^w.safetensors: resuming after [0-9.]+ MiB"'
 sent() { # bytes of the large file, over both runs
 	python3 -c 'import json, sys
 sent = sum(a["sent"] for a in map(json.loads, open(sys.argv[1])) if sys.argv[2] in a["path"])

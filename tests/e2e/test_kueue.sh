@@ -29,7 +29,7 @@ check "a TrainJob of two nodes" queued one 2 "echo at work; $until_go"
 check "... is admitted, and runs" run one 2
 check "... on the queue's node" nodes_of one "n2 n2"
 check "a second one" queued two 2 "echo next; $until_go"
-check "... waits for a quota, as \`why\` says" wait_for 60 why_says two '^two is suspended: it waits for Kueue to give it a quota, as 1st of 1 in LocalQueue mine'
+check "... waits for a quota, as \`why\` says" wait_for 60 why_says two '^two is suspended: it is waiting for quota in Kueue, as 1st of 1 in LocalQueue mine'
 check "... without a pod" no_pods two
 check "the first one is done" go one
 check "... and complete" becomes one Complete

@@ -124,7 +124,7 @@ check "none of the last" eval '[ -z "$(lk two --tail 0)" ]'
 check "none so new" eval 'sleep 2; [ -z "$(lk two --since 1s)" ]'
 check "times" eval 'lk two --rank 0 --timestamps | head -n 1 | grep -Eq "^20[0-9-]+T[0-9:.]+(Z|[+-][0-9:]+) rank 0$"'
 check "always in the order of ranks" eval '[ "$(lk two | cut -d" " -f1 | uniq | xargs)" = "[node-0] [node-1]" ]'
-no_such() { lk "$@" >"$scratch/no" 2>&1 && return 1; [ $? = 1 ] && grep -q 'no such log' "$scratch/no"; }
+no_such() { lk "$@" >"$scratch/no" 2>&1 && return 1; [ $? = 1 ] && grep -q 'no matching logs' "$scratch/no"; }
 check "no such rank" no_such two --rank 7
 check "no such container" no_such two -c sidecar
 check "a rank that another job has" no_such again --step launcher
@@ -150,7 +150,7 @@ role() {
 check "somebody who may see pods, and no logs" role
 jane() {
 	in_cluster env KUBECONFIG="$scratch/jane.config" "$kftrainer" logs two -n $ns >"$scratch/no" 2>&1
-	[ $? = 1 ] && grep -q "may not get pods/log in namespace $ns; check with: kubectl auth can-i get pods --subresource=log -n $ns" "$scratch/no" || { cat "$scratch/no"; return 1; }
+	[ $? = 1 ] && grep -q "may not get pods/log in namespace $ns; check with 'kubectl auth can-i get pods --subresource=log -n $ns" "$scratch/no" || { cat "$scratch/no"; return 1; }
 }
 check "... is told, and how to check" jane
 

@@ -63,11 +63,11 @@ check "a job whose data come first" train data "$(runtime=data sh 1 true)"
 check "... the image, for how many pods, where" says noimage \
 	'^noimage is pending: the image kft.local/absent:1 cannot be pulled for its 2 pods, container node of node-[01] \(node rank [01]\) on node n[12]: .*\((ErrImagePull|ImagePullBackOff)\)' \
 	"kubectl describe pod noimage-node-0-[01]-.* -n $ns"
-check "... the Secret" says nosecret '^nosecret is pending: container node of node-0 \(node rank 0\) on node n[12] does not start in its pod: secret "absent" not found \(CreateContainerConfigError\)'
+check "... the Secret" says nosecret '^nosecret is pending: container node of node-0 \(node rank 0\) on node n[12] has not started for .*: secret "absent" not found \(CreateContainerConfigError\)'
 check "... the ConfigMap" says noconfig '^noconfig is pending: container node of node-0 .*: configmap "absent" not found \(CreateContainerConfigError\)'
-check "... the volume" says novolume '^novolume is pending: node-0 \(node rank 0\) does not start on node n[12], for a volume of it cannot be mounted: MountVolume.SetUp failed for volume "v" : configmap "absent" not found'
-check "... the init container" says slow '^slow is pending: init container fetch of node-0 \(node rank 0\) has run for .*, and has to end before the others start' "kubectl logs slow-node-0-0-.* -c fetch -n $ns"
-check "... the initializer" says data '^data is pending: its dataset-initializer, which has to be done before its nodes start, has been at it for ' "kftrainer logs data --step dataset-initializer -n $ns"
+check "... the volume" says novolume '^novolume is pending: node-0 \(node rank 0\) cannot start on node n[12]: a volume cannot be mounted: MountVolume.SetUp failed for volume "v" : configmap "absent" not found'
+check "... the init container" says slow '^slow is pending: init container fetch of node-0 \(node rank 0\) has been running for .*; the others start after it' "kubectl logs slow-node-0-0-.* -c fetch -n $ns"
+check "... the initializer" says data '^data is pending: its dataset-initializer, which must finish before its nodes start, has been running for ' "kftrainer logs data --step dataset-initializer -n $ns"
 
 # ---- pods that failed ----------------------------------------------------------------------------
 first='the first failure is that of'
@@ -76,17 +76,17 @@ check "... the rank, its exit code, its exception" says raises "^raises has fail
 	"kubectl logs raises-node-0-1-.* -c node -n $ns"
 check "... its last words and its last line" says words "^words has failed: .*ended with exit code 7; it said \"last words\"; its log ends with \"the last line\""
 check "... the signal" says segv '^segv has failed: .*ended with exit code 139 \(SIGSEGV\)'
-check "... the command" says nocommand '^nocommand has failed: .*container node could not be started: .*trian.*(StartError|ContainerCannotRun)|^nocommand is pending: container node .* does not start .*trian'
+check "... the command" says nocommand '^nocommand has failed: .*container node could not be started: .*trian.*(StartError|ContainerCannotRun)|^nocommand is pending: container node .* has not started .*trian'
 check "... the init container" says broken "^broken has failed: .*: init container fetch ended with exit code 4; its log ends with \"no such file\""
 check "... again and again" says loop '^loop is (pending|running): node-0 \(node rank 0\), pod loop-node-0-0-.*: container node ended with exit code 1, after [0-9]+ restarts?; its log says "KeyError: .weights.'
 check "... connections" says peers '^peers has failed: .*container node ended with exit code 1; its log says ".*timed out.*" \(the ranks did not find each other in time'
-check "... that are tried" says seeks '^seeks is running: the log of node-0 \(node rank 0\) speaks of its peers: ".*(failed to connect|Connection refused).*" \('
+check "... that are tried" says seeks '^seeks is running: the log of node-0 \(node rank 0\) mentions its peers: ".*(failed to connect|Connection refused).*" \('
 
 # ---- pods that run -------------------------------------------------------------------------------
-check "... in order" says fine '^fine is running: nothing is wrong: 2 of 2 pods run, for .*; it reports no progress' "kftrainer logs fine"
-check "... with progress" says reports '^reports is running: nothing is wrong: 1 of 1 pods run, for .*; 40 % are done'
+check "... in order" says fine '^fine is running: no problem found: 2 of 2 pods run, for .*; it reports no progress' "kftrainer logs fine"
+check "... with progress" says reports '^reports is running: no problem found: 1 of 1 pods run, for .*; 40 % done'
 check "it goes on to its end" go fine
-check "... and is complete" says fine '^fine is complete: it ended in order '
+check "... and is complete" says fine '^fine completed '
 
 # ---- a node that is lost -------------------------------------------------------------------------
 of_node() { k get pods -l jobset.sigs.k8s.io/jobset-name=reports -o 'jsonpath={.items[0].spec.nodeName}'; }

@@ -51,7 +51,7 @@ check "... in the folder" eval '[ "$(logs code | grep -c "^cwd=/mnt/workspace ")
 check "... whose bytes are those that were sent" eval 'logs code | grep -F "words=\$HOME \`id\` \"quoted\""'
 check "... each pod with its own copy" eval 'logs code | grep -x "files=out-0 words.sh" && logs code | grep -x "files=out-1 words.sh"'
 init_log() { k logs "$(pods code | cut -d" " -f 1)" -c workspace; }
-check "the init container says what it did" eval 'init_log | grep "^workspace: 4 files and folders"'
+check "the init container says what it did" eval 'init_log | grep "^workspace: unpacked 4 files and directories"'
 check "a job of another user's pods" eval 'of_job "$(as_user 1234)" | submit user'
 check "... runs as well, and may write there" becomes user Complete
 check "... as that user" eval '[ "$(logs user | grep -c " user=1234 ")" = 2 ]'

@@ -327,7 +327,7 @@ stopped() {
 	[ $? = 1 ] && grep -q 'run again' "$scratch/err" && [ ! -e "$scratch/to/big" ] || return
 	break_it
 	fetch --uri "$url/SHA256SUMS"
-	[ "$status" = 0 ] && same big && grep -q 'big goes on after [1-4]\.' "$scratch/err" || dump
+	[ "$status" = 0 ] && same big && grep -q 'big: resuming after [1-4]\.' "$scratch/err" || dump
 }
 check "SIGTERM: it stops, and goes on later" stopped
 bad_journal() { # URI: the bytes that are there are others than the journal says; the journal is broken

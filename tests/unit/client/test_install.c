@@ -152,10 +152,10 @@ static void test_remove(void **state)
 	assert_int_equal(objects_of(&w.server, "configmaps"), 2);
 	assert_int_equal(objects_of(&w.server, "clustertrainingruntimes"), 1);
 	assert_non_null(strstr(w.told.text, "ConfigMap n/ours: removed\n"));
-	assert_non_null(strstr(w.told.text, "ConfigMap n/helm: left: "));
-	assert_non_null(strstr(w.told.text, "ConfigMap n/theirs: left: "));
+	assert_non_null(strstr(w.told.text, "ConfigMap n/helm: kept: "));
+	assert_non_null(strstr(w.told.text, "ConfigMap n/theirs: kept: "));
 	assert_non_null(strstr(w.told.text, "ClusterTrainingRuntime builtin: removed\n"));
-	assert_non_null(strstr(w.told.text, "ClusterTrainingRuntime own: left: "));
+	assert_non_null(strstr(w.told.text, "ClusterTrainingRuntime own: kept: "));
 	assert_null(strstr(w.told.text, "gone"));
 	assert_non_null(strstr(w.told.text, "note: warning: 1 TrainJob "));
 	assert_non_null(strstr(w.told.text, "n/j"));

@@ -56,8 +56,8 @@ static const struct {
 	{ "2026-99-31T23:59:59Z x\n2026-01-31T23:59:59 x\n",
 	  "2026-99-31T23:59:59Z x|2026-01-31T23:59:59 x|",
 	  "2026-99-31T23:59:59Z x|2026-01-31T23:59:59 x|" },
-	{ A X60 X60 X60 "\n" A "b\n", X60 "xxxxxxxxx ... [cut: the line is longer]|b|",
-	  A X60 "xxxxxxxxx ... [cut: the line is longer]|" A "b|" },
+	{ A X60 X60 X60 "\n" A "b\n", X60 "xxxxxxxxx ... [line truncated]|b|",
+	  A X60 "xxxxxxxxx ... [line truncated]|" A "b|" },
 	{ A X60 "xxxxxxxxx\n" A "b\n", X60 "xxxxxxxxx|b|", A X60 "xxxxxxxxx|" A "b|" },
 };
 

@@ -47,7 +47,7 @@ static const struct {
 } cases[] = {
 	{ "kind: TrainJob", false, PHASE_CREATED, "waiting for the controller", NULL },
 	{ "{kind: TrainJob, spec: {suspend: true}}", false, PHASE_SUSPENDED,
-	  "suspended; 'kftrainer resume a -n ns' starts it", NULL },
+	  "suspended; start it with 'kftrainer resume a -n ns'", NULL },
 	{ "{kind: TrainJob, metadata: {labels: {kueue.x-k8s.io/queue-name: q}}, spec: "
 	  "{suspend: true}}",
 	  false, PHASE_SUSPENDED, "queued in q", NULL },

@@ -130,34 +130,30 @@ static void test_start(void **state)
 	static const struct row rows[] = {
 		{ "no controller, none installed",
 		  JOB("", "") MISSING("Lease") MISSING("Deployment"),
-		  "bert is pending: no controller of Kubeflow Trainer has done anything "
-		  "with it in 60m: it has neither a status nor a JobSet; there is "
-		  "neither "
-		  "its Deployment nor its Lease in the cluster: is it installed "
-		  "(kftrainer install)?\n" },
+		  "bert is pending: the Kubeflow Trainer controller has not processed it "
+		  "for 60m: it has neither a status nor a JobSet; the cluster has "
+		  "neither its Deployment nor its Lease: is it installed (kftrainer "
+		  "install)?\n" },
 		{ "no controller, its lease is old",
 		  JOB("", "") "kind: Lease\nmetadata: {namespace: kubeflow-system}\n"
 			      "spec: {holderIdentity: p1, renewTime: "
 			      "'2026-01-01T00:50:00.1Z'}\n",
-		  "bert is pending: no controller of Kubeflow Trainer has done anything "
-		  "with it in 60m: it has neither a status nor a JobSet; its Lease, of "
-		  "p1, "
-		  "was last renewed 10m ago.\n"
-		  "More: kubectl get pods -n kubeflow-system\n" },
+		  "bert is pending: the Kubeflow Trainer controller has not processed it "
+		  "for 60m: it has neither a status nor a JobSet; its Lease, of p1, was "
+		  "last renewed 10m ago.\nMore: kubectl get pods -n kubeflow-system\n" },
 		{ "no pod of the controller is available",
 		  JOB("", "") "kind: Deployment\nmetadata: {namespace: k}\n",
-		  "bert is pending: no controller of Kubeflow Trainer has done anything "
-		  "with it in 60m: it has neither a status nor a JobSet; its Deployment "
-		  "has "
-		  "no pod that is available.\nMore: kubectl get pods -n k\n" },
+		  "bert is pending: the Kubeflow Trainer controller has not processed it "
+		  "for 60m: it has neither a status nor a JobSet; its Deployment has no "
+		  "available pod.\nMore: kubectl get pods -n k\n" },
 		{ "no runtime", JOB("", "") MISSING("ClusterTrainingRuntime"),
 		  "bert is pending: the ClusterTrainingRuntime r that it refers to does "
 		  "not "
 		  "exist.\nMore: kubectl get clustertrainingruntimes\n" },
 		{ "its runtime has been deleted",
 		  JOB("", STATUS) JOBSET MISSING("ClusterTrainingRuntime"),
-		  "bert is pending: it was created 60m ago, and its pods are still to "
-		  "come. Also: its ClusterTrainingRuntime r has been deleted: nothing" },
+		  "bert is pending: it was created 60m ago and has no pods yet. Also: "
+		  "its ClusterTrainingRuntime r has been deleted: the" },
 		{ "another controller's", JOB(", managedBy: x", ""),
 		  "bert is pending: spec.managedBy names another controller" },
 		{ "refused by a webhook",
@@ -166,31 +162,31 @@ static void test_start(void **state)
 			  "TrainJobResourcesCreationFailed",
 			  "TrainJob resources reconciliation failed: apply: admission "
 			  "webhook \"v\" denied the request: too long."),
-		  "bert is pending: the objects it consists of cannot be made, for an "
-		  "admission webhook refuses them: apply: admission webhook \"v\" denied "
-		  "the request: too long.\nMore: kubectl describe trainjob bert -n a\n" },
+		  "bert is pending: its objects cannot be created: an admission webhook "
+		  "refuses them: apply: admission webhook \"v\" denied the request: too "
+		  "long.\nMore: kubectl describe trainjob bert -n a\n" },
 		{ "a webhook is not there",
 		  JOB("", STATUS) EVENT("TrainJob", "bert", "Warning",
 					"TrainJobResourcesCreationFailed",
 					"failed calling webhook \"v\": no endpoints"),
-		  "bert is pending: the objects it consists of cannot be made, for an "
-		  "admission webhook does not answer: failed calling" },
+		  "bert is pending: its objects cannot be created: an admission webhook "
+		  "does not answer: failed calling" },
 		{ "that was before there was a JobSet",
 		  JOB("", STATUS) EVENT("TrainJob", "bert", "Warning",
 					"TrainJobResourcesCreationFailed", "conflict")
 			  JOBSET JOBS PLACED("0", READY) PLACED("1", READY),
-		  "bert is running: nothing is wrong: 2 of 2 pods run, for 60m; it "
-		  "reports "
-		  "no progress.\n" },
+		  "bert is running: no problem found: 2 of 2 pods run, for 60m; it "
+		  "reports no progress.\n" },
 		{ "JobSet's controller is not there",
 		  JOB("", STATUS) "kind: JobSet\n" META("bert") "}\n---\n",
-		  "bert is pending: JobSet's controller has done nothing with the JobSet "
-		  "in "
-		  "60m: it has neither a status nor Jobs: does it run?\n" },
+		  "bert is pending: the JobSet controller has not processed the JobSet "
+		  "for 60m: it has neither a status nor Jobs; is the controller "
+		  "running?\n" },
 		{ "its Jobs are refused",
 		  JOB("", STATUS) "kind: JobSet\n" META("bert") "}\n---\n" EVENT(
 			  "JobSet", "bert", "Warning", "JobCreationFailed", "invalid."),
-		  "bert is pending: the Jobs of its JobSet cannot be made: invalid.\n" },
+		  "bert is pending: the Jobs of its JobSet cannot be created: "
+		  "invalid.\n" },
 		{ "ResourceQuota",
 		  JOB("", STATUS) JOBSET "kind: Job\n" META(
 			  "bert-node-0") "}\nspec: {parallelism: "
@@ -201,10 +197,9 @@ static void test_start(void **state)
 							   "quota: q, "
 							   "requested: cpu=2, used: "
 							   "cpu=1, limited: cpu=2"),
-		  "bert is pending: its pods cannot be made, for a ResourceQuota of the "
+		  "bert is pending: its pods cannot be created: a ResourceQuota of the "
 		  "namespace is used up: exceeded quota: q, requested: cpu=2, used: "
-		  "cpu=1, "
-		  "limited: cpu=2.\nMore: kubectl describe resourcequota -n a\n" },
+		  "cpu=1, limited: cpu=2.\nMore: kubectl describe resourcequota -n a\n" },
 		{ "LimitRange",
 		  JOB("", STATUS) JOBSET "kind: Job\n" META(
 			  "bert-node-0") "}\nspec: {parallelism: "
@@ -215,18 +210,17 @@ static void test_start(void **state)
 							   "usage "
 							   "per Container is 1, but "
 							   "limit is 2"),
-		  "bert is pending: its pods cannot be made, for a LimitRange of the "
+		  "bert is pending: its pods cannot be created: a LimitRange of the "
 		  "namespace does not allow them: maximum cpu usage per Container is 1" },
 		{ "it has just been made",
 		  "kind: TrainJob\nmetadata: {name: bert, namespace: a, "
 		  "creationTimestamp: "
 		  "'2026-01-01T00:59:58Z'}\nspec: {runtimeRef: {name: r}}\n",
-		  "bert is pending: it was created 2s ago, and its JobSet is still to "
-		  "come" },
+		  "bert is pending: it was created 2s ago and has no JobSet yet" },
 		{ "a finalizer",
 		  "kind: TrainJob\nmetadata: {name: bert, namespace: a, "
 		  "deletionTimestamp: '2026-01-01T00:59:58Z', finalizers: [x/y]}\n",
-		  "bert is being deleted: its finalizer x/y has not been taken away" },
+		  "bert is being deleted: its finalizer x/y has not been removed" },
 	};
 
 	(void)state;
@@ -242,28 +236,25 @@ static void test_queue(void **state)
 		  JOB(", suspend: true",
 		      "status: {conditions: [{type: Suspended, status: 'True', "
 		      "lastTransitionTime: '2026-01-01T00:58:00Z'}]}"),
-		  "bert is suspended: spec.suspend has been true for 2m, and Kueue is "
-		  "not "
-		  "what holds it back: it goes on when somebody resumes it.\n"
-		  "More: kftrainer resume bert -n a\n" },
+		  "bert is suspended: spec.suspend has been true for 2m, not set by "
+		  "Kueue; resume it to continue.\nMore: kftrainer resume bert -n a\n" },
 		{ "no Kueue", QUEUED MISSING("Kueue"),
 		  "bert is suspended: it is for Kueue's queue q (label "
-		  "kueue.x-k8s.io/queue-name), and there is no Kueue in the cluster" },
+		  "kueue.x-k8s.io/queue-name), but Kueue is not installed in the "
+		  "cluster" },
 		{ "no Workload", QUEUED,
-		  "bert is suspended: Kueue has made no Workload for it in 60m: does its "
-		  "controller run" },
+		  "bert is suspended: Kueue has not created a Workload for it for 60m: "
+		  "is its controller running" },
 		{ "no such queue", QUEUED WORKLOAD(NO_QUOTA, "") MISSING("LocalQueue"),
-		  "bert is suspended: Kueue holds it back, for there is no LocalQueue q "
-		  "in "
-		  "namespace a (label kueue.x-k8s.io/queue-name).\n" },
+		  "bert is suspended: Kueue holds it back: no LocalQueue q in namespace "
+		  "a (label kueue.x-k8s.io/queue-name).\n" },
 		{ "the queue is stopped",
 		  QUEUED WORKLOAD(NO_QUOTA,
 				  "") "kind: LocalQueue\nspec: {clusterQueue: c}\n"
 				      "status: {conditions: [{type: Active, status: "
 				      "'False', message: ClusterQueue is stopped}]}\n",
-		  "bert is suspended: Kueue holds it back, for LocalQueue q "
-		  "(ClusterQueue "
-		  "c) admits nothing: ClusterQueue is stopped.\n" },
+		  "bert is suspended: Kueue holds it back: LocalQueue q (ClusterQueue c) "
+		  "is not admitting: ClusterQueue is stopped.\n" },
 		{ "behind two others, by age and by priority",
 		  QUEUED WORKLOAD(NO_QUOTA,
 				  "") "kind: WaitingWorkload\nmetadata: "
@@ -273,22 +264,19 @@ static void test_queue(void **state)
 				      "spec: {priority: 5}\n---\nkind: "
 				      "WaitingWorkload\nmetadata: "
 				      "{creationTimestamp: '2026-01-01T00:30:00Z'}\n",
-		  "bert is suspended: it waits for Kueue to give it a quota, as 3rd of 4 "
-		  "in "
-		  "LocalQueue q: insufficient quota for cpu.\n"
-		  "More: kubectl describe workload trainjob-bert-1 -n a\n" },
+		  "bert is suspended: it is waiting for quota in Kueue, as 3rd of 4 in "
+		  "LocalQueue q: insufficient quota for cpu.\nMore: kubectl describe "
+		  "workload trainjob-bert-1 -n a\n" },
 		{ "as Kueue tells it",
 		  QUEUED WORKLOAD(NO_QUOTA,
 				  "") "kind: PendingWorkloadsSummary\nitems: "
 				      "[{metadata: {name: z}}, {metadata: {name: "
 				      "trainjob-bert-1}, positionInLocalQueue: 1, "
 				      "positionInClusterQueue: 11}]\n",
-		  "bert is suspended: it waits for Kueue to give it a quota, as 2nd of 2 "
-		  "in "
+		  "bert is suspended: it is waiting for quota in Kueue, as 2nd of 2 in "
 		  "LocalQueue q, and in its ClusterQueue 12th: insufficient" },
 		{ "deactivated", QUEUED WORKLOAD(NO_QUOTA, ", active: false"),
-		  "bert is suspended: Kueue holds it back, for its Workload is "
-		  "deactivated "
+		  "bert is suspended: Kueue holds it back: its Workload is deactivated "
 		  "(spec.active: false).\n" },
 		{ "preempted",
 		  QUEUED WORKLOAD(
@@ -296,17 +284,15 @@ static void test_queue(void **state)
 			  "Preempted, message: Preempted to accommodate x}, {type: "
 			  "QuotaReserved, status: 'False'}]}",
 			  ""),
-		  "bert is suspended: Kueue has taken its quota away (Preempted): "
-		  "Preempted "
-		  "to accommodate x. Also: it waits" },
+		  "bert is suspended: Kueue has evicted it (Preempted): Preempted to "
+		  "accommodate x. Also: it is waiting" },
 		{ "an admission check",
 		  QUEUED WORKLOAD("{conditions: [{type: QuotaReserved, status: 'True'}], "
 				  "admissionChecks: [{name: p, state: Pending, message: "
 				  "booting}]}",
 				  ""),
-		  "bert is suspended: Kueue has a quota for it, and waits for the "
-		  "admission "
-		  "check p, which is Pending: booting.\n" },
+		  "bert is suspended: Kueue has reserved quota and is waiting for the "
+		  "admission check p, which is Pending: booting.\n" },
 		{ "admitted",
 		  QUEUED WORKLOAD("{conditions: [{type: QuotaReserved, status: 'True'}, "
 				  "{type: Admitted, status: 'True'}]}",
@@ -330,20 +316,18 @@ static void test_place(void **state)
 				 UNSCHEDULABLE("0/1 nodes are available: 1 "
 					       "Insufficient cpu. preemption: x"))
 				  NODE_OF("n1", "'True'", "used: {cpu: '3'}\n"),
-		  "bert is pending: no node takes 1 of its 2 pods: 0/1 nodes are "
-		  "available: "
-		  "1 Insufficient cpu (a pod asks for 2 cpu, and the most that a node "
-		  "has "
-		  "free is 1 (of 4)).\nMore: kubectl describe pod bert-node-0-1-x -n "
-		  "a\n" },
+		  "bert is pending: no node can run 1 of its 2 pods: 0/1 nodes are "
+		  "available: 1 Insufficient cpu (a pod requests 2 cpu, but no node has "
+		  "more than 1 free (of 4)).\nMore: kubectl describe pod bert-node-0-1-x "
+		  "-n a\n" },
 		{ "no node is that large",
 		  JOB("", STATUS) JOBSET JOBS POD_OF(
 			  "0", "",
 			  UNSCHEDULABLE("0/1 nodes are available: 1 Insufficient cpu."))
 			  NODE_OF("n1", "'True'", "used: {}\n")
 				  NODE_OF("n2", "'Unknown'", ""),
-		  "bert is pending: no node takes its pod: 0/1 nodes are available: 1 "
-		  "Insufficient cpu (a pod asks for 2 cpu, and the most" },
+		  "bert is pending: no node can run its pod: 0/1 nodes are available: 1 "
+		  "Insufficient cpu (a pod requests 2 cpu, but no node has" },
 		{ "nodes may not be read",
 		  JOB("", STATUS) JOBSET JOBS POD_OF(
 			  "0", "",
@@ -352,18 +336,16 @@ static void test_place(void **state)
 							       "nodes\nwhat: list nodes\n"
 							       "check: kubectl auth "
 							       "can-i list nodes\n",
-		  "bert is pending: no node takes its pod: 0/1: 1 Insufficient cpu (a "
-		  "pod "
-		  "asks for 2 cpu). You may not list nodes, so what follows from that is "
-		  "not "
-		  "known here.\nMore: kubectl describe pod bert-node-0-0-x -n a\n"
-		  "Check: kubectl auth can-i list nodes\n" },
+		  "bert is pending: no node can run its pod: 0/1: 1 Insufficient cpu (a "
+		  "pod requests 2 cpu). You may not list nodes, so this answer may be "
+		  "incomplete.\nMore: kubectl describe pod bert-node-0-0-x -n a\nCheck: "
+		  "kubectl auth can-i list nodes\n" },
 		{ "a selector",
 		  JOB("", STATUS) JOBSET JOBS POD_OF(
 			  "0", "nodeSelector: {gpu: a100}, ",
 			  UNSCHEDULABLE(
 				  "1 didn''t match Pod''s node affinity/selector.")),
-		  "bert is pending: no node takes its pod: 1 didn't match Pod's node "
+		  "bert is pending: no node can run its pod: 1 didn't match Pod's node "
 		  "affinity/selector (its nodeSelector is gpu=a100).\n" },
 		{ "a gang",
 		  JOB("", STATUS) JOBSET JOBS
@@ -372,22 +354,20 @@ static void test_place(void **state)
 		  "'True', message: no room.}]}\n---\n" PLACED("0", "phase: Pending")
 			  POD_OF("1", "", UNSCHEDULABLE("1 Insufficient gpu")),
 		  "bert is pending: its gang is not complete: 1 of its 2 pods have a "
-		  "node, "
-		  "and at least 2 must be placed together (minMember of PodGroup bert): "
-		  "no "
-		  "room. Also: no node takes 1 of its 2 pods: 1 Insufficient gpu.\n" },
+		  "node, and at least 2 must be placed together (minMember of PodGroup "
+		  "bert): no room. Also: no node can run 1 of its 2 pods: 1 Insufficient "
+		  "gpu.\n" },
 		{ "gates",
 		  JOB("", STATUS) JOBSET JOBS POD_OF(
 			  "0", "",
 			  "phase: Pending, conditions: [{type: PodScheduled, status: "
 			  "'False', reason: SchedulingGated}]"),
-		  "bert is pending: its pod may not be scheduled until whoever set" },
+		  "bert is pending: its pod is not scheduled until its" },
 		{ "no scheduler",
 		  JOB("", STATUS) JOBSET JOBS POD_OF("0", "schedulerName: volcano, ",
 						     "phase: Pending"),
-		  "bert is pending: the scheduler volcano has said nothing about its "
-		  "pods "
-		  "in 60m: does it run (spec.schedulerName)?\n" },
+		  "bert is pending: the scheduler volcano has not processed its pods for "
+		  "60m: is it running (spec.schedulerName)?\n" },
 		{ "no such claim",
 		  JOB("", STATUS) JOBSET JOBS POD_OF(
 			  "0", "",
@@ -442,8 +422,7 @@ static void test_pods(void **state)
 				       "waiting: {reason: CreateContainerConfigError, "
 				       "message: 'secret \"s\" not found'}")),
 		  "bert is pending: container node of node-0 (node rank 0) on node n1 "
-		  "does "
-		  "not start in its pod: secret \"s\" not found "
+		  "has not started for its pod: secret \"s\" not found "
 		  "(CreateContainerConfigError).\n" },
 		{ "a mount",
 		  JOB("", STATUS) JOBSET JOBS PLACED(
@@ -451,17 +430,16 @@ static void test_pods(void **state)
 				       "waiting: {reason: ContainerCreating}"))
 			  EVENT("Pod", "bert-node-0-0-x", "Warning", "FailedMount",
 				"MountVolume.SetUp failed"),
-		  "bert is pending: node-0 (node rank 0) does not start on node n1, for "
-		  "a "
-		  "volume of it cannot be mounted: MountVolume.SetUp failed.\n" },
+		  "bert is pending: node-0 (node rank 0) cannot start on node n1: a "
+		  "volume cannot be mounted: MountVolume.SetUp failed.\n" },
 		{ "a mount that came about",
 		  JOB("", STATUS) JOBSET JOBS PLACED(
 			  "0", "phase: Pending, initContainerStatuses: [{name: f, state: "
 			       "{running: {startedAt: '2026-01-01T00:59:00Z'}}}]")
 			  EVENT("Pod", "bert-node-0-0-x", "Warning", "FailedMount",
 				"timed out waiting for the condition"),
-		  "bert is pending: init container f of node-0 (node rank 0) has run for "
-		  "60s, and has to end before the others start.\n" },
+		  "bert is pending: init container f of node-0 (node rank 0) has been "
+		  "running for 60s; the others start after it.\n" },
 		{ "a sandbox that is lost after a container ran",
 		  JOB("", STATUS) JOBSET JOBS PLACED(
 			  "0", "phase: Pending, initContainerStatuses: [{name: f, state: "
@@ -469,14 +447,14 @@ static void test_pods(void **state)
 			       "'2026-01-01T00:49:00Z'}}}]")
 			  EVENT("Pod", "bert-node-0-0-x", "Warning",
 				"FailedCreatePodSandBox", "no address left"),
-		  "bert is pending: node-0 (node rank 0) does not start on node n1, for "
-		  "the node cannot set up its network or sandbox: no address left.\n" },
+		  "bert is pending: node-0 (node rank 0) cannot start on node n1: the "
+		  "node cannot set up its network or sandbox: no address left.\n" },
 		{ "an init container",
 		  JOB("", STATUS) JOBSET JOBS PLACED(
 			  "0", "phase: Pending, initContainerStatuses: [{name: f, state: "
 			       "{running: {startedAt: '2026-01-01T00:59:00Z'}}}]"),
-		  "bert is pending: init container f of node-0 (node rank 0) has run for "
-		  "60s, and has to end before the others start.\n" },
+		  "bert is pending: init container f of node-0 (node rank 0) has been "
+		  "running for 60s; the others start after it.\n" },
 		{ "a node that is gone",
 		  JOB("", STATUS) JOBSET JOBS PLACED("0", "phase: Running")
 			  PLACED("1", READY) NODE_OF("n1", "'Unknown'", ""),
@@ -493,16 +471,15 @@ static void test_pods(void **state)
 			  LOG("bert-node-0-0-x",
 			      "2026-01-01T00:00:00.1Z KeyError: 'weights'\\n"),
 		  "bert is pending: node-0 (node rank 0), pod bert-node-0-0-x on node "
-		  "n1: "
-		  "container node ended with exit code 1, after 3 restarts; its log says "
-		  "\"KeyError: 'weights'\"; it has been started again.\n"
-		  "More: kubectl logs bert-node-0-0-x -c node --previous -n a\n" },
+		  "n1: container node ended with exit code 1, after 3 restarts; its log "
+		  "says \"KeyError: 'weights'\"; it has been restarted.\nMore: kubectl "
+		  "logs bert-node-0-0-x -c node --previous -n a\n" },
 		{ "nothing is wrong so far",
 		  JOB("", STATUS) JOBSET JOBS PLACED(
 			  "0", "phase: Pending, " STATE(
 				       "waiting: {reason: ContainerCreating}")),
-		  "bert is pending: its pods are being started, 0 of 2 are ready, and "
-		  "nothing has gone wrong so far (created 60m ago).\n" },
+		  "bert is pending: its pods are starting: 0 of 2 are ready, no problem "
+		  "so far (created 60m ago).\n" },
 	};
 
 	(void)state;
@@ -591,19 +568,17 @@ static void test_end(void **state)
 		{ "done",
 		  JOB("", "status: {conditions: [{type: Complete, status: 'True', "
 			  "lastTransitionTime: '2026-01-01T00:30:00Z'}]}"),
-		  "bert is complete: it ended in order 30m ago, 30m after it was "
-		  "created.\n"
-		  "More: kftrainer logs bert -n a\n" },
+		  "bert completed 30m ago, 30m after it was created.\nMore: kftrainer "
+		  "logs bert -n a\n" },
 		{ "its runtime has been deleted",
 		  JOB("", "status: {conditions: [{type: Complete, status: 'True', "
 			  "lastTransitionTime: '2026-01-01T00:30:00Z'}]}")
 			  MISSING("ClusterTrainingRuntime"),
-		  "bert is complete: it ended in order 30m ago, 30m after it was "
-		  "created. Also: its ClusterTrainingRuntime r has been deleted: nothing "
-		  "of the job needs it any more, but list_jobs() of the Python SDK fails "
-		  "as long as the job is there and the runtime is not.\n"
-		  "More: kftrainer logs bert -n a\n"
-		  "More: kubectl get clustertrainingruntimes\n" },
+		  "bert completed 30m ago, 30m after it was created. Also: its "
+		  "ClusterTrainingRuntime r has been deleted: the job no longer needs "
+		  "it, but list_jobs() of the Python SDK fails until the runtime exists "
+		  "again or the job is deleted.\nMore: kftrainer logs bert -n a\nMore: "
+		  "kubectl get clustertrainingruntimes\n" },
 	};
 
 	(void)state;
@@ -617,26 +592,25 @@ static void test_run(void **state)
 		  JOB("", "status: {trainerStatus: {progressPercentage: 40, "
 			  "estimatedRemainingSeconds: 720, lastUpdatedTime: '" NOW "'}}")
 			  JOBSET JOBS PLACED("0", READY) PLACED("1", READY),
-		  "bert is running: nothing is wrong: 2 of 2 pods run, for 60m; 40 % are "
+		  "bert is running: no problem found: 2 of 2 pods run, for 60m; 40 % "
 		  "done, about 12m are left.\n" },
 		{ "stalled",
 		  JOB("", "status: {trainerStatus: {progressPercentage: 40, "
 			  "lastUpdatedTime: '2026-01-01T00:35:00Z'}}")
 			  JOBSET JOBS PLACED("0", READY) PLACED("1", READY),
-		  "bert is running: its progress has not moved for 25m, at 40 %. Also: 2 "
-		  "of "
-		  "2 pods run, for 60m; 40 % are done.\n" },
+		  "bert is running: its progress has not changed for 25m, at 40 %. Also: "
+		  "2 of 2 pods run, for 60m; 40 % done.\n" },
 		{ "silent",
 		  JOB("", STATUS) JOBSET JOBS PLACED("0", READY) PLACED("1", READY)
 			  LOG("bert-node-0-0-x", "2026-01-01T00:30:00.1Z epoch 3\\n"),
-		  "bert is running: its first rank has written nothing for 30m and it "
+		  "bert is running: its first rank has logged nothing for 30m and "
 		  "reports no progress. Also" },
 		{ "it waits for its peers",
 		  JOB("", STATUS) JOBSET JOBS PLACED("0", READY) PLACED("1", READY) LOG(
 			  "bert-node-0-0-x",
 			  "2026-01-01T00:59:59.1Z [c10d] The client socket has failed to "
 			  "connect to [x]:29500\\n"),
-		  "bert is running: the log of node-0 (node rank 0) speaks of its peers: "
+		  "bert is running: the log of node-0 (node rank 0) mentions its peers: "
 		  "\"[c10d] The client socket has failed to connect to [x]:29500\" (the "
 		  "ranks did not find each other" },
 	};

@@ -1,3 +1,4 @@
+/* claims.c - list and delete the volume claims of this machine (cmd/claims.h). */
 #include "cmd/claims.h"
 
 #include <stdio.h>

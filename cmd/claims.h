@@ -14,7 +14,7 @@ bool claims_asked(char **names);
 MUST_CHECK int claims_show(const struct where_opts *where, bool all,
 			   enum out_format format, char **names, struct error *err);
 
-/* Returns the exit code, or -1; each that fails is told. */
+/* Returns the exit code, or -1; reports each failure on stderr. */
 int claims_delete(const struct where_opts *where, bool missing_ok, char **names,
 		  struct error *err);
 

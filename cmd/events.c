@@ -1,5 +1,5 @@
 /*
- * events.c - what the cluster has told of a job and of all that was made for it.
+ * events.c - show the events of a job and of the objects created for it.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -215,7 +215,7 @@ static void take_job(struct showing *s, const cJSON *job)
 	cJSON_AddItemToArray(s->jobs, json_dup(job));
 }
 
-/* Each change is told as it comes; what was there before, sorted, when all of it is. */
+/* Print earlier events together and sorted, later ones as they arrive. */
 static int take_change(struct showing *s, struct change *change, bool *synced,
 		       struct error *err)
 {

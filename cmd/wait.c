@@ -83,7 +83,7 @@ static int watch(struct waiting *w, struct error *err)
 	const struct kube_ref ref = job_ref(w->ns, w->name);
 	cleanup_changes struct changes *c = NULL;
 
-	cJSON_Delete(STEAL(w->job)); /* what there is comes now */
+	cJSON_Delete(STEAL(w->job)); /* the watch begins with its current state */
 	if (changes_new(&c, w->kube, NULL, NULL, err) ||
 	    changes_watch(c, &ref, NULL, NULL, err))
 		return -1;

@@ -1,3 +1,4 @@
+/* cluster.c - connect to the cluster of the options, or none (cmd/ui/cluster.h). */
 #include "cmd/ui/cluster.h"
 
 #include <stdlib.h>

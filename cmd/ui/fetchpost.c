@@ -1,3 +1,4 @@
+/* fetchpost.c - post progress to the status server (cmd/ui/fetchpost.h). */
 #include "cmd/ui/fetchpost.h"
 
 #include <pthread.h>
@@ -29,7 +30,7 @@ struct fetchpost {
 	bool stop, failure_told;
 };
 
-/* The token is read anew each time: the kubelet replaces it. */
+/* Read the token each time: the kubelet rotates it. */
 static int post(struct fetchpost *p, int percent, int64_t left, struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };

@@ -3,7 +3,7 @@
  *
  * Where KUBEFLOW_TRAINER_SERVER_URL, _CA_CERT and _TOKEN are set, as the controller sets
  * them, it is posted to the status server every few seconds by a thread of its own.
- * Nothing of it can make the download fail; the first failure is said once.
+ * A failure never fails the download; the first one is reported.
  */
 #ifndef CMD_FETCHPOST_H
 #define CMD_FETCHPOST_H

@@ -1,3 +1,4 @@
+/* fetchview.c - draw a download as a bar, lines or JSON (cmd/ui/fetchview.h). */
 #include "cmd/ui/fetchview.h"
 
 #include <stdio.h>

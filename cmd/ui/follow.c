@@ -1,3 +1,4 @@
+/* follow.c - show a job of a cluster until it ends (cmd/ui/follow.h). */
 #include "cmd/ui/follow.h"
 
 #include <stdio.h>

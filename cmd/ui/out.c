@@ -1,3 +1,4 @@
+/* out.c - print documents, tables, outcomes and errors (cmd/ui/out.h). */
 #include "cmd/ui/out.h"
 
 #include <ctype.h>

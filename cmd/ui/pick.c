@@ -1,3 +1,4 @@
+/* pick.c - call a function for each job that the arguments name (cmd/ui/pick.h). */
 #include "cmd/ui/pick.h"
 
 #include <stdio.h>

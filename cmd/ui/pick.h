@@ -23,7 +23,7 @@ struct pick {
 	const char *ns;
 	const struct pick_opts *opts;
 	char **names;    /* ends with NULL */
-	bool missing_ok; /* a name that there is not is fine */
+	bool missing_ok; /* ignore missing jobs */
 };
 
 /* Names (refer_jobs()), or one of the options: else -1 with ERR_USAGE. */
@@ -31,9 +31,9 @@ MUST_CHECK int pick_check(const struct pick_opts *opts, int argc, char **argv,
 			  struct error *err);
 
 /*
- * Calls `each` with every job. One that fails (-1, or there is none of that name) is
- * told, and the others go on. Returns the exit code: EXIT_OK, or of the first that failed
- * EXIT_FAILED; -1 when nothing could be asked for, or `each` was stopped.
+ * Calls `each` with every job. Failures (-1, or no job of that name) are reported and do
+ * not stop the others. Returns the exit code: EXIT_OK, or EXIT_FAILED after a failure; -1
+ * when the API server failed, or `each` was stopped.
  */
 int pick_each(const struct pick *p,
 	      int (*each)(void *ctx, const cJSON *job, struct error *err), void *ctx,

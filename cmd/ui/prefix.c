@@ -1,3 +1,4 @@
+/* prefix.c - print a line behind the name of its process (cmd/ui/prefix.h). */
 #include "cmd/ui/prefix.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /*
- * prefix.h - output lines of several processes, each told by "[node-0] ".
+ * prefix.h - output lines of several processes, each prefixed with "[node-0] ".
  */
 #ifndef CMD_PREFIX_H
 #define CMD_PREFIX_H

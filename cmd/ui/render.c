@@ -1,3 +1,4 @@
+/* render.c - print objects in the format that -o names (cmd/ui/render.h). */
 #include "cmd/ui/render.h"
 
 #include "api/meta.h"

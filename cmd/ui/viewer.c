@@ -1,3 +1,4 @@
+/* viewer.c - output of a job above one line of status (cmd/ui/viewer.h). */
 #include "cmd/ui/viewer.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* changes.c - a queue of what informers see, for one reader (client/changes.h). */
 #include "client/changes.h"
 
 #include <errno.h>
@@ -28,7 +29,7 @@ struct changes {
 	void *ctx;
 	struct watch watches[MAX_WATCHES];
 	size_t n_watches;
-	bool synced;          /* has been told */
+	bool synced;          /* CHANGE_SYNCED has been queued */
 	int64_t poke_ms;      /* when to tell the informers to try again; 0: not */
 	int event;            /* readable while there may be something */
 	pthread_mutex_t lock; /* of what follows */
@@ -186,7 +187,7 @@ int changes_watch(struct changes *c, const struct kube_ref *ref,
 	return 0;
 }
 
-/* Have all told what there was, and has it been taken? Then say so, once. */
+/* Once all informers have delivered their first list, and it was read: CHANGE_SYNCED. */
 static bool now_synced(struct changes *c)
 {
 	if (c->synced || !c->n_watches)

@@ -6,9 +6,9 @@
  *     while ((rc = changes_next(c, ms, &change, err)) > 0)
  *             ...; change_release(&change);
  *
- * An API server that cannot be reached is asked again until it answers; what is told of
- * that once (CHANGE_LOST) and when it is over (CHANGE_FOUND). What will not get better
- * (ERR_DENIED, a kind that is not served) ends changes_next() with that error.
+ * An API server that cannot be reached is retried until it answers: CHANGE_LOST once, then
+ * CHANGE_FOUND. Permanent failures (ERR_DENIED, a kind that is not served) end
+ * changes_next() with that error.
  */
 #ifndef CLIENT_CHANGES_H
 #define CLIENT_CHANGES_H
@@ -21,7 +21,7 @@ enum change_kind {
 	CHANGE_ADDED,
 	CHANGE_MODIFIED,
 	CHANGE_DELETED, /* `obj` is as it was last */
-	CHANGE_SYNCED,  /* all informers have told what there was */
+	CHANGE_SYNCED,  /* the first lists of all informers have been delivered */
 	CHANGE_LOST,    /* `err` says why */
 	CHANGE_FOUND,
 };

@@ -1,3 +1,4 @@
+/* events.c - match events with TrainJobs by name (client/events.h). */
 #include "client/events.h"
 
 #include <string.h>

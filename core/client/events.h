@@ -2,7 +2,7 @@
  * events.h - which events are about a TrainJob: its own, and those of the JobSet, Jobs,
  * pods, PodGroup, Workload and claims that were made for it, also when they are gone.
  *
- * Whose an event is, is told by the names of objects, as the controllers make them: the
+ * The owner of an event follows from object names, as the controllers make them: the
  * job's name, or that and a dash. Of several TrainJobs that fit, the longest name has it;
  * what happened before the job was created belongs to an older one of its name.
  */

@@ -1,3 +1,4 @@
+/* follow.c - watch a TrainJob, its JobSet and pods to its end (client/follow.h). */
 #include "client/follow.h"
 
 #include <pthread.h>
@@ -29,7 +30,7 @@ struct follow {
 	const struct follow_opts *opts;
 	const struct follow_out *out;
 	struct view view;               /* what the watches have shown so far */
-	char line[1000], trouble[1000]; /* told last */
+	char line[1000], trouble[1000]; /* reported last */
 	enum pod_cause cause;
 	int64_t trouble_ms;
 	int64_t until; /* clock_ms(); 0: for ever */
@@ -184,7 +185,7 @@ static int count(void *ctx, cJSON *take_obj, struct error *err)
 	return 0;
 }
 
-/* May it be read, and does the cluster have it? Otherwise without it, which is said. */
+/* May this user read the kind, and is it served? Otherwise note that it is skipped. */
 static bool may_watch(struct follow *f, const struct kube_ref *ref, const char *labels)
 {
 	const struct kube_select select = { .label_selector = labels, .meta_only = true };

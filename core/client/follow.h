@@ -1,9 +1,8 @@
 /*
  * follow.h - watch a TrainJob of a cluster until it has ended.
  *
- * Watches, no polling; what this person may not read (JobSets, pods, logs) is left out,
- * and that is said. An API server that goes away is asked again until it answers, which
- * is told once.
+ * Watches, no polling. What this user may not read (JobSets, pods, logs) is skipped with a
+ * note. An API server that fails is retried until it answers, with one note.
  */
 #ifndef CLIENT_FOLLOW_H
 #define CLIENT_FOLLOW_H

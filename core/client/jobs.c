@@ -1,3 +1,4 @@
+/* jobs.c - get and list TrainJobs, and word what is missing (client/jobs.h). */
 #include "client/jobs.h"
 
 #include <string.h>

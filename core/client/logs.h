@@ -6,8 +6,8 @@
  * it is restarted: lines are asked for with their timestamps from the second before the
  * last one on, and those that were shown are counted off, so that none is lost or shown
  * twice, equal timestamps and lines that stand a little out of order included. What the
- * kubelet has thrown away meanwhile (a file that was rotated, a pod that is gone) cannot
- * be had.
+ * kubelet has thrown away meanwhile (a file that was rotated, a pod that is gone) is
+ * lost.
  *
  * Per container a line is held, at most LOGS_MAX_LINE bytes of it: what is longer is cut
  * there and marked. At most LOGS_MAX_OPEN are followed at once; those beyond are looked
@@ -49,7 +49,7 @@ struct logs_out {
 /*
  * 0: all there was has been shown (with `follow`: the job has ended). ERR_NOT_FOUND: no
  * such job (with the nearest name), nothing that fits `want`. ERR_DENIED, ... as of
- * kube.h; what breaks later is tried again and told as a note. ERR_STOPPED: asked to end.
+ * kube.h; later failures are retried, with a note. ERR_STOPPED: asked to end.
  */
 MUST_CHECK int logs_run(struct kube *k, const struct logs_want *want,
 			const struct logs_out *out, struct error *err);

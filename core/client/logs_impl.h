@@ -62,7 +62,7 @@ struct logs {
 	bool stale;  /* connections broke: ask for the pods again before going on */
 	bool missed; /* and there are some that are not among the sources */
 	struct error why_missed;
-	bool lost;           /* that has been told */
+	bool lost;           /* a note about it was written */
 	int64_t next_ms;     /* when the next source is due; < 0: none waits for a time */
 	int64_t over_ms;     /* since when the job is over; 0: it is not */
 	bool over_listed;    /* its pods have been asked for since */

@@ -1,3 +1,4 @@
+/* logs_lines.c - split a log into lines, each once (client/logs_lines.h). */
 #include "client/logs_lines.h"
 
 #include <ctype.h>

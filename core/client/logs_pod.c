@@ -1,3 +1,4 @@
+/* logs_pod.c - which step and rank a container is, and its runs (client/logs_pod.h). */
 #include "client/logs_pod.h"
 
 #include <limits.h>

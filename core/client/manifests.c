@@ -1,3 +1,4 @@
+/* manifests.c - build what `install` applies (client/manifests.h). */
 #include "client/manifests.h"
 
 #include <string.h>

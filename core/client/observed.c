@@ -1,3 +1,4 @@
+/* observed.c - the parts of cluster objects that `why` reads (client/observed.h). */
 #include "client/observed.h"
 
 #include <string.h>

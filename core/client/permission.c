@@ -1,3 +1,4 @@
+/* permission.c - turn a 403 into who may not do what (client/permission.h). */
 #include "client/permission.h"
 
 #include <string.h>

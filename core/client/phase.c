@@ -1,3 +1,4 @@
+/* phase.c - one line on where a job stands (client/phase.h). */
 #include "client/phase.h"
 
 #include "api/meta.h"

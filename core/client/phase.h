@@ -23,7 +23,7 @@ struct phase {
 	enum phase_kind kind;
 	const char *line; /* "pods starting: 1/4 ready" */
 	/*
-	 * What keeps it from going on, or has made it begin anew: "2 pods, first node-0
+	 * What keeps it from going on, or has restarted it: "2 pods, first node-0
 	 * (node rank 0): waits for a node: ..."; or NULL.
 	 */
 	const char *trouble;
@@ -32,7 +32,7 @@ struct phase {
 
 /*
  * Strings are in the arena. The view must have a TrainJob. `ran`: it has been seen
- * running, so that pods which end, or begin anew, do not look as at its start.
+ * running, so that pods which end or restart do not look as at its start.
  */
 struct phase phase_of(struct arena *arena, const struct view *v, bool ran);
 

@@ -1,3 +1,4 @@
+/* queue.c - activate and deactivate a job's Workload in Kueue (client/queue.h). */
 #include "client/queue.h"
 
 #include "api/meta.h"

@@ -1,3 +1,4 @@
+/* refusal.c - split a Status into errors of fields (client/refusal.h). */
 #include "client/refusal.h"
 
 #include <ctype.h>

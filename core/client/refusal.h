@@ -15,7 +15,7 @@
 
 struct refusal {
 	const char *path; /* "spec.trainer.env[1].name"; "" when it names no field */
-	const char *text; /* all that is said of it, the path in front */
+	const char *text; /* the message, with the path in front */
 };
 
 struct refusals {

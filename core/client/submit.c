@@ -125,7 +125,7 @@ static void gather(struct submission *s, const char *ns)
 	job_tell_left_out(&s->set, notes(s));
 }
 
-/* ---- what is said of it ----------------------------------------------------------- */
+/* ---- what is reported ------------------------------------------------------------- */
 
 /* "; did you mean 'a'?", where the cluster lacks the runtime; or "". */
 static const char *runtime_hint(struct arena *arena, struct submission *s,
@@ -175,7 +175,7 @@ static void tell_own(const struct submission *s, const struct doc *doc,
 	doc->source->unreported += doc->errs.more;
 }
 
-/* An unknown field is told with what was meant instead, where that is known. */
+/* For an unknown field our message has a suggestion. */
 static bool own_is_better(const struct doc *doc, const struct refusal *r)
 {
 	for (size_t i = 0; i < doc->errs.n; i++)
@@ -317,8 +317,8 @@ static int deliver(struct submission *s, struct submit_item *item, struct error 
 }
 
 /*
- * -1: all ends here. What is refused is told and counted. A first denial by webhooks
- * that cannot know the runtime says nothing.
+ * -1: give up. Refusals are reported and counted. A first denial by webhooks that do not
+ * know the runtime yet is ignored.
  */
 static int ask(struct submission *s, struct submit_item *item, enum asking asking,
 	       struct error *err)

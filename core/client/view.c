@@ -1,3 +1,4 @@
+/* view.c - questions to a loaded view of a TrainJob (client/view.h). */
 #include "client/view.h"
 
 #include <stddef.h>

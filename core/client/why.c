@@ -1,3 +1,4 @@
+/* why.c - the order of causes, and the paragraph (client/why.h). */
 #include "client/why.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * why_end.c - the job has failed, or is complete; how a failure is told.
+ * why_end.c - the job has failed, or is complete; how a failure is worded.
  */
 #include <string.h>
 
@@ -235,7 +235,7 @@ static const char *reason_of(const struct failure *f)
 					   : pod_causes[f->fact.cause].reason;
 }
 
-/* The pods are gone: what was told when they failed. */
+/* The pods are deleted: use the events of their failure. */
 static void from_events(struct why *w)
 {
 	static const char *const reasons[] = {

@@ -66,7 +66,7 @@ void why_no_runtime(struct why *w)
 		runtime_ref_is_cluster(&ref) ? "" : w->v->ns);
 }
 
-/* What it is made of is there already: only others look for it still. */
+/* Its objects exist: only other programs still need the runtime. */
 void why_runtime_gone(struct why *w)
 {
 	struct runtime_ref ref = tj_runtime_ref(w->v->trainjob);

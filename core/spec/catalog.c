@@ -1,3 +1,4 @@
+/* catalog.c - find a runtime by its name, or say which there are (spec/catalog.h). */
 #include "spec/catalog.h"
 
 #include <string.h>

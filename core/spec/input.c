@@ -1,3 +1,4 @@
+/* input.c - read documents, check them, report errors with their place (spec/input.h). */
 #include "spec/input.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * input.h - the documents that a user gives, and where in which file each stands.
  *
  * A file holds several documents, or `v1 List`s of them. Everything that is
- * wrong with them is told at once, a line each:
+ * wrong with them is reported at once, a line each:
  *
  *     kftrainer submit: job.yaml:3:5: spec.trainer.numNodes: Invalid value: ...
  */

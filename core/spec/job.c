@@ -1,3 +1,4 @@
+/* job.c - settle, resolve and build the TrainJobs of files and options (spec/job.h). */
 #include "spec/job.h"
 
 #include <stdlib.h>
@@ -95,7 +96,7 @@ static void settle_job(struct job_set *set, struct doc *doc, const struct job_op
 		meta_set_namespace(doc->obj, namespace_of(opts));
 }
 
-/* A rule that the schema has told of already is not told again. */
+/* Skip what the schema has reported for the same field. */
 static void add_news(struct field_errors *errs, const struct field_errors *more)
 {
 	size_t before = errs->n;
@@ -173,7 +174,7 @@ static void check_docs(struct job_set *set, const struct job_opts *opts,
 	}
 }
 
-/* Then the jobs against their runtimes, and all that is wrong is told: how much. */
+/* Then check jobs against their runtimes; report all errors, return how many. */
 static size_t check_jobs(struct job_set *set, const struct reporter *to)
 {
 	size_t bad = 0;

@@ -1,3 +1,4 @@
+/* refer.c - split KIND/NAME (spec/refer.h). */
 #include "spec/refer.h"
 
 #include <string.h>

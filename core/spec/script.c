@@ -1,3 +1,4 @@
+/* script.c - put Python code into the command of a TrainJob (spec/script.h). */
 #include "spec/script.h"
 
 #include <stdio.h>

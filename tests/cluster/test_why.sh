@@ -95,7 +95,7 @@ check "one who may not read TrainJobs" fails 1 "jane.*may not get trainjobs.trai
 kt create role reader --verb get,list --resource trainjobs.trainer.kubeflow.org >>"$scratch/made"
 kt create rolebinding jane --role reader --user jane >>"$scratch/made"
 check "one who may read nothing else is told what is missing" fails 0 \
-	"^bert is .* You may not .*list pods in namespace $ns.* so what follows from that is not known here" as_jane bert
+	"^bert is .* You may not .*list pods in namespace $ns.* so this answer may be incomplete" as_jane bert
 check "... and how to check" grep -q "^Check: kubectl auth can-i list pods -n $ns" "$scratch/out"
 
 # ---- the scheduler -------------------------------------------------------------------------------

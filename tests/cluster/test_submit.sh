@@ -52,7 +52,7 @@ tj one torch-distributed '  trainer:' '    numNodes: 2' >"$d/one.yaml"
 check "a TrainJob is created" says 0 '^TrainJob default/one: created$' "$d/one.yaml"
 check "... as the API server has it" of one .spec.trainer.numNodes 2
 check "... by us" of one '.metadata.managedFields[0].manager' kftrainer
-check "a second of that name is refused" says 1 'one.yaml:4:3: TrainJob default/one is there already: .*--name' "$d/one.yaml"
+check "a second of that name is refused" says 1 'one.yaml:4:3: TrainJob default/one already exists: .*--name' "$d/one.yaml"
 check "... in one line" lines err 1
 check "--name" says 0 'TrainJob default/other: created' "$d/one.yaml" --name other
 check "-n" says 0 'TrainJob kube-public/one: created' "$d/one.yaml" -n kube-public

@@ -65,7 +65,7 @@ check "get: by what -o name prints" says 0 '^two +Created ' get trainjob.trainer
 check "... and kubectl" eval 'says 0 "^one " get $(kt get trainjob one -o name) -n $ns'
 check "get: two by name" says 0 '^kind: List$' get one two -n $ns -o yaml
 check "get: never existed" says 1 "no TrainJob tow in namespace $ns; did you mean .two.\?" get tow -n $ns
-check "... in a namespace without any" says 1 'which has none' get x -n default
+check "... in a namespace without any" says 1 'which has no TrainJobs' get x -n default
 in_cluster "$kftrainer" get -w -n $ns >"$scratch/watch" 2>&1 &
 watching=$!
 check "get -w: what there is" wait_for 10 grep -q '^one ' "$scratch/watch"
@@ -111,28 +111,28 @@ check "resume" says 0 '^trainjob two resumed$' resume trainjobs/two -n $ns
 check "... wait for it" says 0 'two is' wait two --for condition=Suspended=False --timeout 600s -n $ns
 check "... its pods come" wait_for 60 pods two 2
 check "... again" says 0 '^trainjob two not suspended$' resume two -n $ns
-check "one that has ended is refused" says 1 'TrainJob one is Complete: one that has ended cannot be suspended' suspend one -n $ns
+check "one that has ended is refused" says 1 'TrainJob one is Complete: a finished job cannot be suspended' suspend one -n $ns
 check "of several the others go on" says 1 'two suspended' suspend one nobody two -n $ns
 check "... and each that does not is told" grep -q 'no TrainJob nobody' "$scratch/err"
 check "by label" says 0 '^trainjob two resumed$' resume -l team=blue -n $ns
 check "those that have ended are left out of --all" says 0 '^trainjob two suspended$' suspend --all -n $ns
-check "... one line says how many" eval 'grep -qx "2 that have ended left out" "$scratch/out" && [ "$(wc -l <"$scratch/out")" = 2 ] && [ ! -s "$scratch/err" ]'
+check "... one line says how many" eval 'grep -qx "skipped 2 finished jobs" "$scratch/out" && [ "$(wc -l <"$scratch/out")" = 2 ] && [ ! -s "$scratch/err" ]'
 check "... nothing of them is changed" eval '[ "$(kt get trainjob one once two -o "jsonpath={.items[?(@.spec.suspend==true)].metadata.name}")" = two ]'
 check "resume --all" says 0 '^trainjob two resumed$' resume --all -n $ns
-check "a label that one has that has ended" says 0 '^1 that has ended left out$' suspend -l team=red -n $ns
-check "neither names nor a label" says 2 'say which jobs' suspend -n $ns
-check "both" says 2 'one of them' suspend one --all -n $ns
+check "a label that one has that has ended" says 0 '^skipped 1 finished job$' suspend -l team=red -n $ns
+check "neither names nor a label" says 2 'no jobs given' suspend -n $ns
+check "both" says 2 'only one' suspend one --all -n $ns
 no_name() { # NAME: is none, and is not made another place of the URL
 	local verb
 	for verb in get logs events wait suspend resume delete why; do
-		says 2 'is not the name of a TrainJob' "$verb" "$1" -n $ns || return 1
+		says 2 'invalid (TrainJob name|job) ' "$verb" "$1" -n $ns || return 1
 	done
 }
 for name in '' . .. one/status ../pods/x one%2fstatus job/one trainjob/ trainjob/one/status trainjob/..; do
 	check "'$name' is not the name of a job" no_name "$name"
 done
 for name in '' .. "$ns/x"; do
-	check "'$name' is not the name of a namespace" says 2 'is not the name of a namespace' delete --all -n "$name"
+	check "'$name' is not the name of a namespace" says 2 'invalid namespace ' delete --all -n "$name"
 done
 for verb in suspend resume delete; do
 	check "$verb: an empty selector is not every job" says 2 'selector is empty' $verb -l '' -n $ns

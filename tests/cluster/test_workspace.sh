@@ -156,7 +156,7 @@ allowed() { kt create configmap probe-workspace-x && kt delete configmap probe-w
 wait_for 30 allowed
 check "the same submit again delivers the files" submit kept
 check "... and resumes it" field kept .spec.suspend false
-check "... and once more it is simply there already" says 'is there already' submit kept
+check "... and once more it is simply there already" says 'already exists' submit kept
 
 # ---- a TrainJob without its files ----------------------------------------------------------------
 hand_made() { # NAME DIGEST

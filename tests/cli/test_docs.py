@@ -18,7 +18,7 @@ MAX_LINES = 150
 NO_REASONS = set("""
 Active Bound CreateContainerConfigError Deleted DeletionByPodGC DeletionByTaintManager Deployment
 EvictionByEvictionAPI Failed FailedAttachVolume FailedCreate FailedCreatePodSandBox FailedMapVolume
-FailedMount False ImagePullBackOff Job Kueue Lease LocalQueue Pending PersistentVolumeClaim Pod PodsOfAll
+FailedMount False ImagePullBackOff Job JobSet Kueue Lease LocalQueue Pending PersistentVolumeClaim Pod PodsOfAll
 PreemptionByScheduler QuotaReserved Ready Succeeded TerminationByKubelet TrainJobResourcesCreationFailed
 True Unknown WaitForFirstConsumer""".split())
 

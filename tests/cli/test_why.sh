@@ -18,6 +18,6 @@ check "a name that is nearly right" says 1 'did you mean .fails.\?' why fials
 local_job ended true
 check "of one that is complete" says 0 '^ended completed in ' why ended
 check "a kubeconfig that is named and not there is not this machine" \
-	env KUBECONFIG="$scratch/none" bash -c '! "$1" why ended 2>"$2" && grep -q "KUBECONFIG names" "$2"' - "$kftrainer" "$scratch/said"
+	env KUBECONFIG="$scratch/none" bash -c '! "$1" why ended 2>"$2" && grep -q "no kubeconfig: " "$2"' - "$kftrainer" "$scratch/said"
 check "--local and a cluster" says 2 'cannot be combined with' why ended --local --context x
 finish

@@ -247,7 +247,7 @@ check "a suspended job is followed" wait_for 20 stands "^suspended; start it wit
 kc patch trainjob f3 --type merge -p '{"spec":{"suspend":false}}' >/dev/null
 check "... when it is resumed, too" wait_for 20 stands '^pods starting: 0/2 ready$'
 cluster stop kube-apiserver
-check "the API server goes away, which is said" wait_for 20 stands 'the API server does not answer, trying on'
+check "the API server goes away, which is said" wait_for 20 stands 'the API server does not answer, retrying'
 sleep 3
 check "... once" test "$(grep -c 'does not answer' "$scratch/err")" = 1
 cluster start kube-apiserver

@@ -14,7 +14,7 @@ serve url --root "$web"
 serve other --root "$web"
 break_it
 
-one() { fetches 0 '^1 files are there' --uri "$url/big" && same big; }
+one() { fetches 0 '^1 files complete' --uri "$url/big" && same big; }
 check "a file comes" one
 again() {
 	break_it

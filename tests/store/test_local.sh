@@ -104,7 +104,7 @@ terminal() {
 	clean
 	TERM=xterm script -qec "'$kftrainer' initialize-dataset --uri 'file://$web/big' --to '$scratch/to' --progress bar" \
 		/dev/null >"$scratch/out" </dev/null
-	grep -q '\[####.*2.9 MiB of 2.9 MiB' "$scratch/out" && grep -q '1 files are there' "$scratch/out"
+	grep -q '\[####.*2.9 MiB of 2.9 MiB' "$scratch/out" && grep -q '1 files complete' "$scratch/out"
 }
 if command -v script >/dev/null; then check "a bar on a terminal" terminal; else skip "a bar on a terminal" "no script(1)"; fi
 finish

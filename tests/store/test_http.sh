@@ -61,7 +61,7 @@ wrong_sum() {
 }
 check "a wrong digest: again, once, then an error" wrong_sum
 fragment() {
-	fetches 0 'there' --uri "$url/big#sha256=$(sha256sum <"$web/big" | cut -c1-64)" && same big &&
+	fetches 0 'files complete' --uri "$url/big#sha256=$(sha256sum <"$web/big" | cut -c1-64)" && same big &&
 		fetches 1 'checksum' --uri "$url/big#sha256=$(printf %064d 0)"
 }
 check "#sha256= is verified" fragment
@@ -147,7 +147,7 @@ check "nor into another file by a hard link" hard_link
 # ---- what a server and a network may do ----
 survives() { # FAULT...
 	break_it "$@"
-	fetches 0 there --uri "$url/SHA256SUMS" && same big && same small
+	fetches 0 'files complete' --uri "$url/SHA256SUMS" && same big && same small
 }
 check "cut in the middle, again and again" survives '/big cut=300000 8'
 check "reset in the middle" survives '/big reset=300000 3' '/small reset=100 1'
@@ -161,7 +161,7 @@ check "503 for all parts of a file at once counts once, and a pause is told" all
 retry_after() {
 	break_it '/small status=429,2 1'
 	local begin=$SECONDS
-	fetches 0 there --uri "$url/SHA256SUMS" && same small && [ $((SECONDS - begin)) -ge 1 ]
+	fetches 0 'files complete' --uri "$url/SHA256SUMS" && same small && [ $((SECONDS - begin)) -ge 1 ]
 }
 check "429: after the time it says" retry_after
 check "a flipped bit: that file again" survives '/big flip=2000000 1'
@@ -173,7 +173,7 @@ check "an answer that is shorter than it should be" survives '/big short=1000 1'
 check "a connection that drips: asked on another" survives '/big drip=2000 1'
 unsized() {
 	break_it "$@"
-	fetches 0 there --uri "$url/all.urls" && same big && same small && same empty
+	fetches 0 'files complete' --uri "$url/all.urls" && same big && same small && same empty
 }
 check "sizes nobody says before, no ranges" unsized '/* norange'
 check "sizes nobody says at all" unsized '/* chunked' '/* norange' '/* noetag'
@@ -196,16 +196,16 @@ too_long() {
 		fetches 1 "big: invalid response: .*tried 2 times" --uri "$url/big" --retries 1 || return
 		[ ! -e "$scratch/to/big" ] || return
 		break_it "/big $fault 2"
-		fetches 0 there --uri "$url/big" && same big || return
+		fetches 0 'files complete' --uri "$url/big" && same big || return
 	done
 }
 check "lengths beyond any number: not an answer, asked again" too_long
 etag() {
 	break_it '/big etag=two'
-	fetches 0 there --uri "$url/big" && same big || return
+	fetches 0 'files complete' --uri "$url/big" && same big || return
 	# the answers differ in turn: no two pieces of one version
 	break_it '/big etag=a 1' '/big etag=b 1' '/big etag=c 1' '/big etag=d 1' '/big etag=e 1' '/big etag=f'
-	fetches 0 there --uri "$url/big" && same big || fetches 1 'changing' --uri "$url/big"
+	fetches 0 'files complete' --uri "$url/big" && same big || fetches 1 'changing' --uri "$url/big"
 }
 check "a source that changes: begun anew, or an error" etag
 compressed() {
@@ -256,7 +256,7 @@ check "a loop of redirects" loop
 redirected() {
 	cp "$web/big" "$web/one"
 	break_it '/one redirect=/two' "/two redirect=$other/big 1" '/two redirect=/big'
-	ACCESS_TOKEN=secret fetches 0 'there' --uri "$url/one" && same one &&
+	ACCESS_TOKEN=secret fetches 0 'files complete' --uri "$url/one" && same one &&
 		logged '[a["auth"] for a in log if a["path"] == "/one"] == [True]' &&
 		logged 'not any(a["auth"] for a in log if a["path"] == "/big")' &&
 		rm "$web/one" && ! grep -rq secret "$scratch/out" "$scratch/err" "$scratch/to/.kftrainer"
@@ -265,7 +265,7 @@ check "redirects are followed, once a file; credentials stay with their host" re
 foreign() {
 	printf '%s\n' "$other/small" big >"$web/two.urls"
 	break_it
-	ACCESS_TOKEN=secret fetches 0 there --uri "$url/two.urls" &&
+	ACCESS_TOKEN=secret fetches 0 'files complete' --uri "$url/two.urls" &&
 		logged '{a["path"]: a["auth"] for a in log} == {"/two.urls": True, "/big": True, "/small": False}'
 }
 check "a manifest's other hosts get no credentials" foreign

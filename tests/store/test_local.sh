@@ -90,14 +90,14 @@ for _ in $(seq 100); do [ ! -s "$scratch/port" ] || break; sleep 0.05; done
 echo secret >"$scratch/token"
 posted() {
 	KUBEFLOW_TRAINER_SERVER_URL=http://127.0.0.1:$(cat "$scratch/port")/status \
-		KUBEFLOW_TRAINER_SERVER_TOKEN=$scratch/token fetches 0 there --uri "file://$web/big" || return
+		KUBEFLOW_TRAINER_SERVER_TOKEN=$scratch/token fetches 0 'files complete' --uri "file://$web/big" || return
 	grep -Eq '^/status Bearer secret \{"trainerStatus":\{"progressPercentage":100,"estimatedRemainingSeconds":0,"lastUpdatedTime":"[^"]*Z"\}\}$' \
 		"$scratch/posts" || { cat "$scratch/posts"; return 1; }
 }
 check "progress is posted to the status server" posted
 not_posted() {
 	KUBEFLOW_TRAINER_SERVER_URL=http://127.0.0.1:1/status KUBEFLOW_TRAINER_SERVER_TOKEN=$scratch/token \
-		fetches 0 'cannot be posted' --uri "file://$web/big"
+		fetches 0 'cannot report progress' --uri "file://$web/big"
 }
 check "one that is not there does no harm" not_posted
 terminal() {

@@ -154,7 +154,7 @@ def scene_away(api, folder):
     said = one.lines('"level":"(warn|error)"')
     check("while the API server is away that is one line in the log",
           None if len([line for line in said if "the API server does not respond" in line]) == 1 else "\n".join(said))
-    check("... and none for each TrainJob", [line for line in said if "j1" in line and "no answer" not in line])
+    check("... and none for each TrainJob", [line for line in said if "j1" in line and "does not respond" not in line])
     api.ctl(op="fail", n=0, status=0)
     check("... after which the work is done",
           None if until(lambda: len(api.items("jobsets")) == 20) else one.text())

@@ -154,7 +154,9 @@ r = worker.run("MARK=left; export MARK; sleep 1000 & echo started")
 is_("what a command leaves behind does not hold up its end", (r.stdout, r.returncode),
     (b"started\n", 0))
 is_("... and ends with the connection", until(lambda: not marked("left")), True)
-r = worker.run("MARK=daemon; export MARK; setsid sleep 1000 </dev/null >/dev/null 2>&1 & echo off")
+r = worker.run(f"""MARK=daemon; export MARK; ready={path("daemon")}
+setsid sh -c ": >$ready; exec sleep 1000" </dev/null >/dev/null 2>&1 &
+until test -e $ready; do sleep 0.01; done; echo off""")
 is_("a daemon stays", (r.stdout, len(marked("daemon"))), (b"off\n", 1))
 with subprocess.Popen(worker.command("sleep 1000"), stderr=subprocess.PIPE) as p:
     until(lambda: len(marked("first")) > 2)

@@ -122,7 +122,6 @@ void check_tensorflow(struct v1_job *j)
 
 void check_mpi(struct v1_job *j)
 {
-	const char *implementation = json_str(j->spec, "mpiImplementation");
 	const struct role *worker = role_find(j, "Worker");
 
 	check_one(j, "Launcher");
@@ -132,10 +131,11 @@ void check_mpi(struct v1_job *j)
 	if (!worker)
 		refuse(j, "spec.mpiReplicaSpecs.Worker", NULL,
 		       "the mpi policy requires a worker");
-	if (implementation && !str_eq(implementation, "OpenMPI"))
+	if (j->conf->upstream && !str_eq(mpi_of(j), "OpenMPI"))
 		refuse(j, "spec.mpiImplementation",
 		       json_get(j->spec, "mpiImplementation"),
-		       "the API of runtimes has OpenMPI only");
+		       "upstream's Trainer supports OpenMPI only; convert without "
+		       "--target upstream");
 	for (size_t i = 0; i < j->n_roles && j->kind->bit == MPI2; i++)
 		if (!str_eq(j->roles[i].restart, "Never") &&
 		    !str_eq(j->roles[i].restart, "OnFailure"))

@@ -47,19 +47,47 @@ static const struct {
 	{ PADDLE, false, PADDLE_MASTER },
 	{ PADDLE, true, "PADDLE_SERVER_NUM" },
 	{ PADDLE, true, "PADDLE_TRAINER_NUM" },
-	{ MPI | MPI2, false, "OMPI_MCA_orte_default_hostfile" },
-	{ MPI2, false, "OMPI_MCA_orte_keep_fqdn_hostnames" },
-	{ MPI2, false, "OMPI_MCA_orte_set_default_slots" },
-	{ MPI2, false, "OMPI_MCA_plm_rsh_args" },
+	{ MPI, false, "OMPI_MCA_orte_default_hostfile" },
 	{ MPI2, false, "K_MPI_JOB_ROLE" },
 };
+
+/* What MPI Operator sets depends on the implementation. */
+static const struct {
+	const char *implementation, *name;
+} mpi2_env[] = {
+	{ "OpenMPI", "OMPI_MCA_orte_default_hostfile" },
+	{ "OpenMPI", "OMPI_MCA_orte_keep_fqdn_hostnames" },
+	{ "OpenMPI", "OMPI_MCA_orte_set_default_slots" },
+	{ "OpenMPI", "OMPI_MCA_plm_rsh_args" },
+	{ "Intel", "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS" },
+	{ "Intel", "I_MPI_HYDRA_HOST_FILE" },
+	{ "Intel", "I_MPI_PERHOST" },
+	{ "MPICH", "HYDRA_HOST_FILE" },
+	{ "MPICH", "HYDRA_LAUNCH_EXTRA_ARGS" },
+};
+
+const char *mpi_of(const struct v1_job *j)
+{
+	const char *name = json_str(j->spec, "mpiImplementation");
+
+	return name ? name : "OpenMPI";
+}
+
+static bool is_mpi2s(const struct v1_job *j, const char *name)
+{
+	for (size_t i = 0; i < sizeof(mpi2_env) / sizeof(*mpi2_env); i++)
+		if (str_eq(mpi2_env[i].implementation, mpi_of(j)) &&
+		    str_eq(mpi2_env[i].name, name))
+			return true;
+	return false;
+}
 
 bool env_is_v1s(const struct v1_job *j, const char *name)
 {
 	for (size_t i = 0; i < sizeof(v1_env) / sizeof(*v1_env); i++)
 		if (v1_env[i].kinds & j->kind->bit && str_eq(v1_env[i].name, name))
 			return !v1_env[i].with_master || role_find(j, "Master");
-	return false;
+	return j->kind->bit == MPI2 && is_mpi2s(j, name);
 }
 
 bool env_is_policys(const struct v1_job *j, const char *name)
@@ -274,6 +302,9 @@ void env_mpi(struct v1_job *j, const struct role *role, cJSON *c)
 		container_set_env(c, "K_MPI_JOB_ROLE", launcher ? "launcher" : "worker");
 	blind = j->kind->bit == MPI2 ? !json_bool(j->spec, false, "runLauncherAsWorker")
 				     : !wants_gpu(c);
+	for (size_t i = 0; launcher && i < sizeof(mpi2_env) / sizeof(*mpi2_env); i++)
+		if (j->kind->bit == MPI2 && is_mpi2s(j, mpi2_env[i].name))
+			container_drop_env(c, mpi2_env[i].name);
 	if (!launcher || !blind)
 		return;
 	container_set_env(c, "NVIDIA_VISIBLE_DEVICES", "");

@@ -105,6 +105,7 @@ void env_jax(struct v1_job *j, const struct role *role, cJSON *container);
 void env_tensorflow(struct v1_job *j, const struct role *role, cJSON *container);
 void env_paddle(struct v1_job *j, const struct role *role, cJSON *container);
 void env_mpi(struct v1_job *j, const struct role *role, cJSON *container);
+const char *mpi_of(const struct v1_job *j); /* mpiImplementation, "OpenMPI" if absent */
 bool env_is_v1s(const struct v1_job *j,
 		const char *name); /* V1 set it, over the user's */
 bool env_is_policys(const struct v1_job *j, const char *name); /* V1 did not, V2 does */

@@ -248,8 +248,11 @@ void build_mpi(struct v1_job *j)
 	const cJSON *c;
 
 	json_put_int(j->runtime, n, "spec", "mlPolicy", "numNodes");
-	json_put_str(mpi, "OpenMPI", "mpiImplementation");
+	json_put_str(mpi, mpi_of(j), "mpiImplementation");
 	json_put_int(mpi, slots, "numProcPerNode");
+	if (!j->conf->upstream && !str_eq(mpi_of(j), "OpenMPI"))
+		json_put_str(j->runtime, "ssh", "spec", "template", "metadata",
+			     "annotations", MPI_ANNOTATION);
 	if (path)
 		json_put_str(mpi, path, "sshAuthMountPath");
 	if (as_node)

@@ -35,6 +35,12 @@
 #define NODE               "node" /* the container that trains; the job of that name in MPI */
 #define LAUNCHER           "launcher" /* the job that calls mpirun */
 
+/*
+ * On a runtime's template: how mpirun reaches the nodes, by mpi-launch and the image's
+ * "ssh" server, or by mpi-launch and mpi-worker. Absent: by ssh, as upstream does.
+ */
+#define MPI_ANNOTATION     "kftrainer.io/mpi"
+
 #define INITIALIZER_VOLUME "initializer"
 #define STORAGE_URI_ENV    "STORAGE_URI"
 

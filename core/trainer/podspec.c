@@ -319,6 +319,11 @@ void container_set_env_int(cJSON *c, const char *name, int64_t value)
 	container_set_env(c, name, text);
 }
 
+void container_drop_env(cJSON *c, const char *name)
+{
+	drop_named(json_get(c, "env"), "name", name);
+}
+
 /* As Kubernetes' typed clients write it: no two sources, no spelled-out default. */
 static cJSON *canonical_env(const cJSON *given)
 {

@@ -53,6 +53,7 @@ const char *pod_runtime_class(const cJSON *pod_spec); /* or NULL */
 void container_set_env(cJSON *container, const char *name, const char *value);
 void container_set_env_field(cJSON *container, const char *name, const char *field_path);
 void container_set_env_int(cJSON *container, const char *name, int64_t value);
+void container_drop_env(cJSON *container, const char *name);
 /* Every variable of a TrainJob's env; where both stand, valueFrom beats value. */
 void container_merge_env(cJSON *container, const cJSON *env);
 /* A resourceFieldRef says its divisor, also where it is 0: typed clients send it. */

@@ -298,8 +298,42 @@ row("MPIJob v2beta1: its fields", doc, 0, None, {
     "runtime/spec/template/spec/replicatedJobs/launcher/dependsOn": [{"name": "node", "status": "Ready"}],
     JOBSPEC % "launcher" + "/backoffLimit": 4, node + "/command": ["/usr/sbin/sshd"], node + "/args": ["-De"]})
 row("MPIJob v2beta1: AtStartup", put(job("MPIJob", "v2beta1"), "spec.launcherCreationPolicy", "AtStartup"), 0, "exact: left out: the launcher starts at once")
+# The shape of MPI Operator's examples for these two (examples/v2beta1/pi).
+MPI2_ENV = {
+    "OpenMPI": ["OMPI_MCA_orte_default_hostfile", "OMPI_MCA_orte_keep_fqdn_hostnames", "OMPI_MCA_orte_set_default_slots", "OMPI_MCA_plm_rsh_args"],
+    "Intel": ["I_MPI_HYDRA_HOST_FILE", "I_MPI_PERHOST", "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS"],
+    "MPICH": ["HYDRA_HOST_FILE", "HYDRA_LAUNCH_EXTRA_ARGS"],
+}
+
+
+def pi(flavor):
+    as_user = {"runAsUser": 1000}
+    probe = {"tcpSocket": {"port": 2222}, "initialDelaySeconds": 2}
+    template = lambda c: {"spec": {"containers": [{"image": "registry.example/mpi-pi:1", "securityContext": as_user, **c}]}}
+    return {"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "metadata": {"name": "pi"}, "spec": {
+        "slotsPerWorker": 1, "runPolicy": {"cleanPodPolicy": "Running"}, "sshAuthMountPath": "/home/mpiuser/.ssh", "mpiImplementation": flavor,
+        "mpiReplicaSpecs": {
+            "Launcher": {"replicas": 1, "template": template({"name": "mpi-launcher", "args": ["mpirun", "-n", "2", "/home/mpiuser/pi"]})},
+            "Worker": {"replicas": 2, "template": template({"name": "mpi-worker", "command": ["/usr/sbin/sshd"], "readinessProbe": probe,
+                                                            "args": ["-De", "-f", "/home/mpiuser/.sshd_config"]})}}}}
+
+
+annotation = "runtime/spec/template/metadata/annotations/kftrainer.io/mpi"
 for flavor in ("Intel", "MPICH"):
-    row("MPIJob: " + flavor, put(job("MPIJob", "v2beta1"), "spec.mpiImplementation", flavor), 2, "spec.mpiImplementation: .*OpenMPI only")
+    want = {"runtime/spec/mlPolicy": {"numNodes": 2, "mpi": {"mpiImplementation": flavor, "numProcPerNode": 1, "sshAuthMountPath": "/home/mpiuser/.ssh"}},
+            annotation: "ssh", node + "/command": ["/usr/sbin/sshd"], launcher + "/args": ["mpirun", "-n", "2", "/home/mpiuser/pi"]}
+    row("MPIJob: " + flavor, pi(flavor), 0, "cleanPodPolicy: .*exact", want)
+    code, out, err = run(pi(flavor))
+    valid = subprocess.run([KFTRAINER, "runtime", "validate", "-"], input=out.encode(), capture_output=True)
+    test(f"MPIJob: {flavor}: runtime validate", valid.returncode == 0, valid.stderr.decode() + out)
+    row("MPIJob: " + flavor + " for upstream", pi(flavor), 2, "spec.mpiImplementation: .*OpenMPI only", None, ["--target", "upstream"])
+row("MPIJob: OpenMPI for upstream", M2, 0, None, {annotation: None}, ["--target", "upstream"])
+for flavor, names in MPI2_ENV.items():
+    for name in sorted(sum(MPI2_ENV.values(), [])):
+        doc = put(put(job("MPIJob", "v2beta1"), "spec.mpiImplementation", flavor), "spec.R.Launcher.template.spec.containers.0.env", [{"name": name, "value": "x"}])
+        ours = name in names
+        row(f"MPIJob: {name} of a user of {flavor}", doc, 0, "exact: left out: V1 overwrote it" if ours else None,
+            {launcher + f"/env/{name}": None if ours else {"name": name, "value": "x"}})
 row("MPIJob v1", job("MPIJob"), 4, "apiVersion: .*approximate: workers are reached by ssh", {node + "/command": ["/usr/sbin/sshd"], node + "/args": ["-De"]})
 row("MPIJob v1: a worker's command", job("MPIJob"), 4, r"Worker.template.spec.containers\[0\]: .*lost: the command becomes /usr/sbin/sshd -De")
 doc = job("MPIJob")

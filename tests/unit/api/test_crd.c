@@ -76,7 +76,7 @@ static const struct fact {
 	{ "TrainingRuntime",
 	  "schema/properties/spec/properties/mlPolicy/properties/mpi/properties/"
 	  "mpiImplementation/enum",
-	  "[\"OpenMPI\",\"\"]" },
+	  "[\"OpenMPI\",\"Intel\",\"MPICH\",\"\"]" },
 	{ "TrainingRuntime",
 	  "schema/properties/spec/properties/podGroupPolicy/properties/coscheduling/"
 	  "properties/"

@@ -197,10 +197,14 @@ static const struct row {
 	  "properties\n"
 	  "spec.template.x: Unknown field: the fields are metadata, spec\n" },
 	{ "MPI implementation", "TrainingRuntime",
-	  TR "{mlPolicy: {mpi: {mpiImplementation: Intel}}}",
-	  "spec.mlPolicy.mpi.mpiImplementation: Unsupported value: \"Intel\": supported "
+	  TR "{mlPolicy: {mpi: {mpiImplementation: Mpich}}}",
+	  "spec.mlPolicy.mpi.mpiImplementation: Unsupported value: \"Mpich\": supported "
 	  "values: "
-	  "\"OpenMPI\", \"\"\n" },
+	  "\"OpenMPI\", \"Intel\", \"MPICH\", \"\"\n" },
+	{ "Intel MPI", "TrainingRuntime",
+	  TR "{mlPolicy: {mpi: {mpiImplementation: Intel}}}", "" },
+	{ "MPICH", "ClusterTrainingRuntime",
+	  TR "{mlPolicy: {mpi: {mpiImplementation: MPICH}}}", "" },
 	{ "empty means OpenMPI", "TrainingRuntime",
 	  TR "{mlPolicy: {mpi: {mpiImplementation: ''}}}", "" },
 	{ "two policies", "ClusterTrainingRuntime", TR "{mlPolicy: {torch: {}, jax: {}}}",

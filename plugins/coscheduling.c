@@ -5,6 +5,7 @@
  */
 #include "plugins/plugins.h"
 #include "plugins/podgroup.h"
+#include "trainer/podspec.h"
 #include "trainer/runtime.h"
 
 #define API_VERSION "scheduling.x-k8s.io/v1alpha1"
@@ -16,7 +17,10 @@ static int enforce_pod_group_policy(const struct plugin_env *env, struct info *i
 	(void)env;
 	(void)tj;
 	(void)err;
-	json_put_str(info->pod_labels, info->name, GROUP_LABEL);
+	for (size_t i = 0; i < info->n_pod_sets; i++)
+		if (info->pod_sets[i].in_gang)
+			pod_template_label(info->pod_sets[i].pod_template, GROUP_LABEL,
+					   info->name);
 	return 0;
 }
 

@@ -62,17 +62,6 @@ static void apply_trainer_env(const struct info *info, const struct pod_set *ps,
 		container_merge_env(node, tj_env(tj));
 }
 
-static void apply_pod_metadata(const struct info *info, const struct pod_set *ps)
-{
-	const cJSON *entry;
-
-	json_each(entry, info->pod_labels)
-		pod_template_label(ps->pod_template, entry->string, entry->valuestring);
-	json_each(entry, info->pod_annotations)
-		pod_template_annotate(ps->pod_template, entry->string,
-				      entry->valuestring);
-}
-
 static void apply_trainjob(struct info *info, const cJSON *tj)
 {
 	for (size_t i = 0; i < info->n_pod_sets; i++) {
@@ -86,7 +75,6 @@ static void apply_trainjob(struct info *info, const cJSON *tj)
 		if (str_eq(ps->ancestor, ANCESTOR_TRAINER))
 			apply_trainer(info, ps, tj);
 		apply_trainer_env(info, ps, tj);
-		apply_pod_metadata(info, ps);
 	}
 }
 

@@ -2,6 +2,7 @@
 #include "plugins/podgroup.h"
 
 #include "plugins/common.h"
+#include "trainer/gang.h"
 #include "trainer/trainjob.h"
 
 int podgroup_add(const struct plugin_env *env, struct info *info, const cJSON *tj,
@@ -17,7 +18,7 @@ int podgroup_add(const struct plugin_env *env, struct info *info, const cJSON *t
 		return -1;
 	if (old && !tj_suspend(tj))
 		return 0;
-	if (info_total(info, &total, &pods, err))
+	if (gang_total(info, &total, &pods, err))
 		return -1;
 	obj = add_object(group->objects, tj, ref.api_version, ref.kind, "");
 	json_put_int(obj, pods > 0 ? pods : 1, "spec", "minMember");

@@ -14,7 +14,7 @@ struct podgroup {
  * A PodGroup of the TrainJob's name, with minMember and minResources. None when
  * there is one already and the job is not suspended: then it stays as it is.
  *
- * All pods count, those of every replica too. minMember is at least 1, as its
+ * All pods of the gang count (trainer/gang.h), those of every replica too. minMember is at least 1, as its
  * CRD demands, also for a job of no pods.
  */
 MUST_CHECK int podgroup_add(const struct plugin_env *env, struct info *info,

@@ -62,7 +62,10 @@ static int enforce_pod_group_policy(const struct plugin_env *env, struct info *i
 	(void)env;
 	(void)tj;
 	(void)err;
-	json_put_str(info->pod_annotations, info->name, GROUP_ANNOTATION);
+	for (size_t i = 0; i < info->n_pod_sets; i++)
+		if (info->pod_sets[i].in_gang)
+			pod_template_annotate(info->pod_sets[i].pod_template,
+					      GROUP_ANNOTATION, info->name);
 	return 0;
 }
 

@@ -4,6 +4,7 @@
 #include "api/meta.h"
 #include "base/str.h"
 #include "trainer/api.h"
+#include "trainer/gang.h"
 #include "trainer/jobset.h"
 #include "trainer/podspec.h"
 #include "trainer/runtime.h"
@@ -111,25 +112,6 @@ const cJSON *info_resources(struct info *info, const cJSON *tj, const char *firs
 	return res;
 }
 
-int info_total(const struct info *info, struct resource_list *ret, int64_t *ret_pods,
-	       struct error *err)
-{
-	int64_t pods = 0;
-
-	for (size_t i = 0; i < info->n_pod_sets; i++) {
-		const struct pod_set *ps = &info->pod_sets[i];
-		int64_t n = pod_set_count(ps) * pod_set_replicas(ps);
-
-		pods += n;
-		if (n > INT32_MAX || pods > INT32_MAX)
-			return error_set(err, ERR_LIMIT, "more than %d pods", INT32_MAX);
-		if (pod_requests_add(ret, ps->pod_spec, n, err))
-			return error_wrap(err, "job %s", ps->name);
-	}
-	*ret_pods = pods;
-	return 0;
-}
-
 /* As upstream: every policy counts the nodes of the trainer's job, whatever its template says. */
 static int64_t first_count(const struct info *info, const struct pod_set *ps)
 {
@@ -197,8 +179,6 @@ int info_make(struct info *info, const cJSON *tj, const cJSON *runtime, struct e
 		.jobset_spec = t.jobset_spec,
 		.labels = t.labels,
 		.annotations = t.annotations,
-		.pod_labels = cJSON_CreateObject(),
-		.pod_annotations = cJSON_CreateObject(),
 		.runtime = runtime,
 		.ml_policy = runtime_ml_policy(runtime),
 		.pod_group_policy = runtime_pod_group_policy(runtime),
@@ -207,6 +187,7 @@ int info_make(struct info *info, const cJSON *tj, const cJSON *runtime, struct e
 		info_release(info);
 		return -1;
 	}
+	gang_mark(info);
 	return 0;
 }
 
@@ -216,8 +197,6 @@ void info_release(struct info *info)
 	cJSON_Delete(info->jobset_spec);
 	cJSON_Delete(info->labels);
 	cJSON_Delete(info->annotations);
-	cJSON_Delete(info->pod_labels);
-	cJSON_Delete(info->pod_annotations);
 	cJSON_Delete(info->command);
 	*info = (struct info){ 0 };
 }

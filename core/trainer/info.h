@@ -18,6 +18,7 @@ struct pod_set {
 	const char *name;
 	const char *ancestor; /* value of trainjob-ancestor-step, or NULL */
 	cJSON *rjob, *job_spec, *pod_template, *pod_spec;
+	bool in_gang; /* gang.h */
 };
 
 struct info {
@@ -26,10 +27,9 @@ struct info {
 	const char *subdomain;       /* network.subdomain, else the TrainJob's name */
 	cJSON *jobset_spec;          /* owned */
 	cJSON *labels, *annotations; /* of the JobSet; owned */
-	cJSON *pod_labels, *pod_annotations; /* of every pod; owned */
-	cJSON *command;                      /* replaces spec.trainer's; owned, or NULL */
-	bool args_used;       /* spec.trainer's args are part of `command` */
-	const cJSON *runtime; /* as it is, for its labels; NULL: none */
+	cJSON *command;              /* replaces spec.trainer's; owned, or NULL */
+	bool args_used;              /* spec.trainer's args are part of `command` */
+	const cJSON *runtime;        /* as it is, for its labels; NULL: none */
 	const cJSON *ml_policy, *pod_group_policy; /* the runtime's, or NULL */
 	struct pod_set *pod_sets;
 	size_t n_pod_sets;
@@ -78,9 +78,5 @@ const char *info_lead_host(struct info *info);
  * trainer or called "node", the job `first` before the others. May be NULL.
  */
 const cJSON *info_resources(struct info *info, const cJSON *tj, const char *first);
-
-/* What all pods ask for together, and how many they are (replicas counted). */
-MUST_CHECK int info_total(const struct info *info, struct resource_list *ret,
-			  int64_t *ret_pods, struct error *err);
 
 #endif

@@ -103,6 +103,16 @@ bool rjob_is_indexed(const cJSON *rjob)
 	return !mode || str_eq(mode, "Indexed"); /* JobSet's default */
 }
 
+const cJSON *rjob_depends_on(const cJSON *rjob)
+{
+	return json_get(rjob, "dependsOn");
+}
+
+bool depends_on_complete(const cJSON *dependency)
+{
+	return str_eq(json_str(dependency, "status"), "Complete");
+}
+
 cJSON *rjob_job_spec(cJSON *rjob)
 {
 	return json_obj(rjob, "template", "spec");

@@ -26,6 +26,8 @@ const cJSON *rjob_replicas_given(const cJSON *rjob); /* as it was written, or NU
 void rjob_set_replicas(cJSON *rjob, int64_t n);
 const char *rjob_ancestor(const cJSON *rjob); /* NULL: none */
 bool rjob_is_indexed(const cJSON *rjob);
+const cJSON *rjob_depends_on(const cJSON *rjob);   /* the list, or NULL */
+bool depends_on_complete(const cJSON *dependency); /* of one element: else Ready */
 
 /* The nodes of the Job template; made when absent. */
 cJSON *rjob_job_spec(cJSON *rjob);

@@ -46,6 +46,91 @@ static void test_all_pods_count(void **state)
 		   "{labels: {scheduling.x-k8s.io/pod-group: tj}}");
 }
 
+/* The jobs of `names` are those with the mark, and no others. */
+static void assert_marked(const cJSON *objects, const char *mark, const char *value,
+			  const char *const *names)
+{
+	const cJSON *job;
+
+	json_each(job, json_get(object(objects, "JobSet"), "spec", "replicatedJobs")) {
+		const cJSON *metadata =
+			json_get(job, "template", "spec", "template", "metadata");
+		const char *found = json_str(metadata, "labels", mark);
+
+		found = found ? found : json_str(metadata, "annotations", mark);
+		if (str_in(json_str(job, "name"), names))
+			assert_string_equal(found, value);
+		else
+			assert_null(found);
+	}
+}
+
+#define AFTER(name, role, on, status)                                                  \
+	"{name: " name ", dependsOn: [{name: " on ", status: " status "}], template: " \
+	"{" role " spec: {template: {spec: {" ASKS(name, "{cpu: 1}") "}}}}}"
+#define FIRST(name) RJOB(name, "", ASKS(name, "{cpu: 1}"))
+
+/* Upstream counts all jobs, also those that never run at the same time. */
+static void test_steps(void **state)
+{
+	static const struct {
+		const char *what, *jobs;
+		int64_t members;
+		const char *names[4];
+	} rows[] = {
+		{ "one before",
+		  FIRST("i") ", " AFTER("node", TRAINS, "i", "Complete"),
+		  3,
+		  { "node" } },
+		{ "one after",
+		  RJOB("node", TRAINS,
+		       ASKS("node", "{cpu: 1}")) ", " AFTER("e", "", "node", "Complete"),
+		  3,
+		  { "node" } },
+		{ "beside the trainer",
+		  FIRST("i") ", " AFTER("b", "", "i", "Complete") ", " AFTER(
+			  "node", TRAINS, "i", "Complete"),
+		  4,
+		  { "b", "node" } },
+		{ "through another",
+		  FIRST("i") ", " AFTER("c", "", "i", "Complete") ", " AFTER(
+			  "node", TRAINS, "c", "Ready"),
+		  3,
+		  { "node" } },
+		{ "Ready alone changes nothing",
+		  FIRST("i") ", " AFTER("node", TRAINS, "i", "Ready"),
+		  4,
+		  { "i", "node" } },
+		{ "no trainer",
+		  FIRST("i") ", " AFTER("e", "", "i", "Complete"),
+		  2,
+		  { "i", "e" } },
+		{ "a job that does not exist",
+		  FIRST("i") ", " AFTER("node", TRAINS, "x", "Complete"),
+		  4,
+		  { "i", "node" } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_arena struct arena a = { 0 };
+		const char *co = arena_printf(&a, GANG(COSCHEDULING, "%s"), rows[i].jobs);
+		const char *vo =
+			arena_printf(&a, GANG("volcano: {}", "%s"), rows[i].jobs);
+		cleanup_json cJSON *one = build("{trainer: {numNodes: 3}}", co);
+		cleanup_json cJSON *two = build("{trainer: {numNodes: 3}}", vo);
+		const char *cpu = arena_printf(&a, "%lld", (long long)rows[i].members);
+
+		print_message("%s\n", rows[i].what);
+		assert_int_equal(json_int(group(one), -1, "minMember"), rows[i].members);
+		assert_int_equal(json_int(group(two), -1, "minMember"), rows[i].members);
+		assert_string_equal(json_str(group(one), "minResources", "cpu"), cpu);
+		assert_string_equal(json_str(group(two), "minResources", "cpu"), cpu);
+		assert_marked(one, "scheduling.x-k8s.io/pod-group", "tj", rows[i].names);
+		assert_marked(two, "scheduling.k8s.io/group-name", "tj", rows[i].names);
+	}
+}
+
 /* Upstream ignores replicas. */
 static void test_replicas_count(void **state)
 {
@@ -210,6 +295,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_all_pods_count),
+		cmocka_unit_test(test_steps),
 		cmocka_unit_test(test_replicas_count),
 		cmocka_unit_test(test_a_role_has_one_replica),
 		cmocka_unit_test(test_limits_are_requests),

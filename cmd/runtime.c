@@ -357,8 +357,13 @@ static const struct cmd cmd_validate = {
 };
 
 static const struct cmd *const sub[] = {
-	&cmd_get_runtime, &cmd_list, &cmd_render, &cmd_runtime_unpack_workspace,
-	&cmd_validate,    NULL,
+	&cmd_runtime_carry,
+	&cmd_get_runtime,
+	&cmd_list,
+	&cmd_render,
+	&cmd_runtime_unpack_workspace,
+	&cmd_validate,
+	NULL,
 };
 
 const struct cmd cmd_runtime = {

@@ -10,13 +10,12 @@
 #include "plugins/common.h"
 #include "plugins/plugins.h"
 #include "trainer/api.h"
+#include "trainer/carry.h"
 #include "trainer/jobset.h"
 #include "trainer/podspec.h"
 #include "trainer/runtime.h"
 #include "trainer/trainjob.h"
 #include "trainer/workspace_spec.h"
-
-#define OUR_IMAGE "kftrainer:" VERSION /* where nobody says what it is called */
 
 static void validate(const struct plugin_env *env, struct info *info, const cJSON *old,
 		     const cJSON *tj, struct field_errors *errs)
@@ -57,8 +56,7 @@ static cJSON *archive_volume(struct info *info, const struct workspace *w)
 static void add_unpacker(const struct plugin_env *env, struct info *info, cJSON *pod_spec,
 			 const cJSON *node, const struct workspace *w)
 {
-	cJSON *c =
-		container_new(WORKSPACE_CONTAINER, env->image ? env->image : OUR_IMAGE);
+	cJSON *c = container_new(WORKSPACE_CONTAINER, carry_image(env));
 	cJSON *args = workspace_unpack_args(w);
 
 	container_set_args(c, args);

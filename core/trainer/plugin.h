@@ -51,8 +51,9 @@ struct plugin_env {
 	int (*get)(void *ctx, const struct object_ref *ref, const cJSON **ret,
 		   struct error *err);
 	void *ctx;
-	const char *image;  /* ours, for init containers; NULL: "kftrainer:<version>" */
-	bool status_server; /* the feature gate TrainJobStatus */
+	const char *image; /* ours, for init containers; NULL: "kftrainer:<version>" */
+	const char *cluster_domain;    /* of Services; NULL: "cluster.local" */
+	bool status_server;            /* the feature gate TrainJobStatus */
 	const char *status_server_url; /* "https://<service>.<ns>.svc:<port>" */
 	const char *status_server_ca;  /* PEM, for <tj>-tls-config */
 };

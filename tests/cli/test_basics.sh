@@ -25,6 +25,7 @@ unlisted() { # COMMAND ARGUMENT...: what is run by pods alone is in no list, but
 	[ "$status" = 0 ] && ! grep -q -e "$1" "$scratch/out" && says 0 "^usage: kftrainer ${*:2}${2:+ }$1" "${@:2}" "$1" --help
 }
 check "help: 'runtime unpack-workspace' is not listed" unlisted unpack-workspace runtime
+check "help: 'runtime carry' is not listed" unlisted carry runtime
 for command in cache-serve mpi-launch mpi-worker; do
 	check "help: '$command' is not listed" unlisted $command
 done
@@ -74,4 +75,32 @@ check "all descriptors closed" bash -c '"$1" version <&- >&- 2>&-; [ $? = 1 ]' -
 
 no_escapes() { run "$@"; ! grep -q $'\033' "$scratch/out" "$scratch/err"; }
 check "no colours into a file" no_escapes runtime list
+
+# ---- runtime carry: the program for other containers -------------------------------------------
+carried() { # DIR: the program and its links, which run from there
+	cmp "$1/kftrainer" "$kftrainer" && [ "$(stat -c %a "$1/kftrainer")" = 755 ] &&
+		[ "$(readlink "$1/mpi-launch") $(readlink "$1/mpi-worker")" = "kftrainer kftrainer" ] &&
+		[ "$(ls -A "$1" | tr '\n' ' ')" = "kftrainer mpi-launch mpi-worker " ] &&
+		"$1/mpi-launch" --help | grep -q '^usage: .*mpi-launch' && "$1/mpi-worker" --help | grep -q '^usage: .*mpi-worker'
+}
+carry() { run runtime carry --to "$1" && [ "$status" = 0 ] && carried "$1" || dump; }
+check "carry: to a new directory" carry "$scratch/carry/bin"
+check "carry: again, over what is there" carry "$scratch/carry/bin"
+over_others() {
+	rm "$scratch/carry/bin/mpi-launch" && echo old >"$scratch/carry/bin/mpi-launch" && ln -sf /nowhere "$scratch/carry/bin/mpi-worker" &&
+		carry "$scratch/carry/bin"
+}
+check "carry: files of those names are replaced" over_others
+in_use() { # the copy runs while it is replaced
+	"$scratch/carry/bin/kftrainer" runtime carry --to "$scratch/carry/bin" >/dev/null && carried "$scratch/carry/bin"
+}
+check "carry: by the copy itself" in_use
+check "carry: for other users" bash -c 'umask 077; "$1" runtime carry --to "$2" >/dev/null && [ "$(stat -c %a "$2/kftrainer")" = 755 ]' - "$kftrainer" "$scratch/carry/masked"
+check "carry: no directory" refuses '--to is required' runtime carry
+check "carry: an argument" refuses "unexpected argument 'x'" runtime carry --to "$scratch/carry" x
+echo file >"$scratch/carry/file"
+check "carry: to a file" says 1 'carry/file: Not a directory' runtime carry --to "$scratch/carry/file"
+mkdir "$scratch/carry/blocked" && mkdir -p "$scratch/carry/blocked/mpi-launch/full"
+check "carry: a directory where a link belongs" says 1 'blocked/mpi-launch: ' runtime carry --to "$scratch/carry/blocked"
+check "carry: ... and no temporary file is left" bash -c '! ls -A "$1" | grep -v "^\(kftrainer\|mpi-launch\)$"' - "$scratch/carry/blocked"
 finish

@@ -17,6 +17,7 @@
 
 #define LEFT_TO_RUNTIME "the shared runtime decides"
 #define SERVERS_OWN     "left out: a server sets it"
+#define V1_IGNORED      "left out: V1 ignored it, too"
 #define T               "spec.R.*.template"
 
 struct field {
@@ -270,6 +271,8 @@ static const struct row rows[] = {
 	{ ALL, "spec.R.*.replicas", GRADE_EXACT, NULL, NULL, NULL },
 	{ ALL, "spec.R.*.restartPolicy", GRADE_EXACT, NULL, judge_restart,
 	  LEFT_TO_RUNTIME },
+	{ ALL, T ".apiVersion", GRADE_EXACT, V1_IGNORED, NULL, NULL },
+	{ ALL, T ".kind", GRADE_EXACT, V1_IGNORED, NULL, NULL },
 	{ ALL, T ".spec.restartPolicy", GRADE_EXACT, NULL, judge_template_restart, NULL },
 	{ ALL, T ".spec.hostname", GRADE_LOST, "JobSet names the pods", NULL, NULL },
 	{ ALL, T ".spec.subdomain", GRADE_LOST, "JobSet names the service", NULL, NULL },
@@ -323,8 +326,7 @@ static const struct row rows[] = {
 	{ PYTORCH, "spec.elasticPolicy.rdzvConf", GRADE_EXACT, NULL, NULL, NULL },
 	{ PYTORCH, "spec.elasticPolicy.standalone", GRADE_EXACT, NULL, NULL, NULL },
 	{ PYTORCH, "spec.elasticPolicy.metrics", GRADE_EXACT, NULL, NULL, NULL },
-	{ PADDLE, "spec.elasticPolicy", GRADE_EXACT, "left out: V1 ignored it, too", NULL,
-	  NULL },
+	{ PADDLE, "spec.elasticPolicy", GRADE_EXACT, V1_IGNORED, NULL, NULL },
 	{ TENSORFLOW, "spec.successPolicy", GRADE_EXACT, NULL, NULL, LEFT_TO_RUNTIME },
 	{ TENSORFLOW, "spec.enableDynamicWorker", GRADE_EXACT, NULL, judge_dynamic,
 	  LEFT_TO_RUNTIME },

@@ -119,6 +119,8 @@ cJSON *role_template(struct v1_job *j, const struct role *role)
 	drop_nulls(ret);
 	rename_container(spec, role->container);
 	json_put_str(pod_container(spec, role->container), NODE, "name");
+	json_del(ret, JSON_PATH("apiVersion"));
+	json_del(ret, JSON_PATH("kind"));
 	/* JobSet says both. */
 	json_del(spec, JSON_PATH("hostname"));
 	json_del(spec, JSON_PATH("subdomain"));

@@ -197,6 +197,9 @@ row("restartPolicy ExitCode", both("restartPolicy", "ExitCode"), 0, None,
 row("restartPolicy that differs", pt("spec.R.Worker.restartPolicy", "Never"), 3,
     "Worker.restartPolicy: \"Never\": approximate: all pods get the Master's: OnFailure")
 row("restartPolicy of the template", both("template.spec.restartPolicy", "Always"), 0, "exact: left out: V1 overwrote it with the replica's")
+row("a template written like a Pod", pt("spec.R.Worker.template.apiVersion", "v1"), 0,
+    "Worker.template.apiVersion: \"v1\": exact: left out: V1 ignored it", {"runtime/spec/template/spec/replicatedJobs/node/template/spec/template/apiVersion": None})
+row("... its kind", both("template.kind", "Pod"), 0, "template.kind: \"Pod\": exact: left out: V1 ignored it")
 row("hostname", both("template.spec.hostname", "h"), 4, "hostname: \"h\": lost: JobSet names the pods", {POD % "node" + "/hostname": None})
 row("subdomain", both("template.spec.subdomain", "h"), 4, "lost: JobSet names the service", {POD % "node" + "/subdomain": None})
 row("a V1 address in an argument", both("template.spec.containers.0.args", ["--master=j-master-0:1", "j-worker-1", "j-worker-10"]), 3,

@@ -76,6 +76,16 @@ void meta_set_generate_name(cJSON *obj, const char *prefix)
 	json_put_str(obj, prefix, "metadata", "generateName");
 }
 
+const cJSON *meta_labels(const cJSON *obj)
+{
+	return json_get(obj, "metadata", "labels");
+}
+
+const cJSON *meta_annotations(const cJSON *obj)
+{
+	return json_get(obj, "metadata", "annotations");
+}
+
 const char *meta_label(const cJSON *obj, const char *key)
 {
 	return json_str(obj, "metadata", "labels", key);

@@ -154,6 +154,20 @@ const char *pod_priority_class(const cJSON *pod_spec)
 	return name && *name ? name : NULL;
 }
 
+const char *pod_spec_scheduler(const cJSON *pod_spec)
+{
+	return json_str(pod_spec, "schedulerName");
+}
+
+void pod_spec_copy_placement(cJSON *to, const cJSON *pod_spec)
+{
+	static const char *const keys[] = { "nodeSelector", "tolerations", "affinity",
+					    "topologySpreadConstraints" };
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+		json_put(to, json_dup(json_get(pod_spec, keys[i])), keys[i]);
+}
+
 void pod_set_volume(cJSON *pod_spec, cJSON *take_volume)
 {
 	json_upsert(json_list(pod_spec, "volumes"), "name", take_volume);

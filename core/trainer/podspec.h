@@ -23,6 +23,9 @@ const cJSON *pod_init_containers_const(const cJSON *pod_spec);
 cJSON *pod_containers(cJSON *pod_spec);      /* the list, or NULL */
 cJSON *pod_init_containers(cJSON *pod_spec); /* the list, made when absent */
 const char *pod_priority_class(const cJSON *pod_spec);
+const char *pod_spec_scheduler(const cJSON *pod_spec); /* or NULL */
+/* nodeSelector, tolerations, affinity, topologySpreadConstraints: where it may run. */
+void pod_spec_copy_placement(cJSON *to, const cJSON *pod_spec);
 const char *element_name(const cJSON *element); /* its "name" */
 
 void pod_set_volume(cJSON *pod_spec, cJSON *take_volume);

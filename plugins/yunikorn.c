@@ -1,0 +1,106 @@
+/*
+ * yunikorn.c - labels and task groups for YuniKorn.
+ *
+ * Ours; upstream has nothing like it. Follows yunikorn-k8shim 1.8 (pkg/common/constants,
+ * pkg/cache/utils.go): an application is a TrainJob; its task groups are reserved
+ * together, by placeholder pods that have to fit where the pods do.
+ */
+#include <stdlib.h>
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "plugins/plugins.h"
+#include "trainer/api.h"
+#include "trainer/podspec.h"
+#include "trainer/runtime.h"
+
+#define SCHEDULER  "yunikorn"
+#define PREFIX     "yunikorn.apache.org/"
+#define APP_ID     PREFIX "app-id"
+#define GROUP_NAME PREFIX "task-group-name"
+#define GROUPS     PREFIX "task-groups"
+
+static const char *const queue_labels[] = { PREFIX "queue", "queue" };
+
+static bool is_yunikorns(const struct pod_set *ps)
+{
+	return str_eq(pod_spec_scheduler(ps->pod_spec), SCHEDULER);
+}
+
+static bool has_groups(const struct pod_set *ps)
+{
+	return meta_annotation(ps->pod_template, GROUP_NAME) ||
+	       meta_annotation(ps->pod_template, GROUPS);
+}
+
+/* Of the trainer's pods, which a launcher that is a node starts too. */
+static bool in_a_group(const struct info *info, const struct pod_set *ps)
+{
+	bool trains = str_eq(ps->ancestor, ANCESTOR_TRAINER) ||
+		      (mpi_launcher_is_node(policy_mpi(info->ml_policy)) &&
+		       str_eq(ps->name, NODE));
+
+	return trains && is_yunikorns(ps) && pod_set_count(ps) > 0;
+}
+
+static int add_group(cJSON *groups, const struct pod_set *ps, struct error *err)
+{
+	cleanup_resource_list struct resource_list one = { 0 };
+	cJSON *group;
+
+	if (pod_requests_add(&one, ps->pod_spec, 1, err))
+		return error_wrap(err, "job %s", ps->name);
+	group = cJSON_CreateObject();
+	json_put_str(group, ps->name, "name");
+	json_put_int(group, pod_set_count(ps) * pod_set_replicas(ps), "minMember");
+	json_put(group, resource_list_json(&one), "minResource");
+	pod_spec_copy_placement(group, ps->pod_spec);
+	cJSON_AddItemToArray(groups, group);
+	return 0;
+}
+
+static void add_labels(const struct pod_set *ps, const cJSON *tj)
+{
+	if (meta_uid(tj) && !meta_label(ps->pod_template, APP_ID))
+		pod_template_label(ps->pod_template, APP_ID, meta_uid(tj));
+	for (size_t i = 0; i < sizeof(queue_labels) / sizeof(*queue_labels); i++)
+		if (meta_label(tj, queue_labels[i]))
+			pod_template_label(ps->pod_template, queue_labels[i],
+					   meta_label(tj, queue_labels[i]));
+}
+
+/* The last edit: requests are complete. */
+static int pre_build_sync(const struct plugin_env *env, struct info *info,
+			  const cJSON *tj, struct error *err)
+{
+	cleanup_json cJSON *groups = cJSON_CreateArray();
+	cleanup_free char *text = NULL;
+	bool theirs = false;
+
+	(void)env;
+	for (size_t i = 0; i < info->n_pod_sets; i++) {
+		const struct pod_set *ps = &info->pod_sets[i];
+
+		if (is_yunikorns(ps))
+			add_labels(ps, tj);
+		theirs |= has_groups(ps);
+		if (in_a_group(info, ps) && add_group(groups, ps, err))
+			return -1;
+	}
+	text = json_text(groups);
+	for (size_t i = 0; !theirs && i < info->n_pod_sets; i++) {
+		const struct pod_set *ps = &info->pod_sets[i];
+
+		if (!in_a_group(info, ps))
+			continue;
+		pod_template_annotate(ps->pod_template, GROUP_NAME, ps->name);
+		pod_template_annotate(ps->pod_template, GROUPS, text);
+	}
+	return 0;
+}
+
+const struct plugin plugin_yunikorn = {
+	.name = "YuniKorn",
+	.edit[PRE_BUILD_SYNC] = pre_build_sync,
+};

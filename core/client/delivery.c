@@ -60,6 +60,7 @@ static int put_map(struct kube *k, const struct workspace_cargo *cargo, const cJ
 		workspace_configmap(tj, cargo->digest, cargo->data, cargo->len);
 	const struct kube_write how = { .manager = FIELD_MANAGER,
 					.meta_only = true,
+					.exists_ok = true,
 					.dry_run = dry_run };
 	struct error why = { 0 };
 

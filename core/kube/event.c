@@ -291,12 +291,13 @@ static const char *new_name(struct arena *arena, const struct outgoing *l)
 static int create(struct event_recorder *r, const struct outgoing *l, const char *name,
 		  struct error *err)
 {
+	const struct kube_write how = { .exists_ok = true };
 	char text[TIME_TEXT_SIZE];
 
 	meta_set_name(l->doc, name);
 	json_put_str(l->doc, time_text(l->first, text), "firstTimestamp");
 	put_changes(l->doc, json_str(l->doc, "message"), l->last, l->count);
-	return kube_create(r->conf.kube, l->doc, &kube_plain, NULL, err);
+	return kube_create(r->conf.kube, l->doc, &how, NULL, err);
 }
 
 static int deliver(struct event_recorder *r, const struct outgoing *l, char **ret_name,

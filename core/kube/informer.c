@@ -340,7 +340,7 @@ static int64_t wait_for_kind(struct informer *inf)
 }
 
 /* List at once after a first 410; after a second one, or another error, with a delay. */
-static int64_t begin_anew(struct informer *inf, const struct error *err)
+static int64_t relist_delay(struct informer *inf, const struct error *err)
 {
 	bool again = inf->expired || err->code != 410;
 
@@ -364,12 +364,14 @@ static int64_t step(struct informer *inf)
 	good = listing ? rc == 0 : inf->heard || clock_ms() - start >= SHORT_MS;
 	if (!listing && good)
 		inf->expired = false;
+	if (inf->heard)
+		inf->delay_ms = 0;
 	if (rc == 0)
 		return good ? 0 : next_delay(inf);
 	if (stopping(inf))
 		return 0;
 	if (err.kind == ERR_EXPIRED)
-		return begin_anew(inf, &err);
+		return relist_delay(inf, &err);
 	if (is_unserved(inf, &err))
 		return wait_for_kind(inf);
 	on_problem(inf, &err);

@@ -5,7 +5,7 @@
  * The store has what the server last said, in its order; a deleted object leaves the
  * store, at the latest with the list that follows an interrupted watch (410 Gone, an
  * ERROR event, a lost connection). Failures are retried after 0.8 s doubling to 30 s, with
- * jitter, and after 0.8 s again once a minute passed without one.
+ * jitter, and after 0.8 s again once a watch had events or a minute passed without one.
  *
  * An object is stored as compact JSON of what keep() leaves of it. Readers get a copy.
  */

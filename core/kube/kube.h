@@ -69,11 +69,12 @@ struct kube_write {
 	bool force, dry_run;
 	bool meta_only;       /* the answer as PartialObjectMetadata: cheaper */
 	bool strict;          /* refuse what the API server would drop, or read twice */
+	bool exists_ok;       /* ERR_EXISTS is handled: a create may be repeated */
 	cJSON **ret_warnings; /* array of strings; or NULL */
 	cJSON **ret_refusal;  /* of a refused call: its metav1.Status; or NULL */
 };
 extern const struct kube_write kube_plain; /* { 0 } */
-/* ret may be NULL in each. */
+/* ret may be NULL in each. A create is sent once, unless how->exists_ok. */
 MUST_CHECK int kube_create(struct kube *k, const cJSON *obj, const struct kube_write *how,
 			   cJSON **ret, struct error *err);
 MUST_CHECK int kube_update(struct kube *k, const cJSON *obj, const struct kube_write *how,
@@ -81,7 +82,6 @@ MUST_CHECK int kube_update(struct kube *k, const cJSON *obj, const struct kube_w
 /* Server-side apply, which needs how->manager. */
 MUST_CHECK int kube_apply(struct kube *k, const cJSON *obj, const struct kube_write *how,
 			  cJSON **ret, struct error *err);
-/* RFC 7386 merge patch. */
 MUST_CHECK int kube_merge_patch(struct kube *k, const struct kube_ref *ref,
 				const cJSON *patch, const struct kube_write *how,
 				cJSON **ret, struct error *err);

@@ -62,6 +62,7 @@ struct kube_request {
 	const char *accept, *content_type;
 	const char *body;   /* or NULL */
 	bool again;         /* doing it twice does no harm */
+	bool once;          /* doing it twice does harm */
 	bool open_ended;    /* a watch, a log: not counted by the limiter */
 	int64_t timeout_ms; /* 0: the client's; with open_ended: none */
 	const bool *cancel;

@@ -107,7 +107,8 @@ static int write_object(struct kube *k, const struct writing *w, cJSON **ret,
 		.content_type = m->content_type,
 		.body = body,
 		.accept = w->how->meta_only ? AS_METADATA : NULL,
-		.again = m->again,
+		.again = m->again || w->how->exists_ok,
+		.once = m == &create && !w->how->exists_ok && !w->how->dry_run,
 		.ret_refusal = w->how->ret_refusal,
 	};
 

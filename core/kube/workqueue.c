@@ -421,6 +421,11 @@ void workqueue_add_after(struct workqueue *q, const char *key, int64_t ms)
 
 void workqueue_retry(struct workqueue *q, const char *key)
 {
+	workqueue_retry_within(q, key, RETRY_MOST_MS);
+}
+
+void workqueue_retry_within(struct workqueue *q, const char *key, int64_t most_ms)
+{
 	struct item *it;
 	int64_t ms;
 
@@ -430,7 +435,7 @@ void workqueue_retry(struct workqueue *q, const char *key)
 		ms = it->failures >= RETRY_MOST_DOUBLED
 			     ? RETRY_MOST_MS
 			     : (int64_t)RETRY_FIRST_MS << it->failures++;
-		add_after(q, key, ms < RETRY_MOST_MS ? ms : RETRY_MOST_MS);
+		add_after(q, key, ms < most_ms ? ms : most_ms);
 	}
 	pthread_mutex_unlock(&q->lock);
 }

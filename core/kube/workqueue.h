@@ -31,6 +31,8 @@ void workqueue_add_with(struct workqueue *q, const char *key,
 void workqueue_add(struct workqueue *q, const char *key); /* WORKQUEUE_NORMAL */
 void workqueue_add_after(struct workqueue *q, const char *key, int64_t ms);
 void workqueue_retry(struct workqueue *q, const char *key);
+/* After at most that long: of a failure that is not the key's. */
+void workqueue_retry_within(struct workqueue *q, const char *key, int64_t most_ms);
 void workqueue_forget(struct workqueue *q, const char *key);
 
 /*

@@ -110,16 +110,24 @@ static int on_runtime(struct controller *c, const char *key, int64_t *ret_after_
 	return runtime ? reconcile_runtime(c->work->reconciler, runtime, err) : 0;
 }
 
-static void log_failure(const struct controller *c, const char *key,
-			const struct error *err)
+/* Once the API server responds again, no key waits much longer. */
+enum { OUTAGE_RETRY_MS = 30 * 1000 };
+
+/* Logs it, and adds the key again. */
+static void retry(const struct controller *c, const char *key, const struct error *err)
 {
+	if (outage_logged(err)) {
+		workqueue_retry_within(c->queue, key, OUTAGE_RETRY_MS);
+		return;
+	}
 	/* A concurrent write: the next attempt sees it. */
 	if (err->kind == ERR_CONFLICT)
 		log_info("reconciling again", LOG_STR("controller", c->name),
 			 LOG_STR("key", key), LOG_ERR(err));
-	else if (!outage_logged(err))
+	else if (err->kind != ERR_STOPPED)
 		log_error("reconciling failed", LOG_STR("controller", c->name),
 			  LOG_STR("key", key), LOG_ERR(err));
+	workqueue_retry(c->queue, key);
 }
 
 static const char *settle(struct controller *c, const char *key, int failed,
@@ -127,9 +135,7 @@ static const char *settle(struct controller *c, const char *key, int failed,
 {
 	if (failed) {
 		metrics_add(c->work->conf.metrics, &reconcile_errors, 1, c->name);
-		if (err->kind != ERR_STOPPED)
-			log_failure(c, key, err);
-		workqueue_retry(c->queue, key);
+		retry(c, key, err);
 		return "error";
 	}
 	workqueue_forget(c->queue, key);

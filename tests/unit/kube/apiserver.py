@@ -258,7 +258,7 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         with lock:
             lock.wait_for(lambda: not state['hold'])
-            generation, marks = state['generation'], state['bookmark']
+            generation, marks = state['generation'], state['marked']
             error, state['error'] = state['error'], 0
             if error:
                 self.chunk('ERROR', {'kind': 'Status', 'code': error, 'message': 'because'})

@@ -311,6 +311,33 @@ static void test_a_watch_that_ends_with_an_error_lists_again(void **state)
 	end(&t);
 }
 
+/* After a long outage, the next failure is retried as quickly as a first one. */
+static void test_a_watch_that_works_resets_the_delay(void **state)
+{
+	enum { FAILURES = 7, MOST_MS = 30 * 1000 };
+	struct told t = { 0 };
+	int64_t start;
+
+	(void)state;
+	apiserver_start(&t.server);
+	create(&t, "x", 1);
+	apiserver_do(&t.server, "{'op':'fail','n':7,'status':500}");
+	begin(&t, NULL, false);
+	for (int i = 1; i <= FAILURES; i++) {
+		EVENTUALLY(errors(&t) == i);
+		informer_poke(t.inf);
+	}
+	sync_up(&t);
+	change(&t, "x", 2);
+	EVENTUALLY(has_told(&t, "M a/x was 1 is 2\n"));
+	start = clock_ms();
+	apiserver_do(&t.server, "{'op':'error','code':500}");
+	apiserver_do(&t.server, "{'op':'cut'}");
+	EVENTUALLY(apiserver_seen(&t.server, "GET configmaps") == FAILURES + 2);
+	assert_true(clock_ms() - start < MOST_MS);
+	end(&t);
+}
+
 /* A bookmark moves the place: after a compaction up to there, no list is needed. */
 static void test_bookmarks(void **state)
 {
@@ -407,6 +434,7 @@ int main(void)
 		cmocka_unit_test(test_comes_back),
 		cmocka_unit_test(test_a_list_that_begins_again_keeps_no_ghosts),
 		cmocka_unit_test(test_a_watch_that_ends_with_an_error_lists_again),
+		cmocka_unit_test(test_a_watch_that_works_resets_the_delay),
 		cmocka_unit_test(test_bookmarks),
 		cmocka_unit_test(test_errors_are_told_and_survived),
 		cmocka_unit_test(test_a_kind_that_is_not_served),

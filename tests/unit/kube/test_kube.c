@@ -414,6 +414,15 @@ static void test_broken_connections(void **state)
 	assert_int_equal(kube_create(k, obj, &how, NULL, &err), -1);
 	assert_int_equal(err.kind, ERR_IO);
 	assert_int_equal(scripted_count(&server), 1);
+	for (int ok = 0; ok < 2; ok++) { /* on a kept one, too, unless it is harmless */
+		how.exists_ok = ok;
+		scripted_script(&server, "[{'body':'{}'},{'raw':''},{'body':'{}'}]");
+		assert_int_equal(kube_apply(k, obj, &how, NULL, &err), 0);
+		assert_int_equal(kube_create(k, obj, &how, NULL, &err), ok ? 0 : -1);
+		assert_int_equal(scripted_count(&server), 2 + ok);
+	}
+	kube_free(k);
+	k = plain_kube();
 	scripted_script(&server, "[{'raw':''},{'raw':''},{'body':'{}'}]");
 	assert_int_equal(kube_delete(k, &pod, NULL, NULL, &err), -1);
 	assert_int_equal(scripted_count(&server), 2);

@@ -279,10 +279,13 @@ static void test_retries_back_off(void **state)
 	}
 	workqueue_forget(q, "a");
 	workqueue_retry(q, "a"); /* 5 ms again, and not 320 */
-	workqueue_add_after(q, "z", 200);
+	workqueue_add_after(q, "z", 60 * 1000);
 	assert_string_equal(workqueue_get(q), "a");
 	for (int i = 0; i < 100; i++) /* no further than 1000 s, and nothing overflows */
 		workqueue_retry(q, "b");
+	workqueue_done(q, workqueue_get(q));
+	workqueue_retry_within(q, "b", 20); /* and not 1000 s */
+	assert_string_equal(workqueue_get(q), "b");
 	workqueue_forget(q, "not there");
 	workqueue_free(q);
 }

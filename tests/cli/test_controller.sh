@@ -46,17 +46,32 @@ check "settings without a kind" refuses 'kind: Required value' controller --conf
 
 # ---- no API server: nothing listens where the kubeconfig points ----------------------------------
 
-read -r health webhook metrics closed < <(python3 -c '
+hold() { # FILE [LISTEN]: binds a port until $holder ends; its number is in the file
+	python3 -c '
+import socket, sys, time
+s = socket.socket(); s.bind(("127.0.0.1", 0)); sys.argv[1:] and s.listen()
+print(s.getsockname()[1], flush=True); time.sleep(600)' "${@:2}" >"$1" &
+	holder=$!
+	until [ -s "$1" ]; do kill -0 "$holder" || return 1; sleep 0.05; done
+}
+put_settings() { # WEBHOOK METRICS HEALTH: ports
+	settings <<-END
+		webhook: {host: 127.0.0.1, port: $1}
+		metrics: {bindAddress: "127.0.0.1:$2", secureServing: false}
+		health: {healthProbeBindAddress: "127.0.0.1:$3", livenessEndpointName: alive}
+		leaderElection: {leaderElect: true}
+	END
+}
+choose_ports() { # free ones, as far as anybody knows: see begin
+	read -r webhook metrics health < <(python3 -c '
 import socket
-s = [socket.socket() for _ in range(4)]
+s = [socket.socket() for _ in range(3)]
 for x in s: x.bind(("127.0.0.1", 0))
 print(*(x.getsockname()[1] for x in s))')
-settings <<END
-webhook: {host: 127.0.0.1, port: $webhook}
-metrics: {bindAddress: "127.0.0.1:$metrics", secureServing: false}
-health: {healthProbeBindAddress: "127.0.0.1:$health", livenessEndpointName: alive}
-leaderElection: {leaderElect: true}
-END
+	put_settings "$webhook" "$metrics" "$health"
+}
+hold "$scratch/closed"
+closed=$(cat "$scratch/closed") closer=$holder
 cat >"$scratch/kubeconfig" <<END
 apiVersion: v1
 kind: Config
@@ -68,6 +83,20 @@ END
 start() {
 	"$kftrainer" controller --config "$config" --kubeconfig "$scratch/kubeconfig" "$@" >"$scratch/log" 2>&1 &
 	pid=$!
+}
+alive() { answers "http://127.0.0.1:$health/alive" '^200 ok'; }
+begin() { # starts, with other ports as long as another program has taken one of them
+	choose_ports
+	start "$@"
+	until alive 2>/dev/null; do
+		if kill -0 "$pid" 2>/dev/null; then
+			sleep 0.05
+			continue
+		fi
+		grep -q 'in use' "$scratch/log" || { cat "$scratch/log"; return 1; }
+		choose_ports
+		start "$@"
+	done
 }
 get() { python3 -c '
 import sys, urllib.request, urllib.error
@@ -91,8 +120,7 @@ ends() { # STATUS SIGNAL
 	[ "$status" = "$1" ] || { cat "$scratch/log"; echo "status $status"; return 1; }
 }
 
-start
-check "alive without an API server, at the path of the settings" await answers "http://127.0.0.1:$health/alive" '^200 ok'
+check "alive without an API server, at the path of the settings" begin
 check "... each check on its own" answers "http://127.0.0.1:$health/alive/healthz" '^200 ok'
 check "... not ready" answers "http://127.0.0.1:$health/readyz" '^500 .*readyz failed'
 check "... unless that is left out" answers "http://127.0.0.1:$health/readyz?exclude=readyz&verbose" '^200 '
@@ -105,19 +133,14 @@ check "SIGTERM: ends with 0" ends 0 TERM
 check "... every line is JSON" python3 -c 'import json, sys; [json.loads(l) for l in open(sys.argv[1])]' "$scratch/log"
 check "... no token in it" eval '! grep -q secret-of-the-test "$scratch/log"'
 
-start --zap-devel
+begin --zap-devel
 check "--zap-devel: plain lines" await grep -Eq '^20.*Z INFO starting version=' "$scratch/log"
 check "SIGINT: ends with 0" ends 0 INT
 
-python3 -c '
-import socket, sys, time
-s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-s.bind(("127.0.0.1", int(sys.argv[1]))); s.listen(); print("on", flush=True); time.sleep(600)' "$webhook" >"$scratch/taken" &
-holder=$!
-pid=$holder
-await grep -q on "$scratch/taken"
+hold "$scratch/taken" listen
+put_settings "$(cat "$scratch/taken")" 0 0
 start
 taken() { wait "$pid"; [ $? = 1 ] && grep -Eq '"level":"error".*webhook server.*in use' "$scratch/log" || { cat "$scratch/log"; return 1; }; }
 check "a port that is taken: ends with 1, and says which" taken
-kill "$holder"
+kill "$holder" "$closer"
 finish

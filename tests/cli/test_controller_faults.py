@@ -74,6 +74,17 @@ class Controller:
 
     def __init__(self, api, folder, settings="", options=()):
         config, kubeconfig, self.log = (os.path.join(folder, name) for name in ("config", "kubeconfig", "log"))
+        self.start(config, kubeconfig, api, settings, options)
+        while until(self.ended_or_answers) and self.process.poll() is not None and "in use" in self.text():
+            self.start(config, kubeconfig, api, settings, options)  # another program has taken a port
+
+    def ended_or_answers(self):
+        try:
+            return self.process.poll() is not None or self.probe("/healthz")
+        except OSError:
+            return False
+
+    def start(self, config, kubeconfig, api, settings, options):
         self.health, self.webhook = free_port(), free_port()
         with open(config, "w", encoding="utf-8") as file:
             file.write("apiVersion: config.trainer.kubeflow.org/v1alpha1\nkind: Configuration\n"

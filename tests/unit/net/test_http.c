@@ -514,8 +514,8 @@ static void test_broken_answers(void **state)
 	http_client_free(client);
 }
 
-/* A port of loopback where nobody listens. */
-static int free_port(void)
+/* A port of loopback where nobody listens, and nobody can, until *ret_fd is closed. */
+static int bound_port(int *ret_fd)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET,
 				  .sin_addr = { htonl(INADDR_LOOPBACK) } };
@@ -524,7 +524,7 @@ static int free_port(void)
 
 	assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
 	assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &len), 0);
-	close(fd);
+	*ret_fd = fd;
 	return ntohs(at.sin_port);
 }
 
@@ -535,7 +535,7 @@ static void test_no_way_there(void **state)
 	struct http_request req = { .method = "GET", .timeout_ms = 30000 };
 	struct http_response resp = { 0 };
 	struct error err = { 0 };
-	int port = free_port();
+	int fd, port = bound_port(&fd);
 
 	(void)state;
 	req.url = arena_printf(&a, "http://127.0.0.1:%d/", port);
@@ -554,6 +554,7 @@ static void test_no_way_there(void **state)
 	assert_int_equal(http_do(client, &req, &resp, &err), -1);
 	assert_null(strstr(err.msg, "secret"));
 	http_client_free(client);
+	close(fd);
 }
 
 struct many {

@@ -15,7 +15,7 @@ top=$work/kftrainer-$version
 mkdir -p "$cache" "$top/vendor/sources"
 states=$(flock "$cache.lock" vendor/fetch.sh "$cache")
 if grep ' unpinned$' <<<"$states" >&2; then
-	echo "vendor: these are not the revisions of vendor/lock; write the lock anew first" >&2
+	echo "vendor: these are not the revisions of vendor/lock; update it first" >&2
 	exit 1
 fi
 awk '!/^#/ { print $3 }' vendor/lock | sort | while read -r file; do

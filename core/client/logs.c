@@ -400,7 +400,7 @@ static void tell_waiting(struct logs *l, int64_t now)
 /* ---- rounds --------------------------------------------------------------------------------------------- */
 
 /* false: there may be pods that are not among the sources. */
-static bool list_anew(struct logs *l, struct error *err)
+static bool relist(struct logs *l, struct error *err)
 {
 	l->missed = false;
 	if (list_pods(l, err))
@@ -415,7 +415,7 @@ static bool refresh(struct logs *l, int64_t now)
 {
 	struct error err = { 0 };
 
-	l->stale = !list_anew(l, &err);
+	l->stale = !relist(l, &err);
 	if (!l->stale)
 		return true;
 	if (err.kind == ERR_DENIED)
@@ -468,7 +468,7 @@ static void list_last(struct logs *l)
 	struct error err = { 0 };
 	int64_t now = clock_ms();
 
-	l->over_listed = list_anew(l, &err);
+	l->over_listed = relist(l, &err);
 	if (l->over_listed) {
 		l->unlisted_ms = 0;
 	} else if (!l->unlisted_ms) {
@@ -621,7 +621,7 @@ static int read_once(struct logs *l, struct error *err)
 	return l->out->on_pause(l->out->ctx, err);
 }
 
-/* The run before may be that of a pod which was made anew. */
+/* The run before may be that of a pod that was replaced. */
 static void choose_previous(struct logs *l)
 {
 	for (struct source *s = l->sources; s; s = s->next) {

@@ -222,7 +222,7 @@ static int take_field(struct call *c, const char *data, size_t len)
 	return 0;
 }
 
-/* A 100 Continue has a head, too: each status line begins anew. */
+/* A 100 Continue has a head, too: each status line starts over. */
 static void on_status(struct call *c)
 {
 	long status = 0;

@@ -243,7 +243,7 @@ static bool is_complete(const struct file *file)
 	       (!file->verify || file->hashed == file->o.size);
 }
 
-/* Begin anew, if that has not been tried. Returns false when there is no more of it. */
+/* Restarts the file, unless that has been tried. False: it has failed. */
 static bool may_restart(struct fetch *f, struct file *file, const char *why)
 {
 	struct error err = { 0 };

@@ -336,8 +336,8 @@ static const char *title(struct s3_bucket *b, struct arena *arena, const char *k
 }
 
 /* A signature expires within minutes, and a pause before a retry may be longer. */
-static int sign_anew(void *ctx, struct arena *arena, struct http_request *http,
-		     struct error *err)
+static int sign_again(void *ctx, struct arena *arena, struct http_request *http,
+		      struct error *err)
 {
 	struct exchange *h = ctx;
 	struct store_call call = { 0 };
@@ -372,7 +372,7 @@ static int ask_once(struct s3_bucket *b, const struct s3_request *req, struct ex
 					   .ctx = h };
 	const struct http_retry_call q = { .what = title(b, &arena, req->key),
 					   .req = &http,
-					   .prepare = sign_anew,
+					   .prepare = sign_again,
 					   .is_done = req->is_done ? is_done : NULL,
 					   .ctx = h };
 

@@ -312,7 +312,7 @@ def row_many(scratch):
     one.kill(signal.SIGTERM)
     start(one)
     time.sleep(20)
-    line("  started anew", f"{rss(one.pid):.1f} MB", "")
+    line("  restarted", f"{rss(one.pid):.1f} MB", "")
     one.kill(signal.SIGTERM)
 
 

@@ -430,7 +430,7 @@ class Watcher(threading.Thread):
             now = meta["uid"], digest(obj.get("data"))
             was = self.seen.setdefault((meta["name"], of, "data" in obj), now)
             if was != now and of in alive:
-                self.problems.append(f"{meta['name']} of {of} was made anew: {was}, {now}")
+                self.problems.append(f"{meta['name']} of {of} was recreated: {was}, {now}")
         self.looks += 1
 
     def run(self):
@@ -568,7 +568,7 @@ def judge(tap, jobs, watcher, seconds=120):
     tap.check(f"they are like {len(twins)} that nothing disturbed",
               until(seconds, lambda: as_undisturbed(World(a), jobs, twins)))
     tap.check("nothing is left of those that are gone", until(seconds, lambda: World(a).orphans()))
-    tap.check("no Secret and no JobSet was made anew", watcher.stop())
+    tap.check("no Secret and no JobSet was recreated", watcher.stop())
     again = [f"Secret {name} was written {n} times" for name, n in writes_of("secrets", NS).items() if n != 1]
     secrets = [s for s in a.items("Secret", NS) if owner(s)]
     tap.check(f"none of the {len(secrets)} Secrets was written twice", again or ([] if secrets else ["there are none"]))

@@ -177,7 +177,7 @@ handed_back() { # nothing of ours that would keep upstream's image from running
 		[ "$(of deployment $name '.spec.template.spec.containers[0].args[0]')" = --config=/controller_manager_config.yaml ] &&
 		[ -z "$(of deployment $name '.spec.template.spec.containers[0].command')" ]
 }
-made_anew() { [ "$(of deployment $name .metadata.uid)" != "$uid" ] && [ "$(of deployment $name .spec.replicas)" = 2 ]; }
+recreated() { [ "$(of deployment $name .metadata.uid)" != "$uid" ] && [ "$(of deployment $name .spec.replicas)" = 2 ]; }
 
 change_config() {
 	kc patch configmap kubeflow-trainer-config -n "$ns" --type merge \
@@ -280,7 +280,7 @@ check "a Deployment with another selector" deployment 'app.kubernetes.io/instanc
 uid=$(of deployment $name .metadata.uid)
 check "... is deleted" installs --controller
 check "... which is said" says 'deleted: its pod selector is different and cannot be changed'
-check "... and made anew" made_anew
+check "... and recreated" recreated
 kc label service $name -n "$ns" --overwrite app.kubernetes.io/managed-by=Helm >/dev/null
 kc annotate service $name -n "$ns" meta.helm.sh/release-name=rel >/dev/null
 kc label clusterrole kubeflow-trainer-view --overwrite app.kubernetes.io/part-of=other >/dev/null

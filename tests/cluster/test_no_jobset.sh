@@ -43,7 +43,7 @@ for which in validatingwebhookconfiguration/validator.trainer.kubeflow.org mutat
 	kc delete "$kind" "$name" >/dev/null
 	trainer_install >"$scratch/install" 2>&1
 	at=$(date +%s%N)
-	check "$kind: made anew, it gets its bundle" wait_for 60 mended "$kind" "$name"
+	check "$kind: once recreated, it gets its bundle" wait_for 60 mended "$kind" "$name"
 	since
 done
 check "the webhooks answer" wait_for 60 controller_ready

@@ -98,7 +98,7 @@ e2e_tell() {
 
 # ---- jobs ----------------------------------------------------------------------------------------
 
-# Of runtimes sh and torch a pod that ends with an error ends the job, of retry it is made anew.
+# Of runtimes sh and torch a pod that ends with an error ends the job, of retry it is replaced.
 # Pods leave a lost node after 2 seconds, not 5 minutes.
 runtimes() {
 	runtime sh 0

@@ -68,8 +68,8 @@ begins paused
 runtime=again check "one that fails, and is started again" train again "$(runtime=again sh 1 "if [ -e /v/1 ]; then $(count 101 150 0.05); $until_go; $(count 151 200 0.05); else touch /v/1; $(count 1 100 0.05); exit 1; fi")"
 begins again --step node
 until_told='until [ -e /tmp/end ]; do sleep 0.2; done; exit $(cat /tmp/end)'
-runtime=retry check "one whose pod is made anew" train anew "$(runtime=retry sh 1 "$(count 1 50 0.05); $until_told")"
-begins anew
+runtime=retry check "one whose pod is replaced" train replaced "$(runtime=retry sh 1 "$(count 1 50 0.05); $until_told")"
+begins replaced
 check "a job that goes on while the API server does not" train long "$(sh 2 "$(count 1 1500 0.2)")"
 begins long
 check "the lines of two nodes, and the end with the job" ends two
@@ -103,16 +103,16 @@ check "... all of them" whole paused '' 1 20
 leave() { # STATUS POD: it runs, and ends so
 	wait_for 60 k exec "$2" -- sh -c "[ -e /tmp/end ] || { echo $1 >/tmp/end.new; mv /tmp/end.new /tmp/end; }"
 }
-first=$(pods anew)
+first=$(pods replaced)
 check "a pod ends with an error" leave 1 "$first"
-another() { pods anew | tr ' ' '\n' | grep -vx "$first"; }
+another() { pods replaced | tr ' ' '\n' | grep -vx "$first"; }
 check "... another takes its place" wait_for 60 another
 check "... which ends well" leave 0 "$(another)"
-check "pods made anew: to the end" ends anew
-anew() { # each of the two counts to 50
-	diff "$scratch/anew.out" <(for i in $(seq 50) $(seq 50); do echo "line $i"; done) >"$scratch/diff" || { head -n 5 "$scratch/diff"; return 1; }
+check "replaced pods: to the end" ends replaced
+each_run() { # each of the two counts to 50
+	diff "$scratch/replaced.out" <(for i in $(seq 50) $(seq 50); do echo "line $i"; done) >"$scratch/diff" || { head -n 5 "$scratch/diff"; return 1; }
 }
-check "... each run's lines, once" anew
+check "... each run's lines, once" each_run
 check "over the API server's end: to the job's end" ends long
 check "... each line of the first, once" whole long '\[node-0\] ' 1 1500
 check "... and of the second" whole long '\[node-1\] ' 1 1500

@@ -18,7 +18,7 @@ on() { # NAME I
 		-o 'jsonpath={.items[*].metadata.name}'
 }
 
-check "a job runs, whose pods may be made anew" train moves "$(runtime=retry sh 2 "$until_go")"
+check "a job runs, whose pods may be replaced" train moves "$(runtime=retry sh 2 "$until_go")"
 check "... on both nodes" run moves 2
 check "and one that fails with its first pod" train fails "$(sh 2 "$until_go")"
 check "... on both nodes" run fails 2
@@ -30,7 +30,7 @@ failed=$(on fails "$lost")
 check "one node is without power" node "$lost" poweroff
 check "... which the cluster sees" node_is "$lost" Unknown
 both_left() { [ "$(on moves "$left" | wc -w)" = 2 ] || { k get pods -o wide; return 1; }; }
-check "the pod is made anew on the other node" wait_for 120 both_left
+check "the pod is recreated on the other node" wait_for 120 both_left
 why="node-. \\(node rank .\\): disrupted: DeletionByTaintManager on n$lost"
 check "... which is told on the TrainJob" tells moves "^PodDisrupted $moved, $why"
 check "... here, too" tells fails "^PodDisrupted $failed, $why"

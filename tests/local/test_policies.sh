@@ -1,5 +1,5 @@
 #!/bin/bash
-# What ends a job, what starts it anew, and with which exit code: the policies of JobSets, Jobs and pods.
+# What ends a job, what restarts it, and with which exit code: the policies of JobSets, Jobs and pods.
 # shellcheck disable=SC1091,SC2016,SC2154 # what is for other shells; jobs.sh
 . "$(dirname "$0")/jobs.sh"
 

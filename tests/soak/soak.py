@@ -55,7 +55,7 @@ def scene_many(tap, scratch):
     tap.true("each has a JobSet", bench.count("JobSet", NS) == JOBS)
     one.kill(signal.SIGTERM)
     tap.true("asked to end, it ends well", one.process.returncode == 0)
-    note(f"started anew: reconciling after {bench.start(one):.0f} ms")
+    note(f"restarted: reconciling after {bench.start(one):.0f} ms")
     time.sleep(60)
     note(f"RSS then {bench.rss(one.pid):.1f} MB")
     one.kill(signal.SIGTERM)

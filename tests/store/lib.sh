@@ -21,7 +21,7 @@ serve() {
 	declare -g "$name=http://127.0.0.1:$(cat "$ready")"
 }
 
-break_it() { # LINE...: the faults from now on, and a log that begins anew
+break_it() { # LINE...: the faults from now on, and an empty log
 	printf '%s\n' "$@" >"$faults.new"
 	mv "$faults.new" "$faults"
 	: >"$log"

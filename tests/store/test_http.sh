@@ -207,7 +207,7 @@ etag() {
 	break_it '/big etag=a 1' '/big etag=b 1' '/big etag=c 1' '/big etag=d 1' '/big etag=e 1' '/big etag=f'
 	fetches 0 'files complete' --uri "$url/big" && same big || fetches 1 'changing' --uri "$url/big"
 }
-check "a source that changes: begun anew, or an error" etag
+check "a source that changes: a restart, or an error" etag
 compressed() {
 	break_it '/small gzip'
 	fetches 1 'small: .*Content-Encoding' --uri "$url/small" --retries 1

@@ -650,7 +650,7 @@ for _ in range(600):  # the proxy takes its note behind the answer
     if len(dates) == 2:
         break
     time.sleep(0.1)
-check("an upload that is asked again is signed anew", problem or ("" if len(dates) == len(set(dates)) == 2 else dates))
+check("a retried upload is signed again", problem or ("" if len(dates) == len(set(dates)) == 2 else dates))
 for name, env in (("versitygw", BENV),):
     broken.records.clear()
     faults("/buck/lost/x.safetensors lost=uploadId")

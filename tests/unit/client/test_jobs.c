@@ -6,7 +6,7 @@
 
 enum { N = 501 }; /* two pages */
 
-/* A list whose pages expire is read anew: each job is shown once. */
+/* A list whose pages expire is read again: each job is shown once. */
 static void test_a_list_that_begins_again_shows_each_job_once(void **state)
 {
 	const struct kube_write plain = { 0 };

@@ -1,5 +1,5 @@
 /*
- * A refusal of the API server, taken apart and said anew.
+ * A refusal of the API server, parsed and worded for users.
  */
 #include <setjmp.h>
 #include <stdarg.h>

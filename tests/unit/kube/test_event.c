@@ -249,7 +249,7 @@ static void on_drop(void *ctx, const struct error *err)
 	pthread_mutex_unlock(&d->lock);
 }
 
-/* A refusal is final; of the others the event is tried again. Expired ones are made anew. */
+/* A refusal is final; of the others the event is tried again. Expired ones are recreated. */
 static void test_failures(void **state)
 {
 	static const struct event e = { .reason = "A", .message = "one" };

@@ -275,7 +275,7 @@ static void test_overcome(void **state)
 	report_free(r);
 }
 
-static void test_jobset_restart_begins_anew(void **state)
+static void test_a_restart_of_the_jobset_starts_over(void **state)
 {
 	cleanup_json cJSON *jobset = parse(JOBSET);
 	struct report *r = report_new(jobset, 0);
@@ -334,7 +334,7 @@ int main(void)
 		cmocka_unit_test(test_victims),
 		cmocka_unit_test(test_restarts),
 		cmocka_unit_test(test_overcome),
-		cmocka_unit_test(test_jobset_restart_begins_anew),
+		cmocka_unit_test(test_a_restart_of_the_jobset_starts_over),
 		cmocka_unit_test(test_prefix),
 		cmocka_unit_test(test_many_failures_stay_bounded),
 	};

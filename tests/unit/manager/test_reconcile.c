@@ -531,9 +531,9 @@ static bool snapshot_has(struct place p, const char *text)
 }
 
 /* What was read for another TrainJob does not count for one that is not new. */
-static void test_a_snapshot_taken_anew(void **state)
+static void test_a_snapshot_taken_again(void **state)
 {
-	struct place p = { *state, "anew" };
+	struct place p = { *state, "retaken" };
 	cleanup_json cJSON *other = yaml(TRAINJOB("", ", suspend: true"));
 	struct error err = { 0 };
 
@@ -865,7 +865,7 @@ int main(void)
 		cmocka_unit_test(test_a_changed_label_of_a_suspended_jobset_is_restored),
 		cmocka_unit_test(test_a_status_that_somebody_changed_is_mended),
 		cmocka_unit_test(test_progress_does_not_hold_up_the_end),
-		cmocka_unit_test(test_a_snapshot_taken_anew),
+		cmocka_unit_test(test_a_snapshot_taken_again),
 		cmocka_unit_test(test_what_is_not_ours),
 		cmocka_unit_test(test_a_snapshot_that_is_there),
 		cmocka_unit_test(test_left_alone),

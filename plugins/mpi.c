@@ -2,8 +2,11 @@
  * mpi.c - mpirun finds the nodes in a host file and reaches them over ssh.
  *
  * Follows upstream's plugins/mpi, keyed as there on the jobs called "node" and
- * "launcher". Intel MPI and MPICH follow the MPI Operator (v2beta1) and Trainer's
- * proposal for them; the CRD does not admit them yet.
+ * "launcher". Intel MPI and MPICH, which upstream does not have, follow the MPI Operator
+ * (v2beta1).
+ *
+ * Ours: MPI_ANNOTATION puts mpi-launch in the place of ssh, and mpi-worker, if it says so,
+ * in the place of the nodes' sshd. Without it all objects are as upstream has them.
  */
 #include <inttypes.h>
 
@@ -12,6 +15,7 @@
 #include "plugins/common.h"
 #include "plugins/plugins.h"
 #include "trainer/api.h"
+#include "trainer/carry.h"
 #include "trainer/jobset.h"
 #include "trainer/podspec.h"
 #include "trainer/runtime.h"
@@ -25,54 +29,92 @@
 #define HOSTFILE_DIR    "/etc/mpi"
 #define SSH_ARGS        "-o ConnectionAttempts=10"
 
-/* A ConfigMap holds no more. */
-enum { HOSTFILE_MAX = 1024 * 1024 };
-
-/* What mpirun reads from its environment. A variable without a value: the slots. */
-struct mpi_flavor {
-	const char *name;
-	struct {
-		const char *name, *value;
-	} env[5];
-	const char *const *reserved; /* sorted names of env */
-	const char *separator;       /* of host and slots, on a line of the host file */
+enum {
+	HOSTFILE_MAX = 1024 * 1024, /* a ConfigMap holds no more */
+	WORKER_PORT = 2222,
+	PROBE_SECONDS = 2, /* soon ready: the launcher may depend on it */
 };
 
-static const char *const reserved_open_mpi[] = {
+#define AGENT          CARRY_PATH "/mpi-launch"
+#define WORKER         CARRY_PATH "/mpi-worker"
+#define WAIT_CONTAINER "mpi-wait"
+#define WAIT_TIMEOUT   "10m"
+#define KEY_FILE       "id_rsa"
+#define KEY_ENV        "KFTRAINER_MPI_KEY"
+#define PORT_ENV       "KFTRAINER_MPI_PORT"
+
+/* A variable that mpirun reads, where its agent is ssh, ours, or either. */
+enum agent { SSH = 1, OURS = 2, EITHER = SSH | OURS };
+struct mpi_env {
+	enum agent agent;
+	const char *name, *value; /* value NULL: the slots */
+};
+
+/*
+ * Open MPI 4 (OMPI_) and 5 (PRTE_): in 5, mpirun translates none of the old names, and
+ * what it passes on to the nodes must not contain '='. Its keep_fqdn_hostnames is false:
+ * else it takes the launcher's own name for that of another host.
+ */
+static const struct mpi_env open_mpi[] = {
+	{ EITHER, "OMPI_MCA_orte_default_hostfile", HOSTFILE_DIR "/" HOSTFILE },
+	{ EITHER, "OMPI_MCA_orte_keep_fqdn_hostnames", "true" },
+	{ EITHER, "OMPI_MCA_orte_set_default_slots", NULL },
+	{ SSH, "OMPI_MCA_plm_rsh_args", SSH_ARGS },
+	{ OURS, "OMPI_MCA_plm_rsh_agent", AGENT },
+	{ OURS, "PRTE_MCA_prte_default_hostfile", HOSTFILE_DIR "/" HOSTFILE },
+	{ OURS, "PRTE_MCA_prte_keep_fqdn_hostnames", "false" },
+	{ OURS, "PRTE_MCA_prte_set_default_slots", NULL },
+	{ OURS, "PRTE_MCA_plm_ssh_agent", AGENT },
+	{ 0 },
+};
+/* It ignores the slots of a host file. */
+static const struct mpi_env intel[] = {
+	{ EITHER, "I_MPI_HYDRA_HOST_FILE", HOSTFILE_DIR "/" HOSTFILE },
+	{ EITHER, "I_MPI_PERHOST", NULL },
+	{ SSH, "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS", SSH_ARGS },
+	{ OURS, "I_MPI_HYDRA_BOOTSTRAP", "rsh" },
+	{ OURS, "I_MPI_HYDRA_BOOTSTRAP_EXEC", AGENT },
+	{ 0 },
+};
+/* As rsh it does not slow itself down for sshd's MaxStartups. */
+static const struct mpi_env mpich[] = {
+	{ EITHER, "HYDRA_HOST_FILE", HOSTFILE_DIR "/" HOSTFILE },
+	{ SSH, "HYDRA_LAUNCHER_EXTRA_ARGS", SSH_ARGS },
+	{ OURS, "HYDRA_LAUNCHER", "rsh" },
+	{ OURS, "HYDRA_LAUNCHER_EXEC", AGENT },
+	{ 0 },
+};
+
+/* Those that upstream refuses in a TrainJob, and replaces in a runtime; sorted. */
+static const char *const reserved[] = {
 	"OMPI_MCA_orte_default_hostfile",
 	"OMPI_MCA_orte_keep_fqdn_hostnames",
 	"OMPI_MCA_orte_set_default_slots",
 	"OMPI_MCA_plm_rsh_args",
 	NULL,
 };
-static const char *const reserved_intel[] = {
-	"I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS",
-	"I_MPI_HYDRA_HOST_FILE",
-	"I_MPI_PERHOST",
-	NULL,
+
+struct mpi_flavor {
+	const char *name;
+	const struct mpi_env *env;
+	const char *const *reserved; /* NULL: none */
+	const char *separator;       /* of host and slots, on a line of the host file */
+	bool calls_back;             /* nodes connect to the launcher's short name */
 };
-static const char *const reserved_mpich[] = { "HYDRA_HOST_FILE",
-					      "HYDRA_LAUNCHER_EXTRA_ARGS", NULL };
 
 static const struct mpi_flavor flavors[] = {
-	{ "OpenMPI",
-	  { { "OMPI_MCA_orte_default_hostfile", HOSTFILE_DIR "/" HOSTFILE },
-	    { "OMPI_MCA_orte_keep_fqdn_hostnames", "true" },
-	    { "OMPI_MCA_orte_set_default_slots", NULL },
-	    { "OMPI_MCA_plm_rsh_args", SSH_ARGS } },
-	  reserved_open_mpi,
-	  " slots=" },
-	{ "Intel",
-	  { { "I_MPI_HYDRA_HOST_FILE", HOSTFILE_DIR "/" HOSTFILE },
-	    { "I_MPI_PERHOST", NULL },
-	    { "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS", SSH_ARGS } },
-	  reserved_intel,
-	  ":" },
-	{ "MPICH",
-	  { { "HYDRA_HOST_FILE", HOSTFILE_DIR "/" HOSTFILE },
-	    { "HYDRA_LAUNCHER_EXTRA_ARGS", SSH_ARGS } },
-	  reserved_mpich,
-	  ":" },
+	{ "OpenMPI", open_mpi, reserved, " slots=", false },
+	{ "Intel", intel, NULL, ":", true },
+	{ "MPICH", mpich, NULL, ":", true },
+};
+
+/* What is done to a TrainJob, and how. */
+struct plan {
+	const struct plugin_env *env;
+	struct info *info;
+	const cJSON *tj, *mpi;
+	const struct mpi_flavor *flavor;
+	enum mpi_transport transport;
 };
 
 /* NULL: unknown name. */
@@ -84,28 +126,31 @@ static const struct mpi_flavor *flavor_of(const cJSON *mpi)
 	return NULL;
 }
 
-static int find_flavor(const struct mpi_flavor **ret, const cJSON *mpi, struct error *err)
+static int make_plan(struct plan *ret, const struct plugin_env *env, struct info *info,
+		     const cJSON *tj, struct error *err)
 {
-	*ret = flavor_of(mpi);
-	if (*ret)
-		return 0;
-	return error_set(err, ERR_INVALID,
-			 "spec.mlPolicy.mpi.mpiImplementation: \"%s\" is not one of "
-			 "OpenMPI, Intel, MPICH",
-			 mpi_implementation(mpi));
+	const cJSON *mpi = policy_mpi(info->ml_policy);
+
+	*ret = (struct plan){ env, info, tj, mpi, flavor_of(mpi), MPI_UPSTREAM };
+	if (!ret->flavor)
+		return error_set(err, ERR_INVALID,
+				 "spec.mlPolicy.mpi.mpiImplementation: \"%s\" is not one "
+				 "of OpenMPI, Intel, MPICH",
+				 mpi_implementation(mpi));
+	return mpi_transport(&ret->transport, info->annotations, err);
 }
 
 /* Processes on a node: the job's; else the runtime's, where 1 means the GPUs there are. */
-static int64_t slots(struct info *info, const cJSON *tj)
+static int64_t slots(const struct plan *p)
 {
-	int64_t n = tj_num_proc_per_node(tj), gpus;
+	int64_t n = tj_num_proc_per_node(p->tj), gpus;
 
 	if (n != ABSENT)
 		return n;
-	n = mpi_num_proc_per_node(policy_mpi(info->ml_policy));
+	n = mpi_num_proc_per_node(p->mpi);
 	if (n != 1)
 		return n;
-	gpus = resources_gpus(info_resources(info, tj, NODE));
+	gpus = resources_gpus(info_resources(p->info, p->tj, NODE));
 	return gpus > 1 ? gpus : 1;
 }
 
@@ -134,7 +179,7 @@ static void validate(const struct plugin_env *env, struct info *info, const cJSO
 			tj_trainer_member(tj, "numNodes"),
 			"must be 1: the runtime runs its launcher as a node, but does "
 			"not have both a job \"launcher\" and a job \"node\"");
-	if (flavor)
+	if (flavor && flavor->reserved)
 		refuse_reserved_env(tj, flavor->reserved, "MPI", errs);
 }
 
@@ -173,7 +218,7 @@ static cJSON *ssh_volume(struct info *info)
 	json_put_str(volume, object_name(info, SSH_SUFFIX), "secret", "secretName");
 	json_put_int(volume, 0400, "secret", "defaultMode");
 	items = json_list(volume, "secret", "items");
-	cJSON_AddItemToArray(items, volume_item("ssh-privatekey", "id_rsa", 0640));
+	cJSON_AddItemToArray(items, volume_item("ssh-privatekey", KEY_FILE, 0640));
 	cJSON_AddItemToArray(items, volume_item("ssh-publickey", "id_rsa.pub", 0644));
 	cJSON_AddItemToArray(items,
 			     volume_item("ssh-publickey", "authorized_keys", 0644));
@@ -190,77 +235,222 @@ static cJSON *hostfile_volume(struct info *info)
 	return volume;
 }
 
-static void edit_launcher(struct info *info, struct pod_set *ps, cJSON *c,
-			  const struct mpi_flavor *flavor, int64_t n_slots)
+static void set_env(const struct plan *p, cJSON *c)
 {
-	pod_set_volume(ps->pod_spec, hostfile_volume(info));
+	enum agent agent = p->transport == MPI_UPSTREAM ? SSH : OURS;
+	const char *const *fixed = p->flavor->reserved;
+	const char *n_slots = arena_printf(&p->info->arena, "%" PRId64, slots(p));
+
+	for (const struct mpi_env *e = p->flavor->env; e->name; e++) {
+		const char *value = e->value ? e->value : n_slots;
+
+		if (!(e->agent & agent))
+			continue;
+		if (fixed && str_in(e->name, fixed))
+			container_set_env(c, e->name, value);
+		else
+			container_default_env(c, e->name, value);
+	}
+}
+
+/* `c`: the container "node", or NULL. */
+static void edit_launcher(const struct plan *p, struct pod_set *ps, cJSON *c)
+{
+	pod_set_volume(ps->pod_spec, hostfile_volume(p->info));
 	if (!c)
 		return;
 	container_mount(c, HOSTFILE_VOLUME, HOSTFILE_DIR, false);
-	for (size_t i = 0; flavor->env[i].name; i++) {
-		if (flavor->env[i].value)
-			container_set_env(c, flavor->env[i].name, flavor->env[i].value);
-		else
-			container_set_env_int(c, flavor->env[i].name, n_slots);
-	}
+	set_env(p, c);
+}
+
+/* Where mpi-worker listens: the TrainJob's variable, else the runtime's. */
+static int worker_port(const struct plan *p, const cJSON *c)
+{
+	const char *given = env_value(tj_env(p->tj), PORT_ENV);
+	struct error none = { 0 };
+	int64_t port;
+
+	if (!given)
+		given = env_value(container_env(c), PORT_ENV);
+	if (!given || str_int(&port, given, 1, 65535, &none))
+		return WORKER_PORT;
+	return (int)port;
+}
+
+/* What the TrainJob says of its trainer holds for the nodes, too; not what it runs. */
+static void run_worker(const struct plan *p, cJSON *c)
+{
+	static const char *const words[] = { WORKER };
+	cleanup_json cJSON *command = cJSON_CreateStringArray(words, 1);
+
+	container_set_command(c, command);
+	container_set_args(c, NULL);
+	if (tj_image(p->tj))
+		container_set_image(c, tj_image(p->tj));
+	container_merge_env(c, tj_env(p->tj));
+	container_probe_port(c, worker_port(p, c), PROBE_SECONDS);
+}
+
+/* There the launcher's short name is that of a host. */
+static void search_service(const struct plan *p, cJSON *pod_spec)
+{
+	const char *domain = p->env->cluster_domain;
+
+	pod_add_search(pod_spec,
+		       arena_printf(&p->info->arena, "%s.%s.svc.%s", p->info->subdomain,
+				    p->info->ns ? p->info->ns : "default",
+				    domain ? domain : "cluster.local"));
+}
+
+/* Our agent in a container: the launcher's and, as trees of daemons call it, a node's. */
+static int add_agent(const struct plan *p, struct pod_set *ps, cJSON *c,
+		     struct error *err)
+{
+	bool node = str_eq(ps->name, NODE);
+
+	if (carry_into(p->env, ps, c, err))
+		return -1;
+	if (node && p->transport == MPI_WORKER)
+		run_worker(p, c);
+	if (node && p->flavor->calls_back)
+		search_service(p, ps->pod_spec);
+	container_default_env(
+		c, KEY_ENV,
+		arena_printf(&p->info->arena, "%s/" KEY_FILE, mpi_ssh_path(p->mpi)));
+	return 0;
+}
+
+static int edit_pods(const struct plan *p, struct pod_set *ps, struct error *err)
+{
+	cJSON *c = pod_container(ps->pod_spec, NODE);
+
+	pod_set_volume(ps->pod_spec, ssh_volume(p->info));
+	if (c)
+		container_mount(c, SSH_VOLUME, mpi_ssh_path(p->mpi), false);
+	if (str_eq(ps->name, LAUNCHER))
+		edit_launcher(p, ps, c);
+	if (!c || p->transport == MPI_UPSTREAM)
+		return 0;
+	return add_agent(p, ps, c, err);
 }
 
 static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
 			     const cJSON *tj, struct error *err)
 {
-	const cJSON *mpi = policy_mpi(info->ml_policy);
-	const struct mpi_flavor *flavor;
-	int64_t n_slots;
+	struct plan p;
 
-	(void)env;
-	if (find_flavor(&flavor, mpi, err))
+	if (make_plan(&p, env, info, tj, err))
 		return -1;
 	set_counts(info, tj);
-	n_slots = slots(info, tj);
 	for (size_t i = 0; i < info->n_pod_sets; i++) {
 		struct pod_set *ps = &info->pod_sets[i];
-		cJSON *c = pod_container(ps->pod_spec, NODE);
 
-		if (!str_eq(ps->name, NODE) && !str_eq(ps->name, LAUNCHER))
-			continue;
-		pod_set_volume(ps->pod_spec, ssh_volume(info));
-		if (c)
-			container_mount(c, SSH_VOLUME, mpi_ssh_path(mpi), false);
-		if (str_eq(ps->name, LAUNCHER))
-			edit_launcher(info, ps, c, flavor, n_slots);
+		if ((str_eq(ps->name, NODE) || str_eq(ps->name, LAUNCHER)) &&
+		    edit_pods(&p, ps, err))
+			return -1;
 	}
 	return 0;
 }
 
+/* ---- waiting for the nodes ---- */
+
+/* The same variable as the launcher's, wherever it is set. */
+static void share_env(const struct plan *p, cJSON *to, const cJSON *launcher,
+		      const char *name)
+{
+	const cJSON *var = json_find_const(tj_env(p->tj), "name", name);
+	cleanup_json cJSON *list = cJSON_CreateArray();
+
+	if (!var)
+		var = json_find_const(container_env(launcher), "name", name);
+	if (!var)
+		return;
+	cJSON_AddItemToArray(list, json_dup(var));
+	container_merge_env(to, list);
+}
+
+/*
+ * In the launcher's image and with its user: sshd lets in the user that mpirun has, and
+ * the key is readable for that one.
+ */
+static cJSON *wait_container(const struct plan *p, const struct pod_set *ps,
+			     const cJSON *launcher)
+{
+	static const char *const command[] = { AGENT };
+	static const char *const args[] = { "--wait", HOSTFILE_DIR "/" HOSTFILE,
+					    "--timeout", WAIT_TIMEOUT };
+	cleanup_json cJSON *words = cJSON_CreateStringArray(command, 1);
+	cleanup_json cJSON *rest = cJSON_CreateStringArray(args, 4);
+	cJSON *c = container_new(WAIT_CONTAINER, "");
+
+	container_copy_image(c, launcher);
+	if (str_eq(ps->ancestor, ANCESTOR_TRAINER) && tj_image(p->tj))
+		container_set_image(c, tj_image(p->tj));
+	container_set_command(c, words);
+	container_set_args(c, rest);
+	container_harden(c);
+	container_copy_user(c, launcher);
+	container_tell_log(c);
+	container_copy_size(c, launcher);
+	share_env(p, c, launcher, KEY_ENV);
+	share_env(p, c, launcher, PORT_ENV);
+	container_mount(c, SSH_VOLUME, mpi_ssh_path(p->mpi), true);
+	container_mount(c, HOSTFILE_VOLUME, HOSTFILE_DIR, true);
+	return c;
+}
+
+/* The last init container: those of other plugins work meanwhile. */
+static int pre_build_sync(const struct plugin_env *env, struct info *info,
+			  const cJSON *tj, struct error *err)
+{
+	struct pod_set *ps = info_by_name(info, LAUNCHER);
+	cJSON *launcher = ps ? pod_container(ps->pod_spec, NODE) : NULL, *c;
+	struct plan p;
+
+	if (make_plan(&p, env, info, tj, err))
+		return -1;
+	if (!launcher || p.transport == MPI_UPSTREAM)
+		return 0;
+	if (pod_any_container(ps->pod_spec, WAIT_CONTAINER))
+		return error_set(err, ERR_INVALID,
+				 "job %s of the runtime has a container "
+				 "\"" WAIT_CONTAINER "\" of its own",
+				 ps->name);
+	c = wait_container(&p, ps, launcher);
+	cJSON_AddItemToArray(pod_init_containers(ps->pod_spec), c);
+	return carry_into(env, ps, c, err);
+}
+
 /* ---- objects ---- */
 
-static void add_hosts(const struct info *info, const struct pod_set *ps, struct buf *out,
-		      const char *separator, int64_t n_slots)
+/*
+ * With our agent the launcher is called as it calls itself, which it always resolves: by
+ * any other name MPICH and Intel MPI take it for another host.
+ */
+static void add_hosts(const struct plan *p, const struct pod_set *ps, struct buf *out)
 {
 	int64_t pods = pod_set_count(ps), replicas = rjob_replicas(ps->rjob);
+	bool bare = p->transport != MPI_UPSTREAM && str_eq(ps->name, LAUNCHER);
+	const char *tail = arena_printf(&p->info->arena, "%s%s%s%" PRId64,
+					bare ? "" : ".", bare ? "" : p->info->subdomain,
+					p->flavor->separator, slots(p));
 
 	for (int64_t r = 0; pods && r < replicas && !out->overflowed; r++)
 		for (int64_t i = 0; i < pods && !out->overflowed; i++)
-			buf_printf(out, "%s-%s-%" PRId64 "-%" PRId64 ".%s%s%" PRId64 "\n",
-				   info->name, ps->name, r, i, info->subdomain, separator,
-				   n_slots);
+			buf_printf(out, "%s-%s-%" PRId64 "-%" PRId64 "%s\n",
+				   p->info->name, ps->name, r, i, tail);
 }
 
-static int add_hostfile(struct info *info, const cJSON *tj, cJSON *objects,
-			struct error *err)
+static int add_hostfile(const struct plan *p, cJSON *objects, struct error *err)
 {
 	cleanup_buf struct buf hosts = { .max = HOSTFILE_MAX };
-	const struct mpi_flavor *flavor;
 
-	if (find_flavor(&flavor, policy_mpi(info->ml_policy), err))
-		return -1;
-	for (size_t i = 0; i < info->n_pod_sets; i++)
-		if (is_node(info, &info->pod_sets[i]))
-			add_hosts(info, &info->pod_sets[i], &hosts, flavor->separator,
-				  slots(info, tj));
+	for (size_t i = 0; i < p->info->n_pod_sets; i++)
+		if (is_node(p->info, &p->info->pod_sets[i]))
+			add_hosts(p, &p->info->pod_sets[i], &hosts);
 	if (buf_check(&hosts, "the MPI host file", err))
 		return -1;
-	json_put_str(add_object(objects, tj, "v1", "ConfigMap", HOSTFILE_SUFFIX),
+	json_put_str(add_object(objects, p->tj, "v1", "ConfigMap", HOSTFILE_SUFFIX),
 		     hosts.data ? (const char *)hosts.data : "", "data", HOSTFILE);
 	return 0;
 }
@@ -294,7 +484,9 @@ static int add_keys(const struct plugin_env *env, struct info *info, const cJSON
 static int build(const struct plugin_env *env, struct info *info, const cJSON *tj,
 		 cJSON *objects, struct error *err)
 {
-	if (add_hostfile(info, tj, objects, err))
+	struct plan p;
+
+	if (make_plan(&p, env, info, tj, err) || add_hostfile(&p, objects, err))
 		return -1;
 	return add_keys(env, info, tj, objects, err);
 }
@@ -305,5 +497,6 @@ const struct plugin plugin_mpi = {
 	.cluster_only = true,
 	.validate = validate,
 	.edit[ENFORCE_ML_POLICY] = enforce_ml_policy,
+	.edit[PRE_BUILD_SYNC] = pre_build_sync,
 	.build = build,
 };

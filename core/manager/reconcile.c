@@ -32,6 +32,8 @@ struct reconciler *reconciler_new(const struct reconciler_conf *conf)
 		r->conf.status_server_url = xstrdup(conf->status_server_url);
 	if (conf->image)
 		r->conf.image = xstrdup(conf->image);
+	if (conf->cluster_domain)
+		r->conf.cluster_domain = xstrdup(conf->cluster_domain);
 	notes_init(&r->notes);
 	snapshots_init(&r->snapshots);
 	return r;
@@ -45,6 +47,7 @@ void reconciler_free(struct reconciler *r)
 	snapshots_release(&r->snapshots);
 	free((char *)r->conf.status_server_url);
 	free((char *)r->conf.image);
+	free((char *)r->conf.cluster_domain);
 	free(r);
 }
 

@@ -31,8 +31,8 @@ struct reconciler_conf {
 	bool status_server; /* the gate */
 	bool strict;        /* a field that the API server does not know is an error */
 	const char *status_server_url;
-	const char *image;          /* plugin_env's */
-	struct cert_manager *certs; /* the CA for <tj>-tls-config; may be NULL */
+	const char *image, *cluster_domain; /* plugin_env's */
+	struct cert_manager *certs;         /* the CA for <tj>-tls-config; may be NULL */
 };
 
 /* Everything in conf outlives it; strings are copied. */

@@ -388,6 +388,7 @@ static int build_and_write(struct pass *p, const char *ca, struct error *err)
 		.get = get,
 		.ctx = p,
 		.image = p->r->conf.image,
+		.cluster_domain = p->r->conf.cluster_domain,
 		.status_server = p->r->conf.status_server,
 		.status_server_url = p->r->conf.status_server_url,
 		.status_server_ca = ca,

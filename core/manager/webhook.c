@@ -225,6 +225,7 @@ static void validate_runtime(struct call *c)
 		return;
 	pipeline_validate_runtime(runtime, &errs, update ? NULL : c->answer->warnings);
 	sdk_check(runtime, c->answer->warnings);
+	warn_of_transport(runtime, c->answer->warnings);
 	if (errs.n)
 		refuse(c, &errs);
 }

@@ -15,7 +15,7 @@
  * an object being deleted, is never denied; a member of the wrong JSON type is left to the
  * schema (422, with its path); updates of TrainingRuntimes are validated, too.
  * Warnings: deprecated runtimes, names that JobSet will refuse, runtimes that the
- * Python SDK cannot read (trainer/sdkcheck.h).
+ * Python SDK cannot read (trainer/sdkcheck.h), those in which Open MPI 5 runs on one node.
  */
 #ifndef MANAGER_WEBHOOK_H
 #define MANAGER_WEBHOOK_H

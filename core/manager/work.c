@@ -12,6 +12,7 @@
 #include "base/thread.h"
 #include "base/xmalloc.h"
 #include "kube/workqueue.h"
+#include "manager/domain.h"
 #include "manager/image.h"
 #include "manager/manager.h"
 #include "manager/outage.h"
@@ -243,6 +244,7 @@ static void new_reconciler(struct work *w)
 		.strict = w->conf.config->strict,
 		.status_server_url = w->conf.status_server_url,
 		.image = w->conf.config->image,
+		.cluster_domain = domain_in(&arena, RESOLV_CONF),
 		.certs = w->conf.certs,
 	};
 

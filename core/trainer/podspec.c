@@ -90,6 +90,7 @@ static const struct shape volume[] = {
 	MEMBER("projected", OBJECT, .of = projected),
 	{ 0 },
 };
+static const struct shape dns_config[] = { MEMBER("searches", STRINGS), { 0 } };
 static const struct shape pod_spec_shape[] = {
 	MEMBER("containers", LIST, .of = container),
 	MEMBER("initContainers", LIST, .of = container),
@@ -97,6 +98,7 @@ static const struct shape pod_spec_shape[] = {
 	MEMBER("overhead", QUANTITIES),
 	MEMBER("resources", OBJECT, .of = shape_resources),
 	MEMBER("priorityClassName", STRING),
+	MEMBER("dnsConfig", OBJECT, .of = dns_config),
 	{ 0 },
 };
 const struct shape shape_pod_template[] = {
@@ -333,6 +335,12 @@ void container_set_env_int(cJSON *c, const char *name, int64_t value)
 	container_set_env(c, name, text);
 }
 
+void container_default_env(cJSON *c, const char *name, const char *value)
+{
+	if (!json_find_const(json_get(c, "env"), "name", name))
+		container_set_env(c, name, value);
+}
+
 void container_drop_env(cJSON *c, const char *name)
 {
 	drop_named(json_get(c, "env"), "name", name);
@@ -401,6 +409,16 @@ void container_mount(cJSON *c, const char *volume_name, const char *path, bool r
 bool container_mounts(const cJSON *c, const char *volume_name)
 {
 	return json_find_const(json_get(c, "volumeMounts"), "name", volume_name);
+}
+
+void pod_add_search(cJSON *pod_spec, const char *domain)
+{
+	cJSON *e, *list = json_list(pod_spec, "dnsConfig", "searches");
+
+	json_each(e, list)
+		if (str_eq(cJSON_GetStringValue(e), domain))
+			return;
+	cJSON_AddItemToArray(list, cJSON_CreateString(domain));
 }
 
 static bool any_mounts(const cJSON *containers, const char *volume_name)
@@ -474,6 +492,30 @@ void container_copy_size(cJSON *c, const cJSON *from)
 				c,
 				json_dup(json_get(from, "resources", lists[i], names[k])),
 				"resources", lists[i], names[k]);
+}
+
+void container_copy_image(cJSON *c, const cJSON *from)
+{
+	json_put(c, json_dup(json_get(from, "image")), "image");
+	json_put(c, json_dup(json_get(from, "imagePullPolicy")), "imagePullPolicy");
+}
+
+void container_copy_user(cJSON *c, const cJSON *from)
+{
+	static const char *const names[] = { "runAsUser", "runAsGroup", "runAsNonRoot" };
+
+	for (size_t i = 0; i < 3; i++)
+		json_put(c, json_dup(json_get(from, "securityContext", names[i])),
+			 "securityContext", names[i]);
+}
+
+void container_probe_port(cJSON *c, int number, int period_seconds)
+{
+	cJSON *probe = cJSON_CreateObject();
+
+	json_put_int(probe, number, "tcpSocket", "port");
+	json_put_int(probe, period_seconds, "periodSeconds");
+	json_put(c, probe, "readinessProbe");
 }
 
 const char *env_value(const cJSON *env, const char *name)

@@ -31,6 +31,8 @@ const char *element_name(const cJSON *element); /* its "name" */
 void pod_set_volume(cJSON *pod_spec, cJSON *take_volume);
 void pod_drop_volume(cJSON *pod_spec, const char *name);
 bool pod_has_volume(const cJSON *pod_spec, const char *name);
+/* Its names are looked up in that domain, too, after the usual ones. */
+void pod_add_search(cJSON *pod_spec, const char *domain);
 /* Does a container of it, or an init container, mount that volume? */
 bool pod_mounts(const cJSON *pod_spec, const char *volume_name);
 void pod_drop_init_container(cJSON *pod_spec, const char *name);
@@ -54,6 +56,8 @@ const char *container_image(const cJSON *container);
 const char *pod_runtime_class(const cJSON *pod_spec); /* or NULL */
 
 void container_set_env(cJSON *container, const char *name, const char *value);
+void container_default_env(cJSON *container, const char *name,
+			   const char *value); /* if it has none of that name */
 void container_set_env_field(cJSON *container, const char *name, const char *field_path);
 void container_set_env_int(cJSON *container, const char *name, int64_t value);
 void container_drop_env(cJSON *container, const char *name);
@@ -78,6 +82,11 @@ void container_harden(cJSON *container);
 void container_soften(cJSON *container);   /* the opposite */
 void container_tell_log(cJSON *container); /* its last lines are why it failed */
 void container_copy_size(cJSON *container, const cJSON *from);
+void container_copy_image(cJSON *container, const cJSON *from); /* and how it is pulled */
+/* The user and group that the other container names. */
+void container_copy_user(cJSON *container, const cJSON *from);
+/* It is ready while the TCP port accepts connections. */
+void container_probe_port(cJSON *container, int port, int period_seconds);
 
 /* The literal value of a variable, or NULL. */
 const char *env_value(const cJSON *env, const char *name);

@@ -90,6 +90,11 @@ const cJSON *runtime_jobs(const cJSON *runtime)
 	return json_get(runtime, "spec", "template", "spec", "replicatedJobs");
 }
 
+const cJSON *runtime_annotations(const cJSON *runtime)
+{
+	return json_get(runtime, "spec", "template", "metadata", "annotations");
+}
+
 bool runtime_is_deprecated(const cJSON *runtime)
 {
 	return str_eq(meta_label(runtime, LABEL_SUPPORT), SUPPORT_DEPRECATED);
@@ -158,6 +163,21 @@ const char *mpi_ssh_path(const cJSON *mpi)
 bool mpi_launcher_is_node(const cJSON *mpi)
 {
 	return json_bool(mpi, false, "runLauncherAsNode");
+}
+
+int mpi_transport(enum mpi_transport *ret, const cJSON *annotations, struct error *err)
+{
+	const char *text = json_str(annotations, MPI_ANNOTATION);
+
+	*ret = MPI_UPSTREAM;
+	if (!text)
+		return 0;
+	if (!str_eq(text, "ssh") && !str_eq(text, "worker"))
+		return error_set(err, ERR_INVALID,
+				 MPI_ANNOTATION ": '%.100s' is neither ssh nor worker",
+				 text);
+	*ret = str_eq(text, "ssh") ? MPI_SSH : MPI_WORKER;
+	return 0;
 }
 
 int64_t flux_num_proc_per_node(const cJSON *flux)

@@ -12,7 +12,8 @@
 
 const cJSON *runtime_ml_policy(const cJSON *runtime);
 const cJSON *runtime_pod_group_policy(const cJSON *runtime);
-const cJSON *runtime_jobs(const cJSON *runtime); /* template.spec.replicatedJobs */
+const cJSON *runtime_jobs(const cJSON *runtime);        /* template.spec.replicatedJobs */
+const cJSON *runtime_annotations(const cJSON *runtime); /* of the template */
 bool runtime_is_deprecated(const cJSON *runtime);
 bool runtime_same_spec(const cJSON *a, const cJSON *b);
 
@@ -30,6 +31,17 @@ const char *mpi_implementation(const cJSON *mpi); /* "OpenMPI" when absent or ""
 int64_t mpi_num_proc_per_node(const cJSON *mpi);  /* 1 when absent */
 const char *mpi_ssh_path(const cJSON *mpi);       /* "/root/.ssh" when absent */
 bool mpi_launcher_is_node(const cJSON *mpi);
+
+/* How mpirun reaches the nodes: MPI_ANNOTATION among the template's annotations. */
+enum mpi_transport {
+	MPI_UPSTREAM, /* none: ssh of the image, to its sshd */
+	MPI_SSH,      /* mpi-launch, to the image's sshd */
+	MPI_WORKER,   /* mpi-launch, to mpi-worker */
+};
+/* ERR_INVALID: another value. */
+MUST_CHECK int mpi_transport(enum mpi_transport *ret, const cJSON *annotations,
+			     struct error *err);
+
 int64_t flux_num_proc_per_node(const cJSON *flux); /* 1 when absent */
 
 /* Of a podGroupPolicy. */

@@ -298,6 +298,37 @@ void validate_runtime_jobs(const cJSON *runtime, struct field_errors *errs)
 	}
 }
 
+void validate_transport(const cJSON *runtime, struct field_errors *errs)
+{
+	const cJSON *annotations = runtime_annotations(runtime);
+	enum mpi_transport transport;
+	struct error err = { 0 };
+
+	if (policy_mpi(runtime_ml_policy(runtime)) &&
+	    mpi_transport(&transport, annotations, &err))
+		field_error_add(errs, FIELD_INVALID, "spec.template.metadata.annotations",
+				annotations, "%s", err.msg);
+}
+
+void warn_of_transport(const cJSON *runtime, cJSON *warnings)
+{
+	const cJSON *mpi = policy_mpi(runtime_ml_policy(runtime));
+
+	if (!cJSON_IsObject(mpi) || !str_eq(mpi_implementation(mpi), "OpenMPI") ||
+	    !meta_label(runtime, LABEL_FRAMEWORK) ||
+	    json_str(runtime_annotations(runtime), MPI_ANNOTATION))
+		return;
+	cJSON_AddItemToArray(
+		warnings,
+		cJSON_CreateString(
+			"spec.mlPolicy.mpi: Open MPI 5 ignores the host file, runs on "
+			"one "
+			"node only and reports success; set the "
+			"annotation " MPI_ANNOTATION
+			" of spec.template.metadata to worker, or to ssh if the image "
+			"has sshd"));
+}
+
 /* ---- names ---- */
 
 static void check_name(struct field_errors *errs, const cJSON *tj, const char *name,

@@ -36,6 +36,16 @@ void validate_names(struct info *info, const cJSON *tj, struct field_errors *err
  */
 void names_to_warnings(struct field_errors *errs, cJSON *warnings);
 
+/*
+ * Adds to the array `warnings` that Open MPI 5 does not find its nodes without
+ * MPI_ANNOTATION. Of runtimes with LABEL_FRAMEWORK only: those are made for users, and
+ * upstream's answers to others have no warning.
+ */
+void warn_of_transport(const cJSON *runtime, cJSON *warnings);
+
+/* MPI_ANNOTATION of a runtime for MPI has a value that is known. */
+void validate_transport(const cJSON *runtime, struct field_errors *errs);
+
 /* A job with a role has one replica and the container of that role. */
 void validate_runtime_jobs(const cJSON *runtime, struct field_errors *errs);
 

@@ -364,6 +364,13 @@ static void test_when_the_api_server_fails(void **state)
 	"{spec: {containers: [{name: node, image: i, resources: {limits: "           \
 	"{amd.com/gpu: '1'}}}]}}}}}]"
 
+#define MPI(labels, mpi, annotations)                                           \
+	"{" API ", kind: TrainingRuntime, metadata: {name: rt, namespace: ns, " \
+	"labels: {" labels "}}, spec: {mlPolicy: {mpi: {" mpi                   \
+	"}}, template: {metadata: {annotations: {" annotations                  \
+	"}}, spec: {replicatedJobs: " RJOB("node") "}}}}"
+#define BY "kftrainer.io/mpi: "
+
 /* Defect 15: upstream looks at no update of a TrainingRuntime, and never warns of one. */
 static void test_runtimes(void **state)
 {
@@ -389,6 +396,18 @@ static void test_runtimes(void **state)
 		  0 },
 		BOTH(VALIDATE_RT, "TrainingRuntime")
 			BOTH(VALIDATE_CRT, "ClusterTrainingRuntime")
+
+		/* Open MPI 5 runs on one node */
+		{ VALIDATE_RT, MPI(SDK, "", ""), NULL, NULL, 1 },
+		{ VALIDATE_RT, MPI(SDK, "", ""), MPI(SDK, "", BY "ssh"), NULL, 1 },
+		{ VALIDATE_RT, MPI(SDK, "mpiImplementation: OpenMPI", ""), NULL, NULL,
+		  1 },
+		{ VALIDATE_RT, MPI(SDK, "", BY "ssh"), NULL, NULL, 0 },
+		{ VALIDATE_RT, MPI(SDK, "", BY "worker"), NULL, NULL, 0 },
+		{ VALIDATE_RT, MPI(SDK, "mpiImplementation: Intel", ""), NULL, NULL, 0 },
+		{ VALIDATE_RT, MPI("", "", ""), NULL, NULL, 0 }, /* upstream's answer */
+		{ VALIDATE_RT, MPI("", "", BY "sshd"), NULL,
+		  "spec.template.metadata.annotations", 0 },
 	};
 
 	(void)state;
@@ -399,7 +418,7 @@ static void test_runtimes(void **state)
 	assert_string_equal((const char *)api.asked.data, "");
 }
 
-static void test_the_built_in_runtimes_pass_without_a_word(void **state)
+static void test_the_built_in_runtimes(void **state)
 {
 	size_t n = 0;
 
@@ -415,8 +434,9 @@ static void test_the_built_in_runtimes_pass_without_a_word(void **state)
 		json_each(runtime, docs) {
 			cleanup_free char *text = json_text(runtime);
 			bool old = strstr(text, "deprecated");
+			bool mpi = strstr(text, "\"mpi\":{"); /* as upstream's */
 
-			assert_review(VALIDATE_CRT, text, NULL, NULL, old);
+			assert_review(VALIDATE_CRT, text, NULL, NULL, old + mpi);
 			n++;
 		}
 	}
@@ -639,7 +659,7 @@ int main(void)
 		cmocka_unit_test(test_a_runtime_that_is_gone_has_a_snapshot),
 		cmocka_unit_test(test_when_the_api_server_fails),
 		cmocka_unit_test(test_runtimes),
-		cmocka_unit_test(test_the_built_in_runtimes_pass_without_a_word),
+		cmocka_unit_test(test_the_built_in_runtimes),
 		cmocka_unit_test(test_objects_of_another_kind),
 		cmocka_unit_test(test_requests_that_are_none),
 		cmocka_unit_test(test_what_is_too_much_at_once_waits),

@@ -202,6 +202,190 @@ static void test_other_implementations(void **state)
 	assert_string_equal(hostfile(mpich), "tj-node-0-0.tj:2\n");
 }
 
+/* The annotation is ours; its objects are in tests/golden/own/mpi-ssh-*, mpi-worker-*. */
+#define AGENT(how, policy, jobs)                                       \
+	"{mlPolicy: {" policy "}, template: {metadata: {annotations: " \
+	"{kftrainer.io/mpi: " how "}}, spec: {replicatedJobs: [" jobs "]}}}"
+#define KEY "KFTRAINER_MPI_KEY=/root/.ssh/id_rsa"
+
+/* What a runtime sets stays, but for what upstream replaces; a TrainJob's wins. */
+static void test_agent_own_variables(void **state)
+{
+	const char *jobs = RJOB(
+		"launcher", TRAINS,
+		WITH("node", "env: [{name: OMPI_MCA_orte_default_hostfile, value: x}, "
+			     "{name: OMPI_MCA_plm_rsh_agent, value: /usr/bin/ssh}, "
+			     "{name: OMPI_MCA_plm_rsh_args, value: -v}, "
+			     "{name: KFTRAINER_MPI_KEY, value: /k}]"));
+	cleanup_arena struct arena a = { 0 };
+	cleanup_json cJSON *o = build(
+		"{trainer: {env: [{name: PRTE_MCA_plm_ssh_agent, value: mine}]}}",
+		arena_printf(
+			&a,
+			"{mlPolicy: {mpi: {}}, template: {metadata: {annotations: "
+			"{kftrainer.io/mpi: ssh}}, spec: {replicatedJobs: [%s, " NODE_JOB
+			"]}}}",
+			jobs));
+	cleanup_json cJSON *intel = build(
+		"{trainer: {env: [{name: I_MPI_PERHOST, value: '7'}]}}",
+		AGENT("ssh", "mpi: {mpiImplementation: Intel}",
+		      RJOB("launcher", TRAINS,
+			   WITH("node", "env: [{name: I_MPI_HYDRA_BOOTSTRAP, value: "
+					"ssh}]")) ", " NODE_JOB));
+
+	(void)state;
+	assert_env(container(o, "launcher", "node"),
+		   "OMPI_MCA_orte_default_hostfile=/etc/mpi/hostfile "
+		   "OMPI_MCA_plm_rsh_agent=/usr/bin/ssh OMPI_MCA_plm_rsh_args=-v "
+		   "KFTRAINER_MPI_KEY=/k OMPI_MCA_orte_keep_fqdn_hostnames=true "
+		   "OMPI_MCA_orte_set_default_slots=1 "
+		   "PRTE_MCA_prte_default_hostfile=/etc/mpi/hostfile "
+		   "PRTE_MCA_prte_keep_fqdn_hostnames=false "
+		   "PRTE_MCA_prte_set_default_slots=1 PRTE_MCA_plm_ssh_agent=mine");
+	assert_env(container(o, "launcher", "mpi-wait"), "KFTRAINER_MPI_KEY=/k");
+	assert_env(container(o, "node", "node"), KEY);
+	assert_env(container(intel, "launcher", "node"),
+		   "I_MPI_HYDRA_BOOTSTRAP=ssh I_MPI_HYDRA_HOST_FILE=/etc/mpi/hostfile "
+		   "I_MPI_PERHOST=7 "
+		   "I_MPI_HYDRA_BOOTSTRAP_EXEC=/opt/kftrainer/mpi-launch " KEY);
+}
+
+static int64_t probed_port(const char *tj, const char *node)
+{
+	cleanup_arena struct arena a = { 0 };
+	cleanup_json cJSON *o = build(
+		tj, arena_printf(&a,
+				 "{mlPolicy: {mpi: {}}, template: {metadata: "
+				 "{annotations: {kftrainer.io/mpi: worker}}, spec: "
+				 "{replicatedJobs: [{name: node, template: {spec: "
+				 "{template: {spec: {containers: [{name: node, image: i, "
+				 "readinessProbe: {exec: {command: [pgrep, sshd]}}, "
+				 "env: [%s]}]}}}}}, " LAUNCH_JOB "]}}}",
+				 node));
+
+	return json_int(container(o, "node", "node"), -1, "readinessProbe", "tcpSocket",
+			"port");
+}
+
+static void test_worker_port(void **state)
+{
+#define PORT(value) "{name: KFTRAINER_MPI_PORT, value: '" value "'}"
+	(void)state;
+	assert_int_equal(probed_port("{}", ""), 2222);
+	assert_int_equal(probed_port("{}", PORT("2300")), 2300);
+	assert_int_equal(
+		probed_port("{trainer: {env: [" PORT("2301") "]}}", PORT("2300")), 2301);
+	assert_int_equal(probed_port("{}", PORT("70000")), 2222);
+	assert_int_equal(probed_port("{}", PORT("x")), 2222);
+}
+
+static void test_worker_keeps_no_probe_of_sshd(void **state)
+{
+	cleanup_json cJSON *o = build(
+		"{}", AGENT("worker", "mpi: {}",
+			    RJOB("node", "",
+				 WITH("node", "command: [/usr/sbin/sshd], args: [-De], "
+					      "readinessProbe: {exec: {command: [pgrep, "
+					      "sshd]}}")) ", " LAUNCH_JOB));
+
+	(void)state;
+	assert_doc(json_get(container(o, "node", "node"), "readinessProbe"),
+		   "{tcpSocket: {port: 2222}, periodSeconds: 2}");
+	assert_doc(json_get(container(o, "node", "node"), "command"),
+		   "[/opt/kftrainer/mpi-worker]");
+	assert_null(json_get(container(o, "node", "node"), "args"));
+}
+
+/* In the order in which they run: the program first, then a workspace, the waiting last. */
+static void test_init_containers(void **state)
+{
+	cleanup_json cJSON *tj = job("{}");
+	cleanup_json cJSON *rt = runtime(AGENT("ssh", "mpi: {}", BOTH));
+	const struct plugin_env env = { .keys = &keys_placeholder, .image = "ours:1" };
+	struct error err = { 0 };
+	cleanup_json cJSON *o = NULL;
+	const cJSON *c;
+
+	(void)state;
+	meta_set_annotation(tj, "kftrainer.io/workspace",
+			    "sha256:"
+			    "0123456789abcdef0123456789abcdef"
+			    "0123456789abcdef0123456789abcdef");
+	o = build_with(&env, tj, rt, &err);
+	c = json_get(pod(o, "launcher"), "initContainers");
+	c = c ? c->child : NULL;
+	assert_string_equal(json_str(c, "name"), "kftrainer");
+	assert_string_equal(json_str(c, "image"), "ours:1");
+	assert_string_equal(json_str(c->next, "name"), "workspace");
+	assert_string_equal(json_str(c->next->next, "name"), "mpi-wait");
+	assert_string_equal(json_str(c->next->next, "image"), "i");
+	assert_null(c->next->next->next);
+}
+
+static void test_search_domains(void **state)
+{
+	const char *rt = "{mlPolicy: {mpi: {mpiImplementation: MPICH}}, template: "
+			 "{metadata: {annotations: {kftrainer.io/mpi: ssh}}, spec: "
+			 "{network: {subdomain: ring}, replicatedJobs: [" LAUNCH_JOB
+			 ", " RJOB("node", "",
+				   ONE("node") ", dnsConfig: {searches: [a.b]}") "]}}}";
+	const struct plugin_env env = { .keys = &keys_placeholder,
+					.cluster_domain = "k8s.example" };
+	cleanup_json cJSON *tj = job("{}");
+	cleanup_json cJSON *r = runtime(rt);
+	struct error err = { 0 };
+	cleanup_json cJSON *o = build_with(&env, tj, r, &err);
+
+	(void)state;
+	assert_doc(json_get(pod(o, "node"), "dnsConfig"),
+		   "{searches: [a.b, ring.ns.svc.k8s.example]}");
+	assert_null(json_get(pod(o, "launcher"), "dnsConfig"));
+}
+
+static void test_agent_by_a_patch(void **state)
+{
+	cleanup_json cJSON *o = build(
+		"{runtimePatches: [{manager: a.b/c, trainingRuntimeSpec: {template: "
+		"{metadata: {annotations: {kftrainer.io/mpi: worker}}}}}]}",
+		MPI("mpi: {}", BOTH));
+
+	(void)state;
+	assert_doc(json_get(container(o, "node", "node"), "command"),
+		   "[/opt/kftrainer/mpi-worker]");
+	assert_non_null(container(o, "launcher", "mpi-wait"));
+}
+
+static void test_agent_refused(void **state)
+{
+	(void)state;
+	assert_build_fails("{}", AGENT("sshd", "mpi: {}", BOTH),
+			   "kftrainer.io/mpi: 'sshd' is neither ssh nor worker");
+	assert_build_fails(
+		"{}",
+		AGENT("ssh", "mpi: {}",
+		      RJOB("node", "",
+			   "initContainers: [{name: kftrainer, image: i}], " ONE(
+				   "node")) ", " LAUNCH_JOB),
+		"job node of the runtime has a container \"kftrainer\"");
+	assert_build_fails("{}",
+			   AGENT("ssh", "mpi: {}",
+				 RJOB("launcher", TRAINS,
+				      "volumes: [{name: kftrainer-bin}], " ONE(
+					      "node")) ", " NODE_JOB),
+			   "job launcher of the runtime has a volume \"kftrainer-bin\"");
+	assert_build_fails("{}",
+			   AGENT("worker", "mpi: {}",
+				 RJOB("launcher", TRAINS,
+				      "containers: [{name: node, image: i}, {name: "
+				      "mpi-wait, image: i}]") ", " NODE_JOB),
+			   "job launcher of the runtime has a container \"mpi-wait\"");
+	/* without the annotation these names mean nothing */
+	cJSON_Delete(build(
+		"{}", MPI("mpi: {}", RJOB("launcher", TRAINS,
+					  "containers: [{name: node, image: i}, {name: "
+					  "mpi-wait, image: i}]") ", " NODE_JOB)));
+}
+
 static void test_key_is_made_once(void **state)
 {
 	cleanup_json cJSON *tj = job("{trainer: {numNodes: 1}}");
@@ -234,6 +418,15 @@ static void test_admission(void **state)
 		      MPI("mpi: {}", BOTH),
 		      ERRORS("spec.trainer.env: Invalid value: |: "
 			     "OMPI_MCA_orte_default_hostfile, OMPI_MCA_plm_rsh_args"));
+	assert_errors("{trainer: {env: [{name: I_MPI_PERHOST}, {name: "
+		      "OMPI_MCA_plm_rsh_args}]}}",
+		      MPI("mpi: {mpiImplementation: Intel}", BOTH), NO_ERRORS);
+	assert_errors("{trainer: {env: [{name: HYDRA_HOST_FILE}]}}",
+		      MPI("mpi: {mpiImplementation: MPICH}", BOTH), NO_ERRORS);
+	assert_errors("{trainer: {env: [{name: PRTE_MCA_plm_ssh_agent}]}}",
+		      AGENT("ssh", "mpi: {}", BOTH), NO_ERRORS);
+	assert_errors("{}", AGENT("sshd", "mpi: {}", BOTH),
+		      ERRORS("spec.runtimeRef: Invalid value: |neither ssh nor worker"));
 	assert_errors("{trainer: {numNodes: 2}}", as_node,
 		      ERRORS("spec.trainer.numNodes: Invalid value: 2: |launcher"));
 	assert_errors("{trainer: {numNodes: 1}}", as_node, NO_ERRORS);
@@ -262,6 +455,13 @@ int main(void)
 		cmocka_unit_test(test_slots),
 		cmocka_unit_test(test_correction_03_slots_from_the_gpus_of_the_nodes),
 		cmocka_unit_test(test_other_implementations),
+		cmocka_unit_test(test_agent_own_variables),
+		cmocka_unit_test(test_worker_port),
+		cmocka_unit_test(test_worker_keeps_no_probe_of_sshd),
+		cmocka_unit_test(test_init_containers),
+		cmocka_unit_test(test_search_domains),
+		cmocka_unit_test(test_agent_by_a_patch),
+		cmocka_unit_test(test_agent_refused),
 		cmocka_unit_test(test_key_is_made_once),
 		cmocka_unit_test(test_admission),
 		cmocka_unit_test(test_a_host_file_has_an_end),

@@ -115,6 +115,27 @@ same_env() { diff <(job_env ours "$1" "$2" | sort) <(job_env theirs "$1" "$2" | 
 check "... TF_CONFIG is what the policy writes" same_env tf ps
 check "... and Paddle's variables" same_env servers ps
 
+# Upstream has no such MPIJobs. Their pods carry our program: with the image's sshd, and with mpi-worker.
+agents() { # NAMESPACE TRANSPORT
+	kc create namespace "$1" >/dev/null
+	for flavor in Intel MPICH; do
+		v1 MPIJob v2beta1 "$(tr A-Z a-z <<<$flavor)" "mpiImplementation: $flavor" 'runLauncherAsWorker: true'
+		pods mpiReplicaSpecs mpi Launcher=1 Worker=2
+	done | "$kftrainer" convert - >"$scratch/agents.yaml" 2>"$scratch/err" || { cat "$scratch/err"; return 1; }
+	sed -i "s|kftrainer.io/mpi: ssh|kftrainer.io/mpi: $2|" "$scratch/agents.yaml"
+	kc apply --server-side --validate=strict -n "$1" -f "$scratch/agents.yaml"
+}
+pods_of() { kc get pods -n "$1" -l "jobset.sigs.k8s.io/jobset-name=$2,jobset.sigs.k8s.io/replicatedjob-name=$3" -o jsonpath="{.items[0].spec$4}"; }
+has() { [ "$(pods_of "${@:1:4}")" = "$5" ] || { pods_of "${@:1:4}"; return 1; }; }
+for transport in ssh worker; do
+	check "MPI with $transport: stored" agents by-$transport $transport
+	for name in intel mpich; do
+		check "... $name: the launcher waits for the nodes" wait_for 60 has by-$transport $name launcher '.initContainers[*].name' 'kftrainer mpi-wait'
+		check "... $name: the nodes find the launcher" wait_for 60 has by-$transport $name node '.dnsConfig.searches[0]' "$name.by-$transport.svc.cluster.local"
+	done
+done
+check "... mpi-worker in place of sshd" has by-worker mpich node '.containers[0].command[0]' /opt/kftrainer/mpi-worker
+
 shared() {
 	kc create namespace shared >/dev/null
 	sed -n '/^kind: JAXJob/,/^---/p' "$scratch/v1.yaml" | sed '1i apiVersion: kubeflow.org/v1' | sed '/^---/,$d' >"$scratch/jax.yaml"

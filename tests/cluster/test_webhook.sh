@@ -49,12 +49,12 @@ check "a deprecated cluster's runtime warns" warns deprecated < <(runtime Cluste
 check "a runtime that the SDK cannot read warns" warns 'list_runtimes() .* name none of' < <(runtime TrainingRuntime amd "$sdk" node "amd.com/gpu: '1'")
 check "and one that it reads wrongly" warns 'as a string' < <(runtime TrainingRuntime number "$sdk" node 'cpu: 2')
 check "but not one that is not for it" silent < <(runtime TrainingRuntime no-sdk '' node "amd.com/gpu: '1'")
-mpi() { runtime "$@" | sed "s/torch: {}/mpi: {}/"; }
-check "Open MPI that does not find its nodes warns" warns 'spec.mlPolicy.mpi: .*kftrainer.io/mpi' < <(mpi TrainingRuntime mpi "$sdk")
+mpi() { runtime TrainingRuntime "$@" node "cpu: '1'" | sed "s/torch: {}/mpi: {}/"; }
+check "Open MPI that does not find its nodes warns" warns 'spec.mlPolicy.mpi: .*kftrainer.io/mpi' < <(mpi mpi "$sdk")
 by() { sed "s|^  template:|&\n    metadata: {annotations: {kftrainer.io/mpi: $1}}|"; }
-check "but not with our agent" silent < <(mpi TrainingRuntime mpi-ssh "$sdk" | by ssh)
-check "an agent that does not exist is refused" refuses 'spec.template.metadata.annotations: .*neither ssh nor worker' < <(mpi TrainingRuntime mpi-sshd '' | by sshd)
-check "Intel MPI is stored" silent < <(mpi TrainingRuntime intel "$sdk" | sed 's/mpi: {}/mpi: {mpiImplementation: Intel}/')
+check "but not with our agent" silent < <(mpi mpi-ssh "$sdk" | by ssh)
+check "an agent that does not exist is refused" refuses 'spec.template.metadata.annotations: .*neither ssh nor worker' < <(mpi mpi-sshd '' | by sshd)
+check "Intel MPI is stored" silent < <(mpi intel "$sdk" | sed 's/mpi: {}/mpi: {mpiImplementation: Intel}/')
 check "a runtime without its container is refused" refuses spec.template.spec.replicatedJobs < <(runtime TrainingRuntime wrong '' main)
 check "also in an update, upstream's defect 15" refuses spec.template.spec.replicatedJobs < <(runtime TrainingRuntime rt '' main)
 

@@ -30,8 +30,9 @@ static const struct opt opts_table[] = {
 	OPT_STR(0, "config", "FILE", "settings (config.trainer.kubeflow.org/v1alpha1)",
 		struct controller_opts, config),
 	OPT_STR(0, "feature-gates", "LIST",
-		"TrainJobStatus=true,...; overrides the settings", struct controller_opts,
-		gates),
+		"TrainJobStatus=true, TrainJobResourceClaims=false; overrides the "
+		"settings",
+		struct controller_opts, gates),
 	OPT_STR(0, "kubeconfig", "FILE", "which cluster, when not run in a pod",
 		struct controller_opts, kubeconfig),
 	OPT_STR(0, "image", "REF",

@@ -54,11 +54,9 @@ static void apply_trainer(const struct info *info, const struct pod_set *ps,
 static void apply_trainer_env(const struct info *info, const struct pod_set *ps,
 			      const cJSON *tj)
 {
-	bool launcher_is_node = mpi_launcher_is_node(policy_mpi(info->ml_policy));
 	cJSON *node = pod_container(ps->pod_spec, NODE);
 
-	if (node && (str_eq(ps->ancestor, ANCESTOR_TRAINER) ||
-		     (launcher_is_node && str_eq(ps->name, NODE))))
+	if (node && pod_set_trains(info, ps))
 		container_merge_env(node, tj_env(tj));
 }
 

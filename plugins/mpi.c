@@ -150,7 +150,7 @@ static int64_t slots(const struct plan *p)
 	n = mpi_num_proc_per_node(p->mpi);
 	if (n != 1)
 		return n;
-	gpus = resources_gpus(info_resources(p->info, p->tj, NODE));
+	gpus = info_gpus(p->info, p->tj, NODE);
 	return gpus > 1 ? gpus : 1;
 }
 

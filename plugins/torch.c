@@ -25,13 +25,15 @@ struct torch_plan torch_plan(struct info *info, const cJSON *tj)
 	int64_t procs = tj_num_proc_per_node(tj), cpus = resources_cpus(resources);
 	struct torch_plan plan = {
 		.nodes = info_nodes(info),
-		.gpus = resources_gpus(resources),
+		.gpus = info_gpus(info, tj, NULL),
 	};
 
 	if (procs != ABSENT)
 		plan.procs = procs;
 	else if (plan.gpus == 0)
 		plan.procs = cpus > 1 ? cpus : 1;
+	else if (resources_gpus(resources) == 0)
+		plan.procs = plan.gpus; /* claimed */
 	return plan;
 }
 

@@ -11,9 +11,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "plugins/plugins.h"
-#include "trainer/api.h"
 #include "trainer/podspec.h"
-#include "trainer/runtime.h"
 
 #define SCHEDULER  "yunikorn"
 #define PREFIX     "yunikorn.apache.org/"
@@ -34,14 +32,9 @@ static bool has_groups(const struct pod_set *ps)
 	       meta_annotation(ps->pod_template, GROUPS);
 }
 
-/* Of the trainer's pods, which a launcher that is a node starts too. */
 static bool in_a_group(const struct info *info, const struct pod_set *ps)
 {
-	bool trains = str_eq(ps->ancestor, ANCESTOR_TRAINER) ||
-		      (mpi_launcher_is_node(policy_mpi(info->ml_policy)) &&
-		       str_eq(ps->name, NODE));
-
-	return trains && is_yunikorns(ps) && pod_set_count(ps) > 0;
+	return pod_set_trains(info, ps) && is_yunikorns(ps) && pod_set_count(ps) > 0;
 }
 
 static int add_group(cJSON *groups, const struct pod_set *ps, struct error *err)

@@ -32,6 +32,7 @@ static const struct kind known[] = {
 	{ "networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", true },
 	{ "node.k8s.io/v1", "RuntimeClass", "runtimeclasses", false },
 	{ "policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", true },
+	{ "resource.k8s.io/v1", "ResourceClaimTemplate", "resourceclaimtemplates", true },
 	{ "scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", false },
 	{ RBAC, "ClusterRole", "clusterroles", false },
 	{ RBAC, "ClusterRoleBinding", "clusterrolebindings", false },

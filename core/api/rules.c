@@ -124,6 +124,15 @@ static bool one_ml_policy(const struct rule *rule, const struct node *node,
 	return policies <= 1;
 }
 
+static bool one_claim_source(const struct rule *rule, const struct node *node,
+			     const cJSON *self, const cJSON *old)
+{
+	(void)rule;
+	(void)node;
+	(void)old;
+	return has(self, "resourceClaimName") != has(self, "resourceClaimTemplateName");
+}
+
 static bool env_injection_node(const struct rule *rule, const struct node *node,
 			       const cJSON *self, const cJSON *old)
 {
@@ -184,6 +193,7 @@ const struct rule_check rule_checks[] = {
 	{ "managed-by", managed_by },
 	{ "trainer-status-time", trainer_status_time },
 	{ "one-ml-policy", one_ml_policy },
+	{ "one-claim-source", one_claim_source },
 	{ "env-injection-node", env_injection_node },
 	{ "startup-or-depends", startup_or_depends },
 	{ "claim-namespace", claim_namespace },

@@ -14,8 +14,7 @@
 #include "trainer/api.h"
 
 #define FILE_MAX      ((size_t)1024 * 1024) /* no ConfigMap is larger */
-#define GATE          "TrainJobStatus"
-#define GATE_ALL      "AllAlpha" /* component-base: all gates that are alpha */
+#define GATE_ALL      "AllAlpha"            /* component-base: all gates that are alpha */
 #define GATE_ALL_BETA "AllBeta"
 
 enum { MAX_LINE = 4096, MAX_ERRORS = 1000 };
@@ -106,6 +105,7 @@ static const struct manager_config defaults = {
 		      .lease_ms = 9000,
 		      .renew_ms = 7000,
 		      .retry_ms = 2000 },
+	.gate_resource_claims = true,
 	.trainjob_workers = 5,
 	.runtime_workers = 1,
 	.cluster_runtime_workers = 1,
@@ -262,24 +262,42 @@ static void read_workers(struct reader *r, const cJSON *map)
 	}
 }
 
+static const struct gate {
+	const char *name, *all; /* which of the two sets it, too */
+	size_t offset;
+} known_gates[] = {
+	{ "TrainJobStatus", GATE_ALL,
+	  offsetof(struct manager_config, gate_trainjob_status) },
+	{ GATE_RESOURCE_CLAIMS, GATE_ALL_BETA,
+	  offsetof(struct manager_config, gate_resource_claims) },
+};
+
+enum { N_GATES = sizeof(known_gates) / sizeof(*known_gates) };
+
+#define KNOWN_GATES "TrainJobStatus, " GATE_RESOURCE_CLAIMS
+
 /* A gate by name: what is given for it wins over what is given for all. */
-static int set_gate(struct manager_config *c, const char *name, bool on, bool *named)
+static int set_gate(struct manager_config *c, const char *name, bool on,
+		    bool named[N_GATES])
 {
-	if (str_eq(name, GATE)) {
-		c->gate_trainjob_status = on;
-		*named = true;
-	} else if (str_eq(name, GATE_ALL)) {
-		if (!*named)
-			c->gate_trainjob_status = on;
-	} else if (!str_eq(name, GATE_ALL_BETA)) {
-		return -1;
+	bool all = str_eq(name, GATE_ALL) || str_eq(name, GATE_ALL_BETA), found = all;
+
+	for (size_t i = 0; i < N_GATES; i++) {
+		bool *gate = (bool *)((char *)c + known_gates[i].offset);
+
+		if (str_eq(name, known_gates[i].name)) {
+			*gate = on;
+			named[i] = found = true;
+		} else if (str_eq(name, known_gates[i].all) && !named[i]) {
+			*gate = on;
+		}
 	}
-	return 0;
+	return found ? 0 : -1;
 }
 
 static void read_gates(struct reader *r, const cJSON *map)
 {
-	bool named = false;
+	bool named[N_GATES] = { 0 };
 	const cJSON *node;
 
 	json_each(node, map) {
@@ -287,9 +305,9 @@ static void read_gates(struct reader *r, const cJSON *map)
 
 		if (!cJSON_IsBool(node))
 			wrong_type(r, path, node, "true or false");
-		else if (set_gate(r->config, node->string, cJSON_IsTrue(node), &named))
+		else if (set_gate(r->config, node->string, cJSON_IsTrue(node), named))
 			field_error_add(&r->errs, FIELD_UNKNOWN, path, NULL,
-					"unknown feature gate; known: " GATE);
+					"unknown feature gate; known: " KNOWN_GATES);
 	}
 }
 
@@ -500,7 +518,7 @@ static int read_file(struct manager_config *c, const char *file, char ***ret_err
 	return ret;
 }
 
-static int read_gate_flag(struct manager_config *c, const char *pair, bool *named,
+static int read_gate_flag(struct manager_config *c, const char *pair, bool named[N_GATES],
 			  struct error *err)
 {
 	static const char *const yes[] = { "1", "t", "T", "true", "TRUE", "True", NULL };
@@ -524,19 +542,19 @@ static int read_gate_flag(struct manager_config *c, const char *pair, bool *name
 	if (set_gate(c, name, str_in(value, yes), named))
 		return error_set(err, ERR_USAGE,
 				 "--feature-gates: unknown gate '%.100s'; known: %s",
-				 name, GATE);
+				 name, KNOWN_GATES);
 	return 0;
 }
 
 static int read_gate_flags(struct manager_config *c, const char *gates, struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };
-	bool named = false;
+	bool named[N_GATES] = { 0 };
 
 	for (char **pair = str_split(&a, gates, ',', NULL); *pair; pair++) {
 		const char *text = str_trim(&a, *pair);
 
-		if (*text && read_gate_flag(c, text, &named, err))
+		if (*text && read_gate_flag(c, text, named, err))
 			return -1;
 	}
 	return 0;

@@ -64,6 +64,7 @@ struct manager_config {
 		*image; /* ours; NULL: that of this pod. No field of the file: --image */
 	const char *webhook_client_ca; /* a file; NULL: none. --webhook-client-ca */
 	bool gate_trainjob_status; /* featureGates.TrainJobStatus, or --feature-gates */
+	bool gate_resource_claims; /* featureGates.TrainJobResourceClaims; on */
 	bool strict; /* the reconciler's; no field of the file: KFTRAINER_STRICT */
 };
 

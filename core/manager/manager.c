@@ -22,6 +22,7 @@
 #include "manager/work.h"
 #include "net/http.h"
 #include "net/keypair.h"
+#include "trainer/api.h"
 #include "trainer/jobset.h"
 
 #define USER_AGENT "kftrainer/" VERSION
@@ -200,7 +201,8 @@ static int start_servers(struct manager *m, struct error *err)
 					    .ctx = m };
 	struct webhook_conf hook = { .kube = m->clients[ADMIT],
 				     .metrics = m->metrics,
-				     .status_server = m->config->gate_trainjob_status };
+				     .status_server = m->config->gate_trainjob_status,
+				     .claims_off = !m->config->gate_resource_claims };
 	struct servers_conf conf = { .config = m->config,
 				     .tls = m->tls,
 				     .client_ca = m->client_ca,
@@ -343,7 +345,8 @@ static void log_start(const struct manager *m)
 		LOG_STR("metrics", c->metrics.bind), LOG_STR("health", c->health.bind),
 		LOG_STR("leaderElection", c->election.enabled ? c->election.name : "off"),
 		LOG_STR("certManagement", c->certs.enable ? "on" : "off"),
-		LOG_STR("TrainJobStatus", c->gate_trainjob_status ? "on" : "off"));
+		LOG_STR("TrainJobStatus", c->gate_trainjob_status ? "on" : "off"),
+		LOG_STR(GATE_RESOURCE_CLAIMS, c->gate_resource_claims ? "on" : "off"));
 }
 
 static void name_things(struct manager *m)

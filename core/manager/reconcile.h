@@ -29,6 +29,7 @@ struct reconciler_conf {
 	struct pod_facts *pods; /* the cause of a failure; may be NULL */
 	struct metrics *metrics;
 	bool status_server; /* the gate */
+	bool claims_off;    /* the gate TrainJobResourceClaims is off */
 	bool strict;        /* a field that the API server does not know is an error */
 	const char *status_server_url;
 	const char *image, *cluster_domain; /* plugin_env's */

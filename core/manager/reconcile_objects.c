@@ -132,6 +132,8 @@ static int get(void *ctx, const struct object_ref *what, const cJSON **ret,
 	}
 	if (str_eq(ref.kind, "ConfigMap")) /* of a user, made after the TrainJob */
 		return fetch_given(p, &ref, ret, err);
+	if (str_eq(ref.kind, "ResourceClaimTemplate")) /* of a user, by any name */
+		return fetch(p, &ref, ret, err);
 	if (is_own_name(p, ref.ns, ref.name))
 		return fetch_own(p, &ref, ret, err);
 	return fetch(p, &ref, ret, err);
@@ -390,6 +392,7 @@ static int build_and_write(struct pass *p, const char *ca, struct error *err)
 		.image = p->r->conf.image,
 		.cluster_domain = p->r->conf.cluster_domain,
 		.status_server = p->r->conf.status_server,
+		.claims_off = p->r->conf.claims_off,
 		.status_server_url = p->r->conf.status_server_url,
 		.status_server_ca = ca,
 	};

@@ -42,7 +42,7 @@ enum {
 struct webhook {
 	struct kube *kube;
 	struct metrics *metrics;
-	bool status_server;
+	bool status_server, claims_off;
 	int64_t wait_ms;
 	struct runtimes *runtimes;
 	pthread_mutex_t lock;
@@ -326,7 +326,8 @@ static void review(struct webhook *w, const struct hook *hook,
 		.fetched = fetched,
 		.env = { .keys = &keys_placeholder,
 			 .get = fetch,
-			 .status_server = w->status_server },
+			 .status_server = w->status_server,
+			 .claims_off = w->claims_off },
 	};
 
 	c.env.ctx = &c;
@@ -404,6 +405,7 @@ struct webhook *webhook_new(const struct webhook_conf *conf)
 	w->kube = conf->kube;
 	w->metrics = conf->metrics;
 	w->status_server = conf->status_server;
+	w->claims_off = conf->claims_off;
 	w->wait_ms = conf->wait_ms ? conf->wait_ms : WAIT_MS;
 	pthread_mutex_init(&w->lock, NULL);
 	cond_init(&w->fewer);

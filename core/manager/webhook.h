@@ -30,6 +30,7 @@ struct webhook_conf {
 	struct runtimes *runtimes; /* NULL: each is asked for */
 	struct metrics *metrics;   /* webhook_metrics; may be NULL */
 	bool status_server;        /* as the reconciler's */
+	bool claims_off;           /* as the reconciler's */
 	int64_t wait_ms;           /* for room to review a large object; 0: 8 s */
 };
 struct webhook *webhook_new(const struct webhook_conf *conf);

@@ -29,11 +29,13 @@
 #define LABEL_FRAMEWORK TRAINER_GROUP "/framework"
 
 /* On a runtime: "deprecated" warns whoever uses it. */
-#define LABEL_SUPPORT      TRAINER_GROUP "/support"
-#define SUPPORT_DEPRECATED "deprecated"
+#define LABEL_SUPPORT        TRAINER_GROUP "/support"
+#define SUPPORT_DEPRECATED   "deprecated"
 
-#define NODE               "node" /* the container that trains; the job of that name in MPI */
-#define LAUNCHER           "launcher" /* the job that calls mpirun */
+#define GATE_RESOURCE_CLAIMS "TrainJobResourceClaims" /* feature gate: claims.h */
+
+#define NODE                 "node" /* the container that trains; the job of that name in MPI */
+#define LAUNCHER             "launcher" /* the job that calls mpirun */
 
 /*
  * On a runtime's template: how mpirun reaches the nodes, by mpi-launch and the image's

@@ -4,6 +4,7 @@
 #include "api/meta.h"
 #include "base/str.h"
 #include "trainer/api.h"
+#include "trainer/claims.h"
 #include "trainer/gang.h"
 #include "trainer/jobset.h"
 #include "trainer/podspec.h"
@@ -50,6 +51,13 @@ int64_t pod_set_replicas(const struct pod_set *ps)
 					     MODEL_INITIALIZER, NULL };
 
 	return ps->ancestor && str_in(ps->ancestor, roles) ? 1 : rjob_replicas(ps->rjob);
+}
+
+bool pod_set_trains(const struct info *info, const struct pod_set *ps)
+{
+	return str_eq(ps->ancestor, ANCESTOR_TRAINER) ||
+	       (mpi_launcher_is_node(policy_mpi(info->ml_policy)) &&
+		str_eq(ps->name, NODE));
 }
 
 void pod_set_set_count(struct pod_set *ps, int64_t count)
@@ -112,6 +120,13 @@ const cJSON *info_resources(struct info *info, const cJSON *tj, const char *firs
 	return res;
 }
 
+int64_t info_gpus(struct info *info, const cJSON *tj, const char *first)
+{
+	int64_t n = resources_gpus(info_resources(info, tj, first));
+
+	return n > 0 ? n : info->claimed_gpus;
+}
+
 /* As upstream: every policy counts the nodes of the trainer's job, whatever its template says. */
 static int64_t first_count(const struct info *info, const struct pod_set *ps)
 {
@@ -127,13 +142,10 @@ static int64_t first_count(const struct info *info, const struct pod_set *ps)
 static int merge_resources(const struct info *info, const struct pod_set *ps,
 			   const cJSON *tj, struct error *err)
 {
-	const cJSON *mpi = policy_mpi(info->ml_policy);
 	const cJSON *from = tj_resources_per_node(tj);
 	cJSON *node = pod_container(ps->pod_spec, NODE);
-	bool trains = str_eq(ps->ancestor, ANCESTOR_TRAINER) ||
-		      (mpi_launcher_is_node(mpi) && str_eq(ps->name, NODE));
 
-	if (!info->ml_policy || !from || !node || !trains)
+	if (!info->ml_policy || !from || !node || !pod_set_trains(info, ps))
 		return 0;
 	if (resources_merge(node, from, err))
 		return error_wrap(err, "spec.trainer.resourcesPerNode");
@@ -160,6 +172,8 @@ static int make_pod_sets(struct info *info, const cJSON *tj, struct error *err)
 		pod_set_set_count(ps, first_count(info, ps));
 		if (merge_resources(info, ps, tj, err))
 			return -1;
+		if (pod_set_trains(info, ps))
+			claims_add(ps->pod_spec, tj);
 	}
 	return 0;
 }

@@ -33,6 +33,7 @@ struct info {
 	const cJSON *ml_policy, *pod_group_policy; /* the runtime's, or NULL */
 	struct pod_set *pod_sets;
 	size_t n_pod_sets;
+	int64_t claimed_gpus; /* of a node: claims.h */
 };
 
 /*
@@ -57,6 +58,8 @@ void info_set_command(struct info *info, cJSON *take_command);
 /* How many pods run of each replica: parallelism, and completions with it. */
 int64_t pod_set_count(const struct pod_set *ps);
 void pod_set_set_count(struct pod_set *ps, int64_t count);
+/* Do processes of spec.trainer run in it? Beside the trainer's job, MPI's workers do. */
+bool pod_set_trains(const struct info *info, const struct pod_set *ps);
 /* Of the JobSet: 1 for a job with a role, whatever the template says. */
 int64_t pod_set_replicas(const struct pod_set *ps);
 
@@ -78,5 +81,8 @@ const char *info_lead_host(struct info *info);
  * trainer or called "node", the job `first` before the others. May be NULL.
  */
 const cJSON *info_resources(struct info *info, const cJSON *tj, const char *first);
+
+/* The GPUs of these, else those that a node claims. */
+int64_t info_gpus(struct info *info, const cJSON *tj, const char *first);
 
 #endif

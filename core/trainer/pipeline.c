@@ -4,6 +4,7 @@
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "trainer/api.h"
+#include "trainer/claims.h"
 #include "trainer/framework.h"
 #include "trainer/runtime.h"
 #include "trainer/shape.h"
@@ -88,6 +89,8 @@ static void validate_with_info(const struct pipeline *p, struct info *info,
 	struct error err = { 0 };
 
 	validate_initializers(info, tj, errs);
+	if (!old) /* spec.trainer does not change */
+		claims_validate(info, p->env, tj, errs);
 	framework_validate(p->plugins, p->env, info, old, tj, errs);
 	if (old || errs->n != before) /* names do not change */
 		return;
@@ -113,7 +116,8 @@ void pipeline_validate(const struct pipeline *p, const cJSON *old, const cJSON *
 		unpatched = json_dup(tj);
 		json_del(unpatched, JSON_PATH("spec", "runtimePatches"));
 	}
-	if (info_make(&info, unpatched ? unpatched : tj, runtime, &err)) {
+	if (info_make(&info, unpatched ? unpatched : tj, runtime, &err) ||
+	    claims_count(&info, p->env, &err)) {
 		refuse_runtime(tj, "spec.runtimeRef", err.msg, errs);
 		return;
 	}
@@ -159,7 +163,7 @@ int pipeline_build(const struct pipeline *p, const cJSON *tj, const cJSON *runti
 
 	if (check_shapes(tj, runtime, err))
 		return -1;
-	if (info_make(&info, tj, runtime, err) ||
+	if (info_make(&info, tj, runtime, err) || claims_count(&info, p->env, err) ||
 	    framework_build(p->plugins, p->env, &info, tj, objects, err))
 		return -1;
 	*ret_objects = STEAL(objects);

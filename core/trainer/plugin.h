@@ -54,6 +54,7 @@ struct plugin_env {
 	const char *image; /* ours, for init containers; NULL: "kftrainer:<version>" */
 	const char *cluster_domain;    /* of Services; NULL: "cluster.local" */
 	bool status_server;            /* the feature gate TrainJobStatus */
+	bool claims_off;               /* not the feature gate TrainJobResourceClaims */
 	const char *status_server_url; /* "https://<service>.<ns>.svc:<port>" */
 	const char *status_server_ca;  /* PEM, for <tj>-tls-config */
 };

@@ -91,10 +91,16 @@ static const struct shape volume[] = {
 	{ 0 },
 };
 static const struct shape dns_config[] = { MEMBER("searches", STRINGS), { 0 } };
+static const struct shape pod_claim[] = {
+	MEMBER("name", STRING, .required = true),
+	MEMBER("resourceClaimTemplateName", STRING),
+	{ 0 },
+};
 static const struct shape pod_spec_shape[] = {
 	MEMBER("containers", LIST, .of = container),
 	MEMBER("initContainers", LIST, .of = container),
 	MEMBER("volumes", LIST, .of = volume),
+	MEMBER("resourceClaims", LIST, .of = pod_claim),
 	MEMBER("overhead", QUANTITIES),
 	MEMBER("resources", OBJECT, .of = shape_resources),
 	MEMBER("priorityClassName", STRING),
@@ -521,4 +527,42 @@ void container_probe_port(cJSON *c, int number, int period_seconds)
 const char *env_value(const cJSON *env, const char *name)
 {
 	return json_str(json_find_const(env, "name", name), "value");
+}
+
+const cJSON *pod_claims(const cJSON *pod_spec)
+{
+	return json_get(pod_spec, "resourceClaims");
+}
+
+const char *pod_claim_template(const cJSON *pod_spec, const char *name)
+{
+	return json_str(json_find_const(pod_claims(pod_spec), "name", name),
+			"resourceClaimTemplateName");
+}
+
+void pod_add_claim(cJSON *pod_spec, const cJSON *from)
+{
+	static const char *const keys[] = { "name", "resourceClaimName",
+					    "resourceClaimTemplateName" };
+	cJSON *copy = cJSON_CreateObject();
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+		json_put(copy, json_dup(json_get(from, keys[i])), keys[i]);
+	json_upsert(json_list(pod_spec, "resourceClaims"), "name", copy);
+}
+
+const cJSON *container_claims(const cJSON *c)
+{
+	return json_get(c, "resources", "claims");
+}
+
+void container_add_claim(cJSON *c, const char *name)
+{
+	cJSON *entry;
+
+	if (json_find_const(container_claims(c), "name", name))
+		return;
+	entry = cJSON_CreateObject();
+	json_put_str(entry, name, "name");
+	cJSON_AddItemToArray(json_list(c, "resources", "claims"), entry);
 }

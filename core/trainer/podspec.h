@@ -55,6 +55,13 @@ const cJSON *container_limits(const cJSON *container); /* an object, or NULL */
 const char *container_image(const cJSON *container);
 const char *pod_runtime_class(const cJSON *pod_spec); /* or NULL */
 
+/* Dynamic resource allocation: claims of a pod, and which of them a container uses. */
+const cJSON *pod_claims(const cJSON *pod_spec); /* the list, or NULL */
+const char *pod_claim_template(const cJSON *pod_spec, const char *claim); /* or NULL */
+void pod_add_claim(cJSON *pod_spec, const cJSON *claim); /* replaces that of its name */
+const cJSON *container_claims(const cJSON *container);   /* the list, or NULL */
+void container_add_claim(cJSON *container, const char *claim); /* unless it has it */
+
 void container_set_env(cJSON *container, const char *name, const char *value);
 void container_default_env(cJSON *container, const char *name,
 			   const char *value); /* if it has none of that name */

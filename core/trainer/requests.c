@@ -253,6 +253,13 @@ int64_t resources_cpus(const cJSON *resources)
 	return n ? n : whole(json_get(resources, "limits", "cpu"));
 }
 
+bool resources_claim(const cJSON *resources)
+{
+	const cJSON *claims = json_get(resources, "claims");
+
+	return claims && claims->child;
+}
+
 bool resources_empty(const cJSON *resources)
 {
 	const cJSON *limits = json_get(resources, "limits");

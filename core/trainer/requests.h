@@ -41,6 +41,7 @@ void resource_list_release(struct resource_list *list);
 int64_t resources_gpus(const cJSON *resources);
 int64_t resources_cpus(const cJSON *resources);
 bool resources_empty(const cJSON *resources); /* neither limits nor requests */
+bool resources_claim(const cJSON *resources); /* claims, or parts of them */
 
 /*
  * Merge ResourceRequirements key by key into those of a container: `from`

@@ -20,6 +20,13 @@ static const struct shape initializers[] = {
 	MEMBER("model", OBJECT, .of = initializer_shape),
 	{ 0 },
 };
+static const struct shape trainer_claim[] = {
+	MEMBER("name", STRING, .required = true),
+	MEMBER("resourceClaimName", STRING),
+	MEMBER("resourceClaimTemplateName", STRING),
+	MEMBER("containerNames", STRINGS),
+	{ 0 },
+};
 static const struct shape trainer[] = {
 	MEMBER("image", STRING),
 	MEMBER("command", STRINGS),
@@ -28,6 +35,7 @@ static const struct shape trainer[] = {
 	MEMBER("numNodes", COUNT),
 	MEMBER("numProcPerNode", COUNT),
 	MEMBER("resourcesPerNode", OBJECT, .of = shape_resources),
+	MEMBER("resourceClaimsPerNode", LIST, .of = trainer_claim),
 	{ 0 },
 };
 static const struct shape runtime_ref[] = {
@@ -170,6 +178,16 @@ const cJSON *tj_env(const cJSON *tj)
 const cJSON *tj_resources_per_node(const cJSON *tj)
 {
 	return json_get(tj, "spec", "trainer", "resourcesPerNode");
+}
+
+const cJSON *tj_resource_claims(const cJSON *tj)
+{
+	return json_get(tj, "spec", "trainer", "resourceClaimsPerNode");
+}
+
+const cJSON *trainer_claim_containers(const cJSON *claim)
+{
+	return json_get(claim, "containerNames");
 }
 
 const cJSON *tj_initializer(const cJSON *tj, enum initializer which)

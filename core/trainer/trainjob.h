@@ -37,6 +37,8 @@ const cJSON *tj_command(const cJSON *tj);
 const cJSON *tj_args(const cJSON *tj);
 const cJSON *tj_env(const cJSON *tj);
 const cJSON *tj_resources_per_node(const cJSON *tj);
+const cJSON *tj_resource_claims(const cJSON *tj); /* resourceClaimsPerNode, or NULL */
+const cJSON *trainer_claim_containers(const cJSON *claim); /* of one of them, or NULL */
 
 enum initializer { INIT_DATASET, INIT_MODEL, N_INITIALIZERS };
 extern const char *const initializer_name[N_INITIALIZERS]; /* "dataset-initializer" */

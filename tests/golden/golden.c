@@ -80,9 +80,10 @@ static void replace_namespace(cJSON *node)
 /* Why this step is none for a pure function, or NULL. */
 static const char *why_not_step(const cJSON *step)
 {
-	static const char *const ours[] = { "TrainJob", "TrainingRuntime",
-					    "ClusterTrainingRuntime", "PriorityClass",
-					    NULL };
+	static const char *const ours[] = {
+		"TrainJob",      "TrainingRuntime",       "ClusterTrainingRuntime",
+		"PriorityClass", "ResourceClaimTemplate", NULL
+	};
 	static const char *const steps[] = { "create", "check",  "sleep",
 					     "patch",  "delete", NULL };
 	const char *verb = step->child ? step->child->string : "";
@@ -313,6 +314,7 @@ static void run_case(struct golden *g, const cJSON *test, const cJSON *expected,
 
 	world_init(&w, g->schema);
 	w.env.status_server = json_bool(test, false, "options", "statusServer");
+	w.env.claims_off = !json_bool(test, true, "options", "resourceClaims");
 	run_steps(out, &w, test, expected);
 	if (is_partial(expected)) {
 		cleanup_json cJSON *got = state(&w);

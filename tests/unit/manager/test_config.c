@@ -60,6 +60,7 @@ static void check_defaults(const struct manager_config *c)
 	assert_null(c->tls.ciphers);
 	assert_null(c->tls.alpn);
 	assert_false(c->gate_trainjob_status);
+	assert_true(c->gate_resource_claims);
 }
 
 static void test_defaults(void **state)
@@ -326,7 +327,7 @@ static void test_no_file(void **state)
 	}
 }
 
-static const struct {
+static const struct gate_row {
 	const char *text, *gates;
 	bool want;
 } gate_rows[] = {
@@ -340,6 +341,27 @@ static const struct {
 	{ NULL, "AllAlpha=true,AllBeta=false", true },
 	{ NULL, "", false },
 };
+
+/* The gate TrainJobResourceClaims is on, and beta. */
+static void test_gate_of_claims(void **state)
+{
+	static const struct gate_row of_claims[] = {
+		{ NULL, "TrainJobResourceClaims=false", false },
+		{ NULL, "TrainJobResourceClaims=true,AllBeta=false", true },
+		{ NULL, "AllBeta=false", false },
+		{ NULL, "AllAlpha=false", true },
+		{ NULL, "TrainJobStatus=true", true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ROWS(of_claims); i++) {
+		struct manager_config c;
+
+		load_well(&c, of_claims[i].text, of_claims[i].gates);
+		check_int(of_claims[i].gates, c.gate_resource_claims, of_claims[i].want);
+		manager_config_release(&c);
+	}
+}
 
 static void test_gates(void **state)
 {
@@ -376,6 +398,7 @@ int main(void)
 		cmocka_unit_test(test_which_client_limit_is_applied),
 		cmocka_unit_test(test_no_file),
 		cmocka_unit_test(test_gates),
+		cmocka_unit_test(test_gate_of_claims),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,31 @@
+/*
+ * claims.h - devices of a TrainJob by dynamic resource allocation (DRA).
+ *
+ * Follows upstream's KEP-2782, which no release of upstream has yet: the feature gate
+ * TrainJobResourceClaims. spec.trainer.resourceClaimsPerNode become claims of the
+ * trainer's pods, and of the container "node" or of those that a claim names.
+ */
+#ifndef TRAINER_CLAIMS_H
+#define TRAINER_CLAIMS_H
+
+#include "trainer/plugin.h"
+
+/* Put the job's claims into a pod of the trainer; a claim replaces one of its name. */
+void claims_add(cJSON *pod_spec, const cJSON *tj);
+
+/*
+ * Sets info->claimed_gpus: the devices that the container "node" gets by claim templates,
+ * of device classes with "gpu" in their names. 0 without a cluster to ask, and where a
+ * template does not exist. -1 when the cluster could not be asked.
+ */
+MUST_CHECK int claims_count(struct info *info, const struct plugin_env *env,
+			    struct error *err);
+
+/*
+ * On creation: containers that the trainer's pods do not have, resourcesPerNode.claims,
+ * and with the gate off all fields that upstream has not released.
+ */
+void claims_validate(struct info *info, const struct plugin_env *env, const cJSON *tj,
+		     struct field_errors *errs);
+
+#endif

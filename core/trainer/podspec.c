@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/cleanup.h"
+#include "base/map.h"
 #include "base/str.h"
 #include "trainer/shape.h"
 
@@ -373,10 +374,31 @@ static cJSON *canonical_env(const cJSON *given)
 
 void container_merge_env(cJSON *c, const cJSON *env)
 {
+	cleanup_map struct map there = { 0 };
 	const cJSON *given;
+	cJSON *list, *var;
 
-	json_each(given, env)
-		upsert_env(c, canonical_env(given));
+	if (!env || !env->child)
+		return;
+	list = json_list(c, "env");
+	json_each(var, list) {
+		const char *name = json_str(var, "name");
+
+		if (name && !map_get(&there, name))
+			map_put(&there, name, var);
+	}
+	json_each(given, env) {
+		const char *name = json_str(given, "name");
+		cJSON *was = name ? map_get(&there, name) : NULL;
+
+		var = canonical_env(given);
+		if (name)
+			map_put(&there, name, var);
+		if (was)
+			cJSON_ReplaceItemViaPointer(list, was, var);
+		else
+			cJSON_AddItemToArray(list, var);
+	}
 }
 
 void container_env_from_secret(cJSON *c, const char *secret)

@@ -1,6 +1,7 @@
 /* Rules: upstream pkg/runtime/core/trainingruntime.go (newRuntimeInfo, mergeRuntimePatches). */
 #include "tests/unit/trainer/yaml_doc.h"
 #include "trainer/pipeline.h"
+#include "trainer/podspec.h"
 #include "trainer/runtime.h"
 #include "trainer/shape.h"
 
@@ -256,6 +257,36 @@ static void test_too_many_jobs(void **state)
 	assert_int_equal(err.kind, ERR_LIMIT);
 }
 
+/* Variables keep their places; of those with one name the last value counts. */
+static void test_variables_are_merged_by_name(void **state)
+{
+	static const struct {
+		const char *env, *given, *want;
+	} rows[] = {
+		{ "[]", "[]", "{env: []}" },
+		{ "[{name: a, value: '1'}]", "[]", "{env: [{name: a, value: '1'}]}" },
+		{ "[{name: a, value: '1'}, {name: b, value: '1'}]",
+		  "[{name: c, value: '2'}, {name: a}]",
+		  "{env: [{name: a, value: ''}, {name: b, value: '1'}, "
+		  "{name: c, value: '2'}]}" },
+		{ "[{name: a, value: '1'}, {name: a, value: '2'}]",
+		  "[{name: a, value: '3'}]",
+		  "{env: [{name: a, value: '3'}, {name: a, value: '2'}]}" },
+		{ "[]", "[{name: a, value: '1'}, {name: b}, {name: a, value: '2'}]",
+		  "{env: [{name: a, value: '2'}, {name: b, value: ''}]}" },
+		{ "[{value: x}]", "[{value: y}]", "{env: [{value: x}, {value: y}]}" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_json cJSON *c = cJSON_CreateObject(), *given = doc(rows[i].given);
+
+		json_put(c, doc(rows[i].env), "env");
+		container_merge_env(c, given);
+		assert_doc(c, rows[i].want);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -267,6 +298,7 @@ int main(void)
 		cmocka_unit_test(test_what_says_nothing_takes_nothing_away),
 		cmocka_unit_test(test_wrong_types_are_named),
 		cmocka_unit_test(test_too_many_jobs),
+		cmocka_unit_test(test_variables_are_merged_by_name),
 	};
 
 	return cmocka_run_group_tests_name("merge", tests, NULL, NULL);

@@ -92,7 +92,7 @@ venv_path() { # LIST: tests/setup/LIST.txt
 venv() { # LIST WHAT
 	local dir
 	dir=$(venv_path "$1")
-	[ ! -e "$dir/.done" ] || return 0
+	[ ! -e "$dir/.done" ] || { touch "$dir"; return 0; }
 	mkdir -p "$cache"
 	exec 9>"$dir.lock"
 	flock 9
@@ -106,18 +106,24 @@ venv() { # LIST WHAT
 	touch "$dir/.done"
 }
 
+use() { # SCRIPT: makes what is missing, and prints where it is
+	local made
+	made=$("$1")
+	touch "$made"
+}
+
 # shellcheck disable=SC2046,SC2086
 case ${1:-} in
 cluster)
 	packages $cluster
-	"$here/cluster/programs.sh" >/dev/null
-	"$here/cluster/sdk.sh" >/dev/null
+	use "$here/cluster/programs.sh"
+	use "$here/cluster/sdk.sh"
 	;;
 e2e)
 	packages $cluster $demo
-	"$here/cluster/programs.sh" >/dev/null
-	"$here/cluster/sdk.sh" >/dev/null
-	"$here/e2e/images.sh" >/dev/null
+	use "$here/cluster/programs.sh"
+	use "$here/cluster/sdk.sh"
+	use "$here/e2e/images.sh"
 	;;
 build) packages $build ;;
 demo) packages $demo ;;
@@ -128,13 +134,14 @@ check)
 	venv convert "TensorFlow and Paddle"
 	venv store "huggingface_hub and opendal"
 	venv s3 "moto"
-	"$here/store/versitygw.sh" >/dev/null
+	use "$here/store/versitygw.sh"
+	"$here/prune.sh"
 	;;
 store)
 	packages $store
 	venv store "huggingface_hub and opendal"
 	venv s3 "moto"
-	"$here/store/versitygw.sh" >/dev/null
+	use "$here/store/versitygw.sh"
 	;;
 venv) venv_path "${2:-python}" ;;
 *)

@@ -43,4 +43,6 @@ case $cache in
 	exit 2
 	;;
 esac
-echo "$cache/sysroot-${1:-musl}-$key"
+sysroot=$cache/sysroot-${1:-musl}-$key
+touch -c "$sysroot" 2>/dev/null || : # tests/prune.sh keeps what is used
+echo "$sysroot"

@@ -73,6 +73,16 @@ slowest() {
 }
 check "tally.sh lists the ten slowest" slowest
 
+old_and_new() {
+	local c=$scratch/cache
+	mkdir -p "$c"/{sysroot-musl,venv,sdk,e2e}-{old,new} "$c/sysroot-san-old.new" "$c/venv-busy" "$c/sources" "$c/mine-old"
+	touch -d '40 days ago' "$c"/*-old "$c"/*.new "$c/venv-busy" "$c/sources"
+	KFTRAINER_CACHE=$c flock "$c/venv-busy.lock" tests/prune.sh 2>/dev/null
+	find "$c" -mindepth 1 -type d -printf '%f\n' | sort | xargs | tee "$scratch/kept"
+	[ "$(cat "$scratch/kept")" = "e2e-new mine-old sdk-new sources sysroot-musl-new venv-busy venv-new" ]
+}
+check "prune.sh removes what was not used for a month, and nothing that is being built" old_and_new
+
 program make <<<"exec make -f $scratch/Makefile \"\$@\""
 layers() {
 	printf 'good:\n\t@true\nbad:\n\t@false\n' >"$scratch/Makefile"

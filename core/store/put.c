@@ -18,7 +18,7 @@ static int fail_changed(const struct put_file *f, struct error *err)
 
 int put_file_open(const struct put_file *f, int *ret_fd, struct error *err)
 {
-	cleanup_fd int fd = f->root < 0 ? open(f->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+	cleanup_fd int fd = f->root < 0 ? open(f->name, O_RDONLY | O_CLOEXEC)
 					: relpath_open(f->root, f->path, O_RDONLY, false);
 	struct stat st;
 

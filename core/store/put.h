@@ -13,7 +13,7 @@
 struct store_conf;
 
 struct put_file {
-	int root;         /* the directory `path` is below; -1: `name` is opened */
+	int root; /* the directory `path` is below; -1: `name`, or what it links to */
 	const char *path; /* below the URI's directory, and below root */
 	const char *name; /* on this machine; for messages, too */
 	int64_t size;

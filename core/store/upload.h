@@ -1,6 +1,7 @@
 /*
  * upload.h - upload local files to a URI whose scheme has `put`. What it has already is
- * not sent again.
+ * not sent again. The caller's path may be or contain a symbolic link; below it none is
+ * followed.
  */
 #ifndef STORE_UPLOAD_H
 #define STORE_UPLOAD_H

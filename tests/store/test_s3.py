@@ -595,7 +595,7 @@ cloud.lasts = 60
 asked = with_keys("a key that ends soon", IRSA | {"AWS_ROLE_ARN": "r"}, ["AssumeRoleWithWebIdentity"])
 cloud.lasts = 3600
 
-# ---- the way back ----
+# ---- uploads ----
 out = scratch / "m"
 for name, data in (("sub/x.safetensors", BIG), ("config.json", b"{}"), ("empty", b""), ("b c+\u00e9.txt", b"x"),
                    ("exact", BIG[:8 * 2**20])):
@@ -613,6 +613,21 @@ for name, uri, env in (("versitygw", "s3://buck/out/m1", ENV), ("moto", "s3://bu
     check(name + ": and is right", fetch("s3://buck/out/m1", SENT, env))
     (out / "config.json").write_bytes(b"{}")
     SENT["config.json"] = b"{}"
+# What the user names may be a link, as --to of a download; what is below it is not followed.
+linked = scratch / "linked"
+linked.symlink_to(out)
+check("a link to a directory is followed", sends(linked, "s3://buck/linked", ENV, want="skipped link") or fetch("s3://buck/linked", SENT, ENV))
+check("... and one on the way there", sends(linked / "sub", "s3://buck/behind", ENV) or fetch("s3://buck/behind", {"x.safetensors": BIG}, ENV))
+(scratch / "one").symlink_to(out / "config.json")
+check("... and one to a file", sends(scratch / "one", "s3://buck/one.json", ENV) or fetch("s3://buck/one.json", {"one.json": b"{}"}, ENV))
+(scratch / "nowhere").symlink_to(scratch / "none")
+check("a link to nothing: an error", sends(scratch / "nowhere", "s3://buck/nowhere", ENV, 1, "nowhere: no such file or directory to upload"))
+(scratch / "outside").mkdir()
+shutil.rmtree(out / ".kftrainer", ignore_errors=True)
+(out / ".kftrainer").symlink_to(scratch / "outside")
+check("our own directory is not written through a link", sends(linked, "s3://buck/state", ENV) or
+      [str(p) for p in (scratch / "outside").iterdir()] or fetch("s3://buck/state", SENT, ENV))
+(out / ".kftrainer").unlink()
 
 
 def resumed():

@@ -24,8 +24,7 @@ void cmd_complain(const char *cmd, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	if (vasprintf(&text, fmt, ap) < 0)
-		abort();
+	text = xvasprintf(fmt, ap);
 	va_end(ap);
 	fflush(stdout);
 	fprintf(stderr, "kftrainer %s: %s\n", cmd, str_visible(&arena, text, false));

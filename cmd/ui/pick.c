@@ -25,10 +25,10 @@ int pick_check(const struct pick_opts *opts, int argc, char **argv, struct error
 			      : "no jobs given: specify job names, --all or --selector");
 }
 
-/* 0; 1: it failed, which has been told; -1: it is no use to go on. */
+/* A failure is reported, and sets *code. -1: stop. */
 static int one(const struct pick *p,
 	       int (*each)(void *ctx, const cJSON *job, struct error *err), void *ctx,
-	       const cJSON *job, struct error *err)
+	       const cJSON *job, int *code, struct error *err)
 {
 	if (!each(ctx, job, err))
 		return 0;
@@ -37,7 +37,8 @@ static int one(const struct pick *p,
 		return -1;
 	cmd_complain(p->cmd, "%s", err->msg);
 	*err = (struct error){ 0 };
-	return 1;
+	*code = EXIT_FAILED;
+	return 0;
 }
 
 static int by_name(const struct pick *p,
@@ -48,7 +49,6 @@ static int by_name(const struct pick *p,
 
 	for (char **name = p->names; *name; name++) {
 		cleanup_json cJSON *job = NULL;
-		int rc;
 
 		if (job_get(p->kube, p->ns, *name, &job, err)) {
 			if (err->kind != ERR_NOT_FOUND)
@@ -60,10 +60,8 @@ static int by_name(const struct pick *p,
 			*err = (struct error){ 0 };
 			continue;
 		}
-		rc = one(p, each, ctx, job, err);
-		if (rc < 0)
+		if (one(p, each, ctx, job, &code, err))
 			return -1;
-		code = rc ? EXIT_FAILED : code;
 	}
 	return code;
 }
@@ -83,11 +81,8 @@ int pick_each(const struct pick *p,
 	if (!list->child)
 		cmd_complain(p->cmd, "no matching TrainJobs in namespace %s", p->ns);
 	json_each(job, list) {
-		int rc = one(p, each, ctx, job, err);
-
-		if (rc < 0)
+		if (one(p, each, ctx, job, &code, err))
 			return -1;
-		code = rc ? EXIT_FAILED : code;
 	}
 	return code;
 }

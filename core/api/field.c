@@ -65,8 +65,7 @@ void field_error_add(struct field_errors *errs, enum field_error_type type,
 		return;
 	}
 	va_start(ap, detail);
-	if (vasprintf(&text, detail, ap) < 0)
-		abort();
+	text = xvasprintf(detail, ap);
 	va_end(ap);
 	if (errs->n == errs->cap) {
 		errs->cap = errs->cap ? 2 * errs->cap : 8;

@@ -122,6 +122,8 @@ char *json_text(const cJSON *doc);                         /* one line; free() i
 
 /* A number as it is printed: its literal, or made in `text`. */
 const char *json_number_text(const cJSON *node, char text[JSON_MAX_NUMBER + 1]);
+/* Of a number, a bool or null. */
+const char *json_scalar_text(const cJSON *node, char text[JSON_MAX_NUMBER + 1]);
 
 static inline void cleanup_jsonp(cJSON **doc)
 {

@@ -47,6 +47,13 @@ const char *json_number_text(const cJSON *node, char text[JSON_MAX_NUMBER + 1])
 	return text;
 }
 
+const char *json_scalar_text(const cJSON *node, char text[JSON_MAX_NUMBER + 1])
+{
+	if (cJSON_IsBool(node))
+		return cJSON_IsTrue(node) ? "true" : "false";
+	return cJSON_IsNumber(node) ? json_number_text(node, text) : "null";
+}
+
 /* What JSON does not allow as it is: how it is written instead. */
 static void print_escape(struct buf *out, unsigned char c)
 {
@@ -118,18 +125,9 @@ static void print_children(struct buf *out, const cJSON *node, int level)
 
 static void print_value(struct buf *out, const cJSON *node, int level)
 {
-	char number[JSON_MAX_NUMBER + 1];
+	char text[JSON_MAX_NUMBER + 1];
 
 	switch (node->type & 0xff) {
-	case cJSON_False:
-		buf_adds(out, "false");
-		break;
-	case cJSON_True:
-		buf_adds(out, "true");
-		break;
-	case cJSON_Number:
-		buf_adds(out, json_number_text(node, number));
-		break;
 	case cJSON_String:
 		print_string(out, node->valuestring);
 		break;
@@ -141,7 +139,7 @@ static void print_value(struct buf *out, const cJSON *node, int level)
 		print_children(out, node, level);
 		break;
 	default:
-		buf_adds(out, "null");
+		buf_adds(out, json_scalar_text(node, text));
 	}
 }
 

@@ -139,30 +139,16 @@ static void print_string(struct buf *out, const char *s, int level)
 
 static void print_scalar(struct buf *out, const cJSON *node, int level)
 {
-	char number[JSON_MAX_NUMBER + 1];
+	char text[JSON_MAX_NUMBER + 1];
 
-	switch (node->type & 0xff) {
-	case cJSON_False:
-		buf_adds(out, "false");
-		break;
-	case cJSON_True:
-		buf_adds(out, "true");
-		break;
-	case cJSON_Number:
-		buf_adds(out, json_number_text(node, number));
-		break;
-	case cJSON_String:
+	if (cJSON_IsString(node))
 		print_string(out, node->valuestring, level);
-		break;
-	case cJSON_Array:
+	else if (cJSON_IsArray(node))
 		buf_adds(out, "[]");
-		break;
-	case cJSON_Object:
+	else if (cJSON_IsObject(node))
 		buf_adds(out, "{}");
-		break;
-	default:
-		buf_adds(out, "null");
-	}
+	else
+		buf_adds(out, json_scalar_text(node, text));
 }
 
 static void end_line(struct buf *out)

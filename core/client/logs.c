@@ -36,11 +36,9 @@ void logs_note(const struct logs *l, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	if (vasprintf(&text, fmt, ap) < 0)
-		text = NULL;
+	text = xvasprintf(fmt, ap);
 	va_end(ap);
-	if (text)
-		l->out->on_note(l->out->ctx, text);
+	l->out->on_note(l->out->ctx, text);
 }
 
 /* ---- the containers there are ------------------------------------------------------------------ */

@@ -35,10 +35,9 @@ void source_note(const struct source *s, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	if (vasprintf(&text, fmt, ap) < 0)
-		text = NULL;
+	text = xvasprintf(fmt, ap);
 	va_end(ap);
-	logs_note(s->logs, "%s: %s", s->place.prefix, text ? text : "?");
+	logs_note(s->logs, "%s: %s", s->place.prefix, text);
 }
 
 void source_free(struct source *s)

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/str.h"
+#include "base/xmalloc.h"
 #include "client/observed.h"
 #include "client/why_impl.h"
 #include "trainer/trainjob.h"
@@ -126,8 +127,7 @@ void why_add(struct why *w, const char *reason, const char *command, const char 
 	va_list ap;
 
 	va_start(ap, fmt);
-	if (vasprintf(&text, fmt, ap) < 0)
-		abort();
+	text = xvasprintf(fmt, ap);
 	va_end(ap);
 	json_put_str(cause, reason, "reason");
 	json_put_str(cause, str_visible(w->arena, text, false), "message");

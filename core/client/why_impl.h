@@ -37,6 +37,8 @@ const char *why_words(struct why *w, const char *text);
 const char *why_age(struct why *w, int64_t since);
 /* "describe pod bert-node-0-0-x" as a command of kubectl's. */
 const char *why_describe(struct why *w, const char *kind, const char *name);
+/* How many pods have that cause, as one that keeps them waiting; the first of them. */
+int64_t why_pods_with(const struct view *v, enum pod_cause cause, struct failure *ret);
 /* "1 of 4 pods" of n such. */
 const char *why_pod_count(struct why *w, int64_t n, int64_t all);
 int64_t why_job_age(const struct why *w); /* seconds */

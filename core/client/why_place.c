@@ -12,28 +12,6 @@
 
 enum { SCHEDULES_SECONDS = 10, MAX_RESOURCES = 4 };
 
-/* How many pods have that cause; the first of them, and its fact. */
-static int64_t pods_with(const struct view *v, enum pod_cause cause,
-			 struct failure *ret_first)
-{
-	const cJSON *pod;
-	int64_t n = 0;
-
-	json_each(pod, v->pods) {
-		struct pod_fact_list facts;
-
-		pod_facts_of(pod, &facts);
-		for (size_t i = 0; i < facts.n; i++)
-			if (facts.list[i].cause == cause) {
-				if (!n++)
-					*ret_first =
-						(struct failure){ pod, facts.list[i] };
-				break;
-			}
-	}
-	return n;
-}
-
 /* ---- room ---- */
 
 /* The most of a resource that a node has, and has free. */
@@ -147,7 +125,7 @@ static const char *scheduler_words(struct why *w, const char *message)
 void why_unschedulable(struct why *w)
 {
 	struct failure first = { 0 };
-	int64_t n = pods_with(w->v, POD_UNSCHEDULABLE, &first);
+	int64_t n = why_pods_with(w->v, POD_UNSCHEDULABLE, &first);
 	const char *message = first.fact.message ? first.fact.message : "";
 
 	if (!n || strstr(message, "ersistentvolumeclaim") ||
@@ -182,7 +160,7 @@ void why_gang(struct why *w)
 void why_gated(struct why *w)
 {
 	struct failure first = { 0 };
-	int64_t n = pods_with(w->v, POD_GATED, &first);
+	int64_t n = why_pods_with(w->v, POD_GATED, &first);
 
 	if (n)
 		why_add(w, "SchedulingGated",
@@ -261,7 +239,7 @@ void why_claims(struct why *w)
 			why_words(w, event_message(e)));
 		return;
 	}
-	if (!pods_with(v, POD_UNSCHEDULABLE, &first))
+	if (!why_pods_with(v, POD_UNSCHEDULABLE, &first))
 		return;
 	claim_missing(w, &first);
 	if (!w->causes->child && first.fact.message &&

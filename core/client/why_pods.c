@@ -52,8 +52,7 @@ void why_node_lost(struct why *w)
 
 /* ---- containers that do not start ---- */
 
-/* How many pods have a container that waits for that; the first of them. */
-static int64_t waiting(const struct view *v, enum pod_cause cause, struct failure *ret)
+int64_t why_pods_with(const struct view *v, enum pod_cause cause, struct failure *ret)
 {
 	const cJSON *pod;
 	int64_t n = 0;
@@ -62,14 +61,17 @@ static int64_t waiting(const struct view *v, enum pod_cause cause, struct failur
 		struct pod_fact_list facts;
 
 		pod_facts_of(pod, &facts);
-		for (size_t i = 0; i < facts.n; i++)
-			if (facts.list[i].cause == cause && facts.list[i].waits) {
-				/* What was tried last says more than that it is waited. */
-				if (!n || str_eq(ret->fact.reason, "ImagePullBackOff"))
-					*ret = (struct failure){ pod, facts.list[i] };
-				n++;
-				break;
-			}
+		for (size_t i = 0; i < facts.n; i++) {
+			const struct pod_fact *fact = &facts.list[i];
+
+			if (fact->cause != cause || (fact->container && !fact->waits))
+				continue;
+			/* What was tried last says more than that it is retried later. */
+			if (!n || str_eq(ret->fact.reason, "ImagePullBackOff"))
+				*ret = (struct failure){ pod, *fact };
+			n++;
+			break;
+		}
 	}
 	return n;
 }
@@ -114,7 +116,7 @@ static const char *pull_hint(const char *message)
 void why_image(struct why *w)
 {
 	struct failure f = { 0 };
-	int64_t n = waiting(w->v, POD_IMAGE, &f);
+	int64_t n = why_pods_with(w->v, POD_IMAGE, &f);
 	const char *message = f.fact.message ? f.fact.message : "";
 	const cJSON *e =
 		n ? view_event(w->v, "Pod", meta_name(f.pod), "Failed", true) : NULL;
@@ -133,7 +135,7 @@ void why_image(struct why *w)
 void why_container_start(struct why *w)
 {
 	struct failure f = { 0 };
-	int64_t n = waiting(w->v, POD_START, &f);
+	int64_t n = why_pods_with(w->v, POD_START, &f);
 
 	if (n)
 		why_add(w,

@@ -30,8 +30,7 @@ void refuse(struct v1_job *j, const char *path, const cJSON *value, const char *
 	va_list ap;
 
 	va_start(ap, fmt);
-	if (vasprintf(&text, fmt, ap) < 0)
-		abort();
+	text = xvasprintf(fmt, ap);
 	va_end(ap);
 	field_error_add(&j->ret->errs, value ? FIELD_INVALID : FIELD_REQUIRED, path,
 			value, "%s", text);

@@ -11,6 +11,7 @@
 
 #include "base/json.h"
 #include "local/jobs.h"
+#include "local/pod_phase.h"
 
 /* The Job controller's rules of one replicatedJob. Strings are the JobSet's. */
 struct jobs_rjob {
@@ -24,8 +25,6 @@ struct jobs_rjob {
 	const cJSON *failure_policy, *success_policy, *depends_on;
 	struct jobs_job *jobs; /* `replicas` of them */
 };
-
-enum pod_phase { POD_PENDING, POD_RUNNING, POD_SUCCEEDED, POD_FAILED };
 
 struct jobs_pod {
 	struct jobs_pod *next; /* in the order of creation */

@@ -21,6 +21,7 @@
 #include "local/cgroup.h"
 #include "local/kubelet.h"
 #include "local/output.h"
+#include "local/pod_phase.h"
 #include "local/podenv.h"
 #include "local/process.h"
 #include "local/volumes.h"
@@ -65,8 +66,6 @@ struct container {
 	struct probe *probes[3]; /* by enum probe_type; NULL: none */
 	struct hook *hook;       /* the one that runs */
 };
-
-enum pod_phase { POD_PENDING, POD_RUNNING, POD_SUCCEEDED, POD_FAILED };
 
 struct pod {
 	struct pod *next;

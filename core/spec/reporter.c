@@ -2,10 +2,9 @@
 #include "spec/reporter.h"
 
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/xmalloc.h"
 
 void reporter_line(const struct reporter *to, const char *fmt, ...)
 {
@@ -13,8 +12,7 @@ void reporter_line(const struct reporter *to, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	if (vasprintf(&text, fmt, ap) < 0)
-		abort();
+	text = xvasprintf(fmt, ap);
 	va_end(ap);
 	to->line(to->ctx, text);
 }

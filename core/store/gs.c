@@ -168,13 +168,6 @@ static int get_json(struct store *s, const char *name, const struct sigv4_pair *
 
 /* ---- listing ---- */
 
-struct gathering {
-	struct store_listing *to;
-	size_t n_listed, skip; /* skip: the prefix's length */
-	bool (*wanted)(void *ctx, const char *name, bool named);
-	void *ctx;
-};
-
 static const char *hex_of(struct arena *arena, const char *base64, size_t bytes)
 {
 	cleanup_buf struct buf raw = { .max = 64 }, text = { .max = 128 };
@@ -224,11 +217,7 @@ static int take_page(struct gathering *g, const cJSON *page, struct error *err)
 
 		if (!name)
 			return error_set(err, ERR_FORMAT, "gs: object without a name");
-		g->n_listed++;
-		if (str_ends(name, "/") || strlen(name) <= g->skip ||
-		    (g->wanted && !g->wanted(g->ctx, name, false)))
-			continue;
-		if (take(g, item, name, name + g->skip, err))
+		if (gathering_takes(g, name) && take(g, item, name, name + g->skip, err))
 			return -1;
 	}
 	return 0;

@@ -51,13 +51,6 @@ static void s3_close(struct store *s)
 
 /* ---- listing ---- */
 
-struct gathering {
-	struct store_listing *to;
-	size_t n_listed, skip; /* skip: the prefix's length */
-	bool (*wanted)(void *ctx, const char *name, bool named);
-	void *ctx;
-};
-
 static void set_sum(struct store_object *o, struct arena *arena, const char *etag)
 {
 	const char *tag = arena_printf(arena, "\"%s\"", etag);
@@ -88,17 +81,11 @@ static int take(struct gathering *g, const char *path, const struct s3_entry *e,
 	return store_listing_add(g->to, &o, err);
 }
 
-/* A key that ends in '/' is a directory made by a browser. */
 static int on_entry(void *ctx, const struct s3_entry *e, struct error *err)
 {
 	struct gathering *g = ctx;
 
-	g->n_listed++;
-	if (!*e->key || str_ends(e->key, "/") || strlen(e->key) <= g->skip)
-		return 0;
-	if (g->wanted && !g->wanted(g->ctx, e->key, false))
-		return 0;
-	return take(g, e->key + g->skip, e, err);
+	return gathering_takes(g, e->key) ? take(g, e->key + g->skip, e, err) : 0;
 }
 
 static int list_below(struct store *s, const char *prefix, struct gathering *g,

@@ -83,4 +83,14 @@ MUST_CHECK int scheme_find(const struct scheme **ret, const char *uri, struct er
 /* "s3:// and hf://": those that take uploads. */
 const char *scheme_list_put(struct arena *arena);
 
+/* A listing of a bucket below a prefix, under way. */
+struct gathering {
+	struct store_listing *to;
+	size_t n_listed, skip; /* skip: the prefix's length */
+	bool (*wanted)(void *ctx, const char *name, bool named);
+	void *ctx;
+};
+/* Counts the key. False: it is not wanted, or a directory made by a browser ("a/"). */
+bool gathering_takes(struct gathering *g, const char *key);
+
 #endif

@@ -138,3 +138,10 @@ int store_http_new(struct http_client **ret, const struct store_conf *conf,
 	}
 	return http_client_new(ret, &http, err);
 }
+
+bool gathering_takes(struct gathering *g, const char *key)
+{
+	g->n_listed++;
+	return !str_ends(key, "/") && strlen(key) > g->skip &&
+	       (!g->wanted || g->wanted(g->ctx, key, false));
+}

@@ -42,6 +42,7 @@ enum {
 #define KEY_FILE       "id_rsa"
 #define KEY_ENV        "KFTRAINER_MPI_KEY"
 #define PORT_ENV       "KFTRAINER_MPI_PORT"
+#define TIMEOUT_ENV    "KFTRAINER_MPI_TIMEOUT"
 
 /* A variable that mpirun reads, where its agent is ssh, ours, or either. */
 enum agent { SSH = 1, OURS = 2, EITHER = SSH | OURS };
@@ -263,15 +264,22 @@ static void edit_launcher(const struct plan *p, struct pod_set *ps, cJSON *c)
 	set_env(p, c);
 }
 
-/* Where mpi-worker listens: the TrainJob's variable, else the runtime's. */
+/* A variable of a container: the TrainJob's, else the runtime's; NULL: no literal one. */
+static const char *env_given(const struct plan *p, const cJSON *c, const char *name)
+{
+	const cJSON *list = tj_env(p->tj);
+
+	return env_value(json_find_const(list, "name", name) ? list : container_env(c),
+			 name);
+}
+
+/* Where mpi-worker listens. */
 static int worker_port(const struct plan *p, const cJSON *c)
 {
-	const char *given = env_value(tj_env(p->tj), PORT_ENV);
+	const char *given = env_given(p, c, PORT_ENV);
 	struct error none = { 0 };
 	int64_t port;
 
-	if (!given)
-		given = env_value(container_env(c), PORT_ENV);
 	if (!given || str_int(&port, given, 1, 65535, &none))
 		return WORKER_PORT;
 	return (int)port;
@@ -377,8 +385,9 @@ static cJSON *wait_container(const struct plan *p, const struct pod_set *ps,
 			     const cJSON *launcher)
 {
 	static const char *const command[] = { AGENT };
-	static const char *const args[] = { "--wait", HOSTFILE_DIR "/" HOSTFILE,
-					    "--timeout", WAIT_TIMEOUT };
+	const char *timeout = env_given(p, launcher, TIMEOUT_ENV);
+	const char *const args[] = { "--wait", HOSTFILE_DIR "/" HOSTFILE, "--timeout",
+				     timeout ? timeout : WAIT_TIMEOUT };
 	cleanup_json cJSON *words = cJSON_CreateStringArray(command, 1);
 	cleanup_json cJSON *rest = cJSON_CreateStringArray(args, 4);
 	cJSON *c = container_new(WAIT_CONTAINER, "");

@@ -322,6 +322,17 @@ static void test_init_containers(void **state)
 	assert_null(c->next->next->next);
 }
 
+static void test_wait_timeout(void **state)
+{
+	cleanup_json cJSON *o = build("{trainer: {env: [{name: KFTRAINER_MPI_TIMEOUT, "
+				      "value: 1h}]}}",
+				      AGENT("ssh", "mpi: {}", BOTH));
+
+	(void)state;
+	assert_doc(json_get(container(o, "launcher", "mpi-wait"), "args"),
+		   "[--wait, /etc/mpi/hostfile, --timeout, 1h]");
+}
+
 static void test_search_domains(void **state)
 {
 	const char *rt = "{mlPolicy: {mpi: {mpiImplementation: MPICH}}, template: "
@@ -459,6 +470,7 @@ int main(void)
 		cmocka_unit_test(test_worker_port),
 		cmocka_unit_test(test_worker_keeps_no_probe_of_sshd),
 		cmocka_unit_test(test_init_containers),
+		cmocka_unit_test(test_wait_timeout),
 		cmocka_unit_test(test_search_domains),
 		cmocka_unit_test(test_agent_by_a_patch),
 		cmocka_unit_test(test_agent_refused),

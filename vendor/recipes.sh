@@ -11,11 +11,10 @@
 # libraries need only what comes first and what is before them in the lane.
 musl_first="musl zlib"
 used=" $("$vendor/used.sh" | xargs) "
-musl_lanes=("nettle mbedtls nghttp2 curl" "libzstd cjson libyaml expat mimalloc fastmem cmocka")
-[[ $used != *" libssh2 "* ]] || musl_lanes[0]+=" libssh2"
+musl_lanes=("nettle mbedtls libssh2 nghttp2 curl" "libzstd cjson libyaml expat mimalloc fastmem cmocka")
 [[ $used != *" lz4 "* ]] || musl_lanes[1]+=" lz4"
 san_first="zlib"
-san_lanes=("nettle mbedtls nghttp2 curl" "libyaml cjson expat libzstd cmocka")
+san_lanes=("nettle mbedtls libssh2 nghttp2 curl" "libyaml cjson expat libzstd cmocka")
 
 map="-ffile-prefix-map=$src=. -ffile-prefix-map=$build=. -ffile-prefix-map=$root=."
 
@@ -208,6 +207,7 @@ build_nghttp2() {
 }
 
 build_libssh2() {
+	patch -s -p1 -d libssh2 <"$vendor/patches/libssh2-exit-status.patch"
 	cmake_install libssh2 "$src/libssh2" -DBUILD_EXAMPLES=OFF \
 		-DCRYPTO_BACKEND=mbedTLS -DENABLE_ZLIB_COMPRESSION=OFF
 }

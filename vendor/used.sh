@@ -8,6 +8,5 @@ cd "$(dirname "$0")/.."
 while read -r name header; do
 	! grep -rqsE "^#include <$header>" core cmd plugins gpu || echo "$name"
 done <<END
-libssh2 libssh2[a-z_]*\.h
 lz4 lz4[a-z]*\.h
 END

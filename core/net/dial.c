@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "net/sock.h"
 
 static int look_up(struct addrinfo **ret, const char *host, int port, struct error *err)
@@ -61,6 +62,16 @@ static int connect_to(int *ret, const struct addrinfo *a, int64_t deadline,
 	return 0;
 }
 
+/* An address that swallows packets leaves time for the others. */
+static int64_t share(int64_t deadline, const struct addrinfo *list)
+{
+	int64_t now = clock_ms(), n = 0;
+
+	for (const struct addrinfo *a = list; a; a = a->ai_next)
+		n++;
+	return now + (deadline - now) / n;
+}
+
 int dial(int *ret, const char *host, int port, int64_t deadline,
 	 enum dial_stage *ret_stage, struct error *err)
 {
@@ -72,7 +83,7 @@ int dial(int *ret, const char *host, int port, int64_t deadline,
 		return -1;
 	*ret_stage = DIAL_CONNECT;
 	for (const struct addrinfo *a = list; a && rc; a = a->ai_next)
-		rc = connect_to(ret, a, deadline, err);
+		rc = connect_to(ret, a, share(deadline, a), err);
 	freeaddrinfo(list);
 	return rc;
 }

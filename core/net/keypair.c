@@ -10,16 +10,29 @@
 #include <mbedtls/entropy.h>
 #include <mbedtls/error.h>
 #include <mbedtls/pk.h>
+#include <mbedtls/rsa.h>
 #include <psa/crypto.h>
 
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "net/crypto.h"
 
-#define SSH_TYPE  "ecdsa-sha2-nistp521"
-#define SSH_CURVE "nistp521"
+enum {
+	P521_POINT_SIZE = 133,
+	SEC1_PEM_SIZE = 1024,
+	RSA_MAX = 2048, /* bytes of a number: 16,384 bits */
+	CURVE_KEY_SIZE = 32,
+};
 
-enum { P521_POINT_SIZE = 133, SEC1_PEM_SIZE = 1024, CURVE_KEY_SIZE = 32 };
+/* RFC 5656, 6.1 and 10.1. */
+static const struct ssh_curve {
+	mbedtls_ecp_group_id id;
+	const char *type, *name;
+} ssh_curves[] = {
+	{ MBEDTLS_ECP_DP_SECP256R1, "ecdsa-sha2-nistp256", "nistp256" },
+	{ MBEDTLS_ECP_DP_SECP384R1, "ecdsa-sha2-nistp384", "nistp384" },
+	{ MBEDTLS_ECP_DP_SECP521R1, "ecdsa-sha2-nistp521", "nistp521" },
+};
 
 int crypto_start(struct error *err)
 {
@@ -74,31 +87,130 @@ static void add_string(struct buf *b, const void *data, size_t len)
 	buf_add(b, data, len);
 }
 
-/* RFC 5656, 3.1. */
-static const char *authorized_key(struct arena *arena, const unsigned char *point,
-				  size_t len)
+/* RFC 4253, 6.6: the key's type, then what makes it. */
+static const char *authorized_key(struct arena *arena, const char *type,
+				  const struct buf *blob)
 {
-	cleanup_buf struct buf blob = { .max = 1024 }, text = { .max = 1024 };
+	cleanup_buf struct buf text = { .max = 8 * 1024 };
 
-	add_string(&blob, SSH_TYPE, strlen(SSH_TYPE));
-	add_string(&blob, SSH_CURVE, strlen(SSH_CURVE));
-	add_string(&blob, point, len);
-	base64_encode(&text, blob.data, blob.len);
-	return arena_printf(arena, SSH_TYPE " %s\n", (const char *)text.data);
+	base64_encode(&text, blob->data, blob->len);
+	return arena_printf(arena, "%s %s\n", type, (const char *)text.data);
 }
 
-static int make_p521(mbedtls_pk_context *key, unsigned char *pem, unsigned char *point,
-		     size_t *ret_len, struct error *err)
+/* RFC 5656, 3.1. *ret_type: NULL for a curve that SSH does not have. */
+static int ecdsa_blob(struct buf *blob, const mbedtls_ecp_keypair *key,
+		      const char **ret_type, struct error *err)
+{
+	mbedtls_ecp_group_id id = mbedtls_ecp_keypair_get_group_id(key);
+	unsigned char point[P521_POINT_SIZE];
+	size_t len = 0;
+	int rc;
+
+	for (size_t i = 0; i < sizeof(ssh_curves) / sizeof(ssh_curves[0]); i++) {
+		const struct ssh_curve *c = &ssh_curves[i];
+
+		if (c->id != id)
+			continue;
+		rc = mbedtls_ecp_write_public_key(key, MBEDTLS_ECP_PF_UNCOMPRESSED, &len,
+						  point, sizeof(point));
+		if (rc)
+			return crypto_fail(err, ERR_FORMAT, rc, "the public key");
+		add_string(blob, c->type, strlen(c->type));
+		add_string(blob, c->name, strlen(c->name));
+		add_string(blob, point, len);
+		*ret_type = c->type;
+	}
+	return 0;
+}
+
+/* RFC 4251, 5: an mpint begins with a bit that is 0. */
+static void add_number(struct buf *blob, const unsigned char *number, size_t len)
+{
+	cleanup_buf struct buf b = { .max = RSA_MAX + 1 };
+
+	if (number[0] & 0x80)
+		buf_add(&b, "", 1);
+	buf_add(&b, number, len);
+	add_string(blob, b.data, b.len);
+}
+
+static int export_number(struct buf *blob, const mbedtls_mpi *number)
+{
+	unsigned char bytes[RSA_MAX];
+	size_t len = mbedtls_mpi_size(number);
+	int rc = len && len <= RSA_MAX ? mbedtls_mpi_write_binary(number, bytes, len)
+				       : MBEDTLS_ERR_RSA_BAD_INPUT_DATA;
+
+	if (!rc)
+		add_number(blob, bytes, len);
+	return rc;
+}
+
+/* RFC 4253, 6.6. */
+static int rsa_blob(struct buf *blob, const mbedtls_rsa_context *key, struct error *err)
+{
+	mbedtls_mpi n, e;
+	int rc;
+
+	mbedtls_mpi_init(&n);
+	mbedtls_mpi_init(&e);
+	add_string(blob, "ssh-rsa", strlen("ssh-rsa"));
+	rc = mbedtls_rsa_export(key, &n, NULL, NULL, NULL, &e);
+	if (!rc)
+		rc = export_number(blob, &e);
+	if (!rc)
+		rc = export_number(blob, &n);
+	mbedtls_mpi_free(&n);
+	mbedtls_mpi_free(&e);
+	return rc ? crypto_fail(err, ERR_FORMAT, rc, "the public key") : 0;
+}
+
+static int public_of(struct arena *arena, const mbedtls_pk_context *key, const char **ret,
+		     struct error *err)
+{
+	cleanup_buf struct buf blob = { .max = 8 * 1024 };
+	const char *type = NULL;
+	int rc = 0;
+
+	if (mbedtls_pk_get_type(key) == MBEDTLS_PK_ECKEY) {
+		rc = ecdsa_blob(&blob, mbedtls_pk_ec(*key), &type, err);
+	} else if (mbedtls_pk_get_type(key) == MBEDTLS_PK_RSA) {
+		type = "ssh-rsa";
+		rc = rsa_blob(&blob, mbedtls_pk_rsa(*key), err);
+	}
+	if (rc)
+		return -1;
+	if (!type)
+		return error_set(err, ERR_UNSUPPORTED,
+				 "the private key is neither ECDSA nor RSA");
+	*ret = authorized_key(arena, type, &blob);
+	return 0;
+}
+
+int keypair_ssh_public(struct arena *arena, const char *pem,
+		       const char **ret_authorized_key, struct error *err)
+{
+	mbedtls_pk_context key;
+	int rc;
+
+	if (crypto_start(err))
+		return -1;
+	mbedtls_pk_init(&key);
+	rc = mbedtls_pk_parse_key(&key, (const unsigned char *)pem, strlen(pem) + 1, NULL,
+				  0, crypto_random, NULL);
+	rc = rc ? crypto_fail(err, ERR_FORMAT, rc, "the private key")
+		: public_of(arena, &key, ret_authorized_key, err);
+	mbedtls_pk_free(&key);
+	return rc;
+}
+
+static int make_p521(mbedtls_pk_context *key, unsigned char *pem, struct error *err)
 {
 	int rc = mbedtls_pk_setup(key, mbedtls_pk_info_from_type(MBEDTLS_PK_ECKEY));
 
 	if (!rc)
 		rc = mbedtls_ecp_gen_key(MBEDTLS_ECP_DP_SECP521R1, mbedtls_pk_ec(*key),
 					 crypto_random, NULL);
-	if (!rc)
-		rc = mbedtls_ecp_write_public_key(mbedtls_pk_ec(*key),
-						  MBEDTLS_ECP_PF_UNCOMPRESSED, ret_len,
-						  point, P521_POINT_SIZE);
 	if (!rc)
 		rc = mbedtls_pk_write_key_pem(key, pem, SEC1_PEM_SIZE);
 	return rc ? crypto_fail(err, ERR_IO, rc, "making an SSH key") : 0;
@@ -107,19 +219,18 @@ static int make_p521(mbedtls_pk_context *key, unsigned char *pem, unsigned char 
 int keypair_ssh(struct arena *arena, const char **ret_private_pem,
 		const char **ret_authorized_key, struct error *err)
 {
-	unsigned char pem[SEC1_PEM_SIZE], point[P521_POINT_SIZE];
+	unsigned char pem[SEC1_PEM_SIZE];
 	mbedtls_pk_context key;
-	size_t len = 0;
 	int rc;
 
 	if (crypto_start(err))
 		return -1;
 	mbedtls_pk_init(&key);
-	rc = make_p521(&key, pem, point, &len, err);
-	if (!rc) {
+	rc = make_p521(&key, pem, err);
+	if (!rc)
+		rc = public_of(arena, &key, ret_authorized_key, err);
+	if (!rc)
 		*ret_private_pem = arena_strdup(arena, (const char *)pem);
-		*ret_authorized_key = authorized_key(arena, point, len);
-	}
 	mbedtls_pk_free(&key);
 	explicit_bzero(pem, sizeof(pem));
 	return rc;

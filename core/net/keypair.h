@@ -14,6 +14,13 @@
 MUST_CHECK int keypair_ssh(struct arena *arena, const char **ret_private_pem,
 			   const char **ret_authorized_key, struct error *err);
 
+/*
+ * The line of authorized_keys that belongs to a private key in PEM: ECDSA P-256, P-384
+ * or P-521, or RSA. ERR_FORMAT, ERR_UNSUPPORTED (another kind).
+ */
+MUST_CHECK int keypair_ssh_public(struct arena *arena, const char *pem,
+				  const char **ret_authorized_key, struct error *err);
+
 MUST_CHECK int keypair_curve(char ret_public_z85[41], char ret_secret_z85[41],
 			     struct error *err);
 

@@ -20,6 +20,7 @@ library_of() { # FILE or ARCHIVE(MEMBER)
 	*/fastmem.o | *"libmbedcrypto.a(glue.o)") echo kftrainer ;;
 	*/libcurl.a*) echo curl ;;
 	*/libnghttp2.a*) echo nghttp2 ;;
+	*/libssh2.a*) echo libssh2 ;;
 	*/libmbedcrypto.a"("*.c.o")" | */libmbedtls.a* | */libmbedx509.a*) echo mbedtls ;;
 	*"libmbedcrypto.a(x25519.o)") echo mbedtls ;; # its 3rdparty/everest
 	*/libmbedcrypto.a*) echo nettle ;;
@@ -34,7 +35,7 @@ library_of() { # FILE or ARCHIVE(MEMBER)
 }
 linked_files | while read -r file; do library_of "$file"; done | sort -u >"$scratch/linked"
 
-known() { cat "$scratch/linked"; [ "$(wc -l <"$scratch/linked")" -ge 12 ] && ! grep unknown "$scratch/linked"; }
+known() { cat "$scratch/linked"; [ "$(wc -l <"$scratch/linked")" -ge 13 ] && ! grep unknown "$scratch/linked"; }
 each_linked() { # COMMAND: for each library of the map, NAME VERSION
 	local name
 	while read -r name; do

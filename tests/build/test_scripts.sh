@@ -135,7 +135,7 @@ changed_nettle() {
 	two=$(KFTRAINER_NETTLE=$scratch/nettle vendor/sysroot.sh)
 	[ "$one" != "$two" ] && [ "$one" != "$(vendor/sysroot.sh)" ]
 }
-unused() { [ -z "$(vendor/used.sh)" ] && ! ls "$(vendor/sysroot.sh)"/lib/lib{ssh2,lz4}.a 2>/dev/null; }
+unused() { [ -z "$(vendor/used.sh)" ] && ! ls "$(vendor/sysroot.sh)"/lib/liblz4.a 2>/dev/null; }
 room_uses() { # LIBRARY HEADER
 	mkdir -p "$scratch/tree/core/room"
 	cp -r vendor "$scratch/tree/"
@@ -161,9 +161,8 @@ check "sysroot.sh names another folder for another compiler" moves musl gcc
 check "... for another clang, of the sanitized libraries" moves san clang
 check "... for other kernel headers" moves musl dpkg-query
 check "... for a Nettle of one's own, as it is" changed_nettle
-check "libssh2 and lz4 are not built where no room uses them" unused
-check "... libssh2 is, where one does" room_uses libssh2 libssh2.h
-check "... and lz4" room_uses lz4 lz4frame.h
+check "lz4 is not built where no room uses it" unused
+check "... and is, where one does" room_uses lz4 lz4frame.h
 check "build.sh prints nothing when there is nothing to do" quiet
 
 # Without a network: apt has no mirror, so what is not right in the cache is not used.

@@ -45,6 +45,54 @@ static void test_ssh(void **state)
 	command_release(&c);
 }
 
+/* The public half of what others made: ssh-keygen says the same. */
+static void test_ssh_public(void **state)
+{
+	static const char *const made_by[] = {
+		"openssl ecparam -name secp521r1 -genkey -noout -out id",
+		"openssl ecparam -name secp384r1 -genkey -noout -out id",
+		"openssl ecparam -name prime256v1 -genkey -noout -out id",
+		"openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-521 -out id",
+		"openssl genrsa -traditional -out id 2048",
+		"openssl genrsa -out id 3072",
+	};
+	struct command c = { 0 };
+
+	(void)state;
+	command_setup(&c, "ssh-keygen");
+	for (size_t i = 0; i < sizeof(made_by) / sizeof(made_by[0]); i++) {
+		cleanup_arena struct arena a = { 0 };
+		struct error err = { 0 };
+		const char *public;
+		char *pem;
+
+		command_run(&c, made_by[i]);
+		command_run(&c, "chmod 600 id; ssh-keygen -y -f id");
+		pem = command_read(&c, "id");
+		if (keypair_ssh_public(&a, pem, &public, &err))
+			fail_msg("%s: %s", made_by[i], err.msg);
+		assert_string_equal(public, c.text);
+		free(pem);
+	}
+	command_release(&c);
+}
+
+static void test_ssh_public_of_no_key(void **state)
+{
+	static const char ed25519[] =
+		"-----BEGIN PRIVATE KEY-----\n"
+		"MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g\n"
+		"-----END PRIVATE KEY-----\n";
+	cleanup_arena struct arena a = { 0 };
+	struct error err = { 0 };
+	const char *public;
+
+	(void)state;
+	assert_int_equal(keypair_ssh_public(&a, "", &public, &err), -1);
+	assert_int_equal(err.kind, ERR_FORMAT);
+	assert_int_equal(keypair_ssh_public(&a, ed25519, &public, &err), -1);
+}
+
 /* DER of a fixed length: 223 bytes, as Go's x509.MarshalECPrivateKey has it. */
 static void test_ssh_shape(void **state)
 {
@@ -167,8 +215,12 @@ static void test_random(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ssh),    cmocka_unit_test(test_ssh_shape),
-		cmocka_unit_test(test_z85),    cmocka_unit_test(test_curve),
+		cmocka_unit_test(test_ssh),
+		cmocka_unit_test(test_ssh_public),
+		cmocka_unit_test(test_ssh_public_of_no_key),
+		cmocka_unit_test(test_ssh_shape),
+		cmocka_unit_test(test_z85),
+		cmocka_unit_test(test_curve),
 		cmocka_unit_test(test_random),
 	};
 

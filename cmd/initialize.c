@@ -4,8 +4,6 @@
  * Configured by upstream's environment variables, as its images are; options say the
  * same for people, and win.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,6 +15,7 @@
 #include "cmd/ui/env.h"
 #include "cmd/ui/fetchpost.h"
 #include "cmd/ui/fetchview.h"
+#include "cmd/ui/last_words.h"
 #include "net/retry.h"
 #include "net/uri.h"
 #include "store/fetch.h"
@@ -170,28 +169,21 @@ static int run(const struct kind *k, const struct init_opts *o, int argc, char *
 	return rc;
 }
 
-/*
- * What the kubelet keeps of a container that failed, for events and `why`: its log goes
- * with its pod, which a Job deletes after the last retry.
- */
-static int last_words(int rc, const struct error *err)
+static int ended(int rc, const struct error *err)
 {
-	cleanup_fd int fd =
-		rc ? open("/dev/termination-log", O_WRONLY | O_TRUNC | O_CLOEXEC) : -1;
-
-	if (fd >= 0 && write(fd, err->msg, strlen(err->msg)) < 0)
-		fprintf(stderr, "/dev/termination-log: %s\n", strerror(errno));
+	if (rc)
+		last_words(err->msg);
 	return rc;
 }
 
 static int run_dataset(const void *opts, int argc, char **argv, struct error *err)
 {
-	return last_words(run(&dataset, opts, argc, argv, err), err);
+	return ended(run(&dataset, opts, argc, argv, err), err);
 }
 
 static int run_model(const void *opts, int argc, char **argv, struct error *err)
 {
-	return last_words(run(&model, opts, argc, argv, err), err);
+	return ended(run(&model, opts, argc, argv, err), err);
 }
 
 static const struct opt opts_table[] = {

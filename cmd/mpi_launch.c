@@ -1,23 +1,60 @@
 /* mpi_launch.c - mpi-launch: the agent that MPI launchers call instead of ssh. */
 #include "base/cleanup.h"
 #include "cmd/cmd.h"
+#include "cmd/mpi_wait.h"
 #include "cmd/ui/env.h"
+#include "cmd/ui/last_words.h"
 #include "mpi/launch.h"
 #include "mpi/ssh_args.h"
+
+/* Of the shell, which has said what is missing; not always why. */
+enum { EXIT_NOT_FOUND = 127 };
+
+static void explain_not_found(const struct ssh_args *args, bool by_sshd)
+{
+	cmd_complain(
+		"mpi-launch",
+		by_sshd ? "%s: the shell found no such program; an sshd does not pass "
+			  "the container's PATH on: give mpirun --prefix, or use "
+			  "mpi-worker"
+			: "%s: the shell found no such program in the container's PATH",
+		args->host);
+}
+
+static int launch(const struct ssh_args *args, struct error *err)
+{
+	struct launch_end end;
+
+	if (launch_run(args, variable, NULL, &end, err)) {
+		cmd_complain("mpi-launch", "%s", err->msg);
+		return LAUNCH_FAILED;
+	}
+	if (end.status == EXIT_NOT_FOUND)
+		explain_not_found(args, end.by_sshd);
+	return end.status;
+}
+
+static int wait_for(const struct ssh_args *args, struct error *err)
+{
+	int rc = mpi_wait(args, err);
+
+	if (rc >= 0)
+		return rc;
+	last_words(err->msg);
+	return -1;
+}
 
 static int run(const void *values, int argc, char **argv, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	struct ssh_args args;
-	int status = LAUNCH_FAILED;
 
 	(void)values;
-	if (ssh_args_parse(&args, &arena, argc, argv, err) ||
-	    launch_run(&args, variable, NULL, &status, err)) {
+	if (ssh_args_parse(&args, &arena, argc, argv, err)) {
 		cmd_complain("mpi-launch", "%s", err->msg);
 		return LAUNCH_FAILED;
 	}
-	return status;
+	return args.wait_file ? wait_for(&args, err) : launch(&args, err);
 }
 
 const struct cmd cmd_mpi_launch = {
@@ -26,23 +63,27 @@ const struct cmd cmd_mpi_launch = {
 	.summary = "run a command on a node, as MPI launchers ask ssh to",
 	.about =
 		"mpirun calls this program instead of ssh. It connects to the mpi-worker "
-		"on\n"
-		"HOST, runs COMMAND there with /bin/sh, copies its input and output, and "
-		"exits\n"
-		"with its status, or with 255 if there is no connection. It takes the "
-		"options of\n"
-		"ssh and skips those that do not matter here. Links named ssh and rsh "
-		"work, too.\n"
+		"or sshd\n"
+		"on HOST, runs COMMAND there, copies its input and output, and exits "
+		"with "
+		"its\n"
+		"status, or with 255 if there is no connection. It takes the options of "
+		"ssh and\n"
+		"skips those that do not matter here. Links named ssh and rsh work, too. "
+		"With\n"
+		"--wait it only waits until every host of a host file can run commands.\n"
 		"\n"
 		"  -p PORT          else KFTRAINER_MPI_PORT, else 2222\n"
 		"  -i FILE          the job's private key; else KFTRAINER_MPI_KEY, else\n"
 		"                   ~/.ssh/id_rsa\n"
 		"  --timeout TIME   to connect and authenticate; else "
 		"KFTRAINER_MPI_TIMEOUT,\n"
-		"                   else ConnectTimeout x ConnectionAttempts, else 10m",
+		"                   else ConnectTimeout x ConnectionAttempts, else 10m\n"
+		"  --wait HOSTFILE  as Open MPI, MPICH or Intel MPI read it",
 	.example = "kftrainer mpi-launch bert-node-0-1.bert hostname\n"
 		   "kftrainer mpi-launch --timeout 30s -p 2200 bert-node-0-1.bert "
-		   "nvidia-smi",
+		   "nvidia-smi\n"
+		   "kftrainer mpi-launch --wait /etc/mpi/hostfile --timeout 10m",
 	.flags = CMD_IN_POD | CMD_HIDDEN | CMD_OWN_ARGS,
 	.run = run,
 };

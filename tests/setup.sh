@@ -21,7 +21,7 @@ python=/usr/bin/python3 # Debian's: python3-torch is for it and for no other
 build="gcc libc6-dev make m4 cmake ninja-build dpkg-dev patch python3 bzip2 xz-utils file ca-certificates debian-archive-keyring"
 demo="$build python3-torch python3-sklearn"
 quick="$build git gnupg time clang libclang-rt-14-dev llvm clang-format-14 shellcheck mandoc
-	procps openssl curl python3-yaml zstd zsh fish"
+	procps openssl openssh-client openssh-server curl python3-yaml zstd zsh fish"
 cluster="$build iproute2 iptables openssl curl procps python3-yaml python3-venv
 	runc containernetworking-plugins debootstrap
 	$(command -v go >/dev/null || echo golang-go)"
@@ -79,6 +79,9 @@ packages() { # PACKAGE...
 		echo "  sudo apt-get update && sudo apt-get install --no-install-recommends $list"
 		exit 2
 	fi
+	# The tests start sshds of their own: the machine's is not wanted (sshd(8), Debian's).
+	[[ " $list " != *" openssh-server "* ]] ||
+		as_root sh -c "mkdir -p /etc/ssh && touch /etc/ssh/sshd_not_to_be_run"
 	say "installing $list"
 	# shellcheck disable=SC2086
 	retry "apt-get could not install them" apt_install $list

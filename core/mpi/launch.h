@@ -12,21 +12,20 @@
 #include "mpi/settings.h"
 #include "mpi/ssh_args.h"
 
-enum {
-	LAUNCH_TIMEOUT_MS = 10 * 60 * 1000,
-	LAUNCH_FAILED = 255, /* ours: no connection, no key; as ssh */
+enum { LAUNCH_FAILED = 255 }; /* ours: no connection, no key; as ssh */
+
+struct launch_end {
+	/* The command's, 128 + N when a signal ended it or, passed on, this process. */
+	int status;
+	bool by_sshd; /* and not by mpi-worker */
 };
 
 /*
- * Connect (peer.h), run args->command, and copy 0, 1 and 2 until it ends. *ret_status:
- * the command's exit status, 128 + N when a signal ended it or, passed on, this process
- * (stop.h). Uses stop_setup() once the connection stands: a signal before that ends the
- * process as it does any other.
- *
- * What args does not say comes from KFTRAINER_MPI_TIMEOUT or the constant above, and from
- * settings.h.
+ * Connect (peer.h, peer_settings.h), run args->command, and copy 0, 1 and 2 until it ends.
+ * Uses stop_setup() once the connection stands: a signal before that ends the process as
+ * it does any other.
  */
 MUST_CHECK int launch_run(const struct ssh_args *args, mpi_env *env, void *ctx,
-			  int *ret_status, struct error *err);
+			  struct launch_end *ret, struct error *err);
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/stop.h"
 #include "base/str.h"
 #include "mpi/settings.h"
 #include "mpi/worker.h"
@@ -17,11 +18,12 @@
 
 enum {
 	FIRST_PAUSE_MS = 20,
-	LAST_PAUSE_MS = 1000,
-	NAME_PAUSE_MS = 1000,   /* resolvers remember that a name was not there */
-	CONNECT_MS = 10 * 1000, /* of one try: a host that swallows packets */
+	LAST_PAUSE_MS = 500,
+	NAME_PAUSE_MS = 1000, /* resolvers remember that a name was not there */
+	CONNECT_MS = 1000,    /* of one try: packets to a pod that starts are lost */
 	GREETING_MS = 10 * 1000,
-	GREETING_SIZE = sizeof(MPI_GREETING) - 1,
+	GREETING_SIZE = 32,
+	PART_PAUSE_MS = 10,
 };
 
 const char *const peer_stage_names[] = { "name lookup", "connect", "greeting",
@@ -34,34 +36,71 @@ static int64_t sooner(int64_t a, int64_t b)
 
 /* ---- one try -------------------------------------------------------------------- */
 
-/* Read to the end of the worker's greeting. An sshd's tells what is wrong. */
-static int read_greeting(int fd, int64_t deadline, struct error *err)
-{
-	char text[GREETING_SIZE + 1] = "";
-	ssize_t n = 0;
+enum answer { ANSWER_PART, ANSWER_OTHER, ANSWER_WORKER, ANSWER_SSHD, ANSWER_BUSY };
 
-	do {
+/* How peers begin; an sshd (OpenSSH) with too many connections says so and closes. */
+static const struct {
+	const char *text;
+	enum answer answer;
+} greetings[] = {
+	{ MPI_GREETING, ANSWER_WORKER },
+	{ "SSH-", ANSWER_SSHD },
+	{ "Exceeded MaxStartups", ANSWER_BUSY },
+	{ "Not allowed at this time", ANSWER_BUSY },
+};
+
+static enum answer classify(const char *text)
+{
+	for (size_t i = 0; i < sizeof(greetings) / sizeof(greetings[0]); i++) {
+		if (str_starts(text, greetings[i].text))
+			return greetings[i].answer;
+		if (str_starts(greetings[i].text, text))
+			return ANSWER_PART;
+	}
+	return ANSWER_OTHER;
+}
+
+/* Without reading it: an sshd's belongs to libssh2. */
+static int look_at_greeting(enum answer *ret, int fd, int64_t deadline, struct error *err)
+{
+	char text[GREETING_SIZE + 1];
+
+	for (;; clock_sleep_ms(PART_PAUSE_MS)) {
+		ssize_t n;
+
 		if (sock_wait(fd, POLLIN, deadline, err))
 			return -1;
 		n = recv(fd, text, GREETING_SIZE, MSG_PEEK);
-		if (n < 0 && errno != EAGAIN && errno != EINTR)
-			return error_errno(err, errno, "recv");
 		if (!n)
 			return error_set(err, ERR_IO, "closed before its greeting");
+		if (n < 0 && errno != EAGAIN && errno != EINTR)
+			return error_errno(err, errno, "recv");
 		text[n > 0 ? n : 0] = '\0';
-		if (str_starts(text, "SSH-"))
-			return error_set(err, ERR_UNSUPPORTED,
-					 "an sshd answers; run mpi-worker on the node");
-	} while (n < GREETING_SIZE && str_starts(MPI_GREETING, text));
-	if (!str_eq(text, MPI_GREETING))
-		return error_set(err, ERR_FORMAT,
-				 "neither an mpi-worker nor an sshd answers");
-	return recv(fd, text, GREETING_SIZE, 0) == GREETING_SIZE
-		       ? 0
-		       : error_errno(err, errno, "recv");
+		*ret = classify(text);
+		if (*ret != ANSWER_PART)
+			return 0;
+	}
 }
 
-static int authenticate(struct peer *p, int64_t deadline, struct error *err)
+static int read_greeting(int fd, bool *ret_sshd, int64_t deadline, struct error *err)
+{
+	char text[sizeof(MPI_GREETING)];
+	enum answer answer;
+
+	if (look_at_greeting(&answer, fd, deadline, err))
+		return -1;
+	*ret_sshd = answer == ANSWER_SSHD;
+	if (answer == ANSWER_BUSY)
+		return error_set(err, ERR_IO, "the sshd has too many connections");
+	if (answer == ANSWER_OTHER)
+		return error_set(err, ERR_FORMAT,
+				 "neither an mpi-worker nor an sshd answers");
+	if (answer == ANSWER_WORKER && recv(fd, text, sizeof(MPI_GREETING) - 1, 0) < 0)
+		return error_errno(err, errno, "recv");
+	return 0;
+}
+
+static int authenticate_worker(struct peer *p, int64_t deadline, struct error *err)
 {
 	for (;;) {
 		enum psk_state state = psk_handshake(p->tls, err);
@@ -77,11 +116,27 @@ static int authenticate(struct peer *p, int64_t deadline, struct error *err)
 	}
 }
 
+static int authenticate(struct peer *p, const struct peer_conf *conf, bool sshd,
+			struct error *err)
+{
+	struct ssh_conf ssh = { .user = conf->user,
+				.key_pem = conf->key_pem,
+				.any_host_key = conf->any_host_key };
+
+	if (sshd)
+		return ssh_open(&p->ssh, p->fd, &ssh, conf->deadline, err);
+	return psk_conn_new(&p->tls, p->psk, p->fd, err) ||
+			       authenticate_worker(p, conf->deadline, err)
+		       ? -1
+		       : 0;
+}
+
 static int try_once(struct peer *p, const struct peer_conf *conf, enum peer_stage *stage,
 		    struct error *err)
 {
 	int64_t now = clock_ms();
 	enum dial_stage dialed;
+	bool sshd;
 	int rc = dial(&p->fd, conf->host, conf->port,
 		      sooner(conf->deadline, now + CONNECT_MS), &dialed, err);
 
@@ -90,11 +145,11 @@ static int try_once(struct peer *p, const struct peer_conf *conf, enum peer_stag
 		return -1;
 	dial_watch(p->fd, WORKER_PEER_TIMEOUT_S);
 	*stage = PEER_GREETING;
-	if (read_greeting(p->fd, sooner(conf->deadline, clock_ms() + GREETING_MS), err))
+	if (read_greeting(p->fd, &sshd, sooner(conf->deadline, clock_ms() + GREETING_MS),
+			  err))
 		return -1;
 	*stage = PEER_KEY;
-	if (psk_conn_new(&p->tls, p->psk, p->fd, err) ||
-	    authenticate(p, conf->deadline, err))
+	if (authenticate(p, conf, sshd, err))
 		return -1;
 	*stage = PEER_READY;
 	return 0;
@@ -103,7 +158,9 @@ static int try_once(struct peer *p, const struct peer_conf *conf, enum peer_stag
 static void hang_up(struct peer *p)
 {
 	psk_conn_free(p->tls);
+	ssh_free(p->ssh);
 	p->tls = NULL;
+	p->ssh = NULL;
 	if (p->fd >= 0)
 		close(p->fd);
 	p->fd = -1;
@@ -158,10 +215,12 @@ int peer_open(struct peer *ret, const struct peer_conf *conf, enum peer_stage *r
 		hang_up(&p);
 		if (!may_pass(*ret_stage, err) || clock_ms() + ms >= conf->deadline) {
 			peer_close(&p);
-			return error_wrap(err, "%s: %s", conf->host,
-					  peer_stage_names[*ret_stage]);
+			return -1;
 		}
-		clock_sleep_ms(ms);
+		if (stop_wait(ms)) {
+			peer_close(&p);
+			return error_set(err, ERR_STOPPED, "stopped");
+		}
 	}
 	*ret = p;
 	return 0;

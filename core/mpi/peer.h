@@ -1,17 +1,21 @@
 /*
- * peer.h - the way from a launcher to the mpi-worker of a node.
+ * peer.h - the way from a launcher to a node: to its mpi-worker or its sshd, whichever
+ * answers.
  *
- * A connection goes through four stages; until the deadline what may pass is tried again (a name that
- * is not there yet, a port that is closed, a connection that ends before its greeting).
- * A peer that cannot prove that it has the job's key is not.
+ * A connection goes through four stages; until the deadline what may pass is tried again
+ * (a name that does not resolve yet, a port that is closed, a connection that ends before
+ * its greeting). A peer that cannot prove that it has the job's key is not. Two threads
+ * may open two peers.
  */
 #ifndef MPI_PEER_H
 #define MPI_PEER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
 #include "net/psk.h"
+#include "net/ssh.h"
 
 enum peer_stage { PEER_NAME, PEER_PORT, PEER_GREETING, PEER_KEY, PEER_READY };
 extern const char *const peer_stage_names[]; /* "name lookup", ... */
@@ -19,17 +23,24 @@ extern const char *const peer_stage_names[]; /* "name lookup", ... */
 struct peer_conf {
 	const char *host;
 	int port;
+	const char *user;    /* for an sshd */
 	const char *key_pem; /* the job's private key */
+	bool any_host_key;   /* of an sshd; else it must have the job's */
 	int64_t deadline;    /* of clock_ms(), over all stages */
 };
 
 struct peer {
 	int fd; /* -1: none */
 	struct psk *psk;
-	struct psk_conn *tls;
+	struct psk_conn *tls; /* NULL: an sshd */
+	struct ssh *ssh;      /* NULL: a worker */
 };
 
-/* *ret_stage is how far the last try came, in any case. */
+/*
+ * *ret_stage is how far the last try came, in any case: the stage that failed, for the
+ * caller to name it. ERR_STOPPED between two tries,
+ * once this process is asked to end (stop.h).
+ */
 MUST_CHECK int peer_open(struct peer *ret, const struct peer_conf *conf,
 			 enum peer_stage *ret_stage, struct error *err);
 void peer_close(struct peer *p);

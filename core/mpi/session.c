@@ -442,6 +442,12 @@ static bool handshake(struct session *s)
 	return false;
 }
 
+/* Who has the key and leaves waits until this worker is up (wait.h). */
+static bool asks_for_nothing(const struct session *s)
+{
+	return s->state == SESSION_COMMAND && !s->in.len && !s->command.begun;
+}
+
 static void read_socket(struct session *s)
 {
 	struct error err = { 0 };
@@ -459,6 +465,10 @@ static void read_socket(struct session *s)
 			buf_add(&s->in, data, n);
 			if (!take_frames(s, &err))
 				continue;
+		}
+		if (state == PSK_END && asks_for_nothing(s)) {
+			session_end(s);
+			return;
 		}
 		if (state == PSK_END)
 			error_set(&err, ERR_IO, "closed before its command");

@@ -18,17 +18,20 @@ int mpi_port(int *ret, int64_t given, mpi_env *env, void *ctx, struct error *err
 	return 0;
 }
 
+const char *mpi_key_path(struct arena *arena, const char *given, mpi_env *env, void *ctx)
+{
+	const char *path = given ? given : env(ctx, "KFTRAINER_MPI_KEY");
+	const char *home = path ? NULL : env(ctx, "HOME");
+
+	return path ? path : path_join(arena, home ? home : "/root", ".ssh/id_rsa");
+}
+
 int mpi_key_pem(struct buf *out, const char *given, mpi_env *env, void *ctx,
 		struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
-	const char *path = given ? given : env(ctx, "KFTRAINER_MPI_KEY");
+	const char *path = mpi_key_path(&arena, given, env, ctx);
 
-	if (!path) {
-		const char *home = env(ctx, "HOME");
-
-		path = path_join(&arena, home ? home : "/root", ".ssh/id_rsa");
-	}
 	if (file_read(out, path, err))
 		return error_wrap(err, "the job's private key");
 	return out->len ? 0

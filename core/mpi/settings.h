@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/error.h"
 #include "net/psk.h"
@@ -24,7 +25,9 @@ typedef const char *mpi_env(void *ctx, const char *name);
 /* given: 0: not. */
 MUST_CHECK int mpi_port(int *ret, int64_t given, mpi_env *env, void *ctx,
 			struct error *err);
-/* The file's text, PEM. given: NULL: not. Whoever may read it: no check of its mode. */
+/* The file of the key. given: NULL: not. */
+const char *mpi_key_path(struct arena *arena, const char *given, mpi_env *env, void *ctx);
+/* Its text, PEM. Whoever may read it: no check of its mode. */
 MUST_CHECK int mpi_key_pem(struct buf *out, const char *given, mpi_env *env, void *ctx,
 			   struct error *err);
 /* And the key of connections (psk.h) that comes of it. */

@@ -137,18 +137,42 @@ static int read_letters(struct reader *r, const char *letters, struct error *err
 	return 0;
 }
 
-static int read_own(struct reader *r, const char *name, struct error *err)
+static int set_own_timeout(struct ssh_args *a, const char *value, struct error *err)
 {
-	if (!str_eq(name, "timeout"))
-		return error_set(err, ERR_USAGE, "unknown option '--%s'", name);
-	if (r->at + 1 >= r->argc)
-		return error_set(err, ERR_USAGE, "option '--%s' needs a value", name);
-	if (duration_parse(&r->args->timeout_ms, r->argv[++r->at], err))
+	if (duration_parse(&a->timeout_ms, value, err))
 		return error_wrap(err, "--timeout");
-	return r->args->timeout_ms > 0
-		       ? 0
-		       : error_set(err, ERR_USAGE, "--timeout: '%s' is not above 0",
-				   r->argv[r->at]);
+	return a->timeout_ms > 0 ? 0
+				 : error_set(err, ERR_USAGE,
+					     "--timeout: '%s' is not above 0", value);
+}
+
+static int set_wait(struct ssh_args *a, const char *value, struct error *err)
+{
+	(void)err;
+	a->wait_file = value;
+	return 0;
+}
+
+static const struct keyword own[] = {
+	{ "timeout", set_own_timeout },
+	{ "wait", set_wait },
+};
+
+/* "--timeout 10m", "--timeout=10m". */
+static int read_own(struct reader *r, const char *text, struct error *err)
+{
+	size_t len = strcspn(text, "=");
+	const char *value = text[len] ? text + len + 1 : NULL;
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+		if (strlen(own[i].name) != len || strncmp(own[i].name, text, len))
+			continue;
+		if (!value && r->at + 1 >= r->argc)
+			return error_set(err, ERR_USAGE, "option '--%s' needs a value",
+					 own[i].name);
+		return own[i].set(r->args, value ? value : r->argv[++r->at], err);
+	}
+	return error_set(err, ERR_USAGE, "unknown option '--%s'", text);
 }
 
 /* All options at this place. A "--" ends them, and is dropped. */
@@ -199,10 +223,12 @@ int ssh_args_parse(struct ssh_args *ret, struct arena *arena, int argc, char *co
 		if (user)
 			args.user = user;
 	}
-	if (!args.host)
+	if (args.wait_file && args.host)
+		return error_set(err, ERR_USAGE, "--wait takes no host: '%s'", args.host);
+	if (!args.host && !args.wait_file)
 		return error_set(err, ERR_USAGE,
 				 "no host: mpi-launch [OPTIONS] HOST COMMAND");
-	if (!args.host[0])
+	if (args.host && !args.host[0])
 		return error_set(err, ERR_USAGE, "the host's name is empty");
 	if (r.at < argc)
 		args.command = str_join(arena, (const char *const *)argv + r.at, " ");

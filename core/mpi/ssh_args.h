@@ -22,9 +22,11 @@ struct ssh_args {
 	const char *command; /* never NULL; "" is an error of the caller's to report */
 	int64_t port;
 	int64_t connect_timeout_s, connection_attempts;
-	bool any_host_key;  /* StrictHostKeyChecking=no */
-	bool verbose;       /* -v */
-	int64_t timeout_ms; /* --timeout, which is ours */
+	bool any_host_key; /* StrictHostKeyChecking=no */
+	bool verbose;      /* -v */
+	/* What is not ssh's: */
+	int64_t timeout_ms;    /* --timeout */
+	const char *wait_file; /* --wait: instead of a host and a command */
 };
 
 /* argv[0] is the program's name. ERR_USAGE. */

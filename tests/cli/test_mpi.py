@@ -5,86 +5,27 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(ROOT, "tests"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 sys.dont_write_bytecode = True
+import mpi_ends
+from mpi_ends import GREETING, PATIENCE, PROGRAM, free_port, marked, new_key, path, resident, scratch, until
 from tap import check, finish
-
-PROGRAM = os.environ.get("KFTRAINER", os.path.join(ROOT, "kftrainer"))
-GREETING = b"KFT-MPI 1\r\n"
-scratch = tempfile.TemporaryDirectory()
-PATIENCE = 60
-
-
-def path(name):
-    return os.path.join(scratch.name, name)
-
-
-def new_key(name, *kind):
-    kind = kind or ("ecparam", "-name", "secp521r1", "-genkey", "-noout")
-    subprocess.run(["openssl", *kind, "-out", path(name)], check=True, stderr=subprocess.DEVNULL)
-    return path(name)
 
 
 def is_(what, got, want):
     check(what, None if got == want else f"got  {got!r}\nwant {want!r}")
 
 
-def until(condition):
-    """Its first true value, or its last."""
-    end = time.monotonic() + PATIENCE
-    while not (value := condition()) and time.monotonic() < end:
-        time.sleep(0.05)
-    return value
-
-
-class Worker:
-    def __init__(self, *args, key=None, env=None, cwd=None):
-        self.log_name = tempfile.mktemp(dir=scratch.name)
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
-        with open(self.log_name, "wb") as log:
-            self.process = subprocess.Popen(
-                [PROGRAM, "mpi-worker", "--listen", "127.0.0.1", "-p", str(self.port), "-i",
-                 key or KEY, *args], stderr=log, cwd=cwd, env=dict(os.environ, **(env or {})))
-        until(lambda: "listening" in self.log())
-
-    def log(self):
-        with open(self.log_name) as f:
-            return f.read()
-
-    def command(self, *args, key=None, host="127.0.0.1"):
-        return [PROGRAM, "mpi-launch", "-p", str(self.port), "-i", key or KEY, "--timeout", "20s",
-                host, *args]
-
-    def run(self, *args, key=None, data=b"", host="127.0.0.1"):
-        return subprocess.run(self.command(*args, key=key, host=host), input=data,
-                              capture_output=True, timeout=PATIENCE)
-
-    def stop(self):
-        self.process.terminate()
-        return self.process.wait(PATIENCE)
-
-
-def marked(mark):
-    """The processes that have it in their environment."""
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{pid}/environ", "rb") as f:
-                if b"MARK=" + mark.encode() in f.read():
-                    found.append(int(pid))
-        except OSError:
-            pass
-    return found
-
-
 KEY, OTHER = new_key("key"), new_key("other")
 os.chmod(KEY, 0o644)  # whoever may read it
+
+
+def Worker(**options):
+    return mpi_ends.Worker(KEY, **options)
+
 
 # ---- a command -----------------------------------------------------------------------
 worker = Worker(env={"MARK": "first", "SECRET": "it is 5"}, cwd=scratch.name)
@@ -102,12 +43,16 @@ is_("30 MB of output", (len(r.stdout), r.stdout.count(b"x"), r.stderr),
     (30000000, 30000000, b"end\n"))
 is_("the end of a signal", worker.run("kill -9 $$").returncode, 137)
 r = worker.run("no-such-program --x")
-is_("a program that is not there: the shell's own words and 127",
-    (r.returncode, b"no-such-program: not found" in r.stderr), (127, True))
+is_("a program that is not there: the shell's own words, 127 and a hint",
+    (r.returncode, b"no-such-program: not found" in r.stderr,
+     r.stderr.decode().splitlines()[-1]),
+    (127, True, "kftrainer mpi-launch: 127.0.0.1: the shell found no such program in the "
+     "container's PATH"))
 is_("a command of 100,000 bytes", worker.run("echo " + "x" * 99000 + " | wc -c").stdout, b"99001\n")
 r = worker.run("true " + "x" * 122880)
 is_("... of more than 120 KiB is refused", (r.returncode, r.stderr.decode().strip()),
-    (255, "kftrainer mpi-launch: the command has 122885 bytes; the most is 122880"))
+    (255, "kftrainer mpi-launch: 127.0.0.1: the command has 122885 bytes; mpi-worker takes at most "
+     "122880"))
 with subprocess.Popen(worker.command("exit 5"), stdin=subprocess.PIPE) as p:
     is_("input that never ends keeps nothing running", p.wait(PATIENCE), 5)
 with subprocess.Popen(worker.command("exec <&-; echo closed; sleep 0.2; exit 6"), stdin=subprocess.PIPE,
@@ -122,7 +67,7 @@ with subprocess.Popen(worker.command("exec <&-; echo closed; sleep 0.2; exit 6")
 with subprocess.Popen(worker.command("yes"), stdout=subprocess.PIPE) as p:
     p.stdout.read(1000)
     time.sleep(0.5)
-    rss = int(open(f"/proc/{worker.process.pid}/status").read().split("VmRSS:")[1].split()[0])
+    rss = resident(worker.process.pid)
     check("a reader that does not read stops the writer, and costs no memory",
           None if rss < 20000 else f"{rss} KB")
     p.kill()
@@ -278,7 +223,7 @@ is_("the log is bounded: ten lines in ten seconds",
 idle = [socket.create_connection(("127.0.0.1", worker.port)) for _ in range(1000)]
 is_("1,000 connections that say nothing: who has the key gets through",
     worker.run("echo through").stdout, b"through\n")
-rss = int(open(f"/proc/{worker.process.pid}/status").read().split("VmRSS:")[1].split()[0])
+rss = resident(worker.process.pid)
 check("... in bounded memory", None if rss < 20000 else f"{rss} KB")
 idle[-1].settimeout(PATIENCE)
 is_("... and is not kept", idle[0].recv(100) in (b"", GREETING), True)
@@ -291,8 +236,7 @@ is_("a port that is taken", (r.returncode, r.stderr.decode().strip()),
 worker.stop()
 
 # ---- workers that are late -----------------------------------------------------------
-with socket.create_server(("127.0.0.1", 0)) as free:
-    port = free.getsockname()[1]
+port = free_port()
 late = subprocess.Popen([PROGRAM, "mpi-launch", "-p", str(port), "-i", KEY, "127.0.0.1", "echo here"],
                         stdout=subprocess.PIPE)
 time.sleep(1.5)
@@ -304,7 +248,7 @@ process.wait()
 
 
 def fails(*args, env=None):
-    r = subprocess.run([PROGRAM, "mpi-launch", "-i", KEY, *args], capture_output=True,
+    r = subprocess.run([PROGRAM, "mpi-launch", "-i", OTHER, *args], capture_output=True,
                        timeout=PATIENCE, env=dict(os.environ, **(env or {})))
     return r.returncode, r.stderr.decode().strip()
 

@@ -18,12 +18,14 @@ static int parse(struct ssh_args *ret, struct arena *arena, const char *const *w
 
 static const char *describe(struct arena *a, const struct ssh_args *args)
 {
-	return arena_printf(
-		a, "%s@%s:%d i=%s t=%d*%d%s%s %dms: %s", args->user ? args->user : "",
-		args->host ? args->host : "", (int)args->port,
-		args->key_file ? args->key_file : "", (int)args->connect_timeout_s,
-		(int)args->connection_attempts, args->any_host_key ? " any" : "",
-		args->verbose ? " verbose" : "", (int)args->timeout_ms, args->command);
+	return arena_printf(a, "%s@%s:%d i=%s t=%d*%d%s%s %dms%s%s: %s",
+			    args->user ? args->user : "", args->host ? args->host : "",
+			    (int)args->port, args->key_file ? args->key_file : "",
+			    (int)args->connect_timeout_s, (int)args->connection_attempts,
+			    args->any_host_key ? " any" : "",
+			    args->verbose ? " verbose" : "", (int)args->timeout_ms,
+			    args->wait_file ? " wait=" : "",
+			    args->wait_file ? args->wait_file : "", args->command);
 }
 
 #define W(...)                    \
@@ -67,6 +69,11 @@ static const struct row {
 	{ W("ssh", "h"), "@h:0 i= t=0*0 0ms: " },
 	{ W("mpi-launch", "--timeout", "10m", "h", "--timeout", "90s", "c"),
 	  "@h:0 i= t=0*0 90000ms: c" },
+	{ W("mpi-launch", "--timeout=2s", "h", "c", "--wait"),
+	  "@h:0 i= t=0*0 2000ms: c --wait" },
+	{ W("mpi-launch", "--wait", "/etc/mpi/hostfile", "--timeout", "10m", "-p", "7"),
+	  "@:7 i= t=0*0 600000ms wait=/etc/mpi/hostfile: " },
+	{ W("mpi-launch", "--wait=f"), "@:0 i= t=0*0 0ms wait=f: " },
 };
 
 static void test_command_lines(void **state)
@@ -86,6 +93,9 @@ static void test_command_lines(void **state)
 static const struct row bad[] = {
 	{ W("ssh"), "no host: mpi-launch [OPTIONS] HOST COMMAND" },
 	{ W("ssh", "-x"), "no host: mpi-launch [OPTIONS] HOST COMMAND" },
+	{ W("mpi-launch", "--wait"), "option '--wait' needs a value" },
+	{ W("mpi-launch", "--wait", "f", "h"), "--wait takes no host: 'h'" },
+	{ W("mpi-launch", "--waitx=f"), "unknown option '--waitx=f'" },
 	{ W("ssh", "me@", "c"), "the host's name is empty" },
 	{ W("ssh", "-p"), "option '-p' needs a value" },
 	{ W("ssh", "h", "-i"), "option '-i' needs a value" },

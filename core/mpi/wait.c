@@ -1,0 +1,87 @@
+/* wait.c - wait.h: threads that take one host after the other. */
+#include "mpi/wait.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "base/clock.h"
+#include "base/stop.h"
+#include "base/str.h"
+#include "base/thread.h"
+
+struct wait {
+	const struct peer_conf *conf;
+	struct wait_host *hosts;
+	size_t n;
+	pthread_mutex_t mutex;
+	size_t next; /* under the mutex; all else of a host is its thread's */
+	struct utsname machine;
+};
+
+bool wait_is_own_name(const char *host, const char *own)
+{
+	size_t len = strcspn(own, ".");
+
+	return len && !strncmp(host, own, len) && (!host[len] || host[len] == '.');
+}
+
+static struct wait_host *take(struct wait *w)
+{
+	struct wait_host *h;
+
+	pthread_mutex_lock(&w->mutex);
+	h = w->next < w->n ? &w->hosts[w->next++] : NULL;
+	pthread_mutex_unlock(&w->mutex);
+	return h;
+}
+
+static void try_host(const struct wait *w, struct wait_host *h)
+{
+	struct peer_conf conf = *w->conf;
+	struct peer peer = { .fd = -1 };
+
+	if (wait_is_own_name(h->name, w->machine.nodename)) {
+		h->stage = PEER_READY;
+		return;
+	}
+	if (stop_requested() || clock_ms() >= conf.deadline)
+		return;
+	h->tried = true;
+	conf.host = h->name;
+	if (h->user)
+		conf.user = h->user;
+	if (!peer_open(&peer, &conf, &h->stage, &h->why))
+		peer_close(&peer);
+}
+
+static void *run(void *ctx)
+{
+	struct wait *w = ctx;
+	struct wait_host *h;
+
+	while ((h = take(w)))
+		try_host(w, h);
+	return NULL;
+}
+
+int wait_for_hosts(struct wait_host *hosts, size_t n, const struct peer_conf *conf,
+		   struct error *err)
+{
+	struct wait w = { .conf = conf, .hosts = hosts, .n = n };
+	pthread_t threads[WAIT_THREADS];
+	struct error why = { 0 };
+	size_t started = 0;
+
+	uname(&w.machine);
+	pthread_mutex_init(&w.mutex, NULL);
+	while (started < n && started < WAIT_THREADS &&
+	       !thread_start(&threads[started], run, &w, &why))
+		started++;
+	for (size_t i = 0; i < started; i++)
+		pthread_join(threads[i], NULL);
+	pthread_mutex_destroy(&w.mutex);
+	if (!started)
+		*err = why;
+	return started ? 0 : -1;
+}

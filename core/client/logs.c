@@ -16,6 +16,7 @@
 #include "client/logs_impl.h"
 #include "client/observed.h"
 #include "client/permission.h"
+#include "client/queue.h"
 #include "trainer/api.h"
 #include "trainer/podcause.h"
 #include "trainer/trainjob.h"
@@ -668,6 +669,27 @@ static void release(struct logs *l)
 	free(l->note);
 }
 
+/* Pods of a job that another controller manages are not in this cluster. */
+static int refuse_elsewhere(const struct logs *l, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *cluster;
+
+	if (tj_is_ours(l->job))
+		return 0;
+	if (queue_worker(l->kube, l->job, &arena, &cluster, err))
+		return -1;
+	if (!cluster)
+		return error_set(err, ERR_NOT_FOUND,
+				 "TrainJob %s is managed by another controller "
+				 "(spec.managedBy), and no worker cluster runs it yet",
+				 l->want->job);
+	return error_set(err, ERR_NOT_FOUND,
+			 "TrainJob %s runs in cluster %s, which MultiKueue chose; use "
+			 "that cluster's kubeconfig",
+			 l->want->job, cluster);
+}
+
 int logs_run(struct kube *k, const struct logs_want *want, const struct logs_out *out,
 	     struct error *err)
 {
@@ -680,6 +702,8 @@ int logs_run(struct kube *k, const struct logs_want *want, const struct logs_out
 	rc = job_get(k, want->ns, want->job, &l.job, err);
 	if (!rc && is_over(&l))
 		l.over_ms = clock_ms();
+	if (!rc)
+		rc = refuse_elsewhere(&l, err);
 	if (!rc)
 		rc = want->follow ? follow(&l, err) : show(&l, err);
 	if (!rc && l.any_failed)

@@ -372,6 +372,13 @@ int64_t workload_priority(const cJSON *workload)
 	return json_int(workload, 0, "spec", "priority");
 }
 
+const char *workload_cluster(const cJSON *workload)
+{
+	const char *cluster = json_str(workload, "status", "clusterName");
+
+	return cluster && *cluster ? cluster : NULL;
+}
+
 const cJSON *workload_checks(const cJSON *workload)
 {
 	return json_get(workload, "status", "admissionChecks");

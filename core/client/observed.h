@@ -68,6 +68,7 @@ const char *workload_queue(const cJSON *workload); /* "" */
 bool workload_is_active(const cJSON *workload);    /* spec.active */
 bool workload_waits(const cJSON *workload);        /* no quota yet, and not finished */
 int64_t workload_priority(const cJSON *workload);
+const char *workload_cluster(const cJSON *workload); /* of MultiKueue, or NULL */
 const cJSON *workload_checks(
 	const cJSON *workload); /* admissionChecks: name, state, message */
 const char *queue_cluster_queue(const cJSON *queue); /* "" */

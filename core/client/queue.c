@@ -4,6 +4,7 @@
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "client/observed.h"
 
 #define GROUP       "kueue.x-k8s.io"
 #define QUEUE_LABEL GROUP "/queue-name"
@@ -51,24 +52,47 @@ static int take(void *ctx, cJSON *take_obj, struct error *err)
 	return 0;
 }
 
+/* *ret: the job's, the caller's, or NULL. */
+static int find(struct kube *k, const cJSON *job, struct arena *arena,
+		struct kube_ref *ref, cJSON **ret, struct error *err)
+{
+	struct search search = { .uid = meta_uid(job) };
+	const struct kube_sink sink = { .on_item = take, .ctx = &search };
+	int rc;
+
+	*ret = NULL;
+	*ref = (struct kube_ref){ .kind = "Workload", .ns = meta_namespace(job) };
+	if (version_of(k, arena, &ref->api_version, err))
+		return -1;
+	if (!ref->api_version)
+		return 0;
+	rc = kube_list(k, ref, NULL, &sink, NULL, err);
+	*ret = search.found;
+	return rc;
+}
+
+int queue_worker(struct kube *k, const cJSON *job, struct arena *arena, const char **ret,
+		 struct error *err)
+{
+	cleanup_json cJSON *found = NULL;
+	struct kube_ref ref;
+	int rc = find(k, job, arena, &ref, &found, err);
+	const char *cluster = workload_cluster(found);
+
+	*ret = cluster ? arena_strdup(arena, cluster) : NULL;
+	return rc;
+}
+
 int queue_set_active(struct kube *k, const cJSON *job, bool active,
 		     enum queue_answer *ret, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_json cJSON *found = NULL, *patch = cJSON_CreateObject();
-	struct kube_ref ref = { .kind = "Workload", .ns = meta_namespace(job) };
 	const struct kube_write how = { .manager = "kftrainer", .meta_only = true };
-	struct search search = { .uid = meta_uid(job) };
-	const struct kube_sink sink = { .on_item = take, .ctx = &search };
-	int rc;
+	struct kube_ref ref;
+	int rc = find(k, job, &arena, &ref, &found, err);
 
 	*ret = QUEUE_NONE;
-	if (version_of(k, &arena, &ref.api_version, err))
-		return -1;
-	if (!ref.api_version)
-		return 0;
-	rc = kube_list(k, &ref, NULL, &sink, NULL, err);
-	found = search.found;
 	if (rc || !found)
 		return rc;
 	*ret = QUEUE_SET_ALREADY;

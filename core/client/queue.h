@@ -18,4 +18,11 @@ enum queue_answer {
 MUST_CHECK int queue_set_active(struct kube *k, const cJSON *job, bool active,
 				enum queue_answer *ret, struct error *err);
 
+/*
+ * *ret: the worker cluster to which MultiKueue has given the job, in the arena, or NULL
+ * when it has not.
+ */
+MUST_CHECK int queue_worker(struct kube *k, const cJSON *job, struct arena *arena,
+			    const char **ret, struct error *err);
+
 #endif

@@ -366,7 +366,7 @@ static int look_queue(struct loader *l, struct error *err)
 	struct kube_ref ref = { .kind = "Workload", .ns = l->v->ns };
 	const char *queue;
 
-	if (!label && !tj_suspend(l->v->trainjob))
+	if (!label && !tj_suspend(l->v->trainjob) && tj_is_ours(l->v->trainjob))
 		return 0;
 	if (preferred(l, KUEUE_GROUP, &version, err))
 		return -1;

@@ -30,7 +30,7 @@ static const struct {
 	{ .look = why_first_failure, WHY_FAILED },
 	{ .look = why_gave_up, WHY_FAILED },
 	{ .look = why_complete, WHY_COMPLETE },
-	{ .look = why_elsewhere, NOT_YET },
+	{ .look = why_elsewhere, NOT_YET | WHY_RUNNING },
 	{ .look = why_queued, NOT_YET },
 	{ .look = why_suspended, WHY_SUSPENDED, .only = true },
 	{ .look = why_no_runtime, NOT_YET },

@@ -40,7 +40,20 @@ void why_deleted(struct why *w)
 
 void why_elsewhere(struct why *w)
 {
-	if (tj_is_ours(w->v->trainjob))
+	const struct view *v = w->v;
+	const char *cluster = workload_cluster(v->workload);
+
+	if (tj_is_ours(v->trainjob))
+		return;
+	if (cluster) {
+		why_add(w, "ManagedBy",
+			why_describe(w, "workload", meta_name(v->workload)),
+			"its pods run in cluster %s, which MultiKueue chose; use that "
+			"cluster's kubeconfig to see why they wait",
+			cluster);
+		return;
+	}
+	if (v->workload) /* why_queued() */
 		return;
 	why_add(w, "ManagedBy", why_describe(w, "trainjob", w->v->name),
 		"spec.managedBy names another controller, so Kubeflow Trainer ignores "

@@ -118,10 +118,51 @@ static void test_a_pod_while_the_api_server_goes(void **state)
 	apiserver_stop(&s);
 }
 
+/* Its pods are in another cluster, which its Workload names once Kueue has chosen it. */
+static void test_a_job_of_another_controller(void **state)
+{
+	static const char *const workloads[] = {
+		NULL,
+		"{'metadata':{'name':'w1','namespace':'a'}}",
+		"{'metadata':{'name':'w2','namespace':'a','ownerReferences':[{'"
+		"controller':"
+		"true,'uid':'job','kind':'TrainJob','name':'j'}]},'status':{'clusterName'"
+		":"
+		"'east'}}",
+	};
+	const struct logs_want want = {
+		.ns = "a", .job = "j", .rank = -1, .tail = -1, .follow = true
+	};
+	const struct logs_out out = { 0 };
+	struct apiserver s;
+	struct error err = { 0 };
+
+	(void)state;
+	apiserver_start(&s);
+	create(s.kube, TRAINER, "TrainJob",
+	       "{'metadata':{'name':'j','namespace':'a','uid':'job'},'spec':{'runtimeRef'"
+	       ":"
+	       "{'name':'rt'},'managedBy':'kueue.x-k8s.io/multikueue'}}");
+	for (size_t i = 0; i < sizeof(workloads) / sizeof(*workloads); i++) {
+		if (workloads[i]) {
+			apiserver_do(&s, "{\"op\":\"serve_kueue\"}");
+			create(s.kube, "kueue.x-k8s.io/v1beta2", "Workload",
+			       workloads[i]);
+		}
+		err = (struct error){ 0 };
+		assert_int_equal(logs_run(s.kube, &want, &out, &err), -1);
+		assert_int_equal(err.kind, ERR_NOT_FOUND);
+		assert_non_null(
+			strstr(err.msg, i < 2 ? "spec.managedBy" : "cluster east"));
+	}
+	apiserver_stop(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_pod_while_the_api_server_goes),
+		cmocka_unit_test(test_a_job_of_another_controller),
 	};
 
 	return cmocka_run_group_tests_name("client/logs", tests, NULL, NULL);

@@ -156,6 +156,23 @@ static void test_start(void **state)
 		  "its ClusterTrainingRuntime r has been deleted: the" },
 		{ "another controller's", JOB(", managedBy: x", ""),
 		  "bert is pending: spec.managedBy names another controller" },
+		{ "in a worker cluster, not yet",
+		  JOB(", managedBy: kueue.x-k8s.io/multikueue, suspend: true", "")
+			  WORKLOAD(
+				  "{conditions: [{type: QuotaReserved, status: 'True'}], "
+				  "admissionChecks: [{name: mk, state: Pending, message: "
+				  "no cluster answers}]}",
+				  ""),
+		  "bert is suspended: Kueue has reserved quota and is waiting for the "
+		  "admission check mk" },
+		{ "in a worker cluster",
+		  JOB(", managedBy: kueue.x-k8s.io/multikueue", "") WORKLOAD(
+			  "{clusterName: east, conditions: [{type: QuotaReserved, "
+			  "status: 'True'}, {type: Admitted, status: 'True'}]}",
+			  ""),
+		  "bert is pending: its pods run in cluster east, which MultiKueue "
+		  "chose; "
+		  "use that cluster's kubeconfig" },
 		{ "refused by a webhook",
 		  JOB("", STATUS) EVENT(
 			  "TrainJob", "bert", "Warning",

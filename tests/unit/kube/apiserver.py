@@ -62,6 +62,9 @@ class Ctl:
     def error(self, arg):            # the next watch is an ERROR event of that code
         state['error'] = arg['code']
 
+    def serve_kueue(self, _):        # its API is installed
+        state['kueue'] = True
+
     def unserved(self, arg):
         (state['unserved'].add if arg['on'] else state['unserved'].discard)(arg['plural'])
         state['generation'] += 1
@@ -137,7 +140,12 @@ class Handler(BaseHTTPRequestHandler):
             return
         parts = url.path.strip('/').split('/')
         at = 2 if parts[0] == 'api' else 3
-        if len(parts) == at:         # which kinds there are: nobody knows
+        if len(parts) <= at:         # which groups and kinds there are
+            if 'kueue.x-k8s.io' in parts and state.get('kueue'):
+                version = 'kueue.x-k8s.io/v1beta2'
+                workloads = {'name': 'workloads', 'kind': 'Workload', 'namespaced': True}
+                return self.answer(200, {'preferredVersion': {'groupVersion': version},
+                                         'resources': [workloads]})
             return self.status(404, 'NotFound')
         if parts[at] == 'namespaces' and len(parts) > at + 2:
             at += 2

@@ -502,6 +502,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 		opts.job.workspace = &shipment.says;
 	if (to_cluster)
 		return submit_to_cluster(&opts, &shipment, err);
+	opts.job.local = opts.local;
 	code = job_set_load(&set, &opts.job, opts.local ? NAMES_RANDOM : NAMES_FIXED, &to,
 			    err);
 	if (code)

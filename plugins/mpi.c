@@ -21,9 +21,7 @@
 #include "trainer/runtime.h"
 #include "trainer/trainjob.h"
 
-#define SSH_VOLUME      "mpi-ssh-auth"
 #define SSH_SUFFIX      "-mpi-ssh-auth"
-#define HOSTFILE_VOLUME "mpi-hostfile"
 #define HOSTFILE_SUFFIX "-mpi-hostfile"
 #define HOSTFILE        "hostfile"
 #define HOSTFILE_DIR    "/etc/mpi"
@@ -37,7 +35,6 @@ enum {
 
 #define AGENT          CARRY_PATH "/mpi-launch"
 #define WORKER         CARRY_PATH "/mpi-worker"
-#define WAIT_CONTAINER "mpi-wait"
 #define WAIT_TIMEOUT   "10m"
 #define KEY_FILE       "id_rsa"
 #define KEY_ENV        "KFTRAINER_MPI_KEY"
@@ -213,7 +210,7 @@ static void set_counts(struct info *info, const cJSON *tj)
 
 static cJSON *ssh_volume(struct info *info)
 {
-	cJSON *volume = volume_new(SSH_VOLUME);
+	cJSON *volume = volume_new(MPI_KEY_VOLUME);
 	cJSON *items;
 
 	json_put_str(volume, object_name(info, SSH_SUFFIX), "secret", "secretName");
@@ -228,7 +225,7 @@ static cJSON *ssh_volume(struct info *info)
 
 static cJSON *hostfile_volume(struct info *info)
 {
-	cJSON *volume = volume_new(HOSTFILE_VOLUME);
+	cJSON *volume = volume_new(MPI_HOSTFILE_VOLUME);
 
 	json_put_str(volume, object_name(info, HOSTFILE_SUFFIX), "configMap", "name");
 	cJSON_AddItemToArray(json_list(volume, "configMap", "items"),
@@ -260,7 +257,7 @@ static void edit_launcher(const struct plan *p, struct pod_set *ps, cJSON *c)
 	pod_set_volume(ps->pod_spec, hostfile_volume(p->info));
 	if (!c)
 		return;
-	container_mount(c, HOSTFILE_VOLUME, HOSTFILE_DIR, false);
+	container_mount(c, MPI_HOSTFILE_VOLUME, HOSTFILE_DIR, false);
 	set_env(p, c);
 }
 
@@ -334,7 +331,7 @@ static int edit_pods(const struct plan *p, struct pod_set *ps, struct error *err
 
 	pod_set_volume(ps->pod_spec, ssh_volume(p->info));
 	if (c)
-		container_mount(c, SSH_VOLUME, mpi_ssh_path(p->mpi), false);
+		container_mount(c, MPI_KEY_VOLUME, mpi_ssh_path(p->mpi), false);
 	if (str_eq(ps->name, LAUNCHER))
 		edit_launcher(p, ps, c);
 	if (!c || p->transport == MPI_UPSTREAM)
@@ -390,7 +387,7 @@ static cJSON *wait_container(const struct plan *p, const struct pod_set *ps,
 				     timeout ? timeout : WAIT_TIMEOUT };
 	cleanup_json cJSON *words = cJSON_CreateStringArray(command, 1);
 	cleanup_json cJSON *rest = cJSON_CreateStringArray(args, 4);
-	cJSON *c = container_new(WAIT_CONTAINER, "");
+	cJSON *c = container_new(MPI_WAIT_CONTAINER, "");
 
 	container_copy_image(c, launcher);
 	if (str_eq(ps->ancestor, ANCESTOR_TRAINER) && tj_image(p->tj))
@@ -403,8 +400,8 @@ static cJSON *wait_container(const struct plan *p, const struct pod_set *ps,
 	container_copy_size(c, launcher);
 	share_env(p, c, launcher, KEY_ENV);
 	share_env(p, c, launcher, PORT_ENV);
-	container_mount(c, SSH_VOLUME, mpi_ssh_path(p->mpi), true);
-	container_mount(c, HOSTFILE_VOLUME, HOSTFILE_DIR, true);
+	container_mount(c, MPI_KEY_VOLUME, mpi_ssh_path(p->mpi), true);
+	container_mount(c, MPI_HOSTFILE_VOLUME, HOSTFILE_DIR, true);
 	return c;
 }
 
@@ -420,10 +417,10 @@ static int pre_build_sync(const struct plugin_env *env, struct info *info,
 		return -1;
 	if (!launcher || p.transport == MPI_UPSTREAM)
 		return 0;
-	if (pod_any_container(ps->pod_spec, WAIT_CONTAINER))
+	if (pod_any_container(ps->pod_spec, MPI_WAIT_CONTAINER))
 		return error_set(err, ERR_INVALID,
 				 "job %s of the runtime has a container "
-				 "\"" WAIT_CONTAINER "\" of its own",
+				 "\"" MPI_WAIT_CONTAINER "\" of its own",
 				 ps->name);
 	c = wait_container(&p, ps, launcher);
 	cJSON_AddItemToArray(pod_init_containers(ps->pod_spec), c);
@@ -503,7 +500,6 @@ static int build(const struct plugin_env *env, struct info *info, const cJSON *t
 const struct plugin plugin_mpi = {
 	.name = "MPI",
 	.policy = "mpi",
-	.cluster_only = true,
 	.validate = validate,
 	.edit[ENFORCE_ML_POLICY] = enforce_ml_policy,
 	.edit[PRE_BUILD_SYNC] = pre_build_sync,

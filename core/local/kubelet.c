@@ -203,6 +203,11 @@ int kubelet_add_name(struct kubelet *k, const char *pod, const char *const *name
 	return buf_check(&k->hosts, "the hosts file", err);
 }
 
+const char *kubelet_address(const struct kubelet *k, const char *name)
+{
+	return map_get(&k->names, name);
+}
+
 /*
  * ---- GPUs
  * ------------------------------------------------------------------------------

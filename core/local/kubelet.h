@@ -83,6 +83,9 @@ MUST_CHECK int kubelet_check(const struct kubelet *k, const cJSON *pod, cJSON *n
 MUST_CHECK int kubelet_add_name(struct kubelet *k, const char *pod,
 				const char *const *names, struct error *err);
 
+/* That of a name, or NULL. */
+const char *kubelet_address(const struct kubelet *k, const char *name);
+
 /*
  * In env values and args of every pod, the port `from` where the pipeline wrote
  * it is replaced by `to` at exec time (the job's reserved port; see ports.h).

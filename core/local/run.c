@@ -403,7 +403,7 @@ static int take_documents(struct run *r, struct error *err)
 		r->deadline_ms =
 			r->start_ms + seconds_ms(tj_active_deadline(r->trainjob));
 	run_set_restarts(r);
-	return jobs_new(&r->jobs, r->jobset, err);
+	return 0;
 }
 
 static int open_kubelet(struct run *r, struct error *err)
@@ -453,8 +453,10 @@ static int begin(struct run *r, struct error *err)
 	r->report = report_new(r->jobset, r->start_ms);
 	if (r->opts->observer.on_line)
 		r->fold = traceback_new(r->opts->observer.on_line, r->opts->observer.ctx);
-	return open_kubelet(r, err) || run_check(r, err) || run_map_ports(r, err) ||
-			       add_names(r, err)
+	return open_kubelet(r, err) || run_mpi_edit(r, err) ||
+			       jobs_new(&r->jobs, r->jobset, err) || run_check(r, err) ||
+			       run_map_ports(r, err) || add_names(r, err) ||
+			       run_mpi_files(r, err)
 		       ? -1
 		       : 0;
 }

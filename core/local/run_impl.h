@@ -69,6 +69,15 @@ void run_free_ports(struct run *r);
 /* run_check.c: refuse all that cannot run here in one error; note what is not applied. */
 MUST_CHECK int run_check(struct run *r, struct error *err);
 
+/*
+ * run_mpi.c: where mpirun starts processes. Before the Jobs: this program, and places on
+ * this machine, in the pods. When pods have addresses: their directories and, without
+ * namespaces, a host file.
+ */
+bool run_is_mpi(const struct run *r);
+MUST_CHECK int run_mpi_edit(struct run *r, struct error *err);
+MUST_CHECK int run_mpi_files(struct run *r, struct error *err);
+
 /* run_show.c: report a changed phase; save a changed status. */
 void run_show(struct run *r);
 MUST_CHECK int run_save(struct run *r, bool last, struct error *err);

@@ -11,10 +11,12 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "net/keypair.h"
 #include "plugins/plugins.h"
 #include "spec/reporter.h"
 #include "trainer/api.h"
 #include "trainer/pipeline.h"
+#include "trainer/runtime.h"
 #include "trainer/trainjob.h"
 #include "trainer/workspace_spec.h"
 
@@ -130,6 +132,18 @@ static void tell_warnings(const struct doc *doc, const cJSON *warnings,
 static const struct plugin_env env = { .keys = &keys_placeholder };
 static const struct pipeline pipeline = { .plugins = plugins, .env = &env };
 
+/* What runs here needs real keys. */
+static int new_key(void *ctx, struct arena *arena, const char **ret_private_pem,
+		   const char **ret_authorized_key, struct error *err)
+{
+	(void)ctx;
+	return keypair_ssh(arena, ret_private_pem, ret_authorized_key, err);
+}
+
+static const struct key_source local_keys = { .ssh = new_key };
+static const struct plugin_env local_env = { .keys = &local_keys };
+static const struct pipeline local = { .plugins = plugins, .env = &local_env };
+
 cJSON *job_resolve(struct job_set *set, struct doc *doc, const struct reporter *to)
 {
 	cleanup_field_errors struct field_errors errs = { 0 };
@@ -192,7 +206,18 @@ static size_t check_jobs(struct job_set *set, const struct reporter *to)
 	return bad;
 }
 
-static size_t build(struct job_set *set, const struct reporter *to)
+/* Under --local only MPI has keys, and mpi-worker for sshd. */
+static const struct pipeline *pipeline_of(const struct job_opts *opts,
+					  const struct job *job)
+{
+	if (!opts->local || !policy_mpi(runtime_ml_policy(job->runtime)))
+		return &pipeline;
+	runtime_use_mpi_worker(job->runtime);
+	return &local;
+}
+
+static size_t build(struct job_set *set, const struct job_opts *opts,
+		    const struct reporter *to)
 {
 	struct error err = { 0 };
 	size_t bad = 0;
@@ -200,7 +225,7 @@ static size_t build(struct job_set *set, const struct reporter *to)
 	for (size_t i = 0; i < set->n; i++) {
 		struct job *job = &set->list[i];
 
-		if (!pipeline_build(&pipeline, job->trainjob, job->runtime, &job->objects,
+		if (!pipeline_build(pipeline_of(opts, job), job->trainjob, job->runtime, &job->objects,
 				    &err))
 			continue;
 		reporter_line(to, "TrainJob %s: %s", job->name, err.msg);
@@ -374,7 +399,7 @@ static int load(struct job_set *set, const struct job_opts *opts, enum job_names
 	if (begin(set, opts, to, err))
 		return -1;
 	check_docs(set, opts, names);
-	return check_jobs(set, to) || build(set, to) ? 1 : 0;
+	return check_jobs(set, to) || build(set, opts, to) ? 1 : 0;
 }
 
 void job_tell_left_out(const struct job_set *set, const struct reporter *to)

@@ -21,6 +21,7 @@ struct job_opts {
 	struct opt_strs runtime_files, labels, annotations;
 	const struct workspace *workspace; /* that the jobs came with; or NULL */
 	bool suspend;
+	bool local; /* the job is to run on this machine: MPI has no sshd there */
 	/* 1: the cluster has it; 0; -1 with err. NULL: the built-in ones are meant. */
 	int (*has_runtime)(void *ctx, const struct runtime_name *which,
 			   struct error *err);

@@ -180,6 +180,12 @@ int mpi_transport(enum mpi_transport *ret, const cJSON *annotations, struct erro
 	return 0;
 }
 
+void runtime_use_mpi_worker(cJSON *runtime)
+{
+	json_put_str(runtime, "worker", "spec", "template", "metadata", "annotations",
+		     MPI_ANNOTATION);
+}
+
 int64_t flux_num_proc_per_node(const cJSON *flux)
 {
 	return json_int(flux, 1, "numProcPerNode");

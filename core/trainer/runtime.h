@@ -42,6 +42,9 @@ enum mpi_transport {
 MUST_CHECK int mpi_transport(enum mpi_transport *ret, const cJSON *annotations,
 			     struct error *err);
 
+/* From now on MPI_WORKER, whatever it said. */
+void runtime_use_mpi_worker(cJSON *runtime);
+
 int64_t flux_num_proc_per_node(const cJSON *flux); /* 1 when absent */
 
 /* Of a podGroupPolicy. */

@@ -65,7 +65,6 @@ check "a port 29500 that is no rendezvous is not told" bash -c '[ "$1" = 0 ] && 
 env -u HOME -u XDG_STATE_HOME "$kftrainer" get -n no-such-namespace --local >"$scratch/out" 2>"$scratch/err"
 check "without HOME: the passwd entry's" test "$?-$(grep -c 'no place' "$scratch/err")" = 0-0
 
-check "MPI: refused in one line" refuses '--local does not support MPI' submit --local --runtime deepspeed-distributed -- mpirun true
 check "flux: refused in one line" refuses '--local does not support Flux' submit --local --runtime flux-distributed -- true
 job </dev/null >one.yaml
 { cat one.yaml; echo ---; sed 's/tiny/two/' one.yaml; } >two.yaml
@@ -103,7 +102,7 @@ check "-o json: the TrainJob as it is kept" eval 'run submit --local -q -o json 
 shown, kept = (json.load(open(p)) for p in sys.argv[1:])
 assert kept.pop(\"status\") and shown == kept and shown[\"metadata\"][\"uid\"], shown" "$scratch/out" <("$kftrainer" get shown -o json)'
 check "-o table" says 0 '^trainer.kubeflow.org/v1alpha1 +TrainJob +default +shown$' submit --local -o table --runtime-file once.yaml --runtime once --name shown -- true
-check "-o name: nothing of what cannot run" refuses '--local does not support MPI' submit --local -o name --runtime deepspeed-distributed -- mpirun true
+check "-o name: nothing of what cannot run" refuses '--local does not support Flux' submit --local -o name --runtime flux-distributed -- true
 check "... nor of what did not start" eval 'XDG_STATE_HOME=/proc/none run submit --local -o name --runtime-file once.yaml --runtime once -- true; [ "$status" != 0 ] && [ ! -s "$scratch/out" ]'
 "$kftrainer" delete shown >/dev/null
 check "get: a table" says 0 '^NAMESPACE +NAME +STATE +NODES +AGE +DURATION$' get

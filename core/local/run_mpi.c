@@ -1,0 +1,293 @@
+/* run_mpi.c - MPI jobs: this program, and addresses of this machine, in their pods. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "local/podenv.h"
+#include "local/run_impl.h"
+#include "trainer/api.h"
+#include "trainer/carry.h"
+#include "trainer/jobset.h"
+#include "trainer/podspec.h"
+
+#define ADDRESS_ENV "KFTRAINER_POD_IP"
+#define ADDRESS     "$(" ADDRESS_ENV ")"
+#define KEY_FILE    "id_rsa"
+#define HOSTFILE    "hostfile"
+
+enum { MAX_FILE = 1024 * 1024 };
+
+/*
+ * What mpirun reads where all nodes are one machine. Open MPI leaves out the loopback
+ * interface, and UCX, which MPICH 5 prefers to libfabric, finds no route over it. Ranks
+ * of different pods do not know of each other: none may claim a core for itself.
+ */
+static const struct {
+	enum where { ALWAYS, AS_ROOT, PLAIN } where; /* PLAIN: without namespaces */
+	const char *name, *value;
+} launcher_env[] = {
+	{ ALWAYS, "OMPI_MCA_btl_tcp_if_include", "lo" },
+	{ ALWAYS, "OMPI_MCA_hwloc_base_binding_policy", "none" },
+	{ ALWAYS, "PRTE_MCA_hwloc_default_binding_policy", "none" },
+	{ ALWAYS, "MPIR_CVAR_CH4_NETMOD", "ofi" },
+	{ ALWAYS, "I_MPI_PIN", "off" },
+	{ AS_ROOT, "OMPI_ALLOW_RUN_AS_ROOT", "1" },
+	{ AS_ROOT, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1" },
+	/* Open MPI's shared memory is named after the host, which all pods are then. */
+	{ PLAIN, "OMPI_MCA_btl", "self,tcp" },
+	{ PLAIN, "OMPI_MCA_coll", "^han,sm,xhc,acoll" },
+};
+
+/* A directory in a pod, and what stands for it here. */
+struct place_here {
+	const char *from, *to; /* from: NULL: the pod has it */
+};
+
+struct edit {
+	struct arena *arena;
+	const char *dir; /* of this run's files for MPI */
+	bool plain;      /* no mount namespaces: files are where `dir` has them */
+	struct place_here places[3];
+};
+
+bool run_is_mpi(const struct run *r)
+{
+	return json_str((const cJSON *)r->jobset, "metadata", "annotations",
+			MPI_ANNOTATION);
+}
+
+static const char *mpi_dir(struct arena *a, const struct run *r)
+{
+	return path_join(a, r->state.dir, "pods/mpi");
+}
+
+/* ---- words ---- */
+
+/* Each `from` that a '/' follows, in the text. */
+static const char *move_paths(struct arena *a, const char *text, const char *from,
+			      const char *to)
+{
+	size_t n = strlen(from);
+	const char *at = text;
+
+	while ((at = strstr(at, from)) != NULL && at[n] != '/')
+		at += n;
+	if (!at)
+		return text;
+	return arena_printf(a, "%s%s%s", str_slice(a, text, (size_t)(at - text)), to,
+			    move_paths(a, at + n, from, to));
+}
+
+static void move_word(const struct edit *e, cJSON *word)
+{
+	const char *old = cJSON_GetStringValue(word), *text = old;
+
+	for (size_t i = 0; text && i < 3; i++)
+		if (e->places[i].from)
+			text = move_paths(e->arena, text, e->places[i].from,
+					  e->places[i].to);
+	if (text != old)
+		cJSON_SetValuestring(word, text);
+}
+
+static void move_words(const struct edit *e, cJSON *c)
+{
+	cJSON *word, *var;
+
+	json_each(word, json_get(c, "command"))
+		move_word(e, word);
+	json_each(word, json_get(c, "args"))
+		move_word(e, word);
+	json_each(var, json_get(c, "env"))
+		move_word(e, json_get(var, "value"));
+}
+
+/* ---- containers ---- */
+
+/* On the pod's own address: two jobs, and two nodes, never meet. */
+static void run_worker(const struct edit *e, cJSON *c)
+{
+	const char *const words[] = { path_join(e->arena, e->places[0].to, "mpi-worker"),
+				      "--listen", ADDRESS };
+	cleanup_json cJSON *command = cJSON_CreateStringArray(words, 3);
+
+	container_set_command(c, command);
+	container_set_args(c, NULL);
+}
+
+static bool applies(const struct edit *e, enum where where)
+{
+	return where == ALWAYS || (where == AS_ROOT && geteuid() == 0) ||
+	       (where == PLAIN && e->plain);
+}
+
+/* PRRTE names its files in TMPDIR after process IDs, which repeat from pod to pod. */
+static void add_env(const struct edit *e, cJSON *c, bool launcher)
+{
+	container_set_env_field(c, ADDRESS_ENV, "status.podIP");
+	container_default_env(c, "TMPDIR",
+			      path_join(e->arena, e->dir, "tmp-" ADDRESS));
+	for (size_t i = 0; launcher && i < sizeof(launcher_env) / sizeof(*launcher_env);
+	     i++)
+		if (applies(e, launcher_env[i].where))
+			container_default_env(c, launcher_env[i].name,
+					      launcher_env[i].value);
+}
+
+/* Without mount namespaces a volume of the pipeline's is not mounted. */
+static void take_mount(struct edit *e, cJSON *c, size_t place, const char *volume)
+{
+	const cJSON *mount =
+		json_find_const(json_get(c, "volumeMounts"), "name", volume);
+
+	if (!mount)
+		return;
+	e->places[place] = (struct place_here){ json_str(mount, "mountPath"), e->dir };
+	e->places[place].from = arena_strdup(e->arena, e->places[place].from);
+	container_drop_mount(c, volume);
+}
+
+static void edit_container(struct edit *e, cJSON *c, bool launcher)
+{
+	e->places[1] = e->places[2] = (struct place_here){ 0 };
+	if (e->plain) {
+		take_mount(e, c, 1, MPI_KEY_VOLUME);
+		take_mount(e, c, 2, MPI_HOSTFILE_VOLUME);
+	}
+	container_drop_mount(c, CARRY_VOLUME);
+	move_words(e, c);
+	add_env(e, c, launcher);
+}
+
+static void edit_pod(struct edit *e, cJSON *pod_spec, const char *rjob)
+{
+	bool launcher = str_eq(rjob, LAUNCHER);
+	cJSON *c;
+
+	pod_drop_init_container(pod_spec, CARRY_CONTAINER);
+	pod_drop_volume(pod_spec, CARRY_VOLUME);
+	pod_drop_init_container(pod_spec, MPI_WAIT_CONTAINER);
+	if (e->plain) {
+		pod_drop_volume(pod_spec, MPI_KEY_VOLUME);
+		pod_drop_volume(pod_spec, MPI_HOSTFILE_VOLUME);
+	}
+	json_each(c, json_get(pod_spec, "initContainers"))
+		edit_container(e, c, launcher);
+	json_each(c, json_get(pod_spec, "containers"))
+		edit_container(e, c, launcher);
+	if (str_eq(rjob, NODE) && (c = pod_container(pod_spec, NODE)) != NULL)
+		run_worker(e, c);
+}
+
+/* ---- files ---- */
+
+/* The links of `runtime carry`, to the program that runs. */
+static int make_links(struct arena *a, const char *dir, struct error *err)
+{
+	cleanup_free char *self = realpath("/proc/self/exe", NULL);
+
+	if (!self)
+		return error_errno(err, errno, "/proc/self/exe");
+	if (dir_make(dir, 0700, err))
+		return -1;
+	for (size_t i = 0; carry_links[i]; i++) {
+		const char *path = path_join(a, dir, carry_links[i]);
+
+		if (symlink(self, path))
+			return error_errno(err, errno, "%s", path);
+	}
+	return 0;
+}
+
+/* The value of `key` in a ConfigMap or Secret of the job; false: no object has it. */
+static bool find_value(const struct run *r, const char *key, struct buf *out)
+{
+	const cJSON *o;
+
+	json_each(o, r->opts->objects)
+		if (podenv_data(o, key, out))
+			return true;
+	return false;
+}
+
+static int write_value(struct arena *a, const struct run *r, const char *key,
+		       const char *dir, const char *name, struct error *err)
+{
+	cleanup_buf struct buf b = { .max = MAX_FILE };
+	int rc = 0;
+
+	if (find_value(r, key, &b))
+		rc = file_write(path_join(a, dir, name), b.data, b.len, 0600, err);
+	if (b.data)
+		explicit_bzero(b.data, b.len);
+	return rc;
+}
+
+/* Where names are not resolved there are addresses; the launcher's own is this machine. */
+static int write_hosts(struct arena *a, const struct run *r, const char *dir,
+		       struct error *err)
+{
+	cleanup_buf struct buf b = { .max = MAX_FILE }, out = { .max = MAX_FILE };
+	const char *own = arena_printf(a, "%s-" LAUNCHER "-", r->opts->name);
+	char host[256] = "";
+	char *line, *rest;
+
+	if (!find_value(r, HOSTFILE, &b))
+		return 0;
+	buf_add(&b, "", 1);
+	if (buf_check(&b, "the MPI host file", err))
+		return -1;
+	gethostname(host, sizeof(host) - 1);
+	for (rest = (char *)b.data; (line = strsep(&rest, "\n")) != NULL;) {
+		size_t n = strcspn(line, " :");
+		const char *name = str_slice(a, line, n);
+		const char *ip = kubelet_address(r->kubelet, name);
+
+		if (*line)
+			buf_printf(&out, "%s%s\n",
+				   ip && !str_starts(name, own) ? ip : host, line + n);
+	}
+	return file_write(path_join(a, dir, HOSTFILE), out.data, out.len, 0600, err);
+}
+
+int run_mpi_edit(struct run *r, struct error *err)
+{
+	cleanup_arena struct arena a = { 0 };
+	struct edit e = { .arena = &a, .dir = mpi_dir(&a, r) };
+	cJSON *rjob;
+
+	if (!run_is_mpi(r))
+		return 0;
+	e.plain = kubelet_isolation(r->kubelet) == ISOLATION_NONE;
+	e.places[0] = (struct place_here){ CARRY_PATH, path_join(&a, e.dir, "bin") };
+	if (dir_make(e.dir, 0700, err) || make_links(&a, e.places[0].to, err) ||
+	    (e.plain && write_value(&a, r, "ssh-privatekey", e.dir, KEY_FILE, err)))
+		return -1;
+	json_each(rjob, jobset_jobs(json_get(r->jobset, "spec")))
+		edit_pod(&e, rjob_pod_spec(rjob), json_str(rjob, "name"));
+	run_note(r, "nodes run mpi-worker instead of sshd");
+	return 0;
+}
+
+int run_mpi_files(struct run *r, struct error *err)
+{
+	cleanup_arena struct arena a = { 0 };
+	const char *pod, *const *names, *dir = mpi_dir(&a, r);
+
+	if (!run_is_mpi(r))
+		return 0;
+	for (size_t i = 0; jobs_pod_names(r->jobs, i, &pod, &names); i++) {
+		const char *ip = names && *names ? kubelet_address(r->kubelet, *names)
+						 : NULL;
+
+		if (ip && dir_make(arena_printf(&a, "%s/tmp-%s", dir, ip), 0700, err))
+			return -1;
+	}
+	if (kubelet_isolation(r->kubelet) != ISOLATION_NONE)
+		return 0;
+	return write_hosts(&a, r, dir, err);
+}

@@ -33,13 +33,13 @@ enum {
 	PROBE_SECONDS = 2, /* soon ready: the launcher may depend on it */
 };
 
-#define AGENT          CARRY_PATH "/mpi-launch"
-#define WORKER         CARRY_PATH "/mpi-worker"
-#define WAIT_TIMEOUT   "10m"
-#define KEY_FILE       "id_rsa"
-#define KEY_ENV        "KFTRAINER_MPI_KEY"
-#define PORT_ENV       "KFTRAINER_MPI_PORT"
-#define TIMEOUT_ENV    "KFTRAINER_MPI_TIMEOUT"
+#define AGENT        CARRY_PATH "/mpi-launch"
+#define WORKER       CARRY_PATH "/mpi-worker"
+#define WAIT_TIMEOUT "10m"
+#define KEY_FILE     "id_rsa"
+#define KEY_ENV      "KFTRAINER_MPI_KEY"
+#define PORT_ENV     "KFTRAINER_MPI_PORT"
+#define TIMEOUT_ENV  "KFTRAINER_MPI_TIMEOUT"
 
 /* A variable that mpirun reads, where its agent is ssh, ours, or either. */
 enum agent { SSH = 1, OURS = 2, EITHER = SSH | OURS };

@@ -3,10 +3,11 @@
 # tests/setup.sh demo    what `make demo` needs: build, PyTorch, scikit-learn
 # tests/setup.sh quick   what `make quick` needs: build, clang and what checks text
 # tests/setup.sh cluster what `make cluster` needs: a real control plane and its programs
+# tests/setup.sh mpi     what `make mpi` needs: four implementations of MPI, and OpenSSH's server
 # tests/setup.sh e2e     what `make e2e` needs: that, nodes, and images with PyTorch
 # tests/setup.sh check   what `make check` needs: all of it; JAX, XGBoost, TensorFlow and Paddle in venvs
 # tests/setup.sh store   what `make store` needs: upstream's clients of hub and S3, in another venv
-# tests/setup.sh venv [store|convert]  prints where that venv is
+# tests/setup.sh venv [store|convert|mpich|...]  prints where that venv is
 #
 # Looks what is missing and installs only that: Debian packages as root or by a
 # sudo that asks no password, Python packages into kftrainer's cache folder. Where
@@ -26,7 +27,9 @@ cluster="$build iproute2 iptables openssl curl procps python3-yaml python3-venv
 	runc containernetworking-plugins debootstrap
 	$(command -v go >/dev/null || echo golang-go)"
 store="python3-venv openssl $(command -v go >/dev/null || echo golang-go)"
-check="$cluster $demo $quick gcc-aarch64-linux-gnu libc6-dev-arm64-cross python3-venv"
+mpi="iproute2 openssl openmpi-bin libopenmpi-dev mpich libmpich-dev libfabric1 openssh-server
+	python3-venv"
+check="$cluster $mpi $demo $quick gcc-aarch64-linux-gnu libc6-dev-arm64-cross python3-venv"
 
 say() { echo "setup: $*"; }
 
@@ -128,6 +131,12 @@ e2e)
 	use "$here/cluster/sdk.sh"
 	use "$here/e2e/images.sh"
 	;;
+mpi)
+	packages $mpi
+	venv openmpi "Open MPI 5"
+	venv mpich "MPICH 5"
+	venv impi "Intel MPI"
+	;;
 build) packages $build ;;
 demo) packages $demo ;;
 quick) packages $quick ;;
@@ -148,7 +157,7 @@ store)
 	;;
 venv) venv_path "${2:-python}" ;;
 *)
-	sed -n '2,9s/^# *//p' "$0" >&2
+	sed -n '2,10s/^# *//p' "$0" >&2
 	exit 2
 	;;
 esac

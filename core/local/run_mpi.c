@@ -129,8 +129,7 @@ static bool applies(const struct edit *e, enum where where)
 static void add_env(const struct edit *e, cJSON *c, bool launcher)
 {
 	container_set_env_field(c, ADDRESS_ENV, "status.podIP");
-	container_default_env(c, "TMPDIR",
-			      path_join(e->arena, e->dir, "tmp-" ADDRESS));
+	container_default_env(c, "TMPDIR", path_join(e->arena, e->dir, "tmp-" ADDRESS));
 	for (size_t i = 0; launcher && i < sizeof(launcher_env) / sizeof(*launcher_env);
 	     i++)
 		if (applies(e, launcher_env[i].where))
@@ -141,8 +140,7 @@ static void add_env(const struct edit *e, cJSON *c, bool launcher)
 /* Without mount namespaces a volume of the pipeline's is not mounted. */
 static void take_mount(struct edit *e, cJSON *c, size_t place, const char *volume)
 {
-	const cJSON *mount =
-		json_find_const(json_get(c, "volumeMounts"), "name", volume);
+	const cJSON *mount = json_find_const(json_get(c, "volumeMounts"), "name", volume);
 
 	if (!mount)
 		return;
@@ -281,8 +279,8 @@ int run_mpi_files(struct run *r, struct error *err)
 	if (!run_is_mpi(r))
 		return 0;
 	for (size_t i = 0; jobs_pod_names(r->jobs, i, &pod, &names); i++) {
-		const char *ip = names && *names ? kubelet_address(r->kubelet, *names)
-						 : NULL;
+		const char *ip =
+			names && *names ? kubelet_address(r->kubelet, *names) : NULL;
 
 		if (ip && dir_make(arena_printf(&a, "%s/tmp-%s", dir, ip), 0700, err))
 			return -1;

@@ -225,8 +225,8 @@ static size_t build(struct job_set *set, const struct job_opts *opts,
 	for (size_t i = 0; i < set->n; i++) {
 		struct job *job = &set->list[i];
 
-		if (!pipeline_build(pipeline_of(opts, job), job->trainjob, job->runtime, &job->objects,
-				    &err))
+		if (!pipeline_build(pipeline_of(opts, job), job->trainjob, job->runtime,
+				    &job->objects, &err))
 			continue;
 		reporter_line(to, "TrainJob %s: %s", job->name, err.msg);
 		bad++;

@@ -41,12 +41,12 @@
  * On a runtime's template: how mpirun reaches the nodes, by mpi-launch and the image's
  * "ssh" server, or by mpi-launch and mpi-worker. Absent: by ssh, as upstream does.
  */
-#define MPI_ANNOTATION     "kftrainer.io/mpi"
+#define MPI_ANNOTATION "kftrainer.io/mpi"
 /* Volumes of pods that MPI uses: the job's key, and the host file. */
 #define MPI_KEY_VOLUME      "mpi-ssh-auth"
 #define MPI_HOSTFILE_VOLUME "mpi-hostfile"
 /* The init container in which a launcher waits for its nodes. */
-#define MPI_WAIT_CONTAINER  "mpi-wait"
+#define MPI_WAIT_CONTAINER "mpi-wait"
 
 #define INITIALIZER_VOLUME "initializer"
 #define STORAGE_URI_ENV    "STORAGE_URI"

@@ -1,0 +1,149 @@
+/*
+ * ranks.c - the program that the MPI tests start, with one implementation after the other.
+ *
+ * ranks place      every rank prints "rank R of N at HOSTNAME in POD", and rank 0 "sum S"
+ * ranks exit       the last rank exits 3 while the others wait in a barrier
+ * ranks leave      every rank exits 3
+ * ranks kill       the last rank kills itself while the others wait
+ * ranks wait       every rank prints as `place` does, and then waits for a signal
+ * ranks stdin      rank 0 prints how many bytes it read, and their sum
+ * ranks output N   the last rank prints N bytes
+ * ranks env NAME   the last rank prints the value of a variable
+ */
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int rank, size;
+
+/*
+ * The value of POD of the daemon that started this rank, which is its pod's: some launchers
+ * give ranks the variables of the launcher's pod.
+ */
+static void pod_of_parent(char *ret, size_t max)
+{
+	static char env[65536];
+	char path[64], *end;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/environ", (int)getppid());
+	f = fopen(path, "r");
+	end = env + (f ? fread(env, 1, sizeof(env) - 1, f) : 0);
+	*end = 0;
+	for (char *var = env; var < end; var += strlen(var) + 1)
+		if (!strncmp(var, "POD=", 4))
+			snprintf(ret, max, "%s", var + 4);
+	if (f)
+		fclose(f);
+}
+
+static int place(void)
+{
+	char host[256] = "";
+	char pod[256] = "";
+	long mine = (long)rank + 1, sum = 0;
+
+	gethostname(host, sizeof(host) - 1);
+	pod_of_parent(pod, sizeof(pod));
+	printf("rank %d of %d at %s in %s\n", rank, size, host, pod);
+	fflush(stdout);
+	MPI_Allreduce(&mine, &sum, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
+	if (sum != (long)size * (size + 1) / 2)
+		return 1;
+	if (!rank)
+		printf("sum %ld\n", sum);
+	fflush(stdout);
+	return 0;
+}
+
+static int wait_long(void)
+{
+	int rc = place();
+
+	while (!rc)
+		sleep(1000);
+	return rc;
+}
+
+static int last_exits(void)
+{
+	if (rank == size - 1)
+		_exit(3);
+	MPI_Barrier(MPI_COMM_WORLD);
+	return 0;
+}
+
+static int last_dies(void)
+{
+	if (rank == size - 1)
+		kill(getpid(), SIGKILL);
+	MPI_Barrier(MPI_COMM_WORLD);
+	return 0;
+}
+
+static int read_stdin(void)
+{
+	unsigned char buf[4096];
+	unsigned long bytes = 0, sum = 0;
+	ssize_t n;
+
+	while (!rank && (n = read(0, buf, sizeof(buf))) > 0)
+		for (ssize_t i = 0; i < n; i++, bytes++)
+			sum += buf[i];
+	if (!rank)
+		printf("read %lu bytes, sum %lu\n", bytes, sum);
+	return 0;
+}
+
+static int output(const char *arg)
+{
+	for (long i = 0; rank == size - 1 && i < atol(arg) / 8; i++)
+		printf("%07ld\n", i);
+	return 0;
+}
+
+static int variable(const char *name)
+{
+	const char *value = getenv(name);
+
+	if (rank == size - 1)
+		printf("[%s]\n", value ? value : "unset");
+	return 0;
+}
+
+static int run(const char *what, const char *arg)
+{
+	if (!strcmp(what, "place"))
+		return place();
+	if (!strcmp(what, "wait"))
+		return wait_long();
+	if (!strcmp(what, "exit"))
+		return last_exits();
+	if (!strcmp(what, "leave"))
+		return 3;
+	if (!strcmp(what, "kill"))
+		return last_dies();
+	if (!strcmp(what, "stdin"))
+		return read_stdin();
+	if (!strcmp(what, "output"))
+		return output(arg);
+	if (!strcmp(what, "env"))
+		return variable(arg);
+	return 2;
+}
+
+int main(int argc, char **argv)
+{
+	int rc;
+
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	rc = run(argc > 1 ? argv[1] : "place", argc > 2 ? argv[2] : "");
+	fflush(stdout);
+	MPI_Finalize();
+	return rc;
+}

@@ -96,9 +96,9 @@ else
 	check "an older revision is refused, though it is signed" refuses "only older revisions"
 	check "... and the line says how to ask for it" grep -q 'KFTRAINER_OLDER=tiny=1.0-1 make' "$scratch/err"
 	export KFTRAINER_OLDER=tiny=1.0-0
-	check "... also where another was asked for" refuses "only older revisions"
+	check "... also when another was requested" refuses "only older revisions"
 	export KFTRAINER_OLDER="other=3 tiny=1.0-1"
-	check "... one that was asked for is taken" gives "tiny 1.0-1 tiny_1.0-1.dsc unpinned"
+	check "... a requested one is used" gives "tiny 1.0-1 tiny_1.0-1.dsc unpinned"
 	unset KFTRAINER_OLDER
 	lock 1.0-2
 	relock() { ! fetch --relock "$scratch/sources" && grep -q '^tiny 1.0-2 ' "$scratch/vendor/lock"; }

@@ -85,5 +85,5 @@ if unshare -r true 2>/dev/null; then
 else
 	skip "the program runs in it" "no user namespaces here"
 fi
-check "not of what is no program" no_program
+check "not of a file that is no program" no_program
 finish

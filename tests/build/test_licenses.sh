@@ -97,7 +97,7 @@ check "version names each" each_linked version_names
 check "version --licenses is text" eval './kftrainer version --licenses >"$text" && [ -s "$text" ]'
 check "... that names each, with a license" each_linked licenses_name
 check "... and has the text of each" each_linked has_text
-check "... Apache's, the LGPL, GCC's exception, and who wrote them" texts
+check "... Apache's, the LGPL, GCC's exception, and their authors" texts
 check "... and how to relink with another Nettle" relink
 check "... and has no other form" no_output_format
 if ls /usr/share/ca-certificates/mozilla/*.crt >/dev/null 2>&1; then

@@ -65,7 +65,7 @@ else
 	skip "dist" "not a git checkout"
 fi
 check "quick sets up what it needs first" quick_installs
-check "... and says what is missing where it cannot install it" quick_list
+check "... and names what is missing if it cannot be installed" quick_list
 # Two names for the libraries stand for two versions of them: what is built follows.
 follows_libraries() {
 	local real cache=$scratch/cache object=$scratch/rel/core/base/arena.c.o first second
@@ -79,7 +79,7 @@ follows_libraries() {
 	KFTRAINER_OLDER=other $make OUT="$scratch/rel" "$object" && second=$(stat -c %y "$object") &&
 		[ "$second" != "$first" ]
 }
-check "what is built with other libraries is built again" follows_libraries
+check "objects built with other libraries are rebuilt" follows_libraries
 unset KFTRAINER_CACHE
 
 check "compdb is JSON whose commands compile" compdb

@@ -11,7 +11,7 @@ check "... and nothing on stderr" test ! -s "$scratch/err"
 check "-h" says 0 '^usage: kftrainer' -h
 check "help" says 0 '^usage: kftrainer' help
 check "help of a command below another" says 0 '^usage: kftrainer runtime render' help runtime render
-check "help of what is not there" refuses "unknown command 'sumbit'; did you mean 'submit'" help sumbit
+check "help of an unknown command" refuses "unknown command 'sumbit'; did you mean 'submit'" help sumbit
 check "help below a command that has none" refuses "has no subcommands" help submit x
 for command in $mandated; do
 	check "$command --help" says 0 "^usage: kftrainer $command" "$command" --help
@@ -46,9 +46,9 @@ check "unknown option: the nearest" refuses "unknown option '--locl'; did you me
 check "unknown option before the command" refuses "unknown option '--frob'" --frob
 check "an option without its value" refuses '--name needs a value' submit --name
 check "a flag with a value" refuses '--local takes no value' submit --local=yes
-check "a number that is none" refuses "--nodes: 'two'" submit --nodes two
+check "an invalid number" refuses "--nodes: 'two'" submit --nodes two
 check "a number out of range" refuses '--nodes: ' submit --nodes 0
-check "a format that is none" refuses "'xml' is not one of" runtime list -o xml
+check "an invalid format" refuses "'xml' is not one of" runtime list -o xml
 
 by_name() { # NAME WANT ARGUMENT...: called by a link of that name
 	local name=$1 want=$2
@@ -68,9 +68,9 @@ closed_stdout() { "$kftrainer" runtime list >&- 2>"$scratch/err"; status=$?; : >
 	[ $status = 1 ] && grep -q 'writing the output failed' "$scratch/err" || dump; }
 closed_pipe() { "$kftrainer" install --crds -o json 2>"$scratch/err" | true; status=${PIPESTATUS[0]}; : >"$scratch/out"
 	{ [ "$status" = 141 ] || [ "$status" = 1 ]; } && [ "$(wc -l <"$scratch/err")" -le 1 ] || dump; }
-check "a full disk is told" full_disk
-check "a closed stdout is told" closed_stdout
-check "a reader that goes away ends it quietly" closed_pipe
+check "a full disk is reported" full_disk
+check "a closed stdout is reported" closed_stdout
+check "a closed pipe ends it quietly" closed_pipe
 check "all descriptors closed" bash -c '"$1" version <&- >&- 2>&-; [ $? = 1 ]' - "$kftrainer"
 
 no_escapes() { run "$@"; ! grep -q $'\033' "$scratch/out" "$scratch/err"; }
@@ -85,7 +85,7 @@ carried() { # DIR: the program and its links, which run from there
 }
 carry() { run runtime carry --to "$1" && [ "$status" = 0 ] && carried "$1" || dump; }
 check "carry: to a new directory" carry "$scratch/carry/bin"
-check "carry: again, over what is there" carry "$scratch/carry/bin"
+check "carry: again, over existing files" carry "$scratch/carry/bin"
 over_others() {
 	rm "$scratch/carry/bin/mpi-launch" && echo old >"$scratch/carry/bin/mpi-launch" && ln -sf /nowhere "$scratch/carry/bin/mpi-worker" &&
 		carry "$scratch/carry/bin"

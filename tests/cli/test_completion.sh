@@ -78,6 +78,6 @@ check "zsh: jobs" zsh -f -c 'words=$(grep -m 1 -o ":job:(.*)" "$1") && eval "set
 check "zsh: jobs of the namespace that the line names" zsh -f -c 'where_=(-n other)
 	words=$(grep -m 1 -o ":job:(.*)" "$1") && eval "set -- ${${words#*\(}%\)}" && [[ $* == eight ]]' - "$scratch/script.zsh"
 # shellcheck disable=SC2016
-check "zsh: what the line says of it" zsh -f -c 'compdef() { :; }; _arguments() { print -r -- $where_; }
+check "zsh: its description" zsh -f -c 'compdef() { :; }; _arguments() { print -r -- $where_; }
 	. "$1"; words=(kftrainer logs -n other --local --context=c x); CURRENT=7; [[ "$(_kftrainer)" == "-n other --local --context=c" ]]' - "$scratch/script.zsh"
 finish

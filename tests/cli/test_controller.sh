@@ -10,23 +10,23 @@ kind: Configuration'
 settings() { { echo "$head"; cat; } >"$config"; } # their lines on stdin
 goes_on() { says 1 'no kubeconfig' controller "$@"; } # all was well up to the cluster
 
-check "without a cluster: says what is missing" goes_on
+check "without a cluster: names what is missing" goes_on
 check "an argument" refuses "unexpected argument 'x'" controller x
-check "--kubeconfig that is not there" says 1 'nowhere: No such file' controller --kubeconfig nowhere
+check "a --kubeconfig that does not exist" says 1 'nowhere: No such file' controller --kubeconfig nowhere
 for level in debug info error panic 1 2 10; do
 	check "--zap-log-level=$level" goes_on --zap-log-level=$level
 done
-check "--zap-log-level that is none" refuses "--zap-log-level: invalid level 'loud'" controller --zap-log-level loud
-check "--zap-encoder that is none" refuses "--zap-encoder: invalid encoder 'xml'" controller --zap-encoder xml
-check "upstream's other flags" goes_on --zap-devel --zap-encoder=json --zap-stacktrace-level=panic --zap-time-encoding=iso8601
+check "an invalid --zap-log-level" refuses "--zap-log-level: invalid level 'loud'" controller --zap-log-level loud
+check "an invalid --zap-encoder" refuses "--zap-encoder: invalid encoder 'xml'" controller --zap-encoder xml
+check "upstream's other flags are accepted" goes_on --zap-devel --zap-encoder=json --zap-stacktrace-level=panic --zap-time-encoding=iso8601
 check "--zap-devel=false" goes_on --zap-devel=false
 check "--feature-gates" goes_on --feature-gates TrainJobStatus=true
 check "--feature-gates: no such gate" refuses "unknown gate 'Other'; known: TrainJobStatus" controller --feature-gates Other=true
 check "--feature-gates: no bool" refuses "'maybe' is not true or false" controller --feature-gates TrainJobStatus=maybe
 
 settings </dev/null
-check "settings that say nothing" goes_on --config "$config"
-check "settings that are not there" refuses 'nowhere.yaml: No such file' controller --config "$scratch/nowhere.yaml"
+check "empty settings" goes_on --config "$config"
+check "a settings file that does not exist" refuses 'nowhere.yaml: No such file' controller --config "$scratch/nowhere.yaml"
 settings <<'END'
 webhook:
   prot: 9443
@@ -40,7 +40,7 @@ all_errors() {
 		grep -q "config.yaml:5:3: webhook.port: Invalid value: 99999" "$scratch/err" &&
 		grep -q "config.yaml:6:11: metrics.secureServing: Invalid value" "$scratch/err" || dump
 }
-check "all that is wrong with settings at once, and where" all_errors
+check "all errors of a settings file at once, with their places" all_errors
 head='apiVersion: config.trainer.kubeflow.org/v1alpha1' settings </dev/null
 check "settings without a kind" refuses 'kind: Required value' controller --config "$config"
 

@@ -206,14 +206,14 @@ def scene_jobset(api, folder):
                          capture_output=True, text=True, timeout=SECONDS, check=False)
     check("... why", None if MISSING in " ".join(why.stdout.split()) else why.stdout + why.stderr)
     calls = api.seen("PATCH jobsets")
-    check("... nobody tries", None if calls == 0 else calls)
+    check("... no calls are made", None if calls == 0 else calls)
     api.ctl(op="unserved", plural="jobsets", on=False)
     since = time.monotonic()
     check("once it is there, the TrainJobs go on", None if until(lambda: len(api.items("jobsets")) == 5) else one.text())
     print(f"# after {time.monotonic() - since:.1f} s")
     check("... and readiness is as always", None if until(lambda: one.probe("/readyz") == (200, "ok")) else one.probe("/readyz"))
     api.ctl(op="unserved", plural="jobsets", on=True)
-    check("it goes again: readiness says so", None if until(lambda: MISSING in one.probe("/readyz")[1]) else one.text())
+    check("it goes away again: readiness says so", None if until(lambda: MISSING in one.probe("/readyz")[1]) else one.text())
     one.stop()
 
 
@@ -260,10 +260,10 @@ def scene_failure(api, folder):
     fail_job(api, "k", [1])
     train_job(api, "m")
     one = Controller(api, folder)
-    check("of one that failed while nobody looked, too", None if until(lambda: failed_message(api, "k")) and
+    check("of one that failed while the controller was down, too", None if until(lambda: failed_message(api, "k")) and
           failed_message(api, "k").endswith("; first: node-0 (node rank 0): container node: exit code 1") else failed_message(api, "k"))
-    check("... and what was said stays", None if failed_message(api, "j") == SAYS + FIRST else failed_message(api, "j"))
-    check("another comes", None if until(lambda: len(api.items("jobsets")) == 3) else one.text())
+    check("... and earlier output stays", None if failed_message(api, "j") == SAYS + FIRST else failed_message(api, "j"))
+    check("another is created", None if until(lambda: len(api.items("jobsets")) == 3) else one.text())
     api.ctl(op="deny", plural="pods", on=True)
     fail_job(api, "m", [1])
     check("without the right to read pods it is JobSet's message",

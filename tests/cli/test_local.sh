@@ -36,7 +36,7 @@ check "the current folder" ends 0 "^\\[node-0\\] $scratch\$" --name folder2 -- p
 check "--quiet: only the job's output" bash -c '[ "$("$1" submit --local -q --runtime-file once.yaml --runtime once -- echo x 2>&1)" = "[node-0] x" ]' - "$kftrainer"
 check "no colours into a file" bash -c '! grep -q "$(printf "\033")" "$1"' - "$scratch/out"
 
-check "the rendezvous port is told" ends 0 '^port 29500 is mapped to [0-9]+' --name port -- true
+check "the rendezvous port is printed" ends 0 '^port 29500 is mapped to [0-9]+' --name port -- true
 cat >plain.yaml <<'Y'
 apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainingRuntime
@@ -102,8 +102,8 @@ check "-o json: the TrainJob as it is kept" eval 'run submit --local -q -o json 
 shown, kept = (json.load(open(p)) for p in sys.argv[1:])
 assert kept.pop(\"status\") and shown == kept and shown[\"metadata\"][\"uid\"], shown" "$scratch/out" <("$kftrainer" get shown -o json)'
 check "-o table" says 0 '^trainer.kubeflow.org/v1alpha1 +TrainJob +default +shown$' submit --local -o table --runtime-file once.yaml --runtime once --name shown -- true
-check "-o name: nothing of what cannot run" refuses '--local does not support Flux' submit --local -o name --runtime flux-distributed -- true
-check "... nor of what did not start" eval 'XDG_STATE_HOME=/proc/none run submit --local -o name --runtime-file once.yaml --runtime once -- true; [ "$status" != 0 ] && [ ! -s "$scratch/out" ]'
+check "-o name: no job that cannot run" refuses '--local does not support Flux' submit --local -o name --runtime flux-distributed -- true
+check "... nor of containers that did not start" eval 'XDG_STATE_HOME=/proc/none run submit --local -o name --runtime-file once.yaml --runtime once -- true; [ "$status" != 0 ] && [ ! -s "$scratch/out" ]'
 "$kftrainer" delete shown >/dev/null
 check "get: a table" says 0 '^NAMESPACE +NAME +STATE +NODES +AGE +DURATION$' get
 check "get: complete" says 0 '^default +hello +Complete +1 ' get hello
@@ -137,7 +137,7 @@ check "delete trainjob/NAME" says 0 '^job many and its logs deleted$' delete tra
 for verb in get logs why wait delete events suspend resume; do
 	check "$verb: another kind" refuses "'job/three': want NAME or trainjob/NAME" $verb job/three
 done
-check "logs: a number that is none" refuses '--tail' logs many --tail x
+check "logs: an invalid number" refuses '--tail' logs many --tail x
 
 # While it runs: `go` is the sign for it to go on.
 mkfifo go

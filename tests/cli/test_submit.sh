@@ -90,7 +90,7 @@ check "... counts as the job's namespace's" field 'jobs["node"]["parallelism"]' 
 	submit --dry-run "$dir/mine.yaml" --runtime-file "$dir/runtime.yaml" -n team
 check "a runtime beside the job" bash -c 'cat "$1/mine.yaml" <(echo ---) "$1/runtime.yaml" |
 	"$2" submit --dry-run - | grep -q registry.example/mine:1' - "$dir" "$kftrainer"
-check "a file comes before the built-in ones" field 'jobs["node"]["parallelism"]' 7 \
+check "a file has priority over built-in runtimes" field 'jobs["node"]["parallelism"]' 7 \
 	submit --dry-run "$dir/job.yaml" --runtime-file "$dir/runtime.yaml"
 check "the built-in ones serve what a file lacks" field 'env["PET_NNODES"]' 1 \
 	submit --dry-run --runtime torch-distributed --name x --runtime-file "$dir/mine.yaml"
@@ -206,7 +206,7 @@ check "runtime get: a misspelt kind" refuses 'misspelt.yaml:2:1: kind: Unsupport
 check "runtime get: a file's" says 0 'registry.example/mine' runtime get mine --runtime-file "$dir/runtime.yaml"
 check "runtime get: KIND/NAME" says 0 'registry.example/mine' runtime get trainingruntime/mine --runtime-file "$dir/runtime.yaml"
 check "runtime get: KIND/NAME, built in" says 0 '^kind: ClusterTrainingRuntime' runtime get clustertrainingruntime.trainer.kubeflow.org/jax-distributed
-check "runtime get: of that kind there is none" says 1 "no TrainingRuntime 'jax-distributed'; did you mean the ClusterTrainingRuntime" \
+check "runtime get: no runtime of that kind" says 1 "no TrainingRuntime 'jax-distributed'; did you mean the ClusterTrainingRuntime" \
 	runtime get trainingruntime/jax-distributed
 check "runtime get: another kind" refuses "invalid runtime 'trainjob/mine'" runtime get trainjob/mine
 check "runtime get: unknown" says 1 "no runtime 'torch-distribute'; did you mean 'torch-distributed'" runtime get torch-distribute

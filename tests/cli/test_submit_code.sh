@@ -81,7 +81,7 @@ check "the runtime is torch-distributed, where none is named" says 0 'PET_NNODES
 
 head -c 600000 /dev/zero >"$d/huge.py"
 check "too much" refuses 'huge.py: larger than the 512 KiB that a TrainJob can carry; use --workspace' submit --dry-run "$d/huge.py"
-check "there is none" refuses 'absent.py: No such file' submit --dry-run "$d/absent.py"
+check "a missing file" refuses 'absent.py: No such file' submit --dry-run "$d/absent.py"
 check "a folder" refuses 'Is a directory' submit --dry-run -f "$d/"
 mkdir "$d/folder.py"
 check "a folder of that name" refuses 'folder.py: ' submit --dry-run "$d/folder.py"
@@ -93,6 +93,6 @@ check "--dry-run --follow" refuses 'cannot be combined with --follow' submit --d
 check "--max-restarts on a cluster" refuses 'failurePolicy.maxRestarts' submit --max-restarts 3 "$d/traps.py"
 check "--timeout alone" refuses 'requires --follow, --wait or --local' submit --timeout 3s "$d/traps.py"
 check "--name and --generate-name" refuses 'not both' submit --dry-run --name a --generate-name b "$d/traps.py"
-check "a label that is none" refuses "--label: invalid value 'x': want KEY=VALUE" submit --dry-run -l x "$d/traps.py"
-check "an annotation that is none" refuses "--annotation: invalid value '=x'" submit --dry-run --annotation =x "$d/traps.py"
+check "an invalid label" refuses "--label: invalid value 'x': want KEY=VALUE" submit --dry-run -l x "$d/traps.py"
+check "an invalid annotation" refuses "--annotation: invalid value '=x'" submit --dry-run --annotation =x "$d/traps.py"
 finish

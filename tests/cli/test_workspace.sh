@@ -50,16 +50,16 @@ unpack() { says "$1" "$2" runtime unpack-workspace --from "$scratch/one" --to "$
 check "it is unpacked" unpack 0 '^workspace: unpacked 5 files and directories' "$digest"
 same() { diff -r --no-dereference -x .git -x .kftrainer-workspace "$code" "$scratch/to"; }
 check "... the same files" same
-check "... that everybody in the pod may write" eval '[ "$(stat -c %a "$scratch/to/words" "$scratch/to/run.sh" "$scratch/to/lib" | xargs)" = "666 777 777" ]'
-check "once more: it is there already" unpack 0 'is up to date' "$digest"
+check "... which everything in the pod may write" eval '[ "$(stat -c %a "$scratch/to/words" "$scratch/to/run.sh" "$scratch/to/lib" | xargs)" = "666 777 777" ]'
+check "once more: it is up to date" unpack 0 'is up to date' "$digest"
 check "another digest is refused" unpack 2 'not the one that was submitted' "${digest/[0-9]/a}"
 mkdir "$scratch/mine"
 touch "$scratch/mine/precious"
-check "a folder with something in it is not touched" says 1 'not empty' runtime unpack-workspace \
+check "a directory that is not empty is not touched" says 1 'not empty' runtime unpack-workspace \
 	--from "$scratch/one" --to "$scratch/mine" --sha256 "$digest"
 check "... really" test -e "$scratch/mine/precious"
 check "no digest: the command line is wrong" says 2 'sha256' runtime unpack-workspace --from a --to b
-check "a digest that is none, too" says 2 'sha256' runtime unpack-workspace --from a --to b --sha256 12
+check "an invalid digest, too" says 2 'sha256' runtime unpack-workspace --from a --to b --sha256 12
 
 # ---- what is refused -----------------------------------------------------------------------------
 bad() { # LIKE ARGUMENT...
@@ -74,8 +74,8 @@ nowhere() { # LIKE ARGUMENT...
 	# shellcheck disable=SC2086
 	says 1 "$like" submit --dry-run=client $runtime "$@" -- true
 }
-check "a folder that is not there" nowhere 'No such file' --workspace "$scratch/none"
-check "a file in its place" nowhere 'Not a directory' --workspace "$code/words"
+check "a directory that does not exist" nowhere 'No such file' --workspace "$scratch/none"
+check "a file instead of a directory" nowhere 'Not a directory' --workspace "$code/words"
 check "an empty folder" bad 'no files to pack' --workspace "$scratch/empty"
 ln -s /etc/passwd "$scratch/copy/outside"
 check "a link that leads outside, with its name" bad 'copy/outside: .*/etc/passwd' --workspace "$scratch/copy"
@@ -83,13 +83,13 @@ rm "$scratch/copy/outside"
 mkfifo "$scratch/copy/pipe"
 check "a FIFO, with its name" bad 'copy/pipe: ' --workspace "$scratch/copy"
 echo pipe >"$scratch/copy/.kftrainerignore"
-check "... which may be left out" dry "$scratch/copy"
+check "... which can be excluded" dry "$scratch/copy"
 head -c 1500000 /dev/urandom >"$scratch/copy/model.bin"
-check "too much for a ConfigMap, with the largest files and what to do" bad 'model.bin 1.4 MiB, .*\.kftrainerignore.*--workspace-to' --workspace "$scratch/copy"
+check "too large for a ConfigMap, with the largest files and what to do" bad 'model.bin 1.4 MiB, .*\.kftrainerignore.*--workspace-to' --workspace "$scratch/copy"
 check "... in one line that says how much it may be" grep -q 'a ConfigMap holds 1048576' "$scratch/err"
 echo '*.bin' >>"$scratch/copy/.kftrainerignore"
-check "... which may be left out, too" dry "$scratch/copy"
-check "a place that is none" bad "want s3:// or hf://" --workspace "$code" --workspace-to ftp://x/y
+check "... which can be excluded, too" dry "$scratch/copy"
+check "an invalid place" bad "want s3:// or hf://" --workspace "$code" --workspace-to ftp://x/y
 check "a Secret without a place" bad '--workspace-secret requires --workspace-to' --workspace "$code" --workspace-secret x
 check "a place without a folder" bad '--workspace-to requires --workspace' --workspace-to s3://b/p
 
@@ -116,12 +116,12 @@ check "... leaves out .env, .netrc, .git, keys and what .gitignore names" eval \
 check "... lists keys and passwords" grep -Fqx 'excluded by name (--include PATH adds one): .env, .env.local, .netrc, .ssh/, certs/ca.pem, certs/tls.key, id_rsa, prod.env, src/.git/' "$scratch/err"
 check "... and what .gitignore names" grep -Fqx 'excluded by .gitignore: out/, src/a.log, src/cache/' "$scratch/err"
 check "... and .kftrainerignore" grep -Fqx 'excluded by .kftrainerignore: logs/' "$scratch/err"
-check "--include takes files back in" dry "$w" --include .env --include ./certs//ca.pem --include .ssh/config --include out
+check "--include adds files again" dry "$w" --include .env --include ./certs//ca.pem --include .ssh/config --include out
 check "... those, and nothing beside them" eval \
 	'seen=$(packed); [ "$seen" = ".env .env.example .kftrainerignore .ssh/config certs/ca.pem out/model src/.gitignore src/important.log src/kept.log train.py" ] || { echo "$seen"; false; }'
 check "... and .git" eval 'dry "$w" --include src/.git && packed | grep -q src/.git/HEAD'
-check "--include of what is not there" bad '--include nope: no such file in .*/job; pass its path relative' --workspace "$w" --include nope
-check "... of what is outside" bad '--include ../.gitignore: expected a path' --workspace "$w" --include ../.gitignore
+check "--include of a file that does not exist" bad '--include nope: no such file in .*/job; pass its path relative' --workspace "$w" --include nope
+check "... of files outside" bad '--include ../.gitignore: expected a path' --workspace "$w" --include ../.gitignore
 check "--include without a folder" bad '--include requires --workspace' --include x
 check "a folder that its repository ignores is no part of it" eval 'dry "$w/out" && [ "$(packed)" = model ]'
 echo '*' >"$repo/.gitignore"
@@ -138,7 +138,7 @@ here() { KFTRAINER_ISOLATION=$1 run submit --local -q $runtime --name "$2" --nod
 check "a job runs in it" here '' here
 check "... on each node" eval '[ "$(grep -c "/mnt/workspace$" "$scratch/out")" = 2 ]'
 # shellcheck disable=SC2016
-check "... with the bytes that are there" grep -Fq '$HOME `id` "x"' "$scratch/out"
+check "... with the bytes that exist" grep -Fq '$HOME `id` "x"' "$scratch/out"
 check "... each in a copy of its own" eval '! grep -q "last0.*1\|last1.*0" "$scratch/out"'
 check "the folder itself stays as it is" eval '! grep -q "^last." "$code/words"'
 check "where nothing can be mounted it runs, too" here none plain

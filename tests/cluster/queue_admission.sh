@@ -114,7 +114,7 @@ check "... and it uses nothing" becomes 0 used
 check "a job with an initializer" train steps 2 'kueue.x-k8s.io/queue-name: mine' \
 	'runtimeRef: {name: steps, kind: TrainingRuntime}, initializer: {dataset: {storageUri: "hf://a/b"}}'
 check "... is admitted as a whole" becomes "train train" selectors steps
-check "... with what all its steps need" becomes 3 used
+check "... with the requests of all its steps" becomes 3 used
 check "... its first step has a pod" wait_for 30 has_pods steps 1
 check "... and when that has ended, the others" eval 'report steps "{\"phase\": \"Succeeded\"}" && wait_for 30 has_pods steps 3'
 check "... the step's quota is free by then" becomes 2 used

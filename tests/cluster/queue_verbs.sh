@@ -20,11 +20,11 @@ says() { # REGEX ARGUMENT...
 check "it is admitted" wait_for 60 pods 1
 check "get -o wide: its queue" says '^one .* mine ' get -o wide
 check "suspend: by its Workload" says '^trainjob one suspended \(its Workload in queue mine is not active\)$' suspend one
-check "... its pod goes" wait_for 60 pods 0
+check "... its pod is deleted" wait_for 60 pods 0
 check "... wait says so" says 'one is Suspended' wait one --for suspended --timeout 600s
 check "... it stays so" eval 'sleep 3; pods 0'
 check "... again" says 'one already suspended' suspend one
 check "resume" says '^trainjob one resumed ' resume one
-check "... its pod comes" wait_for 60 pods 1
+check "... its pod is created" wait_for 60 pods 1
 check "... again" says 'not suspended' resume one
 kc delete namespace $ns --wait=false >"$scratch/deleted"

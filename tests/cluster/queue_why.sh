@@ -33,7 +33,7 @@ check "... is named" says stuck '^stuck is suspended: Kueue holds it back: Local
 check "an urgent job" train urgent 3 mine "kueue.x-k8s.io/priority-class: why-$$"
 check "... takes the first one's quota" says first '^first is suspended: Kueue has evicted it \(Preempted\): .*[Pp]reempted to accommodate'
 check "a Workload is deactivated" active third false
-check "... which is told" says third '^third is suspended: Kueue holds it back: its Workload is deactivated \(spec\.active: false\)'
+check "... which is reported" says third '^third is suspended: Kueue holds it back: its Workload is deactivated \(spec\.active: false\)'
 as_json() { why third -o json | python3 -c 'import json, sys; w = json.load(sys.stdin); assert w["causes"][0]["reason"] == "WorkloadInactive" and w["state"] == "Suspended", w'; }
 check "... as JSON" as_json
 

@@ -85,7 +85,7 @@ controller_down
 check "its removal has the rights, too" hook pre-delete
 check "... for all of them" runtimes 0
 check "helm upgrade" helm upgrade mine "$chart" --no-hooks --set manager.replicas=1
-check "... changes what is there" test "$(kc get deployment $full-controller-manager -n $ns -o jsonpath='{.spec.replicas}')" = 1
+check "... changes existing objects" test "$(kc get deployment $full-controller-manager -n $ns -o jsonpath='{.spec.replicas}')" = 1
 check "an upgrade that would take JobSet away is refused" jobset_of_the_release
 check "helm uninstall" helm uninstall mine
 check "... keeps the CRDs" kc get crd trainjobs.trainer.kubeflow.org

@@ -33,7 +33,7 @@ check "get: a namespace" same v1 Namespace "" default namespace
 check "get: a CustomResourceDefinition" same apiextensions.k8s.io/v1 CustomResourceDefinition "" \
 	jobsets.jobset.x-k8s.io crd
 check "get: a kind that is only known by discovery" same apiregistration.k8s.io/v1 APIService "" v1.batch apiservice
-check "get: what is not there" says "not found 404 get pods $ns/x: pods \"x\" not found" call get v1 Pod $ns x
+check "get: a missing job" says "not found 404 get pods $ns/x: pods \"x\" not found" call get v1 Pod $ns x
 check "get: no such kind" says "not found 0 the server has no kind X in batch/v1; is its .*" call get batch/v1 X $ns x
 check "get: no such group" says "not found 0 the server has no kind X in no/v1; is its .*" call get no/v1 X $ns x
 create() { configmap a 1 | call create && value a 1; }
@@ -43,13 +43,13 @@ check "create: there is one" says "exists 409 create configmaps $ns/a: configmap
 dry() { configmap dry 1 | call dry-run && ! kt get configmap dry; }
 check "create: for show" dry
 apply() { configmap a 2 | call apply && value a 2 && configmap b 1 | call apply && value b 1; }
-check "apply: over what is there, and what is not" apply
+check "apply: existing and missing objects" apply
 manager() { kt get configmap b -o 'jsonpath={.metadata.managedFields[*].manager}' | grep -x kubecall; }
 check "apply: with our field manager" manager
 update() { call get v1 ConfigMap $ns b | sed 's/"v":"1"/"v":"3"/' >"$scratch/b" && call update <"$scratch/b" && value b 3; }
 check "update" update
 stale() { call update <"$scratch/b"; }
-check "update: what somebody changed meanwhile" says "conflict 409 update configmaps $ns/b: .*the object has been modified.*" stale
+check "update: an object that was changed meanwhile" says "conflict 409 update configmaps $ns/b: .*the object has been modified.*" stale
 warned() {
 	printf '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"w","namespace":"%s"},"spec":{"containers":[{"name":"c","image":"i","nope":1}]}}' $ns |
 		call dry-run
@@ -64,7 +64,7 @@ refused() {
 check "create: refused by a webhook" says 'invalid 4.. create jobsets.jobset.x-k8s.io .*admission webhook "vjobset.kb.io" denied the request: .*' refused
 delete() { call delete v1 ConfigMap $ns b && ! kt get configmap b; }
 check "delete" delete
-check "delete: what is not there" says "not found 404 delete configmaps $ns/b: .*" call delete v1 ConfigMap $ns b
+check "delete: a missing job" says "not found 404 delete configmaps $ns/b: .*" call delete v1 ConfigMap $ns b
 
 # ---- lists ---------------------------------------------------------------------------------------
 many() { for i in {10..39}; do configmap "l$i" 1; echo; done | kt apply -f -; }
@@ -103,7 +103,7 @@ kt create token robot --duration 1h >"$scratch/token"
 kubeconfig token "tokenFile: token"
 check "a token's file, beside the kubeconfig" whoami token "$robot"
 kubeconfig bad "token: nonsense"
-check "a token that is none" says "denied 401 get .* \(the API server does not accept these credentials; .*" with bad get v1 Pod $ns x
+check "an invalid token" says "denied 401 get .* \(the API server does not accept these credentials; .*" with bad get v1 Pod $ns x
 cat >"$scratch/plugin" <<'END'
 #!/bin/sh
 # Refused at first; then a service account's token.
@@ -132,7 +132,7 @@ kubeconfig certplugin "exec: {$exec, command: ./certplugin, args: [$scratch/jane
 check "a plugin's client certificate" whoami certplugin jane
 admin=$(kc config view --raw -o 'jsonpath={.users[0].user}' | sed 's/^{//; s/}$//')
 kubeconfig as "$admin, as: somebody, as-groups: [people]"
-check "somebody else" whoami as somebody
+check "another user" whoami as somebody
 
 # ---- whom we trust -------------------------------------------------------------------------------
 openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=other -keyout "$scratch/other.key" \

@@ -26,9 +26,9 @@ pods() { [ "$(kc get pods -o name | wc -l)" = 2 ]; }
 defaulted() { kc get jobset tiny -o 'jsonpath={.spec.startupPolicy.startupPolicyOrder}' | grep -qx AnyOrder; }
 refused() { jobset a-name-that-leaves-no-place-for-the-names-of-its-pods-and-so-is-refused '[{name: c, image: i}]' |& grep 'too long'; }
 check "JobSet's webhook fills in defaults" eval 'jobset tiny "[{name: c, image: i}]" && defaulted'
-check "JobSet's webhook refuses what it should" refused
-check "a JobSet becomes Jobs" wait_for 30 jobs
-check "a Job becomes pods" wait_for 30 pods
+check "JobSet's webhook refuses an invalid JobSet" refused
+check "a JobSet creates Jobs" wait_for 30 jobs
+check "a Job creates pods" wait_for 30 pods
 podgroup() { kc get crd "podgroups.scheduling.$1"; }
 check "PodGroup is known, scheduler-plugins' and Volcano's" eval 'podgroup x-k8s.io && podgroup volcano.sh'
 
@@ -59,7 +59,7 @@ account() {
 nobody() { ! rights system:serviceaccount:default:nobody; }
 check "an identity of a test's own has the rights of that user" rights somebody people
 check "or of that service account" account
-check "which must be there" nobody
+check "which must exist" nobody
 private() { [ "$(stat -c %a "$cluster_state/admin.kubeconfig" "$cluster_state/pki" | xargs)" = "600 700" ]; }
 check "keys are the owner's alone" private
 no_way_out() { ! in_cluster curl -s --max-time 2 http://192.0.2.1/; }

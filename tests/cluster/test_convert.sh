@@ -89,7 +89,7 @@ done <<-ROWS
 ROWS
 check "suspend" test "$(kc get jobset torch -n ours -o jsonpath='{.spec.suspend}')" = true
 for job in chief ps node evaluator; do
-	check "tf: the index of a $job comes before TF_CONFIG" in_order ours tf $job 'KFT_TASK_INDEX TF_CONFIG'
+	check "tf: the index of a $job is set before TF_CONFIG" in_order ours tf $job 'KFT_TASK_INDEX TF_CONFIG'
 done
 check "paddle: the index comes before POD_IP" in_order ours paddle node 'KFT_TASK_INDEX POD_IP'
 check "suspended again, and changed by server-side apply" resumed true
@@ -112,7 +112,7 @@ for name in tf servers; do
 	check "... $name: its JobSet is made" wait_for 60 jobset theirs $name
 done
 same_env() { diff <(job_env ours "$1" "$2" | sort) <(job_env theirs "$1" "$2" | sort); }
-check "... TF_CONFIG is what the policy writes" same_env tf ps
+check "... TF_CONFIG is the policy's" same_env tf ps
 check "... and Paddle's variables" same_env servers ps
 
 # Upstream has no such MPIJobs. Their pods carry our program: with the image's sshd, and with mpi-worker.

@@ -75,24 +75,24 @@ make_objects() {
 check "objects are made" make_objects
 jobs=$api/namespaces/$ns/trainjobs runtimes=$api/namespaces/$ns/trainingruntimes core=/api/v1/namespaces/$ns
 
-check "bytes that are no UTF-8 come as U+FFFD" eval 'raw $jobs bytes && wait_for 60 kn get jobset bytes'
+check "bytes that are not UTF-8 become U+FFFD" eval 'raw $jobs bytes && wait_for 60 kn get jobset bytes'
 check "a TrainJob with NUL in it is refused" refused 'denied the request.*NUL' raw "$jobs" nul
 nuls() {
 	raw "/apis/jobset.x-k8s.io/v1alpha2/namespaces/$ns/jobsets" nul-jobset && raw "$core/pods" nul-pod &&
 		raw "$core/limitranges" nul-limits && raw "$runtimes" nul-runtime
 } >/dev/null
 check "JobSet, pod, LimitRange and runtime with NUL are not ours to refuse" nuls
-check "others work on" works
+check "other jobs go on" works
 check "a TrainJob of such a runtime is refused, with the reason" refused 'NUL' raw "$jobs" of-nul
 check "a pod whose text is six times what is stored" eval 'raw $core/pods wide-pod >/dev/null'
-check "others work on" works
+check "other jobs go on" works
 large() { raw "$runtimes" large-runtime >/dev/null && raw "$jobs" of-large && wait_for 60 event of-large 'the runtime snapshot: over'; }
 check "a runtime that fits no snapshot: the TrainJob says so" large
 half() { raw "$runtimes" half-runtime >/dev/null && raw "$jobs" half >/dev/null && wait_for 60 event half 'too large\|Too long\|more than'; }
 check "a JobSet too large for etcd: the TrainJob says so" half
 check "a TrainJob of 3 MB is refused" refused 'larger than\|too large' raw "$jobs" three
 check "one of 4 MB, too" refused 'too large' raw "$jobs" four
-check "others work on" works
+check "other jobs go on" works
 
 # ---- who connects --------------------------------------------------------------------------------
 fds() { in_cluster ls "/proc/$pid/fd" | wc -l; }
@@ -148,13 +148,13 @@ answers() { # HTTP-CODE CURL'S ARGUMENTS
 	code=$(in_cluster curl -sk --max-time 30 -o "$scratch/said" -w '%{http_code}' "${@:2}")
 	[ "$code" = "$1" ] || { echo "$code"; head -c 300 "$scratch/said"; return 1; }
 }
-check "TrainJobs are admitted meanwhile" admitted
+check "TrainJobs are still admitted" admitted
 check "and when all of them have been put out and come again" eval 'sleep 12; works && works && works'
 check "the kubelet is answered" wait_for 120 answers 200 "http://$cluster_ip:8081/readyz"
 check "Prometheus is answered" wait_for 120 answers 200 "https://$cluster_ip:8443/metrics"
 check "reports are answered" wait_for 120 answers 403 -d '{}' "https://$cluster_ip:10443$api/namespaces/a/trainjobs/a/status"
-check "they go" let_go
-check "and leave nothing behind" wait_for 60 quiet
+check "they end" let_go
+check "and leave nothing behind them" wait_for 60 quiet
 
 # ---- tokens that are none ------------------------------------------------------------------------
 pod() { kn get pods -l jobset.sigs.k8s.io/jobset-name=other-1 -o 'jsonpath={.items[0].metadata.name} {.items[0].metadata.uid}' | grep .; }
@@ -201,7 +201,7 @@ check "it is still the same process" test -e "/proc/$pid"
 check "it ends well" ended_well
 check "with all of that in the cluster it starts again" controller_up
 job=$!
-check "others work on" works
+check "other jobs go on" works
 check "it ends well again" ended_well
 kc delete namespace $ns --wait=false >/dev/null
 finish

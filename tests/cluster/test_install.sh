@@ -255,11 +255,11 @@ check "... those that one does" owned_allowed
 check "... takes over no other's" others_kept
 check "... its certificate" own_certificate
 check "... and others are not asked" others_write
-check "settings that somebody wrote" change_config
+check "settings that a user wrote" change_config
 check "... are kept" installs
 check "... and it is said" says 'kubeflow-trainer-config: unchanged: managed by another writer'
 check "... really" config_is mine
-check "a certificate that is there is kept" keep_secret
+check "an existing certificate is kept" keep_secret
 check "--wait has an end, and says why" fails 'not available within 2 s: .*nodes' install --controller --wait --timeout 2s
 check "uninstall --dry-run" uninstalls --dry-run
 check "... removes nothing" became 'would be removed' 32

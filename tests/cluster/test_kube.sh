@@ -54,21 +54,21 @@ missed() {
 	kt delete configmap c3 && change c4 four && config c7 7 &&
 		kt delete configmap c5 && config c5 again && compact && restart
 }
-check "meanwhile much happens, and etcd forgets it" missed
+check "meanwhile much happens, and etcd compacts it" missed
 check "it wakes up" signal watch CONT
 caught_up() {
 	says watch "DELETED kube-test/c3 3" && says watch "MODIFIED kube-test/c4 four" &&
 		says watch "ADDED kube-test/c7 7" && says watch "DELETED kube-test/c5 5" &&
 		says watch "ADDED kube-test/c5 again"
 }
-check "what it missed is told from a new list" caught_up
+check "what it missed is reported from a new list" caught_up
 nothing_twice() {
 	for line in "ADDED kube-test/c1 1" "MODIFIED kube-test/c1 one" "MODIFIED kube-test/c2 two" \
 		"MODIFIED kube-test/c4 four" "DELETED kube-test/c3 3" "ADDED kube-test/c6 6"; do
 		once watch "$line" || return 1
 	done
 }
-check "nothing is told twice" nothing_twice
+check "nothing is reported twice" nothing_twice
 check "it ends when asked to" eval 'signal watch TERM && ended_well watch'
 
 # ---- leading -------------------------------------------------------------------------------------
@@ -78,7 +78,7 @@ waits() { ! grep -q "^leads " "$scratch/$1"; }
 kubecheck a lead kube-test lead a
 check "the first leads" leads a
 kubecheck b lead kube-test lead b
-check "the second sees who does" says b "holder a"
+check "the second sees the leader" says b "holder a"
 sleep 17 # longer than a lease lasts
 check "and waits as long as it is renewed" waits b
 signal a KILL

@@ -85,7 +85,7 @@ before=$(of_secret tls.crt)
 export controller_config=$scratch/one.yaml
 check "starts; its webhooks answer" controller_up --feature-gates TrainJobStatus=true
 kept() { [ "$before" = "$(of_secret tls.crt)" ] || { cat "$controller_log"; return 1; }; }
-check "what upstream's rotator has made is used as it is" kept
+check "a certificate from upstream's rotator is used unchanged" kept
 check "... shown" wait_for 30 shows_secret 9443
 check "... its CA in every webhook" wait_for 30 injected
 check "ready, each check by its name" answers 200 "http://$cluster_ip:8081/readyz/status-server-readyz"
@@ -116,9 +116,9 @@ token=$(kc create token -n default prometheus)
 stranger=$(kc create token -n default stranger)
 url=https://$cluster_ip:8443/metrics
 check "metrics for who may read them" answers 200 -H "Authorization: Bearer $token" "$url"
-check "... not for who may not" answers 403 -H "Authorization: Bearer $stranger" "$url"
-check "... nor for nobody" answers 401 "$url"
-check "... nor for a token of no one's" answers 401 -H "Authorization: Bearer nonsense" "$url"
+check "... not for a user without the right" answers 403 -H "Authorization: Bearer $stranger" "$url"
+check "... nor without a token" answers 401 "$url"
+check "... nor for an unknown token" answers 401 -H "Authorization: Bearer nonsense" "$url"
 check "groupKindConcurrency counts" metric 8443 'controller_runtime_max_concurrent_reconciles{controller="trainjob_controller"} 7'
 check "the leader says so" metric 8443 'leader_election_master_status{name="trainer.kubeflow.org"} 1'
 job first >/dev/null
@@ -146,7 +146,7 @@ job second >/dev/null
 check "... while the other works" wait_for 30 has_jobset second
 in_cluster kill -s TERM "$two"
 check "SIGTERM: the lease is given up, the other leads" wait_for 30 metric 8443 'leader_election_master_status{name="trainer.kubeflow.org"} 1'
-check "... the one that was told has ended" wait_for 30 gone "$two"
+check "... the one that was asked to stop has ended" wait_for 30 gone "$two"
 job third >/dev/null
 check "... and work goes on" wait_for 30 has_jobset third
 controller_down

@@ -55,8 +55,8 @@ crd = json.load(sys.stdin)
 crd["metadata"] = {key: crd["metadata"][key] for key in ("name", "labels", "annotations") if key in crd["metadata"]}
 del crd["status"]
 json.dump(crd, sys.stdout)' >"$scratch/crd.json"
-check "JobSet goes" kc delete crd $crd --wait
-check "a TrainJob comes" job early
+check "JobSet is removed" kc delete crd $crd --wait
+check "a TrainJob is created" job early
 check "its event says that JobSet is missing" wait_for 60 event
 says_so() { readiness | grep -Fx -- "[-]jobset failed: $missing"; }
 check "... readiness" wait_for 60 says_so

@@ -37,7 +37,7 @@ told() { # JOB REASON TEXT...: the message of that event on the TrainJob has eac
 }
 
 check "a TrainJob of three nodes has its pods" eval 'trainjob three 3 && wait_for 60 pods three 3'
-check "that they find no node is told once, with the scheduler's words" \
+check "unschedulable pods are reported once, in the scheduler's words" \
 	wait_for 60 told three Unschedulable "3 pods, first three-node-0-" "(node rank " "nodes are available" " at 20"
 check "an image that cannot be pulled" eval 'report three 1 "$waiting" && wait_for 60 told three ImagePullFailed "node-1 (node rank 1): container node: image " "no such image"'
 
@@ -46,7 +46,7 @@ fails() { # the later one is seen first
 	report two 0 "$(terminated 5 Error 9)" && report two 1 "$(terminated 3 Error 4)"
 }
 check "two of its ranks fail" fails
-check "their exit codes are told" wait_for 60 told two ContainerFailed "pods, first two-node-0-0-" "exit code 5"
+check "their exit codes are reported" wait_for 60 told two ContainerFailed "pods, first two-node-0-0-" "exit code 5"
 
 check "a TrainJob that is tried once has its pods" eval 'tried_once 2 | kt create -f - && wait_for 60 pods once 2'
 check "one of its ranks is out of memory" report once 1 "$(terminated 137 OOMKilled 4)"
@@ -58,5 +58,5 @@ ends_with() { kt get trainjob once -o 'jsonpath={.status.conditions[?(@.type=="F
 check "... and so does the message of its Failed condition, behind JobSet's words" \
 	ends_with '^jobset failed .*; first: node-1 \(node rank 1\): container node: exit code 137 \(SIGKILL\), past its memory limit'
 quiet() { [ "$(kt get events --field-selector involvedObject.kind=TrainJob,involvedObject.name=once,type=Warning -o name | wc -l)" = 3 ]; }
-check "that and nothing else is a warning: the pods that end with it are none" eval 'sleep 3; quiet || { kt get events; false; }'
+check "only that is a warning, not the pods that end with it" eval 'sleep 3; quiet || { kt get events; false; }'
 finish

@@ -37,11 +37,11 @@ change cm/mpi-mpi-hostfile -p '{"data": {"hostfile": "mine"}}' >/dev/null
 check "a changed host file" wait_for 40 eval '! is mine .data.hostfile cm/mpi-mpi-hostfile >/dev/null'
 touch=yes check "a deleted Secret, once a pod waits" comes_back secret mpi-mpi-ssh-auth
 check "a suspended job" trainjob asleep torch-distributed true
-check "... is told" wait_for 60 mended
+check "... is reported" wait_for 60 mended
 kc label -n $ns jobset asleep trainer.test/added=x >/dev/null
 for change in '{"status": null}' '{"status": {"conditions": []}}' '{"status": {"state": "Running"}}'; do
 	change trainjob/asleep --subresource=status -p "$change" >/dev/null
-	check "a status somebody changed: $change" wait_for 40 mended
+	check "a status that was changed: $change" wait_for 40 mended
 done
 check "no field of ours is unknown to the API server" eval '! grep -F "API server warning" "$controller_log"'
 controller_down

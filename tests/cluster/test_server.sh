@@ -83,7 +83,7 @@ check "Prometheus' text format" format
 check "HEAD" answers 200 '' -I "$metrics"
 check "no other path" answers 404 . "${metrics%/*}/"
 check "no other method" answers 405 . -X DELETE "$metrics"
-check "nobody listens where metrics usually are" nobody "https://$cluster_ip:8443/metrics"
+check "nothing listens where metrics usually are" nobody "https://$cluster_ip:8443/metrics"
 check "ends" quits
 config 'bindAddress: "0"' 'healthProbeBindAddress: "127.0.0.1:8081"'
 check "starts without metrics" controller_up

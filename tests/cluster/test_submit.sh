@@ -69,12 +69,12 @@ check "stdin" bash -c 'exec <"$1"; shift; "$@"' - "$d/one.yaml" tests/cluster/cl
 	"$kftrainer" submit --kubeconfig "$config" - --name stdin
 check "-o yaml is what is stored" says 0 '^  uid: ' "$d/one.yaml" --name shown -o yaml
 check "no file: options" says 0 'TrainJob default/train: created' --runtime torch-distributed --nodes 3 -- torchrun train.py
-check "... say what they should" of train '.spec.trainer.numNodes}{.spec.trainer.command[1]' 3train.py
+check "... say what is expected" of train '.spec.trainer.numNodes}{.spec.trainer.command[1]' 3train.py
 
 # ---- asked first ---------------------------------------------------------------------------------
 check "a dry run" says 0 'TrainJob default/dry: valid \(server dry run\)' "$d/one.yaml" --name dry --dry-run=server
 check "... -o yaml" says 0 '^    kind: ClusterTrainingRuntime' "$d/one.yaml" --name dry --dry-run=server -o yaml
-check "... has what only the API server knows" also '^  uid: '
+check "... has the fields that only the API server knows" also '^  uid: '
 check "... -o json" says 0 '"kind": *"TrainJob"' "$d/one.yaml" --name dry --dry-run=server -o json
 check "... -o name" says 0 '^trainjob.trainer.kubeflow.org/dry$' "$d/one.yaml" --name dry --dry-run=server -o name
 check "... nothing is stored" absent trainjob dry
@@ -106,11 +106,11 @@ check "... the good one is not created, either" absent trainjob fifth
 } >"$d/with.yaml"
 check "a dry run of a runtime and its job" says 0 'TrainJob with was checked locally only: its runtime is not in the cluster yet' "$d/with.yaml" --dry-run=server
 check "... stores nothing" absent trainingruntime mine
-check "a runtime comes first" says 0 '^TrainingRuntime default/mine: created$' "$d/with.yaml"
+check "a runtime is first" says 0 '^TrainingRuntime default/mine: created$' "$d/with.yaml"
 check "... and the ConfigMap" also '^ConfigMap default/with: created$'
 check "... then the job" also '^TrainJob default/with: created$'
 { tj wide wide && echo --- && runtime ClusterTrainingRuntime wide; } >"$d/wide.yaml"
-check "-o table: of what has no namespace, too" says 0 '^trainer.kubeflow.org/v1alpha1 +ClusterTrainingRuntime +- +wide$' "$d/wide.yaml" --dry-run=server -o table
+check "-o table: objects without a namespace, too" says 0 '^trainer.kubeflow.org/v1alpha1 +ClusterTrainingRuntime +- +wide$' "$d/wide.yaml" --dry-run=server -o table
 check "... and what has one" also '^trainer.kubeflow.org/v1alpha1 +TrainJob +default +wide$'
 by_kubectl() { kc apply --server-side --dry-run=server -f "$d/with.yaml" -o name | sort >"$scratch/named"; }
 check "-o name" says 0 '^configmap/with$' "$d/with.yaml" --name with1 -o name
@@ -119,7 +119,7 @@ check "a second time it is unchanged" says 0 '^TrainingRuntime default/mine: unc
 sed 's|x:1|x:2|' "$d/with.yaml" >"$d/with3.yaml"
 check "or changed" says 0 '^TrainingRuntime default/mine: changed$' "$d/with3.yaml" --name with3
 runtime TrainingRuntime mine registry.example/x:3 | kc apply --server-side --force-conflicts --field-manager=somebody -f - >/dev/null
-check "what is somebody else's stays" says 2 'with3.yaml:[0-9]+:[0-9]+: .*conflict with "somebody"' "$d/with3.yaml" --name with4
+check "another manager's fields stay" says 2 'with3.yaml:[0-9]+:[0-9]+: .*conflict with "somebody"' "$d/with3.yaml" --name with4
 check "... and there is no job" absent trainjob with4
 check "--runtime-file: only what the job needs" says 0 '^TrainingRuntime kube-public/theirs: created$' -n kube-public \
 	"$d/theirs.yaml" --runtime-file "$d/theirs-runtimes.yaml" <<<"$(
@@ -132,7 +132,7 @@ check "--runtime: a TrainingRuntime of the namespace" says 0 'TrainJob default/n
 check "... is the job's" of named "$kind" TrainingRuntimemine
 check "... and nothing more is said" lines err 0
 check "... not that of another namespace" says 2 "not found.*; did you mean 'mine'\?" --runtime mines --name never -- true
-check "... nor where it is not" says 2 'spec.RuntimeRef: .*ClusterTrainingRuntime.*not found' --runtime mine --name never -n kube-system -- true
+check "... nor where it is not set" says 2 'spec.RuntimeRef: .*ClusterTrainingRuntime.*not found' --runtime mine --name never -n kube-system -- true
 runtime ClusterTrainingRuntime mine | kc apply --server-side -f - >/dev/null
 check "... before a ClusterTrainingRuntime, which is said" says 0 \
 	'runtime mine: using the TrainingRuntime in namespace default, not the ClusterTrainingRuntime of the same name' --runtime mine --name named2 -- true
@@ -167,7 +167,7 @@ list() { # REGEX [ARGUMENT...]
 check "runtime list: those of the cluster" list '^mine +- +1 +ClusterTrainingRuntime +cluster$'
 check "... and of its namespace" list '^theirs +- +1 +TrainingRuntime +cluster$' -n kube-public
 check "... not of others" eval '! list "^theirs " >/dev/null'
-check "... built-in ones that are there once, as they are there" eval \
+check "... built-in ones that exist, once and unchanged" eval \
 	'list "^torch-distributed +torch +1 +ClusterTrainingRuntime +cluster$" && [ "$(grep -c "^torch-distributed " "$scratch/out")" = 1 ]'
 check "... --local: only what needs no cluster" eval '! list "cluster$" --local >/dev/null'
 completes() { # WORD ARGUMENT...: does bash offer it?
@@ -219,7 +219,7 @@ check "... which carries it" carried
 
 # ---- who may -------------------------------------------------------------------------------------
 config=$d/jane
-check "no right: what, where, and how to check" says 1 \
+check "no right: which, where, and how to check" says 1 \
 	'jane.* create trainjobs.trainer.kubeflow.org in namespace default.*kubectl auth can-i create trainjobs.trainer.kubeflow.org -n default' "$d/one.yaml" --name hers
 config=$d/admin
 sed 's/current-context: .*/current-context: other/' "$d/admin" >"$d/nocontext"
@@ -247,11 +247,11 @@ check "a suspended job is followed" wait_for 20 stands "^suspended; start it wit
 kc patch trainjob f3 --type merge -p '{"spec":{"suspend":false}}' >/dev/null
 check "... when it is resumed, too" wait_for 20 stands '^pods starting: 0/2 ready$'
 cluster stop kube-apiserver
-check "the API server goes away, which is said" wait_for 20 stands 'the API server does not answer, retrying'
+check "the API server goes away, which is reported" wait_for 20 stands 'the API server does not answer, retrying'
 sleep 3
 check "... once" test "$(grep -c 'does not answer' "$scratch/err")" = 1
 cluster start kube-apiserver
-check "it comes back, which is said" wait_for 40 stands 'the API server answers again'
+check "it comes back, which is reported" wait_for 40 stands 'the API server answers again'
 kc delete trainjob f3 >/dev/null
 check "the job is deleted, which ends it" wait_for 20 test -s "$scratch/ended"
 check "... and is said" grep -q 'TrainJob f3 has been deleted' "$scratch/err"

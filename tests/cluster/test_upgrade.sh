@@ -145,7 +145,7 @@ check "ours starts, and admits" started
 job=$(jobs -p | tail -n 1)
 new() { printf '%s\n' "apiVersion: $api" "kind: TrainJob" "metadata: {name: $1}" "spec: {runtimeRef: {name: $2}}" | kn create -f -; }
 waits() { new early torch-distributed && sleep 3 && [ "$(holder)" = upstream_1 ] && ! kn get jobset early 2>&1; }
-check "while upstream's leads it does nothing else" waits
+check "while upstream's leads it only waits" waits
 dump before
 kill "$holding"
 wait "$holding" 2>/dev/null
@@ -153,12 +153,12 @@ leads() { holder | grep . | grep -vx upstream_1; }
 check "when that is gone ours leads" wait_for 120 leads
 check "new jobs have theirs" wait_for 60 kn get jobset early
 condition_of() { [ "$(kn get trainjob "$1" -o "jsonpath={.status.conditions[?(@.type==\"$2\")].status}{.status.jobsStatus[0].name}")" = "$3" ]; }
-check "the running ones' status is told" eval 'wait_for 60 condition_of busy Suspended node && wait_for 60 condition_of mpi-busy Suspended node'
+check "the status of running jobs is reported" eval 'wait_for 60 condition_of busy Suspended node && wait_for 60 condition_of mpi-busy Suspended node'
 sleep 2
 dump after
 check "nothing of upstream's has been replaced or written" untouched before after
 gone() { ! kn get jobset finished 2>/dev/null; }
-check "what has finished stays finished" gone
+check "finished jobs stay finished" gone
 no_failure() { [ -z "$(kn get events --field-selector reason=TrainJobResourcesCreationFailed -o name)" ] || ! kn get events; }
 check "nothing has failed" no_failure
 no_finalizer() { ! kc get clustertrainingruntime -o 'jsonpath={.items[*].metadata.finalizers}' | grep .; }

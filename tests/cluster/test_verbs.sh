@@ -60,7 +60,7 @@ check "get -o json: as kubectl has it" same
 check "get -o yaml" says 0 '^kind: TrainJob$' get one -n $ns -o yaml
 # shellcheck disable=SC2016 # it is the shell inside that reads them
 gone='{ sleep 0.5; exec "$0" get -A -o yaml 2>"$1"; } | true; [ "${PIPESTATUS[0]}" = 141 ] && ! [ -s "$1" ]'
-check "get: a reader that goes away ends it quietly" in_cluster bash -c "$gone" "$kftrainer" "$scratch/err"
+check "get: a closed pipe ends it quietly" in_cluster bash -c "$gone" "$kftrainer" "$scratch/err"
 check "get: by what -o name prints" says 0 '^two +Created ' get trainjob.trainer.kubeflow.org/one trainjob/two -n $ns
 check "... and kubectl" eval 'says 0 "^one " get $(kt get trainjob one -o name) -n $ns'
 check "get: two by name" says 0 '^kind: List$' get one two -n $ns -o yaml
@@ -68,7 +68,7 @@ check "get: never existed" says 1 "no TrainJob tow in namespace $ns; did you mea
 check "... in a namespace without any" says 1 'which has no TrainJobs' get x -n default
 in_cluster "$kftrainer" get -w -n $ns >"$scratch/watch" 2>&1 &
 watching=$!
-check "get -w: what there is" wait_for 10 grep -q '^one ' "$scratch/watch"
+check "get -w: existing jobs" wait_for 10 grep -q '^one ' "$scratch/watch"
 
 # ---- wait, while things happen --------------------------------------------------------------------------
 in_cluster "$kftrainer" wait one --for running --timeout 600s -n $ns >"$scratch/running" 2>&1 &
@@ -113,14 +113,14 @@ check "... its pods come" wait_for 60 pods two 2
 check "... again" says 0 '^trainjob two not suspended$' resume two -n $ns
 check "one that has ended is refused" says 1 'TrainJob one is Complete: a finished job cannot be suspended' suspend one -n $ns
 check "of several the others go on" says 1 'two suspended' suspend one nobody two -n $ns
-check "... and each that does not is told" grep -q 'no TrainJob nobody' "$scratch/err"
+check "... and each failure is reported" grep -q 'no TrainJob nobody' "$scratch/err"
 check "by label" says 0 '^trainjob two resumed$' resume -l team=blue -n $ns
 check "those that have ended are left out of --all" says 0 '^trainjob two suspended$' suspend --all -n $ns
 check "... one line says how many" eval 'grep -qx "skipped 2 finished jobs" "$scratch/out" && [ "$(wc -l <"$scratch/out")" = 2 ] && [ ! -s "$scratch/err" ]'
 check "... nothing of them is changed" eval '[ "$(kt get trainjob one once two -o "jsonpath={.items[?(@.spec.suspend==true)].metadata.name}")" = two ]'
 check "resume --all" says 0 '^trainjob two resumed$' resume --all -n $ns
 check "a label that one has that has ended" says 0 '^skipped 1 finished job$' suspend -l team=red -n $ns
-check "neither names nor a label" says 2 'no jobs given' suspend -n $ns
+check "no names and no selector" says 2 'no jobs given' suspend -n $ns
 check "both" says 2 'only one' suspend one --all -n $ns
 no_name() { # NAME: is none, and is not made another place of the URL
 	local verb
@@ -144,7 +144,7 @@ check "events: a table" says 0 '^LAST SEEN +TYPE +REASON +OBJECT +MESSAGE$' even
 check "... of the TrainJob" grep -Eq '^[0-9]+.* Normal +JobSetCreated +trainjob/two ' "$scratch/out"
 check "... of Jobs" grep -q ' job/two-node-0 ' "$scratch/out"
 check "... of pods" grep -q ' pod/two-node-0-[01]-' "$scratch/out"
-check "... of nobody else" eval '! grep -E "(one|once)(-|$)" "$scratch/out"'
+check "... of no other job" eval '! grep -E "(one|once)(-|$)" "$scratch/out"'
 check "... the latest last" grep -Eq 'Resumed|Pod|Sched' <(tail -n 3 "$scratch/out")
 check "events: by what -o name prints" says 0 ' job/two-node-0 ' events trainjob.trainer.kubeflow.org/two -n $ns
 check "events: of all" says 0 'trainjob/one ' events -n $ns
@@ -214,7 +214,7 @@ for verb in "get" "get x" "events x" "wait x" "suspend x" "resume x" "delete x" 
 	{
 		check "$verb: credentials that are not accepted" says 1 'have they expired\?' $verb --kubeconfig "$scratch/expired.config"
 		check "$verb: another CA" says 1 'untrusted CA' $verb --kubeconfig "$scratch/wrongca.config"
-		check "$verb: nobody there" says 1 '10.250.0.1:9: connection refused' $verb --kubeconfig "$scratch/nobody.config"
+		check "$verb: no server there" says 1 '10.250.0.1:9: connection refused' $verb --kubeconfig "$scratch/nobody.config"
 		check "$verb: no such context" says 2 "no context 'nowhere'" $verb --kubeconfig "$scratch/expired.config" --context nowhere
 	}
 done

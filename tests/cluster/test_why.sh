@@ -94,7 +94,7 @@ as_jane() { in_cluster env KUBECONFIG="$scratch/jane.config" "$kftrainer" why -n
 check "one who may not read TrainJobs" fails 1 "jane.*may not get trainjobs.trainer.kubeflow.org in namespace $ns.*kubectl auth can-i get trainjobs.trainer.kubeflow.org -n $ns|kubectl auth can-i get trainjobs" as_jane bert
 kt create role reader --verb get,list --resource trainjobs.trainer.kubeflow.org >>"$scratch/made"
 kt create rolebinding jane --role reader --user jane >>"$scratch/made"
-check "one who may read nothing else is told what is missing" fails 0 \
+check "a user who may read nothing else is told which rights are missing" fails 0 \
 	"^bert is .* You may not .*list pods in namespace $ns.* so this answer may be incomplete" as_jane bert
 check "... and how to check" grep -q "^Check: kubectl auth can-i list pods -n $ns" "$scratch/out"
 
@@ -115,7 +115,7 @@ gone bert
 check "a job that fills the node" train big plain 1 "" 'resourcesPerNode: {requests: {cpu: 3}}'
 check "... is placed" eval 'has_pods big 1 && placed big 0'
 check "one for which there is no room left" train small plain 2 "" 'resourcesPerNode: {requests: {cpu: 2}}'
-check "... what is asked for, and what is free" says small \
+check "... the request, and what is free" says small \
 	"^small is pending: no node can run its 2 pods: .*Insufficient cpu.*\(a pod requests 2 cpu, but no node has more than 1 free \(of 4\)\)"
 check "a resource that no node has" train gpu plain 1 "" 'resourcesPerNode: {limits: {nvidia.com/gpu: 8}}'
 check "... is named" says gpu "^gpu is pending: .*Insufficient nvidia.com/gpu.*\(a pod requests 8 nvidia.com/gpu, which no node has\)"
@@ -126,7 +126,7 @@ runtime gates 'schedulingGates: [{name: example.com/wait}]'
 check "scheduling gates" train gated gates
 check "... hold it" says gated "^gated is pending: its pod is not scheduled until its spec.schedulingGates are removed"
 runtime nobody 'schedulerName: nobody'
-check "a scheduler that is not there" train unseen nobody
+check "a scheduler that does not exist" train unseen nobody
 check "... has said nothing" says unseen "^unseen is pending: the scheduler nobody has not processed its pods for .*is it running"
 gone gpu
 gone selects
@@ -165,7 +165,7 @@ gone claim
 # ---- what may not be made ------------------------------------------------------------------------
 kt create quota pods --hard=requests.cpu=1 >>"$scratch/made"
 check "a ResourceQuota" train quota plain 1 "" 'resourcesPerNode: {requests: {cpu: 2}}'
-check "... is told in the API server's words" says quota \
+check "... is reported in the API server's words" says quota \
 	"^quota is pending: its pods cannot be created: a ResourceQuota of the namespace is used up: exceeded quota: pods, requested: requests.cpu=2, used: .*, limited: requests.cpu=1" \
 	"kubectl describe resourcequota -n $ns"
 gone quota
@@ -183,22 +183,22 @@ kt apply -f - <<-END >/dev/null
 	spec: {limits: [{type: Container, max: {cpu: "1"}}]}
 END
 check "a LimitRange" train limits plain 1 "" 'resourcesPerNode: {requests: {cpu: 2}, limits: {cpu: 2}}'
-check "... is told" says limits \
+check "... is reported" says limits \
 	"^limits is pending: its pods cannot be created: a LimitRange of the namespace does not allow them: maximum cpu usage per Container is 1, but limit is 2"
 gone limits
 kt delete limitrange small >>"$scratch/made"
 runtime account 'serviceAccountName: nobody'
 check "a service account that is not there" train account account
-check "... is told" says account "^account is pending: its pods cannot be created: their service account does not exist: .*serviceaccount \"nobody\" not found"
+check "... is reported" says account "^account is pending: its pods cannot be created: their service account does not exist: .*serviceaccount \"nobody\" not found"
 gone account
 kc label namespace $ns pod-security.kubernetes.io/enforce=restricted >>"$scratch/made"
 check "Pod Security" train secure plain
-check "... is told" says secure "^secure is pending: its pods cannot be created: the namespace's Pod Security level does not allow them: .*violates PodSecurity"
+check "... is reported" says secure "^secure is pending: its pods cannot be created: the namespace's Pod Security level does not allow them: .*violates PodSecurity"
 gone secure
 kc label namespace $ns pod-security.kubernetes.io/enforce- >>"$scratch/made"
 long=$(printf 'x%.0s' {1..60})
 check "a name that is too long for JobSet's webhook" train "$long" plain
-check "... which is told" says "$long" \
+check "... which is reported" says "$long" \
 	"^$long is pending: its objects cannot be created: an admission webhook refuses them: .*denied the request"
 gone "$long"
 
@@ -224,9 +224,9 @@ progress() { # PERCENT TIME
 		{\"progressPercentage\":$1,\"estimatedRemainingSeconds\":90,\"lastUpdatedTime\":\"$2\"}}}" >/dev/null
 }
 check "it reports progress" progress 40 "$(date -u +%FT%TZ)"
-check "... which is told" says runs "^runs is running: no problem found: .*; 40 % done, about 90s are left"
-check "its progress stands still" progress 41 "$(date -u -d '-20 minutes' +%FT%TZ)"
-check "... which is told" says runs "^runs is running: its progress has not changed for 20m[0-9s]*, at 41 %"
+check "... which is reported" says runs "^runs is running: no problem found: .*; 40 % done, about 90s are left"
+check "its progress stalls" progress 41 "$(date -u -d '-20 minutes' +%FT%TZ)"
+check "... which is reported" says runs "^runs is running: its progress has not changed for 20m[0-9s]*, at 41 %"
 done_='{"phase":"Succeeded","conditions":[{"type":"Ready","status":"False","reason":"PodCompleted"}],"containerStatuses":[{"name":"node","image":"i",
 	"imageID":"","ready":false,"restartCount":0,"state":{"terminated":{"exitCode":0,"finishedAt":"2026-01-01T00:00:09Z"}}}]}'
 check "its pods succeed" eval 'report runs 0 "$done_" && report runs 1 "$done_"'
@@ -264,20 +264,20 @@ gave_up() { why ranks | grep -E 'Also: Job ranks-node-0 gave up, Job has reached
 check "... and that the Job gave up" wait_for 60 gave_up
 evicted='{"phase":"Failed","reason":"Evicted","message":"The node was low on resource: memory."}'
 check "an evicted pod" eval 'train evicted plain && has_pods evicted 1 && placed evicted 0 && report evicted 0 "$evicted"'
-check "... is told" says evicted "^evicted has failed: the first failure is that of node-0 \(node rank 0\), pod .* on node w1, was evicted by its node \(Evicted\): The node was low on resource: memory"
+check "... is reported" says evicted "^evicted has failed: the first failure is that of node-0 \(node rank 0\), pod .* on node w1, was evicted by its node \(Evicted\): The node was low on resource: memory"
 
 # ---- a node that is lost -------------------------------------------------------------------------
 check "a job on a node" eval 'train lost plain && has_pods lost 1 && placed lost 0 && report lost 0 "$running"'
 rm "$scratch/beats-w1" # its node says nothing any more
 patience=90
-check "... is told" says lost "^lost is (running|pending): node w1, on which node-0 \(node rank 0\) is, has not been ready for .*: Kubelet stopped posting node status"
+check "... is reported" says lost "^lost is (running|pending): node w1, on which node-0 \(node rank 0\) is, has not been ready for .*: Kubelet stopped posting node status"
 gone lost
 
 # ---- nobody acts ---------------------------------------------------------------------------------
 patience=30
 cluster stop jobset
 check "a job while JobSet's webhooks are away" train hookless plain
-check "... is told" says hookless "^hookless is pending: its objects cannot be created: an admission webhook does not answer: .*jobset"
+check "... is reported" says hookless "^hookless is pending: its objects cannot be created: an admission webhook does not answer: .*jobset"
 jobset_hooks=$(kc get validatingwebhookconfigurations,mutatingwebhookconfigurations -o name | grep jobset)
 # shellcheck disable=SC2086
 kc get $jobset_hooks -o yaml >"$scratch/jobset-hooks" && kc delete $jobset_hooks >>"$scratch/made"
@@ -295,10 +295,10 @@ check "a job while no controller runs" train alone plain
 check "... says so" says alone \
 	"^alone is pending: the Kubeflow Trainer controller has not processed it for .*: it has neither a status nor a JobSet" \
 	"kubectl get pods -n kubeflow-system"
-check "a job whose runtime goes" eval 'train orphan other && kt delete trainingruntime other'
-check "... is told" says orphan "^orphan is pending: the TrainingRuntime other that it refers to does not exist in namespace $ns" "kubectl get trainingruntimes -n $ns"
+check "a job whose runtime is deleted" eval 'train orphan other && kt delete trainingruntime other'
+check "... is reported" says orphan "^orphan is pending: the TrainingRuntime other that it refers to does not exist in namespace $ns" "kubectl get trainingruntimes -n $ns"
 check "a job of another controller" train away plain 1 'managedBy: kueue.x-k8s.io/multikueue'
-check "... is told" says away "^away is pending: spec.managedBy names another controller"
+check "... is reported" says away "^away is pending: spec.managedBy names another controller"
 kc delete node w1 >/dev/null
 kc delete priorityclass "urgent-$$" >/dev/null
 kc delete namespace $ns --wait=false >/dev/null

@@ -79,7 +79,7 @@ check "... and nothing awaited" field third '.metadata.annotations.kftrainer\.io
 check "... really" field third .spec.suspend true
 map=$(map_of first)
 kt delete trainjob first --wait >/dev/null
-check "a TrainJob that goes takes the files along" wait_for 60 gone "${map:?}"
+check "a deleted TrainJob removes its files" wait_for 60 gone "${map:?}"
 check "a dry run on the server stores nothing" submit dry --dry-run=server
 check "... no TrainJob" gone trainjob dry
 check "... no ConfigMap" eval '! map_of dry'
@@ -120,12 +120,12 @@ kc create serviceaccount -n $ns half >/dev/null
 kt create role half --verb=create,get,list,watch,patch,delete --resource=trainjobs.trainer.kubeflow.org >/dev/null
 kt create rolebinding half --role=half --serviceaccount=$ns:half >/dev/null
 cluster kubeconfig "$scratch/half.kubeconfig" "system:serviceaccount:$ns:half"
-check "who may not create ConfigMaps is told so" eval 'kubeconfig=$scratch/half.kubeconfig says "create configmaps" submit half'
+check "a user who may not create ConfigMaps is told so" eval 'kubeconfig=$scratch/half.kubeconfig says "create configmaps" submit half'
 check "... and has no TrainJob" gone trainjob half
 kc create serviceaccount -n $ns editor >/dev/null
 kt create rolebinding editor --clusterrole=edit --serviceaccount=$ns:editor >/dev/null
 cluster kubeconfig "$scratch/editor.kubeconfig" "system:serviceaccount:$ns:editor"
-check "who has Kubernetes' role edit may ship a folder" eval 'kubeconfig=$scratch/editor.kubeconfig submit editor'
+check "Kubernetes' role edit may submit a workspace" eval 'kubeconfig=$scratch/editor.kubeconfig submit editor'
 check "... and it arrives" field editor .spec.suspend false
 cat >"$scratch/policy.yaml" <<-END
 	apiVersion: admissionregistration.k8s.io/v1
@@ -167,11 +167,11 @@ hand_made() { # NAME DIGEST
 		spec: {runtimeRef: {name: torch-distributed}}
 	END
 }
-check "a TrainJob whose ConfigMap nobody made is taken" hand_made lonely "sha256:$(printf '0%.0s' {1..64})"
+check "a TrainJob whose ConfigMap does not exist is accepted" hand_made lonely "sha256:$(printf '0%.0s' {1..64})"
 check "... and an event says what is missing" wait_for 60 told lonely 'ConfigMap lonely-workspace-000000000000'
 check "... while there is no JobSet" gone jobset lonely
 check "... and why has it, too" eval 'why lonely | tee /dev/stderr | grep "ConfigMap lonely-workspace-000000000000"'
-check "a digest that is none is refused" says 'kftrainer.io/workspace' hand_made wrong sha256:1234
+check "an invalid digest is refused" says 'kftrainer.io/workspace' hand_made wrong sha256:1234
 check "no files of the archive are left here" eval '! ls -d /tmp/kftrainer-workspace-* 2>/dev/null'
 kc delete namespace $ns --wait=false >/dev/null
 controller_down

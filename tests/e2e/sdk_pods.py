@@ -102,7 +102,7 @@ def _(sdk):
     assert all(isinstance(item.event_time, datetime.datetime) for item in found), found
 
 
-@check("a job that fails says so, and its logs are there")
+@check("a failed job says so, and its logs can be read")
 def _(sdk):
     refused(lambda: sdk.client.wait_for_job_status(jobs["fails"], timeout=600, polling_interval=1), "is Failed")
     lines = list(sdk.client.get_job_logs(jobs["fails"]))
@@ -157,7 +157,7 @@ def _(sdk):
     assert found == fine, (found, fine)
 
 
-@check("delete_job takes all that is its own, pods as well")
+@check("delete_job removes all that it owns, pods too")
 def _(sdk):
     for name in jobs.values():
         sdk.client.delete_job(name)

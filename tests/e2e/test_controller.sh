@@ -24,10 +24,10 @@ node "$(node_of "$leader")" enter cat "/proc/$pid/status" >"$scratch/status"
 node "$(node_of "$leader")" enter cat "/proc/$pid/mounts" >"$scratch/mounts"
 status_has() { grep -E "^$1:[[:space:]]*$2\$" "$scratch/status" || { cat "$scratch/status"; return 1; }; }
 check "it is not root" status_has Uid $'65532\t65532\t65532\t65532'
-check "... nor of a group of root's" status_has Groups '(65532 )?'
+check "... nor of one of root's groups" status_has Groups '(65532 )?'
 check "... without capabilities" status_has CapEff 0+
 check "... and no way to any" status_has CapBnd 0+
-check "... nor by programs that have some" status_has NoNewPrivs 1
+check "... nor by programs that have capabilities" status_has NoNewPrivs 1
 check "... with seccomp's filter" status_has Seccomp 2
 check "its root is for reading only" grep -E '^[^ ]+ / overlay ro,' "$scratch/mounts"
 restricted() {

@@ -179,7 +179,7 @@ line='config.json: model org/gated is gated: accept its terms at [^ ]*/org/gated
 check "the gated one: why" wait_for 60 said why gated "^gated is pending: model-initializer, .*$line"
 check "... is in its log" wait_for 10 said logs gated "^\[model-initializer\] *kftrainer initialize-model: $line"
 line="/workspace/model: Permission denied for user 65532; in a pod, set securityContext.fsGroup"
-check "the other one: who may not, and what to do" wait_for 60 said logs denied "$line"
+check "the other one: which right is missing, and what to do" wait_for 60 said logs denied "$line"
 
 # ---- what became of them -------------------------------------------------------------------------
 check "the first is complete" becomes whole Complete
@@ -204,9 +204,9 @@ check "... and was sent at most 5 % twice" sent
 sed -n 's/^/# /p' "$scratch/check"
 failed() { k wait --for=condition=Failed "trainjob/$1" --timeout=600s && [ "$(of "$1" '.status.conditions[?(@.type=="Failed")].reason}{.status.state')" = FailedJobsFailed ]; }
 check "the gated one has failed" failed gated
-check "... which is told, with the container" tells gated '^Failed .*; first: model-initializer: container model-initializer: exit code 1 on n2: config.json: model org/gated is gated: .*ACCESS_TOKEN or HF_TOKEN'
+check "... which is reported, with the container" tells gated '^Failed .*; first: model-initializer: container model-initializer: exit code 1 on n2: config.json: model org/gated is gated: .*ACCESS_TOKEN or HF_TOKEN'
 check "... and is why, when its pod is gone" said why gated '^gated has failed: .*model org/gated is gated: .*ACCESS_TOKEN or HF_TOKEN'
-check "the one that may not write has failed" failed denied
+check "the one without the right to write has failed" failed denied
 secrets() { ! { logs whole; logs user; logs gated; k get events -o json; k get trainjobs,jobsets -o json; } | grep -E 'hf_the-token|secretsecret'; }
 check "no key is shown anywhere" secrets
 in_cluster kill "$(cat "$scratch/s3.pid")"

@@ -21,16 +21,16 @@ check "and one that has nothing to report" train bystander "$(sh 1 "$until_go")"
 
 # ---- failures -------------------------------------------------------------------------------------
 check "an exit code fails the job" becomes fails Failed
-check "... which is told with node rank and exit code" tells fails \
+check "... which is reported with node rank and exit code" tells fails \
 	'^ContainerFailed fails-node-0-1-.*node-1 \(node rank 1\): container node: exit code 7 on n[12]: last words'
 check "... and is why the job failed" tells fails '^Failed .*first: node-1 \(node rank 1\): .*exit code 7'
 state_is() { [ "$(of "$1" .status.state)" = "$2" ] || { of "$1" .status; return 1; }; }
 check "... its state" state_is fails Failed
-check "an image that cannot be pulled is told" tells noimage '^ImagePullFailed .*image kft.local/absent:1'
+check "an image that cannot be pulled is reported" tells noimage '^ImagePullFailed .*image kft.local/absent:1'
 check "... its state" state_is noimage Created
-check "no room is told, in the scheduler's words" tells toobig '^Unschedulable .*Insufficient cpu'
+check "a lack of resources is reported, in the scheduler's words" tells toobig '^Unschedulable .*Insufficient cpu'
 check "too much memory fails the job" becomes oom Failed
-check "... which is told" tells oom '^OOMKilled .*exit code 137 \(SIGKILL\), past its memory limit'
+check "... which is reported" tells oom '^OOMKilled .*exit code 137 \(SIGKILL\), past its memory limit'
 
 # ---- suspend and resume ----------------------------------------------------------------------------
 check "the job runs on two nodes" run paused 2
@@ -46,7 +46,7 @@ check "... its pods come back" run paused 2
 check "... and its condition" becomes paused Suspended=False
 check "the rest of it runs" go paused
 check "... until it is complete" becomes paused Complete
-check "all of it is told" tells paused '^Resumed '
+check "all of it is reported" tells paused '^Resumed '
 suspended_once() { [ "$(events paused | awk '{ print $1 }' | xargs)" = "JobSetCreated Suspended Resumed Completed" ] || { events paused; return 1; }; }
 check "... once, in order" suspended_once
 
@@ -90,7 +90,7 @@ check "PyTorch's job with a bad rank has failed" becomes badrank Failed
 says_who() { k get trainjob badrank -o 'jsonpath={.status.conditions[?(@.type=="Failed")].message}' |
 	grep -E '; first: node-[01] \(node rank [01]\): container node: exit code 1$'; }
 check "... whose message ends with the first rank that failed and its exit code" says_who
-check "... which is told with node rank and torchrun's exit code" tells badrank \
+check "... which is reported with node rank and torchrun's exit code" tells badrank \
 	'^Failed .*; first: node-[01] \(node rank [01]\): container node: exit code 1 on n[12]'
 state_and_restarts() { state_is badrank Failed && [ "$(k get jobset badrank -o 'jsonpath={.status.restarts}')" = 0 ]; }
 check "... at once" state_and_restarts

@@ -45,8 +45,8 @@ check "... on the queue's node" nodes_of two "n2 n2"
 check "... and is Running" wait_for 60 state_is two Running
 check "it is done" go two
 check "... and complete" becomes two Complete
-check "nobody uses the quota" wait_for 60 uses 0
-check "all of it is told on the second one" tells two '^Suspended '
+check "the quota is unused" wait_for 60 uses 0
+check "all of it is reported on the second one" tells two '^Suspended '
 check "... from its start" tells two '^Resumed '
 check "... to its end" tells two '^Completed '
 kueue_down >/dev/null

@@ -87,7 +87,7 @@ check "the long one writes" wait_for 60 grep -q 'line 200$' "$scratch/long.out"
 check "the API server ends" stop_api
 sleep 4
 check "... and is back" start_api
-check "its end is told" wait_for 20 grep -q 'trying again' "$scratch/long.err"
+check "the outage is reported" wait_for 20 grep -q 'trying again' "$scratch/long.err"
 check "a container is started again" wait_for 60 grep -qx 'line 150' "$scratch/again.out"
 again_is_known() { pods again '{.items[*].status.containerStatuses[*].restartCount}' | grep -qw 1; }
 check "... which the API server hears of" wait_for 60 again_is_known
@@ -135,29 +135,29 @@ check "no such job" missing
 check "a job that is deleted" in_cluster "$kftrainer" delete noimage --wait -n $ns
 check "... ends its log" ends noimage
 check "... which says so" grep -q 'noimage has been deleted' "$scratch/noimage.err"
-check "one that goes on" train forever "$(sh 1 "echo here; $until_go")"
+check "one that continues" train forever "$(sh 1 "echo here; $until_go")"
 begins forever
 check "... its line" wait_for 60 grep -qx here "$scratch/forever.out"
 in_cluster kill -INT "$(pgrep -f "kftrainer logs -n $ns -f forever" | tail -n 1)"
 interrupted() { wait "${pid_of[forever]}"; [ $? = 130 ]; }
 check "Ctrl-C: 130" interrupted
 reader() { timeout 20 bash -c '"$@" | head -n 1' - env KFT_CLUSTERS="${KFT_CLUSTERS:-}" tests/cluster/cluster.sh "$cluster_name" exec "$kftrainer" logs -n $ns two 2>&1 | grep -q '^\[node-0\]'; }
-check "a reader that goes away" reader
+check "a closed pipe" reader
 role() {
 	k create role some --verb=get,list,watch --resource=trainjobs.trainer.kubeflow.org,jobsets.jobset.x-k8s.io,pods &&
 		k create rolebinding some --role=some --user=jane && cluster kubeconfig "$scratch/jane.config" jane
 }
-check "somebody who may see pods, and no logs" role
+check "a user who may read pods, but no logs" role
 jane() {
 	in_cluster env KUBECONFIG="$scratch/jane.config" "$kftrainer" logs two -n $ns >"$scratch/no" 2>&1
 	[ $? = 1 ] && grep -q "may not get pods/log in namespace $ns; check with 'kubectl auth can-i get pods --subresource=log -n $ns" "$scratch/no" || { cat "$scratch/no"; return 1; }
 }
-check "... is told, and how to check" jane
+check "... is told why, and how to check" jane
 
 # What may not be listed when the job is over may have written, too.
 k delete role some >/dev/null
 may() { k create role some --verb=get,list,watch --resource="trainjobs.trainer.kubeflow.org,jobsets.jobset.x-k8s.io$1" --dry-run=client -o yaml | k apply -f -; }
-check "somebody who may see all" may ,pods,pods/log
+check "a user who may read everything" may ,pods,pods/log
 check "a job for them" train left "$(sh 1 "echo here; $until_go")"
 in_cluster env KUBECONFIG="$scratch/jane.config" "$kftrainer" logs -f left -n $ns >"$scratch/left.out" 2>"$scratch/left.err" &
 pid_of[left]=$!

@@ -32,7 +32,7 @@ check "... which the cluster sees" node_is "$lost" Unknown
 both_left() { [ "$(on moves "$left" | wc -w)" = 2 ] || { k get pods -o wide; return 1; }; }
 check "the pod is recreated on the other node" wait_for 120 both_left
 why="node-. \\(node rank .\\): disrupted: DeletionByTaintManager on n$lost"
-check "... which is told on the TrainJob" tells moves "^PodDisrupted $moved, $why"
+check "... which is reported on the TrainJob" tells moves "^PodDisrupted $moved, $why"
 check "... here, too" tells fails "^PodDisrupted $failed, $why"
 another_leads() { [ "$(leader_node)" = "n$left" ]; }
 check "the other controller leads" wait_for 60 another_leads

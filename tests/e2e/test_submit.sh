@@ -30,7 +30,7 @@ check "--wait has the exit code of the rank that failed first" says 7 'failed in
 	"$(file bad "$(sh 2 'sleep 2; [ $JOB_COMPLETION_INDEX = 0 ] && sleep 30; exit 7')")" --wait
 check "... and says which" also '^node-1 \(node rank 1\): container node: exit code 7 on n[12]'
 check "a signal is 128 and its number" says 137 'exit code 137' "$(file killed "$(sh 1 'sleep 99 & kill -9 $!; wait $!')")" --wait
-check "an image that cannot be pulled is told, and the time is over" says 124 'node-0 .*: container node: image kft.local/absent:1: ' \
+check "an image that cannot be pulled is reported, and the time is over" says 124 'node-0 .*: container node: image kft.local/absent:1: ' \
 	"$(file noimage "$(sh 1 true 'image: "kft.local/absent:1"')")" --follow --timeout 8s
 told_once() { [ "$(grep -c 'kft.local/absent' "$scratch/err")" = 1 ] || dump; }
 check "... once" told_once
@@ -82,6 +82,6 @@ check "... on each of its ranks" four
 { cat "$scratch/traps.py"; echo; head -c 200000 /dev/urandom | base64 -w 0 | sed 's/^/# /'; } >"$scratch/big.py"
 check "260 KiB of it" code big code big --follow
 kc apply -f - >/dev/null <<<"$(sed 's/kind: TrainingRuntime/kind: ClusterTrainingRuntime/' "$scratch/runtimes.yaml")"
-check "where nothing can be written but /dev/shm, by somebody" code traps nonroot nonroot --follow
-check "... is what this is" also 'uid 1234 cwd /usr True'
+check "where only /dev/shm is writable, as an ordinary user" code traps nonroot nonroot --follow
+check "... is this program" also 'uid 1234 cwd /usr True'
 finish

@@ -92,7 +92,7 @@ check "... and is complete" says fine '^fine completed '
 of_node() { k get pods -l jobset.sigs.k8s.io/jobset-name=reports -o 'jsonpath={.items[0].spec.nodeName}'; }
 lost=$(of_node)
 check "its node is switched off" node "${lost#n}" poweroff
-check "... which is told" says reports "^reports is (running|pending): (node $lost, on which node-0 \(node rank 0\) is, has not been ready for |node-0 \(node rank 0\), pod .* on node $lost, was ended because its node was lost)"
+check "... which is reported" says reports "^reports is (running|pending): (node $lost, on which node-0 \(node rank 0\) is, has not been ready for |node-0 \(node rank 0\), pod .* on node $lost, was ended because its node was lost)"
 check "the node comes back" node "${lost#n}" up
 k delete trainjobs --all --wait=false >/dev/null
 finish

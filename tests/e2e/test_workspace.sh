@@ -53,7 +53,7 @@ check "... each pod with its own copy" eval 'logs code | grep -x "files=out-0 wo
 init_log() { k logs "$(pods code | cut -d" " -f 1)" -c workspace; }
 check "the init container says what it did" eval 'init_log | grep "^workspace: unpacked 4 files and directories"'
 check "a job of another user's pods" eval 'of_job "$(as_user 1234)" | submit user'
-check "... runs as well, and may write there" becomes user Complete
+check "... runs, too, and may write there" becomes user Complete
 check "... as that user" eval '[ "$(logs user | grep -c " user=1234 ")" = 2 ]'
 
 # Pod Security Admission at its strictest: what we add to the pod is not what it refuses.
@@ -83,7 +83,7 @@ check "... is at that place, named after its contents" eval 'archives | grep -Ex
 check "... and nothing is in a ConfigMap" eval '! k get configmap -o name | grep large-workspace'
 check "... the job runs" becomes large Complete
 check "... with all files" eval 'logs large | grep -x "files=out-0 words.sh"'
-check "the same folder again is there already" eval 'of_job "$run_it" | submit again --workspace-to s3://bucket/jobs/ --workspace-secret place && [ "$(archives | wc -l)" = 1 ]'
+check "the same directory again is already there" eval 'of_job "$run_it" | submit again --workspace-to s3://bucket/jobs/ --workspace-secret place && [ "$(archives | wc -l)" = 1 ]'
 check "... and runs" becomes again Complete
 check "a wrong key is said, and nothing is created" eval \
 	'! of_job "$run_it" | SECRET_ACCESS_KEY=wrong submit nokey --workspace-to s3://bucket/other 2>"$scratch/nokey" && ! k get trainjob nokey'

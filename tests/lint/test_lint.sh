@@ -27,7 +27,7 @@ layers=$PWD/tests/lint/layers.awk
 budget=$PWD/tests/lint/budget.awk
 
 echo '#include "kube/kube.h"' | file core/api/a.c
-check "a room that may not be included" finds 'core/api/a.c:1: may not include kube/kube.h' \
+check "a room that must not be included" finds 'core/api/a.c:1: may not include kube/kube.h' \
 	"$layers" Makefile core/api/a.c
 echo '#include "base/json.h"' | file core/api/b.c
 check "a room that may" clean "$layers" Makefile core/api/b.c

@@ -47,7 +47,7 @@ HF_ENDPOINT=$(sed -n 's/.*"hub": "\([^"]*\)".*/\1/p' "$scratch/hub.json")
 export HF_ENDPOINT
 check "from the hub, in 32 MB" peak "$kftrainer" initialize-model --uri hf://org/large --to "$scratch/to"
 sed -n 's/^/# /p' "$scratch/check"
-check "... as it is there" same_sum "$scratch/to/w.safetensors"
+check "... unchanged" same_sum "$scratch/to/w.safetensors"
 
 # ---- to S3 and back --------------------------------------------------------------------------------
 gateway=$(tests/store/versitygw.sh 2>"$scratch/s3.log") || {

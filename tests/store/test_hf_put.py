@@ -231,7 +231,7 @@ check("a folder: small files in the commit, others by LFS, basic and in parts", 
 check("one commit, at main", "" if hub.commits == [("/api/models/org/m/commit/main", 6)] else hub.commits)
 check("bytes go in as many requests as there are parts", "" if hub.puts == 5 else hub.puts)
 status, said = run("hf://org/m")
-check("what is there is not sent again, nor committed",
+check("unchanged files are not sent again, nor committed",
       "" if status == 0 and "; 0 B sent" in said and len(hub.commits) == 1 and hub.puts == 5 else (said, hub.commits))
 (scratch / "m/config.json").write_bytes(b"{}")
 files["config.json"] = b"{}"
@@ -250,7 +250,7 @@ check("patterns", said if status else problem({"config.json": b"{}"}))
 hub.clear()
 hub.busy = 1
 status, said = run("hf://org/m", argv=["--retries", "1"])
-check("a hub that is busy once", said if status else problem(files))
+check("a hub that is busy once is retried", said if status else problem(files))
 hub.clear()
 hub.busy = 100
 status, said = run("hf://org/m", argv=["--retries", "1"])
@@ -268,12 +268,12 @@ for what, how in (("504", 504), ("a connection that breaks", 1)):
 hub.clear()
 hub.commit_busy = 1
 status, said = run("hf://org/m")
-check("one that was not made is", said if status else problem(files) or ("" if len(hub.commits) == 1 else hub.commits))
+check("a commit that was not made is retried", said if status else problem(files) or ("" if len(hub.commits) == 1 else hub.commits))
 check("a commit says what it is on", "" if hub.parents == ["0" * 40] else hub.parents)
 hub.clear()
 hub.rival = 2
 status, said = run("hf://org/m")
-check("a commit of somebody else in between: ours is made on top of it", said if status else
+check("another commit in between: ours is made on top of it", said if status else
       problem(files | {"rival": b"0"}) or ("" if len(hub.commits) == 1 and len(set(hub.parents)) == 3 else (hub.commits, hub.parents)))
 hub.clear()
 hub.lose, hub.rival = 504, 0
@@ -290,7 +290,7 @@ def lost_and_moved():
 hub.move = lost_and_moved
 status, said = run("hf://org/m")
 hub.move = objects_then
-check("a lost answer, and a commit of somebody else on top of ours: it is not made twice",
+check("a lost response, and another commit on top of ours: ours is not made twice",
       said if status else problem(files | {"rival": b"x"}) or ("" if len(hub.commits) == 1 else hub.commits))
 
 # ---- a folder that somebody else writes to, too ----

@@ -225,18 +225,18 @@ check("files that the place no longer has are removed, and folders that are empt
       fetch(manifest, web("a", "w-1-of-1"), keep=True) or ("sub is there" if (to / "sub").exists() else ""))
 (to / "w-1-of-1").write_bytes(b"mine")
 (to / "notes.txt").write_bytes(b"mine")
-check("but not what somebody has changed, or put there",
+check("but not files that a user changed or added",
       fetch(manifest, web("a", "b") | {"w-1-of-1": b"mine", "notes.txt": b"mine"}, keep=True))
 fetch(manifest, web("a", "b"))
-check("nor what other patterns had wanted", fetch(manifest, web("a", "c") | {"b": b"b" * 50}, keep=True, argv=["--ignore", "z"]))
+check("nor files that other patterns matched", fetch(manifest, web("a", "c") | {"b": b"b" * 50}, keep=True, argv=["--ignore", "z"]))
 fetch(manifest, web("a", "b"))
 other = Peer(site.answer)
-check("nor what is of another place", fetch(other.url + "/m.urls", web("a", "c") | {"b": b"b" * 50}, keep=True))
+check("nor files from another place", fetch(other.url + "/m.urls", web("a", "c") | {"b": b"b" * 50}, keep=True))
 fetch(manifest, web("a", "b"))
 del contents["/b"]
 contents.update({"/m.urls": b"a\nc\nzz\n", "/c": b"c"})
 run("initialize-dataset", "--uri", manifest, "--to", to, "--retries", 1, "--connections", 1)
-check("what a run that failed has fetched is known, too", "" if (to / "c").exists() else "c is not there")
+check("files of a failed run are known, too", "" if (to / "c").exists() else "c is not there")
 check("and removed", fetch(manifest, web("a", "d"), keep=True))
 outside = scratch / "outside"
 outside.mkdir()

@@ -15,26 +15,26 @@ serve other --root "$web"
 break_it
 
 one() { fetches 0 '^1 files complete' --uri "$url/big" && same big; }
-check "a file comes" one
+check "a file is fetched" one
 again() {
 	break_it
 	fetch --uri "$url/big"
 	[ "$status" = 0 ] && same big && logged 'sum(a["sent"] for a in log) == 0'
 }
-check "one that is there and right is not fetched again" again
+check "an unchanged file is not fetched again" again
 damaged() {
 	printf x | dd of="$scratch/to/big" bs=1 seek=4000000 conv=notrunc status=none
 	fetch --uri "$url/big"
 	[ "$status" = 0 ] && same big
 }
-check "one that was damaged is" damaged
+check "a damaged file is" damaged
 source_changed() {
 	head -c 5000000 /dev/urandom >"$web/big"
 	fetch --uri "$url/big"
 	(cd "$web" && sha256sum big small deep/er/* >SHA256SUMS)
 	[ "$status" = 0 ] && same big
 }
-check "one that is another now is" source_changed
+check "a file that changed at its source is" source_changed
 
 manifest() {
 	fetches 0 '^4 files' --uri "$url/all.urls" && same big && same small && same empty &&
@@ -54,7 +54,7 @@ sums_there() {
 	fetch --uri "$url/SHA256SUMS"
 	[ "$status" = 0 ] && same big && logged 'not any(a["path"] == "/small" for a in log)'
 }
-check "what has the right digest is not fetched again, what has not is" sums_there
+check "files with the right digest are not fetched again, others are" sums_there
 wrong_sum() {
 	printf 'big sha256=%064d\n' 1 >"$web/wrong.urls"
 	fetches 1 'big: .*checksum.*twice' --uri "$url/wrong.urls" && [ ! -e "$scratch/to/big" ]
@@ -87,7 +87,7 @@ defaults() { # WANTED MANIFEST
 	[ "$status" = 0 ] && [ "$(ls "$scratch/to" | tr '\n' ' ')" = "$1 " ] || dump
 }
 weights=$'big a.bin\nbig b.pt\nsmall c.h5\nsmall d.json\nsmall e.md'
-check "a model's ignored files are ignored when nobody says which" \
+check "a model's default patterns apply when none are given" \
 	defaults "d.json e.md w.safetensors" "$weights"$'\nsmall w.safetensors'
 check "... but not its only weights" defaults "a.bin b.pt d.json e.md" "$weights"
 
@@ -157,7 +157,7 @@ all_at_once() {
 	break_it '/big status=503 12'
 	fetches 0 'big: .*503.*retrying in' --uri "$url/sized.urls" && same big
 }
-check "503 for all parts of a file at once counts once, and a pause is told" all_at_once
+check "503 for all parts of a file at once counts once, and a pause is reported" all_at_once
 retry_after() {
 	break_it '/small status=429,2 1'
 	local begin=$SECONDS
@@ -169,14 +169,14 @@ check "no ranges" survives '/big norange'
 check "no ranges, and cut" survives '/big norange' '/big cut=3000000 1'
 check "no length" survives '/* chunked'
 check "neither ranges, length nor ETag" survives '/* chunked' '/* norange' '/* noetag'
-check "an answer that is shorter than it should be" survives '/big short=1000 1' '/small short=1 1'
-check "a connection that drips: asked on another" survives '/big drip=2000 1'
+check "a response that is too short" survives '/big short=1000 1' '/small short=1 1'
+check "a connection that drips: retried on another" survives '/big drip=2000 1'
 unsized() {
 	break_it "$@"
 	fetches 0 'files complete' --uri "$url/all.urls" && same big && same small && same empty
 }
-check "sizes nobody says before, no ranges" unsized '/* norange'
-check "sizes nobody says at all" unsized '/* chunked' '/* norange' '/* noetag'
+check "sizes that are not known before, no ranges" unsized '/* norange'
+check "sizes that are never known" unsized '/* chunked' '/* norange' '/* noetag'
 flip_for_ever() {
 	break_it '/big flip=2000000'
 	fetches 1 'big: .*checksum.*twice' --uri "$url/SHA256SUMS" && [ ! -e "$scratch/to/big" ]
@@ -199,7 +199,7 @@ too_long() {
 		fetches 0 'files complete' --uri "$url/big" && same big || return
 	done
 }
-check "lengths beyond any number: not an answer, asked again" too_long
+check "lengths that overflow: an invalid response, retried" too_long
 etag() {
 	break_it '/big etag=two'
 	fetches 0 'files complete' --uri "$url/big" && same big || return
@@ -212,7 +212,7 @@ compressed() {
 	break_it '/small gzip'
 	fetches 1 'small: .*Content-Encoding' --uri "$url/small" --retries 1
 }
-check "a compressed answer is no file" compressed
+check "a compressed response is not a file" compressed
 missing() { fetches 1 'nothere: .*404.*URI' --uri "$url/nothere"; }
 check "404 names the object and what to do" missing
 denied() {
@@ -226,12 +226,12 @@ gives_up() {
 	break_it '/big status=503'
 	fetches 1 'big: .*503.*tried 3 times' --uri "$url/big" --retries 2
 }
-check "503 for ever: an error in the end" gives_up
+check "503 forever: an error in the end" gives_up
 list_waits() {
 	break_it '/SHA256SUMS status=503 4'
 	fetches 0 'manifest .*503.*; retrying in [0-9]+ s$' --uri "$url/SHA256SUMS" && same big
 }
-check "a list that has to be asked for again and again: the pause is told" list_waits
+check "a list that is retried again and again: the pause is reported" list_waits
 list_gives_up() {
 	break_it '/SHA256SUMS status=503'
 	fetches 1 'manifest .*503.*tried 2 times' --uri "$url/SHA256SUMS" --retries 1 &&
@@ -241,13 +241,13 @@ check "and as often as --retries says" list_gives_up
 no_name() { fetches 1 'cannot resolve.*tried 2 times' --uri http://nowhere.invalid/big --retries 1; }
 check "a name that does not resolve" no_name
 nobody() { fetches 1 'big: 127.0.0.1:1: connection refused' --uri http://127.0.0.1:1/big --retries 1; }
-check "nobody listens" nobody
+check "nothing listens" nobody
 stopped_asking() {
 	AWS_EC2_METADATA_DISABLED=true ENDPOINT=http://127.0.0.1:1 timeout 3 "$kftrainer" initialize-dataset \
 		--uri s3://buck/x --to "$scratch/to" 2>"$scratch/err"
 	grep -q 'stopped before a retry: .*connection refused' "$scratch/err" || dump
 }
-check "stopped while a list is asked for: why it was not there yet" stopped_asking
+check "stopped while listing: why it took so long" stopped_asking
 loop() {
 	break_it '/big redirect=/big'
 	fetches 1 'big: .*redirects.*loop' --uri "$url/big"
@@ -351,8 +351,8 @@ bad_journal() { # URI: the bytes that are there are others than the journal says
 		[ -d "$part" ] && [ "$status" = 1 ] || { [ "$status" = 0 ] && same big; } || dump || return
 	done
 }
-check "a journal and a part that are not what they were" bad_journal "$url/SHA256SUMS"
-check "the same without a digest: the journal's own sums tell" bad_journal "$url/big"
+check "a journal and a part that were changed" bad_journal "$url/SHA256SUMS"
+check "the same without a digest: detected by the journal's own sums" bad_journal "$url/big"
 json() {
 	clean
 	break_it
@@ -374,7 +374,7 @@ failed_json() {
 	fetch --uri "$url/big" --progress json
 	[ "$status" = 1 ] && tail -1 "$scratch/out" | grep -q '"event":"failed".*"error":"big: ' || dump
 }
-check "and a last one that says why not" failed_json
+check "and a last one with the reason of the failure" failed_json
 variables() {
 	clean
 	break_it

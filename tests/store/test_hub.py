@@ -191,11 +191,11 @@ def test_patterns():
         check("a model without safetensors keeps its weights, in one format", run.wrong("models/org/torch", weights))
         told = [line for line in run.out.splitlines() if "by default patterns" in line]
         check("one line says what the default patterns leave out", len(told) != 1 or "README.md, tf_model.h5" not in told[0] and run.out)
-        check("... and one what is fetched instead", run.unsaid("no safetensors or GGUF weights"))
+        check("... and one names what is fetched instead", run.unsaid("no safetensors or GGUF weights"))
         check("the patterns that the Python SDK always sends are the default ones",
               Run("model", hub, "hf://org/torch", env=default).wrong("models/org/torch", weights))
         check("... of another format", Run("model", hub, "hf://org/flax").wrong("models/org/flax", ["config.json", "flax_model.msgpack"]))
-        check("patterns that somebody gave count as they are",
+        check("patterns that a user gave apply as they are",
               Run("model", hub, "hf://org/torch", "--ignore", "*.bin,*.h5").wrong("models/org/torch", ["config.json"]))
         for name in ("tf_model.h5", "README.md"):
             check(f"default patterns do not leave out what the URI names: {name}",
@@ -236,7 +236,7 @@ def test_access():
             for repo in ("private", "gated"):
                 run = Run("model", hub, f"hf://org/{repo}", env=env)
                 check(f"{repo} with {' '.join(env)}", run.wrong(f"models/org/{repo}", ["config.json", "w.safetensors"]) or run.secrets())
-        check("no token comes to the CDN", [a for a in hub.answers("cdn") if a["auth"] or a["status"] == 400])
+        check("no token is sent to the CDN", [a for a in hub.answers("cdn") if a["auth"] or a["status"] == 400])
         check("HF_HUB_OFFLINE is said", Run("model", hub, "hf://plain", env={"HF_HUB_OFFLINE": "1"}).refused("HF_HUB_OFFLINE"))
     gone = type("Gone", (), {"url": "http://hub.invalid"})
     check("a name that does not resolve", Run("model", gone, "hf://plain", "--retries", "1").refused("hub.invalid"))
@@ -307,19 +307,19 @@ def test_again():
         run = Run("model", hub, "hf://org/model")
         before = sent(hub)
         again = Run("model", hub, "hf://org/model", to=run.to)
-        check("what is there and right is not fetched again", again.wrong("models/org/model", WANTED) or sent(hub) - before)
+        check("unchanged files are not fetched again", again.wrong("models/org/model", WANTED) or sent(hub) - before)
         weights = run.to / "model.safetensors"
         data = bytearray(weights.read_bytes())
         data[1000] ^= 1
         weights.write_bytes(data)
         (run.to / "config.json").unlink()
         again = Run("model", hub, "hf://org/model", to=run.to)
-        check("what is wrong or gone is", again.wrong("models/org/model", WANTED))
+        check("damaged and missing files are", again.wrong("models/org/model", WANTED))
         other = tempfile.mkdtemp(dir=scratch)
         shutil.copy(scratch / "hub/models/org/model/model.safetensors", other)
         before = sent(hub)
         again = Run("model", hub, "hf://org/model", to=other)
-        check("what somebody else put there is known by its sum", again.wrong("models/org/model", WANTED) or sent(hub) - before)
+        check("files from another program are recognized by their sums", again.wrong("models/org/model", WANTED) or sent(hub) - before)
 
 
 def test_killed():
@@ -356,7 +356,7 @@ def test_tls():
                     "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", cert / "key.pem", "-out", cert / "cert.pem"], check=True, capture_output=True)
     with serve("--tls", cert) as hub:
         run = Run("model", hub, "hf://org/model", env={"SSL_CERT_FILE": str(cert / "cert.pem"), "HF_TOKEN": TOKEN})
-        check("over TLS with a CA of one's own", run.wrong("models/org/model", WANTED) or run.secrets())
+        check("over TLS with the user's own CA", run.wrong("models/org/model", WANTED) or run.secrets())
         check("a CA that is not known is refused", Run("model", hub, "hf://org/model", "--retries", "1").refused("127.0.0.1"))
 
 

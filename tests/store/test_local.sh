@@ -26,7 +26,7 @@ again() {
 }
 check "again: only what has changed" again
 check "a file" fetches 0 '^1 files' --uri "file://$web/big"
-check "what is not there" fetches 1 'nothere: No such file' --uri "file://$web/nothere"
+check "a file that does not exist" fetches 1 'nothere: No such file' --uri "file://$web/nothere"
 check "a host" says 2 'only local files' initialize-dataset --uri file://host/x --to "$scratch/to"
 claim() {
 	PVC_ROOT=$scratch/claims fetches 0 '^1 files' --uri pvc://data/v1 && same big &&
@@ -37,7 +37,7 @@ check "a claim that is not mounted: where it should be" \
 	says 1 'claim none: no directory /mnt/none; mount' initialize-dataset --uri pvc://none/x --to "$scratch/to"
 check "a claim's path that leads out" says 2 'without' initialize-dataset --uri pvc://data/../x --to "$scratch/to"
 check "cache:// is not built yet" says 2 'cache:// needs the data cache' initialize-dataset --uri cache://a/b --to "$scratch/to"
-check "no such scheme: those there are" says 2 "unknown scheme 'ftp'.*hf://.*s3://" initialize-dataset --uri ftp://a/b --to "$scratch/to"
+check "an unknown scheme: lists the known ones" says 2 "unknown scheme 'ftp'.*hf://.*s3://" initialize-dataset --uri ftp://a/b --to "$scratch/to"
 # --to is the user's own word, and may be a link or lie behind one. What is below it is not.
 linked() {
 	clean
@@ -48,7 +48,7 @@ linked() {
 	run initialize-dataset --uri "file://$web/big" --to "$scratch/to/behind"
 	[ "$status" = 0 ] && cmp "$web/big" "$scratch/real/behind/big" || dump
 }
-check "--to is a link, and lies behind one" linked
+check "--to is a link, or below one" linked
 fails() { # WORDS
 	fetch --uri "file://$web"
 	[ "$status" = 1 ] && grep -q "$1" "$scratch/err" && [ -z "$(ls -A "$scratch/outside")" ] || dump
@@ -99,7 +99,7 @@ not_posted() {
 	KUBEFLOW_TRAINER_SERVER_URL=http://127.0.0.1:1/status KUBEFLOW_TRAINER_SERVER_TOKEN=$scratch/token \
 		fetches 0 'cannot report progress' --uri "file://$web/big"
 }
-check "one that is not there does no harm" not_posted
+check "a missing status server does no harm" not_posted
 terminal() {
 	clean
 	TERM=xterm script -qec "'$kftrainer' initialize-dataset --uri 'file://$web/big' --to '$scratch/to' --progress bar" \

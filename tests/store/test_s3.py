@@ -190,10 +190,10 @@ MENV = {"ENDPOINT": MOTO, "ACCESS_KEY_ID": ACCESS, "SECRET_ACCESS_KEY": SECRET}
 # ---- listing and fetching ----
 check("a prefix is a folder: not data2/, not data-old.txt; parts even and odd; region found out",
       fetch("s3://buck/data", FOLDER, ENV))
-check("what is there is not fetched again", "" if "; 0 B fetched" in
+check("unchanged files are not fetched again", "" if "; 0 B fetched" in
       run("initialize-dataset", "--uri", "s3://buck/data", "--to", scratch / "to", env=ENV).text else "it is")
 check("a prefix with a slash", fetch("s3://buck/data/", FOLDER, ENV | {"REGION": "eu-test-1"}))
-check("a wrong region is set right", fetch("s3://buck/data/sub/deep", {"~x.json": SMALL["sub/deep/~x.json"]},
+check("a wrong region is corrected", fetch("s3://buck/data/sub/deep", {"~x.json": SMALL["sub/deep/~x.json"]},
                                            ENV | {"AWS_REGION": "ap-other-7"}))
 check("one object", fetch("s3://buck/one.txt", {"one.txt": b"other"}, ENV))
 check("blanks in the URI", fetch("s3://buck/data/sub/b c+d \u00e9.txt", {"b c+d \u00e9.txt": SMALL["sub/b c+d \u00e9.txt"]}, ENV))
@@ -207,7 +207,7 @@ def held_against(env):
 
 
 check("a large object by the checksum that S3 has made", "" if "crc64nvme:" in held_against(ENV) else "not by it")
-check("and by its ETag where there is none", "" if "md5-parts:" in (held := held_against(MENV)) else held)
+check("and by its ETag without one", "" if "md5-parts:" in (held := held_against(MENV)) else held)
 check("2,345 objects, three pages", fetch("s3://buck/many", MANY, ENV))
 check("the bucket in the host's name",
       fetch("s3://buck/data", FOLDER, ENV | {"AWS_VIRTUAL_HOSTED_STYLE_REQUEST": "true"}))
@@ -376,18 +376,18 @@ def asked_twice():
 
 
 faults("/buck status=503")
-check("a list that is refused for ever: as often as --retries says",
+check("a list that is always refused: as often as --retries says",
       fetch("s3://buck/data", ["s3://buck", "503", "tried 2 times"], BENV, status=1, argv=["--retries", 1]) or
       ("" if asked_twice() else f"asked {broken.records}"))
 faults("")
 problem = fetch("s3://buck/data", FOLDER, BENV, argv=["--no-verify"])
-check("not verified: no checksum is asked for, by HEAD", problem or
+check("not verified: no HEAD for a checksum", problem or
       next((f"asked {r}" for r in broken.records if r["method"] == "HEAD"), ""))
 faults("/buck/data/a.txt flip=3")
-check("flipped bytes for ever are an error", fetch("s3://buck/data/a.txt", ["a.txt", "checksum"], BENV, status=1))
+check("bytes that are always flipped are an error", fetch("s3://buck/data/a.txt", ["a.txt", "checksum"], BENV, status=1))
 problem = fetch("s3://buck/data/a.txt", {"a.txt": SMALL["a.txt"]}, BENV, argv=["--no-verify"])
-check("unless nobody wants to know", "" if "different: ['a.txt']" in problem else f"not damaged: {problem}")
-check("who does, later, gets the right ones", fetch("s3://buck/data/a.txt", {"a.txt": SMALL["a.txt"]}, ENV, keep=True))
+check("unless verification is off", "" if "different: ['a.txt']" in problem else f"not damaged: {problem}")
+check("a later run with verification gets the right ones", fetch("s3://buck/data/a.txt", {"a.txt": SMALL["a.txt"]}, ENV, keep=True))
 faults("/buck/data/big flip=70000")
 check("and so are those of an object of parts", fetch("s3://buck/data/big", ["big", "checksum"], BENV, status=1))
 
@@ -573,7 +573,7 @@ check("config: or AWS_CA_BUNDLE", fetch("s3://buck/one.txt", {"one.txt": b"other
     "AWS_PROFILE": "mistrust", "AWS_CA_BUNDLE": scratch / "ca.pem"}))
 check("config: a ca_bundle that is not there", fetch("s3://buck/one.txt", ["ca_bundle of profile trustless: no such file: /none.pem"], FILES | {
     "AWS_PROFILE": "trustless"}, status=2))
-check("config: an endpoint_url that is none", fetch("s3://buck/one.txt", ["the profile's endpoint_url: "], FILES | {
+check("config: an invalid endpoint_url", fetch("s3://buck/one.txt", ["the profile's endpoint_url: "], FILES | {
     "AWS_PROFILE": "no server"}, status=2))
 with_keys("neither matters where there are others", POD | {"AWS_PROFILE": "sso"}, ["pod identity"])
 with_keys("AWS_CONFIG_FILE", {"AWS_CONFIG_FILE": "/none", "AWS_PROFILE": "keys"}, [], 1, ["AWS_PROFILE 'keys'", "/none"])
@@ -655,7 +655,7 @@ check("and is right", fetch("s3://buck/resume", {"x.safetensors": BIG}, ENV))
 faults("/buck/flaky* status=503 3")
 check("an upload through 503s", sends(out, "s3://buck/flaky", BENV) or fetch("s3://buck/flaky", SENT, ENV))
 faults("/buck/flaky2* status=503")
-check("an upload that is refused for ever: as often as --retries says",
+check("an upload that is always refused: as often as --retries says",
       sends(out, "s3://buck/flaky2", BENV, 1, "tried 2 times", argv=["--retries", 1]))
 broken.records.clear()
 faults("/buck/signed/config.json status=503,2 1")
@@ -671,7 +671,7 @@ for name, env in (("versitygw", BENV),):
     faults("/buck/lost/x.safetensors lost=uploadId")
     problem = sends(out / "sub", "s3://buck/lost", env) or fetch("s3://buck/lost", {"x.safetensors": BIG}, ENV)
     posts = [r for r in broken.records if r["method"] == "POST"]
-    check(name + ": an upload's end whose answer gets lost is not asked for again", problem or ("" if len(posts) == 2 else posts))
+    check(name + ": a completion whose response is lost is not sent again", problem or ("" if len(posts) == 2 else posts))
 faults("")
 
 
@@ -681,13 +681,13 @@ def uploads(key):
 
 theirs = s3.create_multipart_upload(Bucket="buck", Key="adopt/x.safetensors")["UploadId"]
 s3.upload_part(Bucket="buck", Key="adopt/x.safetensors", UploadId=theirs, PartNumber=1, Body=BIG[:5 << 20])
-check("an upload in parts that somebody else has begun is left alone", sends(out / "sub", "s3://buck/adopt", ENV) or
+check("another program's multipart upload is left alone", sends(out / "sub", "s3://buck/adopt", ENV) or
       fetch("s3://buck/adopt", {"x.safetensors": BIG}, ENV) or ("" if uploads("adopt/x.safetensors") == [theirs] else "it was adopted"))
 faults("/buck/refused/x.safetensors deny=partNumber=3")
-check("an upload in parts that fails for good leaves none behind", sends(out / "sub", "s3://buck/refused", BENV, 1, "denied") or
+check("a multipart upload that fails leaves no parts behind", sends(out / "sub", "s3://buck/refused", BENV, 1, "denied") or
       uploads("refused/x.safetensors"))
 faults("/buck/away/x.safetensors status=503")
-check("nor does a whole run of them", sends(out / "sub", "s3://buck/away", BENV, 1, "503", argv=["--retries", 1]) or
+check("nor does a whole run", sends(out / "sub", "s3://buck/away", BENV, 1, "503", argv=["--retries", 1]) or
       uploads("away/x.safetensors"))
 check("nothing of ours is left in the folder", "" if not list((out / "sub").rglob("uploads.jsonl")) else "uploads.jsonl is")
 faults("")
@@ -697,7 +697,7 @@ check("one file, to just that key", sends(out / "sub/x.safetensors", "s3://buck/
       fetch("s3://buck/single", {"y.bin": BIG}, ENV))
 check("and not again", sends(out / "sub/x.safetensors", "s3://buck/single/y.bin", ENV, want="; 0 B sent"))
 check("one file needs a name there", sends(out / "config.json", "s3://buck/single/", ENV, 1, "KEY"))
-check("an upload nobody may make", sends(out, "s3://buck/no", ENV | {"SECRET_ACCESS_KEY": "x"}, 1, "SECRET_ACCESS_KEY"))
+check("an upload without the right to make it", sends(out, "s3://buck/no", ENV | {"SECRET_ACCESS_KEY": "x"}, 1, "SECRET_ACCESS_KEY"))
 check("an upload of nothing", sends(scratch / "home/.aws/none", "s3://buck/no", ENV, 1, "no such file or directory"))
 check("an upload to a scheme that takes none", sends(out, "gs://buck/no", ENV, 1, "hf:// or s3://"))
 lines = run("export-model", out, "--uri", "s3://buck/json", "--progress", "json", env=ENV).stdout.splitlines()
@@ -735,9 +735,9 @@ check("gs: its JWT is signed as RFC 7518 says", jwt())
 check("gs: the metadata server", fetch("gs://buck/one", {"one": b"1"},
                                        GOOGLE | {"GCE_METADATA_HOST": cloud.url[7:], "NO_GCE_CHECK": None}))
 check("gs: 1,500 objects, two pages", fetch("gs://buck/many", {f"{i:04}": b"%d" % i for i in range(1500)}, ACCOUNT))
-check("gs: nobody, of a bucket that is not public", fetch("gs://buck/data", ["GOOGLE_APPLICATION_CREDENTIALS"], GOOGLE, 1))
+check("gs: no credentials, of a bucket that is not public", fetch("gs://buck/data", ["GOOGLE_APPLICATION_CREDENTIALS"], GOOGLE, 1))
 cloud.public = True
-check("gs: nobody, of a public one", fetch("gs://buck/data", WANT, GOOGLE))
+check("gs: no credentials, of a public one", fetch("gs://buck/data", WANT, GOOGLE))
 check("gs: no object", fetch("gs://buck/none", ["no such object"], GOOGLE, 1))
 cloud.objects["evil/../../x"] = b"x"
 check("gs: a key that leads outside", fetch("gs://buck/evil", ["invalid file name"], GOOGLE, 1))

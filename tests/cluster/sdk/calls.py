@@ -164,7 +164,7 @@ def _(sdk):
     assert model["STORAGE_URI"] == "hf://meta-llama/Llama-3.2-1B-Instruct", model
 
 
-@check("what torchtune cannot do is refused", since=(0, 2))
+@check("unsupported torchtune settings are refused", since=(0, 2))
 def _(sdk):
     qlora = kf.LoraConfig(lora_rank=8, quantize_base=True)
     tune_1b = runtime(sdk, "torchtune-llama3.2-1b")
@@ -319,7 +319,7 @@ def _(sdk):
     assert found.status == "Running", found
 
 
-@check("wait_for_job_status: it is Complete, and callbacks are told")
+@check("wait_for_job_status: it is Complete, and callbacks are called")
 def _(sdk):
     for pod in sdk.pods(jobs["function"], 2):
         sdk.report(pod, phase="Succeeded")

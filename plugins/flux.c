@@ -66,7 +66,7 @@ static void validate(const struct plugin_env *env, struct info *info, const cJSO
 
 /* ---- editing the template ---- */
 
-/* The words of a list, each after a blank where something stands before. */
+/* The words of a list, separated by blanks. */
 static void add_words(struct buf *out, const cJSON *words)
 {
 	const cJSON *word;

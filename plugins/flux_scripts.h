@@ -4,7 +4,7 @@
 
 #include "base/buf.h"
 
-/* Everything that the scripts do not know by themselves. */
+/* The parameters of the scripts. */
 struct flux_facts {
 	const char *device;       /* "eth0": where brokers listen */
 	const char *queue_policy; /* "fcfs" */

@@ -16,7 +16,7 @@
 #define PORT_NAME "master" /* V1's */
 #define SERVERS   "ps"
 
-/* Servers first: the first of them is the master. false: it is none of ours. */
+/* Servers first: the first of them is the master. False: no such peers. */
 static bool find_peers(struct info *info, struct peers *p)
 {
 	static const char *const jobs[] = { SERVERS, NODE };

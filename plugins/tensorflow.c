@@ -4,7 +4,7 @@
  * Ours: upstream has no such policy. Acts on a plain mlPolicy where the runtime's label
  * LABEL_FRAMEWORK says so, which upstream's CRDs store. The jobs chief, master, ps, node
  * (or worker) and evaluator are TensorFlow's tasks, as in Training Operator V1; a job
- * of one pod gets nothing, and a TF_CONFIG that is there stays.
+ * of one pod gets nothing, and an existing TF_CONFIG is kept.
  */
 #include "api/meta.h"
 #include "base/str.h"

@@ -123,7 +123,7 @@ static const char *config_key(struct arena *arena, const char *arg)
 
 /* ---- admission ---- */
 
-/* spec.trainer[key], or a number that stands for it. */
+/* spec.trainer[key], or the number it means. */
 static void refuse(struct field_errors *errs, const cJSON *tj, const char *key,
 		   const char *detail)
 {

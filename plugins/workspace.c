@@ -101,7 +101,7 @@ static int enforce_pod_spec(const struct plugin_env *env, struct info *info,
 	return 0;
 }
 
-/* Pods would wait for a ConfigMap that is not there, and say so to nobody. */
+/* Pods would wait forever for a ConfigMap that does not exist. */
 static int build(const struct plugin_env *env, struct info *info, const cJSON *tj,
 		 cJSON *objects, struct error *err)
 {

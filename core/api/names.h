@@ -3,7 +3,7 @@
  *
  * Follows k8s.io/apimachinery pkg/util/validation and pkg/api/validation. The
  * _fault functions return what is wrong, as the end of a sentence ("must ..."),
- * or NULL for a good one.
+ * or NULL for a valid one.
  */
 #ifndef API_NAMES_H
 #define API_NAMES_H
@@ -19,6 +19,6 @@ bool name_is_dns1035(const char *s);             /* the characters, not the leng
 const char *name_label_fault(const char *s);     /* DNS-1123 label: "my-name" */
 const char *name_subdomain_fault(const char *s); /* DNS-1123 subdomain: "my.name" */
 const char *name_key_fault(const char *s);       /* label or annotation key: "a.b/Name" */
-const char *name_value_fault(const char *s);     /* label value; empty is good */
+const char *name_value_fault(const char *s);     /* label value; empty is valid */
 
 #endif

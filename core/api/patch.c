@@ -372,7 +372,7 @@ static int delete_from_list(cJSON *list, const cJSON *values, const char *name,
 
 /* ---- maps ------------------------------------------------------------------------ */
 
-/* $retainKeys: what the document has beside these keys goes. */
+/* $retainKeys: the document's other keys are removed. */
 static int retain_keys(cJSON *doc, const cJSON *patch, struct error *err)
 {
 	const cJSON *keys = json_get(patch, RETAIN_KEYS);

@@ -121,7 +121,7 @@ static const char *list_advice(struct arena *arena, const char *text)
 					    : (const char *)list.data);
 }
 
-/* YAML reads what is not in quotes as it likes. */
+/* YAML guesses the type of what is not in quotes. */
 static const char *advice(struct arena *arena, const struct node *node,
 			  const cJSON *value)
 {
@@ -266,7 +266,7 @@ static cJSON *map_keys(const struct node *list, const cJSON *element)
 	return STEAL(keys);
 }
 
-/* Each value that stands in a set, or as the keys in a map, for the second time. */
+/* Reports each value that is in a set, or each key in a map, for the second time. */
 static void check_unique(struct check *c, const struct at *at, const struct node *node,
 			 const cJSON *array)
 {
@@ -385,7 +385,7 @@ static void unknown_field(struct check *c, const struct at *at, const struct nod
 	field_error_add(c->errs, FIELD_UNKNOWN, path_text(c, at), NULL, "%s", detail);
 }
 
-/* A key of a map that nobody understands: resources have names of their own. */
+/* An unknown key of a map: resources have their own names. */
 static void foreign_key(struct check *c, const struct at *at, const char *instead)
 {
 	cleanup_json cJSON *key = cJSON_CreateString(at->key);

@@ -8,7 +8,7 @@
 
 static void fill(const struct node *node, cJSON *value);
 
-/* The node of a member of an object; NULL when nothing is known about it. */
+/* The node of a member of an object; NULL: unknown. */
 static const struct node *member_node(const struct node *node, const char *name)
 {
 	const struct node *known = node_prop(node, name);

@@ -151,7 +151,7 @@ static const struct {
 	{ "h", 3600000000000 }, { "d", 86400000000000 },
 };
 
-/* How many nanoseconds the unit at *s is, and past it; 0 when it is none. */
+/* The nanoseconds of the unit at *s, which is skipped; 0: not a unit. */
 static int64_t unit(const char **s)
 {
 	size_t len = strcspn(*s, "0123456789.");

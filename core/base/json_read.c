@@ -51,7 +51,7 @@ static int fail(const struct scan *s, const char *at, enum error_kind kind,
 	return error_set(s->err, kind, "%zu:%zu: %s", line, column, what);
 }
 
-/* What stands there, for a message; `text` is room for it. */
+/* The text there, for a message; `text` is its buffer. */
 static const char *found(const struct scan *s, char text[32])
 {
 	unsigned char c;
@@ -400,7 +400,7 @@ static bool has_repeated(const cJSON *object)
 	return keys && repeated(keys, n).number;
 }
 
-/* Nearly always there is none: which it is, is looked for afterwards. */
+/* Duplicates are rare: which key it is, is searched afterwards. */
 static bool has_repeated_below(const cJSON *node)
 {
 	const cJSON *child;

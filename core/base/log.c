@@ -33,7 +33,7 @@ bool log_wanted(enum log_level level)
 	return level <= max_level;
 }
 
-/* A value that a reader of text could take for something else stands in quotes. */
+/* Ambiguous values are quoted. */
 static bool is_plain(const char *s)
 {
 	if (!*s)
@@ -115,7 +115,7 @@ void log_line(enum log_level level, const char *msg, const struct log_field *fie
 		add_line(&line, level, head, too_long);
 	}
 	buf_adds(&line, "\n");
-	/* A log that cannot be written has nobody left to tell. */
+	/* A log that cannot be written cannot be reported. */
 	if (file_write_fd(log_fd, line.data, line.len, "log", &unused))
 		return;
 }

@@ -1,5 +1,5 @@
 /*
- * log.h - lines for whoever runs a daemon.
+ * log.h - log lines of a daemon.
  *
  * For the long-running commands only (controller, servers): a command that ends
  * prints its messages instead, and libraries return errors. One call is one
@@ -49,7 +49,7 @@ bool log_wanted(enum log_level level);
 
 void log_line(enum log_level level, const char *msg, const struct log_field *fields);
 
-/* What was said last at some place; { 0 }: nothing. Used through log_is_news() alone. */
+/* The last line of some place; { 0 }: none. Used through log_is_news() only. */
 struct log_last {
 	char text[256]; /* how it begins */
 	int64_t until_ms;

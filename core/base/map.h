@@ -4,12 +4,12 @@
  * Open addressing over a list that keeps the order in which keys came, so that
  * walking a map is never random. Keys are copied; values are the caller's, and
  * none is NULL. `{ 0 }` is an empty map. The hash is keyed with a secret of the
- * process (SipHash-1-3): names chosen by somebody else cannot make it slow.
+ * process (SipHash-1-3): chosen names cannot make it slow.
  *
  *     map_each(e, &map)
  *             use(e->key, e->value);
  *
- * Deleting the entry at hand while walking is fine, adding is not.
+ * The current entry may be deleted while walking; adding is not allowed.
  */
 #ifndef BASE_MAP_H
 #define BASE_MAP_H

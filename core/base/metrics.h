@@ -1,7 +1,7 @@
 /*
  * metrics.h - counters, gauges and histograms, as Prometheus reads them.
  *
- * What there is to measure is a constant table of definitions; a registry holds
+ * Metrics are defined in a constant table; a registry holds
  * the values and is safe to use from any thread. Values of labels come from a
  * bounded set (kinds, results, runtimes), never from a job's name: past
  * METRICS_MAX_SERIES of one family the rest is counted under "other".

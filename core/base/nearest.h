@@ -1,5 +1,5 @@
 /*
- * nearest.h - "did you mean": the word that was probably meant.
+ * nearest.h - "did you mean": the most similar word.
  */
 #ifndef BASE_NEAREST_H
 #define BASE_NEAREST_H

@@ -1,5 +1,5 @@
 /*
- * relpath.h - paths below a directory that others may write to, and nothing outside it.
+ * relpath.h - paths below a directory that others may write to; never outside it.
  */
 #ifndef BASE_RELPATH_H
 #define BASE_RELPATH_H

@@ -46,11 +46,11 @@ int stop_setup(struct error *err)
 		return error_errno(err, errno, "eventfd");
 	sigaction(SIGTERM, &act, NULL);
 	sigaction(SIGINT, &act, NULL);
-	/* Whoever ignores it, as nohup(1), means that we go on. */
+	/* nohup(1) ignores it: go on. */
 	if (!sigaction(SIGHUP, NULL, &before) && before.sa_handler != SIG_IGN)
 		sigaction(SIGHUP, &act, NULL);
 	sigaction(SIGPIPE, &ignore, NULL);
-	/* A caller that ignores SIGCHLD would leave us nothing to wait for. */
+	/* If the caller ignores SIGCHLD, waitpid() has nothing to wait for. */
 	sigaction(SIGCHLD, &normal, NULL);
 	sigemptyset(&heard);
 	sigaddset(&heard, SIGTERM);

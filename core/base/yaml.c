@@ -170,7 +170,7 @@ static int merge(struct arena *arena, struct members *to, const struct yaml_node
 	return 0;
 }
 
-/* All members of a mapping, merged ones where their '<<' stands. */
+/* All members of a mapping, merged ones at their '<<'. */
 static int flatten(struct arena *arena, struct members *ret,
 		   const struct yaml_node *mapping, struct error *err)
 {

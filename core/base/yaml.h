@@ -24,7 +24,7 @@ enum { YAML_MAX_DEPTH = 200, YAML_MAX_NODES = 1000000 };
 /* *ret: an array of the documents, in order; the caller's. JSON is YAML, too. */
 MUST_CHECK int yaml_parse(cJSON **ret, const void *data, size_t len, struct error *err);
 
-/* The places of all that stands in a text. NULL: the text does not parse. */
+/* The place of each field in a text. NULL: the text does not parse. */
 struct yaml_places;
 struct yaml_places *yaml_places(const void *data, size_t len);
 void yaml_places_free(struct yaml_places *places); /* NULL is fine */

@@ -14,7 +14,7 @@
 struct composer {
 	yaml_parser_t parser;
 	struct arena *arena;
-	struct map anchors; /* of the document at hand: name to node */
+	struct map anchors; /* of the current document: name to node */
 	const char *data;
 	size_t len;
 	int depth, total; /* total: values so far, aliases expanded */

@@ -1,5 +1,5 @@
 /*
- * yaml_locate.c - where a field stands in the text.
+ * yaml_locate.c - where a field is in the text.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -25,7 +25,7 @@ struct yaml_node {
 	size_t len;               /* of text: a value may hold NUL */
 	struct yaml_node *child;  /* first; of a mapping: key, value, key, value ... */
 	struct yaml_node *next;   /* sibling */
-	struct yaml_node *target; /* alias: what it stands for, no alias itself */
+	struct yaml_node *target; /* alias: the node it refers to, not an alias itself */
 };
 
 /* The root of each document, `next` to one another. Text is copied into the arena. */

@@ -36,7 +36,7 @@ static bool all_printable(const char *s, bool lines)
 	return true;
 }
 
-/* Would the text, unquoted, be read as something else, here or by another reader? */
+/* Would a parser, ours or another, read the unquoted text as something else? */
 static bool looks_like_other(const char *s)
 {
 	static const char *const odd[] = { "=", "<<", NULL };

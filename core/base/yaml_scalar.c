@@ -166,7 +166,7 @@ static bool floating(const char *s, struct meaning *m)
 	return true;
 }
 
-/* ".5_0" is a number for Go, ".5_" is none: each '_' between two digits. */
+/* ".5_0" is a number for Go, ".5_" is not: each '_' is between two digits. */
 static bool underscores_between_digits(const char *s)
 {
 	for (size_t i = 1; s[i]; i++)

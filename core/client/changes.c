@@ -15,7 +15,7 @@
 #include "base/xmalloc.h"
 #include "client/permission.h"
 
-enum { MAX_WATCHES = 4, POKE_MS = 2000, LOOK_MS = 1000 };
+enum { MAX_WATCHES = 4, POKE_MS = 2000, RESYNC_MS = 1000 };
 
 struct watch {
 	struct changes *changes;
@@ -260,7 +260,7 @@ int changes_next(struct changes *c, int64_t ms, struct change *ret, struct error
 	int64_t until = clock_ms() + ms;
 
 	for (;;) {
-		int64_t left = ms < 0 ? LOOK_MS : until - clock_ms();
+		int64_t left = ms < 0 ? RESYNC_MS : until - clock_ms();
 		int rc;
 
 		if (stop_requested())
@@ -270,10 +270,10 @@ int changes_next(struct changes *c, int64_t ms, struct change *ret, struct error
 		rc = take(c, ret, err);
 		if (rc || left <= 0)
 			return rc;
-		/* Whether all is synced no descriptor tells. */
+		/* No descriptor reports that all is synced. */
 		if (!c->synced && left > 10)
 			left = 10;
-		wait_event(c, left < LOOK_MS ? left : LOOK_MS);
+		wait_event(c, left < RESYNC_MS ? left : RESYNC_MS);
 	}
 }
 

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "net/sock.h"
 
-static int look_up(struct addrinfo **ret, const char *host, int port, struct error *err)
+static int resolve(struct addrinfo **ret, const char *host, int port, struct error *err)
 {
 	struct addrinfo hints = { .ai_family = AF_UNSPEC,
 				  .ai_socktype = SOCK_STREAM,
@@ -79,7 +79,7 @@ int dial(int *ret, const char *host, int port, int64_t deadline,
 	int rc = -1;
 
 	*ret_stage = DIAL_RESOLVE;
-	if (look_up(&list, host, port, err))
+	if (resolve(&list, host, port, err))
 		return -1;
 	*ret_stage = DIAL_CONNECT;
 	for (const struct addrinfo *a = list; a && rc; a = a->ai_next)

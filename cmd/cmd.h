@@ -31,7 +31,7 @@ enum {
 	EXIT_BAD_INPUT = 2,    /* command line or file is wrong; nothing was done */
 	EXIT_APPROXIMATE = 3,  /* converted; something behaves a little differently */
 	EXIT_LOST = 4,         /* converted; something is left out */
-	EXIT_TIMED_OUT = 124,  /* as timeout(1): what was waited for goes on */
+	EXIT_TIMED_OUT = 124,  /* as timeout(1): the job goes on */
 	EXIT_UNAVAILABLE = 69, /* EX_UNAVAILABLE: not built yet */
 };
 

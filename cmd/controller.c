@@ -138,7 +138,7 @@ static int run_with(const struct controller_opts *o, const struct manager_config
 		return -1;
 	if (!manager_run(config, &kube_config, err))
 		return EXIT_OK;
-	/* Others may be at work in our place: not one more call of ours. */
+	/* Another replica may lead now: no more calls. */
 	log_error("cannot go on", LOG_ERR(err));
 	_exit(EXIT_FAILED);
 }

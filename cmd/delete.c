@@ -60,7 +60,7 @@ static int delete_one(void *ctx, const cJSON *job, struct error *err)
 			meta_uid(job), err)) {
 		if (err->kind != ERR_NOT_FOUND)
 			return -1;
-		*err = (struct error){ 0 }; /* somebody was faster */
+		*err = (struct error){ 0 }; /* another client deleted it */
 	}
 	if (pods > 0)
 		printf("trainjob %s deleted, with its JobSet and %" PRId64 " pod%s\n",

@@ -168,7 +168,7 @@ static int print_all(struct showing *s, struct error *err)
 	return 0;
 }
 
-/* ---- what there is ------------------------------------------------------------------- */
+/* ---- the events ------------------------------------------------------------------- */
 
 static int take_event(void *ctx, cJSON *take_obj, struct error *err)
 {

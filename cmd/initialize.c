@@ -94,7 +94,7 @@ static struct filter make_filter(struct arena *a, const struct kind *k,
 		.allow = filter_list(a, o->allow ? o->allow : allow),
 		.ignore = filter_list(a, ignore),
 		.allow_given = o->allow,
-		/* the Python SDK always sets the variable: to the default, where nobody does */
+		/* the Python SDK always sets the variable, to the default unless the user does */
 		.ignore_given = o->ignore || !str_eq(ignore, k->ignore),
 		.has_weights = k->model,
 	};

@@ -45,7 +45,7 @@ static const struct opt list_table[] = {
 	{ .type = OPT_END },
 };
 
-/* The files of --runtime-file, checked. EXIT_BAD_INPUT: errors have been told. */
+/* The files of --runtime-file, checked. EXIT_BAD_INPUT: errors were printed. */
 static int load(struct input *in, struct schema **schema, const struct opt_strs *files,
 		const char *cmd, struct error *err)
 {

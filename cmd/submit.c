@@ -211,7 +211,7 @@ static void on_begin(void *ctx, const cJSON *trainjob)
 	cJSON_AddItemToArray(items, json_dup(trainjob));
 	if (render_objects(items, trainjob, w->format, &err))
 		cmd_complain("submit", "%s", err.msg);
-	viewer_erase(&w->viewer); /* what is written goes out before the job's lines */
+	viewer_erase(&w->viewer); /* output is flushed before the job's lines */
 }
 
 static void tell_end(struct viewer *v, const struct local_result *result, int64_t ms)

@@ -100,7 +100,7 @@ static int watch(struct waiting *w, struct error *err)
 	}
 }
 
-/* Files tell nobody that they change. */
+/* Files do not notify of changes. */
 static int watch_local(struct waiting *w, struct error *err)
 {
 	for (;;) {

@@ -12,7 +12,7 @@
 
 struct fetchpost;
 
-/* NULL: nobody wants to know. */
+/* NULL: not wanted. */
 struct fetchpost *fetchpost_start(const char *(*env)(void *ctx, const char *name));
 void fetchpost_tick(struct fetchpost *p, int percent, int64_t seconds_left);
 /* A last post with that percentage; < 0: none. Frees; NULL is fine. */

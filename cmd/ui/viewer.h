@@ -17,7 +17,7 @@ struct viewer {
 	const char *name; /* of the job */
 	bool quiet;       /* nothing but its output */
 	bool live;        /* the last line of the terminal shows the phase */
-	bool deaf;        /* stdout is gone: nobody reads the lines */
+	bool deaf;        /* stdout is closed: the lines are dropped */
 	bool drawn;       /* that line is there */
 	char status[512]; /* that line; "" when there is none */
 };
@@ -31,7 +31,7 @@ void viewer_line(void *ctx, const char *prefix, const char *line, size_t len);
 /* No more lines for now: those so far go out. */
 void viewer_pause(void *ctx);
 
-/* The line below goes away. */
+/* Removes the line below. */
 void viewer_erase(struct viewer *v);
 /* "NAME: failed in 3m 05s, exit code 3"; word: complete, failed, interrupted. */
 void viewer_end(struct viewer *v, const char *word, int exit_code, int64_t ms);

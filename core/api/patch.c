@@ -166,7 +166,7 @@ static void items_release(struct items *items)
 }
 #define cleanup_items __attribute__((cleanup(items_release)))
 
-/* What tells elements apart: the merge key's value, or the scalar itself. */
+/* What identifies an element: the merge key's value, or the scalar itself. */
 static const cJSON *identity(const cJSON *element, const char *key)
 {
 	return key ? json_get(element, key) : element;

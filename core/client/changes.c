@@ -30,7 +30,7 @@ struct changes {
 	struct watch watches[MAX_WATCHES];
 	size_t n_watches;
 	bool synced;          /* CHANGE_SYNCED has been queued */
-	int64_t poke_ms;      /* when to tell the informers to try again; 0: not */
+	int64_t poke_ms;      /* when to make the informers retry; 0: not */
 	int event;            /* readable while there may be something */
 	pthread_mutex_t lock; /* of what follows */
 	pthread_cond_t room;

@@ -35,7 +35,7 @@ bool workspace_is_awaited(const cJSON *tj, const char *digest)
 	       !workspace_of(&w, tj, &ignored) && str_eq(w.digest, digest);
 }
 
-/* There already: by us, a moment ago, or somebody else's? */
+/* It exists: ours, from an earlier run, or another's? */
 static int check_there(struct kube *k, const cJSON *map, const cJSON *tj,
 		       struct error *err)
 {

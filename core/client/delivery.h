@@ -15,7 +15,7 @@
 #include "kube/kube.h"
 #include "spec/shipment.h"
 
-/* ERR_UNSUPPORTED: nobody in this cluster would unpack it. */
+/* ERR_UNSUPPORTED: no controller in this cluster would unpack it. */
 MUST_CHECK int workspace_check_served(const cJSON *answer, struct error *err);
 
 /* Would the API server take the cargo of that TrainJob (an answer, too)? Stores nothing. */

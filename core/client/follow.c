@@ -111,7 +111,7 @@ static void on_line(void *ctx, const char *prefix, const char *line, size_t len)
 	pthread_mutex_unlock(&f->lock);
 }
 
-/* The phases tell what it waits for. */
+/* The phases show what it waits for. */
 static void on_note(void *ctx, const char *text)
 {
 	(void)ctx;

@@ -232,7 +232,7 @@ static int look_at_pod(void *ctx, cJSON *take_pod, struct error *err)
 	return 0;
 }
 
-/* Not in time, and why not, as far as its pods tell. */
+/* Not in time, and why, as far as its pods show. */
 static int explain(struct applying *a, const cJSON *deployment, struct error *err)
 {
 	const struct kube_ref pods = { .api_version = "v1",

@@ -37,7 +37,7 @@ static void drop_items(void *ctx)
 
 /* ---- one that is not there ------------------------------------------------------------ */
 
-/* All names of the namespace, to tell the nearest or the first of them. */
+/* All names of the namespace, to suggest the nearest or the first of them. */
 static int not_found(struct kube *k, const char *ns, const char *name, struct error *err)
 {
 	const struct kube_ref all = job_ref(ns, NULL);

@@ -28,7 +28,7 @@ MUST_CHECK int job_list(struct kube *k, const char *ns, const char *label_select
 struct map;
 int64_t job_nodes(struct kube *k, struct map *cache, const cJSON *job);
 
-/* Of a failed job: the exit code of the process that failed first; 1 where nobody knows. */
+/* Of a failed job: the exit code of the process that failed first; 1: unknown. */
 int job_exit_code(struct kube *k, const char *ns, const char *name);
 
 #endif

@@ -24,7 +24,7 @@
 
 enum {
 	ROUND_MS = 1000,
-	FIRST_NOTE_MS = 700, /* what has not changed for so long is told */
+	FIRST_NOTE_MS = 700, /* a reason that has lasted so long is printed */
 	NOTE_MS = 5000,      /* and no oftener than that */
 	SHOWN = 3,           /* places that are named in a note */
 	AGAIN_MS = 250,      /* the last list */
@@ -376,7 +376,7 @@ static const char *waited_for(struct arena *arena, const struct logs *l)
 	return ret;
 }
 
-/* Told when it has been so for a moment; not each step of a quick start. */
+/* Printed when it has lasted a moment; not each step of a quick start. */
 static void tell_waiting(struct logs *l, int64_t now)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -461,7 +461,7 @@ static bool all_read(const struct logs *l)
 	return true;
 }
 
-/* A pod that nobody has heard of may have written, too: without the list it is not all. */
+/* An unknown pod may have written, too: without the list the logs are incomplete. */
 static void list_last(struct logs *l)
 {
 	struct error err = { 0 };
@@ -532,7 +532,7 @@ static int follow(struct logs *l, struct error *err)
 
 	if (watch(l, err))
 		return -1;
-	/* What is there already first: of pods that come later all is shown. */
+	/* Existing pods first: of later ones everything is shown. */
 	while (!l->watching) {
 		if (take_changes(l, err) || kube_streams_run(l->streams, 20, err))
 			return -1;

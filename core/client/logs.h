@@ -41,7 +41,7 @@ struct logs_out {
 	void (*on_line)(void *ctx, const char *prefix, const char *line, size_t len);
 	/* What is waited for, what went wrong: a sentence for stderr, said once. */
 	void (*on_note)(void *ctx, const char *text);
-	/* Nothing more comes at the moment; -1 with err ends it all (nobody reads). */
+	/* Nothing more comes at the moment; -1 with err ends it all (the output is closed). */
 	int (*on_pause)(void *ctx, struct error *err);
 	void *ctx;
 };

@@ -52,7 +52,7 @@ struct logs {
 	const struct logs_want *want;
 	const struct logs_out *out;
 	struct kube_streams *streams;
-	struct changes *changes; /* NULL: nobody watches */
+	struct changes *changes; /* NULL: no watch */
 	cJSON *job, *jobset;
 	bool job_gone, watching; /* sources that come now are read from their start */
 	struct source *sources;

@@ -272,7 +272,7 @@ void pod_slim(cJSON *pod)
 
 /* ---- nodes ---- */
 
-#define USED "used" /* of ours: what pods ask for together */
+#define USED "used" /* ours: the sum of the pods' requests */
 
 bool node_is_ready(const cJSON *node)
 {

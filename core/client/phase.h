@@ -10,7 +10,7 @@
 #include "client/view.h"
 
 enum phase_kind {
-	PHASE_CREATED,      /* nobody has looked at it yet */
+	PHASE_CREATED,      /* no controller has processed it yet */
 	PHASE_SUSPENDED,    /* by its owner, or by a queue */
 	PHASE_INITIALIZING, /* data and model are fetched */
 	PHASE_STARTING,     /* not all pods that train are ready */

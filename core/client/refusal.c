@@ -6,7 +6,7 @@
 
 #include "base/str.h"
 
-/* More than this is noise, and somebody else's. */
+/* More than this is noise. */
 enum { MAX_REFUSALS = 100 };
 
 #define DENIED     "denied the request: "

@@ -61,7 +61,7 @@ static bool has_keys(const cJSON *element, const char *keys, struct arena *arena
 	}
 }
 
-/* "[name="a"]" as "[1]"; what there is not stays as it is. */
+/* "[name="a"]" as "[1]"; an unknown element is kept. */
 static const cJSON *element(struct buf *ret, const cJSON *list, const char *step,
 			    size_t len, struct arena *arena)
 {

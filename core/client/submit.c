@@ -162,7 +162,7 @@ static bool is_told(const struct refusals *r, const char *path)
 	return false;
 }
 
-/* What this program finds besides, in the API server's words. */
+/* What this program finds, too, in the API server's words. */
 static void tell_own(const struct submission *s, const struct doc *doc,
 		     const struct refusals *told, const char *word)
 {

@@ -336,7 +336,7 @@ static int take_workload(void *ctx, cJSON *take_obj, struct error *err)
 	return 0;
 }
 
-/* Places in the queue, where Kueue tells them. */
+/* Places in the queue, if Kueue serves them. */
 static int look_places(struct loader *l, const char *queue, struct error *err)
 {
 	cJSON *doc = NULL;
@@ -521,7 +521,7 @@ static int look_log(struct loader *l, const cJSON *pod, const char *container,
 	cJSON *doc;
 
 	if (kube_stream(l->k, path, NULL, add_text, &text, err)) {
-		/* A log is a help, no more: its node may be gone. */
+		/* A log only helps: its node may be gone. */
 		if (err->kind == ERR_DENIED && err->code == 403)
 			deny(l->v, "pods/log", err);
 		if (err->kind == ERR_STOPPED)

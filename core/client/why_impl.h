@@ -31,7 +31,7 @@ struct why {
  */
 void why_add(struct why *w, const char *reason, const char *command, const char *fmt, ...)
 	PRINTF_LIKE(4, 5);
-/* Somebody else's words, for within a sentence: one line, not too long, no full stop. */
+/* A quoted message for a sentence: one line, cut to length, without a period. */
 const char *why_words(struct why *w, const char *text);
 /* "3m20s"; `since` in seconds since 1970; "some time" when that is unknown. */
 const char *why_age(struct why *w, int64_t since);

@@ -11,7 +11,7 @@
 #include "trainer/jobset.h"
 #include "trainer/trainjob.h"
 
-enum { ACTS_SECONDS = 5 }; /* whoever runs has acted by then */
+enum { ACTS_SECONDS = 5 }; /* a running controller has acted by then */
 
 #define CREATION_FAILED "TrainJobResourcesCreationFailed"
 
@@ -176,7 +176,7 @@ void why_creation_failed(struct why *w)
 		    why_describe(w, "trainjob", w->v->name));
 }
 
-/* ---- nobody there ---- */
+/* ---- no controller ---- */
 
 static const char *controller_fault(struct why *w)
 {

@@ -169,7 +169,7 @@ void why_gated(struct why *w)
 			why_pod_count(w, n, view_count(w->v).all));
 }
 
-/* No node, and no word from whoever is to find one. */
+/* No node, and no message from the scheduler. */
 void why_no_scheduler(struct why *w)
 {
 	const struct view *v = w->v;

@@ -181,7 +181,7 @@ void why_mount(struct why *w)
 
 /* ---- those that start and end ---- */
 
-/* Of a job that goes on. */
+/* Of a job that continues. */
 void why_restarts(struct why *w)
 {
 	static const char *const reasons[] = { "OOMKilled", "ContainerFailed",

@@ -14,7 +14,7 @@
 #include "base/xmalloc.h"
 
 enum {
-	MAX_SERIES = 2048,  /* remembered; the one unused for longest goes */
+	MAX_SERIES = 2048,  /* remembered; the least recently used is dropped */
 	MAX_WAITING = 1000, /* to be sent; more are dropped */
 	MAX_TRIES = 5,
 	MAX_MESSAGE = 1024,

@@ -219,7 +219,7 @@ static int read_output(struct buf *out, int fd, int64_t deadline, struct error *
 	}
 }
 
-/* It has closed its output: it is about to end, or is told to. */
+/* It has closed its output: it ends soon, or is killed. */
 static int reap(pid_t pid, int64_t deadline, bool failed)
 {
 	int status = 0;

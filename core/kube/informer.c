@@ -320,7 +320,7 @@ static void wait_ms(struct informer *inf, int64_t ms)
 
 	if (poll(fds, 2, (int)ms) > 0 && fds[0].revents &&
 	    read(inf->wake_fd, &count, sizeof(count)) < 0)
-		return; /* somebody else's was first; there is nobody else */
+		return; /* read by another thread; there is none */
 }
 
 static bool is_unserved(const struct informer *inf, const struct error *err)

@@ -165,7 +165,7 @@ static void give_token(struct kube *k)
 	pthread_mutex_unlock(&k->lock);
 }
 
-/* Whoever waits for an answer does not do so for longer than the call may take. */
+/* A call waits for its turn no longer than it may take in all. */
 static int limit(struct kube *k, const struct kube_request *req, struct error *err)
 {
 	int64_t ms;

@@ -49,7 +49,7 @@ struct kube_turn {
 	unsigned generation;
 };
 MUST_CHECK int kube_turn_begin(struct kube *k, struct kube_turn *ret, struct error *err);
-/* refused: with a 401. True: other credentials may be had, it is worth another try. */
+/* refused: with a 401. True: other credentials are available: retry. */
 bool kube_turn_end(struct kube *k, struct kube_turn *turn, bool refused);
 MUST_CHECK int kube_auth_init(struct kube *k, struct error *err);
 void kube_auth_release(struct kube *k);

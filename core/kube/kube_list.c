@@ -43,7 +43,7 @@ static size_t drop_unread(char *text, size_t len, const char *without, int depth
 	return without ? list_cut(text, len, without, depth) : len;
 }
 
-/* One bad object of somebody's is not to keep all others from us. */
+/* One bad object must not hide all others. */
 static int unreadable(void (*tell)(void *ctx, const struct error *err), void *ctx,
 		      struct error *err)
 {

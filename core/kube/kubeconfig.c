@@ -349,7 +349,7 @@ static void read_groups(struct load *l, const struct entry *e)
 	l->to->impersonate_groups = list;
 }
 
-/* What goes into a header is one line. */
+/* A header's value is one line. */
 static const char *line_of(struct load *l, const struct entry *e, const char *key)
 {
 	const char *s = text_of(l, e, key);

@@ -28,7 +28,7 @@ struct kube_config {
 	const char *cert_pem, *key_pem; /* client certificate */
 	const char *token, *token_file; /* bearer; token_file wins */
 	const char *username, *password;
-	const char *impersonate;               /* a user's name; NULL: nobody */
+	const char *impersonate;               /* a user's name; NULL: none */
 	const char *impersonate_uid;           /* or NULL */
 	const char *const *impersonate_groups; /* ends with NULL; or NULL */
 	const cJSON *exec;                     /* the user's `exec`, within `doc` below */

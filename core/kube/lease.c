@@ -96,7 +96,7 @@ static void take_record(struct lease *l, cJSON *take_doc)
 		l->conf.on_change(l->conf.ctx, holder);
 }
 
-/* How long another still has it; 0: nobody else does. */
+/* How long another still holds it; 0: none does. */
 static int64_t ms_of_another(const struct lease *l)
 {
 	int64_t ms = seconds_ms(json_int(l->record, 0, DURATION)), left;
@@ -248,7 +248,7 @@ static void *keep_renewing(void *ctx)
 
 		if (rc && l->conf.on_error)
 			l->conf.on_error(l->conf.ctx, &err);
-		/* Not written, or changed by somebody who does not want to lead. */
+		/* Not written, or changed by a client that does not lead. */
 		unclear = rc || (!ours && is_ours(l));
 		if (unclear ? !lease_held(l) : !ours || !renewed(l, start)) {
 			lose(l);
@@ -381,7 +381,7 @@ static void give_up(struct lease *l)
 	struct error err = { 0 };
 	int rc = -1;
 
-	/* A try of ours that seemed to fail may have been written all the same. */
+	/* A write that seemed to fail may have succeeded. */
 	for (int tries = 0; tries < 2 && rc && is_ours(l); tries++) {
 		rc = write_release(l, &err);
 		if (rc && (err.kind != ERR_CONFLICT || read_record(l, &err)))

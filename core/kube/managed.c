@@ -1,4 +1,4 @@
-/* Cuts managedFields, and lists nobody reads, out of JSON text: managed.h. */
+/* Cuts managedFields, and unused lists, out of JSON text: managed.h. */
 #include "kube/managed.h"
 
 #include <stdbool.h>

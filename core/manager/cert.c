@@ -24,7 +24,7 @@ enum {
 	DIR_RESYNC_MS = 10000,
 	SETTLE_MS = 3000,  /* in which API servers hear of a changed configuration */
 	CHANGE_MS = 60000, /* in which all replicas show what is in the Secret */
-	LEAST_MS = 500,    /* between two looks: somebody may write as often as we do */
+	LEAST_MS = 500,    /* between two looks: another writer may write as often */
 	FIRST_RETRY_MS = 100,
 	MAX_RETRY_MS = 30000,
 	NOT_READY_RETRY_MS = 2000, /* at most, as long as nothing is served */
@@ -75,7 +75,7 @@ struct cert_manager {
 	struct log_last complaint;
 };
 
-/* False: it is to stop. `look`: it ends, too, when somebody touches a configuration. */
+/* False: stop. `look`: it ends, too, when a configuration changes. */
 static bool wait_ms(struct cert_manager *c, int64_t ms, bool look)
 {
 	int64_t until = clock_ms() + ms;

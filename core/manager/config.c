@@ -570,7 +570,7 @@ int manager_config_load(struct manager_config *ret, const char *file, const char
 	return gates ? read_gate_flags(ret, gates, err) : 0;
 }
 
-/* Upstream's manager never applies its own figures; others are somebody's wish. */
+/* Upstream's manager never applies its own figures; others were set on purpose. */
 double manager_config_qps(const struct manager_config *c)
 {
 	return c->client.qps == defaults.client.qps &&

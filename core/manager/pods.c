@@ -17,7 +17,7 @@ enum { MAX_JOBS = 10000 };
 
 /* ---- jobs ------------------------------------------------------------------------- */
 
-/* There is one as soon as there is something to tell. */
+/* Created with the first fact to report. */
 struct job {
 	size_t pods[N_POD_CAUSES]; /* that have it now */
 	char *first[N_POD_CAUSES]; /* of those the first, in words */

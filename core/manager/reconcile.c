@@ -302,7 +302,7 @@ int reconcile_runtime(struct reconciler *r, const cJSON *runtime, struct error *
 	}
 	if (!has)
 		return 0;
-	/* A list is replaced whole: not one that somebody has changed. */
+	/* A list is replaced as a whole: not if it was changed by others. */
 	meta_set_version(patch, meta_version(runtime));
 	if (!kube_merge_patch(r->conf.kube, &ref, patch, &kube_plain, NULL, err))
 		return 0;

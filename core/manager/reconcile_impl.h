@@ -25,7 +25,7 @@ struct reconciler {
 /* The JobSet of the TrainJob's name. */
 struct pass_jobset {
 	cJSON *own;          /* jobset_digest() of the TrainJob's; NULL: it has none */
-	bool name_taken;     /* it is somebody else's */
+	bool name_taken;     /* by another owner */
 	bool of_predecessor; /* it is of a deleted TrainJob of that name */
 };
 
@@ -73,7 +73,7 @@ MUST_CHECK int objects_delete_jobset(struct pass *p, const char *propagation,
 
 /* Makes writing `obj` fail unless `existing` (NULL: nothing) is what it replaces. */
 void write_precondition(cJSON *obj, const cJSON *existing);
-/* ERR_CONFLICT: a deleted TrainJob of that name owns it; ERR_EXISTS: somebody else. */
+/* ERR_CONFLICT: a deleted TrainJob of that name owns it; ERR_EXISTS: another owner. */
 MUST_CHECK int check_owner(const cJSON *obj, const cJSON *tj, struct error *err);
 /* Has `existing` all members of `wanted`, metadata aside? */
 bool has_members(const cJSON *wanted, const cJSON *existing);

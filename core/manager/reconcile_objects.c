@@ -94,7 +94,7 @@ static int fetch(struct pass *p, const struct kube_ref *ref, const cJSON **ret,
 	return 0;
 }
 
-/* One of the TrainJob's own objects, or NULL. Somebody else's is an error. */
+/* One of the TrainJob's own objects, or NULL. Another owner's is an error. */
 static int fetch_given(struct pass *p, const struct kube_ref *ref, const cJSON **ret,
 		       struct error *err)
 {

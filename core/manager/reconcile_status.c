@@ -247,7 +247,7 @@ static bool is_count_only(const cJSON *change)
 	return true;
 }
 
-/* Whoever suspended it waits for its last pod: Kueue gives the quota to the next then. */
+/* Its last pod is waited for: Kueue then gives the quota to the next. */
 static bool has_stopped(const struct pass *p)
 {
 	return tj_suspend(p->tj) && status_is_active(p->status.before) &&

@@ -94,7 +94,7 @@ static cJSON *find(struct snapshots *s, const cJSON *tj, const cJSON *runtime)
 	return ret;
 }
 
-/* One for one: somebody's many runtimes do not make all others' forgotten at once. */
+/* One for one: many runtimes of one user must not evict all others' at once. */
 static void make_room(struct snapshots *s)
 {
 	const struct map_entry *e = map_next(&s->map, NULL);

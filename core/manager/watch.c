@@ -159,7 +159,7 @@ static bool is_settled(const cJSON *tj)
 	       str_eq(json_str(suspended, "status"), "True") == tj_suspend(tj);
 }
 
-/* A status that somebody else changed is repaired. */
+/* A status changed by others is repaired. */
 static void on_trainjob(struct source *s, const cJSON *old, const cJSON *current)
 {
 	const cJSON *obj = current ? current : old;
@@ -229,7 +229,7 @@ static void on_written(struct source *s, const cJSON *old, const cJSON *current)
 		wake_namesake(s, old);
 }
 
-/* Metadata does not tell what of its data has changed. */
+/* Metadata does not show which data changed. */
 static void on_config_map(struct source *s, const cJSON *old, const cJSON *current)
 {
 	(void)current;
@@ -250,7 +250,7 @@ static void on_pod(struct source *s, const cJSON *pod)
 		add_known(s, meta_namespace(pod), name);
 }
 
-/* JobSet has come, or gone. */
+/* JobSet was installed or removed. */
 static bool wake_unfinished(void *ctx, const cJSON *tj)
 {
 	if (!status_finished(json_get(tj, "status")))

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 
-/* Before anything else of mbedTLS; as often as one likes, from any thread. */
+/* Before any other call of mbedTLS; any number of times, from any thread. */
 MUST_CHECK int crypto_start(struct error *err);
 
 /* "what: mbedTLS's own words" for a result of its functions. Returns -1. */

@@ -167,7 +167,7 @@ static int64_t retry_after_ms(const char *value)
 	return (seconds < MAX_RETRY_AFTER ? seconds : MAX_RETRY_AFTER) * 1000;
 }
 
-/* What http_response holds of them; the others are copied for nobody. */
+/* The fields of http_response; others are not copied. */
 static void on_field(struct call *c, const char *name, char *value)
 {
 	if (!strcasecmp(name, "Retry-After")) {
@@ -255,7 +255,7 @@ static size_t on_header(char *data, size_t size, size_t n, void *ctx)
 	return len;
 }
 
-/* Bytes that nobody acknowledges for 30 s: the other side is gone. */
+/* Bytes not acknowledged for 30 s: the peer is gone. */
 static int on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
 {
 	int ms = 30000;
@@ -291,7 +291,7 @@ static void set_tls(struct call *c)
 	}
 	curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
 	set_blob(easy, CURLOPT_SSLCERT_BLOB, client->cert_pem, 0);
-	/* mbedTLS tells PEM from DER by the closing 0 */
+	/* mbedTLS recognizes PEM by the closing 0 */
 	set_blob(easy, CURLOPT_SSLKEY_BLOB, client->key_pem, 1);
 	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION,
 			 client->http1 ? (long)CURL_HTTP_VERSION_1_1

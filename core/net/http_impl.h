@@ -10,7 +10,7 @@
 #include "base/arena.h"
 #include "net/http.h"
 
-/* How often a call looks at what no descriptor tells; and where there is no such thing. */
+/* How often a call checks what no descriptor reports; and if all is reported. */
 enum { HTTP_LOOK_MS = 1000, HTTP_REST_MS = 60 * 1000 };
 
 struct slot {
@@ -53,7 +53,7 @@ struct call {
 	char why[CURL_ERROR_SIZE]; /* curl's words */
 };
 
-/* ---- http_call.c: one call, whoever drives it ---- */
+/* ---- http_call.c: one call ---- */
 
 void call_init(struct call *c, struct http_client *client, const struct http_request *req,
 	       struct error *err);

@@ -24,7 +24,7 @@ MUST_CHECK int keypair_ssh_public(struct arena *arena, const char *pem,
 MUST_CHECK int keypair_curve(char ret_public_z85[41], char ret_secret_z85[41],
 			     struct error *err);
 
-/* Bytes nobody can guess. */
+/* Unpredictable bytes. */
 MUST_CHECK int random_bytes(void *data, size_t len, struct error *err);
 
 #endif

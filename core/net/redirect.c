@@ -44,7 +44,7 @@ static bool is_same_origin(const struct origin *a, const struct origin *b)
 	       !strcmp(a->port, b->port);
 }
 
-/* An absolute URL, or one relative to what is there. */
+/* An absolute URL, or one relative to the current one. */
 static bool go_to(CURLU *u, const char *url)
 {
 	return u && !curl_url_set(u, CURLUPART_URL, url, CURLU_DISALLOW_USER);

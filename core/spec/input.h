@@ -16,7 +16,7 @@
 #include "base/yaml.h"
 #include "spec/reporter.h"
 
-/* No file of ours is near this; what is larger is not meant for us. */
+/* Larger than any valid file. */
 #define INPUT_MAX ((size_t)16 * 1024 * 1024)
 enum { INPUT_ERRORS_MAX = 100 };
 

@@ -207,7 +207,7 @@ static int list_objects(struct fetch *f, struct error *err)
 	return check_clash(l, err);
 }
 
-/* Is it present already? If its size and time do not tell, a worker hashes it. */
+/* Is it present already? If its size and time do not decide, a worker hashes it. */
 static int look_at(struct fetch *f, size_t i, struct error *err)
 {
 	const struct store_object *o = &f->list.objects[i];

@@ -454,7 +454,7 @@ static void judge(struct fetch *f, struct piece *p, struct error *err)
 		break;
 	case PIECE_AGAIN:
 		try_again(f, file, p, err);
-		/* it may have changed since, and nothing would tell */
+		/* it may have changed since, undetected */
 		file->restart |= !named && count_of(&file->written) > 0;
 		break;
 	case PIECE_CHANGED:
@@ -467,7 +467,7 @@ static void judge(struct fetch *f, struct piece *p, struct error *err)
 	}
 }
 
-/* The seconds of a pause that is long enough to be told, now and then; or 0. */
+/* The seconds of a pause that is long enough to report, now and then; or 0. */
 static int64_t pause_to_tell(struct fetch *f, const struct file *file)
 {
 	int64_t now = clock_ms(), ms = file->not_before - now;

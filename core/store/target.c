@@ -100,7 +100,7 @@ static int walk(int root, const char *dir, bool make)
 		if (next < 0 && errno == ENOENT && make &&
 		    (!mkdirat(at, *parts, 0777) || errno == EEXIST)) {
 			next = openat(at, *parts, flags);
-			fsync(at); /* target_sync_dir() tells of a disk that fails */
+			fsync(at); /* target_sync_dir() reports a failing disk */
 		}
 		close(at);
 		at = next;

@@ -28,7 +28,7 @@
 /* On a runtime: which framework; the Python SDK passes over those without it. */
 #define LABEL_FRAMEWORK TRAINER_GROUP "/framework"
 
-/* On a runtime: "deprecated" warns whoever uses it. */
+/* On a runtime: "deprecated" warns its users. */
 #define LABEL_SUPPORT        TRAINER_GROUP "/support"
 #define SUPPORT_DEPRECATED   "deprecated"
 

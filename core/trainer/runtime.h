@@ -54,7 +54,7 @@ int64_t coscheduling_timeout(const cJSON *coscheduling); /* seconds; 60 when abs
 /* {mode, highestTierAllowed}, "hard" and 1 when absent; NULL without. The caller's. */
 cJSON *volcano_topology(const cJSON *volcano);
 
-/* What becomes the JobSet. All owned by whoever asked. */
+/* What becomes the JobSet. All owned by the caller. */
 struct runtime_template {
 	cJSON *labels, *annotations; /* never NULL */
 	cJSON *jobset_spec;

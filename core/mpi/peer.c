@@ -179,13 +179,12 @@ static bool may_pass(enum peer_stage stage, const struct error *err)
 /* Twice as long each time, give or take a quarter: a thousand agents begin at once. */
 static int64_t pause_ms(enum peer_stage stage, int try)
 {
-	int64_t ms = stage == PEER_NAME ? NAME_PAUSE_MS
-					: (int64_t)FIRST_PAUSE_MS << (try < 8 ? try : 8);
+	int64_t ms = (int64_t)FIRST_PAUSE_MS << (try < 8 ? try : 8);
 
-	if (ms > LAST_PAUSE_MS)
-		ms = LAST_PAUSE_MS;
-	return ms + (int64_t)(random() % (ms / 2 + 1)) -
-	       (stage == PEER_NAME ? 0 : ms / 4);
+	if (stage == PEER_NAME)
+		return NAME_PAUSE_MS + random() % (NAME_PAUSE_MS / 4);
+	ms = sooner(ms, LAST_PAUSE_MS);
+	return ms - ms / 4 + random() % (ms / 2 + 1);
 }
 
 static int derive(struct peer *p, const struct peer_conf *conf, struct error *err)

@@ -196,6 +196,8 @@ build/kftrainer-shifted: $(SRC:%=$(OUT)/%.o) $(OUT)/tests/cluster/shifted.c.o
 	  $(LINK) -Wl,--wrap=clock_gettime,--wrap=gettimeofday,--wrap=time
 bench: kftrainer
 	@tests/bench/bench.py ./kftrainer
+	@tests/setup.sh quick
+	@tests/bench/mpi_bench.py ./kftrainer
 	@tests/setup.sh store
 	@tests/bench/store_bench.py ./kftrainer
 	@if [ "$$(id -u)" = 0 ]; then tests/bench/cluster_bench.sh; tests/bench/client_bench.sh; fi

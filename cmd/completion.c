@@ -311,7 +311,7 @@ static void zsh_summary(const char *path, const struct cmd *cmd)
 static void zsh(void)
 {
 	puts("#compdef kftrainer\n"
-	     "# zsh completion for kftrainer: put it into a folder of $fpath as "
+	     "# zsh completion for kftrainer: put it into a directory of $fpath as "
 	     "_kftrainer\n"
 	     "_kftrainer_commands()\n"
 	     "{\n"

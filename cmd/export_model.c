@@ -14,7 +14,7 @@
 #include "store/store.h"
 #include "store/upload.h"
 
-#define DEFAULT_FOLDER \
+#define DEFAULT_DIRECTORY \
 	"/workspace/output" /* as upstream's runtimes for torchtune have it */
 
 struct export_opts {
@@ -96,14 +96,14 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 		return -1;
 	fetchview_begin(&view, (enum fetchview_kind)o->progress, "export-model");
 	view.verb = "sent";
-	rc = send_all(&conf, argc ? argv[0] : DEFAULT_FOLDER, &view, err);
+	rc = send_all(&conf, argc ? argv[0] : DEFAULT_DIRECTORY, &view, err);
 	http_client_free(conf.http);
 	return rc;
 }
 
 const struct cmd cmd_export_model = {
 	.name = "export-model",
-	.args = "[FOLDER|FILE]",
+	.args = "[DIRECTORY|FILE]",
 	.summary = "upload a trained model",
 	.about = "Uploads all files in the directory (/workspace/output) to "
 		 "s3://BUCKET/PREFIX, in\nparallel parts with checksums, or to "

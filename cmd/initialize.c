@@ -216,10 +216,10 @@ static const struct opt opts_table[] = {
 
 /* clang-format off */
 #define ABOUT_SOURCES \
-	"URIs: hf://ORG/NAME[@REVISION][/FOLDER], s3://BUCKET/PREFIX, gs://BUCKET/PREFIX,\n" \
-	"https://HOST/FILE, file:///PATH, pvc://CLAIM/PATH; see kftrainer(1).\n" \
-	"Credentials come from the environment: ACCESS_TOKEN or HF_TOKEN, ACCESS_KEY_ID\n" \
-	"and SECRET_ACCESS_KEY, ...\n" \
+	"URIs: hf://ORG/NAME[@REVISION][/DIRECTORY], s3://BUCKET/PREFIX,\n" \
+	"gs://BUCKET/PREFIX, https://HOST/FILE, file:///PATH, pvc://CLAIM/PATH; see\n" \
+	"kftrainer(1). Credentials come from the environment: ACCESS_TOKEN or HF_TOKEN,\n" \
+	"ACCESS_KEY_ID and SECRET_ACCESS_KEY, ...\n" \
 	"\n" \
 	"Skips files that are complete and verified; after a crash it resumes where it\n" \
 	"stopped. Exit code 0: everything is there and verified."

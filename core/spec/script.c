@@ -16,7 +16,7 @@ static const char launch[] =
 	"for t in \"${TMPDIR:-/tmp}\" /dev/shm /var/tmp \"$PWD\"; do\n"
 	"  d=$(mktemp -d \"$t/kftrainer-XXXXXX\" 2>/dev/null) && break\n"
 	"done\n"
-	"[ \"$d\" ] || { echo \"$0: no folder can be written:"
+	"[ \"$d\" ] || { echo \"$0: no writable directory:"
 		" ${TMPDIR:-/tmp} /dev/shm /var/tmp $PWD\" >&2; exit 1; }\n"
 	"code() {\n"
 	"  i=0\n"

@@ -8,10 +8,10 @@
 #include "api/meta.h"
 #include "base/str.h"
 #include "base/thread.h"
-#include "base/yaml.h"
 #include "manager/reconcile_impl.h"
 #include "manager/watch.h"
 #include "tests/unit/kube/apiserver.h"
+#include "tests/unit/manager/yaml.h"
 
 struct world {
 	struct apiserver server;
@@ -139,16 +139,6 @@ static int end(void **state)
 
 #define TRAINER "trainer.kubeflow.org/v1alpha1"
 #define JOBSET  "jobset.x-k8s.io/v1alpha2"
-
-static cJSON *yaml(const char *text)
-{
-	cleanup_json cJSON *docs = NULL;
-	struct error err = { 0 };
-
-	if (yaml_parse(&docs, text, strlen(text), &err))
-		fail_msg("%s: %s", text, err.msg);
-	return cJSON_DetachItemViaPointer(docs, docs->child);
-}
 
 static void create(struct world *w, const char *ns, const char *text)
 {

@@ -1,17 +1,7 @@
 #include "manager/snapshot.h"
 
-#include "base/yaml.h"
 #include "tests/unit/base/base_test.h"
-
-static cJSON *yaml(const char *text)
-{
-	cleanup_json cJSON *docs = NULL;
-	struct error err = { 0 };
-
-	if (yaml_parse(&docs, text, strlen(text), &err))
-		fail_msg("%s: %s", text, err.msg);
-	return cJSON_DetachItemViaPointer(docs, docs->child);
-}
+#include "tests/unit/manager/yaml.h"
 
 #define OWNED(uid)                                                                \
 	"metadata: {name: tj-runtime-snapshot, namespace: a, ownerReferences: [{" \

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The controller and an API server that misbehaves: tests/unit/kube/apiserver.py in its place."""
+import http.client
 import json
 import os
 import re
@@ -313,6 +314,31 @@ def scene_client_ca(api, folder):
         one = Controller(api, folder, options=["--webhook-client-ca", path])
         check(f"a file that is {what} ends it, named", None if until(lambda: one.process.poll() is not None) and
               one.process.returncode and one.lines(f"--webhook-client-ca.*{re.escape(path)}") else one.text())
+
+
+def scene_reads(api, folder):
+    """What TrainJobs that anybody sends make the webhook read: 500 at once, then 100 a second."""
+    sent, burst, per_second = 700, 500, 100
+    one = Controller(api, folder)
+    check("the webhook answers", None if until(lambda: review(one.webhook)) else one.text())
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    connection = http.client.HTTPSConnection("127.0.0.1", one.webhook, context=context, timeout=SECONDS)
+    began, before, answers = time.monotonic(), api.seen("GET trainingruntimes"), set()
+    for i in range(sent):
+        job = {"apiVersion": TRAINER[6:], "kind": "TrainJob", "metadata": {"name": f"j{i}", "namespace": "a"},
+               "spec": {"runtimeRef": {"name": f"none{i}", "apiGroup": "trainer.kubeflow.org", "kind": "TrainingRuntime"}}}
+        kind = {"group": "trainer.kubeflow.org", "version": "v1alpha1", "kind": "TrainJob"}
+        connection.request("POST", "/validate-trainer-kubeflow-org-v1alpha1-trainjob", json.dumps({
+            "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
+                "uid": str(i), "operation": "CREATE", "kind": kind, "namespace": "a", "name": f"j{i}", "object": job}}),
+            {"Content-Type": "application/json"})
+        answers.add(connection.getresponse().read().decode().replace(str(i), "N"))
+    took, reads = time.monotonic() - began, api.seen("GET trainingruntimes") - before
+    check("each unknown runtime is looked up", None if reads >= sent else f"{reads} reads; {sorted(answers)[:3]}")
+    check("... at the rate that webhooks may read", None if took >= (sent - burst) / per_second else f"{reads} reads in {took:.2f} s")
+    connection.close()
+    one.stop()
 
 
 def main():

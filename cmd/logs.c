@@ -74,7 +74,7 @@ static void on_note(void *ctx, const char *text)
 static int on_pause(void *ctx, struct error *err)
 {
 	(void)ctx;
-	return fflush(stdout) ? error_set(err, ERR_STOPPED, "nobody reads") : 0;
+	return fflush(stdout) ? error_set(err, ERR_STOPPED, "output closed") : 0;
 }
 
 static int logs_cluster(struct kube *k, const struct logs_want *want, struct error *err)

@@ -5,7 +5,7 @@
  *     workspace_hold()          before the TrainJob is created: suspended, until ...
  *     workspace_deliver()       ... the ConfigMap is there, owned by it; then resumed
  *
- * Whoever is stopped between the last two leaves a TrainJob that is suspended and says
+ * If it is stopped between the last two, the TrainJob stays suspended and says
  * what it waits for: workspace_is_awaited(), and workspace_deliver() goes on from there,
  * as often as one likes.
  */

@@ -1,5 +1,5 @@
 /*
- * goal.h - the state that somebody waits for a TrainJob to reach. Pure.
+ * goal.h - the state that a TrainJob is expected to reach. Pure.
  */
 #ifndef CLIENT_GOAL_H
 #define CLIENT_GOAL_H

@@ -1,5 +1,5 @@
 /*
- * jobs.h - TrainJobs of a cluster, as commands find them and tell of them.
+ * jobs.h - TrainJobs of a cluster, as commands find and name them.
  *
  * Errors are those of kube.h, a refusal as permission_explain() says it.
  */

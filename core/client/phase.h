@@ -1,5 +1,5 @@
 /*
- * phase.h - where a TrainJob stands, in one line for whoever follows it.
+ * phase.h - the progress of a TrainJob in one line.
  *
  * Pure: of a view (client/view.h) the TrainJob, the JobSet and the pods count; without
  * a JobSet that may be read, the pods that are there are all there are.

@@ -1,5 +1,5 @@
 /*
- * why_impl.h - what the files of why share: why_objects.c (nobody acts, objects refused),
+ * why_impl.h - what the files of why share: why_objects.c (no controller, objects refused),
  * why_queue.c (suspended, Kueue), why_place.c (gang, scheduler, claims), why_pods.c
  * (containers that do not start or end), why_end.c (failed, complete), why_run.c.
  */

@@ -1,5 +1,5 @@
 /*
- * why_objects.c - nobody acts on the job, or what it is made of is refused.
+ * why_objects.c - no controller acts on the job, or its objects are refused.
  */
 #include <string.h>
 

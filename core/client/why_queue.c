@@ -1,5 +1,5 @@
 /*
- * why_queue.c - the job is suspended: by Kueue, or by somebody.
+ * why_queue.c - the job is suspended: by Kueue, or by a user.
  */
 #include <string.h>
 

@@ -21,7 +21,7 @@ enum {
 	PAGE = 500,
 	PAGE_MS = 60 * 1000, /* so long the API server works on one */
 	/*
-	 * To twice that; a watch that has not ended then has nobody at its other end.
+	 * To twice that; a watch that has not ended then has lost its server.
 	 * Bookmarks say nothing of it: kinds of which nothing happens have none.
 	 */
 	WATCH_SECONDS = 120,

@@ -1,5 +1,5 @@
 /*
- * managed.h - an object's metadata.managedFields, and other lists that nobody reads,
+ * managed.h - an object's metadata.managedFields, and other unused lists,
  * taken out of its text.
  *
  * They are half of what an API server sends: what is not parsed costs nothing.

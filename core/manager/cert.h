@@ -4,7 +4,7 @@
  * With certManagement on, as upstream's cert-controller (Secret keys ca.crt, ca.key,
  * tls.crt, tls.key):
  *
- * - A valid certificate in the Secret is used, whoever wrote it. Otherwise a CA (10
+ * - A valid certificate in the Secret is used, from any source. Otherwise a CA (10
  *   years) and a certificate (1 year, for <service>.<ns>.svc) are created and written;
  *   all replicas serve the same one. It is renewed 90 days before it expires.
  * - Both webhook configurations trust the CA: every caBundle is repaired within 2 s of a

@@ -1,5 +1,5 @@
 /*
- * domain.h - the domain of this cluster's Services, as the kubelet tells its pods.
+ * domain.h - the domain of this cluster's Services, as the kubelet writes it for pods.
  */
 #ifndef MANAGER_DOMAIN_H
 #define MANAGER_DOMAIN_H

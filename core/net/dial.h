@@ -16,7 +16,7 @@ enum dial_stage { DIAL_RESOLVE, DIAL_CONNECT };
 /*
  * A connected, non-blocking socket, the caller's; all addresses of the name are tried
  * once and share the time. Looking up a name may outlast the deadline by the resolver's own timeout.
- * ERR_NOT_FOUND (no such name), ERR_BUSY (the resolver cannot tell now), ERR_TIMEOUT,
+ * ERR_NOT_FOUND (no such name), ERR_BUSY (the resolver fails now), ERR_TIMEOUT,
  * ERR_IO with the errno.
  */
 MUST_CHECK int dial(int *ret, const char *host, int port, int64_t deadline,

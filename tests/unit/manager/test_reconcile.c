@@ -725,32 +725,28 @@ static void test_the_old_finalizer(void **state)
 	assert_string_equal(meta_finalizers(now)->child->valuestring, "a.b/c");
 }
 
+static bool metrics_have(struct place p, const char *line)
+{
+	cleanup_buf struct buf text = { .max = 65536 };
+
+	metrics_print(&text, p.w->metrics);
+	return strstr((char *)text.data, line) != NULL;
+}
+
 static void test_counted(void **state)
 {
 	struct place p = { *state, "counted" };
-	cleanup_buf struct buf before = { .max = 65536 };
-	cleanup_buf struct buf after = { .max = 65536 };
 
 	create(p.w, p.ns, RUNTIME("torch: {}"));
 	create(p.w, p.ns,
 	       "{apiVersion: " TRAINER ", kind: TrainJob, metadata: {name: tj}, spec: "
 	       "{runtimeRef: {name: counted, kind: Other}}}");
-	EVENTUALLY(has_state(p, "Failed"));
-	metrics_print(&before, p.w->metrics);
-	assert_non_null(
-		strstr((char *)before.data,
-		       "trainer_trainjobs{state=\"Failed\",runtime=\"counted\"} 1"));
-	assert_non_null(
-		strstr((char *)before.data,
-		       "trainer_trainjob_failures_total{runtime=\"counted\",reason="
-		       "\"TrainingRuntimeNotSupported\"} 1"));
+	EVENTUALLY(metrics_have(
+		p, "trainer_trainjobs{state=\"Failed\",runtime=\"counted\"} 1"));
+	EVENTUALLY(metrics_have(p, "trainer_trainjob_failures_total{runtime=\"counted\","
+				   "reason=\"TrainingRuntimeNotSupported\"} 1"));
 	remove_it(p, "trainjob");
-	do {
-		buf_clear(&after);
-		metrics_print(&after, p.w->metrics);
-	} while (
-		!strstr((char *)after.data, "{state=\"Failed\",runtime=\"counted\"} 0") &&
-		(clock_sleep_ms(10), true));
+	EVENTUALLY(metrics_have(p, "{state=\"Failed\",runtime=\"counted\"} 0"));
 }
 
 /* ---- pure parts ---- */

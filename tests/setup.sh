@@ -26,10 +26,11 @@ quick="$build git gnupg time clang libclang-rt-14-dev llvm clang-format-14 shell
 cluster="$build iproute2 iptables openssl curl procps python3-yaml python3-venv
 	runc containernetworking-plugins debootstrap
 	$(command -v go >/dev/null || echo golang-go)"
+e2e="$cluster $demo openmpi-bin openssh-server" # in the image of its pods
 store="python3-venv openssl $(command -v go >/dev/null || echo golang-go)"
 mpi="iproute2 openssl openmpi-bin libopenmpi-dev mpich libmpich-dev libfabric1 openssh-server
 	python3-venv"
-check="$cluster $mpi $demo $quick gcc-aarch64-linux-gnu libc6-dev-arm64-cross python3-venv"
+check="$e2e $mpi $quick gcc-aarch64-linux-gnu libc6-dev-arm64-cross python3-venv"
 
 say() { echo "setup: $*"; }
 
@@ -126,7 +127,7 @@ cluster)
 	use "$here/cluster/sdk.sh"
 	;;
 e2e)
-	packages $cluster $demo
+	packages $e2e
 	use "$here/cluster/programs.sh"
 	use "$here/cluster/sdk.sh"
 	use "$here/e2e/images.sh"

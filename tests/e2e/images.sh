@@ -37,6 +37,7 @@ cp "$here"/image/*.py "$here/../../core/assets/torch/sitecustomize.py" "$part/fi
 # What images for training have besides, and Debian calls otherwise or packs as a wheel.
 mkdir -p "$part/files/usr/local/bin" "$part/files/usr/local/lib/python3.11/dist-packages"
 ln -s /usr/bin/python3 "$part/files/usr/local/bin/python"
+ln -s /usr/bin/orterun "$part/files/usr/local/bin/mpirun"
 /usr/bin/python3 -m zipfile -e /usr/share/python-wheels/pip-*.whl \
 	"$part/files/usr/local/lib/python3.11/dist-packages"
 printf '#!/bin/sh\nexec python3 -m pip "$@"\n' >"$part/files/usr/local/bin/pip"

@@ -55,7 +55,7 @@ e2e_up() {
 	[ "$failures" = 0 ] || finish
 	kc create namespace $ns >/dev/null 2>&1
 	wait_for 30 k get serviceaccount default >/dev/null
-	runtimes | k apply -f - >/dev/null
+	runtimes | k apply -f - >/dev/null 2> >(grep -v "^Warning: .*Open MPI 5" >&2)
 }
 
 nodes_up() {
@@ -153,6 +153,34 @@ runtime() { # NAME BACKOFFLIMIT [POLICY]
 		                tolerations:
 		                - {operator: Exists, effect: NoExecute, tolerationSeconds: ${gone_after:-300}}
 		                containers: [{name: node, image: $image}]
+		---
+	END
+}
+
+keys=/home/mpiuser/.ssh
+sshd="[/usr/sbin/sshd, -De, -f, /dev/null, -p, '2222', -h, $keys/id_rsa, -o, StrictModes=no, -o, PidFile=none, -o, AuthorizedKeysFile=$keys/authorized_keys]"
+# The shape of upstream's runtime for DeepSpeed: nodes run sshd, unless the TRANSPORT is worker.
+mpi_runtime() { # KIND NAME TRANSPORT LAUNCHER-IS-NODE [POD [CONTAINER [NODE-COMMAND [DEPENDS]]]]
+	local pod=${5:-securityContext: {fsGroup: 1000\}} c=${6:-securityContext: {runAsUser: 1000\}} command=${7:-$sshd}
+	local depends=${8-"dependsOn: [{name: node, status: Ready}],"}
+	cat <<-END
+		apiVersion: trainer.kubeflow.org/v1alpha1
+		kind: $1
+		metadata: {name: $2, labels: {trainer.kubeflow.org/framework: mpi}}
+		spec:
+		  mlPolicy: {numNodes: 1, mpi: {runLauncherAsNode: $4, sshAuthMountPath: $keys}}
+		  template:
+		    metadata: {annotations: {kftrainer.io/mpi: $3}}
+		    spec:
+		      network: {publishNotReadyAddresses: true}
+		      successPolicy: {operator: All, targetReplicatedJobs: [launcher]}
+		      replicatedJobs:
+		      - name: node
+		        template: {spec: {backoffLimit: 0, template: {spec: {restartPolicy: Never, terminationGracePeriodSeconds: 2, $pod,
+		          containers: [{name: node, image: $image, $c, command: $command, readinessProbe: {tcpSocket: {port: 2222}, periodSeconds: 1}}]}}}}
+		      - {name: launcher, $depends template: {metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}},
+		          spec: {backoffLimit: 0, template: {spec: {restartPolicy: Never, terminationGracePeriodSeconds: 2, $pod,
+		          containers: [{name: node, image: $image, $c}]}}}}}
 		---
 	END
 }

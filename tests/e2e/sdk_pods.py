@@ -48,6 +48,11 @@ def report():
     print("reported:", update_trainjob_status(100), flush=True)
 
 
+def host():
+    import socket
+    print(socket.gethostname(), flush=True)
+
+
 def start(sdk, name, function, runtime, **more):
     initializer = {"initializer": more.pop("initializer")} if "initializer" in more else {}
     jobs[name] = sdk.client.train(runtime=sdk.client.get_runtime(runtime), **initializer,
@@ -62,6 +67,8 @@ def _(sdk):
     start(sdk, "steps", second_try, "sdk-steps", initializer=kf.Initializer(
         dataset=kf.HuggingFaceDatasetInitializer("hf://a/data", access_token="t0ken"),
         model=kf.HuggingFaceModelInitializer("hf://a/model")))
+    start(sdk, "mpi-ssh", host, "sdk-mpi-ssh", num_nodes=2)
+    start(sdk, "mpi-worker", host, "sdk-mpi-worker", num_nodes=2)
     if sdk.version >= (0, 5):
         start(sdk, "reports", report, "sdk-torch", packages_to_install=["kubeflow==" + sdk.release],
               pip_index_urls=[os.environ["SDK_INDEX"]], env={
@@ -123,6 +130,14 @@ def _(sdk):
     found = sdk.client.wait_for_job_status(jobs["again"], timeout=600, polling_interval=1)
     assert [(step.name, step.status) for step in found.steps] == [("node-0", "Succeeded")], found
     assert list(sdk.client.get_job_logs(jobs["again"])) == ["second try"]
+
+
+@check("mpirun starts a rank on each node, by sshd and by mpi-worker")
+def _(sdk):
+    for name in ("mpi-ssh", "mpi-worker"):
+        sdk.client.wait_for_job_status(jobs[name], timeout=600, polling_interval=1)
+        lines = sorted(sdk.client.get_job_logs(jobs[name]))
+        assert lines == [f"{jobs[name]}-launcher-0-0", f"{jobs[name]}-node-0-0"], (name, lines)
 
 
 @check("initializers are steps, with logs of their own")

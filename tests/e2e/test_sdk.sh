@@ -36,6 +36,8 @@ sdk_runtimes() {
 	runtime sdk-steps plain '' 3 OnFailure \
 		"$(initializer dataset-initializer '$STORAGE_URI $ACCESS_TOKEN')$(initializer model-initializer '$STORAGE_URI')" \
 		'dependsOn: [{name: dataset-initializer, status: Complete}, {name: model-initializer, status: Complete}],'
+	mpi_runtime ClusterTrainingRuntime sdk-mpi-ssh ssh true
+	mpi_runtime ClusterTrainingRuntime sdk-mpi-worker worker true
 }
 # What pip takes for an index: a folder for each package, with its wheels.
 index() {

@@ -124,6 +124,7 @@ case ${1:-} in
 cluster)
 	packages $cluster
 	use "$here/cluster/programs.sh"
+	use "$here/cluster/schedulers.sh"
 	use "$here/cluster/sdk.sh"
 	;;
 e2e)

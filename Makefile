@@ -6,7 +6,7 @@
 #   make install    PREFIX=/usr/local DESTDIR= : program, kubectl plugin, manual page, completions
 #   make image      build/kftrainer-image.tar, for docker load and ctr images import, and its SBOM; chart: for helm
 #   make sources    DIST=. : one archive from which this release can be built without any mirror
-#   make unit [ROOM=api] | golden | cli | local | store | cluster | e2e | build | lint | fuzz | bench     a layer of its own
+#   make unit [ROOM=api] | golden | cli | local | store | mpi | cluster | e2e | build | lint | fuzz | bench     a layer of its own
 #   make format [ROOM=api] | compdb | dist | cross | repro | clean
 
 V       ?= 0
@@ -70,7 +70,7 @@ LINK     = -static-pie -Wl,--gc-sections,-z,relro,-z,now,-z,noexecstack,-z,stack
 
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all vendor demo check quick unit golden cli local store cluster e2e build repro cross lint layers budget text lint-self headers \
+.PHONY: all vendor demo check quick unit golden cli local store mpi cluster e2e build repro cross lint layers budget text lint-self headers \
         style fuzz bench soak format compdb dist sources install image chart clean help crds FORCE
 all: kftrainer
 
@@ -185,6 +185,9 @@ local: kftrainer
 store: kftrainer
 	@tests/setup.sh store
 	@tests/run.sh store $(wildcard tests/store/test_*)
+mpi: kftrainer
+	@tests/setup.sh mpi
+	@LANES=$${LANES:-2} tests/run.sh mpi $(wildcard tests/mpi/test_*)
 cluster: kftrainer
 	@tests/setup.sh cluster
 	@LANES=$${LANES:-3} tests/run.sh cluster $(wildcard tests/cluster/test_*)

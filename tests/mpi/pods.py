@@ -2,66 +2,67 @@
 import ctypes
 import os
 import subprocess
-import tempfile
 
 CLONE_NEWNET = 0x40000000
-# In namespaces of the pod's own: its hosts file, its name, nothing of this machine's in /run.
-ENTER = ["unshare", "--uts", "--ipc", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
-         "sh", "-ec", 'mount --bind "$0" /etc/hosts; hostname "$1"; shift; mount -t tmpfs tmpfs /dev/shm; exec "$@"']
+# In namespaces of the pod's own: its hosts file, its name, and nothing of this machine's in memory.
+DIE_WITH_US = ["setpriv", "--pdeathsig", "KILL"]
+ENTER = ["unshare", "--uts", "--ipc", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-ec",
+         'mount --bind "$0" /etc/hosts; hostname "$1"; shift; mount -t tmpfs tmpfs /dev/shm; '
+         'mount -t tmpfs tmpfs /run; mkdir /run/sshd; exec "$@"']
 
 
 def ip(*args):
     subprocess.run(["ip", *args], check=True)
 
 
+def enter_network():
+    """This process moves into a network of its own: call it before there are threads."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(CLONE_NEWNET):
+        raise OSError(ctypes.get_errno(), "unshare: a network namespace")
+    ip("link", "set", "lo", "up")
+    ip("link", "add", "br0", "type", "bridge")
+    ip("link", "set", "br0", "up")
+
+
 class Pod:
-    def __init__(self, network, name, hostname, address):
-        self.name, self.hostname, self.address, self.network = name, hostname, address, network
-        self.holder = subprocess.Popen(["unshare", "--net", "sh", "-c", "echo; exec sleep infinity"],
+    count = 0
+
+    def __init__(self, hosts_file, hostname, *names):
+        Pod.count += 1
+        self.address = f"10.87.{Pod.count >> 7}.{(Pod.count & 127) + 1}"
+        self.hosts_file, self.hostname = hosts_file, hostname
+        self.holder = subprocess.Popen([*DIE_WITH_US, "unshare", "--net", "sh", "-c", "echo; exec sleep infinity"],
                                        stdout=subprocess.PIPE)
         self.holder.stdout.readline()
-        self.net = ["nsenter", f"--net=/proc/{self.holder.pid}/ns/net"]
+        self.net = f"/proc/{self.holder.pid}/ns/net"
         link = f"v{self.holder.pid}"
-        ip("link", "add", link, "master", "br0", "type", "veth", "peer", "name", "eth0", "netns", str(self.holder.pid))
+        ip("link", "add", link, "master", "br0", "type", "veth", "peer", "name", "eth0",
+           "netns", str(self.holder.pid))
         ip("link", "set", link, "up")
-        for words in (["link", "set", "lo", "up"], ["addr", "add", f"{address}/16", "dev", "eth0"],
-                      ["link", "set", "eth0", "up"]):
-            subprocess.run([*self.net, "ip", *words], check=True)
+        subprocess.run(["nsenter", f"--net={self.net}", "sh", "-ec",
+                        f"ip link set lo up; ip addr add {self.address}/16 dev eth0; ip link set eth0 up"],
+                       check=True)
+        with open(hosts_file, "a") as f:
+            f.write(f"{self.address} {hostname} {' '.join(names)}\n")
 
     def popen(self, *argv, **options):
-        """Its processes end with it, as with a container's first."""
-        return subprocess.Popen([*self.net, *ENTER, self.network.hosts_file, self.hostname, *argv], **options)
+        """A container: all of its processes end with what this returns."""
+        return subprocess.Popen([*DIE_WITH_US, "nsenter", f"--net={self.net}", *ENTER, self.hosts_file, self.hostname, *argv],
+                                **options)
+
+    def pids(self):
+        """Its processes, as this machine numbers them."""
+        mine = os.stat(self.net).st_ino
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                if os.stat(f"/proc/{pid}/ns/net").st_ino == mine and int(pid) != self.holder.pid:
+                    found.append(int(pid))
+            except OSError:
+                pass
+        return found
 
     def end(self):
         self.holder.kill()
         self.holder.wait()
-
-
-class Network:
-    """This process moves into it: make one before there are threads."""
-
-    def __init__(self):
-        libc = ctypes.CDLL(None, use_errno=True)
-        if libc.unshare(CLONE_NEWNET):
-            raise OSError(ctypes.get_errno(), "unshare: a network namespace")
-        ip("link", "set", "lo", "up")
-        ip("link", "add", "br0", "type", "bridge")
-        ip("link", "set", "br0", "up")
-        self.hosts_file = tempfile.mktemp(prefix="mpi-hosts-")
-        self.pods = {}
-        self.names = {}
-
-    def add(self, name, hostname, *names):
-        address = f"10.87.0.{len(self.pods) + 2}"
-        self.pods[name] = Pod(self, name, hostname, address)
-        with open(self.hosts_file, "a") as f:
-            if len(self.pods) == 1:
-                f.write("127.0.0.1 localhost\n")
-            f.write(f"{address} {' '.join(names)}\n")
-        return self.pods[name]
-
-    def end(self):
-        for pod in self.pods.values():
-            pod.end()
-        if os.path.exists(self.hosts_file):
-            os.unlink(self.hosts_file)

@@ -2,13 +2,13 @@
  * ranks.c - the program that the MPI tests start, with one implementation after the other.
  *
  * ranks place      every rank prints "rank R of N at HOSTNAME in POD", and rank 0 "sum S"
- * ranks exit       the last rank exits 3 while the others wait in a barrier
+ * ranks exit       rank 3 exits 3 while the others wait in a barrier
  * ranks leave      every rank exits 3
- * ranks kill       the last rank kills itself while the others wait
+ * ranks kill       rank 3 kills itself while the others wait
  * ranks wait       every rank prints as `place` does, and then waits for a signal
- * ranks stdin      rank 0 prints how many bytes it read, and their sum
- * ranks output N   the last rank prints N bytes
- * ranks env NAME   the last rank prints the value of a variable
+ * ranks stdin R    rank R prints how many bytes it read, and their sum
+ * ranks output N   rank 3 prints N bytes
+ * ranks env NAME   rank 3 prints the value of a variable
  */
 #include <mpi.h>
 #include <signal.h>
@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+enum { REMOTE = 3 }; /* neither first nor last: in no order of hosts the launcher's */
 
 static int rank, size;
 
@@ -70,7 +72,7 @@ static int wait_long(void)
 
 static int last_exits(void)
 {
-	if (rank == size - 1)
+	if (rank == REMOTE)
 		_exit(3);
 	MPI_Barrier(MPI_COMM_WORLD);
 	return 0;
@@ -78,30 +80,33 @@ static int last_exits(void)
 
 static int last_dies(void)
 {
-	if (rank == size - 1)
+	if (rank == REMOTE)
 		kill(getpid(), SIGKILL);
 	MPI_Barrier(MPI_COMM_WORLD);
 	return 0;
 }
 
-static int read_stdin(void)
+static int read_stdin(int reader)
 {
 	unsigned char buf[4096];
 	unsigned long bytes = 0, sum = 0;
 	ssize_t n;
 
-	while (!rank && (n = read(0, buf, sizeof(buf))) > 0)
+	while (rank == reader && (n = read(0, buf, sizeof(buf))) > 0)
 		for (ssize_t i = 0; i < n; i++, bytes++)
 			sum += buf[i];
-	if (!rank)
+	if (rank == reader)
 		printf("read %lu bytes, sum %lu\n", bytes, sum);
 	return 0;
 }
 
 static int output(const char *arg)
 {
-	for (long i = 0; rank == size - 1 && i < atol(arg) / 8; i++)
-		printf("%07ld\n", i);
+	static char buf[1 << 20];
+
+	setvbuf(stdout, buf, _IOFBF, sizeof(buf));
+	for (long i = 0; rank == REMOTE && i < atol(arg) / 100; i++)
+		printf("%099ld\n", i);
 	return 0;
 }
 
@@ -109,7 +114,7 @@ static int variable(const char *name)
 {
 	const char *value = getenv(name);
 
-	if (rank == size - 1)
+	if (rank == REMOTE)
 		printf("[%s]\n", value ? value : "unset");
 	return 0;
 }
@@ -127,7 +132,7 @@ static int run(const char *what, const char *arg)
 	if (!strcmp(what, "kill"))
 		return last_dies();
 	if (!strcmp(what, "stdin"))
-		return read_stdin();
+		return read_stdin(atoi(arg));
 	if (!strcmp(what, "output"))
 		return output(arg);
 	if (!strcmp(what, "env"))

@@ -1,0 +1,24 @@
+#!/usr/bin/env python3
+"""mpirun of every implementation starts its ranks with mpi-launch, on nodes that run mpi-worker."""
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.dont_write_bytecode = True
+import rows
+from jobs import Job, implementations
+from pods import enter_network
+from tap import finish, skip
+
+if os.geteuid() != 0:
+    skip("nodes in network namespaces", "needs root")
+    finish()
+enter_network()
+rows.rows("worker")
+jobs = [Job(i, "worker") for i in implementations()]
+rows.late(jobs)
+for job in jobs:
+    job.end()
+    if job.i.name in rows.FAN_OUT:
+        rows.tree(job.i, "worker")
+finish()

@@ -163,3 +163,28 @@ void zstd_reader_free(struct zstd_reader *r)
 	ZSTD_freeDStream(r->stream);
 	free(r);
 }
+
+/* ---- blocks ---- */
+
+int zstd_block_decode(struct zstd_block **ctx, void *dst, size_t dst_len, const void *src,
+		      size_t src_len, struct error *err)
+{
+	size_t n;
+
+	if (!*ctx)
+		*ctx = (struct zstd_block *)ZSTD_createDCtx();
+	if (!*ctx)
+		abort();
+	n = ZSTD_decompressDCtx((ZSTD_DCtx *)*ctx, dst, dst_len, src, src_len);
+	if (ZSTD_isError(n))
+		return fail(err, n);
+	if (n != dst_len)
+		return error_set(err, ERR_FORMAT, "zstd: %zu bytes inside, %zu expected",
+				 n, dst_len);
+	return 0;
+}
+
+void zstd_block_free(struct zstd_block *ctx)
+{
+	ZSTD_freeDCtx((ZSTD_DCtx *)ctx);
+}

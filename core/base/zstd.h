@@ -49,6 +49,16 @@ MUST_CHECK int zstd_read(struct zstd_reader *r, void *data, size_t len, size_t *
 			 struct error *err);
 void zstd_reader_free(struct zstd_reader *r); /* NULL is fine */
 
+/*
+ * Whole frames in memory, of any window: dst is filled exactly, else ERR_FORMAT. *ctx is
+ * NULL at first, and kept for the next one.
+ */
+struct zstd_block;
+
+MUST_CHECK int zstd_block_decode(struct zstd_block **ctx, void *dst, size_t dst_len,
+				 const void *src, size_t src_len, struct error *err);
+void zstd_block_free(struct zstd_block *ctx); /* NULL is fine */
+
 static inline void cleanup_zstd_writerp(struct zstd_writer **w)
 {
 	zstd_writer_free(*w);

@@ -1,0 +1,39 @@
+/*
+ * budget.h - how much memory the reading of a file may take, and blocks that count.
+ *
+ * Sizes come from the file, so each is asked of a budget first: what exceeds it is
+ * ERR_LIMIT, and nothing was allocated. A block is a buffer that belongs to a budget;
+ * BLOCK_SLACK bytes after its capacity can be read and written (fast copies overrun),
+ * and mean nothing.
+ */
+#ifndef ARROW_BUDGET_H
+#define ARROW_BUDGET_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+
+enum { BLOCK_SLACK = 64 };
+
+struct budget {
+	size_t limit, used, peak;
+};
+
+struct block {
+	uint8_t *data;
+	size_t cap;
+	struct budget *budget; /* whose bytes these are; NULL: an empty block */
+};
+
+/* Room for n * size bytes in all; grows by half at least. What is inside stays. */
+MUST_CHECK int block_reserve(struct block *b, struct budget *budget, uint64_t n,
+			     size_t size, struct error *err);
+void block_free(struct block *b); /* an empty one is fine */
+
+/* n zeroed elements that live as long as the arena, counted. */
+MUST_CHECK int budget_alloc(void **ret, struct budget *budget, struct arena *arena,
+			    uint64_t n, size_t size, struct error *err);
+
+#endif

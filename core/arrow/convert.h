@@ -1,0 +1,22 @@
+/*
+ * convert.h - physical values as Arrow's, where they differ.
+ */
+#ifndef ARROW_CONVERT_H
+#define ARROW_CONVERT_H
+
+#include "arrow/schema.h"
+
+/* NULL: they are the same. n values of leaf->width bytes each become field->width. */
+typedef void convert_fn(const struct leaf_type *leaf, void *to, const void *from,
+			size_t n);
+convert_fn *convert_of(const struct leaf_type *leaf);
+
+/* A big-endian number of len bytes, which must fit, as a decimal of width bytes. */
+MUST_CHECK int convert_decimal(void *to, uint32_t width, const uint8_t *from, size_t len,
+			       struct error *err);
+
+/* m values without gaps become n with them, in place: where bits from `at` are set. */
+void convert_spread(void *values, uint32_t width, const uint8_t *bits, uint64_t at,
+		    uint64_t n, uint64_t m);
+
+#endif

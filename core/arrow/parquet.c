@@ -1,0 +1,191 @@
+/* Opens Parquet files: parquet.h. */
+#include "arrow/parquet.h"
+
+#include <string.h>
+
+#include "arrow/bits.h"
+#include "arrow/parquet_impl.h"
+#include "base/cleanup.h"
+#include "base/xmalloc.h"
+
+enum { MAX_FOOTER = 256 * 1024 * 1024, HEAD = 4 };
+
+int parquet_tail(struct range *ret, const uint8_t *tail, uint64_t file_size,
+		 struct error *err)
+{
+	uint64_t len = load_u32(tail);
+
+	if (file_size < HEAD + PARQUET_TAIL)
+		return error_set(err, ERR_FORMAT, "no Parquet file: it has %llu bytes",
+				 (unsigned long long)file_size);
+	if (!memcmp(tail + 4, "PARE", 4))
+		return error_set(err, ERR_UNSUPPORTED,
+				 "encrypted (its footer is): "
+				 "encrypted Parquet files cannot be read");
+	if (memcmp(tail + 4, "PAR1", 4))
+		return error_set(err, ERR_FORMAT,
+				 "no Parquet file, or cut short: "
+				 "it does not end with PAR1");
+	if (len > file_size - HEAD - PARQUET_TAIL)
+		return error_set(err, ERR_FORMAT,
+				 "damaged: metadata of %llu bytes in a "
+				 "file of %llu",
+				 (unsigned long long)len, (unsigned long long)file_size);
+	if (len > MAX_FOOTER)
+		return error_set(err, ERR_LIMIT, "metadata of %llu bytes, more than %d",
+				 (unsigned long long)len, MAX_FOOTER);
+	*ret = (struct range){ file_size - PARQUET_TAIL - len, len };
+	return 0;
+}
+
+struct range parquet_chunk(const struct parquet *p, size_t group, size_t leaf)
+{
+	const struct column_chunk *c = parquet_column(p, group, leaf);
+	bool dictionary = c->dictionary_page > 0 && c->dictionary_page < c->data_page;
+
+	return (struct range){ (uint64_t)(dictionary ? c->dictionary_page : c->data_page),
+			       (uint64_t)c->compressed };
+}
+
+static int check_chunk(const struct parquet *p, size_t group, size_t leaf,
+		       struct error *err)
+{
+	const struct column_chunk *c = parquet_column(p, group, leaf);
+	struct range at;
+
+	if (c->encrypted)
+		return error_set(err, ERR_UNSUPPORTED,
+				 "encrypted: encrypted Parquet files cannot be read");
+	if (c->in_other_file)
+		return error_set(err, ERR_UNSUPPORTED, "its data is in another file");
+	if (c->type != p->schema.leaves[leaf].physical)
+		return error_set(err, ERR_FORMAT, "physical type %d, %d in the schema",
+				 c->type, p->schema.leaves[leaf].physical);
+	if (!codec_known(c->codec))
+		return error_set(err, ERR_UNSUPPORTED, "compression %d (%s)", c->codec,
+				 codec_name(c->codec) ? codec_name(c->codec) : "unknown");
+	if (c->n_values < 0 || c->compressed < 0 || c->data_page < 0)
+		return error_set(err, ERR_FORMAT, "damaged metadata");
+	at = parquet_chunk(p, group, leaf);
+	if (at.offset > p->file_size || at.len > p->file_size - at.offset)
+		return error_set(
+			err, ERR_FORMAT, "%llu bytes at %llu, in a file of %llu bytes",
+			(unsigned long long)at.len, (unsigned long long)at.offset,
+			(unsigned long long)p->file_size);
+	return 0;
+}
+
+static int check_group(const struct parquet *p, size_t i, struct error *err)
+{
+	const struct row_group *g = parquet_group(p, i);
+
+	if (g->columns.n != p->schema.n_leaves || g->n_rows < 0)
+		return error_set(err, ERR_FORMAT,
+				 "row group %zu: %zu columns and %lld rows, %zu columns "
+				 "in the schema",
+				 i, g->columns.n, (long long)g->n_rows,
+				 p->schema.n_leaves);
+	for (size_t leaf = 0; leaf < g->columns.n; leaf++)
+		if (check_chunk(p, i, leaf, err))
+			return error_wrap(err, "row group %zu, column %s", i,
+					  p->schema.leaves[leaf].path);
+	return 0;
+}
+
+static int check_groups(const struct parquet *p, struct error *err)
+{
+	int64_t rows = 0;
+
+	for (size_t i = 0; i < p->footer.groups.n; i++)
+		if (check_group(p, i, err) ||
+		    __builtin_add_overflow(rows, parquet_group(p, i)->n_rows, &rows))
+			return err->kind ? -1
+					 : error_set(err, ERR_FORMAT, "too many rows");
+	if (rows != p->footer.n_rows)
+		return error_set(err, ERR_FORMAT, "%lld rows, %lld in its row groups",
+				 (long long)p->footer.n_rows, (long long)rows);
+	return 0;
+}
+
+static int load(struct parquet *p, const void *footer, size_t len, struct error *err)
+{
+	size_t before = p->budget->used;
+	int rc = -1;
+
+	if (block_reserve(&p->bytes, p->budget, len, 1, err))
+		return -1;
+	memcpy(p->bytes.data, footer, len);
+	before = p->budget->used;
+	if (!footer_read(&p->footer, p->bytes.data, len, p->budget, &p->arena, err))
+		rc = p->footer.encrypted ? error_set(err, ERR_UNSUPPORTED,
+						     "encrypted: encrypted Parquet files "
+						     "cannot be read")
+					 : schema_build(&p->schema, &p->footer, p->budget,
+							&p->arena, err);
+	p->taken = p->budget->used - before;
+	return rc ? rc : check_groups(p, err);
+}
+
+int parquet_open(struct parquet **ret, const void *footer, size_t len, uint64_t file_size,
+		 struct budget *budget, struct error *err)
+{
+	cleanup_parquet struct parquet *p = xcalloc(1, sizeof(*p));
+
+	p->budget = budget;
+	p->file_size = file_size;
+	if (load(p, footer, len, err))
+		return -1;
+	*ret = STEAL(p);
+	return 0;
+}
+
+void parquet_free(struct parquet *p)
+{
+	if (!p)
+		return;
+	p->budget->used -= p->taken;
+	block_free(&p->bytes);
+	arena_clear(&p->arena);
+	free(p);
+}
+
+const struct field *parquet_columns(const struct parquet *p, size_t *ret_n)
+{
+	*ret_n = p->schema.n_fields;
+	return p->schema.fields;
+}
+
+size_t parquet_groups(const struct parquet *p)
+{
+	return p->footer.groups.n;
+}
+
+int64_t parquet_rows(const struct parquet *p, size_t group)
+{
+	return parquet_group(p, group)->n_rows;
+}
+
+int64_t parquet_batch_rows(const struct parquet *p, size_t group, uint64_t bytes)
+{
+	double all = 1, rows = (double)parquet_rows(p, group), n;
+
+	for (size_t i = 0; i < p->schema.n_leaves; i++) {
+		const struct column_chunk *c = parquet_column(p, group, i);
+		double least =
+			(double)c->n_values * (p->schema.leaves[i].field->width + 1.0);
+
+		all += (double)c->uncompressed > least ? (double)c->uncompressed : least;
+	}
+	n = rows * (double)bytes / all;
+	return n < 1 ? 1 : n > INT32_MAX ? INT32_MAX : (int64_t)n;
+}
+
+size_t parquet_leaves(const struct parquet *p)
+{
+	return p->schema.n_leaves;
+}
+
+const char *parquet_leaf_path(const struct parquet *p, size_t leaf)
+{
+	return p->schema.leaves[leaf].path;
+}

@@ -1,0 +1,89 @@
+/*
+ * parquet.h - a Parquet file: bytes in, columns out.
+ *
+ * Nothing here reads a file. The caller has the footer's place from parquet_tail(), gives
+ * its bytes to parquet_open(), asks where the column chunks of a row group are, gives
+ * theirs to a scan, and takes batches of rows from it:
+ *
+ *     parquet_tail(&at, &len, last_bytes, file_size, err)
+ *     parquet_open(&p, footer, len, file_size, budget, err)
+ *     scan = parquet_scan_new(p, group, columns, budget)
+ *     for each leaf that parquet_wants(scan, leaf):
+ *             parquet_chunk(p, group, leaf, &range); parquet_scan_give(scan, leaf, bytes)
+ *     parquet_skip(scan, rows), parquet_next(scan, &batch, rows)
+ *
+ * All of a file's sizes are held against the budget. What a file may be: apache/
+ * parquet-format, version 2.12. Encrypted files and columns are ERR_UNSUPPORTED.
+ */
+#ifndef ARROW_PARQUET_H
+#define ARROW_PARQUET_H
+
+#include "arrow/array.h"
+#include "arrow/codec.h"
+
+enum { PARQUET_TAIL = 8, PARQUET_SLACK = BLOCK_SLACK };
+
+struct parquet;
+struct parquet_scan;
+
+struct range {
+	uint64_t offset, len;
+};
+
+/* Where the footer is, by the file's last PARQUET_TAIL bytes. */
+MUST_CHECK int parquet_tail(struct range *ret, const uint8_t *tail, uint64_t file_size,
+			    struct error *err);
+
+/* The footer's bytes are copied. `budget` must outlive it. */
+MUST_CHECK int parquet_open(struct parquet **ret, const void *footer, size_t len,
+			    uint64_t file_size, struct budget *budget, struct error *err);
+void parquet_free(struct parquet *p); /* NULL is fine */
+
+const struct field *parquet_columns(const struct parquet *p, size_t *ret_n);
+size_t parquet_groups(const struct parquet *p);
+int64_t parquet_rows(const struct parquet *p, size_t group);
+size_t parquet_leaves(const struct parquet *p);
+const char *parquet_leaf_path(const struct parquet *p,
+			      size_t leaf); /* "a.list.element" */
+
+/* Where in the file a leaf's pages are: within it, for parquet_open() checked that. */
+struct range parquet_chunk(const struct parquet *p, size_t group, size_t leaf);
+
+/* How many rows of the group are about that many bytes: 1 at least. */
+int64_t parquet_batch_rows(const struct parquet *p, size_t group, uint64_t bytes);
+
+/* The columns with columns[i], all for NULL. */
+struct parquet_scan *parquet_scan_new(const struct parquet *p, size_t group,
+				      const bool *columns, struct budget *budget);
+void parquet_scan_free(struct parquet_scan *s); /* NULL is fine */
+bool parquet_wants(const struct parquet_scan *s, size_t leaf);
+
+/* The bytes stay the caller's; PARQUET_SLACK bytes after them must be readable. */
+void parquet_scan_give(struct parquet_scan *s, size_t leaf, struct bytes bytes);
+
+struct batch {
+	struct array *columns; /* of the scan, in the file's order */
+	size_t n_columns;
+	int64_t n;
+};
+
+/* All rows in order, `rows` at most at a time; n is 0 at the end. */
+MUST_CHECK int parquet_skip(struct parquet_scan *s, int64_t rows, struct error *err);
+MUST_CHECK int parquet_next(struct parquet_scan *s, struct batch *ret, int64_t rows,
+			    struct error *err);
+void batch_release(struct batch *b);
+
+static inline void cleanup_parquetp(struct parquet **p)
+{
+	parquet_free(*p);
+}
+
+static inline void cleanup_parquet_scanp(struct parquet_scan **s)
+{
+	parquet_scan_free(*s);
+}
+#define cleanup_parquet      __attribute__((cleanup(cleanup_parquetp)))
+#define cleanup_parquet_scan __attribute__((cleanup(cleanup_parquet_scanp)))
+#define cleanup_batch        __attribute__((cleanup(batch_release)))
+
+#endif

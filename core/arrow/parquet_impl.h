@@ -1,0 +1,30 @@
+/* parquet_impl.h - what parquet.c and scan.c share. */
+#ifndef ARROW_PARQUET_IMPL_H
+#define ARROW_PARQUET_IMPL_H
+
+#include "arrow/footer.h"
+#include "arrow/parquet.h"
+#include "arrow/schema.h"
+
+struct parquet {
+	struct arena arena;
+	struct budget *budget;
+	size_t taken; /* of the budget, by the metadata */
+	uint64_t file_size;
+	struct block bytes; /* the footer's: names and statistics point there */
+	struct footer footer;
+	struct schema schema;
+};
+
+static inline const struct row_group *parquet_group(const struct parquet *p, size_t i)
+{
+	return (const struct row_group *)p->footer.groups.at + i;
+}
+
+static inline const struct column_chunk *parquet_column(const struct parquet *p,
+							size_t group, size_t leaf)
+{
+	return (const struct column_chunk *)parquet_group(p, group)->columns.at + leaf;
+}
+
+#endif

@@ -1,0 +1,35 @@
+/*
+ * schema.h - a Parquet file's schema as Arrow's fields.
+ *
+ * Types by Parquet's own rules (LogicalTypes.md of apache/parquet-format), among them
+ * those for lists and maps of old writers; what pyarrow notes in ARROW:schema is not
+ * looked at. INT96 is a timestamp in nanoseconds.
+ */
+#ifndef ARROW_SCHEMA_H
+#define ARROW_SCHEMA_H
+
+#include "arrow/array.h"
+#include "arrow/footer.h"
+
+struct leaf_type {
+	struct field *field;
+	int32_t physical; /* enum physical */
+	uint32_t width;   /* of a physical value; 0: bits or strings */
+	uint8_t max_def, max_rep;
+	bool in_group; /* it has groups around it, which need its levels */
+	char *path;    /* "a.list.element": for messages */
+};
+
+struct schema {
+	struct field *fields; /* the columns */
+	size_t n_fields;
+	struct leaf_type *leaves; /* in the file's order */
+	size_t n_leaves;
+};
+
+/* ERR_FORMAT: no valid tree. ERR_UNSUPPORTED: a type that is not known. */
+MUST_CHECK int schema_build(struct schema *ret, const struct footer *footer,
+			    struct budget *budget, struct arena *arena,
+			    struct error *err);
+
+#endif

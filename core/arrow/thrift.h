@@ -1,0 +1,72 @@
+/*
+ * thrift.h - structs in Thrift's compact protocol, read by tables.
+ *
+ * A table lists the members of a struct that are wanted, by field id, and where they
+ * go; all others are skipped. Reading is sticky: after the first error every call does
+ * nothing, and thrift_check() says what was wrong. Follows
+ * thrift/doc/specs/thrift-compact-protocol.md.
+ */
+#ifndef ARROW_THRIFT_H
+#define ARROW_THRIFT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arrow/budget.h"
+#include "base/error.h"
+
+enum thrift_kind {
+	THRIFT_BOOL = 1,
+	THRIFT_I32, /* also enums */
+	THRIFT_I64,
+	THRIFT_BYTES,   /* struct thrift_bytes, within the input */
+	THRIFT_STRUCT,  /* a struct at that offset, by the table `of` */
+	THRIFT_LIST,    /* struct thrift_list of such structs, each of `size` bytes */
+	THRIFT_STRINGS, /* struct thrift_list of struct thrift_bytes */
+	THRIFT_PRESENT, /* bool: the member is there, whatever it is */
+};
+
+struct thrift_bytes {
+	const uint8_t *data;
+	size_t len;
+};
+
+struct thrift_list {
+	void *at; /* in the arena */
+	size_t n;
+};
+
+struct thrift_table;
+
+struct thrift_member {
+	int id;
+	enum thrift_kind kind;
+	size_t offset;
+	const struct thrift_table *of;
+	size_t size;
+	const void *initial; /* of an element of a THRIFT_LIST; NULL: zeros */
+};
+
+struct thrift_table {
+	const struct thrift_member *members; /* ends with id 0 */
+	bool is_union; /* the id of its member goes, as an int, to which */
+	size_t which;
+};
+
+struct thrift {
+	const uint8_t *p, *end;
+	struct budget *budget; /* for lists; both NULL where there are none */
+	struct arena *arena;
+	int depth;
+	bool bad;
+	struct error why;
+};
+
+/* `to` is zeroed by the caller; values that mean "absent" are the caller's, too. */
+void thrift_read(struct thrift *t, const struct thrift_table *table, void *to);
+
+/* -1 with ERR_FORMAT or ERR_LIMIT when something above went wrong. */
+MUST_CHECK int thrift_check(const struct thrift *t, struct error *err);
+
+#endif

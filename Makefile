@@ -6,7 +6,7 @@
 #   make install    PREFIX=/usr/local DESTDIR= : program, kubectl plugin, manual page, completions
 #   make image      build/kftrainer-image.tar, for docker load and ctr images import, and its SBOM; chart: for helm
 #   make sources    DIST=. : one archive from which this release can be built without any mirror
-#   make unit [ROOM=api] | golden | cli | local | store | mpi | cluster | e2e | build | lint | fuzz | bench     a layer of its own
+#   make unit [ROOM=api] | golden | cli | local | store | mpi | cache | cluster | e2e | build | lint | fuzz | bench     a layer of its own
 #   make format [ROOM=api] | compdb | dist | cross | repro | clean
 
 V       ?= 0
@@ -70,7 +70,7 @@ LINK     = -static-pie -Wl,--gc-sections,-z,relro,-z,now,-z,noexecstack,-z,stack
 
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all vendor demo check quick unit golden cli local store mpi cluster e2e build repro cross lint layers budget text lint-self headers \
+.PHONY: all vendor demo check quick unit golden cli local store mpi cache cluster e2e build repro cross lint layers budget text lint-self headers \
         style fuzz bench soak format compdb dist sources install image chart clean help crds FORCE
 all: kftrainer
 
@@ -132,7 +132,7 @@ demo:
 check:
 	@tests/setup.sh check
 	@tests/setup.sh e2e >/dev/null 2>&1 & \
-	 tests/check.sh lint unit golden kftrainer cli+cross+build+repro cluster+e2e+local+store
+	 tests/check.sh lint unit golden kftrainer cli+cross+build+repro cluster+e2e+local+store+cache
 quick:
 	@tests/setup.sh quick
 	@tests/check.sh $(QUICK)
@@ -162,7 +162,7 @@ cli: kftrainer $(SANOUT)/tests/golden/golden
 	@tests/run.sh cli $(wildcard tests/cli/test_*)
 # tests/fuzz/README says what a target is. Unit tests run each over its corpus.
 FUZZ    := $(wildcard tests/fuzz/fuzz_*.c)
-FUZZED  := mpi client spec manager kube store cloud pack local plugins convert trainer net api assets base
+FUZZED  := arrow mpi client spec manager kube store cloud pack local plugins convert trainer net api assets base
 $(FUZZ:%.c=$(SANOUT)/%): $(SANOUT)/%: $(SANOUT)/%.c.o $(SANOUT)/tests/fuzz/replay.c.o \
   $(foreach r,$(FUZZED),$(SANOUT)/lib$(r).a)
 	$(call say,LD,$@) clang $(SANLINK) -o $@ $^ -L$(SANROOT)/lib $(LIBS) -lm
@@ -179,6 +179,15 @@ golden: $(SANOUT)/tests/golden/golden
 	@tests/run.sh golden $<
 $(SANOUT)/tests/golden/golden: $(GOLDEN) $(foreach r,plugins trainer api assets base,$(SANOUT)/lib$(r).a)
 	$(call say,LD,$@) clang $(SANLINK) -o $@ $^ -L$(SANROOT)/lib $(LIBS) -lm
+
+# What reads Parquet, compared with pyarrow: under ASan; and as released, for bench.
+cache: kftrainer $(SANOUT)/tests/cache/dump
+	@tests/setup.sh cache
+	@tests/run.sh cache $(wildcard tests/cache/test_*)
+$(SANOUT)/tests/cache/dump: $(SANOUT)/tests/cache/dump.c.o $(foreach r,cache arrow base,$(SANOUT)/lib$(r).a)
+	$(call say,LD,$@) clang $(SANLINK) -o $@ $^ -L$(SANROOT)/lib $(LIBS) -lm
+$(OUT)/tests/cache/dump: $(OUT)/tests/cache/dump.c.o $(patsubst %,$(OUT)/%.o,$(call src_of,arrow) $(call src_of,cache) $(call src_of,base))
+	$(call say,LD,$@) $(SYSROOT)/bin/musl-gcc $(CFLAGS) -o $@ $(SYSROOT)/lib/*.o $^ -L$(SYSROOT)/lib $(LIBS) $(LINK)
 
 local: kftrainer
 	@tests/run.sh local $(wildcard tests/local/test_*)
@@ -261,4 +270,4 @@ clean:
 	rm -rf build kftrainer compile_commands.json
 
 -include $(foreach o,$(OUT) $(SANOUT) build/fuzz build/aarch64,$(patsubst %,$(o)/%.d,$(SRC) $(FUZZ) \
-  $(wildcard tests/unit/*/*.c tests/build/*.c tests/golden/*.c)))
+  $(wildcard tests/unit/*/*.c tests/build/*.c tests/golden/*.c tests/cache/*.c)))

@@ -7,7 +7,8 @@
 # tests/setup.sh e2e     what `make e2e` needs: that, nodes, and images with PyTorch
 # tests/setup.sh check   what `make check` needs: all of it; JAX, XGBoost, TensorFlow and Paddle in venvs
 # tests/setup.sh store   what `make store` needs: upstream's clients of hub and S3, in another venv
-# tests/setup.sh venv [store|convert|mpich|...]  prints where that venv is
+# tests/setup.sh cache   what `make cache` needs: pyarrow, in a venv
+# tests/setup.sh venv [store|convert|cache|mpich|...]  prints where that venv is
 #
 # Looks what is missing and installs only that: Debian packages as root or by a
 # sudo that asks no password, Python packages into kftrainer's cache folder. Where
@@ -148,6 +149,7 @@ check)
 	venv convert "TensorFlow and Paddle"
 	venv store "huggingface_hub and opendal"
 	venv s3 "moto"
+	venv cache "pyarrow"
 	use "$here/store/versitygw.sh"
 	"$here/prune.sh"
 	;;
@@ -157,9 +159,13 @@ store)
 	venv s3 "moto"
 	use "$here/store/versitygw.sh"
 	;;
+cache)
+	packages python3-venv
+	venv cache "pyarrow"
+	;;
 venv) venv_path "${2:-python}" ;;
 *)
-	sed -n '2,10s/^# *//p' "$0" >&2
+	sed -n '2,11s/^# *//p' "$0" >&2
 	exit 2
 	;;
 esac

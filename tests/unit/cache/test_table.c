@@ -1,0 +1,41 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "cache/table.h"
+
+/* Every row in one shard, in order; floor or ceil of n / world rows each. */
+static void check_shards(int64_t n, int64_t world)
+{
+	int64_t next = 0;
+
+	for (int64_t rank = 0; rank < world; rank++) {
+		struct rows r = table_shard(n, rank, world);
+
+		assert_int_equal(r.first, next);
+		assert_in_range(r.end - r.first, n / world, n / world + (n % world > 0));
+		next = r.end;
+	}
+	assert_int_equal(next, n);
+}
+
+static void test_shards(void **state)
+{
+	static const int64_t rows[] = { 0, 1, 7, 9, 63, 64, 65, 1000, 8000000 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		for (int64_t world = 1; world <= 64; world++)
+			check_shards(rows[i], world);
+	check_shards(INT64_MAX, 3);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_shards) };
+
+	return cmocka_run_group_tests_name("table", tests, NULL, NULL);
+}

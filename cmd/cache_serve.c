@@ -1,0 +1,196 @@
+/*
+ * cache_serve.c - tables for training: printed here; served from memory later.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "arrow/text.h"
+#include "base/cleanup.h"
+#include "base/nearest.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "cache/table.h"
+#include "cmd/cmd.h"
+
+enum { MAX_ROW = 1 << 30, FLUSH = 1 << 16, MAX_COLUMNS_NAMED = 64 };
+
+struct cat_opts {
+	int64_t rank, world, memory;
+	int output;
+	bool count;
+	struct opt_strs columns;
+};
+
+static const char *const formats[] = { "json", "csv", NULL };
+
+static const struct opt cat_table[] = {
+	OPT_INT(0, "rank", "R", "print the rows of this rank, from 0 on", struct cat_opts,
+		rank, 0, INT64_MAX),
+	OPT_INT(0, "world", "N", "number of ranks that share the rows (default: 1)",
+		struct cat_opts, world, 1, INT64_MAX),
+	OPT_BOOL(0, "count", "print the number of rows only", struct cat_opts, count),
+	OPT_STRS(0, "column", "NAME", "column to print (default: all); repeatable",
+		 struct cat_opts, columns),
+	OPT_ENUM('o', "output", "FORMAT", "output format: json (a line per row) or csv",
+		 struct cat_opts, output, formats),
+	OPT_INT(0, "memory", "BYTES", "memory limit for decoding (default: 1 GiB)",
+		struct cat_opts, memory, 1 << 20, INT64_MAX),
+	{ .type = OPT_END },
+};
+
+/* ---- columns ---- */
+
+static int unknown_column(const struct field *fields, size_t n, const char *name,
+			  struct error *err)
+{
+	const char *names[MAX_COLUMNS_NAMED + 1] = { 0 };
+	cleanup_arena struct arena arena = { 0 };
+
+	for (size_t i = 0; i < n && i < MAX_COLUMNS_NAMED; i++)
+		names[i] = fields[i].name;
+	return error_set(err, ERR_USAGE, "--column: no column '%s'%s", name,
+			 nearest_hint(&arena, name, names));
+}
+
+/* In the order of the table, whatever the order of the options. */
+static int choose_columns(bool *chosen, const struct field *fields, size_t n,
+			  const struct opt_strs *names, struct error *err)
+{
+	for (size_t i = 0; i < n; i++)
+		chosen[i] = !names->n;
+	for (size_t k = 0; k < names->n; k++) {
+		size_t i = 0;
+
+		while (i < n && !str_eq(fields[i].name, names->list[k]))
+			i++;
+		if (i == n)
+			return unknown_column(fields, n, names->list[k], err);
+		chosen[i] = true;
+	}
+	return 0;
+}
+
+/* ---- rows ---- */
+
+static int flush(struct buf *out, struct error *err)
+{
+	if (buf_check(out, "a row", err))
+		return -1;
+	fwrite(out->data, 1, out->len, stdout);
+	buf_clear(out);
+	return 0;
+}
+
+static int print_batch(struct buf *out, const struct batch *b, bool csv,
+		       struct error *err)
+{
+	for (int64_t row = 0; row < b->n; row++) {
+		if (csv)
+			text_csv_row(out, b, row);
+		else
+			text_json_row(out, b, row);
+		if (out->len >= FLUSH && flush(out, err))
+			return -1;
+	}
+	return flush(out, err);
+}
+
+static int print_rows(const struct table *t, struct rows rows, const bool *columns,
+		      bool csv, struct error *err)
+{
+	cleanup_table_scan struct table_scan *s = table_scan_new(t, rows, columns, 0);
+	cleanup_buf struct buf out = { .max = MAX_ROW };
+	size_t n;
+	const struct field *fields = table_columns(t, &n);
+
+	if (csv)
+		text_csv_head(&out, fields, n, columns);
+	while (!ferror(stdout)) {
+		cleanup_batch struct batch b = { 0 };
+
+		if (table_next(s, &b, err))
+			return -1;
+		if (!b.n)
+			break;
+		if (print_batch(&out, &b, csv, err))
+			return -1;
+	}
+	return flush(&out, err);
+}
+
+static int cat(const struct cat_opts *opts, const struct table *t, struct error *err)
+{
+	struct rows rows =
+		table_shard(table_rows(t), opts->rank, opts->world ? opts->world : 1);
+	cleanup_free bool *columns = NULL;
+	size_t n;
+	const struct field *fields = table_columns(t, &n);
+
+	columns = xcalloc(n + 1, sizeof(*columns));
+	if (choose_columns(columns, fields, n, &opts->columns, err))
+		return -1;
+	if (!opts->count)
+		return print_rows(t, rows, columns, opts->output == 1, err);
+	printf("%" PRId64 "\n", rows.end - rows.first);
+	return 0;
+}
+
+static int run_cat(const void *values, int argc, char **argv, struct error *err)
+{
+	const struct cat_opts *opts = values;
+	struct budget budget = { .limit = opts->memory ? (size_t)opts->memory
+						       : (size_t)1 << 30 };
+	cleanup_table struct table *t = NULL;
+
+	if (!argc)
+		return error_set(err, ERR_USAGE, "specify at least one Parquet file");
+	if (opts->rank >= (opts->world ? opts->world : 1))
+		return error_set(err, ERR_USAGE,
+				 "--rank %" PRId64 ": out of range, --world is %" PRId64,
+				 opts->rank, opts->world ? opts->world : 1);
+	if (table_open(&t, argv, (size_t)argc, &budget, err) || cat(opts, t, err))
+		return -1;
+	return EXIT_OK;
+}
+
+static const struct cmd cmd_cat = {
+	.name = "cat",
+	.args = "FILE...",
+	.summary = "print the rows of Parquet files, or of one rank's shard",
+	.about = "Rows are numbered by path, row group and row. The shard of rank R of N "
+		 "is "
+		 "contiguous\nand has floor or ceil of rows/N rows. The files need the "
+		 "same "
+		 "columns.\n\nJSON: decimals are strings, bytes base64, times ISO 8601. "
+		 "CSV: a "
+		 "null is empty, an\nempty string is quoted.",
+	.example = "kftrainer cache-serve cat train.parquet | head\n"
+		   "kftrainer cache-serve cat --rank 3 --world 8 --count part-*.parquet\n"
+		   "kftrainer cache-serve cat --column id --column text -o csv "
+		   "train.parquet",
+	.opts = cat_table,
+	.opts_size = sizeof(struct cat_opts),
+	.run = run_cat,
+};
+
+#define PLANNED(ident, name_, summary_)                         \
+	static const struct cmd ident = {                       \
+		.name = name_,                                  \
+		.args = "HOST PORT",                            \
+		.summary = summary_,                            \
+		.flags = CMD_NOT_YET | CMD_DAEMON | CMD_IN_POD, \
+	}
+
+PLANNED(cmd_head, "head", "tell training pods which worker has which rows");
+PLANNED(cmd_worker, "worker", "serve rows to training pods from memory");
+
+static const struct cmd *const sub[] = { &cmd_cat, &cmd_head, &cmd_worker, NULL };
+
+const struct cmd cmd_cache_serve = {
+	.name = "cache-serve",
+	.args = "cat|head|worker",
+	.summary = "read tables in Parquet files",
+	.example = "kftrainer cache-serve cat train.parquet | head",
+	.flags = CMD_HIDDEN,
+	.sub = sub,
+};

@@ -78,6 +78,7 @@ static void add_real(struct buf *out, double v, bool single)
 			break;
 	}
 	buf_adds(out, text);
+	buf_adds(out, strpbrk(text, ".e") ? "" : ".0");
 }
 
 static double half(uint16_t bits)

@@ -157,13 +157,12 @@ static const struct cmd cmd_cat = {
 	.name = "cat",
 	.args = "FILE...",
 	.summary = "print the rows of Parquet files, or of one rank's shard",
-	.about = "Rows are numbered by path, row group and row. The shard of rank R of N "
-		 "is "
-		 "contiguous\nand has floor or ceil of rows/N rows. The files need the "
-		 "same "
-		 "columns.\n\nJSON: decimals are strings, bytes base64, times ISO 8601. "
-		 "CSV: a "
-		 "null is empty, an\nempty string is quoted.",
+	.about =
+		"Rows are numbered by path, row group and row. The shard of rank R of N "
+		"is\ncontiguous and has floor or ceil of rows/N rows. The files need the "
+		"same columns.\n\nJSON: decimals are strings, bytes base64, times ISO "
+		"8601. "
+		"CSV: a null is empty,\nan empty string is quoted.",
 	.example = "kftrainer cache-serve cat train.parquet | head\n"
 		   "kftrainer cache-serve cat --rank 3 --world 8 --count part-*.parquet\n"
 		   "kftrainer cache-serve cat --column id --column text -o csv "

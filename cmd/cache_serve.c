@@ -31,8 +31,8 @@ static const struct opt cat_table[] = {
 	OPT_BOOL(0, "count", "print the number of rows only", struct cat_opts, count),
 	OPT_STRS(0, "column", "NAME", "column to print (default: all); repeatable",
 		 struct cat_opts, columns),
-	OPT_ENUM('o', "output", "FORMAT", "output format: json (a line per row) or csv",
-		 struct cat_opts, output, formats),
+	OPT_ENUM('o', "output", "FORMAT", "output format", struct cat_opts, output,
+		 formats),
 	OPT_INT(0, "memory", "BYTES", "memory limit for decoding (default: 1 GiB)",
 		struct cat_opts, memory, 1 << 20, INT64_MAX),
 	{ .type = OPT_END },
@@ -159,10 +159,9 @@ static const struct cmd cmd_cat = {
 	.summary = "print the rows of Parquet files, or of one rank's shard",
 	.about =
 		"Rows are numbered by path, row group and row. The shard of rank R of N "
-		"is\ncontiguous and has floor or ceil of rows/N rows. The files need the "
-		"same columns.\n\nJSON: decimals are strings, bytes base64, times ISO "
-		"8601. "
-		"CSV: a null is empty,\nan empty string is quoted.",
+		"is\ncontiguous and has floor or ceil of rows/N rows. All files need the "
+		"same\ncolumns.\n\nJSON: decimals are strings, bytes base64, times ISO "
+		"8601. CSV: a null is empty,\nan empty string is quoted.",
 	.example = "kftrainer cache-serve cat train.parquet | head\n"
 		   "kftrainer cache-serve cat --rank 3 --world 8 --count part-*.parquet\n"
 		   "kftrainer cache-serve cat --column id --column text -o csv "

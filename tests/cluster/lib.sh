@@ -85,10 +85,9 @@ trainer_objects() {
 	"$kftrainer" install -o yaml ${install_flags:-} | tests/cluster/without_pods.py "$cluster_ip" "$trainer_ns"
 }
 
-trainer_install() {
-	trainer_objects >"$scratch/trainer.yaml" &&
-		kc apply --server-side --force-conflicts -f - <"$scratch/trainer.yaml"
-}
+# Repeated: kubectl does not wait for the kinds that it has just made.
+trainer_install() { trainer_objects >"$scratch/trainer.yaml" && wait_for 30 trainer_applied; }
+trainer_applied() { kc apply --server-side --force-conflicts -f - <"$scratch/trainer.yaml"; }
 
 # controller_up ARGUMENT...: starts ./kftrainer controller with the rights of its service
 # account and waits until its webhooks answer. Settings: $controller_config (a file), or

@@ -41,7 +41,7 @@ for which in validatingwebhookconfiguration/validator.trainer.kubeflow.org mutat
 		since
 	done
 	kc delete "$kind" "$name" >/dev/null
-	trainer_install >"$scratch/install" 2>&1
+	trainer_applied >"$scratch/install" 2>&1
 	at=$(date +%s%N)
 	check "$kind: once recreated, it gets its bundle" wait_for 60 mended "$kind" "$name"
 	since

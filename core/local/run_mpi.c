@@ -24,13 +24,15 @@ enum { MAX_FILE = 1024 * 1024 };
 /*
  * What mpirun reads where all nodes are one machine. Open MPI leaves out the loopback
  * interface, and UCX, which MPICH 5 prefers to libfabric, finds no route over it. Ranks
- * of different pods do not know of each other: none may claim a core for itself.
+ * of different pods do not know of each other: none may claim a core for itself, or
+ * spin on one while it waits.
  */
 static const struct {
 	enum where { ALWAYS, AS_ROOT, PLAIN } where; /* PLAIN: without namespaces */
 	const char *name, *value;
 } launcher_env[] = {
 	{ ALWAYS, "OMPI_MCA_btl_tcp_if_include", "lo" },
+	{ ALWAYS, "OMPI_MCA_mpi_yield_when_idle", "1" },
 	{ ALWAYS, "OMPI_MCA_hwloc_base_binding_policy", "none" },
 	{ ALWAYS, "PRTE_MCA_hwloc_default_binding_policy", "none" },
 	{ ALWAYS, "MPIR_CVAR_CH4_NETMOD", "ofi" },

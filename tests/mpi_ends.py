@@ -6,6 +6,8 @@ import subprocess
 import tempfile
 import time
 
+from tap import check
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PROGRAM = os.environ.get("KFTRAINER", os.path.join(ROOT, "kftrainer"))
 GREETING = b"KFT-MPI 1\r\n"
@@ -124,3 +126,31 @@ class Sshd(End):
                 f"AuthorizedKeysFile {self.authorized}", "StrictModes no", "PidFile none",
                 "PermitRootLogin yes", "UsePAM no", "PrintMotd no", *self.options, ""]))
         return subprocess.Popen([SSHD, "-D", "-e", "-f", conf], stdin=subprocess.DEVNULL, stderr=log)
+
+
+def is_(what, got, want):
+    check(what, None if got == want else f"got  {got!r}\nwant {want!r}")
+
+
+def run_commands(end):
+    """What a command's streams and status are, whoever runs it."""
+    r = end.run("echo", "out;", "echo", "err", ">&2;", "exit", "3")
+    is_("its output, its errors, its status", (r.stdout, r.stderr, r.returncode),
+        (b"out\n", b"err\n", 3))
+    r = end.run("cat", data=b"a\0b" * 100000)
+    is_("300,000 bytes of input come back", (len(r.stdout), r.stdout == b"a\0b" * 100000),
+        (300000, True))
+    r = end.run("head -c 30000000 /dev/zero | tr '\\0' x; echo end >&2")
+    is_("30 MB of output", (len(r.stdout), r.stdout.count(b"x"), r.stderr),
+        (30000000, 30000000, b"end\n"))
+    with subprocess.Popen(end.command("exit 5"), stdin=subprocess.PIPE) as p:
+        is_("input that never ends keeps nothing running", p.wait(PATIENCE), 5)
+    with subprocess.Popen(end.command("exec <&-; echo closed; sleep 0.2; exit 6"),
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as p:
+        p.stdout.readline()
+        try:
+            p.stdin.write(b"x" * 1000000)
+            p.stdin.close()
+        except BrokenPipeError:
+            pass
+        is_("a command that reads no input does not stop who writes it", p.wait(PATIENCE), 6)

@@ -11,13 +11,11 @@ import tempfile
 import zlib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-if "KFT_VENV" not in os.environ:
-    venv = subprocess.run([ROOT / "tests/setup.sh", "venv", "cache"], check=True, capture_output=True, text=True).stdout
-    python = venv.strip() + "/bin/python"
-    os.execve(python, [python, *sys.argv], {**os.environ, "KFT_VENV": "1"})
-
 sys.path[:0] = [str(pathlib.Path(__file__).parent), str(ROOT / "tests")]
 sys.dont_write_bytecode = True
+import venvs
+
+venvs.use("cache")
 import pyarrow.parquet as pq
 import pyarrow.parquet.encryption as pe
 

@@ -11,12 +11,9 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 sys.dont_write_bytecode = True
 import mpi_ends
-from mpi_ends import GREETING, PATIENCE, PROGRAM, free_port, marked, new_key, path, resident, scratch, until
+from mpi_ends import (GREETING, PATIENCE, PROGRAM, free_port, is_, marked, new_key, path, resident, run_commands,
+                      scratch, until)
 from tap import check, finish
-
-
-def is_(what, got, want):
-    check(what, None if got == want else f"got  {got!r}\nwant {want!r}")
 
 
 KEY, OTHER = new_key("key"), new_key("other")
@@ -29,18 +26,10 @@ def Worker(**options):
 
 # ---- a command -----------------------------------------------------------------------
 worker = Worker(env={"MARK": "first", "SECRET": "it is 5"}, cwd=scratch.name)
-r = worker.run("echo", "out;", "echo", "err", ">&2;", "exit", "3")
-is_("its output, its errors, its status", (r.stdout, r.stderr, r.returncode),
-    (b"out\n", b"err\n", 3))
+run_commands(worker)
 r = worker.run('echo "$SECRET" \'$HOME\' "a  b"; pwd')
 is_("the container's environment and folder; no word is changed",
     r.stdout.decode().split("\n")[:2], ["it is 5 $HOME a  b", os.path.realpath(scratch.name)])
-r = worker.run("cat", data=b"a\0b" * 100000)
-is_("300,000 bytes of input come back", (len(r.stdout), r.stdout == b"a\0b" * 100000),
-    (300000, True))
-r = worker.run("head -c 30000000 /dev/zero | tr '\\0' x; echo end >&2")
-is_("30 MB of output", (len(r.stdout), r.stdout.count(b"x"), r.stderr),
-    (30000000, 30000000, b"end\n"))
 is_("the end of a signal", worker.run("kill -9 $$").returncode, 137)
 r = worker.run("no-such-program --x")
 is_("a program that is not there: the shell's own words, 127 and a hint",
@@ -53,17 +42,6 @@ r = worker.run("true " + "x" * 122880)
 is_("... of more than 120 KiB is refused", (r.returncode, r.stderr.decode().strip()),
     (255, "kftrainer mpi-launch: 127.0.0.1: the command has 122885 bytes; mpi-worker takes at most "
      "122880"))
-with subprocess.Popen(worker.command("exit 5"), stdin=subprocess.PIPE) as p:
-    is_("input that never ends keeps nothing running", p.wait(PATIENCE), 5)
-with subprocess.Popen(worker.command("exec <&-; echo closed; sleep 0.2; exit 6"), stdin=subprocess.PIPE,
-                      stdout=subprocess.PIPE) as p:
-    p.stdout.readline()
-    try:
-        p.stdin.write(b"x" * 1000000)
-        p.stdin.close()
-    except BrokenPipeError:
-        pass
-    is_("a command that reads no input does not stop who writes it", p.wait(PATIENCE), 6)
 with subprocess.Popen(worker.command("yes"), stdout=subprocess.PIPE) as p:
     p.stdout.read(1000)
     time.sleep(0.5)

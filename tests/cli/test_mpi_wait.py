@@ -10,12 +10,8 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 sys.dont_write_bytecode = True
-from mpi_ends import PATIENCE, PROGRAM, SSHD, Sshd, Worker, free_port, new_key, path, until
+from mpi_ends import PATIENCE, PROGRAM, SSHD, Sshd, Worker, free_port, is_, new_key, path, until
 from tap import check, finish, skip
-
-
-def is_(what, got, want):
-    check(what, None if got == want else f"got  {got!r}\nwant {want!r}")
 
 
 KEY, OTHER = new_key("key"), new_key("other")

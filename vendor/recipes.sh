@@ -213,6 +213,8 @@ build_libssh2() {
 }
 
 build_curl() {
+	patch -s -p1 -d curl <"$vendor/patches/curl-whole-pieces.patch"
+	patch -s -p1 -d curl <"$vendor/patches/curl-read-ahead.patch"
 	cmake_install curl "$src/curl" -DBUILD_CURL_EXE=OFF -DBUILD_LIBCURL_DOCS=OFF \
 		-DBUILD_MISC_DOCS=OFF -DENABLE_CURL_MANUAL=OFF -DHTTP_ONLY=ON \
 		-DCURL_ENABLE_SSL=ON -DCURL_USE_MBEDTLS=ON -DCURL_USE_OPENSSL=OFF \

@@ -152,7 +152,13 @@ offered() {
 		heads | grep "^$patch: " | grep -Eq '(Not offered|Offered|Fixed by) ' || { echo "$patch"; return 1; }
 	done
 }
-measured() { heads | grep -q 'mbedtls-x25519.patch: Measured: ' && grep -q '^ \* Measured: ' vendor/fastmem.c; }
+measured() {
+	local patch
+	for patch in mbedtls-x25519 curl-whole-pieces curl-read-ahead; do
+		heads | grep -q "$patch.patch: Measured: " || { echo "$patch"; return 1; }
+	done
+	grep -q '^ \* Measured: ' vendor/fastmem.c
+}
 check "each patch says where it was offered upstream, or why it was not" offered
 check "a patch for speed names its measured gain" measured
 check "sysroot.sh says the same wherever it is called from" same_place

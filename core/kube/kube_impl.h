@@ -34,8 +34,8 @@ struct kube {
 	const char *host; /* "host:port" of config.server, for metrics; in config.arena */
 	struct kube_auth auth;
 	pthread_mutex_t lock; /* of what follows */
-	double tokens;        /* of the limiter; below 0: so many calls wait for theirs */
-	int64_t patience_ms;  /* that one may wait for its turn; 0: as long as it takes */
+	double tokens; /* of the limiter; below 0: that many calls wait for theirs */
+	int64_t patience_ms; /* that a call may wait for its turn; 0: no limit */
 	int64_t refilled_ms;
 	struct map kinds; /* discovered: "apiVersion/kind" to struct kind */
 };

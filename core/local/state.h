@@ -101,7 +101,7 @@ MUST_CHECK int state_claim(cJSON **ret, const char *ns, const char *name,
 /* Delete it with its contents: ERR_NOT_FOUND; ERR_EXISTS while a running job uses it. */
 MUST_CHECK int state_claim_remove(const char *ns, const char *name, struct error *err);
 
-/* ---- for the one who runs a job -------------------------------------------------- */
+/* ---- for the process that runs a job --------------------------------------------- */
 
 enum { STATE_KEEP_RUNS = 10 };
 

@@ -24,7 +24,7 @@ struct reconciler;
 struct reconciler_conf {
 	struct kube *kube;
 	struct informer *trainjobs, *jobsets; /* see watch.h for what they keep */
-	struct runtimes *runtimes;            /* NULL: each is asked for */
+	struct runtimes *runtimes;            /* NULL: read from the API server */
 	struct event_recorder *events;
 	struct pod_facts *pods; /* the cause of a failure; may be NULL */
 	struct metrics *metrics;

@@ -27,7 +27,7 @@ struct webhook;
 
 struct webhook_conf {
 	struct kube *kube;         /* NULL: as if nothing were in the cluster */
-	struct runtimes *runtimes; /* NULL: each is asked for */
+	struct runtimes *runtimes; /* NULL: read from the API server */
 	struct metrics *metrics;   /* webhook_metrics; may be NULL */
 	bool status_server;        /* as the reconciler's */
 	bool claims_off;           /* as the reconciler's */

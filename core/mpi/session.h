@@ -52,7 +52,7 @@ struct session {
 	size_t sending; /* bytes of `out` that psk_write() was given, 0: none */
 
 	struct frame_command command;
-	pid_t pid;  /* 0: there is none */
+	pid_t pid;  /* 0: no command runs */
 	int status; /* as of waitpid(2), once reaped */
 	bool reaped;
 	int64_t kill_at; /* of clock_ms(), once it is GONE: when the group gets SIGKILL */

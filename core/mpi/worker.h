@@ -3,7 +3,7 @@
  *
  * Each connection runs one command (frame.h) with `/bin/sh -c`, in its own process
  * group, with the container's environment and working directory. A connection sends a
- * greeting in the clear, MPI_GREETING, which tells it from an sshd; everything after it
+ * greeting in the clear, MPI_GREETING, which distinguishes it from an sshd; everything after it
  * is TLS with the job's key (psk.h). When a connection ends, its group gets SIGTERM and
  * 5 s later SIGKILL. Works as PID 1: it reaps whatever ends in the container.
  *

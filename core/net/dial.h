@@ -22,7 +22,7 @@ enum dial_stage { DIAL_RESOLVE, DIAL_CONNECT };
 MUST_CHECK int dial(int *ret, const char *host, int port, int64_t deadline,
 		    enum dial_stage *ret_stage, struct error *err);
 
-/* A peer that has vanished fails the connection after about so many seconds. */
+/* A peer that has vanished fails the connection after about that many seconds. */
 void dial_watch(int fd, int seconds);
 
 #endif

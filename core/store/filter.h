@@ -3,7 +3,7 @@
  *
  * `*` any characters, '/' too; `?` one; `[a-z]`, `[!a-z]` one of, none of.
  * Case-sensitive. A pattern that ends in '/' means all below, as in huggingface_hub. A
- * file is wanted if an allow pattern matches, or there is none, and no ignore pattern
+ * file is wanted if an allow pattern matches, or none is given, and no ignore pattern
  * does.
  */
 #ifndef STORE_FILTER_H

@@ -8,7 +8,7 @@
 
 /* A page of ListObjectsV2. */
 struct s3_entry {
-	const char *key, *etag; /* etag without quotes; "" when there is none */
+	const char *key, *etag; /* etag without quotes; "" if the server sent none */
 	int64_t size;
 };
 struct s3_page {

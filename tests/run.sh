@@ -13,15 +13,17 @@
 # hold why a test is skipped (cmocka's) a line "# skip: WHY" before it says so.
 # Programs run one after another, or LANES at a time, those named first first. One that runs for
 # longer than LIMIT seconds (default 1200) is ended and counts as a failed test: a hang is
-# not waited for. How long each took goes to RESULTS, too:
+# not waited for. How long each took, and the CPU time of it and of the children that it waited for,
+# goes to RESULTS, too:
 #
-#   time SECONDS LAYER PROGRAM
+#   time SECONDS CPU-SECONDS LAYER PROGRAM
 #
 # The status is 1 if anything failed, or if there was no test at all.
 set -uo pipefail
 layer=$1
 shift
 results=${RESULTS:-/dev/null}
+TIMEFORMAT='%1U %1S'
 lanes=${LANES:-1} limit=${LIMIT:-1200}
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
@@ -67,11 +69,11 @@ run() { # NUMBER PROGRAM
 	local name path=$2 begin=${EPOCHREALTIME/[.,]/} status took
 	name=$(name_of "$2")
 	[[ $path = /* ]] || path=./$path
-	timeout --kill-after=60 "$limit" "$path" >"$out/$1" 2>&1 </dev/null
+	{ time timeout --kill-after=60 "$limit" "$path" >"$out/$1" 2>&1 </dev/null; } 2>"$out/$1.cpu"
 	status=$?
 	tests_of "$name" $status <"$out/$1" >"$out/$1.tests"
 	took=$(((${EPOCHREALTIME/[.,]/} - begin) / 100000))
-	echo "time $((took / 10)).$((took % 10)) $layer $name" >>"$out/$1.tests"
+	echo "time $((took / 10)).$((took % 10)) $(awk 'END { print $1 + $2 }' "$out/$1.cpu") $layer $name" >>"$out/$1.tests"
 }
 
 report() { # NUMBER PROGRAM
@@ -86,7 +88,7 @@ report() { # NUMBER PROGRAM
 		printf '  ok    %s (%d)\n' "$name" "$(grep -c '^ok ' "$out/$1.tests")"
 	fi
 	grep '^skip ' "$out/$1.tests" | sed 's/^/  /'
-	rm -f "$out/$1" "$out/$1.tests"
+	rm -f "$out/$1" "$out/$1.cpu" "$out/$1.tests"
 }
 
 declare -A number_of=() program_of=() # by PID

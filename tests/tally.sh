@@ -10,7 +10,7 @@ exec awk '
 /^skip /   { skipped++; left = left "  skipped  " substr($0, 6) "\n" }
 /^time /   { time[++timed] = substr($0, 6) }
 END {
-	if (timed) print "the slowest, in seconds:"
+	if (timed) print "the slowest, in seconds and seconds of CPU:"
 	fflush()
 	for (i = 1; i <= timed; i++) print "  " time[i] | "sort -rn | head"
 	close("sort -rn | head")

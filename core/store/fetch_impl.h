@@ -17,6 +17,7 @@
 #include "store/fetch.h"
 #include "store/fetch_file.h"
 #include "store/ledger.h"
+#include "store/reply.h"
 
 enum {
 	GRAIN = 256 * 1024,     /* bytes between two records of a journal */
@@ -58,11 +59,8 @@ struct piece {
 
 	/* the response */
 	bool checked; /* its header was checked */
-	int status;
-	int64_t reply_from, reply_to, total, length; /* -1: unknown */
-	int64_t skip;                                /* bytes to skip */
-	const char *reply_etag, *modified;
-	bool encoded;
+	struct reply reply;
+	int64_t skip;     /* bytes to skip */
 	int64_t first_ms; /* the first byte */
 	int64_t pause_ms; /* Retry-After, or -1 */
 	enum outcome outcome;

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -77,14 +76,6 @@ static int put_bytes(struct piece *p, const char *data, size_t len, struct error
 
 /* ---- the answer's head ---- */
 
-/* The quoted part: a weak tag is enough here. */
-static bool same_tag(const char *a, const char *b)
-{
-	const char *x = str_after(a, "W/"), *y = str_after(b, "W/");
-
-	return str_eq(x ? x : a, y ? y : b);
-}
-
 static int changed(struct piece *p, struct error *err, const char *what)
 {
 	error_set(err, ERR_CONFLICT, "the source keeps changing during the download (%s)",
@@ -95,7 +86,7 @@ static int changed(struct piece *p, struct error *err, const char *what)
 static int check_tag(struct piece *p, struct error *err)
 {
 	struct file *file = p->f;
-	const char *tag = p->reply_etag ? p->reply_etag : p->modified;
+	const char *tag = p->reply.etag ? p->reply.etag : p->reply.modified;
 	int rc = 0;
 
 	/* a digest is stronger than any tag */
@@ -104,7 +95,7 @@ static int check_tag(struct piece *p, struct error *err)
 	pthread_mutex_lock(&p->fetch->lock);
 	if (!file->etag)
 		file->etag = arena_strdup(&file->arena, tag);
-	else if (!same_tag(file->etag, tag) && (p->reply_etag || !file->o.etag))
+	else if (!reply_same_tag(file->etag, tag) && (p->reply.etag || !file->o.etag))
 		rc = -1;
 	pthread_mutex_unlock(&p->fetch->lock);
 	return rc ? changed(p, err, "different ETag") : 0;
@@ -152,14 +143,14 @@ static int broken(struct piece *p, struct error *err, const char *what)
 
 static int check_range(struct piece *p, struct error *err)
 {
-	if (p->reply_from != p->pos || p->reply_to < p->reply_from)
+	if (p->reply.from != p->pos || p->reply.to < p->reply.from)
 		return broken(p, err, "Content-Range is not the requested range");
-	if (check_size(p, p->total, err))
+	if (check_size(p, p->reply.total, err))
 		return -1;
 	if (p->f->o.size < 0)
 		return broken(p, err, "Content-Range without the total size");
 	/* p->end may have become less */
-	if (p->reply_to >= p->end)
+	if (p->reply.to >= p->end)
 		return broken(p, err, "Content-Range is not the requested range");
 	return 0;
 }
@@ -167,7 +158,7 @@ static int check_range(struct piece *p, struct error *err)
 /* 200: the whole file, from its first byte. */
 static int check_whole(struct piece *p, struct error *err)
 {
-	if (p->length >= 0 && check_size(p, p->length, err))
+	if (p->reply.length >= 0 && check_size(p, p->reply.length, err))
 		return -1;
 	if (p->from == 0 && p->pos == 0 && p->end == p->f->o.size)
 		return 0;
@@ -183,12 +174,12 @@ static int check_head(struct piece *p, struct error *err)
 {
 	p->checked = true;
 	p->first_ms = clock_ms();
-	if (p->encoded && !p->fetch->conf->scheme->as_stored)
+	if (p->reply.encoded && !p->fetch->conf->scheme->as_stored)
 		return broken(p, err, "unexpected Content-Encoding");
-	if (p->status != 200 && p->status != 206)
+	if (p->reply.status != 200 && p->reply.status != 206)
 		return broken(p, err, "unexpected status");
 	if (check_tag(p, err) ||
-	    (p->status == 206 ? check_range(p, err) : check_whole(p, err)))
+	    (p->reply.status == 206 ? check_range(p, err) : check_whole(p, err)))
 		return -1;
 	if (p->f->o.size >= 0 && !p->f->verify)
 		begin_verify(p);
@@ -198,7 +189,7 @@ static int check_head(struct piece *p, struct error *err)
 /* A response without ranges continues past the piece: it has all its bytes. */
 static int take_last(struct piece *p, const char *bytes, struct error *err)
 {
-	if (p->status != 200 || p->end >= p->f->o.size)
+	if (p->reply.status != 200 || p->end >= p->f->o.size)
 		return broken(p, err, "more bytes than requested");
 	if (p->pos < p->end && put_bytes(p, bytes, (size_t)(p->end - p->pos), err))
 		return -1;
@@ -228,56 +219,13 @@ static int on_data(void *ctx, const void *data, size_t len, struct error *err)
 	return len ? put_bytes(p, bytes, len, err) : 0;
 }
 
-static int read_bytes(struct piece *p, int64_t *ret, const char *text, struct error *err)
-{
-	struct error ignored = { 0 };
-
-	if (str_int(ret, text, 0, INT64_MAX, &ignored))
-		return broken(p, err, "invalid length");
-	return 0;
-}
-
-/* "bytes 0-99/1234", with * for an unknown size; of a 416 only the size. */
-static int read_range(struct piece *p, const char *value, struct error *err)
-{
-	char from[24], to[24], total[24];
-	bool some =
-		sscanf(value, "bytes %23[0-9]-%23[0-9]/%23[0-9*]", from, to, total) == 3;
-
-	p->reply_from = p->reply_to = p->total = -1;
-	if (!some && sscanf(value, "bytes */%23[0-9]", total) != 1)
-		return broken(p, err, "invalid Content-Range");
-	if (some && (read_bytes(p, &p->reply_from, from, err) ||
-		     read_bytes(p, &p->reply_to, to, err)))
-		return -1;
-	return str_eq(total, "*") ? 0 : read_bytes(p, &p->total, total, err);
-}
-
-/* Without quotes it is not a valid ETag, but can be compared. */
-static bool is_tag(const char *value)
-{
-	for (const char *p = value; *p; p++)
-		if ((unsigned char)*p <= ' ' || *p == 0x7f)
-			return false;
-	return *value && strlen(value) < 1024;
-}
-
 static int on_header(void *ctx, int status, const char *name, const char *value,
 		     struct error *err)
 {
 	struct piece *p = ctx;
 
-	p->status = status;
-	if (!strcasecmp(name, "Content-Range") && (status == 206 || status == 416))
-		return read_range(p, value, err);
-	if (!strcasecmp(name, "Content-Length"))
-		return read_bytes(p, &p->length, value, err);
-	if (!strcasecmp(name, "ETag") && is_tag(value))
-		p->reply_etag = arena_strdup(&p->arena, value);
-	else if (!strcasecmp(name, "Last-Modified") && strlen(value) < 100)
-		p->modified = arena_strdup(&p->arena, value);
-	else if (!strcasecmp(name, "Content-Encoding"))
-		p->encoded = *value && strcasecmp(value, "identity") != 0;
+	if (reply_header(&p->reply, &p->arena, status, name, value, err))
+		return stop_with(p, PIECE_AGAIN);
 	return 0;
 }
 
@@ -355,10 +303,8 @@ static int locate(struct fetch *f, struct piece *p, struct request *r,
 
 static void reset_response(struct piece *p)
 {
-	p->checked = p->encoded = false;
-	p->status = 0;
-	p->reply_from = p->reply_to = p->total = p->length = -1;
-	p->reply_etag = p->modified = NULL;
+	p->checked = false;
+	p->reply = REPLY_NONE;
 	p->skip = 0;
 }
 
@@ -418,7 +364,7 @@ static void failed_status(struct fetch *f, struct piece *p, const struct http_re
 	if (r->status == 304 && p->f->local_validator) {
 		p->f->unchanged = true;
 		p->end = p->pos;
-	} else if (r->status == 416 && p->f->o.size < 0 && p->total == 0) {
+	} else if (r->status == 416 && p->f->o.size < 0 && p->reply.total == 0) {
 		if (check_size(p, 0, err) == 0)
 			begin_verify(p);
 	} else if (r->status == 412 || r->status == 416) {

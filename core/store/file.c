@@ -236,7 +236,7 @@ static int local_open(struct store *s, const struct store_object *o, int *ret_fd
 	if (fd < 0)
 		return error_errno(err, errno, "%s", o->key);
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode) ||
-	    !str_eq(stamp(&arena, &st), o->etag))
+	    (o->etag && !str_eq(stamp(&arena, &st), o->etag)))
 		rc = error_set(err, ERR_CONFLICT, "%s changed in the meantime", o->key);
 	if (rc)
 		close(fd);

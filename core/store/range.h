@@ -1,0 +1,57 @@
+/*
+ * range.h - ranges of objects, read into memory: in parallel, with retries, of one version.
+ *
+ * An object is a file of a store (scheme.h) that stays as it was when its first bytes came:
+ * its ETag goes back as If-Match, and what changed in the meantime is ERR_CONFLICT. A
+ * range is cut into pieces, which are requested at once over kept connections. 408, 425,
+ * 429, 5xx, broken, stalled and refused connections are retried with growing pauses,
+ * conf->tries times without progress, honoring Retry-After; redirects are followed, and
+ * expired signatures and redirects are renewed. Local files are read as they are.
+ *
+ * Bytes are not verified: digests are those of whole objects.
+ */
+#ifndef STORE_RANGE_H
+#define STORE_RANGE_H
+
+#include "store/scheme.h"
+
+/* Where objects are; must outlive them. */
+struct range_conf {
+	const struct scheme *scheme;
+	struct store *store;
+	struct http_client *http;
+	unsigned connections; /* at most; 0: RANGE_CONNECTIONS */
+	int tries;            /* 0: RETRY_TRIES */
+};
+
+enum { RANGE_CONNECTIONS = 16 };
+
+struct range_object;
+
+/*
+ * What `o` names, which is copied; `name` begins messages. o->size is checked, or asked
+ * for where it is -1. Errors as fetch.h's; ERR_UNSUPPORTED: a server without ranges.
+ */
+MUST_CHECK int range_open(struct range_object **ret, const struct range_conf *conf,
+			  const struct store_object *o, const char *name,
+			  struct error *err);
+void range_close(struct range_object *o); /* NULL is fine */
+int64_t range_size(const struct range_object *o);
+const char *range_name(const struct range_object *o);
+
+struct range_want {
+	uint64_t offset, len; /* within the object */
+	void *to;
+};
+
+/* All of them, or an error, which names the object. Many threads may call it. */
+MUST_CHECK int range_read(struct range_object *o, const struct range_want *wants,
+			  size_t n, struct error *err);
+
+static inline void cleanup_rangep(struct range_object **o)
+{
+	range_close(*o);
+}
+#define cleanup_range __attribute__((cleanup(cleanup_rangep)))
+
+#endif

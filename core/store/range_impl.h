@@ -1,0 +1,39 @@
+/* range_impl.h - what range.c and range_piece.c share. */
+#ifndef STORE_RANGE_IMPL_H
+#define STORE_RANGE_IMPL_H
+
+#include <pthread.h>
+#include <sys/stat.h>
+
+#include "store/range.h"
+#include "store/reply.h"
+
+struct range_object {
+	struct range_conf conf;
+	struct arena arena;
+	struct store_object o; /* its size is -1 until a response has it */
+	const char *name;
+	struct stat st; /* of a local file, when it was opened */
+
+	pthread_mutex_t lock; /* of what follows, and the arena */
+	const char *etag;
+	const char *redirected_to;
+	bool redirected_same_origin;
+	int refused; /* the status that refused the credentials; 0: none */
+};
+
+/* One request, and what is left of it after it failed halfway. */
+struct range_piece {
+	struct range_object *object;
+	uint64_t offset, len, done;
+	uint8_t *to;        /* NULL: only the object's size is wanted */
+	const bool *cancel; /* another piece failed */
+	struct reply reply;
+	bool checked;
+	struct arena arena;
+};
+
+/* All of the piece, retries included; its arena is released. */
+MUST_CHECK int range_piece_run(struct range_piece *p, struct error *err);
+
+#endif

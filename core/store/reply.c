@@ -1,0 +1,72 @@
+/* Reads the head of a response to a request for a range: reply.h. */
+#include "store/reply.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/str.h"
+
+enum { MAX_TAG = 1024, MAX_DATE = 100 };
+
+static int broken(struct error *err, const char *what)
+{
+	return error_set(err, ERR_FORMAT, "invalid response: %s", what);
+}
+
+static int read_bytes(int64_t *ret, const char *text, struct error *err)
+{
+	struct error ignored = { 0 };
+
+	if (str_int(ret, text, 0, INT64_MAX, &ignored))
+		return broken(err, "invalid length");
+	return 0;
+}
+
+/* "bytes 0-99/1234", with * for an unknown size; of a 416 only the size. */
+static int read_range(struct reply *r, const char *value, struct error *err)
+{
+	char from[24], to[24], total[24];
+	bool some =
+		sscanf(value, "bytes %23[0-9]-%23[0-9]/%23[0-9*]", from, to, total) == 3;
+
+	r->from = r->to = r->total = -1;
+	if (!some && sscanf(value, "bytes */%23[0-9]", total) != 1)
+		return broken(err, "invalid Content-Range");
+	if (some && (read_bytes(&r->from, from, err) || read_bytes(&r->to, to, err)))
+		return -1;
+	return str_eq(total, "*") ? 0 : read_bytes(&r->total, total, err);
+}
+
+/* Without quotes it is not a valid ETag, but can be compared. */
+static bool is_tag(const char *value)
+{
+	for (const char *p = value; *p; p++)
+		if ((unsigned char)*p <= ' ' || *p == 0x7f)
+			return false;
+	return *value && strlen(value) < MAX_TAG;
+}
+
+int reply_header(struct reply *r, struct arena *arena, int status, const char *name,
+		 const char *value, struct error *err)
+{
+	r->status = status;
+	if (!strcasecmp(name, "Content-Range") && (status == 206 || status == 416))
+		return read_range(r, value, err);
+	if (!strcasecmp(name, "Content-Length"))
+		return read_bytes(&r->length, value, err);
+	if (!strcasecmp(name, "ETag") && is_tag(value))
+		r->etag = arena_strdup(arena, value);
+	else if (!strcasecmp(name, "Last-Modified") && strlen(value) < MAX_DATE)
+		r->modified = arena_strdup(arena, value);
+	else if (!strcasecmp(name, "Content-Encoding"))
+		r->encoded = *value && strcasecmp(value, "identity") != 0;
+	return 0;
+}
+
+bool reply_same_tag(const char *a, const char *b)
+{
+	const char *x = str_after(a, "W/"), *y = str_after(b, "W/");
+
+	return str_eq(x ? x : a, y ? y : b);
+}

@@ -184,9 +184,9 @@ $(SANOUT)/tests/golden/golden: $(GOLDEN) $(foreach r,plugins trainer api assets 
 cache: kftrainer $(SANOUT)/tests/cache/dump
 	@tests/setup.sh cache
 	@tests/run.sh cache $(wildcard tests/cache/test_*)
-$(SANOUT)/tests/cache/dump: $(SANOUT)/tests/cache/dump.c.o $(foreach r,cache arrow base,$(SANOUT)/lib$(r).a)
+$(SANOUT)/tests/cache/dump: $(SANOUT)/tests/cache/dump.c.o $(foreach r,cache $(NEEDS_cache),$(SANOUT)/lib$(r).a)
 	$(call say,LD,$@) clang $(SANLINK) -o $@ $^ -L$(SANROOT)/lib $(LIBS) -lm
-$(OUT)/tests/cache/dump: $(OUT)/tests/cache/dump.c.o $(patsubst %,$(OUT)/%.o,$(call src_of,arrow) $(call src_of,cache) $(call src_of,base))
+$(OUT)/tests/cache/dump: $(OUT)/tests/cache/dump.c.o $(foreach r,cache $(NEEDS_cache),$(patsubst %,$(OUT)/%.o,$(call src_of,$(r))))
 	$(call say,LD,$@) $(SYSROOT)/bin/musl-gcc $(CFLAGS) -o $@ $(SYSROOT)/lib/*.o $^ -L$(SYSROOT)/lib $(LIBS) $(LINK)
 
 local: kftrainer

@@ -11,11 +11,12 @@
 #include "base/xmalloc.h"
 #include "cache/table.h"
 #include "cmd/cmd.h"
+#include "cmd/ui/env.h"
 
 enum { MAX_ROW = 1 << 30, FLUSH = 1 << 16, MAX_COLUMNS_NAMED = 64 };
 
 struct cat_opts {
-	int64_t rank, world, memory;
+	int64_t rank, world, memory, retries;
 	int output;
 	bool count;
 	struct opt_strs columns;
@@ -35,6 +36,9 @@ static const struct opt cat_table[] = {
 		 formats),
 	OPT_INT(0, "memory", "BYTES", "memory limit for decoding (default: 1 GiB)",
 		struct cat_opts, memory, 1 << 20, INT64_MAX),
+	OPT_INT(0, "retries", "N",
+		"number of retries without progress in between (default 6)",
+		struct cat_opts, retries, 1, 1000),
 	{ .type = OPT_END },
 };
 
@@ -135,37 +139,55 @@ static int cat(const struct cat_opts *opts, const struct table *t, struct error 
 	return 0;
 }
 
+static void say(void *ctx, const char *line)
+{
+	(void)ctx;
+	fprintf(stderr, "%s\n", line);
+}
+
 static int run_cat(const void *values, int argc, char **argv, struct error *err)
 {
 	const struct cat_opts *opts = values;
+	const struct places_conf where = { .env = variable,
+					   .say = say,
+					   .tries = (int)opts->retries };
 	struct budget budget = { .limit = opts->memory ? (size_t)opts->memory
 						       : (size_t)1 << 30 };
+	cleanup_places struct places *places = NULL;
 	cleanup_table struct table *t = NULL;
+	struct table_conf conf = { .budget = &budget, .uris = argv, .n = (size_t)argc };
 
 	if (!argc)
-		return error_set(err, ERR_USAGE, "specify at least one Parquet file");
+		return error_set(err, ERR_USAGE,
+				 "specify at least one Parquet file or directory");
 	if (opts->rank >= (opts->world ? opts->world : 1))
 		return error_set(err, ERR_USAGE,
 				 "--rank %" PRId64 ": out of range, --world is %" PRId64,
 				 opts->rank, opts->world ? opts->world : 1);
-	if (table_open(&t, argv, (size_t)argc, &budget, err) || cat(opts, t, err))
+	conf.places = places = places_new(&where);
+	if (table_open(&t, &conf, err) || cat(opts, t, err))
 		return -1;
 	return EXIT_OK;
 }
 
 static const struct cmd cmd_cat = {
 	.name = "cat",
-	.args = "FILE...",
+	.args = "URI...",
 	.summary = "print the rows of Parquet files, or of one rank's shard",
-	.about =
-		"Rows are numbered by path, row group and row. The shard of rank R of N "
-		"is\ncontiguous and has floor or ceil of rows/N rows. All files need the "
-		"same\ncolumns.\n\nJSON: decimals are strings, bytes base64, times ISO "
-		"8601. CSV: a null is empty,\nan empty string is quoted.",
-	.example = "kftrainer cache-serve cat train.parquet | head\n"
-		   "kftrainer cache-serve cat --rank 3 --world 8 --count part-*.parquet\n"
-		   "kftrainer cache-serve cat --column id --column text -o csv "
-		   "train.parquet",
+	.about = "A URI is a Parquet file or a directory of them: file, pvc, s3, gs, "
+		 "http, "
+		 "https or\nhf, with credentials as for initialize-dataset; or a local "
+		 "path. All files need\nthe same columns.\n\nRows are numbered by file "
+		 "name, row group and row. The shard of rank R of N is\ncontiguous and "
+		 "has "
+		 "floor or ceil of rows/N rows.\n\nJSON: decimals are strings, bytes "
+		 "base64, times ISO "
+		 "8601. CSV: a null is empty,\nan empty string is quoted.",
+	.example =
+		"kftrainer cache-serve cat train.parquet | head\n"
+		"kftrainer cache-serve cat --rank 3 --world 8 --count s3://bucket/table\n"
+		"kftrainer cache-serve cat --column id --column text -o csv "
+		"train.parquet",
 	.opts = cat_table,
 	.opts_size = sizeof(struct cat_opts),
 	.run = run_cat,

@@ -160,8 +160,9 @@ store)
 	use "$here/store/versitygw.sh"
 	;;
 cache)
-	packages python3-venv
+	packages $store
 	venv cache "pyarrow"
+	use "$here/store/versitygw.sh"
 	;;
 venv) venv_path "${2:-python}" ;;
 *)

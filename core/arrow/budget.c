@@ -5,18 +5,40 @@
 #include "base/str.h"
 #include "base/xmalloc.h"
 
-static int take(struct budget *budget, size_t bytes, struct error *err)
+size_t budget_left(const struct budget *b)
+{
+	return b->limit - __atomic_load_n(&b->used, __ATOMIC_RELAXED);
+}
+
+void budget_give(struct budget *b, size_t bytes)
+{
+	__atomic_sub_fetch(&b->used, bytes, __ATOMIC_RELAXED);
+}
+
+static void note_peak(struct budget *b, size_t used)
+{
+	size_t peak = __atomic_load_n(&b->peak, __ATOMIC_RELAXED);
+
+	while (used > peak &&
+	       !__atomic_compare_exchange_n(&b->peak, &peak, used, true, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED))
+		;
+}
+
+int budget_take(struct budget *b, size_t bytes, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
+	size_t used = __atomic_load_n(&b->used, __ATOMIC_RELAXED);
 
-	if (bytes > budget->limit - budget->used)
-		return error_set(err, ERR_LIMIT,
-				 "needs %s more memory, beyond the limit of %s",
-				 size_text(&arena, (int64_t)bytes),
-				 size_text(&arena, (int64_t)budget->limit));
-	budget->used += bytes;
-	if (budget->used > budget->peak)
-		budget->peak = budget->used;
+	do {
+		if (bytes > b->limit - used)
+			return error_set(err, ERR_LIMIT,
+					 "needs %s more memory, beyond the limit of %s",
+					 size_text(&arena, (int64_t)bytes),
+					 size_text(&arena, (int64_t)b->limit));
+	} while (!__atomic_compare_exchange_n(&b->used, &used, used + bytes, true,
+					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	note_peak(b, used + bytes);
 	return 0;
 }
 
@@ -32,7 +54,7 @@ static int product(size_t *ret, uint64_t n, size_t size, struct error *err)
 int block_reserve(struct block *b, struct budget *budget, uint64_t n, size_t size,
 		  struct error *err)
 {
-	size_t want, cap, left = budget->limit - budget->used;
+	size_t want, cap, left = budget_left(budget);
 
 	if (product(&want, n, size, err))
 		return -1;
@@ -41,7 +63,7 @@ int block_reserve(struct block *b, struct budget *budget, uint64_t n, size_t siz
 	cap = want;
 	if (b->cap && cap < b->cap + b->cap / 2 && b->cap / 2 <= left)
 		cap = b->cap + b->cap / 2;
-	if (take(budget, cap - b->cap, err))
+	if (budget_take(budget, cap - b->cap, err))
 		return -1;
 	b->data = xreallocarray(b->data, 1, cap + BLOCK_SLACK);
 	b->cap = cap;
@@ -53,7 +75,7 @@ void block_free(struct block *b)
 {
 	free(b->data);
 	if (b->budget)
-		b->budget->used -= b->cap;
+		budget_give(b->budget, b->cap);
 	*b = (struct block){ 0 };
 }
 
@@ -62,7 +84,7 @@ int budget_alloc(void **ret, struct budget *budget, struct arena *arena, uint64_
 {
 	size_t bytes;
 
-	if (product(&bytes, n, size, err) || take(budget, bytes, err))
+	if (product(&bytes, n, size, err) || budget_take(budget, bytes, err))
 		return -1;
 	*ret = arena_alloc(arena, bytes);
 	return 0;

@@ -4,7 +4,7 @@
  * Sizes come from the file, so each is asked of a budget first: what exceeds it is
  * ERR_LIMIT, and nothing was allocated. A block is a buffer that belongs to a budget;
  * BLOCK_SLACK bytes after its capacity can be read and written (fast copies overrun),
- * and mean nothing.
+ * and mean nothing. Many threads may share a budget.
  */
 #ifndef ARROW_BUDGET_H
 #define ARROW_BUDGET_H
@@ -18,8 +18,12 @@
 enum { BLOCK_SLACK = 64 };
 
 struct budget {
-	size_t limit, used, peak;
+	size_t limit, used, peak; /* the last two are atomic */
 };
+
+MUST_CHECK int budget_take(struct budget *b, size_t bytes, struct error *err);
+void budget_give(struct budget *b, size_t bytes); /* back */
+size_t budget_left(const struct budget *b);
 
 struct block {
 	uint8_t *data;

@@ -109,21 +109,23 @@ static int check_groups(const struct parquet *p, struct error *err)
 
 static int load(struct parquet *p, const void *footer, size_t len, struct error *err)
 {
-	size_t before = p->budget->used;
+	struct budget own = { 0 };
 	int rc = -1;
 
 	if (block_reserve(&p->bytes, p->budget, len, 1, err))
 		return -1;
 	memcpy(p->bytes.data, footer, len);
-	before = p->budget->used;
-	if (!footer_read(&p->footer, p->bytes.data, len, p->budget, &p->arena, err))
-		rc = p->footer.encrypted ? error_set(err, ERR_UNSUPPORTED,
-						     "encrypted: encrypted Parquet files "
-						     "cannot be read")
-					 : schema_build(&p->schema, &p->footer, p->budget,
-							&p->arena, err);
-	p->taken = p->budget->used - before;
-	return rc ? rc : check_groups(p, err);
+	own.limit = budget_left(p->budget);
+	if (!footer_read(&p->footer, p->bytes.data, len, &own, &p->arena, err))
+		rc = p->footer.encrypted
+			     ? error_set(err, ERR_UNSUPPORTED,
+					 "encrypted: encrypted Parquet files "
+					 "cannot be read")
+			     : schema_build(&p->schema, &p->footer, &own, &p->arena, err);
+	if (rc || budget_take(p->budget, own.used, err))
+		return -1;
+	p->taken = own.used;
+	return check_groups(p, err);
 }
 
 int parquet_open(struct parquet **ret, const void *footer, size_t len, uint64_t file_size,
@@ -143,7 +145,7 @@ void parquet_free(struct parquet *p)
 {
 	if (!p)
 		return;
-	p->budget->used -= p->taken;
+	budget_give(p->budget, p->taken);
 	block_free(&p->bytes);
 	arena_clear(&p->arena);
 	free(p);
@@ -165,9 +167,9 @@ int64_t parquet_rows(const struct parquet *p, size_t group)
 	return parquet_group(p, group)->n_rows;
 }
 
-int64_t parquet_batch_rows(const struct parquet *p, size_t group, uint64_t bytes)
+uint64_t parquet_bytes(const struct parquet *p, size_t group)
 {
-	double all = 1, rows = (double)parquet_rows(p, group), n;
+	double all = 1;
 
 	for (size_t i = 0; i < p->schema.n_leaves; i++) {
 		const struct column_chunk *c = parquet_column(p, group, i);
@@ -176,7 +178,14 @@ int64_t parquet_batch_rows(const struct parquet *p, size_t group, uint64_t bytes
 
 		all += (double)c->uncompressed > least ? (double)c->uncompressed : least;
 	}
-	n = rows * (double)bytes / all;
+	return all < (double)INT64_MAX ? (uint64_t)all : INT64_MAX;
+}
+
+int64_t parquet_batch_rows(const struct parquet *p, size_t group, uint64_t bytes)
+{
+	double n = (double)parquet_rows(p, group) * (double)bytes /
+		   (double)parquet_bytes(p, group);
+
 	return n < 1 ? 1 : n > INT32_MAX ? INT32_MAX : (int64_t)n;
 }
 

@@ -49,7 +49,8 @@ const char *parquet_leaf_path(const struct parquet *p,
 /* Where in the file a leaf's pages are: within it, for parquet_open() checked that. */
 struct range parquet_chunk(const struct parquet *p, size_t group, size_t leaf);
 
-/* How many rows of the group are about that many bytes: 1 at least. */
+/* A group's size once it is decoded, roughly; how many of its rows are that many bytes. */
+uint64_t parquet_bytes(const struct parquet *p, size_t group); /* > 0 */
 int64_t parquet_batch_rows(const struct parquet *p, size_t group, uint64_t bytes);
 
 /* The columns with columns[i], all for NULL. */

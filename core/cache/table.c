@@ -1,96 +1,110 @@
-/* Reads tables of local Parquet files: table.h. */
+/* Opens tables: table.h. */
 #include "cache/table.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "base/thread.h"
 #include "base/xmalloc.h"
+#include "cache/table_impl.h"
 
-enum { BATCH = 2 * 1024 * 1024 };
+enum { TAIL = 64 * 1024, THREADS = 16 };
 
-struct file {
-	const char *path;
-	int fd;
-	struct parquet *parquet;
-	int64_t rows;
-};
+/* ---- a file ---- */
 
-struct table {
-	struct budget *budget;
-	struct file *files;
-	size_t n;
-	int64_t rows;
-};
-
-struct table_scan {
-	const struct table *t;
-	const bool *columns;
-	int64_t batch_rows, rows; /* as asked for, and in this group */
-	size_t file, group;       /* the current one, or the next to be begun */
-	int64_t skip, left;       /* rows before the first one wanted, and those wanted */
-	struct parquet_scan *scan; /* NULL: the group is not begun */
-	struct block *chunks;      /* of its leaves; kept for the next group */
-	size_t n_chunks;
-};
-
-static int read_at(const struct file *f, void *to, struct range at, struct error *err)
+static int read_range(struct file *f, struct block *to, struct range at,
+		      struct budget *budget, struct error *err)
 {
-	for (uint64_t done = 0; done < at.len;) {
-		ssize_t n = pread(f->fd, (char *)to + done, at.len - done,
-				  (off_t)(at.offset + done));
+	struct range_want want = { at.offset, at.len, NULL };
 
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return error_errno(err, errno, "%s", f->path);
-		if (!n)
-			return error_set(err, ERR_FORMAT,
-					 "%s: became shorter while it was read", f->path);
-		done += (uint64_t)n;
-	}
-	return 0;
+	if (block_reserve(to, budget, at.len, 1, err))
+		return error_wrap(err, "%s", f->path);
+	want.to = to->data;
+	return range_read(f->object, &want, 1, err);
 }
 
-/* ---- opening ---- */
-
-static int open_parquet(struct file *f, uint64_t size, struct budget *budget,
-			struct error *err)
+/* Most footers are within the file's last TAIL bytes: then one request is enough. */
+int file_open_parquet(struct file *f, struct budget *budget, struct error *err)
 {
+	__attribute__((cleanup(block_free))) struct block tail = { 0 };
 	__attribute__((cleanup(block_free))) struct block footer = { 0 };
-	uint8_t tail[PARQUET_TAIL] = { 0 };
-	struct range at = { size - PARQUET_TAIL, PARQUET_TAIL };
+	static const uint8_t none[PARQUET_TAIL];
+	uint64_t size = (uint64_t)range_size(f->object);
+	uint64_t have = size < TAIL ? size : TAIL;
+	const uint8_t *bytes;
+	struct range at;
 
-	if (size >= PARQUET_TAIL && read_at(f, tail, at, err))
+	if (read_range(f, &tail, (struct range){ size - have, have }, budget, err))
 		return -1;
-	if (parquet_tail(&at, tail, size, err) ||
-	    block_reserve(&footer, budget, at.len, 1, err))
+	if (parquet_tail(&at,
+			 have < PARQUET_TAIL ? none : tail.data + have - PARQUET_TAIL,
+			 size, err))
 		return error_wrap(err, "%s", f->path);
-	if (read_at(f, footer.data, at, err))
-		return -1;
-	if (parquet_open(&f->parquet, footer.data, at.len, size, budget, err))
+	bytes = tail.data + (at.offset - (size - have));
+	if (at.offset < size - have) {
+		if (read_range(f, &footer, at, budget, err))
+			return -1;
+		bytes = footer.data;
+	}
+	if (parquet_open(&f->parquet, bytes, at.len, size, budget, err))
 		return error_wrap(err, "%s", f->path);
 	return 0;
 }
 
-static int open_file(struct file *f, struct budget *budget, struct error *err)
+/* ---- many files ---- */
+
+struct work {
+	int (*work)(void *ctx, size_t i, struct error *err);
+	void *ctx;
+	size_t n, next, failed; /* failed: the least i that did, or n */
+	pthread_mutex_t lock;
+	struct error why;
+};
+
+static void *work_some(void *arg)
 {
-	struct stat st;
+	struct work *w = arg;
+	size_t i;
 
-	f->fd = open(f->path, O_RDONLY | O_CLOEXEC);
-	if (f->fd < 0 || fstat(f->fd, &st))
-		return error_errno(err, errno, "%s", f->path);
-	if (!S_ISREG(st.st_mode))
-		return error_set(err, ERR_INVALID, "%s: not a file", f->path);
-	if (open_parquet(f, (uint64_t)st.st_size, budget, err))
-		return -1;
-	for (size_t i = 0; i < parquet_groups(f->parquet); i++)
-		f->rows += parquet_rows(f->parquet, i);
-	return 0;
+	while ((i = __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED)) < w->n) {
+		struct error err = { 0 };
+
+		if (!w->work(w->ctx, i, &err))
+			continue;
+		pthread_mutex_lock(&w->lock);
+		if (i < w->failed) {
+			w->failed = i;
+			w->why = err;
+		}
+		pthread_mutex_unlock(&w->lock);
+		__atomic_store_n(&w->next, w->n, __ATOMIC_RELAXED);
+	}
+	return NULL;
 }
+
+int in_parallel(size_t n, int (*work)(void *ctx, size_t i, struct error *err), void *ctx,
+		struct error *err)
+{
+	struct work w = { work, ctx, n, 0, n, PTHREAD_MUTEX_INITIALIZER, { 0 } };
+	pthread_t threads[THREADS];
+	struct error ignored = { 0 };
+	size_t started = 0;
+
+	while (started + 1 < THREADS && started + 1 < n &&
+	       !thread_start(&threads[started], work_some, &w, &ignored))
+		started++;
+	work_some(&w);
+	while (started)
+		pthread_join(threads[--started], NULL);
+	pthread_mutex_destroy(&w.lock);
+	if (w.failed == n)
+		return 0;
+	*err = w.why;
+	return -1;
+}
+
+/* ---- Parquet files ---- */
 
 static bool same_type(const struct field *a, const struct field *b)
 {
@@ -131,34 +145,92 @@ static int by_path(const void *a, const void *b)
 	return strcmp(((const struct file *)a)->path, ((const struct file *)b)->path);
 }
 
-static int open_files(struct table *t, struct error *err)
+static void add_file(struct table *t, const char *path)
 {
-	qsort(t->files, t->n, sizeof(*t->files), by_path);
-	for (size_t i = 0; i < t->n; i++) {
-		struct file *f = &t->files[i];
+	t->files = xreallocarray(t->files, t->n + 1, sizeof(*t->files));
+	t->files[t->n++] = (struct file){ .path = arena_strdup(&t->arena, path) };
+}
 
-		if (i && !by_path(f - 1, f))
-			return error_set(err, ERR_INVALID, "%s: given twice", f->path);
-		if (open_file(f, t->budget, err) ||
-		    (i && check_columns(t->files, f, err)))
+static int add_files(struct table *t, const struct place_files *files, struct error *err)
+{
+	for (size_t i = 0; i < files->n; i++) {
+		const struct place_file *f = &files->at[i];
+
+		add_file(t, f->name);
+		if (range_open(&t->files[t->n - 1].object, f->place, &f->o, f->name, err))
 			return -1;
-		if (__builtin_add_overflow(t->rows, f->rows, &t->rows))
-			return error_set(err, ERR_LIMIT, "%s: too many rows", f->path);
 	}
 	return 0;
 }
 
-int table_open(struct table **ret, char *const *paths, size_t n, struct budget *budget,
-	       struct error *err)
+static int list_files(struct table *t, const struct table_conf *conf, struct error *err)
+{
+	for (size_t i = 0; i < conf->n; i++) {
+		cleanup_place_files struct place_files files = { 0 };
+
+		if (places_list(conf->places, conf->uris[i], &files, err) ||
+		    add_files(t, &files, err))
+			return -1;
+	}
+	qsort(t->files, t->n, sizeof(*t->files), by_path);
+	for (size_t i = 1; i < t->n; i++)
+		if (!by_path(&t->files[i - 1], &t->files[i]))
+			return error_set(err, ERR_INVALID, "%s: given twice",
+					 t->files[i].path);
+	return 0;
+}
+
+static int open_one(void *ctx, size_t i, struct error *err)
+{
+	struct table *t = ctx;
+
+	return file_open_parquet(&t->files[i], t->budget, err);
+}
+
+static int open_files(struct table *t, const struct table_conf *conf, struct error *err)
+{
+	if (list_files(t, conf, err) || in_parallel(t->n, open_one, t, err))
+		return -1;
+	for (size_t i = 1; i < t->n; i++)
+		if (check_columns(&t->files[0], &t->files[i], err))
+			return -1;
+	return 0;
+}
+
+/* ---- units ---- */
+
+static int add_unit(struct table *t, const struct file *f, size_t group,
+		    struct error *err)
+{
+	int64_t rows = parquet_rows(f->parquet, group), end;
+
+	if (!rows)
+		return 0;
+	if (__builtin_add_overflow(t->rows, rows, &end))
+		return error_set(err, ERR_LIMIT, "%s: too many rows", f->path);
+	t->units = xreallocarray(t->units, t->n_units + 1, sizeof(*t->units));
+	t->units[t->n_units++] = (struct unit){ f, group, { t->rows, end } };
+	t->rows = end;
+	return 0;
+}
+
+static int add_units(struct table *t, struct error *err)
+{
+	for (size_t i = 0; i < t->n; i++)
+		for (size_t g = 0; g < parquet_groups(t->files[i].parquet); g++)
+			if (add_unit(t, &t->files[i], g, err))
+				return -1;
+	return 0;
+}
+
+/* ---- all ---- */
+
+int table_open(struct table **ret, const struct table_conf *conf, struct error *err)
 {
 	cleanup_table struct table *t = xcalloc(1, sizeof(*t));
 
-	t->budget = budget;
-	t->n = n;
-	t->files = xcalloc(n + 1, sizeof(*t->files));
-	for (size_t i = 0; i < n; i++)
-		t->files[i] = (struct file){ .path = paths[i], .fd = -1 };
-	if (open_files(t, err))
+	t->budget = conf->budget;
+	if (open_files(t, conf, err) || add_units(t, err))
 		return -1;
 	*ret = STEAL(t);
 	return 0;
@@ -170,9 +242,11 @@ void table_free(struct table *t)
 		return;
 	for (size_t i = 0; i < t->n; i++) {
 		parquet_free(t->files[i].parquet);
-		cleanup_fdp(&t->files[i].fd);
+		range_close(t->files[i].object);
 	}
 	free(t->files);
+	free(t->units);
+	arena_clear(&t->arena);
 	free(t);
 }
 
@@ -186,110 +260,23 @@ const struct field *table_columns(const struct table *t, size_t *ret_n)
 	return parquet_columns(t->files[0].parquet, ret_n);
 }
 
+size_t table_units(const struct table *t)
+{
+	return t->n_units;
+}
+
+struct table_unit table_unit(const struct table *t, size_t i)
+{
+	const struct unit *u = &t->units[i];
+
+	return (struct table_unit){ u->file->path, u->group, u->rows,
+				    parquet_bytes(u->file->parquet, u->group) };
+}
+
 struct rows table_shard(int64_t n, int64_t rank, int64_t world)
 {
 	int64_t each = n / world, larger = n % world;
 	int64_t first = rank * each + (rank < larger ? rank : larger);
 
 	return (struct rows){ first, first + each + (rank < larger) };
-}
-
-/* ---- reading ---- */
-
-struct table_scan *table_scan_new(const struct table *t, struct rows rows,
-				  const bool *columns, int64_t batch_rows)
-{
-	struct table_scan *s = xcalloc(1, sizeof(*s));
-
-	s->t = t;
-	s->columns = columns;
-	s->batch_rows = batch_rows;
-	s->skip = rows.first;
-	s->left = rows.end - rows.first;
-	return s;
-}
-
-void table_scan_free(struct table_scan *s)
-{
-	if (!s)
-		return;
-	parquet_scan_free(s->scan);
-	for (size_t i = 0; i < s->n_chunks; i++)
-		block_free(&s->chunks[i]);
-	free(s->chunks);
-	free(s);
-}
-
-static int give_chunk(struct table_scan *s, const struct file *f, size_t leaf,
-		      struct error *err)
-{
-	struct range at = parquet_chunk(f->parquet, s->group, leaf);
-	struct block *b = &s->chunks[leaf];
-
-	if (block_reserve(b, s->t->budget, at.len, 1, err))
-		return error_wrap(err, "%s", f->path);
-	if (read_at(f, b->data, at, err))
-		return -1;
-	parquet_scan_give(s->scan, leaf, (struct bytes){ b->data, at.len });
-	return 0;
-}
-
-static int begin_group(struct table_scan *s, const struct file *f, struct error *err)
-{
-	size_t n = parquet_leaves(f->parquet);
-
-	s->rows = s->batch_rows ? s->batch_rows
-				: parquet_batch_rows(f->parquet, s->group, BATCH);
-	if (!s->chunks) {
-		s->chunks = xcalloc(n + 1, sizeof(*s->chunks));
-		s->n_chunks = n;
-	}
-	s->scan = parquet_scan_new(f->parquet, s->group, s->columns, s->t->budget);
-	for (size_t i = 0; i < n; i++)
-		if (parquet_wants(s->scan, i) && give_chunk(s, f, i, err))
-			return -1;
-	if (parquet_skip(s->scan, s->skip, err))
-		return error_wrap(err, "%s", f->path);
-	s->skip = 0;
-	return 0;
-}
-
-/* To the group with the next row; NULL: there is none. */
-static const struct file *find_group(struct table_scan *s)
-{
-	for (; s->file < s->t->n; s->file++, s->group = 0) {
-		const struct file *f = &s->t->files[s->file];
-
-		for (; s->group < parquet_groups(f->parquet); s->group++) {
-			int64_t rows = parquet_rows(f->parquet, s->group);
-
-			if (s->skip < rows)
-				return f;
-			s->skip -= rows;
-		}
-	}
-	return NULL;
-}
-
-int table_next(struct table_scan *s, struct batch *ret, struct error *err)
-{
-	*ret = (struct batch){ 0 };
-	while (s->left) {
-		const struct file *f = s->scan ? &s->t->files[s->file] : find_group(s);
-
-		if (!f)
-			break;
-		if (!s->scan && begin_group(s, f, err))
-			return -1;
-		if (parquet_next(s->scan, ret, s->left < s->rows ? s->left : s->rows,
-				 err))
-			return error_wrap(err, "%s", f->path);
-		if (ret->n) {
-			s->left -= ret->n;
-			return 0;
-		}
-		parquet_scan_free(STEAL(s->scan));
-		s->group++;
-	}
-	return 0;
 }

@@ -1,19 +1,36 @@
 /*
- * table.h - Parquet files on this machine as one table, and its rows in one order.
+ * table.h - Parquet files, or an Iceberg table, as one table, and its rows in one order.
  *
- * Rows are numbered by (path, row group, row): paths in the order of their bytes, each
- * once. The numbers are the same for every reader and every number of ranks.
+ * Rows are numbered by (data file, row group, row): files in the order of the bytes of
+ * their names. The numbers are the same at each start, for every reader and every number
+ * of ranks. Deleted rows have no number. All rows of a table are read, or it is an error
+ * that names the file.
  */
 #ifndef CACHE_TABLE_H
 #define CACHE_TABLE_H
 
 #include "arrow/parquet.h"
+#include "cache/places.h"
 
 struct table;
 
-/* Opens all files and reads their footers. ERR_INVALID: their columns differ. */
-MUST_CHECK int table_open(struct table **ret, char *const *paths, size_t n,
-			  struct budget *budget, struct error *err);
+struct table_conf {
+	struct places *places; /* outlives the table, as does the budget */
+	struct budget *budget;
+	/*
+	 * Parquet files and directories of them, each file once, or one file of an
+	 * Iceberg table's metadata: NAME.metadata.json, also gzip.
+	 */
+	char *const *uris;
+	size_t n;
+};
+
+/*
+ * Opens all files and reads their footers. ERR_INVALID: the files' columns differ.
+ * ERR_UNSUPPORTED: something of Iceberg's that is not understood.
+ */
+MUST_CHECK int table_open(struct table **ret, const struct table_conf *conf,
+			  struct error *err);
 void table_free(struct table *t); /* NULL is fine */
 
 int64_t table_rows(const struct table *t);
@@ -23,6 +40,16 @@ const struct field *table_columns(const struct table *t, size_t *ret_n);
 struct rows {
 	int64_t first, end;
 };
+
+/* A row group: the unit of work. In the order of the rows; without rows, none. */
+struct table_unit {
+	const char *file;
+	size_t group;
+	struct rows rows;
+	uint64_t bytes; /* decoded, roughly */
+};
+size_t table_units(const struct table *t);
+struct table_unit table_unit(const struct table *t, size_t i);
 
 /*
  * Shard `rank` of `world`, 0 <= rank < world: contiguous, floor or ceil of n / world rows,
@@ -34,7 +61,8 @@ struct table_scan;
 
 /*
  * `columns[i]`: is column i wanted? NULL: all. Rows a batch: 0 for batches of about
- * 2 MiB. The table must outlive the scan.
+ * 2 MiB. The table and `columns` must outlive the scan. To decode unit i, scan
+ * table_unit(t, i).rows; scans of one table may run in many threads.
  */
 struct table_scan *table_scan_new(const struct table *t, struct rows rows,
 				  const bool *columns, int64_t batch_rows);

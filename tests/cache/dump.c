@@ -118,12 +118,15 @@ static int dump(const struct wanted *w, struct table *t, struct error *err)
 static int run(const struct wanted *w, char **paths, size_t n, struct error *err)
 {
 	struct budget budget = { .limit = w->memory };
+	struct places *places = places_new(&(struct places_conf){ 0 });
+	const struct table_conf conf = { places, &budget, paths, n };
 	struct table *t = NULL;
-	int rc = table_open(&t, paths, n, &budget, err);
+	int rc = table_open(&t, &conf, err);
 
 	if (!rc)
 		rc = dump(w, t, err);
 	table_free(t);
+	places_free(places);
 	if (budget.used)
 		rc = error_set(err, ERR_INVALID,
 			       "BUG: %zu bytes of the budget are not given back",

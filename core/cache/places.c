@@ -1,0 +1,312 @@
+/* Opens the places of a table's files: places.h. */
+#include "cache/places.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "net/uri.h"
+#include "store/fetch.h"
+
+enum { MAX_NAME = 16 * 1024 };
+
+struct place {
+	struct range_conf conf;
+};
+
+struct places {
+	struct places_conf conf;
+	pthread_mutex_t lock; /* of what follows */
+	struct arena arena;
+	struct map places; /* struct place, by URI */
+};
+
+struct places *places_new(const struct places_conf *conf)
+{
+	struct places *s = xcalloc(1, sizeof(*s));
+
+	s->conf = *conf;
+	pthread_mutex_init(&s->lock, NULL);
+	return s;
+}
+
+static void free_place(void *value)
+{
+	struct place *p = value;
+
+	if (p->conf.store)
+		p->conf.scheme->close(p->conf.store);
+	http_client_free(p->conf.http);
+	free(p);
+}
+
+void places_free(struct places *s)
+{
+	if (!s)
+		return;
+	map_release(&s->places, free_place);
+	arena_clear(&s->arena);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+/* ---- places ---- */
+
+static int open_place(struct places *s, struct place *p, const char *uri,
+		      struct error *err)
+{
+	const struct store_conf place = { .uri = uri,
+					  .env = s->conf.env,
+					  .ctx = s->conf.ctx };
+	const struct http_conf http = { .user_agent = "kftrainer/" VERSION,
+					.receive_bytes = fetch_receive_bytes(0),
+					.max_idle = FETCH_MAX_CONNECTIONS };
+	struct store_conf store = place;
+
+	p->conf.tries = s->conf.tries;
+	p->conf.connections = s->conf.connections;
+	if (scheme_find(&p->conf.scheme, uri, err) ||
+	    store_http_new(&p->conf.http, &place, &http, err))
+		return -1;
+	store.http = p->conf.http;
+	store.tries = s->conf.tries;
+	store.unverified = true;
+	store.say = s->conf.say;
+	return p->conf.scheme->open(&p->conf.store, &store, err);
+}
+
+static int find_place(struct places *s, const char *uri, const struct range_conf **ret,
+		      struct error *err)
+{
+	struct place *p;
+	int rc = 0;
+
+	pthread_mutex_lock(&s->lock);
+	p = map_get(&s->places, uri);
+	if (!p) {
+		p = xcalloc(1, sizeof(*p));
+		rc = open_place(s, p, uri, err);
+		if (rc)
+			free_place(p);
+		else
+			map_put(&s->places, uri, p);
+	}
+	pthread_mutex_unlock(&s->lock);
+	if (!rc)
+		*ret = &p->conf;
+	return rc;
+}
+
+/* ---- URIs and locations ---- */
+
+/* s3a and s3n are Hadoop's clients for the same buckets. */
+static const char *usual(struct arena *arena, const char *uri)
+{
+	static const char *const same[] = { "s3a://", "s3n://" };
+
+	for (size_t i = 0; i < sizeof(same) / sizeof(*same); i++)
+		if (str_after(uri, same[i]))
+			return arena_printf(arena, "s3://%s", str_after(uri, same[i]));
+	return uri;
+}
+
+/* The path of a local file; NULL: it is elsewhere. */
+static const char *local_path(const char *location)
+{
+	const char *rest = str_after(location, "file:");
+
+	if (!rest)
+		return strstr(location, "://") ? NULL : location;
+	if (!str_starts(rest, "//"))
+		return rest;
+	rest = strchr(rest + 2, '/');
+	return rest ? rest : "/";
+}
+
+int places_open(struct places *s, const char *location, int64_t size,
+		struct range_object **ret, struct error *err)
+{
+	const struct range_conf *place = NULL;
+	cleanup_arena struct arena arena = { 0 };
+	struct store_object o = { .size = size };
+	const char *uri = usual(&arena, location), *key = local_path(uri), *root;
+
+	if (strlen(location) > MAX_NAME)
+		return error_set(err, ERR_LIMIT, "a name of %zu bytes", strlen(location));
+	if (key) {
+		root = "file:///";
+	} else {
+		const char *host = strstr(uri, "://") + 3, *slash = strchr(host, '/');
+
+		if (!slash || !slash[1])
+			return error_set(err, ERR_INVALID, "'%s': expected a file",
+					 uri_shown(&arena, location));
+		root = str_slice(&arena, uri, (size_t)(slash + 1 - uri));
+		key = str_starts(uri, "http") ? uri : slash + 1;
+	}
+	if (str_starts(root, "hf:") || str_starts(root, "pvc:"))
+		return error_set(err, ERR_UNSUPPORTED,
+				 "%s: a table's metadata cannot name files there",
+				 uri_shown(&arena, location));
+	o.key = o.path = key;
+	if (find_place(s, root, &place, err))
+		return error_wrap(err, "%s", uri_shown(&arena, location));
+	return range_open(ret, place, &o, location, err);
+}
+
+/* ---- listing ---- */
+
+static bool note_named(void *ctx, const char *name, bool named)
+{
+	bool *any = ctx;
+
+	(void)name;
+	*any |= named;
+	return true;
+}
+
+static bool is_hidden(const char *path)
+{
+	for (const char *p = path; p; p = strchr(p, '/')) {
+		p += *p == '/';
+		if (*p == '_' || *p == '.')
+			return true;
+	}
+	return false;
+}
+
+static bool is_table_file(const char *path)
+{
+	return !is_hidden(path) &&
+	       (str_ends(path, ".parquet") || str_ends(path, ".parq"));
+}
+
+/* A hub's paths are those of the repository, also below a folder of it. */
+static const char *name_of(struct arena *arena, const char *uri, const char *path)
+{
+	size_t len = strlen(uri);
+
+	while (len && uri[len - 1] == '/')
+		len--;
+	if (str_starts(uri, "hf://"))
+		for (const char *p = strstr(uri, "://") + 3; (p = strchr(p, '/')); p++) {
+			const char *folder =
+				str_slice(arena, p + 1, (size_t)(uri + len - p - 1));
+
+			if (path_below(path, folder)) {
+				len = (size_t)(p - uri);
+				break;
+			}
+		}
+	return arena_printf(arena, "%.*s/%s", (int)len, uri, path);
+}
+
+/* Its data files are not all of its table's rows, nor only these. */
+static int check_iceberg(const struct place_files *f, const char *uri, struct error *err)
+{
+	for (size_t i = 0; i < f->listing.n; i++) {
+		const char *path = f->listing.objects[i].path;
+		const char *file = strrchr(path, '/');
+
+		if (file && str_ends(path, ".metadata.json") &&
+		    (str_starts(path, "metadata/") || strstr(path, "/metadata/")))
+			return error_set(err, ERR_INVALID,
+					 "%s: an Iceberg table: specify its metadata "
+					 "file, such as %s",
+					 uri, path);
+	}
+	return 0;
+}
+
+static int keep_files(struct place_files *f, const char *uri,
+		      const struct range_conf *place, struct error *err)
+{
+	struct arena *arena = &f->listing.arena;
+
+	f->at = xcalloc(f->listing.n + 1, sizeof(*f->at));
+	for (size_t i = 0; i < f->listing.n; i++) {
+		const struct store_object *o = &f->listing.objects[i];
+		const char *name = f->named ? uri : name_of(arena, uri, o->path);
+
+		if (f->named || is_table_file(o->path))
+			f->at[f->n++] = (struct place_file){ name, place, *o };
+	}
+	if (!f->n)
+		return error_set(err, ERR_NOT_FOUND,
+				 "%s: no file whose name ends in .parquet", uri);
+	return 0;
+}
+
+/* A local path as a URI. */
+static int as_uri(const char **ret, struct arena *arena, const char *path,
+		  struct error *err)
+{
+	cleanup_free char *full = realpath(path, NULL);
+	cleanup_buf struct buf text = { .max = URI_MAX };
+
+	if (!full)
+		return error_errno(err, errno, "%s", path);
+	http_escape_path(&text, full);
+	if (buf_check(&text, "the path", err))
+		return -1;
+	*ret = arena_printf(arena, "file://%s", (const char *)text.data);
+	return 0;
+}
+
+static int list(struct places *s, const char *uri, struct place_files *f,
+		struct error *err)
+{
+	const struct range_conf *place = NULL;
+	cleanup_arena struct arena arena = { 0 };
+	const char *shown = uri_shown(&arena, uri), *at = usual(&arena, uri);
+
+	if (!strstr(uri, "://") && as_uri(&at, &arena, uri, err))
+		return -1;
+	if (find_place(s, at, &place, err) ||
+	    place->scheme->list(place->store, note_named, &f->named, &f->listing, err))
+		return error_wrap(err, "%s", shown);
+	shown = arena_strdup(&f->listing.arena, shown);
+	return check_iceberg(f, shown, err) || keep_files(f, shown, place, err) ? -1 : 0;
+}
+
+int places_list(struct places *s, const char *uri, struct place_files *ret,
+		struct error *err)
+{
+	struct place_files f = { 0 };
+
+	if (list(s, uri, &f, err)) {
+		place_files_release(&f);
+		return -1;
+	}
+	*ret = f;
+	return 0;
+}
+
+void place_files_release(struct place_files *f)
+{
+	free(f->at);
+	store_listing_release(&f->listing);
+	*f = (struct place_files){ 0 };
+}
+
+int places_read(struct range_object *o, uint64_t max, struct block *to,
+		struct budget *budget, size_t *ret_len, struct error *err)
+{
+	struct range_want all = { 0, (uint64_t)range_size(o), NULL };
+
+	if (all.len > max)
+		return error_set(err, ERR_LIMIT, "%s: %llu bytes, more than %llu",
+				 range_name(o), (unsigned long long)all.len,
+				 (unsigned long long)max);
+	if (block_reserve(to, budget, all.len, 1, err))
+		return error_wrap(err, "%s", range_name(o));
+	all.to = to->data;
+	*ret_len = all.len;
+	return range_read(o, &all, 1, err);
+}

@@ -193,13 +193,6 @@ const cJSON *pod_node_selector(const cJSON *pod)
 	return json_get(pod, "spec", "nodeSelector");
 }
 
-const char *pod_group_of(const cJSON *pod)
-{
-	const char *group = meta_label(pod, "scheduling.x-k8s.io/pod-group");
-
-	return group ? group : meta_annotation(pod, "scheduling.k8s.io/group-name");
-}
-
 /* Nothing is left but the members of these names. */
 static void keep_only(cJSON *obj, const char *const *keys)
 {
@@ -221,6 +214,9 @@ static void slim_containers(cJSON *list)
 	json_each(c, list)
 		keep_only(c, keys);
 }
+
+/* Of a pod that is well. */
+static const char *const group_annotations[] = { GROUP_VOLCANO, GROUP_YUNIKORN, NULL };
 
 static void slim_metadata(cJSON *obj)
 {
@@ -250,9 +246,9 @@ static bool is_well(const cJSON *pod)
 void pod_slim(cJSON *pod)
 {
 	static const char *const spec[] = {
-		"nodeName",       "schedulerName", "containers",
-		"initContainers", "volumes",       "overhead",
-		"nodeSelector",   "resources",     NULL
+		"nodeName",    "schedulerName", "containers",     "initContainers",
+		"volumes",     "overhead",      "nodeSelector",   "resources",
+		"tolerations", "affinity",      "resourceClaims", NULL
 	};
 	static const char *const where[] = { "nodeName", "schedulerName", NULL };
 	static const char *const status[] = { "phase", "conditions", NULL };
@@ -266,7 +262,7 @@ void pod_slim(cJSON *pod)
 	}
 	keep_only(json_get(pod, "spec"), where);
 	keep_only(json_get(pod, "status"), status);
-	json_del(pod, JSON_PATH("metadata", "annotations"));
+	keep_only(json_get(pod, "metadata", "annotations"), group_annotations);
 	json_del(pod, JSON_PATH("metadata", "ownerReferences"));
 }
 
@@ -299,23 +295,30 @@ bool node_has(const cJSON *node, const char *resource, struct quantity *ret_all,
 	return true;
 }
 
+static void use(cJSON *node, const char *resource, const struct quantity *more)
+{
+	const cJSON *old = json_get(node, USED, resource);
+	struct error unreadable = { 0 };
+	char text[QUANTITY_TEXT_SIZE];
+	struct quantity sum = { 0 };
+
+	if (old && quantity_of(&sum, old, &unreadable))
+		return;
+	quantity_add(&sum, more);
+	json_put_str(node, quantity_text(&sum, text), USED, resource);
+}
+
 void node_use(cJSON *node, const cJSON *pod)
 {
+	static const struct quantity one = { .nano = 1000000000 };
 	cleanup_resource_list struct resource_list list = { 0 };
 	struct error unreadable = { 0 };
 
 	if (pod_requests_add(&list, json_get(pod, "spec"), 1, &unreadable))
 		return;
-	for (size_t i = 0; i < list.n; i++) {
-		const cJSON *old = json_get(node, USED, list.list[i].name);
-		struct quantity sum = { 0 };
-		char text[QUANTITY_TEXT_SIZE];
-
-		if (old && quantity_of(&sum, old, &unreadable))
-			continue;
-		quantity_add(&sum, &list.list[i].amount);
-		json_put_str(node, quantity_text(&sum, text), USED, list.list[i].name);
-	}
+	for (size_t i = 0; i < list.n; i++)
+		use(node, list.list[i].name, &list.list[i].amount);
+	use(node, "pods", &one);
 }
 
 void node_slim(cJSON *node)
@@ -325,6 +328,24 @@ void node_slim(cJSON *node)
 	slim_metadata(node);
 	json_del(node, JSON_PATH("metadata", "annotations"));
 	keep_only(json_get(node, "status"), keys);
+}
+
+void node_add(cJSON *node, const char *resource, int64_t n, bool used)
+{
+	cJSON *all = json_obj(json_obj(node, "status"), "allocatable");
+	struct quantity more = { .nano = (__int128)n * 1000000000 };
+
+	if (used)
+		use(node, resource, &more);
+	else
+		json_put_int(all, json_int(all, 0, resource) + n, resource);
+}
+
+void pod_add_devices(cJSON *pod, const char *resource, int64_t n)
+{
+	cJSON *devices = json_obj(pod, "devices");
+
+	json_put_int(devices, json_int(devices, 0, resource) + n, resource);
 }
 
 /* ---- claims, groups ---- */

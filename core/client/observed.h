@@ -42,6 +42,27 @@ int64_t pod_last_ran(const cJSON *pod); /* when a container last started or ende
 const cJSON *pod_node_selector(const cJSON *pod);
 const char *pod_group_of(const cJSON *pod); /* the PodGroup it is of, or NULL */
 /*
+ * Of YuniKorn: the task group it is of, or NULL; how many pods of all groups start
+ * together; the queue; and whether it reserves room for one of them.
+ */
+#define GROUP_VOLCANO  "scheduling.k8s.io/group-name" /* annotations */
+#define GROUP_YUNIKORN "yunikorn.apache.org/task-group-name"
+#define YUNIKORN_APP   "yunikorn.apache.org/app-id" /* a label */
+const char *pod_task_group(const cJSON *pod);
+int64_t task_group_min(const cJSON *pod);
+const char *pod_queue(const cJSON *pod); /* "" */
+/* It did not accept the pod's application: pod_message() says why. */
+bool pod_is_rejected(const cJSON *pod);
+const char *pod_message(const cJSON *pod); /* "" */
+bool pod_is_placeholder(const cJSON *pod, const cJSON *trainjob);
+/* DRA: its claims, and the name of the claim that was made of one, or NULL. */
+const cJSON *pod_device_claims(const cJSON *pod);
+const char *pod_device_claim(const cJSON *pod, const cJSON *claim);
+const char *claim_template(const cJSON *claim); /* of an element; or NULL */
+/* Ours: devices that it claims, as resources: {"devices of class gpu": "2"}; or NULL. */
+const cJSON *pod_devices(const cJSON *pod);
+void pod_add_devices(cJSON *pod, const char *resource, int64_t n);
+/*
  * Was it made before the TrainJob, and so for another of the same name that has been
  * deleted? Labels tell no more than the name.
  */
@@ -56,7 +77,14 @@ bool node_has(const cJSON *node, const char *resource, struct quantity *ret_all,
 	      struct quantity *ret_used);
 /* Adds what a pod on it asks for. */
 void node_use(cJSON *node, const cJSON *pod);
+/* More of a resource that is counted elsewhere, to have or used. */
+void node_add(cJSON *node, const char *resource, int64_t n, bool used);
 void node_slim(cJSON *node);
+/* Why it takes no such pod: one of these; NULL: it does. */
+#define NODE_SELECTOR "node selector"
+#define NODE_AFFINITY "node affinity"
+#define NODE_TAINTS   "taints"
+const char *node_refuses(const cJSON *node, const cJSON *pod);
 
 const char *claim_phase(const cJSON *claim); /* "" */
 const char *claim_class(const cJSON *claim); /* storageClassName, or NULL */

@@ -41,6 +41,7 @@ static const struct slot {
 	LIST("Event", events),
 	LIST("Node", nodes),
 	LIST("PersistentVolumeClaim", claims),
+	LIST("Placeholder", placeholders),
 	LIST("WaitingWorkload", workloads),
 	LIST("Log", logs),
 	LIST("Missing", missing),

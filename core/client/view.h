@@ -28,10 +28,11 @@ struct view {
 	cJSON *lease, *deployment; /* of our controller */
 	/* Arrays, never NULL. Pods are pod_slim(), nodes node_slim(). */
 	cJSON *jobs, *pods, *events, *nodes, *claims;
-	cJSON *workloads; /* others that wait in the same queue */
-	cJSON *logs;      /* {pod, container, previous, text} */
-	cJSON *missing;   /* kinds of what was asked for and is not there */
-	cJSON *denied;    /* {what, check}: see client/permission.h */
+	cJSON *placeholders; /* pods with which YuniKorn reserves room */
+	cJSON *workloads;    /* others that wait in the same queue */
+	cJSON *logs;         /* {pod, container, previous, text} */
+	cJSON *missing;      /* kinds of what was asked for and is not there */
+	cJSON *denied;       /* {what, check}: see client/permission.h */
 	struct arena arena;
 };
 

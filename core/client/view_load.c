@@ -8,12 +8,14 @@
 #include "base/nearest.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "client/devices.h"
 #include "client/jobs.h"
 #include "client/observed.h"
 #include "client/permission.h"
 #include "client/view.h"
 #include "net/http.h"
 #include "trainer/api.h"
+#include "trainer/jobset.h"
 #include "trainer/runtime.h"
 #include "trainer/trainjob.h"
 #include "trainer/trainjob_status.h"
@@ -242,8 +244,8 @@ static int look_events_of_jobs(struct loader *l, struct error *err)
 	int n = 0;
 
 	json_each(job, l->v->jobs)
-		if (!job_active(job) && !job_ended(job) && n++ < MAX_SUSPECTS &&
-		    look_events(l, meta_name(job), err))
+		if (job_active(job) + job_ended(job) < job_parallelism(job_spec(job)) &&
+		    n++ < MAX_SUSPECTS && look_events(l, meta_name(job), err))
 			return -1;
 	return 0;
 }
@@ -285,6 +287,44 @@ static int look_groups(struct loader *l, struct error *err)
 			return -1;
 	}
 	return 0;
+}
+
+static int take_placeholder(void *ctx, cJSON *take_obj, struct error *err)
+{
+	struct loader *l = ctx;
+
+	(void)err;
+	if (!pod_is_placeholder(take_obj, l->v->trainjob)) {
+		cJSON_Delete(take_obj);
+		return 0;
+	}
+	pod_slim(take_obj);
+	json_put_str(take_obj, "Placeholder", "kind");
+	view_take(l->v, take_obj);
+	return 0;
+}
+
+/* YuniKorn reserves room with pods of its own, and says of those why they wait. */
+static int look_placeholders(struct loader *l, struct error *err)
+{
+	const struct kube_ref pods = { "v1", "Pod", l->v->ns, NULL };
+	const struct kube_select select = { .label_selector = arena_printf(
+						    &l->v->arena, YUNIKORN_APP "=%s",
+						    meta_uid(l->v->trainjob)) };
+	const struct kube_sink sink = { .on_item = take_placeholder, .ctx = l };
+	const cJSON *pod, *waits = NULL;
+
+	json_each(pod, l->v->pods)
+		if (!waits && !pod_node(pod) && pod_task_group(pod))
+			waits = pod;
+	if (!waits || !meta_uid(l->v->trainjob))
+		return 0;
+	if (kube_list(l->k, &pods, &select, &sink, NULL, err))
+		return settle(l, "Placeholder", "pods", err);
+	json_each(pod, l->v->placeholders)
+		if (!pod_node(pod) && str_eq(pod_phase(pod), "Pending"))
+			waits = pod;
+	return look_events(l, meta_name(waits), err);
 }
 
 /* "kueue.x-k8s.io/v1beta2" of the group; NULL: the group is not served. */
@@ -420,7 +460,7 @@ static int use_node(void *ctx, cJSON *take_obj, struct error *err)
 	for (node = l->v->nodes->child; node; node = node->next)
 		if (str_eq(meta_name(node), name))
 			break;
-	if (node)
+	if (node && !pod_is_placeholder(take_obj, l->v->trainjob))
 		node_use(node, take_obj);
 	cJSON_Delete(take_obj);
 	return 0;
@@ -448,6 +488,8 @@ static int look_nodes(struct loader *l, struct error *err)
 	bool full = pod_with(l->v, POD_UNSCHEDULABLE), lost = false;
 	const cJSON *pod;
 
+	json_each(pod, l->v->pods)
+		full |= !pod_node(pod) && pod_task_group(pod);
 	json_each(pod, l->v->pods)
 		lost |= pod_node(pod) && !pod_is_ready(pod) &&
 			(meta_is_deleted(pod) || str_eq(pod_phase(pod), "Running"));
@@ -477,6 +519,49 @@ static int look_claims(struct loader *l, struct error *err)
 				return -1;
 		}
 		break; /* they are all alike */
+	}
+	return 0;
+}
+
+/* One that is missing is remembered with its name. */
+static int look_device(struct loader *l, const char *kind, const char *resource,
+		       const char *name, struct error *err)
+{
+	const struct kube_ref ref = { "resource.k8s.io/v1", kind, l->v->ns, name };
+	cJSON *obj;
+
+	if (!kube_get(l->k, &ref, &obj, err)) {
+		view_take(l->v, obj);
+		return 0;
+	}
+	return settle(l, arena_printf(&l->v->arena, "%s %s", kind, name), resource, err);
+}
+
+/* Of claims of devices that keep a pod from the scheduler, it says nothing. */
+static int look_device_claims(struct loader *l, struct error *err)
+{
+	const cJSON *pod, *claim;
+	int n = 0;
+
+	json_each(pod, l->v->pods) {
+		if (pod_node(pod) || !pod_device_claims(pod))
+			continue;
+		json_each(claim, pod_device_claims(pod)) {
+			const char *made = pod_device_claim(pod, claim);
+			const char *template = claim_template(claim);
+
+			if (n++ >= MAX_CLAIMS)
+				break;
+			if (made ? look_device(l, "ResourceClaim", "resourceclaims", made,
+					       err)
+				 : template && look_device(l, "ResourceClaimTemplate",
+							   "resourceclaimtemplates",
+							   template, err))
+				return -1;
+		}
+		if (look_events(l, meta_name(pod), err)) /* they are all alike */
+			return -1;
+		return l->v->nodes->child ? devices_look(l->v, l->k, err) : 0;
 	}
 	return 0;
 }
@@ -565,10 +650,11 @@ int view_load(struct view *ret, struct kube *k, const char *ns, const char *name
 	      struct error *err)
 {
 	static int (*const steps[])(struct loader * l, struct error * err) = {
-		look_trainjob,       look_runtime,    look_objects,
-		look_events_of_job,  look_queue,      look_events_of_jobs,
-		look_events_of_pods, look_groups,     look_nodes,
-		look_claims,         look_controller, look_logs,
+		look_trainjob,       look_runtime, look_objects,
+		look_events_of_job,  look_queue,   look_events_of_jobs,
+		look_events_of_pods, look_groups,  look_placeholders,
+		look_nodes,          look_claims,  look_device_claims,
+		look_controller,     look_logs,
 	};
 	struct view v;
 	struct loader l = { .v = &v, .k = k };

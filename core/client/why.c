@@ -26,6 +26,7 @@ static const struct {
 	bool only; /* unless another was found before */
 } table[] = {
 	{ .look = why_deleted, WHY_DELETED },
+	{ .look = why_rejected, WHY_FAILED | GOES_ON },
 	{ .look = why_deadline, WHY_FAILED },
 	{ .look = why_first_failure, WHY_FAILED },
 	{ .look = why_gave_up, WHY_FAILED },
@@ -40,6 +41,7 @@ static const struct {
 	{ .look = why_pods_refused, GOES_ON },
 	{ .look = why_node_lost, GOES_ON },
 	{ .look = why_claims, WHY_PENDING },
+	{ .look = why_devices, WHY_PENDING },
 	{ .look = why_gang, WHY_PENDING },
 	{ .look = why_unschedulable, GOES_ON },
 	{ .look = why_gated, WHY_PENDING },

@@ -266,6 +266,8 @@ void why_first_failure(struct why *w)
 	struct failure list[VIEW_LOGS];
 	size_t n = view_failures(w->v, list, VIEW_LOGS), i;
 
+	if (w->refused_told)
+		return;
 	if (!n) {
 		from_events(w);
 		return;
@@ -289,7 +291,7 @@ void why_gave_up(struct why *w)
 	const cJSON *job, *c = NULL;
 	const char *name = NULL;
 
-	if (status_is_exceeded(tj_status(v->trainjob)))
+	if (status_is_exceeded(tj_status(v->trainjob)) || w->refused_told)
 		return;
 	json_each(job, v->jobs)
 		if (!c && (c = condition_with(job, "Failed", "True")))

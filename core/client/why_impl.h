@@ -1,6 +1,7 @@
 /*
  * why_impl.h - what the files of why share: why_objects.c (no controller, objects refused),
- * why_queue.c (suspended, Kueue), why_place.c (gang, scheduler, claims), why_pods.c
+ * why_queue.c (suspended, Kueue), why_place.c (scheduler, volume claims), why_gang.c,
+ * why_devices.c (claims of devices), why_pods.c
  * (containers that do not start or end), why_end.c (failed, complete), why_run.c.
  */
 #ifndef CLIENT_WHY_IMPL_H
@@ -22,6 +23,8 @@ struct why {
 	const struct view *v;
 	struct arena *arena;
 	enum why_state state;
+	/* Causes that say more than others do: why_gang.c, why_devices.c. */
+	bool gang_told, devices_told, refused_told;
 	cJSON *causes;
 };
 
@@ -39,6 +42,10 @@ const char *why_age(struct why *w, int64_t since);
 const char *why_describe(struct why *w, const char *kind, const char *name);
 /* How many pods have that cause, as one that keeps them waiting; the first of them. */
 int64_t why_pods_with(const struct view *v, enum pod_cause cause, struct failure *ret);
+/* The scheduler's words of a pod, with what it requests and the most that is free. */
+const char *why_scheduler_says(struct why *w, const cJSON *pod, const char *message);
+/* "its gang needs 3, room for 2 (quota): " before another cause; "": no gang waits. */
+const char *why_gang_needs(struct why *w);
 /* "1 of 4 pods" of n such. */
 const char *why_pod_count(struct why *w, int64_t n, int64_t all);
 int64_t why_job_age(const struct why *w); /* seconds */
@@ -66,6 +73,8 @@ void why_suspended(struct why *w);
 
 void why_gang(struct why *w);
 void why_claims(struct why *w);
+void why_devices(struct why *w);
+void why_rejected(struct why *w);
 void why_unschedulable(struct why *w);
 void why_gated(struct why *w);
 void why_no_scheduler(struct why *w);

@@ -98,7 +98,9 @@ void why_runtime_gone(struct why *w)
 
 struct refusal {
 	const char *in; /* the words */
-	const char *reason, *what, *command;
+	const char *reason;
+	const char *what; /* NULL: the words say so */
+	const char *command;
 };
 
 static const struct refusal refusals[] = {
@@ -123,6 +125,8 @@ static const struct refusal refusals[] = {
 	  "their priority class does not exist", "kubectl get priorityclasses" },
 	{ JOBSET_MISSING, "JobSetNotInstalled", JOBSET_MISSING,
 	  "kubectl get crd jobsets.jobset.x-k8s.io" },
+	{ PODGROUP_MISSING_WORDS, "PodGroupNotInstalled", NULL,
+	  "kubectl get crds | grep podgroups" },
 };
 
 static const struct refusal *refusal_of(const char *message)
@@ -150,11 +154,11 @@ static void add_refusal(struct why *w, const char *what, const char *message,
 	const struct refusal *r = refusal_of(message);
 	const char *words = words_of(w, r, message);
 	bool repeats = r && str_eq(words, r->what);
+	const char *kind = r && r->what ? r->what : "";
 
 	why_add(w, r ? r->reason : "CreationFailed",
 		r && r->command ? r->command : command, "%s cannot be created%s%s%s%s",
-		what, r ? ": " : "", r ? r->what : "", repeats ? "" : ": ",
-		repeats ? "" : words);
+		what, *kind ? ": " : "", kind, repeats ? "" : ": ", repeats ? "" : words);
 }
 
 /* Only as long as there is no JobSet, or not the one that is wanted. */
@@ -248,8 +252,8 @@ void why_pods_refused(struct why *w)
 		if (!e ||
 		    job_active(job) + job_ended(job) >= job_parallelism(job_spec(job)))
 			continue;
-		add_refusal(w, "its pods", event_message(e),
-			    why_describe(w, "job", meta_name(job)));
+		add_refusal(w, arena_printf(w->arena, "%sits pods", why_gang_needs(w)),
+			    event_message(e), why_describe(w, "job", meta_name(job)));
 		return;
 	}
 	e = v->jobset ? view_event(v, JOBSET_KIND, v->name, NULL, true) : NULL;

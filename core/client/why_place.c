@@ -1,5 +1,5 @@
 /*
- * why_place.c - the pods find no node: scheduler, gang, gates, volume claims.
+ * why_place.c - the pods find no node: scheduler, gates, volume claims.
  */
 #include <string.h>
 
@@ -110,7 +110,8 @@ static const char *selector(struct why *w, const cJSON *pod, const char *message
 /* Without what the scheduler says of preemption and of devices' claims: no causes. */
 static const char *scheduler_words(struct why *w, const char *message)
 {
-	static const char *const ends[] = { " preemption: ", " no new claims to " };
+	static const char *const ends[] = { " preemption: ", " no new claims to ",
+					    "resource gap: " };
 	size_t len = strlen(message);
 
 	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
@@ -122,40 +123,31 @@ static const char *scheduler_words(struct why *w, const char *message)
 	return why_words(w, str_slice(w->arena, message, len));
 }
 
+const char *why_scheduler_says(struct why *w, const cJSON *pod, const char *message)
+{
+	const char *gap = strstr(message, "resource gap: ");
+
+	return arena_printf(w->arena, "%s%s%s%s", scheduler_words(w, message),
+			    gap ? " the cluster as a whole lacks resources" : "",
+			    rooms(w, pod, message), selector(w, pod, message));
+}
+
 void why_unschedulable(struct why *w)
 {
 	struct failure first = { 0 };
 	int64_t n = why_pods_with(w->v, POD_UNSCHEDULABLE, &first);
 	const char *message = first.fact.message ? first.fact.message : "";
 
-	if (!n || strstr(message, "ersistentvolumeclaim") ||
+	if (!n || w->gang_told || w->devices_told ||
+	    strstr(message, "ersistentvolumeclaim") ||
 	    strstr(message, "PersistentVolumeClaim"))
-		return; /* why_claims() */
+		return; /* why_gang(), why_devices(), why_claims() */
 	why_add(w, "Unschedulable", why_describe(w, "pod", meta_name(first.pod)),
-		"no node can run %s: %s%s%s", why_pod_count(w, n, view_count(w->v).all),
-		scheduler_words(w, message), rooms(w, first.pod, message),
-		selector(w, first.pod, message));
+		"no node can run %s: %s", why_pod_count(w, n, view_count(w->v).all),
+		why_scheduler_says(w, first.pod, message));
 }
 
-/* ---- gangs ---- */
-
-void why_gang(struct why *w)
-{
-	const struct view *v = w->v;
-	int64_t min = group_min_member(v->podgroup);
-	struct view_counts n = view_count(v);
-	const cJSON *not_yet = condition_with(v->podgroup, "Unschedulable", "True");
-	const char *message = condition_message(not_yet);
-
-	if (!v->podgroup || !n.all || n.placed >= min)
-		return;
-	why_add(w, "Gang", why_describe(w, "podgroup", v->name),
-		"its gang is not complete: %lld of its %lld pods have a node, and at "
-		"least "
-		"%lld must be placed together (minMember of PodGroup %s)%s%s",
-		(long long)n.placed, (long long)n.all, (long long)min, v->name,
-		*message ? ": " : "", why_words(w, message));
-}
+/* ---- gates ---- */
 
 void why_gated(struct why *w)
 {
@@ -206,7 +198,8 @@ static void claim_missing(struct why *w, const struct failure *first)
 	at += strlen(words);
 	name = str_slice(w->arena, at, strcspn(at, "\""));
 	why_add(w, "ClaimNotFound", "kubectl get persistentvolumeclaims%n",
-		"its pods use the PersistentVolumeClaim %s, %s", name,
+		"%sits pods use the PersistentVolumeClaim %s, %s", why_gang_needs(w),
+		name,
 		strstr(at, "not found") ? "which does not exist" : why_words(w, message));
 }
 
@@ -232,8 +225,8 @@ void why_claims(struct why *w)
 		class = claim_class(claim);
 		why_add(w, "ClaimPending",
 			why_describe(w, "persistentvolumeclaim", meta_name(claim)),
-			"its PersistentVolumeClaim %s is %s (storage class %s)%s%s",
-			meta_name(claim),
+			"%sits PersistentVolumeClaim %s is %s (storage class %s)%s%s",
+			why_gang_needs(w), meta_name(claim),
 			*claim_phase(claim) ? claim_phase(claim) : "Pending",
 			class && *class ? class : "none", e ? ": " : "",
 			why_words(w, event_message(e)));
@@ -245,6 +238,6 @@ void why_claims(struct why *w)
 	if (!w->causes->child && first.fact.message &&
 	    strstr(first.fact.message, "PersistentVolumeClaim"))
 		why_add(w, "ClaimPending", why_describe(w, "pod", meta_name(first.pod)),
-			"its pods wait for their volume claims: %s",
+			"%sits pods wait for their volume claims: %s", why_gang_needs(w),
 			scheduler_words(w, first.fact.message));
 }

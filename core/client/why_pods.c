@@ -190,6 +190,8 @@ void why_restarts(struct why *w)
 	int64_t restarts = jobset_restarts(w->v->jobset);
 	const cJSON *e = NULL;
 
+	if (w->refused_told)
+		return;
 	if (view_failures(w->v, &f, 1)) {
 		why_add(w, f.fact.cause == POD_OOM ? "OOMKilled" : "Restarts",
 			why_logs(w, &f), "%s%s%s", why_failure(w, &f),

@@ -40,7 +40,9 @@ struct note {
 	struct {
 		char *runtime; /* NULL: not counted */
 		const char *state;
-	} counted;          /* in the gauge */
+	} counted; /* in the gauge */
+	/* PodGroups that the API server lacks: watches_groups(); NULL: none. */
+	const char *missing_group;
 	bool objects_tried; /* a pass has tried to write them */
 	int early_passes;   /* that found the past, one after the other */
 	atomic_uint damage; /* counts objects that others changed; under notes.lock */

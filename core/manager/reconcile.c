@@ -21,6 +21,7 @@ enum {
 	BACKOFF_DOUBLED = 6,        /* so often that is doubled */
 	WATCH_LAG_MS = 1000,        /* after which it should have shown it */
 	DYING_NAMESPACE_MS = 60000, /* one that is being deleted */
+	MISSING_KIND_MS = 1000,     /* PodGroup is not installed */
 };
 
 struct reconciler *reconciler_new(const struct reconciler_conf *conf)
@@ -161,6 +162,17 @@ static void tell_creation_failed(struct pass *p, const struct error *err)
 				strlen(err->msg) > CREATION_FAILED_BYTES ? " ..." : ""));
 }
 
+/* Waits for the PodGroup kind of a TrainJob that needs it: no call, a second each. */
+static bool is_kind_missing(struct pass *p)
+{
+	if (p->note->missing_group)
+		p->note->missing_group =
+			watches_lack_groups(p->r->conf.watches, p->note->missing_group);
+	if (p->note->missing_group)
+		requeue_after(p, MISSING_KIND_MS);
+	return p->note->missing_group;
+}
+
 /* 0: done, or to be retried without an event (*ret_built is false). */
 static int make_objects(struct pass *p, bool *ret_built, struct error *err)
 {
@@ -172,9 +184,16 @@ static int make_objects(struct pass *p, bool *ret_built, struct error *err)
 		tell_creation_failed(p, &why);
 		return 0;
 	}
+	if (is_kind_missing(p))
+		return 0;
 	if (objects_reconcile(p, &why) == 0) {
 		p->note->early_passes = 0;
 		*ret_built = true;
+		return 0;
+	}
+	if (p->note->missing_group) {
+		requeue_after(p, MISSING_KIND_MS);
+		tell_creation_failed(p, &why);
 		return 0;
 	}
 	if (why.kind == ERR_CONFLICT) {

@@ -18,12 +18,14 @@
 #include "manager/cert.h"
 #include "manager/pods.h"
 #include "manager/runtimes.h"
+#include "manager/watch.h"
 
 struct reconciler;
 
 struct reconciler_conf {
 	struct kube *kube;
 	struct informer *trainjobs, *jobsets; /* see watch.h for what they keep */
+	struct watches *watches;              /* theirs */
 	struct runtimes *runtimes;            /* NULL: read from the API server */
 	struct event_recorder *events;
 	struct pod_facts *pods; /* the cause of a failure; may be NULL */

@@ -210,6 +210,20 @@ static int write_plain(struct pass *p, cJSON *obj, struct error *err)
 	return apply(p, obj, existing, NULL, err);
 }
 
+/* Its kind is not served: that is remembered, and said in our words. */
+static int pod_group_failed(struct pass *p, const cJSON *obj, struct error *err)
+{
+	if (err->kind != ERR_NOT_FOUND)
+		return -1;
+	p->note->missing_group =
+		watches_lack_groups(p->r->conf.watches, meta_api_version(obj));
+	if (!p->note->missing_group)
+		return -1;
+	log_warn("PodGroup is not installed", LOG_STR("key", p->key),
+		 LOG_STR("apiVersion", p->note->missing_group));
+	return error_set(err, ERR_UNSUPPORTED, PODGROUP_MISSING, meta_api_version(obj));
+}
+
 static int write_pod_group(struct pass *p, cJSON *obj, struct error *err)
 {
 	struct sent *last = &p->note->written.podgroup;
@@ -224,7 +238,7 @@ static int write_pod_group(struct pass *p, cJSON *obj, struct error *err)
 	    last->generation == meta_generation(existing))
 		return 0;
 	if (apply(p, obj, existing, &meta, err))
-		return -1;
+		return pod_group_failed(p, obj, err);
 	*last = (struct sent){ hash, meta_generation(meta) };
 	return 0;
 }

@@ -180,6 +180,19 @@ static void name_first(struct pass *p, cJSON *status)
 						   p->status.brief_len));
 }
 
+/* A job that only the installation of a kind keeps back. */
+static void check_missing(struct pass *p, bool built, cJSON *status)
+{
+	const char *version = p->note->missing_group;
+
+	if (version && !status_finished(status))
+		status_block(status, REASON_NO_GROUPS,
+			     arena_printf(&p->arena, PODGROUP_MISSING, version),
+			     p->status.now);
+	else if (built)
+		status_unblock(status);
+}
+
 static int compute(struct pass *p, bool built, struct error *err)
 {
 	cJSON *status = json_obj(p->tj, "status");
@@ -190,6 +203,7 @@ static int compute(struct pass *p, bool built, struct error *err)
 		status_suspend(status, p->tj, p->status.now);
 	if (p->jobset.own && plugin->status(&env, p->tj, p->jobset.own, status, err))
 		return -1;
+	check_missing(p, built, status);
 	name_first(p, status);
 	if (!p->jobset.own && status_is_exceeded(status))
 		status_idle(status);

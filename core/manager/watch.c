@@ -1,8 +1,11 @@
 /* What is watched, and which TrainJobs an event queues: watch.h. */
 #include "manager/watch.h"
 
+#include <stdatomic.h>
+
 #include "api/meta.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/stop.h"
 #include "base/str.h"
@@ -33,7 +36,7 @@ enum watch_kind {
 
 enum {
 	REPEAT_MS = 24 * 3600 * 1000, /* of a failure that lasts */
-	JOBSET_ASK_MS = 1000,         /* while it is missing, TrainJobs wait for it */
+	ASK_MS = 1000,                /* while TrainJobs wait for a kind */
 };
 
 /* One watch, as its informer's thread knows it. */
@@ -42,6 +45,7 @@ struct source {
 	enum watch_kind which;
 	struct informer *informer;
 	struct log_last complaint;
+	atomic_llong asked_ms; /* clock_ms() */
 };
 
 struct watches {
@@ -430,7 +434,7 @@ static int start(struct source *s, struct error *err)
 		.on_event = on_event,
 		.ctx = s,
 		.optional = s->which != WATCH_TRAINJOB,
-		.ask_ms = s->which == WATCH_JOBSET ? JOBSET_ASK_MS : 0,
+		.ask_ms = s->which == WATCH_JOBSET ? ASK_MS : 0,
 		.on_served = s->which == WATCH_JOBSET ? on_served : NULL,
 		.on_error = on_error,
 	};
@@ -445,7 +449,8 @@ int watches_start(struct watches **ret, const struct watches_conf *conf,
 
 	w->conf = *conf;
 	for (int i = 0; i < N_WATCHES; i++) {
-		w->sources[i] = (struct source){ .w = w, .which = (enum watch_kind)i };
+		w->sources[i].w = w;
+		w->sources[i].which = (enum watch_kind)i;
 		if (i == WATCH_POD && !conf->pods)
 			continue;
 		if (start(&w->sources[i], err)) {
@@ -480,6 +485,26 @@ void watches_stop(struct watches *w)
 		if (w->sources[i].informer)
 			informer_stop(w->sources[i].informer);
 	free(w);
+}
+
+const char *watches_lack_groups(struct watches *w, const char *api_version)
+{
+	static const enum watch_kind groups[] = { WATCH_COSCHEDULING, WATCH_VOLCANO };
+
+	for (size_t i = 0; i < sizeof(groups) / sizeof(*groups); i++) {
+		struct source *s = &w->sources[groups[i]];
+		int64_t now = clock_ms();
+
+		if (!str_eq(rows[s->which].api_version, api_version) ||
+		    informer_served(s->informer))
+			continue;
+		if (now - atomic_load(&s->asked_ms) >= ASK_MS) {
+			atomic_store(&s->asked_ms, now);
+			informer_poke(s->informer);
+		}
+		return rows[s->which].api_version;
+	}
+	return NULL;
 }
 
 struct informer *watches_trainjobs(struct watches *w)

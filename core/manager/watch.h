@@ -40,6 +40,12 @@ MUST_CHECK int watches_start(struct watches **ret, const struct watches_conf *co
 MUST_CHECK int watches_wait(struct watches *w, struct error *err); /* ERR_STOPPED */
 void watches_stop(struct watches *w);
 
+/*
+ * The apiVersion, as a constant, of PodGroups that the API server lacked when last
+ * asked; NULL: it has them. It is asked again now, at most once a second.
+ */
+const char *watches_lack_groups(struct watches *w, const char *api_version);
+
 struct informer *watches_trainjobs(struct watches *w);
 struct informer *watches_jobsets(struct watches *w);
 

@@ -236,6 +236,7 @@ static void new_reconciler(struct work *w)
 		.kube = w->conf.kube,
 		.trainjobs = watches_trainjobs(w->watches),
 		.jobsets = watches_jobsets(w->watches),
+		.watches = w->watches,
 		.runtimes = w->conf.runtimes,
 		.events = w->conf.events,
 		.pods = w->pods,

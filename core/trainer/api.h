@@ -61,8 +61,15 @@ enum { TRAINER_PORT = 29500 };
 #define COND_SUSPENDED   "Suspended"
 #define COND_COMPLETE    "Complete"
 #define COND_FAILED      "Failed"
+#define COND_RESOURCES   "ResourcesCreated" /* ours; only while it is False */
 #define REASON_SUSPENDED "Suspended"
 #define REASON_RESUMED   "Resumed"
 #define REASON_DEADLINE  "DeadlineExceeded"
+#define REASON_NO_GROUPS "PodGroupNotInstalled"
+
+/* The one wording of this error; the argument is an apiVersion. */
+#define PODGROUP_MISSING_WORDS "which the runtime's podGroupPolicy needs"
+#define PODGROUP_MISSING \
+	"PodGroup (%s), " PODGROUP_MISSING_WORDS ", is not installed in the cluster"
 
 #endif

@@ -145,6 +145,22 @@ void status_fail(cJSON *status, const char *reason, const char *message, const c
 	status_set_condition(status, condition(COND_FAILED, true, reason, message), now);
 }
 
+void status_block(cJSON *status, const char *reason, const char *message, const char *now)
+{
+	status_set_condition(status, condition(COND_RESOURCES, false, reason, message),
+			     now);
+}
+
+void status_unblock(cJSON *status)
+{
+	cJSON *list = json_get(status, "conditions");
+
+	cJSON_Delete(cJSON_DetachItemViaPointer(list,
+						json_find(list, "type", COND_RESOURCES)));
+	if (list && !list->child)
+		json_del(status, JSON_PATH("conditions"));
+}
+
 void status_idle(cJSON *status)
 {
 	cJSON *job;

@@ -34,6 +34,15 @@ void status_of_jobset(cJSON *status, const cJSON *jobset);
 void status_fail(cJSON *status, const char *reason, const char *message, const char *now);
 
 /*
+ * Its objects cannot be created until somebody acts: ResourcesCreated is False.
+ * status_unblock() removes that: the Python SDK takes a job with any condition but
+ * Complete and Failed for one that does not run.
+ */
+void status_block(cJSON *status, const char *reason, const char *message,
+		  const char *now);
+void status_unblock(cJSON *status);
+
+/*
  * Set the counts of active and ready pods to 0: nothing runs, but no controller counts
  * it.
  */

@@ -49,12 +49,15 @@ done
 check "the webhooks answer" wait_for 60 controller_ready
 
 # ---- JobSet --------------------------------------------------------------------------------------
-kc get crd $crd -o json | python3 -c '
+kept_crd() { # NAME
+	kc get crd "$1" -o json | python3 -c '
 import json, sys
 crd = json.load(sys.stdin)
 crd["metadata"] = {key: crd["metadata"][key] for key in ("name", "labels", "annotations") if key in crd["metadata"]}
 del crd["status"]
 json.dump(crd, sys.stdout)' >"$scratch/crd.json"
+}
+kept_crd $crd
 check "JobSet is removed" kc delete crd $crd --wait
 check "a TrainJob is created" job early
 check "its event says that JobSet is missing" wait_for 60 event
@@ -69,4 +72,40 @@ check "the TrainJob goes on" wait_for 60 kc get jobset early -n $ns
 since
 ready() { [ "$(readiness)" = ok ]; }
 check "... and readiness is as always" wait_for 60 ready
+
+# ---- PodGroup ------------------------------------------------------------------------------------
+kc apply -f - <<-END >/dev/null
+	apiVersion: trainer.kubeflow.org/v1alpha1
+	kind: TrainingRuntime
+	metadata: {name: gang, namespace: $ns}
+	spec:
+	  podGroupPolicy: {coscheduling: {scheduleTimeoutSeconds: 10}}
+	  template: {spec: {replicatedJobs: [{name: node, template: {
+	    metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}},
+	    spec: {template: {spec: {containers: [{name: node, image: i}]}}}}}]}}
+END
+gang() {
+	kc create -f - <<-END
+		apiVersion: trainer.kubeflow.org/v1alpha1
+		kind: TrainJob
+		metadata: {name: gang, namespace: $ns}
+		spec: {runtimeRef: {kind: TrainingRuntime, name: gang}}
+	END
+}
+resources() { kc get trainjob gang -n $ns -o jsonpath='{.status.conditions[?(@.type=="ResourcesCreated")].reason}'; }
+blocked() { [ "$(resources)" = PodGroupNotInstalled ]; }
+unblocked() { kc get jobset gang -n $ns && [ -z "$(kc get trainjob gang -n $ns -o jsonpath='{.status.conditions}')" ]; }
+why_gang() { in_cluster "$kftrainer" why gang -n $ns -o json | grep '"reason": *"PodGroupNotInstalled"'; }
+crd=podgroups.scheduling.x-k8s.io
+kept_crd $crd
+check "the kind PodGroup is removed" kc delete crd $crd --wait
+check "a TrainJob with a gang is created" gang
+check "a condition says that PodGroup is missing" wait_for 60 blocked
+check "... why" wait_for 60 why_gang
+check "... readiness does not" ready
+check "PodGroup comes back" kc create -f "$scratch/crd.json"
+check "... and is established" wait_for 60 kc wait --for=condition=Established --timeout=60s crd $crd
+at=$(date +%s%N)
+check "the TrainJob goes on, without the condition" wait_for 10 unblocked
+since
 finish

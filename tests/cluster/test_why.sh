@@ -138,11 +138,16 @@ gone small
 runtime gang '' 'podGroupPolicy: {coscheduling: {scheduleTimeoutSeconds: 60}}'
 gone big
 check "a gang of which a part fits" train gang gang 3 "" 'resourcesPerNode: {requests: {cpu: 2}}'
-check "... minMember against placed" says gang \
-	"^gang is pending: its gang is not complete: [12] of its 3 pods have a node, and at least 3 must be placed together \(minMember of PodGroup gang\)"
-also() { why gang | grep -E 'Also: no node can run .* of its 3 pods: .*Insufficient cpu'; }
-check "... and why the others are not" wait_for 60 also
+check "... what all nodes together have room for" says gang \
+	"^gang is pending: its gang needs 3 \(minMember of PodGroup gang\), but all nodes together have room for 2 \(cpu\)"
 gone gang
+check "a gang beside another job" train fills plain 1 "" 'resourcesPerNode: {requests: {cpu: 2}}'
+check "... that has its node" eval 'has_pods fills 1 && placed fills 0'
+check "... of which a part fits" train part gang 3 "" 'resourcesPerNode: {requests: {cpu: 1}}'
+check "... what it needs, what there is room for, and the scheduler's words" says part \
+	"^part is pending: its gang needs 3, room for 2 \(cpu\): [0-2] of its 3 pods have a node \(minMember of PodGroup part\): .*Insufficient cpu"
+gone part
+gone fills
 
 # ---- volume claims -------------------------------------------------------------------------------
 runtime noclaim 'volumes: [{name: v, persistentVolumeClaim: {claimName: absent}}]'

@@ -105,6 +105,7 @@ static int begin(void **state)
 		&(struct reconciler_conf){ .kube = w.server.kube,
 					   .trainjobs = watches_trainjobs(w.watches),
 					   .jobsets = watches_jobsets(w.watches),
+					   .watches = w.watches,
 					   .runtimes = w.runtime_docs,
 					   .events = w.events,
 					   .metrics = w.metrics });

@@ -52,6 +52,31 @@ static void test_from_the_jobset(void **state)
 		"ready: 0, succeeded: 0, failed: 0, active: 0, suspended: 0}]}");
 }
 
+static void test_blocked(void **state)
+{
+	static const char blocked[] =
+		"{conditions: [{type: ResourcesCreated, status: 'False', reason: R, "
+		"message: m, lastTransitionTime: '" NOW "'}]}";
+	cleanup_json cJSON *status = doc("{}");
+	cleanup_json cJSON *off = doc("{spec: {suspend: true}}");
+
+	(void)state;
+	status_unblock(status);
+	assert_doc(status, "{}");
+	status_block(status, "R", "m", NOW);
+	status_block(status, "R", "m", LATER);
+	assert_doc(status, blocked);
+	status_unblock(status);
+	assert_doc(status, "{}"); /* no condition is left */
+	status_suspend(status, off, NOW);
+	status_block(status, "R", "m", NOW);
+	status_unblock(status);
+	assert_doc(status,
+		   "{conditions: [{type: Suspended, status: 'True', reason: "
+		   "Suspended, message: TrainJob is suspended, lastTransitionTime: '" NOW
+		   "'}]}");
+}
+
 static void test_active(void **state)
 {
 	static const struct {
@@ -201,6 +226,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_suspend_and_resume),
 		cmocka_unit_test(test_from_the_jobset),
+		cmocka_unit_test(test_blocked),
 		cmocka_unit_test(test_active),
 		cmocka_unit_test(test_deadline_survives),
 		cmocka_unit_test(test_time_changes_with_the_status_only),

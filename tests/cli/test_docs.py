@@ -18,9 +18,10 @@ MAX_LINES = 150
 NO_REASONS = set("""
 Active Bound CreateContainerConfigError Deleted DeletionByPodGC DeletionByTaintManager Deployment
 EvictionByEvictionAPI Failed FailedAttachVolume FailedCreate FailedCreatePodSandBox FailedMapVolume
-FailedMount False ImagePullBackOff Job JobSet Kueue Lease LocalQueue Pending PersistentVolumeClaim Pod PodsOfAll
-PreemptionByScheduler QuotaReserved Ready Succeeded TerminationByKubelet TrainJobResourcesCreationFailed
-True Unknown WaitForFirstConsumer""".split())
+FailedMount FailedResourceClaimCreation False ImagePullBackOff Informational Job JobSet Kueue Lease LocalQueue
+Pending PersistentVolumeClaim Pod PodsOfAll PreemptionByScheduler QuotaReserved Ready ResourceClaim
+ResourceClaimTemplate Succeeded TerminationByKubelet TrainJobResourcesCreationFailed True Unknown
+WaitForFirstConsumer""".split())
 
 
 # ---- what is said --------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ enum { MAX_ROW = 1 << 30, FLUSH = 1 << 16, MAX_COLUMNS_NAMED = 64 };
 
 struct cat_opts {
 	int64_t rank, world, memory, retries;
+	const char *snapshot;
 	int output;
 	bool count;
 	struct opt_strs columns;
@@ -36,6 +37,9 @@ static const struct opt cat_table[] = {
 		 formats),
 	OPT_INT(0, "memory", "BYTES", "memory limit for decoding (default: 1 GiB)",
 		struct cat_opts, memory, 1 << 20, INT64_MAX),
+	OPT_STR(0, "snapshot", "NAME",
+		"Iceberg snapshot: an ID, branch or tag (default: the current one)",
+		struct cat_opts, snapshot),
 	OPT_INT(0, "retries", "N",
 		"number of retries without progress in between (default 6)",
 		struct cat_opts, retries, 1, 1000),
@@ -155,11 +159,15 @@ static int run_cat(const void *values, int argc, char **argv, struct error *err)
 						       : (size_t)1 << 30 };
 	cleanup_places struct places *places = NULL;
 	cleanup_table struct table *t = NULL;
-	struct table_conf conf = { .budget = &budget, .uris = argv, .n = (size_t)argc };
+	struct table_conf conf = { .budget = &budget,
+				   .uris = argv,
+				   .n = (size_t)argc,
+				   .snapshot = opts->snapshot };
 
 	if (!argc)
-		return error_set(err, ERR_USAGE,
-				 "specify at least one Parquet file or directory");
+		return error_set(
+			err, ERR_USAGE,
+			"specify a Parquet file, a directory or Iceberg metadata");
 	if (opts->rank >= (opts->world ? opts->world : 1))
 		return error_set(err, ERR_USAGE,
 				 "--rank %" PRId64 ": out of range, --world is %" PRId64,
@@ -173,7 +181,7 @@ static int run_cat(const void *values, int argc, char **argv, struct error *err)
 static const struct cmd cmd_cat = {
 	.name = "cat",
 	.args = "URI...",
-	.summary = "print the rows of Parquet files, or of one rank's shard",
+	.summary = "print the rows of a table, or of one rank's shard",
 	.about = "A URI is a Parquet file or a directory of them: file, pvc, s3, gs, "
 		 "http, "
 		 "https or\nhf, with credentials as for initialize-dataset; or a local "

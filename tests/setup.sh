@@ -7,7 +7,7 @@
 # tests/setup.sh e2e     what `make e2e` needs: that, nodes, and images with PyTorch
 # tests/setup.sh check   what `make check` needs: all of it; JAX, XGBoost, TensorFlow and Paddle in venvs
 # tests/setup.sh store   what `make store` needs: upstream's clients of hub and S3, in another venv
-# tests/setup.sh cache   what `make cache` needs: pyarrow, in a venv
+# tests/setup.sh cache   what `make cache` needs: pyarrow, pyiceberg and others in a venv, an S3 server
 # tests/setup.sh venv [store|convert|cache|mpich|...]  prints where that venv is
 #
 # Looks what is missing and installs only that: Debian packages as root or by a
@@ -149,7 +149,7 @@ check)
 	venv convert "TensorFlow and Paddle"
 	venv store "huggingface_hub and opendal"
 	venv s3 "moto"
-	venv cache "pyarrow"
+	venv cache "pyarrow, pyiceberg, duckdb and polars"
 	use "$here/store/versitygw.sh"
 	"$here/prune.sh"
 	;;
@@ -161,7 +161,7 @@ store)
 	;;
 cache)
 	packages $store
-	venv cache "pyarrow"
+	venv cache "pyarrow, pyiceberg, duckdb and polars"
 	use "$here/store/versitygw.sh"
 	;;
 venv) venv_path "${2:-python}" ;;

@@ -11,7 +11,12 @@
 #include "base/xmalloc.h"
 #include "base/zstd.h"
 
-enum { GZIP_OR_ZLIB = 32 + MAX_WBITS, HADOOP_HEADER = 8 };
+enum {
+	GZIP_OR_ZLIB = 32 + MAX_WBITS,
+	HADOOP_HEADER = 8,
+	STEP = 64 * 1024,
+	MAX_STREAM = 1 << 30
+};
 
 struct job {
 	struct codec_state *state;
@@ -148,6 +153,137 @@ int codec_decode(struct codec_state *state, int codec, uint8_t *dst, size_t dst_
 		return error_set(err, ERR_UNSUPPORTED, "compression %d (%s)", codec,
 				 codec_name(codec) ? codec_name(codec) : "unknown");
 	return codecs[codec].run(&j, err);
+}
+
+/* ---- streams ---- */
+
+struct growth {
+	struct block *to;
+	struct budget *budget;
+	size_t len, max;
+};
+
+/* Room for some more. */
+static int grow(struct growth *g, struct error *err)
+{
+	if (g->len == g->max)
+		return error_set(err, ERR_LIMIT, "expands to more than %zu bytes",
+				 g->max);
+	if (g->len < g->to->cap)
+		return 0;
+	return block_reserve(g->to, g->budget, g->len + STEP, 1, err);
+}
+
+static size_t room_of(const struct growth *g)
+{
+	size_t cap = g->to->cap < g->max ? g->to->cap : g->max;
+
+	return cap - g->len < STEP ? cap - g->len : STEP;
+}
+
+static int inflate_step(struct growth *g, z_stream *z, bool gzip, bool *ret_end,
+			struct error *err)
+{
+	int rc;
+
+	if (grow(g, err))
+		return -1;
+	z->next_out = g->to->data + g->len;
+	z->avail_out = (uInt)room_of(g);
+	rc = inflate(z, Z_NO_FLUSH);
+	g->len = (size_t)(z->next_out - g->to->data);
+	*ret_end = rc == Z_STREAM_END && (!gzip || !z->avail_in);
+	if (rc == Z_STREAM_END && !*ret_end)
+		rc = inflateReset(z);
+	return rc == Z_OK || rc == Z_STREAM_END ? 0
+						: damaged(gzip ? "gzip" : "deflate", err);
+}
+
+static int expand_zlib(struct growth *g, struct bytes from, bool gzip, struct error *err)
+{
+	z_stream z = { .next_in = (Bytef *)(uintptr_t)from.data,
+		       .avail_in = (uInt)from.len };
+	bool end = false;
+	int rc = 0;
+
+	if (from.len > UINT32_MAX)
+		return error_set(err, ERR_LIMIT, "more than 4 GiB of compressed bytes");
+	if (inflateInit2(&z, gzip ? GZIP_OR_ZLIB : -MAX_WBITS) != Z_OK)
+		abort();
+	while (!rc && !end)
+		rc = inflate_step(g, &z, gzip, &end, err);
+	inflateEnd(&z);
+	return rc;
+}
+
+static int read_bytes(void *ctx, void *data, size_t len, size_t *ret_len,
+		      struct error *err)
+{
+	struct bytes *from = ctx;
+
+	(void)err;
+	*ret_len = len < from->len ? len : from->len;
+	memcpy(data, from->data, *ret_len);
+	from->data += *ret_len;
+	from->len -= *ret_len;
+	return 0;
+}
+
+static int expand_zstd(struct growth *g, struct bytes from, struct error *err)
+{
+	cleanup_zstd_reader struct zstd_reader *r = NULL;
+	struct zstd_source source = { read_bytes, &from };
+
+	if (zstd_reader_new(&r, &source, err))
+		return -1;
+	for (size_t n = 1; n; g->len += n) {
+		n = 0;
+		if (grow(g, err) ||
+		    zstd_read(r, g->to->data + g->len, room_of(g), &n, err))
+			return -1;
+	}
+	return 0;
+}
+
+static int expand_snappy(struct growth *g, struct bytes from, struct error *err)
+{
+	uint64_t len = 0;
+	size_t i = 0;
+
+	if (from.len < 5)
+		return damaged("snappy", err);
+	from.len -= 4;
+	do {
+		if (i >= from.len || i > 4)
+			return damaged("snappy", err);
+		len |= (uint64_t)(from.data[i] & 127) << (7 * i);
+	} while (from.data[i++] & 128);
+	if (len > g->max)
+		return error_set(err, ERR_LIMIT, "expands to more than %zu bytes",
+				 g->max);
+	g->len = len;
+	if (block_reserve(g->to, g->budget, len, 1, err) ||
+	    snappy_decode(g->to->data, len, from.data, from.len, err))
+		return -1;
+	if (codec_crc32(0, g->to->data, len) != big32(from.data + from.len))
+		return error_set(err, ERR_FORMAT, "snappy: damaged, by its checksum");
+	return 0;
+}
+
+int codec_expand(struct block *to, size_t *ret_len, enum stream kind, struct bytes from,
+		 struct budget *budget, struct error *err)
+{
+	struct growth g = { to, budget, 0, MAX_STREAM };
+	int rc;
+
+	if (kind == STREAM_ZSTD)
+		rc = expand_zstd(&g, from, err);
+	else if (kind == STREAM_SNAPPY)
+		rc = expand_snappy(&g, from, err);
+	else
+		rc = expand_zlib(&g, from, kind == STREAM_GZIP, err);
+	*ret_len = g.len;
+	return rc;
 }
 
 void codec_release(struct codec_state *state)

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "arrow/budget.h"
 #include "base/error.h"
 
 enum codec { /* the numbers of CompressionCodec in parquet.thrift */
@@ -44,6 +45,20 @@ struct bytes {
 MUST_CHECK int codec_decode(struct codec_state *state, int codec, uint8_t *dst,
 			    size_t dst_len, struct bytes src, struct error *err);
 void codec_release(struct codec_state *state);
+
+enum stream {                 /* whose size is not known before */
+	      STREAM_DEFLATE, /* RFC 1951 */
+	      STREAM_GZIP,    /* members, one after another */
+	      STREAM_ZSTD,
+	      STREAM_SNAPPY, /* Avro's: a block, and the CRC-32 of what is inside */
+};
+
+/*
+ * All that is inside. ERR_FORMAT: damaged; ERR_LIMIT: more than 1 GiB, or than the budget
+ * has.
+ */
+MUST_CHECK int codec_expand(struct block *to, size_t *ret_len, enum stream kind,
+			    struct bytes from, struct budget *budget, struct error *err);
 
 /* The CRC-32 of gzip, which Parquet's pages have. */
 uint32_t codec_crc32(uint32_t crc, const void *data, size_t len);

@@ -157,6 +157,12 @@ const struct field *parquet_columns(const struct parquet *p, size_t *ret_n)
 	return p->schema.fields;
 }
 
+struct field *parquet_columns_mut(struct parquet *p, size_t *ret_n)
+{
+	*ret_n = p->schema.n_fields;
+	return p->schema.fields;
+}
+
 size_t parquet_groups(const struct parquet *p)
 {
 	return p->footer.groups.n;

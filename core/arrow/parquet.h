@@ -40,6 +40,8 @@ MUST_CHECK int parquet_open(struct parquet **ret, const void *footer, size_t len
 void parquet_free(struct parquet *p); /* NULL is fine */
 
 const struct field *parquet_columns(const struct parquet *p, size_t *ret_n);
+/* To give them field ids. */
+struct field *parquet_columns_mut(struct parquet *p, size_t *ret_n);
 size_t parquet_groups(const struct parquet *p);
 int64_t parquet_rows(const struct parquet *p, size_t group);
 size_t parquet_leaves(const struct parquet *p);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "arrow/bits.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "base/thread.h"
@@ -189,6 +190,14 @@ static int open_one(void *ctx, size_t i, struct error *err)
 
 static int open_files(struct table *t, const struct table_conf *conf, struct error *err)
 {
+	for (size_t i = 0; i < conf->n; i++)
+		if (is_iceberg(conf->uris[i]))
+			return iceberg_open_files(t, conf, err);
+	if (conf->snapshot)
+		return error_set(err, ERR_INVALID,
+				 "%s: only an Iceberg table has snapshots: specify its "
+				 "metadata file, NAME.metadata.json",
+				 conf->uris[0]);
 	if (list_files(t, conf, err) || in_parallel(t->n, open_one, t, err))
 		return -1;
 	for (size_t i = 1; i < t->n; i++)
@@ -204,6 +213,8 @@ static int add_unit(struct table *t, const struct file *f, size_t group,
 {
 	int64_t rows = parquet_rows(f->parquet, group), end;
 
+	if (f->live && f->live[group].data)
+		rows = (int64_t)bits_count(f->live[group].data, 0, (uint64_t)rows);
 	if (!rows)
 		return 0;
 	if (__builtin_add_overflow(t->rows, rows, &end))
@@ -230,20 +241,30 @@ int table_open(struct table **ret, const struct table_conf *conf, struct error *
 	cleanup_table struct table *t = xcalloc(1, sizeof(*t));
 
 	t->budget = conf->budget;
+	t->places = conf->places;
 	if (open_files(t, conf, err) || add_units(t, err))
 		return -1;
 	*ret = STEAL(t);
 	return 0;
 }
 
+static void close_file(struct file *f)
+{
+	for (size_t i = 0; f->live && i < parquet_groups(f->parquet); i++)
+		block_free(&f->live[i]);
+	free(f->live);
+	projection_free(f->projection);
+	parquet_free(f->parquet);
+	range_close(f->object);
+}
+
 void table_free(struct table *t)
 {
 	if (!t)
 		return;
-	for (size_t i = 0; i < t->n; i++) {
-		parquet_free(t->files[i].parquet);
-		range_close(t->files[i].object);
-	}
+	for (size_t i = 0; i < t->n; i++)
+		close_file(&t->files[i]);
+	iceberg_free(t->iceberg);
 	free(t->files);
 	free(t->units);
 	arena_clear(&t->arena);
@@ -257,7 +278,8 @@ int64_t table_rows(const struct table *t)
 
 const struct field *table_columns(const struct table *t, size_t *ret_n)
 {
-	return parquet_columns(t->files[0].parquet, ret_n);
+	return t->iceberg ? iceberg_columns(t->iceberg, ret_n)
+			  : parquet_columns(t->files[0].parquet, ret_n);
 }
 
 size_t table_units(const struct table *t)
@@ -268,9 +290,13 @@ size_t table_units(const struct table *t)
 struct table_unit table_unit(const struct table *t, size_t i)
 {
 	const struct unit *u = &t->units[i];
+	const struct parquet *p = u->file->parquet;
+	double live =
+		(double)(u->rows.end - u->rows.first) / (double)parquet_rows(p, u->group);
 
 	return (struct table_unit){ u->file->path, u->group, u->rows,
-				    parquet_bytes(u->file->parquet, u->group) };
+				    (uint64_t)(live *
+					       (double)parquet_bytes(p, u->group)) };
 }
 
 struct rows table_shard(int64_t n, int64_t rank, int64_t world)

@@ -23,6 +23,8 @@ struct table_conf {
 	 */
 	char *const *uris;
 	size_t n;
+	/* Iceberg's: an id, or the name of a branch or tag; NULL: the current one. */
+	const char *snapshot;
 };
 
 /*

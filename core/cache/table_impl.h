@@ -2,6 +2,7 @@
 #ifndef CACHE_TABLE_IMPL_H
 #define CACHE_TABLE_IMPL_H
 
+#include "arrow/iceberg.h"
 #include "cache/table.h"
 
 /* A data file. */
@@ -9,6 +10,9 @@ struct file {
 	const char *path;
 	struct range_object *object;
 	struct parquet *parquet;
+	struct projection *projection; /* NULL: its columns are the table's */
+	const struct iceberg_file *entry;
+	struct block *live; /* of each row group: bits of the rows; empty: all are */
 };
 
 /* A row group with rows that are not deleted. */
@@ -20,7 +24,9 @@ struct unit {
 
 struct table {
 	struct arena arena;
+	struct places *places;
 	struct budget *budget;
+	struct iceberg *iceberg; /* NULL: plain Parquet */
 	struct file *files;
 	size_t n;
 	struct unit *units;
@@ -28,12 +34,35 @@ struct table {
 	int64_t rows;
 };
 
-/* Opens the file's object; its name stays the caller's. Many threads call it. */
+/* Reads the footer of an object that is open. Many threads call it. */
 MUST_CHECK int file_open_parquet(struct file *f, struct budget *budget,
 				 struct error *err);
 
 /* Does work(ctx, i) for all i < n, in some threads; the error of the least i. */
 MUST_CHECK int in_parallel(size_t n, int (*work)(void *ctx, size_t i, struct error *err),
 			   void *ctx, struct error *err);
+
+/* Is it an Iceberg table's metadata file? */
+bool is_iceberg(const char *uri);
+/* Fills t->iceberg and t->files, whose projections and deletes are ready. */
+MUST_CHECK int iceberg_open_files(struct table *t, const struct table_conf *conf,
+				  struct error *err);
+
+/* The rows of a data file that no delete of the table is of. */
+struct deletes;
+MUST_CHECK int deletes_read(struct deletes **ret, struct table *t, struct error *err);
+MUST_CHECK int deletes_apply(const struct deletes *d, struct table *t, struct file *f,
+			     struct error *err);
+void deletes_free(struct deletes *d); /* NULL is fine */
+
+/* The bytes of a row group's chunks, read into blocks, and given to the scan. */
+struct chunks {
+	struct budget *budget;
+	struct block *blocks;
+	size_t n;
+};
+MUST_CHECK int chunks_read(struct chunks *c, const struct file *f, size_t group,
+			   struct parquet_scan *scan, struct error *err);
+void chunks_release(struct chunks *c);
 
 #endif

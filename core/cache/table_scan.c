@@ -1,14 +1,13 @@
 /* Reads a table's rows: table.h. */
 #include <stdlib.h>
 
+#include "arrow/bits.h"
+#include "arrow/select.h"
 #include "base/cleanup.h"
 #include "base/xmalloc.h"
 #include "cache/table_impl.h"
 
-enum {
-	BATCH = 2 * 1024 * 1024,
-	GAP = 256 * 1024, /* bytes that cost less than another request */
-};
+enum { BATCH = 2 * 1024 * 1024 };
 
 struct table_scan {
 	const struct table *t;
@@ -17,8 +16,9 @@ struct table_scan {
 	size_t unit;               /* the current one, or the next to be begun */
 	struct rows left;          /* of the table */
 	struct parquet_scan *scan; /* NULL: the unit is not begun */
-	struct block *blocks;      /* of its bytes */
-	size_t n_blocks;
+	int64_t at;                /* the next row of the row group, deleted or not */
+	struct chunks chunks;
+	struct block keep;
 };
 
 /* The first unit that ends after the row. */
@@ -47,16 +47,14 @@ struct table_scan *table_scan_new(const struct table *t, struct rows rows,
 	s->batch_rows = batch_rows;
 	s->left = rows;
 	s->unit = find_unit(t, rows.first);
+	s->chunks.budget = t->budget;
 	return s;
 }
 
 static void end_unit(struct table_scan *s)
 {
 	parquet_scan_free(STEAL(s->scan));
-	for (size_t i = 0; i < s->n_blocks; i++)
-		block_free(&s->blocks[i]);
-	free(STEAL(s->blocks));
-	s->n_blocks = 0;
+	chunks_release(&s->chunks);
 }
 
 void table_scan_free(struct table_scan *s)
@@ -64,103 +62,107 @@ void table_scan_free(struct table_scan *s)
 	if (!s)
 		return;
 	end_unit(s);
+	block_free(&s->keep);
 	free(s);
 }
 
-/* ---- the bytes of a unit ---- */
+/* ---- deleted rows ---- */
 
-struct chunk {
-	size_t leaf;
-	struct range at;
-};
-
-static int by_offset(const void *a, const void *b)
+static const uint8_t *live_of(const struct unit *u)
 {
-	const struct chunk *x = a, *y = b;
-
-	return (x->at.offset > y->at.offset) - (x->at.offset < y->at.offset);
+	return u->file->live ? u->file->live[u->group].data : NULL;
 }
 
-static uint64_t end_of(struct range r)
+/* How many rows from `at` on, at most `most`, have `n` that are not deleted. */
+static int64_t span(const uint8_t *live, int64_t at, int64_t most, int64_t n)
 {
-	return r.offset + r.len;
+	int64_t i = 0;
+
+	if (!live)
+		return n < most ? n : most;
+	for (; i < most && n; i++)
+		n -= bit_get(live, (uint64_t)(at + i));
+	return i;
 }
 
-/* Neighbors in one block: reads n chunks, or as many as are close. */
-static size_t join(const struct chunk *c, size_t n, struct range *ret)
+static int drop_deleted(struct table_scan *s, const uint8_t *live, struct batch *b,
+			struct error *err)
 {
-	size_t k = 1;
-
-	*ret = c[0].at;
-	for (; k < n && c[k].at.offset <= end_of(*ret) + GAP; k++)
-		if (end_of(c[k].at) > end_of(*ret))
-			ret->len = end_of(c[k].at) - ret->offset;
-	return k;
+	if (!live || !b->n)
+		return 0;
+	if (block_reserve(&s->keep, s->t->budget, bitmap_bytes((uint64_t)b->n), 1, err))
+		return -1;
+	for (int64_t i = 0; i < b->n; i += 56)
+		bits_put(s->keep.data, (uint64_t)i,
+			 bits_get(live, (uint64_t)(s->at + i), 56),
+			 b->n - i < 56 ? (unsigned)(b->n - i) : 56);
+	return batch_select(b, s->keep.data, s->t->budget, err);
 }
 
-static int read_chunks(struct table_scan *s, const struct file *f, struct chunk *chunks,
-		       size_t n, struct error *err)
-{
-	cleanup_free struct range_want *wants = xcalloc(n + 1, sizeof(*wants));
-	struct range at;
-
-	s->blocks = xcalloc(n + 1, sizeof(*s->blocks));
-	for (size_t i = 0, k; i < n; i += k) {
-		struct block *b = &s->blocks[s->n_blocks];
-
-		k = join(&chunks[i], n - i, &at);
-		if (block_reserve(b, s->t->budget, at.len, 1, err))
-			return error_wrap(err, "%s", f->path);
-		wants[s->n_blocks++] = (struct range_want){ at.offset, at.len, b->data };
-		for (size_t j = i; j < i + k; j++)
-			parquet_scan_give(
-				s->scan, chunks[j].leaf,
-				(struct bytes){ b->data + chunks[j].at.offset - at.offset,
-						chunks[j].at.len });
-	}
-	return range_read(f->object, wants, s->n_blocks, err);
-}
+/* ---- rows ---- */
 
 static int begin_unit(struct table_scan *s, const struct unit *u, struct error *err)
 {
 	const struct file *f = u->file;
-	size_t leaves = parquet_leaves(f->parquet), n = 0;
-	cleanup_free struct chunk *chunks = xcalloc(leaves + 1, sizeof(*chunks));
+	cleanup_free bool *reads =
+		xcalloc(parquet_leaves(f->parquet) + 1, sizeof(*reads));
 
+	if (f->projection)
+		projection_reads(f->projection, s->columns, reads);
 	s->rows = s->batch_rows ? s->batch_rows
 				: parquet_batch_rows(f->parquet, u->group, BATCH);
-	s->scan = parquet_scan_new(f->parquet, u->group, s->columns, s->t->budget);
-	for (size_t i = 0; i < leaves; i++)
-		if (parquet_wants(s->scan, i))
-			chunks[n++] = (struct chunk){ i, parquet_chunk(f->parquet,
-								       u->group, i) };
-	qsort(chunks, n, sizeof(*chunks), by_offset);
-	if (read_chunks(s, f, chunks, n, err))
+	s->scan = parquet_scan_new(f->parquet, u->group,
+				   f->projection ? reads : s->columns, s->t->budget);
+	if (chunks_read(&s->chunks, f, u->group, s->scan, err))
 		return -1;
-	if (parquet_skip(s->scan, s->left.first - u->rows.first, err))
+	s->at = span(live_of(u), 0, parquet_rows(f->parquet, u->group),
+		     s->left.first - u->rows.first);
+	if (parquet_skip(s->scan, s->at, err))
 		return error_wrap(err, "%s", f->path);
 	return 0;
 }
 
-/* ---- rows ---- */
+/* The next rows of the row group that are not deleted: none or more. */
+static int next_rows(struct table_scan *s, const struct unit *u, struct batch *ret,
+		     struct error *err)
+{
+	const struct file *f = u->file;
+	int64_t left = s->left.end - s->left.first, read;
+	int64_t most = parquet_rows(f->parquet, u->group) - s->at;
+
+	most = most < s->rows ? most : s->rows;
+	if (parquet_next(s->scan, ret, span(live_of(u), s->at, most, left), err))
+		return error_wrap(err, "%s", f->path);
+	read = ret->n;
+	if ((f->projection &&
+	     projection_apply(f->projection, s->columns, ret, s->t->budget, err)) ||
+	    drop_deleted(s, live_of(u), ret, err)) {
+		batch_release(ret);
+		return error_wrap(err, "%s", f->path);
+	}
+	s->at += read;
+	s->left.first += ret->n;
+	return 0;
+}
 
 int table_next(struct table_scan *s, struct batch *ret, struct error *err)
 {
 	*ret = (struct batch){ 0 };
 	while (s->left.first < s->left.end && s->unit < s->t->n_units) {
 		const struct unit *u = &s->t->units[s->unit];
-		int64_t left = s->left.end - s->left.first;
 
+		if (s->left.first == u->rows.end) {
+			end_unit(s);
+			s->unit++;
+			continue;
+		}
 		if (!s->scan && begin_unit(s, u, err))
 			return -1;
-		if (parquet_next(s->scan, ret, left < s->rows ? left : s->rows, err))
-			return error_wrap(err, "%s", u->file->path);
-		if (ret->n) {
-			s->left.first += ret->n;
+		if (next_rows(s, u, ret, err))
+			return -1;
+		if (ret->n)
 			return 0;
-		}
-		end_unit(s);
-		s->unit++;
+		batch_release(ret);
 	}
 	return 0;
 }

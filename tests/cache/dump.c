@@ -1,7 +1,7 @@
 /*
  * dump.c - the columns of Parquet files as bytes, for tests/cache/matrix.py to compare.
  *
- *   dump [-b ROWS] [-m BYTES] [-r FIRST:END] [-c COLUMN,...] [-n] [-k] [-e] FILE...
+ *   dump [-b ROWS] [-m BYTES] [-r FIRST:END] [-c COLUMN,...] [-s SNAPSHOT] [-n] [-k] [-e] FILE...
  *
  * A batch: "B", its rows and columns; each array, then its children: kind, rows, nulls and
  * the lengths of validity, offsets and values (-1: absent) as int64, then these. -n writes
@@ -19,7 +19,7 @@
 struct wanted {
 	int64_t batch, first, end;
 	size_t memory;
-	const char *columns;
+	const char *columns, *snapshot;
 	bool silent, keep, each;
 	FILE *to;
 };
@@ -119,7 +119,7 @@ static int run(const struct wanted *w, char **paths, size_t n, struct error *err
 {
 	struct budget budget = { .limit = w->memory };
 	struct places *places = places_new(&(struct places_conf){ 0 });
-	const struct table_conf conf = { places, &budget, paths, n };
+	const struct table_conf conf = { places, &budget, paths, n, w->snapshot };
 	struct table *t = NULL;
 	int rc = table_open(&t, &conf, err);
 
@@ -164,7 +164,7 @@ int main(int argc, char **argv)
 	char *end = NULL;
 	int c;
 
-	while ((c = getopt(argc, argv, "b:m:r:c:nke")) >= 0) {
+	while ((c = getopt(argc, argv, "b:m:r:c:s:nke")) >= 0) {
 		if (c == 'b')
 			w.batch = strtoll(optarg, NULL, 10);
 		if (c == 'm')
@@ -175,6 +175,8 @@ int main(int argc, char **argv)
 		}
 		if (c == 'c')
 			w.columns = optarg;
+		if (c == 's')
+			w.snapshot = optarg;
 		w.silent |= c == 'n';
 		w.keep |= c == 'k';
 		w.each |= c == 'e';

@@ -136,9 +136,8 @@ check("an empty table", None if cat(files[2]) == "" and cat("-o", "csv", files[2
 # ---- refused ----
 check("a rank beyond the world", refused("--rank 3: out of range, --world is 3", "--rank", 3, "--world", 3, whole))
 check("no such column", refused("no column 'strin'; did you mean 'string'", "--column", "strin", whole))
-check("no file", refused("specify at least one Parquet file or directory"))
+check("no file", refused("specify a Parquet file, a directory or Iceberg metadata"))
 check("a file that does not exist", refused("/absent.parquet: No such file", scratch / "absent.parquet", code=1))
-check("a directory", refused("not a file", scratch))
 check("a file twice", refused("given twice", whole, whole))
 check("files of other columns", refused("d.parquet: 1 columns, but ", whole, files[0]))
 cut = scratch / "cut.parquet"

@@ -1,0 +1,58 @@
+/*
+ * project.h - a file's columns as a table's, by field id (iceberg/format/spec.md, "Column
+ * Projection").
+ *
+ * Integers, floats and decimals widen; times take the table's unit. A column that the file
+ * lacks is a constant of its partition, or null.
+ */
+#ifndef ARROW_PROJECT_H
+#define ARROW_PROJECT_H
+
+#include "arrow/codec.h"
+#include "arrow/parquet.h"
+
+/* The value of a column in all rows of a file. */
+struct project_constant {
+	int32_t id; /* the column's */
+	bool null;
+	int64_t number; /* of booleans, integers, dates and times */
+	double real;
+	struct bytes bytes; /* the rest; decimals are big-endian */
+};
+
+struct projection;
+
+/*
+ * Columns `to` of columns `from`, both of which must outlive it. ERR_UNSUPPORTED: a type
+ * that cannot become the table's; ERR_FORMAT: a required column that the file lacks.
+ */
+struct project_sides {
+	const struct field *to, *from;
+	size_t n_to, n_from;
+	const struct project_constant *constants;
+	size_t n_constants;
+};
+MUST_CHECK int projection_new(struct projection **ret, const struct project_sides *sides,
+			      struct error *err);
+void projection_free(struct projection *p); /* NULL is fine */
+
+/* Which of the file's columns those of the table need; NULL: all of the table's. */
+void projection_reads(const struct projection *p, const bool *columns, bool *ret_from);
+/* The file's column that becomes this one; -1: there is none. */
+ptrdiff_t projection_from(const struct projection *p, size_t column);
+
+/*
+ * `b` has the file's columns of projection_reads(), in their order; then the table's with
+ * columns[i]. On an error it is as it was or empty: release it.
+ */
+MUST_CHECK int projection_apply(const struct projection *p, const bool *columns,
+				struct batch *b, struct budget *budget,
+				struct error *err);
+
+static inline void cleanup_projectionp(struct projection **p)
+{
+	projection_free(*p);
+}
+#define cleanup_projection __attribute__((cleanup(cleanup_projectionp)))
+
+#endif

@@ -121,8 +121,19 @@ static int judge_worker_command(const struct field *f, const char **says)
 		return GO_ON;
 	if (!json_get(f->value, "command") && !json_get(f->value, "args"))
 		return GO_ON;
-	*says = "the command becomes /usr/sbin/sshd -De: the launcher reaches it by ssh";
+	*says = mpi_transport_of(f->j) ? "the command becomes mpi-worker"
+				       : "the command becomes /usr/sbin/sshd -De: the "
+					 "launcher reaches it by ssh";
 	return GRADE_LOST;
+}
+
+static int judge_exec(const struct field *f, const char **says)
+{
+	*says = mpi_transport_of(f->j)
+			? "workers are reached by mpi-launch, not by kubectl exec"
+			: "workers are reached by ssh, not by kubectl exec: their image "
+			  "needs sshd";
+	return GRADE_APPROXIMATE;
 }
 
 /* ---- runPolicy ---- */
@@ -243,9 +254,7 @@ static int judge_service_name(const struct field *f, const char **says)
 }
 
 static const struct row rows[] = {
-	{ MPI, "apiVersion", GRADE_APPROXIMATE,
-	  "workers are reached by ssh, not by kubectl exec: their image needs sshd", NULL,
-	  NULL },
+	{ MPI, "apiVersion", GRADE_APPROXIMATE, NULL, judge_exec, NULL },
 	{ ALL, "apiVersion", GRADE_EXACT, NULL, NULL, NULL },
 	{ ALL, "kind", GRADE_EXACT, NULL, NULL, NULL },
 	{ ALL, "status", GRADE_APPROXIMATE, "left out: it belongs to the V1 job", NULL,

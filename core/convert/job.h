@@ -118,6 +118,8 @@ void build_jax(struct v1_job *j);
 void build_tensorflow(struct v1_job *j);
 void build_paddle(struct v1_job *j);
 void build_mpi(struct v1_job *j);
+/* The value of MPI_ANNOTATION, or NULL: upstream's ssh. */
+const char *mpi_transport_of(const struct v1_job *j);
 
 /* ---- fields.c ---- */
 /* Grades every field of the input. */

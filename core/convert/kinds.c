@@ -237,21 +237,42 @@ static void wait_for_workers(struct v1_job *j)
 	cJSON_AddItemToArray(json_list(find_rjob(j, LAUNCHER), "dependsOn"), need);
 }
 
+const char *mpi_transport_of(const struct v1_job *j)
+{
+	if (j->conf->upstream || j->conf->shared)
+		return NULL;
+	if (j->kind->bit == MPI)
+		return "worker";
+	return str_eq(mpi_of(j), "OpenMPI") ? NULL : "ssh";
+}
+
+/* Workers of v1 are idle pods for kubectl exec; those of v2beta1 run sshd. */
+static void start_worker(const struct v1_job *j, cJSON *node)
+{
+	if (j->kind->bit != MPI && (json_get(node, "command") || json_get(node, "args")))
+		return;
+	container_set_args(node, NULL);
+	if (str_eq(mpi_transport_of(j), "worker"))
+		container_set_command(node, NULL);
+	else
+		start_sshd(node);
+}
+
 void build_mpi(struct v1_job *j)
 {
+	const char *transport = mpi_transport_of(j);
 	bool as_node = json_bool(j->spec, false, "runLauncherAsWorker");
 	int64_t slots = json_int(j->spec, 1, "slotsPerWorker");
 	int64_t n = role_find(j, "Worker")->n + as_node;
 	cJSON *mpi = json_obj(j->runtime, "spec", "mlPolicy", "mpi");
 	cJSON *node = pod_container(rjob_pod_spec(find_rjob(j, NODE)), NODE);
 	const char *path = json_str(j->spec, "sshAuthMountPath");
-	const cJSON *c;
 
 	json_put_int(j->runtime, n, "spec", "mlPolicy", "numNodes");
 	json_put_str(mpi, mpi_of(j), "mpiImplementation");
 	json_put_int(mpi, slots, "numProcPerNode");
-	if (!j->conf->upstream && !str_eq(mpi_of(j), "OpenMPI"))
-		json_put_str(j->runtime, "ssh", "spec", "template", "metadata",
+	if (transport)
+		json_put_str(j->runtime, transport, "spec", "template", "metadata",
 			     "annotations", MPI_ANNOTATION);
 	if (path)
 		json_put_str(mpi, path, "sshAuthMountPath");
@@ -259,9 +280,7 @@ void build_mpi(struct v1_job *j)
 		json_put_bool(mpi, true, "runLauncherAsNode");
 	tj_set_num_nodes(j->job, n);
 	tj_set_num_proc_per_node(j->job, slots);
-	c = node;
-	if (j->kind->bit == MPI || (!json_get(c, "command") && !json_get(c, "args")))
-		start_sshd(node);
+	start_worker(j, node);
 	if (str_eq(json_str(j->spec, "launcherCreationPolicy"), "WaitForWorkersReady"))
 		wait_for_workers(j);
 	succeed_with(j, LAUNCHER);

@@ -337,11 +337,14 @@ for flavor, names in MPI2_ENV.items():
         ours = name in names
         row(f"MPIJob: {name} of a user of {flavor}", doc, 0, "exact: left out: V1 overwrote it" if ours else None,
             {launcher + f"/env/{name}": None if ours else {"name": name, "value": "x"}})
-row("MPIJob v1", job("MPIJob"), 4, "apiVersion: .*approximate: workers are reached by ssh", {node + "/command": ["/usr/sbin/sshd"], node + "/args": ["-De"]})
-row("MPIJob v1: a worker's command", job("MPIJob"), 4, r"Worker.template.spec.containers\[0\]: .*lost: the command becomes /usr/sbin/sshd -De")
+row("MPIJob v1", job("MPIJob"), 4, "apiVersion: .*approximate: workers are reached by mpi-launch", {annotation: "worker", node + "/command": None, node + "/args": None})
+row("MPIJob v1: a worker's command", job("MPIJob"), 4, r"Worker.template.spec.containers\[0\]: .*lost: the command becomes mpi-worker")
+row("MPIJob v1 for upstream", job("MPIJob"), 4, "apiVersion: .*approximate: workers are reached by ssh",
+    {annotation: None, node + "/command": ["/usr/sbin/sshd"], node + "/args": ["-De"]}, ["--target", "upstream"])
+row("MPIJob v1 for upstream: a worker's command", job("MPIJob"), 4, r"containers\[0\]: .*lost: the command becomes /usr/sbin/sshd -De", None, ["--target", "upstream"])
 doc = job("MPIJob")
 del doc["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["command"]
-row("MPIJob v1: its default", doc, 3, "approximate: workers are reached by ssh")
+row("MPIJob v1: its default", doc, 3, "approximate: workers are reached by mpi-launch")
 row("MPIJob v1: cleanPodPolicy", put(copy.deepcopy(doc), "spec.cleanPodPolicy", "None"), 4, "spec.cleanPodPolicy: \"None\": lost")
 row("MPIJob v1: runPolicy.cleanPodPolicy goes before", put(put(copy.deepcopy(doc), "spec.cleanPodPolicy", "None"), P + "cleanPodPolicy", "Running"), 3,
     "spec.cleanPodPolicy: \"None\": exact: left out: runPolicy.cleanPodPolicy goes before it")

@@ -62,7 +62,8 @@ void run_note(const struct run *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void run_set_restarts(struct run *r);
 void run_say_no_restart(const struct run *r);
 
-/* run_ports.c: ports of this run in place of the pipeline's, where it has any. */
+/* run_ports.c: a port held until the run ends; those in place of the pipeline's. */
+MUST_CHECK int run_reserve_port(struct run *r, int *ret_port, struct error *err);
 MUST_CHECK int run_map_ports(struct run *r, struct error *err);
 void run_free_ports(struct run *r);
 

@@ -16,6 +16,7 @@
 
 #define ADDRESS_ENV "KFTRAINER_POD_IP"
 #define ADDRESS     "$(" ADDRESS_ENV ")"
+#define PORT_ENV    "KFTRAINER_MPI_PORT"
 #define KEY_FILE    "id_rsa"
 #define HOSTFILE    "hostfile"
 
@@ -53,6 +54,7 @@ struct edit {
 	struct arena *arena;
 	const char *dir; /* of this run's files for MPI */
 	bool plain;      /* no mount namespaces: files are where `dir` has them */
+	int port;        /* of the workers, in place of any that the job names */
 	struct place_here places[3];
 };
 
@@ -119,6 +121,7 @@ static void run_worker(const struct edit *e, cJSON *c)
 
 	container_set_command(c, command);
 	container_set_args(c, NULL);
+	container_move_probes(c, e->port);
 }
 
 static bool applies(const struct edit *e, enum where where)
@@ -131,6 +134,7 @@ static bool applies(const struct edit *e, enum where where)
 static void add_env(const struct edit *e, cJSON *c, bool launcher)
 {
 	container_set_env_field(c, ADDRESS_ENV, "status.podIP");
+	container_set_env(c, PORT_ENV, arena_printf(e->arena, "%d", e->port));
 	container_default_env(c, "TMPDIR", path_join(e->arena, e->dir, "tmp-" ADDRESS));
 	for (size_t i = 0; launcher && i < sizeof(launcher_env) / sizeof(*launcher_env);
 	     i++)
@@ -265,11 +269,12 @@ int run_mpi_edit(struct run *r, struct error *err)
 	e.plain = kubelet_isolation(r->kubelet) == ISOLATION_NONE;
 	e.places[0] = (struct place_here){ CARRY_PATH, path_join(&a, e.dir, "bin") };
 	if (dir_make(e.dir, 0700, err) || make_links(&a, e.places[0].to, err) ||
-	    (e.plain && write_value(&a, r, "ssh-privatekey", e.dir, KEY_FILE, err)))
+	    (e.plain && write_value(&a, r, "ssh-privatekey", e.dir, KEY_FILE, err)) ||
+	    run_reserve_port(r, &e.port, err))
 		return -1;
 	json_each(rjob, jobset_jobs(json_get(r->jobset, "spec")))
 		edit_pod(&e, rjob_pod_spec(rjob), json_str(rjob, "name"));
-	run_note(r, "nodes run mpi-worker instead of sshd");
+	run_note(r, "nodes run mpi-worker instead of sshd, on port %d", e.port);
 	return 0;
 }
 

@@ -53,7 +53,7 @@ static bool any_container(const struct run *r, bool (*is)(const cJSON *container
 	return false;
 }
 
-static int reserve(struct run *r, int *ret_port, struct error *err)
+int run_reserve_port(struct run *r, int *ret_port, struct error *err)
 {
 	int lock;
 
@@ -71,7 +71,7 @@ static int map_rendezvous(struct run *r, struct error *err)
 
 	if (!any_container(r, has_port))
 		return 0;
-	if (reserve(r, &port, err))
+	if (run_reserve_port(r, &port, err))
 		return -1;
 	kubelet_map_port(r->kubelet, TRAINER_PORT, port);
 	run_note(r, "port %d is mapped to %d", TRAINER_PORT, port);
@@ -87,7 +87,7 @@ static int map_peers(struct run *r, struct error *err)
 	if (!any_container(r, has_peers))
 		return 0;
 	for (size_t i = 0; jobs_pod_names(r->jobs, i, &pod, &names); i++) {
-		if (reserve(r, &port, err))
+		if (run_reserve_port(r, &port, err))
 			return -1;
 		for (; names && *names; names++)
 			kubelet_map_peer(r->kubelet, *names, port);

@@ -546,6 +546,16 @@ void container_probe_port(cJSON *c, int number, int period_seconds)
 	json_put(c, probe, "readinessProbe");
 }
 
+void container_move_probes(cJSON *c, int number)
+{
+	static const char *const probes[] = { "startupProbe", "readinessProbe",
+					      "livenessProbe" };
+
+	for (size_t i = 0; i < 3; i++)
+		if (json_get(c, probes[i], "tcpSocket"))
+			json_put_int(c, number, probes[i], "tcpSocket", "port");
+}
+
 const char *env_value(const cJSON *env, const char *name)
 {
 	return json_str(json_find_const(env, "name", name), "value");

@@ -94,6 +94,7 @@ void container_copy_image(cJSON *container, const cJSON *from); /* and how it is
 void container_copy_user(cJSON *container, const cJSON *from);
 /* It is ready while the TCP port accepts connections. */
 void container_probe_port(cJSON *container, int port, int period_seconds);
+void container_move_probes(cJSON *container, int port); /* those of any TCP port */
 
 /* The literal value of a variable, or NULL. */
 const char *env_value(const cJSON *env, const char *name);

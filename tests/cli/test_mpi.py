@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """mpi-launch and mpi-worker: what one runs on the other, and peers that are neither."""
 import os
+import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -13,7 +15,7 @@ sys.dont_write_bytecode = True
 import mpi_ends
 from mpi_ends import (GREETING, PATIENCE, PROGRAM, free_port, is_, marked, new_key, path, resident, run_commands,
                       scratch, until)
-from tap import check, finish
+from tap import check, finish, skip
 
 
 KEY, OTHER = new_key("key"), new_key("other")
@@ -23,6 +25,30 @@ os.chmod(KEY, 0o644)  # whoever may read it
 def Worker(**options):
     return mpi_ends.Worker(KEY, **options)
 
+
+# ---- a peer that is slow: begun now, looked at in the end ------------------------------
+def dribble():
+    """A byte a second of what might become a handshake; how long that is listened to."""
+    with socket.create_connection(("127.0.0.1", patient.port)) as s:
+        begin = time.monotonic()
+        s.recv(len(GREETING), socket.MSG_WAITALL)
+        s.sendall(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")
+        s.settimeout(1)
+        while time.monotonic() < begin + 2 * PATIENCE:
+            try:
+                s.sendall(b"x")
+                if not s.recv(100):
+                    break
+            except TimeoutError:
+                continue
+            except OSError:
+                break
+        slow.append(time.monotonic() - begin)
+
+
+slow, patient = [], Worker()
+dribbling = threading.Thread(target=dribble, daemon=True)
+dribbling.start()
 
 # ---- a command -----------------------------------------------------------------------
 worker = Worker(env={"MARK": "first", "SECRET": "it is 5"}, cwd=scratch.name)
@@ -142,34 +168,47 @@ for what, data in (("an ssh client", b"SSH-2.0-OpenSSH_9.2\r\n"),
     check(f"{what}: refused", None if got.startswith(GREETING) and b"HTTP" not in got else got)
 
 
-def openssl(*options):
-    """s_client through a relay that swallows the greeting: did it get to say anything?"""
-    relay = socket.create_server(("127.0.0.1", 0))
+class Relay:
+    """One connection to the worker, by way of `port`; `sent` is what the client said."""
 
-    def pump(a, b):
+    def __init__(self, greets=True):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.sent, self.greets = b"", greets
+        self.thread = threading.Thread(target=self.serve)
+        self.thread.start()
+
+    def pump(self, a, b, records):
         try:
             while data := a.recv(4096):
+                self.sent += data if records else b""
                 b.sendall(data)
             b.shutdown(socket.SHUT_WR)
         except OSError:
             pass
 
-    def serve():
-        client, _ = relay.accept()
+    def serve(self):
+        client, _ = self.listener.accept()
         with socket.create_connection(("127.0.0.1", worker.port)) as s, client:
-            s.recv(len(GREETING), socket.MSG_WAITALL)
-            other = threading.Thread(target=pump, args=(s, client))
+            if not self.greets:
+                s.recv(len(GREETING), socket.MSG_WAITALL)
+            other = threading.Thread(target=self.pump, args=(s, client, False))
             other.start()
-            pump(client, s)
+            self.pump(client, s, True)
             other.join()
 
-    thread = threading.Thread(target=serve)
-    thread.start()
-    r = subprocess.run(["openssl", "s_client", "-connect", "127.0.0.1:%d" % relay.getsockname()[1],
-                        *options], input=b"", capture_output=True, timeout=PATIENCE)
-    thread.join()
-    relay.close()
-    return r.returncode, r.stdout.decode() + r.stderr.decode()
+    def end(self):
+        self.thread.join(PATIENCE)
+        self.listener.close()
+
+
+def openssl(*options, data=b""):
+    """s_client, which knows no greeting: did it get to say anything?"""
+    relay = Relay(greets=False)
+    r = subprocess.run(["openssl", "s_client", "-connect", f"127.0.0.1:{relay.port}", *options], input=data,
+                       capture_output=True, timeout=PATIENCE)
+    relay.end()
+    return r.returncode, r.stdout.decode(errors="replace") + r.stderr.decode(errors="replace")
 
 
 der = subprocess.run(["openssl", "ec", "-in", KEY, "-outform", "DER"], capture_output=True,
@@ -194,6 +233,37 @@ for what, options in (("TLS 1.2", ("-tls1_2", "-psk", secret.hex(), "-psk_identi
     code, text = openssl(*options)
     check(f"{what}: refused", None if code != 0 and "Reused" not in text else text)
 
+# Who has the key, and does not keep to the protocol: one line each, and nothing runs.
+worker.stop()
+worker = Worker()
+ran = path("ran")
+touch = f"touch {ran}".encode()
+begin = b"\1" + struct.pack(">IBI", len(touch) + 5, 1, len(touch))
+for what, data, says in (
+        ("input before the command", b"\2\0\0\0\1x", "a frame of type 2 before the command"),
+        ("a frame of more than 64 KiB", b"\1\0\1\0\1" + b"x" * 65537, "a frame of type 1 and 65537 bytes"),
+        ("a frame of 4 GiB", b"\2\377\377\377\377", "a frame of type 2 and 4294967295 bytes"),
+        ("a frame of no type", b"\11\0\0\0\0", "a frame of unknown type 9"),
+        ("a command that is cut short", begin + touch[:-1], "closed before its command"),
+        ("another version", b"\1\0\0\0\6\2\0\0\0\1x", "version 2"),
+        ("a frame of a worker", begin + b"sleep 100 #"[:len(touch)].ljust(len(touch), b"#") + b"\10\0\0\0\5\0\0\0\0\0",
+         "a frame of type 8 from a launcher")):
+    openssl("-tls1_3", *psk, "-quiet", "-no_ign_eof", data=data)
+    check(f"{what}: one line", None if until(lambda: says in worker.log()) and not os.path.exists(ran)
+          else f"{says}: not in\n{worker.log()}")
+relay = Relay()
+count = path("count")
+r = subprocess.run([PROGRAM, "mpi-launch", "-p", str(relay.port), "-i", KEY, "127.0.0.1", f"echo once >>{count}"],
+                   capture_output=True, timeout=PATIENCE)
+relay.end()
+lines = worker.log().count("refused a connection")
+stranger(relay.sent)
+is_("a connection whose bytes are sent again: a line",
+    (r.returncode, len(relay.sent) > 300, bool(until(lambda: worker.log().count("refused a connection") > lines))),
+    (0, True, True))
+is_("... and the command has run once", open(count).read(), "once\n")
+worker.stop()
+worker = Worker()
 for _ in range(300):
     stranger(b"x", wait=False)
 is_("the log is bounded: ten lines in ten seconds",
@@ -242,6 +312,31 @@ is_("KFTRAINER_MPI_PORT, KFTRAINER_MPI_TIMEOUT", fails(
     "kftrainer mpi-launch: 127.0.0.1: connect: connect: Connection refused")
 is_("... that is no port", fails("127.0.0.1", "true", env={"KFTRAINER_MPI_PORT": "x"}),
     (255, "kftrainer mpi-launch: KFTRAINER_MPI_PORT: 'x' is not a whole number"))
+
+# ---- a container without a shell -------------------------------------------------------
+bare = path("bare")
+os.mkdir(bare)
+shutil.copy(PROGRAM, bare + "/kftrainer")
+shutil.copy(KEY, bare + "/key")
+port = free_port()
+process = subprocess.Popen(["unshare", "-Ur", "chroot", bare, "/kftrainer", "mpi-worker", "--listen", "127.0.0.1",
+                            "-p", str(port), "-i", "/key"], stderr=subprocess.PIPE)
+text = process.stderr.readline().decode()
+if "listening" not in text:
+    skip("an image without /bin/sh", "no namespaces for this user")
+else:
+    r = subprocess.run([PROGRAM, "mpi-launch", "-p", str(port), "-i", KEY, "127.0.0.1", "true"], capture_output=True,
+                       timeout=PATIENCE)
+    is_("an image without /bin/sh: 127, and which file", (r.returncode, r.stderr.decode().splitlines()[0]),
+        (127, "mpi-worker: /bin/sh: No such file or directory"))
+process.terminate()
+process.wait()
+
+dribbling.join(PATIENCE)
+check("a handshake of one byte a second ends after 30 s",
+      None if slow and 29 < slow[0] and "not authenticated within 30 s" in patient.log() else f"{slow} {patient.log()}")
+patient.stop()
+
 is_("no command", fails("127.0.0.1"), (255, "kftrainer mpi-launch: no command for 127.0.0.1"))
 is_("no host", fails(), (255, "kftrainer mpi-launch: no host: mpi-launch [OPTIONS] HOST COMMAND"))
 finish()

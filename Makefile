@@ -216,6 +216,7 @@ bench: kftrainer
 # soak_store.sh is here, not in `store`, for a file of 2.2 GB takes its time: to S3 and back.
 soak: kftrainer $(SANOUT)/kftrainer
 	@tests/setup.sh cluster
+	@tests/setup.sh mpi
 	@for t in $(wildcard tests/soak/soak_*); do echo "# $$t"; ./$$t || status=1; done; exit $${status:-0}
 
 style:

@@ -1,9 +1,11 @@
 """MPI jobs for tests: four implementations, and what mpirun reads, as the pipeline writes it.
 
-An implementation is a row of IMPLEMENTATIONS. FAULTS is what they get wrong themselves, whatever the
-agent: the rows of a test that it concerns have another result there, or none.
+An implementation is a row of implementations(). A job's pods are namespaces of this machine; what its
+nodes run, and what mpirun starts its ranks with, is its transport: "worker" and "ssh" as the annotation
+has them, or "openssh": OpenSSH's client in the place of our agent, and nothing else different.
 """
 import atexit
+import functools
 import json
 import os
 import shutil
@@ -19,7 +21,7 @@ sys.dont_write_bytecode = True
 from pods import Pod
 
 PROGRAM = os.environ.get("KFTRAINER", os.path.join(ROOT, "kftrainer"))
-PATIENCE = 300  # of a command that should end by itself: then it hangs
+PATIENCE = 150  # seconds of what should happen by itself: then it hangs, and the test fails
 scratch = tempfile.mkdtemp(prefix="kft-mpi-")
 atexit.register(shutil.rmtree, scratch, True)
 
@@ -42,6 +44,7 @@ class Implementation:
                        check=True)
 
 
+@functools.cache
 def implementations():
     openmpi, mpich, intel = venv("openmpi"), venv("mpich"), venv("impi")
     rows = [
@@ -60,21 +63,12 @@ def implementations():
     return rows
 
 
-# (implementation, row of a test): what is known to be wrong, and without any agent of ours.
-FAULTS = {
-    ("openmpi5", "stdin"): "data piped into mpirun does not reach a rank on another host",
-    ("openmpi5", "worker"): "mpirun returns 0 when it loses a daemon",
-    ("mpich4", "exit"): "waits for the ranks that go on after one exits 3",
-    ("mpich5", "exit"): "waits for the ranks that go on after one exits 3",
-    ("mpich4", "worker"): "hangs when an agent fails",
-}
-
 RUNTIME = """\
 apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainingRuntime
 metadata: {{name: mpi, labels: {{trainer.kubeflow.org/framework: mpi}}}}
 spec:
-  mlPolicy: {{numNodes: {nodes}, mpi: {{mpiImplementation: {kind}, numProcPerNode: 2, runLauncherAsNode: true}}}}
+  mlPolicy: {{numNodes: {nodes}, mpi: {{mpiImplementation: {kind}, numProcPerNode: {slots}, runLauncherAsNode: true}}}}
   template:
     metadata: {{annotations: {{kftrainer.io/mpi: {transport}}}}}
     spec:
@@ -108,11 +102,11 @@ spec:
 """
 
 
-def job_yaml(implementation, transport, command, nodes=3, name="j", env=None):
+def job_yaml(implementation, transport, command, nodes=3, name="j", env=None, slots=2):
     path = tempfile.mktemp(suffix=".yaml", dir=scratch)
     with open(path, "w") as f:
         f.write(RUNTIME.format(nodes=nodes, kind=implementation.kind, transport=transport, name=name,
-                               command=json.dumps(command),
+                               slots=slots, command=json.dumps(command),
                                env=json.dumps([{"name": k, "value": v} for k, v in (env or {}).items()])))
     return path
 
@@ -141,14 +135,51 @@ def ranks_with(mark):
     return found
 
 
+class Running:
+    """A process and what it wrote, in a file: nobody has to read while it runs."""
+
+    def __init__(self, process, path):
+        self.process, self.path = process, path
+
+    def output(self):
+        with open(self.path, "rb") as f:
+            return f.read()
+
+    def ended(self):
+        return self.process.poll() is not None
+
+    def wait(self, patience=PATIENCE):
+        """Its exit status; None: it hangs, and was killed with all in its pod."""
+        try:
+            return self.process.wait(patience)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            return None
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+
+# OpenSSH's client as images have it set up: this port and key, any host.
+OPENSSH = """\
+Port 2222
+IdentityFile {key}
+StrictHostKeyChecking no
+UserKnownHostsFile /dev/null
+LogLevel ERROR
+ConnectionAttempts 10
+"""
+
+
 class Job:
     """A job's pods in namespaces: a launcher and, once start_nodes() was called, its nodes."""
 
     number = 0
 
-    def __init__(self, implementation, transport, nodes=3):
+    def __init__(self, implementation, transport, nodes=3, slots=2):
         Job.number += 1
-        self.i, self.transport = implementation, transport
+        self.i, self.transport, self.slots = implementation, transport, slots
         self.folder = os.path.join(scratch, f"job{Job.number}")
         self.mark = f"{os.path.basename(scratch)}-{Job.number}"
         os.makedirs(self.folder + "/bin")
@@ -157,14 +188,27 @@ class Job:
         self.key = self.folder + "/id_rsa"
         subprocess.run(["openssl", "ecparam", "-name", "secp521r1", "-genkey", "-noout", "-out", self.key], check=True,
                        stderr=subprocess.DEVNULL)
-        self.running, self.pods = [], {}
+        self.running, self.node_processes, self.pods = [], [], {}
         self.read_objects(nodes)
+
+    def agent(self):
+        """What mpirun calls: ours, or OpenSSH's client under its own name."""
+        if self.transport != "openssh":
+            return self.folder + "/bin/mpi-launch"
+        os.makedirs(self.folder + "/openssh")
+        with open(self.folder + "/openssh/config", "w") as f:
+            f.write(OPENSSH.format(key=self.key))
+        with open(self.folder + "/openssh/ssh", "w") as f:
+            f.write(f'#!/bin/sh\nexec /usr/bin/ssh -F {self.folder}/openssh/config "$@"\n')
+        os.chmod(self.folder + "/openssh/ssh", 0o755)
+        return self.folder + "/openssh/ssh"
 
     def read_objects(self, nodes):
         """The launcher's variables and the host file, with places on this machine."""
+        transport = "worker" if self.transport == "worker" else "ssh"
         text = subprocess.check_output([PROGRAM, "submit", "--dry-run=client", "-o", "json", job_yaml(
-            self.i, self.transport, [self.i.mpirun], nodes)], text=True)
-        text = text.replace("/opt/kftrainer/", self.folder + "/bin/").replace(
+            self.i, transport, [self.i.mpirun], nodes, slots=self.slots)], text=True)
+        text = text.replace("/opt/kftrainer/mpi-launch", self.agent()).replace(
             "/etc/mpi/", self.folder + "/").replace("/root/.ssh/", self.folder + "/")
         objects = json.loads(text)["items"]
         jobset = next(o for o in objects if o["kind"] == "JobSet")
@@ -185,10 +229,9 @@ class Job:
         self.nodes = [p for p in self.pods.values() if p is not self.launcher]
 
     def environment(self, pod, **more):
-        tmp = os.path.join(self.folder, "tmp-" + pod.hostname)
-        os.makedirs(tmp, exist_ok=True)
-        return {"PATH": self.i.path, "HOME": "/root", "TMPDIR": tmp, "POD": pod.hostname, "MARK": self.mark,
-                "KFTRAINER_MPI_KEY": self.key, **more}
+        sanitizers = {k: os.environ[k] for k in ("ASAN_OPTIONS", "UBSAN_OPTIONS") if k in os.environ}
+        return {"PATH": self.i.path, "HOME": "/root", "TMPDIR": "/run", "POD": pod.hostname, "MARK": self.mark,
+                "KFTRAINER_MPI_KEY": self.key, **sanitizers, **more}
 
     def node_command(self):
         if self.transport == "worker":
@@ -196,47 +239,53 @@ class Job:
         with open(self.folder + "/authorized_keys", "w") as f:
             f.write(subprocess.check_output(["ssh-keygen", "-y", "-f", self.key], text=True))
         return ["/usr/sbin/sshd", "-D", "-e", "-p", "2222", "-f", "/dev/null", "-h", self.key, "-o", "StrictModes=no",
-                "-o", f"AuthorizedKeysFile={self.folder}/authorized_keys", "-o", "UsePAM=no"]
+                "-o", f"AuthorizedKeysFile={self.folder}/authorized_keys", "-o", "UsePAM=no", "-o", "SetEnv=TMPDIR=/run"]
 
     def start_nodes(self, **env):
         for pod in self.nodes:
             with open(f"{self.folder}/log-{pod.hostname}", "wb") as log:
-                self.running.append(pod.popen(*self.node_command(), stderr=log, stdin=subprocess.DEVNULL,
-                                              env=self.environment(pod, **env)))
+                self.node_processes.append(pod.popen(*self.node_command(), stderr=log, stdin=subprocess.DEVNULL,
+                                                     env=self.environment(pod, **env)))
         return self
 
-    def mpirun(self, *words, options=(), env=None, **streams):
+    def popen(self, *words, options=(), env=None, **streams):
+        """mpirun of the program in the launcher's pod."""
         root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         env = env or {}
         for name in ("MARK", *env):
             options = (*options, *self.i.passes, name) if self.i.passes else options
-        streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, **streams}
-        p = self.launcher.popen(self.i.mpirun, *options, self.i.program, *words,
-                                env=self.environment(self.launcher, **self.env, **root, **env), **streams)
-        self.running.append(p)
-        return p
+        return self.launcher.popen(self.i.mpirun, *options, self.i.program, *words,
+                                   env=self.environment(self.launcher, **self.env, **root, **env), **streams)
 
-    def run(self, *words, data=None, **options):
-        """Its exit status and output; None: it hung."""
-        p = self.mpirun(*words, **({"stdin": subprocess.PIPE} if data is not None else {}), **options)
-        try:
-            out = p.communicate(data, timeout=PATIENCE)[0]
-        except subprocess.TimeoutExpired:
-            p.kill()
-            return None, p.communicate()[0]
-        return p.returncode, out
+    def mpirun(self, *words, data=b"", **options):
+        """What it writes is in a file; `data`, which fits a pipe, is its input."""
+        path = f"{self.folder}/out{len(self.running)}"
+        with open(path, "wb") as out:
+            p = self.popen(*words, stdin=subprocess.PIPE if data else subprocess.DEVNULL, stdout=out,
+                           stderr=subprocess.STDOUT, **options)
+        if data:
+            p.stdin.write(data)
+            p.stdin.close()
+        self.running.append(Running(p, path))
+        return self.running[-1]
+
+    def run(self, *words, **options):
+        """Its exit status (None: it hung) and output."""
+        p = self.mpirun(*words, **options)
+        return p.wait(), p.output()
 
     def wait_for_ranks(self, count):
         return until(lambda: len(ranks_with(self.mark)) == count)
 
+    def wait_for_none(self):
+        return until(lambda: not ranks_with(self.mark))
+
     def end(self):
         for p in self.running:
-            if p.poll() is None:
-                p.kill()
+            p.kill()
+        for p in self.node_processes:
+            p.kill()
             p.wait()
-            for stream in (p.stdin, p.stdout):
-                if stream:
-                    stream.close()
         for pod in self.pods.values():
             pod.end()
 

@@ -51,16 +51,20 @@ class Pod:
         return subprocess.Popen([*DIE_WITH_US, "nsenter", f"--net={self.net}", *ENTER, self.hosts_file, self.hostname, *argv],
                                 **options)
 
-    def pids(self):
-        """Its processes, as this machine numbers them."""
+    def pids(self, *names):
+        """Its processes of these programs, as this machine numbers them."""
         mine = os.stat(self.net).st_ino
         found = []
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
-                if os.stat(f"/proc/{pid}/ns/net").st_ino == mine and int(pid) != self.holder.pid:
-                    found.append(int(pid))
+                if os.stat(f"/proc/{pid}/ns/net").st_ino != mine:
+                    continue
+                with open(f"/proc/{pid}/cmdline", "rb") as f:
+                    program = f.read().split(b"\0")[0].decode(errors="replace")
             except OSError:
-                pass
+                continue
+            if os.path.basename(program) in names:
+                found.append(int(pid))
         return found
 
     def end(self):

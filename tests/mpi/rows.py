@@ -4,10 +4,10 @@ import hashlib
 import os
 import re
 import subprocess
-import threading
 import time
 
-from jobs import FAULTS, Job, implementations, ranks_with, until
+from faults import FAULTS
+from jobs import PATIENCE, Job, implementations, ranks_with, until
 from tap import check, skip
 
 ODD = "it's \"odd\": $HOME `id` \\ \n second line"
@@ -15,104 +15,162 @@ LATE_S = 30
 
 
 def show(rc, out):
-    return f"exit status {rc}\n{out.decode(errors='replace')[-3000:]}"
+    end = "did not end" if rc is None else f"exit status {rc}"
+    return f"{end}\n{out.decode(errors='replace')[-3000:]}"
 
 
 def placed(out):
     return collections.Counter(re.findall(rb"rank \d+ of \d+ at (\S+) in", out))
 
 
-def check_place(what, job, rc, out, slots=2):
-    want = {p.hostname.encode(): slots for p in job.pods.values()}
-    n = slots * len(want)
+def misplaced(job, rc, out):
+    want = {p.hostname.encode(): job.slots for p in job.pods.values()}
+    n = job.slots * len(want)
     good = rc == 0 and placed(out) == want and b"sum %d" % (n * (n + 1) // 2) in out
-    check(what, None if good else show(rc, out) + job.log())
+    return None if good else show(rc, out) + job.log()
 
 
-def place(what, job):
-    check_place(f"{what}: each host has its ranks, and their sum is right", job, *job.run("place"))
+# ---- rows: what is wrong, or None ----------------------------------------------------------------
 
 
-def leave(what, job):
+def place(job):
+    return misplaced(job, *job.run("place"))
+
+
+def leave(job):
     rc, out = job.run("leave")
-    check(f"{what}: ranks exit 3, and mpirun, too", None if rc == 3 else show(rc, out))
+    return None if rc == 3 else show(rc, out)
 
 
-def exits(what, job):
+def exits(job):
     rc, out = job.run("exit")
-    check(f"{what}: one rank exits 3, all end", None if rc == 3 else show(rc, out))
+    return None if rc == 3 else show(rc, out)
 
 
-def kill(what, job):
+def kill(job):
     rc, out = job.run("kill")
-    check(f"{what}: one rank is killed, all end", None if rc else show(rc, out))
+    return None if rc else show(rc, out)
 
 
-def stdin(what, job):
+def stdin(job):
     data = os.urandom(15000).hex().encode()
     # To a rank of another host: Open MPI's rank 0 is the launcher's.
     to = ("3", ("--stdin", "3")) if job.i.kind == "OpenMPI" else ("0", ())
     rc, out = job.run("stdin", to[0], data=data, options=to[1])
     want = b"read %d bytes, sum %d" % (len(data), sum(data))
-    check(f"{what}: 30,000 bytes of input", None if rc == 0 and want in out else show(rc, out))
+    return None if rc == 0 and want in out else show(rc, out)
 
 
-def output(what, job):
-    rc, out = job.run("output", "10000000", stderr=subprocess.DEVNULL)
+def output(job):
+    """Through a pipe, as a container's is."""
     want = b"".join(b"%099d\n" % i for i in range(100000))
+    p = job.popen("output", str(len(want)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    try:
+        out = p.communicate(timeout=PATIENCE)[0]
+    except subprocess.TimeoutExpired:
+        p.kill()
+        return f"did not end; then {len(p.communicate()[0])} bytes"
     same = hashlib.sha256(out).digest() == hashlib.sha256(want).digest()
-    check(f"{what}: 10 MB of output", None if rc == 0 and same else f"{len(out)} bytes, {rc}: {out[:500]} ... {out[-500:]}")
+    return None if p.returncode == 0 and same else f"{len(out)} bytes, {p.returncode}: {out[:500]} ... {out[-500:]}"
 
 
-def variables(what, job):
+def variables(job):
     rc, out = job.run("env", "ODD", env={"ODD": ODD})
-    check(f"{what}: a variable with quotes, dollar signs and newlines",
-          None if rc == 0 and b"[" + ODD.encode() + b"]" in out else show(rc, out))
+    return None if rc == 0 and b"[" + ODD.encode() + b"]" in out else show(rc, out)
 
 
-def launcher(what, job):
+def launcher(job):
     p = job.mpirun("wait")
     started = job.wait_for_ranks(6)
     p.kill()
-    p.wait()
-    gone = until(lambda: not ranks_with(job.mark))
-    check(f"{what}: the launcher is killed, no rank is left",
-          None if started and gone else f"started {started}, left {ranks_with(job.mark)}\n" + job.log())
+    gone = job.wait_for_none()
+    return None if started and gone else \
+        f"started {started}, left {ranks_with(job.mark)}\n" + show(None, p.output()) + job.log()
 
 
-def worker(what, job):
+def worker(job):
     """The last row: a node is gone after it."""
     p = job.mpirun("wait")
     started = job.wait_for_ranks(6)
-    reader = threading.Thread(target=lambda: setattr(job, "out", p.stdout.read()))
-    reader.start()
-    job.running[0].kill()
-    if (job.i.name, "worker") in FAULTS and job.i.name == "mpich4":
-        p.kill()
-    ended = until(lambda: p.poll() is not None)
-    p.kill()
-    reader.join()
-    gone = until(lambda: not ranks_with(job.mark))
-    rc = p.returncode
-    good = started and ended and gone and (rc or (job.i.name, "worker") in FAULTS)
-    check(f"{what}: a node is killed, all end, mpirun fails",
-          None if good else f"started {started}, ended {ended}, gone {gone}\n" + show(rc, job.out))
+    job.node_processes[0].kill()
+    rc = p.wait()
+    gone = job.wait_for_none()
+    return None if started and rc and gone else f"started {started}, left {ranks_with(job.mark)}\n" + show(rc, p.output())
 
 
-ROWS = [place, leave, exits, kill, stdin, output, variables, launcher, worker]
-NAMES = {exits: "exit"}
+ROWS = {
+    "place": (place, "each host has its ranks, and their sum is right"),
+    "leave": (leave, "ranks exit 3, and mpirun, too"),
+    "exit": (exits, "one rank exits 3, all end"),
+    "kill": (kill, "one rank is killed, all end"),
+    "stdin": (stdin, "30,000 bytes of input"),
+    "output": (output, "10 MB of output"),
+    "variables": (variables, "a variable with quotes, dollar signs and newlines"),
+    "launcher": (launcher, "the launcher is killed, no rank is left"),
+    "worker": (worker, "a node is killed, all end, mpirun fails"),
+}
 
 
-def late(jobs):
-    """Of all implementations at once: the nodes of each start LATE_S after its mpirun."""
-    begun = [(job, job.mpirun("place")) for job in jobs]
+def check_fault(i, row, job, fault):
+    """With our agent: what the fault is does not matter, nor does mpirun. No rank is left."""
+    fault.shows(job)
+    check(f"{i.name}: {row}: {fault.why}; nothing is left",
+          None if job.wait_for_none() else str(ranks_with(job.mark)))
+
+
+def check_openssh(i):
+    """Its faults are its own: they are the same with OpenSSH's client."""
+    known = [(row, FAULTS[i.name, row]) for row in ROWS if (i.name, row) in FAULTS]
+    if not known:
+        return
+    job = Job(i, "openssh").start_nodes()
+    for row, fault in known:
+        check(f"{i.name}: {row}, with OpenSSH: {fault.why}", fault.shows(job))
+        job.wait_for_none()
+    job.end()
+
+
+def rows(transport):
+    only = os.environ.get("ROW", "").split() or ROWS
+    for i in implementations():
+        job = Job(i, transport).start_nodes()
+        for name in [r for r in ROWS if r in only]:
+            begin = time.monotonic()
+            row, what = ROWS[name]
+            fault = FAULTS.get((i.name, name))
+            if fault:
+                check_fault(i, name, job, fault)
+            else:
+                check(f"{i.name}: {what}", row(job))
+            print(f"# {i.name} {name} {time.monotonic() - begin:.1f} s", flush=True)
+        job.end()
+
+
+# ---- nodes that are late -------------------------------------------------------------------------
+
+
+def late(jobs, others=()):
+    """
+    The nodes of each start LATE_S after its mpirun, of all implementations at once. `others`: jobs with
+    OpenSSH's client, which has given up by then.
+    """
+    begun = [(job, job.mpirun("place")) for job in (*jobs, *others)]
     time.sleep(LATE_S)
-    for job, _ in begun:
-        job.start_nodes()
     for job, p in begun:
-        out = p.communicate()[0]
-        check_place(f"{job.i.name}: nodes that come up {LATE_S} s late are waited for", job, p.returncode, out)
+        if job in others:
+            fault = FAULTS.get((job.i.name, "late"))
+            failed = p.wait() if p.ended() else None
+            check(f"{job.i.name}: with OpenSSH they are not waited for" + (f": {fault.why}" if fault else ""),
+                  None if (failed is None if fault else failed) else show(failed, p.output()))
+            p.kill()
+        else:
+            job.start_nodes()
+    for job, p in begun:
+        if job not in others:
+            check(f"{job.i.name}: nodes that come up {LATE_S} s late are waited for", misplaced(job, p.wait(), p.output()))
 
+
+# ---- trees ---------------------------------------------------------------------------------------
 
 # How mpirun starts daemons by way of other nodes, two by each. MPICH's starts all of them itself. Ranks
 # that wait leave their core to the others: there are more than cores.
@@ -122,44 +180,17 @@ FAN_OUT = {
 }
 
 
-def agents_in(pod):
-    count = 0
-    for pid in pod.pids():
-        try:
-            with open(f"/proc/{pid}/cmdline", "rb") as f:
-                count += f.read().split(b"\0")[0].endswith(b"/mpi-launch")
-        except OSError:
-            pass
-    return count
-
-
-def tree(i, transport):
-    """Eight nodes, of which two at most are the launcher's own to start."""
-    job = Job(i, transport, nodes=9).start_nodes()
-    job.env.update(FAN_OUT[i.name])
+def tree(i, transport, hosts=8, fan_out=2, slots=2, env=None):
+    """So many nodes, of which the launcher starts `fan_out` at most itself."""
+    job = Job(i, transport, nodes=hosts + 1, slots=slots).start_nodes()
+    job.env.update(FAN_OUT[i.name] if env is None else env)
     p = job.mpirun("wait")
-    started = job.wait_for_ranks(18)
-    agents = [agents_in(pod) for pod in (job.launcher, *job.nodes)]
+    started = job.wait_for_ranks((hosts + 1) * slots)
+    agents = [len(pod.pids("mpi-launch")) for pod in (job.launcher, *job.nodes)]
     p.kill()
-    out = p.communicate()[0]
-    good = started and agents[0] <= 2 and sum(agents) == 8
-    check(f"{i.name}: eight nodes, fan-out 2: nodes start nodes",
-          None if good else f"agents on launcher and nodes: {agents}\n" + show(p.returncode, out) + job.log())
-    check_place(f"{i.name}: ... each has its ranks", job, *job.run("place"))
+    good = started and agents[0] <= fan_out and sum(agents) == hosts
+    check(f"{i.name}: {hosts} nodes, fan-out {fan_out}: nodes start nodes",
+          None if good else f"agents on launcher and nodes: {agents}\n" + show(None, p.output()) + job.log())
+    check(f"{i.name}: ... nothing is left of them", None if job.wait_for_none() else str(ranks_with(job.mark)))
+    check(f"{i.name}: ... each has its ranks", place(job))
     job.end()
-
-
-def rows(transport):
-    only = os.environ.get("ROW")
-    for i in implementations():
-        job = Job(i, transport).start_nodes()
-        for row in ROWS:
-            name = NAMES.get(row, row.__name__)
-            if only and name != only:
-                continue
-            fault = FAULTS.get((i.name, name))
-            if fault and row is not worker:
-                skip(f"{i.name}: {name}", fault)
-            else:
-                row(i.name, job)
-        job.end()

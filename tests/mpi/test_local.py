@@ -5,14 +5,14 @@ import re
 import signal
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
 from collections import Counter
 
-import jobs
-from jobs import PROGRAM, implementations, job_yaml, ranks_with, scratch, until
-from tap import check, finish
+from jobs import PATIENCE, PROGRAM, implementations, job_yaml, ranks_with, scratch, until
+from tap import check, finish, skip
 
 ENV = dict(os.environ, XDG_STATE_HOME=os.path.join(scratch, "state"))
 ODD = "it's \"odd\": `id` \\ \n second line"
@@ -21,7 +21,7 @@ ODD = "it's \"odd\": `id` \\ \n second line"
 class Run:
     count = 0
 
-    def __init__(self, i, *words, options=(), env=None, isolation=None):
+    def __init__(self, i, *words, options=(), env=None, isolation=None, within=()):
         Run.count += 1
         self.i, self.name, self.mark = i, f"j{Run.count}", f"{os.path.basename(scratch)}-l{Run.count}"
         env = {"MARK": self.mark, **(env or {})}
@@ -29,12 +29,17 @@ class Run:
             options = (*options, *i.passes, variable) if i.passes else options
         file = job_yaml(i, "ssh", [i.mpirun, *options, i.program, *words], name=self.name, env=env)
         more = {"KFTRAINER_ISOLATION": isolation} if isolation else {}
-        self.process = subprocess.Popen([PROGRAM, "submit", "--local", file], stdin=subprocess.DEVNULL,
+        self.process = subprocess.Popen([*within, PROGRAM, "submit", "--local", file], stdin=subprocess.DEVNULL,
                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                         env={**ENV, "PATH": i.path, **more})
 
     def result(self):
-        out = self.process.communicate(timeout=jobs.PATIENCE)[0]
+        """Its exit status, None: it hangs; and its output."""
+        try:
+            out = self.process.communicate(timeout=PATIENCE)[0]
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return None, self.process.communicate()[0]
         return self.process.returncode, out
 
     def has_ranks(self):
@@ -42,7 +47,7 @@ class Run:
             and self.process.poll() is None
 
     def children(self, name):
-        """Processes of this run whose program is called that."""
+        """Processes of this run whose program, or script, is called that."""
         found = []
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
@@ -52,13 +57,14 @@ class Run:
                     mine = b"/" + self.name.encode() + b"/" in f.read()
             except OSError:
                 continue
-            if mine and os.path.basename(words[0].decode()) == name:
+            if mine and name.encode() in map(os.path.basename, words[:2]):
                 found.append(int(pid))
         return found
 
 
 def show(rc, out):
-    return f"exit status {rc}\n{out.decode(errors='replace')[-3000:]}"
+    end = "did not end" if rc is None else f"exit status {rc}"
+    return f"{end}\n{out.decode(errors='replace')[-3000:]}"
 
 
 def places(out):
@@ -66,13 +72,19 @@ def places(out):
     return Counter(re.sub(r"-[a-z0-9]{5}$", "", pod) for pod in re.findall(r" at \S+ in (\S+)", out.decode()))
 
 
-def place(i, isolation):
-    run = Run(i, "place", isolation=isolation)
+def check_place(what, i, **where):
+    run = Run(i, "place", **where)
     rc, out = run.result()
     want = {f"{run.name}-{pod}": 2 for pod in ("launcher-0-0", "node-0-0", "node-0-1")}
-    where = "without namespaces" if isolation else "each pod has its ranks"
-    check(f"{i.name}: {where}, and their sum is right",
-          None if rc == 0 and places(out) == want and b"sum 21" in out else show(rc, out))
+    check(f"{i.name}: {what}", None if rc == 0 and places(out) == want and b"sum 21" in out else show(rc, out))
+
+
+def place(i):
+    check_place("each pod has its ranks, and their sum is right", i)
+
+
+def plain(i):
+    check_place("without namespaces, too", i, isolation="none")
 
 
 def leave(i):
@@ -93,28 +105,70 @@ def variables(i):
           None if rc == 0 and all(w in lines for w in want) else show(rc, out))
 
 
-def worker(i):
-    run = Run(i, "wait")
-    started = run.has_ranks()
-    if started:
-        os.kill(run.children("mpi-worker")[0], signal.SIGKILL)
-    rc, out = run.result()
-    check(f"{i.name}: a node is killed, the job fails, nothing is left",
-          None if started and rc and not ranks_with(run.mark) else show(rc, out))
+def output(i):
+    rc, out = Run(i, "output", "10000000").result()
+    lines = [line.split(b"] ", 1)[-1] for line in out.splitlines()]
+    got = [line for line in lines if re.fullmatch(rb"\d{99}", line)]
+    check(f"{i.name}: 10 MB of output", None if rc == 0 and got == [b"%099d" % n for n in range(100000)]
+          else f"{len(got)} lines of {len(lines)}\n" + show(rc, out))
 
 
-def killed(i):
+def ends(i, what, end):
+    """`end` kills something of a job whose ranks wait."""
     run = Run(i, "wait")
-    started = run.has_ranks()
-    run.process.kill()
-    run.result()
+    if run.has_ranks():
+        end(run)
+        rc, out = run.result()
+    else:
+        rc, out = 0, b"the ranks did not start\n"
+        run.process.kill()
+        out += run.result()[1]
     gone = until(lambda: not ranks_with(run.mark))
-    check(f"{i.name}: submit is killed, nothing is left", None if started and gone else f"started {started}")
+    check(f"{i.name}: {what} is killed, the job fails, nothing is left",
+          None if rc and gone else f"left: {ranks_with(run.mark)}\n" + show(rc, out))
 
 
+def kill_one(name):
+    def end(run):
+        for pid in run.children(name)[:1]:
+            os.kill(pid, signal.SIGKILL)
+    return end
+
+
+def worker(i):
+    ends(i, "a node", kill_one("mpi-worker"))
+
+
+def mpirun(i):
+    ends(i, "mpirun", kill_one(os.path.basename(i.mpirun)))
+
+
+def submit(i):
+    ends(i, "submit", lambda run: run.process.kill())
+
+
+# A machine with no other network, and with an sshd where a node's own would listen.
+ALONE = ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-ec",
+         'ip link set lo up; mkdir -p /run/sshd; /usr/sbin/sshd -f /dev/null -p 2222 -h "$0" -o PidFile=none; exec "$@"']
+
+
+def alone(i):
+    if os.geteuid() != 0:
+        skip(f"{i.name}: a machine without a network", "needs root")
+        return
+    key = os.path.join(scratch, "host_key")
+    if not os.path.exists(key):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
+    check_place("a machine without a network, whose port 2222 is taken", i, within=[*ALONE, key])
+
+
+ROWS = (place, plain, leave, kill, variables, output, worker, mpirun, submit, alone)
+only = os.environ.get("ROW", "").split()
 for i in implementations():
-    place(i, None)
-    place(i, "none")
-    for row in (leave, kill, variables, worker, killed):
+    for row in ROWS:
+        if only and row.__name__ not in only:
+            continue
+        begin = time.monotonic()
         row(i)
+        print(f"# {i.name} {row.__name__} {time.monotonic() - begin:.1f} s", flush=True)
 finish()

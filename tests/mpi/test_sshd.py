@@ -6,6 +6,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
 import rows
+from jobs import Job, implementations
 from pods import enter_network
 from tap import finish, skip
 
@@ -14,4 +15,10 @@ if os.geteuid() != 0:
     finish()
 enter_network()
 rows.rows("ssh")
+for i in implementations():
+    rows.check_openssh(i)
+jobs = [[Job(i, transport) for i in implementations()] for transport in ("ssh", "openssh")]
+rows.late(*jobs)
+for job in sum(jobs, []):
+    job.end()
 finish()

@@ -1,0 +1,69 @@
+"""What the implementations get wrong themselves, whatever the agent.
+
+FAULTS: (implementation, row of rows.py) -> Fault. `shows` runs what shows it, ends it, and says why it
+was not seen, or None: tests want None of OpenSSH's client, so that a fault that is gone leaves the table.
+"""
+import collections
+import os
+import signal
+import time
+
+from jobs import until
+
+SETTLE = 5  # seconds: what goes on for so long has not ended
+
+Fault = collections.namedtuple("Fault", "why shows")
+
+
+def report(p, seen):
+    return None if seen else f"exit status {p.process.poll()}\n{p.output().decode(errors='replace')[-2000:]}"
+
+
+def goes_on(p, begun):
+    """It has begun, and is then still there."""
+    if begun:
+        time.sleep(SETTLE)
+    problem = report(p, begun and not p.ended())
+    p.kill()
+    return problem
+
+
+def begun(p):
+    return until(lambda: b"begin" in p.output() or p.ended()) and b"begin" in p.output()
+
+
+def others_go_on(job):
+    p = job.mpirun("exit")
+    return goes_on(p, begun(p))
+
+
+def input_is_lost(job):
+    p = job.mpirun("stdin", "3", data=b"x" * 30000, options=("--stdin", "3"))
+    if until(lambda: b"begin" in p.output() or p.ended()):
+        time.sleep(SETTLE)
+    seen = b"begin" in p.output() and b"read 30000" not in p.output()
+    p.kill()
+    return report(p, seen)
+
+
+def no_failure(job):
+    """
+    The last row of a job. mpirun learns of it from the daemon's connection or from its agent, whichever
+    is first: here the agents are stopped.
+    """
+    p = job.mpirun("wait")
+    started = job.wait_for_ranks(6)
+    for pid in job.launcher.pids("mpi-launch", "ssh"):
+        os.kill(pid, signal.SIGSTOP)
+    job.node_processes[0].kill()
+    return report(p, started and p.wait() == 0)
+
+
+FAULTS = {
+    ("openmpi5", "stdin"): Fault("mpirun passes no input on to a rank of another host", input_is_lost),
+    ("openmpi5", "worker"): Fault("mpirun may return 0 when it loses a node", no_failure),
+    ("mpich4", "exit"): Fault("mpirun waits for the ranks that go on after one exits 3", others_go_on),
+    ("mpich5", "exit"): Fault("mpirun waits for the ranks that go on after one exits 3", others_go_on),
+    # What late() of rows.py sees.
+    ("mpich4", "late"): Fault("mpirun hangs when an agent fails", None),
+}

@@ -11,6 +11,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
 from collections import Counter
 
+from faults import FAULTS
 from jobs import PATIENCE, PROGRAM, implementations, job_yaml, ranks_with, scratch, until
 from tap import check, finish, skip
 
@@ -147,9 +148,30 @@ def submit(i):
     ends(i, "submit", lambda run: run.process.kill())
 
 
-# A machine with no other network, and with an sshd where a node's own would listen.
-ALONE = ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-ec",
-         'ip link set lo up; mkdir -p /run/sshd; /usr/sbin/sshd -f /dev/null -p 2222 -h "$0" -o PidFile=none; exec "$@"']
+# A machine with loopback alone, and with an sshd where a node's own would listen. "$1": what else it has.
+ALONE = ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-ec", """
+ip link set lo up; eval "$1"; mkdir -p /run/sshd
+/usr/sbin/sshd -f /dev/null -p 2222 -h "$0" -o PidFile=none -o StrictModes=no -o AuthorizedKeysFile="$0.pub"
+shift; exec "$@" """]
+NETWORK = "ip link add v0 type veth peer name v1; ip addr add 10.88.0.1/24 dev v0; ip link set v0 up; ip link set v1 up"
+# OpenSSH starts something on another host, by its name.
+ELSEWHERE = """
+echo 127.9.9.9 elsewhere >"$0.hosts"; echo 127.0.0.1 localhost $(hostname) >>"$0.hosts"
+mount --bind "$0.hosts" /etc/hosts
+printf '#!/bin/sh\nexec ssh -p 2222 -i %s -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null "$@"\n' "$0" >"$0.ssh"
+chmod +x "$0.ssh"; exec env PRTE_MCA_plm_ssh_agent="$0.ssh" "$@" """
+
+
+def alone_with_openssh(i, key, network):
+    p = subprocess.Popen([*ALONE, key, network, "sh", "-ec", ELSEWHERE, key, i.mpirun, "--host", "elsewhere:1", "-n", "1",
+                          "echo", "there"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                         env={**ENV, "PATH": i.path, "OMPI_ALLOW_RUN_AS_ROOT": "1",
+                              "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
+    try:
+        return p, p.communicate(timeout=PATIENCE)[0]
+    except subprocess.TimeoutExpired:
+        p.kill()
+        return p, p.communicate()[0]
 
 
 def alone(i):
@@ -159,7 +181,16 @@ def alone(i):
     key = os.path.join(scratch, "host_key")
     if not os.path.exists(key):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
-    check_place("a machine without a network, whose port 2222 is taken", i, within=[*ALONE, key])
+    fault = FAULTS.get((i.name, "alone"))
+    if not fault:
+        check_place("a machine without a network, whose port 2222 is taken", i, within=[*ALONE, key, ""])
+        return
+    p, out = alone_with_openssh(i, key, "")
+    check(f"{i.name}: without a network, with OpenSSH: {fault.why}",
+          None if p.returncode and b"there" not in out else show(p.returncode, out))
+    p, out = alone_with_openssh(i, key, NETWORK)
+    check(f"{i.name}: ... with one it does", None if p.returncode == 0 and b"there" in out else show(p.returncode, out))
+    check_place("a machine whose port 2222 is taken", i, within=[*ALONE, key, NETWORK])
 
 
 ROWS = (place, plain, leave, kill, variables, output, worker, mpirun, submit, alone)

@@ -684,6 +684,11 @@ static int refuse_elsewhere(const struct logs *l, struct error *err)
 				 "TrainJob %s is managed by another controller "
 				 "(spec.managedBy), and no worker cluster runs it yet",
 				 l->want->job);
+	if (is_over(l))
+		return error_set(err, ERR_NOT_FOUND,
+				 "TrainJob %s ran in cluster %s, which MultiKueue chose; "
+				 "when a job ends, Kueue deletes it there, and its logs",
+				 l->want->job, cluster);
 	return error_set(err, ERR_NOT_FOUND,
 			 "TrainJob %s runs in cluster %s, which MultiKueue chose; use "
 			 "that cluster's kubeconfig",

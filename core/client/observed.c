@@ -400,6 +400,27 @@ const char *workload_cluster(const cJSON *workload)
 	return cluster && *cluster ? cluster : NULL;
 }
 
+const char *workload_topology(const cJSON *workload, const char **ret_request)
+{
+	static const struct {
+		const char *field, *request;
+	} requests[] = {
+		{ "required", "required-topology" },
+		{ "preferred", "preferred-topology" },
+		{ "podSetSliceRequiredTopology", "slice-required-topology" },
+	};
+	const cJSON *set;
+
+	json_each(set, json_get(workload, "spec", "podSets"))
+		for (size_t i = 0; i < sizeof(requests) / sizeof(*requests); i++) {
+			*ret_request = requests[i].request;
+			if (json_str(set, "topologyRequest", requests[i].field))
+				return json_str(set, "topologyRequest",
+						requests[i].field);
+		}
+	return NULL;
+}
+
 const cJSON *workload_checks(const cJSON *workload)
 {
 	return json_get(workload, "status", "admissionChecks");

@@ -97,6 +97,11 @@ bool workload_is_active(const cJSON *workload);    /* spec.active */
 bool workload_waits(const cJSON *workload);        /* no quota yet, and not finished */
 int64_t workload_priority(const cJSON *workload);
 const char *workload_cluster(const cJSON *workload); /* of MultiKueue, or NULL */
+/*
+ * The level that the first pod set with a topology request names, "example.com/rack", and
+ * the end of that annotation's key, "required-topology"; NULL: none asks for one.
+ */
+const char *workload_topology(const cJSON *workload, const char **ret_request);
 const cJSON *workload_checks(
 	const cJSON *workload); /* admissionChecks: name, state, message */
 const char *queue_cluster_queue(const cJSON *queue); /* "" */

@@ -33,6 +33,7 @@ static const struct slot {
 	ONE("PodGroup", podgroup),
 	ONE("Workload", workload),
 	ONE("LocalQueue", queue),
+	ONE("MultiKueueCluster", worker),
 	ONE("PendingWorkloadsSummary", pending),
 	ONE("Lease", lease),
 	ONE("Deployment", deployment),

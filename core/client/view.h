@@ -26,6 +26,7 @@ struct view {
 	/* One of a kind, or NULL. */
 	cJSON *trainjob, *runtime, *jobset, *podgroup, *workload, *queue, *pending;
 	cJSON *lease, *deployment; /* of our controller */
+	cJSON *worker;             /* MultiKueueCluster that runs it */
 	/* Arrays, never NULL. Pods are pod_slim(), nodes node_slim(). */
 	cJSON *jobs, *pods, *events, *nodes, *claims;
 	cJSON *placeholders; /* pods with which YuniKorn reserves room */

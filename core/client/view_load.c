@@ -398,6 +398,25 @@ static int look_places(struct loader *l, const char *queue, struct error *err)
 	return 0;
 }
 
+/* Few may read it: it only helps. */
+static int look_worker(struct loader *l, const char *version, struct error *err)
+{
+	const struct kube_ref ref = { version, "MultiKueueCluster", NULL,
+				      workload_cluster(l->v->workload) };
+	cJSON *obj;
+
+	if (!ref.name)
+		return 0;
+	if (!kube_get(l->k, &ref, &obj, err)) {
+		view_take(l->v, obj);
+		return 0;
+	}
+	if (err->kind == ERR_STOPPED)
+		return -1;
+	*err = (struct error){ 0 };
+	return 0;
+}
+
 static int look_queue(struct loader *l, struct error *err)
 {
 	const char *label = meta_label(l->v->trainjob, QUEUE_LABEL), *version;
@@ -418,6 +437,8 @@ static int look_queue(struct loader *l, struct error *err)
 	ref.api_version = version;
 	if (kube_list(l->k, &ref, &select, &sink, NULL, err) &&
 	    settle(l, ref.kind, "workloads", err))
+		return -1;
+	if (look_worker(l, version, err))
 		return -1;
 	queue = l->v->workload ? workload_queue(l->v->workload) : label;
 	if (!queue || !*queue || (l->v->workload && !workload_waits(l->v->workload)))

@@ -181,6 +181,9 @@ static enum why_state state_of(const struct view *v)
 		return WHY_COMPLETE;
 	if (tj_suspend(v->trainjob))
 		return WHY_SUSPENDED;
+	if (!tj_is_ours(v->trainjob)) /* its pods are in another cluster */
+		return str_eq(status_state(status), "Running") ? WHY_RUNNING
+							       : WHY_PENDING;
 	return trains(v) && !n.pending && n.all >= view_pods_wanted(v) ? WHY_RUNNING
 								       : WHY_PENDING;
 }

@@ -42,15 +42,27 @@ void why_elsewhere(struct why *w)
 {
 	const struct view *v = w->v;
 	const char *cluster = workload_cluster(v->workload);
+	const cJSON *lost = condition_with(v->worker, "Active", "False");
 
 	if (tj_is_ours(v->trainjob))
 		return;
+	if (cluster && lost) {
+		why_add(w, "WorkerClusterLost",
+			arena_printf(w->arena, "kubectl describe multikueuecluster %s",
+				     cluster),
+			"Kueue has had no connection for %s to cluster %s, which runs "
+			"it; "
+			"its status is older: %s",
+			why_age(w, condition_since(lost)), cluster,
+			why_words(w, condition_message(lost)));
+		return;
+	}
 	if (cluster) {
 		why_add(w, "ManagedBy",
 			why_describe(w, "workload", meta_name(v->workload)),
 			"its pods run in cluster %s, which MultiKueue chose; use that "
-			"cluster's kubeconfig to see why they wait",
-			cluster);
+			"cluster's kubeconfig to see %s",
+			cluster, w->state == WHY_RUNNING ? "them" : "why they wait");
 		return;
 	}
 	if (v->workload) /* why_queued() */

@@ -12,6 +12,7 @@
 #include "trainer/workspace_spec.h"
 
 #define QUEUE_LABEL "kueue.x-k8s.io/queue-name"
+#define PODSET      "kueue.x-k8s.io/podset-"
 
 enum { ACTS_SECONDS = 5 };
 
@@ -109,6 +110,33 @@ static bool queue_is_at_fault(struct why *w, const char *queue)
 	return true;
 }
 
+/* Is it the topology, and not the quota, that has no place for it? In Kueue's words. */
+static bool topology_is_at_fault(struct why *w, const char *message, const char *command)
+{
+	static const char *const unknown[] = { "does not contain the requested level",
+					       "no requested topology level" };
+	const char *request, *level = workload_topology(w->v->workload, &request);
+
+	if (!level)
+		return false;
+	for (size_t i = 0; i < sizeof(unknown) / sizeof(*unknown); i++)
+		if (strstr(message, unknown[i])) {
+			why_add(w, "TopologyLevelNotFound",
+				"kubectl get topologies -o yaml",
+				"Kueue holds it back: no topology of its queue has the "
+				"level %s (annotation " PODSET "%s): %s",
+				level, request, why_words(w, message));
+			return true;
+		}
+	if (!strstr(message, "topology \""))
+		return false;
+	why_add(w, "TopologyFull", command,
+		"it is waiting for room in a topology in Kueue%s (annotation " PODSET
+		"%s: %s): %s",
+		place(w), request, level, why_words(w, message));
+	return true;
+}
+
 static void waits(struct why *w)
 {
 	const cJSON *workload = w->v->workload;
@@ -131,6 +159,8 @@ static void waits(struct why *w)
 		why_add(w, "Evicted", command, "Kueue has evicted it (%s): %s",
 			condition_reason(evicted),
 			why_words(w, condition_message(evicted)));
+	if (topology_is_at_fault(w, message, command))
+		return;
 	why_add(w, str_eq(reason, "Inadmissible") ? "Inadmissible" : "WaitsForQuota",
 		command, "it is waiting for quota in Kueue%s%s%s", place(w),
 		*message ? ": " : "", why_words(w, message));

@@ -157,6 +157,8 @@ void why_running(struct why *w)
 	int64_t running = n.all - n.succeeded - n.pending, oldest = -1;
 	const cJSON *pod;
 
+	if (!tj_is_ours(w->v->trainjob)) /* why_elsewhere() */
+		return;
 	json_each(pod, w->v->pods) {
 		int64_t t = time_of(meta_created(pod));
 

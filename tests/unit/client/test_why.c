@@ -1,6 +1,17 @@
 /* Each cause of client/why.h, from documents as API servers store them. */
 #include "tests/unit/client/why_test.h"
 
+#define ELSEWHERE(status)                                                  \
+	JOB(", managedBy: kueue.x-k8s.io/multikueue", status)              \
+	WORKLOAD("{clusterName: east, conditions: [{type: QuotaReserved, " \
+		 "status: 'True'}, {type: Admitted, status: 'True'}]}",    \
+		 "")
+#define TOPOLOGY(message)                                                               \
+	QUEUED WORKLOAD("{conditions: [{type: QuotaReserved, status: 'False', reason: " \
+			"Pending, message: '" message "'}]}",                           \
+			", podSets: [{name: a}, {name: node, topologyRequest: "         \
+			"{required: x/rack}}]")
+
 /* ---- nobody acts, objects are refused ---- */
 
 static void test_start(void **state)
@@ -43,14 +54,40 @@ static void test_start(void **state)
 				  ""),
 		  "bert is suspended: Kueue has reserved quota and is waiting for the "
 		  "admission check mk" },
-		{ "in a worker cluster",
-		  JOB(", managedBy: kueue.x-k8s.io/multikueue", "") WORKLOAD(
-			  "{clusterName: east, conditions: [{type: QuotaReserved, "
-			  "status: 'True'}, {type: Admitted, status: 'True'}]}",
-			  ""),
+		{ "in a worker cluster", ELSEWHERE(""),
 		  "bert is pending: its pods run in cluster east, which MultiKueue "
 		  "chose; "
 		  "use that cluster's kubeconfig" },
+		{ "in a worker cluster, where it runs",
+		  ELSEWHERE("status: {jobsStatus: [{name: node, ready: 1}]}"),
+		  "bert is running: its pods run in cluster east, which MultiKueue "
+		  "chose; "
+		  "use that cluster's kubeconfig to see them.\n" },
+		{ "in a worker cluster that does not answer",
+		  ELSEWHERE(
+			  "status: {jobsStatus: [{name: node, ready: 1}]}") "kind: "
+									    "MultiKueueCl"
+									    "uster\nmetad"
+									    "ata: {name: "
+									    "east}"
+									    "\nstatus: "
+									    "{conditions:"
+									    " "
+									    "[{type: "
+									    "Active, "
+									    "status: "
+									    "'False', "
+									    "message: "
+									    "connection "
+									    "refused., "
+									    "lastTransiti"
+									    "onTime: "
+									    "'2026-01-"
+									    "01T00:58:"
+									    "00Z'}]}\n",
+		  "bert is running: Kueue has had no connection for 2m to cluster east, "
+		  "which runs it; its status is older: connection refused.\n"
+		  "More: kubectl describe multikueuecluster east\n" },
 		{ "refused by a webhook",
 		  JOB("", STATUS) EVENT(
 			  "TrainJob", "bert", "Warning",
@@ -182,6 +219,23 @@ static void test_queue(void **state)
 				      "positionInClusterQueue: 11}]\n",
 		  "bert is suspended: it is waiting for quota in Kueue, as 2nd of 2 in "
 		  "LocalQueue q, and in its ClusterQueue 12th: insufficient" },
+		{ "no rack has room",
+		  TOPOLOGY("topology \"t\" allows to fit only 1 out of 2 pod(s)"),
+		  "bert is suspended: it is waiting for room in a topology in Kueue, as "
+		  "1st of 1 in LocalQueue q (annotation "
+		  "kueue.x-k8s.io/podset-required-topology: x/rack): topology \"t\" "
+		  "allows to fit only 1 out of 2 pod(s).\nMore: kubectl describe "
+		  "workload trainjob-bert-1 -n a\n" },
+		{ "no such level",
+		  TOPOLOGY("Flavor \"f\" does not contain the requested level"),
+		  "bert is suspended: Kueue holds it back: no topology of its queue has "
+		  "the level x/rack (annotation "
+		  "kueue.x-k8s.io/podset-required-topology): Flavor \"f\" does not "
+		  "contain the requested level.\nMore: kubectl get topologies -o "
+		  "yaml\n" },
+		{ "room in the topology, but no quota",
+		  TOPOLOGY("insufficient unused quota for cpu"),
+		  "bert is suspended: it is waiting for quota in Kueue, as 1st of 1" },
 		{ "deactivated", QUEUED WORKLOAD(NO_QUOTA, ", active: false"),
 		  "bert is suspended: Kueue holds it back: its Workload is deactivated "
 		  "(spec.active: false).\n" },

@@ -3,6 +3,7 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "arrow/text.h"
 #include "base/cleanup.h"
@@ -17,7 +18,7 @@ enum { MAX_ROW = 1 << 30, FLUSH = 1 << 16, MAX_COLUMNS_NAMED = 64 };
 
 struct cat_opts {
 	int64_t rank, world, memory, retries;
-	const char *snapshot;
+	const char *snapshot, *filter;
 	int output;
 	bool count;
 	struct opt_strs columns;
@@ -37,6 +38,9 @@ static const struct opt cat_table[] = {
 		 formats),
 	OPT_INT(0, "memory", "BYTES", "memory limit for decoding (default: 1 GiB)",
 		struct cat_opts, memory, 1 << 20, INT64_MAX),
+	OPT_STR(0, "filter", "JSON",
+		"print only rows that meet [[COLUMN, OPERATOR, LITERAL], ...]",
+		struct cat_opts, filter),
 	OPT_STR(0, "snapshot", "NAME",
 		"Iceberg snapshot: an ID, branch or tag (default: the current one)",
 		struct cat_opts, snapshot),
@@ -103,16 +107,32 @@ static int print_batch(struct buf *out, const struct batch *b, bool csv,
 	return flush(out, err);
 }
 
-static int print_rows(const struct table *t, struct rows rows, const bool *columns,
-		      bool csv, struct error *err)
+/* What is printed. */
+struct view {
+	const struct table *t;
+	struct rows rows;
+	bool *columns;
+	struct predicate *filter; /* NULL: all rows */
+};
+
+static struct table_scan *scan_new(const struct view *v)
 {
-	cleanup_table_scan struct table_scan *s = table_scan_new(t, rows, columns, 0);
+	struct table_scan *s = table_scan_new(v->t, v->rows, v->columns, 0);
+
+	if (v->filter)
+		table_scan_filter(s, v->filter);
+	return s;
+}
+
+static int print_rows(const struct view *v, bool csv, struct error *err)
+{
+	cleanup_table_scan struct table_scan *s = scan_new(v);
 	cleanup_buf struct buf out = { .max = MAX_ROW };
 	size_t n;
-	const struct field *fields = table_columns(t, &n);
+	const struct field *fields = table_columns(v->t, &n);
 
 	if (csv)
-		text_csv_head(&out, fields, n, columns);
+		text_csv_head(&out, fields, n, v->columns);
 	while (!ferror(stdout)) {
 		cleanup_batch struct batch b = { 0 };
 
@@ -126,21 +146,62 @@ static int print_rows(const struct table *t, struct rows rows, const bool *colum
 	return flush(&out, err);
 }
 
+static int count_rows(const struct view *v, int64_t *ret, struct error *err)
+{
+	cleanup_table_scan struct table_scan *s = NULL;
+	size_t n;
+
+	*ret = v->rows.end - v->rows.first;
+	if (!v->filter)
+		return 0;
+	table_columns(v->t, &n);
+	memset(v->columns, 0, n * sizeof(*v->columns));
+	s = scan_new(v);
+	for (*ret = 0;;) {
+		cleanup_batch struct batch b = { 0 };
+
+		if (table_next(s, &b, err))
+			return -1;
+		if (!b.n)
+			return 0;
+		*ret += b.n;
+	}
+}
+
+static int show(const struct cat_opts *opts, struct view *v, struct error *err)
+{
+	size_t n;
+	const struct field *fields = table_columns(v->t, &n);
+	int64_t rows;
+
+	if (choose_columns(v->columns, fields, n, &opts->columns, err))
+		return -1;
+	if (opts->filter && predicate_parse(&v->filter, opts->filter,
+					    strlen(opts->filter), fields, n, err)) {
+		err->kind = ERR_USAGE;
+		return error_wrap(err, "--filter");
+	}
+	if (!opts->count)
+		return print_rows(v, opts->output == 1, err);
+	if (count_rows(v, &rows, err))
+		return -1;
+	printf("%" PRId64 "\n", rows);
+	return 0;
+}
+
 static int cat(const struct cat_opts *opts, const struct table *t, struct error *err)
 {
-	struct rows rows =
-		table_shard(table_rows(t), opts->rank, opts->world ? opts->world : 1);
-	cleanup_free bool *columns = NULL;
+	struct view v = { .t = t };
 	size_t n;
-	const struct field *fields = table_columns(t, &n);
+	int rc;
 
-	columns = xcalloc(n + 1, sizeof(*columns));
-	if (choose_columns(columns, fields, n, &opts->columns, err))
-		return -1;
-	if (!opts->count)
-		return print_rows(t, rows, columns, opts->output == 1, err);
-	printf("%" PRId64 "\n", rows.end - rows.first);
-	return 0;
+	v.rows = table_shard(table_rows(t), opts->rank, opts->world ? opts->world : 1);
+	table_columns(t, &n);
+	v.columns = xcalloc(n + 1, sizeof(*v.columns));
+	rc = show(opts, &v, err);
+	predicate_free(v.filter);
+	free(v.columns);
+	return rc;
 }
 
 static void say(void *ctx, const char *line)

@@ -73,6 +73,10 @@ static const struct thrift_table column_meta = { MEMBERS(
 static const struct thrift_table column_chunk = { MEMBERS(
 	VALUE(1, THRIFT_PRESENT, column_chunk, in_other_file),
 	INSIDE(3, column_meta),
+	VALUE(4, THRIFT_I64, column_chunk, offset_index),
+	VALUE(5, THRIFT_I32, column_chunk, offset_index_length),
+	VALUE(6, THRIFT_I64, column_chunk, column_index),
+	VALUE(7, THRIFT_I32, column_chunk, column_index_length),
 	VALUE(8, THRIFT_PRESENT, column_chunk, encrypted)) };
 static const struct column_chunk no_chunk = {
 	.type = PHYS_NONE, .data_page = -1, .statistics.null_count = -1,
@@ -86,6 +90,7 @@ static const struct thrift_table file_meta = { MEMBERS(
 	VALUE(3, THRIFT_I64, footer, n_rows),
 	LIST(4, footer, groups, row_group, row_group, NULL),
 	VALUE(6, THRIFT_BYTES, footer, created_by),
+	VALUE(7, THRIFT_PRESENT, footer, ordered),
 	VALUE(8, THRIFT_PRESENT, footer, encrypted)) };
 
 static const struct thrift_table data_page = { MEMBERS(

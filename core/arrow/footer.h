@@ -64,8 +64,8 @@ struct schema_element {
 };
 
 struct statistics {
-	struct thrift_bytes min, max;
-	int64_t null_count; /* -1: not known */
+	struct thrift_bytes min, max; /* data NULL: absent */
+	int64_t null_count;           /* -1: not known */
 };
 
 struct column_chunk {
@@ -73,6 +73,8 @@ struct column_chunk {
 	int32_t type, codec;
 	int64_t n_values, uncompressed, compressed;
 	int64_t data_page, dictionary_page; /* offsets; dictionary_page <= 0: none */
+	int64_t column_index, offset_index; /* offsets; 0: none */
+	int32_t column_index_length, offset_index_length;
 	struct statistics statistics;
 };
 
@@ -85,6 +87,7 @@ struct footer {
 	int32_t version;
 	int64_t n_rows;
 	bool encrypted;            /* columns may be; the footer is not */
+	bool ordered;              /* it says how min and max are ordered */
 	struct thrift_list schema; /* struct schema_element */
 	struct thrift_list groups; /* struct row_group */
 	struct thrift_bytes created_by;

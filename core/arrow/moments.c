@@ -69,3 +69,104 @@ void moment_text(struct buf *out, const struct field *f, const void *p)
 					 units[f->unit].per_second,
 			 f->unit);
 }
+
+/* ---- parsing ---- */
+
+/* Exactly `digits` of them. */
+static bool take_digits(const char **s, int digits, int64_t *ret)
+{
+	*ret = 0;
+	for (int i = 0; i < digits; i++, ++*s) {
+		if (**s < '0' || **s > '9')
+			return false;
+		*ret = *ret * 10 + (**s - '0');
+	}
+	return true;
+}
+
+static bool take_char(const char **s, char c)
+{
+	if (**s != c)
+		return false;
+	++*s;
+	return true;
+}
+
+static bool is_leap(int64_t year)
+{
+	return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+}
+
+static bool take_date(const char **s, int64_t *ret_days)
+{
+	static const int8_t lengths[] = {
+		31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31
+	};
+	int64_t year, month, day, shifted, era, of_era;
+
+	if (!take_digits(s, 4, &year) || !take_char(s, '-') ||
+	    !take_digits(s, 2, &month) || !take_char(s, '-') || !take_digits(s, 2, &day))
+		return false;
+	if (month < 1 || month > 12 || day < 1 ||
+	    day > lengths[month - 1] + (month == 2 && is_leap(year)))
+		return false;
+	shifted = year - (month <= 2);
+	era = floor_div(shifted, 400);
+	of_era = shifted - era * 400;
+	*ret_days = era * ERA_DAYS + of_era * 365 + of_era / 4 - of_era / 100 +
+		    (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1 -
+		    EPOCH_DAYS;
+	return true;
+}
+
+/* In the field's unit, since midnight. */
+static bool take_time(const char **s, int unit, int64_t *ret)
+{
+	int64_t hour, minute, second, value = units[unit].per_second, fraction = 0;
+
+	if (!take_digits(s, 2, &hour) || !take_char(s, ':') ||
+	    !take_digits(s, 2, &minute) || !take_char(s, ':') ||
+	    !take_digits(s, 2, &second) || hour > 23 || minute > 59 || second > 59)
+		return false;
+	if (take_char(s, '.'))
+		while (**s >= '0' && **s <= '9') {
+			value /= 10;
+			if (!value && **s != '0')
+				return false;
+			fraction += (*(*s)++ - '0') * value;
+		}
+	*ret = (hour * 3600 + minute * 60 + second) * units[unit].per_second + fraction;
+	return true;
+}
+
+/* Of a moment: Z, +HH:MM or -HH:MM; a reading of a clock has none. */
+static bool take_zone(const char **s, int64_t *ret_seconds)
+{
+	int64_t hour, minute;
+	bool minus = **s == '-';
+
+	*ret_seconds = 0;
+	if (take_char(s, 'Z'))
+		return true;
+	if ((!minus && **s != '+') || !*++*s || !take_digits(s, 2, &hour) ||
+	    !take_char(s, ':') || !take_digits(s, 2, &minute) || hour > 23 || minute > 59)
+		return false;
+	*ret_seconds = (minus ? -1 : 1) * (hour * 3600 + minute * 60);
+	return true;
+}
+
+bool moment_parse(int64_t *ret, const struct field *f, const char *s)
+{
+	int64_t days, time, zone = 0;
+
+	if (f->kind == ARROW_DATE)
+		return take_date(&s, ret) && !*s;
+	if (f->kind != ARROW_TIMESTAMP)
+		return take_time(&s, f->unit, ret) && !*s;
+	if (!take_date(&s, &days) || (!take_char(&s, 'T') && !take_char(&s, ' ')) ||
+	    !take_time(&s, f->unit, &time) || (f->utc && !take_zone(&s, &zone)) || *s)
+		return false;
+	return !__builtin_mul_overflow(days * DAY - zone, units[f->unit].per_second,
+				       &days) &&
+	       !__builtin_add_overflow(days, time, ret);
+}

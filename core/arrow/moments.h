@@ -13,4 +13,7 @@
 /* Of a date, time or timestamp: the value at p. */
 void moment_text(struct buf *out, const struct field *f, const void *p);
 
+/* The reverse: what moment_text() prints, a shorter fraction, and an offset for Z. */
+bool moment_parse(int64_t *ret, const struct field *f, const char *text);
+
 #endif

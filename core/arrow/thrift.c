@@ -230,15 +230,30 @@ static void expect(struct thrift *t, enum wire type, enum wire wanted)
 		fail(t, "a member of the metadata has another type");
 }
 
+/* Of a list, where booleans are a byte each. */
+static int64_t element(struct thrift *t, enum wire type)
+{
+	return type == W_TRUE || type == W_FALSE ? byte(t) == W_TRUE : integer(t, type);
+}
+
+static void read_element(struct thrift *t, const struct thrift_member *m, void *at)
+{
+	if (m->initial)
+		memcpy(at, m->initial, m->size);
+	thrift_read(t, m->of, at);
+}
+
 static void read_list(struct thrift *t, const struct thrift_member *m,
 		      struct thrift_list *to)
 {
-	bool strings = m->kind == THRIFT_STRINGS;
-	size_t size = strings ? sizeof(struct thrift_bytes) : m->size;
+	bool strings = m->kind == THRIFT_STRINGS, numbers = m->kind == THRIFT_NUMBERS;
+	size_t size = strings   ? sizeof(struct thrift_bytes)
+		      : numbers ? sizeof(int64_t)
+				: m->size;
 	enum wire type;
 	size_t n = list_header(t, &type);
 
-	if (n)
+	if (n && !numbers)
 		expect(t, type, strings ? W_BINARY : W_STRUCT);
 	if (t->bad)
 		return;
@@ -252,10 +267,10 @@ static void read_list(struct thrift *t, const struct thrift_member *m,
 
 		if (strings)
 			*(struct thrift_bytes *)at = bytes(t);
-		else if (m->initial)
-			memcpy(at, m->initial, size);
-		if (!strings)
-			thrift_read(t, m->of, at);
+		else if (numbers)
+			*(int64_t *)at = element(t, type);
+		else
+			read_element(t, m, at);
 	}
 }
 
@@ -284,6 +299,7 @@ static void read_member(struct thrift *t, const struct thrift_member *m, enum wi
 		break;
 	case THRIFT_LIST:
 	case THRIFT_STRINGS:
+	case THRIFT_NUMBERS:
 		expect(t, type, W_LIST);
 		read_list(t, m, at);
 		break;

@@ -24,6 +24,7 @@ enum thrift_kind {
 	THRIFT_STRUCT,  /* a struct at that offset, by the table `of` */
 	THRIFT_LIST,    /* struct thrift_list of such structs, each of `size` bytes */
 	THRIFT_STRINGS, /* struct thrift_list of struct thrift_bytes */
+	THRIFT_NUMBERS, /* struct thrift_list of int64_t, also of booleans */
 	THRIFT_PRESENT, /* bool: the member is there, whatever it is */
 };
 

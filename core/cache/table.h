@@ -10,6 +10,7 @@
 #define CACHE_TABLE_H
 
 #include "arrow/parquet.h"
+#include "arrow/predicate.h"
 #include "cache/places.h"
 
 struct table;
@@ -63,12 +64,18 @@ struct table_scan;
 
 /*
  * `columns[i]`: is column i wanted? NULL: all. Rows a batch: 0 for batches of about
- * 2 MiB. The table and `columns` must outlive the scan. To decode unit i, scan
+ * 2 MiB. The table must outlive the scan. To decode unit i, scan
  * table_unit(t, i).rows; scans of one table may run in many threads.
  */
 struct table_scan *table_scan_new(const struct table *t, struct rows rows,
 				  const bool *columns, int64_t batch_rows);
 void table_scan_free(struct table_scan *s); /* NULL is fine */
+
+/*
+ * Only those of the rows that meet it, which keep their numbers; before the first
+ * table_next(). By statistics, row groups are not read, and pages not decoded.
+ */
+void table_scan_filter(struct table_scan *s, const struct predicate *filter);
 
 /* The next rows, of one row group; ret->n is 0 at the end. batch_release() it. */
 MUST_CHECK int table_next(struct table_scan *s, struct batch *ret, struct error *err);

@@ -1,7 +1,9 @@
 /* Reads a table's rows: table.h. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "arrow/bits.h"
+#include "arrow/page_index.h"
 #include "arrow/select.h"
 #include "base/cleanup.h"
 #include "base/xmalloc.h"
@@ -11,12 +13,15 @@ enum { BATCH = 2 * 1024 * 1024 };
 
 struct table_scan {
 	const struct table *t;
-	const bool *columns;
-	int64_t batch_rows, rows;  /* as asked for, and in this unit */
-	size_t unit;               /* the current one, or the next to be begun */
-	struct rows left;          /* of the table */
-	struct parquet_scan *scan; /* NULL: the unit is not begun */
-	int64_t at;                /* the next row of the row group, deleted or not */
+	bool *columns;                  /* as asked for */
+	bool *reads;                    /* these, and what the filter needs */
+	const struct predicate *filter; /* NULL: all rows */
+	int64_t batch_rows, rows;       /* as asked for, and in this unit */
+	size_t unit;                    /* the current one, or the next to be begun */
+	struct rows left;               /* of the table */
+	struct parquet_scan *scan;      /* NULL: the unit is not begun */
+	int64_t at, end;     /* the next rows of the row group, deleted or not */
+	struct block wanted; /* bits of the group's rows; empty: all are */
 	struct chunks chunks;
 	struct block keep;
 };
@@ -41,9 +46,14 @@ struct table_scan *table_scan_new(const struct table *t, struct rows rows,
 				  const bool *columns, int64_t batch_rows)
 {
 	struct table_scan *s = xcalloc(1, sizeof(*s));
+	size_t n;
 
+	table_columns(t, &n);
 	s->t = t;
-	s->columns = columns;
+	s->columns = xcalloc(n + 1, sizeof(*s->columns));
+	s->reads = xcalloc(n + 1, sizeof(*s->reads));
+	for (size_t i = 0; i < n; i++)
+		s->columns[i] = s->reads[i] = !columns || columns[i];
 	s->batch_rows = batch_rows;
 	s->left = rows;
 	s->unit = find_unit(t, rows.first);
@@ -51,10 +61,18 @@ struct table_scan *table_scan_new(const struct table *t, struct rows rows,
 	return s;
 }
 
+void table_scan_filter(struct table_scan *s, const struct predicate *filter)
+{
+	s->filter = filter;
+	for (size_t i = 0; i < predicate_conditions(filter); i++)
+		s->reads[predicate_column(filter, i)] = true;
+}
+
 static void end_unit(struct table_scan *s)
 {
 	parquet_scan_free(STEAL(s->scan));
 	chunks_release(&s->chunks);
+	block_free(&s->wanted);
 }
 
 void table_scan_free(struct table_scan *s)
@@ -63,40 +81,118 @@ void table_scan_free(struct table_scan *s)
 		return;
 	end_unit(s);
 	block_free(&s->keep);
+	free(s->columns);
+	free(s->reads);
 	free(s);
 }
 
-/* ---- deleted rows ---- */
+/* ---- which rows of a row group ---- */
 
 static const uint8_t *live_of(const struct unit *u)
 {
 	return u->file->live ? u->file->live[u->group].data : NULL;
 }
 
-/* How many rows from `at` on, at most `most`, have `n` that are not deleted. */
-static int64_t span(const uint8_t *live, int64_t at, int64_t most, int64_t n)
+/* How many rows from `at` on have `n` that are not deleted. */
+static int64_t span(const uint8_t *live, int64_t at, int64_t n)
 {
 	int64_t i = 0;
 
 	if (!live)
-		return n < most ? n : most;
-	for (; i < most && n; i++)
+		return n;
+	for (; n; i++)
 		n -= bit_get(live, (uint64_t)(at + i));
 	return i;
 }
 
-static int drop_deleted(struct table_scan *s, const uint8_t *live, struct batch *b,
-			struct error *err)
+/* The file's column; -1: it lacks the table's. */
+static ptrdiff_t file_column(const struct file *f, size_t column)
 {
-	if (!live || !b->n)
+	return f->projection ? projection_from(f->projection, column) : (ptrdiff_t)column;
+}
+
+/* Not a single row of the group can pass the filter, by its statistics. */
+static bool is_pruned(const struct table_scan *s, const struct unit *u)
+{
+	for (size_t i = 0; s->filter && i < predicate_conditions(s->filter); i++) {
+		ptrdiff_t c = file_column(u->file, predicate_column(s->filter, i));
+
+		if (c >= 0 && !predicate_may_match(s->filter, i, u->file->parquet,
+						   u->group, (size_t)c))
+			return true;
+	}
+	return false;
+}
+
+static int begin_wanted(struct table_scan *s, const struct unit *u, struct error *err)
+{
+	uint64_t n = (uint64_t)parquet_rows(u->file->parquet, u->group);
+	const uint8_t *live = live_of(u);
+
+	if (!live && !s->filter)
 		return 0;
-	if (block_reserve(&s->keep, s->t->budget, bitmap_bytes((uint64_t)b->n), 1, err))
+	if (block_reserve(&s->wanted, s->t->budget, bitmap_bytes(n), 1, err))
+		return error_wrap(err, "%s", u->file->path);
+	if (live)
+		memcpy(s->wanted.data, live, bitmap_bytes(n));
+	else
+		bits_fill(s->wanted.data, 0, true, n);
+	return 0;
+}
+
+/* By the statistics of pages, where the file has them. */
+static int prune_pages(struct table_scan *s, const struct unit *u, size_t condition,
+		       struct error *err)
+{
+	const struct file *f = u->file;
+	ptrdiff_t column = file_column(f, predicate_column(s->filter, condition));
+	cleanup_arena struct arena arena = { 0 };
+	struct page_index_source from = { .file = f->parquet, .group = u->group };
+	struct page_index index;
+	struct range columns, offsets;
+	struct range_want wants[2];
+	uint8_t *data;
+
+	if (column < 0 ||
+	    !page_index_place(f->parquet, u->group, (size_t)column, &columns, &offsets))
+		return 0;
+	data = arena_alloc(&arena, columns.len + offsets.len);
+	wants[0] = (struct range_want){ columns.offset, columns.len, data };
+	wants[1] = (struct range_want){ offsets.offset, offsets.len, data + columns.len };
+	if (range_read(f->object, wants, 2, err))
 		return -1;
-	for (int64_t i = 0; i < b->n; i += 56)
-		bits_put(s->keep.data, (uint64_t)i,
-			 bits_get(live, (uint64_t)(s->at + i), 56),
-			 b->n - i < 56 ? (unsigned)(b->n - i) : 56);
-	return batch_select(b, s->keep.data, s->t->budget, err);
+	from.column = (size_t)column;
+	from.columns = (struct bytes){ data, columns.len };
+	from.offsets = (struct bytes){ data + columns.len, offsets.len };
+	if (page_index_read(&index, &from, &arena, err))
+		return error_wrap(err, "%s", f->path);
+	predicate_pages(s->filter, condition, &index, s->wanted.data);
+	return 0;
+}
+
+static int choose_rows(struct table_scan *s, const struct unit *u, struct error *err)
+{
+	int64_t end = s->left.end < u->rows.end ? s->left.end : u->rows.end;
+
+	s->at = span(live_of(u), 0, s->left.first - u->rows.first);
+	s->end = s->at + span(live_of(u), s->at, end - s->left.first);
+	if (begin_wanted(s, u, err))
+		return -1;
+	for (size_t i = 0; s->filter && i < predicate_conditions(s->filter); i++)
+		if (prune_pages(s, u, i, err))
+			return -1;
+	return 0;
+}
+
+/* Past rows that nobody wants. */
+static int skip_rows(struct table_scan *s, struct error *err)
+{
+	int64_t from = s->at;
+
+	while (s->wanted.data && s->at < s->end &&
+	       !bit_get(s->wanted.data, (uint64_t)s->at))
+		s->at++;
+	return s->at > from ? parquet_skip(s->scan, s->at - from, err) : 0;
 }
 
 /* ---- rows ---- */
@@ -104,45 +200,110 @@ static int drop_deleted(struct table_scan *s, const uint8_t *live, struct batch 
 static int begin_unit(struct table_scan *s, const struct unit *u, struct error *err)
 {
 	const struct file *f = u->file;
-	cleanup_free bool *reads =
-		xcalloc(parquet_leaves(f->parquet) + 1, sizeof(*reads));
+	cleanup_free bool *from = xcalloc(parquet_leaves(f->parquet) + 1, sizeof(*from));
 
+	if (choose_rows(s, u, err))
+		return -1;
 	if (f->projection)
-		projection_reads(f->projection, s->columns, reads);
+		projection_reads(f->projection, s->reads, from);
 	s->rows = s->batch_rows ? s->batch_rows
 				: parquet_batch_rows(f->parquet, u->group, BATCH);
-	s->scan = parquet_scan_new(f->parquet, u->group,
-				   f->projection ? reads : s->columns, s->t->budget);
+	s->scan = parquet_scan_new(f->parquet, u->group, f->projection ? from : s->reads,
+				   s->t->budget);
 	if (chunks_read(&s->chunks, f, u->group, s->scan, err))
 		return -1;
-	s->at = span(live_of(u), 0, parquet_rows(f->parquet, u->group),
-		     s->left.first - u->rows.first);
-	if (parquet_skip(s->scan, s->at, err))
-		return error_wrap(err, "%s", f->path);
+	return parquet_skip(s->scan, s->at, err) ? error_wrap(err, "%s", f->path) : 0;
+}
+
+/* Without the columns that only the filter needed. */
+static void drop_columns(const struct table_scan *s, struct batch *b)
+{
+	size_t n, read = 0, kept = 0;
+
+	table_columns(s->t, &n);
+	for (size_t i = 0; i < n; i++) {
+		if (!s->reads[i])
+			continue;
+		if (s->columns[i])
+			b->columns[kept++] = b->columns[read];
+		else
+			array_release(&b->columns[read]);
+		read++;
+	}
+	b->n_columns = kept;
+}
+
+static const struct array *column_of(const struct table_scan *s, const struct batch *b,
+				     size_t column)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < column; i++)
+		at += s->reads[i];
+	return &b->columns[at];
+}
+
+/* Deleted rows go, and those that do not pass the filter. */
+static int select_wanted(struct table_scan *s, struct batch *b, struct error *err)
+{
+	if (!s->wanted.data || !b->n)
+		return 0;
+	if (block_reserve(&s->keep, s->t->budget, bitmap_bytes((uint64_t)b->n), 1, err))
+		return -1;
+	for (int64_t i = 0; i < b->n; i += 56)
+		bits_put(s->keep.data, (uint64_t)i,
+			 bits_get(s->wanted.data, (uint64_t)(s->at + i), 56),
+			 b->n - i < 56 ? (unsigned)(b->n - i) : 56);
+	for (size_t i = 0; s->filter && i < predicate_conditions(s->filter); i++)
+		predicate_rows(s->filter, i,
+			       column_of(s, b, predicate_column(s->filter, i)),
+			       s->keep.data);
+	return batch_select(b, s->keep.data, s->t->budget, err);
+}
+
+static int take_rows(struct table_scan *s, const struct file *f, struct batch *b,
+		     struct error *err)
+{
+	int64_t n = s->end - s->at < s->rows ? s->end - s->at : s->rows;
+
+	if (parquet_next(s->scan, b, n, err))
+		return -1;
+	n = b->n;
+	if ((f->projection &&
+	     projection_apply(f->projection, s->reads, b, s->t->budget, err)) ||
+	    select_wanted(s, b, err))
+		return -1;
+	drop_columns(s, b);
+	s->at += n;
 	return 0;
 }
 
-/* The next rows of the row group that are not deleted: none or more. */
-static int next_rows(struct table_scan *s, const struct unit *u, struct batch *ret,
+static void next_unit(struct table_scan *s, const struct unit *u)
+{
+	end_unit(s);
+	s->left.first = s->left.end < u->rows.end ? s->left.end : u->rows.end;
+	s->unit++;
+}
+
+/* The next rows of the unit; none at its end. */
+static int unit_next(struct table_scan *s, const struct unit *u, struct batch *ret,
 		     struct error *err)
 {
 	const struct file *f = u->file;
-	int64_t left = s->left.end - s->left.first, read;
-	int64_t most = parquet_rows(f->parquet, u->group) - s->at;
 
-	most = most < s->rows ? most : s->rows;
-	if (parquet_next(s->scan, ret, span(live_of(u), s->at, most, left), err))
-		return error_wrap(err, "%s", f->path);
-	read = ret->n;
-	if ((f->projection &&
-	     projection_apply(f->projection, s->columns, ret, s->t->budget, err)) ||
-	    drop_deleted(s, live_of(u), ret, err)) {
+	for (;;) {
+		if (skip_rows(s, err))
+			return error_wrap(err, "%s", f->path);
+		if (s->at == s->end)
+			return 0;
+		if (take_rows(s, f, ret, err)) {
+			batch_release(ret);
+			return error_wrap(err, "%s", f->path);
+		}
+		if (ret->n)
+			return 0;
 		batch_release(ret);
-		return error_wrap(err, "%s", f->path);
 	}
-	s->at += read;
-	s->left.first += ret->n;
-	return 0;
 }
 
 int table_next(struct table_scan *s, struct batch *ret, struct error *err)
@@ -151,18 +312,15 @@ int table_next(struct table_scan *s, struct batch *ret, struct error *err)
 	while (s->left.first < s->left.end && s->unit < s->t->n_units) {
 		const struct unit *u = &s->t->units[s->unit];
 
-		if (s->left.first == u->rows.end) {
-			end_unit(s);
-			s->unit++;
+		if (!s->scan && is_pruned(s, u)) {
+			next_unit(s, u);
 			continue;
 		}
-		if (!s->scan && begin_unit(s, u, err))
-			return -1;
-		if (next_rows(s, u, ret, err))
+		if ((!s->scan && begin_unit(s, u, err)) || unit_next(s, u, ret, err))
 			return -1;
 		if (ret->n)
 			return 0;
-		batch_release(ret);
+		next_unit(s, u);
 	}
 	return 0;
 }

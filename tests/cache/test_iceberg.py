@@ -203,6 +203,17 @@ chosen = columns.dump(DUMP, "-c", "new_int,id", metadata)
 check("two columns, one of which older files lack", columns.differences(
     ordered(columns.table(chosen, pa.schema([want.schema.field("id"), want.schema.field("new_int")]))), ordered(want.select(["id", "new_int"]))))
 
+
+
+def keeps(condition, path):
+    done = subprocess.run([PROGRAM, "cache-serve", "cat", "--column", "id", "--filter", json.dumps(condition), path], capture_output=True, text=True)
+    return sorted(json.loads(x)["id"] for x in done.stdout.splitlines()) if not done.returncode else done.stderr
+
+
+for condition, kept in (([["renamed", "<", 0]], [1]), ([["renamed", ">=", 2**40]], [4]), ([["f", "=", 1.5]], [1]), ([["gone", "=", 5]], [5]),
+                        ([["gone", "is null"]], [1, 2, 3, 4]), ([["d", ">", "1.24"], ["new_int", "is null"]], [1, 4])):
+    check(f"a filter on an evolved schema: {condition}", None if keeps(condition, metadata) == kept else keeps(condition, metadata))
+
 # ---- partitions ----
 table = catalog.create_table("db.parts", Schema(NestedField(1, "id", LongType(), True), NestedField(2, "day", DateType()),
                                                 NestedField(3, "city", StringType())), properties=version(2))
@@ -292,6 +303,7 @@ for world in (1, 2, 3, 7, 64):
         [PROGRAM, "cache-serve", "cat", "--rank", str(rank), "--world", str(world), deleted], capture_output=True, check=True).stdout.splitlines()]
     problem = problem or (None if shards == left else f"world {world}")
 check("shards are of the rows that are left", problem)
+check("a filter, deleted rows", None if keeps([["id", "<", 700]], deleted) == [k for k in range(700) if k not in dead] else "no")
 check("ranges and small batches", compare(deleted, without(want, dead), "-b", "7"))
 
 def newer_than_deletes(records, sequence):

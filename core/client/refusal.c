@@ -12,6 +12,7 @@ enum { MAX_REFUSALS = 100 };
 #define DENIED     "denied the request: "
 #define UNTYPED    "failed to create typed patch object ("
 #define UNDECLARED "field not declared in schema"
+#define UNKNOWN    "Unknown field"
 
 static void add(struct refusals *r, const char *path, const char *text)
 {
@@ -67,12 +68,25 @@ static void read_causes(struct refusals *r, const cJSON *status)
 	}
 }
 
+/* More about an unknown field: our CRDs have some that upstream has not released. */
+static const char *newer(const char *path)
+{
+	static const char *const fields[] = { "spec.trainer.resourceClaimsPerNode",
+					      "resourceClaims" };
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++)
+		if (strstr(path, fields[i]))
+			return ": the TrainJob CRD in the cluster lacks it: run "
+			       "'kftrainer install', or remove the field";
+	return "";
+}
+
 /* strict decoding error: unknown field "spec.a", duplicate field "spec.b" */
 static void read_strict(struct refusals *r, const char *message)
 {
 	static const struct {
 		const char *words, *type;
-	} kinds[] = { { "unknown field \"", "Unknown field" },
+	} kinds[] = { { "unknown field \"", UNKNOWN },
 		      { "duplicate field \"", "Duplicate field" } };
 	const char *s = strstr(message, "strict decoding error: ");
 
@@ -84,7 +98,8 @@ static void read_strict(struct refusals *r, const char *message)
 				continue;
 			path = str_slice(&r->arena, path, strcspn(path, "\""));
 			add(r, path,
-			    arena_printf(&r->arena, "%s: %s", path, kinds[i].type));
+			    arena_printf(&r->arena, "%s: %s%s", path, kinds[i].type,
+					 i ? "" : newer(path)));
 		}
 }
 
@@ -101,7 +116,7 @@ static const char *untyped_words(struct arena *arena, const char *s, size_t len)
 	const char *got = strstr(said, ", got &value."); /* Go's own: a dump of memory */
 
 	if (str_eq(said, UNDECLARED))
-		return "Unknown field";
+		return UNKNOWN;
 	return got ? str_slice(arena, said, (size_t)(got - said)) : said;
 }
 
@@ -118,7 +133,9 @@ static void read_untyped(struct refusals *r, const char *message, const cJSON *o
 		if (n) {
 			path = refusal_path(&r->arena, obj, s + in, n);
 			why = untyped_words(&r->arena, s + in + n + 2, len - in - n - 2);
-			add(r, path, arena_printf(&r->arena, "%s: %s", path, why));
+			add(r, path,
+			    arena_printf(&r->arena, "%s: %s%s", path, why,
+					 str_eq(why, UNKNOWN) ? newer(path) : ""));
 		}
 		s += len;
 	}

@@ -20,6 +20,7 @@ struct gang {
 	const cJSON *waits;  /* the first that waits */
 	const cJSON *says;   /* of which the scheduler says most; or NULL */
 	const char *message; /* what it says; "" */
+	bool timed_out;      /* some waited for the others in vain */
 	const char *of;      /* where `need` is from */
 };
 
@@ -46,8 +47,10 @@ static void look_at(struct gang *g, const cJSON *pod)
 	for (size_t i = 0; i < facts.n; i++) {
 		const struct pod_fact *f = &facts.list[i];
 
-		if (f->cause != POD_UNSCHEDULABLE || !f->message ||
-		    weight(f->message) <= weight(g->message))
+		if (f->cause != POD_UNSCHEDULABLE || !f->message)
+			continue;
+		g->timed_out |= strstr(f->message, TIMED_OUT) != NULL;
+		if (weight(f->message) <= weight(g->message))
 			continue;
 		g->says = pod;
 		g->message = f->message;
@@ -217,8 +220,6 @@ const char *why_gang_needs(struct why *w)
 /* What it comes to, where the numbers are known. */
 static const char *outcome(struct why *w, const struct gang *g, const struct room *room)
 {
-	const char *timeout = strstr(g->message, TIMED_OUT);
-
 	if (room->now >= g->need && str_eq(pod_scheduler(g->waits), "yunikorn"))
 		return arena_printf(w->arena,
 				    "; queue %s may run no more applications, or "
@@ -226,7 +227,7 @@ static const char *outcome(struct why *w, const struct gang *g, const struct roo
 				    pod_queue(g->waits));
 	if (room->now >= g->need)
 		return "; the scheduler has not tried it again";
-	if (timeout)
+	if (g->timed_out)
 		return "; the scheduler gave up after scheduleTimeoutSeconds, and will "
 		       "try again";
 	return "";
@@ -250,7 +251,7 @@ static void tell(struct why *w, const struct gang *g, const struct room *room,
 			room->empty_limit);
 		return;
 	}
-	why_add(w, strstr(g->message, TIMED_OUT) ? "GangTimeout" : "Gang", command,
+	why_add(w, g->timed_out ? "GangTimeout" : "Gang", command,
 		"its gang needs %lld, %s: %lld of its %lld pods have a node (%s)%s%s%s",
 		(long long)g->need, text, (long long)g->have, (long long)g->all, g->of,
 		outcome(w, g, room), *words ? ": " : "", words);
@@ -263,7 +264,7 @@ void why_gang(struct why *w)
 	struct room room;
 	struct gang g;
 
-	if (w->gang_told || !gang_of(w, &g))
+	if (w->gang_told || w->devices_told || !gang_of(w, &g))
 		return;
 	text = room_text(w, &g, &room);
 	if (text && g.waits) {

@@ -106,6 +106,24 @@ check "refused: claims in resourcesPerNode" refused resourceClaimsPerNode 'resou
 controller_down
 check "the controller starts with the feature gate off" controller_up --feature-gates TrainJobResourceClaims=false
 check "refused: claims" refused 'TrainJobResourceClaims is off' "$claim, resourceClaimName: a}]"
+# ---- a CRD without these fields, as upstream's is ------------------------------------------------
+kc get crd trainjobs.trainer.kubeflow.org -o json | python3 -c '
+import json, sys
+crd = json.load(sys.stdin)
+for version in crd["spec"]["versions"]:
+    spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    del spec["trainer"]["properties"]["resourceClaimsPerNode"]
+crd["metadata"] = {"name": crd["metadata"]["name"], "resourceVersion": crd["metadata"]["resourceVersion"]}
+del crd["status"]
+json.dump(crd, sys.stdout)' >"$scratch/crd.json"
+check "the CRD has no such field" kc replace -f "$scratch/crd.json"
+lacks() {
+	job old "numNodes: 1, $claim, resourceClaimName: a}]" >"$scratch/old.yaml"
+	in_cluster "$kftrainer" submit -n $ns "$scratch/old.yaml" >"$scratch/out" 2>&1 && return 1
+	cat "$scratch/out"
+	grep -q 'resourceClaimsPerNode: Unknown field: the TrainJob CRD in the cluster lacks it' "$scratch/out"
+}
+check "refused: claims, for that" wait_for 30 lacks
 kc delete node/devices "deviceclass/$driver" "resourceslice/devices-$$" >/dev/null
 kc delete namespace $ns --wait=false >/dev/null
 finish

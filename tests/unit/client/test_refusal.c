@@ -43,6 +43,16 @@ static const struct {
 	  "\\\"spec.trainer.nproc\\\"\"}",
 	  { { "spec.trainer.nproc", "spec.trainer.nproc: Unknown field" },
 	    { "spec.suspend", "spec.suspend: Duplicate field" } } },
+	{ "{\"message\":\"TrainJob in version \\\"v1alpha1\\\" cannot be handled as a "
+	  "TrainJob: strict decoding error: unknown field "
+	  "\\\"spec.trainer.resourceClaimsPerNode\\\"\"}",
+	  { { "spec.trainer.resourceClaimsPerNode",
+	      "spec.trainer.resourceClaimsPerNode: Unknown field: the TrainJob CRD in "
+	      "the cluster lacks it: run 'kftrainer install', or remove the field" } } },
+	{ UNTYPED ".spec.trainer.resourceClaimsPerNode: field not declared in schema\"}",
+	  { { "spec.trainer.resourceClaimsPerNode",
+	      "spec.trainer.resourceClaimsPerNode: Unknown field: the TrainJob CRD in "
+	      "the cluster lacks it: run 'kftrainer install', or remove the field" } } },
 	{ "{\"message\":\"admission webhook "
 	  "\\\"validator.trainjob.trainer.kubeflow.org\\\" "
 	  "denied the request: spec.RuntimeRef: Invalid value: {\\\"a\\\":1}: not "

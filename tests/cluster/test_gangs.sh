@@ -1,9 +1,11 @@
 #!/bin/bash
-# Gangs with the schedulers that place them: scheduler-plugins' and YuniKorn's, as processes. The
-# node is an object with room for four pods; what a kubelet would report is written into the
-# pods' status. Volcano is not run: its own types read our PodGroups.
+# Gangs with the schedulers that place them: scheduler-plugins' and YuniKorn's, as processes, and
+# what `why` says of those that wait. gangs.sh has the nodes and the jobs. Volcano is not run: its
+# own types read our PodGroups.
 # shellcheck source=tests/cluster/lib.sh
 . "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/cluster/gangs.sh
+. "$(dirname "$0")/gangs.sh"
 rounds=${KFT_GANG_ROUNDS:-20}
 cluster_up
 schedulers=$(tests/cluster/schedulers.sh 2>"$scratch/build") || {
@@ -11,171 +13,85 @@ schedulers=$(tests/cluster/schedulers.sh 2>"$scratch/build") || {
 	finish
 }
 ns=gangs-$$
-kt() { kc -n $ns "$@"; }
 kc create namespace $ns >"$scratch/namespace"
 check "the controller starts" controller_up
-
-# ---- a node with room for four -------------------------------------------------------------------
-now() { date -u +%FT%T.000000Z; }
-beat() { # as long as the file is there, at most thirty minutes
-	local end=$((SECONDS + 1800))
-	while [ -e "$scratch/beats" ] && [ $SECONDS -lt $end ]; do
-		kc -n kube-node-lease patch lease four --type merge -p "{\"spec\":{\"renewTime\":\"$(now)\"}}" >/dev/null 2>&1
-		sleep 4
-	done
-}
-node_up() {
-	kc apply -f - <<-END >/dev/null || return 1
-		apiVersion: v1
-		kind: Node
-		metadata: {name: four, labels: {kubernetes.io/hostname: four, pool: $ns}}
-		---
-		apiVersion: coordination.k8s.io/v1
-		kind: Lease
-		metadata: {name: four, namespace: kube-node-lease}
-		spec: {holderIdentity: four, leaseDurationSeconds: 40, renewTime: "$(now)"}
-	END
-	local size='"cpu":"4","memory":"8Gi","pods":"20"'
-	kc patch node four --subresource status -p "{\"status\":{\"capacity\":{$size},\"allocatable\":{$size},
-		\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\",\"reason\":\"KubeletReady\",
-		\"lastHeartbeatTime\":\"$(date -u +%FT%TZ)\",\"lastTransitionTime\":\"$(date -u +%FT%TZ)\"}]}}" >/dev/null &&
-		wait_for 30 eval '! kc get node four -o jsonpath={.spec.taints} | grep -q .'
-}
+exec 3>&1 # figures
 : >"$scratch/beats"
 beat &
-check "a node has room for four pods" node_up
+room='"cpu":"4","memory":"8Gi","pods":"20","nvidia.com/gpu":"4"'
+check "a node has room for four pods" node_up four "$room"
 
-# ---- the schedulers ------------------------------------------------------------------------------
-# Killed with the cluster, as all that runs in its namespace is.
-coscheduling_up() {
-	cat >"$scratch/coscheduling.yaml" <<-END
-		apiVersion: kubescheduler.config.k8s.io/v1
-		kind: KubeSchedulerConfiguration
-		leaderElection: {leaderElect: false}
-		clientConnection: {kubeconfig: $cluster_state/admin.kubeconfig, qps: 500, burst: 1000}
-		profiles:
-		- schedulerName: scheduler-plugins
-		  plugins:
-		    multiPoint: {enabled: [{name: Coscheduling}]}
-		    queueSort: {enabled: [{name: Coscheduling}], disabled: [{name: "*"}]}
-		  pluginConfig:
-		  - {name: Coscheduling, args: {permitWaitingTimeSeconds: 10}}
-	END
-	in_cluster setsid -f "$schedulers/scheduler" --config "$scratch/coscheduling.yaml" --secure-port 0 \
-		>"$scratch/coscheduling.log" 2>&1 </dev/null
-	in_cluster setsid -f "$schedulers/controller" --metricsAddr 127.0.0.1:8095 --probeAddr 127.0.0.1:8096 \
-		>"$scratch/podgroups.log" 2>&1 </dev/null
-}
-yunikorn_up() {
-	kc apply -f - <<-END >/dev/null || return 1
-		apiVersion: v1
-		kind: Namespace
-		metadata: {name: yunikorn}
-		---
-		apiVersion: v1
-		kind: ConfigMap
-		metadata: {name: yunikorn-configs, namespace: yunikorn}
-		data:
-		  queues.yaml: |
-		    partitions:
-		    - name: default
-		      queues:
-		      - name: root
-		        submitacl: "*"
-		        queues: [{name: gangs, maxapplications: 1}]
-	END
-	in_cluster env NAMESPACE=yunikorn setsid -f "$schedulers/shim" >"$scratch/yunikorn.log" 2>&1 </dev/null
-}
-
-# ---- jobs ----------------------------------------------------------------------------------------
-runtime() { # NAME SCHEDULER POLICY [JOBS-BEFORE [OF-THE-NODES]]
-	kt apply -f - <<-END >/dev/null
-		apiVersion: trainer.kubeflow.org/v1alpha1
-		kind: TrainingRuntime
-		metadata: {name: $1}
-		spec:
-		  mlPolicy: {numNodes: 3}
-		  ${3:-}
-		  template: {spec: {replicatedJobs: [${4:-}{name: node, ${5:-} template: {
-		    metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}},
-		    spec: {backoffLimit: 0, template: {spec: {schedulerName: $2,
-		      containers: [{name: node, image: i, resources: {requests: {cpu: 1}}}]}}}}}]}}
-	END
-}
-job() { # NAME RUNTIME [QUEUE]
-	cat <<-END
-		---
-		apiVersion: trainer.kubeflow.org/v1alpha1
-		kind: TrainJob
-		metadata: {name: $1, labels: {queue: "${3:-}"}}
-		spec: {runtimeRef: {kind: TrainingRuntime, name: $2}}
-	END
-}
-bound() { # JOB [STEP]: how many of its pods have a node
-	kt get pods -l "jobset.sigs.k8s.io/jobset-name=$1${2:+,jobset.sigs.k8s.io/replicatedjob-name=$2}" \
-		-o jsonpath='{range .items[*]}{.spec.nodeName}{"\n"}{end}' | grep -c four
-}
-succeed() { # JOB [STEP]
-	report_pods $ns "jobset.sigs.k8s.io/jobset-name=$1${2:+,jobset.sigs.k8s.io/replicatedjob-name=$2}" '{"phase":"Succeeded"}'
-}
-complete() { kt wait "trainjob/$1" --for=condition=Complete --timeout=5s; }
-gone() { # JOB...
-	kt delete trainjob "$@" --wait=false >/dev/null
-	wait_for 30 eval "kt delete pods --all --grace-period=0 --force --wait=false; ! kt get pods -o name | grep ."
-}
-
-# One of both has three pods placed and the other none: $first and $second.
+# ---- two gangs -----------------------------------------------------------------------------------
+# One of both has three pods placed and the other none.
 one_runs() {
-	local a b
-	a=$(bound a$n) b=$(bound b$n)
-	echo "a$n: $a, b$n: $b"
-	[ "$a" = 0 ] || [ "$b" = 0 ] || { echo mixed >"$scratch/mixed"; return 0; }
-	[ "$a" = 3 ] && { first=a$n second=b$n; return; }
-	[ "$b" = 3 ] && { first=b$n second=a$n; return; }
-	return 1
+	local both
+	both="$(bound a) $(bound b)"
+	echo "$both"
+	[ "$both" = "3 0" ] || [ "$both" = "0 3" ]
 }
-all_placed() { [ "$(bound "$1")" = 3 ]; }
-# The scheduler of scheduler-plugins tries a waiting gang again when a pod is added or a PodGroup
-# changes, not when pods end; nothing else happens in this cluster.
-placed_next() { # JOB
-	kt annotate podgroups.scheduling.x-k8s.io "$1" "test/again=$SECONDS" --overwrite >/dev/null 2>&1
-	all_placed "$1"
-}
-
-two_gangs() { # RUNTIME
-	first='' second=''
-	{ job a$n "$1" root.gangs && job b$n "$1" root.gangs; } | kt create -f - >/dev/null || return 1
-	wait_for 60 one_runs || return 1
-	[ ! -e "$scratch/mixed" ] && [ "$(bound "$second")" = 0 ] || {
-		cat "$scratch/wait"
+rounds_of() { # ROUNDS RUNTIME [POKE]
+	in_cluster env "KFTRAINER=$kftrainer" "WAITING=its gang needs 3, room for 1 (cpu)" tests/cluster/gang_rounds.py $ns "$2" "$1" "${3:-}" 		>"$scratch/rounds" 2>&1 || {
+		cat "$scratch/rounds"
+		kt get pods -o wide
 		return 1
 	}
-	succeed "$first" && wait_for 30 complete "$first" || return 1
-	wait_for 60 placed_next "$second" || return 1
-	succeed "$second" && wait_for 30 complete "$second" && gone a$n b$n
+	sed '/^round/d; s/^/# /' "$scratch/rounds" >&3
 }
-rounds_of() { # ROUNDS RUNTIME
-	for ((n = 1; n <= $1; n++)); do
-		two_gangs "$2" || {
-			echo "round $n of $1"
-			kt get pods -o wide
-			return 1
-		}
+# The first cause, as REASON:MESSAGE, begins so; there is no other cause.
+says() { wait_for "${patience:-30}" says_now "$@"; }
+says_now() { # JOB REGEX
+	in_cluster "$kftrainer" why -n $ns "$1" -o json >"$scratch/why.json" || return 1
+	python3 -c '
+import json, sys
+causes = [c["reason"] + ":" + c["message"] for c in json.load(open(sys.argv[1]))["causes"]]
+print(*causes, sep="\n")
+sys.exit(len(causes) != 1)' "$scratch/why.json" >"$scratch/causes" && grep -qE "^$2" "$scratch/causes" || {
+		cat "$scratch/causes"
+		return 1
+	}
+}
+
+# ---- the default scheduler -----------------------------------------------------------------------
+# The pods of two jobs come by turns: gates hold them until then.
+turns='schedulingGates: [{name: test/turn}],'
+of_rank() { # JOB RANK: its pod
+	kt get pods -l "jobset.sigs.k8s.io/jobset-name=$1,batch.kubernetes.io/job-completion-index=$2" -o name
+}
+six() { [ "$(kt get pods -o name | wc -l)" = 6 ]; }
+by_turns() { # RUNTIME
+	local rank name
+	{ job a "$1" && job b "$1"; } | kt create -f - && wait_for 60 six || return 1
+	for rank in 0 1 2; do
+		for name in a b; do
+			kt patch "$(of_rank $name $rank)" --type json -p '[{"op":"remove","path":"/spec/schedulingGates"}]' || return 1
+		done
+		[ $rank != 1 ] || [ -z "${2:-}" ] || wait_for 30 eval "$2" || return 1
 	done
 }
+two_and_two() { [ "$(bound a)" = 2 ] && [ "$(bound b)" = 2 ]; }
+third_waits() { two_and_two && why "$1" | grep 'no node can run 1 of its 3 pods: .*Insufficient cpu'; }
+runtime default default-scheduler '' '' '' "$turns" | kt apply -f - >/dev/null
+check "the default scheduler: pods of two jobs of three come by turns" by_turns default two_and_two
+check "... the jobs block each other, two pods each" eval 'wait_for 30 third_waits a && wait_for 30 third_waits b'
+gone a b >/dev/null
 
 # ---- scheduler-plugins ---------------------------------------------------------------------------
 check "the scheduler of scheduler-plugins starts" coscheduling_up
-runtime plugins scheduler-plugins 'podGroupPolicy: {coscheduling: {scheduleTimeoutSeconds: 10}}'
-check "coscheduling: of two jobs of three one runs, then the other, $rounds times" rounds_of "$rounds" plugins
+policy='podGroupPolicy: {coscheduling: {scheduleTimeoutSeconds: 10}}'
+runtime plugins scheduler-plugins "$policy" | kt apply -f - >/dev/null
+runtime turns scheduler-plugins "$policy" '' '' "$turns" | kt apply -f - >/dev/null
+check "coscheduling: pods of two jobs of three come by turns" by_turns turns
+check "... one job runs, the other has no pod placed" wait_for 60 one_runs
+gone a b >/dev/null
+check "coscheduling: of two jobs of three one runs, then the other, $rounds times" rounds_of "$rounds" plugins poke
 
 initializer() { # NAME
 	echo "{name: $1, template: {metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: $1}},
 		spec: {template: {spec: {schedulerName: scheduler-plugins, containers: [{name: $1, image: i, resources: {requests: {cpu: 1}}}]}}}}}, "
 }
-runtime steps scheduler-plugins 'podGroupPolicy: {coscheduling: {scheduleTimeoutSeconds: 10}}' \
-	"$(initializer dataset-initializer)$(initializer model-initializer)" \
-	'dependsOn: [{name: dataset-initializer, status: Complete}, {name: model-initializer, status: Complete}],'
+after='dependsOn: [{name: dataset-initializer, status: Complete}, {name: model-initializer, status: Complete}],'
+runtime steps scheduler-plugins "$policy" "$(initializer dataset-initializer)$(initializer model-initializer)" "$after" |
+	kt apply -f - >/dev/null
 with_steps() {
 	job steps steps | kt create -f - >/dev/null || return 1
 	for step in dataset-initializer model-initializer; do
@@ -184,11 +100,142 @@ with_steps() {
 	wait_for 60 eval '[ "$(bound steps node)" = 3 ]' && succeed steps node && wait_for 30 complete steps && gone steps
 }
 check "coscheduling: two initializers, then the gang" with_steps
+# As upstream writes them: each pod is of the gang, and minMember counts them all.
+upstream() {
+	local pod='labels: {scheduling.x-k8s.io/pod-group: upstream}}, spec: {restartPolicy: Never, schedulerName: scheduler-plugins,
+		containers: [{name: c, image: i, resources: {requests: {cpu: 1}}}]}'
+	kt apply -f - <<-END
+		apiVersion: scheduling.x-k8s.io/v1alpha1
+		kind: PodGroup
+		metadata: {name: upstream}
+		spec: {minMember: 5, minResources: {cpu: 5}, scheduleTimeoutSeconds: 10}
+		---
+		apiVersion: jobset.x-k8s.io/v1alpha2
+		kind: JobSet
+		metadata: {name: upstream}
+		spec: {replicatedJobs: [
+		  {name: dataset-initializer, template: {spec: {template: {metadata: {$pod}}}},
+		  {name: model-initializer, template: {spec: {template: {metadata: {$pod}}}},
+		  {name: node, $after template: {spec: {parallelism: 3, completions: 3, template: {metadata: {$pod}}}}]}
+	END
+}
+stuck() {
+	kt get pods -o jsonpath='{range .items[*]}{.spec.nodeName}{.status.conditions[*].message}{"\n"}{end}' >"$scratch/stuck"
+	cat "$scratch/stuck"
+	[ "$(grep -c '^0/.*cannot find enough sibling pods, current pods number: [12], minMember of group: 5' "$scratch/stuck")" = 2 ] &&
+		[ "$(wc -l <"$scratch/stuck")" = 2 ]
+}
+check "upstream's objects for them are made" upstream
+check "... the initializers wait for nodes that wait for them" wait_for 60 stuck
+kt delete jobset upstream --wait=false >/dev/null
+wait_for 30 eval "kt delete pods --all --grace-period=0 --force --wait=false; ! kt get pods -o name | grep ." >/dev/null
+
+# ---- what why says of a gang ---------------------------------------------------------------------
+driver=gpu-$$.example.com
+check "a node has taints" node_up tainted '"cpu":"1","memory":"1Gi","pods":"20"' "taints: [{key: example.com/x, effect: NoSchedule}]"
+occupied() { # half of the node, and half of its devices
+	kt create -f - <<-END && wait_for 30 eval '[ "$(kt get pod half -o jsonpath={.spec.nodeName})" = four ]'
+		apiVersion: v1
+		kind: Pod
+		metadata: {name: half}
+		spec:
+		  nodeSelector: {pool: four}
+		  containers: [{name: c, image: i, resources: {requests: {cpu: 2, memory: 4Gi}, limits: {nvidia.com/gpu: 2}}}]
+		---
+		apiVersion: resource.k8s.io/v1
+		kind: DeviceClass
+		metadata: {name: $driver}
+		spec: {selectors: [{cel: {expression: device.driver == "$driver"}}]}
+		---
+		apiVersion: resource.k8s.io/v1
+		kind: ResourceSlice
+		metadata: {name: four-$$}
+		spec:
+		  driver: $driver
+		  nodeName: four
+		  pool: {name: four, generation: 1, resourceSliceCount: 1}
+		  devices: [{name: d0}, {name: d1}, {name: d2}, {name: d3}, {name: d4}]
+		---
+		apiVersion: resource.k8s.io/v1
+		kind: ResourceClaimTemplate
+		metadata: {name: pair}
+		spec: {spec: {devices: {requests: [{name: a, exactly: {deviceClassName: $driver, count: 2}}]}}}
+		---
+		apiVersion: resource.k8s.io/v1
+		kind: ResourceClaimTemplate
+		metadata: {name: classless}
+		spec: {spec: {devices: {requests: [{name: a, exactly: {deviceClassName: absent, count: 1}}]}}}
+		---
+		apiVersion: v1
+		kind: PersistentVolumeClaim
+		metadata: {name: waits}
+		spec: {accessModes: [ReadWriteOnce], storageClassName: "", resources: {requests: {storage: 1Gi}}}
+	END
+}
+check "half of the other is in use" occupied
+few='cpu: 100m'
+gang() { # NAME REQUESTS [POD [TRAINER [POLICY]]]
+	runtime "$1" scheduler-plugins "${5:-$policy}" '' '' "${3:-}" "$2"
+	job "$1" "$1" '' "${4:-}"
+}
+gangs() {
+	gang cpu 'cpu: 1'
+	gang memory "$few, memory: 2Gi"
+	gang gpu "$few}, limits: {nvidia.com/gpu: 1"
+	gang selector "$few" 'nodeSelector: {pool: none},'
+	gang affinity "$few" 'affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [
+		{matchExpressions: [{key: pool, operator: In, values: [none]}]}]}}},'
+	gang taints "$few" 'nodeSelector: {pool: tainted},'
+	gang volume "$few" 'volumes: [{name: v, persistentVolumeClaim: {claimName: waits}}],'
+	gang devices "$few" '' 'resourceClaimsPerNode: [{name: d, resourceClaimTemplateName: pair}]'
+	gang toolarge 'cpu: 3'
+	gang notemplate "$few" '' 'resourceClaimsPerNode: [{name: d, resourceClaimTemplateName: absent}]'
+	gang noclaim "$few" '' 'resourceClaimsPerNode: [{name: d, resourceClaimName: absent}]'
+	gang noclass "$few" '' 'resourceClaimsPerNode: [{name: d, resourceClaimTemplateName: classless}]'
+}
+check "gangs that cannot start" eval 'gangs | kt create -f -'
+check "why: cpu" says cpu 'Gang:its gang needs 3, room for 2 \(cpu\): 0 of its 3 pods have a node \(minMember of PodGroup cpu\)'
+check "why: memory" says memory 'Gang:its gang needs 3, room for 2 \(memory\): '
+check "why: an extended resource" says gpu 'Gang:its gang needs 3, room for 2 \(nvidia.com/gpu\): '
+check "why: a node selector" says selector 'Gang:its gang needs 3, room for 0 \(node selector\): '
+check "why: node affinity" says affinity 'Gang:its gang needs 3, room for 0 \(node affinity\): '
+check "why: taints" says taints 'Gang:its gang needs 3, room for 0 \(taints\): '
+check "why: a volume claim" says volume 'ClaimPending:its gang needs 3, room for 0 \(volume claims\): its PersistentVolumeClaim waits is Pending'
+check "why: devices" says devices "NoDevices:its gang needs 3, room for 2 \(devices of $driver\): no node has free the devices"
+check "why: more than all nodes have" says toolarge \
+	'GangTooLarge:its gang needs 3 \(minMember of PodGroup toolarge\), but all nodes together have room for 1 \(cpu\)'
+check "why: a claim template that does not exist" says notemplate 'DeviceClaimNotFound:.*ResourceClaimTemplate absent, which does not exist'
+check "why: a claim that does not exist" says noclaim 'DeviceClaimNotFound:.*ResourceClaim absent, which does not exist'
+check "why: a device class that does not exist" says noclass 'DeviceClassNotFound:.*DeviceClass absent, which does not exist'
+kt delete trainjobs --all --wait=false >/dev/null
+kt create quota pods --hard=requests.cpu=2300m >/dev/null
+check "a gang for which the namespace has no quota" eval 'gang quota "$few" | sed "s/100m/110m/" | kt create -f -'
+check "why: a quota" says quota 'ResourceQuota:its gang needs 3, room for 2 \(quota\): its pods cannot be created: a ResourceQuota'
+kt delete quota pods >/dev/null
+kt delete trainjobs --all --wait=false >/dev/null
+# Nine of ten fit, near enough for the scheduler to wait for the tenth: it adds up the room of all
+# nodes, whatever their taints.
+check "a gang that waits for its last pod" eval 'gang timeout "cpu: 210m" "" "numNodes: 10" \
+	"podGroupPolicy: {coscheduling: {scheduleTimeoutSeconds: 2}}" | kt create -f -'
+check "why: scheduleTimeoutSeconds" says timeout 'GangTimeout:its gang needs 10, room for 9 \(cpu\): .*gave up after scheduleTimeoutSeconds'
+kt delete trainjobs --all --wait=false >/dev/null
+wait_for 30 eval "kt delete pods --all --grace-period=0 --force --wait=false; ! kt get pods -o name | grep ." >/dev/null
+kc delete node tainted "deviceclass/$driver" "resourceslice/four-$$" >/dev/null 2>&1
 
 # ---- YuniKorn ------------------------------------------------------------------------------------
 check "YuniKorn starts" yunikorn_up
-runtime yunikorn yunikorn
-check "YuniKorn: of two jobs of three one runs, then the other, one at a time in their queue" rounds_of 2 yunikorn
+runtime yunikorn yunikorn | kt apply -f - >/dev/null
+check "YuniKorn: of two jobs of three one runs, then the other, $rounds times, one at a time in their queue" \
+	rounds_of "${KFT_YUNIKORN_ROUNDS:-$rounds}" yunikorn
+limited() { { job a limited root.limited && job b limited root.limited; } | kt create -f - && wait_for 60 one_of_two; }
+one_of_two() { all_placed a && second=b || { all_placed b && second=a; }; }
+runtime limited yunikorn '' '' '' '' 'cpu: 1, memory: 1Mi' | kt apply -f - >/dev/null
+check "YuniKorn: one of two jobs fits the limit of their queue" eval 'node_up four "${room/\"4\"/\"8\"}" && limited'
+check "... why" says "$second" 'Gang:its gang needs 3, room for 1 \(vcore of queue root.limited\): '
+gone a b >/dev/null
+check "a queue that does not exist" eval 'job lost yunikorn root.nowhere | kt create -f -'
+check "... why" says lost 'QueueNotFound:YuniKorn refuses it: the queue root.nowhere does not exist'
+gone lost >/dev/null
 
 # ---- Volcano -------------------------------------------------------------------------------------
 volcano() {

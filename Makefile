@@ -6,7 +6,7 @@
 #   make install    PREFIX=/usr/local DESTDIR= : program, kubectl plugin, manual page, completions
 #   make image      build/kftrainer-image.tar, for docker load and ctr images import, and its SBOM; chart: for helm
 #   make sources    DIST=. : one archive from which this release can be built without any mirror
-#   make unit [ROOM=api] | golden | cli | local | store | mpi | cache | cluster | e2e | build | lint | fuzz | bench     a layer of its own
+#   make unit [ROOM=api] | golden | cli | local | store | mpi | cache | gpu | cluster | e2e | build | lint | fuzz | bench     a layer of its own
 #   make format [ROOM=api] | compdb | dist | cross | repro | clean
 
 V       ?= 0
@@ -43,7 +43,7 @@ NEEDS_cmd     := apiserver supervise ui manager local client convert spec cache 
 dir_of   = $(firstword $(wildcard $(1) core/$(1)))
 src_of   = $(sort $(wildcard $(addprefix $(call dir_of,$(1))/,*.c ui/*.c *.S)))
 SRC     := main.c $(foreach r,$(ROOMS),$(if $(call dir_of,$(r)),$(call src_of,$(r))))
-HDR     := $(wildcard core/*/*.h plugins/*.h gpu/*.h cmd/*.h cmd/ui/*.h)
+HDR     := $(wildcard core/*/*.h plugins/*.h gpu/*.h gpu/helper/*.h cmd/*.h cmd/ui/*.h)
 
 WARN    := -Wall -Wextra -Wshadow -Wvla -Wformat=2 -Wundef -Wpointer-arith -Wstrict-prototypes \
            -Wmissing-prototypes -Wold-style-definition -Wwrite-strings -Wimplicit-fallthrough \
@@ -70,7 +70,7 @@ LINK     = -static-pie -Wl,--gc-sections,-z,relro,-z,now,-z,noexecstack,-z,stack
 
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all vendor demo check quick unit golden cli local store mpi cache cluster e2e build repro cross lint layers budget text lint-self headers \
+.PHONY: all vendor demo check quick unit golden cli local store mpi cache gpu cluster e2e build repro cross lint layers budget text lint-self headers \
         style fuzz bench soak format compdb dist sources install image chart clean help crds FORCE
 all: kftrainer
 
@@ -102,6 +102,21 @@ $(OUT)/kftrainer: $(SRC:%=$(OUT)/%.o)
 $(OUT)/core/assets/assets.S.o $(SANOUT)/core/assets/assets.S.o: core/assets/VERSION \
   $(wildcard core/assets/*.yaml core/assets/*/*.yaml core/assets/*/*.py)
 $(OUT)/core/assets/assets.S.o $(SANOUT)/core/assets/assets.S.o build/aarch64/core/assets/assets.S.o: build/licenses.zst
+# What talks to NVIDIA's libraries: dynamic, by the machine's own gcc, embedded by gpu/helper.S.
+HELPER  := $(wildcard gpu/helper/*.c)
+HELPED   = $(HELPER) $(wildcard gpu/helper/*.h) gpu/wire.h Makefile
+HELPERC  = $(CODE) -O2 $(REPRO) -fPIE -pie -fstack-protector-strong -s \
+           -Wl,-z,relro,-z,now,-z,noexecstack,--build-id=none
+build/gpu-helper: $(HELPED)
+	@mkdir -p $(@D)
+	$(call say,LD,gpu-helper) gcc $(HELPERC) -o $@ $(HELPER)
+build/aarch64/gpu-helper: $(HELPED)
+	@mkdir -p $(@D)
+	$(call say,LD,aarch64/gpu-helper) aarch64-linux-gnu-gcc $(HELPERC) -o $@ $(HELPER)
+$(foreach o,$(OUT) $(SANOUT) build/fuzz,$(o)/gpu/helper.S.o): build/gpu-helper
+$(foreach o,$(OUT) $(SANOUT) build/fuzz,$(o)/gpu/helper.S.o): private CODE += -DGPU_HELPER='"build/gpu-helper"'
+build/aarch64/gpu/helper.S.o: build/aarch64/gpu-helper
+build/aarch64/gpu/helper.S.o: private CODE += -DGPU_HELPER='"build/aarch64/gpu-helper"'
 build/licenses.zst: build/licenses.txt
 	@$(SYSROOT)/bin/pack <$< >$@
 build/licenses.txt: $(SYSROOT)/.done vendor/licenses vendor/licenses.py vendor/relink.txt LICENSE NOTICE core/assets/VERSION
@@ -132,7 +147,7 @@ demo:
 check:
 	@tests/setup.sh check
 	@tests/setup.sh e2e >/dev/null 2>&1 & \
-	 tests/check.sh lint unit golden kftrainer cli+cross+build+repro cluster+e2e+local+store+cache
+	 tests/check.sh lint unit golden kftrainer cli+cross+build+repro cluster+e2e+local+store+cache+gpu
 quick:
 	@tests/setup.sh quick
 	@tests/check.sh $(QUICK)
@@ -146,9 +161,9 @@ unit: $(UNIT)
 
 lint: headers layers budget text style lint-self
 layers:
-	@awk -f tests/lint/layers.awk Makefile $(filter %.c,$(SRC)) $(HDR) $(wildcard tests/unit/*/*.[ch])
+	@awk -f tests/lint/layers.awk Makefile $(filter %.c,$(SRC)) $(HDR) $(HELPER) $(wildcard tests/unit/*/*.[ch])
 budget:
-	@awk -f tests/lint/budget.awk $(filter %.c,$(SRC)) $(HDR)
+	@awk -f tests/lint/budget.awk $(filter %.c,$(SRC)) $(HDR) $(HELPER)
 text:
 	@tests/lint/text.sh
 lint-self:
@@ -162,7 +177,7 @@ cli: kftrainer $(SANOUT)/tests/golden/golden
 	@tests/run.sh cli $(wildcard tests/cli/test_*)
 # tests/fuzz/README says what a target is. Unit tests run each over its corpus.
 FUZZ    := $(wildcard tests/fuzz/fuzz_*.c)
-FUZZED  := arrow mpi client spec manager kube store cloud pack local plugins convert trainer net api assets base
+FUZZED  := gpu arrow mpi client spec manager kube store cloud pack local plugins convert trainer net api assets base
 $(FUZZ:%.c=$(SANOUT)/%): $(SANOUT)/%: $(SANOUT)/%.c.o $(SANOUT)/tests/fuzz/replay.c.o \
   $(foreach r,$(FUZZED),$(SANOUT)/lib$(r).a)
 	$(call say,LD,$@) clang $(SANLINK) -o $@ $^ -L$(SANROOT)/lib $(LIBS) -lm
@@ -189,6 +204,10 @@ $(SANOUT)/tests/cache/dump: $(SANOUT)/tests/cache/dump.c.o $(foreach r,cache $(N
 $(OUT)/tests/cache/dump: $(OUT)/tests/cache/dump.c.o $(foreach r,cache $(NEEDS_cache),$(patsubst %,$(OUT)/%.o,$(call src_of,$(r))))
 	$(call say,LD,$@) $(SYSROOT)/bin/musl-gcc $(CFLAGS) -o $@ $(SYSROOT)/lib/*.o $^ -L$(SYSROOT)/lib $(LIBS) $(LINK)
 
+# tests/gpu/README says what stands in for a GPU.
+gpu: kftrainer $(SANOUT)/kftrainer
+	@tests/setup.sh gpu
+	@LANES=$${LANES:-2} tests/run.sh gpu $(wildcard tests/gpu/test_*)
 local: kftrainer
 	@tests/run.sh local $(wildcard tests/local/test_*)
 store: kftrainer
@@ -235,7 +254,7 @@ cross: $(if $(shell command -v aarch64-linux-gnu-gcc),$(SRC:%=build/aarch64/%.o)
 	@$(if $^,:,echo "skip cross: aarch64-linux-gnu-gcc is not installed" | tee -a $${RESULTS:-/dev/null})
 
 # ---- for those who work on it, and for those who hand it on --------------------------------------
-OURS     = $(filter %.c,$(SRC)) $(HDR) $(wildcard tests/*/*.[ch] tests/unit/*/*.[ch])
+OURS     = $(filter %.c,$(SRC)) $(HDR) $(HELPER) $(wildcard tests/*/*.[ch] tests/unit/*/*.[ch])
 format:
 	clang-format-14 -i $(if $(filter-out *,$(ROOM)),$(filter $(call dir_of,$(ROOM))/% tests/unit/$(ROOM)/%,$(OURS)),$(OURS))
 COMPDB  ?= compile_commands.json

@@ -70,7 +70,8 @@ void cmd_complain(const char *cmd, const char *fmt, ...) PRINTF_LIKE(2, 3);
 struct reporter cmd_reporter(const char *cmd); /* whose lines are such */
 
 extern const struct cmd cmd_cache_serve, cmd_completion, cmd_controller, cmd_convert;
-extern const struct cmd cmd_delete, cmd_events, cmd_export_model, cmd_get, cmd_help_;
+extern const struct cmd cmd_delete, cmd_events, cmd_export_model, cmd_get, cmd_gpu,
+	cmd_help_;
 extern const struct cmd cmd_initialize_dataset, cmd_initialize_model, cmd_install;
 extern const struct cmd cmd_logs, cmd_mpi_launch, cmd_mpi_worker, cmd_resume, cmd_runtime,
 	cmd_submit;

@@ -16,6 +16,7 @@ const struct cmd *const cmds[] = {
 	&cmd_events,
 	&cmd_export_model,
 	&cmd_get,
+	&cmd_gpu,
 	&cmd_help_,
 	&cmd_initialize_dataset,
 	&cmd_initialize_model,

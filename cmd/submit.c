@@ -18,13 +18,13 @@
 #include "base/xmalloc.h"
 #include "client/submit.h"
 #include "cmd/cmd.h"
+#include "cmd/gpus.h"
 #include "cmd/ui/cluster.h"
 #include "cmd/ui/follow.h"
 #include "cmd/ui/out.h"
 #include "cmd/ui/render.h"
 #include "cmd/ui/shipment_view.h"
 #include "cmd/ui/viewer.h"
-#include "gpu/gpu.h"
 #include "local/initializers.h"
 #include "local/run.h"
 #include "local/shmdir.h"
@@ -264,12 +264,11 @@ static int run_local(const struct job *job, const struct submit_opts *opts,
 	cleanup_free struct local_result *result = xcalloc(1, sizeof(*result));
 	const char *isolation = getenv("KFTRAINER_ISOLATION");
 	int64_t start = clock_ms();
-	const struct local_run_opts run = {
+	struct local_run_opts run = {
 		.ns = job->ns,
 		.name = job->name,
 		.trainjob = job->trainjob,
 		.objects = job->objects,
-		.gpus = gpu_visible(&arena),
 		.workdir = workdir ? workdir : "/",
 		.torch_fix = (const char *)asset_find("torch/sitecustomize.py")->data,
 		.no_namespaces = str_eq(isolation, "none"),
@@ -283,7 +282,8 @@ static int run_local(const struct job *job, const struct submit_opts *opts,
 			      .ctx = &w },
 	};
 
-	if (refuse(job, err) || initializers_map(job->objects, err) || stop_setup(err))
+	if (refuse(job, err) || initializers_map(job->objects, err) || stop_setup(err) ||
+	    gpus_for(&arena, &run.gpus, job->objects, err))
 		return -1;
 	viewer_begin(&w.viewer, job->name, opts->quiet);
 	if (local_run(&run, result, err)) {

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/str.h"
+#include "gpu/discover.h"
 
 enum { MAX_DEVICES = 1024 };
 
@@ -72,5 +73,5 @@ const char *const *gpu_visible_from(struct arena *arena, const char *cuda_visibl
 
 const char *const *gpu_visible(struct arena *arena)
 {
-	return gpu_visible_from(arena, getenv("CUDA_VISIBLE_DEVICES"), "/dev");
+	return gpu_visible_from(arena, getenv("CUDA_VISIBLE_DEVICES"), gpu_dev());
 }

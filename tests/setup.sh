@@ -8,6 +8,7 @@
 # tests/setup.sh check   what `make check` needs: all of it; JAX, XGBoost, TensorFlow and Paddle in venvs
 # tests/setup.sh store   what `make store` needs: upstream's clients of hub and S3, in another venv
 # tests/setup.sh cache   what `make cache` needs: pyarrow, pyiceberg and others in a venv, an S3 server
+# tests/setup.sh gpu     what `make gpu` needs: NVIDIA's headers, and libraries that load without a GPU
 # tests/setup.sh venv [store|convert|cache|mpich|...]  prints where that venv is
 #
 # Looks what is missing and installs only that: Debian packages as root or by a
@@ -150,6 +151,7 @@ check)
 	venv store "huggingface_hub and opendal"
 	venv s3 "moto"
 	venv cache "pyarrow, pyiceberg, duckdb and polars"
+	venv gpu "CUDA's headers, libcudart and libnccl"
 	use "$here/store/versitygw.sh"
 	"$here/prune.sh"
 	;;
@@ -164,9 +166,13 @@ cache)
 	venv cache "pyarrow, pyiceberg, duckdb and polars"
 	use "$here/store/versitygw.sh"
 	;;
+gpu)
+	packages python3-venv
+	venv gpu "CUDA's headers, libcudart and libnccl"
+	;;
 venv) venv_path "${2:-python}" ;;
 *)
-	sed -n '2,11s/^# *//p' "$0" >&2
+	sed -n '2,12s/^# *//p' "$0" >&2
 	exit 2
 	;;
 esac

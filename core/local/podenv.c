@@ -450,6 +450,19 @@ static int expand_args(struct env *e, struct podenv *ret, struct error *err)
 	return 0;
 }
 
+/* torchrun's own count ends at one MIG instance, and asks a driver that may hang. */
+static void set_processes(struct env *e)
+{
+	const char *ids = e->pod->gpus;
+	size_t n = 0;
+
+	if (!str_eq(map_get(&e->vars, "PET_NPROC_PER_NODE"), "auto") ||
+	    !(str_starts(ids, "GPU-") || str_starts(ids, "MIG-")))
+		return;
+	str_split(e->arena, ids, ',', &n);
+	set(e, "PET_NPROC_PER_NODE", arena_printf(e->arena, "%zu", n));
+}
+
 /*
  * The devices the pod has. A container that picks some of them by number, as in
  * a cluster, where its own devices are numbered from 0, gets those.
@@ -464,6 +477,7 @@ static void set_gpus(struct env *e)
 		return;
 	if (!own) {
 		set(e, "CUDA_VISIBLE_DEVICES", e->pod->gpus);
+		set_processes(e);
 		return;
 	}
 	if (!*e->pod->gpus)

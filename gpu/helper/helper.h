@@ -1,0 +1,90 @@
+/*
+ * helper.h - the GPU helper: a process of its own, for a static program cannot load
+ * NVIDIA's libraries, and because their calls may hang, abort or corrupt memory.
+ *
+ * It links glibc only (2.34 and later) and nothing of this program but wire.h.
+ */
+#ifndef GPU_HELPER_HELPER_H
+#define GPU_HELPER_HELPER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gpu/helper/calls.h"
+#include "gpu/wire.h"
+
+enum library { CUDA, CUDART, NVML, NCCL, N_LIBRARIES };
+enum { MAX_DEVICES = 64 };
+
+/* The functions of the opened libraries; NULL where a library lacks one. */
+struct calls {
+#define GPU_CALL_FIELD(library, type, name, parameters) type(*name) parameters;
+	GPU_CALLS(GPU_CALL_FIELD)
+};
+
+/* JSON that grows in a reply. */
+struct say {
+	char text[GPU_REPLY_MAX - sizeof(struct gpu_reply)];
+	size_t len;
+	bool full;
+};
+
+struct cuda_device {
+	CUdevice device;
+	CUcontext context; /* its primary one; current while it is used */
+	CUstream stream;
+};
+
+struct helper {
+	struct gpu_shared *shared;
+	struct calls f;
+	void *library[N_LIBRARIES];
+	bool nvml_ready;
+	int n_devices; /* of CUDA */
+	struct cuda_device devices[MAX_DEVICES];
+	struct say say;
+	enum gpu_status status;
+};
+
+/* ---- say.c: the reply. `key` is NULL in a list. ------------------------------------ */
+void say_begin(struct say *s, const char *key, char bracket); /* '{' or '[' */
+void say_end(struct say *s, char bracket);                    /* '}' or ']' */
+void say_str(struct say *s, const char *key, const char *value);
+void say_num(struct say *s, const char *key, uint64_t value);
+/* The reply is this failure instead. Returns -1. */
+int say_error(struct helper *h, enum gpu_status status, const char *message, int code);
+
+/* ---- libs.c ------------------------------------------------------------------------- */
+int lib_open(struct helper *h, enum library library); /* -1: the reply says why */
+const char *lib_path(struct helper *h, enum library library);
+/* Before a call: note it; false, with the reply, when the library lacks it. */
+bool call_begin(struct helper *h, enum library library, const char *name, bool present);
+int call_result(struct helper *h, enum library library, int code);
+
+/* Call it. 0, or -1 with the reply saying which library and call failed. */
+#define TRY(h, library, name, ...)                                   \
+	(call_begin(h, library, #name, (h)->f.name != NULL)          \
+		 ? call_result(h, library, (h)->f.name(__VA_ARGS__)) \
+		 : -1)
+/* Does it succeed? What a device or a library does not support is left out. */
+#define ASK(h, library, name, ...)                                     \
+	((h)->f.name && (call_begin(h, library, #name, true), true) && \
+	 (h)->f.name(__VA_ARGS__) == 0)
+
+/* ---- nvml.c, cuda.c, nccl.c: the operations; -1: the reply is the error --------------- */
+int op_system(struct helper *h, const struct gpu_request *q);
+int op_device(struct helper *h, const struct gpu_request *q);
+int op_links(struct helper *h, const struct gpu_request *q);
+int op_runtime(struct helper *h, const struct gpu_request *q);
+int op_cuda(struct helper *h, const struct gpu_request *q);
+int op_memory(struct helper *h, const struct gpu_request *q);
+int op_copy(struct helper *h, const struct gpu_request *q);
+int op_peer(struct helper *h, const struct gpu_request *q);
+int op_allreduce(struct helper *h, const struct gpu_request *q);
+
+/* The device, with its context current. */
+int cuda_use(struct helper *h, uint32_t number, struct cuda_device **ret);
+int cuda_sync(struct helper *h, const struct cuda_device *d);
+double seconds(void);
+
+#endif

@@ -1,0 +1,87 @@
+/* The GPU helper's loop: a request, an operation, a reply. */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "gpu/helper/helper.h"
+
+#define GPU_SIZE(type, size) _Static_assert(sizeof(type) == (size), #type);
+#define GPU_OFFSET(type, field, place) \
+	_Static_assert(offsetof(type, field) == (place), #type);
+GPU_TYPES(GPU_SIZE)
+GPU_FIELDS(GPU_OFFSET)
+
+static int (*const operations[])(struct helper *h, const struct gpu_request *q) = {
+	[GPU_OP_SYSTEM] = op_system,       [GPU_OP_DEVICE] = op_device,
+	[GPU_OP_LINKS] = op_links,         [GPU_OP_RUNTIME] = op_runtime,
+	[GPU_OP_CUDA] = op_cuda,           [GPU_OP_MEMORY] = op_memory,
+	[GPU_OP_COPY] = op_copy,           [GPU_OP_PEER] = op_peer,
+	[GPU_OP_ALLREDUCE] = op_allreduce,
+};
+enum { N_OPERATIONS = sizeof(operations) / sizeof(*operations) };
+
+double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void serve(struct helper *h, const struct gpu_request *q)
+{
+	h->status = GPU_DONE;
+	h->say.len = 0;
+	h->say.full = false;
+	h->shared->library[0] = h->shared->call[0] = 0;
+	say_begin(&h->say, NULL, '{');
+	if (q->op >= N_OPERATIONS || !operations[q->op])
+		say_error(h, GPU_REFUSED, "unknown operation", (int)q->op);
+	else
+		operations[q->op](h, q);
+	say_end(&h->say, '}');
+	if (h->say.full) {
+		say_error(h, GPU_REFUSED, "the reply is too long", 0);
+		say_end(&h->say, '}');
+	}
+}
+
+static bool reply(struct helper *h, const struct gpu_request *q)
+{
+	struct gpu_reply head = { GPU_WIRE_VERSION, q->seq, h->status,
+				  (uint32_t)h->say.len };
+	struct iovec parts[] = { { &head, sizeof(head) }, { h->say.text, h->say.len } };
+	struct msghdr message = { .msg_iov = parts, .msg_iovlen = 2 };
+
+	return sendmsg(GPU_FD_SOCKET, &message, MSG_NOSIGNAL) ==
+	       (ssize_t)(sizeof(head) + h->say.len);
+}
+
+int main(void)
+{
+	struct helper *h = calloc(1, sizeof(*h));
+	struct gpu_request q;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (!h)
+		return 1;
+	h->shared = mmap(NULL, sizeof(*h->shared), PROT_READ | PROT_WRITE, MAP_SHARED,
+			 GPU_FD_SHARED, 0);
+	if (h->shared == MAP_FAILED)
+		return 1;
+	while (recv(GPU_FD_SOCKET, &q, sizeof(q), 0) == sizeof(q)) {
+		if (q.version != GPU_WIRE_VERSION)
+			return 1;
+		serve(h, &q);
+		if (!reply(h, &q))
+			return 1;
+	}
+	/* The destructors of the libraries may hang: nothing of them is wanted. */
+	_exit(0);
+}

@@ -1,0 +1,286 @@
+/* What NVML knows of the devices: discovery and health. */
+#include <string.h>
+
+#include "gpu/helper/helper.h"
+
+enum { TEXT = 128, MAX_PROCESSES = 64 };
+
+static int nvml_ready(struct helper *h)
+{
+	if (h->nvml_ready)
+		return 0;
+	if ((!h->library[NVML] && lib_open(h, NVML)) || TRY(h, NVML, nvmlInit_v2))
+		return -1;
+	h->nvml_ready = true;
+	return 0;
+}
+
+static int handle(struct helper *h, uint32_t number, nvmlDevice_t *ret)
+{
+	if (nvml_ready(h))
+		return -1;
+	return TRY(h, NVML, nvmlDeviceGetHandleByIndex_v2, number, ret);
+}
+
+int op_system(struct helper *h, const struct gpu_request *q)
+{
+	char text[TEXT] = "";
+	unsigned int n = 0;
+	int version = 0;
+
+	(void)q;
+	if (nvml_ready(h) || TRY(h, NVML, nvmlDeviceGetCount_v2, &n))
+		return -1;
+	if (ASK(h, NVML, nvmlSystemGetDriverVersion, text, TEXT))
+		say_str(&h->say, "driver", text);
+	if (ASK(h, NVML, nvmlSystemGetNVMLVersion, text, TEXT))
+		say_str(&h->say, "nvml", text);
+	if (ASK(h, NVML, nvmlSystemGetCudaDriverVersion_v2, &version))
+		say_num(&h->say, "cudaVersion", (unsigned int)version);
+	say_num(&h->say, "devices", n);
+	return 0;
+}
+
+/* ---- one device ------------------------------------------------------------------------ */
+
+/* Values that some devices do not have: `key` is absent then. */
+#define SAY_IF(h, key, call, device)                     \
+	do {                                             \
+		unsigned int value_ = 0;                 \
+		if (ASK(h, NVML, call, device, &value_)) \
+			say_num(&(h)->say, key, value_); \
+	} while (0)
+
+static void say_pci(struct helper *h, nvmlDevice_t device)
+{
+	nvmlPciInfo_t pci = { .busId = "" };
+
+	if (ASK(h, NVML, nvmlDeviceGetPciInfo_v3, device, &pci)) {
+		pci.busId[sizeof(pci.busId) - 1] = 0;
+		say_str(&h->say, "busId", pci.busId);
+	}
+	SAY_IF(h, "generation", nvmlDeviceGetCurrPcieLinkGeneration, device);
+	SAY_IF(h, "maxGeneration", nvmlDeviceGetMaxPcieLinkGeneration, device);
+	SAY_IF(h, "width", nvmlDeviceGetCurrPcieLinkWidth, device);
+	SAY_IF(h, "maxWidth", nvmlDeviceGetMaxPcieLinkWidth, device);
+}
+
+static void say_ecc_errors(struct helper *h, nvmlDevice_t device)
+{
+	static const struct {
+		const char *key;
+		int type, counter;
+	} rows[] = {
+		{ "corrected", NVML_MEMORY_ERROR_TYPE_CORRECTED, NVML_VOLATILE_ECC },
+		{ "uncorrected", NVML_MEMORY_ERROR_TYPE_UNCORRECTED, NVML_VOLATILE_ECC },
+		{ "correctedEver", NVML_MEMORY_ERROR_TYPE_CORRECTED, NVML_AGGREGATE_ECC },
+		{ "uncorrectedEver", NVML_MEMORY_ERROR_TYPE_UNCORRECTED,
+		  NVML_AGGREGATE_ECC },
+	};
+	unsigned long long n = 0;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		if (ASK(h, NVML, nvmlDeviceGetTotalEccErrors, device, rows[i].type,
+			rows[i].counter, &n))
+			say_num(&h->say, rows[i].key, n);
+}
+
+static void say_ecc(struct helper *h, nvmlDevice_t device)
+{
+	nvmlEnableState_t now = 0, later = 0;
+
+	if (!ASK(h, NVML, nvmlDeviceGetEccMode, device, &now, &later))
+		return;
+	say_begin(&h->say, "ecc", '{');
+	say_num(&h->say, "enabled", now != 0);
+	if (now)
+		say_ecc_errors(h, device);
+	say_end(&h->say, '}');
+}
+
+/* Pages of older devices, rows of newer ones. */
+static void say_retired(struct helper *h, nvmlDevice_t device)
+{
+	unsigned int corrected = 0, uncorrected = 0, pending = 0, failed = 0, n;
+
+	if (ASK(h, NVML, nvmlDeviceGetRemappedRows, device, &corrected, &uncorrected,
+		&pending, &failed)) {
+		say_begin(&h->say, "remappedRows", '{');
+		say_num(&h->say, "corrected", corrected);
+		say_num(&h->say, "uncorrected", uncorrected);
+		say_num(&h->say, "pending", pending);
+		say_num(&h->say, "failed", failed);
+		say_end(&h->say, '}');
+		return;
+	}
+	for (int cause = 0; h->f.nvmlDeviceGetRetiredPages && cause < 2; cause++) {
+		int code;
+
+		n = 0;
+		call_begin(h, NVML, "nvmlDeviceGetRetiredPages", true);
+		code = h->f.nvmlDeviceGetRetiredPages(device, cause, &n, NULL);
+		if (code == 0 || code == NVML_ERROR_INSUFFICIENT_SIZE)
+			say_num(&h->say,
+				cause ? "retiredUncorrected" : "retiredCorrected", n);
+	}
+}
+
+static void say_nvlinks(struct helper *h, nvmlDevice_t device)
+{
+	nvmlEnableState_t active = 0;
+
+	say_begin(&h->say, "nvlinks", '[');
+	for (unsigned int i = 0; i < NVML_NVLINK_MAX_LINKS; i++)
+		if (ASK(h, NVML, nvmlDeviceGetNvLinkState, device, i, &active))
+			say_num(&h->say, NULL, active != 0);
+	say_end(&h->say, ']');
+}
+
+static void say_processes(struct helper *h, nvmlDevice_t device)
+{
+	nvmlProcessInfo_t list[MAX_PROCESSES] = { { 0 } };
+	unsigned int n = MAX_PROCESSES;
+
+	if (!ASK(h, NVML, nvmlDeviceGetComputeRunningProcesses_v3, device, &n, list))
+		return;
+	say_begin(&h->say, "processes", '[');
+	for (unsigned int i = 0; i < n && i < MAX_PROCESSES; i++) {
+		say_begin(&h->say, NULL, '{');
+		say_num(&h->say, "pid", list[i].pid);
+		if (list[i].usedGpuMemory != ~0ULL)
+			say_num(&h->say, "memory", list[i].usedGpuMemory);
+		say_end(&h->say, '}');
+	}
+	say_end(&h->say, ']');
+}
+
+/* Required of a device and of a MIG instance: one that cannot say this is broken. */
+static int say_identity(struct helper *h, nvmlDevice_t device)
+{
+	char text[TEXT] = "";
+	nvmlMemory_t memory = { 0 };
+
+	if (TRY(h, NVML, nvmlDeviceGetUUID, device, text, TEXT))
+		return -1;
+	say_str(&h->say, "uuid", text);
+	if (TRY(h, NVML, nvmlDeviceGetName, device, text, TEXT))
+		return -1;
+	say_str(&h->say, "name", text);
+	if (TRY(h, NVML, nvmlDeviceGetMemoryInfo, device, &memory))
+		return -1;
+	say_begin(&h->say, "memory", '{');
+	say_num(&h->say, "total", memory.total);
+	say_num(&h->say, "used", memory.used);
+	say_num(&h->say, "free", memory.free);
+	say_end(&h->say, '}');
+	return 0;
+}
+
+static int say_mig(struct helper *h, nvmlDevice_t device)
+{
+	unsigned int now = 0, later = 0, max = 0;
+	nvmlDevice_t instance;
+
+	if (!ASK(h, NVML, nvmlDeviceGetMigMode, device, &now, &later) || !now)
+		return 0;
+	if (!ASK(h, NVML, nvmlDeviceGetMaxMigDeviceCount, device, &max))
+		return 0;
+	say_begin(&h->say, "mig", '[');
+	for (unsigned int i = 0; i < max; i++) {
+		if (!ASK(h, NVML, nvmlDeviceGetMigDeviceHandleByIndex, device, i,
+			 &instance))
+			continue;
+		say_begin(&h->say, NULL, '{');
+		if (say_identity(h, instance))
+			return -1;
+		say_end(&h->say, '}');
+	}
+	say_end(&h->say, ']');
+	return 0;
+}
+
+int op_device(struct helper *h, const struct gpu_request *q)
+{
+	nvmlDevice_t device;
+	unsigned long long throttle = 0;
+	int major = 0, minor = 0;
+
+	if (handle(h, q->device, &device) || say_identity(h, device) ||
+	    say_mig(h, device))
+		return -1;
+	SAY_IF(h, "minor", nvmlDeviceGetMinorNumber, device);
+	if (ASK(h, NVML, nvmlDeviceGetCudaComputeCapability, device, &major, &minor)) {
+		say_num(&h->say, "major", (unsigned int)major);
+		say_num(&h->say, "minorCapability", (unsigned int)minor);
+	}
+	say_begin(&h->say, "pcie", '{');
+	say_pci(h, device);
+	say_end(&h->say, '}');
+	say_ecc(h, device);
+	say_retired(h, device);
+	if (ASK(h, NVML, nvmlDeviceGetCurrentClocksThrottleReasons, device, &throttle))
+		say_num(&h->say, "throttle", throttle);
+	say_nvlinks(h, device);
+	say_processes(h, device);
+	return 0;
+}
+
+/* ---- how they reach each other ------------------------------------------------------------ */
+
+/* Links between the two, or, where a switch is between, all active ones of the first. */
+static uint64_t nvlinks_between(struct helper *h, nvmlDevice_t a, nvmlDevice_t b)
+{
+	nvmlPciInfo_t other = { .busId = "" }, remote = { .busId = "" };
+	uint64_t active = 0, direct = 0;
+	int works = -1;
+
+	if (!ASK(h, NVML, nvmlDeviceGetP2PStatus, a, b, NVML_P2P_CAPS_INDEX_NVLINK,
+		 &works) ||
+	    works != 0 || !ASK(h, NVML, nvmlDeviceGetPciInfo_v3, b, &other))
+		return 0;
+	for (unsigned int i = 0; i < NVML_NVLINK_MAX_LINKS; i++) {
+		nvmlEnableState_t state = 0;
+
+		if (!ASK(h, NVML, nvmlDeviceGetNvLinkState, a, i, &state) || !state)
+			continue;
+		active++;
+		if (ASK(h, NVML, nvmlDeviceGetNvLinkRemotePciInfo_v2, a, i, &remote))
+			direct +=
+				!strncmp(remote.busId, other.busId, sizeof(other.busId));
+	}
+	return direct ? direct : active;
+}
+
+/* Nothing of a device that is lost. */
+static void say_link(struct helper *h, unsigned int from, unsigned int to)
+{
+	nvmlDevice_t a;
+	nvmlDevice_t b;
+	int level = 0;
+
+	if (!ASK(h, NVML, nvmlDeviceGetHandleByIndex_v2, from, &a) ||
+	    !ASK(h, NVML, nvmlDeviceGetHandleByIndex_v2, to, &b))
+		return;
+	say_begin(&h->say, NULL, '{');
+	say_num(&h->say, "from", from);
+	say_num(&h->say, "to", to);
+	say_num(&h->say, "nvlinks", nvlinks_between(h, a, b));
+	if (ASK(h, NVML, nvmlDeviceGetTopologyCommonAncestor, a, b, &level))
+		say_num(&h->say, "level", (unsigned int)level);
+	say_end(&h->say, '}');
+}
+
+int op_links(struct helper *h, const struct gpu_request *q)
+{
+	unsigned int n = 0;
+
+	(void)q;
+	if (nvml_ready(h) || TRY(h, NVML, nvmlDeviceGetCount_v2, &n))
+		return -1;
+	say_begin(&h->say, "links", '[');
+	for (unsigned int i = 0; i < n; i++)
+		for (unsigned int j = i + 1; j < n; j++)
+			say_link(h, i, j);
+	say_end(&h->say, ']');
+	return 0;
+}

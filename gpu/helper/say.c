@@ -1,0 +1,83 @@
+/* Writes the helper's replies as JSON: helper.h. */
+#include <stdio.h>
+#include <string.h>
+
+#include "gpu/helper/helper.h"
+
+static void add(struct say *s, const char *text, size_t len)
+{
+	if (s->full || len >= sizeof(s->text) - s->len) {
+		s->full = true;
+		return;
+	}
+	memcpy(s->text + s->len, text, len);
+	s->len += len;
+}
+
+static void quote(struct say *s, const char *value)
+{
+	char escaped[8];
+
+	add(s, "\"", 1);
+	for (; *value; value++) {
+		unsigned char c = (unsigned char)*value;
+
+		if (c < 0x20 || c > 0x7e || c == '"' || c == '\\')
+			add(s, escaped,
+			    (size_t)snprintf(escaped, sizeof(escaped), "\\u%04x", c));
+		else
+			add(s, value, 1);
+	}
+	add(s, "\"", 1);
+}
+
+static void begin_value(struct say *s, const char *key)
+{
+	if (s->len && !strchr("{[", s->text[s->len - 1]))
+		add(s, ",", 1);
+	if (key) {
+		quote(s, key);
+		add(s, ":", 1);
+	}
+}
+
+void say_begin(struct say *s, const char *key, char bracket)
+{
+	begin_value(s, key);
+	add(s, &bracket, 1);
+}
+
+void say_end(struct say *s, char bracket)
+{
+	add(s, &bracket, 1);
+}
+
+void say_str(struct say *s, const char *key, const char *value)
+{
+	begin_value(s, key);
+	quote(s, value);
+}
+
+void say_num(struct say *s, const char *key, uint64_t value)
+{
+	char digits[24];
+
+	begin_value(s, key);
+	add(s, digits,
+	    (size_t)snprintf(digits, sizeof(digits), "%llu", (unsigned long long)value));
+}
+
+int say_error(struct helper *h, enum gpu_status status, const char *message, int code)
+{
+	struct say *s = &h->say;
+
+	s->len = 0;
+	s->full = false;
+	h->status = status;
+	say_begin(s, NULL, '{');
+	say_str(s, "library", h->shared->library);
+	say_str(s, "call", h->shared->call);
+	say_num(s, "code", (unsigned int)code);
+	say_str(s, "message", message);
+	return -1;
+}

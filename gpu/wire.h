@@ -1,0 +1,59 @@
+/*
+ * wire.h - what this program and its GPU helper say to each other.
+ *
+ * One request, one reply, in turn, each a message of a SEQPACKET socket (the helper's
+ * descriptor GPU_FD_SOCKET). A reply is its head and a JSON object: the result, or, with
+ * a status other than GPU_DONE, {library, call, code, message}. Before each call of a
+ * library the helper writes the names of both into a page of shared memory
+ * (GPU_FD_SHARED), so that the parent can name them whatever then happens to the helper.
+ * Both are of the same build; the version refuses any other.
+ */
+#ifndef GPU_WIRE_H
+#define GPU_WIRE_H
+
+#include <stdint.h>
+
+enum {
+	GPU_FD_SOCKET = 3,
+	GPU_FD_SHARED = 4,
+	GPU_WIRE_VERSION = 0x4b475001,
+	GPU_REPLY_MAX = 128 * 1024, /* head and text */
+	GPU_NAME_SIZE = 64,
+};
+
+enum gpu_op {
+	GPU_OP_SYSTEM = 1, /* {driver, nvml, cudaVersion, devices} */
+	GPU_OP_DEVICE,     /* NVML's device number `device`: what is known of it */
+	GPU_OP_LINKS,      /* {links}: how each device reaches each other one */
+	GPU_OP_RUNTIME, /* {driverVersion, runtimeVersion, runtime}: libcuda, libcudart */
+	GPU_OP_CUDA,    /* {devices: [{uuid, name, free, total}]}: those CUDA shows */
+	GPU_OP_ANSWER,  /* CUDA's device: a few bytes there and back */
+	GPU_OP_MEMORY, /* the same with arg[0] bytes (0: 90 % of the free ones), arg[1] patterns */
+	GPU_OP_COPY, /* {hostToDevice, deviceToHost, deviceToDevice}: bytes/s, of arg[0] bytes */
+	GPU_OP_PEER,      /* {rate}: bytes/s from `device` to arg[1], of arg[0] bytes */
+	GPU_OP_ALLREDUCE, /* NCCL over the devices of the bits of arg[1], of arg[0] bytes */
+};
+
+enum gpu_status {
+	GPU_DONE = 0,
+	GPU_NO_LIBRARY, /* not found, or not one that this process can load */
+	GPU_NO_SYMBOL,  /* the library lacks `call` */
+	GPU_FAILED,     /* `call` returned `code` */
+	GPU_REFUSED,    /* the request makes no sense */
+};
+
+struct gpu_request {
+	uint32_t version, seq, op, device;
+	uint64_t arg[2];
+};
+
+struct gpu_reply {
+	uint32_t version, seq, status, len; /* len bytes of text follow */
+};
+
+struct gpu_shared {
+	uint64_t calls; /* so many have begun */
+	char library[GPU_NAME_SIZE], call[GPU_NAME_SIZE];
+};
+
+#endif

@@ -1,0 +1,15 @@
+#!/bin/bash
+# tests/gpu/build.sh DIR: compiles standin.c into the four libraries of that directory.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+mkdir -p "$1"
+library() { # NAME WHICH [FLAG...]
+	gcc -std=gnu11 -Wall -Wextra -Werror -D_GNU_SOURCE -O2 -shared -fPIC -fvisibility=hidden \
+		-Wl,-Bsymbolic,-soname,"$1" -I"$here/../.." "-DSTANDIN_$2" "${@:3}" \
+		-o "$dir/$1" "$here/standin.c" -ldl
+}
+dir=$1
+library libcuda.so.1 CUDA
+library libnvidia-ml.so.1 NVML
+library libnccl.so.2 NCCL
+library libcudart.so.12 CUDART

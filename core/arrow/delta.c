@@ -95,6 +95,11 @@ static void unpack(struct delta *d)
 	d->ready = DELTA_GROUP;
 }
 
+const uint8_t *delta_end(const struct delta *d)
+{
+	return d->p + (uint64_t)d->width * d->in_miniblock / 8;
+}
+
 size_t delta_take(struct delta *d, uint64_t *out, size_t n)
 {
 	size_t done = 0;

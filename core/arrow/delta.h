@@ -36,5 +36,7 @@ MUST_CHECK int delta_begin(struct delta *d, const uint8_t *p, const uint8_t *end
 			   struct error *err);
 /* How many of n there were; fewer at the end and where it is damaged. */
 size_t delta_take(struct delta *d, uint64_t *out, size_t n);
+/* After the last value: what follows the numbers, all of whose last part is there. */
+const uint8_t *delta_end(const struct delta *d);
 
 #endif

@@ -41,7 +41,7 @@ static int read_lengths(struct values *v, struct block *to, size_t *ret_n,
 			((uint32_t *)(void *)to->data)[n++] = (uint32_t)piece[i];
 		}
 	}
-	v->p = d.p;
+	v->p = delta_end(&d);
 	*ret_n = n;
 	return 0;
 }

@@ -42,12 +42,9 @@ int file_open_parquet(struct file *f, struct budget *budget, struct error *err)
 			 have < PARQUET_TAIL ? none : tail.data + have - PARQUET_TAIL,
 			 size, err))
 		return error_wrap(err, "%s", f->path);
-	bytes = tail.data + (at.offset - (size - have));
-	if (at.offset < size - have) {
-		if (read_range(f, &footer, at, budget, err))
-			return -1;
-		bytes = footer.data;
-	}
+	if (at.offset < size - have && read_range(f, &footer, at, budget, err))
+		return -1;
+	bytes = footer.data ? footer.data : tail.data + (at.offset - (size - have));
 	if (parquet_open(&f->parquet, bytes, at.len, size, budget, err))
 		return error_wrap(err, "%s", f->path);
 	return 0;

@@ -90,8 +90,24 @@ static void test_delta(void **state)
 	assert_int_equal(delta_take(&d, v + 2, 7), 6);
 	for (size_t i = 0; i < 8; i++)
 		assert_int_equal(v[i], ((uint64_t[]){ 7, 5, 3, 1, 2, 3, 4, 5 })[i]);
+	assert_ptr_equal(delta_end(&d), bytes + 18);
 	assert_int_equal(delta_begin(&d, bytes, bytes + 17, &err), 0);
 	assert_int_equal(delta_take(&d, v, 9), 1); /* the part is cut short */
+}
+
+/* duckdb's parts have 256 values: what follows is behind all of the last one. */
+static void test_delta_parts(void **state)
+{
+	static const uint8_t bytes[192] = { 0x80, 0x10, 0x08, 0x03, 0x0e, 0x03, 2 };
+	struct error err = { 0 };
+	struct delta d;
+	uint64_t v[3];
+
+	(void)state;
+	assert_int_equal(delta_begin(&d, bytes, bytes + 100, &err), 0);
+	assert_int_equal(delta_take(&d, v, 3), 3);
+	assert_int_equal(v[2], 3);
+	assert_ptr_equal(delta_end(&d), bytes + 14 + 2 * 256 / 8);
 }
 
 /* ---- compressions ---- */
@@ -196,6 +212,7 @@ int main(void)
 		cmocka_unit_test(test_hybrid_bits),
 		cmocka_unit_test(test_hybrid_damaged),
 		cmocka_unit_test(test_delta),
+		cmocka_unit_test(test_delta_parts),
 		cmocka_unit_test(test_snappy),
 		cmocka_unit_test(test_lz4_framings),
 		cmocka_unit_test(test_hostile_metadata),

@@ -53,6 +53,27 @@ class Reader:
         return pa.Array.from_buffers(kind, rows, [validity, values], nulls)
 
 
+def narrow(kind):
+    """A type without those that only pyarrow and polars know, as the cache has it."""
+    if pa.types.is_large_string(kind):
+        return pa.string()
+    if pa.types.is_large_binary(kind):
+        return pa.binary()
+    if isinstance(kind, pa.UuidType):
+        return pa.binary(16)
+    if pa.types.is_struct(kind):
+        return pa.struct([f.with_type(narrow(f.type)).remove_metadata() for f in kind])
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return pa.list_(kind.value_field.with_type(narrow(kind.value_type)).remove_metadata())
+    if pa.types.is_map(kind):
+        return pa.map_(narrow(kind.key_type), kind.item_field.with_type(narrow(kind.item_type)).remove_metadata())
+    return kind
+
+
+def narrow_schema(schema):
+    return pa.schema([f.with_type(narrow(f.type)).remove_metadata() for f in schema])
+
+
 def table(data, schema):
     """The dump as a table of that schema."""
     reader, batches = Reader(data), []

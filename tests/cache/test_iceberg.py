@@ -41,25 +41,8 @@ scratch = pathlib.Path(tempfile.mkdtemp(prefix="kft-iceberg-"))
 catalog = lake.catalog(scratch / "lake")
 
 
-def narrow(kind):
-    """Without pyarrow's large types, as the cache has them."""
-    if pa.types.is_large_string(kind):
-        return pa.string()
-    if pa.types.is_large_binary(kind):
-        return pa.binary()
-    if isinstance(kind, pa.UuidType):
-        return pa.binary(16)
-    if pa.types.is_struct(kind):
-        return pa.struct([f.with_type(narrow(f.type)).remove_metadata() for f in kind])
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return pa.list_(kind.value_field.with_type(narrow(kind.value_type)).remove_metadata())
-    if pa.types.is_map(kind):
-        return pa.map_(narrow(kind.key_type), kind.item_field.with_type(narrow(kind.item_type)).remove_metadata())
-    return kind
-
-
 def arrow(schema):
-    return pa.schema([f.with_type(narrow(f.type)).remove_metadata() for f in schema_to_pyarrow(schema)])
+    return columns.narrow_schema(schema_to_pyarrow(schema))
 
 
 def ours(path, schema, *args):
@@ -132,7 +115,7 @@ def rows(first, n, schema):
 def put(table, first, n):
     """Appends rows; what was appended, in the cache's types."""
     schema = schema_to_pyarrow(table.schema())
-    plain = pa.schema([f.with_type(narrow(f.type)).remove_metadata() for f in schema])
+    plain = columns.narrow_schema(schema)
     made = rows(first, n, plain)
     table.append(made.cast(schema))
     return made

@@ -143,6 +143,7 @@ int http_client_new(struct http_client **ret, const struct http_conf *conf,
 	client->user_agent = copy(conf->user_agent);
 	client->insecure = conf->insecure;
 	client->http1 = conf->http1;
+	client->h2c = conf->h2c;
 	client->after_stop = conf->after_stop;
 	client->max_idle = conf->max_idle ? conf->max_idle : DEFAULT_IDLE;
 	client->receive_bytes = conf->receive_bytes ? conf->receive_bytes : RECEIVE_BYTES;

@@ -48,6 +48,7 @@ struct http_conf {
 	const char *user_agent;
 	bool insecure;   /* do not verify the server at all */
 	bool http1;      /* do not offer HTTP/2 */
+	bool h2c;        /* http is HTTP/2, without asking (RFC 9113, 3.3) */
 	bool after_stop; /* calls continue when the process is asked to stop */
 	size_t max_idle; /* connections kept; 0: 16 */
 	struct http_sessions *sessions; /* NULL: its own */

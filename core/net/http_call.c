@@ -295,6 +295,7 @@ static void set_tls(struct call *c)
 	set_blob(easy, CURLOPT_SSLKEY_BLOB, client->key_pem, 1);
 	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION,
 			 client->http1 ? (long)CURL_HTTP_VERSION_1_1
+			 : client->h2c ? (long)CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE
 				       : (long)CURL_HTTP_VERSION_2TLS);
 }
 

@@ -29,7 +29,7 @@ struct http_sessions {
 struct http_client {
 	char *ca_pem, *cert_pem, *key_pem, *server_name, *proxy, *user_agent;
 	char *ca_file, *ca_setting;
-	bool insecure, http1, after_stop;
+	bool insecure, http1, h2c, after_stop;
 	size_t max_idle, receive_bytes;
 	struct http_sessions *sessions;
 	bool own_sessions;

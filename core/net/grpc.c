@@ -1,0 +1,211 @@
+/* gRPC's server side: grpc.h. */
+#include "net/grpc.h"
+
+#include <endian.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+
+enum { MAX_REPLY = 64 * 1024 * 1024, CODE_TEXT = 12 };
+
+struct grpc_call {
+	struct h2_stream *stream;
+	size_t at; /* in the request's body */
+	enum grpc_code code;
+	char text[GRPC_MESSAGE_MAX];
+	struct buf reply;
+	struct grpc_source source;
+};
+
+/* What is sent for a call: its replies, or what the source has. */
+struct answer {
+	struct buf reply;
+	struct grpc_source source;
+	bool sent;
+};
+
+static const struct h2_header ok_trailers[] = { { "grpc-status", "0" } };
+
+void grpc_prefix(uint8_t to[GRPC_PREFIX], uint32_t len)
+{
+	uint32_t big = htobe32(len);
+
+	to[0] = 0;
+	memcpy(to + 1, &big, sizeof(big));
+}
+
+bool grpc_next(struct grpc_call *call, struct iovec *ret)
+{
+	const struct buf *body = h2_request_body(call->stream);
+	uint32_t len;
+
+	if (call->code || call->at == body->len)
+		return false;
+	if (body->len - call->at < GRPC_PREFIX) {
+		grpc_fail(call, GRPC_INTERNAL, "the request is cut short");
+		return false;
+	}
+	if (body->data[call->at]) {
+		grpc_fail(call, GRPC_UNIMPLEMENTED,
+			  "compressed messages are not supported");
+		return false;
+	}
+	memcpy(&len, body->data + call->at + 1, sizeof(len));
+	len = be32toh(len);
+	call->at += GRPC_PREFIX;
+	if (len > body->len - call->at) {
+		grpc_fail(call, GRPC_INTERNAL, "the request is cut short");
+		return false;
+	}
+	*ret = (struct iovec){ body->data + call->at, len };
+	call->at += len;
+	return true;
+}
+
+const char *grpc_metadata(const struct grpc_call *call, const char *name)
+{
+	return h2_header(call->stream, name);
+}
+
+void grpc_fail(struct grpc_call *call, enum grpc_code code, const char *fmt, ...)
+{
+	va_list ap;
+
+	call->code = code;
+	va_start(ap, fmt);
+	vsnprintf(call->text, sizeof(call->text), fmt, ap);
+	va_end(ap);
+}
+
+void grpc_send(struct grpc_call *call, const void *data, size_t len)
+{
+	uint8_t prefix[GRPC_PREFIX];
+
+	grpc_prefix(prefix, (uint32_t)len);
+	buf_add(&call->reply, prefix, sizeof(prefix));
+	buf_add(&call->reply, data, len);
+}
+
+void grpc_send_from(struct grpc_call *call, const struct grpc_source *source)
+{
+	call->source = *source;
+}
+
+/* ---- the answer -------------------------------------------------------------------- */
+
+static void answer_next(void *ctx, struct h2_piece *ret)
+{
+	struct answer *a = ctx;
+	struct iovec part = { 0 };
+
+	if (a->source.next)
+		a->source.next(a->source.ctx, &part);
+	else if (!a->sent)
+		part = (struct iovec){ a->reply.data, a->reply.len };
+	a->sent = true;
+	*ret = (struct h2_piece){ part.iov_base, part.iov_len, ok_trailers, 1 };
+}
+
+static void answer_release(void *ctx)
+{
+	struct answer *a = ctx;
+
+	if (a->source.release)
+		a->source.release(a->source.ctx);
+	buf_release(&a->reply);
+	free(a);
+}
+
+/* Percent-encoded, as grpc-message is. */
+static void escape(struct buf *out, const char *text)
+{
+	for (; *text; text++)
+		if (*text >= ' ' && *text <= '~' && *text != '%')
+			buf_add(out, text, 1);
+		else
+			buf_printf(out, "%%%02X", (unsigned char)*text);
+}
+
+static void respond_error(struct grpc_call *call)
+{
+	cleanup_buf struct buf text = { .max = 4 * GRPC_MESSAGE_MAX };
+	char code[CODE_TEXT];
+	const struct h2_header headers[] = {
+		{ ":status", "200" },
+		{ "content-type", "application/grpc" },
+		{ "grpc-status", code },
+		{ "grpc-message", "" },
+	};
+	struct h2_header all[sizeof(headers) / sizeof(*headers)];
+
+	snprintf(code, sizeof(code), "%d", (int)call->code);
+	escape(&text, call->text);
+	memcpy(all, headers, sizeof(headers));
+	if (text.len)
+		all[3].value = (const char *)text.data;
+	h2_respond(call->stream, all, sizeof(all) / sizeof(*all), NULL);
+	if (call->source.release)
+		call->source.release(call->source.ctx);
+	buf_release(&call->reply);
+}
+
+static void respond(struct grpc_call *call)
+{
+	static const struct h2_header headers[] = {
+		{ ":status", "200" },
+		{ "content-type", "application/grpc" },
+	};
+	struct answer *a;
+	struct h2_body body = { .next = answer_next, .release = answer_release };
+
+	if (call->reply.overflowed)
+		grpc_fail(call, GRPC_RESOURCE_EXHAUSTED, "the reply is too large");
+	if (call->code) {
+		respond_error(call);
+		return;
+	}
+	a = xcalloc(1, sizeof(*a));
+	a->reply = call->reply;
+	a->source = call->source;
+	body.ctx = a;
+	h2_respond(call->stream, headers, sizeof(headers) / sizeof(*headers), &body);
+}
+
+/* What speaks another protocol gets an HTTP status: false. */
+static bool is_grpc(struct h2_stream *s)
+{
+	const char *type = h2_header(s, "content-type");
+	struct h2_header status = { ":status", NULL };
+
+	if (!str_eq(h2_header(s, ":method"), "POST"))
+		status.value = "405";
+	else if (!type || !str_starts(type, "application/grpc"))
+		status.value = "415";
+	if (status.value)
+		h2_respond(s, &status, 1, NULL);
+	return !status.value;
+}
+
+void grpc_handle(void *ctx, struct h2_stream *s)
+{
+	const struct grpc_conf *conf = ctx;
+	struct grpc_call call = { .stream = s, .reply.max = MAX_REPLY };
+	const struct grpc_method *m = conf->methods;
+	const char *path = h2_header(s, ":path");
+
+	if (!is_grpc(s))
+		return;
+	while (m->path && !str_eq(m->path, path))
+		m++;
+	if (!m->path)
+		grpc_fail(&call, GRPC_UNIMPLEMENTED, "method %.200s is not implemented",
+			  path ? path : "");
+	else if (!conf->admit || conf->admit(conf->ctx, &call))
+		m->run(conf->ctx, &call);
+	respond(&call);
+}

@@ -1,0 +1,75 @@
+/*
+ * grpc.h - gRPC over HTTP/2 (PROTOCOL-HTTP2.md of grpc), the server's side and calls.
+ *
+ * A method gets the messages of a complete request and answers at once: with an error,
+ * with small messages, or with a source of messages that are sent from where they are.
+ * An unknown method is UNIMPLEMENTED.
+ */
+#ifndef NET_GRPC_H
+#define NET_GRPC_H
+
+#include "net/h2.h"
+
+enum grpc_code {
+	GRPC_OK,
+	GRPC_CANCELLED,
+	GRPC_UNKNOWN,
+	GRPC_INVALID_ARGUMENT,
+	GRPC_DEADLINE_EXCEEDED,
+	GRPC_NOT_FOUND,
+	GRPC_ALREADY_EXISTS,
+	GRPC_PERMISSION_DENIED,
+	GRPC_RESOURCE_EXHAUSTED,
+	GRPC_FAILED_PRECONDITION,
+	GRPC_ABORTED,
+	GRPC_OUT_OF_RANGE,
+	GRPC_UNIMPLEMENTED,
+	GRPC_INTERNAL,
+	GRPC_UNAVAILABLE,
+	GRPC_DATA_LOSS,
+	GRPC_UNAUTHENTICATED,
+};
+
+enum { GRPC_PREFIX = 5, GRPC_MESSAGE_MAX = 512 };
+
+/* A message's prefix: not compressed, its length. */
+void grpc_prefix(uint8_t to[GRPC_PREFIX], uint32_t len);
+
+struct grpc_call;
+
+struct grpc_method {
+	const char *path; /* "/package.Service/Method" */
+	void (*run)(void *ctx, struct grpc_call *call);
+};
+
+struct grpc_conf {
+	const struct grpc_method *methods; /* ends with { NULL } */
+	/* Before a method: false, after grpc_fail(). NULL: everybody may call. */
+	bool (*admit)(void *ctx, struct grpc_call *call);
+	void *ctx;
+};
+
+/* The handler of an h2 server; ctx is a grpc_conf. */
+void grpc_handle(void *ctx, struct h2_stream *s);
+
+/* The next message of the request: false at its end. Borrowed until the method returns. */
+bool grpc_next(struct grpc_call *call, struct iovec *ret);
+const char *grpc_metadata(const struct grpc_call *call, const char *name);
+
+/* The answer: one of these. The last failure counts. */
+void grpc_fail(struct grpc_call *call, enum grpc_code code, const char *fmt, ...)
+	PRINTF_LIKE(3, 4);
+void grpc_send(struct grpc_call *call, const void *data, size_t len); /* any number */
+
+/*
+ * Messages with their prefixes, one or many at a time; iov_len 0 is the end. They stay
+ * until the release.
+ */
+struct grpc_source {
+	void (*next)(void *ctx, struct iovec *ret);
+	void (*release)(void *ctx);
+	void *ctx;
+};
+void grpc_send_from(struct grpc_call *call, const struct grpc_source *source);
+
+#endif

@@ -1,0 +1,440 @@
+/* One HTTP/2 connection of a server: h2.h. */
+#include "net/h2.h"
+
+#include <nghttp2/nghttp2.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "base/xmalloc.h"
+
+enum {
+	MAX_HEADERS = 16 * 1024, /* of a request, as RFC 9113 counts them */
+	HEADER_OVERHEAD = 32,
+	MAX_STREAMS = 100,
+	MAX_RESPONSE_HEADERS = 16,
+	MAX_PARTS = 64,           /* queued at a time */
+	FULL = 1024 * 1024,       /* bytes queued at which no more is asked for */
+	MAX_CONTROL = 256 * 1024, /* of frames other than DATA */
+	MAX_CONTINUATIONS = 4,
+	WINDOW = 1024 * 1024, /* of a request's body */
+};
+
+struct h2_stream {
+	struct h2_stream *prev, *next; /* of the connection's, or of its ended ones */
+	struct h2_conn *conn;
+	int32_t id;
+	struct buf headers; /* "name\0value\0", each */
+	size_t header_bytes;
+	struct buf request;
+	struct h2_body body;
+	struct h2_piece piece; /* what is left of the current one */
+};
+
+/* A part of what is to be sent: of somebody's body, or at `offset` of `control`. */
+struct part {
+	const uint8_t *body;
+	size_t offset, len;
+};
+
+struct h2_conn {
+	nghttp2_session *session;
+	const struct h2_conf *conf;
+	struct h2_stream *streams, *ended; /* ended ones may have parts in the queue */
+	size_t n_streams, request_bytes;
+	struct buf control;
+	struct part parts[MAX_PARTS];
+	size_t first, n, queued; /* parts not sent yet, and their bytes */
+};
+
+/* ---- streams ----------------------------------------------------------------------- */
+
+static void stream_link(struct h2_stream **list, struct h2_stream *s)
+{
+	s->prev = NULL;
+	s->next = *list;
+	if (*list)
+		(*list)->prev = s;
+	*list = s;
+}
+
+static void stream_unlink(struct h2_stream **list, struct h2_stream *s)
+{
+	if (s->prev)
+		s->prev->next = s->next;
+	else
+		*list = s->next;
+	if (s->next)
+		s->next->prev = s->prev;
+}
+
+static void streams_free(struct h2_stream **list)
+{
+	while (*list) {
+		struct h2_stream *s = *list;
+
+		*list = s->next;
+		if (s->body.release)
+			s->body.release(s->body.ctx);
+		buf_release(&s->headers);
+		buf_release(&s->request);
+		free(s);
+	}
+}
+
+static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame,
+			    void *ctx)
+{
+	struct h2_conn *c = ctx;
+	struct h2_stream *s;
+
+	if (frame->hd.type != NGHTTP2_HEADERS ||
+	    frame->headers.cat != NGHTTP2_HCAT_REQUEST)
+		return 0;
+	s = xcalloc(1, sizeof(*s));
+	s->conn = c;
+	s->id = frame->hd.stream_id;
+	s->headers.max = 2 * MAX_HEADERS;
+	s->request.max = c->conf->max_body;
+	stream_link(&c->streams, s);
+	c->n_streams++;
+	nghttp2_session_set_stream_user_data(session, s->id, s);
+	return 0;
+}
+
+static int on_header(nghttp2_session *session, const nghttp2_frame *frame,
+		     const uint8_t *name, size_t name_len, const uint8_t *value,
+		     size_t value_len, uint8_t flags, void *ctx)
+{
+	struct h2_stream *s =
+		nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
+
+	(void)flags;
+	(void)ctx;
+	if (!s || frame->headers.cat != NGHTTP2_HCAT_REQUEST)
+		return 0;
+	s->header_bytes += name_len + value_len + HEADER_OVERHEAD;
+	if (s->header_bytes > MAX_HEADERS)
+		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+	buf_add(&s->headers, name, name_len);
+	buf_add(&s->headers, "", 1);
+	buf_add(&s->headers, value, value_len);
+	buf_add(&s->headers, "", 1);
+	return 0;
+}
+
+static int refuse(nghttp2_session *session, int32_t id)
+{
+	return nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, id,
+					 NGHTTP2_ENHANCE_YOUR_CALM);
+}
+
+static int on_data(nghttp2_session *session, uint8_t flags, int32_t id,
+		   const uint8_t *data, size_t len, void *ctx)
+{
+	struct h2_conn *c = ctx;
+	struct h2_stream *s = nghttp2_session_get_stream_user_data(session, id);
+
+	(void)flags;
+	if (!s)
+		return 0;
+	if (len > s->request.max - s->request.len ||
+	    c->request_bytes + len > 2 * c->conf->max_body)
+		return refuse(session, id);
+	buf_add(&s->request, data, len);
+	c->request_bytes += len;
+	return 0;
+}
+
+static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *ctx)
+{
+	struct h2_conn *c = ctx;
+	struct h2_stream *s;
+
+	if ((frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA) ||
+	    !(frame->hd.flags & NGHTTP2_FLAG_END_STREAM))
+		return 0;
+	s = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
+	if (s)
+		c->conf->handle(c->conf->ctx, s);
+	return 0;
+}
+
+static int on_close(nghttp2_session *session, int32_t id, uint32_t code, void *ctx)
+{
+	struct h2_conn *c = ctx;
+	struct h2_stream *s = nghttp2_session_get_stream_user_data(session, id);
+
+	(void)code;
+	if (!s)
+		return 0;
+	c->request_bytes -= s->request.len;
+	c->n_streams--;
+	stream_unlink(&c->streams, s);
+	stream_link(&c->ended, s);
+	return 0;
+}
+
+/* ---- sending ----------------------------------------------------------------------- */
+
+static bool is_full(const struct h2_conn *c, size_t parts)
+{
+	return c->n + parts > MAX_PARTS || c->queued >= FULL ||
+	       c->control.len >= MAX_CONTROL;
+}
+
+static void add_control(struct h2_conn *c, const uint8_t *data, size_t len)
+{
+	struct part *last = c->n ? &c->parts[c->n - 1] : NULL;
+
+	if (last && !last->body)
+		last->len += len;
+	else
+		c->parts[c->n++] = (struct part){ NULL, c->control.len, len };
+	buf_add(&c->control, data, len);
+	c->queued += len;
+}
+
+static nghttp2_ssize on_send(nghttp2_session *session, const uint8_t *data, size_t len,
+			     int flags, void *ctx)
+{
+	struct h2_conn *c = ctx;
+
+	(void)session;
+	(void)flags;
+	if (is_full(c, 1))
+		return NGHTTP2_ERR_WOULDBLOCK;
+	add_control(c, data, len);
+	return (nghttp2_ssize)len;
+}
+
+static int on_send_data(nghttp2_session *session, nghttp2_frame *frame,
+			const uint8_t *head, size_t len, nghttp2_data_source *source,
+			void *ctx)
+{
+	struct h2_conn *c = ctx;
+	struct h2_stream *s = source->ptr;
+
+	(void)session;
+	(void)frame;
+	if (is_full(c, 2))
+		return NGHTTP2_ERR_WOULDBLOCK;
+	add_control(c, head, 9);
+	if (!len)
+		return 0;
+	c->parts[c->n++] = (struct part){ s->piece.data, 0, len };
+	c->queued += len;
+	s->piece.data = (const uint8_t *)s->piece.data + len;
+	s->piece.len -= len;
+	return 0;
+}
+
+static nghttp2_ssize frame_size(nghttp2_session *session, uint8_t type, int32_t id,
+				int32_t session_window, int32_t stream_window,
+				uint32_t max_frame, void *ctx)
+{
+	int64_t n = session_window < stream_window ? session_window : stream_window;
+
+	(void)session;
+	(void)type;
+	(void)id;
+	(void)ctx;
+	return (nghttp2_ssize)(n < max_frame ? n : max_frame);
+}
+
+static nghttp2_nv pair(const struct h2_header *h)
+{
+	return (nghttp2_nv){ .name = (uint8_t *)(uintptr_t)h->name,
+			     .value = (uint8_t *)(uintptr_t)h->value,
+			     .namelen = strlen(h->name),
+			     .valuelen = strlen(h->value) };
+}
+
+static size_t pairs(nghttp2_nv *to, const struct h2_header *headers, size_t n)
+{
+	n = n < MAX_RESPONSE_HEADERS ? n : MAX_RESPONSE_HEADERS;
+	for (size_t i = 0; i < n; i++)
+		to[i] = pair(&headers[i]);
+	return n;
+}
+
+/* One piece, or what is left of it, is at most a frame. */
+static nghttp2_ssize read_body(nghttp2_session *session, int32_t id, uint8_t *data,
+			       size_t len, uint32_t *flags, nghttp2_data_source *source,
+			       void *ctx)
+{
+	struct h2_stream *s = source->ptr;
+	nghttp2_nv nv[MAX_RESPONSE_HEADERS];
+
+	(void)data;
+	(void)ctx;
+	*flags |= NGHTTP2_DATA_FLAG_NO_COPY;
+	if (!s->piece.len)
+		s->body.next(s->body.ctx, &s->piece);
+	if (s->piece.len)
+		return (nghttp2_ssize)(len < s->piece.len ? len : s->piece.len);
+	*flags |= NGHTTP2_DATA_FLAG_EOF;
+	if (s->piece.n_trailers) {
+		*flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
+		if (nghttp2_submit_trailer(
+			    session, id, nv,
+			    pairs(nv, s->piece.trailers, s->piece.n_trailers)))
+			return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+	}
+	return 0;
+}
+
+void h2_respond(struct h2_stream *s, const struct h2_header *headers, size_t n,
+		const struct h2_body *body)
+{
+	nghttp2_data_provider2 provider = { .source.ptr = s, .read_callback = read_body };
+	nghttp2_nv nv[MAX_RESPONSE_HEADERS];
+
+	if (body)
+		s->body = *body;
+	if (nghttp2_submit_response2(s->conn->session, s->id, nv, pairs(nv, headers, n),
+				     body ? &provider : NULL))
+		nghttp2_submit_rst_stream(s->conn->session, NGHTTP2_FLAG_NONE, s->id,
+					  NGHTTP2_INTERNAL_ERROR);
+}
+
+/* ---- the connection ---------------------------------------------------------------- */
+
+static nghttp2_session *session_new(struct h2_conn *c)
+{
+	nghttp2_session_callbacks *on;
+	nghttp2_option *option;
+	nghttp2_session *session;
+
+	if (nghttp2_session_callbacks_new(&on) || nghttp2_option_new(&option))
+		abort();
+	nghttp2_session_callbacks_set_on_begin_headers_callback(on, on_begin_headers);
+	nghttp2_session_callbacks_set_on_header_callback(on, on_header);
+	nghttp2_session_callbacks_set_on_data_chunk_recv_callback(on, on_data);
+	nghttp2_session_callbacks_set_on_frame_recv_callback(on, on_frame);
+	nghttp2_session_callbacks_set_on_stream_close_callback(on, on_close);
+	nghttp2_session_callbacks_set_send_callback2(on, on_send);
+	nghttp2_session_callbacks_set_send_data_callback(on, on_send_data);
+	nghttp2_session_callbacks_set_data_source_read_length_callback2(on, frame_size);
+	nghttp2_option_set_max_continuations(option, MAX_CONTINUATIONS);
+	nghttp2_option_set_no_closed_streams(option, 1);
+	if (nghttp2_session_server_new2(&session, on, c, option))
+		abort();
+	nghttp2_session_callbacks_del(on);
+	nghttp2_option_del(option);
+	return session;
+}
+
+struct h2_conn *h2_conn_new(const struct h2_conf *conf)
+{
+	struct h2_conn *c = xcalloc(1, sizeof(*c));
+	const nghttp2_settings_entry settings[] = {
+		{ NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS,
+		  conf->max_streams ? (uint32_t)conf->max_streams : MAX_STREAMS },
+		{ NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, WINDOW },
+		{ NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, MAX_HEADERS },
+	};
+
+	c->conf = conf;
+	c->control.max = SIZE_MAX / 2; /* is_full() has the limit */
+	c->session = session_new(c);
+	if (nghttp2_submit_settings(c->session, NGHTTP2_FLAG_NONE, settings,
+				    sizeof(settings) / sizeof(*settings)) ||
+	    nghttp2_session_set_local_window_size(c->session, NGHTTP2_FLAG_NONE, 0,
+						  WINDOW))
+		abort();
+	return c;
+}
+
+void h2_conn_free(struct h2_conn *c)
+{
+	if (!c)
+		return;
+	nghttp2_session_del(c->session);
+	streams_free(&c->streams);
+	streams_free(&c->ended);
+	buf_release(&c->control);
+	free(c);
+}
+
+int h2_feed(struct h2_conn *c, const void *data, size_t len, struct error *err)
+{
+	nghttp2_ssize n = nghttp2_session_mem_recv2(c->session, data, len);
+
+	if (n < 0)
+		return error_set(err, ERR_FORMAT, "HTTP/2: %s", nghttp2_strerror((int)n));
+	return 0;
+}
+
+int h2_next(struct h2_conn *c, struct iovec *iov, int max, int *ret_n, struct error *err)
+{
+	int n = 0, rc;
+
+	if (c->first == c->n) {
+		c->first = c->n = c->queued = 0;
+		buf_clear(&c->control);
+		streams_free(&c->ended);
+		rc = nghttp2_session_send(c->session);
+		if (rc)
+			return error_set(err, ERR_IO, "HTTP/2: %s", nghttp2_strerror(rc));
+	}
+	for (size_t i = c->first; i < c->n && n < max; i++, n++) {
+		const struct part *p = &c->parts[i];
+		const uint8_t *from = p->body ? p->body : c->control.data;
+
+		iov[n] = (struct iovec){ (void *)(uintptr_t)(from + p->offset), p->len };
+	}
+	*ret_n = n;
+	return 0;
+}
+
+void h2_sent(struct h2_conn *c, size_t n)
+{
+	while (n) {
+		struct part *p = &c->parts[c->first];
+		size_t part = n < p->len ? n : p->len;
+
+		p->offset += part;
+		p->len -= part;
+		n -= part;
+		c->first += !p->len;
+	}
+}
+
+bool h2_is_done(const struct h2_conn *c)
+{
+	return c->first == c->n && !nghttp2_session_want_read(c->session) &&
+	       !nghttp2_session_want_write(c->session);
+}
+
+size_t h2_streams(const struct h2_conn *c)
+{
+	return c->n_streams;
+}
+
+void h2_goaway(struct h2_conn *c)
+{
+	nghttp2_submit_goaway(c->session, NGHTTP2_FLAG_NONE,
+			      nghttp2_session_get_last_proc_stream_id(c->session),
+			      NGHTTP2_NO_ERROR, NULL, 0);
+}
+
+const char *h2_header(const struct h2_stream *s, const char *name)
+{
+	const char *p = (const char *)s->headers.data;
+	const char *end = p ? p + s->headers.len : NULL;
+
+	while (p < end) {
+		const char *value = p + strlen(p) + 1;
+
+		if (str_eq(p, name))
+			return value;
+		p = value + strlen(value) + 1;
+	}
+	return NULL;
+}
+
+const struct buf *h2_request_body(const struct h2_stream *s)
+{
+	return &s->request;
+}

@@ -1,0 +1,70 @@
+/*
+ * Frames of a hostile peer: no crash, no more streams than allowed, and every body that
+ * was taken is released. The input comes in pieces; what is sent is taken in others.
+ */
+#include "base/xmalloc.h"
+#include "net/grpc.h"
+#include "tests/fuzz/fuzz.h"
+
+enum { MAX_BODY = 1 << 16, MAX_STREAMS = 10 };
+
+static int open_bodies;
+static const char message[] = "\0\0\0\0\3abc";
+
+static void next(void *ctx, struct iovec *ret)
+{
+	int *left = ctx;
+
+	*ret = *left ? (struct iovec){ (void *)(uintptr_t)message, sizeof(message) - 1 }
+		     : (struct iovec){ 0 };
+	*left -= *left > 0;
+}
+
+static void release(void *ctx)
+{
+	free(ctx);
+	open_bodies--;
+}
+
+static void run(void *ctx, struct grpc_call *call)
+{
+	struct grpc_source source = { next, release, xcalloc(1, sizeof(int)) };
+	struct iovec m;
+
+	(void)ctx;
+	open_bodies++;
+	*(int *)source.ctx = 5;
+	while (grpc_next(call, &m))
+		grpc_send(call, m.iov_base, m.iov_len);
+	grpc_send_from(call, &source);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const struct grpc_method methods[] = { { "/a.B/C", run }, { NULL, NULL } };
+	struct grpc_conf grpc = { .methods = methods };
+	const struct h2_conf conf = { .max_body = MAX_BODY,
+				      .max_streams = MAX_STREAMS,
+				      .handle = grpc_handle,
+				      .ctx = &grpc };
+	struct h2_conn *c = h2_conn_new(&conf);
+	size_t step = size ? 1 + data[0] % 97u : 1;
+	struct error err = { 0 };
+	struct iovec iov[4];
+	int n;
+
+	for (size_t at = 0; at < size; at += step) {
+		size_t len = step < size - at ? step : size - at;
+
+		if (h2_feed(c, data + at, len, &err) || h2_next(c, iov, 4, &n, &err))
+			break;
+		FUZZ_CHECK(h2_streams(c) <= MAX_STREAMS);
+		for (int i = 0; i < n; i++)
+			FUZZ_CHECK(iov[i].iov_len > 0);
+		if (n)
+			h2_sent(c, 1 + iov[0].iov_len / 2);
+	}
+	h2_conn_free(c);
+	FUZZ_CHECK(!open_bodies);
+	return 0;
+}

@@ -1,0 +1,64 @@
+/*
+ * ipc.h - Arrow's messages (Schema.fbs, Message.fbs of apache/arrow, metadata version 5).
+ *
+ * A message is metadata (a FlatBuffer) and, of rows, a body: the columns' buffers, each
+ * at a multiple of 64 bytes. Rows of a batch can be written as a message of their own;
+ * ipc_plan() says how long it will be, ipc_body() fills the caller's memory. ipc_view()
+ * shows a message's rows as a batch without copying them.
+ */
+#ifndef ARROW_IPC_H
+#define ARROW_IPC_H
+
+#include "arrow/parquet.h"
+#include "base/buf.h"
+
+struct ipc_form {
+	/*
+	 * As iceberg-rust maps types: times with a zone are "+00:00", not "UTC"; bytes
+	 * have 64-bit offsets.
+	 */
+	bool iceberg;
+};
+
+/* Metadata of a schema, with PARQUET:field_id of fields that have an id. */
+void ipc_schema(struct buf *out, const struct field *fields, size_t n,
+		struct ipc_form form);
+
+/* The same, framed: continuation, length, metadata. As FlightInfo has it. */
+void ipc_frame(struct buf *out, const void *metadata, size_t len);
+
+struct ipc_plan {
+	struct buf metadata;
+	uint64_t body; /* bytes */
+	struct ipc_part *parts;
+	struct ipc_node *nodes;
+	size_t n_parts, n_nodes, cap_parts, cap_nodes;
+};
+
+/* Rows [first, first + n) of a batch, which must stay until ipc_body(). */
+void ipc_plan(struct ipc_plan *ret, const struct batch *b, int64_t first, int64_t n,
+	      struct ipc_form form);
+void ipc_body(const struct ipc_plan *p, uint8_t *to); /* p->body bytes */
+void ipc_plan_release(struct ipc_plan *p);            /* { 0 } is fine */
+
+/*
+ * The rows of a record batch with these columns: the arrays point into `body`, which must
+ * stay and be aligned to 8 bytes. ERR_FORMAT: it does not hold what it says.
+ * ERR_UNSUPPORTED: compressed. ipc_view_release() it, not batch_release().
+ */
+struct ipc_message {
+	struct bytes metadata, body;
+};
+MUST_CHECK int ipc_view(struct batch *ret, const struct field *fields, size_t n,
+			struct ipc_message message, struct ipc_form form,
+			struct error *err);
+void ipc_view_release(struct batch *b);
+
+static inline void cleanup_ipc_planp(struct ipc_plan *p)
+{
+	ipc_plan_release(p);
+}
+#define cleanup_ipc_plan __attribute__((cleanup(cleanup_ipc_planp)))
+#define cleanup_ipc_view __attribute__((cleanup(ipc_view_release)))
+
+#endif

@@ -187,10 +187,6 @@ static int dispatch(struct call *call)
 		cmd_help(call->where, call->cmd);
 		return finish_output(call, EXIT_OK);
 	}
-	if (call->cmd->flags & CMD_NOT_YET) {
-		fprintf(stderr, "%s: not built yet\n", call->where);
-		return EXIT_UNAVAILABLE;
-	}
 	code = run(call, &err);
 	return code < 0 ? report(call, &err) : finish_output(call, code);
 }

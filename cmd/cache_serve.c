@@ -1,5 +1,5 @@
 /*
- * cache_serve.c - tables for training: printed here; served from memory later.
+ * cache_serve.c - tables for training: printed here; cache_servers.c serves them.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -262,23 +262,13 @@ static const struct cmd cmd_cat = {
 	.run = run_cat,
 };
 
-#define PLANNED(ident, name_, summary_)                         \
-	static const struct cmd ident = {                       \
-		.name = name_,                                  \
-		.args = "HOST PORT",                            \
-		.summary = summary_,                            \
-		.flags = CMD_NOT_YET | CMD_DAEMON | CMD_IN_POD, \
-	}
-
-PLANNED(cmd_head, "head", "tell training pods which worker has which rows");
-PLANNED(cmd_worker, "worker", "serve rows to training pods from memory");
-
-static const struct cmd *const sub[] = { &cmd_cat, &cmd_head, &cmd_worker, NULL };
+static const struct cmd *const sub[] = { &cmd_cat, &cmd_cache_head, &cmd_cache_worker,
+					 NULL };
 
 const struct cmd cmd_cache_serve = {
 	.name = "cache-serve",
 	.args = "cat|head|worker",
-	.summary = "read tables in Parquet files",
+	.summary = "read tables in Parquet files, serve them to training pods",
 	.example = "kftrainer cache-serve cat train.parquet | head",
 	.flags = CMD_HIDDEN,
 	.sub = sub,

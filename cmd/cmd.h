@@ -16,23 +16,21 @@
 #include "spec/reporter.h"
 
 enum cmd_flags {
-	CMD_DAEMON = 1 << 0,  /* runs until SIGTERM; logs in JSON lines */
-	CMD_IN_POD = 1 << 1,  /* meant for a container's command, listed apart */
-	CMD_NOT_YET = 1 << 2, /* not built yet: --help works, running it exits 69 */
-	CMD_HIDDEN = 1 << 3,  /* run by what we make, not by people: in no list */
+	CMD_DAEMON = 1 << 0, /* runs until SIGTERM; logs in JSON lines */
+	CMD_IN_POD = 1 << 1, /* meant for a container's command, listed apart */
+	CMD_HIDDEN = 1 << 2, /* run by what we make, not by people: in no list */
 	/* It reads its arguments itself: argv[0] is its name. --help only as the first. */
-	CMD_OWN_ARGS = 1 << 4,
+	CMD_OWN_ARGS = 1 << 3,
 };
 
 /* Exit codes; kftrainer(1) lists them. */
 enum {
 	EXIT_OK = 0,
-	EXIT_FAILED = 1,       /* the job, or the thing asked for, failed */
-	EXIT_BAD_INPUT = 2,    /* command line or file is wrong; nothing was done */
-	EXIT_APPROXIMATE = 3,  /* converted; something behaves a little differently */
-	EXIT_LOST = 4,         /* converted; something is left out */
-	EXIT_TIMED_OUT = 124,  /* as timeout(1): the job goes on */
-	EXIT_UNAVAILABLE = 69, /* EX_UNAVAILABLE: not built yet */
+	EXIT_FAILED = 1,      /* the job, or the thing asked for, failed */
+	EXIT_BAD_INPUT = 2,   /* command line or file is wrong; nothing was done */
+	EXIT_APPROXIMATE = 3, /* converted; something behaves a little differently */
+	EXIT_LOST = 4,        /* converted; something is left out */
+	EXIT_TIMED_OUT = 124, /* as timeout(1): the job goes on */
 };
 
 struct cmd {
@@ -69,6 +67,7 @@ void cmd_usage(FILE *out);                               /* the list of commands
 void cmd_complain(const char *cmd, const char *fmt, ...) PRINTF_LIKE(2, 3);
 struct reporter cmd_reporter(const char *cmd); /* whose lines are such */
 
+extern const struct cmd cmd_cache_head, cmd_cache_worker; /* of cmd_cache_serve */
 extern const struct cmd cmd_cache_serve, cmd_completion, cmd_controller, cmd_convert;
 extern const struct cmd cmd_delete, cmd_events, cmd_export_model, cmd_get, cmd_gpu,
 	cmd_help_;

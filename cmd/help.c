@@ -29,9 +29,8 @@ void cmd_usage(FILE *out)
 	fputs("usage: kftrainer COMMAND [OPTION...] [ARGUMENT...]\n\nRun Kubeflow "
 	      "Trainer's TrainJobs on this machine or in a cluster.\n",
 	      out);
-	summaries(out, "Commands", CMD_NOT_YET | CMD_IN_POD, 0);
-	summaries(out, "In a container", CMD_NOT_YET | CMD_IN_POD, CMD_IN_POD);
-	summaries(out, "Not built yet", CMD_NOT_YET, CMD_NOT_YET);
+	summaries(out, "Commands", CMD_IN_POD, 0);
+	summaries(out, "In a container", CMD_IN_POD, CMD_IN_POD);
 	fputs("\nSee 'kftrainer COMMAND --help' for a command's options.\n", out);
 }
 
@@ -62,9 +61,9 @@ static void show_example(const char *line)
 
 void cmd_help(const char *where, const struct cmd *cmd)
 {
-	printf("usage: %s%s%s%s\n\n%c%s%s\n", where, cmd->sub ? "" : " [OPTION...]",
+	printf("usage: %s%s%s%s\n\n%c%s.\n", where, cmd->sub ? "" : " [OPTION...]",
 	       *cmd->args ? " " : "", cmd->args, cmd->summary[0] - 'a' + 'A',
-	       cmd->summary + 1, cmd->flags & CMD_NOT_YET ? ": not built yet." : ".");
+	       cmd->summary + 1);
 	if (cmd->about)
 		printf("\n%s\n", cmd->about);
 	if (cmd->sub)

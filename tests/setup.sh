@@ -152,6 +152,7 @@ check)
 	venv s3 "moto"
 	venv cache "pyarrow, pyiceberg, duckdb and polars"
 	venv gpu "CUDA's headers, libcudart and libnccl"
+	venv cache19 "pyarrow 19"
 	use "$here/store/versitygw.sh"
 	"$here/prune.sh"
 	;;
@@ -162,8 +163,9 @@ store)
 	use "$here/store/versitygw.sh"
 	;;
 cache)
-	packages $store
+	packages $store python3-torch
 	venv cache "pyarrow, pyiceberg, duckdb and polars"
+	venv cache19 "pyarrow 19"
 	use "$here/store/versitygw.sh"
 	;;
 gpu)

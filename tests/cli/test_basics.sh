@@ -2,7 +2,6 @@
 # Commands, help, exit codes, where output goes.
 . "$(dirname "$0")/lib.sh"
 mandated='controller submit runtime initialize-model initialize-dataset cache-serve mpi-launch logs'
-later='head worker' # of cache-serve
 
 check "no argument: usage on stderr, 2" says 2 '^usage: kftrainer'
 check "... and nothing on stdout" test ! -s "$scratch/out"
@@ -15,10 +14,6 @@ check "help of an unknown command" refuses "unknown command 'sumbit'; did you me
 check "help below a command that has none" refuses "has no subcommands" help submit x
 for command in $mandated; do
 	check "$command --help" says 0 "^usage: kftrainer $command" "$command" --help
-done
-for command in $later; do
-	check "cache-serve $command: not built yet" says 69 "^kftrainer cache-serve $command: not built yet" cache-serve "$command" --some option
-	check "cache-serve $command: help says so" says 0 'not built yet' cache-serve "$command" --help
 done
 unlisted() { # COMMAND ARGUMENT...: what is run by pods alone is in no list, but says what it is
 	run "${@:2}" --help

@@ -30,11 +30,11 @@ def section(text, title):
 
 
 def commands(path=()):
-    """(path, its help, is it built) of every command and those below it."""
+    """(path, its help) of every command and those below it."""
     text = output(*path, "--help")
-    titles = ("Commands", "In a container", "Not built yet")
+    titles = ("Commands", "In a container")
     if path:
-        yield " ".join(path), text, "not built yet" not in text.splitlines()[2]
+        yield " ".join(path), text
     for title in titles:
         for line in section(text, title):
             yield from commands((*path, line.split()[0]))
@@ -76,11 +76,6 @@ def options_of_page():
     return found
 
 
-def later_of_page():
-    text = open(PAGE, encoding="utf-8").read()
-    return set(re.findall(r"^\.Cm ([\w -]+) [,.]$", text.split(".Ss Not built yet")[1].split(".Sh ")[0], re.M))
-
-
 def examples_of_page():
     """Command lines that begin with "$ "; a backslash continues one."""
     text = open(PAGE, encoding="utf-8").read().split(".Sh EXAMPLES")[1].replace("\\e\n", "\\\n")
@@ -110,7 +105,7 @@ def main():
     page, everything = options_of_page(), list(commands())
     lint = subprocess.run(["mandoc", "-Tlint", "-Wwarning", PAGE], capture_output=True, text=True)
     check("mandoc has nothing to say", lint.stdout + lint.stderr)
-    built = {path: options_of_help(text) for path, text, is_built in everything if is_built and path not in ("runtime", "cache-serve")}
+    built = {path: options_of_help(text) for path, text in everything if path not in ("runtime", "cache-serve")}
     check("the page has every command", sorted(set(built) - set(page)))
     check("every command of the page is there", sorted(set(page) - set(built)))
     for path, options in built.items():
@@ -120,15 +115,13 @@ def main():
         check(f"{path}: letters and values agree",
               [f"--{o}: {options[o]} in the table, {of_page[o]} in the page" for o in options
                if o in of_page and options[o] != of_page[o]])
-    later = {path for path, _, is_built in everything if not is_built}
-    check("the page lists what is not built yet", later ^ later_of_page() or None)
     check("there are options at all", None if sum(map(len, built.values())) > 40 else built)
-    for path, text, _ in everything:
+    for path, text in everything:
         check(f"{path}: --help fits 80 columns", [line for line in text.splitlines() if len(line) > 80])
     with tempfile.TemporaryDirectory() as folder:
         make_folder(folder)
-        for path, text, is_built in everything:
-            if is_built and examples_of_help(text):
+        for path, text in everything:
+            if examples_of_help(text):
                 check(f"{path}: the examples of --help work", run_examples(examples_of_help(text), folder))
         for path in ("delete", "get", "logs", "wait", "why"):
             lines = examples_of_help(output(path, "--help"))

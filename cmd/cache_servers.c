@@ -1,0 +1,219 @@
+/*
+ * cache_servers.c - cache-serve head and worker: rows of a table to training pods.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/stop.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "cache/serve.h"
+#include "cmd/cmd.h"
+#include "cmd/ui/env.h"
+
+enum { MAX_PORT = 65535, WORKER_PORT = 50051, HEALTH_PORT = 8080, MAX_WORKERS = 1000 };
+/* Upstream's: where workers are when there is no LeaderWorkerSet. */
+enum { LOCAL_WORKERS = 2, LOCAL_PORT = 50052 };
+
+struct server_opts {
+	int64_t memory;
+	const char *spill;
+	struct opt_strs workers;
+	int log_format;
+};
+
+#define LOG_FORMAT                                                              \
+	OPT_ENUM(0, "log-format", "FORMAT", "text or json", struct server_opts, \
+		 log_format, log_format_words)
+#define MEMORY                                                        \
+	OPT_INT(0, "memory", "BYTES", "memory limit (default: none)", \
+		struct server_opts, memory, 16 << 20, INT64_MAX)
+
+static const struct opt head_table[] = {
+	OPT_STRS(0, "worker", "HOST:PORT",
+		 "a worker, instead of LeaderWorkerSet's; repeatable", struct server_opts,
+		 workers),
+	LOG_FORMAT,
+	{ .type = OPT_END },
+};
+
+static const struct opt worker_table[] = {
+	MEMORY,
+	OPT_STR(0, "spill", "DIR", "where rows beyond the memory limit go",
+		struct server_opts, spill),
+	LOG_FORMAT,
+	{ .type = OPT_END },
+};
+
+/* ---- settings ---------------------------------------------------------------------- */
+
+static int read_port(int *ret, const char *name, const char *text, int64_t min,
+		     struct error *err)
+{
+	int64_t port;
+
+	if (str_int(&port, text, min, MAX_PORT, err)) {
+		err->kind = ERR_USAGE;
+		return error_wrap(err, "%s", name);
+	}
+	*ret = (int)port;
+	return 0;
+}
+
+static int read_conf(struct cache_conf *conf, const struct server_opts *o, int argc,
+		     char **argv, struct error *err)
+{
+	const char *health = variable(NULL, "HEALTH_PORT");
+
+	if (argc != 2)
+		return error_set(err, ERR_USAGE, "specify HOST and PORT");
+	conf->host = argv[0];
+	conf->memory = (uint64_t)o->memory;
+	conf->spill = o->spill;
+	conf->health_port = HEALTH_PORT;
+	conf->env = variable;
+	conf->location = variable(NULL, "METADATA_LOC");
+	if (read_port(&conf->port, "PORT", argv[1], 0, err) ||
+	    (health && read_port(&conf->health_port, "HEALTH_PORT", health, 0, err)))
+		return -1;
+	if (!conf->location)
+		return error_set(err, ERR_INVALID,
+				 "METADATA_LOC is not set: want the place of a table");
+	return 0;
+}
+
+static void add_worker(struct cache_conf *conf, char *take_host, int port)
+{
+	conf->workers = xreallocarray(conf->workers, (size_t)conf->n_workers + 1,
+				      sizeof(*conf->workers));
+	conf->workers[conf->n_workers++] = (struct cache_worker_place){ take_host, port };
+}
+
+/* "[::1]:50051" and "host:50051". */
+static int add_option(struct cache_conf *conf, const char *text, struct error *err)
+{
+	const char *colon = strrchr(text, ':');
+	bool bracket = text[0] == '[' && colon && colon[-1] == ']';
+	cleanup_arena struct arena arena = { 0 };
+	int port = 0;
+
+	if (!colon || colon == text)
+		return error_set(err, ERR_USAGE, "--worker %s: want HOST:PORT", text);
+	if (read_port(&port, "--worker", colon + 1, 1, err))
+		return -1;
+	add_worker(conf,
+		   xstrdup(str_slice(&arena, text + bracket,
+				     (size_t)(colon - text) - 2 * bracket)),
+		   port);
+	return 0;
+}
+
+/* LeaderWorkerSet's names: worker i of "set-0.set.ns" is "set-0-i.set.ns". */
+static int add_set(struct cache_conf *conf, const char *leader, struct error *err)
+{
+	const char *size = variable(NULL, "LWS_GROUP_SIZE");
+	size_t label = strcspn(leader, ".");
+	cleanup_arena struct arena arena = { 0 };
+	int64_t n;
+
+	if (!size)
+		return error_set(err, ERR_INVALID,
+				 "LWS_GROUP_SIZE is not set, but LWS_LEADER_ADDRESS is");
+	if (str_int(&n, size, 2, MAX_WORKERS + 1, err))
+		return error_wrap(err, "LWS_GROUP_SIZE");
+	for (int i = 1; i < n; i++)
+		add_worker(conf,
+			   xstrdup(arena_printf(&arena, "%s-%d%s",
+						str_slice(&arena, leader, label), i,
+						leader + label)),
+			   WORKER_PORT);
+	return 0;
+}
+
+static int read_workers(struct cache_conf *conf, const struct server_opts *o,
+			struct error *err)
+{
+	const char *leader = variable(NULL, "LWS_LEADER_ADDRESS");
+
+	for (size_t i = 0; i < o->workers.n; i++)
+		if (add_option(conf, o->workers.list[i], err))
+			return -1;
+	if (conf->n_workers)
+		return 0;
+	if (getenv("RUNTIME_ENV")) {
+		for (int i = 0; i < LOCAL_WORKERS; i++)
+			add_worker(conf, xstrdup("localhost"), LOCAL_PORT + i);
+		return 0;
+	}
+	if (leader)
+		return add_set(conf, leader, err);
+	return error_set(err, ERR_INVALID,
+			 "no workers: use --worker, or set LWS_LEADER_ADDRESS and "
+			 "LWS_GROUP_SIZE");
+}
+
+/* ---- commands ---------------------------------------------------------------------- */
+
+static int run_head(const void *values, int argc, char **argv, struct error *err)
+{
+	const struct server_opts *o = values;
+	struct cache_conf conf = { 0 };
+	int rc;
+
+	log_setup(LOG_LEVEL_INFO, (enum log_format)o->log_format, STDERR_FILENO);
+	rc = read_conf(&conf, o, argc, argv, err) || read_workers(&conf, o, err) ||
+	     stop_setup(err) || cache_head_run(&conf, err);
+	for (int i = 0; i < conf.n_workers; i++)
+		free(conf.workers[i].host);
+	free(conf.workers);
+	return rc ? -1 : EXIT_OK;
+}
+
+static int run_worker(const void *values, int argc, char **argv, struct error *err)
+{
+	const struct server_opts *o = values;
+	struct cache_conf conf = { 0 };
+
+	log_setup(LOG_LEVEL_INFO, (enum log_format)o->log_format, STDERR_FILENO);
+	if (read_conf(&conf, o, argc, argv, err) || stop_setup(err) ||
+	    cache_worker_run(&conf, err))
+		return -1;
+	return EXIT_OK;
+}
+
+const struct cmd cmd_cache_head = {
+	.name = "head",
+	.args = "HOST PORT",
+	.summary = "tell training pods which worker has which rows",
+	.about =
+		"Arrow Flight, a drop-in replacement for the head of upstream's data "
+		"cache.\nMETADATA_LOC is the table. Workers are those of the "
+		"LeaderWorkerSet\n(LWS_LEADER_ADDRESS, LWS_GROUP_SIZE), with RUNTIME_ENV "
+		"localhost:50052 and\nlocalhost:50053. They may start in any order and "
+		"restart. GET /ready on\nHEALTH_PORT (8080) is 200 once all workers have "
+		"their rows.",
+	.example = "METADATA_LOC=/data/train.parquet RUNTIME_ENV=local \\\n"
+		   "  kftrainer cache-serve head 0.0.0.0 50051",
+	.opts = head_table,
+	.opts_size = sizeof(struct server_opts),
+	.flags = CMD_DAEMON | CMD_IN_POD,
+	.run = run_head,
+};
+
+const struct cmd cmd_cache_worker = {
+	.name = "worker",
+	.args = "HOST PORT",
+	.summary = "serve rows to training pods from memory",
+	.about = "Arrow Flight, a drop-in replacement for a worker of upstream's data "
+		 "cache.\nReads from METADATA_LOC the rows that the head gives it, and "
+		 "keeps "
+		 "them as\nmessages that are ready to be sent. GET /ready on HEALTH_PORT "
+		 "(8080) is 200\nonce they are loaded. SIGTERM: running reads get 5 s to "
+		 "end.",
+	.opts = worker_table,
+	.opts_size = sizeof(struct server_opts),
+	.flags = CMD_DAEMON | CMD_IN_POD,
+	.run = run_worker,
+};

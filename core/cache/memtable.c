@@ -1,0 +1,394 @@
+/* Keeps rows as messages ready to be sent: memtable.h. */
+#include "cache/memtable.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "net/grpc.h"
+#include "net/protobuf.h"
+
+enum {
+	DATA_HEADER = 2, /* FlightData's fields */
+	DATA_BODY = 1000,
+	MAX_MESSAGE = 2 * 1024 * 1024,
+	HEAD_ROOM = 32, /* prefix, tags and lengths */
+	ALIGN = 64,
+	SLAB = 64 * 1024 * 1024,
+};
+
+struct message {
+	const uint8_t *data;                      /* with gRPC's prefix */
+	uint32_t len, metadata, n_metadata, body; /* `metadata` and `body`: where */
+	int64_t first, n;
+};
+
+/* A piece of memory that messages are in, one after another. */
+struct slab {
+	uint8_t *data;
+	size_t cap, used;
+	bool file;
+};
+
+struct memtable {
+	atomic_int refs;
+	struct dataset *dataset;
+	const struct field *fields;
+	size_t n_fields;
+	struct rows rows;
+	struct ipc_form form;
+	struct buf schema;
+	struct message *messages;
+	size_t n, cap;
+	struct slab *slabs;
+	size_t n_slabs;
+	uint64_t bytes, spilled;
+};
+
+/* ---- slabs ------------------------------------------------------------------------- */
+
+/* A file without a name: it ends with its mapping. */
+static int map_file(uint8_t **ret, const char *folder, size_t size, struct error *err)
+{
+	cleanup_fd int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	int rc;
+
+	if (fd < 0)
+		return error_errno(err, errno, "%s", folder);
+	rc = posix_fallocate(fd, 0, (off_t)size);
+	if (rc)
+		return error_errno(err, rc, "%s", folder);
+	*ret = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (*ret == MAP_FAILED)
+		return error_errno(err, errno, "%s", folder);
+	return 0;
+}
+
+static int slab_add(struct memtable *m, size_t size, const struct memtable_conf *conf,
+		    struct error *err)
+{
+	struct slab s = { .cap = size < SLAB ? SLAB : size };
+
+	s.file = m->bytes - m->spilled + size > conf->memory;
+	if (s.file && !conf->spill)
+		return error_set(err, ERR_LIMIT,
+				 "the rows need more memory than the limit of %llu bytes",
+				 (unsigned long long)conf->memory);
+	if (s.file) {
+		if (map_file(&s.data, conf->spill, s.cap, err))
+			return -1;
+	} else {
+		s.data = mmap(NULL, s.cap, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (s.data == MAP_FAILED)
+			return error_errno(err, errno, "memory for rows");
+	}
+	m->slabs = xreallocarray(m->slabs, m->n_slabs + 1, sizeof(*m->slabs));
+	m->slabs[m->n_slabs++] = s;
+	return 0;
+}
+
+/* Written out and not kept in memory: reads bring back what they need. */
+static void slab_close(struct slab *s)
+{
+	if (!s->file)
+		return;
+	msync(s->data, s->cap, MS_SYNC);
+	madvise(s->data, s->cap, MADV_DONTNEED);
+}
+
+/* `size` bytes, of which those at `body` are aligned; bits are read in words after it. */
+static int slab_take(struct memtable *m, uint8_t **ret, size_t size, size_t body,
+		     const struct memtable_conf *conf, struct error *err)
+{
+	size_t room = size + ALIGN + 8, at;
+	struct slab *s = m->n_slabs ? &m->slabs[m->n_slabs - 1] : NULL;
+	bool over = m->bytes - m->spilled + size > conf->memory;
+
+	if (!s || room > s->cap - s->used || (over && !s->file)) {
+		if (s)
+			slab_close(s);
+		if (slab_add(m, room, conf, err))
+			return -1;
+		s = &m->slabs[m->n_slabs - 1];
+	}
+	at = (s->used + body + ALIGN - 1) / ALIGN * ALIGN - body;
+	*ret = s->data + at;
+	s->used = at + size;
+	m->bytes += size;
+	m->spilled += s->file ? size : 0;
+	return 0;
+}
+
+/* ---- messages ---------------------------------------------------------------------- */
+
+/* What is before the body: prefix, metadata, the body's tag and length. */
+static size_t write_head(uint8_t *to, const struct ipc_plan *p, uint32_t *ret_metadata)
+{
+	cleanup_buf struct buf head = { .max = HEAD_ROOM + p->metadata.len };
+	uint64_t len;
+
+	buf_add(&head, "\0\0\0\0\0", GRPC_PREFIX);
+	pb_put_head(&head, DATA_HEADER, p->metadata.len);
+	*ret_metadata = (uint32_t)head.len;
+	buf_add(&head, p->metadata.data, p->metadata.len);
+	pb_put_head(&head, DATA_BODY, p->body);
+	len = head.len - GRPC_PREFIX + p->body;
+	grpc_prefix(head.data, (uint32_t)len);
+	if (to)
+		memcpy(to, head.data, head.len);
+	return head.len;
+}
+
+static int add_message(struct memtable *m, const struct ipc_plan *p, int64_t first,
+		       int64_t n, const struct memtable_conf *conf, struct error *err)
+{
+	struct message msg = { .first = first, .n = n };
+	size_t head = write_head(NULL, p, &msg.metadata);
+	uint8_t *to;
+
+	if (p->body > INT32_MAX)
+		return error_set(err, ERR_LIMIT, "a row of more than 2 GiB");
+	if (slab_take(m, &to, head + p->body, head, conf, err))
+		return -1;
+	write_head(to, p, &msg.metadata);
+	ipc_body(p, to + head);
+	msg.data = to;
+	msg.n_metadata = (uint32_t)p->metadata.len;
+	msg.body = (uint32_t)head;
+	msg.len = (uint32_t)(head + p->body);
+	if (m->n == m->cap) {
+		m->cap = 2 * m->cap + 64;
+		m->messages = xreallocarray(m->messages, m->cap, sizeof(*m->messages));
+	}
+	m->messages[m->n++] = msg;
+	return 0;
+}
+
+/* In halves, and those in halves, until each is small enough. */
+static int add_rows(struct memtable *m, struct ipc_plan *p, const struct batch *b,
+		    struct rows rows, const struct memtable_conf *conf, struct error *err)
+{
+	int64_t n = rows.end - rows.first, at = m->rows.end + rows.first;
+
+	ipc_plan(p, b, rows.first, n, m->form);
+	if (p->body + p->metadata.len + HEAD_ROOM > MAX_MESSAGE && n > 1) {
+		struct rows half = { rows.first, rows.first + n / 2 };
+
+		return add_rows(m, p, b, half, conf, err) ||
+				       add_rows(m, p, b,
+						(struct rows){ half.end, rows.end }, conf,
+						err)
+			       ? -1
+			       : 0;
+	}
+	return add_message(m, p, at, n, conf, err);
+}
+
+static int load_rows(struct memtable *m, int64_t end, const struct memtable_conf *conf,
+		     struct error *err)
+{
+	cleanup_table_scan struct table_scan *s = table_scan_new(
+		dataset_table(m->dataset), (struct rows){ m->rows.first, end }, NULL, 0);
+	cleanup_ipc_plan struct ipc_plan plan = { 0 };
+
+	while (m->rows.end < end) {
+		cleanup_batch struct batch b = { 0 };
+
+		if (conf->stop && *conf->stop)
+			return error_set(err, ERR_STOPPED, "loading was stopped");
+		if (table_next(s, &b, err))
+			return -1;
+		if (!b.n)
+			return error_set(err, ERR_FORMAT,
+					 "the table has fewer rows than expected");
+		if (add_rows(m, &plan, &b, (struct rows){ 0, b.n }, conf, err))
+			return -1;
+		m->rows.end += b.n;
+		if (conf->loaded)
+			*conf->loaded += b.n;
+	}
+	if (m->n_slabs)
+		slab_close(&m->slabs[m->n_slabs - 1]);
+	return 0;
+}
+
+int memtable_load(struct memtable **ret, struct dataset *take_dataset, struct rows rows,
+		  const struct memtable_conf *conf, struct error *err)
+{
+	struct memtable *m = xcalloc(1, sizeof(*m));
+
+	m->refs = 1;
+	m->dataset = take_dataset;
+	m->fields = table_columns(dataset_table(m->dataset), &m->n_fields);
+	m->rows = (struct rows){ rows.first, rows.first };
+	m->form = dataset_form(m->dataset);
+	memtable_schema(&m->schema, m->fields, m->n_fields, m->form);
+	if (load_rows(m, rows.end, conf, err)) {
+		memtable_unref(m);
+		return -1;
+	}
+	*ret = m;
+	return 0;
+}
+
+struct memtable *memtable_ref(struct memtable *m)
+{
+	atomic_fetch_add(&m->refs, 1);
+	return m;
+}
+
+void memtable_unref(struct memtable *m)
+{
+	if (!m || atomic_fetch_sub(&m->refs, 1) > 1)
+		return;
+	for (size_t i = 0; i < m->n_slabs; i++)
+		munmap(m->slabs[i].data, m->slabs[i].cap);
+	free(m->slabs);
+	free(m->messages);
+	buf_release(&m->schema);
+	dataset_free(m->dataset);
+	free(m);
+}
+
+struct rows memtable_rows(const struct memtable *m)
+{
+	return m->rows;
+}
+
+uint64_t memtable_bytes(const struct memtable *m)
+{
+	return m->bytes;
+}
+
+uint64_t memtable_spilled(const struct memtable *m)
+{
+	return m->spilled;
+}
+
+void memtable_schema(struct buf *out, const struct field *fields, size_t n,
+		     struct ipc_form form)
+{
+	cleanup_buf struct buf metadata = { .max = SIZE_MAX / 2 };
+	uint8_t prefix[GRPC_PREFIX];
+	cleanup_buf struct buf data = { .max = SIZE_MAX / 2 };
+
+	ipc_schema(&metadata, fields, n, form);
+	pb_put_bytes(&data, DATA_HEADER, metadata.data, metadata.len);
+	grpc_prefix(prefix, (uint32_t)data.len);
+	out->max = SIZE_MAX / 2;
+	buf_add(out, prefix, sizeof(prefix));
+	buf_add(out, data.data, data.len);
+}
+
+/* ---- reading ----------------------------------------------------------------------- */
+
+enum { EDGES = 2 };
+
+struct reading {
+	struct memtable *m;
+	struct rows rows; /* what is left */
+	size_t at;        /* the message with its first row */
+	bool begun;
+	uint8_t *edges[EDGES];
+	int n_edges;
+};
+
+static struct rows meet(struct rows a, struct rows b)
+{
+	struct rows both = { a.first > b.first ? a.first : b.first,
+			     a.end < b.end ? a.end : b.end };
+
+	return both.first < both.end ? both : (struct rows){ 0 };
+}
+
+/* The message with that row, which is one of them. */
+static size_t find(const struct memtable *m, int64_t row)
+{
+	size_t low = 0, high = m->n;
+
+	while (high - low > 1) {
+		size_t middle = low + (high - low) / 2;
+
+		if (m->messages[middle].first <= row)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+void *memtable_read(struct memtable *m, struct rows rows)
+{
+	struct reading *r = xcalloc(1, sizeof(*r));
+
+	r->m = memtable_ref(m);
+	r->rows = meet(rows, m->rows);
+	if (r->rows.first < r->rows.end)
+		r->at = find(m, r->rows.first);
+	return r;
+}
+
+/* A message of some of these rows. What we wrote ourselves can be read. */
+static struct iovec cut(struct reading *r, const struct message *msg, struct rows rows)
+{
+	const struct ipc_message from = {
+		{ msg->data + msg->metadata, msg->n_metadata },
+		{ msg->data + msg->body, msg->len - msg->body },
+	};
+	cleanup_ipc_view struct batch b = { 0 };
+	cleanup_ipc_plan struct ipc_plan p = { 0 };
+	struct error err = { 0 };
+	uint32_t unused;
+	size_t head;
+	uint8_t *to;
+
+	if (ipc_view(&b, r->m->fields, r->m->n_fields, from, r->m->form, &err))
+		abort();
+	ipc_plan(&p, &b, rows.first - msg->first, rows.end - rows.first, r->m->form);
+	head = write_head(NULL, &p, &unused);
+	to = r->edges[r->n_edges++] = xmalloc(head + p.body);
+	write_head(to, &p, &unused);
+	ipc_body(&p, to + head);
+	return (struct iovec){ to, head + p.body };
+}
+
+void memtable_read_next(void *ctx, struct iovec *ret)
+{
+	struct reading *r = ctx;
+	const struct message *msg;
+	struct rows all, some;
+
+	*ret = (struct iovec){ 0 };
+	if (!r->begun) {
+		r->begun = true;
+		*ret = (struct iovec){ r->m->schema.data, r->m->schema.len };
+		return;
+	}
+	if (r->rows.first >= r->rows.end)
+		return;
+	msg = &r->m->messages[r->at++];
+	all = (struct rows){ msg->first, msg->first + msg->n };
+	some = meet(all, r->rows);
+	r->rows.first = some.end;
+	if (some.first == all.first && some.end == all.end)
+		*ret = (struct iovec){ (void *)(uintptr_t)msg->data, msg->len };
+	else
+		*ret = cut(r, msg, some);
+}
+
+void memtable_read_release(void *ctx)
+{
+	struct reading *r = ctx;
+
+	for (int i = 0; i < r->n_edges; i++)
+		free(r->edges[i]);
+	memtable_unref(r->m);
+	free(r);
+}

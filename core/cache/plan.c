@@ -1,0 +1,156 @@
+/* Which rows a descriptor asks for: plan.h. */
+#include "cache/plan.h"
+
+#include "base/json.h"
+#include "base/str.h"
+
+enum equal { EQUAL_NO, EQUAL_DROP, EQUAL_PAD };
+
+struct wish {
+	int64_t rank, world, start;
+	enum equal equal;
+};
+
+/* ---- a path ------------------------------------------------------------------------ */
+
+/* A decimal number as Rust's usize reads one. */
+static bool take_number(struct iovec text, int64_t *ret)
+{
+	const char *at = text.iov_base;
+	size_t n = text.iov_len;
+	uint64_t v = 0;
+
+	if (n && *at == '+') {
+		at++;
+		n--;
+	}
+	if (!n)
+		return false;
+	for (; n; n--, at++)
+		if (*at < '0' || *at > '9' || __builtin_mul_overflow(v, 10, &v) ||
+		    __builtin_add_overflow(v, (uint64_t)(*at - '0'), &v))
+			return false;
+	*ret = v > INT64_MAX ? INT64_MAX : (int64_t)v;
+	return true;
+}
+
+/* Texts and their order are upstream's. */
+static int read_path(struct wish *w, const struct descriptor *d, struct error *err)
+{
+	if (!d->n_path)
+		return error_set(err, ERR_INVALID, "Missing local_rank in path");
+	if (d->n_path < 2)
+		return error_set(err, ERR_INVALID, "Missing total in path");
+	if (!take_number(d->path[1], &w->world))
+		return error_set(err, ERR_INVALID, "Invalid total value");
+	if (!take_number(d->path[0], &w->rank))
+		return error_set(err, ERR_INVALID, "Invalid local_rank value");
+	return 0;
+}
+
+/* ---- a command --------------------------------------------------------------------- */
+
+static int read_count(int64_t *ret, const cJSON *node, struct error *err)
+{
+	if (json_int_of(node, ret) && *ret >= 0)
+		return 0;
+	return error_set(err, ERR_INVALID, "command: %s: want a whole number, 0 or more",
+			 node->string);
+}
+
+static int read_equal(enum equal *ret, const cJSON *node, struct error *err)
+{
+	const char *word = cJSON_GetStringValue(node);
+
+	if (!word || (!str_eq(word, "drop") && !str_eq(word, "pad")))
+		return error_set(err, ERR_INVALID,
+				 "command: equal: want \"drop\" or \"pad\"");
+	*ret = str_eq(word, "drop") ? EQUAL_DROP : EQUAL_PAD;
+	return 0;
+}
+
+static int read_member(struct wish *w, const cJSON *node, struct error *err)
+{
+	if (str_eq(node->string, "rank"))
+		return read_count(&w->rank, node, err);
+	if (str_eq(node->string, "world"))
+		return read_count(&w->world, node, err);
+	if (str_eq(node->string, "start"))
+		return read_count(&w->start, node, err);
+	if (str_eq(node->string, "equal"))
+		return read_equal(&w->equal, node, err);
+	return error_set(
+		err, ERR_INVALID,
+		"command: unknown key '%.100s': want rank, world, start or equal",
+		node->string);
+}
+
+static int read_command(struct wish *w, struct iovec text, struct error *err)
+{
+	cleanup_json cJSON *doc = NULL;
+	const cJSON *node;
+
+	w->world = 1;
+	if (json_parse(&doc, text.iov_base, text.iov_len, err)) {
+		err->kind = ERR_INVALID;
+		return error_wrap(err, "command: no JSON");
+	}
+	if (!cJSON_IsObject(doc))
+		return error_set(err, ERR_INVALID, "command: want an object");
+	json_each(node, doc)
+		if (read_member(w, node, err))
+			return -1;
+	return 0;
+}
+
+/* ---- rows -------------------------------------------------------------------------- */
+
+static void add_part(struct plan *p, int64_t first, int64_t end)
+{
+	if (first < end)
+		p->parts[p->n++] = (struct rows){ first, end };
+}
+
+static struct plan make(const struct wish *w, int64_t n)
+{
+	int64_t each = n / w->world + (w->equal == EQUAL_PAD && n % w->world > 0);
+	struct rows r = table_shard(n, w->rank, w->world);
+	struct plan p = { 0 };
+	int64_t left;
+
+	if (w->equal != EQUAL_NO && n) {
+		r.first = (int64_t)((__int128)w->rank * each % n);
+		r.end = r.first + each;
+	}
+	left = r.end - r.first - w->start;
+	if (left > 0) {
+		r.first = (r.first + w->start) % n;
+		r.end = r.first + left;
+		add_part(&p, r.first, r.end < n ? r.end : n);
+		add_part(&p, 0, r.end - n);
+	}
+	if (!p.n)
+		p.n = 1;
+	return p;
+}
+
+int plan_read(struct plan *ret, const struct descriptor *d, int64_t n, struct error *err)
+{
+	struct wish w = { 0 };
+
+	if (d->is_command ? read_command(&w, d->command, err) : read_path(&w, d, err))
+		return -1;
+	if (w.rank >= w.world)
+		return error_set(err, ERR_LIMIT, "Invalid partition range");
+	*ret = make(&w, n);
+	return 0;
+}
+
+int64_t plan_rows(const struct plan *p)
+{
+	int64_t n = 0;
+
+	for (size_t i = 0; i < p->n; i++)
+		n += p->parts[i].end - p->parts[i].first;
+	return n;
+}

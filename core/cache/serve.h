@@ -1,0 +1,37 @@
+/*
+ * serve.h - the data cache's two servers, as upstream's LeaderWorkerSet runs them.
+ *
+ * The head knows which worker has which rows and tells clients (GetFlightInfo); a worker
+ * has rows in memory and sends them (DoGet). The head gives workers their rows when they
+ * appear, in any order, and again when they restart. Both speak Arrow Flight and answer
+ * GET /ready on a port of their own.
+ */
+#ifndef CACHE_SERVE_H
+#define CACHE_SERVE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct cache_worker_place {
+	char *host;
+	int port;
+};
+
+struct cache_conf {
+	const char *host;
+	int port, health_port;                           /* 0: any */
+	const char *(*env)(void *ctx, const char *name); /* as places_conf's */
+	const char *location;                            /* of the table: METADATA_LOC */
+	uint64_t memory;   /* hard limit, for rows and for decoding; 0: none */
+	const char *spill; /* directory for rows beyond it; or NULL */
+	struct cache_worker_place *workers; /* of a head */
+	int n_workers;
+};
+
+/* Until the process is asked to stop; running streams then get 5 s. They log. */
+MUST_CHECK int cache_worker_run(const struct cache_conf *conf, struct error *err);
+MUST_CHECK int cache_head_run(const struct cache_conf *conf, struct error *err);
+
+#endif

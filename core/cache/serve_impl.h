@@ -1,0 +1,42 @@
+/*
+ * serve_impl.h - what head and worker have in common, and say to each other.
+ *
+ * The head asks a worker how it is (action "health") and gives it rows (action "assign"),
+ * both with JSON: {"state", "first", "end", "rows", "loaded", "bytes", "error"}.
+ */
+#ifndef CACHE_SERVE_IMPL_H
+#define CACHE_SERVE_IMPL_H
+
+#include "base/json.h"
+#include "cache/dataset.h"
+#include "cache/serve.h"
+#include "net/grpc.h"
+
+#define ACTION_HEALTH "health"
+#define ACTION_STATS  "stats"
+#define ACTION_ASSIGN "assign"
+
+enum cache_state { CACHE_WAITING, CACHE_LOADING, CACHE_READY, CACHE_FAILED };
+extern const char *const cache_state_words[]; /* ends with NULL */
+
+/* Flight and health servers. `is_ready` is called from their threads. */
+struct cache_servers;
+struct cache_servers_conf {
+	const struct cache_conf *cache;
+	const struct grpc_method *methods;
+	bool (*is_ready)(void *ctx);
+	void *ctx;
+};
+MUST_CHECK int cache_servers_start(struct cache_servers **ret,
+				   const struct cache_servers_conf *conf,
+				   struct error *err);
+void cache_servers_stop(struct cache_servers *s); /* running streams get 5 s; frees */
+
+uint64_t cache_decode_memory(const struct cache_conf *conf);
+MUST_CHECK int cache_open(struct dataset **ret, const struct cache_conf *conf,
+			  struct error *err);
+
+/* The result of an action: the document, as one message. */
+void cache_reply_json(struct grpc_call *call, const cJSON *doc);
+
+#endif

@@ -1,0 +1,60 @@
+/* Upstream's tickets: ticket.h. */
+#include "cache/ticket.h"
+
+#include <string.h>
+
+enum { ONE_BYTE = 250, OF_16 = 251, OF_32, OF_64 };
+
+static size_t put(uint8_t *to, uint64_t v)
+{
+	size_t size = v <= UINT16_MAX ? 2 : v <= UINT32_MAX ? 4 : 8;
+
+	if (v <= ONE_BYTE) {
+		to[0] = (uint8_t)v;
+		return 1;
+	}
+	to[0] = size == 2 ? OF_16 : size == 4 ? OF_32 : OF_64;
+	memcpy(to + 1, &v, size);
+	return 1 + size;
+}
+
+size_t ticket_write(uint8_t to[TICKET_MAX], struct rows rows)
+{
+	bool none = rows.first >= rows.end;
+	size_t n = put(to, none ? 1 : (uint64_t)rows.first);
+
+	return n + put(to + n, none ? 0 : (uint64_t)rows.end - 1);
+}
+
+/* 0: there is no such number. */
+static size_t take(uint64_t *ret, const uint8_t *from, size_t len)
+{
+	size_t size;
+
+	*ret = 0;
+	if (!len || from[0] > OF_64)
+		return 0;
+	if (from[0] <= ONE_BYTE) {
+		*ret = from[0];
+		return 1;
+	}
+	size = (size_t)2 << (from[0] - OF_16);
+	if (len - 1 < size)
+		return 0;
+	memcpy(ret, from + 1, size);
+	return 1 + size;
+}
+
+int ticket_read(struct rows *ret, const void *data, size_t len, struct error *err)
+{
+	uint64_t first, last;
+	size_t n = take(&first, data, len);
+
+	if (!n || !take(&last, (const uint8_t *)data + n, len - n))
+		return error_set(err, ERR_FORMAT, "Invalid ticket format");
+	*ret = (struct rows){ 0 };
+	if (first <= last && first < INT64_MAX)
+		*ret = (struct rows){ (int64_t)first,
+				      last < INT64_MAX ? (int64_t)last + 1 : INT64_MAX };
+	return 0;
+}

@@ -1,0 +1,134 @@
+"""A head and workers of the data cache on loopback, and upstream's way to read from them."""
+import atexit
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import threading
+import urllib.error
+import urllib.request
+
+import pyarrow as pa
+from pyarrow import flight
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = os.environ.get("KFTRAINER", str(ROOT / "kftrainer"))
+
+
+started = []
+signal.signal(signal.SIGTERM, lambda *_: sys.exit("killed"))
+
+
+@atexit.register
+def end_all():
+    for process in started:
+        process.kill()
+
+
+class Server:
+    """One process; what it logs is kept, and may be waited for."""
+
+    def __init__(self, role, location, *args, port=0, **env):
+        self.lines = []
+        self.news = threading.Condition()
+        self.process = subprocess.Popen(
+            [PROGRAM, "cache-serve", role, "127.0.0.1", str(port), *map(str, args)], stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE, text=True, env={**os.environ, "METADATA_LOC": str(location), "HEALTH_PORT": "0", **env})
+        started.append(self.process)
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
+        ports = self.wait_for(r"listening port=(\d+) health=(\d+)")
+        self.port, self.health = int(ports[1]), int(ports[2])
+        self.uri = f"grpc://127.0.0.1:{self.port}"
+
+    def read(self):
+        for line in self.process.stderr:
+            with self.news:
+                self.lines.append(line)
+                self.news.notify_all()
+        with self.news:
+            self.lines.append(None)
+            self.news.notify_all()
+
+    def wait_for(self, pattern, after=0):
+        """The match of a line that was logged, or will be; an error if the process ends without it."""
+        with self.news:
+            at = after
+            while True:
+                while at == len(self.lines):
+                    self.news.wait()
+                if self.lines[at] is None:
+                    raise RuntimeError(f"it ended, and never said {pattern}: {self.lines}")
+                found = re.search(pattern, self.lines[at])
+                if found:
+                    return found
+                at += 1
+
+    def ready(self, path="/ready"):
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.health}{path}") as r:
+                return r.status, r.read().decode()
+        except urllib.error.HTTPError as e:
+            return e.code, e.read().decode()
+
+    def rss(self):
+        return int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{self.process.pid}/status").read_text())[1]) * 1024
+
+    def cpu(self):
+        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def stop(self, how=signal.SIGTERM):
+        self.process.send_signal(how)
+        code = self.process.wait()
+        self.reader.join()
+        return code
+
+
+class Fleet:
+    """With `wait`, it is ready."""
+
+    def __init__(self, location, workers=2, wait=True, args=(), **env):
+        self.location, self.args, self.env = location, args, env
+        self.workers = [Server("worker", location, *args, **env) for _ in range(workers)]
+        self.head = self.start_head()
+        if wait:
+            self.wait()
+
+    def start_head(self):
+        options = [x for w in self.workers for x in ("--worker", f"127.0.0.1:{w.port}")]
+        return Server("head", self.location, *options, **self.env)
+
+    def wait(self):
+        self.head.wait_for(r"INFO ready rows=")
+
+    def restart_worker(self, i):
+        self.workers[i] = Server("worker", self.location, *self.args, port=self.workers[i].port, **self.env)
+
+    def info(self, rank, world, *more):
+        with flight.FlightClient(self.head.uri) as client:
+            return client.get_flight_info(flight.FlightDescriptor.for_path(str(rank), str(world), *more))
+
+    def read(self, rank, world):
+        """As upstream's client does: each endpoint in order, a new client for each location."""
+        batches = []
+        for endpoint in self.info(rank, world).endpoints:
+            for location in endpoint.locations:
+                with flight.FlightClient(location) as client:
+                    reader = client.do_get(endpoint.ticket)
+                    schema = reader.schema
+                    batches += [chunk.data for chunk in reader]
+        return pa.Table.from_batches(batches, schema)
+
+    def action(self, server, name, body=b""):
+        with flight.FlightClient(server.uri) as client:
+            return [json.loads(r.body.to_pybytes()) for r in client.do_action(flight.Action(name, body))]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        self.codes = [s.stop() for s in [self.head, *self.workers] if s.process.poll() is None]

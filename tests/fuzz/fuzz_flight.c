@@ -1,0 +1,42 @@
+/* Flight's messages and tickets of any bytes: what is handed out lies within them. */
+#include <string.h>
+
+#include "cache/flight.h"
+#include "cache/ticket.h"
+#include "tests/fuzz/fuzz.h"
+
+static void check(struct iovec part, const uint8_t *data, size_t size)
+{
+	const uint8_t *at = part.iov_base;
+
+	FUZZ_CHECK(!part.iov_len || (at >= data && at + part.iov_len <= data + size));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct iovec message = { (void *)(uintptr_t)data, size }, part;
+	struct descriptor d;
+	struct rows rows, again;
+	struct error err = { 0 };
+	char type[FLIGHT_ACTION_MAX];
+	uint8_t ticket[TICKET_MAX];
+
+	if (!descriptor_read(&d, message, &err)) {
+		check(d.command, data, size);
+		for (size_t i = 0; i < d.n_path; i++)
+			check(d.path[i], data, size);
+	}
+	if (!flight_ticket(&part, message, &err))
+		check(part, data, size);
+	if (!flight_action(type, &part, message, &err)) {
+		check(part, data, size);
+		FUZZ_CHECK(strlen(type) < FLIGHT_ACTION_MAX);
+	}
+	if (!ticket_read(&rows, data, size, &err)) {
+		FUZZ_CHECK(rows.first >= 0 && rows.first <= rows.end);
+		FUZZ_CHECK(
+			!ticket_read(&again, ticket, ticket_write(ticket, rows), &err));
+		FUZZ_CHECK(again.first == rows.first && again.end == rows.end);
+	}
+	return 0;
+}

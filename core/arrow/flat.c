@@ -19,7 +19,7 @@ static uint8_t *push(struct flat *f, const void *data, size_t n)
 {
 	uint8_t *to;
 
-	if (n > f->cap - f->used) {
+	if (n > f->cap - f->used || !f->data) {
 		size_t cap = 2 * f->cap + n + GROW;
 		uint8_t *larger = xmalloc(cap);
 

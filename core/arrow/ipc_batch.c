@@ -48,6 +48,12 @@ static void add_bytes(struct ipc_plan *p, const uint8_t *from, uint64_t len)
 	add_part(p, (struct ipc_part){ COPY, from, 0, 0, 0, len });
 }
 
+/* No values: no memory either. */
+static const uint8_t *at(const uint8_t *values, int64_t offset)
+{
+	return values ? values + offset : NULL;
+}
+
 static void add_offsets(struct ipc_plan *p, const struct array *a, int64_t first,
 			int64_t n, bool wide)
 {
@@ -121,9 +127,9 @@ static void add_array(struct ipc_plan *p, const struct array *a, int64_t first, 
 	} else if (f->kind == ARROW_STRING || f->kind == ARROW_BINARY) {
 		in = elements(a, first, n);
 		add_offsets(p, a, first, n, form.iceberg && f->kind == ARROW_BINARY);
-		add_bytes(p, n ? a->values.data + in.first : NULL, (uint64_t)in.n);
+		add_bytes(p, at(a->values.data, in.first), (uint64_t)in.n);
 	} else {
-		add_bytes(p, n ? a->values.data + first * f->width : NULL,
+		add_bytes(p, at(a->values.data, first * f->width),
 			  (uint64_t)n * f->width);
 	}
 }
@@ -176,7 +182,7 @@ static void write_bits(uint8_t *to, const uint8_t *from, uint64_t first, uint64_
 /* The first becomes 0. */
 static void write_offsets(const struct ipc_part *part, uint8_t *to)
 {
-	const uint8_t *from = part->from + (part->from ? 4 * part->first : 0);
+	const uint8_t *from = at(part->from, 4 * part->first);
 	uint32_t base = part->from ? load_u32(from) : 0;
 
 	for (int64_t i = 0; i <= part->n; i++) {

@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "client/observed.h"
 #include "client/why_impl.h"
+#include "trainer/claims.h"
 #include "trainer/trainjob.h"
 #include "trainer/trainjob_status.h"
 #include "trainer/workspace_spec.h"
@@ -74,6 +75,7 @@ static const cJSON *check_of(const cJSON *workload)
 static void admission(struct why *w)
 {
 	const cJSON *workload = w->v->workload, *check = check_of(workload);
+	const cJSON *admitted = condition_with(workload, "Admitted", "True");
 	const char *message = condition_message(check);
 
 	if (check)
@@ -83,6 +85,15 @@ static void admission(struct why *w)
 			"%s, which is %s%s%s",
 			json_str(check, "name"), json_str(check, "state"),
 			*message ? ": " : "", why_words(w, message));
+	else if (w->state == WHY_SUSPENDED && claims_given(w->v->trainjob) &&
+		 w->v->now - condition_since(admitted) >= ACTS_SECONDS)
+		why_add(w, "ClaimsNotKnownToKueue",
+			why_describe(w, "workload", meta_name(workload)),
+			"Kueue has admitted it and cannot resume it: Kueue 0.19 drops "
+			"the "
+			"resource claims of a TrainJob, which are immutable; put them "
+			"into "
+			"its runtime");
 	else if (w->state == WHY_SUSPENDED)
 		why_add(w, "Admitted", why_describe(w, "workload", meta_name(workload)),
 			"Kueue has admitted it and is about to resume it");

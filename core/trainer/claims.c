@@ -161,6 +161,17 @@ static void check_containers(struct info *info, const cJSON *tj,
 	}
 }
 
+bool claims_given(const cJSON *tj)
+{
+	const cJSON *patch, *rjob;
+
+	json_each(patch, tj_runtime_patches(tj))
+		json_each(rjob, jobset_jobs_const(patch_jobset_spec(patch)))
+			if (pod_claims(rjob_pod_spec_const(rjob)))
+				return true;
+	return tj_resource_claims(tj) != NULL;
+}
+
 static void check_gate(const cJSON *tj, struct field_errors *errs)
 {
 	const cJSON *patch, *rjob;

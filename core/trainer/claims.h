@@ -10,6 +10,9 @@
 
 #include "trainer/plugin.h"
 
+/* Has the TrainJob claims of its own, by resourceClaimsPerNode or by a patch? */
+bool claims_given(const cJSON *tj);
+
 /* Put the job's claims into a pod of the trainer; a claim replaces one of its name. */
 void claims_add(cJSON *pod_spec, const cJSON *tj);
 

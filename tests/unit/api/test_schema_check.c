@@ -418,6 +418,12 @@ static void test_annotations_have_a_limit(void **state)
 }
 
 /* Rows: a TrainJob's spec before and after. */
+#define CLAIMS "resourceClaims: [{name: gpu, resourceClaimTemplateName: t}]"
+#define PATCHED(pod)                                                              \
+	"runtimePatches: [{manager: a/b, trainingRuntimeSpec: {template: {spec: " \
+	"{replicatedJobs: [{name: job, template: {spec: {template: {spec: {" pod  \
+	"}}}}}]}}}}]"
+
 static const struct update {
 	const char *what, *before, *after, *want;
 } updates[] = {
@@ -454,6 +460,13 @@ static const struct update {
 	  "spec.activeDeadlineSeconds: Invalid value: \"object\": field is immutable\n" },
 	{ "patches come and go", TJ "runtimePatches: [{manager: a/b}]}",
 	  TJ "runtimePatches: [{manager: c/d}, {manager: e/f}]}", "" },
+	{ "another manager's patch comes, with claims", TJ "}", TJ PATCHED(CLAIMS) "}",
+	  "" },
+	{ "a patch loses its claims, as clients drop fields that they do not know",
+	  TJ PATCHED(CLAIMS) "}", TJ PATCHED("nodeSelector: {a: b}") "}",
+	  "spec.runtimePatches[0].trainingRuntimeSpec.template.spec.replicatedJobs[0]."
+	  "template.spec.template.spec.resourceClaims: Invalid value: \"object\": field "
+	  "is immutable\n" },
 	{ "in the patch of the same manager, the job of the same name",
 	  TJ "runtimePatches: [{manager: a/b}, {manager: c/d, trainingRuntimeSpec: "
 	     "{template: "

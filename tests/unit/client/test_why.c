@@ -260,6 +260,14 @@ static void test_queue(void **state)
 				  ""),
 		  "bert is suspended: Kueue has admitted it and is about to resume "
 		  "it.\n" },
+		{ "admitted, with claims that Kueue does not know",
+		  JOB(", suspend: true, trainer: {resourceClaimsPerNode: [{name: g}]}",
+		      "") WORKLOAD("{conditions: [{type: QuotaReserved, status: "
+				   "'True'}, {type: Admitted, status: 'True', "
+				   "lastTransitionTime: '2026-01-01T00:50:00Z'}]}",
+				   ""),
+		  "bert is suspended: Kueue has admitted it and cannot resume it: Kueue "
+		  "0.19 drops the resource claims" },
 	};
 
 	(void)state;

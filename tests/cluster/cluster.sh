@@ -174,7 +174,7 @@ flags_of() { # PROGRAM: one a line
 			--log-level=warn
 		END
 		;;
-	kube-apiserver)
+	kube-apiserver) # Debian's etcd cannot do what WatchList needs: each watch without a version would fail
 		cat <<-END
 			--etcd-servers=http://127.0.0.1:2379
 			--bind-address=0.0.0.0
@@ -199,6 +199,7 @@ flags_of() { # PROGRAM: one a line
 			--authorization-mode=Node,RBAC
 			--allow-privileged
 			--profiling=false
+			--feature-gates=WatchList=false
 		END
 		;;
 	kube-controller-manager)

@@ -1,6 +1,7 @@
 # kueue.sh - for tests that queue jobs: after lib.sh, `kueue_up` starts Kueue's controller in
 # the cluster, with quotas for cpu in two ClusterQueues. It ends with the cluster, or by
-# `kueue_down`, which takes its webhooks and its API away as well. Log: $kueue_log.
+# `kueue_down`, which takes its webhooks and its API away as well. Log: $kueue_log. Further
+# settings: $kueue_settings, YAML.
 # shellcheck shell=bash disable=SC2154 # of lib.sh
 kueue_port=9446
 
@@ -63,6 +64,7 @@ kueue_root() {
 		internalCertManagement: {enable: false}
 		clientConnection: {qps: 500, burst: 1000}
 		integrations: {frameworks: [trainer.kubeflow.org/trainjob, jobset.x-k8s.io/jobset]}
+		${kueue_settings:-}
 	END
 }
 
@@ -117,6 +119,14 @@ priority_class() { # NAME VALUE
 
 kueue_pid() { cat "$scratch/kueue/pid"; }
 
+kueue_start() { # as a process, in its root
+	# shellcheck disable=SC2016
+	in_cluster unshare --mount --propagation private bash -c 'echo $$ >"$0/pid"
+		mount --bind "$(command -v kueue)" "$0/root/kueue" &&
+			exec chroot "$0/root" /kueue --config=/config.yaml --kubeconfig=/kubeconfig' \
+		"$scratch/kueue" >>"$kueue_log" 2>&1 &
+}
+
 kueue_up() { # NAME CPUS, and the same again: its ClusterQueues
 	kueue_log=$scratch/kueue.log
 	mkdir -p "$scratch/kueue"
@@ -125,11 +135,7 @@ kueue_up() { # NAME CPUS, and the same again: its ClusterQueues
 		tail -n 5 "$scratch/kueue/objects"
 		return 1
 	}
-	# shellcheck disable=SC2016
-	in_cluster unshare --mount --propagation private bash -c 'echo $$ >"$0/pid"
-		mount --bind "$(command -v kueue)" "$0/root/kueue" &&
-			exec chroot "$0/root" /kueue --config=/config.yaml --kubeconfig=/kubeconfig' \
-		"$scratch/kueue" >"$kueue_log" 2>&1 &
+	kueue_start
 	kueue_queues "$@" >"$scratch/kueue/queues"
 	wait_for 60 kc apply -f "$scratch/kueue/queues" || {
 		cat "$scratch/wait"

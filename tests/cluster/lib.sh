@@ -35,8 +35,13 @@ cluster_up() { # [NAME]
 		check "the cluster starts" eval 'cat "$scratch/cluster"; false'
 		finish
 	fi
+	cluster_found
+}
+
+# Of $cluster_name, which is up: its state, and what comes before a command in it. That is what
+# `cluster exec` does, less a shell: tests ask kubectl very often.
+cluster_found() {
 	cluster_state=$(cd "${KFT_CLUSTERS:-build/clusters}/$cluster_name" && pwd)
-	# What `cluster exec` does, less a shell: tests ask kubectl very often.
 	inside=(nsenter "--net=/run/netns/kft-$cluster_name" env "KUBECONFIG=$cluster_state/admin.kubeconfig"
 		"PATH=$(cat "$cluster_state/programs")/bin:$PATH")
 	[ "$(id -u)" = 0 ] || inside=(sudo -n "${inside[@]}")

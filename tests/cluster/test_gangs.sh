@@ -235,7 +235,9 @@ check "... why" says "$second" 'Gang:its gang needs 3, room for 1 \(vcore of que
 gone a b >/dev/null
 check "a queue that does not exist" eval 'job lost yunikorn root.nowhere | kt create -f -'
 check "... why" says lost 'QueueNotFound:YuniKorn refuses it: the queue root.nowhere does not exist'
-gone lost >/dev/null
+check "a gang larger than its queue" eval '{ runtime large yunikorn "" "" "" "" "cpu: 2"; job large large root.limited; } | kt create -f -'
+check "... why" says large 'QueueTooSmall:YuniKorn refuses it: the queue root.limited allows less in all than its gang requests'
+gone lost large >/dev/null
 
 # ---- Volcano -------------------------------------------------------------------------------------
 volcano() {

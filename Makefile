@@ -116,6 +116,7 @@ build/aarch64/gpu-helper: $(HELPED)
 $(foreach o,$(OUT) $(SANOUT) build/fuzz,$(o)/gpu/helper.S.o): build/gpu-helper
 $(foreach o,$(OUT) $(SANOUT) build/fuzz,$(o)/gpu/helper.S.o): private CODE += -DGPU_HELPER='"build/gpu-helper"'
 build/aarch64/gpu/helper.S.o: build/aarch64/gpu-helper
+$(foreach o,$(OUT) $(SANOUT) build/fuzz build/aarch64,$(o)/gpu/expect.S.o): gpu/thresholds.json
 build/aarch64/gpu/helper.S.o: private CODE += -DGPU_HELPER='"build/aarch64/gpu-helper"'
 build/licenses.zst: build/licenses.txt
 	@$(SYSROOT)/bin/pack <$< >$@

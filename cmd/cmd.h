@@ -72,8 +72,8 @@ extern const struct cmd cmd_cache_serve, cmd_completion, cmd_controller, cmd_con
 extern const struct cmd cmd_delete, cmd_events, cmd_export_model, cmd_get, cmd_gpu,
 	cmd_help_;
 extern const struct cmd cmd_initialize_dataset, cmd_initialize_model, cmd_install;
-extern const struct cmd cmd_logs, cmd_mpi_launch, cmd_mpi_worker, cmd_resume, cmd_runtime,
-	cmd_submit;
+extern const struct cmd cmd_logs, cmd_mpi_launch, cmd_mpi_worker, cmd_preflight,
+	cmd_resume, cmd_runtime, cmd_submit;
 extern const struct cmd cmd_runtime_carry,
 	cmd_runtime_unpack_workspace; /* of cmd_runtime */
 extern const struct cmd cmd_suspend, cmd_uninstall, cmd_version, cmd_wait, cmd_why;

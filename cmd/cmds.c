@@ -24,6 +24,7 @@ const struct cmd *const cmds[] = {
 	&cmd_logs,
 	&cmd_mpi_launch,
 	&cmd_mpi_worker,
+	&cmd_preflight,
 	&cmd_resume,
 	&cmd_runtime,
 	&cmd_submit,

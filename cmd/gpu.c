@@ -207,30 +207,6 @@ static void print_table(const cJSON *doc, bool wide)
 
 /* ---- the command -------------------------------------------------------------------- */
 
-/* CUDA_VISIBLE_DEVICES takes devices away, too. */
-static int mark_visible(cJSON *doc, struct error *err)
-{
-	cleanup_arena struct arena arena = { 0 };
-	const char *value = getenv("CUDA_VISIBLE_DEVICES");
-	const char *const *ids;
-	cJSON *device;
-
-	if (!value)
-		return 0;
-	if (gpu_ids(&arena, &ids, doc, value, err))
-		return -1;
-	json_each(device, json_get(doc, "devices")) {
-		const char *uuid = json_str(device, "uuid");
-
-		if (!uuid || json_get(device, "mig") ||
-		    !json_bool(device, false, "usable") || str_in(uuid, ids))
-			continue;
-		json_put_bool(device, false, "usable");
-		json_put_str(device, "not in CUDA_VISIBLE_DEVICES", "notUsable");
-	}
-	return 0;
-}
-
 static int show_absence(enum out_format format, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -259,7 +235,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 		return show_absence(format, err);
 	if (gpu_discover(&doc, gpu_dev(),
 			 opts->timeout_ms ? opts->timeout_ms : GPU_CALL_MS, err) ||
-	    mark_visible(doc, err))
+	    gpu_mark_visible(doc, err))
 		return -1;
 	if (format != OUT_TABLE)
 		return out_doc(format, doc, err);

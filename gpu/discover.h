@@ -43,4 +43,7 @@ MUST_CHECK int gpu_discover(cJSON **ret, const char *dev, int64_t call_ms,
 MUST_CHECK int gpu_ids(struct arena *arena, const char *const **ret, const cJSON *found,
 		       const char *cuda_visible_devices, struct error *err);
 
+/* CUDA_VISIBLE_DEVICES of the environment takes devices away: their `usable` is false. */
+MUST_CHECK int gpu_mark_visible(cJSON *found, struct error *err);
+
 #endif

@@ -1,6 +1,7 @@
 /* Which devices local jobs may use, by their UUIDs: discover.h. */
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/str.h"
 #include "gpu/discover.h"
 #include "gpu/health.h"
@@ -170,5 +171,28 @@ int gpu_ids(struct arena *arena, const char *const **ret, const cJSON *found,
 			add_device(&ids, device, false);
 	}
 	*ret = ids.list;
+	return 0;
+}
+
+int gpu_mark_visible(cJSON *found, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *value = getenv("CUDA_VISIBLE_DEVICES");
+	const char *const *ids;
+	cJSON *device;
+
+	if (!value)
+		return 0;
+	if (gpu_ids(&arena, &ids, found, value, err))
+		return -1;
+	json_each(device, json_get(found, "devices")) {
+		const char *uuid = json_str(device, "uuid");
+
+		if (!uuid || instances(device) || !json_bool(device, false, "usable") ||
+		    str_in(uuid, ids))
+			continue;
+		json_put_bool(device, false, "usable");
+		json_put_str(device, "not in CUDA_VISIBLE_DEVICES", "notUsable");
+	}
 	return 0;
 }

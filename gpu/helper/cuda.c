@@ -328,12 +328,24 @@ static int measure_copies(struct helper *h, struct copying *c)
 	return 0;
 }
 
+/* A quarter of what is free at most: a busy device is measured, too. */
+static int choose_length(struct helper *h, struct copying *c, uint64_t want)
+{
+	size_t free_now = 0, total = 0;
+
+	if (TRY(h, CUDA, cuMemGetInfo_v2, &free_now, &total))
+		return -1;
+	c->len = want < free_now / 4 ? want : free_now / 4;
+	c->len = c->len < PAGE ? PAGE : c->len;
+	return 0;
+}
+
 int op_copy(struct helper *h, const struct gpu_request *q)
 {
-	struct copying c = { .len = q->arg[0] };
+	struct copying c = { 0 };
 	int result;
 
-	if (cuda_use(h, q->device, &c.d))
+	if (cuda_use(h, q->device, &c.d) || choose_length(h, &c, q->arg[0]))
 		return -1;
 	result = measure_copies(h, &c);
 	copying_end(h, &c);
@@ -345,6 +357,7 @@ static int measure_peer(struct helper *h, struct copying *c, const struct gpu_re
 	double rate = 0;
 
 	if (cuda_use(h, (uint32_t)q->arg[1], &c->other) ||
+	    choose_length(h, c, q->arg[0]) ||
 	    TRY(h, CUDA, cuMemAlloc_v2, &c->b, c->len) || cuda_use(h, q->device, &c->d) ||
 	    TRY(h, CUDA, cuMemAlloc_v2, &c->a, c->len) || measure(h, c, TO_PEER, &rate))
 		return -1;
@@ -354,7 +367,7 @@ static int measure_peer(struct helper *h, struct copying *c, const struct gpu_re
 
 int op_peer(struct helper *h, const struct gpu_request *q)
 {
-	struct copying c = { .len = q->arg[0] };
+	struct copying c = { 0 };
 	int result = measure_peer(h, &c, q);
 
 	copying_end(h, &c);

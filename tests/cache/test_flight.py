@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """cache-serve head and worker, read by pyarrow's Flight client as upstream's clients read."""
+import json
 import pathlib
 import shutil
 import signal
@@ -122,6 +123,30 @@ with Fleet(folder, 3) as fleet:
             check(f"{what} is not implemented", fails(call, (flight.FlightError, NotImplementedError, pa.ArrowNotImplementedError), "not implemented"))
         check("a command descriptor that is no JSON", fails(
             lambda: head.get_flight_info(flight.FlightDescriptor.for_command(b"x")), pa.ArrowInvalid))
+    def wish(**command):
+        with flight.FlightClient(fleet.head.uri) as client:
+            info = client.get_flight_info(flight.FlightDescriptor.for_command(json.dumps(command)))
+        rows = []
+        for endpoint in info.endpoints:
+            with flight.FlightClient(endpoint.locations[0]) as client:
+                rows += client.do_get(endpoint.ticket).read_all()["i"].to_pylist()
+        return rows if len(rows) == info.total_records else f"{len(rows)} rows of {info.total_records}"
+
+    every = list(range(N))
+    each, more = divmod(N, 4)
+    check("a command: rank and world, as a path", None if [wish(rank=r, world=4) for r in range(4)] == [fleet.read(r, 4)["i"].to_pylist() for r in range(4)]
+          and wish() == every else "differ")
+    check("start: the rest of a shard", None if wish(rank=1, world=4, start=2000) == wish(rank=1, world=4)[2000:] and wish(start=N) == [] else "differ")
+    check("equal: drop", None if [wish(rank=r, world=4, equal="drop") for r in range(4)] == [every[r * each:(r + 1) * each] for r in range(4)] else "differ")
+    check("equal: pad", None if [x for r in range(4) for x in wish(rank=r, world=4, equal="pad")] == (every + every)[:4 * (each + 1)] and more else "differ")
+    check("equal: pad, start where it begins again", None if wish(rank=3, world=4, equal="pad", start=each) == [0] else wish(rank=3, world=4, equal="pad", start=each))
+    for what, command, text in (("a key that is not known", {"ranks": 3}, "unknown key 'ranks'"), ("a rank that is text", {"rank": "3"}, "rank: want"),
+                                ("a negative start", {"start": -1}, "start: want"), ("equal: other", {"equal": "x"}, "equal: want"),
+                                ("a rank beyond the world", {"rank": 4, "world": 4}, "Invalid partition range")):
+        check("a command refused: " + what, fails(lambda c=command: wish(**c), pa.ArrowInvalid, text))
+    with flight.FlightClient(fleet.head.uri) as client:
+        listed = list(client.list_flights())
+    check("ListFlights: the table", None if len(listed) == 1 and listed[0].total_records == N and listed[0].descriptor.path == [b"0", b"1"] else listed)
     check("/ready, and other paths", None if [s.ready() for s in (fleet.head, *fleet.workers)] == [(200, "ready")] * 4
           and fleet.head.ready("/")[0] == 404 else "wrong")
     check("stats of a worker", None if {k: v for k, v in fleet.action(fleet.workers[1], "stats")[0].items() if k in ("state", "first", "rows")} ==

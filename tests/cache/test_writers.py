@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What duckdb and polars write is read as pyarrow reads it; so are tables that Hypothesis makes."""
+"""What duckdb and polars write is read as pyarrow reads it; tables that Hypothesis makes are read as they were."""
 import datetime
 import decimal
 import itertools
@@ -34,8 +34,8 @@ scratch = pathlib.Path(tempfile.mkdtemp(prefix="kft-writers-"))
 print(f"# SEED={SEED}", flush=True)
 
 
-def compare(path, *args):
-    theirs = pq.ParquetFile(path).read()
+def compare(path, *args, theirs=None):
+    theirs = pq.ParquetFile(path).read() if theirs is None else theirs
     schema = columns.narrow_schema(theirs.schema)
     try:
         return columns.differences(columns.table(columns.dump(DUMP, *args, path), schema), theirs.cast(schema))
@@ -78,7 +78,7 @@ for codec, pages in itertools.product(("uncompressed", "snappy", "gzip", "zstd",
     frame.write_parquet(path, compression=codec, data_page_size=pages, row_group_size=1000)
     check(f"polars, {codec}, {'small' if pages else 'large'} pages", compare(path))
 
-# ---- Hypothesis ----
+# ---- Hypothesis: compared with what was written, for pyarrow 26 loses rows of [[]] in pages v2 ----
 SCALARS = {
     pa.bool_(): st.booleans(), pa.int8(): st.integers(-2**7, 2**7 - 1), pa.int16(): st.integers(-2**15, 2**15 - 1),
     pa.int32(): st.integers(-2**31, 2**31 - 1), pa.int64(): st.integers(-2**63, 2**63 - 1), pa.uint8(): st.integers(0, 2**8 - 1),
@@ -127,7 +127,7 @@ OPTIONS = st.fixed_dictionaries({
 @hypothesis.given(tables(), OPTIONS, st.sampled_from([(), ("-b", "1"), ("-b", "3")]))
 def test(table, options, args):
     path = samples.write(scratch / "made.parquet", table, **options)
-    problem = compare(path, *args)
+    problem = compare(path, *args, theirs=table)
     assert not problem, f"{table.schema}\n{options} {args}\n{str(table.to_pydict())[:2000]}\n{problem}"
 
 
@@ -135,7 +135,7 @@ try:
     test()
     problem = None
 except BaseException as e:
-    problem = f"SEED={SEED}: {e}"
+    problem = "\n".join([f"SEED={SEED}", *(str(x)[:3000] for x in getattr(e, "exceptions", [e]))])
 check(f"{EXAMPLES} tables of Hypothesis", problem)
 shutil.rmtree(scratch)
 finish()

@@ -142,7 +142,7 @@ static int conn_answer(struct conn *c, const struct httpd_head *head,
 		       const struct httpd_response *resp, bool close)
 {
 	bool empty = resp->status == 204 || resp->status == 304;
-	cleanup_buf struct buf out = { .max = 1024 + resp->body.len };
+	cleanup_buf struct buf out = { .max = 1024 + resp->headers.len + resp->body.len };
 	struct error err = { 0 };
 
 	buf_printf(&out, "HTTP/1.1 %d %s\r\n", resp->status, httpd_reason(resp->status));
@@ -151,14 +151,83 @@ static int conn_answer(struct conn *c, const struct httpd_head *head,
 			   resp->content_type ? resp->content_type
 					      : "text/plain; charset=utf-8",
 			   resp->body.len);
+	if (resp->headers.len)
+		buf_add(&out, resp->headers.data, resp->headers.len);
 	buf_adds(&out, close ? "Connection: close\r\n\r\n" : "\r\n");
 	if (!empty && !str_eq(head->req.method, "HEAD") && resp->body.len)
 		buf_add(&out, resp->body.data, resp->body.len);
 	return conn_write(c, out.data, out.len, &err);
 }
 
+/* ---- a body in pieces -------------------------------------------------------------- */
+
+struct httpd_stream {
+	struct conn *conn;
+	bool chunked; /* HTTP/1.0 has the body as it is, until the end */
+	bool failed;
+};
+
+int httpd_send(struct httpd_stream *s, const void *data, size_t len)
+{
+	cleanup_buf struct buf piece = { .max = len + 32 };
+	struct error err = { 0 };
+
+	if (s->failed || !len)
+		return s->failed ? -1 : 0;
+	if (s->chunked)
+		buf_printf(&piece, "%zx\r\n", len);
+	buf_add(&piece, data, len);
+	if (s->chunked)
+		buf_adds(&piece, "\r\n");
+	s->failed = conn_write(s->conn, piece.data, piece.len, &err);
+	return s->failed ? -1 : 0;
+}
+
+bool httpd_listens(struct httpd_stream *s)
+{
+	struct conn *c = s->conn;
+	struct pollfd p = { .fd = c->fd, .events = POLLIN | POLLRDHUP };
+	bool cut;
+
+	pthread_mutex_lock(&c->server->lock);
+	cut = c->cut;
+	pthread_mutex_unlock(&c->server->lock);
+	if (s->failed || cut || c->server->stopping)
+		return false;
+	/* What it sends meanwhile is its next request, but a TLS alert is its end as well. */
+	return poll(&p, 1, 0) <= 0 || !(p.revents & (POLLRDHUP | POLLHUP | POLLERR));
+}
+
+static int conn_stream(struct conn *c, const struct httpd_head *head,
+		       struct httpd_response *resp, bool close)
+{
+	struct httpd_stream s = { .conn = c, .chunked = !head->http_1_0 };
+	cleanup_buf struct buf out = { .max = 1024 + resp->headers.len };
+	struct error err = { 0 };
+
+	buf_printf(&out, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\n", resp->status,
+		   httpd_reason(resp->status),
+		   resp->content_type ? resp->content_type : "text/plain; charset=utf-8");
+	if (resp->headers.len)
+		buf_add(&out, resp->headers.data, resp->headers.len);
+	if (s.chunked)
+		buf_adds(&out, "Transfer-Encoding: chunked\r\n");
+	buf_adds(&out, close ? "Connection: close\r\n\r\n" : "\r\n");
+	if (conn_write(c, out.data, out.len, &err))
+		return -1;
+	if (str_eq(head->req.method, "HEAD"))
+		return 0;
+	resp->stream(resp->stream_ctx, &s);
+	if (!s.failed && s.chunked)
+		s.failed = conn_write(c, "0\r\n\r\n", 5, &err);
+	return s.failed ? -1 : 0;
+}
+
 static void response_release(struct httpd_response *resp)
 {
+	if (resp->release)
+		resp->release(resp->stream_ctx);
+	buf_release(&resp->headers);
 	buf_release(&resp->body);
 }
 #define cleanup_response __attribute__((cleanup(response_release)))
@@ -208,8 +277,9 @@ static bool conn_handle(struct conn *c, struct httpd_head *head, struct buf *bod
 		resp.status = 500;
 		buf_clear(&resp.body);
 	}
-	close |= c->server->stopping;
-	if (conn_answer(c, head, &resp, close))
+	close |= c->server->stopping || (resp.stream && head->http_1_0);
+	if (resp.stream ? conn_stream(c, head, &resp, close)
+			: conn_answer(c, head, &resp, close))
 		return false;
 	if (close)
 		conn_linger(c);

@@ -39,10 +39,27 @@ struct httpd_header {
 /* Case-insensitive; NULL: missing, or duplicated. */
 const char *httpd_header(const struct httpd_request *req, const char *name);
 
+/*
+ * A body in pieces (chunked). httpd_send() waits while the peer does not read; one that
+ * reads nothing for request_ms is dropped: -1, after which nothing more is sent.
+ */
+struct httpd_stream;
+MUST_CHECK int httpd_send(struct httpd_stream *s, const void *data, size_t len);
+/* Is the peer still there, and the server not stopping? Does not wait. */
+bool httpd_listens(struct httpd_stream *s);
+
 struct httpd_response {
 	int status;               /* 0: 404 */
 	const char *content_type; /* NULL: text/plain; charset=utf-8 */
+	struct buf headers;       /* whole lines beside the usual ones; max 0: none */
 	struct buf body;          /* empty, for up to 64 MiB; the server's */
+	/*
+	 * Instead of the body: sends it piece by piece, in the connection's thread, and
+	 * returns at its end. Then its release(ctx), also when nothing was sent.
+	 */
+	void (*stream)(void *ctx, struct httpd_stream *s);
+	void (*release)(void *ctx);
+	void *stream_ctx;
 };
 
 struct httpd_conf {

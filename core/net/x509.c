@@ -1,6 +1,7 @@
 /* Makes and checks certificates; see x509.h. */
 #include "net/x509.h"
 
+#include <arpa/inet.h>
 #include <stdio.h>
 
 #include <mbedtls/asn1.h>
@@ -169,14 +170,19 @@ static int set_validity(mbedtls_x509write_cert *w, const struct plan *p)
 	return mbedtls_x509write_crt_set_validity(w, from, until);
 }
 
-static int set_dns_name(mbedtls_x509write_cert *w, const char *name)
+static int set_name(mbedtls_x509write_cert *w, const char *name)
 {
 	cleanup_free char *copy = xstrdup(name);
-	mbedtls_x509_san_list list = { 0 };
+	mbedtls_x509_san_list list = { .node.type = MBEDTLS_X509_SAN_DNS_NAME };
+	unsigned char address[16];
+	size_t len = inet_pton(AF_INET, name, address) == 1 ? 4 : 0;
 
-	list.node.type = MBEDTLS_X509_SAN_DNS_NAME;
-	list.node.san.unstructured_name.p = (unsigned char *)copy;
-	list.node.san.unstructured_name.len = strlen(name);
+	if (!len && inet_pton(AF_INET6, name, address) == 1)
+		len = sizeof(address);
+	if (len)
+		list.node.type = MBEDTLS_X509_SAN_IP_ADDRESS;
+	list.node.san.unstructured_name.p = len ? address : (unsigned char *)copy;
+	list.node.san.unstructured_name.len = len ? len : strlen(name);
 	return mbedtls_x509write_crt_set_subject_alternative_name(w, &list);
 }
 
@@ -236,7 +242,7 @@ static int fill_in(mbedtls_x509write_cert *w, const struct plan *p)
 		rc = mbedtls_x509write_crt_set_subject_key_identifier(w);
 	if (!rc && p->issuer_key_id)
 		rc = set_issuer_key_id(w, p->issuer_key_id);
-	return rc ? rc : set_dns_name(w, p->dns_name);
+	return rc ? rc : set_name(w, p->dns_name);
 }
 
 /* Both as PEM. */

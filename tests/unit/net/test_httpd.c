@@ -461,6 +461,124 @@ static void test_pipelining(void **state)
 	world_stop(&w);
 }
 
+/* ---- a body in pieces ---- */
+
+enum { PIECES = 300 };
+
+static void send_pieces(void *ctx, struct httpd_stream *s)
+{
+	char piece[1000];
+
+	(void)ctx;
+	memset(piece, 'x', sizeof(piece));
+	for (int i = 0; i < PIECES && httpd_listens(s); i++)
+		if (httpd_send(s, piece, sizeof(piece)))
+			return;
+}
+
+static void count_release(void *ctx)
+{
+	++*(atomic_int *)ctx;
+}
+
+/* Until the client hangs up; it never reads. */
+static void send_forever(void *ctx, struct httpd_stream *s)
+{
+	char piece[65536] = "";
+
+	(void)ctx;
+	while (!httpd_send(s, piece, sizeof(piece)))
+		;
+}
+
+static void stream(void *ctx, const struct httpd_request *req,
+		   struct httpd_response *resp)
+{
+	resp->status = 200;
+	resp->headers.max = 100;
+	buf_adds(&resp->headers, "X-Ours: 1\r\n");
+	resp->stream = str_eq(req->path, "/forever") ? send_forever : send_pieces;
+	resp->release = count_release;
+	resp->stream_ctx = ctx;
+}
+
+/* All that comes until the server closes. */
+static size_t read_all(int fd, struct buf *out)
+{
+	char data[65536];
+	ssize_t n;
+
+	while ((n = recv(fd, data, sizeof(data), 0)) > 0)
+		buf_add(out, data, (size_t)n);
+	return out->len;
+}
+
+static size_t unchunk(const char *text, const char *end)
+{
+	size_t total = 0, n = 1;
+
+	while (n && text < end) {
+		char *after;
+
+		n = strtoul(text, &after, 16);
+		assert_true(!strncmp(after, "\r\n", 2));
+		total += n;
+		text = after + 2 + n + 2;
+	}
+	assert_ptr_equal(text, end);
+	return total;
+}
+
+static void test_stream(void **state)
+{
+	static const char ask[] = "GET / HTTP/1.1\r\n" H "Connection: close\r\n\r\n";
+	atomic_int released = 0;
+	const struct httpd_conf conf = { .host = "127.0.0.1",
+					 .handle = stream,
+					 .ctx = &released };
+	cleanup_buf struct buf out = { .max = 1024 * 1024 };
+	struct httpd *d = NULL;
+	struct error err = { 0 };
+	const char *body;
+	int fd;
+
+	(void)state;
+	assert_int_equal(httpd_start(&d, &conf, &err), 0);
+	fd = client_connect(httpd_port(d), NULL);
+	assert_true(client_send(fd, ask, strlen(ask)));
+	read_all(fd, &out);
+	close(fd);
+	body = strstr((char *)out.data, "\r\n\r\n") + 4;
+	assert_non_null(strstr((char *)out.data, "Transfer-Encoding: chunked\r\n"));
+	assert_non_null(strstr((char *)out.data, "X-Ours: 1\r\n"));
+	assert_int_equal(unchunk(body, (char *)out.data + out.len), PIECES * 1000);
+	httpd_stop(d, 0);
+	assert_int_equal(released, 1);
+}
+
+/* One that reads nothing is dropped, and what the stream had is released. */
+static void test_slow_reader(void **state)
+{
+	static const char ask[] = "GET /forever HTTP/1.1\r\n" H "\r\n";
+	atomic_int released = 0;
+	const struct httpd_conf conf = {
+		.host = "127.0.0.1", .handle = stream, .ctx = &released, .request_ms = 200
+	};
+	struct httpd *d = NULL;
+	struct error err = { 0 };
+	int fd;
+
+	(void)state;
+	assert_int_equal(httpd_start(&d, &conf, &err), 0);
+	fd = client_connect(httpd_port(d), NULL);
+	assert_true(client_send(fd, ask, strlen(ask)));
+	for (int64_t until = clock_ms() + PATIENCE_MS; !released && clock_ms() < until;)
+		clock_sleep_ms(10);
+	assert_int_equal(released, 1);
+	close(fd);
+	httpd_stop(d, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -469,6 +587,7 @@ int main(void)
 		cmocka_unit_test(test_head_limits),   cmocka_unit_test(test_body_limits),
 		cmocka_unit_test(test_chunk_extras),  cmocka_unit_test(test_large),
 		cmocka_unit_test(test_continue),      cmocka_unit_test(test_pipelining),
+		cmocka_unit_test(test_stream),        cmocka_unit_test(test_slow_reader),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

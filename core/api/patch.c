@@ -510,14 +510,16 @@ static int merge_map(cJSON *doc, const cJSON *patch, enum patch_of type,
 int patch_strategic(cJSON *doc, const cJSON *patch, enum patch_type type,
 		    struct error *err)
 {
+	static const enum patch_of roots[] = { [PATCH_JOBSET_SPEC] = JOBSET_SPEC,
+					       [PATCH_POD_TEMPLATE] = POD_TEMPLATE,
+					       [PATCH_OBJECT] = ANY_TYPE };
 	cleanup_json cJSON *copy = json_dup(doc);
 	cJSON *first;
 
 	if (!cJSON_IsObject(doc) || !cJSON_IsObject(patch))
 		return error_set(err, ERR_INVALID,
 				 "a patch and its target must be objects");
-	if (merge_map(copy, patch, type == PATCH_JOBSET_SPEC ? JOBSET_SPEC : POD_TEMPLATE,
-		      err))
+	if (merge_map(copy, patch, roots[type], err))
 		return -1;
 	first = doc->child;
 	doc->child = copy->child;

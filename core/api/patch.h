@@ -1,5 +1,5 @@
 /*
- * patch.h - strategic merge patch of a JobSetSpec or PodTemplateSpec.
+ * patch.h - strategic merge patch of a JobSetSpec, PodTemplateSpec or whole object.
  *
  * Follows k8s.io/apimachinery/pkg/util/strategicpatch (StrategicMergePatch)
  * with the patch tags of JobSet v1alpha2 and core/v1, down to the order of
@@ -13,7 +13,7 @@
 
 #include "base/json.h"
 
-enum patch_type { PATCH_JOBSET_SPEC, PATCH_POD_TEMPLATE };
+enum patch_type { PATCH_JOBSET_SPEC, PATCH_POD_TEMPLATE, PATCH_OBJECT };
 
 /* Merge `patch` into `doc` (edited in place; left as it was on failure). */
 MUST_CHECK int patch_strategic(cJSON *doc, const cJSON *patch, enum patch_type type,

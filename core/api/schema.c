@@ -123,6 +123,19 @@ static int set_preserve(struct schema *schema, struct node *node, const cJSON *v
 	return 0;
 }
 
+static int set_map_type(struct schema *schema, struct node *node, const cJSON *value,
+			struct error *err)
+{
+	static const char *const names[] = { "granular", "atomic", NULL };
+	int i = word_index(value, names);
+
+	(void)schema;
+	if (i < 0)
+		return wrong_value(value, err);
+	node->atomic = i == 1;
+	return 0;
+}
+
 static int set_int_or_string(struct schema *schema, struct node *node, const cJSON *value,
 			     struct error *err)
 {
@@ -303,6 +316,7 @@ static const struct keyword keywords[] = {
 	{ "additionalProperties", set_each },
 	{ "x-kubernetes-list-type", set_list_type },
 	{ "x-kubernetes-list-map-keys", set_keys },
+	{ "x-kubernetes-map-type", set_map_type },
 	{ "x-kubernetes-int-or-string", set_int_or_string },
 	{ "x-kubernetes-preserve-unknown-fields", set_preserve },
 	{ "x-kubernetes-validations", set_rules },
@@ -311,7 +325,6 @@ static const struct keyword keywords[] = {
 	/* For a CRD and its readers only. */
 	{ "description", NULL },
 	{ "anyOf", NULL },
-	{ "x-kubernetes-map-type", NULL },
 	{ "$ref", NULL },
 	{ NULL, NULL },
 };
@@ -429,6 +442,9 @@ static int load_kinds(struct schema *schema, struct error *err)
 		k = &schema->kinds[schema->n_kinds++];
 		k->name = member->string;
 		k->source = member;
+		k->api_version = json_str(member, "apiVersion");
+		if (!k->api_version)
+			k->api_version = schema->api_version;
 		k->namespaced = str_eq(json_str(member, "scope"), "Namespaced");
 		k->node = compile(schema, json_get(member, "schema"), err);
 		if (!k->node)
@@ -503,8 +519,9 @@ const struct kind *schema_kind(const struct schema *schema, const char *name)
 
 bool schema_knows(const struct schema *schema, const cJSON *obj)
 {
-	return schema_kind(schema, json_str(obj, "kind")) &&
-	       str_eq(json_str(obj, "apiVersion"), schema->api_version);
+	const struct kind *kind = schema_kind(schema, json_str(obj, "kind"));
+
+	return kind && str_eq(json_str(obj, "apiVersion"), kind->api_version);
 }
 
 const struct node *node_prop(const struct node *node, const char *name)

@@ -527,16 +527,16 @@ static const struct kind *check_type_meta(const struct schema *schema, const cJS
 {
 	const cJSON *version = json_get(obj, "apiVersion"), *name = json_get(obj, "kind");
 	const struct kind *kind = schema_kind(schema, cJSON_GetStringValue(name));
+	const char *wanted = kind ? kind->api_version : schema->api_version;
 	cleanup_arena struct arena arena = { 0 };
 	const char **names;
 	const char *near;
 
 	if (!version)
-		field_error_add(errs, FIELD_REQUIRED, "apiVersion", NULL, "%s",
-				schema->api_version);
-	else if (!str_eq(cJSON_GetStringValue(version), schema->api_version))
+		field_error_add(errs, FIELD_REQUIRED, "apiVersion", NULL, "%s", wanted);
+	else if (!str_eq(cJSON_GetStringValue(version), wanted))
 		field_error_add(errs, FIELD_INVALID, "apiVersion", version, "must be %s",
-				schema->api_version);
+				wanted);
 	if (kind)
 		return kind;
 	names = arena_alloc(&arena, (schema->n_kinds + 1) * sizeof(*names));

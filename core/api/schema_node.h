@@ -50,7 +50,8 @@ struct node {
 	enum node_format format;
 	enum node_list list;
 	bool nullable, preserves_unknown;
-	int64_t minimum, maximum;   /* of integers; INT64_MIN, INT64_MAX: none */
+	bool atomic;              /* an object that is one value: x-kubernetes-map-type */
+	int64_t minimum, maximum; /* of integers; INT64_MIN, INT64_MAX: none */
 	int64_t min_size, max_size; /* characters, items or members; 0, INT64_MAX: none */
 	const cJSON *fallback;      /* the default; NULL: none */
 	const cJSON *enums;         /* an array; NULL: any value */
@@ -68,7 +69,8 @@ struct node {
 
 struct kind {
 	const char *name;
-	const cJSON *source; /* the entry of `kinds` */
+	const char *api_version; /* its own, or the schema's */
+	const cJSON *source;     /* the entry of `kinds` */
 	const struct node *node;
 	bool namespaced;
 };

@@ -1,0 +1,217 @@
+/* Applies JSON Patches: jsonpatch.h. */
+#include "api/jsonpatch.h"
+
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+
+enum { MAX_COPY = 3 * 1024 * 1024 };
+
+/* "/a~1b" is the key "a/b". */
+static char *unescape(struct arena *arena, const char *step)
+{
+	char *out = arena_strdup(arena, step), *to = out;
+
+	for (const char *p = step; *p; p++) {
+		*to++ = *p == '~' && p[1] == '1'   ? '/'
+			: *p == '~' && p[1] == '0' ? '~'
+						   : *p;
+		p += *p == '~' && (p[1] == '0' || p[1] == '1');
+	}
+	*to = 0;
+	return out;
+}
+
+struct place {
+	cJSON *parent; /* NULL: the whole document */
+	const char *step;
+};
+
+static cJSON *element(const cJSON *list, const char *step)
+{
+	struct error none = { 0 };
+	int64_t i;
+
+	if (str_int(&i, step, 0, INT32_MAX, &none))
+		return NULL;
+	return cJSON_GetArrayItem(list, (int)i);
+}
+
+static cJSON *child_at(const cJSON *parent, const char *step)
+{
+	return cJSON_IsArray(parent) ? element(parent, step) : json_member(parent, step);
+}
+
+/* ERR_INVALID when something on the way is missing. */
+static int find(struct arena *arena, cJSON *doc, const char *path, struct place *ret,
+		struct error *err)
+{
+	char **steps;
+
+	*ret = (struct place){ 0 };
+	if (!path || (*path && *path != '/'))
+		return error_set(err, ERR_INVALID, "path: not a JSON pointer");
+	if (!*path)
+		return 0;
+	steps = str_split(arena, path + 1, '/', NULL);
+	ret->parent = doc;
+	for (; steps[1]; steps++) {
+		ret->parent = child_at(ret->parent, unescape(arena, *steps));
+		if (!cJSON_IsObject(ret->parent) && !cJSON_IsArray(ret->parent))
+			return error_set(err, ERR_INVALID,
+					 "doc is missing path: \"%.200s\"", path);
+	}
+	ret->step = unescape(arena, *steps);
+	return 0;
+}
+
+static cJSON *node_at(const struct place *p, cJSON *doc)
+{
+	return p->parent ? child_at(p->parent, p->step) : doc;
+}
+
+static int missing(const char *path, struct error *err)
+{
+	return error_set(err, ERR_INVALID,
+			 "unable to find the field \"%.200s\" of the document", path);
+}
+
+static int add(cJSON **doc, const struct place *p, cJSON *take_value, struct error *err)
+{
+	struct error none = { 0 };
+	int64_t i;
+
+	if (!p->parent) {
+		cJSON_Delete(*doc);
+		*doc = take_value;
+	} else if (cJSON_IsObject(p->parent)) {
+		json_put(p->parent, take_value, p->step);
+	} else if (str_eq(p->step, "-")) {
+		cJSON_AddItemToArray(p->parent, take_value);
+	} else if (str_int(&i, p->step, 0, cJSON_GetArraySize(p->parent), &none)) {
+		cJSON_Delete(take_value);
+		return error_set(err, ERR_INVALID, "invalid index \"%.60s\"", p->step);
+	} else {
+		cJSON_InsertItemInArray(p->parent, (int)i, take_value);
+	}
+	return 0;
+}
+
+static cJSON *detach(cJSON **doc, const struct place *p)
+{
+	cJSON *node = node_at(p, *doc);
+
+	if (node && !p->parent)
+		*doc = cJSON_CreateNull();
+	else if (node)
+		cJSON_DetachItemViaPointer(p->parent, node);
+	return node;
+}
+
+/* The value that an operation brings; NULL: err says why. The caller's. */
+static cJSON *value_of(struct arena *arena, cJSON **doc, const cJSON *step,
+		       struct error *err)
+{
+	const char *op = json_str(step, "op"), *from = json_str(step, "from");
+	struct place p;
+	cJSON *node;
+
+	if (!str_eq(op, "move") && !str_eq(op, "copy")) {
+		node = json_dup(json_member(step, "value"));
+		if (!node)
+			error_set(err, ERR_INVALID, "%s: value is missing", op);
+		return node;
+	}
+	if (find(arena, *doc, from, &p, err))
+		return NULL;
+	node = str_eq(op, "move") ? detach(doc, &p) : json_dup(node_at(&p, *doc));
+	if (!node)
+		missing(from, err);
+	return node;
+}
+
+static int remove_at(cJSON **doc, const struct place *p, const char *path,
+		     struct error *err)
+{
+	cJSON *node = detach(doc, p);
+
+	if (!node)
+		return missing(path, err);
+	cJSON_Delete(node);
+	return 0;
+}
+
+/* Absent is as good as null. */
+static int test(const cJSON *node, const cJSON *want, const char *path, struct error *err)
+{
+	bool none = !node || cJSON_IsNull(node), wanted = want && !cJSON_IsNull(want);
+
+	if (none ? !wanted : json_equal(node, want))
+		return 0;
+	return error_set(err, ERR_INVALID, "testing value %.200s failed", path);
+}
+
+static int do_step(struct arena *arena, cJSON **doc, const cJSON *step, struct error *err)
+{
+	static const char *const ops[] = { "add",  "remove", "replace", "move",
+					   "copy", "test",   NULL };
+	const char *op = json_str(step, "op"), *path = json_str(step, "path");
+	struct place p;
+	cJSON *value;
+
+	if (!op || !str_in(op, ops))
+		return error_set(err, ERR_INVALID, "unexpected operation \"%.60s\"",
+				 op ? op : "");
+	if (find(arena, *doc, path, &p, err))
+		return -1;
+	if (str_eq(op, "remove"))
+		return remove_at(doc, &p, path, err);
+	if (str_eq(op, "test"))
+		return test(node_at(&p, *doc), json_member(step, "value"), path, err);
+	if (str_eq(op, "replace") && !node_at(&p, *doc))
+		return missing(path, err);
+	value = value_of(arena, doc, step, err);
+	if (!value)
+		return -1;
+	if (str_eq(op, "move") && find(arena, *doc, path, &p, err)) {
+		cJSON_Delete(value);
+		return -1;
+	}
+	if (str_eq(op, "replace"))
+		cJSON_Delete(detach(doc, &p));
+	return add(doc, &p, value, err);
+}
+
+int jsonpatch_apply(cJSON **doc, const cJSON *patch, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const cJSON *step;
+	size_t copied = 0;
+
+	if (!cJSON_IsArray(patch))
+		return error_set(err, ERR_FORMAT, "a JSON Patch is a list of operations");
+	if (cJSON_GetArraySize(patch) > JSONPATCH_MAX_STEPS)
+		return error_set(
+			err, ERR_LIMIT,
+			"The allowed maximum operations in a JSON patch is %d, got "
+			"%d",
+			JSONPATCH_MAX_STEPS, cJSON_GetArraySize(patch));
+	json_each(step, patch) {
+		if (!cJSON_IsObject(step))
+			return error_set(err, ERR_FORMAT,
+					 "a JSON Patch is a list of operations");
+		if (do_step(&arena, doc, step, err))
+			return -1;
+		if (str_eq(json_str(step, "op"), "copy")) {
+			cleanup_free char *text = json_text(*doc);
+
+			copied += strlen(text);
+			if (copied > MAX_COPY * (size_t)10 || strlen(text) > MAX_COPY)
+				return error_set(err, ERR_LIMIT,
+						 "a JSON Patch copies over %d bytes",
+						 MAX_COPY);
+		}
+	}
+	return 0;
+}

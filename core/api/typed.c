@@ -1,0 +1,553 @@
+/* Merges and compares objects by the structure of their type: typed.h. */
+#include "api/typed.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/schema_node.h"
+#include "base/cleanup.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+
+const struct node *typed_of(const struct schema *schema, const char *api_version,
+			    const char *kind)
+{
+	const struct kind *k = schema_kind(schema, kind);
+
+	return k && str_eq(k->api_version, api_version) ? k->node : NULL;
+}
+
+/* ---- the structure ----------------------------------------------------------------- */
+
+static const struct node *member_type(const struct node *type, const char *name)
+{
+	const struct node *known = type ? node_prop(type, name) : NULL;
+
+	if (known)
+		return known;
+	return type && type->type == NODE_OBJECT ? type->each : NULL;
+}
+
+static const struct node *element_type(const struct node *type)
+{
+	return type && type->type == NODE_ARRAY ? type->each : NULL;
+}
+
+static bool is_structure_field(const struct node *type, const char *name)
+{
+	return type && node_prop(type, name);
+}
+
+/* One value, whatever is below. */
+static bool is_atomic(const struct node *type, const cJSON *value)
+{
+	if (cJSON_IsObject(value))
+		return type && type->atomic;
+	if (cJSON_IsArray(value))
+		return !type || type->type != NODE_ARRAY || type->list == LIST_ATOMIC;
+	return true;
+}
+
+static const cJSON *key_of(const struct node *list, const cJSON *element, const char *key)
+{
+	const cJSON *value = json_member(element, key);
+	const struct node *type;
+
+	if (value)
+		return value;
+	type = list->each ? node_prop(list->each, key) : NULL;
+	return type ? type->fallback : NULL;
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+enum { MAX_KEYS = 8, MAX_STEP = 1024 * 1024 };
+
+/* {"name":"a"} with its keys sorted. */
+static void print_keys(struct buf *out, const struct node *list, const cJSON *element)
+{
+	const char *keys[MAX_KEYS];
+	cleanup_json cJSON *doc = cJSON_CreateObject();
+	size_t n = 0;
+
+	for (const char *const *k = list->keys; k && *k && n < MAX_KEYS; k++)
+		keys[n++] = *k;
+	qsort(keys, n, sizeof(*keys), by_text);
+	for (size_t i = 0; i < n; i++) {
+		const cJSON *value = key_of(list, element, keys[i]);
+
+		if (value)
+			cJSON_AddItemToObject(doc, keys[i], json_dup(value));
+	}
+	json_print(out, doc);
+}
+
+/* The step to an element; the caller's. */
+static char *step_of(const struct node *list, const cJSON *element)
+{
+	struct buf step = { .max = MAX_STEP };
+
+	if (list->list == LIST_MAP) {
+		buf_adds(&step, "k:");
+		print_keys(&step, list, element);
+	} else {
+		buf_adds(&step, "v:");
+		json_print(&step, element);
+	}
+	return (char *)step.data;
+}
+
+static char *member_step(const cJSON *member)
+{
+	size_t n = strlen(member->string) + 3;
+	char *step = xmalloc(n);
+
+	snprintf(step, n, "f:%s", member->string);
+	return step;
+}
+
+static char *child_step(const struct node *type, const cJSON *parent, const cJSON *child)
+{
+	return cJSON_IsObject(parent) ? member_step(child) : step_of(type, child);
+}
+
+static const struct node *child_type(const struct node *type, const cJSON *parent,
+				     const cJSON *child)
+{
+	return cJSON_IsObject(parent) ? member_type(type, child->string)
+				      : element_type(type);
+}
+
+/* The children of one value, by their steps; the first of each. */
+static void index_children(const struct node *type, const cJSON *value, struct map *ret)
+{
+	const cJSON *child;
+
+	json_each(child, value) {
+		cleanup_free char *step = child_step(type, value, child);
+		void *before = map_get(ret, step);
+
+		if (!before)
+			map_put(ret, step, (void *)child);
+	}
+}
+
+/* ---- the fields there are ---------------------------------------------------------- */
+
+static bool is_empty_map(const cJSON *value)
+{
+	return cJSON_IsNull(value) || (cJSON_IsObject(value) && !value->child);
+}
+
+/* Those below; *ret_self: is the place itself one? */
+static cJSON *fields_of(const struct node *type, const cJSON *value, bool *ret_self)
+{
+	cJSON *set = cJSON_CreateObject();
+	const cJSON *child;
+
+	*ret_self = is_atomic(type, value) && !cJSON_IsNull(value);
+	if (is_atomic(type, value))
+		return set;
+	json_each(child, value) {
+		cleanup_free char *step = child_step(type, value, child);
+		bool self;
+		cJSON *below = fields_of(child_type(type, value, child), child, &self);
+
+		self |= cJSON_IsArray(value) || is_empty_map(child) ||
+			!is_structure_field(type, child->string);
+		if (json_member(set, step))
+			cJSON_Delete(below);
+		else
+			fieldset_add(set, step, below, self);
+	}
+	fieldset_sort(set);
+	return set;
+}
+
+cJSON *typed_fields(const struct node *type, const cJSON *value)
+{
+	bool self;
+
+	return fields_of(type, value, &self);
+}
+
+/* ---- what changed ------------------------------------------------------------------ */
+
+void typed_changes_release(struct typed_changes *c)
+{
+	cJSON_Delete(c->added);
+	cJSON_Delete(c->modified);
+	cJSON_Delete(c->removed);
+	*c = (struct typed_changes){ 0 };
+}
+
+static struct typed_changes new_changes(void)
+{
+	return (struct typed_changes){ cJSON_CreateObject(), cJSON_CreateObject(),
+				       cJSON_CreateObject() };
+}
+
+static bool has_children(const struct node *type, const cJSON *value)
+{
+	return value && value->child && !is_atomic(type, value);
+}
+
+static bool is_null_or(const cJSON *value, int type)
+{
+	return !value || cJSON_IsNull(value) || (value->type & 0xff) == type;
+}
+
+/* Is there anything below on either side that is compared on its own? */
+static bool compares_below(const struct node *type, const cJSON *a, const cJSON *b)
+{
+	const cJSON *some = has_children(type, a) ? a : has_children(type, b) ? b : NULL;
+
+	return some && is_null_or(a, some->type & 0xff) &&
+	       is_null_or(b, some->type & 0xff);
+}
+
+static void compare_below(const struct node *type, const cJSON *a, const cJSON *b,
+			  struct typed_changes *ret);
+
+static void compare_at(const struct node *type, const char *step, const cJSON *a,
+		       const cJSON *b, struct typed_changes *up)
+{
+	struct typed_changes own = new_changes();
+	bool below = compares_below(type, a, b);
+
+	if (below)
+		compare_below(type, a, b, &own);
+	fieldset_add(up->added, step, own.added, !a);
+	fieldset_add(up->removed, step, own.removed, !b);
+	fieldset_add(up->modified, step, own.modified,
+		     a && b && !below && !json_equal(a, b));
+}
+
+static void compare_below(const struct node *type, const cJSON *a, const cJSON *b,
+			  struct typed_changes *ret)
+{
+	const cJSON *some = has_children(type, a) ? a : b;
+	cleanup_map struct map in_a = { 0 };
+	cleanup_map struct map in_b = { 0 };
+
+	index_children(type, a, &in_a);
+	index_children(type, b, &in_b);
+	map_each(e, &in_a)
+		compare_at(child_type(type, some, e->value), e->key, e->value,
+			   map_get(&in_b, e->key), ret);
+	map_each(e, &in_b)
+		if (!map_get(&in_a, e->key))
+			compare_at(child_type(type, some, e->value), e->key, NULL,
+				   e->value, ret);
+	fieldset_sort(ret->added);
+	fieldset_sort(ret->modified);
+	fieldset_sort(ret->removed);
+}
+
+void typed_compare(const struct node *type, const cJSON *before, const cJSON *after,
+		   struct typed_changes *ret)
+{
+	*ret = new_changes();
+	if (compares_below(type, before, after))
+		compare_below(type, before, after, ret);
+}
+
+/* ---- two become one ---------------------------------------------------------------- */
+
+static cJSON *merge_objects(const struct node *type, const cJSON *live,
+			    const cJSON *config)
+{
+	cJSON *out = cJSON_CreateObject();
+	const cJSON *m;
+
+	json_each(m, live) {
+		const cJSON *other = json_member(config, m->string);
+
+		cJSON_AddItemToObject(
+			out, m->string,
+			other ? typed_merge(member_type(type, m->string), m, other)
+			      : json_dup(m));
+	}
+	json_each(m, config)
+		if (!json_member(live, m->string))
+			cJSON_AddItemToObject(out, m->string, json_dup(m));
+	return out;
+}
+
+struct side {
+	const cJSON **nodes;
+	char **steps;
+	size_t n, at;
+	struct map index;
+};
+
+static void side_init(struct side *s, const struct node *type, const cJSON *list)
+{
+	size_t n = (size_t)cJSON_GetArraySize(list);
+	const cJSON *child;
+
+	*s = (struct side){ .nodes = xcalloc(n + 1, sizeof(*s->nodes)),
+			    .steps = xcalloc(n + 1, sizeof(*s->steps)) };
+	json_each(child, list) {
+		s->steps[s->n] = step_of(type, child);
+		s->nodes[s->n++] = child;
+	}
+	index_children(type, list, &s->index);
+}
+
+static void side_release(struct side *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		free(s->steps[i]);
+	free(s->steps);
+	free(s->nodes);
+	map_release(&s->index, NULL);
+}
+
+struct list_merge {
+	const struct node *element;
+	struct side live, config;
+	struct map merged; /* steps of config that are in `out` */
+	size_t shared;     /* config's first element that live has, too, and is to come */
+	cJSON *out;
+};
+
+static const char *next_shared(struct list_merge *m)
+{
+	while (m->shared < m->config.n &&
+	       (!map_get(&m->live.index, m->config.steps[m->shared]) ||
+		map_get(&m->merged, m->config.steps[m->shared])))
+		m->shared++;
+	return m->shared < m->config.n ? m->config.steps[m->shared] : NULL;
+}
+
+static void take_config(struct list_merge *m)
+{
+	const char *step = m->config.steps[m->config.at++];
+	const cJSON *live = map_get(&m->live.index, step);
+	const cJSON *config = map_get(&m->config.index, step);
+
+	if (!map_put(&m->merged, step, m))
+		cJSON_AddItemToArray(m->out, live ? typed_merge(m->element, live, config)
+						  : json_dup(config));
+}
+
+/* An element that both have, but not the next of those that config names? */
+static bool comes_later(struct list_merge *m, const char *live)
+{
+	const char *shared = next_shared(m);
+
+	return shared && !str_eq(shared, live);
+}
+
+/* One step of the walk along both; those that both have come in config's order. */
+static void merge_step(struct list_merge *m)
+{
+	const char *live = m->live.at < m->live.n ? m->live.steps[m->live.at] : NULL;
+	const char *config =
+		m->config.at < m->config.n ? m->config.steps[m->config.at] : NULL;
+	bool both = live && map_get(&m->config.index, live);
+
+	if (live && config && (str_eq(live, config) || (both && comes_later(m, live)))) {
+		m->live.at++;
+		if (str_eq(live, config))
+			take_config(m);
+		return;
+	}
+	if (live && !both) {
+		cJSON_AddItemToArray(m->out, json_dup(m->live.nodes[m->live.at++]));
+		return;
+	}
+	if (live && map_get(&m->merged, live))
+		m->live.at++;
+	if (config)
+		take_config(m);
+}
+
+static cJSON *merge_lists(const struct node *type, const cJSON *live, const cJSON *config)
+{
+	struct list_merge m = { .element = type->each, .out = cJSON_CreateArray() };
+
+	side_init(&m.live, type, live);
+	side_init(&m.config, type, config);
+	while (m.live.at < m.live.n || m.config.at < m.config.n)
+		merge_step(&m);
+	side_release(&m.live);
+	side_release(&m.config);
+	map_release(&m.merged, NULL);
+	return m.out;
+}
+
+cJSON *typed_merge(const struct node *type, const cJSON *live, const cJSON *config)
+{
+	if (is_atomic(type, config) || !live ||
+	    (live->type & 0xff) != (config->type & 0xff))
+		return json_dup(config);
+	if (cJSON_IsObject(config))
+		return merge_objects(type, live, config);
+	return merge_lists(type, live, config);
+}
+
+/* ---- taking out -------------------------------------------------------------------- */
+
+void typed_remove(const struct node *type, cJSON *value, const cJSON *set)
+{
+	cJSON *child, *next;
+
+	if (is_atomic(type, value) || fieldset_is_empty(set))
+		return;
+	for (child = value->child; child; child = next) {
+		cleanup_free char *step = child_step(type, value, child);
+		const cJSON *below = json_member(set, step);
+		bool was = child->child;
+
+		next = child->next;
+		if (!below)
+			continue;
+		if (!fieldset_has(below)) {
+			typed_remove(child_type(type, value, child), child, below);
+			if (!was || child->child)
+				continue;
+		}
+		cJSON_Delete(cJSON_DetachItemViaPointer(value, child));
+	}
+}
+
+static cJSON *named_below(const struct node *type, const cJSON *set);
+
+static const struct node *step_type(const struct node *type, const char *step)
+{
+	return str_starts(step, "f:") ? member_type(type, step + 2) : element_type(type);
+}
+
+static cJSON *named_below(const struct node *type, const cJSON *set)
+{
+	cJSON *out = cJSON_CreateObject();
+	const cJSON *c;
+
+	json_each(c, set) {
+		if (str_eq(c->string, "."))
+			continue;
+		fieldset_add(out, c->string, named_below(step_type(type, c->string), c),
+			     fieldset_has(c) ||
+				     (str_starts(c->string, "f:") &&
+				      is_structure_field(type, c->string + 2)));
+	}
+	return out;
+}
+
+cJSON *typed_named(const struct node *type, const cJSON *set)
+{
+	return named_below(type, set);
+}
+
+/* ---- what can be merged ------------------------------------------------------------- */
+
+struct typed_walk {
+	struct buf path;
+	bool strict;
+	struct error *err;
+};
+
+static const char *path_of(const struct typed_walk *w)
+{
+	return w->path.data ? (const char *)w->path.data : "";
+}
+
+static int check_element(struct typed_walk *w, const struct node *list,
+			 const cJSON *element, int i)
+{
+	if (list->list != LIST_MAP)
+		return 0;
+	if (!cJSON_IsObject(element))
+		return error_set(
+			w->err, ERR_INVALID,
+			"%s: element %d: associative list with keys may not have "
+			"non-map elements",
+			path_of(w), i);
+	for (const char *const *k = list->keys; *k; k++)
+		if (key_of(list, element, *k))
+			return 0;
+	return error_set(
+		w->err, ERR_INVALID,
+		"%s: element %d: associative list with keys has an element that "
+		"omits all key fields [\"%s\"] (and doesn't have default values for "
+		"any key fields)",
+		path_of(w), i, list->keys[0]);
+}
+
+static void keep_path(void *ctx, const char *path)
+{
+	buf_adds(ctx, path);
+}
+
+static int duplicate(struct typed_walk *w, const char *step)
+{
+	cleanup_json cJSON *set = cJSON_CreateObject();
+	cleanup_buf struct buf shown = { .max = 1000 };
+
+	fieldset_add(set, step, NULL, true);
+	fieldset_each(set, keep_path, &shown);
+	return error_set(w->err, ERR_INVALID, "%s: duplicate entries for key %s",
+			 path_of(w), shown.data ? (const char *)shown.data : "");
+}
+
+static int check_list(struct typed_walk *w, const struct node *type, const cJSON *list)
+{
+	cleanup_map struct map seen = { 0 };
+	const cJSON *child;
+	int i = 0;
+
+	json_each(child, list) {
+		cleanup_free char *step = NULL;
+
+		if (check_element(w, type, child, i++))
+			return -1;
+		step = step_of(type, child);
+		if (map_put(&seen, step, &seen))
+			return duplicate(w, step);
+	}
+	return 0;
+}
+
+static int check_at(struct typed_walk *w, const struct node *type, const cJSON *value)
+{
+	const cJSON *child;
+
+	if (is_atomic(type, value))
+		return 0;
+	if (cJSON_IsArray(value) && check_list(w, type, value))
+		return -1;
+	json_each(child, value) {
+		const struct node *below = child_type(type, value, child);
+		size_t len = w->path.len;
+
+		if (cJSON_IsObject(value))
+			buf_printf(&w->path, ".%s", child->string);
+		if (w->strict && type && !below && cJSON_IsObject(value) &&
+		    !type->preserves_unknown)
+			return error_set(w->err, ERR_INVALID,
+					 "%s: field not declared in schema", path_of(w));
+		if (check_at(w, below, child))
+			return -1;
+		if (w->path.data) {
+			w->path.len = len;
+			w->path.data[len] = 0;
+		}
+	}
+	return 0;
+}
+
+int typed_check(const struct node *type, const cJSON *value, bool strict,
+		struct error *err)
+{
+	struct typed_walk w = { .path = { .max = 4096 }, .strict = strict, .err = err };
+	int rc = check_at(&w, type, value);
+
+	buf_release(&w.path);
+	return rc;
+}

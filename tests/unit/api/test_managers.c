@@ -1,0 +1,388 @@
+/*
+ * Who set which field, merges by type, JSON Patch. tests/cluster/apiserver.py compares the
+ * same with a real API server.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "api/jsonpatch.h"
+#include "api/managers.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "base/yaml.h"
+
+static const char shape[] =
+	"group: g\n"
+	"version: v1\n"
+	"kinds:\n"
+	"  Thing:\n"
+	"    plural: things\n"
+	"    scope: Namespaced\n"
+	"    schema: {$ref: Thing}\n"
+	"definitions:\n"
+	"  Thing:\n"
+	"    type: object\n"
+	"    properties:\n"
+	"      a: {type: string}\n"
+	"      m: {type: object, additionalProperties: {type: string}}\n"
+	"      s:\n"
+	"        type: array\n"
+	"        x-kubernetes-list-type: set\n"
+	"        items: {type: string}\n"
+	"      l:\n"
+	"        type: array\n"
+	"        x-kubernetes-list-type: map\n"
+	"        x-kubernetes-list-map-keys: [k]\n"
+	"        items:\n"
+	"          type: object\n"
+	"          required: [k]\n"
+	"          properties: {k: {type: string}, v: {type: integer}}\n"
+	"      atom:\n"
+	"        type: object\n"
+	"        x-kubernetes-map-type: atomic\n"
+	"        properties: {x: {type: string}}\n"
+	"      words: {type: array, items: {type: string}}\n";
+
+static struct schema *schema;
+static const struct node *type;
+
+static int setup(void **state)
+{
+	struct error err = { 0 };
+
+	(void)state;
+	if (schema_load(&schema, shape, strlen(shape), &err))
+		fail_msg("%s", err.msg);
+	type = typed_of(schema, "g/v1", "Thing");
+	return type ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	schema_free(schema);
+	return 0;
+}
+
+static cJSON *doc(const char *text)
+{
+	struct error err = { 0 };
+	cleanup_json cJSON *docs = NULL;
+
+	if (yaml_parse(&docs, text, strlen(text), &err))
+		fail_msg("%s: %s", text, err.msg);
+	return cJSON_DetachItemFromArray(docs, 0);
+}
+
+static void same(const cJSON *have, const char *want_text, const char *about)
+{
+	cleanup_json cJSON *want = doc(want_text);
+	cleanup_free char *text = json_text(have);
+
+	if (!json_equal(have, want))
+		fail_msg("%s: %s instead of %s", about, text, want_text);
+}
+
+/* ---- sets ---- */
+
+static void test_sets(void **state)
+{
+	static const struct {
+		const char *a, *b, *both, *common, *rest;
+	} rows[] = {
+		{ "{'f:a': {}}", "{'f:b': {}}", "{'f:a': {}, 'f:b': {}}", "{}",
+		  "{'f:a': {}}" },
+		{ "{'f:a': {'f:x': {}}}", "{'f:a': {}}", "{'f:a': {.: {}, 'f:x': {}}}",
+		  "{}", "{'f:a': {'f:x': {}}}" },
+		{ "{'f:a': {.: {}, 'f:x': {}}}", "{'f:a': {'f:x': {}, 'f:y': {}}}",
+		  "{'f:a': {.: {}, 'f:x': {}, 'f:y': {}}}", "{'f:a': {'f:x': {}}}",
+		  "{'f:a': {}}" },
+		{ "{'v:\"1\"': {}, 'f:a': {}}", "{'f:a': {}}",
+		  "{'f:a': {}, 'v:\"1\"': {}}", "{'f:a': {}}", "{'v:\"1\"': {}}" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_json cJSON *raw_a = doc(rows[i].a), *raw_b = doc(rows[i].b);
+		cleanup_json cJSON *a = fieldset_read(raw_a), *b = fieldset_read(raw_b);
+		cleanup_json cJSON *both = fieldset_union(a, b);
+		cleanup_json cJSON *common = fieldset_intersection(a, b);
+		cleanup_json cJSON *rest = fieldset_difference(a, b);
+
+		same(both, rows[i].both, "union");
+		same(common, rows[i].common, "intersection");
+		same(rest, rows[i].rest, "difference");
+	}
+}
+
+static void test_bad_sets(void **state)
+{
+	static const char *const bad[] = { "[]", "{a: {}}", "{'f:a': 1}",
+					   "{'f:a': {b: {}}}", "{'x:a': {}}" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		cleanup_json cJSON *raw = doc(bad[i]);
+		cleanup_json cJSON *set = fieldset_read(raw);
+
+		assert_null(set);
+	}
+}
+
+/* ---- values ---- */
+
+static void test_fields(void **state)
+{
+	static const struct {
+		const char *value, *set;
+	} rows[] = {
+		{ "{a: x}", "{'f:a': {}}" },
+		{ "{m: {x: '1'}}", "{'f:m': {'f:x': {}}}" },
+		{ "{m: {}}", "{'f:m': {}}" },
+		{ "{s: [b, a]}", "{'f:s': {'v:\"a\"': {}, 'v:\"b\"': {}}}" },
+		{ "{l: [{k: x, v: 1}]}",
+		  "{'f:l': {'k:{\"k\":\"x\"}': {.: {}, 'f:k': {}, 'f:v': {}}}}" },
+		{ "{atom: {x: '1'}}", "{'f:atom': {}}" },
+		{ "{words: [a, b]}", "{'f:words': {}}" },
+		{ "{}", "{}" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_json cJSON *value = doc(rows[i].value);
+		cleanup_json cJSON *set = typed_fields(type, value);
+
+		same(set, rows[i].set, rows[i].value);
+	}
+}
+
+static void test_merge(void **state)
+{
+	static const struct {
+		const char *live, *config, *want;
+	} rows[] = {
+		{ "{a: x, m: {p: '1'}}", "{m: {q: '2'}}", "{a: x, m: {p: '1', q: '2'}}" },
+		{ "{words: [a, b]}", "{words: [c]}", "{words: [c]}" },
+		{ "{atom: {x: '1'}}", "{atom: {}}", "{atom: {}}" },
+		{ "{s: [a, b]}", "{s: [b, c]}", "{s: [a, b, c]}" },
+		{ "{s: [a, b, c]}", "{s: [c, a]}", "{s: [b, c, a]}" },
+		{ "{l: [{k: x, v: 1}, {k: y, v: 2}]}", "{l: [{k: y, v: 3}]}",
+		  "{l: [{k: x, v: 1}, {k: y, v: 3}]}" },
+		{ "{l: [{k: x}, {k: y}]}", "{l: [{k: n}, {k: x}]}",
+		  "{l: [{k: n}, {k: x}, {k: y}]}" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_json cJSON *live = doc(rows[i].live);
+		cleanup_json cJSON *config = doc(rows[i].config);
+		cleanup_json cJSON *merged = typed_merge(type, live, config);
+
+		same(merged, rows[i].want, rows[i].config);
+	}
+}
+
+static void test_check(void **state)
+{
+	static const struct {
+		const char *value;
+		bool strict;
+		const char *why; /* NULL: it is fine */
+	} rows[] = {
+		{ "{l: [{k: x}, {k: y}]}", true, NULL },
+		{ "{l: [{k: x}, {k: x}]}", false,
+		  ".l: duplicate entries for key [k=\"x\"]" },
+		{ "{l: [{v: 1}]}", false,
+		  ".l: element 0: associative list with keys has an element that omits "
+		  "all key fields [\"k\"] (and doesn't have default values for any key "
+		  "fields)" },
+		{ "{s: [a, a]}", false, ".s: duplicate entries for key [=\"a\"]" },
+		{ "{nope: 1}", false, NULL },
+		{ "{nope: 1}", true, ".nope: field not declared in schema" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_json cJSON *value = doc(rows[i].value);
+		struct error err = { 0 };
+		int rc = typed_check(type, value, rows[i].strict, &err);
+
+		assert_int_equal(rc, rows[i].why ? -1 : 0);
+		if (rc)
+			assert_string_equal(err.msg, rows[i].why);
+	}
+}
+
+/* ---- apply: each step by a manager, and what is there after it ---- */
+
+static const struct step {
+	const char *manager, *config;
+	bool force, update;
+	const char *want; /* NULL: a conflict */
+	const char *conflict;
+} steps[] = {
+	{ "one", "{a: x, m: {p: '1'}, l: [{k: x, v: 1}]}", false, false,
+	  "{a: x, m: {p: '1'}, l: [{k: x, v: 1}]}", NULL },
+	{ "two", "{m: {q: '2'}, l: [{k: y, v: 2}]}", false, false,
+	  "{a: x, m: {p: '1', q: '2'}, l: [{k: x, v: 1}, {k: y, v: 2}]}", NULL },
+	{ "two", "{a: z, m: {q: '2'}, l: [{k: y, v: 2}]}", false, false, NULL,
+	  "Apply failed with 1 conflict: conflict with \"one\": .a" },
+	{ "two", "{a: z, m: {q: '2'}}", true, false,
+	  "{a: z, m: {p: '1', q: '2'}, l: [{k: x, v: 1}]}", NULL },
+	{ "one", "{m: {p: '1'}, l: [{k: x, v: 1}]}", false, false,
+	  "{a: z, m: {p: '1', q: '2'}, l: [{k: x, v: 1}]}", NULL },
+	{ "hand", "{a: u, m: {p: '1', q: '2', r: '3'}, l: [{k: x, v: 1}]}", false, true,
+	  "{a: u, m: {p: '1', q: '2', r: '3'}, l: [{k: x, v: 1}]}", NULL },
+	{ "one", "{m: {p: '1', r: '4'}}", false, false, NULL,
+	  "Apply failed with 1 conflict: conflict with \"hand\" using g/v1: .m.r" },
+	{ "one", "{m: {p: '1'}}", false, false, "{a: u, m: {p: '1', q: '2', r: '3'}}",
+	  NULL },
+	{ "one", "{}", false, false, "{a: u, m: {q: '2', r: '3'}}", NULL },
+	{ "two", "{}", false, false, "{a: u, m: {r: '3'}}", NULL },
+};
+
+static cJSON *without_meta(const cJSON *obj)
+{
+	cJSON *copy = json_dup(obj);
+
+	json_del(copy, JSON_PATH("metadata"));
+	return copy;
+}
+
+static void take_step(cJSON **live, const struct step *s)
+{
+	const struct manager_of by = { .type = type,
+				       .manager = s->manager,
+				       .api_version = "g/v1",
+				       .subresource = "",
+				       .now = "2026-01-01T00:00:00Z",
+				       .force = s->force };
+	cleanup_json cJSON *config = doc(s->config), *causes = NULL, *bare = NULL;
+	struct error err = { 0 };
+	cJSON *obj = NULL;
+	int rc = 0;
+
+	if (s->update)
+		managers_update(&by, *live, obj = STEAL(config));
+	else
+		rc = managers_apply(&by, *live, config, &obj, &causes, &err);
+	if (!s->want) {
+		assert_int_equal(rc, -1);
+		assert_int_equal(err.kind, ERR_CONFLICT);
+		assert_string_equal(err.msg, s->conflict);
+		assert_int_equal(cJSON_GetArraySize(causes), 1);
+		return;
+	}
+	assert_int_equal(rc, 0);
+	bare = without_meta(obj);
+	same(bare, s->want, s->config);
+	cJSON_Delete(*live);
+	*live = obj;
+}
+
+static void test_apply(void **state)
+{
+	cleanup_json cJSON *live = cJSON_CreateObject();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++)
+		take_step(&live, &steps[i]);
+	same(json_get(live, "metadata", "managedFields"),
+	     "[{manager: hand, operation: Update, apiVersion: g/v1, time: "
+	     "'2026-01-01T00:00:00Z', fieldsType: FieldsV1, fieldsV1: {'f:a': {}, 'f:m': "
+	     "{'f:r': {}}}}]",
+	     "in the end");
+}
+
+static void test_caps(void **state)
+{
+	cleanup_json cJSON *live = cJSON_CreateObject();
+	char name[16], config[64], want[64];
+
+	(void)state;
+	for (int i = 0; i < 2 * MANAGERS_MAX_UPDATES; i++) {
+		cleanup_json cJSON *obj = json_dup(live);
+		struct manager_of by = { .type = type,
+					 .manager = name,
+					 .api_version = "g/v1",
+					 .subresource = "",
+					 .now = "2026-01-01T00:00:00Z" };
+
+		snprintf(name, sizeof(name), "m%02d", i);
+		snprintf(config, sizeof(config), "k%d", i);
+		snprintf(want, sizeof(want), "%d", i);
+		json_put_str(obj, want, "m", config);
+		managers_update(&by, live, obj);
+		cJSON_Delete(live);
+		live = STEAL(obj);
+	}
+	assert_int_equal(cJSON_GetArraySize(json_get(live, "metadata", "managedFields")),
+			 MANAGERS_MAX_UPDATES);
+	assert_non_null(json_find_const(json_get(live, "metadata", "managedFields"),
+					"manager", "ancient-changes"));
+}
+
+/* ---- JSON Patch ---- */
+
+static void test_jsonpatch(void **state)
+{
+	static const struct {
+		const char *doc, *patch, *want; /* want NULL: refused */
+	} rows[] = {
+		{ "{a: 1}", "[{op: add, path: /b, value: 2}]", "{a: 1, b: 2}" },
+		{ "{a: [1, 3]}", "[{op: add, path: /a/1, value: 2}]", "{a: [1, 2, 3]}" },
+		{ "{a: [1]}", "[{op: add, path: /a/-, value: 2}]", "{a: [1, 2]}" },
+		{ "{a: [1]}", "[{op: add, path: /a/3, value: 2}]", NULL },
+		{ "{a: [1, 2]}", "[{op: remove, path: /a/0}]", "{a: [2]}" },
+		{ "{a: 1}", "[{op: remove, path: /b}]", NULL },
+		{ "{a: 1}", "[{op: replace, path: /b, value: 1}]", NULL },
+		{ "{a: [1, 2]}", "[{op: replace, path: /a/0, value: 3}]", "{a: [3, 2]}" },
+		{ "{a: 1}", "[{op: replace, path: '', value: {b: 2}}]", "{b: 2}" },
+		{ "{a: 1}", "[{op: move, from: /a, path: /b}]", "{b: 1}" },
+		{ "{a: {x: 1}}", "[{op: move, from: /a, path: /a/y}]", NULL },
+		{ "{a: 1}", "[{op: copy, from: /a, path: /b}]", "{a: 1, b: 1}" },
+		{ "{a/b: 1, m~n: 2}",
+		  "[{op: remove, path: /a~1b}, {op: test, path: /m~0n, value: 2}]",
+		  "{m~n: 2}" },
+		{ "{a: 1}", "[{op: test, path: /a, value: 2}]", NULL },
+		{ "{a: 1}", "[{op: test, path: /b, value: null}]", "{a: 1}" },
+		{ "{a: 1}", "[{op: add, path: /b/c, value: 1}]", NULL },
+		{ "{a: 1}", "[{op: add, path: /b}]", NULL },
+		{ "{a: 1}", "[{op: add, path: b, value: 1}]", NULL },
+		{ "{a: 1}", "[{op: what, path: /a}]", NULL },
+		{ "{a: 1}", "[{path: /a}]", NULL },
+		{ "{a: 1}", "[1]", NULL },
+		{ "{a: 1}", "{}", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_json cJSON *patch = doc(rows[i].patch);
+		cJSON *have = doc(rows[i].doc);
+		struct error err = { 0 };
+		int rc = jsonpatch_apply(&have, patch, &err);
+
+		if (rc != (rows[i].want ? 0 : -1))
+			fail_msg("%s: %s", rows[i].patch, err.msg);
+		if (!rc)
+			same(have, rows[i].want, rows[i].patch);
+		cJSON_Delete(have);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sets),   cmocka_unit_test(test_bad_sets),
+		cmocka_unit_test(test_fields), cmocka_unit_test(test_merge),
+		cmocka_unit_test(test_check),  cmocka_unit_test(test_apply),
+		cmocka_unit_test(test_caps),   cmocka_unit_test(test_jsonpatch),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,132 @@
+/* Selectors: what k8s.io/apimachinery v0.34 pkg/labels and pkg/fields say of the same texts. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "api/selector.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+
+static const struct row {
+	const char *selector, *labels;
+	int matches; /* -1: refused */
+} rows[] = {
+	{ "", "{}", 1 },
+	{ "a=b", "{\"a\":\"b\"}", 1 },
+	{ "a=b", "{\"a\":\"c\"}", 0 },
+	{ "a=b", "{}", 0 },
+	{ " a == b , c = d ", "{\"a\":\"b\",\"c\":\"d\"}", 1 },
+	{ "a=b,c=d", "{\"a\":\"b\"}", 0 },
+	{ "a=", "{\"a\":\"\"}", 1 },
+	{ "a!=b", "{}", 1 },
+	{ "a!=b", "{\"a\":\"b\"}", 0 },
+	{ "a", "{\"a\":\"x\"}", 1 },
+	{ "a", "{}", 0 },
+	{ "!a", "{}", 1 },
+	{ "! a", "{\"a\":\"x\"}", 0 },
+	{ "a in (x, y)", "{\"a\":\"y\"}", 1 },
+	{ "a in (x,y)", "{\"a\":\"z\"}", 0 },
+	{ "a in ()", "{\"a\":\"\"}", 1 },
+	{ "a notin (x)", "{}", 1 },
+	{ "a notin (x)", "{\"a\":\"x\"}", 0 },
+	{ "in in (in)", "{\"in\":\"in\"}", 1 },
+	{ "a>1", "{\"a\":\"2\"}", 1 },
+	{ "a>1", "{\"a\":\"x\"}", 0 },
+	{ "a<1", "{\"a\":\"0\"}", 1 },
+	{ "x.y/z=1", "{\"x.y/z\":\"1\"}", 1 },
+	{ "jobset.sigs.k8s.io/replicatedjob-name in (dataset-initializer, node)",
+	  "{\"jobset.sigs.k8s.io/replicatedjob-name\":\"node\"}", 1 },
+	{ "=", NULL, -1 },
+	{ ",", NULL, -1 },
+	{ "a,", NULL, -1 },
+	{ "a b", NULL, -1 },
+	{ "a in", NULL, -1 },
+	{ "a in (x", NULL, -1 },
+	{ "a in x", NULL, -1 },
+	{ "a>x", NULL, -1 },
+	{ "a=b/c", NULL, -1 },
+	{ "a/b/c=d", NULL, -1 },
+	{ "a=(b)", NULL, -1 },
+	{ "!a=b", NULL, -1 },
+};
+
+static void test_labels(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_arena struct arena arena = { 0 };
+		cleanup_json cJSON *labels =
+			rows[i].labels ? json_reread(rows[i].labels) : NULL;
+		const struct requirement *r = NULL;
+		struct error err = { 0 };
+		int rc = selector_labels(&arena, rows[i].selector, &r, &err);
+
+		if ((rc ? -1 : selector_matches(r, labels)) != rows[i].matches)
+			fail_msg("%s of %s: %s", rows[i].selector, rows[i].labels,
+				 err.msg);
+		assert_int_equal(rc && err.kind != ERR_INVALID, 0);
+	}
+}
+
+static const struct {
+	const char *selector, *key, *value;
+	enum selector_op op;
+	bool refused;
+} fields[] = {
+	{ "metadata.name=a", "metadata.name", "a", SELECTOR_IN, false },
+	{ "metadata.name==a", "metadata.name", "a", SELECTOR_IN, false },
+	{ "a!=b", "a", "b", SELECTOR_NOT_IN, false },
+	{ "a=b\\,c", "a", "b,c", SELECTOR_IN, false },
+	{ "a=b\\=c", "a", "b=c", SELECTOR_IN, false },
+	{ "a=", "a", "", SELECTOR_IN, false },
+	{ "a", NULL, NULL, SELECTOR_IN, true },
+};
+
+static void test_fields(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
+		cleanup_arena struct arena arena = { 0 };
+		const struct requirement *r = NULL;
+		struct error err = { 0 };
+
+		assert_int_equal(!!selector_fields(&arena, fields[i].selector, &r, &err),
+				 fields[i].refused);
+		if (fields[i].refused)
+			continue;
+		assert_string_equal(r->key, fields[i].key);
+		assert_string_equal(r->values[0], fields[i].value);
+		assert_int_equal(r->op, fields[i].op);
+		assert_null(r->next);
+	}
+}
+
+static void test_limits(void **state)
+{
+	cleanup_arena struct arena arena = { 0 };
+	char *text = arena_alloc(&arena, SELECTOR_MAX_BYTES + 2);
+	const struct requirement *r = NULL;
+	struct error err = { 0 };
+
+	(void)state;
+	memset(text, 'a', SELECTOR_MAX_BYTES + 1);
+	assert_int_equal(selector_labels(&arena, text, &r, &err), -1);
+	assert_int_equal(err.kind, ERR_LIMIT);
+	assert_int_equal(selector_fields(&arena, text, &r, &err), -1);
+	assert_int_equal(err.kind, ERR_LIMIT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_labels),
+		cmocka_unit_test(test_fields),
+		cmocka_unit_test(test_limits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -21,6 +21,7 @@ end\@:	.byte	0
 assets:
 	asset	"VERSION"
 	asset	"licenses.zst", "build/"
+	asset	"machine.yaml"
 	asset	"manifests/access.yaml"
 	asset	"manifests/config.yaml"
 	asset	"manifests/manager.yaml"

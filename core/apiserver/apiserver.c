@@ -1,0 +1,396 @@
+/* Routes requests to who answers them: apiserver.h. */
+#include "apiserver/apiserver.h"
+
+#include <string.h>
+
+#include "api/meta.h"
+#include "apiserver/exchange.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "net/uri.h"
+
+enum { MAX_PARAMETERS = 100 };
+
+/* ---- reading a request -------------------------------------------------------------- */
+
+static int read_path(struct exchange *x, struct error *err)
+{
+	char **raw = str_split(&x->arena, x->http->path + 1, '/', &x->n_path);
+
+	x->path = arena_alloc(&x->arena, (x->n_path + 1) * sizeof(*x->path));
+	if (x->n_path && !*raw[x->n_path - 1])
+		x->n_path--;
+	for (size_t i = 0; i < x->n_path; i++) {
+		const char *decoded;
+
+		if (uri_decode(&decoded, &x->arena, raw[i], err))
+			return -1;
+		x->path[i] = arena_strdup(&x->arena, decoded);
+	}
+	return 0;
+}
+
+static int read_query(struct exchange *x, struct error *err)
+{
+	size_t n;
+	char **parts = str_split(&x->arena, x->http->query, '&', &n);
+
+	if (n > MAX_PARAMETERS)
+		return error_set(err, ERR_LIMIT, "over %d parameters", MAX_PARAMETERS);
+	for (size_t i = 0; i < n; i++) {
+		char *value = strchr(parts[i], '=');
+		const char *name, *text;
+
+		for (char *c = parts[i]; *c; c++)
+			*c = *c == '+' ? ' ' : *c;
+		if (value)
+			*value++ = 0;
+		if (uri_decode(&name, &x->arena, parts[i], err) ||
+		    uri_decode(&text, &x->arena, value ? value : "", err))
+			return -1;
+		if (*name && !map_get(&x->query, name))
+			map_put(&x->query, name, (void *)text);
+	}
+	return 0;
+}
+
+/* The part before the first '/' of the agent's name, as managedFields calls it. */
+static const char *default_manager(struct exchange *x)
+{
+	const char *agent = httpd_header(x->http, "User-Agent");
+	size_t n = agent ? strcspn(agent, "/") : 0;
+
+	if (n > MANAGER_NAME_MAX)
+		n = MANAGER_NAME_MAX;
+	return agent ? str_slice(&x->arena, agent, n) : "unknown";
+}
+
+/* /api/v1/... and /apis/GROUP/VERSION/...: from which segment on the resource stands; 0: none. */
+static size_t read_version(struct exchange *x, const char **ret)
+{
+	if (x->n_path > 2 && str_eq(x->path[0], "api")) {
+		*ret = x->path[1];
+		return 2;
+	}
+	if (x->n_path > 3 && str_eq(x->path[0], "apis")) {
+		*ret = arena_printf(&x->arena, "%s/%s", x->path[1], x->path[2]);
+		return 3;
+	}
+	return 0;
+}
+
+static const char *segment(const struct exchange *x, size_t i)
+{
+	return i < x->n_path ? x->path[i] : "";
+}
+
+/* Of a group whose kinds are custom ones? */
+static bool is_custom(const char *api_version)
+{
+	for (const struct resource *r = resources; r->kind; r++)
+		if (str_eq(r->api_version, api_version))
+			return resource_is(r, RESOURCE_CUSTOM);
+	return true;
+}
+
+/* Is it a path of a kind? */
+static bool read_resource(struct exchange *x)
+{
+	const char *version;
+	size_t i = read_version(x, &version);
+	bool inside;
+
+	if (!i)
+		return false;
+	/* A namespace's own path: namespaces/NAME and its subresources. */
+	inside = str_eq(x->path[i], "namespaces") && x->n_path > i + 2 &&
+		 !str_in(x->path[i + 2],
+			 (const char *const[]){ "status", "finalize", NULL });
+	if (inside) {
+		x->ns = x->path[i + 1];
+		i += 2;
+	}
+	x->custom = is_custom(version);
+	x->resource = resource_find(version, x->path[i]);
+	if (!x->resource || (inside && !resource_is(x->resource, RESOURCE_NAMESPACED)) ||
+	    (!inside && resource_is(x->resource, RESOURCE_NAMESPACED) &&
+	     x->n_path > i + 1) ||
+	    x->n_path > i + 3)
+		return false;
+	x->name = segment(x, i + 1);
+	x->subresource = segment(x, i + 2);
+	return true;
+}
+
+/* ---- who answers ------------------------------------------------------------------- */
+
+static bool may_enter(const struct exchange *x)
+{
+	const char *token = x->server->conf.token;
+	const char *text = httpd_header(x->http, "Authorization");
+	const char *given = text ? str_after(text, "Bearer ") : NULL;
+	size_t n = token ? strlen(token) : 0;
+	unsigned char other = 0;
+
+	if (!token || x->internal)
+		return true;
+	if (!given || strlen(given) != n)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		other |= (unsigned char)(given[i] ^ token[i]);
+	return !other;
+}
+
+static void not_allowed(struct exchange *x)
+{
+	cJSON *status = status_of(
+		405, "MethodNotAllowed",
+		"the server does not allow this method on the requested resource");
+
+	json_obj(status, "details");
+	exchange_answer(x, 405, status);
+	cJSON_Delete(status);
+}
+
+static const struct route {
+	const char *method;
+	bool named;
+	void (*handle)(struct exchange *x);
+} routes[] = {
+	{ "GET", true, read_get },
+	{ "GET", false, read_list },
+	{ "POST", false, write_create },
+	{ "PUT", true, write_update },
+	{ "PATCH", true, write_patch },
+	{ "DELETE", true, delete_one },
+	{ "DELETE", false, delete_collection },
+};
+
+static bool has_subresource(const struct exchange *x)
+{
+	return !*x->subresource || (str_eq(x->subresource, "status") &&
+				    resource_is(x->resource, RESOURCE_STATUS));
+}
+
+static const struct route *find_route(const struct exchange *x, const char *method)
+{
+	static const char *const of_status[] = { "GET", "PUT", "PATCH", NULL };
+	bool read = str_eq(method, "GET");
+
+	if (!read && !x->internal && resource_is(x->resource, RESOURCE_READ_ONLY))
+		return NULL;
+	if (*x->subresource && !str_in(method, of_status))
+		return NULL;
+	for (size_t i = 0; i < sizeof(routes) / sizeof(*routes); i++)
+		if (str_eq(routes[i].method, method) && routes[i].named == !!*x->name)
+			return &routes[i];
+	return NULL;
+}
+
+static void no_subresource(struct exchange *x)
+{
+	if (resource_is(x->resource, RESOURCE_CUSTOM))
+		exchange_not_found(x);
+	else
+		exchange_no_such_resource(x);
+}
+
+static void dispatch(struct exchange *x)
+{
+	const char *method = str_eq(x->http->method, "HEAD") ? "GET" : x->http->method;
+	const struct route *route = find_route(x, method);
+
+	if (!has_subresource(x))
+		no_subresource(x);
+	else if (!route)
+		not_allowed(x);
+	else if (str_eq(method, "GET") && exchange_flag(x, "watch") && !*x->subresource)
+		watch_start(x);
+	else
+		route->handle(x);
+}
+
+static int read_options(struct exchange *x)
+{
+	const char *dry = exchange_query(x, "dryRun");
+	const char *manager = exchange_query(x, "fieldManager");
+
+	x->dry_run = *dry;
+	if (*dry && !str_eq(dry, "All")) {
+		cleanup_json cJSON *list = cJSON_CreateArray();
+
+		cJSON_AddItemToArray(list, cJSON_CreateString(dry));
+		return exchange_bad_option(x, FIELD_NOT_SUPPORTED, "dryRun", list,
+					   "supported values: \"All\"");
+	}
+	if (strlen(manager) > MANAGER_NAME_MAX)
+		return exchange_bad_option(x, FIELD_TOO_LONG, "fieldManager", NULL,
+					   "may not be more than 128 bytes");
+	x->manager = *manager ? manager : default_manager(x);
+	return 0;
+}
+
+static bool is_review(const struct exchange *x)
+{
+	return x->n_path == 4 && str_eq(x->http->method, "POST") &&
+	       str_in(x->path[1], (const char *const[]){ "authorization.k8s.io",
+							 "authentication.k8s.io", NULL });
+}
+
+static void no_resource(struct exchange *x)
+{
+	if (x->n_path > 2 && !x->custom)
+		exchange_no_such_resource(x);
+	else
+		exchange_no_such_path(x);
+}
+
+static void route(struct exchange *x)
+{
+	struct error err = { 0 };
+
+	if (!may_enter(x))
+		exchange_refuse(x, 401, "Unauthorized", "Unauthorized");
+	else if (read_path(x, &err) || read_query(x, &err))
+		exchange_refuse(x, 400, "BadRequest", "%s", err.msg);
+	else if (discovery_has(x))
+		discovery_get(x);
+	else if (is_review(x))
+		review_create(x);
+	else if (!read_resource(x))
+		no_resource(x);
+	else if (!read_options(x))
+		dispatch(x);
+}
+
+static void exchange_release(struct exchange *x)
+{
+	cJSON_Delete(x->body);
+	cJSON_Delete(x->warnings);
+	map_release(&x->query, NULL);
+	arena_clear(&x->arena);
+}
+
+static void handle(struct apiserver *s, const struct httpd_request *req,
+		   struct httpd_response *resp, bool internal)
+{
+	struct exchange x = { .server = s,
+			      .http = req,
+			      .resp = resp,
+			      .ns = "",
+			      .name = "",
+			      .subresource = "",
+			      .internal = internal };
+
+	resp->headers.max = 64 * 1024;
+	x.warnings = cJSON_CreateArray();
+	time_text(clock_now(), x.now);
+	route(&x);
+	exchange_release(&x);
+}
+
+void apiserver_handle(void *apiserver, const struct httpd_request *req,
+		      struct httpd_response *resp)
+{
+	handle(apiserver, req, resp, false);
+}
+
+int apiserver_write(struct apiserver *s, const char *method, const char *path,
+		    const cJSON *body, cJSON **ret, struct error *err)
+{
+	const struct httpd_header headers[] = {
+		{ "Content-Type", str_eq(method, "PATCH") ? "application/merge-patch+json"
+							  : "application/json" },
+		{ "User-Agent", "kftrainer" },
+		{ NULL, NULL }
+	};
+	cleanup_free char *text = body ? json_text(body) : NULL;
+	const char *query = strchr(path, '?');
+	cleanup_arena struct arena arena = { 0 };
+	const struct httpd_request req = {
+		.method = method,
+		.path = query ? str_slice(&arena, path, (size_t)(query - path)) : path,
+		.query = query ? query + 1 : "",
+		.body = (const unsigned char *)(text ? text : ""),
+		.body_len = text ? strlen(text) : 0,
+		.peer = "",
+		.headers = headers
+	};
+	struct httpd_response resp = { .body.max = (size_t)64 * 1024 * 1024 };
+	cleanup_json cJSON *doc = NULL;
+	struct error none = { 0 };
+	int rc = 0;
+
+	handle(s, &req, &resp, true);
+	if (json_parse(&doc, resp.body.data, resp.body.len, &none))
+		rc = error_set(err, ERR_FORMAT, "%s %s: not JSON", method, path);
+	else if (resp.status >= 400)
+		rc = error_set(err,
+			       resp.status == 404   ? ERR_NOT_FOUND
+			       : resp.status == 409 ? ERR_CONFLICT
+						    : ERR_INVALID,
+			       "%s", json_str(doc, "message"));
+	err->code = rc ? resp.status : err->code;
+	buf_release(&resp.body);
+	buf_release(&resp.headers);
+	if (!rc && ret)
+		*ret = STEAL(doc);
+	return rc;
+}
+
+/* ---- start and end ----------------------------------------------------------------- */
+
+static int make_namespaces(struct apiserver *s, struct error *err)
+{
+	static const char *const names[] = { "default", "kube-system",
+					     "kubeflow-system" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		cleanup_json cJSON *ns = meta_new("v1", "Namespace", NULL, names[i]);
+
+		if (apiserver_write(s, "POST", "/api/v1/namespaces", ns, NULL, err) &&
+		    error_clear_if(err, ERR_CONFLICT))
+			return -1;
+	}
+	return 0;
+}
+
+int apiserver_new(struct apiserver **ret, const struct apiserver_conf *conf,
+		  struct error *err)
+{
+	struct apiserver *s = xcalloc(1, sizeof(*s));
+	const struct storage_conf storage = { .dir = conf->dir,
+					      .max_events = conf->max_events };
+
+	s->conf = *conf;
+	s->conf.token = conf->token ? xstrdup(conf->token) : NULL;
+	if (schemas_load(&s->schemas, err) || storage_open(&s->storage, &storage, err) ||
+	    make_namespaces(s, err)) {
+		apiserver_free(s);
+		return -1;
+	}
+	*ret = s;
+	return 0;
+}
+
+void apiserver_stop(struct apiserver *s)
+{
+	storage_stop(s->storage);
+}
+
+void apiserver_free(struct apiserver *s)
+{
+	if (!s)
+		return;
+	storage_close(s->storage);
+	schemas_release(&s->schemas);
+	cJSON_Delete(s->openapi);
+	str_wipe_free((char *)s->conf.token);
+	free(s);
+}
+
+int64_t apiserver_cut(const struct apiserver *s)
+{
+	return storage_report(s->storage)->cut;
+}

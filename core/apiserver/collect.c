@@ -1,0 +1,166 @@
+/*
+ * What belongs to others goes with them: dependents of what is gone, the objects of a
+ * namespace that is deleted, and owners that wait for their dependents (foreground).
+ *
+ * Follows kube-controller-manager's garbage collector and namespace controller, at once
+ * instead of after a while.
+ */
+#include <string.h>
+
+#include "api/meta.h"
+#include "apiserver/exchange.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+
+static bool is_owned(const cJSON *obj, const char *uid)
+{
+	return uid &&
+	       json_find_const(json_get(obj, "metadata", "ownerReferences"), "uid", uid);
+}
+
+/* The owner by its reference and uid; false: gone, or another one by now. */
+static bool owner_exists(struct apiserver *s, const cJSON *ref, const char *ns)
+{
+	const struct resource *r =
+		resource_of_kind(json_str(ref, "apiVersion"), json_str(ref, "kind"));
+	struct exchange x = { .server = s };
+	cleanup_stored struct stored *found = NULL;
+	cleanup_json cJSON *obj = NULL;
+
+	if (!r || !owner_name(ref))
+		return true; /* a kind that is not served here: nobody can say */
+	found = storage_get(s->storage,
+			    exchange_key(&x, r, ns ? ns : "", owner_name(ref)));
+	arena_clear(&x.arena);
+	obj = found ? stored_read(found) : NULL;
+	return obj && str_eq(meta_uid(obj), owner_uid(ref));
+}
+
+static bool has_owner(struct apiserver *s, const cJSON *obj, const char *but_uid)
+{
+	const cJSON *ref;
+
+	json_each(ref, json_get(obj, "metadata", "ownerReferences"))
+		if (!str_eq(owner_uid(ref), but_uid) &&
+		    owner_exists(s, ref, meta_namespace(obj)))
+			return true;
+	return false;
+}
+
+static const char *path_of(struct arena *arena, const struct resource *r,
+			   const cJSON *obj)
+{
+	const char *ns = meta_namespace(obj);
+	const char *root = strchr(r->api_version, '/') ? "apis" : "api";
+
+	if (!resource_is(r, RESOURCE_NAMESPACED))
+		return arena_printf(arena, "/%s/%s/%s/%s", root, r->api_version,
+				    r->plural, meta_name(obj));
+	return arena_printf(arena, "/%s/%s/namespaces/%s/%s/%s", root, r->api_version,
+			    ns ? ns : "", r->plural, meta_name(obj));
+}
+
+static void remove_object(struct apiserver *s, const struct stored *st, const cJSON *obj)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_json cJSON *options = cJSON_CreateObject();
+	struct error ignored = { 0 };
+
+	json_put_str(options, "DeleteOptions", "kind");
+	json_put_str(options, "v1", "apiVersion");
+	json_put_str(options, meta_uid(obj), "preconditions", "uid");
+	if (!meta_is_deleted(obj) &&
+	    apiserver_write(s, "DELETE", path_of(&arena, st->resource, obj), options,
+			    NULL, &ignored))
+		error_clear_if(&ignored, ignored.kind); /* somebody was quicker */
+}
+
+/* Those of any kind for which `wanted` holds. */
+static void each_object(struct apiserver *s,
+			void (*use)(struct apiserver *s, const struct stored *st,
+				    cJSON *obj, const cJSON *owner),
+			const cJSON *owner)
+{
+	cleanup_stored_list struct stored_list all = { 0 };
+	size_t remaining;
+
+	storage_list(s->storage, "", NULL, 0, &all, &remaining);
+	for (size_t i = 0; i < all.n; i++) {
+		cleanup_json cJSON *obj = NULL;
+
+		if (!strstr(all.list[i]->text, meta_uid(owner)))
+			continue;
+		obj = stored_read(all.list[i]);
+		use(s, all.list[i], obj, owner);
+	}
+}
+
+static void collect_one(struct apiserver *s, const struct stored *st, cJSON *obj,
+			const cJSON *owner)
+{
+	if (is_owned(obj, meta_uid(owner)) && !has_owner(s, obj, meta_uid(owner)))
+		remove_object(s, st, obj);
+}
+
+static void collect_namespace(struct apiserver *s, const char *ns)
+{
+	cleanup_stored_list struct stored_list all = { 0 };
+	size_t remaining;
+
+	storage_list(s->storage, "", NULL, 0, &all, &remaining);
+	for (size_t i = 0; i < all.n; i++) {
+		cleanup_json cJSON *obj = stored_read(all.list[i]);
+
+		if (str_eq(meta_namespace(obj), ns))
+			remove_object(s, all.list[i], obj);
+	}
+}
+
+void collect_dependents(struct apiserver *s, const cJSON *gone)
+{
+	if (meta_is(gone, "", "Namespace"))
+		collect_namespace(s, meta_name(gone));
+	if (meta_uid(gone))
+		each_object(s, collect_one, gone);
+}
+
+static void release_one(struct apiserver *s, const struct stored *st, cJSON *obj,
+			const cJSON *owner)
+{
+	cJSON *refs = json_get(obj, "metadata", "ownerReferences");
+	cJSON *ref = json_find(refs, "uid", meta_uid(owner));
+	struct error ignored = { 0 };
+
+	if (!ref)
+		return;
+	cJSON_Delete(cJSON_DetachItemViaPointer(refs, ref));
+	if (!refs->child)
+		json_del(obj, JSON_PATH("metadata", "ownerReferences"));
+	if (storage_put(s->storage, st->resource, st->key, st, obj, &ignored))
+		error_clear_if(&ignored, ignored.kind);
+}
+
+void collect_release(struct apiserver *s, const cJSON *owner)
+{
+	if (meta_uid(owner))
+		each_object(s, release_one, owner);
+}
+
+void collect_orphans(struct apiserver *s, const cJSON *obj)
+{
+	const struct resource *r =
+		resource_of_kind(meta_api_version(obj), meta_kind(obj));
+	const cJSON *refs = json_get(obj, "metadata", "ownerReferences");
+	struct exchange x = { .server = s };
+	cleanup_stored struct stored *st = NULL;
+
+	if (!refs || !refs->child || has_owner(s, obj, ""))
+		return;
+	st = storage_get(s->storage,
+			 exchange_key(&x, r,
+				      meta_namespace(obj) ? meta_namespace(obj) : "",
+				      meta_name(obj)));
+	arena_clear(&x.arena);
+	if (st)
+		remove_object(s, st, obj);
+}

@@ -1,0 +1,231 @@
+/* Deletes objects, with preconditions and propagation: exchange.h. */
+#include <string.h>
+
+#include "api/meta.h"
+#include "apiserver/exchange.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+
+#define FOREGROUND "foregroundDeletion"
+#define ORPHAN     "orphan"
+
+enum { TRIES = 5 };
+
+struct options {
+	const char *propagation; /* "" for the default */
+	const char *uid, *version;
+};
+
+static int bad_propagation(struct exchange *x, const char *policy)
+{
+	cleanup_json cJSON *value = cJSON_CreateString(policy);
+
+	return exchange_bad_option(x, FIELD_NOT_SUPPORTED, "propagationPolicy", value,
+				   "supported values: \"Foreground\", \"Background\", "
+				   "\"Orphan\", \"nil\"");
+}
+
+static int read_options(struct exchange *x, struct options *ret)
+{
+	struct error err = { 0 };
+	const char *body, *query = exchange_query(x, "propagationPolicy");
+	bool orphan;
+
+	*ret = (struct options){ .propagation = query };
+	if (x->http->body_len && !x->body &&
+	    json_parse(&x->body, x->http->body, x->http->body_len, &err))
+		return exchange_refuse(x, 400, "BadRequest", "DeleteOptions: %s",
+				       err.msg);
+	body = json_str(x->body, "propagationPolicy");
+	orphan = json_bool(x->body, false, "orphanDependents") ||
+		 exchange_flag(x, "orphanDependents");
+	if (body)
+		ret->propagation = body;
+	else if (orphan)
+		ret->propagation = "Orphan";
+	ret->uid = json_str(x->body, "preconditions", "uid");
+	ret->version = json_str(x->body, "preconditions", "resourceVersion");
+	x->dry_run |= cJSON_GetArraySize(json_get(x->body, "dryRun")) > 0;
+	if (*ret->propagation &&
+	    !str_in(ret->propagation,
+		    (const char *const[]){ "Background", "Foreground", "Orphan", NULL }))
+		return bad_propagation(x, ret->propagation);
+	return 0;
+}
+
+static int precondition(struct exchange *x, const char *what, const char *wanted,
+			const char *found, const char *happened)
+{
+	const char *group = resource_group(&x->arena, x->resource);
+	cJSON *details = cJSON_CreateObject();
+
+	json_put_str(details, x->name, "name");
+	if (*group)
+		json_put_str(details, group, "group");
+	json_put_str(details, x->resource->kind, "kind");
+	return exchange_refuse_with(
+		x, 409, "Conflict", details,
+		arena_printf(
+			&x->arena,
+			"Operation cannot be fulfilled on %s \"%s\": the %s in the "
+			"precondition (%s) does not match the %s in record (%s). The "
+			"object might have been %s",
+			resource_kind_title(&x->arena, x->resource), x->name, what,
+			wanted, what, found, happened));
+}
+
+static int check_preconditions(struct exchange *x, const struct options *o,
+			       const cJSON *obj)
+{
+	if (o->uid && !str_eq(o->uid, meta_uid(obj)))
+		return precondition(x, "UID", o->uid, meta_uid(obj),
+				    "deleted and then recreated");
+	if (o->version && !str_eq(o->version, meta_version(obj)))
+		return precondition(x, "ResourceVersion", o->version, meta_version(obj),
+				    "modified");
+	return 0;
+}
+
+static void set_finalizer(cJSON *obj, const char *finalizer, bool wanted)
+{
+	cJSON *list = json_list(obj, "metadata", "finalizers"), *f, *next;
+
+	for (f = list->child; f; f = next) {
+		next = f->next;
+		if (str_eq(f->valuestring, finalizer))
+			cJSON_Delete(cJSON_DetachItemViaPointer(list, f));
+	}
+	if (wanted)
+		cJSON_AddItemToArray(list, cJSON_CreateString(finalizer));
+	if (!list->child)
+		json_del(obj, JSON_PATH("metadata", "finalizers"));
+}
+
+/* With finalizers it stays, on its way out. */
+static int mark(struct exchange *x, const struct stored *before, cJSON *obj,
+		struct error *err)
+{
+	if (!meta_is_deleted(obj)) {
+		json_put_str(obj, x->now, "metadata", "deletionTimestamp");
+		json_put_int(obj, 0, "metadata", "deletionGracePeriodSeconds");
+		if (resource_is(x->resource, RESOURCE_CUSTOM))
+			json_put_int(obj, meta_generation(obj) + 1, "metadata",
+				     "generation");
+	}
+	if (x->dry_run)
+		return 0;
+	return storage_put(x->server->storage, x->resource, before->key, before, obj,
+			   err);
+}
+
+/* *ret: as it is sent; NULL: it is gone. 1: somebody else was quicker. */
+static int delete_stored(struct exchange *x, const struct stored *before, cJSON *obj,
+			 const struct options *o, bool *ret_gone)
+{
+	bool foreground = str_eq(o->propagation, "Foreground");
+	const cJSON *finalizers;
+	struct error err = { 0 };
+	int rc;
+
+	set_finalizer(obj, FOREGROUND, foreground);
+	if (str_eq(o->propagation, "Orphan") && !x->dry_run)
+		collect_release(x->server, obj);
+	finalizers = meta_finalizers(obj);
+	*ret_gone = !finalizers || !finalizers->child;
+	if (!*ret_gone)
+		rc = mark(x, before, obj, &err);
+	else
+		rc = x->dry_run ? 0
+				: storage_delete(x->server->storage, before, NULL, &err);
+	if (rc && err.kind == ERR_CONFLICT)
+		return 1;
+	if (rc)
+		return exchange_error(x, &err);
+	if (!x->dry_run && (*ret_gone || foreground))
+		collect_dependents(x->server, obj);
+	return 0;
+}
+
+static void answer_deleted(struct exchange *x, const cJSON *obj, bool gone)
+{
+	cJSON *status, *details;
+
+	if (!gone) {
+		exchange_answer(x, 200, obj);
+		return;
+	}
+	status = status_of(200, NULL, NULL);
+	json_del(status, JSON_PATH("code"));
+	details = json_obj(status, "details");
+	json_put_str(details, meta_name(obj), "name");
+	if (*resource_group(&x->arena, x->resource))
+		json_put_str(details, resource_group(&x->arena, x->resource), "group");
+	json_put_str(details, x->resource->plural, "kind");
+	json_put_str(details, meta_uid(obj), "uid");
+	exchange_answer(x, 200, status);
+	cJSON_Delete(status);
+}
+
+void delete_one(struct exchange *x)
+{
+	const char *key = exchange_key(x, x->resource, x->ns, x->name);
+	struct options o;
+	int rc = 1;
+
+	if (read_options(x, &o))
+		return;
+	for (int i = 0; rc == 1 && i < TRIES; i++) {
+		cleanup_stored struct stored *before =
+			storage_get(x->server->storage, key);
+		cleanup_json cJSON *obj = before ? stored_read(before) : NULL;
+		bool gone;
+
+		if (!before) {
+			exchange_not_found(x);
+			return;
+		}
+		if (check_preconditions(x, &o, obj))
+			return;
+		rc = delete_stored(x, before, obj, &o, &gone);
+		if (!rc)
+			answer_deleted(x, obj, gone);
+	}
+	if (rc == 1)
+		exchange_conflict(x, "the object has been modified; please try again");
+}
+
+void delete_collection(struct exchange *x)
+{
+	cleanup_stored_list struct stored_list found = { 0 };
+	cleanup_json cJSON *list = cJSON_CreateObject();
+	struct selection selection;
+	struct options o;
+	size_t remaining;
+
+	if (read_options(x, &o) || selection_read(x, &selection))
+		return;
+	storage_list(x->server->storage, exchange_prefix(x), NULL, 0, &found, &remaining);
+	json_put_str(list, arena_printf(&x->arena, "%sList", x->resource->kind), "kind");
+	json_put_str(list, x->resource->api_version, "apiVersion");
+	json_put_str(list, arena_printf(&x->arena, "%lld", (long long)found.version),
+		     "metadata", "resourceVersion");
+	if (resource_is(x->resource, RESOURCE_CUSTOM))
+		json_put_str(list, "", "metadata", "continue");
+	json_list(list, "items");
+	for (size_t i = 0; i < found.n; i++) {
+		cleanup_json cJSON *obj = stored_read(found.list[i]);
+		bool gone;
+
+		if (!selection_matches(&selection, obj))
+			continue;
+		x->name = arena_strdup(&x->arena, meta_name(obj));
+		if (delete_stored(x, found.list[i], obj, &o, &gone) < 0)
+			return;
+		if (!resource_is(x->resource, RESOURCE_CUSTOM)) {
+			json_del(obj, JSON_PATH("kind"));
+			json_del(obj, JSON_PATH("apiVersion"));
+		}
+		cJSON_AddItemToArray(json_list(list, "items"), STEAL(obj));
+	}
+	exchange_answer(x, 200, list);
+}

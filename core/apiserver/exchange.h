@@ -1,0 +1,116 @@
+/*
+ * exchange.h - one request to this machine's API: what it asks, and its answer. Private to
+ * core/apiserver.
+ *
+ * Answers and messages follow k8s.io/apiserver and k8s.io/apimachinery pkg/api/errors.
+ * exchange.c is the only file with the keys of metav1.Status.
+ */
+#ifndef APISERVER_EXCHANGE_H
+#define APISERVER_EXCHANGE_H
+
+#include "api/managers.h"
+#include "api/selector.h"
+#include "apiserver/apiserver.h"
+#include "apiserver/storage.h"
+#include "base/map.h"
+
+struct apiserver {
+	struct apiserver_conf conf;
+	struct storage *storage;
+	struct schemas schemas;
+	cJSON *openapi; /* {path: text}, made once */
+};
+
+struct exchange {
+	struct apiserver *server;
+	const struct httpd_request *http;
+	struct httpd_response *resp;
+	struct arena arena;
+	struct map query; /* of decoded texts; the first of each name */
+	char **path;      /* decoded segments */
+	size_t n_path;
+	const struct resource *resource;
+	const char *ns, *name, *subresource; /* "" when absent */
+	cJSON *body;                         /* of the request; owned */
+	cJSON *warnings;                     /* array of strings; owned */
+	bool dry_run;
+	bool custom;         /* the path's group is of custom kinds */
+	bool internal;       /* the machine's own: read-only kinds, too */
+	const char *manager; /* fieldManager, or the agent's name */
+	char now[TIME_TEXT_SIZE];
+};
+
+const char *exchange_query(const struct exchange *x,
+			   const char *name);                   /* "" when absent */
+bool exchange_flag(const struct exchange *x, const char *name); /* "true", "1" */
+/* The media type of a list (Accept, Content-Type) without its parameters. */
+bool exchange_header_has(const struct exchange *x, const char *header, const char *word);
+
+/* An answer; each returns -1, but for exchange_answer() and exchange_text(). */
+void exchange_answer(struct exchange *x, int code, const cJSON *doc);
+void exchange_text(struct exchange *x, int code, const char *type, const char *text,
+		   size_t len);
+int exchange_refuse(struct exchange *x, int code, const char *reason, const char *fmt,
+		    ...) PRINTF_LIKE(4, 5);
+/* The same with details: of the object, {name, group, kind}; or any. */
+int exchange_refuse_object(struct exchange *x, int code, const char *reason,
+			   const char *message);
+int exchange_refuse_with(struct exchange *x, int code, const char *reason,
+			 cJSON *take_details, const char *message);
+int exchange_not_found(struct exchange *x);        /* the named object */
+int exchange_no_such_resource(struct exchange *x); /* the path is of none */
+void exchange_no_such_path(struct exchange *x);    /* likewise, where no kind is served */
+int exchange_invalid(struct exchange *x, const struct field_errors *errs);
+/* The same of something else: "CreateOptions" of group "meta.k8s.io". */
+int exchange_invalid_of(struct exchange *x, const char *group, const char *kind,
+			const char *name, const struct field_errors *errs);
+/* A parameter of the request, as CreateOptions and its likes have it. */
+int exchange_bad_option(struct exchange *x, enum field_error_type type, const char *field,
+			const cJSON *value, const char *detail);
+int exchange_conflict(struct exchange *x, const char *why);
+/* The text is no object of its kind; printf-like. */
+int exchange_not_of_kind(struct exchange *x, const char *fmt, ...) PRINTF_LIKE(2, 3);
+int exchange_error(struct exchange *x, const struct error *err); /* of the storage */
+cJSON *status_of(int code, const char *reason, const char *message);
+
+/* Keys of the storage, in the arena. */
+const char *exchange_key(struct exchange *x, const struct resource *r, const char *ns,
+			 const char *name);
+const char *exchange_prefix(struct exchange *x); /* of a list or a watch */
+
+/* ---- who does what; each answers -------------------------------------------------- */
+void discovery_get(struct exchange *x); /* /version, /api, /apis */
+void openapi_get(struct exchange *x);   /* /openapi/v3 */
+bool discovery_has(const struct exchange *x);
+void read_get(struct exchange *x);
+void read_list(struct exchange *x);
+void watch_start(struct exchange *x);
+void write_create(struct exchange *x);
+void write_update(struct exchange *x);
+void write_patch(struct exchange *x);
+void delete_one(struct exchange *x);
+void delete_collection(struct exchange *x);
+void review_create(struct exchange *x); /* SelfSubjectAccessReview, SelfSubjectReview */
+
+/* The objects of a list or a watch. */
+struct selection {
+	const struct requirement *labels, *fields;
+	const char *name; /* of the one object, or NULL */
+};
+MUST_CHECK int selection_read(struct exchange *x, struct selection *ret);
+bool selection_matches(const struct selection *s, const cJSON *obj);
+
+/* How objects are sent: as they are, as Table, as PartialObjectMetadata. */
+enum form { FORM_WHOLE, FORM_TABLE, FORM_META };
+MUST_CHECK int form_read(struct exchange *x, enum form *ret);
+cJSON *form_object(struct exchange *x, enum form form, cJSON *take_obj, bool first);
+cJSON *form_list(struct exchange *x, enum form form, cJSON *take_list);
+
+/* What belongs to an object that is gone or going; collect.c. */
+void collect_dependents(struct apiserver *s, const cJSON *gone);
+/* They stay without it. */
+void collect_release(struct apiserver *s, const cJSON *owner);
+/* A new object none of whose owners exists goes at once. */
+void collect_orphans(struct apiserver *s, const cJSON *obj);
+
+#endif

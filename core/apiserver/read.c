@@ -1,0 +1,222 @@
+/* Gets and lists objects; selections: exchange.h. */
+#include <string.h>
+
+#include "api/meta.h"
+#include "api/selector.h"
+#include "apiserver/exchange.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+
+enum { MAX_TOKEN = 4096 };
+
+/* ---- which objects ------------------------------------------------------------------ */
+
+static bool knows_field(const struct resource *r, const char *field)
+{
+	if (str_eq(field, "metadata.name") ||
+	    (str_eq(field, "metadata.namespace") && resource_is(r, RESOURCE_NAMESPACED)))
+		return true;
+	return r->fields && str_in(field, r->fields);
+}
+
+/* The value of ".status.phase"; NULL: absent. */
+static const char *field_value(struct arena *arena, const cJSON *obj, const char *path)
+{
+	char **steps = str_split(arena, path, '.', NULL);
+	const cJSON *node = obj;
+
+	for (; node && *steps; steps++)
+		node = json_member(node, *steps);
+	if (cJSON_IsBool(node))
+		return cJSON_IsTrue(node) ? "true" : "false";
+	if (cJSON_IsNumber(node)) {
+		char *text = arena_alloc(arena, JSON_MAX_NUMBER + 1);
+
+		return json_number_text(node, text);
+	}
+	return cJSON_GetStringValue(node);
+}
+
+int selection_read(struct exchange *x, struct selection *ret)
+{
+	const char *labels = exchange_query(x, "labelSelector");
+	const char *fields = exchange_query(x, "fieldSelector");
+	struct error err = { 0 };
+
+	*ret = (struct selection){ .name = *x->name ? x->name : NULL };
+	if (selector_labels(&x->arena, labels, &ret->labels, &err) ||
+	    selector_fields(&x->arena, fields, &ret->fields, &err))
+		return exchange_refuse(x, 400, "BadRequest", "%s", err.msg);
+	for (const struct requirement *r = ret->fields; r; r = r->next)
+		if (!knows_field(x->resource, r->key))
+			return exchange_refuse(x, 400, "BadRequest",
+					       "field label not supported: %s", r->key);
+	return 0;
+}
+
+bool selection_matches(const struct selection *s, const cJSON *obj)
+{
+	cleanup_arena struct arena arena = { 0 };
+
+	if (s->name && !str_eq(meta_name(obj), s->name))
+		return false;
+	for (const struct requirement *r = s->fields; r; r = r->next) {
+		const char *value = field_value(&arena, obj, r->key);
+
+		if (!requirement_holds(r, value ? value : ""))
+			return false;
+	}
+	return selector_matches(s->labels, meta_labels(obj));
+}
+
+/* ---- one ---------------------------------------------------------------------------- */
+
+void read_get(struct exchange *x)
+{
+	cleanup_stored struct stored *found = storage_get(
+		x->server->storage, exchange_key(x, x->resource, x->ns, x->name));
+	enum form form;
+	cJSON *doc;
+
+	if (form_read(x, &form))
+		return;
+	if (!found) {
+		exchange_not_found(x);
+		return;
+	}
+	if (form == FORM_WHOLE) {
+		exchange_text(x, 200, "application/json", found->text, found->len);
+		buf_adds(&x->resp->body, "\n");
+		return;
+	}
+	doc = form_object(x, form, stored_read(found), true);
+	exchange_answer(x, 200, doc);
+	cJSON_Delete(doc);
+}
+
+/* ---- all ---------------------------------------------------------------------------- */
+
+/* A continue token: {"v":VERSION,"k":KEY} in base64. */
+static int read_token(struct exchange *x, const char **ret_after)
+{
+	const char *token = exchange_query(x, "continue");
+	cleanup_buf struct buf text = { .max = MAX_TOKEN };
+	cleanup_json cJSON *doc = NULL;
+	struct error err = { 0 };
+	const char *key;
+
+	*ret_after = NULL;
+	if (!*token)
+		return 0;
+	if (base64_decode(&text, token, strlen(token), &err) ||
+	    json_parse(&doc, text.data, text.len, &err))
+		return exchange_refuse(x, 400, "BadRequest",
+				       "continue key is not valid: %s", err.msg);
+	key = json_str(doc, "k");
+	if (!key || !str_starts(key, exchange_prefix(x)))
+		return exchange_refuse(
+			x, 400, "BadRequest",
+			"continue key is not valid: it is of another list");
+	*ret_after = arena_strdup(&x->arena, key);
+	return 0;
+}
+
+static const char *make_token(struct exchange *x, const char *key, int64_t version)
+{
+	cleanup_json cJSON *doc = cJSON_CreateObject();
+	cleanup_buf struct buf text = { .max = MAX_TOKEN };
+	cleanup_buf struct buf token = { .max = 2 * MAX_TOKEN };
+
+	json_put_int(doc, version, "v");
+	json_put_str(doc, key, "k");
+	json_print(&text, doc);
+	base64_encode(&token, text.data, text.len);
+	buf_adds(&token, "");
+	return arena_strdup(&x->arena, (char *)token.data);
+}
+
+static int read_limit(struct exchange *x, int64_t *ret)
+{
+	const char *limit = exchange_query(x, "limit");
+	const char *version = exchange_query(x, "resourceVersion");
+	struct error err = { 0 };
+	int64_t v;
+
+	*ret = 0;
+	if (*limit && str_int(ret, limit, INT64_MIN, INT64_MAX, &err))
+		return exchange_refuse(x, 400, "BadRequest", "limit: %s", err.msg);
+	if (*ret < 0)
+		*ret = 0;
+	if (*version && str_int(&v, version, 0, INT64_MAX, &err))
+		return exchange_refuse(x, 400, "BadRequest",
+				       "resourceVersion: Invalid value: \"%s\": %s",
+				       version, err.msg);
+	return 0;
+}
+
+static cJSON *new_list(struct exchange *x, int64_t version)
+{
+	cJSON *list = cJSON_CreateObject();
+
+	json_put_str(list, arena_printf(&x->arena, "%sList", x->resource->kind), "kind");
+	json_put_str(list, x->resource->api_version, "apiVersion");
+	json_put_str(list, arena_printf(&x->arena, "%lld", (long long)version),
+		     "metadata", "resourceVersion");
+	if (resource_is(x->resource, RESOURCE_CUSTOM))
+		json_put_str(list, "", "metadata", "continue");
+	json_list(list, "items");
+	return list;
+}
+
+/* As an API server: in lists of its own kinds the items have no kind, custom ones have. */
+static cJSON *list_item(const struct resource *r, cJSON *take_obj)
+{
+	if (!resource_is(r, RESOURCE_CUSTOM)) {
+		json_del(take_obj, JSON_PATH("kind"));
+		json_del(take_obj, JSON_PATH("apiVersion"));
+	}
+	return take_obj;
+}
+
+void read_list(struct exchange *x)
+{
+	cleanup_stored_list struct stored_list found = { 0 };
+	struct selection selection;
+	const char *after, *last = NULL;
+	size_t remaining = 0, n = 0, i;
+	int64_t limit;
+	enum form form;
+	cJSON *list, *items;
+
+	if (form_read(x, &form) || selection_read(x, &selection) ||
+	    read_limit(x, &limit) || read_token(x, &after))
+		return;
+	storage_list(x->server->storage, exchange_prefix(x), after, 0, &found,
+		     &remaining);
+	list = new_list(x, found.version);
+	items = json_list(list, "items");
+	for (i = 0; i < found.n && (!limit || n < (size_t)limit); i++) {
+		cJSON *obj = stored_read(found.list[i]);
+
+		if (!selection_matches(&selection, obj)) {
+			cJSON_Delete(obj);
+			continue;
+		}
+		cJSON_AddItemToArray(
+			items, form == FORM_WHOLE ? list_item(x->resource, obj) : obj);
+		last = found.list[i]->key;
+		n++;
+	}
+	if (i < found.n) {
+		json_put_str(list, make_token(x, last, found.version), "metadata",
+			     "continue");
+		if (!selection.labels && !selection.fields)
+			json_put_int(list, (int64_t)(found.n - i), "metadata",
+				     "remainingItemCount");
+	}
+	if (form != FORM_WHOLE && i == found.n)
+		json_del(list, JSON_PATH("metadata", "continue"));
+	list = form_list(x, form, list);
+	exchange_answer(x, 200, list);
+	cJSON_Delete(list);
+}

@@ -1,0 +1,62 @@
+/*
+ * resources.h - the kinds that this machine's API serves: one table.
+ */
+#ifndef APISERVER_RESOURCES_H
+#define APISERVER_RESOURCES_H
+
+#include "api/schema.h"
+#include "base/json.h"
+
+struct node;
+
+/* A column of `kubectl get`; its cell is made by resource_cell(). */
+struct column {
+	const char *name, *type, *format, *description;
+	int priority;
+	const char
+		*path; /* ".status.state"; "name", "age" and others by their function */
+};
+
+enum resource_flags {
+	RESOURCE_NAMESPACED = 1,
+	RESOURCE_STATUS = 2,    /* has /status, which alone writes status */
+	RESOURCE_READ_ONLY = 4, /* written by the machine itself only */
+	RESOURCE_CUSTOM = 8,    /* by a CustomResourceDefinition in a cluster */
+	RESOURCE_LOG = 16,      /* has /log */
+};
+
+struct resource {
+	const char *api_version, *kind, *plural, *singular;
+	unsigned flags;
+	const char *const *short_names, *const *categories; /* end with NULL; or NULL */
+	const struct column *columns;                       /* ends with { NULL } */
+	const char *const *fields; /* of field selectors, beside name and namespace */
+	const char *const *always; /* members of a new object that are never absent */
+};
+
+extern const struct resource resources[]; /* ends with { NULL } */
+
+/* "" for the core group; in the arena. */
+const char *resource_group(struct arena *arena, const struct resource *r);
+const char *resource_version(const struct resource *r); /* "v1alpha1" */
+/* "trainjobs.trainer.kubeflow.org", as messages have it. */
+const char *resource_title(struct arena *arena, const struct resource *r);
+const char *resource_kind_title(struct arena *arena, const struct resource *r);
+
+static inline bool resource_is(const struct resource *r, enum resource_flags flag)
+{
+	return r->flags & flag;
+}
+
+const struct resource *resource_find(const char *api_version, const char *plural);
+const struct resource *resource_of_kind(const char *api_version, const char *kind);
+
+/* The schemas of all of them, loaded once. */
+struct schemas {
+	struct schema *trainer, *others;
+};
+MUST_CHECK int schemas_load(struct schemas *ret, struct error *err);
+void schemas_release(struct schemas *s);
+const struct schema *schema_for(const struct schemas *s, const struct resource *r);
+
+#endif

@@ -1,0 +1,430 @@
+/* The objects in memory, their changes, and the journal behind them: storage.h. */
+#include "apiserver/storage.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "base/thread.h"
+#include "base/xmalloc.h"
+
+enum { MAX_EVENTS = 4096, COMPACT_MIN = 4 * 1024 * 1024, COMPACT_RATIO = 4 };
+#define EVENTS_MAX_BYTES ((size_t)32 * 1024 * 1024)
+
+struct storage {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	struct map objects; /* key: struct stored */
+	struct storage_change *ring;
+	size_t max_events, first, n_events, event_bytes;
+	int64_t oldest;  /* changes after this one are in the ring */
+	int64_t version; /* of the last change */
+	int64_t seen;    /* and of those that are on disk */
+	int64_t live_bytes;
+	bool stopped;
+	struct journal *journal;
+};
+
+/* ---- one version ------------------------------------------------------------------- */
+
+struct stored *stored_use(struct stored *s)
+{
+	if (s)
+		atomic_fetch_add(&s->users, 1);
+	return s;
+}
+
+void stored_drop(struct stored *s)
+{
+	if (s && atomic_fetch_sub(&s->users, 1) == 1)
+		free(s);
+}
+
+static struct stored *stored_new(const struct resource *r, const char *key,
+				 int64_t version, const char *text, size_t len)
+{
+	size_t n = strlen(key) + 1;
+	struct stored *s = xmalloc(sizeof(*s) + len + 1 + n);
+
+	atomic_init(&s->users, 1);
+	s->resource = r;
+	s->version = version;
+	s->len = len;
+	memcpy(s->text, text, len);
+	s->text[len] = 0;
+	s->key = memcpy(s->text + len + 1, key, n);
+	return s;
+}
+
+cJSON *stored_read(const struct stored *s)
+{
+	return json_reread(s->text);
+}
+
+static void drop_stored(void *s)
+{
+	stored_drop(s);
+}
+
+/* ---- changes ----------------------------------------------------------------------- */
+
+void storage_change_release(struct storage_change *c)
+{
+	stored_drop(c->before);
+	stored_drop(c->now);
+	*c = (struct storage_change){ 0 };
+}
+
+static size_t change_bytes(const struct storage_change *c)
+{
+	return (c->before ? c->before->len : 0) + (c->now ? c->now->len : 0);
+}
+
+static void forget_oldest(struct storage *s)
+{
+	struct storage_change *c = &s->ring[s->first];
+
+	s->oldest = c->version;
+	s->event_bytes -= change_bytes(c);
+	storage_change_release(c);
+	s->first = (s->first + 1) % s->max_events;
+	s->n_events--;
+}
+
+static void remember(struct storage *s, struct storage_change take_change)
+{
+	s->event_bytes += change_bytes(&take_change);
+	while (s->n_events == s->max_events ||
+	       (s->n_events && s->event_bytes > EVENTS_MAX_BYTES))
+		forget_oldest(s);
+	s->ring[(s->first + s->n_events++) % s->max_events] = take_change;
+}
+
+/* ---- opening ----------------------------------------------------------------------- */
+
+static const struct resource *resource_of_key(const char *key)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *slash = strchr(key, '/');
+
+	for (const struct resource *r = resources; slash && r->kind; r++) {
+		const char *title = resource_title(&arena, r);
+
+		if (strlen(title) == (size_t)(slash - key) &&
+		    !strncmp(title, key, strlen(title)))
+			return r;
+	}
+	return NULL;
+}
+
+static int load_record(void *ctx, const struct journal_record *rec, struct error *err)
+{
+	struct storage *s = ctx;
+	const struct resource *r = resource_of_key(rec->key);
+	cleanup_json cJSON *doc = NULL;
+	struct stored *old;
+
+	if (!r)
+		return error_set(err, ERR_FORMAT, "unknown kind in key \"%.100s\"",
+				 rec->key);
+	if (rec->text && json_parse(&doc, rec->text, rec->len, err))
+		return error_wrap(err, "%.200s", rec->key);
+	old = rec->text ? map_put(&s->objects, rec->key,
+				  stored_new(r, rec->key, rec->version, rec->text,
+					     rec->len))
+			: map_del(&s->objects, rec->key);
+	s->live_bytes += (int64_t)rec->len - (int64_t)(old ? old->len : 0);
+	stored_drop(old);
+	if (rec->version > s->version)
+		s->version = rec->version;
+	return 0;
+}
+
+int storage_open(struct storage **ret, const struct storage_conf *conf, struct error *err)
+{
+	struct storage *s = xcalloc(1, sizeof(*s));
+
+	pthread_mutex_init(&s->lock, NULL);
+	cond_init(&s->changed);
+	s->version = 1;
+	s->max_events = conf->max_events ? conf->max_events : MAX_EVENTS;
+	s->ring = xcalloc(s->max_events, sizeof(*s->ring));
+	if (conf->dir && journal_open(&s->journal, conf->dir, load_record, s, err)) {
+		storage_close(s);
+		return -1;
+	}
+	s->oldest = s->seen = s->version;
+	*ret = s;
+	return 0;
+}
+
+void storage_close(struct storage *s)
+{
+	if (!s)
+		return;
+	while (s->n_events)
+		forget_oldest(s);
+	free(s->ring);
+	map_release(&s->objects, drop_stored);
+	journal_close(s->journal);
+	pthread_cond_destroy(&s->changed);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+const struct journal_report *storage_report(const struct storage *s)
+{
+	static const struct journal_report none = { 0 };
+
+	return s->journal ? journal_report(s->journal) : &none;
+}
+
+/* ---- reading ----------------------------------------------------------------------- */
+
+struct stored *storage_get(struct storage *s, const char *key)
+{
+	struct stored *found;
+
+	pthread_mutex_lock(&s->lock);
+	found = stored_use(map_get(&s->objects, key));
+	pthread_mutex_unlock(&s->lock);
+	return found;
+}
+
+static int by_key(const void *a, const void *b)
+{
+	const struct stored *const *x = a, *const *y = b;
+
+	return strcmp((*x)->key, (*y)->key);
+}
+
+void storage_list(struct storage *s, const char *prefix, const char *after, size_t max,
+		  struct stored_list *ret, size_t *ret_remaining)
+{
+	size_t cap = 0;
+
+	*ret = (struct stored_list){ 0 };
+	*ret_remaining = 0;
+	pthread_mutex_lock(&s->lock);
+	map_each(e, &s->objects) {
+		if (!str_starts(e->key, prefix) || (after && strcmp(e->key, after) <= 0))
+			continue;
+		if (ret->n == cap) {
+			cap = cap ? 2 * cap : 64;
+			ret->list = xreallocarray(ret->list, cap, sizeof(*ret->list));
+		}
+		ret->list[ret->n++] = stored_use(e->value);
+	}
+	ret->version = s->seen;
+	pthread_mutex_unlock(&s->lock);
+	if (ret->n)
+		qsort(ret->list, ret->n, sizeof(*ret->list), by_key);
+	while (max && ret->n > max) {
+		stored_drop(ret->list[--ret->n]);
+		++*ret_remaining;
+	}
+}
+
+void stored_list_release(struct stored_list *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		stored_drop(l->list[i]);
+	free(l->list);
+	*l = (struct stored_list){ 0 };
+}
+
+int64_t storage_version(struct storage *s)
+{
+	int64_t version;
+
+	pthread_mutex_lock(&s->lock);
+	version = s->seen;
+	pthread_mutex_unlock(&s->lock);
+	return version;
+}
+
+/* ---- writing ----------------------------------------------------------------------- */
+
+struct live {
+	struct storage *s;
+	struct map_entry *at;
+};
+
+static bool next_live(void *ctx, struct journal_record *ret)
+{
+	struct live *l = ctx;
+	const struct stored *obj;
+
+	l->at = map_next(&l->s->objects, l->at);
+	if (!l->at)
+		return false;
+	obj = l->at->value;
+	*ret = (struct journal_record){ obj->version, obj->key, obj->text, obj->len };
+	return true;
+}
+
+/* A log that is mostly history; what fails here is tried again later. */
+static void compact(struct storage *s)
+{
+	struct live live = { s, NULL };
+	struct error ignored = { 0 };
+	int64_t size = s->journal ? journal_size(s->journal) : 0;
+
+	if (size < COMPACT_MIN || size < COMPACT_RATIO * s->live_bytes)
+		return;
+	if (journal_rewrite(s->journal, next_live, &live, &ignored))
+		error_clear_if(&ignored, ignored.kind);
+}
+
+/* With the lock held: before -> now. */
+static int commit(struct storage *s, const char *key, struct stored *before,
+		  struct stored *take_now, int64_t version, struct error *err)
+{
+	struct journal_record rec = { .version = version, .key = key };
+
+	if (take_now) {
+		rec.text = take_now->text;
+		rec.len = take_now->len;
+	}
+	if (s->journal && journal_add(s->journal, &rec, err)) {
+		stored_drop(take_now);
+		return -1;
+	}
+	s->version = version;
+	s->live_bytes += (int64_t)rec.len - (int64_t)(before ? before->len : 0);
+	stored_use(before);
+	stored_use(take_now);
+	stored_drop(take_now ? map_put(&s->objects, key, take_now)
+			     : map_del(&s->objects, key));
+	remember(s, (struct storage_change){ version, before, take_now });
+	return 0;
+}
+
+/* Until what was committed is on disk and may be seen. */
+static int publish(struct storage *s, int64_t version, struct error *err)
+{
+	int rc = s->journal ? journal_sync(s->journal, err) : 0;
+
+	pthread_mutex_lock(&s->lock);
+	if (!rc && version > s->seen)
+		s->seen = version;
+	if (!rc)
+		compact(s);
+	pthread_cond_broadcast(&s->changed);
+	pthread_mutex_unlock(&s->lock);
+	return rc;
+}
+
+static int check_before(const struct stored *now, const struct stored *before,
+			const char *key, struct error *err)
+{
+	if (now == before)
+		return 0;
+	if (!before)
+		return error_set(err, ERR_EXISTS, "%.300s already exists", key);
+	return error_set(err, ERR_CONFLICT, "%.300s has been modified", key);
+}
+
+int storage_put(struct storage *s, const struct resource *r, const char *key,
+		const struct stored *before, cJSON *obj, struct error *err)
+{
+	cleanup_buf struct buf text = { .max = OBJECT_MAX_BYTES };
+	char version[24];
+	int64_t next;
+	int rc;
+
+	pthread_mutex_lock(&s->lock);
+	rc = check_before(map_get(&s->objects, key), before, key, err);
+	next = s->version + 1;
+	if (!rc) {
+		snprintf(version, sizeof(version), "%lld", (long long)next);
+		meta_set_version(obj, version);
+		json_print(&text, obj);
+		rc = buf_check(&text, "the object", err);
+	}
+	if (!rc)
+		rc = commit(s, key, map_get(&s->objects, key),
+			    stored_new(r, key, next, (char *)text.data, text.len), next,
+			    err);
+	pthread_mutex_unlock(&s->lock);
+	return rc ? -1 : publish(s, next, err);
+}
+
+int storage_delete(struct storage *s, const struct stored *before, int64_t *ret_version,
+		   struct error *err)
+{
+	struct stored *now;
+	int64_t next;
+	int rc;
+
+	pthread_mutex_lock(&s->lock);
+	now = map_get(&s->objects, before->key);
+	rc = check_before(now, before, before->key, err);
+	next = s->version + 1;
+	if (!rc)
+		rc = commit(s, before->key, now, NULL, next, err);
+	pthread_mutex_unlock(&s->lock);
+	if (ret_version)
+		*ret_version = next;
+	return rc ? -1 : publish(s, next, err);
+}
+
+/* ---- waiting ----------------------------------------------------------------------- */
+
+/* The first change after that version that may be seen; versions rise along the ring. */
+static struct storage_change *find_change(struct storage *s, int64_t after)
+{
+	size_t low = 0, high = s->n_events;
+
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+
+		if (s->ring[(s->first + mid) % s->max_events].version <= after)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (low == s->n_events ||
+	    s->ring[(s->first + low) % s->max_events].version > s->seen)
+		return NULL;
+	return &s->ring[(s->first + low) % s->max_events];
+}
+
+int storage_next(struct storage *s, int64_t after, int64_t deadline,
+		 struct storage_change *ret, struct error *err)
+{
+	struct storage_change *c = NULL;
+	int rc = 0;
+
+	pthread_mutex_lock(&s->lock);
+	do {
+		if (after < s->oldest)
+			rc = error_set(err, ERR_EXPIRED,
+				       "too old resource version: %lld (%lld)",
+				       (long long)after, (long long)s->oldest + 1);
+		else if (s->stopped)
+			rc = error_set(err, ERR_STOPPED, "the server is stopping");
+		else
+			c = find_change(s, after);
+	} while (!rc && !c && cond_wait_until(&s->changed, &s->lock, deadline));
+	if (c) {
+		*ret = (struct storage_change){ c->version, stored_use(c->before),
+						stored_use(c->now) };
+		rc = 1;
+	}
+	pthread_mutex_unlock(&s->lock);
+	return rc;
+}
+
+void storage_stop(struct storage *s)
+{
+	pthread_mutex_lock(&s->lock);
+	s->stopped = true;
+	pthread_cond_broadcast(&s->changed);
+	pthread_mutex_unlock(&s->lock);
+}

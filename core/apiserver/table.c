@@ -1,0 +1,350 @@
+/* Objects as tables for kubectl, and as metadata alone: exchange.h. */
+#include <string.h>
+
+#include "api/meta.h"
+#include "apiserver/exchange.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+
+#define META_V1 "meta.k8s.io/v1"
+
+/* ---- what is accepted --------------------------------------------------------------- */
+
+static bool form_of(const char *type, enum form *ret)
+{
+	bool json = str_starts(type, "application/json") || str_starts(type, "*/*") ||
+		    str_starts(type, "application/*");
+
+	if (!json)
+		return false;
+	if (strstr(type, "as=Table"))
+		*ret = FORM_TABLE;
+	else if (strstr(type, "as=PartialObjectMetadata"))
+		*ret = FORM_META;
+	else if (strstr(type, "as="))
+		return false;
+	else
+		*ret = FORM_WHOLE;
+	return true;
+}
+
+int form_read(struct exchange *x, enum form *ret)
+{
+	const char *accept = httpd_header(x->http, "Accept");
+	char **types = str_split(&x->arena, accept ? accept : "*/*", ',', NULL);
+
+	for (; *types; types++)
+		if (form_of(str_trim(&x->arena, *types), ret))
+			return 0;
+	return exchange_refuse(x, 406, "NotAcceptable",
+			       "only the following media types are accepted: "
+			       "application/json");
+}
+
+/* ---- cells -------------------------------------------------------------------------- */
+
+static cJSON *text_cell(const char *text)
+{
+	return cJSON_CreateString(text ? text : "<none>");
+}
+
+static cJSON *age_cell(const char *time)
+{
+	char text[DURATION_TEXT_SIZE];
+	struct error none = { 0 };
+	int64_t seconds;
+
+	if (!time || time_parse(&seconds, time, &none))
+		return cJSON_CreateString("<unknown>");
+	return cJSON_CreateString(duration_age(clock_now() - seconds, text));
+}
+
+static cJSON *age(struct arena *arena, const cJSON *obj)
+{
+	(void)arena;
+	return age_cell(meta_created(obj));
+}
+
+static cJSON *data_count(struct arena *arena, const cJSON *obj)
+{
+	(void)arena;
+	return json_new_int(cJSON_GetArraySize(json_get(obj, "data")) +
+			    cJSON_GetArraySize(json_get(obj, "binaryData")));
+}
+
+static cJSON *last_seen(struct arena *arena, const cJSON *obj)
+{
+	const char *time = json_str(obj, "series", "lastObservedTime");
+
+	(void)arena;
+	time = time ? time : json_str(obj, "lastTimestamp");
+	return age_cell(time ? time : json_str(obj, "eventTime"));
+}
+
+static cJSON *first_seen(struct arena *arena, const cJSON *obj)
+{
+	const char *time = json_str(obj, "firstTimestamp");
+
+	(void)arena;
+	return age_cell(time ? time : json_str(obj, "eventTime"));
+}
+
+/* "trainjob/bert" */
+static cJSON *involved(struct arena *arena, const cJSON *obj)
+{
+	const char *kind = json_str(obj, "involvedObject", "kind");
+	const char *name = json_str(obj, "involvedObject", "name");
+	char *text = arena_printf(arena, "%s/%s", kind ? kind : "", name ? name : "");
+
+	for (char *c = text; *c && *c != '/'; c++)
+		*c = *c >= 'A' && *c <= 'Z' ? (char)(*c + 'a' - 'A') : *c;
+	return cJSON_CreateString(text);
+}
+
+static cJSON *source(struct arena *arena, const cJSON *obj)
+{
+	const char *component = json_str(obj, "source", "component");
+	const char *host = json_str(obj, "source", "host");
+
+	if (!component)
+		component = json_str(obj, "reportingComponent");
+	return cJSON_CreateString(arena_printf(arena, "%s%s%s",
+					       component ? component : "",
+					       host ? ", " : "", host ? host : ""));
+}
+
+static bool has_condition(const cJSON *obj, const char *type)
+{
+	const cJSON *c =
+		json_find_const(json_get(obj, "status", "conditions"), "type", type);
+
+	return str_eq(json_str(c, "status"), "True");
+}
+
+static cJSON *completed(struct arena *arena, const cJSON *obj)
+{
+	(void)arena;
+	return has_condition(obj, "Completed") ? cJSON_CreateString("True")
+					       : cJSON_CreateNull();
+}
+
+static cJSON *ready(struct arena *arena, const cJSON *obj)
+{
+	const cJSON *c;
+	int n = 0;
+
+	json_each(c, json_get(obj, "status", "containerStatuses"))
+		n += json_bool(c, false, "ready");
+	return cJSON_CreateString(
+		arena_printf(arena, "%d/%d", n,
+			     cJSON_GetArraySize(json_get(obj, "spec", "containers"))));
+}
+
+static cJSON *restarts(struct arena *arena, const cJSON *obj)
+{
+	const cJSON *c;
+	int64_t n = 0;
+
+	json_each(c, json_get(obj, "status", "containerStatuses"))
+		n += json_int(c, 0, "restartCount");
+	return cJSON_CreateString(arena_printf(arena, "%lld", (long long)n));
+}
+
+static cJSON *pod_status(struct arena *arena, const cJSON *obj)
+{
+	const char *reason = json_str(obj, "status", "reason");
+	const char *phase = json_str(obj, "status", "phase");
+	const cJSON *c;
+
+	(void)arena;
+	json_each(c, json_get(obj, "status", "containerStatuses")) {
+		const char *why = json_str(c, "state", "waiting", "reason");
+
+		why = why ? why : json_str(c, "state", "terminated", "reason");
+		reason = why ? why : reason;
+	}
+	if (meta_is_deleted(obj))
+		return cJSON_CreateString("Terminating");
+	return text_cell(reason ? reason : phase);
+}
+
+static cJSON *job_status(struct arena *arena, const cJSON *obj)
+{
+	static const char *const types[] = { "Complete", "Failed", "Suspended", NULL };
+
+	(void)arena;
+	for (const char *const *t = types; *t; t++)
+		if (has_condition(obj, *t))
+			return cJSON_CreateString(*t);
+	return cJSON_CreateString("Running");
+}
+
+static cJSON *completions(struct arena *arena, const cJSON *obj)
+{
+	return cJSON_CreateString(arena_printf(
+		arena, "%lld/%lld", (long long)json_int(obj, 0, "status", "succeeded"),
+		(long long)json_int(obj, 1, "spec", "completions")));
+}
+
+static cJSON *node_status(struct arena *arena, const cJSON *obj)
+{
+	(void)arena;
+	return cJSON_CreateString(has_condition(obj, "Ready") ? "Ready" : "NotReady");
+}
+
+static const struct cell {
+	const char *name;
+	cJSON *(*make)(struct arena *arena, const cJSON *obj);
+} cells[] = {
+	{ "age", age },
+	{ "data", data_count },
+	{ "last-seen", last_seen },
+	{ "first-seen", first_seen },
+	{ "involved", involved },
+	{ "source", source },
+	{ "completed", completed },
+	{ "ready", ready },
+	{ "restarts", restarts },
+	{ "pod-status", pod_status },
+	{ "job-status", job_status },
+	{ "completions", completions },
+	{ "node-status", node_status },
+};
+
+static const cJSON *node_at(struct arena *arena, const cJSON *obj, const char *path)
+{
+	char **steps = str_split(arena, path + 1, '.', NULL);
+
+	for (; obj && *steps; steps++)
+		obj = json_member(obj, *steps);
+	return cJSON_IsNull(obj) ? NULL : obj;
+}
+
+static cJSON *path_cell(struct arena *arena, const struct resource *r,
+			const struct column *c, const cJSON *obj)
+{
+	const cJSON *value = node_at(arena, obj, c->path);
+	char text[JSON_MAX_NUMBER + 1];
+
+	if (value && str_eq(c->type, "date"))
+		return age_cell(cJSON_GetStringValue(value));
+	if (!value)
+		return resource_is(r, RESOURCE_CUSTOM) ? cJSON_CreateNull()
+						       : cJSON_CreateString("");
+	if (cJSON_IsNumber(value) && !resource_is(r, RESOURCE_CUSTOM))
+		return json_dup(value);
+	if (cJSON_IsString(value))
+		return cJSON_CreateString(value->valuestring);
+	return cJSON_CreateString(json_scalar_text(value, text));
+}
+
+static cJSON *make_cell(struct arena *arena, const struct resource *r,
+			const struct column *c, const cJSON *obj)
+{
+	for (size_t i = 0; i < sizeof(cells) / sizeof(*cells); i++)
+		if (str_eq(cells[i].name, c->path))
+			return cells[i].make(arena, obj);
+	return path_cell(arena, r, c, obj);
+}
+
+/* ---- tables ------------------------------------------------------------------------- */
+
+static cJSON *metadata_only(cJSON *take_obj)
+{
+	cJSON *doc = cJSON_CreateObject();
+
+	json_put_str(doc, "PartialObjectMetadata", "kind");
+	json_put_str(doc, META_V1, "apiVersion");
+	json_put(doc, json_dup(json_get(take_obj, "metadata")), "metadata");
+	cJSON_Delete(take_obj);
+	return doc;
+}
+
+static void add_row(struct exchange *x, cJSON *table, cJSON *take_obj)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *include = exchange_query(x, "includeObject");
+	cJSON *row = cJSON_CreateObject();
+
+	for (const struct column *c = x->resource->columns; c->name; c++)
+		cJSON_AddItemToArray(json_list(row, "cells"),
+				     make_cell(&arena, x->resource, c, take_obj));
+	if (str_eq(include, "Object")) {
+		json_put(row, take_obj, "object");
+	} else if (str_eq(include, "None")) {
+		json_put(row, cJSON_CreateNull(), "object");
+		cJSON_Delete(take_obj);
+	} else {
+		json_put(row, metadata_only(take_obj), "object");
+	}
+	cJSON_AddItemToArray(json_list(table, "rows"), row);
+}
+
+static cJSON *new_table(const struct exchange *x, bool columns)
+{
+	cJSON *table = cJSON_CreateObject();
+
+	json_put_str(table, "Table", "kind");
+	json_put_str(table, META_V1, "apiVersion");
+	json_obj(table, "metadata");
+	json_list(table, "columnDefinitions");
+	json_list(table, "rows");
+	if (!columns)
+		json_put(table, cJSON_CreateNull(), "columnDefinitions");
+	for (const struct column *c = x->resource->columns; columns && c->name; c++) {
+		cJSON *doc = cJSON_CreateObject();
+
+		json_put_str(doc, c->name, "name");
+		json_put_str(doc, c->type, "type");
+		json_put_str(doc, c->format, "format");
+		json_put_str(doc, c->description, "description");
+		json_put_int(doc, c->priority, "priority");
+		cJSON_AddItemToArray(json_list(table, "columnDefinitions"), doc);
+	}
+	return table;
+}
+
+cJSON *form_object(struct exchange *x, enum form form, cJSON *take_obj, bool first)
+{
+	cJSON *table;
+
+	if (form == FORM_META)
+		return metadata_only(take_obj);
+	if (form == FORM_WHOLE)
+		return take_obj;
+	table = new_table(x, first);
+	if (meta_version(take_obj))
+		json_put_str(table, meta_version(take_obj), "metadata",
+			     "resourceVersion");
+	add_row(x, table, take_obj);
+	return table;
+}
+
+cJSON *form_list(struct exchange *x, enum form form, cJSON *take_list)
+{
+	cJSON *items = json_list(take_list, "items");
+	cJSON *out, *node;
+
+	if (form == FORM_WHOLE)
+		return take_list;
+	if (form == FORM_TABLE) {
+		out = new_table(x, true);
+	} else {
+		out = cJSON_CreateObject();
+		json_put_str(out, "PartialObjectMetadataList", "kind");
+		json_put_str(out, META_V1, "apiVersion");
+	}
+	json_put(out, json_dup(json_get(take_list, "metadata")), "metadata");
+	if (form == FORM_META)
+		json_list(out, "items");
+	while (items->child) {
+		node = cJSON_DetachItemViaPointer(items, items->child);
+		if (form == FORM_TABLE)
+			add_row(x, out, node);
+		else
+			cJSON_AddItemToArray(json_list(out, "items"),
+					     metadata_only(node));
+	}
+	cJSON_Delete(take_list);
+	return out;
+}

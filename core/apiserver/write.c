@@ -1,0 +1,481 @@
+/* Creates, updates and patches objects: exchange.h. */
+#include <string.h>
+
+#include "api/jsonpatch.h"
+#include "api/meta.h"
+#include "api/patch.h"
+#include "apiserver/exchange.h"
+#include "apiserver/prepare.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "base/yaml.h"
+
+enum { TRIES = 5 };
+
+/* ---- the body ---------------------------------------------------------------------- */
+
+static int unsupported(struct exchange *x, const char *accepted)
+{
+	return exchange_refuse(
+		x, 415, "UnsupportedMediaType",
+		"the body of the request was in an unknown format - accepted "
+		"media types include: %s",
+		accepted);
+}
+
+static int read_yaml(struct exchange *x)
+{
+	cleanup_json cJSON *docs = NULL;
+	struct error err = { 0 };
+
+	if (yaml_parse(&docs, x->http->body, x->http->body_len, &err) || !docs->child)
+		return exchange_refuse(x, 400, "BadRequest", "error decoding YAML: %s",
+				       err.msg);
+	x->body = cJSON_DetachItemFromArray(docs, 0);
+	return 0;
+}
+
+static int read_json(struct exchange *x)
+{
+	struct error err = { 0 };
+
+	if (!json_parse(&x->body, x->http->body, x->http->body_len, &err))
+		return 0;
+	return exchange_refuse(
+		x, 400, "BadRequest",
+		"the object provided is unrecognized (must be of type %s): "
+		"%s",
+		x->resource->kind, err.msg);
+}
+
+static int read_object(struct exchange *x)
+{
+	const char *type = httpd_header(x->http, "Content-Type");
+
+	if (type && strstr(type, "yaml"))
+		return read_yaml(x);
+	if (type && !strstr(type, "json") && !strstr(type, "*/*"))
+		return unsupported(x, "application/json, application/yaml");
+	return read_json(x);
+}
+
+/* ---- storing ----------------------------------------------------------------------- */
+
+static void no_namespace(struct exchange *x)
+{
+	cJSON *details = cJSON_CreateObject();
+
+	json_put_str(details, x->ns, "name");
+	json_put_str(details, "namespaces", "kind");
+	exchange_refuse_with(
+		x, 404, "NotFound", details,
+		arena_printf(&x->arena, "namespaces \"%s\" not found", x->ns));
+}
+
+static bool is_terminating(struct exchange *x)
+{
+	cleanup_stored struct stored *ns = storage_get(
+		x->server->storage,
+		exchange_key(x, resource_find("v1", "namespaces"), "", x->ns));
+	cleanup_json cJSON *doc = ns ? stored_read(ns) : NULL;
+
+	if (doc && !meta_is_deleted(doc))
+		return false;
+	if (!doc)
+		no_namespace(x);
+	else
+		exchange_refuse(x, 403, "Forbidden",
+				"%s \"%s\" is forbidden: unable to create new content in "
+				"namespace %s because it is being terminated",
+				resource_title(&x->arena, x->resource), x->name, x->ns);
+	return true;
+}
+
+/* Answers in any case. `applied`: managedFields are made. */
+static void create(struct exchange *x, cJSON *obj, bool applied)
+{
+	struct error err = { 0 };
+	enum form form;
+
+	if (form_read(x, &form) ||
+	    (resource_is(x->resource, RESOURCE_NAMESPACED) && is_terminating(x)) ||
+	    prepare_new(x, obj))
+		return;
+	x->name = meta_name(obj) ? arena_strdup(&x->arena, meta_name(obj)) : "";
+	if (!applied)
+		prepare_managers(x, NULL, obj);
+	prepare_owned(obj);
+	if (prepare_admission(x, NULL, obj))
+		return;
+	if (x->dry_run) {
+		cleanup_stored struct stored *old = storage_get(
+			x->server->storage, exchange_key(x, x->resource, x->ns, x->name));
+
+		if (old) {
+			err.kind = ERR_EXISTS;
+			exchange_error(x, &err);
+			return;
+		}
+	} else if (storage_put(x->server->storage, x->resource,
+			       exchange_key(x, x->resource, x->ns, x->name), NULL, obj,
+			       &err)) {
+		exchange_error(x, &err);
+		return;
+	}
+	if (!x->dry_run)
+		collect_orphans(x->server, obj);
+	obj = form_object(x, form, json_dup(obj), true);
+	exchange_answer(x, 201, obj);
+	cJSON_Delete(obj);
+}
+
+static void answer_object(struct exchange *x, int code, const cJSON *obj)
+{
+	cJSON *doc;
+	enum form form;
+
+	if (form_read(x, &form))
+		return;
+	doc = form_object(x, form, json_dup(obj), true);
+	exchange_answer(x, code, doc);
+	cJSON_Delete(doc);
+}
+
+/* An object whose last finalizer is gone goes as well. */
+static bool is_finished(const cJSON *obj)
+{
+	const cJSON *finalizers = meta_finalizers(obj);
+
+	return meta_is_deleted(obj) && (!finalizers || !finalizers->child);
+}
+
+/* 0: done; 1: somebody else was quicker; -1: refused. Answers unless it is 1. */
+static int store(struct exchange *x, const struct stored *before, const cJSON *old,
+		 cJSON *obj, bool retry)
+{
+	struct error err = { 0 };
+	int64_t version;
+	int rc = 0;
+
+	if (managers_same(old, obj)) {
+		answer_object(x, 200, old);
+		return 0;
+	}
+	if (is_finished(obj) && !x->dry_run) {
+		rc = storage_delete(x->server->storage, before, &version, &err);
+		if (!rc)
+			collect_dependents(x->server, obj);
+	} else if (!x->dry_run) {
+		rc = storage_put(x->server->storage, x->resource, before->key, before,
+				 obj, &err);
+	}
+	if (rc && err.kind == ERR_CONFLICT && retry)
+		return 1;
+	if (rc)
+		return exchange_error(x, &err);
+	answer_object(x, 200, obj);
+	return 0;
+}
+
+/*
+ * How an object comes of the old one; NULL: refused, and answered. `applied` says that its
+ * managedFields are made.
+ */
+struct maker {
+	cJSON *(*make)(struct exchange *x, const cJSON *old);
+	bool applied, creates;
+};
+
+static int new_finalizer(struct exchange *x, const char *finalizer)
+{
+	cleanup_field_errors struct field_errors errs = { 0 };
+
+	field_error_add(&errs, FIELD_FORBIDDEN, "metadata.finalizers", NULL,
+			"no new finalizers can be added if the object is being deleted, "
+			"found new finalizers []string{\"%s\"}",
+			finalizer ? finalizer : "");
+	return exchange_invalid(x, &errs);
+}
+
+static int check_finalizers(struct exchange *x, const cJSON *old, const cJSON *obj)
+{
+	const cJSON *f, *g;
+
+	if (!meta_is_deleted(old))
+		return 0;
+	json_each(f, meta_finalizers(obj)) {
+		bool known = false;
+
+		json_each(g, meta_finalizers(old))
+			known |= json_equal(f, g);
+		if (!known)
+			return new_finalizer(x, f->valuestring);
+	}
+	return 0;
+}
+
+/* prepare_update() of /status takes the old object's managedFields: the new ones count. */
+static int update_keeping_managers(struct exchange *x, const cJSON *old, cJSON *obj)
+{
+	cleanup_json cJSON *managers =
+		json_dup(json_get(obj, "metadata", "managedFields"));
+
+	if (prepare_update(x, old, obj))
+		return -1;
+	json_del(obj, JSON_PATH("metadata", "managedFields"));
+	json_put(obj, STEAL(managers), "metadata", "managedFields");
+	return 0;
+}
+
+/* One attempt; as store(). */
+static int change_once(struct exchange *x, const struct maker *how,
+		       const struct stored *before, bool retry)
+{
+	cleanup_json cJSON *old = stored_read(before);
+	cleanup_json cJSON *obj = how->make(x, old);
+
+	if (!obj)
+		return -1;
+	if (meta_version(obj) && !str_eq(meta_version(obj), meta_version(old)))
+		retry = false;
+	if (prepare_identity(x, obj) || (!how->applied && prepare_known(x, obj)))
+		return -1;
+	prepare_defaults(x, obj);
+	if (!how->applied)
+		prepare_managers(x, old, obj);
+	if (update_keeping_managers(x, old, obj))
+		return -1;
+	if (check_finalizers(x, old, obj) || prepare_admission(x, old, obj))
+		return -1;
+	return store(x, before, old, obj, retry);
+}
+
+static void change(struct exchange *x, const struct maker *how)
+{
+	const char *key = exchange_key(x, x->resource, x->ns, x->name);
+	int rc = 1;
+
+	for (int i = 1; rc == 1 && i <= TRIES; i++) {
+		cleanup_stored struct stored *before =
+			storage_get(x->server->storage, key);
+
+		if (!before && how->creates && !*x->subresource) {
+			cleanup_json cJSON *obj = how->make(x, NULL);
+
+			if (obj && !prepare_identity(x, obj)) {
+				/* It need not be absent: only then it is created. */
+				json_del(obj, JSON_PATH("metadata", "resourceVersion"));
+				prepare_defaults(x, obj);
+				create(x, obj, how->applied);
+			}
+			return;
+		}
+		if (!before) {
+			exchange_not_found(x);
+			return;
+		}
+		while (cJSON_GetArraySize(x->warnings))
+			cJSON_DeleteItemFromArray(x->warnings, 0);
+		rc = change_once(x, how, before, i < TRIES);
+	}
+}
+
+/* ---- create, update ---------------------------------------------------------------- */
+
+void write_create(struct exchange *x)
+{
+	if (resource_is(x->resource, RESOURCE_NAMESPACED) && !*x->ns) {
+		exchange_refuse(x, 400, "BadRequest",
+				"an empty namespace may not be set during creation");
+		return;
+	}
+	if (read_object(x) || prepare_identity(x, x->body) || prepare_known(x, x->body))
+		return;
+	prepare_defaults(x, x->body);
+	create(x, x->body, false);
+}
+
+static void no_version(struct exchange *x)
+{
+	cleanup_field_errors struct field_errors errs = { 0 };
+	cleanup_json cJSON *zero = cJSON_CreateNumber(0);
+
+	field_error_add(&errs, FIELD_INVALID, "metadata.resourceVersion", zero,
+			"must be specified for an update");
+	exchange_invalid_of(x, resource_group(&x->arena, x->resource),
+			    x->resource->plural, x->name, &errs);
+}
+
+static cJSON *replacement(struct exchange *x, const cJSON *old)
+{
+	cJSON *obj = json_dup(x->body);
+	const char *version = meta_version(obj);
+
+	if (old && resource_is(x->resource, RESOURCE_CUSTOM) &&
+	    (!version || !*version || str_eq(version, "0"))) {
+		cJSON_Delete(obj);
+		no_version(x);
+		return NULL;
+	}
+	return obj;
+}
+
+void write_update(struct exchange *x)
+{
+	static const struct maker how = { replacement, false, false };
+
+	if (!read_object(x))
+		change(x, &how);
+}
+
+/* ---- patch ------------------------------------------------------------------------- */
+
+static cJSON *json_patched(struct exchange *x, const cJSON *old)
+{
+	cJSON *obj = json_dup(old);
+	struct error err = { 0 };
+
+	if (!jsonpatch_apply(&obj, x->body, &err))
+		return obj;
+	cJSON_Delete(obj);
+	if (err.kind == ERR_INVALID)
+		exchange_refuse_with(
+			x, 422, "Invalid", cJSON_CreateObject(),
+			"the server rejected our request due to an error in our "
+			"request");
+	else
+		exchange_refuse(x, err.kind == ERR_LIMIT ? 413 : 400,
+				err.kind == ERR_LIMIT ? "RequestEntityTooLarge"
+						      : "BadRequest",
+				"%s", err.msg);
+	return NULL;
+}
+
+static cJSON *merged(struct exchange *x, const cJSON *old)
+{
+	cJSON *obj = json_dup(old);
+
+	if (!cJSON_IsObject(x->body)) {
+		cJSON_Delete(obj);
+		exchange_refuse(x, 400, "BadRequest", "Invalid JSON Patch");
+		return NULL;
+	}
+	patch_merge(obj, x->body);
+	return obj;
+}
+
+static cJSON *strategic(struct exchange *x, const cJSON *old)
+{
+	cJSON *obj = json_dup(old);
+	struct error err = { 0 };
+
+	if (!patch_strategic(obj, x->body, PATCH_OBJECT, &err))
+		return obj;
+	cJSON_Delete(obj);
+	exchange_refuse(x, 400, "BadRequest", "%s", err.msg);
+	return NULL;
+}
+
+/* Can it be merged by its type? Custom kinds lose what is unknown, others may have none. */
+static int check_typed(struct exchange *x, const cJSON *config)
+{
+	const char *ns = meta_namespace(config);
+	bool custom = resource_is(x->resource, RESOURCE_CUSTOM);
+	const char *version = x->resource->api_version;
+	struct error err = { 0 };
+
+	if (!typed_check(prepare_type(x), config, !custom, &err))
+		return 0;
+	return exchange_refuse(
+		x, 500, NULL,
+		"failed to create typed patch object (%s/%s; %s%s, Kind=%s): "
+		"%s",
+		ns ? ns : "", x->name, strchr(version, '/') ? "" : "/", version,
+		x->resource->kind, err.msg);
+}
+
+static cJSON *applied(struct exchange *x, const cJSON *old)
+{
+	cleanup_json cJSON *blank = prepare_blank(x);
+	cleanup_json cJSON *ignored = prepare_ignored(x);
+	cleanup_json cJSON *config = json_dup(x->body);
+	const struct manager_of by = { .type = prepare_type(x),
+				       .manager = x->manager,
+				       .api_version = x->resource->api_version,
+				       .subresource = x->subresource,
+				       .now = x->now,
+				       .ignored = ignored,
+				       .force = exchange_flag(x, "force") };
+	struct error err = { 0 };
+	cJSON *obj = NULL, *causes = NULL, *details;
+
+	if (check_typed(x, config) || prepare_identity(x, config) ||
+	    prepare_known(x, config))
+		return NULL;
+	if (!managers_apply(&by, old ? old : blank, config, &obj, &causes, &err))
+		return obj;
+	details = cJSON_CreateObject();
+	json_put(details, causes, "causes");
+	exchange_refuse_with(x, 409, "Conflict", details, err.msg);
+	return NULL;
+}
+
+static const struct patch_form {
+	const char *type;
+	struct maker how;
+	bool yaml;
+} patch_forms[] = {
+	{ "application/json-patch+json", { json_patched, false, false }, false },
+	{ "application/merge-patch+json", { merged, false, false }, false },
+	{ "application/apply-patch+yaml", { applied, true, true }, true },
+	{ "application/strategic-merge-patch+json", { strategic, false, false }, false },
+};
+enum { APPLY_FORM = 2, STRATEGIC_FORM = 3 };
+
+static const struct patch_form *patch_form(struct exchange *x)
+{
+	const char *type = httpd_header(x->http, "Content-Type");
+	size_t len = type ? strcspn(type, "; \t") : 0;
+	bool custom = resource_is(x->resource, RESOURCE_CUSTOM);
+	size_t n = custom ? STRATEGIC_FORM : STRATEGIC_FORM + 1;
+
+	for (size_t i = 0; i < n; i++)
+		if (strlen(patch_forms[i].type) == len &&
+		    !strncmp(patch_forms[i].type, type ? type : "", len))
+			return &patch_forms[i];
+	unsupported(x,
+		    custom ? "application/json-patch+json, application/merge-patch+json, "
+			     "application/apply-patch+yaml"
+			   : "application/json-patch+json, application/merge-patch+json, "
+			     "application/apply-patch+yaml, "
+			     "application/strategic-merge-patch+json");
+	return NULL;
+}
+
+static int check_apply(struct exchange *x)
+{
+	if (!*exchange_query(x, "fieldManager"))
+		return exchange_bad_option(x, FIELD_REQUIRED, "fieldManager", NULL,
+					   "is required for apply patch");
+	if (json_get(x->body, "metadata", "managedFields"))
+		return exchange_refuse(x, 400, "BadRequest",
+				       "metadata.managedFields must be nil");
+	return 0;
+}
+
+void write_patch(struct exchange *x)
+{
+	const struct patch_form *form = patch_form(x);
+	bool apply = form == &patch_forms[APPLY_FORM];
+
+	if (!form || (form->yaml ? read_yaml(x) : read_json(x)))
+		return;
+	if (!apply && *exchange_query(x, "force")) {
+		exchange_bad_option(x, FIELD_FORBIDDEN, "force", NULL,
+				    "may not be specified for non-apply patch");
+		return;
+	}
+	if (apply && check_apply(x))
+		return;
+	change(x, &form->how);
+}

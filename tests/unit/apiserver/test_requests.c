@@ -1,0 +1,322 @@
+/*
+ * Requests as the HTTP server hands them over, good and bad. That answers are an API server's
+ * is what tests/cluster/test_apiserver.sh compares; here is what must hold whatever is asked.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "apiserver/apiserver.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+
+#define MAPS "/api/v1/namespaces/default/configmaps"
+#define JOBS "/apis/trainer.kubeflow.org/v1alpha1/namespaces/default/trainjobs"
+
+static struct apiserver *server;
+
+static int setup(void **state)
+{
+	const struct apiserver_conf conf = { .token = "secret" };
+	struct error err = { 0 };
+
+	(void)state;
+	if (apiserver_new(&server, &conf, &err))
+		fail_msg("%s", err.msg);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	apiserver_free(server);
+	return 0;
+}
+
+struct answer {
+	int status;
+	cJSON *doc; /* NULL: not JSON */
+	bool streams;
+};
+
+static struct answer send_as(const char *token, const char *method, const char *target,
+			     const char *type, const char *body)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *query = strchr(target, '?');
+	const struct httpd_header headers[] = {
+		{ "Authorization", arena_printf(&arena, "Bearer %s", token) },
+		{ "Content-Type", type },
+		{ NULL, NULL }
+	};
+	const struct httpd_request req = {
+		.method = method,
+		.path = query ? str_slice(&arena, target, (size_t)(query - target))
+			      : target,
+		.query = query ? query + 1 : "",
+		.body = (const unsigned char *)body,
+		.body_len = strlen(body),
+		.peer = "",
+		.headers = headers
+	};
+	struct httpd_response resp = { .body.max = (size_t)64 * 1024 * 1024 };
+	struct answer a = { 0 };
+	struct error err = { 0 };
+
+	apiserver_handle(server, &req, &resp);
+	a.status = resp.status;
+	a.streams = resp.stream;
+	if (resp.release)
+		resp.release(resp.stream_ctx);
+	if (json_parse(&a.doc, resp.body.data, resp.body.len, &err))
+		a.doc = NULL;
+	buf_release(&resp.body);
+	buf_release(&resp.headers);
+	return a;
+}
+
+static int ask(const char *method, const char *target, const char *body)
+{
+	struct answer a = send_as("secret", method, target,
+				  str_eq(method, "PATCH") ? "application/merge-patch+json"
+							  : "application/json",
+				  body);
+
+	cJSON_Delete(a.doc);
+	return a.status;
+}
+
+static void test_token(void **state)
+{
+	static const char *const wrong[] = { "", "secre", "secrets", "Secret", "\xff" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		struct answer a = send_as(wrong[i], "GET", MAPS, "", "");
+
+		assert_int_equal(a.status, 401);
+		assert_string_equal(json_str(a.doc, "reason"), "Unauthorized");
+		cJSON_Delete(a.doc);
+	}
+	assert_int_equal(ask("GET", MAPS, ""), 200);
+}
+
+static const struct row {
+	int status;
+	const char *method, *target, *body;
+} rows[] = {
+	{ 200, "GET", "/version", "" },
+	{ 200, "GET", "/api", "" },
+	{ 200, "GET", "/apis", "" },
+	{ 200, "GET", "/openapi/v3", "" },
+	{ 200, "GET", "/openapi/v3/api/v1?hash=1", "" },
+	{ 200, "GET", "/openapi/v3/apis/trainer.kubeflow.org/v1alpha1", "" },
+	{ 404, "GET", "/openapi/v3/apis/nothing/v1", "" },
+	{ 404, "GET", "/openapi/v2", "" },
+	{ 404, "GET", "/", "" },
+	{ 404, "GET", "/api/v1/watch/configmaps", "" },
+	{ 404, "GET", "//", "" },
+	{ 404, "GET", MAPS "/..", "" },
+	{ 404, "GET", MAPS "/a%2Fb", "" },
+	{ 400, "GET", MAPS "/%00", "" },
+	{ 400, "GET", MAPS "/%zz", "" },
+	{ 404, "GET", MAPS "/a/b/c/d/e/f", "" },
+	{ 405, "PUT", MAPS, "{}" },
+	{ 405, "BREW", MAPS, "" },
+	{ 405, "POST", "/api/v1/namespaces/default/pods", "{}" },
+	{ 405, "DELETE", "/api/v1/nodes/n", "" },
+	{ 200, "GET", "/api/v1/namespaces/default/pods", "" },
+	{ 400, "POST", MAPS, "" },
+	{ 400, "POST", MAPS, "{" },
+	{ 400, "POST", MAPS, "[]" },
+	{ 400, "POST", MAPS, "null" },
+	{ 400, "POST", MAPS, "{\"a\":1,\"a\":2}" },
+	{ 400, "POST", MAPS, "{\"metadata\":[]}" },
+	{ 422, "POST", MAPS, "{\"metadata\":{}}" },
+	{ 422, "POST", MAPS, "{\"metadata\":{\"name\":\"../x\"}}" },
+	{ 422, "POST", MAPS, "{\"metadata\":{\"name\":\"a/b\"}}" },
+	{ 422, "POST", MAPS,
+	  "{\"metadata\":{\"name\":\"a\"},\"data\":{\"../k\":\"v\"}}" },
+	{ 400, "POST", MAPS, "{\"metadata\":{\"name\":\"a\"},\"data\":[]}" },
+	{ 400, "POST", MAPS, "{\"metadata\":{\"name\":\"a\",\"labels\":1}}" },
+	{ 404, "POST", "/api/v1/namespaces/absent/configmaps",
+	  "{\"metadata\":{\"name\":\"a\"}}" },
+	{ 201, "POST", MAPS, "{\"metadata\":{\"name\":\"a\"}}" },
+	{ 409, "POST", MAPS, "{\"metadata\":{\"name\":\"a\"}}" },
+	{ 201, "POST", MAPS, "{\"metadata\":{\"generateName\":\"g-\"}}" },
+	{ 200, "PATCH", MAPS "/a", "{\"data\":{\"x\":\"1\"}}" },
+	{ 400, "PATCH", MAPS "/a", "[1]" },
+	{ 400, "PATCH", MAPS "/a", "nonsense" },
+	{ 409, "PATCH", MAPS "/a", "{\"metadata\":{\"resourceVersion\":\"1\"}}" },
+	{ 422, "PATCH", MAPS "/a?dryRun=x", "{}" },
+	{ 409, "DELETE", MAPS "/a", "{\"preconditions\":{\"uid\":\"x\"}}" },
+	{ 400, "DELETE", MAPS "/a", "nonsense" },
+	{ 400, "GET", MAPS "?labelSelector=a%20b", "" },
+	{ 400, "GET", MAPS "?fieldSelector=x%3D1", "" },
+	{ 400, "GET", MAPS "?limit=x", "" },
+	{ 400, "GET", MAPS "?continue=x", "" },
+	{ 400, "GET", MAPS "?continue=e30%3D", "" },
+	{ 400, "GET", MAPS "?watch=1&resourceVersion=-1", "" },
+	{ 400, "POST", JOBS, "{\"metadata\":{\"name\":\"a\"}}" },
+	{ 200, "DELETE", MAPS "/a", "" },
+	{ 404, "DELETE", MAPS "/a", "" },
+};
+
+static void test_rows(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		int status = ask(rows[i].method, rows[i].target, rows[i].body);
+
+		if (status != rows[i].status)
+			fail_msg("%s %s %s: %d instead of %d", rows[i].method,
+				 rows[i].target, rows[i].body, status, rows[i].status);
+	}
+}
+
+static void test_pages(void **state)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *token = "";
+	int pages = 0, items = 0;
+
+	(void)state;
+	for (int i = 0; i < 7; i++)
+		ask("POST", MAPS,
+		    arena_printf(
+			    &arena,
+			    "{\"metadata\":{\"name\":\"p%d\",\"labels\":{\"p\":\"\"}}}",
+			    i));
+	do {
+		cleanup_buf struct buf escaped = { .max = 1000 };
+		struct answer a;
+
+		for (const char *c = token; *c; c++)
+			buf_printf(&escaped, "%%%02x", (unsigned char)*c);
+		buf_adds(&escaped, "");
+		a = send_as("secret", "GET",
+			    arena_printf(&arena,
+					 MAPS "?limit=3&labelSelector=p&continue=%s",
+					 escaped.data ? (char *)escaped.data : ""),
+			    "", "");
+		assert_int_equal(a.status, 200);
+		items += cJSON_GetArraySize(json_get(a.doc, "items"));
+		token = json_str(a.doc, "metadata", "continue");
+		token = token ? arena_strdup(&arena, token) : "";
+		cJSON_Delete(a.doc);
+		pages++;
+	} while (*token);
+	assert_int_equal(items, 7);
+	assert_true(pages >= 3);
+}
+
+static const char *owner_ref(struct arena *arena, const char *name, const char *uid)
+{
+	return arena_printf(
+		arena,
+		"{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"name\":\"%s\","
+		"\"uid\":\"%s\"}",
+		name, uid);
+}
+
+/* What belongs to an object goes with it; what has another owner as well stays. */
+static void test_owners(void **state)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct answer owner = send_as("secret", "POST", MAPS, "application/json",
+				      "{\"metadata\":{\"name\":\"owner\"}}");
+	struct answer second = send_as("secret", "POST", MAPS, "application/json",
+				       "{\"metadata\":{\"name\":\"second\"}}");
+	const char *uid = json_str(owner.doc, "metadata", "uid");
+	const char *uid2 = json_str(second.doc, "metadata", "uid");
+	const char *one = owner_ref(&arena, "owner", uid);
+	const char *two = owner_ref(&arena, "second", uid2);
+
+	(void)state;
+	assert_int_equal(ask("POST", MAPS,
+			     arena_printf(&arena,
+					  "{\"metadata\":{\"name\":\"child\","
+					  "\"ownerReferences\":[%s]}}",
+					  one)),
+			 201);
+	assert_int_equal(ask("POST", MAPS,
+			     arena_printf(&arena,
+					  "{\"metadata\":{\"name\":\"shared\","
+					  "\"ownerReferences\":[%s,%s]}}",
+					  one, two)),
+			 201);
+	assert_int_equal(ask("DELETE", MAPS "/owner", ""), 200);
+	assert_int_equal(ask("GET", MAPS "/child", ""), 404);
+	assert_int_equal(ask("GET", MAPS "/shared", ""), 200);
+	assert_int_equal(ask("DELETE", MAPS "/second?propagationPolicy=Orphan", ""), 200);
+	assert_int_equal(ask("GET", MAPS "/shared", ""), 200);
+	cJSON_Delete(owner.doc);
+	cJSON_Delete(second.doc);
+}
+
+static void test_namespace(void **state)
+{
+	(void)state;
+	assert_int_equal(
+		ask("POST", "/api/v1/namespaces", "{\"metadata\":{\"name\":\"n\"}}"),
+		201);
+	assert_int_equal(ask("POST", "/api/v1/namespaces/n/configmaps",
+			     "{\"metadata\":{\"name\":\"x\"}}"),
+			 201);
+	assert_int_equal(ask("DELETE", "/api/v1/namespaces/n", ""), 200);
+	assert_int_equal(ask("GET", "/api/v1/namespaces/n/configmaps/x", ""), 404);
+	assert_int_equal(ask("POST", "/api/v1/namespaces/n/configmaps",
+			     "{\"metadata\":{\"name\":\"x\"}}"),
+			 404);
+}
+
+static void test_watch(void **state)
+{
+	struct answer a = send_as("secret", "GET", MAPS "?watch=true", "", "");
+
+	(void)state;
+	assert_int_equal(a.status, 200);
+	assert_true(a.streams);
+	cJSON_Delete(a.doc);
+}
+
+/* The machine writes what clients may only read. */
+static void test_machine(void **state)
+{
+	cleanup_json cJSON *pod = json_reread("{\"metadata\":{\"name\":\"p\"},\"spec\":{"
+					      "\"containers\":[{\"name\":\"c\"}]},"
+					      "\"status\":{\"phase\":\"Running\"}}");
+	cleanup_json cJSON *stored = NULL;
+	struct error err = { 0 };
+
+	(void)state;
+	assert_int_equal(apiserver_write(server, "POST",
+					 "/api/v1/namespaces/default/pods", pod, &stored,
+					 &err),
+			 0);
+	assert_string_equal(json_str(stored, "status", "phase"), "Running");
+	assert_int_equal(ask("DELETE", "/api/v1/namespaces/default/pods/p", ""), 405);
+	assert_int_equal(ask("GET", "/api/v1/namespaces/default/pods/p/status", ""), 200);
+	assert_int_equal(apiserver_write(server, "GET",
+					 "/api/v1/namespaces/default/pods/absent", NULL,
+					 NULL, &err),
+			 -1);
+	assert_int_equal(err.kind, ERR_NOT_FOUND);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_token),     cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_pages),     cmocka_unit_test(test_owners),
+		cmocka_unit_test(test_namespace), cmocka_unit_test(test_watch),
+		cmocka_unit_test(test_machine),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,403 @@
+/* The objects, their changes, and the journal that keeps them. */
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "api/meta.h"
+#include "apiserver/storage.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "base/thread.h"
+
+static char dir[64];
+
+static int setup(void **state)
+{
+	(void)state;
+	snprintf(dir, sizeof(dir), "/tmp/kft-storage.XXXXXX");
+	return mkdtemp(dir) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	struct error err = { 0 };
+
+	(void)state;
+	return dir_remove(dir, &err);
+}
+
+static struct storage *opened(const char *in, size_t max_events)
+{
+	const struct storage_conf conf = { .dir = in, .max_events = max_events };
+	struct storage *s = NULL;
+	struct error err = { 0 };
+
+	if (storage_open(&s, &conf, &err))
+		fail_msg("%s", err.msg);
+	return s;
+}
+
+static int put(struct storage *s, const char *name, const char *value, bool replaces,
+	       struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_json cJSON *obj = meta_new("v1", "ConfigMap", "ns", name);
+	const char *key = arena_printf(&arena, "configmaps/ns/%s", name);
+	cleanup_stored struct stored *before = replaces ? storage_get(s, key) : NULL;
+
+	json_put_str(obj, value, "data", "v");
+	return storage_put(s, resource_find("v1", "configmaps"), key, before, obj, err);
+}
+
+static const char *value_of(struct arena *arena, struct storage *s, const char *name)
+{
+	cleanup_stored struct stored *st =
+		storage_get(s, arena_printf(arena, "configmaps/ns/%s", name));
+	cleanup_json cJSON *obj = st ? stored_read(st) : NULL;
+
+	return obj ? arena_strdup(arena, json_str(obj, "data", "v")) : NULL;
+}
+
+static void test_put(void **state)
+{
+	struct storage *s = opened(NULL, 0);
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_stored struct stored *old = NULL;
+	cleanup_stored_list struct stored_list list = { 0 };
+	cleanup_json cJSON *again = meta_new("v1", "ConfigMap", "ns", "b");
+	struct error err = { 0 };
+	size_t remaining;
+
+	(void)state;
+	assert_int_equal(put(s, "b", "1", false, &err), 0);
+	assert_int_equal(put(s, "a", "1", false, &err), 0);
+	assert_int_equal(put(s, "b", "2", false, &err), -1);
+	assert_int_equal(err.kind, ERR_EXISTS);
+	old = storage_get(s, "configmaps/ns/b");
+	assert_int_equal(put(s, "b", "2", true, &err), 0);
+	assert_int_equal(storage_put(s, old->resource, old->key, old, again, &err), -1);
+	assert_int_equal(err.kind, ERR_CONFLICT);
+	assert_int_equal(storage_delete(s, old, NULL, &err), -1);
+	assert_int_equal(err.kind, ERR_CONFLICT);
+	assert_string_equal(value_of(&arena, s, "b"), "2");
+	storage_list(s, "configmaps/ns/", NULL, 1, &list, &remaining);
+	assert_int_equal(list.n, 1);
+	assert_int_equal(remaining, 1);
+	assert_string_equal(list.list[0]->key, "configmaps/ns/a");
+	storage_close(s);
+}
+
+static void test_too_large(void **state)
+{
+	struct storage *s = opened(NULL, 0);
+	char *text = malloc(OBJECT_MAX_BYTES + 1);
+	struct error err = { 0 };
+
+	(void)state;
+	memset(text, 'x', OBJECT_MAX_BYTES);
+	text[OBJECT_MAX_BYTES] = 0;
+	assert_int_equal(put(s, "a", text, false, &err), -1);
+	assert_int_equal(err.kind, ERR_LIMIT);
+	assert_int_equal(put(s, "a", "1", false, &err), 0);
+	free(text);
+	storage_close(s);
+}
+
+static void test_changes(void **state)
+{
+	struct storage *s = opened(NULL, 4);
+	struct storage_change c = { 0 };
+	struct error err = { 0 };
+	int64_t start = storage_version(s), version;
+	cleanup_stored struct stored *st = NULL;
+
+	(void)state;
+	assert_int_equal(storage_next(s, start, clock_ms(), &c, &err), 0);
+	assert_int_equal(put(s, "a", "1", false, &err), 0);
+	assert_int_equal(put(s, "a", "2", true, &err), 0);
+	st = storage_get(s, "configmaps/ns/a");
+	assert_int_equal(storage_delete(s, st, &version, &err), 0);
+	assert_int_equal(storage_next(s, start, -1, &c, &err), 1);
+	assert_true(!c.before && c.now);
+	version = c.version;
+	storage_change_release(&c);
+	assert_int_equal(storage_next(s, version, -1, &c, &err), 1);
+	assert_true(c.before && c.now);
+	version = c.version;
+	storage_change_release(&c);
+	assert_int_equal(storage_next(s, version, -1, &c, &err), 1);
+	assert_true(c.before && !c.now);
+	version = c.version;
+	storage_change_release(&c);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(put(s, "b", "1", i > 0, &err), 0);
+	assert_int_equal(storage_next(s, start, -1, &c, &err), -1);
+	assert_int_equal(err.kind, ERR_EXPIRED);
+	assert_int_equal(storage_next(s, version, -1, &c, &err), 1);
+	storage_change_release(&c);
+	storage_stop(s);
+	assert_int_equal(storage_next(s, storage_version(s), -1, &c, &err), -1);
+	assert_int_equal(err.kind, ERR_STOPPED);
+	storage_close(s);
+}
+
+static void test_kept(void **state)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct storage *s = opened(dir, 0);
+	cleanup_stored struct stored *gone = NULL;
+	struct error err = { 0 };
+	int64_t version;
+
+	(void)state;
+	assert_int_equal(put(s, "a", "1", false, &err), 0);
+	assert_int_equal(put(s, "b", "1", false, &err), 0);
+	assert_int_equal(put(s, "a", "2", true, &err), 0);
+	gone = storage_get(s, "configmaps/ns/b");
+	assert_int_equal(storage_delete(s, gone, NULL, &err), 0);
+	version = storage_version(s);
+	storage_close(s);
+	s = opened(dir, 0);
+	assert_string_equal(value_of(&arena, s, "a"), "2");
+	assert_null(value_of(&arena, s, "b"));
+	assert_int_equal(storage_version(s), version);
+	assert_int_equal(storage_report(s)->cut, 0);
+	storage_close(s);
+}
+
+static void test_one_server(void **state)
+{
+	const struct storage_conf conf = { .dir = dir };
+	struct storage *s = opened(dir, 0), *other = NULL;
+	struct error err = { 0 };
+
+	(void)state;
+	assert_int_equal(storage_open(&other, &conf, &err), -1);
+	assert_int_equal(err.kind, ERR_EXISTS);
+	storage_close(s);
+	storage_close(opened(dir, 0));
+}
+
+/* More changes than fit in the log: it is written anew, and has all that was there. */
+static void test_compaction(void **state)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct storage *s = opened(dir, 0);
+	cleanup_free char *text = malloc(200001);
+	struct error err = { 0 };
+	char path[96];
+	struct stat st;
+
+	(void)state;
+	memset(text, 'x', 200000);
+	text[200000] = 0;
+	assert_int_equal(put(s, "small", "1", false, &err), 0);
+	for (int i = 0; i < 60; i++)
+		assert_int_equal(put(s, "a", text, i > 0, &err), 0);
+	storage_close(s);
+	snprintf(path, sizeof(path), "%s/objects", dir);
+	assert_int_equal(stat(path, &st), 0);
+	assert_true(st.st_size < 6 * 1024 * 1024);
+	s = opened(dir, 0);
+	assert_string_equal(value_of(&arena, s, "small"), "1");
+	assert_string_equal(value_of(&arena, s, "a"), text);
+	storage_close(s);
+}
+
+struct writer {
+	struct storage *s;
+	int n, failed;
+};
+
+static void *write_some(void *ctx)
+{
+	struct writer *w = ctx;
+	struct error err = { 0 };
+	char name[32];
+
+	for (int i = 0; i < 50; i++) {
+		snprintf(name, sizeof(name), "w%d-%d", w->n, i);
+		w->failed += !!put(w->s, name, "1", false, &err);
+	}
+	return NULL;
+}
+
+static void test_writers(void **state)
+{
+	enum { WRITERS = 8 };
+	struct storage *s = opened(dir, 0);
+	cleanup_stored_list struct stored_list list = { 0 };
+	struct writer w[WRITERS];
+	pthread_t threads[WRITERS];
+	struct error err = { 0 };
+	size_t remaining;
+
+	(void)state;
+	for (int i = 0; i < WRITERS; i++) {
+		w[i] = (struct writer){ .s = s, .n = i };
+		assert_int_equal(thread_start(&threads[i], write_some, &w[i], &err), 0);
+	}
+	for (int i = 0; i < WRITERS; i++) {
+		pthread_join(threads[i], NULL);
+		assert_int_equal(w[i].failed, 0);
+	}
+	storage_close(s);
+	s = opened(dir, 0);
+	storage_list(s, "configmaps/", NULL, 0, &list, &remaining);
+	assert_int_equal(list.n, WRITERS * 50);
+	storage_close(s);
+}
+
+/* ---- the log's bytes ---- */
+
+static void read_log(struct buf *out)
+{
+	struct storage *s = opened(dir, 0);
+	struct error err = { 0 };
+	char path[96];
+
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(
+			put(s, (const char *[]){ "a", "b", "c" }[i], "1", false, &err),
+			0);
+	storage_close(s);
+	snprintf(path, sizeof(path), "%s/objects", dir);
+	assert_int_equal(file_read(out, path, &err), 0);
+}
+
+static int count(void *ctx, const struct journal_record *r, struct error *err)
+{
+	(void)r;
+	(void)err;
+	++*(size_t *)ctx;
+	return 0;
+}
+
+/* Cut anywhere, it has the whole records before that, and says how far they reach. */
+static void test_cut(void **state)
+{
+	cleanup_buf struct buf log = { .max = 65536 };
+	size_t before = 0, whole = 0;
+
+	(void)state;
+	read_log(&log);
+	for (size_t len = strlen("kftrainer objects 1\n"); len <= log.len; len++) {
+		struct error err = { 0 };
+		size_t n = 0, good = 0;
+
+		assert_int_equal(journal_read(log.data, len, count, &n, &good, &err), 0);
+		assert_true(good <= len && n >= before && n <= 3);
+		whole += n > before;
+		before = n;
+	}
+	assert_int_equal(whole, 3);
+}
+
+/* A bit that is another: the last record is cut, an earlier one is not passed over. */
+static void test_damage(void **state)
+{
+	cleanup_buf struct buf log = { .max = 65536 };
+	size_t magic = strlen("kftrainer objects 1\n"), refused = 0;
+
+	(void)state;
+	read_log(&log);
+	for (size_t at = 0; at < log.len; at++) {
+		struct error err = { 0 };
+		size_t n = 0, good = 0;
+		int rc;
+
+		log.data[at] ^= 1;
+		rc = journal_read(log.data, log.len, count, &n, &good, &err);
+		log.data[at] ^= 1;
+		if (at < magic)
+			assert_int_equal(rc, -1);
+		if (!rc)
+			assert_int_equal(n, 2); /* all but the last, which it is in */
+		refused += rc && at >= magic;
+	}
+	assert_true(refused > (log.len - magic) / 2);
+}
+
+static void write_log(const void *data, size_t len)
+{
+	struct error err = { 0 };
+	char path[96];
+
+	snprintf(path, sizeof(path), "%s/objects", dir);
+	assert_int_equal(file_write(path, data, len, 0600, &err), 0);
+}
+
+static void test_torn_tail(void **state)
+{
+	cleanup_buf struct buf log = { .max = 65536 };
+	cleanup_arena struct arena arena = { 0 };
+	struct error err = { 0 };
+	struct storage *s;
+
+	(void)state;
+	read_log(&log);
+	write_log(log.data, log.len - 3);
+	s = opened(dir, 0);
+	assert_true(storage_report(s)->cut > 0);
+	assert_null(value_of(&arena, s, "c"));
+	assert_int_equal(put(s, "c", "2", false, &err), 0);
+	storage_close(s);
+	s = opened(dir, 0);
+	assert_int_equal(storage_report(s)->cut, 0);
+	assert_string_equal(value_of(&arena, s, "c"), "2");
+	storage_close(s);
+}
+
+static void test_foreign(void **state)
+{
+	static const char *const texts[] = { "kftrainer objects 2\nwhatever",
+					     "something else entirely", "kftrainer" };
+	const struct storage_conf conf = { .dir = dir };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+		struct storage *s = NULL;
+		struct error err = { 0 };
+		int rc;
+
+		write_log(texts[i], strlen(texts[i]));
+		rc = storage_open(&s, &conf, &err);
+		/* A head that was not written to its end is the log's own beginning. */
+		assert_int_equal(rc, i == 2 ? 0 : -1);
+		if (rc)
+			assert_int_equal(err.kind, ERR_FORMAT);
+		storage_close(s);
+	}
+}
+
+#define IN_DIR(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_put),
+		cmocka_unit_test(test_too_large),
+		cmocka_unit_test(test_changes),
+		IN_DIR(test_kept),
+		IN_DIR(test_one_server),
+		IN_DIR(test_compaction),
+		IN_DIR(test_writers),
+		IN_DIR(test_cut),
+		IN_DIR(test_damage),
+		IN_DIR(test_torn_tail),
+		IN_DIR(test_foreign),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

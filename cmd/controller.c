@@ -10,6 +10,7 @@
 #include "base/stop.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
+#include "cmd/local_api.h"
 #include "manager/manager.h"
 
 /* From here on a number asks for the lines that are for debugging (logr's V-levels). */
@@ -19,6 +20,8 @@ struct controller_opts {
 	const char *config, *gates, *kubeconfig, *image, *webhook_client_ca;
 	const char *zap_level, *zap_encoder;
 	int zap_devel, zap_stack, zap_time;
+	bool local;
+	struct local_api_opts api;
 };
 
 static const char *const bools[] = { "false", "true", NULL };
@@ -41,6 +44,17 @@ static const struct opt opts_table[] = {
 	OPT_STR(0, "webhook-client-ca", "FILE",
 		"require clients of the webhooks to have a certificate of these CAs",
 		struct controller_opts, webhook_client_ca),
+	OPT_BOOL(
+		0, "local",
+		"serve an API of this machine for kubectl and the SDK, without a cluster",
+		struct controller_opts, local),
+	OPT_STR(0, "data", "DIR",
+		"with --local: where objects are kept (default: "
+		"$XDG_STATE_HOME/kftrainer/server)",
+		struct controller_opts, api.data),
+	OPT_STR(0, "listen", "ADDRESS[:PORT]",
+		"with --local: where to listen (default: 127.0.0.1 and any port)",
+		struct controller_opts, api.listen),
 	OPT_STR(0, "zap-log-level", "LEVEL",
 		"debug, info, error, panic, or a number (from 4 on: debug)",
 		struct controller_opts, zap_level),
@@ -143,6 +157,17 @@ static int run_with(const struct controller_opts *o, const struct manager_config
 	_exit(EXIT_FAILED);
 }
 
+static int check_local(const struct controller_opts *o, struct error *err)
+{
+	if (!o->local && (o->api.data || o->api.listen))
+		return error_set(err, ERR_USAGE, "--%s needs --local",
+				 o->api.data ? "data" : "listen");
+	if (o->local && o->kubeconfig)
+		return error_set(err, ERR_USAGE,
+				 "--local and --kubeconfig exclude each other");
+	return 0;
+}
+
 static int run(const void *values, int argc, char **argv, struct error *err)
 {
 	const struct controller_opts *o = values;
@@ -151,13 +176,15 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 
 	if (argc)
 		return error_set(err, ERR_USAGE, "unexpected argument '%s'", argv[0]);
-	if (set_log(o, err))
+	if (check_local(o, err) || set_log(o, err))
 		return -1;
 	code = load(o, &config, err);
 	config.image = o->image;
 	config.webhook_client_ca = o->webhook_client_ca;
 	config.strict = getenv("KFTRAINER_STRICT") != NULL;
-	if (!code)
+	if (!code && o->local)
+		code = local_api_run(&o->api, &config, err);
+	else if (!code)
 		code = run_with(o, &config, err);
 	manager_config_release(&config);
 	return code;
@@ -171,7 +198,11 @@ const struct cmd cmd_controller = {
 		 "updates the\nstatus of jobs. A drop-in replacement for upstream's "
 		 "trainer-controller-manager:\nsame settings, flags and objects. One "
 		 "replica leads; all serve webhooks. Exits\nwith 0 on SIGTERM, and at "
-		 "once with 1 when it loses its lease.",
+		 "once with 1 when it loses its lease.\n\nWith --local, serves the same "
+		 "API on this machine instead: for kubectl, with\nthe built-in runtimes, "
+		 "defaults, validation and JobSets. Writes a kubeconfig\nand prints its "
+		 "path. TrainJobs that are created through it do not run yet; use\n"
+		 "kftrainer submit --local to run one.",
 	.example = "kftrainer controller --feature-gates TrainJobStatus=true\n"
 		   "kftrainer controller --zap-encoder console --zap-log-level debug",
 	.opts = opts_table,

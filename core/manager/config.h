@@ -65,6 +65,11 @@ struct manager_config {
 	const char *webhook_client_ca; /* a file; NULL: none. --webhook-client-ca */
 	bool gate_trainjob_status; /* featureGates.TrainJobStatus, or --feature-gates */
 	bool gate_resource_claims; /* featureGates.TrainJobResourceClaims; on */
+	/*
+	 * Of a machine's own API (controller --local): no listeners, certificates, lease
+	 * or tokens, for the API calls the webhooks in its process.
+	 */
+	bool local;
 	bool strict; /* the reconciler's; no field of the file: KFTRAINER_STRICT */
 };
 

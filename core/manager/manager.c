@@ -360,10 +360,18 @@ static void name_things(struct manager *m)
 			     m->ns, (int)m->config->status_server.port);
 }
 
+static int start_all(struct manager *m, struct error *err)
+{
+	if (m->config->local)
+		return runtimes_start(&m->runtimes, m->clients[WATCH], err);
+	if (start_certs(m, err) || start_servers(m, err))
+		return -1;
+	return lead(m, err);
+}
+
 static int run_until_end(struct manager *m, struct error *err)
 {
-	if (new_clients(m, err) || start_certs(m, err) || start_servers(m, err) ||
-	    lead(m, err) || start_work(m, err))
+	if (new_clients(m, err) || start_all(m, err) || start_work(m, err))
 		return -1;
 	return wait_for_end(m, err);
 }

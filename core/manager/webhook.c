@@ -343,6 +343,16 @@ static void review(struct webhook *w, const struct hook *hook,
 	hook->review(&c);
 }
 
+bool webhook_review(struct webhook *w, const char *path,
+		    const struct admission_request *req, struct admission_answer *answer)
+{
+	const struct hook *hook = find_hook(path);
+
+	if (hook)
+		review(w, hook, req, answer);
+	return hook;
+}
+
 static void answer_to(struct webhook *w, const struct hook *hook,
 		      const struct httpd_request *http, size_t values, struct buf *out)
 {

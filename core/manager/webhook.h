@@ -20,6 +20,7 @@
 #ifndef MANAGER_WEBHOOK_H
 #define MANAGER_WEBHOOK_H
 
+#include "manager/admission.h"
 #include "manager/runtimes.h"
 #include "net/httpd.h"
 
@@ -39,6 +40,13 @@ void webhook_free(struct webhook *w);
 enum { WEBHOOK_MAX_BODY = 7 * 1024 * 1024 }; /* as controller-runtime's limit */
 void webhook_handle(void *webhook, const struct httpd_request *req,
 		    struct httpd_response *resp); /* httpd_conf.handle */
+
+/*
+ * The same without HTTP and text, by the path; answer->warnings is an array. false: there is
+ * no such path.
+ */
+bool webhook_review(struct webhook *w, const char *path,
+		    const struct admission_request *req, struct admission_answer *answer);
 
 /* controller_runtime_webhook_requests_total, _latency_seconds, _requests_in_flight;
  * ends with NULL. */

@@ -1,0 +1,415 @@
+/* Serves this machine's API over HTTPS, and runs the manager against it: local_api.h. */
+#include "cmd/local_api.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/jsonpatch.h"
+#include "api/meta.h"
+#include "apiserver/apiserver.h"
+#include "assets/assets.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/stop.h"
+#include "base/str.h"
+#include "base/yaml.h"
+#include "cmd/cmd.h"
+#include "kube/kube.h"
+#include "manager/manager.h"
+#include "manager/webhook.h"
+#include "net/keypair.h"
+#include "net/tls.h"
+#include "net/x509.h"
+#include "trainer/api.h"
+
+#define HOOKS "-trainer-kubeflow-org-v1alpha1-"
+
+enum {
+	TOKEN_BYTES = 32,
+	YEAR = 365 * 24 * 3600,
+	CONNECTIONS = 512,
+	GRACE_MS = 2000,
+};
+
+struct local_api {
+	const struct local_api_opts *opts;
+	struct arena arena;
+	const char *dir, *host, *server; /* "https://127.0.0.1:40123" */
+	int64_t port;
+	char token[2 * TOKEN_BYTES + 1];
+	struct x509_pair ca;
+	struct tls_server *tls;
+	struct apiserver *api;
+	struct httpd *httpd;
+	struct kube_config config;
+	struct kube *kube;
+	_Atomic(struct webhook *) webhook; /* NULL: not yet */
+};
+
+/* ---- where ------------------------------------------------------------------------- */
+
+static int choose_dir(struct local_api *l, struct error *err)
+{
+	const char *xdg = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+
+	if (l->opts->data)
+		l->dir = l->opts->data;
+	else if (xdg && *xdg == '/')
+		l->dir = arena_printf(&l->arena, "%s/kftrainer/server", xdg);
+	else if (home && *home == '/')
+		l->dir =
+			arena_printf(&l->arena, "%s/.local/state/kftrainer/server", home);
+	else
+		return error_set(err, ERR_USAGE, "no home directory; use --data DIR");
+	return 0;
+}
+
+/* "ADDRESS:PORT", "ADDRESS", ":PORT", "[::1]:PORT" */
+static int choose_address(struct local_api *l, struct error *err)
+{
+	char *text = arena_strdup(&l->arena, l->opts->listen ? l->opts->listen : "");
+	char *colon = strrchr(text, ':'), *end = strchr(text, ']');
+
+	if (*text == '[' && !end)
+		return error_set(err, ERR_USAGE, "--listen %s: want ADDRESS:PORT",
+				 l->opts->listen);
+	if (*text != '[' && colon && strchr(text, ':') != colon)
+		colon = NULL; /* an IPv6 address alone */
+	if (colon && (!end || colon > end)) {
+		*colon = 0;
+		if (str_int(&l->port, colon + 1, 0, 65535, err)) {
+			err->kind = ERR_USAGE;
+			return error_wrap(err, "--listen %s: port", l->opts->listen);
+		}
+	}
+	if (end) {
+		*end = 0;
+		text++;
+	}
+	l->host = *text ? text : "127.0.0.1";
+	return 0;
+}
+
+/* ---- webhooks in process ----------------------------------------------------------- */
+
+static const struct hook {
+	const char *kind, *path, *name;
+} validators[] = {
+	{ TRAINJOB_KIND, "/validate" HOOKS "trainjob",
+	  "validator.trainjob.trainer.kubeflow.org" },
+	{ RUNTIME_KIND, "/validate" HOOKS "trainingruntime",
+	  "validator.trainingruntime.trainer.kubeflow.org" },
+	{ CLUSTER_RUNTIME_KIND, "/validate" HOOKS "clustertrainingruntime",
+	  "validator.clustertrainingruntime.trainer.kubeflow.org" },
+};
+static const struct hook defaulter = { TRAINJOB_KIND, "/mutate" HOOKS "trainjob",
+				       "defaulter.trainjob.trainer.kubeflow.org" };
+
+static int ask(struct local_api *l, const struct hook *hook, struct admission *a,
+	       struct error *err)
+{
+	const struct admission_request req = { .api_version = "admission.k8s.io/v1",
+					       .uid = "",
+					       .operation = str_eq(a->operation, "CREATE")
+								    ? ADMISSION_CREATE
+								    : ADMISSION_UPDATE,
+					       .ns = a->ns,
+					       .name = a->name,
+					       .subresource = "",
+					       .object = a->obj,
+					       .old = a->old };
+	cleanup_admission_answer struct admission_answer answer = {
+		.warnings = cJSON_CreateArray(),
+	};
+	const cJSON *w;
+
+	if (str_eq(meta_label(a->obj, "trainer.kubeflow.org/webhook-validation"),
+		   "disabled"))
+		return 0;
+	if (!l->webhook)
+		return error_set(err, ERR_BUSY, "the server is starting; try again");
+	webhook_review(l->webhook, hook->path, &req, &answer);
+	json_each(w, answer.warnings)
+		cJSON_AddItemToArray(a->warnings, json_dup(w));
+	if (answer.code) {
+		error_set(err, ERR_DENIED,
+			  "admission webhook \"%s\" denied the request: %s", hook->name,
+			  answer.message.data ? (const char *)answer.message.data : "");
+		err->code = answer.code;
+		return -1;
+	}
+	return answer.patch ? jsonpatch_apply(&a->obj, answer.patch, err) : 0;
+}
+
+static int mutate(void *ctx, struct admission *a, struct error *err)
+{
+	if (!meta_is(a->obj, TRAINER_GROUP, TRAINJOB_KIND))
+		return 0;
+	return ask(ctx, &defaulter, a, err);
+}
+
+static int validate(void *ctx, struct admission *a, struct error *err)
+{
+	for (size_t i = 0; i < sizeof(validators) / sizeof(*validators); i++)
+		if (meta_is(a->obj, TRAINER_GROUP, validators[i].kind))
+			return ask(ctx, &validators[i], a, err);
+	return 0;
+}
+
+/* ---- keys -------------------------------------------------------------------------- */
+
+static int read_text(struct local_api *l, const char *name, char **ret)
+{
+	cleanup_buf struct buf text = { .max = 65536 };
+	struct error none = { 0 };
+
+	if (file_read(&text, path_join(&l->arena, l->dir, name), &none) || !text.len)
+		return -1;
+	*ret = strdup((const char *)text.data);
+	return 0;
+}
+
+static int write_text(struct local_api *l, const char *name, const char *text,
+		      struct error *err)
+{
+	return file_write(path_join(&l->arena, l->dir, name), text, strlen(text), 0600,
+			  err);
+}
+
+/* Kept, so that a kubeconfig that somebody copied goes on working. */
+static int make_ca(struct local_api *l, struct error *err)
+{
+	int64_t now = clock_now();
+	struct error none = { 0 };
+
+	if (!read_text(l, "ca.crt", &l->ca.cert_pem) &&
+	    !read_text(l, "ca.key", &l->ca.key_pem) &&
+	    !x509_check_ca(&l->ca, now + YEAR, &none))
+		return 0;
+	x509_pair_release(&l->ca);
+	if (x509_new_ca(&l->ca, "kftrainer", "kftrainer", now, now + 10 * (int64_t)YEAR,
+			err) ||
+	    write_text(l, "ca.key", l->ca.key_pem, err))
+		return -1;
+	return write_text(l, "ca.crt", l->ca.cert_pem, err);
+}
+
+static int make_token(struct local_api *l, struct error *err)
+{
+	unsigned char bytes[TOKEN_BYTES];
+	cleanup_free char *kept = NULL;
+	cleanup_buf struct buf text = { .max = sizeof(l->token) };
+
+	if (!read_text(l, "token", &kept) && strlen(kept) == sizeof(l->token) - 1) {
+		memcpy(l->token, kept, sizeof(l->token));
+		str_wipe(kept);
+		return 0;
+	}
+	if (random_bytes(bytes, sizeof(bytes), err))
+		return -1;
+	hex_encode(&text, bytes, sizeof(bytes));
+	memcpy(l->token, text.data, sizeof(l->token) - 1);
+	return write_text(l, "token", l->token, err);
+}
+
+static int make_tls(struct local_api *l, struct error *err)
+{
+	const struct tls_conf conf = { 0 };
+	cleanup_x509_pair struct x509_pair pair = { 0 };
+	int64_t now = clock_now();
+
+	if (make_ca(l, err) ||
+	    x509_new_server(&pair, &l->ca, l->host, now, now + YEAR, err) ||
+	    tls_server_new(&l->tls, &conf, err))
+		return -1;
+	return tls_server_identity(l->tls, pair.cert_pem, pair.key_pem, err);
+}
+
+/* ---- clients ----------------------------------------------------------------------- */
+
+static cJSON *named(const char *name, const char *key, cJSON *take_value)
+{
+	cJSON *doc = cJSON_CreateObject(), *list = cJSON_CreateArray();
+
+	json_put_str(doc, name, "name");
+	json_put(doc, take_value, key);
+	cJSON_AddItemToArray(list, doc);
+	return list;
+}
+
+static int write_kubeconfig(struct local_api *l, struct error *err)
+{
+	cleanup_buf struct buf ca = { .max = 65536 };
+	cleanup_json cJSON *doc = cJSON_CreateObject();
+	cleanup_free char *text = NULL;
+	cJSON *cluster = cJSON_CreateObject(), *user = cJSON_CreateObject();
+	cJSON *context = cJSON_CreateObject();
+
+	base64_encode(&ca, l->ca.cert_pem, strlen(l->ca.cert_pem));
+	buf_adds(&ca, "");
+	json_put_str(cluster, l->server, "server");
+	json_put_str(cluster, (const char *)ca.data, "certificate-authority-data");
+	json_put_str(user, l->token, "token");
+	json_put_str(context, "kftrainer", "cluster");
+	json_put_str(context, "kftrainer", "user");
+	json_put_str(doc, "v1", "apiVersion");
+	json_put_str(doc, "Config", "kind");
+	json_put(doc, named("kftrainer", "cluster", cluster), "clusters");
+	json_put(doc, named("kftrainer", "user", user), "users");
+	json_put(doc, named("kftrainer", "context", context), "contexts");
+	json_put_str(doc, "kftrainer", "current-context");
+	text = json_text(doc);
+	return write_text(l, "kubeconfig", text, err);
+}
+
+static int start_client(struct local_api *l, struct error *err)
+{
+	const struct kube_config_flags flags = {
+		.kubeconfig = path_join(&l->arena, l->dir, "kubeconfig"),
+	};
+	const struct kube_opts opts = { .http1 = true, .user_agent = "kftrainer" };
+
+	if (kube_config_load(&l->config, &flags, err))
+		return -1;
+	return kube_new(&l->kube, &l->config, &opts, err);
+}
+
+/* ---- what is there from the start --------------------------------------------------- */
+
+static int apply(struct local_api *l, const cJSON *obj, struct error *err)
+{
+	static const struct kube_write how = { .manager = "kftrainer", .force = true };
+
+	return kube_apply(l->kube, obj, &how, NULL, err);
+}
+
+/* The SDK reads which version it talks to. */
+static int apply_version(struct local_api *l, struct error *err)
+{
+	cleanup_json cJSON *map =
+		meta_new("v1", "ConfigMap", MANAGER_NAMESPACE, "kubeflow-trainer-public");
+
+	json_put_str(map, VERSION, "data", "kubeflow_trainer_version");
+	return apply(l, map, err);
+}
+
+static int apply_runtimes(struct local_api *l, struct error *err)
+{
+	for (const struct asset *a = assets; a->name; a++) {
+		cleanup_json cJSON *docs = NULL;
+		const cJSON *doc;
+
+		if (!str_starts(a->name, "runtimes/"))
+			continue;
+		if (yaml_parse(&docs, a->data, a->len, err))
+			return error_wrap(err, "%s", a->name);
+		json_each(doc, docs)
+			if (apply(l, doc, err))
+				return -1;
+	}
+	return 0;
+}
+
+/* ---- start and end ----------------------------------------------------------------- */
+
+static int start_api(struct local_api *l, struct error *err)
+{
+	const struct apiserver_conf conf = { .dir = l->dir,
+					     .token = l->token,
+					     .mutate = mutate,
+					     .validate = validate,
+					     .ctx = l };
+
+	if (apiserver_new(&l->api, &conf, err))
+		return -1;
+	if (apiserver_cut(l->api))
+		log_warn(
+			"cut an incomplete record off the log; it was never acknowledged",
+			LOG_STR("directory", l->dir),
+			LOG_INT("bytes", apiserver_cut(l->api)));
+	return 0;
+}
+
+static int start_https(struct local_api *l, struct error *err)
+{
+	const struct httpd_conf conf = { .host = l->host,
+					 .port = (int)l->port,
+					 .tls = l->tls,
+					 .max_body = APISERVER_MAX_BODY,
+					 .max_connections = CONNECTIONS,
+					 .max_per_peer = CONNECTIONS,
+					 .handle = apiserver_handle,
+					 .ctx = l->api };
+	bool v6 = strchr(l->host, ':');
+
+	if (httpd_start(&l->httpd, &conf, err))
+		return error_wrap(err, "--listen");
+	l->server = arena_printf(&l->arena, "https://%s%s%s:%d", v6 ? "[" : "", l->host,
+				 v6 ? "]" : "", httpd_port(l->httpd));
+	return 0;
+}
+
+static int start(struct local_api *l, struct error *err)
+{
+	struct webhook_conf hooks = { .claims_off = false };
+
+	if (choose_dir(l, err) || choose_address(l, err) || dir_make(l->dir, 0700, err) ||
+	    make_token(l, err) || start_api(l, err) || make_tls(l, err))
+		return -1;
+	if (start_https(l, err) || write_kubeconfig(l, err) || start_client(l, err))
+		return -1;
+	hooks.kube = l->kube;
+	l->webhook = webhook_new(&hooks);
+	return apply_version(l, err) || apply_runtimes(l, err) ? -1 : 0;
+}
+
+static void end(struct local_api *l)
+{
+	if (l->api)
+		apiserver_stop(l->api);
+	httpd_stop(l->httpd, GRACE_MS);
+	webhook_free(l->webhook);
+	if (l->kube)
+		kube_free(l->kube);
+	kube_config_release(&l->config);
+	apiserver_free(l->api);
+	if (l->tls)
+		tls_server_free(l->tls);
+	x509_pair_release(&l->ca);
+	str_wipe(l->token);
+	arena_clear(&l->arena);
+}
+
+/* The one line on stdout is for scripts: export KUBECONFIG="$(...)" */
+static int serve(struct local_api *l, struct manager_config *config, struct error *err)
+{
+	const char *path = path_join(&l->arena, l->dir, "kubeconfig");
+
+	log_info("serving this machine's API", LOG_STR("server", l->server),
+		 LOG_STR("kubeconfig", path));
+	printf("%s\n", path);
+	fflush(stdout);
+	return manager_run(config, &l->config, err);
+}
+
+int local_api_run(const struct local_api_opts *opts, struct manager_config *config,
+		  struct error *err)
+{
+	struct local_api l = { .opts = opts };
+	int rc;
+
+	config->local = true;
+	config->election.enabled = false;
+	config->gate_trainjob_status = false;
+	if (stop_setup(err))
+		return -1;
+	rc = start(&l, err);
+	if (!rc && serve(&l, config, err)) {
+		log_error("cannot go on", LOG_ERR(err));
+		_exit(EXIT_FAILED);
+	}
+	end(&l);
+	return rc ? -1 : EXIT_OK;
+}

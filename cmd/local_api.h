@@ -1,0 +1,19 @@
+/*
+ * local_api.h - `controller --local`: this machine's own API, for kubectl and the SDK.
+ */
+#ifndef CMD_LOCAL_API_H
+#define CMD_LOCAL_API_H
+
+#include "manager/config.h"
+
+struct local_api_opts {
+	const char
+		*listen;  /* "ADDRESS:PORT", "ADDRESS" or ":PORT"; NULL: 127.0.0.1, any */
+	const char *data; /* directory; NULL: $XDG_STATE_HOME/kftrainer/server */
+};
+
+/* Until SIGTERM; the exit code. */
+int local_api_run(const struct local_api_opts *opts, struct manager_config *config,
+		  struct error *err);
+
+#endif

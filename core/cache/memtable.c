@@ -49,6 +49,7 @@ struct memtable {
 	struct slab *slabs;
 	size_t n_slabs;
 	uint64_t bytes, spilled;
+	int64_t wanted; /* rows, when all are loaded */
 };
 
 /* ---- slabs ------------------------------------------------------------------------- */
@@ -70,6 +71,23 @@ static int map_file(uint8_t **ret, const char *folder, size_t size, struct error
 	return 0;
 }
 
+/* How large all would be, by those that are loaded. */
+static int too_large(const struct memtable *m, size_t more, uint64_t limit,
+		     struct error *err)
+{
+	double loaded = (double)(m->rows.end - m->rows.first);
+	double need = (double)(m->bytes + more);
+	cleanup_arena struct arena arena = { 0 };
+
+	if (loaded > 0)
+		need = (double)m->bytes / loaded * (double)m->wanted;
+	return error_set(err, ERR_LIMIT,
+			 "the rows need about %s of memory, more than the limit of %s: "
+			 "raise --memory, use --spill, or add workers",
+			 size_text(&arena, (int64_t)need),
+			 size_text(&arena, (int64_t)limit));
+}
+
 static int slab_add(struct memtable *m, size_t size, const struct memtable_conf *conf,
 		    struct error *err)
 {
@@ -77,9 +95,7 @@ static int slab_add(struct memtable *m, size_t size, const struct memtable_conf 
 
 	s.file = m->bytes - m->spilled + size > conf->memory;
 	if (s.file && !conf->spill)
-		return error_set(err, ERR_LIMIT,
-				 "the rows need more memory than the limit of %llu bytes",
-				 (unsigned long long)conf->memory);
+		return too_large(m, size, conf->memory, err);
 	if (s.file) {
 		if (map_file(&s.data, conf->spill, s.cap, err))
 			return -1;
@@ -228,6 +244,7 @@ int memtable_load(struct memtable **ret, struct dataset *take_dataset, struct ro
 	m->dataset = take_dataset;
 	m->fields = table_columns(dataset_table(m->dataset), &m->n_fields);
 	m->rows = (struct rows){ rows.first, rows.first };
+	m->wanted = rows.end - rows.first;
 	m->form = dataset_form(m->dataset);
 	memtable_schema(&m->schema, m->fields, m->n_fields, m->form);
 	if (load_rows(m, rows.end, conf, err)) {

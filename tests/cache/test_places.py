@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import faulty
+import lake
 from tap import check, finish
 
 PROGRAM = os.environ.get("KFTRAINER", str(ROOT / "kftrainer"))
@@ -157,6 +158,17 @@ proxy = faulty.Server(upstream=S3["ENDPOINT"]).start()
 proxy.faults.set("*z.parquet cut=70000 3")
 check("s3://, broken connections", same(cat("s3://buck/data", **{**S3, "ENDPOINT": f"http://127.0.0.1:{proxy.port}"})))
 check("gs://, HMAC keys", same(cat("gs://buck/data", **S3)))
+
+# ---- an Iceberg table on S3, whose metadata says s3a:// ----
+catalog = lake.catalog(scratch / "lake")
+table = catalog.create_table("db.t", pa.schema([("n", pa.int64()), ("s", pa.string())]))
+for first in (0, 500):
+    table.append(pa.table({"n": pa.array(range(first, first + 500), pa.int64()), "s": [f"row {i}" for i in range(first, first + 500)]}))
+want = sorted(cat(lake.local(table.metadata_location)).splitlines())
+moved = lake.Metadata(table.metadata_location).rewrite(location=lambda path: path.replace(f"file://{scratch}/", "s3a://buck/"))
+shutil.copytree(scratch / "lake", scratch / "buckets/buck/lake")
+got = cat(f"s3://buck/{moved.relative_to(scratch)}", **S3)
+check("an Iceberg table on S3, whose files are named by s3a://", None if isinstance(got, bytes) and sorted(got.splitlines()) == want and len(want) == 1000 else got)
 
 # ---- a hub ----
 repo = scratch / "hub/datasets/org/set"

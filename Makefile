@@ -70,7 +70,7 @@ LINK     = -static-pie -Wl,--gc-sections,-z,relro,-z,now,-z,noexecstack,-z,stack
 
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all vendor demo check quick unit golden cli local store mpi cache gpu cluster e2e build repro cross lint layers budget text lint-self headers \
+.PHONY: all vendor demo check quick unit golden cli local store mpi mpi-short cache gpu cluster e2e build repro cross lint layers budget text lint-self headers \
         style fuzz bench soak format compdb dist sources install image chart clean help crds FORCE
 all: kftrainer
 
@@ -148,7 +148,7 @@ demo:
 check:
 	@tests/setup.sh check
 	@tests/setup.sh e2e >/dev/null 2>&1 & \
-	 tests/check.sh lint unit golden kftrainer cli+cross+build+repro cluster+e2e+local+store+cache+gpu
+	 tests/check.sh lint unit golden kftrainer cli+cross+build+repro cluster+e2e+local+store+cache+gpu+mpi-short
 quick:
 	@tests/setup.sh quick
 	@tests/check.sh $(QUICK)
@@ -214,9 +214,11 @@ local: kftrainer
 store: kftrainer
 	@tests/setup.sh store
 	@tests/run.sh store $(wildcard tests/store/test_*)
-mpi: kftrainer
+# mpi-short: each implementation with each transport, and each fault with one of them; all of it in soak.
+mpi-short: export SHORT = 1
+mpi mpi-short: kftrainer
 	@tests/setup.sh mpi
-	@LANES=$${LANES:-2} tests/run.sh mpi $(wildcard tests/mpi/test_*)
+	@LANES=$${LANES:-2} tests/run.sh $@ $(wildcard tests/mpi/test_*)
 cluster: kftrainer
 	@tests/setup.sh cluster
 	@LANES=$${LANES:-3} tests/run.sh cluster $(wildcard tests/cluster/test_*)

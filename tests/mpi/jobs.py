@@ -63,6 +63,24 @@ def implementations():
     return rows
 
 
+def chosen(rows, i, shift):
+    """
+    The rows to run: all; those of ROW; or, with SHORT, the first, and each other with one implementation.
+    `shift`: another one for another transport.
+    """
+    if os.environ.get("ROW"):
+        return [r for r in rows if r in os.environ["ROW"].split()]
+    turn = implementations().index(i)
+    return [r for n, r in enumerate(rows)
+            if not os.environ.get("SHORT") or n == 0 or (n + shift) % len(implementations()) == turn]
+
+
+def printable(out):
+    """The end of an output, for a report."""
+    text = out[-3000:].decode(errors="replace")
+    return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
+
+
 RUNTIME = """\
 apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainingRuntime
@@ -189,6 +207,7 @@ class Job:
         subprocess.run(["openssl", "ecparam", "-name", "secp521r1", "-genkey", "-noout", "-out", self.key], check=True,
                        stderr=subprocess.DEVNULL)
         self.running, self.node_processes, self.pods = [], [], {}
+        self.patience, self.hung = PATIENCE, False
         self.read_objects(nodes)
 
     def agent(self):
@@ -272,7 +291,9 @@ class Job:
     def run(self, *words, **options):
         """Its exit status (None: it hung) and output."""
         p = self.mpirun(*words, **options)
-        return p.wait(), p.output()
+        rc = p.wait(self.patience)
+        self.hung = rc is None
+        return rc, p.output()
 
     def wait_for_ranks(self, count):
         return until(lambda: len(ranks_with(self.mark)) == count)

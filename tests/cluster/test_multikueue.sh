@@ -208,4 +208,29 @@ check "... it is connected again" wait_for 60 connected True
 check "... the job has not been started again" worker is 2 eval 'kn get pods -l jobset.sigs.k8s.io/jobset-name=fourth -o name | wc -l'
 check "... it ends there" worker report fourth '{"phase": "Succeeded"}'
 check "... so it is complete" becomes True condition fourth Complete
+
+# ---- and given up --------------------------------------------------------------------------------
+uid_there() { worker kn get trainjob "$1" -o 'jsonpath={.metadata.uid}'; }
+impatient() {
+	local pid
+	pid=$(kueue_pid)
+	in_cluster kill "$pid"
+	while [ -e "/proc/$pid" ]; do sleep 0.05; done
+	echo 'multiKueue: {workerLostTimeout: 1s}' >>"$scratch/kueue/root/config.yaml"
+	kueue_start
+}
+check "a job that runs" eval 'train fifth && wait_for 30 worker has_pods fifth 2 && worker report fifth "$ready" && becomes 1 of fifth ".status.jobsStatus[0].ready"'
+before=$(uid_there fifth)
+check "the worker's API server ends" worker cluster stop kube-apiserver
+check "... the manager's Kueue starts again, with less patience" impatient
+check "... Kueue gives the job up" wait_for 60 is true of fifth .spec.suspend
+check "... as \`why\` says" eval 'why fifth; why_says fifth "^fifth is suspended: Kueue "'
+check "the API server is back, and connected" eval 'worker cluster start kube-apiserver && wait_for 60 worker kc get --raw /readyz && reconnect && wait_for 60 connected True'
+# What watches for Kubernetes' garbage collector takes Debian's etcd long to repair.
+collector() { worker cluster stop kube-controller-manager && worker cluster start kube-controller-manager; }
+check "... its garbage collector starts again" collector
+anew() { local uid; uid=$(uid_there fifth) && [ -n "$uid" ] && [ "$uid" != "$before" ] && worker has_pods fifth 2; }
+check "... the job is started anew there" wait_for 60 anew
+check "... which is deleted" kn delete trainjob fifth
+check "... and nothing of it is left" wait_for 60 worker nothing_of fifth
 finish

@@ -271,17 +271,11 @@ static void list_again(struct fetch *f, struct file *file)
 	if (!fetch_list(c, &look, &list, &ignored))
 		for (size_t i = 0; i < list.n; i++) {
 			const struct store_object *o = &list.objects[i];
-			struct arena *a = &file->arena;
 
 			if (!str_eq(o->path, file->o.path) || o->size < 0)
 				continue;
 			count(&f->bytes, o->size - (file->o.size < 0 ? 0 : file->o.size));
-			file->o.size = o->size;
-			file->o.key = arena_strdup(a, o->key);
-			file->o.etag = o->etag ? arena_strdup(a, o->etag) : NULL;
-			file->o.digest = o->digest;
-			file->o.sum = o->sum ? arena_strdup(a, o->sum) : NULL;
-			file->o.part_size = o->part_size;
+			file->o = store_object_copy(&file->arena, o);
 		}
 	store_listing_release(&list);
 	filter_look_release(&look);

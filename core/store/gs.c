@@ -180,25 +180,19 @@ static const char *hex_of(struct arena *arena, const char *base64, size_t bytes)
 	return arena_strdup(arena, (const char *)text.data);
 }
 
-/* The key holds the generation after a NUL, which no name contains. */
 static int take(struct gathering *g, const cJSON *item, const char *name,
 		const char *path, struct error *err)
 {
 	struct arena *arena = &g->to->arena;
-	const char *generation = json_str(item, "generation");
 	const char *size = json_str(item, "size");
-	struct store_object o = { .path = arena_strdup(arena, path) };
+	struct store_object o = { .path = arena_strdup(arena, path),
+				  .key = arena_strdup(arena, name) };
+	const char *generation = json_str(item, "generation");
 	struct error why = { 0 };
-	size_t len = strlen(name);
-	char *key;
 
 	if (!size || str_int(&o.size, size, 0, INT64_MAX, &why))
 		return error_set(err, ERR_FORMAT, "gs: object without a size");
-	generation = generation ? generation : "";
-	key = arena_alloc(arena, len + strlen(generation) + 2);
-	memcpy(key, name, len);
-	memcpy(key + len + 1, generation, strlen(generation));
-	o.key = key;
+	o.generation = generation ? arena_strdup(arena, generation) : NULL;
 	o.sum = hex_of(arena, json_str(item, "md5Hash"), 16);
 	o.digest = o.sum ? STORE_MD5 : STORE_DIGEST_NONE;
 	if (!o.sum) {
@@ -309,10 +303,9 @@ static int gs_list(struct store *s,
 static int gs_locate(struct store *s, const struct store_object *o, int status,
 		     struct arena *arena, struct store_call *ret, struct error *err)
 {
-	const char *generation = s->s3 ? "" : o->key + strlen(o->key) + 1;
 	const struct sigv4_pair query[] = {
 		{ "alt", "media" },
-		{ *generation ? "generation" : NULL, generation },
+		{ o->generation ? "generation" : NULL, o->generation },
 		{ NULL, NULL },
 	};
 

@@ -161,19 +161,6 @@ int range_read(struct range_object *o, const struct range_want *wants, size_t n,
 
 /* ---- opening ---- */
 
-/* gs keeps the generation behind the key's NUL, which is empty here. */
-static char *copy_key(struct arena *arena, const char *key, bool with_generation)
-{
-	size_t len = strlen(key), all = len + 2;
-	char *copy;
-
-	if (with_generation)
-		all += strlen(key + len + 1);
-	copy = arena_alloc(arena, all);
-	memcpy(copy, key, with_generation ? all : len);
-	return copy;
-}
-
 static int check_local(struct range_object *o, struct error *err)
 {
 	cleanup_fd int fd = -1;
@@ -200,13 +187,9 @@ int range_open(struct range_object **ret, const struct range_conf *conf,
 	       const struct store_object *o, const char *name, struct error *err)
 {
 	cleanup_range struct range_object *r = xcalloc(1, sizeof(*r));
-	bool gs = str_eq(conf->scheme->name, "gs");
 
 	r->conf = *conf;
-	r->o = *o;
-	r->o.key = copy_key(&r->arena, o->key, gs);
-	r->o.path = o->path ? arena_strdup(&r->arena, o->path) : NULL;
-	r->o.etag = o->etag ? arena_strdup(&r->arena, o->etag) : NULL;
+	r->o = store_object_copy(&r->arena, o);
 	r->o.sum = NULL;
 	r->o.digest = STORE_DIGEST_NONE;
 	r->etag = r->o.etag;

@@ -32,14 +32,18 @@ enum store_digest {
 enum { STORE_MAX_OBJECTS = 1000000 };
 
 struct store_object {
-	const char *path; /* relative to the target, '/' between parts; checked */
-	const char *key;  /* the scheme's own name of it, for locate() */
-	int64_t size;     /* bytes, at most STORE_MAX_SIZE; -1: unknown */
-	const char *etag; /* for If-Match, quotes included; NULL: none */
+	const char *path;       /* relative to the target, '/' between parts; checked */
+	const char *key;        /* the scheme's own name of it, for locate() */
+	const char *generation; /* gs: of the version that was listed; NULL: the latest */
+	int64_t size;           /* bytes, at most STORE_MAX_SIZE; -1: unknown */
+	const char *etag;       /* for If-Match, quotes included; NULL: none */
 	enum store_digest digest;
 	const char *sum;   /* of that digest; NULL: none */
 	int64_t part_size; /* STORE_MD5_PARTS: bytes; 0: not known, not verified */
 };
+
+/* The same, its strings in the arena. */
+struct store_object store_object_copy(struct arena *arena, const struct store_object *o);
 
 struct store_listing {
 	struct arena arena;           /* of the strings */

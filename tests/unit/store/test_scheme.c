@@ -51,6 +51,29 @@ static void test_list_put(void **state)
 	check_text("put", scheme_list_put(&arena), "hf:// or s3://");
 }
 
+/* A copy has all that a request needs, gs's generation too, and outlives the original. */
+static void test_object_copy(void **state)
+{
+	cleanup_arena struct arena arena = { 0 };
+	char key[] = "dir/a", generation[] = "1700000000000001", etag[] = "\"e\"";
+	const struct store_object o = { .key = key,
+					.generation = generation,
+					.etag = etag,
+					.size = 7,
+					.digest = STORE_MD5 };
+	struct store_object copy = store_object_copy(&arena, &o);
+
+	(void)state;
+	key[0] = generation[0] = etag[1] = '?';
+	check_text("key", copy.key, "dir/a");
+	check_text("generation", copy.generation, "1700000000000001");
+	check_text("etag", copy.etag, "\"e\"");
+	assert_null(copy.path);
+	assert_null(copy.sum);
+	assert_int_equal(copy.size, 7);
+	assert_int_equal(copy.digest, STORE_MD5);
+}
+
 static const char *env(void *ctx, const char *name)
 {
 	const char *const *pair = ctx;
@@ -146,9 +169,8 @@ static void test_put_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_find),
-		cmocka_unit_test(test_list_put),
-		cmocka_unit_test(test_http_new),
+		cmocka_unit_test(test_find),        cmocka_unit_test(test_list_put),
+		cmocka_unit_test(test_object_copy), cmocka_unit_test(test_http_new),
 		cmocka_unit_test(test_put_file),
 	};
 

@@ -61,7 +61,7 @@ REL      = $(CODE) $(CFLAGS) $(REPRO) -ffunction-sections -fdata-sections -fstac
            -fcf-protection -fPIE -D_FORTIFY_SOURCE=0 -isystem $(SYSROOT)/include
 SAN      = $(CODE) -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all \
            -fno-omit-frame-pointer -Wno-unused-command-line-argument -isystem $(SANROOT)/include
-LIBS     = -lcurl -lnghttp2 -lssh2 -lmbedtls -lmbedx509 -lmbedcrypto -lzstd -lz -lyaml -lcjson -lexpat -lpthread
+LIBS     = -lcurl -lnghttp2 -lssh2 -lmbedtls -lmbedx509 -lmbedcrypto -lzstd -lbrotli -lz -lyaml -lcjson -lexpat -lpthread
 # What `kftrainer version` says is inside; cmd/version.c has the form.
 INSIDE   = $(shell awk 'NR == FNR { linked[$$1] = !/^\#/; next } linked[$$1] { printf "%s@%s;", $$1, $$2 }' vendor/licenses $(1) 2>/dev/null)
 $(OUT)/cmd/version.c.o: REL += -DLIBRARIES='"$(call INSIDE,$(SYSROOT)/versions)"' -DCOMMIT='"$(COMMIT)"' \

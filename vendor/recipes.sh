@@ -11,10 +11,10 @@
 # libraries need only what comes first and what is before them in the lane.
 musl_first="musl zlib"
 used=" $("$vendor/used.sh" | xargs) "
-musl_lanes=("nettle mbedtls libssh2 nghttp2 curl" "libzstd cjson libyaml expat mimalloc fastmem cmocka")
+musl_lanes=("nettle mbedtls libssh2 nghttp2 curl" "libzstd cjson libyaml expat mimalloc fastmem brotli cmocka")
 [[ $used != *" lz4 "* ]] || musl_lanes[1]+=" lz4"
 san_first="zlib"
-san_lanes=("nettle mbedtls libssh2 nghttp2 curl" "libyaml cjson expat libzstd cmocka")
+san_lanes=("nettle mbedtls libssh2 nghttp2 curl" "libyaml cjson expat libzstd brotli cmocka")
 
 map="-ffile-prefix-map=$src=. -ffile-prefix-map=$build=. -ffile-prefix-map=$root=."
 
@@ -108,6 +108,13 @@ build_lz4() {
 	local z=lz4/lib
 	archive lz4 "-DXXH_NAMESPACE=LZ4_ -I$z" $z/{lz4,lz4hc,lz4frame,xxhash}.c
 	cp $z/{lz4,lz4hc,lz4frame}.h "$root/include/"
+}
+
+# The decoder alone.
+build_brotli() {
+	archive brotli "-Ibrotli/c/include" brotli/c/{common,dec}/*.c
+	mkdir -p "$root/include/brotli"
+	cp brotli/c/include/brotli/*.h "$root/include/brotli/"
 }
 
 build_cjson() {

@@ -1,6 +1,7 @@
 /* Decompresses pages: codec.h. */
 #include "arrow/codec.h"
 
+#include <brotli/decode.h>
 #include <endian.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,6 +121,17 @@ static int run_zstd(const struct job *j, struct error *err)
 				 err);
 }
 
+static int run_brotli(const struct job *j, struct error *err)
+{
+	size_t n = j->dst_len;
+
+	if (BrotliDecoderDecompress(j->src_len, j->src, &n, j->dst) !=
+		    BROTLI_DECODER_RESULT_SUCCESS ||
+	    n != j->dst_len)
+		return damaged("brotli", err);
+	return 0;
+}
+
 static const struct {
 	const char *name;
 	int (*run)(const struct job *j, struct error *err);
@@ -128,7 +140,7 @@ static const struct {
 	[CODEC_SNAPPY] = { "snappy", run_snappy },
 	[CODEC_GZIP] = { "gzip", run_gzip },
 	[CODEC_LZO] = { "lzo", NULL },
-	[CODEC_BROTLI] = { "brotli", NULL },
+	[CODEC_BROTLI] = { "brotli", run_brotli },
 	[CODEC_LZ4] = { "lz4", run_lz4 },
 	[CODEC_ZSTD] = { "zstd", run_zstd },
 	[CODEC_LZ4_RAW] = { "lz4_raw", run_lz4_raw },

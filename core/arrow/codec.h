@@ -36,7 +36,7 @@ bool codec_known(int codec);       /* can codec_decode() do it? */
 
 /*
  * Fills dst, which holds exactly dst_len bytes and room for BLOCK_SLACK more.
- * ERR_FORMAT: damaged, or of another length. ERR_UNSUPPORTED: LZO, brotli, CODEC_NONE.
+ * ERR_FORMAT: damaged, or of another length. ERR_UNSUPPORTED: LZO, CODEC_NONE.
  */
 struct bytes {
 	const uint8_t *data;

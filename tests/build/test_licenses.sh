@@ -26,6 +26,7 @@ library_of() { # FILE or ARCHIVE(MEMBER)
 	*/libmbedcrypto.a*) echo nettle ;;
 	*/libzstd.a*) echo libzstd ;;
 	*/libz.a*) echo zlib ;;
+	*/libbrotli.a*) echo brotli ;;
 	*/libyaml.a*) echo libyaml ;;
 	*/libcjson.a*) echo cjson ;;
 	*/libexpat.a*) echo expat ;;

@@ -174,7 +174,7 @@ HOSTILE = {
     "an encoding that does not exist": (file(page(ONE, 1, 77)), "encoding 77"),
     "an encoding of another type": (file(page(ONE, 1, 6)), "encoding 6"),
     "a compression that does not exist": (file(good, meta={4: 99}), "compression 99"),
-    "brotli": (file(good, meta={4: 4}), "brotli"),
+    "no brotli": (file(good, meta={4: 4}), "brotli: damaged data"),
     "lzo": (file(good, meta={4: 3}), "lzo"),
     "indexes without a dictionary": (file(page(b"\1\2\0", 1, 8)), "dictionary that does not exist"),
     "an index beyond the dictionary": (file(page(ONE, 1, kind=2) + page(b"\1\2\1", 1, 8)), "index 1 in a dictionary of 1"),

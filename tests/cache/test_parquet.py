@@ -48,7 +48,7 @@ def seed(name):
 
 # ---- compressions, pages, nulls ----
 EVERY = {**samples.FLAT, **samples.NESTED}
-CODECS = ["none", "snappy", "gzip", "zstd", "lz4"]
+CODECS = ["none", "snappy", "gzip", "zstd", "lz4", "brotli"]
 NULLS = {"required": None, "no_nulls": 0, "nulls": .3, "only_nulls": 1}
 data = {name: samples.table(seed(name), EVERY, 2000, share) for name, share in NULLS.items()}
 for codec in CODECS:

@@ -254,7 +254,7 @@ static const struct cmd cmd_cat = {
 		 "8601. CSV: a null is empty,\nan empty string is quoted.",
 	.example =
 		"kftrainer cache-serve cat train.parquet | head\n"
-		"kftrainer cache-serve cat --rank 3 --world 8 --count s3://bucket/table\n"
+		"kftrainer cache-serve cat --rank 3 --world 8 --count train.parquet\n"
 		"kftrainer cache-serve cat --column id --column text -o csv "
 		"train.parquet",
 	.opts = cat_table,

@@ -148,7 +148,7 @@ demo:
 check:
 	@tests/setup.sh check
 	@tests/setup.sh e2e >/dev/null 2>&1 & \
-	 tests/check.sh lint unit golden kftrainer cli+cross+build+repro cluster+e2e+local+store+cache+gpu+mpi-short
+	 tests/check.sh lint unit golden kftrainer cli+cross+build+repro+mpi-short cluster+e2e+local+store+cache+gpu
 quick:
 	@tests/setup.sh quick
 	@tests/check.sh $(QUICK)

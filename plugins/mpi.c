@@ -98,12 +98,13 @@ struct mpi_flavor {
 	const char *const *reserved; /* NULL: none */
 	const char *separator;       /* of host and slots, on a line of the host file */
 	bool calls_back;             /* nodes connect to the launcher's short name */
+	bool in_tree; /* nodes start nodes, mpirun's own among them unless it is the first */
 };
 
 static const struct mpi_flavor flavors[] = {
-	{ "OpenMPI", open_mpi, reserved, " slots=", false },
-	{ "Intel", intel, NULL, ":", true },
-	{ "MPICH", mpich, NULL, ":", true },
+	{ "OpenMPI", open_mpi, reserved, " slots=", false, false },
+	{ "Intel", intel, NULL, ":", true, true },
+	{ "MPICH", mpich, NULL, ":", true, false },
 };
 
 /* What is done to a TrainJob, and how. */
@@ -447,13 +448,29 @@ static void add_hosts(const struct plan *p, const struct pod_set *ps, struct buf
 				   p->info->name, ps->name, r, i, tail);
 }
 
+/* No node can start anything on the launcher: neither sshd nor mpi-worker runs there. */
+static bool comes_first(const struct plan *p, const struct pod_set *ps)
+{
+	return p->flavor->in_tree && p->transport != MPI_UPSTREAM &&
+	       str_eq(ps->name, LAUNCHER);
+}
+
+static void add_nodes(const struct plan *p, bool first, struct buf *out)
+{
+	for (size_t i = 0; i < p->info->n_pod_sets; i++) {
+		const struct pod_set *ps = &p->info->pod_sets[i];
+
+		if (is_node(p->info, ps) && comes_first(p, ps) == first)
+			add_hosts(p, ps, out);
+	}
+}
+
 static int add_hostfile(const struct plan *p, cJSON *objects, struct error *err)
 {
 	cleanup_buf struct buf hosts = { .max = HOSTFILE_MAX };
 
-	for (size_t i = 0; i < p->info->n_pod_sets; i++)
-		if (is_node(p->info, &p->info->pod_sets[i]))
-			add_hosts(p, &p->info->pod_sets[i], &hosts);
+	add_nodes(p, true, &hosts);
+	add_nodes(p, false, &hosts);
 	if (buf_check(&hosts, "the MPI host file", err))
 		return -1;
 	json_put_str(add_object(objects, p->tj, "v1", "ConfigMap", HOSTFILE_SUFFIX),

@@ -258,7 +258,8 @@ class Job:
         with open(self.folder + "/authorized_keys", "w") as f:
             f.write(subprocess.check_output(["ssh-keygen", "-y", "-f", self.key], text=True))
         return ["/usr/sbin/sshd", "-D", "-e", "-p", "2222", "-f", "/dev/null", "-h", self.key, "-o", "StrictModes=no",
-                "-o", f"AuthorizedKeysFile={self.folder}/authorized_keys", "-o", "UsePAM=no", "-o", "SetEnv=TMPDIR=/run"]
+                "-o", f"AuthorizedKeysFile={self.folder}/authorized_keys", "-o", "UsePAM=no",
+                "-o", f"SetEnv=TMPDIR=/run KFTRAINER_MPI_KEY={self.key}"]
 
     def start_nodes(self, **env):
         for pod in self.nodes:

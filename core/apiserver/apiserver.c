@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "net/bearer.h"
 #include "net/uri.h"
 
 enum { MAX_PARAMETERS = 100 };
@@ -128,18 +129,9 @@ static bool read_resource(struct exchange *x)
 static bool may_enter(const struct exchange *x)
 {
 	const char *token = x->server->conf.token;
-	const char *text = httpd_header(x->http, "Authorization");
-	const char *given = text ? str_after(text, "Bearer ") : NULL;
-	size_t n = token ? strlen(token) : 0;
-	unsigned char other = 0;
 
-	if (!token || x->internal)
-		return true;
-	if (!given || strlen(given) != n)
-		return false;
-	for (size_t i = 0; i < n; i++)
-		other |= (unsigned char)(given[i] ^ token[i]);
-	return !other;
+	return !token || x->internal ||
+	       bearer_is(httpd_header(x->http, "Authorization"), token);
 }
 
 static void not_allowed(struct exchange *x)

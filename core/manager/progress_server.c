@@ -14,6 +14,7 @@
 #include "manager/manager.h"
 #include "manager/progress_auth.h"
 #include "manager/review.h"
+#include "net/bearer.h"
 #include "trainer/api.h"
 #include "trainer/progress.h"
 
@@ -193,7 +194,7 @@ void progress_server_handle(void *progress_server, const struct httpd_request *r
 		fail(resp, 404, "NotFound", "Not found");
 		return;
 	}
-	claim.token = bearer_token(&arena, req);
+	claim.token = bearer_token(&arena, httpd_header(req, "Authorization"));
 	if (!claim.token || name_label_fault(claim.ns) ||
 	    name_subdomain_fault(claim.name)) {
 		forbid(resp);

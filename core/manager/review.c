@@ -2,33 +2,12 @@
 #include "manager/review.h"
 
 #include <string.h>
-#include <strings.h>
 
 #include "base/cleanup.h"
 #include "base/str.h"
 
 #define AUTHENTICATION "authentication.k8s.io/v1"
 #define AUTHORIZATION  "authorization.k8s.io/v1"
-#define SPACE          " \t"
-
-const char *bearer_token(struct arena *arena, const struct httpd_request *req)
-{
-	const char *text = httpd_header(req, "Authorization");
-	size_t scheme, len;
-
-	if (!text)
-		return NULL;
-	text += strspn(text, SPACE);
-	scheme = strcspn(text, SPACE);
-	if (scheme != strlen("Bearer") || strncasecmp(text, "Bearer", scheme))
-		return NULL;
-	text += scheme;
-	text += strspn(text, SPACE);
-	len = strcspn(text, SPACE);
-	if (!len || text[len + strspn(text + len, SPACE)])
-		return NULL;
-	return str_slice(arena, text, len);
-}
 
 static bool has_audience(const cJSON *status, const char *audience)
 {

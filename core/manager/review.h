@@ -8,13 +8,6 @@
 #define MANAGER_REVIEW_H
 
 #include "kube/kube.h"
-#include "net/httpd.h"
-
-/*
- * The token of "Authorization: Bearer <token>": the scheme in any case, two words, any
- * white space, as upstream's pkg/statusserver reads it. In the arena; NULL: none.
- */
-const char *bearer_token(struct arena *arena, const struct httpd_request *req);
 
 /*
  * *ret_user: the review's status.user, the caller's; NULL for an invalid token, or one for

@@ -11,6 +11,7 @@
 #include "base/xmalloc.h"
 #include "manager/grants.h"
 #include "manager/review.h"
+#include "net/bearer.h"
 
 #define PATH      "/metrics"
 #define MAX_TEXT  ((size_t)8 * 1024 * 1024)
@@ -79,7 +80,7 @@ static bool may_read(struct scrape *s, const struct httpd_request *req,
 
 	if (!s->conf.kube)
 		return true;
-	token = bearer_token(&a, req);
+	token = bearer_token(&a, httpd_header(req, "Authorization"));
 	if (!token) {
 		answer(resp, 401, "Unauthorized");
 		return false;

@@ -83,41 +83,6 @@ static void test_health(void **state)
 		check_health(half, &half_rows[i]);
 }
 
-/* ---- who asks ---- */
-
-static const struct {
-	const char *header, *want;
-} bearer_rows[] = {
-	{ NULL, NULL },
-	{ "", NULL },
-	{ "Bearer", NULL },
-	{ "Bearer ", NULL },
-	{ "Basic abc", NULL },
-	{ "Bearerabc", NULL },
-	{ "Bearer a b", NULL },
-	{ "Bearer abc", "abc" },
-	{ "bEARER \t abc \t", "abc" },
-	{ "  Bearer a.b-c_d=", "a.b-c_d=" },
-};
-
-static void test_bearer(void **state)
-{
-	(void)state;
-	for (size_t i = 0; i < N_ROWS(bearer_rows); i++) {
-		const struct httpd_header headers[] = {
-			{ bearer_rows[i].header ? "authorization" : NULL,
-			  bearer_rows[i].header },
-			{ NULL, NULL },
-		};
-		const struct httpd_request req = { .headers = headers };
-		cleanup_arena struct arena a = { 0 };
-		const char *got = bearer_token(&a, &req);
-
-		if (!str_eq(got, bearer_rows[i].want))
-			fail_msg("%s: got %s", bearer_rows[i].header, got ? got : "none");
-	}
-}
-
 /* ---- metrics ---- */
 
 #define TOKENS "/apis/authentication.k8s.io/v1/tokenreviews"
@@ -232,7 +197,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_health),
-		cmocka_unit_test(test_bearer),
 		cmocka_unit_test(test_open_metrics),
 		cmocka_unit_test(test_reviewed_metrics),
 	};

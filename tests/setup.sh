@@ -126,7 +126,6 @@ case ${1:-} in
 cluster)
 	packages $cluster
 	use "$here/cluster/programs.sh"
-	use "$here/cluster/schedulers.sh"
 	use "$here/cluster/sdk.sh"
 	;;
 e2e)

@@ -5,13 +5,10 @@
 # shellcheck source=tests/cluster/gangs.sh
 . "$(dirname "$0")/../cluster/gangs.sh"
 cluster_up
-schedulers=$(tests/cluster/schedulers.sh) || exit
 ns=bench
 {
 	kc create namespace $ns
 	controller_up
-	: >"$scratch/beats"
-	beat &
 	node_up four '"cpu":"4","memory":"8Gi","pods":"20"'
 	coscheduling_up
 	yunikorn_up
@@ -25,4 +22,3 @@ ns=bench
 	exit 1
 }
 in_cluster env "BENCH_ROUNDS=${BENCH_ROUNDS:-}" tests/bench/gang_bench.py $ns
-rm -f "$scratch/beats"

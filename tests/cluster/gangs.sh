@@ -4,32 +4,19 @@
 kt() { kc -n $ns "$@"; }
 
 # ---- nodes ---------------------------------------------------------------------------------------
-now() { date -u +%FT%T.000000Z; }
-beat() { # as long as the file is there, at most thirty minutes
-	local end=$((SECONDS + 1800)) node
-	while [ -e "$scratch/beats" ] && [ $SECONDS -lt $end ]; do
-		for node in $(cat "$scratch/beats"); do
-			kc -n kube-node-lease patch lease "$node" --type merge -p "{\"spec\":{\"renewTime\":\"$(now)\"}}" >/dev/null 2>&1
-		done
-		sleep 4
-	done
-}
+export KFT_NODE_GRACE=3600 # the nodes have no kubelet; before cluster_up
 node_up() { # NAME RESOURCES [SPEC]
-	kc apply -f - <<-END >/dev/null || return 1
+	local now
+	now=$(date -u +%FT%TZ)
+	kc apply --server-side --force-conflicts -f - <<-END >/dev/null || return 1
 		apiVersion: v1
 		kind: Node
 		metadata: {name: $1, labels: {kubernetes.io/hostname: $1, pool: $1}}
 		spec: {${3:-}}
-		---
-		apiVersion: coordination.k8s.io/v1
-		kind: Lease
-		metadata: {name: $1, namespace: kube-node-lease}
-		spec: {holderIdentity: $1, leaseDurationSeconds: 40, renewTime: "$(now)"}
 	END
-	echo "$1" >>"$scratch/beats"
 	kc patch node "$1" --subresource status -p "{\"status\":{\"capacity\":{$2},\"allocatable\":{$2},
 		\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\",\"reason\":\"KubeletReady\",
-		\"lastHeartbeatTime\":\"$(date -u +%FT%TZ)\",\"lastTransitionTime\":\"$(date -u +%FT%TZ)\"}]}}" >/dev/null &&
+		\"lastHeartbeatTime\":\"$now\",\"lastTransitionTime\":\"$now\"}]}}" >/dev/null &&
 		wait_for 30 eval "! kc get node $1 -o jsonpath={.spec.taints[*].key} | grep -q node.kubernetes.io"
 }
 
@@ -50,9 +37,9 @@ coscheduling_up() {
 		  pluginConfig:
 		  - {name: Coscheduling, args: {permitWaitingTimeSeconds: 10}}
 	END
-	in_cluster setsid -f "$schedulers/scheduler" --config "$scratch/coscheduling.yaml" --secure-port 0 \
+	in_cluster setsid -f coscheduling --config "$scratch/coscheduling.yaml" --secure-port 0 \
 		>"$scratch/coscheduling.log" 2>&1 </dev/null
-	in_cluster setsid -f "$schedulers/controller" --metricsAddr 127.0.0.1:8095 --probeAddr 127.0.0.1:8096 \
+	in_cluster setsid -f controller --metricsAddr 127.0.0.1:8095 --probeAddr 127.0.0.1:8096 \
 		>"$scratch/podgroups.log" 2>&1 </dev/null
 }
 yunikorn_up() {
@@ -76,7 +63,7 @@ yunikorn_up() {
 		        - {name: gangs, maxapplications: 1}
 		        - {name: limited, resources: {max: {vcore: 4}}}
 	END
-	in_cluster env NAMESPACE=yunikorn setsid -f "$schedulers/shim" >"$scratch/yunikorn.log" 2>&1 </dev/null
+	in_cluster env NAMESPACE=yunikorn setsid -f shim >"$scratch/yunikorn.log" 2>&1 </dev/null
 }
 
 # ---- jobs ----------------------------------------------------------------------------------------

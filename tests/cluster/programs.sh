@@ -5,16 +5,17 @@
 # etcd and containerd (Debian's, unpacked, so that no daemon of theirs is installed),
 # Kubernetes, CoreDNS, helm, the JobSet controller and Kueue's (from go/NAME/go.mod, whose
 # go.sum pins all of it), manifests/ has JobSet's and Kueue's objects and the PodGroup CRDs.
+# The schedulers of gangs are of Kubernetes' module, so that what they share compiles once:
+# scheduler-plugins' (coscheduling, and controller, which keeps its PodGroups) and YuniKorn (shim);
+# volcano reads Volcano's PodGroups with Volcano's types.
 # The last part of the folder's name is a checksum of what decides what is built.
-#
-# Go: one that is installed and new enough is used. Otherwise Debian's `golang-go`
-# fetches a newer one as a module, which the checksum database verifies.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 cache=$("$here/../../vendor/sysroot.sh")
 cache=${cache%/*}
+# shellcheck source=tests/go.sh
+. "$here/../go.sh"
 kubernetes=v1.34.4
-toolchain=1.26.8
 podgroups=sigs.k8s.io/scheduler-plugins@v0.34.7
 podgroups_sha256=e87980a29866bbf8a4df5452e03d876b6ae952c80b5443abdfaacee3b9adf60c
 
@@ -27,7 +28,7 @@ die() {
 key=$(
 	cd "$here"
 	{
-		dpkg --print-architecture
+		echo "$GOARCH $toolchain $GOFLAGS"
 		cat programs.sh volcano-podgroup.yaml go/*/go.mod go/*/go.sum go/*/*.go go/*/*/*.go
 	} | sha256sum | cut -c 1-12
 )
@@ -46,47 +47,6 @@ step() { # WHAT COMMAND...
 		tail -n 20 "$part/log" >&2
 		die "$what: failed after $((SECONDS - start)) s"
 	fi
-}
-
-export CGO_ENABLED=0 GOTOOLCHAIN=local GOFLAGS='-mod=readonly -buildvcs=false -trimpath'
-export GOWORK=off GO111MODULE=on GOOS=linux GOARCH=
-GOARCH=$(dpkg --print-architecture)
-
-new_enough() { # GO
-	local version
-	version=$("$1" env GOVERSION 2>/dev/null) || return 1
-	[ "$(printf '%s\n' "go$wanted" "$version" | sort -V | head -n 1)" = "go$wanted" ]
-}
-
-# The module system leaves out execute bits and hides the go.mod files of the toolchain.
-fetch_go() { # GO
-	local module=golang.org/toolchain@v0.0.1-go$toolchain.linux-$GOARCH from
-	cd /
-	GOFLAGS='' "$1" mod download "$module"
-	from=$(GOFLAGS='' "$1" env GOMODCACHE)/$module
-	rm -rf "$cache/go-$toolchain"*
-	cp -r "$from" "$cache/go-$toolchain.part"
-	chmod -R u+w "$cache/go-$toolchain.part"
-	cd "$cache/go-$toolchain.part"
-	find . -name _go.mod | while read -r file; do mv "$file" "${file%_go.mod}go.mod"; done
-	find bin pkg/tool -type f -exec chmod +x {} +
-	mv "$cache/go-$toolchain.part" "$cache/go-$toolchain"
-}
-
-find_go() {
-	local candidate
-	wanted=$(sed -n 's/^go //p' "$here"/go/*/go.mod | sort -V | tail -n 1)
-	for candidate in "$(command -v go || true)" /usr/local/go/bin/go /usr/lib/go*/bin/go \
-		"$cache/go-$toolchain/bin/go"; do
-		[ -x "$candidate" ] && new_enough "$candidate" && {
-			go=$candidate
-			return
-		}
-	done
-	go=$(command -v go || command -v /usr/lib/go/bin/go) ||
-		die "there is no Go: install golang-go (tests/setup.sh cluster does)"
-	step "fetching Go $toolchain" fetch_go "$go"
-	go=$cache/go-$toolchain/bin/go
 }
 
 build() { # MODULE PACKAGE...
@@ -142,11 +102,12 @@ flock 9
 part=$cache/cluster-$key.part
 rm -rf "$part"
 mkdir -p "$part/bin" "$part/manifests"
-find_go
+find_go "$here"/go/* || exit
 step "unpacking etcd and containerd" unpack \
 	"etcd containerd containerd-shim-runc-v2 ctr" etcd-server containerd
-step "building Kubernetes, CoreDNS and helm, which takes 10 to 30 minutes" build kubernetes \
-	./coredns helm.sh/helm/v3/cmd/helm \
+step "building Kubernetes, CoreDNS, helm and the schedulers of gangs, which takes 10 to 30 minutes" build kubernetes \
+	./coredns ./coscheduling ./volcano helm.sh/helm/v3/cmd/helm \
+	github.com/apache/yunikorn-k8shim/pkg/cmd/shim sigs.k8s.io/scheduler-plugins/cmd/controller \
 	k8s.io/kubernetes/cmd/{kube-apiserver,kube-controller-manager,kube-scheduler,kubelet,kube-proxy,kubectl}
 step "building the controllers of JobSet and Kueue" build controllers \
 	sigs.k8s.io/jobset sigs.k8s.io/kueue/cmd/kueue

@@ -3,7 +3,6 @@
 Times are those at which a watch shows a change to a client; a row tells p50, p99 and the longest.
 With BENCH_UPSTREAM (a program: upstream's trainer-controller-manager) the same is measured with that in
 our place, on the same cluster, by turns."""
-import http.client
 import json
 import threading
 import time
@@ -18,18 +17,14 @@ class Seen(threading.Thread):
     def __init__(self, kind, namespace, what):
         super().__init__(daemon=True)
         self.what, self.times, self.more = what, {}, threading.Condition()
-        self.client = admin()
-        url = self.client.url
-        self.connection = http.client.HTTPSConnection(url.hostname, url.port, context=self.client.tls)
-        version = self.client.get(kind, namespace)[1]["metadata"]["resourceVersion"]
-        self.connection.request("GET", f"{api.path(kind, namespace)}?watch=1&resourceVersion={version}", None,
-                                self.client.headers)
-        self.answer = self.connection.getresponse()
+        client = admin()
+        version = client.get(kind, namespace)[1]["metadata"]["resourceVersion"]
+        self.events = client.stream(f"{api.path(kind, namespace)}?watch=1&resourceVersion={version}")
         self.start()
 
     def run(self):
-        for row in self.answer:
-            event, now = json.loads(row), time.monotonic()
+        for event in self.events:
+            now = time.monotonic()
             words = ["gone"] if event["type"] == "DELETED" else self.what(event["object"])
             with self.more:
                 for word in words:

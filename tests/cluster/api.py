@@ -1,4 +1,4 @@
-"""A client of an API server, for tests: plain HTTPS, one connection a thread."""
+"""A client of an API server, for tests: plain HTTPS, one connection a thread, and watches."""
 import base64
 import http.client
 import json
@@ -108,6 +108,12 @@ class Api:
                 time.sleep(0.3)
         raise AssertionError
 
+    def stream(self, url):
+        """The documents of an answer that goes on, one a line."""
+        connection = http.client.HTTPSConnection(self.url.hostname, self.url.port, context=self.tls)
+        connection.request("GET", url, None, self.headers)
+        yield from map(json.loads, connection.getresponse())
+
     def get(self, kind, namespace=None, name=None):
         return self.request("GET", path(kind, namespace, name))
 
@@ -117,3 +123,56 @@ class Api:
     def delete(self, kind, namespace, name, propagation=None):
         return self.request("DELETE", path(kind, namespace, name),
                             {"propagationPolicy": propagation} if propagation else None)
+
+
+class Watch:
+    """The objects of a kind in a namespace, by name, as a thread sees them change. `check` is called after each
+    change; what it raises, `wait` raises."""
+    check = staticmethod(lambda: None)
+
+    def __init__(self, client, kind, namespace):
+        self.client, self.url = client, path(kind, namespace)
+        self.objects, self.changed, self.error = {}, threading.Condition(), None
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def wait(self, what, seconds):
+        """What `what` returns once that is true; otherwise, after so many seconds, something false."""
+        with self.changed:
+            answer = self.changed.wait_for(lambda: self.error or what(), seconds)
+        if self.error:
+            raise self.error
+        return answer
+
+    def _run(self):
+        try:
+            while True:
+                self._follow(self._list())
+        except Exception as e:  # pylint: disable=broad-except
+            with self.changed:
+                self.error = e
+                self.changed.notify_all()
+
+    def _list(self):
+        answer = self.client.request("GET", self.url)[1]
+        self._now({o["metadata"]["name"]: o for o in answer["items"]})
+        return answer["metadata"]["resourceVersion"]
+
+    def _follow(self, version):
+        """Until the connection or the version ends."""
+        try:
+            for event in self.client.stream(f"{self.url}?watch=1&resourceVersion={version}"):
+                if event["type"] == "ERROR":
+                    return
+                name = event["object"]["metadata"]["name"]
+                objects = {**self.objects, name: event["object"]}
+                if event["type"] == "DELETED":
+                    del objects[name]
+                self._now(objects)
+        except (OSError, http.client.HTTPException):
+            time.sleep(0.3)
+
+    def _now(self, objects):
+        with self.changed:
+            self.objects = objects
+            self.check()
+            self.changed.notify_all()

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 """gang_rounds.py NAMESPACE RUNTIME ROUNDS [POKE]: two TrainJobs of three nodes at once where there is room for four
-pods, so often: one runs, then the other, and never have both pods with a node. POKE: an unchanged PodGroup is touched,
-for the scheduler of scheduler-plugins tries a waiting gang again when a pod is added or a PodGroup changes, not when
-pods end. A figure for each step is the median of the rounds."""
+pods, so often: one runs, then the other. A watch sees each change of the pods: at none do two jobs have pods with a
+node. POKE: an unchanged PodGroup is touched, for the scheduler of scheduler-plugins tries a waiting gang again when a
+pod is added or a PodGroup changes, not when pods end. Jobs become Complete, and are deleted, while the next round runs.
+A figure for each step is the median of the rounds."""
 import os
 import statistics
 import sys
@@ -16,75 +17,82 @@ MERGE = "application/merge-patch+json"
 JOBSET = "jobset.sigs.k8s.io/jobset-name"
 
 
+def is_complete(job):
+    return any(c["type"] == "Complete" and c["status"] == "True" for c in job.get("status", {}).get("conditions", []))
+
+
 class Rounds:
     def __init__(self, ns, runtime, poke):
         self.ns, self.runtime, self.poke = ns, runtime, poke
-        self.client, self.names, self.steps = api.Api(os.environ["KUBECONFIG"]), (), {}
+        self.client, self.steps, self.running = api.Api(os.environ["KUBECONFIG"]), {}, set()
+        self.jobs, self.pods = api.Watch(self.client, "TrainJob", ns), api.Watch(self.client, "Pod", ns)
+        self.pods.check = self.check
 
-    def must(self, answer, *wanted):
-        if answer[0] not in wanted:
-            sys.exit(f"{answer[0]} {answer[1].get('message')}")
-        return answer[1]
+    def pods_of(self, name):
+        """Those that are not on their way out."""
+        return [p for p in self.pods.objects.values()
+                if p["metadata"].get("labels", {}).get(JOBSET) == name and "deletionTimestamp" not in p["metadata"]]
 
-    def pods(self):
-        """Those of each job that are not on their way out."""
-        all_ = [p for p in self.client.items("Pod", self.ns) if "deletionTimestamp" not in p["metadata"]]
-        return {name: [p for p in all_ if p["metadata"].get("labels", {}).get(JOBSET) == name] for name in self.names}
+    def bound(self, name):
+        return sum("nodeName" in p["spec"] for p in self.pods_of(name))
 
-    def bound(self):
-        count = {name: sum("nodeName" in p["spec"] for p in pods) for name, pods in self.pods().items()}
-        return count
+    def check(self):
+        """After each change: of the jobs that the test has not ended, one has pods with a node."""
+        count = {name: self.bound(name) for name in sorted(self.running)}
+        if sum(n > 0 for n in count.values()) > 1:
+            raise RuntimeError(f"mixed: {count}")
 
-    def wait(self, step, what):
+    def wait(self, step, watch, what, between=None):
         begin = time.monotonic()
-        while not (answer := what()):
+        while not (answer := watch.wait(what, 0.2 if between else SECONDS)):
             if time.monotonic() > begin + SECONDS:
-                sys.exit(f"{step}: not within {SECONDS} s; pods with a node: {self.bound()}")
-            time.sleep(0.05)
+                sys.exit(f"{step}: not within {SECONDS} s; pods with a node: {({n: self.bound(n) for n in self.running})}")
+            between()
         self.steps.setdefault(step, []).append(time.monotonic() - begin)
         return answer
 
     def create(self, name):
-        self.must(self.client.request("POST", api.path("TrainJob", self.ns), {
+        with self.pods.changed:
+            self.running.add(name)
+        status, answer, _ = self.client.request("POST", api.path("TrainJob", self.ns), {
             "apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob",
             "metadata": {"name": name, "labels": {"queue": "root.gangs"}},
-            "spec": {"runtimeRef": {"kind": "TrainingRuntime", "name": self.runtime}}}), 201)
+            "spec": {"runtimeRef": {"kind": "TrainingRuntime", "name": self.runtime}}})
+        if status != 201:
+            sys.exit(f"{status} {answer.get('message')}")
 
-    def first_runs(self):
+    def full(self, names):
         """The job all of whose pods have a node; all of the other's exist."""
-        pods, count = self.pods(), self.bound()
-        if all(count.values()):
-            sys.exit(f"mixed: {count}")
-        full = [name for name in self.names if count[name] == NODES]
-        return full and all(len(p) == NODES for p in pods.values()) and full[0]
+        return (all(len(self.pods_of(name)) == NODES for name in names) and
+                next((name for name in names if self.bound(name) == NODES), None))
 
-    def second_runs(self, name):
-        if self.poke and time.monotonic() > self.touched + 0.5:
-            self.touched = time.monotonic()
+    def touch(self, name):
+        if self.poke:
             self.client.request("PATCH", api.path("PodGroup.scheduling.x-k8s.io", self.ns, name),
-                                {"metadata": {"annotations": {"test/again": str(self.touched)}}}, MERGE)
-        return self.bound()[name] == NODES
+                                {"metadata": {"annotations": {"test/again": str(time.monotonic())}}}, MERGE)
 
     def succeed(self, name):
-        for pod in self.pods()[name]:
+        with self.pods.changed:
+            self.running.remove(name)
+            pods = self.pods_of(name)
+        for pod in pods:
             self.client.request("PATCH", api.path("Pod", self.ns, pod["metadata"]["name"], "status"),
                                 {"status": {"phase": "Succeeded"}}, MERGE)
-        conditions = self.client.get("TrainJob", self.ns, name)[1].get("status", {}).get("conditions", [])
-        return any(c["type"] == "Complete" and c["status"] == "True" for c in conditions)
 
-    def one(self, i, between):
-        self.names, self.touched = (f"a{i}", f"b{i}"), 0
-        for name in self.names:
+    def one(self, names, between):
+        for name in names:
             self.create(name)
-        first = self.wait("one runs", self.first_runs)
-        second = self.names[first == self.names[0]]
+        first = self.wait("one runs", self.pods, lambda: self.full(names))
+        second = names[first == names[0]]
         between(second)
-        if self.bound()[second]:
-            sys.exit(f"{second} has pods with a node beside {first}")
-        self.wait("it ends", lambda: self.succeed(first))
-        self.wait("the other runs", lambda: self.second_runs(second))
-        self.wait("the other ends", lambda: self.succeed(second))
-        for name in self.names:
+        self.succeed(first)
+        self.touch(second)
+        self.wait("the other runs", self.pods, lambda: self.bound(second) == NODES, lambda: self.touch(second))
+        self.succeed(second)
+
+    def ended(self, names):
+        self.wait("both are Complete", self.jobs, lambda: all(is_complete(self.jobs.objects.get(name, {})) for name in names))
+        for name in names:
             self.client.delete("TrainJob", self.ns, name, "Background")
 
 
@@ -102,11 +110,15 @@ def why(ns):
 
 
 def main(ns, runtime, rounds, poke=""):
-    all_ = Rounds(ns, runtime, poke)
+    all_, before = Rounds(ns, runtime, poke), ()
     begin = time.monotonic()
     for i in range(1, int(rounds) + 1):
         print(f"round {i}", flush=True)
-        all_.one(i, why(ns) if i == 1 else lambda name: None)
+        names = (f"a{i}", f"b{i}")
+        all_.one(names, why(ns) if i == 1 else lambda name: None)
+        all_.ended(before)
+        before = names
+    all_.ended(before)
     print(f"{(time.monotonic() - begin) / int(rounds):.1f} s a round")
     for step, took in all_.steps.items():
         print(f"{step}: {statistics.median(took):.2f} s, at most {max(took):.2f} s")

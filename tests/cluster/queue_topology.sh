@@ -9,18 +9,6 @@ kt() { in_cluster "$kftrainer" "$@" -n $ns; }
 # ---- nodes ---------------------------------------------------------------------------------------
 # r1 and r2 are in block b1, r3 is in b2.
 nodes='r1-a r1-b r2-a r2-b r3-a r3-b'
-leases() {
-	local node
-	for node in $nodes; do
-		cat <<-END
-			---
-			apiVersion: coordination.k8s.io/v1
-			kind: Lease
-			metadata: {name: $node, namespace: kube-node-lease}
-			spec: {holderIdentity: $node, leaseDurationSeconds: 40, renewTime: "$(date -u +%FT%T.000000Z)"}
-		END
-	done
-}
 node_objects() {
 	local node rack now size='{cpu: 1, memory: 8Gi, pods: 20}'
 	now=$(date -u +%FT%TZ)
@@ -40,20 +28,9 @@ node_objects() {
 		END
 	done
 }
-beat() { # as long as the file is there, at most thirty minutes
-	local end=$((SECONDS + 1800))
-	while [ -e "$scratch/beats" ] && [ $SECONDS -lt $end ]; do
-		leases | kc apply --server-side --force-conflicts -f - >/dev/null 2>&1
-		sleep 10
-	done
-}
 no_taints() { ! kc get nodes -l pool=racks -o 'jsonpath={.items[*].spec.taints}' | grep .; }
-nodes_up() {
-	leases | kc apply --server-side -f - >/dev/null && node_objects | kc create -f - && wait_for 30 no_taints
-}
-: >"$scratch/beats"
+nodes_up() { node_objects | kc create -f - && wait_for 30 no_taints; }
 check "six nodes in three racks" nodes_up
-beat &
 
 # ---- queue and runtimes --------------------------------------------------------------------------
 runtime() { # NAME ANNOTATION [JOBS-BEFORE [OF-THE-NODES]]
@@ -208,7 +185,6 @@ check "refused: required and preferred" refused 'must not contain more than one 
 	"$rack, kueue.x-k8s.io/podset-preferred-topology: example.com/rack"
 check "refused: slices without their size" refused 'podset-slice-size.*Required' 'kueue.x-k8s.io/podset-slice-required-topology: example.com/rack'
 
-rm -f "$scratch/beats"
 kn delete trainjobs --all --wait=false >/dev/null
 kc delete namespace $ns --wait=false >/dev/null
 kc delete nodes -l pool=racks >/dev/null

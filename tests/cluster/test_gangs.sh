@@ -1,23 +1,17 @@
 #!/bin/bash
 # Gangs with the schedulers that place them: scheduler-plugins' and YuniKorn's, as processes, and
 # what `why` says of those that wait. gangs.sh has the nodes and the jobs. Volcano is not run: its
-# own types read our PodGroups.
+# own types read our PodGroups. gangs_claims.sh, on the same cluster: devices, by the default scheduler.
 # shellcheck source=tests/cluster/lib.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/cluster/gangs.sh
 . "$(dirname "$0")/gangs.sh"
 rounds=${KFT_GANG_ROUNDS:-20}
 cluster_up
-schedulers=$(tests/cluster/schedulers.sh 2>"$scratch/build") || {
-	check "the schedulers are built" eval 'cat "$scratch/build"; false'
-	finish
-}
 ns=gangs-$$
 kc create namespace $ns >"$scratch/namespace"
 check "the controller starts" controller_up
 exec 3>&1 # figures
-: >"$scratch/beats"
-beat &
 room='"cpu":"4","memory":"8Gi","pods":"20","nvidia.com/gpu":"4"'
 check "a node has room for four pods" node_up four "$room"
 
@@ -30,7 +24,8 @@ one_runs() {
 	[ "$both" = "3 0" ] || [ "$both" = "0 3" ]
 }
 rounds_of() { # ROUNDS RUNTIME [POKE]
-	in_cluster env "KFTRAINER=$kftrainer" "WAITING=its gang needs 3, room for 1 (cpu)" tests/cluster/gang_rounds.py $ns "$2" "$1" "${3:-}" 		>"$scratch/rounds" 2>&1 || {
+	in_cluster env "KFTRAINER=$kftrainer" "WAITING=its gang needs 3, room for 1 (cpu)" tests/cluster/gang_rounds.py $ns \
+		"$2" "$1" "${3:-}" >"$scratch/rounds" 2>&1 || {
 		cat "$scratch/rounds"
 		kt get pods -o wide
 		return 1
@@ -79,7 +74,7 @@ gone a b >/dev/null
 check "the scheduler of scheduler-plugins starts" coscheduling_up
 policy='podGroupPolicy: {coscheduling: {scheduleTimeoutSeconds: 10}}'
 runtime plugins scheduler-plugins "$policy" | kt apply -f - >/dev/null
-runtime turns scheduler-plugins "$policy" '' '' "$turns" | kt apply -f - >/dev/null
+runtime turns scheduler-plugins "${policy/10/3}" '' '' "$turns" | kt apply -f - >/dev/null
 check "coscheduling: pods of two jobs of three come by turns" by_turns turns
 check "... one job runs, the other has no pod placed" wait_for 60 one_runs
 gone a b >/dev/null
@@ -211,8 +206,10 @@ kt delete trainjobs --all --wait=false >/dev/null
 kt create quota pods --hard=requests.cpu=2300m >/dev/null
 check "a gang for which the namespace has no quota" eval 'gang quota "$few" | sed "s/100m/110m/" | kt create -f -'
 check "why: a quota" says quota 'ResourceQuota:its gang needs 3, room for 2 \(quota\): its pods cannot be created: a ResourceQuota'
-kt delete quota pods >/dev/null
+# The gang goes first: without the quota it starts.
 kt delete trainjobs --all --wait=false >/dev/null
+wait_for 30 eval '! kt get pods -l jobset.sigs.k8s.io/jobset-name=quota -o name | grep .' >/dev/null
+kt delete quota pods >/dev/null
 # Nine of ten fit, near enough for the scheduler to wait for the tenth: it adds up the room of all
 # nodes, whatever their taints.
 check "a gang that waits for its last pod" eval 'gang timeout "cpu: 210m" "" "numNodes: 10" \
@@ -220,7 +217,7 @@ check "a gang that waits for its last pod" eval 'gang timeout "cpu: 210m" "" "nu
 check "why: scheduleTimeoutSeconds" says timeout 'GangTimeout:its gang needs 10, room for 9 \(cpu\): .*gave up after scheduleTimeoutSeconds'
 kt delete trainjobs --all --wait=false >/dev/null
 wait_for 30 eval "kt delete pods --all --grace-period=0 --force --wait=false; ! kt get pods -o name | grep ." >/dev/null
-kc delete node tainted "deviceclass/$driver" "resourceslice/four-$$" >/dev/null 2>&1
+kc delete node tainted >/dev/null
 
 # ---- YuniKorn ------------------------------------------------------------------------------------
 check "YuniKorn starts" yunikorn_up
@@ -261,7 +258,7 @@ volcano() {
 import json, sys
 for o in json.load(sys.stdin)["items"]:
     if o["kind"] == "PodGroup":
-        print(json.dumps(o))' | "$schedulers/volcano" >"$scratch/volcano" || return 1
+        print(json.dumps(o))' | in_cluster volcano >"$scratch/volcano" || return 1
 	cat "$scratch/volcano"
 	python3 - "$scratch/volcano" <<-'END'
 		import json, sys
@@ -272,9 +269,11 @@ for o in json.load(sys.stdin)["items"]:
 	END
 }
 check "Volcano's types read the PodGroup, and know each field" volcano
-unknown() { echo '{"spec":{"minMembers":3}}' | "$schedulers/volcano"; }
+unknown() { echo '{"spec":{"minMembers":3}}' | in_cluster volcano; }
 check "... they know no other" eval '! unknown'
-rm -f "$scratch/beats"
-kc delete node four >/dev/null
+
+# shellcheck source=tests/cluster/gangs_claims.sh
+. tests/cluster/gangs_claims.sh
+kc delete node/four "deviceclass/$driver" "resourceslice/four-$$" >/dev/null
 kc delete namespace $ns yunikorn --wait=false >/dev/null
 finish

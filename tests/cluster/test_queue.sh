@@ -4,6 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/cluster/kueue.sh
 . "$(dirname "$0")/kueue.sh"
+export KFT_NODE_GRACE=3600 # queue_topology.sh's nodes have no kubelet
 cluster_up
 check "the controller starts" controller_up
 check "Kueue starts" kueue_up team 4 why 3

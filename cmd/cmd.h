@@ -76,6 +76,7 @@ extern const struct cmd cmd_logs, cmd_mpi_launch, cmd_mpi_worker, cmd_preflight,
 	cmd_resume, cmd_runtime, cmd_submit;
 extern const struct cmd cmd_runtime_carry,
 	cmd_runtime_unpack_workspace; /* of cmd_runtime */
+extern const struct cmd cmd_run_jobset;
 extern const struct cmd cmd_suspend, cmd_uninstall, cmd_version, cmd_wait, cmd_why;
 
 #endif

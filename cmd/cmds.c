@@ -26,6 +26,7 @@ const struct cmd *const cmds[] = {
 	&cmd_mpi_worker,
 	&cmd_preflight,
 	&cmd_resume,
+	&cmd_run_jobset,
 	&cmd_runtime,
 	&cmd_submit,
 	&cmd_suspend,

@@ -194,15 +194,16 @@ const struct cmd cmd_controller = {
 	.name = "controller",
 	.args = "",
 	.summary = "run TrainJobs on a Kubernetes cluster",
-	.about = "Creates JobSets for TrainJobs, serves the admission webhooks and "
-		 "updates the\nstatus of jobs. A drop-in replacement for upstream's "
-		 "trainer-controller-manager:\nsame settings, flags and objects. One "
-		 "replica leads; all serve webhooks. Exits\nwith 0 on SIGTERM, and at "
-		 "once with 1 when it loses its lease.\n\nWith --local, serves the same "
-		 "API on this machine instead: for kubectl, with\nthe built-in runtimes, "
-		 "defaults, validation and JobSets. Writes a kubeconfig\nand prints its "
-		 "path. TrainJobs that are created through it do not run yet; use\n"
-		 "kftrainer submit --local to run one.",
+	.about =
+		"Creates JobSets for TrainJobs, serves the admission webhooks and "
+		"updates the\nstatus of jobs. A drop-in replacement for upstream's "
+		"trainer-controller-manager:\nsame settings, flags and objects. One "
+		"replica leads; all serve webhooks. Exits\nwith 0 on SIGTERM, and at "
+		"once with 1 when it loses its lease.\n\nWith --local, serves the same "
+		"API on this machine instead: for kubectl, with\nthe built-in runtimes, "
+		"defaults, validation and JobSets. Writes a kubeconfig\nand prints its "
+		"path. Jobs run as those of 'submit --local', and go on when the\nserver "
+		"ends.",
 	.example = "kftrainer controller --feature-gates TrainJobStatus=true\n"
 		   "kftrainer controller --zap-encoder console --zap-log-level debug",
 	.opts = opts_table,

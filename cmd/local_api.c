@@ -17,6 +17,7 @@
 #include "base/yaml.h"
 #include "cmd/cmd.h"
 #include "kube/kube.h"
+#include "local/backend.h"
 #include "manager/manager.h"
 #include "manager/webhook.h"
 #include "net/keypair.h"
@@ -42,6 +43,7 @@ struct local_api {
 	struct x509_pair ca;
 	struct tls_server *tls;
 	struct apiserver *api;
+	struct backend *backend;
 	struct httpd *httpd;
 	struct kube_config config;
 	struct kube *kube;
@@ -351,6 +353,17 @@ static int start_https(struct local_api *l, struct error *err)
 	return 0;
 }
 
+static int start_backend(struct local_api *l, struct error *err)
+{
+	cleanup_free char *dir = realpath(l->dir, NULL);
+	const struct backend_conf conf = { .api = l->api,
+					   .server = dir ? dir : l->dir,
+					   .version = APISERVER_KUBERNETES
+					   "+kftrainer-" VERSION };
+
+	return backend_start(&l->backend, &conf, err);
+}
+
 static int start(struct local_api *l, struct error *err)
 {
 	struct webhook_conf hooks = { .claims_off = false };
@@ -362,13 +375,16 @@ static int start(struct local_api *l, struct error *err)
 		return -1;
 	hooks.kube = l->kube;
 	l->webhook = webhook_new(&hooks);
-	return apply_version(l, err) || apply_runtimes(l, err) ? -1 : 0;
+	return apply_version(l, err) || apply_runtimes(l, err) || start_backend(l, err)
+		       ? -1
+		       : 0;
 }
 
 static void end(struct local_api *l)
 {
 	if (l->api)
 		apiserver_stop(l->api);
+	backend_stop(l->backend);
 	httpd_stop(l->httpd, GRACE_MS);
 	webhook_free(l->webhook);
 	if (l->kube)

@@ -161,8 +161,10 @@ static const struct route {
 
 static bool has_subresource(const struct exchange *x)
 {
-	return !*x->subresource || (str_eq(x->subresource, "status") &&
-				    resource_is(x->resource, RESOURCE_STATUS));
+	return !*x->subresource ||
+	       (str_eq(x->subresource, "status") &&
+		resource_is(x->resource, RESOURCE_STATUS)) ||
+	       (str_eq(x->subresource, "log") && resource_is(x->resource, RESOURCE_LOG));
 }
 
 static const struct route *find_route(const struct exchange *x, const char *method)
@@ -173,6 +175,8 @@ static const struct route *find_route(const struct exchange *x, const char *meth
 	if (!read && !x->internal && resource_is(x->resource, RESOURCE_READ_ONLY))
 		return NULL;
 	if (*x->subresource && !str_in(method, of_status))
+		return NULL;
+	if (str_eq(x->subresource, "log") && !read)
 		return NULL;
 	for (size_t i = 0; i < sizeof(routes) / sizeof(*routes); i++)
 		if (str_eq(routes[i].method, method) && routes[i].named == !!*x->name)
@@ -197,6 +201,8 @@ static void dispatch(struct exchange *x)
 		no_subresource(x);
 	else if (!route)
 		not_allowed(x);
+	else if (str_eq(x->subresource, "log"))
+		log_get(x);
 	else if (str_eq(method, "GET") && exchange_flag(x, "watch") && !*x->subresource)
 		watch_start(x);
 	else

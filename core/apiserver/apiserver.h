@@ -16,6 +16,8 @@
 #include "base/json.h"
 #include "net/httpd.h"
 
+#define APISERVER_KUBERNETES "v1.34.0" /* whose behavior it has */
+
 struct apiserver;
 
 /* What an admission webhook says to an object that is about to be written. */
@@ -27,6 +29,15 @@ struct admission {
 	cJSON *warnings;  /* array of strings, to add to */
 };
 
+/* What of a container's log is asked for (v1.PodLogOptions). */
+struct log_options {
+	const char *container; /* one of the pod's, and it has begun */
+	bool follow, previous, timestamps;
+	int64_t since; /* seconds since 1970; 0: from the start */
+	int64_t tail;  /* lines; -1: all */
+	int64_t limit; /* bytes; -1: none */
+};
+
 struct apiserver_conf {
 	const char *dir;   /* where objects are kept; NULL: in memory only */
 	const char *token; /* "Authorization: Bearer TOKEN"; NULL: none is asked for */
@@ -36,6 +47,12 @@ struct apiserver_conf {
 	 */
 	int (*mutate)(void *ctx, struct admission *a, struct error *err);
 	int (*validate)(void *ctx, struct admission *a, struct error *err);
+	/*
+	 * Answers pods/log: the body, or a stream. -1: err has the message, and the code
+	 * (400, 500). NULL: this machine runs no pods.
+	 */
+	int (*log)(void *ctx, const cJSON *pod, const struct log_options *o,
+		   struct httpd_response *resp, struct error *err);
 	void *ctx;
 	size_t max_events; /* that watches can begin from; 0: 4096 */
 };
@@ -51,6 +68,31 @@ void apiserver_handle(void *apiserver, const struct httpd_request *req,
 
 /* Bytes of a torn record that were cut off the end of the log when it was opened. */
 int64_t apiserver_cut(const struct apiserver *s);
+
+/* ---- for whoever runs pods behind it ---------------------------------------------- */
+
+/* An object as it is stored, the caller's; NULL: none. */
+cJSON *apiserver_get(struct apiserver *s, const char *api_version, const char *kind,
+		     const char *ns, const char *name);
+/* All of that kind; ns NULL: of all namespaces. An array, the caller's. */
+cJSON *apiserver_list(struct apiserver *s, const char *api_version, const char *kind,
+		      const char *ns);
+/*
+ * Store an object of a read-only kind as it is, with its uid, in place of any other of its
+ * name. 0: it was there like that; 1: stored; -1: ERR_NOT_FOUND without its namespace.
+ */
+MUST_CHECK int apiserver_store(struct apiserver *s, const cJSON *obj, struct error *err);
+/* Remove it, if it is there with that uid (NULL: any). */
+void apiserver_drop(struct apiserver *s, const char *api_version, const char *kind,
+		    const char *ns, const char *name, const char *uid);
+/*
+ * The next change of an object of that kind after *version (0: from now on), which it
+ * moves on. 1: *ret_key, "NS/NAME", the caller's, says which; 0: none until the deadline
+ * (clock_ms()); -1: ERR_EXPIRED: some were missed, list them, *version is that of now;
+ * ERR_STOPPED after apiserver_stop().
+ */
+MUST_CHECK int apiserver_next(struct apiserver *s, const char *kind, int64_t *version,
+			      int64_t deadline, char **ret_key, struct error *err);
 
 /* As the machine itself: read-only kinds as well. The status and message are in err. */
 MUST_CHECK int apiserver_write(struct apiserver *s, const char *method, const char *path,

@@ -7,7 +7,6 @@
 
 #define AGGREGATED "as=APIGroupDiscoveryList"
 #define DISCOVERY  "apidiscovery.k8s.io/v2"
-#define KUBERNETES "v1.34.0"
 
 static const char *const read_verbs[] = { "get", "list", "watch", NULL };
 static const char *const all_verbs[] = { "create", "delete", "deletecollection",
@@ -220,7 +219,7 @@ static cJSON *version_doc(void)
 		{ "minor", "34" },
 		{ "emulationMajor", "1" },
 		{ "emulationMinor", "34" },
-		{ "gitVersion", KUBERNETES "+kftrainer-" VERSION },
+		{ "gitVersion", APISERVER_KUBERNETES "+kftrainer-" VERSION },
 		{ "gitCommit", "" },
 		{ "gitTreeState", "clean" },
 		{ "buildDate", "1970-01-01T00:00:00Z" },

@@ -90,6 +90,7 @@ void write_update(struct exchange *x);
 void write_patch(struct exchange *x);
 void delete_one(struct exchange *x);
 void delete_collection(struct exchange *x);
+void log_get(struct exchange *x);       /* pods/log */
 void review_create(struct exchange *x); /* SelfSubjectAccessReview, SelfSubjectReview */
 
 /* The objects of a list or a watch. */

@@ -78,6 +78,9 @@ enum jobs_phase jobs_phase(const struct jobs *j);
  */
 const cJSON *jobs_status(struct jobs *j);
 
+/* The Jobs that exist now, as v1 Jobs with status: a JSON array. The caller's. */
+cJSON *jobs_objects(struct jobs *j);
+
 /*
  * Of a JobSet that failed: the Job that failed first, the reason and message of its
  * condition Failed. False: no Job did.

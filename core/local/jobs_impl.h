@@ -4,7 +4,8 @@
  * jobs_spec.c fills in defaults and reads the JobSet once, jobs_check.c refuses
  * what a cluster would, jobs_jobset.c is the
  * JobSet controller, jobs_job.c the Job controller, jobs_policy.c the
- * Job's policies, jobs_pod.c makes pods, jobs.c is the loop between them.
+ * Job's policies, jobs_pod.c makes pods, jobs_object.c Jobs, jobs.c is the loop
+ * between them.
  */
 #ifndef LOCAL_JOBS_IMPL_H
 #define LOCAL_JOBS_IMPL_H
@@ -59,6 +60,7 @@ struct jobs_job {
 	int attempt, own_attempt; /* restart-attempt, job-restart-attempt of the object */
 	int own_restarts, own_counted; /* status.jobRestarts of this replica */
 
+	int64_t created_ms;
 	int64_t start_ms; /* -1: not started */
 	enum job_end target, end;
 	const char *reason; /* static */
@@ -134,6 +136,9 @@ char **pod_dns_names(const struct jobs *j, const struct jobs_job *job, int index
 		     const char *pod);
 cJSON *pod_new(const struct jobs *j, const struct jobs_job *job, int index,
 	       const char *name, int64_t failures);
+
+/* labelAndAnnotateObject() of the JobSet controller: the same into both maps. */
+void put_jobset_keys(const struct jobs *j, const struct jobs_job *job, cJSON *map);
 
 char *jobs_uid(const char *space, const char *name); /* RFC 4122 version 5; free() it */
 

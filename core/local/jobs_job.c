@@ -79,6 +79,7 @@ void job_create(struct jobs *j, struct jobs_job *job)
 		jobs_printf("%s#%d.%d", job->name, j->restarts, job->own_restarts);
 
 	job->exists = true;
+	job->created_ms = j->now_ms;
 	job->attempt = j->restarts;
 	job->own_attempt = job->own_restarts;
 	job->suspended = j->suspended;

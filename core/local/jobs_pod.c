@@ -125,8 +125,7 @@ static void put_job_key(const struct jobs *j, const struct jobs_job *job, cJSON 
 		     JS "job-key");
 }
 
-/* labelAndAnnotateObject() of the JobSet controller: the same into both maps. */
-static void put_jobset_keys(const struct jobs *j, const struct jobs_job *job, cJSON *map)
+void put_jobset_keys(const struct jobs *j, const struct jobs_job *job, cJSON *map)
 {
 	const cJSON *boss = json_get((const cJSON *)j->jobset, "spec", "coordinator");
 	struct group all = group_of(j, job, NULL),

@@ -47,8 +47,9 @@ struct kubelet_opts {
 	bool no_namespaces;  /* force the fallback (tests) */
 	const char *const *gpus; /* ids to split, ends with NULL; NULL: none */
 	const char *workdir;     /* where processes start unless workingDir says else */
-	const cJSON *objects;    /* ConfigMaps and Secrets of the job, a JSON array */
-	const char *torch_fix;   /* see torchfix.h; NULL: pods are left as they are */
+	bool served; /* of an API: each pod has a directory of its own to work in */
+	const cJSON *objects;  /* ConfigMaps and Secrets of the job, a JSON array */
+	const char *torch_fix; /* see torchfix.h; NULL: pods are left as they are */
 	/*
 	 * One output line of a container (without newline; cut at 64 KiB).
 	 * Called from kubelet_poll().

@@ -259,17 +259,29 @@ static int find_limits(struct container *c, struct starting *s, struct error *er
 	return 0;
 }
 
+static int find_workdir(struct container *c, struct starting *s, struct error *err)
+{
+	const struct kubelet_opts *opts = &c->pod->k->opts;
+	const char *dir = json_str(c->spec, "workingDir");
+
+	s->plan.workdir = dir && *dir ? dir : opts->workdir;
+	if ((dir && *dir) || !opts->served)
+		return 0;
+	s->plan.workdir = path_join(&c->arena, c->pod->dir, "work");
+	return dir_make(s->plan.workdir, 0700, err);
+}
+
 static int find_plan(struct container *c, struct starting *s, struct error *err)
 {
 	struct pod *p = c->pod;
-	const char *dir = json_str(c->spec, "workingDir");
 	struct mount_op *ops = NULL;
 	size_t n = 0;
 
 	s->plan.kind = p->k->kind;
 	s->plan.argv = s->env.argv;
 	s->plan.envp = s->env.envp;
-	s->plan.workdir = dir && *dir ? dir : p->k->opts.workdir;
+	if (find_workdir(c, s, err))
+		return -1;
 	s->plan.hostname = p->hostname;
 	s->plan.stage = path_join(&c->arena, p->dir, "stage");
 	s->plan.nofile = p->k->nofile;

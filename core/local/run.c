@@ -70,6 +70,7 @@ static void pod_free(void *p)
 
 	free(pod->name);
 	free(pod->waits);
+	cJSON_Delete(pod->doc);
 	free(pod);
 }
 
@@ -78,6 +79,7 @@ static void drop(struct run *r, struct run_pod *pod)
 	kubelet_remove(r->kubelet, pod->name);
 	jobs_pod_status(r->jobs, pod->name, NULL, jobs_now(r));
 	report_forget(r->report, pod->name);
+	run_publish_gone(r, pod);
 	map_del(&r->pods, pod->name);
 	pod_free(pod);
 	r->again = true;
@@ -124,6 +126,7 @@ static void take_status(struct run *r, struct run_pod *pod, const cJSON *status)
 		report_status(r->report, pod->name, status, clock_ms());
 	say_restart(r, pod, status);
 	jobs_pod_status(r->jobs, pod->name, status, jobs_now(r));
+	run_publish_pod(r, pod, status);
 	r->again = true;
 	if (pod->ended && pod->stopping && r->end == RUN_ON)
 		drop(r, pod);
@@ -188,6 +191,7 @@ static void create(struct run *r, const struct jobs_action *act)
 	pod->name = xstrdup(act->pod_name);
 	(void)place_of(&pod->place, r->jobset, pod->name);
 	pod->changed = true;
+	pod->doc = r->opts->owner ? json_dup(act->pod) : NULL;
 	map_put(&r->pods, pod->name, pod);
 	if (start(r, act, &err)) {
 		cleanup_json cJSON *status = start_error(act->pod, err.msg);
@@ -199,6 +203,7 @@ static void create(struct run *r, const struct jobs_action *act)
 static void stop(struct run *r, struct run_pod *pod, int64_t grace_ms)
 {
 	pod->stopping = true;
+	run_publish_pod(r, pod, NULL);
 	kubelet_stop(r->kubelet, pod->name, grace_ms);
 	pod->changed = true;
 }
@@ -337,6 +342,7 @@ static int loop(struct run *r, struct error *err)
 		else
 			take_changes(r);
 		run_show(r);
+		run_publish(r);
 		(void)!run_save(r, false, &save);
 		if (is_over(r))
 			return 0;
@@ -395,11 +401,13 @@ static int take_documents(struct run *r, struct error *err)
 	json_put_str(r->trainjob, opts->name, "metadata", "name");
 	time_text(r->start_s, now);
 	json_put_str(r->trainjob, now, "metadata", "creationTimestamp");
-	put_uid(r->trainjob);
 	json_put_str(r->jobset, opts->ns, "metadata", "namespace");
-	put_uid(r->jobset);
+	if (!opts->owner) {
+		put_uid(r->trainjob);
+		put_uid(r->jobset);
+	}
 	jobset_add_claims(r->jobset);
-	if (tj_active_deadline(r->trainjob) != ABSENT)
+	if (!opts->owner && tj_active_deadline(r->trainjob) != ABSENT)
 		r->deadline_ms =
 			r->start_ms + seconds_ms(tj_active_deadline(r->trainjob));
 	run_set_restarts(r);
@@ -415,6 +423,7 @@ static int open_kubelet(struct run *r, struct error *err)
 		.no_namespaces = r->opts->no_namespaces,
 		.gpus = r->opts->gpus,
 		.workdir = r->opts->workdir,
+		.served = r->opts->owner != NULL,
 		.objects = r->opts->objects,
 		.torch_fix = r->opts->torch_fix,
 		.on_line = on_line,
@@ -449,6 +458,9 @@ static int begin(struct run *r, struct error *err)
 		return -1;
 	if (state_begin(&r->state, r->opts->ns, r->opts->name, r->trainjob,
 			r->opts->objects, err))
+		return -1;
+	if (r->opts->owner &&
+	    state_own(&r->state, r->opts->ns, r->opts->name, r->opts->owner, err))
 		return -1;
 	r->report = report_new(r->jobset, r->start_ms);
 	if (r->opts->observer.on_line)
@@ -538,6 +550,7 @@ static void release(struct run *r)
 	cJSON_Delete(r->jobset);
 	cJSON_Delete(r->trainjob);
 	cJSON_Delete(r->saved);
+	cJSON_Delete(r->shown);
 	run_free_ports(r);
 }
 
@@ -558,6 +571,7 @@ int local_run(const struct local_run_opts *opts, struct local_result *ret,
 	failed = loop(&r, err);
 	if (r.fold)
 		traceback_flush(r.fold, INT64_MAX);
+	run_publish(&r);
 	if (run_save(&r, true, &save))
 		run_note(&r, "cannot save the final status: %s", save.msg);
 	run_say_no_restart(&r);

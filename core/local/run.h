@@ -27,6 +27,8 @@ struct local_observer {
 	void (*on_begin)(void *ctx, const cJSON *trainjob);
 };
 
+struct state_owner;
+
 struct local_run_opts {
 	const char *ns, *name;   /* the TrainJob's */
 	const cJSON *trainjob;   /* with defaults */
@@ -37,6 +39,12 @@ struct local_run_opts {
 	int64_t timeout_ms;    /* then the job is stopped; 0: no limit */
 	int64_t max_restarts;  /* of the job as a whole; 0: as the JobSet says */
 	bool no_namespaces;
+	/*
+	 * Of a server's JobSet: its objects are published (state.h), each pod has a
+	 * directory of its own to work in, and the TrainJob's deadline is the manager's.
+	 * NULL: of a person.
+	 */
+	const struct state_owner *owner;
 	struct local_observer observer;
 };
 

@@ -9,7 +9,7 @@
 #include "local/kubelet.h"
 #include "local/report.h"
 #include "local/run.h"
-#include "local/state.h"
+#include "local/state_owned.h"
 #include "local/traceback.h"
 #include "trainer/places.h"
 
@@ -21,6 +21,7 @@ struct run_pod {
 	bool stopping; /* its exit is not a failure */
 	bool running, ended;
 	char *waits; /* why it does not start, or NULL */
+	cJSON *doc;  /* as published; NULL: it is not */
 	int64_t restarts;
 };
 
@@ -51,6 +52,7 @@ struct run {
 	int64_t restarts;
 	char phase[512]; /* reported last */
 	cJSON *saved;    /* status written last */
+	cJSON *shown;    /* the JobSet and its Jobs, as published last */
 };
 
 void run_note(const struct run *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
@@ -82,5 +84,10 @@ MUST_CHECK int run_mpi_files(struct run *r, struct error *err);
 /* run_show.c: report a changed phase; save a changed status. */
 void run_show(struct run *r);
 MUST_CHECK int run_save(struct run *r, bool last, struct error *err);
+
+/* run_publish.c: what the run consists of, for the API of the server that owns it. */
+void run_publish(struct run *r);
+void run_publish_pod(const struct run *r, struct run_pod *pod, const cJSON *status);
+void run_publish_gone(const struct run *r, const struct run_pod *pod);
 
 #endif

@@ -126,8 +126,7 @@ bool state_locked(const char *job_dir)
 	return fd >= 0 && !fcntl(fd, F_OFD_GETLK, &lock) && lock.l_type != F_UNLCK;
 }
 
-/* The newest run's directory, or NULL. A run's name begins with a digit. */
-static const char *newest_run(struct arena *arena, const char *job_dir)
+const char *state_newest(struct arena *arena, const char *job_dir)
 {
 	char **entries = state_entries(arena, job_dir);
 	const char *last = NULL;
@@ -170,7 +169,7 @@ static int read_job(cJSON **ret, const char *job_dir, struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };
 	bool running = state_locked(job_dir); /* first: it may end at any time */
-	const char *run = newest_run(&a, job_dir), *path;
+	const char *run = state_newest(&a, job_dir), *path;
 
 	if (!run)
 		return error_set(err, ERR_NOT_FOUND, "%s: no run left", job_dir);
@@ -191,7 +190,7 @@ char *state_report(const char *ns, const char *name)
 
 	if (state_dir(&a, &dir, ns, name, &unused))
 		return NULL;
-	run = newest_run(&a, dir);
+	run = state_newest(&a, dir);
 	if (!run || file_read(&b, path_join(&a, run, STATE_REPORT), &unused) || !b.len)
 		return NULL;
 	return xstrdup((char *)b.data);
@@ -258,7 +257,7 @@ static const char *elsewhere(struct arena *a, const char *name)
 	if (state_root(a, &root, &unused))
 		return NULL;
 	for (ns = state_entries(a, root); *ns; ns++)
-		if (newest_run(a, path_join(a, path_join(a, root, *ns), name)))
+		if (state_newest(a, path_join(a, path_join(a, root, *ns), name)))
 			return *ns;
 	return NULL;
 }
@@ -270,7 +269,7 @@ static char **jobs_in(struct arena *a, const char *dir)
 	size_t n = 0;
 
 	for (char **p = names; *p; p++)
-		if (newest_run(a, path_join(a, dir, *p)))
+		if (state_newest(a, path_join(a, dir, *p)))
 			names[n++] = *p;
 	names[n] = NULL;
 	return names;
@@ -305,7 +304,7 @@ static int find_job(struct arena *a, const char **ret, const char *ns, const cha
 
 	if (state_dir(a, &dir, ns, name, err))
 		return -1;
-	if (!newest_run(a, dir))
+	if (!state_newest(a, dir))
 		return not_found(a, ns, name, err);
 	*ret = dir;
 	return 0;
@@ -445,7 +444,7 @@ static int read_objects(struct arena *a, cJSON **ret, const char **ret_run,
 
 	if (find_job(a, &dir, ns, name, err))
 		return -1;
-	*ret_run = newest_run(a, dir);
+	*ret_run = state_newest(a, dir);
 	if (!*ret_run) /* removed since */
 		return not_found(a, ns, name, err);
 	return read_doc(ret, path_join(a, *ret_run, "objects.json"), err);

@@ -27,9 +27,18 @@ MUST_CHECK int state_jobset(cJSON **ret, const char *ns, const char *name,
 /* Is the directory's lock held by some process? */
 bool state_locked(const char *job_dir);
 
+/* The newest run's directory, or NULL. A run's name begins with a digit. */
+const char *state_newest(struct arena *arena, const char *job_dir);
+
+/* Replace a document of a run; safe: synced to disk, in the room reserved for it. */
+MUST_CHECK int state_write(const char *dir, const char *name, const cJSON *doc, bool safe,
+			   struct error *err);
+
 #define STATE_LOCK    "lock"
 #define STATE_LATEST  "latest"
 #define STATE_REPORT  "report.txt"
 #define STATE_RESERVE "reserved"
+#define STATE_OWNER   "owner.json"
+#define STATE_SUSPEND "suspended"
 
 #endif

@@ -193,8 +193,8 @@ static int write_reserved(const char *dir, const void *data, size_t len)
 	return rename(path, path_join(&a, dir, "trainjob.json"));
 }
 
-static int write_doc(const char *dir, const char *name, const cJSON *doc, bool safe,
-		     struct error *err)
+int state_write(const char *dir, const char *name, const cJSON *doc, bool safe,
+		struct error *err)
 {
 	cleanup_buf struct buf b = { .max = JSON_MAX_BYTES };
 	cleanup_arena struct arena a = { 0 };
@@ -337,8 +337,8 @@ int state_begin(struct state_run *ret, const char *ns, const char *name,
 	}
 	sweep(job_dir);
 	if (check_room(job_dir, err) || make_run(&run, err) ||
-	    write_doc(run.dir, "objects.json", kept, false, err) ||
-	    write_doc(run.dir, "trainjob.json", trainjob, false, err) ||
+	    state_write(run.dir, "objects.json", kept, false, err) ||
+	    state_write(run.dir, "trainjob.json", trainjob, false, err) ||
 	    link_latest(&run, err)) {
 		state_cancel(&run);
 		return error_wrap(err, "state of local jobs");
@@ -351,7 +351,7 @@ int state_begin(struct state_run *ret, const char *ns, const char *name,
 int state_save(const struct state_run *run, const cJSON *trainjob, bool last,
 	       struct error *err)
 {
-	return write_doc(run->dir, "trainjob.json", trainjob, last, err);
+	return state_write(run->dir, "trainjob.json", trainjob, last, err);
 }
 
 void state_save_report(const struct state_run *run, const char *report)

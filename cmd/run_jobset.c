@@ -1,0 +1,169 @@
+/*
+ * run_jobset.c - run the JobSet of this machine's API that stands on standard input
+ * (local/backend.h): detaches, and says whether it has begun.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "api/meta.h"
+#include "assets/assets.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/stop.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "cmd/cmd.h"
+#include "cmd/gpus.h"
+#include "local/backend.h"
+#include "local/initializers.h"
+#include "local/run.h"
+#include "local/state_owned.h"
+
+static int read_input(cJSON **ret, struct error *err)
+{
+	cleanup_buf struct buf text = { .max = JSON_MAX_BYTES };
+
+	if (file_read_fd(&text, STDIN_FILENO, "standard input", err) ||
+	    json_parse(ret, text.data, text.len, err))
+		return -1;
+	if (!cJSON_IsObject(json_get(*ret, RUN_TRAINJOB)) ||
+	    !cJSON_IsArray(json_get(*ret, RUN_OBJECTS)) || !json_str(*ret, RUN_SERVER) ||
+	    !json_str(*ret, RUN_UID))
+		return error_set(err, ERR_USAGE,
+				 "want a job of 'kftrainer controller --local' on "
+				 "standard input");
+	return 0;
+}
+
+/* ---- the run: it says once how it began ------------------------------------------------ */
+
+/* An empty error: it has begun. */
+static void say(int *to, const struct error *err)
+{
+	if (*to < 0)
+		return;
+	(void)!write(*to, err, sizeof(*err));
+	close(*to);
+	*to = -1;
+}
+
+static void on_begin(void *ctx, const cJSON *trainjob)
+{
+	const struct error none = { 0 };
+
+	(void)trainjob;
+	say(ctx, &none);
+}
+
+static int run_job(cJSON *doc, int *to, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_free struct local_result *result = xcalloc(1, sizeof(*result));
+	cleanup_free char *workdir = getcwd(NULL, 0);
+	const cJSON *trainjob = json_get(doc, RUN_TRAINJOB);
+	cJSON *objects = json_get(doc, RUN_OBJECTS);
+	const struct state_owner owner = { .server = json_str(doc, RUN_SERVER),
+					   .uid = json_str(doc, RUN_UID),
+					   .generation =
+						   json_int(doc, 0, RUN_GENERATION) };
+	struct local_run_opts run = {
+		.ns = meta_namespace(trainjob),
+		.name = meta_name(trainjob),
+		.trainjob = trainjob,
+		.objects = objects,
+		.workdir = workdir ? workdir : "/",
+		.torch_fix = (const char *)asset_find("torch/sitecustomize.py")->data,
+		.no_namespaces = str_eq(getenv("KFTRAINER_ISOLATION"), "none"),
+		.owner = &owner,
+		.observer = { .on_begin = on_begin, .ctx = to },
+	};
+
+	if (initializers_map(objects, err) || gpus_for(&arena, &run.gpus, objects, err) ||
+	    local_run(&run, result, err))
+		return -1;
+	return 0;
+}
+
+static void detach(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	setsid();
+	for (int fd = 0; null >= 0 && fd < 3; fd++)
+		dup2(null, fd);
+}
+
+static int run_detached(cJSON *doc, int to)
+{
+	struct error err = { 0 };
+
+	detach();
+	if (!stop_setup(&err) && !run_job(doc, &to, &err))
+		return EXIT_OK;
+	if (err.kind == ERR_EXISTS && err.code == EALREADY)
+		err = (struct error){ 0 }; /* somebody was quicker: it runs */
+	say(&to, &err);
+	return EXIT_FAILED;
+}
+
+/* ---- who started it -------------------------------------------------------------------- */
+
+static int await(int from, struct error *err)
+{
+	struct error said = { 0 };
+	size_t n = 0;
+
+	while (n < sizeof(said)) {
+		ssize_t got = read(from, (char *)&said + n, sizeof(said) - n);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return error_set(err, ERR_IO,
+					 "the run process ended before the job began");
+		n += (size_t)got;
+	}
+	if (said.kind == ERR_NONE)
+		return EXIT_OK;
+	if (said.kind == ERR_EXISTS) {
+		fprintf(stderr, "%s\n", said.msg);
+		return RUN_BUSY;
+	}
+	fprintf(stderr, "%s\n", said.msg);
+	return EXIT_FAILED;
+}
+
+static int run(const void *opts, int argc, char **argv, struct error *err)
+{
+	cleanup_json cJSON *doc = NULL;
+	int pipes[2];
+	pid_t pid;
+
+	(void)opts;
+	(void)argv;
+	if (argc)
+		return error_set(err, ERR_USAGE, "takes no arguments");
+	if (read_input(&doc, err))
+		return -1;
+	if (pipe2(pipes, O_CLOEXEC))
+		return error_errno(err, errno, "cannot make a pipe");
+	pid = fork();
+	if (pid < 0)
+		return error_errno(err, errno, "cannot start a process");
+	if (!pid) {
+		close(pipes[0]);
+		return run_detached(doc, pipes[1]);
+	}
+	close(pipes[1]);
+	return await(pipes[0], err);
+}
+
+const struct cmd cmd_run_jobset = {
+	.name = "run-jobset",
+	.summary = "run a JobSet of this machine's API",
+	.about = "Started by 'controller --local'.",
+	.flags = CMD_HIDDEN,
+	.run = run,
+};

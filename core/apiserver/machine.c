@@ -1,0 +1,143 @@
+/* What the machine itself reads and writes: pods, Jobs, its node (apiserver.h). */
+#include <string.h>
+
+#include "api/meta.h"
+#include "apiserver/exchange.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+
+enum { TRIES = 5 };
+
+static struct stored *find(struct apiserver *s, const struct resource *r, const char *ns,
+			   const char *name)
+{
+	struct exchange x = { .server = s };
+	struct stored *found =
+		storage_get(s->storage, exchange_key(&x, r, ns ? ns : "", name));
+
+	arena_clear(&x.arena);
+	return found;
+}
+
+cJSON *apiserver_get(struct apiserver *s, const char *api_version, const char *kind,
+		     const char *ns, const char *name)
+{
+	cleanup_stored struct stored *found =
+		find(s, resource_of_kind(api_version, kind), ns, name);
+
+	return found ? stored_read(found) : NULL;
+}
+
+cJSON *apiserver_list(struct apiserver *s, const char *api_version, const char *kind,
+		      const char *ns)
+{
+	struct exchange x = { .server = s,
+			      .resource = resource_of_kind(api_version, kind),
+			      .ns = ns ? ns : "" };
+	cleanup_stored_list struct stored_list found = { 0 };
+	cJSON *list = cJSON_CreateArray();
+	size_t remaining;
+
+	storage_list(s->storage, exchange_prefix(&x), NULL, 0, &found, &remaining);
+	arena_clear(&x.arena);
+	for (size_t i = 0; i < found.n; i++)
+		cJSON_AddItemToArray(list, stored_read(found.list[i]));
+	return list;
+}
+
+static bool is_stored(const struct stored *before, const cJSON *obj)
+{
+	cleanup_json cJSON *old = before ? stored_read(before) : NULL;
+
+	if (!old)
+		return false;
+	json_del(old, JSON_PATH("metadata", "resourceVersion"));
+	return json_equal(old, obj);
+}
+
+static int store_once(struct apiserver *s, const struct resource *r, const cJSON *obj,
+		      struct error *err)
+{
+	struct exchange x = { .server = s };
+	const char *ns = meta_namespace(obj) ? meta_namespace(obj) : "";
+	cleanup_stored struct stored *before = find(s, r, ns, meta_name(obj));
+	cleanup_json cJSON *copy = NULL;
+	int rc;
+
+	if (is_stored(before, obj))
+		return 0;
+	copy = json_dup(obj);
+	rc = storage_put(s->storage, r, exchange_key(&x, r, ns, meta_name(obj)), before,
+			 copy, err);
+	arena_clear(&x.arena);
+	return rc ? -1 : 1;
+}
+
+int apiserver_store(struct apiserver *s, const cJSON *obj, struct error *err)
+{
+	const struct resource *r =
+		resource_of_kind(meta_api_version(obj), meta_kind(obj));
+	int rc = -1;
+
+	if (!r || !resource_is(r, RESOURCE_READ_ONLY) || !meta_name(obj))
+		return error_set(err, ERR_INVALID, "not an object of the machine's");
+	if (resource_is(r, RESOURCE_NAMESPACED)) {
+		cleanup_json cJSON *ns =
+			apiserver_get(s, "v1", "Namespace", NULL, meta_namespace(obj));
+
+		if (!ns || meta_is_deleted(ns))
+			return error_set(err, ERR_NOT_FOUND, "namespace %s not found",
+					 meta_namespace(obj));
+	}
+	for (int i = 0; rc < 0 && i < TRIES; i++) {
+		rc = store_once(s, r, obj, err);
+		if (rc < 0 && err->kind != ERR_CONFLICT && err->kind != ERR_EXISTS)
+			return -1;
+	}
+	return rc;
+}
+
+void apiserver_drop(struct apiserver *s, const char *api_version, const char *kind,
+		    const char *ns, const char *name, const char *uid)
+{
+	const struct resource *r = resource_of_kind(api_version, kind);
+
+	for (int i = 0; i < TRIES; i++) {
+		cleanup_stored struct stored *found = find(s, r, ns, name);
+		cleanup_json cJSON *obj = found ? stored_read(found) : NULL;
+		struct error err = { 0 };
+
+		if (!obj || (uid && !str_eq(uid, meta_uid(obj))) ||
+		    !storage_delete(s->storage, found, NULL, &err) ||
+		    err.kind != ERR_CONFLICT)
+			return;
+	}
+}
+
+int apiserver_next(struct apiserver *s, const char *kind, int64_t *version,
+		   int64_t deadline, char **ret_key, struct error *err)
+{
+	if (!*version)
+		*version = storage_version(s->storage);
+	for (;;) {
+		struct storage_change c = { 0 };
+		int rc = storage_next(s->storage, *version, deadline, &c, err);
+		const struct stored *some;
+
+		if (rc < 0 && err->kind == ERR_EXPIRED)
+			*version = storage_version(s->storage);
+		if (rc <= 0)
+			return rc;
+		*version = c.version;
+		some = c.now ? c.now : c.before;
+		if (str_eq(some->resource->kind, kind))
+			*ret_key = xstrdup(strchr(some->key, '/') + 1);
+		else
+			rc = 0;
+		storage_change_release(&c);
+		if (rc)
+			return 1;
+	}
+}

@@ -1,0 +1,55 @@
+/*
+ * backend.h - runs the JobSets of this machine's API: what stands behind core/apiserver in
+ * the place of a cluster's JobSet and Job controllers, scheduler and kubelet.
+ *
+ * For each JobSet that is not suspended there is one run: a process in a session of its own
+ * (run.h, started as "kftrainer run-jobset") that does what `submit --local` does. It knows
+ * no API: it publishes its JobSet's status, its Jobs and its pods as files of its run
+ * directory (state_owned.h), and ends on SIGTERM. This side copies those files into the
+ * API, and ends runs whose JobSet is suspended or gone. So a run outlives the server, and a
+ * server finds its runs by their directories:
+ *
+ *     the lock is held                   it runs: its files are watched
+ *     free, JobSet terminal in its files it has ended: its files are copied
+ *     free, marked as suspended          started anew when the JobSet is resumed
+ *     free otherwise                     it was killed: Failed, "Interrupted"
+ *
+ * A run is for one generation of one JobSet (uid), recorded under the lock before anything
+ * runs, so that no job runs twice. All decisions are level-triggered (backend.c, sync());
+ * one thread makes them, a second waits for changed JobSets.
+ */
+#ifndef LOCAL_BACKEND_H
+#define LOCAL_BACKEND_H
+
+#include "apiserver/apiserver.h"
+#include "base/json.h"
+
+struct backend;
+
+struct backend_conf {
+	struct apiserver *api;
+	const char *server;  /* an absolute path: names the server in its runs */
+	const char *version; /* of this program, for the node */
+};
+
+MUST_CHECK int backend_start(struct backend **ret, const struct backend_conf *conf,
+			     struct error *err);
+/* After apiserver_stop(). Runs go on. */
+void backend_stop(struct backend *b);
+
+/*
+ * What a run process reads from its standard input: a JSON object with these members;
+ * trainjob and objects as in local_run_opts.
+ */
+#define RUN_SERVER     "server"
+#define RUN_UID        "uid"
+#define RUN_GENERATION "generation"
+#define RUN_TRAINJOB   "trainjob"
+#define RUN_OBJECTS    "objects"
+/*
+ * Its exit code once the run has begun (0) or not: another job of that name runs on this
+ * machine (RUN_BUSY), or why not in one line on stderr.
+ */
+enum { RUN_BUSY = 75 };
+
+#endif

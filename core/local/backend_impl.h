@@ -1,0 +1,60 @@
+/*
+ * backend_impl.h - what the parts of backend.h share. For backend*.c only.
+ */
+#ifndef LOCAL_BACKEND_IMPL_H
+#define LOCAL_BACKEND_IMPL_H
+
+#include <pthread.h>
+
+#include "base/map.h"
+#include "local/backend.h"
+#include "local/state_owned.h"
+
+/* A JobSet, while something of it is under way. */
+struct backend_run {
+	char *ns, *name;
+	char *dir;        /* of the run whose files are known; or NULL */
+	char *told;       /* of the run that was asked to end; or NULL */
+	struct map files; /* name in STATE_API -> its mark when it was copied */
+	int watches[2];   /* inotify's: of the files, of the job's lock; -1: none */
+	int64_t due_ms;   /* look again then; 0: when something happens */
+};
+
+struct backend {
+	struct backend_conf conf;
+	char *server;
+	struct map runs; /* "NS/NAME" -> struct backend_run */
+	int inotify;
+	pthread_t threads[2];
+	int n_threads;
+
+	pthread_mutex_t lock;
+	struct map changed; /* "NS/NAME" of JobSets to look at; guarded by lock */
+	bool stopping;      /* likewise */
+	int wake;           /* an eventfd */
+};
+
+#define JOBSET_PATH "/apis/jobset.x-k8s.io/v1alpha2/namespaces/%s/jobsets/%s/status"
+
+/*
+ * backend_copy.c: its files into the API. `ended`: the API's JobSet has. True: it has ended
+ * by now.
+ */
+bool backend_copy(struct backend *b, struct backend_run *r, const struct state_owned *run,
+		  bool ended);
+/* Remove the objects of a JobSet (uid) from the API; kind NULL: pods and Jobs. */
+void backend_clear(struct backend *b, const char *ns, const char *uid, const char *kind);
+void backend_put_status(struct backend *b, const cJSON *jobset, const cJSON *status);
+/* The JobSet has failed for a reason of ours; so have its pods that run. */
+void backend_fail(struct backend *b, const char *ns, const char *name, const char *reason,
+		  const char *message);
+/* The status of a JobSet that is suspended, and its Jobs. */
+void backend_park(struct backend *b, const cJSON *jobset);
+
+/* backend_start.c: 0: begun; RUN_BUSY; else why not. */
+int backend_launch(struct backend *b, const cJSON *jobset, struct error *err);
+
+/* backend_events.c: the events that this change of an object stands for. */
+void backend_events(struct backend *b, const cJSON *old, const cJSON *now);
+
+#endif

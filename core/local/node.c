@@ -1,0 +1,83 @@
+/* node.c - this machine as a v1 Node (local/node.h). */
+#include "local/node.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <sys/sysinfo.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/str.h"
+
+enum { MAX_PODS = 110 };
+
+const char *node_name(struct arena *arena)
+{
+	char host[64] = "";
+	char *name, *end;
+
+	(void)!gethostname(host, sizeof(host) - 1);
+	name = arena_strdup(arena, host);
+	for (char *c = name; *c; c++)
+		*c = isalnum((unsigned char)*c) || *c == '.' ? (char)tolower(*c) : '-';
+	while (*name && !isalnum((unsigned char)*name))
+		name++;
+	for (end = name + strlen(name); end > name && !isalnum((unsigned char)end[-1]);)
+		*--end = 0;
+	return *name ? name : "localhost";
+}
+
+static void put_resources(cJSON *status, const char *key)
+{
+	cleanup_arena struct arena a = { 0 };
+	struct sysinfo info = { 0 };
+	unsigned long long kib;
+
+	(void)sysinfo(&info);
+	kib = (unsigned long long)info.totalram * info.mem_unit / 1024;
+	json_put_str(status, arena_printf(&a, "%ld", sysconf(_SC_NPROCESSORS_ONLN)), key,
+		     "cpu");
+	json_put_str(status, arena_printf(&a, "%lluKi", kib), key, "memory");
+	json_put_str(status, arena_printf(&a, "%d", MAX_PODS), key, "pods");
+}
+
+static void put_pair(cJSON *list, const char *key, const char *value, const char *type)
+{
+	cJSON *e = cJSON_CreateObject();
+
+	json_put_str(e, type, "type");
+	json_put_str(e, value, key);
+	cJSON_AddItemToArray(list, e);
+}
+
+cJSON *node_object(const char *version)
+{
+	cleanup_arena struct arena a = { 0 };
+	const char *name = node_name(&a);
+	cJSON *node = meta_new("v1", "Node", NULL, name), *status, *ready;
+	struct utsname kernel = { 0 };
+	char now[TIME_TEXT_SIZE];
+
+	(void)uname(&kernel);
+	meta_set_label(node, "kubernetes.io/hostname", name);
+	meta_set_label(node, "kubernetes.io/os", "linux");
+	json_obj(node, "spec");
+	status = json_obj(node, "status");
+	put_resources(status, "capacity");
+	put_resources(status, "allocatable");
+	put_pair(json_list(status, "conditions"), "status", "True", "Ready");
+	ready = json_list(status, "conditions")->child;
+	json_put_str(ready, "KubeletReady", "reason");
+	json_put_str(ready, "this machine runs pods as processes", "message");
+	json_put_str(ready, time_text(clock_now(), now), "lastTransitionTime");
+	put_pair(json_list(status, "addresses"), "address", "127.0.0.1", "InternalIP");
+	put_pair(json_list(status, "addresses"), "address", name, "Hostname");
+	json_put_str(status, version, "nodeInfo", "kubeletVersion");
+	json_put_str(status, kernel.release, "nodeInfo", "kernelVersion");
+	json_put_str(status, "linux", "nodeInfo", "operatingSystem");
+	json_put_str(status, kernel.machine, "nodeInfo", "architecture");
+	return node;
+}

@@ -1,0 +1,18 @@
+/*
+ * node.h - this machine as the one node of its own API.
+ */
+#ifndef LOCAL_NODE_H
+#define LOCAL_NODE_H
+
+#include "base/arena.h"
+#include "base/json.h"
+
+/* Of a pod that runs here: the directory of its containers' logs (output.h). */
+#define NODE_LOGS_ANNOTATION "trainer.kubeflow.org/local-logs"
+
+/* The host's name as a label; in the arena. */
+const char *node_name(struct arena *arena);
+/* A v1 Node: ready, with the machine's CPUs and memory. The caller's. */
+cJSON *node_object(const char *version);
+
+#endif

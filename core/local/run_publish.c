@@ -1,0 +1,73 @@
+/* run_publish.c - a run's JobSet, Jobs and pods as objects (local/run_impl.h). */
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "local/node.h"
+#include "local/run_impl.h"
+
+static void put_now(cJSON *doc, const char *key)
+{
+	char now[TIME_TEXT_SIZE];
+
+	if (!json_get(doc, "metadata", key))
+		json_put_str(doc, time_text(clock_now(), now), "metadata", key);
+}
+
+static cJSON *jobset_object(const struct run *r)
+{
+	cJSON *doc = meta_new(meta_api_version(r->jobset), meta_kind(r->jobset),
+			      r->opts->ns, meta_name(r->jobset));
+
+	meta_set_uid(doc, meta_uid(r->jobset));
+	json_put(doc, json_dup(jobs_status(r->jobs)), "status");
+	return doc;
+}
+
+/* The JobSet last: who reads it sees what led to its status. */
+void run_publish(struct run *r)
+{
+	cleanup_json cJSON *list = NULL;
+	const cJSON *doc;
+
+	if (!r->opts->owner)
+		return;
+	list = jobs_objects(r->jobs);
+	cJSON_AddItemToArray(list, jobset_object(r));
+	json_each(doc, list) {
+		const cJSON *old;
+
+		json_each(old, r->shown)
+			if (str_eq(meta_kind(old), meta_kind(doc)) &&
+			    str_eq(meta_name(old), meta_name(doc)))
+				break;
+		if (!old || !json_equal(old, doc))
+			state_publish(&r->state, meta_kind(doc), meta_name(doc), doc);
+	}
+	cJSON_Delete(r->shown);
+	r->shown = STEAL(list);
+}
+
+void run_publish_pod(const struct run *r, struct run_pod *pod, const cJSON *status)
+{
+	cleanup_arena struct arena a = { 0 };
+
+	if (!pod->doc)
+		return;
+	put_now(pod->doc, "creationTimestamp");
+	if (pod->stopping)
+		put_now(pod->doc, "deletionTimestamp");
+	json_put_str(pod->doc, node_name(&a), "spec", "nodeName");
+	meta_set_annotation(pod->doc, NODE_LOGS_ANNOTATION,
+			    path_join(&a, r->state.logs, pod->name));
+	if (status)
+		json_put(pod->doc, json_dup(status), "status");
+	state_publish(&r->state, "Pod", pod->name, pod->doc);
+}
+
+void run_publish_gone(const struct run *r, const struct run_pod *pod)
+{
+	if (pod->doc)
+		state_publish(&r->state, "Pod", pod->name, NULL);
+}

@@ -1,0 +1,157 @@
+/* state_owned.c - the runs of a server (local/state_owned.h). */
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "local/state_impl.h"
+#include "local/state_owned.h"
+
+static bool read_owner(struct arena *arena, const char *dir, struct state_owner *ret)
+{
+	cleanup_buf struct buf text = { .max = 65536 };
+	cleanup_json cJSON *doc = NULL;
+	struct error none = { 0 };
+
+	if (file_read(&text, path_join(arena, dir, STATE_OWNER), &none) ||
+	    json_parse(&doc, text.data, text.len, &none) || !json_str(doc, "server") ||
+	    !json_str(doc, "uid"))
+		return false;
+	*ret = (struct state_owner){
+		.server = arena_strdup(arena, json_str(doc, "server")),
+		.uid = arena_strdup(arena, json_str(doc, "uid")),
+		.generation = json_int(doc, 0, "generation"),
+	};
+	return true;
+}
+
+/* Those of a job, before `list`. */
+static struct state_owned *add_job(struct arena *arena, const char *server,
+				   const char *ns, const char *name,
+				   struct state_owned *list)
+{
+	struct error none = { 0 };
+	const char *job_dir, *newest;
+	bool locked;
+
+	if (state_dir(arena, &job_dir, ns, name, &none))
+		return list;
+	locked = state_locked(job_dir); /* first: it may end at any time */
+	newest = state_newest(arena, job_dir);
+	for (char **e = state_entries(arena, job_dir); *e; e++) {
+		const char *dir = path_join(arena, job_dir, *e);
+		struct state_owner owner;
+		struct state_owned *run;
+
+		if (**e < '0' || **e > '9' || !read_owner(arena, dir, &owner) ||
+		    !str_eq(owner.server, server))
+			continue;
+		run = arena_alloc(arena, sizeof(*run));
+		*run = (struct state_owned){
+			.next = list,
+			.ns = arena_strdup(arena, ns),
+			.name = arena_strdup(arena, name),
+			.dir = dir,
+			.owner = owner,
+			.running = locked && str_eq(dir, newest),
+			.suspended = file_exists(path_join(arena, dir, STATE_SUSPEND)),
+		};
+		list = run;
+	}
+	return list;
+}
+
+struct state_owned *state_owned(struct arena *arena, const char *server, const char *ns,
+				const char *name)
+{
+	struct state_owned *list = NULL;
+	struct error none = { 0 };
+	const char *root;
+
+	if (name)
+		return add_job(arena, server, ns, name, NULL);
+	if (state_root(arena, &root, &none))
+		return NULL;
+	for (char **n = state_entries(arena, root); *n; n++)
+		for (char **job = state_entries(arena, path_join(arena, root, *n)); *job;
+		     job++)
+			list = add_job(arena, server, *n, *job, list);
+	return list;
+}
+
+void state_owned_stop(const struct state_owned *run)
+{
+	struct error unused = { 0 };
+
+	if (state_stop(run->ns, run->name, 0, &unused))
+		error_clear_if(&unused, unused.kind);
+}
+
+void state_owned_suspend(const struct state_owned *run)
+{
+	cleanup_arena struct arena a = { 0 };
+	cleanup_fd int fd = open(path_join(&a, run->dir, STATE_SUSPEND),
+				 O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	(void)fd;
+}
+
+void state_owned_remove(const struct state_owned *run)
+{
+	cleanup_arena struct arena a = { 0 };
+	struct state_run gone = { .lock = -1 };
+
+	gone.dir = xstrdup(run->dir);
+	gone.job_dir = xstrdup(path_dir(&a, run->dir));
+	state_cancel(&gone);
+}
+
+/* ---- for the process that runs it --------------------------------------------------- */
+
+static int check_owner(const char *ns, const char *name, const struct state_owner *owner,
+		       struct error *err)
+{
+	cleanup_arena struct arena a = { 0 };
+
+	for (const struct state_owned *o = state_owned(&a, owner->server, ns, name); o;
+	     o = o->next)
+		if (str_eq(o->owner.uid, owner->uid) &&
+		    o->owner.generation >= owner->generation) {
+			error_set(err, ERR_EXISTS, "job %s in namespace %s has run", name,
+				  ns);
+			err->code = EALREADY;
+			return -1;
+		}
+	return 0;
+}
+
+int state_own(const struct state_run *run, const char *ns, const char *name,
+	      const struct state_owner *owner, struct error *err)
+{
+	cleanup_json cJSON *doc = cJSON_CreateObject();
+	cleanup_arena struct arena a = { 0 };
+
+	json_put_str(doc, owner->server, "server");
+	json_put_str(doc, owner->uid, "uid");
+	json_put_int(doc, owner->generation, "generation");
+	if (check_owner(ns, name, owner, err) ||
+	    dir_make(path_join(&a, run->dir, STATE_API), 0700, err))
+		return -1;
+	return state_write(run->dir, STATE_OWNER, doc, false, err);
+}
+
+void state_publish(const struct state_run *run, const char *kind, const char *name,
+		   const cJSON *obj)
+{
+	cleanup_arena struct arena a = { 0 };
+	const char *file = arena_printf(&a, STATE_API "/%s.%s.json", kind, name);
+	struct error unused = { 0 };
+
+	if (obj)
+		(void)!state_write(run->dir, file, obj, false, &unused);
+	else
+		(void)unlink(path_join(&a, run->dir, file));
+}

@@ -1,0 +1,111 @@
+#!/bin/bash
+# TrainJobs of this machine's API run: `controller --local` with kubectl, its restarts and kill -9.
+# shellcheck disable=SC1091,SC2016,SC2154 # what is for other shells; lib.sh
+. "$(dirname "$0")/lib.sh"
+programs=$(tests/cluster/programs.sh 2>"$scratch/programs") || {
+	check "kubectl is built" eval 'cat "$scratch/programs"; false'
+	finish
+}
+PATH=$programs/bin:$PATH
+server=
+trap 'down TERM; rm -rf "$scratch"' EXIT
+
+# until_true COMMAND...: repeated; a job or a server that hangs is ended by the layer's limit.
+until_true() { until "$@" >"$scratch/last" 2>&1; do sleep 0.1; done; }
+up() {
+	: >"$scratch/where"
+	"$kftrainer" controller --local --data "$scratch/api" >"$scratch/where" 2>>"$scratch/log" &
+	server=$!
+	until_true test -s "$scratch/where"
+	export KUBECONFIG=$scratch/api/kubeconfig
+}
+down() { # SIGNAL
+	[ -z "$server" ] || kill -s "$1" "$server"
+	wait $server 2>/dev/null
+	server=
+}
+job() { # NAME NODES SCRIPT
+	cat <<-END
+		apiVersion: trainer.kubeflow.org/v1alpha1
+		kind: TrainJob
+		metadata: {name: $1}
+		spec:
+		  runtimeRef: {name: torch-distributed}
+		  trainer: {numNodes: $2, command: [sh, -c, '$3']}
+	END
+}
+of() { echo "-l" "jobset.sigs.k8s.io/jobset-name=$1"; }
+is() { [ "$(kubectl get "$1" "$2" -o "jsonpath={$3}")" = "$4" ]; } # KIND NAME PATH VALUE
+phases() { kubectl get pods $(of "$1") -o 'jsonpath={.items[*].status.phase}'; } # NAME
+phases_are() { [ "$(phases "$1")" = "$2" ]; }
+finished() { kubectl wait --timeout=-1s "--for=condition=$2" "trainjob/$1"; } # NAME CONDITION
+# Of the processes of a job's pods: they have its name in their environment.
+processes() { grep -lsz "^MARK=$1\$" /proc/[0-9]*/environ | grep -c .; } # MARK
+two_run() { [ "$(processes "$1")" -ge 2 ]; }
+none_left() { [ "$(processes "$1")" = 0 ]; }
+
+up
+check "kubectl apply: two nodes find each other and complete" eval \
+	'job two 2 "getent hosts two-node-0-1.two" | kubectl apply -f - && finished two Complete'
+check "... the JobSet is Completed, the Job Complete" eval \
+	'is jobset two .status.terminalState Completed && is job two-node-0 .status.succeeded 2 && is job two-node-0 .status.completedIndexes 0-1'
+check "... pods: phase, exit code, index, owner, node" eval '
+	phases_are two "Succeeded Succeeded" &&
+	[ "$(kubectl get pods $(of two) -o "jsonpath={.items[*].status.containerStatuses[0].state.terminated.exitCode}")" = "0 0" ] &&
+	[ "$(kubectl get pods $(of two) -o "jsonpath={.items[*].metadata.labels.batch\.kubernetes\.io/job-completion-index}")" = "0 1" ] &&
+	[ "$(kubectl get pods $(of two) -o "jsonpath={.items[*].metadata.ownerReferences[0].uid}")" = "$(kubectl get job two-node-0 -o "jsonpath={.metadata.uid} {.metadata.uid}")" ] &&
+	kubectl get node "$(kubectl get pods $(of two) -o "jsonpath={.items[0].spec.nodeName}")"'
+check "... jobsStatus has its six fields" is trainjob two '.status.jobsStatus[0]' \
+	'{"active":0,"failed":0,"name":"node","ready":0,"succeeded":1,"suspended":0}'
+check "... events of the pod, the Job, the JobSet" eval '
+	kubectl get events -o "jsonpath={range .items[*]}{.involvedObject.kind}/{.reason} {end}" >"$scratch/events" &&
+	grep -q Pod/Scheduled "$scratch/events" && grep -q Pod/Started "$scratch/events" && grep -q Job/SuccessfulCreate "$scratch/events" &&
+	grep -q Job/Completed "$scratch/events" && grep -q JobSet/AllJobsCompleted "$scratch/events"'
+check "pods are read-only" eval '! kubectl delete pods $(of two)'
+check "a failing rank: the TrainJob fails, with its exit code" eval '
+	job bad 2 "[ \$PET_NODE_RANK = 0 ] && exec sleep 1000; exit 7" | kubectl apply -f - && finished bad Failed &&
+	kubectl get pods $(of bad) -o "jsonpath={.items[*].status.containerStatuses[0].state.terminated.exitCode}" | grep -qw 7'
+refused() {
+	sed 's/command: .*\]/command: []/' < <(job refused 1 true) | kubectl apply -f - && finished refused Failed &&
+		is jobset refused '.status.conditions[?(@.type=="Failed")].reason' FailedToStart &&
+		is trainjob refused '.status.conditions[?(@.type=="Failed")].reason' FailedToStart
+}
+check "what cannot run on a machine is Failed, and why" refused
+
+# ---- suspend, resume, delete ---------------------------------------------------------------------
+long() { # NAME: runs until its file `go` is there
+	job "$1" 2 "MARK=$1 exec sh -c \"until [ -e $scratch/go-$1 ]; do sleep 0.1; done\"" | kubectl apply -f -
+}
+suspend() { kubectl patch trainjob "$1" --type merge -p "{\"spec\":{\"suspend\":$2}}"; } # NAME BOOL
+check "a job that runs" eval 'long stay && until_true phases_are stay "Running Running"'
+check "suspend ends its processes and pods" eval \
+	'suspend stay true && until_true phases_are stay "" && until_true none_left stay && until_true is jobset stay ".status.conditions[?(@.type==\"Suspended\")].status" True'
+check "resume starts it anew" eval 'suspend stay false && until_true phases_are stay "Running Running"'
+check "... and it completes" eval 'touch "$scratch/go-stay" && finished stay Complete'
+check "delete ends the processes, and its run is gone" eval \
+	'long gone && until_true phases_are gone "Running Running" && kubectl delete trainjob gone && until_true none_left gone &&
+	until_true eval "[ ! -e $XDG_STATE_HOME/kftrainer/jobs/default/gone ]" && until_true phases_are gone ""'
+
+# ---- the server ends, its jobs do not ------------------------------------------------------------
+check "kill -9: jobs go on" eval '
+	long keep && long lost && until_true phases_are keep "Running Running" && until_true phases_are lost "Running Running" &&
+	down KILL && two_run keep'
+runner() { cut -d" " -f1 "$XDG_STATE_HOME/kftrainer/jobs/default/$1/lock"; } # NAME
+check "kill -9 of a run takes its processes" eval 'kill -KILL "$(runner lost)" && until_true none_left lost'
+up
+check "... it is Failed, Interrupted; so are its pods" eval '
+	finished lost Failed && is jobset lost ".status.conditions[?(@.type==\"Failed\")].reason" Interrupted && phases_are lost "Failed Failed"'
+check "... the other is found again, and completes" eval \
+	'is jobset keep .status.terminalState "" && touch "$scratch/go-keep" && finished keep Complete && phases_are keep "Succeeded Succeeded"'
+check "kill -9 of a run while the server looks on" eval '
+	long shot && until_true phases_are shot "Running Running" && kill -KILL "$(runner shot)" && finished shot Failed && none_left shot'
+check "TERM: jobs go on" eval 'long more && until_true phases_are more "Running Running" && down TERM && two_run more'
+touch "$scratch/go-more"
+until_true none_left more
+up
+check "... and one that ended meanwhile is Complete" finished more Complete
+check "a job runs once" eval \
+	'[ "$(find "$XDG_STATE_HOME/kftrainer/jobs/default/more" -name owner.json | wc -l)" = 1 ]'
+check "all can be deleted" eval 'kubectl delete trainjobs --all && until_true eval "! ls $XDG_STATE_HOME/kftrainer/jobs/default/* >/dev/null 2>&1"'
+down TERM
+finish

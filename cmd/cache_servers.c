@@ -16,9 +16,10 @@
 enum { MAX_PORT = 65535, WORKER_PORT = 50051, HEALTH_PORT = 8080, MAX_WORKERS = 1000 };
 /* Upstream's: where workers are when there is no LeaderWorkerSet. */
 enum { LOCAL_WORKERS = 2, LOCAL_PORT = 50052 };
+enum { TAKEOVER = 30, MAX_TAKEOVER = 86400 };
 
 struct server_opts {
-	int64_t memory;
+	int64_t memory, takeover;
 	const char *spill;
 	struct opt_strs workers;
 	int log_format;
@@ -35,6 +36,9 @@ static const struct opt head_table[] = {
 	OPT_STRS(0, "worker", "HOST:PORT",
 		 "a worker, instead of LeaderWorkerSet's; repeatable", struct server_opts,
 		 workers),
+	OPT_INT(0, "takeover", "SECONDS",
+		"load the rows of a worker elsewhere after that time (default: 30)",
+		struct server_opts, takeover, 1, MAX_TAKEOVER),
 	LOG_FORMAT,
 	{ .type = OPT_END },
 };
@@ -72,6 +76,7 @@ static int read_conf(struct cache_conf *conf, const struct server_opts *o, int a
 	conf->host = argv[0];
 	conf->memory = (uint64_t)o->memory;
 	conf->spill = o->spill;
+	conf->takeover_ms = 1000 * (o->takeover ? o->takeover : TAKEOVER);
 	conf->health_port = HEALTH_PORT;
 	conf->env = variable;
 	conf->location = variable(NULL, "METADATA_LOC");

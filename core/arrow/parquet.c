@@ -187,6 +187,68 @@ uint64_t parquet_bytes(const struct parquet *p, size_t group)
 	return all < (double)INT64_MAX ? (uint64_t)all : INT64_MAX;
 }
 
+/* Where a list is empty there is an entry, but no value. */
+static double least_values(const struct column_chunk *c, const struct leaf_type *leaf,
+			   double rows)
+{
+	if (!leaf->max_rep)
+		return (double)c->n_values;
+	return leaf->max_rep == 1 && (double)c->n_values > rows
+		       ? (double)c->n_values - rows
+		       : 0;
+}
+
+/*
+ * Plain strings are stored as Arrow has them, but for levels (a byte at most) and page
+ * headers. Indices into a dictionary come to it: 4 bytes.
+ */
+static double least_strings(const struct column_chunk *c, double offsets)
+{
+	double beside = (double)c->n_values * (c->dictionary_page > 0 ? 5 : 1);
+	double stored = .9 * ((double)c->uncompressed - beside);
+
+	return stored > offsets ? stored : offsets;
+}
+
+static double least_bytes(const struct column_chunk *c, const struct leaf_type *leaf,
+			  double rows)
+{
+	double n = least_values(c, leaf, rows);
+	enum arrow_kind kind = leaf->field->kind;
+
+	if (kind == ARROW_STRING || kind == ARROW_BINARY)
+		return least_strings(c, 4 * n);
+	return kind == ARROW_BOOL ? n / 8 : n * leaf->field->width;
+}
+
+static double least_of_field(const struct parquet *p, size_t group, const struct field *f,
+			     bool even)
+{
+	double sum = 0, rows = (double)parquet_rows(p, group);
+
+	for (size_t leaf = f->first_leaf; leaf < f->first_leaf + f->n_leaves; leaf++) {
+		const struct leaf_type *type = &p->schema.leaves[leaf];
+
+		if (!even || (!type->max_rep && type->field->width))
+			sum += least_bytes(parquet_column(p, group, leaf), type, rows);
+	}
+	return sum;
+}
+
+uint64_t parquet_least_bytes(const struct parquet *p, size_t group, const bool *columns,
+			     bool even)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < p->schema.n_fields; i++) {
+		const struct field *f = &p->schema.fields[i];
+
+		if (!columns || (columns[i] && f->n_leaves == 1))
+			sum += least_of_field(p, group, f, even);
+	}
+	return sum < (double)INT64_MAX ? (uint64_t)sum : INT64_MAX;
+}
+
 int64_t parquet_batch_rows(const struct parquet *p, size_t group, uint64_t bytes)
 {
 	double n = (double)parquet_rows(p, group) * (double)bytes /

@@ -55,6 +55,13 @@ struct range parquet_chunk(const struct parquet *p, size_t group, size_t leaf);
 uint64_t parquet_bytes(const struct parquet *p, size_t group); /* > 0 */
 int64_t parquet_batch_rows(const struct parquet *p, size_t group, uint64_t bytes);
 
+/*
+ * What the columns with columns[i] take at least once they are decoded; NULL: all, else
+ * those of several leaves do not count. `even`: of those alone whose rows are equally long.
+ */
+uint64_t parquet_least_bytes(const struct parquet *p, size_t group, const bool *columns,
+			     bool even);
+
 /* The columns with columns[i], all for NULL. */
 struct parquet_scan *parquet_scan_new(const struct parquet *p, size_t group,
 				      const bool *columns, struct budget *budget);

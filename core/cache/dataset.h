@@ -9,11 +9,18 @@
 
 struct dataset;
 
+/* Data files of a table, by their names there. */
+struct dataset_files {
+	char *const *at;
+	size_t n;
+};
+
 struct dataset_conf {
 	const char *location;                            /* a URI, or a path */
 	uint64_t memory;                                 /* for decoding */
 	const char *(*env)(void *ctx, const char *name); /* as places_conf's */
 	void *env_ctx;
+	const struct dataset_files *only; /* NULL: all; ERR_NOT_FOUND: one is not there */
 };
 
 MUST_CHECK int dataset_open(struct dataset **ret, const struct dataset_conf *conf,
@@ -22,9 +29,11 @@ void dataset_free(struct dataset *d); /* NULL is fine */
 
 const struct table *dataset_table(const struct dataset *d);
 struct ipc_form dataset_form(const struct dataset *d);
+uint64_t dataset_memory(const struct dataset *d); /* for decoding, in all */
 
-/* Worker i of n's rows: whole units, as even as these allow. */
-struct rows dataset_part(const struct dataset *d, int64_t i, int64_t n);
+/* Part i of n of these rows: whole row groups, or files, as even as they allow. */
+struct rows dataset_part(const struct dataset *d, struct rows rows, int64_t i, int64_t n);
+struct rows dataset_file_part(const struct dataset *d, int64_t i, int64_t n);
 
 static inline void cleanup_datasetp(struct dataset **d)
 {

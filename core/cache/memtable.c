@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "cache/parallel.h"
 #include "net/grpc.h"
 #include "net/protobuf.h"
 
@@ -21,6 +23,7 @@ enum {
 	HEAD_ROOM = 32, /* prefix, tags and lengths */
 	ALIGN = 64,
 	SLAB = 64 * 1024 * 1024,
+	DECODED = 2, /* a unit as it is stored, and decoded */
 };
 
 struct message {
@@ -49,8 +52,33 @@ struct memtable {
 	struct slab *slabs;
 	size_t n_slabs;
 	uint64_t bytes, spilled;
-	int64_t wanted; /* rows, when all are loaded */
 };
+
+/* Rows that one thread decodes: a unit's, or a part of them. */
+struct piece {
+	struct rows rows;
+	int64_t at; /* the next row */
+	struct message *messages;
+	size_t n, cap;
+};
+
+struct loading {
+	struct memtable *m;
+	const struct memtable_conf *conf;
+	struct piece *pieces;
+	size_t n;
+	pthread_mutex_t lock; /* of the slabs, and of: */
+	int64_t done;         /* rows */
+};
+
+/* { 0 }: they have no row in common. */
+static struct rows meet(struct rows a, struct rows b)
+{
+	struct rows both = { a.first > b.first ? a.first : b.first,
+			     a.end < b.end ? a.end : b.end };
+
+	return both.first < both.end ? both : (struct rows){ 0 };
+}
 
 /* ---- slabs ------------------------------------------------------------------------- */
 
@@ -71,31 +99,39 @@ static int map_file(uint8_t **ret, const char *folder, size_t size, struct error
 	return 0;
 }
 
-/* How large all would be, by those that are loaded. */
-static int too_large(const struct memtable *m, size_t more, uint64_t limit,
-		     struct error *err)
+static int too_large(uint64_t need, const char *how, uint64_t limit, struct error *err)
 {
-	double loaded = (double)(m->rows.end - m->rows.first);
-	double need = (double)(m->bytes + more);
 	cleanup_arena struct arena arena = { 0 };
 
-	if (loaded > 0)
-		need = (double)m->bytes / loaded * (double)m->wanted;
 	return error_set(err, ERR_LIMIT,
-			 "the rows need about %s of memory, more than the limit of %s: "
+			 "the rows need %s %s of memory, %s more than the limit of %s: "
 			 "raise --memory, use --spill, or add workers",
-			 size_text(&arena, (int64_t)need),
+			 how, size_text(&arena, (int64_t)need),
+			 size_text(&arena, (int64_t)(need - limit)),
 			 size_text(&arena, (int64_t)limit));
 }
 
-static int slab_add(struct memtable *m, size_t size, const struct memtable_conf *conf,
-		    struct error *err)
+/* How large all would be, by those that are loaded. */
+static int is_full(const struct loading *l, size_t more, struct error *err)
 {
+	const struct memtable *m = l->m;
+	uint64_t need = m->bytes + more;
+	double rows = (double)(m->rows.end - m->rows.first);
+
+	if (l->done && (double)m->bytes / (double)l->done * rows > (double)need)
+		need = (uint64_t)((double)m->bytes / (double)l->done * rows);
+	return too_large(need, "about", l->conf->memory, err);
+}
+
+static int slab_add(struct loading *l, size_t size, struct error *err)
+{
+	const struct memtable_conf *conf = l->conf;
+	struct memtable *m = l->m;
 	struct slab s = { .cap = size < SLAB ? SLAB : size };
 
 	s.file = m->bytes - m->spilled + size > conf->memory;
 	if (s.file && !conf->spill)
-		return too_large(m, size, conf->memory, err);
+		return is_full(l, size, err);
 	if (s.file) {
 		if (map_file(&s.data, conf->spill, s.cap, err))
 			return -1;
@@ -120,17 +156,18 @@ static void slab_close(struct slab *s)
 }
 
 /* `size` bytes, of which those at `body` are aligned; bits are read in words after it. */
-static int slab_take(struct memtable *m, uint8_t **ret, size_t size, size_t body,
-		     const struct memtable_conf *conf, struct error *err)
+static int slab_take(struct loading *l, uint8_t **ret, size_t size, size_t body,
+		     struct error *err)
 {
+	struct memtable *m = l->m;
 	size_t room = size + ALIGN + 8, at;
 	struct slab *s = m->n_slabs ? &m->slabs[m->n_slabs - 1] : NULL;
-	bool over = m->bytes - m->spilled + size > conf->memory;
+	bool over = m->bytes - m->spilled + size > l->conf->memory;
 
 	if (!s || room > s->cap - s->used || (over && !s->file)) {
 		if (s)
 			slab_close(s);
-		if (slab_add(m, room, conf, err))
+		if (slab_add(l, room, err))
 			return -1;
 		s = &m->slabs[m->n_slabs - 1];
 	}
@@ -162,77 +199,159 @@ static size_t write_head(uint8_t *to, const struct ipc_plan *p, uint32_t *ret_me
 	return head.len;
 }
 
-static int add_message(struct memtable *m, const struct ipc_plan *p, int64_t first,
-		       int64_t n, const struct memtable_conf *conf, struct error *err)
+static int add_message(struct loading *l, struct piece *to, const struct ipc_plan *p,
+		       int64_t first, int64_t n, struct error *err)
 {
 	struct message msg = { .first = first, .n = n };
 	size_t head = write_head(NULL, p, &msg.metadata);
-	uint8_t *to;
+	uint8_t *data;
+	int rc;
 
 	if (p->body > INT32_MAX)
 		return error_set(err, ERR_LIMIT, "a row of more than 2 GiB");
-	if (slab_take(m, &to, head + p->body, head, conf, err))
+	pthread_mutex_lock(&l->lock);
+	rc = slab_take(l, &data, head + p->body, head, err);
+	pthread_mutex_unlock(&l->lock);
+	if (rc)
 		return -1;
-	write_head(to, p, &msg.metadata);
-	ipc_body(p, to + head);
-	msg.data = to;
+	write_head(data, p, &msg.metadata);
+	ipc_body(p, data + head);
+	msg.data = data;
 	msg.n_metadata = (uint32_t)p->metadata.len;
 	msg.body = (uint32_t)head;
 	msg.len = (uint32_t)(head + p->body);
-	if (m->n == m->cap) {
-		m->cap = 2 * m->cap + 64;
-		m->messages = xreallocarray(m->messages, m->cap, sizeof(*m->messages));
+	if (to->n == to->cap) {
+		to->cap = 2 * to->cap + 8;
+		to->messages = xreallocarray(to->messages, to->cap, sizeof(msg));
 	}
-	m->messages[m->n++] = msg;
+	to->messages[to->n++] = msg;
 	return 0;
 }
 
 /* In halves, and those in halves, until each is small enough. */
-static int add_rows(struct memtable *m, struct ipc_plan *p, const struct batch *b,
-		    struct rows rows, const struct memtable_conf *conf, struct error *err)
+static int add_rows(struct loading *l, struct piece *to, struct ipc_plan *p,
+		    const struct batch *b, struct rows rows, struct error *err)
 {
-	int64_t n = rows.end - rows.first, at = m->rows.end + rows.first;
+	int64_t n = rows.end - rows.first;
+	struct rows half = { rows.first, rows.first + n / 2 };
 
-	ipc_plan(p, b, rows.first, n, m->form);
-	if (p->body + p->metadata.len + HEAD_ROOM > MAX_MESSAGE && n > 1) {
-		struct rows half = { rows.first, rows.first + n / 2 };
-
-		return add_rows(m, p, b, half, conf, err) ||
-				       add_rows(m, p, b,
-						(struct rows){ half.end, rows.end }, conf,
-						err)
-			       ? -1
-			       : 0;
-	}
-	return add_message(m, p, at, n, conf, err);
+	ipc_plan(p, b, rows.first, n, l->m->form);
+	if (p->body + p->metadata.len + HEAD_ROOM <= MAX_MESSAGE || n == 1)
+		return add_message(l, to, p, to->at + rows.first, n, err);
+	if (add_rows(l, to, p, b, half, err))
+		return -1;
+	return add_rows(l, to, p, b, (struct rows){ half.end, rows.end }, err);
 }
 
-static int load_rows(struct memtable *m, int64_t end, const struct memtable_conf *conf,
-		     struct error *err)
+static void note_rows(struct loading *l, int64_t n)
 {
-	cleanup_table_scan struct table_scan *s = table_scan_new(
-		dataset_table(m->dataset), (struct rows){ m->rows.first, end }, NULL, 0);
+	pthread_mutex_lock(&l->lock);
+	l->done += n;
+	pthread_mutex_unlock(&l->lock);
+	if (l->conf->loaded)
+		*l->conf->loaded += n;
+}
+
+static int load_piece(void *ctx, size_t i, struct error *err)
+{
+	struct loading *l = ctx;
+	struct piece *to = &l->pieces[i];
+	cleanup_table_scan struct table_scan *s =
+		table_scan_new(dataset_table(l->m->dataset), to->rows, NULL, 0);
 	cleanup_ipc_plan struct ipc_plan plan = { 0 };
 
-	while (m->rows.end < end) {
+	while (to->at < to->rows.end) {
 		cleanup_batch struct batch b = { 0 };
 
-		if (conf->stop && *conf->stop)
+		if (l->conf->stop && *l->conf->stop)
 			return error_set(err, ERR_STOPPED, "loading was stopped");
 		if (table_next(s, &b, err))
 			return -1;
 		if (!b.n)
 			return error_set(err, ERR_FORMAT,
 					 "the table has fewer rows than expected");
-		if (add_rows(m, &plan, &b, (struct rows){ 0, b.n }, conf, err))
+		if (add_rows(l, to, &plan, &b, (struct rows){ 0, b.n }, err))
 			return -1;
-		m->rows.end += b.n;
-		if (conf->loaded)
-			*conf->loaded += b.n;
+		to->at += b.n;
+		note_rows(l, b.n);
 	}
-	if (m->n_slabs)
-		slab_close(&m->slabs[m->n_slabs - 1]);
 	return 0;
+}
+
+/* ---- loading ----------------------------------------------------------------------- */
+
+/* As many as there are cores, and as can decode their largest unit at the same time. */
+static size_t threads_for(const struct loading *l)
+{
+	const struct table *t = dataset_table(l->m->dataset);
+	size_t most = parallel_cores();
+	uint64_t unit = 1;
+
+	for (size_t i = 0; i < table_units(t); i++) {
+		struct table_unit u = table_unit(t, i);
+
+		if (meet(u.rows, l->m->rows).end && u.bytes > unit)
+			unit = u.bytes;
+	}
+	if (dataset_memory(l->m->dataset) / DECODED / unit < most)
+		most = dataset_memory(l->m->dataset) / DECODED / unit;
+	return most ? most : 1;
+}
+
+static void cut_pieces(struct loading *l)
+{
+	const struct table *t = dataset_table(l->m->dataset);
+
+	l->pieces = xcalloc(table_units(t) + 1, sizeof(*l->pieces));
+	for (size_t i = 0; i < table_units(t); i++) {
+		struct rows rows = meet(table_unit(t, i).rows, l->m->rows);
+
+		if (rows.end)
+			l->pieces[l->n++] =
+				(struct piece){ .rows = rows, .at = rows.first };
+	}
+}
+
+/* The messages of all, in the order of their rows. */
+static void join_pieces(struct loading *l)
+{
+	struct memtable *m = l->m;
+	size_t n = 0;
+
+	for (size_t i = 0; i < l->n; i++)
+		n += l->pieces[i].n;
+	m->messages = xcalloc(n + 1, sizeof(*m->messages));
+	for (size_t i = 0; i < l->n; i++) {
+		struct piece *p = &l->pieces[i];
+
+		if (p->n)
+			memcpy(&m->messages[m->n], p->messages,
+			       p->n * sizeof(*p->messages));
+		m->n += p->n;
+		free(p->messages);
+	}
+	free(l->pieces);
+	for (size_t i = 0; i < m->n; i++)
+		m->messages[i].first += l->conf->base;
+	m->rows.first += l->conf->base;
+	m->rows.end += l->conf->base;
+}
+
+static int load(struct memtable *m, const struct memtable_conf *conf, struct error *err)
+{
+	struct loading l = { .m = m, .conf = conf, .lock = PTHREAD_MUTEX_INITIALIZER };
+	uint64_t least = table_least_bytes(dataset_table(m->dataset), m->rows);
+	int rc;
+
+	if (least > conf->memory && !conf->spill)
+		return too_large(least, "at least", conf->memory, err);
+	cut_pieces(&l);
+	rc = in_parallel(threads_for(&l), l.n, load_piece, &l, err);
+	join_pieces(&l);
+	pthread_mutex_destroy(&l.lock);
+	for (size_t i = 0; i < m->n_slabs; i++)
+		slab_close(&m->slabs[i]);
+	return rc;
 }
 
 int memtable_load(struct memtable **ret, struct dataset *take_dataset, struct rows rows,
@@ -243,11 +362,10 @@ int memtable_load(struct memtable **ret, struct dataset *take_dataset, struct ro
 	m->refs = 1;
 	m->dataset = take_dataset;
 	m->fields = table_columns(dataset_table(m->dataset), &m->n_fields);
-	m->rows = (struct rows){ rows.first, rows.first };
-	m->wanted = rows.end - rows.first;
+	m->rows = rows;
 	m->form = dataset_form(m->dataset);
 	memtable_schema(&m->schema, m->fields, m->n_fields, m->form);
-	if (load_rows(m, rows.end, conf, err)) {
+	if (load(m, conf, err)) {
 		memtable_unref(m);
 		return -1;
 	}
@@ -316,14 +434,6 @@ struct reading {
 	uint8_t *edges[EDGES];
 	int n_edges;
 };
-
-static struct rows meet(struct rows a, struct rows b)
-{
-	struct rows both = { a.first > b.first ? a.first : b.first,
-			     a.end < b.end ? a.end : b.end };
-
-	return both.first < both.end ? both : (struct rows){ 0 };
-}
 
 /* The message with that row, which is one of them. */
 static size_t find(const struct memtable *m, int64_t row)

@@ -17,13 +17,18 @@
 struct memtable;
 
 struct memtable_conf {
-	uint64_t memory;              /* most bytes of messages */
-	const char *spill;            /* directory for what is beyond; NULL: ERR_LIMIT */
-	const atomic_bool *stop;      /* ERR_STOPPED when set */
+	uint64_t memory;         /* most bytes of messages */
+	int64_t base;            /* is added to the numbers of rows once it is loaded */
+	const char *spill;       /* directory for what is beyond; NULL: ERR_LIMIT */
+	const atomic_bool *stop; /* ERR_STOPPED when set */
 	atomic_int_least64_t *loaded; /* rows so far, for who watches; or NULL */
 };
 
-/* Decodes these rows. Takes the data set in every case: it lives as long as the memtable. */
+/*
+ * Decodes these rows, in several threads. Takes the data set in every case: it lives as
+ * long as the memtable. ERR_LIMIT: they do not fit; before anything is read where that is
+ * certain by then.
+ */
 MUST_CHECK int memtable_load(struct memtable **ret, struct dataset *take_dataset,
 			     struct rows rows, const struct memtable_conf *conf,
 			     struct error *err);

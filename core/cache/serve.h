@@ -28,6 +28,7 @@ struct cache_conf {
 	const char *spill; /* directory for rows beyond it; or NULL */
 	struct cache_worker_place *workers; /* of a head */
 	int n_workers;
+	int64_t takeover_ms; /* after which others load a worker's rows; 0: never */
 };
 
 /* Until the process is asked to stop; running streams then get 5 s. They log. */

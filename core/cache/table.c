@@ -6,11 +6,11 @@
 #include "arrow/bits.h"
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "base/thread.h"
 #include "base/xmalloc.h"
+#include "cache/parallel.h"
 #include "cache/table_impl.h"
 
-enum { TAIL = 64 * 1024, THREADS = 16 };
+enum { TAIL = 64 * 1024 };
 
 /* ---- a file ---- */
 
@@ -50,58 +50,6 @@ int file_open_parquet(struct file *f, struct budget *budget, struct error *err)
 	return 0;
 }
 
-/* ---- many files ---- */
-
-struct work {
-	int (*work)(void *ctx, size_t i, struct error *err);
-	void *ctx;
-	size_t n, next, failed; /* failed: the least i that did, or n */
-	pthread_mutex_t lock;
-	struct error why;
-};
-
-static void *work_some(void *arg)
-{
-	struct work *w = arg;
-	size_t i;
-
-	while ((i = __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED)) < w->n) {
-		struct error err = { 0 };
-
-		if (!w->work(w->ctx, i, &err))
-			continue;
-		pthread_mutex_lock(&w->lock);
-		if (i < w->failed) {
-			w->failed = i;
-			w->why = err;
-		}
-		pthread_mutex_unlock(&w->lock);
-		__atomic_store_n(&w->next, w->n, __ATOMIC_RELAXED);
-	}
-	return NULL;
-}
-
-int in_parallel(size_t n, int (*work)(void *ctx, size_t i, struct error *err), void *ctx,
-		struct error *err)
-{
-	struct work w = { work, ctx, n, 0, n, PTHREAD_MUTEX_INITIALIZER, { 0 } };
-	pthread_t threads[THREADS];
-	struct error ignored = { 0 };
-	size_t started = 0;
-
-	while (started + 1 < THREADS && started + 1 < n &&
-	       !thread_start(&threads[started], work_some, &w, &ignored))
-		started++;
-	work_some(&w);
-	while (started)
-		pthread_join(threads[--started], NULL);
-	pthread_mutex_destroy(&w.lock);
-	if (w.failed == n)
-		return 0;
-	*err = w.why;
-	return -1;
-}
-
 /* ---- Parquet files ---- */
 
 static bool same_type(const struct field *a, const struct field *b)
@@ -138,7 +86,7 @@ static int check_columns(const struct file *a, const struct file *b, struct erro
 	return 0;
 }
 
-static int by_path(const void *a, const void *b)
+int file_by_path(const void *a, const void *b)
 {
 	return strcmp(((const struct file *)a)->path, ((const struct file *)b)->path);
 }
@@ -161,6 +109,37 @@ static int add_files(struct table *t, const struct place_files *files, struct er
 	return 0;
 }
 
+static bool str_among(const char *s, char *const *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (str_eq(s, list[i]))
+			return true;
+	return false;
+}
+
+int files_keep(struct table *t, const struct table_conf *conf, struct error *err)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < conf->n_only; i++) {
+		const struct file want = { .path = conf->only[i] };
+
+		if (!t->n ||
+		    !bsearch(&want, t->files, t->n, sizeof(*t->files), file_by_path))
+			return error_set(err, ERR_NOT_FOUND, "%s: not a file of %s",
+					 conf->only[i], conf->uris[0]);
+	}
+	for (size_t i = 0; conf->only && i < t->n; i++) {
+		if (str_among(t->files[i].path, conf->only, conf->n_only))
+			t->files[kept++] = t->files[i];
+		else
+			range_close(t->files[i].object);
+	}
+	if (conf->only)
+		t->n = kept;
+	return 0;
+}
+
 static int list_files(struct table *t, const struct table_conf *conf, struct error *err)
 {
 	for (size_t i = 0; i < conf->n; i++) {
@@ -170,12 +149,12 @@ static int list_files(struct table *t, const struct table_conf *conf, struct err
 		    add_files(t, &files, err))
 			return -1;
 	}
-	qsort(t->files, t->n, sizeof(*t->files), by_path);
+	qsort(t->files, t->n, sizeof(*t->files), file_by_path);
 	for (size_t i = 1; i < t->n; i++)
-		if (!by_path(&t->files[i - 1], &t->files[i]))
+		if (!file_by_path(&t->files[i - 1], &t->files[i]))
 			return error_set(err, ERR_INVALID, "%s: given twice",
 					 t->files[i].path);
-	return 0;
+	return files_keep(t, conf, err);
 }
 
 static int open_one(void *ctx, size_t i, struct error *err)
@@ -195,7 +174,7 @@ static int open_files(struct table *t, const struct table_conf *conf, struct err
 				 "%s: only an Iceberg table has snapshots: specify its "
 				 "metadata file, NAME.metadata.json",
 				 conf->uris[0]);
-	if (list_files(t, conf, err) || in_parallel(t->n, open_one, t, err))
+	if (list_files(t, conf, err) || in_parallel(PARALLEL_MAX, t->n, open_one, t, err))
 		return -1;
 	for (size_t i = 1; i < t->n; i++)
 		if (check_columns(&t->files[0], &t->files[i], err))
@@ -294,6 +273,35 @@ struct table_unit table_unit(const struct table *t, size_t i)
 	return (struct table_unit){ u->file->path, u->group, u->rows,
 				    (uint64_t)(live *
 					       (double)parquet_bytes(p, u->group)) };
+}
+
+static uint64_t least_of(const struct unit *u)
+{
+	const struct file *f = u->file;
+	int64_t all = parquet_rows(f->parquet, u->group);
+	int64_t rows = u->rows.end - u->rows.first;
+	cleanup_free bool *reads = NULL;
+
+	if (f->projection) {
+		reads = xcalloc(parquet_leaves(f->parquet) + 1, sizeof(*reads));
+		projection_reads(f->projection, NULL, reads);
+	}
+	return (uint64_t)((double)parquet_least_bytes(f->parquet, u->group, reads,
+						      rows < all) *
+			  (double)rows / (double)all);
+}
+
+uint64_t table_least_bytes(const struct table *t, struct rows rows)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < t->n_units; i++) {
+		const struct unit *u = &t->units[i];
+
+		if (u->rows.first >= rows.first && u->rows.end <= rows.end)
+			sum += least_of(u);
+	}
+	return sum;
 }
 
 struct rows table_shard(int64_t n, int64_t rank, int64_t world)

@@ -26,6 +26,9 @@ struct table_conf {
 	size_t n;
 	/* Iceberg's: an id, or the name of a branch or tag; NULL: the current one. */
 	const char *snapshot;
+	/* Not NULL: these data files alone, by their names in table_unit. ERR_NOT_FOUND. */
+	char *const *only;
+	size_t n_only;
 };
 
 /*
@@ -53,6 +56,12 @@ struct table_unit {
 };
 size_t table_units(const struct table *t);
 struct table_unit table_unit(const struct table *t, size_t i);
+
+/*
+ * The units' rows take at least that many bytes of Arrow's, by what the files say of their
+ * columns: far less than they will where strings are in dictionaries.
+ */
+uint64_t table_least_bytes(const struct table *t, struct rows rows);
 
 /*
  * Shard `rank` of `world`, 0 <= rank < world: contiguous, floor or ceil of n / world rows,

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "cache/parallel.h"
 #include "cache/table_impl.h"
 
 enum { WINDOW = 16 }; /* manifests in memory at once */
@@ -83,7 +84,7 @@ static int add_window(struct table *t, size_t first, size_t n, struct error *err
 
 	iceberg_manifests(t->iceberg, &all);
 	w.manifests = all + first;
-	if (in_parallel(n, read_one, &w, err))
+	if (in_parallel(PARALLEL_MAX, n, read_one, &w, err))
 		return -1;
 	for (size_t i = 0; i < n; i++) {
 		const struct bytes b = { w.contents[i].bytes.data, w.contents[i].len };
@@ -115,11 +116,6 @@ static int read_manifests(struct table *t, struct error *err)
 
 /* ---- data files ---- */
 
-static int by_path(const void *a, const void *b)
-{
-	return strcmp(((const struct file *)a)->path, ((const struct file *)b)->path);
-}
-
 static void add_files(struct table *t)
 {
 	size_t n;
@@ -131,7 +127,7 @@ static void add_files(struct table *t)
 			t->files[t->n++] =
 				(struct file){ .path = all[i].path, .entry = &all[i] };
 	if (t->n)
-		qsort(t->files, t->n, sizeof(*t->files), by_path);
+		qsort(t->files, t->n, sizeof(*t->files), file_by_path);
 }
 
 /* Files that Iceberg has not written have no ids anywhere. */
@@ -202,7 +198,7 @@ static int apply_deletes(struct table *t, struct error *err)
 
 	d.deletes = deletes;
 	if (!rc && deletes)
-		rc = in_parallel(t->n, delete_of, &d, err);
+		rc = in_parallel(PARALLEL_MAX, t->n, delete_of, &d, err);
 	deletes_free(deletes);
 	return rc;
 }
@@ -224,5 +220,9 @@ int iceberg_open_files(struct table *t, const struct table_conf *conf, struct er
 	if (read_manifests(t, err))
 		return -1;
 	add_files(t);
-	return in_parallel(t->n, open_one, t, err) || apply_deletes(t, err) ? -1 : 0;
+	if (files_keep(t, conf, err))
+		return -1;
+	return in_parallel(PARALLEL_MAX, t->n, open_one, t, err) || apply_deletes(t, err)
+		       ? -1
+		       : 0;
 }

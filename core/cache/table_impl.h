@@ -38,9 +38,10 @@ struct table {
 MUST_CHECK int file_open_parquet(struct file *f, struct budget *budget,
 				 struct error *err);
 
-/* Does work(ctx, i) for all i < n, in some threads; the error of the least i. */
-MUST_CHECK int in_parallel(size_t n, int (*work)(void *ctx, size_t i, struct error *err),
-			   void *ctx, struct error *err);
+/* Those of conf->only, of files in the order of their paths. */
+MUST_CHECK int files_keep(struct table *t, const struct table_conf *conf,
+			  struct error *err);
+int file_by_path(const void *a, const void *b);
 
 /* Is it an Iceberg table's metadata file? */
 bool is_iceberg(const char *uri);

@@ -136,13 +136,16 @@ int grpc_request(struct http_client *client, const struct grpc_request *req,
 
 	a.pending.max = 2 * (req->max_message ? req->max_message : MAX_MESSAGE);
 	grpc_prefix(prefix, (uint32_t)req->len);
-	buf_add(&body, prefix, sizeof(prefix));
+	if (!req->framed)
+		buf_add(&body, prefix, sizeof(prefix));
 	buf_add(&body, req->message, req->len);
 	call.body = body.data;
 	call.body_len = body.len;
 	call.url = arena_printf(&arena, "%s%s", req->origin, req->path);
 	rc = http_do(client, &call, &response, err);
-	if (!rc)
+	if (rc)
+		err->code = 0;
+	else
 		rc = judge(&a, response.status, err);
 	buf_release(&a.pending);
 	return rc;

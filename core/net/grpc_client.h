@@ -1,5 +1,5 @@
 /*
- * grpc_client.h - a call to a gRPC server, with one message (over net/http.h).
+ * grpc_client.h - a call to a gRPC server (over net/http.h).
  */
 #ifndef NET_GRPC_CLIENT_H
 #define NET_GRPC_CLIENT_H
@@ -12,6 +12,7 @@ struct grpc_request {
 	const char *path;   /* "/package.Service/Method" */
 	const void *message;
 	size_t len;
+	bool framed;        /* several messages, each with its prefix */
 	int64_t timeout_ms; /* 0: none */
 	/* Each message of the answer; -1 with err filled ends the call. NULL: ignored. */
 	int (*on_message)(void *ctx, const void *data, size_t len, struct error *err);

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import urllib.error
 import urllib.request
 
@@ -46,6 +47,8 @@ class Server:
 
     def read(self):
         for line in self.process.stderr:
+            if os.environ.get("FLEET_LOG"):
+                sys.stderr.write(f"{self.process.pid}: {line}")
             with self.news:
                 self.lines.append(line)
                 self.news.notify_all()
@@ -91,8 +94,8 @@ class Server:
 class Fleet:
     """With `wait`, it is ready."""
 
-    def __init__(self, location, workers=2, wait=True, args=(), **env):
-        self.location, self.args, self.env = location, args, env
+    def __init__(self, location, workers=2, wait=True, args=(), head=(), **env):
+        self.location, self.args, self.head_args, self.env = location, args, head, env
         self.workers = [Server("worker", location, *args, **env) for _ in range(workers)]
         self.head = self.start_head()
         if wait:
@@ -100,10 +103,17 @@ class Fleet:
 
     def start_head(self):
         options = [x for w in self.workers for x in ("--worker", f"127.0.0.1:{w.port}")]
-        return Server("head", self.location, *options, **self.env)
+        return Server("head", self.location, *options, *self.head_args, **self.env)
 
     def wait(self):
         self.head.wait_for(r"INFO ready rows=")
+
+    def until(self, true):
+        """Until that is true: what a head learns by asking its workers."""
+        while not true():
+            if self.head.process.poll() is not None:
+                raise RuntimeError(f"the head ended: {self.head.lines}")
+            time.sleep(.05)
 
     def restart_worker(self, i):
         self.workers[i] = Server("worker", self.location, *self.args, port=self.workers[i].port, **self.env)

@@ -246,7 +246,7 @@ with Fleet(wide, 1) as fleet:
 
 # ---- memory ----
 with Fleet(wide, 1, wait=False, args=("--memory", 40 << 20)) as fleet:
-    check("a table that is larger than the limit is refused", None if fleet.head.wait_for(r"worker is not ready.*need about 7\d.*MiB of memory, more than the limit of 30.0 MiB") else "")
+    check("a table that is larger than the limit is refused", None if fleet.head.wait_for(r"worker is not ready.*need at least 7\d.*MiB of memory, 4\d.* MiB more than the limit of 30.0 MiB") else "")
 with Fleet(wide, 1, args=("--memory", 40 << 20, "--spill", scratch)) as fleet:
     stats = fleet.action(fleet.workers[0], "stats")[0]
     got = fleet.read(0, 1)

@@ -1,7 +1,9 @@
 /* Flight's messages and tickets of any bytes: what is handed out lies within them. */
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "cache/flight.h"
+#include "cache/index.h"
 #include "cache/ticket.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -10,6 +12,20 @@ static void check(struct iovec part, const uint8_t *data, size_t size)
 	const uint8_t *at = part.iov_base;
 
 	FUZZ_CHECK(!part.iov_len || (at >= data && at + part.iov_len <= data + size));
+}
+
+static void check_index(struct iovec message)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct index index = { 0 };
+	struct error err = { 0 };
+	bool done;
+
+	if (index_read(&index, message, &done, &arena, &err))
+		return;
+	FUZZ_CHECK(index.first >= 0 && (done || !index.n_files));
+	for (size_t i = 0; i < index.n_files; i++)
+		FUZZ_CHECK(strlen(index.files[i]) < message.iov_len);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -38,5 +54,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			!ticket_read(&again, ticket, ticket_write(ticket, rows), &err));
 		FUZZ_CHECK(again.first == rows.first && again.end == rows.end);
 	}
+	check_index(message);
 	return 0;
 }

@@ -1,0 +1,471 @@
+/* The head's workers: fleet.h. */
+#include "cache/fleet.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/stop.h"
+#include "base/str.h"
+#include "base/thread.h"
+#include "base/xmalloc.h"
+#include "cache/fleet_impl.h"
+#include "cache/flight.h"
+#include "cache/serve_impl.h"
+#include "net/grpc_client.h"
+#include "net/protobuf.h"
+
+enum {
+	LOOK_MS = 100,        /* between two looks at a worker that loads */
+	READY_LOOK_MS = 1000, /* and at one that is ready */
+	CALL_MS = 10 * 1000,
+	SAME_MS = 60 * 1000, /* before the same trouble is logged again */
+};
+
+#define LOADING "loading" /* how the trouble of a worker begins that has none */
+
+/* ---- asking a worker ---------------------------------------------------------------- */
+
+static int keep_document(void *ctx, const void *data, size_t len, struct error *err)
+{
+	cJSON **doc = ctx;
+	struct pb_reader r = pb_read(data, len);
+	struct pb_field f;
+	bool more;
+
+	if (pb_next(&r, &f, &more, err))
+		return -1;
+	if (!more || f.number != 1 || !f.data || *doc)
+		return error_set(err, ERR_FORMAT, "not the answer of a worker");
+	return json_parse(doc, f.data, f.len, err);
+}
+
+/* Its answer to an action: a document. */
+static int call(struct remote *r, const char *action, const char *body, cJSON **ret,
+		struct error *err)
+{
+	cleanup_buf struct buf message = { .max = SIZE_MAX / 2 };
+	const struct grpc_request req = {
+		.origin = r->origin,
+		.path = FLIGHT "DoAction",
+		.timeout_ms = CALL_MS,
+		.on_message = keep_document,
+		.ctx = ret,
+	};
+	struct grpc_request with = req;
+
+	pb_put_str(&message, 1, action);
+	pb_put_str(&message, 2, body);
+	with.message = message.data;
+	with.len = message.len;
+	*ret = NULL;
+	if (!grpc_request(r->http, &with, err))
+		return *ret ? 0 : error_set(err, ERR_FORMAT, "no answer");
+	cJSON_Delete(*ret);
+	*ret = NULL;
+	return -1;
+}
+
+static int give_rows(struct remote *r, cJSON **ret, struct error *err)
+{
+	cleanup_json cJSON *doc = cJSON_CreateObject();
+	cleanup_free char *text = NULL;
+
+	json_put_int(doc, r->goal.first, "first");
+	json_put_int(doc, r->goal.end, "end");
+	json_put_int(doc, r->fleet->rows, "rows");
+	pthread_mutex_lock(&r->fleet->lock);
+	json_put(doc, loans_with(r), "more");
+	pthread_mutex_unlock(&r->fleet->lock);
+	text = json_text(doc);
+	return call(r, ACTION_ASSIGN, text, ret, err);
+}
+
+static bool has_rows(const struct remote *r, const cJSON *doc)
+{
+	return json_int(doc, -1, "first") == r->goal.first &&
+	       json_int(doc, -1, "end") == r->goal.end &&
+	       json_int(doc, -1, "rows") == r->fleet->rows;
+}
+
+/* One that failed tries again: what it could not read may be readable by now. */
+static bool needs_rows(struct remote *r, const cJSON *doc, const char *state)
+{
+	if (!str_eq(state, cache_state_words[CACHE_FAILED])) {
+		r->failed_ms = 0;
+		return str_eq(state, cache_state_words[CACHE_WAITING]) ||
+		       !has_rows(r, doc);
+	}
+	if (r->failed_ms && clock_ms() - r->failed_ms < FAILED_MS)
+		return !has_rows(r, doc);
+	r->failed_ms = clock_ms();
+	return true;
+}
+
+/* Others' rows, too, are what the head wants it to hold. */
+static bool has_loans(struct remote *r, const cJSON *doc)
+{
+	bool same;
+
+	pthread_mutex_lock(&r->fleet->lock);
+	same = loans_note(r, json_get(doc, "more"));
+	pthread_mutex_unlock(&r->fleet->lock);
+	return same;
+}
+
+static void describe_trouble(char trouble[FLEET_TEXT], const struct remote *r,
+			     const cJSON *doc)
+{
+	const char *why = json_str(doc, "error");
+
+	if (why)
+		snprintf(trouble, FLEET_TEXT, "%s", why);
+	else
+		snprintf(trouble, FLEET_TEXT, LOADING ": %" PRId64 " of %" PRId64 " rows",
+			 json_int(doc, 0, "loaded"), r->goal.end - r->goal.first);
+}
+
+/* It loads whole files: so do all from now on. */
+static bool found_upstream(struct remote *r, char trouble[FLEET_TEXT])
+{
+	struct fleet *f = r->fleet;
+
+	pthread_mutex_lock(&f->lock);
+	r->upstream = true;
+	for (int i = 0; i < f->n_remotes && !f->by_files; i++) {
+		f->remotes[i].rows = dataset_file_part(f->dataset, i, f->n_remotes);
+		f->remotes[i].ready = false;
+		loans_end(&f->remotes[i]);
+	}
+	f->by_files = true;
+	pthread_mutex_unlock(&f->lock);
+	snprintf(trouble, FLEET_TEXT, LOADING ": upstream's worker");
+	return false;
+}
+
+/* True if the worker has its rows; else what it waits for is in `trouble`. */
+static bool look(struct remote *r, char trouble[FLEET_TEXT])
+{
+	cleanup_json cJSON *doc = NULL, *given = NULL;
+	struct error err = { 0 };
+	const char *state;
+	bool ready, wants;
+
+	trouble[0] = 0;
+	pthread_mutex_lock(&r->fleet->lock);
+	r->goal = r->rows;
+	pthread_mutex_unlock(&r->fleet->lock);
+	if (r->upstream)
+		return upstream_look(r, trouble);
+	if (call(r, ACTION_HEALTH, "", &doc, &err)) {
+		if (err.kind != ERR_BUSY && upstream_is(r))
+			return found_upstream(r, trouble);
+		r->away_ms = r->away_ms ? r->away_ms : clock_ms();
+		snprintf(trouble, FLEET_TEXT, "%s", err.msg);
+		return false;
+	}
+	r->away_ms = 0;
+	state = json_str(doc, "state");
+	ready = str_eq(state, cache_state_words[CACHE_READY]) && has_rows(r, doc);
+	if (!ready)
+		describe_trouble(trouble, r, doc);
+	wants = !has_loans(r, doc);
+	if (!ready)
+		wants = needs_rows(r, doc, state);
+	if (wants && give_rows(r, &given, &err) && !ready)
+		snprintf(trouble, FLEET_TEXT, "%s", err.msg);
+	return ready;
+}
+
+static void log_change(struct remote *r, bool was, const char *trouble)
+{
+	if (r->ready && !was)
+		log_info("worker is ready", LOG_STR("worker", r->origin),
+			 LOG_INT("first", r->rows.first), LOG_INT("end", r->rows.end));
+	else if (!r->ready && !str_starts(trouble, LOADING) &&
+		 log_is_news(&r->said, trouble, SAME_MS))
+		log_warn("worker is not ready", LOG_STR("worker", r->origin),
+			 LOG_STR("why", trouble));
+}
+
+static bool is_gone(const struct remote *r)
+{
+	int64_t wait = r->fleet->conf->takeover_ms;
+
+	return wait && r->away_ms && r->fleet->was_ready &&
+	       clock_ms() - r->away_ms >= wait;
+}
+
+/* Its rows were not cut anew in between. */
+static bool has_goal(const struct remote *r)
+{
+	return r->goal.first == r->rows.first && r->goal.end == r->rows.end;
+}
+
+static void note(struct remote *r, bool ready, const char *trouble)
+{
+	struct fleet *f = r->fleet;
+	bool was, all = true;
+
+	pthread_mutex_lock(&f->lock);
+	was = r->ready;
+	r->ready = ready = ready && has_goal(r);
+	snprintf(r->trouble, sizeof(r->trouble), "%s", trouble);
+	for (int i = 0; i < f->n_remotes; i++)
+		all = all && f->remotes[i].ready;
+	if (all && !f->was_ready)
+		log_info("ready", LOG_INT("rows", f->rows),
+			 LOG_INT("workers", f->n_remotes));
+	f->was_ready = f->was_ready || all;
+	if (ready)
+		loans_end(r);
+	else if (is_gone(r))
+		loans_make(r);
+	pthread_mutex_unlock(&f->lock);
+	log_change(r, was, trouble);
+}
+
+static void *run_remote(void *ctx)
+{
+	struct remote *r = ctx;
+	char trouble[FLEET_TEXT];
+	bool ready = false;
+
+	do {
+		ready = look(r, trouble);
+		if (stop_requested())
+			break;
+		note(r, ready, trouble);
+	} while (!stop_wait(ready ? READY_LOOK_MS : LOOK_MS));
+	return NULL;
+}
+
+static int remote_start(struct remote *r, struct error *err)
+{
+	const struct http_conf http = { .h2c = true, .proxy = "" };
+	const char *host = r->place->host;
+
+	snprintf(r->origin, sizeof(r->origin),
+		 strchr(host, ':') ? "http://[%s]:%d" : "http://%s:%d", host,
+		 r->place->port);
+	if (http_client_new(&r->http, &http, err))
+		return -1;
+	if (!thread_start(&r->thread, run_remote, r, err))
+		return 0;
+	http_client_free(STEAL(r->http));
+	return -1;
+}
+
+void fleet_stop(struct fleet *f)
+{
+	for (int i = 0; i < f->n_remotes; i++) {
+		struct remote *r = &f->remotes[i];
+
+		if (r->http)
+			pthread_join(r->thread, NULL);
+		http_client_free(r->http);
+		loans_end(r);
+	}
+	free(f->remotes);
+	pthread_mutex_destroy(&f->lock);
+	free(f);
+}
+
+int fleet_start(struct fleet **ret, const struct cache_conf *conf,
+		const struct dataset *dataset, struct error *err)
+{
+	struct fleet *f = xcalloc(1, sizeof(*f));
+	const struct rows all = { 0, table_rows(dataset_table(dataset)) };
+	int started = 0, rc = 0;
+
+	f->conf = conf;
+	f->dataset = dataset;
+	f->rows = all.end;
+	f->n_remotes = conf->n_workers;
+	f->remotes = xcalloc((size_t)f->n_remotes + 1, sizeof(*f->remotes));
+	pthread_mutex_init(&f->lock, NULL);
+	for (int i = 0; i < f->n_remotes; i++) {
+		f->remotes[i].fleet = f;
+		f->remotes[i].place = &conf->workers[i];
+		f->remotes[i].rows = dataset_part(dataset, all, i, f->n_remotes);
+	}
+	while (started < f->n_remotes && !rc) {
+		rc = remote_start(&f->remotes[started], err);
+		started += !rc;
+	}
+	if (rc) {
+		stop_request();
+		fleet_stop(f);
+		return -1;
+	}
+	*ret = f;
+	return 0;
+}
+
+/* ---- who has rows ------------------------------------------------------------------ */
+
+static bool meet(struct rows a, struct rows b)
+{
+	return a.first < b.end && b.first < a.end;
+}
+
+/* For no rows the first worker has the schema. */
+static bool concerns(const struct remote *r, struct rows rows)
+{
+	if (rows.first == rows.end)
+		return r == r->fleet->remotes;
+	return meet(r->rows, rows);
+}
+
+void holders_release(struct holders *h)
+{
+	free(h->at);
+	*h = (struct holders){ 0 };
+}
+
+static void add_holder(struct holders *to, const struct remote *r, struct rows rows)
+{
+	if (to->n == to->cap) {
+		to->cap = 2 * to->cap + 8;
+		to->at = xreallocarray(to->at, to->cap, sizeof(*to->at));
+	}
+	to->at[to->n++] = (struct holder){ r->place, rows };
+}
+
+static struct rows clip(struct rows rows, struct rows to)
+{
+	return (struct rows){ rows.first > to.first ? rows.first : to.first,
+			      rows.end < to.end ? rows.end : to.end };
+}
+
+static void add_loans(struct holders *to, const struct remote *r, struct rows rows)
+{
+	for (size_t i = 0; i < r->n_loans; i++) {
+		const struct loan *l = &r->loans[i];
+
+		if (meet(l->rows, rows))
+			add_holder(to, l->holder, clip(rows, l->rows));
+	}
+}
+
+static int unreadable(const struct remote *r, struct error *err)
+{
+	const struct loan *l = r->loans;
+
+	while (l < r->loans + r->n_loans && !l->error[0])
+		l++;
+	error_set(err, ERR_BUSY,
+		  "rows %" PRId64 " to %" PRId64 " cannot be read: worker %s: %.200s",
+		  r->rows.first, r->rows.end - 1, r->origin + 7,
+		  r->trouble[0] ? r->trouble : "not asked yet");
+	if (l < r->loans + r->n_loans) {
+		struct error why = *err;
+
+		error_set(err, ERR_BUSY,
+			  "%.300s; worker %s cannot take them over: %.150s", why.msg,
+			  l->holder->origin + 7, l->error);
+	}
+	return -1;
+}
+
+/*
+ * NULL: all can be read. Until all workers were ready once, one that is not concerns
+ * everybody; one with trouble comes before one that loads.
+ */
+static const struct remote *find_bad(const struct fleet *f, struct rows rows)
+{
+	const struct remote *bad = NULL;
+
+	for (int i = 0; i < f->n_remotes; i++) {
+		const struct remote *r = &f->remotes[i];
+
+		if (r->ready || (f->was_ready && !concerns(r, rows)) ||
+		    loans_ready(r, rows))
+			continue;
+		if (!bad || str_starts(bad->trouble, LOADING))
+			bad = r;
+	}
+	return bad;
+}
+
+int fleet_find(struct fleet *f, struct rows rows, struct holders *ret, struct error *err)
+{
+	const struct remote *bad;
+	bool lent = false;
+	int rc = 0;
+
+	pthread_mutex_lock(&f->lock);
+	bad = find_bad(f, rows);
+	if (bad)
+		rc = unreadable(bad, err);
+	for (int i = 0; i < f->n_remotes; i++)
+		lent = lent || (!f->remotes[i].ready && concerns(&f->remotes[i], rows));
+	for (int i = 0; i < f->n_remotes && !rc; i++) {
+		const struct remote *r = &f->remotes[i];
+
+		if (concerns(r, rows) && r->ready)
+			add_holder(ret, r, lent ? clip(rows, r->rows) : rows);
+		else if (concerns(r, rows))
+			add_loans(ret, r, rows);
+	}
+	pthread_mutex_unlock(&f->lock);
+	return rc;
+}
+
+bool fleet_ready(struct fleet *f)
+{
+	bool ready;
+
+	pthread_mutex_lock(&f->lock);
+	ready = f->was_ready;
+	pthread_mutex_unlock(&f->lock);
+	return ready;
+}
+
+static void describe_loans(cJSON *worker, const struct remote *r)
+{
+	cJSON *list = r->n_loans ? json_list(worker, "lent") : NULL;
+
+	for (size_t i = 0; i < r->n_loans; i++) {
+		const struct loan *l = &r->loans[i];
+		cJSON *one = cJSON_CreateObject();
+
+		json_put_str(one, l->holder->origin + 7, "to");
+		json_put_int(one, l->rows.first, "first");
+		json_put_int(one, l->rows.end, "end");
+		json_put_bool(one, l->ready, "ready");
+		if (l->error[0])
+			json_put_str(one, l->error, "error");
+		cJSON_AddItemToArray(list, one);
+	}
+}
+
+cJSON *fleet_describe(struct fleet *f)
+{
+	cJSON *doc = cJSON_CreateObject(), *list;
+
+	pthread_mutex_lock(&f->lock);
+	json_put_str(doc, "head", "role");
+	json_put_str(doc, cache_state_words[f->was_ready ? CACHE_READY : CACHE_LOADING],
+		     "state");
+	json_put_int(doc, f->rows, "rows");
+	list = json_list(doc, "workers");
+	for (int i = 0; i < f->n_remotes; i++) {
+		const struct remote *r = &f->remotes[i];
+		cJSON *worker = cJSON_CreateObject();
+
+		json_put_str(worker, r->origin + 7, "address");
+		json_put_int(worker, r->rows.first, "first");
+		json_put_int(worker, r->rows.end, "end");
+		json_put_bool(worker, r->ready, "ready");
+		if (r->trouble[0])
+			json_put_str(worker, r->trouble, "error");
+		describe_loans(worker, r);
+		cJSON_AddItemToArray(list, worker);
+	}
+	pthread_mutex_unlock(&f->lock);
+	return doc;
+}

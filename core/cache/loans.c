@@ -1,0 +1,152 @@
+/* Rows of workers that are gone, lent to others: fleet.h. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "cache/fleet_impl.h"
+#include "cache/serve_impl.h"
+
+/* Upstream's workers hold their own files alone. */
+static bool may_hold(const struct remote *r)
+{
+	return r->ready && !r->upstream;
+}
+
+/* The next one after `i` that may hold rows; NULL: there is none. */
+static struct remote *next_ready(struct fleet *f, int i)
+{
+	for (int k = 1; k <= f->n_remotes; k++) {
+		struct remote *r = &f->remotes[(i + k) % f->n_remotes];
+
+		if (may_hold(r))
+			return r;
+	}
+	return NULL;
+}
+
+static int index_of(const struct remote *r)
+{
+	return (int)(r - r->fleet->remotes);
+}
+
+static void lend_all(struct remote *r, int n)
+{
+	struct remote *to = r;
+
+	r->loans = xcalloc((size_t)n + 1, sizeof(*r->loans));
+	for (int i = 0; i < n; i++) {
+		struct rows rows = dataset_part(r->fleet->dataset, r->rows, i, n);
+
+		to = next_ready(r->fleet, index_of(to));
+		if (rows.first < rows.end)
+			r->loans[r->n_loans++] =
+				(struct loan){ .rows = rows, .holder = to, .tries = 1 };
+	}
+	log_warn("worker is gone, lending its rows", LOG_STR("worker", r->origin),
+		 LOG_INT("first", r->rows.first), LOG_INT("end", r->rows.end),
+		 LOG_INT("to", n));
+}
+
+/* To the next one, if the last one has no room for it or is gone itself. */
+static void move(struct loan *l, struct fleet *f)
+{
+	struct remote *to = next_ready(f, index_of(l->holder));
+
+	if ((l->holder->ready && !l->error[0]) || l->tries >= f->n_remotes || !to)
+		return;
+	l->holder = to;
+	l->tries++;
+	l->ready = false;
+	l->error[0] = 0;
+}
+
+void loans_make(struct remote *r)
+{
+	int n = 0;
+
+	for (int i = 0; i < r->fleet->n_remotes; i++)
+		n += may_hold(&r->fleet->remotes[i]);
+	if (!r->n_loans && n && r->rows.first < r->rows.end)
+		lend_all(r, n);
+	for (size_t i = 0; i < r->n_loans; i++)
+		move(&r->loans[i], r->fleet);
+}
+
+void loans_end(struct remote *r)
+{
+	free(r->loans);
+	r->loans = NULL;
+	r->n_loans = 0;
+}
+
+/* Calls on(ctx, loan) for all that a worker holds, until one is false. */
+static bool each_of(const struct remote *holder, bool (*on)(void *ctx, struct loan *l),
+		    void *ctx)
+{
+	const struct fleet *f = holder->fleet;
+
+	for (int i = 0; i < f->n_remotes; i++)
+		for (size_t k = 0; k < f->remotes[i].n_loans; k++) {
+			struct loan *l = &f->remotes[i].loans[k];
+
+			if (l->holder == holder && !on(ctx, l))
+				return false;
+		}
+	return true;
+}
+
+static bool add(void *ctx, struct loan *l)
+{
+	cJSON *pair = cJSON_CreateArray();
+
+	cJSON_AddItemToArray(pair, json_new_int(l->rows.first));
+	cJSON_AddItemToArray(pair, json_new_int(l->rows.end));
+	cJSON_AddItemToArray(ctx, pair);
+	return true;
+}
+
+cJSON *loans_with(const struct remote *holder)
+{
+	cJSON *list = cJSON_CreateArray();
+
+	each_of(holder, add, list);
+	return list;
+}
+
+static bool note(void *ctx, struct loan *l)
+{
+	const cJSON **at = ctx, *node = *at;
+	const char *why = json_str(node, "error");
+	bool failed = str_eq(json_str(node, "state"), cache_state_words[CACHE_FAILED]);
+
+	if (json_int(node, -1, "first") != l->rows.first ||
+	    json_int(node, -1, "end") != l->rows.end)
+		return false;
+	l->ready = str_eq(json_str(node, "state"), cache_state_words[CACHE_READY]);
+	if (failed)
+		snprintf(l->error, sizeof(l->error), "%s", why ? why : "unknown");
+	*at = node->next;
+	return true;
+}
+
+bool loans_note(struct remote *holder, const cJSON *more)
+{
+	const cJSON *at = more ? more->child : NULL;
+
+	return each_of(holder, note, &at) && !at;
+}
+
+bool loans_ready(const struct remote *r, struct rows rows)
+{
+	for (size_t i = 0; i < r->n_loans; i++) {
+		const struct loan *l = &r->loans[i];
+
+		if (l->rows.first < rows.end && rows.first < l->rows.end &&
+		    !(l->ready && l->holder->ready))
+			return false;
+	}
+	return r->n_loans > 0;
+}

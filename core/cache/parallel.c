@@ -1,0 +1,67 @@
+/* Does work in some threads: parallel.h. */
+#include "cache/parallel.h"
+
+#include <sched.h>
+
+#include "base/thread.h"
+
+struct work {
+	int (*work)(void *ctx, size_t i, struct error *err);
+	void *ctx;
+	size_t n, next, failed; /* failed: the least i that did, or n */
+	pthread_mutex_t lock;
+	struct error why;
+};
+
+static void *work_some(void *arg)
+{
+	struct work *w = arg;
+	size_t i;
+
+	while ((i = __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED)) < w->n) {
+		struct error err = { 0 };
+
+		if (!w->work(w->ctx, i, &err))
+			continue;
+		pthread_mutex_lock(&w->lock);
+		if (i < w->failed) {
+			w->failed = i;
+			w->why = err;
+		}
+		pthread_mutex_unlock(&w->lock);
+		__atomic_store_n(&w->next, w->n, __ATOMIC_RELAXED);
+	}
+	return NULL;
+}
+
+int in_parallel(size_t threads, size_t n,
+		int (*work)(void *ctx, size_t i, struct error *err), void *ctx,
+		struct error *err)
+{
+	struct work w = { work, ctx, n, 0, n, PTHREAD_MUTEX_INITIALIZER, { 0 } };
+	pthread_t others[PARALLEL_MAX];
+	struct error ignored = { 0 };
+	size_t started = 0;
+
+	if (threads > PARALLEL_MAX)
+		threads = PARALLEL_MAX;
+	while (started + 1 < threads && started + 1 < n &&
+	       !thread_start(&others[started], work_some, &w, &ignored))
+		started++;
+	work_some(&w);
+	while (started)
+		pthread_join(others[--started], NULL);
+	pthread_mutex_destroy(&w.lock);
+	if (w.failed == n)
+		return 0;
+	*err = w.why;
+	return -1;
+}
+
+size_t parallel_cores(void)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	return sched_getaffinity(0, sizeof(set), &set) ? 1 : (size_t)CPU_COUNT(&set);
+}

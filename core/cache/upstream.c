@@ -1,0 +1,158 @@
+/* Upstream's workers, which know DoPut and DoGet alone: fleet.h. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "cache/fleet_impl.h"
+#include "cache/flight.h"
+#include "cache/index.h"
+#include "cache/ticket.h"
+#include "net/grpc_client.h"
+#include "net/protobuf.h"
+
+enum { CALL_MS = 10 * 1000, MAX_MESSAGE = 64 * 1024 * 1024 };
+
+static int count(void *ctx, const void *data, size_t len, struct error *err)
+{
+	int *n = ctx;
+
+	(void)data;
+	(void)len;
+	(void)err;
+	++*n;
+	return 0;
+}
+
+/* How many messages a row gives: a schema, and the row if the worker has it. */
+static int read_row(struct remote *r, int64_t at, int *ret_n, struct error *err)
+{
+	const struct rows row = { at, at + 1 };
+	cleanup_buf struct buf message = { .max = 64 };
+	uint8_t ticket[TICKET_MAX];
+	struct grpc_request req = {
+		.origin = r->origin,
+		.path = FLIGHT "DoGet",
+		.timeout_ms = CALL_MS,
+		.on_message = count,
+		.ctx = ret_n,
+		.max_message = MAX_MESSAGE,
+	};
+
+	*ret_n = 0;
+	pb_put_bytes(&message, 1, ticket, ticket_write(ticket, row));
+	req.message = message.data;
+	req.len = message.len;
+	return grpc_request(r->http, &req, err);
+}
+
+/* The files of its rows, which are whole files. */
+static char **files_of(const struct remote *r, size_t *ret_n, struct arena *arena)
+{
+	const struct table *t = dataset_table(r->fleet->dataset);
+	char **list = arena_alloc(arena, (table_units(t) + 1) * sizeof(*list));
+	size_t n = 0;
+
+	for (size_t i = 0; i < table_units(t); i++) {
+		struct table_unit u = table_unit(t, i);
+
+		if (u.rows.first >= r->goal.first && u.rows.end <= r->goal.end &&
+		    (!n || !str_eq(list[n - 1], u.file)))
+			list[n++] = arena_strdup(arena, u.file);
+	}
+	*ret_n = n;
+	return list;
+}
+
+/* It answers once it has loaded them, however long that takes. */
+static int give_files(struct remote *r, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_buf struct buf message = { .max = SIZE_MAX / 2 };
+	int answers = 0;
+	struct grpc_request req = {
+		.origin = r->origin,
+		.path = FLIGHT "DoPut",
+		.framed = true,
+		.on_message = count,
+		.ctx = &answers,
+	};
+	size_t n;
+	char **files = files_of(r, &n, &arena);
+
+	log_info("giving files to upstream's worker", LOG_STR("worker", r->origin),
+		 LOG_INT("first", r->goal.first), LOG_INT("files", (int64_t)n));
+	index_write(&message, (uint64_t)(r - r->fleet->remotes), r->goal, files, n);
+	req.message = message.data;
+	req.len = message.len;
+	return grpc_request(r->http, &req, err);
+}
+
+static int has_rows(struct remote *r, bool *ret, struct error *err)
+{
+	int first, last;
+
+	*ret = false;
+	if (read_row(r, r->goal.first, &first, err) ||
+	    read_row(r, r->goal.end - 1, &last, err))
+		return -1;
+	*ret = first > 1 && last > 1;
+	return 0;
+}
+
+bool upstream_is(struct remote *r)
+{
+	struct error err = { 0 };
+	int n;
+
+	if (!read_row(r, r->goal.first, &n, &err))
+		return true;
+	return err.code != 0 && err.kind != ERR_BUSY;
+}
+
+/* It does not answer: another one may come in its place, perhaps of ours. */
+static bool is_away(struct remote *r)
+{
+	pthread_mutex_lock(&r->fleet->lock);
+	r->upstream = false;
+	pthread_mutex_unlock(&r->fleet->lock);
+	r->away_ms = r->away_ms ? r->away_ms : clock_ms();
+	return false;
+}
+
+/* 0: it has them now. What failed is tried again, but not at once. */
+static int give(struct remote *r, bool *has, struct error *err)
+{
+	if (r->failed_ms && clock_ms() - r->failed_ms < FAILED_MS)
+		return error_set(err, ERR_BUSY, "%.900s", r->trouble);
+	r->failed_ms = clock_ms();
+	pthread_mutex_lock(&r->fleet->lock);
+	r->ready = false;
+	snprintf(r->trouble, sizeof(r->trouble), "loading its files");
+	pthread_mutex_unlock(&r->fleet->lock);
+	if (give_files(r, err) || has_rows(r, has, err))
+		return -1;
+	return *has ? 0 : error_set(err, ERR_FORMAT, "it has not loaded its files");
+}
+
+bool upstream_look(struct remote *r, char trouble[FLEET_TEXT])
+{
+	struct error err = { 0 };
+	bool has;
+
+	trouble[0] = 0;
+	if (r->goal.first == r->goal.end)
+		return true; /* upstream's stays without a table */
+	if (has_rows(r, &has, &err) && !err.code) {
+		snprintf(trouble, FLEET_TEXT, "%s", err.msg);
+		return is_away(r);
+	}
+	r->away_ms = 0;
+	if (!has && give(r, &has, &err))
+		snprintf(trouble, FLEET_TEXT, "%s", err.msg);
+	r->failed_ms = has ? 0 : r->failed_ms;
+	return has;
+}

@@ -159,7 +159,8 @@ runtime() { # NAME BACKOFFLIMIT [POLICY]
 
 keys=/home/mpiuser/.ssh
 sshd="[/usr/sbin/sshd, -De, -f, /dev/null, -p, '2222', -h, $keys/id_rsa, -o, StrictModes=no, -o, PidFile=none, -o, AuthorizedKeysFile=$keys/authorized_keys]"
-# The shape of upstream's runtime for DeepSpeed: nodes run sshd, unless the TRANSPORT is worker.
+# The shape of upstream's runtime for DeepSpeed: nodes run sshd, unless the TRANSPORT is worker. '': without
+# the annotation, as upstream has it, mpirun calls the image's ssh.
 mpi_runtime() { # KIND NAME TRANSPORT LAUNCHER-IS-NODE [POD [CONTAINER [NODE-COMMAND [DEPENDS]]]]
 	local pod=${5:-securityContext: {fsGroup: 1000\}} c=${6:-securityContext: {runAsUser: 1000\}} command=${7:-$sshd}
 	local depends=${8-"dependsOn: [{name: node, status: Ready}],"}
@@ -170,7 +171,7 @@ mpi_runtime() { # KIND NAME TRANSPORT LAUNCHER-IS-NODE [POD [CONTAINER [NODE-COM
 		spec:
 		  mlPolicy: {numNodes: 1, mpi: {runLauncherAsNode: $4, sshAuthMountPath: $keys}}
 		  template:
-		    metadata: {annotations: {kftrainer.io/mpi: $3}}
+		    ${3:+metadata: {annotations: {kftrainer.io/mpi: $3\}\}}
 		    spec:
 		      network: {publishNotReadyAddresses: true}
 		      successPolicy: {operator: All, targetReplicatedJobs: [launcher]}

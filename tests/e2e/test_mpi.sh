@@ -18,28 +18,33 @@ said() { # NAME WORDS: of all ranks, in any order; Open MPI wonders about users 
 first_attempt() { [ -z "$(pods "$1" '{.items[?(@.status.phase=="Failed")].metadata.name}')" ] && [ "$(pods "$1" '{.items[*].status.containerStatuses[*].restartCount}' | tr -d ' 0')" = "" ]; }
 
 # ---- nodes that come up 30 s late ----------------------------------------------------------------------
-# Nothing keeps their launchers from starting first. Looked at later on: time passes meanwhile. That OpenSSH
-# fails then, tests/mpi/test_sshd.py shows.
-late() { # NAME TRANSPORT: the nodes' pods wait
-	local wait="initContainers: [{name: late, image: $image, command: [sleep, '30']}]"
+# Nothing keeps their launchers from starting first. Looked at later on: time passes meanwhile.
+late() { # NAME TRANSPORT: its nodes start 30 s after the launcher has an address
+	local wait='job=${HOSTNAME%-node-*}; until getent hosts $job-launcher-0-0.$job; do sleep 1; done; sleep 30'
+	wait="initContainers: [{name: late, image: $image, command: [bash, -c, '$wait']}]"
 	mpi_runtime TrainingRuntime "$1" "$2" true '' '' '' '' | sed "0,/fsGroup: 1000}/s||&, $wait|"
 }
-(late late-ssh ssh; late late-worker worker) | k apply -f - >/dev/null
-for transport in ssh worker; do
+(late late-ssh ssh; late late-worker worker; late late-openssh '') | k apply -f - >/dev/null 2>&1
+for transport in ssh worker openssh; do
 	check "$transport: nodes that are late" train late-$transport "$(ranks late-$transport 2 'echo $HOSTNAME')"
 done
 
-for transport in ssh worker; do
+# On one of two nodes there is no sshd; this, too, takes its time.
+mpi lost ssh false '' '' "[bash, -c, '[ \$JOB_COMPLETION_INDEX = 0 ] || exec sleep 600; exec \"\$@\"', bash, ${sshd#\[}" ''
+check "ssh: a node that cannot be reached" train lost "$(ranks lost 2 true 'env: [{name: KFTRAINER_MPI_TIMEOUT, value: 60s}]')"
+
+# openssh: the same runtimes without the annotation.
+for transport in ssh worker openssh; do
 	env='env: [{name: U, value: -U}]'
-	mpi all-$transport $transport true
-	mpi apart-$transport $transport false
+	mpi all-$transport "${transport%openssh}" true 2>/dev/null
+	mpi apart-$transport "${transport%openssh}" false 2>/dev/null
 	check "$transport: a job whose launcher is a node" train all-$transport "$(ranks all-$transport 2 'echo $HOSTNAME$U' "$env")"
 	check "$transport: one whose launcher is none" train apart-$transport "$(ranks apart-$transport 2 'echo $HOSTNAME$U' "$env")"
 done
 # The launcher has the TrainJob's variables in any case; nodes have them with mpi-worker.
-for transport in ssh worker; do
+for transport in ssh worker openssh; do
 	mark=
-	[ $transport = ssh ] || mark=-U
+	[ $transport != worker ] || mark=-U
 	all=all-$transport apart=apart-$transport
 	check "... $all completes" becomes $all Complete
 	check "... each rank where the host file has it" said $all "$all-launcher-0-0-U $all-launcher-0-0-U $all-node-0-0$mark $all-node-0-0$mark"
@@ -55,6 +60,8 @@ for transport in ssh worker; do
 	check "... each rank where the host file has it" said $late "$late-launcher-0-0 $late-launcher-0-0 $late-node-0-0 $late-node-0-0"
 	check "... at the first attempt" first_attempt $late
 done
+check "openssh: late nodes fail the job" becomes late-openssh Failed
+check "... because ssh gave up" eval 'k logs "$(launcher late-openssh)" -c node | tee "$scratch/late" | grep "^ssh: " || { cat "$scratch/late"; false; }'
 
 # ---- any user, a root that cannot be written ---------------------------------------------------------
 mpi strict worker false 'securityContext: {runAsUser: 123456, runAsGroup: 123456, fsGroup: 123456, runAsNonRoot: true}, volumes: [{name: tmp, emptyDir: {}}]' \
@@ -76,17 +83,15 @@ check "... completes" becomes held Complete
 
 # ---- the example ---------------------------------------------------------------------------------------
 # Its runtime with the image that is here: as upstream has it, without the annotation.
-mpi_runtime ClusterTrainingRuntime deepspeed-distributed '' true | sed '/kftrainer.io\/mpi/d' | kc apply -f - >/dev/null 2>&1
+mpi_runtime ClusterTrainingRuntime deepspeed-distributed '' true | kc apply -f - >/dev/null 2>&1
 check "examples/mpi.yaml" k apply -f examples/mpi.yaml
 check "... completes" becomes ranks Complete
 check "... its ranks say where they are" eval 'k logs "$(launcher ranks)" -c node | grep -cE "^rank [0-3] of 4 on ranks-(launcher|node)-0-0$" | grep -x 4'
 kc delete clustertrainingruntime deepspeed-distributed >/dev/null
 
 # ---- a node that cannot be reached -------------------------------------------------------------------
-mpi lost ssh false '' '' '[bash, -c, "sleep 600"]' ''
-check "nodes without sshd" train lost "$(ranks lost 2 true 'env: [{name: KFTRAINER_MPI_TIMEOUT, value: 5s}]')"
-check "... the job fails" becomes lost Failed
-check "... why names the host and how far it came" why_says lost mpi-wait
-table() { grep -E 'lost-node-0-0' "$scratch/why" && grep -E 'lost-node-0-1' "$scratch/why"; }
-check "... both of them" table
+check "a node without sshd: the job fails" becomes lost Failed
+check "... why says so" why_says lost mpi-wait
+check "... names the host and how far it came" grep -E 'lost-node-0-1[^ ]* +connect ' "$scratch/why"
+check "... and no other" eval '! grep lost-node-0-0 "$scratch/why"'
 finish

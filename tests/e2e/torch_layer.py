@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tests/e2e/torch_layer.py OUTPUT: Python, PyTorch, Open MPI, sshd and a shell: the nodes' images.
+"""tests/e2e/torch_layer.py OUTPUT: Python, PyTorch, Open MPI, OpenSSH and a shell: the nodes' images.
 tests/e2e/torch_layer.py --key: what decides its bytes, as lines
 
 Nothing is downloaded: its files are those of Debian packages that tests/setup.sh has installed
@@ -11,12 +11,12 @@ import sys
 import tarfile
 import tempfile
 
-# What a person expects in a container, PyTorch with what it imports, Open MPI and sshd.
+# What a person expects in a container, PyTorch with what it imports, Open MPI and OpenSSH.
 PACKAGES = """base-files bash dash coreutils sed grep procps libc-bin hostname mawk findutils
 python3 python3-minimal python3.11 python3.11-minimal libpython3-stdlib libpython3.11-minimal
 libpython3.11-stdlib python3-torch python3-numpy python3-typing-extensions python3-yaml python3-six
 python3-future python3-pkg-resources libtorch1.13 netbase libc6
-openmpi-bin openmpi-common libopenmpi3 libpmix2 openssh-server""".split()
+openmpi-bin openmpi-common libopenmpi3 libpmix2 openssh-server openssh-client""".split()
 LEFT_OUT = ("/usr/share/doc/", "/usr/share/man/", "/usr/share/locale/", "/usr/share/lintian/",
             "/usr/include/", "/usr/lib/python3/dist-packages/torch/test/",
             "/usr/lib/python3/dist-packages/torch/include/", "/usr/share/info/")
@@ -26,6 +26,8 @@ TEXTS = {
     "etc/passwd": "root:x:0:0:root:/root:/bin/bash\nmpiuser:x:1000:1000::/home/mpiuser:/bin/bash\nnobody:x:65534:65534:nobody:/:/bin/false\n",
     "etc/group": "root:x:0:\nmpiuser:x:1000:\nnogroup:x:65534:\n",
     "etc/nsswitch.conf": "hosts: files dns\n",
+    # As images for MPI have it: the nodes' port, any host.
+    "etc/ssh/ssh_config": "Port 2222\nStrictHostKeyChecking no\nUserKnownHostsFile /dev/null\nLogLevel ERROR\n",
 }
 FOLDERS = {"tmp": 0o1777, "root": 0o700, "home": 0o755, "home/mpiuser": 0o1777, "proc": 0o755, "sys": 0o755, "dev": 0o755, "run": 0o755}
 
@@ -82,7 +84,7 @@ def content():
               if os.path.lexists(step)}
     files |= set(libraries(files))
     return sorted(file for file in files if os.path.islink(file) or os.path.isfile(file)
-                  if file not in ("/etc/passwd", "/etc/group"))
+                  if file.lstrip("/") not in TEXTS)
 
 
 def add_text(tar, name, text):

@@ -1,9 +1,16 @@
-"""Pods as namespaces: each an address and a name, in a network that nothing leaves."""
+"""
+Pods as namespaces: each an address and a name, in a network that nothing leaves.
+
+A pod has one neighbor, the router that it shares with all others: a table of all pods in each of them would
+be more than a machine keeps (net.ipv4.neigh.default.gc_thresh3, one for all its namespaces).
+"""
 import ctypes
 import os
 import subprocess
 
 CLONE_NEWNET = 0x40000000
+ROUTER = "10.87.255.254"
+ROUTES = [("ip_forward", "1"), ("conf/all/send_redirects", "0"), ("conf/br0/send_redirects", "0")]
 # In namespaces of the pod's own: its hosts file, its name, and nothing of this machine's in memory.
 DIE_WITH_US = ["setpriv", "--pdeathsig", "KILL"]
 ENTER = ["unshare", "--uts", "--ipc", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-ec",
@@ -22,7 +29,11 @@ def enter_network():
         raise OSError(ctypes.get_errno(), "unshare: a network namespace")
     ip("link", "set", "lo", "up")
     ip("link", "add", "br0", "type", "bridge")
+    ip("addr", "add", ROUTER + "/16", "dev", "br0")
     ip("link", "set", "br0", "up")
+    for name, value in ROUTES:
+        with open("/proc/sys/net/ipv4/" + name, "w") as f:
+            f.write(value)
 
 
 class Pod:
@@ -41,8 +52,8 @@ class Pod:
            "netns", str(self.holder.pid))
         ip("link", "set", link, "up")
         subprocess.run(["nsenter", f"--net={self.net}", "sh", "-ec",
-                        f"ip link set lo up; ip addr add {self.address}/16 dev eth0; ip link set eth0 up"],
-                       check=True)
+                        f"ip link set lo up; ip addr add {self.address}/32 dev eth0; ip link set eth0 up; "
+                        f"ip route add {ROUTER} dev eth0; ip route add default via {ROUTER}"], check=True)
         with open(hosts_file, "a") as f:
             f.write(f"{self.address} {hostname} {' '.join(names)}\n")
 

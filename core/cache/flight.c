@@ -90,20 +90,24 @@ int flight_action(char ret_type[FLIGHT_ACTION_MAX], struct iovec *ret_body,
 	return 0;
 }
 
-void flight_endpoint(struct buf *info, const char *host, int port, struct rows rows)
+void flight_endpoint(struct buf *info, const char *host, int port, struct rows rows,
+		     const char *view)
 {
-	cleanup_buf struct buf e = { .max = 4096 }, location = { .max = 2048 };
+	cleanup_buf struct buf e = { .max = SIZE_MAX / 2 }, location = { .max = 2048 };
 	cleanup_buf struct buf uri = { .max = 1024 };
-	uint8_t ticket[TICKET_MAX];
-	cleanup_buf struct buf t = { .max = 64 };
-	size_t n = ticket_write(ticket, rows);
+	cleanup_buf struct buf ticket = { .max = SIZE_MAX / 2 },
+			       t = { .max = SIZE_MAX / 2 };
+	uint8_t range[TICKET_MAX];
 
 	buf_printf(&uri, "grpc://%s:%d", host, port);
-	pb_put_bytes(&t, 1, ticket, n);
+	buf_add(&ticket, range, ticket_write(range, rows));
+	if (view)
+		buf_printf(&ticket, TICKET_VIEW "%s", view);
+	pb_put_bytes(&t, 1, ticket.data, ticket.len);
 	pb_put_bytes(&location, 1, uri.data, uri.len);
 	pb_put_bytes(&e, ENDPOINT_TICKET, t.data, t.len);
 	pb_put_bytes(&e, ENDPOINT_LOCATION, location.data, location.len);
-	pb_put_bytes(&e, ENDPOINT_METADATA, ticket, n);
+	pb_put_bytes(&e, ENDPOINT_METADATA, ticket.data, ticket.len);
 	pb_put_bytes(info, INFO_ENDPOINT, e.data, e.len);
 }
 

@@ -32,7 +32,9 @@ MUST_CHECK int flight_ticket(struct iovec *ret, struct iovec message, struct err
 MUST_CHECK int flight_action(char ret_type[FLIGHT_ACTION_MAX], struct iovec *ret_body,
 			     struct iovec message, struct error *err);
 
-void flight_endpoint(struct buf *info, const char *host, int port, struct rows rows);
+/* `view`: its JSON, for the ticket; or NULL. */
+void flight_endpoint(struct buf *info, const char *host, int port, struct rows rows,
+		     const char *view);
 void flight_result(struct grpc_call *call, const char *text); /* of an action */
 
 /* The one message of a request; false after grpc_fail(). */

@@ -24,15 +24,19 @@ enum { INFO_SCHEMA = 1, INFO_DESCRIPTOR, INFO_RECORDS = 4, INFO_BYTES, INFO_ORDE
 static void add_info(struct head *h, struct buf *info, struct iovec descriptor,
 		     const struct plan *plan, const struct holders *who)
 {
+	cleanup_free struct field *seen = NULL;
 	const struct field *fields;
 	size_t n;
 
 	fields = table_columns(h->table, &n);
-	flight_schema(info, INFO_SCHEMA, fields, n, dataset_form(h->dataset));
+	if (plan->view)
+		seen = view_fields(plan->view, fields, n, &n);
+	flight_schema(info, INFO_SCHEMA, seen ? seen : fields, n,
+		      dataset_form(h->dataset));
 	pb_put_bytes(info, INFO_DESCRIPTOR, descriptor.iov_base, descriptor.iov_len);
 	for (size_t i = 0; i < who->n; i++)
 		flight_endpoint(info, who->at[i].place->host, who->at[i].place->port,
-				who->at[i].rows);
+				who->at[i].rows, plan->view_text);
 	pb_put_uint(info, INFO_RECORDS, (uint64_t)plan_rows(plan));
 	pb_put_uint(info, INFO_BYTES, UINT64_MAX); /* -1: not known here */
 	pb_put_uint(info, INFO_ORDERED, true);
@@ -64,17 +68,18 @@ static void get_flight_info(void *ctx, struct grpc_call *c)
 	struct descriptor d;
 	struct error err = { 0 };
 	struct iovec message;
-	struct plan plan;
+	struct plan plan = { 0 };
 
 	if (!flight_message(c, &message))
 		return;
-	if (descriptor_read(&d, message, &err) || plan_read(&plan, &d, h->n, &err))
+	if (descriptor_read(&d, message, &err) || plan_read(&plan, &d, h->table, &err))
 		grpc_fail(c,
 			  err.kind == ERR_LIMIT ? GRPC_OUT_OF_RANGE
 						: GRPC_INVALID_ARGUMENT,
 			  "%s", err.msg);
 	else
 		send_info(h, c, message, &plan);
+	plan_release(&plan);
 }
 
 /* The one there is: all rows, as a single rank gets them. */

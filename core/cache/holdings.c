@@ -340,7 +340,8 @@ static int not_loaded(const struct holdings *h, const struct holding *it,
 			 (int64_t)h->loaded, it->rows.end - it->rows.first);
 }
 
-int holdings_read(struct holdings *h, struct rows rows, void **ret, struct error *err)
+static int find(struct holdings *h, struct rows rows, struct memtable **ret,
+		struct error *err)
 {
 	const struct holding *it;
 	size_t i = 0;
@@ -352,9 +353,31 @@ int holdings_read(struct holdings *h, struct rows rows, void **ret, struct error
 		i++;
 	it = &h->list[i < h->n ? i : 0];
 	if (it->table)
-		*ret = memtable_read(it->table, rows);
+		*ret = memtable_ref(it->table);
 	else
 		rc = not_loaded(h, it, err);
 	pthread_mutex_unlock(&h->lock);
+	return rc;
+}
+
+int holdings_read(struct holdings *h, struct rows rows, struct iovec text, void **ret,
+		  struct error *err)
+{
+	struct view *view = NULL;
+	struct memtable *m = NULL;
+	const struct field *fields;
+	size_t n;
+	int rc = 0;
+
+	if (find(h, rows, &m, err))
+		return -1;
+	fields = memtable_columns(m, &n);
+	if (text.iov_len)
+		rc = view_parse(&view, text.iov_base, text.iov_len, fields, n, err);
+	if (rc)
+		err->kind = ERR_INVALID;
+	else
+		*ret = memtable_read(m, rows, view);
+	memtable_unref(m);
 	return rc;
 }

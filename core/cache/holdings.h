@@ -8,6 +8,8 @@
 #ifndef CACHE_HOLDINGS_H
 #define CACHE_HOLDINGS_H
 
+#include <sys/uio.h>
+
 #include "base/json.h"
 #include "cache/memtable.h"
 #include "cache/serve.h"
@@ -39,9 +41,10 @@ cJSON *holdings_describe(struct holdings *h); /* "state", "first", ... of serve_
 
 /*
  * A read (memtable.h) of these rows, of the first holding that has one of them, its own
- * where none has. ERR_BUSY: that one is not loaded; the message says why.
+ * where none has. `view`: JSON of view.h, or empty. ERR_BUSY: that one is not loaded; the
+ * message says why. ERR_INVALID: the view.
  */
-MUST_CHECK int holdings_read(struct holdings *h, struct rows rows, void **ret,
-			     struct error *err);
+MUST_CHECK int holdings_read(struct holdings *h, struct rows rows, struct iovec view,
+			     void **ret, struct error *err);
 
 #endif

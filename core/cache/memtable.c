@@ -1,5 +1,5 @@
 /* Keeps rows as messages ready to be sent: memtable.h. */
-#include "cache/memtable.h"
+#include "cache/memtable_impl.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,34 +26,6 @@ enum {
 	DECODED = 2, /* a unit as it is stored, and decoded */
 };
 
-struct message {
-	const uint8_t *data;                      /* with gRPC's prefix */
-	uint32_t len, metadata, n_metadata, body; /* `metadata` and `body`: where */
-	int64_t first, n;
-};
-
-/* A piece of memory that messages are in, one after another. */
-struct slab {
-	uint8_t *data;
-	size_t cap, used;
-	bool file;
-};
-
-struct memtable {
-	atomic_int refs;
-	struct dataset *dataset;
-	const struct field *fields;
-	size_t n_fields;
-	struct rows rows;
-	struct ipc_form form;
-	struct buf schema;
-	struct message *messages;
-	size_t n, cap;
-	struct slab *slabs;
-	size_t n_slabs;
-	uint64_t bytes, spilled;
-};
-
 /* Rows that one thread decodes: a unit's, or a part of them. */
 struct piece {
 	struct rows rows;
@@ -70,15 +42,6 @@ struct loading {
 	pthread_mutex_t lock; /* of the slabs, and of: */
 	int64_t done;         /* rows */
 };
-
-/* { 0 }: they have no row in common. */
-static struct rows meet(struct rows a, struct rows b)
-{
-	struct rows both = { a.first > b.first ? a.first : b.first,
-			     a.end < b.end ? a.end : b.end };
-
-	return both.first < both.end ? both : (struct rows){ 0 };
-}
 
 /* ---- slabs ------------------------------------------------------------------------- */
 
@@ -181,8 +144,7 @@ static int slab_take(struct loading *l, uint8_t **ret, size_t size, size_t body,
 
 /* ---- messages ---------------------------------------------------------------------- */
 
-/* What is before the body: prefix, metadata, the body's tag and length. */
-static size_t write_head(uint8_t *to, const struct ipc_plan *p, uint32_t *ret_metadata)
+size_t message_head(uint8_t *to, const struct ipc_plan *p, uint32_t *ret_metadata)
 {
 	cleanup_buf struct buf head = { .max = HEAD_ROOM + p->metadata.len };
 	uint64_t len;
@@ -203,7 +165,7 @@ static int add_message(struct loading *l, struct piece *to, const struct ipc_pla
 		       int64_t first, int64_t n, struct error *err)
 {
 	struct message msg = { .first = first, .n = n };
-	size_t head = write_head(NULL, p, &msg.metadata);
+	size_t head = message_head(NULL, p, &msg.metadata);
 	uint8_t *data;
 	int rc;
 
@@ -214,7 +176,7 @@ static int add_message(struct loading *l, struct piece *to, const struct ipc_pla
 	pthread_mutex_unlock(&l->lock);
 	if (rc)
 		return -1;
-	write_head(data, p, &msg.metadata);
+	message_head(data, p, &msg.metadata);
 	ipc_body(p, data + head);
 	msg.data = data;
 	msg.n_metadata = (uint32_t)p->metadata.len;
@@ -290,7 +252,7 @@ static size_t threads_for(const struct loading *l)
 	for (size_t i = 0; i < table_units(t); i++) {
 		struct table_unit u = table_unit(t, i);
 
-		if (meet(u.rows, l->m->rows).end && u.bytes > unit)
+		if (rows_meet(u.rows, l->m->rows).end && u.bytes > unit)
 			unit = u.bytes;
 	}
 	if (dataset_memory(l->m->dataset) / DECODED / unit < most)
@@ -304,7 +266,7 @@ static void cut_pieces(struct loading *l)
 
 	l->pieces = xcalloc(table_units(t) + 1, sizeof(*l->pieces));
 	for (size_t i = 0; i < table_units(t); i++) {
-		struct rows rows = meet(table_unit(t, i).rows, l->m->rows);
+		struct rows rows = rows_meet(table_unit(t, i).rows, l->m->rows);
 
 		if (rows.end)
 			l->pieces[l->n++] =
@@ -392,6 +354,12 @@ void memtable_unref(struct memtable *m)
 	free(m);
 }
 
+const struct field *memtable_columns(const struct memtable *m, size_t *ret_n)
+{
+	*ret_n = m->n_fields;
+	return m->fields;
+}
+
 struct rows memtable_rows(const struct memtable *m)
 {
 	return m->rows;
@@ -420,102 +388,4 @@ void memtable_schema(struct buf *out, const struct field *fields, size_t n,
 	out->max = SIZE_MAX / 2;
 	buf_add(out, prefix, sizeof(prefix));
 	buf_add(out, data.data, data.len);
-}
-
-/* ---- reading ----------------------------------------------------------------------- */
-
-enum { EDGES = 2 };
-
-struct reading {
-	struct memtable *m;
-	struct rows rows; /* what is left */
-	size_t at;        /* the message with its first row */
-	bool begun;
-	uint8_t *edges[EDGES];
-	int n_edges;
-};
-
-/* The message with that row, which is one of them. */
-static size_t find(const struct memtable *m, int64_t row)
-{
-	size_t low = 0, high = m->n;
-
-	while (high - low > 1) {
-		size_t middle = low + (high - low) / 2;
-
-		if (m->messages[middle].first <= row)
-			low = middle;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-void *memtable_read(struct memtable *m, struct rows rows)
-{
-	struct reading *r = xcalloc(1, sizeof(*r));
-
-	r->m = memtable_ref(m);
-	r->rows = meet(rows, m->rows);
-	if (r->rows.first < r->rows.end)
-		r->at = find(m, r->rows.first);
-	return r;
-}
-
-/* A message of some of these rows. What we wrote ourselves can be read. */
-static struct iovec cut(struct reading *r, const struct message *msg, struct rows rows)
-{
-	const struct ipc_message from = {
-		{ msg->data + msg->metadata, msg->n_metadata },
-		{ msg->data + msg->body, msg->len - msg->body },
-	};
-	cleanup_ipc_view struct batch b = { 0 };
-	cleanup_ipc_plan struct ipc_plan p = { 0 };
-	struct error err = { 0 };
-	uint32_t unused;
-	size_t head;
-	uint8_t *to;
-
-	if (ipc_view(&b, r->m->fields, r->m->n_fields, from, r->m->form, &err))
-		abort();
-	ipc_plan(&p, &b, rows.first - msg->first, rows.end - rows.first, r->m->form);
-	head = write_head(NULL, &p, &unused);
-	to = r->edges[r->n_edges++] = xmalloc(head + p.body);
-	write_head(to, &p, &unused);
-	ipc_body(&p, to + head);
-	return (struct iovec){ to, head + p.body };
-}
-
-void memtable_read_next(void *ctx, struct iovec *ret)
-{
-	struct reading *r = ctx;
-	const struct message *msg;
-	struct rows all, some;
-
-	*ret = (struct iovec){ 0 };
-	if (!r->begun) {
-		r->begun = true;
-		*ret = (struct iovec){ r->m->schema.data, r->m->schema.len };
-		return;
-	}
-	if (r->rows.first >= r->rows.end)
-		return;
-	msg = &r->m->messages[r->at++];
-	all = (struct rows){ msg->first, msg->first + msg->n };
-	some = meet(all, r->rows);
-	r->rows.first = some.end;
-	if (some.first == all.first && some.end == all.end)
-		*ret = (struct iovec){ (void *)(uintptr_t)msg->data, msg->len };
-	else
-		*ret = cut(r, msg, some);
-}
-
-void memtable_read_release(void *ctx)
-{
-	struct reading *r = ctx;
-
-	for (int i = 0; i < r->n_edges; i++)
-		free(r->edges[i]);
-	memtable_unref(r->m);
-	free(r);
 }

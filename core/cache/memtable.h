@@ -8,11 +8,11 @@
 #ifndef CACHE_MEMTABLE_H
 #define CACHE_MEMTABLE_H
 
-#include <stdatomic.h>
-#include <sys/uio.h>
-
 #include "arrow/ipc.h"
 #include "cache/dataset.h"
+#include "cache/view.h"
+#include "net/h2.h"
+#include <stdatomic.h>
 
 struct memtable;
 
@@ -40,12 +40,14 @@ uint64_t memtable_bytes(const struct memtable *m);   /* of messages */
 uint64_t memtable_spilled(const struct memtable *m); /* of these, those in files */
 
 /*
- * A read: the schema, then these of the rows that the memtable has. It holds a reference.
- * `ctx` is for grpc_source.
+ * A read: the schema, then these of the rows that the memtable has, as the view wants them
+ * (NULL: as they are). It holds a reference. `ctx` is for grpc_source.
  */
-void *memtable_read(struct memtable *m, struct rows rows);
-void memtable_read_next(void *ctx, struct iovec *ret); /* iov_len 0: the end */
+void *memtable_read(struct memtable *m, struct rows rows, struct view *take_view);
+void memtable_read_next(void *ctx, struct h2_piece *ret); /* len 0: the end */
 void memtable_read_release(void *ctx);
+
+const struct field *memtable_columns(const struct memtable *m, size_t *ret_n);
 
 /* A schema's FlightData with gRPC's prefix. */
 void memtable_schema(struct buf *out, const struct field *fields, size_t n,

@@ -1,6 +1,8 @@
 /* Which rows a descriptor asks for: plan.h. */
 #include "cache/plan.h"
 
+#include <stdlib.h>
+
 #include "base/json.h"
 #include "base/str.h"
 
@@ -9,6 +11,7 @@ enum equal { EQUAL_NO, EQUAL_DROP, EQUAL_PAD };
 struct wish {
 	int64_t rank, world, start;
 	enum equal equal;
+	cJSON *view; /* keys of view.h; NULL: none */
 };
 
 /* ---- a path ------------------------------------------------------------------------ */
@@ -79,10 +82,16 @@ static int read_member(struct wish *w, const cJSON *node, struct error *err)
 		return read_count(&w->start, node, err);
 	if (str_eq(node->string, "equal"))
 		return read_equal(&w->equal, node, err);
-	return error_set(
-		err, ERR_INVALID,
-		"command: unknown key '%.100s': want rank, world, start or equal",
-		node->string);
+	if (view_has_key(node->string)) {
+		if (!w->view)
+			w->view = cJSON_CreateObject();
+		json_put(w->view, json_dup(node), node->string);
+		return 0;
+	}
+	return error_set(err, ERR_INVALID,
+			 "command: unknown key '%.100s': want rank, world, start, "
+			 "equal, columns, filter or batchRows",
+			 node->string);
 }
 
 static int read_command(struct wish *w, struct iovec text, struct error *err)
@@ -134,22 +143,50 @@ static struct plan make(const struct wish *w, int64_t n)
 	return p;
 }
 
-int plan_read(struct plan *ret, const struct descriptor *d, int64_t n, struct error *err)
+static int plan(struct plan *ret, const struct wish *w, const struct table *t,
+		struct error *err)
+{
+	const struct field *fields;
+	size_t n;
+
+	if (w->rank >= w->world)
+		return error_set(err, ERR_LIMIT, "Invalid partition range");
+	*ret = make(w, table_rows(t));
+	if (!w->view)
+		return 0;
+	fields = table_columns(t, &n);
+	if (view_read(&ret->view, w->view, fields, n, err))
+		return error_wrap(err, "command");
+	ret->view_text = json_text(w->view);
+	return 0;
+}
+
+int plan_read(struct plan *ret, const struct descriptor *d, const struct table *t,
+	      struct error *err)
 {
 	struct wish w = { 0 };
+	int rc =
+		d->is_command ? read_command(&w, d->command, err) : read_path(&w, d, err);
 
-	if (d->is_command ? read_command(&w, d->command, err) : read_path(&w, d, err))
-		return -1;
-	if (w.rank >= w.world)
-		return error_set(err, ERR_LIMIT, "Invalid partition range");
-	*ret = make(&w, n);
-	return 0;
+	*ret = (struct plan){ 0 };
+	if (!rc)
+		rc = plan(ret, &w, t, err);
+	cJSON_Delete(w.view);
+	return rc;
+}
+
+void plan_release(struct plan *p)
+{
+	view_free(p->view);
+	free(p->view_text);
 }
 
 int64_t plan_rows(const struct plan *p)
 {
 	int64_t n = 0;
 
+	if (p->view && p->view->filter)
+		return -1;
 	for (size_t i = 0; i < p->n; i++)
 		n += p->parts[i].end - p->parts[i].first;
 	return n;

@@ -58,3 +58,16 @@ int ticket_read(struct rows *ret, const void *data, size_t len, struct error *er
 				      last < INT64_MAX ? (int64_t)last + 1 : INT64_MAX };
 	return 0;
 }
+
+struct iovec ticket_view(const void *data, size_t len)
+{
+	const size_t n = sizeof(TICKET_VIEW) - 1;
+	const uint8_t *at = data;
+	uint64_t unused;
+	size_t skip = take(&unused, at, len);
+
+	skip += take(&unused, at + skip, len - skip);
+	if (len - skip <= n || memcmp(at + skip, TICKET_VIEW, n) != 0)
+		return (struct iovec){ 0 };
+	return (struct iovec){ (void *)(uintptr_t)(at + skip + n), len - skip - n };
+}

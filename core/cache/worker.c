@@ -143,8 +143,12 @@ static void do_get(void *ctx, struct grpc_call *call)
 		grpc_fail(call, GRPC_INVALID_ARGUMENT, "Invalid ticket format");
 		return;
 	}
-	if (holdings_read(ctx, rows, &source.ctx, &err))
-		grpc_fail(call, GRPC_UNAVAILABLE, "%s", err.msg);
+	if (holdings_read(ctx, rows, ticket_view(ticket.iov_base, ticket.iov_len),
+			  &source.ctx, &err))
+		grpc_fail(call,
+			  err.kind == ERR_INVALID ? GRPC_INVALID_ARGUMENT
+						  : GRPC_UNAVAILABLE,
+			  "%s", err.msg);
 	else
 		grpc_send_from(call, &source);
 }

@@ -101,14 +101,14 @@ void grpc_send_from(struct grpc_call *call, const struct grpc_source *source)
 static void answer_next(void *ctx, struct h2_piece *ret)
 {
 	struct answer *a = ctx;
-	struct iovec part = { 0 };
 
 	if (a->source.next)
-		a->source.next(a->source.ctx, &part);
+		a->source.next(a->source.ctx, ret);
 	else if (!a->sent)
-		part = (struct iovec){ a->reply.data, a->reply.len };
+		*ret = (struct h2_piece){ .data = a->reply.data, .len = a->reply.len };
 	a->sent = true;
-	*ret = (struct h2_piece){ part.iov_base, part.iov_len, ok_trailers, 1 };
+	ret->trailers = ok_trailers;
+	ret->n_trailers = 1;
 }
 
 static void answer_release(void *ctx)

@@ -62,11 +62,10 @@ void grpc_fail(struct grpc_call *call, enum grpc_code code, const char *fmt, ...
 void grpc_send(struct grpc_call *call, const void *data, size_t len); /* any number */
 
 /*
- * Messages with their prefixes, one or many at a time; iov_len 0 is the end. They stay
- * until the release.
+ * Messages with their prefixes, one or many at a time, as pieces of h2.h; len 0 is the end.
  */
 struct grpc_source {
-	void (*next)(void *ctx, struct iovec *ret);
+	void (*next)(void *ctx, struct h2_piece *ret);
 	void (*release)(void *ctx);
 	void *ctx;
 };

@@ -45,9 +45,29 @@ struct h2_conn {
 	struct buf control;
 	struct part parts[MAX_PARTS];
 	size_t first, n, queued; /* parts not sent yet, and their bytes */
+	void **spent;            /* pieces that are in the queue to their end */
+	size_t n_spent, cap_spent;
 };
 
 /* ---- streams ----------------------------------------------------------------------- */
+
+/* Frees a piece once what is queued is sent. */
+static void spend(struct h2_conn *c, void *take_piece)
+{
+	if (!take_piece)
+		return;
+	if (c->n_spent == c->cap_spent) {
+		c->cap_spent = 2 * c->cap_spent + 8;
+		c->spent = xreallocarray(c->spent, c->cap_spent, sizeof(*c->spent));
+	}
+	c->spent[c->n_spent++] = take_piece;
+}
+
+static void free_spent(struct h2_conn *c)
+{
+	while (c->n_spent)
+		free(c->spent[--c->n_spent]);
+}
 
 static void stream_link(struct h2_stream **list, struct h2_stream *s)
 {
@@ -76,6 +96,7 @@ static void streams_free(struct h2_stream **list)
 		*list = s->next;
 		if (s->body.release)
 			s->body.release(s->body.ctx);
+		free(s->piece.take);
 		buf_release(&s->headers);
 		buf_release(&s->request);
 		free(s);
@@ -269,8 +290,11 @@ static nghttp2_ssize read_body(nghttp2_session *session, int32_t id, uint8_t *da
 	(void)data;
 	(void)ctx;
 	*flags |= NGHTTP2_DATA_FLAG_NO_COPY;
-	if (!s->piece.len)
+	if (!s->piece.len) {
+		spend(s->conn, s->piece.take);
+		s->piece = (struct h2_piece){ 0 };
 		s->body.next(s->body.ctx, &s->piece);
+	}
 	if (s->piece.len)
 		return (nghttp2_ssize)(len < s->piece.len ? len : s->piece.len);
 	*flags |= NGHTTP2_DATA_FLAG_EOF;
@@ -353,6 +377,8 @@ void h2_conn_free(struct h2_conn *c)
 	nghttp2_session_del(c->session);
 	streams_free(&c->streams);
 	streams_free(&c->ended);
+	free_spent(c);
+	free(c->spent);
 	buf_release(&c->control);
 	free(c);
 }
@@ -374,6 +400,7 @@ int h2_next(struct h2_conn *c, struct iovec *iov, int max, int *ret_n, struct er
 		c->first = c->n = c->queued = 0;
 		buf_clear(&c->control);
 		streams_free(&c->ended);
+		free_spent(c);
 		rc = nghttp2_session_send(c->session);
 		if (rc)
 			return error_set(err, ERR_IO, "HTTP/2: %s", nghttp2_strerror(rc));

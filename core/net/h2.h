@@ -28,7 +28,8 @@ struct h2_header {
 };
 
 struct h2_piece {
-	const void *data; /* stays until the body is released */
+	const void *data; /* stays until the body is released, or is: */
+	void *take;       /* malloc()ed, to be freed once it is sent; or NULL */
 	size_t len;       /* 0: the end, with these trailers */
 	const struct h2_header *trailers;
 	size_t n_trailers;

@@ -49,6 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		FUZZ_CHECK(strlen(type) < FLIGHT_ACTION_MAX);
 	}
 	if (!ticket_read(&rows, data, size, &err)) {
+		check(ticket_view(data, size), data, size);
 		FUZZ_CHECK(rows.first >= 0 && rows.first <= rows.end);
 		FUZZ_CHECK(
 			!ticket_read(&again, ticket, ticket_write(ticket, rows), &err));

@@ -2,6 +2,8 @@
  * Frames of a hostile peer: no crash, no more streams than allowed, and every body that
  * was taken is released. The input comes in pieces; what is sent is taken in others.
  */
+#include <string.h>
+
 #include "base/xmalloc.h"
 #include "net/grpc.h"
 #include "tests/fuzz/fuzz.h"
@@ -11,12 +13,15 @@ enum { MAX_BODY = 1 << 16, MAX_STREAMS = 10 };
 static int open_bodies;
 static const char message[] = "\0\0\0\0\3abc";
 
-static void next(void *ctx, struct iovec *ret)
+static void next(void *ctx, struct h2_piece *ret)
 {
 	int *left = ctx;
 
-	*ret = *left ? (struct iovec){ (void *)(uintptr_t)message, sizeof(message) - 1 }
-		     : (struct iovec){ 0 };
+	*ret = (struct h2_piece){ .data = message,
+				  .len = *left ? sizeof(message) - 1 : 0 };
+	if (*left % 2)
+		ret->data = ret->take =
+			memcpy(xmalloc(sizeof(message)), message, sizeof(message));
 	*left -= *left > 0;
 }
 

@@ -39,7 +39,10 @@ static void next(void *ctx, struct h2_piece *ret)
 	static const struct h2_header trailers[] = { { "grpc-status", "0" } };
 	struct peer *p = ctx;
 
-	*ret = (struct h2_piece){ piece, p->asked++ < 3 ? PIECE : 0, trailers, 1 };
+	*ret = (struct h2_piece){ .data = piece,
+				  .len = p->asked++ < 3 ? PIECE : 0,
+				  .trailers = trailers,
+				  .n_trailers = 1 };
 }
 
 static void release(void *ctx)

@@ -1,0 +1,47 @@
+/* memtable_impl.h - what the files of memtable.h share. */
+#ifndef CACHE_MEMTABLE_IMPL_H
+#define CACHE_MEMTABLE_IMPL_H
+
+#include "cache/memtable.h"
+
+struct message {
+	const uint8_t *data;                      /* with gRPC's prefix */
+	uint32_t len, metadata, n_metadata, body; /* `metadata` and `body`: where */
+	int64_t first, n;
+};
+
+/* A piece of memory that messages are in, one after another. */
+struct slab {
+	uint8_t *data;
+	size_t cap, used;
+	bool file;
+};
+
+struct memtable {
+	atomic_int refs;
+	struct dataset *dataset;
+	const struct field *fields;
+	size_t n_fields;
+	struct rows rows;
+	struct ipc_form form;
+	struct buf schema;
+	struct message *messages;
+	size_t n, cap;
+	struct slab *slabs;
+	size_t n_slabs;
+	uint64_t bytes, spilled;
+};
+
+/* { 0 }: they have no row in common. */
+static inline struct rows rows_meet(struct rows a, struct rows b)
+{
+	struct rows both = { a.first > b.first ? a.first : b.first,
+			     a.end < b.end ? a.end : b.end };
+
+	return both.first < both.end ? both : (struct rows){ 0 };
+}
+
+/* What is before the body: prefix, metadata, the body's tag and length. `to` may be NULL. */
+size_t message_head(uint8_t *to, const struct ipc_plan *p, uint32_t *ret_metadata);
+
+#endif

@@ -18,6 +18,7 @@
 #include "cmd/cmd.h"
 #include "kube/kube.h"
 #include "local/backend.h"
+#include "local/podlog.h"
 #include "manager/manager.h"
 #include "manager/webhook.h"
 #include "net/keypair.h"
@@ -158,6 +159,14 @@ static int validate(void *ctx, struct admission *a, struct error *err)
 		if (meta_is(a->obj, TRAINER_GROUP, validators[i].kind))
 			return ask(ctx, &validators[i], a, err);
 	return 0;
+}
+
+static int read_log(void *ctx, const cJSON *pod, const struct log_options *o,
+		    struct httpd_response *resp, struct error *err)
+{
+	struct local_api *l = ctx;
+
+	return podlog_open(l->api, pod, o, resp, err);
 }
 
 /* ---- keys -------------------------------------------------------------------------- */
@@ -322,6 +331,7 @@ static int start_api(struct local_api *l, struct error *err)
 					     .token = l->token,
 					     .mutate = mutate,
 					     .validate = validate,
+					     .log = read_log,
 					     .ctx = l };
 
 	if (apiserver_new(&l->api, &conf, err))

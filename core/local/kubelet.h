@@ -47,7 +47,8 @@ struct kubelet_opts {
 	bool no_namespaces;  /* force the fallback (tests) */
 	const char *const *gpus; /* ids to split, ends with NULL; NULL: none */
 	const char *workdir;     /* where processes start unless workingDir says else */
-	bool served; /* of an API: each pod has a directory of its own to work in */
+	/* Of an API: each pod works in a directory of its own; logs have marks (output.h). */
+	bool served;
 	const cJSON *objects;  /* ConfigMaps and Secrets of the job, a JSON array */
 	const char *torch_fix; /* see torchfix.h; NULL: pods are left as they are */
 	/*

@@ -4,18 +4,45 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
+
+static void mark(struct output *o, bool begins)
+{
+	struct output_mark m = { .offset = o->size, .begins = begins };
+	struct timespec now;
+	struct error ignored;
+
+	if (o->marks < 0)
+		return;
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	m.time_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+	if (file_write_fd(o->marks, &m, sizeof(m), o->marks_path, &ignored)) {
+		close(o->marks);
+		o->marks = -1;
+	}
+}
+
+static int open_append(const char *path)
+{
+	return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
 
 int output_open(struct output *o, const char *path, struct error *err)
 {
 	o->line.max = OUTPUT_MAX_LINE;
 	o->cut = o->unended = false;
 	o->path = path;
-	o->fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	o->marks = -1;
+	o->fd = open_append(path);
 	if (o->fd < 0)
 		return error_errno(err, errno, "%s", path);
+	o->size = lseek(o->fd, 0, SEEK_END);
+	if (o->marks_path)
+		o->marks = open_append(o->marks_path);
+	mark(o, true);
 	return 0;
 }
 
@@ -23,7 +50,11 @@ static void write_log(struct output *o, const char *data, size_t len)
 {
 	struct error err;
 
-	if (o->fd < 0 || file_write_fd(o->fd, data, len, o->path, &err) == 0)
+	if (o->fd < 0)
+		return;
+	mark(o, false);
+	o->size += (int64_t)len;
+	if (file_write_fd(o->fd, data, len, o->path, &err) == 0)
 		return;
 	close(o->fd);
 	o->fd = -1;
@@ -81,5 +112,8 @@ void output_close(struct output *o)
 	if (o->fd >= 0)
 		close(o->fd);
 	o->fd = -1;
+	if (o->marks >= 0)
+		close(o->marks);
+	o->marks = -1;
 	buf_release(&o->line);
 }

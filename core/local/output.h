@@ -5,21 +5,34 @@
  * their newline; a line longer than OUTPUT_MAX_LINE is cut there and its rest
  * left out; NUL and other bytes pass. A file that cannot be written (full disk)
  * is given up with one line to the callback that says so; the container never
- * waits for it.
+ * waits for it. Beside it, a file of marks may say when what came: records of struct
+ * output_mark, one for each piece that was read.
  */
 #ifndef LOCAL_OUTPUT_H
 #define LOCAL_OUTPUT_H
+
+#include <stdint.h>
 
 #include "base/buf.h"
 
 enum { OUTPUT_MAX_LINE = 65536 };
 
+/* In the machine's byte order. A torn last one is not there. */
+struct output_mark {
+	int64_t offset;  /* of the log */
+	int64_t time_ns; /* since 1970 */
+	int64_t begins;  /* 1: here the container (re)starts */
+};
+
 struct output {
 	int fd; /* -1: closed or given up */
 	const char *path;
-	struct buf line; /* begun, without newline yet */
-	bool cut;        /* the rest of this line is left out */
-	bool unended;    /* the file's last byte is no newline */
+	const char *marks_path; /* NULL: no marks; must live as long */
+	int marks;              /* -1: none */
+	int64_t size;           /* of the file */
+	struct buf line;        /* begun, without newline yet */
+	bool cut;               /* the rest of this line is left out */
+	bool unended;           /* the file's last byte is no newline */
 	void (*on_line)(void *ctx, const char *line, size_t len);
 	void *ctx;
 };

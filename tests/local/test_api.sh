@@ -1,29 +1,7 @@
 #!/bin/bash
 # TrainJobs of this machine's API run: `controller --local` with kubectl, its restarts and kill -9.
-# shellcheck disable=SC1091,SC2016,SC2154 # what is for other shells; lib.sh
-. "$(dirname "$0")/lib.sh"
-programs=$(tests/cluster/programs.sh 2>"$scratch/programs") || {
-	check "kubectl is built" eval 'cat "$scratch/programs"; false'
-	finish
-}
-PATH=$programs/bin:$PATH
-server=
-trap 'down TERM; rm -rf "$scratch"' EXIT
-
-# until_true COMMAND...: repeated; a job or a server that hangs is ended by the layer's limit.
-until_true() { until "$@" >"$scratch/last" 2>&1; do sleep 0.1; done; }
-up() {
-	: >"$scratch/where"
-	"$kftrainer" controller --local --data "$scratch/api" >"$scratch/where" 2>>"$scratch/log" &
-	server=$!
-	until_true test -s "$scratch/where"
-	export KUBECONFIG=$scratch/api/kubeconfig
-}
-down() { # SIGNAL
-	[ -z "$server" ] || kill -s "$1" "$server"
-	wait $server 2>/dev/null
-	server=
-}
+# shellcheck disable=SC1091,SC2016,SC2154 # what is for other shells; server.sh
+. "$(dirname "$0")/server.sh"
 job() { # NAME NODES SCRIPT
 	cat <<-END
 		apiVersion: trainer.kubeflow.org/v1alpha1
@@ -71,6 +49,31 @@ refused() {
 		is trainjob refused '.status.conditions[?(@.type=="Failed")].reason' FailedToStart
 }
 check "what cannot run on a machine is Failed, and why" refused
+
+# ---- logs ----------------------------------------------------------------------------------------
+pod() { kubectl get pods $(of "$1") -o 'jsonpath={.items[0].metadata.name}'; } # NAME
+says() { [ "$(kubectl logs "${@:2}")" = "$1" ]; } # TEXT ARGUMENTS
+check "logs: all of it, the last lines, the first bytes" eval '
+	job talk 1 "seq 1 3000" | kubectl apply -f - && finished talk Complete && says "$(seq 1 3000)" "$(pod talk)" &&
+	says "$(seq 2991 3000)" "$(pod talk)" --tail 10 && says "" "$(pod talk)" --tail 0 && says "$(printf "1\\n2\\n3")" "$(pod talk)" --limit-bytes 6 &&
+	says "$(seq 1 3000)" -l jobset.sigs.k8s.io/jobset-name=talk --tail -1'
+check "logs: --timestamps, --since, --since-time" eval '
+	[ "$(kubectl logs "$(pod talk)" --timestamps | grep -Ec "^20[0-9-]+T[0-9:]+\.[0-9]{9}Z [0-9]+$")" = 3000 ] &&
+	says "$(seq 1 3000)" "$(pod talk)" --since 1h && says "" "$(pod talk)" --since-time 2099-01-01T00:00:00Z'
+check "logs of no such container, of both times" eval '
+	! kubectl logs "$(pod talk)" -c none 2>"$scratch/said" && grep -q "container none is not valid for pod" "$scratch/said" &&
+	! kubectl get --raw "/api/v1/namespaces/default/pods/$(pod talk)/log?sinceSeconds=1&sinceTime=2030-01-01T00:00:00Z" 2>"$scratch/said" &&
+	! kubectl logs "$(pod talk)" --previous 2>"$scratch/said" && grep -q "previous terminated container" "$scratch/said"'
+follows() { # what is written meanwhile is seen, and the end of the container is the end
+	job tell 1 "echo one; until [ -e $scratch/go-tell ]; do sleep 0.1; done; echo two" | kubectl apply -f - &&
+		until_true phases_are tell Running || return 1
+	kubectl logs -f "$(pod tell)" >"$scratch/followed" 2>&1 &
+	local follower=$!
+	until_true grep -qx one "$scratch/followed"
+	touch "$scratch/go-tell"
+	wait $follower && [ "$(cat "$scratch/followed")" = "$(printf 'one\ntwo')" ]
+}
+check "logs -f" follows
 
 # ---- suspend, resume, delete ---------------------------------------------------------------------
 long() { # NAME: runs until its file `go` is there

@@ -82,6 +82,23 @@ bool jobs_pod_names(const struct jobs *j, size_t i, const char **ret_pod,
 	return true;
 }
 
+cJSON *jobs_pod_labels(const struct jobs *j, size_t i)
+{
+	jobs_each_job(job, j)
+	{
+		size_t n = (size_t)pods_of(job->rjob);
+
+		if (i < n) {
+			int index = job->rjob->indexed ? (int)i : -1;
+			cleanup_json cJSON *pod = pod_new(j, job, index, "", 0);
+
+			return json_dup(json_get(pod, "metadata", "labels"));
+		}
+		i -= n;
+	}
+	return NULL;
+}
+
 /* ---- life ------------------------------------------------------------------------ */
 
 int jobs_new(struct jobs **ret, const cJSON *jobset, struct error *err)

@@ -61,6 +61,9 @@ const char *const *jobs_names_of(const struct jobs *j, const char *pod);
 void jobs_pod_status(struct jobs *j, const char *pod, const cJSON *status,
 		     int64_t now_ms);
 
+/* The labels that pod i of jobs_pod_names() will have; the caller's. */
+cJSON *jobs_pod_labels(const struct jobs *j, size_t i);
+
 /*
  * Decide. *ret_actions and what it points to stay valid until the next call of
  * jobs_step(); returns their number.

@@ -468,7 +468,7 @@ static int begin(struct run *r, struct error *err)
 	return open_kubelet(r, err) || run_mpi_edit(r, err) ||
 			       jobs_new(&r->jobs, r->jobset, err) || run_check(r, err) ||
 			       run_map_ports(r, err) || add_names(r, err) ||
-			       run_mpi_files(r, err)
+			       run_add_services(r, err) || run_mpi_files(r, err)
 		       ? -1
 		       : 0;
 }

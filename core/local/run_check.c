@@ -23,7 +23,8 @@ static void add(cJSON *notes, const char *line)
 /* Kinds that need a controller of a cluster. */
 static void note_objects(struct arena *a, const cJSON *objects, cJSON *notes)
 {
-	static const char *const used[] = { JOBSET_KIND, "ConfigMap", "Secret", NULL };
+	static const char *const used[] = { JOBSET_KIND, "ConfigMap", "Secret", "Service",
+					    NULL };
 	const cJSON *o;
 
 	json_each(o, objects) {

@@ -81,6 +81,12 @@ bool run_is_mpi(const struct run *r);
 MUST_CHECK int run_mpi_edit(struct run *r, struct error *err);
 MUST_CHECK int run_mpi_files(struct run *r, struct error *err);
 
+/*
+ * run_services.c: the names of a Service among the objects are those of the first pod that
+ * it selects. After the pods have theirs.
+ */
+MUST_CHECK int run_add_services(struct run *r, struct error *err);
+
 /* run_show.c: report a changed phase; save a changed status. */
 void run_show(struct run *r);
 MUST_CHECK int run_save(struct run *r, bool last, struct error *err);

@@ -12,6 +12,7 @@
 #include "base/stop.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
+#include "cmd/initialize_cache.h"
 #include "cmd/ui/env.h"
 #include "cmd/ui/fetchpost.h"
 #include "cmd/ui/fetchview.h"
@@ -159,6 +160,8 @@ static int run(const struct kind *k, const struct init_opts *o, int argc, char *
 	if (!uri)
 		return error_set(err, ERR_USAGE,
 				 "no source: set STORAGE_URI or pass --uri");
+	if (!k->model && str_starts(uri, "cache://"))
+		return initialize_cache(uri, err);
 	if (scheme_find(&c.scheme, uri, err) || stop_setup(err) ||
 	    store_http_new(&c.http, &place, &http, err))
 		return -1;
@@ -230,7 +233,8 @@ const struct cmd cmd_initialize_dataset = {
 	.args = "",
 	.summary = "download a data set into the job's volume",
 	.about = "Downloads STORAGE_URI to /workspace/dataset, as upstream's image "
-		 "does.\n\n" ABOUT_SOURCES,
+		 "does. Of\ncache://SCHEMA/TABLE it makes the TrainJob's data cache: a "
+		 "LeaderWorkerSet and\na Service; see kftrainer(1).\n\n" ABOUT_SOURCES,
 	.example = "# as in a pod: STORAGE_URI=hf://tatsu-lab/alpaca\nkftrainer "
 		   "initialize-dataset --uri file://$PWD/code --to data\n# --uri "
 		   "https://host/SHA256SUMS: all files in that list, verified\nkftrainer "

@@ -29,6 +29,7 @@ static const struct kind known[] = {
 	{ "batch/v1", "Job", "jobs", true },
 	{ "coordination.k8s.io/v1", "Lease", "leases", true },
 	{ "discovery.k8s.io/v1", "EndpointSlice", "endpointslices", true },
+	{ "leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", "leaderworkersets", true },
 	{ "networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", true },
 	{ "node.k8s.io/v1", "RuntimeClass", "runtimeclasses", false },
 	{ "policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", true },

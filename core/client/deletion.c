@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "client/changes.h"
-#include "client/jobs.h"
 #include "trainer/podcause.h"
 
 static int count_one(void *ctx, cJSON *take_obj, struct error *err)
@@ -35,9 +34,9 @@ int64_t deletion_pods(struct kube *k, const char *ns, const char *name)
 	return kube_list(k, &pods, &select, &sink, NULL, &unused) ? -1 : n;
 }
 
-int deletion_wait(struct kube *k, const cJSON *job, int64_t until, struct error *err)
+int deletion_wait(struct kube *k, const cJSON *obj, int64_t until, struct error *err)
 {
-	const struct kube_ref ref = job_ref(meta_namespace(job), meta_name(job));
+	const struct kube_ref ref = kube_ref_of(obj);
 	cleanup_changes struct changes *c = NULL;
 	bool there = false;
 
@@ -54,7 +53,7 @@ int deletion_wait(struct kube *k, const cJSON *job, int64_t until, struct error 
 			return rc;
 		/* One of the same name with another uid is not ours to wait for. */
 		if (change.kind == CHANGE_ADDED || change.kind == CHANGE_MODIFIED)
-			there = str_eq(meta_uid(change.obj), meta_uid(job));
+			there = str_eq(meta_uid(change.obj), meta_uid(obj));
 		else if (change.kind == CHANGE_DELETED)
 			there = false;
 		else if (change.kind != CHANGE_SYNCED)

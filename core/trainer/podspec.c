@@ -401,6 +401,11 @@ void container_merge_env(cJSON *c, const cJSON *env)
 	}
 }
 
+bool container_has_env_from(const cJSON *c)
+{
+	return cJSON_GetArraySize(json_get(c, "envFrom")) > 0;
+}
+
 void container_env_from_secret(cJSON *c, const char *secret)
 {
 	cJSON *source = cJSON_CreateObject();
@@ -520,6 +525,12 @@ void container_copy_size(cJSON *c, const cJSON *from)
 				c,
 				json_dup(json_get(from, "resources", lists[i], names[k])),
 				"resources", lists[i], names[k]);
+}
+
+void container_set_resource(cJSON *c, const char *name, const char *quantity)
+{
+	json_put_str(c, quantity, "resources", "limits", name);
+	json_put_str(c, quantity, "resources", "requests", name);
 }
 
 void container_copy_image(cJSON *c, const cJSON *from)

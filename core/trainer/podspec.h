@@ -72,6 +72,7 @@ void container_drop_env(cJSON *container, const char *name);
 void container_merge_env(cJSON *container, const cJSON *env);
 /* A resourceFieldRef says its divisor, also where it is 0: typed clients send it. */
 void spell_divisors(cJSON *doc);
+bool container_has_env_from(const cJSON *container);
 void container_env_from_secret(cJSON *container, const char *secret);
 void container_add_port(cJSON *container, int port);
 void container_mount(cJSON *container, const char *volume, const char *path,
@@ -89,6 +90,8 @@ void container_harden(cJSON *container);
 void container_soften(cJSON *container);   /* the opposite */
 void container_tell_log(cJSON *container); /* its last lines are why it failed */
 void container_copy_size(cJSON *container, const cJSON *from);
+/* Of a resource, as limit and request alike. */
+void container_set_resource(cJSON *container, const char *name, const char *quantity);
 void container_copy_image(cJSON *container, const cJSON *from); /* and how it is pulled */
 /* The user and group that the other container names. */
 void container_copy_user(cJSON *container, const cJSON *from);

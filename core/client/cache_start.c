@@ -1,0 +1,229 @@
+/* cache_start.c - get or create the objects, then watch them (client/cache_start.h). */
+#include "client/cache_start.h"
+
+#include "api/meta.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "client/changes.h"
+#include "client/deletion.h"
+#include "client/permission.h"
+#include "trainer/api.h"
+#include "trainer/podcause.h"
+
+struct starting {
+	const struct cache_start *conf;
+	struct arena arena;
+	int64_t until; /* clock_ms() */
+	const cJSON *trainjob;
+};
+
+static void say(struct starting *s, const cJSON *obj, const char *what)
+{
+	s->conf->say(s->conf->ctx,
+		     arena_printf(&s->arena, "%s: %s", meta_title(&s->arena, obj), what));
+}
+
+/* ---- get or create ---- */
+
+/* Of a TrainJob of this name that is gone: the garbage collector will delete it. */
+static bool is_left_over(const struct starting *s, const cJSON *obj)
+{
+	const cJSON *owner = meta_controller(obj);
+
+	return meta_is_deleted(obj) ||
+	       (meta_is(owner, TRAINER_GROUP, TRAINJOB_KIND) &&
+		str_eq(owner_name(owner), meta_name(s->trainjob)));
+}
+
+/* 1: it is ours; 0: it is gone, create it again. */
+static int judge(struct starting *s, const cJSON *existing, struct error *err)
+{
+	const char *title = meta_title(&s->arena, existing);
+	int rc;
+
+	if (meta_is_controlled(existing, s->trainjob) && !meta_is_deleted(existing)) {
+		say(s, existing, "unchanged");
+		return 1;
+	}
+	if (!is_left_over(s, existing))
+		return error_set(err, ERR_EXISTS,
+				 "%s exists and is not controlled by TrainJob %s; delete "
+				 "or rename one of them",
+				 title, meta_name(s->trainjob));
+	say(s, existing, "waiting until that of an earlier TrainJob is deleted");
+	rc = deletion_wait(s->conf->kube, existing, s->until, err);
+	if (rc < 0)
+		return -1;
+	return rc ? 0
+		  : error_set(err, ERR_TIMEOUT,
+			      "%s of an earlier TrainJob was not deleted in time", title);
+}
+
+static int explain(const cJSON *obj, struct error *err)
+{
+	if (err->kind == ERR_NOT_FOUND && str_eq(meta_kind(obj), LWS_KIND))
+		return error_set(err, ERR_NOT_FOUND,
+				 "LeaderWorkerSet is not installed in the cluster; "
+				 "install it, or use the runtime "
+				 "torch-distributed-with-cache-jobs, which does not need "
+				 "it");
+	return permission_explain(err);
+}
+
+static int get_or_create(struct starting *s, const cJSON *obj, struct error *err)
+{
+	const struct kube_write how = { .manager = "kftrainer-initializer",
+					.exists_ok = true };
+	const struct kube_ref ref = kube_ref_of(obj);
+
+	for (;;) {
+		cleanup_json cJSON *existing = NULL;
+		int rc;
+
+		if (!kube_create(s->conf->kube, obj, &how, NULL, err)) {
+			say(s, obj, "created");
+			return 0;
+		}
+		if (err->kind != ERR_EXISTS)
+			return explain(obj, err);
+		*err = (struct error){ 0 };
+		if (kube_find(s->conf->kube, &ref, &existing, err))
+			return explain(obj, err);
+		if (!existing)
+			continue;
+		rc = judge(s, existing, err);
+		if (rc)
+			return rc < 0 ? -1 : 0;
+	}
+}
+
+/* ---- wait ---- */
+
+struct look {
+	struct starting *s;
+	const char *why; /* of the first pod that says one */
+};
+
+static int look_at(void *ctx, cJSON *take_obj, struct error *err)
+{
+	cleanup_json cJSON *pod = take_obj;
+	struct look *look = ctx;
+	struct arena *arena = &look->s->arena;
+	struct pod_fact_list facts;
+
+	(void)err;
+	pod_facts_of(pod, &facts);
+	if (!look->why && facts.n && !pod_is_ready(pod))
+		look->why =
+			pod_fact_words(arena, arena_printf(arena, "%s: ", meta_name(pod)),
+				       pod, &facts.list[0]);
+	return 0;
+}
+
+/* What keeps the pods of the set; "" when they do not say, or may not be read. */
+static const char *why_pods(struct starting *s, const cJSON *lws)
+{
+	const struct kube_ref pods = { "v1", "Pod", s->conf->ns, NULL };
+	const struct kube_select select = {
+		.label_selector =
+			arena_printf(&s->arena, LWS_NAME_LABEL "=%s", meta_name(lws)),
+	};
+	struct look look = { .s = s };
+	const struct kube_sink sink = { .on_item = look_at, .ctx = &look };
+	struct error unused = { 0 };
+
+	if (kube_list(s->conf->kube, &pods, &select, &sink, NULL, &unused) || !look.why)
+		return "";
+	return look.why;
+}
+
+/* The watch may not have shown it yet: read it once more. */
+static int too_late(struct starting *s, const cJSON *wanted, struct error *err)
+{
+	const struct kube_ref ref = kube_ref_of(wanted);
+	cleanup_json cJSON *lws = NULL;
+	char limit[DURATION_TEXT_SIZE];
+	const char *progress, *pods;
+
+	if (kube_get(s->conf->kube, &ref, &lws, err))
+		return permission_explain(err);
+	if (lws_available(lws))
+		return 0;
+	progress = lws_progress(&s->arena, lws);
+	pods = why_pods(s, lws);
+	return error_set(err, ERR_TIMEOUT,
+			 "%s is not available after %s (CACHE_TIMEOUT)%s%s%s%s",
+			 meta_title(&s->arena, lws),
+			 duration_text(s->conf->wish->deadline_ms, limit),
+			 *progress ? ": " : "", progress, *pods ? "; " : "", pods);
+}
+
+static int is_gone(struct starting *s, const cJSON *lws, struct error *err)
+{
+	return error_set(err, ERR_NOT_FOUND, "%s was deleted before it was available",
+			 meta_title(&s->arena, lws));
+}
+
+static int wait_for(struct starting *s, const cJSON *wanted, struct error *err)
+{
+	const struct kube_ref ref = kube_ref_of(wanted);
+	cleanup_changes struct changes *c = NULL;
+
+	if (changes_new(&c, s->conf->kube, NULL, NULL, err) ||
+	    changes_watch(c, &ref, NULL, NULL, err))
+		return -1;
+	for (;;) {
+		cleanup_change struct change change = { 0 };
+		int64_t left = s->until - clock_ms();
+		int rc = left <= 0 ? 0 : changes_next(c, left, &change, err);
+
+		if (rc < 0)
+			return -1;
+		if (!rc)
+			return too_late(s, wanted, err);
+		if (change.kind == CHANGE_DELETED)
+			return is_gone(s, wanted, err);
+		if (change.kind == CHANGE_LOST)
+			s->conf->say(s->conf->ctx, change.err.msg);
+		if (change.obj && lws_available(change.obj))
+			return 0;
+	}
+}
+
+/* ---- the whole ---- */
+
+static int start(struct starting *s, const cJSON *objects, struct error *err)
+{
+	const cJSON *obj, *lws = NULL;
+
+	json_each(obj, objects) {
+		if (get_or_create(s, obj, err))
+			return -1;
+		if (str_eq(meta_kind(obj), LWS_KIND))
+			lws = obj;
+	}
+	if (wait_for(s, lws, err))
+		return -1;
+	say(s, lws, "available");
+	return 0;
+}
+
+int cache_start(const struct cache_start *conf, struct error *err)
+{
+	struct starting s = { .conf = conf,
+			      .until = clock_ms() + conf->wish->deadline_ms };
+	const struct kube_ref ref = { TRAINER_API_VERSION, TRAINJOB_KIND, conf->ns,
+				      conf->wish->job };
+	cleanup_json cJSON *trainjob = NULL;
+	cleanup_json cJSON *objects = NULL;
+	int rc;
+
+	if (kube_get(conf->kube, &ref, &trainjob, err))
+		return permission_explain(err);
+	s.trainjob = trainjob;
+	objects = cache_objects(conf->wish, trainjob);
+	rc = start(&s, objects, err);
+	arena_clear(&s.arena);
+	return rc;
+}

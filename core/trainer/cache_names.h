@@ -1,0 +1,31 @@
+/*
+ * cache_names.h - the names by which initializers, pods and clients of a data cache know
+ * each other. Follows upstream's pkg/initializers/dataset/cache.py.
+ */
+#ifndef TRAINER_CACHE_NAMES_H
+#define TRAINER_CACHE_NAMES_H
+
+#include "base/json.h"
+
+#define CACHE_SUFFIX         "-cache"         /* of the TrainJob's name */
+#define CACHE_SERVICE_SUFFIX "-cache-service" /* where clients find the head */
+
+enum {
+	CACHE_PORT = 50051,
+	CACHE_HEALTH_PORT = 8080,
+	CACHE_MIN_SIZE = 2, /* pods: the head and a worker */
+	CACHE_MAX_SIZE = 1001,
+};
+
+/* Variables of the dataset initializer. */
+#define CACHE_TABLE_ENV      "METADATA_LOC"
+#define CACHE_SIZE_ENV       "CLUSTER_SIZE" /* pods, the head among them */
+#define CACHE_WORKER_CPU_ENV "WORKER_CPU"
+#define CACHE_WORKER_MEM_ENV "WORKER_MEM"
+/* Of the pods of `cache-serve pod`: "HOST:PORT,..." */
+#define CACHE_WORKERS_ENV "CACHE_WORKERS"
+
+/* spec.ports of the Service. */
+void cache_service_spec(cJSON *service);
+
+#endif

@@ -2,8 +2,8 @@
  * main.c - find the command and run it.
  *
  * `kftrainer NAME ...`, or by a link: argv[0] of `kftrainer-NAME` or `NAME`
- * (a container's entry point), `ssh` and `rsh` (what MPI launchers call), and
- * `kubectl-trainer`, the kubectl plugin.
+ * (a container's entry point), `ssh` and `rsh` (what MPI launchers call), `head` and
+ * `worker` (the data cache's), and `kubectl-trainer`, the kubectl plugin.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -40,17 +40,6 @@ static void fill_std_fds(void)
 			_exit(EXIT_FAILED);
 }
 
-static const struct cmd *by_link(const char *argv0)
-{
-	const char *slash = strrchr(argv0, '/');
-	const char *base = slash ? slash + 1 : argv0;
-	const char *rest = str_after(base, "kftrainer-");
-
-	if (!strcmp(base, "ssh") || !strcmp(base, "rsh"))
-		return &cmd_mpi_launch;
-	return cmd_find(cmds, rest ? rest : base);
-}
-
 static bool is_help(const char *arg)
 {
 	return !strcmp(arg, "--help") || !strcmp(arg, "-h");
@@ -75,6 +64,21 @@ static void step_into(struct call *call, const struct cmd *cmd)
 
 	call->cmd = cmd;
 	snprintf(call->where + len, sizeof(call->where) - len, " %s", cmd->name);
+}
+
+/* Of the link that was called; of the data cache, as upstream calls it. */
+static const struct cmd *by_link(struct call *call, const char *argv0)
+{
+	const char *slash = strrchr(argv0, '/');
+	const char *base = slash ? slash + 1 : argv0;
+	const char *rest = str_after(base, "kftrainer-");
+
+	if (!strcmp(base, "ssh") || !strcmp(base, "rsh"))
+		return &cmd_mpi_launch;
+	if (strcmp(base, "head") && strcmp(base, "worker"))
+		return cmd_find(cmds, rest ? rest : base);
+	step_into(call, &cmd_cache_serve);
+	return cmd_find(cmd_cache_serve.sub, base);
 }
 
 static int find_command(struct call *call, struct error *err)
@@ -197,7 +201,7 @@ int main(int argc, char **argv)
 	const struct cmd *cmd;
 
 	fill_std_fds();
-	cmd = argc ? by_link(argv[0]) : NULL;
+	cmd = argc ? by_link(&call, argv[0]) : NULL;
 	if (cmd) {
 		step_into(&call, cmd);
 	} else if (argc < 2) {

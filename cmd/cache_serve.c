@@ -264,12 +264,12 @@ static const struct cmd cmd_cat = {
 	.run = run_cat,
 };
 
-static const struct cmd *const sub[] = { &cmd_cat, &cmd_cache_head, &cmd_cache_worker,
-					 NULL };
+static const struct cmd *const sub[] = { &cmd_cat, &cmd_cache_head, &cmd_cache_pod,
+					 &cmd_cache_worker, NULL };
 
 const struct cmd cmd_cache_serve = {
 	.name = "cache-serve",
-	.args = "cat|head|worker",
+	.args = "cat|head|pod|worker",
 	.summary = "read tables in Parquet files, serve them to training pods",
 	.example = "kftrainer cache-serve cat train.parquet | head",
 	.flags = CMD_HIDDEN,

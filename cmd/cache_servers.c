@@ -12,17 +12,21 @@
 #include "cache/serve.h"
 #include "cmd/cmd.h"
 #include "cmd/ui/env.h"
+#include "trainer/cache_names.h"
 
-enum { MAX_PORT = 65535, WORKER_PORT = 50051, HEALTH_PORT = 8080, MAX_WORKERS = 1000 };
+enum { MAX_PORT = 65535, MAX_WORKERS = CACHE_MAX_SIZE - 1 };
 /* Upstream's: where workers are when there is no LeaderWorkerSet. */
 enum { LOCAL_WORKERS = 2, LOCAL_PORT = 50052 };
 enum { TAKEOVER = 30, MAX_TAKEOVER = 86400 };
+
+#define INDEX_ENV "JOB_COMPLETION_INDEX"
 
 struct server_opts {
 	int64_t memory, takeover;
 	const char *spill;
 	struct opt_strs workers;
 	int log_format;
+	bool pod; /* of a job: cache-serve pod */
 };
 
 #define LOG_FORMAT                                                              \
@@ -77,7 +81,8 @@ static int read_conf(struct cache_conf *conf, const struct server_opts *o, int a
 	conf->memory = (uint64_t)o->memory;
 	conf->spill = o->spill;
 	conf->takeover_ms = 1000 * (o->takeover ? o->takeover : TAKEOVER);
-	conf->health_port = HEALTH_PORT;
+	conf->health_port = CACHE_HEALTH_PORT;
+	conf->health_host = o->pod ? conf->host : NULL;
 	conf->env = variable;
 	conf->location = variable(NULL, "METADATA_LOC");
 	if (read_port(&conf->port, "PORT", argv[1], 0, err) ||
@@ -97,7 +102,8 @@ static void add_worker(struct cache_conf *conf, char *take_host, int port)
 }
 
 /* "[::1]:50051" and "host:50051". */
-static int add_option(struct cache_conf *conf, const char *text, struct error *err)
+static int add_place(struct cache_conf *conf, const char *where, const char *text,
+		     struct error *err)
 {
 	const char *colon = strrchr(text, ':');
 	bool bracket = text[0] == '[' && colon && colon[-1] == ']';
@@ -105,13 +111,24 @@ static int add_option(struct cache_conf *conf, const char *text, struct error *e
 	int port = 0;
 
 	if (!colon || colon == text)
-		return error_set(err, ERR_USAGE, "--worker %s: want HOST:PORT", text);
-	if (read_port(&port, "--worker", colon + 1, 1, err))
+		return error_set(err, ERR_USAGE, "%s: %s: want HOST:PORT", where, text);
+	if (read_port(&port, where, colon + 1, 1, err))
 		return -1;
 	add_worker(conf,
 		   xstrdup(str_slice(&arena, text + bracket,
 				     (size_t)(colon - text) - 2 * bracket)),
 		   port);
+	return 0;
+}
+
+/* Of the pods of a job: "HOST:PORT,..." */
+static int add_pods(struct cache_conf *conf, const char *list, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+
+	for (char **place = str_split(&arena, list, ',', NULL); *place; place++)
+		if (add_place(conf, CACHE_WORKERS_ENV, *place, err))
+			return -1;
 	return 0;
 }
 
@@ -133,7 +150,7 @@ static int add_set(struct cache_conf *conf, const char *leader, struct error *er
 			   xstrdup(arena_printf(&arena, "%s-%d%s",
 						str_slice(&arena, leader, label), i,
 						leader + label)),
-			   WORKER_PORT);
+			   CACHE_PORT);
 	return 0;
 }
 
@@ -143,10 +160,12 @@ static int read_workers(struct cache_conf *conf, const struct server_opts *o,
 	const char *leader = variable(NULL, "LWS_LEADER_ADDRESS");
 
 	for (size_t i = 0; i < o->workers.n; i++)
-		if (add_option(conf, o->workers.list[i], err))
+		if (add_place(conf, "--worker", o->workers.list[i], err))
 			return -1;
 	if (conf->n_workers)
 		return 0;
+	if (o->pod && variable(NULL, CACHE_WORKERS_ENV))
+		return add_pods(conf, variable(NULL, CACHE_WORKERS_ENV), err);
 	if (getenv("RUNTIME_ENV")) {
 		for (int i = 0; i < LOCAL_WORKERS; i++)
 			add_worker(conf, xstrdup("localhost"), LOCAL_PORT + i);
@@ -188,6 +207,23 @@ static int run_worker(const void *values, int argc, char **argv, struct error *e
 	return EXIT_OK;
 }
 
+/* Which one a pod is says its index in the job. */
+static int run_pod(const void *values, int argc, char **argv, struct error *err)
+{
+	struct server_opts o = *(const struct server_opts *)values;
+	const char *text = variable(NULL, INDEX_ENV);
+	int64_t index;
+
+	o.pod = true;
+	if (!text)
+		return error_set(err, ERR_INVALID,
+				 INDEX_ENV " is not set: cache-serve pod runs in a pod "
+					   "of an indexed Job");
+	if (str_int(&index, text, 0, MAX_WORKERS, err))
+		return error_wrap(err, INDEX_ENV);
+	return index ? run_worker(&o, argc, argv, err) : run_head(&o, argc, argv, err);
+}
+
 const struct cmd cmd_cache_head = {
 	.name = "head",
 	.args = "HOST PORT",
@@ -205,6 +241,20 @@ const struct cmd cmd_cache_head = {
 	.opts_size = sizeof(struct server_opts),
 	.flags = CMD_DAEMON | CMD_IN_POD,
 	.run = run_head,
+};
+
+const struct cmd cmd_cache_pod = {
+	.name = "pod",
+	.args = "HOST PORT",
+	.summary = "be head or worker, by the pod's index in its job",
+	.about = "What runs in the data cache of runtimes with the annotation\n"
+		 "kftrainer.io/cache: pods. With JOB_COMPLETION_INDEX 0 it is the head, "
+		 "whose\nworkers CACHE_WORKERS names (HOST:PORT,...), else a worker. "
+		 "/ready is on HOST\nas well.",
+	.opts = worker_table,
+	.opts_size = sizeof(struct server_opts),
+	.flags = CMD_DAEMON | CMD_IN_POD,
+	.run = run_pod,
 };
 
 const struct cmd cmd_cache_worker = {

@@ -67,7 +67,8 @@ void cmd_usage(FILE *out);                               /* the list of commands
 void cmd_complain(const char *cmd, const char *fmt, ...) PRINTF_LIKE(2, 3);
 struct reporter cmd_reporter(const char *cmd); /* whose lines are such */
 
-extern const struct cmd cmd_cache_head, cmd_cache_worker; /* of cmd_cache_serve */
+extern const struct cmd cmd_cache_head, cmd_cache_pod,
+	cmd_cache_worker; /* of cache-serve */
 extern const struct cmd cmd_cache_serve, cmd_completion, cmd_controller, cmd_convert;
 extern const struct cmd cmd_delete, cmd_events, cmd_export_model, cmd_get, cmd_gpu,
 	cmd_help_;

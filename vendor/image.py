@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """vendor/image.py BINARY VERSION OUTPUT: a container image FROM scratch, without a container engine.
 
-In it: the program at /kftrainer, the certificates of the package ca-certificates (as installed
-here: they are what is pinned there; nothing that this machine's owner added), a user 65532, and
-in /licenses our LICENSE and NOTICE, the texts of the libraries that the program is linked with
-(build/licenses.txt: what its `version --licenses` prints) and that of the certificates.
+In it: the program at /kftrainer, links to it by the names that upstream's data cache has (head,
+worker), the certificates of the package ca-certificates (as installed here: they are what is
+pinned there; nothing that this machine's owner added), a user 65532, and in /licenses our LICENSE
+and NOTICE, the texts of the libraries that the program is linked with (build/licenses.txt: what
+its `version --licenses` prints) and that of the certificates.
 OUTPUT is an OCI image layout (github.com/opencontainers/image-spec, image-layout.md) in a tar
 that `docker load` reads, too. The same inputs give the same bytes: times are SOURCE_DATE_EPOCH
 or 0, nothing is compressed. CERTIFICATES names another bundle (PEM).
@@ -56,7 +57,7 @@ def licenses():
 
 
 def archive(entries):
-    """A tar of (path, bytes or None for a folder, mode), in the given order."""
+    """A tar of (path, bytes, or the text of a link, or None for a folder, mode), in the given order."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         for path, data, mode in entries:
@@ -64,6 +65,8 @@ def archive(entries):
             info.mode, info.mtime = mode, EPOCH
             if data is None:
                 info.type = tarfile.DIRTYPE
+            elif isinstance(data, str):
+                info.type, info.linkname, data = tarfile.SYMTYPE, data, None
             else:
                 info.size = len(data)
             tar.addfile(info, io.BytesIO(data or b""))
@@ -80,10 +83,12 @@ def layer(program):
         ("etc/ssl", None, 0o755),
         ("etc/ssl/certs", None, 0o755),
         ("etc/ssl/certs/ca-certificates.crt", certificates(), 0o644),
+        ("head", "kftrainer", 0o777),
         ("kftrainer", program, 0o755),
         ("licenses", None, 0o755),
         *((f"licenses/{name}", text, 0o644) for name, text in licenses()),
         ("tmp", None, 0o1777),
+        ("worker", "kftrainer", 0o777),
     ])
 
 

@@ -46,7 +46,8 @@ int cache_servers_start(struct cache_servers **ret, const struct cache_servers_c
 {
 	struct cache_servers *s = xcalloc(1, sizeof(*s));
 	const struct cache_conf *c = conf->cache;
-	const struct httpd_conf health = { .port = c->health_port,
+	const struct httpd_conf health = { .host = c->health_host,
+					   .port = c->health_port,
 					   .handle = answer_health,
 					   .ctx = s };
 	const struct h2d_conf flight = {

@@ -21,7 +21,8 @@ struct cache_worker_place {
 
 struct cache_conf {
 	const char *host;
-	int port, health_port;                           /* 0: any */
+	int port, health_port;   /* 0: any */
+	const char *health_host; /* NULL: all addresses, as upstream's */
 	const char *(*env)(void *ctx, const char *name); /* as places_conf's */
 	const char *location;                            /* of the table: METADATA_LOC */
 	uint64_t memory;   /* hard limit, for rows and for decoding; 0: none */

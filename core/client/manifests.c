@@ -17,7 +17,7 @@
 
 #define PUBLIC_CONFIG "kubeflow-trainer-public"
 
-/* It starts the data cache, for which there is a part of its own to install. */
+/* It needs LeaderWorkerSet, and rights in each namespace: cache_namespaces. */
 static const char *const left_out[] = { "torch-distributed-with-cache", NULL };
 
 const cJSON *deployment_selector(const cJSON *deployment)
@@ -158,15 +158,23 @@ static void settle_object(cJSON *doc, const struct manifests_opts *opts)
 	meta_set_label(doc, INSTALL_MANAGED_BY, "kftrainer");
 }
 
+static int read_file(cJSON **ret, const char *file, struct error *err)
+{
+	const struct asset *asset = asset_find(file);
+
+	if (!asset || yaml_parse(ret, asset->data, asset->len, err))
+		return error_wrap(err, "%s inside this binary", file);
+	return 0;
+}
+
 static int add_file(cJSON *list, const char *file, const struct manifests_opts *opts,
 		    struct error *err)
 {
-	const struct asset *asset = asset_find(file);
 	cleanup_json cJSON *docs = NULL;
 	cJSON *doc;
 
-	if (!asset || yaml_parse(&docs, asset->data, asset->len, err))
-		return error_wrap(err, "%s inside this binary", file);
+	if (read_file(&docs, file, err))
+		return -1;
 	while ((doc = docs->child)) {
 		cJSON_DetachItemViaPointer(docs, doc);
 		settle_object(doc, opts);
@@ -193,6 +201,40 @@ static int add_controller(cJSON *list, const struct manifests_opts *opts,
 		if ((!files[i].strict || opts->strict) &&
 		    add_file(list, files[i].file, opts, err))
 			return -1;
+	return 0;
+}
+
+static void add_cache_doc(cJSON *list, const cJSON *doc, const char *ns,
+			  const struct manifests_opts *opts)
+{
+	cJSON *copy = json_dup(doc), *subject;
+
+	settle_object(copy, opts);
+	if (ns) {
+		meta_set_namespace(copy, ns);
+		json_each(subject, json_get(copy, "subjects"))
+			json_put_str(subject, ns, "namespace");
+	}
+	cJSON_AddItemToArray(list, copy);
+}
+
+/* What is in a namespace, in each of them. */
+static int add_cache(cJSON *list, const struct manifests_opts *opts, struct error *err)
+{
+	cleanup_json cJSON *docs = NULL;
+	const cJSON *doc;
+
+	if (!opts->cache_namespaces.n)
+		return 0;
+	if (read_file(&docs, "manifests/cache.yaml", err))
+		return -1;
+	json_each(doc, docs) {
+		if (!meta_namespace(doc))
+			add_cache_doc(list, doc, NULL, opts);
+		for (size_t i = 0; meta_namespace(doc) && i < opts->cache_namespaces.n;
+		     i++)
+			add_cache_doc(list, doc, opts->cache_namespaces.list[i], opts);
+	}
 	return 0;
 }
 
@@ -225,10 +267,25 @@ static void use_our_initializers(cJSON *runtime, const char *image)
 	}
 }
 
+/* Upstream has no image for it. */
+static bool use_our_cache(cJSON *runtime, const char *image)
+{
+	cJSON *job, *c;
+
+	if (!json_get(runtime_annotations(runtime), CACHE_ANNOTATION))
+		return false;
+	json_each(job, (cJSON *)runtime_jobs(runtime)) {
+		c = pod_container(rjob_pod_spec(job), DATASET_INITIALIZER);
+		if (c && str_eq(rjob_ancestor(job), DATASET_INITIALIZER))
+			container_set_image(c, image);
+	}
+	return true;
+}
+
 static void add_runtime(cJSON *list, cJSON *take_runtime,
 			const struct manifests_opts *opts)
 {
-	if (!opts->upstream_images)
+	if (!use_our_cache(take_runtime, image_of(opts)) && !opts->upstream_images)
 		use_our_initializers(take_runtime, image_of(opts));
 	settle(take_runtime, opts);
 	cJSON_AddItemToArray(list, take_runtime);
@@ -291,6 +348,8 @@ int manifests_build(cJSON **ret, const struct schema *schema,
 		for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
 			cJSON_AddItemToArray(list, schema_crd(schema, kinds[i]));
 	if (opts->parts & INSTALL_CONTROLLER && add_controller(list, opts, err))
+		return -1;
+	if (add_cache(list, opts, err))
 		return -1;
 	if (opts->parts & INSTALL_RUNTIMES && add_runtimes(list, schema, opts, err))
 		return -1;

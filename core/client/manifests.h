@@ -41,6 +41,8 @@ struct manifests_opts {
 	bool strict;          /* a policy of what the controller may write */
 	struct opt_strs
 		runtimes; /* names; none: all but those that need more than this */
+	/* Where torch-distributed-with-cache may make data caches. */
+	struct opt_strs cache_namespaces;
 };
 
 /* *ret: an array, the caller's. ERR_USAGE for a runtime that there is not. */

@@ -20,38 +20,61 @@ static const char *image_name(struct arena *arena, const char *image)
 	return str_slice(arena, base, strcspn(base, ":@"));
 }
 
-static const char *initializer_of(struct arena *arena, const cJSON *container)
+/* Which command: without args, or, if it says so itself, with them. */
+static const char *initializer_of(const char *image, const char *first)
 {
-	const char *name = image_name(arena, container_image(container));
-	const cJSON *args = container_args(container);
-	const char *first = args && args->child ? args->child->valuestring : NULL;
-
-	if (container_command(container) && container_command(container)->child)
-		return NULL;
-	if (str_eq(name, DATASET_INITIALIZER) || str_eq(first, "initialize-dataset"))
+	if (str_eq(image, DATASET_INITIALIZER) || str_eq(first, "initialize-dataset"))
 		return "initialize-dataset";
-	if (str_eq(name, MODEL_INITIALIZER) || str_eq(first, "initialize-model"))
+	if (str_eq(image, MODEL_INITIALIZER) || str_eq(first, "initialize-model"))
 		return "initialize-model";
 	return NULL;
 }
 
-static void use_this_program(cJSON *containers, const char *self)
+/* Upstream's makes a LeaderWorkerSet, in whichever cluster the user's kubeconfig names. */
+static int refuse_cache(const cJSON *container, struct error *err)
+{
+	const char *uri = env_value(container_env(container), STORAGE_URI_ENV);
+
+	if (!uri || !str_starts(uri, "cache://"))
+		return 0;
+	return error_set(err, ERR_UNSUPPORTED,
+			 "%s needs LeaderWorkerSet, which only a cluster has; on this "
+			 "machine use a runtime with the annotation " CACHE_ANNOTATION
+			 ", such as torch-distributed-with-cache-jobs",
+			 uri);
+}
+
+static int use_this_program(cJSON *c, const char *self, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const cJSON *args = container_args(c);
+	const char *first = args && args->child ? args->child->valuestring : NULL;
+	const char *command =
+		initializer_of(image_name(&arena, container_image(c)), first);
+	const char *const argv[] = { self, command };
+	cleanup_json cJSON *list = cJSON_CreateStringArray(argv, command ? 2 : 1);
+	cleanup_json cJSON *none = cJSON_CreateArray();
+
+	if (container_command(c) && container_command(c)->child)
+		return 0;
+	if (command) {
+		container_set_args(c, none);
+		container_set_command(c, list);
+		return refuse_cache(c, err);
+	}
+	if (str_eq(first, "cache-serve"))
+		container_set_command(c, list);
+	return 0;
+}
+
+static int use_in(cJSON *containers, const char *self, struct error *err)
 {
 	cJSON *c;
 
-	json_each(c, containers) {
-		cleanup_arena struct arena arena = { 0 };
-		const char *command = initializer_of(&arena, c);
-		const char *const argv[] = { self, command };
-		cleanup_json cJSON *list =
-			command ? cJSON_CreateStringArray(argv, 2) : NULL;
-		cleanup_json cJSON *none = cJSON_CreateArray();
-
-		if (!list)
-			continue;
-		container_set_command(c, list);
-		container_set_args(c, none);
-	}
+	json_each(c, containers)
+		if (use_this_program(c, self, err))
+			return -1;
+	return 0;
 }
 
 int initializers_map(cJSON *objects, struct error *err)
@@ -65,8 +88,9 @@ int initializers_map(cJSON *objects, struct error *err)
 		if (!str_eq(json_str(object, "kind"), "JobSet"))
 			continue;
 		json_each(rjob, jobset_jobs(json_get(object, "spec"))) {
-			use_this_program(pod_containers(rjob_pod_spec(rjob)), self);
-			use_this_program(pod_init_containers(rjob_pod_spec(rjob)), self);
+			if (use_in(pod_containers(rjob_pod_spec(rjob)), self, err) ||
+			    use_in(pod_init_containers(rjob_pod_spec(rjob)), self, err))
+				return -1;
 		}
 	}
 	return 0;

@@ -192,7 +192,15 @@ static int apply(struct pass *p, cJSON *obj, const cJSON *existing, cJSON **ret_
 /* Secrets are not watched: checked when a pod waits for one, and that often. */
 enum { SECRET_MS = 50000 };
 
-/* ConfigMaps and Secrets: read, and written if they differ. */
+/* The API server adds to the spec of a Service. */
+static bool is_written(const cJSON *obj, const cJSON *existing)
+{
+	if (str_eq(meta_kind(obj), "Service"))
+		return has_members(json_get(obj, "spec"), json_get(existing, "spec"));
+	return has_members(obj, existing);
+}
+
+/* ConfigMaps, Secrets, Services: read, and written if they differ. */
 static int write_plain(struct pass *p, cJSON *obj, struct error *err)
 {
 	struct kube_ref ref = kube_ref_of(obj);
@@ -205,7 +213,7 @@ static int write_plain(struct pass *p, cJSON *obj, struct error *err)
 		if (!tj_suspend(p->tj))
 			requeue_after(p, SECRET_MS);
 	}
-	if (existing && has_members(obj, existing))
+	if (existing && is_written(obj, existing))
 		return 0;
 	return apply(p, obj, existing, NULL, err);
 }

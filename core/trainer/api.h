@@ -42,6 +42,11 @@
  * "ssh" server, or by mpi-launch and mpi-worker. Absent: by ssh, as upstream does.
  */
 #define MPI_ANNOTATION "kftrainer.io/mpi"
+/*
+ * On a runtime's template, "pods": those of its dataset-initializer are a data cache and
+ * run beside the nodes. Absent: the initializer makes the cache, as upstream's does.
+ */
+#define CACHE_ANNOTATION "kftrainer.io/cache"
 /* Volumes of pods that MPI uses: the job's key, and the host file. */
 #define MPI_KEY_VOLUME      "mpi-ssh-auth"
 #define MPI_HOSTFILE_VOLUME "mpi-hostfile"

@@ -74,6 +74,18 @@ void jobset_set_suspend(cJSON *spec, const cJSON *suspend)
 		json_del(spec, JSON_PATH("suspend"));
 }
 
+void jobset_default_success(cJSON *spec, cJSON *take_jobs)
+{
+	cJSON *policy = json_get(spec, "successPolicy");
+
+	if (policy) {
+		cJSON_Delete(take_jobs);
+		return;
+	}
+	json_put_str(spec, "All", "successPolicy", "operator");
+	json_put(spec, take_jobs, "successPolicy", "targetReplicatedJobs");
+}
+
 int64_t rjob_replicas(const cJSON *rjob)
 {
 	int64_t n = json_int(rjob, 1, "replicas");
@@ -106,6 +118,15 @@ bool rjob_is_indexed(const cJSON *rjob)
 const cJSON *rjob_depends_on(const cJSON *rjob)
 {
 	return json_get(rjob, "dependsOn");
+}
+
+void rjob_set_depends_ready(cJSON *rjob, const char *job)
+{
+	cJSON *dep = cJSON_CreateObject();
+
+	json_put_str(dep, job, "name");
+	json_put_str(dep, "Ready", "status");
+	json_upsert(json_list(rjob, "dependsOn"), "name", dep);
 }
 
 bool depends_on_complete(const cJSON *dependency)

@@ -21,12 +21,17 @@ const char *jobset_subdomain(const cJSON *spec);
 bool jobset_suspended(const cJSON *jobset);                 /* of a whole JobSet */
 void jobset_set_suspend(cJSON *spec, const cJSON *suspend); /* NULL: leave it out */
 
+/* It succeeds once all of these jobs have (a list of names), unless it says when. */
+void jobset_default_success(cJSON *spec, cJSON *take_jobs);
+
 int64_t rjob_replicas(const cJSON *rjob);            /* 1 when absent or 0 */
 const cJSON *rjob_replicas_given(const cJSON *rjob); /* as it was written, or NULL */
 void rjob_set_replicas(cJSON *rjob, int64_t n);
 const char *rjob_ancestor(const cJSON *rjob); /* NULL: none */
 bool rjob_is_indexed(const cJSON *rjob);
-const cJSON *rjob_depends_on(const cJSON *rjob);   /* the list, or NULL */
+const cJSON *rjob_depends_on(const cJSON *rjob); /* the list, or NULL */
+/* It starts once the other job is Ready, whatever it waited for in that job before. */
+void rjob_set_depends_ready(cJSON *rjob, const char *job);
 bool depends_on_complete(const cJSON *dependency); /* of one element: else Ready */
 
 /* The nodes of the Job template; made when absent. */

@@ -138,7 +138,7 @@ void pipeline_validate_runtime(const cJSON *runtime, struct field_errors *errs,
 		return;
 	warn_deprecated(runtime, errs, warnings);
 	validate_runtime_jobs(runtime, errs);
-	validate_transport(runtime, errs);
+	validate_annotations(runtime, errs);
 }
 
 static int check_shapes(const cJSON *tj, const cJSON *runtime, struct error *err)

@@ -186,6 +186,18 @@ void runtime_use_mpi_worker(cJSON *runtime)
 		     MPI_ANNOTATION);
 }
 
+int cache_in_pods(bool *ret, const cJSON *annotations, struct error *err)
+{
+	const char *text = json_str(annotations, CACHE_ANNOTATION);
+
+	*ret = text != NULL;
+	if (!text || str_eq(text, "pods"))
+		return 0;
+	return error_set(err, ERR_INVALID,
+			 CACHE_ANNOTATION ": '%.100s' is unknown; the only value is pods",
+			 text);
+}
+
 int64_t flux_num_proc_per_node(const cJSON *flux)
 {
 	return json_int(flux, 1, "numProcPerNode");

@@ -45,6 +45,9 @@ MUST_CHECK int mpi_transport(enum mpi_transport *ret, const cJSON *annotations,
 /* From now on MPI_WORKER, whatever it said. */
 void runtime_use_mpi_worker(cJSON *runtime);
 
+/* CACHE_ANNOTATION among the template's annotations. ERR_INVALID: another value. */
+MUST_CHECK int cache_in_pods(bool *ret, const cJSON *annotations, struct error *err);
+
 int64_t flux_num_proc_per_node(const cJSON *flux); /* 1 when absent */
 
 /* Of a podGroupPolicy. */

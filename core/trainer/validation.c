@@ -298,14 +298,16 @@ void validate_runtime_jobs(const cJSON *runtime, struct field_errors *errs)
 	}
 }
 
-void validate_transport(const cJSON *runtime, struct field_errors *errs)
+void validate_annotations(const cJSON *runtime, struct field_errors *errs)
 {
 	const cJSON *annotations = runtime_annotations(runtime);
 	enum mpi_transport transport;
 	struct error err = { 0 };
+	bool cache;
 
-	if (policy_mpi(runtime_ml_policy(runtime)) &&
-	    mpi_transport(&transport, annotations, &err))
+	if ((policy_mpi(runtime_ml_policy(runtime)) &&
+	     mpi_transport(&transport, annotations, &err)) ||
+	    cache_in_pods(&cache, annotations, &err))
 		field_error_add(errs, FIELD_INVALID, "spec.template.metadata.annotations",
 				annotations, "%s", err.msg);
 }

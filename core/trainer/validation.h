@@ -43,8 +43,8 @@ void names_to_warnings(struct field_errors *errs, cJSON *warnings);
  */
 void warn_of_transport(const cJSON *runtime, cJSON *warnings);
 
-/* MPI_ANNOTATION of a runtime for MPI has a value that is known. */
-void validate_transport(const cJSON *runtime, struct field_errors *errs);
+/* MPI_ANNOTATION (of a runtime for MPI) and CACHE_ANNOTATION have known values. */
+void validate_annotations(const cJSON *runtime, struct field_errors *errs);
 
 /* A job with a role has one replica and the container of that role. */
 void validate_runtime_jobs(const cJSON *runtime, struct field_errors *errs);

@@ -79,9 +79,32 @@ static void test_which(void **state)
 	}
 }
 
+/* cache-serve keeps its arguments; what would make a cache in a cluster is refused. */
+static void test_cache(void **state)
+{
+	cleanup_json cJSON *pods = objects_with(
+		"\"image\":\"kftrainer:1\",\"args\":[\"cache-serve\",\"pod\"]");
+	cleanup_json cJSON *lws =
+		objects_with("\"image\":\"x/dataset-initializer\",\"env\":[{\"name\":"
+			     "\"STORAGE_URI\",\"value\":\"cache://s/t\"}]");
+	struct error err = { 0 };
+	const cJSON *c;
+
+	(void)state;
+	assert_int_equal(initializers_map(pods, &err), 0);
+	c = container_of(pods);
+	assert_true(json_get(c, "command")->child->valuestring[0] == '/');
+	assert_int_equal(cJSON_GetArraySize(json_get(c, "command")), 1);
+	assert_int_equal(cJSON_GetArraySize(json_get(c, "args")), 2);
+	assert_int_equal(initializers_map(lws, &err), -1);
+	assert_int_equal(err.kind, ERR_UNSUPPORTED);
+	assert_non_null(strstr(err.msg, "torch-distributed-with-cache-jobs"));
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_which) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_which),
+					    cmocka_unit_test(test_cache) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

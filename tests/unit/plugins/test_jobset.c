@@ -301,7 +301,7 @@ static void test_the_list(void **state)
 		for (size_t k = 0; k < n; k++)
 			assert_string_not_equal(plugins[n]->name, plugins[k]->name);
 	}
-	assert_int_equal(n, 16);
+	assert_int_equal(n, 17);
 	assert_int_equal(with_status, 1);
 	assert_ptr_equal(plugins[n - 1], &plugin_jobset);
 }

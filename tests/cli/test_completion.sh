@@ -32,7 +32,7 @@ check "options of a command below another" completes '--runtime-file --output' k
 check "the words an option takes" offers_only 'yaml json table name' kftrainer submit -o ''
 check "... behind an equals sign" offers_only 'client' kftrainer submit --dry-run = c
 check "runtimes" completes 'torch-distributed jax-distributed' kftrainer submit --runtime ''
-check "runtimes as an argument" offers_only 'torch-distributed torch-distributed-with-cache' kftrainer runtime get torch-d
+check "runtimes as an argument" offers_only 'torch-distributed torch-distributed-with-cache torch-distributed-with-cache-jobs' kftrainer runtime get torch-d
 export HOME=$scratch/home KUBECONFIG=
 unset KUBERNETES_SERVICE_HOST
 "$kftrainer" submit --local -q --runtime torch-distributed --name seven -- true

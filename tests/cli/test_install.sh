@@ -40,7 +40,8 @@ prints() {
 	done
 }
 # A runtime's initializers: their image and command.
-initializers='[(c["image"], c.get("args")) for d in docs if d["kind"] == "ClusterTrainingRuntime"
+initializers='[(c["image"], c.get("args")) for d in docs if d["kind"] == "ClusterTrainingRuntime" and
+		"kftrainer.io/cache" not in d["spec"]["template"].get("metadata", {}).get("annotations", {})
 	for j in d["spec"]["template"]["spec"]["replicatedJobs"]
 	for c in j["template"]["spec"]["template"]["spec"]["containers"] if c["name"].endswith("-initializer")]'
 initializers=$(tr '\n\t' '  ' <<<"$initializers")
@@ -129,10 +130,21 @@ check "--namespace: everywhere" prints 'namespaces(docs) == {"elsewhere"} and on
 check "--crds: three" prints 'kinds == ["CustomResourceDefinition"] * 3' --crds
 check "--crds alone prints" crds_alone
 check "--controller: neither CRDs nor runtimes" prints '"Deployment" in kinds and not {"CustomResourceDefinition", "ClusterTrainingRuntime"} & set(kinds)' --controller
-check "--runtimes: the built-in ones, without the data cache's" prints 'set(kinds) == {"ClusterTrainingRuntime"} and len(docs) == 9' --runtimes
+check "--runtimes: the built-in ones, without the one that needs LeaderWorkerSet" prints 'set(kinds) == {"ClusterTrainingRuntime"} and len(docs) == 10' --runtimes
 check "--crds --runtimes: both" prints 'set(kinds) == {"CustomResourceDefinition", "ClusterTrainingRuntime"}' --crds --runtimes
 check "--runtime: these" prints '[d["metadata"]["name"] for d in docs] == ["jax-distributed", "torch-distributed-with-cache"]' \
 	--runtime jax-distributed --runtime torch-distributed-with-cache
+cached='[c for j in docs[0]["spec"]["template"]["spec"]["replicatedJobs"] if j["name"] == "dataset-initializer"
+	for c in j["template"]["spec"]["template"]["spec"]["containers"]]'
+cached=$(tr '\n\t' '  ' <<<"$cached")
+check "the data cache in pods: our image, also beside upstream's" prints \
+	"[(c['image'], c['args'][:2]) for c in $cached] == [('r.example/k:1', ['cache-serve', 'pod'])]" \
+	--runtime torch-distributed-with-cache-jobs --image r.example/k:1 --upstream-images
+check "--cache-namespace: an account with rights in each" prints 'sorted((d["kind"], d["metadata"].get("namespace"), [s["namespace"]
+	for s in d.get("subjects", [])]) for d in docs) == [("ClusterRole", None, []), ("ClusterTrainingRuntime", None, []),
+	("RoleBinding", "a", ["a"]), ("RoleBinding", "b", ["b"]), ("ServiceAccount", "a", []), ("ServiceAccount", "b", [])]
+	and {d["metadata"]["name"] for d in docs[:-1]} == {"kubeflow-trainer-cache-initializer"}' \
+	--runtime torch-distributed-with-cache --cache-namespace a --cache-namespace b
 check "--runtime NAME=IMAGE" prints 'set(images(docs)) == {"i.example/x:2"}' --runtime mlx-distributed=i.example/x:2
 check "--runtime KIND/NAME=IMAGE" prints 'set(images(docs)) == {"i.example/x:2"}' --runtime clustertrainingruntime/mlx-distributed=i.example/x:2
 check "every runtime is good" bash -c '"$1" install --runtimes -o yaml >"$2/r.yaml" && "$1" runtime validate "$2/r.yaml"' - "$kftrainer" "$scratch"

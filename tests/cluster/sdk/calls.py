@@ -16,7 +16,7 @@ except ImportError:  # 0.1
     options = None
 
 BUILT_IN = {
-    "torch-distributed": "torch", "jax-distributed": "jax", "xgboost-distributed": "xgboost",
+    "torch-distributed": "torch", "torch-distributed-with-cache-jobs": "torch", "jax-distributed": "jax", "xgboost-distributed": "xgboost",
     "deepspeed-distributed": "deepspeed", "mlx-distributed": "mlx", "flux-distributed": "flux",
     "torchtune-llama3.2-1b": "torchtune", "torchtune-llama3.2-3b": "torchtune",
     "torchtune-qwen2.5-1.5b": "torchtune"}

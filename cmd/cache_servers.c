@@ -9,6 +9,7 @@
 #include "base/stop.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "cache/auth.h"
 #include "cache/serve.h"
 #include "cmd/cmd.h"
 #include "cmd/ui/env.h"
@@ -23,7 +24,7 @@ enum { TAKEOVER = 30, MAX_TAKEOVER = 86400 };
 
 struct server_opts {
 	int64_t memory, takeover;
-	const char *spill;
+	const char *spill, *token_file;
 	struct opt_strs workers;
 	int log_format;
 	bool pod; /* of a job: cache-serve pod */
@@ -36,6 +37,11 @@ struct server_opts {
 	OPT_INT(0, "memory", "BYTES", "memory limit (default: none)", \
 		struct server_opts, memory, 16 << 20, INT64_MAX)
 
+#define TOKEN_FILE                                                      \
+	OPT_STR(0, "token-file", "FILE",                                \
+		"accept only calls with the bearer token in this file", \
+		struct server_opts, token_file)
+
 static const struct opt head_table[] = {
 	OPT_STRS(0, "worker", "HOST:PORT",
 		 "a worker, instead of LeaderWorkerSet's; repeatable", struct server_opts,
@@ -43,6 +49,7 @@ static const struct opt head_table[] = {
 	OPT_INT(0, "takeover", "SECONDS",
 		"load the rows of a worker elsewhere after that time (default: 30)",
 		struct server_opts, takeover, 1, MAX_TAKEOVER),
+	TOKEN_FILE,
 	LOG_FORMAT,
 	{ .type = OPT_END },
 };
@@ -51,6 +58,7 @@ static const struct opt worker_table[] = {
 	MEMORY,
 	OPT_STR(0, "spill", "DIR", "where rows beyond the memory limit go",
 		struct server_opts, spill),
+	TOKEN_FILE,
 	LOG_FORMAT,
 	{ .type = OPT_END },
 };
@@ -67,6 +75,17 @@ static int read_port(int *ret, const char *name, const char *text, int64_t min,
 		return error_wrap(err, "%s", name);
 	}
 	*ret = (int)port;
+	return 0;
+}
+
+static int read_token(struct cache_conf *conf, const struct server_opts *o,
+		      struct auth **ret, struct error *err)
+{
+	if (!o->token_file)
+		return 0;
+	if (auth_new(ret, o->token_file, err))
+		return error_wrap(err, "--token-file");
+	conf->auth = auth_callbacks(*ret);
 	return 0;
 }
 
@@ -184,14 +203,17 @@ static int run_head(const void *values, int argc, char **argv, struct error *err
 {
 	const struct server_opts *o = values;
 	struct cache_conf conf = { 0 };
+	struct auth *auth = NULL;
 	int rc;
 
 	log_setup(LOG_LEVEL_INFO, (enum log_format)o->log_format, STDERR_FILENO);
 	rc = read_conf(&conf, o, argc, argv, err) || read_workers(&conf, o, err) ||
-	     stop_setup(err) || cache_head_run(&conf, err);
+	     read_token(&conf, o, &auth, err) || stop_setup(err) ||
+	     cache_head_run(&conf, err);
 	for (int i = 0; i < conf.n_workers; i++)
 		free(conf.workers[i].host);
 	free(conf.workers);
+	auth_free(auth);
 	return rc ? -1 : EXIT_OK;
 }
 
@@ -199,12 +221,14 @@ static int run_worker(const void *values, int argc, char **argv, struct error *e
 {
 	const struct server_opts *o = values;
 	struct cache_conf conf = { 0 };
+	struct auth *auth = NULL;
+	int rc;
 
 	log_setup(LOG_LEVEL_INFO, (enum log_format)o->log_format, STDERR_FILENO);
-	if (read_conf(&conf, o, argc, argv, err) || stop_setup(err) ||
-	    cache_worker_run(&conf, err))
-		return -1;
-	return EXIT_OK;
+	rc = read_conf(&conf, o, argc, argv, err) || read_token(&conf, o, &auth, err) ||
+	     stop_setup(err) || cache_worker_run(&conf, err);
+	auth_free(auth);
+	return rc ? -1 : EXIT_OK;
 }
 
 /* Which one a pod is says its index in the job. */

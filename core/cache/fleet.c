@@ -48,9 +48,11 @@ static int call(struct remote *r, const char *action, const char *body, cJSON **
 		struct error *err)
 {
 	cleanup_buf struct buf message = { .max = SIZE_MAX / 2 };
+	cleanup_arena struct arena arena = { 0 };
 	const struct grpc_request req = {
 		.origin = r->origin,
 		.path = FLIGHT "DoAction",
+		.header = fleet_header(r->fleet, &arena),
 		.timeout_ms = CALL_MS,
 		.on_message = keep_document,
 		.ctx = ret,
@@ -161,7 +163,7 @@ static bool look(struct remote *r, char trouble[FLEET_TEXT])
 	if (r->upstream)
 		return upstream_look(r, trouble);
 	if (call(r, ACTION_HEALTH, "", &doc, &err)) {
-		if (err.kind != ERR_BUSY && upstream_is(r))
+		if ((!err.code || err.kind == ERR_UNSUPPORTED) && upstream_is(r))
 			return found_upstream(r, trouble);
 		r->away_ms = r->away_ms ? r->away_ms : clock_ms();
 		snprintf(trouble, FLEET_TEXT, "%s", err.msg);

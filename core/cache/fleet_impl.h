@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include "base/arena.h"
 #include "base/log.h"
 #include "cache/fleet.h"
 #include "net/http.h"
@@ -50,6 +51,14 @@ struct fleet {
 	bool was_ready; /* all workers were, once */
 	bool by_files;  /* for upstream's workers, which load whole files */
 };
+
+/* A header for calls to workers; NULL: none is needed. */
+static inline const char *fleet_header(const struct fleet *f, struct arena *arena)
+{
+	const struct cache_auth *auth = &f->conf->auth;
+
+	return auth->header ? auth->header(auth->ctx, arena) : NULL;
+}
 
 /* ---- upstream.c ---- */
 

@@ -41,6 +41,17 @@ static void answer_health(void *ctx, const struct httpd_request *req,
 	buf_adds(&resp->body, ready ? "ready" : "not ready");
 }
 
+static bool admit(void *ctx, struct grpc_call *call)
+{
+	const struct cache_auth *auth = ctx;
+	struct error err = { 0 };
+
+	if (!auth->judge(auth->ctx, grpc_metadata(call, "authorization"), &err))
+		return true;
+	grpc_fail(call, GRPC_UNAUTHENTICATED, "%s", err.msg);
+	return false;
+}
+
 int cache_servers_start(struct cache_servers **ret, const struct cache_servers_conf *conf,
 			struct error *err)
 {
@@ -57,7 +68,10 @@ int cache_servers_start(struct cache_servers **ret, const struct cache_servers_c
 	};
 
 	s->conf = *conf;
-	s->grpc = (struct grpc_conf){ .methods = conf->methods, .ctx = conf->ctx };
+	s->grpc = (struct grpc_conf){ .methods = conf->methods,
+				      .ctx = conf->ctx,
+				      .admit = c->auth.judge ? admit : NULL,
+				      .admit_ctx = (void *)(uintptr_t)&c->auth };
 	if (httpd_start(&s->health, &health, err)) {
 		free(s);
 		return -1;

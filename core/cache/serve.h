@@ -19,6 +19,16 @@ struct cache_worker_place {
 	int port;
 };
 
+struct arena;
+
+/* Who may call: `judge` says it of a request's Authorization header (NULL: none). */
+struct cache_auth {
+	int (*judge)(void *ctx, const char *authorization, struct error *err);
+	/* The header line with which a head calls its workers. */
+	const char *(*header)(void *ctx, struct arena *arena);
+	void *ctx;
+};
+
 struct cache_conf {
 	const char *host;
 	int port, health_port;   /* 0: any */
@@ -29,7 +39,8 @@ struct cache_conf {
 	const char *spill; /* directory for rows beyond it; or NULL */
 	struct cache_worker_place *workers; /* of a head */
 	int n_workers;
-	int64_t takeover_ms; /* after which others load a worker's rows; 0: never */
+	struct cache_auth auth; /* { NULL }: everybody may call */
+	int64_t takeover_ms;    /* after which others load a worker's rows; 0: never */
 };
 
 /* Until the process is asked to stop; running streams then get 5 s. They log. */

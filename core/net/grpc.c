@@ -205,7 +205,7 @@ void grpc_handle(void *ctx, struct h2_stream *s)
 	if (!m->path)
 		grpc_fail(&call, GRPC_UNIMPLEMENTED, "method %.200s is not implemented",
 			  path ? path : "");
-	else if (!conf->admit || conf->admit(conf->ctx, &call))
+	else if (!conf->admit || conf->admit(conf->admit_ctx, &call))
 		m->run(conf->ctx, &call);
 	respond(&call);
 }

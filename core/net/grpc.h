@@ -44,9 +44,10 @@ struct grpc_method {
 
 struct grpc_conf {
 	const struct grpc_method *methods; /* ends with { NULL } */
+	void *ctx;
 	/* Before a method: false, after grpc_fail(). NULL: everybody may call. */
 	bool (*admit)(void *ctx, struct grpc_call *call);
-	void *ctx;
+	void *admit_ctx;
 };
 
 /* The handler of an h2 server; ctx is a grpc_conf. */

@@ -119,8 +119,8 @@ static int judge(const struct answer *a, int http_status, struct error *err)
 int grpc_request(struct http_client *client, const struct grpc_request *req,
 		 struct error *err)
 {
-	static const char *const headers[] = { "Content-Type: application/grpc",
-					       "TE: trailers", NULL };
+	const char *const headers[] = { "Content-Type: application/grpc", "TE: trailers",
+					req->header, NULL };
 	struct answer a = { .req = req, .status = -1 };
 	cleanup_http_response struct http_response response = { 0 };
 	cleanup_arena struct arena arena = { 0 };

@@ -10,6 +10,7 @@
 struct grpc_request {
 	const char *origin; /* "http://HOST:PORT": HTTP/2 without TLS */
 	const char *path;   /* "/package.Service/Method" */
+	const char *header; /* one more: "Name: value"; or NULL */
 	const void *message;
 	size_t len;
 	bool framed;        /* several messages, each with its prefix */

@@ -1,0 +1,121 @@
+/* The token in a file: auth.h. */
+#include "cache/auth.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "net/bearer.h"
+
+enum { MAX_TOKEN = 16 * 1024, SAME_MS = 60 * 1000 };
+
+struct auth {
+	const char *path;
+	pthread_mutex_t lock; /* of what follows */
+	char *token;
+	struct stat read; /* the file when it was read */
+	struct log_last said;
+};
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+static int read_token(struct auth *a, struct error *err)
+{
+	cleanup_buf struct buf text = { .max = MAX_TOKEN };
+	cleanup_arena struct arena arena = { 0 };
+	const char *token;
+	size_t n;
+
+	if (file_read(&text, a->path, err))
+		return -1;
+	token = str_slice(&arena, (const char *)text.data, text.len);
+	n = strcspn(token, " \t\r\n");
+	if (!n || token[n + strspn(token + n, " \t\r\n")])
+		return error_set(err, ERR_INVALID, "%s: want one token, without spaces",
+				 a->path);
+	free(a->token);
+	a->token = xstrdup(str_slice(&arena, token, n));
+	return 0;
+}
+
+/* Under the lock. */
+static void look_again(struct auth *a)
+{
+	struct error err = { 0 };
+	struct stat now;
+
+	if (stat(a->path, &now) || is_same(&now, &a->read))
+		return;
+	if (!read_token(a, &err))
+		a->read = now;
+	else if (log_is_news(&a->said, err.msg, SAME_MS))
+		log_warn("cannot read the new token, the last one stays", LOG_ERR(&err));
+}
+
+static int judge(void *ctx, const char *authorization, struct error *err)
+{
+	struct auth *a = ctx;
+	bool right;
+
+	pthread_mutex_lock(&a->lock);
+	look_again(a);
+	right = authorization && bearer_is(authorization, a->token);
+	pthread_mutex_unlock(&a->lock);
+	if (right)
+		return 0;
+	return error_set(err, ERR_INVALID,
+			 authorization ? "the bearer token is wrong"
+				       : "a bearer token is required: send the header "
+					 "authorization");
+}
+
+static const char *authorization(void *ctx, struct arena *arena)
+{
+	struct auth *a = ctx;
+	const char *value;
+
+	pthread_mutex_lock(&a->lock);
+	look_again(a);
+	value = arena_printf(arena, "Authorization: Bearer %s", a->token);
+	pthread_mutex_unlock(&a->lock);
+	return value;
+}
+
+int auth_new(struct auth **ret, const char *path, struct error *err)
+{
+	struct auth *a = xcalloc(1, sizeof(*a));
+
+	a->path = path;
+	pthread_mutex_init(&a->lock, NULL);
+	if (read_token(a, err)) {
+		auth_free(a);
+		return -1;
+	}
+	*ret = a;
+	return 0;
+}
+
+void auth_free(struct auth *a)
+{
+	if (!a)
+		return;
+	pthread_mutex_destroy(&a->lock);
+	free(a->token);
+	free(a);
+}
+
+struct cache_auth auth_callbacks(struct auth *a)
+{
+	return (struct cache_auth){ .judge = judge, .header = authorization, .ctx = a };
+}

@@ -126,11 +126,13 @@ case ${1:-} in
 cluster)
 	packages $cluster
 	use "$here/cluster/programs.sh"
+	use "$here/cluster/lws.sh"
 	use "$here/cluster/sdk.sh"
 	;;
 e2e)
 	packages $e2e
 	use "$here/cluster/programs.sh"
+	use "$here/cluster/lws.sh"
 	use "$here/cluster/sdk.sh"
 	use "$here/e2e/images.sh"
 	;;

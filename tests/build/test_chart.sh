@@ -154,6 +154,11 @@ check "... and not the others" has_not 'deepspeed' --set runtimes.torchDistribut
 check "a runtime's image" has '--runtime=mlx-distributed=ghcr.io/kubeflow/trainer/mlx-runtime:v2$' \
 	--set runtimes.mlxDistributed.enabled=true,runtimes.mlxDistributed.image.tag=v2
 check "all runtimes: those of install" jobs_run
+check "dataCache: no rights unless asked for" has_not 'cache-initializer'
+check "... those of install, in these namespaces" compare --set 'dataCache.enabled=true,dataCache.namespaces={a,b}' : \
+	--cache-namespace a --cache-namespace b
+check "... and the runtime" has '--runtime=torch-distributed-with-cache$' \
+	--set dataCache.enabled=true,dataCache.runtimes.torchDistributedWithCache.enabled=true
 check "jobset.install=true is refused" refused 'JobSet is not part of this chart' --set jobset.install=true
 check "leases of another namespace are refused" refused 'own namespace only' \
 	--set manager.config.leaderElection.resourceNamespace=other

@@ -141,12 +141,11 @@ def check_rights():
 
 
 def versions():
-    kubernetes, controllers, schedulers = (read(f"tests/cluster/{x}/go.mod") for x in
-                                           ("go/kubernetes", "go/controllers", "schedulers"))
+    kubernetes, controllers = (read(f"tests/cluster/go/{x}/go.mod") for x in ("kubernetes", "controllers"))
     found = [re.search(rf"{module} v([\d.]+)", text)[1] for module, text in
              (("k8s.io/kubernetes", kubernetes), ("helm.sh/helm/v3", kubernetes), ("sigs.k8s.io/jobset", controllers),
-              ("sigs.k8s.io/kueue", controllers), ("sigs.k8s.io/scheduler-plugins", schedulers),
-              ("github.com/apache/yunikorn-k8shim", schedulers), ("volcano.sh/apis", schedulers))]
+              ("sigs.k8s.io/kueue", controllers), ("sigs.k8s.io/lws", controllers), ("sigs.k8s.io/scheduler-plugins", kubernetes),
+              ("github.com/apache/yunikorn-k8shim", kubernetes), ("volcano.sh/apis", kubernetes))]
     found += re.findall(r"^[\d.]+ kubeflow(?:_trainer_api)?==([\d.]+)", read("tests/cluster/sdk/wheels.txt"), re.M)
     return found + re.findall(r"^(?:jax|xgboost-cpu)==([\d.]+)", read("tests/setup/python.txt"), re.M)
 

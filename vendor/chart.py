@@ -29,6 +29,12 @@ def crds(program):
     return ("\n".join(lines) + "\n").encode()
 
 
+def cache(program):
+    """The rights in a namespace of this name, for the chart's own ones."""
+    docs = printed(program, "--crds", "--cache-namespace", "cache-namespace", "-o", "yaml").split(b"\n---\n")
+    return b"\n---\n".join(doc for doc in docs if b"kind: CustomResourceDefinition" not in doc)
+
+
 def files(program, version):
     for path in sorted(SOURCE.rglob("*")):
         if path.is_file():
@@ -37,6 +43,7 @@ def files(program, version):
                 text = text.replace(b"0.0.0", version.encode())
             yield str(path.relative_to(SOURCE)), text
     yield "files/controller.yaml", printed(program, "--controller", "--strict-rbac", "-o", "yaml")
+    yield "files/cache.yaml", cache(program)
     yield "files/crds.yaml", crds(program)
 
 

@@ -142,7 +142,8 @@ def check_rights():
 
 def versions():
     kubernetes, controllers = (read(f"tests/cluster/go/{x}/go.mod") for x in ("kubernetes", "controllers"))
-    found = [re.search(rf"{module} v([\d.]+)", text)[1] for module, text in
+    # A module's last line is its replacement, if it has one.
+    found = [re.findall(rf"{module} v([\d.]+)", text)[-1] for module, text in
              (("k8s.io/kubernetes", kubernetes), ("helm.sh/helm/v3", kubernetes), ("sigs.k8s.io/jobset", controllers),
               ("sigs.k8s.io/kueue", controllers), ("sigs.k8s.io/lws", controllers), ("sigs.k8s.io/scheduler-plugins", kubernetes),
               ("github.com/apache/yunikorn-k8shim", kubernetes), ("volcano.sh/apis", kubernetes))]

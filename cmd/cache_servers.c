@@ -24,7 +24,7 @@ enum { TAKEOVER = 30, MAX_TAKEOVER = 86400 };
 
 struct server_opts {
 	int64_t memory, takeover;
-	const char *spill, *token_file;
+	const char *spill, *token_file, *snapshot;
 	struct opt_strs workers;
 	int log_format;
 	bool pod; /* of a job: cache-serve pod */
@@ -46,6 +46,9 @@ static const struct opt head_table[] = {
 	OPT_STRS(0, "worker", "HOST:PORT",
 		 "a worker, instead of LeaderWorkerSet's; repeatable", struct server_opts,
 		 workers),
+	OPT_STR(0, "snapshot", "NAME",
+		"Iceberg snapshot: an ID, branch or tag (default: the current one)",
+		struct server_opts, snapshot),
 	OPT_INT(0, "takeover", "SECONDS",
 		"load the rows of a worker elsewhere after that time (default: 30)",
 		struct server_opts, takeover, 1, MAX_TAKEOVER),
@@ -99,6 +102,7 @@ static int read_conf(struct cache_conf *conf, const struct server_opts *o, int a
 	conf->host = argv[0];
 	conf->memory = (uint64_t)o->memory;
 	conf->spill = o->spill;
+	conf->snapshot = o->snapshot;
 	conf->takeover_ms = 1000 * (o->takeover ? o->takeover : TAKEOVER);
 	conf->health_port = CACHE_HEALTH_PORT;
 	conf->health_host = o->pod ? conf->host : NULL;

@@ -166,6 +166,26 @@ static int choose(struct iceberg *t, const cJSON *doc, const char *name,
 	return 0;
 }
 
+static void name_snapshot(struct iceberg *t, const cJSON *doc, int64_t id)
+{
+	const cJSON *refs = json_member(doc, "refs"), *each;
+	size_t n = 0, most = 2;
+
+	json_each(each, refs)
+		most++;
+	t->snapshot = arena_alloc(&t->arena, most * sizeof(*t->snapshot));
+	t->snapshot[n++] = arena_printf(&t->arena, "%lld", (long long)id);
+	json_each(each, refs)
+		if (each->string && json_int(each, -1, "snapshot-id") == id)
+			t->snapshot[n++] = arena_strdup(&t->arena, each->string);
+	t->snapshot[n] = NULL;
+}
+
+bool iceberg_is_snapshot(const struct iceberg *t, const char *name)
+{
+	return t->snapshot && str_in(name, t->snapshot);
+}
+
 /* Version 1 may name the manifests here. */
 static int add_named(struct iceberg *t, const cJSON *list, struct error *err)
 {
@@ -202,6 +222,7 @@ static int read_snapshot(struct iceberg *t, const cJSON *doc, const char *name,
 		return -1;
 	if (!snapshot)
 		return 0;
+	name_snapshot(t, doc, json_int(snapshot, -1, "snapshot-id"));
 	list = json_str(snapshot, "manifest-list");
 	t->list = list ? arena_strdup(&t->arena, list) : NULL;
 	if (!list && !json_member(snapshot, "manifests"))

@@ -50,6 +50,9 @@ MUST_CHECK int iceberg_open(struct iceberg **ret, struct bytes json, const char 
 			    struct budget *budget, struct error *err);
 void iceberg_free(struct iceberg *t); /* NULL is fine */
 
+/* Is its snapshot the one of that id, branch or tag? */
+bool iceberg_is_snapshot(const struct iceberg *t, const char *name);
+
 /* The snapshot's schema: Arrow's types, with field ids. */
 const struct field *iceberg_columns(const struct iceberg *t, size_t *ret_n);
 

@@ -33,6 +33,7 @@ struct iceberg {
 	size_t n_specs;
 	cJSON *names; /* the name mapping; NULL: none */
 	const char *list;
+	const char **snapshot; /* its id and the names of it; ends with NULL */
 	struct iceberg_manifest *manifests;
 	size_t n_manifests, cap_manifests;
 	struct iceberg_file *files;

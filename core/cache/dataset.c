@@ -22,6 +22,7 @@ int dataset_open(struct dataset **ret, const struct dataset_conf *conf, struct e
 	cleanup_dataset struct dataset *d = xcalloc(1, sizeof(*d));
 	struct table_conf table = { .budget = &d->budget, .uris = &d->location, .n = 1 };
 
+	table.snapshot = conf->snapshot;
 	if (conf->only) {
 		table.only = conf->only->at;
 		table.n_only = conf->only->n;

@@ -17,6 +17,7 @@ struct dataset_files {
 
 struct dataset_conf {
 	const char *location;                            /* a URI, or a path */
+	const char *snapshot;                            /* as table_conf's */
 	uint64_t memory;                                 /* for decoding */
 	const char *(*env)(void *ctx, const char *name); /* as places_conf's */
 	void *env_ctx;

@@ -79,6 +79,8 @@ static int give_rows(struct remote *r, cJSON **ret, struct error *err)
 	json_put_int(doc, r->goal.first, "first");
 	json_put_int(doc, r->goal.end, "end");
 	json_put_int(doc, r->fleet->rows, "rows");
+	if (r->fleet->conf->snapshot)
+		json_put_str(doc, r->fleet->conf->snapshot, "snapshot");
 	pthread_mutex_lock(&r->fleet->lock);
 	json_put(doc, loans_with(r), "more");
 	pthread_mutex_unlock(&r->fleet->lock);
@@ -90,7 +92,8 @@ static bool has_rows(const struct remote *r, const cJSON *doc)
 {
 	return json_int(doc, -1, "first") == r->goal.first &&
 	       json_int(doc, -1, "end") == r->goal.end &&
-	       json_int(doc, -1, "rows") == r->fleet->rows;
+	       json_int(doc, -1, "rows") == r->fleet->rows &&
+	       str_eq(json_str(doc, "snapshot"), r->fleet->conf->snapshot);
 }
 
 /* One that failed tries again: what it could not read may be readable by now. */

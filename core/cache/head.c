@@ -148,7 +148,7 @@ int cache_head_run(const struct cache_conf *conf, struct error *err)
 	struct cache_servers *s;
 	int rc;
 
-	if (cache_open(&dataset, conf, NULL, err))
+	if (cache_open(&dataset, conf, conf->snapshot, NULL, err))
 		return -1;
 	h.dataset = dataset;
 	h.table = dataset_table(dataset);

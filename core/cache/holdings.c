@@ -38,6 +38,7 @@ struct holdings {
 	struct holding *list;
 	size_t n;
 	int64_t total;
+	char *snapshot;
 };
 
 /* ---- holdings ---------------------------------------------------------------------- */
@@ -83,13 +84,18 @@ static bool is_gone(const struct holding *h)
 	return h->state == CACHE_FAILED || h->state == CACHE_WAITING;
 }
 
+static bool is_same_table(const struct holdings *h, const struct assignment *a)
+{
+	return h->total == a->total && str_eq(h->snapshot, a->snapshot);
+}
+
 /* Whether it has that already, or is about to. */
 static bool is_assigned(struct holdings *h, const struct assignment *a)
 {
 	bool same;
 
 	pthread_mutex_lock(&h->lock);
-	same = h->n == a->n && h->total == a->total && !is_gone(&h->list[0]);
+	same = h->n == a->n && is_same_table(h, a) && !is_gone(&h->list[0]);
 	for (size_t i = 0; same && i < a->n; i++)
 		same = is_same(&h->list[i], a, i);
 	pthread_mutex_unlock(&h->lock);
@@ -139,7 +145,7 @@ static int load(struct holdings *h, size_t i, struct memtable **ret, struct erro
 	struct rows rows = it->rows;
 	struct dataset *d;
 
-	if (cache_open(&d, h->conf, it->files ? &only : NULL, err))
+	if (cache_open(&d, h->conf, h->snapshot, it->files ? &only : NULL, err))
 		return -1;
 	if (it->files) {
 		conf.base = rows.first;
@@ -213,7 +219,7 @@ static void take_old(struct holding *to, struct holdings *h, const struct assign
 	for (size_t k = 0; k < h->n; k++) {
 		struct holding *old = &h->list[k];
 
-		if ((!i) != (!k) || !is_same(old, a, i) || h->total != a->total)
+		if ((!i) != (!k) || !is_same(old, a, i) || !is_same_table(h, a))
 			continue;
 		holding_release(to);
 		*to = *old;
@@ -238,6 +244,8 @@ static void replace(struct holdings *h, const struct assignment *a)
 	h->list = list;
 	h->n = a->n;
 	h->total = a->total;
+	free(h->snapshot);
+	h->snapshot = a->snapshot ? xstrdup(a->snapshot) : NULL;
 	pthread_mutex_unlock(&h->lock);
 	for (size_t i = 0; i < n; i++)
 		holding_release(&old[i]);
@@ -279,6 +287,7 @@ void holdings_free(struct holdings *h)
 	for (size_t i = 0; i < h->n; i++)
 		holding_release(&h->list[i]);
 	free(h->list);
+	free(h->snapshot);
 	pthread_mutex_destroy(&h->assigning);
 	pthread_mutex_destroy(&h->lock);
 	free(h);
@@ -317,6 +326,8 @@ cJSON *holdings_describe(struct holdings *h)
 	json_put_str(doc, "worker", "role");
 	describe(doc, h, &h->list[0]);
 	json_put_int(doc, h->total, "rows");
+	if (h->snapshot)
+		json_put_str(doc, h->snapshot, "snapshot");
 	more = json_list(doc, "more");
 	for (size_t i = 1; i < h->n; i++) {
 		cJSON *one = cJSON_CreateObject();

@@ -20,7 +20,8 @@ struct holdings;
 struct assignment {
 	const struct rows *rows;
 	size_t n;
-	int64_t total; /* rows of the table, as the head counts them */
+	int64_t total;        /* rows of the table, as the head counts them */
+	const char *snapshot; /* NULL: the current one */
 	/*
 	 * Not NULL: upstream's head. Its own rows are those of these data files; what
 	 * counts of rows[0] is `first`, the number of the first one.

@@ -5,13 +5,15 @@
 
 #include "base/json.h"
 #include "base/str.h"
+#include "base/xmalloc.h"
 
 enum equal { EQUAL_NO, EQUAL_DROP, EQUAL_PAD };
 
 struct wish {
 	int64_t rank, world, start;
 	enum equal equal;
-	cJSON *view; /* keys of view.h; NULL: none */
+	char *snapshot; /* NULL: whatever is loaded */
+	cJSON *view;    /* keys of view.h; NULL: none */
 };
 
 /* ---- a path ------------------------------------------------------------------------ */
@@ -72,6 +74,19 @@ static int read_equal(enum equal *ret, const cJSON *node, struct error *err)
 	return 0;
 }
 
+static int read_snapshot(struct wish *w, const cJSON *node, struct error *err)
+{
+	char text[JSON_MAX_NUMBER + 1];
+	const char *name = cJSON_GetStringValue(node);
+
+	if (!name && !cJSON_IsNumber(node))
+		return error_set(err, ERR_INVALID,
+				 "command: snapshot: want an ID, or the name of a branch "
+				 "or tag");
+	w->snapshot = xstrdup(name ? name : json_number_text(node, text));
+	return 0;
+}
+
 static int read_member(struct wish *w, const cJSON *node, struct error *err)
 {
 	if (str_eq(node->string, "rank"))
@@ -82,6 +97,8 @@ static int read_member(struct wish *w, const cJSON *node, struct error *err)
 		return read_count(&w->start, node, err);
 	if (str_eq(node->string, "equal"))
 		return read_equal(&w->equal, node, err);
+	if (str_eq(node->string, "snapshot"))
+		return read_snapshot(w, node, err);
 	if (view_has_key(node->string)) {
 		if (!w->view)
 			w->view = cJSON_CreateObject();
@@ -90,7 +107,7 @@ static int read_member(struct wish *w, const cJSON *node, struct error *err)
 	}
 	return error_set(err, ERR_INVALID,
 			 "command: unknown key '%.100s': want rank, world, start, "
-			 "equal, columns, filter or batchRows",
+			 "equal, snapshot, columns, filter or batchRows",
 			 node->string);
 }
 
@@ -151,6 +168,10 @@ static int plan(struct plan *ret, const struct wish *w, const struct table *t,
 
 	if (w->rank >= w->world)
 		return error_set(err, ERR_LIMIT, "Invalid partition range");
+	if (w->snapshot && !table_is_snapshot(t, w->snapshot))
+		return error_set(err, ERR_INVALID,
+				 "command: snapshot: the cache has not loaded '%.100s'",
+				 w->snapshot);
 	*ret = make(w, table_rows(t));
 	if (!w->view)
 		return 0;
@@ -171,6 +192,7 @@ int plan_read(struct plan *ret, const struct descriptor *d, const struct table *
 	*ret = (struct plan){ 0 };
 	if (!rc)
 		rc = plan(ret, &w, t, err);
+	free(w.snapshot);
 	cJSON_Delete(w.view);
 	return rc;
 }

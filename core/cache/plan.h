@@ -7,7 +7,7 @@
  *
  * `start` rows of the shard were read before: the rest is wanted. `equal`: "drop" gives
  * every rank floor(rows / world) rows, "pad" ceil(rows / world), the last ones from the
- * beginning again. The rest are view.h's keys; ranks and rows are counted before a filter.
+ * beginning again. "snapshot": refused unless it is the one that is loaded. The rest are view.h's keys; ranks and rows are counted before a filter.
  */
 #ifndef CACHE_PLAN_H
 #define CACHE_PLAN_H

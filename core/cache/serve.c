@@ -101,11 +101,12 @@ uint64_t cache_decode_memory(const struct cache_conf *conf)
 	return share && share < DECODE_MAX ? share : DECODE_MAX;
 }
 
-int cache_open(struct dataset **ret, const struct cache_conf *conf,
+int cache_open(struct dataset **ret, const struct cache_conf *conf, const char *snapshot,
 	       const struct dataset_files *only, struct error *err)
 {
 	const struct dataset_conf dataset = {
 		.location = conf->location,
+		.snapshot = snapshot,
 		.memory = cache_decode_memory(conf),
 		.env = conf->env,
 		.only = only,

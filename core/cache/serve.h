@@ -35,8 +35,9 @@ struct cache_conf {
 	const char *health_host; /* NULL: all addresses, as upstream's */
 	const char *(*env)(void *ctx, const char *name); /* as places_conf's */
 	const char *location;                            /* of the table: METADATA_LOC */
-	uint64_t memory;   /* hard limit, for rows and for decoding; 0: none */
-	const char *spill; /* directory for rows beyond it; or NULL */
+	const char *snapshot; /* of a head: as table_conf's; workers follow */
+	uint64_t memory;      /* hard limit, for rows and for decoding; 0: none */
+	const char *spill;    /* directory for rows beyond it; or NULL */
 	struct cache_worker_place *workers; /* of a head */
 	int n_workers;
 	struct cache_auth auth; /* { NULL }: everybody may call */

@@ -2,8 +2,9 @@
  * serve_impl.h - what head and worker have in common, and say to each other.
  *
  * The head asks a worker how it is (action "health") and gives it rows (action "assign"),
- * both with JSON. It gives {"first", "end", "rows", "more": [[first, end], ...]}: the
- * worker's own rows, those of the table, and rows of workers that are gone. The worker
+ * both with JSON. It gives {"first", "end", "rows", "snapshot", "more": [[first, end],
+ * ...]}: the worker's own rows, those of the table, its snapshot if it is not the current
+ * one, and rows of workers that are gone. The worker
  * has {"state", "first", "end", "rows", "loaded", "bytes", "error", "more": [{"state",
  * "first", "end", ...}, ...]}.
  */
@@ -37,7 +38,8 @@ void cache_servers_stop(struct cache_servers *s); /* running streams get 5 s; fr
 
 uint64_t cache_decode_memory(const struct cache_conf *conf);
 MUST_CHECK int cache_open(struct dataset **ret, const struct cache_conf *conf,
-			  const struct dataset_files *only, struct error *err);
+			  const char *snapshot, const struct dataset_files *only,
+			  struct error *err);
 
 /* The result of an action: the document, as one message. */
 void cache_reply_json(struct grpc_call *call, const cJSON *doc);

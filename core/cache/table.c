@@ -247,6 +247,11 @@ void table_free(struct table *t)
 	free(t);
 }
 
+bool table_is_snapshot(const struct table *t, const char *name)
+{
+	return t->iceberg && iceberg_is_snapshot(t->iceberg, name);
+}
+
 int64_t table_rows(const struct table *t)
 {
 	return t->rows;

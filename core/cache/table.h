@@ -39,6 +39,9 @@ MUST_CHECK int table_open(struct table **ret, const struct table_conf *conf,
 			  struct error *err);
 void table_free(struct table *t); /* NULL is fine */
 
+/* Is it that snapshot, by id, branch or tag? Plain files are none. */
+bool table_is_snapshot(const struct table *t, const char *name);
+
 int64_t table_rows(const struct table *t);
 const struct field *table_columns(const struct table *t, size_t *ret_n);
 

@@ -54,6 +54,7 @@ static int do_assign(struct holdings *h, struct iovec body, struct error *err)
 		return error_wrap(err, "assign");
 	}
 	a.total = json_int(doc, -1, "rows");
+	a.snapshot = json_str(doc, "snapshot");
 	rows[0] = (struct rows){ json_int(doc, -1, "first"), json_int(doc, -1, "end") };
 	if (!are_rows(rows[0], a.total))
 		return bad_rows(err);

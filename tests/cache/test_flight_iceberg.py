@@ -2,6 +2,7 @@
 """Iceberg tables over Flight: upstream's types and metadata, and what upstream's cache loses."""
 import datetime
 import decimal
+import json
 import pathlib
 import shutil
 import sys
@@ -15,6 +16,7 @@ import venvs
 
 venvs.use("cache")
 import pyarrow as pa
+from pyarrow import flight
 from pyiceberg.schema import Schema
 from pyiceberg.types import (BinaryType, BooleanType, DateType, DecimalType, DoubleType, FixedType, FloatType, IntegerType, ListType,
                              LongType, MapType, NestedField, StringType, StructType, TimestampType, TimestamptzType, TimeType, UUIDType)
@@ -79,6 +81,27 @@ with Fleet(table.metadata_location, 3) as fleet:
           else got.num_rows)
     data = sorted((scratch / "lake").rglob("*.parquet"))
     kept = [(f, f.read_bytes()) for f in data]
+# Snapshots: the head says which, its workers follow; a command may insist on one.
+first = table.history()[0].snapshot_id
+table.manage_snapshots().create_tag(first, "start").commit()
+with Fleet(table.metadata_location, 2, head=("--snapshot", "start")) as fleet:
+    got = fleet.read(0, 1)
+    check("--snapshot: the rows and columns of a tag, from all workers", None if got.num_rows == 300 and "later" not in got.schema.names
+          and [fleet.action(w, "stats")[0]["snapshot"] for w in fleet.workers] == ["start"] * 2 else got.schema)
+    with flight.FlightClient(fleet.head.uri) as client:
+        def info(snapshot):
+            return client.get_flight_info(flight.FlightDescriptor.for_command(json.dumps({"snapshot": snapshot}))).total_records
+        check("a command with that snapshot, by tag, ID and number", None if [info("start"), info(str(first)), info(first)] == [300] * 3 else "wrong")
+        for other in (table.current_snapshot().snapshot_id, "main", "nowhere", 7.5, None):
+            try:
+                check(f"a command with another snapshot is refused: {other}", info(other))
+            except pa.ArrowInvalid as e:
+                check(f"a command with another snapshot is refused: {other}", None if "snapshot" in str(e) else e)
+    fleet.head.stop()
+    fleet.head_args = ()
+    fleet.head = fleet.start_head()
+    fleet.wait()
+    check("a head of another snapshot: its workers load that one", None if fleet.read(0, 1).num_rows == 850 else "wrong")
 # A file that is missing or cut short: upstream is ready without its rows.
 for what, damage in (("missing", lambda f: f.unlink()), ("cut short", lambda f: f.write_bytes(f.read_bytes()[:-100]))):
     victim = next(f for f, _ in kept if f.name in {pathlib.PurePath(t.file.file_path).name for t in table.scan().plan_files()})

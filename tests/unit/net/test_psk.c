@@ -3,7 +3,10 @@
 
 #include <sys/socket.h>
 
+#include <mbedtls/ssl.h>
+
 #include "base/arena.h"
+#include "net/crypto.h"
 #include "net/keypair.h"
 #include "tests/unit/base/base_test.h"
 
@@ -106,6 +109,71 @@ static void test_another_key(void **state)
 	end(&e);
 }
 
+static int push(void *ctx, const unsigned char *data, size_t len)
+{
+	ssize_t n = write(*(int *)ctx, data, len);
+
+	return n < 0 ? MBEDTLS_ERR_SSL_WANT_WRITE : (int)n;
+}
+
+static int pull(void *ctx, unsigned char *data, size_t len)
+{
+	ssize_t n = read(*(int *)ctx, data, len);
+
+	return n < 0 ? MBEDTLS_ERR_SSL_WANT_READ : (int)n;
+}
+
+/* A client with the key, and only these ways to use it: what the server comes to. */
+static enum psk_state client_with(int modes, struct error *err)
+{
+	static const uint16_t groups[] = { MBEDTLS_SSL_IANA_TLS_GROUP_X25519, 0 };
+	unsigned char key[PSK_KEY_SIZE] = { 0 };
+	enum psk_state ret = PSK_WANT_READ;
+	mbedtls_ssl_config conf;
+	mbedtls_ssl_context ssl;
+	struct ends e;
+
+	begin(&e, key, key);
+	mbedtls_ssl_config_init(&conf);
+	mbedtls_ssl_init(&ssl);
+	mbedtls_ssl_config_defaults(&conf, MBEDTLS_SSL_IS_CLIENT,
+				    MBEDTLS_SSL_TRANSPORT_STREAM,
+				    MBEDTLS_SSL_PRESET_DEFAULT);
+	mbedtls_ssl_conf_rng(&conf, crypto_random, NULL);
+	mbedtls_ssl_conf_min_tls_version(&conf, MBEDTLS_SSL_VERSION_TLS1_3);
+	mbedtls_ssl_conf_tls13_key_exchange_modes(&conf, modes);
+	mbedtls_ssl_conf_groups(&conf, groups);
+	assert_int_equal(mbedtls_ssl_conf_psk(&conf, key, sizeof(key),
+					      (const unsigned char *)"test v1", 7),
+			 0);
+	assert_int_equal(mbedtls_ssl_setup(&ssl, &conf), 0);
+	mbedtls_ssl_set_bio(&ssl, &e.fds[0], push, pull, NULL);
+	for (int round = 0; round < 20; round++) {
+		if (!mbedtls_ssl_is_handshake_over(&ssl))
+			(void)!mbedtls_ssl_handshake(&ssl);
+		if (ret == PSK_WANT_READ || ret == PSK_WANT_WRITE)
+			ret = psk_handshake(e.conn[1], err);
+	}
+	mbedtls_ssl_free(&ssl);
+	mbedtls_ssl_config_free(&conf);
+	end(&e);
+	return ret;
+}
+
+/* Without ECDH, who learns the key later could read what was said. */
+static void test_plain_psk_is_refused(void **state)
+{
+	struct error err = { 0 };
+
+	(void)state;
+	assert_int_equal(
+		client_with(MBEDTLS_SSL_TLS1_3_KEY_EXCHANGE_MODE_PSK_EPHEMERAL, &err),
+		PSK_OK);
+	assert_int_equal(client_with(MBEDTLS_SSL_TLS1_3_KEY_EXCHANGE_MODE_PSK, &err),
+			 PSK_FAILED);
+	assert_true(err.msg[0]);
+}
+
 static void test_a_peer_that_leaves(void **state)
 {
 	unsigned char key[PSK_KEY_SIZE] = { 0 };
@@ -149,6 +217,7 @@ int main(void)
 	const struct CMUnitTest psk[] = {
 		cmocka_unit_test(test_same_key),
 		cmocka_unit_test(test_another_key),
+		cmocka_unit_test(test_plain_psk_is_refused),
 		cmocka_unit_test(test_a_peer_that_leaves),
 		cmocka_unit_test(test_keys),
 	};

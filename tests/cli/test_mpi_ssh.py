@@ -55,9 +55,9 @@ r = server.run("no-such-program --x")
 is_("a program that is not there: the shell's own words, 127 and a hint",
     (r.returncode, b"not found" in r.stderr, b"does not pass the container's PATH" in r.stderr),
     (127, True, True))
-is_("a command of 30,000 bytes", server.run("echo " + "x" * 29000 + " | wc -c").stdout, b"29001\n")
-ends("... of more than a packet is refused, with sshd's limit", server.run("true " + "x" * 32750), 255,
-     "the command has 32755 bytes; an sshd takes at most 32750")
+is_("a command of exactly a packet", server.run("echo " + "x" * (32750 - 13) + " | wc -c").stdout, b"32738\n")
+ends("... of one byte more is refused, with sshd's limit", server.run("echo " + "x" * (32750 - 12) + " | wc -c"), 255,
+     "the command has 32751 bytes; an sshd takes at most 32750")
 with subprocess.Popen(server.command("exec >&- 2>&-; sleep 0.5; exit 4")) as p:
     is_("output that ends early does not end the command", p.wait(PATIENCE), 4)
 with subprocess.Popen(server.command("cat | wc -c"), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as p:

@@ -34,9 +34,9 @@ static int launch(const struct ssh_args *args, struct error *err)
 	return end.status;
 }
 
-static int wait_for(const struct ssh_args *args, struct error *err)
+static int use_hostfile(const struct ssh_args *args, struct error *err)
 {
-	int rc = mpi_wait(args, err);
+	int rc = args->wait_file ? mpi_wait(args, err) : mpi_watch(args, err);
 
 	if (rc >= 0)
 		return rc;
@@ -54,7 +54,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 		cmd_complain("mpi-launch", "%s", err->msg);
 		return LAUNCH_FAILED;
 	}
-	return args.wait_file ? wait_for(&args, err) : launch(&args, err);
+	return args.host ? launch(&args, err) : use_hostfile(&args, err);
 }
 
 const struct cmd cmd_mpi_launch = {
@@ -71,7 +71,12 @@ const struct cmd cmd_mpi_launch = {
 		"ssh and\n"
 		"skips those that do not matter here. Links named ssh and rsh work, too. "
 		"With\n"
-		"--wait it only waits until every host of a host file can run commands.\n"
+		"--wait it only waits until every host of a host file can run commands. "
+		"With\n"
+		"--watch it also runs COMMAND, such as mpirun, on this machine, and "
+		"fails "
+		"if a\n"
+		"host is lost before COMMAND ends, even if its status is 0.\n"
 		"\n"
 		"  -p PORT          else KFTRAINER_MPI_PORT, else 2222\n"
 		"  -i FILE          the job's private key; else KFTRAINER_MPI_KEY, else\n"
@@ -79,11 +84,13 @@ const struct cmd cmd_mpi_launch = {
 		"  --timeout TIME   to connect and authenticate; else "
 		"KFTRAINER_MPI_TIMEOUT,\n"
 		"                   else ConnectTimeout x ConnectionAttempts, else 10m\n"
-		"  --wait HOSTFILE  as Open MPI, MPICH or Intel MPI read it",
+		"  --wait HOSTFILE  as Open MPI, MPICH or Intel MPI read it\n"
+		"  --watch HOSTFILE COMMAND...",
 	.example = "kftrainer mpi-launch bert-node-0-1.bert hostname\n"
 		   "kftrainer mpi-launch --timeout 30s -p 2200 bert-node-0-1.bert "
 		   "nvidia-smi\n"
-		   "kftrainer mpi-launch --wait /etc/mpi/hostfile --timeout 10m",
+		   "kftrainer mpi-launch --wait /etc/mpi/hostfile --timeout 10m\n"
+		   "kftrainer mpi-launch --watch /etc/mpi/hostfile mpirun train",
 	.flags = CMD_IN_POD | CMD_HIDDEN | CMD_OWN_ARGS,
 	.run = run,
 };

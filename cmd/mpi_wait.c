@@ -1,5 +1,8 @@
-/* mpi_wait.c - mpi_wait.h: the wait, and the table of those that are missing. */
+/* mpi_wait.c - mpi_wait.h: the wait, the table of those that are missing, the watch. */
 #include "cmd/mpi_wait.h"
+
+#include <errno.h>
+#include <signal.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -8,10 +11,12 @@
 #include "cmd/cmd.h"
 #include "cmd/ui/env.h"
 #include "cmd/ui/last_words.h"
+#include "mpi/launch.h"
 #include "mpi/peer_settings.h"
-#include "mpi/wait.h"
+#include "mpi/watch.h"
 
 enum { TABLE_MAX = 16 * 1024 * 1024, TAIL = 64 };
+enum { EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 }; /* as a shell's */
 
 static size_t count_missing(const struct wait_host *hosts, size_t n)
 {
@@ -74,17 +79,13 @@ static const char *find_hint(const struct peer_settings *s, const struct wait_ho
 	return hint;
 }
 
-static int report(const struct peer_settings *s, const struct wait_host *hosts, size_t n,
-		  int64_t ms)
+static int report(const struct peer_settings *s, const struct wait_host *hosts, size_t n)
 {
 	cleanup_buf struct buf all = { .max = TABLE_MAX }, last = { .max = TABLE_MAX };
 	const char *hint = find_hint(s, hosts, n);
 
-	if (!count_missing(hosts, n)) {
-		fprintf(stderr, "all %zu hosts can run commands, after %.1f s\n", n,
-			(double)ms / 1000);
+	if (!count_missing(hosts, n))
 		return EXIT_OK;
-	}
 	add_table(&all, hosts, n, TABLE_MAX);
 	add_table(&last, hosts, n, LAST_WORDS_MAX - (hint ? strlen(hint) + 1 : 0));
 	if (hint)
@@ -111,18 +112,30 @@ static int read_file(struct hostfile *ret, struct arena *arena, const char *path
 		       : 0;
 }
 
-static int wait_and_report(struct arena *arena, const struct hostfile *file,
-			   const struct peer_settings *s, struct error *err)
+static struct wait_host *list_hosts(struct arena *arena, const struct hostfile *file)
 {
 	struct wait_host *hosts = arena_alloc(arena, file->n * sizeof(*hosts));
-	int64_t start = clock_ms();
 
 	for (size_t i = 0; i < file->n; i++)
 		hosts[i] = (struct wait_host){ .name = file->hosts[i].name,
 					       .user = file->hosts[i].user };
-	if (stop_setup(err) || wait_for_hosts(hosts, file->n, &s->conf, err))
+	return hosts;
+}
+
+static int wait_and_report(struct wait_host *hosts, size_t n,
+			   const struct peer_settings *s, struct error *err)
+{
+	struct wait_conf conf = { .peer = s->conf };
+	int64_t start = clock_ms();
+	int rc;
+
+	if (stop_setup(err) || wait_for_hosts(hosts, n, &conf, err))
 		return -1;
-	return report(s, hosts, file->n, clock_ms() - start);
+	rc = report(s, hosts, n);
+	if (!rc)
+		fprintf(stderr, "all %zu hosts can run commands, after %.1f s\n", n,
+			(double)(clock_ms() - start) / 1000);
+	return rc;
 }
 
 int mpi_wait(const struct ssh_args *args, struct error *err)
@@ -135,7 +148,79 @@ int mpi_wait(const struct ssh_args *args, struct error *err)
 	if (!rc)
 		rc = peer_settings_read(&s, args, variable, NULL, err);
 	if (!rc)
-		rc = wait_and_report(&arena, &file, &s, err);
+		rc = wait_and_report(list_hosts(&arena, &file), file.n, &s, err);
+	peer_settings_release(&s);
+	return rc;
+}
+
+/* ---- and a command ---------------------------------------------------------------- */
+
+static void say_lost(void *ctx, const char *host, const struct error *why)
+{
+	struct buf *words = ctx;
+
+	cmd_complain("mpi-launch", "lost node %s: %s", host, why->msg);
+	buf_printf(words, "%s: %s\n", host, why->msg);
+}
+
+/* What a launcher that reports success says of lost nodes is wrong. */
+static int judge(const struct watch_end *end, const struct buf *words)
+{
+	cleanup_buf struct buf last = { .max = LAST_WORDS_MAX };
+
+	if (end->ended)
+		cmd_complain("mpi-launch", "ended the command: it went on for 30 s after "
+					   "a node was lost");
+	if (end->status || !end->lost)
+		return end->status;
+	buf_printf(&last, "exit status 0, but %zu of %zu nodes were lost before the end",
+		   end->lost, end->watched);
+	cmd_complain("mpi-launch", "%s", (const char *)last.data);
+	buf_printf(&last, "\n%.*s", LAST_WORDS_MAX - 128, (const char *)words->data);
+	last_words((const char *)last.data);
+	return LAUNCH_FAILED;
+}
+
+static int run_command(struct watch *w, char *const *argv, const struct buf *words,
+		       struct error *err)
+{
+	struct watch_end end;
+
+	if (stop_requested())
+		return 128 + (stop_signal() ? stop_signal() : SIGHUP);
+	if (!watch_run(w, argv, &end, err))
+		return judge(&end, words);
+	cmd_complain("mpi-launch", "%s", err->msg);
+	return err->code == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
+}
+
+static int watch_and_run(struct wait_host *hosts, size_t n, const struct peer_settings *s,
+			 char *const *argv, struct error *err)
+{
+	cleanup_buf struct buf words = { .max = TABLE_MAX };
+	struct watch_conf conf = { s->conf, say_lost, &words };
+	struct watch *w = NULL;
+	int rc = -1;
+
+	if (!stop_setup(err) && !watch_new(&w, hosts, n, &conf, err))
+		rc = report(s, hosts, n) ? LAUNCH_FAILED
+					 : run_command(w, argv, &words, err);
+	watch_free(w);
+	return rc;
+}
+
+int mpi_watch(const struct ssh_args *args, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct peer_settings s = { 0 };
+	struct hostfile file;
+	int rc = read_file(&file, &arena, args->watch_file, err);
+
+	if (!rc)
+		rc = peer_settings_read(&s, args, variable, NULL, err);
+	if (!rc)
+		rc = watch_and_run(list_hosts(&arena, &file), file.n, &s, args->words,
+				   err);
 	peer_settings_release(&s);
 	return rc;
 }

@@ -1,5 +1,6 @@
 /*
- * mpi_wait.h - mpi-launch --wait: what an init container of a launcher runs.
+ * mpi_wait.h - mpi-launch --wait, what an init container of a launcher runs, and --watch,
+ * what the launcher itself runs.
  */
 #ifndef CMD_MPI_WAIT_H
 #define CMD_MPI_WAIT_H
@@ -13,5 +14,11 @@
  * host file, or a setting.
  */
 MUST_CHECK int mpi_wait(const struct ssh_args *args, struct error *err);
+
+/*
+ * The exit code of args->words, once each host of args->watch_file is watched; LAUNCH_FAILED
+ * if it is 0 but a node was lost meanwhile, or a host is missing. -1: as above.
+ */
+MUST_CHECK int mpi_watch(const struct ssh_args *args, struct error *err);
 
 #endif

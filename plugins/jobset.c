@@ -60,6 +60,22 @@ static void apply_trainer_env(const struct info *info, const struct pod_set *ps,
 		container_merge_env(node, tj_env(tj));
 }
 
+/* An image's own command cannot be preceded by anything: it is not known here. */
+static void apply_runner(const struct pod_set *ps)
+{
+	cJSON *node = pod_container(ps->pod_spec, NODE);
+	cleanup_json cJSON *words = cJSON_CreateArray();
+	const cJSON *word;
+
+	if (!ps->runner || !node || !cJSON_GetArraySize(container_command(node)))
+		return;
+	for (const char *const *first = ps->runner; *first; first++)
+		cJSON_AddItemToArray(words, cJSON_CreateString(*first));
+	json_each(word, container_command(node))
+		cJSON_AddItemToArray(words, json_dup(word));
+	container_set_command(node, words);
+}
+
 static void apply_trainjob(struct info *info, const cJSON *tj)
 {
 	for (size_t i = 0; i < info->n_pod_sets; i++) {
@@ -73,6 +89,7 @@ static void apply_trainjob(struct info *info, const cJSON *tj)
 		if (str_eq(ps->ancestor, ANCESTOR_TRAINER))
 			apply_trainer(info, ps, tj);
 		apply_trainer_env(info, ps, tj);
+		apply_runner(ps);
 	}
 }
 

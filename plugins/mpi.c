@@ -406,6 +406,10 @@ static cJSON *wait_container(const struct plan *p, const struct pod_set *ps,
 	return c;
 }
 
+/* mpirun runs under it: what some report of lost nodes is exit status 0. */
+static const char *const watch[] = { AGENT, "--watch", HOSTFILE_DIR "/" HOSTFILE, "--",
+				     NULL };
+
 /* The last init container: those of other plugins work meanwhile. */
 static int pre_build_sync(const struct plugin_env *env, struct info *info,
 			  const cJSON *tj, struct error *err)
@@ -425,6 +429,7 @@ static int pre_build_sync(const struct plugin_env *env, struct info *info,
 				 ps->name);
 	c = wait_container(&p, ps, launcher);
 	cJSON_AddItemToArray(pod_init_containers(ps->pod_spec), c);
+	ps->runner = watch;
 	return carry_into(env, ps, c, err);
 }
 

@@ -26,8 +26,8 @@ enum {
 	PART_PAUSE_MS = 10,
 };
 
-const char *const peer_stage_names[] = { "name lookup", "connect", "greeting",
-					 "authentication", "ready" };
+const char *const peer_stage_names[] = { "name lookup",    "connect", "greeting",
+					 "authentication", "command", "ready" };
 
 static int64_t sooner(int64_t a, int64_t b)
 {

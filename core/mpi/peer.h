@@ -17,7 +17,15 @@
 #include "net/psk.h"
 #include "net/ssh.h"
 
-enum peer_stage { PEER_NAME, PEER_PORT, PEER_GREETING, PEER_KEY, PEER_READY };
+/* PEER_COMMAND: it is open, but a command did not start; peer_open() has no such stage. */
+enum peer_stage {
+	PEER_NAME,
+	PEER_PORT,
+	PEER_GREETING,
+	PEER_KEY,
+	PEER_COMMAND,
+	PEER_READY
+};
 extern const char *const peer_stage_names[]; /* "name lookup", ... */
 
 struct peer_conf {

@@ -153,9 +153,17 @@ static int set_wait(struct ssh_args *a, const char *value, struct error *err)
 	return 0;
 }
 
+static int set_watch(struct ssh_args *a, const char *value, struct error *err)
+{
+	(void)err;
+	a->watch_file = value;
+	return 0;
+}
+
 static const struct keyword own[] = {
 	{ "timeout", set_own_timeout },
 	{ "wait", set_wait },
+	{ "watch", set_watch },
 };
 
 /* "--timeout 10m", "--timeout=10m". */
@@ -205,31 +213,51 @@ static void read_host(struct reader *r)
 		r->args->user = str_slice(r->arena, word, (size_t)(at - word));
 }
 
+/* The host, with options before and after it. */
+static int read_target(struct reader *r, bool *ended, struct error *err)
+{
+	const char *user;
+
+	read_host(r);
+	user = r->args->user;
+	if (!*ended && read_options(r, ended, err))
+		return -1;
+	if (user)
+		r->args->user = user;
+	return 0;
+}
+
+static int check(const struct ssh_args *a, bool has_words, struct error *err)
+{
+	if (a->wait_file && a->watch_file)
+		return error_set(err, ERR_USAGE, "--wait and --watch exclude each other");
+	if (a->wait_file && a->host)
+		return error_set(err, ERR_USAGE, "--wait takes no host: '%s'", a->host);
+	if (a->watch_file && !has_words)
+		return error_set(err, ERR_USAGE,
+				 "no command: mpi-launch --watch HOSTFILE COMMAND");
+	if (!a->host && !a->wait_file && !a->watch_file)
+		return error_set(err, ERR_USAGE,
+				 "no host: mpi-launch [OPTIONS] HOST COMMAND");
+	if (a->host && !a->host[0])
+		return error_set(err, ERR_USAGE, "the host's name is empty");
+	return 0;
+}
+
 int ssh_args_parse(struct ssh_args *ret, struct arena *arena, int argc, char *const *argv,
 		   struct error *err)
 {
 	struct ssh_args args = { .command = "" };
 	struct reader r = { &args, arena, argc, argv, 1 };
-	const char *user;
 	bool ended = false;
 
 	if (read_options(&r, &ended, err))
 		return -1;
-	if (r.at < argc) {
-		read_host(&r);
-		user = args.user;
-		if (!ended && read_options(&r, &ended, err))
-			return -1;
-		if (user)
-			args.user = user;
-	}
-	if (args.wait_file && args.host)
-		return error_set(err, ERR_USAGE, "--wait takes no host: '%s'", args.host);
-	if (!args.host && !args.wait_file)
-		return error_set(err, ERR_USAGE,
-				 "no host: mpi-launch [OPTIONS] HOST COMMAND");
-	if (args.host && !args.host[0])
-		return error_set(err, ERR_USAGE, "the host's name is empty");
+	if (r.at < argc && !args.watch_file && read_target(&r, &ended, err))
+		return -1;
+	args.words = argv + r.at;
+	if (check(&args, r.at < argc, err))
+		return -1;
 	if (r.at < argc)
 		args.command = str_join(arena, (const char *const *)argv + r.at, " ");
 	*ret = args;

@@ -25,8 +25,10 @@ struct ssh_args {
 	bool any_host_key; /* StrictHostKeyChecking=no */
 	bool verbose;      /* -v */
 	/* What is not ssh's: */
-	int64_t timeout_ms;    /* --timeout */
-	const char *wait_file; /* --wait: instead of a host and a command */
+	int64_t timeout_ms;     /* --timeout */
+	const char *wait_file;  /* --wait: instead of a host and a command */
+	const char *watch_file; /* --watch: instead of a host */
+	char *const *words;     /* with --watch: the command's; ends with NULL */
 };
 
 /* argv[0] is the program's name. ERR_USAGE. */

@@ -11,7 +11,7 @@
 #include "base/thread.h"
 
 struct wait {
-	const struct peer_conf *conf;
+	const struct wait_conf *conf;
 	struct wait_host *hosts;
 	size_t n;
 	pthread_mutex_t mutex;
@@ -36,9 +36,18 @@ static struct wait_host *take(struct wait *w)
 	return h;
 }
 
+static void use(const struct wait *w, struct wait_host *h, const struct peer_conf *conf,
+		struct peer *peer)
+{
+	if (!w->conf->use)
+		peer_close(peer);
+	else if (w->conf->use(w->conf->ctx, (size_t)(h - w->hosts), conf, peer, &h->why))
+		h->stage = PEER_COMMAND;
+}
+
 static void try_host(const struct wait *w, struct wait_host *h)
 {
-	struct peer_conf conf = *w->conf;
+	struct peer_conf conf = w->conf->peer;
 	struct peer peer = { .fd = -1 };
 
 	if (wait_is_own_name(h->name, w->machine.nodename)) {
@@ -52,7 +61,7 @@ static void try_host(const struct wait *w, struct wait_host *h)
 	if (h->user)
 		conf.user = h->user;
 	if (!peer_open(&peer, &conf, &h->stage, &h->why))
-		peer_close(&peer);
+		use(w, h, &conf, &peer);
 }
 
 static void *run(void *ctx)
@@ -65,7 +74,7 @@ static void *run(void *ctx)
 	return NULL;
 }
 
-int wait_for_hosts(struct wait_host *hosts, size_t n, const struct peer_conf *conf,
+int wait_for_hosts(struct wait_host *hosts, size_t n, const struct wait_conf *conf,
 		   struct error *err)
 {
 	struct wait w = { .conf = conf, .hosts = hosts, .n = n };

@@ -22,12 +22,22 @@ struct wait_host {
 	struct error why;        /* empty when it is ready */
 };
 
+/* What is done with a host that is ready; the peer is the callee's. Called by threads. */
+typedef int wait_use(void *ctx, size_t host, const struct peer_conf *conf,
+		     struct peer *take_peer, struct error *err);
+
+struct wait_conf {
+	struct peer_conf peer; /* all but the host; a user of the host file goes first */
+	wait_use *use;         /* NULL: the connection is closed */
+	void *ctx;
+};
+
 /*
- * `conf` has everything but the host; a user of the host file goes before its own. The
- * results are in the file's order, and n of them. -1 only when nothing could be tried.
+ * The results are in the file's order, and n of them. -1 only when nothing could be
+ * tried.
  */
 MUST_CHECK int wait_for_hosts(struct wait_host *hosts, size_t n,
-			      const struct peer_conf *conf, struct error *err);
+			      const struct wait_conf *conf, struct error *err);
 
 /* Is it the machine whose name (uname -n) is `own`? */
 bool wait_is_own_name(const char *host, const char *own);

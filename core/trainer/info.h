@@ -19,6 +19,8 @@ struct pod_set {
 	const char *ancestor; /* value of trainjob-ancestor-step, or NULL */
 	cJSON *rjob, *job_spec, *pod_template, *pod_spec;
 	bool in_gang; /* gang.h */
+	/* Words in front of the command of its container "node"; static, or NULL. */
+	const char *const *runner;
 };
 
 struct info {

@@ -28,6 +28,7 @@ NEEDS_MORE = {
     "kftrainer cache-serve head": (1, ".parquet: No such file"),
     "kftrainer mpi-launch": (255, "id_rsa: No such file"),
     "kftrainer mpi-launch --wait": (1, "hostfile: No such file"),
+    "kftrainer mpi-launch --watch": (1, "hostfile: No such file"),
     "kftrainer mpi-worker": (1, "id_rsa: No such file"),
 }
 

@@ -22,7 +22,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		FUZZ_CHECK(err.msg[0] && !args.host && !args.wait_file);
 		return 0;
 	}
-	FUZZ_CHECK(args.wait_file ? !args.host : args.host && args.host[0]);
+	FUZZ_CHECK(args.wait_file || args.watch_file ? !args.host
+						     : args.host && args.host[0]);
 	FUZZ_CHECK(args.command && args.port >= 0 && args.port <= 65535);
 	FUZZ_CHECK(args.timeout_ms >= 0 && args.connect_timeout_s >= 0);
 	/* The command is what the words end with, whatever is in them. */

@@ -234,6 +234,8 @@ class Job:
         launcher = next(j for j in jobset["spec"]["replicatedJobs"] if j["name"] == "launcher")
         container = launcher["template"]["spec"]["template"]["spec"]["containers"][0]
         self.env = {e["name"]: e["value"] for e in container["env"] if "value" in e}
+        self.watch = container["command"][:-1]  # what runs mpirun in a pod
+        self.prefix = []
         hosts = next(o for o in objects if o["kind"] == "ConfigMap")["data"]["hostfile"]
         with open(self.folder + "/hostfile", "w") as f:
             f.write(hosts)
@@ -274,7 +276,7 @@ class Job:
         env = env or {}
         for name in ("MARK", *env):
             options = (*options, *self.i.passes, name) if self.i.passes else options
-        return self.launcher.popen(self.i.mpirun, *options, self.i.program, *words,
+        return self.launcher.popen(*self.prefix, self.i.mpirun, *options, self.i.program, *words,
                                    env=self.environment(self.launcher, **self.env, **root, **env), **streams)
 
     def mpirun(self, *words, data=b"", **options):
@@ -295,6 +297,15 @@ class Job:
         rc = p.wait(self.patience)
         self.hung = rc is None
         return rc, p.output()
+
+    def agents(self):
+        """Of mpirun, on the launcher."""
+        found = []
+        for pid in self.launcher.pids("mpi-launch", "ssh"):
+            with open(f"/proc/{pid}/cmdline", "rb") as f:
+                if b"--watch" not in f.read().split(b"\0"):
+                    found.append(pid)
+        return found
 
     def wait_for_ranks(self, count):
         return until(lambda: len(ranks_with(self.mark)) == count)

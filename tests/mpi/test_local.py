@@ -150,6 +150,15 @@ def worker(i):
     ends(i, "a node", kill_some("mpi-worker", count=1))
 
 
+def lose(run):
+    """As worker(), and mpirun does not learn of it from its agents: Open MPI 5's then returns 0."""
+    for pid in run.children("mpi-launch"):
+        with open(f"/proc/{pid}/cmdline", "rb") as f:
+            if b"--watch" not in f.read().split(b"\0"):
+                os.kill(pid, signal.SIGSTOP)
+    kill_some("mpi-worker", count=1)(run)
+
+
 def mpirun(i):
     ends(i, "mpirun", kill_some(os.path.basename(i.mpirun), "prterun"))
 
@@ -209,4 +218,7 @@ for i in implementations():
         begin = time.monotonic()
         ROWS[name](i)
         print(f"# {i.name} {name} {time.monotonic() - begin:.1f} s", flush=True)
+    if (i.name, "worker") in FAULTS:
+        for _ in range(int(os.environ.get("REPEAT", "1"))):
+            ends(i, "a node, and mpirun returns 0,", lose)
 finish()

@@ -43,7 +43,8 @@ struct play {
 	"'readinessProbe':{'tcpSocket':{'port':2222}},"                                \
 	"'livenessProbe':{'tcpSocket':{'port':'ssh'}},"                                \
 	"'startupProbe':{'exec':{'command':['true']}}")
-#define LAUNCHER_JOB JOB("launcher", "'command':['mpirun','/opt/kftrainer-2/x',"       \
+#define LAUNCHER_JOB JOB("launcher", "'command':['/opt/kftrainer/mpi-launch','--watch'," \
+	"'/etc/mpi/hostfile','--','mpirun','/opt/kftrainer-2/x',"       \
 	"'/opt/kftrainer/a:/opt/kftrainer/b'],'env':["                                 \
 	"{'name':'OMPI_MCA_orte_default_hostfile','value':'/etc/mpi/hostfile'},"       \
 	"{'name':'OMPI_MCA_btl_tcp_if_include','value':'eth7'},"                       \
@@ -204,9 +205,11 @@ static void test_launcher(void **state)
 	/* Paths of the carried program, and only those. */
 	assert_string_equal(command_of(&p, LAUNCHER_POD),
 			    arena_printf(&p.arena,
-					 "mpirun /opt/kftrainer-2/x "
+					 "%s/pods/mpi/bin/mpi-launch --watch "
+					 "/etc/mpi/hostfile -- mpirun "
+					 "/opt/kftrainer-2/x "
 					 "%s/pods/mpi/bin/a:%s/pods/mpi/bin/b",
-					 p.dir, p.dir));
+					 p.dir, p.dir, p.dir));
 	assert_string_equal(env_of(&p, LAUNCHER_POD, "OMPI_MCA_btl_tcp_if_include"),
 			    "eth7"); /* the job's */
 	assert_string_equal(env_of(&p, LAUNCHER_POD, "MPIR_CVAR_CH4_NETMOD"), "ofi");
@@ -266,6 +269,9 @@ static void test_plain(void **state)
 			    arena_printf(&p.arena, "%s/pods/mpi/hostfile", p.dir));
 	assert_string_equal(env_of(&p, NODE_POD, "KFTRAINER_MPI_KEY"),
 			    arena_printf(&p.arena, "%s/pods/mpi/id_rsa", p.dir));
+	assert_non_null(
+		strstr(command_of(&p, LAUNCHER_POD),
+		       arena_printf(&p.arena, "--watch %s/pods/mpi/hostfile --", p.dir)));
 	assert_string_equal(env_of(&p, LAUNCHER_POD, "OMPI_MCA_btl"), "self,tcp");
 	assert_int_equal(cJSON_GetArraySize(json_get(container_of(&p, LAUNCHER_POD),
 						     "volumeMounts")),

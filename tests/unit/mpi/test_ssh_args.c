@@ -18,14 +18,15 @@ static int parse(struct ssh_args *ret, struct arena *arena, const char *const *w
 
 static const char *describe(struct arena *a, const struct ssh_args *args)
 {
-	return arena_printf(a, "%s@%s:%d i=%s t=%d*%d%s%s %dms%s%s: %s",
-			    args->user ? args->user : "", args->host ? args->host : "",
-			    (int)args->port, args->key_file ? args->key_file : "",
-			    (int)args->connect_timeout_s, (int)args->connection_attempts,
-			    args->any_host_key ? " any" : "",
-			    args->verbose ? " verbose" : "", (int)args->timeout_ms,
-			    args->wait_file ? " wait=" : "",
-			    args->wait_file ? args->wait_file : "", args->command);
+	return arena_printf(
+		a, "%s@%s:%d i=%s t=%d*%d%s%s %dms%s%s%s%s: %s",
+		args->user ? args->user : "", args->host ? args->host : "",
+		(int)args->port, args->key_file ? args->key_file : "",
+		(int)args->connect_timeout_s, (int)args->connection_attempts,
+		args->any_host_key ? " any" : "", args->verbose ? " verbose" : "",
+		(int)args->timeout_ms, args->wait_file ? " wait=" : "",
+		args->wait_file ? args->wait_file : "", args->watch_file ? " watch=" : "",
+		args->watch_file ? args->watch_file : "", args->command);
 }
 
 #define W(...)                    \
@@ -74,6 +75,10 @@ static const struct row {
 	{ W("mpi-launch", "--wait", "/etc/mpi/hostfile", "--timeout", "10m", "-p", "7"),
 	  "@:7 i= t=0*0 600000ms wait=/etc/mpi/hostfile: " },
 	{ W("mpi-launch", "--wait=f"), "@:0 i= t=0*0 0ms wait=f: " },
+	{ W("mpi-launch", "--watch", "f", "-p", "7", "--", "mpirun", "-n", "2", "--wait"),
+	  "@:7 i= t=0*0 0ms watch=f: mpirun -n 2 --wait" },
+	{ W("mpi-launch", "--watch=f", "mpirun", "-p", "2"),
+	  "@:0 i= t=0*0 0ms watch=f: mpirun -p 2" },
 };
 
 static void test_command_lines(void **state)
@@ -95,6 +100,10 @@ static const struct row bad[] = {
 	{ W("ssh", "-x"), "no host: mpi-launch [OPTIONS] HOST COMMAND" },
 	{ W("mpi-launch", "--wait"), "option '--wait' needs a value" },
 	{ W("mpi-launch", "--wait", "f", "h"), "--wait takes no host: 'h'" },
+	{ W("mpi-launch", "--watch", "f"),
+	  "no command: mpi-launch --watch HOSTFILE COMMAND" },
+	{ W("mpi-launch", "--watch", "f", "--wait", "f", "c"),
+	  "--wait and --watch exclude each other" },
 	{ W("mpi-launch", "--waitx=f"), "unknown option '--waitx=f'" },
 	{ W("ssh", "me@", "c"), "the host's name is empty" },
 	{ W("ssh", "-p"), "option '-p' needs a value" },

@@ -333,6 +333,48 @@ static void test_wait_timeout(void **state)
 		   "[--wait, /etc/mpi/hostfile, --timeout, 1h]");
 }
 
+/* An image's own command is not known: args alone stay. */
+static void test_launcher_is_watched(void **state)
+{
+	static const struct {
+		const char *trainer, *launcher, *command, *args;
+	} rows[] = {
+		{ "command: [a], args: [b]", "command: [c]", "a", "[b]" },
+		{ "args: [b]", "command: [c, d]", "c, d", "[b]" },
+		{ "args: [b]", "image: i", NULL, "[b]" },
+		{ "numNodes: 2", "command: []", NULL, NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_arena struct arena a = { 0 };
+		cleanup_json cJSON *o = build(
+			arena_printf(&a, "{trainer: {%s}}", rows[i].trainer),
+			arena_printf(&a,
+				     "{mlPolicy: {mpi: {}}, template: {metadata: "
+				     "{annotations: {kftrainer.io/mpi: ssh}}, spec: "
+				     "{replicatedJobs: [" NODE_JOB ", "
+				     "{name: launcher, template: {metadata: {labels: "
+				     "{trainer.kubeflow.org/trainjob-ancestor-step: "
+				     "trainer}}, spec: {template: {spec: "
+				     "{containers: [{name: node, %s}]}}}}}]}}}",
+				     rows[i].launcher));
+		const cJSON *c = container(o, "launcher", "node");
+
+		if (rows[i].command)
+			assert_doc(json_get(c, "command"),
+				   arena_printf(&a,
+						"[/opt/kftrainer/mpi-launch, --watch, "
+						"/etc/mpi/hostfile, '--', %s]",
+						rows[i].command));
+		else
+			assert_null(json_get(c, "command") ? json_get(c, "command")->child
+							   : NULL);
+		if (rows[i].args)
+			assert_doc(json_get(c, "args"), rows[i].args);
+	}
+}
+
 static void test_search_domains(void **state)
 {
 	const char *rt = "{mlPolicy: {mpi: {mpiImplementation: MPICH}}, template: "
@@ -471,6 +513,7 @@ int main(void)
 		cmocka_unit_test(test_worker_keeps_no_probe_of_sshd),
 		cmocka_unit_test(test_init_containers),
 		cmocka_unit_test(test_wait_timeout),
+		cmocka_unit_test(test_launcher_is_watched),
 		cmocka_unit_test(test_search_domains),
 		cmocka_unit_test(test_agent_by_a_patch),
 		cmocka_unit_test(test_agent_refused),

@@ -94,4 +94,23 @@ check "a node without sshd: the job fails" becomes lost Failed
 check "... why says so" why_says lost mpi-wait
 check "... names the host and how far it came" grep -E 'lost-node-0-1[^ ]* +connect ' "$scratch/why"
 check "... and no other" eval '! grep lost-node-0-0 "$scratch/why"'
+# ---- a node that is lost, and a launcher that reports success ------------------------------------------
+# The node's Job makes another pod: it is the launcher that has to fail.
+gone() { # NAME
+	k delete pod "$(pods "$1" '{.items[*].metadata.name}' | tr ' ' '\n' | grep node-0-1-)" --grace-period=0 --force --wait=false &&
+		wait_for 20 k exec "$(launcher "$1")" -- touch /tmp/go
+}
+for transport in ssh worker; do
+	gone=gone-$transport
+	mpi_runtime TrainingRuntime $gone $transport false | sed '0,/backoffLimit: 0, /s///' | k apply -f - >/dev/null
+	check "$transport: a job that will lose a node" train $gone "{runtimeRef: {kind: TrainingRuntime, name: $gone}, trainer: {numNodes: 2, command: [bash, -c, 'echo begun; $until_go']}}"
+done
+for transport in ssh worker; do
+	gone=gone-$transport
+	check "... $gone begins" wait_for 120 said $gone begun
+	check "... a node is deleted, the launcher's command exits with 0" gone $gone
+	check "... the job fails" becomes $gone Failed
+	check "... why names the node" why_says $gone 'exit status 0, but 1 of 2 nodes were lost before the end'
+	check "... and which" grep "$gone-node-0-1" "$scratch/why"
+done
 finish

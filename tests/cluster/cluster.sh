@@ -47,6 +47,7 @@ if [ "$(id -u)" != 0 ]; then
 	exec sudo -n env "PATH=$PATH" "KFT_NODE_GRACE=${KFT_NODE_GRACE:-}" "KFT_CLUSTERS=$state_root" "KFTRAINER_CACHE=${cache%/*}" \
 		"$self" "$name" "$action" "$@"
 fi
+export GOGC=400 GOMEMLIMIT=800MiB # at Go's default a fifth of the CPU time collects garbage
 mkdir -p "$state_root"
 state=$(cd "$state_root" && pwd)/$name
 log=$state/log

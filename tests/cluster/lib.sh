@@ -42,7 +42,7 @@ cluster_up() { # [NAME]
 # `cluster exec` does, less a shell: tests ask kubectl very often.
 cluster_found() {
 	cluster_state=$(cd "${KFT_CLUSTERS:-build/clusters}/$cluster_name" && pwd)
-	inside=(nsenter "--net=/run/netns/kft-$cluster_name" env "KUBECONFIG=$cluster_state/admin.kubeconfig"
+	inside=(nsenter "--net=/run/netns/kft-$cluster_name" env GOGC=400 GOMEMLIMIT=800MiB "KUBECONFIG=$cluster_state/admin.kubeconfig"
 		"PATH=$(cat "$cluster_state/programs")/bin:$PATH")
 	[ "$(id -u)" = 0 ] || inside=(sudo -n "${inside[@]}")
 }

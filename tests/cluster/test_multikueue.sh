@@ -225,10 +225,11 @@ check "the worker's API server ends" worker cluster stop kube-apiserver
 check "... the manager's Kueue starts again, with less patience" impatient
 check "... Kueue gives the job up" wait_for 60 is true of fifth .spec.suspend
 check "... as \`why\` says" eval 'why fifth; why_says fifth "^fifth is suspended: Kueue "'
-check "the API server is back, and connected" eval 'worker cluster start kube-apiserver && wait_for 60 worker kc get --raw /readyz && reconnect && wait_for 60 connected True'
 # What watches for Kubernetes' garbage collector takes Debian's etcd long to repair.
 collector() { worker cluster stop kube-controller-manager && worker cluster start kube-controller-manager; }
+check "the API server is back" eval 'worker cluster start kube-apiserver && wait_for 60 worker kc get --raw /readyz'
 check "... its garbage collector starts again" collector
+check "... Kueue is connected again" eval 'reconnect && wait_for 60 connected True'
 anew() { local uid; uid=$(uid_there fifth) && [ -n "$uid" ] && [ "$uid" != "$before" ] && worker has_pods fifth 2; }
 check "... the job is started anew there" wait_for 60 anew
 check "... which is deleted" kn delete trainjob fifth

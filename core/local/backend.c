@@ -341,6 +341,7 @@ static void *work(void *ctx)
 
 	store_node(b);
 	state_sweep();
+	state_owned_sweep();
 	note_runs(b);
 	while (take_changes(b, &changed)) {
 		map_each(e, &changed) {

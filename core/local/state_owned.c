@@ -99,14 +99,56 @@ void state_owned_suspend(const struct state_owned *run)
 	(void)fd;
 }
 
+/* For whom it is goes last: who is killed meanwhile finds it again. */
 void state_owned_remove(const struct state_owned *run)
 {
 	cleanup_arena struct arena a = { 0 };
 	struct state_run gone = { .lock = -1 };
+	struct error unused = { 0 };
 
+	for (char **e = state_entries(&a, run->dir); *e; e++) {
+		const char *path = path_join(&a, run->dir, *e);
+
+		if (!str_eq(*e, STATE_OWNER) && unlink(path))
+			(void)!dir_remove(path, &unused);
+	}
 	gone.dir = xstrdup(run->dir);
 	gone.job_dir = xstrdup(path_dir(&a, run->dir));
 	state_cancel(&gone);
+}
+
+/* A job that was being removed: no run, or an empty one. */
+static void sweep_job(const char *job_dir)
+{
+	cleanup_arena struct arena a = { 0 };
+	struct state_run gone = { .lock = -1 };
+	bool left = false;
+
+	if (state_locked(job_dir))
+		return;
+	for (char **e = state_entries(&a, job_dir); *e; e++)
+		if (**e >= '0' && **e <= '9' && rmdir(path_join(&a, job_dir, *e)))
+			left = true;
+	if (left)
+		return;
+	gone.job_dir = xstrdup(job_dir);
+	state_cancel(&gone);
+}
+
+void state_owned_sweep(void)
+{
+	cleanup_arena struct arena a = { 0 };
+	struct error none = { 0 };
+	const char *root;
+
+	if (state_root(&a, &root, &none))
+		return;
+	for (char **ns = state_entries(&a, root); *ns; ns++) {
+		const char *dir = path_join(&a, root, *ns);
+
+		for (char **job = state_entries(&a, dir); *job; job++)
+			sweep_job(path_join(&a, dir, *job));
+	}
 }
 
 /* ---- for the process that runs it --------------------------------------------------- */

@@ -36,6 +36,8 @@ void state_owned_stop(const struct state_owned *run);
 void state_owned_suspend(const struct state_owned *run);
 /* Delete it with its logs; the job as well, if it was the only run. */
 void state_owned_remove(const struct state_owned *run);
+/* Finish what was killed while it removed runs. */
+void state_owned_sweep(void);
 
 #define STATE_API "api"
 

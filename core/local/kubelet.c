@@ -310,7 +310,7 @@ static int add_containers(struct pod *p, const char *list, bool init, struct err
 			  : str_eq(json_str(spec, "restartPolicy"), "Always")
 				  ? CONTAINER_SIDECAR
 				  : CONTAINER_INIT;
-		c->output.fd = -1;
+		c->output.fd = c->output.marks = -1;
 		for (int i = 0; i < PROBE_TYPES; i++)
 			c->probes[i] = probe_new(c, (enum probe_type)i);
 		if (!dns_name_valid(c->name))

@@ -119,7 +119,7 @@ static void validate(const struct plugin_env *env, struct info *info, const cJSO
 		field_error_add(errs, FIELD_INVALID, ENV_PATH, NULL, "%s", err.msg);
 	check_size_of(tj, CACHE_WORKER_CPU_ENV, errs);
 	check_size_of(tj, CACHE_WORKER_MEM_ENV, errs);
-	if (!knows_table(tj, container))
+	if (tj_initializer(tj, INIT_DATASET) && !knows_table(tj, container))
 		field_error_add(errs, FIELD_REQUIRED, ENV_PATH, NULL,
 				CACHE_TABLE_ENV
 				" says which table the data cache serves");

@@ -7,9 +7,12 @@
 
 #include "arrow/text.h"
 #include "base/cleanup.h"
+#include "base/json.h"
 #include "base/nearest.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "cache/auth.h"
+#include "cache/client.h"
 #include "cache/table.h"
 #include "cmd/cmd.h"
 #include "cmd/ui/env.h"
@@ -18,7 +21,7 @@ enum { MAX_ROW = 1 << 30, FLUSH = 1 << 16, MAX_COLUMNS_NAMED = 64 };
 
 struct cat_opts {
 	int64_t rank, world, memory, retries;
-	const char *snapshot, *filter;
+	const char *snapshot, *filter, *token_file;
 	int output;
 	bool count;
 	struct opt_strs columns;
@@ -47,6 +50,8 @@ static const struct opt cat_table[] = {
 	OPT_INT(0, "retries", "N",
 		"number of retries without progress in between (default 6)",
 		struct cat_opts, retries, 1, 1000),
+	OPT_STR(0, "token-file", "FILE", "with grpc://: bearer token to send",
+		struct cat_opts, token_file),
 	{ .type = OPT_END },
 };
 
@@ -204,6 +209,107 @@ static int cat(const struct cat_opts *opts, const struct table *t, struct error 
 	return rc;
 }
 
+/* ---- rows of a server ---- */
+
+struct remote {
+	const struct cat_opts *opts;
+	struct buf out;
+	int64_t n;
+};
+
+static int on_schema(void *ctx, const struct field *fields, size_t n, struct error *err)
+{
+	struct remote *r = ctx;
+	cleanup_free bool *all = xcalloc(n + 1, sizeof(*all));
+
+	memset(all, true, n);
+	if (r->opts->output == 1 && !r->opts->count)
+		text_csv_head(&r->out, fields, n, all);
+	return buf_check(&r->out, "the columns", err);
+}
+
+static int on_batch(void *ctx, const struct batch *b, struct error *err)
+{
+	struct remote *r = ctx;
+
+	r->n += b->n;
+	if (r->opts->count)
+		return 0;
+	if (ferror(stdout))
+		return error_set(err, ERR_IO, "cannot write the rows");
+	return print_batch(&r->out, b, r->opts->output == 1, err);
+}
+
+/* NULL: a path says all, which upstream's heads understand. */
+static int command_of(const struct cat_opts *opts, char **ret, struct error *err)
+{
+	cleanup_json cJSON *doc = cJSON_CreateObject();
+	cJSON *filter = NULL, *list;
+
+	*ret = NULL;
+	if (!opts->filter && !opts->snapshot && !opts->columns.n)
+		return 0;
+	if (opts->filter && json_parse(&filter, opts->filter, strlen(opts->filter), err))
+		return error_wrap(err, "--filter");
+	json_put_int(doc, opts->rank, "rank");
+	json_put_int(doc, opts->world ? opts->world : 1, "world");
+	if (filter)
+		json_put(doc, filter, "filter");
+	if (opts->snapshot)
+		json_put_str(doc, opts->snapshot, "snapshot");
+	list = opts->columns.n ? json_list(doc, "columns") : NULL;
+	for (size_t i = 0; i < opts->columns.n; i++)
+		cJSON_AddItemToArray(list, cJSON_CreateString(opts->columns.list[i]));
+	*ret = json_text(doc);
+	return 0;
+}
+
+static int read_server(const struct cat_opts *opts, const char *uri, const char *header,
+		       struct error *err)
+{
+	cleanup_free char *command = NULL;
+	struct remote r = { .opts = opts, .out.max = MAX_ROW };
+	struct client_conf conf = { .head = uri,
+				    .rank = opts->rank,
+				    .world = opts->world ? opts->world : 1,
+				    .header = header,
+				    .on_schema = on_schema,
+				    .on_batch = on_batch,
+				    .ctx = &r };
+	int rc = command_of(opts, &command, err);
+
+	conf.command = command;
+	if (!rc)
+		rc = client_read(&conf, err);
+	if (!rc)
+		rc = flush(&r.out, err);
+	if (!rc && opts->count)
+		printf("%" PRId64 "\n", r.n);
+	buf_release(&r.out);
+	return rc;
+}
+
+static int cat_server(const struct cat_opts *opts, int argc, const char *uri,
+		      struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct auth *auth = NULL;
+	const char *header = NULL;
+	int rc;
+
+	if (argc != 1)
+		return error_set(err, ERR_USAGE, "%s: a server's rows are read alone",
+				 uri);
+	if (opts->token_file) {
+		if (auth_new(&auth, opts->token_file, err))
+			return error_wrap(err, "--token-file");
+		header = auth_callbacks(auth).header(auth, &arena);
+	}
+	rc = read_server(opts, uri, header, err);
+	auth_free(auth);
+	return rc;
+}
+
 static void say(void *ctx, const char *line)
 {
 	(void)ctx;
@@ -233,6 +339,8 @@ static int run_cat(const void *values, int argc, char **argv, struct error *err)
 		return error_set(err, ERR_USAGE,
 				 "--rank %" PRId64 ": out of range, --world is %" PRId64,
 				 opts->rank, opts->world ? opts->world : 1);
+	if (client_is_server(argv[0]))
+		return cat_server(opts, argc, argv[0], err) ? -1 : EXIT_OK;
 	conf.places = places = places_new(&where);
 	if (table_open(&t, &conf, err) || cat(opts, t, err))
 		return -1;
@@ -248,7 +356,7 @@ static const struct cmd cmd_cat = {
 		 "Iceberg table: file, pvc, s3, gs, http, https or hf, with credentials "
 		 "as for\n"
 		 "initialize-dataset; or a local path. All files need the same "
-		 "columns.\n\n"
+		 "columns. Or it is\na head of the data cache: grpc://HOST:PORT.\n\n"
 		 "Rows are numbered by file name, row group and row. The shard of rank R "
 		 "of N is\n"
 		 "contiguous and has floor or ceil of rows/N rows.\n\n"

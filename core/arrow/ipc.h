@@ -24,6 +24,17 @@ struct ipc_form {
 void ipc_schema(struct buf *out, const struct field *fields, size_t n,
 		struct ipc_form form);
 
+/*
+ * The fields of a schema's metadata, in the arena, and the form of its batches. ERR_FORMAT;
+ * ERR_UNSUPPORTED: a type that is not of array.h.
+ */
+MUST_CHECK int ipc_schema_read(struct field **ret, size_t *ret_n,
+			       struct ipc_form *ret_form, struct bytes metadata,
+			       struct arena *arena, struct error *err);
+
+/* Is it the metadata of a schema? */
+bool ipc_is_schema(struct bytes metadata);
+
 /* The same, framed: continuation, length, metadata. As FlightInfo has it. */
 void ipc_frame(struct buf *out, const void *metadata, size_t len);
 

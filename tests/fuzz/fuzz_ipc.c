@@ -64,6 +64,22 @@ static void check_rows(const struct batch *b, int64_t first, int64_t n,
 	free(body);
 }
 
+/* Of any bytes: an error, or fields that can be written again. */
+static void check_schema(const uint8_t *data, size_t size)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_buf struct buf out = { .max = SIZE_MAX / 2 };
+	struct field *list;
+	struct ipc_form form;
+	struct error err = { 0 };
+	size_t n;
+
+	if (ipc_schema_read(&list, &n, &form, (struct bytes){ data, size }, &arena, &err))
+		return;
+	ipc_schema(&out, list, n, form);
+	FUZZ_CHECK(ipc_is_schema((struct bytes){ out.data, out.len }));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const struct ipc_form form = { .iceberg = size && data[0] & 1 };
@@ -72,6 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	cleanup_free uint8_t *metadata = NULL, *body = NULL;
 	size_t n;
 
+	check_schema(data, size);
 	if (size < 3)
 		return 0;
 	n = (size_t)data[1] << 8 | data[2];

@@ -1,0 +1,227 @@
+/* Reads from the data cache's servers: client.h. */
+#include "cache/client.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "cache/flight.h"
+#include "net/grpc_client.h"
+#include "net/protobuf.h"
+
+enum { DATA_HEADER = 2, DATA_BODY = 1000 };        /* of FlightData */
+enum { INFO_ENDPOINT = 3, MAX_MESSAGE = 1 << 30 }; /* of FlightInfo */
+enum { TYPE_COMMAND = 2 };
+
+#define SCHEME "grpc://"
+
+struct endpoint {
+	const char *uri;
+	struct iovec ticket;
+};
+
+struct reader {
+	const struct client_conf *conf;
+	struct http_client *http;
+	struct arena arena;
+	struct endpoint *endpoints;
+	size_t n_endpoints;
+	struct field *fields; /* NULL: no schema has come */
+	size_t n_fields;
+	struct ipc_form form;
+	bool begun; /* this stream has sent its schema */
+};
+
+bool client_is_server(const char *uri)
+{
+	return str_starts(uri, SCHEME);
+}
+
+static int call(struct reader *r, const char *uri, struct grpc_request *req,
+		struct error *err)
+{
+	if (!client_is_server(uri) || strchr(uri + sizeof(SCHEME) - 1, '/'))
+		return error_set(err, ERR_INVALID, "%.200s: want grpc://HOST:PORT", uri);
+	req->origin = arena_printf(&r->arena, "http://%s", uri + sizeof(SCHEME) - 1);
+	req->header = r->conf->header;
+	req->max_message = MAX_MESSAGE;
+	req->ctx = r;
+	return grpc_request(r->http, req, err) ? error_wrap(err, "%s", uri) : 0;
+}
+
+/* ---- where the rows are ---- */
+
+static struct iovec keep(struct reader *r, const struct pb_field *f)
+{
+	void *copy = arena_alloc(&r->arena, f->len + 1);
+
+	if (f->len)
+		memcpy(copy, f->data, f->len);
+	return (struct iovec){ copy, f->len };
+}
+
+/* Field 1 of a message: a ticket's bytes, or a location's URI. */
+static int take_inner(struct reader *r, struct iovec *ret, const struct pb_field *f,
+		      struct error *err)
+{
+	struct pb_reader in = pb_read(f->data, f->len);
+	struct pb_field inner;
+	bool more;
+
+	for (;;) {
+		if (pb_next(&in, &inner, &more, err))
+			return -1;
+		if (!more)
+			return 0;
+		if (inner.number == 1)
+			*ret = keep(r, &inner);
+	}
+}
+
+static int take_endpoint(struct reader *r, const struct pb_field *f, struct error *err)
+{
+	struct pb_reader in = pb_read(f->data, f->len);
+	struct iovec parts[2] = { 0 }; /* ticket, first location */
+	struct pb_field one;
+	bool more;
+
+	for (;;) {
+		if (pb_next(&in, &one, &more, err))
+			return -1;
+		if (!more)
+			break;
+		if ((one.number == 1 || one.number == 2) &&
+		    !parts[one.number - 1].iov_base &&
+		    take_inner(r, &parts[one.number - 1], &one, err))
+			return -1;
+	}
+	r->endpoints =
+		xreallocarray(r->endpoints, r->n_endpoints + 1, sizeof(*r->endpoints));
+	r->endpoints[r->n_endpoints++] = (struct endpoint){
+		.uri = parts[1].iov_base
+			       ? str_slice(&r->arena, parts[1].iov_base, parts[1].iov_len)
+			       : r->conf->head,
+		.ticket = parts[0],
+	};
+	return 0;
+}
+
+static int on_info(void *ctx, const void *data, size_t len, struct error *err)
+{
+	struct reader *r = ctx;
+	struct pb_reader in = pb_read(data, len);
+	struct pb_field f;
+	bool more;
+
+	for (;;) {
+		if (pb_next(&in, &f, &more, err))
+			return -1;
+		if (!more)
+			return 0;
+		if (f.number == INFO_ENDPOINT && take_endpoint(r, &f, err))
+			return -1;
+	}
+}
+
+static int find_endpoints(struct reader *r, struct error *err)
+{
+	cleanup_buf struct buf message = { .max = SIZE_MAX / 2 };
+	struct grpc_request req = { .path = FLIGHT "GetFlightInfo",
+				    .on_message = on_info };
+
+	if (r->conf->command) {
+		pb_put_uint(&message, 1, TYPE_COMMAND);
+		pb_put_str(&message, 2, r->conf->command);
+	} else {
+		descriptor_write(&message,
+				 arena_printf(&r->arena, "%" PRId64, r->conf->rank),
+				 arena_printf(&r->arena, "%" PRId64, r->conf->world));
+	}
+	req.message = message.data;
+	req.len = message.len;
+	return call(r, r->conf->head, &req, err);
+}
+
+/* ---- rows ---- */
+
+/* Each stream has one; the first is what is told. */
+static int take_schema(struct reader *r, struct bytes metadata, struct error *err)
+{
+	r->begun = true;
+	if (r->fields)
+		return 0;
+	if (ipc_schema_read(&r->fields, &r->n_fields, &r->form, metadata, &r->arena, err))
+		return -1;
+	return r->conf->on_schema(r->conf->ctx, r->fields, r->n_fields, err);
+}
+
+/* Copied: within a gRPC message a body is not aligned. */
+static int take_batch(struct reader *r, struct bytes metadata, struct bytes body,
+		      struct error *err)
+{
+	cleanup_free uint8_t *copy = xmalloc(body.len + BLOCK_SLACK);
+	const struct ipc_message message = { metadata, { copy, body.len } };
+	cleanup_ipc_view struct batch b = { 0 };
+
+	if (!r->begun)
+		return error_set(err, ERR_FORMAT, "rows before their schema");
+	if (body.len)
+		memcpy(copy, body.data, body.len);
+	if (ipc_view(&b, r->fields, r->n_fields, message, r->form, err))
+		return -1;
+	return r->conf->on_batch(r->conf->ctx, &b, err);
+}
+
+static int on_data(void *ctx, const void *data, size_t len, struct error *err)
+{
+	struct pb_reader in = pb_read(data, len);
+	struct bytes metadata = { 0 }, body = { 0 };
+	struct pb_field f;
+	bool more;
+
+	for (;;) {
+		if (pb_next(&in, &f, &more, err))
+			return -1;
+		if (!more)
+			break;
+		if (f.number == DATA_HEADER)
+			metadata = (struct bytes){ f.data, f.len };
+		else if (f.number == DATA_BODY)
+			body = (struct bytes){ f.data, f.len };
+	}
+	return ipc_is_schema(metadata) ? take_schema(ctx, metadata, err)
+				       : take_batch(ctx, metadata, body, err);
+}
+
+static int read_endpoint(struct reader *r, const struct endpoint *e, struct error *err)
+{
+	cleanup_buf struct buf message = { .max = SIZE_MAX / 2 };
+	struct grpc_request req = { .path = FLIGHT "DoGet", .on_message = on_data };
+
+	pb_put_bytes(&message, 1, e->ticket.iov_base, e->ticket.iov_len);
+	req.message = message.data;
+	req.len = message.len;
+	r->begun = false;
+	return call(r, e->uri, &req, err);
+}
+
+int client_read(const struct client_conf *conf, struct error *err)
+{
+	const struct http_conf http = { .h2c = true, .proxy = "" };
+	struct reader r = { .conf = conf };
+	int rc;
+
+	if (http_client_new(&r.http, &http, err))
+		return -1;
+	rc = find_endpoints(&r, err);
+	for (size_t i = 0; i < r.n_endpoints && !rc; i++)
+		rc = read_endpoint(&r, &r.endpoints[i], err);
+	http_client_free(r.http);
+	free(r.endpoints);
+	arena_clear(&r.arena);
+	return rc;
+}

@@ -1,0 +1,27 @@
+/*
+ * client.h - reads rows from the data cache's servers, ours or upstream's.
+ */
+#ifndef CACHE_CLIENT_H
+#define CACHE_CLIENT_H
+
+#include "arrow/ipc.h"
+
+struct client_conf {
+	const char *head; /* "grpc://HOST:PORT" */
+	const char
+		*command; /* JSON of plan.h; NULL: a path, which upstream's know, too */
+	int64_t rank, world; /* of the path */
+	const char *header;  /* "Authorization: Bearer ..."; or NULL */
+	/* Once, and with each batch, in order. -1 with err filled ends it. */
+	int (*on_schema)(void *ctx, const struct field *fields, size_t n,
+			 struct error *err);
+	int (*on_batch)(void *ctx, const struct batch *b, struct error *err);
+	void *ctx;
+};
+
+bool client_is_server(const char *uri); /* "grpc://..." */
+
+/* All rows of the shard, from one worker after another. */
+MUST_CHECK int client_read(const struct client_conf *conf, struct error *err);
+
+#endif

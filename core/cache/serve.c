@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "cache/flight.h"
+#include "cache/parallel.h"
 #include "net/h2d.h"
 #include "net/httpd.h"
 
@@ -64,6 +65,7 @@ int cache_servers_start(struct cache_servers **ret, const struct cache_servers_c
 	const struct h2d_conf flight = {
 		.host = c->host,
 		.port = c->port,
+		.threads = parallel_cores() > 2 ? (int)parallel_cores() : 0,
 		.h2 = { .max_body = MAX_REQUEST, .handle = grpc_handle, .ctx = &s->grpc },
 	};
 

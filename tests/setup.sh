@@ -135,6 +135,7 @@ e2e)
 	use "$here/cluster/lws.sh"
 	use "$here/cluster/sdk.sh"
 	use "$here/e2e/images.sh"
+	venv cache19 "pyarrow 19"
 	;;
 mpi)
 	packages $mpi

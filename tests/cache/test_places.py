@@ -1,15 +1,11 @@
 #!/usr/bin/env python3
 """Tables where they are: files, directories, HTTP with faults, S3 (versitygw), a hub's stand-in; each as a local copy is."""
-import atexit
 import json
 import os
 import pathlib
 import shutil
-import socket
 import subprocess
 import sys
-import tempfile
-import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(pathlib.Path(__file__).parent), str(ROOT / "tests/store"), str(ROOT / "tests")]
@@ -22,22 +18,11 @@ import pyarrow.parquet as pq
 
 import faulty
 import lake
+from servers import answers, children, free_port, scratch, start
 from tap import check, finish
 
 PROGRAM = os.environ.get("KFTRAINER", str(ROOT / "kftrainer"))
 ACCESS, SECRET = "AKIDTESTTESTTEST", "SecretSecretSecret/Secret+Secret"
-scratch = pathlib.Path(tempfile.mkdtemp(prefix="kft-places-"))
-children = []
-
-
-def end():
-    for child in children:
-        child.kill()
-        child.wait()
-    shutil.rmtree(scratch, ignore_errors=True)
-
-
-atexit.register(end)
 
 
 def run(*args, **env):
@@ -131,20 +116,11 @@ check("a token does not follow a redirect to another server", None if other.reco
 
 # ---- S3 ----
 gateway = subprocess.run([ROOT / "tests/store/versitygw.sh"], check=True, capture_output=True, text=True).stdout.strip()
-with socket.create_server(("127.0.0.1", 0)) as s:
-    port = s.getsockname()[1]
+port = free_port()
 (scratch / "buckets").mkdir()
 (scratch / "buckets/buck").mkdir()
-children.append(subprocess.Popen([gateway, "--port", f"127.0.0.1:{port}", "--access", ACCESS, "--secret", SECRET, "--quiet",
-                                  "posix", scratch / "buckets"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                 stderr=subprocess.DEVNULL))
-while True:
-    try:
-        socket.create_connection(("127.0.0.1", port), 1).close()
-        break
-    except OSError:
-        assert children[-1].poll() is None, "versitygw ended"
-        time.sleep(.05)
+answers(*start(port, gateway, "--port", f"127.0.0.1:{port}", "--access", ACCESS, "--secret", SECRET, "--quiet", "posix",
+               scratch / "buckets"))
 S3 = {"ENDPOINT": f"http://127.0.0.1:{port}", "ACCESS_KEY_ID": ACCESS, "SECRET_ACCESS_KEY": SECRET}
 sent = run("export-model", data, "--uri", "s3://buck/data", **S3)
 assert sent.returncode == 0, sent.stderr

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """s3:// and gs://, and export-model: against versitygw over TLS, against moto, through a proxy
 that breaks things, and with stand-ins for what hands out credentials."""
-import atexit
 import base64
 import hashlib
 import json
@@ -9,10 +8,8 @@ import os
 import pathlib
 import random
 import shutil
-import socket
 import subprocess
 import sys
-import tempfile
 import time
 import zlib
 from urllib.parse import quote
@@ -21,23 +18,12 @@ sys.path[:0] = [str(p) for p in pathlib.Path(__file__).resolve().parents[:2]]
 sys.dont_write_bytecode = True
 import aws
 import faulty
+from servers import answers, free_port, scratch, start
 from tap import check, finish, skip
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("KFTRAINER", str(ROOT / "kftrainer"))
 ACCESS, SECRET = "AKIDTESTTESTTEST", "SecretSecretSecret/Secret+Secret"
-scratch = pathlib.Path(tempfile.mkdtemp(prefix="kft-s3-"))
-children = []
-
-
-def end():
-    for child in children:
-        child.kill()
-        child.wait()
-    shutil.rmtree(scratch, ignore_errors=True)
-
-
-atexit.register(end)
 
 
 def output(*argv):
@@ -54,27 +40,6 @@ os.environ.update(AWS_EC2_METADATA_DISABLED="true", NO_PROXY="*", no_proxy="*")
 import boto3
 from boto3.s3.transfer import TransferConfig
 from botocore.config import Config
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as s:
-        return s.getsockname()[1]
-
-
-def start(*argv, **env):
-    log = open(scratch / "servers.log", "ab")
-    children.append(subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                     env=os.environ | env, cwd=scratch))
-
-
-def wait_port(port):
-    for _ in range(200):
-        try:
-            return socket.create_connection(("127.0.0.1", port), 1).close()
-        except OSError:
-            time.sleep(0.1)
-    skip("s3", "a server does not start: " + (scratch / "servers.log").read_text()[-500:])
-    finish()
 
 
 # ---- running it ----
@@ -169,12 +134,12 @@ certificates()
 https, http, moto_port = free_port(), free_port(), free_port()
 (scratch / "root").mkdir()
 common = ("--access", ACCESS, "--secret", SECRET, "--region", "eu-test-1", "--keep-alive", "--quiet")
-start(versitygw, "--port", f"127.0.0.1:{https}", "--cert", scratch / "srv.pem", "--key", scratch / "srv.key",
-      "--virtual-domain", f"localhost:{https}", *common, "posix", scratch / "root")
-start(versitygw, "--port", f"127.0.0.1:{http}", *common, "posix", scratch / "root")
-start(venv + "/bin/moto_server", "-H", "127.0.0.1", "-p", str(moto_port))
-for port in (https, http, moto_port):
-    wait_port(port)
+for started in (
+        start(https, versitygw, "--port", f"127.0.0.1:{https}", "--cert", scratch / "srv.pem", "--key", scratch / "srv.key",
+              "--virtual-domain", f"localhost:{https}", *common, "posix", scratch / "root"),
+        start(http, versitygw, "--port", f"127.0.0.1:{http}", *common, "posix", scratch / "root"),
+        start(moto_port, venv + "/bin/moto_server", "-H", "127.0.0.1", "-p", str(moto_port))):
+    answers(*started)
 URL, MOTO = f"https://localhost:{https}", f"http://127.0.0.1:{moto_port}"
 s3, moto = client(URL, "eu-test-1"), client(MOTO, "us-east-1")
 fill(s3, "eu-test-1")

@@ -1,0 +1,42 @@
+"""The directory and the servers of a test, which end with it."""
+import atexit
+import pathlib
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+scratch = pathlib.Path(tempfile.mkdtemp(prefix="kft-test-"))
+children = []
+
+
+@atexit.register
+def end():
+    for child in children:
+        child.kill()
+        child.wait()
+    shutil.rmtree(scratch, ignore_errors=True)
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as s:
+        return s.getsockname()[1]
+
+
+def start(port, *argv):
+    """Starts a server on loopback; `answers` waits for it."""
+    with open(scratch / f"{port}.log", "wb") as log:
+        children.append(subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=scratch))
+    return port, children[-1]
+
+
+def answers(port, child):
+    """Until it accepts connections; one that has ended ends the test."""
+    while child.poll() is None:
+        try:
+            return socket.create_connection(("127.0.0.1", port), 1).close()
+        except OSError:
+            time.sleep(0.05)
+    sys.exit(f"{child.args[0]} does not start: {(scratch / f'{port}.log').read_text()[-500:]}")

@@ -74,6 +74,36 @@ follows() { # what is written meanwhile is seen, and the end of the container is
 	wait $follower && [ "$(cat "$scratch/followed")" = "$(printf 'one\ntwo')" ]
 }
 check "logs -f" follows
+again() { # a container that restarts: each run has a log of its own
+	kubectl apply -f - <<-END && finished again Complete
+		apiVersion: trainer.kubeflow.org/v1alpha1
+		kind: TrainingRuntime
+		metadata: {name: again}
+		spec:
+		  template: {spec: {replicatedJobs: [{name: node, template: {spec: {backoffLimit: 3, template: {spec: {restartPolicy: OnFailure,
+		    containers: [{name: node, image: x, command: [sh, -c, 'if [ -e $scratch/again ]; then echo second; else touch $scratch/again; echo first; exit 3; fi']}]}}}}}]}}
+		---
+		apiVersion: trainer.kubeflow.org/v1alpha1
+		kind: TrainJob
+		metadata: {name: again}
+		spec: {runtimeRef: {name: again, kind: TrainingRuntime}}
+	END
+	is pod "$(pod again)" '.status.containerStatuses[0].restartCount' 1 && says second "$(pod again)" && says first "$(pod again)" --previous
+}
+check "logs of a container that restarted, and --previous" again
+check "describe: the pod's events, the job's conditions" eval '
+	kubectl describe pod "$(pod again)" | grep -q "Started container node" && kubectl describe trainjob again | grep -q AllJobsCompleted'
+watches() { # the phases of a pod, as they come
+	kubectl get pods -w -o 'jsonpath={.metadata.labels.job-name} {.status.phase}{"\n"}' >"$scratch/watched" 2>&1 &
+	local watcher=$!
+	until_true test -s "$scratch/watched" && job seen 1 "sleep 0.5" | kubectl apply -f - && finished seen Complete &&
+		until_true grep -qx "seen-node-0 Succeeded" "$scratch/watched" && grep -qx "seen-node-0 Running" "$scratch/watched"
+	local rc=$?
+	kill $watcher
+	wait $watcher
+	return $rc
+}
+check "get -w" watches
 
 # ---- suspend, resume, delete ---------------------------------------------------------------------
 long() { # NAME: runs until its file `go` is there

@@ -200,8 +200,8 @@ static int make_ca(struct local_api *l, struct error *err)
 	    !x509_check_ca(&l->ca, now + YEAR, &none))
 		return 0;
 	x509_pair_release(&l->ca);
-	if (x509_new_ca(&l->ca, "kftrainer", "kftrainer", now, now + 10 * (int64_t)YEAR,
-			err) ||
+	if (x509_new_p256_ca(&l->ca, "kftrainer", "kftrainer", now,
+			     now + 10 * (int64_t)YEAR, err) ||
 	    write_text(l, "ca.key", l->ca.key_pem, err))
 		return -1;
 	return write_text(l, "ca.crt", l->ca.cert_pem, err);

@@ -288,23 +288,41 @@ static int make_p256(mbedtls_pk_context *key, struct error *err)
 	return rc ? crypto_fail(err, ERR_IO, rc, "making a P-256 key") : 0;
 }
 
-int x509_new_ca(struct x509_pair *ret, const char *common_name, const char *organization,
-		int64_t now, int64_t until, struct error *err)
+static int write_ca(struct x509_pair *ret, struct plan *plan, const char *organization,
+		    int (*make_key)(mbedtls_pk_context *key, struct error *err),
+		    struct error *err)
 {
 	cleanup_buf struct buf name = { .max = 1024 };
 	cleanup_pk mbedtls_pk_context key;
-	struct plan plan = { .key = &key,
-			     .issuer_key = &key,
-			     .dns_name = common_name,
-			     .from = now - AN_HOUR,
-			     .until = until };
 
 	mbedtls_pk_init(&key);
 	if (crypto_start(err) || add_text_part(&name, "2.5.4.10", organization, err) ||
-	    add_text_part(&name, "2.5.4.3", common_name, err) || make_rsa(&key, err))
+	    add_text_part(&name, "2.5.4.3", plan->dns_name, err) || make_key(&key, err))
 		return -1;
-	plan.subject = plan.issuer = (const char *)name.data;
-	return write_pair(ret, &plan, err);
+	plan->key = plan->issuer_key = &key;
+	plan->subject = plan->issuer = (const char *)name.data;
+	return write_pair(ret, plan, err);
+}
+
+int x509_new_ca(struct x509_pair *ret, const char *common_name, const char *organization,
+		int64_t now, int64_t until, struct error *err)
+{
+	struct plan plan = { .dns_name = common_name,
+			     .from = now - AN_HOUR,
+			     .until = until };
+
+	return write_ca(ret, &plan, organization, make_rsa, err);
+}
+
+int x509_new_p256_ca(struct x509_pair *ret, const char *common_name,
+		     const char *organization, int64_t now, int64_t until,
+		     struct error *err)
+{
+	struct plan plan = { .dns_name = common_name,
+			     .from = now - AN_HOUR,
+			     .until = until };
+
+	return write_ca(ret, &plan, organization, make_p256, err);
 }
 
 int x509_new_server(struct x509_pair *ret, const struct x509_pair *ca,

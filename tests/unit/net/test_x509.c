@@ -33,6 +33,21 @@ static void new_server(struct x509_pair *p, const struct x509_pair *ca, int64_t 
 		fail_msg("%s", err.msg);
 }
 
+static void test_p256_ca(void **state)
+{
+	cleanup_x509_pair struct x509_pair ca = { 0 }, p = { 0 };
+	int64_t now = clock_now();
+	struct error err = { 0 };
+
+	(void)state;
+	assert_int_equal(x509_new_p256_ca(&ca, "quick", "tests", now, now + YEAR, &err),
+			 0);
+	assert_non_null(strstr(ca.key_pem, "BEGIN EC PRIVATE KEY"));
+	new_server(&p, &ca, now);
+	assert_int_equal(x509_check_ca(&ca, now, &err), 0);
+	assert_int_equal(x509_check_server(&p, ca.cert_pem, NAME, now, &err), 0);
+}
+
 static void test_own_checks(void **state)
 {
 	cleanup_x509_pair struct x509_pair ca = { 0 }, p = { 0 }, other = { 0 };
@@ -214,9 +229,9 @@ static void test_foreign_ca(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_own_checks), cmocka_unit_test(test_other_key),
-		cmocka_unit_test(test_not_pem),    cmocka_unit_test(test_openssl),
-		cmocka_unit_test(test_foreign_ca),
+		cmocka_unit_test(test_own_checks), cmocka_unit_test(test_p256_ca),
+		cmocka_unit_test(test_other_key),  cmocka_unit_test(test_not_pem),
+		cmocka_unit_test(test_openssl),    cmocka_unit_test(test_foreign_ca),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -261,7 +261,8 @@ class Job:
             f.write(subprocess.check_output(["ssh-keygen", "-y", "-f", self.key], text=True))
         return ["/usr/sbin/sshd", "-D", "-e", "-p", "2222", "-f", "/dev/null", "-h", self.key, "-o", "StrictModes=no",
                 "-o", f"AuthorizedKeysFile={self.folder}/authorized_keys", "-o", "UsePAM=no",
-                "-o", f"SetEnv=TMPDIR=/run KFTRAINER_MPI_KEY={self.key}"]
+                # Not root's home: a login there runs what this machine has in .bashrc.
+                "-o", f"SetEnv=TMPDIR=/run HOME={self.folder} KFTRAINER_MPI_KEY={self.key}"]
 
     def start_nodes(self, **env):
         for pod in self.nodes:

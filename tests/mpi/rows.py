@@ -8,7 +8,7 @@ import subprocess
 import time
 
 from faults import FAULTS, HANG, HANGS, patiently
-from jobs import PATIENCE, Job, chosen, implementations, printable, ranks_with
+from jobs import PATIENCE, Job, chosen, implementations, printable, ranks_with, until
 from tap import check, skip
 
 ODD = "it's \"odd\": $HOME `id` \\ \n second line"
@@ -219,10 +219,13 @@ def tree(i, transport, hosts=8, fan_out=2, slots=2, env=None):
     p = job.mpirun("wait")
     started = job.wait_for_ranks((hosts + 1) * slots)
     agents = [len(pod.pids("mpi-launch")) for pod in (job.launcher, *job.nodes)]
+    until(lambda: b"\nsum " in p.output() or p.ended())
     p.kill()
     good = started and agents[0] <= most and sum(agents) == hosts
     check(f"{i.name}: {hosts} nodes, fan-out {fan_out}: nodes start nodes",
           None if good else f"agents on launcher and nodes: {agents}\n" + show(None, p.output()) + job.log())
+    check(f"{i.name}: ... each has its ranks", misplaced(job, 0, p.output()))
     check(f"{i.name}: ... nothing is left of them", None if job.wait_for_none() else str(ranks_with(job.mark)))
-    check(f"{i.name}: ... each has its ranks", place(job))
+    if i.kind != "MPICH":  # see HANGS
+        check(f"{i.name}: ... and they end", place(job))
     job.end()

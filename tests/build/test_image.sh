@@ -51,7 +51,7 @@ unpack() {
 		files = tarfile.open(fileobj=tar.extractfile(layer))
 		for m in files.getmembers():
 		    assert (m.uid, m.gid, m.mtime) == (0, 0, 0), m.name
-		    assert m.mode in (0o644, 0o755) or (m.name, m.mode) == ("tmp", 0o1777), m.name
+		    assert m.mode in (0o644, 0o755) or m.issym() or (m.name, m.mode) == ("tmp", 0o1777), m.name
 		files.extractall(sys.argv[2])
 	PYTHON
 }
@@ -59,6 +59,14 @@ contents() {
 	(cd "$root" && find . -type f | sort) | diff - <(printf './%s\n' etc/group etc/passwd \
 		etc/ssl/certs/ca-certificates.crt kftrainer licenses/{LIBRARIES,LICENSE,NOTICE} \
 		licenses/ca-certificates{,-MPL-2.0}) && cmp kftrainer "$root/kftrainer"
+}
+links() { [ "$(cd "$root" && find . -type l -printf '%P %l\n' | sort | xargs)" = "head kftrainer worker kftrainer" ]; }
+# As upstream's LeaderWorkerSet runs them: without a table they fail, and say what they are.
+roles() {
+	local role
+	for role in head worker; do
+		"$root/$role" 0.0.0.0 0 2>&1 | grep "^kftrainer cache-serve $role: METADATA_LOC is not set" || return 1
+	done
 }
 authorities() { # all of the package's, none twice, each readable
 	local n
@@ -79,6 +87,8 @@ check "SOURCE_DATE_EPOCH counts" epoch
 check "an OCI image layout, whole; docker load's names" whole
 check "root's files, no time, no special bits" unpack
 check "the program, certificates, users, licenses; nothing else" contents
+check "links by the names of upstream's data cache" links
+check "... which are its head and worker" roles
 check "the certificates of the package ca-certificates" authorities
 if unshare -r true 2>/dev/null; then
 	check "the program runs in it" runs

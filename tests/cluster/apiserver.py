@@ -441,6 +441,8 @@ def normal(doc):
     if isinstance(doc, dict) and doc.get("kind") == "Table":
         doc = table(doc)
     doc = plain(doc)
+    if isinstance(doc, dict) and doc.get("kind") == "APIResourceList":
+        doc["resources"].sort(key=lambda r: r["name"])  # those of CRDs come in any order
     for entry in managed(doc):
         entry.sort(key=lambda e: json.dumps(e, sort_keys=True))
     return doc

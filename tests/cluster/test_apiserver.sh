@@ -7,6 +7,7 @@
 cluster_up
 check "the controller starts" controller_up
 data=$scratch/local-data
+export XDG_STATE_HOME=$scratch/state
 local_up() { # in the cluster's namespace, where the requests are sent from
 	: >"$scratch/local.out"
 	in_cluster env -u KUBECONFIG bash -c 'echo $$ >"$0.pid"; exec "$@"' "$scratch/local" "$kftrainer" controller --local \
@@ -32,7 +33,7 @@ check "a second server on the same directory is refused" second
 # ---- kubectl -------------------------------------------------------------------------------------
 trainjob() { # NAME NODES
 	echo "{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, metadata: {name: $1}," \
-		"spec: {runtimeRef: {name: torch-distributed}, trainer: {numNodes: $2, image: x}}}"
+		"spec: {runtimeRef: {name: torch-distributed}, trainer: {numNodes: $2, image: x, command: [sleep, '10000']}}}"
 }
 check "kubectl api-resources" eval 'kl api-resources | says "trainjobs .*trainer.kubeflow.org/v1alpha1 *true *TrainJob"'
 check "kubectl explain" eval 'kl explain trainjob.spec.trainer.numNodes | says "How many nodes"'
@@ -67,8 +68,11 @@ check "kubectl delete --wait takes what belongs to it" eval \
 	'kl delete trainjob a --wait && ! kl get jobset a 2>/dev/null && ! kl get configmap a-runtime-snapshot 2>/dev/null'
 
 # ---- what was acknowledged is there --------------------------------------------------------------
-kept() {
+kept() { # nothing is under way: what runs is in tests/local/test_api.sh
 	local before after
+	kl delete trainjobs --all && trainjob held 1 | sed 's/spec: {/&suspend: true, /' | kl create -f - &&
+		kl wait --for=condition=Suspended --timeout=60s trainjob/held &&
+		wait_for 30 kl wait --for=condition=Suspended --timeout=1s jobset/held || return 1
 	echo '{apiVersion: v1, kind: ConfigMap, metadata: {name: kept}, data: {v: "1"}}' | kl create -f - && before=$(kl get trainjobs,jobsets,configmaps -A -o yaml) || return 1
 	local_kill KILL
 	local_up && after=$(kl get trainjobs,jobsets,configmaps -A -o yaml) && diff <(echo "$before") <(echo "$after")

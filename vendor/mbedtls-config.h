@@ -22,3 +22,7 @@
 #define MBEDTLS_SHA256_ALT
 #define MBEDTLS_SHA1_PROCESS_ALT
 #endif
+
+/* The source is mbedtls-entropy.c. */
+#define MBEDTLS_NO_PLATFORM_ENTROPY
+#define MBEDTLS_ENTROPY_HARDWARE_ALT

@@ -201,7 +201,10 @@ build_mbedtls() {
 	"$CC" $CFLAGS -DMBEDTLS_ECDH_VARIANT_EVEREST_ENABLED -I"$m/include" -I"$m/library" \
 		-I"$e/include" -I"$e/include/everest" -I"$e/include/everest/kremlib" \
 		-c "$e/library/Hacl_Curve25519_joined.c" -o "$build/x25519.o"
-	"$AR" rcsD "$root/lib/libmbedcrypto.a" "$build/x25519.o"
+	# shellcheck disable=SC2086
+	"$CC" $CFLAGS -ffile-prefix-map="$vendor"=. -I"$root/include" \
+		-c "$vendor/mbedtls-entropy.c" -o "$build/mbedtls-entropy.o"
+	"$AR" rcsD "$root/lib/libmbedcrypto.a" "$build/x25519.o" "$build/mbedtls-entropy.o"
 	[ "$(uname -m)" = x86_64 ] || return 0
 	# shellcheck disable=SC2086
 	"$CC" $CFLAGS -ffile-prefix-map="$vendor"=. -I"$build/nettle" -I"$src/nettle" \

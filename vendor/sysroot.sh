@@ -28,7 +28,7 @@ nettle() {
 
 key=$( {
 	uname -m
-	cat lock recipes.sh licenses pack.c fastmem.c mbedtls-config.h mbedtls-nettle/* patches/*
+	cat lock recipes.sh licenses pack.c fastmem.c mbedtls-config.h mbedtls-entropy.c mbedtls-nettle/* patches/*
 	./used.sh
 	compiler "${1:-musl}"
 	headers

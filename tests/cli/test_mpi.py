@@ -7,6 +7,7 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -63,10 +64,12 @@ is_("a program that is not there: the shell's own words, 127 and a hint",
      r.stderr.decode().splitlines()[-1]),
     (127, True, "kftrainer mpi-launch: 127.0.0.1: the shell found no such program in the "
      "container's PATH"))
-is_("a command of 100,000 bytes", worker.run("echo " + "x" * 99000 + " | wc -c").stdout, b"99001\n")
-r = worker.run("true " + "x" * 122880)
-is_("... of more than 120 KiB is refused", (r.returncode, r.stderr.decode().strip()),
-    (255, "kftrainer mpi-launch: 127.0.0.1: the command has 122885 bytes; mpi-worker takes at most "
+LIMIT = 120 * 1024
+r = worker.run("echo " + "x" * (LIMIT - 13) + " | wc -c")
+is_("a command of exactly 120 KiB", r.stdout, b"%d\n" % (LIMIT - 12))
+r = worker.run("echo " + "x" * (LIMIT - 12) + " | wc -c")
+is_("... of one byte more is refused", (r.returncode, r.stdout, r.stderr.decode().strip()),
+    (255, b"", "kftrainer mpi-launch: 127.0.0.1: the command has 122881 bytes; mpi-worker takes at most "
      "122880"))
 with subprocess.Popen(worker.command("yes"), stdout=subprocess.PIPE) as p:
     p.stdout.read(1000)
@@ -79,12 +82,19 @@ with subprocess.Popen(worker.command("yes"), stdout=subprocess.PIPE) as p:
 agents = [subprocess.Popen(worker.command(f"echo {i}"), stdout=subprocess.PIPE) for i in range(64)]
 is_("64 at once", [a.communicate(timeout=PATIENCE)[0] for a in agents],
     [b"%d\n" % i for i in range(64)])
-link = path("ssh")
-os.symlink(PROGRAM, link)
-r = subprocess.run([link, "-x", "-q", "-o", "ConnectionAttempts=10", "me@127.0.0.1", "-p",
-                    str(worker.port), "-i", KEY, "(", "echo", "as ssh", ")"], capture_output=True,
-                   timeout=PATIENCE)
-is_("by the name ssh, with its options", (r.stdout, r.returncode), (b"as ssh\n", 0))
+for name in ("ssh", "rsh", "mpi-launch"):
+    link = path(name)
+    os.symlink(PROGRAM, link)
+    r = subprocess.run([link, "-x", "-q", "-o", "ConnectionAttempts=10", "me@127.0.0.1", "-p",
+                        str(worker.port), "-i", KEY, "(", "echo", f"as {name}", ")"], capture_output=True,
+                       timeout=PATIENCE)
+    is_(f"by the name {name}, with ssh's options", (r.stdout, r.returncode), (f"as {name}\n".encode(), 0))
+for closed in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-"):
+    ran = path("ran-" + closed.replace(" ", ""))
+    r = subprocess.run(["sh", "-c", f'"$@" {closed}', "sh", *worker.command(f"echo x; echo y >&2; cat; : >'{ran}'; exit 7")],
+                       stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE)
+    is_(f"called with {closed}", (r.returncode, os.path.exists(ran), r.stdout, r.stderr),
+        (7, True, b"" if ">&-" in closed.split() else b"x\n", b"" if "2>&-" in closed else b"y\n"))
 
 # ---- the end of one side -------------------------------------------------------------
 for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -283,6 +293,35 @@ is_("a port that is taken", (r.returncode, r.stderr.decode().startswith(
     f"kftrainer mpi-worker: listen on 127.0.0.1:{worker.port}: Address ")), (1, True))
 worker.stop()
 
+# ---- a worker in a container of its own ------------------------------------------------
+# PID 1 of a random user, whose root cannot be written, without capabilities.
+CONTAINER = """mount --bind / /mnt && mount -o remount,bind,ro /mnt && mount -t proc proc /mnt/proc || exit 99
+exec chroot /mnt setpriv --reuid=54321 --regid=54321 --clear-groups --bounding-set=-all --no-new-privs "$@" """
+if os.geteuid() != 0:
+    skip("as PID 1, a random user, on a read-only root", "needs root")
+else:
+    port, shared = free_port(), tempfile.mkdtemp(dir="/var/tmp")
+    os.chmod(shared, 0o755)
+    shutil.copy(PROGRAM, shared + "/mpi-worker")
+    shutil.copy(KEY, shared + "/key")
+    os.chmod(shared + "/key", 0o644)
+    with subprocess.Popen(["unshare", "-mpf", "--kill-child", "sh", "-c", CONTAINER, "sh", shared + "/mpi-worker", "--listen",
+                           "127.0.0.1", "-p", str(port), "-i", shared + "/key"], stderr=subprocess.PIPE) as p:
+        text = p.stderr.readline().decode()
+        check("as PID 1, a random user, on a read-only root: it starts", None if "listening" in text else text)
+        r = subprocess.run([PROGRAM, "mpi-launch", "-p", str(port), "-i", KEY, "--timeout", "20s", "127.0.0.1",
+                            "id -u; touch /x 2>/dev/null || echo read-only; readlink /proc/self; grep CapEff /proc/self/status; "
+                            "(setsid sh -c 'exit 0' & ) ; "
+                            "until ! grep -q '^State:.Z' /proc/[0-9]*/status 2>/dev/null; do sleep 0.1; done; echo no zombie"],
+                           capture_output=True, timeout=PATIENCE)
+        is_("... runs commands, and reaps what they leave", [w for w in r.stdout.decode().split("\n") if not w.isdigit() or
+                                                              w == "54321"],
+            ["54321", "read-only", "CapEff:\t" + "0" * 16, "no zombie", ""])
+        for pid in open(f"/proc/{p.pid}/task/{p.pid}/children").read().split():
+            os.kill(int(pid), signal.SIGTERM)
+        is_("... and ends on SIGTERM", p.wait(PATIENCE), 0)
+    shutil.rmtree(shared)
+
 # ---- workers that are late -----------------------------------------------------------
 port = free_port()
 late = subprocess.Popen([PROGRAM, "mpi-launch", "-p", str(port), "-i", KEY, "127.0.0.1", "echo here"],
@@ -307,28 +346,36 @@ is_("a port where nobody listens, until the deadline",
 code, text = fails("--timeout", "100ms", "no-such-host.invalid", "true")
 is_("a name that does not resolve", (code, text.startswith(
     "kftrainer mpi-launch: no-such-host.invalid: name lookup: ")), (255, True))
+is_("ConnectTimeout x ConnectionAttempts", fails(
+    "-p", str(port), "-o", "ConnectTimeout=1", "127.0.0.1", "-o", "ConnectionAttempts=1", "true")[1],
+    "kftrainer mpi-launch: 127.0.0.1: connect: connect: Connection refused")
 is_("KFTRAINER_MPI_PORT, KFTRAINER_MPI_TIMEOUT", fails(
     "127.0.0.1", "true", env={"KFTRAINER_MPI_PORT": str(port), "KFTRAINER_MPI_TIMEOUT": "200ms"})[1],
     "kftrainer mpi-launch: 127.0.0.1: connect: connect: Connection refused")
 is_("... that is no port", fails("127.0.0.1", "true", env={"KFTRAINER_MPI_PORT": "x"}),
     (255, "kftrainer mpi-launch: KFTRAINER_MPI_PORT: 'x' is not a whole number"))
 
-# ---- a container without a shell -------------------------------------------------------
+# ---- a container that is bare ----------------------------------------------------------
+# Neither /bin/sh nor /dev, /proc or /etc: both ends start TLS there.
 bare = path("bare")
 os.mkdir(bare)
 shutil.copy(PROGRAM, bare + "/kftrainer")
 shutil.copy(KEY, bare + "/key")
+root = ["chroot", bare] if os.geteuid() == 0 else ["unshare", "-Ur", "chroot", bare]
 port = free_port()
-process = subprocess.Popen(["unshare", "-Ur", "chroot", bare, "/kftrainer", "mpi-worker", "--listen", "127.0.0.1",
-                            "-p", str(port), "-i", "/key"], stderr=subprocess.PIPE)
+process = subprocess.Popen([*root, "/kftrainer", "mpi-worker", "--listen", "127.0.0.1", "-p", str(port), "-i", "/key"],
+                           stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
 text = process.stderr.readline().decode()
-if "listening" not in text:
+if "unshare" in text:
     skip("an image without /bin/sh", "no namespaces for this user")
 else:
-    r = subprocess.run([PROGRAM, "mpi-launch", "-p", str(port), "-i", KEY, "127.0.0.1", "true"], capture_output=True,
-                       timeout=PATIENCE)
-    is_("an image without /bin/sh: 127, and which file", (r.returncode, r.stderr.decode().splitlines()[0]),
-        (127, "mpi-worker: /bin/sh: No such file or directory"))
+    check("mpi-worker starts without /dev", None if "listening" in text else text)
+    for what, argv in (("", [PROGRAM]), (", from a root without /dev", [*root, "/kftrainer"])):
+        key = KEY if argv == [PROGRAM] else "/key"
+        r = subprocess.run([*argv, "mpi-launch", "-p", str(port), "-i", key, "--timeout", "20s", "127.0.0.1", "true"],
+                           capture_output=True, timeout=PATIENCE)
+        is_(f"an image without /bin/sh: 127, and which file{what}", (r.returncode, r.stderr.decode().splitlines()[:1]),
+            (127, ["mpi-worker: /bin/sh: No such file or directory"]))
 process.terminate()
 process.wait()
 

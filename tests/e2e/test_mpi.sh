@@ -94,6 +94,7 @@ check "a node without sshd: the job fails" becomes lost Failed
 check "... why says so" why_says lost mpi-wait
 check "... names the host and how far it came" grep -E 'lost-node-0-1[^ ]* +connect ' "$scratch/why"
 check "... and no other" eval '! grep lost-node-0-0 "$scratch/why"'
+
 # ---- a node that is lost, and a launcher that reports success ------------------------------------------
 # The node's Job makes another pod: it is the launcher that has to fail.
 gone() { # NAME

@@ -202,7 +202,7 @@ static int read_field(struct reader *r, const struct flat_table *t, struct field
 	    flat_get_table(t, 4, &dictionary, err))
 		return -1;
 	*f = (struct field){ .id = -1, .nullable = nullable != 0 };
-	f->name = str_slice(r->arena, (const char *)name.data, name.n);
+	f->name = str_slice(r->arena, name.n ? (const char *)name.data : "", name.n);
 	if (dictionary.data)
 		return unsupported(f, err);
 	return read_fields(r, t, 5, &f->children, &f->n_children, err) ||

@@ -71,6 +71,14 @@ def run_console(block, folder):
     return None
 
 
+def syntax_error(text):
+    try:
+        compile(text, "block", "exec")
+    except SyntaxError as err:
+        return str(err)
+    return None
+
+
 def run_page(page):
     """Its blocks in their order, in a folder of their own, as somebody who reads on."""
     with tempfile.TemporaryDirectory() as top:
@@ -86,6 +94,8 @@ def run_page(page):
                 check(f"{what} runs", run_block(text, folder))
             elif kind == "console":
                 check(f"{what}: our commands are understood", run_console(text, folder))
+            elif kind == "python":
+                check(f"{what} is Python", syntax_error(text))
             else:
                 found = re.search(r"^(\$ .*|kftrainer .*)", text, re.M)
                 check(f"{what} has no commands", found and found[0] or (kind != "text" and f"kind '{kind}'") or None)

@@ -5,6 +5,7 @@ server that nobody runs, and has to fail for exactly that: options and arguments
 then the server is asked. NEEDS_MORE has the few lines that need something else.
 """
 import base64
+import contextlib
 import json
 import os
 import re
@@ -112,7 +113,10 @@ def run_script(script, folder, env):
             time.sleep(0.05)
         if until and job.poll() is None:
             os.killpg(job.pid, signal.SIGTERM)
-        return job.wait(), text_of(out), text_of(err)
+        code = job.wait()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(job.pid, signal.SIGTERM)  # what it left in the background
+        return code, text_of(out), text_of(err)
 
 
 def text_of(file):

@@ -324,7 +324,7 @@ static void test_built_in_runtimes(void **state)
 	glob_t found = { 0 };
 
 	assert_int_equal(glob("core/assets/runtimes/*.yaml", 0, NULL, &found), 0);
-	assert_int_equal(found.gl_pathc, 10);
+	assert_int_equal(found.gl_pathc, 11);
 	for (size_t i = 0; i < found.gl_pathc; i++)
 		check_runtime(*state, found.gl_pathv[i]);
 	globfree(&found);

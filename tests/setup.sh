@@ -5,7 +5,7 @@
 # tests/setup.sh cluster what `make cluster` needs: a real control plane and its programs
 # tests/setup.sh mpi     what `make mpi` needs: four implementations of MPI, and OpenSSH's server
 # tests/setup.sh e2e     what `make e2e` needs: that, nodes, and images with PyTorch
-# tests/setup.sh check   what `make check` needs: all of it; JAX, XGBoost, TensorFlow and Paddle in venvs
+# tests/setup.sh check   what `make check` needs: all of it; JAX, XGBoost, MLX, TensorFlow and Paddle in venvs
 # tests/setup.sh store   what `make store` needs: upstream's clients of hub and S3, in another venv
 # tests/setup.sh cache   what `make cache` needs: pyarrow, pyiceberg and others in a venv, an S3 server
 # tests/setup.sh gpu     what `make gpu` needs: NVIDIA's headers, and libraries that load without a GPU
@@ -149,6 +149,7 @@ quick) packages $quick ;;
 check)
 	packages $check
 	venv python "JAX and XGBoost"
+	venv mlx "MLX"
 	venv convert "TensorFlow and Paddle"
 	venv store "huggingface_hub and opendal"
 	venv s3 "moto"

@@ -69,9 +69,9 @@ check "tally.sh fails when a test failed" one_bad
 check "tally.sh fails when no test ran" none
 slowest() {
 	for i in $(seq 12); do echo "time $i.5 1 a p$i"; done | tests/tally.sh /dev/stdin >"$scratch/tally"
-	[ "$(sed -n '2p;11p;12p' "$scratch/tally")" = $'  12.5 1 a p12\n  3.5 1 a p3\n0 passed, 0 failed' ]
+	[ "$(sed -n '2p;11p;13p;14p' "$scratch/tally")" = $'  12.5 1 a p12\n  3.5 1 a p3\n  84 12 a\n0 passed, 0 failed' ]
 }
-check "tally.sh lists the ten slowest" slowest
+check "tally.sh lists the ten slowest, and the sums of each layer" slowest
 
 old_and_new() {
 	local c=$scratch/cache

@@ -119,7 +119,11 @@ static int run(const struct wanted *w, char **paths, size_t n, struct error *err
 {
 	struct budget budget = { .limit = w->memory };
 	struct places *places = places_new(&(struct places_conf){ 0 });
-	const struct table_conf conf = { places, &budget, paths, n, w->snapshot };
+	const struct table_conf conf = { .places = places,
+					 .budget = &budget,
+					 .uris = paths,
+					 .n = n,
+					 .snapshot = w->snapshot };
 	struct table *t = NULL;
 	int rc = table_open(&t, &conf, err);
 

@@ -127,7 +127,7 @@ check "... and none that trains" [ "$(n_pods node)" = 0 ]
 check "... are ready" report_pods $ns "$(of_job dataset-initializer)" "$ready"
 expected=2
 check "then two nodes" wait_for 60 count n_pods node
-check "the Service selects the head" selects pods-cache-service pods-dataset-initializer-0-0-[a-z0-9]{5}
+check "the Service selects the head" selects pods-cache-service 'pods-dataset-initializer-0-0-[a-z0-9]{5}'
 check "the nodes end" report_pods $ns "$(of_job node)" '{"phase": "Succeeded"}'
 complete() { [ "$(field trainjob/pods '{.status.conditions[?(@.type=="Complete")].status}')" = True ]; }
 check "the TrainJob is complete, though the cache runs" wait_for 60 complete

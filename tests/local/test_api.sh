@@ -12,9 +12,9 @@ job() { # NAME NODES SCRIPT
 		  trainer: {numNodes: $2, command: [sh, -c, '$3']}
 	END
 }
-of() { echo "-l" "jobset.sigs.k8s.io/jobset-name=$1"; }
+of() { echo "-ljobset.sigs.k8s.io/jobset-name=$1"; }
 is() { [ "$(kubectl get "$1" "$2" -o "jsonpath={$3}")" = "$4" ]; } # KIND NAME PATH VALUE
-phases() { kubectl get pods $(of "$1") -o 'jsonpath={.items[*].status.phase}'; } # NAME
+phases() { kubectl get pods "$(of "$1")" -o 'jsonpath={.items[*].status.phase}'; } # NAME
 phases_are() { [ "$(phases "$1")" = "$2" ]; }
 finished() { kubectl wait --timeout=-1s "--for=condition=$2" "trainjob/$1"; } # NAME CONDITION
 # Of the processes of a job's pods: they have its name in their environment.
@@ -29,20 +29,20 @@ check "... the JobSet is Completed, the Job Complete" eval \
 	'is jobset two .status.terminalState Completed && is job two-node-0 .status.succeeded 2 && is job two-node-0 .status.completedIndexes 0-1'
 check "... pods: phase, exit code, index, owner, node" eval '
 	phases_are two "Succeeded Succeeded" &&
-	[ "$(kubectl get pods $(of two) -o "jsonpath={.items[*].status.containerStatuses[0].state.terminated.exitCode}")" = "0 0" ] &&
-	[ "$(kubectl get pods $(of two) -o "jsonpath={.items[*].metadata.labels.batch\.kubernetes\.io/job-completion-index}")" = "0 1" ] &&
-	[ "$(kubectl get pods $(of two) -o "jsonpath={.items[*].metadata.ownerReferences[0].uid}")" = "$(kubectl get job two-node-0 -o "jsonpath={.metadata.uid} {.metadata.uid}")" ] &&
-	kubectl get node "$(kubectl get pods $(of two) -o "jsonpath={.items[0].spec.nodeName}")"'
+	[ "$(kubectl get pods "$(of two)" -o "jsonpath={.items[*].status.containerStatuses[0].state.terminated.exitCode}")" = "0 0" ] &&
+	[ "$(kubectl get pods "$(of two)" -o "jsonpath={.items[*].metadata.labels.batch\.kubernetes\.io/job-completion-index}")" = "0 1" ] &&
+	[ "$(kubectl get pods "$(of two)" -o "jsonpath={.items[*].metadata.ownerReferences[0].uid}")" = "$(kubectl get job two-node-0 -o "jsonpath={.metadata.uid} {.metadata.uid}")" ] &&
+	kubectl get node "$(kubectl get pods "$(of two)" -o "jsonpath={.items[0].spec.nodeName}")"'
 check "... jobsStatus has its six fields" is trainjob two '.status.jobsStatus[0]' \
 	'{"active":0,"failed":0,"name":"node","ready":0,"succeeded":1,"suspended":0}'
 check "... events of the pod, the Job, the JobSet" eval '
 	kubectl get events -o "jsonpath={range .items[*]}{.involvedObject.kind}/{.reason} {end}" >"$scratch/events" &&
 	grep -q Pod/Scheduled "$scratch/events" && grep -q Pod/Started "$scratch/events" && grep -q Job/SuccessfulCreate "$scratch/events" &&
 	grep -q Job/Completed "$scratch/events" && grep -q JobSet/AllJobsCompleted "$scratch/events"'
-check "pods are read-only" eval '! kubectl delete pods $(of two)'
+check "pods are read-only" eval '! kubectl delete pods "$(of two)"'
 check "a failing rank: the TrainJob fails, with its exit code" eval '
 	job bad 2 "[ \$PET_NODE_RANK = 0 ] && exec sleep 1000; exit 7" | kubectl apply -f - && finished bad Failed &&
-	kubectl get pods $(of bad) -o "jsonpath={.items[*].status.containerStatuses[0].state.terminated.exitCode}" | grep -qw 7'
+	kubectl get pods "$(of bad)" -o "jsonpath={.items[*].status.containerStatuses[0].state.terminated.exitCode}" | grep -qw 7'
 refused() {
 	sed 's/command: .*\]/command: []/' < <(job refused 1 true) | kubectl apply -f - && finished refused Failed &&
 		is jobset refused '.status.conditions[?(@.type=="Failed")].reason' FailedToStart &&
@@ -51,7 +51,7 @@ refused() {
 check "what cannot run on a machine is Failed, and why" refused
 
 # ---- logs ----------------------------------------------------------------------------------------
-pod() { kubectl get pods $(of "$1") -o 'jsonpath={.items[0].metadata.name}'; } # NAME
+pod() { kubectl get pods "$(of "$1")" -o 'jsonpath={.items[0].metadata.name}'; } # NAME
 says() { [ "$(kubectl logs "${@:2}")" = "$1" ]; } # TEXT ARGUMENTS
 check "logs: all of it, the last lines, the first bytes" eval '
 	job talk 1 "seq 1 3000" | kubectl apply -f - && finished talk Complete && says "$(seq 1 3000)" "$(pod talk)" &&

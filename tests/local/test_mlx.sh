@@ -8,22 +8,28 @@ export MLX_MPI_LIBNAME=libmpi.so.40 # Open MPI's; libmpi.so is that of Debian's 
 # One step of the line 3x + 1 through 8 points: from zero, its gradient is (-112, -23) over all of them,
 # (-74, -20) and (-150, -26) over the halves.
 cat >"$scratch/line.py" <<'PY'
+import os
 import socket
 import mlx.core as mx
 import mlx.nn as nn
 from mlx.optimizers import SGD
 
+
+def say(line):  # in one write: mpirun merges what its ranks write
+    os.write(1, line.encode() + b"\n")
+
+
 world = mx.distributed.init(strict=True, backend="mpi")
 rank, size = world.rank(), world.size()
 total = mx.distributed.all_sum(mx.array([rank + 1, 10]))
-print(f"rank {rank} of {size} on {socket.gethostname()}: sums {total.tolist()}", flush=True)
+say(f"rank {rank} of {size} on {socket.gethostname()}: sums {total.tolist()}")
 
 x = mx.arange(8.0)[rank::size].reshape(-1, 1)
 model = nn.Linear(1, 1)
 model.update({"weight": mx.zeros((1, 1)), "bias": mx.zeros(1)})
 loss, gradients = nn.value_and_grad(model, lambda: nn.losses.mse_loss(model(x), 3 * x + 1))()
 SGD(0.01).update(model, nn.average_gradients(gradients, world))
-print(f"rank {rank}: {model.weight.item():.3f} x + {model.bias.item():.3f}", flush=True)
+say(f"rank {rank}: {model.weight.item():.3f} x + {model.bias.item():.3f}")
 PY
 
 run "$kftrainer" submit --local --name mlx --runtime mlx-distributed --nodes 2 -- \

@@ -5,7 +5,7 @@
 # tests/setup.sh cluster what `make cluster` needs: a real control plane and its programs
 # tests/setup.sh mpi     what `make mpi` needs: four implementations of MPI, and OpenSSH's server
 # tests/setup.sh e2e     what `make e2e` needs: that, nodes, and images with PyTorch
-# tests/setup.sh check   what `make check` needs: all of it; JAX, XGBoost, MLX, TensorFlow and Paddle in venvs
+# tests/setup.sh check   what `make check` needs: all of it, and frameworks in venvs
 # tests/setup.sh store   what `make store` needs: upstream's clients of hub and S3, in another venv
 # tests/setup.sh cache   what `make cache` needs: pyarrow, pyiceberg and others in a venv, an S3 server
 # tests/setup.sh gpu     what `make gpu` needs: NVIDIA's headers, and libraries that load without a GPU
@@ -98,7 +98,7 @@ venv_path() { # LIST: tests/setup/LIST.txt
 }
 
 # In place, because a venv knows its own path; .done says that it is complete.
-venv() { # LIST WHAT
+venv() { # LIST WHAT [OPTION...]: of Python's venv
 	local dir
 	dir=$(venv_path "$1")
 	[ ! -e "$dir/.done" ] || { touch "$dir"; return 0; }
@@ -108,7 +108,7 @@ venv() { # LIST WHAT
 	[ ! -e "$dir/.done" ] || return 0
 	say "installing $2 into $dir"
 	rm -rf "$dir"
-	"$python" -m venv "$dir"
+	"$python" -m venv "${@:3}" "$dir"
 	retry "pip could not install them" "$dir/bin/python" -m pip install --quiet \
 		--disable-pip-version-check --no-deps --only-binary :all: --require-hashes \
 		-r "$here/setup/$1.txt"
@@ -150,6 +150,7 @@ check)
 	packages $check
 	venv python "JAX and XGBoost"
 	venv mlx "MLX"
+	venv deepspeed "DeepSpeed" --system-site-packages
 	venv convert "TensorFlow and Paddle"
 	venv store "huggingface_hub and opendal"
 	venv s3 "moto"

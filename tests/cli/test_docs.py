@@ -148,8 +148,8 @@ def versions():
               ("sigs.k8s.io/kueue", controllers), ("sigs.k8s.io/lws", controllers), ("sigs.k8s.io/scheduler-plugins", kubernetes),
               ("github.com/apache/yunikorn-k8shim", kubernetes), ("volcano.sh/apis", kubernetes))]
     found += re.findall(r"^[\d.]+ kubeflow(?:_trainer_api)?==([\d.]+)", read("tests/cluster/sdk/wheels.txt"), re.M)
-    for venv in ("python", "mlx"):
-        found += re.findall(r"^(?:jax|xgboost-cpu|mlx)==([\d.]+)", read(f"tests/setup/{venv}.txt"), re.M)
+    for venv in ("python", "mlx", "deepspeed"):
+        found += re.findall(r"^(?:jax|xgboost-cpu|mlx|deepspeed)==([\d.]+)", read(f"tests/setup/{venv}.txt"), re.M)
     return found
 
 

@@ -485,6 +485,10 @@ class World:
         return [f"{kind} {obj['metadata']['name']} outlives its owner" for kind, items in self.objects.items()
                 for obj in items for ref in obj["metadata"].get("ownerReferences", []) if ref["uid"] not in uids]
 
+    def jobset_says(self, name):
+        return [obj.get("status", {}).get("replicatedJobsStatus") for obj in self.of[self.jobs[name]["metadata"]["uid"]]
+                if obj["kind"] == "JobSet"]
+
     def likeness(self, name):
         """All that belongs to a TrainJob, without its name."""
         tj = self.jobs[name]
@@ -537,7 +541,8 @@ def as_undisturbed(world, jobs, twins):
             continue
         is_, want = world.likeness(job.name), world.likeness(twin.name)
         if is_ != want:
-            problems.append(f"{job.name} and {twin.name} {job.likeness()}: {differs(is_, want)}")
+            problems.append(f"{job.name} and {twin.name} {job.likeness()}: {differs(is_, want)}; "
+                            f"JobSet: {world.jobset_says(job.name)}")
     return problems
 
 

@@ -36,7 +36,7 @@ check "a claim, and a folder of one" claim
 check "a claim that is not mounted: where it should be" \
 	says 1 'claim none: no directory /mnt/none; mount' initialize-dataset --uri pvc://none/x --to "$scratch/to"
 check "a claim's path that leads out" says 2 'without' initialize-dataset --uri pvc://data/../x --to "$scratch/to"
-check "cache:// is not built yet" says 2 'cache:// needs the data cache' initialize-dataset --uri cache://a/b --to "$scratch/to"
+check "cache:// needs a TrainJob" says 2 'TRAIN_JOB_NAME is not set' initialize-dataset --uri cache://a/b --to "$scratch/to"
 check "an unknown scheme: lists the known ones" says 2 "unknown scheme 'ftp'.*hf://.*s3://" initialize-dataset --uri ftp://a/b --to "$scratch/to"
 # --to is the user's own word, and may be a link or lie behind one. What is below it is not.
 linked() {

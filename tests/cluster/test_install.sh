@@ -241,10 +241,10 @@ job_stays() {
 
 cluster_up
 check "nothing there: all is created" installs
-check "... every object" became created 34
+check "... every object" became created 35
 check "... and the CRDs are served" kc get trainjobs,trainingruntimes,clustertrainingruntimes -A
 check "again: nothing changes" installs
-check "... of every object" became unchanged 34
+check "... of every object" became unchanged 35
 check "the controller's account can do its work" everything_can
 check "... and no more" nothing_else_can
 check "users: edit, view, anybody" users_can
@@ -262,9 +262,9 @@ check "... really" config_is mine
 check "an existing certificate is kept" keep_secret
 check "--wait has an end, and says why" fails 'not available within 2 s: .*nodes' install --controller --wait --timeout 2s
 check "uninstall --dry-run" uninstalls --dry-run
-check "... removes nothing" became 'would be removed' 32
+check "... removes nothing" became 'would be removed' 33
 check "uninstall" uninstalls
-check "... all but CRDs and namespace" became removed 32
+check "... all but CRDs and namespace" became removed 33
 check "... really" gone -n "$ns" -l app.kubernetes.io/name=trainer \
 	deployment,service,secret,configmap,role,rolebinding,poddisruptionbudget,networkpolicy
 check "... the CRDs stay" kc get crd trainjobs.trainer.kubeflow.org

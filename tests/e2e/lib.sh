@@ -213,9 +213,11 @@ becomes() { # NAME CONDITION[=STATUS]
 pods() { k get pods -l "jobset.sigs.k8s.io/jobset-name=$1" -o "jsonpath=${2:-{.items[*].metadata.name\}}"; } # NAME [PATH]
 # run NAME N: so many of its pods run
 run() { wait_for 120 eval "[ \$(pods $1 '{.items[*].status.phase}' | grep -o Running | wc -l) = $2 ]"; }
-go() { # NAME: for all its pods; of a connection to a kubelet that breaks another is made
+# A connection to a kubelet may break after the file is there: then the pod is about to end.
+go_on() { k exec "$1" -- touch /tmp/go || [ "$(k get pod "$1" -o 'jsonpath={.status.phase}')" = Succeeded ]; }
+go() { # NAME: for all its pods
 	local pod
-	for pod in $(pods "$1"); do wait_for 20 k exec "$pod" -- touch /tmp/go || return 1; done
+	for pod in $(pods "$1"); do wait_for 20 go_on "$pod" || return 1; done
 }
 logs() { # NAME: of all its pods
 	local pod

@@ -72,8 +72,13 @@ with Fleet(wide, 3, head=("--takeover", 1)) as fleet:
 
 with Fleet(wide, 3, args=("--memory", 16 << 20), head=("--takeover", 1)) as fleet:
     fleet.workers[0].stop(signal.SIGKILL)
-    fleet.until(lambda: "cannot take them over" in refusal(fleet))
-    said = refusal(fleet)
+    said = [""]
+
+    def refused():
+        said[0] = refusal(fleet)
+        return "cannot take them over" in said[0]
+    fleet.until(refused)
+    said = said[0]
     check("where memory does not allow it: which rows, which worker, how much is missing", None
           if f":{fleet.workers[0].port}" in said and "more than the limit" in said else said)
     check("the others' rows are read", None if fleet.read(2, 3)["i"].to_pylist() == list(range(2 * N // 3, N)) else "wrong")

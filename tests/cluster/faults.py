@@ -561,7 +561,7 @@ def make_twins(jobs):
     return twins, work.given_up
 
 
-def judge(tap, jobs, watcher, seconds=120):
+def judge(tap, jobs, watcher, seconds=400):
     """After the faults, with a controller that runs."""
     a = admin()
     left = sum(job.exists for job in jobs)

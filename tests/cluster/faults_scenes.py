@@ -63,7 +63,7 @@ def same_process(tap, one, pid):
     tap.check("without a crash", one.crashes())
 
 
-def disturbed(tap, scratch, fault, seconds, jobs, wait=120):
+def disturbed(tap, scratch, fault, seconds, jobs):
     """A workload, and fault() again and again until it is through; the controller stays."""
     one = Controller(scratch).start()
     tap.check("the controller serves", set_up())
@@ -77,7 +77,7 @@ def disturbed(tap, scratch, fault, seconds, jobs, wait=120):
     tap.check("all that was to happen happened", work.join())
     refusals(tap, work, REFUSED)
     tap.true("something was cut", faults)
-    judge(tap, work.jobs, watcher, wait)
+    judge(tap, work.jobs, watcher)
     same_process(tap, one, pid)
 
 
@@ -111,7 +111,7 @@ def scene_dumb(tap, scratch):
         if not dumb:
             dumb.append(proxy.go_dumb())
         return bool(dumb[0])
-    disturbed(tap, scratch, silence, 10, 20, 400)
+    disturbed(tap, scratch, silence, 10, 20)
 
 
 def restart():

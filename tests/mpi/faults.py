@@ -81,9 +81,9 @@ HANG = 45  # seconds
 
 def patiently(i, attempt):
     """attempt(): (what is wrong or None, did it hang?)."""
-    for again in range(3):
+    for again in range(5):
         problem, hung = attempt()
         if not problem or not hung or i.name not in HANGS:
             break
-        print(f"# {i.name}: {HANGS[i.name]}: run {again + 1} of 3", flush=True)
+        print(f"# {i.name}: {HANGS[i.name]}: run {again + 1} of 5", flush=True)
     return problem

@@ -6,6 +6,7 @@
 #include "apiserver/exchange.h"
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "trainer/podcause.h"
 
 static int read_number(struct exchange *x, const char *name, int64_t least, int64_t *ret,
 		       struct field_errors *errs)
@@ -108,20 +109,10 @@ static int choose(struct exchange *x, const cJSON *pod, struct log_options *o)
 			       x->name, names_of(x, all), more);
 }
 
-static const cJSON *status_of_container(const cJSON *pod, const char *name)
-{
-	const cJSON *found = json_find_const(json_get(pod, "status", "containerStatuses"),
-					     "name", name);
-
-	return found ? found
-		     : json_find_const(json_get(pod, "status", "initContainerStatuses"),
-				       "name", name);
-}
-
 /* Has it begun, and with `previous` ended before? */
 static int check_begun(struct exchange *x, const cJSON *pod, const struct log_options *o)
 {
-	const cJSON *status = status_of_container(pod, o->container);
+	const cJSON *status = pod_container_status(pod, o->container);
 	const cJSON *waiting = json_get(status, "state", "waiting");
 	const char *reason = json_str(waiting, "reason");
 

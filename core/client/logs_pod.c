@@ -9,6 +9,7 @@
 #include "trainer/api.h"
 #include "trainer/jobset.h"
 #include "trainer/places.h"
+#include "trainer/podcause.h"
 
 #define LABEL_STEP    "jobset.sigs.k8s.io/replicatedjob-name"
 #define LABEL_REPLICA "jobset.sigs.k8s.io/job-index"
@@ -172,22 +173,10 @@ const cJSON *log_containers(const cJSON *pod, bool init)
 	return json_get(pod, "spec", init ? "initContainers" : "containers");
 }
 
-static const cJSON *status_of(const cJSON *pod, const char *container)
-{
-	static const char *const lists[] = { "containerStatuses",
-					     "initContainerStatuses" };
-	const cJSON *ret = NULL;
-
-	for (size_t i = 0; i < 2 && !ret; i++)
-		ret = json_find_const(json_get(pod, "status", lists[i]), "name",
-				      container);
-	return ret;
-}
-
 /* In CrashLoopBackOff the kubelet gives the log of the run that has ended. */
 struct log_run log_run_of(const cJSON *pod, const char *container)
 {
-	const cJSON *status = status_of(pod, container);
+	const cJSON *status = pod_container_status(pod, container);
 	const cJSON *state = json_get(status, "state");
 	struct log_run ret = {
 		.number = json_int(status, 0, "restartCount"),

@@ -17,6 +17,7 @@
 #include "base/xmalloc.h"
 #include "local/node.h"
 #include "local/output.h"
+#include "trainer/podcause.h"
 
 enum { CHUNK = 32 * 1024, LOOK_MS = 100, MAX_MARKS = 10 * 1000 * 1000 };
 
@@ -215,20 +216,10 @@ static int send_more(struct podlog *l)
 	return rc ? -1 : 1;
 }
 
-static const cJSON *container_of(const cJSON *pod, const char *name)
-{
-	const cJSON *c = json_find_const(json_get(pod, "status", "containerStatuses"),
-					 "name", name);
-
-	return c ? c
-		 : json_find_const(json_get(pod, "status", "initContainerStatuses"),
-				   "name", name);
-}
-
 static bool is_over(const struct podlog *l)
 {
 	cleanup_json cJSON *pod = apiserver_get(l->api, "v1", "Pod", l->ns, l->name);
-	const cJSON *c = container_of(pod, l->o.container);
+	const cJSON *c = pod_container_status(pod, l->o.container);
 
 	return l->end >= 0 || !pod || !str_eq(meta_uid(pod), l->uid) ||
 	       !json_get(c, "state", "running");

@@ -96,6 +96,17 @@ bool pod_is_ready(const cJSON *pod)
 	return str_eq(json_str(c, "status"), "True");
 }
 
+const cJSON *pod_container_status(const cJSON *pod, const char *name)
+{
+	const cJSON *status = json_get(pod, "status");
+	const cJSON *c =
+		json_find_const(json_get(status, "containerStatuses"), "name", name);
+
+	return c ? c
+		 : json_find_const(json_get(status, "initContainerStatuses"), "name",
+				   name);
+}
+
 const char *pod_node(const cJSON *pod)
 {
 	return json_str(pod, "spec", "nodeName");

@@ -52,8 +52,10 @@ struct pod_fact_list {
 /* Of its status, and where it is. */
 const char *pod_phase(const cJSON *pod); /* "" when absent */
 bool pod_is_ready(const cJSON *pod);
-const char *pod_node(const cJSON *pod);  /* NULL: none yet */
-const char *pod_job(const cJSON *pod);   /* the replicatedJob: "node"; "" */
+const char *pod_node(const cJSON *pod); /* NULL: none yet */
+const char *pod_job(const cJSON *pod);  /* the replicatedJob: "node"; "" */
+/* Of that container or init container; NULL: none yet. */
+const cJSON *pod_container_status(const cJSON *pod, const char *name);
 int64_t pod_node_rank(const cJSON *pod); /* completion index; -1: none */
 /* The init container that it has come to, and since when that runs, or NULL; else NULL. */
 const char *pod_at_init(const cJSON *pod, const char **ret_since);

@@ -1,6 +1,8 @@
 """TAP for tests in Python, as tests/run.sh reads it: check(), skip(), finish()."""
+import os
 import sys
 
+PREFIX = os.environ.get("TAP_PREFIX", "")
 tests = failures = 0
 
 
@@ -8,7 +10,7 @@ def check(what, problem):
     """One test: passed if there is no problem to report."""
     global tests, failures
     tests += 1
-    print("not ok" if problem else "ok", tests, "-", what, flush=True)
+    print("not ok" if problem else "ok", tests, "-", PREFIX + what, flush=True)
     if problem:
         failures += 1
         print("\n".join("# " + line for line in str(problem).splitlines()[-100:]), flush=True)
@@ -17,7 +19,7 @@ def check(what, problem):
 def skip(what, why):
     global tests
     tests += 1
-    print(f"ok {tests} - {what} # SKIP {why}", flush=True)
+    print(f"ok {tests} - {PREFIX}{what} # SKIP {why}", flush=True)
 
 
 def finish():

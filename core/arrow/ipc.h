@@ -4,7 +4,8 @@
  * A message is metadata (a FlatBuffer) and, of rows, a body: the columns' buffers, each
  * at a multiple of 64 bytes. Rows of a batch can be written as a message of their own;
  * ipc_plan() says how long it will be, ipc_body() fills the caller's memory. ipc_view()
- * shows a message's rows as a batch without copying them.
+ * shows a message's rows as a batch without copying them. Bodies can be compressed,
+ * each buffer on its own (BodyCompression), which costs a pass over all of it.
  */
 #ifndef ARROW_IPC_H
 #define ARROW_IPC_H
@@ -38,9 +39,14 @@ bool ipc_is_schema(struct bytes metadata);
 /* The same, framed: continuation, length, metadata. As FlightInfo has it. */
 void ipc_frame(struct buf *out, const void *metadata, size_t len);
 
+enum ipc_codec { IPC_PLAIN, IPC_LZ4, IPC_ZSTD };
+
 struct ipc_plan {
 	struct buf metadata;
 	uint64_t body; /* bytes */
+	int64_t n;     /* rows */
+	enum ipc_codec codec;
+	uint8_t *packed; /* the body, compressed; NULL: it is not */
 	struct ipc_part *parts;
 	struct ipc_node *nodes;
 	size_t n_parts, n_nodes, cap_parts, cap_nodes;
@@ -49,8 +55,9 @@ struct ipc_plan {
 /* Rows [first, first + n) of a batch, which must stay until ipc_body(). */
 void ipc_plan(struct ipc_plan *ret, const struct batch *b, int64_t first, int64_t n,
 	      struct ipc_form form);
-void ipc_body(const struct ipc_plan *p, uint8_t *to); /* p->body bytes */
-void ipc_plan_release(struct ipc_plan *p);            /* { 0 } is fine */
+void ipc_pack(struct ipc_plan *p, enum ipc_codec codec); /* compresses what is planned */
+void ipc_body(const struct ipc_plan *p, uint8_t *to);    /* p->body bytes */
+void ipc_plan_release(struct ipc_plan *p);               /* { 0 } is fine */
 
 /*
  * The rows of a record batch with these columns: the arrays point into `body`, which must

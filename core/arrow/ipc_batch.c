@@ -6,15 +6,8 @@
 #include <string.h>
 
 #include "arrow/bits.h"
+#include "base/cleanup.h"
 #include "base/xmalloc.h"
-
-/* A buffer of the body: `len` bytes, of n values from `first` on. */
-struct ipc_part {
-	enum { COPY, BITS, OFFSETS, WIDE_OFFSETS } how;
-	const uint8_t *from;
-	int64_t first, n;
-	uint64_t at, len;
-};
 
 /* ---- writing ----------------------------------------------------------------------- */
 
@@ -134,11 +127,21 @@ static void add_array(struct ipc_plan *p, const struct array *a, int64_t first, 
 	}
 }
 
-static void plan_metadata(struct ipc_plan *p, int64_t n)
+/* 0: the body is not compressed. */
+static uint32_t compression(struct flat *f, enum ipc_codec codec)
+{
+	if (codec == IPC_PLAIN)
+		return 0;
+	flat_begin(f);
+	flat_int(f, 0, 1, codec == IPC_ZSTD ? BODY_ZSTD : BODY_LZ4_FRAME);
+	return flat_end(f);
+}
+
+void ipc_plan_metadata(struct ipc_plan *p)
 {
 	struct ipc_buffer *list = xcalloc(p->n_parts + 1, sizeof(*list));
 	cleanup_flat struct flat f = { 0 };
-	uint32_t buffers, nodes, batch;
+	uint32_t buffers, nodes, packed, batch;
 
 	for (size_t i = 0; i < p->n_parts; i++)
 		list[i] = (struct ipc_buffer){ (int64_t)p->parts[i].at,
@@ -146,10 +149,12 @@ static void plan_metadata(struct ipc_plan *p, int64_t n)
 	buffers = flat_structs(&f, list, sizeof(*list), p->n_parts);
 	free(list);
 	nodes = flat_structs(&f, p->nodes, sizeof(*p->nodes), p->n_nodes);
+	packed = compression(&f, p->codec);
 	flat_begin(&f);
-	flat_int(&f, 0, 8, n);
+	flat_int(&f, 0, 8, p->n);
 	flat_ref(&f, 1, nodes);
 	flat_ref(&f, 2, buffers);
+	flat_ref(&f, 3, packed);
 	batch = flat_end(&f);
 	buf_clear(&p->metadata);
 	p->metadata.max =
@@ -161,9 +166,12 @@ void ipc_plan(struct ipc_plan *ret, const struct batch *b, int64_t first, int64_
 	      struct ipc_form form)
 {
 	ret->body = ret->n_parts = ret->n_nodes = 0;
+	ret->n = n;
+	ret->codec = IPC_PLAIN;
+	free(STEAL(ret->packed));
 	for (size_t i = 0; i < b->n_columns; i++)
 		add_array(ret, &b->columns[i], first, n, form);
-	plan_metadata(ret, n);
+	ipc_plan_metadata(ret);
 }
 
 static void write_bits(uint8_t *to, const uint8_t *from, uint64_t first, uint64_t n)
@@ -197,7 +205,9 @@ static void write_offsets(const struct ipc_part *part, uint8_t *to)
 
 void ipc_body(const struct ipc_plan *p, uint8_t *to)
 {
-	for (size_t i = 0; i < p->n_parts; i++) {
+	if (p->packed)
+		memcpy(to, p->packed, p->body);
+	for (size_t i = 0; i < p->n_parts && !p->packed; i++) {
 		const struct ipc_part *part = &p->parts[i];
 		uint64_t end = i + 1 < p->n_parts ? p->parts[i + 1].at : p->body;
 
@@ -219,6 +229,7 @@ void ipc_plan_release(struct ipc_plan *p)
 	buf_release(&p->metadata);
 	free(p->parts);
 	free(p->nodes);
+	free(p->packed);
 	*p = (struct ipc_plan){ 0 };
 }
 

@@ -27,6 +27,8 @@ enum ipc_type { /* union Type */
 
 enum { HEADER_SCHEMA = 1, HEADER_BATCH = 3, IPC_V5 = 4, IPC_ALIGN = 64 };
 
+enum { BODY_LZ4_FRAME, BODY_ZSTD }; /* CompressionType of BodyCompression */
+
 struct ipc_node {
 	int64_t n, n_null;
 };
@@ -34,6 +36,18 @@ struct ipc_node {
 struct ipc_buffer {
 	int64_t offset, len;
 };
+
+/* A buffer of the body: `len` bytes, of n values from `first` on. */
+struct ipc_part {
+	enum { COPY, BITS, OFFSETS, WIDE_OFFSETS } how;
+	const uint8_t *from;
+	int64_t first, n;
+	uint64_t at, len;
+};
+
+/* A record batch's metadata, of the plan's parts and nodes. */
+struct ipc_plan;
+void ipc_plan_metadata(struct ipc_plan *p);
 
 /* The table Message around a header. */
 uint32_t ipc_message(struct flat *f, int type, uint32_t header, uint64_t body);

@@ -188,3 +188,30 @@ void zstd_block_free(struct zstd_block *ctx)
 {
 	ZSTD_freeDCtx((ZSTD_DCtx *)ctx);
 }
+
+/* ---- frames ---- */
+
+size_t zstd_frame_bound(size_t len)
+{
+	return ZSTD_compressBound(len);
+}
+
+size_t zstd_frame(struct zstd_frame **ctx, void *dst, const void *src, size_t len)
+{
+	size_t n;
+
+	if (!*ctx)
+		*ctx = (struct zstd_frame *)ZSTD_createCCtx();
+	if (!*ctx)
+		abort();
+	n = ZSTD_compressCCtx((ZSTD_CCtx *)*ctx, dst, ZSTD_compressBound(len), src, len,
+			      1);
+	if (ZSTD_isError(n))
+		abort();
+	return n;
+}
+
+void zstd_frame_free(struct zstd_frame *ctx)
+{
+	ZSTD_freeCCtx((ZSTD_CCtx *)ctx);
+}

@@ -59,6 +59,16 @@ MUST_CHECK int zstd_block_decode(struct zstd_block **ctx, void *dst, size_t dst_
 				 const void *src, size_t src_len, struct error *err);
 void zstd_block_free(struct zstd_block *ctx); /* NULL is fine */
 
+/*
+ * Writes one frame of the fastest level, level 1, and returns its length. dst holds
+ * zstd_frame_bound(len) bytes. *ctx is NULL at first, and kept for the next one.
+ */
+struct zstd_frame;
+
+size_t zstd_frame(struct zstd_frame **ctx, void *dst, const void *src, size_t len);
+size_t zstd_frame_bound(size_t len);
+void zstd_frame_free(struct zstd_frame *ctx); /* NULL is fine */
+
 static inline void cleanup_zstd_writerp(struct zstd_writer **w)
 {
 	zstd_writer_free(*w);

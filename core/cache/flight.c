@@ -6,6 +6,7 @@
 
 #include "arrow/ipc.h"
 #include "base/cleanup.h"
+#include "base/str.h"
 #include "cache/ticket.h"
 #include "net/protobuf.h"
 
@@ -13,6 +14,8 @@ enum { DESCRIPTOR_TYPE = 1, DESCRIPTOR_COMMAND, DESCRIPTOR_PATH };
 enum { TYPE_PATH = 1, TYPE_COMMAND };
 enum { INFO_ENDPOINT = 3 };
 enum { ENDPOINT_TICKET = 1, ENDPOINT_LOCATION, ENDPOINT_METADATA = 4 };
+
+#define COMPRESSION "arrow-flight-compression"
 
 static struct iovec bytes_of(const struct pb_field *f)
 {
@@ -124,6 +127,22 @@ bool flight_message(struct grpc_call *call, struct iovec *ret)
 	if (grpc_next(call, ret))
 		return true;
 	grpc_fail(call, GRPC_INTERNAL, "the request has no message");
+	return false;
+}
+
+/* Flight itself has no way to ask. */
+bool flight_codec(struct grpc_call *call, enum ipc_codec *ret)
+{
+	static const char *const words[] = { "none", "lz4", "zstd" };
+	const char *word = grpc_metadata(call, COMPRESSION);
+
+	for (int codec = IPC_PLAIN; codec <= IPC_ZSTD; codec++)
+		if (str_eq(words[codec], word ? word : "none")) {
+			*ret = (enum ipc_codec)codec;
+			return true;
+		}
+	grpc_fail(call, GRPC_INVALID_ARGUMENT,
+		  COMPRESSION " is '%.100s', not none, lz4 or zstd", word);
 	return false;
 }
 

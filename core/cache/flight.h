@@ -40,6 +40,9 @@ void flight_result(struct grpc_call *call, const char *text); /* of an action */
 /* The one message of a request; false after grpc_fail(). */
 bool flight_message(struct grpc_call *call, struct iovec *ret);
 
+/* How a reader wants bodies compressed, by a header; false after grpc_fail(). */
+bool flight_codec(struct grpc_call *call, enum ipc_codec *ret);
+
 /* The schema as FlightInfo and SchemaResult have it, as field `number`. */
 void flight_schema(struct buf *out, uint32_t number, const struct field *fields, size_t n,
 		   struct ipc_form form);

@@ -371,8 +371,8 @@ static int find(struct holdings *h, struct rows rows, struct memtable **ret,
 	return rc;
 }
 
-int holdings_read(struct holdings *h, struct rows rows, struct iovec text, void **ret,
-		  struct error *err)
+int holdings_read(struct holdings *h, struct rows rows, struct iovec text,
+		  enum ipc_codec codec, void **ret, struct error *err)
 {
 	struct view *view = NULL;
 	struct memtable *m = NULL;
@@ -383,8 +383,10 @@ int holdings_read(struct holdings *h, struct rows rows, struct iovec text, void 
 	if (find(h, rows, &m, err))
 		return -1;
 	fields = memtable_columns(m, &n);
-	if (text.iov_len)
+	if (text.iov_len || codec)
 		rc = view_parse(&view, text.iov_base, text.iov_len, fields, n, err);
+	if (view)
+		view->codec = codec;
 	if (rc)
 		err->kind = ERR_INVALID;
 	else

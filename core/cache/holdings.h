@@ -46,6 +46,6 @@ cJSON *holdings_describe(struct holdings *h); /* "state", "first", ... of serve_
  * message says why. ERR_INVALID: the view.
  */
 MUST_CHECK int holdings_read(struct holdings *h, struct rows rows, struct iovec view,
-			     void **ret, struct error *err);
+			     enum ipc_codec codec, void **ret, struct error *err);
 
 #endif

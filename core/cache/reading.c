@@ -65,6 +65,8 @@ static struct h2_piece make(const struct reading *r, const struct batch *b, int6
 	uint8_t *to;
 
 	ipc_plan(&p, b, first, n, r->m->form);
+	if (r->view)
+		ipc_pack(&p, r->view->codec);
 	head = message_head(NULL, &p, &unused);
 	to = xmalloc(head + p.body);
 	message_head(to, &p, &unused);

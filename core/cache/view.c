@@ -106,7 +106,7 @@ int view_parse(struct view **ret, const void *text, size_t len,
 {
 	cleanup_json cJSON *doc = NULL;
 
-	if (json_parse(&doc, text, len, err))
+	if (len && json_parse(&doc, text, len, err))
 		return -1;
 	return view_read(ret, doc, fields, n, err);
 }

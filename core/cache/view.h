@@ -10,6 +10,7 @@
 #ifndef CACHE_VIEW_H
 #define CACHE_VIEW_H
 
+#include "arrow/ipc.h"
 #include "arrow/predicate.h"
 #include "base/json.h"
 
@@ -17,12 +18,13 @@ struct view {
 	bool *columns;            /* of the table's; NULL: all */
 	struct predicate *filter; /* NULL: all rows */
 	int64_t batch_rows;       /* 0: as they are kept */
+	enum ipc_codec codec;     /* not of the JSON: each call says it */
 };
 
 /* One of the keys above? */
 bool view_has_key(const char *key);
 
-/* `doc` has these keys alone. ERR_INVALID. */
+/* `doc` has these keys alone; NULL, no text: all as it is. ERR_INVALID. */
 MUST_CHECK int view_read(struct view **ret, const cJSON *doc, const struct field *fields,
 			 size_t n, struct error *err);
 MUST_CHECK int view_parse(struct view **ret, const void *text, size_t len,

@@ -134,17 +134,18 @@ static void do_get(void *ctx, struct grpc_call *call)
 	struct grpc_source source = { .next = memtable_read_next,
 				      .release = memtable_read_release };
 	struct iovec message, ticket;
+	enum ipc_codec codec;
 	struct error err = { 0 };
 	struct rows rows;
 
-	if (!flight_message(call, &message))
+	if (!flight_message(call, &message) || !flight_codec(call, &codec))
 		return;
 	if (flight_ticket(&ticket, message, &err) ||
 	    ticket_read(&rows, ticket.iov_base, ticket.iov_len, &err)) {
 		grpc_fail(call, GRPC_INVALID_ARGUMENT, "Invalid ticket format");
 		return;
 	}
-	if (holdings_read(ctx, rows, ticket_view(ticket.iov_base, ticket.iov_len),
+	if (holdings_read(ctx, rows, ticket_view(ticket.iov_base, ticket.iov_len), codec,
 			  &source.ctx, &err))
 		grpc_fail(call,
 			  err.kind == ERR_INVALID ? GRPC_INVALID_ARGUMENT

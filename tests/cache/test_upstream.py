@@ -10,7 +10,7 @@ sys.path[:0] = [str(pathlib.Path(__file__).parent), str(ROOT / "tests")]
 sys.dont_write_bytecode = True
 import venvs
 
-venvs.use("cache")
+venvs.use("cache", also="cache19")
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import flight

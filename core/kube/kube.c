@@ -91,7 +91,7 @@ int kube_new(struct kube **ret, const struct kube_config *config,
 {
 	struct kube *k;
 
-	if (!config->server || !*config->server)
+	if (!opts->inside.handle && (!config->server || !*config->server))
 		return error_set(err, ERR_INVALID, "no API server specified");
 	k = xcalloc(1, sizeof(*k));
 	copy_config(&k->config, config);
@@ -103,11 +103,14 @@ int kube_new(struct kube **ret, const struct kube_config *config,
 		k->opts.burst = 1;
 	k->user_agent = xstrdup(opts->user_agent ? opts->user_agent : "kftrainer");
 	k->opts.user_agent = k->user_agent;
+	k->opts.inside.after_stop = opts->after_stop;
+	if (opts->inside.handle)
+		k->config.server = "";
 	k->host = host_of(&k->config.arena, k->config.server);
 	k->tokens = (double)k->opts.burst;
 	k->refilled_ms = clock_ms();
 	pthread_mutex_init(&k->lock, NULL);
-	if (kube_auth_init(k, err)) {
+	if (!opts->inside.handle && kube_auth_init(k, err)) {
 		kube_free(k);
 		return error_wrap(err, "%s", config->server);
 	}
@@ -123,6 +126,8 @@ void kube_free(struct kube *k)
 	kube_kinds_release(k);
 	kube_config_release(&k->config);
 	pthread_mutex_destroy(&k->lock);
+	if (k->opts.inside.release)
+		k->opts.inside.release(k->opts.inside.ctx);
 	free(k->user_agent);
 	free(k);
 }
@@ -313,7 +318,7 @@ const char *const *kube_headers(struct arena *arena, const struct kube *k,
 	const struct kube_config *c = &k->config;
 	const char *const *group = c->impersonate_groups;
 	const char **ret;
-	size_t n = 0, max = 6;
+	size_t n = 0, max = 7;
 
 	for (size_t i = 0; group && group[i]; i++)
 		max++;
@@ -326,6 +331,8 @@ const char *const *kube_headers(struct arena *arena, const struct kube *k,
 							  : "application/json");
 	if (authorization)
 		ret[n++] = authorization;
+	if (k->opts.inside.handle)
+		ret[n++] = arena_printf(arena, "User-Agent: %s", k->user_agent);
 	if (c->impersonate)
 		ret[n++] = arena_printf(arena, "Impersonate-User: %s", c->impersonate);
 	if (c->impersonate_uid)
@@ -344,7 +351,8 @@ static int send_once(struct kube *k, struct attempt *attempt,
 	struct http_request h = {
 		.method = req->method,
 		.url = arena_printf(&arena, "%s%s", k->config.server, req->path),
-		.headers = kube_headers(&arena, k, req, turn->authorization),
+		.headers =
+			kube_headers(&arena, k, req, turn ? turn->authorization : NULL),
 		.body = req->body,
 		.body_len = req->body ? strlen(req->body) : 0,
 		.once = req->once,
@@ -359,7 +367,10 @@ static int send_once(struct kube *k, struct attempt *attempt,
 
 	if (!h.timeout_ms && !req->open_ended)
 		h.timeout_ms = k->opts.timeout_ms;
-	rc = http_do(turn->conn->http, &h, ret, err);
+	if (k->opts.inside.handle)
+		rc = inside_do(&k->opts.inside, &h, ret, err);
+	else
+		rc = http_do(turn->conn->http, &h, ret, err);
 	count(k, req, rc ? 0 : ret->status);
 	return rc;
 }
@@ -368,6 +379,8 @@ static int send_once(struct kube *k, struct attempt *attempt,
 static int send_as(struct kube *k, struct attempt *attempt, struct http_response *ret,
 		   struct error *err)
 {
+	if (k->opts.inside.handle)
+		return send_once(k, attempt, NULL, ret, err);
 	for (int tries = 0;; tries++) {
 		struct kube_turn turn = { 0 };
 		int rc;

@@ -17,6 +17,7 @@
 #include "base/json.h"
 #include "base/metrics.h"
 #include "kube/kubeconfig.h"
+#include "net/inside.h"
 
 struct kube;
 
@@ -32,12 +33,10 @@ struct kube_opts {
 	struct metrics *metrics; /* rest_client_requests_total; or NULL */
 	int64_t timeout_ms;      /* of a call; 0: 30 s. A page of a list: 60 s */
 	bool after_stop;         /* calls go on when the process is stopping */
-	/*
-	 * Not HTTP/2: what makes many calls, each on a connection of its own. Measured
-	 * for the controller: a quarter less CPU a TrainJob, 6.3 MB idle less 0.8.
-	 */
+	/* Not HTTP/2; for the controller: a quarter less CPU, 0.8 MB less of 6.3 idle. */
 	bool http1;
 	struct http_sessions *sessions; /* outlives it; or NULL */
+	struct inside_server inside;    /* instead of config->server; it is released */
 };
 extern const struct metric kube_requests_total; /* labels code, host, method */
 

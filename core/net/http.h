@@ -108,6 +108,8 @@ struct http_response {
 	char *location;     /* Location, as it was sent; or NULL */
 };
 void http_response_release(struct http_response *r);
+/* For who makes one: a header field; those that it has no member for are dropped. */
+void http_response_field(struct http_response *r, const char *name, char *value);
 #define cleanup_http_response __attribute__((cleanup(http_response_release)))
 
 MUST_CHECK int http_do(struct http_client *client, const struct http_request *req,

@@ -112,43 +112,44 @@ static void set_body(struct call *c)
 }
 
 /* 299 - "text" or 299 agent "text" "date"; what is no such thing is not shown. */
-static void add_warning(struct call *c, const char *value)
+static void add_warning(struct http_response *r, const char *value)
 {
 	const char *p = str_after(value, "299 ");
 	cleanup_buf struct buf text = { .max = 4096 };
+	size_t n = 0;
 
+	while (r->warnings && r->warnings[n])
+		n++;
 	p = p ? strchr(p, '"') : NULL;
-	if (!p || c->n_warnings == MAX_WARNINGS)
+	if (!p || n == MAX_WARNINGS)
 		return;
 	for (p++; *p && *p != '"'; p++) {
 		if (*p == '\\' && p[1])
 			p++;
 		buf_add(&text, p, 1);
 	}
-	c->resp.warnings = xreallocarray(c->resp.warnings, c->n_warnings + 2,
-					 sizeof(*c->resp.warnings));
-	c->resp.warnings[c->n_warnings++] =
-		text.len ? (char *)STEAL(text.data) : xstrdup("");
-	c->resp.warnings[c->n_warnings] = NULL;
+	r->warnings = xreallocarray(r->warnings, n + 2, sizeof(*r->warnings));
+	r->warnings[n] = text.len ? (char *)STEAL(text.data) : xstrdup("");
+	r->warnings[n + 1] = NULL;
 }
 
 /*
  * RateLimit: "api";r=0;t=55 (IETF's draft of these headers): of what may be asked nothing
  * is left, until 55 seconds from now; counted in whole seconds, so one more.
  */
-static void add_limit(struct call *c, const char *value)
+static void add_limit(struct http_response *r, const char *value)
 {
 	cleanup_arena struct arena arena = { 0 };
 	const char *t = strstr(value, ";t=");
 	struct error ignored = { 0 };
 	int64_t seconds;
 
-	if (c->resp.status != 429 || c->resp.retry_after_ms >= 0 || !t)
+	if (r->status != 429 || r->retry_after_ms >= 0 || !t)
 		return;
 	t += strlen(";t=");
 	if (!str_int(&seconds, str_slice(&arena, t, strcspn(t, ",; ")), 0, 1000000,
 		     &ignored))
-		c->resp.retry_after_ms = (seconds + 1) * 1000;
+		r->retry_after_ms = (seconds + 1) * 1000;
 }
 
 /* RFC 9110, 10.2.3: seconds, or a date. */
@@ -167,22 +168,21 @@ static int64_t retry_after_ms(const char *value)
 	return (seconds < MAX_RETRY_AFTER ? seconds : MAX_RETRY_AFTER) * 1000;
 }
 
-/* The fields of http_response; others are not copied. */
-static void on_field(struct call *c, const char *name, char *value)
+void http_response_field(struct http_response *r, const char *name, char *value)
 {
 	if (!strcasecmp(name, "Retry-After")) {
-		c->resp.retry_after_ms = retry_after_ms(value);
+		r->retry_after_ms = retry_after_ms(value);
 	} else if (!strcasecmp(name, "RateLimit")) {
-		add_limit(c, value);
+		add_limit(r, value);
 	} else if (!strcasecmp(name, "Warning")) {
-		add_warning(c, value);
+		add_warning(r, value);
 	} else if (!strcasecmp(name, "Content-Type")) {
 		value[strcspn(value, "; \t")] = 0;
-		free(c->resp.content_type);
-		c->resp.content_type = xstrdup(value);
+		free(r->content_type);
+		r->content_type = xstrdup(value);
 	} else if (!strcasecmp(name, "Location")) {
-		free(c->resp.location);
-		c->resp.location = xstrdup(value);
+		free(r->location);
+		r->location = xstrdup(value);
 	}
 }
 
@@ -218,7 +218,7 @@ static int take_field(struct call *c, const char *data, size_t len)
 		c->failed = true;
 		return -1;
 	}
-	on_field(c, line, value);
+	http_response_field(&c->resp, line, value);
 	return 0;
 }
 
@@ -233,7 +233,6 @@ static void on_status(struct call *c)
 	c->resp.body.max = max;
 	c->resp.status = (int)status;
 	c->heard_ms = clock_ms();
-	c->n_warnings = 0;
 }
 
 static size_t on_header(char *data, size_t size, size_t n, void *ctx)

@@ -45,7 +45,7 @@ struct call {
 	struct arena arena;
 	const char *host; /* "host:port", for messages */
 	struct http_response resp;
-	size_t n_warnings, header_bytes;
+	size_t header_bytes;
 	size_t sent;       /* of a body that is read */
 	int64_t heard_ms;  /* when the server last sent something; 0: not yet */
 	struct error *err; /* filled when `failed` */

@@ -161,14 +161,16 @@ static int conn_answer(struct conn *c, const struct httpd_head *head,
 
 /* ---- a body in pieces -------------------------------------------------------------- */
 
-struct httpd_stream {
+struct conn_stream {
+	struct httpd_stream stream; /* first: it is what the handler gets */
 	struct conn *conn;
 	bool chunked; /* HTTP/1.0 has the body as it is, until the end */
 	bool failed;
 };
 
-int httpd_send(struct httpd_stream *s, const void *data, size_t len)
+static int stream_send(struct httpd_stream *stream, const void *data, size_t len)
 {
+	struct conn_stream *s = (struct conn_stream *)stream;
 	cleanup_buf struct buf piece = { .max = len + 32 };
 	struct error err = { 0 };
 
@@ -183,8 +185,9 @@ int httpd_send(struct httpd_stream *s, const void *data, size_t len)
 	return s->failed ? -1 : 0;
 }
 
-bool httpd_listens(struct httpd_stream *s)
+static bool stream_listens(struct httpd_stream *stream)
 {
+	const struct conn_stream *s = (struct conn_stream *)stream;
 	struct conn *c = s->conn;
 	struct pollfd p = { .fd = c->fd, .events = POLLIN | POLLRDHUP };
 	bool cut;
@@ -201,7 +204,10 @@ bool httpd_listens(struct httpd_stream *s)
 static int conn_stream(struct conn *c, const struct httpd_head *head,
 		       struct httpd_response *resp, bool close)
 {
-	struct httpd_stream s = { .conn = c, .chunked = !head->http_1_0 };
+	struct conn_stream s = { .stream = { .send = stream_send,
+					     .listens = stream_listens },
+				 .conn = c,
+				 .chunked = !head->http_1_0 };
 	cleanup_buf struct buf out = { .max = 1024 + resp->headers.len };
 	struct error err = { 0 };
 
@@ -217,7 +223,7 @@ static int conn_stream(struct conn *c, const struct httpd_head *head,
 		return -1;
 	if (str_eq(head->req.method, "HEAD"))
 		return 0;
-	resp->stream(resp->stream_ctx, &s);
+	resp->stream(resp->stream_ctx, &s.stream);
 	if (!s.failed && s.chunked)
 		s.failed = conn_write(c, "0\r\n\r\n", 5, &err);
 	return s.failed ? -1 : 0;

@@ -43,10 +43,20 @@ const char *httpd_header(const struct httpd_request *req, const char *name);
  * A body in pieces (chunked). httpd_send() waits while the peer does not read; one that
  * reads nothing for request_ms is dropped: -1, after which nothing more is sent.
  */
-struct httpd_stream;
-MUST_CHECK int httpd_send(struct httpd_stream *s, const void *data, size_t len);
+struct httpd_stream { /* of a connection, or of a caller in this process (inside.h) */
+	int (*send)(struct httpd_stream *s, const void *data, size_t len);
+	bool (*listens)(struct httpd_stream *s);
+};
+MUST_CHECK static inline int httpd_send(struct httpd_stream *s, const void *data,
+					size_t len)
+{
+	return s->send(s, data, len);
+}
 /* Is the peer still there, and the server not stopping? Does not wait. */
-bool httpd_listens(struct httpd_stream *s);
+static inline bool httpd_listens(struct httpd_stream *s)
+{
+	return s->listens(s);
+}
 
 struct httpd_response {
 	int status;               /* 0: 404 */

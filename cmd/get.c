@@ -18,7 +18,6 @@
 #include "cmd/cmd.h"
 #include "cmd/ui/cluster.h"
 #include "cmd/ui/out.h"
-#include "local/state.h"
 #include "spec/refer.h"
 #include "trainer/api.h"
 #include "trainer/progress.h"
@@ -48,7 +47,7 @@ static const struct opt opts_table[] = {
 };
 
 struct getting {
-	struct kube *kube; /* NULL: this machine */
+	struct kube *kube;
 	const struct get_opts *opts;
 	const char *ns;      /* NULL: of all */
 	struct map runtimes; /* of job_nodes() */
@@ -66,25 +65,9 @@ static int64_t seconds(const char *text)
 	return text && !time_parse(&t, text, &unused) ? t : -1;
 }
 
-/* As the run has them: the job may leave the number to its runtime. -1: unknown. */
-static int64_t local_nodes(const cJSON *job)
-{
-	cleanup_json cJSON *steps = NULL;
-	struct error unreadable = { 0 };
-	const cJSON *s;
-	int64_t nodes = 0;
-
-	if (state_steps(&steps, meta_namespace(job), meta_name(job), &unreadable))
-		return -1;
-	json_each(s, steps)
-		if (json_bool(s, false, "trains"))
-			nodes += json_int(s, 0, "pods");
-	return nodes ? nodes : -1;
-}
-
 static const char *nodes(struct arena *arena, struct getting *g, const cJSON *job)
 {
-	int64_t n = g->kube ? job_nodes(g->kube, &g->runtimes, job) : local_nodes(job);
+	int64_t n = job_nodes(g->kube, &g->runtimes, job);
 
 	return n >= 0 ? arena_printf(arena, "%" PRId64, n) : "";
 }
@@ -106,8 +89,8 @@ static const char *name(struct arena *arena, struct getting *g, const cJSON *job
 static const char *state(struct arena *arena, struct getting *g, const cJSON *job)
 {
 	(void)arena;
-	return g->kube && meta_is_deleted(job) ? "Terminating"
-					       : status_state(tj_status(job));
+	(void)g;
+	return meta_is_deleted(job) ? "Terminating" : status_state(tj_status(job));
 }
 
 static const char *runtime(struct arena *arena, struct getting *g, const cJSON *job)
@@ -167,29 +150,23 @@ static const char *reason(struct arena *arena, struct getting *g, const cJSON *j
 	return "";
 }
 
-enum { LOCALLY = 1, IN_CLUSTER = 2, OF_ALL = 4, IF_WIDE = 8 };
+enum { ALWAYS = 1, OF_ALL = 2, IF_WIDE = 4 };
 static const struct {
 	const char *head;
 	const char *(*cell)(struct arena *arena, struct getting *g, const cJSON *job);
 	int when;
 } columns[] = {
-	{ "NAMESPACE", ns_of, LOCALLY | OF_ALL },
-	{ "NAME", name, LOCALLY | IN_CLUSTER },
-	{ "STATE", state, LOCALLY | IN_CLUSTER },
-	{ "RUNTIME", runtime, IN_CLUSTER },
-	{ "NODES", nodes, LOCALLY | IN_CLUSTER },
-	{ "AGE", age, LOCALLY | IN_CLUSTER },
-	{ "DURATION", duration, LOCALLY | IN_CLUSTER },
-	{ "PROGRESS", progress, IF_WIDE },
-	{ "QUEUE", queue, IF_WIDE },
-	{ "REASON", reason, IF_WIDE },
+	{ "NAMESPACE", ns_of, OF_ALL },   { "NAME", name, ALWAYS },
+	{ "STATE", state, ALWAYS },       { "RUNTIME", runtime, ALWAYS },
+	{ "NODES", nodes, ALWAYS },       { "AGE", age, ALWAYS },
+	{ "DURATION", duration, ALWAYS }, { "PROGRESS", progress, IF_WIDE },
+	{ "QUEUE", queue, IF_WIDE },      { "REASON", reason, IF_WIDE },
 };
 enum { N_COLUMNS = sizeof(columns) / sizeof(*columns) };
 
 static bool shown(const struct getting *g, size_t column)
 {
-	int now = (g->kube ? IN_CLUSTER : LOCALLY) | (g->ns ? 0 : OF_ALL) |
-		  (g->opts->output == WIDE ? IF_WIDE : 0);
+	int now = ALWAYS | (g->ns ? 0 : OF_ALL) | (g->opts->output == WIDE ? IF_WIDE : 0);
 
 	return columns[column].when & now;
 }
@@ -227,7 +204,7 @@ static void add_row(struct getting *g, const cJSON *job)
 
 /* ---- printing ----------------------------------------------------------------------- */
 
-/* What a list has need not say its kind; a job of this machine is a TrainJob, too. */
+/* What a list has need not say its kind. */
 static void print_name(const cJSON *job)
 {
 	out_name(TRAINER_API_VERSION, TRAINJOB_KIND, meta_name(job));
@@ -235,10 +212,9 @@ static void print_name(const cJSON *job)
 
 static void none(const struct getting *g)
 {
-	fprintf(stderr, "No %s%s%s%s%s.\n", g->kube ? "TrainJobs" : "jobs",
+	fprintf(stderr, "No TrainJobs%s%s%s.\n",
 		g->opts->selector ? " with these labels" : "",
-		g->ns ? " in namespace " : "", g->ns ? g->ns : "",
-		g->kube ? "" : " on this machine");
+		g->ns ? " in namespace " : "", g->ns ? g->ns : "");
 }
 
 static int print_all(struct getting *g, cJSON *take_jobs, bool single, struct error *err)
@@ -271,14 +247,12 @@ static int find(const struct getting *g, char **names, cJSON **ret, struct error
 	cleanup_json cJSON *jobs = NULL;
 
 	if (!*names)
-		return g->kube ? job_list(g->kube, g->ns, g->opts->selector, ret, err)
-			       : state_list(ret, g->ns, err);
+		return job_list(g->kube, g->ns, g->opts->selector, ret, err);
 	jobs = cJSON_CreateArray();
 	for (; *names; names++) {
 		cJSON *job = NULL;
 
-		if (g->kube ? job_get(g->kube, g->ns, *names, &job, err)
-			    : state_get(&job, g->ns, *names, err))
+		if (job_get(g->kube, g->ns, *names, &job, err))
 			return -1;
 		cJSON_AddItemToArray(jobs, job);
 	}
@@ -369,9 +343,6 @@ static int show(struct getting *g, int argc, char **argv, struct error *err)
 {
 	cJSON *jobs;
 
-	if (!g->kube && (g->opts->selector || g->opts->watch))
-		return error_set(err, ERR_UNSUPPORTED,
-				 "--selector and --watch need a cluster");
 	if (g->opts->watch)
 		return watch(g, argc ? argv[0] : NULL, err);
 	if (find(g, argv, &jobs, err))
@@ -399,7 +370,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	if (claims_asked(argv))
 		return show_claims(opts, argv, err);
 	if (check(opts, argc, err) || refer_jobs(argv, err) ||
-	    where_connect(&k, &g.ns, &arena, &opts->where, err))
+	    where_connect_any(&k, &g.ns, &arena, &opts->where, err))
 		return -1;
 	if (opts->all)
 		g.ns = NULL;

@@ -255,9 +255,10 @@ static void add_hint(struct error *err, const struct job *job)
 		 job->name, elsewhere ? " -n " : "", elsewhere ? job->ns : "");
 }
 
-static int run_local(const struct job *job, const struct submit_opts *opts,
+static int run_local(const struct job_set *set, const struct submit_opts *opts,
 		     struct error *err)
 {
+	const struct job *job = &set->list[0];
 	cleanup_arena struct arena arena = { 0 };
 	struct watcher w = { .format = format_of(opts) };
 	cleanup_free char *workdir = getcwd(NULL, 0);
@@ -269,6 +270,9 @@ static int run_local(const struct job *job, const struct submit_opts *opts,
 		.name = job->name,
 		.trainjob = job->trainjob,
 		.objects = job->objects,
+		.runtime = runtime_in_files(&set->input, job->trainjob, job->ns)
+				   ? job->runtime
+				   : NULL,
 		.workdir = workdir ? workdir : "/",
 		.torch_fix = (const char *)asset_find("torch/sitecustomize.py")->data,
 		.no_namespaces = str_eq(isolation, "none"),
@@ -339,10 +343,10 @@ static int submit_local(struct job_set *set, const struct submit_opts *opts,
 	if (mount_workspace(shipment, set->list[0].objects, err))
 		return -1;
 	if (!opts->job.script)
-		return run_local(&set->list[0], opts, err);
+		return run_local(set, opts, err);
 	if (private_tmp(&arena, &folder, &lock, err))
 		return -1;
-	code = run_local(&set->list[0], opts, err);
+	code = run_local(set, opts, err);
 	tempdir_remove(folder, lock);
 	return code;
 }

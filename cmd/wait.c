@@ -14,13 +14,10 @@
 #include "client/jobs.h"
 #include "cmd/cmd.h"
 #include "cmd/ui/cluster.h"
-#include "local/state.h"
 #include "spec/refer.h"
 #include "trainer/api.h"
 #include "trainer/trainjob.h"
 #include "trainer/trainjob_status.h"
-
-enum { LOCAL_LOOK_MS = 200 };
 
 struct wait_opts {
 	struct where_opts where;
@@ -42,7 +39,7 @@ static const struct opt opts_table[] = {
 /* ---- waiting ------------------------------------------------------------------------ */
 
 struct waiting {
-	struct kube *kube; /* NULL: this machine */
+	struct kube *kube;
 	const char *ns, *name;
 	struct goal goal;
 	int64_t until; /* clock_ms(); < 0: for ever */
@@ -100,28 +97,6 @@ static int watch(struct waiting *w, struct error *err)
 	}
 }
 
-/* Files do not notify of changes. */
-static int watch_local(struct waiting *w, struct error *err)
-{
-	for (;;) {
-		cJSON *job = NULL;
-
-		if (state_get(&job, w->ns, w->name, err)) {
-			if (err->kind != ERR_NOT_FOUND || !w->job)
-				return -1;
-			*err = (struct error){ 0 };
-		}
-		cJSON_Delete(w->job);
-		w->job = job;
-		if (goal_judge(&w->goal, w->job) != WAIT_ON)
-			return 1;
-		if (w->until >= 0 && clock_ms() >= w->until)
-			return 0;
-		if (stop_wait(LOCAL_LOOK_MS))
-			return error_set(err, ERR_STOPPED, "stopped");
-	}
-}
-
 static int tell_missed(const struct waiting *w)
 {
 	const cJSON *status = tj_status(w->job);
@@ -137,22 +112,21 @@ static int tell_missed(const struct waiting *w)
 	}
 	cmd_complain("wait", "TrainJob %s failed%s%s; see 'kftrainer why %s -n %s'",
 		     w->name, why ? ": " : "", why ? why : "", w->name, w->ns);
-	return w->kube && w->goal.kind == GOAL_COMPLETE
-		       ? job_exit_code(w->kube, w->ns, w->name)
-		       : EXIT_FAILED;
+	return w->goal.kind == GOAL_COMPLETE ? job_exit_code(w->kube, w->ns, w->name)
+					     : EXIT_FAILED;
 }
 
 static int wait_for(struct waiting *w, struct error *err)
 {
-	int rc = w->kube ? job_get(w->kube, w->ns, w->name, &w->job, err) : 0;
+	int rc = job_get(w->kube, w->ns, w->name, &w->job, err);
 
 	if (rc && err->kind == ERR_NOT_FOUND && w->goal.kind == GOAL_DELETED)
 		*err = (struct error){ 0 };
 	else if (rc)
 		return -1;
-	rc = w->kube && goal_judge(&w->goal, w->job) != WAIT_ON;
+	rc = goal_judge(&w->goal, w->job) != WAIT_ON;
 	if (!rc)
-		rc = w->kube ? watch(w, err) : watch_local(w, err);
+		rc = watch(w, err);
 	if (rc < 0)
 		return -1;
 	if (!rc)
@@ -178,7 +152,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	if (!argc)
 		return error_set(err, ERR_USAGE, "specify at least one job");
 	if (refer_jobs(argv, err) || goal_read(&w.goal, &arena, opts->goal, err) ||
-	    where_connect(&k, &w.ns, &arena, &opts->where, err))
+	    where_connect_any(&k, &w.ns, &arena, &opts->where, err))
 		return -1;
 	w.kube = k;
 	for (; *argv && code == EXIT_OK; argv++) {

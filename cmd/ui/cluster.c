@@ -6,6 +6,7 @@
 #include "api/names.h"
 #include "base/cleanup.h"
 #include "base/stop.h"
+#include "local/machine.h"
 #include "local/state.h"
 
 static int connect_as(struct kube **ret, const struct kube_config *config,
@@ -61,6 +62,16 @@ static int check_namespace(const char *ns, struct error *err)
 		return 0;
 	return error_set(err, ERR_INVALID, "invalid namespace '%s': a name %s", ns,
 			 fault);
+}
+
+int where_connect_any(struct kube **ret, const char **ret_ns, struct arena *arena,
+		      const struct where_opts *opts, struct error *err)
+{
+	const struct kube_opts how = { .user_agent = "kftrainer/" VERSION };
+
+	if (where_connect(ret, ret_ns, arena, opts, err))
+		return -1;
+	return *ret ? 0 : machine_connect(ret, &how, err);
 }
 
 int where_connect(struct kube **ret, const char **ret_ns, struct arena *arena,

@@ -50,6 +50,11 @@ struct where_opts {
 MUST_CHECK int where_connect(struct kube **ret, const char **ret_ns, struct arena *arena,
 			     const struct where_opts *opts, struct error *err);
 
+/* The same, but of this machine's jobs *ret is an API as well (local/machine.h). */
+MUST_CHECK int where_connect_any(struct kube **ret, const char **ret_ns,
+				 struct arena *arena, const struct where_opts *opts,
+				 struct error *err);
+
 static inline void cleanup_kubep(struct kube **k)
 {
 	if (*k)

@@ -201,6 +201,8 @@ static void dispatch(struct exchange *x)
 		no_subresource(x);
 	else if (!route)
 		not_allowed(x);
+	else if (!x->internal && exchange_refresh(x))
+		return;
 	else if (str_eq(x->subresource, "log"))
 		log_get(x);
 	else if (str_eq(method, "GET") && exchange_flag(x, "watch") && !*x->subresource)
@@ -363,8 +365,10 @@ int apiserver_new(struct apiserver **ret, const struct apiserver_conf *conf,
 
 	s->conf = *conf;
 	s->conf.token = conf->token ? xstrdup(conf->token) : NULL;
-	if (schemas_load(&s->schemas, err) || storage_open(&s->storage, &storage, err) ||
-	    make_namespaces(s, err)) {
+	pthread_mutex_init(&s->schemas.lock, NULL);
+	if (storage_open(&s->storage, &storage, err) ||
+	    (!conf->refresh &&
+	     (schemas_load(&s->schemas, err) || make_namespaces(s, err)))) {
 		apiserver_free(s);
 		return -1;
 	}

@@ -263,6 +263,17 @@ int exchange_error(struct exchange *x, const struct error *err)
 	}
 }
 
+int exchange_refresh(struct exchange *x)
+{
+	const struct apiserver_conf *conf = &x->server->conf;
+	const struct wanted which = { x->resource->kind, x->ns, x->name };
+	struct error err = { 0 };
+
+	if (!conf->refresh || !conf->refresh(conf->ctx, &which, &err))
+		return 0;
+	return exchange_refuse(x, 500, "InternalError", "%s", err.msg);
+}
+
 /* ---- keys -------------------------------------------------------------------------- */
 
 const char *exchange_key(struct exchange *x, const struct resource *r, const char *ns,

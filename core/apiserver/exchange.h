@@ -73,6 +73,9 @@ int exchange_not_of_kind(struct exchange *x, const char *fmt, ...) PRINTF_LIKE(2
 int exchange_error(struct exchange *x, const struct error *err); /* of the storage */
 cJSON *status_of(int code, const char *reason, const char *message);
 
+/* What is stored of the request's kind is up to date; else it answers. */
+int exchange_refresh(struct exchange *x);
+
 /* Keys of the storage, in the arena. */
 const char *exchange_key(struct exchange *x, const struct resource *r, const char *ns,
 			 const char *name);

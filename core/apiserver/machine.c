@@ -81,8 +81,8 @@ int apiserver_store(struct apiserver *s, const cJSON *obj, struct error *err)
 		resource_of_kind(meta_api_version(obj), meta_kind(obj));
 	int rc = -1;
 
-	if (!r || !resource_is(r, RESOURCE_READ_ONLY) || !meta_name(obj))
-		return error_set(err, ERR_INVALID, "not an object of the machine's");
+	if (!r || !meta_name(obj))
+		return error_set(err, ERR_INVALID, "not an object of this API");
 	if (resource_is(r, RESOURCE_NAMESPACED)) {
 		cleanup_json cJSON *ns =
 			apiserver_get(s, "v1", "Namespace", NULL, meta_namespace(obj));

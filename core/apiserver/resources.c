@@ -1,6 +1,7 @@
 /* The table of kinds, and their schemas: resources.h. */
 #include "apiserver/resources.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "assets/assets.h"
@@ -217,7 +218,6 @@ int schemas_load(struct schemas *ret, struct error *err)
 	const struct schema_text texts[] = { { others->data, others->len },
 					     { ours->data, ours->len } };
 
-	*ret = (struct schemas){ 0 };
 	if (schema_load(&ret->trainer, ours->data, ours->len, err))
 		return -1;
 	if (schema_load_texts(&ret->others, texts, 2, err)) {
@@ -231,10 +231,16 @@ void schemas_release(struct schemas *s)
 {
 	schema_free(s->trainer);
 	schema_free(s->others);
-	*s = (struct schemas){ 0 };
+	s->trainer = s->others = NULL;
 }
 
-const struct schema *schema_for(const struct schemas *s, const struct resource *r)
+const struct schema *schema_for(struct schemas *s, const struct resource *r)
 {
+	struct error err = { 0 };
+
+	pthread_mutex_lock(&s->lock);
+	if (!s->others && schemas_load(s, &err))
+		abort();
+	pthread_mutex_unlock(&s->lock);
 	return str_eq(r->api_version, TRAINER) ? s->trainer : s->others;
 }

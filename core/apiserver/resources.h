@@ -4,6 +4,8 @@
 #ifndef APISERVER_RESOURCES_H
 #define APISERVER_RESOURCES_H
 
+#include <pthread.h>
+
 #include "api/schema.h"
 #include "base/json.h"
 
@@ -53,10 +55,12 @@ const struct resource *resource_of_kind(const char *api_version, const char *kin
 
 /* The schemas of all of them, loaded once. */
 struct schemas {
+	pthread_mutex_t lock; /* of schema_for() */
 	struct schema *trainer, *others;
 };
 MUST_CHECK int schemas_load(struct schemas *ret, struct error *err);
 void schemas_release(struct schemas *s);
-const struct schema *schema_for(const struct schemas *s, const struct resource *r);
+/* Loads them, if nobody has; what is built in can be loaded. */
+const struct schema *schema_for(struct schemas *s, const struct resource *r);
 
 #endif

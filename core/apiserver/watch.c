@@ -9,7 +9,8 @@
 #include "base/xmalloc.h"
 
 enum {
-	LOOK_MS = 500, /* how often it looks whether the client is still there */
+	LOOK_MS = 500,    /* how often it looks whether the client is still there */
+	REFRESH_MS = 100, /* likewise, and brings what is stored up to date */
 	BOOKMARK_MS = 60 * 1000, /* between bookmarks */
 	TIMEOUT_MS = 1800 * 1000 /* of a watch that names none */
 };
@@ -114,6 +115,20 @@ static int send_initial(struct watch *w)
 	return 0;
 }
 
+/* How long until it is done again. What fails is tried again. */
+static int64_t refresh(const struct watch *w)
+{
+	const struct apiserver_conf *conf = &w->x.server->conf;
+	const struct wanted which = { w->x.resource->kind, w->x.ns, w->x.name };
+	struct error ignored = { 0 };
+
+	if (!conf->refresh)
+		return LOOK_MS;
+	if (conf->refresh(conf->ctx, &which, &ignored))
+		error_clear_if(&ignored, ignored.kind);
+	return REFRESH_MS;
+}
+
 static void run(void *ctx, struct httpd_stream *out)
 {
 	struct watch *w = ctx;
@@ -123,7 +138,7 @@ static void run(void *ctx, struct httpd_stream *out)
 	if (!w->version && send_initial(w))
 		return;
 	while (httpd_listens(out) && clock_ms() < w->until) {
-		int64_t now = clock_ms(), look = now + LOOK_MS;
+		int64_t now = clock_ms(), look = now + refresh(w);
 		struct storage_change c = { 0 };
 		int rc = storage_next(w->x.server->storage, w->version,
 				      look < w->until ? look : w->until, &c, &err);

@@ -1,7 +1,6 @@
 /* backend_copy.c - what a run publishes, into the API (local/backend_impl.h). */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "api/meta.h"
 #include "base/cleanup.h"
@@ -98,16 +97,6 @@ static const struct published *kind_of(struct arena *a, const char *file,
 	return NULL;
 }
 
-static const char *mark_of(struct arena *a, const char *path)
-{
-	struct stat st;
-
-	if (stat(path, &st))
-		return "";
-	return arena_printf(a, "%llu %lld.%09ld", (unsigned long long)st.st_ino,
-			    (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
-}
-
 static cJSON *read_object(const char *path)
 {
 	cleanup_buf struct buf text = { .max = JSON_MAX_BYTES };
@@ -122,7 +111,7 @@ static cJSON *read_object(const char *path)
 static void copy_file(struct backend *b, struct backend_run *r, const char *path)
 {
 	cleanup_arena struct arena a = { 0 };
-	const char *file = path_base(path), *mark = mark_of(&a, path), *name;
+	const char *file = path_base(path), *mark = state_mark(&a, path), *name;
 	const struct published *p = kind_of(&a, file, &name);
 	const char *old = map_get(&r->files, file);
 	cleanup_json cJSON *doc = NULL;

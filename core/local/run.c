@@ -566,6 +566,8 @@ int local_run(const struct local_run_opts *opts, struct local_result *ret,
 		state_cancel(&r.state);
 		return -1;
 	}
+	if (opts->runtime)
+		state_save_runtime(&r.state, opts->runtime);
 	if (opts->observer.on_begin)
 		opts->observer.on_begin(opts->observer.ctx, r.trainjob);
 	failed = loop(&r, err);

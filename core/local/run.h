@@ -33,6 +33,7 @@ struct local_run_opts {
 	const char *ns, *name;   /* the TrainJob's */
 	const cJSON *trainjob;   /* with defaults */
 	const cJSON *objects;    /* from pipeline_build(), a JSON array */
+	const cJSON *runtime;    /* of a file, to be kept with the run; or NULL */
 	const char *const *gpus; /* see kubelet.h */
 	const char *workdir;
 	const char *torch_fix; /* see kubelet.h */

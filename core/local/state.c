@@ -58,7 +58,7 @@ int state_root(struct arena *arena, const char **ret, struct error *err)
 }
 
 /* A valid directory name: like a DNS name, so neither "..", "/" nor hidden. */
-static bool is_name(const char *s)
+bool state_is_name(const char *s)
 {
 	size_t len = strlen(s);
 
@@ -75,7 +75,7 @@ int state_dir(struct arena *arena, const char **ret, const char *ns, const char 
 	if (state_root(arena, &dir, err))
 		return -1;
 	for (size_t i = 0; parts[i]; i++) {
-		if (!is_name(parts[i]))
+		if (!state_is_name(parts[i]))
 			return error_set(err, ERR_INVALID,
 					 "\"%s\" is not a valid %s name: use lowercase "
 					 "letters, digits and '-'",
@@ -89,6 +89,27 @@ int state_dir(struct arena *arena, const char **ret, const char *ns, const char 
 static int by_text(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int state_readable(const char *dir, struct error *err)
+{
+	DIR *d = opendir(dir);
+
+	if (d)
+		closedir(d);
+	else if (errno != ENOENT)
+		return error_errno(err, errno, "state of local jobs: %s", dir);
+	return 0;
+}
+
+const char *state_mark(struct arena *arena, const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st))
+		return "";
+	return arena_printf(arena, "%llu %lld.%09ld", (unsigned long long)st.st_ino,
+			    (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
 }
 
 char **state_entries(struct arena *arena, const char *dir)
@@ -134,7 +155,7 @@ const char *state_newest(struct arena *arena, const char *job_dir)
 	for (; *entries; entries++)
 		if (**entries >= '0' && **entries <= '9' &&
 		    file_exists(path_join(arena, path_join(arena, job_dir, *entries),
-					  "trainjob.json")))
+					  STATE_TRAINJOB)))
 			last = *entries;
 	return last ? path_join(arena, job_dir, last) : NULL;
 }
@@ -165,20 +186,27 @@ static void mark_killed(cJSON *trainjob, const char *path)
 	status_idle(status);
 }
 
-static int read_job(cJSON **ret, const char *job_dir, struct error *err)
+int state_read_job(cJSON **ret, const char *run, bool running, struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };
-	bool running = state_locked(job_dir); /* first: it may end at any time */
-	const char *run = state_newest(&a, job_dir), *path;
+	const char *path = path_join(&a, run, STATE_TRAINJOB);
 
-	if (!run)
-		return error_set(err, ERR_NOT_FOUND, "%s: no run left", job_dir);
-	path = path_join(&a, run, "trainjob.json");
 	if (read_doc(ret, path, err))
 		return -1;
 	if (!running && !status_finished(json_get((const cJSON *)*ret, "status")))
 		mark_killed(*ret, path);
 	return 0;
+}
+
+static int read_job(cJSON **ret, const char *job_dir, struct error *err)
+{
+	cleanup_arena struct arena a = { 0 };
+	bool running = state_locked(job_dir); /* first: it may end at any time */
+	const char *run = state_newest(&a, job_dir);
+
+	if (!run)
+		return error_set(err, ERR_NOT_FOUND, "%s: no run left", job_dir);
+	return state_read_job(ret, run, running, err);
 }
 
 char *state_report(const char *ns, const char *name)
@@ -194,57 +222,6 @@ char *state_report(const char *ns, const char *name)
 	if (!run || file_read(&b, path_join(&a, run, STATE_REPORT), &unused) || !b.len)
 		return NULL;
 	return xstrdup((char *)b.data);
-}
-
-/* A missing directory is empty; an unreadable one is an error. */
-static int check_readable(const char *dir, struct error *err)
-{
-	DIR *d = opendir(dir);
-
-	if (d)
-		closedir(d);
-	else if (errno != ENOENT)
-		return error_errno(err, errno, "state of local jobs: %s", dir);
-	return 0;
-}
-
-static int list_namespace(cJSON *to, const char *ns, struct error *err)
-{
-	cleanup_arena struct arena a = { 0 };
-	struct error unreadable = { 0 };
-	const char *dir;
-	char **names;
-
-	if (state_dir(&a, &dir, ns, NULL, err) || check_readable(dir, err))
-		return -1;
-	for (names = state_entries(&a, dir); *names; names++) {
-		cJSON *job = NULL;
-
-		if (!read_job(&job, path_join(&a, dir, *names), &unreadable))
-			cJSON_AddItemToArray(to, job);
-	}
-	return 0;
-}
-
-int state_list(cJSON **ret, const char *ns, struct error *err)
-{
-	cleanup_json cJSON *list = cJSON_CreateArray();
-	cleanup_arena struct arena a = { 0 };
-	const char *root;
-	char **all;
-
-	if (ns) {
-		if (list_namespace(list, ns, err))
-			return -1;
-	} else {
-		if (state_root(&a, &root, err) || check_readable(root, err))
-			return -1;
-		for (all = state_entries(&a, root); *all; all++)
-			if (is_name(*all) && list_namespace(list, *all, err))
-				return -1;
-	}
-	*ret = STEAL(list);
-	return 0;
 }
 
 /* Another namespace with a job of this name, or NULL. */
@@ -436,6 +413,26 @@ static const cJSON *jobset_of(const cJSON *objects)
 	return NULL;
 }
 
+int state_read_jobset(cJSON **ret, const char *run, struct error *err)
+{
+	cleanup_arena struct arena a = { 0 };
+	cleanup_json cJSON *objects = NULL;
+
+	if (read_doc(&objects, path_join(&a, run, STATE_OBJECTS), err))
+		return -1;
+	if (!jobset_of(objects))
+		return error_set(err, ERR_NOT_FOUND, "%s contains no JobSet", run);
+	*ret = json_dup(jobset_of(objects));
+	return 0;
+}
+
+int state_read_runtime(cJSON **ret, const char *run, struct error *err)
+{
+	cleanup_arena struct arena a = { 0 };
+
+	return read_doc(ret, path_join(&a, run, STATE_RUNTIME), err);
+}
+
 /* The newest run's directory and its objects. */
 static int read_objects(struct arena *a, cJSON **ret, const char **ret_run,
 			const char *ns, const char *name, struct error *err)
@@ -447,21 +444,20 @@ static int read_objects(struct arena *a, cJSON **ret, const char **ret_run,
 	*ret_run = state_newest(a, dir);
 	if (!*ret_run) /* removed since */
 		return not_found(a, ns, name, err);
-	return read_doc(ret, path_join(a, *ret_run, "objects.json"), err);
+	return read_doc(ret, path_join(a, *ret_run, STATE_OBJECTS), err);
 }
 
 int state_jobset(cJSON **ret, const char *ns, const char *name, struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };
-	cleanup_json cJSON *objects = NULL;
-	const char *run;
+	const char *dir, *run;
 
-	if (read_objects(&a, &objects, &run, ns, name, err))
+	if (find_job(&a, &dir, ns, name, err))
 		return -1;
-	if (!jobset_of(objects))
-		return error_set(err, ERR_NOT_FOUND, "%s contains no JobSet", run);
-	*ret = json_dup(jobset_of(objects));
-	return 0;
+	run = state_newest(&a, dir);
+	if (!run) /* removed since */
+		return not_found(&a, ns, name, err);
+	return state_read_jobset(ret, run, err);
 }
 
 static void add_names(cJSON *to, const cJSON *elements)

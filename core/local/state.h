@@ -8,6 +8,7 @@
  *         <run>/           one directory a run, named after its time and a number
  *             trainjob.json    the TrainJob with status, rewritten atomically
  *             objects.json     what the pipeline made; of Secrets the keys alone
+ *             runtime.json     what it was made of, when that came from a file
  *             report.txt       why it failed, for people
  *             logs/<pod>/<container>.log   lines as the process wrote them
  *     <state>/claims/<namespace>/<name>/   a volume claim: kept when runs are removed
@@ -26,13 +27,6 @@
 #define REASON_INTERRUPTED "Interrupted"
 
 /* ---- for readers -------------------------------------------------------------- */
-
-/*
- * All jobs, newest run of each, as TrainJob documents with status (a JSON array).
- * ERR_IO, ERR_DENIED when the directory cannot be read.
- */
-MUST_CHECK int state_list(cJSON **ret, const char *ns,
-			  struct error *err); /* ns NULL: all */
 
 /*
  * One job's newest run. ERR_NOT_FOUND suggests a name. A job
@@ -125,6 +119,9 @@ MUST_CHECK int state_begin(struct state_run *ret, const char *ns, const char *na
 /* Save the TrainJob; `last`: synced to disk. */
 MUST_CHECK int state_save(const struct state_run *run, const cJSON *trainjob, bool last,
 			  struct error *err);
+
+/* The runtime that it was made of; what fails is not told. */
+void state_save_runtime(const struct state_run *run, const cJSON *runtime);
 
 void state_save_report(const struct state_run *run, const char *report);
 

@@ -190,7 +190,7 @@ static int write_reserved(const char *dir, const void *data, size_t len)
 	    file_write_fd(fd, data, len, path, &unused) || ftruncate(fd, (off_t)len) ||
 	    fsync(fd))
 		return -1;
-	return rename(path, path_join(&a, dir, "trainjob.json"));
+	return rename(path, path_join(&a, dir, STATE_TRAINJOB));
 }
 
 int state_write(const char *dir, const char *name, const cJSON *doc, bool safe,
@@ -337,8 +337,8 @@ int state_begin(struct state_run *ret, const char *ns, const char *name,
 	}
 	sweep(job_dir);
 	if (check_room(job_dir, err) || make_run(&run, err) ||
-	    state_write(run.dir, "objects.json", kept, false, err) ||
-	    state_write(run.dir, "trainjob.json", trainjob, false, err) ||
+	    state_write(run.dir, STATE_OBJECTS, kept, false, err) ||
+	    state_write(run.dir, STATE_TRAINJOB, trainjob, false, err) ||
 	    link_latest(&run, err)) {
 		state_cancel(&run);
 		return error_wrap(err, "state of local jobs");
@@ -351,7 +351,14 @@ int state_begin(struct state_run *ret, const char *ns, const char *name,
 int state_save(const struct state_run *run, const cJSON *trainjob, bool last,
 	       struct error *err)
 {
-	return state_write(run->dir, "trainjob.json", trainjob, last, err);
+	return state_write(run->dir, STATE_TRAINJOB, trainjob, last, err);
+}
+
+void state_save_runtime(const struct state_run *run, const cJSON *runtime)
+{
+	struct error unused = { 0 };
+
+	(void)!state_write(run->dir, STATE_RUNTIME, runtime, false, &unused);
 }
 
 void state_save_report(const struct state_run *run, const char *report)

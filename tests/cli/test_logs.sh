@@ -62,13 +62,13 @@ wait $slow
 wait $waiting
 check "wait: complete" test $? = 0
 check "wait --for failed: it is complete" says 1 'slow is Complete' wait slow --for failed
-check "wait: never existed" says 1 'no job nobody' wait nobody
+check "wait: never existed" says 1 'no TrainJob nobody' wait nobody
 check "suspend: one line says that it cannot be" refuses 'local jobs cannot be suspended' suspend slow
 check "resume: likewise" refuses 'cannot be resumed' resume slow
 check "events: likewise" refuses 'have no events' events slow
 check "logs --since: likewise" refuses 'have no times' logs slow --since 5m
 check "delete" says 0 '^job slow and its logs deleted$' delete slow
-check "... it is gone" says 1 'no job slow' get slow
+check "... it is gone" says 1 'no TrainJob slow' get slow
 "$kftrainer" submit --local -q --runtime torch-distributed --name runs -- sh -c 'echo first; sleep 100' >runs.out 2>&1 &
 runs=$!
 until [ "$("$kftrainer" logs runs 2>/dev/null)" = first ]; do sleep 0.05; done

@@ -17,5 +17,5 @@ SH2
 run unshare -Urm bash small.sh "$kftrainer"
 ok "the job is complete" printed 'submit exits 0'
 ok "... although the disk was full" printed ' 100% '
-ok "... and get says so" printed '^default +fills +Complete'
+ok "... and get says so" printed '^fills +Complete'
 finish

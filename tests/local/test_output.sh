@@ -63,7 +63,7 @@ slow=$!
 begun() { [ "$("$kftrainer" logs slow | grep -c begin)" = 2 ]; }
 ok "logs while it runs" until_true begun
 run "$kftrainer" get slow
-ok "get while it runs" printed '^default +slow +Running '
+ok "get while it runs" printed '^slow +Running '
 "$kftrainer" logs -f slow >follow.all 2>&1 &
 all=$!
 "$kftrainer" logs -f slow --rank 1 --container node --tail 1 >follow.one 2>&1 &
@@ -98,7 +98,7 @@ done
 run "$kftrainer" logs again
 ok "logs show the last run" cmp out <(echo "run number 3")
 run "$kftrainer" get again
-ok "get shows the last run, once" lines 1 '^default +again +Failed '
+ok "get shows the last run, once" lines 1 '^again +Failed '
 ok "the runs before are kept" test "$(grep -rl --include='*.log' 'run number [12]' "$XDG_STATE_HOME" | wc -l)" = 2
 ok "logs are nobody else's to read" test -z "$(find "$XDG_STATE_HOME/kftrainer" -name '*.log' -perm /077)"
 

@@ -1,0 +1,286 @@
+/* What run directories have is what the API of this machine answers (local/machine.h). */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/unit/local/quoted.h"
+
+#include "api/meta.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "local/machine.h"
+#include "local/state.h"
+#include "trainer/api.h"
+#include "trainer/trainjob_status.h"
+
+static char home[] = "/tmp/kftrainer-machine-XXXXXX";
+
+/* A fresh state folder for each test. */
+static int setup(void **state)
+{
+	static int n;
+	struct arena a = { 0 };
+
+	(void)state;
+	setenv("XDG_STATE_HOME", arena_printf(&a, "%s/%d", home, n++), 1);
+	arena_clear(&a);
+	return 0;
+}
+
+static struct kube *connect_it(void)
+{
+	const struct kube_opts opts = { .user_agent = "test" };
+	struct error err = { 0 };
+	struct kube *k;
+
+	if (machine_connect(&k, &opts, &err))
+		fail_msg("%s", err.msg);
+	return k;
+}
+
+#define JOBSET                                                                          \
+	"[{'kind':'JobSet','apiVersion':'jobset.x-k8s.io/v1alpha2','metadata':{'name':" \
+	"'j'},'spec':{'replicatedJobs':[]}}]"
+
+static void begin(struct state_run *run, const char *ns, const char *name)
+{
+	cleanup_arena struct arena a = { 0 };
+	cleanup_json cJSON *tj = parse(
+		arena_printf(&a,
+			     "{'metadata':{'name':'%s','labels':{'of':'%s'},'uid':'u-%s',"
+			     "'creationTimestamp':'2026-01-01T00:00:00Z'}}",
+			     name, name, name));
+	cleanup_json cJSON *objects = parse(JOBSET);
+	struct error err = { 0 };
+
+	if (state_begin(run, ns, name, tj, objects, &err))
+		fail_msg("%s", err.msg);
+}
+
+static void finish(struct state_run *run, const char *name)
+{
+	cleanup_arena struct arena a = { 0 };
+	cleanup_json cJSON *tj = parse(arena_printf(
+		&a,
+		"{'metadata':{'name':'%s','uid':'u-%s'},'status':{'conditions':[{'type':"
+		"'Complete','status':'True'}]}}",
+		name, name));
+	struct error err = { 0 };
+
+	assert_int_equal(state_save(run, tj, true, &err), 0);
+	state_end(run);
+}
+
+static int add_name(void *ctx, cJSON *take_obj, struct error *err)
+{
+	(void)err;
+	buf_printf(ctx, "%s/%s ", meta_namespace(take_obj), meta_name(take_obj));
+	cJSON_Delete(take_obj);
+	return 0;
+}
+
+static void expect_names(struct kube *k, const char *kind, const char *ns,
+			 const char *selector, const char *names)
+{
+	const char *version =
+		str_eq(kind, TRAINJOB_KIND) ? TRAINER_API_VERSION : JOBSET_API_VERSION;
+	const struct kube_ref ref = { version, kind, ns, NULL };
+	const struct kube_select select = { .label_selector = selector };
+	cleanup_buf struct buf found = { .max = 4096 };
+	const struct kube_sink sink = { .on_item = add_name, .ctx = &found };
+	struct error err = { 0 };
+
+	if (kube_list(k, &ref, &select, &sink, NULL, &err))
+		fail_msg("%s", err.msg);
+	assert_string_equal(found.data ? (char *)found.data : "", names);
+}
+
+static const char *state_of(struct kube *k, const char *ns, const char *name)
+{
+	const struct kube_ref ref = { TRAINER_API_VERSION, TRAINJOB_KIND, ns, name };
+	cleanup_json cJSON *tj = NULL;
+	struct error err = { 0 };
+
+	if (kube_get(k, &ref, &tj, &err))
+		return err.kind == ERR_NOT_FOUND ? "gone" : "?";
+	return status_state(json_get((const cJSON *)tj, "status"));
+}
+
+static void test_lists(void **state)
+{
+	struct kube *k = connect_it();
+	struct state_run a, b, c;
+	struct error err = { 0 };
+
+	(void)state;
+	expect_names(k, TRAINJOB_KIND, NULL, NULL, "");
+	begin(&b, "ns", "b");
+	begin(&a, "ns", "a");
+	begin(&c, "other", "c");
+	expect_names(k, TRAINJOB_KIND, NULL, NULL, "ns/a ns/b other/c ");
+	expect_names(k, TRAINJOB_KIND, "ns", NULL, "ns/a ns/b ");
+	expect_names(k, TRAINJOB_KIND, NULL, "of!=a", "ns/b other/c ");
+	expect_names(k, JOBSET_KIND, "ns", NULL, "ns/a ns/b ");
+	expect_names(k, TRAINJOB_KIND, "none", NULL, "");
+	finish(&a, "a");
+	finish(&b, "b");
+	assert_string_equal(state_of(k, "ns", "a"), "Complete");
+	assert_int_equal(state_remove("ns", "a", &err), 0);
+	assert_string_equal(state_of(k, "ns", "a"), "gone");
+	expect_names(k, TRAINJOB_KIND, NULL, NULL, "ns/b other/c ");
+	expect_names(k, JOBSET_KIND, NULL, NULL, "ns/b other/c ");
+	finish(&c, "c");
+	kube_free(k);
+}
+
+/* A process that is gone holds no lock, and nobody wrote how its job ended. */
+static void test_killed(void **state)
+{
+	struct kube *k = connect_it();
+	struct state_run run;
+
+	(void)state;
+	begin(&run, "ns", "x");
+	assert_string_not_equal(state_of(k, "ns", "x"), "Failed");
+	state_end(&run);
+	assert_string_equal(state_of(k, "ns", "x"), "Failed");
+	begin(&run, "ns", "x");
+	assert_string_not_equal(state_of(k, "ns", "x"), "Failed");
+	finish(&run, "x");
+	assert_string_equal(state_of(k, "ns", "x"), "Complete");
+	kube_free(k);
+}
+
+static void test_runtimes(void **state)
+{
+	const struct kube_ref builtin = { TRAINER_API_VERSION, CLUSTER_RUNTIME_KIND, NULL,
+					  "torch-distributed" };
+	const struct kube_ref mine = { TRAINER_API_VERSION, RUNTIME_KIND, "ns", "mine" };
+	cleanup_json cJSON *runtime =
+		parse("{'apiVersion':'trainer.kubeflow.org/v1alpha1',"
+		      "'kind':'TrainingRuntime',"
+		      "'metadata':{'name':'mine'}}");
+	cleanup_json cJSON *got = NULL, *own = NULL;
+	struct kube *k = connect_it();
+	struct state_run run;
+	struct error err = { 0 };
+
+	(void)state;
+	assert_int_equal(kube_get(k, &builtin, &got, &err), 0);
+	begin(&run, "ns", "x");
+	state_save_runtime(&run, runtime);
+	finish(&run, "x");
+	assert_string_equal(state_of(k, "ns", "x"), "Complete");
+	if (kube_get(k, &mine, &own, &err))
+		fail_msg("%s", err.msg);
+	kube_free(k);
+}
+
+static void test_unreadable(void **state)
+{
+	cleanup_arena struct arena a = { 0 };
+	const char *dir = path_join(&a, getenv("XDG_STATE_HOME"), "kftrainer");
+	const struct kube_ref jobs = { TRAINER_API_VERSION, TRAINJOB_KIND, NULL, NULL };
+	const struct kube_sink sink = { .on_item = add_name };
+	struct kube *k = connect_it();
+	struct error err = { 0 };
+
+	(void)state;
+	assert_int_equal(dir_make(dir, 0700, &err), 0);
+	assert_int_equal(file_write(path_join(&a, dir, "jobs"), "", 0, 0600, &err), 0);
+	assert_int_equal(kube_list(k, &jobs, NULL, &sink, NULL, &err), -1);
+	assert_int_equal(err.code, 500);
+	assert_non_null(strstr(err.msg, "kftrainer/jobs: Not a directory"));
+	kube_free(k);
+}
+
+/* ---- watches ------------------------------------------------------------------------- */
+
+struct watching {
+	struct kube *kube;
+	bool cancel;
+	pthread_mutex_t lock;
+	char text[4096];
+};
+
+static int on_event(void *ctx, const char *type, cJSON *take_obj, struct error *err)
+{
+	struct watching *w = ctx;
+	size_t len;
+
+	(void)err;
+	pthread_mutex_lock(&w->lock);
+	len = strlen(w->text);
+	snprintf(w->text + len, sizeof(w->text) - len, "%s %s %s\n", type,
+		 meta_name(take_obj),
+		 status_state(json_get((const cJSON *)take_obj, "status")));
+	pthread_mutex_unlock(&w->lock);
+	cJSON_Delete(take_obj);
+	return 0;
+}
+
+static void *watch(void *ctx)
+{
+	struct watching *w = ctx;
+	const struct kube_ref ref = { TRAINER_API_VERSION, TRAINJOB_KIND, "ns", NULL };
+	const struct kube_watch_opts opts = {
+		.version = "0", .cancel = &w->cancel, .on_event = on_event, .ctx = w
+	};
+	struct error err = { 0 };
+
+	(void)!kube_watch(w->kube, &ref, &opts, &err);
+	return NULL;
+}
+
+static void await(struct watching *w, const char *line)
+{
+	for (bool seen = false; !seen; clock_sleep_ms(5)) {
+		pthread_mutex_lock(&w->lock);
+		seen = strstr(w->text, line);
+		pthread_mutex_unlock(&w->lock);
+	}
+}
+
+static void test_watch(void **state)
+{
+	struct watching w = { .kube = connect_it(), .lock = PTHREAD_MUTEX_INITIALIZER };
+	struct state_run run, other;
+	struct error err = { 0 };
+	pthread_t thread;
+
+	(void)state;
+	begin(&run, "ns", "x");
+	assert_int_equal(pthread_create(&thread, NULL, watch, &w), 0);
+	await(&w, "ADDED x ");
+	begin(&other, "ns", "y");
+	await(&w, "ADDED y ");
+	finish(&run, "x");
+	await(&w, "MODIFIED x Complete\n");
+	state_end(&other); /* as if it were killed */
+	await(&w, "MODIFIED y Failed\n");
+	assert_int_equal(state_remove("ns", "x", &err), 0);
+	await(&w, "DELETED x ");
+	__atomic_store_n(&w.cancel, true, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+	kube_free(w.kube);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_lists, setup),
+		cmocka_unit_test_setup(test_killed, setup),
+		cmocka_unit_test_setup(test_runtimes, setup),
+		cmocka_unit_test_setup(test_unreadable, setup),
+		cmocka_unit_test_setup(test_watch, setup),
+	};
+	struct error err = { 0 };
+	int rc;
+
+	if (!mkdtemp(home))
+		return 1;
+	rc = cmocka_run_group_tests(tests, NULL, NULL);
+	return dir_remove(home, &err) ? 1 : rc;
+}

@@ -11,10 +11,12 @@
 # runs other than as many tests as its plans announce, counts as a failed test. What
 # a program printed is shown when something in it failed, but for what passed. Where TAP cannot
 # hold why a test is skipped (cmocka's) a line "# skip: WHY" before it says so.
-# Programs run one after another, or LANES at a time, those named first first. One that runs for
+# Programs run one after another, or LANES at a time, those named first first; each finds in LANE which of
+# them it has, from 1, and no other has that meanwhile. One that runs for
 # longer than LIMIT seconds (default 1200) is ended and counts as a failed test: a hang is
-# not waited for. How long each took, and the CPU time of it and of the children that it waited for,
-# goes to RESULTS, too:
+# not waited for. How long each took, and its CPU time, goes to RESULTS, too: as root, where there is
+# a hierarchy of control groups for it, that of all its processes (but of pods in tests/e2e), else of
+# those that it waited for.
 #
 #   time SECONDS CPU-SECONDS LAYER PROGRAM
 #
@@ -58,22 +60,41 @@ tests_of() { # NAME STATUS
 	}'
 }
 
+# ---- CPU time: of all that runs in a lane, a shared cluster of tests/shared.sh among it ------------
+accounts=/sys/fs/cgroup/cpuacct/kft-run-
+account() { # enters the lane's group; without one there is none
+	local group=$accounts$$-$LANE
+	mkdir -p "$group" 2>/dev/null && echo "$BASHPID" 2>/dev/null >"$group/cgroup.procs"
+}
+used() { cat "$accounts$$-$LANE/cpuacct.usage" 2>/dev/null || echo 0; } # nanoseconds
+forget_accounts() { # of runs that have ended; a cluster that goes on keeps its group
+	local group pid
+	for group in "$accounts"*; do
+		pid=${group#"$accounts"}
+		[ "${pid%-*}" != $$ ] && [ -e "/proc/${pid%-*}" ] || rmdir "$group" 2>/dev/null
+	done
+}
+
 name_of() { # PROGRAM
 	local name=${1#build/*/}
 	name=${name#tests/}
 	echo "${name#"$layer"/}"
 }
 
+cpu_time() { awk -v all="$1" 'END { print all ? sprintf("%.1f", all / 1e9) : $1 + $2 }'; } # NANOSECONDS
+
 # Runs in the background: its output, results and time go to files of its number.
-run() { # NUMBER PROGRAM
-	local name path=$2 begin=${EPOCHREALTIME/[.,]/} status took
+run() { # NUMBER PROGRAM, in $LANE
+	local name path=$2 begin=${EPOCHREALTIME/[.,]/} status took before
 	name=$(name_of "$2")
 	[[ $path = /* ]] || path=./$path
+	account
+	before=$(used)
 	{ time timeout --kill-after=60 "$limit" "$path" >"$out/$1" 2>&1 </dev/null; } 2>"$out/$1.cpu"
 	status=$?
 	tests_of "$name" $status <"$out/$1" >"$out/$1.tests"
 	took=$(((${EPOCHREALTIME/[.,]/} - begin) / 100000))
-	echo "time $((took / 10)).$((took % 10)) $(awk 'END { print $1 + $2 }' "$out/$1.cpu") $layer $name" >>"$out/$1.tests"
+	echo "time $((took / 10)).$((took % 10)) $(cpu_time $(($(used) - before)) <"$out/$1.cpu") $layer $name" >>"$out/$1.tests"
 }
 
 report() { # NUMBER PROGRAM
@@ -91,12 +112,14 @@ report() { # NUMBER PROGRAM
 	rm -f "$out/$1" "$out/$1.cpu" "$out/$1.tests"
 }
 
-declare -A number_of=() program_of=() # by PID
+declare -A number_of=() program_of=() lane_of=() # by PID
 number=0
+mapfile -t free < <(seq "$lanes")
 report_next() {
 	local pid
 	wait -n -p pid
 	report "${number_of[$pid]}" "${program_of[$pid]}"
+	free=("${lane_of[$pid]}" "${free[@]}")
 	unset "number_of[$pid]"
 }
 
@@ -104,10 +127,12 @@ report_next() {
 for program in "$@"; do
 	[ ${#number_of[@]} -lt "$lanes" ] || report_next
 	number=$((number + 1))
-	run $number "$program" &
-	number_of[$!]=$number program_of[$!]=$program
+	LANE=${free[0]} run $number "$program" &
+	number_of[$!]=$number program_of[$!]=$program lane_of[$!]=${free[0]}
+	free=("${free[@]:1}")
 done
 while [ ${#number_of[@]} -gt 0 ]; do report_next; done
+forget_accounts
 
 count() { grep -c "^$1 " "$out/tests"; }
 passed=$(count ok) failed=$(count "not ok") skipped=$(count skip)

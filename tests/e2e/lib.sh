@@ -2,7 +2,7 @@
 # which the controller runs as a pod from our own image, as `kftrainer install` puts it there.
 #
 #   . "$(dirname "$0")/lib.sh"
-#   e2e_up                              # or: e2e_shared; the rest of the test has namespace $ns
+#   e2e_up                              # or: e2e_shared, e2e_last; the rest of the test has namespace $ns
 #   check "a job is taken" train one "$(sh 2 'echo hello')"
 #   check "and completes" becomes one Complete
 #   finish
@@ -30,13 +30,18 @@ e2e_tidy() {
 	done
 }
 
-# For a test that loses no node: the next such test gets the same cluster (tests/shared.sh). What
-# this one makes outside of $ns it takes away. After a failure, or half a test, it is not used again.
+# For a test that loses no node: the next such test of this lane gets the same cluster (tests/shared.sh).
+# What this one makes outside of $ns it takes away. After a failure, or half a test, it is not used again.
 e2e_shared() {
-	shared=${KFT_SHARED:-}
+	shared=${KFT_SHARED:+$KFT_SHARED-${LANE:-1}}
 	e2e_up
 }
-cluster_stays() { [ -n "${shared:-}" ] && [ -n "${finished:-}" ] && [ "$failures" = 0 ]; }
+# The same, but what it makes outside of $ns stays: the cluster ends with it.
+e2e_last() {
+	last=1
+	e2e_shared
+}
+cluster_stays() { [ -n "${shared:-}" ] && [ -z "${last:-}" ] && [ -n "${finished:-}" ] && [ "$failures" = 0 ]; }
 
 e2e_up() {
 	[ "$(id -u)" = 0 ] || {

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/cluster/with_lws.sh
 . "$(dirname "$0")/../cluster/with_lws.sh"
-e2e_up
+e2e_last
 check "LeaderWorkerSet's controller" lws_up
 ours=kftrainer:$("$kftrainer" version | awk 'NR == 1 { print $2 }')
 in_cluster "$kftrainer" install --runtime torch-distributed-with-cache --cache-namespace "$ns" >"$scratch/install" 2>&1

@@ -2,7 +2,7 @@
 # The controller as a pod: what it may, and what becomes of jobs when it is lost.
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
-e2e_up
+e2e_shared
 
 managers() { kc get pods -n "$trainer_ns" -l app.kubernetes.io/component=manager "$@"; }
 holder() { kc get lease trainer.kubeflow.org -n "$trainer_ns" -o 'jsonpath={.spec.holderIdentity}'; }
@@ -76,4 +76,5 @@ check "... all of it once" made_once second
 check "... here, too" made_once third
 check "there are two again, restricted" available
 k delete trainjobs --all >/dev/null
+kc label namespace "$trainer_ns" pod-security.kubernetes.io/enforce- >/dev/null
 finish

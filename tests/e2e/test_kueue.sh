@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/cluster/kueue.sh
 . "$(dirname "$0")/../cluster/kueue.sh"
-e2e_up
+e2e_last
 check "Kueue starts" kueue_up team 2m
 queue() {
 	kc label node n2 pool=train --overwrite && { local_queues mine team; priority_class urgent 1000; } | k apply -f -

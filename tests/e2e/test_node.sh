@@ -29,6 +29,7 @@ moved=$(on moves "$lost")
 failed=$(on fails "$lost")
 check "one node is without power" node "$lost" poweroff
 check "... which the cluster sees" node_is "$lost" Unknown
+check "... which why says" wait_for 90 why_says fails "^fails is (running|pending): (node n$lost, on which node-. \\(node rank .\\) is, has not been ready for |node-. \\(node rank .\\), pod .* on node n$lost, was ended because its node was lost)"
 both_left() { [ "$(on moves "$left" | wc -w)" = 2 ] || { k get pods -o wide; return 1; }; }
 check "the pod is recreated on the other node" wait_for 120 both_left
 why="node-. \\(node rank .\\): disrupted: DeletionByTaintManager on n$lost"

@@ -1,10 +1,9 @@
 #!/bin/bash
 # `kftrainer why JOB` on two real nodes: what only containers can do wrong. The other causes are
-# in tests/cluster/test_why.sh.
-export gone_after=2 KFT_NODE_GRACE=16
+# in tests/cluster/test_why.sh, a lost node in test_node.sh.
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
-e2e_up
+e2e_shared
 
 says() { wait_for 90 why_says "$@"; }
 special() { # NAME POD-SPEC [RESTARTPOLICY]
@@ -87,12 +86,5 @@ check "... in order" says fine '^fine is running: no problem found: 2 of 2 pods 
 check "... with progress" says reports '^reports is running: no problem found: 1 of 1 pods run, for .*; 40 % done'
 check "it goes on to its end" go fine
 check "... and is complete" says fine '^fine completed '
-
-# ---- a node that is lost -------------------------------------------------------------------------
-of_node() { k get pods -l jobset.sigs.k8s.io/jobset-name=reports -o 'jsonpath={.items[0].spec.nodeName}'; }
-lost=$(of_node)
-check "its node is switched off" node "${lost#n}" poweroff
-check "... which is reported" says reports "^reports is (running|pending): (node $lost, on which node-0 \(node rank 0\) is, has not been ready for |node-0 \(node rank 0\), pod .* on node $lost, was ended because its node was lost)"
-check "the node comes back" node "${lost#n}" up
 k delete trainjobs --all --wait=false >/dev/null
 finish

@@ -11,13 +11,13 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <string.h>
 #include <sys/wait.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/spawn.h"
 #include "base/stop.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
@@ -165,21 +165,14 @@ static int spawn(pid_t *ret, char **argv, char **envp, int out, bool interactive
 {
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
-	sigset_t normal, none;
 	int rc;
 
-	sigemptyset(&none);
-	sigemptyset(&normal);
-	sigaddset(&normal, SIGPIPE);
 	posix_spawn_file_actions_init(&actions);
 	if (!interactive)
 		posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null",
 						 O_RDONLY, 0);
 	posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
-	posix_spawnattr_init(&attr);
-	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
-	posix_spawnattr_setsigdefault(&attr, &normal);
-	posix_spawnattr_setsigmask(&attr, &none);
+	spawn_attr(&attr, SPAWN_INHERIT, 0);
 	rc = posix_spawnp(ret, argv[0], &actions, &attr, argv, envp);
 	posix_spawnattr_destroy(&attr);
 	posix_spawn_file_actions_destroy(&actions);

@@ -1,8 +1,6 @@
 /* backend_start.c - start the run process of a JobSet (local/backend_impl.h). */
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -11,6 +9,7 @@
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/spawn.h"
 #include "base/str.h"
 #include "local/backend_impl.h"
 #include "trainer/api.h"
@@ -103,20 +102,13 @@ static int spawn(pid_t *ret, int in, int out)
 	char *argv[] = { (char[]){ "kftrainer" }, (char[]){ "run-jobset" }, NULL };
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
-	sigset_t normal, none;
 	int rc;
 
-	sigemptyset(&none);
-	sigemptyset(&normal);
-	sigaddset(&normal, SIGPIPE);
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
 	posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
 	posix_spawn_file_actions_adddup2(&actions, out, STDERR_FILENO);
-	posix_spawnattr_init(&attr);
-	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
-	posix_spawnattr_setsigdefault(&attr, &normal);
-	posix_spawnattr_setsigmask(&attr, &none);
+	spawn_attr(&attr, SPAWN_INHERIT, 0);
 	rc = posix_spawn(ret, PROGRAM, &actions, &attr, argv, environ);
 	posix_spawnattr_destroy(&attr);
 	posix_spawn_file_actions_destroy(&actions);

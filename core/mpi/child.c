@@ -5,12 +5,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/spawn.h"
 
 extern char **environ;
 
@@ -44,17 +44,10 @@ static int spawn(pid_t *ret, const struct pipes *p, const char *command)
 	const char *const words[] = { "sh", "-c", command, NULL };
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
-	sigset_t all, none;
 	int rc;
 
-	sigfillset(&all);
-	sigemptyset(&none);
-	posix_spawnattr_init(&attr);
-	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF |
-						POSIX_SPAWN_SETSIGMASK);
+	spawn_attr(&attr, SPAWN_RESET, POSIX_SPAWN_SETPGROUP);
 	posix_spawnattr_setpgroup(&attr, 0);
-	posix_spawnattr_setsigdefault(&attr, &all);
-	posix_spawnattr_setsigmask(&attr, &none);
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_adddup2(&actions, p->fds[0][0], 0);
 	posix_spawn_file_actions_adddup2(&actions, p->fds[1][1], 1);

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/spawn.h"
 #include "base/stop.h"
 #include "base/xmalloc.h"
 #include "mpi/remote.h"
@@ -244,15 +244,9 @@ static int open_signals(struct watch *w, struct error *err)
 static int spawn(struct watch *w, char *const *argv, struct error *err)
 {
 	posix_spawnattr_t attr;
-	sigset_t all, none;
 	int rc;
 
-	sigfillset(&all);
-	sigemptyset(&none);
-	posix_spawnattr_init(&attr);
-	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
-	posix_spawnattr_setsigdefault(&attr, &all);
-	posix_spawnattr_setsigmask(&attr, &none);
+	spawn_attr(&attr, SPAWN_RESET, 0);
 	rc = posix_spawnp(&w->pid, argv[0], NULL, &attr, argv, environ);
 	posix_spawnattr_destroy(&attr);
 	if (!rc)

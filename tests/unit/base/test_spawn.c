@@ -1,0 +1,75 @@
+#include "base/spawn.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/unit/base/base_test.h"
+
+extern char **environ;
+
+/* A line of /proc/PID/status of a program started so: a mask of signals. */
+static unsigned long long mask_of(const char *line, enum spawn_signals signals)
+{
+	char *argv[] = { (char[]){ "cat" }, (char[]){ "/proc/self/status" }, NULL };
+	unsigned long long ret = ~0ULL;
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attr;
+	char text[256];
+	FILE *status;
+	int ends[2];
+	pid_t pid;
+
+	assert_int_equal(pipe(ends), 0);
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+	spawn_attr(&attr, signals, 0);
+	assert_int_equal(posix_spawnp(&pid, argv[0], &actions, &attr, argv, environ), 0);
+	posix_spawnattr_destroy(&attr);
+	posix_spawn_file_actions_destroy(&actions);
+	close(ends[1]);
+	status = fdopen(ends[0], "r");
+	while (fgets(text, sizeof(text), status))
+		if (!strncmp(text, line, strlen(line)))
+			ret = strtoull(text + strlen(line), NULL, 16);
+	fclose(status);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	return ret;
+}
+
+static unsigned long long bit(int signum)
+{
+	return 1ULL << (signum - 1);
+}
+
+static void test_signals(void **state)
+{
+	unsigned long long ignored;
+	sigset_t set;
+
+	(void)state;
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	assert_true(mask_of("SigBlk:", SPAWN_INHERIT) == 0);
+	assert_true(mask_of("SigBlk:", SPAWN_RESET) == 0);
+	ignored = mask_of("SigIgn:", SPAWN_INHERIT);
+	assert_true(ignored & bit(SIGHUP));
+	assert_false(ignored & bit(SIGPIPE));
+	ignored = mask_of("SigIgn:", SPAWN_RESET);
+	assert_false(ignored & (bit(SIGHUP) | bit(SIGPIPE)));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_signals),
+	};
+
+	return cmocka_run_group_tests_name("spawn", tests, NULL, NULL);
+}

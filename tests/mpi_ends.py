@@ -6,6 +6,7 @@ import subprocess
 import tempfile
 import time
 
+import processes
 from tap import check
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -51,15 +52,7 @@ def resident(pid):
 
 def marked(mark):
     """The processes that have it in their environment."""
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{pid}/environ", "rb") as f:
-                if b"MARK=" + mark.encode() in f.read():
-                    found.append(int(pid))
-        except OSError:
-            pass
-    return found
+    return [pid for pid, _ in processes.marked("MARK=" + mark)]
 
 
 class End:

@@ -15,8 +15,9 @@ import threading
 import time
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-sys.path.insert(0, os.path.join(ROOT, "tests", "cluster"))
+sys.path[:0] = [os.path.join(ROOT, "tests"), os.path.join(ROOT, "tests", "cluster")]
 from api import Api, path  # noqa: E402
+from processes import marked  # noqa: E402
 
 KFTRAINER = os.environ.get("KFTRAINER", os.path.join(ROOT, "kftrainer"))
 KILLS, JOBS = int(os.environ.get("KILLS", "8")), int(os.environ.get("JOBS", "24"))
@@ -172,18 +173,7 @@ def drive(job):
 
 
 def processes(text):
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{pid}/environ", "rb") as file:
-                environ = file.read()
-            with open(f"/proc/{pid}/cmdline", "rb") as file:
-                command = file.read()
-        except OSError:
-            continue
-        if f"KILLS_MARK={scratch}".encode() in environ and text.encode() in command:
-            found.append(pid)
-    return found
+    return [pid for pid, words in marked(f"KILLS_MARK={scratch}") if text in "\0".join(words)]
 
 
 EXPECTED = {  # fate: how it ends, how often it ran

@@ -19,6 +19,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(ROOT, "tests"))
 sys.dont_write_bytecode = True
 from pods import Pod
+from processes import marked
 
 PROGRAM = os.environ.get("KFTRAINER", os.path.join(ROOT, "kftrainer"))
 PATIENCE = 150  # seconds of what should happen by itself: then it hangs, and the test fails
@@ -139,18 +140,7 @@ def until(condition, patience=PATIENCE):
 
 def ranks_with(mark):
     """The ranks on this machine that have it in their environment."""
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{pid}/cmdline", "rb") as f:
-                words = f.read()
-            with open(f"/proc/{pid}/environ", "rb") as f:
-                if f"MARK={mark}".encode() in f.read().split(b"\0") and words.startswith(
-                        os.path.join(scratch, "ranks-").encode()):
-                    found.append(int(pid))
-        except OSError:
-            pass
-    return found
+    return [pid for pid, words in marked(f"MARK={mark}\0") if words[0].startswith(os.path.join(scratch, "ranks-"))]
 
 
 class Running:

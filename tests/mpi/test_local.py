@@ -13,6 +13,7 @@ from collections import Counter
 
 from faults import FAULTS, HANG, HANGS, patiently
 from jobs import PATIENCE, PROGRAM, chosen, implementations, job_yaml, printable, ranks_with, scratch, until
+from processes import marked
 from tap import check, finish, skip
 
 ENV = dict(os.environ, XDG_STATE_HOME=os.path.join(scratch, "state"))
@@ -53,18 +54,8 @@ class Run:
 
     def children(self, *names):
         """Processes of this run whose program, or script, is called one of these."""
-        found = []
-        for pid in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                with open(f"/proc/{pid}/cmdline", "rb") as f:
-                    words = f.read().split(b"\0")
-                with open(f"/proc/{pid}/environ", "rb") as f:
-                    mine = b"/" + self.name.encode() + b"/" in f.read()
-            except OSError:
-                continue
-            if mine and any(os.path.basename(word.decode(errors="replace")) in names for word in words[:2]):
-                found.append(int(pid))
-        return found
+        return [pid for pid, words in marked(f"/{self.name}/")
+                if any(os.path.basename(word) in names for word in words[:2])]
 
 
 def show(rc, out):

@@ -63,10 +63,15 @@ def mutants_of(path):
                 yield path, number, what, line[:begin] + new + line[end:]
 
 
+# A mutant may never end, or ask for all memory there is: that is noticed, too.
+CPU_SECONDS, WALL_SECONDS, MEMORY_MIB = 120, 300, 2000
+
+
 def make(folder, *targets):
-    # A mutant may never end, or ask for all memory there is.
-    script = "ulimit -t 300; exec timeout 600 make --no-print-directory -j2 \"$@\""
-    done = subprocess.run(["bash", "-c", script, "make", *targets], cwd=folder, stdout=subprocess.PIPE,
+    script = f'ulimit -t {CPU_SECONDS}; exec make --no-print-directory -j2 "$@"'
+    environ = dict(os.environ, LIMIT=str(WALL_SECONDS),
+                   ASAN_OPTIONS=f"detect_leaks=1:abort_on_error=0:hard_rss_limit_mb={MEMORY_MIB}")
+    done = subprocess.run(["bash", "-c", script, "make", *targets], cwd=folder, env=environ, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True, errors="replace", check=False)
     return done.returncode, done.stdout
 

@@ -77,6 +77,13 @@ int file_write(const char *path, const void *data, size_t len, mode_t mode,
 	return ret;
 }
 
+bool file_is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
 bool file_exists(const char *path)
 {
 	return !access(path, F_OK);

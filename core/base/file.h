@@ -36,6 +36,10 @@ MUST_CHECK int file_write(const char *path, const void *data, size_t len, mode_t
 
 bool file_exists(const char *path);
 
+/* Has a file the same content, as far as its stat(2) shows? */
+struct stat;
+bool file_is_same(const struct stat *a, const struct stat *b);
+
 /* The directory and its parents; an existing one is fine. */
 MUST_CHECK int dir_make(const char *path, mode_t mode, struct error *err);
 

@@ -197,6 +197,7 @@ void grpc_handle(void *ctx, struct h2_stream *s)
 	struct grpc_call call = { .stream = s, .reply.max = MAX_REPLY };
 	const struct grpc_method *m = conf->methods;
 	const char *path = h2_header(s, ":path");
+	enum grpc_verdict verdict = GRPC_ADMITTED;
 
 	if (!is_grpc(s))
 		return;
@@ -205,7 +206,21 @@ void grpc_handle(void *ctx, struct h2_stream *s)
 	if (!m->path)
 		grpc_fail(&call, GRPC_UNIMPLEMENTED, "method %.200s is not implemented",
 			  path ? path : "");
-	else if (!conf->admit || conf->admit(conf->admit_ctx, &call))
+	else if (conf->admit)
+		verdict = conf->admit(conf->admit_ctx, &call);
+	if (verdict == GRPC_LATER)
+		return;
+	if (m->path && verdict == GRPC_ADMITTED)
 		m->run(conf->ctx, &call);
+	respond(&call);
+}
+
+void grpc_handle_unavailable(void *ctx, struct h2_stream *s)
+{
+	struct grpc_call call = { .stream = s };
+
+	if (!is_grpc(s))
+		return;
+	grpc_fail(&call, GRPC_UNAVAILABLE, "%s", (const char *)ctx);
 	respond(&call);
 }

@@ -42,16 +42,21 @@ struct grpc_method {
 	void (*run)(void *ctx, struct grpc_call *call);
 };
 
+/* Refused after grpc_fail(); later: it asks again at h2_resume(). */
+enum grpc_verdict { GRPC_ADMITTED, GRPC_REFUSED, GRPC_LATER };
+
 struct grpc_conf {
 	const struct grpc_method *methods; /* ends with { NULL } */
 	void *ctx;
-	/* Before a method: false, after grpc_fail(). NULL: everybody may call. */
-	bool (*admit)(void *ctx, struct grpc_call *call);
+	/* Before a method. NULL: everybody may call. */
+	enum grpc_verdict (*admit)(void *ctx, struct grpc_call *call);
 	void *admit_ctx;
 };
 
 /* The handler of an h2 server; ctx is a grpc_conf. */
 void grpc_handle(void *ctx, struct h2_stream *s);
+/* The handler of one that answers UNAVAILABLE; ctx is the text. */
+void grpc_handle_unavailable(void *ctx, struct h2_stream *s);
 
 /* The next message of the request: false at its end. Borrowed until the method returns. */
 bool grpc_next(struct grpc_call *call, struct iovec *ret);

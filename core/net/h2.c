@@ -27,6 +27,7 @@ struct h2_stream {
 	struct buf headers; /* "name\0value\0", each */
 	size_t header_bytes;
 	struct buf request;
+	bool complete, answered; /* the request; by h2_respond() */
 	struct h2_body body;
 	struct h2_piece piece; /* what is left of the current one */
 };
@@ -176,8 +177,10 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 	    !(frame->hd.flags & NGHTTP2_FLAG_END_STREAM))
 		return 0;
 	s = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
-	if (s)
+	if (s) {
+		s->complete = true;
 		c->conf->handle(c->conf->ctx, s);
+	}
 	return 0;
 }
 
@@ -314,6 +317,7 @@ void h2_respond(struct h2_stream *s, const struct h2_header *headers, size_t n,
 	nghttp2_data_provider2 provider = { .source.ptr = s, .read_callback = read_body };
 	nghttp2_nv nv[MAX_RESPONSE_HEADERS];
 
+	s->answered = true;
 	if (body)
 		s->body = *body;
 	if (nghttp2_submit_response2(s->conn->session, s->id, nv, pairs(nv, headers, n),
@@ -437,6 +441,13 @@ bool h2_is_done(const struct h2_conn *c)
 size_t h2_streams(const struct h2_conn *c)
 {
 	return c->n_streams;
+}
+
+void h2_resume(struct h2_conn *c)
+{
+	for (struct h2_stream *s = c->streams; s; s = s->next)
+		if (s->complete && !s->answered)
+			c->conf->handle(c->conf->ctx, s);
 }
 
 void h2_goaway(struct h2_conn *c)

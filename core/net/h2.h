@@ -45,7 +45,7 @@ struct h2_body {
 struct h2_conf {
 	size_t max_body;    /* of a request */
 	size_t max_streams; /* of a connection at a time; 0: 100 */
-	/* Answers with h2_respond(), at once. */
+	/* Answers with h2_respond(); or not yet: h2_resume() calls it once more. */
 	void (*handle)(void *ctx, struct h2_stream *s);
 	void *ctx;
 };
@@ -65,6 +65,7 @@ void h2_sent(struct h2_conn *c, size_t n); /* that many bytes of it */
 
 bool h2_is_done(const struct h2_conn *c); /* nothing more to read or to send: close it */
 size_t h2_streams(const struct h2_conn *c);
+void h2_resume(struct h2_conn *c); /* handles the requests without an answer again */
 void h2_goaway(struct h2_conn *c); /* no new streams; those under way go on */
 
 /* Of a request: NULL when missing; names in lower case, ":path" among them. */

@@ -14,6 +14,7 @@
 #include "base/thread.h"
 #include "base/xmalloc.h"
 #include "net/sock.h"
+#include "net/tls.h"
 
 enum {
 	THREADS = 2,
@@ -25,66 +26,87 @@ enum {
 	TURN = 4 * 1024 * 1024, /* bytes sent before others get their turn */
 	READS = 16,             /* the same for what is received */
 	ACCEPT_BACKOFF_MS = 100,
+	HANDSHAKE_MS = 10 * 1000,
+	MAX_HANDSHAKES = 256,
 };
+enum { TLS_HELLO = 0x16, HTTP2_PREFACE = 'P' }; /* the first byte of each */
 
 struct conn {
-	struct conn *prev, *next; /* the one that was active last is the first */
+	struct conns *of;
+	struct conn *prev, *next;
 	int fd;
 	bool writing; /* waits until the socket takes more */
-	struct h2_conn *h2;
+	struct tls_conn *tls;
+	int64_t deadline;   /* of the handshake */
+	struct h2_conn *h2; /* NULL: before or in the handshake */
+};
+
+struct conns {
+	struct conn *first, *last;
+	int n;
 };
 
 struct loop {
 	struct h2d *d;
 	pthread_t thread;
-	int epoll;
-	bool goaway; /* was said */
-	struct conn *first, *last;
-	int n;
+	int epoll, wake;
+	bool goaway;            /* was said */
+	struct conns open;      /* the one that was active last is the first */
+	struct conns beginning; /* their handshake is not over; the oldest is the last */
 	char in[IN_SIZE];
+	char record[TLS_RECORD]; /* to be sent */
 };
 
 struct h2d {
 	struct h2d_conf conf;
-	int listener, wake;
+	int listener;
 	atomic_bool stopping;
-	int64_t until; /* set before `stopping` */
-	int n_loops;
+	int64_t until;          /* set before `stopping` */
+	int n_threads, n_loops; /* wanted; started */
 	struct loop *loops;
 };
 
 /* ---- connections ------------------------------------------------------------------- */
 
-static void conn_link(struct loop *l, struct conn *c)
+static void conn_link(struct conns *to, struct conn *c)
 {
+	c->of = to;
 	c->prev = NULL;
-	c->next = l->first;
-	if (l->first)
-		l->first->prev = c;
+	c->next = to->first;
+	if (to->first)
+		to->first->prev = c;
 	else
-		l->last = c;
-	l->first = c;
+		to->last = c;
+	to->first = c;
+	to->n++;
 }
 
-static void conn_unlink(struct loop *l, struct conn *c)
+static void conn_unlink(struct conn *c)
 {
 	if (c->prev)
 		c->prev->next = c->next;
 	else
-		l->first = c->next;
+		c->of->first = c->next;
 	if (c->next)
 		c->next->prev = c->prev;
 	else
-		l->last = c->prev;
+		c->of->last = c->prev;
+	c->of->n--;
 }
 
-static void conn_close(struct loop *l, struct conn *c)
+static void conn_close(struct conn *c)
 {
-	conn_unlink(l, c);
-	l->n--;
+	conn_unlink(c);
+	tls_close(c->tls);
 	close(c->fd);
 	h2_conn_free(c->h2);
 	free(c);
+}
+
+static void report(const struct loop *l, const struct error *err)
+{
+	if (err->msg[0] && l->d->conf.on_broken)
+		l->d->conf.on_broken(l->d->conf.ctx, err);
 }
 
 static int conn_watch(struct loop *l, struct conn *c, bool writing)
@@ -101,12 +123,32 @@ static int conn_watch(struct loop *l, struct conn *c, bool writing)
 /* Of those without a stream the one idle longest makes room; false: there is none. */
 static bool make_room(struct loop *l)
 {
-	for (struct conn *c = l->last; c; c = c->prev)
+	for (struct conn *c = l->open.last; c; c = c->prev)
 		if (!h2_streams(c->h2)) {
-			conn_close(l, c);
+			conn_close(c);
 			return true;
 		}
 	return false;
+}
+
+/* With max_connections that all have streams, there is none. */
+static bool has_room(struct loop *l)
+{
+	const struct h2d_conf *conf = &l->d->conf;
+
+	if (l->beginning.n >=
+	    (conf->max_handshakes + l->d->n_threads - 1) / l->d->n_threads)
+		conn_close(l->beginning.last);
+	return l->open.n + l->beginning.n < conf->max_connections / l->d->n_threads ||
+	       make_room(l);
+}
+
+static void conn_open(struct loop *l, struct conn *c, const struct h2_conf *conf)
+{
+	c->h2 = h2_conn_new(conf);
+	if (c->of)
+		conn_unlink(c);
+	conn_link(&l->open, c);
 }
 
 static void conn_add(struct loop *l, int fd)
@@ -114,29 +156,100 @@ static void conn_add(struct loop *l, int fd)
 	struct epoll_event e = { .events = EPOLLIN | EPOLLOUT };
 	struct conn *c;
 
-	if (l->n >= l->d->conf.max_connections / l->d->n_loops && !make_room(l)) {
+	if (!has_room(l)) {
 		close(fd);
 		return;
 	}
 	c = xcalloc(1, sizeof(*c));
 	c->fd = fd;
-	c->writing = true; /* the settings */
-	c->h2 = h2_conn_new(&l->d->conf.h2);
+	c->writing = !l->d->conf.tls; /* the settings */
+	if (l->d->conf.tls) {
+		e.events = EPOLLIN;
+		c->deadline = clock_ms() + l->d->conf.handshake_ms;
+		conn_link(&l->beginning, c);
+	} else {
+		conn_open(l, c, &l->d->conf.h2);
+	}
 	e.data.ptr = c;
-	conn_link(l, c);
-	l->n++;
 	if (epoll_ctl(l->epoll, EPOLL_CTL_ADD, fd, &e))
-		conn_close(l, c);
+		conn_close(c);
+}
+
+/* The first byte that came; 0: none yet; -1: none will come. */
+static int first_byte(const struct conn *c)
+{
+	char first;
+	ssize_t n = recv(c->fd, &first, 1, MSG_PEEK);
+
+	if (n == 1)
+		return first ? first : 0x80;
+	return n < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : -1;
+}
+
+/* TLS_DONE: it is open. */
+static enum tls_turn conn_begin(struct loop *l, struct conn *c, struct error *err)
+{
+	const struct h2d_conf *conf = &l->d->conf;
+	enum tls_turn turn;
+	int first = c->tls ? TLS_HELLO : first_byte(c);
+
+	if (first <= 0)
+		return first ? TLS_FAILED : TLS_WANTS_READ;
+	if (first == HTTP2_PREFACE && conf->plain.handle) {
+		error_set(err, ERR_FORMAT, "the client speaks HTTP/2 without TLS");
+		report(l, err);
+		conn_open(l, c, &conf->plain);
+		return TLS_DONE;
+	}
+	if (!c->tls && tls_begin(&c->tls, conf->tls, NULL, c->fd, err))
+		return TLS_FAILED;
+	turn = tls_try_handshake(c->tls, err);
+	if (turn == TLS_DONE)
+		conn_open(l, c, &conf->h2);
+	return turn;
+}
+
+/* One record of what there is to send: as large as it can be. */
+static ssize_t send_record(struct loop *l, struct conn *c, const struct iovec *iov, int n)
+{
+	const void *data = iov->iov_base;
+	struct error err = { 0 };
+	size_t len = iov->iov_len, sent = 0;
+	enum tls_turn turn;
+
+	if (len < sizeof(l->record)) {
+		len = 0;
+		for (int i = 0; i < n && len < sizeof(l->record); i++) {
+			size_t room = sizeof(l->record) - len;
+			size_t part = iov[i].iov_len < room ? iov[i].iov_len : room;
+
+			memcpy(l->record + len, iov[i].iov_base, part);
+			len += part;
+		}
+		data = l->record;
+	}
+	turn = tls_try_write(c->tls, data, len < TLS_RECORD ? len : TLS_RECORD, &sent,
+			     &err);
+	if (turn == TLS_DONE)
+		return (ssize_t)sent;
+	errno = turn == TLS_FAILED ? EPIPE : EAGAIN;
+	return -1;
+}
+
+static ssize_t send_some(struct loop *l, struct conn *c, struct iovec *iov, int n)
+{
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = (size_t)n };
+
+	return c->tls ? send_record(l, c, iov, n) : sendmsg(c->fd, &msg, MSG_NOSIGNAL);
 }
 
 /* 1: all is sent; 0: there is more, for later; -1: the connection is broken. */
-static int conn_send(struct conn *c)
+static int conn_send(struct loop *l, struct conn *c)
 {
 	struct iovec iov[IOVECS];
 	struct error err = { 0 };
 
 	for (size_t turn = 0; turn < TURN;) {
-		struct msghdr msg = { .msg_iov = iov };
 		ssize_t sent;
 		int n;
 
@@ -144,8 +257,7 @@ static int conn_send(struct conn *c)
 			return -1;
 		if (!n)
 			return 1;
-		msg.msg_iovlen = (size_t)n;
-		sent = sendmsg(c->fd, &msg, MSG_NOSIGNAL);
+		sent = send_some(l, c, iov, n);
 		if (sent < 0)
 			return errno == EAGAIN || errno == EINTR ? 0 : -1;
 		h2_sent(c->h2, (size_t)sent);
@@ -154,35 +266,79 @@ static int conn_send(struct conn *c)
 	return 0;
 }
 
+/* As recv(2). */
+static ssize_t receive_some(struct loop *l, struct conn *c)
+{
+	struct error err = { 0 };
+	enum tls_turn turn;
+	size_t n = 0;
+
+	if (!c->tls)
+		return recv(c->fd, l->in, sizeof(l->in), 0);
+	turn = tls_try_read(c->tls, l->in, sizeof(l->in), &n, &err);
+	if (turn == TLS_DONE)
+		return (ssize_t)n;
+	errno = turn == TLS_FAILED ? ECONNRESET : EAGAIN;
+	return -1;
+}
+
 /* -1: the peer is gone, or says what it must not. */
 static int conn_receive(struct loop *l, struct conn *c)
 {
 	struct error err = { 0 };
 
 	for (int i = 0; i < READS; i++) {
-		ssize_t n = recv(c->fd, l->in, sizeof(l->in), 0);
+		ssize_t n = receive_some(l, c);
 
 		if (n < 0)
 			return errno == EAGAIN || errno == EINTR ? 0 : -1;
-		if (!n || h2_feed(c->h2, l->in, (size_t)n, &err))
+		if (!n)
 			return -1;
+		if (!h2_feed(c->h2, l->in, (size_t)n, &err))
+			continue;
+		if (!c->tls && l->in[0] == TLS_HELLO)
+			error_set(&err, ERR_FORMAT,
+				  "the client speaks TLS, this server does not");
+		report(l, &err);
+		return -1;
 	}
 	return 0;
 }
 
-static void conn_turn(struct loop *l, struct conn *c, uint32_t events)
+/* What an open one has to do. */
+static void conn_serve(struct loop *l, struct conn *c, bool receive)
 {
 	bool broken = false;
 	int sent;
 
-	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) {
-		conn_unlink(l, c);
-		conn_link(l, c);
+	if (receive) {
+		conn_unlink(c);
+		conn_link(&l->open, c);
 		broken = conn_receive(l, c);
 	}
-	sent = conn_send(c); /* also a GOAWAY that says what was wrong */
+	sent = conn_send(l, c); /* also a GOAWAY that says what was wrong */
 	if (broken || sent < 0 || h2_is_done(c->h2) || conn_watch(l, c, !sent))
-		conn_close(l, c);
+		conn_close(c);
+}
+
+static void conn_turn(struct loop *l, struct conn *c, uint32_t events)
+{
+	bool receive = events & (EPOLLIN | EPOLLHUP | EPOLLERR);
+	struct error err = { 0 };
+	enum tls_turn turn;
+
+	if (!c->h2) {
+		turn = conn_begin(l, c, &err);
+		if (turn == TLS_FAILED ||
+		    (turn != TLS_DONE && conn_watch(l, c, turn == TLS_WANTS_WRITE))) {
+			report(l, &err);
+			conn_close(c);
+		}
+		if (turn != TLS_DONE)
+			return;
+		receive = true;
+	}
+	conn_serve(l, c, receive);
 }
 
 /* ---- the threads ------------------------------------------------------------------- */
@@ -199,35 +355,91 @@ static void accept_all(struct loop *l)
 			clock_sleep_ms(ACCEPT_BACKOFF_MS);
 }
 
+static void close_all(struct conns *list)
+{
+	while (list->first)
+		conn_close(list->first);
+}
+
 static void say_goaway(struct loop *l)
 {
 	struct conn *next;
 
 	l->goaway = true;
 	epoll_ctl(l->epoll, EPOLL_CTL_DEL, l->d->listener, NULL);
-	epoll_ctl(l->epoll, EPOLL_CTL_DEL, l->d->wake, NULL);
-	for (struct conn *c = l->first; c; c = next) {
+	close_all(&l->beginning);
+	for (struct conn *c = l->open.first; c; c = next) {
 		next = c->next;
 		h2_goaway(c->h2);
-		conn_turn(l, c, 0);
+		conn_serve(l, c, false);
 	}
+}
+
+static void resume_all(struct loop *l)
+{
+	struct conn *next;
+
+	for (struct conn *c = l->open.first; c; c = next) {
+		next = c->next;
+		h2_resume(c->h2);
+		conn_serve(l, c, false);
+	}
+}
+
+/* Those whose deadline is over. */
+static void expire(struct loop *l)
+{
+	struct error err = { 0 };
+
+	while (l->beginning.last && l->beginning.last->deadline <= clock_ms()) {
+		error_set(&err, ERR_TIMEOUT, "TLS handshake: not over after %lld ms",
+			  (long long)l->d->conf.handshake_ms);
+		report(l, &err);
+		conn_close(l->beginning.last);
+	}
+}
+
+static bool drain(int fd)
+{
+	uint64_t n;
+
+	return read(fd, &n, sizeof(n)) == sizeof(n);
 }
 
 static void take_events(struct loop *l, int timeout)
 {
 	struct epoll_event events[EVENTS];
 	int n = epoll_wait(l->epoll, events, EVENTS, timeout);
-	bool incoming = false;
+	bool incoming = false, woken = false;
 
 	for (int i = 0; i < n; i++) {
 		if (events[i].data.ptr == l->d)
 			incoming = true;
-		else if (events[i].data.ptr)
+		else if (events[i].data.ptr == l)
+			woken = drain(l->wake);
+		else
 			conn_turn(l, events[i].data.ptr, events[i].events);
 	}
-	/* Last: it may close a connection whose event was still to come. */
+	/* Last: these may close a connection whose event was still to come. */
+	if (woken)
+		resume_all(l);
 	if (incoming)
 		accept_all(l);
+	expire(l);
+}
+
+/* Until the next deadline; -1: there is none. */
+static int time_left(const struct loop *l)
+{
+	int64_t left = -1, now = clock_ms();
+
+	if (l->goaway)
+		left = l->d->until - now;
+	else if (l->beginning.last)
+		left = l->beginning.last->deadline - now;
+	else
+		return -1;
+	return left < 0 ? 0 : left > 1000 ? 1000 : (int)left;
 }
 
 static void *run_loop(void *ctx)
@@ -236,48 +448,54 @@ static void *run_loop(void *ctx)
 	struct h2d *d = l->d;
 
 	for (;;) {
-		int64_t left = -1;
-
 		if (atomic_load(&d->stopping)) {
 			if (!l->goaway)
 				say_goaway(l);
-			left = d->until - clock_ms();
-			if (left <= 0 || !l->first)
+			if (clock_ms() >= d->until || !l->open.first)
 				break;
 		}
-		take_events(l, left > 1000 ? 1000 : (int)left);
+		take_events(l, time_left(l));
 	}
-	while (l->first)
-		conn_close(l, l->first);
+	close_all(&l->open);
+	close_all(&l->beginning);
 	return NULL;
 }
 
 static int loop_start(struct h2d *d, struct loop *l, struct error *err)
 {
 	struct epoll_event listen = { .events = EPOLLIN | EPOLLEXCLUSIVE, .data.ptr = d };
-	struct epoll_event wake = { .events = EPOLLIN };
+	struct epoll_event wake = { .events = EPOLLIN, .data.ptr = l };
 
 	l->d = d;
+	l->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (l->wake < 0)
+		return error_errno(err, errno, "eventfd");
 	l->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (l->epoll < 0 || epoll_ctl(l->epoll, EPOLL_CTL_ADD, d->listener, &listen) ||
-	    epoll_ctl(l->epoll, EPOLL_CTL_ADD, d->wake, &wake))
+	    epoll_ctl(l->epoll, EPOLL_CTL_ADD, l->wake, &wake))
 		return error_errno(err, errno, "epoll");
 	return thread_start(&l->thread, run_loop, l, err);
 }
 
-static int start(struct h2d *d, int threads, struct error *err)
+static void loop_release(struct loop *l)
+{
+	if (l->epoll >= 0)
+		close(l->epoll);
+	if (l->wake >= 0)
+		close(l->wake);
+}
+
+static int start(struct h2d *d, struct error *err)
 {
 	if (sock_listen(&d->listener, d->conf.host, d->conf.port, err))
 		return -1;
-	d->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (d->wake < 0)
-		return error_errno(err, errno, "eventfd");
-	for (; d->n_loops < threads; d->n_loops++)
+	for (; d->n_loops < d->n_threads; d->n_loops++) {
+		d->loops[d->n_loops].wake = d->loops[d->n_loops].epoll = -1;
 		if (loop_start(d, &d->loops[d->n_loops], err)) {
-			if (d->loops[d->n_loops].epoll >= 0)
-				close(d->loops[d->n_loops].epoll);
+			loop_release(&d->loops[d->n_loops]);
 			return -1;
 		}
+	}
 	return 0;
 }
 
@@ -289,9 +507,14 @@ int h2d_start(struct h2d **ret, const struct h2d_conf *conf, struct error *err)
 	d->conf = *conf;
 	if (!d->conf.max_connections)
 		d->conf.max_connections = MAX_CONNECTIONS;
-	d->listener = d->wake = -1;
-	d->loops = xcalloc(MAX_THREADS, sizeof(*d->loops));
-	if (start(d, threads < MAX_THREADS ? threads : MAX_THREADS, err)) {
+	if (!d->conf.handshake_ms)
+		d->conf.handshake_ms = HANDSHAKE_MS;
+	if (!d->conf.max_handshakes)
+		d->conf.max_handshakes = MAX_HANDSHAKES;
+	d->listener = -1;
+	d->n_threads = threads < MAX_THREADS ? threads : MAX_THREADS;
+	d->loops = xcalloc((size_t)d->n_threads, sizeof(*d->loops));
+	if (start(d, err)) {
 		h2d_stop(d, 0);
 		return -1;
 	}
@@ -304,22 +527,26 @@ int h2d_port(const struct h2d *d)
 	return sock_port(d->listener);
 }
 
+void h2d_resume(struct h2d *d)
+{
+	const uint64_t one = 1;
+
+	for (int i = 0; i < d->n_loops; i++)
+		if (write(d->loops[i].wake, &one, sizeof(one)) < 0 && errno != EAGAIN)
+			abort();
+}
+
 void h2d_stop(struct h2d *d, int64_t grace_ms)
 {
-	uint64_t one = 1;
-
 	d->until = clock_ms() + grace_ms;
 	atomic_store(&d->stopping, true);
-	if (d->wake >= 0 && write(d->wake, &one, sizeof(one)) < 0)
-		abort();
+	h2d_resume(d);
 	for (int i = 0; i < d->n_loops; i++) {
 		pthread_join(d->loops[i].thread, NULL);
-		close(d->loops[i].epoll);
+		loop_release(&d->loops[i]);
 	}
 	if (d->listener >= 0)
 		close(d->listener);
-	if (d->wake >= 0)
-		close(d->wake);
 	free(d->loops);
 	free(d);
 }

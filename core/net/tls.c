@@ -20,6 +20,8 @@
 #include "net/crypto.h"
 #include "net/sock.h"
 
+#define HANDSHAKE "TLS handshake"
+
 enum { MAX_PEM = 256 * 1024, MAX_CIPHERS = 32, MAX_ALPN = 8 };
 
 /* Connections hold the identity that they began with. */
@@ -281,17 +283,34 @@ bool tls_server_ready(const struct tls_server *s)
 
 /* ---- a connection --------------------------------------------------------------- */
 
+static enum tls_turn fail(int rc, const char *what, struct error *err)
+{
+	if (rc == MBEDTLS_ERR_NET_CONN_RESET || rc == MBEDTLS_ERR_SSL_CONN_EOF)
+		error_set(err, ERR_IO, "%s: connection closed by the peer", what);
+	else
+		crypto_fail(err, ERR_FORMAT, rc, what);
+	return TLS_FAILED;
+}
+
+/* What `rc` of a call, less than 0, says. */
+static enum tls_turn turn_of(int rc, const char *what, struct error *err)
+{
+	if (rc == MBEDTLS_ERR_SSL_WANT_READ)
+		return TLS_WANTS_READ;
+	if (rc == MBEDTLS_ERR_SSL_WANT_WRITE)
+		return TLS_WANTS_WRITE;
+	return fail(rc, what, err);
+}
+
 /* After `rc` of a call: 0 to call again, -1 to give up. */
 static int wait_for(struct tls_conn *c, int rc, const char *what, int64_t deadline,
 		    struct error *err)
 {
-	if (rc == MBEDTLS_ERR_SSL_WANT_READ)
-		return sock_wait(c->fd, POLLIN, deadline, err);
-	if (rc == MBEDTLS_ERR_SSL_WANT_WRITE)
-		return sock_wait(c->fd, POLLOUT, deadline, err);
-	if (rc == MBEDTLS_ERR_NET_CONN_RESET || rc == MBEDTLS_ERR_SSL_CONN_EOF)
-		return error_set(err, ERR_IO, "%s: connection closed by the peer", what);
-	return crypto_fail(err, ERR_FORMAT, rc, what);
+	enum tls_turn turn = turn_of(rc, what, err);
+
+	if (turn == TLS_FAILED)
+		return -1;
+	return sock_wait(c->fd, turn == TLS_WANTS_READ ? POLLIN : POLLOUT, deadline, err);
 }
 
 static int handshake(struct tls_conn *c, int64_t deadline, struct error *err)
@@ -301,7 +320,7 @@ static int handshake(struct tls_conn *c, int64_t deadline, struct error *err)
 
 		if (!rc)
 			return 0;
-		if (wait_for(c, rc, "TLS handshake", deadline, err))
+		if (wait_for(c, rc, HANDSHAKE, deadline, err))
 			return -1;
 	}
 }
@@ -342,9 +361,8 @@ void tls_client_ca_free(struct tls_client_ca *ca)
 	free(ca);
 }
 
-int tls_accept(struct tls_conn **ret, struct tls_server *s,
-	       const struct tls_client_ca *client_ca, int fd, int64_t deadline,
-	       struct error *err)
+int tls_begin(struct tls_conn **ret, struct tls_server *s,
+	      const struct tls_client_ca *client_ca, int fd, struct error *err)
 {
 	struct identity *identity = identity_take(s);
 	struct tls_conn *c;
@@ -364,6 +382,18 @@ int tls_accept(struct tls_conn **ret, struct tls_server *s,
 	}
 	mbedtls_ssl_set_user_data_p(&c->ssl, c);
 	mbedtls_ssl_set_bio(&c->ssl, &c->fd, bio_send, bio_receive, NULL);
+	*ret = c;
+	return 0;
+}
+
+int tls_accept(struct tls_conn **ret, struct tls_server *s,
+	       const struct tls_client_ca *client_ca, int fd, int64_t deadline,
+	       struct error *err)
+{
+	struct tls_conn *c;
+
+	if (tls_begin(&c, s, client_ca, fd, err))
+		return -1;
 	if (handshake(c, deadline, err)) {
 		conn_free(c);
 		return -1;
@@ -411,6 +441,37 @@ int tls_write(struct tls_conn *c, const void *data, size_t len, int64_t deadline
 			return -1;
 	}
 	return 0;
+}
+
+enum tls_turn tls_try_handshake(struct tls_conn *c, struct error *err)
+{
+	int rc = mbedtls_ssl_handshake(&c->ssl);
+
+	return rc ? turn_of(rc, HANDSHAKE, err) : TLS_DONE;
+}
+
+enum tls_turn tls_try_read(struct tls_conn *c, void *data, size_t max, size_t *ret_n,
+			   struct error *err)
+{
+	int rc = mbedtls_ssl_read(&c->ssl, data, max);
+
+	if (rc == MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY || rc == MBEDTLS_ERR_SSL_CONN_EOF)
+		rc = 0;
+	if (rc < 0)
+		return turn_of(rc, "TLS", err);
+	*ret_n = (size_t)rc;
+	return TLS_DONE;
+}
+
+enum tls_turn tls_try_write(struct tls_conn *c, const void *data, size_t len,
+			    size_t *ret_n, struct error *err)
+{
+	int rc = mbedtls_ssl_write(&c->ssl, data, len);
+
+	if (rc < 0)
+		return turn_of(rc, "TLS", err);
+	*ret_n = (size_t)rc;
+	return TLS_DONE;
 }
 
 void tls_close(struct tls_conn *c)

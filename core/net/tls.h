@@ -5,7 +5,8 @@
  * that may be replaced at any time: connections accepted later show the new one.
  * A tls_conn is one connection, used by one thread, on a descriptor that stays the
  * caller's. Reads and writes wait with poll(2), never longer than the deadline
- * (clock_ms()); another thread ends them with shutdown(2) of the descriptor.
+ * (clock_ms()); another thread ends them with shutdown(2) of the descriptor. The
+ * tls_try_*() calls do not wait: for a thread that has many connections.
  *
  * Keys: RSA, P-256, P-384, P-521. No tickets, no renegotiation; client certificates
  * where tls_accept() is given their CA.
@@ -65,6 +66,21 @@ MUST_CHECK int tls_read(struct tls_conn *c, void *data, size_t max, size_t *ret_
 			int64_t deadline, struct error *err);
 MUST_CHECK int tls_write(struct tls_conn *c, const void *data, size_t len,
 			 int64_t deadline, struct error *err);
+
+/* The same without waiting. After TLS_WANTS_*, repeat the call with the same arguments. */
+enum tls_turn { TLS_FAILED = -1, TLS_DONE, TLS_WANTS_READ, TLS_WANTS_WRITE };
+
+MUST_CHECK int tls_begin(struct tls_conn **ret, struct tls_server *s,
+			 const struct tls_client_ca *client_ca, int fd,
+			 struct error *err);
+MUST_CHECK enum tls_turn tls_try_handshake(struct tls_conn *c, struct error *err);
+MUST_CHECK enum tls_turn tls_try_read(struct tls_conn *c, void *data, size_t max,
+				      size_t *ret_n, struct error *err);
+/* *ret_n: a part of it, a record at most. */
+enum { TLS_RECORD = 16 * 1024 };
+MUST_CHECK enum tls_turn tls_try_write(struct tls_conn *c, const void *data, size_t len,
+				       size_t *ret_n, struct error *err);
+
 void tls_close(
 	struct tls_conn *c); /* says goodbye if that does not wait; frees; NULL is fine */
 

@@ -21,7 +21,7 @@ enum { MAX_ROW = 1 << 30, FLUSH = 1 << 16, MAX_COLUMNS_NAMED = 64 };
 
 struct cat_opts {
 	int64_t rank, world, memory, retries;
-	const char *snapshot, *filter, *token_file;
+	const char *snapshot, *filter, *token_file, *ca_file;
 	int output;
 	bool count;
 	struct opt_strs columns;
@@ -50,8 +50,11 @@ static const struct opt cat_table[] = {
 	OPT_INT(0, "retries", "N",
 		"number of retries without progress in between (default 6)",
 		struct cat_opts, retries, 1, 1000),
-	OPT_STR(0, "token-file", "FILE", "with grpc://: bearer token to send",
+	OPT_STR(0, "token-file", "FILE", "of a server: bearer token to send",
 		struct cat_opts, token_file),
+	OPT_STR(0, "ca-file", "FILE",
+		"with grpc+tls://: CAs to trust (default: the system's)", struct cat_opts,
+		ca_file),
 	{ .type = OPT_END },
 };
 
@@ -273,6 +276,7 @@ static int read_server(const struct cat_opts *opts, const char *uri, const char 
 				    .rank = opts->rank,
 				    .world = opts->world ? opts->world : 1,
 				    .header = header,
+				    .ca_file = opts->ca_file,
 				    .on_schema = on_schema,
 				    .on_batch = on_batch,
 				    .ctx = &r };
@@ -356,7 +360,8 @@ static const struct cmd cmd_cat = {
 		 "Iceberg table: file, pvc, s3, gs, http, https or hf, with credentials "
 		 "as for\n"
 		 "initialize-dataset; or a local path. All files need the same "
-		 "columns. Or it is\na head of the data cache: grpc://HOST:PORT.\n\n"
+		 "columns. Or it is\na head of the data cache: grpc://HOST:PORT or "
+		 "grpc+tls://HOST:PORT.\n\n"
 		 "Rows are numbered by file name, row group and row. The shard of rank R "
 		 "of N is\n"
 		 "contiguous and has floor or ceil of rows/N rows.\n\n"

@@ -25,6 +25,7 @@ enum { TAKEOVER = 30, MAX_TAKEOVER = 86400 };
 struct server_opts {
 	int64_t memory, takeover;
 	const char *spill, *token_file, *snapshot;
+	const char *tls_cert, *tls_key, *ca_file;
 	struct opt_strs workers;
 	int log_format;
 	bool pod; /* of a job: cache-serve pod */
@@ -42,6 +43,17 @@ struct server_opts {
 		"accept only calls with the bearer token in this file", \
 		struct server_opts, token_file)
 
+#define TLS                                                                         \
+	OPT_STR(0, "tls-cert", "FILE", "serve over TLS: certificate chain, in PEM", \
+		struct server_opts, tls_cert),                                      \
+		OPT_STR(0, "tls-key", "FILE", "its private key, in PEM",            \
+			struct server_opts, tls_key)
+#define CA_FILE                                                                      \
+	OPT_STR(0, "ca-file", "FILE",                                                \
+		"CAs that the workers' certificates are checked with (default: the " \
+		"system's)",                                                         \
+		struct server_opts, ca_file)
+
 static const struct opt head_table[] = {
 	OPT_STRS(0, "worker", "HOST:PORT",
 		 "a worker, instead of LeaderWorkerSet's; repeatable", struct server_opts,
@@ -52,16 +64,28 @@ static const struct opt head_table[] = {
 	OPT_INT(0, "takeover", "SECONDS",
 		"load the rows of a worker elsewhere after that time (default: 30)",
 		struct server_opts, takeover, 1, MAX_TAKEOVER),
+	TLS,
+	CA_FILE,
 	TOKEN_FILE,
 	LOG_FORMAT,
 	{ .type = OPT_END },
 };
 
+#define WORKER_OPTS                                                                 \
+	MEMORY,                                                                     \
+		OPT_STR(0, "spill", "DIR", "where rows beyond the memory limit go", \
+			struct server_opts, spill),                                 \
+		TLS, TOKEN_FILE
+
 static const struct opt worker_table[] = {
-	MEMORY,
-	OPT_STR(0, "spill", "DIR", "where rows beyond the memory limit go",
-		struct server_opts, spill),
-	TOKEN_FILE,
+	WORKER_OPTS,
+	LOG_FORMAT,
+	{ .type = OPT_END },
+};
+
+static const struct opt pod_table[] = {
+	WORKER_OPTS,
+	CA_FILE,
 	LOG_FORMAT,
 	{ .type = OPT_END },
 };
@@ -106,6 +130,16 @@ static int read_conf(struct cache_conf *conf, const struct server_opts *o, int a
 	conf->takeover_ms = 1000 * (o->takeover ? o->takeover : TAKEOVER);
 	conf->health_port = CACHE_HEALTH_PORT;
 	conf->health_host = o->pod ? conf->host : NULL;
+	conf->tls_cert = o->tls_cert;
+	conf->tls_key = o->tls_key;
+	conf->ca_file = o->ca_file;
+	if (!conf->tls_cert != !conf->tls_key)
+		return error_set(err, ERR_USAGE,
+				 "specify --tls-cert and --tls-key together");
+	if (conf->ca_file && !conf->tls_cert)
+		return error_set(err, ERR_USAGE,
+				 "--ca-file needs --tls-cert: a head "
+				 "without TLS calls workers without it");
 	conf->env = variable;
 	conf->location = variable(NULL, "METADATA_LOC");
 	if (read_port(&conf->port, "PORT", argv[1], 0, err) ||
@@ -279,7 +313,7 @@ const struct cmd cmd_cache_pod = {
 		 "kftrainer.io/cache: pods. With JOB_COMPLETION_INDEX 0 it is the head, "
 		 "whose\nworkers CACHE_WORKERS names (HOST:PORT,...), else a worker. "
 		 "/ready is on HOST\nas well.",
-	.opts = worker_table,
+	.opts = pod_table,
 	.opts_size = sizeof(struct server_opts),
 	.flags = CMD_DAEMON | CMD_IN_POD,
 	.run = run_pod,

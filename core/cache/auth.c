@@ -23,13 +23,6 @@ struct auth {
 	struct log_last said;
 };
 
-static bool is_same(const struct stat *a, const struct stat *b)
-{
-	return a->st_ino == b->st_ino && a->st_size == b->st_size &&
-	       a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
-	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
-}
-
 static int read_token(struct auth *a, struct error *err)
 {
 	cleanup_buf struct buf text = { .max = MAX_TOKEN };
@@ -55,7 +48,7 @@ static void look_again(struct auth *a)
 	struct error err = { 0 };
 	struct stat now;
 
-	if (stat(a->path, &now) || is_same(&now, &a->read))
+	if (stat(a->path, &now) || file_is_same(&now, &a->read))
 		return;
 	if (!read_token(a, &err))
 		a->read = now;

@@ -17,8 +17,6 @@ enum { DATA_HEADER = 2, DATA_BODY = 1000 };        /* of FlightData */
 enum { INFO_ENDPOINT = 3, MAX_MESSAGE = 1 << 30 }; /* of FlightInfo */
 enum { TYPE_COMMAND = 2 };
 
-#define SCHEME "grpc://"
-
 struct endpoint {
 	const char *uri;
 	struct iovec ticket;
@@ -36,17 +34,40 @@ struct reader {
 	bool begun; /* this stream has sent its schema */
 };
 
-bool client_is_server(const char *uri)
+/* What follows the scheme; NULL: it is none of ours. */
+static const char *address(const char *uri, bool *tls)
 {
-	return str_starts(uri, SCHEME);
+	*tls = str_starts(uri, FLIGHT_TLS);
+	if (*tls)
+		return uri + sizeof(FLIGHT_TLS) - 1;
+	return str_starts(uri, FLIGHT_PLAIN) ? uri + sizeof(FLIGHT_PLAIN) - 1 : NULL;
 }
 
+bool client_is_server(const char *uri)
+{
+	bool tls;
+
+	return address(uri, &tls);
+}
+
+/* What a head says over TLS, its token among it, does not go elsewhere in the clear. */
 static int call(struct reader *r, const char *uri, struct grpc_request *req,
 		struct error *err)
 {
-	if (!client_is_server(uri) || strchr(uri + sizeof(SCHEME) - 1, '/'))
-		return error_set(err, ERR_INVALID, "%.200s: want grpc://HOST:PORT", uri);
-	req->origin = arena_printf(&r->arena, "http://%s", uri + sizeof(SCHEME) - 1);
+	bool tls, head_tls = false;
+	const char *at = address(uri, &tls);
+
+	if (!at || strchr(at, '/'))
+		return error_set(err, ERR_INVALID,
+				 "%.200s: want grpc://HOST:PORT or grpc+tls://HOST:PORT",
+				 uri);
+	address(r->conf->head, &head_tls);
+	if (head_tls && !tls)
+		return error_set(err, ERR_INVALID,
+				 "%.200s: the head speaks TLS, but names a worker "
+				 "without: expected grpc+tls://",
+				 uri);
+	req->origin = arena_printf(&r->arena, "%s://%s", tls ? "https" : "http", at);
 	req->header = r->conf->header;
 	req->max_message = MAX_MESSAGE;
 	req->ctx = r;
@@ -211,7 +232,11 @@ static int read_endpoint(struct reader *r, const struct endpoint *e, struct erro
 
 int client_read(const struct client_conf *conf, struct error *err)
 {
-	const struct http_conf http = { .h2c = true, .proxy = "" };
+	const struct http_conf http = { .h2c = true,
+					.proxy = "",
+					.ca_file = conf->ca_file,
+					.ca_setting =
+						conf->ca_file ? "--ca-file" : NULL };
 	struct reader r = { .conf = conf };
 	int rc;
 

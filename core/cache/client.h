@@ -7,7 +7,8 @@
 #include "arrow/ipc.h"
 
 struct client_conf {
-	const char *head; /* "grpc://HOST:PORT" */
+	const char *head;    /* "grpc://HOST:PORT" or "grpc+tls://HOST:PORT" */
+	const char *ca_file; /* PEM, for TLS; NULL: the system's CAs */
 	const char
 		*command; /* JSON of plan.h; NULL: a path, which upstream's know, too */
 	int64_t rank, world; /* of the path */
@@ -19,7 +20,7 @@ struct client_conf {
 	void *ctx;
 };
 
-bool client_is_server(const char *uri); /* "grpc://..." */
+bool client_is_server(const char *uri); /* "grpc://..." or "grpc+tls://..." */
 
 /* All rows of the shard, from one worker after another. */
 MUST_CHECK int client_read(const struct client_conf *conf, struct error *err);

@@ -250,12 +250,17 @@ static void *run_remote(void *ctx)
 
 static int remote_start(struct remote *r, struct error *err)
 {
-	const struct http_conf http = { .h2c = true, .proxy = "" };
+	const struct cache_conf *conf = r->fleet->conf;
+	const struct http_conf http = { .h2c = true,
+					.proxy = "",
+					.ca_file = conf->ca_file,
+					.ca_setting =
+						conf->ca_file ? "--ca-file" : NULL };
 	const char *host = r->place->host;
 
 	snprintf(r->origin, sizeof(r->origin),
-		 strchr(host, ':') ? "http://[%s]:%d" : "http://%s:%d", host,
-		 r->place->port);
+		 strchr(host, ':') ? "%s://[%s]:%d" : "%s://%s:%d",
+		 conf->tls_cert ? "https" : "http", host, r->place->port);
 	if (http_client_new(&r->http, &http, err))
 		return -1;
 	if (!thread_start(&r->thread, run_remote, r, err))
@@ -364,14 +369,14 @@ static int unreadable(const struct remote *r, struct error *err)
 		l++;
 	error_set(err, ERR_BUSY,
 		  "rows %" PRId64 " to %" PRId64 " cannot be read: worker %s: %.200s",
-		  r->rows.first, r->rows.end - 1, r->origin + 7,
+		  r->rows.first, r->rows.end - 1, remote_address(r),
 		  r->trouble[0] ? r->trouble : "not asked yet");
 	if (l < r->loans + r->n_loans) {
 		struct error why = *err;
 
 		error_set(err, ERR_BUSY,
 			  "%.300s; worker %s cannot take them over: %.150s", why.msg,
-			  l->holder->origin + 7, l->error);
+			  remote_address(l->holder), l->error);
 	}
 	return -1;
 }
@@ -438,7 +443,7 @@ static void describe_loans(cJSON *worker, const struct remote *r)
 		const struct loan *l = &r->loans[i];
 		cJSON *one = cJSON_CreateObject();
 
-		json_put_str(one, l->holder->origin + 7, "to");
+		json_put_str(one, remote_address(l->holder), "to");
 		json_put_int(one, l->rows.first, "first");
 		json_put_int(one, l->rows.end, "end");
 		json_put_bool(one, l->ready, "ready");
@@ -462,7 +467,7 @@ cJSON *fleet_describe(struct fleet *f)
 		const struct remote *r = &f->remotes[i];
 		cJSON *worker = cJSON_CreateObject();
 
-		json_put_str(worker, r->origin + 7, "address");
+		json_put_str(worker, remote_address(r), "address");
 		json_put_int(worker, r->rows.first, "first");
 		json_put_int(worker, r->rows.end, "end");
 		json_put_bool(worker, r->ready, "ready");

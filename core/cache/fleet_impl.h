@@ -3,6 +3,7 @@
 #define CACHE_FLEET_IMPL_H
 
 #include <pthread.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/log.h"
@@ -58,6 +59,12 @@ static inline const char *fleet_header(const struct fleet *f, struct arena *aren
 	const struct cache_auth *auth = &f->conf->auth;
 
 	return auth->header ? auth->header(auth->ctx, arena) : NULL;
+}
+
+/* Its "HOST:PORT". */
+static inline const char *remote_address(const struct remote *r)
+{
+	return strstr(r->origin, "//") + 2;
 }
 
 /* ---- upstream.c ---- */

@@ -93,7 +93,7 @@ int flight_action(char ret_type[FLIGHT_ACTION_MAX], struct iovec *ret_body,
 	return 0;
 }
 
-void flight_endpoint(struct buf *info, const char *host, int port, struct rows rows,
+void flight_endpoint(struct buf *info, struct flight_place at, struct rows rows,
 		     const char *view)
 {
 	cleanup_buf struct buf e = { .max = SIZE_MAX / 2 }, location = { .max = 2048 };
@@ -102,7 +102,8 @@ void flight_endpoint(struct buf *info, const char *host, int port, struct rows r
 			       t = { .max = SIZE_MAX / 2 };
 	uint8_t range[TICKET_MAX];
 
-	buf_printf(&uri, "grpc://%s:%d", host, port);
+	buf_printf(&uri, strchr(at.host, ':') ? "%s[%s]:%d" : "%s%s:%d", at.scheme,
+		   at.host, at.port);
 	buf_add(&ticket, range, ticket_write(range, rows));
 	if (view)
 		buf_printf(&ticket, TICKET_VIEW "%s", view);

@@ -32,8 +32,16 @@ MUST_CHECK int flight_ticket(struct iovec *ret, struct iovec message, struct err
 MUST_CHECK int flight_action(char ret_type[FLIGHT_ACTION_MAX], struct iovec *ret_body,
 			     struct iovec message, struct error *err);
 
+#define FLIGHT_PLAIN "grpc://"
+#define FLIGHT_TLS   "grpc+tls://"
+
+/* Who has rows: at "grpc+tls://HOST:PORT", or "grpc://". */
+struct flight_place {
+	const char *scheme, *host;
+	int port;
+};
 /* `view`: its JSON, for the ticket; or NULL. */
-void flight_endpoint(struct buf *info, const char *host, int port, struct rows rows,
+void flight_endpoint(struct buf *info, struct flight_place at, struct rows rows,
 		     const char *view);
 void flight_result(struct grpc_call *call, const char *text); /* of an action */
 

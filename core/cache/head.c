@@ -13,7 +13,8 @@
 struct head {
 	const struct dataset *dataset;
 	const struct table *table;
-	int64_t n; /* rows */
+	int64_t n;          /* rows */
+	const char *scheme; /* of its workers */
 	struct fleet *fleet;
 };
 
@@ -35,7 +36,9 @@ static void add_info(struct head *h, struct buf *info, struct iovec descriptor,
 		      dataset_form(h->dataset));
 	pb_put_bytes(info, INFO_DESCRIPTOR, descriptor.iov_base, descriptor.iov_len);
 	for (size_t i = 0; i < who->n; i++)
-		flight_endpoint(info, who->at[i].place->host, who->at[i].place->port,
+		flight_endpoint(info,
+				(struct flight_place){ h->scheme, who->at[i].place->host,
+						       who->at[i].place->port },
 				who->at[i].rows, plan->view_text);
 	pb_put_uint(info, INFO_RECORDS, (uint64_t)plan_rows(plan));
 	pb_put_uint(info, INFO_BYTES, UINT64_MAX); /* -1: not known here */
@@ -150,6 +153,7 @@ int cache_head_run(const struct cache_conf *conf, struct error *err)
 
 	if (cache_open(&dataset, conf, conf->snapshot, NULL, err))
 		return -1;
+	h.scheme = conf->tls_cert ? FLIGHT_TLS : FLIGHT_PLAIN;
 	h.dataset = dataset;
 	h.table = dataset_table(dataset);
 	h.n = table_rows(h.table);

@@ -1,6 +1,7 @@
 /* The servers of head and worker: serve_impl.h. */
 #include "cache/serve_impl.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -8,6 +9,7 @@
 #include "base/xmalloc.h"
 #include "cache/flight.h"
 #include "cache/parallel.h"
+#include "cache/tls_files.h"
 #include "net/h2d.h"
 #include "net/httpd.h"
 
@@ -16,6 +18,8 @@ enum {
 	HEALTH_GRACE_MS = 100,
 	MAX_REQUEST = 64 * 1024 * 1024, /* upstream's head lists all files in one */
 	DECODE_SHARE = 4,
+	SAME_MS = 60 * 1000,   /* before the same trouble is logged again */
+	MAX_PLAIN = 64 * 1024, /* of a request that is refused */
 };
 #define DECODE_MAX ((uint64_t)1 << 30)
 
@@ -25,7 +29,10 @@ struct cache_servers {
 	struct cache_servers_conf conf;
 	struct grpc_conf grpc;
 	struct httpd *health;
+	struct tls_files *tls; /* NULL: none */
 	struct h2d *flight;
+	pthread_mutex_t lock; /* of what follows */
+	struct log_last said;
 };
 
 /* As upstream: 200 ready, 503 not ready, 404 for other paths. */
@@ -42,15 +49,81 @@ static void answer_health(void *ctx, const struct httpd_request *req,
 	buf_adds(&resp->body, ready ? "ready" : "not ready");
 }
 
-static bool admit(void *ctx, struct grpc_call *call)
+static enum grpc_verdict admit(void *ctx, struct grpc_call *call)
 {
 	const struct cache_auth *auth = ctx;
 	struct error err = { 0 };
+	int rc = auth->judge(auth->ctx, grpc_metadata(call, "authorization"), &err);
 
-	if (!auth->judge(auth->ctx, grpc_metadata(call, "authorization"), &err))
-		return true;
-	grpc_fail(call, GRPC_UNAUTHENTICATED, "%s", err.msg);
-	return false;
+	if (rc >= 0)
+		return rc ? GRPC_LATER : GRPC_ADMITTED;
+	grpc_fail(call,
+		  err.kind == ERR_BUSY     ? GRPC_UNAVAILABLE
+		  : err.kind == ERR_DENIED ? GRPC_PERMISSION_DENIED
+					   : GRPC_UNAUTHENTICATED,
+		  "%s", err.msg);
+	return GRPC_REFUSED;
+}
+
+static void on_verdict(void *arg)
+{
+	h2d_resume(arg);
+}
+
+static void on_broken(void *ctx, const struct error *err)
+{
+	struct cache_servers *s = ctx;
+	bool news;
+
+	pthread_mutex_lock(&s->lock);
+	news = log_is_news(&s->said, err->msg, SAME_MS);
+	pthread_mutex_unlock(&s->lock);
+	if (news)
+		log_warn("a connection failed", LOG_ERR(err));
+}
+
+static int start_health(struct cache_servers *s, struct error *err)
+{
+	const struct cache_conf *c = s->conf.cache;
+	const struct httpd_conf health = { .host = c->health_host,
+					   .port = c->health_port,
+					   .handle = answer_health,
+					   .ctx = s };
+
+	return httpd_start(&s->health, &health, err);
+}
+
+static int start_flight(struct cache_servers *s, struct error *err)
+{
+	static char no_tls[] = "this port speaks TLS: use grpc+tls://";
+	const struct cache_conf *c = s->conf.cache;
+	const struct h2d_conf flight = {
+		.host = c->host,
+		.port = c->port,
+		.threads = parallel_cores() > 2 ? (int)parallel_cores() : 0,
+		.h2 = { .max_body = MAX_REQUEST, .handle = grpc_handle, .ctx = &s->grpc },
+		.tls = s->tls ? tls_files_server(s->tls) : NULL,
+		.plain = { .max_body = MAX_PLAIN,
+			   .handle = grpc_handle_unavailable,
+			   .ctx = no_tls },
+		.on_broken = on_broken,
+		.ctx = s,
+	};
+
+	return h2d_start(&s->flight, &flight, err);
+}
+
+static int start(struct cache_servers *s, struct error *err)
+{
+	const struct cache_conf *c = s->conf.cache;
+
+	if (c->tls_cert && tls_files_new(&s->tls, c->tls_cert, c->tls_key, err))
+		return -1;
+	if (start_health(s, err) || start_flight(s, err))
+		return -1;
+	if (c->auth.watch)
+		c->auth.watch(c->auth.ctx, on_verdict, s->flight);
+	return s->tls ? tls_files_watch(s->tls, err) : 0;
 }
 
 int cache_servers_start(struct cache_servers **ret, const struct cache_servers_conf *conf,
@@ -58,29 +131,15 @@ int cache_servers_start(struct cache_servers **ret, const struct cache_servers_c
 {
 	struct cache_servers *s = xcalloc(1, sizeof(*s));
 	const struct cache_conf *c = conf->cache;
-	const struct httpd_conf health = { .host = c->health_host,
-					   .port = c->health_port,
-					   .handle = answer_health,
-					   .ctx = s };
-	const struct h2d_conf flight = {
-		.host = c->host,
-		.port = c->port,
-		.threads = parallel_cores() > 2 ? (int)parallel_cores() : 0,
-		.h2 = { .max_body = MAX_REQUEST, .handle = grpc_handle, .ctx = &s->grpc },
-	};
 
+	pthread_mutex_init(&s->lock, NULL);
 	s->conf = *conf;
 	s->grpc = (struct grpc_conf){ .methods = conf->methods,
 				      .ctx = conf->ctx,
 				      .admit = c->auth.judge ? admit : NULL,
 				      .admit_ctx = (void *)(uintptr_t)&c->auth };
-	if (httpd_start(&s->health, &health, err)) {
-		free(s);
-		return -1;
-	}
-	if (h2d_start(&s->flight, &flight, err)) {
-		httpd_stop(s->health, 0);
-		free(s);
+	if (start(s, err)) {
+		cache_servers_stop(s);
 		return -1;
 	}
 	log_info("listening", LOG_INT("port", h2d_port(s->flight)),
@@ -91,8 +150,16 @@ int cache_servers_start(struct cache_servers **ret, const struct cache_servers_c
 
 void cache_servers_stop(struct cache_servers *s)
 {
-	h2d_stop(s->flight, GRACE_MS);
-	httpd_stop(s->health, HEALTH_GRACE_MS);
+	const struct cache_auth *auth = &s->conf.cache->auth;
+
+	if (auth->watch)
+		auth->watch(auth->ctx, NULL, NULL);
+	if (s->flight)
+		h2d_stop(s->flight, GRACE_MS);
+	if (s->health)
+		httpd_stop(s->health, HEALTH_GRACE_MS);
+	tls_files_free(s->tls);
+	pthread_mutex_destroy(&s->lock);
 	free(s);
 }
 

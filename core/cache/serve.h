@@ -21,9 +21,15 @@ struct cache_worker_place {
 
 struct arena;
 
-/* Who may call: `judge` says it of a request's Authorization header (NULL: none). */
+/*
+ * Who may call: `judge` says it of a request's Authorization header (NULL: none). 0: yes;
+ * -1: no, ERR_BUSY if that cannot be found out, ERR_DENIED if it is known who calls; 1:
+ * not known yet, the handler of `watch` is called once it is. It does not block.
+ */
 struct cache_auth {
 	int (*judge)(void *ctx, const char *authorization, struct error *err);
+	/* From any thread; with NULL no more. Or NULL, where judge() never says 1. */
+	void (*watch)(void *ctx, void (*news)(void *arg), void *arg);
 	/* The header line with which a head calls its workers. */
 	const char *(*header)(void *ctx, struct arena *arena);
 	void *ctx;
@@ -41,7 +47,12 @@ struct cache_conf {
 	struct cache_worker_place *workers; /* of a head */
 	int n_workers;
 	struct cache_auth auth; /* { NULL }: everybody may call */
-	int64_t takeover_ms;    /* after which others load a worker's rows; 0: never */
+	/*
+	 * PEM files: the server's certificate and key, NULL: no TLS; and the CAs that a
+	 * head trusts, NULL: the system's. A head with TLS calls its workers with it.
+	 */
+	const char *tls_cert, *tls_key, *ca_file;
+	int64_t takeover_ms; /* after which others load a worker's rows; 0: never */
 };
 
 /* Until the process is asked to stop; running streams then get 5 s. They log. */

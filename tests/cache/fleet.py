@@ -19,6 +19,32 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("KFTRAINER", str(ROOT / "kftrainer"))
 
 
+class Authority:
+    """A CA in a directory: `ca`, and certificates of it for 127.0.0.1 and localhost."""
+
+    def __init__(self, directory, name="ca"):
+        self.directory, self.name, self.ca = directory, name, directory / f"{name}.pem"
+        self.openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", f"/CN={name}",
+                     "-keyout", f"{name}.key", "-out", f"{name}.pem")
+
+    def openssl(self, *args):
+        subprocess.run(["openssl", *args], cwd=self.directory, check=True, capture_output=True)
+
+    def certificate(self, name, names="IP:127.0.0.1,DNS:localhost", key=("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1")):
+        """The options of a server for it; files that exist are replaced one after the other."""
+        new = f"{name}.new"
+        self.openssl("req", *key, "-nodes", "-subj", f"/CN={name}", "-keyout", f"{new}.key", "-out", f"{name}.csr")
+        (self.directory / f"{name}.ext").write_text(f"subjectAltName={names}\n")
+        self.openssl("x509", "-req", "-in", f"{name}.csr", "-CA", f"{self.name}.pem", "-CAkey", f"{self.name}.key", "-CAcreateserial", "-days", "2",
+                     "-extfile", f"{name}.ext", "-out", f"{new}.pem")
+        for kind in ("key", "pem"):
+            (self.directory / f"{new}.{kind}").rename(self.directory / f"{name}.{kind}")
+        return "--tls-cert", self.directory / f"{name}.pem", "--tls-key", self.directory / f"{name}.key"
+
+    def client(self, uri, **options):
+        return flight.FlightClient(uri, tls_root_certs=self.ca.read_bytes(), **options)
+
+
 started = []
 signal.signal(signal.SIGTERM, lambda *_: sys.exit("killed"))
 
@@ -43,7 +69,7 @@ class Server:
         self.reader.start()
         ports = self.wait_for(r"listening port=(\d+) health=(\d+)")
         self.port, self.health = int(ports[1]), int(ports[2])
-        self.uri = f"grpc://127.0.0.1:{self.port}"
+        self.uri = f"{'grpc+tls' if '--tls-cert' in args else 'grpc'}://127.0.0.1:{self.port}"
 
     def read(self):
         for line in self.process.stderr:
@@ -92,10 +118,11 @@ class Server:
 
 
 class Fleet:
-    """With `wait`, it is ready."""
+    """With `wait`, it is ready; with an Authority its clients trust that."""
 
-    def __init__(self, location, workers=2, wait=True, args=(), head=(), **env):
+    def __init__(self, location, workers=2, wait=True, args=(), head=(), authority=None, **env):
         self.location, self.args, self.head_args, self.env = location, args, head, env
+        self.client = authority.client if authority else flight.FlightClient
         self.workers = [Server("worker", location, *args, **env) for _ in range(workers)]
         self.head = self.start_head()
         if wait:
@@ -119,7 +146,7 @@ class Fleet:
         self.workers[i] = Server("worker", self.location, *self.args, port=self.workers[i].port, **self.env)
 
     def info(self, rank, world, *more):
-        with flight.FlightClient(self.head.uri) as client:
+        with self.client(self.head.uri) as client:
             return client.get_flight_info(flight.FlightDescriptor.for_path(str(rank), str(world), *more))
 
     def read(self, rank, world):
@@ -127,14 +154,14 @@ class Fleet:
         batches = []
         for endpoint in self.info(rank, world).endpoints:
             for location in endpoint.locations:
-                with flight.FlightClient(location) as client:
+                with self.client(location) as client:
                     reader = client.do_get(endpoint.ticket)
                     schema = reader.schema
                     batches += [chunk.data for chunk in reader]
         return pa.Table.from_batches(batches, schema)
 
     def action(self, server, name, body=b""):
-        with flight.FlightClient(server.uri) as client:
+        with self.client(server.uri) as client:
             return [json.loads(r.body.to_pybytes()) for r in client.do_action(flight.Action(name, body))]
 
     def __enter__(self):

@@ -13,7 +13,6 @@
 #include "net/grpc_client.h"
 #include "net/protobuf.h"
 
-enum { DATA_HEADER = 2, DATA_BODY = 1000 };        /* of FlightData */
 enum { INFO_ENDPOINT = 3, MAX_MESSAGE = 1 << 30 }; /* of FlightInfo */
 enum { TYPE_COMMAND = 2 };
 
@@ -76,31 +75,19 @@ static int call(struct reader *r, const char *uri, struct grpc_request *req,
 
 /* ---- where the rows are ---- */
 
-static struct iovec keep(struct reader *r, const struct pb_field *f)
-{
-	void *copy = arena_alloc(&r->arena, f->len + 1);
-
-	if (f->len)
-		memcpy(copy, f->data, f->len);
-	return (struct iovec){ copy, f->len };
-}
-
-/* Field 1 of a message: a ticket's bytes, or a location's URI. */
+/* Field 1 of a message, in the arena: a ticket's bytes, or a location's URI. */
 static int take_inner(struct reader *r, struct iovec *ret, const struct pb_field *f,
 		      struct error *err)
 {
-	struct pb_reader in = pb_read(f->data, f->len);
-	struct pb_field inner;
-	bool more;
+	struct iovec inner;
 
-	for (;;) {
-		if (pb_next(&in, &inner, &more, err))
-			return -1;
-		if (!more)
-			return 0;
-		if (inner.number == 1)
-			*ret = keep(r, &inner);
-	}
+	if (pb_bytes(&inner, (struct iovec){ (void *)(uintptr_t)f->data, f->len }, 1,
+		     err))
+		return -1;
+	*ret = (struct iovec){ str_slice(&r->arena, inner.iov_base ? inner.iov_base : "",
+					 inner.iov_len),
+			       inner.iov_len };
+	return 0;
 }
 
 static int take_endpoint(struct reader *r, const struct pb_field *f, struct error *err)
@@ -108,13 +95,10 @@ static int take_endpoint(struct reader *r, const struct pb_field *f, struct erro
 	struct pb_reader in = pb_read(f->data, f->len);
 	struct iovec parts[2] = { 0 }; /* ticket, first location */
 	struct pb_field one;
-	bool more;
 
-	for (;;) {
-		if (pb_next(&in, &one, &more, err))
+	while (pb_more(&in)) {
+		if (pb_next(&in, &one, err))
 			return -1;
-		if (!more)
-			break;
 		if ((one.number == 1 || one.number == 2) &&
 		    !parts[one.number - 1].iov_base &&
 		    take_inner(r, &parts[one.number - 1], &one, err))
@@ -123,9 +107,7 @@ static int take_endpoint(struct reader *r, const struct pb_field *f, struct erro
 	r->endpoints =
 		xreallocarray(r->endpoints, r->n_endpoints + 1, sizeof(*r->endpoints));
 	r->endpoints[r->n_endpoints++] = (struct endpoint){
-		.uri = parts[1].iov_base
-			       ? str_slice(&r->arena, parts[1].iov_base, parts[1].iov_len)
-			       : r->conf->head,
+		.uri = parts[1].iov_base ? parts[1].iov_base : r->conf->head,
 		.ticket = parts[0],
 	};
 	return 0;
@@ -133,19 +115,15 @@ static int take_endpoint(struct reader *r, const struct pb_field *f, struct erro
 
 static int on_info(void *ctx, const void *data, size_t len, struct error *err)
 {
-	struct reader *r = ctx;
 	struct pb_reader in = pb_read(data, len);
 	struct pb_field f;
-	bool more;
 
-	for (;;) {
-		if (pb_next(&in, &f, &more, err))
-			return -1;
-		if (!more)
-			return 0;
-		if (f.number == INFO_ENDPOINT && take_endpoint(r, &f, err))
+	while (pb_more(&in)) {
+		if (pb_next(&in, &f, err) ||
+		    (f.number == INFO_ENDPOINT && take_endpoint(ctx, &f, err)))
 			return -1;
 	}
+	return 0;
 }
 
 static int find_endpoints(struct reader *r, struct error *err)
@@ -199,21 +177,11 @@ static int take_batch(struct reader *r, struct bytes metadata, struct bytes body
 
 static int on_data(void *ctx, const void *data, size_t len, struct error *err)
 {
-	struct pb_reader in = pb_read(data, len);
-	struct bytes metadata = { 0 }, body = { 0 };
-	struct pb_field f;
-	bool more;
+	struct bytes metadata, body;
 
-	for (;;) {
-		if (pb_next(&in, &f, &more, err))
-			return -1;
-		if (!more)
-			break;
-		if (f.number == DATA_HEADER)
-			metadata = (struct bytes){ f.data, f.len };
-		else if (f.number == DATA_BODY)
-			body = (struct bytes){ f.data, f.len };
-	}
+	if (flight_data(&metadata, &body, (struct iovec){ (void *)(uintptr_t)data, len },
+			err))
+		return -1;
 	return ipc_is_schema(metadata) ? take_schema(ctx, metadata, err)
 				       : take_batch(ctx, metadata, body, err);
 }

@@ -32,15 +32,13 @@ enum {
 static int keep_document(void *ctx, const void *data, size_t len, struct error *err)
 {
 	cJSON **doc = ctx;
-	struct pb_reader r = pb_read(data, len);
-	struct pb_field f;
-	bool more;
+	struct iovec body;
 
-	if (pb_next(&r, &f, &more, err))
+	if (pb_bytes(&body, (struct iovec){ (void *)(uintptr_t)data, len }, 1, err))
 		return -1;
-	if (!more || f.number != 1 || !f.data || *doc)
+	if (!body.iov_base || *doc)
 		return error_set(err, ERR_FORMAT, "not the answer of a worker");
-	return json_parse(doc, f.data, f.len, err);
+	return json_parse(doc, body.iov_base, body.iov_len, err);
 }
 
 /* Its answer to an action: a document. */

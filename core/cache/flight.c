@@ -27,13 +27,10 @@ int descriptor_read(struct descriptor *ret, struct iovec message, struct error *
 	struct pb_reader r = pb_read(message.iov_base, message.iov_len);
 	struct descriptor d = { 0 };
 	struct pb_field f;
-	bool more;
 
-	for (;;) {
-		if (pb_next(&r, &f, &more, err))
+	while (pb_more(&r)) {
+		if (pb_next(&r, &f, err))
 			return -1;
-		if (!more)
-			break;
 		if (f.number == DESCRIPTOR_TYPE) {
 			d.is_path = f.value == TYPE_PATH;
 			d.is_command = f.value == TYPE_COMMAND;
@@ -54,28 +51,22 @@ void descriptor_write(struct buf *out, const char *rank, const char *world)
 	pb_put_str(out, DESCRIPTOR_PATH, world);
 }
 
-/* The last one of that number; empty where it is absent. */
-static int one_field(struct iovec *ret, struct iovec message, uint32_t number,
-		     struct error *err)
+int flight_data(struct bytes *ret_metadata, struct bytes *ret_body, struct iovec message,
+		struct error *err)
 {
-	struct pb_reader r = pb_read(message.iov_base, message.iov_len);
-	struct pb_field f;
-	bool more;
+	struct iovec header, body;
 
-	*ret = (struct iovec){ 0 };
-	for (;;) {
-		if (pb_next(&r, &f, &more, err))
-			return -1;
-		if (!more)
-			return 0;
-		if (f.number == number)
-			*ret = bytes_of(&f);
-	}
+	if (pb_bytes(&header, message, DATA_HEADER, err) ||
+	    pb_bytes(&body, message, DATA_BODY, err))
+		return -1;
+	*ret_metadata = (struct bytes){ header.iov_base, header.iov_len };
+	*ret_body = (struct bytes){ body.iov_base, body.iov_len };
+	return 0;
 }
 
 int flight_ticket(struct iovec *ret, struct iovec message, struct error *err)
 {
-	return one_field(ret, message, 1, err);
+	return pb_bytes(ret, message, 1, err);
 }
 
 int flight_action(char ret_type[FLIGHT_ACTION_MAX], struct iovec *ret_body,
@@ -84,7 +75,7 @@ int flight_action(char ret_type[FLIGHT_ACTION_MAX], struct iovec *ret_body,
 	struct iovec type;
 	size_t n;
 
-	if (one_field(&type, message, 1, err) || one_field(ret_body, message, 2, err))
+	if (pb_bytes(&type, message, 1, err) || pb_bytes(ret_body, message, 2, err))
 		return -1;
 	n = type.iov_len < FLIGHT_ACTION_MAX ? type.iov_len : 0;
 	if (n)

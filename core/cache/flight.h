@@ -25,6 +25,12 @@ MUST_CHECK int descriptor_read(struct descriptor *ret, struct iovec message,
 
 void descriptor_write(struct buf *out, const char *rank, const char *world); /* a path */
 
+enum { DATA_DESCRIPTOR = 1, DATA_HEADER, DATA_BODY = 1000 }; /* FlightData's fields */
+
+/* A FlightData's message of Arrow; borrowed. ERR_FORMAT. */
+MUST_CHECK int flight_data(struct bytes *ret_metadata, struct bytes *ret_body,
+			   struct iovec message, struct error *err);
+
 /* The bytes of a Ticket. ERR_FORMAT. */
 MUST_CHECK int flight_ticket(struct iovec *ret, struct iovec message, struct error *err);
 

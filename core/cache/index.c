@@ -9,10 +9,10 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "cache/flight.h"
 #include "net/grpc.h"
 #include "net/protobuf.h"
 
-enum { DATA_DESCRIPTOR = 1, DATA_HEADER, DATA_BODY = 1000 }; /* FlightData's fields */
 enum { N_NUMBERS = 3, START = 1, INLINE = 12, VIEW = 16 };
 /* Where buffers are: two for each number, validity and offsets of the list, and so on. */
 enum {
@@ -44,29 +44,6 @@ static int other(struct error *err)
 			 "not upstream's index table: want worker_ids, "
 			 "row_start_indexes, row_end_indexes (UInt64) and "
 			 "file_paths (List<Utf8View>)");
-}
-
-struct parts {
-	struct bytes header, body;
-};
-
-static int split(struct parts *ret, struct iovec message, struct error *err)
-{
-	struct pb_reader r = pb_read(message.iov_base, message.iov_len);
-	struct pb_field f;
-	bool more;
-
-	*ret = (struct parts){ 0 };
-	for (;;) {
-		if (pb_next(&r, &f, &more, err))
-			return -1;
-		if (!more)
-			return 0;
-		if (f.number == DATA_HEADER)
-			ret->header = (struct bytes){ f.data, f.len };
-		else if (f.number == DATA_BODY)
-			ret->body = (struct bytes){ f.data, f.len };
-	}
 }
 
 static int check_field(const struct flat_table *f, const char *name, int64_t type,
@@ -192,11 +169,12 @@ int index_read(struct index *ret, struct iovec message, bool *ret_done,
 	       struct arena *arena, struct error *err)
 {
 	struct flat_table m, header;
-	struct parts p;
+	struct bytes metadata, body;
 	int64_t type;
 
 	*ret_done = false;
-	if (split(&p, message, err) || flat_open(&m, p.header.data, p.header.len, err) ||
+	if (flight_data(&metadata, &body, message, err) ||
+	    flat_open(&m, metadata.data, metadata.len, err) ||
 	    flat_get_int(&m, 1, 1, 0, &type, err) || flat_get_table(&m, 2, &header, err))
 		return -1;
 	if (type == HEADER_SCHEMA)
@@ -204,7 +182,7 @@ int index_read(struct index *ret, struct iovec message, bool *ret_done,
 	if (type != HEADER_BATCH)
 		return other(err);
 	*ret_done = true;
-	return take_batch(ret, &header, p.body, arena, err);
+	return take_batch(ret, &header, body, arena, err);
 }
 
 /* ---- writing ----------------------------------------------------------------------- */

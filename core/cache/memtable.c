@@ -12,13 +12,11 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "cache/flight.h"
 #include "cache/parallel.h"
-#include "net/grpc.h"
 #include "net/protobuf.h"
 
 enum {
-	DATA_HEADER = 2, /* FlightData's fields */
-	DATA_BODY = 1000,
 	MAX_MESSAGE = 2 * 1024 * 1024,
 	HEAD_ROOM = 32, /* prefix, tags and lengths */
 	ALIGN = 64,

@@ -53,14 +53,11 @@ static int take_bytes(struct pb_reader *r, struct pb_field *f, struct error *err
 	return 0;
 }
 
-int pb_next(struct pb_reader *r, struct pb_field *ret, bool *ret_more, struct error *err)
+int pb_next(struct pb_reader *r, struct pb_field *ret, struct error *err)
 {
 	struct pb_field f = { 0 };
 	uint64_t tag;
 
-	*ret_more = r->at != r->end;
-	if (!*ret_more)
-		return 0;
 	if (take_varint(r, &tag, err))
 		return -1;
 	f.number = (uint32_t)(tag >> TYPE_BITS);
@@ -79,6 +76,21 @@ int pb_next(struct pb_reader *r, struct pb_field *ret, bool *ret_more, struct er
 	default:
 		return error_set(err, ERR_FORMAT, "protobuf: invalid wire type");
 	}
+}
+
+int pb_bytes(struct iovec *ret, struct iovec message, uint32_t number, struct error *err)
+{
+	struct pb_reader r = pb_read(message.iov_base, message.iov_len);
+	struct pb_field f;
+
+	*ret = (struct iovec){ 0 };
+	while (pb_more(&r)) {
+		if (pb_next(&r, &f, err))
+			return -1;
+		if (f.number == number)
+			*ret = (struct iovec){ (void *)(uintptr_t)f.data, f.len };
+	}
+	return 0;
 }
 
 static void put_varint(struct buf *out, uint64_t v)

@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 #include "base/buf.h"
 
@@ -33,9 +34,19 @@ static inline struct pb_reader pb_read(const void *data, size_t len)
 	return (struct pb_reader){ at, len ? at + len : at };
 }
 
-/* *ret_more is false at the end. ERR_FORMAT. */
-MUST_CHECK int pb_next(struct pb_reader *r, struct pb_field *ret, bool *ret_more,
-		       struct error *err);
+/* While there is a field: the next one. ERR_FORMAT. */
+static inline bool pb_more(const struct pb_reader *r)
+{
+	return r->at != r->end;
+}
+MUST_CHECK int pb_next(struct pb_reader *r, struct pb_field *ret, struct error *err);
+
+/*
+ * The bytes of the last field of that number, as a message that has it once is read; empty
+ * where there is none. Borrowed; all of the message is checked. ERR_FORMAT.
+ */
+MUST_CHECK int pb_bytes(struct iovec *ret, struct iovec message, uint32_t number,
+			struct error *err);
 
 /* A zero number and empty bytes are written as well. */
 void pb_put_uint(struct buf *out, uint32_t number, uint64_t value);

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+
 bool str_eq(const char *a, const char *b)
 {
 	return a == b || (a && b && !strcmp(a, b));
@@ -307,6 +309,34 @@ int base64_decode(struct buf *out, const char *text, size_t len, struct error *e
 		buf_add(out, bytes, n);
 	}
 	return buf_check(out, "base64", err);
+}
+
+void base64url_encode(struct buf *out, const void *data, size_t len)
+{
+	cleanup_buf struct buf b = { .max = 2 * len + 4 };
+
+	base64_encode(&b, data, len);
+	for (size_t i = 0; i < b.len && b.data[i] != '='; i++)
+		buf_add(out,
+			b.data[i] == '+'   ? "-"
+			: b.data[i] == '/' ? "_"
+					   : (const char *)&b.data[i],
+			1);
+}
+
+int base64url_decode(struct buf *out, const char *text, size_t len, struct error *err)
+{
+	cleanup_buf struct buf b = { .max = len + 4 };
+
+	for (size_t i = 0; i < len; i++) {
+		if (!text[i] || strchr("+/=", text[i]))
+			return error_set(err, ERR_FORMAT,
+					 "base64url: wrong character at byte %zu", i);
+		buf_add(&b, text[i] == '-' ? "+" : text[i] == '_' ? "/" : &text[i], 1);
+	}
+	while (b.len % 4)
+		buf_adds(&b, "=");
+	return base64_decode(out, (const char *)b.data, b.len, err);
 }
 
 void hex_encode(struct buf *out, const void *data, size_t len)

@@ -75,6 +75,10 @@ size_t utf8_cut(const void *data, size_t len, size_t max);
 void base64_encode(struct buf *out, const void *data, size_t len);
 MUST_CHECK int base64_decode(struct buf *out, const char *text, size_t len,
 			     struct error *err);
+/* Likewise with - and _ and without padding (RFC 4648 5). */
+void base64url_encode(struct buf *out, const void *data, size_t len);
+MUST_CHECK int base64url_decode(struct buf *out, const char *text, size_t len,
+				struct error *err);
 
 void hex_encode(struct buf *out, const void *data, size_t len); /* lower case */
 MUST_CHECK int hex_decode(struct buf *out, const char *text, size_t len,

@@ -123,27 +123,12 @@ static int ask_form(struct gs_token *t, const char *url, const struct sigv4_pair
 
 /* ---- files ---- */
 
-/* RFC 4648, 5, without padding. */
-static void add_base64url(struct buf *out, const void *data, size_t len)
-{
-	cleanup_buf struct buf b = { .max = MAX_FILE };
-
-	base64_encode(&b, data, len);
-	for (size_t i = 0; i < b.len && b.data[i] != '='; i++)
-		if (b.data[i] == '+')
-			buf_adds(out, "-");
-		else if (b.data[i] == '/')
-			buf_adds(out, "_");
-		else
-			buf_add(out, &b.data[i], 1);
-}
-
 static void add_json(struct buf *out, const cJSON *doc)
 {
 	cleanup_buf struct buf text = { .max = MAX_FILE };
 
 	json_print(&text, doc);
-	add_base64url(out, text.data, text.len);
+	base64url_encode(out, text.data, text.len);
 }
 
 static int make_jwt(struct buf *out, const cJSON *key, const char *audience,
@@ -173,7 +158,7 @@ static int make_jwt(struct buf *out, const cJSON *key, const char *audience,
 	if (sign_rs256(&signature, pem, out->data, out->len, err))
 		return -1;
 	buf_adds(out, ".");
-	add_base64url(out, signature.data, signature.len);
+	base64url_encode(out, signature.data, signature.len);
 	return buf_check(out, "the token request", err);
 }
 

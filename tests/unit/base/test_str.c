@@ -225,6 +225,37 @@ static void test_base64(void **state)
 	}
 }
 
+static void test_base64url(void **state)
+{
+	static const struct {
+		const char *text, *base64url;
+	} rows[] = { { "", "" },
+		     { "f", "Zg" },
+		     { "fo", "Zm8" },
+		     { "foo", "Zm9v" },
+		     { "\xfb\xff", "-_8" } };
+	static const char *const wrong[] = { "Zg==", "Zm8=", "+_8", "-/8",
+					     "Z",    "Zh",   "Z g" };
+	struct error err = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_buf struct buf b = { .max = 100 }, back = { .max = 100 };
+		const char *url = rows[i].base64url;
+
+		base64url_encode(&b, rows[i].text, strlen(rows[i].text));
+		check_text(url, b.data ? (char *)b.data : "", url);
+		check_int(url, base64url_decode(&back, url, strlen(url), &err), 0);
+		check_text(url, back.data ? (char *)back.data : "", rows[i].text);
+	}
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		cleanup_buf struct buf b = { .max = 100 };
+
+		check_int(wrong[i],
+			  base64url_decode(&b, wrong[i], strlen(wrong[i]), &err), -1);
+	}
+}
+
 static void test_hex(void **state)
 {
 	cleanup_buf struct buf b = { .max = 100 }, back = { .max = 100 };
@@ -252,6 +283,7 @@ int main(void)
 		cmocka_unit_test(test_size_text),
 		cmocka_unit_test(test_wipe),
 		cmocka_unit_test(test_base64),
+		cmocka_unit_test(test_base64url),
 		cmocka_unit_test(test_hex),
 	};
 

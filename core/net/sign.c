@@ -1,6 +1,7 @@
 /* HMAC-SHA256 and RS256; see sign.h. */
 #include "net/sign.h"
 
+#include <mbedtls/constant_time.h>
 #include <mbedtls/md.h>
 #include <mbedtls/pk.h>
 
@@ -22,6 +23,12 @@ void sign_hmac(const void *key, size_t key_len, const void *data, size_t len,
 	       unsigned char ret[SIGN_SHA256_SIZE])
 {
 	mbedtls_md_hmac(sha256(), key, key_len, data, len, ret);
+}
+
+bool sign_equal(const unsigned char a[SIGN_SHA256_SIZE],
+		const unsigned char b[SIGN_SHA256_SIZE])
+{
+	return !mbedtls_ct_memcmp(a, b, SIGN_SHA256_SIZE);
 }
 
 static int sign(struct buf *out, mbedtls_pk_context *key, const char *pem,

@@ -14,6 +14,9 @@ void sign_sha256(const void *data, size_t len, unsigned char ret[SIGN_SHA256_SIZ
 
 void sign_hmac(const void *key, size_t key_len, const void *data, size_t len,
 	       unsigned char ret[SIGN_SHA256_SIZE]);
+/* Takes the same time wherever they differ. */
+bool sign_equal(const unsigned char a[SIGN_SHA256_SIZE],
+		const unsigned char b[SIGN_SHA256_SIZE]);
 
 /* Adds the signature. `pem`: an RSA key, PKCS #1 or #8. ERR_INVALID: it is none. */
 MUST_CHECK int sign_rs256(struct buf *out, const char *pem, const void *data, size_t len,

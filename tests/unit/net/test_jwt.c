@@ -1,0 +1,76 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "net/jwt.h"
+
+/* {"alg":"HS256","typ":"JWT"} and {"a":1}, signed by openssl dgst -sha256 -hmac secret. */
+#define KNOWN                                              \
+	"eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJhIjoxfQ." \
+	"57TF7smP9XDhIexBqPC-F1toZReYZLWb_YRU5tv0sxM"
+
+static void test_made(void **state)
+{
+	cleanup_buf struct buf token = { .max = 4096 };
+	cleanup_json cJSON *claims = cJSON_CreateObject(), *got = NULL;
+
+	(void)state;
+	json_put_int(claims, 1, "a");
+	jwt_make(&token, "secret", claims);
+	assert_string_equal((char *)token.data, KNOWN);
+	got = jwt_read("secret", KNOWN);
+	assert_true(json_equal(got, claims));
+}
+
+static void test_refused(void **state)
+{
+	static const char *const tokens[] = {
+		"",
+		".",
+		"..",
+		"...",
+		"a.b.c",
+		"eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJhIjoxfQ",
+		"eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJhIjoxfQ.",
+		"eyJhbGciOiJub25lIn0.eyJhIjoxfQ.",
+		KNOWN "A",
+		KNOWN "=",
+		"x" KNOWN,
+		KNOWN "." KNOWN,
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(tokens) / sizeof(*tokens); i++)
+		assert_null(jwt_read("secret", tokens[i]));
+	assert_null(jwt_read("Secret", KNOWN));
+	assert_null(jwt_read("", KNOWN));
+}
+
+/* Each byte of a token counts. */
+static void test_changed(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < strlen(KNOWN); i++) {
+		char token[] = KNOWN;
+
+		token[i] = (char)(token[i] == 'A' ? 'B' : 'A');
+		assert_null(jwt_read("secret", token));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_made),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_changed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -365,6 +365,7 @@ int apiserver_new(struct apiserver **ret, const struct apiserver_conf *conf,
 
 	s->conf = *conf;
 	s->conf.token = conf->token ? xstrdup(conf->token) : NULL;
+	s->conf.pod_key = conf->pod_key ? xstrdup(conf->pod_key) : NULL;
 	pthread_mutex_init(&s->schemas.lock, NULL);
 	if (storage_open(&s->storage, &storage, err) ||
 	    (!conf->refresh &&
@@ -389,6 +390,7 @@ void apiserver_free(struct apiserver *s)
 	schemas_release(&s->schemas);
 	cJSON_Delete(s->openapi);
 	str_wipe_free((char *)s->conf.token);
+	str_wipe_free((char *)s->conf.pod_key);
 	free(s);
 }
 

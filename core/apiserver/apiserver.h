@@ -44,8 +44,9 @@ struct wanted {
 };
 
 struct apiserver_conf {
-	const char *dir;   /* where objects are kept; NULL: in memory only */
-	const char *token; /* "Authorization: Bearer TOKEN"; NULL: none is asked for */
+	const char *dir;     /* where objects are kept; NULL: in memory only */
+	const char *token;   /* "Authorization: Bearer TOKEN"; NULL: none is asked for */
+	const char *pod_key; /* pod_token.h; NULL: no token is known to TokenReview */
 	/*
 	 * The webhooks, in process: first the defaulter, then the validator. -1: denied, or
 	 * it could not say; the message and code (403, 400, 500) are in err.

@@ -94,7 +94,7 @@ void write_patch(struct exchange *x);
 void delete_one(struct exchange *x);
 void delete_collection(struct exchange *x);
 void log_get(struct exchange *x);       /* pods/log */
-void review_create(struct exchange *x); /* SelfSubjectAccessReview, SelfSubjectReview */
+void review_create(struct exchange *x); /* SelfSubjectAccessReview and its likes */
 
 /* The objects of a list or a watch. */
 struct selection {

@@ -1,13 +1,113 @@
-/* Who may do what: whoever gets here has every right (exchange.h). */
+/* Who may do what: whoever gets here has every right (exchange.h). Whose tokens are whose. */
+#include "api/meta.h"
 #include "apiserver/exchange.h"
+#include "apiserver/pod_token.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 
+/* So long a pod that has just started may be missing: it is stored by another process. */
+enum { POD_MS = 2000 };
+
+#define EXTRA "authentication.kubernetes.io/"
+
+/* ---- tokens of pods ---------------------------------------------------------------- */
+
+static bool has_pod(struct apiserver *s, const struct pod_token *t)
+{
+	int64_t version = storage_version(s->storage), until = clock_ms() + POD_MS;
+	struct error err = { 0 };
+
+	for (;;) {
+		cleanup_json cJSON *pod = apiserver_get(s, "v1", "Pod", t->ns, t->pod);
+		cleanup_free char *key = NULL;
+
+		if (pod && str_eq(meta_uid(pod), t->uid))
+			return true;
+		if (apiserver_next(s, "Pod", &version, until, &key, &err) <= 0 &&
+		    error_clear_if(&err, ERR_EXPIRED))
+			return false;
+	}
+}
+
+static cJSON *one(const char *text)
+{
+	cJSON *list = cJSON_CreateArray();
+
+	cJSON_AddItemToArray(list, cJSON_CreateString(text));
+	return list;
+}
+
+static void put_account(struct exchange *x, cJSON *status, const struct pod_token *t)
+{
+	const char *const groups[] = {
+		"system:serviceaccounts",
+		arena_printf(&x->arena, "system:serviceaccounts:%s", t->ns),
+		"system:authenticated",
+	};
+
+	json_put_bool(status, true, "authenticated");
+	json_put_str(status,
+		     arena_printf(&x->arena, "system:serviceaccount:%s:default", t->ns),
+		     "user", "username");
+	for (size_t i = 0; i < 3; i++)
+		cJSON_AddItemToArray(json_list(status, "user", "groups"),
+				     cJSON_CreateString(groups[i]));
+	json_put(status, one(t->pod), "user", "extra", EXTRA "pod-name");
+	json_put(status, one(t->uid), "user", "extra", EXTRA "pod-uid");
+	json_put(status, one(t->audience), "audiences");
+}
+
+static bool is_asked_for(const cJSON *doc, const char *audience)
+{
+	const cJSON *a;
+
+	json_each(a, json_get(doc, "spec", "audiences"))
+		if (str_eq(cJSON_GetStringValue(a), audience))
+			return true;
+	return false;
+}
+
+static void review_token(struct exchange *x, cJSON *doc)
+{
+	const char *token = json_str(doc, "spec", "token");
+	cJSON *status = json_obj(doc, "status");
+	struct pod_token t = { 0 };
+
+	if (token && x->server->conf.pod_key &&
+	    pod_token_read(&t, x->server->conf.pod_key, token) &&
+	    is_asked_for(doc, t.audience) && has_pod(x->server, &t))
+		put_account(x, status, &t);
+	else
+		json_put_str(status, "invalid bearer token", "error");
+	if (!json_get(status, "user"))
+		json_obj(status, "user");
+	cJSON_Delete(t.claims);
+}
+
+/* ---- who asks ---------------------------------------------------------------------- */
+
+static void review_access(struct exchange *x, cJSON *doc)
+{
+	(void)x;
+	json_put_bool(doc, true, "status", "allowed");
+}
+
+static void review_self(struct exchange *x, cJSON *doc)
+{
+	(void)x;
+	json_put_str(doc, "kftrainer", "status", "userInfo", "username");
+	json_put(doc, one("system:masters"), "status", "userInfo", "groups");
+}
+
 static const struct review {
 	const char *group, *plural, *kind;
+	void (*answer)(struct exchange *x, cJSON *doc);
 } reviews[] = {
-	{ "authorization.k8s.io", "selfsubjectaccessreviews", "SelfSubjectAccessReview" },
-	{ "authentication.k8s.io", "selfsubjectreviews", "SelfSubjectReview" },
+	{ "authorization.k8s.io", "selfsubjectaccessreviews", "SelfSubjectAccessReview",
+	  review_access },
+	{ "authentication.k8s.io", "selfsubjectreviews", "SelfSubjectReview",
+	  review_self },
+	{ "authentication.k8s.io", "tokenreviews", "TokenReview", review_token },
 };
 
 static void answer_review(struct exchange *x, const struct review *r, cJSON *doc)
@@ -15,13 +115,7 @@ static void answer_review(struct exchange *x, const struct review *r, cJSON *doc
 	json_put_str(doc, r->kind, "kind");
 	json_put_str(doc, arena_printf(&x->arena, "%s/v1", r->group), "apiVersion");
 	json_obj(doc, "metadata");
-	if (str_eq(r->kind, "SelfSubjectReview")) {
-		json_put_str(doc, "kftrainer", "status", "userInfo", "username");
-		cJSON_AddItemToArray(json_list(doc, "status", "userInfo", "groups"),
-				     cJSON_CreateString("system:masters"));
-	} else {
-		json_put_bool(doc, true, "status", "allowed");
-	}
+	r->answer(x, doc);
 	exchange_answer(x, 201, doc);
 }
 

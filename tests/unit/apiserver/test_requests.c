@@ -11,7 +11,9 @@
 
 #include <cmocka.h>
 
+#include "api/meta.h"
 #include "apiserver/apiserver.h"
+#include "apiserver/pod_token.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 
@@ -22,7 +24,7 @@ static struct apiserver *server;
 
 static int setup(void **state)
 {
-	const struct apiserver_conf conf = { .token = "secret" };
+	const struct apiserver_conf conf = { .token = "secret", .pod_key = "key" };
 	struct error err = { 0 };
 
 	(void)state;
@@ -309,13 +311,66 @@ static void test_machine(void **state)
 	assert_int_equal(err.kind, ERR_NOT_FOUND);
 }
 
+static cJSON *review(const char *token, const char *audience)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *body = arena_printf(
+		&arena, "{\"spec\":{\"token\":\"%s\",\"audiences\":[\"%s\"]}}", token,
+		audience);
+	struct answer a =
+		send_as("secret", "POST", "/apis/authentication.k8s.io/v1/tokenreviews",
+			"application/json", body);
+
+	assert_int_equal(a.status, 201);
+	return a.doc;
+}
+
+static bool is_known(const char *token, const char *audience)
+{
+	cleanup_json cJSON *doc = review(token, audience);
+
+	return json_bool((const cJSON *)doc, false, "status", "authenticated");
+}
+
+/* A pod's token is good for its audience, while that very pod exists. */
+static void test_token_review(void **state)
+{
+	cleanup_json cJSON *pod = json_reread(
+		"{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"namespace\":"
+		"\"default\",\"name\":\"t\",\"uid\":\"u-1\"}}");
+	cleanup_json cJSON *another = json_dup(pod), *doc = NULL;
+	cleanup_buf struct buf token = { .max = 4096 }, foreign = { .max = 4096 };
+	struct error err = { 0 };
+	const cJSON *user;
+
+	(void)state;
+	pod_token_make(&token, "key", pod, "a");
+	pod_token_make(&foreign, "another key", pod, "a");
+	assert_false(is_known((char *)token.data, "a")); /* no such pod */
+	assert_int_equal(apiserver_store(server, pod, &err), 1);
+	doc = review((char *)token.data, "a");
+	user = json_get((const cJSON *)doc, "status", "user");
+	assert_string_equal(json_str(user, "username"),
+			    "system:serviceaccount:default:default");
+	assert_string_equal(
+		json_get(user, "extra", "authentication.kubernetes.io/pod-uid")
+			->child->valuestring,
+		"u-1");
+	assert_false(is_known((char *)token.data, "b"));
+	assert_false(is_known((char *)foreign.data, "a"));
+	assert_false(is_known("secret", "a"));
+	meta_set_uid(another, "u-2");
+	assert_int_equal(apiserver_store(server, another, &err), 1);
+	assert_false(is_known((char *)token.data, "a"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_token),     cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_pages),     cmocka_unit_test(test_owners),
 		cmocka_unit_test(test_namespace), cmocka_unit_test(test_watch),
-		cmocka_unit_test(test_machine),
+		cmocka_unit_test(test_machine),   cmocka_unit_test(test_token_review),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

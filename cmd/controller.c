@@ -53,7 +53,7 @@ static const struct opt opts_table[] = {
 		"$XDG_STATE_HOME/kftrainer/server)",
 		struct controller_opts, api.data),
 	OPT_STR(0, "listen", "ADDRESS[:PORT]",
-		"with --local: where to listen (default: 127.0.0.1 and any port)",
+		"with --local: where to listen (default: 127.0.0.1, the last port)",
 		struct controller_opts, api.listen),
 	OPT_STR(0, "zap-log-level", "LEVEL",
 		"debug, info, error, panic, or a number (from 4 on: debug)",

@@ -20,7 +20,9 @@
 #include "local/backend.h"
 #include "local/podlog.h"
 #include "manager/manager.h"
+#include "manager/progress_server.h"
 #include "manager/webhook.h"
+#include "net/bearer.h"
 #include "net/keypair.h"
 #include "net/tls.h"
 #include "net/x509.h"
@@ -40,7 +42,7 @@ struct local_api {
 	struct arena arena;
 	const char *dir, *host, *server; /* "https://127.0.0.1:40123" */
 	int64_t port;
-	char token[2 * TOKEN_BYTES + 1];
+	char token[2 * TOKEN_BYTES + 1], pod_key[2 * TOKEN_BYTES + 1];
 	struct x509_pair ca;
 	struct tls_server *tls;
 	struct apiserver *api;
@@ -48,7 +50,8 @@ struct local_api {
 	struct httpd *httpd;
 	struct kube_config config;
 	struct kube *kube;
-	_Atomic(struct webhook *) webhook; /* NULL: not yet */
+	_Atomic(struct webhook *) webhook;          /* NULL: not yet */
+	_Atomic(struct progress_server *) progress; /* likewise */
 };
 
 /* ---- where ------------------------------------------------------------------------- */
@@ -207,22 +210,24 @@ static int make_ca(struct local_api *l, struct error *err)
 	return write_text(l, "ca.crt", l->ca.cert_pem, err);
 }
 
-static int make_token(struct local_api *l, struct error *err)
+/* Kept under that name, too; `ret` is 0 behind its end. */
+static int make_secret(struct local_api *l, const char *name,
+		       char ret[2 * TOKEN_BYTES + 1], struct error *err)
 {
 	unsigned char bytes[TOKEN_BYTES];
 	cleanup_free char *kept = NULL;
-	cleanup_buf struct buf text = { .max = sizeof(l->token) };
+	cleanup_buf struct buf text = { .max = 2 * TOKEN_BYTES };
 
-	if (!read_text(l, "token", &kept) && strlen(kept) == sizeof(l->token) - 1) {
-		memcpy(l->token, kept, sizeof(l->token));
+	if (!read_text(l, name, &kept) && strlen(kept) == 2 * TOKEN_BYTES) {
+		memcpy(ret, kept, 2 * TOKEN_BYTES);
 		str_wipe(kept);
 		return 0;
 	}
 	if (random_bytes(bytes, sizeof(bytes), err))
 		return -1;
 	hex_encode(&text, bytes, sizeof(bytes));
-	memcpy(l->token, text.data, sizeof(l->token) - 1);
-	return write_text(l, "token", l->token, err);
+	memcpy(ret, text.data, 2 * TOKEN_BYTES);
+	return write_text(l, name, ret, err);
 }
 
 static int make_tls(struct local_api *l, struct error *err)
@@ -329,6 +334,7 @@ static int start_api(struct local_api *l, struct error *err)
 {
 	const struct apiserver_conf conf = { .dir = l->dir,
 					     .token = l->token,
+					     .pod_key = l->pod_key,
 					     .mutate = mutate,
 					     .validate = validate,
 					     .log = read_log,
@@ -344,20 +350,67 @@ static int start_api(struct local_api *l, struct error *err)
 	return 0;
 }
 
+/* A pod's report of progress: who has the server's own token gets an API server's 405. */
+static bool is_report(const struct local_api *l, const struct httpd_request *req)
+{
+	return str_eq(req->method, "POST") && strstr(req->path, "/trainjobs/") &&
+	       str_ends(req->path, "/status") &&
+	       !bearer_is(httpd_header(req, "Authorization"), l->token);
+}
+
+static void handle(void *ctx, const struct httpd_request *req,
+		   struct httpd_response *resp)
+{
+	struct local_api *l = ctx;
+
+	if (!is_report(l, req))
+		apiserver_handle(l->api, req, resp);
+	else if (!l->progress)
+		resp->status = 503;
+	else if (req->body_len > PROGRESS_SERVER_MAX_BODY)
+		progress_server_large(l->progress, req, resp);
+	else
+		progress_server_handle(l->progress, req, resp);
+}
+
+/* The last one, if no other was asked for: kubeconfigs and pods that run name it. */
+static int listen_on(struct local_api *l, struct httpd_conf *conf, struct error *err)
+{
+	cleanup_free char *kept = NULL;
+	struct error none = { 0 };
+	int64_t port;
+
+	conf->port = (int)l->port;
+	if (!conf->port && !read_text(l, "port", &kept) &&
+	    !str_int(&port, kept, 1, 65535, &none)) {
+		conf->port = (int)port;
+		if (!httpd_start(&l->httpd, conf, &none))
+			return 0;
+		log_warn("the port of the last server is taken: copied kubeconfigs and "
+			 "progress of jobs that run do not reach this one",
+			 LOG_INT("port", port));
+		conf->port = 0;
+	}
+	return httpd_start(&l->httpd, conf, err);
+}
+
 static int start_https(struct local_api *l, struct error *err)
 {
-	const struct httpd_conf conf = { .host = l->host,
-					 .port = (int)l->port,
-					 .tls = l->tls,
-					 .max_body = APISERVER_MAX_BODY,
-					 .max_connections = CONNECTIONS,
-					 .max_per_peer = CONNECTIONS,
-					 .handle = apiserver_handle,
-					 .ctx = l->api };
+	struct httpd_conf conf = { .host = l->host,
+				   .tls = l->tls,
+				   .max_body = APISERVER_MAX_BODY,
+				   .max_connections = CONNECTIONS,
+				   .max_per_peer = CONNECTIONS,
+				   .handle = handle,
+				   .ctx = l };
 	bool v6 = strchr(l->host, ':');
+	char port[16];
 
-	if (httpd_start(&l->httpd, &conf, err))
+	if (listen_on(l, &conf, err))
 		return error_wrap(err, "--listen");
+	snprintf(port, sizeof(port), "%d", httpd_port(l->httpd));
+	if (write_text(l, "port", port, err))
+		return -1;
 	l->server = arena_printf(&l->arena, "https://%s%s%s:%d", v6 ? "[" : "", l->host,
 				 v6 ? "]" : "", httpd_port(l->httpd));
 	return 0;
@@ -368,6 +421,7 @@ static int start_backend(struct local_api *l, struct error *err)
 	cleanup_free char *dir = realpath(l->dir, NULL);
 	const struct backend_conf conf = { .api = l->api,
 					   .server = dir ? dir : l->dir,
+					   .pod_key = l->pod_key,
 					   .version = APISERVER_KUBERNETES
 					   "+kftrainer-" VERSION };
 
@@ -376,15 +430,18 @@ static int start_backend(struct local_api *l, struct error *err)
 
 static int start(struct local_api *l, struct error *err)
 {
-	struct webhook_conf hooks = { .claims_off = false };
+	struct webhook_conf hooks = { .status_server = true };
 
 	if (choose_dir(l, err) || choose_address(l, err) || dir_make(l->dir, 0700, err) ||
-	    make_token(l, err) || start_api(l, err) || make_tls(l, err))
+	    make_secret(l, "token", l->token, err) ||
+	    make_secret(l, "pods.key", l->pod_key, err) || start_api(l, err) ||
+	    make_tls(l, err))
 		return -1;
 	if (start_https(l, err) || write_kubeconfig(l, err) || start_client(l, err))
 		return -1;
 	hooks.kube = l->kube;
 	l->webhook = webhook_new(&hooks);
+	l->progress = progress_server_new(l->kube, l->kube);
 	return apply_version(l, err) || apply_runtimes(l, err) || start_backend(l, err)
 		       ? -1
 		       : 0;
@@ -397,6 +454,7 @@ static void end(struct local_api *l)
 	backend_stop(l->backend);
 	httpd_stop(l->httpd, GRACE_MS);
 	webhook_free(l->webhook);
+	progress_server_free(l->progress);
 	if (l->kube)
 		kube_free(l->kube);
 	kube_config_release(&l->config);
@@ -405,6 +463,7 @@ static void end(struct local_api *l)
 		tls_server_free(l->tls);
 	x509_pair_release(&l->ca);
 	str_wipe(l->token);
+	str_wipe(l->pod_key);
 	arena_clear(&l->arena);
 }
 
@@ -415,6 +474,8 @@ static int serve(struct local_api *l, struct manager_config *config, struct erro
 
 	log_info("serving this machine's API", LOG_STR("server", l->server),
 		 LOG_STR("kubeconfig", path));
+	config->local_url = l->server;
+	config->local_ca = l->ca.cert_pem;
 	printf("%s\n", path);
 	fflush(stdout);
 	return manager_run(config, &l->config, err);
@@ -428,7 +489,7 @@ int local_api_run(const struct local_api_opts *opts, struct manager_config *conf
 
 	config->local = true;
 	config->election.enabled = false;
-	config->gate_trainjob_status = false;
+	config->gate_trainjob_status = true;
 	if (stop_setup(err))
 		return -1;
 	rc = start(&l, err);

@@ -77,6 +77,7 @@ static int run_job(cJSON *doc, int *to, struct error *err)
 		.torch_fix = (const char *)asset_find("torch/sitecustomize.py")->data,
 		.no_namespaces = str_eq(getenv("KFTRAINER_ISOLATION"), "none"),
 		.owner = &owner,
+		.pod_key = json_str(doc, RUN_POD_KEY),
 		.observer = { .on_begin = on_begin, .ctx = to },
 	};
 

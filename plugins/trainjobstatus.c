@@ -14,7 +14,6 @@
 #include "trainer/podspec.h"
 
 #define MOUNT_PATH "/var/run/secrets/kubeflow/trainer"
-#define VOLUME     "kubeflow-trainer-token"
 #define CA_KEY     "ca.crt"
 
 enum { TOKEN_SECONDS = 3600 };
@@ -29,7 +28,7 @@ static const char *endpoint(struct info *info)
 
 static cJSON *token_volume(struct info *info)
 {
-	cJSON *volume = volume_new(VOLUME);
+	cJSON *volume = volume_new(STATUS_TOKEN_VOLUME);
 	cJSON *sources = json_list(volume, "projected", "sources");
 	cJSON *token = cJSON_CreateObject(), *ca = cJSON_CreateObject();
 
@@ -51,7 +50,7 @@ static void give(const struct plugin_env *env, struct info *info, cJSON *c)
 				       endpoint(info)));
 	container_set_env(c, "KUBEFLOW_TRAINER_SERVER_CA_CERT", MOUNT_PATH "/" CA_KEY);
 	container_set_env(c, "KUBEFLOW_TRAINER_SERVER_TOKEN", MOUNT_PATH "/token");
-	container_mount(c, VOLUME, MOUNT_PATH, true);
+	container_mount(c, STATUS_TOKEN_VOLUME, MOUNT_PATH, true);
 }
 
 static bool is_any(const cJSON *c)

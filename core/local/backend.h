@@ -30,6 +30,7 @@ struct backend_conf {
 	struct apiserver *api;
 	const char *server;  /* an absolute path: names the server in its runs */
 	const char *version; /* of this program, for the node */
+	const char *pod_key; /* of its pods' tokens, as the API's */
 };
 
 MUST_CHECK int backend_start(struct backend **ret, const struct backend_conf *conf,
@@ -46,6 +47,7 @@ void backend_stop(struct backend *b);
 #define RUN_GENERATION "generation"
 #define RUN_TRAINJOB   "trainjob"
 #define RUN_OBJECTS    "objects"
+#define RUN_POD_KEY    "podKey"
 /*
  * Its exit code once the run has begun (0) or not: another job of that name runs on this
  * machine (RUN_BUSY), or why not in one line on stderr.

@@ -71,6 +71,8 @@ static cJSON *input_of(struct backend *b, const cJSON *jobset)
 	json_put_str(doc, b->server, RUN_SERVER);
 	json_put_str(doc, meta_uid(jobset), RUN_UID);
 	json_put_int(doc, meta_generation(jobset), RUN_GENERATION);
+	if (b->conf.pod_key)
+		json_put_str(doc, b->conf.pod_key, RUN_POD_KEY);
 	json_put(doc, trainjob_of(b, jobset), RUN_TRAINJOB);
 	return doc;
 }

@@ -50,6 +50,7 @@ struct kubelet_opts {
 	/* Of an API: each pod works in a directory of its own; logs have marks (output.h). */
 	bool served;
 	const cJSON *objects;  /* ConfigMaps and Secrets of the job, a JSON array */
+	const char *pod_key;   /* see volumes.h */
 	const char *torch_fix; /* see torchfix.h; NULL: pods are left as they are */
 	/*
 	 * One output line of a container (without newline; cut at 64 KiB).

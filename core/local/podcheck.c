@@ -211,7 +211,7 @@ static void note_volumes(const struct kubelet *k, cJSON *notes, const cJSON *pod
 			     "writable tmpfs",
 			     name);
 		json_each(s, json_get(v, "projected", "sources"))
-			if (json_get(s, "serviceAccountToken") ||
+			if ((json_get(s, "serviceAccountToken") && !k->opts.pod_key) ||
 			    json_get(s, "clusterTrustBundle"))
 				note(notes,
 				     "volume %s: projected %s is not applied: no API "

@@ -193,6 +193,7 @@ static int find_volumes(struct container *c, struct starting *s, struct error *e
 	v.dir = path_join(&c->arena, p->dir, "volumes");
 	v.claims = p->k->opts.claims;
 	v.run = path_join(&c->arena, p->k->opts.dir, "claims");
+	v.pod_key = p->k->opts.pod_key;
 	if (p->k->memory_dir)
 		v.memory = path_join(&c->arena, p->k->memory_dir, p->folder);
 	s->list.workdir = p->k->opts.workdir;
@@ -271,12 +272,43 @@ static int find_workdir(struct container *c, struct starting *s, struct error *e
 	return dir_make(s->plan.workdir, 0700, err);
 }
 
+/* Without a mount namespace: the source's path in place of the target's. */
+static const char *name_source(struct arena *arena, const char *variable,
+			       const struct volume_mount *m)
+{
+	const char *value = strchr(variable, '=');
+	const char *rest = value ? str_after(value + 1, m->target) : NULL;
+
+	if (!m->by_env || !rest || (*rest && *rest != '/'))
+		return variable;
+	return arena_printf(arena, "%.*s=%s%s", (int)(value - variable), variable,
+			    m->source, rest);
+}
+
+static void name_sources(struct container *c, struct starting *s)
+{
+	size_t n = 0;
+
+	while (s->env.envp[n])
+		n++;
+	for (size_t i = 0; i < s->list.n; i++) {
+		const char **envp = arena_alloc(&c->arena, (n + 1) * sizeof(*envp));
+
+		for (size_t v = 0; v < n; v++)
+			envp[v] = name_source(&c->arena, s->env.envp[v],
+					      &s->list.mounts[i]);
+		s->env.envp = envp;
+	}
+}
+
 static int find_plan(struct container *c, struct starting *s, struct error *err)
 {
 	struct pod *p = c->pod;
 	struct mount_op *ops = NULL;
 	size_t n = 0;
 
+	if (!(p->k->kind & SANDBOX_MOUNT))
+		name_sources(c, s);
 	s->plan.kind = p->k->kind;
 	s->plan.argv = s->env.argv;
 	s->plan.envp = s->env.envp;

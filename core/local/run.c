@@ -425,6 +425,7 @@ static int open_kubelet(struct run *r, struct error *err)
 		.workdir = r->opts->workdir,
 		.served = r->opts->owner != NULL,
 		.objects = r->opts->objects,
+		.pod_key = r->opts->pod_key,
 		.torch_fix = r->opts->torch_fix,
 		.on_line = on_line,
 		.on_status = on_status,

@@ -46,6 +46,7 @@ struct local_run_opts {
 	 * NULL: of a person.
 	 */
 	const struct state_owner *owner;
+	const char *pod_key; /* likewise; see kubelet.h */
 	struct local_observer observer;
 };
 

@@ -10,6 +10,7 @@
 #include "base/xmalloc.h"
 #include "local/undolog.h"
 #include "local/volumes.h"
+#include "trainer/api.h"
 
 static void remember(struct symlinks *made, const char *path)
 {
@@ -54,7 +55,7 @@ int symlinks_make(struct symlinks *made, const struct mount_list *list, struct e
 	for (size_t i = 0; i < list->n; i++) {
 		const struct volume_mount *m = &list->mounts[i];
 
-		if (is_mounted_already(m))
+		if (m->by_env || is_mounted_already(m))
 			continue;
 		if (make_parents(made, m->target, err) == 0) {
 			undolog_add(made->undo_dir, UNDO_LINK, m->target, m->source);
@@ -93,6 +94,8 @@ bool symlink_possible(const cJSON *volume, const char *path)
 	char part[PATH_MAX];
 	char *slash;
 
+	if (str_eq(json_str(volume, "name"), STATUS_TOKEN_VOLUME))
+		return true;
 	if ((host && str_eq(host, path)) || (memory && str_eq(path, "/dev/shm")))
 		return true;
 	if (lstat(path, &st) == 0 || strlen(path) >= sizeof(part))

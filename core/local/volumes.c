@@ -10,9 +10,11 @@
 #include <unistd.h>
 
 #include "api/meta.h"
+#include "apiserver/pod_token.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "trainer/api.h"
 
 enum { MAX_FILE = 8 << 20 };
 
@@ -220,6 +222,19 @@ static int put_downward(const struct making *m, const cJSON *list, struct error 
 	return 0;
 }
 
+/* Good as long as the pod exists, whatever its expirationSeconds: files are written once. */
+static int put_token(const struct making *m, const cJSON *source, struct error *err)
+{
+	const char *audience = json_str(source, "audience"),
+		   *path = json_str(source, "path");
+	cleanup_buf struct buf b = { .max = MAX_FILE };
+
+	if (!m->v->pod_key)
+		return 0;
+	pod_token_make(&b, m->v->pod_key, m->v->pod->pod, audience ? audience : "");
+	return put_file(m, path ? path : "", &b, m->mode >= 0 ? m->mode : 0600, err);
+}
+
 static int put_projected(const struct making *m, const cJSON *spec, struct error *err)
 {
 	const cJSON *source, *s;
@@ -233,6 +248,8 @@ static int put_projected(const struct making *m, const cJSON *spec, struct error
 			rc = put_object(m, s, "Secret", err);
 		else if ((s = json_get(source, "downwardAPI")) != NULL)
 			rc = put_downward(m, json_get(s, "items"), err);
+		else if ((s = json_get(source, "serviceAccountToken")) != NULL)
+			rc = put_token(m, s, err);
 		if (rc < 0)
 			return rc;
 	}
@@ -398,7 +415,7 @@ static bool holds_secret(const cJSON *source)
 	const cJSON *s;
 
 	json_each(s, json_get(source, "sources"))
-		if (json_get(s, "secret"))
+		if (json_get(s, "secret") || json_get(s, "serviceAccountToken"))
 			return true;
 	return source && str_eq(source->string, "secret");
 }
@@ -582,6 +599,7 @@ int volumes_make(struct arena *arena, const struct volumes *v, const struct pode
 			return -1;
 		to->target = clean_path(arena, path);
 		to->is_dir = is_folder(to->source);
+		to->by_env = str_eq(name, STATUS_TOKEN_VOLUME);
 		to->read_only =
 			json_bool(m, false, "readOnly") || always_read_only(v, name);
 	}

@@ -24,15 +24,18 @@
 struct volumes {
 	const struct podenv_host *host;
 	const struct podenv_pod *pod;
-	const char *dir;    /* the pod's */
-	const char *memory; /* the pod's, on a tmpfs; NULL: none */
-	const char *claims; /* the directory of those that outlive the run */
-	const char *run;    /* of those that do not */
+	const char *dir;     /* the pod's */
+	const char *memory;  /* the pod's, on a tmpfs; NULL: none */
+	const char *claims;  /* the directory of those that outlive the run */
+	const char *run;     /* of those that do not */
+	const char *pod_key; /* of tokens (apiserver/pod_token.h); NULL: none are made */
 };
 
 struct volume_mount {
 	const char *source, *target; /* of the machine; in the container */
 	bool read_only, is_dir;
+	/* Named by variables alone: without a mount namespace they name the source. */
+	bool by_env;
 };
 
 struct mount_list {

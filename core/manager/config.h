@@ -70,7 +70,9 @@ struct manager_config {
 	 * or tokens, for the API calls the webhooks in its process.
 	 */
 	bool local;
-	bool strict; /* the reconciler's; no field of the file: KFTRAINER_STRICT */
+	const char *local_url,
+		*local_ca; /* then, with TrainJobStatus: of that API, PEM */
+	bool strict;       /* the reconciler's; no field of the file: KFTRAINER_STRICT */
 };
 
 /*

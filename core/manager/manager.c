@@ -127,6 +127,7 @@ static int new_clients(struct manager *m, struct error *err)
 {
 	const struct manager_config *c = m->config;
 	const double qps = manager_config_qps(c);
+	const bool reports = c->gate_trainjob_status && !c->local;
 	const struct {
 		bool wanted;
 		struct kube_opts opts;
@@ -147,12 +148,12 @@ static int new_clients(struct manager *m, struct error *err)
 		[LEASE] = { c->election.enabled,
 			    { .timeout_ms = c->election.renew_ms / 2,
 			      .after_stop = true } },
-		[STATUS] = { c->gate_trainjob_status,
+		[STATUS] = { reports,
 			     { .qps = c->status_server.qps,
 			       .burst = c->status_server.burst,
 			       .timeout_ms = ASKED_MS,
 			       .after_stop = true } },
-		[TOKENS] = { c->gate_trainjob_status,
+		[TOKENS] = { reports,
 			     { .qps = PROGRESS_SERVER_READS * c->status_server.qps,
 			       .burst = PROGRESS_SERVER_READS * c->status_server.burst,
 			       .timeout_ms = ASKED_MS,
@@ -355,9 +356,11 @@ static void name_things(struct manager *m)
 	m->in_pod = m->ns != NULL;
 	if (!m->ns)
 		m->ns = MANAGER_NAMESPACE;
-	m->status_url =
-		arena_printf(&m->arena, "https://%s.%s.svc:%d", m->config->certs.service,
-			     m->ns, (int)m->config->status_server.port);
+	m->status_url = m->config->local_url;
+	if (!m->status_url)
+		m->status_url = arena_printf(&m->arena, "https://%s.%s.svc:%d",
+					     m->config->certs.service, m->ns,
+					     (int)m->config->status_server.port);
 }
 
 static int start_all(struct manager *m, struct error *err)

@@ -31,6 +31,8 @@ struct reconciler *reconciler_new(const struct reconciler_conf *conf)
 	r->conf = *conf;
 	if (conf->status_server_url)
 		r->conf.status_server_url = xstrdup(conf->status_server_url);
+	if (conf->status_server_ca)
+		r->conf.status_server_ca = xstrdup(conf->status_server_ca);
 	if (conf->image)
 		r->conf.image = xstrdup(conf->image);
 	if (conf->cluster_domain)
@@ -47,6 +49,7 @@ void reconciler_free(struct reconciler *r)
 	notes_release(&r->notes);
 	snapshots_release(&r->snapshots);
 	free((char *)r->conf.status_server_url);
+	free((char *)r->conf.status_server_ca);
 	free((char *)r->conf.image);
 	free((char *)r->conf.cluster_domain);
 	free(r);

@@ -36,6 +36,7 @@ struct reconciler_conf {
 	const char *status_server_url;
 	const char *image, *cluster_domain; /* plugin_env's */
 	struct cert_manager *certs;         /* the CA for <tj>-tls-config; may be NULL */
+	const char *status_server_ca; /* that CA, where there is no certs; or NULL */
 };
 
 /* Everything in conf outlives it; strings are copied. */

@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "base/xmalloc.h"
 #include "manager/manager.h"
 #include "manager/reconcile_impl.h"
 #include "manager/snapshot.h"
@@ -504,7 +505,10 @@ static int get_certificate(const struct pass *p, char **ret, struct error *err)
 
 	if (!conf->status_server)
 		return 0;
-	*ret = conf->certs ? cert_manager_ca(conf->certs) : NULL;
+	if (conf->certs)
+		*ret = cert_manager_ca(conf->certs);
+	else if (conf->status_server_ca)
+		*ret = xstrdup(conf->status_server_ca);
 	if (*ret)
 		return 0;
 	return error_set(err, ERR_CONFLICT, "the status server has no certificate yet");

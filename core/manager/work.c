@@ -248,6 +248,7 @@ static void new_reconciler(struct work *w)
 		.image = w->conf.config->image,
 		.cluster_domain = domain_in(&arena, RESOLV_CONF),
 		.certs = w->conf.certs,
+		.status_server_ca = w->conf.config->local_ca,
 	};
 
 	if (!conf.image && w->conf.pod_ns)

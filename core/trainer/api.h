@@ -47,6 +47,8 @@
  * run beside the nodes. Absent: the initializer makes the cache, as upstream's does.
  */
 #define CACHE_ANNOTATION "kftrainer.io/cache"
+/* A pod's token for the status server; variables alone name its files. */
+#define STATUS_TOKEN_VOLUME "kubeflow-trainer-token"
 /* Volumes of pods that MPI uses: the job's key, and the host file. */
 #define MPI_KEY_VOLUME      "mpi-ssh-auth"
 #define MPI_HOSTFILE_VOLUME "mpi-hostfile"

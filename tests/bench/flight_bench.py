@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """tests/bench/flight_bench.py KFTRAINER: rows over Arrow Flight, beside pyarrow's own server with the same table in memory.
 
-The client is pyarrow in both; CPU is the server's alone. Figures of a server are medians of ROUNDS reads.
+The client is pyarrow in both; CPU is the server's alone. "kernel" is the floor: a process that sends as many bytes from
+memory to a reader that drops them, and echoes for GetFlightInfo. "kftrainer, bare" has that reader, too.
 """
 import os
 import pathlib
+import socket
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
@@ -43,6 +46,52 @@ print(server.port, flush=True)
 server.serve()
 """
 
+KERNEL = """
+import mmap, socket, sys
+size = int(sys.argv[1])
+memory = mmap.mmap(-1, size)
+memory.write(b"x" * size)
+view = memoryview(memory)
+listener = socket.create_server(("127.0.0.1", 0))
+print(listener.getsockname()[1], flush=True)
+while True:
+    client = listener.accept()[0]
+    client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    at = size if client.recv(1) == b"e" else 0
+    while at < size:
+        at += client.send(view[at:at + (1 << 20)])
+    while client.recv(1 << 10):
+        client.send(view[:1 << 10])
+"""
+WINDOW = (1 << 31) - 1
+
+
+def frame(kind, flags, stream, body):
+    return struct.pack(">I", len(body))[1:] + bytes([kind, flags]) + struct.pack(">I", stream) + body
+
+
+def do_get(ticket):
+    """A client's bytes for DoGet: no window or frame of it limits the server."""
+    fields = {":method": "POST", ":scheme": "http", ":path": "/arrow.flight.protocol.FlightService/DoGet", ":authority": "x",
+              "content-type": "application/grpc", "te": "trailers"}
+    headers = b"".join(b"\0" + b"".join(bytes([len(x)]) + x.encode() for x in pair) for pair in fields.items())
+    message = b"\x0a" + bytes([len(ticket)]) + ticket
+    return (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, struct.pack(">HIHI", 4, WINDOW, 5, (1 << 24) - 1))
+            + frame(8, 0, 0, struct.pack(">I", WINDOW - 65535)) + frame(1, 4, 1, headers)
+            + frame(0, 1, 1, b"\0" + struct.pack(">I", len(message)) + message))
+
+
+def drop(port, request, size):
+    """Receives so many bytes, at least."""
+    with socket.create_connection(("127.0.0.1", port)) as server:
+        server.sendall(request)
+        into = bytearray(1 << 20)
+        while size > 0:
+            got = server.recv_into(into)
+            if not got:
+                sys.exit("the server sent less than it has")
+            size -= got
+
 
 def cpu(pid):
     fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
@@ -59,23 +108,53 @@ def read(endpoint, uri):
         return sum(chunk.data.num_rows for chunk in client.do_get(endpoint.ticket))
 
 
+def transfer(name, server, size, once, more=""):
+    before, start = cpu(server), time.perf_counter()
+    for _ in range(ROUNDS):
+        once()
+    seconds, used = time.perf_counter() - start, cpu(server) - before
+    print(f"  {name:<16} {used / (ROUNDS * size / 1e9):5.2f} s CPU/GB {ROUNDS * size / 1e6 / seconds:7.0f} MB/s{more}", flush=True)
+
+
+def latency(call):
+    took = []
+    for _ in range(2000):
+        start = time.perf_counter()
+        call()
+        took.append(time.perf_counter() - start)
+    took.sort()
+    return f"p50 {statistics.median(took) * 1e6:5.0f} us, p99 {took[len(took) * 99 // 100] * 1e6:5.0f} us"
+
+
 def measure(name, head, server, rows, size):
     descriptor = flight.FlightDescriptor.for_path("0", "1")
     with flight.FlightClient(head) as client:
-        took = []
-        for _ in range(500):
-            start = time.perf_counter()
-            info = client.get_flight_info(descriptor)
-            took.append(time.perf_counter() - start)
-    endpoint = info.endpoints[0]
-    before, start = cpu(server), time.perf_counter()
-    for _ in range(ROUNDS):
-        assert read(endpoint, endpoint.locations[0]) == rows
-    seconds, used = time.perf_counter() - start, cpu(server) - before
-    took.sort()
-    print(f"  {name:<10} {used / (ROUNDS * size / 1e9):5.2f} s CPU/GB {ROUNDS * size / 1e6 / seconds:7.0f} MB/s "
-          f"{resident(server) / size:5.2f} x Arrow's size; GetFlightInfo p50 {statistics.median(took) * 1e6:5.0f} us, p99 {took[494] * 1e6:5.0f} us",
-          flush=True)
+        took = latency(lambda: client.get_flight_info(descriptor))
+        endpoint = client.get_flight_info(descriptor).endpoints[0]
+
+    def once():
+        if read(endpoint, endpoint.locations[0]) != rows:
+            sys.exit(f"{name}: rows are missing")
+
+    once()
+    transfer(name, server, size, once, f" {resident(server) / size:5.2f} x Arrow's size; GetFlightInfo {took}")
+    return endpoint.ticket.ticket
+
+
+def measure_kernel(size):
+    with subprocess.Popen([sys.executable, "-c", KERNEL, str(size)], stdout=subprocess.PIPE, text=True) as peer:
+        port = int(peer.stdout.readline())
+        with socket.create_connection(("127.0.0.1", port)) as echo:
+            echo.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            echo.sendall(b"e")
+
+            def call():
+                echo.sendall(b"x" * 100)
+                echo.recv(1 << 10)
+
+            took = latency(call)
+        transfer("kernel", peer.pid, size, lambda: drop(port, b"s", size), f"; an echo {took}")
+        peer.kill()
 
 
 TABLES = {
@@ -89,7 +168,10 @@ for what, make in TABLES.items():
         pq.write_table(table, path, row_group_size=table.num_rows // 20)
         print(f"{what}: {table.nbytes / 1e6:.0f} MB", flush=True)
         with Fleet(path, 1) as fleet:
-            measure("kftrainer", fleet.head.uri, fleet.workers[0].process.pid, table.num_rows, table.nbytes)
+            worker = fleet.workers[0]
+            ticket = measure("kftrainer", fleet.head.uri, worker.process.pid, table.num_rows, table.nbytes)
+            transfer("kftrainer, bare", worker.process.pid, table.nbytes, lambda: drop(worker.port, do_get(ticket), table.nbytes))
+        measure_kernel(table.nbytes)
         with subprocess.Popen([sys.executable, "-c", SERVER, path], stdout=subprocess.PIPE, text=True) as peer:
             port = int(peer.stdout.readline())
             measure("pyarrow", f"grpc://127.0.0.1:{port}", peer.pid, table.num_rows, table.nbytes)

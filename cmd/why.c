@@ -1,26 +1,19 @@
 /*
- * why.c - why a TrainJob waits, is slow or failed: in a cluster (client/why.h), or on
- * this machine, where the run itself has written down how it failed.
+ * why.c - why a TrainJob waits, is slow or failed (client/why.h).
  */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "api/meta.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/str.h"
 #include "base/terminal.h"
-#include "client/observed.h"
 #include "client/why.h"
 #include "cmd/cmd.h"
 #include "cmd/ui/cluster.h"
 #include "cmd/ui/out.h"
 #include "local/state.h"
 #include "spec/refer.h"
-#include "trainer/api.h"
-#include "trainer/trainjob.h"
-#include "trainer/trainjob_status.h"
 
 enum { MIN_WIDTH = 40, MAX_TEXT = 256 * 1024 };
 
@@ -37,69 +30,6 @@ static const struct opt opts_table[] = {
 		 formats),
 	{ .type = OPT_END },
 };
-
-/* ---- a job of this machine ---- */
-
-static void add_cause(cJSON *why, const char *reason, const char *message,
-		      const char *command)
-{
-	cJSON *cause = cJSON_CreateObject();
-
-	json_put_str(cause, reason, "reason");
-	json_put_str(cause, message, "message");
-	if (command)
-		json_put_str(cause, command, "command");
-	cJSON_AddItemToArray(json_list(why, "causes"), cause);
-}
-
-static void local_failure(struct arena *a, cJSON *why, const cJSON *job)
-{
-	const cJSON *c = status_condition(tj_status(job), COND_FAILED);
-	cleanup_free char *report = state_report(meta_namespace(job), meta_name(job));
-	const char *command = arena_printf(a, "kftrainer logs --local %s -n %s",
-					   meta_name(job), meta_namespace(job));
-	char *text;
-
-	if (report) {
-		text = str_trim(a, report);
-		add_cause(why, condition_reason(c), text, command);
-		return;
-	}
-	add_cause(why, condition_reason(c), condition_message(c), command);
-}
-
-static int explain_local(cJSON **ret, const char *ns, const char *name, struct error *err)
-{
-	cleanup_arena struct arena a = { 0 };
-	cleanup_json cJSON *job = NULL, *why = cJSON_CreateObject();
-	const char *state, *end;
-	int64_t start;
-
-	if (state_get(&job, ns, name, err))
-		return -1;
-	state = status_state(tj_status(job));
-	end = status_end_time(tj_status(job));
-	start = time_of(meta_created(job));
-	json_put_str(why, ns, "namespace");
-	json_put_str(why, name, "name");
-	json_put_str(why, str_eq(state, "Created") ? "Pending" : state, "state");
-	if (str_eq(state, "Failed"))
-		local_failure(&a, why, job);
-	else if (end)
-		add_cause(
-			why, "Complete",
-			arena_printf(&a, "completed in %s",
-				     out_duration(&a, seconds_ms(time_of(end) - start))),
-			NULL);
-	else
-		add_cause(
-			why, state,
-			arena_printf(&a, "running on this machine since %s",
-				     meta_created(job)),
-			arena_printf(&a, "kftrainer logs --local -f %s -n %s", name, ns));
-	*ret = STEAL(why);
-	return 0;
-}
 
 /* ---- printing ---- */
 
@@ -170,10 +100,8 @@ static int explain(cJSON **ret, const struct why_opts *opts, const char *name,
 	cleanup_view struct view view = { 0 };
 	const char *ns;
 
-	if (where_connect(&kube, &ns, &arena, &opts->where, err))
+	if (where_connect_any(&kube, &ns, &arena, &opts->where, err))
 		return -1;
-	if (!kube)
-		return explain_local(ret, ns, name, err);
 	if (view_load(&view, kube, ns, name, err))
 		return hint_at_local(ns, name, err);
 	*ret = why_explain(&view);
@@ -200,8 +128,7 @@ const struct cmd cmd_why = {
 		 "show more.\nChecks the TrainJob, its runtime, JobSet, PodGroup or "
 		 "Kueue Workload, Jobs,\npods, events and the end of failed containers' "
 		 "logs; nodes, volume claims and\nthe controller where they matter. "
-		 "Lists what you are not allowed to read. For a\nlocal job (submit "
-		 "--local), prints how its run ended.",
+		 "Lists what you are not allowed to read.",
 	.example = "kftrainer why bert\n"
 		   "kftrainer why bert -n team-a -o json",
 	.opts = opts_table,

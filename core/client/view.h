@@ -23,6 +23,7 @@ enum {
 struct view {
 	const char *ns, *name; /* in the arena */
 	int64_t now;           /* seconds since 1970 */
+	bool here;             /* a job of this machine: kubectl does not know it */
 	/* One of a kind, or NULL. */
 	cJSON *trainjob, *runtime, *jobset, *podgroup, *workload, *queue, *pending;
 	cJSON *lease, *deployment; /* of our controller */

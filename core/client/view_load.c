@@ -681,6 +681,7 @@ int view_load(struct view *ret, struct kube *k, const char *ns, const char *name
 	struct loader l = { .v = &v, .k = k };
 
 	view_init(&v, ns, name);
+	v.here = kube_is_inside(k);
 	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++)
 		if (steps[i](&l, err)) {
 			view_release(&v);

@@ -110,9 +110,23 @@ int64_t why_job_age(const struct why *w)
 	return since < 0 || since > w->v->now ? 0 : w->v->now - since;
 }
 
-/* "%n" of a command. */
-static const char *command_text(struct why *w, const char *command)
+/* What kubectl would show of a cluster's job, by a command of ours. */
+static const char *command_here(struct why *w, const char *command)
 {
+	const char *own = str_after(command, "kftrainer ");
+	const char *verb = str_starts(command, "kubectl logs ") ? "logs" : "events";
+
+	if (!own)
+		return arena_printf(w->arena, "kftrainer %s --local %s%%n", verb,
+				    w->v->name);
+	verb = str_slice(w->arena, own, strcspn(own, " "));
+	return arena_printf(w->arena, "kftrainer %s --local%s", verb, own + strlen(verb));
+}
+
+/* "%n" of a command. */
+static const char *command_text(struct why *w, const char *text)
+{
+	const char *command = w->v->here ? command_here(w, text) : text;
 	const char *at = strstr(command, "%n");
 
 	if (!at)

@@ -132,6 +132,11 @@ void kube_free(struct kube *k)
 	free(k);
 }
 
+bool kube_is_inside(const struct kube *k)
+{
+	return k->opts.inside.handle != NULL;
+}
+
 /* A wait that ends with the process; after that, last words wait a second at most. */
 static int pause_ms(struct kube *k, const struct kube_request *req, int64_t ms,
 		    struct error *err)

@@ -43,6 +43,7 @@ extern const struct metric kube_requests_total; /* labels code, host, method */
 MUST_CHECK int kube_new(struct kube **ret, const struct kube_config *config,
 			const struct kube_opts *opts, struct error *err);
 void kube_free(struct kube *k);
+bool kube_is_inside(const struct kube *k);
 
 struct kube_ref {
 	const char *api_version, *kind, *ns, *name; /* ns NULL: cluster-wide, or all */

@@ -9,18 +9,30 @@
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "local/backend_impl.h"
+#include "local/events.h"
 #include "local/jobs.h"
+#include "local/published.h"
 #include "local/state_impl.h"
 #include "trainer/api.h"
 #include "trainer/podcause.h"
 
-#define UID_LABEL "jobset.sigs.k8s.io/jobset-uid"
+static void put_event(void *ctx, const cJSON *event)
+{
+	struct backend *b = ctx;
+	cleanup_arena struct arena a = { 0 };
+	struct error ignored = { 0 };
 
-static const struct published {
-	const char *kind, *api_version;
-} published[] = { { "Pod", "v1" },
-		  { "Job", "batch/v1" },
-		  { JOBSET_KIND, JOBSET_API_VERSION } };
+	if (apiserver_write(b->conf.api, "POST",
+			    arena_printf(&a, "/api/v1/namespaces/%s/events",
+					 meta_namespace(event)),
+			    event, NULL, &ignored))
+		error_clear_if(&ignored, ignored.kind);
+}
+
+static void put_events(struct backend *b, const cJSON *old, const cJSON *now)
+{
+	events_of(old, now, &(struct event_sink){ put_event, b });
+}
 
 /* ---- single objects ------------------------------------------------------------------ */
 
@@ -35,7 +47,7 @@ void backend_clear(struct backend *b, const char *ns, const char *uid, const cha
 			continue;
 		list = apiserver_list(b->conf.api, p->api_version, p->kind, ns);
 		json_each(obj, list)
-			if (str_eq(meta_label(obj, UID_LABEL), uid))
+			if (str_eq(meta_label(obj, JOBSET_UID_LABEL), uid))
 				apiserver_drop(b->conf.api, p->api_version, p->kind, ns,
 					       meta_name(obj), meta_uid(obj));
 	}
@@ -53,7 +65,7 @@ static void store(struct backend *b, const cJSON *obj)
 		old = NULL;
 	}
 	if (apiserver_store(b->conf.api, obj, &err) > 0)
-		backend_events(b, old, obj);
+		put_events(b, old, obj);
 }
 
 void backend_put_status(struct backend *b, const cJSON *jobset, const cJSON *status)
@@ -75,50 +87,22 @@ void backend_put_status(struct backend *b, const cJSON *jobset, const cJSON *sta
 			     arena_printf(&a, JOBSET_PATH, meta_namespace(jobset),
 					  meta_name(jobset)),
 			     patch, &now, &err))
-		backend_events(b, old, now);
+		put_events(b, old, now);
 }
 
 /* ---- the files of a run -------------------------------------------------------------- */
-
-/* "Pod.two-node-0-0-abcde.json" */
-static const struct published *kind_of(struct arena *a, const char *file,
-				       const char **ret_name)
-{
-	size_t len = strlen(file);
-
-	for (size_t i = 0; i < sizeof(published) / sizeof(*published); i++) {
-		const char *rest = str_after(file, published[i].kind);
-
-		if (!rest || *rest != '.' || len < 6 || !str_ends(file, ".json"))
-			continue;
-		*ret_name = str_slice(a, rest + 1, strlen(rest) - strlen(".json") - 1);
-		return &published[i];
-	}
-	return NULL;
-}
-
-static cJSON *read_object(const char *path)
-{
-	cleanup_buf struct buf text = { .max = JSON_MAX_BYTES };
-	struct error none = { 0 };
-	cJSON *doc = NULL;
-
-	if (file_read(&text, path, &none) || json_parse(&doc, text.data, text.len, &none))
-		return NULL;
-	return doc;
-}
 
 static void copy_file(struct backend *b, struct backend_run *r, const char *path)
 {
 	cleanup_arena struct arena a = { 0 };
 	const char *file = path_base(path), *mark = state_mark(&a, path), *name;
-	const struct published *p = kind_of(&a, file, &name);
+	const struct published *p = published_kind(&a, file, &name);
 	const char *old = map_get(&r->files, file);
 	cleanup_json cJSON *doc = NULL;
 
 	if (!p || (old && str_eq(old, mark)))
 		return;
-	doc = read_object(path);
+	doc = published_read(path);
 	if (!doc)
 		return;
 	free(map_put(&r->files, file, xstrdup(mark)));
@@ -138,7 +122,7 @@ static void drop_missing(struct backend *b, struct backend_run *r, const char *d
 
 		if (file_exists(path_join(&a, dir, e->key)))
 			continue;
-		p = kind_of(&a, e->key, &name);
+		p = published_kind(&a, e->key, &name);
 		if (p && !str_eq(p->kind, JOBSET_KIND))
 			apiserver_drop(b->conf.api, p->api_version, p->kind, r->ns, name,
 				       NULL);
@@ -161,7 +145,7 @@ bool backend_copy(struct backend *b, struct backend_run *r, const struct state_o
 		r->dir = xstrdup(run->dir);
 	}
 	/* First, for it is published last: what led to it is copied before it. */
-	last = read_object(jobset);
+	last = published_read(jobset);
 	if (ended && !json_str(last, "status", "terminalState"))
 		return true; /* what backend_fail() wrote stays */
 	for (char **e = state_entries(&a, dir); *e; e++)
@@ -175,76 +159,29 @@ bool backend_copy(struct backend *b, struct backend_run *r, const struct state_o
 
 /* ---- what a run does not say --------------------------------------------------------- */
 
-static void kill_container(cJSON *status, const char *now)
-{
-	cJSON *state = json_get(status, "state"), *ended;
-	const char *started = json_str(state, "running", "startedAt");
-
-	if (json_get(state, "terminated"))
-		return;
-	ended = cJSON_CreateObject();
-	json_put_int(ended, 128 + 9, "exitCode");
-	json_put_str(ended, "Error", "reason");
-	json_put_str(ended, started ? started : now, "startedAt");
-	json_put_str(ended, now, "finishedAt");
-	json_del(state, JSON_PATH("running"));
-	json_del(state, JSON_PATH("waiting"));
-	json_put(state, ended, "terminated");
-	json_put_bool(status, false, "ready");
-	json_put_bool(status, false, "started");
-}
-
-static void kill_pod(struct backend *b, cJSON *pod, const char *reason,
-		     const char *message, const char *now)
-{
-	cJSON *status = json_obj(pod, "status"), *c;
-	const char *phase = json_str(status, "phase");
-
-	if (str_eq(phase, "Succeeded") || str_eq(phase, "Failed"))
-		return;
-	json_del(pod, JSON_PATH("metadata", "resourceVersion"));
-	json_put_str(status, "Failed", "phase");
-	json_put_str(status, reason, "reason");
-	json_put_str(status, message, "message");
-	json_each(c, json_get(status, "containerStatuses"))
-		kill_container(c, now);
-	c = json_find(json_get(status, "conditions"), "type", "Ready");
-	if (c)
-		json_put_str(c, "False", "status");
-	store(b, pod);
-}
-
 void backend_fail(struct backend *b, const char *ns, const char *name, const char *reason,
 		  const char *message)
 {
 	cleanup_json cJSON *jobset =
 		apiserver_get(b->conf.api, JOBSET_API_VERSION, JOBSET_KIND, ns, name);
 	cleanup_json cJSON *pods = apiserver_list(b->conf.api, "v1", "Pod", ns);
-	cJSON *status, *failed, *pod, *rjob;
+	cJSON *status, *pod;
 	char now[TIME_TEXT_SIZE];
 
 	if (!jobset)
 		return;
 	time_text(clock_now(), now);
 	json_each(pod, pods)
-		if (str_eq(meta_label(pod, UID_LABEL), meta_uid(jobset)))
-			kill_pod(b, pod, reason, message, now);
-	status = json_obj(jobset, "status");
-	failed = cJSON_CreateObject();
-	json_put_str(failed, "Failed", "type");
-	json_put_str(failed, "True", "status");
-	json_put_str(failed, reason, "reason");
-	json_put_str(failed, message, "message");
-	json_put_str(failed, now, "lastTransitionTime");
-	json_upsert(json_list(status, "conditions"), "type", failed);
-	json_put_str(status, "Failed", "terminalState");
-	json_each(rjob, json_get(status, "replicatedJobsStatus")) {
-		json_put_int(rjob, 0, "ready");
-		json_put_int(rjob, 0, "active");
-	}
-	failed = json_dup(status);
-	backend_put_status(b, jobset, failed);
-	cJSON_Delete(failed);
+		if (str_eq(meta_label(pod, JOBSET_UID_LABEL), meta_uid(jobset)) &&
+		    published_kill(pod, reason, message, now)) {
+			json_del(pod, JSON_PATH("metadata", "resourceVersion"));
+			store(b, pod);
+		}
+	status = json_dup(json_get(jobset, "status"));
+	status = status ? status : cJSON_CreateObject();
+	published_fail(status, reason, message, now);
+	backend_put_status(b, jobset, status);
+	cJSON_Delete(status);
 }
 
 void backend_park(struct backend *b, const cJSON *jobset)

@@ -54,7 +54,4 @@ void backend_park(struct backend *b, const cJSON *jobset);
 /* backend_start.c: 0: begun; RUN_BUSY; else why not. */
 int backend_launch(struct backend *b, const cJSON *jobset, struct error *err);
 
-/* backend_events.c: the events that this change of an object stands for. */
-void backend_events(struct backend *b, const cJSON *old, const cJSON *now);
-
 #endif

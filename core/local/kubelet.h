@@ -47,7 +47,7 @@ struct kubelet_opts {
 	bool no_namespaces;  /* force the fallback (tests) */
 	const char *const *gpus; /* ids to split, ends with NULL; NULL: none */
 	const char *workdir;     /* where processes start unless workingDir says else */
-	/* Of an API: each pod works in a directory of its own; logs have marks (output.h). */
+	/* Of a server: each pod works in a directory of its own. */
 	bool served;
 	const cJSON *objects;  /* ConfigMaps and Secrets of the job, a JSON array */
 	const char *pod_key;   /* see volumes.h */

@@ -3,7 +3,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <sys/stat.h>
+#include <string.h>
 
 #include "api/meta.h"
 #include "apiserver/apiserver.h"
@@ -14,18 +14,25 @@
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "base/yaml.h"
+#include "local/node.h"
+#include "local/podlog.h"
+#include "local/published.h"
 #include "local/state_impl.h"
+#include "local/state_owned.h"
 #include "trainer/api.h"
+#include "trainer/trainjob.h"
 #include "trainer/trainjob_status.h"
 
 /* A job, as the API has it. */
 struct job {
 	char *ns, *name;
-	char *mark;    /* of its directory when it had ended; NULL: it has not */
-	char *run;     /* the directory of the run that is stored */
-	char *known;   /* the mark of its TrainJob */
-	bool whole;    /* its JobSet is stored, too */
-	unsigned seen; /* in which round */
+	char *mark;       /* of its directory when it had ended; NULL: it has not */
+	char *run;        /* the directory of the run that is stored */
+	char *known;      /* the mark of its TrainJob */
+	bool whole;       /* what it consists of is stored, too */
+	struct map files; /* of that: name in STATE_API -> its mark */
+	size_t events;    /* bytes of STATE_EVENTS that have been read */
+	unsigned seen;    /* in which round */
 };
 
 struct machine {
@@ -44,6 +51,7 @@ static void job_free(void *p)
 	free(j->mark);
 	free(j->run);
 	free(j->known);
+	map_release(&j->files, free);
 	free(j);
 }
 
@@ -55,12 +63,6 @@ static void store(struct machine *m, const cJSON *obj)
 
 	if (apiserver_store(m->api, obj, &ignored) < 0)
 		error_clear_if(&ignored, ignored.kind);
-}
-
-static void drop(struct machine *m, const struct job *j)
-{
-	apiserver_drop(m->api, TRAINER_API_VERSION, TRAINJOB_KIND, j->ns, j->name, NULL);
-	apiserver_drop(m->api, JOBSET_API_VERSION, JOBSET_KIND, j->ns, j->name, NULL);
 }
 
 /* Documents of old runs say neither their kind nor their namespace. */
@@ -90,22 +92,142 @@ static void store_trainjob(struct machine *m, struct job *j, bool running)
 	j->known = xstrdup(mark);
 }
 
-static void store_jobset(struct machine *m, struct job *j)
+/* ---- what the run consists of -------------------------------------------------------- */
+
+/* A file that is not as it was last: its new mark is kept. `ended` is another mark. */
+static bool is_new(struct job *j, const char *path, bool running)
 {
-	cleanup_json cJSON *doc = NULL;
-	cleanup_json cJSON *trainjob =
-		apiserver_get(m->api, TRAINER_API_VERSION, TRAINJOB_KIND, j->ns, j->name);
+	cleanup_arena struct arena a = { 0 };
+	const char *mark =
+		arena_printf(&a, "%s%s", running ? "" : "ended ", state_mark(&a, path));
+	const char *file = path_base(path);
+
+	if (str_eq(map_get(&j->files, file), mark))
+		return false;
+	free(map_put(&j->files, file, xstrdup(mark)));
+	return true;
+}
+
+/* Of a job that was killed: what its run could not say any more. */
+static const cJSON *killed(const cJSON *trainjob)
+{
+	const cJSON *c = status_condition(tj_status(trainjob), COND_FAILED);
+
+	return str_eq(json_str(c, "reason"), REASON_INTERRUPTED) ? c : NULL;
+}
+
+static void store_jobset(struct machine *m, struct job *j, const cJSON *trainjob,
+			 bool running)
+{
+	cleanup_arena struct arena a = { 0 };
+	const char *path = arena_printf(&a, "%s/" STATE_API "/" JOBSET_KIND ".%s.json",
+					j->run, j->name);
+	const cJSON *c = running ? NULL : killed(trainjob);
+	cleanup_json cJSON *doc = NULL, *said = NULL;
 	struct error unreadable = { 0 };
 
-	if (j->whole || !trainjob || state_read_jobset(&doc, j->run, &unreadable))
+	if (!is_new(j, path, running) || state_read_jobset(&doc, j->run, &unreadable))
 		return;
 	put_identity(doc, JOBSET_API_VERSION, JOBSET_KIND, j);
 	if (meta_created(trainjob))
 		json_put_str(doc, meta_created(trainjob), "metadata",
 			     "creationTimestamp");
 	meta_set_owner(doc, trainjob);
+	said = published_read(path);
+	if (said) {
+		meta_set_uid(doc, meta_uid(said));
+		json_put(doc, json_dup(json_get(said, "status")), "status");
+	}
+	if (c && !json_str(doc, "status", "terminalState"))
+		published_fail(json_obj(doc, "status"), json_str(c, "reason"),
+			       json_str(c, "message"), json_str(c, "lastTransitionTime"));
 	store(m, doc);
+}
+
+static void store_file(struct machine *m, struct job *j, const char *path,
+		       const cJSON *trainjob, bool running)
+{
+	const cJSON *c = running ? NULL : killed(trainjob);
+	cleanup_json cJSON *doc = NULL;
+
+	if (!is_new(j, path, running))
+		return;
+	doc = published_read(path);
+	if (!doc)
+		return;
+	if (c && str_eq(meta_kind(doc), "Pod"))
+		(void)published_kill(doc, json_str(c, "reason"), json_str(c, "message"),
+				     json_str(c, "lastTransitionTime"));
+	store(m, doc);
+}
+
+/* Lines of JSON, to which a run adds. */
+static void store_events(struct machine *m, struct job *j)
+{
+	cleanup_arena struct arena a = { 0 };
+	cleanup_buf struct buf text = { .max = JSON_MAX_BYTES };
+	const char *path = path_join(&a, j->run, STATE_EVENTS);
+	struct error none = { 0 };
+	const char *line, *end;
+
+	if (!is_new(j, path, true) || file_read(&text, path, &none) || !text.len)
+		return;
+	line = (const char *)text.data + j->events;
+	for (; (end = strchr(line, '\n')); line = end + 1) {
+		cleanup_json cJSON *doc = NULL;
+
+		if (json_parse(&doc, line, (size_t)(end - line), &none) ||
+		    !meta_name(doc))
+			continue;
+		free(map_put(&j->files, arena_printf(&a, "Event.%s.json", meta_name(doc)),
+			     xstrdup("")));
+		store(m, doc);
+	}
+	j->events = (size_t)(line - (const char *)text.data);
+}
+
+static void drop_file(struct machine *m, struct job *j, const char *file)
+{
+	cleanup_arena struct arena a = { 0 };
+	const char *name;
+	const struct published *p = published_kind(&a, file, &name);
+
+	if (p)
+		apiserver_drop(m->api, p->api_version, p->kind, j->ns, name, NULL);
+	free(map_del(&j->files, file));
+}
+
+static void store_whole(struct machine *m, struct job *j, bool running)
+{
+	cleanup_arena struct arena a = { 0 };
+	const char *dir = path_join(&a, j->run, STATE_API);
+	cleanup_json cJSON *trainjob =
+		apiserver_get(m->api, TRAINER_API_VERSION, TRAINJOB_KIND, j->ns, j->name);
+
+	if (!trainjob)
+		return;
+	store_events(m, j);
+	for (char **e = state_entries(&a, dir); *e; e++)
+		if (str_ends(*e, ".json") && !str_starts(*e, JOBSET_KIND "."))
+			store_file(m, j, path_join(&a, dir, *e), trainjob, running);
+	map_each(e, &j->files)
+		if (str_starts(e->key, "Pod.") &&
+		    !file_exists(path_join(&a, dir, e->key)))
+			drop_file(m, j, e->key);
+	store_jobset(m, j, trainjob, running);
 	j->whole = true;
+}
+
+/* Another run takes the place of the one that is stored, or none does. */
+static void drop_run(struct machine *m, struct job *j)
+{
+	map_each(e, &j->files)
+		drop_file(m, j, e->key);
+	free(j->run);
+	free(j->known);
+	j->run = j->known = NULL;
+	j->whole = false;
+	j->events = 0;
 }
 
 static void load_job(struct machine *m, struct job *j, const char *dir, bool whole)
@@ -119,15 +241,12 @@ static void load_job(struct machine *m, struct job *j, const char *dir, bool who
 		return;
 	j->seen = m->round;
 	if (!str_eq(j->run, run)) {
-		free(j->run);
-		free(j->known);
+		drop_run(m, j);
 		j->run = xstrdup(run);
-		j->known = NULL;
-		j->whole = false;
 	}
 	store_trainjob(m, j, running);
 	if (whole)
-		store_jobset(m, j);
+		store_whole(m, j, running);
 	free(j->mark);
 	j->mark = running ? NULL : xstrdup(mark);
 }
@@ -193,7 +312,9 @@ static void drop_missing(struct machine *m, const char *ns, const char *name)
 		}
 		if (!gone)
 			return;
-		drop(m, gone);
+		drop_run(m, gone);
+		apiserver_drop(m->api, TRAINER_API_VERSION, TRAINJOB_KIND, gone->ns,
+			       gone->name, NULL);
 		map_del(&m->jobs, arena_printf(&a, "%s/%s", gone->ns, gone->name));
 		job_free(gone);
 	} while (true);
@@ -264,11 +385,19 @@ static int refresh_runtimes(struct machine *m, const struct wanted *which,
 	return 0;
 }
 
+static void store_node(struct machine *m)
+{
+	cleanup_json cJSON *node = node_object(APISERVER_KUBERNETES);
+
+	store(m, node);
+}
+
 /* For each kind of which there is anything: what has to be read. */
 static int refresh(void *ctx, const struct wanted *which, struct error *err)
 {
 	static const char *const runtimes[] = { RUNTIME_KIND, CLUSTER_RUNTIME_KIND,
 						NULL };
+	static const char *const parts[] = { "Pod", "Job", "Event", NULL };
 	struct machine *m = ctx;
 	int rc = 0;
 
@@ -279,8 +408,12 @@ static int refresh(void *ctx, const struct wanted *which, struct error *err)
 		rc = refresh_jobs(m, which->ns, which->name, false, err);
 	else if (str_eq(which->kind, JOBSET_KIND))
 		rc = refresh_jobs(m, which->ns, which->name, true, err);
+	else if (str_in(which->kind, parts))
+		rc = refresh_jobs(m, which->ns, "", true, err);
 	else if (str_eq(which->kind, "Namespace"))
 		rc = refresh_jobs(m, "", "", false, err);
+	else if (str_eq(which->kind, "Node"))
+		store_node(m);
 	pthread_mutex_unlock(&m->lock);
 	return rc;
 }
@@ -293,6 +426,14 @@ static void handle(void *ctx, const struct httpd_request *req,
 	struct machine *m = ctx;
 
 	apiserver_handle(m->api, req, resp);
+}
+
+static int read_log(void *ctx, const cJSON *pod, const struct log_options *o,
+		    struct httpd_response *resp, struct error *err)
+{
+	struct machine *m = ctx;
+
+	return podlog_open(m->api, pod, o, resp, err);
 }
 
 static void release(void *ctx)
@@ -308,7 +449,9 @@ static void release(void *ctx)
 int machine_connect(struct kube **ret, const struct kube_opts *opts, struct error *err)
 {
 	struct machine *m = xcalloc(1, sizeof(*m));
-	const struct apiserver_conf conf = { .refresh = refresh, .ctx = m };
+	const struct apiserver_conf conf = { .log = read_log,
+					     .refresh = refresh,
+					     .ctx = m };
 	const struct kube_config config = { .ns = "default" };
 	struct kube_opts how = *opts;
 

@@ -2,9 +2,9 @@
  * machine.h - the jobs of this machine as an API: what `struct kube` calls where there is no
  * cluster.
  *
- * A TrainJob is the newest run of its name (state.h), with the JobSet that it was run as;
- * the runtimes are the built-in ones and those of files that these jobs were made of. They
- * are read from the run directories when a request
+ * A TrainJob is the newest run of its name (state.h), with the JobSet, Jobs, pods and events
+ * that it has published (state_owned.h); the runtimes are the built-in ones and those of
+ * files that these jobs were made of. They are read from the run directories when a request
  * asks for their kind, and again every 100 ms while it is watched, so that the jobs of all
  * terminals are seen. Nothing is kept, and no other process takes part.
  */

@@ -335,9 +335,8 @@ static int start_process(struct container *c, const struct starting *s, struct e
 
 	c->output.on_line = on_line;
 	c->output.ctx = c;
-	if (c->pod->k->opts.served)
-		c->output.marks_path = arena_printf(&c->pod->arena, "%s/%s.times",
-						    c->pod->log_dir, c->name);
+	c->output.marks_path =
+		arena_printf(&c->pod->arena, "%s/%s.times", c->pod->log_dir, c->name);
 	if (output_open(&c->output, file, err) < 0) {
 		/* Run without a log file: lines still go to the callback. */
 		on_line(c, err->msg, strlen(err->msg));

@@ -82,7 +82,7 @@ static void drop(struct run *r, struct run_pod *pod)
 	run_publish_gone(r, pod);
 	map_del(&r->pods, pod->name);
 	pod_free(pod);
-	r->again = true;
+	r->again = r->changed = true;
 }
 
 static int64_t count_restarts(const cJSON *status)
@@ -127,7 +127,7 @@ static void take_status(struct run *r, struct run_pod *pod, const cJSON *status)
 	say_restart(r, pod, status);
 	jobs_pod_status(r->jobs, pod->name, status, jobs_now(r));
 	run_publish_pod(r, pod, status);
-	r->again = true;
+	r->again = r->changed = true;
 	if (pod->ended && pod->stopping && r->end == RUN_ON)
 		drop(r, pod);
 }
@@ -191,7 +191,7 @@ static void create(struct run *r, const struct jobs_action *act)
 	pod->name = xstrdup(act->pod_name);
 	(void)place_of(&pod->place, r->jobset, pod->name);
 	pod->changed = true;
-	pod->doc = r->opts->owner ? json_dup(act->pod) : NULL;
+	pod->doc = json_dup(act->pod);
 	map_put(&r->pods, pod->name, pod);
 	if (start(r, act, &err)) {
 		cleanup_json cJSON *status = start_error(act->pod, err.msg);
@@ -243,6 +243,7 @@ static void step(struct run *r)
 		size_t n = jobs_step(r->jobs, jobs_now(r), &act, &wake);
 
 		r->again = false;
+		r->changed |= n || (r->wake_ms >= 0 && r->wake_ms <= clock_ms());
 		r->wake_ms = wake < 0 ? -1 : wake - r->start_s * 1000 + r->start_ms;
 		say_jobset_restart(r);
 		for (size_t i = 0; i < n; i++) {
@@ -449,6 +450,7 @@ static int add_names(struct run *r, struct error *err)
 
 static int begin(struct run *r, struct error *err)
 {
+	r->changed = true;
 	r->start_ms = clock_ms();
 	r->start_s = clock_now();
 	r->deadline_ms = r->wake_ms = r->lines_ms = r->timeout_ms = -1;
@@ -574,6 +576,7 @@ int local_run(const struct local_run_opts *opts, struct local_result *ret,
 	failed = loop(&r, err);
 	if (r.fold)
 		traceback_flush(r.fold, INT64_MAX);
+	r.changed = true;
 	run_publish(&r);
 	if (run_save(&r, true, &save))
 		run_note(&r, "cannot save the final status: %s", save.msg);

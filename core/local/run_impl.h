@@ -21,7 +21,8 @@ struct run_pod {
 	bool stopping; /* its exit is not a failure */
 	bool running, ended;
 	char *waits; /* why it does not start, or NULL */
-	cJSON *doc;  /* as published; NULL: it is not */
+	cJSON *doc;  /* as published */
+	bool shown;  /* it has been */
 	int64_t restarts;
 };
 
@@ -48,6 +49,7 @@ struct run {
 	int signal;
 	bool killing;  /* the second Ctrl-C came */
 	bool again;    /* call jobs_step() again */
+	bool changed;  /* Jobs or their JobSet may have, since they were published */
 	bool gives_up; /* a Job's backoffLimit is unset, and so 0 */
 	int64_t restarts;
 	char phase[512]; /* reported last */
@@ -91,9 +93,14 @@ MUST_CHECK int run_add_services(struct run *r, struct error *err);
 void run_show(struct run *r);
 MUST_CHECK int run_save(struct run *r, bool last, struct error *err);
 
-/* run_publish.c: what the run consists of, for the API of the server that owns it. */
+/*
+ * run_publish.c: what the run consists of, for who reads its directory; and, unless a
+ * server owns it, the events of that.
+ */
 void run_publish(struct run *r);
 void run_publish_pod(const struct run *r, struct run_pod *pod, const cJSON *status);
+/* Its TrainJob has another status. */
+void run_publish_status(const struct run *r, const cJSON *before);
 void run_publish_gone(const struct run *r, const struct run_pod *pod);
 
 #endif

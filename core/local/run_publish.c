@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "local/events.h"
 #include "local/node.h"
 #include "local/run_impl.h"
 
@@ -25,14 +26,29 @@ static cJSON *jobset_object(const struct run *r)
 	return doc;
 }
 
+static void append(void *ctx, const cJSON *event)
+{
+	const struct run *r = ctx;
+
+	state_record(&r->state, event);
+}
+
+/* A server records those of its runs itself. */
+static void record(const struct run *r, const cJSON *old, const cJSON *now)
+{
+	if (!r->opts->owner)
+		events_of(old, now, &(struct event_sink){ append, (void *)r });
+}
+
 /* The JobSet last: who reads it sees what led to its status. */
 void run_publish(struct run *r)
 {
 	cleanup_json cJSON *list = NULL;
 	const cJSON *doc;
 
-	if (!r->opts->owner)
+	if (!r->changed)
 		return;
+	r->changed = false;
 	list = jobs_objects(r->jobs);
 	cJSON_AddItemToArray(list, jobset_object(r));
 	json_each(doc, list) {
@@ -42,8 +58,10 @@ void run_publish(struct run *r)
 			if (str_eq(meta_kind(old), meta_kind(doc)) &&
 			    str_eq(meta_name(old), meta_name(doc)))
 				break;
-		if (!old || !json_equal(old, doc))
-			state_publish(&r->state, meta_kind(doc), meta_name(doc), doc);
+		if (old && json_equal(old, doc))
+			continue;
+		state_publish(&r->state, meta_kind(doc), meta_name(doc), doc);
+		record(r, old, doc);
 	}
 	cJSON_Delete(r->shown);
 	r->shown = STEAL(list);
@@ -52,9 +70,9 @@ void run_publish(struct run *r)
 void run_publish_pod(const struct run *r, struct run_pod *pod, const cJSON *status)
 {
 	cleanup_arena struct arena a = { 0 };
+	cleanup_json cJSON *old = pod->shown ? json_dup(pod->doc) : NULL;
 
-	if (!pod->doc)
-		return;
+	pod->shown = true;
 	put_now(pod->doc, "creationTimestamp");
 	if (pod->stopping)
 		put_now(pod->doc, "deletionTimestamp");
@@ -64,10 +82,18 @@ void run_publish_pod(const struct run *r, struct run_pod *pod, const cJSON *stat
 	if (status)
 		json_put(pod->doc, json_dup(status), "status");
 	state_publish(&r->state, "Pod", pod->name, pod->doc);
+	record(r, old, pod->doc);
+}
+
+void run_publish_status(const struct run *r, const cJSON *before)
+{
+	cleanup_json cJSON *old = cJSON_CreateObject();
+
+	json_put(old, json_dup(before), "status");
+	record(r, old, r->trainjob);
 }
 
 void run_publish_gone(const struct run *r, const struct run_pod *pod)
 {
-	if (pod->doc)
-		state_publish(&r->state, "Pod", pod->name, NULL);
+	state_publish(&r->state, "Pod", pod->name, NULL);
 }

@@ -158,6 +158,7 @@ int run_save(struct run *r, bool last, struct error *err)
 	status = json_get(r->trainjob, "status");
 	if (!last && json_equal(status, r->saved))
 		return 0;
+	run_publish_status(r, r->saved);
 	cJSON_Delete(r->saved);
 	r->saved = json_dup(status);
 	return state_save(&r->state, r->trainjob, last, err);

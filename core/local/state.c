@@ -209,21 +209,6 @@ static int read_job(cJSON **ret, const char *job_dir, struct error *err)
 	return state_read_job(ret, run, running, err);
 }
 
-char *state_report(const char *ns, const char *name)
-{
-	cleanup_arena struct arena a = { 0 };
-	cleanup_buf struct buf b = { .max = 64 * 1024 };
-	struct error unused = { 0 };
-	const char *dir, *run;
-
-	if (state_dir(&a, &dir, ns, name, &unused))
-		return NULL;
-	run = state_newest(&a, dir);
-	if (!run || file_read(&b, path_join(&a, run, STATE_REPORT), &unused) || !b.len)
-		return NULL;
-	return xstrdup((char *)b.data);
-}
-
 /* Another namespace with a job of this name, or NULL. */
 static const char *elsewhere(struct arena *a, const char *name)
 {

@@ -51,12 +51,6 @@ MUST_CHECK int state_logs(cJSON **ret, const char *ns, const char *name,
 MUST_CHECK int state_steps(cJSON **ret, const char *ns, const char *name,
 			   struct error *err);
 
-/*
- * The report of local_run() on its newest run, if that failed. The caller's; NULL: it
- * did not fail, or was killed.
- */
-char *state_report(const char *ns, const char *name);
-
 /* Does it run now? */
 bool state_is_running(const char *ns, const char *name);
 

@@ -1,6 +1,7 @@
 /* state_owned.c - the runs of a server (local/state_owned.h). */
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -9,6 +10,8 @@
 #include "base/xmalloc.h"
 #include "local/state_impl.h"
 #include "local/state_owned.h"
+
+enum { EVENTS_BYTES = 1024 * 1024 }; /* of a run; then no more */
 
 static bool read_owner(struct arena *arena, const char *dir, struct state_owner *ret)
 {
@@ -174,15 +177,29 @@ int state_own(const struct state_run *run, const char *ns, const char *name,
 	      const struct state_owner *owner, struct error *err)
 {
 	cleanup_json cJSON *doc = cJSON_CreateObject();
-	cleanup_arena struct arena a = { 0 };
 
 	json_put_str(doc, owner->server, "server");
 	json_put_str(doc, owner->uid, "uid");
 	json_put_int(doc, owner->generation, "generation");
-	if (check_owner(ns, name, owner, err) ||
-	    dir_make(path_join(&a, run->dir, STATE_API), 0700, err))
+	if (check_owner(ns, name, owner, err))
 		return -1;
 	return state_write(run->dir, STATE_OWNER, doc, false, err);
+}
+
+void state_record(const struct state_run *run, const cJSON *event)
+{
+	cleanup_arena struct arena a = { 0 };
+	cleanup_buf struct buf line = { .max = 65536 };
+	cleanup_fd int fd =
+		open(path_join(&a, run->dir, STATE_EVENTS),
+		     O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	struct error unused = { 0 };
+	struct stat st;
+
+	json_print(&line, event);
+	buf_adds(&line, "\n");
+	if (fd >= 0 && !line.overflowed && !fstat(fd, &st) && st.st_size < EVENTS_BYTES)
+		(void)!file_write_fd(fd, line.data, line.len, STATE_EVENTS, &unused);
 }
 
 void state_publish(const struct state_run *run, const char *kind, const char *name,

@@ -1,10 +1,12 @@
 /*
- * state_owned.h - the runs of a server, among those of this machine (state.h):
+ * state_owned.h - what runs publish, and the runs of a server among those of this machine
+ * (state.h):
  *
+ *     <run>/api/<Kind>.<name>.json    its objects, as an API has them, each replaced
+ *                                     atomically
+ *     <run>/events        a line of JSON each; of runs that no server owns
  *     <run>/owner.json    for whom it is
  *     <run>/suspended     it ends because its JobSet is suspended
- *     <run>/api/<Kind>.<name>.json    its objects, as the API has them, each replaced
- *                                     atomically
  */
 #ifndef LOCAL_STATE_OWNED_H
 #define LOCAL_STATE_OWNED_H
@@ -39,7 +41,8 @@ void state_owned_remove(const struct state_owned *run);
 /* Finish what was killed while it removed runs. */
 void state_owned_sweep(void);
 
-#define STATE_API "api"
+#define STATE_API    "api"
+#define STATE_EVENTS "events"
 
 /* ---- for the process that runs it -------------------------------------------------- */
 
@@ -51,6 +54,7 @@ MUST_CHECK int state_own(const struct state_run *run, const char *ns, const char
 			 const struct state_owner *owner, struct error *err);
 
 /* An object of the run in STATE_API; NULL: it is gone. What fails is tried no more. */
+void state_record(const struct state_run *run, const cJSON *event);
 void state_publish(const struct state_run *run, const char *kind, const char *name,
 		   const cJSON *obj);
 

@@ -18,6 +18,7 @@
 #include "local/shmdir.h"
 #include "local/state.h"
 #include "local/state_impl.h"
+#include "local/state_owned.h"
 #include "local/undolog.h"
 
 /* With less free space a job could not even record why it stopped. */
@@ -132,7 +133,8 @@ static int make_run(struct state_run *run, struct error *err)
 		if (!mkdir(dir, 0700)) {
 			run->dir = xstrdup(dir);
 			run->logs = xstrdup(path_join(&a, dir, "logs"));
-			return dir_make(run->logs, 0700, err);
+			return dir_make(run->logs, 0700, err) ||
+			       dir_make(path_join(&a, dir, STATE_API), 0700, err);
 		}
 		if (errno != EEXIST)
 			return error_errno(err, errno, "%s", dir);

@@ -65,7 +65,8 @@ check "wait --for failed: it is complete" says 1 'slow is Complete' wait slow --
 check "wait: never existed" says 1 'no TrainJob nobody' wait nobody
 check "suspend: one line says that it cannot be" refuses 'local jobs cannot be suspended' suspend slow
 check "resume: likewise" refuses 'cannot be resumed' resume slow
-check "events: likewise" refuses 'have no events' events slow
+check "events: of its pods" says 0 'Started +pod/slow-node-0-0-' events slow
+check "... and of itself" says 0 'Completed +trainjob/slow ' events slow
 check "logs --since: likewise" refuses 'have no times' logs slow --since 5m
 check "delete" says 0 '^job slow and its logs deleted$' delete slow
 check "... it is gone" says 1 'no TrainJob slow' get slow

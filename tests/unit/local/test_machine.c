@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "local/machine.h"
-#include "local/state.h"
+#include "local/state_owned.h"
 #include "trainer/api.h"
 #include "trainer/trainjob_status.h"
 
@@ -153,6 +153,81 @@ static void test_killed(void **state)
 	kube_free(k);
 }
 
+#define POD                                                                              \
+	"{'apiVersion':'v1','kind':'Pod','metadata':{'name':'p','namespace':'ns','uid':" \
+	"'u'},"                                                                          \
+	"'status':{'phase':'Running','containerStatuses':[{'name':'node','state':{'"     \
+	"running':"                                                                      \
+	"{'startedAt':'2026-01-01T00:00:00Z'}}}]}}"
+
+static cJSON *get(struct kube *k, const char *version, const char *kind, const char *name)
+{
+	const struct kube_ref ref = { version, kind, "ns", name };
+	struct error err = { 0 };
+	cJSON *obj = NULL;
+
+	return kube_get(k, &ref, &obj, &err) ? NULL : obj;
+}
+
+static const char *get_str(struct kube *k, const char *kind, const char *name,
+			   const char *key, struct arena *a)
+{
+	const char *version = str_eq(kind, JOBSET_KIND) ? JOBSET_API_VERSION : "v1";
+	cleanup_json cJSON *obj = get(k, version, kind, name);
+	const char *value = obj ? json_str(obj, "status", key) : "gone";
+
+	return value ? arena_strdup(a, value) : "";
+}
+
+/* What a run has published is there; once it is killed, none of it runs. */
+static void test_parts(void **state)
+{
+	cleanup_json cJSON *pod = parse(POD);
+	cleanup_json cJSON *jobset =
+		parse("{'kind':'JobSet','metadata':{'name':'x','uid':"
+		      "'j'},'status':{'restarts':1}}");
+	cleanup_json cJSON *event = parse("{'apiVersion':'v1','kind':'Event','metadata':{"
+					  "'name':'e','namespace':'ns'}}");
+	cleanup_json cJSON *event2 =
+		parse("{'apiVersion':'v1','kind':'Event','metadata':{"
+		      "'name':'f','namespace':'ns'}}");
+	cleanup_arena struct arena a = { 0 };
+	struct kube *k = connect_it();
+	struct state_run run;
+	cJSON *got;
+
+	(void)state;
+	begin(&run, "ns", "x");
+	state_publish(&run, "Pod", "p", pod);
+	state_publish(&run, "Pod", "q", pod);
+	state_publish(&run, JOBSET_KIND, "x", jobset);
+	state_record(&run, event);
+	assert_string_equal(get_str(k, "Pod", "p", "phase", &a), "Running");
+	got = get(k, JOBSET_API_VERSION, JOBSET_KIND, "x");
+	assert_string_equal(meta_uid(got), "j");
+	assert_int_equal(json_int(got, 0, "status", "restarts"), 1);
+	assert_non_null(json_get(got, "spec", "replicatedJobs"));
+	cJSON_Delete(got);
+	cJSON_Delete(got = get(k, "v1", "Event", "e"));
+	assert_non_null(got);
+	state_record(&run, event2);
+	cJSON_Delete(got = get(k, "v1", "Event", "f"));
+	assert_non_null(got);
+	state_end(&run); /* as if it were killed */
+	assert_string_equal(get_str(k, "Pod", "p", "phase", &a), "Failed");
+	assert_string_equal(get_str(k, "Pod", "p", "reason", &a), "Interrupted");
+	assert_string_equal(get_str(k, JOBSET_KIND, "x", "terminalState", &a), "Failed");
+	begin(&run, "ns", "x");
+	assert_string_equal(get_str(k, "Pod", "p", "phase", &a), "gone");
+	assert_null(get(k, "v1", "Event", "e"));
+	state_publish(&run, "Pod", "p", pod);
+	assert_string_equal(get_str(k, "Pod", "p", "phase", &a), "Running");
+	state_publish(&run, "Pod", "p", NULL);
+	assert_string_equal(get_str(k, "Pod", "p", "phase", &a), "gone");
+	finish(&run, "x");
+	kube_free(k);
+}
+
 static void test_runtimes(void **state)
 {
 	const struct kube_ref builtin = { TRAINER_API_VERSION, CLUSTER_RUNTIME_KIND, NULL,
@@ -272,6 +347,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_lists, setup),
 		cmocka_unit_test_setup(test_killed, setup),
+		cmocka_unit_test_setup(test_parts, setup),
 		cmocka_unit_test_setup(test_runtimes, setup),
 		cmocka_unit_test_setup(test_unreadable, setup),
 		cmocka_unit_test_setup(test_watch, setup),

@@ -1,14 +1,17 @@
-/* backend_events.c - events as a cluster's scheduler, kubelet and controllers record them
- * (local/backend_impl.h). */
-#include <stdio.h>
+/* events.c - which events a change of an object stands for (local/events.h). */
+#include "local/events.h"
+
 #include <sys/random.h>
 
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/str.h"
-#include "local/backend_impl.h"
 #include "trainer/api.h"
+#include "trainer/trainjob.h"
+#include "trainer/trainjob_status.h"
+
+#define MANAGER "trainer-trainjob-controller"
 
 struct event {
 	const char *api_version, *kind, *name, *uid; /* what it is about */
@@ -16,12 +19,11 @@ struct event {
 	bool warning;
 };
 
-static void record(struct backend *b, const char *ns, const struct event *e)
+static void record(const struct event_sink *to, const char *ns, const struct event *e)
 {
 	cleanup_arena struct arena a = { 0 };
 	cleanup_json cJSON *doc = NULL;
 	char now[TIME_TEXT_SIZE];
-	struct error ignored = { 0 };
 	uint64_t number = 0;
 
 	(void)!getrandom(&number, sizeof(number), GRND_NONBLOCK);
@@ -42,13 +44,10 @@ static void record(struct backend *b, const char *ns, const struct event *e)
 	json_put_str(doc, now, "firstTimestamp");
 	json_put_str(doc, now, "lastTimestamp");
 	json_put_int(doc, 1, "count");
-	if (apiserver_write(b->conf.api, "POST",
-			    arena_printf(&a, "/api/v1/namespaces/%s/events", ns), doc,
-			    NULL, &ignored))
-		error_clear_if(&ignored, ignored.kind);
+	to->on_event(to->ctx, doc);
 }
 
-static void about(struct backend *b, const cJSON *obj, const char *component,
+static void about(const struct event_sink *to, const cJSON *obj, const char *component,
 		  const char *reason, const char *message, bool warning)
 {
 	const struct event e = { .api_version = meta_api_version(obj),
@@ -60,12 +59,12 @@ static void about(struct backend *b, const cJSON *obj, const char *component,
 				 .message = message,
 				 .warning = warning };
 
-	record(b, meta_namespace(obj), &e);
+	record(to, meta_namespace(obj), &e);
 }
 
 /* ---- pods ---------------------------------------------------------------------------- */
 
-static void pod_created(struct backend *b, const cJSON *pod)
+static void pod_created(const struct event_sink *to, const cJSON *pod)
 {
 	const cJSON *job = meta_controller(pod);
 	cleanup_arena struct arena a = { 0 };
@@ -79,7 +78,7 @@ static void pod_created(struct backend *b, const cJSON *pod)
 							 meta_name(pod)) };
 
 	if (job && e.name && e.uid)
-		record(b, meta_namespace(pod), &e);
+		record(to, meta_namespace(pod), &e);
 }
 
 static bool is_scheduled(const cJSON *pod, const char *status)
@@ -90,18 +89,18 @@ static bool is_scheduled(const cJSON *pod, const char *status)
 	return str_eq(json_str(c, "status"), status);
 }
 
-static void pod_scheduled(struct backend *b, const cJSON *old, const cJSON *pod)
+static void pod_scheduled(const struct event_sink *to, const cJSON *old, const cJSON *pod)
 {
 	cleanup_arena struct arena a = { 0 };
 
 	if (is_scheduled(pod, "True") && !is_scheduled(old, "True"))
-		about(b, pod, "default-scheduler", "Scheduled",
+		about(to, pod, "default-scheduler", "Scheduled",
 		      arena_printf(&a, "Successfully assigned %s/%s to %s",
 				   meta_namespace(pod), meta_name(pod),
 				   json_str(pod, "spec", "nodeName")),
 		      false);
 	if (is_scheduled(pod, "False") && !is_scheduled(old, "False"))
-		about(b, pod, "default-scheduler", "FailedScheduling",
+		about(to, pod, "default-scheduler", "FailedScheduling",
 		      json_str(pod, "status", "message") ?: "", true);
 }
 
@@ -112,8 +111,8 @@ static bool has_begun(const cJSON *status)
 		!str_eq(json_str(status, "state", "terminated", "reason"), "StartError"));
 }
 
-static void container_changed(struct backend *b, const cJSON *pod, const cJSON *old,
-			      const cJSON *now)
+static void container_changed(const struct event_sink *to, const cJSON *pod,
+			      const cJSON *old, const cJSON *now)
 {
 	const char *name = json_str(now, "name");
 	const char *reason = json_str(now, "state", "terminated", "reason");
@@ -121,40 +120,41 @@ static void container_changed(struct backend *b, const cJSON *pod, const cJSON *
 	cleanup_arena struct arena a = { 0 };
 
 	if (json_int(now, 0, "restartCount") > json_int(old, 0, "restartCount"))
-		about(b, pod, "kubelet", "BackOff",
+		about(to, pod, "kubelet", "BackOff",
 		      arena_printf(&a, "Back-off restarting failed container %s", name),
 		      true);
 	if (has_begun(now) && !has_begun(old))
-		about(b, pod, "kubelet", "Started",
+		about(to, pod, "kubelet", "Started",
 		      arena_printf(&a, "Started container %s", name), false);
 	if (str_eq(reason, "StartError") && !json_get(old, "state", "terminated"))
-		about(b, pod, "kubelet", "Failed", message ? message : reason, true);
+		about(to, pod, "kubelet", "Failed", message ? message : reason, true);
 }
 
-static void pod_events(struct backend *b, const cJSON *old, const cJSON *pod)
+static void pod_events(const struct event_sink *to, const cJSON *old, const cJSON *pod)
 {
 	static const char *const lists[] = { "initContainerStatuses",
 					     "containerStatuses" };
 	const cJSON *c;
 
 	if (!old)
-		pod_created(b, pod);
-	pod_scheduled(b, old, pod);
+		pod_created(to, pod);
+	pod_scheduled(to, old, pod);
 	for (size_t i = 0; i < 2; i++)
 		json_each(c, json_get(pod, "status", lists[i]))
 			container_changed(
-				b, pod,
+				to, pod,
 				json_find_const(json_get(old, "status", lists[i]), "name",
 						json_str(c, "name")),
 				c);
 	if (json_get(pod, "metadata", "deletionTimestamp") &&
 	    !json_get(old, "metadata", "deletionTimestamp"))
-		about(b, pod, "kubelet", "Killing", "Stopping all containers", false);
+		about(to, pod, "kubelet", "Killing", "Stopping all containers", false);
 }
 
 /* ---- Jobs and JobSets: what their conditions say ------------------------------------- */
 
-static void condition_events(struct backend *b, const cJSON *old, const cJSON *now)
+static void condition_events(const struct event_sink *to, const cJSON *old,
+			     const cJSON *now)
 {
 	static const char *const silent[] = { "SuccessCriteriaMet", "FailureTarget",
 					      NULL };
@@ -172,15 +172,39 @@ static void condition_events(struct backend *b, const cJSON *old, const cJSON *n
 			continue;
 		if (job && str_eq(type, "Complete"))
 			reason = "Completed", message = "Job completed";
-		about(b, now, job ? "job-controller" : "jobset", reason ? reason : type,
+		about(to, now, job ? "job-controller" : "jobset", reason ? reason : type,
 		      message ? message : type, str_eq(type, "Failed"));
 	}
 }
 
-void backend_events(struct backend *b, const cJSON *old, const cJSON *now)
+/* ---- TrainJobs, which no manager watches ---------------------------------------------- */
+
+static void trainjob_events(const struct event_sink *to, const cJSON *old,
+			    const cJSON *now)
+{
+	const cJSON *is = tj_status(now), *was = tj_status(old);
+	cleanup_arena struct arena a = { 0 };
+	const cJSON *c;
+
+	if (status_is_true(is, COND_COMPLETE) && !status_is_true(was, COND_COMPLETE)) {
+		c = status_condition(is, COND_COMPLETE);
+		about(to, now, MANAGER, "Completed", json_str(c, "message") ?: "", false);
+	}
+	if (status_is_true(is, COND_FAILED) && !status_is_true(was, COND_FAILED)) {
+		c = status_condition(is, COND_FAILED);
+		about(to, now, MANAGER, "Failed",
+		      arena_printf(&a, "%s: %s", json_str(c, "reason") ?: "Failed",
+				   json_str(c, "message") ?: ""),
+		      true);
+	}
+}
+
+void events_of(const cJSON *old, const cJSON *now, const struct event_sink *to)
 {
 	if (str_eq(meta_kind(now), "Pod"))
-		pod_events(b, old, now);
+		pod_events(to, old, now);
+	else if (str_eq(meta_kind(now), TRAINJOB_KIND))
+		trainjob_events(to, old, now);
 	else
-		condition_events(b, old, now);
+		condition_events(to, old, now);
 }

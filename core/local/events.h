@@ -1,0 +1,18 @@
+/*
+ * events.h - the events (core/v1) that a change of an object stands for, as a cluster's
+ * scheduler, kubelet and controllers record them. No I/O.
+ */
+#ifndef LOCAL_EVENTS_H
+#define LOCAL_EVENTS_H
+
+#include "base/json.h"
+
+struct event_sink {
+	void (*on_event)(void *ctx, const cJSON *event);
+	void *ctx;
+};
+
+/* From `old` (NULL: it is new) to `now`: a pod, a Job, a JobSet or a TrainJob. */
+void events_of(const cJSON *old, const cJSON *now, const struct event_sink *to);
+
+#endif

@@ -1,0 +1,99 @@
+/* published.c - objects of runs in files (local/published.h). */
+#include "local/published.h"
+
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "trainer/api.h"
+
+const struct published published[] = { { "Pod", "v1" },
+				       { "Job", "batch/v1" },
+				       { JOBSET_KIND, JOBSET_API_VERSION },
+				       { "Event", "v1" },
+				       { NULL, NULL } };
+
+const struct published *published_kind(struct arena *a, const char *file,
+				       const char **ret_name)
+{
+	size_t len = strlen(file);
+
+	for (const struct published *p = published; p->kind; p++) {
+		const char *rest = str_after(file, p->kind);
+
+		if (!rest || *rest != '.' || len < 6 || !str_ends(file, ".json"))
+			continue;
+		*ret_name = str_slice(a, rest + 1, strlen(rest) - strlen(".json") - 1);
+		return p;
+	}
+	return NULL;
+}
+
+cJSON *published_read(const char *path)
+{
+	cleanup_buf struct buf text = { .max = JSON_MAX_BYTES };
+	struct error none = { 0 };
+	cJSON *doc = NULL;
+
+	if (file_read(&text, path, &none) || json_parse(&doc, text.data, text.len, &none))
+		return NULL;
+	return doc;
+}
+
+/* ---- what a run does not say --------------------------------------------------------- */
+
+static void kill_container(cJSON *status, const char *now)
+{
+	cJSON *state = json_get(status, "state"), *ended;
+	const char *started = json_str(state, "running", "startedAt");
+
+	if (json_get(state, "terminated"))
+		return;
+	ended = cJSON_CreateObject();
+	json_put_int(ended, 128 + 9, "exitCode");
+	json_put_str(ended, "Error", "reason");
+	json_put_str(ended, started ? started : now, "startedAt");
+	json_put_str(ended, now, "finishedAt");
+	json_del(state, JSON_PATH("running"));
+	json_del(state, JSON_PATH("waiting"));
+	json_put(state, ended, "terminated");
+	json_put_bool(status, false, "ready");
+	json_put_bool(status, false, "started");
+}
+
+bool published_kill(cJSON *pod, const char *reason, const char *message, const char *now)
+{
+	cJSON *status = json_obj(pod, "status"), *c;
+	const char *phase = json_str(status, "phase");
+
+	if (str_eq(phase, "Succeeded") || str_eq(phase, "Failed"))
+		return false;
+	json_put_str(status, "Failed", "phase");
+	json_put_str(status, reason, "reason");
+	json_put_str(status, message, "message");
+	json_each(c, json_get(status, "containerStatuses"))
+		kill_container(c, now);
+	c = json_find(json_get(status, "conditions"), "type", "Ready");
+	if (c)
+		json_put_str(c, "False", "status");
+	return true;
+}
+
+void published_fail(cJSON *status, const char *reason, const char *message,
+		    const char *now)
+{
+	cJSON *failed = cJSON_CreateObject(), *rjob;
+
+	json_put_str(failed, "Failed", "type");
+	json_put_str(failed, "True", "status");
+	json_put_str(failed, reason, "reason");
+	json_put_str(failed, message, "message");
+	json_put_str(failed, now, "lastTransitionTime");
+	json_upsert(json_list(status, "conditions"), "type", failed);
+	json_put_str(status, "Failed", "terminalState");
+	json_each(rjob, json_get(status, "replicatedJobsStatus")) {
+		json_put_int(rjob, 0, "ready");
+		json_put_int(rjob, 0, "active");
+	}
+}

@@ -1,6 +1,5 @@
 /*
- * delete.c - TrainJobs and all that belongs to them; jobs of this machine are ended, or,
- * when they have ended, forgotten.
+ * delete.c - TrainJobs and all that belongs to them.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,7 +16,6 @@
 #include "cmd/cmd.h"
 #include "cmd/ui/cluster.h"
 #include "cmd/ui/pick.h"
-#include "local/state.h"
 
 struct delete_opts {
 	struct where_opts where;
@@ -45,8 +43,6 @@ struct deleting {
 	const struct delete_opts *opts;
 	cJSON *going; /* {name, namespace, uid} of those to wait for */
 };
-
-/* ---- of a cluster ---------------------------------------------------------------- */
 
 static int delete_one(void *ctx, const cJSON *job, struct error *err)
 {
@@ -96,8 +92,8 @@ static int wait_all(struct deleting *d, struct error *err)
 	return EXIT_OK;
 }
 
-static int delete_cluster(struct kube *k, const char *ns, const struct delete_opts *opts,
-			  char **names, struct error *err)
+static int delete_all(struct kube *k, const char *ns, const struct delete_opts *opts,
+		      char **names, struct error *err)
 {
 	cleanup_json cJSON *going = cJSON_CreateArray();
 	struct deleting d = { k, opts, going };
@@ -108,47 +104,6 @@ static int delete_cluster(struct kube *k, const char *ns, const struct delete_op
 		return code;
 	waited = wait_all(&d, err);
 	return waited ? waited : code;
-}
-
-/* ---- of this machine ---------------------------------------------------------------- */
-
-static int delete_local_one(const struct delete_opts *opts, const char *ns,
-			    const char *name, struct error *err)
-{
-	bool running = state_is_running(ns, name);
-
-	if (running && state_stop(ns, name, opts->timeout ? opts->timeout : 60000, err))
-		return -1;
-	if (state_remove(ns, name, err)) {
-		if (err->kind != ERR_NOT_FOUND || !opts->ignore)
-			return -1;
-		*err = (struct error){ 0 };
-		return 0;
-	}
-	printf("job %s %s\n", name,
-	       running ? "stopped and its logs deleted" : "and its logs deleted");
-	return 0;
-}
-
-static int delete_local(const char *ns, const struct delete_opts *opts, char **names,
-			struct error *err)
-{
-	int code = EXIT_OK;
-
-	if (opts->pick.all || opts->pick.selector)
-		return error_set(err, ERR_UNSUPPORTED,
-				 "--all and --selector need a cluster; name the local "
-				 "jobs to delete");
-	for (; *names; names++) {
-		if (!delete_local_one(opts, ns, *names, err))
-			continue;
-		if (err->kind == ERR_STOPPED)
-			return -1;
-		cmd_complain("delete", "%s", err->msg);
-		*err = (struct error){ 0 };
-		code = EXIT_FAILED;
-	}
-	return code;
 }
 
 static int run(const void *values, int argc, char **argv, struct error *err)
@@ -162,10 +117,9 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	if (claims_asked(argv) && !str_eq(*argv, "claims"))
 		return claims_delete(&opts->where, opts->ignore, argv, err);
 	if (pick_check(&opts->pick, argc, argv, err) ||
-	    where_connect(&k, &ns, &arena, &opts->where, err))
+	    where_connect_any(&k, &ns, &arena, &opts->where, err))
 		return -1;
-	code = k ? delete_cluster(k, ns, opts, argv, err)
-		 : delete_local(ns, opts, argv, err);
+	code = delete_all(k, ns, opts, argv, err);
 	if (code < 0 && err->kind == ERR_STOPPED && stop_signal())
 		return 128 + stop_signal();
 	return code;

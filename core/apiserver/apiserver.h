@@ -66,6 +66,8 @@ struct apiserver_conf {
 	 * needs them, and no namespace exists from the start.
 	 */
 	int (*refresh)(void *ctx, const struct wanted *which, struct error *err);
+	/* Ends what an object stands for, before it is deleted. -1: it stays. Or NULL. */
+	int (*remove)(void *ctx, const cJSON *obj, struct error *err);
 	void *ctx;
 	size_t max_events; /* that watches can begin from; 0: 4096 */
 };

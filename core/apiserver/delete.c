@@ -118,6 +118,16 @@ static int mark(struct exchange *x, const struct stored *before, cJSON *obj,
 			   err);
 }
 
+static int end_it(struct exchange *x, const cJSON *obj)
+{
+	const struct apiserver_conf *conf = &x->server->conf;
+	struct error err = { 0 };
+
+	if (!conf->remove || x->dry_run || !conf->remove(conf->ctx, obj, &err))
+		return 0;
+	return exchange_refuse(x, 500, "InternalError", "%s", err.msg);
+}
+
 /* *ret: as it is sent; NULL: it is gone. 1: somebody else was quicker. */
 static int delete_stored(struct exchange *x, const struct stored *before, cJSON *obj,
 			 const struct options *o, bool *ret_gone)
@@ -127,6 +137,8 @@ static int delete_stored(struct exchange *x, const struct stored *before, cJSON 
 	struct error err = { 0 };
 	int rc;
 
+	if (end_it(x, obj))
+		return -1;
 	set_finalizer(obj, FOREGROUND, foreground);
 	if (str_eq(o->propagation, "Orphan") && !x->dry_run)
 		collect_release(x->server, obj);

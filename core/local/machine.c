@@ -23,6 +23,8 @@
 #include "trainer/trainjob.h"
 #include "trainer/trainjob_status.h"
 
+enum { STOP_MS = 60 * 1000 }; /* from SIGTERM to the end of a run that is deleted */
+
 /* A job, as the API has it. */
 struct job {
 	char *ns, *name;
@@ -436,6 +438,20 @@ static int read_log(void *ctx, const cJSON *pod, const struct log_options *o,
 	return podlog_open(m->api, pod, o, resp, err);
 }
 
+/* The logs go with the run. What belongs to a job goes with it, and not alone. */
+static int remove_job(void *ctx, const cJSON *obj, struct error *err)
+{
+	const char *ns = meta_namespace(obj), *name = meta_name(obj);
+
+	(void)ctx;
+	if (!str_eq(meta_kind(obj), TRAINJOB_KIND))
+		return error_set(err, ERR_UNSUPPORTED,
+				 "of local jobs only the TrainJob can be deleted");
+	if (state_stop(ns, name, STOP_MS, err))
+		return -1;
+	return state_remove(ns, name, err) ? error_clear_if(err, ERR_NOT_FOUND) : 0;
+}
+
 static void release(void *ctx)
 {
 	struct machine *m = ctx;
@@ -449,9 +465,9 @@ static void release(void *ctx)
 int machine_connect(struct kube **ret, const struct kube_opts *opts, struct error *err)
 {
 	struct machine *m = xcalloc(1, sizeof(*m));
-	const struct apiserver_conf conf = { .log = read_log,
-					     .refresh = refresh,
-					     .ctx = m };
+	const struct apiserver_conf conf = {
+		.log = read_log, .refresh = refresh, .remove = remove_job, .ctx = m
+	};
 	const struct kube_config config = { .ns = "default" };
 	struct kube_opts how = *opts;
 

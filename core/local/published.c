@@ -62,6 +62,19 @@ static void kill_container(cJSON *status, const char *now)
 	json_put_bool(status, false, "started");
 }
 
+static void put_condition(cJSON *status, const char *type, const char *reason,
+			  const char *message, const char *now)
+{
+	cJSON *c = cJSON_CreateObject();
+
+	json_put_str(c, type, "type");
+	json_put_str(c, "True", "status");
+	json_put_str(c, reason, "reason");
+	json_put_str(c, message, "message");
+	json_put_str(c, now, "lastTransitionTime");
+	json_upsert(json_list(status, "conditions"), "type", c);
+}
+
 bool published_kill(cJSON *pod, const char *reason, const char *message, const char *now)
 {
 	cJSON *status = json_obj(pod, "status"), *c;
@@ -70,8 +83,7 @@ bool published_kill(cJSON *pod, const char *reason, const char *message, const c
 	if (str_eq(phase, "Succeeded") || str_eq(phase, "Failed"))
 		return false;
 	json_put_str(status, "Failed", "phase");
-	json_put_str(status, reason, "reason");
-	json_put_str(status, message, "message");
+	put_condition(status, "DisruptionTarget", reason, message, now);
 	json_each(c, json_get(status, "containerStatuses"))
 		kill_container(c, now);
 	c = json_find(json_get(status, "conditions"), "type", "Ready");
@@ -83,14 +95,9 @@ bool published_kill(cJSON *pod, const char *reason, const char *message, const c
 void published_fail(cJSON *status, const char *reason, const char *message,
 		    const char *now)
 {
-	cJSON *failed = cJSON_CreateObject(), *rjob;
+	cJSON *rjob;
 
-	json_put_str(failed, "Failed", "type");
-	json_put_str(failed, "True", "status");
-	json_put_str(failed, reason, "reason");
-	json_put_str(failed, message, "message");
-	json_put_str(failed, now, "lastTransitionTime");
-	json_upsert(json_list(status, "conditions"), "type", failed);
+	put_condition(status, "Failed", reason, message, now);
 	json_put_str(status, "Failed", "terminalState");
 	json_each(rjob, json_get(status, "replicatedJobsStatus")) {
 		json_put_int(rjob, 0, "ready");

@@ -20,7 +20,10 @@ const struct published *published_kind(struct arena *a, const char *file,
 				       const char **ret_name);
 cJSON *published_read(const char *path); /* NULL: it cannot be read */
 
-/* A pod whose process was killed: Failed, with what it ran, unless it had ended. */
+/*
+ * A pod whose process was killed: Failed, with what it ran, and disrupted for that reason;
+ * false: it had ended.
+ */
 bool published_kill(cJSON *pod, const char *reason, const char *message, const char *now);
 /* The JobSet has failed for a reason that no controller gave. */
 void published_fail(cJSON *status, const char *reason, const char *message,

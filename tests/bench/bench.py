@@ -6,6 +6,7 @@ on the same machine, it runs in turns with ours and the ratio is printed.
 usage: bench.py KFTRAINER
 """
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -67,6 +68,21 @@ def first_process(kftrainer, env):
     return statistics.median(took)
 
 
+def get_of_ended(kftrainer, env):
+    """Milliseconds that `get` takes over 200 runs that have ended."""
+    subprocess.run([kftrainer, "submit", "--local", "-q", "--runtime", "torch-distributed", "--name", "ended0",
+                    "--", "true"], env=env, check=True, stdout=DEVNULL, stderr=DEVNULL)
+    jobs = os.path.join(env["XDG_STATE_HOME"], "kftrainer/jobs/default")
+    for n in range(1, 200):
+        copy = shutil.copytree(os.path.join(jobs, "ended0"), os.path.join(jobs, f"ended{n}"), symlinks=True)
+        path = os.path.join(copy, "latest/trainjob.json")
+        with open(path) as f:
+            text = f.read()
+        with open(path, "w") as f:
+            f.write(text.replace("ended0", f"ended{n}"))
+    return median_of([kftrainer, "get", "--local"], 51, env) * 1e3
+
+
 def main():
     kftrainer = os.path.abspath(sys.argv[1])
     examples = sorted(os.path.join("examples", f) for f in os.listdir("examples") if f.endswith(".yaml"))
@@ -82,6 +98,9 @@ def main():
         line(f"submit --dry-run {largest}", f"{median_of(dry, 51) * 1e3:.1f} ms", "<= 20 ms")
         line("  its peak memory", f"{peak_mb(dry):.1f} MB", "<= 10 MB")
         line("submit --local: exec to the pod's first process", f"{first_process(kftrainer, env):.1f} ms", "<= 30 ms")
+        with tempfile.TemporaryDirectory() as other:
+            ended = get_of_ended(kftrainer, dict(os.environ, XDG_STATE_HOME=other))
+        line("get over 200 ended local runs", f"{ended:.1f} ms", "<= 20 ms")
         many = [kftrainer, "submit", "--local", "--runtime", "torch-distributed", "--name", "many", "--nodes", "200", "--", "true"]
         line("200 local pods of `true`", f"{median_of(many, 5, env):.2f} s", "<= 3 s")
         line("  its peak memory", f"{peak_mb(many, env):.1f} MB", "")

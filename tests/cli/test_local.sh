@@ -97,7 +97,7 @@ Y
 check "ConfigMaps and Secrets of the file" says 0 '^\[node-0\] good day, sesame$' submit --local config.yaml
 
 check "-o name: the TrainJob's, then its output" says 0 '^\[node-0\] out$' submit --local -o name --runtime torch-distributed --generate-name gen- -- echo out
-check "... which every command takes" eval 'first=$(head -n 1 "$scratch/out"); [[ $first == trainjob.trainer.kubeflow.org/gen-????? ]] && says 0 "^out$" logs "$first" && says 0 "^job .* and its logs deleted$" delete "$first"'
+check "... which every command takes" eval 'first=$(head -n 1 "$scratch/out"); [[ $first == trainjob.trainer.kubeflow.org/gen-????? ]] && says 0 "^out$" logs "$first" && says 0 "^trainjob .* deleted" delete "$first"'
 check "-o json: the TrainJob as it is kept" eval 'run submit --local -q -o json --runtime-file once.yaml --runtime once --name shown -- true; [ "$status" = 0 ] && python3 -c "import json, sys
 shown, kept = (json.load(open(p)) for p in sys.argv[1:])
 assert kept.pop(\"status\") and kept[\"metadata\"].pop(\"resourceVersion\") and shown == kept and shown[\"metadata\"][\"uid\"], shown" "$scratch/out" <("$kftrainer" get shown -o json)'
@@ -135,7 +135,11 @@ for name in trainjob/three trainjobs/three trainjob.trainer.kubeflow.org/three; 
 	check "why $name" says 0 '^three' why "$name"
 	check "wait $name" says 0 'trainjob three is Failed' wait --for failed "$name"
 done
-check "delete trainjob/NAME" says 0 '^job many and its logs deleted$' delete trainjob/many
+check "delete trainjob/NAME" says 0 '^trainjob many deleted, with its JobSet and 1 pod$' delete trainjob/many
+check "delete: never existed" says 1 'no TrainJob many' delete many
+check "delete --ignore-not-found" "$kftrainer" delete --ignore-not-found many
+check "delete --selector" says 0 'no matching TrainJobs' delete -l team=a
+check "delete --wait" says 0 '^trainjob hello is gone$' delete --wait hello
 for verb in get logs why wait delete events suspend resume; do
 	check "$verb: another kind" refuses "'job/three': want NAME or trainjob/NAME" $verb job/three
 done
@@ -147,6 +151,7 @@ mkfifo go
 	sh -c 'echo first; read x <go; echo second; printf third' >slow.out 2>&1 &
 slow=$!
 until [ "$("$kftrainer" logs slow 2>/dev/null)" = first ]; do sleep 0.05; done
+"$kftrainer" wait slow --for running >/dev/null
 check "get: while it runs" says 0 '^slow +Running ' get slow
 check "the same name again: refused" says 1 "slow .*already running .*: see 'kftrainer logs -f slow', or choose another name with --name" submit --local --runtime-file once.yaml --runtime once --name slow -- true
 "$kftrainer" logs -f slow >follow.out 2>&1 &

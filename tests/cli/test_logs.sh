@@ -68,7 +68,7 @@ check "resume: likewise" refuses 'cannot be resumed' resume slow
 check "events: of its pods" says 0 'Started +pod/slow-node-0-0-' events slow
 check "... and of itself" says 0 'Completed +trainjob/slow ' events slow
 check "logs --since: likewise" refuses 'have no times' logs slow --since 5m
-check "delete" says 0 '^job slow and its logs deleted$' delete slow
+check "delete" says 0 '^trainjob slow deleted, with its JobSet and 1 pod$' delete slow
 check "... it is gone" says 1 'no TrainJob slow' get slow
 "$kftrainer" submit --local -q --runtime torch-distributed --name runs -- sh -c 'echo first; sleep 100' >runs.out 2>&1 &
 runs=$!
@@ -79,7 +79,7 @@ until grep -qs first follow.out; do sleep 0.05; done
 kill -INT $follow
 wait $follow
 check "logs -f: Ctrl-C: 130" test $? = 130
-check "delete: one that runs is ended" says 0 '^job runs stopped and its logs deleted$' delete runs
+check "delete: one that runs is ended" says 0 '^trainjob runs deleted, with its JobSet and 1 pod$' delete runs
 wait $runs
 check "... as by TERM: 143" test $? = 143
 finish

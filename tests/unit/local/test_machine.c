@@ -215,7 +215,13 @@ static void test_parts(void **state)
 	assert_non_null(got);
 	state_end(&run); /* as if it were killed */
 	assert_string_equal(get_str(k, "Pod", "p", "phase", &a), "Failed");
-	assert_string_equal(get_str(k, "Pod", "p", "reason", &a), "Interrupted");
+	got = get(k, "v1", "Pod", "p");
+	assert_string_equal(
+		json_str(json_find_const(json_get(got, "status", "conditions"), "type",
+					 "DisruptionTarget"),
+			 "reason"),
+		"Interrupted");
+	cJSON_Delete(got);
 	assert_string_equal(get_str(k, JOBSET_KIND, "x", "terminalState", &a), "Failed");
 	begin(&run, "ns", "x");
 	assert_string_equal(get_str(k, "Pod", "p", "phase", &a), "gone");
@@ -226,6 +232,76 @@ static void test_parts(void **state)
 	assert_string_equal(get_str(k, "Pod", "p", "phase", &a), "gone");
 	finish(&run, "x");
 	kube_free(k);
+}
+
+static int count_item(void *ctx, cJSON *take_obj, struct error *err)
+{
+	(void)err;
+	++*(int *)ctx;
+	cJSON_Delete(take_obj);
+	return 0;
+}
+
+/* Everything is asked for; another job is there whatever is wrong with the one. */
+static void ask_all(void)
+{
+	static const char *const kinds[][2] = { { TRAINER_API_VERSION, TRAINJOB_KIND },
+						{ JOBSET_API_VERSION, JOBSET_KIND },
+						{ "v1", "Pod" },
+						{ "v1", "Event" } };
+	struct kube *k = connect_it();
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		const struct kube_ref ref = { kinds[i][0], kinds[i][1], NULL, NULL };
+		int n = 0;
+		const struct kube_sink sink = { .on_item = count_item, .ctx = &n };
+		struct error err = { 0 };
+
+		if (kube_list(k, &ref, NULL, &sink, NULL, &err))
+			fail_msg("%s", err.msg);
+		assert_true(i > 1 || n >= 1);
+	}
+	kube_free(k);
+}
+
+/* Files that were cut anywhere, or hold anything. */
+static void test_torn(void **state)
+{
+	static const char *const files[] = { "trainjob.json", "objects.json",
+					     "api/Pod.p.json", "api/JobSet.x.json",
+					     "events" };
+	cleanup_json cJSON *pod = parse(POD);
+	cleanup_json cJSON *event = parse("{'apiVersion':'v1','kind':'Event','metadata':{"
+					  "'name':'e','namespace':'ns'}}");
+	cleanup_arena struct arena a = { 0 };
+	struct state_run run, good;
+
+	(void)state;
+	begin(&good, "ns", "good");
+	begin(&run, "ns", "x");
+	state_publish(&run, "Pod", "p", pod);
+	state_publish(&run, JOBSET_KIND, "x", pod);
+	state_record(&run, event);
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+		const char *path = path_join(&a, run.dir, files[i]);
+		cleanup_buf struct buf text = { .max = 65536 };
+		struct error err = { 0 };
+
+		assert_int_equal(file_read(&text, path, &err), 0);
+		for (size_t n = 0; n < text.len; n += 11) {
+			assert_int_equal(file_write(path, text.data, n, 0600, &err), 0);
+			ask_all();
+		}
+		assert_int_equal(file_write(path, "[[\0{\n", 6, 0600, &err), 0);
+		ask_all();
+		assert_int_equal(file_write(path, "{\"metadata\":[]}\n", 16, 0600, &err),
+				 0);
+		ask_all();
+		assert_int_equal(file_write(path, text.data, text.len, 0600, &err), 0);
+	}
+	state_end(&run);
+	ask_all();
+	finish(&good, "good");
 }
 
 static void test_runtimes(void **state)
@@ -348,6 +424,7 @@ int main(void)
 		cmocka_unit_test_setup(test_lists, setup),
 		cmocka_unit_test_setup(test_killed, setup),
 		cmocka_unit_test_setup(test_parts, setup),
+		cmocka_unit_test_setup(test_torn, setup),
 		cmocka_unit_test_setup(test_runtimes, setup),
 		cmocka_unit_test_setup(test_unreadable, setup),
 		cmocka_unit_test_setup(test_watch, setup),

@@ -11,6 +11,7 @@
 #include "base/xmalloc.h"
 #include "cache/auth.h"
 #include "cache/serve.h"
+#include "client/token_review.h"
 #include "cmd/cmd.h"
 #include "cmd/ui/env.h"
 #include "trainer/cache_names.h"
@@ -18,6 +19,9 @@
 enum { MAX_PORT = 65535, MAX_WORKERS = CACHE_MAX_SIZE - 1 };
 /* Upstream's: where workers are when there is no LeaderWorkerSet. */
 enum { LOCAL_WORKERS = 2, LOCAL_PORT = 50052 };
+/* Of the pod's ServiceAccount. */
+#define SERVICE_TOKEN "/var/run/secrets/kubernetes.io/serviceaccount/token"
+enum { REVIEW_MS = 10 * 1000 };
 enum { TAKEOVER = 30, MAX_TAKEOVER = 86400 };
 
 #define INDEX_ENV "JOB_COMPLETION_INDEX"
@@ -25,8 +29,9 @@ enum { TAKEOVER = 30, MAX_TAKEOVER = 86400 };
 struct server_opts {
 	int64_t memory, takeover;
 	const char *spill, *token_file, *snapshot;
-	const char *tls_cert, *tls_key, *ca_file;
-	struct opt_strs workers;
+	const char *tls_cert, *tls_key, *ca_file, *audience;
+	bool token_review;
+	struct opt_strs workers, groups;
 	int log_format;
 	bool pod; /* of a job: cache-serve pod */
 };
@@ -38,10 +43,21 @@ struct server_opts {
 	OPT_INT(0, "memory", "BYTES", "memory limit (default: none)", \
 		struct server_opts, memory, 16 << 20, INT64_MAX)
 
-#define TOKEN_FILE                                                      \
-	OPT_STR(0, "token-file", "FILE",                                \
-		"accept only calls with the bearer token in this file", \
-		struct server_opts, token_file)
+#define TOKENS                                                                           \
+	OPT_STR(0, "token-file", "FILE",                                                 \
+		"accept only calls with the bearer token in this file",                  \
+		struct server_opts, token_file),                                         \
+		OPT_BOOL(0, "token-review",                                              \
+			 "accept only tokens that the API server's TokenReview accepts", \
+			 struct server_opts, token_review),                              \
+		OPT_STR(0, "audience", "NAME",                                           \
+			"with --token-review: audience that tokens must have (default: " \
+			"the API server's)",                                             \
+			struct server_opts, audience),                                   \
+		OPT_STRS(0, "group", "NAME",                                             \
+			 "with --token-review: group that may read (default: this "      \
+			 "namespace's ServiceAccounts); repeatable",                     \
+			 struct server_opts, groups)
 
 #define TLS                                                                         \
 	OPT_STR(0, "tls-cert", "FILE", "serve over TLS: certificate chain, in PEM", \
@@ -66,7 +82,7 @@ static const struct opt head_table[] = {
 		struct server_opts, takeover, 1, MAX_TAKEOVER),
 	TLS,
 	CA_FILE,
-	TOKEN_FILE,
+	TOKENS,
 	LOG_FORMAT,
 	{ .type = OPT_END },
 };
@@ -75,7 +91,7 @@ static const struct opt head_table[] = {
 	MEMORY,                                                                     \
 		OPT_STR(0, "spill", "DIR", "where rows beyond the memory limit go", \
 			struct server_opts, spill),                                 \
-		TLS, TOKEN_FILE
+		TLS, TOKENS
 
 static const struct opt worker_table[] = {
 	WORKER_OPTS,
@@ -105,15 +121,102 @@ static int read_port(int *ret, const char *name, const char *text, int64_t min,
 	return 0;
 }
 
-static int read_token(struct cache_conf *conf, const struct server_opts *o,
-		      struct auth **ret, struct error *err)
+/* ---- who may call ---- */
+
+/* With a review, the token in the file is what the head calls its workers with. */
+struct access {
+	struct auth *file;
+	struct token_review *review;
+	struct kube_config config;
+	struct kube *kube;
+	const char **groups;
+	char *own_group;
+};
+
+static void access_release(struct access *a)
 {
-	if (!o->token_file)
-		return 0;
-	if (auth_new(ret, o->token_file, err))
+	token_review_free(a->review);
+	if (a->kube)
+		kube_free(a->kube);
+	kube_config_release(&a->config);
+	auth_free(a->file);
+	free(a->groups);
+	free(a->own_group);
+}
+
+static int judge(void *ctx, const char *authorization, struct error *err)
+{
+	struct access *a = ctx;
+
+	return token_review_judge(a->review, authorization, err);
+}
+
+static void watch(void *ctx, void (*news)(void *arg), void *arg)
+{
+	struct access *a = ctx;
+
+	token_review_watch(a->review, news, arg);
+}
+
+static const char *header(void *ctx, struct arena *arena)
+{
+	const struct cache_auth file = auth_callbacks(((struct access *)ctx)->file);
+
+	return file.header(file.ctx, arena);
+}
+
+/* The options', or the ServiceAccounts of the namespace. */
+static void read_groups(struct access *a, const struct opt_strs *groups)
+{
+	struct buf name = { .max = 512 };
+
+	a->groups = xcalloc(groups->n + 2, sizeof(*a->groups));
+	for (size_t i = 0; i < groups->n; i++)
+		a->groups[i] = groups->list[i];
+	if (groups->n)
+		return;
+	buf_printf(&name, "system:serviceaccounts:%s", a->config.ns);
+	a->own_group = xstrdup((const char *)name.data);
+	a->groups[0] = a->own_group;
+	buf_release(&name);
+}
+
+static int start_review(struct access *a, const struct server_opts *o, struct error *err)
+{
+	const struct kube_config_flags flags = { 0 };
+	const struct kube_opts opts = { .user_agent = "kftrainer/" VERSION,
+					.timeout_ms = REVIEW_MS };
+	struct token_review_conf conf = { .audience = o->audience };
+
+	if (kube_config_load(&a->config, &flags, err) ||
+	    kube_new(&a->kube, &a->config, &opts, err))
+		return error_wrap(err, "--token-review");
+	read_groups(a, &o->groups);
+	conf.kube = a->kube;
+	conf.groups = a->groups;
+	return token_review_new(&a->review, &conf, err);
+}
+
+static int read_access(struct cache_conf *conf, const struct server_opts *o,
+		       struct access *a, struct error *err)
+{
+	const char *file = o->token_file;
+
+	if (!o->token_review && (o->audience || o->groups.n))
+		return error_set(err, ERR_USAGE, "--%s needs --token-review",
+				 o->audience ? "audience" : "group");
+	if (o->token_review && !file && conf->n_workers)
+		file = SERVICE_TOKEN;
+	if (file && auth_new(&a->file, file, err))
 		return error_wrap(err, "--token-file");
-	conf->auth = auth_callbacks(*ret);
-	return 0;
+	if (file)
+		conf->auth = auth_callbacks(a->file);
+	if (!o->token_review)
+		return 0;
+	conf->auth = (struct cache_auth){
+		.judge = judge, .watch = watch, .header = file ? header : NULL, .ctx = a
+	};
+	return start_review(a, o, err);
 }
 
 static int read_conf(struct cache_conf *conf, const struct server_opts *o, int argc,
@@ -241,17 +344,17 @@ static int run_head(const void *values, int argc, char **argv, struct error *err
 {
 	const struct server_opts *o = values;
 	struct cache_conf conf = { 0 };
-	struct auth *auth = NULL;
+	struct access access = { 0 };
 	int rc;
 
 	log_setup(LOG_LEVEL_INFO, (enum log_format)o->log_format, STDERR_FILENO);
 	rc = read_conf(&conf, o, argc, argv, err) || read_workers(&conf, o, err) ||
-	     read_token(&conf, o, &auth, err) || stop_setup(err) ||
+	     stop_setup(err) || read_access(&conf, o, &access, err) ||
 	     cache_head_run(&conf, err);
 	for (int i = 0; i < conf.n_workers; i++)
 		free(conf.workers[i].host);
 	free(conf.workers);
-	auth_free(auth);
+	access_release(&access);
 	return rc ? -1 : EXIT_OK;
 }
 
@@ -259,13 +362,13 @@ static int run_worker(const void *values, int argc, char **argv, struct error *e
 {
 	const struct server_opts *o = values;
 	struct cache_conf conf = { 0 };
-	struct auth *auth = NULL;
+	struct access access = { 0 };
 	int rc;
 
 	log_setup(LOG_LEVEL_INFO, (enum log_format)o->log_format, STDERR_FILENO);
-	rc = read_conf(&conf, o, argc, argv, err) || read_token(&conf, o, &auth, err) ||
-	     stop_setup(err) || cache_worker_run(&conf, err);
-	auth_free(auth);
+	rc = read_conf(&conf, o, argc, argv, err) || stop_setup(err) ||
+	     read_access(&conf, o, &access, err) || cache_worker_run(&conf, err);
+	access_release(&access);
 	return rc ? -1 : EXIT_OK;
 }
 

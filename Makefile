@@ -186,7 +186,8 @@ $(FUZZ:%.c=$(SANOUT)/%): $(SANOUT)/%: $(SANOUT)/%.c.o $(SANOUT)/tests/fuzz/repla
   $(foreach r,$(FUZZED),$(SANOUT)/lib$(r).a)
 	$(call say,LD,$@) clang $(SANLINK) -o $@ $^ -L$(SANROOT)/lib $(LIBS) -lm
 build/fuzz/fuzz_%: build/fuzz/tests/fuzz/fuzz_%.c.o \
-  $(foreach r,$(FUZZED),$(patsubst %.c,build/fuzz/%.c.o,$(filter %.c,$(call src_of,$(r))))) $(SANOUT)/libassets.a
+  $(patsubst %,build/fuzz/%.o,$(foreach r,$(FUZZED),$(filter-out core/assets/%.S,$(call src_of,$(r))))) \
+  $(SANOUT)/libassets.a
 	$(call say,LD,$@) clang -fsanitize=fuzzer $(SANLINK) -o $@ $^ -L$(SANROOT)/lib $(LIBS) -lm
 TARGET  ?= $(FUZZ:tests/fuzz/fuzz_%.c=%)
 fuzz: $(TARGET:%=build/fuzz/fuzz_%)

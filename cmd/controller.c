@@ -52,6 +52,10 @@ static const struct opt opts_table[] = {
 		"with --local: where objects are kept (default: "
 		"$XDG_STATE_HOME/kftrainer/server)",
 		struct controller_opts, api.data),
+	OPT_DURATION(0, "idle", "TIME",
+		     "with --local: end after that time without requests and running "
+		     "jobs",
+		     struct controller_opts, api.idle_ms, 1, OPT_LONGEST),
 	OPT_STR(0, "listen", "ADDRESS[:PORT]",
 		"with --local: where to listen (default: 127.0.0.1, the last port)",
 		struct controller_opts, api.listen),
@@ -159,9 +163,11 @@ static int run_with(const struct controller_opts *o, const struct manager_config
 
 static int check_local(const struct controller_opts *o, struct error *err)
 {
-	if (!o->local && (o->api.data || o->api.listen))
+	if (!o->local && (o->api.data || o->api.listen || o->api.idle_ms))
 		return error_set(err, ERR_USAGE, "--%s needs --local",
-				 o->api.data ? "data" : "listen");
+				 o->api.data     ? "data"
+				 : o->api.listen ? "listen"
+						 : "idle");
 	if (o->local && o->kubeconfig)
 		return error_set(err, ERR_USAGE,
 				 "--local and --kubeconfig exclude each other");

@@ -1,6 +1,7 @@
 /* Serves this machine's API over HTTPS, and runs the manager against it: local_api.h. */
 #include "cmd/local_api.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,6 +15,8 @@
 #include "base/log.h"
 #include "base/stop.h"
 #include "base/str.h"
+#include "base/thread.h"
+#include "base/xmalloc.h"
 #include "base/yaml.h"
 #include "cmd/cmd.h"
 #include "kube/kube.h"
@@ -49,9 +52,14 @@ struct local_api {
 	struct backend *backend;
 	struct httpd *httpd;
 	struct kube_config config;
+	struct inside_server inside;
 	struct kube *kube;
 	_Atomic(struct webhook *) webhook;          /* NULL: not yet */
 	_Atomic(struct progress_server *) progress; /* likewise */
+	atomic_int requests;                        /* of clients, under way */
+	_Atomic int64_t idle_since;                 /* clock_ms() */
+	pthread_t idle_thread;
+	bool has_idle_thread;
 };
 
 /* ---- where ------------------------------------------------------------------------- */
@@ -282,11 +290,14 @@ static int write_kubeconfig(struct local_api *l, struct error *err)
 
 static int start_client(struct local_api *l, struct error *err)
 {
+	l->inside = (struct inside_server){ .handle = apiserver_handle_inside,
+					    .ctx = l->api };
 	const struct kube_config_flags flags = {
 		.kubeconfig = path_join(&l->arena, l->dir, "kubeconfig"),
 	};
-	const struct kube_opts opts = { .http1 = true, .user_agent = "kftrainer" };
+	struct kube_opts opts = { .user_agent = "kftrainer" };
 
+	opts.inside = l->inside;
 	if (kube_config_load(&l->config, &flags, err))
 		return -1;
 	return kube_new(&l->kube, &l->config, &opts, err);
@@ -358,11 +369,51 @@ static bool is_report(const struct local_api *l, const struct httpd_request *req
 	       !bearer_is(httpd_header(req, "Authorization"), l->token);
 }
 
-static void handle(void *ctx, const struct httpd_request *req,
+/* An answer in pieces is under way until it is released. */
+struct streaming {
+	struct local_api *l;
+	struct httpd_response resp;
+};
+
+static void request_ends(struct local_api *l)
+{
+	l->idle_since = clock_ms();
+	l->requests--;
+}
+
+static void stream(void *ctx, struct httpd_stream *out)
+{
+	struct streaming *s = ctx;
+
+	s->resp.stream(s->resp.stream_ctx, out);
+}
+
+static void stream_ends(void *ctx)
+{
+	struct streaming *s = ctx;
+
+	if (s->resp.release)
+		s->resp.release(s->resp.stream_ctx);
+	request_ends(s->l);
+	free(s);
+}
+
+static void follow_stream(struct local_api *l, struct httpd_response *resp)
+{
+	struct streaming *s = xcalloc(1, sizeof(*s));
+
+	s->l = l;
+	s->resp.stream = resp->stream;
+	s->resp.release = resp->release;
+	s->resp.stream_ctx = resp->stream_ctx;
+	resp->stream = stream;
+	resp->release = stream_ends;
+	resp->stream_ctx = s;
+}
+
+static void answer(struct local_api *l, const struct httpd_request *req,
 		   struct httpd_response *resp)
 {
-	struct local_api *l = ctx;
-
 	if (!is_report(l, req))
 		apiserver_handle(l->api, req, resp);
 	else if (!l->progress)
@@ -371,6 +422,19 @@ static void handle(void *ctx, const struct httpd_request *req,
 		progress_server_large(l->progress, req, resp);
 	else
 		progress_server_handle(l->progress, req, resp);
+}
+
+static void handle(void *ctx, const struct httpd_request *req,
+		   struct httpd_response *resp)
+{
+	struct local_api *l = ctx;
+
+	l->requests++;
+	answer(l, req, resp);
+	if (resp->stream)
+		follow_stream(l, resp);
+	else
+		request_ends(l);
 }
 
 /* The last one, if no other was asked for: kubeconfigs and pods that run name it. */
@@ -428,6 +492,55 @@ static int start_backend(struct local_api *l, struct error *err)
 	return backend_start(&l->backend, &conf, err);
 }
 
+/* ---- idle --------------------------------------------------------------------------- */
+
+/* Wait until a job has changed, if one runs. False: none does. */
+static bool wait_for_jobs(struct local_api *l)
+{
+	cleanup_free char *key = NULL;
+	struct error err = { 0 };
+	int64_t version = 0;
+
+	if (apiserver_next(l->api, JOBSET_KIND, &version, clock_ms(), &key, &err))
+		return true;
+	if (!backend_runs(l->backend))
+		return false;
+	(void)!apiserver_next(l->api, JOBSET_KIND, &version, -1, &key, &err);
+	l->idle_since = clock_ms();
+	return true;
+}
+
+static void *end_when_idle(void *ctx)
+{
+	struct local_api *l = ctx;
+	int64_t limit = l->opts->idle_ms, left;
+
+	while (!stop_requested()) {
+		left = l->requests ? limit : l->idle_since + limit - clock_ms();
+		if (left > 0) {
+			(void)stop_wait(left);
+		} else if (!wait_for_jobs(l)) {
+			log_info("idle: no requests, no running jobs",
+				 LOG_INT("ms", limit));
+			stop_request();
+		}
+	}
+	return NULL;
+}
+
+static int start_idle(struct local_api *l, struct error *err)
+{
+	l->idle_since = clock_ms();
+	if (!l->opts->idle_ms)
+		return 0;
+	if (thread_start(&l->idle_thread, end_when_idle, l, err))
+		return -1;
+	l->has_idle_thread = true;
+	return 0;
+}
+
+/* ---- all of it ---------------------------------------------------------------------- */
+
 static int start(struct local_api *l, struct error *err)
 {
 	struct webhook_conf hooks = { .status_server = true };
@@ -442,7 +555,8 @@ static int start(struct local_api *l, struct error *err)
 	hooks.kube = l->kube;
 	l->webhook = webhook_new(&hooks);
 	l->progress = progress_server_new(l->kube, l->kube);
-	return apply_version(l, err) || apply_runtimes(l, err) || start_backend(l, err)
+	return apply_version(l, err) || apply_runtimes(l, err) || start_backend(l, err) ||
+			       start_idle(l, err)
 		       ? -1
 		       : 0;
 }
@@ -451,6 +565,9 @@ static void end(struct local_api *l)
 {
 	if (l->api)
 		apiserver_stop(l->api);
+	stop_request();
+	if (l->has_idle_thread)
+		pthread_join(l->idle_thread, NULL);
 	backend_stop(l->backend);
 	httpd_stop(l->httpd, GRACE_MS);
 	webhook_free(l->webhook);
@@ -476,6 +593,7 @@ static int serve(struct local_api *l, struct manager_config *config, struct erro
 		 LOG_STR("kubeconfig", path));
 	config->local_url = l->server;
 	config->local_ca = l->ca.cert_pem;
+	config->inside = &l->inside;
 	printf("%s\n", path);
 	fflush(stdout);
 	return manager_run(config, &l->config, err);

@@ -9,10 +9,11 @@
 struct local_api_opts {
 	const char
 		*listen;  /* "ADDRESS:PORT", "ADDRESS" or ":PORT"; NULL: 127.0.0.1, any */
+	int64_t idle_ms;  /* end after that time without requests and runs; 0: never */
 	const char *data; /* directory; NULL: $XDG_STATE_HOME/kftrainer/server */
 };
 
-/* Until SIGTERM; the exit code. */
+/* Until SIGTERM, or idle; the exit code. */
 int local_api_run(const struct local_api_opts *opts, struct manager_config *config,
 		  struct error *err);
 

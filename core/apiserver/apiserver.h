@@ -80,6 +80,9 @@ void apiserver_free(struct apiserver *s); /* after the last request */
 
 void apiserver_handle(void *apiserver, const struct httpd_request *req,
 		      struct httpd_response *resp); /* httpd_conf.handle */
+/* Of this process (net/inside.h): needs no token. */
+void apiserver_handle_inside(void *apiserver, const struct httpd_request *req,
+			     struct httpd_response *resp);
 
 /* Bytes of a torn record that were cut off the end of the log when it was opened. */
 int64_t apiserver_cut(const struct apiserver *s);

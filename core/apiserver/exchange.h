@@ -36,6 +36,7 @@ struct exchange {
 	bool dry_run;
 	bool custom;         /* the path's group is of custom kinds */
 	bool internal;       /* the machine's own: read-only kinds, too */
+	bool trusted;        /* needs no token */
 	const char *manager; /* fieldManager, or the agent's name */
 	char now[TIME_TEXT_SIZE];
 };

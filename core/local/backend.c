@@ -197,6 +197,19 @@ static bool is_ours(const cJSON *jobset)
 	return !by || str_eq(by, "jobset.sigs.k8s.io/jobset-controller");
 }
 
+bool backend_runs(struct backend *b)
+{
+	cleanup_json cJSON *list =
+		apiserver_list(b->conf.api, JOBSET_API_VERSION, JOBSET_KIND, NULL);
+	const cJSON *jobset;
+
+	json_each(jobset, list)
+		if (is_ours(jobset) && !json_str(jobset, "status", "terminalState") &&
+		    !json_bool(jobset, false, "spec", "suspend"))
+			return true;
+	return false;
+}
+
 static void sync_jobset(struct backend *b, const char *ns, const char *name)
 {
 	cleanup_arena struct arena a = { 0 };

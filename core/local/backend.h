@@ -35,6 +35,8 @@ struct backend_conf {
 
 MUST_CHECK int backend_start(struct backend **ret, const struct backend_conf *conf,
 			     struct error *err);
+/* Is there a JobSet that is neither suspended nor has ended? */
+bool backend_runs(struct backend *b);
 /* After apiserver_stop(). Runs go on. */
 void backend_stop(struct backend *b);
 

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "net/inside.h"
 
 enum { MANAGER_MAX_WORKERS = 256 };
 
@@ -70,6 +71,7 @@ struct manager_config {
 	 * or tokens, for the API calls the webhooks in its process.
 	 */
 	bool local;
+	const struct inside_server *inside; /* that API, called without a socket */
 	const char *local_url,
 		*local_ca; /* then, with TrainJobStatus: of that API, PEM */
 	bool strict;       /* the reconciler's; no field of the file: KFTRAINER_STRICT */

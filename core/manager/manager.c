@@ -172,6 +172,8 @@ static int new_clients(struct manager *m, struct error *err)
 		opts.http1 = true;
 		opts.sessions = m->sessions;
 		opts.metrics = m->metrics;
+		if (m->config->inside)
+			opts.inside = *m->config->inside;
 		if (list[i].wanted && kube_new(&m->clients[i], m->server, &opts, err))
 			return -1;
 	}

@@ -23,6 +23,13 @@ def train(path):
     dist.destroy_process_group()
 
 
+def report(path):
+    import sys
+    sys.path[:] = path
+    from kubeflow.trainer import update_trainjob_status
+    assert update_trainjob_status(40, 60, {"loss": 0.5})
+
+
 def fail():
     import os
     import sys
@@ -43,25 +50,30 @@ def steps(job):
     return {step.name: step.status for step in job.steps}
 
 
-@check("two nodes: Running, logs are followed, sums are right, Complete")
+@check("two nodes of two processes: Running, logs are followed, sums are right, Complete, deleted")
 def _(sdk):
     go = os.path.join(os.environ["SCRATCH"], "go-sdk")
     name = sdk.client.train(runtime=runtime(sdk), trainer=kf.CustomTrainer(
-        func=train, func_args={"path": go}, num_nodes=2))
+        func=train, func_args={"path": go}, num_nodes=2, resources_per_node={"cpu": 2}))
     sdk.client.wait_for_job_status(name, {"Running"}, timeout=600, polling_interval=1)
     lines = []
     for line in sdk.client.get_job_logs(name, step="node-0", follow=True):
         lines.append(line)
-        if "sum 3.0" in line:
+        if "sum 10.0" in line:
             open(go, "w").close()
-    assert any("of 2: sum 3.0" in line for line in lines) and any("the end" in line for line in lines), lines
+    log = "\n".join(lines)  # two processes of a node may share a line
+    assert log.count("of 4: sum 10.0") == log.count("the end") == 2, lines
     job = sdk.client.wait_for_job_status(name, timeout=600, polling_interval=1)
     assert job.status == "Complete" and steps(job) == {"node-0": "Succeeded", "node-1": "Succeeded"}, job
     assert job.num_nodes == 2, job
     log = "\n".join(sdk.client.get_job_logs(name, step="node-1"))
-    assert "of 2: sum 3.0" in log, log
-    kinds = {event.involved_object_kind for event in sdk.client.get_job_events(name)}
-    assert {"TrainJob", "JobSet", "Pod"} <= kinds, kinds
+    assert log.count("of 4: sum 10.0") == 2, log
+    if sdk.version >= (0, 3):
+        kinds = {event.involved_object_kind for event in sdk.client.get_job_events(name)}
+        assert {"TrainJob", "JobSet", "Pod"} <= kinds, kinds
+    assert name in [job.name for job in sdk.client.list_jobs()]
+    sdk.client.delete_job(name)
+    assert name not in [job.name for job in sdk.client.list_jobs()]
 
 
 @check("a failing rank: Failed, and its text")
@@ -73,7 +85,18 @@ def _(sdk):
     assert "about to fail" in log, log
 
 
-@check("list_jobs, get_job, delete_job: nothing of it is left")
+@check("update_trainjob_status in a pod reports progress", since=(0, 5))
+def _(sdk):
+    name = sdk.client.train(runtime=runtime(sdk), trainer=kf.CustomTrainer(
+        func=report, func_args={"path": sys.path}))
+    job = sdk.client.wait_for_job_status(name, timeout=600, polling_interval=1)
+    status = sdk.get("TrainJob", name)["status"]["trainerStatus"]
+    assert job.status == "Complete" and status["progressPercentage"] == 40, status
+    assert status["estimatedRemainingSeconds"] == 60, status
+    assert status["metrics"] == [{"name": "loss", "value": "0.5"}], status
+
+
+@check("a job that runs is deleted: nothing of it is left", since=(0, 5))
 def _(sdk):
     name = sdk.client.train(runtime=runtime(sdk), trainer=kf.CustomTrainer(func=hang, num_nodes=2))
     sdk.client.wait_for_job_status(name, {"Running"}, timeout=600, polling_interval=1)

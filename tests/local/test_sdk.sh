@@ -7,9 +7,10 @@ sdk=$(tests/cluster/sdk.sh 2>"$scratch/sdk") || {
 	finish
 }
 up
-for release in ${SDK_RELEASES:-0.5.0}; do
+for release in ${SDK_RELEASES:-0.1.0 0.2.1 0.3.1 0.4.1 0.5.0}; do
 	SCRATCH=$scratch PYTHONDONTWRITEBYTECODE=1 "$sdk/$release/bin/python" tests/local/sdk_runs.py "$KUBECONFIG" ||
 		failures=$((failures + 1))
+	rm -f "$scratch/go-sdk"
 done
 check "the server is still the same process" kill -0 "$server"
 finish

@@ -197,8 +197,11 @@ kc apply -f - >/dev/null <<-END
 	spec: {policyName: no-barred, validationActions: [Deny]}
 END
 sed 's/name: with$/name: barred/; s/mine/back/' "$d/with.yaml" >"$d/barred.yaml"
-refused() { submits "$d/one.yaml" --name barred --dry-run=server; [ "$status" != 0 ]; }
-wait_for 30 refused
+in_force() {
+	tj barred torch-distributed | kc create -f - 2>"$scratch/refused" && kc delete trainjob barred
+	grep "barred is barred" "$scratch/refused"
+}
+check "a policy is in force" wait_for 30 in_force
 check "a policy's refusal, in its words" says 2 'barred is barred' "$d/barred.yaml"
 check "... leaves no runtime" absent trainingruntime back
 kc delete validatingadmissionpolicybinding no-barred >/dev/null

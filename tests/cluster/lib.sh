@@ -56,16 +56,19 @@ cluster_end() {
 }
 
 # wait_for SECONDS COMMAND...: until it succeeds; shows what it said last when it does not. SECONDS
-# is what it may take on a quiet machine; on a loaded one it gets six times that.
+# is what it may take on a quiet machine; on a loaded one it gets six times that. The longer it
+# takes, the less often it is tried: most commands start kubectl, which takes CPU from the others.
 wait_for() {
-	local deadline=$((SECONDS + 6 * $1))
+	local deadline=$((SECONDS + 6 * $1)) pause pauses=(0.2 0.3 0.5 0.7 1)
 	shift
 	until "$@" >"$scratch/wait" 2>&1; do
 		[ "$SECONDS" -lt "$deadline" ] || {
 			cat "$scratch/wait"
 			return 1
 		}
-		sleep 0.5
+		pause=${pauses[0]}
+		[ ${#pauses[@]} = 1 ] || pauses=("${pauses[@]:1}")
+		sleep "$pause"
 	done
 }
 

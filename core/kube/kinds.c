@@ -118,7 +118,7 @@ int kube_kind(struct kube *k, const char *api_version, const char *kind,
 			return -1;
 		r = resource_of(list, kind);
 		plural = json_str(r, "name");
-		if (!r || !plural)
+		if (!plural)
 			return error_set(err, ERR_NOT_FOUND,
 					 "the server has no kind %s in %s; is its "
 					 "CustomResourceDefinition installed?",

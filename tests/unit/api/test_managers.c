@@ -299,6 +299,38 @@ static void test_apply(void **state)
 	     "in the end");
 }
 
+/* What an object has that nobody has tracked, somebody set before; not so of a tracked one. */
+static void test_untracked(void **state)
+{
+	static const struct step conflict = {
+		"one",
+		"{a: y}",
+		false,
+		false,
+		NULL,
+		"Apply failed with 1 conflict: conflict with \"before-first-apply\" "
+		"using g/v1: .a"
+	};
+	static const struct step first = {
+		"one", "{a: x}", false, false, "{a: x}", NULL
+	};
+	static const struct step second = { "two", "{m: {q: '2'}}",       false,
+					    false, "{a: x, m: {q: '2'}}", NULL };
+	cleanup_json cJSON *untracked = doc("{metadata: {uid: u}, a: x}");
+	cleanup_json cJSON *live = cJSON_CreateObject();
+	const cJSON *fields;
+
+	(void)state;
+	take_step(&untracked, &conflict);
+	take_step(&live, &first);
+	json_put_str(live, "u", "metadata", "uid");
+	take_step(&live, &second);
+	fields = json_get(live, "metadata", "managedFields");
+	assert_int_equal(cJSON_GetArraySize(fields), 2);
+	assert_string_equal(json_str(cJSON_GetArrayItem(fields, 0), "manager"), "one");
+	assert_string_equal(json_str(cJSON_GetArrayItem(fields, 1), "manager"), "two");
+}
+
 static void test_caps(void **state)
 {
 	cleanup_json cJSON *live = cJSON_CreateObject();
@@ -378,10 +410,11 @@ static void test_jsonpatch(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sets),   cmocka_unit_test(test_bad_sets),
-		cmocka_unit_test(test_fields), cmocka_unit_test(test_merge),
-		cmocka_unit_test(test_check),  cmocka_unit_test(test_apply),
-		cmocka_unit_test(test_caps),   cmocka_unit_test(test_jsonpatch),
+		cmocka_unit_test(test_sets),      cmocka_unit_test(test_bad_sets),
+		cmocka_unit_test(test_fields),    cmocka_unit_test(test_merge),
+		cmocka_unit_test(test_check),     cmocka_unit_test(test_apply),
+		cmocka_unit_test(test_caps),      cmocka_unit_test(test_jsonpatch),
+		cmocka_unit_test(test_untracked),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

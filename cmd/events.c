@@ -24,6 +24,8 @@
 #include "spec/refer.h"
 #include "trainer/api.h"
 
+enum { MAX_EARLY = 1000 };
+
 struct events_opts {
 	struct where_opts where;
 	bool all, watch;
@@ -47,6 +49,7 @@ struct showing {
 	const struct events_opts *opts;
 	const char *ns, *name; /* NULL: of all; of every job */
 	cJSON *jobs, *events;
+	cJSON *early; /* events that came before the job that they are of */
 	struct out_table table;
 };
 
@@ -205,14 +208,35 @@ static bool keep(cJSON *obj)
 	return event_slim(obj);
 }
 
-static void take_job(struct showing *s, const cJSON *job)
+/* Jobs and events are watched apart: an event may be quicker than its job. */
+static void take_new(struct showing *s, cJSON *take_event)
 {
-	cJSON *old;
+	if (wanted(s, take_event)) {
+		add_row(s, take_event);
+		out_table(&s->table);
+	} else if (!event_owner(s->jobs, take_event)) {
+		cJSON_AddItemToArray(s->early, take_event);
+		if (cJSON_GetArraySize(s->early) > MAX_EARLY)
+			cJSON_DeleteItemFromArray(s->early, 0);
+		return;
+	}
+	cJSON_Delete(take_event);
+}
+
+static void take_job(struct showing *s, const cJSON *job, bool synced)
+{
+	cJSON *early = s->early, *old;
 
 	json_each(old, s->jobs)
 		if (str_eq(meta_uid(old), meta_uid(job)))
 			return;
 	cJSON_AddItemToArray(s->jobs, json_dup(job));
+	if (!synced)
+		return;
+	s->early = cJSON_CreateArray();
+	while (early->child)
+		take_new(s, cJSON_DetachItemViaPointer(early, early->child));
+	cJSON_Delete(early);
 }
 
 /* Print earlier events together and sorted, later ones as they arrive. */
@@ -235,12 +259,11 @@ static int take_change(struct showing *s, struct change *change, bool *synced,
 		break;
 	}
 	if (str_eq(meta_kind(change->obj), TRAINJOB_KIND)) {
-		take_job(s, change->obj);
+		take_job(s, change->obj, *synced);
 	} else if (!*synced) {
 		return take_event(s, STEAL(change->obj), err);
-	} else if (wanted(s, change->obj)) {
-		add_row(s, change->obj);
-		out_table(&s->table);
+	} else {
+		take_new(s, STEAL(change->obj));
 	}
 	return 0;
 }
@@ -295,6 +318,7 @@ static int show(struct showing *s, struct error *err)
 	if (load_jobs(s, err))
 		return -1;
 	s->events = cJSON_CreateArray();
+	s->early = cJSON_CreateArray();
 	return s->opts->watch ? watch(s, err) : list(s, err);
 }
 
@@ -318,6 +342,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	rc = show(&s, err);
 	cJSON_Delete(s.jobs);
 	cJSON_Delete(s.events);
+	cJSON_Delete(s.early);
 	out_table_release(&s.table);
 	if (rc && err->kind == ERR_STOPPED && stop_signal())
 		return 128 + stop_signal();

@@ -380,6 +380,7 @@ int apiserver_new(struct apiserver **ret, const struct apiserver_conf *conf,
 		apiserver_free(s);
 		return -1;
 	}
+	collect_leftovers(s);
 	*ret = s;
 	return 0;
 }

@@ -164,3 +164,19 @@ void collect_orphans(struct apiserver *s, const cJSON *obj)
 	if (st)
 		remove_object(s, st, obj);
 }
+
+void collect_leftovers(struct apiserver *s)
+{
+	cleanup_stored_list struct stored_list all = { 0 };
+	size_t remaining;
+
+	storage_list(s->storage, "", NULL, 0, &all, &remaining);
+	for (size_t i = 0; i < all.n; i++) {
+		cleanup_json cJSON *obj = NULL;
+
+		if (!strstr(all.list[i]->text, "\"ownerReferences\""))
+			continue;
+		obj = stored_read(all.list[i]);
+		collect_orphans(s, obj);
+	}
+}

@@ -117,5 +117,7 @@ void collect_dependents(struct apiserver *s, const cJSON *gone);
 void collect_release(struct apiserver *s, const cJSON *owner);
 /* A new object none of whose owners exists goes at once. */
 void collect_orphans(struct apiserver *s, const cJSON *obj);
+/* Those of owners that were deleted just before the last server of the log was killed. */
+void collect_leftovers(struct apiserver *s);
 
 #endif

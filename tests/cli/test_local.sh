@@ -166,6 +166,21 @@ check "... and has every line, once" test "$(cat follow.out)" = "first
 second
 third"
 
+# Watches see what other processes run.
+"$kftrainer" get -w -o name >watch.out 2>&1 &
+names=$!
+"$kftrainer" get -w >table.out 2>&1 &
+table=$!
+"$kftrainer" events -w >events.out 2>&1 &
+events=$!
+until [ -s watch.out ] && [ -s table.out ] && [ -s events.out ]; do sleep 0.05; done
+local_job --name watched -- true
+until grep -q '/watched$' watch.out && grep -Eq '^watched +Complete' table.out && grep -q 'Completed .*trainjob/watched ' events.out; do sleep 0.05; done
+kill -INT $names $table $events
+wait $names
+check "get -w: a line for each change until Ctrl-C: 130" test $? = 130
+wait $table $events
+
 # Whose a line is stands in front of it from the first on, whoever has not written yet.
 "$kftrainer" submit --local -q --runtime-file once.yaml --runtime once --nodes 2 --name pair -- \
 	sh -c '[ $PET_NODE_RANK = 0 ] || read x <go; echo $PET_NODE_RANK' >pair.out 2>&1 &

@@ -15,6 +15,7 @@
 #include "apiserver/apiserver.h"
 #include "apiserver/pod_token.h"
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/str.h"
 
 #define MAPS "/api/v1/namespaces/default/configmaps"
@@ -364,13 +365,63 @@ static void test_token_review(void **state)
 	assert_false(is_known((char *)token.data, "a"));
 }
 
+#define MAP                                                                              \
+	"{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"%s\"%s%" \
+	"s%s}}"
+
+static void create_map(struct apiserver *s, const char *name, const char *owner_uid)
+{
+	cleanup_arena struct arena a = { 0 };
+	const char *text = arena_printf(
+		&a, MAP, name,
+		owner_uid ? ",\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":"
+			    "\"ConfigMap\",\"name\":\"owner\",\"uid\":\""
+			  : "",
+		owner_uid ? owner_uid : "", owner_uid ? "\"}]" : "");
+	cleanup_json cJSON *doc = NULL;
+	struct error err = { 0 };
+
+	assert_int_equal(json_parse(&doc, text, strlen(text), &err), 0);
+	if (apiserver_write(s, "POST", MAPS, doc, NULL, &err))
+		fail_msg("%s", err.msg);
+}
+
+/* A server that was killed between an owner and what belongs to it: the next one goes on. */
+static void test_leftovers(void **state)
+{
+	char dir[] = "/tmp/kftrainer-leftovers-XXXXXX";
+	const struct apiserver_conf conf = { .dir = dir };
+	cleanup_json cJSON *owner = NULL, *mine = NULL, *free_one = NULL;
+	struct error err = { 0 };
+	struct apiserver *s;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	assert_int_equal(apiserver_new(&s, &conf, &err), 0);
+	create_map(s, "owner", NULL);
+	owner = apiserver_get(s, "v1", "ConfigMap", "default", "owner");
+	create_map(s, "mine", json_str(owner, "metadata", "uid"));
+	create_map(s, "free", NULL);
+	apiserver_drop(s, "v1", "ConfigMap", "default", "owner", NULL);
+	mine = apiserver_get(s, "v1", "ConfigMap", "default", "mine");
+	assert_non_null(mine);
+	apiserver_free(s);
+	assert_int_equal(apiserver_new(&s, &conf, &err), 0);
+	assert_null(apiserver_get(s, "v1", "ConfigMap", "default", "mine"));
+	free_one = apiserver_get(s, "v1", "ConfigMap", "default", "free");
+	assert_non_null(free_one);
+	apiserver_free(s);
+	assert_int_equal(dir_remove(dir, &err), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_token),     cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_pages),     cmocka_unit_test(test_owners),
-		cmocka_unit_test(test_namespace), cmocka_unit_test(test_watch),
-		cmocka_unit_test(test_machine),   cmocka_unit_test(test_token_review),
+		cmocka_unit_test(test_leftovers),    cmocka_unit_test(test_token),
+		cmocka_unit_test(test_rows),         cmocka_unit_test(test_pages),
+		cmocka_unit_test(test_owners),       cmocka_unit_test(test_namespace),
+		cmocka_unit_test(test_watch),        cmocka_unit_test(test_machine),
+		cmocka_unit_test(test_token_review),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -17,6 +17,8 @@ enter_network()
 rows.rows("ssh")
 for i in implementations():
     rows.check_openssh(i)
+    if not os.environ.get("SHORT"):
+        rows.check_hang(i)
 jobs = [[Job(i, transport) for i in implementations()] for transport in ("ssh", "openssh")]
 rows.late(*jobs)
 for job in sum(jobs, []):

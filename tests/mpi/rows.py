@@ -44,8 +44,9 @@ def leave(job):
 
 
 def exits(job):
+    """A rank that loses its connection to the one that exits may abort the job first, with a status of its own."""
     rc, out = job.run("exit")
-    return None if rc == 3 else show(rc, out)
+    return None if rc == 3 or (rc and b"MPI_ERRORS_ARE_FATAL" in out) else show(rc, out)
 
 
 def kill(job):

@@ -53,6 +53,8 @@ int delta_begin(struct delta *d, const uint8_t *p, const uint8_t *end, struct er
 
 static bool next_miniblock(struct delta *d)
 {
+	unsigned width;
+
 	if (d->miniblock == d->n_miniblocks) {
 		if (!zigzag(d, &d->min_delta) ||
 		    (size_t)(d->end - d->p) < d->n_miniblocks)
@@ -61,10 +63,13 @@ static bool next_miniblock(struct delta *d)
 		d->p += d->n_miniblocks;
 		d->miniblock = 0;
 	}
-	d->width = d->widths[d->miniblock++];
+	width = d->widths[d->miniblock++];
+	if (width > 64 ||
+	    (uint64_t)(d->end - d->p) < (uint64_t)width * d->per_miniblock / 8)
+		return false;
+	d->width = width;
 	d->in_miniblock = d->per_miniblock;
-	return d->width <= 64 &&
-	       (uint64_t)(d->end - d->p) >= (uint64_t)d->width * d->per_miniblock / 8;
+	return true;
 }
 
 static uint64_t wide(const uint8_t *p, unsigned bit, unsigned width)
@@ -114,8 +119,10 @@ size_t delta_take(struct delta *d, uint64_t *out, size_t n)
 		size_t k = n - done;
 
 		if (!d->ready) {
-			if (!d->in_miniblock && !next_miniblock(d))
+			if (!d->in_miniblock && !next_miniblock(d)) {
+				d->left = done; /* no more, ever */
 				break;
+			}
 			unpack(d);
 		}
 		k = k < d->ready ? k : d->ready;

@@ -34,7 +34,7 @@ struct delta {
 /* Reads the header; `end` bounds what follows. */
 MUST_CHECK int delta_begin(struct delta *d, const uint8_t *p, const uint8_t *end,
 			   struct error *err);
-/* How many of n there were; fewer at the end and where it is damaged. */
+/* How many of n there were; fewer at the end and where it is damaged, and none after it. */
 size_t delta_take(struct delta *d, uint64_t *out, size_t n);
 /* After the last value: what follows the numbers, all of whose last part is there. */
 const uint8_t *delta_end(const struct delta *d);

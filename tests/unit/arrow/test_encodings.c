@@ -93,6 +93,22 @@ static void test_delta(void **state)
 	assert_ptr_equal(delta_end(&d), bytes + 18);
 	assert_int_equal(delta_begin(&d, bytes, bytes + 17, &err), 0);
 	assert_int_equal(delta_take(&d, v, 9), 1); /* the part is cut short */
+	assert_int_equal(delta_take(&d, v, 9), 0);
+}
+
+/* Found by fuzzing: after a part of 65 bits, the next call went on with it. */
+static void test_delta_width(void **state)
+{
+	static const uint8_t bytes[1024] = { 0x80, 0x01, 0x04, 0x08, 0x0e, 0x03, 65 };
+	struct error err = { 0 };
+	struct delta d;
+	uint64_t v[9];
+
+	(void)state;
+	assert_int_equal(delta_begin(&d, bytes, bytes + 900, &err), 0);
+	assert_int_equal(delta_take(&d, v, 9), 1);
+	assert_int_equal(delta_take(&d, v, 9), 0);
+	assert_true(delta_end(&d) <= bytes + 900);
 }
 
 /* duckdb's parts have 256 values: what follows is behind all of the last one. */
@@ -213,6 +229,7 @@ int main(void)
 		cmocka_unit_test(test_hybrid_damaged),
 		cmocka_unit_test(test_delta),
 		cmocka_unit_test(test_delta_parts),
+		cmocka_unit_test(test_delta_width),
 		cmocka_unit_test(test_snappy),
 		cmocka_unit_test(test_lz4_framings),
 		cmocka_unit_test(test_hostile_metadata),

@@ -178,7 +178,7 @@ $(SANOUT)/%.h.ok: %.h $(SANROOT)/.done
 	@clang $(SAN) -Wno-unused-macros -fsyntax-only -include $< -xc /dev/null && touch $@
 
 cli: kftrainer $(SANOUT)/tests/golden/golden
-	@tests/run.sh cli $(wildcard tests/cli/test_*)
+	@LANES=$${LANES:-2} tests/run.sh cli $(call ordered,cli,install.sh convert.py docs.py,)
 # tests/fuzz/README says what a target is. Unit tests run each over its corpus.
 FUZZ    := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZED  := apiserver gpu cache arrow mpi client spec manager kube store cloud pack local plugins convert trainer net api assets base

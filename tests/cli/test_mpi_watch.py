@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """mpi-launch --watch: a command on this machine, and nodes that must not be lost before it ends."""
+import contextlib
 import os
 import signal
 import subprocess
@@ -121,10 +122,15 @@ is_("a host that is missing: 255 and the table, and nothing runs",
 workers[1] = Worker(KEY, host=ADDRESSES[1], port=PORT)
 
 
+def end_at_once(pid):
+    with contextlib.suppress(ProcessLookupError):  # it ended with another one
+        os.kill(pid, signal.SIGKILL)
+
+
 def end_shell(p):
     for pid in marked("watched"):
         if pid not in [w.process.pid for w in workers]:
-            os.kill(pid, signal.SIGKILL)
+            end_at_once(pid)
 
 
 r = during(end_shell, "exit 0")
@@ -145,7 +151,7 @@ if SSHD:
             except OSError:
                 pass
         for pid in reversed(mine):
-            os.kill(pid, signal.SIGKILL)
+            end_at_once(pid)
         workers[1].process.wait()
 
     r = during(kill_sessions, "exit 0")

@@ -407,14 +407,37 @@ static void test_jsonpatch(void **state)
 	}
 }
 
+/* Each step doubles the document. */
+static void test_jsonpatch_doubles(void **state)
+{
+	cleanup_json cJSON *obj = cJSON_CreateObject();
+	cleanup_json cJSON *patch = cJSON_CreateArray();
+	cJSON *list = cJSON_AddArrayToObject(obj, "a");
+	struct error err = { 0 };
+	char text[4096] = "";
+
+	(void)state;
+	memset(text, 'x', sizeof(text) - 1);
+	cJSON_AddItemToArray(list, cJSON_CreateString(text));
+	for (int i = 0; i < 12; i++)
+		cJSON_AddItemToArray(patch, doc("{op: copy, from: /a, path: /a/-}"));
+	assert_int_equal(jsonpatch_apply(&obj, patch, &err), -1);
+	assert_int_equal(err.kind, ERR_LIMIT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sets),      cmocka_unit_test(test_bad_sets),
-		cmocka_unit_test(test_fields),    cmocka_unit_test(test_merge),
-		cmocka_unit_test(test_check),     cmocka_unit_test(test_apply),
-		cmocka_unit_test(test_caps),      cmocka_unit_test(test_jsonpatch),
+		cmocka_unit_test(test_sets),
+		cmocka_unit_test(test_bad_sets),
+		cmocka_unit_test(test_fields),
+		cmocka_unit_test(test_merge),
+		cmocka_unit_test(test_check),
+		cmocka_unit_test(test_apply),
+		cmocka_unit_test(test_caps),
+		cmocka_unit_test(test_jsonpatch),
 		cmocka_unit_test(test_untracked),
+		cmocka_unit_test(test_jsonpatch_doubles),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

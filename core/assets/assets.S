@@ -23,6 +23,7 @@ assets:
 	asset	"licenses.zst", "build/"
 	asset	"machine.yaml"
 	asset	"manifests/access.yaml"
+	asset	"manifests/cache-tokens.yaml"
 	asset	"manifests/cache.yaml"
 	asset	"manifests/config.yaml"
 	asset	"manifests/manager.yaml"

@@ -15,7 +15,9 @@
 #include "trainer/podspec.h"
 #include "trainer/runtime.h"
 
-#define PUBLIC_CONFIG "kubeflow-trainer-public"
+#define PUBLIC_CONFIG   "kubeflow-trainer-public"
+
+#define CACHE_REVIEWERS "kubeflow-trainer-cache-token-review"
 
 /* It needs LeaderWorkerSet, and rights in each namespace: cache_namespaces. */
 static const char *const left_out[] = { "torch-distributed-with-cache", NULL };
@@ -138,6 +140,25 @@ static void settle_public(cJSON *doc, const struct manifests_opts *opts)
 	json_put_str(doc, "v" VERSION "+kftrainer", "data", "kubeflow_trainer_version");
 }
 
+/* The ServiceAccounts of all these namespaces. */
+static void settle_reviewers(cJSON *doc, const struct manifests_opts *opts)
+{
+	const cJSON *one = cJSON_GetArrayItem(json_get(doc, "subjects"), 0);
+	cleanup_arena struct arena arena = { 0 };
+	cJSON *subjects = cJSON_CreateArray();
+
+	for (size_t i = 0; i < opts->cache_namespaces.n; i++) {
+		cJSON *subject = json_dup(one);
+
+		json_put_str(subject,
+			     arena_printf(&arena, "system:serviceaccounts:%s",
+					  opts->cache_namespaces.list[i]),
+			     "name");
+		cJSON_AddItemToArray(subjects, subject);
+	}
+	json_put(doc, subjects, "subjects");
+}
+
 static void settle_object(cJSON *doc, const struct manifests_opts *opts)
 {
 	static const struct {
@@ -146,6 +167,7 @@ static void settle_object(cJSON *doc, const struct manifests_opts *opts)
 	} rules[] = {
 		{ "Deployment", INSTALL_DEPLOYMENT, settle_deployment },
 		{ "ConfigMap", PUBLIC_CONFIG, settle_public },
+		{ "ClusterRoleBinding", CACHE_REVIEWERS, settle_reviewers },
 	};
 
 	for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++)
@@ -225,7 +247,10 @@ static int add_cache(cJSON *list, const struct manifests_opts *opts, struct erro
 	const cJSON *doc;
 
 	if (!opts->cache_namespaces.n)
-		return 0;
+		return opts->cache_token_review
+			       ? error_set(err, ERR_USAGE,
+					   "--cache-token-review needs --cache-namespace")
+			       : 0;
 	if (read_file(&docs, "manifests/cache.yaml", err))
 		return -1;
 	json_each(doc, docs) {
@@ -235,7 +260,9 @@ static int add_cache(cJSON *list, const struct manifests_opts *opts, struct erro
 		     i++)
 			add_cache_doc(list, doc, opts->cache_namespaces.list[i], opts);
 	}
-	return 0;
+	return opts->cache_token_review
+		       ? add_file(list, "manifests/cache-tokens.yaml", opts, err)
+		       : 0;
 }
 
 /*

@@ -43,6 +43,7 @@ struct manifests_opts {
 		runtimes; /* names; none: all but those that need more than this */
 	/* Where torch-distributed-with-cache may make data caches. */
 	struct opt_strs cache_namespaces;
+	bool cache_token_review; /* the caches there may have tokens reviewed */
 };
 
 /* *ret: an array, the caller's. ERR_USAGE for a runtime that there is not. */

@@ -157,6 +157,9 @@ check "all runtimes: those of install" jobs_run
 check "dataCache: no rights unless asked for" has_not 'cache-initializer'
 check "... those of install, in these namespaces" compare --set 'dataCache.enabled=true,dataCache.namespaces={a,b}' : \
 	--cache-namespace a --cache-namespace b
+check "... no token reviews unless asked for" has_not 'cache-token-review' --set dataCache.enabled=true
+check "... those of install" compare --set 'dataCache.enabled=true,dataCache.tokenReview=true,dataCache.namespaces={a,b}' : \
+	--cache-namespace a --cache-namespace b --cache-token-review
 check "... and the runtime" has '--runtime=torch-distributed-with-cache$' \
 	--set dataCache.enabled=true,dataCache.runtimes.torchDistributedWithCache.enabled=true
 check "jobset.install=true is refused" refused 'JobSet is not part of this chart' --set jobset.install=true

@@ -145,6 +145,11 @@ check "--cache-namespace: an account with rights in each" prints 'sorted((d["kin
 	("RoleBinding", "a", ["a"]), ("RoleBinding", "b", ["b"]), ("ServiceAccount", "a", []), ("ServiceAccount", "b", [])]
 	and {d["metadata"]["name"] for d in docs[:-1]} == {"kubeflow-trainer-cache-initializer"}' \
 	--runtime torch-distributed-with-cache --cache-namespace a --cache-namespace b
+check "--cache-token-review: the accounts of each may create reviews, nothing else" prints '[(r["resources"], r["verbs"]) for d in docs
+	if d["kind"] == "ClusterRole" and d["metadata"]["name"].endswith("-token-review") for r in d["rules"]] == [(["tokenreviews"], ["create"])]
+	and [s["name"] for d in docs if d["kind"] == "ClusterRoleBinding" for s in d["subjects"]] ==
+	["system:serviceaccounts:a", "system:serviceaccounts:b"]' \
+	--runtime torch-distributed-with-cache --cache-namespace a --cache-namespace b --cache-token-review
 check "--runtime NAME=IMAGE" prints 'set(images(docs)) == {"i.example/x:2"}' --runtime mlx-distributed=i.example/x:2
 check "--runtime KIND/NAME=IMAGE" prints 'set(images(docs)) == {"i.example/x:2"}' --runtime clustertrainingruntime/mlx-distributed=i.example/x:2
 check "every runtime is good" bash -c '"$1" install --runtimes -o yaml >"$2/r.yaml" && "$1" runtime validate "$2/r.yaml"' - "$kftrainer" "$scratch"

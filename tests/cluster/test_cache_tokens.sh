@@ -57,7 +57,12 @@ check "a head starts" serve head head --audience cache --token-file "$scratch/ow
 head=$port
 check "without the right to review: which right is missing" refused 'may not create tokenreviews.authentication.k8s.io' "$own"
 check "... and no token: the same as with it" refused 'a bearer token is required' ''
-kc create clusterrolebinding reviews --clusterrole system:auth-delegator --serviceaccount caches:cache >/dev/null
+rights() { # of install: ClusterRole and ClusterRoleBinding
+	"$kftrainer" install --runtime torch-distributed --cache-namespace caches --cache-token-review -o yaml |
+		/usr/bin/python3 -c 'import sys, yaml
+print(yaml.dump_all(d for d in yaml.safe_load_all(sys.stdin) if d["metadata"]["name"].endswith("-token-review")))' | kc apply -f -
+}
+check "the rights that install gives" rights
 check "with it: the head reaches its worker" wait_for 30 grep -q 'INFO ready rows=1000' "$scratch/head.log"
 good=$(token default -n caches --audience cache)
 check "a ServiceAccount of the namespace reads" reads "$good"

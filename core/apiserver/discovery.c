@@ -28,11 +28,23 @@ static cJSON *strings(const char *const *words)
 	return list;
 }
 
+static const struct {
+	const char *name;
+	unsigned flag;
+} subresources[] = { { "log", RESOURCE_LOG }, { "status", RESOURCE_STATUS } };
+enum { N_SUBRESOURCES = sizeof(subresources) / sizeof(*subresources) };
+
 static const char *const *verbs_of(const struct resource *r)
 {
 	if (resource_is(r, RESOURCE_READ_ONLY))
 		return read_verbs;
 	return resource_is(r, RESOURCE_CUSTOM) ? custom_verbs : all_verbs;
+}
+
+/* Of a subresource: logs are of pods, which are read-only. */
+static const char *const *verbs_below(const struct resource *r)
+{
+	return resource_is(r, RESOURCE_READ_ONLY) ? get_verb : status_verbs;
 }
 
 static void put_words(cJSON *doc, const char *const *words, const char *key)
@@ -76,13 +88,12 @@ static cJSON *resource_list(struct arena *arena, const char *api_version)
 		}
 		cJSON_AddItemToArray(json_list(list, "resources"),
 				     resource_entry(arena, r, "", verbs_of(r)));
-		if (resource_is(r, RESOURCE_STATUS))
-			cJSON_AddItemToArray(
-				json_list(list, "resources"),
-				resource_entry(arena, r, "status",
-					       resource_is(r, RESOURCE_READ_ONLY)
-						       ? get_verb
-						       : status_verbs));
+		for (size_t i = 0; i < N_SUBRESOURCES; i++)
+			if (resource_is(r, subresources[i].flag))
+				cJSON_AddItemToArray(json_list(list, "resources"),
+						     resource_entry(arena, r,
+								    subresources[i].name,
+								    verbs_below(r)));
 	}
 	return list;
 }
@@ -152,7 +163,7 @@ static cJSON *kind_entry(struct arena *arena, const struct resource *r)
 
 static cJSON *aggregated_resource(struct arena *arena, const struct resource *r)
 {
-	cJSON *doc = cJSON_CreateObject(), *sub;
+	cJSON *doc = cJSON_CreateObject();
 
 	json_put_str(doc, r->plural, "resource");
 	json_put(doc, kind_entry(arena, r), "responseKind");
@@ -162,14 +173,15 @@ static cJSON *aggregated_resource(struct arena *arena, const struct resource *r)
 	json_put(doc, strings(verbs_of(r)), "verbs");
 	put_words(doc, r->short_names, "shortNames");
 	put_words(doc, r->categories, "categories");
-	if (resource_is(r, RESOURCE_STATUS)) {
+	for (size_t i = 0; i < N_SUBRESOURCES; i++) {
+		cJSON *sub;
+
+		if (!resource_is(r, subresources[i].flag))
+			continue;
 		sub = cJSON_CreateObject();
-		json_put_str(sub, "status", "subresource");
+		json_put_str(sub, subresources[i].name, "subresource");
 		json_put(sub, kind_entry(arena, r), "responseKind");
-		json_put(sub,
-			 strings(resource_is(r, RESOURCE_READ_ONLY) ? get_verb
-								    : status_verbs),
-			 "verbs");
+		json_put(sub, strings(verbs_below(r)), "verbs");
 		cJSON_AddItemToArray(json_list(doc, "subresources"), sub);
 	}
 	return doc;

@@ -312,6 +312,39 @@ static void test_machine(void **state)
 	assert_int_equal(err.kind, ERR_NOT_FOUND);
 }
 
+static void test_subresources(void **state)
+{
+	struct answer a = send_as("secret", "GET", "/api/v1", "", "");
+	const cJSON *list = json_get((const cJSON *)a.doc, "resources");
+	const cJSON *log = json_find_const(list, "name", "pods/log");
+
+	(void)state;
+	assert_string_equal(json_str(log, "kind"), "Pod");
+	assert_string_equal(json_get(log, "verbs")->child->valuestring, "get");
+	assert_null(json_get(log, "verbs")->child->next);
+	assert_null(json_find_const(list, "name", "configmaps/log"));
+	cJSON_Delete(a.doc);
+}
+
+/* kubectl create sends protobuf where it makes the object itself. */
+static void test_protobuf(void **state)
+{
+	static const char *const methods[] = { "POST", "PUT", "PATCH" };
+	static const char *const targets[] = { MAPS, MAPS "/a", MAPS "/a" };
+
+	(void)state;
+	assert_int_equal(ask("POST", MAPS, "{\"metadata\":{\"name\":\"a\"}}"), 201);
+	for (size_t i = 0; i < 3; i++) {
+		struct answer a = send_as("secret", methods[i], targets[i],
+					  "application/vnd.kubernetes.protobuf", "k8s");
+
+		assert_int_equal(a.status, 415);
+		assert_string_equal(json_str(a.doc, "reason"), "UnsupportedMediaType");
+		assert_non_null(strstr(json_str(a.doc, "message"), "application/json"));
+		cJSON_Delete(a.doc);
+	}
+}
+
 static cJSON *review(const char *token, const char *audience)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -421,7 +454,8 @@ int main(void)
 		cmocka_unit_test(test_rows),         cmocka_unit_test(test_pages),
 		cmocka_unit_test(test_owners),       cmocka_unit_test(test_namespace),
 		cmocka_unit_test(test_watch),        cmocka_unit_test(test_machine),
-		cmocka_unit_test(test_token_review),
+		cmocka_unit_test(test_token_review), cmocka_unit_test(test_subresources),
+		cmocka_unit_test(test_protobuf),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -115,6 +115,10 @@ def creation():
     ask("create with an unknown field, ignored", "POST", MAPS + "?fieldValidation=Ignore", dict(config("u3"), nothing=1))
     ask("fieldValidation of another word", "POST", MAPS + "?fieldValidation=Maybe", config("u4"))
     ask("create an array", "POST", MAPS, [1])
+    # Not of protobuf: a real API server closes the connection when such a body is no protobuf.
+    for method, where in (("POST", JOBS), ("PUT", f"{JOBS}/a"), ("POST", RUNTIMES), ("POST", JOBSETS)):
+        for kind in ("application/cbor", "text/plain", "nonsense"):
+            ask(f"body of {kind}: {method} {where}", method, where, job("p"), type=kind)
     ask("create with finalizers", "POST", MAPS, config("final", finalizers=["a.b/c"]))
     ask("create with an owner", "POST", MAPS, config("owned", ownerReferences=[
         {"apiVersion": "example.org/v1", "kind": "Thing", "name": "n", "uid": "1-2"}]))
@@ -387,7 +391,7 @@ WORDING = [
     "create an array", "create a Secret that", "list ConfigMaps?labelSelector=", "list ConfigMaps?fieldSelector=nothing",
     "list ConfigMaps?fieldSelector=metadata.name", "list ConfigMaps?limit=x", "list ConfigMaps?continue=x",
     "list ConfigMaps?resourceVersion=x", "update of another uid", "merge patch, array", "json patch,", "delete with another",
-    "watch&fieldSelector=nothing",
+    "watch&fieldSelector=nothing", "body of",
 ]
 
 MADE_UP = {"uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "time", "selfLink"}

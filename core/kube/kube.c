@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "kube/kube_impl.h"
+#include "kube/proto.h"
 
 enum {
 	DEFAULT_TIMEOUT_MS = 30 * 1000,
@@ -263,13 +264,21 @@ static int fail_text(const char *what, const struct http_response *resp,
 	return -1;
 }
 
+/* In the format of the answer that was asked for. */
+static int read_status(cJSON **ret, const struct buf *body, struct error *err)
+{
+	if (proto_is_object(body->data, body->len))
+		return proto_object(ret, body->data, body->len, NULL, err);
+	return json_parse(ret, body->data, body->len, err);
+}
+
 int kube_answer_error(const struct kube_request *req, const struct http_response *resp,
 		      struct error *err)
 {
 	cleanup_json cJSON *status = NULL;
 	struct error ignored = { 0 };
 
-	if (json_parse(&status, resp->body.data, resp->body.len, &ignored) ||
+	if (read_status(&status, &resp->body, &ignored) ||
 	    !str_eq(json_str(status, "kind"), "Status"))
 		return fail_text(req->what, resp, err);
 	kube_status_error(req->what, resp->status, status, err);

@@ -1,5 +1,5 @@
 /*
- * kube.h - one API server, as client-go's dynamic client sees it. JSON only.
+ * kube.h - one API server, as client-go's dynamic client sees it. JSON, but for proto.h.
  *
  * A struct kube may be used by any number of threads. Objects are documents, without
  * metadata.managedFields (managed.h); what is returned is the caller's. Names of
@@ -20,7 +20,6 @@
 #include "net/inside.h"
 
 struct kube;
-
 struct kube_opts {
 	/*
 	 * Calls a second on average, watches not counted (0: no limit), and calls at once
@@ -95,6 +94,7 @@ struct kube_select {
 	bool meta_only;                              /* PartialObjectMetadata */
 	int64_t page;                                /* objects a page; 0: 500 */
 	const char *without; /* a list in spec that is not read: "containers"; or NULL */
+	const struct proto_field *fields; /* a watch reads these, in protobuf; or NULL */
 };
 /*
  * Each object of all pages (ref->name is not looked at); it belongs to on_item.

@@ -9,6 +9,7 @@
 #include "base/xmalloc.h"
 #include "kube/kube_impl.h"
 #include "kube/managed.h"
+#include "kube/proto.h"
 #include "kube/split.h"
 
 #define AS_LIST "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
@@ -228,24 +229,23 @@ struct watching {
 	const struct kube_watch_opts *opts;
 	const struct kube_ref *ref;
 	struct buf line; /* what has come of an event whose end has not */
+	bool began, framed;
 };
 
-/* Keys of a WatchEvent stand here only. */
-static int on_line(struct watching *w, char *line, size_t len, struct error *err)
+/* An event that does not parse is skipped. */
+static int skip_event(const struct watching *w, struct error *err)
 {
-	cleanup_json cJSON *event = NULL;
-	const char *type;
-	cJSON *obj;
+	error_wrap(err, "an event of the watch");
+	return unreadable(w->opts->on_unreadable, w->opts->ctx, err);
+}
 
-	if (strspn(line, " \t\r\n") >= len)
-		return 0;
-	len = drop_unread(line, len, w->opts->select.without, 3);
-	if (json_parse(&event, line, len, err)) {
-		error_wrap(err, "an event of the watch");
-		return unreadable(w->opts->on_unreadable, w->opts->ctx, err);
-	}
-	type = json_str(event, "type");
-	obj = json_get(event, "object");
+/* Keys of a WatchEvent stand here only. */
+static int deliver(const struct watching *w, cJSON *take_event, struct error *err)
+{
+	cleanup_json cJSON *event = take_event;
+	const char *type = json_str(event, "type");
+	cJSON *obj = json_get(event, "object");
+
 	if (!type || !cJSON_IsObject(obj))
 		return error_set(err, ERR_FORMAT, "the response is not a watch");
 	if (!strcmp(type, "ERROR")) {
@@ -260,10 +260,68 @@ static int on_line(struct watching *w, char *line, size_t len, struct error *err
 	return w->opts->on_event(w->opts->ctx, type, obj, err);
 }
 
-static int on_watch_data(void *ctx, const void *data, size_t len, struct error *err)
+static int on_line(struct watching *w, char *line, size_t len, struct error *err)
 {
-	struct watching *w = ctx;
-	const char *p = data, *end = p + len, *newline;
+	cJSON *event;
+
+	if (strspn(line, " \t\r\n") >= len)
+		return 0;
+	len = drop_unread(line, len, w->opts->select.without, 3);
+	if (json_parse(&event, line, len, err))
+		return skip_event(w, err);
+	return deliver(w, event, err);
+}
+
+static int on_frame(struct watching *w, const uint8_t *frame, size_t len,
+		    struct error *err)
+{
+	cJSON *event;
+
+	if (proto_event(&event, frame, len, w->opts->select.fields, err))
+		return skip_event(w, err);
+	return deliver(w, event, err);
+}
+
+static void clear_line(struct watching *w)
+{
+	if (w->line.cap > 64 * 1024)
+		buf_release(&w->line);
+	buf_clear(&w->line);
+}
+
+/* How much of the next frame, or of its head, is still to come. */
+static size_t frame_missing(const struct watching *w)
+{
+	size_t len = w->line.len;
+
+	return PROTO_HEAD - len + (len < PROTO_HEAD ? 0 : proto_length(w->line.data));
+}
+
+static int on_frames(struct watching *w, const uint8_t *p, size_t len, struct error *err)
+{
+	while (len) {
+		size_t want = frame_missing(w), n = want < len ? want : len;
+		int rc = 0;
+
+		buf_add(&w->line, p, n);
+		if (buf_check(&w->line, "an event of the watch", err))
+			return -1;
+		p += n;
+		len -= n;
+		if (w->line.len < PROTO_HEAD || frame_missing(w))
+			continue;
+		rc = on_frame(w, w->line.data + PROTO_HEAD, w->line.len - PROTO_HEAD,
+			      err);
+		clear_line(w);
+		if (rc)
+			return -1;
+	}
+	return 0;
+}
+
+static int on_lines(struct watching *w, const char *p, size_t len, struct error *err)
+{
+	const char *end = p + len, *newline;
 
 	for (; (newline = memchr(p, '\n', (size_t)(end - p))); p = newline + 1) {
 		int rc;
@@ -272,14 +330,24 @@ static int on_watch_data(void *ctx, const void *data, size_t len, struct error *
 		if (buf_check(&w->line, "an event of the watch", err))
 			return -1;
 		rc = on_line(w, (char *)w->line.data, w->line.len, err);
-		if (w->line.cap > 64 * 1024)
-			buf_release(&w->line);
-		buf_clear(&w->line);
+		clear_line(w);
 		if (rc)
 			return -1;
 	}
 	buf_add(&w->line, p, (size_t)(end - p));
 	return buf_check(&w->line, "an event of the watch", err);
+}
+
+/* The first byte of a frame's length is one that no JSON begins with. */
+static int on_watch_data(void *ctx, const void *data, size_t len, struct error *err)
+{
+	struct watching *w = ctx;
+
+	if (!w->began && len)
+		w->framed = w->opts->select.fields &&
+			    *(const uint8_t *)data <= MAX_OBJECT >> 24;
+	w->began |= len > 0;
+	return w->framed ? on_frames(w, data, len, err) : on_lines(w, data, len, err);
 }
 
 static void on_watch_answer(void *ctx)
@@ -313,7 +381,9 @@ int kube_watch(struct kube *k, const struct kube_ref *ref,
 	struct kube_request req = {
 		.what = kube_what(&arena, k, "watch", ref),
 		.method = "GET",
-		.accept = opts->select.meta_only ? AS_ONE : NULL,
+		.accept = opts->select.meta_only ? AS_ONE
+			  : opts->select.fields  ? PROTO_TYPE ", application/json"
+						 : NULL,
 		.again = true,
 		.open_ended = true,
 		.timeout_ms = seconds * 1000 + WATCH_MORE_MS,

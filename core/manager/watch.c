@@ -10,6 +10,7 @@
 #include "base/stop.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "kube/proto.h"
 #include "manager/outage.h"
 #include "manager/pods.h"
 #include "trainer/api.h"
@@ -391,7 +392,10 @@ static const struct watch_row {
 			  on_class },
 	[WATCH_POD] = { "v1",
 			"Pod",
-			{ .label_selector = POD_JOBSET_LABEL, .without = "containers" },
+			{ .label_selector = POD_JOBSET_LABEL,
+			  .field_selector = "status.phase!=Succeeded",
+			  .without = "containers",
+			  .fields = proto_pod },
 			pod_facts_keep,
 			NULL },
 };

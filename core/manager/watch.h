@@ -7,7 +7,7 @@
  *     LimitRange                     suspended TrainJobs of its namespace
  *     RuntimeClass                   suspended TrainJobs whose runtime names it
  *     TrainingRuntime, Cluster...    runtimes.h, to remove upstream's old finalizer
- *     Pod (label of JobSet)          pods.h
+ *     Pod (label of JobSet)          pods.h; until it has succeeded
  *
  * Secrets are read and written by name, never watched. A kind whose CRD is missing is
  * watched once the CRD exists.

@@ -2,7 +2,8 @@
  * podcause.h - what explains that a pod does not start, or that it failed.
  *
  * Pure: a fact is read off a pod's status, as the scheduler and the kubelet wrote it.
- * podcause.c is the only file with the keys of v1.PodStatus. Pods carry JobSet's label.
+ * podcause.c is the only file with the keys of v1.PodStatus, but for their numbers in
+ * protobuf (kube/proto.c): a field read here goes there, too. Pods carry JobSet's label.
  */
 #ifndef TRAINER_PODCAUSE_H
 #define TRAINER_PODCAUSE_H

@@ -1,0 +1,284 @@
+/* Reads objects and events of watches in protobuf: proto.h. */
+#include "kube/proto.h"
+
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "net/protobuf.h"
+
+#define MAGIC "k8s\0"
+
+/* ---- k8s.io/api/core/v1 and apimachinery/pkg/apis/meta/v1, generated.proto ---- */
+
+static const struct proto_field object_meta[] = {
+	{ 1, PROTO_STRING, "name", NULL },
+	{ 3, PROTO_STRING, "namespace", NULL },
+	{ 5, PROTO_STRING, "uid", NULL },
+	{ 6, PROTO_STRING, "resourceVersion", NULL },
+	{ 8, PROTO_TIME, "creationTimestamp", NULL },
+	{ 9, PROTO_TIME, "deletionTimestamp", NULL },
+	{ 11, PROTO_MAP, "labels", NULL },
+	{ 0 },
+};
+static const struct proto_field waiting[] = {
+	{ 1, PROTO_STRING, "reason", NULL },
+	{ 2, PROTO_STRING, "message", NULL },
+	{ 0 },
+};
+static const struct proto_field running[] = {
+	{ 1, PROTO_TIME, "startedAt", NULL },
+	{ 0 },
+};
+static const struct proto_field terminated[] = {
+	{ 1, PROTO_INT, "exitCode", NULL },
+	{ 2, PROTO_INT, "signal", NULL },
+	{ 3, PROTO_STRING, "reason", NULL },
+	{ 4, PROTO_STRING, "message", NULL },
+	{ 5, PROTO_TIME, "startedAt", NULL },
+	{ 6, PROTO_TIME, "finishedAt", NULL },
+	{ 0 },
+};
+static const struct proto_field state[] = {
+	{ 1, PROTO_OBJECT, "waiting", waiting },
+	{ 2, PROTO_OBJECT, "running", running },
+	{ 3, PROTO_OBJECT, "terminated", terminated },
+	{ 0 },
+};
+static const struct proto_field container_status[] = {
+	{ 1, PROTO_STRING, "name", NULL },       { 2, PROTO_OBJECT, "state", state },
+	{ 3, PROTO_OBJECT, "lastState", state }, { 4, PROTO_BOOL, "ready", NULL },
+	{ 5, PROTO_INT, "restartCount", NULL },  { 6, PROTO_STRING, "image", NULL },
+	{ 9, PROTO_BOOL, "started", NULL },      { 0 },
+};
+static const struct proto_field condition[] = {
+	{ 1, PROTO_STRING, "type", NULL },
+	{ 2, PROTO_STRING, "status", NULL },
+	{ 4, PROTO_TIME, "lastTransitionTime", NULL },
+	{ 5, PROTO_STRING, "reason", NULL },
+	{ 6, PROTO_STRING, "message", NULL },
+	{ 0 },
+};
+static const struct proto_field pod_spec[] = {
+	{ 10, PROTO_STRING, "nodeName", NULL },
+	{ 0 },
+};
+static const struct proto_field pod_status[] = {
+	{ 1, PROTO_STRING, "phase", NULL },
+	{ 2, PROTO_LIST, "conditions", condition },
+	{ 3, PROTO_STRING, "message", NULL },
+	{ 4, PROTO_STRING, "reason", NULL },
+	{ 8, PROTO_LIST, "containerStatuses", container_status },
+	{ 10, PROTO_LIST, "initContainerStatuses", container_status },
+	{ 0 },
+};
+const struct proto_field proto_pod[] = {
+	{ 1, PROTO_OBJECT, "metadata", object_meta },
+	{ 2, PROTO_OBJECT, "spec", pod_spec },
+	{ 3, PROTO_OBJECT, "status", pod_status },
+	{ 0 },
+};
+static const struct proto_field status[] = {
+	{ 2, PROTO_STRING, "status", NULL },
+	{ 3, PROTO_STRING, "message", NULL },
+	{ 4, PROTO_STRING, "reason", NULL },
+	{ 6, PROTO_INT, "code", NULL },
+	{ 0 },
+};
+static const struct proto_field type_meta[] = {
+	{ 1, PROTO_STRING, "apiVersion", NULL },
+	{ 2, PROTO_STRING, "kind", NULL },
+	{ 0 },
+};
+
+/* ---- messages ---- */
+
+struct reading {
+	size_t nodes; /* so far */
+};
+
+static int take_string(struct arena *arena, const struct pb_field *from, const char **ret,
+		       struct error *err)
+{
+	if (memchr(from->data, 0, from->len) || !utf8_valid(from->data, from->len))
+		return error_set(err, ERR_FORMAT, "protobuf: invalid text");
+	*ret = str_slice(arena, (const char *)from->data, from->len);
+	return 0;
+}
+
+static int put_string(cJSON *to, const char *name, const struct pb_field *from,
+		      struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *text;
+
+	if (take_string(&arena, from, &text, err))
+		return -1;
+	if (*text)
+		json_put_str(to, text, name);
+	return 0;
+}
+
+static int put_time(cJSON *to, const char *name, const struct pb_field *from,
+		    struct error *err)
+{
+	struct pb_reader r = pb_read(from->data, from->len);
+	char text[TIME_TEXT_SIZE];
+	int64_t seconds = 0;
+	struct pb_field f;
+	int rc = 0;
+
+	while (pb_more(&r) && !(rc = pb_next(&r, &f, err)))
+		if (f.number == 1)
+			seconds = (int64_t)f.value;
+	if (!rc && from->len)
+		json_put_str(to, time_text(seconds, text), name);
+	return rc;
+}
+
+static int put_entry(cJSON *map, const struct pb_field *from, struct error *err)
+{
+	struct pb_reader r = pb_read(from->data, from->len);
+	cleanup_arena struct arena arena = { 0 };
+	const char *both[] = { "", "" };
+	struct pb_field f;
+	int rc = 0;
+
+	while (pb_more(&r) && !(rc = pb_next(&r, &f, err)))
+		if (f.number <= 2 && f.data &&
+		    take_string(&arena, &f, &both[f.number - 1], err))
+			return -1;
+	if (!rc)
+		cJSON_AddItemToObject(map, both[0], cJSON_CreateString(both[1]));
+	return rc;
+}
+
+static int read_message(struct reading *r, cJSON *to, const struct pb_field *from,
+			const struct proto_field *fields, struct error *err);
+
+static int read_item(struct reading *r, cJSON *list, const struct pb_field *from,
+		     const struct proto_field *fields, struct error *err)
+{
+	cJSON *item = cJSON_CreateObject();
+
+	cJSON_AddItemToArray(list, item);
+	return read_message(r, item, from, fields, err);
+}
+
+static int put_field(struct reading *r, cJSON *to, const struct proto_field *f,
+		     const struct pb_field *from, struct error *err)
+{
+	bool number = f->type == PROTO_INT || f->type == PROTO_BOOL;
+
+	if (++r->nodes > JSON_MAX_NODES)
+		return error_set(err, ERR_LIMIT, "protobuf: more than %d values",
+				 JSON_MAX_NODES);
+	if (number != !from->data)
+		return error_set(err, ERR_FORMAT, "protobuf: %s is of another type",
+				 f->name);
+	switch (f->type) {
+	case PROTO_STRING:
+		return put_string(to, f->name, from, err);
+	case PROTO_INT:
+		json_put_int(to, (int64_t)from->value, f->name);
+		return 0;
+	case PROTO_BOOL:
+		json_put_bool(to, from->value, f->name);
+		return 0;
+	case PROTO_TIME:
+		return put_time(to, f->name, from, err);
+	case PROTO_MAP:
+		return put_entry(json_obj(to, f->name), from, err);
+	case PROTO_OBJECT:
+		return read_message(r, json_obj(to, f->name), from, f->fields, err);
+	case PROTO_LIST:
+		return read_item(r, json_list(to, f->name), from, f->fields, err);
+	}
+	return 0;
+}
+
+static int read_message(struct reading *r, cJSON *to, const struct pb_field *from,
+			const struct proto_field *fields, struct error *err)
+{
+	struct pb_reader reader = pb_read(from->data, from->len);
+	struct pb_field field;
+	int rc = 0;
+
+	while (pb_more(&reader) && !(rc = pb_next(&reader, &field, err))) {
+		const struct proto_field *f = fields;
+
+		while (f->number && f->number != field.number)
+			f++;
+		if (f->number && put_field(r, to, f, &field, err))
+			return -1;
+	}
+	return rc;
+}
+
+/* Fields 1 and 2 of an Unknown, a WatchEvent or a RawExtension; empty if absent. */
+static int take_two(struct pb_field ret[2], const void *data, size_t len,
+		    struct error *err)
+{
+	struct pb_reader r = pb_read(data, len);
+	struct pb_field f;
+	int rc = 0;
+
+	ret[0] = ret[1] = (struct pb_field){ .data = data };
+	while (pb_more(&r) && !(rc = pb_next(&r, &f, err)))
+		if (f.number <= 2 && f.data)
+			ret[f.number - 1] = f;
+	return rc;
+}
+
+/* ---- objects and events ---- */
+
+bool proto_is_object(const void *data, size_t len)
+{
+	return len >= sizeof(MAGIC) - 1 && !memcmp(data, MAGIC, sizeof(MAGIC) - 1);
+}
+
+int proto_object(cJSON **ret, const void *data, size_t len,
+		 const struct proto_field *fields, struct error *err)
+{
+	const uint8_t *at = data;
+	struct pb_field unknown[2];
+	struct reading r = { 0 };
+	cleanup_json cJSON *obj = cJSON_CreateObject();
+
+	if (!proto_is_object(data, len))
+		return error_set(err, ERR_FORMAT, "not an object in protobuf");
+	at += sizeof(MAGIC) - 1;
+	len -= sizeof(MAGIC) - 1;
+	if (take_two(unknown, at, len, err) ||
+	    read_message(&r, obj, &unknown[0], type_meta, err))
+		return -1;
+	if (str_eq(json_str(obj, "kind"), "Status"))
+		fields = status;
+	if (fields && read_message(&r, obj, &unknown[1], fields, err))
+		return -1;
+	*ret = STEAL(obj);
+	return 0;
+}
+
+size_t proto_length(const uint8_t head[PROTO_HEAD])
+{
+	return (size_t)head[0] << 24 | (size_t)head[1] << 16 | (size_t)head[2] << 8 |
+	       head[3];
+}
+
+int proto_event(cJSON **ret, const void *data, size_t len,
+		const struct proto_field *fields, struct error *err)
+{
+	cleanup_json cJSON *event = cJSON_CreateObject();
+	struct pb_field both[2], raw[2];
+	cJSON *obj;
+
+	if (take_two(both, data, len, err) || put_string(event, "type", &both[0], err) ||
+	    take_two(raw, both[1].data, both[1].len, err) ||
+	    proto_object(&obj, raw[0].data, raw[0].len, fields, err))
+		return -1;
+	json_put(event, obj, "object");
+	*ret = STEAL(event);
+	return 0;
+}

@@ -2,6 +2,7 @@
 #include "kube/proto.h"
 
 #include "base/xmalloc.h"
+#include "kube/kube.h"
 #include "net/protobuf.h"
 #include "tests/unit/base/base_test.h"
 
@@ -273,13 +274,137 @@ static void test_no_object(void **state)
 	assert_int_equal(proto_length((const uint8_t[]){ 0xff, 2, 3, 4 }), 0xff020304);
 }
 
+/* ---- a watch, whose server is in this process ---- */
+
+struct watched {
+	struct buf sent;
+	size_t piece; /* bytes at a time */
+	struct buf seen;
+	int unreadable;
+};
+
+static void send_pieces(void *ctx, struct httpd_stream *s)
+{
+	struct watched *w = ctx;
+	int rc = 0;
+
+	for (size_t at = 0, n; at < w->sent.len && !rc; at += n) {
+		n = w->sent.len - at < w->piece ? w->sent.len - at : w->piece;
+		rc = httpd_send(s, w->sent.data + at, n);
+	}
+}
+
+static void answer(void *ctx, const struct httpd_request *req,
+		   struct httpd_response *resp)
+{
+	const char *accept = httpd_header(req, "Accept");
+
+	assert_true(accept && !strncmp(accept, PROTO_TYPE, strlen(PROTO_TYPE)));
+	*resp = (struct httpd_response){ .status = 200,
+					 .stream = send_pieces,
+					 .stream_ctx = ctx };
+}
+
+static int on_event(void *ctx, const char *type, cJSON *take_obj, struct error *err)
+{
+	cleanup_json cJSON *obj = take_obj;
+	struct watched *w = ctx;
+
+	(void)err;
+	buf_printf(&w->seen, "%s %s;", type, json_str(obj, "metadata", "name"));
+	return 0;
+}
+
+static void on_unreadable(void *ctx, const struct error *err)
+{
+	struct watched *w = ctx;
+
+	(void)err;
+	w->unreadable++;
+}
+
+static void send_frame(struct buf *to, struct buf *take)
+{
+	const uint8_t head[PROTO_HEAD] = { 0, (uint8_t)(take->len >> 16),
+					   (uint8_t)(take->len >> 8),
+					   (uint8_t)take->len };
+
+	buf_add(to, head, sizeof(head));
+	buf_add(to, take->data, take->len);
+	buf_release(take);
+}
+
+static void send_pod(struct buf *to, const char *type)
+{
+	struct buf bytes = pod(), obj = object("Pod", &bytes), whole = event(type, &obj);
+
+	send_frame(to, &whole);
+}
+
+static void watch_in_pieces(struct watched *w, const char *want, int unreadable)
+{
+	const struct kube_config config = { 0 };
+	const struct kube_opts how = { .user_agent = "test/1",
+				       .inside = { .handle = answer, .ctx = w } };
+	const struct kube_watch_opts opts = { .select.fields = proto_pod,
+					      .version = "1",
+					      .on_event = on_event,
+					      .on_unreadable = on_unreadable,
+					      .ctx = w };
+	const struct kube_ref pods = { "v1", "Pod", NULL, NULL };
+	struct error err = { 0 };
+	struct kube *k;
+
+	assert_int_equal(kube_new(&k, &config, &how, &err), 0);
+	for (w->piece = 1; w->piece <= w->sent.len; w->piece++) {
+		buf_clear(&w->seen);
+		w->unreadable = 0;
+		if (kube_watch(k, &pods, &opts, &err))
+			fail_msg("pieces of %zu: %s", w->piece, err.msg);
+		assert_int_equal(w->seen.len, strlen(want));
+		assert_memory_equal(w->seen.data, want, w->seen.len);
+		assert_int_equal(w->unreadable, unreadable);
+	}
+	kube_free(k);
+	buf_release(&w->sent);
+	buf_release(&w->seen);
+}
+
+static void test_frames(void **state)
+{
+	struct watched w = { .sent.max = 65536, .seen.max = 4096 };
+	struct buf odd = { .max = 16 }, none = { .max = 16 };
+
+	(void)state;
+	send_pod(&w.sent, "ADDED");
+	buf_add(&odd, "\x0a\x7f", 2);
+	send_frame(&w.sent, &odd);
+	buf_add(&none, "", 0);
+	send_frame(&w.sent, &none);
+	send_pod(&w.sent, "DELETED");
+	watch_in_pieces(&w, "ADDED p;DELETED p;", 2);
+}
+
+static void test_lines(void **state)
+{
+	struct watched w = { .sent.max = 65536, .seen.max = 4096 };
+
+	(void)state;
+	buf_printf(
+		&w.sent,
+		"{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"a\"}}}\n"
+		"{\n{\"type\":\"DELETED\",\"object\":{\"metadata\":{\"name\":\"b\"}}}\n");
+	watch_in_pieces(&w, "ADDED a;DELETED b;", 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pod),       cmocka_unit_test(test_event),
 		cmocka_unit_test(test_status),    cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_changed),   cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_no_object),
+		cmocka_unit_test(test_no_object), cmocka_unit_test(test_frames),
+		cmocka_unit_test(test_lines),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

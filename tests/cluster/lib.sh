@@ -73,13 +73,18 @@ wait_for() {
 }
 
 # report_pods NAMESPACE SELECTOR STATUS: what a kubelet would report of these pods, where there is
-# none. Another pod that has taken the place of one meanwhile is reported on as well.
-report_pods() { wait_for 20 all_reported "$@"; }
+# none. Another pod that has taken the place of one meanwhile is reported on as well. A JobSet
+# may delete the others as soon as one pod is reported Failed.
+report_pods() {
+	local reported=
+	wait_for 20 all_reported "$@"
+}
 all_reported() {
 	local pods pod
-	pods=$(kc get pods -n "$1" -l "$2" -o name) && [ -n "$pods" ] || return 1
+	pods=$(kc get pods -n "$1" -l "$2" -o name) && [ -n "$pods$reported" ] || return 1
 	for pod in $pods; do
 		kc patch -n "$1" "$pod" --subresource status -p "{\"status\":$3}" || return 1
+		reported=yes
 	done
 }
 

@@ -53,6 +53,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 {
 	struct uninstall_opts opts = *(const struct uninstall_opts *)values;
 	const char *ns = opts.what.ns ? opts.what.ns : INSTALL_NAMESPACE;
+	cleanup_arena struct arena arena = { 0 };
 	cleanup_schema struct schema *schema = NULL;
 	cleanup_kube struct kube *kube = NULL;
 	cleanup_json cJSON *list = NULL;
@@ -62,9 +63,13 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 		return error_set(err, ERR_USAGE, "unexpected argument '%s'", argv[0]);
 	opts.what.parts = parts_of(&opts);
 	opts.what.strict = true; /* should it be there */
-	if (input_schema(&schema, err) ||
-	    manifests_build(&list, schema, &opts.what, err) ||
-	    cluster_connect(&kube, &opts.cluster, err))
+	if (input_schema(&schema, err) || cluster_connect(&kube, &opts.cluster, err))
+		return -1;
+	if (opts.what.parts & INSTALL_CONTROLLER &&
+	    install_cache_namespaces(kube, &arena, &opts.what.cache_namespaces, err))
+		return -1;
+	opts.what.cache_token_review = opts.what.cache_namespaces.n;
+	if (manifests_build(&list, schema, &opts.what, err))
 		return -1;
 	if (opts.what.parts & INSTALL_CONTROLLER)
 		cJSON_AddItemToArray(list, meta_new("coordination.k8s.io/v1", "Lease", ns,

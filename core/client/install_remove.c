@@ -109,6 +109,47 @@ static void warn_of_users(struct removing *r)
 	arena_clear(&u.arena);
 }
 
+struct namespaces {
+	struct arena *arena;
+	struct opt_strs *found;
+	size_t max;
+};
+
+static int on_account(void *ctx, cJSON *take_obj, struct error *err)
+{
+	cleanup_json cJSON *account = take_obj;
+	struct namespaces *n = ctx;
+
+	(void)err;
+	if (!str_eq(meta_name(account), CACHE_ACCOUNT))
+		return 0;
+	if (n->found->n + 1 >= n->max) {
+		const char **more =
+			arena_alloc(n->arena, 2 * (n->max + 1) * sizeof(*more));
+
+		for (size_t i = 0; i < n->found->n; i++)
+			more[i] = n->found->list[i];
+		n->found->list = more;
+		n->max = 2 * (n->max + 1);
+	}
+	n->found->list[n->found->n++] = arena_strdup(n->arena, meta_namespace(account));
+	n->found->list[n->found->n] = NULL;
+	return 0;
+}
+
+int install_cache_namespaces(struct kube *k, struct arena *arena, struct opt_strs *ret,
+			     struct error *err)
+{
+	const struct kube_ref accounts = { "v1", "ServiceAccount", NULL, NULL };
+	const struct kube_select ours = { .label_selector =
+						  INSTALL_MANAGED_BY "=kftrainer" };
+	struct namespaces n = { .arena = arena, .found = ret };
+	const struct kube_sink sink = { .on_item = on_account, .ctx = &n };
+
+	*ret = (struct opt_strs){ 0 };
+	return kube_list(k, &accounts, &ours, &sink, NULL, err);
+}
+
 /* The order of removal: no webhook may stand in the way, then the last made first. */
 static int rank(const cJSON *obj)
 {

@@ -22,4 +22,8 @@ struct remove_opts {
 MUST_CHECK int install_remove(struct kube *k, const cJSON *list,
 			      const struct remove_opts *opts, struct error *err);
 
+/* The namespaces of manifests_opts.cache_namespaces at the last install; in the arena. */
+MUST_CHECK int install_cache_namespaces(struct kube *k, struct arena *arena,
+					struct opt_strs *ret, struct error *err);
+
 #endif

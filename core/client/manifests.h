@@ -28,6 +28,8 @@ enum install_parts {
 	INSTALL_ALL = INSTALL_CRDS | INSTALL_CONTROLLER | INSTALL_RUNTIMES,
 };
 
+#define CACHE_ACCOUNT "kubeflow-trainer-cache-initializer"
+
 /* NULL and 0: as the manifests have it. */
 struct manifests_opts {
 	enum install_parts parts;
@@ -41,7 +43,7 @@ struct manifests_opts {
 	bool strict;          /* a policy of what the controller may write */
 	struct opt_strs
 		runtimes; /* names; none: all but those that need more than this */
-	/* Where torch-distributed-with-cache may make data caches. */
+	/* Where torch-distributed-with-cache may make data caches: CACHE_ACCOUNT is in each. */
 	struct opt_strs cache_namespaces;
 	bool cache_token_review; /* the caches there may have tokens reviewed */
 };

@@ -270,6 +270,11 @@ check "... really" gone -n "$ns" -l app.kubernetes.io/name=trainer \
 check "... the CRDs stay" kc get crd trainjobs.trainer.kubeflow.org
 check "again: nothing to remove" uninstalls
 check "... of all" became removed 0
+check "data caches in two namespaces" installs --cache-namespace default --cache-namespace kube-public --cache-token-review
+check "... of all" became created 38
+check "uninstall" uninstalls
+check "... takes their rights, too" became removed 38
+check "... really" gone -A -l app.kubernetes.io/name=trainer clusterrole,clusterrolebinding,serviceaccount,rolebinding
 check "a Deployment of upstream's" deployment "$upstream"
 uid=$(of deployment $name .metadata.uid)
 check "... is taken over" installs --controller

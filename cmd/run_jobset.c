@@ -3,7 +3,6 @@
  * (local/backend.h): detaches, and says whether it has begun.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -15,6 +14,7 @@
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "cmd/cmd.h"
+#include "cmd/detach.h"
 #include "cmd/gpus.h"
 #include "local/backend.h"
 #include "local/initializers.h"
@@ -37,24 +37,12 @@ static int read_input(cJSON **ret, struct error *err)
 	return 0;
 }
 
-/* ---- the run: it says once how it began ------------------------------------------------ */
-
-/* An empty error: it has begun. */
-static void say(int *to, const struct error *err)
-{
-	if (*to < 0)
-		return;
-	(void)!write(*to, err, sizeof(*err));
-	close(*to);
-	*to = -1;
-}
+/* ---- the run ---------------------------------------------------------------------------- */
 
 static void on_begin(void *ctx, const cJSON *trainjob)
 {
-	const struct error none = { 0 };
-
 	(void)trainjob;
-	say(ctx, &none);
+	detach_say(ctx, EXIT_OK);
 }
 
 static int run_job(cJSON *doc, int *to, struct error *err)
@@ -87,60 +75,22 @@ static int run_job(cJSON *doc, int *to, struct error *err)
 	return 0;
 }
 
-static void detach(void)
-{
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-	setsid();
-	for (int fd = 0; null >= 0 && fd < 3; fd++)
-		dup2(null, fd);
-}
-
 static int run_detached(cJSON *doc, int to)
 {
 	struct error err = { 0 };
 
-	detach();
 	if (!stop_setup(&err) && !run_job(doc, &to, &err))
 		return EXIT_OK;
 	if (err.kind == ERR_EXISTS && err.code == EALREADY)
-		err = (struct error){ 0 }; /* somebody was quicker: it runs */
-	say(&to, &err);
-	return EXIT_FAILED;
-}
-
-/* ---- who started it -------------------------------------------------------------------- */
-
-static int await(int from, struct error *err)
-{
-	struct error said = { 0 };
-	size_t n = 0;
-
-	while (n < sizeof(said)) {
-		ssize_t got = read(from, (char *)&said + n, sizeof(said) - n);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return error_set(err, ERR_IO,
-					 "the run process ended before the job began");
-		n += (size_t)got;
-	}
-	if (said.kind == ERR_NONE)
-		return EXIT_OK;
-	if (said.kind == ERR_EXISTS) {
-		fprintf(stderr, "%s\n", said.msg);
-		return RUN_BUSY;
-	}
-	fprintf(stderr, "%s\n", said.msg);
-	return EXIT_FAILED;
+		return EXIT_OK; /* somebody was quicker: it runs */
+	fprintf(stderr, "%s\n", err.msg);
+	return err.kind == ERR_EXISTS ? RUN_BUSY : EXIT_FAILED;
 }
 
 static int run(const void *opts, int argc, char **argv, struct error *err)
 {
 	cleanup_json cJSON *doc = NULL;
-	int pipes[2];
-	pid_t pid;
+	int to, code;
 
 	(void)opts;
 	(void)argv;
@@ -148,17 +98,14 @@ static int run(const void *opts, int argc, char **argv, struct error *err)
 		return error_set(err, ERR_USAGE, "takes no arguments");
 	if (read_input(&doc, err))
 		return -1;
-	if (pipe2(pipes, O_CLOEXEC))
-		return error_errno(err, errno, "cannot make a pipe");
-	pid = fork();
-	if (pid < 0)
-		return error_errno(err, errno, "cannot start a process");
-	if (!pid) {
-		close(pipes[0]);
-		return run_detached(doc, pipes[1]);
+	switch (detach(&to, &code, err)) {
+	case 0:
+		return run_detached(doc, to);
+	case 1:
+		return code;
+	default:
+		return -1;
 	}
-	close(pipes[1]);
-	return await(pipes[0], err);
 }
 
 const struct cmd cmd_run_jobset = {

@@ -18,6 +18,7 @@
 #include "base/xmalloc.h"
 #include "client/submit.h"
 #include "cmd/cmd.h"
+#include "cmd/detach.h"
 #include "cmd/gpus.h"
 #include "cmd/ui/cluster.h"
 #include "cmd/ui/follow.h"
@@ -46,16 +47,19 @@ struct submit_opts {
 	struct job_opts job;
 	struct cluster_opts cluster;
 	struct workspace_opts workspace;
-	bool local, quiet, wait, follow;
+	bool local, detach, quiet, wait, follow;
 	int64_t timeout_ms, max_restarts;
 	int dry_run;
 	int output; /* 0: not given; else that many of render_formats */
+	int to;     /* with --detach: of detach_say() */
 };
 
 static const struct opt opts_table[] = {
 	JOB_FILE_OPTIONS(struct submit_opts),
 	OPT_BOOL(0, "local", "run it as processes on this machine", struct submit_opts,
 		 local),
+	OPT_BOOL(0, "detach", "with --local: return when its pods run; the job goes on",
+		 struct submit_opts, detach),
 	{ .type = OPT_ENUM,
 	  .name = "dry-run",
 	  .value = "WHERE",
@@ -75,9 +79,10 @@ static const struct opt opts_table[] = {
 		 struct submit_opts, follow),
 	OPT_BOOL(0, "wait", "wait until it finishes; exit with its exit code",
 		 struct submit_opts, wait),
-	OPT_DURATION(0, "timeout", "TIME",
-		     "limit for --follow and --wait; with --local the job is stopped",
-		     struct submit_opts, timeout_ms, 1, OPT_LONGEST),
+	OPT_DURATION(
+		0, "timeout", "TIME",
+		"limit for --follow, --wait, --detach; else with --local the job ends",
+		struct submit_opts, timeout_ms, 1, OPT_LONGEST),
 	OPT_INT(0, "max-restarts", "N", "with --local: restarts of the job when it fails",
 		struct submit_opts, max_restarts, 0, INT32_MAX),
 	OPT_BOOL(0, "suspend", "create it suspended", struct submit_opts, job.suspend),
@@ -154,6 +159,23 @@ static int check_limits(const struct submit_opts *opts, struct error *err)
 	return 0;
 }
 
+static int check_detach(const struct submit_opts *opts, struct error *err)
+{
+	if (!opts->detach)
+		return 0;
+	if (!opts->local)
+		return error_set(err, ERR_USAGE,
+				 "--detach requires --local; in a cluster submit returns "
+				 "at once");
+	if (!opts->follow && !opts->wait)
+		return 0;
+	return error_set(
+		err, ERR_USAGE,
+		"--detach cannot be combined with --%s: use 'kftrainer %s' after "
+		"it",
+		opts->follow ? "follow" : "wait", opts->follow ? "logs -f" : "wait");
+}
+
 static int check_opts(const struct submit_opts *opts, struct error *err)
 {
 	const struct {
@@ -170,6 +192,8 @@ static int check_opts(const struct submit_opts *opts, struct error *err)
 	if (opts->local && opts->dry_run)
 		return error_set(err, ERR_USAGE,
 				 "specify --local or --dry-run, not both");
+	if (check_detach(opts, err))
+		return -1;
 	for (size_t i = 0; i < sizeof(of_cluster) / sizeof(*of_cluster); i++)
 		if (opts->local && of_cluster[i].given)
 			return error_set(err, ERR_USAGE,
@@ -196,7 +220,10 @@ static const char *format_of(const struct submit_opts *opts)
 /* What the run calls has a viewer for its context: the first member. */
 struct watcher {
 	struct viewer viewer;
+	const struct job *job;
 	const char *format;
+	bool quiet;
+	int to; /* of detach_say() */
 };
 
 static void on_begin(void *ctx, const cJSON *trainjob)
@@ -212,6 +239,22 @@ static void on_begin(void *ctx, const cJSON *trainjob)
 	if (render_objects(items, trainjob, w->format, &err))
 		cmd_complain("submit", "%s", err.msg);
 	viewer_erase(&w->viewer); /* output is flushed before the job's lines */
+}
+
+static void on_running(void *ctx, bool late)
+{
+	struct watcher *w = ctx;
+	struct outcomes out = cmd_outcomes("submit");
+
+	viewer_erase(&w->viewer);
+	if (late)
+		cmd_complain("submit",
+			     "timed out: the pods of TrainJob %s do not run yet; see "
+			     "'kftrainer why %s'",
+			     w->job->name, w->job->name);
+	else if (!w->quiet && !w->format)
+		outcome_report(&out, w->job->trainjob, "running");
+	detach_say(&w->to, late ? EXIT_TIMED_OUT : EXIT_OK);
 }
 
 static void tell_end(struct viewer *v, const struct local_result *result, int64_t ms)
@@ -255,12 +298,24 @@ static void add_hint(struct error *err, const struct job *job)
 		 job->name, elsewhere ? " -n " : "", elsewhere ? job->ns : "");
 }
 
+/* Who detaches tells how it began, and not what the job prints. */
+static void plan_detach(struct local_run_opts *run)
+{
+	run->running_ms = run->timeout_ms;
+	run->timeout_ms = 0;
+	run->observer.on_running = on_running;
+	run->observer.on_line = NULL;
+}
+
 static int run_local(const struct job_set *set, const struct submit_opts *opts,
 		     struct error *err)
 {
 	const struct job *job = &set->list[0];
 	cleanup_arena struct arena arena = { 0 };
-	struct watcher w = { .format = format_of(opts) };
+	struct watcher w = { .job = job,
+			     .format = format_of(opts),
+			     .quiet = opts->quiet,
+			     .to = opts->to };
 	cleanup_free char *workdir = getcwd(NULL, 0);
 	cleanup_free struct local_result *result = xcalloc(1, sizeof(*result));
 	const char *isolation = getenv("KFTRAINER_ISOLATION");
@@ -289,6 +344,8 @@ static int run_local(const struct job_set *set, const struct submit_opts *opts,
 	if (refuse(job, err) || initializers_map(job->objects, err) || stop_setup(err) ||
 	    gpus_for(&arena, &run.gpus, job->objects, err))
 		return -1;
+	if (opts->detach)
+		plan_detach(&run);
 	viewer_begin(&w.viewer, job->name, opts->quiet);
 	if (local_run(&run, result, err)) {
 		viewer_erase(&w.viewer);
@@ -487,34 +544,47 @@ static int submit_to_cluster(const struct submit_opts *opts, struct shipment *sh
 	return opts->follow || opts->wait ? wait_all(&s, opts, err) : EXIT_OK;
 }
 
-static int run(const void *values, int argc, char **argv, struct error *err)
+static int submit(struct submit_opts *opts, struct error *err)
 {
-	struct submit_opts opts = *(const struct submit_opts *)values;
 	cleanup_shipment struct shipment shipment = { 0 };
 	cleanup_job_set struct job_set set = { 0 };
 	const struct reporter to = cmd_reporter("submit");
-	bool to_cluster = !opts.local && opts.dry_run != DRY_RUN_CLIENT;
+	bool to_cluster = !opts->local && opts->dry_run != DRY_RUN_CLIENT;
+	int code;
+
+	if (shipment_pack(&shipment, &opts->workspace, opts->local, &to, err))
+		return -1;
+	if (!opts->quiet && !to_cluster)
+		shipment_tell(&shipment);
+	if (shipment.says.digest)
+		opts->job.workspace = &shipment.says;
+	if (to_cluster)
+		return submit_to_cluster(opts, &shipment, err);
+	opts->job.local = opts->local;
+	code = job_set_load(&set, &opts->job, opts->local ? NAMES_RANDOM : NAMES_FIXED,
+			    &to, err);
+	if (code)
+		return code < 0 ? -1 : EXIT_BAD_INPUT;
+	if (opts->local)
+		return submit_local(&set, opts, &shipment, err);
+	shipment_add(&shipment, &set);
+	return render_jobs(&set, format_of(opts), err);
+}
+
+static int run(const void *values, int argc, char **argv, struct error *err)
+{
+	struct submit_opts opts = *(const struct submit_opts *)values;
 	int code;
 
 	if (settle_file(&opts.job, argc, argv, err) || check_opts(&opts, err))
 		return -1;
-	if (shipment_pack(&shipment, &opts.workspace, opts.local, &to, err))
-		return -1;
-	if (!opts.quiet && !to_cluster)
-		shipment_tell(&shipment);
-	if (shipment.says.digest)
-		opts.job.workspace = &shipment.says;
-	if (to_cluster)
-		return submit_to_cluster(&opts, &shipment, err);
-	opts.job.local = opts.local;
-	code = job_set_load(&set, &opts.job, opts.local ? NAMES_RANDOM : NAMES_FIXED, &to,
-			    err);
-	if (code)
-		return code < 0 ? -1 : EXIT_BAD_INPUT;
-	if (opts.local)
-		return submit_local(&set, &opts, &shipment, err);
-	shipment_add(&shipment, &set);
-	return render_jobs(&set, format_of(&opts), err);
+	if (opts.detach) {
+		int rc = detach(&opts.to, &code, err);
+
+		if (rc)
+			return rc < 0 ? -1 : code;
+	}
+	return submit(&opts, err);
 }
 
 const struct cmd cmd_submit = {

@@ -271,6 +271,7 @@ static bool is_over(const struct run *r)
 static int timeout_ms(const struct run *r)
 {
 	const int64_t times[] = { r->wake_ms, r->deadline_ms, r->timeout_ms,
+				  r->running_ms,
 				  r->fold ? traceback_wake_ms(r->fold) : -1 };
 	int64_t now = clock_ms(), until = -1;
 
@@ -321,6 +322,31 @@ static void check_deadline(struct run *r)
 	stop_all(r, -1);
 }
 
+static bool all_run(const struct run *r)
+{
+	map_each(e, &r->pods) {
+		const struct run_pod *pod = e->value;
+
+		if (!pod->running && !pod->ended)
+			return false;
+	}
+	return r->pods.n;
+}
+
+/* A job that is about to end has a result to tell in place of this. */
+static void say_running(struct run *r)
+{
+	const struct local_observer *o = &r->opts->observer;
+	bool late = r->running_ms >= 0 && clock_ms() >= r->running_ms;
+
+	if (!o->on_running || r->told || r->end != RUN_ON ||
+	    jobs_phase(r->jobs) != JOBS_RUNNING || !(late || all_run(r)))
+		return;
+	r->told = true;
+	r->running_ms = -1;
+	o->on_running(o->ctx, late);
+}
+
 static void pause_lines(struct run *r)
 {
 	const struct local_observer *o = &r->opts->observer;
@@ -347,6 +373,7 @@ static int loop(struct run *r, struct error *err)
 		(void)!run_save(r, false, &save);
 		if (is_over(r))
 			return 0;
+		say_running(r);
 		if (kubelet_poll(r->kubelet, timeout_ms(r),
 				 r->end == RUN_INTERRUPTED ? -1 : stop_fd(), err))
 			return -1;
@@ -448,14 +475,21 @@ static int add_names(struct run *r, struct error *err)
 	return 0;
 }
 
+static void start_clocks(struct run *r)
+{
+	r->start_ms = clock_ms();
+	r->start_s = clock_now();
+	r->deadline_ms = r->wake_ms = r->lines_ms = r->timeout_ms = r->running_ms = -1;
+	if (r->opts->timeout_ms > 0)
+		r->timeout_ms = r->start_ms + r->opts->timeout_ms;
+	if (r->opts->running_ms > 0)
+		r->running_ms = r->start_ms + r->opts->running_ms;
+}
+
 static int begin(struct run *r, struct error *err)
 {
 	r->changed = true;
-	r->start_ms = clock_ms();
-	r->start_s = clock_now();
-	r->deadline_ms = r->wake_ms = r->lines_ms = r->timeout_ms = -1;
-	if (r->opts->timeout_ms > 0)
-		r->timeout_ms = r->start_ms + r->opts->timeout_ms;
+	start_clocks(r);
 	r->state.lock = -1;
 	if (take_documents(r, err))
 		return -1;

@@ -25,6 +25,11 @@ struct local_observer {
 	void (*on_note)(void *ctx, const char *line);
 	/* Called before anything runs, with the TrainJob as stored. May be NULL. */
 	void (*on_begin)(void *ctx, const cJSON *trainjob);
+	/*
+	 * Called once, unless the job ends before: its pods run or, `late`, they do not
+	 * within running_ms. May be NULL.
+	 */
+	void (*on_running)(void *ctx, bool late);
 };
 
 struct state_owner;
@@ -38,6 +43,7 @@ struct local_run_opts {
 	const char *workdir;
 	const char *torch_fix; /* see kubelet.h */
 	int64_t timeout_ms;    /* then the job is stopped; 0: no limit */
+	int64_t running_ms;    /* then on_running() is called; 0: no limit */
 	int64_t max_restarts;  /* of the job as a whole; 0: as the JobSet says */
 	bool no_namespaces;
 	/*

@@ -43,11 +43,13 @@ struct run {
 	int64_t start_ms, start_s; /* the monotonic clock's, and since 1970 */
 	int64_t deadline_ms;       /* monotonic; -1: none */
 	int64_t timeout_ms;        /* monotonic, of the caller; -1: none */
+	int64_t running_ms;        /* likewise, until on_running(); -1: none */
 	int64_t wake_ms;           /* monotonic; -1: none */
 	int64_t lines_ms;          /* of the first line since the last pause; -1: none */
 	enum run_end end;
 	int signal;
 	bool killing;  /* the second Ctrl-C came */
+	bool told;     /* on_running() was called */
 	bool again;    /* call jobs_step() again */
 	bool changed;  /* Jobs or their JobSet may have, since they were published */
 	bool gives_up; /* a Job's backoffLimit is unset, and so 0 */

@@ -1,0 +1,97 @@
+/* detach.c - a child that goes on when its parent has ended (cmd/detach.h). */
+#include "cmd/detach.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/stop.h"
+
+enum { IMPATIENCE_MS = 100 }; /* after a signal: how often to look for another one */
+
+static int exit_code_of(pid_t child)
+{
+	int status;
+
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			return EXIT_FAILURE;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* What the child has said, or -1: not yet. */
+static int said(pid_t child, int from)
+{
+	int code;
+	ssize_t n = read(from, &code, sizeof(code));
+
+	if (n < 0 && errno == EINTR)
+		return -1;
+	return n == (ssize_t)sizeof(code) ? code : exit_code_of(child);
+}
+
+static int wait_for(pid_t child, int from)
+{
+	int told = 0, code = -1;
+
+	while (code < 0) {
+		struct pollfd fds[] = { { .fd = from, .events = POLLIN },
+					{ .fd = told ? -1 : stop_fd(),
+					  .events = POLLIN } };
+
+		(void)!poll(fds, 2, told ? IMPATIENCE_MS : -1);
+		for (; told < stop_count(); told++)
+			kill(child, stop_signal() ? stop_signal() : SIGTERM);
+		if (fds[0].revents)
+			code = said(child, from);
+	}
+	return code;
+}
+
+int detach(int *ret_to, int *ret_code, struct error *err)
+{
+	int pipes[2];
+	pid_t child;
+
+	if (pipe2(pipes, O_CLOEXEC))
+		return error_errno(err, errno, "cannot make a pipe");
+	child = fork();
+	if (child < 0) {
+		error_errno(err, errno, "cannot start a process");
+		close(pipes[0]);
+		close(pipes[1]);
+		return -1;
+	}
+	close(pipes[child ? 1 : 0]);
+	if (!child) {
+		setsid();
+		*ret_to = pipes[1];
+		return 0;
+	}
+	if (stop_setup(err)) {
+		close(pipes[0]);
+		return -1;
+	}
+	*ret_code = wait_for(child, pipes[0]);
+	close(pipes[0]);
+	return 1;
+}
+
+void detach_say(int *to, int code)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	fflush(stdout);
+	for (int fd = 0; null >= 0 && fd < 3; fd++)
+		dup2(null, fd);
+	if (null >= 3)
+		close(null);
+	(void)!write(*to, &code, sizeof(code));
+	close(*to);
+	*to = -1;
+}

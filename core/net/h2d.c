@@ -540,6 +540,8 @@ void h2d_stop(struct h2d *d, int64_t grace_ms)
 {
 	d->until = clock_ms() + grace_ms;
 	atomic_store(&d->stopping, true);
+	if (d->listener >= 0)
+		shutdown(d->listener, SHUT_RDWR); /* who connects is refused */
 	h2d_resume(d);
 	for (int i = 0; i < d->n_loops; i++) {
 		pthread_join(d->loops[i].thread, NULL);

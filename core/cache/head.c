@@ -1,6 +1,4 @@
 /* The head of the data cache: serve.h. */
-#include <stdlib.h>
-
 #include "base/cleanup.h"
 #include "base/stop.h"
 #include "base/str.h"
@@ -143,29 +141,29 @@ static bool is_ready(void *ctx)
 	return fleet_ready(h->fleet);
 }
 
+static int serve(struct head *h, const struct cache_conf *conf, struct error *err)
+{
+	const struct cache_servers_conf servers = { conf, methods, is_ready, h };
+	int rc;
+
+	if (fleet_start(&h->fleet, conf, h->dataset, err))
+		return -1;
+	rc = cache_servers_run(&servers, err);
+	if (rc)
+		stop_request();
+	fleet_stop(h->fleet);
+	return rc;
+}
+
 int cache_head_run(const struct cache_conf *conf, struct error *err)
 {
 	cleanup_dataset struct dataset *dataset = NULL;
-	struct head h = { 0 };
-	const struct cache_servers_conf servers = { conf, methods, is_ready, &h };
-	struct cache_servers *s;
-	int rc;
+	struct head h = { .scheme = conf->tls_cert ? FLIGHT_TLS : FLIGHT_PLAIN };
 
 	if (cache_open(&dataset, conf, conf->snapshot, NULL, err))
-		return -1;
-	h.scheme = conf->tls_cert ? FLIGHT_TLS : FLIGHT_PLAIN;
+		return stop_requested() ? 0 : -1;
 	h.dataset = dataset;
 	h.table = dataset_table(dataset);
 	h.n = table_rows(h.table);
-	if (fleet_start(&h.fleet, conf, dataset, err))
-		return -1;
-	rc = cache_servers_start(&s, &servers, err);
-	if (rc) {
-		stop_request();
-	} else {
-		stop_wait(-1);
-		cache_servers_stop(s);
-	}
-	fleet_stop(h.fleet);
-	return rc;
+	return serve(&h, conf, err);
 }

@@ -2,11 +2,10 @@
 #include "cache/serve_impl.h"
 
 #include <pthread.h>
-#include <stdlib.h>
 
 #include "base/log.h"
+#include "base/stop.h"
 #include "base/str.h"
-#include "base/xmalloc.h"
 #include "cache/flight.h"
 #include "cache/parallel.h"
 #include "cache/tls_files.h"
@@ -126,29 +125,7 @@ static int start(struct cache_servers *s, struct error *err)
 	return s->tls ? tls_files_watch(s->tls, err) : 0;
 }
 
-int cache_servers_start(struct cache_servers **ret, const struct cache_servers_conf *conf,
-			struct error *err)
-{
-	struct cache_servers *s = xcalloc(1, sizeof(*s));
-	const struct cache_conf *c = conf->cache;
-
-	pthread_mutex_init(&s->lock, NULL);
-	s->conf = *conf;
-	s->grpc = (struct grpc_conf){ .methods = conf->methods,
-				      .ctx = conf->ctx,
-				      .admit = c->auth.judge ? admit : NULL,
-				      .admit_ctx = (void *)(uintptr_t)&c->auth };
-	if (start(s, err)) {
-		cache_servers_stop(s);
-		return -1;
-	}
-	log_info("listening", LOG_INT("port", h2d_port(s->flight)),
-		 LOG_INT("health", httpd_port(s->health)));
-	*ret = s;
-	return 0;
-}
-
-void cache_servers_stop(struct cache_servers *s)
+static void stop(struct cache_servers *s)
 {
 	const struct cache_auth *auth = &s->conf.cache->auth;
 
@@ -159,8 +136,30 @@ void cache_servers_stop(struct cache_servers *s)
 	if (s->health)
 		httpd_stop(s->health, HEALTH_GRACE_MS);
 	tls_files_free(s->tls);
-	pthread_mutex_destroy(&s->lock);
-	free(s);
+}
+
+int cache_servers_run(const struct cache_servers_conf *conf, struct error *err)
+{
+	const struct cache_conf *c = conf->cache;
+	struct cache_servers s = {
+		.conf = *conf,
+		.grpc = { .methods = conf->methods,
+			  .ctx = conf->ctx,
+			  .admit = c->auth.judge ? admit : NULL,
+			  .admit_ctx = (void *)(uintptr_t)&c->auth },
+		.lock = PTHREAD_MUTEX_INITIALIZER,
+	};
+	int rc = start(&s, err);
+
+	if (!rc) {
+		log_info("listening", LOG_INT("port", h2d_port(s.flight)),
+			 LOG_INT("health", httpd_port(s.health)));
+		stop_wait(-1);
+		log_info("stopping", LOG_INT("signal", stop_signal()));
+	}
+	stop(&s);
+	pthread_mutex_destroy(&s.lock);
+	return rc;
 }
 
 uint64_t cache_decode_memory(const struct cache_conf *conf)

@@ -23,18 +23,18 @@
 enum cache_state { CACHE_WAITING, CACHE_LOADING, CACHE_READY, CACHE_FAILED };
 extern const char *const cache_state_words[]; /* ends with NULL */
 
-/* Flight and health servers. `is_ready` is called from their threads. */
-struct cache_servers;
+/*
+ * Flight and health servers, until the process is asked to stop: running streams then get
+ * 5 s. `is_ready` is called from their threads.
+ */
 struct cache_servers_conf {
 	const struct cache_conf *cache;
 	const struct grpc_method *methods;
 	bool (*is_ready)(void *ctx);
 	void *ctx;
 };
-MUST_CHECK int cache_servers_start(struct cache_servers **ret,
-				   const struct cache_servers_conf *conf,
-				   struct error *err);
-void cache_servers_stop(struct cache_servers *s); /* running streams get 5 s; frees */
+MUST_CHECK int cache_servers_run(const struct cache_servers_conf *conf,
+				 struct error *err);
 
 uint64_t cache_decode_memory(const struct cache_conf *conf);
 MUST_CHECK int cache_open(struct dataset **ret, const struct cache_conf *conf,

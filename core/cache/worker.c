@@ -2,7 +2,6 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "base/stop.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "cache/flight.h"
@@ -171,13 +170,8 @@ int cache_worker_run(const struct cache_conf *conf, struct error *err)
 {
 	struct holdings *h = holdings_new(conf);
 	const struct cache_servers_conf servers = { conf, methods, is_ready, h };
-	struct cache_servers *s;
-	int rc = cache_servers_start(&s, &servers, err);
+	int rc = cache_servers_run(&servers, err);
 
-	if (!rc) {
-		stop_wait(-1);
-		cache_servers_stop(s);
-	}
 	holdings_free(h);
 	return rc;
 }

@@ -90,7 +90,7 @@ class Server:
                 while at == len(self.lines):
                     self.news.wait()
                 if self.lines[at] is None:
-                    raise RuntimeError(f"it ended, and never said {pattern}: {self.lines}")
+                    raise RuntimeError(f"it ended with {self.process.wait()} and never said {pattern}: {self.lines}")
                 found = re.search(pattern, self.lines[at])
                 if found:
                     return found

@@ -16,6 +16,7 @@
 #include "cache/serve_impl.h"
 
 enum { TEXT_MAX = 1000 };
+enum { OTHER = 4 * 1024 * 1024 }; /* what is neither rows nor counted in decoding */
 
 struct holding {
 	struct rows rows;
@@ -116,7 +117,7 @@ static uint64_t memory_for(struct holdings *h, size_t i)
 				memtable_spilled(h->list[k].table);
 	pthread_mutex_unlock(&h->lock);
 	if (limit)
-		limit -= cache_decode_memory(h->conf);
+		limit -= cache_decode_memory(h->conf) + OTHER;
 	left = !limit ? UINT64_MAX : limit > used ? limit - used : 0;
 	return i && room_left() < left ? room_left() : left;
 }

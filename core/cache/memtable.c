@@ -235,6 +235,8 @@ static int load_piece(void *ctx, size_t i, struct error *err)
 		to->at += b.n;
 		note_rows(l, b.n);
 	}
+	if (l->conf->memory != UINT64_MAX)
+		xmalloc_trim(); /* before the next unit */
 	return 0;
 }
 

@@ -70,7 +70,7 @@ with Fleet(wide, 3, head=("--takeover", 1)) as fleet:
     check("they come back: their own rows again, one ticket for all", None if rows(fleet) == whole
           and len({e.ticket.ticket for e in fleet.info(0, 1).endpoints}) == 1 else "wrong")
 
-with Fleet(wide, 3, args=("--memory", 16 << 20), head=("--takeover", 1)) as fleet:
+with Fleet(wide, 3, args=("--memory", 20 << 20), head=("--takeover", 1)) as fleet:
     fleet.workers[0].stop(signal.SIGKILL)
     said = [""]
 
@@ -94,10 +94,10 @@ with Fleet(wide, 2, args=("--memory", 20 << 20, "--spill", scratch), head=("--ta
 
 # ---- rows that do not fit ----
 with Fleet(wide, 1, wait=False, args=("--memory", 20 << 20)) as fleet:
-    said = fleet.head.wait_for(r"worker is not ready.*need at least (\S+) MiB of memory, (\S+) MiB more than the limit of 15.0 MiB")
+    said = fleet.head.wait_for(r"worker is not ready.*need at least (\S+) MiB of memory, (\S+) MiB more than the limit of 11.0 MiB")
     got = fleet.action(fleet.workers[0], "stats")[0]
     check("too many rows are refused before any is loaded, with how much is missing",
-          None if 28 < float(said[1]) < 30 and abs(float(said[1]) - 15 - float(said[2])) < .2 and got["bytes"] == 0 else (said[0], got))
+          None if 28 < float(said[1]) < 30 and abs(float(said[1]) - 11 - float(said[2])) < .2 and got["bytes"] == 0 else (said[0], got))
 
 # Dictionaries, nulls and nesting hide how large rows are: never refused when they fit.
 small = samples.table(7, {**samples.FLAT, **samples.NESTED}, 700, .3)
@@ -106,7 +106,7 @@ for name, options in (("dictionaries", {}), ("plain", {"use_dictionary": False})
     path = samples.write(scratch / f"{name}.parquet", pa.concat_tables([small] * 60), **{"row_group_size": 4200, **options})
     with Fleet(path, 1) as fleet:
         need = fleet.action(fleet.workers[0], "stats")[0]["bytes"]
-    with Fleet(path, 1, args=("--memory", need * 4 // 3 + (1 << 18))) as fleet:
+    with Fleet(path, 1, args=("--memory", need * 4 // 3 + (6 << 20))) as fleet:
         check(f"what fits is loaded: {name}", None if fleet.info(0, 1).total_records == 42000 else "wrong")
 shutil.rmtree(scratch)
 finish()

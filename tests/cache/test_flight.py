@@ -76,9 +76,9 @@ for i, n in enumerate((1, 4000, 0, 1006, 5000)):
                    folder / f"part-{i}.parquet", row_group_size=500)
     at += n
 problems = []
-for workers in (1, 2, 3, 5):
+for workers in range(1, 6):
     with Fleet(folder, workers) as fleet:
-        for world in (1, 2, 3, 7, 63, 64):
+        for world in (1, 2, 3, 7):  # test_facts.py has all up to 64
             shards = [fleet.read(r, world) for r in range(world)]
             rows = [x for s in shards for x in s["i"].to_pylist()]
             sizes = {s.num_rows for s in shards}
@@ -86,7 +86,7 @@ for workers in (1, 2, 3, 5):
                 problems.append(f"{workers} workers, {world} ranks: {len(rows)} rows, {len(set(rows))} different")
             if not sizes <= {N // world, -(-N // world)}:
                 problems.append(f"{workers} workers, {world} ranks: shards of {sizes}")
-check("every row once, in one order, for 1 to 5 workers and 1 to 64 ranks", "\n".join(problems))
+check("every row once, in one order, for 1 to 5 workers and 1 to 7 ranks", "\n".join(problems))
 
 with Fleet(folder, 3) as fleet:
     check("path elements after the second are ignored", None if fleet.info(1, 2, "x", "y").total_records == N // 2 else "wrong")
@@ -246,7 +246,7 @@ with Fleet(wide, 1) as fleet:
 
 # ---- memory ----
 with Fleet(wide, 1, wait=False, args=("--memory", 40 << 20)) as fleet:
-    check("a table that is larger than the limit is refused", None if fleet.head.wait_for(r"worker is not ready.*need at least 7\d.*MiB of memory, 4\d.* MiB more than the limit of 30.0 MiB") else "")
+    check("a table that is larger than the limit is refused", None if fleet.head.wait_for(r"worker is not ready.*need at least 7\d.*MiB of memory, 5\d.* MiB more than the limit of 26.0 MiB") else "")
 with Fleet(wide, 1, args=("--memory", 40 << 20, "--spill", scratch)) as fleet:
     stats = fleet.action(fleet.workers[0], "stats")[0]
     got = fleet.read(0, 1)

@@ -323,6 +323,17 @@ table, meta, want = deletable("equal_parts", spec)
 meta.add_deletes(2, pa.Table.from_pylist([{"v": "v1"}], schema=by_key("v")), "eq-p", equality_ids=[2], partition={"p": 1})
 dead = [k for k in range(500, 1000) if k % 7 == 1 and k % 10 != 9]
 check("equality deletes of one partition", compare(meta.save("parts"), without(want, dead)))
+table, meta, _ = deletable("equal_specs", files=1)
+with table.update_spec() as change:
+    change.add_identity("p")
+table.append(pa.Table.from_pylist([{"id": k, "v": f"v{k % 7}", "p": k // 500 % 2} for k in range(1000, 2000)], schema=schema_to_pyarrow(table.schema())))
+want = table.scan().to_arrow().cast(arrow(table.schema()))
+meta = lake.Metadata(table.metadata_location)
+meta.add_deletes(2, pa.Table.from_pylist([{"id": 700}, {"id": 1700}], schema=by_key("id")), "eq-all", equality_ids=[1], spec=0)
+check("equality deletes of a spec without partitions: of all files", compare(meta.save("all"), without(want, [700, 1700])))
+meta = lake.Metadata(table.metadata_location)
+meta.add_deletes(2, pa.Table.from_pylist([{"id": 700}, {"id": 1700}], schema=by_key("id")), "eq-one", equality_ids=[1], spec=1, partition={"p": 1})
+check("equality deletes of a partition: not of files of another spec", compare(meta.save("one"), without(want, [1700])))
 table, meta, want = deletable("equal_later", files=1)
 with table.update_schema() as change:
     change.add_column("extra", IntegerType())

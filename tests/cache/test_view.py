@@ -57,7 +57,8 @@ with Fleet(scratch / "every.parquet", 2) as fleet:
         ordered = [n for n in want.schema.names if n in names]
         check(f"columns {names}, in the table's order", (differ(got, want.select(ordered)) if names else None)
               or (None if info.total_records == N == sum(c.num_rows for c in chunks) else info.total_records))
-    for condition, mask in ((["row", "<", 333], pc.less(want["row"], 333)), (["int32", "is null"], pc.is_null(want["int32"])),
+    for condition, mask in ((["row", "<", 333], pc.less(want["row"], 333)), (["row", "<=", 333], pc.less_equal(want["row"], 333)),
+                            (["row", "!=", 333], pc.not_equal(want["row"], 333)), (["int32", "is null"], pc.is_null(want["int32"])),
                             (["string", "in", ["a", "kubeflow"]], pc.is_in(want["string"], pa.array(["a", "kubeflow"]))),
                             (["bool", "=", True], want["bool"]), (["row", ">", N], pc.greater(want["row"], N))):
         info, _, got = read(fleet, filter=[condition])

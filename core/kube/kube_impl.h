@@ -60,11 +60,12 @@ struct kube_request {
 	const char *what;          /* "get pods a/b", for messages */
 	const char *method, *path; /* path with the query */
 	const char *accept, *content_type;
-	const char *body;   /* or NULL */
-	bool again;         /* doing it twice does no harm */
-	bool once;          /* doing it twice does harm */
-	bool open_ended;    /* a watch, a log: not counted by the limiter */
-	int64_t timeout_ms; /* 0: the client's; with open_ended: none */
+	const char *body;     /* or NULL */
+	bool again;           /* doing it twice does no harm */
+	bool once;            /* doing it twice does harm */
+	bool open_ended;      /* a watch, a log: not counted by the limiter */
+	int64_t timeout_ms;   /* 0: the client's; with open_ended: none */
+	size_t receive_bytes; /* at once; 0: the client's */
 	const bool *cancel;
 	const int *cancel_fd;
 	cJSON **ret_refusal; /* the Status of an error, where there is one; or NULL */

@@ -27,7 +27,8 @@ enum {
 	 */
 	WATCH_SECONDS = 120,
 	WATCH_MORE_MS = 30 * 1000,
-	MAX_PAGES = 100000
+	MAX_PAGES = 100000,
+	MANY_BYTES = 64 * 1024, /* received at once from a watch of large objects */
 };
 
 struct listing {
@@ -387,6 +388,7 @@ int kube_watch(struct kube *k, const struct kube_ref *ref,
 		.again = true,
 		.open_ended = true,
 		.timeout_ms = seconds * 1000 + WATCH_MORE_MS,
+		.receive_bytes = opts->select.fields ? MANY_BYTES : 0,
 		.cancel = opts->cancel,
 		.cancel_fd = opts->cancel_fd,
 		.on_data = on_watch_data,

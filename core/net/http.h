@@ -81,7 +81,8 @@ struct http_request {
 	bool once;
 	int64_t timeout_ms; /* for all of it; 0: none */
 	int64_t idle_ms; /* without a byte from the server, after its first one; 0: none */
-	size_t max_body; /* of the answer; 0: 64 MiB */
+	size_t max_body;      /* of the answer; 0: 64 MiB */
+	size_t receive_bytes; /* most that on_data gets at once; 0: the client's */
 	/*
 	 * Instead of collecting the body of a 2xx response: called with each piece.
 	 * Returns -1 with err filled to end the call with that error.

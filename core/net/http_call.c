@@ -302,6 +302,8 @@ static void set_connection(struct call *c)
 {
 	CURL *easy = c->easy;
 	int64_t timeout = c->req->timeout_ms;
+	size_t bytes =
+		c->req->receive_bytes ? c->req->receive_bytes : c->client->receive_bytes;
 
 	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L); /* do not wait for names */
@@ -314,7 +316,7 @@ static void set_connection(struct call *c)
 	curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, on_socket);
 	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
 	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)timeout);
-	curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, (long)c->client->receive_bytes);
+	curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, (long)bytes);
 	curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, (long)UPLOAD_BYTES);
 	curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
 	if (c->req->once)

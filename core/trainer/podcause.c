@@ -287,12 +287,16 @@ bool pod_facts_keep(cJSON *pod)
 	if (!meta_name(pod) || !meta_label(pod, POD_JOBSET_LABEL) ||
 	    str_eq(phase, "Succeeded"))
 		return false;
+	status = keep_status(pod);
+	if (!status->child && str_eq(phase, "Running")) {
+		cJSON_Delete(status);
+		return false;
+	}
 	to = cJSON_CreateObject();
 	meta_set_name(to, meta_name(pod));
 	if (meta_namespace(pod))
 		meta_set_namespace(to, meta_namespace(pod));
 	meta_set_label(to, POD_JOBSET_LABEL, meta_label(pod, POD_JOBSET_LABEL));
-	status = keep_status(pod);
 	if (status->child)
 		keep_names(to, pod);
 	if (phase)

@@ -63,7 +63,8 @@ const char *pod_at_init(const cJSON *pod, const char **ret_since);
 
 /*
  * Reduce a pod to its names, its phase, and the conditions and container states worth
- * reporting. False: none (informer_conf.keep).
+ * reporting. False: it has succeeded, or runs with nothing to report
+ * (informer_conf.keep).
  */
 bool pod_facts_keep(cJSON *pod);
 

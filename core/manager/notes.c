@@ -71,6 +71,19 @@ bool notes_notice(struct notes *n, const char *key, bool pod_waits)
 	return ret;
 }
 
+bool notes_is_own(struct notes *n, const char *key, uint64_t version)
+{
+	const struct note *note;
+	bool ret;
+
+	pthread_mutex_lock(&n->lock);
+	note = map_get(&n->map, key);
+	ret = note && !note->early_passes && version &&
+	      note->written.trainjob_version == version;
+	pthread_mutex_unlock(&n->lock);
+	return ret;
+}
+
 void note_set_secret(struct note *note, const char *name)
 {
 	free(note->secret.name);

@@ -20,7 +20,8 @@ struct sent {
 
 /* Of our last writes; times are clock_ms(), 0: none yet. */
 struct note_written {
-	uint64_t trainjob_version, jobset_version; /* the informers must show these */
+	atomic_ullong trainjob_version; /* the informers must show these */
+	uint64_t jobset_version;
 	int64_t jobset_ms, status_ms;
 	struct sent jobset, podgroup;
 	uint64_t inputs_hash; /* of what the last whole pass depended on; 0: repeat it */
@@ -43,8 +44,8 @@ struct note {
 	} counted; /* in the gauge */
 	/* PodGroups that the API server lacks: watches_groups(); NULL: none. */
 	const char *missing_group;
-	bool objects_tried; /* a pass has tried to write them */
-	int early_passes;   /* that found the past, one after the other */
+	bool objects_tried;      /* a pass has tried to write them */
+	atomic_int early_passes; /* that found the past, one after the other */
 	atomic_uint damage; /* counts objects that others changed; under notes.lock */
 };
 
@@ -64,6 +65,8 @@ struct note *note_of(struct notes *n, const char *key);
 void note_reset(struct notes *n, struct note *note, const char *uid);
 void note_drop(struct notes *n, const char *key);
 bool notes_notice(struct notes *n, const char *key, bool pod_waits);
+/* Is that version of the TrainJob our own write, which no pass waits for? */
+bool notes_is_own(struct notes *n, const char *key, uint64_t version);
 void note_set_secret(struct note *note, const char *name);
 
 /* FNV-1a; goes on from `hash` (0: a new one). Never 0. */

@@ -60,6 +60,11 @@ bool reconciler_notice(struct reconciler *r, const char *key, bool pod_waits)
 	return notes_notice(&r->notes, key, pod_waits);
 }
 
+bool reconciler_wrote(struct reconciler *r, const char *key, const cJSON *tj)
+{
+	return notes_is_own(&r->notes, key, version_number(tj));
+}
+
 /* ---- one pass ---- */
 
 void requeue_after(struct pass *p, int64_t ms)

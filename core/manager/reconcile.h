@@ -56,6 +56,8 @@ MUST_CHECK int reconcile_trainjob(struct reconciler *r, const char *key,
  * Secret that its pod waits for. False: no pass is needed. From any thread.
  */
 bool reconciler_notice(struct reconciler *r, const char *key, bool pod_waits);
+/* Is this version of the TrainJob the reconciler's own write? From any thread. */
+bool reconciler_wrote(struct reconciler *r, const char *key, const cJSON *tj);
 
 /*
  * Upstream's other two controllers: removes the finalizer of releases up to v2.2.

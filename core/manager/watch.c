@@ -164,12 +164,23 @@ static bool is_settled(const cJSON *tj)
 	       str_eq(json_str(suspended, "status"), "True") == tj_suspend(tj);
 }
 
+static bool is_our_write(const struct source *s, const cJSON *tj)
+{
+	const struct watches_conf *conf = &s->w->conf;
+	cleanup_arena struct arena arena = { 0 };
+
+	return conf->wrote &&
+	       conf->wrote(conf->ctx,
+			   informer_key(&arena, meta_namespace(tj), meta_name(tj)), tj);
+}
+
 /* A status changed by others is repaired. */
 static void on_trainjob(struct source *s, const cJSON *old, const cJSON *current)
 {
 	const cJSON *obj = current ? current : old;
 
-	if (is_unchanged(old, current, "status") && is_status_same(old, current))
+	if (is_unchanged(old, current, "status") &&
+	    (is_status_same(old, current) || is_our_write(s, current)))
 		return;
 	if (old || is_settled(obj))
 		add_known(s, meta_namespace(obj), meta_name(obj));

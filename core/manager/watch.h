@@ -31,6 +31,8 @@ struct watches_conf {
 	struct pod_facts *pods;        /* fed with pods; may be NULL */
 	/* reconciler_notice(), in any thread; may be NULL. */
 	bool (*notice)(void *ctx, const char *key, bool pod_waits);
+	/* reconciler_wrote(), in any thread; may be NULL. */
+	bool (*wrote)(void *ctx, const char *key, const cJSON *tj);
 	void *ctx;
 };
 

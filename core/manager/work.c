@@ -210,6 +210,14 @@ static bool notice(void *ctx, const char *key, bool pod_waits)
 	return r && reconciler_notice(r, key, pod_waits);
 }
 
+static bool wrote(void *ctx, const char *key, const cJSON *tj)
+{
+	struct work *w = ctx;
+	struct reconciler *r = w->reconciler;
+
+	return r && reconciler_wrote(r, key, tj);
+}
+
 static int start_watches(struct work *w, struct error *err)
 {
 	const struct watches_conf conf = {
@@ -220,6 +228,7 @@ static int start_watches(struct work *w, struct error *err)
 		.runtime_docs = w->conf.runtimes,
 		.pods = w->pods,
 		.notice = notice,
+		.wrote = wrote,
 		.ctx = w,
 	};
 

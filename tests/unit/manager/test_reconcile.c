@@ -59,6 +59,14 @@ static bool notice(void *ctx, const char *key, bool pod_waits)
 	return reconciler && reconciler_notice(reconciler, key, pod_waits);
 }
 
+static bool wrote(void *ctx, const char *key, const cJSON *tj)
+{
+	struct world *w = ctx;
+	struct reconciler *reconciler = w->reconciler;
+
+	return reconciler && reconciler_wrote(reconciler, key, tj);
+}
+
 static cJSON *find_trainjob(void *ctx, const char *ns, const char *name)
 {
 	(void)ctx;
@@ -76,6 +84,7 @@ static int start_watches(struct world *w, struct error *err)
 					   .runtime_docs = w->runtime_docs,
 					   .pods = w->pods,
 					   .notice = notice,
+					   .wrote = wrote,
 					   .ctx = w };
 
 	return watches_start(&w->watches, &conf, err);
@@ -330,6 +339,30 @@ static void look_at_first_pass(struct world *w, const char *key)
 	if (!rest || *rest != '/' || w->first_has)
 		return;
 	w->first_has = has_state((struct place){ w, ns }, "Suspended") ? 1 : -1;
+}
+
+/* Is the TrainJob, as the watch shows it, what the reconciler wrote? */
+static bool is_own(struct place p)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_json cJSON *tj =
+		informer_get(watches_trainjobs(p.w->watches), p.ns, "tj");
+
+	return tj &&
+	       reconciler_wrote(p.w->reconciler, informer_key(&arena, p.ns, "tj"), tj);
+}
+
+/* The watch shows the reconciler's own writes, too: they need no pass. */
+static void test_own_writes_need_no_pass(void **state)
+{
+	struct place p = { *state, "own" };
+
+	create(p.w, p.ns, RUNTIME("torch: {}"));
+	create(p.w, p.ns, TRAINJOB("", ", suspend: true"));
+	EVENTUALLY(has_state(p, "Suspended") && is_own(p));
+	change(p, "trainjob", "{metadata: {annotations: {a: b}}}");
+	EVENTUALLY(!is_own(p));
+	assert_false(reconciler_wrote(p.w->reconciler, "own/none", NULL));
 }
 
 /* Nothing is waited for: it is known as soon as the JobSet is made. */
@@ -845,6 +878,7 @@ int main(void)
 		cmocka_unit_test(test_whose_it_is),
 		cmocka_unit_test(test_preconditions_and_sameness),
 		cmocka_unit_test(test_from_creation_to_the_end),
+		cmocka_unit_test(test_own_writes_need_no_pass),
 		cmocka_unit_test(test_the_first_status_comes_with_the_jobset),
 		cmocka_unit_test(test_suspended_and_resumed),
 		cmocka_unit_test(test_what_is_lost_comes_back),

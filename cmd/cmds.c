@@ -17,6 +17,7 @@ const struct cmd *const cmds[] = {
 	&cmd_export_model,
 	&cmd_get,
 	&cmd_gpu,
+	&cmd_gpu_feed,
 	&cmd_help_,
 	&cmd_initialize_dataset,
 	&cmd_initialize_model,

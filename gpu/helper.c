@@ -194,27 +194,43 @@ static int start_child(struct gpu_helper *h, int program_fd, int shared,
 	return exec_error(why, err);
 }
 
-int gpu_helper_start(struct gpu_helper *h, int64_t call_ms, struct error *err)
+/* Sealed: a helper that shrinks it cannot make us crash. */
+static int share(struct gpu_helper *h, int fd, size_t pinned, struct error *err)
+{
+	size_t size = GPU_SHARED_SIZE + pinned;
+	void *memory = MAP_FAILED;
+
+	if (fd >= 0 && ftruncate(fd, (off_t)size) == 0 &&
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+		memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (memory == MAP_FAILED)
+		return error_errno(err, errno, "GPU helper: shared memory");
+	h->shared = memory;
+	h->pinned = (uint8_t *)memory + GPU_SHARED_SIZE;
+	h->size = size;
+	return 0;
+}
+
+int gpu_helper_start_pinned(struct gpu_helper *h, int64_t call_ms, size_t pinned,
+			    struct error *err)
 {
 	cleanup_fd int program_fd = -1;
 	cleanup_fd int shared = memory_file("kftrainer-gpu-shared", MFD_NOEXEC_SEAL);
-	void *page;
 
 	*h = (struct gpu_helper){ .call_ms = call_ms };
-	if (shared < 0 || ftruncate(shared, sizeof(*h->shared)) < 0)
-		return error_errno(err, errno, "GPU helper: shared memory");
-	if (program(&program_fd, err))
+	if (program(&program_fd, err) || share(h, shared, pinned, err))
 		return -1;
-	page = mmap(NULL, sizeof(*h->shared), PROT_READ, MAP_SHARED, shared, 0);
-	if (page == MAP_FAILED)
-		return error_errno(err, errno, "GPU helper: shared memory");
-	h->shared = page;
 	if (start_child(h, program_fd, shared, err)) {
-		munmap(page, sizeof(*h->shared));
-		h->shared = NULL;
+		munmap(h->shared, h->size);
+		*h = (struct gpu_helper){ 0 };
 		return -1;
 	}
 	return 0;
+}
+
+int gpu_helper_start(struct gpu_helper *h, int64_t call_ms, struct error *err)
+{
+	return gpu_helper_start_pinned(h, call_ms, 0, err);
 }
 
 void gpu_helper_stop(struct gpu_helper *h)
@@ -225,7 +241,18 @@ void gpu_helper_stop(struct gpu_helper *h)
 		return;
 	close(h->socket);
 	reap(h->pid, &status);
-	munmap(h->shared, sizeof(*h->shared));
+	if (h->size > GPU_SHARED_SIZE) {
+		h->pid = 0;
+		return;
+	}
+	munmap(h->shared, h->size);
+	*h = (struct gpu_helper){ 0 };
+}
+
+void gpu_helper_unpin(struct gpu_helper *h)
+{
+	if (h->size)
+		munmap(h->shared, h->size);
 	*h = (struct gpu_helper){ 0 };
 }
 

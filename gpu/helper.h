@@ -21,6 +21,8 @@ struct gpu_helper {
 	pid_t pid; /* 0: none runs */
 	int socket;
 	struct gpu_shared *shared;
+	uint8_t *pinned; /* what gpu_helper_start_pinned() added to it */
+	size_t size;     /* of both */
 	uint32_t seq;
 	int64_t call_ms;  /* how long one call of a library may take */
 	int64_t deadline; /* clock_ms() after which it is ended, too; 0: none */
@@ -28,6 +30,14 @@ struct gpu_helper {
 
 /* ERR_NOT_FOUND: no glibc 2.34 here; ERR_DENIED: no place to run it from. */
 MUST_CHECK int gpu_helper_start(struct gpu_helper *h, int64_t call_ms, struct error *err);
+
+/*
+ * The same, with so many bytes of memory that GPU_OP_FEED_OPEN pins: zeroed, at `pinned`.
+ * Whatever happens to the helper they stay until gpu_helper_unpin(), after its end.
+ */
+MUST_CHECK int gpu_helper_start_pinned(struct gpu_helper *h, int64_t call_ms,
+				       size_t pinned, struct error *err);
+void gpu_helper_unpin(struct gpu_helper *h); /* { 0 } is fine */
 
 /*
  * Ask, and wait for the answer. Only version and seq of the request are filled in here.

@@ -19,6 +19,8 @@ enum {
 	GPU_WIRE_VERSION = 0x4b475001,
 	GPU_REPLY_MAX = 128 * 1024, /* head and text */
 	GPU_NAME_SIZE = 64,
+	GPU_DATA_SIZE = 128,
+	GPU_SHARED_SIZE = 4096, /* of struct gpu_shared; a feed's pinned buffers follow */
 };
 
 enum gpu_op {
@@ -32,6 +34,15 @@ enum gpu_op {
 	GPU_OP_COPY, /* {hostToDevice, deviceToHost, deviceToDevice}: bytes/s, of arg[0] bytes */
 	GPU_OP_PEER,      /* {rate}: bytes/s from `device` to arg[1], of arg[0] bytes */
 	GPU_OP_ALLREDUCE, /* NCCL over the devices of the bits of arg[1], of arg[0] bytes */
+	/*
+	 * Buffers of arg[0] bytes for `device` ranks, arg[1] of pinned memory and as many
+	 * for each rank, whose CUDA device is data[rank]: {ranks: [{uuid, handle}]}
+	 */
+	GPU_OP_FEED_OPEN,
+	/* Begin to copy arg[0] bytes of buffer `device` to rank's buffer data[rank] */
+	GPU_OP_FEED_COPY,
+	GPU_OP_FEED_WAIT, /* until the copies of buffer `device` are complete */
+	GPU_OP_FEED_CLOSE,
 };
 
 enum gpu_status {
@@ -45,6 +56,7 @@ enum gpu_status {
 struct gpu_request {
 	uint32_t version, seq, op, device;
 	uint64_t arg[2];
+	uint8_t data[GPU_DATA_SIZE];
 };
 
 struct gpu_reply {

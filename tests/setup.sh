@@ -175,6 +175,7 @@ cache)
 gpu)
 	packages python3-venv
 	venv gpu "CUDA's headers, libcudart and libnccl"
+	venv cache "pyarrow, pyiceberg, duckdb and polars"
 	;;
 venv) venv_path "${2:-python}" ;;
 *)

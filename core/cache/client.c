@@ -162,15 +162,21 @@ static int take_schema(struct reader *r, struct bytes metadata, struct error *er
 static int take_batch(struct reader *r, struct bytes metadata, struct bytes body,
 		      struct error *err)
 {
-	cleanup_free uint8_t *copy = xmalloc(body.len + BLOCK_SLACK);
-	const struct ipc_message message = { metadata, { copy, body.len } };
+	const struct client_conf *conf = r->conf;
+	cleanup_free uint8_t *own = NULL;
 	cleanup_ipc_view struct batch b = { 0 };
+	uint8_t *copy;
 
 	if (!r->begun)
 		return error_set(err, ERR_FORMAT, "rows before their schema");
+	if (!conf->place)
+		copy = own = xmalloc(body.len + BLOCK_SLACK);
+	else if (conf->place(conf->ctx, &copy, body.len, err))
+		return -1;
 	if (body.len)
 		memcpy(copy, body.data, body.len);
-	if (ipc_view(&b, r->fields, r->n_fields, message, r->form, err))
+	if (ipc_view(&b, r->fields, r->n_fields,
+		     (struct ipc_message){ metadata, { copy, body.len } }, r->form, err))
 		return -1;
 	return r->conf->on_batch(r->conf->ctx, &b, err);
 }

@@ -17,6 +17,11 @@ struct client_conf {
 	int (*on_schema)(void *ctx, const struct field *fields, size_t n,
 			 struct error *err);
 	int (*on_batch)(void *ctx, const struct batch *b, struct error *err);
+	/*
+	 * Memory for a batch's body: `len` bytes and BLOCK_SLACK, aligned to 8; it stays the
+	 * callee's, and on_batch() comes next. NULL: the client's own memory.
+	 */
+	int (*place)(void *ctx, uint8_t **ret, size_t len, struct error *err);
 	void *ctx;
 };
 

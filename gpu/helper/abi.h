@@ -16,6 +16,8 @@
 #define CUdeviceptr               unsigned long long
 #define CUcontext                 struct CUctx_st *
 #define CUstream                  struct CUstream_st *
+#define CUevent                   struct CUevent_st *
+#define CUipcMemHandle            struct cuda_handle
 #define CUuuid                    struct cuda_uuid
 #define cudaError_t               int
 #define cudaStream_t              struct CUstream_st *
@@ -39,10 +41,14 @@
 
 struct CUctx_st;
 struct CUstream_st;
+struct CUevent_st;
 struct nvmlDevice_st;
 struct ncclComm;
 struct cuda_uuid {
 	char bytes[16];
+};
+struct cuda_handle {
+	char reserved[64];
 };
 struct nvml_memory {
 	unsigned long long total, free, used;
@@ -70,6 +76,8 @@ struct nccl_id {
 	X(CUdeviceptr, 8) \
 	X(CUcontext, 8) \
 	X(CUstream, 8) \
+	X(CUevent, 8) \
+	X(CUipcMemHandle, 64) \
 	X(CUuuid, 16) \
 	X(cudaError_t, 4) \
 	X(cudaStream_t, 8) \
@@ -101,6 +109,8 @@ struct nccl_id {
 /* X(NAME, VALUE): constants of the headers. */
 #define GPU_CONSTANTS(X) \
 	X(CUDA_ERROR_NO_DEVICE, 100) \
+	X(CU_MEMHOSTREGISTER_PORTABLE, 1) \
+	X(CU_EVENT_DISABLE_TIMING, 2) \
 	X(NVML_ERROR_NOT_SUPPORTED, 3) \
 	X(NVML_ERROR_NOT_FOUND, 6) \
 	X(NVML_ERROR_INSUFFICIENT_SIZE, 7) \

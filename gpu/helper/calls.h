@@ -33,7 +33,15 @@
 	  (CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, size_t, CUstream))            \
 	X(CUDA, CUresult, cuStreamCreate, (CUstream *, unsigned int))                    \
 	X(CUDA, CUresult, cuStreamDestroy_v2, (CUstream))                                \
-	X(CUDA, CUresult, cuStreamSynchronize, (CUstream))
+	X(CUDA, CUresult, cuStreamSynchronize, (CUstream))                               \
+	X(CUDA, CUresult, cuStreamWaitEvent, (CUstream, CUevent, unsigned int))          \
+	X(CUDA, CUresult, cuEventCreate, (CUevent *, unsigned int))                      \
+	X(CUDA, CUresult, cuEventRecord, (CUevent, CUstream))                            \
+	X(CUDA, CUresult, cuEventSynchronize, (CUevent))                                 \
+	X(CUDA, CUresult, cuEventDestroy_v2, (CUevent))                                  \
+	X(CUDA, CUresult, cuMemHostRegister_v2, (void *, size_t, unsigned int))          \
+	X(CUDA, CUresult, cuMemHostUnregister, (void *))                                 \
+	X(CUDA, CUresult, cuIpcGetMemHandle, (CUipcMemHandle *, CUdeviceptr))
 
 #define CUDART_CALLS(X) X(CUDART, cudaError_t, cudaRuntimeGetVersion, (int *))
 

@@ -64,18 +64,16 @@ int op_runtime(struct helper *h, const struct gpu_request *q)
 }
 
 /* As NVML and CUDA_VISIBLE_DEVICES write it, but for the prefix of a MIG instance. */
-static void say_uuid(struct helper *h, const CUuuid *id)
+void cuda_say_uuid(struct helper *h, const CUuuid *id)
 {
-	static const char hex[] = "0123456789abcdef";
-	char text[40] = "GPU-", *to = text + 4;
+	char text[44] = "GPU-", *to = text + 4;
 
 	for (size_t i = 0; i < 16; i++) {
 		if (i == 4 || i == 6 || i == 8 || i == 10)
 			*to++ = '-';
-		*to++ = hex[(unsigned char)id->bytes[i] >> 4];
-		*to++ = hex[id->bytes[i] & 15];
+		say_hex(to, &id->bytes[i], 1);
+		to += 2;
 	}
-	*to = 0;
 	say_str(&h->say, "uuid", text);
 }
 
@@ -94,7 +92,7 @@ int op_cuda(struct helper *h, const struct gpu_request *q)
 		if (TRY(h, CUDA, cuDeviceGetUuid_v2, &id, device) ||
 		    TRY(h, CUDA, cuDeviceGetName, name, TEXT, device))
 			return -1;
-		say_uuid(h, &id);
+		cuda_say_uuid(h, &id);
 		say_str(&h->say, "name", name);
 		say_end(&h->say, '}');
 	}

@@ -40,7 +40,8 @@ struct helper {
 	struct calls f;
 	void *library[N_LIBRARIES];
 	bool nvml_ready;
-	int n_devices; /* of CUDA */
+	struct feed *feed; /* NULL: none is open */
+	int n_devices;     /* of CUDA */
 	struct cuda_device devices[MAX_DEVICES];
 	struct say say;
 	enum gpu_status status;
@@ -51,6 +52,7 @@ void say_begin(struct say *s, const char *key, char bracket); /* '{' or '[' */
 void say_end(struct say *s, char bracket);                    /* '}' or ']' */
 void say_str(struct say *s, const char *key, const char *value);
 void say_num(struct say *s, const char *key, uint64_t value);
+void say_hex(char *to, const char *from, size_t n); /* 2 * n digits, and a 0 */
 /* The reply is this failure instead. Returns -1. */
 int say_error(struct helper *h, enum gpu_status status, const char *message, int code);
 
@@ -71,7 +73,7 @@ int call_result(struct helper *h, enum library library, int code);
 	((h)->f.name && (call_begin(h, library, #name, true), true) && \
 	 (h)->f.name(__VA_ARGS__) == 0)
 
-/* ---- nvml.c, cuda.c, nccl.c: the operations; -1: the reply is the error --------------- */
+/* ---- nvml.c, cuda.c, nccl.c, feed.c: the operations; -1: the reply is the error --------------- */
 int op_system(struct helper *h, const struct gpu_request *q);
 int op_device(struct helper *h, const struct gpu_request *q);
 int op_links(struct helper *h, const struct gpu_request *q);
@@ -81,9 +83,14 @@ int op_memory(struct helper *h, const struct gpu_request *q);
 int op_copy(struct helper *h, const struct gpu_request *q);
 int op_peer(struct helper *h, const struct gpu_request *q);
 int op_allreduce(struct helper *h, const struct gpu_request *q);
+int op_feed_open(struct helper *h, const struct gpu_request *q);
+int op_feed_copy(struct helper *h, const struct gpu_request *q);
+int op_feed_wait(struct helper *h, const struct gpu_request *q);
+int op_feed_close(struct helper *h, const struct gpu_request *q);
 
 /* The device, with its context current. */
 int cuda_use(struct helper *h, uint32_t number, struct cuda_device **ret);
+void cuda_say_uuid(struct helper *h, const CUuuid *id);
 int cuda_sync(struct helper *h, const struct cuda_device *d);
 double seconds(void);
 

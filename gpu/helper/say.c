@@ -67,6 +67,17 @@ void say_num(struct say *s, const char *key, uint64_t value)
 	    (size_t)snprintf(digits, sizeof(digits), "%llu", (unsigned long long)value));
 }
 
+void say_hex(char *to, const char *from, size_t n)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (size_t i = 0; i < n; i++) {
+		*to++ = digits[(unsigned char)from[i] >> 4];
+		*to++ = digits[from[i] & 15];
+	}
+	*to = 0;
+}
+
 int say_error(struct helper *h, enum gpu_status status, const char *message, int code)
 {
 	struct say *s = &h->say;

@@ -27,6 +27,7 @@ NEEDS_MORE = {
     "STORAGE_URI=s3://bucket/m1 kftrainer export-model": (1, "/workspace/output"),
     "kftrainer cache-serve cat": (1, ".parquet: No such file"),
     "kftrainer cache-serve head": (1, ".parquet: No such file"),
+    "kftrainer gpu-feed": (1, "no NVIDIA GPU"),
     "kftrainer mpi-launch": (255, "id_rsa: No such file"),
     "kftrainer mpi-launch --wait": (1, "hostfile: No such file"),
     "kftrainer mpi-launch --watch": (1, "hostfile: No such file"),

@@ -19,3 +19,12 @@ GPU_TYPES(SIZE)
 GPU_FIELDS(OFFSET)
 GPU_CONSTANTS(CONSTANT)
 GPU_CALLS(PROTOTYPE)
+
+/* What examples/gpu_feed.py calls besides. */
+#define CONSUMER(name, parameters) PROTOTYPE(CUDA, CUresult, name, parameters)
+CONSUMER(cuCtxPushCurrent_v2, (CUcontext))
+CONSUMER(cuCtxPopCurrent_v2, (CUcontext *))
+CONSUMER(cuCtxSynchronize, (void))
+CONSUMER(cuIpcOpenMemHandle_v2, (CUdeviceptr *, CUipcMemHandle, unsigned int))
+CONSUMER(cuIpcCloseMemHandle, (CUdeviceptr))
+CONSTANT(CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS, 1)

@@ -11,13 +11,19 @@
  *                                                     or its sums are wrong, a link is slow
  *   ecc=D:N failed=D pending=D retired=D:N throttle=D:MASK width=D:N links=D:N used=D:MIB
  *   mig=D:N                                           N instances
+ *   ledger=FILE                                       CUDA's memory and events, made and freed
+ *
+ * Copies wait until their stream or an event behind them is synchronized: who reads or
+ * writes too early sees it.
  */
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "gpu/helper/calls.h"
@@ -131,8 +137,75 @@ static struct CUctx_st contexts[MAX], *current;
 static struct {
 	CUdeviceptr at;
 	size_t size;
-	int device;
+	int device, fd;
+	bool written;
 } allocations[MAX_ALLOCATIONS];
+
+static void ledger(const char *what, int change)
+{
+	const char *in = getenv("STANDIN"), *at = in ? strstr(in, "ledger=") : NULL;
+	char path[400], line[100];
+	int fd;
+
+	if (!at)
+		return;
+	snprintf(path, sizeof(path), "%.*s", (int)strcspn(at + 7, " "), at + 7);
+	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	(void)!write(fd, line,
+		     (size_t)snprintf(line, sizeof(line), "%s %d\n", what, change));
+	close(fd);
+}
+
+/* ---- streams: what was asked of them, in order ---- */
+struct CUevent_st {
+	CUstream stream; /* NULL: not recorded */
+	unsigned long at;
+};
+struct operation {
+	struct operation *next;
+	char *to;
+	const char *from;
+	size_t len;
+	bool wrong;
+	unsigned int us;
+	struct CUevent_st after; /* of another stream */
+};
+struct CUstream_st {
+	struct operation *first, **last;
+	unsigned long asked, done;
+};
+
+static void run_until(CUstream stream, unsigned long at)
+{
+	while (stream->done < at && stream->first) {
+		struct operation *o = stream->first;
+
+		stream->first = o->next;
+		if (!stream->first)
+			stream->last = &stream->first;
+		if (o->after.stream)
+			run_until(o->after.stream, o->after.at);
+		if (o->len)
+			memcpy(o->to, o->from, o->len);
+		if (o->wrong)
+			o->to[o->len / 2] ^= 4;
+		usleep(o->us);
+		free(o);
+		stream->done++;
+	}
+}
+
+static int later(CUstream stream, struct operation what)
+{
+	struct operation *o = malloc(sizeof(*o));
+
+	*o = what;
+	o->next = NULL;
+	*stream->last = o;
+	stream->last = &o->next;
+	stream->asked++;
+	return 0;
+}
 
 /* CUDA_VISIBLE_DEVICES of numbers and of our own UUIDs. */
 static int visible(int list[MAX])
@@ -266,10 +339,21 @@ EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *ret, size_t size)
 		return OUT_OF_MEMORY;
 	for (int i = 0; i < MAX_ALLOCATIONS; i++)
 		if (!allocations[i].at) {
-			allocations[i].at = (CUdeviceptr)(size_t)malloc(size);
+			int fd = memfd_create("standin", MFD_CLOEXEC);
+			void *memory = MAP_FAILED;
+
+			if (!ftruncate(fd, (off_t)size))
+				memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+					      MAP_SHARED, fd, 0);
+			if (memory == MAP_FAILED)
+				return OUT_OF_MEMORY;
+			allocations[i].at = (CUdeviceptr)(size_t)memory;
 			allocations[i].size = size;
 			allocations[i].device = current->device;
+			allocations[i].fd = fd;
+			allocations[i].written = false;
 			*ret = allocations[i].at;
+			ledger("memory", 1);
 			return 0;
 		}
 	return OUT_OF_MEMORY;
@@ -279,11 +363,134 @@ EXPORT CUresult cuMemFree_v2(CUdeviceptr at)
 	ENTER();
 	for (int i = 0; i < MAX_ALLOCATIONS; i++)
 		if (allocations[i].at == at) {
-			free((void *)(size_t)at);
+			munmap((void *)(size_t)at, allocations[i].size);
+			close(allocations[i].fd);
 			allocations[i].at = 0;
+			ledger("memory", -1);
 			return 0;
 		}
 	return 1;
+}
+
+/* A handle says which file of which process. */
+struct shared_memory {
+	int pid, fd;
+	size_t size;
+};
+EXPORT CUresult cuIpcGetMemHandle(CUipcMemHandle *ret, CUdeviceptr at)
+{
+	ENTER();
+	for (int i = 0; i < MAX_ALLOCATIONS; i++)
+		if (allocations[i].at == at) {
+			struct shared_memory m = { getpid(), allocations[i].fd,
+						   allocations[i].size };
+
+			memset(ret, 0, sizeof(*ret));
+			memcpy(ret, &m, sizeof(m));
+			return 0;
+		}
+	return 1;
+}
+EXPORT CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *ret, CUipcMemHandle handle,
+				      unsigned int flags);
+CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *ret, CUipcMemHandle handle,
+			       unsigned int flags)
+{
+	struct shared_memory m;
+	char path[60];
+	void *memory;
+	int fd;
+
+	ENTER();
+	memcpy(&m, &handle, sizeof(m));
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", m.pid, m.fd);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	memory = mmap(NULL, m.size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (flags != 1 || memory == MAP_FAILED)
+		return 1;
+	*ret = (CUdeviceptr)(size_t)memory;
+	ledger("opened", 1);
+	return 0;
+}
+EXPORT CUresult cuIpcCloseMemHandle(CUdeviceptr at);
+CUresult cuIpcCloseMemHandle(CUdeviceptr at)
+{
+	(void)at;
+	ENTER();
+	ledger("opened", -1);
+	return 0;
+}
+EXPORT CUresult cuCtxPushCurrent_v2(CUcontext context);
+CUresult cuCtxPushCurrent_v2(CUcontext context)
+{
+	ENTER();
+	current = context;
+	return 0;
+}
+EXPORT CUresult cuCtxPopCurrent_v2(CUcontext *ret);
+CUresult cuCtxPopCurrent_v2(CUcontext *ret)
+{
+	ENTER();
+	*ret = current;
+	current = NULL;
+	return 0;
+}
+EXPORT CUresult cuCtxSynchronize(void);
+CUresult cuCtxSynchronize(void)
+{
+	ENTER();
+	return 0;
+}
+EXPORT CUresult cuMemHostRegister_v2(void *p, size_t size, unsigned int flags)
+{
+	(void)p;
+	ENTER();
+	if (!current || !size || flags != CU_MEMHOSTREGISTER_PORTABLE)
+		return 1;
+	ledger("pinned", 1);
+	return 0;
+}
+EXPORT CUresult cuMemHostUnregister(void *p)
+{
+	(void)p;
+	ENTER();
+	ledger("pinned", -1);
+	return 0;
+}
+EXPORT CUresult cuEventCreate(CUevent *ret, unsigned int flags)
+{
+	(void)flags;
+	ENTER();
+	*ret = calloc(1, sizeof(**ret));
+	ledger("event", 1);
+	return 0;
+}
+EXPORT CUresult cuEventDestroy_v2(CUevent event)
+{
+	ENTER();
+	free(event);
+	ledger("event", -1);
+	return 0;
+}
+EXPORT CUresult cuEventRecord(CUevent event, CUstream stream)
+{
+	ENTER();
+	*event = (struct CUevent_st){ stream, stream->asked };
+	return 0;
+}
+EXPORT CUresult cuEventSynchronize(CUevent event)
+{
+	ENTER();
+	if (event->stream)
+		run_until(event->stream, event->at);
+	return 0;
+}
+EXPORT CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
+{
+	(void)flags;
+	ENTER();
+	return later(stream, (struct operation){ .after = *event });
 }
 EXPORT CUresult cuMemAllocHost_v2(void **ret, size_t size)
 {
@@ -297,60 +504,73 @@ EXPORT CUresult cuMemFreeHost(void *p)
 	free(p);
 	return 0;
 }
+static bool *written(CUdeviceptr at)
+{
+	static bool none;
+
+	for (int i = 0; i < MAX_ALLOCATIONS; i++)
+		if (allocations[i].at && at >= allocations[i].at &&
+		    at < allocations[i].at + allocations[i].size)
+			return &allocations[i].written;
+	return &none;
+}
+
 EXPORT CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t len,
 				     CUstream stream)
 {
-	(void)stream;
 	ENTER();
-	memcpy((void *)(size_t)to, from, len);
-	return 0;
+	*written(to) = true;
+	return later(
+		stream,
+		(struct operation){ .to = (char *)(size_t)to, .from = from, .len = len });
 }
 EXPORT CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t len,
 				     CUstream stream)
 {
-	(void)stream;
 	ENTER();
-	memcpy(to, (void *)(size_t)from, len);
-	if (of_device("wrong", current->device, 0))
-		((char *)to)[len / 2] ^= 4;
-	return 0;
+	return later(stream, (struct operation){
+				     .to = to,
+				     .from = (const char *)(size_t)from,
+				     .len = len,
+				     .wrong = of_device("wrong", current->device, 0) });
 }
 EXPORT CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t len,
 				     CUstream stream)
 {
-	(void)stream;
 	ENTER();
-	memcpy((void *)(size_t)to, (void *)(size_t)from, len);
-	return 0;
+	return later(stream, (struct operation){ .to = (char *)(size_t)to,
+						 .from = (const char *)(size_t)from,
+						 .len = len });
 }
 EXPORT CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
 				  CUcontext from_context, size_t len, CUstream stream)
 {
-	(void)stream;
 	ENTER();
-	(void)to;
-	(void)from;
-	(void)len;
-	usleep((unsigned int)link_us(from_context->device, to_context->device));
-	return 0;
+	return later(stream, (struct operation){
+				     .to = (char *)(size_t)to,
+				     .from = (const char *)(size_t)from,
+				     .len = *written(from) ? len : 0,
+				     .us = (unsigned int)link_us(from_context->device,
+								 to_context->device) });
 }
 EXPORT CUresult cuStreamCreate(CUstream *ret, unsigned int flags)
 {
 	(void)flags;
 	ENTER();
-	*ret = (CUstream)&contexts[0];
+	*ret = calloc(1, sizeof(**ret));
+	(*ret)->last = &(*ret)->first;
 	return 0;
 }
 EXPORT CUresult cuStreamDestroy_v2(CUstream stream)
 {
-	(void)stream;
 	ENTER();
+	free(stream);
 	return 0;
 }
 EXPORT CUresult cuStreamSynchronize(CUstream stream)
 {
-	(void)stream;
 	ENTER();
+	run_until(stream, stream->asked);
 	return 0;
 }
 #endif

@@ -1,0 +1,100 @@
+/*
+ * feed.h - batches in device memory, handed to processes of this node without a copy.
+ *
+ * A feed has `ring` pinned buffers and, for each rank of the node, as many in the memory
+ * of its device, all of `size` bytes. The source fills a pinned buffer (gpu_feed_take(),
+ * gpu_feed_give()); the helper copies it to the device of rank 0, and from there to the
+ * other ranks' devices, while the source fills the next one. A rank's process, the
+ * consumer, gets each batch in order and gives its buffer back. Nothing grows: when a
+ * consumer keeps all of its buffers, or is absent, the source waits.
+ *
+ * The socket: SOCK_SEQPACKET at a path with mode 0600; a peer with another uid than ours
+ * or 0 is refused. A consumer sends struct feed_request, first FEED_JOIN with its rank.
+ * Answers are JSON objects of at most FEED_MESSAGE_MAX bytes, one a message:
+ *
+ *     {version, rank, ranks, uuid, handle, bytes, columns}    to FEED_JOIN: open the
+ *           CUipcMemHandle (hex) on the device of that UUID; `columns` is the source's
+ *     {batch, offset, rows, arrays}   the batch is at `offset` of that memory. It is the
+ *           consumer's until FEED_GIVE_BACK with its number, in any order
+ *     {end, batches}    no more: close the memory, then the socket. Until then it stays
+ *     {error}           the feed or the request failed; the socket is closed next
+ *
+ * A request of another size or version, an unknown one, a rank that is not there or has
+ * a consumer, a second FEED_JOIN, a batch that is not the consumer's: {error}, for it
+ * alone. A socket that is closed before {end}: the consumer has died. Its buffers are
+ * free again, and another consumer may join the rank; it gets the batches that follow.
+ *
+ * Deadlines: a call of CUDA's library has `call_ms`, the source `source_ms` for the next
+ * batch, a rank without a consumer and a connection that does not join `join_ms`. A
+ * consumer that has joined has none: a training step takes what it takes.
+ */
+#ifndef GPU_FEED_H
+#define GPU_FEED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+enum {
+	FEED_VERSION = 0x4b474601,
+	FEED_MESSAGE_MAX = 128 * 1024,
+	FEED_RANKS_MAX = 64,
+	FEED_RING_MAX = 64,
+	FEED_PEERS_MAX = FEED_RANKS_MAX + 16, /* connections; more are closed at once */
+};
+
+enum feed_op { FEED_JOIN = 1, FEED_GIVE_BACK };
+
+struct feed_request {
+	uint32_t version, op;
+	uint64_t value; /* the rank, the batch */
+};
+
+struct gpu_feed;
+
+struct gpu_feed_conf {
+	const char *path;                /* of the socket: at most 107 bytes */
+	uint8_t devices[FEED_RANKS_MAX]; /* CUDA's number, of each rank */
+	uint32_t n_ranks, ring;          /* 1 to FEED_RANKS_MAX, 2 to FEED_RING_MAX */
+	size_t size;                     /* of a buffer: a multiple of 4096 */
+	int64_t call_ms, source_ms, join_ms;
+	/* A line about a consumer, from gpu_feed_run(). */
+	void (*say)(void *ctx, const char *line);
+	void *ctx;
+};
+
+/*
+ * Start the helper, allocate, listen. ERR_EXISTS: another feed listens there.
+ * `conf` is copied, but for the path.
+ */
+MUST_CHECK int gpu_feed_new(struct gpu_feed **ret, const struct gpu_feed_conf *conf,
+			    struct error *err);
+/* Frees all memory, on the devices too, and removes the socket. NULL is fine. */
+void gpu_feed_free(struct gpu_feed *f);
+
+/* ---- the source: one thread, not the one in gpu_feed_run() --------------------------- */
+
+/* Once, before the first batch: the JSON of `columns`. ERR_LIMIT. */
+MUST_CHECK int gpu_feed_columns(struct gpu_feed *f, const char *columns,
+				struct error *err);
+/* A pinned buffer of conf.size bytes; waits for one. ERR_STOPPED: the feed has failed. */
+MUST_CHECK int gpu_feed_take(struct gpu_feed *f, uint8_t **ret, struct error *err);
+/* The one that was taken, with `len` bytes; `arrays` is JSON. 0 rows: it is not sent. */
+MUST_CHECK int gpu_feed_give(struct gpu_feed *f, size_t len, int64_t rows,
+			     const char *arrays, struct error *err);
+void gpu_feed_end(struct gpu_feed *f); /* no more batches */
+void gpu_feed_fail(struct gpu_feed *f,
+		   const struct error *why); /* the first one counts */
+
+/* ---- the consumers ---------------------------------------------------------------------- */
+
+/*
+ * Serve them until each has had all batches and has closed its socket: 0. -1: the first
+ * failure, which consumers are told; ERR_STOPPED: the process was asked to end.
+ */
+MUST_CHECK int gpu_feed_run(struct gpu_feed *f, struct error *err);
+
+int64_t gpu_feed_batches(const struct gpu_feed *f); /* so many were given */
+
+#endif

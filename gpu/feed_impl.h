@@ -1,0 +1,76 @@
+/*
+ * feed_impl.h - a feed's buffers, between its three threads.
+ *
+ * The source fills pinned buffers, the copier has the helper copy them, the caller of
+ * gpu_feed_run() serves sockets. `lock` guards all of it but the helper, which is the
+ * copier's. `changed` wakes the source and the copier, `wake` the server.
+ */
+#ifndef GPU_FEED_IMPL_H
+#define GPU_FEED_IMPL_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "gpu/feed.h"
+#include "gpu/helper.h"
+
+struct feed_buffer {
+	enum { BUFFER_FREE, BUFFER_TAKEN, BUFFER_FULL, BUFFER_COPYING } state;
+	int64_t batch;
+	size_t len;
+	int64_t rows;
+	char *arrays;
+};
+
+struct feed_slot { /* a buffer in a rank's device memory */
+	enum { SLOT_FREE, SLOT_COPYING, SLOT_READY, SLOT_SENT } state;
+	int64_t batch, rows;
+	char *arrays;
+};
+
+struct feed_rank {
+	char *uuid, *handle;
+	struct feed_slot slots[FEED_RING_MAX];
+	int64_t next;           /* the batch to send */
+	int64_t absent_since;   /* clock_ms() */
+	struct feed_peer *peer; /* NULL: none has joined */
+	bool done;              /* its consumer has had all, and has closed */
+};
+
+struct feed_peer {
+	int fd;
+	pid_t pid;
+	struct feed_rank *rank; /* NULL: not joined */
+	int64_t since;
+	bool welcomed, ended; /* has the answer to FEED_JOIN, {end} */
+	bool blocked;         /* its socket is full */
+};
+
+struct gpu_feed {
+	struct gpu_feed_conf conf;
+	struct gpu_helper helper;
+	pthread_t copier;
+	bool has_copier;
+	int listener, wake; /* -1: none */
+	bool bound;
+
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	struct feed_buffer buffers[FEED_RING_MAX];
+	struct feed_rank ranks[FEED_RANKS_MAX];
+	struct feed_peer peers[FEED_PEERS_MAX];         /* fd < 0: none */
+	char *columns;                                  /* NULL: not known yet */
+	uint8_t slot_of[FEED_RING_MAX][FEED_RANKS_MAX]; /* where a buffer is copied to */
+	int64_t given, copied; /* batches that the source gave, so far sent off */
+	int64_t waited;        /* copies of so many batches are complete */
+	int64_t heard; /* clock_ms() of the source's last batch; 0: it waits for a buffer */
+	bool ended, failed, stopping;
+	struct error why;
+};
+
+void feed_wake(struct gpu_feed *f); /* the server */
+MUST_CHECK int feed_listen(struct gpu_feed *f, struct error *err);
+void feed_hang_up(struct gpu_feed *f); /* closes what feed_listen() and its peers have */
+
+#endif

@@ -21,6 +21,7 @@
 #include "cmd/cmd.h"
 #include "kube/kube.h"
 #include "local/backend.h"
+#include "local/mirror.h"
 #include "local/podlog.h"
 #include "manager/manager.h"
 #include "manager/progress_server.h"
@@ -50,6 +51,7 @@ struct local_api {
 	struct tls_server *tls;
 	struct apiserver *api;
 	struct backend *backend;
+	_Atomic(struct mirror *) mirror; /* NULL: not yet */
 	struct httpd *httpd;
 	struct kube_config config;
 	struct inside_server inside;
@@ -157,8 +159,26 @@ static int ask(struct local_api *l, const struct hook *hook, struct admission *a
 	return answer.patch ? jsonpatch_apply(&a->obj, answer.patch, err) : 0;
 }
 
+/* Of an object that was read and is created anew the mark says nothing. */
+static int guard_runs(struct admission *a, struct error *err)
+{
+	if (!a->old)
+		json_del(a->obj,
+			 JSON_PATH("metadata", "annotations", LOCAL_RUN_ANNOTATION));
+	if (!a->old || !mirror_has(a->old))
+		return 0;
+	error_set(err, ERR_DENIED,
+		  "%s %s is of a run of 'submit --local': it can be read and deleted, "
+		  "not changed",
+		  meta_kind(a->old), a->name);
+	err->code = 403;
+	return -1;
+}
+
 static int mutate(void *ctx, struct admission *a, struct error *err)
 {
+	if (guard_runs(a, err))
+		return -1;
 	if (!meta_is(a->obj, TRAINER_GROUP, TRAINJOB_KIND))
 		return 0;
 	return ask(ctx, &defaulter, a, err);
@@ -178,6 +198,12 @@ static int read_log(void *ctx, const cJSON *pod, const struct log_options *o,
 	struct local_api *l = ctx;
 
 	return podlog_open(l->api, pod, o, resp, err);
+}
+
+static int remove_run(void *ctx, const cJSON *obj, struct error *err)
+{
+	(void)ctx;
+	return mirror_remove(obj, err);
 }
 
 /* ---- keys -------------------------------------------------------------------------- */
@@ -349,6 +375,7 @@ static int start_api(struct local_api *l, struct error *err)
 					     .mutate = mutate,
 					     .validate = validate,
 					     .log = read_log,
+					     .remove = remove_run,
 					     .ctx = l };
 
 	if (apiserver_new(&l->api, &conf, err))
@@ -414,6 +441,7 @@ static void follow_stream(struct local_api *l, struct httpd_response *resp)
 static void answer(struct local_api *l, const struct httpd_request *req,
 		   struct httpd_response *resp)
 {
+	mirror_sync(l->mirror);
 	if (!is_report(l, req))
 		apiserver_handle(l->api, req, resp);
 	else if (!l->progress)
@@ -482,6 +510,7 @@ static int start_https(struct local_api *l, struct error *err)
 
 static int start_backend(struct local_api *l, struct error *err)
 {
+	struct mirror *mirror;
 	cleanup_free char *dir = realpath(l->dir, NULL);
 	const struct backend_conf conf = { .api = l->api,
 					   .server = dir ? dir : l->dir,
@@ -489,6 +518,9 @@ static int start_backend(struct local_api *l, struct error *err)
 					   .version = APISERVER_KUBERNETES
 					   "+kftrainer-" VERSION };
 
+	if (mirror_start(&mirror, l->api, err))
+		return -1;
+	l->mirror = mirror;
 	return backend_start(&l->backend, &conf, err);
 }
 
@@ -570,6 +602,7 @@ static void end(struct local_api *l)
 		pthread_join(l->idle_thread, NULL);
 	backend_stop(l->backend);
 	httpd_stop(l->httpd, GRACE_MS);
+	mirror_stop(l->mirror);
 	webhook_free(l->webhook);
 	progress_server_free(l->progress);
 	if (l->kube)

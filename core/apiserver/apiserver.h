@@ -99,6 +99,13 @@ cJSON *apiserver_list(struct apiserver *s, const char *api_version, const char *
  * Store an object as it is, with its uid, in place of any other of its name. 0: it was there like that; 1: stored; -1: ERR_NOT_FOUND without its namespace.
  */
 MUST_CHECK int apiserver_store(struct apiserver *s, const cJSON *obj, struct error *err);
+/*
+ * An object with LOCAL_RUN_ANNOTATION, in place of another such one only: else -1,
+ * ERR_EXISTS. apiserver_unmirror() removes one of that run.
+ */
+MUST_CHECK int apiserver_mirror(struct apiserver *s, const cJSON *obj, struct error *err);
+void apiserver_unmirror(struct apiserver *s, const char *api_version, const char *kind,
+			const char *ns, const char *name, const char *run);
 /* Remove it, if it is there with that uid (NULL: any). */
 void apiserver_drop(struct apiserver *s, const char *api_version, const char *kind,
 		    const char *ns, const char *name, const char *uid);

@@ -181,6 +181,7 @@ static void answer_deleted(struct exchange *x, const cJSON *obj, bool gone)
 void delete_one(struct exchange *x)
 {
 	const char *key = exchange_key(x, x->resource, x->ns, x->name);
+	cleanup_json cJSON *ended = NULL; /* what it stood for is gone */
 	struct options o;
 	int rc = 1;
 
@@ -192,15 +193,17 @@ void delete_one(struct exchange *x)
 		cleanup_json cJSON *obj = before ? stored_read(before) : NULL;
 		bool gone;
 
-		if (!before) {
+		if (!before && ended)
+			answer_deleted(x, ended, true);
+		else if (!before)
 			exchange_not_found(x);
-			return;
-		}
-		if (check_preconditions(x, &o, obj))
+		if (!before || check_preconditions(x, &o, obj))
 			return;
 		rc = delete_stored(x, before, obj, &o, &gone);
 		if (!rc)
 			answer_deleted(x, obj, gone);
+		if (rc == 1 && x->server->conf.remove && !ended)
+			ended = STEAL(obj);
 	}
 	if (rc == 1)
 		exchange_conflict(x, "the object has been modified; please try again");

@@ -1,4 +1,5 @@
 /* What the machine itself reads and writes: pods, Jobs, its node (apiserver.h). */
+#include <errno.h>
 #include <string.h>
 
 #include "api/meta.h"
@@ -7,6 +8,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "trainer/api.h"
 
 enum { TRIES = 5 };
 
@@ -57,8 +59,18 @@ static bool is_stored(const struct stored *before, const cJSON *obj)
 	return json_equal(old, obj);
 }
 
+/* Is it of a run, of that one (NULL: of any)? */
+static bool is_of_run(const struct stored *stored, const char *run)
+{
+	cleanup_json cJSON *obj = stored_read(stored);
+	const char *found = meta_annotation(obj, LOCAL_RUN_ANNOTATION);
+
+	return run ? str_eq(found, run) : found != NULL;
+}
+
+/* `runs`: only one of a run may be replaced. */
 static int store_once(struct apiserver *s, const struct resource *r, const cJSON *obj,
-		      struct error *err)
+		      bool runs, struct error *err)
 {
 	struct exchange x = { .server = s };
 	const char *ns = meta_namespace(obj) ? meta_namespace(obj) : "";
@@ -68,6 +80,12 @@ static int store_once(struct apiserver *s, const struct resource *r, const cJSON
 
 	if (is_stored(before, obj))
 		return 0;
+	if (before && runs && !is_of_run(before, NULL)) {
+		arena_clear(&x.arena);
+		error_set(err, ERR_EXISTS, "%s %s exists", r->kind, meta_name(obj));
+		err->code = EEXIST;
+		return -1;
+	}
 	copy = json_dup(obj);
 	rc = storage_put(s->storage, r, exchange_key(&x, r, ns, meta_name(obj)), before,
 			 copy, err);
@@ -75,7 +93,7 @@ static int store_once(struct apiserver *s, const struct resource *r, const cJSON
 	return rc ? -1 : 1;
 }
 
-int apiserver_store(struct apiserver *s, const cJSON *obj, struct error *err)
+static int put(struct apiserver *s, const cJSON *obj, bool runs, struct error *err)
 {
 	const struct resource *r =
 		resource_of_kind(meta_api_version(obj), meta_kind(obj));
@@ -92,11 +110,39 @@ int apiserver_store(struct apiserver *s, const cJSON *obj, struct error *err)
 					 meta_namespace(obj));
 	}
 	for (int i = 0; rc < 0 && i < TRIES; i++) {
-		rc = store_once(s, r, obj, err);
-		if (rc < 0 && err->kind != ERR_CONFLICT && err->kind != ERR_EXISTS)
+		*err = (struct error){ 0 };
+		rc = store_once(s, r, obj, runs, err);
+		if (rc < 0 && err->kind != ERR_CONFLICT &&
+		    (err->kind != ERR_EXISTS || err->code == EEXIST))
 			return -1;
 	}
 	return rc;
+}
+
+int apiserver_store(struct apiserver *s, const cJSON *obj, struct error *err)
+{
+	return put(s, obj, false, err);
+}
+
+int apiserver_mirror(struct apiserver *s, const cJSON *obj, struct error *err)
+{
+	return put(s, obj, true, err);
+}
+
+void apiserver_unmirror(struct apiserver *s, const char *api_version, const char *kind,
+			const char *ns, const char *name, const char *run)
+{
+	const struct resource *r = resource_of_kind(api_version, kind);
+
+	for (int i = 0; i < TRIES; i++) {
+		cleanup_stored struct stored *found = find(s, r, ns, name);
+		struct error err = { 0 };
+
+		if (!found || !is_of_run(found, run) ||
+		    !storage_delete(s->storage, found, NULL, &err) ||
+		    err.kind != ERR_CONFLICT)
+			return;
+	}
 }
 
 void apiserver_drop(struct apiserver *s, const char *api_version, const char *kind,

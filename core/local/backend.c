@@ -16,6 +16,7 @@
 #include "base/thread.h"
 #include "base/xmalloc.h"
 #include "local/backend_impl.h"
+#include "local/mirror.h"
 #include "local/node.h"
 #include "trainer/api.h"
 #include "trainer/podcause.h"
@@ -194,7 +195,8 @@ static bool is_ours(const cJSON *jobset)
 {
 	const char *by = json_str(jobset, "spec", "managedBy");
 
-	return !by || str_eq(by, "jobset.sigs.k8s.io/jobset-controller");
+	return !mirror_has(jobset) &&
+	       (!by || str_eq(by, "jobset.sigs.k8s.io/jobset-controller"));
 }
 
 bool backend_runs(struct backend *b)

@@ -1,19 +1,18 @@
 /* machine.c - fills an API with what run directories have (local/machine.h). */
 #include "local/machine.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 
 #include "api/meta.h"
-#include "apiserver/apiserver.h"
 #include "assets/assets.h"
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "base/map.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "base/yaml.h"
+#include "local/machine_impl.h"
 #include "local/node.h"
 #include "local/podlog.h"
 #include "local/published.h"
@@ -25,25 +24,6 @@
 
 enum { STOP_MS = 60 * 1000 }; /* from SIGTERM to the end of a run that is deleted */
 
-/* A job, as the API has it. */
-struct job {
-	char *ns, *name;
-	char *mark;       /* of its directory when it had ended; NULL: it has not */
-	char *run;        /* the directory of the run that is stored */
-	char *known;      /* the mark of its TrainJob */
-	bool whole;       /* what it consists of is stored, too */
-	struct map files; /* of that: name in STATE_API -> its mark */
-	size_t events;    /* bytes of STATE_EVENTS that have been read */
-	unsigned seen;    /* in which round */
-};
-
-struct machine {
-	struct apiserver *api;
-	pthread_mutex_t lock; /* of what follows */
-	struct map jobs;      /* "NS/NAME" -> struct job */
-	unsigned round;
-};
-
 static void job_free(void *p)
 {
 	struct job *j = p;
@@ -53,6 +33,7 @@ static void job_free(void *p)
 	free(j->mark);
 	free(j->run);
 	free(j->known);
+	cJSON_Delete(j->runtime);
 	map_release(&j->files, free);
 	free(j);
 }
@@ -67,6 +48,54 @@ static void store(struct machine *m, const cJSON *obj)
 		error_clear_if(&ignored, ignored.kind);
 }
 
+/* An object of the run. False: a server has another one of that name. */
+static bool put(struct machine *m, const struct job *j, cJSON *obj)
+{
+	struct error err = { 0 };
+
+	if (!m->mirrors) {
+		store(m, obj);
+		return true;
+	}
+	meta_set_annotation(obj, LOCAL_RUN_ANNOTATION, j->run);
+	return apiserver_mirror(m->api, obj, &err) >= 0 || err.kind != ERR_EXISTS;
+}
+
+static void drop(struct machine *m, const struct job *j, const char *api_version,
+		 const char *kind, const char *name)
+{
+	if (!m->mirrors)
+		apiserver_drop(m->api, api_version, kind, j->ns, name, NULL);
+	else if (j->run)
+		apiserver_unmirror(m->api, api_version, kind, j->ns, name, j->run);
+}
+
+/* Before it is read, so that no change is missed. */
+static int watch(const struct machine *m, const char *dir, uint32_t mask)
+{
+	return m->inotify < 0 ? -1 : inotify_add_watch(m->inotify, dir, mask);
+}
+
+static void unwatch(const struct machine *m, struct job *j)
+{
+	for (int i = 0; i < 2; i++) {
+		if (j->watches[i] >= 0)
+			inotify_rm_watch(m->inotify, j->watches[i]);
+		j->watches[i] = -1;
+	}
+}
+
+static void watch_run(const struct machine *m, struct job *j)
+{
+	cleanup_arena struct arena a = { 0 };
+
+	if (j->watches[0] >= 0)
+		return;
+	j->watches[0] = watch(m, j->run, IN_MOVED_TO | IN_MODIFY);
+	j->watches[1] =
+		watch(m, path_join(&a, j->run, STATE_API), IN_MOVED_TO | IN_DELETE);
+}
+
 /* Documents of old runs say neither their kind nor their namespace. */
 static void put_identity(cJSON *doc, const char *api_version, const char *kind,
 			 const struct job *j)
@@ -77,8 +106,11 @@ static void put_identity(cJSON *doc, const char *api_version, const char *kind,
 	json_put_str(doc, j->name, "metadata", "name");
 }
 
-/* How it ended is in the TrainJob; whether it has not, in `running`. */
-static void store_trainjob(struct machine *m, struct job *j, bool running)
+/*
+ * How it ended is in the TrainJob; whether it has not, in `running`. False: its name is
+ * taken.
+ */
+static bool store_trainjob(struct machine *m, struct job *j, bool running)
 {
 	cleanup_arena struct arena a = { 0 };
 	const char *mark = state_mark(&a, path_join(&a, j->run, STATE_TRAINJOB));
@@ -87,11 +119,15 @@ static void store_trainjob(struct machine *m, struct job *j, bool running)
 
 	mark = arena_printf(&a, "%s%s", running ? "" : "ended ", mark);
 	if (str_eq(mark, j->known) || state_read_job(&doc, j->run, running, &unreadable))
-		return;
+		return true;
 	put_identity(doc, TRAINER_API_VERSION, TRAINJOB_KIND, j);
-	store(m, doc);
+	if (m->mirrors)
+		status_set_state(json_obj(doc, "status"));
+	if (!put(m, j, doc))
+		return false;
 	free(j->known);
 	j->known = xstrdup(mark);
+	return true;
 }
 
 /* ---- what the run consists of -------------------------------------------------------- */
@@ -143,7 +179,7 @@ static void store_jobset(struct machine *m, struct job *j, const cJSON *trainjob
 	if (c && !json_str(doc, "status", "terminalState"))
 		published_fail(json_obj(doc, "status"), json_str(c, "reason"),
 			       json_str(c, "message"), json_str(c, "lastTransitionTime"));
-	store(m, doc);
+	(void)put(m, j, doc);
 }
 
 static void store_file(struct machine *m, struct job *j, const char *path,
@@ -160,7 +196,7 @@ static void store_file(struct machine *m, struct job *j, const char *path,
 	if (c && str_eq(meta_kind(doc), "Pod"))
 		(void)published_kill(doc, json_str(c, "reason"), json_str(c, "message"),
 				     json_str(c, "lastTransitionTime"));
-	store(m, doc);
+	(void)put(m, j, doc);
 }
 
 /* Lines of JSON, to which a run adds. */
@@ -183,7 +219,7 @@ static void store_events(struct machine *m, struct job *j)
 			continue;
 		free(map_put(&j->files, arena_printf(&a, "Event.%s.json", meta_name(doc)),
 			     xstrdup("")));
-		store(m, doc);
+		(void)put(m, j, doc);
 	}
 	j->events = (size_t)(line - (const char *)text.data);
 }
@@ -195,7 +231,7 @@ static void drop_file(struct machine *m, struct job *j, const char *file)
 	const struct published *p = published_kind(&a, file, &name);
 
 	if (p)
-		apiserver_drop(m->api, p->api_version, p->kind, j->ns, name, NULL);
+		drop(m, j, p->api_version, p->kind, name);
 	free(map_del(&j->files, file));
 }
 
@@ -220,11 +256,33 @@ static void store_whole(struct machine *m, struct job *j, bool running)
 	j->whole = true;
 }
 
+/* For a server, whose runtimes are others: refresh_runtimes() reads them when asked. */
+static void mirror_runtime(struct machine *m, struct job *j)
+{
+	cleanup_json cJSON *doc = NULL;
+	struct error none = { 0 };
+
+	if (!m->mirrors || j->runtime || state_read_runtime(&doc, j->run, &none))
+		return;
+	if (str_eq(meta_kind(doc), RUNTIME_KIND))
+		json_put_str(doc, j->ns, "metadata", "namespace");
+	(void)put(m, j, doc);
+	j->runtime = STEAL(doc);
+}
+
 /* Another run takes the place of the one that is stored, or none does. */
 static void drop_run(struct machine *m, struct job *j)
 {
 	map_each(e, &j->files)
 		drop_file(m, j, e->key);
+	if (m->mirrors)
+		drop(m, j, TRAINER_API_VERSION, TRAINJOB_KIND, j->name);
+	if (j->runtime)
+		drop(m, j, TRAINER_API_VERSION, meta_kind(j->runtime),
+		     meta_name(j->runtime));
+	cJSON_Delete(j->runtime);
+	j->runtime = NULL;
+	unwatch(m, j);
 	free(j->run);
 	free(j->known);
 	j->run = j->known = NULL;
@@ -232,25 +290,52 @@ static void drop_run(struct machine *m, struct job *j)
 	j->events = 0;
 }
 
+static bool is_of_server(struct arena *a, const char *run)
+{
+	return file_exists(path_join(a, run, STATE_OWNER));
+}
+
+/* What a server runs is in its own API. */
+static void hide(struct machine *m, struct job *j, const char *mark)
+{
+	drop_run(m, j);
+	j->hidden = true;
+	free(j->mark);
+	j->mark = xstrdup(mark);
+}
+
 static void load_job(struct machine *m, struct job *j, const char *dir, bool whole)
 {
 	cleanup_arena struct arena a = { 0 };
-	const char *mark = state_mark(&a, dir);
-	bool running = state_locked(dir); /* first: it may end at any time */
-	const char *run = state_newest(&a, dir);
+	const char *mark, *run;
+	bool running;
 
+	(void)watch(m, dir, IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_CLOSE_WRITE);
+	mark = state_mark(&a, dir);
+	running = state_locked(dir); /* first: it may end at any time */
+	run = state_newest(&a, dir);
 	if (!run)
 		return;
 	j->seen = m->round;
+	if (m->mirrors && is_of_server(&a, run)) {
+		hide(m, j, mark);
+		return;
+	}
+	j->hidden = false;
 	if (!str_eq(j->run, run)) {
 		drop_run(m, j);
 		j->run = xstrdup(run);
 	}
-	store_trainjob(m, j, running);
-	if (whole)
+	if (running)
+		watch_run(m, j);
+	if (store_trainjob(m, j, running) && whole) {
+		mirror_runtime(m, j);
 		store_whole(m, j, running);
+	}
 	free(j->mark);
-	j->mark = running ? NULL : xstrdup(mark);
+	j->mark = running || (m->mirrors && !j->known) ? NULL : xstrdup(mark);
+	if (!running)
+		unwatch(m, j);
 }
 
 /* One that has ended changes with its directory only: with another run. */
@@ -261,7 +346,7 @@ static void refresh_job(struct machine *m, const char *ns, const char *name,
 	const char *key = arena_printf(&a, "%s/%s", ns, name);
 	struct job *j = map_get(&m->jobs, key);
 
-	if (j && j->mark && (j->whole || !whole) &&
+	if (j && j->mark && (j->whole || !whole || j->hidden) &&
 	    str_eq(j->mark, state_mark(&a, dir))) {
 		j->seen = m->round;
 		return;
@@ -270,6 +355,7 @@ static void refresh_job(struct machine *m, const char *ns, const char *name,
 		j = xcalloc(1, sizeof(*j));
 		j->ns = xstrdup(ns);
 		j->name = xstrdup(name);
+		j->watches[0] = j->watches[1] = -1;
 		map_put(&m->jobs, key, j);
 	}
 	load_job(m, j, dir, whole);
@@ -277,19 +363,36 @@ static void refresh_job(struct machine *m, const char *ns, const char *name,
 
 /* ---- all of them --------------------------------------------------------------------- */
 
+/* A server's has a uid. */
+static void add_namespace(struct machine *m, const char *ns)
+{
+	cleanup_json cJSON *doc = meta_new("v1", "Namespace", NULL, ns);
+	cleanup_json cJSON *old = NULL;
+	struct error ignored = { 0 };
+
+	if (!m->mirrors) {
+		store(m, doc);
+		return;
+	}
+	old = apiserver_get(m->api, "v1", "Namespace", NULL, ns);
+	if (!old &&
+	    apiserver_write(m->api, "POST", "/api/v1/namespaces", doc, NULL, &ignored))
+		error_clear_if(&ignored, ignored.kind);
+}
+
 static int refresh_namespace(struct machine *m, const char *ns, const char *name,
 			     bool whole, struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };
-	cleanup_json cJSON *doc = meta_new("v1", "Namespace", NULL, ns);
 	const char *dir;
 	char **names;
 
 	if (state_dir(&a, &dir, ns, NULL, err) || state_readable(dir, err))
 		return -1;
+	(void)watch(m, dir, IN_CREATE | IN_DELETE | IN_MOVED_TO);
 	names = state_entries(&a, dir);
 	if (*names)
-		store(m, doc);
+		add_namespace(m, ns);
 	for (; *names; names++)
 		if (!*name || str_eq(*names, name))
 			refresh_job(m, ns, *names, path_join(&a, dir, *names), whole);
@@ -314,9 +417,8 @@ static void drop_missing(struct machine *m, const char *ns, const char *name)
 		}
 		if (!gone)
 			return;
+		drop(m, gone, TRAINER_API_VERSION, TRAINJOB_KIND, gone->name);
 		drop_run(m, gone);
-		apiserver_drop(m->api, TRAINER_API_VERSION, TRAINJOB_KIND, gone->ns,
-			       gone->name, NULL);
 		map_del(&m->jobs, arena_printf(&a, "%s/%s", gone->ns, gone->name));
 		job_free(gone);
 	} while (true);
@@ -335,6 +437,7 @@ static int refresh_jobs(struct machine *m, const char *ns, const char *name, boo
 	} else {
 		if (state_root(&a, &root, err) || state_readable(root, err))
 			return -1;
+		(void)watch(m, root, IN_CREATE | IN_DELETE | IN_MOVED_TO);
 		for (char **all = state_entries(&a, root); *all; all++)
 			if (state_is_name(*all) &&
 			    refresh_namespace(m, *all, name, whole, err))
@@ -438,18 +541,45 @@ static int read_log(void *ctx, const cJSON *pod, const struct log_options *o,
 	return podlog_open(m->api, pod, o, resp, err);
 }
 
+int machine_delete(const char *ns, const char *name, struct error *err)
+{
+	if (state_stop(ns, name, STOP_MS, err))
+		return -1;
+	return state_remove(ns, name, err) ? error_clear_if(err, ERR_NOT_FOUND) : 0;
+}
+
 /* The logs go with the run. What belongs to a job goes with it, and not alone. */
 static int remove_job(void *ctx, const cJSON *obj, struct error *err)
 {
-	const char *ns = meta_namespace(obj), *name = meta_name(obj);
-
 	(void)ctx;
 	if (!str_eq(meta_kind(obj), TRAINJOB_KIND))
 		return error_set(err, ERR_UNSUPPORTED,
 				 "of local jobs only the TrainJob can be deleted");
-	if (state_stop(ns, name, STOP_MS, err))
+	if (state_owned_check(meta_namespace(obj), meta_name(obj), err))
 		return -1;
-	return state_remove(ns, name, err) ? error_clear_if(err, ERR_NOT_FOUND) : 0;
+	return machine_delete(meta_namespace(obj), meta_name(obj), err);
+}
+
+void machine_init(struct machine *m, struct apiserver *api, int inotify, bool mirrors)
+{
+	*m = (struct machine){ .api = api, .inotify = inotify, .mirrors = mirrors };
+	pthread_mutex_init(&m->lock, NULL);
+}
+
+void machine_release(struct machine *m)
+{
+	map_release(&m->jobs, job_free);
+	pthread_mutex_destroy(&m->lock);
+}
+
+int machine_read_all(struct machine *m, struct error *err)
+{
+	int rc;
+
+	pthread_mutex_lock(&m->lock);
+	rc = refresh_jobs(m, "", "", true, err);
+	pthread_mutex_unlock(&m->lock);
+	return rc;
 }
 
 static void release(void *ctx)
@@ -457,8 +587,7 @@ static void release(void *ctx)
 	struct machine *m = ctx;
 
 	apiserver_free(m->api);
-	map_release(&m->jobs, job_free);
-	pthread_mutex_destroy(&m->lock);
+	machine_release(m);
 	free(m);
 }
 
@@ -471,7 +600,7 @@ int machine_connect(struct kube **ret, const struct kube_opts *opts, struct erro
 	const struct kube_config config = { .ns = "default" };
 	struct kube_opts how = *opts;
 
-	pthread_mutex_init(&m->lock, NULL);
+	machine_init(m, NULL, -1, false);
 	how.inside =
 		(struct inside_server){ .handle = handle, .release = release, .ctx = m };
 	if (apiserver_new(&m->api, &conf, err) || kube_new(ret, &config, &how, err)) {

@@ -486,6 +486,17 @@ static void start_clocks(struct run *r)
 		r->running_ms = r->start_ms + r->opts->running_ms;
 }
 
+static int begin_state(struct run *r, struct error *err)
+{
+	const struct local_run_opts *o = r->opts;
+
+	if (!o->owner && state_owned_check(o->ns, o->name, err))
+		return -1;
+	if (state_begin(&r->state, o->ns, o->name, r->trainjob, o->objects, err))
+		return -1;
+	return o->owner ? state_own(&r->state, o->ns, o->name, o->owner, err) : 0;
+}
+
 static int begin(struct run *r, struct error *err)
 {
 	r->changed = true;
@@ -493,11 +504,7 @@ static int begin(struct run *r, struct error *err)
 	r->state.lock = -1;
 	if (take_documents(r, err))
 		return -1;
-	if (state_begin(&r->state, r->opts->ns, r->opts->name, r->trainjob,
-			r->opts->objects, err))
-		return -1;
-	if (r->opts->owner &&
-	    state_own(&r->state, r->opts->ns, r->opts->name, r->opts->owner, err))
+	if (begin_state(r, err))
 		return -1;
 	r->report = report_new(r->jobset, r->start_ms);
 	if (r->opts->observer.on_line)

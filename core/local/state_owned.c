@@ -85,6 +85,23 @@ struct state_owned *state_owned(struct arena *arena, const char *server, const c
 	return list;
 }
 
+int state_owned_check(const char *ns, const char *name, struct error *err)
+{
+	cleanup_arena struct arena a = { 0 };
+	struct state_owner owner;
+	const char *dir, *run;
+
+	if (state_dir(&a, &dir, ns, name, err))
+		return -1;
+	run = state_newest(&a, dir);
+	if (!run || !read_owner(&a, run, &owner) || !file_exists(owner.server))
+		return 0;
+	return error_set(err, ERR_EXISTS,
+			 "job %s in namespace %s belongs to a server (--kubeconfig "
+			 "%s/kubeconfig)",
+			 name, ns, owner.server);
+}
+
 void state_owned_stop(const struct state_owned *run)
 {
 	struct error unused = { 0 };

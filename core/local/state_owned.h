@@ -32,6 +32,11 @@ struct state_owned {
 /* The runs of a server, those of a job newest first; name NULL: of all jobs. */
 struct state_owned *state_owned(struct arena *arena, const char *server, const char *ns,
 				const char *name);
+/*
+ * Is the job a person's to replace and to delete? ERR_EXISTS: its newest run is for a
+ * server, whose directory is there.
+ */
+MUST_CHECK int state_owned_check(const char *ns, const char *name, struct error *err);
 /* Ask its process to end, and return: the JobSet is suspended or gone. */
 void state_owned_stop(const struct state_owned *run);
 /* Note that it ends because the JobSet is suspended: its end is no failure. */

@@ -253,7 +253,8 @@ static int make_and_report(struct pass *p, struct error *err)
 /* False: not ours to work on, or the informer lags behind our own write. */
 static bool begin(struct pass *p)
 {
-	if (meta_is_deleted(p->tj) || !tj_is_ours(p->tj)) {
+	if (meta_is_deleted(p->tj) || !tj_is_ours(p->tj) ||
+	    meta_annotation(p->tj, LOCAL_RUN_ANNOTATION)) {
 		forget_trainjob(p);
 		return false;
 	}

@@ -47,6 +47,11 @@
  * run beside the nodes. Absent: the initializer makes the cache, as upstream's does.
  */
 #define CACHE_ANNOTATION "kftrainer.io/cache"
+/*
+ * On objects of a run of `submit --local` in the API of `controller --local`: the run's
+ * directory. No controller works on them (local/mirror.h).
+ */
+#define LOCAL_RUN_ANNOTATION "kftrainer.io/local-run"
 /* A pod's token for the status server; variables alone name its files. */
 #define STATUS_TOKEN_VOLUME "kubeflow-trainer-token"
 /* Volumes of pods that MPI uses: the job's key, and the host file. */

@@ -7,7 +7,7 @@
 #include "gpu/expect.h"
 #include "gpu/preflight.h"
 
-enum { MAX_DEVICES = 64 };
+enum { MAX_DEVICES = 64, AGAIN = 2 };
 static const uint64_t PEER_BYTES = 32 << 20, REDUCE_BYTES = 16 << 20;
 
 /* What was measured between each two devices. */
@@ -123,6 +123,27 @@ static size_t blame(struct pairs *t)
 	return n;
 }
 
+/* What else runs on the machine makes a link slow now and then, a bad link is slow each time. */
+static void measure_slow_again(struct pairs *t,
+			       void (*measure)(struct pairs *t, uint32_t a, uint32_t b))
+{
+	int64_t middle = median(t);
+
+	for (uint32_t i = 0; i < t->n; i++)
+		for (uint32_t j = i + 1; j < t->n; j++) {
+			struct pair *pair = &t->pair[i][j];
+
+			for (int k = 0;
+			     k < AGAIN && !pair->failed && is_bad(pair, middle); k++) {
+				int64_t best = pair->rate;
+
+				measure(t, i, j);
+				if (!pair->failed && pair->rate < best)
+					pair->rate = best;
+			}
+		}
+}
+
 static struct pairs *pairs_new(struct preflight *p, const char *check)
 {
 	struct pairs *t = xcalloc(1, sizeof(*t));
@@ -161,6 +182,7 @@ void preflight_peers(struct preflight *p)
 	for (uint32_t i = 0; i < t->n; i++)
 		for (uint32_t j = i + 1; j < t->n; j++)
 			measure_copy(t, i, j);
+	measure_slow_again(t, measure_copy);
 	if (t->n > 1 && !blame(t))
 		preflight_rate(p,
 			       (struct preflight_row){ .check = "peers",
@@ -263,5 +285,6 @@ void preflight_nccl(struct preflight *p)
 	for (uint32_t i = 0; i < t->n; i++)
 		for (uint32_t j = i + 1; j < t->n; j++)
 			reduce_pair(t, i, j);
+	measure_slow_again(t, reduce_pair);
 	blame(t);
 }

@@ -93,8 +93,9 @@ converted() {
 	cat >job.yaml
 	run bash -c 'PATH=$1:$PATH; "$2" convert job.yaml | "$2" submit --local -f - --timeout 10m' - "$1" "$kftrainer"
 }
-ranks() { # N SUM: each rank is there once, and has the sum
-	[ "$(grep -Eo "rank [0-9]+ of $1, sum $2\$" out | sort -u | wc -l)" = "$1" ]
+# N SUM: each rank is there, and has the sum. Paddle's ranks share a file: two may write one line.
+ranks() {
+	[ "$(grep -Eo "rank [0-9]+ of $1, sum [0-9]+" out | grep " $2\$" | sort -u | wc -l)" = "$1" ]
 }
 
 converted /usr/bin < <(v1 PyTorchJob pytorchReplicaSpecs pytorch Master=1,Worker=2 "" -- python3 ddp.py)

@@ -2,7 +2,8 @@
 # `controller --local --idle`: what keeps the server, and that it ends.
 # shellcheck disable=SC1091,SC2154,SC2317 # server.sh
 . "$(dirname "$0")/server.sh"
-idle=1s
+# Longer than kubectl takes to start on a busy machine.
+idle=5s
 start() {
 	: >"$scratch/where"
 	"$kftrainer" controller --local --idle $idle --data "$scratch/api" >"$scratch/where" 2>"$scratch/log" &
@@ -26,8 +27,8 @@ job() { # NAME SCRIPT
 start
 check "without requests and jobs it ends" ends
 start
-running() { # for three times as long
-	job stays "sleep 3; touch $scratch/alive; until [ -e $scratch/go ]; do sleep 0.1; done"
+running() { # for twice as long
+	job stays "sleep 10; touch $scratch/alive; until [ -e $scratch/go ]; do sleep 0.1; done"
 	until_true test -e "$scratch/alive"
 	kill -0 "$server" && touch "$scratch/go"
 }
@@ -36,7 +37,7 @@ check "... until it ends" ends
 start
 check "... whose end it has recorded" eval '[ "$(kubectl get jobset stays -o "jsonpath={.status.terminalState}")" = Completed ]'
 watching() {
-	timeout 3 kubectl get trainjobs -w >"$scratch/watched" 2>&1
+	timeout 10 kubectl get trainjobs -w >"$scratch/watched" 2>&1
 	[ $? = 124 ] && kill -0 "$server" && grep -q stays "$scratch/watched"
 }
 check "so does a watch" watching

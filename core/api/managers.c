@@ -493,6 +493,8 @@ static int settle(struct entries *es, const struct entry *own, const cJSON *chan
 static void track_before(const struct manager_of *by, const cJSON *live,
 			 struct entries *es)
 {
+	cleanup_typed_changes struct typed_changes c = { 0 };
+	cleanup_json cJSON *blank = cJSON_CreateObject();
 	struct manager_of before = *by;
 	struct entry *e;
 
@@ -501,7 +503,8 @@ static void track_before(const struct manager_of *by, const cJSON *live,
 	before.manager = BEFORE;
 	before.subresource = "";
 	e = make_entry(es, &before, false);
-	replace(&e->set, typed_fields(by->type, live));
+	compare(by, blank, live, &c);
+	replace(&e->set, STEAL(c.added));
 	set_time(e, by->now);
 }
 
@@ -530,7 +533,6 @@ int managers_apply(const struct manager_of *by, const cJSON *live, const cJSON *
 	cleanup_json cJSON *changed = NULL;
 	cleanup_json cJSON *obj = NULL;
 	struct entry *own;
-	bool same;
 
 	read_entries(&es, json_get(live, "metadata", "managedFields"));
 	track_before(by, before, &es);
@@ -541,9 +543,8 @@ int managers_apply(const struct manager_of *by, const cJSON *live, const cJSON *
 	if (settle(&es, own, changed, by->force, ret_causes, err))
 		return -1;
 	drop_fields(&es, c.removed, own);
-	same = fieldset_is_empty(changed) && fieldset_is_empty(c.removed) &&
-	       json_equal(own->set, last);
-	if (!same || !*own->time)
+	/* As an API server: only what it changed has a time. */
+	if (!fieldset_is_empty(changed) || !fieldset_is_empty(c.removed))
 		set_time(own, by->now);
 	finish(&es, obj);
 	*ret = STEAL(obj);

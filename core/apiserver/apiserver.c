@@ -56,15 +56,40 @@ static int read_query(struct exchange *x, struct error *err)
 	return 0;
 }
 
-/* The part before the first '/' of the agent's name, as managedFields calls it. */
+static bool is_control(char c)
+{
+	return (unsigned char)c < ' ' || c == 0x7f;
+}
+
+/* What can be printed of the agent's name before its first '/', as managedFields has it. */
 static const char *default_manager(struct exchange *x)
 {
 	const char *agent = httpd_header(x->http, "User-Agent");
-	size_t n = agent ? strcspn(agent, "/") : 0;
+	char name[MANAGER_NAME_MAX + 1];
+	size_t n = 0;
 
-	if (n > MANAGER_NAME_MAX)
-		n = MANAGER_NAME_MAX;
-	return agent ? str_slice(&x->arena, agent, n) : "unknown";
+	for (; agent && *agent && *agent != '/' && n < MANAGER_NAME_MAX; agent++)
+		if (!is_control(*agent))
+			name[n++] = *agent;
+	return n ? str_slice(&x->arena, name, n) : "unknown";
+}
+
+static int check_manager(struct exchange *x, const char *manager)
+{
+	cleanup_json cJSON *value = cJSON_CreateString(manager);
+	const char *c = manager;
+
+	if (strlen(manager) > MANAGER_NAME_MAX)
+		return exchange_bad_option(x, FIELD_TOO_LONG, "fieldManager", NULL,
+					   "may not be more than 128 bytes");
+	while (*c && !is_control(*c))
+		c++;
+	if (!*c)
+		return 0;
+	return exchange_bad_option(
+		x, FIELD_INVALID, "fieldManager", value,
+		arena_printf(&x->arena, "invalid character U+%04X (at position %zu)",
+			     (unsigned char)*c, (size_t)(c - manager)));
 }
 
 /* /api/v1/... and /apis/GROUP/VERSION/...: from which segment on the resource stands; 0: none. */
@@ -134,15 +159,32 @@ static bool may_enter(const struct exchange *x)
 	       bearer_is(httpd_header(x->http, "Authorization"), token);
 }
 
+static const char *verb_of(const struct exchange *x)
+{
+	static const char *const verbs[][2] = { { "POST", "create" },
+						{ "PUT", "update" },
+						{ "PATCH", "patch" } };
+
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++)
+		if (str_eq(verbs[i][0], x->http->method))
+			return verbs[i][1];
+	return *x->name ? "delete" : "deletecollection";
+}
+
 static void not_allowed(struct exchange *x)
 {
-	cJSON *status = status_of(
-		405, "MethodNotAllowed",
-		"the server does not allow this method on the requested resource");
+	const char *text =
+		"the server does not allow this method on the requested resource";
+	cJSON *details = cJSON_CreateObject();
 
-	json_obj(status, "details");
-	exchange_answer(x, 405, status);
-	cJSON_Delete(status);
+	if (resource_is(x->resource, RESOURCE_CUSTOM)) {
+		text = arena_printf(&x->arena,
+				    "%s is not supported on resources of kind \"%s\"",
+				    verb_of(x), resource_title(&x->arena, x->resource));
+		json_put_str(details, resource_group(&x->arena, x->resource), "group");
+		json_put_str(details, x->resource->plural, "kind");
+	}
+	exchange_refuse_with(x, 405, "MethodNotAllowed", details, text);
 }
 
 static const struct route {
@@ -167,12 +209,23 @@ static bool has_subresource(const struct exchange *x)
 	       (str_eq(x->subresource, "log") && resource_is(x->resource, RESOURCE_LOG));
 }
 
+/* Of all namespaces? They are only read together. */
+static bool is_everywhere(const struct exchange *x)
+{
+	return resource_is(x->resource, RESOURCE_NAMESPACED) && !*x->ns;
+}
+
 static const struct route *find_route(const struct exchange *x, const char *method)
 {
 	static const char *const of_status[] = { "GET", "PUT", "PATCH", NULL };
 	bool read = str_eq(method, "GET");
 
 	if (!read && !x->internal && resource_is(x->resource, RESOURCE_READ_ONLY))
+		return NULL;
+	if (!read && is_everywhere(x))
+		return NULL;
+	if (str_eq(method, "DELETE") && !*x->name &&
+	    resource_is(x->resource, RESOURCE_ONE_BY_ONE))
 		return NULL;
 	if (*x->subresource && !str_in(method, of_status))
 		return NULL;
@@ -199,13 +252,15 @@ static void dispatch(struct exchange *x)
 
 	if (!has_subresource(x))
 		no_subresource(x);
+	else if (!route && x->custom && is_everywhere(x))
+		exchange_no_such_path(x);
 	else if (!route)
 		not_allowed(x);
 	else if (!x->internal && exchange_refresh(x))
 		return;
 	else if (str_eq(x->subresource, "log"))
 		log_get(x);
-	else if (str_eq(method, "GET") && exchange_flag(x, "watch") && !*x->subresource)
+	else if (str_eq(method, "GET") && exchange_flag(x, "watch") && !*x->name)
 		watch_start(x);
 	else
 		route->handle(x);
@@ -224,9 +279,8 @@ static int read_options(struct exchange *x)
 		return exchange_bad_option(x, FIELD_NOT_SUPPORTED, "dryRun", list,
 					   "supported values: \"All\"");
 	}
-	if (strlen(manager) > MANAGER_NAME_MAX)
-		return exchange_bad_option(x, FIELD_TOO_LONG, "fieldManager", NULL,
-					   "may not be more than 128 bytes");
+	if (check_manager(x, manager))
+		return -1;
 	x->manager = *manager ? manager : default_manager(x);
 	return 0;
 }

@@ -25,6 +25,37 @@ static int bad_propagation(struct exchange *x, const char *policy)
 				   "\"Orphan\", \"nil\"");
 }
 
+static int both_ways(struct exchange *x, const char *policy)
+{
+	cleanup_json cJSON *value = cJSON_CreateString(policy);
+
+	return exchange_bad_option(
+		x, FIELD_INVALID, "propagationPolicy", value,
+		"orphanDependents and deletionPropagation cannot be both set");
+}
+
+static int check_body(struct exchange *x)
+{
+	const char *kind = meta_kind(x->body), *grace;
+	const cJSON *dry = json_get((const cJSON *)x->body, "dryRun"), *word;
+	struct error err = { 0 };
+	int64_t seconds;
+
+	if (x->body && (!cJSON_IsObject(x->body) ||
+			(kind && *kind && !str_eq(kind, "DeleteOptions"))))
+		return exchange_refuse(x, 400, "BadRequest",
+				       "the body is not a DeleteOptions object");
+	json_each(word, dry)
+		if (!str_eq(cJSON_GetStringValue(word), "All"))
+			return exchange_bad_option(x, FIELD_NOT_SUPPORTED, "dryRun", dry,
+						   "supported values: \"All\"");
+	grace = exchange_query(x, "gracePeriodSeconds");
+	if (*grace && str_int(&seconds, grace, INT64_MIN, INT64_MAX, &err))
+		return exchange_refuse(x, 400, "BadRequest", "gracePeriodSeconds: %s",
+				       err.msg);
+	return 0;
+}
+
 static int read_options(struct exchange *x, struct options *ret)
 {
 	struct error err = { 0 };
@@ -36,9 +67,13 @@ static int read_options(struct exchange *x, struct options *ret)
 	    json_parse(&x->body, x->http->body, x->http->body_len, &err))
 		return exchange_refuse(x, 400, "BadRequest", "DeleteOptions: %s",
 				       err.msg);
+	if (check_body(x))
+		return -1;
 	body = json_str(x->body, "propagationPolicy");
 	orphan = json_bool(x->body, false, "orphanDependents") ||
 		 exchange_flag(x, "orphanDependents");
+	if (orphan && (body || *query))
+		return both_ways(x, body ? body : query);
 	if (body)
 		ret->propagation = body;
 	else if (orphan)
@@ -215,9 +250,10 @@ void delete_collection(struct exchange *x)
 	cleanup_json cJSON *list = cJSON_CreateObject();
 	struct selection selection;
 	struct options o;
+	enum form form;
 	size_t remaining;
 
-	if (read_options(x, &o) || selection_read(x, &selection))
+	if (read_options(x, &o) || selection_read(x, &selection) || form_read(x, &form))
 		return;
 	storage_list(x->server->storage, exchange_prefix(x), NULL, 0, &found, &remaining);
 	json_put_str(list, arena_printf(&x->arena, "%sList", x->resource->kind), "kind");
@@ -234,13 +270,16 @@ void delete_collection(struct exchange *x)
 		if (!selection_matches(&selection, obj))
 			continue;
 		x->name = arena_strdup(&x->arena, meta_name(obj));
+		if (check_preconditions(x, &o, obj))
+			return;
 		if (delete_stored(x, found.list[i], obj, &o, &gone) < 0)
 			return;
-		if (!resource_is(x->resource, RESOURCE_CUSTOM)) {
+		if (form == FORM_WHOLE && !resource_is(x->resource, RESOURCE_CUSTOM)) {
 			json_del(obj, JSON_PATH("kind"));
 			json_del(obj, JSON_PATH("apiVersion"));
 		}
 		cJSON_AddItemToArray(json_list(list, "items"), STEAL(obj));
 	}
+	list = form_list(x, form, list);
 	exchange_answer(x, 200, list);
 }

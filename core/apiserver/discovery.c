@@ -12,6 +12,8 @@ static const char *const read_verbs[] = { "get", "list", "watch", NULL };
 static const char *const all_verbs[] = { "create", "delete", "deletecollection",
 					 "get",    "list",   "patch",
 					 "update", "watch",  NULL };
+static const char *const single_verbs[] = { "create", "delete", "get",   "list",
+					    "patch",  "update", "watch", NULL };
 static const char *const custom_verbs[] = {
 	"delete", "deletecollection", "get",   "list", "patch",
 	"create", "update",           "watch", NULL
@@ -38,6 +40,8 @@ static const char *const *verbs_of(const struct resource *r)
 {
 	if (resource_is(r, RESOURCE_READ_ONLY))
 		return read_verbs;
+	if (resource_is(r, RESOURCE_ONE_BY_ONE))
+		return single_verbs;
 	return resource_is(r, RESOURCE_CUSTOM) ? custom_verbs : all_verbs;
 }
 
@@ -83,7 +87,8 @@ static cJSON *resource_list(struct arena *arena, const char *api_version)
 		if (!list) {
 			list = cJSON_CreateObject();
 			json_put_str(list, "APIResourceList", "kind");
-			json_put_str(list, "v1", "apiVersion");
+			if (strchr(api_version, '/'))
+				json_put_str(list, "v1", "apiVersion");
 			json_put_str(list, api_version, "groupVersion");
 		}
 		cJSON_AddItemToArray(json_list(list, "resources"),
@@ -151,12 +156,14 @@ static cJSON *core_versions(void)
 
 /* ---- all at once -------------------------------------------------------------------- */
 
+/* An API server's own kinds are those of the list; custom ones say of which group. */
 static cJSON *kind_entry(struct arena *arena, const struct resource *r)
 {
+	bool custom = resource_is(r, RESOURCE_CUSTOM);
 	cJSON *kind = cJSON_CreateObject();
 
-	json_put_str(kind, resource_group(arena, r), "group");
-	json_put_str(kind, resource_version(r), "version");
+	json_put_str(kind, custom ? resource_group(arena, r) : "", "group");
+	json_put_str(kind, custom ? resource_version(r) : "", "version");
 	json_put_str(kind, r->kind, "kind");
 	return kind;
 }
@@ -192,7 +199,7 @@ static cJSON *aggregated_group(struct arena *arena, const char *api_version,
 {
 	cJSON *doc = cJSON_CreateObject(), *version = cJSON_CreateObject();
 
-	json_put(doc, cJSON_CreateNull(), "metadata", "creationTimestamp");
+	json_obj(doc, "metadata");
 	if (*group)
 		json_put_str(doc, group, "metadata", "name");
 	for (const struct resource *r = resources; r->kind; r++)

@@ -19,9 +19,9 @@ const char *exchange_query(const struct exchange *x, const char *name)
 
 bool exchange_flag(const struct exchange *x, const char *name)
 {
-	const char *value = exchange_query(x, name);
+	const char *value = map_get(&x->query, name);
 
-	return !strcasecmp(value, "true") || str_eq(value, "1");
+	return value && strcasecmp(value, "false") != 0 && !str_eq(value, "0");
 }
 
 bool exchange_header_has(const struct exchange *x, const char *header, const char *word)

@@ -42,8 +42,9 @@ struct exchange {
 };
 
 const char *exchange_query(const struct exchange *x,
-			   const char *name);                   /* "" when absent */
-bool exchange_flag(const struct exchange *x, const char *name); /* "true", "1" */
+			   const char *name); /* "" when absent */
+bool exchange_flag(const struct exchange *x,
+		   const char *name); /* there, and not "false" or "0" */
 /* The media type of a list (Accept, Content-Type) without its parameters. */
 bool exchange_header_has(const struct exchange *x, const char *header, const char *word);
 
@@ -103,6 +104,8 @@ struct selection {
 	const char *name; /* of the one object, or NULL */
 };
 MUST_CHECK int selection_read(struct exchange *x, struct selection *ret);
+/* resourceVersion and its match, of a list or a watch. */
+MUST_CHECK int version_check(struct exchange *x, bool watch);
 bool selection_matches(const struct selection *s, const cJSON *obj);
 
 /* How objects are sent: as they are, as Table, as PartialObjectMetadata. */

@@ -9,7 +9,10 @@
 #include "base/str.h"
 #include "net/keypair.h"
 
-enum { RANDOM_LETTERS = 5 };
+enum {
+	RANDOM_LETTERS = 5,
+	MAX_DATA = 1024 * 1024, /* bytes of a ConfigMap or Secret */
+};
 
 /* What the API server's own type writes, empty or not. */
 static void default_event(cJSON *obj)
@@ -430,10 +433,9 @@ static int check_preconditions(struct exchange *x, const cJSON *old, const cJSON
 
 int prepare_update(struct exchange *x, const cJSON *old, cJSON *obj)
 {
-	static const char *const fixed[] = {
-		"creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
-		"generateName",      "generation",        "uid"
-	};
+	static const char *const fixed[] = { "creationTimestamp", "deletionTimestamp",
+					     "deletionGracePeriodSeconds", "generation",
+					     "uid" };
 
 	if (check_preconditions(x, old, obj))
 		return -1;
@@ -526,6 +528,153 @@ static void check_keys(const cJSON *obj, struct field_errors *errs)
 		}
 }
 
+static void forbid_change(const cJSON *old, const cJSON *obj, const char *key,
+			  struct field_errors *errs)
+{
+	const cJSON *was = json_get(old, key), *is = json_get(obj, key);
+
+	if (was == is || (was && is && json_equal(was, is)))
+		return;
+	field_error_add(errs, FIELD_FORBIDDEN, key, NULL,
+			"field is immutable when `immutable` is set");
+}
+
+static void check_immutable(const cJSON *old, const cJSON *obj, struct field_errors *errs)
+{
+	if (!json_bool(old, false, "immutable"))
+		return;
+	forbid_change(old, obj, "immutable", errs);
+	forbid_change(old, obj, "data", errs);
+	if (meta_is(obj, "", "ConfigMap"))
+		forbid_change(old, obj, "binaryData", errs);
+}
+
+static size_t bytes_of(const cJSON *map, bool encoded)
+{
+	const cJSON *value;
+	size_t n = 0;
+
+	json_each(value, map)
+		n += strlen(value->string) * !encoded +
+		     strlen(cJSON_GetStringValue(value) ? value->valuestring : "") *
+			     (encoded ? 3 : 4) / 4;
+	return n;
+}
+
+/* Of a ConfigMap or Secret. */
+static void check_size(const cJSON *obj, struct field_errors *errs)
+{
+	bool secret = meta_is(obj, "", "Secret");
+	size_t n = bytes_of(json_get(obj, "data"), secret) +
+		   bytes_of(json_get(obj, "binaryData"), true);
+
+	if (n > MAX_DATA)
+		field_error_add(errs, FIELD_TOO_LONG, secret ? "data" : "[]", NULL,
+				"may not be more than %d bytes", MAX_DATA);
+}
+
+static void check_configmap(const cJSON *old, const cJSON *obj, struct field_errors *errs)
+{
+	const cJSON *value;
+
+	check_immutable(old, obj, errs);
+	check_size(obj, errs);
+	json_each(value, json_get(obj, "data")) {
+		cleanup_json cJSON *key = cJSON_CreateString(value->string);
+
+		if (json_get(obj, "binaryData", value->string))
+			field_error_add(errs, FIELD_INVALID,
+					field_key(errs, "data", value->string), key,
+					"duplicate of key present in binaryData");
+	}
+}
+
+static void check_secret(const cJSON *old, const cJSON *obj, struct field_errors *errs)
+{
+	static const struct {
+		const char *type, *key;
+	} needs[] = { { "kubernetes.io/dockerconfigjson", ".dockerconfigjson" },
+		      { "kubernetes.io/dockercfg", ".dockercfg" },
+		      { "kubernetes.io/ssh-auth", "ssh-privatekey" },
+		      { "kubernetes.io/tls", "tls.crt" },
+		      { "kubernetes.io/tls", "tls.key" } };
+	const char *type = json_str(obj, "type");
+
+	if (old && !str_eq(type, json_str(old, "type")))
+		field_error_add(errs, FIELD_INVALID, "type", json_get(obj, "type"),
+				"field is immutable");
+	check_immutable(old, obj, errs);
+	check_size(obj, errs);
+	for (size_t i = 0; i < sizeof(needs) / sizeof(*needs); i++)
+		if (str_eq(type, needs[i].type) && !json_get(obj, "data", needs[i].key))
+			field_error_add(errs, FIELD_REQUIRED,
+					field_key(errs, "data", needs[i].key), NULL, "%s",
+					"");
+}
+
+static void check_namespace_name(const cJSON *old, const cJSON *obj,
+				 struct field_errors *errs)
+{
+	if (!old && strchr(meta_name(obj) ? meta_name(obj) : "", '.'))
+		field_error_add(errs, FIELD_INVALID, "metadata.name",
+				json_get(obj, "metadata", "name"),
+				"must not contain dots");
+}
+
+static void check_event(const cJSON *old, const cJSON *obj, struct field_errors *errs)
+{
+	const char *ns = json_str(obj, "involvedObject", "namespace");
+
+	(void)old;
+	if (ns && *ns && !str_eq(ns, meta_namespace(obj)))
+		field_error_add(errs, FIELD_INVALID, "involvedObject.namespace",
+				json_get(obj, "involvedObject", "namespace"),
+				"does not match event.namespace");
+}
+
+static void check_lease(const cJSON *old, const cJSON *obj, struct field_errors *errs)
+{
+	const cJSON *seconds = json_get(obj, "spec", "leaseDurationSeconds");
+	const cJSON *transitions = json_get(obj, "spec", "leaseTransitions");
+
+	(void)old;
+	if (cJSON_IsNumber(seconds) && seconds->valuedouble <= 0)
+		field_error_add(errs, FIELD_INVALID, "spec.leaseDurationSeconds", seconds,
+				"must be greater than 0");
+	if (cJSON_IsNumber(transitions) && transitions->valuedouble < 0)
+		field_error_add(errs, FIELD_INVALID, "spec.leaseTransitions", transitions,
+				"must be greater than or equal to 0");
+}
+
+static void check_controllers(const cJSON *obj, struct field_errors *errs)
+{
+	const cJSON *owners = json_get(obj, "metadata", "ownerReferences"), *owner;
+	int n = 0;
+
+	json_each(owner, owners)
+		n += json_bool(owner, false, "controller");
+	if (n > 1)
+		field_error_add(errs, FIELD_INVALID, "metadata.ownerReferences", owners,
+				"only one reference can have controller set to true");
+}
+
+/* Rules of the API server's own types that no schema has. */
+static void check_own(const cJSON *old, const cJSON *obj, struct field_errors *errs)
+{
+	static const struct {
+		const char *group, *kind;
+		void (*check)(const cJSON *, const cJSON *, struct field_errors *);
+	} checks[] = { { "", "ConfigMap", check_configmap },
+		       { "", "Secret", check_secret },
+		       { "", "Namespace", check_namespace_name },
+		       { "", "Event", check_event },
+		       { "coordination.k8s.io", "Lease", check_lease } };
+
+	for (size_t i = 0; i < sizeof(checks) / sizeof(*checks); i++)
+		if (meta_is(obj, checks[i].group, checks[i].kind))
+			checks[i].check(old, obj, errs);
+}
+
 /* By the schema; what is unknown has been dealt with. */
 static int validate(struct exchange *x, const cJSON *old, const cJSON *obj)
 {
@@ -541,7 +690,9 @@ static int validate(struct exchange *x, const cJSON *old, const cJSON *obj)
 		if (check_types(x, &errs) || check_base64(x, obj))
 			return -1;
 		check_keys(obj, &errs);
+		check_own(old, obj, &errs);
 	}
+	check_controllers(obj, &errs);
 	return errs.n ? exchange_invalid(x, &errs) : 0;
 }
 

@@ -8,6 +8,9 @@
 #include "base/str.h"
 
 enum { MAX_TOKEN = 4096 };
+#define MATCH     "resourceVersionMatch"
+#define INITIAL   "sendInitialEvents"
+#define NOT_OLDER "NotOlderThan"
 
 /* ---- which objects ------------------------------------------------------------------ */
 
@@ -69,6 +72,87 @@ bool selection_matches(const struct selection *s, const cJSON *obj)
 	return selector_matches(s->labels, meta_labels(obj));
 }
 
+/* ---- which version ------------------------------------------------------------------ */
+
+static int check_version(struct exchange *x)
+{
+	int64_t wanted, now = storage_version(x->server->storage);
+	cJSON *details, *cause;
+	struct error none = { 0 };
+
+	if (str_int(&wanted, exchange_query(x, "resourceVersion"), 0, INT64_MAX, &none) ||
+	    wanted <= now)
+		return 0;
+	details = cJSON_CreateObject();
+	cause = cJSON_CreateObject();
+	json_put_str(cause, "ResourceVersionTooLarge", "reason");
+	json_put_str(cause, "Too large resource version", "message");
+	cJSON_AddItemToArray(json_list(details, "causes"), cause);
+	json_put_int(details, 1, "retryAfterSeconds");
+	return exchange_refuse_with(
+		x, 504, "Timeout", details,
+		arena_printf(&x->arena,
+			     "Timeout: Too large resource version: %lld, current: %lld",
+			     (long long)wanted, (long long)now));
+}
+
+static void forbid(struct field_errors *errs, const char *field, const char *why)
+{
+	field_error_add(errs, FIELD_FORBIDDEN, field, NULL, "%s", why);
+}
+
+static void check_match_of_list(struct exchange *x, struct field_errors *errs)
+{
+	const char *match = exchange_query(x, "resourceVersionMatch");
+	const char *version = exchange_query(x, "resourceVersion");
+	cleanup_json cJSON *value = cJSON_CreateString(match);
+
+	if (*match && !*version)
+		forbid(errs, MATCH,
+		       "resourceVersionMatch is forbidden unless resourceVersion is "
+		       "provided");
+	if (*match && *exchange_query(x, "continue"))
+		forbid(errs, MATCH,
+		       "resourceVersionMatch is forbidden when continue is provided");
+	if (*match && !str_eq(match, "Exact") && !str_eq(match, NOT_OLDER))
+		field_error_add(errs, FIELD_NOT_SUPPORTED, MATCH, value,
+				"supported values: \"Exact\", \"NotOlderThan\", \"\"");
+	if (str_eq(match, "Exact") && str_eq(version, "0"))
+		forbid(errs, MATCH,
+		       "resourceVersionMatch \"exact\" is forbidden for "
+		       "resourceVersion \"0\"");
+	if (map_get(&x->query, INITIAL))
+		forbid(errs, INITIAL, "sendInitialEvents is forbidden for list");
+}
+
+static void check_match_of_watch(struct exchange *x, struct field_errors *errs)
+{
+	const char *match = exchange_query(x, "resourceVersionMatch");
+	bool initial = map_get(&x->query, INITIAL);
+
+	if (initial && !str_eq(match, NOT_OLDER))
+		forbid(errs, MATCH,
+		       "sendInitialEvents requires setting resourceVersionMatch to "
+		       "NotOlderThan");
+	if (*match && !initial)
+		forbid(errs, MATCH,
+		       "resourceVersionMatch is forbidden for watch unless "
+		       "sendInitialEvents is provided");
+}
+
+int version_check(struct exchange *x, bool watch)
+{
+	cleanup_field_errors struct field_errors errs = { 0 };
+
+	if (watch)
+		check_match_of_watch(x, &errs);
+	else
+		check_match_of_list(x, &errs);
+	if (errs.n)
+		return exchange_invalid_of(x, "meta.k8s.io", "ListOptions", "", &errs);
+	return watch ? 0 : check_version(x);
+}
+
 /* ---- one ---------------------------------------------------------------------------- */
 
 void read_get(struct exchange *x)
@@ -78,7 +162,7 @@ void read_get(struct exchange *x)
 	enum form form;
 	cJSON *doc;
 
-	if (form_read(x, &form))
+	if (form_read(x, &form) || check_version(x))
 		return;
 	if (!found) {
 		exchange_not_found(x);
@@ -151,6 +235,10 @@ static int read_limit(struct exchange *x, int64_t *ret)
 		return exchange_refuse(x, 400, "BadRequest",
 				       "resourceVersion: Invalid value: \"%s\": %s",
 				       version, err.msg);
+	if (*version && !str_eq(version, "0") && *exchange_query(x, "continue"))
+		return exchange_refuse(x, 400, "BadRequest",
+				       "specifying resource version is not allowed when "
+				       "using continue");
 	return 0;
 }
 
@@ -189,7 +277,7 @@ void read_list(struct exchange *x)
 	cJSON *list, *items;
 
 	if (form_read(x, &form) || selection_read(x, &selection) ||
-	    read_limit(x, &limit) || read_token(x, &after))
+	    read_limit(x, &limit) || version_check(x, false) || read_token(x, &after))
 		return;
 	storage_list(x->server->storage, exchange_prefix(x), after, 0, &found,
 		     &remaining);

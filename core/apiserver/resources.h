@@ -21,10 +21,14 @@ struct column {
 
 enum resource_flags {
 	RESOURCE_NAMESPACED = 1,
-	RESOURCE_STATUS = 2,    /* has /status, which alone writes status */
-	RESOURCE_READ_ONLY = 4, /* written by the machine itself only */
-	RESOURCE_CUSTOM = 8,    /* by a CustomResourceDefinition in a cluster */
-	RESOURCE_LOG = 16,      /* has /log */
+	RESOURCE_STATUS = 2,       /* has /status, which alone writes status */
+	RESOURCE_READ_ONLY = 4,    /* written by the machine itself only */
+	RESOURCE_CUSTOM = 8,       /* by a CustomResourceDefinition in a cluster */
+	RESOURCE_LOG = 16,         /* has /log */
+	RESOURCE_PUT_CREATES = 32, /* an update of an absent one makes it */
+	RESOURCE_VERSIONED =
+		64, /* an update says of which version; custom ones as well */
+	RESOURCE_ONE_BY_ONE = 128, /* no deletecollection */
 };
 
 struct resource {

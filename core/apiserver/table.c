@@ -10,32 +10,88 @@
 
 /* ---- what is accepted --------------------------------------------------------------- */
 
-static bool form_of(const char *type, enum form *ret)
+static const struct {
+	const char *as;
+	enum form form;
+	bool list;
+} forms[] = { { "Table", FORM_TABLE, false },
+	      { "PartialObjectMetadata", FORM_META, false },
+	      { "PartialObjectMetadataList", FORM_META, true } };
+
+/* Of a media type; "" when absent. */
+static const char *parameter(struct arena *arena, const char *type, const char *name)
+{
+	char **parts = str_split(arena, type, ';', NULL);
+	size_t len = strlen(name);
+
+	for (parts++; *parts; parts++) {
+		const char *part = str_trim(arena, *parts);
+
+		if (str_starts(part, name) && part[len] == '=')
+			return part + len + 1;
+	}
+	return "";
+}
+
+static bool form_of(struct arena *arena, const char *type, enum form *ret, bool *ret_list)
 {
 	bool json = str_starts(type, "application/json") || str_starts(type, "*/*") ||
 		    str_starts(type, "application/*");
 
 	if (!json)
 		return false;
-	if (strstr(type, "as=Table"))
-		*ret = FORM_TABLE;
-	else if (strstr(type, "as=PartialObjectMetadata"))
-		*ret = FORM_META;
-	else if (strstr(type, "as="))
+	*ret = FORM_WHOLE;
+	if (!*parameter(arena, type, "as"))
+		return true;
+	if (!str_eq(parameter(arena, type, "g"), "meta.k8s.io") ||
+	    !str_eq(parameter(arena, type, "v"), "v1"))
 		return false;
-	else
-		*ret = FORM_WHOLE;
-	return true;
+	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++)
+		if (str_eq(parameter(arena, type, "as"), forms[i].as)) {
+			*ret = forms[i].form;
+			*ret_list = forms[i].list;
+			return true;
+		}
+	return false;
+}
+
+static int bad_form(struct exchange *x, const char *why)
+{
+	return exchange_refuse(x, 406, "NotAcceptable", "you requested %s", why);
+}
+
+/* It fits what is asked for: a list, a table of some kind. */
+static int check_form(struct exchange *x, enum form form, bool of_list)
+{
+	static const char *const includes[] = { "", "Object", "Metadata", "None", NULL };
+	const char *include = exchange_query(x, "includeObject");
+	bool list = !*x->name && !str_eq(x->http->method, "POST") &&
+		    !exchange_flag(x, "watch");
+
+	if (form == FORM_META && list && !of_list)
+		return bad_form(x, "PartialObjectMetadata, but the requested object is a "
+				   "list");
+	if (form == FORM_META && !list && of_list)
+		return bad_form(x, "PartialObjectMetadataList, but the requested object "
+				   "is not a list");
+	if (form == FORM_TABLE && !str_in(include, includes))
+		return exchange_refuse(x, 400, "BadRequest",
+				       "Unable to convert to Table as requested: "
+				       "includeObject: Invalid value: \"%s\": must be "
+				       "'Metadata', 'Object', 'None', or empty",
+				       include);
+	return 0;
 }
 
 int form_read(struct exchange *x, enum form *ret)
 {
 	const char *accept = httpd_header(x->http, "Accept");
 	char **types = str_split(&x->arena, accept ? accept : "*/*", ',', NULL);
+	bool list = false;
 
 	for (; *types; types++)
-		if (form_of(str_trim(&x->arena, *types), ret))
-			return 0;
+		if (form_of(&x->arena, str_trim(&x->arena, *types), ret, &list))
+			return check_form(x, *ret, list);
 	return exchange_refuse(x, 406, "NotAcceptable",
 			       "only the following media types are accepted: "
 			       "application/json");
@@ -79,6 +135,14 @@ static cJSON *last_seen(struct arena *arena, const cJSON *obj)
 	(void)arena;
 	time = time ? time : json_str(obj, "lastTimestamp");
 	return age_cell(time ? time : json_str(obj, "eventTime"));
+}
+
+static cJSON *event_count(struct arena *arena, const cJSON *obj)
+{
+	int64_t series = json_int(obj, 0, "series", "count");
+
+	(void)arena;
+	return json_new_int(series ? series : json_int(obj, 1, "count"));
 }
 
 static cJSON *first_seen(struct arena *arena, const cJSON *obj)
@@ -200,6 +264,7 @@ static const struct cell {
 	{ "data", data_count },
 	{ "last-seen", last_seen },
 	{ "first-seen", first_seen },
+	{ "count", event_count },
 	{ "involved", involved },
 	{ "source", source },
 	{ "completed", completed },

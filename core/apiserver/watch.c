@@ -196,7 +196,7 @@ void watch_start(struct exchange *x)
 	struct watch *w = xcalloc(1, sizeof(*w));
 
 	if (form_read(x, &w->form) || selection_read(x, &w->selection) ||
-	    read_times(x, w)) {
+	    read_times(x, w) || version_check(x, true)) {
 		free(w);
 		return;
 	}

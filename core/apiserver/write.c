@@ -52,9 +52,9 @@ static int read_object(struct exchange *x)
 {
 	const char *type = httpd_header(x->http, "Content-Type");
 
-	if (type && strstr(type, "yaml"))
+	if (type && str_starts(type, "application/yaml"))
 		return read_yaml(x);
-	if (type && !strstr(type, "json") && !strstr(type, "*/*"))
+	if (type && !str_starts(type, "application/json") && !strstr(type, "*/*"))
 		return unsupported(x, "application/json, application/yaml");
 	return read_json(x);
 }
@@ -227,6 +227,18 @@ static int update_keeping_managers(struct exchange *x, const cJSON *old, cJSON *
 	return 0;
 }
 
+static int check_named(struct exchange *x, const cJSON *obj)
+{
+	const char *name = meta_name(obj);
+
+	if (!cJSON_IsObject(obj) || (name && *name))
+		return 0;
+	return exchange_refuse(x, 400, "BadRequest",
+			       "the name of the object (%s based on URL) was "
+			       "undeterminable: name must be provided",
+			       x->name);
+}
+
 /* One attempt; as store(). */
 static int change_once(struct exchange *x, const struct maker *how,
 		       const struct stored *before, bool retry)
@@ -234,7 +246,7 @@ static int change_once(struct exchange *x, const struct maker *how,
 	cleanup_json cJSON *old = stored_read(before);
 	cleanup_json cJSON *obj = how->make(x, old);
 
-	if (!obj)
+	if (!obj || (!how->applied && check_named(x, obj)))
 		return -1;
 	if (meta_version(obj) && !str_eq(meta_version(obj), meta_version(old)))
 		retry = false;
@@ -262,7 +274,8 @@ static void change(struct exchange *x, const struct maker *how)
 		if (!before && how->creates && !*x->subresource) {
 			cleanup_json cJSON *obj = how->make(x, NULL);
 
-			if (obj && !prepare_identity(x, obj)) {
+			if (obj && !prepare_identity(x, obj) &&
+			    (how->applied || !prepare_known(x, obj))) {
 				/* It need not be absent: only then it is created. */
 				json_del(obj, JSON_PATH("metadata", "resourceVersion"));
 				prepare_defaults(x, obj);
@@ -311,7 +324,7 @@ static cJSON *replacement(struct exchange *x, const cJSON *old)
 	cJSON *obj = json_dup(x->body);
 	const char *version = meta_version(obj);
 
-	if (old && resource_is(x->resource, RESOURCE_CUSTOM) &&
+	if (old && x->resource->flags & (RESOURCE_CUSTOM | RESOURCE_VERSIONED) &&
 	    (!version || !*version || str_eq(version, "0"))) {
 		cJSON_Delete(obj);
 		no_version(x);
@@ -322,7 +335,8 @@ static cJSON *replacement(struct exchange *x, const cJSON *old)
 
 void write_update(struct exchange *x)
 {
-	static const struct maker how = { replacement, false, false };
+	const struct maker how = { replacement, false,
+				   resource_is(x->resource, RESOURCE_PUT_CREATES) };
 
 	if (!read_object(x))
 		change(x, &how);
@@ -394,6 +408,27 @@ static int check_typed(struct exchange *x, const cJSON *config)
 		x->resource->kind, err.msg);
 }
 
+/* It has a kind; and it is the object that its uid is of. */
+static int check_applied(struct exchange *x, const cJSON *old, const cJSON *config)
+{
+	const char *kind = meta_kind(config), *version = meta_api_version(config);
+	const char *uid = meta_uid(config);
+	char *name = arena_strdup(&x->arena, version ? version : "/");
+
+	if (cJSON_IsObject(config) && (!str_eq(kind, x->resource->kind) ||
+				       !str_eq(version, x->resource->api_version)))
+		return exchange_refuse(
+			x, 400, "BadRequest", "invalid object type: %s%s, Kind=%s",
+			strchr(name, '/') ? "" : "/", name, kind ? kind : "");
+	if (old || !uid || !*uid)
+		return 0;
+	return exchange_conflict(
+		x, arena_printf(&x->arena,
+				"uid mismatch: the provided object specified uid %s, and "
+				"no existing object was found",
+				uid));
+}
+
 static cJSON *applied(struct exchange *x, const cJSON *old)
 {
 	cleanup_json cJSON *blank = prepare_blank(x);
@@ -409,8 +444,10 @@ static cJSON *applied(struct exchange *x, const cJSON *old)
 	struct error err = { 0 };
 	cJSON *obj = NULL, *causes = NULL, *details;
 
-	if (check_typed(x, config) || prepare_identity(x, config) ||
-	    prepare_known(x, config))
+	if (!old)
+		json_del(config, JSON_PATH("metadata", "resourceVersion"));
+	if (check_applied(x, old, config) || check_typed(x, config) ||
+	    prepare_identity(x, config) || prepare_known(x, config))
 		return NULL;
 	if (!managers_apply(&by, old ? old : blank, config, &obj, &causes, &err))
 		return obj;

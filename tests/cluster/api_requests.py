@@ -1,4 +1,6 @@
 """What apiserver.py asks a real API server and this machine's: REQUESTS, in order."""
+import json
+
 from api import TRAINER
 
 NS = "api-compare"
@@ -15,14 +17,17 @@ META = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application
 META_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 AGENT = "compare/1.0"
 
-REQUESTS = []  # (name, method, path, body, headers)
+REQUESTS = []
 
 
-def ask(name, method, path, body=None, **headers):
-    kind = headers.pop("type", JSON if body is not None else None)
-    REQUESTS.append((name, method, path, body, dict(
-        {"Accept": headers.pop("accept", JSON), "User-Agent": headers.pop("agent", AGENT)},
-        **({"Content-Type": kind} if kind else {}))))
+def ask(name, method, path, body=None, **how):
+    """type, accept, agent: headers. raw: the body is text. keep: the answer has that name from here on, and
+    "{{NAME metadata.uid}}" in a path or a body is its own uid for each server."""
+    kind = how.get("type", JSON if body is not None else None)
+    REQUESTS.append({"name": name, "method": method, "path": path, "keep": how.get("keep"),
+                     "body": body if body is None or how.get("raw") else json.dumps(body),
+                     "headers": dict({"Accept": how.get("accept", JSON), "User-Agent": how.get("agent", AGENT)},
+                                     **({"Content-Type": kind} if kind else {}))})
 
 
 def obj(kind, name, version="v1", **members):

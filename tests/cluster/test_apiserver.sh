@@ -23,6 +23,8 @@ kl() { in_cluster env KUBECONFIG="$data/kubeconfig" kubectl "$@"; }
 says() { tee "$scratch/said" | grep -qe "$1" || { head -c 2000 "$scratch/said"; return 1; }; } # LIKE
 
 check "this machine's API starts" local_up
+local_kill TERM
+check "... again: versions from before are gone" local_up
 check "it prints where its kubeconfig is, which only its owner can read" eval \
 	'[ "$(cat "$scratch/local.out")" = "$data/kubeconfig" ] && [ "$(stat -c %a "$data/kubeconfig")" = 600 ]'
 compare() { in_cluster tests/cluster/apiserver.py "$cluster_state/admin.kubeconfig" "$data/kubeconfig"; }

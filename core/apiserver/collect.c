@@ -124,6 +124,74 @@ void collect_dependents(struct apiserver *s, const cJSON *gone)
 		each_object(s, collect_one, gone);
 }
 
+/* ---- owners that wait (foreground) -------------------------------------------------- */
+
+static bool waits(const cJSON *obj)
+{
+	const cJSON *f;
+
+	json_each(f, meta_finalizers(obj))
+		if (str_eq(f->valuestring, FOREGROUND) && meta_is_deleted(obj))
+			return true;
+	return false;
+}
+
+static bool has_dependents(struct apiserver *s, const cJSON *owner)
+{
+	cleanup_stored_list struct stored_list all = { 0 };
+	size_t remaining;
+
+	storage_list(s->storage, "", NULL, 0, &all, &remaining);
+	for (size_t i = 0; i < all.n; i++) {
+		cleanup_json cJSON *obj = NULL;
+
+		if (!strstr(all.list[i]->text, meta_uid(owner)))
+			continue;
+		obj = stored_read(all.list[i]);
+		if (is_owned(obj, meta_uid(owner)))
+			return true;
+	}
+	return false;
+}
+
+void collect_waiting(struct apiserver *s, const cJSON *obj)
+{
+	const struct resource *r =
+		resource_of_kind(meta_api_version(obj), meta_kind(obj));
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_json cJSON *patch = cJSON_CreateObject();
+	struct error ignored = { 0 };
+	const cJSON *f;
+
+	if (!r || !waits(obj) || has_dependents(s, obj))
+		return;
+	json_put_str(patch, meta_uid(obj), "metadata", "uid");
+	json_list(patch, "metadata", "finalizers");
+	json_each(f, meta_finalizers(obj))
+		if (!str_eq(f->valuestring, FOREGROUND))
+			cJSON_AddItemToArray(json_list(patch, "metadata", "finalizers"),
+					     json_dup(f));
+	if (apiserver_write(s, "PATCH", path_of(&arena, r, obj), patch, NULL, &ignored))
+		error_clear_if(&ignored, ignored.kind); /* somebody was quicker */
+}
+
+void collect_owners(struct apiserver *s, const cJSON *gone)
+{
+	const cJSON *ref;
+
+	json_each(ref, json_get(gone, "metadata", "ownerReferences")) {
+		const char *version = json_str(ref, "apiVersion");
+		const char *kind = json_str(ref, "kind");
+		cleanup_json cJSON *owner = NULL;
+
+		if (resource_of_kind(version, kind))
+			owner = apiserver_get(s, version, kind, meta_namespace(gone),
+					      owner_name(ref));
+		if (owner && str_eq(meta_uid(owner), owner_uid(ref)))
+			collect_waiting(s, owner);
+	}
+}
+
 static void release_one(struct apiserver *s, const struct stored *st, cJSON *obj,
 			const cJSON *owner)
 {

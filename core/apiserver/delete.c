@@ -6,8 +6,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 
-#define FOREGROUND "foregroundDeletion"
-#define ORPHAN     "orphan"
+#define ORPHAN "orphan"
 
 enum { TRIES = 5 };
 
@@ -190,6 +189,10 @@ static int delete_stored(struct exchange *x, const struct stored *before, cJSON 
 		return exchange_error(x, &err);
 	if (!x->dry_run && (*ret_gone || foreground))
 		collect_dependents(x->server, obj);
+	if (!x->dry_run && *ret_gone)
+		collect_owners(x->server, obj);
+	else if (!x->dry_run)
+		collect_waiting(x->server, obj);
 	return 0;
 }
 

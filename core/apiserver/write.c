@@ -163,8 +163,10 @@ static int store(struct exchange *x, const struct stored *before, const cJSON *o
 	}
 	if (is_finished(obj) && !x->dry_run) {
 		rc = storage_delete(x->server->storage, before, &version, &err);
-		if (!rc)
+		if (!rc) {
 			collect_dependents(x->server, obj);
+			collect_owners(x->server, obj);
+		}
 	} else if (!x->dry_run) {
 		rc = storage_put(x->server->storage, x->resource, before->key, before,
 				 obj, &err);

@@ -262,6 +262,40 @@ static void test_owners(void **state)
 	cJSON_Delete(second.doc);
 }
 
+/* An owner that is deleted in the foreground stays until nothing belongs to it. */
+static void test_foreground(void **state)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct answer owner = send_as("secret", "POST", MAPS, "application/json",
+				      "{\"metadata\":{\"name\":\"owner\"}}");
+	const char *uid = json_str(owner.doc, "metadata", "uid");
+
+	(void)state;
+	for (int held = 0; held < 2; held++)
+		assert_int_equal(
+			ask("POST", MAPS,
+			    arena_printf(&arena,
+					 "{\"metadata\":{\"name\":\"child%d\","
+					 "\"finalizers\":[%s],\"ownerReferences\":[%s]}}",
+					 held, held ? "\"a.b/c\"" : "",
+					 owner_ref(&arena, "owner", uid))),
+			201);
+	assert_int_equal(ask("DELETE", MAPS "/owner?propagationPolicy=Foreground", ""),
+			 200);
+	assert_int_equal(ask("GET", MAPS "/child0", ""), 404);
+	assert_int_equal(ask("GET", MAPS "/owner", ""), 200);
+	assert_int_equal(
+		ask("PATCH", MAPS "/child1", "{\"metadata\":{\"finalizers\":null}}"),
+		200);
+	assert_int_equal(ask("GET", MAPS "/child1", ""), 404);
+	assert_int_equal(ask("GET", MAPS "/owner", ""), 404);
+	assert_int_equal(ask("POST", MAPS, "{\"metadata\":{\"name\":\"alone\"}}"), 201);
+	assert_int_equal(ask("DELETE", MAPS "/alone?propagationPolicy=Foreground", ""),
+			 200);
+	assert_int_equal(ask("GET", MAPS "/alone", ""), 404);
+	cJSON_Delete(owner.doc);
+}
+
 static void test_namespace(void **state)
 {
 	(void)state;
@@ -452,10 +486,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_leftovers),    cmocka_unit_test(test_token),
 		cmocka_unit_test(test_rows),         cmocka_unit_test(test_pages),
-		cmocka_unit_test(test_owners),       cmocka_unit_test(test_namespace),
-		cmocka_unit_test(test_watch),        cmocka_unit_test(test_machine),
-		cmocka_unit_test(test_token_review), cmocka_unit_test(test_subresources),
-		cmocka_unit_test(test_protobuf),
+		cmocka_unit_test(test_foreground),   cmocka_unit_test(test_owners),
+		cmocka_unit_test(test_namespace),    cmocka_unit_test(test_watch),
+		cmocka_unit_test(test_machine),      cmocka_unit_test(test_token_review),
+		cmocka_unit_test(test_subresources), cmocka_unit_test(test_protobuf),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

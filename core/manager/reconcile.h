@@ -32,6 +32,7 @@ struct reconciler_conf {
 	struct metrics *metrics;
 	bool status_server; /* the gate */
 	bool claims_off;    /* the gate TrainJobResourceClaims is off */
+	bool local;         /* this machine runs the pods: MPI by mpi-worker */
 	bool strict;        /* a field that the API server does not know is an error */
 	const char *status_server_url;
 	const char *image, *cluster_domain; /* plugin_env's */

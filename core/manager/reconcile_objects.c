@@ -12,6 +12,7 @@
 #include "trainer/api.h"
 #include "trainer/jobset.h"
 #include "trainer/pipeline.h"
+#include "trainer/runtime.h"
 #include "trainer/trainjob.h"
 
 /*
@@ -430,6 +431,8 @@ static int build_and_write(struct pass *p, const char *ca, struct error *err)
 		return error_set(err, ERR_EXISTS,
 				 "JobSet %s exists and is not controlled by TrainJob %s",
 				 p->name, p->name);
+	if (p->r->conf.local && policy_mpi(runtime_ml_policy(runtime)))
+		runtime_use_mpi_worker(runtime); /* no sshd runs on a machine */
 	if (pipeline_build(&pipeline, p->tj, runtime, &objects, err))
 		return -1;
 	json_each(obj, objects)

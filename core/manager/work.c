@@ -252,6 +252,7 @@ static void new_reconciler(struct work *w)
 		.metrics = w->conf.metrics,
 		.status_server = w->conf.config->gate_trainjob_status,
 		.claims_off = !w->conf.config->gate_resource_claims,
+		.local = w->conf.config->local,
 		.strict = w->conf.config->strict,
 		.status_server_url = w->conf.status_server_url,
 		.image = w->conf.config->image,

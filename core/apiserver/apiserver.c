@@ -215,17 +215,23 @@ static bool is_everywhere(const struct exchange *x)
 	return resource_is(x->resource, RESOURCE_NAMESPACED) && !*x->ns;
 }
 
+/* Is that kind, or that many of it, written by this method? */
+static bool is_written(const struct exchange *x, const char *method)
+{
+	bool collection = str_eq(method, "DELETE") && !*x->name;
+
+	if (!x->internal && resource_is(x->resource, RESOURCE_READ_ONLY))
+		return false;
+	return !is_everywhere(x) &&
+	       !(collection && resource_is(x->resource, RESOURCE_ONE_BY_ONE));
+}
+
 static const struct route *find_route(const struct exchange *x, const char *method)
 {
 	static const char *const of_status[] = { "GET", "PUT", "PATCH", NULL };
 	bool read = str_eq(method, "GET");
 
-	if (!read && !x->internal && resource_is(x->resource, RESOURCE_READ_ONLY))
-		return NULL;
-	if (!read && is_everywhere(x))
-		return NULL;
-	if (str_eq(method, "DELETE") && !*x->name &&
-	    resource_is(x->resource, RESOURCE_ONE_BY_ONE))
+	if (!read && !is_written(x, method))
 		return NULL;
 	if (*x->subresource && !str_in(method, of_status))
 		return NULL;

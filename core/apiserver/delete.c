@@ -162,6 +162,18 @@ static int end_it(struct exchange *x, const cJSON *obj)
 	return exchange_refuse(x, 500, "InternalError", "%s", err.msg);
 }
 
+/* What belongs to it, and to whom it belongs. */
+static void collect_after(struct exchange *x, const cJSON *obj, bool gone,
+			  bool foreground)
+{
+	if (gone || foreground)
+		collect_dependents(x->server, obj);
+	if (gone)
+		collect_owners(x->server, obj);
+	else
+		collect_waiting(x->server, obj);
+}
+
 /* *ret: as it is sent; NULL: it is gone. 1: somebody else was quicker. */
 static int delete_stored(struct exchange *x, const struct stored *before, cJSON *obj,
 			 const struct options *o, bool *ret_gone)
@@ -187,12 +199,8 @@ static int delete_stored(struct exchange *x, const struct stored *before, cJSON 
 		return 1;
 	if (rc)
 		return exchange_error(x, &err);
-	if (!x->dry_run && (*ret_gone || foreground))
-		collect_dependents(x->server, obj);
-	if (!x->dry_run && *ret_gone)
-		collect_owners(x->server, obj);
-	else if (!x->dry_run)
-		collect_waiting(x->server, obj);
+	if (!x->dry_run)
+		collect_after(x, obj, *ret_gone, foreground);
 	return 0;
 }
 

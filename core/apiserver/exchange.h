@@ -119,7 +119,8 @@ void collect_dependents(struct apiserver *s, const cJSON *gone);
 /* It is deleted in the foreground: it goes when nothing belongs to it any more. */
 #define FOREGROUND "foregroundDeletion"
 void collect_waiting(struct apiserver *s, const cJSON *obj);
-void collect_owners(struct apiserver *s, const cJSON *gone); /* of what is gone: the same */
+void collect_owners(struct apiserver *s,
+		    const cJSON *gone); /* of what is gone: the same */
 /* They stay without it. */
 void collect_release(struct apiserver *s, const cJSON *owner);
 /* A new object none of whose owners exists goes at once. */

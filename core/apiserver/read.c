@@ -239,7 +239,7 @@ static int read_limit(struct exchange *x, int64_t *ret)
 		return exchange_refuse(x, 400, "BadRequest",
 				       "specifying resource version is not allowed when "
 				       "using continue");
-	return 0;
+	return version_check(x, false);
 }
 
 static cJSON *new_list(struct exchange *x, int64_t version)
@@ -277,7 +277,7 @@ void read_list(struct exchange *x)
 	cJSON *list, *items;
 
 	if (form_read(x, &form) || selection_read(x, &selection) ||
-	    read_limit(x, &limit) || version_check(x, false) || read_token(x, &after))
+	    read_limit(x, &limit) || read_token(x, &after))
 		return;
 	storage_list(x->server->storage, exchange_prefix(x), after, 0, &found,
 		     &remaining);

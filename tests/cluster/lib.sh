@@ -178,3 +178,6 @@ why_says() { # JOB REGEX [COMMAND]
 	head -n 1 "$scratch/why" | sed 's/ Also: .*//' | grep -qE -e "$2" &&
 		{ [ -z "${3:-}" ] || grep -qE -e "^More: $3" "$scratch/why"; }
 }
+
+# shellcheck source=tests/cluster/on_this_machine.sh
+[ -z "${KFT_ON_THIS_MACHINE:-}" ] || . "$(dirname "${BASH_SOURCE[0]}")/on_this_machine.sh"

@@ -133,11 +133,13 @@ def environment(container):
     return {item["name"]: item.get("value") for item in container.get("env", [])}
 
 
-def run(sdk):
-    """All checks that this release has, in order; the number of those that failed."""
+def run(sdk, left_out=()):
+    """All checks that this release has, in order; the number of those that failed. `left_out`: what: why."""
+    unknown = [what for what in left_out if what not in [entry[0] for entry in CHECKS]]
+    assert not unknown, unknown
     number = failed = 0
     for what, since, until, function in CHECKS:
-        if not since <= sdk.version <= until:
+        if not since <= sdk.version <= until or what in left_out:
             continue
         number += 1
         start = time.monotonic()

@@ -124,8 +124,8 @@ static __attribute__((unused)) long link_us(int a, int b)
 	long pair[2] = { -1, -1 };
 
 	says("slow", 2, pair);
-	return (a == pair[0] && b == pair[1]) || (a == pair[1] && b == pair[0]) ? 150000
-										: 10000;
+	return (a == pair[0] && b == pair[1]) || (a == pair[1] && b == pair[0]) ? 300000
+										: 30000;
 }
 
 #ifdef STANDIN_CUDA

@@ -35,7 +35,7 @@ def scene_kill(tap, scratch):
     kills, chance = int(os.environ.get("FAULTS_KILLS") or 8), random.Random(SEED)
     one = Controller(scratch).start()
     tap.check("the controller serves", set_up())
-    watcher, work = Watcher(), Workload(JOBS or 80, 1.5 * kills, SEED)
+    watcher, work = Watcher(), Workload(JOBS or 40, 1.5 * kills, SEED)
     watcher.start()
     work.start()
     done = 0
@@ -86,7 +86,7 @@ def scene_apiserver(tap, scratch):
     def kill(_):
         time.sleep(5)
         return not restart()
-    disturbed(tap, scratch, kill, 25, 60)
+    disturbed(tap, scratch, kill, 15, 30)
 
 
 def scene_watch(tap, scratch):
@@ -97,7 +97,7 @@ def scene_watch(tap, scratch):
     def cut(_):
         time.sleep(1.5)
         return proxy.cut() >= 5 # the watches
-    disturbed(tap, scratch, cut, 20, 60)
+    disturbed(tap, scratch, cut, 10, 30)
 
 
 def scene_dumb(tap, scratch):
@@ -146,7 +146,7 @@ def scene_gone(tap, scratch):
     pid, watcher, jobs = one.pid, Watcher(), []
     watcher.start()
     for prefix in ("g", "h", "k"):
-        work = Workload(JOBS or 20, 4, SEED, prefix=prefix).start()
+        work = Workload(JOBS or 12, 3, SEED, prefix=prefix).start()
         tap.check(f"{prefix}: it does its work", work.join())
         jobs += work.jobs
         if prefix != "k":

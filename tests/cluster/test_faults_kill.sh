@@ -1,5 +1,5 @@
 #!/bin/bash
-# The controller is killed 8 times while 80 TrainJobs are created, suspended, resumed and deleted.
+# The controller is killed 8 times while 40 TrainJobs are created, suspended, resumed and deleted.
 # shellcheck source=tests/cluster/faults.sh
 . "$(dirname "$0")/faults.sh"
 scene kill

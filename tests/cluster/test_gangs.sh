@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/cluster/gangs.sh
 . "$(dirname "$0")/gangs.sh"
-rounds=${KFT_GANG_ROUNDS:-20}
+rounds=${KFT_GANG_ROUNDS:-6} # 20 in tests/soak
 cluster_up
 ns=gangs-$$
 kc create namespace $ns >"$scratch/namespace"

@@ -7,6 +7,8 @@
 #   controller_up --zap-log-level 2     # ./kftrainer controller, as a process in it
 #   finish
 #
+# cluster_shared, in the place of cluster_up, is for a test that leaves the control plane as it was: the
+# next such test of this lane gets the same one (tests/shared.sh).
 # KFT_CLUSTER=NAME uses the cluster of that name, which is running, and leaves it running.
 # shellcheck shell=bash
 # shellcheck source=tests/tap.sh
@@ -29,6 +31,7 @@ kc() { in_cluster kubectl "$@"; }
 # What cannot be set up is a failed test that shows why.
 cluster_up() { # [NAME]
 	cluster_possible
+	[ -n "${1:-}" ] || lane_down
 	cluster_name=${KFT_CLUSTER:-${1:-t$$}}
 	trap 'cluster_end; rm -rf "$scratch"' EXIT
 	if ! cluster up 2>"$scratch/cluster"; then
@@ -50,9 +53,36 @@ cluster_found() {
 cluster_end() {
 	if [ "${KFT_CLUSTER:-}" = "$cluster_name" ]; then
 		controller_down
+	elif cluster_stays; then
+		controller_down
+		cluster_tidy >/dev/null || cluster down
 	else
 		cluster down
 	fi
+}
+
+# ---- one for several tests -----------------------------------------------------------------------
+lane_cluster() { echo "${KFT_SHARED:+$KFT_SHARED-${LANE:-1}}"; }
+cluster_shared() {
+	shared=$(lane_cluster)
+	cluster_up "$shared"
+}
+# After a failure, or half a test, it is not used again.
+cluster_stays() { [ -n "${shared:-}" ] && [ -z "${last:-}" ] && [ -n "${finished:-}" ] && [ "$failures" = 0 ]; }
+# The lane's tests that share one have run: it costs CPU even when nothing happens in it.
+lane_down() {
+	local cluster_name
+	cluster_name=$(lane_cluster)
+	[ -z "$cluster_name" ] || [ ! -d "${KFT_CLUSTERS:-build/clusters}/$cluster_name" ] || cluster down
+}
+# What the next test does not expect. trainer_install() brings the runtimes of a release again.
+cluster_tidy() {
+	local namespaces
+	namespaces=$(kc get namespaces -o name | grep -vxE 'namespace/(default|kube-.*|jobset-system|kubeflow-system)')
+	# shellcheck disable=SC2086
+	[ -z "$namespaces" ] || kc delete --wait=false $namespaces || return 1
+	kc get crd clustertrainingruntimes.trainer.kubeflow.org -o name >/dev/null 2>&1 || return 0
+	kc delete clustertrainingruntimes --all && kc delete trainjobs,trainingruntimes -n default --all
 }
 
 # wait_for SECONDS COMMAND...: until it succeeds; shows what it said last when it does not. SECONDS

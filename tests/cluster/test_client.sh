@@ -8,7 +8,7 @@ if ! make -s $kubecall >"$scratch/make" 2>&1; then
 	check "kubecall is built" eval 'cat "$scratch/make"; false'
 	finish
 fi
-cluster_up
+cluster_shared
 ns=client-test-$$
 kc create namespace $ns >"$scratch/namespace"
 kt() { kc -n $ns "$@"; }

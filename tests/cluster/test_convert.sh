@@ -3,7 +3,7 @@
 # made, and variables stay in their order.
 # shellcheck source=tests/cluster/lib.sh
 . "$(dirname "$0")/lib.sh"
-cluster_up
+cluster_shared
 check "the controller runs" controller_up
 
 pods() { # SPECS CONTAINER ROLE=N...

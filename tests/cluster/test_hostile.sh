@@ -5,7 +5,7 @@
 # tests/soak/sanitized.sh runs this with the program under ASan and UBSan.
 # shellcheck source=tests/cluster/lib.sh
 . "$(dirname "$0")/lib.sh"
-cluster_up
+cluster_shared
 check "the controller starts" controller_up --feature-gates TrainJobStatus=true
 job=$! pid=$(controller_pid)
 ns=hostile-$$

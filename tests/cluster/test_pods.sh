@@ -3,7 +3,7 @@
 # kubelet, so what one would report is written into the pods' status here.
 # shellcheck source=tests/cluster/lib.sh
 . "$(dirname "$0")/lib.sh"
-cluster_up
+cluster_shared
 kt() { kc -n pods-test "$@"; }
 check "the controller starts" controller_up
 kc create namespace pods-test >"$scratch/namespace"

@@ -7,7 +7,7 @@ sdk=$(tests/cluster/sdk.sh 2>"$scratch/sdk") || {
 	check "the SDK is installed" eval 'cat "$scratch/sdk"; false'
 	finish
 }
-cluster_up
+cluster_shared
 check "the controller starts" controller_up --feature-gates TrainJobStatus=true
 pid=$(controller_pid)
 

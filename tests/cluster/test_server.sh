@@ -3,7 +3,7 @@
 # Prometheus is given is its text format.
 # shellcheck source=tests/cluster/lib.sh
 . "$(dirname "$0")/lib.sh"
-cluster_up
+cluster_shared
 # shellcheck disable=SC2034 # lib.sh
 controller_config=$scratch/config.yaml
 config() { # METRICS HEALTH

@@ -2,7 +2,7 @@
 # Who may report progress, and what comes of it: with tokens of the API server's own.
 # shellcheck source=tests/cluster/lib.sh
 . "$(dirname "$0")/lib.sh"
-cluster_up
+cluster_shared
 check "the controller serves reports of progress" controller_up --feature-gates TrainJobStatus=true
 
 ns=progress-$$

@@ -3,7 +3,7 @@
 # JobSet. There is no kubelet: what one would report is written into the pods' status here.
 # shellcheck source=tests/cluster/lib.sh
 . "$(dirname "$0")/lib.sh"
-cluster_up
+cluster_shared
 check "the controller starts" controller_up
 ns=verbs-$$
 kc create namespace $ns >"$scratch/namespace"

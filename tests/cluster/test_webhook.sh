@@ -3,7 +3,7 @@
 # schema; and what the port does with those who are no API server.
 # shellcheck source=tests/cluster/lib.sh
 . "$(dirname "$0")/lib.sh"
-cluster_up
+cluster_shared
 check "the webhooks answer" controller_up
 ns=admission-$$
 api=trainer.kubeflow.org/v1alpha1

@@ -4,7 +4,7 @@
 # report is written into the pods' status. What needs real containers is in tests/e2e/test_why.sh.
 # shellcheck source=tests/cluster/lib.sh
 . "$(dirname "$0")/lib.sh"
-cluster_up
+cluster_shared
 ns=why-$$
 kt() { kc -n $ns "$@"; }
 kc create namespace $ns >"$scratch/namespace"

@@ -33,7 +33,7 @@ e2e_tidy() {
 # For a test that loses no node: the next such test of this lane gets the same cluster (tests/shared.sh).
 # What this one makes outside of $ns it takes away. After a failure, or half a test, it is not used again.
 e2e_shared() {
-	shared=${KFT_SHARED:+$KFT_SHARED-${LANE:-1}}
+	shared=$(lane_cluster)
 	e2e_up
 }
 # The same, but what it makes outside of $ns stays: the cluster ends with it.
@@ -41,7 +41,6 @@ e2e_last() {
 	last=1
 	e2e_shared
 }
-cluster_stays() { [ -n "${shared:-}" ] && [ -z "${last:-}" ] && [ -n "${finished:-}" ] && [ "$failures" = 0 ]; }
 
 e2e_up() {
 	[ "$(id -u)" = 0 ] || {

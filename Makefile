@@ -70,7 +70,7 @@ LINK     = -static-pie -Wl,--gc-sections,-z,relro,-z,now,-z,noexecstack,-z,stack
 
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all vendor demo check quick unit golden cli local store mpi mpi-short cache gpu cluster e2e build repro cross lint layers budget text lint-self headers \
+.PHONY: all vendor demo check quick unit programs golden cli local store mpi mpi-short cache gpu cluster e2e build repro cross lint layers budget text lint-self headers \
         style fuzz bench soak format compdb dist sources install image chart clean help crds FORCE
 all: kftrainer
 
@@ -143,12 +143,14 @@ demo:
 	@tests/setup.sh demo
 	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j"$$(nproc)") kftrainer
 	./kftrainer submit --local examples/digits.yaml
-# What the last layers need takes long to build where it is not cached: that begins at once. The
-# program is a layer of its own, before those that run it side by side: two makes would link it twice.
+# What the last layers need takes long to build where it is not cached: that begins at once. What
+# several layers run is linked before them: two makes would link it twice. MPI's implementations are
+# the first to suffer on a busy machine: they run beside a compiler that is nice.
 check:
 	@tests/setup.sh check
 	@tests/setup.sh e2e >/dev/null 2>&1 & \
-	 tests/check.sh lint unit golden kftrainer cli+cross+build+repro+mpi-short cluster+e2e+local+store+cache+gpu
+	 tests/check.sh lint kftrainer programs+mpi-short+build golden \
+	   cluster+e2e+local+cli+unit+store+cache+gpu+repro+cross
 quick:
 	@tests/setup.sh quick
 	@tests/check.sh $(QUICK)
@@ -159,6 +161,9 @@ ROOM    ?= *
 UNIT     = $(patsubst %.c,$(SANOUT)/%,$(wildcard tests/unit/$(ROOM)/test_*.c) $(if $(filter $(ROOM),*),$(FUZZ)))
 unit: $(UNIT)
 	@LANES=$${LANES:-2} tests/run.sh unit $^
+# What layers run that were compiled with the sanitizers.
+programs:
+	@nice $(MAKE) --no-print-directory $(UNIT) $(SANOUT)/tests/golden/golden $(SANOUT)/kftrainer $(SANOUT)/tests/cache/dump
 
 # LAYER, FIRST, LAST: a layer's programs, the longest first, so that no lane works alone in the end.
 ordered  = $(2:%=tests/$(1)/test_%) $(filter-out $(patsubst %,tests/$(1)/test_%,$(2) $(3)),$(wildcard tests/$(1)/test_*)) $(3:%=tests/$(1)/test_%)
@@ -178,7 +183,7 @@ $(SANOUT)/%.h.ok: %.h $(SANROOT)/.done
 	@clang $(SAN) -Wno-unused-macros -fsyntax-only -include $< -xc /dev/null && touch $@
 
 cli: kftrainer $(SANOUT)/tests/golden/golden
-	@LANES=$${LANES:-2} tests/run.sh cli $(call ordered,cli,install.sh convert.py docs.py,)
+	@LANES=$${LANES:-2} tests/run.sh cli $(call ordered,cli,install.sh convert.py mpi_watch.py mpi_ssh.py docs.py,)
 # tests/fuzz/README says what a target is. Unit tests run each over its corpus.
 FUZZ    := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZED  := apiserver gpu cache arrow mpi client spec manager kube store cloud pack local plugins convert trainer net api assets base
@@ -214,7 +219,7 @@ gpu: kftrainer $(SANOUT)/kftrainer
 	@tests/setup.sh gpu
 	@LANES=$${LANES:-2} tests/run.sh gpu $(wildcard tests/gpu/test_*)
 local: kftrainer
-	@tests/run.sh local $(wildcard tests/local/test_*)
+	@LANES=$${LANES:-2} tests/run.sh local $(call ordered,local,sdk.sh torch.sh convert.sh progress.sh,)
 store: kftrainer
 	@tests/setup.sh store
 	@tests/run.sh store $(wildcard tests/store/test_*)
@@ -223,9 +228,11 @@ mpi-short: export SHORT = 1
 mpi mpi-short: kftrainer
 	@tests/setup.sh mpi
 	@LANES=$${LANES:-2} tests/run.sh $@ $(wildcard tests/mpi/test_*)
+# SHARED: those that begin with cluster_shared, or with a scene that does (tests/cluster/lib.sh).
+SHARED   = $(patsubst tests/cluster/test_%,%,$(shell grep -lE '^(cluster_shared|scene [a-z]+)$$' tests/cluster/test_*.sh))
 cluster: kftrainer
 	@tests/setup.sh cluster
-	@LANES=$${LANES:-3} tests/run.sh cluster $(call ordered,cluster,gangs.sh multikueue.sh queue.sh why.sh,)
+	@LANES=$${LANES:-3} tests/shared.sh cluster $(call ordered,cluster,gangs.sh multikueue.sh queue.sh,why.sh $(filter-out why.sh,$(SHARED)))
 # kueue and cache leave a lane's cluster to nobody: last.
 e2e: kftrainer
 	@[ "$$(id -u)" != 0 ] || tests/setup.sh e2e
@@ -260,8 +267,8 @@ $(OUT)/test_fastmem: $(OUT)/tests/build/test_fastmem.c.o
 	$(call say,LD,$@) $(SYSROOT)/bin/musl-gcc -static-pie -o $@ $< $(SYSROOT)/lib/fastmem.o
 $(SANOUT)/test_cjson: $(SANOUT)/tests/build/test_cjson.c.o
 	$(call say,LD,$@) clang $(SANLINK) -o $@ $< -L$(SANROOT)/lib -lcmocka -lcjson
-cross: $(if $(shell command -v aarch64-linux-gnu-gcc),$(SRC:%=build/aarch64/%.o))
-	@$(if $^,:,echo "skip cross: aarch64-linux-gnu-gcc is not installed" | tee -a $${RESULTS:-/dev/null})
+cross:
+	@$(if $(shell command -v aarch64-linux-gnu-gcc),nice $(MAKE) --no-print-directory $(SRC:%=build/aarch64/%.o),echo "skip cross: aarch64-linux-gnu-gcc is not installed" | tee -a $${RESULTS:-/dev/null})
 
 # ---- for those who work on it, and for those who hand it on --------------------------------------
 OURS     = $(filter %.c,$(SRC)) $(HDR) $(HELPER) $(wildcard tests/*/*.[ch] tests/unit/*/*.[ch])

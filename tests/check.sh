@@ -2,8 +2,9 @@
 # tests/check.sh LAYER[+LAYER]...
 #
 # `make check`: runs the make targets named, all of them whatever fails, and ends
-# with the totals. Those joined by + run at the same time (they mostly wait), the
-# output of the second and later ones after that of the first. A layer whose target
+# with the totals. Those joined by + run at the same time (they mostly wait), up to AT_ONCE
+# (default 6) of them, the next when one ends; the output of the second and later ones comes
+# after that of the first. A layer whose target
 # fails without saying which test did is itself a failed test; one that records no
 # tests of its own counts as one.
 set -uo pipefail
@@ -29,10 +30,13 @@ layer() { # NAME
 
 for group in "$@"; do
 	IFS=+ read -r -a layers <<<"$group"
+	layer "${layers[0]}" &
+	running=1
 	for name in "${layers[@]:1}"; do
+		[ $running -lt "${AT_ONCE:-6}" ] || { wait -n; running=$((running - 1)); }
 		layer "$name" >"$results.$name.out" 2>&1 &
+		running=$((running + 1))
 	done
-	layer "${layers[0]}"
 	wait
 	for name in "${layers[@]:1}"; do
 		cat "$results.$name.out"

@@ -8,7 +8,7 @@ copy_tree() {
 	mkdir -p "$copy"
 	files | tar -cf - --null -T - | tar -xf - -C "$copy"
 }
-build_again() { make -C "$copy" -j"$(nproc)" kftrainer; }
+build_again() { nice make -C "$copy" -j"$(nproc)" kftrainer; }
 same() {
 	sha256sum kftrainer "$copy/kftrainer"
 	cmp kftrainer "$copy/kftrainer" && return

@@ -105,6 +105,18 @@ together() {
 	END
 }
 check "check.sh runs layers side by side" together
+# The third begins when the first has ended, though the second has not.
+in_turn() {
+	printf '%s\n' 'one:; @touch one.here; sleep 0.2; ! [ -e three.here ]' 'two:; @until [ -e three.here ]; do sleep 0.05; done' \
+		'three:; @touch three.here; echo "ok three" >>$(RESULTS)' >"$scratch/Makefile"
+	MAKE=$scratch/make RESULTS=$scratch/r AT_ONCE=2 tests/check.sh one+two+three
+	[ $? = 0 ] && rm -f one.here three.here && diff "$scratch/r" - <<-END
+		ok one
+		ok two
+		ok three
+	END
+}
+check "... up to so many, the next when one ends" in_turn
 
 same_place() { [ "$(vendor/sysroot.sh)" = "$(cd / && "$OLDPWD/vendor/sysroot.sh" musl)" ]; }
 recipes() {

@@ -250,7 +250,7 @@ static int read_conf(struct cache_conf *conf, const struct server_opts *o, int a
 		return -1;
 	if (!conf->location)
 		return error_set(err, ERR_INVALID,
-				 "METADATA_LOC is not set: want the place of a table");
+				 "METADATA_LOC is not set: set it to the URI of a table");
 	return 0;
 }
 

@@ -36,7 +36,7 @@ static const struct opt opts_table[] = {
 		"TrainJobStatus=true, TrainJobResourceClaims=false; overrides the "
 		"settings",
 		struct controller_opts, gates),
-	OPT_STR(0, "kubeconfig", "FILE", "which cluster, when not run in a pod",
+	OPT_STR(0, "kubeconfig", "FILE", "kubeconfig file, when not run in a pod",
 		struct controller_opts, kubeconfig),
 	OPT_STR(0, "image", "REF",
 		"kftrainer's image for jobs' pods (default: this pod's)",
@@ -49,7 +49,7 @@ static const struct opt opts_table[] = {
 		"serve an API of this machine for kubectl and the SDK, without a cluster",
 		struct controller_opts, local),
 	OPT_STR(0, "data", "DIR",
-		"with --local: where objects are kept (default: "
+		"with --local: directory of its objects (default: "
 		"$XDG_STATE_HOME/kftrainer/server)",
 		struct controller_opts, api.data),
 	OPT_DURATION(0, "idle", "TIME",

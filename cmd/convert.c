@@ -34,18 +34,18 @@ static const char *const formats[] = { "yaml", "json", NULL };
 static const char *const targets[] = { "kftrainer", "upstream", NULL };
 
 static const struct opt opts_table[] = {
-	OPT_STRS('f', "filename", "FILE", "one more file; - is stdin; repeatable",
+	OPT_STRS('f', "filename", "FILE", "input file; - is stdin; repeatable",
 		 struct convert_opts, files),
-	OPT_ENUM('o', "output", "FORMAT", "how to print them", struct convert_opts,
-		 output, formats),
-	OPT_STR(0, "shared", "RUNTIME", "use this runtime, make none",
+	OPT_ENUM('o', "output", "FORMAT", "output format", struct convert_opts, output,
+		 formats),
+	OPT_STR(0, "shared", "RUNTIME", "use this runtime instead of creating one",
 		struct convert_opts, shared),
 	OPT_STRS(0, "runtime-file", "FILE",
 		 "runtimes besides the built-in ones; repeatable", struct convert_opts,
 		 runtime_files),
-	OPT_ENUM(0, "target", "WHOSE", "only what upstream's Trainer has, too",
+	OPT_ENUM(0, "target", "WHOSE", "Trainer that the result must run on",
 		 struct convert_opts, target, targets),
-	OPT_STR(0, "report", "FILE", "write there as JSON what becomes of each field",
+	OPT_STR(0, "report", "FILE", "file for a JSON report on each field",
 		struct convert_opts, report),
 	{ .type = OPT_END },
 };
@@ -265,7 +265,7 @@ static int prepare(struct run *r, int argc, char **argv, struct error *err)
 	const struct convert_opts *o = r->opts;
 
 	if (!argc && !o->files.n)
-		return error_set(err, ERR_USAGE, "give one file or more");
+		return error_set(err, ERR_USAGE, "specify at least one file");
 	for (int i = 0; i < argc; i++)
 		if (input_read(&r->in, argv[i], err))
 			return -1;

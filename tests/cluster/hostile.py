@@ -3,7 +3,7 @@
 
 hostile.py hold ADDRESS PORT HOW COUNT   COUNT connections at a time, from three addresses, that
                                          never get on; those that the server ends are opened
-                                         again after 5 s. "holding" is printed when all
+                                         again after 10 s. "holding" is printed when all
                                          have been opened, and on SIGTERM how many were.
     HOW: silent   nothing is sent          hello    a piece of a ClientHello
          tls      a handshake, no request  head     ...and a header, a byte a second
@@ -99,7 +99,7 @@ class Hold:
     def run(self):
         said, next_drip = False, time.monotonic() + 1
         while True:
-            self.closed = [when for when in self.closed if when > time.monotonic() - 5]
+            self.closed = [when for when in self.closed if when > time.monotonic() - 10]
             for _ in range(min(50, self.count - len(self.selector.get_map()) - len(self.closed))):
                 self.open()
             for key, _ in self.selector.select(0.2):

@@ -149,7 +149,7 @@ answers() { # HTTP-CODE CURL'S ARGUMENTS
 	[ "$code" = "$1" ] || { echo "$code"; head -c 300 "$scratch/said"; return 1; }
 }
 check "TrainJobs are still admitted" admitted
-check "and when all of them have been put out and come again" eval 'sleep 12; works && works && works'
+check "and when all of them have been put out and come again" eval 'sleep 20; works && works && works'
 check "the kubelet is answered" wait_for 120 answers 200 "http://$cluster_ip:8081/readyz"
 check "Prometheus is answered" wait_for 120 answers 200 "https://$cluster_ip:8443/metrics"
 check "reports are answered" wait_for 120 answers 403 -d '{}' "https://$cluster_ip:10443$api/namespaces/a/trainjobs/a/status"

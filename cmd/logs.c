@@ -7,8 +7,8 @@
 #include "base/cleanup.h"
 #include "base/stop.h"
 #include "base/str.h"
+#include "client/logs.h"
 #include "cmd/cmd.h"
-#include "cmd/logs.h"
 #include "cmd/ui/cluster.h"
 #include "cmd/ui/out.h"
 #include "cmd/ui/prefix.h"
@@ -57,8 +57,6 @@ static int number(int64_t *ret, const char *option, const char *text, struct err
 	return -1;
 }
 
-/* ---- of a cluster ------------------------------------------------------------------ */
-
 static void on_line(void *ctx, const char *prefix, const char *line, size_t len)
 {
 	prefix_line(ctx, prefix, line, len);
@@ -77,7 +75,7 @@ static int on_pause(void *ctx, struct error *err)
 	return fflush(stdout) ? error_set(err, ERR_STOPPED, "output closed") : 0;
 }
 
-static int logs_cluster(struct kube *k, const struct logs_want *want, struct error *err)
+static int show(struct kube *k, const struct logs_want *want, struct error *err)
 {
 	struct prefixes prefixes = { .colour = out_colour(STDOUT_FILENO) };
 	const struct logs_out out = { on_line, on_note, on_pause, &prefixes };
@@ -88,43 +86,6 @@ static int logs_cluster(struct kube *k, const struct logs_want *want, struct err
 	if (err->kind != ERR_STOPPED)
 		return -1;
 	return stop_signal() ? 128 + stop_signal() : EXIT_FAILED;
-}
-
-/* ---- of this machine ------------------------------------------------------------------- */
-
-/* What a local job's log has not. */
-static int check_local(const struct logs_opts *opts, struct error *err)
-{
-	const struct {
-		bool given;
-		const char *option;
-	} rows[] = {
-		{ opts->previous, "previous" },
-		{ opts->since > 0, "since" },
-		{ opts->timestamps, "timestamps" },
-	};
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-		if (rows[i].given)
-			return error_set(
-				err, ERR_USAGE,
-				"--%s needs a cluster: logs of local jobs have no times",
-				rows[i].option);
-	return 0;
-}
-
-static int show(struct kube *k, const struct logs_opts *opts,
-		const struct logs_want *want, struct error *err)
-{
-	int code;
-
-	if (k)
-		return logs_cluster(k, want, err);
-	if (check_local(opts, err))
-		return -1;
-	code = logs_local(want, err);
-	return code < 0 && err->kind == ERR_STOPPED && stop_signal() ? 128 + stop_signal()
-								     : code;
 }
 
 static int run(const void *values, int argc, char **argv, struct error *err)
@@ -149,18 +110,18 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 				 "specify --follow or --previous, not both");
 	if (refer_jobs(argv, err) || number(&want.rank, "--rank", opts->rank, err) ||
 	    number(&want.tail, "--tail", opts->tail, err) ||
-	    where_connect(&k, &want.ns, &arena, &opts->where, err))
+	    where_connect_any(&k, &want.ns, &arena, &opts->where, err))
 		return -1;
 	want.job = argv[0];
-	return show(k, opts, &want, err);
+	return show(k, &want, err);
 }
 
 const struct cmd cmd_logs = {
 	.name = "logs",
 	.args = "JOB",
 	.summary = "print the output of a job's processes",
-	.about = "With several processes, each line is prefixed with its process. In a "
-		 "cluster, -f\nwaits for pods to start and continues across restarts, "
+	.about = "With several processes, each line is prefixed with its process. -f "
+		 "waits\nfor pods to start and continues across restarts, "
 		 "replaced pods and lost\nconnections without losing or repeating a "
 		 "line. Without a cluster: local jobs\n(submit --local).",
 	.example = "kftrainer logs -f digits\n"

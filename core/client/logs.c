@@ -526,6 +526,27 @@ static int one_round(struct logs *l, struct error *err)
 	return -1;
 }
 
+/* The job is not to have what is asked for, and no pod that there is has it. */
+static bool is_hopeless(const struct logs *l)
+{
+	return !l->sources && l->jobset && !log_count(l->want, l->jobset);
+}
+
+static int none_there(const struct logs *l, struct error *err)
+{
+	const struct logs_want *want = l->want;
+	const char *state = status_state(tj_status(l->job));
+
+	if (want->rank >= 0 || want->step || want->container)
+		return error_set(err, ERR_NOT_FOUND,
+				 "TrainJob %s has no matching logs%s; omit --step, "
+				 "--rank and --container to show all",
+				 want->job, is_over(l) ? " any more" : "");
+	return error_set(err, ERR_NOT_FOUND,
+			 "TrainJob %s is %s and has no pods with logs%s", want->job,
+			 state, is_over(l) ? "; they may have been deleted" : "");
+}
+
 static int follow(struct logs *l, struct error *err)
 {
 	int64_t opened = clock_ms();
@@ -541,7 +562,7 @@ static int follow(struct logs *l, struct error *err)
 	}
 	leave_out_replaced(l);
 	while (!all_said(l))
-		if (one_round(l, err))
+		if (is_hopeless(l) ? none_there(l, err) : one_round(l, err))
 			return -1;
 	return 0;
 }
@@ -559,11 +580,11 @@ static bool any_readable(const struct logs *l)
 /* Nothing has begun to write, but may: wait for the first that does. */
 static int wait_for_first(struct logs *l, struct error *err)
 {
-	if (any_readable(l) || is_over(l) || tj_suspend(l->job))
+	if (any_readable(l) || is_over(l) || tj_suspend(l->job) || is_hopeless(l))
 		return 0;
 	if (watch(l, err))
 		return -1;
-	while (!any_readable(l) && !is_over(l)) {
+	while (!any_readable(l) && !is_over(l) && !is_hopeless(l)) {
 		int64_t now = clock_ms();
 
 		tell_waiting(l, now);
@@ -572,21 +593,6 @@ static int wait_for_first(struct logs *l, struct error *err)
 			return -1;
 	}
 	return 0;
-}
-
-static int none_there(const struct logs *l, struct error *err)
-{
-	const struct logs_want *want = l->want;
-	const char *state = status_state(tj_status(l->job));
-
-	if (want->rank >= 0 || want->step || want->container)
-		return error_set(err, ERR_NOT_FOUND,
-				 "TrainJob %s has no matching logs%s; omit --step, "
-				 "--rank and --container to show all",
-				 want->job, is_over(l) ? " any more" : "");
-	return error_set(err, ERR_NOT_FOUND,
-			 "TrainJob %s is %s and has no pods with logs%s", want->job,
-			 state, is_over(l) ? "; they may have been deleted" : "");
 }
 
 static bool any_previous(const struct logs *l)

@@ -158,7 +158,8 @@ int64_t log_count(const struct logs_want *want, const cJSON *jobset)
 		const char *step = json_str(rjob, "name");
 
 		if (!step_wanted(want, step) ||
-		    (want->rank >= 0 && !is_ranked(step, rjob)))
+		    (want->rank >= 0 &&
+		     (!is_ranked(step, rjob) || want->rank >= rjob_pods(rjob))))
 			continue;
 		n += count_of(want, rjob_pod_spec_const(rjob)) *
 		     (want->rank >= 0 ? 1 : rjob_pods(rjob));

@@ -6,12 +6,16 @@
 #include "kube/kube_impl.h"
 #include "net/http_stream.h"
 
-enum { MAX_ERROR_BODY = 64 * 1024 };
+enum {
+	MAX_ERROR_BODY = 64 * 1024,
+	LOOK_MS = 100, /* how often an API of this process is asked for more */
+};
 
 struct kube_streams {
 	struct kube *kube;
 	struct http_streams *http;
 	struct kube_stream *first;
+	unsigned round; /* of those of this process */
 };
 
 struct kube_stream {
@@ -20,7 +24,10 @@ struct kube_stream {
 	struct kube_request req; /* what it asks for, for messages */
 	struct kube_stream_sink sink;
 	struct kube_turn turn;
-	struct http_stream *http;
+	struct http_stream *http; /* or: */
+	struct inside_call *inside;
+	unsigned round; /* the last in which it was asked */
+	bool heard;     /* something came meanwhile */
 	struct kube_stream *next, **prev;
 };
 
@@ -42,7 +49,10 @@ static void stream_free(struct kube_stream *stream, bool refused)
 	*stream->prev = stream->next;
 	if (stream->next)
 		stream->next->prev = stream->prev;
-	kube_turn_end(stream->streams->kube, &stream->turn, refused);
+	if (stream->inside)
+		inside_close(stream->inside);
+	if (stream->turn.conn)
+		kube_turn_end(stream->streams->kube, &stream->turn, refused);
 	arena_clear(&stream->arena);
 	free(stream);
 }
@@ -51,7 +61,8 @@ void kube_stream_drop(struct kube_stream *stream)
 {
 	if (!stream)
 		return;
-	http_stream_drop(stream->http);
+	if (stream->http)
+		http_stream_drop(stream->http);
 	stream_free(stream, false);
 }
 
@@ -69,6 +80,7 @@ static int on_data(void *ctx, const void *data, size_t len, struct error *err)
 {
 	struct kube_stream *stream = ctx;
 
+	stream->heard = true;
 	return stream->sink.on_data(stream->sink.ctx, data, len, err);
 }
 
@@ -88,10 +100,11 @@ static void on_end(void *ctx, const struct http_response *resp, const struct err
 	sink.on_end(sink.ctx, why.kind ? &why : NULL);
 }
 
+/* Its connection, or the API of this process. */
 static int begin(struct kube_stream *stream, struct error *err)
 {
 	struct kube *k = stream->streams->kube;
-	struct http_request req = {
+	const struct http_request req = {
 		.method = stream->req.method,
 		.url = arena_printf(&stream->arena, "%s%s", k->config.server,
 				    stream->req.path),
@@ -102,8 +115,11 @@ static int begin(struct kube_stream *stream, struct error *err)
 		.ctx = stream,
 	};
 
-	return http_stream_open(&stream->http, stream->streams->http,
-				stream->turn.conn->http, &req, on_end, err);
+	if (!kube_is_inside(k))
+		return http_stream_open(&stream->http, stream->streams->http,
+					stream->turn.conn->http, &req, on_end, err);
+	stream->inside = inside_open(&k->opts.inside, &req);
+	return 0;
 }
 
 int kube_stream_open(struct kube_stream **ret, struct kube_streams *s, const char *path,
@@ -112,12 +128,13 @@ int kube_stream_open(struct kube_stream **ret, struct kube_streams *s, const cha
 	struct kube_stream *stream;
 	struct kube_turn turn = { 0 };
 
-	if (kube_turn_begin(s->kube, &turn, err))
+	if (!kube_is_inside(s->kube) && kube_turn_begin(s->kube, &turn, err))
 		return error_wrap(err, "%s", sink->what);
 	stream = xcalloc(1, sizeof(*stream));
 	stream->streams = s;
 	stream->sink = *sink;
 	stream->turn = turn;
+	stream->round = s->round;
 	stream->req.method = "GET";
 	stream->req.accept = "*/*";
 	stream->req.path = arena_strdup(&stream->arena, path);
@@ -136,8 +153,48 @@ int kube_stream_open(struct kube_stream **ret, struct kube_streams *s, const cha
 	return 0;
 }
 
+/* ---- of this process ------------------------------------------------------------------ */
+
+/* The next that has not been asked in this round; ends may have changed the list. */
+static struct kube_stream *next_inside(struct kube_streams *s)
+{
+	for (struct kube_stream *stream = s->first; stream; stream = stream->next)
+		if (stream->inside && stream->round != s->round) {
+			stream->round = s->round;
+			return stream;
+		}
+	return NULL;
+}
+
+/* Ask each once. True: something has come. */
+static bool step_inside(struct kube_streams *s)
+{
+	struct kube_stream *stream;
+	bool any = false;
+
+	s->round++;
+	while ((stream = next_inside(s))) {
+		struct http_response resp = { 0 };
+		struct error err = { 0 };
+		int rc;
+
+		stream->heard = false;
+		rc = inside_step(stream->inside, &resp, &err);
+		any |= rc <= 0 || stream->heard;
+		if (rc <= 0)
+			on_end(stream, rc ? NULL : &resp, rc ? &err : NULL);
+		http_response_release(&resp);
+	}
+	return any;
+}
+
 int kube_streams_run(struct kube_streams *s, int64_t ms, struct error *err)
 {
+	if (kube_is_inside(s->kube) && s->first) {
+		int64_t most = step_inside(s) ? 0 : LOOK_MS;
+
+		ms = ms < most ? ms : most;
+	}
 	return http_streams_run(s->http, ms, err);
 }
 

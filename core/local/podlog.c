@@ -236,9 +236,11 @@ static void run(void *ctx, struct httpd_stream *out)
 
 		while ((rc = send_more(l)) > 0)
 			;
-		if (rc < 0 || over || !httpd_listens(out))
+		if (rc < 0 || over)
 			return;
 		over = is_over(l);
+		if (!over && !httpd_listens(out))
+			return;
 		if (!over)
 			clock_sleep_ms(LOOK_MS);
 	}

@@ -64,7 +64,7 @@ static int64_t jobs_now(const struct run *r)
 	return r->start_s * 1000 + clock_ms() - r->start_ms;
 }
 
-static void pod_free(void *p)
+void run_pod_free(void *p)
 {
 	struct run_pod *pod = p;
 
@@ -79,9 +79,8 @@ static void drop(struct run *r, struct run_pod *pod)
 	kubelet_remove(r->kubelet, pod->name);
 	jobs_pod_status(r->jobs, pod->name, NULL, jobs_now(r));
 	report_forget(r->report, pod->name);
-	run_publish_gone(r, pod);
 	map_del(&r->pods, pod->name);
-	pod_free(pod);
+	run_publish_gone(r, pod);
 	r->again = r->changed = true;
 }
 
@@ -193,6 +192,7 @@ static void create(struct run *r, const struct jobs_action *act)
 	pod->changed = true;
 	pod->doc = json_dup(act->pod);
 	map_put(&r->pods, pod->name, pod);
+	run_publish_replaced(r, pod);
 	if (start(r, act, &err)) {
 		cleanup_json cJSON *status = start_error(act->pod, err.msg);
 
@@ -588,7 +588,8 @@ static void release(struct run *r)
 	traceback_free(r->fold);
 	if (r->state.dir)
 		(void)!dir_remove(path_join(&a, r->state.dir, "pods"), &unused);
-	map_release(&r->pods, pod_free);
+	map_release(&r->pods, run_pod_free);
+	map_release(&r->left, run_pod_free);
 	jobs_free(r->jobs);
 	report_free(r->report);
 	cJSON_Delete(r->jobset);

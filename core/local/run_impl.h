@@ -37,6 +37,8 @@ struct run {
 	struct traceback_filter *fold;
 	struct state_run state;
 	struct map pods; /* name -> struct run_pod */
+	struct map left; /* likewise: deleted, but published as long as nothing took
+			  * their places, so that their logs can be read */
 	int *port_locks; /* open as long as the ports are ours */
 	size_t n_port_locks;
 
@@ -103,6 +105,8 @@ void run_publish(struct run *r);
 void run_publish_pod(const struct run *r, struct run_pod *pod, const cJSON *status);
 /* Its TrainJob has another status. */
 void run_publish_status(const struct run *r, const cJSON *before);
-void run_publish_gone(const struct run *r, const struct run_pod *pod);
+void run_publish_gone(struct run *r, struct run_pod *take_pod);
+void run_publish_replaced(struct run *r, const struct run_pod *by);
+void run_pod_free(void *pod);
 
 #endif

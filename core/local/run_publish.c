@@ -93,7 +93,30 @@ void run_publish_status(const struct run *r, const cJSON *before)
 	record(r, old, r->trainjob);
 }
 
-void run_publish_gone(const struct run *r, const struct run_pod *pod)
+static void unpublish(struct run *r, struct run_pod *take_pod)
 {
-	state_publish(&r->state, "Pod", pod->name, NULL);
+	state_publish(&r->state, "Pod", take_pod->name, NULL);
+	run_pod_free(take_pod);
+}
+
+void run_publish_gone(struct run *r, struct run_pod *take_pod)
+{
+	if (r->opts->owner)
+		unpublish(r, take_pod);
+	else
+		map_put(&r->left, take_pod->name, take_pod);
+}
+
+void run_publish_replaced(struct run *r, const struct run_pod *by)
+{
+	map_each(e, &r->left) {
+		struct run_pod *pod = e->value;
+
+		if (pod->place.rjob != by->place.rjob ||
+		    pod->place.replica != by->place.replica ||
+		    pod->place.index != by->place.index)
+			continue;
+		map_del(&r->left, pod->name);
+		unpublish(r, pod);
+	}
 }

@@ -14,13 +14,9 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/nearest.h"
 #include "base/str.h"
-#include "base/xmalloc.h"
 #include "local/state_impl.h"
 #include "trainer/api.h"
-#include "trainer/jobset.h"
-#include "trainer/places.h"
 #include "trainer/trainjob_status.h"
 
 /* ---- where things are ------------------------------------------------------------ */
@@ -198,195 +194,34 @@ int state_read_job(cJSON **ret, const char *run, bool running, struct error *err
 	return 0;
 }
 
-static int read_job(cJSON **ret, const char *job_dir, struct error *err)
-{
-	cleanup_arena struct arena a = { 0 };
-	bool running = state_locked(job_dir); /* first: it may end at any time */
-	const char *run = state_newest(&a, job_dir);
-
-	if (!run)
-		return error_set(err, ERR_NOT_FOUND, "%s: no run left", job_dir);
-	return state_read_job(ret, run, running, err);
-}
-
-/* Another namespace with a job of this name, or NULL. */
-static const char *elsewhere(struct arena *a, const char *name)
-{
-	struct error unused = { 0 };
-	const char *root;
-	char **ns;
-
-	if (state_root(a, &root, &unused))
-		return NULL;
-	for (ns = state_entries(a, root); *ns; ns++)
-		if (state_newest(a, path_join(a, path_join(a, root, *ns), name)))
-			return *ns;
-	return NULL;
-}
-
-/* The jobs in the directory of a namespace. */
-static char **jobs_in(struct arena *a, const char *dir)
-{
-	char **names = state_entries(a, dir);
-	size_t n = 0;
-
-	for (char **p = names; *p; p++)
-		if (state_newest(a, path_join(a, dir, *p)))
-			names[n++] = *p;
-	names[n] = NULL;
-	return names;
-}
-
-static int not_found(struct arena *a, const char *ns, const char *name, struct error *err)
-{
-	const char *dir, *hint, *other = elsewhere(a, name);
-	char **names;
-
-	if (state_dir(a, &dir, ns, NULL, err))
-		return -1;
-	if (other)
-		return error_set(
-			err, ERR_NOT_FOUND,
-			"no job %s in namespace %s on this machine; namespace %s has one",
-			name, ns, other);
-	names = jobs_in(a, dir);
-	hint = nearest_hint(a, name, (const char *const *)names);
-	if (!*hint)
-		hint = arena_printf(a, "%s%s", *names ? "; jobs: " : "; it has none",
-				    str_join(a, (const char *const *)names, ", "));
-	return error_set(err, ERR_NOT_FOUND,
-			 "no job %s in namespace %s on this machine%s", name, ns, hint);
-}
-
-/* The directory of a job that has a run. */
-static int find_job(struct arena *a, const char **ret, const char *ns, const char *name,
-		    struct error *err)
+/* The directory of its newest run; *ret_running (may be NULL): it has not ended. */
+static int find_run(struct arena *a, const char **ret, bool *ret_running, const char *ns,
+		    const char *name, struct error *err)
 {
 	const char *dir;
 
 	if (state_dir(a, &dir, ns, name, err))
 		return -1;
-	if (!state_newest(a, dir))
-		return not_found(a, ns, name, err);
-	*ret = dir;
-	return 0;
+	if (ret_running)
+		*ret_running = state_locked(dir); /* first: it may end at any time */
+	*ret = state_newest(a, dir);
+	return *ret ? 0
+		    : error_set(err, ERR_NOT_FOUND,
+				"no job %s in namespace %s on this machine", name, ns);
 }
 
 int state_get(cJSON **ret_trainjob, const char *ns, const char *name, struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };
-	cleanup_json cJSON *job = NULL;
-	const char *dir;
+	const char *run;
+	bool running;
 
-	if (find_job(&a, &dir, ns, name, err) || read_job(&job, dir, err))
+	if (find_run(&a, &run, &running, ns, name, err))
 		return -1;
-	*ret_trainjob = STEAL(job);
-	return 0;
+	return state_read_job(ret_trainjob, run, running, err);
 }
 
-bool state_is_running(const char *ns, const char *name)
-{
-	cleanup_arena struct arena a = { 0 };
-	struct error unused = { 0 };
-	const char *dir;
-
-	return !state_dir(&a, &dir, ns, name, &unused) && state_locked(dir);
-}
-
-/*
- * ---- logs
- * ----------------------------------------------------------------------------
- */
-
-struct log_file {
-	struct place place;
-	const char *pod, *container, *path;
-	int number; /* of the container */
-	struct timespec start;
-};
-
-static int compare(int64_t a, int64_t b)
-{
-	return (a > b) - (a < b);
-}
-
-static int by_place(const void *x, const void *y)
-{
-	const struct log_file *a = x, *b = y;
-	const int order[] = {
-		compare((int64_t)a->place.number, (int64_t)b->place.number),
-		compare(a->place.rank, b->place.rank),
-		compare(a->start.tv_sec, b->start.tv_sec),
-		compare(a->start.tv_nsec, b->start.tv_nsec),
-		strcmp(a->pod, b->pod),
-		compare(a->number, b->number),
-	};
-
-	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++)
-		if (order[i])
-			return order[i];
-	return strcmp(a->container, b->container);
-}
-
-struct log_files {
-	struct arena arena;
-	struct log_file *list;
-	size_t n, cap;
-};
-
-/* <dir>/<container>.log, for each */
-static void find_containers(struct log_files *files, const struct log_file *pod,
-			    const char *dir)
-{
-	char **names = state_entries(&files->arena, dir);
-
-	for (; *names; names++) {
-		struct log_file f = *pod;
-
-		if (!str_ends(*names, ".log"))
-			continue;
-		f.path = path_join(&files->arena, dir, *names);
-		f.container = str_slice(&files->arena, *names, strlen(*names) - 4);
-		f.number = place_container(&f.place, f.container);
-		if (files->n == files->cap) {
-			files->cap = files->cap ? 2 * files->cap : 16;
-			files->list = xreallocarray(files->list, files->cap,
-						    sizeof(*files->list));
-		}
-		files->list[files->n++] = f;
-	}
-}
-
-static void find_pods(struct log_files *files, const cJSON *jobset, const char *logs)
-{
-	char **pods = state_entries(&files->arena, logs);
-
-	for (; *pods; pods++) {
-		const char *dir = path_join(&files->arena, logs, *pods);
-		struct log_file f = { .pod = *pods };
-		struct stat st;
-
-		if (stat(dir, &st) || !place_of(&f.place, jobset, *pods))
-			continue;
-		f.start = st.st_mtim;
-		find_containers(files, &f, dir);
-	}
-	if (files->n)
-		qsort(files->list, files->n, sizeof(*files->list), by_place);
-}
-
-static cJSON *log_doc(struct arena *arena, const struct log_file *f)
-{
-	cJSON *doc = cJSON_CreateObject();
-
-	json_put_str(doc, f->pod, "pod");
-	json_put_str(doc, f->container, "container");
-	json_put_str(doc, f->place.step, "step");
-	json_put_int(doc, f->place.rank, "rank");
-	json_put_str(doc, place_prefix(arena, &f->place, f->container), "prefix");
-	json_put_str(doc, f->path, "path");
-	return doc;
-}
+/* ---- documents of runs ---------------------------------------------------------------- */
 
 static const cJSON *jobset_of(const cJSON *objects)
 {
@@ -418,85 +253,12 @@ int state_read_runtime(cJSON **ret, const char *run, struct error *err)
 	return read_doc(ret, path_join(&a, run, STATE_RUNTIME), err);
 }
 
-/* The newest run's directory and its objects. */
-static int read_objects(struct arena *a, cJSON **ret, const char **ret_run,
-			const char *ns, const char *name, struct error *err)
-{
-	const char *dir;
-
-	if (find_job(a, &dir, ns, name, err))
-		return -1;
-	*ret_run = state_newest(a, dir);
-	if (!*ret_run) /* removed since */
-		return not_found(a, ns, name, err);
-	return read_doc(ret, path_join(a, *ret_run, STATE_OBJECTS), err);
-}
-
 int state_jobset(cJSON **ret, const char *ns, const char *name, struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };
-	const char *dir, *run;
+	const char *run;
 
-	if (find_job(&a, &dir, ns, name, err))
+	if (find_run(&a, &run, NULL, ns, name, err))
 		return -1;
-	run = state_newest(&a, dir);
-	if (!run) /* removed since */
-		return not_found(&a, ns, name, err);
 	return state_read_jobset(ret, run, err);
-}
-
-static void add_names(cJSON *to, const cJSON *elements)
-{
-	const cJSON *e;
-
-	json_each(e, elements)
-		if (json_str(e, "name"))
-			cJSON_AddItemToArray(to, cJSON_CreateString(json_str(e, "name")));
-}
-
-static cJSON *step_doc(const cJSON *rjob)
-{
-	cJSON *doc = cJSON_CreateObject(), *containers;
-	const cJSON *pod = rjob_pod_spec_const(rjob);
-
-	json_put_str(doc, json_str(rjob, "name"), "step");
-	json_put_bool(doc, str_eq(rjob_ancestor(rjob), ANCESTOR_TRAINER), "trains");
-	json_put_int(doc, rjob_pods(rjob), "pods");
-	containers = json_list(doc, "containers");
-	add_names(containers, json_get(pod, "initContainers"));
-	add_names(containers, json_get(pod, "containers"));
-	return doc;
-}
-
-int state_steps(cJSON **ret, const char *ns, const char *name, struct error *err)
-{
-	cleanup_arena struct arena a = { 0 };
-	cleanup_json cJSON *objects = NULL;
-	const cJSON *rjob;
-	const char *run;
-
-	if (read_objects(&a, &objects, &run, ns, name, err))
-		return -1;
-	*ret = cJSON_CreateArray();
-	json_each(rjob, json_get(jobset_of(objects), "spec", "replicatedJobs"))
-		cJSON_AddItemToArray(*ret, step_doc(rjob));
-	return 0;
-}
-
-int state_logs(cJSON **ret, const char *ns, const char *name, struct error *err)
-{
-	struct log_files files = { 0 };
-	cleanup_arena struct arena a = { 0 };
-	cleanup_json cJSON *objects = NULL, *list = cJSON_CreateArray();
-	const char *run;
-
-	if (read_objects(&a, &objects, &run, ns, name, err))
-		return -1;
-	find_pods(&files, jobset_of(objects), path_join(&a, run, "logs"));
-	for (size_t i = 0; i < files.n; i++)
-		cJSON_AddItemToArray(list, log_doc(&files.arena, &files.list[i]));
-	free(files.list);
-	arena_clear(&files.arena);
-	*ret = STEAL(list);
-	return 0;
 }

@@ -28,31 +28,9 @@
 
 /* ---- for readers -------------------------------------------------------------- */
 
-/*
- * One job's newest run. ERR_NOT_FOUND suggests a name. A job
- * that was killed reads as Failed, "Interrupted".
- */
+/* One job's newest run: ERR_NOT_FOUND. One that was killed is Failed, "Interrupted". */
 MUST_CHECK int state_get(cJSON **ret_trainjob, const char *ns, const char *name,
 			 struct error *err);
-
-/*
- * Its log files: a JSON array of {pod, container, step, rank, prefix, path}, in
- * the order of jobs, ranks, starts and containers. rank is -1 where the Job is
- * not Indexed; prefix is that of places.h.
- */
-MUST_CHECK int state_logs(cJSON **ret, const char *ns, const char *name,
-			  struct error *err);
-
-/*
- * What its newest run consists of: a JSON array of {step, trains, pods, containers},
- * a replicatedJob each, in their order; `pods` that it is to have at a time,
- * `containers` the names of those of each pod.
- */
-MUST_CHECK int state_steps(cJSON **ret, const char *ns, const char *name,
-			   struct error *err);
-
-/* Does it run now? */
-bool state_is_running(const char *ns, const char *name);
 
 /*
  * Remove what killed runs left on this machine: secrets in memory, code in /tmp,

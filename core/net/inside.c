@@ -1,6 +1,7 @@
 /* inside.c - call a handler as a client calls a server (net/inside.h). */
 #include "net/inside.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -20,16 +21,29 @@ struct visit {
 	struct http_response answer;
 	struct error *err;
 	bool failed; /* and err says how */
+	bool steps;  /* nobody waits: */
+	bool paused; /* it would have */
 };
 
 /* ---- the answer ---------------------------------------------------------------------- */
+
+static bool cancelled(struct visit *v)
+{
+	const bool *cancel = v->req->cancel;
+
+	if (v->failed || !((cancel && __atomic_load_n(cancel, __ATOMIC_ACQUIRE)) ||
+			   (stop_requested() && !v->server->after_stop)))
+		return v->failed;
+	v->failed = error_set(v->err, ERR_STOPPED, "stopped");
+	return true;
+}
 
 static int take(struct httpd_stream *s, const void *data, size_t len)
 {
 	struct visit *v = (struct visit *)s;
 	struct buf *body = &v->answer.body;
 
-	if (v->failed || !len)
+	if (cancelled(v) || !len)
 		return v->failed ? -1 : 0;
 	if (v->req->on_data && v->answer.status < 300) {
 		v->failed = v->req->on_data(v->req->ctx, data, len, v->err);
@@ -43,17 +57,14 @@ static int take(struct httpd_stream *s, const void *data, size_t len)
 static bool listens(struct httpd_stream *s)
 {
 	struct visit *v = (struct visit *)s;
-	const bool *cancel = v->req->cancel;
 
-	if (v->failed)
+	if (cancelled(v))
 		return false;
-	if ((cancel && __atomic_load_n(cancel, __ATOMIC_ACQUIRE)) ||
-	    (stop_requested() && !v->server->after_stop))
-		v->failed = error_set(v->err, ERR_STOPPED, "stopped");
-	else if (v->deadline >= 0 && clock_ms() >= v->deadline)
+	if (v->deadline >= 0 && clock_ms() >= v->deadline)
 		v->failed = error_set(v->err, ERR_TIMEOUT, "no response within %lld ms",
 				      (long long)v->req->timeout_ms);
-	return !v->failed;
+	v->paused = v->steps && !v->failed;
+	return !v->failed && !v->paused;
 }
 
 static void take_headers(struct visit *v, const struct httpd_response *resp)
@@ -115,48 +126,107 @@ static const struct httpd_header *headers_of(struct arena *arena,
 	return ret;
 }
 
-int inside_do(const struct inside_server *server, const struct http_request *req,
-	      struct http_response *ret, struct error *err)
+struct inside_call {
+	struct visit visit;
+	struct http_request req;
+	struct arena arena;
+	struct httpd_response resp;
+	bool begun;
+};
+
+static void begin(struct inside_call *c)
 {
-	cleanup_arena struct arena arena = { 0 };
+	const struct http_request *req = &c->req;
 	size_t path = strcspn(req->url, "?");
 	const struct httpd_request asked = {
 		.method = req->method,
-		.path = str_slice(&arena, req->url, path),
+		.path = str_slice(&c->arena, req->url, path),
 		.query = req->url[path] ? req->url + path + 1 : "",
 		.body = req->body ? req->body : (const unsigned char *)"",
 		.body_len = req->body ? req->body_len : 0,
 		.content_length = (int64_t)req->body_len,
 		.peer = "",
-		.headers = headers_of(&arena, req->headers),
+		.headers = headers_of(&c->arena, req->headers),
 	};
-	struct httpd_response resp = {
-		.body.max = req->max_body ? req->max_body : DEFAULT_BODY,
-	};
-	struct visit v = { .stream = { .send = take, .listens = listens },
-			   .server = server,
-			   .req = req,
-			   .deadline =
-				   req->timeout_ms ? clock_ms() + req->timeout_ms : -1,
-			   .answer = { .retry_after_ms = -1, .body.max = resp.body.max },
-			   .err = err };
+	struct visit *v = &c->visit;
 
-	if (listens(&v.stream)) {
-		server->handle(server->ctx, &asked, &resp);
-		v.answer.status = resp.status ? resp.status : 404;
-		v.failed = buf_check(&resp.body, "the response", err);
-		if (!v.failed)
-			take_headers(&v, &resp);
-		if (!v.failed)
-			take_body(&v, &resp);
-		if (resp.release)
-			resp.release(resp.stream_ctx);
-	}
-	buf_release(&resp.headers);
-	buf_release(&resp.body);
-	if (v.failed)
-		http_response_release(&v.answer);
-	else
-		*ret = v.answer;
-	return v.failed ? -1 : 0;
+	v->server->handle(v->server->ctx, &asked, &c->resp);
+	c->begun = true;
+	v->answer.status = c->resp.status ? c->resp.status : 404;
+	v->failed = buf_check(&c->resp.body, "the response", v->err);
+	if (!v->failed)
+		take_headers(v, &c->resp);
+}
+
+static void call_init(struct inside_call *c, const struct inside_server *server,
+		      const struct http_request *req)
+{
+	*c = (struct inside_call){ .req = *req };
+	c->resp.body.max = req->max_body ? req->max_body : DEFAULT_BODY;
+	c->visit = (struct visit){
+		.stream = { .send = take, .listens = listens },
+		.server = server,
+		.req = &c->req,
+		.deadline = req->timeout_ms ? clock_ms() + req->timeout_ms : -1,
+		.answer = { .retry_after_ms = -1, .body.max = c->resp.body.max },
+	};
+}
+
+int inside_step(struct inside_call *c, struct http_response *ret, struct error *err)
+{
+	struct visit *v = &c->visit;
+
+	v->err = err;
+	v->paused = false;
+	if (!c->begun)
+		begin(c);
+	if (!v->failed)
+		take_body(v, &c->resp);
+	if (v->failed)
+		return -1;
+	if (v->paused)
+		return 1;
+	*ret = v->answer;
+	v->answer = (struct http_response){ 0 };
+	return 0;
+}
+
+static void call_release(struct inside_call *c)
+{
+	if (c->resp.release)
+		c->resp.release(c->resp.stream_ctx);
+	buf_release(&c->resp.headers);
+	buf_release(&c->resp.body);
+	http_response_release(&c->visit.answer);
+	arena_clear(&c->arena);
+}
+
+int inside_do(const struct inside_server *server, const struct http_request *req,
+	      struct http_response *ret, struct error *err)
+{
+	struct inside_call c;
+	int rc = -1;
+
+	call_init(&c, server, req);
+	c.visit.err = err;
+	if (listens(&c.visit.stream))
+		rc = inside_step(&c, ret, err);
+	call_release(&c);
+	return rc;
+}
+
+struct inside_call *inside_open(const struct inside_server *server,
+				const struct http_request *req)
+{
+	struct inside_call *c = xmalloc(sizeof(*c));
+
+	call_init(c, server, req);
+	c->visit.steps = true;
+	return c;
+}
+
+void inside_close(struct inside_call *c)
+{
+	call_release(c);
+	free(c);
 }

@@ -26,4 +26,19 @@ MUST_CHECK int inside_do(const struct inside_server *server,
 			 const struct http_request *req, struct http_response *ret,
 			 struct error *err);
 
+/*
+ * The same without waiting, for who makes many calls at once: where the handler's stream
+ * would wait for more, httpd_listens() is false, and it is called again by the next step.
+ * So it must end at once then, and have asked only if there may be more.
+ *
+ * What server and req point to must last until the call is closed.
+ */
+struct inside_call;
+struct inside_call *inside_open(const struct inside_server *server,
+				const struct http_request *req);
+/* 1: that is all for now; 0: the end, and *ret is filled; -1: failed. */
+MUST_CHECK int inside_step(struct inside_call *call, struct http_response *ret,
+			   struct error *err);
+void inside_close(struct inside_call *call);
+
 #endif

@@ -88,19 +88,3 @@ const char *place_prefix(struct arena *arena, const struct place *place,
 		ret = arena_printf(arena, "%s/%s", ret, container);
 	return ret;
 }
-
-int place_container(const struct place *place, const char *container)
-{
-	static const char *const lists[] = { "initContainers", "containers" };
-	const cJSON *spec = rjob_pod_spec_const(place->rjob), *c;
-	int n = 0;
-
-	for (int i = 0; i < 2; i++) {
-		json_each(c, json_at(spec, JSON_PATH(lists[i]))) {
-			if (str_eq(json_str(c, "name"), container))
-				return n;
-			n++;
-		}
-	}
-	return -1;
-}

@@ -31,7 +31,4 @@ bool place_of(struct place *ret, const cJSON *jobset, const char *pod);
 const char *place_prefix(struct arena *arena, const struct place *place,
 			 const char *container);
 
-/* The container's number: init containers first, in the order of the template; -1. */
-int place_container(const struct place *place, const char *container);
-
 #endif

@@ -128,7 +128,7 @@ check "logs --tail" bash -c '[ "$("$1" logs many --tail 2)" = "999
 1000" ]' - "$kftrainer"
 check "logs --tail 0" bash -c '[ -z "$("$1" logs many --tail 0)" ]' - "$kftrainer"
 check "logs: all lines in order" bash -c 'cmp <("$1" logs many) <(seq 1000)' - "$kftrainer"
-check "logs: never existed" says 1 'no job nobody' logs nobody
+check "logs: never existed" says 1 'no TrainJob nobody' logs nobody
 for name in trainjob/three trainjobs/three trainjob.trainer.kubeflow.org/three; do
 	check "get $name" says 0 '^three +Failed +[^ ]+ +2 ' get "$name"
 	check "logs $name" says 0 '^\[node-1\] I go$' logs "$name"

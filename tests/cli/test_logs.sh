@@ -67,7 +67,11 @@ check "suspend: one line says that it cannot be" refuses 'local jobs cannot be s
 check "resume: likewise" refuses 'cannot be resumed' resume slow
 check "events: of its pods" says 0 'Started +pod/slow-node-0-0-' events slow
 check "... and of itself" says 0 'Completed +trainjob/slow ' events slow
-check "logs --since: likewise" refuses 'have no times' logs slow --since 5m
+check "logs --since: lines have times" says 0 '^first$' logs slow --since 5m
+check "... as old as they are" eval 'for _ in $(seq 100); do run logs slow --since 1s; [ -s "$scratch/out" ] || break; sleep 0.1; done; [ "$status" = 0 ] && [ ! -s "$scratch/out" ] || dump'
+check "logs --timestamps" says 0 '^20[0-9-]{8}T[0-9:]{8}\.[0-9]{9}Z first$' logs slow --timestamps
+check "logs --previous: nothing was restarted" says 1 'no container was restarted' logs slow --previous
+check "logs -f --previous" refuses 'not both' logs slow -f --previous
 check "delete" says 0 '^trainjob slow deleted, with its JobSet and 1 pod$' delete slow
 check "... it is gone" says 1 'no TrainJob slow' get slow
 "$kftrainer" submit --local -q --runtime torch-distributed --name runs -- sh -c 'echo first; sleep 100' >runs.out 2>&1 &

@@ -94,7 +94,9 @@ static void counted(void **state)
 		{ { .rank = -1, .step = "node" }, 4 },
 		{ { .rank = -1, .step = "initializer" }, 1 },
 		{ { .rank = -1, .step = "dataset-initializer" }, 1 },
+		{ { .rank = 2 }, 0 },
 		{ { .rank = 0, .step = "initializer" }, 0 },
+		{ { .rank = -1, .container = "none" }, 0 },
 		{ { .rank = -1, .step = "launcher" }, 0 },
 		{ { .rank = -1, .container = "side" }, 2 },
 	};

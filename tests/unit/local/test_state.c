@@ -19,10 +19,20 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "local/state.h"
+#include "local/state_impl.h"
 #include "tests/unit/local/quoted.h"
 #include "trainer/places.h"
 
 static char home[] = "/tmp/kftrainer-state-XXXXXX"; /* of this test program */
+
+static bool is_running(const char *ns, const char *name)
+{
+	cleanup_arena struct arena a = { 0 };
+	struct error err = { 0 };
+	const char *dir;
+
+	return !state_dir(&a, &dir, ns, name, &err) && state_locked(dir);
+}
 
 /* A fresh state folder for each test. */
 static int setup(void **state)
@@ -96,7 +106,7 @@ static void test_runs_are_private(void **state)
 
 	(void)state;
 	begin(&run, "x");
-	assert_true(state_is_running("ns", "x"));
+	assert_true(is_running("ns", "x"));
 	assert_int_equal(mode_of(in_state(&a, "kftrainer")), 0700);
 	assert_int_equal(mode_of(run.dir), 0700);
 	assert_int_equal(mode_of(run.logs), 0700);
@@ -109,7 +119,7 @@ static void test_runs_are_private(void **state)
 	assert_null(strstr((char *)text.data, "c2VzYW1l"));
 	assert_int_equal(mode_of(in_state(&a, "kftrainer/jobs/ns/x/latest")), 0700);
 	finish(&run);
-	assert_false(state_is_running("ns", "x"));
+	assert_false(is_running("ns", "x"));
 }
 
 static void test_one_run_at_a_time(void **state)
@@ -171,34 +181,15 @@ static void test_killed_run_reads_as_interrupted(void **state)
 	assert_int_equal(json_int(c, -1, "active"), 0);
 }
 
-static void expect_not_found(const char *ns, const char *name, const char *message)
+static void test_not_found(void **state)
 {
 	struct error err = { 0 };
 	cJSON *tj = NULL;
 
-	assert_int_equal(state_get(&tj, ns, name, &err), -1);
-	assert_int_equal(err.kind, ERR_NOT_FOUND);
-	assert_string_equal(err.msg, message);
-}
-
-static void test_not_found_says_what_there_is(void **state)
-{
-	struct state_run run;
-
 	(void)state;
-	expect_not_found("ns", "x",
-			 "no job x in namespace ns on this machine; it has none");
-	begin(&run, "digits");
-	finish(&run);
-	expect_not_found("ns", "digist",
-			 "no job digist in namespace ns on this machine; did you mean "
-			 "'digits'?");
-	expect_not_found(
-		"ns", "quite-another",
-		"no job quite-another in namespace ns on this machine; jobs: digits");
-	expect_not_found(
-		"other", "digits",
-		"no job digits in namespace other on this machine; namespace ns has one");
+	assert_int_equal(state_get(&tj, "ns", "x", &err), -1);
+	assert_int_equal(err.kind, ERR_NOT_FOUND);
+	assert_null(tj);
 }
 
 static void test_history_is_kept_for_ten_runs(void **state)
@@ -373,74 +364,6 @@ static void test_linked_root(void **state)
 	assert_true(file_exists(in_state(&a, "elsewhere/jobs/ns/x/latest")));
 }
 
-/* ---- logs ------------------------------------------------------------------------- */
-
-static void write_log(const struct state_run *run, const char *pod, const char *container)
-{
-	cleanup_arena struct arena a = { 0 };
-	const char *dir = path_join(&a, run->logs, pod);
-	struct error err = { 0 };
-
-	assert_int_equal(dir_make(dir, 0700, &err), 0);
-	assert_int_equal(file_write(arena_printf(&a, "%s/%s.log", dir, container), "", 0,
-				    0600, &err),
-			 0);
-}
-
-static void test_logs_in_order_of_ranks(void **state)
-{
-	cleanup_buf struct buf have = { .max = 4096 };
-	cleanup_json cJSON *logs = NULL;
-	struct state_run run;
-	struct error err = { 0 };
-	const cJSON *log;
-
-	(void)state;
-	begin(&run, "x");
-	write_log(&run, "j-node-1-0-aaaaa", "side");
-	write_log(&run, "j-node-1-0-aaaaa", "node");
-	write_log(&run, "j-node-1-0-aaaaa", "pre");
-	write_log(&run, "j-node-0-1-zzzzz", "node");
-	write_log(&run, "j-init-0-0-bbbbb", "init");
-	write_log(&run, "j-one-0-0-ccccc", "x");
-	write_log(&run, "not-ours", "x");
-	assert_int_equal(state_logs(&logs, "ns", "x", &err), 0);
-	json_each(log, logs) {
-		buf_printf(&have, "%s %d %s\n", json_str(log, "step"),
-			   (int)json_int(log, -9, "rank"), json_str(log, "prefix"));
-		assert_true(file_exists(json_str(log, "path")));
-	}
-	assert_string_equal((char *)have.data, "init 0 init\n"
-					       "node 1 node-0-1\n"
-					       "node 2 node-1-0/pre\n"
-					       "node 2 node-1-0\n"
-					       "node 2 node-1-0/side\n"
-					       "one 0 one-0\n");
-	finish(&run);
-}
-
-static void test_steps(void **state)
-{
-	cleanup_json cJSON *steps = NULL;
-	cleanup_json cJSON *want =
-		parse("[{'step':'init','trains':false,'pods':1,'containers':['init']},"
-		      "{'step':'node','trains':false,'pods':2,"
-		      "'containers':['pre','node','side']},"
-		      "{'step':'one','trains':true,'pods':1,'containers':['x']}]");
-	struct error err = { 0 };
-	struct state_run run;
-
-	(void)state;
-	begin(&run, "x");
-	assert_int_equal(state_steps(&steps, "ns", "x", &err), 0);
-	assert_true(json_equal(steps, want));
-	cJSON_Delete(steps);
-	steps = NULL;
-	assert_int_equal(state_steps(&steps, "ns", "y", &err), -1);
-	assert_int_equal(err.kind, ERR_NOT_FOUND);
-	finish(&run);
-}
-
 /* Names that begin alike: only one reading has a replica, an index and a suffix. */
 static void test_place_of_a_name(void **state)
 {
@@ -480,15 +403,13 @@ int main(void)
 		cmocka_unit_test_setup(test_one_run_at_a_time, setup),
 		cmocka_unit_test_setup(test_get, setup),
 		cmocka_unit_test_setup(test_killed_run_reads_as_interrupted, setup),
-		cmocka_unit_test_setup(test_not_found_says_what_there_is, setup),
+		cmocka_unit_test_setup(test_not_found, setup),
 		cmocka_unit_test_setup(test_history_is_kept_for_ten_runs, setup),
 		cmocka_unit_test_setup(test_pods_of_killed_runs_go, setup),
 		cmocka_unit_test_setup(test_cancelled_run_leaves_nothing, setup),
 		cmocka_unit_test_setup(test_bad_folders, setup),
 		cmocka_unit_test_setup(test_full_disk, setup),
 		cmocka_unit_test_setup(test_linked_root, setup),
-		cmocka_unit_test_setup(test_logs_in_order_of_ranks, setup),
-		cmocka_unit_test_setup(test_steps, setup),
 		cmocka_unit_test_setup(test_place_of_a_name, setup),
 	};
 	struct error err = { 0 };

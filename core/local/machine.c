@@ -328,6 +328,7 @@ static void load_job(struct machine *m, struct job *j, const char *dir, bool who
 	}
 	if (running)
 		watch_run(m, j);
+	j->whole = false; /* of what was stored, some may have changed since */
 	if (store_trainjob(m, j, running) && whole) {
 		mirror_runtime(m, j);
 		store_whole(m, j, running);

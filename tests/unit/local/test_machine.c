@@ -234,6 +234,24 @@ static void test_parts(void **state)
 	kube_free(k);
 }
 
+/* Who has asked for its TrainJob alone since it ended has the end of its pods, too. */
+static void test_ended_in_parts(void **state)
+{
+	cleanup_json cJSON *pod = parse(POD);
+	cleanup_arena struct arena a = { 0 };
+	struct kube *k = connect_it();
+	struct state_run run;
+
+	(void)state;
+	begin(&run, "ns", "x");
+	state_publish(&run, "Pod", "p", pod);
+	assert_string_equal(get_str(k, "Pod", "p", "phase", &a), "Running");
+	state_end(&run);
+	assert_string_equal(state_of(k, "ns", "x"), "Failed");
+	assert_string_equal(get_str(k, "Pod", "p", "phase", &a), "Failed");
+	kube_free(k);
+}
+
 static int count_item(void *ctx, cJSON *take_obj, struct error *err)
 {
 	(void)err;
@@ -424,6 +442,7 @@ int main(void)
 		cmocka_unit_test_setup(test_lists, setup),
 		cmocka_unit_test_setup(test_killed, setup),
 		cmocka_unit_test_setup(test_parts, setup),
+		cmocka_unit_test_setup(test_ended_in_parts, setup),
 		cmocka_unit_test_setup(test_torn, setup),
 		cmocka_unit_test_setup(test_runtimes, setup),
 		cmocka_unit_test_setup(test_unreadable, setup),

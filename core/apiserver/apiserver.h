@@ -66,6 +66,11 @@ struct apiserver_conf {
 	 * needs them, and no namespace exists from the start.
 	 */
 	int (*refresh)(void *ctx, const struct wanted *which, struct error *err);
+	/*
+	 * Changes what an object stands for, before it is stored; `old` NULL: it is new.
+	 * -1: it stays as it is; err has the message, and a code or 0. Or NULL.
+	 */
+	int (*write)(void *ctx, const cJSON *old, const cJSON *obj, struct error *err);
 	/* Ends what an object stands for, before it is deleted. -1: it stays. Or NULL. */
 	int (*remove)(void *ctx, const cJSON *obj, struct error *err);
 	void *ctx;

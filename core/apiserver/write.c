@@ -91,6 +91,17 @@ static bool is_terminating(struct exchange *x)
 	return true;
 }
 
+static int carry_out(struct exchange *x, const cJSON *old, const cJSON *obj)
+{
+	const struct apiserver_conf *conf = &x->server->conf;
+	struct error err = { 0 };
+
+	if (!conf->write || x->dry_run || !conf->write(conf->ctx, old, obj, &err))
+		return 0;
+	return exchange_refuse(x, err.code ? err.code : 500,
+			       err.code ? "Invalid" : "InternalError", "%s", err.msg);
+}
+
 /* Answers in any case. `applied`: managedFields are made. */
 static void create(struct exchange *x, cJSON *obj, bool applied)
 {
@@ -105,7 +116,7 @@ static void create(struct exchange *x, cJSON *obj, bool applied)
 	if (!applied)
 		prepare_managers(x, NULL, obj);
 	prepare_owned(obj);
-	if (prepare_admission(x, NULL, obj))
+	if (prepare_admission(x, NULL, obj) || carry_out(x, NULL, obj))
 		return;
 	if (x->dry_run) {
 		cleanup_stored struct stored *old = storage_get(
@@ -161,6 +172,8 @@ static int store(struct exchange *x, const struct stored *before, const cJSON *o
 		answer_object(x, 200, old);
 		return 0;
 	}
+	if (carry_out(x, old, obj))
+		return -1;
 	if (is_finished(obj) && !x->dry_run) {
 		rc = storage_delete(x->server->storage, before, &version, &err);
 		if (!rc) {

@@ -182,20 +182,29 @@ static void condition_events(const struct event_sink *to, const cJSON *old,
 static void trainjob_events(const struct event_sink *to, const cJSON *old,
 			    const cJSON *now)
 {
-	const cJSON *is = tj_status(now), *was = tj_status(old);
+	static const struct {
+		const char *condition, *status, *reason;
+	} rows[] = {
+		{ COND_SUSPENDED, "True", "Suspended" },
+		{ COND_SUSPENDED, "False", "Resumed" },
+		{ COND_COMPLETE, "True", "Completed" },
+		{ COND_FAILED, "True", "Failed" },
+	};
 	cleanup_arena struct arena a = { 0 };
-	const cJSON *c;
 
-	if (status_is_true(is, COND_COMPLETE) && !status_is_true(was, COND_COMPLETE)) {
-		c = status_condition(is, COND_COMPLETE);
-		about(to, now, MANAGER, "Completed", json_str(c, "message") ?: "", false);
-	}
-	if (status_is_true(is, COND_FAILED) && !status_is_true(was, COND_FAILED)) {
-		c = status_condition(is, COND_FAILED);
-		about(to, now, MANAGER, "Failed",
-		      arena_printf(&a, "%s: %s", json_str(c, "reason") ?: "Failed",
-				   json_str(c, "message") ?: ""),
-		      true);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const cJSON *c = status_condition(tj_status(now), rows[i].condition);
+		const cJSON *was = status_condition(tj_status(old), rows[i].condition);
+		const char *message = json_str(c, "message") ?: "";
+		bool failed = str_eq(rows[i].condition, COND_FAILED);
+
+		if (!str_eq(json_str(c, "status"), rows[i].status) ||
+		    str_eq(json_str(was, "status"), rows[i].status))
+			continue;
+		if (failed)
+			message = arena_printf(
+				&a, "%s: %s", json_str(c, "reason") ?: "Failed", message);
+		about(to, now, MANAGER, rows[i].reason, message, failed);
 	}
 }
 

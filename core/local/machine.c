@@ -117,7 +117,8 @@ static bool store_trainjob(struct machine *m, struct job *j, bool running)
 	struct error unreadable = { 0 };
 	cleanup_json cJSON *doc = NULL;
 
-	mark = arena_printf(&a, "%s%s", running ? "" : "ended ", mark);
+	mark = arena_printf(&a, "%s%s%s", running ? "" : "ended ", mark,
+			    state_suspended(j->run) ? " suspended" : "");
 	if (str_eq(mark, j->known) || state_read_job(&doc, j->run, running, &unreadable))
 		return true;
 	put_identity(doc, TRAINER_API_VERSION, TRAINJOB_KIND, j);
@@ -171,6 +172,8 @@ static void store_jobset(struct machine *m, struct job *j, const cJSON *trainjob
 		json_put_str(doc, meta_created(trainjob), "metadata",
 			     "creationTimestamp");
 	meta_set_owner(doc, trainjob);
+	if (tj_suspend(trainjob))
+		json_put_bool(doc, true, "spec", "suspend");
 	said = published_read(path);
 	if (said) {
 		meta_set_uid(doc, meta_uid(said));
@@ -549,6 +552,36 @@ int machine_delete(const char *ns, const char *name, struct error *err)
 	return state_remove(ns, name, err) ? error_clear_if(err, ERR_NOT_FOUND) : 0;
 }
 
+/* Nothing else of an object may differ, but what its server writes. */
+static bool is_same_but_suspend(const cJSON *old, const cJSON *obj)
+{
+	cleanup_json cJSON *a = json_dup(old), *b = json_dup(obj);
+	cJSON *const both[] = { a, b };
+
+	for (size_t i = 0; i < 2; i++) {
+		json_del(both[i], JSON_PATH("metadata", "generation"));
+		json_del(both[i], JSON_PATH("metadata", "resourceVersion"));
+		json_del(both[i], JSON_PATH("metadata", "managedFields"));
+		tj_set_suspend(both[i], false);
+	}
+	return json_equal(a, b);
+}
+
+/* Of what runs are, a TrainJob's spec.suspend alone can be changed. */
+static int write_object(void *ctx, const cJSON *old, const cJSON *obj, struct error *err)
+{
+	(void)ctx;
+	if (!old || !str_eq(meta_kind(obj), TRAINJOB_KIND) ||
+	    !is_same_but_suspend(old, obj)) {
+		error_set(
+			err, ERR_UNSUPPORTED,
+			"of local jobs only spec.suspend of the TrainJob can be changed");
+		err->code = 422;
+		return -1;
+	}
+	return state_suspend(meta_namespace(obj), meta_name(obj), tj_suspend(obj), err);
+}
+
 /* The logs go with the run. What belongs to a job goes with it, and not alone. */
 static int remove_job(void *ctx, const cJSON *obj, struct error *err)
 {
@@ -596,7 +629,11 @@ int machine_connect(struct kube **ret, const struct kube_opts *opts, struct erro
 {
 	struct machine *m = xcalloc(1, sizeof(*m));
 	const struct apiserver_conf conf = {
-		.log = read_log, .refresh = refresh, .remove = remove_job, .ctx = m
+		.log = read_log,
+		.refresh = refresh,
+		.write = write_object,
+		.remove = remove_job,
+		.ctx = m,
 	};
 	const struct kube_config config = { .ns = "default" };
 	struct kube_opts how = *opts;

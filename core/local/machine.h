@@ -6,7 +6,8 @@
  * that it has published (state_owned.h); the runtimes are the built-in ones and those of
  * files that these jobs were made of. They are read from the run directories when a request
  * asks for their kind, and again every 100 ms while it is watched, so that the jobs of all
- * terminals are seen. Nothing is kept, and no other process takes part.
+ * terminals are seen. Nothing is kept. Of a TrainJob spec.suspend can be changed
+ * (state_suspend()), and it can be deleted with its run; all other writes are a 422.
  */
 #ifndef LOCAL_MACHINE_H
 #define LOCAL_MACHINE_H

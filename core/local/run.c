@@ -265,7 +265,7 @@ static bool is_over(const struct run *r)
 	if (any_runs(r))
 		return false;
 	return r->end != RUN_ON || phase == JOBS_COMPLETED || phase == JOBS_FAILED ||
-	       r->wake_ms < 0;
+	       (r->wake_ms < 0 && phase != JOBS_SUSPENDED);
 }
 
 static int timeout_ms(const struct run *r)
@@ -306,7 +306,7 @@ static void interrupt(struct run *r)
 static void check_timeout(struct run *r)
 {
 	if (r->end != RUN_ON || r->timeout_ms < 0 || clock_ms() < r->timeout_ms ||
-	    jobs_phase(r->jobs) != JOBS_RUNNING)
+	    jobs_phase(r->jobs) > JOBS_SUSPENDED)
 		return;
 	r->end = RUN_TIMED_OUT;
 	run_note(r, "timeout expired: stopping all processes");
@@ -375,8 +375,9 @@ static int loop(struct run *r, struct error *err)
 			return 0;
 		say_running(r);
 		if (kubelet_poll(r->kubelet, timeout_ms(r),
-				 r->end == RUN_INTERRUPTED ? -1 : stop_fd(), err))
+				 r->end == RUN_INTERRUPTED ? -1 : r->wake_fd, err))
 			return -1;
+		run_check_suspend(r);
 		pause_lines(r);
 		take_changes(r);
 		interrupt(r);
@@ -407,6 +408,15 @@ static void put_uid(cJSON *obj)
 	json_put_str(obj, text, "metadata", "uid");
 }
 
+void run_set_deadline(struct run *r, int64_t from_ms)
+{
+	int64_t seconds = tj_active_deadline(r->trainjob);
+
+	r->deadline_ms = -1;
+	if (!r->opts->owner && seconds != ABSENT && !tj_suspend(r->trainjob))
+		r->deadline_ms = from_ms + seconds_ms(seconds);
+}
+
 static int take_documents(struct run *r, struct error *err)
 {
 	const struct local_run_opts *opts = r->opts;
@@ -435,9 +445,7 @@ static int take_documents(struct run *r, struct error *err)
 		put_uid(r->jobset);
 	}
 	jobset_add_claims(r->jobset);
-	if (!opts->owner && tj_active_deadline(r->trainjob) != ABSENT)
-		r->deadline_ms =
-			r->start_ms + seconds_ms(tj_active_deadline(r->trainjob));
+	run_set_deadline(r, r->start_ms);
 	run_set_restarts(r);
 	return 0;
 }
@@ -501,8 +509,8 @@ static int begin(struct run *r, struct error *err)
 {
 	r->changed = true;
 	start_clocks(r);
-	r->state.lock = -1;
-	if (take_documents(r, err))
+	r->state.lock = r->wake_fd = -1;
+	if (take_documents(r, err) || run_listen(r, err))
 		return -1;
 	if (begin_state(r, err))
 		return -1;
@@ -597,6 +605,8 @@ static void release(struct run *r)
 	cJSON_Delete(r->saved);
 	cJSON_Delete(r->shown);
 	run_free_ports(r);
+	if (r->wake_fd >= 0)
+		close(r->wake_fd);
 }
 
 int local_run(const struct local_run_opts *opts, struct local_result *ret,

@@ -36,6 +36,7 @@ struct run {
 	struct report *report;
 	struct traceback_filter *fold;
 	struct state_run state;
+	int wake_fd;     /* readable: stop_fd() is, or a signal came */
 	struct map pods; /* name -> struct run_pod */
 	struct map left; /* likewise: deleted, but published as long as nothing took
 			  * their places, so that their logs can be read */
@@ -69,6 +70,12 @@ void run_note(const struct run *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
  */
 void run_set_restarts(struct run *r);
 void run_say_no_restart(const struct run *r);
+
+/* run_suspend.c: hear of changes of STATE_SUSPEND; do what it says, if there was one. */
+MUST_CHECK int run_listen(struct run *r, struct error *err);
+void run_check_suspend(struct run *r);
+/* run.c: it counts anew when the job is resumed */
+void run_set_deadline(struct run *r, int64_t from_ms);
 
 /* run_ports.c: a port held until the run ends; those in place of the pipeline's. */
 MUST_CHECK int run_reserve_port(struct run *r, int *ret_port, struct error *err);

@@ -101,7 +101,7 @@ static void unpublish(struct run *r, struct run_pod *take_pod)
 
 void run_publish_gone(struct run *r, struct run_pod *take_pod)
 {
-	if (r->opts->owner)
+	if (r->opts->owner || jobs_phase(r->jobs) == JOBS_SUSPENDED)
 		unpublish(r, take_pod);
 	else
 		map_put(&r->left, take_pod->name, take_pod);

@@ -134,6 +134,7 @@ static void put_status(struct run *r, bool last)
 
 	time_text(clock_now(), now);
 	json_put(r->jobset, json_dup(jobs_status(r->jobs)), "status");
+	status_suspend(status, r->trainjob, now);
 	if (r->end == RUN_TOO_LATE)
 		status_exceed_deadline(status, now);
 	status_of_jobset(status, r->jobset);

@@ -189,6 +189,8 @@ int state_read_job(cJSON **ret, const char *run, bool running, struct error *err
 
 	if (read_doc(ret, path, err))
 		return -1;
+	if (state_suspended(run))
+		json_put_bool(*ret, true, "spec", "suspend");
 	if (!running && !status_finished(json_get((const cJSON *)*ret, "status")))
 		mark_killed(*ret, path);
 	return 0;

@@ -9,6 +9,7 @@
  *             trainjob.json    the TrainJob with status, rewritten atomically
  *             objects.json     what the pipeline made; of Secrets the keys alone
  *             runtime.json     what it was made of, when that came from a file
+ *             suspended        while spec.suspend is to be true
  *             report.txt       why it failed, for people
  *             logs/<pod>/<container>.log   lines as the process wrote them
  *     <state>/claims/<namespace>/<name>/   a volume claim: kept when runs are removed
@@ -46,6 +47,16 @@ void state_sweep(void);
  */
 MUST_CHECK int state_stop(const char *ns, const char *name, int64_t ms,
 			  struct error *err);
+
+/*
+ * End its pods and keep it, or start them again: the program that runs it is asked to, and
+ * does so soon. ERR_CONFLICT: it does not run; ERR_UNSUPPORTED: it is a server's, or runs
+ * elsewhere.
+ */
+MUST_CHECK int state_suspend(const char *ns, const char *name, bool suspend,
+			     struct error *err);
+/* Was that asked for of this run? */
+bool state_suspended(const char *run);
 
 /* Delete all its runs with their logs: ERR_NOT_FOUND; ERR_EXISTS while it runs. */
 MUST_CHECK int state_remove(const char *ns, const char *name, struct error *err);

@@ -15,6 +15,7 @@
 #include "local/procid.h"
 #include "local/state.h"
 #include "local/state_impl.h"
+#include "local/state_owned.h"
 
 enum { LOOK_MS = 50 };
 
@@ -47,19 +48,17 @@ static int not_here(const char *name, enum procid_place place, const char *host,
 			 name);
 }
 
-int state_stop(const char *ns, const char *name, int64_t ms, struct error *err)
+/* *ret: a pidfd of the program that runs it; -1: it does not run. */
+static int open_runner(int *ret, const char *dir, const char *name, struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };
-	cleanup_fd int process = -1;
-	int64_t until = clock_ms() + ms;
+	const char *lock = path_join(&a, dir, STATE_LOCK);
 	char host[PROCID_HOST_SIZE] = "";
+	cleanup_fd int process = -1;
 	enum procid_place place;
-	const char *dir, *lock;
 	int pid = 0;
 
-	if (state_dir(&a, &dir, ns, name, err))
-		return -1;
-	lock = path_join(&a, dir, STATE_LOCK);
+	*ret = -1;
 	place = runner_of(lock, &pid, host);
 	process = place == PROCID_RUNNING ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
 	if (!state_locked(dir))
@@ -67,19 +66,76 @@ int state_stop(const char *ns, const char *name, int64_t ms, struct error *err)
 	/* Again: make sure that the descriptor is that process's. */
 	if (process < 0 || runner_of(lock, &pid, host) != PROCID_RUNNING)
 		return not_here(name, place, host, err);
-	if (syscall(SYS_pidfd_send_signal, process, SIGTERM, NULL, 0))
-		return error_errno(err, errno, "cannot stop job %s (process %d)", name,
-				   pid);
+	*ret = process;
+	process = -1;
+	return 0;
+}
+
+static int tell_runner(int process, int signal, const char *name, struct error *err)
+{
+	if (syscall(SYS_pidfd_send_signal, process, signal, NULL, 0))
+		return error_errno(err, errno, "cannot send a signal to job %s", name);
+	return 0;
+}
+
+int state_stop(const char *ns, const char *name, int64_t ms, struct error *err)
+{
+	cleanup_arena struct arena a = { 0 };
+	cleanup_fd int process = -1;
+	int64_t until = clock_ms() + ms;
+	const char *dir;
+
+	if (state_dir(&a, &dir, ns, name, err) || open_runner(&process, dir, name, err))
+		return -1;
+	if (process < 0)
+		return 0;
+	if (tell_runner(process, SIGTERM, name, err))
+		return -1;
 	while (state_locked(dir)) {
 		if (clock_ms() >= until)
-			return error_set(
-				err, ERR_TIMEOUT,
-				"job %s is still running after SIGTERM (process %d)",
-				name, pid);
+			return error_set(err, ERR_TIMEOUT,
+					 "job %s is still running after SIGTERM", name);
 		if (stop_wait(LOOK_MS))
 			return error_set(err, ERR_STOPPED, "stopped");
 	}
 	return 0;
+}
+
+/* ---- suspend ------------------------------------------------------------------------- */
+
+bool state_suspended(const char *run)
+{
+	cleanup_arena struct arena a = { 0 };
+
+	return file_exists(path_join(&a, run, STATE_SUSPEND));
+}
+
+static int mark_suspended(const char *run, bool suspend, struct error *err)
+{
+	cleanup_arena struct arena a = { 0 };
+	const char *path = path_join(&a, run, STATE_SUSPEND);
+
+	if (suspend)
+		return file_write(path, "", 0, 0600, err);
+	return unlink(path) && errno != ENOENT ? error_errno(err, errno, "%s", path) : 0;
+}
+
+int state_suspend(const char *ns, const char *name, bool suspend, struct error *err)
+{
+	cleanup_arena struct arena a = { 0 };
+	cleanup_fd int process = -1;
+	const char *dir, *run;
+
+	if (state_dir(&a, &dir, ns, name, err) || open_runner(&process, dir, name, err))
+		return -1;
+	run = state_newest(&a, dir);
+	if (process < 0 || !run)
+		return error_set(err, ERR_CONFLICT, "job %s is not running", name);
+	if (state_owned_check(ns, name, err))
+		return -1;
+	if (mark_suspended(run, suspend, err))
+		return -1;
+	return tell_runner(process, STATE_SIGNAL, name, err);
 }
 
 int state_remove(const char *ns, const char *name, struct error *err)

@@ -4,6 +4,8 @@
 #ifndef LOCAL_STATE_IMPL_H
 #define LOCAL_STATE_IMPL_H
 
+#include <signal.h>
+
 #include "base/arena.h"
 #include "base/json.h"
 
@@ -59,5 +61,8 @@ MUST_CHECK int state_write(const char *dir, const char *name, const cJSON *doc, 
 #define STATE_RESERVE  "reserved"
 #define STATE_OWNER    "owner.json"
 #define STATE_SUSPEND  "suspended"
+
+/* To the program that runs a job: look at STATE_SUSPEND. Others ignore it by default. */
+#define STATE_SIGNAL SIGURG
 
 #endif

@@ -63,8 +63,8 @@ wait $waiting
 check "wait: complete" test $? = 0
 check "wait --for failed: it is complete" says 1 'slow is Complete' wait slow --for failed
 check "wait: never existed" says 1 'no TrainJob nobody' wait nobody
-check "suspend: one line says that it cannot be" refuses 'local jobs cannot be suspended' suspend slow
-check "resume: likewise" refuses 'cannot be resumed' resume slow
+check "suspend: it is complete" says 1 'a finished job cannot be suspended' suspend slow
+check "resume: likewise" says 1 'a finished job cannot be resumed' resume slow
 check "events: of its pods" says 0 'Started +pod/slow-node-0-0-' events slow
 check "... and of itself" says 0 'Completed +trainjob/slow ' events slow
 check "logs --since: lines have times" says 0 '^first$' logs slow --since 5m

@@ -252,6 +252,42 @@ static void test_ended_in_parts(void **state)
 	kube_free(k);
 }
 
+static int patch(struct kube *k, const char *text, bool dry_run)
+{
+	const struct kube_ref ref = { TRAINER_API_VERSION, TRAINJOB_KIND, "ns", "x" };
+	const struct kube_write how = { .manager = "test", .dry_run = dry_run };
+	cleanup_json cJSON *doc = parse(text);
+	struct error err = { 0 };
+
+	return kube_merge_patch(k, &ref, doc, &how, NULL, &err) ? err.code : 0;
+}
+
+/* spec.suspend alone can be changed, and that is kept. */
+static void test_writes(void **state)
+{
+	cleanup_json cJSON *map =
+		parse("{'apiVersion':'v1','kind':'ConfigMap','metadata':{"
+		      "'name':'m','namespace':'ns'}}");
+	const struct kube_write how = { .manager = "test" };
+	struct kube *k = connect_it();
+	struct error err = { 0 };
+	struct state_run run;
+
+	(void)state;
+	begin(&run, "ns", "x");
+	assert_int_equal(patch(k, "{'spec':{'suspend':true}}", true), 0);
+	assert_false(state_suspended(run.dir));
+	assert_int_equal(patch(k, "{'spec':{'suspend':true}}", false), 0);
+	assert_true(state_suspended(run.dir));
+	assert_int_equal(patch(k, "{'spec':{'suspend':false}}", false), 0);
+	assert_false(state_suspended(run.dir));
+	assert_int_equal(patch(k, "{'metadata':{'labels':{'a':'b'}}}", false), 422);
+	assert_int_equal(kube_create(k, map, &how, NULL, &err), -1);
+	assert_int_equal(err.code, 422);
+	finish(&run, "x");
+	kube_free(k);
+}
+
 static int count_item(void *ctx, cJSON *take_obj, struct error *err)
 {
 	(void)err;
@@ -443,6 +479,7 @@ int main(void)
 		cmocka_unit_test_setup(test_killed, setup),
 		cmocka_unit_test_setup(test_parts, setup),
 		cmocka_unit_test_setup(test_ended_in_parts, setup),
+		cmocka_unit_test_setup(test_writes, setup),
 		cmocka_unit_test_setup(test_torn, setup),
 		cmocka_unit_test_setup(test_runtimes, setup),
 		cmocka_unit_test_setup(test_unreadable, setup),

@@ -20,6 +20,7 @@
 #include "base/str.h"
 #include "local/state.h"
 #include "local/state_impl.h"
+#include "local/state_owned.h"
 #include "tests/unit/local/quoted.h"
 #include "trainer/places.h"
 
@@ -179,6 +180,41 @@ static void test_killed_run_reads_as_interrupted(void **state)
 	assert_int_equal(strlen(json_str(c, "lastTransitionTime")), 20);
 	c = json_get((const cJSON *)tj, "status", "jobsStatus")->child;
 	assert_int_equal(json_int(c, -1, "active"), 0);
+}
+
+static bool reads_suspended(const char *name)
+{
+	cleanup_json cJSON *tj = NULL;
+	struct error err = { 0 };
+
+	assert_int_equal(state_get(&tj, "ns", name, &err), 0);
+	return json_bool((const cJSON *)tj, false, "spec", "suspend");
+}
+
+/* What was asked for is read at once, whatever the process that runs it does. */
+static void test_suspend(void **state)
+{
+	const struct state_owner owner = { "/server", "u", 1 };
+	struct state_run run;
+	struct error err = { 0 };
+
+	(void)state;
+	assert_int_equal(state_suspend("ns", "x", true, &err), -1);
+	assert_int_equal(err.kind, ERR_CONFLICT);
+	begin(&run, "x");
+	assert_false(reads_suspended("x"));
+	assert_int_equal(state_suspend("ns", "x", true, &err), 0);
+	assert_true(state_suspended(run.dir) && reads_suspended("x"));
+	assert_int_equal(state_suspend("ns", "x", true, &err), 0);
+	assert_int_equal(state_suspend("ns", "x", false, &err), 0);
+	assert_int_equal(state_suspend("ns", "x", false, &err), 0);
+	assert_false(state_suspended(run.dir) || reads_suspended("x"));
+	assert_int_equal(state_own(&run, "ns", "x", &owner, &err), 0);
+	assert_int_equal(state_suspend("ns", "x", true, &err), -1);
+	assert_int_equal(err.kind, ERR_UNSUPPORTED);
+	finish(&run);
+	assert_int_equal(state_suspend("ns", "x", true, &err), -1);
+	assert_int_equal(err.kind, ERR_CONFLICT);
 }
 
 static void test_not_found(void **state)
@@ -404,6 +440,7 @@ int main(void)
 		cmocka_unit_test_setup(test_get, setup),
 		cmocka_unit_test_setup(test_killed_run_reads_as_interrupted, setup),
 		cmocka_unit_test_setup(test_not_found, setup),
+		cmocka_unit_test_setup(test_suspend, setup),
 		cmocka_unit_test_setup(test_history_is_kept_for_ten_runs, setup),
 		cmocka_unit_test_setup(test_pods_of_killed_runs_go, setup),
 		cmocka_unit_test_setup(test_cancelled_run_leaves_nothing, setup),

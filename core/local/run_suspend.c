@@ -1,0 +1,85 @@
+/* run_suspend.c - end a run's pods and keep it, or go on, when asked (local/run_impl.h). */
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/stop.h"
+#include "base/str.h"
+#include "local/run_impl.h"
+#include "local/state_impl.h"
+#include "trainer/trainjob.h"
+
+static atomic_int event = -1;
+static atomic_bool asked;
+
+static void on_signal(int signum)
+{
+	static const uint64_t one = 1;
+	int saved = errno;
+
+	(void)signum;
+	asked = true;
+	if (write(event, &one, sizeof(one)) < 0)
+		errno = saved; /* full: readable it is */
+	errno = saved;
+}
+
+static int add(int epoll, int fd)
+{
+	struct epoll_event e = { .events = EPOLLIN };
+
+	return fd < 0 ? 0 : epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &e);
+}
+
+int run_listen(struct run *r, struct error *err)
+{
+	struct sigaction act = { .sa_handler = on_signal };
+	sigset_t heard;
+
+	if (event < 0)
+		event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	r->wake_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (event < 0 || r->wake_fd < 0 || add(r->wake_fd, event) ||
+	    add(r->wake_fd, stop_fd()))
+		return error_errno(err, errno, "cannot wait for signals");
+	sigaction(STATE_SIGNAL, &act, NULL);
+	sigemptyset(&heard);
+	sigaddset(&heard, STATE_SIGNAL);
+	sigprocmask(SIG_UNBLOCK, &heard, NULL);
+	return 0;
+}
+
+static void set(struct run *r, bool suspend)
+{
+	bool elsewhere = !str_eq(r->opts->ns, "default");
+
+	tj_set_suspend(r->trainjob, suspend);
+	jobs_set_suspend(r->jobs, suspend);
+	r->again = r->changed = true;
+	if (suspend)
+		run_note(r, "suspended; resume with 'kftrainer resume --local %s%s%s'",
+			 r->opts->name, elsewhere ? " -n " : "",
+			 elsewhere ? r->opts->ns : "");
+	else
+		run_note(r, "resumed");
+	run_set_deadline(r, clock_ms());
+}
+
+void run_check_suspend(struct run *r)
+{
+	uint64_t n;
+	bool suspend;
+
+	if (!atomic_exchange(&asked, false))
+		return;
+	(void)!read(event, &n, sizeof(n));
+	suspend = state_suspended(r->state.dir);
+	if (r->end == RUN_ON && !r->opts->owner &&
+	    suspend != (jobs_phase(r->jobs) == JOBS_SUSPENDED) &&
+	    jobs_phase(r->jobs) <= JOBS_SUSPENDED)
+		set(r, suspend);
+}

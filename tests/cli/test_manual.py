@@ -13,7 +13,7 @@ HIDDEN = {(): ("cache-serve", "mpi-launch", "mpi-worker"), ("runtime",): ("carry
 PAGE = os.path.join(ROOT, "kftrainer.1")
 
 # Of examples about jobs: those that are refused where the jobs are this machine's.
-NOT_OF_THIS_MACHINE = {"--since": 2, "-n team-a": 1, "condition=Suspended": 1, "--for running": 1}
+NOT_OF_THIS_MACHINE = {"--step initializer": 1, "-n team-a": 1, "condition=Suspended": 1, "--for running": 1}
 
 
 def section(text, title):

@@ -50,8 +50,8 @@ MUST_CHECK int state_stop(const char *ns, const char *name, int64_t ms,
 
 /*
  * End its pods and keep it, or start them again: the program that runs it is asked to, and
- * does so soon. ERR_CONFLICT: it does not run; ERR_UNSUPPORTED: it is a server's, or runs
- * elsewhere.
+ * does so soon. ERR_CONFLICT: it does not run; ERR_EXISTS: it is a server's;
+ * ERR_UNSUPPORTED: it runs elsewhere.
  */
 MUST_CHECK int state_suspend(const char *ns, const char *name, bool suspend,
 			     struct error *err);

@@ -194,7 +194,7 @@ static bool reads_suspended(const char *name)
 /* What was asked for is read at once, whatever the process that runs it does. */
 static void test_suspend(void **state)
 {
-	const struct state_owner owner = { "/server", "u", 1 };
+	const struct state_owner owner = { home, "u", 1 };
 	struct state_run run;
 	struct error err = { 0 };
 
@@ -211,7 +211,7 @@ static void test_suspend(void **state)
 	assert_false(state_suspended(run.dir) || reads_suspended("x"));
 	assert_int_equal(state_own(&run, "ns", "x", &owner, &err), 0);
 	assert_int_equal(state_suspend("ns", "x", true, &err), -1);
-	assert_int_equal(err.kind, ERR_UNSUPPORTED);
+	assert_int_equal(err.kind, ERR_EXISTS);
 	finish(&run);
 	assert_int_equal(state_suspend("ns", "x", true, &err), -1);
 	assert_int_equal(err.kind, ERR_CONFLICT);

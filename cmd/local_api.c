@@ -1,9 +1,11 @@
 /* Serves this machine's API over HTTPS, and runs the manager against it: local_api.h. */
 #include "cmd/local_api.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "api/jsonpatch.h"
@@ -79,6 +81,25 @@ static int choose_dir(struct local_api *l, struct error *err)
 			arena_printf(&l->arena, "%s/.local/state/kftrainer/server", home);
 	else
 		return error_set(err, ERR_USAGE, "no home directory; use --data DIR");
+	return 0;
+}
+
+/* Keys are read from it and written into it. */
+static int make_dir(const struct local_api *l, struct error *err)
+{
+	struct stat st;
+
+	if (dir_make(l->dir, 0700, err))
+		return -1;
+	if (stat(l->dir, &st))
+		return error_errno(err, errno, "%s", l->dir);
+	if (st.st_uid != geteuid())
+		return error_set(err, ERR_DENIED,
+				 "%s belongs to another user (uid %u); use --data with a "
+				 "directory of yours",
+				 l->dir, st.st_uid);
+	if ((st.st_mode & 077) && chmod(l->dir, 0700))
+		return error_errno(err, errno, "cannot restrict access to %s", l->dir);
 	return 0;
 }
 
@@ -577,7 +598,7 @@ static int start(struct local_api *l, struct error *err)
 {
 	struct webhook_conf hooks = { .status_server = true };
 
-	if (choose_dir(l, err) || choose_address(l, err) || dir_make(l->dir, 0700, err) ||
+	if (choose_dir(l, err) || choose_address(l, err) || make_dir(l, err) ||
 	    make_secret(l, "token", l->token, err) ||
 	    make_secret(l, "pods.key", l->pod_key, err) || start_api(l, err) ||
 	    make_tls(l, err))

@@ -206,6 +206,19 @@ static int read_log(struct journal *j, struct counted *c, struct error *err)
 	return 0;
 }
 
+static int open_log(struct journal *j, struct error *err)
+{
+	struct stat st;
+
+	j->fd = openat(j->dir, "objects", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+		       0600);
+	if (j->fd < 0 || fstat(j->fd, &st))
+		return error_errno(err, errno, "%s", j->path);
+	if (!S_ISREG(st.st_mode))
+		return error_set(err, ERR_FORMAT, "%s is not a regular file", j->path);
+	return 0;
+}
+
 int journal_open(struct journal **ret, const char *dir,
 		 int (*on_record)(void *ctx, const struct journal_record *r,
 				  struct error *err),
@@ -223,11 +236,7 @@ int journal_open(struct journal **ret, const char *dir,
 		journal_close(j);
 		return -1;
 	}
-	j->fd = openat(j->dir, "objects", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
-		       0600);
-	if (j->fd < 0)
-		error_errno(err, errno, "%s", j->path);
-	if (j->fd < 0 || read_log(j, &c, err) ||
+	if (open_log(j, err) || read_log(j, &c, err) ||
 	    (fdatasync(j->fd) && error_errno(err, errno, "%s", j->path)) ||
 	    (fsync(j->dir) && error_errno(err, errno, "%s", dir))) {
 		journal_close(j);

@@ -211,7 +211,7 @@ static void store_events(struct machine *m, struct job *j)
 	struct error none = { 0 };
 	const char *line, *end;
 
-	if (!is_new(j, path, true) || file_read(&text, path, &none) || !text.len)
+	if (!is_new(j, path, true) || state_read_file(&text, path, &none) || !text.len)
 		return;
 	line = (const char *)text.data + j->events;
 	for (; (end = strchr(line, '\n')); line = end + 1) {

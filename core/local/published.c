@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "local/state_impl.h"
 #include "trainer/api.h"
 
 const struct published published[] = { { "Pod", "v1" },
@@ -36,7 +37,8 @@ cJSON *published_read(const char *path)
 	struct error none = { 0 };
 	cJSON *doc = NULL;
 
-	if (file_read(&text, path, &none) || json_parse(&doc, text.data, text.len, &none))
+	if (state_read_file(&text, path, &none) ||
+	    json_parse(&doc, text.data, text.len, &none))
 		return NULL;
 	return doc;
 }

@@ -136,8 +136,8 @@ char **state_entries(struct arena *arena, const char *dir)
 bool state_locked(const char *job_dir)
 {
 	cleanup_arena struct arena a = { 0 };
-	cleanup_fd int fd =
-		open(path_join(&a, job_dir, STATE_LOCK), O_RDONLY | O_CLOEXEC);
+	cleanup_fd int fd = open(path_join(&a, job_dir, STATE_LOCK),
+				 O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
 
 	return fd >= 0 && !fcntl(fd, F_OFD_GETLK, &lock) && lock.l_type != F_UNLCK;
@@ -156,13 +156,25 @@ const char *state_newest(struct arena *arena, const char *job_dir)
 	return last ? path_join(arena, job_dir, last) : NULL;
 }
 
+int state_read_file(struct buf *out, const char *path, struct error *err)
+{
+	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st))
+		return error_errno(err, errno, "%s", path);
+	if (!S_ISREG(st.st_mode))
+		return error_set(err, ERR_INVALID, "%s is not a regular file", path);
+	return file_read_fd(out, fd, path, err);
+}
+
 /* ---- reading ----------------------------------------------------------------------- */
 
 static int read_doc(cJSON **ret, const char *path, struct error *err)
 {
 	cleanup_buf struct buf b = { .max = JSON_MAX_BYTES };
 
-	if (file_read(&b, path, err))
+	if (state_read_file(&b, path, err))
 		return -1;
 	if (json_parse(ret, b.data, b.len, err))
 		return error_wrap(err, "%s", path);

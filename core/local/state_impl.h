@@ -7,6 +7,7 @@
 #include <signal.h>
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/json.h"
 
 /* <state>/jobs, from the environment; ERR_INVALID if that is unusable. */
@@ -21,6 +22,9 @@ MUST_CHECK int state_dir(struct arena *arena, const char **ret, const char *ns,
 
 /* A valid name of a directory of them: neither "..", nor with '/', nor hidden. */
 bool state_is_name(const char *s);
+
+/* As file_read(), of a regular file: nothing else makes a reader wait. */
+MUST_CHECK int state_read_file(struct buf *out, const char *path, struct error *err);
 
 /* A missing directory is empty; an unreadable one is an error. */
 MUST_CHECK int state_readable(const char *dir, struct error *err);

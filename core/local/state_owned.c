@@ -19,7 +19,7 @@ static bool read_owner(struct arena *arena, const char *dir, struct state_owner 
 	cleanup_json cJSON *doc = NULL;
 	struct error none = { 0 };
 
-	if (file_read(&text, path_join(arena, dir, STATE_OWNER), &none) ||
+	if (state_read_file(&text, path_join(arena, dir, STATE_OWNER), &none) ||
 	    json_parse(&doc, text.data, text.len, &none) || !json_str(doc, "server") ||
 	    !json_str(doc, "uid"))
 		return false;

@@ -292,7 +292,8 @@ static void sweep_job(const char *job_dir)
 	cleanup_fd int fd = -1;
 	int pid;
 
-	if (!has_leftovers(job_dir) || file_read(&mark, path, &unused) || !mark.data ||
+	if (!has_leftovers(job_dir) || state_read_file(&mark, path, &unused) ||
+	    !mark.data ||
 	    procid_find((const char *)mark.data, &pid, host) == PROCID_OTHER_HOST)
 		return;
 	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);

@@ -114,6 +114,21 @@ touch go
 run "$kftrainer" wait code
 ok "... and gone after it" eval 'exits 0 && until_true eval "[ -z \"\$(ls -A tmp)\" ]"'
 
+# ---- its volume claim -----------------------------------------------------------------------------
+job claims 1 < <(node 'echo kept >ckpt/file; touch written; until [ -e go ]; do sleep 0.05; done' "volumes: [{name: v, persistentVolumeClaim: {claimName: checkpoints}}]" |
+	sed "s|{name: node, image|{name: node, volumeMounts: [{name: v, mountPath: $scratch/ckpt}], image|")
+rm -f go
+detach claims
+until_true test -e written
+run "$kftrainer" delete claim/checkpoints
+ok "a claim that it uses cannot be deleted" eval 'exits 1 && printed "in use by running job claims"'
+touch go
+run "$kftrainer" wait claims
+run "$kftrainer" delete claims
+ok "... and stays when its run is deleted" grep -rqx kept "$XDG_STATE_HOME/kftrainer/claims/default/checkpoints"
+run "$kftrainer" delete claim/checkpoints
+ok "... until somebody deletes it" eval 'exits 0 && [ ! -e "$XDG_STATE_HOME/kftrainer/claims/default/checkpoints" ]'
+
 # ---- kill -9 of the run, at any moment -----------------------------------------------------------
 groups() { find /sys/fs/cgroup -maxdepth 6 -type d -path "*kftrainer-$1-*" 2>/dev/null; } # PID
 secret=secret-$$-$RANDOM

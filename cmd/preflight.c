@@ -2,32 +2,47 @@
  * preflight.c - check this node's GPUs before a job spends hours on them.
  */
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
+#include "cmd/meeting.h"
 #include "cmd/ui/last_words.h"
 #include "gpu/discover.h"
 #include "gpu/expect.h"
 #include "gpu/preflight.h"
+#include "net/sign.h"
 
 struct preflight_opts {
-	const char *checks, *expect;
+	const char *checks, *expect, *leader, *job_key;
 	bool quick, full;
-	int64_t gpus, timeout_ms, deadline_ms;
+	int64_t gpus, timeout_ms, deadline_ms, nodes, node_rank;
 	int output;
 };
 
-enum { LINES, JSON, NODE_SIZE = 256, EXPECT_MAX = 1 << 20, DEADLINE_MS = 300000 };
+enum {
+	LINES,
+	JSON,
+	NODE_SIZE = 256,
+	EXPECT_MAX = 1 << 20,
+	DEADLINE_MS = 300000,
+	NCCL_MS = 60000,
+	LEADER_SIZE = 256,
+	KEY_LEAST = 16
+};
 static const char *const formats[] = { "table", "json", NULL };
 static const char *const grades[] = { "pass", "warning", "retry", "fatal" };
 enum { FATAL = 3 };
 
 static const struct opt opts_table[] = {
 	OPT_STR(0, "check", "NAME,...",
-		"only these: devices, driver, health, memory, bandwidth, peers, nccl",
+		"only these: devices, driver, health, memory, bandwidth, peers, nccl, "
+		"job",
 		struct preflight_opts, checks),
 	OPT_INT(0, "gpus", "N", "so many GPUs have to be usable", struct preflight_opts,
 		gpus, 0, 1024),
@@ -37,6 +52,15 @@ static const struct opt opts_table[] = {
 		 struct preflight_opts, full),
 	OPT_STR(0, "expect", "FILE", "JSON: how fast each kind of GPU has to be",
 		struct preflight_opts, expect),
+	OPT_INT(0, "nodes", "N", "nodes of the job: all-reduce over all of them, too",
+		struct preflight_opts, nodes, 2, MEETING_MAX),
+	OPT_INT(0, "node-rank", "R",
+		"this node, from 0 on (default: JOB_COMPLETION_INDEX)",
+		struct preflight_opts, node_rank, 0, MEETING_MAX - 1),
+	OPT_STR(0, "leader", "HOST:PORT", "where node rank 0 listens, with --nodes",
+		struct preflight_opts, leader),
+	OPT_STR(0, "job-key", "FILE", "secret that the job's nodes share, with --nodes",
+		struct preflight_opts, job_key),
 	OPT_DURATION(0, "timeout", "DURATION",
 		     "how long a call of NVIDIA's libraries may take (default 10s)",
 		     struct preflight_opts, timeout_ms, 1, OPT_LONGEST),
@@ -143,12 +167,133 @@ static int read_expect(cJSON **ret, const char *path, struct error *err)
 	return 0;
 }
 
+/* ---- the job's other nodes ------------------------------------------------------------ */
+
+struct together {
+	struct meeting meeting;
+	int64_t check_ms;
+	char host[LEADER_SIZE];
+};
+
+static int job_open(void *ctx, const cJSON *hello, cJSON **ret, struct error *err)
+{
+	struct together *t = ctx;
+	int64_t now = clock_ms();
+
+	/* Rank 0 may wait so long for the others, and needs as long for the check. */
+	t->meeting.deadline = now + t->check_ms * (t->meeting.rank ? 2 : 1);
+	if (meeting_open(&t->meeting, hello, ret, err))
+		return -1;
+	if (!t->meeting.rank)
+		t->meeting.deadline = clock_ms() + t->check_ms;
+	return 0;
+}
+
+static int job_tell(void *ctx, uint32_t rank, const cJSON *doc, struct error *err)
+{
+	return meeting_tell(&((struct together *)ctx)->meeting, rank, doc, err);
+}
+
+static int job_hear(void *ctx, uint32_t rank, cJSON **ret, struct error *err)
+{
+	return meeting_hear(&((struct together *)ctx)->meeting, rank, ret, err);
+}
+
+/* Pods of a job are numbered: rank 2 beside "j-node-0-0.j" is "j-node-0-2.j". */
+static const char *job_name(void *ctx, struct arena *arena, uint32_t rank)
+{
+	const char *host = ((struct together *)ctx)->host;
+	size_t len = strcspn(host, ".");
+
+	if (len < 2 || strncmp(host + len - 2, "-0", 2) != 0)
+		return rank ? arena_printf(arena, "rank %u", rank) : host;
+	return arena_printf(arena, "%.*s%u%s", (int)len - 1, host, rank, host + len);
+}
+
+static void refused(void *ctx, const char *peer, const char *why)
+{
+	(void)ctx;
+	cmd_complain("preflight", "%s: refused: %s", peer, why);
+}
+
+static int read_key(unsigned char key[PSK_KEY_SIZE], const char *path, struct error *err)
+{
+	cleanup_buf struct buf data = { .max = EXPECT_MAX };
+
+	if (file_read(&data, path, err))
+		return -1;
+	if (data.len < KEY_LEAST)
+		return error_set(err, ERR_INVALID,
+				 "%s: %zu bytes; a job's key needs %d or more", path,
+				 data.len, KEY_LEAST);
+	sign_sha256(data.data, data.len, key);
+	return 0;
+}
+
+static int read_leader(struct together *t, const char *text, struct error *err)
+{
+	const char *colon = strrchr(text, ':');
+	int64_t port;
+
+	if (!colon || (size_t)(colon - text) >= sizeof(t->host) || colon == text ||
+	    str_int(&port, colon + 1, 1, 65535, err))
+		return error_set(err, ERR_USAGE, "--leader: '%s' is not HOST:PORT", text);
+	snprintf(t->host, sizeof(t->host), "%.*s", (int)(colon - text), text);
+	t->meeting.host = t->host;
+	t->meeting.port = (int)port;
+	return 0;
+}
+
+static int read_rank(int64_t *ret, const struct preflight_opts *opts, struct error *err)
+{
+	const char *index = getenv("JOB_COMPLETION_INDEX");
+
+	*ret = opts->node_rank;
+	if (!opts->node_rank && index && str_int(ret, index, 0, MEETING_MAX - 1, err))
+		return error_wrap(err, "JOB_COMPLETION_INDEX");
+	if (*ret >= opts->nodes)
+		return error_set(err, ERR_USAGE,
+				 "--node-rank %lld: out of range, --nodes is %lld",
+				 (long long)*ret, (long long)opts->nodes);
+	return 0;
+}
+
+static int read_job(struct together *t, struct preflight_job *job,
+		    const struct preflight_opts *opts, struct error *err)
+{
+	int64_t rank;
+
+	if (!opts->leader || !opts->job_key)
+		return error_set(err, ERR_USAGE,
+				 "--nodes needs --leader HOST:PORT and --job-key FILE");
+	if (read_rank(&rank, opts, err) || read_leader(t, opts->leader, err) ||
+	    read_key(t->meeting.key, opts->job_key, err))
+		return -1;
+	t->meeting.n = (uint32_t)opts->nodes;
+	t->meeting.rank = (uint32_t)rank;
+	t->meeting.refused = refused;
+	t->check_ms = opts->deadline_ms ? opts->deadline_ms : DEADLINE_MS;
+	*job = (struct preflight_job){
+		.n = t->meeting.n,
+		.rank = t->meeting.rank,
+		.call_ms = opts->timeout_ms ? opts->timeout_ms : NCCL_MS,
+		.open = job_open,
+		.tell = job_tell,
+		.hear = job_hear,
+		.name = job_name,
+		.ctx = t,
+	};
+	return 0;
+}
+
 static int run(const void *values, int argc, char **argv, struct error *err)
 {
 	const struct preflight_opts *opts = values;
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_json cJSON *expect = NULL;
 	struct printing to = { .format = opts->output };
+	struct together together = { 0 };
+	struct preflight_job job;
 	char node[NODE_SIZE] = "";
 	int code;
 	struct preflight p = {
@@ -169,12 +314,16 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	if (opts->quick && opts->full)
 		return error_set(err, ERR_USAGE,
 				 "--quick cannot be combined with --full");
+	if (opts->nodes && read_job(&together, &job, opts, err))
+		return -1;
+	p.job = opts->nodes ? &job : NULL;
 	if ((opts->checks && choose(&arena, opts->checks, &p.only, err)) ||
 	    read_expect(&expect, opts->expect, err))
 		return -1;
 	gethostname(node, sizeof(node) - 1);
 	p.expect = expect;
 	code = (int)preflight_run(&p);
+	meeting_close(&together.meeting);
 	if (to.worst) /* `why` and the events of a job whose init container this is */
 		last_words(to.words);
 	return code;
@@ -188,7 +337,9 @@ const struct cmd cmd_preflight = {
 		 "(warning),\n"
 		 "20 (worth trying again) or 30 (fatal): the worst of all. Without a GPU "
 		 "it\n"
-		 "passes, unless --gpus requests some.",
+		 "passes, unless --gpus requests some. With --nodes all nodes of the job "
+		 "run it\n"
+		 "at the same time, and end with the same result for the job.",
 	.opts = opts_table,
 	.opts_size = sizeof(struct preflight_opts),
 	.example = "kftrainer preflight\n"

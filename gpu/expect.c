@@ -7,8 +7,13 @@
 
 extern const char gpu_thresholds[], gpu_thresholds_end[]; /* expect.S */
 
-static const char *const keys[] = { "hostToDevice", "deviceToHost", "deviceToDevice",
-				    "peer",         "allReduce",    NULL };
+static const char *const keys[] = { "hostToDevice",
+				    "deviceToHost",
+				    "deviceToDevice",
+				    "peer",
+				    "allReduce",
+				    "jobAllReduce",
+				    NULL };
 
 static int check_device(const cJSON *device, struct error *err)
 {
@@ -22,7 +27,7 @@ static int check_device(const cJSON *device, struct error *err)
 			return error_set(err, ERR_INVALID,
 					 "devices.%.80s.%.40s: unknown; expected one of "
 					 "hostToDevice, deviceToHost, deviceToDevice, "
-					 "peer, allReduce",
+					 "peer, allReduce, jobAllReduce",
 					 device->string, value->string);
 		if (!cJSON_IsNumber(value) || !(value->valuedouble > 0))
 			return error_set(err, ERR_INVALID,

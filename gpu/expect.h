@@ -2,7 +2,7 @@
  * expect.h - how fast a device has to be, by its name.
  *
  * A document {devices: {NAME: {hostToDevice, deviceToHost, deviceToDevice, peer,
- * allReduce}}} in GB/s (10^9 bytes); the longest NAME that the device's name begins with
+ * allReduce, jobAllReduce}}} in GB/s (10^9 bytes); the longest NAME that the device's name begins with
  * counts, and MIG instances and devices without one have no expectation. The built-in one,
  * thresholds.json, is half of what the device's data sheet gives for its bus and memory.
  */

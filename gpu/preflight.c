@@ -59,6 +59,18 @@ void preflight_report(struct preflight *p, struct preflight_row r)
 	p->report(p->ctx, row);
 }
 
+void preflight_relay(struct preflight *p, const cJSON *row)
+{
+	static const enum gpu_grade grades[] = { GPU_PASS, GPU_WARNING, GPU_RETRY,
+						 GPU_FATAL };
+	const char *result = json_str(row, "result");
+
+	for (size_t i = 0; i < sizeof(grades) / sizeof(*grades); i++)
+		if (str_eq(result, gpu_grade_name(grades[i])) && grades[i] > p->worst)
+			p->worst = grades[i];
+	p->report(p->ctx, row);
+}
+
 int preflight_ask(struct preflight *p, struct gpu_request request, cJSON **ret,
 		  struct error *err)
 {
@@ -359,15 +371,17 @@ static void check_bandwidth(struct preflight *p)
 
 static void (*const checks[])(struct preflight *p) = {
 	check_devices,   check_driver,    check_health,   check_memory,
-	check_bandwidth, preflight_peers, preflight_nccl,
+	check_bandwidth, preflight_peers, preflight_nccl, preflight_job,
 };
-const char *const preflight_checks[] = { "devices",   "driver", "health", "memory",
-					 "bandwidth", "peers",  "nccl",   NULL };
+const char *const preflight_checks[] = { "devices", "driver",    "health",
+					 "memory",  "bandwidth", "peers",
+					 "nccl",    "job",       NULL };
 
 static void run_checks(struct preflight *p)
 {
 	for (size_t i = 0; preflight_checks[i]; i++) {
-		if (!chosen(p, preflight_checks[i]))
+		if (!chosen(p, preflight_checks[i]) ||
+		    (!p->cuda && checks[i] != preflight_job))
 			continue;
 		p->began = clock_ms();
 		p->deadline = p->began + p->check_ms;
@@ -401,9 +415,8 @@ enum gpu_grade preflight_run(struct preflight *p)
 	} else {
 		if (find(p, &err))
 			preflight_failed(p, "devices", NULL, &err);
-		if (p->cuda)
-			run_checks(p);
 	}
+	run_checks(p);
 	gpu_helper_stop(&p->helper);
 	cJSON_Delete(p->found);
 	cJSON_Delete(p->cuda);

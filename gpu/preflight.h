@@ -10,12 +10,28 @@
 
 enum preflight_depth { PREFLIGHT_NORMAL, PREFLIGHT_QUICK, PREFLIGHT_FULL };
 
+/*
+ * The other nodes of the job, rank 0 of which leads. `tell` and `hear` are to and from rank
+ * 0 where ours is another. `open`: rank 0 gets what each other node says first, NULL of
+ * those that do not come in time.
+ */
+struct preflight_job {
+	uint32_t n, rank;
+	int64_t call_ms; /* how long a call of NCCL may take: others may start later */
+	int (*open)(void *ctx, const cJSON *hello, cJSON **ret, struct error *err);
+	int (*tell)(void *ctx, uint32_t rank, const cJSON *doc, struct error *err);
+	int (*hear)(void *ctx, uint32_t rank, cJSON **ret, struct error *err);
+	const char *(*name)(void *ctx, struct arena *arena, uint32_t rank);
+	void *ctx;
+};
+
 struct preflight {
-	const char *node, *dev;     /* its name; where device files are */
-	const char *const *only;    /* names of checks, ends with NULL; NULL: all */
-	const cJSON *expect;        /* expect.h */
-	enum preflight_depth depth; /* how much memory, which pairs */
-	int64_t wanted;             /* so many devices have to be there; 0: none has to */
+	const char *node, *dev;          /* its name; where device files are */
+	const char *const *only;         /* names of checks, ends with NULL; NULL: all */
+	const cJSON *expect;             /* expect.h */
+	enum preflight_depth depth;      /* how much memory, which pairs */
+	const struct preflight_job *job; /* NULL: this node alone */
+	int64_t wanted; /* so many devices have to be there; 0: none has to */
 	int64_t call_ms,
 		check_ms; /* how long a call of a library, and a check, may take */
 	/* {check, node, device, result, value, unit, expected, message, ms}: borrowed. */
@@ -53,6 +69,8 @@ struct preflight_row {
 void preflight_report(struct preflight *p, struct preflight_row row);
 MUST_CHECK int preflight_ask(struct preflight *p, struct gpu_request request, cJSON **ret,
 			     struct error *err);
+/* Another node's row. */
+void preflight_relay(struct preflight *p, const cJSON *row);
 /* A failed question as a row. */
 void preflight_failed(struct preflight *p, const char *check, const char *device,
 		      const struct error *err);
@@ -70,5 +88,7 @@ void preflight_rate(struct preflight *p, struct preflight_row row, int64_t rate,
 /* Each in its own file: reports rows, and is not called where there is no device. */
 void preflight_peers(struct preflight *p);
 void preflight_nccl(struct preflight *p);
+/* Called where there is no device, too: the other nodes wait. */
+void preflight_job(struct preflight *p);
 
 #endif

@@ -1,26 +1,15 @@
 /* The links between devices: copies, NCCL's sums, and which link or device is to blame. */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/xmalloc.h"
 #include "gpu/expect.h"
-#include "gpu/preflight.h"
+#include "gpu/preflight_pairs.h"
 
-enum { MAX_DEVICES = 64, AGAIN = 2 };
+enum { AGAIN = 2 };
 static const uint64_t PEER_BYTES = 32 << 20, REDUCE_BYTES = 16 << 20;
-
-/* What was measured between each two devices. */
-struct pairs {
-	struct preflight *p;
-	const char *check;
-	uint32_t n;
-	struct pair {
-		int64_t rate;
-		bool failed; /* an error, or wrong sums */
-		char why[400];
-	} pair[MAX_DEVICES][MAX_DEVICES];
-};
 
 static int by_rate(const void *a, const void *b)
 {
@@ -29,10 +18,9 @@ static int by_rate(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static int64_t median(const struct pairs *t)
+static int64_t quarter(const struct pairs *t, size_t quarters)
 {
-	int64_t *rates = xcalloc((size_t)MAX_DEVICES * MAX_DEVICES, sizeof(*rates)),
-		middle;
+	int64_t *rates = xcalloc((size_t)PAIRS_MAX * PAIRS_MAX, sizeof(*rates)), found;
 	size_t n = 0;
 
 	for (uint32_t i = 0; i < t->n; i++)
@@ -40,9 +28,14 @@ static int64_t median(const struct pairs *t)
 			if (!t->pair[i][j].failed)
 				rates[n++] = t->pair[i][j].rate;
 	qsort(rates, n, sizeof(*rates), by_rate);
-	middle = n ? rates[n / 2] : 0;
+	found = n ? rates[n * quarters / 4] : 0;
 	free(rates);
-	return middle;
+	return found;
+}
+
+int64_t pairs_usual(const struct pairs *t)
+{
+	return quarter(t, 3);
 }
 
 static bool is_bad(const struct pair *pair, int64_t middle)
@@ -64,6 +57,11 @@ static bool all_bad(const struct pairs *t, uint32_t device, int64_t middle)
 	return t->n > 2;
 }
 
+static const char *label(struct arena *arena, const struct pairs *t, uint32_t i)
+{
+	return t->names ? t->names[i] : preflight_label(arena, t->p, i);
+}
+
 static void blame_device(struct pairs *t, uint32_t device)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -74,9 +72,10 @@ static void blame_device(struct pairs *t, uint32_t device)
 		(struct preflight_row){
 			.check = t->check,
 			.grade = GPU_FATAL,
-			.device = preflight_label(&arena, t->p, device),
+			.device = label(&arena, t, device),
 			.message = arena_printf(
-				&arena, "bad with every other device: %s; leave it out",
+				&arena, "bad with every other %s: %s; leave it out",
+				t->names ? "node" : "device",
 				one->failed ? one->why
 					    : "less than half of the others' rate") });
 }
@@ -88,8 +87,8 @@ static void blame_link(struct pairs *t, uint32_t a, uint32_t b, int64_t middle)
 	struct preflight_row row = {
 		.check = t->check,
 		.grade = GPU_FATAL,
-		.device = arena_printf(&arena, "%s-%s", preflight_label(&arena, t->p, a),
-				       preflight_label(&arena, t->p, b)),
+		.device = arena_printf(&arena, "%s-%s", label(&arena, t, a),
+				       label(&arena, t, b)),
 		.message = pair->failed
 				   ? pair->why
 				   : "less than half of the other links' rate: check "
@@ -104,11 +103,19 @@ static void blame_link(struct pairs *t, uint32_t a, uint32_t b, int64_t middle)
 	preflight_report(t->p, row);
 }
 
-/* Names them. Returns how many rows that took. */
-static size_t blame(struct pairs *t)
+static bool any_failed(const struct pairs *t)
 {
-	int64_t middle = median(t);
-	bool bad[MAX_DEVICES] = { false };
+	for (uint32_t i = 0; i < t->n; i++)
+		for (uint32_t j = i + 1; j < t->n; j++)
+			if (t->pair[i][j].failed)
+				return true;
+	return false;
+}
+
+size_t pairs_blame(struct pairs *t, bool *ret_bad)
+{
+	int64_t middle = any_failed(t) ? 0 : pairs_usual(t);
+	bool bad[PAIRS_MAX] = { false };
 	size_t n = 0;
 
 	for (uint32_t i = 0; i < t->n; i++)
@@ -120,14 +127,15 @@ static size_t blame(struct pairs *t)
 		for (uint32_t j = i + 1; j < t->n; j++)
 			if (!bad[i] && !bad[j] && is_bad(&t->pair[i][j], middle) && ++n)
 				blame_link(t, i, j, middle);
+	if (ret_bad)
+		memcpy(ret_bad, bad, sizeof(bad));
 	return n;
 }
 
-/* What else runs on the machine makes a link slow now and then, a bad link is slow each time. */
-static void measure_slow_again(struct pairs *t,
-			       void (*measure)(struct pairs *t, uint32_t a, uint32_t b))
+void pairs_measure_again(struct pairs *t,
+			 void (*measure)(struct pairs *t, uint32_t a, uint32_t b))
 {
-	int64_t middle = median(t);
+	int64_t middle = pairs_usual(t);
 
 	for (uint32_t i = 0; i < t->n; i++)
 		for (uint32_t j = i + 1; j < t->n; j++) {
@@ -144,14 +152,13 @@ static void measure_slow_again(struct pairs *t,
 		}
 }
 
-static struct pairs *pairs_new(struct preflight *p, const char *check)
+struct pairs *pairs_new(struct preflight *p, const char *check, uint32_t n)
 {
 	struct pairs *t = xcalloc(1, sizeof(*t));
-	uint32_t n = preflight_devices(p);
 
 	t->p = p;
 	t->check = check;
-	t->n = n < MAX_DEVICES ? n : MAX_DEVICES;
+	t->n = n < PAIRS_MAX ? n : PAIRS_MAX;
 	return t;
 }
 
@@ -177,17 +184,17 @@ static void measure_copy(struct pairs *t, uint32_t a, uint32_t b)
 
 void preflight_peers(struct preflight *p)
 {
-	cleanup_free struct pairs *t = pairs_new(p, "peers");
+	cleanup_free struct pairs *t = pairs_new(p, "peers", preflight_devices(p));
 
 	for (uint32_t i = 0; i < t->n; i++)
 		for (uint32_t j = i + 1; j < t->n; j++)
 			measure_copy(t, i, j);
-	measure_slow_again(t, measure_copy);
-	if (t->n > 1 && !blame(t))
+	pairs_measure_again(t, measure_copy);
+	if (t->n > 1 && !pairs_blame(t, NULL))
 		preflight_rate(p,
 			       (struct preflight_row){ .check = "peers",
 						       .message = "median of all pairs" },
-			       median(t), preflight_kind(p, 0), "peer");
+			       quarter(t, 2), preflight_kind(p, 0), "peer");
 }
 
 /* ---- all-reduce ------------------------------------------------------------------------- */
@@ -264,7 +271,7 @@ static void report_all(struct pairs *t, const struct pair *all)
 
 void preflight_nccl(struct preflight *p)
 {
-	cleanup_free struct pairs *t = pairs_new(p, "nccl");
+	cleanup_free struct pairs *t = pairs_new(p, "nccl", preflight_devices(p));
 	struct pair all = { 0 };
 	double expected = gpu_expected(p->expect, preflight_kind(p, 0), "allReduce");
 	uint64_t every = t->n < 64 ? (UINT64_C(1) << t->n) - 1 : UINT64_MAX;
@@ -285,6 +292,6 @@ void preflight_nccl(struct preflight *p)
 	for (uint32_t i = 0; i < t->n; i++)
 		for (uint32_t j = i + 1; j < t->n; j++)
 			reduce_pair(t, i, j);
-	measure_slow_again(t, reduce_pair);
-	blame(t);
+	pairs_measure_again(t, reduce_pair);
+	pairs_blame(t, NULL);
 }

@@ -32,8 +32,13 @@ enum gpu_op {
 	GPU_OP_ANSWER,  /* CUDA's device: a few bytes there and back */
 	GPU_OP_MEMORY, /* the same with arg[0] bytes (0: 90 % of the free ones), arg[1] patterns */
 	GPU_OP_COPY, /* {hostToDevice, deviceToHost, deviceToDevice}: bytes/s, of arg[0] bytes */
-	GPU_OP_PEER,      /* {rate}: bytes/s from `device` to arg[1], of arg[0] bytes */
-	GPU_OP_ALLREDUCE, /* NCCL over the devices of the bits of arg[1], of arg[0] bytes */
+	GPU_OP_PEER, /* {rate}: bytes/s from `device` to arg[1], of arg[0] bytes */
+	/*
+	 * NCCL over the devices of the bits of arg[1], of arg[0] bytes: all ranks there are,
+	 * or, of `device` ranks in all, those from arg[2] on, by the unique id in `data`
+	 */
+	GPU_OP_ALLREDUCE,
+	GPU_OP_NCCL_ID, /* {id}: in hex */
 	/*
 	 * Buffers of arg[0] bytes for `device` ranks, arg[1] of pinned memory and as many
 	 * for each rank, whose CUDA device is data[rank]: {ranks: [{uuid, handle}]}
@@ -55,7 +60,7 @@ enum gpu_status {
 
 struct gpu_request {
 	uint32_t version, seq, op, device;
-	uint64_t arg[2];
+	uint64_t arg[3];
 	uint8_t data[GPU_DATA_SIZE];
 };
 

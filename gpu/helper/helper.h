@@ -83,6 +83,7 @@ int op_memory(struct helper *h, const struct gpu_request *q);
 int op_copy(struct helper *h, const struct gpu_request *q);
 int op_peer(struct helper *h, const struct gpu_request *q);
 int op_allreduce(struct helper *h, const struct gpu_request *q);
+int op_nccl_id(struct helper *h, const struct gpu_request *q);
 int op_feed_open(struct helper *h, const struct gpu_request *q);
 int op_feed_copy(struct helper *h, const struct gpu_request *q);
 int op_feed_wait(struct helper *h, const struct gpu_request *q);

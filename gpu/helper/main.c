@@ -18,19 +18,13 @@ GPU_TYPES(GPU_SIZE)
 GPU_FIELDS(GPU_OFFSET)
 
 static int (*const operations[])(struct helper *h, const struct gpu_request *q) = {
-	[GPU_OP_SYSTEM] = op_system,
-	[GPU_OP_DEVICE] = op_device,
-	[GPU_OP_LINKS] = op_links,
-	[GPU_OP_RUNTIME] = op_runtime,
-	[GPU_OP_CUDA] = op_cuda,
-	[GPU_OP_MEMORY] = op_memory,
-	[GPU_OP_COPY] = op_copy,
-	[GPU_OP_PEER] = op_peer,
-	[GPU_OP_ALLREDUCE] = op_allreduce,
-	[GPU_OP_FEED_OPEN] = op_feed_open,
-	[GPU_OP_FEED_COPY] = op_feed_copy,
-	[GPU_OP_FEED_WAIT] = op_feed_wait,
-	[GPU_OP_FEED_CLOSE] = op_feed_close,
+	[GPU_OP_SYSTEM] = op_system,       [GPU_OP_DEVICE] = op_device,
+	[GPU_OP_LINKS] = op_links,         [GPU_OP_RUNTIME] = op_runtime,
+	[GPU_OP_CUDA] = op_cuda,           [GPU_OP_MEMORY] = op_memory,
+	[GPU_OP_COPY] = op_copy,           [GPU_OP_PEER] = op_peer,
+	[GPU_OP_ALLREDUCE] = op_allreduce, [GPU_OP_NCCL_ID] = op_nccl_id,
+	[GPU_OP_FEED_OPEN] = op_feed_open, [GPU_OP_FEED_COPY] = op_feed_copy,
+	[GPU_OP_FEED_WAIT] = op_feed_wait, [GPU_OP_FEED_CLOSE] = op_feed_close,
 };
 enum { N_OPERATIONS = sizeof(operations) / sizeof(*operations) };
 

@@ -1,5 +1,6 @@
 /* NCCL's all-reduce over devices of this node, with its sums checked. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "gpu/helper/helper.h"
 
@@ -15,9 +16,11 @@ struct rank {
 struct reduction {
 	struct helper *h;
 	struct rank rank[MAX_DEVICES];
-	int n;
-	size_t len;  /* bytes, a multiple of a float */
-	float *host; /* pinned */
+	int n;            /* of these devices */
+	int first, total; /* of all ranks */
+	ncclUniqueId id;  /* where there are others */
+	size_t len;       /* bytes, a multiple of a float */
+	float *host;      /* pinned */
 };
 
 /* Whole numbers that a float holds exactly: rank r adds r to what all have. */
@@ -37,7 +40,7 @@ static int fill(struct reduction *r, int i)
 	struct rank *k = &r->rank[i];
 
 	for (size_t e = 0; e < r->len / sizeof(float); e++)
-		r->host[e] = element(e, i);
+		r->host[e] = element(e, r->first + i);
 	if (cuda_use(h, k->number, &k->d) ||
 	    TRY(h, CUDA, cuMemAlloc_v2, &k->in, r->len) ||
 	    TRY(h, CUDA, cuMemAlloc_v2, &k->out, r->len) ||
@@ -49,13 +52,14 @@ static int fill(struct reduction *r, int i)
 static int join(struct reduction *r)
 {
 	struct helper *h = r->h;
-	ncclUniqueId id;
 
-	if (TRY(h, NCCL, ncclGetUniqueId, &id) || TRY(h, NCCL, ncclGroupStart))
+	if ((r->total == r->n && TRY(h, NCCL, ncclGetUniqueId, &r->id)) ||
+	    TRY(h, NCCL, ncclGroupStart))
 		return -1;
 	for (int i = 0; i < r->n; i++)
 		if (cuda_use(h, r->rank[i].number, &r->rank[i].d) ||
-		    TRY(h, NCCL, ncclCommInitRank, &r->rank[i].comm, r->n, id, i))
+		    TRY(h, NCCL, ncclCommInitRank, &r->rank[i].comm, r->total, r->id,
+			r->first + i))
 			return -1;
 	return TRY(h, NCCL, ncclGroupEnd);
 }
@@ -98,7 +102,7 @@ static int count_wrong(struct reduction *r, int i, uint64_t *ret)
 		return -1;
 	*ret = 0;
 	for (size_t e = 0; e < r->len / sizeof(float); e++)
-		*ret += r->host[e] != sum_of(e, r->n);
+		*ret += r->host[e] != sum_of(e, r->total);
 	return 0;
 }
 
@@ -139,8 +143,8 @@ static int run(struct reduction *r)
 	if (wait_all(r))
 		return -1;
 	/* nccl-tests, PERFORMANCE.md: what each link carries. */
-	bus = (double)r->len * REPEATS / (seconds() - start + 1e-9) * 2 * (r->n - 1) /
-	      r->n;
+	bus = (double)r->len * REPEATS / (seconds() - start + 1e-9) * 2 * (r->total - 1) /
+	      r->total;
 	say_num(&h->say, "busBandwidth", (uint64_t)bus);
 	return say_ranks(r);
 }
@@ -184,8 +188,25 @@ int op_allreduce(struct helper *h, const struct gpu_request *q)
 	for (uint32_t i = 0; i < MAX_DEVICES; i++)
 		if (q->arg[1] >> i & 1)
 			r->rank[r->n++].number = i;
+	r->first = (int)q->arg[2];
+	r->total = q->device ? (int)q->device : r->n;
+	memcpy(&r->id, q->data, sizeof(r->id));
 	result = r->n ? run(r) : 0;
 	end(r, result);
 	free(r);
 	return result;
+}
+
+int op_nccl_id(struct helper *h, const struct gpu_request *q)
+{
+	char text[2 * sizeof(ncclUniqueId) + 1];
+	ncclUniqueId id;
+
+	(void)q;
+	if ((!h->library[NCCL] && lib_open(h, NCCL)) ||
+	    TRY(h, NCCL, ncclGetUniqueId, &id))
+		return -1;
+	say_hex(text, (const char *)&id, sizeof(id));
+	say_str(&h->say, "id", text);
+	return 0;
 }

@@ -1,0 +1,412 @@
+/* NCCL's all-reduce over all nodes of the job; which node, device or link is to blame. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "gpu/expect.h"
+#include "gpu/preflight_pairs.h"
+
+enum { ID_SIZE = 128, ID_HEX = 2 * ID_SIZE, MASK_BITS = 53 /* what JSON has */ };
+static const uint64_t REDUCE_BYTES = 16 << 20;
+
+struct job {
+	struct preflight *p;
+	const struct preflight_job *conf;
+	struct arena arena;
+	cJSON **hellos;     /* of each rank */
+	const char **names; /* of the nodes */
+	cJSON *rows;        /* that the other nodes report, too */
+	void (*report)(void *ctx, const cJSON *row);
+	void *report_ctx;
+};
+
+/* ---- a node's part ------------------------------------------------------------------------ */
+
+static uint64_t all_devices(uint32_t n)
+{
+	return n < MASK_BITS ? (UINT64_C(1) << n) - 1 : (UINT64_C(1) << MASK_BITS) - 1;
+}
+
+static bool read_id(uint8_t *to, const char *hex)
+{
+	for (size_t i = 0; i < ID_HEX; i++) {
+		static const char digits[] = "0123456789abcdef";
+		const char *at = hex && hex[i] ? strchr(digits, hex[i]) : NULL;
+
+		if (!at)
+			return false;
+		to[i / 2] = (uint8_t)(to[i / 2] << 4 | (at - digits));
+	}
+	return !hex[ID_HEX];
+}
+
+/* {rate, wrong: [{device, wrong}]} or {error, late}. */
+static cJSON *take_part(struct preflight *p, const cJSON *what)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_json cJSON *answer = NULL;
+	struct gpu_request q = {
+		.op = GPU_OP_ALLREDUCE,
+		.device = (uint32_t)json_int(what, 0, "total"),
+		.arg = { REDUCE_BYTES, (uint64_t)json_int(what, 0, "devices"),
+			 (uint64_t)json_int(what, 0, "first") },
+	};
+	cJSON *ret = cJSON_CreateObject();
+	const cJSON *rank;
+	struct error err;
+
+	if (!read_id(q.data, json_str(what, "id")))
+		error_set(&err, ERR_FORMAT, "a unique id that is none");
+	else if (!preflight_ask(p, q, &answer, &err)) {
+		json_put_int(ret, json_int(answer, 0, "busBandwidth"), "rate");
+		json_each(rank, json_get(answer, "ranks"))
+			if (json_int(rank, 0, "wrong") > 0)
+				json_put_str(
+					ret,
+					arena_printf(
+						&arena,
+						"GPU %s: %" PRId64
+						" sums of NCCL's all-reduce are wrong",
+						preflight_label(
+							&arena, p,
+							(uint32_t)json_int(rank, 0,
+									   "device")),
+						json_int(rank, 0, "wrong")),
+					"error");
+		return ret;
+	}
+	json_put_str(ret, err.msg, "error");
+	json_put_bool(ret, err.kind == ERR_TIMEOUT, "late");
+	return ret;
+}
+
+static void follow(struct preflight *p, const struct preflight_job *job,
+		   const char *leader)
+{
+	for (;;) {
+		cleanup_json cJSON *what = NULL, *done = NULL;
+		const cJSON *row;
+		struct error err;
+
+		if (job->hear(job->ctx, 0, &what, &err)) {
+			error_wrap(&err, "node rank 0 (%s)", leader);
+			preflight_failed(p, "job", NULL, &err);
+			return;
+		}
+		if (json_get(what, "rows")) {
+			json_each(row, json_get(what, "rows"))
+				preflight_relay(p, row);
+			return;
+		}
+		done = take_part(p, what);
+		/* If that fails, so does the next hear(). */
+		(void)!job->tell(job->ctx, 0, done, &err);
+	}
+}
+
+/* ---- rank 0 leads -------------------------------------------------------------------------- */
+
+static uint32_t devices_of(const struct job *j, uint32_t node)
+{
+	int64_t n = json_int(j->hellos[node], 0, "devices");
+
+	return n < 0 ? 0 : n > MASK_BITS ? MASK_BITS : (uint32_t)n;
+}
+
+/* The first counts, but what was late only until there is a better reason. */
+static void note(struct pair *to, const char *node, const char *why, bool late)
+{
+	if (!to->failed || (to->late && !late)) {
+		snprintf(to->why, sizeof(to->why), "node %.80s: %.300s", node, why);
+		to->late = late;
+	}
+	to->failed = true;
+}
+
+static int new_id(struct preflight *p, cJSON **ret, struct error *err)
+{
+	cleanup_json cJSON *answer = NULL;
+
+	if (preflight_ask(p, (struct gpu_request){ .op = GPU_OP_NCCL_ID }, &answer, err))
+		return -1;
+	*ret = json_dup(json_get(answer, "id"));
+	return 0;
+}
+
+static void hear_result(struct job *j, uint32_t node, const cJSON *own, struct pair *to)
+{
+	cleanup_json cJSON *heard = NULL;
+	const cJSON *result = own;
+	const char *why;
+	struct error err;
+	int64_t rate;
+
+	if (node && j->conf->hear(j->conf->ctx, node, &heard, &err)) {
+		note(to, j->names[node], err.msg, err.kind == ERR_TIMEOUT);
+		return;
+	}
+	result = node ? heard : own;
+	why = json_str(result, "error");
+	if (why)
+		note(to, j->names[node], why, json_bool(result, false, "late"));
+	rate = json_int(result, 0, "rate");
+	if (!to->rate || rate < to->rate)
+		to->rate = rate;
+}
+
+/* An all-reduce over these devices of each node: all are told before ours begin. */
+static void reduce(struct job *j, const uint64_t *devices, struct pair *to)
+{
+	cleanup_json cJSON *own = NULL, *ours = NULL, *id = NULL;
+	bool *told = xcalloc(j->conf->n, sizeof(*told));
+	int64_t first = 0, total = 0;
+	struct error err;
+
+	for (uint32_t i = 0; i < j->conf->n; i++)
+		total += __builtin_popcountll(devices[i]);
+	if (new_id(j->p, &id, &err))
+		note(to, j->names[0], err.msg, false);
+	for (uint32_t i = 0; i < j->conf->n && id; i++) {
+		cleanup_json cJSON *what = cJSON_CreateObject();
+
+		if (!devices[i])
+			continue;
+		json_put(what, json_dup(id), "id");
+		json_put_int(what, first, "first");
+		json_put_int(what, total, "total");
+		json_put_int(what, (int64_t)devices[i], "devices");
+		first += __builtin_popcountll(devices[i]);
+		if (!i)
+			own = STEAL(what);
+		else if (j->conf->tell(j->conf->ctx, i, what, &err))
+			note(to, j->names[i], err.msg, false);
+		else
+			told[i] = true;
+	}
+	ours = own ? take_part(j->p, own) : NULL;
+	for (uint32_t i = 0; i < j->conf->n; i++)
+		if (told[i] || (!i && ours))
+			hear_result(j, i, ours, to);
+	free(told);
+}
+
+static void reduce_nodes(struct pairs *t, uint32_t a, uint32_t b)
+{
+	struct job *j = t->ctx;
+	uint64_t *devices = xcalloc(j->conf->n, sizeof(*devices));
+
+	devices[a] = all_devices(devices_of(j, a));
+	devices[b] = all_devices(devices_of(j, b));
+	t->pair[a][b] = (struct pair){ 0 };
+	reduce(j, devices, &t->pair[a][b]);
+	free(devices);
+}
+
+static void blame_device(struct job *j, uint32_t node, uint32_t device,
+			 const struct pair *found)
+{
+	preflight_report(
+		j->p,
+		(struct preflight_row){
+			.check = "job",
+			.grade = GPU_FATAL,
+			.device =
+				arena_printf(&j->arena, "%s/%u", j->names[node], device),
+			.message = found->failed ? found->why
+						 : "less than half of the others' rate: "
+						   "leave it out" });
+}
+
+/* Where any failed, how fast the others are does not count. */
+static bool is_bad(const struct pair *found, bool failed, int64_t usual)
+{
+	return failed ? found->failed : found->rate < usual / 2;
+}
+
+/* Each device of a bad node with one of a good node. If all are bad, the node is. */
+static void search_devices(struct job *j, uint32_t node, uint32_t good, int64_t usual)
+{
+	uint64_t *devices = xcalloc(j->conf->n, sizeof(*devices));
+	uint32_t n = devices_of(j, node), n_bad = 0;
+	bool failed = false;
+	struct pair *found = xcalloc(n + 1, sizeof(*found));
+
+	devices[good] = 1;
+	for (uint32_t i = 0; i < n; i++) {
+		devices[node] = UINT64_C(1) << i;
+		reduce(j, devices, &found[i]);
+		failed = failed || found[i].failed;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		n_bad += is_bad(&found[i], failed, usual);
+	for (uint32_t i = 0; i < n && n_bad < n; i++)
+		if (is_bad(&found[i], failed, usual))
+			blame_device(j, node, i, &found[i]);
+	free(devices);
+	free(found);
+}
+
+static void search(struct job *j, struct pairs *t)
+{
+	bool bad[PAIRS_MAX] = { false };
+	uint32_t good = 0;
+
+	for (uint32_t a = 0; a < t->n; a++)
+		for (uint32_t b = a + 1; b < t->n; b++)
+			reduce_nodes(t, a, b);
+	pairs_measure_again(t, reduce_nodes);
+	pairs_blame(t, bad);
+	while (good < t->n && bad[good])
+		good++;
+	for (uint32_t i = 0; i < t->n && good < t->n; i++)
+		if (bad[i] && devices_of(j, i) > 1)
+			search_devices(j, i, good, pairs_usual(t));
+}
+
+/* A ring is as slow as its slowest link: two pairs of nodes without one in common show it. */
+static bool slower_than_pairs(struct pairs *t, int64_t rate)
+{
+	const struct pair *first = &t->pair[0][1], *last = &t->pair[t->n - 2][t->n - 1];
+	int64_t best;
+
+	if (t->n < 3)
+		return false;
+	reduce_nodes(t, 0, 1);
+	reduce_nodes(t, t->n - 2, t->n - 1);
+	best = first->rate > last->rate ? first->rate : last->rate;
+	return first->failed || last->failed || rate < best / 2;
+}
+
+static void reduce_all(struct job *j)
+{
+	cleanup_free struct pairs *t = pairs_new(j->p, "job", j->conf->n);
+	uint64_t *devices = xcalloc(j->conf->n, sizeof(*devices));
+	struct preflight_row row = { .check = "job",
+				     .message = "all-reduce over all nodes, bus "
+						"bandwidth" };
+	struct pair all = { 0 };
+
+	t->ctx = j;
+	t->names = j->names;
+	for (uint32_t i = 0; i < j->conf->n; i++)
+		devices[i] = all_devices(devices_of(j, i));
+	reduce(j, devices, &all);
+	free(devices);
+	if (!all.failed) {
+		preflight_rate(j->p, row, all.rate, preflight_kind(j->p, 0),
+			       "jobAllReduce");
+	} else {
+		row.grade = GPU_FATAL;
+		row.message = all.why;
+		preflight_report(j->p, row);
+	}
+	if (j->conf->n > PAIRS_MAX || j->conf->n < 3)
+		return;
+	if (all.failed || slower_than_pairs(t, all.rate))
+		search(j, t);
+}
+
+/* Those that have not come, and those whose own checks have failed. */
+static bool ready(struct job *j)
+{
+	bool good = true;
+
+	for (uint32_t i = 0; i < j->conf->n; i++) {
+		const cJSON *hello = j->hellos[i];
+		const char *why = !hello ? "has not come: check its pod"
+				  : json_int(hello, 0, "worst") >= GPU_FATAL
+					  ? "its own checks failed: see its output"
+				  : !devices_of(j, i) ? "has no GPU"
+						      : NULL;
+
+		if (!why)
+			continue;
+		preflight_report(j->p, (struct preflight_row){
+					       .check = "job",
+					       .grade = GPU_FATAL,
+					       .device = j->names[i],
+					       .message = arena_printf(
+						       &j->arena, "node rank %u (%s): %s",
+						       i, j->names[i], why) });
+		good = false;
+	}
+	return good;
+}
+
+static void keep_row(void *ctx, const cJSON *row)
+{
+	struct job *j = ctx;
+
+	cJSON_AddItemToArray(j->rows, json_dup(row));
+	j->report(j->report_ctx, row);
+}
+
+static void tell_rows(struct job *j)
+{
+	cleanup_json cJSON *end = cJSON_CreateObject();
+	struct error unused;
+
+	json_put(end, STEAL(j->rows), "rows");
+	for (uint32_t i = 1; i < j->conf->n; i++)
+		if (j->hellos[i])
+			(void)!j->conf->tell(j->conf->ctx, i, end, &unused);
+}
+
+static void lead(struct job *j)
+{
+	struct preflight *p = j->p;
+
+	for (uint32_t i = 0; i < j->conf->n; i++) {
+		const char *name = json_str(j->hellos[i], "node");
+
+		j->names[i] = name ? name : j->conf->name(j->conf->ctx, &j->arena, i);
+	}
+	j->rows = cJSON_CreateArray();
+	j->report = p->report;
+	j->report_ctx = p->ctx;
+	p->report = keep_row;
+	p->ctx = j;
+	if (ready(j))
+		reduce_all(j);
+	p->report = j->report;
+	p->ctx = j->report_ctx;
+	tell_rows(j);
+}
+
+void preflight_job(struct preflight *p)
+{
+	const struct preflight_job *conf = p->job;
+	struct job j = { .p = p, .conf = conf };
+	cJSON *hello;
+	struct error err;
+
+	if (!conf)
+		return;
+	p->deadline = clock_ms() + 2 * p->check_ms;
+	p->helper.call_ms = p->call_ms = conf->call_ms;
+	hello = cJSON_CreateObject();
+	json_put_int(hello, conf->rank, "rank");
+	json_put_str(hello, p->node, "node");
+	json_put_int(hello, p->cuda ? preflight_devices(p) : 0, "devices");
+	json_put_int(hello, p->worst, "worst");
+	j.hellos = xcalloc(conf->n, sizeof(*j.hellos));
+	j.names = xcalloc(conf->n, sizeof(*j.names));
+	if (conf->open(conf->ctx, hello, j.hellos, &err)) {
+		preflight_failed(p, "job", NULL, &err);
+	} else if (conf->rank) {
+		follow(p, conf, conf->name(conf->ctx, &j.arena, 0));
+	} else {
+		j.hellos[0] = STEAL(hello);
+		lead(&j);
+	}
+	cJSON_Delete(hello);
+	for (uint32_t i = 0; i < conf->n; i++)
+		cJSON_Delete(j.hellos[i]);
+	free(j.hellos);
+	free(j.names);
+	arena_clear(&j.arena);
+}

@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+"""`kftrainer preflight --nodes`: an all-reduce over several nodes, and who is to blame when it fails."""
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from standin import NCCL, PATIENCE, PROGRAMS, SCRATCH, dev, environ, has, is_, libraries
+from tap import check, finish
+
+KEY, OTHER, SHORT = (os.path.join(SCRATCH, name) for name in ("key", "other", "short"))
+for path, text in ((KEY, "a secret of this job"), (OTHER, "a secret of another"), (SHORT, "x")):
+    with open(path, "w", encoding="ascii") as file:
+        file.write(text)
+SLOW = "1000h"
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Node:
+    """One node's preflight; in JSON, unless it is refused."""
+
+    def __init__(self, rank, nodes, port, standin="", *args, key=KEY, program=PROGRAMS[0], checks="devices,job", host="127.0.0.1",
+                 index=False, timeout=SLOW, **env):
+        rank_args = [] if index else ["--node-rank", str(rank)]
+        more = {"JOB_COMPLETION_INDEX": str(rank)} if index else {}
+        self.process = subprocess.Popen(
+            [program, "preflight", "-o", "json", "--check", checks, "--timeout", timeout, "--nodes", str(nodes), *rank_args,
+             "--leader", f"{host}:{port}", "--job-key", key, *args],
+            env=environ(f"devices=2 {standin}", **more, **env), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            stdin=subprocess.DEVNULL)
+
+    def end(self):
+        out, self.errors = self.process.communicate(timeout=PATIENCE)
+        self.rows = [json.loads(line) for line in out.splitlines()]
+        self.job = [r for r in self.rows if r["check"] == "job"]
+        return self.process.returncode
+
+    def bad(self):
+        return [(r.get("device"), r["result"]) for r in self.job if r["result"] != "pass"]
+
+    def says(self):
+        return " ".join(r["message"] for r in self.job)
+
+
+def job(*standins, program=PROGRAMS[0], **options):
+    """Ended nodes; rank 0 is the last to start."""
+    port = free_port()
+    nodes = [Node(r, len(standins), port, standins[r], program=program, **options) for r in reversed(range(len(standins)))][::-1]
+    codes = {n.end() for n in nodes}
+    alike = [n.job == nodes[0].job for n in nodes]
+    return nodes[0], codes, all(alike)
+
+
+def finds(what, standins, code, bad, *parts, **options):
+    first, codes, alike = job(*standins, **options)
+    is_(what + ": on all nodes alike", (first.bad(), codes, alike, first.errors), (bad, {code}, True, ""))
+    if parts:
+        has("... with the reason", first.says(), *parts)
+    return first
+
+
+ME = os.uname().nodename
+
+
+def passes():
+    for program in PROGRAMS:
+        print("#", program)
+        first = finds("two nodes pass", ("", ""), 0, [], "all-reduce over all nodes", program=program, index=True)
+        is_("... with the bus bandwidth", [(r["unit"], r["value"] > 0) for r in first.job], [("GB/s", True)])
+        if program != PROGRAMS[0]:
+            continue
+        finds("three nodes of 1, 2 and 4 devices", ("devices=1", "", "devices=4"), 0, [], program=program)
+        finds("wrong sums of a GPU of three nodes", ("", "sum=1", ""), 30,
+              [(None, "fatal"), (ME, "fatal"), (f"{ME}/1", "fatal")], "GPU 1: 1 sums of NCCL's all-reduce are wrong", program=program)
+
+
+def blame():
+    finds("a slow node", ("", "", "network=80000"), 30, [(ME, "fatal")], "bad with every other node: less than half")
+    finds("a slow link between two", ("badlink=1", "", "badlink=1"), 30, [(f"{ME}-{ME}", "fatal")], "check the link")
+    finds("wrong sums, two nodes", ("sum=0", ""), 30, [(None, "fatal")], "GPU 0: 1 sums")
+    for word, like in (("abort=ncclGroupEnd", "signal 6"), ("fail=ncclCommInitRank:2", "unhandled system error (2)"),
+                       ("hang=ncclGroupEnd", "no answer within 3s")):
+        finds(word + " on one", ("", word), 30, [(None, "fatal")], NCCL + ": ncclG" if "Group" in word else "ncclCommInitRank", like,
+              timeout="3s")
+    finds("a node without NCCL", ("", ""), 30, [(None, "fatal")], "cannot load " + NCCL, lib=libraries(NCCL), PATH="/usr/bin:/bin")
+    finds("a node whose own checks failed", ("", "failed=0"), 30, [(ME, "fatal")], "node rank 1", "its own checks failed",
+          checks="health,job")
+
+
+def absent():
+    port = free_port()
+    alone = Node(0, 3, port, "", "--deadline", "3s", host="j-node-0-0.j")
+    second = Node(1, 3, port, "", "--deadline", "60s")
+    is_("a rank that never comes: fatal, where it was expected and where not", (alone.end(), second.end()), (30, 30))
+    is_("... with its node", alone.bad(), [("j-node-0-2.j", "fatal")])
+    has("... and its rank", second.says(), "node rank 2 (j-node-0-2.j): has not come")
+    nobody = Node(1, 2, free_port(), "", "--deadline", "500ms")
+    is_("rank 0 never comes: fatal", nobody.end(), 30)
+    has("... with the address", nobody.says(), "127.0.0.1:")
+    port = free_port()
+    nodes = Node(0, 2, port), Node(1, 2, port, dev=dev(0))
+    is_("a node without a GPU: fatal on all", [n.end() for n in nodes], [30, 30])
+    has("... that says which", nodes[0].says(), "node rank 1", "has no GPU")
+    killed = Node(0, 2, port := free_port(), "hang=ncclGroupEnd"), Node(1, 2, port, "hang=ncclGroupEnd")
+    for line in killed[1].process.stdout:
+        if '"check":"devices"' in line and '"device":"1"' in line:
+            break
+    killed[1].process.kill()
+    killed[1].process.communicate()
+    killed[0].process.terminate()
+    killed[0].process.communicate()
+
+
+def strangers():
+    for program in PROGRAMS:
+        port = free_port()
+        first = Node(0, 2, port, program=program)
+        stranger = Node(1, 2, port, key=OTHER)
+        is_("a stranger: fatal there", stranger.end(), 30)
+        garbage = []
+        for data in (b"GET / HTTP/1.1\r\n\r\n", bytes(100), b"\x16\x03\x01\xff\xff" + bytes(70000)):
+            with socket.create_connection(("127.0.0.1", port)) as s:
+                try:
+                    s.sendall(data)
+                    s.shutdown(socket.SHUT_WR)
+                    garbage.append(s.recv(10000)[:5] != b"HTTP/")
+                except OSError:
+                    garbage.append(True)
+        is_("... and who speaks something else gets no answer", garbage, [True] * 3)
+        third = Node(7, 9, port)  # with the key, but of another rank
+        is_("... nor a rank that is not of this job", third.end(), 30)
+        second = Node(1, 2, port, program=program)
+        is_("... the job goes on without them", (second.end(), first.end(), first.bad()), (0, 0, []))
+        is_("... a line each", first.errors.count("refused: "), 5)
+        false_leader = Node(0, 2, port := free_port(), key=OTHER)
+        follower = Node(1, 2, port, "", "--deadline", "20s")
+        is_("a stranger's rank 0, and its id, are refused", follower.end(), 30)
+        check("... nothing was reduced", [r for r in follower.job if "bandwidth" in r["message"]] or None)
+        false_leader.process.kill()
+        false_leader.process.communicate()
+
+
+def arguments():
+    for what, node, like in (
+            ("a short key", Node(0, 2, 1, key=SHORT), "16 or more"), ("no key", Node(0, 2, 1, key="/nowhere"), "/nowhere"),
+            ("a rank beyond", Node(5, 2, 1), "out of range"), ("no port", Node(0, 2, "x"), "HOST:PORT"),
+            ("a port beyond", Node(0, 2, 70000), "HOST:PORT")):
+        code = node.end()
+        check("refused: " + what, None if code in (1, 2) and not node.rows else (code, node.rows))
+        has("... that says so", node.errors, like)
+
+
+passes()
+blame()
+absent()
+strangers()
+arguments()
+check("no file of the stand-in is left", [n for n in os.listdir("/tmp") if n.startswith(f"standin-nccl-{os.getpid()}-")] or None)
+shutil.rmtree(SCRATCH, ignore_errors=True)
+finish()

@@ -62,6 +62,13 @@ static const struct column secret_columns[] = {
 	AGE,
 	{ .name = NULL },
 };
+static const struct column service_columns[] = {
+	NAME,
+	{ "Type", "string", "", "", 0, ".spec.type" },
+	{ "Cluster-IP", "string", "", "", 0, ".spec.clusterIP" },
+	AGE,
+	{ .name = NULL },
+};
 static const struct column event_columns[] = {
 	{ "Last Seen", "string", "", "", 0, "last-seen" },
 	{ "Type", "string", "", "", 0, ".type" },
@@ -149,6 +156,8 @@ const struct resource resources[] = {
 	  configmap_columns, NULL, NULL },
 	{ "v1", "Secret", "secrets", "secret", INSIDE, NULL, NULL, secret_columns,
 	  WORDS("type"), NULL },
+	{ "v1", "Service", "services", "service", INSIDE, WORDS("svc"), WORDS("all"),
+	  service_columns, NULL, WORDS("spec", "status") },
 	{ "v1", "Event", "events", "event", INSIDE | RESOURCE_PUT_CREATES, WORDS("ev"),
 	  NULL, event_columns, event_fields, WORDS("involvedObject", "source") },
 	{ "coordination.k8s.io/v1", "Lease", "leases", "lease",

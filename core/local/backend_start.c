@@ -58,22 +58,36 @@ static void add_named(struct backend *b, cJSON *objects, const cJSON *jobset,
 	}
 }
 
+/* Services of the TrainJob: names of its pods. */
+static void add_services(struct backend *b, cJSON *objects, const cJSON *trainjob)
+{
+	cleanup_json cJSON *list =
+		apiserver_list(b->conf.api, "v1", "Service", meta_namespace(trainjob));
+	const cJSON *obj;
+
+	json_each(obj, list)
+		if (meta_is_controlled(obj, trainjob))
+			cJSON_AddItemToArray(objects, json_dup(obj));
+}
+
 static cJSON *input_of(struct backend *b, const cJSON *jobset)
 {
 	cleanup_free char *text = json_text(jobset);
 	cJSON *doc = cJSON_CreateObject(), *copy = json_dup(jobset);
 	cJSON *objects = json_list(doc, RUN_OBJECTS);
+	cJSON *trainjob = trainjob_of(b, jobset);
 
 	meta_drop_managed_fields(copy);
 	json_del(copy, JSON_PATH("status"));
 	cJSON_AddItemToArray(objects, copy);
 	add_named(b, objects, jobset, text);
+	add_services(b, objects, trainjob);
 	json_put_str(doc, b->server, RUN_SERVER);
 	json_put_str(doc, meta_uid(jobset), RUN_UID);
 	json_put_int(doc, meta_generation(jobset), RUN_GENERATION);
 	if (b->conf.pod_key)
 		json_put_str(doc, b->conf.pod_key, RUN_POD_KEY);
-	json_put(doc, trainjob_of(b, jobset), RUN_TRAINJOB);
+	json_put(doc, trainjob, RUN_TRAINJOB);
 	return doc;
 }
 

@@ -80,7 +80,7 @@ char *str_slice(struct arena *arena, const char *s, size_t len)
 {
 	char *copy = arena_alloc(arena, len + 1);
 
-	return memcpy(copy, s, len);
+	return len ? memcpy(copy, s, len) : copy;
 }
 
 char **str_split(struct arena *arena, const char *s, char sep, size_t *ret_n)

@@ -361,15 +361,16 @@ static void add_loans(struct holders *to, const struct remote *r, struct rows ro
 
 static int unreadable(const struct remote *r, struct error *err)
 {
-	const struct loan *l = r->loans;
+	size_t i = 0;
 
-	while (l < r->loans + r->n_loans && !l->error[0])
-		l++;
+	while (i < r->n_loans && !r->loans[i].error[0])
+		i++;
 	error_set(err, ERR_BUSY,
 		  "rows %" PRId64 " to %" PRId64 " cannot be read: worker %s: %.200s",
 		  r->rows.first, r->rows.end - 1, remote_address(r),
 		  r->trouble[0] ? r->trouble : "not asked yet");
-	if (l < r->loans + r->n_loans) {
+	if (i < r->n_loans) {
+		const struct loan *l = &r->loans[i];
 		struct error why = *err;
 
 		error_set(err, ERR_BUSY,

@@ -234,17 +234,20 @@ check "a server that cannot be reached" says 1 '10.250.0.1:6444' "$d/one.yaml"
 config=$d/admin
 
 # ---- follow, wait --------------------------------------------------------------------------------
-check "--timeout: nothing runs here" says 124 'timed out: TrainJob f1 keeps running' "$d/one.yaml" --name f1 --follow --timeout 4s
-check "... why not, in the scheduler's words" also 'node-[01] .*: cannot be scheduled: 0/1 nodes are available'
+check "--timeout: nothing runs here" says 124 'timed out: TrainJob f1 keeps running' "$d/one.yaml" --name f1 --follow --timeout 2s
+stands() { grep -Eq -e "$1" "$scratch/err"; }
+(submits "$d/one.yaml" --name f0 --follow; echo "$status" >"$scratch/ended") &
+check "... why not, in the scheduler's words" wait_for 20 stands 'node-[01] .*: cannot be scheduled: 0/1 nodes are available'
+check "... and how many are ready" wait_for 20 stands '^pods starting: 0/2 ready$'
+kc delete trainjob f0 >/dev/null
+wait_for 20 test -s "$scratch/ended" && rm "$scratch/ended"
 check "... once" test "$(grep -c 'cannot be scheduled' "$scratch/err")" = 1
-check "... and how many are ready" also '^pods starting: 0/2 ready$'
 check "--wait shows nothing of that" says 124 'timed out' "$d/one.yaml" --name f2 --wait --timeout 2s
 check "... really" bash -c '! grep -q starting "$1"' - "$scratch/err"
 check "several jobs cannot be followed" says 2 'takes one TrainJob, found 2' "$d/two.yaml" --follow <<<"$(
 	{ tj a torch-distributed; echo ---; tj b torch-distributed; } >"$d/two.yaml")"
 check "... nothing is created" absent trainjob a
 
-stands() { grep -Eq -e "$1" "$scratch/err"; }
 (submits "$d/one.yaml" --name f3 --follow --suspend; echo "$status" >"$scratch/ended") &
 check "a suspended job is followed" wait_for 20 stands "^suspended; start it with 'kftrainer resume f3 -n default'\$"
 kc patch trainjob f3 --type merge -p '{"spec":{"suspend":false}}' >/dev/null

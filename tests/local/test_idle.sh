@@ -2,7 +2,8 @@
 # `controller --local --idle`: what keeps the server, and that it ends.
 # shellcheck disable=SC1091,SC2154,SC2317 # server.sh
 . "$(dirname "$0")/server.sh"
-idle=2s
+# Longer than kubectl takes to start on a busy machine.
+idle=5s
 start() {
 	: >"$scratch/where"
 	"$kftrainer" controller --local --idle $idle --data "$scratch/api" >"$scratch/where" 2>"$scratch/log" &
@@ -27,9 +28,9 @@ job() { # NAME SCRIPT
 start
 check "without requests and jobs it ends" ends
 start
-running() { # for three times as long
+running() { # for twice as long
 	# A loaded machine may let it end before kubectl asks.
-	until job stays "sleep 6; touch $scratch/alive; until [ -e $scratch/go ]; do sleep 0.1; done"; do is_up || start; done
+	until job stays "sleep 10; touch $scratch/alive; until [ -e $scratch/go ]; do sleep 0.1; done"; do is_up || start; done
 	until_true test -e "$scratch/alive"
 	is_up && touch "$scratch/go"
 }
@@ -37,8 +38,8 @@ check "a job that runs keeps it" running
 check "... until it ends" ends
 start
 recorded() {
-	until kubectl get jobset stays -o "jsonpath={.status.terminalState}" >"$scratch/state"; do is_up || start; done
-	grep -qx Completed "$scratch/state"
+	until kubectl get jobset stays -o "jsonpath={.status.terminalState}" >"$scratch/recorded"; do is_up || start; done
+	grep -qx Completed "$scratch/recorded"
 }
 check "... whose end it has recorded" recorded
 watches() { # in the background, and has seen what there is
@@ -49,7 +50,7 @@ watches() { # in the background, and has seen what there is
 watching() {
 	local status
 	until watches; do is_up || start; done
-	sleep 6
+	sleep 10
 	is_up
 	status=$?
 	kill $watch

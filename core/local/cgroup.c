@@ -135,6 +135,14 @@ static const char *group_name(char name[64])
 	return name;
 }
 
+/* Who is killed after it has left what others can find. */
+static int make_group(const struct cgroup_root *root, const char *dir)
+{
+	if (root->on_make)
+		root->on_make(root->ctx, dir);
+	return mkdir(dir, 0755);
+}
+
 /* ---- version 2 --------------------------------------------------------------------- */
 
 /* Make our group in `parent`; false when limits cannot be set in it. */
@@ -143,7 +151,7 @@ static bool try_v2(struct cgroup_root *root, const char *parent)
 	char name[64], *dir = root->dir[CGROUP_MEMORY];
 
 	snprintf(dir, sizeof(root->dir[0]), "%s/%s", parent, group_name(name));
-	if (mkdir(dir, 0755) < 0)
+	if (make_group(root, dir) < 0)
 		return false;
 	if (!has(dir, "memory.max") || !has(dir, "cpu.max")) {
 		put(parent, "cgroup.subtree_control", "+memory");
@@ -194,7 +202,7 @@ static bool open_v1_tree(struct cgroup_root *root, int tree, struct arena *a,
 		own = "";
 	snprintf(root->dir[tree], sizeof(root->dir[tree]), "%s%s/%s", top,
 		 str_eq(own, "/") ? "" : own, group_name(name));
-	if (mkdir(root->dir[tree], 0755) == 0 && has(root->dir[tree], files[tree]))
+	if (!make_group(root, root->dir[tree]) && has(root->dir[tree], files[tree]))
 		return true;
 	rmdir(root->dir[tree]);
 	root->dir[tree][0] = 0;

@@ -25,6 +25,9 @@ struct cgroup_root {
 	bool cpu, memory;            /* which of them can be limited */
 	char why[256];
 	unsigned made;
+	/* Of the caller: called before a directory of `dir` is made. May be NULL. */
+	void (*on_make)(void *ctx, const char *dir);
+	void *ctx;
 };
 
 struct cgroup {

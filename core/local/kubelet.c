@@ -89,12 +89,21 @@ static int set_up(struct kubelet *k, struct error *err)
 	return 0;
 }
 
+static void note_cgroup(void *ctx, const char *dir)
+{
+	const struct kubelet *k = ctx;
+
+	undolog_add(k->opts.dir, UNDO_CGROUP, dir, "");
+}
+
 int kubelet_new(struct kubelet **ret, const struct kubelet_opts *opts, struct error *err)
 {
 	struct kubelet *k = xcalloc(1, sizeof(*k));
 
 	k->opts = *opts;
 	k->memory_lock = -1;
+	k->cgroups.on_make = note_cgroup;
+	k->cgroups.ctx = k;
 	k->loop.epoll = k->loop.report_out = k->loop.reports.fd = -1;
 	k->opts.dir = arena_strdup(&k->arena, opts->dir);
 	k->opts.log_dir = arena_strdup(&k->arena, opts->log_dir);

@@ -12,7 +12,6 @@
 #include "local/pod.h"
 #include "local/probe.h"
 #include "local/torchfix.h"
-#include "local/undolog.h"
 #include "local/volumes.h"
 
 /* Record a failed start, as a container runtime reports it. */
@@ -233,15 +232,6 @@ static int64_t limit(const struct container *c, const char *name, bool milli)
 	return milli ? quantity_milli(&q) : quantity_ceil(&q);
 }
 
-static void note_cgroups(const struct kubelet *k)
-{
-	const struct cgroup_root *root = &k->cgroups;
-
-	for (int i = 0; root->version && !root->made && i < CGROUP_TREES; i++)
-		if (root->dir[i][0])
-			undolog_add(k->opts.dir, UNDO_CGROUP, root->dir[i], "");
-}
-
 static int find_limits(struct container *c, struct starting *s, struct error *err)
 {
 	struct cgroup_limits limits = { .cpu_milli = limit(c, "cpu", true),
@@ -251,7 +241,6 @@ static int find_limits(struct container *c, struct starting *s, struct error *er
 	c->cgroup = (struct cgroup){ .procs = { -1, -1 } };
 	if (limits.cpu_milli > 0 || limits.memory > 0)
 		cgroup_open(root);
-	note_cgroups(c->pod->k);
 	if (root->version && (limits.cpu_milli > 0 || limits.memory > 0) &&
 	    cgroup_make(&c->cgroup, root, &limits, err) < 0)
 		return -1;

@@ -259,7 +259,10 @@ static int patch(struct kube *k, const char *text, bool dry_run)
 	cleanup_json cJSON *doc = parse(text);
 	struct error err = { 0 };
 
-	return kube_merge_patch(k, &ref, doc, &how, NULL, &err) ? err.code : 0;
+	if (!kube_merge_patch(k, &ref, doc, &how, NULL, &err))
+		return 0;
+	print_message("%s: %s\n", text, err.msg);
+	return err.code;
 }
 
 /* spec.suspend alone can be changed, and that is kept. */
@@ -268,6 +271,12 @@ static void test_writes(void **state)
 	cleanup_json cJSON *map =
 		parse("{'apiVersion':'v1','kind':'ConfigMap','metadata':{"
 		      "'name':'m','namespace':'ns'}}");
+	cleanup_json cJSON *tj =
+		parse("{'metadata':{'name':'x','uid':'u-x'},'spec':{"
+		      "'runtimeRef':{'name':'torch-distributed','kind':'"
+		      "ClusterTrainingRuntime',"
+		      "'apiGroup':'trainer.kubeflow.org'},'suspend':false,"
+		      "'managedBy':'trainer.kubeflow.org/trainjob-controller'}}");
 	const struct kube_write how = { .manager = "test" };
 	struct kube *k = connect_it();
 	struct error err = { 0 };
@@ -275,6 +284,7 @@ static void test_writes(void **state)
 
 	(void)state;
 	begin(&run, "ns", "x");
+	assert_int_equal(state_save(&run, tj, false, &err), 0);
 	assert_int_equal(patch(k, "{'spec':{'suspend':true}}", true), 0);
 	assert_false(state_suspended(run.dir));
 	assert_int_equal(patch(k, "{'spec':{'suspend':true}}", false), 0);

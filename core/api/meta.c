@@ -132,6 +132,18 @@ bool meta_is_same(const cJSON *a, const cJSON *b)
 	return true;
 }
 
+bool meta_has_members(const cJSON *obj, const cJSON *wanted, const char *aside)
+{
+	const cJSON *member;
+
+	json_each(member, wanted)
+		if (!str_eq(member->string, "metadata") &&
+		    !str_eq(member->string, aside) &&
+		    !json_equal(member, json_get(obj, member->string)))
+			return false;
+	return true;
+}
+
 bool meta_is_deleted(const cJSON *obj)
 {
 	return json_get(obj, "metadata", "deletionTimestamp") != NULL;

@@ -11,6 +11,8 @@
 #include "kube/kube.h"
 #include "net/http.h"
 
+#define AS_METADATA "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+
 /* An http_client with the certificate that belongs to it; counted. */
 struct kube_conn {
 	struct http_client *http;

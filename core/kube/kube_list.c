@@ -13,7 +13,6 @@
 #include "kube/split.h"
 
 #define AS_LIST "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
-#define AS_ONE  "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 /* etcd's 1.5 MiB, when each byte of it is written as \u00xx; and managedFields. */
 #define MAX_OBJECT ((size_t)16 * 1024 * 1024)
 #define MAX_AROUND ((size_t)1024 * 1024)
@@ -382,7 +381,7 @@ int kube_watch(struct kube *k, const struct kube_ref *ref,
 	struct kube_request req = {
 		.what = kube_what(&arena, k, "watch", ref),
 		.method = "GET",
-		.accept = opts->select.meta_only ? AS_ONE
+		.accept = opts->select.meta_only ? AS_METADATA
 			  : opts->select.fields  ? PROTO_TYPE ", application/json"
 						 : NULL,
 		.again = true,

@@ -9,8 +9,6 @@
 #include "kube/kube_impl.h"
 #include "kube/managed.h"
 
-#define AS_METADATA "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
-
 static int answer(const struct http_response *resp, const char *what, cJSON **ret,
 		  struct error *err)
 {

@@ -75,8 +75,6 @@ MUST_CHECK int objects_delete_jobset(struct pass *p, const char *propagation,
 void write_precondition(cJSON *obj, const cJSON *existing);
 /* ERR_CONFLICT: a deleted TrainJob of that name owns it; ERR_EXISTS: another owner. */
 MUST_CHECK int check_owner(const cJSON *obj, const cJSON *tj, struct error *err);
-/* Has `existing` all members of `wanted`, metadata aside? */
-bool has_members(const cJSON *wanted, const cJSON *existing);
 
 /* `built`: the objects are as they should be. */
 MUST_CHECK int status_reconcile(struct pass *p, bool built, struct error *err);

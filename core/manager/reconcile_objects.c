@@ -47,19 +47,6 @@ void write_precondition(cJSON *obj, const cJSON *existing)
 		meta_set_version(obj, VERSION_OF_NONE);
 }
 
-bool has_members(const cJSON *wanted, const cJSON *existing)
-{
-	const cJSON *member;
-
-	json_each(member, wanted) {
-		if (str_eq(member->string, "metadata"))
-			continue;
-		if (!json_equal(member, json_get(existing, member->string)))
-			return false;
-	}
-	return true;
-}
-
 static bool is_ref(const cJSON *obj, const struct kube_ref *ref)
 {
 	return str_eq(meta_kind(obj), ref->kind) && str_eq(meta_name(obj), ref->name) &&
@@ -198,8 +185,8 @@ enum { SECRET_MS = 50000 };
 static bool is_written(const cJSON *obj, const cJSON *existing)
 {
 	if (str_eq(meta_kind(obj), "Service"))
-		return has_members(json_get(obj, "spec"), json_get(existing, "spec"));
-	return has_members(obj, existing);
+		return meta_has_members(json_get(existing, "spec"), json_get(obj, "spec"), NULL);
+	return meta_has_members(existing, obj, NULL);
 }
 
 /* ConfigMaps, Secrets, Services: read, and written if they differ. */

@@ -125,24 +125,11 @@ static void add_known(struct source *s, const char *ns, const char *name)
 		 synced ? WORKQUEUE_FIRST : WORKQUEUE_LATER);
 }
 
-/* Are all members of `a` in `b`, metadata and that one (or NULL) aside? */
-static bool has_members(const cJSON *b, const cJSON *a, const char *aside)
-{
-	const cJSON *member;
-
-	json_each(member, a)
-		if (!str_eq(member->string, "metadata") &&
-		    !str_eq(member->string, aside) &&
-		    !json_equal(member, json_get(b, member->string)))
-			return false;
-	return true;
-}
-
 /* Has nothing of what is kept changed, a member aside (or NULL)? */
 static bool is_unchanged(const cJSON *old, const cJSON *current, const char *aside)
 {
 	return old && current && meta_is_same(old, current) &&
-	       has_members(old, current, aside);
+	       meta_has_members(old, current, aside);
 }
 
 /* Ignores trainerStatus, which the status server writes. */
@@ -150,8 +137,8 @@ static bool is_status_same(const cJSON *old, const cJSON *current)
 {
 	const cJSON *before = json_get(old, "status"), *now = json_get(current, "status");
 
-	return has_members(before, now, "trainerStatus") &&
-	       has_members(now, before, "trainerStatus");
+	return meta_has_members(before, now, "trainerStatus") &&
+	       meta_has_members(now, before, "trainerStatus");
 }
 
 /* Does its status say what is asked for? */

@@ -303,6 +303,7 @@ def row_many(scratch):
     if MANY > there:
         create(ns, MANY - there)
         settled(ns, MANY - there)
+    wait_for(3600, lambda: sum(calls("workqueue_depth").values()), 0, 5)  # those it found at its start
     time.sleep(30)
     before, called, seconds = cpu(one.pid), sum(calls().values()), 120
     time.sleep(seconds)

@@ -25,8 +25,8 @@ int64_t meta_generation(const cJSON *obj);         /* 0 when absent */
 bool meta_is_same(const cJSON *a, const cJSON *b); /* but for resourceVersion */
 /* Has `obj` all members of `wanted`, metadata and that one (or NULL) aside? */
 bool meta_has_members(const cJSON *obj, const cJSON *wanted, const char *aside);
-bool meta_is_deleted(const cJSON *obj);            /* it is going: deletionTimestamp */
-const cJSON *meta_finalizers(const cJSON *obj);    /* or NULL */
+bool meta_is_deleted(const cJSON *obj);         /* it is going: deletionTimestamp */
+const cJSON *meta_finalizers(const cJSON *obj); /* or NULL */
 const cJSON *meta_controller(
 	const cJSON *obj);                /* its entry of ownerReferences, or NULL */
 const char *owner_name(const cJSON *ref); /* of such an entry */

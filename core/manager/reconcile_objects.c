@@ -185,7 +185,8 @@ enum { SECRET_MS = 50000 };
 static bool is_written(const cJSON *obj, const cJSON *existing)
 {
 	if (str_eq(meta_kind(obj), "Service"))
-		return meta_has_members(json_get(existing, "spec"), json_get(obj, "spec"), NULL);
+		return meta_has_members(json_get(existing, "spec"), json_get(obj, "spec"),
+					NULL);
 	return meta_has_members(existing, obj, NULL);
 }
 

@@ -484,6 +484,16 @@ cJSON *informer_get(struct informer *inf, const char *ns, const char *name)
 	return text ? json_reread(text) : NULL;
 }
 
+size_t informer_count(struct informer *inf)
+{
+	size_t n;
+
+	pthread_mutex_lock(&inf->lock);
+	n = inf->objects.n;
+	pthread_mutex_unlock(&inf->lock);
+	return n;
+}
+
 void informer_each(struct informer *inf, bool (*visit)(void *ctx, const cJSON *obj),
 		   void *ctx)
 {

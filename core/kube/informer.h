@@ -68,6 +68,7 @@ const char *informer_key(struct arena *arena, const char *ns, const char *name);
 
 /* A copy of what is stored, the caller's; NULL: not in the store. */
 cJSON *informer_get(struct informer *inf, const char *ns, const char *name);
+size_t informer_count(struct informer *inf);
 /* A copy of each, until visit returns false; visit may use the store. */
 void informer_each(struct informer *inf, bool (*visit)(void *ctx, const cJSON *obj),
 		   void *ctx);

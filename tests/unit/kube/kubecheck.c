@@ -41,13 +41,6 @@ static void on_error(void *ctx, const struct error *err)
 	printf("error: %s\n", err->msg);
 }
 
-static bool count(void *n, const cJSON *obj)
-{
-	(void)obj;
-	++*(size_t *)n;
-	return true;
-}
-
 static int watch(struct kube *k, char **args, struct error *err)
 {
 	struct informer_conf conf = { .kube = k,
@@ -57,16 +50,13 @@ static int watch(struct kube *k, char **args, struct error *err)
 				      .on_event = on_event,
 				      .on_error = on_error };
 	struct informer *inf;
-	size_t n = 0;
 	int rc;
 
 	if (informer_start(&inf, &conf, err))
 		return -1;
 	rc = informer_wait(inf, INT32_MAX, err);
-	if (rc == 0) {
-		informer_each(inf, count, &n);
-		printf("synced %zu\n", n);
-	}
+	if (rc == 0)
+		printf("synced %zu\n", informer_count(inf));
 	while (rc == 0 && !stop_wait(-1))
 		;
 	informer_stop(inf);

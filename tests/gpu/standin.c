@@ -865,11 +865,13 @@ static int meet(size_t len)
 {
 	struct ncclComm *first = joining[0];
 	size_t size = sizeof(struct meeting) + (size_t)first->n * len;
-	char path[sizeof(first->id) + 20];
+	const char *dir = getenv("TMPDIR");
+	char path[sizeof(first->id) + 200];
 	struct meeting *m;
 	int fd;
 
-	snprintf(path, sizeof(path), "/tmp/%.100s", (const char *)&first->id);
+	snprintf(path, sizeof(path), "%.180s/%.100s", dir ? dir : "/tmp",
+		 (const char *)&first->id);
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (fd < 0 || ftruncate(fd, (off_t)size))
 		return 2;

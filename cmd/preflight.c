@@ -11,11 +11,11 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
-#include "cmd/meeting.h"
 #include "cmd/ui/last_words.h"
 #include "gpu/discover.h"
 #include "gpu/expect.h"
 #include "gpu/preflight.h"
+#include "net/meeting.h"
 #include "net/sign.h"
 
 struct preflight_opts {

@@ -1,8 +1,8 @@
 /*
  * detach.h - a command whose work goes on in a session of its own after it has returned.
  */
-#ifndef CMD_DETACH_H
-#define CMD_DETACH_H
+#ifndef BASE_DETACH_H
+#define BASE_DETACH_H
 
 #include "base/error.h"
 

@@ -2,8 +2,8 @@
  * meeting.h - the nodes of a job in a star around rank 0, with JSON lines over TLS with a
  * pre-shared key (net/psk.h): who does not have the key is not let in, nor believed.
  */
-#ifndef CMD_MEETING_H
-#define CMD_MEETING_H
+#ifndef NET_MEETING_H
+#define NET_MEETING_H
 
 #include "base/json.h"
 #include "net/psk.h"

@@ -1,7 +1,5 @@
-/*
- * meeting.c - meeting.h.
- */
-#include "cmd/meeting.h"
+/* meeting.c - rank 0 lets the others in; a line each way (net/meeting.h). */
+#include "net/meeting.h"
 
 #include <poll.h>
 #include <stdlib.h>
@@ -15,7 +13,7 @@
 #include "net/sock.h"
 
 enum { HELLO_MS = 5000, RETRY_MS = 200, WATCH_S = 30 };
-static const char IDENTITY[] = "kftrainer preflight";
+static const char IDENTITY[] = "kftrainer meeting";
 
 struct meeting_link {
 	int fd; /* < 0: none */

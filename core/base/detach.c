@@ -1,5 +1,5 @@
-/* detach.c - a child that goes on when its parent has ended (cmd/detach.h). */
-#include "cmd/detach.h"
+/* detach.c - a child that goes on when its parent has ended (base/detach.h). */
+#include "base/detach.h"
 
 #include <errno.h>
 #include <fcntl.h>

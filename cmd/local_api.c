@@ -181,25 +181,23 @@ static int ask(struct local_api *l, const struct hook *hook, struct admission *a
 }
 
 /* Of an object that was read and is created anew the mark says nothing. */
-static int guard_runs(struct admission *a, struct error *err)
+static void drop_mark(const struct admission *a)
 {
 	if (!a->old)
 		json_del(a->obj,
 			 JSON_PATH("metadata", "annotations", LOCAL_RUN_ANNOTATION));
-	if (!a->old || !mirror_has(a->old))
-		return 0;
-	error_set(err, ERR_DENIED,
-		  "%s %s is of a run of 'submit --local': it can be read and deleted, "
-		  "not changed",
-		  meta_kind(a->old), a->name);
-	err->code = 403;
-	return -1;
+}
+
+static bool is_of_run(const struct admission *a)
+{
+	return a->old && mirror_has(a->old);
 }
 
 static int mutate(void *ctx, struct admission *a, struct error *err)
 {
-	if (guard_runs(a, err))
-		return -1;
+	drop_mark(a);
+	if (is_of_run(a))
+		return mirror_check(a->old, a->obj, err);
 	if (!meta_is(a->obj, TRAINER_GROUP, TRAINJOB_KIND))
 		return 0;
 	return ask(ctx, &defaulter, a, err);
@@ -207,6 +205,8 @@ static int mutate(void *ctx, struct admission *a, struct error *err)
 
 static int validate(void *ctx, struct admission *a, struct error *err)
 {
+	if (is_of_run(a))
+		return 0;
 	for (size_t i = 0; i < sizeof(validators) / sizeof(*validators); i++)
 		if (meta_is(a->obj, TRAINER_GROUP, validators[i].kind))
 			return ask(ctx, &validators[i], a, err);
@@ -219,6 +219,12 @@ static int read_log(void *ctx, const cJSON *pod, const struct log_options *o,
 	struct local_api *l = ctx;
 
 	return podlog_open(l->api, pod, o, resp, err);
+}
+
+static int write_run(void *ctx, const cJSON *old, const cJSON *obj, struct error *err)
+{
+	(void)ctx;
+	return mirror_write(old, obj, err);
 }
 
 static int remove_run(void *ctx, const cJSON *obj, struct error *err)
@@ -396,6 +402,7 @@ static int start_api(struct local_api *l, struct error *err)
 					     .mutate = mutate,
 					     .validate = validate,
 					     .log = read_log,
+					     .write = write_run,
 					     .remove = remove_run,
 					     .ctx = l };
 

@@ -567,19 +567,23 @@ static bool is_same_but_suspend(const cJSON *old, const cJSON *obj)
 	return json_equal(a, b);
 }
 
-/* Of what runs are, a TrainJob's spec.suspend alone can be changed. */
+int machine_check_write(const cJSON *old, const cJSON *obj, struct error *err)
+{
+	if (old && str_eq(meta_kind(obj), TRAINJOB_KIND) && is_same_but_suspend(old, obj))
+		return 0;
+	return error_set(
+		err, ERR_UNSUPPORTED,
+		"of local jobs only spec.suspend of the TrainJob can be changed");
+}
+
 static int write_object(void *ctx, const cJSON *old, const cJSON *obj, struct error *err)
 {
 	(void)ctx;
-	if (!old || !str_eq(meta_kind(obj), TRAINJOB_KIND) ||
-	    !is_same_but_suspend(old, obj)) {
-		error_set(
-			err, ERR_UNSUPPORTED,
-			"of local jobs only spec.suspend of the TrainJob can be changed");
-		err->code = 422;
-		return -1;
-	}
-	return state_suspend(meta_namespace(obj), meta_name(obj), tj_suspend(obj), err);
+	if (!machine_check_write(old, obj, err))
+		return state_suspend(meta_namespace(obj), meta_name(obj), tj_suspend(obj),
+				     err);
+	err->code = 422;
+	return -1;
 }
 
 /* The logs go with the run. What belongs to a job goes with it, and not alone. */

@@ -38,6 +38,8 @@ void machine_init(struct machine *m, struct apiserver *api, int inotify, bool mi
 void machine_release(struct machine *m);
 /* All of them, with what they consist of. */
 MUST_CHECK int machine_read_all(struct machine *m, struct error *err);
+/* Of what runs are, a TrainJob's spec.suspend alone can be changed: else ERR_UNSUPPORTED. */
+MUST_CHECK int machine_check_write(const cJSON *old, const cJSON *obj, struct error *err);
 /* End the run of a TrainJob, and delete it with its logs. */
 MUST_CHECK int machine_delete(const char *ns, const char *name, struct error *err);
 

@@ -16,8 +16,10 @@
 #include "base/xmalloc.h"
 #include "local/machine_impl.h"
 #include "local/published.h"
+#include "local/state.h"
 #include "local/state_impl.h"
 #include "trainer/api.h"
+#include "trainer/trainjob.h"
 
 enum {
 	RESCAN_MS = 5000, /* for what other hosts write */
@@ -128,6 +130,22 @@ static void drop_strangers(struct mirror *m)
 bool mirror_has(const cJSON *obj)
 {
 	return meta_annotation(obj, LOCAL_RUN_ANNOTATION);
+}
+
+int mirror_check(const cJSON *old, const cJSON *obj, struct error *err)
+{
+	if (!machine_check_write(old, obj, err))
+		return 0;
+	err->code = 403;
+	return error_wrap(err, "%s %s belongs to a run of 'submit --local'",
+			  meta_kind(old), meta_name(old));
+}
+
+int mirror_write(const cJSON *old, const cJSON *obj, struct error *err)
+{
+	if (!old || !mirror_has(old) || tj_suspend(old) == tj_suspend(obj))
+		return 0;
+	return state_suspend(meta_namespace(obj), meta_name(obj), tj_suspend(obj), err);
 }
 
 /* What belongs to a job goes with it, and not alone. */

@@ -43,9 +43,9 @@ job() { # NAME COMMAND
 taken() { ! job runs true >said 2>&1 && grep -q AlreadyExists said; }
 check "its name is taken: a TrainJob of that name is a 409 AlreadyExists" taken
 check "no controller works on it: no snapshot of its runtime" eval '[ -z "$(kubectl get configmaps -o name | grep runs)" ]'
-check "a label of it is refused, and says why" failed_with "Forbidden.*submit --local.*read and deleted" label trainjob runs a=b
-check "... and spec.suspend" failed_with Forbidden patch trainjob runs --type merge -p '{"spec":{"suspend":true}}'
-check "... and server-side apply" eval 'kubectl get trainjob runs -o json >doc && failed_with Forbidden apply --server-side --force-conflicts -f doc'
+check "a label of it is refused, and says why" failed_with "Forbidden.*submit --local.*only spec.suspend" label trainjob runs a=b
+check "... in a dry run, too" failed_with Forbidden label trainjob runs a=b --dry-run=server
+check "... and server-side apply" eval 'kubectl get trainjob runs -o json | sed "s/\"labels\": {/&\"a\": \"b\",/;s/\"annotations\": {/&\"a\": \"b\",/" >doc && failed_with Forbidden apply --server-side --force-conflicts -f doc'
 check "... and deleting its JobSet alone" failed_with "only the TrainJob" delete jobset runs
 touch go
 check "it ends: Complete" eval 'kubectl wait --timeout=-1s --for=condition=Complete trainjob/runs && phases_are runs "Succeeded Succeeded"'
@@ -68,6 +68,14 @@ submit shot "$long" --detach
 kill -KILL "$(runner shot)"
 check "kill -9: Failed, Interrupted, and its pods Failed" eval '
 	until_true is trainjob shot ".status.conditions[?(@.type==\"Failed\")].reason" Interrupted && phases_are shot "Failed Failed"'
+submit held "$long" --detach
+suspend() { kubectl patch trainjob held --type merge -p "{\"spec\":{\"suspend\":$1}}"; }
+check "it is suspended: its processes end, its pods are gone" eval 'suspend true && until_true none_run held && until_true phases_are held ""'
+check "... as its status says" until_true is trainjob held '.status.conditions[?(@.type=="Suspended")].status' True
+check "... and resumed" eval 'suspend false && until_true phases_are held "Running Running"'
+touch go
+check "... it ends: Complete" kubectl wait --timeout=-1s --for=condition=Complete trainjob/held
+rm go
 submit other true -n team >/dev/null
 check "other namespaces" eval '[ "$(kubectl get trainjobs -n team -o name)" = trainjob.trainer.kubeflow.org/other ]'
 cat >own.yaml <<'END2'

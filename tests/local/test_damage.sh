@@ -11,7 +11,7 @@ refuses() {
 	shift
 	"$@" "$kftrainer" controller --local --data "$data" >said 2>&1
 	local code=$?
-	[ $code = 1 -o $code = 2 ] && [ "$(grep -c '^kftrainer controller: ' said)" = 1 ] && grep -q -e "$text" said || { cat said; false; }
+	[[ $code = [12] ]] && [ "$(grep -c '^kftrainer controller: ' said)" = 1 ] && grep -q -e "$text" said || { cat said; false; }
 }
 names() { kubectl get configmaps -o 'jsonpath={.items[*].metadata.name}' | tr ' ' '\n' | grep ^kept; }
 

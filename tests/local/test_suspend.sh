@@ -2,7 +2,7 @@
 # `suspend` and `resume` of jobs that run in another terminal.
 # shellcheck disable=SC1091,SC2016,SC2154 # what is for other shells; jobs.sh
 . "$(dirname "$0")/jobs.sh"
-export KUBECONFIG= HOME=$scratch
+export KUBECONFIG="" HOME=$scratch
 
 # begin NAME [ARGUMENT...]: a job of two pods that say how often they have begun, and end when NAME.over is there
 begin() {

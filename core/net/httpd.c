@@ -25,7 +25,7 @@ enum {
 		128 * 1024, /* freed memory of larger ones is returned to the system */
 	IDLE_MS = 500,
 	LINGER_MS = 500,
-	LINGER_BYTES = 1024 * 1024,
+	LINGER_BYTES = 16 * 1024 * 1024, /* of a refused body, too */
 	SMALL_BODY = 64 * 1024,
 	ACCEPT_BACKOFF_MS = 100, /* before accept() is retried when out of descriptors */
 };

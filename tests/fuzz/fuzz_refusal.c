@@ -1,6 +1,7 @@
 /* Whatever an API server says, something is told of it. */
 #include <string.h>
 
+#include "api/field.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "client/refusal.h"

@@ -120,7 +120,8 @@ def _(sdk):
     said = "\n".join(sdk.client.get_job_logs(name, step="node-0")).splitlines()
     pod = sdk.container(name)
     assert said[:said.index("----")] == (pod["command"] + pod.get("args", []))[1:], (said, pod)
-    for word in ("dtype=bf16", "batch_size=4", "epochs=1", "dataset.source=parquet", "dataset.split=train[:10%]",
+    assert {"dtype=bf16", "dtype=DataType.BF16"} & set(said), said  # the second: 0.1.0
+    for word in ("batch_size=4", "epochs=1", "dataset.source=parquet", "dataset.split=train[:10%]",
                  "dataset.data_dir=/workspace/dataset/data", "dataset.column_map={'input': 'q', 'output': 'a'}",
                  *(["model.lora_rank=8"] if lora else [])):
         assert word in said, said

@@ -137,20 +137,29 @@ static int run(char **argv, struct error *err)
 	static const struct {
 		const char *name;
 		int (*run)(struct kube *k, char **args, struct error *err);
-	} modes[] = { { "watch", watch }, { "lead", lead }, { "events", events } };
+		int timeout_ms; /* short: an API server that is gone is noticed at once */
+	} modes[] = {
+		{ "watch", watch, 1500 },
+		{ "lead", lead, 1500 },
+		{ "events", events, 60 * 1000 },
+	};
 	struct kube_config_flags flags = { .kubeconfig = argv[1] };
 	cleanup_kube_config struct kube_config config = { 0 };
-	struct kube_opts opts = { .user_agent = "kubecheck", .timeout_ms = 1500 };
+	struct kube_opts opts = { .user_agent = "kubecheck" };
 	struct kube *k;
-	int rc = -1;
+	size_t i = 0;
+	int rc;
 
-	opts.after_stop = strcmp(argv[2], "watch") != 0;
+	while (i < sizeof(modes) / sizeof(*modes) && strcmp(argv[2], modes[i].name))
+		i++;
+	if (i == sizeof(modes) / sizeof(*modes))
+		return error_set(err, ERR_USAGE, "%s: not a mode", argv[2]);
+	opts.timeout_ms = modes[i].timeout_ms;
+	opts.after_stop = modes[i].run != watch;
 	if (stop_setup(err) || kube_config_load(&config, &flags, err) ||
 	    kube_new(&k, &config, &opts, err))
 		return -1;
-	for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++)
-		if (!strcmp(argv[2], modes[i].name))
-			rc = modes[i].run(k, argv + 3, err);
+	rc = modes[i].run(k, argv + 3, err);
 	kube_free(k);
 	return rc;
 }

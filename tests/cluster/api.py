@@ -94,16 +94,16 @@ class Api:
         except ValueError:
             return answer.status, {"message": text.decode("utf-8", "replace")}, warnings
 
-    def request(self, method, url, body=None, content_type="application/json"):
-        for tries in range(4):
+    def request(self, method, url, body=None, content_type="application/json", tries=4):
+        for done in range(tries):
             try:
                 answer = self._once(method, url, body, content_type)
-                if answer[0] not in (429, 504) or tries == 3:
+                if answer[0] not in (429, 504) or done == tries - 1:
                     return answer
-                time.sleep(1 + tries)
+                time.sleep(1 + done)
             except (OSError, http.client.HTTPException):
                 self.local.connection = None
-                if tries == 3:
+                if done == tries - 1:
                     raise
                 time.sleep(0.3)
         raise AssertionError

@@ -267,20 +267,6 @@ static void search(struct job *j, struct pairs *t)
 			search_devices(j, i, good, pairs_usual(t));
 }
 
-/* A ring is as slow as its slowest link: two pairs of nodes without one in common show it. */
-static bool slower_than_pairs(struct pairs *t, int64_t rate)
-{
-	const struct pair *first = &t->pair[0][1], *last = &t->pair[t->n - 2][t->n - 1];
-	int64_t best;
-
-	if (t->n < 3)
-		return false;
-	reduce_nodes(t, 0, 1);
-	reduce_nodes(t, t->n - 2, t->n - 1);
-	best = first->rate > last->rate ? first->rate : last->rate;
-	return first->failed || last->failed || rate < best / 2;
-}
-
 static void reduce_all(struct job *j)
 {
 	cleanup_free struct pairs *t = pairs_new(j->p, "job", j->conf->n);
@@ -306,7 +292,7 @@ static void reduce_all(struct job *j)
 	}
 	if (j->conf->n > PAIRS_MAX || j->conf->n < 3)
 		return;
-	if (all.failed || slower_than_pairs(t, all.rate))
+	if (all.failed || pairs_are_faster(t, all.rate, reduce_nodes))
 		search(j, t);
 }
 

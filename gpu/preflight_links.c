@@ -152,6 +152,20 @@ void pairs_measure_again(struct pairs *t,
 		}
 }
 
+bool pairs_are_faster(struct pairs *t, int64_t rate,
+		      void (*measure)(struct pairs *t, uint32_t a, uint32_t b))
+{
+	const struct pair *first = &t->pair[0][1], *last = &t->pair[t->n - 2][t->n - 1];
+	int64_t best;
+
+	if (t->n < 3)
+		return false;
+	measure(t, 0, 1);
+	measure(t, t->n - 2, t->n - 1);
+	best = first->rate > last->rate ? first->rate : last->rate;
+	return first->failed || last->failed || rate < best / 2;
+}
+
 struct pairs *pairs_new(struct preflight *p, const char *check, uint32_t n)
 {
 	struct pairs *t = xcalloc(1, sizeof(*t));
@@ -239,20 +253,6 @@ static void reduce_pair(struct pairs *t, uint32_t a, uint32_t b)
 	(void)!reduce(t->p, UINT64_C(1) << a | UINT64_C(1) << b, &t->pair[a][b], &err);
 }
 
-/* A ring is as slow as its slowest link: two pairs without a device in common show it. */
-static bool slower_than_pairs(struct pairs *t, const struct pair *all)
-{
-	const struct pair *first = &t->pair[0][1], *last = &t->pair[t->n - 2][t->n - 1];
-	int64_t best;
-
-	if (t->n < 3)
-		return false;
-	reduce_pair(t, 0, 1);
-	reduce_pair(t, t->n - 2, t->n - 1);
-	best = first->rate > last->rate ? first->rate : last->rate;
-	return first->failed || last->failed || all->rate < best / 2;
-}
-
 static void report_all(struct pairs *t, const struct pair *all)
 {
 	struct preflight_row row = {
@@ -286,8 +286,9 @@ void preflight_nccl(struct preflight *p)
 		return;
 	}
 	report_all(t, &all);
-	if (t->n < 3 || !(all.failed || (double)all.rate < expected * 1e9 ||
-			  p->depth == PREFLIGHT_FULL || slower_than_pairs(t, &all)))
+	if (t->n < 3 ||
+	    !(all.failed || (double)all.rate < expected * 1e9 ||
+	      p->depth == PREFLIGHT_FULL || pairs_are_faster(t, all.rate, reduce_pair)))
 		return;
 	for (uint32_t i = 0; i < t->n; i++)
 		for (uint32_t j = i + 1; j < t->n; j++)

@@ -33,9 +33,16 @@ void pairs_measure_again(struct pairs *t,
 			 void (*measure)(struct pairs *t, uint32_t a, uint32_t b));
 
 /*
+ * Is a ring's rate that of a slow link or participant? Measures two pairs that share none:
+ * a ring is as slow as its slowest link. false of fewer than three.
+ */
+bool pairs_are_faster(struct pairs *t, int64_t rate,
+		      void (*measure)(struct pairs *t, uint32_t a, uint32_t b));
+
+/*
  * Names those that are bad with each other one, and links that are bad besides: at less
- * than half of the usual rate, or, where any failed, those that failed. Returns how many rows that took; `bad` (PAIRS_MAX
- * of them, or NULL) are those that are to blame themselves.
+ * than half of the usual rate, or, where any failed, those that failed. Returns how many
+ * rows that took; `bad` (PAIRS_MAX of them, or NULL) are those that are to blame themselves.
  */
 size_t pairs_blame(struct pairs *t, bool *bad);
 

@@ -75,31 +75,34 @@ static void remove_object(struct apiserver *s, const struct stored *st, const cJ
 		error_clear_if(&ignored, ignored.kind); /* somebody was quicker */
 }
 
-/* Those of any kind for which `wanted` holds. */
-static void each_object(struct apiserver *s,
-			void (*use)(struct apiserver *s, const struct stored *st,
-				    cJSON *obj, const cJSON *owner),
-			const cJSON *owner)
+/* Those that may be owned, until one for which `use` is true: was there one? */
+static bool any_object(struct apiserver *s, const cJSON *owner,
+		       bool (*use)(struct apiserver *s, const struct stored *st,
+				   cJSON *obj, const char *uid))
 {
 	cleanup_stored_list struct stored_list all = { 0 };
+	const char *uid = meta_uid(owner);
 	size_t remaining;
 
 	storage_list(s->storage, "", NULL, 0, &all, &remaining);
 	for (size_t i = 0; i < all.n; i++) {
 		cleanup_json cJSON *obj = NULL;
 
-		if (!strstr(all.list[i]->text, meta_uid(owner)))
+		if (!strstr(all.list[i]->text, uid))
 			continue;
 		obj = stored_read(all.list[i]);
-		use(s, all.list[i], obj, owner);
+		if (use(s, all.list[i], obj, uid))
+			return true;
 	}
+	return false;
 }
 
-static void collect_one(struct apiserver *s, const struct stored *st, cJSON *obj,
-			const cJSON *owner)
+static bool collect_one(struct apiserver *s, const struct stored *st, cJSON *obj,
+			const char *uid)
 {
-	if (is_owned(obj, meta_uid(owner)) && !has_owner(s, obj, meta_uid(owner)))
+	if (is_owned(obj, uid) && !has_owner(s, obj, uid))
 		remove_object(s, st, obj);
+	return false;
 }
 
 static void collect_namespace(struct apiserver *s, const char *ns)
@@ -121,7 +124,7 @@ void collect_dependents(struct apiserver *s, const cJSON *gone)
 	if (meta_is(gone, "", "Namespace"))
 		collect_namespace(s, meta_name(gone));
 	if (meta_uid(gone))
-		each_object(s, collect_one, gone);
+		(void)any_object(s, gone, collect_one);
 }
 
 /* ---- owners that wait (foreground) -------------------------------------------------- */
@@ -136,22 +139,12 @@ static bool waits(const cJSON *obj)
 	return false;
 }
 
-static bool has_dependents(struct apiserver *s, const cJSON *owner)
+static bool is_dependent(struct apiserver *s, const struct stored *st, cJSON *obj,
+			 const char *uid)
 {
-	cleanup_stored_list struct stored_list all = { 0 };
-	size_t remaining;
-
-	storage_list(s->storage, "", NULL, 0, &all, &remaining);
-	for (size_t i = 0; i < all.n; i++) {
-		cleanup_json cJSON *obj = NULL;
-
-		if (!strstr(all.list[i]->text, meta_uid(owner)))
-			continue;
-		obj = stored_read(all.list[i]);
-		if (is_owned(obj, meta_uid(owner)))
-			return true;
-	}
-	return false;
+	(void)s;
+	(void)st;
+	return is_owned(obj, uid);
 }
 
 void collect_waiting(struct apiserver *s, const cJSON *obj)
@@ -163,7 +156,7 @@ void collect_waiting(struct apiserver *s, const cJSON *obj)
 	struct error ignored = { 0 };
 	const cJSON *f;
 
-	if (!r || !waits(obj) || has_dependents(s, obj))
+	if (!r || !waits(obj) || any_object(s, obj, is_dependent))
 		return;
 	json_put_str(patch, meta_uid(obj), "metadata", "uid");
 	json_list(patch, "metadata", "finalizers");
@@ -192,26 +185,27 @@ void collect_owners(struct apiserver *s, const cJSON *gone)
 	}
 }
 
-static void release_one(struct apiserver *s, const struct stored *st, cJSON *obj,
-			const cJSON *owner)
+static bool release_one(struct apiserver *s, const struct stored *st, cJSON *obj,
+			const char *uid)
 {
 	cJSON *refs = json_get(obj, "metadata", "ownerReferences");
-	cJSON *ref = json_find(refs, "uid", meta_uid(owner));
+	cJSON *ref = json_find(refs, "uid", uid);
 	struct error ignored = { 0 };
 
 	if (!ref)
-		return;
+		return false;
 	cJSON_Delete(cJSON_DetachItemViaPointer(refs, ref));
 	if (!refs->child)
 		json_del(obj, JSON_PATH("metadata", "ownerReferences"));
 	if (storage_put(s->storage, st->resource, st->key, st, obj, &ignored))
 		error_clear_if(&ignored, ignored.kind);
+	return false;
 }
 
 void collect_release(struct apiserver *s, const cJSON *owner)
 {
 	if (meta_uid(owner))
-		each_object(s, release_one, owner);
+		(void)any_object(s, owner, release_one);
 }
 
 void collect_orphans(struct apiserver *s, const cJSON *obj)

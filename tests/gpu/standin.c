@@ -1003,7 +1003,7 @@ EXPORT ncclResult_t ncclGroupEnd(void)
 		return code;
 	m = n_queued ? queue[0].comm->meeting : NULL;
 	if (m)
-		us = m->bad_links > 1 ? 80000 : number("network", 10000);
+		us = m->bad_links > 1 ? 400000 : number("network", 10000);
 	if (n_queued && !queue[0].comm->done)
 		add_up();
 	for (int i = 0; i < n_queued; i++)

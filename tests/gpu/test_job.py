@@ -86,7 +86,7 @@ def passes():
 
 
 def blame():
-    finds("a slow node", ("devices=1", "devices=1", "devices=1 network=80000"), 30, [(ME, "fatal")], "bad with every other node: less than half")
+    finds("a slow node", ("devices=1", "devices=1", "devices=1 network=400000"), 30, [(ME, "fatal")], "bad with every other node: less than half")
     finds("a slow link between two", ("devices=1 badlink=1", "devices=1", "devices=1 badlink=1"), 30, [(f"{ME}-{ME}", "fatal")], "check the link")
     finds("wrong sums, two nodes", ("sum=0", ""), 30, [(None, "fatal")], "GPU 0: 1 sums")
     for word, like in (("abort=ncclGroupEnd", "signal 6"), ("fail=ncclCommInitRank:2", "unhandled system error (2)"),

@@ -243,7 +243,7 @@ kc delete trainjob f0 >/dev/null
 wait_for 20 test -s "$scratch/ended" && rm "$scratch/ended"
 check "... once" test "$(grep -c 'cannot be scheduled' "$scratch/err")" = 1
 check "--wait shows nothing of that" says 124 'timed out' "$d/one.yaml" --name f2 --wait --timeout 2s
-check "... really" bash -c '! grep -q starting "$1"' - "$scratch/err"
+check "... no pod that starts either" bash -c '! grep -q starting "$1"' - "$scratch/err"
 check "several jobs cannot be followed" says 2 'takes one TrainJob, found 2' "$d/two.yaml" --follow <<<"$(
 	{ tj a torch-distributed; echo ---; tj b torch-distributed; } >"$d/two.yaml")"
 check "... nothing is created" absent trainjob a

@@ -60,8 +60,9 @@ struct apiserver_conf {
 	int (*log)(void *ctx, const cJSON *pod, const struct log_options *o,
 		   struct httpd_response *resp, struct error *err);
 	/*
-	 * Brings the objects that `which` means up to date by apiserver_store() and _drop(), before a request for them is answered, and again
-	 * and again while they are watched. -1: it cannot, and the request is a 500. NULL:
+	 * Brings the objects that `which` means up to date by apiserver_store() and
+	 * _drop(), before a request for them is answered, and again and again while they
+	 * are watched. -1: it cannot, and the request is a 500. NULL:
 	 * what changes is stored by itself. With it, schemas are loaded once a request
 	 * needs them, and no namespace exists from the start.
 	 */
@@ -101,7 +102,8 @@ cJSON *apiserver_get(struct apiserver *s, const char *api_version, const char *k
 cJSON *apiserver_list(struct apiserver *s, const char *api_version, const char *kind,
 		      const char *ns);
 /*
- * Store an object as it is, with its uid, in place of any other of its name. 0: it was there like that; 1: stored; -1: ERR_NOT_FOUND without its namespace.
+ * Store an object as it is, with its uid, in place of any other of its name. 0: it was
+ * there like that; 1: stored; -1: ERR_NOT_FOUND without its namespace.
  */
 MUST_CHECK int apiserver_store(struct apiserver *s, const cJSON *obj, struct error *err);
 /*

@@ -8,7 +8,8 @@
  *
  * Objects of runs have LOCAL_RUN_ANNOTATION, and neither the manager nor the backend works
  * on them. Clients read them, their logs as well, change the TrainJob's spec.suspend and
- * delete it, which ends the run; other writes are refused (403). Ended runs are read from what they stored.
+ * delete it, which ends the run; other writes are refused (403). Ended runs are read from
+ * what they stored.
  *
  * A name is its first user's: while a run has it, creating a TrainJob of that name is a 409
  * AlreadyExists; while the server has a TrainJob of that name, a run is not shown. A job

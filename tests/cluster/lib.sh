@@ -182,6 +182,7 @@ controller_down() { # [SIGNAL]: of all replicas that run; waits for their end
 }
 
 # YAML of the TrainJob `once` of so many nodes, and of its runtime, whose Jobs do not try again.
+# With $gate, an init container, its pods run $what_runs.
 tried_once() { # NODES
 	cat <<-END
 		apiVersion: trainer.kubeflow.org/v1alpha1
@@ -191,7 +192,8 @@ tried_once() { # NODES
 		  mlPolicy: {numNodes: $1}
 		  template: {spec: {replicatedJobs: [{name: node, template: {
 		    metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}},
-		    spec: {backoffLimit: 0, template: {spec: {containers: [{name: node, image: i}]}}}}}]}}
+		    spec: {backoffLimit: 0, template: {spec: {${gate:+initContainers: [$gate], }
+		      containers: [{name: node, image: i${gate:+, $what_runs}}]}}}}}]}}
 		---
 		apiVersion: trainer.kubeflow.org/v1alpha1
 		kind: TrainJob

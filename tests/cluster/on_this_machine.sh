@@ -16,6 +16,7 @@ END
 printf '#!/bin/sh\nexec gate exit\n' >"$scratch/bin/true"
 chmod +x "$scratch/bin/gate" "$scratch/bin/true"
 gate='{name: gate, image: i, command: [gate, run]}'
+what_runs='command: ["true"]' # images are not pulled
 
 left_out=()
 while IFS= read -r line; do
@@ -71,24 +72,6 @@ cluster() { # of its actions, who the administrator is
 controller_up() { wait_for 60 controller_ready; }
 controller_pid() { echo "$server_pid"; }
 controller_down() { :; }
-tried_once() { # NODES
-	cat <<-END
-		apiVersion: trainer.kubeflow.org/v1alpha1
-		kind: TrainingRuntime
-		metadata: {name: once, labels: {trainer.kubeflow.org/framework: plain}}
-		spec:
-		  mlPolicy: {numNodes: $1}
-		  template: {spec: {replicatedJobs: [{name: node, template: {
-		    metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}},
-		    spec: {backoffLimit: 0, template: {spec: {initContainers: [$gate],
-		      containers: [{name: node, image: i, command: ["true"]}]}}}}}]}}
-		---
-		apiVersion: trainer.kubeflow.org/v1alpha1
-		kind: TrainJob
-		metadata: {name: once}
-		spec: {runtimeRef: {kind: TrainingRuntime, name: once}}
-	END
-}
 all_reported() { # NAMESPACE SELECTOR STATUS
 	local job=${2#*=} phase
 	phase=$(grep -o '"phase":"[A-Za-z]*"' <<<"$3" | cut -d '"' -f 4)

@@ -9,7 +9,8 @@ ns=workspace-$$
 kc create namespace $ns >"$scratch/namespace"
 kt() { kc -n $ns "$@"; }
 code=$scratch/code
-mkdir -p "$code/lib"
+export TMPDIR=$scratch/tmp # where archives are packed
+mkdir -p "$code/lib" "$TMPDIR"
 printf 'print("hello")\n' >"$code/train.py"
 printf '#!/bin/sh\n' >"$code/run.sh"
 chmod 755 "$code/run.sh"
@@ -172,7 +173,7 @@ check "... and an event says what is missing" wait_for 60 told lonely 'ConfigMap
 check "... while there is no JobSet" gone jobset lonely
 check "... and why has it, too" eval 'why lonely | tee /dev/stderr | grep "ConfigMap lonely-workspace-000000000000"'
 check "an invalid digest is refused" says 'kftrainer.io/workspace' hand_made wrong sha256:1234
-check "no files of the archive are left here" eval '! ls -d /tmp/kftrainer-workspace-* 2>/dev/null'
+check "no files of the archive are left here" eval '! ls -d "$TMPDIR"/kftrainer-workspace-* 2>/dev/null'
 kc delete namespace $ns --wait=false >/dev/null
 controller_down
 finish

@@ -13,6 +13,7 @@ from tap import check
 
 PATIENCE = 120
 SCRATCH = tempfile.mkdtemp(prefix="kftrainer-gpu-test-")
+os.environ["TMPDIR"] = SCRATCH
 os.chmod(SCRATCH, 0o755)
 LIBRARIES = os.path.join(SCRATCH, "lib")
 NVML, CUDA, NCCL, CUDART = "libnvidia-ml.so.1", "libcuda.so.1", "libnccl.so.2", "libcudart.so.12"

@@ -154,7 +154,7 @@ def killed(program, times):
 
 
 def leftovers():
-    check("no file is left in TMPDIR", glob.glob("/tmp/kftrainer-gpu-??????") or None)
+    check("no file is left in TMPDIR", glob.glob(f"{SCRATCH}/kftrainer-gpu-??????") or None)
 
 
 for each in PROGRAMS:

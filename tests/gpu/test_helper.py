@@ -85,6 +85,6 @@ for PROGRAM in PROGRAMS:
     places()
 if os.getuid() == 0:
     without_glibc()
-check("no file is left in /tmp", glob.glob("/tmp/kftrainer-gpu-??????") or None)
+check("no file is left in TMPDIR", glob.glob(f"{SCRATCH}/kftrainer-gpu-??????") or None)
 shutil.rmtree(SCRATCH, ignore_errors=True)
 finish()

@@ -12,8 +12,6 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from standin import NCCL, PATIENCE, PROGRAMS, SCRATCH, dev, environ, has, is_, libraries
 from tap import check, finish
 
-os.environ["TMPDIR"] = SCRATCH  # where ranks of several processes meet
-
 KEY, OTHER, SHORT = (os.path.join(SCRATCH, name) for name in ("key", "other", "short"))
 for path, text in ((KEY, "a secret of this job"), (OTHER, "a secret of another"), (SHORT, "x")):
     with open(path, "w", encoding="ascii") as file:

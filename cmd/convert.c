@@ -279,7 +279,7 @@ static int prepare(struct run *r, int argc, char **argv, struct error *err)
 	    load_schema(&r->v2beta1, "v2beta1.yaml", err))
 		return -1;
 	if (o->shared &&
-	    runtime_by_name(&r->shared, &r->runtimes, r->schema, o->shared, err)) {
+	    runtime_by_name(&r->shared, &r->runtimes, NULL, r->schema, o->shared, err)) {
 		err->kind = ERR_USAGE;
 		return error_wrap(err, "--shared");
 	}

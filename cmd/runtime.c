@@ -18,6 +18,16 @@
 #include "trainer/runtime.h"
 #include "trainer/trainjob.h"
 
+#define RUNTIME_WHERE(s)                                                                \
+	OPT_STR('n', "namespace", "NAMESPACE",                                          \
+		"namespace of TrainingRuntimes (default: the context's)", s, where.ns), \
+		OPT_BOOL(0, "local", "do not query the cluster", s, where.local),       \
+		OPT_STR(0, "kubeconfig", "FILE",                                        \
+			"kubeconfig file (default: $KUBECONFIG or ~/.kube/config)", s,  \
+			where.cluster.kubeconfig),                                      \
+		OPT_STR(0, "context", "NAME", "context in the kubeconfig", s,           \
+			where.cluster.context)
+
 /* ---- list --------------------------------------------------------------------- */
 
 struct list_opts {
@@ -33,15 +43,7 @@ static const struct opt list_table[] = {
 		 struct list_opts, files),
 	OPT_ENUM('o', "output", "FORMAT", "output format", struct list_opts, output,
 		 list_formats),
-	OPT_STR('n', "namespace", "NAMESPACE",
-		"namespace of TrainingRuntimes (default: the context's)",
-		struct list_opts, where.ns),
-	OPT_BOOL(0, "local", "do not query the cluster", struct list_opts, where.local),
-	OPT_STR(0, "kubeconfig", "FILE",
-		"kubeconfig file (default: $KUBECONFIG or ~/.kube/config)",
-		struct list_opts, where.cluster.kubeconfig),
-	OPT_STR(0, "context", "NAME", "context in the kubeconfig", struct list_opts,
-		where.cluster.context),
+	RUNTIME_WHERE(struct list_opts),
 	{ .type = OPT_END },
 };
 
@@ -69,22 +71,19 @@ static int load(struct input *in, struct schema **schema, const struct opt_strs 
 	return bad ? EXIT_BAD_INPUT : 0;
 }
 
-/* Those of the namespace and of the whole cluster join `ret`, if there is a cluster. */
-static int list_cluster(cJSON *ret, const struct where_opts *where, struct error *err)
+/* Those of the namespace and of the whole cluster join `ret`; none, if it has no CRDs. */
+static int list_api(cJSON *ret, const struct where_opts *where, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_kube struct kube *kube = NULL;
 	const char *ns;
 
-	if (where_connect(&kube, &ns, &arena, where, err))
+	if (where_connect_any(&kube, &ns, &arena, where, err))
 		return -1;
-	if (!kube)
-		return 0;
-	return runtime_list(kube, RUNTIME_KIND, ns, false, ret, err) ||
-			       runtime_list(kube, CLUSTER_RUNTIME_KIND, ns, false, ret,
-					    err)
-		       ? -1
-		       : 0;
+	if (runtime_list(kube, RUNTIME_KIND, ns, false, ret, err) ||
+	    runtime_list(kube, CLUSTER_RUNTIME_KIND, ns, false, ret, err))
+		return error_clear_if(err, ERR_NOT_FOUND);
+	return 0;
 }
 
 static const char *from(const struct input *in, const cJSON *obj)
@@ -119,26 +118,29 @@ static void print_runtimes(const cJSON *list, const struct input *in)
 static int print_list(cJSON **list, const struct input *in, enum out_format format,
 		      struct error *err)
 {
-	const cJSON *obj;
+	cJSON *obj;
 
-	if (format == OUT_TABLE)
+	if (format == OUT_TABLE) {
 		print_runtimes(*list, in);
-	else if (format == OUT_NAME)
-		json_each(obj, *list)
+		return EXIT_OK;
+	}
+	json_each(obj, *list)
+		if (format == OUT_NAME)
 			out_name(meta_api_version(obj), meta_kind(obj), meta_name(obj));
-	else
-		return out_doc(format, *list = out_list(*list), err);
-	return EXIT_OK;
+		else
+			meta_drop_server_fields(obj);
+	if (format == OUT_NAME)
+		return EXIT_OK;
+	return out_doc(format, *list = out_list(*list), err);
 }
 
 /* A cluster that does not answer is an error, after what is known without it. */
-
 static int run_list(const void *values, int argc, char **argv, struct error *err)
 {
 	const struct list_opts *opts = values;
 	cleanup_input struct input in = { 0 };
 	cleanup_schema struct schema *schema = NULL;
-	cleanup_json cJSON *list = NULL, *cluster = cJSON_CreateArray();
+	cleanup_json cJSON *list = NULL, *api = cJSON_CreateArray();
 	struct error unasked = { 0 };
 	int code;
 
@@ -147,11 +149,11 @@ static int run_list(const void *values, int argc, char **argv, struct error *err
 	code = load(&in, &schema, &opts->files, "runtime list", err);
 	if (code)
 		return code;
-	if (list_cluster(cluster, &opts->where, &unasked) && unasked.kind == ERR_USAGE) {
+	if (list_api(api, &opts->where, &unasked) && unasked.kind == ERR_USAGE) {
 		*err = unasked;
 		return -1;
 	}
-	if (runtime_all(&list, &in, cluster, schema, err) ||
+	if (runtime_all(&list, &in, api, schema, err) ||
 	    print_list(&list, &in, out_format(list_formats[opts->output]), err))
 		return -1;
 	if (unasked.kind == ERR_NONE)
@@ -165,6 +167,7 @@ static int run_list(const void *values, int argc, char **argv, struct error *err
 struct get_opts {
 	struct opt_strs files;
 	int output;
+	struct where_opts where;
 };
 
 static const char *const get_formats[] = { "yaml", "json", "name", NULL };
@@ -174,6 +177,7 @@ static const struct opt get_table[] = {
 		 struct get_opts, files),
 	OPT_ENUM('o', "output", "FORMAT", "output format", struct get_opts, output,
 		 get_formats),
+	RUNTIME_WHERE(struct get_opts),
 	{ .type = OPT_END },
 };
 
@@ -182,7 +186,7 @@ static int run_get(const void *values, int argc, char **argv, struct error *err)
 	const struct get_opts *opts = values;
 	cleanup_input struct input in = { 0 };
 	cleanup_schema struct schema *schema = NULL;
-	cleanup_json cJSON *obj = NULL;
+	cleanup_json cJSON *obj = NULL, *api = cJSON_CreateArray();
 	enum out_format format = out_format(get_formats[opts->output]);
 	int code;
 
@@ -191,7 +195,8 @@ static int run_get(const void *values, int argc, char **argv, struct error *err)
 	code = load(&in, &schema, &opts->files, "runtime get", err);
 	if (code)
 		return code;
-	if (runtime_by_name(&obj, &in, schema, argv[0], err))
+	if (list_api(api, &opts->where, err) ||
+	    runtime_by_name(&obj, &in, api, schema, argv[0], err))
 		return -1;
 	if (format != OUT_NAME)
 		return out_doc(format, obj, err);
@@ -325,6 +330,8 @@ static const struct cmd cmd_get_runtime = {
 	.name = "get",
 	.args = "RUNTIME",
 	.summary = "print a runtime",
+	.about = "One of --runtime-file, of the cluster, if there is a kubeconfig, or a "
+		 "built-in\none, in that order, as it can be applied again.",
 	.example = "kftrainer runtime get torch-distributed > my-runtime.yaml",
 	.opts = get_table,
 	.opts_size = sizeof(struct get_opts),

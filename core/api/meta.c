@@ -113,6 +113,15 @@ void meta_digest(cJSON *obj)
 	json_put(obj, is, "metadata");
 }
 
+void meta_drop_server_fields(cJSON *obj)
+{
+	static const char *const keys[] = { "creationTimestamp", "generation",
+					    "managedFields", "resourceVersion", "uid" };
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+		json_del(obj, JSON_PATH("metadata", keys[i]));
+}
+
 int64_t meta_generation(const cJSON *obj)
 {
 	return json_int(obj, 0, "metadata", "generation");

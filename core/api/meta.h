@@ -47,6 +47,8 @@ void meta_set_label(cJSON *obj, const char *key, const char *value);
 void meta_set_annotation(cJSON *obj, const char *key, const char *value);
 
 void meta_drop_managed_fields(cJSON *obj);
+/* What a server writes at a creation: the rest can be applied to another one. */
+void meta_drop_server_fields(cJSON *obj);
 /* Leave of metadata only names, uid, versions, deletion and owners. */
 void meta_digest(cJSON *obj);
 

@@ -327,7 +327,8 @@ static int add_runtime_of(cJSON *list, const struct schema *schema, const char *
 	size_t len = strcspn(text, "=");
 	cJSON *runtime, *job, *c;
 
-	if (runtime_by_name(&runtime, &none, schema, str_slice(&arena, text, len), err)) {
+	if (runtime_by_name(&runtime, &none, NULL, schema, str_slice(&arena, text, len),
+			    err)) {
 		err->kind = ERR_USAGE;
 		return -1;
 	}

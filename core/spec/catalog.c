@@ -57,54 +57,67 @@ static const struct doc *in_files(const struct input *in, const char *kind,
 	return NULL;
 }
 
-/* Names of the runtimes of that kind (NULL: any); ends with NULL. */
-static const char **names(struct arena *arena, const struct input *in, const char *kind,
-			  const char *ns)
+static bool is_runtime(const cJSON *obj, const char *kind)
 {
-	size_t max = in->n + 1, n = 0;
+	return kind ? meta_is(obj, TRAINER_GROUP, kind)
+		    : meta_is(obj, TRAINER_GROUP, RUNTIME_KIND) ||
+			       meta_is(obj, TRAINER_GROUP, CLUSTER_RUNTIME_KIND);
+}
+
+static void add_name(const char **list, size_t *n, const char *name)
+{
+	if (name && !str_in(name, list))
+		list[(*n)++] = name;
+}
+
+/* Names of the runtimes of that kind (NULL: any); ends with NULL. */
+static const char **names(struct arena *arena, const struct input *in, const cJSON *api,
+			  const char *kind, const char *ns)
+{
+	size_t max = in->n + (size_t)cJSON_GetArraySize(api) + 1, n = 0;
 	const char **list;
+	const cJSON *c;
 
 	for (const struct asset *a = assets; a->name; a++)
 		max++;
 	list = arena_alloc(arena, max * sizeof(*list));
-	for (size_t i = 0; i < in->n; i++) {
-		const cJSON *obj = in->docs[i].obj;
-
-		if (meta_name(obj) &&
-		    (kind ? doc_is(&in->docs[i], kind) && in_namespace(obj, ns)
-			  : doc_is_runtime(&in->docs[i])))
-			list[n++] = meta_name(obj);
-	}
+	for (size_t i = 0; i < in->n; i++)
+		if (is_runtime(in->docs[i].obj, kind) &&
+		    in_namespace(in->docs[i].obj, ns))
+			add_name(list, &n, meta_name(in->docs[i].obj));
+	json_each(c, api)
+		if (is_runtime(c, kind))
+			add_name(list, &n, meta_name(c));
 	for (const struct asset *a = assets; a->name; a++) {
 		const char *base = str_after(a->name, FOLDER);
 
 		if (base && (!kind || str_eq(kind, CLUSTER_RUNTIME_KIND)))
-			list[n++] = str_slice(arena, base, strlen(base) - strlen(SUFFIX));
+			add_name(list, &n,
+				 str_slice(arena, base, strlen(base) - strlen(SUFFIX)));
 	}
 	return list;
 }
 
 /* A name of the other kind, where none of this one (near, or NULL) is as near. */
-static const char *nearer(struct arena *arena, const struct input *in, const char *other,
-			  const char *name, const char *ns, const char *near)
+static const char *nearer(const char **others, const char *name, const char *near)
 {
-	const char *its = nearest_word(name, names(arena, in, other, ns));
+	const char *its = nearest_word(name, others);
 	const char *const both[] = { near ? near : its, its, NULL };
 
 	return its && (!near || nearest_word(name, both) != near) ? its : NULL;
 }
 
-static const char *hint(struct arena *arena, const struct input *in, const char *kind,
-			const char *name, const char *ns)
+static const char *hint(struct arena *arena, const struct input *in, const cJSON *api,
+			const char *kind, const char *name, const char *ns)
 {
-	const char **list = names(arena, in, kind, ns),
+	const char **list = names(arena, in, api, kind, ns),
 		   *all = str_join(arena, list, ", ");
 	const char *near = nearest_word(name, list), *of_other = NULL;
 	const char *other =
 		str_eq(kind, RUNTIME_KIND) ? CLUSTER_RUNTIME_KIND : RUNTIME_KIND;
 
 	if (kind)
-		of_other = nearer(arena, in, other, name, ns, near);
+		of_other = nearer(names(arena, in, api, other, ns), name, near);
 	if (of_other)
 		return arena_printf(arena, "did you mean the %s '%s'?", other, of_other);
 	if (!*list)
@@ -159,7 +172,7 @@ cJSON *runtime_resolve(const struct input *in, const struct schema *schema,
 	else
 		field_error_add(errs, FIELD_INVALID, "spec.runtimeRef", value,
 				"no %s '%s'; %s", ref.kind, ref.name,
-				hint(&arena, in, ref.kind, ref.name, ns));
+				hint(&arena, in, NULL, ref.kind, ref.name, ns));
 	return obj;
 }
 
@@ -180,18 +193,24 @@ static void sort_by_name(cJSON *list)
 		cJSON_AddItemToArray(list, items[i]);
 }
 
-static bool in_cluster(const cJSON *cluster, const char *name)
+/* kind NULL: of any. */
+static const cJSON *in_api(const cJSON *api, const char *kind, const char *name)
 {
 	const cJSON *obj;
 
-	json_each(obj, cluster)
-		if (meta_is(obj, TRAINER_GROUP, CLUSTER_RUNTIME_KIND) &&
-		    str_eq(meta_name(obj), name))
-			return true;
-	return false;
+	json_each(obj, api)
+		if (is_runtime(obj, kind) && str_eq(meta_name(obj), name))
+			return obj;
+	return NULL;
 }
 
-int runtime_all(cJSON **ret, const struct input *in, const cJSON *cluster,
+static cJSON *with_defaults(const struct schema *schema, cJSON *take_obj)
+{
+	schema_default(schema, take_obj);
+	return take_obj;
+}
+
+int runtime_all(cJSON **ret, const struct input *in, const cJSON *api,
 		const struct schema *schema, struct error *err)
 {
 	cleanup_json cJSON *list = cJSON_CreateArray();
@@ -200,9 +219,9 @@ int runtime_all(cJSON **ret, const struct input *in, const cJSON *cluster,
 	for (size_t i = 0; i < in->n; i++)
 		if (doc_is_runtime(&in->docs[i]))
 			cJSON_AddItemToArray(list, json_dup(in->docs[i].obj));
-	json_each(c, cluster)
+	json_each(c, api)
 		if (!in_files(in, meta_kind(c), meta_name(c), meta_namespace(c)))
-			cJSON_AddItemToArray(list, json_dup(c));
+			cJSON_AddItemToArray(list, with_defaults(schema, json_dup(c)));
 	for (const struct asset *a = assets; a->name; a++) {
 		cJSON *obj = str_starts(a->name, FOLDER) ? from_asset(a) : NULL;
 
@@ -212,20 +231,19 @@ int runtime_all(cJSON **ret, const struct input *in, const cJSON *cluster,
 		if (!obj)
 			continue;
 		if (in_files(in, CLUSTER_RUNTIME_KIND, meta_name(obj), NULL) ||
-		    in_cluster(cluster, meta_name(obj))) {
+		    in_api(api, CLUSTER_RUNTIME_KIND, meta_name(obj))) {
 			cJSON_Delete(obj);
 			continue;
 		}
-		schema_default(schema, obj);
-		cJSON_AddItemToArray(list, obj);
+		cJSON_AddItemToArray(list, with_defaults(schema, obj));
 	}
 	sort_by_name(list);
 	*ret = STEAL(list);
 	return 0;
 }
 
-int runtime_by_name(cJSON **ret, const struct input *in, const struct schema *schema,
-		    const char *name, struct error *err)
+int runtime_by_name(cJSON **ret, const struct input *in, const cJSON *api,
+		    const struct schema *schema, const char *name, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	const char *kind;
@@ -241,12 +259,14 @@ int runtime_by_name(cJSON **ret, const struct input *in, const struct schema *sc
 			return 0;
 		}
 	}
-	obj = str_eq(kind, RUNTIME_KIND) ? NULL : builtin(name);
+	obj = json_dup(in_api(api, kind, name));
+	if (!obj && !str_eq(kind, RUNTIME_KIND))
+		obj = builtin(name);
 	if (!obj)
 		return error_set(err, ERR_NOT_FOUND, "no %s '%s'; %s",
 				 kind ? kind : "runtime", name,
-				 hint(&arena, in, kind, name, NULL));
-	schema_default(schema, obj);
-	*ret = obj;
+				 hint(&arena, in, api, kind, name, NULL));
+	meta_drop_server_fields(obj);
+	*ret = with_defaults(schema, obj);
 	return 0;
 }

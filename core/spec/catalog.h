@@ -1,6 +1,6 @@
 /*
- * catalog.h - the runtimes that a TrainJob may refer to without a cluster:
- * those of files, then the built-in ClusterTrainingRuntimes.
+ * catalog.h - the runtimes that a TrainJob may refer to: those of files, then those of an
+ * API, if one is asked, then the built-in ClusterTrainingRuntimes.
  */
 #ifndef SPEC_CATALOG_H
 #define SPEC_CATALOG_H
@@ -31,14 +31,17 @@ const struct doc *runtime_in_files(const struct input *in, const cJSON *trainjob
 				   const char *ns);
 
 /*
- * All, by name: those of the files, of a cluster (an array; what a file has, too, is
+ * All, by name: those of the files, of an API (an array, or NULL; what a file has, too, is
  * left out), and the built-in ones that neither has.
  */
-MUST_CHECK int runtime_all(cJSON **ret, const struct input *in, const cJSON *cluster,
+MUST_CHECK int runtime_all(cJSON **ret, const struct input *in, const cJSON *api,
 			   const struct schema *schema, struct error *err);
 
-/* Of any kind, or KIND/NAME (refer_runtime()). ERR_NOT_FOUND has the nearest name. */
-MUST_CHECK int runtime_by_name(cJSON **ret, const struct input *in,
+/*
+ * One of them, of any kind or KIND/NAME (refer_runtime()): the first in that order, as it
+ * can be applied again. ERR_NOT_FOUND has the nearest name.
+ */
+MUST_CHECK int runtime_by_name(cJSON **ret, const struct input *in, const cJSON *api,
 			       const struct schema *schema, const char *name,
 			       struct error *err);
 

@@ -51,6 +51,8 @@ check "a cluster that does not answer: the runtimes that are known" \
 run runtime list --kubeconfig "$scratch/kubeconfig"
 # shellcheck disable=SC2016
 check "... and runtime list says that it does not" eval '[ "$status" = 1 ] && grep -q "^torch-distributed .*built-in$" "$scratch/out" && grep -q "127.0.0.1:1" "$scratch/err"'
+check "runtime get fails there, if it is to ask" says 1 '127.0.0.1:1' runtime get torch-distributed --kubeconfig "$scratch/kubeconfig"
+check "... and --local does not" says 0 '^kind: ClusterTrainingRuntime$' runtime get torch-distributed --local
 check "shells" offers_only 'bash zsh fish' kftrainer completion ''
 check "commands behind help" offers_only 'runtime' kftrainer help runt
 check "nothing of ours behind --" offers_only '' kftrainer submit --runtime x -- p

@@ -170,6 +170,16 @@ check "... not of others" eval '! list "^theirs " >/dev/null'
 check "... built-in ones that exist, once and unchanged" eval \
 	'list "^torch-distributed +torch +1 +ClusterTrainingRuntime +cluster$" && [ "$(grep -c "^torch-distributed " "$scratch/out")" = 1 ]'
 check "... --local: only what needs no cluster" eval '! list "cluster$" --local >/dev/null'
+get() { # REGEX [ARGUMENT...]
+	in_cluster env KUBECONFIG="$config" "$kftrainer" runtime get "${@:2}" >"$scratch/out" 2>"$scratch/err" &&
+		grep -Eq -e "$1" "$scratch/out" || dump
+}
+check "runtime get: one of the namespace before one of the cluster" get '^kind: TrainingRuntime$' mine
+check "... to be applied again" eval '! grep -Eq "uid|resourceVersion|creationTimestamp|managedFields" "$scratch/out"'
+check "... that of the cluster by its kind" get '^kind: ClusterTrainingRuntime$' clustertrainingruntime/mine
+check "... of another namespace" get '^kind: TrainingRuntime$' theirs -n kube-public
+check "... not of others" eval '! get theirs theirs >/dev/null'
+check "... --local: only what needs no cluster" eval '! get mine mine --local >/dev/null'
 completes() { # WORD ARGUMENT...: does bash offer it?
 	in_cluster env KUBECONFIG="$config" PATH="$(dirname "$kftrainer"):$PATH" bash -c 'word=$1; shift
 		source <(kftrainer completion bash)
@@ -178,7 +188,8 @@ completes() { # WORD ARGUMENT...: does bash offer it?
 }
 check "completion: runtimes of the cluster" completes mine submit --runtime
 check "... of the namespace that the line names" completes theirs submit -n kube-public --runtime
-check "... where the command looks for none in a cluster, none of it" eval '! completes wide runtime get >/dev/null'
+check "... also where one is printed" completes mine runtime get
+check "... where the command looks for none in a cluster, none of it" eval '! completes mine runtime render >/dev/null'
 check "completion: jobs of the namespace that the line names" completes filed logs -n kube-public
 
 # What only the API server's policies know is refused when the runtime is there: it goes again.

@@ -46,7 +46,7 @@ static void test_by_name(void **state)
 	for (size_t i = 0; i < N_ROWS(rows); i++) {
 		cleanup_json cJSON *obj = NULL;
 		struct error err = { 0 };
-		int rc = runtime_by_name(&obj, &in, schema, rows[i].name, &err);
+		int rc = runtime_by_name(&obj, &in, NULL, schema, rows[i].name, &err);
 
 		assert_int_equal(rc, rows[i].kind ? 0 : -1);
 		if (!rc)
@@ -117,12 +117,64 @@ static void test_all(void **state)
 	assert_non_null(find(all, "xgboost-distributed"));
 }
 
+/* One of an API: behind a file's, before a built-in one, and of no server any more. */
+static void test_of_api(void **state)
+{
+	static const struct {
+		const char *name;
+		const char *of; /* its label; NULL: none is found */
+		const char *error;
+	} rows[] = {
+		{ "jax-distributed", "api", NULL },
+		{ "theirs", "api", NULL },
+		{ "trainingruntime/theirs", NULL, "ClusterTrainingRuntime 'theirs'" },
+		{ "torch-distributed", "file", NULL },
+		{ "xgboost-distributed", "built-in", NULL },
+		{ "their", NULL, "did you mean 'theirs'?" },
+	};
+	static const char *const names[] = { "jax-distributed", "theirs",
+					     "torch-distributed" };
+	cleanup_json cJSON *api = cJSON_CreateArray();
+	cleanup_input struct input in = { 0 };
+	cleanup_schema struct schema *schema = NULL;
+
+	(void)state;
+	read_file_into(&in, &schema);
+	for (size_t i = 0; i < N_ROWS(names); i++) {
+		cJSON *obj = meta_new(TRAINER_API_VERSION, CLUSTER_RUNTIME_KIND, NULL,
+				      names[i]);
+
+		meta_set_label(obj, "of", "api");
+		meta_set_uid(obj, "1");
+		meta_set_version(obj, "1");
+		cJSON_AddItemToArray(api, obj);
+	}
+	for (size_t i = 0; i < N_ROWS(rows); i++) {
+		cleanup_json cJSON *obj = NULL;
+		struct error err = { 0 };
+		int rc = runtime_by_name(&obj, &in, api, schema, rows[i].name, &err);
+		const char *of = meta_label(obj, "of");
+
+		assert_int_equal(rc, rows[i].of ? 0 : -1);
+		if (rc) {
+			if (err.kind != ERR_NOT_FOUND || !strstr(err.msg, rows[i].error))
+				fail_msg("%s: %s", rows[i].name, err.msg);
+			continue;
+		}
+		of = of ? of : meta_label(obj, "own") ? "file" : "built-in";
+		assert_string_equal(of, rows[i].of);
+		assert_null(meta_uid(obj));
+		assert_null(meta_version(obj));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_by_name),
 		cmocka_unit_test(test_scope),
 		cmocka_unit_test(test_all),
+		cmocka_unit_test(test_of_api),
 	};
 
 	return cmocka_run_group_tests(tests, enter_folder, leave_folder);

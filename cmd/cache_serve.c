@@ -385,6 +385,6 @@ const struct cmd cmd_cache_serve = {
 	.args = "cat|head|pod|worker",
 	.summary = "read tables in Parquet files, serve them to training pods",
 	.example = "kftrainer cache-serve cat train.parquet | head",
-	.flags = CMD_HIDDEN,
+	.flags = CMD_IN_POD,
 	.sub = sub,
 };

@@ -199,7 +199,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 const struct cmd cmd_controller = {
 	.name = "controller",
 	.args = "",
-	.summary = "run TrainJobs on a Kubernetes cluster",
+	.summary = "run TrainJobs on a cluster, or serve this machine's API",
 	.about =
 		"Creates JobSets for TrainJobs, serves the admission webhooks and "
 		"updates the\nstatus of jobs. A drop-in replacement for upstream's "
@@ -210,7 +210,8 @@ const struct cmd cmd_controller = {
 		"defaults, validation and JobSets. Writes a kubeconfig\nand prints its "
 		"path. Jobs run as those of 'submit --local', and go on when the\nserver "
 		"ends.",
-	.example = "kftrainer controller --feature-gates TrainJobStatus=true\n"
+	.example = "kftrainer controller --local\n"
+		   "kftrainer controller --feature-gates TrainJobStatus=true\n"
 		   "kftrainer controller --zap-encoder console --zap-log-level debug",
 	.opts = opts_table,
 	.opts_size = sizeof(struct controller_opts),

@@ -21,7 +21,7 @@ unlisted() { # COMMAND ARGUMENT...: what is run by pods alone is in no list, but
 }
 check "help: 'runtime unpack-workspace' is not listed" unlisted unpack-workspace runtime
 check "help: 'runtime carry' is not listed" unlisted carry runtime
-for command in cache-serve mpi-launch mpi-worker; do
+for command in mpi-launch mpi-worker; do
 	check "help: '$command' is not listed" unlisted $command
 done
 check "help of logs: --rank is the node's" says 0 'only the node of this rank \(PET_NODE_RANK' logs --help

@@ -59,7 +59,7 @@ def all_options(path=()):
 
 def every_option():
     """Also of the commands that are in no list."""
-    return set().union(*map(all_options, ((), ("cache-serve",), ("mpi-launch",), ("mpi-worker",))))
+    return set().union(*map(all_options, ((), ("mpi-launch",), ("mpi-worker",))))
 
 
 def check_options(page, options):

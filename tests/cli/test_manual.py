@@ -9,7 +9,7 @@ import tempfile
 from examples import PROGRAM, ROOT, environment, make_folder, output, run_examples
 from tap import check, finish
 
-HIDDEN = {(): ("cache-serve", "mpi-launch", "mpi-worker"), ("runtime",): ("carry", "unpack-workspace")}  # in no list, but in the page
+HIDDEN = {(): ("mpi-launch", "mpi-worker"), ("runtime",): ("carry", "unpack-workspace")}  # in no list, but in the page
 PAGE = os.path.join(ROOT, "kftrainer.1")
 
 # Of examples about jobs: those that are refused where the jobs are this machine's.

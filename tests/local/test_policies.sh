@@ -38,7 +38,7 @@ submit policy --max-restarts 1
 ok "--max-restarts 1: exit code 4" exits 4
 ok "... 2 attempts" attempts 2
 job policy 1 < <(node 'trap "echo told; exit 0" TERM; while :; do sleep 0.1; done')
-submit policy --timeout 1s
+submit policy --timeout 4s
 ok "--timeout: exit code 124" exits 124
 ok "... the job was told" lines 1 'told$'
 run "$kftrainer" get policy -o yaml

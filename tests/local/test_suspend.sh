@@ -64,7 +64,7 @@ until_true no_pods stop
 kill -TERM $pid
 ok "TERM while it is suspended: 143" ends $pid 143
 ok "... it has failed" says 0 'stop +Failed .*Interrupted' get stop -o wide
-begin late --timeout 5s
+begin late --timeout 10s
 says 0 . suspend late
 ok "--timeout while it is suspended: 124" ends $pid 124
 begin killed

@@ -135,6 +135,8 @@ def run_example(line, folder, **more):
         want, says, env["KUBECONFIG"] = 1, SERVER, f"{folder}/kubeconfig"
         if UNTIL_STOPPED.search(line):
             want, env["until"] = (0 if "controller" in line else 143), SERVER
+    elif UNTIL_STOPPED.search(line):
+        env["until"] = "serving this machine's API"
     if "--gpu" in line:
         env["CUDA_VISIBLE_DEVICES"] = "0"  # a GPU to hand out, be it there or not
     for part, (code, words) in NEEDS_MORE.items():

@@ -80,7 +80,7 @@ sys.argv[1:4] = []
 hub.main()
 END
 serve hub python3 "$scratch/hub.py" $cluster_ip $hub_port tests/store "$scratch/hub" \
-	--token hf_the-token --rate 1000000 --log "$scratch/answers"
+	--token hf_the-token --rate 600000 --log "$scratch/answers"
 check "a hub answers" wait_for 60 answers "http://$cluster_ip:$hub_port/api/whoami-v2"
 
 # ---- what jobs need ------------------------------------------------------------------------------
@@ -149,8 +149,9 @@ fetching() { # JOB PATH: of the pod that fetches its model
 midway() {
 	local percent
 	percent=$(of resumed .status.trainerStatus.progressPercentage)
-	[ "${percent:-0}" -gt 0 ] && [ "$percent" -lt 90 ]
+	[ "${percent:-0}" -gt 0 ] && [ "$percent" -lt 90 ] && in_cluster kill -STOP "$(cat "$scratch/hub.pid")"
 }
+# The hub stands still then, so that the download does not end before it is killed.
 check "its progress is in the TrainJob's status" wait_for 90 midway
 shown() { in_cluster "$kftrainer" get -n $ns -o wide resumed | grep -E ' [1-8]?[0-9]% '; }
 check "... and shown" shown
@@ -164,6 +165,7 @@ kill_model() { # JOB
 	[ -n "$pid" ] && node "${on#n}" enter kill -KILL "$pid"
 }
 check "kill -9 of its container" kill_model resumed
+in_cluster kill -CONT "$(cat "$scratch/hub.pid")"
 
 # ---- what is refused: said while it is tried again, for the runtime has six retries ---------------
 check "one of a gated model, without a token" job gated "$data" "$(model org/gated)" "$scratch/whole"

@@ -10,6 +10,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 results=${RESULTS:-$PWD/build/results}
+export AGAIN=${AGAIN:-2} # see tests/run.sh
 unset MAKEFLAGS MFLAGS # each layer's compiler runs get all processors, whoever called
 mkdir -p "$(dirname "$results")"
 : >"$results"

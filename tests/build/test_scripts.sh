@@ -2,6 +2,7 @@
 # The build's and the tests' own scripts: a broken test runner would hide the rest.
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/../tap.sh"
+unset AGAIN
 
 program() { # NAME: a test program from standard input
 	{ echo '#!/bin/sh'; cat; } >"$scratch/$1"
@@ -49,6 +50,19 @@ program hangs <<<'echo 1..1; echo ok 1 - a; sleep 60'
 LIMIT=1 run hangs
 check "run.sh ends a program that hangs" gives 1 $'ok layer hangs: a\nnot ok layer hangs: did not end within 1 s'
 check "run.sh records how long a program took" grep -Eqx 'time 1\.[0-9] [0-9.]+ layer hangs' "$scratch/times"
+program once <<<"echo 1..2; echo ok 1 - a; [ -e $scratch/o ] || echo -n 'not '; touch $scratch/o; echo ok 2 - b"
+AGAIN=1 run once good
+check "run.sh runs again what failed, and says so" gives 0 \
+	$'ok layer good: a b\nskip layer good: c no root\nok layer once: a\nok layer once: b\nagain layer once: b'
+AGAIN=1 run bad
+check "... which may fail again" gives 1 $'ok layer bad: a\nnot ok layer bad: b'
+rm "$scratch/o"
+AGAIN=1 run once bad
+check "... not if too many failed" gives 1 \
+	$'ok layer once: a\nnot ok layer once: b\nok layer bad: a\nnot ok layer bad: b'
+rm "$scratch/o"
+run once
+check "... not unasked" gives 1 $'ok layer once: a\nnot ok layer once: b'
 # Each waits for the other: one after the other they would never end.
 program left <<<"echo 1..1; touch $scratch/l; until [ -e $scratch/r ]; do sleep 0.05; done; echo ok 1 - a"
 program right <<<"echo 1..1; touch $scratch/r; until [ -e $scratch/l ]; do sleep 0.05; done; echo not ok 1 - b"
@@ -63,10 +77,15 @@ tally() { # STATUS LAST-LINE < RESULTS
 }
 all_good() { printf 'ok a b\nok a c\n' | tally 0 "2 passed, 0 failed"; }
 one_bad() { printf 'ok a b\nnot ok a c\nskip a d why\n' | tally 1 "1 passed, 1 failed, 1 skipped"; }
+again() { # STATUS PROGRAMS FAILED
+	{ echo ok a b; for i in $(seq "$2"); do echo "again a p$i: c"; echo "again a p$i: d"; done; } | tally "$1" "1 passed, $3 failed"
+}
 none() { : | tally 1 "0 passed, 0 failed"; }
 check "tally.sh adds up" all_good
 check "tally.sh fails when a test failed" one_bad
 check "tally.sh fails when no test ran" none
+check "tally.sh lets three programs pass only when they run again" again 0 3 0
+check "... not four" again 1 4 1
 slowest() {
 	for i in $(seq 12); do echo "time $i.5 1 a p$i"; done | tests/tally.sh /dev/stdin >"$scratch/tally"
 	[ "$(sed -n '2p;11p;13p;14p' "$scratch/tally")" = $'  12.5 1 a p12\n  3.5 1 a p3\n  84 12 a\n0 passed, 0 failed' ]

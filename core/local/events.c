@@ -1,6 +1,7 @@
 /* events.c - which events a change of an object stands for (local/events.h). */
 #include "local/events.h"
 
+#include <stdio.h>
 #include <sys/random.h>
 
 #include "api/meta.h"
@@ -8,8 +9,6 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "trainer/api.h"
-#include "trainer/trainjob.h"
-#include "trainer/trainjob_status.h"
 
 #define MANAGER "trainer-trainjob-controller"
 
@@ -17,7 +16,21 @@ struct event {
 	const char *api_version, *kind, *name, *uid; /* what it is about */
 	const char *component, *reason, *message;
 	bool warning;
+	struct event_series *series; /* or NULL */
 };
+
+/* The name and first time of an event of a series stay; it is counted. */
+static void count(cJSON *doc, struct event_series *s)
+{
+	if (!s->count++) {
+		snprintf(s->name, sizeof(s->name), "%s", meta_name(doc));
+		snprintf(s->first, sizeof(s->first), "%s",
+			 json_str(doc, "firstTimestamp"));
+	}
+	meta_set_name(doc, s->name);
+	json_put_str(doc, s->first, "firstTimestamp");
+	json_put_int(doc, s->count, "count");
+}
 
 static void record(const struct event_sink *to, const char *ns, const struct event *e)
 {
@@ -44,6 +57,8 @@ static void record(const struct event_sink *to, const char *ns, const struct eve
 	json_put_str(doc, now, "firstTimestamp");
 	json_put_str(doc, now, "lastTimestamp");
 	json_put_int(doc, 1, "count");
+	if (e->series)
+		count(doc, e->series);
 	to->on_event(to->ctx, doc);
 }
 
@@ -177,43 +192,27 @@ static void condition_events(const struct event_sink *to, const cJSON *old,
 	}
 }
 
-/* ---- TrainJobs, which no manager watches ---------------------------------------------- */
-
-static void trainjob_events(const struct event_sink *to, const cJSON *old,
-			    const cJSON *now)
+void event_of_trainjob(const cJSON *trainjob, bool warning, const char *reason,
+		       const char *message, struct event_series *series,
+		       const struct event_sink *to)
 {
-	static const struct {
-		const char *condition, *status, *reason;
-	} rows[] = {
-		{ COND_SUSPENDED, "True", "Suspended" },
-		{ COND_SUSPENDED, "False", "Resumed" },
-		{ COND_COMPLETE, "True", "Completed" },
-		{ COND_FAILED, "True", "Failed" },
-	};
-	cleanup_arena struct arena a = { 0 };
+	const struct event e = { .api_version = meta_api_version(trainjob),
+				 .kind = meta_kind(trainjob),
+				 .name = meta_name(trainjob),
+				 .uid = meta_uid(trainjob),
+				 .component = MANAGER,
+				 .reason = reason,
+				 .message = message,
+				 .warning = warning,
+				 .series = series };
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		const cJSON *c = status_condition(tj_status(now), rows[i].condition);
-		const cJSON *was = status_condition(tj_status(old), rows[i].condition);
-		const char *message = json_str(c, "message") ?: "";
-		bool failed = str_eq(rows[i].condition, COND_FAILED);
-
-		if (!str_eq(json_str(c, "status"), rows[i].status) ||
-		    str_eq(json_str(was, "status"), rows[i].status))
-			continue;
-		if (failed)
-			message = arena_printf(
-				&a, "%s: %s", json_str(c, "reason") ?: "Failed", message);
-		about(to, now, MANAGER, rows[i].reason, message, failed);
-	}
+	record(to, meta_namespace(trainjob), &e);
 }
 
 void events_of(const cJSON *old, const cJSON *now, const struct event_sink *to)
 {
 	if (str_eq(meta_kind(now), "Pod"))
 		pod_events(to, old, now);
-	else if (str_eq(meta_kind(now), TRAINJOB_KIND))
-		trainjob_events(to, old, now);
 	else
 		condition_events(to, old, now);
 }

@@ -122,8 +122,6 @@ static bool store_trainjob(struct machine *m, struct job *j, bool running)
 	if (str_eq(mark, j->known) || state_read_job(&doc, j->run, running, &unreadable))
 		return true;
 	put_identity(doc, TRAINER_API_VERSION, TRAINJOB_KIND, j);
-	if (m->mirrors)
-		status_set_state(json_obj(doc, "status"));
 	if (!put(m, j, doc))
 		return false;
 	free(j->known);

@@ -515,6 +515,8 @@ static int begin(struct run *r, struct error *err)
 	if (begin_state(r, err))
 		return -1;
 	r->report = report_new(r->jobset, r->start_ms);
+	if (!r->opts->owner)
+		r->facts = job_facts_new();
 	if (r->opts->observer.on_line)
 		r->fold = traceback_new(r->opts->observer.on_line, r->opts->observer.ctx);
 	return open_kubelet(r, err) || run_mpi_edit(r, err) ||
@@ -530,6 +532,15 @@ static int begin(struct run *r, struct error *err)
  * -------------------------------------------------------------------------------------
  */
 
+/* Who failed first is in the report anyway. */
+static void print_words(struct buf *out, const char *reason, const char *message)
+{
+	const char *end = strstr(message, STATUS_FIRST);
+	size_t len = end ? (size_t)(end - message) : strlen(message);
+
+	buf_printf(out, "%s: %.*s\n", reason, (int)len, message);
+}
+
 /* Why, when no container failed: the Job's condition, the JobSet's or the TrainJob's. */
 static void print_condition(struct buf *out, const struct run *r)
 {
@@ -542,8 +553,7 @@ static void print_condition(struct buf *out, const struct run *r)
 		buf_printf(out, "%s: %s: %s\n", job, reason, message);
 
 	if (c && status_is_true(status, COND_FAILED))
-		buf_printf(out, "%s: %s\n", json_str(c, "reason"),
-			   json_str(c, "message"));
+		print_words(out, json_str(c, "reason"), json_str(c, "message"));
 	else
 		buf_adds(out, "nothing left to run, but no policy completes or fails the "
 			      "job\n");
@@ -604,6 +614,7 @@ static void release(struct run *r)
 	cJSON_Delete(r->trainjob);
 	cJSON_Delete(r->saved);
 	cJSON_Delete(r->shown);
+	job_facts_free(r->facts);
 	run_free_ports(r);
 	if (r->wake_fd >= 0)
 		close(r->wake_fd);
@@ -623,6 +634,7 @@ int local_run(const struct local_run_opts *opts, struct local_result *ret,
 	}
 	if (opts->runtime)
 		state_save_runtime(&r.state, opts->runtime);
+	run_publish_begin(&r);
 	if (opts->observer.on_begin)
 		opts->observer.on_begin(opts->observer.ctx, r.trainjob);
 	failed = loop(&r, err);

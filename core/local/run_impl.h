@@ -5,12 +5,14 @@
 #define LOCAL_RUN_IMPL_H
 
 #include "base/map.h"
+#include "local/events.h"
 #include "local/jobs.h"
 #include "local/kubelet.h"
 #include "local/report.h"
 #include "local/run.h"
 #include "local/state_owned.h"
 #include "local/traceback.h"
+#include "trainer/jobfacts.h"
 #include "trainer/places.h"
 
 /* A pod that jobs.h requested and that the kubelet still has. */
@@ -57,9 +59,11 @@ struct run {
 	bool changed;  /* Jobs or their JobSet may have, since they were published */
 	bool gives_up; /* a Job's backoffLimit is unset, and so 0 */
 	int64_t restarts;
-	char phase[512]; /* reported last */
-	cJSON *saved;    /* status written last */
-	cJSON *shown;    /* the JobSet and its Jobs, as published last */
+	char phase[512];         /* reported last */
+	cJSON *saved;            /* status written last */
+	cJSON *shown;            /* the JobSet and its Jobs, as published last */
+	struct job_facts *facts; /* of its pods; NULL: a server keeps them */
+	struct event_series series[N_POD_CAUSES];
 };
 
 void run_note(const struct run *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
@@ -109,9 +113,10 @@ MUST_CHECK int run_save(struct run *r, bool last, struct error *err);
  * server owns it, the events of that.
  */
 void run_publish(struct run *r);
-void run_publish_pod(const struct run *r, struct run_pod *pod, const cJSON *status);
-/* Its TrainJob has another status. */
-void run_publish_status(const struct run *r, const cJSON *before);
+void run_publish_pod(struct run *r, struct run_pod *pod, const cJSON *status);
+/* Its JobSet is there; its TrainJob has another status. */
+void run_publish_begin(struct run *r);
+void run_publish_status(struct run *r, const cJSON *before);
 void run_publish_gone(struct run *r, struct run_pod *take_pod);
 void run_publish_replaced(struct run *r, const struct run_pod *by);
 void run_pod_free(void *pod);

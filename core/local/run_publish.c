@@ -7,6 +7,9 @@
 #include "local/events.h"
 #include "local/node.h"
 #include "local/run_impl.h"
+#include "trainer/jobset.h"
+#include "trainer/trainjob.h"
+#include "trainer/trainjob_status.h"
 
 static void put_now(cJSON *doc, const char *key)
 {
@@ -67,7 +70,61 @@ void run_publish(struct run *r)
 	r->shown = STEAL(list);
 }
 
-void run_publish_pod(const struct run *r, struct run_pod *pod, const cJSON *status)
+/* ---- what a manager says of the TrainJob -------------------------------------------- */
+
+static void record_trainjob(struct run *r, bool warning, const char *reason,
+			    const char *message, struct event_series *series)
+{
+	if (!r->opts->owner)
+		event_of_trainjob(r->trainjob, warning, reason, message, series,
+				  &(struct event_sink){ append, r });
+}
+
+static void on_fact(void *ctx, enum pod_cause cause, const char *message)
+{
+	struct run *r = ctx;
+
+	record_trainjob(r, !pod_causes[cause].normal, pod_causes[cause].reason, message,
+			&r->series[cause]);
+}
+
+static void take_facts(struct run *r, const cJSON *old, const cJSON *now)
+{
+	const struct fact_sink to = { on_fact, r };
+	struct pod_change change;
+
+	if (!r->facts)
+		return;
+	pod_change_of(&change, old, now);
+	job_facts_take(r->facts, &change, status_finished(r->saved) ? NULL : &to);
+	if (!now)
+		job_facts_gone(r->facts, old);
+}
+
+static void on_event(void *ctx, bool warning, const char *reason, const char *message)
+{
+	record_trainjob(ctx, warning, reason, message, NULL);
+}
+
+void run_publish_begin(struct run *r)
+{
+	record_trainjob(r, false, JOBSET_CREATED, JOBSET_CREATED_WORDS, NULL);
+}
+
+void run_publish_status(struct run *r, const cJSON *before)
+{
+	const char *first = NULL;
+	size_t brief;
+
+	if (r->facts)
+		first = job_facts_first(r->facts, &brief);
+	status_events(before, tj_status(r->trainjob), first ? first + brief : NULL,
+		      &(struct status_sink){ on_event, r });
+}
+
+/* ---- pods --------------------------------------------------------------------------- */
+
+void run_publish_pod(struct run *r, struct run_pod *pod, const cJSON *status)
 {
 	cleanup_arena struct arena a = { 0 };
 	cleanup_json cJSON *old = pod->shown ? json_dup(pod->doc) : NULL;
@@ -83,14 +140,7 @@ void run_publish_pod(const struct run *r, struct run_pod *pod, const cJSON *stat
 		json_put(pod->doc, json_dup(status), "status");
 	state_publish(&r->state, "Pod", pod->name, pod->doc);
 	record(r, old, pod->doc);
-}
-
-void run_publish_status(const struct run *r, const cJSON *before)
-{
-	cleanup_json cJSON *old = cJSON_CreateObject();
-
-	json_put(old, json_dup(before), "status");
-	record(r, old, r->trainjob);
+	take_facts(r, old, pod->doc);
 }
 
 static void unpublish(struct run *r, struct run_pod *take_pod)
@@ -101,6 +151,7 @@ static void unpublish(struct run *r, struct run_pod *take_pod)
 
 void run_publish_gone(struct run *r, struct run_pod *take_pod)
 {
+	take_facts(r, take_pod->doc, NULL);
 	if (r->opts->owner || jobs_phase(r->jobs) == JOBS_SUSPENDED)
 		unpublish(r, take_pod);
 	else

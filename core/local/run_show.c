@@ -127,6 +127,21 @@ void run_show(struct run *r)
  * -------------------------------------------------------------------------
  */
 
+/* As the manager: the first failure explains the others. */
+static void name_first(struct run *r, cJSON *status)
+{
+	cleanup_arena struct arena a = { 0 };
+	const char *first;
+	size_t brief;
+
+	if (!r->facts || status_is_exceeded(status) ||
+	    status_keep_first(status, r->saved))
+		return;
+	first = job_facts_first(r->facts, &brief);
+	if (first)
+		status_add_first(status, str_slice(&a, first, brief));
+}
+
 static void put_status(struct run *r, bool last)
 {
 	cJSON *status = json_obj(r->trainjob, "status");
@@ -138,6 +153,7 @@ static void put_status(struct run *r, bool last)
 	if (r->end == RUN_TOO_LATE)
 		status_exceed_deadline(status, now);
 	status_of_jobset(status, r->jobset);
+	name_first(r, status);
 	if (r->end == RUN_INTERRUPTED && last) {
 		snprintf(message, sizeof(message), "stopped by %s",
 			 r->signal == SIGINT   ? "Ctrl-C (SIGINT)"
@@ -149,6 +165,7 @@ static void put_status(struct run *r, bool last)
 		status_fail(status, REASON_INTERRUPTED, "--timeout expired", now);
 	if (r->end != RUN_ON && last)
 		status_idle(status);
+	status_set_state(status);
 }
 
 int run_save(struct run *r, bool last, struct error *err)

@@ -205,6 +205,7 @@ int state_read_job(cJSON **ret, const char *run, bool running, struct error *err
 		json_put_bool(*ret, true, "spec", "suspend");
 	if (!running && !status_finished(json_get((const cJSON *)*ret, "status")))
 		mark_killed(*ret, path);
+	status_set_state(json_obj(*ret, "status")); /* old runs say none */
 	return 0;
 }
 

@@ -288,8 +288,8 @@ static void jobset_was_made(struct pass *p, bool suspended)
 	struct error unreadable = { 0 };
 	const char *text = meta_created(p->tj);
 
-	pass_event(p, false, "JobSetCreated",
-		   suspended ? "created the JobSet, suspended" : "created the JobSet");
+	pass_event(p, false, JOBSET_CREATED,
+		   suspended ? "created the JobSet, suspended" : JOBSET_CREATED_WORDS);
 	if (!p->status.before && text && !time_parse(&created, text, &unreadable))
 		metrics_observe(p->r->conf.metrics, &jobset_seconds,
 				now > created ? (double)(now - created) : 0);

@@ -88,51 +88,25 @@ cJSON *status_patch(const cJSON *before, const cJSON *is)
 
 /* ---- events ---- */
 
-/* What to say about a condition that has just become `to` ("True", "False"), or NULL. */
-static const cJSON *became(const struct pass *p, const char *type, const char *to)
+static void on_event(void *ctx, bool warning, const char *reason, const char *message)
 {
-	const cJSON *is = status_condition(tj_status(p->tj), type);
-	const cJSON *before = status_condition(p->status.before, type);
+	struct pass *p = ctx;
+	const cJSON *failed = status_condition(tj_status(p->tj), COND_FAILED);
+	const char *why = json_str(failed, "reason");
 
-	if (!str_eq(json_str(is, "status"), to) || str_eq(json_str(before, "status"), to))
-		return NULL;
-	return is;
-}
-
-static const char *message_of(const cJSON *condition)
-{
-	const char *message = json_str(condition, "message");
-
-	return message ? message : "";
-}
-
-static void tell_failure(struct pass *p, const cJSON *failed)
-{
-	const char *reason = json_str(failed, "reason");
-
-	pass_event(p, true, "Failed",
-		   arena_printf(&p->arena, "%s: %s%s", reason ? reason : "Failed",
-				message_of(failed),
-				p->status.first_failure
-					? p->status.first_failure + p->status.brief_len
-					: ""));
-	metrics_add(p->r->conf.metrics, &failures_total, 1, tj_runtime_ref(p->tj).name,
-		    reason ? reason : "");
+	pass_event(p, warning, reason, message);
+	if (warning)
+		metrics_add(p->r->conf.metrics, &failures_total, 1,
+			    tj_runtime_ref(p->tj).name, why ? why : "");
 }
 
 static void tell(struct pass *p)
 {
-	const cJSON *c;
+	const char *first = p->status.first_failure;
 
-	/* One that is born suspended says so with its JobSet. */
-	if ((c = became(p, COND_SUSPENDED, "True")) && p->status.before)
-		pass_event(p, false, "Suspended", message_of(c));
-	if ((c = became(p, COND_SUSPENDED, "False")))
-		pass_event(p, false, "Resumed", message_of(c));
-	if ((c = became(p, COND_COMPLETE, "True")))
-		pass_event(p, false, "Completed", message_of(c));
-	if ((c = became(p, COND_FAILED, "True")))
-		tell_failure(p, c);
+	status_events(p->status.before, tj_status(p->tj),
+		      first ? first + p->status.brief_len : NULL,
+		      &(struct status_sink){ on_event, p });
 }
 
 /* ---- the status itself ---- */

@@ -10,6 +10,9 @@
 
 #include "base/json.h"
 
+#define JOBSET_CREATED       "JobSetCreated" /* an event of the TrainJob */
+#define JOBSET_CREATED_WORDS "created the JobSet"
+
 /* The one wording of this error. */
 #define JOBSET_MISSING \
 	"JobSet, which Kubeflow Trainer needs, is not installed in the cluster"

@@ -219,6 +219,37 @@ bool status_keep_first(cJSON *status, const cJSON *previous)
 	return true;
 }
 
+void status_events(const cJSON *before, const cJSON *now, const char *more,
+		   const struct status_sink *to)
+{
+	static const struct {
+		const char *condition, *becomes, *reason;
+	} rows[] = {
+		{ COND_SUSPENDED, "True", "Suspended" },
+		{ COND_SUSPENDED, "False", "Resumed" },
+		{ COND_COMPLETE, "True", "Completed" },
+		{ COND_FAILED, "True", "Failed" },
+	};
+
+	for (size_t i = before ? 0 : 1; i < sizeof(rows) / sizeof(*rows); i++) {
+		const cJSON *c = status_condition(now, rows[i].condition);
+		const cJSON *was = status_condition(before, rows[i].condition);
+		const char *message = json_str(c, "message"),
+			   *reason = json_str(c, "reason");
+		bool failed = str_eq(rows[i].condition, COND_FAILED);
+		cleanup_arena struct arena a = { 0 };
+
+		if (!str_eq(json_str(c, "status"), rows[i].becomes) ||
+		    str_eq(json_str(was, "status"), rows[i].becomes))
+			continue;
+		message = message ? message : "";
+		if (failed)
+			message = arena_printf(&a, "%s: %s%s", reason ? reason : "Failed",
+					       message, more ? more : "");
+		to->on_event(to->ctx, failed, rows[i].reason, message);
+	}
+}
+
 const char *status_deadline_start(const cJSON *tj)
 {
 	const cJSON *suspended = status_condition(tj_status(tj), COND_SUSPENDED);

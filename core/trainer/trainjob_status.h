@@ -61,6 +61,18 @@ void status_add_first(cJSON *status, const char *who);
 /* False: it has failed, and `previous` did not say that of the same words. */
 bool status_keep_first(cJSON *status, const cJSON *previous);
 
+/*
+ * The events of a change: Suspended (of a job that is born so its JobSet's says it),
+ * Resumed, Completed, Failed, a warning. `more` joins the words of the last; or NULL.
+ */
+struct status_sink {
+	void (*on_event)(void *ctx, bool warning, const char *reason,
+			 const char *message);
+	void *ctx;
+};
+void status_events(const cJSON *before, const cJSON *now, const char *more,
+		   const struct status_sink *to);
+
 /* Where the deadline counts from: the creation, or the last time it was resumed. */
 const char *status_deadline_start(const cJSON *tj);
 

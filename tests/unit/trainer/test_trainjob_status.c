@@ -221,6 +221,55 @@ static void test_one_word(void **state)
 	}
 }
 
+static void list_event(void *ctx, bool warning, const char *reason, const char *message)
+{
+	buf_printf(ctx, "%s%s: %s; ", warning ? "!" : "", reason, message);
+}
+
+/* What became of a condition is an event, once. */
+static void test_events(void **state)
+{
+	static const struct {
+		const char *before, *now, *more, *want; /* NULL: there was none */
+	} rows[] = {
+		{ "{}", "{jobsStatus: [{name: a}]}", NULL, "" },
+		{ "{}", "{conditions: [{type: Suspended, status: 'True', message: m}]}",
+		  NULL, "Suspended: m; " },
+		{ NULL, "{conditions: [{type: Suspended, status: 'True', message: m}]}",
+		  NULL, "" },
+		{ "{conditions: [{type: Suspended, status: 'True'}]}",
+		  "{conditions: [{type: Suspended, status: 'False', message: m}]}", NULL,
+		  "Resumed: m; " },
+		{ NULL, "{conditions: [{type: Complete, status: 'True', message: m}]}",
+		  "more", "Completed: m; " },
+		{ "{}",
+		  "{conditions: [{type: Failed, status: 'True', reason: R, message: "
+		  "m}]}",
+		  " on gpu-7", "!Failed: R: m on gpu-7; " },
+		{ "{}", "{conditions: [{type: Failed, status: 'True'}]}", NULL,
+		  "!Failed: Failed: ; " },
+		{ "{conditions: [{type: Failed, status: 'True'}]}",
+		  "{conditions: [{type: Failed, status: 'True', message: another}]}",
+		  NULL, "" },
+		{ "{conditions: [{type: Suspended, status: 'True'}]}",
+		  "{conditions: [{type: Suspended, status: 'False', message: m}, {type: "
+		  "Complete, status: 'True', message: k}]}",
+		  NULL, "Resumed: m; Completed: k; " },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_json cJSON *before = rows[i].before ? doc(rows[i].before) : NULL;
+		cleanup_json cJSON *now = doc(rows[i].now);
+		cleanup_buf struct buf said = { .max = 4096 };
+
+		buf_adds(&said, "");
+		status_events(before, now, rows[i].more,
+			      &(struct status_sink){ list_event, &said });
+		assert_string_equal((const char *)said.data, rows[i].want);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -233,6 +282,7 @@ int main(void)
 		cmocka_unit_test(test_deadline_starts),
 		cmocka_unit_test(test_the_failed_condition_ends_with_who_was_first),
 		cmocka_unit_test(test_one_word),
+		cmocka_unit_test(test_events),
 	};
 
 	return cmocka_run_group_tests_name("status", tests, NULL, NULL);

@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/protobuf.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "cache/flight.h"
 #include "net/grpc_client.h"
-#include "net/protobuf.h"
 
 enum { INFO_ENDPOINT = 3, MAX_MESSAGE = 1 << 30 }; /* of FlightInfo */
 enum { TYPE_COMMAND = 2 };

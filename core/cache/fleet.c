@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/protobuf.h"
 #include "base/stop.h"
 #include "base/str.h"
 #include "base/thread.h"
@@ -16,7 +17,6 @@
 #include "cache/flight.h"
 #include "cache/serve_impl.h"
 #include "net/grpc_client.h"
-#include "net/protobuf.h"
 
 enum {
 	LOOK_MS = 100,        /* between two looks at a worker that loads */

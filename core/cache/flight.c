@@ -6,9 +6,9 @@
 
 #include "arrow/ipc.h"
 #include "base/cleanup.h"
+#include "base/protobuf.h"
 #include "base/str.h"
 #include "cache/ticket.h"
-#include "net/protobuf.h"
 
 enum { DESCRIPTOR_TYPE = 1, DESCRIPTOR_COMMAND, DESCRIPTOR_PATH };
 enum { TYPE_PATH = 1, TYPE_COMMAND };

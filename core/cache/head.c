@@ -1,12 +1,12 @@
 /* The head of the data cache: serve.h. */
 #include "base/cleanup.h"
+#include "base/protobuf.h"
 #include "base/stop.h"
 #include "base/str.h"
 #include "cache/fleet.h"
 #include "cache/flight.h"
 #include "cache/plan.h"
 #include "cache/serve_impl.h"
-#include "net/protobuf.h"
 
 struct head {
 	const struct dataset *dataset;

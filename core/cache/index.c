@@ -7,11 +7,11 @@
 #include "arrow/flat.h"
 #include "arrow/ipc_format.h"
 #include "base/cleanup.h"
+#include "base/protobuf.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "cache/flight.h"
 #include "net/grpc.h"
-#include "net/protobuf.h"
 
 enum { N_NUMBERS = 3, START = 1, INLINE = 12, VIEW = 16 };
 /* Where buffers are: two for each number, validity and offsets of the list, and so on. */

@@ -10,11 +10,11 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/protobuf.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "cache/flight.h"
 #include "cache/parallel.h"
-#include "net/protobuf.h"
 
 enum {
 	MAX_MESSAGE = 2 * 1024 * 1024,

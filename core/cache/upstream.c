@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/protobuf.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "cache/fleet_impl.h"
@@ -12,7 +13,6 @@
 #include "cache/index.h"
 #include "cache/ticket.h"
 #include "net/grpc_client.h"
-#include "net/protobuf.h"
 
 enum { CALL_MS = 10 * 1000, MAX_MESSAGE = 64 * 1024 * 1024 };
 

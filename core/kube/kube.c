@@ -7,13 +7,13 @@
 #include <errno.h>
 #include <string.h>
 
+#include "api/proto.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/stop.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "kube/kube_impl.h"
-#include "kube/proto.h"
 
 enum {
 	DEFAULT_TIMEOUT_MS = 30 * 1000,

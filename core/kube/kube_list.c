@@ -3,13 +3,13 @@
  */
 #include <string.h>
 
+#include "api/proto.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "kube/kube_impl.h"
 #include "kube/managed.h"
-#include "kube/proto.h"
 #include "kube/split.h"
 
 #define AS_LIST "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"

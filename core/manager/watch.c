@@ -4,13 +4,13 @@
 #include <stdatomic.h>
 
 #include "api/meta.h"
+#include "api/proto.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/stop.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
-#include "kube/proto.h"
 #include "manager/outage.h"
 #include "manager/pods.h"
 #include "trainer/api.h"

@@ -3,7 +3,7 @@
  *
  * Pure: a fact is read off a pod's status, as the scheduler and the kubelet wrote it.
  * podcause.c is the only file with the keys of v1.PodStatus, but for their numbers in
- * protobuf (kube/proto.c): a field read here goes there, too. Pods carry JobSet's label.
+ * protobuf (api/proto.c): a field read here goes there, too. Pods carry JobSet's label.
  */
 #ifndef TRAINER_PODCAUSE_H
 #define TRAINER_PODCAUSE_H

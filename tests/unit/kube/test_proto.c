@@ -1,9 +1,9 @@
 /* Objects in protobuf against the documents that they stand for. */
-#include "kube/proto.h"
+#include "api/proto.h"
 
+#include "base/protobuf.h"
 #include "base/xmalloc.h"
 #include "kube/kube.h"
-#include "net/protobuf.h"
 #include "tests/unit/base/base_test.h"
 
 /* ---- writing: api/core/v1/generated.proto ---- */

@@ -1,5 +1,5 @@
 /* Protocol Buffers' wire format: protobuf.h. */
-#include "net/protobuf.h"
+#include "base/protobuf.h"
 
 #include <string.h>
 

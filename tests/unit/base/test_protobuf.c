@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "net/protobuf.h"
+#include "base/protobuf.h"
 
 #define BYTES(...)                                                             \
 	(struct iovec)                                                         \

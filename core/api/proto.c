@@ -1,12 +1,12 @@
 /* Reads objects and events of watches in protobuf: proto.h. */
-#include "kube/proto.h"
+#include "api/proto.h"
 
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/protobuf.h"
 #include "base/str.h"
-#include "net/protobuf.h"
 
 #define MAGIC "k8s\0"
 

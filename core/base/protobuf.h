@@ -7,8 +7,8 @@
  * is framed around a body that must not be copied, and what is left are eight messages
  * of a few fields, for which its descriptors are longer than this.
  */
-#ifndef NET_PROTOBUF_H
-#define NET_PROTOBUF_H
+#ifndef BASE_PROTOBUF_H
+#define BASE_PROTOBUF_H
 
 #include <stdbool.h>
 #include <stdint.h>

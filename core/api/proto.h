@@ -9,8 +9,8 @@
  *
  * ERR_FORMAT: not that, or cut short; ERR_LIMIT: more than json_parse() accepts.
  */
-#ifndef KUBE_PROTO_H
-#define KUBE_PROTO_H
+#ifndef API_PROTO_H
+#define API_PROTO_H
 
 #include <stddef.h>
 #include <stdint.h>

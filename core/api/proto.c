@@ -107,6 +107,21 @@ static int take_string(struct arena *arena, const struct pb_field *from, const c
 	return 0;
 }
 
+/* Fields 1 and 2, of bytes; empty if absent. */
+static int take_two(struct pb_field ret[2], const void *data, size_t len,
+		    struct error *err)
+{
+	struct pb_reader r = pb_read(data, len);
+	struct pb_field f;
+	int rc = 0;
+
+	ret[0] = ret[1] = (struct pb_field){ .data = data };
+	while (pb_more(&r) && !(rc = pb_next(&r, &f, err)))
+		if (f.number <= 2 && f.data)
+			ret[f.number - 1] = f;
+	return rc;
+}
+
 static int put_string(cJSON *to, const char *name, const struct pb_field *from,
 		      struct error *err)
 {
@@ -120,38 +135,108 @@ static int put_string(cJSON *to, const char *name, const struct pb_field *from,
 	return 0;
 }
 
-static int put_time(cJSON *to, const char *name, const struct pb_field *from,
+static int put_text(cJSON *to, const char *name, const struct pb_field *from,
+		    struct error *err)
+{
+	json_put_str(to, "", name);
+	return put_string(to, name, from, err);
+}
+
+static int put_time(cJSON *to, const struct proto_field *as, const struct pb_field *from,
 		    struct error *err)
 {
 	struct pb_reader r = pb_read(from->data, from->len);
+	int64_t parts[] = { 0, 0 }; /* seconds, nanoseconds */
 	char text[TIME_TEXT_SIZE];
-	int64_t seconds = 0;
 	struct pb_field f;
 	int rc = 0;
 
 	while (pb_more(&r) && !(rc = pb_next(&r, &f, err)))
-		if (f.number == 1)
-			seconds = (int64_t)f.value;
-	if (!rc && from->len)
-		json_put_str(to, time_text(seconds, text), name);
-	return rc;
+		if (f.number <= 2)
+			parts[f.number - 1] = (int64_t)f.value;
+	if (rc || !from->len)
+		return rc;
+	if (as->type == PROTO_TIME)
+		time_text(parts[0], text);
+	else
+		time_micro_text(parts[0], parts[1] / 1000, text);
+	json_put_str(to, text, as->name);
+	return 0;
 }
 
-static int put_entry(cJSON *map, const struct pb_field *from, struct error *err)
+static const char *encoded(struct arena *arena, const struct pb_field *from)
+{
+	cleanup_buf struct buf text = { .max = 2 * JSON_MAX_BYTES };
+
+	base64_encode(&text, from->data, from->len);
+	return str_slice(arena, text.len ? (char *)text.data : "", text.len);
+}
+
+/* An entry of a map: 1 is its key, 2 its value. */
+static int put_entry(cJSON *to, const struct proto_field *as, const struct pb_field *from,
+		     struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *key = "", *value = "";
+	struct pb_field both[2];
+
+	if (take_two(both, from->data, from->len, err) ||
+	    take_string(&arena, &both[0], &key, err))
+		return -1;
+	if (as->type == PROTO_BYTES)
+		value = encoded(&arena, &both[1]);
+	else if (take_string(&arena, &both[1], &value, err))
+		return -1;
+	cJSON_AddItemToObject(json_obj(to, as->name), key, cJSON_CreateString(value));
+	return 0;
+}
+
+static int put_item(cJSON *to, const char *name, const struct pb_field *from,
+		    struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *text;
+
+	if (take_string(&arena, from, &text, err))
+		return -1;
+	cJSON_AddItemToArray(json_list(to, name), cJSON_CreateString(text));
+	return 0;
+}
+
+/* {type, intVal, strVal}; type 0: an integer */
+static int put_int_or_string(cJSON *to, const char *name, const struct pb_field *from,
+			     struct error *err)
 {
 	struct pb_reader r = pb_read(from->data, from->len);
-	cleanup_arena struct arena arena = { 0 };
-	const char *both[] = { "", "" };
-	struct pb_field f;
+	struct pb_field all[3] = { { .data = from->data },
+				   { .data = from->data },
+				   { .data = from->data } },
+			f;
 	int rc = 0;
 
 	while (pb_more(&r) && !(rc = pb_next(&r, &f, err)))
-		if (f.number <= 2 && f.data &&
-		    take_string(&arena, &f, &both[f.number - 1], err))
-			return -1;
-	if (!rc)
-		cJSON_AddItemToObject(map, both[0], cJSON_CreateString(both[1]));
-	return rc;
+		if (f.number <= 3 && (f.number == 3) == !!f.data)
+			all[f.number - 1] = f;
+	if (rc)
+		return rc;
+	if (all[0].value)
+		return put_text(to, name, &all[2], err);
+	json_put_int(to, (int32_t)all[1].value, name);
+	return 0;
+}
+
+static int put_json(cJSON *to, const char *name, const struct pb_field *from,
+		    struct error *err)
+{
+	struct pb_field both[2];
+	cJSON *doc;
+
+	if (take_two(both, from->data, from->len, err) ||
+	    (both[0].len && json_parse(&doc, both[0].data, both[0].len, err)))
+		return -1;
+	if (both[0].len)
+		json_put(to, doc, name);
+	return 0;
 }
 
 static int read_message(struct reading *r, cJSON *to, const struct pb_field *from,
@@ -166,36 +251,58 @@ static int read_item(struct reading *r, cJSON *list, const struct pb_field *from
 	return read_message(r, item, from, fields, err);
 }
 
+static void put_number(cJSON *to, const struct proto_field *f, uint64_t value)
+{
+	bool sparse = f->type == PROTO_NONZERO || f->type == PROTO_TRUE;
+
+	if (sparse && !value)
+		return;
+	if (f->type == PROTO_BOOL || f->type == PROTO_TRUE)
+		json_put_bool(to, value, f->name);
+	else
+		json_put_int(to, (int64_t)value, f->name);
+}
+
+static bool is_number(enum proto_type type)
+{
+	return type == PROTO_INT || type == PROTO_NONZERO || type == PROTO_BOOL ||
+	       type == PROTO_TRUE;
+}
+
 static int put_field(struct reading *r, cJSON *to, const struct proto_field *f,
 		     const struct pb_field *from, struct error *err)
 {
-	bool number = f->type == PROTO_INT || f->type == PROTO_BOOL;
-
 	if (++r->nodes > JSON_MAX_NODES)
 		return error_set(err, ERR_LIMIT, "protobuf: more than %d values",
 				 JSON_MAX_NODES);
-	if (number != !from->data)
+	if (is_number(f->type) != !from->data)
 		return error_set(err, ERR_FORMAT, "protobuf: %s is of another type",
 				 f->name);
 	switch (f->type) {
 	case PROTO_STRING:
 		return put_string(to, f->name, from, err);
-	case PROTO_INT:
-		json_put_int(to, (int64_t)from->value, f->name);
-		return 0;
-	case PROTO_BOOL:
-		json_put_bool(to, from->value, f->name);
-		return 0;
+	case PROTO_TEXT:
+		return put_text(to, f->name, from, err);
 	case PROTO_TIME:
-		return put_time(to, f->name, from, err);
+	case PROTO_MICRO_TIME:
+		return put_time(to, f, from, err);
 	case PROTO_MAP:
-		return put_entry(json_obj(to, f->name), from, err);
+	case PROTO_BYTES:
+		return put_entry(to, f, from, err);
+	case PROTO_STRINGS:
+		return put_item(to, f->name, from, err);
+	case PROTO_INT_OR_STRING:
+		return put_int_or_string(to, f->name, from, err);
+	case PROTO_JSON:
+		return put_json(to, f->name, from, err);
 	case PROTO_OBJECT:
 		return read_message(r, json_obj(to, f->name), from, f->fields, err);
 	case PROTO_LIST:
 		return read_item(r, json_list(to, f->name), from, f->fields, err);
+	default:
+		put_number(to, f, from->value);
+		return 0;
 	}
-	return 0;
 }
 
 static int read_message(struct reading *r, cJSON *to, const struct pb_field *from,
@@ -213,21 +320,6 @@ static int read_message(struct reading *r, cJSON *to, const struct pb_field *fro
 		if (f->number && put_field(r, to, f, &field, err))
 			return -1;
 	}
-	return rc;
-}
-
-/* Fields 1 and 2 of an Unknown, a WatchEvent or a RawExtension; empty if absent. */
-static int take_two(struct pb_field ret[2], const void *data, size_t len,
-		    struct error *err)
-{
-	struct pb_reader r = pb_read(data, len);
-	struct pb_field f;
-	int rc = 0;
-
-	ret[0] = ret[1] = (struct pb_field){ .data = data };
-	while (pb_more(&r) && !(rc = pb_next(&r, &f, err)))
-		if (f.number <= 2 && f.data)
-			ret[f.number - 1] = f;
 	return rc;
 }
 

@@ -3,6 +3,8 @@
  * documents of the fields in a table. Everything else, managedFields above all, is
  * skipped unread.
  *
+ * What a client writes has its own tables, with all fields that a client may set.
+ *
  * An object is "k8s\0" and a runtime.Unknown (apimachinery, pkg/runtime). An event of a
  * watch is four bytes of length, most significant first, and a metav1.WatchEvent. Values
  * are those of the JSON encoding; strings and times that are empty are left out.
@@ -23,12 +25,20 @@ enum { PROTO_HEAD = 4 }; /* bytes of an event's length */
 
 enum proto_type {
 	PROTO_STRING,
+	PROTO_TEXT, /* a string, also when it is empty */
 	PROTO_INT,
+	PROTO_NONZERO, /* an integer that is left out when it is 0 */
 	PROTO_BOOL,
+	PROTO_TRUE, /* a bool that is left out when it is false */
 	PROTO_TIME,
-	PROTO_MAP,    /* of strings */
-	PROTO_OBJECT, /* with `fields` */
-	PROTO_LIST,   /* of such objects */
+	PROTO_MICRO_TIME,
+	PROTO_MAP,           /* of strings */
+	PROTO_BYTES,         /* a map of bytes: base64 */
+	PROTO_STRINGS,       /* a list of them */
+	PROTO_INT_OR_STRING, /* intstr.IntOrString */
+	PROTO_JSON,          /* metav1.FieldsV1 */
+	PROTO_OBJECT,        /* with `fields` */
+	PROTO_LIST,          /* of such objects */
 };
 
 struct proto_field {
@@ -37,7 +47,13 @@ struct proto_field {
 	const char *name;
 	const struct proto_field *fields;
 };
-extern const struct proto_field proto_pod[];
+extern const struct proto_field proto_pod[]; /* what is read of a pod */
+
+/* What clients write; proto_kinds.c. */
+extern const struct proto_field proto_namespace[], proto_config_map[], proto_secret[],
+	proto_service[], proto_event_object[], proto_lease[], proto_delete_options[],
+	proto_access_review[], proto_rules_review[], proto_self_review[],
+	proto_token_review[];
 
 bool proto_is_object(const void *data, size_t len);
 /* A metav1.Status is read as such, whatever the fields; NULL: apiVersion and kind alone. */

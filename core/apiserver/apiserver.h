@@ -6,8 +6,8 @@
  * of net/httpd.h, from any number of threads, and safe against any request. Who calls has
  * every right; a server that listens checks its token (apiserver_conf.token).
  *
- * Not as in a cluster: JSON only (no protobuf), a body may not have the same key twice in an
- * object, one version of each kind, no /watch/ paths.
+ * Not as in a cluster: answers in JSON only (bodies may be YAML, and of built-in kinds
+ * protobuf), a body may not have the same key twice in an object, one version of each kind, no /watch/ paths.
  */
 #ifndef APISERVER_APISERVER_H
 #define APISERVER_APISERVER_H

@@ -57,15 +57,13 @@ static int check_body(struct exchange *x)
 
 static int read_options(struct exchange *x, struct options *ret)
 {
-	struct error err = { 0 };
 	const char *body, *query = exchange_query(x, "propagationPolicy");
 	bool orphan;
 
 	*ret = (struct options){ .propagation = query };
 	if (x->http->body_len && !x->body &&
-	    json_parse(&x->body, x->http->body, x->http->body_len, &err))
-		return exchange_refuse(x, 400, "BadRequest", "DeleteOptions: %s",
-				       err.msg);
+	    body_object(x, "DeleteOptions", proto_delete_options))
+		return -1;
 	if (check_body(x))
 		return -1;
 	body = json_str(x->body, "propagationPolicy");

@@ -9,6 +9,7 @@
 #define APISERVER_EXCHANGE_H
 
 #include "api/managers.h"
+#include "api/proto.h"
 #include "api/selector.h"
 #include "apiserver/apiserver.h"
 #include "apiserver/storage.h"
@@ -74,6 +75,16 @@ int exchange_conflict(struct exchange *x, const char *why);
 int exchange_not_of_kind(struct exchange *x, const char *fmt, ...) PRINTF_LIKE(2, 3);
 int exchange_error(struct exchange *x, const struct error *err); /* of the storage */
 cJSON *status_of(int code, const char *reason, const char *message);
+
+/*
+ * The body into x->body, or an answer. body_object(): by its Content-Type; `fields` NULL: not
+ * in protobuf. `kind` is for messages.
+ */
+MUST_CHECK int body_object(struct exchange *x, const char *kind,
+			   const struct proto_field *fields);
+MUST_CHECK int body_json(struct exchange *x, const char *kind);
+MUST_CHECK int body_yaml(struct exchange *x);
+int body_unsupported(struct exchange *x, const char *accepted);
 
 /* What is stored of the request's kind is up to date; else it answers. */
 int exchange_refresh(struct exchange *x);

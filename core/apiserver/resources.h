@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 
+#include "api/proto.h"
 #include "api/schema.h"
 #include "base/json.h"
 
@@ -38,6 +39,7 @@ struct resource {
 	const struct column *columns;                       /* ends with { NULL } */
 	const char *const *fields; /* of field selectors, beside name and namespace */
 	const char *const *always; /* members of a new object that are never absent */
+	const struct proto_field *proto; /* as clients write it; NULL: in no protobuf */
 };
 
 extern const struct resource resources[]; /* ends with { NULL } */

@@ -99,15 +99,41 @@ static void review_self(struct exchange *x, cJSON *doc)
 	json_put(doc, one("system:masters"), "status", "userInfo", "groups");
 }
 
+/* Of all things, or of all paths. */
+static cJSON *all_rules(const char *const *names)
+{
+	cJSON *list = cJSON_CreateArray(), *rule = cJSON_CreateObject();
+
+	for (; *names; names++)
+		json_put(rule, one("*"), *names);
+	cJSON_AddItemToArray(list, rule);
+	return list;
+}
+
+static void review_rules(struct exchange *x, cJSON *doc)
+{
+	(void)x;
+	json_put(doc, all_rules(JSON_PATH("verbs", "apiGroups", "resources")), "status",
+		 "resourceRules");
+	json_put(doc, all_rules(JSON_PATH("verbs", "nonResourceURLs")), "status",
+		 "nonResourceRules");
+	json_put_bool(doc, false, "status", "incomplete");
+	json_put(doc, cJSON_CreateObject(), "spec"); /* as an API server answers */
+}
+
 static const struct review {
 	const char *group, *plural, *kind;
 	void (*answer)(struct exchange *x, cJSON *doc);
+	const struct proto_field *proto;
 } reviews[] = {
 	{ "authorization.k8s.io", "selfsubjectaccessreviews", "SelfSubjectAccessReview",
-	  review_access },
-	{ "authentication.k8s.io", "selfsubjectreviews", "SelfSubjectReview",
-	  review_self },
-	{ "authentication.k8s.io", "tokenreviews", "TokenReview", review_token },
+	  review_access, proto_access_review },
+	{ "authorization.k8s.io", "selfsubjectrulesreviews", "SelfSubjectRulesReview",
+	  review_rules, proto_rules_review },
+	{ "authentication.k8s.io", "selfsubjectreviews", "SelfSubjectReview", review_self,
+	  proto_self_review },
+	{ "authentication.k8s.io", "tokenreviews", "TokenReview", review_token,
+	  proto_token_review },
 };
 
 static void answer_review(struct exchange *x, const struct review *r, cJSON *doc)
@@ -121,23 +147,17 @@ static void answer_review(struct exchange *x, const struct review *r, cJSON *doc
 
 void review_create(struct exchange *x)
 {
-	struct error err = { 0 };
-
 	for (size_t i = 0; i < sizeof(reviews) / sizeof(*reviews); i++) {
 		const struct review *r = &reviews[i];
 
 		if (!str_eq(x->path[1], r->group) || !str_eq(x->path[2], "v1") ||
 		    !str_eq(x->path[3], r->plural))
 			continue;
-		if (exchange_header_has(x, "Content-Type", "protobuf"))
-			exchange_refuse(
-				x, 415, "UnsupportedMediaType",
-				"the body of the request was in an unknown format - "
-				"accepted media types include: application/json");
-		else if (json_parse(&x->body, x->http->body, x->http->body_len, &err) ||
-			 !cJSON_IsObject(x->body))
-			exchange_refuse(x, 400, "BadRequest", "%s: %s", r->kind,
-					*err.msg ? err.msg : "not an object");
+		if (body_object(x, r->kind, r->proto))
+			return;
+		if (!cJSON_IsObject(x->body))
+			exchange_refuse(x, 400, "BadRequest", "%s: not an object",
+					r->kind);
 		else
 			answer_review(x, r, x->body);
 		return;

@@ -8,55 +8,12 @@
 #include "apiserver/prepare.h"
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "base/yaml.h"
 
 enum { TRIES = 5 };
 
-/* ---- the body ---------------------------------------------------------------------- */
-
-static int unsupported(struct exchange *x, const char *accepted)
-{
-	return exchange_refuse(
-		x, 415, "UnsupportedMediaType",
-		"the body of the request was in an unknown format - accepted "
-		"media types include: %s",
-		accepted);
-}
-
-static int read_yaml(struct exchange *x)
-{
-	cleanup_json cJSON *docs = NULL;
-	struct error err = { 0 };
-
-	if (yaml_parse(&docs, x->http->body, x->http->body_len, &err) || !docs->child)
-		return exchange_refuse(x, 400, "BadRequest", "error decoding YAML: %s",
-				       err.msg);
-	x->body = cJSON_DetachItemFromArray(docs, 0);
-	return 0;
-}
-
-static int read_json(struct exchange *x)
-{
-	struct error err = { 0 };
-
-	if (!json_parse(&x->body, x->http->body, x->http->body_len, &err))
-		return 0;
-	return exchange_refuse(
-		x, 400, "BadRequest",
-		"the object provided is unrecognized (must be of type %s): "
-		"%s",
-		x->resource->kind, err.msg);
-}
-
 static int read_object(struct exchange *x)
 {
-	const char *type = httpd_header(x->http, "Content-Type");
-
-	if (type && str_starts(type, "application/yaml"))
-		return read_yaml(x);
-	if (type && !str_starts(type, "application/json") && !strstr(type, "*/*"))
-		return unsupported(x, "application/json, application/yaml");
-	return read_json(x);
+	return body_object(x, x->resource->kind, x->resource->proto);
 }
 
 /* ---- storing ----------------------------------------------------------------------- */
@@ -495,12 +452,12 @@ static const struct patch_form *patch_form(struct exchange *x)
 		if (strlen(patch_forms[i].type) == len &&
 		    !strncmp(patch_forms[i].type, type ? type : "", len))
 			return &patch_forms[i];
-	unsupported(x,
-		    custom ? "application/json-patch+json, application/merge-patch+json, "
-			     "application/apply-patch+yaml"
-			   : "application/json-patch+json, application/merge-patch+json, "
-			     "application/apply-patch+yaml, "
-			     "application/strategic-merge-patch+json");
+	body_unsupported(
+		x, custom ? "application/json-patch+json, application/merge-patch+json, "
+			    "application/apply-patch+yaml"
+			  : "application/json-patch+json, application/merge-patch+json, "
+			    "application/apply-patch+yaml, "
+			    "application/strategic-merge-patch+json");
 	return NULL;
 }
 
@@ -520,7 +477,7 @@ void write_patch(struct exchange *x)
 	const struct patch_form *form = patch_form(x);
 	bool apply = form == &patch_forms[APPLY_FORM];
 
-	if (!form || (form->yaml ? read_yaml(x) : read_json(x)))
+	if (!form || (form->yaml ? body_yaml(x) : body_json(x, x->resource->kind)))
 		return;
 	if (!apply && *exchange_query(x, "force")) {
 		exchange_bad_option(x, FIELD_FORBIDDEN, "force", NULL,

@@ -63,6 +63,15 @@ const char *time_text(int64_t seconds, char text[TIME_TEXT_SIZE])
 	return text;
 }
 
+const char *time_micro_text(int64_t seconds, int64_t us, char text[TIME_TEXT_SIZE])
+{
+	char whole[TIME_TEXT_SIZE];
+	int part = us < 0 ? 0 : us > 999999 ? 999999 : (int)us;
+
+	snprintf(text, TIME_TEXT_SIZE, "%.19s.%06dZ", time_text(seconds, whole), part);
+	return text;
+}
+
 /* The number at text+at, `digits` long and within [min, max]; -1 when it is not. */
 static int field(const char *text, size_t at, int digits, int min, int max)
 {

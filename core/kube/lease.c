@@ -23,8 +23,6 @@
 #define RENEW_TIME   "spec", "renewTime"
 #define TRANSITIONS  "spec", "leaseTransitions"
 
-enum { MICRO_TIME_SIZE = 48 };
-
 struct lease {
 	struct lease_conf conf;
 	struct arena arena; /* conf's strings */
@@ -51,16 +49,12 @@ static int64_t boot_ms(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* metav1.MicroTime */
-static const char *micro_time(char text[MICRO_TIME_SIZE])
+static const char *micro_time(char text[TIME_TEXT_SIZE])
 {
-	char seconds[TIME_TEXT_SIZE];
 	struct timespec t;
 
 	clock_gettime(CLOCK_REALTIME, &t);
-	snprintf(text, MICRO_TIME_SIZE, "%.19s.%06ldZ", time_text(t.tv_sec, seconds),
-		 t.tv_nsec / 1000);
-	return text;
+	return time_micro_text(t.tv_sec, t.tv_nsec / 1000, text);
 }
 
 /* ---- the record ------------------------------------------------------------------ */
@@ -113,7 +107,7 @@ static cJSON *claim(const struct lease *l)
 	cJSON *doc = l->record ? json_dup(l->record)
 			       : meta_new(API_VERSION, "Lease", l->conf.ns, l->conf.name);
 	int64_t transitions = json_int(doc, 0, TRANSITIONS);
-	char now[MICRO_TIME_SIZE];
+	char now[TIME_TEXT_SIZE];
 
 	micro_time(now);
 	if (!is_ours(l)) {
@@ -367,7 +361,7 @@ int lease_new(struct lease **ret, const struct lease_conf *conf, struct error *e
 static int write_release(struct lease *l, struct error *err)
 {
 	cleanup_json cJSON *doc = json_dup(l->record);
-	char now[MICRO_TIME_SIZE];
+	char now[TIME_TEXT_SIZE];
 
 	json_put_str(doc, "", HOLDER);
 	json_put_int(doc, 1, DURATION);

@@ -16,6 +16,7 @@ import urllib.parse
 from api import Api
 import api_requests_apply  # noqa: F401  # they add to REQUESTS, in this order
 import api_requests_forms  # noqa: F401
+import api_requests_proto  # noqa: F401
 from api_requests import AGENT, CORE, JOBSETS, JSON, NS, REQUESTS, obj
 
 # Requests whose answers are meant to differ: (name, reason).
@@ -47,6 +48,8 @@ DIFFERENCES = [
     ("unknown field by patch", "an API server repeats the whole object in its answer"),
     ("watch from no version", "an API server has no reason for it, and 500"),
     ("may I", "who asked is not kept"),
+    ("proto: may I", "who asked is not kept"),
+    ("proto: what may I", "who gets here has every right: one rule"),
     *((name, NO_NULLS) for name in ("body: data null", "body: a value null")),
     *((name, "an API server calls it 500; what a client sent is 4xx here") for name in (
         "body: a number in data", "lists: a list that is none", "patch: strategic: an order of what is none",
@@ -89,7 +92,7 @@ WORDING = [
     "core: two controllers", "lists: a key twice", "lists: an element without", "status: jobsStatus without", "quantity '", "quantity 2.5",
     "pages: a version that is", "pages: one of a version", "changes: watch a version", "changes: watch TrainJobs of a", "changes: a table of",
     "changes: timeoutSeconds", "forms: ", "patch: ", "raw: ", "delete: preconditions of",
-    "delete: grace in words", "collection: preconditions of",
+    "delete: grace in words", "collection: preconditions of", "proto: another kind", "proto: delete, a", "proto: any type of",
 ]
 
 POOL = concurrent.futures.ThreadPoolExecutor(2)  # both at once: watches take their seconds
@@ -184,6 +187,8 @@ class Server(Api):
     kept = {}  # answers by their names
 
     def filled(self, text):
+        if isinstance(text, bytes):
+            return text
         return re.sub(r"\{\{(\w+) ([\w.]+)\}\}", lambda m: urllib.parse.quote(self.value(*m.groups())), text)
 
     def value(self, name, path):

@@ -50,6 +50,23 @@ refused() {
 }
 check "what cannot run on a machine is Failed, and why" refused
 
+# ---- what kubectl makes of its options, which it sends in protobuf --------------------------------
+field() { [ "$(kubectl get "$1" "$2" -n made -o "jsonpath={$3}")" = "$4" ]; } # KIND NAME PATH VALUE
+printf '\0\377' >"$scratch/bytes"
+check "kubectl create namespace, configmap: files of text and of bytes" eval '
+	kubectl create namespace made && kubectl create configmap c -n made --from-literal=a=1 --from-file="$scratch/bytes" &&
+	field configmap c .data.a 1 && field configmap c .binaryData.bytes AP8='
+check "kubectl create secret: generic, docker-registry, tls" eval '
+	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=x -keyout "$scratch/key" -out "$scratch/crt" 2>/dev/null &&
+	kubectl create secret generic g -n made --from-literal=a=1 && field secret g .data.a MQ== &&
+	kubectl create secret docker-registry d -n made --docker-username=u --docker-password=p && field secret d .type kubernetes.io/dockerconfigjson &&
+	kubectl create secret tls t -n made --cert="$scratch/crt" --key="$scratch/key" && field secret t ".data.tls\.crt" "$(base64 -w0 "$scratch/crt")"'
+check "kubectl create service" eval 'kubectl create service clusterip s -n made --clusterip=None --tcp=80:web && field service s ".spec.ports[0].targetPort" web'
+check "kubectl auth can-i, --list, whoami" eval '
+	[ "$(kubectl auth can-i create trainjobs)" = yes ] && kubectl auth can-i --list | grep -q "\*\.\*" && kubectl auth whoami | grep -q kftrainer'
+check "kubectl create --dry-run=server makes nothing" eval 'kubectl create namespace dry --dry-run=server && ! kubectl get namespace dry'
+check "kubectl delete namespace takes all of it" eval 'kubectl delete namespace made && ! kubectl get configmap c -n made'
+
 # ---- logs ----------------------------------------------------------------------------------------
 pod() { kubectl get pods "$(of "$1")" -o 'jsonpath={.items[0].metadata.name}'; } # NAME
 says() { [ "$(kubectl logs "${@:2}")" = "$1" ]; } # TEXT ARGUMENTS

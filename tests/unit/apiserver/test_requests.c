@@ -12,10 +12,12 @@
 #include <cmocka.h>
 
 #include "api/meta.h"
+#include "api/proto.h"
 #include "apiserver/apiserver.h"
 #include "apiserver/pod_token.h"
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/protobuf.h"
 #include "base/str.h"
 
 #define MAPS "/api/v1/namespaces/default/configmaps"
@@ -361,22 +363,79 @@ static void test_subresources(void **state)
 }
 
 /* kubectl create sends protobuf where it makes the object itself. */
+static void put_message(struct buf *out, uint32_t number, struct buf *take)
+{
+	pb_put_bytes(out, number, take->data ? take->data : (void *)"", take->len);
+	buf_release(take);
+}
+
+/* A ConfigMap whose data has the key "k" that many times over. */
+static int send_map(const char *name, size_t keys, bool same)
+{
+	struct buf out = { .max = (size_t)16 << 20 }, type = { .max = 64 },
+		   map = { .max = (size_t)16 << 20 }, meta = { .max = 64 };
+	struct httpd_response resp = { .body.max = (size_t)64 << 20 };
+	const struct httpd_header headers[] = { { "Authorization", "Bearer secret" },
+						{ "Content-Type", PROTO_TYPE },
+						{ NULL, NULL } };
+	struct httpd_request req = { .method = "POST",
+				     .path = MAPS,
+				     .query = "",
+				     .peer = "",
+				     .headers = headers };
+
+	pb_put_str(&type, 1, "v1");
+	pb_put_str(&type, 2, "ConfigMap");
+	pb_put_str(&meta, 1, name);
+	put_message(&map, 1, &meta);
+	for (size_t i = 0; i < keys; i++) {
+		struct buf entry = { .max = 64 };
+		char key[32];
+
+		snprintf(key, sizeof(key), "k%zu", same ? 0 : i);
+		pb_put_str(&entry, 1, key);
+		put_message(&map, 2, &entry);
+	}
+	buf_add(&out, "k8s\0", 4);
+	put_message(&out, 1, &type);
+	put_message(&out, 2, &map);
+	req.body = out.data;
+	req.body_len = out.len;
+	apiserver_handle(server, &req, &resp);
+	buf_release(&out);
+	buf_release(&resp.body);
+	buf_release(&resp.headers);
+	return resp.status;
+}
+
 static void test_protobuf(void **state)
 {
-	static const char *const methods[] = { "POST", "PUT", "PATCH" };
-	static const char *const targets[] = { MAPS, MAPS "/a", MAPS "/a" };
+	static const struct {
+		const char *method, *target, *body;
+		int status;
+	} bad[] = {
+		{ "POST", MAPS, "k8s", 400 },       { "POST", MAPS, "{}", 400 },
+		{ "PUT", MAPS "/a", "", 400 },      { "PATCH", MAPS "/a", "k8s", 415 },
+		{ "POST", JOBS, "k8s", 415 },       { "PUT", JOBS "/a", "k8s", 415 },
+		{ "DELETE", MAPS "/a", "k8s", 400 }
+	};
 
 	(void)state;
 	assert_int_equal(ask("POST", MAPS, "{\"metadata\":{\"name\":\"a\"}}"), 201);
-	for (size_t i = 0; i < 3; i++) {
-		struct answer a = send_as("secret", methods[i], targets[i],
-					  "application/vnd.kubernetes.protobuf", "k8s");
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		struct answer a = send_as("secret", bad[i].method, bad[i].target,
+					  PROTO_TYPE, bad[i].body);
 
-		assert_int_equal(a.status, 415);
-		assert_string_equal(json_str(a.doc, "reason"), "UnsupportedMediaType");
-		assert_non_null(strstr(json_str(a.doc, "message"), "application/json"));
+		assert_int_equal(a.status, bad[i].status);
+		assert_string_equal(json_str(a.doc, "reason"),
+				    a.status == 415 ? "UnsupportedMediaType"
+						    : "BadRequest");
 		cJSON_Delete(a.doc);
 	}
+	assert_int_equal(send_map("proto", 3, false), 201);
+	assert_int_equal(send_map("proto", 3, false), 409);
+	assert_int_equal(send_map("twice", 2, true), 400);
+	assert_int_equal(send_map("many", 200000, false), 400);
 }
 
 static cJSON *review(const char *token, const char *audience)

@@ -1,0 +1,86 @@
+/* Reads the bodies of requests: exchange.h. */
+#include <string.h>
+#include <strings.h>
+
+#include "apiserver/exchange.h"
+#include "base/cleanup.h"
+#include "base/yaml.h"
+
+int body_unsupported(struct exchange *x, const char *accepted)
+{
+	return exchange_refuse(
+		x, 415, "UnsupportedMediaType",
+		"the body of the request was in an unknown format - accepted "
+		"media types include: %s",
+		accepted);
+}
+
+int body_yaml(struct exchange *x)
+{
+	cleanup_json cJSON *docs = NULL;
+	struct error err = { 0 };
+
+	if (yaml_parse(&docs, x->http->body, x->http->body_len, &err) || !docs->child)
+		return exchange_refuse(x, 400, "BadRequest", "error decoding YAML: %s",
+				       err.msg);
+	x->body = cJSON_DetachItemFromArray(docs, 0);
+	return 0;
+}
+
+static int unrecognized(struct exchange *x, const char *kind, const struct error *err)
+{
+	return exchange_refuse(
+		x, 400, "BadRequest",
+		"the object provided is unrecognized (must be of type %s): "
+		"%s",
+		kind, err->msg);
+}
+
+int body_json(struct exchange *x, const char *kind)
+{
+	struct error err = { 0 };
+
+	if (!json_parse(&x->body, x->http->body, x->http->body_len, &err))
+		return 0;
+	return unrecognized(x, kind, &err);
+}
+
+/* Through the strict door as well: no key twice, and no more of them than in JSON. */
+static int body_proto(struct exchange *x, const char *kind,
+		      const struct proto_field *fields)
+{
+	const struct httpd_request *http = x->http;
+	cleanup_json cJSON *doc = NULL;
+	cleanup_free char *text = NULL;
+	struct error err = { 0 };
+
+	if (proto_object(&doc, http->body, http->body_len, fields, &err))
+		return unrecognized(x, kind, &err);
+	text = json_text(doc);
+	if (json_parse(&x->body, text, strlen(text), &err))
+		return unrecognized(x, kind, &err);
+	return 0;
+}
+
+static bool is_type(const struct exchange *x, const char *name)
+{
+	const char *type = httpd_header(x->http, "Content-Type");
+	size_t len = type ? strcspn(type, "; \t") : 0;
+
+	return len == strlen(name) && !strncasecmp(type, name, len);
+}
+
+int body_object(struct exchange *x, const char *kind, const struct proto_field *fields)
+{
+	const char *type = httpd_header(x->http, "Content-Type");
+
+	if (is_type(x, "application/yaml"))
+		return body_yaml(x);
+	if (fields && is_type(x, PROTO_TYPE))
+		return body_proto(x, kind, fields);
+	if (type && !is_type(x, "application/json"))
+		return body_unsupported(
+			x, fields ? "application/json, application/yaml, " PROTO_TYPE
+				  : "application/json, application/yaml");
+	return body_json(x, kind);
+}

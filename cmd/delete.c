@@ -117,7 +117,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	if (claims_asked(argv) && !str_eq(*argv, "claims"))
 		return claims_delete(&opts->where, opts->ignore, argv, err);
 	if (pick_check(&opts->pick, argc, argv, err) ||
-	    where_connect_any(&k, &ns, &arena, &opts->where, err))
+	    where_connect(&k, &ns, &arena, &opts->where, err))
 		return -1;
 	code = delete_all(k, ns, opts, argv, err);
 	if (code < 0 && err->kind == ERR_STOPPED && stop_signal())

@@ -332,8 +332,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 
 	if (argc > 1)
 		return error_set(err, ERR_USAGE, "specify at most one job");
-	if (refer_jobs(argv, err) ||
-	    where_connect_any(&k, &s.ns, &arena, &opts->where, err))
+	if (refer_jobs(argv, err) || where_connect(&k, &s.ns, &arena, &opts->where, err))
 		return -1;
 	s.name = argv[0];
 	if (opts->all)

@@ -370,7 +370,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	if (claims_asked(argv))
 		return show_claims(opts, argv, err);
 	if (check(opts, argc, err) || refer_jobs(argv, err) ||
-	    where_connect_any(&k, &g.ns, &arena, &opts->where, err))
+	    where_connect(&k, &g.ns, &arena, &opts->where, err))
 		return -1;
 	if (opts->all)
 		g.ns = NULL;

@@ -26,7 +26,7 @@ int initialize_cache(const char *uri, struct error *err)
 	if (cache_wish_read(&wish, &arena, uri, variable, NULL, err) ||
 	    where_connect(&kube, &conf.ns, &arena, &here, err))
 		return -1;
-	if (!kube)
+	if (kube_is_inside(kube))
 		return error_set(err, ERR_UNSUPPORTED,
 				 "%s needs a cluster with LeaderWorkerSet", uri);
 	conf.kube = kube;

@@ -110,7 +110,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 				 "specify --follow or --previous, not both");
 	if (refer_jobs(argv, err) || number(&want.rank, "--rank", opts->rank, err) ||
 	    number(&want.tail, "--tail", opts->tail, err) ||
-	    where_connect_any(&k, &want.ns, &arena, &opts->where, err))
+	    where_connect(&k, &want.ns, &arena, &opts->where, err))
 		return -1;
 	want.job = argv[0];
 	return show(k, &want, err);

@@ -78,7 +78,7 @@ static int list_api(cJSON *ret, const struct where_opts *where, struct error *er
 	cleanup_kube struct kube *kube = NULL;
 	const char *ns;
 
-	if (where_connect_any(&kube, &ns, &arena, where, err))
+	if (where_connect(&kube, &ns, &arena, where, err))
 		return -1;
 	if (runtime_list(kube, RUNTIME_KIND, ns, false, ret, err) ||
 	    runtime_list(kube, CLUSTER_RUNTIME_KIND, ns, false, ret, err))

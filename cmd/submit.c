@@ -424,7 +424,7 @@ static int connect_to(struct kube **ret, const struct submit_opts *opts,
 
 	if (where_connect(ret, &job->default_ns, arena, &where, err))
 		return -1;
-	if (*ret)
+	if (!kube_is_inside(*ret))
 		return 0;
 	return error_set(err, ERR_NOT_FOUND,
 			 "no cluster: no kubeconfig found (--kubeconfig, $KUBECONFIG, "

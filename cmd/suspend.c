@@ -66,7 +66,7 @@ int suspend_run(const struct suspend_opts *opts, bool suspend, int argc, char **
 	int code;
 
 	if (pick_check(&opts->pick, argc, argv, err) ||
-	    where_connect_any(&k, &pick.ns, &arena, &opts->where, err))
+	    where_connect(&k, &pick.ns, &arena, &opts->where, err))
 		return -1;
 	pick.kube = s.kube = k;
 	code = pick_each(&pick, set_suspend, &s, err);

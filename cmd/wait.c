@@ -152,7 +152,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	if (!argc)
 		return error_set(err, ERR_USAGE, "specify at least one job");
 	if (refer_jobs(argv, err) || goal_read(&w.goal, &arena, opts->goal, err) ||
-	    where_connect_any(&k, &w.ns, &arena, &opts->where, err))
+	    where_connect(&k, &w.ns, &arena, &opts->where, err))
 		return -1;
 	w.kube = k;
 	for (; *argv && code == EXIT_OK; argv++) {

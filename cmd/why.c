@@ -100,7 +100,7 @@ static int explain(cJSON **ret, const struct why_opts *opts, const char *name,
 	cleanup_view struct view view = { 0 };
 	const char *ns;
 
-	if (where_connect_any(&kube, &ns, &arena, &opts->where, err))
+	if (where_connect(&kube, &ns, &arena, &opts->where, err))
 		return -1;
 	if (view_load(&view, kube, ns, name, err))
 		return hint_at_local(ns, name, err);

@@ -9,13 +9,7 @@
 #include "local/machine.h"
 #include "local/state.h"
 
-static int connect_as(struct kube **ret, const struct kube_config *config,
-		      struct error *err)
-{
-	const struct kube_opts how = { .user_agent = "kftrainer/" VERSION };
-
-	return kube_new(ret, config, &how, err);
-}
+static const struct kube_opts how = { .user_agent = "kftrainer/" VERSION };
 
 int cluster_connect(struct kube **ret, const struct cluster_opts *opts, struct error *err)
 {
@@ -25,7 +19,7 @@ int cluster_connect(struct kube **ret, const struct cluster_opts *opts, struct e
 
 	if (stop_setup(err) || kube_config_load(&config, &flags, err))
 		return -1;
-	return connect_as(ret, &config, err);
+	return kube_new(ret, &config, &how, err);
 }
 
 /* Who names a kubeconfig means a cluster, also where the file is not there. */
@@ -64,16 +58,6 @@ static int check_namespace(const char *ns, struct error *err)
 			 fault);
 }
 
-int where_connect_any(struct kube **ret, const char **ret_ns, struct arena *arena,
-		      const struct where_opts *opts, struct error *err)
-{
-	const struct kube_opts how = { .user_agent = "kftrainer/" VERSION };
-
-	if (where_connect(ret, ret_ns, arena, opts, err))
-		return -1;
-	return *ret ? 0 : machine_connect(ret, &how, err);
-}
-
 int where_connect(struct kube **ret, const char **ret_ns, struct arena *arena,
 		  const struct where_opts *opts, struct error *err)
 {
@@ -81,7 +65,6 @@ int where_connect(struct kube **ret, const char **ret_ns, struct arena *arena,
 	bool named = opts->cluster.kubeconfig || opts->cluster.context;
 	int rc;
 
-	*ret = NULL;
 	*ret_ns = opts->ns ? opts->ns : "default";
 	if (opts->local && named)
 		return error_set(
@@ -96,9 +79,8 @@ int where_connect(struct kube **ret, const char **ret_ns, struct arena *arena,
 		*ret_ns = arena_strdup(arena, config.ns);
 	if (check_namespace(*ret_ns, err))
 		return -1;
-	if (rc) {
-		state_sweep();
-		return 0;
-	}
-	return connect_as(ret, &config, err);
+	if (!rc)
+		return kube_new(ret, &config, &how, err);
+	state_sweep();
+	return machine_connect(ret, &how, err);
 }

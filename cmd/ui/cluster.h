@@ -44,16 +44,11 @@ struct where_opts {
 			where.cluster.context)
 
 /*
- * *ret NULL: this machine's jobs. *ret_ns (in the arena) is the namespace: the
- * option, the context's, or "default".
+ * The API of the cluster or of this machine (local/machine.h), which kube_is_inside().
+ * *ret_ns (in the arena) is the namespace: the option, the context's, or "default".
  */
 MUST_CHECK int where_connect(struct kube **ret, const char **ret_ns, struct arena *arena,
 			     const struct where_opts *opts, struct error *err);
-
-/* The same, but of this machine's jobs *ret is an API as well (local/machine.h). */
-MUST_CHECK int where_connect_any(struct kube **ret, const char **ret_ns,
-				 struct arena *arena, const struct where_opts *opts,
-				 struct error *err);
 
 static inline void cleanup_kubep(struct kube **k)
 {

@@ -19,6 +19,7 @@ struct job {
 	struct arena arena;
 	cJSON **hellos;     /* of each rank */
 	const char **names; /* of the nodes */
+	const char **gone;  /* how each was lost; NULL: it was not */
 	cJSON *rows;        /* that the other nodes report, too */
 	void (*report)(void *ctx, const cJSON *row);
 	void *report_ctx;
@@ -118,13 +119,25 @@ static uint32_t devices_of(const struct job *j, uint32_t node)
 }
 
 /* The first counts, but what was late only until there is a better reason. */
-static void note(struct pair *to, const char *node, const char *why, bool late)
+static void note(const struct job *j, struct pair *to, uint32_t node, const char *why,
+		 bool late)
 {
 	if (!to->failed || (to->late && !late)) {
-		snprintf(to->why, sizeof(to->why), "node %.80s: %.300s", node, why);
+		snprintf(to->why, sizeof(to->why), "node rank %u (%.80s): %.280s", node,
+			 j->names[node], why);
 		to->late = late;
 	}
 	to->failed = true;
+}
+
+static void note_lost(struct job *j, struct pair *to, uint32_t node,
+		      const struct error *err)
+{
+	if (err->kind == ERR_IO)
+		j->gone[node] = "ended during the all-reduce";
+	else if (err->kind == ERR_TIMEOUT)
+		j->gone[node] = "no answer by the check's deadline";
+	note(j, to, node, err->msg, err->kind == ERR_TIMEOUT);
 }
 
 static int new_id(struct preflight *p, cJSON **ret, struct error *err)
@@ -146,13 +159,13 @@ static void hear_result(struct job *j, uint32_t node, const cJSON *own, struct p
 	int64_t rate;
 
 	if (node && j->conf->hear(j->conf->ctx, node, &heard, &err)) {
-		note(to, j->names[node], err.msg, err.kind == ERR_TIMEOUT);
+		note_lost(j, to, node, &err);
 		return;
 	}
 	result = node ? heard : own;
 	why = json_str(result, "error");
 	if (why)
-		note(to, j->names[node], why, json_bool(result, false, "late"));
+		note(j, to, node, why, json_bool(result, false, "late"));
 	rate = json_int(result, 0, "rate");
 	if (!to->rate || rate < to->rate)
 		to->rate = rate;
@@ -169,7 +182,7 @@ static void reduce(struct job *j, const uint64_t *devices, struct pair *to)
 	for (uint32_t i = 0; i < j->conf->n; i++)
 		total += __builtin_popcountll(devices[i]);
 	if (new_id(j->p, &id, &err))
-		note(to, j->names[0], err.msg, false);
+		note(j, to, 0, err.msg, false);
 	for (uint32_t i = 0; i < j->conf->n && id; i++) {
 		cleanup_json cJSON *what = cJSON_CreateObject();
 
@@ -183,7 +196,7 @@ static void reduce(struct job *j, const uint64_t *devices, struct pair *to)
 		if (!i)
 			own = STEAL(what);
 		else if (j->conf->tell(j->conf->ctx, i, what, &err))
-			note(to, j->names[i], err.msg, false);
+			note_lost(j, to, i, &err);
 		else
 			told[i] = true;
 	}
@@ -202,7 +215,11 @@ static void reduce_nodes(struct pairs *t, uint32_t a, uint32_t b)
 	devices[a] = all_devices(devices_of(j, a));
 	devices[b] = all_devices(devices_of(j, b));
 	t->pair[a][b] = (struct pair){ 0 };
-	reduce(j, devices, &t->pair[a][b]);
+	if (j->gone[a] || j->gone[b])
+		note(j, &t->pair[a][b], j->gone[a] ? a : b,
+		     j->gone[a] ? j->gone[a] : j->gone[b], false);
+	else
+		reduce(j, devices, &t->pair[a][b]);
 	free(devices);
 }
 
@@ -263,8 +280,30 @@ static void search(struct job *j, struct pairs *t)
 	while (good < t->n && bad[good])
 		good++;
 	for (uint32_t i = 0; i < t->n && good < t->n; i++)
-		if (bad[i] && devices_of(j, i) > 1)
+		if (bad[i] && !j->gone[i] && devices_of(j, i) > 1)
 			search_devices(j, i, good, pairs_usual(t));
+}
+
+/* No search is needed then, and each of its steps would wait for them. */
+static bool report_gone(struct job *j)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < j->conf->n; i++) {
+		if (!j->gone[i])
+			continue;
+		preflight_report(j->p, (struct preflight_row){
+					       .check = "job",
+					       .grade = GPU_FATAL,
+					       .device = j->names[i],
+					       .message = arena_printf(
+						       &j->arena,
+						       "node rank %u (%s): %s: "
+						       "check its pod",
+						       i, j->names[i], j->gone[i]) });
+		any = true;
+	}
+	return any;
 }
 
 static void reduce_all(struct job *j)
@@ -282,6 +321,8 @@ static void reduce_all(struct job *j)
 		devices[i] = all_devices(devices_of(j, i));
 	reduce(j, devices, &all);
 	free(devices);
+	if (report_gone(j))
+		return;
 	if (!all.failed) {
 		preflight_rate(j->p, row, all.rate, preflight_kind(j->p, 0),
 			       "jobAllReduce");
@@ -381,6 +422,7 @@ void preflight_job(struct preflight *p)
 	json_put_int(hello, p->worst, "worst");
 	j.hellos = xcalloc(conf->n, sizeof(*j.hellos));
 	j.names = xcalloc(conf->n, sizeof(*j.names));
+	j.gone = xcalloc(conf->n, sizeof(*j.gone));
 	if (conf->open(conf->ctx, hello, j.hellos, &err)) {
 		preflight_failed(p, "job", NULL, &err);
 	} else if (conf->rank) {
@@ -394,5 +436,6 @@ void preflight_job(struct preflight *p)
 		cJSON_Delete(j.hellos[i]);
 	free(j.hellos);
 	free(j.names);
+	free(j.gone);
 	arena_clear(&j.arena);
 }

@@ -129,7 +129,8 @@ static int run(struct reduction *r)
 	struct helper *h = r->h;
 	double start, bus;
 
-	if (TRY(h, CUDA, cuMemAllocHost_v2, (void **)&r->host, r->len))
+	if (cuda_use(h, r->rank[0].number, &r->rank[0].d) ||
+	    TRY(h, CUDA, cuMemAllocHost_v2, (void **)&r->host, r->len))
 		return -1;
 	for (int i = 0; i < r->n; i++)
 		if (fill(r, i))

@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
 """`kftrainer preflight --nodes`: an all-reduce over several nodes, and who is to blame when it fails."""
+import concurrent.futures
+import glob
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
+import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -19,10 +23,18 @@ for path, text in ((KEY, "a secret of this job"), (OTHER, "a secret of another")
 SLOW = "1000h"
 
 
-def free_port():
-    with socket.socket() as s:
+def free_ports(n):
+    sockets = [socket.socket() for _ in range(n)]
+    for s in sockets:
         s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    ports = [s.getsockname()[1] for s in sockets]
+    for s in sockets:
+        s.close()
+    return ports
+
+
+def free_port():
+    return free_ports(1)[0]
 
 
 class Node:
@@ -51,9 +63,9 @@ class Node:
         return " ".join(r["message"] for r in self.job)
 
 
-def job(*standins, program=PROGRAMS[0], **options):
+def job(*standins, program=PROGRAMS[0], port=None, **options):
     """Ended nodes; rank 0 is the last to start."""
-    port = free_port()
+    port = port or free_port()
     nodes = [Node(r, len(standins), port, standins[r], program=program, **options) for r in reversed(range(len(standins)))][::-1]
     codes = {n.end() for n in nodes}
     alike = [n.job == nodes[0].job for n in nodes]
@@ -61,7 +73,11 @@ def job(*standins, program=PROGRAMS[0], **options):
 
 
 def finds(what, standins, code, bad, *parts, **options):
-    first, codes, alike = job(*standins, **options)
+    return found(what, job(*standins, **options), code, bad, *parts)
+
+
+def found(what, job, code, bad, *parts):
+    first, codes, alike = job
     is_(what + ": on all nodes alike", (first.bad(), codes, alike, first.errors), (bad, {code}, True, ""))
     if parts:
         has("... with the reason", first.says(), *parts)
@@ -87,10 +103,12 @@ def blame():
     finds("a slow node", ("devices=1", "devices=1", "devices=1 network=400000"), 30, [(ME, "fatal")], "bad with every other node: less than half")
     finds("a slow link between two", ("devices=1 badlink=1", "devices=1", "devices=1 badlink=1"), 30, [(f"{ME}-{ME}", "fatal")], "check the link")
     finds("wrong sums, two nodes", ("sum=0", ""), 30, [(None, "fatal")], "GPU 0: 1 sums")
-    for word, like in (("abort=ncclGroupEnd", "signal 6"), ("fail=ncclCommInitRank:2", "unhandled system error (2)"),
-                       ("hang=ncclGroupEnd", "no answer within 3s")):
-        finds(word + " on one", ("", word), 30, [(None, "fatal")], NCCL + ": ncclG" if "Group" in word else "ncclCommInitRank", like,
-              timeout="3s")
+    words = (("abort=ncclGroupEnd", "signal 6"), ("fail=ncclCommInitRank:2", "unhandled system error (2)"),
+             ("hang=ncclGroupEnd", "no answer within 3s"))
+    with concurrent.futures.ThreadPoolExecutor() as pool:  # the other node waits for its deadline
+        jobs = pool.map(lambda word, port: job("", word, timeout="3s", port=port), (w for w, _ in words), free_ports(len(words)))
+    for (word, like), ended in zip(words, jobs):
+        found(word + " on one", ended, 30, [(None, "fatal")], NCCL + ": ncclG" if "Group" in word else "ncclCommInitRank", like)
     finds("a node without NCCL", ("", ""), 30, [(None, "fatal")], "cannot load " + NCCL, lib=libraries(NCCL), PATH="/usr/bin:/bin")
     finds("a node whose own checks failed", ("", "failed=0"), 30, [(ME, "fatal")], "node rank 1", "its own checks failed",
           checks="health,job")
@@ -110,14 +128,69 @@ def absent():
     nodes = Node(0, 2, port), Node(1, 2, port, dev=dev(0))
     is_("a node without a GPU: fatal on all", [n.end() for n in nodes], [30, 30])
     has("... that says which", nodes[0].says(), "node rank 1", "has no GPU")
-    killed = Node(0, 2, port := free_port(), "hang=ncclGroupEnd"), Node(1, 2, port, "hang=ncclGroupEnd")
-    for line in killed[1].process.stdout:
-        if '"check":"devices"' in line and '"device":"1"' in line:
-            break
-    killed[1].process.kill()
-    killed[1].process.communicate()
-    killed[0].process.terminate()
-    killed[0].process.communicate()
+
+
+def wait_for(condition):
+    """It comes to pass; what started the test waits no longer than for any program."""
+    until = time.monotonic() + PATIENCE
+    while not condition() and time.monotonic() < until:
+        time.sleep(.02)
+    return condition()
+
+
+def helpers(node):
+    with open(f"/proc/{node.process.pid}/task/{node.process.pid}/children", encoding="ascii") as file:
+        return file.read().split()
+
+
+def is_gone(pid):
+    """Nothing of it runs: init may not have waited for it yet."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] in "ZX"
+    except FileNotFoundError:
+        return True
+
+
+def dies(program, rank, port, with_signal, deadline):
+    """A job of three whose all-reduce has begun when a node gets the signal: it, the others, all helpers."""
+    tmp = os.path.join(SCRATCH, f"dies{port}")
+    os.mkdir(tmp)
+    nodes = [Node(r, 3, port, "devices=1" + " hang=ncclGroupEnd" * (r == rank), "--deadline", deadline, program=program,
+                  timeout="3s", TMPDIR=tmp) for r in range(3)]
+    begun = wait_for(lambda: glob.glob(f"{tmp}/standin-nccl-*"))  # all have been told: the others have joined
+    started = [pid for n in nodes for pid in helpers(n)]
+    nodes[rank].process.send_signal(with_signal)
+    others = [n for n in nodes if n is not nodes[rank]]
+    codes = [n.end() for n in others]
+    nodes[rank].process.kill()
+    nodes[rank].process.communicate()
+    return begun, others, codes, [pid for pid in started if not wait_for(lambda: is_gone(pid))], len(started)
+
+
+DEATHS = (("a rank", 1, signal.SIGKILL, "100h", f"node rank 1 ({ME}): ended during the all-reduce"),
+          ("rank 0", 0, signal.SIGKILL, "100h", "node rank 0 (127.0.0.1): has closed the connection"),
+          ("a rank that is frozen", 2, signal.SIGSTOP, "30s", f"node rank 2 ({ME}): no answer by the check's deadline"))
+
+
+def deaths(pool):
+    """Of a rank in the middle of the all-reduce. They take their deadlines: what they come to is looked at later."""
+    ports = iter(free_ports(len(PROGRAMS) * len(DEATHS)))
+    return [(program, what, said, pool.submit(dies, program, rank, next(ports), with_signal, deadline))
+            for program in PROGRAMS for what, rank, with_signal, deadline, said in DEATHS]
+
+
+def died(deaths):
+    for program, what, said, job in deaths:
+        print("#", program)
+        begun, others, codes, left, n_helpers = job.result()
+        check(f"{what} dies in the all-reduce", None if begun and n_helpers == 3 else (begun, n_helpers))
+        is_("... each other rank: fatal", codes, [30, 30])
+        for n in others:
+            has("... it names the rank and its node", n.says(), said)
+            is_("... and nobody else", n.bad(), [(None if what == "rank 0" else ME, "fatal")])
+            is_("... and complains of nothing else", n.errors, "")
+        is_("... no helper is left", left, [])
 
 
 def strangers():
@@ -159,10 +232,13 @@ def arguments():
         has("... that says so", node.errors, like)
 
 
-passes()
-blame()
-absent()
-strangers()
-arguments()
+with concurrent.futures.ThreadPoolExecutor() as background:
+    begun = deaths(background)
+    passes()
+    blame()
+    absent()
+    strangers()
+    arguments()
+    died(begun)
 shutil.rmtree(SCRATCH, ignore_errors=True)
 finish()

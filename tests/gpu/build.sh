@@ -1,5 +1,5 @@
 #!/bin/bash
-# tests/gpu/build.sh DIR: compiles standin.c into the four libraries of that directory.
+# tests/gpu/build.sh DIR: compiles standin.c into four libraries and a clock in that directory.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$1"
@@ -13,3 +13,4 @@ library libcuda.so.1 CUDA
 library libnvidia-ml.so.1 NVML
 library libnccl.so.2 NCCL
 library libcudart.so.12 CUDART
+gcc -std=gnu11 -Wall -Wextra -Werror -D_GNU_SOURCE -O2 -shared -fPIC -o "$dir/standin-clock.so" "$here/standin_clock.c"

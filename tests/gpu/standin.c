@@ -13,7 +13,10 @@
  *   mig=D:N                                           N instances
  *   network=US badlink=1                              how long other processes' ranks take; the
  *                                                     link of two processes with badlink is slow
- *   ledger=FILE                                       CUDA's memory and events, made and freed
+ *   ledger=FILE                                       CUDA's memory and events, made and freed;
+ *                                                     bytes from the host and between devices
+ *
+ * Links take no time but that of the helper's clock, where it has standin_clock.c.
  *
  * Copies wait until their stream or an event behind them is synchronized: who reads or
  * writes too early sees it.
@@ -120,7 +123,18 @@ static __attribute__((unused)) int count(void)
 	return (int)number("devices", 1);
 }
 
-/* How long a link takes, whatever the machine does meanwhile; nothing is worked out in it. */
+static __attribute__((unused)) void pass(long us)
+{
+	void (*on_its_clock)(unsigned int) =
+		(void (*)(unsigned int))dlsym(RTLD_DEFAULT, "standin_pass");
+
+	if (on_its_clock)
+		on_its_clock((unsigned int)us);
+	else
+		usleep((unsigned int)us);
+}
+
+/* How long a link takes; nothing is worked out in it. */
 static __attribute__((unused)) long link_us(int a, int b)
 {
 	long pair[2] = { -1, -1 };
@@ -143,7 +157,7 @@ static struct {
 	bool written;
 } allocations[MAX_ALLOCATIONS];
 
-static void ledger(const char *what, int change)
+static void ledger(const char *what, long change)
 {
 	const char *in = getenv("STANDIN"), *at = in ? strstr(in, "ledger=") : NULL;
 	char path[400], line[100];
@@ -154,7 +168,7 @@ static void ledger(const char *what, int change)
 	snprintf(path, sizeof(path), "%.*s", (int)strcspn(at + 7, " "), at + 7);
 	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	(void)!write(fd, line,
-		     (size_t)snprintf(line, sizeof(line), "%s %d\n", what, change));
+		     (size_t)snprintf(line, sizeof(line), "%s %ld\n", what, change));
 	close(fd);
 }
 
@@ -191,7 +205,7 @@ static void run_until(CUstream stream, unsigned long at)
 			memcpy(o->to, o->from, o->len);
 		if (o->wrong)
 			o->to[o->len / 2] ^= 4;
-		usleep(o->us);
+		pass(o->us);
 		free(o);
 		stream->done++;
 	}
@@ -522,6 +536,7 @@ EXPORT CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t le
 {
 	ENTER();
 	*written(to) = true;
+	ledger("from-host", (long)len);
 	return later(
 		stream,
 		(struct operation){ .to = (char *)(size_t)to, .from = from, .len = len });
@@ -548,6 +563,7 @@ EXPORT CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdevice
 				  CUcontext from_context, size_t len, CUstream stream)
 {
 	ENTER();
+	ledger("to-peer", (long)len);
 	return later(stream, (struct operation){
 				     .to = (char *)(size_t)to,
 				     .from = (const char *)(size_t)from,
@@ -1012,7 +1028,7 @@ EXPORT ncclResult_t ncclGroupEnd(void)
 
 			us = link > us ? link : us;
 		}
-	usleep((unsigned int)us);
+	pass(us);
 	n_queued = 0;
 	return 0;
 }

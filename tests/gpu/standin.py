@@ -16,6 +16,7 @@ SCRATCH = tempfile.mkdtemp(prefix="kftrainer-gpu-test-")
 os.environ["TMPDIR"] = SCRATCH
 os.chmod(SCRATCH, 0o755)
 LIBRARIES = os.path.join(SCRATCH, "lib")
+CLOCK = os.path.join(LIBRARIES, "standin-clock.so")
 NVML, CUDA, NCCL, CUDART = "libnvidia-ml.so.1", "libcuda.so.1", "libnccl.so.2", "libcudart.so.12"
 # As it is handed on, and under ASan and UBSan.
 PROGRAMS = [p for p in (os.path.join(ROOT, "kftrainer"), os.path.join(ROOT, "build/san/kftrainer"))
@@ -54,7 +55,7 @@ DEV = dev()
 
 
 def environ(standin, lib=LIBRARIES, dev=DEV, **more):
-    env = dict(os.environ, STANDIN=standin, LD_LIBRARY_PATH=lib, KFTRAINER_GPU_DEV=dev,
+    env = dict(os.environ, STANDIN=standin, LD_LIBRARY_PATH=lib, LD_PRELOAD=CLOCK, KFTRAINER_GPU_DEV=dev,
                XDG_STATE_HOME=os.path.join(SCRATCH, "state"))
     env.pop("CUDA_VISIBLE_DEVICES", None)
     env.update(more)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """`kftrainer preflight`: each check passes, finds what it is for, and names the device or link."""
+import concurrent.futures
 import glob
 import json
 import os
@@ -101,17 +102,19 @@ def memory(program):
 
 def failures(program):
     """In the middle of a check: one row, and the next checks go on with a new helper."""
-    for word, like in (("abort", "signal 6"), ("crash", "signal 11"), ("exit", "status 3")):
-        got = rows(f"devices=2 {word}=cuMemcpyDtoDAsync_v2", program=program)
-        is_(f"{word} in a copy", (got[0], bad(got)), (30, [("bandwidth", "0", "fatal"), ("bandwidth", "1", "fatal")]))
-        has("... library, call and end", message(got), CUDA + ": cuMemcpyDtoDAsync_v2: ", like)
-    got = rows("devices=2 hang=cuMemcpyDtoDAsync_v2", "--check", "bandwidth,nccl", timeout="2s", program=program)
-    is_("a hang in a copy", bad(got)[:2], [("bandwidth", "0", "fatal"), ("bandwidth", "1", "fatal")])
+    with concurrent.futures.ThreadPoolExecutor() as pool:  # these wait for their deadlines
+        hangs = [pool.submit(rows, f"devices=2 hang={call}", "--check", checks, timeout="2s", program=program)
+                 for call, checks in (("cuMemcpyDtoDAsync_v2", "bandwidth,nccl"), ("ncclGroupEnd", "nccl"))]
+        for word, like in (("abort", "signal 6"), ("crash", "signal 11"), ("exit", "status 3")):
+            got = rows(f"devices=2 {word}=cuMemcpyDtoDAsync_v2", program=program)
+            is_(f"{word} in a copy", (got[0], bad(got)), (30, [("bandwidth", "0", "fatal"), ("bandwidth", "1", "fatal")]))
+            has("... library, call and end", message(got), CUDA + ": cuMemcpyDtoDAsync_v2: ", like)
+        got, never = (h.result() for h in hangs)
+    is_("a hang in a copy: the next check goes on", bad(got), [("bandwidth", "0", "fatal"), ("bandwidth", "1", "fatal")])
     has("... library, call and how long", message(got), CUDA + ": cuMemcpyDtoDAsync_v2: no answer within 2s")
+    has("a rank that never comes", message(never), NCCL + ": ncclGroupEnd: no answer")
     got = rows("devices=2 delay=2000", "--check", "memory", "--full", "--deadline", "20ms", program=program)
     has("a check's deadline", message(got), "deadline")
-    got = rows("devices=2 hang=ncclGroupEnd", "--check", "nccl", timeout="2s", program=program)
-    has("a rank that never comes", message(got), NCCL + ": ncclGroupEnd: no answer")
     got = rows("devices=2 fail=ncclCommInitRank:2", "--check", "nccl", program=program)
     has("NCCL's own error", message(got), "ncclCommInitRank: unhandled system error (2)")
 
@@ -155,13 +158,13 @@ def real_libraries():
     """libcudart and libnccl as NVIDIA builds them, from the wheels of a venv's python3."""
     venv = subprocess.run([os.path.join(ROOT, "tests/setup.sh"), "venv", "gpu"], capture_output=True, text=True,
                           check=True).stdout.strip()
-    path = f"{venv}/bin:/usr/bin:/bin"
-    code, found, _ = rows("", "--check", "driver", lib=libraries(CUDART), PATH=path)
+    real = {"PATH": f"{venv}/bin:/usr/bin:/bin", "LD_PRELOAD": ""}
+    code, found, _ = rows("", "--check", "driver", lib=libraries(CUDART), **real)
     is_("the real libcudart is found in the venv", code, 0)
     has("... and says its version", found, "the image has 12.9")
     finds("... too new for a driver", "driver=11040", 30, [("driver", None, "fatal")], "has 12.9",
-          args=("--check", "driver"), lib=libraries(CUDART), PATH=path)
-    got = rows("devices=2", "--check", "nccl", lib=libraries(NCCL), timeout="60s", PATH=path)
+          args=("--check", "driver"), lib=libraries(CUDART), **real)
+    got = rows("devices=2", "--check", "nccl", lib=libraries(NCCL), timeout="60s", **real)
     is_("the real libnccl without a driver: one row", (got[0], bad(got)), (30, [("nccl", None, "fatal")]))
     has("... of its call", message(got), NCCL + ": nccl")
     print("#", message(got))

@@ -229,7 +229,19 @@ int64_t gpu_feed_batches(const struct gpu_feed *f)
 
 /* ---- begin and end --------------------------------------------------------------------- */
 
-static int take_ranks(struct gpu_feed *f, const cJSON *answer, struct error *err)
+/* Both become part of messages as they are. */
+static bool is_rank(const char *uuid, const char *handle)
+{
+	static const char hex[] = "0123456789abcdef",
+			  letters[] = "0123456789abcdefGPUMI-";
+	enum { HANDLE_HEX = 2 * 64 /* CUipcMemHandle */ };
+
+	return uuid && handle && strlen(uuid) < GPU_NAME_SIZE &&
+	       !uuid[strspn(uuid, letters)] && strlen(handle) == HANDLE_HEX &&
+	       !handle[strspn(handle, hex)];
+}
+
+int feed_take_ranks(struct gpu_feed *f, const cJSON *answer, struct error *err)
 {
 	const cJSON *rank;
 	uint32_t n = 0;
@@ -238,15 +250,16 @@ static int take_ranks(struct gpu_feed *f, const cJSON *answer, struct error *err
 		const char *uuid = json_str(rank, "uuid"),
 			   *handle = json_str(rank, "handle");
 
-		if (n == f->conf.n_ranks || !uuid || !handle)
+		if (n == f->conf.n_ranks || !is_rank(uuid, handle))
 			break;
 		f->ranks[n].uuid = xstrdup(uuid);
 		f->ranks[n].handle = xstrdup(handle);
 		f->ranks[n++].absent_since = clock_ms();
 	}
 	if (n != f->conf.n_ranks)
-		return error_set(err, ERR_FORMAT, "GPU helper: %u ranks, expected %u", n,
-				 f->conf.n_ranks);
+		return error_set(err, ERR_FORMAT,
+				 "GPU helper: %u ranks with UUID and handle, expected %u",
+				 n, f->conf.n_ranks);
 	return 0;
 }
 
@@ -262,7 +275,7 @@ static int open_devices(struct gpu_feed *f, struct error *err)
 				    f->conf.ring * f->conf.size, err) ||
 	    gpu_helper_call(&f->helper, &q, &answer, err))
 		return -1;
-	return take_ranks(f, answer, err);
+	return feed_take_ranks(f, answer, err);
 }
 
 static int begin(struct gpu_feed *f, struct error *err)

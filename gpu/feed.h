@@ -4,9 +4,10 @@
  * A feed has `ring` pinned buffers and, for each rank of the node, as many in the memory
  * of its device, all of `size` bytes. The source fills a pinned buffer (gpu_feed_take(),
  * gpu_feed_give()); the helper copies it to the device of rank 0, and from there to the
- * other ranks' devices, while the source fills the next one. A rank's process, the
- * consumer, gets each batch in order and gives its buffer back. Nothing grows: when a
- * consumer keeps all of its buffers, or is absent, the source waits.
+ * other ranks' devices (cuMemcpyPeerAsync; NCCL is not needed), while the source fills the
+ * next one. A rank's process, the consumer, gets each batch in order and gives its buffer
+ * back. Nothing grows: when a consumer keeps all of its buffers, or is absent, the source
+ * waits.
  *
  * The socket: SOCK_SEQPACKET at a path with mode 0600; a peer with another uid than ours
  * or 0 is refused. A consumer sends struct feed_request, first FEED_JOIN with its rank.

@@ -70,7 +70,13 @@ struct gpu_feed {
 };
 
 void feed_wake(struct gpu_feed *f); /* the server */
+/* What GPU_OP_FEED_OPEN answers. ERR_FORMAT. */
+MUST_CHECK int feed_take_ranks(struct gpu_feed *f, const cJSON *answer,
+			       struct error *err);
 MUST_CHECK int feed_listen(struct gpu_feed *f, struct error *err);
+/* All that a consumer may have now; all that it asks. With the lock held. */
+void feed_send(struct gpu_feed *f, struct feed_peer *p);
+void feed_read(struct gpu_feed *f, struct feed_peer *p);
 void feed_hang_up(struct gpu_feed *f); /* closes what feed_listen() and its peers have */
 
 #endif

@@ -67,11 +67,22 @@ int feed_listen(struct gpu_feed *f, struct error *err)
 	return 0;
 }
 
+/* With requests that nobody has read, the peer would get ECONNRESET for its last answer. */
+static void close_peer(int fd)
+{
+	struct feed_request unread;
+
+	shutdown(fd, SHUT_RD);
+	while (recv(fd, &unread, sizeof(unread), MSG_DONTWAIT) > 0)
+		;
+	close(fd);
+}
+
 void feed_hang_up(struct gpu_feed *f)
 {
 	for (size_t i = 0; i < FEED_PEERS_MAX; i++)
 		if (f->peers[i].fd >= 0)
-			close(f->peers[i].fd);
+			close_peer(f->peers[i].fd);
 	if (f->listener >= 0)
 		close(f->listener);
 	if (f->bound)
@@ -147,8 +158,7 @@ static struct feed_slot *ready_slot(const struct gpu_feed *f, struct feed_rank *
 	return NULL;
 }
 
-/* All that it may have now. */
-static void send_all(struct gpu_feed *f, struct feed_peer *p)
+void feed_send(struct gpu_feed *f, struct feed_peer *p)
 {
 	struct feed_slot *slot;
 
@@ -198,7 +208,7 @@ static void drop(struct gpu_feed *f, struct feed_peer *p, const char *why)
 		snprintf(line, sizeof(line), "process %d: %s", (int)p->pid, why);
 	if (!p->ended)
 		f->conf.say(f->conf.ctx, line);
-	close(p->fd);
+	close_peer(p->fd);
 	*p = (struct feed_peer){ .fd = -1 };
 }
 
@@ -247,7 +257,7 @@ static const char *obey(struct gpu_feed *f, struct feed_peer *p,
 	}
 }
 
-static void read_peer(struct gpu_feed *f, struct feed_peer *p)
+void feed_read(struct gpu_feed *f, struct feed_peer *p)
 {
 	struct feed_request q;
 	const char *why;
@@ -358,7 +368,7 @@ static int step(struct gpu_feed *f, int64_t *ret_next, struct error *err)
 
 	for (size_t i = 0; i < FEED_PEERS_MAX; i++)
 		if (f->peers[i].fd >= 0)
-			send_all(f, &f->peers[i]);
+			feed_send(f, &f->peers[i]);
 	*ret_next = check_deadlines(f, &late);
 	if (f->failed)
 		*err = f->why;
@@ -395,7 +405,7 @@ static void wait_and_read(struct gpu_feed *f, int64_t next)
 	pthread_mutex_lock(&f->lock);
 	for (size_t i = 0; i < FEED_PEERS_MAX; i++)
 		if (fds[FIRST_PEER + i].fd >= 0 && fds[FIRST_PEER + i].revents)
-			read_peer(f, &f->peers[i]);
+			feed_read(f, &f->peers[i]);
 	if (fds[LISTENER].revents)
 		accept_all(f);
 	pthread_mutex_unlock(&f->lock);

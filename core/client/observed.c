@@ -365,11 +365,6 @@ int64_t group_min_member(const cJSON *podgroup)
 	return json_int(podgroup, 0, "spec", "minMember");
 }
 
-const char *group_phase(const cJSON *podgroup)
-{
-	return or_empty(json_str(podgroup, "status", "phase"));
-}
-
 /* ---- Kueue ---- */
 
 const char *workload_queue(const cJSON *workload)
@@ -429,11 +424,6 @@ const cJSON *workload_checks(const cJSON *workload)
 const char *queue_cluster_queue(const cJSON *queue)
 {
 	return or_empty(json_str(queue, "spec", "clusterQueue"));
-}
-
-int64_t queue_pending(const cJSON *queue)
-{
-	return json_int(queue, 0, "status", "pendingWorkloads");
 }
 
 int64_t pending_place(const cJSON *summary, const char *workload, bool in_cluster_queue)

@@ -90,7 +90,6 @@ const char *claim_phase(const cJSON *claim); /* "" */
 const char *claim_class(const cJSON *claim); /* storageClassName, or NULL */
 
 int64_t group_min_member(const cJSON *podgroup);
-const char *group_phase(const cJSON *podgroup); /* "" */
 
 const char *workload_queue(const cJSON *workload); /* "" */
 bool workload_is_active(const cJSON *workload);    /* spec.active */
@@ -105,7 +104,6 @@ const char *workload_topology(const cJSON *workload, const char **ret_request);
 const cJSON *workload_checks(
 	const cJSON *workload); /* admissionChecks: name, state, message */
 const char *queue_cluster_queue(const cJSON *queue); /* "" */
-int64_t queue_pending(const cJSON *queue);
 /* Of a PendingWorkloadsSummary: the place of that Workload, from 0; -1. */
 int64_t pending_place(const cJSON *summary, const char *workload, bool in_cluster_queue);
 int64_t pending_count(const cJSON *summary);

@@ -68,7 +68,7 @@ static void store(struct backend *b, const cJSON *obj)
 		put_events(b, old, obj);
 }
 
-void backend_put_status(struct backend *b, const cJSON *jobset, const cJSON *status)
+static void put_status(struct backend *b, const cJSON *jobset, const cJSON *status)
 {
 	cleanup_arena struct arena a = { 0 };
 	cleanup_json cJSON *old =
@@ -107,7 +107,7 @@ static void copy_file(struct backend *b, struct backend_run *r, const char *path
 		return;
 	free(map_put(&r->files, file, xstrdup(mark)));
 	if (str_eq(p->kind, JOBSET_KIND))
-		backend_put_status(b, doc, json_get((const cJSON *)doc, "status"));
+		put_status(b, doc, json_get((const cJSON *)doc, "status"));
 	else
 		store(b, doc);
 }
@@ -153,7 +153,7 @@ bool backend_copy(struct backend *b, struct backend_run *r, const struct state_o
 			copy_file(b, r, path_join(&a, dir, *e));
 	drop_missing(b, r, dir);
 	if (last)
-		backend_put_status(b, last, json_get((const cJSON *)last, "status"));
+		put_status(b, last, json_get((const cJSON *)last, "status"));
 	return last && json_str(last, "status", "terminalState");
 }
 
@@ -180,7 +180,7 @@ void backend_fail(struct backend *b, const char *ns, const char *name, const cha
 	status = json_dup(json_get(jobset, "status"));
 	status = status ? status : cJSON_CreateObject();
 	published_fail(status, reason, message, now);
-	backend_put_status(b, jobset, status);
+	put_status(b, jobset, status);
 	cJSON_Delete(status);
 }
 
@@ -203,6 +203,6 @@ void backend_park(struct backend *b, const cJSON *jobset)
 	list = jobs_objects(jobs);
 	json_each(job, list)
 		store(b, job);
-	backend_put_status(b, jobset, jobs_status(jobs));
+	put_status(b, jobset, jobs_status(jobs));
 	jobs_free(jobs);
 }

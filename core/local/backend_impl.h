@@ -44,7 +44,6 @@ bool backend_copy(struct backend *b, struct backend_run *r, const struct state_o
 		  bool ended);
 /* Remove the objects of a JobSet (uid) from the API; kind NULL: pods and Jobs. */
 void backend_clear(struct backend *b, const char *ns, const char *uid, const char *kind);
-void backend_put_status(struct backend *b, const cJSON *jobset, const cJSON *status);
 /* The JobSet has failed for a reason of ours; so have its pods that run. */
 void backend_fail(struct backend *b, const char *ns, const char *name, const char *reason,
 		  const char *message);

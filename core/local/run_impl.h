@@ -94,7 +94,6 @@ MUST_CHECK int run_check(struct run *r, struct error *err);
  * this machine, in the pods. When pods have addresses: their directories and, without
  * namespaces, a host file.
  */
-bool run_is_mpi(const struct run *r);
 MUST_CHECK int run_mpi_edit(struct run *r, struct error *err);
 MUST_CHECK int run_mpi_files(struct run *r, struct error *err);
 

@@ -58,7 +58,7 @@ struct edit {
 	struct place_here places[3];
 };
 
-bool run_is_mpi(const struct run *r)
+static bool is_mpi(const struct run *r)
 {
 	return json_str((const cJSON *)r->jobset, "metadata", "annotations",
 			MPI_ANNOTATION);
@@ -264,7 +264,7 @@ int run_mpi_edit(struct run *r, struct error *err)
 	struct edit e = { .arena = &a, .dir = mpi_dir(&a, r) };
 	cJSON *rjob;
 
-	if (!run_is_mpi(r))
+	if (!is_mpi(r))
 		return 0;
 	e.plain = kubelet_isolation(r->kubelet) == ISOLATION_NONE;
 	e.places[0] = (struct place_here){ CARRY_PATH, path_join(&a, e.dir, "bin") };
@@ -283,7 +283,7 @@ int run_mpi_files(struct run *r, struct error *err)
 	cleanup_arena struct arena a = { 0 };
 	const char *pod, *const *names, *dir = mpi_dir(&a, r);
 
-	if (!run_is_mpi(r))
+	if (!is_mpi(r))
 		return 0;
 	for (size_t i = 0; jobs_pod_names(r->jobs, i, &pod, &names); i++) {
 		const char *ip =

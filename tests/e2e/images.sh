@@ -42,12 +42,19 @@ ln -s /usr/bin/orterun "$part/files/usr/local/bin/mpirun"
 	"$part/files/usr/local/lib/python3.11/dist-packages"
 printf '#!/bin/sh\nexec python3 -m pip "$@"\n' >"$part/files/usr/local/bin/pip"
 chmod +x "$part/files/usr/local/bin/pip"
-for layer in pause files; do
+"$here/torch_layer.py" "$part/torch.tar"
+# No package has what Python compiles: each pod would compile PyTorch, for more than a second of CPU.
+mkdir "$part/py"
+tar -C "$part/py" -xf "$part/torch.tar" --wildcards '*.py'
+compiled() { /usr/bin/python3 -m compileall -q -j 0 --invalidation-mode unchecked-hash -s "$part/$1" "$part/$1" >&2; }
+compiled files
+compiled py
+find "$part/py" -name '*.py' -delete
+for layer in pause files py; do
 	tar -C "$part/$layer" --owner=0 --group=0 --mtime=@0 --sort=name -cf "$part/$layer.tar" .
 done
-"$here/torch_layer.py" "$part/torch.tar"
 "$here/oci.py" kft.local/pause:1 "$part/pause.img" /pause "$part/pause.tar"
-"$here/oci.py" kft.local/torch:1 "$part/torch.img" bash PYTHONPATH=/e2e "$part/torch.tar" "$part/files.tar"
+"$here/oci.py" kft.local/torch:1 "$part/torch.img" bash PYTHONPATH=/e2e "$part/torch.tar" "$part/py.tar" "$part/files.tar"
 
 # Where containerd keeps its state while it imports: gone with this mount namespace.
 cat >"$part/import.sh" <<-'END'

@@ -189,6 +189,15 @@ static void test_changes_while_pods_run(void **state)
 	}
 }
 
+/* What follows from an error is not another one. */
+static void assert_one_error(const char *text)
+{
+	const char *end = strchr(text, '\n');
+
+	if (!end || end[1])
+		fail_msg("not one error: %s", text);
+}
+
 static void test_the_runtime_must_be_there(void **state)
 {
 	cleanup_json cJSON *tj = job("[]", false);
@@ -203,13 +212,16 @@ static void test_the_runtime_must_be_there(void **state)
 		ns, "spec.runtimeRef: Invalid value: {\"name\":\"rt\",\"apiGroup"
 		    "\":\"trainer.kubeflow.org\",\"kind\":\"TrainingRuntime\"}: "
 		    "TrainingRuntime \"rt\" not found"));
+	assert_one_error(ns);
 	assert_non_null(strstr(shape, "spec.template.spec.replicatedJobs"));
+	assert_one_error(shape);
 	json_put_str(tj, "ClusterTrainingRuntime", "spec", "runtimeRef", "kind");
 	cluster = admission(&offline, NULL, tj, NULL);
 	assert_true(str_starts(cluster, "spec.RuntimeRef: Invalid value: "));
 	json_put_str(tj, "Other", "spec", "runtimeRef", "kind");
 	other = admission(&offline, NULL, tj, NULL);
 	assert_non_null(strstr(other, "unsupported runtime: Other.trainer.kubeflow.org"));
+	assert_one_error(other);
 }
 
 static void test_warnings(void **state)

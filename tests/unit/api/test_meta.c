@@ -80,9 +80,31 @@ static void test_overlay(void **state)
 	assert_true(json_equal(onto, want));
 }
 
+/* What the controller keeps of objects that it only counts. */
+static void test_digest(void **state)
+{
+	cleanup_json cJSON *obj = doc(
+		"{\"kind\":\"K\",\"metadata\":{\"labels\":{\"a\":\"b\"},\"name\":\"n\","
+		"\"namespace\":\"ns\",\"uid\":\"u\",\"managedFields\":[{}],"
+		"\"resourceVersion\":\"7\",\"generation\":2,\"deletionTimestamp\":\"t\","
+		"\"ownerReferences\":[{\"uid\":\"o\"}]},\"spec\":{}}");
+	cleanup_free char *text = NULL;
+
+	(void)state;
+	meta_digest(obj);
+	text = json_text(json_get(obj, "metadata"));
+	assert_string_equal(
+		text,
+		"{\"name\":\"n\",\"namespace\":\"ns\",\"uid\":\"u\",\"resourceVersion"
+		"\":\"7\",\"generation\":2,\"deletionTimestamp\":\"t\","
+		"\"ownerReferences\":[{\"uid\":\"o\"}]}");
+	assert_non_null(json_get(obj, "spec"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_digest),
 		cmocka_unit_test(test_kinds),
 		cmocka_unit_test(test_new_and_owner),
 		cmocka_unit_test(test_overlay),

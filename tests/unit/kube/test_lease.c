@@ -120,6 +120,28 @@ static void test_rules(void **state)
 	}
 }
 
+static void test_names(void **state)
+{
+	static const struct {
+		const char *ns, *name, *identity;
+	} rows[] = {
+		{ NULL, "l", "me" }, { "", "l", "me" },   { "ns", NULL, "me" },
+		{ "ns", "", "me" },  { "ns", "l", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ROWS(rows); i++) {
+		struct lease_conf c = conf_of(NULL, rows[i].identity);
+		struct error err = { 0 };
+		struct lease *l = NULL;
+
+		c.ns = rows[i].ns;
+		c.name = rows[i].name;
+		assert_int_equal(lease_new(&l, &c, &err), -1);
+		assert_non_null(strstr(err.msg, "a namespace, a name and an identity"));
+	}
+}
+
 static void test_taken_renewed_given_up(void **state)
 {
 	struct apiserver s;
@@ -379,6 +401,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rules),
+		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_taken_renewed_given_up),
 		cmocka_unit_test(test_failover),
 		cmocka_unit_test(test_taken_by_force),

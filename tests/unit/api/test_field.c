@@ -81,6 +81,27 @@ static void test_a_long_value_is_shortened(void **state)
 	field_errors_release(&errs);
 }
 
+/* 200 bytes as JSON are shown whole. */
+static void test_a_value_of_the_longest_length(void **state)
+{
+	cleanup_field_errors struct field_errors errs = { 0 };
+	char text[200];
+
+	(void)state;
+	for (size_t len = 198; len < 200; len++) {
+		cleanup_json cJSON *value = NULL;
+
+		memset(text, 'a', len);
+		text[len] = 0;
+		value = cJSON_CreateString(text);
+		field_error_add(&errs, FIELD_INVALID, "a", value, "x");
+	}
+	assert_int_equal(strlen(errs.list[0].value), 200);
+	assert_true(str_ends(errs.list[0].value, "a\""));
+	assert_int_equal(strlen(errs.list[1].value), 203);
+	assert_true(str_ends(errs.list[1].value, "a..."));
+}
+
 static void test_many_errors(void **state)
 {
 	struct field_errors errs = { 0 };
@@ -185,6 +206,7 @@ int main(void)
 		cmocka_unit_test(test_an_error_is_one_line),
 		cmocka_unit_test(test_paths),
 		cmocka_unit_test(test_a_long_value_is_shortened),
+		cmocka_unit_test(test_a_value_of_the_longest_length),
 		cmocka_unit_test(test_many_errors),
 		cmocka_unit_test(test_errors_beyond_the_limit_are_counted),
 		cmocka_unit_test(test_same_paths),

@@ -311,17 +311,29 @@ static void test_untracked(void **state)
 		"Apply failed with 1 conflict: conflict with \"before-first-apply\" "
 		"using g/v1: .a"
 	};
+	static const struct step beside = { "one", "{m: {q: '2'}}",       false,
+					    false, "{a: x, m: {q: '2'}}", NULL };
 	static const struct step first = {
 		"one", "{a: x}", false, false, "{a: x}", NULL
 	};
 	static const struct step second = { "two", "{m: {q: '2'}}",       false,
 					    false, "{a: x, m: {q: '2'}}", NULL };
-	cleanup_json cJSON *untracked = doc("{metadata: {uid: u}, a: x}");
+	cleanup_json cJSON *untracked = doc("{metadata: {uid: u, name: n, namespace: ns, "
+					    "generation: 1, resourceVersion: '7', "
+					    "labels: {b: c}}, a: x}");
 	cleanup_json cJSON *live = cJSON_CreateObject();
 	const cJSON *fields;
 
 	(void)state;
 	take_step(&untracked, &conflict);
+	take_step(&untracked, &beside);
+	same(json_get(untracked, "metadata", "managedFields"),
+	     "[{manager: one, operation: Apply, apiVersion: g/v1, time: "
+	     "'2026-01-01T00:00:00Z', fieldsType: FieldsV1, fieldsV1: {'f:m': {'f:q': "
+	     "{}}}}, {manager: before-first-apply, operation: Update, apiVersion: g/v1, "
+	     "time: '2026-01-01T00:00:00Z', fieldsType: FieldsV1, fieldsV1: {'f:a': {}, "
+	     "'f:metadata': {'f:labels': {'.': {}, 'f:b': {}}}}}]",
+	     "untracked");
 	take_step(&live, &first);
 	json_put_str(live, "u", "metadata", "uid");
 	take_step(&live, &second);

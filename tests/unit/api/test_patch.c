@@ -161,6 +161,15 @@ static void test_directives(void **state)
 		{ "{spec: {containers: [{name: A}, {name: B}, {name: C}]}}",
 		  "{spec: {$setElementOrder/containers: [{name: C}, {name: A}]}}",
 		  "{spec: {containers: [{name: B}, {name: C}, {name: A}]}}" },
+		/* an order that lacks one of the patch, or has another one */
+		{ "{spec: {containers: [{name: A}]}}",
+		  "{spec: {$setElementOrder/containers: [{name: A}], containers: "
+		  "[{name: B, image: i}]}}",
+		  NULL },
+		{ "{spec: {containers: [{name: A}, {name: B}]}}",
+		  "{spec: {$setElementOrder/containers: [{name: A}, {name: B}], "
+		  "containers: [{name: B, image: i}, {name: A, image: i}]}}",
+		  NULL },
 		{ "{metadata: {finalizers: [a, b, c]}}",
 		  "{metadata: {$deleteFromPrimitiveList/finalizers: [b]}}",
 		  "{metadata: {finalizers: [a, c]}}" },

@@ -150,6 +150,30 @@ static void test_metadata_of_the_root(void **state)
 				 "fieldsV1", "f:spec"));
 }
 
+/* A default is filled in like what is given. */
+static void test_defaults_of_a_default(void **state)
+{
+	static const char text[] =
+		"group: g\nversion: v1\nkinds:\n  Thing: {plural: things, scope: "
+		"Namespaced, schema: {$ref: Thing}}\ndefinitions:\n  Thing:\n    type: "
+		"object\n    properties:\n      o:\n        type: object\n        "
+		"default: "
+		"{}\n        properties: {x: {type: string, default: d}}\n";
+	cleanup_json cJSON *none = yaml_doc("{apiVersion: g/v1, kind: Thing}");
+	cleanup_json cJSON *null = yaml_doc("{apiVersion: g/v1, kind: Thing, o: null}");
+	struct error err = { 0 };
+	struct schema *schema = NULL;
+
+	(void)state;
+	if (schema_load(&schema, text, strlen(text), &err))
+		fail_msg("%s", err.msg);
+	schema_default(schema, none);
+	schema_default(schema, null);
+	schema_free(schema);
+	assert_string_equal(json_str(none, "o", "x"), "d");
+	assert_string_equal(json_str(null, "o", "x"), "d");
+}
+
 static void test_other_kinds_are_left_alone(void **state)
 {
 	cleanup_json cJSON *got = yaml_doc("{apiVersion: v1, kind: Pod, x: null}");
@@ -166,6 +190,7 @@ int main(void)
 		cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_pruning),
 		cmocka_unit_test(test_metadata_of_the_root),
+		cmocka_unit_test(test_defaults_of_a_default),
 		cmocka_unit_test(test_other_kinds_are_left_alone),
 	};
 

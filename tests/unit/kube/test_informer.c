@@ -1,5 +1,6 @@
 #include "kube/informer.h"
 
+#include <dirent.h>
 #include <pthread.h>
 
 #include "api/meta.h"
@@ -206,9 +207,22 @@ static bool keep_even(cJSON *obj)
 	return n_of(obj) % 2 == 0;
 }
 
+static int open_files(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int n = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
 static void test_keeps_what_keep_says(void **state)
 {
 	struct told t = { 0 };
+	int before = open_files();
 
 	(void)state;
 	apiserver_start(&t.server);
@@ -226,6 +240,7 @@ static void test_keeps_what_keep_says(void **state)
 	assert_string_equal(t.text, "A a/even is 2\nA a/odd is 4\nD a/even was 2\n"
 				    "M a/odd was 4 is 6\n");
 	end(&t);
+	assert_int_equal(open_files(), before);
 }
 
 /* The watch ends in order, is cut off, or is too late: nothing is lost or told twice. */

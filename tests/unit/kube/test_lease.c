@@ -98,7 +98,8 @@ static void test_rules(void **state)
 		{ 15000, 15000, 2000, "me", "leaseDuration must be greater" },
 		{ 15000, 2400, 2000, "me", "1.2 times" },
 		{ 15000, 2401, 2000, "me", NULL },
-		{ 900, 500, 100, "me", "less than 1 s" },
+		{ 1000, 900, 1, "me", NULL },
+		{ 999, 500, 100, "me", "less than 1 s" },
 		{ 15000, 10000, 0, "me", "retryPeriod" },
 		{ 15000, 10000, 2000, "", "identity" },
 	};

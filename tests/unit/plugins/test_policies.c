@@ -89,6 +89,29 @@ static void test_xgboost_workers(void **state)
 			   "workers to count");
 }
 
+/* From two pods on there is somebody to find. */
+static void test_tensorflow_of_two_pods(void **state)
+{
+	cleanup_json cJSON *tj = job("{}");
+	cleanup_json cJSON *rt = runtime(
+		"{mlPolicy: {numNodes: 1}, template: {spec: {replicatedJobs: [" RJOB(
+			"chief", "", ONE("node")) ", " RJOB("node", TRAINS,
+							    ONE("node")) "]}}}");
+	struct error err = { 0 };
+	cleanup_json cJSON *objects = NULL;
+
+	(void)state;
+	json_put_str(rt, "tensorflow", "metadata", "labels",
+		     "trainer.kubeflow.org/framework");
+	objects = build_with(&offline, tj, rt, &err);
+	assert_non_null(
+		json_find_const(json_get(container(objects, "chief", "node"), "env"),
+				"name", "TF_CONFIG"));
+	assert_non_null(
+		json_find_const(json_get(container(objects, "node", "node"), "env"),
+				"name", "TF_CONFIG"));
+}
+
 /* Upstream draws by lot whether the job's variables stand before or after. */
 static void test_defect_06_order_is_fixed(void **state)
 {
@@ -150,6 +173,7 @@ int main(void)
 		cmocka_unit_test(test_explicit_empty_lists_clear),
 		cmocka_unit_test(test_jax),
 		cmocka_unit_test(test_xgboost_workers),
+		cmocka_unit_test(test_tensorflow_of_two_pods),
 		cmocka_unit_test(test_defect_06_order_is_fixed),
 		cmocka_unit_test(test_xgboost_reserved),
 		cmocka_unit_test(test_addresses),

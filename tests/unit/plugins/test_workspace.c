@@ -147,6 +147,20 @@ static void test_annotations(void **state)
 	}
 }
 
+static void test_the_configmap(void **state)
+{
+	cleanup_json cJSON *tj = job("{}");
+	cleanup_json cJSON *map = workspace_configmap(tj, DIGEST, "\x01\x02\x03\x04", 4);
+
+	(void)state;
+	assert_doc(map, "{apiVersion: v1, kind: ConfigMap, metadata: {name: "
+			"tj-workspace-0123456789ab, namespace: ns, annotations: {"
+			"kftrainer.io/workspace: 'sha256:" DIGEST "'}, ownerReferences: "
+			"[{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, "
+			"name: tj, uid: u-1, controller: true}]}, immutable: true, "
+			"binaryData: {workspace.tar.zst: AQIDBA==}}");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -154,6 +168,7 @@ int main(void)
 		cmocka_unit_test(test_our_image),
 		cmocka_unit_test(test_a_container_of_that_name),
 		cmocka_unit_test(test_annotations),
+		cmocka_unit_test(test_the_configmap),
 	};
 
 	return cmocka_run_group_tests_name("workspace", tests, NULL, NULL);

@@ -1,0 +1,99 @@
+/* What is read off a pod's status: trainer/podcause.h. */
+#include "api/meta.h"
+#include "tests/unit/trainer/yaml_doc.h"
+#include "trainer/podcause.h"
+
+#define POD(phase, status)                                                              \
+	"{metadata: {name: p, namespace: ns, labels: {jobset.sigs.k8s.io/jobset-name: " \
+	"j, a: b}, uid: u}, spec: {nodeName: n}, status: {phase: " phase ", " status    \
+	"}}"
+#define EXITED "{name: node, state: {terminated: {exitCode: 3, finishedAt: t1}}}"
+#define FINE   "{name: node, state: {running: {}}}"
+
+static void test_what_is_kept(void **state)
+{
+	static const struct {
+		const char *pod;
+		bool kept;
+	} rows[] = {
+		{ POD("Running", "containerStatuses: [" FINE "]"), false },
+		{ POD("Pending", "containerStatuses: []"), true },
+		{ POD("Running", "containerStatuses: [" EXITED "]"), true },
+		{ POD("Running", "reason: NodeLost"), true },
+		{ POD("Failed", "containerStatuses: [" EXITED "]"), true },
+		{ POD("Succeeded", "containerStatuses: [" EXITED "]"), false },
+		{ "{metadata: {name: p}, status: {phase: Failed}}", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_json cJSON *pod = doc(rows[i].pod);
+
+		if (pod_facts_keep(pod) != rows[i].kept)
+			fail_msg("%s", rows[i].pod);
+		assert_string_equal(meta_name(pod), "p");
+		if (rows[i].kept)
+			assert_null(json_get(pod, "metadata", "uid"));
+	}
+}
+
+static size_t facts_in(const char *statuses)
+{
+	cleanup_arena struct arena a = { 0 };
+	cleanup_json cJSON *pod =
+		doc(arena_printf(&a, POD("Failed", "containerStatuses: [%s]"), statuses));
+	struct pod_fact_list facts;
+
+	pod_facts_of(pod, &facts);
+	return facts.n;
+}
+
+#define DEAD(name, at) \
+	"{name: " name ", state: {terminated: {exitCode: 3, finishedAt: " at "}}}"
+#define AGAIN(at, before)                                                               \
+	"{name: a, state: {terminated: {exitCode: 3, finishedAt: " at "}}, lastState: " \
+	"{terminated: {exitCode: 3, finishedAt: " before "}}}"
+#define LOOPING(now, before) "{name: a, state: {" now "}, lastState: {" before "}}"
+
+/* One of a run of a container, whichever place of the status it is in. */
+static void test_facts(void **state)
+{
+	(void)state;
+	assert_int_equal(facts_in(""), 0);
+	assert_int_equal(facts_in(DEAD("a", "t1")), 1);
+	assert_int_equal(facts_in(DEAD("a", "t1") ", " DEAD("b", "t1")), 2);
+	assert_int_equal(facts_in(AGAIN("t2", "t1")), 2);
+	assert_int_equal(facts_in(AGAIN("t1", "t1")), 1);
+	/* it could not be started, and waits to be tried again */
+	assert_int_equal(facts_in(LOOPING("waiting: {reason: StartError}",
+					  "waiting: {reason: StartError}")),
+			 1);
+	assert_int_equal(
+		facts_in(LOOPING("waiting: {reason: StartError}",
+				 "terminated: {exitCode: 128, reason: StartError}")),
+		2);
+}
+
+static void test_as_many_as_there_is_room_for(void **state)
+{
+	cleanup_arena struct arena a = { 0 };
+	const char *text = "";
+
+	(void)state;
+	for (size_t i = 0; i < MAX_POD_FACTS + 4; i++)
+		text = arena_printf(
+			&a, "%s%s{name: c%zu, state: {terminated: {exitCode: 3}}}", text,
+			i ? ", " : "", i);
+	assert_int_equal(facts_in(text), MAX_POD_FACTS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_what_is_kept),
+		cmocka_unit_test(test_facts),
+		cmocka_unit_test(test_as_many_as_there_is_room_for),
+	};
+
+	return cmocka_run_group_tests_name("podcause", tests, NULL, NULL);
+}

@@ -59,7 +59,7 @@ SANROOT   = $(call sysroot,san)
 CROSSROOT = $(call sysroot,aarch64)
 REL      = $(CODE) $(CFLAGS) $(REPRO) -ffunction-sections -fdata-sections -fstack-protector-strong \
            -fcf-protection -fPIE -D_FORTIFY_SOURCE=0 -isystem $(SYSROOT)/include
-SAN      = $(CODE) -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all \
+SAN      = $(CODE) -gline-tables-only -O0 -fsanitize=address,undefined -fno-sanitize-recover=all \
            -fno-omit-frame-pointer -Wno-unused-command-line-argument -isystem $(SANROOT)/include
 LIBS     = -lcurl -lnghttp2 -lssh2 -lmbedtls -lmbedx509 -lmbedcrypto -lzstd -lbrotli -lz -lyaml -lcjson -lexpat -lpthread
 # What `kftrainer version` says is inside; cmd/version.c has the form.
@@ -89,8 +89,8 @@ $(1)/%.o: % $(1)/.sysroot
 endef
 $(eval $(call compile,$(OUT),$$(SYSROOT)/bin/musl-gcc $$(REL),$(SYSROOT)))
 $(eval $(call compile,$(SANOUT),clang $$(SAN),$(SANROOT)))
-$(eval $(call compile,build/fuzz,clang $$(SAN) -fsanitize=fuzzer-no-link,$(SANROOT)))
-$(eval $(call compile,build/aarch64,aarch64-linux-gnu-gcc $$(CODE) $$(CFLAGS) -isystem $$(CROSSROOT)/include,$(CROSSROOT)))
+$(eval $(call compile,build/fuzz,clang $$(SAN) -O1 -fsanitize=fuzzer-no-link,$(SANROOT)))
+$(eval $(call compile,build/aarch64,aarch64-linux-gnu-gcc $$(CODE) -O0 -isystem $$(CROSSROOT)/include,$(CROSSROOT)))
 
 # ---- the program ---------------------------------------------------------------------------------
 kftrainer: $(OUT)/kftrainer

@@ -177,7 +177,7 @@ static void advance(struct backend *b, struct backend_run *r, const cJSON *jobse
 	}
 	unwatch(b, r);
 	if (run)
-		ended = backend_copy(b, r, run, ended) || ended;
+		ended = backend_copy(b, r, run, ended || run->suspended) || ended;
 	if (ended)
 		return;
 	if (run && !run->suspended) {

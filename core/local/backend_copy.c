@@ -131,7 +131,7 @@ static void drop_missing(struct backend *b, struct backend_run *r, const char *d
 }
 
 bool backend_copy(struct backend *b, struct backend_run *r, const struct state_owned *run,
-		  bool ended)
+		  bool over)
 {
 	cleanup_arena struct arena a = { 0 };
 	const char *dir = path_join(&a, run->dir, STATE_API);
@@ -146,8 +146,8 @@ bool backend_copy(struct backend *b, struct backend_run *r, const struct state_o
 	}
 	/* First, for it is published last: what led to it is copied before it. */
 	last = published_read(jobset);
-	if (ended && !json_str(last, "status", "terminalState"))
-		return true; /* what backend_fail() wrote stays */
+	if (over && !json_str(last, "status", "terminalState"))
+		return false; /* what backend_fail() or backend_park() wrote stays */
 	for (char **e = state_entries(&a, dir); *e; e++)
 		if (!str_starts(*e, JOBSET_KIND "."))
 			copy_file(b, r, path_join(&a, dir, *e));

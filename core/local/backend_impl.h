@@ -37,11 +37,11 @@ struct backend {
 #define JOBSET_PATH "/apis/jobset.x-k8s.io/v1alpha2/namespaces/%s/jobsets/%s/status"
 
 /*
- * backend_copy.c: its files into the API. `ended`: the API's JobSet has. True: it has ended
- * by now.
+ * backend_copy.c: its files into the API. `over`: only if they say how it ended, for the
+ * API's JobSet has ended, or the run is that of a suspended one. True: they do.
  */
 bool backend_copy(struct backend *b, struct backend_run *r, const struct state_owned *run,
-		  bool ended);
+		  bool over);
 /* Remove the objects of a JobSet (uid) from the API; kind NULL: pods and Jobs. */
 void backend_clear(struct backend *b, const char *ns, const char *uid, const char *kind);
 /* The JobSet has failed for a reason of ours; so have its pods that run. */

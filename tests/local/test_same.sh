@@ -69,10 +69,7 @@ until_true running default
 until_true running here
 check "suspended" suspend true
 become '^Normal Suspended '
-idle() { status "$1" rests | tr -d ' \n' | grep -q '"active":0,.*"ready":0,.*"suspended":1'; }
-until_true idle default
-until_true idle here
-check "... the status" same status rests
+check "... the conditions and the state" same conditions rests
 check "... the events" same events rests
 check "resumed" suspend false
 become '^Normal Resumed '

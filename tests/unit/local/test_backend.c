@@ -231,6 +231,37 @@ static void test_suspended(void **state)
 	close_fixture(&f);
 }
 
+/* What a run had when its JobSet was suspended is not copied any more: its status stays. */
+static void test_suspended_run(void **state)
+{
+	cleanup_arena struct arena a = { 0 };
+	struct error err = { 0 };
+	struct state_run run;
+	struct fixture f;
+	int64_t version = 0;
+	char *key = NULL;
+
+	(void)state;
+	open_fixture(&f, "x", true);
+	begin(&run, "x", f.uid, 1);
+	publish(&run, "x", f.uid, "Running",
+		"{'replicatedJobsStatus':[{'name':'node','ready':1,'succeeded':0,"
+		"'failed':0,'active':1,'suspended':0}],'conditions':[]}");
+	state_end(&run);
+	state_owned_suspend(state_owned(&a, home, "default", "x"));
+	start(&f);
+	while (!condition(&f, &a, "x", "Suspended", NULL))
+		clock_sleep_ms(5);
+	assert_string_equal(phase_of(&f, &a), "none");
+	while (apiserver_next(f.api, JOBSET_KIND, &version, clock_ms(), &key, &err))
+		free(key);
+	assert_int_equal(apiserver_next(f.api, JOBSET_KIND, &version, clock_ms() + 300,
+					&key, &err),
+			 0);
+	assert_non_null(condition(&f, &a, "x", "Suspended", NULL));
+	close_fixture(&f);
+}
+
 /* The run of a JobSet that is gone is removed. */
 static void test_stale(void **state)
 {
@@ -298,9 +329,10 @@ static void test_launched(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ended),   cmocka_unit_test(test_killed),
-		cmocka_unit_test(test_running), cmocka_unit_test(test_suspended),
-		cmocka_unit_test(test_stale),   cmocka_unit_test(test_launched),
+		cmocka_unit_test(test_ended),         cmocka_unit_test(test_killed),
+		cmocka_unit_test(test_running),       cmocka_unit_test(test_suspended),
+		cmocka_unit_test(test_suspended_run), cmocka_unit_test(test_stale),
+		cmocka_unit_test(test_launched),
 	};
 	struct error err = { 0 };
 	int rc;

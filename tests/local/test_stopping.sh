@@ -118,7 +118,7 @@ done
 ok "KILL at any moment of the start: no orphan" test $bad = 0
 ok "... nothing is left mounted" test -z "$(grep -F "$scratch" /proc/self/mountinfo)"
 
-# Whom delete ends: a number that has come to be another process's is left alone.
+# Whom delete ends: whoever else a recorded number has come to be is left alone. But for the first, its start is right.
 rm -f up-? told-?
 in_front "$kftrainer" submit --local family.yaml
 until_true both_up
@@ -126,17 +126,25 @@ lock=$XDG_STATE_HOME/kftrainer/jobs/default/family/lock
 read -r number namespace start boot host <"$lock"
 sleep 1000 &
 victim=$!
-echo "$victim $namespace $start $boot $host" >"$lock"
-run "$kftrainer" delete family
+since=$(sed 's/.*) //' /proc/$victim/stat | cut -d' ' -f20)
+recorded() { # MARK: what `delete` says then
+	echo "$1" >"$lock"
+	run timeout 60 "$kftrainer" delete family
+}
+recorded "$victim $namespace $start $boot $host"
 ok "delete, the number is another process's: refused" exits 1
 ok "... which is left alone" kill -0 $victim
-echo "$victim 1 $start $boot $host" >"$lock"
-run "$kftrainer" delete family
-ok "delete of what runs in another PID namespace: says so" printed 'runs in another container'
-echo "$victim $namespace $start another-boot far-away" >"$lock"
-run "$kftrainer" delete family
-ok "delete of what runs on another machine: says on which" printed 'runs on host far-away; stop it there'
+recorded "$victim 1 $since $boot $host"
+ok "delete of what runs in another PID namespace: refused" exits 1
+ok "... says so" printed 'runs in another container'
+recorded "$victim $namespace $since 00000000-0000-0000-0000-000000000000 $host"
+ok "delete, the number is of another boot of this machine: refused" exits 1
+ok "... and the process that has it now is left alone" kill -0 $victim
+recorded "$victim $namespace $since another-boot far-away"
+ok "delete of what runs on another machine: refused" exits 1
+ok "... says on which" printed 'runs on host far-away; stop it there'
 ok "... and ends nothing here" kill -0 $victim
+ok "... nor the job" kill -0 $pid
 kill $victim
 echo "$number $namespace $start $boot $host" >"$lock"
 run "$kftrainer" delete family

@@ -44,6 +44,23 @@ assert ours < 4 * sed, "too much"
 PY
 ok "2,000,000 lines: less than four times the CPU of sed" test $? = 0
 
+# 300 MB of lines of 100 bytes: to stdout and into the log; no memory that grows.
+job large 1 < <(node 'yes "$(printf "%099d" 7)" | head -n 3000000')
+python3 - "$kftrainer" >out 2>&1 <<'PY'
+import resource, subprocess, sys
+with subprocess.Popen([sys.argv[1], "submit", "--local", "large.yaml"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                      stdin=subprocess.DEVNULL) as p:
+    size = lines = 0
+    while data := p.stdout.read(1 << 20):
+        size, lines = size + len(data), lines + data.count(b"\n")
+assert (p.returncode, lines, size) == (0, 3000000, 3000000 * len("[node-0] " + 100 * "x")), (p.returncode, lines, size)
+rss = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+assert rss < 20000, f"{rss} KiB"
+PY
+ok "300 MB of output: complete, in less than 20 MB" test $? = 0
+ok "... and so is the log" test "$(find "$XDG_STATE_HOME/kftrainer/jobs/default/large/" -name '*.log' -size +1M -exec cat {} + | wc -c)" = 300000000
+run "$kftrainer" delete large
+
 job odd 1 < <(node 'head -c 500000 /dev/zero | tr "\0" x; echo; printf "\001\0\377\200 \033[31mred\r\n"; printf "no newline at the end"; printf "err without end" >&2')
 "$kftrainer" submit --local -q odd.yaml >odd.out 2>&1 </dev/null
 ok "a line of 500 KB, bytes that are no text, no newline: the job is complete" test $? = 0

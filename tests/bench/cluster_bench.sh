@@ -8,6 +8,6 @@ controller_up >"$scratch/up" || {
 	exit 1
 }
 controller_down
-in_cluster env "CLUSTER=$cluster_name" "KFTRAINER=$kftrainer" "BENCH_JOBS=${BENCH_JOBS:-}" "BENCH_MANY=${BENCH_MANY:-}" \
+in_cluster env "CLUSTER=$cluster_name" "KFTRAINER=$kftrainer" "BENCH_JOBS=${BENCH_JOBS:-}" "BENCH_MANY=${BENCH_MANY:-}" "BENCH_RUNNING=${BENCH_RUNNING:-}" \
 	"BENCH_ROWS=${BENCH_ROWS:-}" "BENCH_ROUNDS=${BENCH_ROUNDS:-}" \
 	"BENCH_UPSTREAM=${BENCH_UPSTREAM:-}" "BENCH_LIVES=${BENCH_LIVES:-}" tests/bench/cluster_bench.py "$scratch"

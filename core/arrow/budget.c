@@ -2,8 +2,8 @@
 #include "arrow/budget.h"
 
 #include "base/cleanup.h"
+#include "base/large.h"
 #include "base/str.h"
-#include "base/xmalloc.h"
 
 size_t budget_left(const struct budget *b)
 {
@@ -54,18 +54,20 @@ static int product(size_t *ret, uint64_t n, size_t size, struct error *err)
 int block_reserve(struct block *b, struct budget *budget, uint64_t n, size_t size,
 		  struct error *err)
 {
-	size_t want, cap, left = budget_left(budget);
+	size_t want, cap, more, left = budget_left(budget);
 
 	if (product(&want, n, size, err))
 		return -1;
 	if (want <= b->cap && b->data)
 		return 0;
 	cap = want;
-	if (b->cap && cap < b->cap + b->cap / 2 && b->cap / 2 <= left)
-		cap = b->cap + b->cap / 2;
+	more = large_round(b->cap + b->cap / 2 + BLOCK_SLACK) - BLOCK_SLACK;
+	if (b->cap && cap < more && more - b->cap <= left)
+		cap = more;
 	if (budget_take(budget, cap - b->cap, err))
 		return -1;
-	b->data = xreallocarray(b->data, 1, cap + BLOCK_SLACK);
+	b->data = large_grow(b->data, b->data ? b->cap + BLOCK_SLACK : 0,
+			     cap + BLOCK_SLACK);
 	b->cap = cap;
 	b->budget = budget;
 	return 0;
@@ -73,7 +75,7 @@ int block_reserve(struct block *b, struct budget *budget, uint64_t n, size_t siz
 
 void block_free(struct block *b)
 {
-	free(b->data);
+	large_free(b->data, b->cap + BLOCK_SLACK);
 	if (b->budget)
 		budget_give(b->budget, b->cap);
 	*b = (struct block){ 0 };

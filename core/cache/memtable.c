@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/large.h"
 #include "base/protobuf.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
@@ -21,7 +22,8 @@ enum {
 	HEAD_ROOM = 32, /* prefix, tags and lengths */
 	ALIGN = 64,
 	SLAB = 64 * 1024 * 1024,
-	DECODED = 2, /* a unit as it is stored, and decoded */
+	FIRST = 1024 * 1024, /* few rows take no huge page */
+	DECODED = 2,         /* a unit as it is stored, and decoded */
 };
 
 /* Rows that one thread decodes: a unit's, or a part of them. */
@@ -84,24 +86,34 @@ static int is_full(const struct loading *l, size_t more, struct error *err)
 	return too_large(need, "about", l->conf->memory, err);
 }
 
+/* Of small pages where each counts: the ends of huge ones are not used. */
+static int map_memory(struct slab *s, bool limited, struct error *err)
+{
+	s->large = !limited;
+	if (s->large) {
+		s->data = large_grow(NULL, 0, s->cap);
+		return 0;
+	}
+	s->data = mmap(NULL, s->cap, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (s->data == MAP_FAILED)
+		return error_errno(err, errno, "memory for rows");
+	return 0;
+}
+
 static int slab_add(struct loading *l, size_t size, struct error *err)
 {
 	const struct memtable_conf *conf = l->conf;
 	struct memtable *m = l->m;
-	struct slab s = { .cap = size < SLAB ? SLAB : size };
+	struct slab s = { .cap = m->n_slabs ? SLAB : FIRST };
 
+	s.cap = size < s.cap ? s.cap : size;
 	s.file = m->bytes - m->spilled + size > conf->memory;
 	if (s.file && !conf->spill)
 		return is_full(l, size, err);
-	if (s.file) {
-		if (map_file(&s.data, conf->spill, s.cap, err))
-			return -1;
-	} else {
-		s.data = mmap(NULL, s.cap, PROT_READ | PROT_WRITE,
-			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		if (s.data == MAP_FAILED)
-			return error_errno(err, errno, "memory for rows");
-	}
+	if (s.file ? map_file(&s.data, conf->spill, s.cap, err)
+		   : map_memory(&s, conf->memory != UINT64_MAX, err))
+		return -1;
 	m->slabs = xreallocarray(m->slabs, m->n_slabs + 1, sizeof(*m->slabs));
 	m->slabs[m->n_slabs++] = s;
 	return 0;
@@ -114,6 +126,14 @@ static void slab_close(struct slab *s)
 		return;
 	msync(s->data, s->cap, MS_SYNC);
 	madvise(s->data, s->cap, MADV_DONTNEED);
+}
+
+static void slab_free(struct slab *s)
+{
+	if (s->large)
+		large_free(s->data, s->cap);
+	else
+		munmap(s->data, s->cap);
 }
 
 /* `size` bytes, of which those at `body` are aligned; bits are read in words after it. */
@@ -346,7 +366,7 @@ void memtable_unref(struct memtable *m)
 	if (!m || atomic_fetch_sub(&m->refs, 1) > 1)
 		return;
 	for (size_t i = 0; i < m->n_slabs; i++)
-		munmap(m->slabs[i].data, m->slabs[i].cap);
+		slab_free(&m->slabs[i]);
 	free(m->slabs);
 	free(m->messages);
 	buf_release(&m->schema);

@@ -14,7 +14,7 @@ struct message {
 struct slab {
 	uint8_t *data;
 	size_t cap, used;
-	bool file;
+	bool file, large; /* of large.h */
 };
 
 struct memtable {

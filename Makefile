@@ -79,6 +79,8 @@ $(SYSROOT)/.done $(SANROOT)/.done $(CROSSROOT)/.done:
 	@vendor/build.sh $(word 2,$(subst -, ,$(notdir $(@D))))
 
 $(OUT)/tests/build/test_fastmem.c.o: REL += -fno-builtin -fno-tree-loop-distribute-patterns
+# Loops over levels and values: several at a time.
+$(OUT)/core/arrow/%.o: REL += -fvect-cost-model=dynamic
 # .sysroot changes when other libraries are used (vendor/lock, KFTRAINER_NETTLE), and all is built again.
 define compile # FOLDER, COMPILER AND FLAGS, LIBRARIES
 $(1)/.sysroot: $(3)/.done FORCE
@@ -240,7 +242,7 @@ e2e: kftrainer
 build/kftrainer-shifted: $(SRC:%=$(OUT)/%.o) $(OUT)/tests/cluster/shifted.c.o
 	$(call say,LD,$@) $(SYSROOT)/bin/musl-gcc $(CFLAGS) -o $@ $(SYSROOT)/lib/*.o $^ -L$(SYSROOT)/lib $(LIBS) \
 	  $(LINK) -Wl,--wrap=clock_gettime,--wrap=gettimeofday,--wrap=time
-bench: kftrainer
+bench: kftrainer $(OUT)/tests/cache/dump
 	@tests/bench/bench.py ./kftrainer
 	@tests/setup.sh quick
 	@tests/bench/mpi_bench.py ./kftrainer
@@ -248,6 +250,7 @@ bench: kftrainer
 	@tests/bench/store_bench.py ./kftrainer
 	@tests/setup.sh cache
 	@tests/bench/flight_bench.py ./kftrainer
+	@tests/bench/parquet_bench.py $(OUT)/tests/cache/dump
 	@tests/bench/gpu_bench.py ./kftrainer
 	@if [ "$$(id -u)" = 0 ]; then tests/bench/cluster_bench.sh; tests/bench/client_bench.sh; tests/bench/gang_bench.sh; fi
 # soak_store.sh is here, not in `store`, for a file of 2.2 GB takes its time: to S3 and back.

@@ -5,16 +5,23 @@
 #include "arrow/page.h"
 
 enum { SEGMENT = 8192 };
+#define ONES UINT64_C(0x0101010101010101) /* of each byte */
 
 void leaf_begin(struct leaf *l, const struct leaf_type *type,
-		const struct column_chunk *chunk, struct bytes bytes)
+		const struct column_chunk *chunk, uint64_t rows, struct bytes bytes)
 {
+	double entries = (double)chunk->n_values;
+
 	l->type = l->values.type = type;
 	l->values.budget = l->budget;
 	l->codec = chunk->codec;
 	l->begin = l->p = bytes.data;
 	l->end = bytes.data + bytes.len;
 	l->entries_left = (uint64_t)chunk->n_values;
+	if (rows && chunk->n_values)
+		l->entries_per_row = entries / (double)rows;
+	if (type->physical == PHYS_BYTE_ARRAY && chunk->n_values)
+		l->bytes_per_entry = (double)chunk->uncompressed / entries - 4;
 }
 
 /* ---- validity ---- */
@@ -34,10 +41,18 @@ static void add_validity(const struct leaf *l, struct array *a, const uint8_t *d
 	uint64_t at = (uint64_t)a->n, word = 0, m = 0;
 	unsigned fill = 0;
 
-	for (uint64_t i = 0; i < n; i++) {
-		word |= (uint64_t)(defs[i] == max) << fill;
-		m += defs[i] == max;
-		fill += defs[i] >= around;
+	for (uint64_t i = 0; i < n;) {
+		if (fill <= 48 && i + 8 <= n && load_u64(defs + i) == ONES * max) {
+			word |= (uint64_t)0xff << fill;
+			m += 8;
+			fill += 8;
+			i += 8;
+		} else {
+			word |= (uint64_t)(defs[i] == max) << fill;
+			m += defs[i] == max;
+			fill += defs[i] >= around;
+			i++;
+		}
 		if (fill == 56) {
 			bits_put(a->validity.data, at, word, 56);
 			at += 56;
@@ -48,6 +63,35 @@ static void add_validity(const struct leaf *l, struct array *a, const uint8_t *d
 	bits_put(a->validity.data, at, word, fill);
 	counts[0] = at + fill - (uint64_t)a->n;
 	counts[1] = m;
+}
+
+/* ---- room ---- */
+
+static uint64_t expected(double each, uint64_t n, uint64_t most)
+{
+	double all = each * (double)n;
+
+	return all <= 0 ? 0 : all < (double)most ? (uint64_t)all : most;
+}
+
+#define MARGIN 1.06 /* strings differ in length */
+
+/* For as much as the rows should be, so that nothing needs to grow. */
+static int make_room(struct leaf *l, struct leaf_rows *to, uint64_t rows,
+		     struct error *err)
+{
+	struct array *a = &to->array;
+	uint64_t n = expected(l->entries_per_row, rows, INT64_MAX);
+	uint64_t bytes = expected(l->bytes_per_entry * MARGIN, n, INT32_MAX);
+
+	if ((l->type->max_rep && block_reserve(&to->reps, l->budget, n, 1, err)) ||
+	    ((l->type->max_def > 1 || l->type->in_group) &&
+	     block_reserve(&to->defs, l->budget, n, 1, err)) ||
+	    (l->type->max_def && reserve_validity(l, a, n, err)) ||
+	    (bytes && !l->type->field->width &&
+	     block_reserve(&a->values, l->budget, bytes, 1, err)))
+		return -1;
+	return values_reserve(&l->values, a, n, err);
 }
 
 static int take_values(struct leaf *l, struct array *a, uint64_t n, uint64_t m,
@@ -212,6 +256,8 @@ int leaf_take(struct leaf *l, struct leaf_rows *to, uint64_t rows, struct error 
 	to->array.field = l->type->field;
 	if (!rows)
 		return 0;
+	if (make_room(l, to, rows, err))
+		return -1;
 	return l->type->max_rep ? take_repeated(l, to, rows, err)
 				: take_flat(l, to, rows, err);
 }

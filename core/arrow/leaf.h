@@ -19,6 +19,8 @@ struct leaf {
 	uint64_t base; /* of the chunk in the file, for messages */
 	const uint8_t *begin;
 	uint64_t entries_left; /* of the chunk, beyond the current page */
+	/* By its sizes in the file: what room is made for. */
+	double entries_per_row, bytes_per_entry;
 	/* The current page. */
 	uint64_t left; /* entries, not yet taken */
 	struct block page;
@@ -37,8 +39,9 @@ struct leaf_rows {
 	size_t n_levels;
 };
 
+/* A chunk of `rows` rows. */
 void leaf_begin(struct leaf *l, const struct leaf_type *type,
-		const struct column_chunk *chunk, struct bytes bytes);
+		const struct column_chunk *chunk, uint64_t rows, struct bytes bytes);
 
 /* The next `rows` rows of the file: ERR_FORMAT when there are fewer. */
 MUST_CHECK int leaf_take(struct leaf *l, struct leaf_rows *to, uint64_t rows,

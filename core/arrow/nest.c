@@ -30,6 +30,20 @@ static struct pass pass_of(const struct nest *c, const struct field *f)
 	return (struct pass){ l->defs.data, l->reps.data, l->n_levels };
 }
 
+#define ONES UINT64_C(0x0101010101010101)
+#define HIGH (ONES << 7)
+
+/* 8 levels that all go on in the same slot. */
+static inline bool all_inside(const struct pass *p, size_t i, const struct field *f)
+{
+	uint64_t r;
+
+	if (!p->reps || i + 8 > p->n)
+		return false;
+	r = load_u64(p->reps + i) + ONES * (127u - f->rep);
+	return (r & HIGH) == HIGH;
+}
+
 static int mark(const struct nest *c, struct array *a, const struct field *f)
 {
 	const struct pass p = pass_of(c, f);
@@ -38,6 +52,10 @@ static int mark(const struct nest *c, struct array *a, const struct field *f)
 	if (block_reserve(&a->validity, c->budget, bitmap_bytes(p.n), 1, c->err))
 		return -1;
 	for (size_t i = 0; i < p.n; i++) {
+		if (all_inside(&p, i, f)) {
+			i += 7;
+			continue;
+		}
 		if ((p.reps && p.reps[i] > f->rep) || p.defs[i] < f->def_around)
 			continue;
 		bits_put(a->validity.data, at++, p.defs[i] >= f->def, 1);
@@ -52,15 +70,14 @@ static int mark(const struct nest *c, struct array *a, const struct field *f)
 /* 8 levels that all go on in the same list, with an element each. */
 static inline bool all_elements(const struct pass *p, size_t i, const struct field *f)
 {
-	const uint64_t ones = UINT64_C(0x0101010101010101), high = ones << 7;
 	uint64_t d, r;
 
 	if (i + 8 > p->n)
 		return false;
 	d = load_u64(p->defs + i);
 	r = load_u64(p->reps + i);
-	return r == ones * (f->rep + 1u) &&
-	       ((d + ones * (128u - f->def_inside)) & high) == high;
+	return r == ONES * (f->rep + 1u) &&
+	       ((d + ONES * (128u - f->def_inside)) & HIGH) == HIGH;
 }
 
 /* Offsets of a list: how many elements are before each slot. */

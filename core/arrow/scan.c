@@ -68,7 +68,7 @@ void parquet_scan_give(struct parquet_scan *s, size_t leaf, struct bytes bytes)
 	l->budget = s->budget;
 	l->base = parquet_chunk(s->p, s->group, leaf).offset;
 	leaf_begin(l, &s->p->schema.leaves[leaf], parquet_column(s->p, s->group, leaf),
-		   bytes);
+		   (uint64_t)parquet_rows(s->p, s->group), bytes);
 }
 
 static int wrap(const struct parquet_scan *s, size_t leaf, struct error *err)

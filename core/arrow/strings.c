@@ -129,18 +129,21 @@ static inline void copy_short(uint8_t *to, const uint8_t *from, size_t len)
 	}
 }
 
+static size_t room_of(const struct array *a)
+{
+	return a->values.cap < INT32_MAX ? a->values.cap : INT32_MAX;
+}
+
 static int take_plain(struct values *v, struct array *a, uint64_t m, struct error *err)
 {
 	const uint8_t *p = v->p, *end = v->end;
-	int32_t *offsets = offsets_of(a) + a->n, used = *offsets;
-	uint64_t most = (uint64_t)(end - p);
-	uint8_t *to;
+	int32_t *offsets = offsets_of(a) + a->n;
+	size_t used = (size_t)*offsets, rest = (size_t)(end - p), room;
 
-	if (most > (uint64_t)(INT32_MAX - used))
-		most = (uint64_t)(INT32_MAX - used);
-	if (make_room(v, a, used, most, err))
+	if (!a->values.data &&
+	    make_room(v, a, 0, rest < INT32_MAX ? rest : INT32_MAX, err))
 		return -1;
-	to = a->values.data + used;
+	room = room_of(a);
 	for (uint64_t i = 0; i < m; i++) {
 		uint32_t len;
 
@@ -150,13 +153,15 @@ static int take_plain(struct values *v, struct array *a, uint64_t m, struct erro
 		p += 4;
 		if (len > (size_t)(end - p))
 			return short_of(err);
-		if (len > most)
-			return too_long(err);
-		copy_short(to, p, len);
+		if (len > room - used) {
+			if (make_room(v, a, (int32_t)used, len, err))
+				return -1;
+			room = room_of(a);
+		}
+		copy_short(a->values.data + used, p, len);
 		p += len;
-		to += len;
-		most -= len;
-		*++offsets = (int32_t)(to - a->values.data);
+		used += len;
+		*++offsets = (int32_t)used;
 	}
 	v->p = p;
 	return 0;

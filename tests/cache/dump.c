@@ -1,12 +1,14 @@
 /*
  * dump.c - the columns of Parquet files as bytes, for tests/cache/matrix.py to compare.
  *
- *   dump [-b ROWS] [-m BYTES] [-r FIRST:END] [-c COLUMN,...] [-s SNAPSHOT] [-n] [-k] [-e] FILE...
+ *   dump [-b ROWS] [-m BYTES] [-r FIRST:END] [-c COLUMN,...] [-s SNAPSHOT] [-e] FILE...
+ *   dump -l [-m BYTES] FILE
  *
  * A batch: "B", its rows and columns; each array, then its children: kind, rows, nulls and
- * the lengths of validity, offsets and values (-1: absent) as int64, then these. -n writes
- * nothing; -k keeps all batches until the end; -e reads each file alone, and writes a line for each,
- * its error or a checksum. Otherwise the error is one line on stderr.
+ * the lengths of validity, offsets and values (-1: absent) as int64, then these. -e reads
+ * each file alone, and writes a line for each, its error or a checksum. -l loads all rows
+ * into memory, as a server of the cache keeps them, and writes nothing. Otherwise the error
+ * is one line on stderr.
  */
 #include <inttypes.h>
 #include <unistd.h>
@@ -14,13 +16,13 @@
 #include "arrow/bits.h"
 #include "base/cleanup.h"
 #include "base/xmalloc.h"
-#include "cache/table.h"
+#include "cache/memtable.h"
 
 struct wanted {
 	int64_t batch, first, end;
 	size_t memory;
 	const char *columns, *snapshot;
-	bool silent, keep, each;
+	bool each, load;
 	FILE *to;
 };
 
@@ -92,27 +94,15 @@ static int dump(const struct wanted *w, struct table *t, struct error *err)
 	struct rows rows = { w->first, w->end < 0 ? table_rows(t) : w->end };
 	cleanup_table_scan struct table_scan *s =
 		table_scan_new(t, rows, columns, w->batch);
-	struct batch *kept = NULL;
-	size_t n = 0;
-	int rc;
-
 	for (;;) {
-		struct batch b;
+		cleanup_batch struct batch b = { 0 };
 
-		rc = table_next(s, &b, err);
-		if (rc || !b.n)
-			break;
-		if (!w->silent)
-			dump_batch(w->to, &b);
-		kept = xreallocarray(kept, n + 1, sizeof(*kept));
-		kept[n++] = b;
-		if (!w->keep)
-			batch_release(&kept[--n]);
+		if (table_next(s, &b, err))
+			return -1;
+		if (!b.n)
+			return 0;
+		dump_batch(w->to, &b);
 	}
-	while (n)
-		batch_release(&kept[--n]);
-	free(kept);
-	return rc;
 }
 
 static int run(const struct wanted *w, char **paths, size_t n, struct error *err)
@@ -135,6 +125,22 @@ static int run(const struct wanted *w, char **paths, size_t n, struct error *err
 		rc = error_set(err, ERR_INVALID,
 			       "BUG: %zu bytes of the budget are not given back",
 			       budget.used);
+	return rc;
+}
+
+static int load(const struct wanted *w, const char *path, struct error *err)
+{
+	const struct dataset_conf conf = { .location = path, .memory = w->memory };
+	const struct memtable_conf to = { .memory = UINT64_MAX };
+	struct memtable *m = NULL;
+	struct dataset *d;
+	int rc;
+
+	if (dataset_open(&d, &conf, err))
+		return -1;
+	rc = memtable_load(&m, d, (struct rows){ 0, table_rows(dataset_table(d)) }, &to,
+			   err);
+	memtable_unref(m);
 	return rc;
 }
 
@@ -168,7 +174,7 @@ int main(int argc, char **argv)
 	char *end = NULL;
 	int c;
 
-	while ((c = getopt(argc, argv, "b:m:r:c:s:nke")) >= 0) {
+	while ((c = getopt(argc, argv, "b:m:r:c:s:el")) >= 0) {
 		if (c == 'b')
 			w.batch = strtoll(optarg, NULL, 10);
 		if (c == 'm')
@@ -181,15 +187,15 @@ int main(int argc, char **argv)
 			w.columns = optarg;
 		if (c == 's')
 			w.snapshot = optarg;
-		w.silent |= c == 'n';
-		w.keep |= c == 'k';
 		w.each |= c == 'e';
+		w.load |= c == 'l';
 	}
 	for (; w.each && optind < argc; optind++)
 		run_alone(w, argv[optind]);
 	if (w.each)
 		return 0;
-	if (!run(&w, argv + optind, (size_t)(argc - optind), &err))
+	if (w.load ? !load(&w, argv[optind], &err)
+		   : !run(&w, argv + optind, (size_t)(argc - optind), &err))
 		return 0;
 	fflush(stdout);
 	fprintf(stderr, "%s\n", err.msg);

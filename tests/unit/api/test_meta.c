@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "api/kinds.h"
 #include "api/meta.h"
 #include "base/cleanup.h"
 
@@ -101,12 +102,34 @@ static void test_digest(void **state)
 	assert_non_null(json_get(obj, "spec"));
 }
 
+static void test_scopes(void **state)
+{
+	static const struct {
+		const char *api_version, *kind;
+		bool namespaced;
+	} rows[] = {
+		{ "v1", "Pod", true },
+		{ "v1", "Namespace", false },
+		{ "rbac.authorization.k8s.io/v1", "Role", true },
+		{ "rbac.authorization.k8s.io/v1", "RoleBinding", true },
+		{ "rbac.authorization.k8s.io/v1", "ClusterRole", false },
+		{ "rbac.authorization.k8s.io/v1", "ClusterRoleBinding", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const struct kind *k = kind_find(rows[i].api_version, rows[i].kind);
+
+		if (!k || k->namespaced != rows[i].namespaced)
+			fail_msg("%s", rows[i].kind);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_digest),
-		cmocka_unit_test(test_kinds),
-		cmocka_unit_test(test_new_and_owner),
+		cmocka_unit_test(test_digest),  cmocka_unit_test(test_scopes),
+		cmocka_unit_test(test_kinds),   cmocka_unit_test(test_new_and_owner),
 		cmocka_unit_test(test_overlay),
 	};
 

@@ -75,11 +75,39 @@ static void test_causes(void **state)
 	}
 }
 
+/* Whose failure it is: then the logs of others are worth a look. */
+static void test_failures_of_a_peer(void **state)
+{
+	static const struct {
+		const char *line;
+		bool peer;
+	} rows[] = {
+		{ "NCCL error", true },
+		{ "Connection refused", true },
+		{ "RendezvousTimeoutError", true },
+		{ "CUDA out of memory", false },
+		{ "Name or service not known", false },
+		{ "Temporary failure in name resolution", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const char *word;
+		size_t len;
+		const struct log_cause *c =
+			log_cause_of(rows[i].line, strlen(rows[i].line), &word, &len);
+
+		if (!c || c->peer != rows[i].peer)
+			fail_msg("%s", rows[i].line);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_exceptions),
 		cmocka_unit_test(test_causes),
+		cmocka_unit_test(test_failures_of_a_peer),
 	};
 
 	return cmocka_run_group_tests_name("logcause", tests, NULL, NULL);

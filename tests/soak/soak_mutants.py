@@ -1,16 +1,22 @@
 #!/usr/bin/python3
-"""Do the tests notice what is wrong? Small changes, one at a time, to a copy of the sources of core/trainer,
-plugins, core/kube and core/api: a condition is negated, a bound is off by one, a call is dropped. 90 of 100
-must make unit or golden tests fail. Those that no test noticed are shown: each is a test that is missing,
+"""Do the tests notice what is wrong? Small changes, one at a time, to the sources of core/trainer, plugins,
+core/kube and core/api: a condition is negated, a bound is off by one, a call is dropped. 90 of 100 must
+make unit or golden tests fail. Those that no test noticed are shown: each is a test that is missing,
 or a change that makes no difference.
 
-    MUTANTS=200 SEED=... tests/soak/soak_mutants.py [FILE.c]...
+The rooms become one shared library, with ASan and UBSan, that all test programs use. The changed file alone
+is compiled for a mutant, to a library that is loaded before it, and so replaces its functions and tables.
+
+    MUTANTS=200 SEED=... LANES=2 tests/soak/soak_mutants.py [FILE.c | FILE.c:LINE]...
 """
+import concurrent.futures
 import glob
+import itertools
 import os
 import random
 import re
-import shutil
+import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -19,6 +25,11 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ROOMS = ("core/trainer", "plugins", "core/kube", "core/api")
 WANTED = 0.9
+BUILD = "build/mutants"
+# ASan's own mapping counts as memory, so RSS is limited by ASan; a mutant may ask for all memory.
+MEMORY_MIB = 2000
+# A program that takes so many times the median is not run for the changes of other rooms.
+SLOW = 4
 
 # What is looked for in a line without its strings, and what stands there afterwards.
 CHANGES = [
@@ -38,6 +49,8 @@ CHANGES = [
     ("an error is none", re.compile(r"\breturn -1;"), "return 0;"),
     ("a call is dropped", re.compile(r"^(\t+)[a-z]\w*\(.*\);$"), r"\1;"),
 ]
+# Changes that no run can be counted on to notice: what is logged, a lock, memory that is a byte larger.
+NO_DIFFERENCE = re.compile(r"^\t+(log_|pthread_mutex_)\w+\(|(alloc|calloc|realloc|reallocarray)\(.* \+ 1\b")
 
 
 def code_of(line):
@@ -54,7 +67,7 @@ def mutants_of(path):
         lines = file.read().split("\n")
     for number, line in enumerate(lines):
         code = code_of(line)
-        if not code.startswith("\t"):  # no function's inside
+        if not code.startswith("\t") or NO_DIFFERENCE.search(code):  # no function's inside
             continue
         for what, pattern, to in CHANGES:
             for match in pattern.finditer(code):
@@ -63,90 +76,188 @@ def mutants_of(path):
                 yield path, number, what, line[:begin] + new + line[end:]
 
 
-# A mutant may never end, or ask for all memory there is: that is noticed, too.
-CPU_SECONDS, WALL_SECONDS, MEMORY_MIB = 120, 300, 2000
-
-
-def make(folder, *targets):
-    script = f'ulimit -t {CPU_SECONDS}; exec make --no-print-directory -j2 "$@"'
-    environ = dict(os.environ, LIMIT=str(WALL_SECONDS),
-                   ASAN_OPTIONS=f"detect_leaks=1:abort_on_error=0:hard_rss_limit_mb={MEMORY_MIB}")
-    done = subprocess.run(["bash", "-c", script, "make", *targets], cwd=folder, env=environ, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True, errors="replace", check=False)
+def called(command, **more):
+    done = subprocess.run(["bash", "-c", command], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, errors="replace", check=False, **more)
     return done.returncode, done.stdout
+
+
+def must(command):
+    code, output = called(command)
+    if code:
+        sys.exit(f"1..1\nnot ok 1 - {command.split()[0]} runs\n# " + output[-3000:].replace("\n", "\n# "))
+    return output
+
+
+MAKE = f"make --no-print-directory -j{os.cpu_count()} SANOUT={BUILD} SANMORE='-fPIC -g0'"
+
+
+def of_makefile(*variables):
+    """What variables of the Makefile are; for a shell, as quotes are in them."""
+    rule = f"variables: ; @: $(foreach v,{' '.join(variables)},$(info =$(v)=$($(v))))"
+    lines = must(f"{MAKE} --eval='{rule}' variables").splitlines()
+    return dict(re.match(r"=(\w+)=(.*)", line).groups() for line in lines if re.match(r"=\w+=", line))
 
 
 def room_of(path):
     return os.path.dirname(path).removeprefix("core/")
 
 
-def noticed(folder, path):
-    """Which tests fail, or None; ValueError if it is no program."""
-    room = room_of(path)
-    code, output = make(folder, f"build/san/lib{room}.a")
-    if code:
-        raise ValueError(output)
-    for targets in (("unit", f"ROOM={room}"), ("golden",), ("unit",)):
-        if make(folder, *targets)[0]:
-            return " ".join(targets)
-    return None
+class Program:
+    """A test program, the time it takes, and the processes that it starts."""
+
+    def __init__(self, path, room):
+        self.path, self.room, self.seconds = path, room, 1.0
+
+    def failure(self, mutant):
+        """Why it fails with the library of that folder, or None."""
+        limit = 60 + 20 * self.seconds
+        environ = dict(os.environ, LD_LIBRARY_PATH=f"{mutant}:{ROOT}/{BUILD}",
+                       ASAN_OPTIONS=f"detect_leaks=1:detect_odr_violation=0:hard_rss_limit_mb={MEMORY_MIB}")
+        begin = time.monotonic()
+        with subprocess.Popen(["bash", "-c", f'ulimit -t {int(limit)}; exec "$0"', self.path], cwd=ROOT, env=environ,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                              start_new_session=True) as process:
+            try:
+                code = process.wait(limit)
+            except subprocess.TimeoutExpired:
+                code = None
+            finally:
+                kill_group(process.pid)
+        self.took = time.monotonic() - begin
+        if code == 0:
+            return None
+        return f"did not end within {limit:.0f} s" if code is None else f"status {code}"
 
 
-def copy_of_tree(folder):
-    for name in subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True,
-                               check=True).stdout.split("\0"):
-        if name:
-            os.makedirs(os.path.join(folder, os.path.dirname(name)), exist_ok=True)
-            shutil.copy2(os.path.join(ROOT, name), os.path.join(folder, name), follow_symlinks=False)
-    if os.path.isdir(os.path.join(ROOT, "build/san")):
-        shutil.copytree(os.path.join(ROOT, "build/san"), os.path.join(folder, "build/san"), symlinks=True,
-                        copy_function=shutil.copy2)
-
-
-def try_one(folder, mutant):
-    path, number, what, new = mutant
-    full = os.path.join(folder, path)
-    with open(full, encoding="utf-8") as file:
-        text = file.read()
-    lines = text.split("\n")
-    old, lines[number] = lines[number], new
-    with open(full, "w", encoding="utf-8") as file:
-        file.write("\n".join(lines))
+def kill_group(pid):
     try:
-        by = noticed(folder, path)
-    finally:
-        with open(full, "w", encoding="utf-8") as file:
+        os.killpg(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+class Tests:
+    """The programs, built against the shared library of all rooms."""
+
+    def __init__(self, lanes):
+        self.lanes, self.make = lanes, of_makefile("SAN", "SANLINK", "SANROOT", "LIBS", "ROOMS")
+        self.needs = of_makefile(*(f"NEEDS_{room}" for room in self.make["ROOMS"].split()))
+        changed = {os.path.basename(room) for room in ROOMS}
+        units = sorted(path for path in glob.glob("tests/unit/*/test_*.c", root_dir=ROOT)
+                       if changed & self.known_to(path.split("/")[2]))
+        golden = sorted(glob.glob("tests/golden/*.c", root_dir=ROOT))
+        rooms = [room for room in self.make["ROOMS"].split()
+                 if glob.glob(f"core/{room}/*.[cS]", root_dir=ROOT) or glob.glob(f"{room}/*.[cS]", root_dir=ROOT)]
+        archives = [f"{BUILD}/lib{room}.a" for room in rooms]
+        must(f"{MAKE} {' '.join(archives)} {' '.join(f'{BUILD}/{path}.o' for path in units + golden)}")
+        os.makedirs(f"{ROOT}/{BUILD}/unchanged", exist_ok=True)
+        # To replace a file by itself makes no test fail.
+        self.compiled([sorted(glob.glob(f"{room}/*.c", root_dir=ROOT))[0] for room in ROOMS], f"{BUILD}/unchanged")
+        must(f"clang {self.make['SANLINK']} -shared -o {BUILD}/librooms.so -Wl,--whole-archive {' '.join(archives)} "
+             "-Wl,--no-whole-archive")
+        wanted = [(f"{BUILD}/tests/golden/golden", golden, "golden")]
+        wanted += [(f"{BUILD}/{path[:-2]}", [path], path.split("/")[2]) for path in units]
+        with concurrent.futures.ThreadPoolExecutor(lanes) as pool:
+            self.programs = list(pool.map(lambda program: self.linked(*program), wanted))
+
+    def known_to(self, room):
+        """The rooms that a room's tests are linked with."""
+        return {room, *self.needs.get(f"NEEDS_{room}", "plugins trainer api assets base").split()}
+
+    def linked(self, to, sources, room):
+        must(f"clang {self.make['SANLINK']} -o {to} {' '.join(f'{BUILD}/{path}.o' for path in sources)} "
+             f"-Wl,--no-as-needed {BUILD}/unchanged/libmutant.so {BUILD}/librooms.so -L{self.make['SANROOT']}/lib "
+             f"-lcmocka {self.make['LIBS']} -lm")
+        return Program(to, room)
+
+    def compiled(self, sources, folder, include="."):
+        """Makes the library that goes before the others; ValueError if it is no C."""
+        code, output = called(f"clang {self.make['SAN']} -fPIC -w -I{include} {self.make['SANLINK']} -shared "
+                              f"-Wl,-soname,libmutant.so -o {folder}/libmutant.so {' '.join(sources)}")
+        if code:
+            raise ValueError(output)
+
+    def fail_unchanged(self):
+        with concurrent.futures.ThreadPoolExecutor(self.lanes) as pool:
+            failures = list(pool.map(lambda program: program.failure(f"{ROOT}/{BUILD}/unchanged"), self.programs))
+        for program in self.programs:
+            program.seconds = program.took
+        slow = SLOW * statistics.median(program.seconds for program in self.programs)
+        self.quick = {program for program in self.programs if program.seconds <= slow or program.room == "golden"}
+        return [f"{program.path}: {why}" for program, why in zip(self.programs, failures) if why]
+
+    def that_know(self, path):
+        """The programs that can reach a file, those most likely to notice it first."""
+        room, stem = room_of(path), os.path.basename(path)[:-2]
+
+        def rank(program):
+            own = program.room == room
+            return (not (own and stem.startswith(os.path.basename(program.path)[5:])), not own,
+                    program.room != "golden", program.seconds)
+        return sorted((program for program in self.programs
+                       if program.room == room or program in self.quick and room in self.known_to(program.room)), key=rank)
+
+    def noticed(self, path, text, folder):
+        """Which program fails, how; None if none does."""
+        source = f"{folder}/{os.path.basename(path)}"
+        with open(source, "w", encoding="utf-8") as file:
             file.write(text)
-    print(f"# {path}:{number + 1}: {what}: " + (f"noticed by make {by}" if by else "NOT NOTICED"), flush=True)
-    if not by:
-        print(f"#   - {old.strip()}\n#   + {new.strip()}", flush=True)
+        self.compiled([source], folder, os.path.dirname(path))
+        for program in self.that_know(path):
+            why = program.failure(folder)
+            if why:
+                return f"{program.path.removeprefix(BUILD + '/tests/')}: {why}"
+        return None
+
+
+def tried(tests, mutant):
+    """Whether the change was noticed; None if the compiler noticed."""
+    path, number, what, new = mutant
+    with open(path, encoding="utf-8") as file:
+        lines = file.read().split("\n")
+    old, lines[number] = lines[number], new
+    begin = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            by = tests.noticed(path, "\n".join(lines), folder)
+        except ValueError:
+            return None
+    took = f" ({time.monotonic() - begin:.1f} s)"
+    print(f"# {path}:{number + 1}: {what}: " + (f"noticed by {by}" if by else "NOT NOTICED") + took +
+          ("" if by else f"\n#   - {old.strip()}\n#   + {new.strip()}"), flush=True)
     return bool(by)
+
+
+def candidates(wanted):
+    """All changes of the files named, or of the lines: FILE.c:LINE."""
+    for name in wanted:
+        path, _, line = name.partition(":")
+        yield from (mutant for mutant in mutants_of(path) if not line or mutant[1] + 1 == int(line))
 
 
 def main():
     count, seed = int(os.environ.get("MUTANTS") or 200), int(os.environ.get("SEED") or time.time())
-    print(f"# seed {seed}")
+    lanes = int(os.environ.get("LANES") or os.cpu_count())
+    print(f"# seed {seed}", flush=True)
     os.chdir(ROOT)
-    files = sys.argv[1:] or sorted(path for room in ROOMS for path in glob.glob(f"{room}/*.c"))
-    mutants = [mutant for path in files for mutant in mutants_of(path)]
+    tests = Tests(lanes)
+    failed = tests.fail_unchanged()
+    if failed:
+        print("1..1\nnot ok 1 - the tests pass without a change\n# " + "\n# ".join(failed))
+        return 1
+    mutants = list(candidates(sys.argv[1:] or sorted(path for room in ROOMS for path in glob.glob(f"{room}/*.c"))))
     random.Random(seed).shuffle(mutants)
-    tried = found = 0
-    with tempfile.TemporaryDirectory() as folder:
-        copy_of_tree(folder)
-        code, output = make(folder, "unit", "golden")
-        if code:
-            print("1..1\nnot ok 1 - the tests pass without a change\n# " + output[-2000:].replace("\n", "\n# "))
-            return 1
-        for mutant in mutants:
-            if tried == count:
+    results, waiting = [], iter(mutants)
+    with concurrent.futures.ThreadPoolExecutor(lanes) as pool:
+        while len(results) < count:
+            some = list(itertools.islice(waiting, count - len(results)))
+            if not some:
                 break
-            try:
-                found += try_one(folder, mutant)
-                tried += 1
-            except ValueError:
-                continue  # the compiler noticed
-    good = tried and found >= WANTED * tried
-    print(f"{'ok' if good else 'not ok'} 1 - {found} of {tried} changes were noticed, of {len(mutants)} that there are\n1..1")
+            results += [found for found in pool.map(lambda mutant: tried(tests, mutant), some) if found is not None]
+    good = results and sum(results) >= WANTED * len(results)
+    print(f"{'ok' if good else 'not ok'} 1 - {sum(results)} of {len(results)} changes were noticed, "
+          f"of {len(mutants)} that there are\n1..1")
     return 0 if good else 1
 
 

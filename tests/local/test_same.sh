@@ -38,10 +38,10 @@ ends() {
 }
 
 up
-both done 2 true
-check "it completes" ends done '^Normal Completed ' 0
-check "... the status" same status done
-check "... the events" same events done
+both "done" 2 true
+check "it completes" ends "done" '^Normal Completed ' 0
+check "... the status" same status "done"
+check "... the events" same events "done"
 
 both fails 3 '[ $JOB_COMPLETION_INDEX = 1 ] && exit 3; sleep 1000'
 check "a rank fails" ends fails '^Warning Failed ' 3

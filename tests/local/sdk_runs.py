@@ -3,6 +3,7 @@ torch: two nodes, logs that are followed, a failing rank, initializers, events, 
 import contextlib
 import io
 import os
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cluster", "sdk"))
@@ -84,6 +85,55 @@ def _(sdk):
     assert name in [job.name for job in sdk.client.list_jobs()]
     sdk.client.delete_job(name)
     assert name not in [job.name for job in sdk.client.list_jobs()]
+
+
+def submitted(name, script, *options):
+    """A run of `submit --local`, which the server shows."""
+    return subprocess.run([os.environ["KFTRAINER"], "submit", "--local", "-q", "--name", name, "--runtime", "torch-distributed",
+                           "--nodes", "2", *options, "--", "sh", "-c", script], stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL, check=False).returncode
+
+
+def seen(sdk, name, *wanted):
+    events = {(event.involved_object_kind, event.reason) for event in sdk.client.get_job_events(name)}
+    assert set(wanted) <= events, events
+
+
+def no_folder(name):
+    folder = os.path.join(os.environ["XDG_STATE_HOME"], "kftrainer", "jobs", "default", name)
+    assert not os.path.exists(folder), folder
+
+
+@check("a run of submit --local: listed, followed, its events, waited for, deleted")
+def _(sdk):
+    go = os.path.join(os.environ["SCRATCH"], "go-sdk-submitted")
+    assert not submitted("submitted", f"echo begin $PET_NODE_RANK; until [ -e {go} ]; do sleep 0.1; done; echo end", "--detach")
+    assert ("submitted", "Running") in [(job.name, job.status) for job in sdk.client.list_jobs()]
+    job = sdk.client.wait_for_job_status("submitted", {"Running"}, timeout=600, polling_interval=1)
+    assert job.num_nodes == 2 and steps(job) == {"node-0": "Running", "node-1": "Running"}, job
+    lines = []
+    for line in sdk.client.get_job_logs("submitted", step="node-1", follow=True):
+        lines.append(line)
+        open(go, "w", encoding="utf-8").close()
+    assert lines == ["begin 1", "end"], lines
+    job = sdk.client.wait_for_job_status("submitted", timeout=600, polling_interval=1)
+    os.unlink(go)
+    assert job.status == "Complete" and steps(job) == {"node-0": "Succeeded", "node-1": "Succeeded"}, job
+    assert list(sdk.client.get_job_logs("submitted", step="node-0")) == ["begin 0", "end"]
+    if sdk.version >= (0, 3):
+        wait(600, lambda: seen(sdk, "submitted", ("Pod", "Started"), ("JobSet", "AllJobsCompleted"), ("TrainJob", "Completed")))
+    sdk.client.delete_job("submitted")
+    assert "submitted" not in [job.name for job in sdk.client.list_jobs()]
+    wait(600, lambda: no_folder("submitted"))
+
+
+@check("a run of submit --local that fails: Failed, and its text")
+def _(sdk):
+    assert submitted("broken", "echo about to fail; exit $((PET_NODE_RANK * 7))") == 7
+    job = sdk.client.wait_for_job_status("broken", {"Failed"}, timeout=600, polling_interval=1)
+    assert job.status == "Failed" and steps(job)["node-1"] == "Failed", job
+    assert list(sdk.client.get_job_logs("broken", step="node-1")) == ["about to fail"]
+    sdk.client.delete_job("broken")
 
 
 @check("a failing rank: Failed, and its text")
@@ -232,8 +282,7 @@ def _(sdk):
     sdk.client.delete_job(name)
     assert name not in [job.name for job in sdk.client.list_jobs()]
     wait(600, lambda: sized(sdk.of_job("Pod", name) + sdk.of_job("JobSet", name), 0))
-    folder = os.path.join(os.environ["XDG_STATE_HOME"], "kftrainer", "jobs", "default", name)
-    wait(600, lambda: sized([{"metadata": {"name": folder}}] * os.path.exists(folder), 0))
+    wait(600, lambda: no_folder(name))
 
 
 if __name__ == "__main__":

@@ -55,7 +55,7 @@ each() { # SCRIPT RELEASE...
 	local script=$1 release
 	shift
 	for release in ${SDK_RELEASES:-$*}; do
-		SCRATCH=$scratch PYTHONDONTWRITEBYTECODE=1 "$sdk/$release/bin/python" "tests/local/$script.py" "$KUBECONFIG" ||
+		SCRATCH=$scratch KFTRAINER=$kftrainer PYTHONDONTWRITEBYTECODE=1 "$sdk/$release/bin/python" "tests/local/$script.py" "$KUBECONFIG" ||
 			failures=$((failures + 1))
 		rm -f "$scratch/go-sdk"
 	done

@@ -113,11 +113,14 @@ void review_create(struct exchange *x); /* SelfSubjectAccessReview and its likes
 struct selection {
 	const struct requirement *labels, *fields;
 	const char *name; /* of the one object, or NULL */
+	bool by_key;      /* name and namespace decide */
 };
 MUST_CHECK int selection_read(struct exchange *x, struct selection *ret);
 /* resourceVersion and its match, of a list or a watch. */
 MUST_CHECK int version_check(struct exchange *x, bool watch);
 bool selection_matches(const struct selection *s, const cJSON *obj);
+/* The same of what is stored, which is read only where it must be. */
+bool selection_has(const struct selection *s, const struct stored *obj);
 
 /* How objects are sent: as they are, as Table, as PartialObjectMetadata. */
 enum form { FORM_WHOLE, FORM_TABLE, FORM_META };

@@ -50,6 +50,9 @@ int selection_read(struct exchange *x, struct selection *ret)
 	if (selector_labels(&x->arena, labels, &ret->labels, &err) ||
 	    selector_fields(&x->arena, fields, &ret->fields, &err))
 		return exchange_refuse(x, 400, "BadRequest", "%s", err.msg);
+	ret->by_key = !ret->labels;
+	for (const struct requirement *r = ret->fields; r; r = r->next)
+		ret->by_key &= str_starts(r->key, "metadata.");
 	for (const struct requirement *r = ret->fields; r; r = r->next)
 		if (!knows_field(x->resource, r->key))
 			return exchange_refuse(x, 400, "BadRequest",
@@ -70,6 +73,29 @@ bool selection_matches(const struct selection *s, const cJSON *obj)
 			return false;
 	}
 	return selector_matches(s->labels, meta_labels(obj));
+}
+
+/* Of "PLURAL.GROUP/NAMESPACE/NAME" */
+static bool has_key(const struct selection *s, const char *key)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *ns = strchr(key, '/') + 1, *slash = strchr(ns, '/');
+	const char *name = slash + 1;
+
+	ns = str_slice(&arena, ns, (size_t)(slash - ns));
+	if (s->name && !str_eq(name, s->name))
+		return false;
+	for (const struct requirement *r = s->fields; r; r = r->next)
+		if (!requirement_holds(r, str_eq(r->key, "metadata.name") ? name : ns))
+			return false;
+	return true;
+}
+
+bool selection_has(const struct selection *s, const struct stored *obj)
+{
+	cleanup_json cJSON *doc = s->by_key ? NULL : stored_read(obj);
+
+	return s->by_key ? has_key(s, obj->key) : selection_matches(s, doc);
 }
 
 /* ---- which version ------------------------------------------------------------------ */

@@ -11,8 +11,9 @@
 enum {
 	LOOK_MS = 500,    /* how often it looks whether the client is still there */
 	REFRESH_MS = 100, /* likewise, and brings what is stored up to date */
-	BOOKMARK_MS = 60 * 1000, /* between bookmarks */
-	TIMEOUT_MS = 1800 * 1000 /* of a watch that names none */
+	BOOKMARK_MS = 60 * 1000,  /* between bookmarks */
+	TIMEOUT_MS = 1800 * 1000, /* of a watch that names none */
+	SEND_BYTES = 64 * 1024    /* of events that are sent together, and one more */
 };
 
 struct watch {
@@ -26,18 +27,40 @@ struct watch {
 	int64_t bookmark_at;
 	bool bookmarks, initial, first;
 	struct httpd_stream *out;
+	struct buf pending; /* events that are to be sent */
 };
+
+static int flush(struct watch *w)
+{
+	int rc = 0;
+
+	if (w->pending.len)
+		rc = httpd_send(w->out, w->pending.data, w->pending.len);
+	buf_release(&w->pending);
+	return rc;
+}
+
+static int end_event(struct watch *w)
+{
+	buf_adds(&w->pending, "}\n");
+	return w->pending.len < SEND_BYTES ? 0 : flush(w);
+}
+
+/* As it is stored, and unread. */
+static int send_stored(struct watch *w, const char *type, const struct stored *s)
+{
+	buf_printf(&w->pending, "{\"type\":\"%s\",\"object\":", type);
+	buf_add(&w->pending, s->text, s->len);
+	return end_event(w);
+}
 
 static int send_event(struct watch *w, const char *type, cJSON *take_object)
 {
-	cleanup_json cJSON *event = cJSON_CreateObject();
-	cleanup_buf struct buf text = { .max = 4 * OBJECT_MAX_BYTES };
+	cleanup_json cJSON *object = take_object;
 
-	json_put_str(event, type, "type");
-	json_put(event, take_object, "object");
-	json_print(&text, event);
-	buf_adds(&text, "\n");
-	return httpd_send(w->out, text.data, text.len);
+	buf_printf(&w->pending, "{\"type\":\"%s\",\"object\":", type);
+	json_print(&w->pending, object);
+	return end_event(w);
 }
 
 static int send_object(struct watch *w, const char *type, cJSON *take_obj)
@@ -69,31 +92,37 @@ static int send_error(struct watch *w, const struct error *err)
 	return send_event(w, "ERROR", status_of(410, "Expired", err->msg));
 }
 
-static cJSON *matching(const struct watch *w, const struct stored *s)
+static int send_one(struct watch *w, const char *type, const struct stored *s)
 {
-	cleanup_json cJSON *obj = s ? stored_read(s) : NULL;
+	if (w->form == FORM_WHOLE)
+		return send_stored(w, type, s);
+	return send_object(w, type, stored_read(s));
+}
 
-	return obj && selection_matches(&w->selection, obj) ? STEAL(obj) : NULL;
+static bool selects(const struct watch *w, const struct stored *s)
+{
+	return s && selection_has(&w->selection, s);
 }
 
 static int send_change(struct watch *w, const struct storage_change *c)
 {
 	const struct stored *some = c->now ? c->now : c->before;
-	cleanup_json cJSON *before = NULL;
-	cleanup_json cJSON *now = NULL;
+	bool before, now;
 	char version[24];
+	cJSON *gone;
 
 	if (!str_starts(some->key, w->prefix))
 		return 0;
-	before = matching(w, c->before);
-	now = matching(w, c->now);
+	before = selects(w, c->before);
+	now = selects(w, c->now);
 	if (now)
-		return send_object(w, before ? "MODIFIED" : "ADDED", STEAL(now));
+		return send_one(w, before ? "MODIFIED" : "ADDED", c->now);
 	if (!before)
 		return 0;
 	snprintf(version, sizeof(version), "%lld", (long long)c->version);
-	meta_set_version(before, version);
-	return send_object(w, "DELETED", STEAL(before));
+	gone = stored_read(c->before);
+	meta_set_version(gone, version);
+	return send_object(w, "DELETED", gone);
 }
 
 /* All that is there now; the watch goes on from that. */
@@ -105,9 +134,9 @@ static int send_initial(struct watch *w)
 	storage_list(w->x.server->storage, w->prefix, NULL, 0, &found, &remaining);
 	w->version = found.version;
 	for (size_t i = 0; i < found.n; i++) {
-		cJSON *obj = matching(w, &*found.list[i]);
+		const struct stored *one = found.list[i];
 
-		if (obj && send_object(w, "ADDED", obj))
+		if (selects(w, one) && send_one(w, "ADDED", one))
 			return -1;
 	}
 	if (w->initial && w->bookmarks)
@@ -129,42 +158,59 @@ static int64_t refresh(const struct watch *w)
 	return REFRESH_MS;
 }
 
+static int end(struct watch *w, const struct error *why)
+{
+	if (why->kind != ERR_EXPIRED || !send_error(w, why))
+		(void)flush(w);
+	return -1;
+}
+
+/* One change, or a wait for it; what has gathered goes out when there is none. -1: the end. */
+static int step(struct watch *w)
+{
+	bool idle = !w->pending.len;
+	int64_t now = clock_ms(), look = idle ? now + refresh(w) : 0;
+	struct storage_change c = { 0 };
+	struct error err = { 0 };
+	int rc;
+
+	if (idle && (!httpd_listens(w->out) || now >= w->until))
+		return -1;
+	rc = storage_next(w->x.server->storage, w->version,
+			  look < w->until ? look : w->until, &c, &err);
+	if (rc < 0)
+		return end(w, &err);
+	if (rc) {
+		w->version = c.version;
+		rc = send_change(w, &c);
+		storage_change_release(&c);
+		return rc;
+	}
+	if (!idle)
+		return flush(w);
+	if (!w->bookmarks || now < w->bookmark_at)
+		return 0;
+	w->version = storage_version(w->x.server->storage);
+	return send_bookmark(w, false);
+}
+
 static void run(void *ctx, struct httpd_stream *out)
 {
 	struct watch *w = ctx;
-	struct error err = { 0 };
 
 	w->out = out;
+	w->pending.max = SEND_BYTES + 4 * OBJECT_MAX_BYTES;
 	if (!w->version && send_initial(w))
 		return;
-	while (httpd_listens(out) && clock_ms() < w->until) {
-		int64_t now = clock_ms(), look = now + refresh(w);
-		struct storage_change c = { 0 };
-		int rc = storage_next(w->x.server->storage, w->version,
-				      look < w->until ? look : w->until, &c, &err);
-
-		if (rc < 0) {
-			if (err.kind == ERR_EXPIRED && send_error(w, &err))
-				return;
-			return;
-		}
-		if (rc) {
-			w->version = c.version;
-			rc = send_change(w, &c);
-			storage_change_release(&c);
-		} else if (w->bookmarks && now >= w->bookmark_at) {
-			w->version = storage_version(w->x.server->storage);
-			rc = send_bookmark(w, false);
-		}
-		if (rc < 0)
-			return;
-	}
+	while (!step(w))
+		continue;
 }
 
 static void release(void *ctx)
 {
 	struct watch *w = ctx;
 
+	buf_release(&w->pending);
 	arena_clear(&w->x.arena);
 	map_release(&w->x.query, NULL);
 	free(w);

@@ -18,14 +18,15 @@ const struct published published[] = { { "Pod", "v1" },
 const struct published *published_kind(struct arena *a, const char *file,
 				       const char **ret_name)
 {
-	size_t len = strlen(file);
+	const size_t others = strlen("..json"); /* than the kind and the name */
 
 	for (const struct published *p = published; p->kind; p++) {
 		const char *rest = str_after(file, p->kind);
 
-		if (!rest || *rest != '.' || len < 6 || !str_ends(file, ".json"))
+		if (!rest || *rest != '.' || strlen(rest) <= others ||
+		    !str_ends(rest, ".json"))
 			continue;
-		*ret_name = str_slice(a, rest + 1, strlen(rest) - strlen(".json") - 1);
+		*ret_name = str_slice(a, rest + 1, strlen(rest) - others);
 		return p;
 	}
 	return NULL;

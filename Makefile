@@ -252,7 +252,7 @@ bench: kftrainer $(OUT)/tests/cache/dump
 	@tests/bench/flight_bench.py ./kftrainer
 	@tests/bench/parquet_bench.py $(OUT)/tests/cache/dump
 	@tests/bench/gpu_bench.py ./kftrainer
-	@if [ "$$(id -u)" = 0 ]; then tests/bench/cluster_bench.sh; tests/bench/client_bench.sh; tests/bench/gang_bench.sh; fi
+	@if [ "$$(id -u)" = 0 ]; then tests/bench/cluster_bench.sh; tests/bench/client_bench.sh; tests/bench/apiserver_bench.sh; tests/bench/gang_bench.sh; fi
 # soak_store.sh is here, not in `store`, for a file of 2.2 GB takes its time: to S3 and back.
 soak: kftrainer $(SANOUT)/kftrainer
 	@tests/setup.sh cluster

@@ -206,7 +206,7 @@ static void test_failed(void **state)
 	assert_string_equal(of_pod(s, "runs"), "Failed");
 	assert_string_equal(of_pod(s, "ended"), "Succeeded");
 	publish_pod(s, "runs", "u-1", "Running");
-	assert_true(copy(s, true));
+	assert_false(copy(s, true));
 	assert_string_equal(of_pod(s, "runs"), "Failed");
 	pod = apiserver_get(s->backend.conf.api, "v1", "Pod", "default", "runs");
 	ended = json_find_const(

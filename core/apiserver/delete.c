@@ -150,6 +150,22 @@ static int mark(struct exchange *x, const struct stored *before, cJSON *obj,
 			   err);
 }
 
+/* As the admission plugin NamespaceLifecycle. */
+static int check_mortal(struct exchange *x)
+{
+	static const char *const stay[] = { "default", "kube-system", "kube-public",
+					    NULL };
+
+	if (!str_eq(x->resource->kind, "Namespace") || !str_in(x->name, stay))
+		return 0;
+	return exchange_refuse_object(
+		x, 403, "Forbidden",
+		arena_printf(&x->arena,
+			     "namespaces \"%s\" is forbidden: this namespace may not be "
+			     "deleted",
+			     x->name));
+}
+
 static int end_it(struct exchange *x, const cJSON *obj)
 {
 	const struct apiserver_conf *conf = &x->server->conf;
@@ -181,7 +197,7 @@ static int delete_stored(struct exchange *x, const struct stored *before, cJSON 
 	struct error err = { 0 };
 	int rc;
 
-	if (end_it(x, obj))
+	if (check_mortal(x) || end_it(x, obj))
 		return -1;
 	set_finalizer(obj, FOREGROUND, foreground);
 	if (str_eq(o->propagation, "Orphan") && !x->dry_run)

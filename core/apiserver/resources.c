@@ -94,22 +94,34 @@ static const struct column pod_columns[] = {
 	{ "Status", "string", "", "", 0, "pod-status" },
 	{ "Restarts", "string", "", "", 0, "restarts" },
 	AGE,
-	{ "IP", "string", "", "", 1, ".status.podIP" },
-	{ "Node", "string", "", "", 1, ".spec.nodeName" },
+	{ "IP", "string", "", "", 1, "pod-ip" },
+	{ "Node", "string", "", "", 1, "pod-node" },
+	{ "Nominated Node", "string", "", "", 1, "none" },
+	{ "Readiness Gates", "string", "", "", 1, "none" },
 	{ .name = NULL },
 };
 static const struct column job_columns[] = {
 	NAME,
 	{ "Status", "string", "", "", 0, "job-status" },
 	{ "Completions", "string", "", "", 0, "completions" },
+	{ "Duration", "string", "", "", 0, "duration" },
 	AGE,
+	{ "Containers", "string", "", "", 1, "containers" },
+	{ "Images", "string", "", "", 1, "images" },
+	{ "Selector", "string", "", "", 1, "selector" },
 	{ .name = NULL },
 };
 static const struct column node_columns[] = {
 	NAME,
 	{ "Status", "string", "", "", 0, "node-status" },
+	{ "Roles", "string", "", "", 0, "none" },
 	AGE,
 	{ "Version", "string", "", "", 0, ".status.nodeInfo.kubeletVersion" },
+	{ "Internal-IP", "string", "", "", 1, "internal-ip" },
+	{ "External-IP", "string", "", "", 1, "none" },
+	{ "OS-Image", "string", "", "", 1, "unknown" },
+	{ "Kernel-Version", "string", "", "", 1, ".status.nodeInfo.kernelVersion" },
+	{ "Container-Runtime", "string", "", "", 1, "unknown" },
 	{ .name = NULL },
 };
 

@@ -250,6 +250,90 @@ static cJSON *completions(struct arena *arena, const cJSON *obj)
 		(long long)json_int(obj, 1, "spec", "completions")));
 }
 
+static cJSON *duration(struct arena *arena, const cJSON *obj)
+{
+	const char *start = json_str(obj, "status", "startTime");
+	const char *end = json_str(obj, "status", "completionTime");
+	char text[DURATION_TEXT_SIZE];
+	int64_t from, to = clock_now();
+	struct error none = { 0 };
+
+	(void)arena;
+	if (!start || time_parse(&from, start, &none) ||
+	    (end && time_parse(&to, end, &none)))
+		return cJSON_CreateString("");
+	return cJSON_CreateString(duration_age(to - from, text));
+}
+
+/* That key of each container. */
+static cJSON *of_containers(struct arena *arena, const cJSON *obj, const char *key)
+{
+	const char *all = "";
+	const cJSON *c;
+
+	json_each(c, json_get(obj, "spec", "template", "spec", "containers"))
+		all = arena_printf(arena, "%s%s%s", all, *all ? "," : "",
+				   json_str(c, key) ? json_str(c, key) : "");
+	return cJSON_CreateString(all);
+}
+
+static cJSON *containers(struct arena *arena, const cJSON *obj)
+{
+	return of_containers(arena, obj, "name");
+}
+
+static cJSON *images(struct arena *arena, const cJSON *obj)
+{
+	return of_containers(arena, obj, "image");
+}
+
+static cJSON *selector(struct arena *arena, const cJSON *obj)
+{
+	const char *all = NULL;
+	const cJSON *label;
+
+	json_each(label, json_get(obj, "spec", "selector", "matchLabels"))
+		all = arena_printf(arena, "%s%s%s=%s", all ? all : "", all ? "," : "",
+				   label->string, cJSON_GetStringValue(label));
+	return text_cell(all);
+}
+
+static cJSON *pod_ip(struct arena *arena, const cJSON *obj)
+{
+	(void)arena;
+	return text_cell(json_str(obj, "status", "podIP"));
+}
+
+static cJSON *pod_node(struct arena *arena, const cJSON *obj)
+{
+	(void)arena;
+	return text_cell(json_str(obj, "spec", "nodeName"));
+}
+
+static cJSON *internal_ip(struct arena *arena, const cJSON *obj)
+{
+	const cJSON *list = json_get(obj, "status", "addresses");
+
+	(void)arena;
+	return text_cell(
+		json_str(json_find_const(list, "type", "InternalIP"), "address"));
+}
+
+/* Of what this machine never has. */
+static cJSON *no_value(struct arena *arena, const cJSON *obj)
+{
+	(void)arena;
+	(void)obj;
+	return text_cell(NULL);
+}
+
+static cJSON *unknown(struct arena *arena, const cJSON *obj)
+{
+	(void)arena;
+	(void)obj;
+	return text_cell("<unknown>");
+}
+
 static cJSON *node_status(struct arena *arena, const cJSON *obj)
 {
 	(void)arena;
@@ -273,6 +357,15 @@ static const struct cell {
 	{ "pod-status", pod_status },
 	{ "job-status", job_status },
 	{ "completions", completions },
+	{ "duration", duration },
+	{ "containers", containers },
+	{ "images", images },
+	{ "selector", selector },
+	{ "pod-ip", pod_ip },
+	{ "pod-node", pod_node },
+	{ "internal-ip", internal_ip },
+	{ "none", no_value },
+	{ "unknown", unknown },
 	{ "node-status", node_status },
 };
 

@@ -339,6 +339,8 @@ def deletions():
     ask("delete Secrets", "DELETE", SECRETS)
     ask("no Secrets are left", "GET", SECRETS)
     ask("delete Leases", "DELETE", LEASES, {"kind": "DeleteOptions", "apiVersion": "v1"})
+    ask("delete the namespace default", "DELETE", f"{CORE}/namespaces/default")
+    ask("delete the namespace kube-system", "DELETE", f"{CORE}/namespaces/kube-system?propagationPolicy=Foreground")
     ask("delete the cluster runtime", "DELETE", f"{CLUSTER_RUNTIMES}/api-compare")
     ask("delete runtimes", "DELETE", RUNTIMES)
     ask("no runtimes are left", "GET", RUNTIMES)

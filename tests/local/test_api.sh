@@ -33,6 +33,11 @@ check "... pods: phase, exit code, index, owner, node" eval '
 	[ "$(kubectl get pods "$(of two)" -o "jsonpath={.items[*].metadata.labels.batch\.kubernetes\.io/job-completion-index}")" = "0 1" ] &&
 	[ "$(kubectl get pods "$(of two)" -o "jsonpath={.items[*].metadata.ownerReferences[0].uid}")" = "$(kubectl get job two-node-0 -o "jsonpath={.metadata.uid} {.metadata.uid}")" ] &&
 	kubectl get node "$(kubectl get pods "$(of two)" -o "jsonpath={.items[0].spec.nodeName}")"'
+check "... their columns, wide as well" eval '
+	kubectl get job two-node-0 --no-headers | grep -Eq "^two-node-0 +Complete +2/2 +[0-9]+[smh0-9]* +[0-9]" &&
+	kubectl get job two-node-0 -o wide --no-headers | grep -Eq " node +[^ ]*pytorch[^ ]* +batch.kubernetes.io/controller-uid=" &&
+	kubectl get pods -o wide --no-headers | grep -Eq " 127[.0-9]+ +[^ ]+ +<none> +<none>$" &&
+	kubectl get nodes -o wide --no-headers | grep -Eq " Ready +<none> .* 127.0.0.1 +<none> +<unknown> "'
 check "... jobsStatus has its six fields" is trainjob two '.status.jobsStatus[0]' \
 	'{"active":0,"failed":0,"name":"node","ready":0,"succeeded":1,"suspended":0}'
 check "... events of the pod, the Job, the JobSet" eval '
@@ -65,6 +70,7 @@ check "kubectl create service" eval 'kubectl create service clusterip s -n made 
 check "kubectl auth can-i, --list, whoami" eval '
 	[ "$(kubectl auth can-i create trainjobs)" = yes ] && kubectl auth can-i --list | grep -q "\*\.\*" && kubectl auth whoami | grep -q kftrainer'
 check "kubectl create --dry-run=server makes nothing" eval 'kubectl create namespace dry --dry-run=server && ! kubectl get namespace dry'
+check "the namespace default stays" eval '! kubectl delete namespace default && kubectl get namespace default'
 check "kubectl delete namespace takes all of it" eval 'kubectl delete namespace made && ! kubectl get configmap c -n made'
 
 # ---- logs ----------------------------------------------------------------------------------------

@@ -12,12 +12,12 @@
 #include "base/thread.h"
 #include "base/xmalloc.h"
 #include "kube/workqueue.h"
-#include "manager/domain.h"
 #include "manager/image.h"
 #include "manager/manager.h"
 #include "manager/outage.h"
 #include "manager/reconcile.h"
 #include "manager/watch.h"
+#include "net/domain.h"
 #include "trainer/api.h"
 
 /* Names and buckets: controller-runtime's pkg/internal/controller/metrics. */

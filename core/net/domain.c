@@ -1,5 +1,5 @@
 /* Reads the cluster's domain from resolv.conf: domain.h. */
-#include "manager/domain.h"
+#include "net/domain.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"

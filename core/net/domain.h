@@ -1,8 +1,8 @@
 /*
  * domain.h - the domain of this cluster's Services, as the kubelet writes it for pods.
  */
-#ifndef MANAGER_DOMAIN_H
-#define MANAGER_DOMAIN_H
+#ifndef NET_DOMAIN_H
+#define NET_DOMAIN_H
 
 #include "base/arena.h"
 

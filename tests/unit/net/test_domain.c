@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/file.h"
-#include "manager/domain.h"
+#include "net/domain.h"
 
 static void test_search_lines(void **state)
 {

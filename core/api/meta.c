@@ -76,6 +76,17 @@ void meta_set_generate_name(cJSON *obj, const char *prefix)
 	json_put_str(obj, prefix, "metadata", "generateName");
 }
 
+uint64_t meta_version_number(const cJSON *obj)
+{
+	const char *text = meta_version(obj);
+	struct error not_a_number = { 0 };
+	int64_t n;
+
+	if (!text || str_int(&n, text, 0, INT64_MAX, &not_a_number))
+		return 0;
+	return (uint64_t)n;
+}
+
 const cJSON *meta_labels(const cJSON *obj)
 {
 	return json_get(obj, "metadata", "labels");

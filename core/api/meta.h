@@ -12,8 +12,9 @@ const char *meta_kind(const cJSON *obj);
 const char *meta_name(const cJSON *obj);
 const char *meta_namespace(const cJSON *obj);
 const char *meta_uid(const cJSON *obj);
-const char *meta_version(const cJSON *obj); /* resourceVersion */
-const cJSON *meta_labels(const cJSON *obj); /* or NULL; likewise annotations */
+const char *meta_version(const cJSON *obj);     /* resourceVersion */
+uint64_t meta_version_number(const cJSON *obj); /* 0 when it is none */
+const cJSON *meta_labels(const cJSON *obj);     /* or NULL; likewise annotations */
 const cJSON *meta_annotations(const cJSON *obj);
 const char *meta_label(const cJSON *obj, const char *key);
 const char *meta_annotation(const cJSON *obj, const char *key);

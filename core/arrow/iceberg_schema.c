@@ -195,13 +195,11 @@ int iceberg_schema_read(struct iceberg_schema *ret, struct arena *arena, const c
 
 static const cJSON *find_mapping(const cJSON *list, const char *name)
 {
-	const cJSON *each, *one;
+	const cJSON *each;
 
-	json_each(each, list) {
-		json_each(one, json_member(each, "names"))
-			if (cJSON_IsString(one) && str_eq(one->valuestring, name))
-				return each;
-	}
+	json_each(each, list)
+		if (json_has_str(json_member(each, "names"), name))
+			return each;
 	return NULL;
 }
 

@@ -88,6 +88,7 @@ cJSON *json_dup(const cJSON *doc);                  /* deep; NULL gives NULL */
  */
 cJSON *json_find(cJSON *list, const char *key, const char *value);
 const cJSON *json_find_const(const cJSON *list, const char *key, const char *value);
+bool json_has_str(const cJSON *list, const char *text); /* is it an element? */
 cJSON *json_upsert(cJSON *list, const char *key, cJSON *take_element);
 
 /*

@@ -66,20 +66,10 @@ static void drop_token(struct entry *e)
 
 /* ---- one review ---- */
 
-static bool has(const cJSON *list, const char *text)
-{
-	const cJSON *one;
-
-	json_each(one, list)
-		if (cJSON_IsString(one) && str_eq(one->valuestring, text))
-			return true;
-	return false;
-}
-
 static bool in_groups(const struct token_review *t, const cJSON *groups)
 {
 	for (const char *const *g = t->conf.groups; *g; g++)
-		if (has(groups, *g))
+		if (json_has_str(groups, *g))
 			return true;
 	return false;
 }
@@ -115,7 +105,8 @@ static void read_status(const struct token_review *t, struct verdict *v, const c
 	*v = (struct verdict){ 0 };
 	if (!json_bool(doc, false, "status", "authenticated"))
 		refuse_invalid(v, json_str(doc, "status", "error"), token);
-	else if (audience && !has(json_get(doc, "status", "audiences"), audience))
+	else if (audience &&
+		 !json_has_str(json_get(doc, "status", "audiences"), audience))
 		refuse(v, ERR_INVALID,
 		       arena_printf(&arena,
 				    "the bearer token is refused: its audience is not "

@@ -1,13 +1,8 @@
 /* Remembers the controller's own writes: notes.h. */
 #include "manager/notes.h"
 
-#include "api/meta.h"
-#include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/str.h"
 #include "base/xmalloc.h"
-
-#define HASH_PRIME 0x100000001b3
 
 void notes_init(struct notes *n)
 {
@@ -101,44 +96,4 @@ void note_drop(struct notes *n, const char *key)
 	pthread_mutex_unlock(&n->lock);
 	if (note)
 		free_note(note);
-}
-
-uint64_t note_hash(uint64_t hash, const char *text)
-{
-	if (!hash)
-		hash = 0xcbf29ce484222325;
-	for (; *text; text++)
-		hash = (hash ^ (unsigned char)*text) * HASH_PRIME;
-	return hash ? hash : 1;
-}
-
-/* Kind and name stand before each value, a 0 byte after each text: no two look alike. */
-uint64_t note_hash_doc(uint64_t hash, const cJSON *doc)
-{
-	char number[JSON_MAX_NUMBER + 1];
-	const cJSON *child;
-
-	if (!doc)
-		return note_hash(hash, "null") * HASH_PRIME;
-	hash = (hash ^ (unsigned)(doc->type & 0xff)) * HASH_PRIME;
-	if (doc->string)
-		hash = note_hash(hash, doc->string) * HASH_PRIME;
-	if (cJSON_IsNumber(doc))
-		return note_hash(hash, json_number_text(doc, number)) * HASH_PRIME;
-	if (doc->valuestring)
-		return note_hash(hash, doc->valuestring) * HASH_PRIME;
-	json_each(child, doc)
-		hash = note_hash_doc(hash, child);
-	return note_hash(hash * HASH_PRIME, "");
-}
-
-uint64_t version_number(const cJSON *obj)
-{
-	const char *text = meta_version(obj);
-	struct error not_a_number = { 0 };
-	int64_t n;
-
-	if (!text || str_int(&n, text, 0, INT64_MAX, &not_a_number))
-		return 0;
-	return (uint64_t)n;
 }

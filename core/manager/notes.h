@@ -69,11 +69,4 @@ bool notes_notice(struct notes *n, const char *key, bool pod_waits);
 bool notes_is_own(struct notes *n, const char *key, uint64_t version);
 void note_set_secret(struct note *note, const char *name);
 
-/* FNV-1a; goes on from `hash` (0: a new one). Never 0. */
-uint64_t note_hash(uint64_t hash, const char *text);
-uint64_t note_hash_doc(uint64_t hash, const cJSON *doc);
-
-/* A resourceVersion as a number; 0 when it is none. */
-uint64_t version_number(const cJSON *obj);
-
 #endif

@@ -62,7 +62,7 @@ bool reconciler_notice(struct reconciler *r, const char *key, bool pod_waits)
 
 bool reconciler_wrote(struct reconciler *r, const char *key, const cJSON *tj)
 {
-	return notes_is_own(&r->notes, key, version_number(tj));
+	return notes_is_own(&r->notes, key, meta_version_number(tj));
 }
 
 /* ---- one pass ---- */
@@ -139,7 +139,7 @@ static int look_at_jobset(struct pass *p, bool *ret_early, struct error *err)
 	struct note *n = p->note;
 
 	*ret_early = false;
-	if (jobset && version_number(jobset) < n->written.jobset_version) {
+	if (jobset && meta_version_number(jobset) < n->written.jobset_version) {
 		cJSON_Delete(jobset);
 		*ret_early = true;
 		return 0;
@@ -263,7 +263,7 @@ static bool begin(struct pass *p)
 		uncount_state(p->r, p->note);
 		note_reset(&p->r->notes, p->note, meta_uid(p->tj));
 	}
-	if (version_number(p->tj) < p->note->written.trainjob_version) {
+	if (meta_version_number(p->tj) < p->note->written.trainjob_version) {
 		requeue_backoff(p);
 		return false;
 	}

@@ -1,6 +1,7 @@
 /* Runs the pipeline and writes a TrainJob's objects: reconcile_impl.h. */
 #include "api/meta.h"
 #include "base/cleanup.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
@@ -225,7 +226,7 @@ static int pod_group_failed(struct pass *p, const cJSON *obj, struct error *err)
 static int write_pod_group(struct pass *p, cJSON *obj, struct error *err)
 {
 	struct sent *last = &p->note->written.podgroup;
-	uint64_t hash = note_hash_doc(0, obj);
+	uint64_t hash = hash_json(0, obj);
 	cleanup_json cJSON *meta = NULL;
 	struct kube_ref ref = kube_ref_of(obj);
 	const cJSON *existing;
@@ -314,7 +315,7 @@ static bool has_labels(const cJSON *existing, const cJSON *wanted)
 static int write_jobset(struct pass *p, cJSON *obj, struct error *err)
 {
 	struct sent *last = &p->note->written.jobset;
-	uint64_t hash = note_hash_doc(0, obj);
+	uint64_t hash = hash_json(0, obj);
 	bool suspended = jobset_suspended(obj);
 	struct error why = { 0 };
 	cleanup_json cJSON *meta = NULL;
@@ -328,7 +329,7 @@ static int write_jobset(struct pass *p, cJSON *obj, struct error *err)
 	if (apply(p, obj, before, &meta, &why))
 		return replace_jobset(p, obj, &why, err);
 	*last = (struct sent){ hash, meta_generation(meta) };
-	p->note->written.jobset_version = version_number(meta);
+	p->note->written.jobset_version = meta_version_number(meta);
 	p->note->written.jobset_ms = clock_ms();
 	p->jobset.own = jobset_as_written(meta, suspended, before);
 	if (!before)
@@ -432,19 +433,18 @@ static int build_and_write(struct pass *p, const char *ca, struct error *err)
 /* Of all that a whole pass depends on: unchanged, there is nothing to do. */
 static uint64_t inputs_hash(const struct pass *p, const char *ca)
 {
-	uint64_t hash = note_hash(0, ca ? ca : "");
+	uint64_t hash = hash_text(0, ca ? ca : "");
 	const cJSON *member;
 
 	json_each(member, json_get(p->tj, "metadata"))
 		if (!str_eq(member->string, "resourceVersion"))
-			hash = note_hash_doc(hash, member);
-	hash = note_hash_doc(hash, json_get(p->tj, "spec")) + p->objects.damage;
+			hash = hash_json(hash, member);
+	hash = hash_json(hash, json_get(p->tj, "spec")) + p->objects.damage;
 	if (!p->jobset.own)
-		return note_hash(hash, "none");
-	hash = note_hash(hash, meta_uid(p->jobset.own) ? meta_uid(p->jobset.own) : "");
+		return hash_text(hash, "none");
+	hash = hash_text(hash, meta_uid(p->jobset.own) ? meta_uid(p->jobset.own) : "");
 	for (size_t i = 0; i < N_LABELS; i++)
-		hash = note_hash_doc(hash,
-				     json_get(p->jobset.own, "metadata", labels[i]));
+		hash = hash_json(hash, json_get(p->jobset.own, "metadata", labels[i]));
 	hash += (uint64_t)meta_generation(p->jobset.own) * 4;
 	return hash + (jobset_suspended(p->jobset.own) ? 2 : 0) +
 	       (meta_is_deleted(p->jobset.own) ? 1 : 0);

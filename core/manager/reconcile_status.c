@@ -218,7 +218,7 @@ static int write_status(struct pass *p, const cJSON *change, struct error *err)
 		p->r->stateless = true;
 	if (rc)
 		return p->r->stateless && state_alone ? 0 : -1;
-	p->note->written.trainjob_version = version_number(answer);
+	p->note->written.trainjob_version = meta_version_number(answer);
 	p->note->written.status_ms = clock_ms();
 	return 0;
 }

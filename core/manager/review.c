@@ -4,20 +4,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/str.h"
 
 #define AUTHENTICATION "authentication.k8s.io/v1"
 #define AUTHORIZATION  "authorization.k8s.io/v1"
-
-static bool has_audience(const cJSON *status, const char *audience)
-{
-	const cJSON *one;
-
-	json_each(one, json_get(status, "audiences"))
-		if (cJSON_IsString(one) && str_eq(one->valuestring, audience))
-			return true;
-	return false;
-}
 
 static cJSON *review_new(const char *api_version, const char *kind)
 {
@@ -46,7 +35,7 @@ int token_review(struct kube *k, const char *token, const char *audience,
 	user = json_get(status, "user");
 	*ret_user = NULL;
 	if (json_bool(status, false, "authenticated") && json_str(user, "username") &&
-	    (!audience || has_audience(status, audience)))
+	    (!audience || json_has_str(json_get(status, "audiences"), audience)))
 		*ret_user = json_dup(user);
 	return 0;
 }

@@ -16,6 +16,7 @@ import venvs
 venvs.use("cache19")
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow import flight
 
 from fleet import Fleet
 from tap import check, finish
@@ -32,6 +33,32 @@ with Fleet(scratch / "t.parquet", 3) as fleet:
     check("all rows, in order", None if whole.cast(table.schema).equals(table) else whole.schema)
     parts = pa.concat_tables(fleet.read(r, 7) for r in range(7))
     check("the same by 7 ranks", None if parts.equals(whole) else parts.num_rows)
+
+    def upstreams_loop(rank, world, loader, loaders, epoch, size=128):
+        """Batches of one DataLoader worker, in the steps of upstream's notebook: each location of each endpoint in turn."""
+        shards = loaders * world
+        shard = (loader * world + rank + epoch) % shards
+        info = flight.connect(fleet.head.uri).get_flight_info(flight.FlightDescriptor.for_path(str(shard), str(shards)))
+        left = None
+        for endpoint in info.endpoints:
+            for location in endpoint.locations:
+                for chunk in flight.FlightClient(location).do_get(endpoint.ticket):
+                    rows = pa.table(chunk.data.columns, schema=chunk.data.schema)
+                    rows = pa.concat_tables([left, rows]) if left else rows
+                    while rows.num_rows >= size:
+                        yield rows.slice(0, size)
+                        rows = rows.slice(size)
+                    left = rows if rows.num_rows else None
+        if left:
+            yield left
+
+    for epoch in range(2):
+        got = {(r, w): list(upstreams_loop(r, 2, w, 3, epoch)) for r in range(2) for w in range(3)}
+        seen = sorted(i for batches in got.values() for b in batches for i in b["i"].to_pylist())
+        check(f"upstream's client loop, 2 ranks with 3 loaders each, epoch {epoch}: every row once", None if seen == list(range(N)) else len(seen))
+        check("... in batches of 128, but the last", [b.num_rows for batches in got.values() for b in batches[:-1] if b.num_rows != 128] or None)
+        first = got[0, 0][0]["i"][0].as_py()
+        check("... which begin with the epoch's shard", None if first == epoch * -(-N // 6) else first)
 
     def example(rank, world, loaders):
         done = subprocess.run([sys.executable, ROOT / "examples/cache_dataset.py", fleet.head.uri], capture_output=True, text=True,

@@ -182,6 +182,22 @@ def _(sdk):
     sdk.client.delete_job(name)
 
 
+@check("initializers: a data set and a model from an S3 server", since=(0, 2))
+def _(sdk):
+    server = {"endpoint": os.environ["S3_ENDPOINT"], "access_key_id": "key", "secret_access_key": "secretsecret"}
+    name = sdk.client.train(
+        runtime=sdk.client.get_runtime("torchtune-llama3.2-1b"),
+        trainer=kf.BuiltinTrainer(config=kf.TorchTuneConfig(num_nodes=1, resources_per_node={"cpu": 1})),
+        initializer=kf.Initializer(dataset=kf.S3DatasetInitializer("s3://bucket/data", **server),
+                                   model=kf.S3ModelInitializer("s3://bucket/model", **server)))
+    job = sdk.client.wait_for_job_status(name, {"Complete", "Failed"}, timeout=600, polling_interval=1)
+    said = "\n".join(sdk.client.get_job_logs(name, step="node-0")).splitlines()
+    assert job.status == "Complete", (job, said)
+    assert {"dataset/train.parquet", "model/config.json", "model/model.safetensors"} <= set(said), said
+    assert "model/old.bin" not in said, said
+    sdk.client.delete_job(name)
+
+
 @check("MPI: the launcher's ranks run in the pods of both nodes", since=(0, 3))
 def _(sdk):
     name = sdk.client.train(

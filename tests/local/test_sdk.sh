@@ -1,6 +1,6 @@
 #!/bin/bash
 # The unmodified Kubeflow SDK against `controller --local`: every call of each release, and jobs with
-# real torch, Open MPI, and initializers from a stand-in of the hub. SDK_RELEASES: only these, whole.
+# real torch, Open MPI, and initializers from a stand-in of the hub and versitygw. SDK_RELEASES: only these, whole.
 # shellcheck disable=SC1091,SC2016,SC2154 # what is for eval; server.sh
 . "$(dirname "$0")/server.sh"
 sdk=$(tests/cluster/sdk.sh 2>"$scratch/sdk") || {
@@ -32,6 +32,15 @@ python3 tests/store/hub.py "$scratch/hub" <"$scratch/hub.in" >"$scratch/hub.out"
 exec 8>"$scratch/hub.in" # it ends when this is closed
 until_true test -s "$scratch/hub.out"
 HF_ENDPOINT=$(python3 -c 'import json, sys; print(json.load(sys.stdin)["hub"])' <"$scratch/hub.out")
+s3_port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+mkdir -p "$scratch/s3/bucket"
+cp -r "$scratch/hub/datasets/org/data/data" "$scratch/hub/models/org/model" "$scratch/s3/bucket"
+env -C "$scratch" ROOT_ACCESS_KEY=key ROOT_SECRET_KEY=secretsecret "$(tests/store/versitygw.sh 2>/dev/null)" \
+	--port "127.0.0.1:$s3_port" --quiet posix "$scratch/s3" >"$scratch/s3.log" 2>&1 &
+s3=$!
+trap 'kill "$s3"; down TERM; rm -rf "$scratch"' EXIT
+export S3_ENDPOINT=http://127.0.0.1:$s3_port
+until_true curl -s --noproxy '*' -o /dev/null "$S3_ENDPOINT"
 export HF_ENDPOINT PIP_NO_INDEX=1 NO_PROXY=127.0.0.1 no_proxy=127.0.0.1 PATH=$scratch/bin:$PATH
 up
 runtime() { # KIND NAME NODES [MORE OF THE JOBSET]

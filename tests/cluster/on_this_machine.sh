@@ -72,13 +72,14 @@ cluster() { # of its actions, who the administrator is
 controller_up() { wait_for 60 controller_ready; }
 controller_pid() { echo "$server_pid"; }
 controller_down() { :; }
+go_on() { echo "$3" >"$gates/new" && mv "$gates/new" "$gates/$1.$2"; } # JOB run|exit CODE; never seen half-written
 all_reported() { # NAMESPACE SELECTOR STATUS
 	local job=${2#*=} phase
 	phase=$(grep -o '"phase":"[A-Za-z]*"' <<<"$3" | cut -d '"' -f 4)
-	echo 0 >"$gates/$job.run"
+	go_on "$job" run 0
 	case $phase in
-	Succeeded) echo 0 >"$gates/$job.exit" ;;
-	Failed) grep -o '"exitCode":[0-9]*' <<<"$3" | cut -d : -f 2 >"$gates/$job.exit" ;;
+	Succeeded) go_on "$job" exit 0 ;;
+	Failed) go_on "$job" exit "$(grep -o '"exitCode":[0-9]*' <<<"$3" | cut -d : -f 2)" ;;
 	esac
 	[ "$(kc get pods -n "$1" -l "$2" -o 'jsonpath={.items[*].status.phase}' | tr ' ' '\n' | sort -u)" = "$phase" ]
 }

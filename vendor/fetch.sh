@@ -9,10 +9,12 @@
 #
 # Files in sources/ beside this script, where `make sources` puts them, need no mirror.
 #
-# A revision that has left the mirror is replaced by the newest one of the same
-# upstream version, whose files only Debian's signature vouches for then. One that is
-# older than the lock's is signed as well and may lack what was mended since: it is used
-# only where KFTRAINER_OLDER names it, "NAME=VERSION NAME=VERSION...".
+# A revision that has left the mirror's lists, which name the newest alone, is taken
+# from its pool while it is there. After that it is replaced by the newest one of the same
+# upstream version, or of a later one, as security updates bring them: only Debian's
+# signature vouches for its files then. One that is older than the lock's is signed as
+# well and may lack what was mended since: it is used only where KFTRAINER_OLDER names
+# it, "NAME=VERSION NAME=VERSION...".
 #
 # Prints a line for each package: NAME VERSION DSC pinned|unpinned
 set -euo pipefail
@@ -58,7 +60,6 @@ open_apt() {
 	command -v dpkg-source >/dev/null || die "dpkg-source is missing: run tests/setup.sh build"
 	work=$(mktemp -d "$sources/.apt.XXXXXX")
 	mkdir -p "$work"/{none,parts,lists}/partial
-	local main security
 	main=$(mirrors | awk '$2 !~ /-security$/ { print $1; exit }')
 	security=$(mirrors | awk '$2 ~ /-security$/ { print $1; exit }')
 	[ -n "$main" ] || die "the machine's apt has no Debian mirror configured"
@@ -95,6 +96,21 @@ download() { # NAME VERSION
 	(cd "$work/get" && apt-get source -qq --download-only "$1=$2") >"$work/log" 2>&1
 }
 
+# The same of the lock's revision, from the pools by the lock's checksums.
+download_locked() { # NAME VERSION
+	local sum file dir=${1:0:1} from
+	[[ $1 != lib* ]] || dir=${1:0:4}
+	rm -rf "$work/get"
+	mkdir "$work/get"
+	while read -r sum file; do
+		for from in "$main/pool/main" ${security:+"$security/pool/updates/main"} ""; do
+			[ -n "$from" ] || return 1
+			/usr/lib/apt/apt-helper download-file "${from/#file:/copy:}/$dir/$1/$file" "$work/get/$file" "SHA256:$sum" \
+				>>"$work/log" 2>&1 && break
+		done
+	done < <(locked_sums "$1" "$2")
+}
+
 # The names of the files of the last download are those that its .dsc lists.
 store() {
 	chmod 644 "$work/get"/*
@@ -103,6 +119,11 @@ store() {
 
 available() { # NAME: versions, newest first (after open_apt)
 	apt-cache showsrc "$1" 2>/dev/null | awk '/^Version:/ { print $2 }' | sort -Vru
+}
+
+same_first() { # UPSTREAM: versions of it before those of others
+	awk -v u="$1" '{ v = $0; sub(/^[0-9]+:/, "", v); sub(/-[^-]*$/, "", v) }
+		v == u { print; next } { rest = rest $0 "\n" } END { printf "%s", rest }'
 }
 
 locked_sums() { # NAME VERSION, as sha256sum -c reads it
@@ -126,12 +147,16 @@ refuse_older() { # NAME VERSION OLDER
 	die "To use one all the same: KFTRAINER_OLDER=$1=$3 make"
 }
 
-# The newest revision with the same upstream version which can be downloaded.
+is_other() { # THAN VERSION: of the same upstream version, or later
+	[ "$1" != "$2" ] && { [ "$(upstream "$1")" = "$(upstream "$2")" ] || dpkg --compare-versions "$2" gt "$1"; }
+}
+
+# The newest revision of the same upstream version, or of a later one, which can be downloaded.
 fetch_other() { # NAME VERSION
 	local v older=
 	open_apt
-	for v in $(available "$1"); do
-		[ "$(upstream "$v")" = "$(upstream "$2")" ] && [ "$v" != "$2" ] || continue
+	for v in $(available "$1" | same_first "$(upstream "$2")"); do
+		is_other "$2" "$v" || continue
 		if is_older "$1" "$v" "$2"; then
 			older=${older:-$v}
 		elif download "$1" "$v"; then
@@ -143,7 +168,7 @@ fetch_other() { # NAME VERSION
 	done
 	[ -z "$older" ] || refuse_older "$1" "$2" "$older"
 	[ ! -s "$work/log" ] || tail -n 5 "$work/log" >&2
-	die "no revision of $1 $(upstream "$2") can be downloaded"
+	die "no revision of $1 $(upstream "$2"), nor a later one, can be downloaded"
 }
 
 take_shipped() { # NAME VERSION
@@ -156,7 +181,7 @@ take_shipped() { # NAME VERSION
 fetch() { # NAME VERSION
 	[ ! -d "$shipped" ] || have_pinned "$1" "$2" || take_shipped "$1" "$2"
 	if ! have_pinned "$1" "$2"; then
-		if ! download "$1" "$2"; then
+		if ! download "$1" "$2" && ! download_locked "$1" "$2"; then
 			fetch_other "$1" "$2"
 			return
 		fi

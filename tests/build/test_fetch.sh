@@ -12,7 +12,7 @@ sum() { sha256sum <"$1" | cut -d ' ' -f 1; }
 
 # A source package of two files.
 publish() { # VERSION
-	local tar=tiny_1.0.orig.tar.gz dsc=tiny_$1.dsc
+	local tar=tiny_${1%-*}.orig.tar.gz dsc=tiny_$1.dsc
 	mkdir -p "$repo/pool"
 	[ -e "$repo/pool/$tar" ] || echo "tiny" | gzip -n >"$repo/pool/$tar"
 	cat >"$repo/pool/$dsc" <<-END
@@ -91,6 +91,23 @@ else
 	mirror_has 1.0-1 1.0-3
 	lock 1.0-2
 	check "a newer revision takes the place of one that has left the mirror" gives "tiny 1.0-3 tiny_1.0-3.dsc unpinned"
+	mirror_has 1.0-3 1.1-1
+	lock 1.0-2
+	check "... of the same upstream version, if there is one" gives "tiny 1.0-3 tiny_1.0-3.dsc unpinned"
+	mirror_has 1.0-1 1.1-1
+	lock 1.0-2
+	check "... else a later one" gives "tiny 1.1-1 tiny_1.1-1.dsc unpinned"
+	pooled() { # the lists do not name it, but it is there still
+		mkdir -p "$repo/pool/main/t/tiny"
+		echo "as it was" >"$repo/pool/main/t/tiny/tiny_1.0-2.dsc"
+		sed -i "s/ [0-9]*7$/ $(sum "$repo/pool/main/t/tiny/tiny_1.0-2.dsc")/" "$scratch/vendor/lock"
+		gives "tiny 1.0-2 tiny_1.0-2.dsc pinned"
+	}
+	lock 1.0-2
+	check "a revision that is in the pool alone is used, by its checksum" pooled
+	lock 1.0-2
+	check "... not with another checksum" gives "tiny 1.1-1 tiny_1.1-1.dsc unpinned"
+	rm -r "$repo/pool/main"
 	mirror_has 1.0-1 0.9-5
 	lock 1.0-2
 	check "an older revision is refused, though it is signed" refuses "only older revisions"

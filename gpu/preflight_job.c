@@ -284,6 +284,17 @@ static void search(struct job *j, struct pairs *t)
 			search_devices(j, i, good, pairs_usual(t));
 }
 
+static void blame_node(struct job *j, uint32_t node, const char *why)
+{
+	preflight_report(
+		j->p, (struct preflight_row){
+			      .check = "job",
+			      .grade = GPU_FATAL,
+			      .device = j->names[node],
+			      .message = arena_printf(&j->arena, "node rank %u (%s): %s",
+						      node, j->names[node], why) });
+}
+
 /* No search is needed then, and each of its steps would wait for them. */
 static bool report_gone(struct job *j)
 {
@@ -292,15 +303,8 @@ static bool report_gone(struct job *j)
 	for (uint32_t i = 0; i < j->conf->n; i++) {
 		if (!j->gone[i])
 			continue;
-		preflight_report(j->p, (struct preflight_row){
-					       .check = "job",
-					       .grade = GPU_FATAL,
-					       .device = j->names[i],
-					       .message = arena_printf(
-						       &j->arena,
-						       "node rank %u (%s): %s: "
-						       "check its pod",
-						       i, j->names[i], j->gone[i]) });
+		blame_node(j, i,
+			   arena_printf(&j->arena, "%s: check its pod", j->gone[i]));
 		any = true;
 	}
 	return any;
@@ -352,13 +356,7 @@ static bool ready(struct job *j)
 
 		if (!why)
 			continue;
-		preflight_report(j->p, (struct preflight_row){
-					       .check = "job",
-					       .grade = GPU_FATAL,
-					       .device = j->names[i],
-					       .message = arena_printf(
-						       &j->arena, "node rank %u (%s): %s",
-						       i, j->names[i], why) });
+		blame_node(j, i, why);
 		good = false;
 	}
 	return good;

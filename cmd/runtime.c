@@ -18,15 +18,9 @@
 #include "trainer/runtime.h"
 #include "trainer/trainjob.h"
 
-#define RUNTIME_WHERE(s)                                                                \
-	OPT_STR('n', "namespace", "NAMESPACE",                                          \
-		"namespace of TrainingRuntimes (default: the context's)", s, where.ns), \
-		OPT_BOOL(0, "local", "do not query the cluster", s, where.local),       \
-		OPT_STR(0, "kubeconfig", "FILE",                                        \
-			"kubeconfig file (default: $KUBECONFIG or ~/.kube/config)", s,  \
-			where.cluster.kubeconfig),                                      \
-		OPT_STR(0, "context", "NAME", "context in the kubeconfig", s,           \
-			where.cluster.context)
+#define RUNTIME_WHERE(s)                                                              \
+	WHERE_OPTIONS_AS(s, "namespace of TrainingRuntimes (default: the context's)", \
+			 "do not query the cluster")
 
 /* ---- list --------------------------------------------------------------------- */
 

@@ -33,15 +33,17 @@ struct where_opts {
 	bool local;
 };
 
-#define WHERE_OPTIONS(s)                                                                 \
-	OPT_STR('n', "namespace", "NAMESPACE",                                           \
-		"namespace (default: the context's, or \"default\")", s, where.ns),      \
-		OPT_BOOL(0, "local", "use local jobs (submit --local)", s, where.local), \
-		OPT_STR(0, "kubeconfig", "FILE",                                         \
-			"kubeconfig file (default: $KUBECONFIG or ~/.kube/config)", s,   \
-			where.cluster.kubeconfig),                                       \
-		OPT_STR(0, "context", "NAME", "context in the kubeconfig", s,            \
+#define WHERE_OPTIONS_AS(s, ns_help, local_help)                                       \
+	OPT_STR('n', "namespace", "NAMESPACE", ns_help, s, where.ns),                  \
+		OPT_BOOL(0, "local", local_help, s, where.local),                      \
+		OPT_STR(0, "kubeconfig", "FILE",                                       \
+			"kubeconfig file (default: $KUBECONFIG or ~/.kube/config)", s, \
+			where.cluster.kubeconfig),                                     \
+		OPT_STR(0, "context", "NAME", "context in the kubeconfig", s,          \
 			where.cluster.context)
+#define WHERE_OPTIONS(s)                                                          \
+	WHERE_OPTIONS_AS(s, "namespace (default: the context's, or \"default\")", \
+			 "use local jobs (submit --local)")
 
 /*
  * The API of the cluster or of this machine (local/machine.h), which kube_is_inside().

@@ -63,6 +63,11 @@ check "... not if too many failed" gives 1 \
 rm "$scratch/o"
 run once
 check "... not unasked" gives 1 $'ok layer once: a\nnot ok layer once: b'
+program python3 <<<'exit 1'
+program python <<<'command -v python3 | sed "s/.*/1..1\nok 1 - &/"'
+PATH=$scratch:$PATH run python
+check "run.sh lets programs find Debian's Python first" gives 0 "ok layer python: /usr/bin/python3"
+rm "$scratch/python3"
 # Each waits for the other: one after the other they would never end.
 program left <<<"echo 1..1; touch $scratch/l; until [ -e $scratch/r ]; do sleep 0.05; done; echo ok 1 - a"
 program right <<<"echo 1..1; touch $scratch/r; until [ -e $scratch/l ]; do sleep 0.05; done; echo not ok 1 - b"

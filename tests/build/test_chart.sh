@@ -31,6 +31,7 @@ compare() {
 	./kftrainer install --crds --controller -o yaml "$@" >"$scratch/install.yaml" &&
 		python3 - "$scratch/chart.yaml" "$scratch/install.yaml" <<-'PYTHON'
 			import json, sys, yaml
+			Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 			# What differs by intent: labels of releases, the selector that follows from them, one volume's name.
 			OURS = {"app.kubernetes.io/" + k for k in ("name", "component", "part-of", "instance", "version", "managed-by")}
 			def labels(map):
@@ -58,7 +59,7 @@ compare() {
 			        obj["data"][key] = yaml.safe_load(value) if key.endswith(".yaml") else value
 			    return obj
 			def load(path):
-			    docs = [d for d in yaml.safe_load_all(open(path)) if d and d["kind"] != "Namespace"]
+			    docs = [d for d in yaml.load_all(open(path), Loader) if d and d["kind"] != "Namespace"]
 			    return {(d["kind"], d["metadata"].get("namespace"), d["metadata"]["name"]): normal(d) for d in docs}
 			chart, install = load(sys.argv[1]), load(sys.argv[2])
 			print("only in the chart", sorted(set(chart) - set(install), key=str))
@@ -100,16 +101,17 @@ jobs_run() {
 		--set runtimes.imageRegistry=mirror.example/x >"$scratch/chart.yaml" &&
 		python3 - "$scratch/chart.yaml" <<-'PYTHON'
 			import subprocess, sys, yaml
-			jobs = [d for d in yaml.safe_load_all(open(sys.argv[1])) if d and d["kind"] == "Job"]
+			Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+			jobs = [d for d in yaml.load_all(open(sys.argv[1]), Loader) if d and d["kind"] == "Job"]
 			install, remove = (j["spec"]["template"]["spec"]["containers"][0]["args"] for j in jobs)
 			assert (install[0], remove[0]) == ("install", "uninstall")
 			out = subprocess.run(["./kftrainer", *install, "-o", "yaml"], check=True, capture_output=True, text=True).stdout
-			docs = list(yaml.safe_load_all(out))
+			docs = list(yaml.load_all(out, Loader))
 			everything = subprocess.run(["./kftrainer", "install", "--runtimes", "--image-registry", "mirror.example/x",
 			                             "--image", "kftrainer:" + open("core/assets/VERSION").read().strip(), "-o", "yaml"],
 			                            check=True, capture_output=True, text=True).stdout
 			name = lambda d: d["metadata"]["name"]
-			assert sorted(docs, key=name) == sorted(yaml.safe_load_all(everything), key=name)
+			assert sorted(docs, key=name) == sorted(yaml.load_all(everything, Loader), key=name)
 			assert {a.partition("=")[2] for a in remove[2:]} == {name(d) for d in docs}
 			done = subprocess.run(["./kftrainer", *remove], capture_output=True, text=True,
 			                      env={"HOME": "/nonexistent", "KUBECONFIG": ""})

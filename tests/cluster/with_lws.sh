@@ -9,12 +9,12 @@ lws_objects() {
 		import base64, sys, yaml
 		ca = base64.b64encode(open(sys.argv[2], "rb").read()).decode()
 		kept = []
-		for o in yaml.safe_load_all(open(sys.argv[1])):
+		for o in yaml.load_all(open(sys.argv[1]), getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
 		    for webhook in o.get("webhooks", []):
 		        webhook["clientConfig"]["caBundle"] = ca
 		    if o["kind"] not in ("Deployment", "Secret"):
 		        kept.append(o)
-		print(yaml.dump_all(kept), end="")
+		print(yaml.dump_all(kept, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper)), end="")
 	END
 	cat <<-END
 		---

@@ -123,6 +123,34 @@ static void put_changes(cJSON *doc, const char *message, int64_t last, int64_t c
 	json_put_int(doc, count, "count");
 }
 
+/* What the sender works on, without the lock. */
+struct outgoing {
+	cJSON *doc;
+	const char *name; /* NULL: to be made */
+	int64_t first, last, count;
+	int64_t stamp;
+};
+
+static const char *new_name(struct arena *arena, const struct outgoing *l)
+{
+	const char *object = json_str(l->doc, "involvedObject", "name");
+	size_t len = object ? strnlen(object, NAME_ROOM) : 0;
+
+	while (len > 0 && object[len] && strchr(".-", object[len - 1]))
+		len--;
+	return arena_printf(arena, "%.*s.%llx", (int)len, object ? object : "",
+			    (long long)l->stamp);
+}
+
+static void complete(const struct outgoing *l, const char *name)
+{
+	char text[TIME_TEXT_SIZE];
+
+	meta_set_name(l->doc, name);
+	json_put_str(l->doc, time_text(l->first, text), "firstTimestamp");
+	put_changes(l->doc, json_str(l->doc, "message"), l->last, l->count);
+}
+
 /* ---- under the lock -------------------------------------------------------------- */
 
 static void series_free(struct series *s)
@@ -210,6 +238,23 @@ static void append(struct event_recorder *r, struct series *s)
 		pthread_cond_signal(&r->wake);
 }
 
+/* Without a server: it is taken at once. */
+static void hand_over(struct event_recorder *r, struct series *s, cJSON *take_doc)
+{
+	const struct outgoing l = { .doc = take_doc,
+				    .first = s->first,
+				    .last = s->last,
+				    .count = s->count,
+				    .stamp = s->name ? 0 : ++r->stamp };
+	cleanup_arena struct arena arena = { 0 };
+
+	if (!s->name)
+		s->name = xstrdup(new_name(&arena, &l));
+	complete(&l, s->name);
+	r->conf.on_event(r->conf.ctx, l.doc);
+	cJSON_Delete(take_doc);
+}
+
 static void take_document(struct event_recorder *r, struct series *s, cJSON *take_doc)
 {
 	bool waits = s->doc != NULL;
@@ -217,6 +262,10 @@ static void take_document(struct event_recorder *r, struct series *s, cJSON *tak
 
 	s->last = clock_now();
 	s->count++;
+	if (r->conf.on_event) {
+		hand_over(r, s, take_doc);
+		return;
+	}
 	cJSON_Delete(s->doc);
 	s->doc = take_doc;
 	if (waits)
@@ -259,14 +308,6 @@ static void unlink_waiting(struct event_recorder *r, struct series *s)
 
 /* ---- sending --------------------------------------------------------------------- */
 
-/* What the sender works on, without the lock. */
-struct outgoing {
-	cJSON *doc;
-	const char *name; /* NULL: to be made */
-	int64_t first, last, count;
-	int64_t stamp;
-};
-
 static int patch(struct event_recorder *r, const struct outgoing *l, const char *name,
 		 struct error *err)
 {
@@ -277,26 +318,12 @@ static int patch(struct event_recorder *r, const struct outgoing *l, const char 
 	return kube_merge_patch(r->conf.kube, &ref, changes, &kube_plain, NULL, err);
 }
 
-static const char *new_name(struct arena *arena, const struct outgoing *l)
-{
-	const char *object = json_str(l->doc, "involvedObject", "name");
-	size_t len = object ? strnlen(object, NAME_ROOM) : 0;
-
-	while (len > 0 && object[len] && strchr(".-", object[len - 1]))
-		len--;
-	return arena_printf(arena, "%.*s.%llx", (int)len, object ? object : "",
-			    (long long)l->stamp);
-}
-
 static int create(struct event_recorder *r, const struct outgoing *l, const char *name,
 		  struct error *err)
 {
 	const struct kube_write how = { .exists_ok = true };
-	char text[TIME_TEXT_SIZE];
 
-	meta_set_name(l->doc, name);
-	json_put_str(l->doc, time_text(l->first, text), "firstTimestamp");
-	put_changes(l->doc, json_str(l->doc, "message"), l->last, l->count);
+	complete(l, name);
 	return kube_create(r->conf.kube, l->doc, &how, NULL, err);
 }
 
@@ -436,7 +463,7 @@ int event_recorder_new(struct event_recorder **ret,
 	r->end_ms = -1;
 	pthread_mutex_init(&r->lock, NULL);
 	cond_init(&r->wake);
-	if (thread_start(&r->thread, keep_sending, r, err)) {
+	if (!conf->on_event && thread_start(&r->thread, keep_sending, r, err)) {
 		release(r);
 		return -1;
 	}
@@ -452,7 +479,8 @@ void event_recorder_free(struct event_recorder *r, int64_t ms)
 	r->end_ms = clock_ms() + ms;
 	pthread_cond_broadcast(&r->wake);
 	pthread_mutex_unlock(&r->lock);
-	pthread_join(r->thread, NULL);
+	if (!r->conf.on_event)
+		pthread_join(r->thread, NULL);
 	release(r);
 }
 

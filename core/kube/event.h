@@ -6,6 +6,8 @@
  * 1 s, 2 s, 4 s, ... 300 s; the last state is always sent. Per object at most 25 new events
  * at once, then one every 5 minutes, as client-go's EventCorrelator. Events that cannot be
  * sent are dropped after five tries. firstTimestamp is always set.
+ *
+ * Without a server (on_event) there is no thread, and nothing waits.
  */
 #ifndef KUBE_EVENT_H
 #define KUBE_EVENT_H
@@ -21,6 +23,8 @@ struct event_recorder_conf {
 	/* Each event that could not be sent, in the sender's thread; or NULL. */
 	void (*on_drop)(void *ctx, const struct error *err);
 	void *ctx;
+	/* In place of kube: takes each event as it is now, from within event_record(). */
+	void (*on_event)(void *ctx, const cJSON *event);
 };
 MUST_CHECK int event_recorder_new(struct event_recorder **ret,
 				  const struct event_recorder_conf *conf,

@@ -115,7 +115,9 @@ static int events(struct kube *k, char **args, struct error *err)
 	if (kube_get(k, &ref, &about, err) ||
 	    event_recorder_new(&r,
 			       &(struct event_recorder_conf){
-				       k, "trainer-trainjob-controller", on_error, NULL },
+				       .kube = k,
+				       .component = "trainer-trainjob-controller",
+				       .on_drop = on_error },
 			       err))
 		return -1;
 	for (long i = 1; i <= n; i++) {

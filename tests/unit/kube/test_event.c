@@ -13,8 +13,12 @@ static struct event_recorder *recorder_with(struct apiserver *s,
 							    const struct error *err),
 					    void *ctx)
 {
-	const struct event_recorder_conf conf = { s->kube, "trainer-trainjob-controller",
-						  on_drop, ctx };
+	const struct event_recorder_conf conf = {
+		.kube = s->kube,
+		.component = "trainer-trainjob-controller",
+		.on_drop = on_drop,
+		.ctx = ctx,
+	};
 	struct event_recorder *r = NULL;
 	struct error err = { 0 };
 
@@ -303,8 +307,8 @@ static void test_made_although_it_seemed_not(void **state)
 	apiserver_start(&s);
 	hasty = apiserver_client(&s, 300);
 	assert_int_equal(event_recorder_new(&r,
-					    &(struct event_recorder_conf){ hasty, "test",
-									   NULL, NULL },
+					    &(struct event_recorder_conf){
+						    .kube = hasty, .component = "test" },
 					    &err),
 			 0);
 	apiserver_do(&s, "{'op':'delay','seconds':1}");
@@ -320,6 +324,48 @@ static void test_made_although_it_seemed_not(void **state)
 }
 
 /* More than fits: what is dropped is dropped, and it ends in time with the server gone. */
+static void keep(void *ctx, const cJSON *event)
+{
+	cJSON_AddItemToArray(ctx, json_dup(event));
+}
+
+/* Each at once, with all that a server would be sent; what is the same has one name. */
+static void test_in_place_of_a_server(void **state)
+{
+	static const struct event a = { .reason = "A", .message = "one", .series = "s" };
+	static const struct event again = { .reason = "A",
+					    .message = "two",
+					    .series = "s" };
+	static const struct event b = { .reason = "B", .message = "one" };
+	cleanup_json cJSON *got = cJSON_CreateArray();
+	const struct event_recorder_conf conf = { .component = "c",
+						  .on_event = keep,
+						  .ctx = got };
+	const cJSON *first, *second, *third;
+	struct event_recorder *r;
+	struct error err = { 0 };
+
+	(void)state;
+	assert_int_equal(event_recorder_new(&r, &conf, &err), 0);
+	record(r, "bert", &a);
+	record(r, "bert", &again);
+	record(r, "bert", &b);
+	event_recorder_free(r, 0);
+	assert_int_equal(cJSON_GetArraySize(got), 3);
+	first = got->child;
+	second = first->next;
+	third = second->next;
+	assert_true(matches(meta_name(first), "^bert\\.[0-9a-f]{12,16}$"));
+	assert_true(matches(json_str(first, "firstTimestamp"), "^20..-..-..T..:..:..Z$"));
+	assert_string_equal(json_str(first, "message"), "one");
+	assert_int_equal(json_int(first, 0, "count"), 1);
+	assert_string_equal(meta_name(second), meta_name(first));
+	assert_string_equal(json_str(second, "message"), "two");
+	assert_int_equal(json_int(second, 0, "count"), 2);
+	assert_string_not_equal(meta_name(third), meta_name(first));
+	assert_string_equal(json_str(third, "source", "component"), "c");
+}
+
 static void test_flood_without_a_server(void **state)
 {
 	struct apiserver s;
@@ -351,6 +397,7 @@ int main(void)
 		cmocka_unit_test(test_long_messages_and_names),
 		cmocka_unit_test(test_failures),
 		cmocka_unit_test(test_made_although_it_seemed_not),
+		cmocka_unit_test(test_in_place_of_a_server),
 		cmocka_unit_test(test_flood_without_a_server),
 	};
 

@@ -32,8 +32,8 @@ static void begin(struct world *w)
 	*w = (struct world){ 0 };
 	apiserver_start(&w->server);
 	if (event_recorder_new(&w->events,
-			       &(struct event_recorder_conf){ w->server.kube, "trainer",
-							      NULL, NULL },
+			       &(struct event_recorder_conf){ .kube = w->server.kube,
+							      .component = "trainer" },
 			       &err))
 		fail_msg("%s", err.msg);
 	w->facts = pod_facts_new(w->events, trainjob, w);

@@ -102,10 +102,10 @@ static int begin(void **state)
 	w.queue = workqueue_new("test", NULL);
 	w.runtimes = workqueue_new("test-runtimes", NULL);
 	w.cluster_runtimes = workqueue_new("test-cluster-runtimes", NULL);
-	if (event_recorder_new(
-		    &w.events,
-		    &(struct event_recorder_conf){ w.server.kube, "test", NULL, NULL },
-		    &err) ||
+	if (event_recorder_new(&w.events,
+			       &(struct event_recorder_conf){ .kube = w.server.kube,
+							      .component = "test" },
+			       &err) ||
 	    runtimes_start(&w.runtime_docs, w.server.kube, &err) ||
 	    !(w.pods = pod_facts_new(w.events, find_trainjob, NULL)) ||
 	    start_watches(&w, &err) || watches_wait(w.watches, &err))

@@ -65,8 +65,11 @@ static const struct column secret_columns[] = {
 static const struct column service_columns[] = {
 	NAME,
 	{ "Type", "string", "", "", 0, ".spec.type" },
-	{ "Cluster-IP", "string", "", "", 0, ".spec.clusterIP" },
+	{ "Cluster-IP", "string", "", "", 0, "cluster-ip" },
+	{ "External-IP", "string", "", "", 0, "external-ip" },
+	{ "Port(s)", "string", "", "", 0, "ports" },
 	AGE,
+	{ "Selector", "string", "", "", 1, "service-selector" },
 	{ .name = NULL },
 };
 static const struct column event_columns[] = {

@@ -1,4 +1,5 @@
 /* Objects as tables for kubectl, and as metadata alone: exchange.h. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "api/meta.h"
@@ -287,15 +288,73 @@ static cJSON *images(struct arena *arena, const cJSON *obj)
 	return of_containers(arena, obj, "image");
 }
 
-static cJSON *selector(struct arena *arena, const cJSON *obj)
+static int by_text(const void *a, const void *b)
 {
-	const char *all = NULL;
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* "a=1,b=2", as apimachinery's labels.Set prints it */
+static cJSON *label_cell(struct arena *arena, const cJSON *labels)
+{
+	size_t n = 0, max = (size_t)cJSON_GetArraySize(labels);
+	const char **texts = arena_alloc(arena, (max + 1) * sizeof(*texts));
 	const cJSON *label;
 
-	json_each(label, json_get(obj, "spec", "selector", "matchLabels"))
-		all = arena_printf(arena, "%s%s%s=%s", all ? all : "", all ? "," : "",
-				   label->string, cJSON_GetStringValue(label));
+	json_each(label, labels)
+		texts[n++] = arena_printf(arena, "%s=%s", label->string,
+					  cJSON_GetStringValue(label));
+	texts[n] = NULL;
+	qsort(texts, n, sizeof(*texts), by_text);
+	return text_cell(n ? str_join(arena, texts, ",") : NULL);
+}
+
+static cJSON *selector(struct arena *arena, const cJSON *obj)
+{
+	return label_cell(arena, json_get(obj, "spec", "selector", "matchLabels"));
+}
+
+static cJSON *service_selector(struct arena *arena, const cJSON *obj)
+{
+	return label_cell(arena, json_get(obj, "spec", "selector"));
+}
+
+/* pkg/printers/internalversion: getServiceExternalIP(); no load balancer is here. */
+static cJSON *external_ip(struct arena *arena, const cJSON *obj)
+{
+	const char *type = json_str(obj, "spec", "type"), *all = NULL;
+	const cJSON *ip;
+
+	if (str_eq(type, "ExternalName"))
+		return text_cell(json_str(obj, "spec", "externalName"));
+	json_each(ip, json_get(obj, "spec", "externalIPs"))
+		all = arena_printf(arena, "%s%s%s", all ? all : "", all ? "," : "",
+				   cJSON_GetStringValue(ip));
+	return text_cell(!all && str_eq(type, "LoadBalancer") ? "<pending>" : all);
+}
+
+/* "80/TCP,443:30443/TCP" */
+static cJSON *ports(struct arena *arena, const cJSON *obj)
+{
+	const char *all = NULL;
+	const cJSON *port;
+
+	json_each(port, json_get(obj, "spec", "ports")) {
+		const char *protocol = json_str(port, "protocol");
+		int64_t node = json_int(port, 0, "nodePort");
+
+		all = arena_printf(arena, "%s%s%lld%s/%s", all ? all : "", all ? "," : "",
+				   (long long)json_int(port, 0, "port"),
+				   node ? arena_printf(arena, ":%lld", (long long)node)
+					: "",
+				   protocol ? protocol : "TCP");
+	}
 	return text_cell(all);
+}
+
+static cJSON *cluster_ip(struct arena *arena, const cJSON *obj)
+{
+	(void)arena;
+	return text_cell(json_str(obj, "spec", "clusterIP"));
 }
 
 static cJSON *pod_ip(struct arena *arena, const cJSON *obj)
@@ -361,6 +420,10 @@ static const struct cell {
 	{ "containers", containers },
 	{ "images", images },
 	{ "selector", selector },
+	{ "service-selector", service_selector },
+	{ "cluster-ip", cluster_ip },
+	{ "external-ip", external_ip },
+	{ "ports", ports },
 	{ "pod-ip", pod_ip },
 	{ "pod-node", pod_node },
 	{ "internal-ip", internal_ip },

@@ -3,7 +3,7 @@ discovery, patches at their edges, dry runs, deletion with preconditions and pro
 from api_requests import CORE, MERGE, META, META_LIST, PATCH, STRATEGIC, TABLE, TRAINER, ask, config, job, obj
 
 NS = "api-forms"
-MAPS, SECRETS, EVENTS = (f"{CORE}/namespaces/{NS}/{plural}" for plural in ("configmaps", "secrets", "events"))
+MAPS, SECRETS, SERVICES, EVENTS = (f"{CORE}/namespaces/{NS}/{plural}" for plural in ("configmaps", "secrets", "services", "events"))
 LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{NS}/leases"
 JOBS = f"{TRAINER}/namespaces/{NS}/trainjobs"
 OPTIONS = {"kind": "DeleteOptions", "apiVersion": "v1"}
@@ -89,6 +89,12 @@ def forms():
                                               reason="R", message="two\nlines", type="Warning"), accept=TABLE)
     ask("forms: events, wide", "GET", EVENTS, accept=TABLE)
     ask("forms: a Secret", "POST", SECRETS, obj("Secret", "s", data={"a": "MQ==", "b": "Mg=="}), accept=TABLE)
+    ask("forms: a Service", "POST", SERVICES, obj("Service", "h", spec={
+        "clusterIP": "None", "selector": {"b": "2", "a": "1", "a-b": "3"},
+        "ports": [{"name": "x", "port": 80}, {"name": "y", "port": 53, "protocol": "UDP"}]}), accept=TABLE)
+    ask("forms: a Service elsewhere", "POST", SERVICES, obj("Service", "x", spec={
+        "type": "ExternalName", "externalName": "db.example.com"}), accept=TABLE)
+    ask("forms: Services", "GET", f"{SERVICES}?includeObject=None", accept=TABLE)
     ask("forms: namespaces", "GET", f"{CORE}/namespaces?fieldSelector=metadata.name%3D{NS}", accept=TABLE)
     ask("forms: namespaces by phase", "GET", f"{CORE}/namespaces?fieldSelector=status.phase%3DActive,metadata.name%3D{NS}", accept=META_LIST)
 

@@ -131,30 +131,44 @@ static void take_jobset(struct pass *p, cJSON *take)
 	p->jobset.own = take;
 }
 
+static int read_jobset(struct pass *p, cJSON **ret, struct error *err)
+{
+	struct kube_ref ref = { JOBSET_API_VERSION, JOBSET_KIND, p->ns, p->name };
+
+	if (kube_find(p->r->conf.kube, &ref, ret, err))
+		return -1;
+	if (*ret)
+		jobset_digest(*ret);
+	return 0;
+}
+
 /* *ret_early: the informer lags behind our own write, whose event will queue the key. */
 static int look_at_jobset(struct pass *p, bool *ret_early, struct error *err)
 {
-	struct kube_ref ref = { JOBSET_API_VERSION, JOBSET_KIND, p->ns, p->name };
-	cJSON *jobset = informer_get(p->r->conf.jobsets, p->ns, p->name);
+	struct informer *known = p->r->conf.jobsets;
 	struct note *n = p->note;
+	cJSON *jobset = NULL;
 
 	*ret_early = false;
+	if (known)
+		jobset = informer_get(known, p->ns, p->name);
+	else if (read_jobset(p, &jobset, err))
+		return -1;
 	if (jobset && meta_version_number(jobset) < n->written.jobset_version) {
 		cJSON_Delete(jobset);
 		*ret_early = true;
 		return 0;
 	}
-	if (!jobset && n->written.jobset_version && !status_finished(tj_status(p->tj))) {
+	if (!jobset && known && n->written.jobset_version &&
+	    !status_finished(tj_status(p->tj))) {
 		/* Not in the store yet, or deleted? */
 		if (clock_ms() - n->written.jobset_ms < WATCH_LAG_MS) {
 			*ret_early = true;
 			return 0;
 		}
-		if (kube_find(p->r->conf.kube, &ref, &jobset, err))
+		if (read_jobset(p, &jobset, err))
 			return -1;
-		if (jobset)
-			jobset_digest(jobset);
-		else
+		if (!jobset)
 			n->written.jobset_version = 0;
 	}
 	take_jobset(p, jobset);
@@ -187,7 +201,7 @@ static int make_objects(struct pass *p, bool *ret_built, struct error *err)
 	struct error why = { 0 };
 
 	*ret_built = false;
-	if (!informer_served(p->r->conf.jobsets)) {
+	if (p->r->conf.jobsets && !informer_served(p->r->conf.jobsets)) {
 		error_set(&why, ERR_UNSUPPORTED, "%s", JOBSET_MISSING);
 		tell_creation_failed(p, &why);
 		return 0;
@@ -289,6 +303,18 @@ static int work(struct pass *p, struct error *err)
 	return make_and_report(p, err);
 }
 
+static int read_trainjob(struct pass *p, struct error *err)
+{
+	const struct reconciler_conf *conf = &p->r->conf;
+	const struct kube_ref ref = { TRAINER_API_VERSION, TRAINJOB_KIND, p->ns,
+				      p->name };
+
+	if (!conf->trainjobs)
+		return kube_find(conf->kube, &ref, &p->tj, err);
+	p->tj = informer_get(conf->trainjobs, p->ns, p->name);
+	return 0;
+}
+
 int reconcile_trainjob(struct reconciler *r, const char *key, int64_t *ret_after_ms,
 		       struct error *err)
 {
@@ -300,7 +326,8 @@ int reconcile_trainjob(struct reconciler *r, const char *key, int64_t *ret_after
 		return 0;
 	p.ns = str_slice(&p.arena, key, (size_t)(slash - key));
 	p.name = slash + 1;
-	p.tj = informer_get(r->conf.trainjobs, p.ns, p.name);
+	if (read_trainjob(&p, err))
+		return -1;
 	if (!p.tj) {
 		forget_trainjob(&p);
 		return 0;

@@ -24,16 +24,17 @@ struct reconciler;
 
 struct reconciler_conf {
 	struct kube *kube;
-	struct informer *trainjobs, *jobsets; /* see watch.h for what they keep */
-	struct watches *watches;              /* theirs */
-	struct runtimes *runtimes;            /* NULL: read from the API server */
+	/* See watch.h for what they keep; NULL: read from the API server. */
+	struct informer *trainjobs, *jobsets;
+	struct watches *watches;   /* theirs; NULL with `local` only */
+	struct runtimes *runtimes; /* NULL: read from the API server */
 	struct event_recorder *events;
 	struct pod_facts *pods; /* the cause of a failure; may be NULL */
 	struct metrics *metrics;
 	bool status_server; /* the gate */
 	bool claims_off;    /* the gate TrainJobResourceClaims is off */
-	bool local;         /* this machine runs the pods: MPI by mpi-worker */
-	bool strict;        /* a field that the API server does not know is an error */
+	bool local;  /* this machine runs the pods: MPI by mpi-worker, no PodGroups */
+	bool strict; /* a field that the API server does not know is an error */
 	const char *status_server_url;
 	const char *image, *cluster_domain; /* plugin_env's */
 	struct cert_manager *certs;         /* the CA for <tj>-tls-config; may be NULL */

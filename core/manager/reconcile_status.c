@@ -223,14 +223,17 @@ static int write_status(struct pass *p, const cJSON *change, struct error *err)
 	return 0;
 }
 
-/* Nothing but numbers of pods, and what follows from them. */
-static bool is_count_only(const cJSON *change)
+/*
+ * Nothing but numbers of pods, and in a cluster what follows from them: on one machine
+ * people look as soon as they are told that it runs.
+ */
+static bool is_count_only(const struct pass *p, const cJSON *change)
 {
 	const cJSON *member;
 
 	json_each(member, change)
 		if (!str_eq(member->string, "jobsStatus") &&
-		    !str_eq(member->string, "state"))
+		    (p->r->conf.local || !str_eq(member->string, "state")))
 			return false;
 	return true;
 }
@@ -248,7 +251,7 @@ static int64_t status_delay_ms(const struct pass *p, const cJSON *change)
 	int64_t left = p->note->written.status_ms + COUNTS_MS - clock_ms();
 
 	if (!p->note->written.status_ms || left < 0 || has_stopped(p) ||
-	    !is_count_only(change))
+	    !is_count_only(p, change))
 		return 0;
 	return left;
 }

@@ -20,6 +20,7 @@
 #include "client/submit.h"
 #include "cmd/cmd.h"
 #include "cmd/gpus.h"
+#include "cmd/local_job.h"
 #include "cmd/ui/cluster.h"
 #include "cmd/ui/follow.h"
 #include "cmd/ui/out.h"
@@ -308,7 +309,7 @@ static void plan_detach(struct local_run_opts *run)
 }
 
 static int run_local(const struct job_set *set, const struct submit_opts *opts,
-		     struct error *err)
+		     struct local_job *stored, struct error *err)
 {
 	const struct job *job = &set->list[0];
 	cleanup_arena struct arena arena = { 0 };
@@ -323,8 +324,9 @@ static int run_local(const struct job_set *set, const struct submit_opts *opts,
 	struct local_run_opts run = {
 		.ns = job->ns,
 		.name = job->name,
-		.trainjob = job->trainjob,
-		.objects = job->objects,
+		.trainjob = local_job_trainjob(stored),
+		.objects = local_job_objects(stored),
+		.controller = local_job_controller(stored),
 		.runtime = runtime_in_files(&set->input, job->trainjob, job->ns)
 				   ? job->runtime
 				   : NULL,
@@ -341,8 +343,8 @@ static int run_local(const struct job_set *set, const struct submit_opts *opts,
 			      .ctx = &w },
 	};
 
-	if (refuse(job, err) || initializers_map(job->objects, err) || stop_setup(err) ||
-	    gpus_for(&arena, &run.gpus, job->objects, err))
+	if (initializers_map(local_job_objects(stored), err) || stop_setup(err) ||
+	    gpus_for(&arena, &run.gpus, run.objects, err))
 		return -1;
 	if (opts->detach)
 		plan_detach(&run);
@@ -385,26 +387,39 @@ static int mount_workspace(const struct shipment *s, cJSON *objects, struct erro
 	return 0;
 }
 
-static int submit_local(struct job_set *set, const struct submit_opts *opts,
-			struct shipment *shipment, struct error *err)
+static int run_with_code(const struct job_set *set, const struct submit_opts *opts,
+			 const struct shipment *shipment, struct local_job *stored,
+			 struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	const char *folder;
 	int code, lock = -1;
 
+	if (mount_workspace(shipment, local_job_objects(stored), err))
+		return -1;
+	if (!opts->job.script)
+		return run_local(set, opts, stored, err);
+	if (private_tmp(&arena, &folder, &lock, err))
+		return -1;
+	code = run_local(set, opts, stored, err);
+	tempdir_remove(folder, lock);
+	return code;
+}
+
+static int submit_local(struct job_set *set, const struct submit_opts *opts,
+			const struct shipment *shipment, struct error *err)
+{
+	struct local_job *stored;
+	int code;
+
 	if (set->n > 1)
 		return error_set(err, ERR_INVALID, "%s: %zu TrainJobs; --local runs one",
 				 job_opts_files(&set->input.arena, &opts->job), set->n);
 	state_sweep();
-	job_add_config(set, &set->list[0]);
-	if (mount_workspace(shipment, set->list[0].objects, err))
+	if (refuse(&set->list[0], err) || local_job_new(&stored, set, &set->list[0], err))
 		return -1;
-	if (!opts->job.script)
-		return run_local(set, opts, err);
-	if (private_tmp(&arena, &folder, &lock, err))
-		return -1;
-	code = run_local(set, opts, err);
-	tempdir_remove(folder, lock);
+	code = run_with_code(set, opts, shipment, stored, err);
+	local_job_free(stored);
 	return code;
 }
 
@@ -560,7 +575,6 @@ static int submit(struct submit_opts *opts, struct error *err)
 		opts->job.workspace = &shipment.says;
 	if (to_cluster)
 		return submit_to_cluster(opts, &shipment, err);
-	opts->job.local = opts->local;
 	code = job_set_load(&set, &opts->job, opts->local ? NAMES_RANDOM : NAMES_FIXED,
 			    &to, err);
 	if (code)

@@ -12,6 +12,7 @@
 #include "base/spawn.h"
 #include "base/str.h"
 #include "local/backend_impl.h"
+#include "local/inputs.h"
 #include "trainer/api.h"
 
 #define PROGRAM "/proc/self/exe"
@@ -38,50 +39,12 @@ static cJSON *trainjob_of(struct backend *b, const cJSON *jobset)
 	return ret;
 }
 
-/* ConfigMaps and Secrets of the namespace whose names stand in the JobSet. */
-static void add_named(struct backend *b, cJSON *objects, const cJSON *jobset,
-		      const char *text)
-{
-	static const char *const kinds[] = { "ConfigMap", "Secret" };
-
-	for (size_t i = 0; i < 2; i++) {
-		cleanup_json cJSON *list = apiserver_list(b->conf.api, "v1", kinds[i],
-							  meta_namespace(jobset));
-		const cJSON *obj;
-
-		json_each(obj, list) {
-			cleanup_arena struct arena a = { 0 };
-
-			if (strstr(text, arena_printf(&a, "\"%s\"", meta_name(obj))))
-				cJSON_AddItemToArray(objects, json_dup(obj));
-		}
-	}
-}
-
-/* Services of the TrainJob: names of its pods. */
-static void add_services(struct backend *b, cJSON *objects, const cJSON *trainjob)
-{
-	cleanup_json cJSON *list =
-		apiserver_list(b->conf.api, "v1", "Service", meta_namespace(trainjob));
-	const cJSON *obj;
-
-	json_each(obj, list)
-		if (meta_is_controlled(obj, trainjob))
-			cJSON_AddItemToArray(objects, json_dup(obj));
-}
-
 static cJSON *input_of(struct backend *b, const cJSON *jobset)
 {
-	cleanup_free char *text = json_text(jobset);
-	cJSON *doc = cJSON_CreateObject(), *copy = json_dup(jobset);
-	cJSON *objects = json_list(doc, RUN_OBJECTS);
+	cJSON *doc = cJSON_CreateObject();
 	cJSON *trainjob = trainjob_of(b, jobset);
 
-	meta_drop_managed_fields(copy);
-	json_del(copy, JSON_PATH("status"));
-	cJSON_AddItemToArray(objects, copy);
-	add_named(b, objects, jobset, text);
-	add_services(b, objects, trainjob);
+	json_put(doc, inputs_of(b->conf.api, jobset, trainjob), RUN_OBJECTS);
 	json_put_str(doc, b->server, RUN_SERVER);
 	json_put_str(doc, meta_uid(jobset), RUN_UID);
 	json_put_int(doc, meta_generation(jobset), RUN_GENERATION);

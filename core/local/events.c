@@ -16,21 +16,7 @@ struct event {
 	const char *api_version, *kind, *name, *uid; /* what it is about */
 	const char *component, *reason, *message;
 	bool warning;
-	struct event_series *series; /* or NULL */
 };
-
-/* The name and first time of an event of a series stay; it is counted. */
-static void count(cJSON *doc, struct event_series *s)
-{
-	if (!s->count++) {
-		snprintf(s->name, sizeof(s->name), "%s", meta_name(doc));
-		snprintf(s->first, sizeof(s->first), "%s",
-			 json_str(doc, "firstTimestamp"));
-	}
-	meta_set_name(doc, s->name);
-	json_put_str(doc, s->first, "firstTimestamp");
-	json_put_int(doc, s->count, "count");
-}
 
 static void record(const struct event_sink *to, const char *ns, const struct event *e)
 {
@@ -57,8 +43,6 @@ static void record(const struct event_sink *to, const char *ns, const struct eve
 	json_put_str(doc, now, "firstTimestamp");
 	json_put_str(doc, now, "lastTimestamp");
 	json_put_int(doc, 1, "count");
-	if (e->series)
-		count(doc, e->series);
 	to->on_event(to->ctx, doc);
 }
 
@@ -193,20 +177,9 @@ static void condition_events(const struct event_sink *to, const cJSON *old,
 }
 
 void event_of_trainjob(const cJSON *trainjob, bool warning, const char *reason,
-		       const char *message, struct event_series *series,
-		       const struct event_sink *to)
+		       const char *message, const struct event_sink *to)
 {
-	const struct event e = { .api_version = meta_api_version(trainjob),
-				 .kind = meta_kind(trainjob),
-				 .name = meta_name(trainjob),
-				 .uid = meta_uid(trainjob),
-				 .component = MANAGER,
-				 .reason = reason,
-				 .message = message,
-				 .warning = warning,
-				 .series = series };
-
-	record(to, meta_namespace(trainjob), &e);
+	about(to, trainjob, MANAGER, reason, message, warning);
 }
 
 void events_of(const cJSON *old, const cJSON *now, const struct event_sink *to)

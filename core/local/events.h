@@ -16,13 +16,8 @@ struct event_sink {
 /* From `old` (NULL: it is new) to `now`: a pod, a Job or a JobSet. */
 void events_of(const cJSON *old, const cJSON *now, const struct event_sink *to);
 
-/* What the manager says of a TrainJob. `series` (or NULL): again and again one event. */
-struct event_series {
-	char name[256], first[TIME_TEXT_SIZE];
-	int count;
-};
+/* What a run says of its TrainJob, as the manager would. */
 void event_of_trainjob(const cJSON *trainjob, bool warning, const char *reason,
-		       const char *message, struct event_series *series,
-		       const struct event_sink *to);
+		       const char *message, const struct event_sink *to);
 
 #endif

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "api/meta.h"
@@ -208,7 +207,7 @@ static void stop(struct run *r, struct run_pod *pod, int64_t grace_ms)
 	pod->changed = true;
 }
 
-static void stop_all(struct run *r, int64_t grace_ms)
+void run_stop_all(struct run *r, int64_t grace_ms)
 {
 	map_each(e, &r->pods) {
 		struct run_pod *pod = e->value;
@@ -270,8 +269,7 @@ static bool is_over(const struct run *r)
 
 static int timeout_ms(const struct run *r)
 {
-	const int64_t times[] = { r->wake_ms, r->deadline_ms, r->timeout_ms,
-				  r->running_ms,
+	const int64_t times[] = { r->wake_ms, r->pass_ms, r->timeout_ms, r->running_ms,
 				  r->fold ? traceback_wake_ms(r->fold) : -1 };
 	int64_t now = clock_ms(), until = -1;
 
@@ -295,11 +293,11 @@ static void interrupt(struct run *r)
 		r->signal = stop_signal() ? stop_signal() : SIGTERM;
 		run_note(r, "stopping all processes%s",
 			 r->signal == SIGINT ? "; press Ctrl-C again to kill them" : "");
-		stop_all(r, -1);
+		run_stop_all(r, -1);
 	}
 	if (r->end == RUN_INTERRUPTED && stop_count() > 1 && !r->killing) {
 		r->killing = true;
-		stop_all(r, 0);
+		run_stop_all(r, 0);
 	}
 }
 
@@ -310,16 +308,7 @@ static void check_timeout(struct run *r)
 		return;
 	r->end = RUN_TIMED_OUT;
 	run_note(r, "timeout expired: stopping all processes");
-	stop_all(r, -1);
-}
-
-static void check_deadline(struct run *r)
-{
-	if (r->end != RUN_ON || r->deadline_ms < 0 || clock_ms() < r->deadline_ms ||
-	    jobs_phase(r->jobs) != JOBS_RUNNING)
-		return;
-	r->end = RUN_TOO_LATE;
-	stop_all(r, -1);
+	run_stop_all(r, -1);
 }
 
 static bool all_run(const struct run *r)
@@ -359,20 +348,29 @@ static void pause_lines(struct run *r)
 }
 
 /* A full disk does not end the job: it is reported once, at the end. */
-static int loop(struct run *r, struct error *err)
+static void update(struct run *r)
 {
 	struct error save = { 0 };
 
+	if (!r->changed && (r->pass_ms < 0 || r->pass_ms > clock_ms()))
+		return;
+	run_publish(r);
+	(void)!run_control(r, false, &save);
+}
+
+static int loop(struct run *r, struct error *err)
+{
 	for (;;) {
 		if (r->end == RUN_ON)
 			step(r);
 		else
 			take_changes(r);
 		run_show(r);
-		run_publish(r);
-		(void)!run_save(r, false, &save);
+		update(r);
 		if (is_over(r))
 			return 0;
+		if (r->again && r->end == RUN_ON)
+			continue;
 		say_running(r);
 		if (kubelet_poll(r->kubelet, timeout_ms(r),
 				 r->end == RUN_INTERRUPTED ? -1 : r->wake_fd, err))
@@ -381,7 +379,6 @@ static int loop(struct run *r, struct error *err)
 		pause_lines(r);
 		take_changes(r);
 		interrupt(r);
-		check_deadline(r);
 		check_timeout(r);
 	}
 }
@@ -391,36 +388,9 @@ static int loop(struct run *r, struct error *err)
  * ----------------------------------------------------------------------------------
  */
 
-/* RFC 4122 version 4, as the API server gives one. */
-static void put_uid(cJSON *obj)
-{
-	unsigned char u[16] = { 0 };
-	char text[40];
-	size_t n = 0;
-
-	(void)!getrandom(u, sizeof(u), GRND_NONBLOCK);
-	u[6] = (unsigned char)((u[6] & 0x0f) | 0x40);
-	u[8] = (unsigned char)((u[8] & 0x3f) | 0x80);
-	for (size_t i = 0; i < sizeof(u); i++)
-		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%02x",
-				      i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
-				      u[i]);
-	json_put_str(obj, text, "metadata", "uid");
-}
-
-void run_set_deadline(struct run *r, int64_t from_ms)
-{
-	int64_t seconds = tj_active_deadline(r->trainjob);
-
-	r->deadline_ms = -1;
-	if (!r->opts->owner && seconds != ABSENT && !tj_suspend(r->trainjob))
-		r->deadline_ms = from_ms + seconds_ms(seconds);
-}
-
 static int take_documents(struct run *r, struct error *err)
 {
 	const struct local_run_opts *opts = r->opts;
-	char now[TIME_TEXT_SIZE];
 	const cJSON *o;
 
 	json_each(o, opts->objects)
@@ -437,15 +407,8 @@ static int take_documents(struct run *r, struct error *err)
 	json_del(r->trainjob, JSON_PATH("status"));
 	json_put_str(r->trainjob, opts->ns, "metadata", "namespace");
 	json_put_str(r->trainjob, opts->name, "metadata", "name");
-	time_text(r->start_s, now);
-	json_put_str(r->trainjob, now, "metadata", "creationTimestamp");
 	json_put_str(r->jobset, opts->ns, "metadata", "namespace");
-	if (!opts->owner) {
-		put_uid(r->trainjob);
-		put_uid(r->jobset);
-	}
 	jobset_add_claims(r->jobset);
-	run_set_deadline(r, r->start_ms);
 	run_set_restarts(r);
 	return 0;
 }
@@ -487,7 +450,7 @@ static void start_clocks(struct run *r)
 {
 	r->start_ms = clock_ms();
 	r->start_s = clock_now();
-	r->deadline_ms = r->wake_ms = r->lines_ms = r->timeout_ms = r->running_ms = -1;
+	r->pass_ms = r->wake_ms = r->lines_ms = r->timeout_ms = r->running_ms = -1;
 	if (r->opts->timeout_ms > 0)
 		r->timeout_ms = r->start_ms + r->opts->timeout_ms;
 	if (r->opts->running_ms > 0)
@@ -515,8 +478,6 @@ static int begin(struct run *r, struct error *err)
 	if (begin_state(r, err))
 		return -1;
 	r->report = report_new(r->jobset, r->start_ms);
-	if (!r->opts->owner)
-		r->facts = job_facts_new();
 	if (r->opts->observer.on_line)
 		r->fold = traceback_new(r->opts->observer.on_line, r->opts->observer.ctx);
 	return open_kubelet(r, err) || run_mpi_edit(r, err) ||
@@ -592,7 +553,7 @@ static void fill_result(struct run *r, struct local_result *ret)
 	if (jobs_phase(r->jobs) == JOBS_COMPLETED)
 		return;
 	ret->exit_code = report_exit_code(r->report);
-	if (!ret->exit_code || r->end == RUN_TOO_LATE)
+	if (!ret->exit_code || r->end == RUN_DELETED)
 		ret->exit_code = 1;
 	fill_report(r, ret);
 }
@@ -614,7 +575,6 @@ static void release(struct run *r)
 	cJSON_Delete(r->trainjob);
 	cJSON_Delete(r->saved);
 	cJSON_Delete(r->shown);
-	job_facts_free(r->facts);
 	run_free_ports(r);
 	if (r->wake_fd >= 0)
 		close(r->wake_fd);
@@ -634,15 +594,15 @@ int local_run(const struct local_run_opts *opts, struct local_result *ret,
 	}
 	if (opts->runtime)
 		state_save_runtime(&r.state, opts->runtime);
-	run_publish_begin(&r);
 	if (opts->observer.on_begin)
 		opts->observer.on_begin(opts->observer.ctx, r.trainjob);
+	(void)!run_control(&r, false, &save);
 	failed = loop(&r, err);
 	if (r.fold)
 		traceback_flush(r.fold, INT64_MAX);
 	r.changed = true;
 	run_publish(&r);
-	if (run_save(&r, true, &save))
+	if (run_control(&r, true, &save))
 		run_note(&r, "cannot save the final status: %s", save.msg);
 	run_say_no_restart(&r);
 	if (!failed)

@@ -1,9 +1,9 @@
 /*
  * run.h - one TrainJob on this machine, from objects to result.
  *
- * Takes the objects that pipeline_build() made, runs the JobSet among them
- * (jobs.h on kubelet.h), keeps status, logs and history under the state directory
- * (state.h), and says how it ended. Prints nothing: the caller's callbacks do.
+ * Runs the JobSet that a controller made of it (jobs.h on kubelet.h), keeps status, logs
+ * and history under the state directory (state.h), and says how it ended. Prints nothing:
+ * the caller's callbacks do.
  */
 #ifndef LOCAL_RUN_H
 #define LOCAL_RUN_H
@@ -32,12 +32,36 @@ struct local_observer {
 	void (*on_running)(void *ctx, bool late);
 };
 
+/* What the controller of a run's TrainJob says after a pass; what it points to is the caller's. */
+struct local_pass {
+	cJSON *trainjob; /* as it is now */
+	cJSON *events;   /* an array: those since the last pass */
+	bool suspended;  /* the JobSet is to be */
+	bool deleted;    /* the JobSet is gone: its pods are to end */
+	int64_t after_ms; /* the next pass is due then, though nothing changes; 0: none is */
+};
+
+/*
+ * It made the JobSet, and says how the TrainJob is: what the manager does in a cluster, and
+ * here (manager/single.h). Called by the run, in its thread.
+ */
+struct local_controller {
+	/* The JobSet has this status. After a failure it is called again a second later. */
+	int (*pass)(void *ctx, const cJSON *jobset_status, struct local_pass *ret,
+		    struct error *err);
+	/* A pod has changed; old, now: NULL before it is there, and when it is gone. */
+	void (*on_pod)(void *ctx, const cJSON *old, const cJSON *now);
+	/* Somebody asks for it. */
+	int (*suspend)(void *ctx, bool suspend, struct error *err);
+	void *ctx;
+};
+
 struct state_owner;
 
 struct local_run_opts {
 	const char *ns, *name;   /* the TrainJob's */
-	const cJSON *trainjob;   /* with defaults */
-	const cJSON *objects;    /* from pipeline_build(), a JSON array */
+	const cJSON *trainjob;   /* as its API has it */
+	const cJSON *objects;    /* of inputs.h, a JSON array */
 	const cJSON *runtime;    /* of a file, to be kept with the run; or NULL */
 	const char *const *gpus; /* see kubelet.h */
 	const char *workdir;
@@ -47,11 +71,14 @@ struct local_run_opts {
 	int64_t max_restarts;  /* of the job as a whole; 0: as the JobSet says */
 	bool no_namespaces;
 	/*
-	 * Of a server's JobSet: its objects are published (state.h), each pod has a
-	 * directory of its own to work in, and the TrainJob's deadline is the manager's.
-	 * NULL: of a person.
+	 * Of a server's JobSet: its objects are published (state.h), and each pod has a
+	 * directory of its own to work in. NULL: of a person.
 	 */
 	const struct state_owner *owner;
+	/*
+	 * NULL: a server's. Until it says so elsewhere, the TrainJob is what its JobSet is.
+	 */
+	const struct local_controller *controller;
 	const char *pod_key; /* likewise; see kubelet.h */
 	struct local_observer observer;
 };

@@ -12,7 +12,6 @@
 #include "local/run.h"
 #include "local/state_owned.h"
 #include "local/traceback.h"
-#include "trainer/jobfacts.h"
 #include "trainer/places.h"
 
 /* A pod that jobs.h requested and that the kubelet still has. */
@@ -28,7 +27,7 @@ struct run_pod {
 	int64_t restarts;
 };
 
-enum run_end { RUN_ON, RUN_INTERRUPTED, RUN_TOO_LATE, RUN_TIMED_OUT };
+enum run_end { RUN_ON, RUN_INTERRUPTED, RUN_DELETED, RUN_TIMED_OUT };
 
 struct run {
 	const struct local_run_opts *opts;
@@ -46,24 +45,24 @@ struct run {
 	size_t n_port_locks;
 
 	int64_t start_ms, start_s; /* the monotonic clock's, and since 1970 */
-	int64_t deadline_ms;       /* monotonic; -1: none */
+	int64_t pass_ms;           /* monotonic, of the controller's next; -1: none */
 	int64_t timeout_ms;        /* monotonic, of the caller; -1: none */
 	int64_t running_ms;        /* likewise, until on_running(); -1: none */
 	int64_t wake_ms;           /* monotonic; -1: none */
 	int64_t lines_ms;          /* of the first line since the last pause; -1: none */
 	enum run_end end;
 	int signal;
-	bool killing;  /* the second Ctrl-C came */
-	bool told;     /* on_running() was called */
-	bool again;    /* call jobs_step() again */
-	bool changed;  /* Jobs or their JobSet may have, since they were published */
+	bool killing; /* the second Ctrl-C came */
+	bool told;    /* on_running() was called */
+	bool again;   /* call jobs_step() again */
+	bool changed; /* Jobs or their JobSet may have, since they were published */
+	bool failing; /* the controller's last pass failed */
+	bool suspended;
 	bool gives_up; /* a Job's backoffLimit is unset, and so 0 */
 	int64_t restarts;
-	char phase[512];         /* reported last */
-	cJSON *saved;            /* status written last */
-	cJSON *shown;            /* the JobSet and its Jobs, as published last */
-	struct job_facts *facts; /* of its pods; NULL: a server keeps them */
-	struct event_series series[N_POD_CAUSES];
+	char phase[512]; /* reported last */
+	cJSON *saved;    /* status written last */
+	cJSON *shown;    /* the JobSet and its Jobs, as published last */
 };
 
 void run_note(const struct run *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
@@ -78,8 +77,8 @@ void run_say_no_restart(const struct run *r);
 /* run_suspend.c: hear of changes of STATE_SUSPEND; do what it says, if there was one. */
 MUST_CHECK int run_listen(struct run *r, struct error *err);
 void run_check_suspend(struct run *r);
-/* run.c: it counts anew when the job is resumed */
-void run_set_deadline(struct run *r, int64_t from_ms);
+/* run.c: end all pods that run, after their grace period (-1) or that. */
+void run_stop_all(struct run *r, int64_t grace_ms);
 
 /* run_ports.c: a port held until the run ends; those in place of the pipeline's. */
 MUST_CHECK int run_reserve_port(struct run *r, int *ret_port, struct error *err);
@@ -103,19 +102,22 @@ MUST_CHECK int run_mpi_files(struct run *r, struct error *err);
  */
 MUST_CHECK int run_add_services(struct run *r, struct error *err);
 
-/* run_show.c: report a changed phase; save a changed status. */
-void run_show(struct run *r);
-MUST_CHECK int run_save(struct run *r, bool last, struct error *err);
+void run_show(struct run *r); /* run_show.c: report a changed phase */
+
+/*
+ * run_control.c: a pass of the controller over the TrainJob, whose status is saved if it
+ * has changed; `last`: the run has ended.
+ */
+MUST_CHECK int run_control(struct run *r, bool last, struct error *err);
 
 /*
  * run_publish.c: what the run consists of, for who reads its directory; and, unless a
  * server owns it, the events of that.
  */
 void run_publish(struct run *r);
+/* An event about the TrainJob that its controller knows nothing of. */
+void run_record(struct run *r, bool warning, const char *reason, const char *message);
 void run_publish_pod(struct run *r, struct run_pod *pod, const cJSON *status);
-/* Its JobSet is there; its TrainJob has another status. */
-void run_publish_begin(struct run *r);
-void run_publish_status(struct run *r, const cJSON *before);
 void run_publish_gone(struct run *r, struct run_pod *take_pod);
 void run_publish_replaced(struct run *r, const struct run_pod *by);
 void run_pod_free(void *pod);

@@ -9,7 +9,6 @@
 #include "local/run_impl.h"
 #include "trainer/jobset.h"
 #include "trainer/trainjob.h"
-#include "trainer/trainjob_status.h"
 
 static void put_now(cJSON *doc, const char *key)
 {
@@ -70,59 +69,22 @@ void run_publish(struct run *r)
 	r->shown = STEAL(list);
 }
 
-/* ---- what a manager says of the TrainJob -------------------------------------------- */
-
-static void record_trainjob(struct run *r, bool warning, const char *reason,
-			    const char *message, struct event_series *series)
+void run_record(struct run *r, bool warning, const char *reason, const char *message)
 {
 	if (!r->opts->owner)
-		event_of_trainjob(r->trainjob, warning, reason, message, series,
+		event_of_trainjob(r->trainjob, warning, reason, message,
 				  &(struct event_sink){ append, r });
 }
 
-static void on_fact(void *ctx, enum pod_cause cause, const char *message)
-{
-	struct run *r = ctx;
-
-	record_trainjob(r, !pod_causes[cause].normal, pod_causes[cause].reason, message,
-			&r->series[cause]);
-}
-
-static void take_facts(struct run *r, const cJSON *old, const cJSON *now)
-{
-	const struct fact_sink to = { on_fact, r };
-	struct pod_change change;
-
-	if (!r->facts)
-		return;
-	pod_change_of(&change, old, now);
-	job_facts_take(r->facts, &change, status_finished(r->saved) ? NULL : &to);
-	if (!now)
-		job_facts_gone(r->facts, old);
-}
-
-static void on_event(void *ctx, bool warning, const char *reason, const char *message)
-{
-	record_trainjob(ctx, warning, reason, message, NULL);
-}
-
-void run_publish_begin(struct run *r)
-{
-	record_trainjob(r, false, JOBSET_CREATED, JOBSET_CREATED_WORDS, NULL);
-}
-
-void run_publish_status(struct run *r, const cJSON *before)
-{
-	const char *first = NULL;
-	size_t brief;
-
-	if (r->facts)
-		first = job_facts_first(r->facts, &brief);
-	status_events(before, tj_status(r->trainjob), first ? first + brief : NULL,
-		      &(struct status_sink){ on_event, r });
-}
-
 /* ---- pods --------------------------------------------------------------------------- */
+
+static void tell(const struct run *r, const cJSON *old, const cJSON *now)
+{
+	const struct local_controller *c = r->opts->controller;
+
+	if (c)
+		c->on_pod(c->ctx, old, now);
+}
 
 void run_publish_pod(struct run *r, struct run_pod *pod, const cJSON *status)
 {
@@ -140,7 +102,7 @@ void run_publish_pod(struct run *r, struct run_pod *pod, const cJSON *status)
 		json_put(pod->doc, json_dup(status), "status");
 	state_publish(&r->state, "Pod", pod->name, pod->doc);
 	record(r, old, pod->doc);
-	take_facts(r, old, pod->doc);
+	tell(r, old, pod->doc);
 }
 
 static void unpublish(struct run *r, struct run_pod *take_pod)
@@ -151,7 +113,7 @@ static void unpublish(struct run *r, struct run_pod *take_pod)
 
 void run_publish_gone(struct run *r, struct run_pod *take_pod)
 {
-	take_facts(r, take_pod->doc, NULL);
+	tell(r, take_pod->doc, NULL);
 	if (r->opts->owner || jobs_phase(r->jobs) == JOBS_SUSPENDED)
 		unpublish(r, take_pod);
 	else

@@ -1,16 +1,13 @@
-/* run_show.c - report the phase, and write the status (local/run_impl.h). */
-#include <signal.h>
+/* run_show.c - report the phase (local/run_impl.h). */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "local/run_impl.h"
 #include "trainer/api.h"
 #include "trainer/jobset.h"
-#include "trainer/trainjob_status.h"
 
 void run_note(const struct run *r, const char *fmt, ...)
 {
@@ -120,64 +117,4 @@ void run_show(struct run *r)
 	snprintf(r->phase, sizeof(r->phase), "%s", (const char *)b.data);
 	if (o->on_progress)
 		o->on_progress(o->ctx, r->phase);
-}
-
-/*
- * ---- the status
- * -------------------------------------------------------------------------
- */
-
-/* As the manager: the first failure explains the others. */
-static void name_first(struct run *r, cJSON *status)
-{
-	cleanup_arena struct arena a = { 0 };
-	const char *first;
-	size_t brief;
-
-	if (!r->facts || status_is_exceeded(status) ||
-	    status_keep_first(status, r->saved))
-		return;
-	first = job_facts_first(r->facts, &brief);
-	if (first)
-		status_add_first(status, str_slice(&a, first, brief));
-}
-
-static void put_status(struct run *r, bool last)
-{
-	cJSON *status = json_obj(r->trainjob, "status");
-	char now[TIME_TEXT_SIZE], message[64];
-
-	time_text(clock_now(), now);
-	json_put(r->jobset, json_dup(jobs_status(r->jobs)), "status");
-	status_suspend(status, r->trainjob, now);
-	if (r->end == RUN_TOO_LATE)
-		status_exceed_deadline(status, now);
-	status_of_jobset(status, r->jobset);
-	name_first(r, status);
-	if (r->end == RUN_INTERRUPTED && last) {
-		snprintf(message, sizeof(message), "stopped by %s",
-			 r->signal == SIGINT   ? "Ctrl-C (SIGINT)"
-			 : r->signal == SIGHUP ? "SIGHUP (terminal closed)"
-					       : "SIGTERM");
-		status_fail(status, REASON_INTERRUPTED, message, now);
-	}
-	if (r->end == RUN_TIMED_OUT && last)
-		status_fail(status, REASON_INTERRUPTED, "--timeout expired", now);
-	if (r->end != RUN_ON && last)
-		status_idle(status);
-	status_set_state(status);
-}
-
-int run_save(struct run *r, bool last, struct error *err)
-{
-	const cJSON *status;
-
-	put_status(r, last);
-	status = json_get(r->trainjob, "status");
-	if (!last && json_equal(status, r->saved))
-		return 0;
-	run_publish_status(r, r->saved);
-	cJSON_Delete(r->saved);
-	r->saved = json_dup(status);
-	return state_save(&r->state, r->trainjob, last, err);
 }

@@ -6,12 +6,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/stop.h"
-#include "base/str.h"
 #include "local/run_impl.h"
 #include "local/state_impl.h"
-#include "trainer/trainjob.h"
 
 static atomic_int event = -1;
 static atomic_bool asked;
@@ -52,24 +49,10 @@ int run_listen(struct run *r, struct error *err)
 	return 0;
 }
 
-static void set(struct run *r, bool suspend)
-{
-	bool elsewhere = !str_eq(r->opts->ns, "default");
-
-	tj_set_suspend(r->trainjob, suspend);
-	jobs_set_suspend(r->jobs, suspend);
-	r->again = r->changed = true;
-	if (suspend)
-		run_note(r, "suspended; resume with 'kftrainer resume --local %s%s%s'",
-			 r->opts->name, elsewhere ? " -n " : "",
-			 elsewhere ? r->opts->ns : "");
-	else
-		run_note(r, "resumed");
-	run_set_deadline(r, clock_ms());
-}
-
 void run_check_suspend(struct run *r)
 {
+	const struct local_controller *c = r->opts->controller;
+	struct error err = { 0 };
 	uint64_t n;
 	bool suspend;
 
@@ -77,8 +60,11 @@ void run_check_suspend(struct run *r)
 		return;
 	(void)!read(event, &n, sizeof(n));
 	suspend = state_suspended(r->state.dir);
-	if (r->end == RUN_ON && !r->opts->owner &&
-	    suspend != (jobs_phase(r->jobs) == JOBS_SUSPENDED) &&
-	    jobs_phase(r->jobs) <= JOBS_SUSPENDED)
-		set(r, suspend);
+	if (!c || r->end != RUN_ON || suspend == r->suspended ||
+	    jobs_phase(r->jobs) > JOBS_SUSPENDED)
+		return;
+	if (c->suspend(c->ctx, suspend, &err))
+		run_note(r, "cannot %s: %s", suspend ? "suspend" : "resume", err.msg);
+	else if (run_control(r, false, &err))
+		r->changed = true;
 }

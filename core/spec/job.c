@@ -11,7 +11,6 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
-#include "net/keypair.h"
 #include "plugins/plugins.h"
 #include "spec/reporter.h"
 #include "trainer/api.h"
@@ -132,18 +131,6 @@ static void tell_warnings(const struct doc *doc, const cJSON *warnings,
 static const struct plugin_env env = { .keys = &keys_placeholder };
 static const struct pipeline pipeline = { .plugins = plugins, .env = &env };
 
-/* What runs here needs real keys. */
-static int new_key(void *ctx, struct arena *arena, const char **ret_private_pem,
-		   const char **ret_authorized_key, struct error *err)
-{
-	(void)ctx;
-	return keypair_ssh(arena, ret_private_pem, ret_authorized_key, err);
-}
-
-static const struct key_source local_keys = { .ssh = new_key };
-static const struct plugin_env local_env = { .keys = &local_keys };
-static const struct pipeline local = { .plugins = plugins, .env = &local_env };
-
 cJSON *job_resolve(struct job_set *set, struct doc *doc, const struct reporter *to)
 {
 	cleanup_field_errors struct field_errors errs = { 0 };
@@ -206,18 +193,7 @@ static size_t check_jobs(struct job_set *set, const struct reporter *to)
 	return bad;
 }
 
-/* Under --local only MPI has keys, and mpi-worker for sshd. */
-static const struct pipeline *pipeline_of(const struct job_opts *opts,
-					  const struct job *job)
-{
-	if (!opts->local || !policy_mpi(runtime_ml_policy(job->runtime)))
-		return &pipeline;
-	runtime_use_mpi_worker(job->runtime);
-	return &local;
-}
-
-static size_t build(struct job_set *set, const struct job_opts *opts,
-		    const struct reporter *to)
+static size_t build(struct job_set *set, const struct reporter *to)
 {
 	struct error err = { 0 };
 	size_t bad = 0;
@@ -225,8 +201,8 @@ static size_t build(struct job_set *set, const struct job_opts *opts,
 	for (size_t i = 0; i < set->n; i++) {
 		struct job *job = &set->list[i];
 
-		if (!pipeline_build(pipeline_of(opts, job), job->trainjob, job->runtime,
-				    &job->objects, &err))
+		if (!pipeline_build(&pipeline, job->trainjob, job->runtime, &job->objects,
+				    &err))
 			continue;
 		reporter_line(to, "TrainJob %s: %s", job->name, err.msg);
 		bad++;
@@ -377,8 +353,10 @@ bool doc_is_config(const struct doc *doc)
 	       (str_eq(kind, "ConfigMap") || str_eq(kind, "Secret"));
 }
 
-void job_add_config(const struct job_set *set, struct job *job)
+cJSON *job_config(const struct job_set *set, const struct job *job)
 {
+	cJSON *ret = cJSON_CreateArray();
+
 	for (size_t i = 0; i < set->input.n; i++) {
 		const cJSON *obj = set->input.docs[i].obj;
 		const char *ns = meta_namespace(obj);
@@ -389,8 +367,9 @@ void job_add_config(const struct job_set *set, struct job *job)
 		copy = json_dup(obj);
 		meta_set_namespace(copy, job->ns);
 		settle_secret(copy);
-		cJSON_AddItemToArray(job->objects, copy);
+		cJSON_AddItemToArray(ret, copy);
 	}
+	return ret;
 }
 
 static int load(struct job_set *set, const struct job_opts *opts, enum job_names names,
@@ -399,7 +378,7 @@ static int load(struct job_set *set, const struct job_opts *opts, enum job_names
 	if (begin(set, opts, to, err))
 		return -1;
 	check_docs(set, opts, names);
-	return check_jobs(set, to) || build(set, opts, to) ? 1 : 0;
+	return check_jobs(set, to) || build(set, to) ? 1 : 0;
 }
 
 void job_tell_left_out(const struct job_set *set, const struct reporter *to)

@@ -21,7 +21,6 @@ struct job_opts {
 	struct opt_strs runtime_files, labels, annotations;
 	const struct workspace *workspace; /* that the jobs came with; or NULL */
 	bool suspend;
-	bool local; /* the job is to run on this machine: MPI has no sshd there */
 	/* 1: the cluster has it; 0; -1 with err. NULL: the built-in ones are meant. */
 	int (*has_runtime)(void *ctx, const struct runtime_name *which,
 			   struct error *err);
@@ -110,11 +109,8 @@ MUST_CHECK int job_set_check(struct job_set *ret, const struct job_opts *opts,
 void job_set_release(struct job_set *set);
 #define cleanup_job_set __attribute__((cleanup(job_set_release)))
 
-/*
- * Besides what the pipeline made, the ConfigMaps and Secrets of the files: pods
- * of this machine find them as a cluster's would. Adds to job->objects.
- */
-void job_add_config(const struct job_set *set, struct job *job);
+/* The ConfigMaps and Secrets of the files, for the job's namespace: an array, the caller's. */
+cJSON *job_config(const struct job_set *set, const struct job *job);
 
 /* The TrainJob that the options describe (jobspec.c). */
 MUST_CHECK int job_from_opts(cJSON **ret, const struct job_opts *opts, struct error *err);

@@ -92,21 +92,23 @@ static void end_game(struct game *g)
 	"'spec':{" spec "'replicatedJobs':[" rjobs "]}}]"
 /* clang-format on */
 
-/* Run it; `spec` is the TrainJob's. */
-static void play(struct game *g, const char *name, const char *spec, const char *text)
+static void play_with(struct game *g, const char *name, const char *spec,
+		      const char *text, const struct local_controller *controller)
 {
 	cleanup_arena struct arena a = { 0 };
 	cleanup_json cJSON *objects = parse(text);
 	cleanup_json cJSON *tj = parse(arena_printf(
 		&a,
 		"{'apiVersion':'trainer.kubeflow.org/v1alpha1','kind':'TrainJob',"
-		"'metadata':{'name':'%s','namespace':'ns'},'spec':{%s}}",
+		"'metadata':{'name':'%s','namespace':'ns','uid':'of-its-API',"
+		"'creationTimestamp':'2026-01-01T00:00:00Z'},'spec':{%s}}",
 		name, spec));
 	struct local_run_opts opts = {
 		.ns = "ns",
 		.name = name,
 		.trainjob = tj,
 		.objects = objects,
+		.controller = controller,
 		.workdir = getenv("D"),
 		.no_namespaces = flat,
 		.observer = { .on_progress = on_progress,
@@ -116,6 +118,12 @@ static void play(struct game *g, const char *name, const char *spec, const char 
 	};
 
 	g->rc = local_run(&opts, g->result, &g->err);
+}
+
+/* Run it; `spec` is the TrainJob's. */
+static void play(struct game *g, const char *name, const char *spec, const char *text)
+{
+	play_with(g, name, spec, text, NULL);
 }
 
 static void run(struct game *g, const char *name, const char *text)
@@ -177,8 +185,9 @@ static void test_success(void **state)
 	assert_string_equal(json_str(job, "name"), "node");
 	assert_int_equal(json_int(job, -1, "succeeded"), 1);
 	assert_int_equal(json_int(job, -1, "active"), 0);
-	assert_int_equal(strlen(json_str(tj, "metadata", "uid")), 36);
-	assert_int_equal(strlen(json_str(tj, "metadata", "creationTimestamp")), 20);
+	assert_string_equal(json_str(tj, "metadata", "uid"), "of-its-API");
+	assert_string_equal(json_str(tj, "metadata", "creationTimestamp"),
+			    "2026-01-01T00:00:00Z");
 	end_game(&g);
 }
 
@@ -314,18 +323,92 @@ static void test_out_of_restarts(void **state)
 	end_game(&g);
 }
 
-static void test_deadline(void **state)
+/* ---- its controller ------------------------------------------------------------------------ */
+
+/* Says that the deadline has passed once the pod runs and it is called for that. */
+struct clerk {
+	int passes, failures, pods, gone;
+	int64_t due_ms;
+	bool deleted;
+	char active[16]; /* pods, when it was called last */
+};
+
+static int clerk_pass(void *ctx, const cJSON *jobset_status, struct local_pass *ret,
+		      struct error *err)
 {
+	struct clerk *c = ctx;
+
+	if (c->failures && c->failures--)
+		return error_set(err, ERR_BUSY, "not now");
+	c->passes++;
+	if (c->pods && !c->due_ms)
+		c->due_ms = clock_ms() + 200;
+	c->deleted = c->due_ms && clock_ms() >= c->due_ms;
+	ret->after_ms = c->due_ms && !c->deleted ? c->due_ms - clock_ms() : 0;
+	ret->deleted = c->deleted;
+	ret->trainjob = parse(
+		c->deleted ? "{'kind':'TrainJob','metadata':{'name':'late','namespace':'"
+			     "ns'},"
+			     "'status':{'conditions':[{'type':'Failed','status':'True',"
+			     "'reason':'DeadlineExceeded','message':'too late'}]}}"
+			   : "{'kind':'TrainJob','metadata':{'name':'late','namespace':'"
+			     "ns'}}");
+	ret->events = parse("[{'metadata':{'name':'e'},'reason':'Passed'}]");
+	snprintf(c->active, sizeof(c->active), "%d",
+		 (int)json_int(
+			 json_get(jobset_status, "replicatedJobsStatus")
+				 ? json_get(jobset_status, "replicatedJobsStatus")->child
+				 : NULL,
+			 0, "active"));
+	return 0;
+}
+
+static void clerk_pod(void *ctx, const cJSON *old, const cJSON *now)
+{
+	struct clerk *c = ctx;
+
+	c->pods += !old;
+	c->gone += !now;
+}
+
+static void count_events(const char *job, int least)
+{
+	cleanup_buf struct buf text = { .max = 65536 };
+	cleanup_arena struct arena a = { 0 };
+	struct error err = { 0 };
+	int n = 0;
+
+	if (file_read(&text,
+		      arena_printf(&a, "%s/kftrainer/jobs/ns/%s/latest/events",
+				   getenv("XDG_STATE_HOME"), job),
+		      &err))
+		fail_msg("%s", err.msg);
+	for (const char *p = (const char *)text.data; (p = strstr(p, "Passed")); p++)
+		n++;
+	if (n < least)
+		fail_msg("%d events: %s", n, text.data);
+}
+
+/* It is asked again when it said so, and when it fails; its JobSet is gone: all pods end. */
+static void test_controller_deletes(void **state)
+{
+	struct clerk clerk = { .failures = 1 };
+	const struct local_controller controller = { .pass = clerk_pass,
+						     .on_pod = clerk_pod,
+						     .ctx = &clerk };
 	struct game g;
 
 	(void)state;
 	setup_game(&g);
-	play(&g, "late", "'activeDeadlineSeconds':1",
-	     OBJECTS("", NODES("1", "sleep 60")));
+	play_with(&g, "late", "", OBJECTS("", NODES("1", "sleep 60")), &controller);
 	assert_int_equal(g.rc, 0);
 	assert_int_equal(g.result->exit_code, 1);
-	report_has(&g, "DeadlineExceeded: TrainJob exceeded its active deadline");
+	report_has(&g, "DeadlineExceeded: too late");
 	expect_state("late", "Failed/DeadlineExceeded");
+	has(&g.notes, "cannot update the TrainJob: not now; trying again\n");
+	assert_int_equal(clerk.pods, 1);
+	assert_true(clerk.passes > 2);
+	count_events("late", 3);
 	end_game(&g);
 }
 
@@ -543,7 +626,7 @@ int main(void)
 		cmocka_unit_test(test_restart_in_place),
 		cmocka_unit_test(test_jobset_restart),
 		cmocka_unit_test(test_out_of_restarts),
-		cmocka_unit_test(test_deadline),
+		cmocka_unit_test(test_controller_deletes),
 		cmocka_unit_test(test_numbers_beyond_any_clock),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_notes),

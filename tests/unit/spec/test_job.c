@@ -16,6 +16,7 @@ static void test_a_file(void **state)
 	struct lines lines = { 0 };
 	const struct reporter to = { add_line, &lines };
 	struct error err = { 0 };
+	cleanup_json cJSON *config = NULL;
 	const cJSON *obj;
 	bool jobset = false;
 
@@ -34,8 +35,9 @@ static void test_a_file(void **state)
 	assert_int_equal(lines.n, 1); /* of the Service, which is ignored */
 	assert_non_null(strstr(lines.text, "job.yaml:"));
 	assert_non_null(strstr(lines.text, "Service s"));
-	job_add_config(&set, &set.list[0]);
-	obj = set.list[0].objects->child->prev; /* the last */
+	config = job_config(&set, &set.list[0]);
+	assert_int_equal(cJSON_GetArraySize(config), 1);
+	obj = config->child;
 	assert_string_equal(meta_kind(obj), "ConfigMap");
 	assert_string_equal(meta_namespace(obj), "team");
 }

@@ -1,0 +1,265 @@
+/* local_job.c - a TrainJob, its API and its controller in this process (cmd/local_job.h). */
+#include "cmd/local_job.h"
+
+#include <stdlib.h>
+
+#include "api/meta.h"
+#include "apiserver/apiserver.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "base/xmalloc.h"
+#include "kube/kube.h"
+#include "local/inputs.h"
+#include "manager/single.h"
+#include "trainer/api.h"
+#include "trainer/trainjob.h"
+
+struct local_job {
+	const char *ns, *name; /* the job's */
+	struct apiserver *api;
+	struct kube *kube;
+	struct single *single;
+	struct local_controller controller;
+	cJSON *trainjob, *objects;
+	cJSON *events; /* since they were asked for */
+	cJSON *sent;   /* the JobSet's status, last */
+};
+
+static const struct kube_write how = { .manager = "kftrainer" };
+
+/* ---- the controller ------------------------------------------------------------------- */
+
+static void on_event(void *ctx, const cJSON *event)
+{
+	struct local_job *j = ctx;
+
+	cJSON_AddItemToArray(j->events, json_dup(event));
+}
+
+static cJSON *jobset_of(struct local_job *j)
+{
+	return apiserver_get(j->api, JOBSET_API_VERSION, JOBSET_KIND, j->ns, j->name);
+}
+
+/* As the JobSet controller does; one that was deleted has none. */
+static int put_status(struct local_job *j, const cJSON *status, struct error *err)
+{
+	const struct kube_ref ref = { JOBSET_API_VERSION, JOBSET_KIND, j->ns, j->name };
+	const struct kube_write as = { .manager = "jobset",
+				       .subresource = "status",
+				       .meta_only = true };
+	cleanup_json cJSON *patch = NULL;
+
+	if (json_equal(status, j->sent))
+		return 0;
+	patch = cJSON_CreateObject();
+	json_put(patch, json_dup(status), "status");
+	if (kube_merge_patch(j->kube, &ref, patch, &as, NULL, err))
+		return error_clear_if(err, ERR_NOT_FOUND);
+	cJSON_Delete(j->sent);
+	j->sent = json_dup(status);
+	return 0;
+}
+
+static int pass(void *ctx, const cJSON *jobset_status, struct local_pass *ret,
+		struct error *err)
+{
+	struct local_job *j = ctx;
+	cleanup_json cJSON *jobset = NULL;
+
+	if (put_status(j, jobset_status, err) ||
+	    single_pass(j->single, &ret->after_ms, err))
+		return -1;
+	jobset = jobset_of(j);
+	ret->deleted = !jobset;
+	ret->suspended = json_bool(jobset, false, "spec", "suspend");
+	ret->trainjob =
+		apiserver_get(j->api, TRAINER_API_VERSION, TRAINJOB_KIND, j->ns, j->name);
+	meta_drop_managed_fields(ret->trainjob);
+	ret->events = j->events;
+	j->events = cJSON_CreateArray();
+	return 0;
+}
+
+static void on_pod(void *ctx, const cJSON *old, const cJSON *now)
+{
+	struct local_job *j = ctx;
+
+	single_pod(j->single, old, now);
+}
+
+static int suspend(void *ctx, bool suspend, struct error *err)
+{
+	struct local_job *j = ctx;
+	const struct kube_ref ref = { TRAINER_API_VERSION, TRAINJOB_KIND, j->ns,
+				      j->name };
+	cleanup_json cJSON *patch = cJSON_CreateObject();
+
+	tj_set_suspend(patch, suspend);
+	return kube_merge_patch(j->kube, &ref, patch, &how, NULL, err);
+}
+
+/* ---- what it works on ------------------------------------------------------------------ */
+
+static int create(struct local_job *j, const cJSON *obj, struct error *err)
+{
+	return kube_create(j->kube, obj, &how, NULL, err);
+}
+
+static int create_namespace(struct local_job *j, struct error *err)
+{
+	cleanup_json cJSON *ns = meta_new("v1", "Namespace", NULL, j->ns);
+
+	return create(j, ns, err) ? error_clear_if(err, ERR_EXISTS) : 0;
+}
+
+static int create_config(struct local_job *j, const struct job_set *set,
+			 const struct job *job, struct error *err)
+{
+	cleanup_json cJSON *config = job_config(set, job);
+	const cJSON *obj;
+
+	json_each(obj, config)
+		if (create(j, obj, err))
+			return -1;
+	return 0;
+}
+
+static int create_runtime(struct local_job *j, const struct job *job, struct error *err)
+{
+	cleanup_json cJSON *runtime = json_dup(job->runtime);
+
+	if (str_eq(meta_kind(runtime), RUNTIME_KIND))
+		meta_set_namespace(runtime, j->ns);
+	return create(j, runtime, err);
+}
+
+/* Whoever is to manage it elsewhere: here this controller does. */
+static int create_trainjob(struct local_job *j, const struct job *job, struct error *err)
+{
+	cleanup_json cJSON *tj = json_dup(job->trainjob);
+
+	json_del(tj, JSON_PATH("status"));
+	json_del(tj, JSON_PATH("spec", "managedBy"));
+	meta_set_namespace(tj, j->ns);
+	meta_set_name(tj, j->name);
+	return create(j, tj, err);
+}
+
+/* ---- what it makes of it --------------------------------------------------------------- */
+
+/* Why there is no JobSet: the controller's last warning. */
+static int no_jobset(const struct local_job *j, struct error *err)
+{
+	const char *why = "the controller did not create its JobSet";
+	const cJSON *e;
+
+	json_each(e, j->events)
+		if (str_eq(json_str(e, "type"), "Warning"))
+			why = json_str(e, "message");
+	return error_set(err, ERR_INVALID, "TrainJob %s: %s", j->name, why);
+}
+
+/* Of kinds that this API does not have. */
+static void keep_others(struct local_job *j, const cJSON *objects)
+{
+	static const char *const made[] = { JOBSET_KIND, "ConfigMap", "Secret", "Service",
+					    NULL };
+	const cJSON *obj;
+
+	json_each(obj, objects)
+		if (!str_in(meta_kind(obj), made))
+			cJSON_AddItemToArray(j->objects, json_dup(obj));
+}
+
+static int make_objects(struct local_job *j, const struct job *job, struct error *err)
+{
+	cleanup_json cJSON *jobset = NULL;
+	int64_t unused;
+
+	if (single_pass(j->single, &unused, err))
+		return -1;
+	jobset = jobset_of(j);
+	if (!jobset)
+		return no_jobset(j, err);
+	j->trainjob =
+		apiserver_get(j->api, TRAINER_API_VERSION, TRAINJOB_KIND, j->ns, j->name);
+	meta_drop_managed_fields(j->trainjob);
+	j->objects = inputs_of(j->api, jobset, j->trainjob);
+	keep_others(j, job->objects);
+	return 0;
+}
+
+static int start(struct local_job *j, const struct job_set *set, const struct job *job,
+		 struct error *err)
+{
+	const struct apiserver_conf conf = { .max_events = 16 }; /* nobody watches */
+	const struct kube_config config = { .ns = "default" };
+	struct kube_opts opts = { .user_agent = "kftrainer", .after_stop = true };
+	struct single_conf single = {
+		.ns = j->ns, .name = j->name, .on_event = on_event, .ctx = j
+	};
+
+	if (apiserver_new(&j->api, &conf, err))
+		return -1;
+	opts.inside = (struct inside_server){ .handle = apiserver_handle_inside,
+					      .ctx = j->api };
+	if (kube_new(&j->kube, &config, &opts, err))
+		return -1;
+	single.kube = j->kube;
+	if (create_namespace(j, err) || create_config(j, set, job, err) ||
+	    create_runtime(j, job, err) || create_trainjob(j, job, err) ||
+	    single_new(&j->single, &single, err))
+		return -1;
+	return make_objects(j, job, err);
+}
+
+int local_job_new(struct local_job **ret, const struct job_set *set,
+		  const struct job *job, struct error *err)
+{
+	struct local_job *j = xcalloc(1, sizeof(*j));
+
+	j->ns = job->ns;
+	j->name = job->name;
+	j->events = cJSON_CreateArray();
+	j->controller = (struct local_controller){
+		.pass = pass, .on_pod = on_pod, .suspend = suspend, .ctx = j
+	};
+	if (start(j, set, job, err)) {
+		local_job_free(j);
+		return -1;
+	}
+	*ret = j;
+	return 0;
+}
+
+void local_job_free(struct local_job *j)
+{
+	if (!j)
+		return;
+	single_free(j->single);
+	if (j->kube)
+		kube_free(j->kube);
+	if (j->api)
+		apiserver_free(j->api);
+	cJSON_Delete(j->trainjob);
+	cJSON_Delete(j->objects);
+	cJSON_Delete(j->events);
+	cJSON_Delete(j->sent);
+	free(j);
+}
+
+const cJSON *local_job_trainjob(const struct local_job *j)
+{
+	return j->trainjob;
+}
+
+cJSON *local_job_objects(struct local_job *j)
+{
+	return j->objects;
+}
+
+const struct local_controller *local_job_controller(const struct local_job *j)
+{
+	return &j->controller;
+}

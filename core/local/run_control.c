@@ -1,0 +1,125 @@
+/* run_control.c - the run's TrainJob, as its controller or its JobSet has it (local/run_impl.h). */
+#include <signal.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/str.h"
+#include "local/run_impl.h"
+#include "trainer/api.h"
+#include "trainer/trainjob.h"
+#include "trainer/trainjob_status.h"
+
+enum { RETRY_MS = 1000 };
+
+/* ---- what the controller says --------------------------------------------------------- */
+
+static void set_suspend(struct run *r, bool suspend)
+{
+	bool elsewhere = !str_eq(r->opts->ns, "default");
+
+	r->suspended = suspend;
+	jobs_set_suspend(r->jobs, suspend);
+	r->again = r->changed = true;
+	if (suspend)
+		run_note(r, "suspended; resume with 'kftrainer resume --local %s%s%s'",
+			 r->opts->name, elsewhere ? " -n " : "",
+			 elsewhere ? r->opts->ns : "");
+	else
+		run_note(r, "resumed");
+}
+
+static void take_pass(struct run *r, const struct local_pass *p)
+{
+	const cJSON *event;
+
+	json_each(event, p->events)
+		state_record(&r->state, event);
+	cJSON_Delete(p->events);
+	cJSON_Delete(r->trainjob);
+	r->trainjob = p->trainjob;
+	r->pass_ms = p->after_ms ? clock_ms() + p->after_ms : -1;
+	if (r->end != RUN_ON)
+		return;
+	if (p->deleted) {
+		r->end = RUN_DELETED;
+		run_stop_all(r, -1);
+	} else if (p->suspended != r->suspended) {
+		set_suspend(r, p->suspended);
+	}
+}
+
+/* Of a server's run: its manager has the last word. */
+static void follow_jobset(struct run *r)
+{
+	cJSON *status = json_obj(r->trainjob, "status");
+	char now[TIME_TEXT_SIZE];
+
+	time_text(clock_now(), now);
+	json_put(r->jobset, json_dup(jobs_status(r->jobs)), "status");
+	status_suspend(status, r->trainjob, now);
+	status_of_jobset(status, r->jobset);
+	status_set_state(status);
+}
+
+static int ask(struct run *r, struct error *err)
+{
+	const struct local_controller *c = r->opts->controller;
+	struct local_pass p = { 0 };
+
+	if (!c) {
+		follow_jobset(r);
+		return 0;
+	}
+	if (!c->pass(c->ctx, jobs_status(r->jobs), &p, err)) {
+		r->failing = false;
+		take_pass(r, &p);
+		return 0;
+	}
+	if (!r->failing)
+		run_note(r, "cannot update the TrainJob: %s; trying again", err->msg);
+	r->failing = true;
+	r->pass_ms = clock_ms() + RETRY_MS;
+	return -1;
+}
+
+/* ---- what the run itself does ---------------------------------------------------------- */
+
+static void on_event(void *ctx, bool warning, const char *reason, const char *message)
+{
+	run_record(ctx, warning, reason, message);
+}
+
+/* It was stopped from outside, of which its JobSet knows nothing. */
+static void end_status(struct run *r)
+{
+	cJSON *status = json_obj(r->trainjob, "status");
+	cleanup_json cJSON *before = json_dup(status);
+	char now[TIME_TEXT_SIZE], message[64] = "--timeout expired";
+
+	if (r->end == RUN_INTERRUPTED)
+		snprintf(message, sizeof(message), "stopped by %s",
+			 r->signal == SIGINT   ? "Ctrl-C (SIGINT)"
+			 : r->signal == SIGHUP ? "SIGHUP (terminal closed)"
+					       : "SIGTERM");
+	if (r->end != RUN_DELETED)
+		status_fail(status, REASON_INTERRUPTED, message,
+			    time_text(clock_now(), now));
+	status_idle(status);
+	status_set_state(status);
+	status_events(before, status, NULL, &(struct status_sink){ on_event, r });
+}
+
+int run_control(struct run *r, bool last, struct error *err)
+{
+	const cJSON *status;
+	int failed = ask(r, err);
+
+	if (last && r->end != RUN_ON)
+		end_status(r);
+	status = tj_status(r->trainjob);
+	if (failed || (!last && json_equal(status, r->saved)))
+		return failed;
+	cJSON_Delete(r->saved);
+	r->saved = json_dup(status);
+	return state_save(&r->state, r->trainjob, last, err);
+}

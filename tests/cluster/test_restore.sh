@@ -2,7 +2,7 @@
 # What somebody deletes or changes of a job's objects comes back.
 # shellcheck source=tests/cluster/lib.sh
 . "$(dirname "$0")/lib.sh"
-cluster_up
+cluster_shared
 ns=restore-$$
 check "the controller starts" controller_up
 kc create namespace $ns >/dev/null

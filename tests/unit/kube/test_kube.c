@@ -887,6 +887,18 @@ static void test_unreadable(void **state)
 	kube_free(k);
 }
 
+static void test_a_path_that_is_too_long(void **state)
+{
+	static char selector[70000];
+	cleanup_arena struct arena a = { 0 };
+	const struct kube_select select = { .label_selector = selector };
+
+	(void)state;
+	memset(selector, 'a', sizeof(selector) - 1);
+	scripted_script(&server, "[{'body':'" LIST("", "") "'}]");
+	check_text("error", list_with(&a, &select, NULL), "path: over 65536 bytes");
+}
+
 /* ---- the rest ---- */
 
 #define RESOURCES                                                                        \
@@ -1045,6 +1057,7 @@ int main(void)
 		cmocka_unit_test(test_list_broken),
 		cmocka_unit_test(test_watch),
 		cmocka_unit_test(test_unreadable),
+		cmocka_unit_test(test_a_path_that_is_too_long),
 		cmocka_unit_test(test_discovery),
 		cmocka_unit_test(test_any_call),
 		cmocka_unit_test(test_metrics),

@@ -13,6 +13,7 @@
 #include "manager/single.h"
 #include "trainer/api.h"
 #include "trainer/trainjob.h"
+#include "trainer/workspace_spec.h"
 
 struct local_job {
 	const char *ns, *name; /* the job's */
@@ -143,7 +144,21 @@ static int create_trainjob(struct local_job *j, const struct job *job, struct er
 	json_del(tj, JSON_PATH("spec", "managedBy"));
 	meta_set_namespace(tj, j->ns);
 	meta_set_name(tj, j->name);
-	return create(j, tj, err);
+	return kube_create(j->kube, tj, &how, &j->trainjob, err);
+}
+
+/* Without the archive: its pods find the directory itself (local/workspace_mount.h). */
+static int create_workspace(struct local_job *j, struct error *err)
+{
+	cleanup_json cJSON *map = NULL;
+	struct workspace w;
+
+	if (workspace_of(&w, j->trainjob, err))
+		return -1;
+	if (!w.digest)
+		return 0;
+	map = workspace_configmap(j->trainjob, w.digest, "", 0);
+	return create(j, map, err);
 }
 
 /* ---- what it makes of it --------------------------------------------------------------- */
@@ -182,6 +197,7 @@ static int make_objects(struct local_job *j, const struct job *job, struct error
 	jobset = jobset_of(j);
 	if (!jobset)
 		return no_jobset(j, err);
+	cJSON_Delete(j->trainjob);
 	j->trainjob =
 		apiserver_get(j->api, TRAINER_API_VERSION, TRAINJOB_KIND, j->ns, j->name);
 	meta_drop_managed_fields(j->trainjob);
@@ -209,7 +225,7 @@ static int start(struct local_job *j, const struct job_set *set, const struct jo
 	single.kube = j->kube;
 	if (create_namespace(j, err) || create_config(j, set, job, err) ||
 	    create_runtime(j, job, err) || create_trainjob(j, job, err) ||
-	    single_new(&j->single, &single, err))
+	    create_workspace(j, err) || single_new(&j->single, &single, err))
 		return -1;
 	return make_objects(j, job, err);
 }

@@ -8,6 +8,9 @@
 #include "trainer/jobset.h"
 #include "trainer/trainjob.h"
 #include "trainer/trainjob_status.h"
+#include "trainer/workspace_spec.h"
+
+#define DIGEST "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 struct stage {
 	struct job_set set;
@@ -214,6 +217,24 @@ static void test_pods(void **state)
 	end(&s);
 }
 
+/* A workspace is found without its archive. */
+static void test_workspace(void **state)
+{
+	struct stage s;
+	const cJSON *map;
+
+	(void)state;
+	setup(&s, JOB_HEAD "metadata:\n  name: one\n  namespace: team\n  annotations:\n"
+			   "    " WORKSPACE_ANNOTATION ": sha256:" DIGEST "\n"
+			   "spec:\n  runtimeRef: {name: torch-distributed}\n" COMMAND);
+	assert_int_equal(s.rc, 0);
+	map = find(local_job_objects(s.job), "ConfigMap");
+	assert_non_null(map);
+	assert_true(str_starts(meta_name(map), "one-workspace-"));
+	assert_true(meta_is_controlled(map, local_job_trainjob(s.job)));
+	end(&s);
+}
+
 /* In the API's or the controller's words, as in a cluster. */
 static void test_refused(void **state)
 {
@@ -246,9 +267,9 @@ static void test_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_objects),  cmocka_unit_test(test_passes),
-		cmocka_unit_test(test_deadline), cmocka_unit_test(test_pods),
-		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_objects),   cmocka_unit_test(test_passes),
+		cmocka_unit_test(test_deadline),  cmocka_unit_test(test_pods),
+		cmocka_unit_test(test_workspace), cmocka_unit_test(test_refused),
 	};
 
 	return cmocka_run_group_tests(tests, enter_folder, leave_folder);

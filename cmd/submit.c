@@ -38,6 +38,7 @@
 #include "spec/shipment.h"
 #include "trainer/framework.h"
 #include "trainer/runtime.h"
+#include "trainer/trainjob.h"
 
 #define SCRIPT_RUNTIME "torch-distributed"
 
@@ -349,6 +350,9 @@ static int run_local(const struct job_set *set, const struct submit_opts *opts,
 	if (opts->detach)
 		plan_detach(&run);
 	viewer_begin(&w.viewer, job->name, opts->quiet);
+	if (!tj_is_ours(job->trainjob))
+		viewer_note(&w, "spec.managedBy is not applied: no other controller runs "
+				"here");
 	if (local_run(&run, result, err)) {
 		viewer_erase(&w.viewer);
 		if (err->kind == ERR_EXISTS)

@@ -8,7 +8,6 @@
 #include "local/run_impl.h"
 #include "trainer/api.h"
 #include "trainer/jobset.h"
-#include "trainer/trainjob.h"
 
 static void add(cJSON *notes, const char *line)
 {
@@ -99,8 +98,6 @@ int run_check(struct run *r, struct error *err)
 
 	note_objects(&a, r->opts->objects, notes);
 	note_jobset(&a, r->jobset, notes);
-	if (!tj_is_ours(r->trainjob))
-		add(notes, "spec.managedBy is not applied: no controller runs here");
 	json_each(rjob, json_get((const cJSON *)r->jobset, "spec", "replicatedJobs")) {
 		cleanup_json cJSON *tmpl = template_of(rjob);
 		struct error one = { 0 };

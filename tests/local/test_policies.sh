@@ -126,4 +126,9 @@ ok "an init container fails: its exit code" exits 21
 ok "... is named" printed 'prepare'
 ok "... what it wrote" printed 'cannot prepare'
 ok "... nothing else ran" test ! -e main-ran
+
+job elsewhere 1 'managedBy: kueue.x-k8s.io/multikueue' < <(node true)
+submit elsewhere
+ok "a job for another controller runs" exits 0
+ok "... which is said" printed '^spec.managedBy is not applied'
 finish

@@ -100,7 +100,7 @@ check "-o name: the TrainJob's, then its output" says 0 '^\[node-0\] out$' submi
 check "... which every command takes" eval 'first=$(head -n 1 "$scratch/out"); [[ $first == trainjob.trainer.kubeflow.org/gen-????? ]] && says 0 "^out$" logs "$first" && says 0 "^trainjob .* deleted" delete "$first"'
 check "-o json: the TrainJob as it is kept" eval 'run submit --local -q -o json --runtime-file once.yaml --runtime once --name shown -- true; [ "$status" = 0 ] && python3 -c "import json, sys
 shown, kept = (json.load(open(p)) for p in sys.argv[1:])
-assert kept.pop(\"status\") and kept[\"metadata\"].pop(\"resourceVersion\") and shown == kept and shown[\"metadata\"][\"uid\"], shown" "$scratch/out" <("$kftrainer" get shown -o json)'
+assert kept.pop(\"status\") and kept[\"metadata\"].pop(\"resourceVersion\") and shown[\"metadata\"].pop(\"resourceVersion\") and shown == kept and shown[\"metadata\"][\"uid\"], shown" "$scratch/out" <("$kftrainer" get shown -o json)'
 check "-o table" says 0 '^trainer.kubeflow.org/v1alpha1 +TrainJob +default +shown$' submit --local -o table --runtime-file once.yaml --runtime once --name shown -- true
 check "-o name: no job that cannot run" refuses '--local does not support Flux' submit --local -o name --runtime flux-distributed -- true
 check "... nor of containers that did not start" eval 'XDG_STATE_HOME=/proc/none run submit --local -o name --runtime-file once.yaml --runtime once -- true; [ "$status" != 0 ] && [ ! -s "$scratch/out" ]'

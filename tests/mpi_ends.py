@@ -136,6 +136,9 @@ def run_commands(end):
     r = end.run("head -c 30000000 /dev/zero | tr '\\0' x; echo end >&2")
     is_("30 MB of output", (len(r.stdout), r.stdout.count(b"x"), r.stderr),
         (30000000, 30000000, b"end\n"))
+    # What is written to one stream while the client reads the other must not wait for ever.
+    r = end.run("for i in $(seq 100); do echo e >&2; head -c 300000 /dev/zero; done")
+    is_("output and errors by turns", (len(r.stdout), len(r.stderr)), (30000000, 200))
     with subprocess.Popen(end.command("exit 5"), stdin=subprocess.PIPE) as p:
         is_("input that never ends keeps nothing running", p.wait(PATIENCE), 5)
     with subprocess.Popen(end.command("exec <&-; echo closed; sleep 0.2; exit 6"),

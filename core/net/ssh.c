@@ -460,6 +460,12 @@ int ssh_pump(struct ssh *s, ssh_output *output, void *ctx, struct error *err)
 				     : read_stream(s, stream, output, ctx, err))
 			return -1;
 	}
+	/*
+	 * A call takes from the socket what belongs to others, too: the read of stderr
+	 * what was written to stdout after its turn. The server may now wait for room in
+	 * the window, so that nothing more comes.
+	 */
+	s->more |= libssh2_poll_channel_read(s->channel, 1);
 	return s->blocked || s->more ? 0 : look_for_end(s, err);
 }
 

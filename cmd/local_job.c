@@ -2,24 +2,32 @@
 #include "cmd/local_job.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "api/meta.h"
 #include "apiserver/apiserver.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "cmd/cmd.h"
+#include "cmd/local_status.h"
 #include "kube/kube.h"
 #include "local/inputs.h"
 #include "manager/single.h"
+#include "net/keypair.h"
 #include "trainer/api.h"
 #include "trainer/trainjob.h"
 #include "trainer/workspace_spec.h"
+
+enum { KEY_BYTES = 32 };
 
 struct local_job {
 	const char *ns, *name; /* the job's */
 	struct apiserver *api;
 	struct kube *kube;
 	struct single *single;
+	struct local_status *status;     /* NULL: none */
+	char pod_key[2 * KEY_BYTES + 1]; /* of its pods' tokens */
 	struct local_controller controller;
 	cJSON *trainjob, *objects;
 	cJSON *events; /* since they were asked for */
@@ -68,6 +76,8 @@ static int pass(void *ctx, const cJSON *jobset_status, struct local_pass *ret,
 	struct local_job *j = ctx;
 	cleanup_json cJSON *jobset = NULL;
 
+	if (j->status)
+		local_status_heard(j->status);
 	if (put_status(j, jobset_status, err) ||
 	    single_pass(j->single, &ret->after_ms, err))
 		return -1;
@@ -85,7 +95,12 @@ static int pass(void *ctx, const cJSON *jobset_status, struct local_pass *ret,
 static void on_pod(void *ctx, const cJSON *old, const cJSON *now)
 {
 	struct local_job *j = ctx;
+	struct error too_large = { 0 }; /* its reports are refused, then */
 
+	if (now)
+		(void)!apiserver_store(j->api, now, &too_large);
+	else
+		apiserver_drop(j->api, "v1", "Pod", j->ns, meta_name(old), NULL);
 	single_pod(j->single, old, now);
 }
 
@@ -206,16 +221,49 @@ static int make_objects(struct local_job *j, const struct job *job, struct error
 	return 0;
 }
 
+/* ---- where its pods report ------------------------------------------------------------- */
+
+static int make_key(struct local_job *j, struct error *err)
+{
+	unsigned char bytes[KEY_BYTES];
+	cleanup_buf struct buf text = { .max = 2 * KEY_BYTES };
+
+	if (random_bytes(bytes, sizeof(bytes), err))
+		return -1;
+	hex_encode(&text, bytes, sizeof(bytes));
+	memcpy(j->pod_key, text.data, 2 * KEY_BYTES);
+	return 0;
+}
+
+/* A machine without a loopback interface can still run a job. */
+static void start_status(struct local_job *j, struct single_conf *single)
+{
+	struct error err = { 0 };
+
+	if (local_status_start(&j->status, j->kube, &err)) {
+		cmd_complain("submit", "pods cannot report progress: %s", err.msg);
+		return;
+	}
+	j->controller.wake_fd = local_status_fd(j->status);
+	single->status_server_url = local_status_url(j->status);
+	single->status_server_ca = local_status_ca(j->status);
+}
+
+/* ---- start and end --------------------------------------------------------------------- */
+
 static int start(struct local_job *j, const struct job_set *set, const struct job *job,
 		 struct error *err)
 {
-	const struct apiserver_conf conf = { .max_events = 16 }; /* nobody watches */
+	struct apiserver_conf conf = { .max_events = 16 }; /* nobody watches */
 	const struct kube_config config = { .ns = "default" };
 	struct kube_opts opts = { .user_agent = "kftrainer", .after_stop = true };
 	struct single_conf single = {
 		.ns = j->ns, .name = j->name, .on_event = on_event, .ctx = j
 	};
 
+	if (make_key(j, err))
+		return -1;
+	conf.pod_key = j->pod_key;
 	if (apiserver_new(&j->api, &conf, err))
 		return -1;
 	opts.inside = (struct inside_server){ .handle = apiserver_handle_inside,
@@ -225,9 +273,10 @@ static int start(struct local_job *j, const struct job_set *set, const struct jo
 	single.kube = j->kube;
 	if (create_namespace(j, err) || create_config(j, set, job, err) ||
 	    create_runtime(j, job, err) || create_trainjob(j, job, err) ||
-	    create_workspace(j, err) || single_new(&j->single, &single, err))
+	    create_workspace(j, err))
 		return -1;
-	return make_objects(j, job, err);
+	start_status(j, &single);
+	return single_new(&j->single, &single, err) || make_objects(j, job, err) ? -1 : 0;
 }
 
 int local_job_new(struct local_job **ret, const struct job_set *set,
@@ -253,6 +302,7 @@ void local_job_free(struct local_job *j)
 {
 	if (!j)
 		return;
+	local_status_stop(j->status);
 	single_free(j->single);
 	if (j->kube)
 		kube_free(j->kube);
@@ -262,6 +312,7 @@ void local_job_free(struct local_job *j)
 	cJSON_Delete(j->objects);
 	cJSON_Delete(j->events);
 	cJSON_Delete(j->sent);
+	str_wipe(j->pod_key);
 	free(j);
 }
 
@@ -273,6 +324,11 @@ const cJSON *local_job_trainjob(const struct local_job *j)
 cJSON *local_job_objects(struct local_job *j)
 {
 	return j->objects;
+}
+
+const char *local_job_pod_key(const struct local_job *j)
+{
+	return j->pod_key;
 }
 
 const struct local_controller *local_job_controller(const struct local_job *j)

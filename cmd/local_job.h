@@ -1,6 +1,7 @@
 /*
  * local_job.h - the TrainJob of `submit --local` in an API of its own: this process's
- * memory, where the manager's controller makes its JobSet.
+ * memory, where the manager's controller makes its JobSet, and to which its pods report
+ * progress (local_status.h).
  */
 #ifndef CMD_LOCAL_JOB_H
 #define CMD_LOCAL_JOB_H
@@ -25,6 +26,8 @@ const cJSON *local_job_trainjob(const struct local_job *j);
  * only controllers of a cluster read.
  */
 cJSON *local_job_objects(struct local_job *j);
+/* local_run_opts.pod_key */
+const char *local_job_pod_key(const struct local_job *j);
 /* The run's controller; it lasts as long as the job. */
 const struct local_controller *local_job_controller(const struct local_job *j);
 

@@ -328,6 +328,7 @@ static int run_local(const struct job_set *set, const struct submit_opts *opts,
 		.trainjob = local_job_trainjob(stored),
 		.objects = local_job_objects(stored),
 		.controller = local_job_controller(stored),
+		.pod_key = local_job_pod_key(stored),
 		.runtime = runtime_in_files(&set->input, job->trainjob, job->ns)
 				   ? job->runtime
 				   : NULL,

@@ -352,7 +352,7 @@ static void update(struct run *r)
 {
 	struct error save = { 0 };
 
-	if (!r->changed && (r->pass_ms < 0 || r->pass_ms > clock_ms()))
+	if (!run_must_pass(r))
 		return;
 	run_publish(r);
 	(void)!run_control(r, false, &save);

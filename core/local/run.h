@@ -54,6 +54,7 @@ struct local_controller {
 	/* Somebody asks for it. */
 	int (*suspend)(void *ctx, bool suspend, struct error *err);
 	void *ctx;
+	int wake_fd; /* readable until the next pass, which is due then; 0: none */
 };
 
 struct state_owner;

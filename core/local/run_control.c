@@ -1,4 +1,5 @@
 /* run_control.c - the run's TrainJob, as its controller or its JobSet has it (local/run_impl.h). */
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 
@@ -80,6 +81,16 @@ static int ask(struct run *r, struct error *err)
 	r->failing = true;
 	r->pass_ms = clock_ms() + RETRY_MS;
 	return -1;
+}
+
+bool run_must_pass(const struct run *r)
+{
+	const struct local_controller *c = r->opts->controller;
+	struct pollfd asks = { .fd = c && c->wake_fd ? c->wake_fd : -1,
+			       .events = POLLIN };
+
+	return r->changed || (r->pass_ms >= 0 && r->pass_ms <= clock_ms()) ||
+	       poll(&asks, 1, 0) > 0;
 }
 
 /* ---- what the run itself does ---------------------------------------------------------- */

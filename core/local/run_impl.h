@@ -109,6 +109,7 @@ void run_show(struct run *r); /* run_show.c: report a changed phase */
  * has changed; `last`: the run has ended.
  */
 MUST_CHECK int run_control(struct run *r, bool last, struct error *err);
+bool run_must_pass(const struct run *r); /* is one due? */
 
 /*
  * run_publish.c: what the run consists of, for who reads its directory; and, unless a

@@ -33,6 +33,7 @@ static int add(int epoll, int fd)
 
 int run_listen(struct run *r, struct error *err)
 {
+	const struct local_controller *controller = r->opts->controller;
 	struct sigaction act = { .sa_handler = on_signal };
 	sigset_t heard;
 
@@ -40,7 +41,8 @@ int run_listen(struct run *r, struct error *err)
 		event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	r->wake_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (event < 0 || r->wake_fd < 0 || add(r->wake_fd, event) ||
-	    add(r->wake_fd, stop_fd()))
+	    add(r->wake_fd, stop_fd()) ||
+	    (controller && controller->wake_fd && add(r->wake_fd, controller->wake_fd)))
 		return error_errno(err, errno, "cannot wait for signals");
 	sigaction(STATE_SIGNAL, &act, NULL);
 	sigemptyset(&heard);

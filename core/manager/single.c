@@ -35,7 +35,13 @@ int single_new(struct single **ret, const struct single_conf *conf, struct error
 						    .on_event = conf->on_event,
 						    .ctx = conf->ctx };
 	struct single *s = xcalloc(1, sizeof(*s));
-	struct reconciler_conf how = { .kube = conf->kube, .local = true };
+	struct reconciler_conf how = {
+		.kube = conf->kube,
+		.local = true,
+		.status_server = conf->status_server_url != NULL,
+		.status_server_url = conf->status_server_url,
+		.status_server_ca = conf->status_server_ca,
+	};
 
 	s->kube = conf->kube;
 	s->key = informer_key(&s->arena, conf->ns, conf->name);

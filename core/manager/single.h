@@ -14,7 +14,9 @@ struct single;
 
 struct single_conf {
 	struct kube *kube;     /* the API's, with the namespace, runtime and TrainJob */
-	const char *ns, *name; /* copied */
+	const char *ns, *name; /* copied, as the others */
+	/* Of the status server, and its CA (PEM); NULL: none. */
+	const char *status_server_url, *status_server_ca;
 	/* An event (core/v1) about the TrainJob, as it is now: event.h. */
 	void (*on_event)(void *ctx, const cJSON *event);
 	void *ctx;

@@ -102,4 +102,22 @@ export KFTRAINER_ISOLATION=none
 up
 check "without namespaces" eval 'job plain 2 && until_true shows plain progressPercentage 40 && ended plain'
 down TERM
+
+# ---- submit --local has a status server of its own -----------------------------------------------
+unset KUBECONFIG
+kubectl() { [ "$1 $2" = "apply -f" ] && exec "$kftrainer" submit --local -; } # which is all that job() asks of it
+progress() { "$kftrainer" get "$1" -o json | python3 -c 'import json, sys; print(json.load(sys.stdin)["status"]["trainerStatus"]["progressPercentage"])'; }
+moves() { [ "$(progress "$1")" = "$2" ]; } # NAME PERCENT
+for way in none ""; do
+	export KFTRAINER_ISOLATION=$way
+	rm -f "$scratch"/end-here "$scratch"/token-here-*
+	job here 1 >"$scratch/here" 2>&1 &
+	run=$!
+	check "submit --local${way:+, without namespaces}: a report arrives" until_true moves here 40
+	check "... another one" eval 'answers 200 "$(token here-0)" here 55 && until_true moves here 55'
+	check "... in get -o wide" eval '"$kftrainer" get here -o wide | grep -q " 55% "'
+	check "... another job's pod, and nobody, are refused" eval 'answers 403 "$(token one-0)" here 1 && answers 403 "" here 1'
+	check "... the job completes, and keeps it" eval 'touch "$scratch/end-here" && wait $run && moves here 55'
+	check "... nothing listens any more" eval '! answers 403 "" here 1'
+done
 finish

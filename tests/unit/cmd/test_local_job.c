@@ -62,12 +62,13 @@ static void pass(struct stage *s, const char *status)
 		fail_msg("%s", err.msg);
 }
 
-static const cJSON *find(const cJSON *objects, const char *kind)
+/* The first of that kind whose name begins so. */
+static const cJSON *find(const struct stage *s, const char *kind, const char *begin)
 {
 	const cJSON *obj;
 
-	json_each(obj, objects)
-		if (str_eq(meta_kind(obj), kind))
+	json_each(obj, local_job_objects(s->job))
+		if (str_eq(meta_kind(obj), kind) && str_starts(meta_name(obj), begin))
 			return obj;
 	return NULL;
 }
@@ -115,15 +116,21 @@ static void test_objects(void **state)
 		  "  runtimeRef: {kind: TrainingRuntime, name: gang}\n");
 	assert_int_equal(s.rc, 0);
 	tj = local_job_trainjob(s.job);
-	jobset = find(local_job_objects(s.job), "JobSet");
+	jobset = find(&s, "JobSet", "one");
 	assert_non_null(jobset);
 	assert_true(meta_is_controlled(jobset, tj)); /* by its uid */
 	assert_non_null(meta_uid(jobset));
 	assert_string_equal(meta_namespace(jobset), "team");
-	assert_string_equal(meta_name(find(local_job_objects(s.job), "ConfigMap")),
-			    "used");
+	assert_non_null(find(&s, "ConfigMap", "used"));
+	assert_null(find(&s, "ConfigMap", "other"));
+	/* where its pods report */
+	assert_true(strstr(
+		json_str(find(&s, "ConfigMap", "one-tls-config"), "data", "ca.crt"),
+		"BEGIN CERTIFICATE"));
+	assert_int_equal(strlen(local_job_pod_key(s.job)), 64);
+	assert_true(local_job_controller(s.job)->wake_fd > 0);
 	/* for nobody here; what the run tells of */
-	assert_non_null(find(local_job_objects(s.job), "PodGroup"));
+	assert_non_null(find(&s, "PodGroup", "one"));
 	assert_true(tj_is_ours(tj));
 	end(&s);
 }
@@ -228,9 +235,8 @@ static void test_workspace(void **state)
 			   "    " WORKSPACE_ANNOTATION ": sha256:" DIGEST "\n"
 			   "spec:\n  runtimeRef: {name: torch-distributed}\n" COMMAND);
 	assert_int_equal(s.rc, 0);
-	map = find(local_job_objects(s.job), "ConfigMap");
+	map = find(&s, "ConfigMap", "one-workspace-");
 	assert_non_null(map);
-	assert_true(str_starts(meta_name(map), "one-workspace-"));
 	assert_true(meta_is_controlled(map, local_job_trainjob(s.job)));
 	end(&s);
 }

@@ -76,9 +76,7 @@ struct local_run_opts {
 	 * directory of its own to work in. NULL: of a person.
 	 */
 	const struct state_owner *owner;
-	/*
-	 * NULL: a server's. Until it says so elsewhere, the TrainJob is what its JobSet is.
-	 */
+	/* NULL: the server's manager is; the status kept here follows the JobSet. */
 	const struct local_controller *controller;
 	const char *pod_key; /* likewise; see kubelet.h */
 	struct local_observer observer;

@@ -123,7 +123,8 @@ const struct cmd cmd_logs = {
 	.about = "With several processes, each line is prefixed with its process. -f "
 		 "waits\nfor pods to start and continues across restarts, "
 		 "replaced pods and lost\nconnections without losing or repeating a "
-		 "line. Without a cluster: local jobs\n(submit --local).",
+		 "line, and shows reported\nprogress on standard error. Without a "
+		 "cluster: local jobs (submit --local).",
 	.example = "kftrainer logs -f digits\n"
 		   "kftrainer logs digits --rank 0 --tail 20\n"
 		   "kftrainer logs digits --step initializer --since 10m",

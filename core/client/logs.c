@@ -19,6 +19,7 @@
 #include "client/queue.h"
 #include "trainer/api.h"
 #include "trainer/podcause.h"
+#include "trainer/progress.h"
 #include "trainer/trainjob.h"
 #include "trainer/trainjob_status.h"
 
@@ -245,10 +246,24 @@ static bool is_over(const struct logs *l)
 	return l->job_gone || status_finished(tj_status(l->job));
 }
 
+/* Once a percentage: some report after each step. */
+static void tell_progress(struct logs *l)
+{
+	cleanup_arena struct arena arena = { 0 };
+	int64_t percent = progress_percentage(l->job);
+
+	if (!l->want->follow || is_over(l) || percent == l->percent)
+		return;
+	l->percent = percent;
+	if (percent >= 0)
+		logs_note(l, "%s", progress_line(&arena, l->job));
+}
+
 static void take_job(struct logs *l, cJSON *take_job)
 {
 	cJSON_Delete(l->job);
 	l->job = take_job;
+	tell_progress(l);
 	if (!l->over_ms && is_over(l))
 		l->over_ms = clock_ms();
 	l->dirty = true;
@@ -704,7 +719,9 @@ static int refuse_elsewhere(const struct logs *l, struct error *err)
 int logs_run(struct kube *k, const struct logs_want *want, const struct logs_out *out,
 	     struct error *err)
 {
-	struct logs l = { .kube = k, .want = want, .out = out, .next_ms = -1 };
+	struct logs l = {
+		.kube = k, .want = want, .out = out, .next_ms = -1, .percent = -1
+	};
 	int rc;
 
 	l.since = want->since_ms > 0 ? clock_now() - (want->since_ms + 999) / 1000 : -1;

@@ -68,6 +68,7 @@ struct logs {
 	bool over_listed;    /* its pods have been asked for since */
 	int64_t unlisted_ms; /* since when that fails; 0: it does not */
 	int64_t since;       /* of --since: seconds since 1970; -1 */
+	int64_t percent;     /* of the progress noted last; -1: none */
 	bool any_failed;
 	struct error fatal; /* ends it all */
 	/* of what is waited for */

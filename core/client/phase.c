@@ -177,20 +177,6 @@ static const char *initializers_line(struct arena *arena, const struct view *v,
 			    dataset && model ? ", " : "", model ? model : "");
 }
 
-static const char *running_line(struct arena *arena, const cJSON *tj)
-{
-	int64_t percent = progress_percentage(tj), left = progress_remaining(tj);
-	char text[DURATION_TEXT_SIZE];
-	const char *until = "";
-
-	if (left >= 0)
-		until = arena_printf(arena, ", %s left", duration_age(left, text));
-	if (percent < 0)
-		return left < 0 ? "running"
-				: arena_printf(arena, "running: %s", until + 2);
-	return arena_printf(arena, "running: %lld %%%s", (long long)percent, until);
-}
-
 /* Has the cluster's controller seen all of them run, though pods may not be read? */
 static bool is_running(const struct view *v, const struct count *n, int64_t wanted,
 		       bool ran)
@@ -223,7 +209,7 @@ struct phase phase_of(struct arena *arena, const struct view *v, bool ran)
 		ret.line = line;
 	} else if (is_running(v, &n, wanted, ran)) {
 		ret.kind = PHASE_RUNNING;
-		ret.line = running_line(arena, tj);
+		ret.line = progress_line(arena, tj);
 	} else {
 		ret.kind = ran ? PHASE_RUNNING : PHASE_STARTING;
 		ret.line = arena_printf(arena,

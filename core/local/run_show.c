@@ -8,6 +8,7 @@
 #include "local/run_impl.h"
 #include "trainer/api.h"
 #include "trainer/jobset.h"
+#include "trainer/progress.h"
 
 void run_note(const struct run *r, const char *fmt, ...)
 {
@@ -24,10 +25,7 @@ void run_note(const struct run *r, const char *fmt, ...)
 		o->on_progress(o->ctx, line);
 }
 
-/*
- * ---- the phase
- * ------------------------------------------------------------------------
- */
+/* ---- the phase ------------------------------------------------------------------------ */
 
 /* The pods of one replicatedJob. */
 struct step {
@@ -85,6 +83,7 @@ static void add_starting(struct buf *out, const struct step *s)
 
 static void phase_of(const struct run *r, struct buf *out)
 {
+	cleanup_arena struct arena arena = { 0 };
 	cleanup_free struct step *steps = NULL;
 	size_t n = count_steps(r, &steps);
 	bool initializing = false, running = false;
@@ -100,7 +99,8 @@ static void phase_of(const struct run *r, struct buf *out)
 	if (out->len)
 		return;
 	if (running || initializing)
-		buf_adds(out, running ? "running" : "initializers");
+		buf_adds(out,
+			 running ? progress_line(&arena, r->trainjob) : "initializers");
 }
 
 void run_show(struct run *r)

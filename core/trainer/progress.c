@@ -131,3 +131,17 @@ const char *progress_updated(const cJSON *tj)
 {
 	return json_str(tj, "status", KEY, "lastUpdatedTime");
 }
+
+const char *progress_line(struct arena *arena, const cJSON *tj)
+{
+	int64_t percent = progress_percentage(tj), left = progress_remaining(tj);
+	char text[DURATION_TEXT_SIZE];
+	const char *until = "";
+
+	if (left >= 0)
+		until = arena_printf(arena, ", %s left", duration_age(left, text));
+	if (percent < 0)
+		return left < 0 ? "running"
+				: arena_printf(arena, "running: %s", until + 2);
+	return arena_printf(arena, "running: %lld %%%s", (long long)percent, until);
+}

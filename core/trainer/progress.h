@@ -6,6 +6,7 @@
 #ifndef TRAINER_PROGRESS_H
 #define TRAINER_PROGRESS_H
 
+#include "base/arena.h"
 #include "base/json.h"
 
 /*
@@ -28,5 +29,8 @@ void progress_put(cJSON *tj, const cJSON *progress); /* into its status */
 int64_t progress_percentage(const cJSON *tj);
 int64_t progress_remaining(const cJSON *tj);   /* seconds */
 const char *progress_updated(const cJSON *tj); /* RFC 3339, or NULL */
+
+/* "running: 42 %, 3m10s left", of what has been reported; in the arena, or static. */
+const char *progress_line(struct arena *arena, const cJSON *tj);
 
 #endif

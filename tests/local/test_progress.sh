@@ -78,6 +78,15 @@ sees() {
 	wait $follower
 }
 check "submit --follow shows it" sees
+"$kftrainer" logs -f one >/dev/null 2>"$scratch/notes" &
+logs=$!
+check "logs -f shows it" until_true grep -q 'running: 41 %, 90s left' "$scratch/notes"
+check "... and what is reported later" eval '
+	answers 200 "$(token one-0)" one 42 && until_true grep -q "running: 42 %, 90s left" "$scratch/notes"'
+check "... each percentage once" eval '
+	answers 200 "$(token one-1)" one 42 && answers 200 "$(token one-0)" one 41 && until_true eval "[ \$(grep -c running: \"$scratch/notes\") = 3 ]"'
+kill $logs
+wait $logs
 
 address=$(cat "$scratch/url-one-0")
 check "a server that starts again listens where pods report" eval \
@@ -114,10 +123,16 @@ for way in none ""; do
 	job here 1 >"$scratch/here" 2>&1 &
 	run=$!
 	check "submit --local${way:+, without namespaces}: a report arrives" until_true moves here 40
+	check "... is shown" until_true grep -q "running: 40 %, 90s left" "$scratch/here"
 	check "... another one" eval 'answers 200 "$(token here-0)" here 55 && until_true moves here 55'
+	check "... is shown, too" until_true grep -q "running: 55 %, 90s left" "$scratch/here"
+	"$kftrainer" logs -f here >/dev/null 2>"$scratch/notes" &
+	logs=$!
+	check "... logs -f shows it" until_true grep -q "running: 55 %, 90s left" "$scratch/notes"
 	check "... in get -o wide" eval '"$kftrainer" get here -o wide | grep -q " 55% "'
 	check "... another job's pod, and nobody, are refused" eval 'answers 403 "$(token one-0)" here 1 && answers 403 "" here 1'
 	check "... the job completes, and keeps it" eval 'touch "$scratch/end-here" && wait $run && moves here 55'
+	check "... logs -f ends with it" wait $logs
 	check "... nothing listens any more" eval '! answers 403 "" here 1'
 done
 finish

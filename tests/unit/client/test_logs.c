@@ -118,6 +118,63 @@ static void test_a_pod_while_the_api_server_goes(void **state)
 	apiserver_stop(&s);
 }
 
+static void patch_status(struct apiserver *s, const char *status)
+{
+	struct kube_ref job = { TRAINER, "TrainJob", "a", "j" };
+	cleanup_json cJSON *patch = object(TRAINER, "TrainJob", status);
+	struct error err = { 0 };
+
+	assert_int_equal(kube_merge_patch(s->kube, &job, patch, &(struct kube_write){ 0 },
+					  NULL, &err),
+			 0);
+}
+
+static void *report_progress(void *ctx)
+{
+	static const char *const reports[] = {
+		"{'status':{'trainerStatus':{'progressPercentage':40}}}",
+		"{'status':{'trainerStatus':{'estimatedRemainingSeconds':90}}}",
+		"{'status':{'trainerStatus':{'progressPercentage':41}}}",
+		done_text,
+	};
+	struct apiserver *s = ctx;
+
+	EVENTUALLY(apiserver_seen(s, "watch trainjobs") == 1);
+	for (size_t i = 0; i < sizeof(reports) / sizeof(*reports); i++)
+		patch_status(s, reports[i]);
+	return NULL;
+}
+
+static void add_note(void *ctx, const char *text)
+{
+	if (strstr(text, "%"))
+		buf_printf(ctx, "%s;", text);
+}
+
+/* A percentage is noted once, however often the time left changes. */
+static void test_progress_is_noted(void **state)
+{
+	const struct logs_want want = {
+		.ns = "a", .job = "j", .rank = -1, .tail = -1, .follow = true
+	};
+	cleanup_buf struct buf notes = { .max = 1000 };
+	const struct logs_out out = { on_line, add_note, on_pause, &notes };
+	struct apiserver s;
+	struct error err = { 0 };
+	pthread_t world;
+
+	(void)state;
+	apiserver_start(&s);
+	create(s.kube, TRAINER, "TrainJob", job_text);
+	create(s.kube, JOBSET, "JobSet", jobset_text);
+	assert_int_equal(pthread_create(&world, NULL, report_progress, &s), 0);
+	if (logs_run(s.kube, &want, &out, &err))
+		fail_msg("%s", err.msg);
+	pthread_join(world, NULL);
+	check_text("notes", (char *)notes.data, "running: 40 %;running: 41 %, 90s left;");
+	apiserver_stop(&s);
+}
+
 /* Its pods are in another cluster, which its Workload names once Kueue has chosen it. */
 static void test_a_job_of_another_controller(void **state)
 {
@@ -162,6 +219,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_pod_while_the_api_server_goes),
+		cmocka_unit_test(test_progress_is_noted),
 		cmocka_unit_test(test_a_job_of_another_controller),
 	};
 

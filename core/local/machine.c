@@ -209,7 +209,8 @@ static void store_events(struct machine *m, struct job *j)
 	struct error none = { 0 };
 	const char *line, *end;
 
-	if (!is_new(j, path, true) || state_read_file(&text, path, &none) || !text.len)
+	if (!is_new(j, path, true) || state_read_file(&text, path, &none) ||
+	    text.len <= j->events) /* or it was cut */
 		return;
 	line = (const char *)text.data + j->events;
 	for (; (end = strchr(line, '\n')); line = end + 1) {

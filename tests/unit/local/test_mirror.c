@@ -135,6 +135,45 @@ static void test_life(void **state)
 	close_fixture(&f);
 }
 
+static void record(const struct state_run *run, const char *name)
+{
+	cleanup_arena struct arena a = { 0 };
+	cleanup_json cJSON *event = parse(
+		arena_printf(&a,
+			     "{'apiVersion':'v1','kind':'Event','metadata':{'name':'%s',"
+			     "'namespace':'default'},'reason':'%0*d'}",
+			     name, 500, 0));
+
+	state_record(run, event);
+}
+
+/* Its file of events is shorter than what was read of it. */
+static void test_events_are_cut(void **state)
+{
+	cleanup_arena struct arena a = { 0 };
+	struct state_run run;
+	struct fixture f;
+	struct error err = { 0 };
+	cJSON *obj;
+
+	(void)state;
+	open_fixture(&f);
+	start(&f);
+	begin(&run);
+	record(&run, "one");
+	record(&run, "two");
+	obj = get(&f, "Event", "two");
+	assert_non_null(obj);
+	cJSON_Delete(obj);
+	assert_int_equal(truncate(path_join(&a, run.dir, STATE_EVENTS), 10), 0);
+	obj = get(&f, "Event", "two");
+	assert_non_null(obj);
+	cJSON_Delete(obj);
+	finish(&run);
+	assert_int_equal(state_remove("default", "x", &err), 0);
+	close_fixture(&f);
+}
+
 /* Of a run's objects spec.suspend of the TrainJob alone can be changed. */
 static void test_writes(void **state)
 {
@@ -269,9 +308,10 @@ static void test_by_itself(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_life),       cmocka_unit_test(test_writes),
-		cmocka_unit_test(test_name_taken), cmocka_unit_test(test_of_server),
-		cmocka_unit_test(test_strangers),  cmocka_unit_test(test_by_itself),
+		cmocka_unit_test(test_life),      cmocka_unit_test(test_events_are_cut),
+		cmocka_unit_test(test_writes),    cmocka_unit_test(test_name_taken),
+		cmocka_unit_test(test_of_server), cmocka_unit_test(test_strangers),
+		cmocka_unit_test(test_by_itself),
 	};
 	struct error err = { 0 };
 	int rc;

@@ -3,14 +3,14 @@
  */
 #include <string.h>
 
+#include "api/managed.h"
 #include "api/proto.h"
+#include "api/split.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
 #include "kube/kube_impl.h"
-#include "kube/managed.h"
-#include "kube/split.h"
 
 #define AS_LIST "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 /* etcd's 1.5 MiB, when each byte of it is written as \u00xx; and managedFields. */

@@ -3,11 +3,11 @@
  */
 #include <string.h>
 
+#include "api/managed.h"
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "kube/kube_impl.h"
-#include "kube/managed.h"
 
 static int answer(const struct http_response *resp, const char *what, cJSON **ret,
 		  struct error *err)

@@ -4,9 +4,9 @@
  */
 #include <string.h>
 
+#include "api/split.h"
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "kube/split.h"
 #include "tests/fuzz/fuzz.h"
 
 static int on_item(void *ctx, char *text, size_t len, struct error *err)

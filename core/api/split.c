@@ -1,5 +1,5 @@
 /* Splits the JSON of a list into its items as it arrives: split.h. */
-#include "kube/split.h"
+#include "api/split.h"
 
 #include <string.h>
 

@@ -7,8 +7,8 @@
  * object and the rest are for json_parse(). What is no list comes out as some text
  * that does not parse, or has no objects.
  */
-#ifndef KUBE_SPLIT_H
-#define KUBE_SPLIT_H
+#ifndef API_SPLIT_H
+#define API_SPLIT_H
 
 #include <stdbool.h>
 

@@ -4,8 +4,8 @@
  *
  * They are half of what an API server sends: what is not parsed costs nothing.
  */
-#ifndef KUBE_MANAGED_H
-#define KUBE_MANAGED_H
+#ifndef API_MANAGED_H
+#define API_MANAGED_H
 
 #include <stddef.h>
 

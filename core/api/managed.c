@@ -1,5 +1,5 @@
 /* Cuts managedFields, and unused lists, out of JSON text: managed.h. */
-#include "kube/managed.h"
+#include "api/managed.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
+#include "api/managed.h"
 #include "base/xmalloc.h"
-#include "kube/managed.h"
 
 #define FIELDS                                                                         \
 	"\"managedFields\":[{\"f:a\":{\"k:{\\\"n\\\":\\\"]\\\"}\":{}},\"m\":\"]\\\"[{" \

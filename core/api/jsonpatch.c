@@ -1,4 +1,4 @@
-/* Applies JSON Patches: jsonpatch.h. */
+/* Applies and makes JSON Patches: jsonpatch.h. */
 #include "api/jsonpatch.h"
 
 #include <string.h>
@@ -214,4 +214,123 @@ int jsonpatch_apply(cJSON **doc, const cJSON *patch, struct error *err)
 		}
 	}
 	return 0;
+}
+
+/* ---- what makes one of the other ---- */
+
+struct diff {
+	cJSON *ops;
+	struct buf path; /* RFC 6901 */
+};
+
+enum { PATH_MAX_BYTES = 65536 };
+
+static void add_op(struct diff *d, const char *op, const cJSON *value)
+{
+	cJSON *step = cJSON_CreateObject();
+
+	json_put_str(step, op, "op");
+	json_put_str(step, d->path.data ? (const char *)d->path.data : "", "path");
+	if (value)
+		json_put(step, json_dup(value), "value");
+	cJSON_AddItemToArray(d->ops, step);
+}
+
+/* Returns the length to come back to. */
+static size_t enter(struct diff *d, const char *key)
+{
+	size_t len = d->path.len;
+
+	buf_adds(&d->path, "/");
+	for (; *key; key++)
+		if (*key == '~')
+			buf_adds(&d->path, "~0");
+		else if (*key == '/')
+			buf_adds(&d->path, "~1");
+		else
+			buf_add(&d->path, key, 1);
+	return len;
+}
+
+static void leave(struct diff *d, size_t len)
+{
+	d->path.len = len;
+	d->path.data[len] = 0;
+}
+
+static void diff(struct diff *d, const cJSON *before, const cJSON *after);
+
+/* The member of that key; both sides mostly have the same keys in the same order. */
+static const cJSON *match(const cJSON *object, const cJSON **next, const char *key)
+{
+	const cJSON *found = *next;
+
+	if (!found || !str_eq(found->string, key))
+		found = json_member(object, key);
+	if (found)
+		*next = found->next;
+	return found;
+}
+
+static void diff_objects(struct diff *d, const cJSON *before, const cJSON *after)
+{
+	const cJSON *child, *other, *next = after->child;
+
+	json_each(child, before) {
+		size_t len = enter(d, child->string);
+
+		other = match(after, &next, child->string);
+		if (other)
+			diff(d, child, other);
+		else
+			add_op(d, "remove", NULL);
+		leave(d, len);
+	}
+	next = before->child;
+	json_each(child, after) {
+		size_t len;
+
+		if (match(before, &next, child->string))
+			continue;
+		len = enter(d, child->string);
+		add_op(d, "add", child);
+		leave(d, len);
+	}
+}
+
+static void diff_lists(struct diff *d, const cJSON *before, const cJSON *after)
+{
+	const cJSON *other = after->child, *child;
+	size_t i = 0;
+
+	json_each(child, before) {
+		char index[24];
+		size_t len;
+
+		snprintf(index, sizeof(index), "%zu", i++);
+		len = enter(d, index);
+		diff(d, child, other);
+		leave(d, len);
+		other = other->next;
+	}
+}
+
+static void diff(struct diff *d, const cJSON *before, const cJSON *after)
+{
+	if (cJSON_IsObject(before) && cJSON_IsObject(after))
+		diff_objects(d, before, after);
+	else if (cJSON_IsArray(before) && cJSON_IsArray(after) &&
+		 cJSON_GetArraySize(before) == cJSON_GetArraySize(after))
+		diff_lists(d, before, after);
+	else if (!json_equal(before, after))
+		add_op(d, "replace", after);
+}
+
+cJSON *jsonpatch_diff(const cJSON *before, const cJSON *after)
+{
+	struct diff d = { .ops = cJSON_CreateArray(), .path = { .max = PATH_MAX_BYTES } };
+
+	diff(&d, before, after);
+	buf_release(&d.path);
+	return d.ops;
 }

@@ -14,4 +14,7 @@ enum { JSONPATCH_MAX_STEPS = 10000 };
 /* Not an array of operations: ERR_FORMAT. One that cannot be done, a test that fails: ERR_INVALID. */
 MUST_CHECK int jsonpatch_apply(cJSON **doc, const cJSON *patch, struct error *err);
 
+/* The JSON Patch that makes `after` of `before`; lists of other lengths as a whole. */
+cJSON *jsonpatch_diff(const cJSON *before, const cJSON *after);
+
 #endif

@@ -49,7 +49,4 @@ void admission_answer_release(struct admission_answer *a);
 void admission_print(struct buf *out, const struct admission_request *req,
 		     const struct admission_answer *a);
 
-/* The JSON Patch that makes `after` of `before`; lists of other lengths as a whole. */
-cJSON *admission_diff(const cJSON *before, const cJSON *after);
-
 #endif

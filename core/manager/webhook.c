@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "api/jsonpatch.h"
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -191,7 +192,7 @@ static void default_trainjob(struct call *c)
 			       time_text(clock_now(), now));
 	if (c->req->operation == ADMISSION_CREATE)
 		workspace_served(tj);
-	c->answer->patch = admission_diff(c->req->object, tj);
+	c->answer->patch = jsonpatch_diff(c->req->object, tj);
 }
 
 static void validate_trainjob(struct call *c)

@@ -437,6 +437,47 @@ static void test_jsonpatch_doubles(void **state)
 	assert_int_equal(err.kind, ERR_LIMIT);
 }
 
+static void test_jsonpatch_diff(void **state)
+{
+	static const struct {
+		const char *before, *after, *ops;
+	} rows[] = {
+		{ "{}", "{}", "[]" },
+		{ "{\"a\":1,\"b\":[1,2]}", "{\"b\":[1,2],\"a\":1.0}", "[]" },
+		{ "{}", "{\"a\":{\"b\":1}}",
+		  "[{\"op\":\"add\",\"path\":\"/a\",\"value\":{\"b\":1}}]" },
+		{ "{\"a\":1,\"b\":2}", "{\"b\":2}",
+		  "[{\"op\":\"remove\",\"path\":\"/a\"}]" },
+		{ "{\"l\":[{\"t\":null},{}]}", "{\"l\":[{\"t\":\"x\"},{\"t\":\"y\"}]}",
+		  "[{\"op\":\"replace\",\"path\":\"/l/0/"
+		  "t\",\"value\":\"x\"},{\"op\":\"add\","
+		  "\"path\":\"/l/1/t\",\"value\":\"y\"}]" },
+		{ "{\"l\":[1]}", "{\"l\":[1,2]}",
+		  "[{\"op\":\"replace\",\"path\":\"/l\",\"value\":[1,2]}]" },
+		{ "{\"a/b\":{\"~\":1}}", "{\"a/b\":{\"~\":2}}",
+		  "[{\"op\":\"replace\",\"path\":\"/a~1b/~0\",\"value\":2}]" },
+		{ "{\"a\":1,\"c\":1}", "{\"c\":1,\"d\":1}",
+		  "[{\"op\":\"remove\",\"path\":\"/"
+		  "a\"},{\"op\":\"add\",\"path\":\"/d\","
+		  "\"value\":1}]" },
+		{ "1", "2", "[{\"op\":\"replace\",\"path\":\"\",\"value\":2}]" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		cleanup_json cJSON *before = doc(rows[i].before),
+				   *after = doc(rows[i].after);
+		cleanup_json cJSON *ops = jsonpatch_diff(before, after);
+		cleanup_free char *text = json_text(ops);
+		struct error err = { 0 };
+
+		assert_string_equal(text, rows[i].ops);
+		if (jsonpatch_apply(&before, ops, &err))
+			fail_msg("%s: %s", text, err.msg);
+		assert_true(json_equal(before, after));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -450,6 +491,7 @@ int main(void)
 		cmocka_unit_test(test_jsonpatch),
 		cmocka_unit_test(test_untracked),
 		cmocka_unit_test(test_jsonpatch_doubles),
+		cmocka_unit_test(test_jsonpatch_diff),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "manager/notes.h"
 #include "manager/reconcile.h"
-#include "manager/snapshot.h"
+#include "manager/snapshots.h"
 
 struct reconciler {
 	struct reconciler_conf conf;

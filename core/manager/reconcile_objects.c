@@ -7,7 +7,6 @@
 #include "base/xmalloc.h"
 #include "manager/manager.h"
 #include "manager/reconcile_impl.h"
-#include "manager/snapshot.h"
 #include "net/keypair.h"
 #include "plugins/plugins.h"
 #include "trainer/api.h"

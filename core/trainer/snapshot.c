@@ -1,10 +1,9 @@
 /* Makes and reads a TrainJob's copy of its runtime: snapshot.h. */
-#include "manager/snapshot.h"
+#include "trainer/snapshot.h"
 
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "base/xmalloc.h"
 #include "base/yaml.h"
 #include "trainer/shape.h"
 #include "trainer/trainjob.h"
@@ -12,7 +11,7 @@
 #define KEY "runtime"
 
 /* What a ConfigMap holds, and something for its metadata. */
-enum { SNAPSHOT_MAX = 1024 * 1024 - 4096, MAX_HELD = 32 };
+enum { SNAPSHOT_MAX = 1024 * 1024 - 4096 };
 
 const char *snapshot_name(struct arena *arena, const cJSON *tj)
 {
@@ -32,7 +31,7 @@ static int print(struct buf *ret, const cJSON *runtime, struct error *err)
 	return buf_check(ret, "the runtime snapshot", err);
 }
 
-static cJSON *map_of(const cJSON *tj, const char *text)
+cJSON *snapshot_of_text(const cJSON *tj, const char *text)
 {
 	cleanup_arena struct arena arena = { 0 };
 	cJSON *ret = meta_new("v1", "ConfigMap", meta_namespace(tj),
@@ -49,86 +48,13 @@ int snapshot_make(cJSON **ret, const cJSON *tj, const cJSON *runtime, struct err
 
 	if (print(&text, runtime, err))
 		return -1;
-	*ret = map_of(tj, (const char *)text.data);
+	*ret = snapshot_of_text(tj, (const char *)text.data);
 	return 0;
 }
 
-/* ---- the texts that were made last ---- */
-
-struct text {
-	char *version; /* the runtime's resourceVersion */
-	char *text;
-};
-
-static void free_text(void *p)
+const char *snapshot_text(const cJSON *configmap)
 {
-	struct text *t = p;
-
-	free(t->version);
-	free(t->text);
-	free(t);
-}
-
-void snapshots_init(struct snapshots *s)
-{
-	*s = (struct snapshots){ 0 };
-	pthread_mutex_init(&s->lock, NULL);
-}
-
-void snapshots_release(struct snapshots *s)
-{
-	map_release(&s->map, free_text);
-	pthread_mutex_destroy(&s->lock);
-}
-
-static cJSON *find(struct snapshots *s, const cJSON *tj, const cJSON *runtime)
-{
-	const struct text *t;
-	cJSON *ret = NULL;
-
-	pthread_mutex_lock(&s->lock);
-	t = map_get(&s->map, meta_uid(runtime));
-	if (t && str_eq(t->version, meta_version(runtime)))
-		ret = map_of(tj, t->text);
-	pthread_mutex_unlock(&s->lock);
-	return ret;
-}
-
-/* One for one: many runtimes of one user must not evict all others' at once. */
-static void make_room(struct snapshots *s)
-{
-	const struct map_entry *e = map_next(&s->map, NULL);
-
-	if (s->map.n >= MAX_HELD)
-		free_text(map_del(&s->map, e->key));
-}
-
-static void hold(struct snapshots *s, const cJSON *runtime, const char *text)
-{
-	struct text *t = xcalloc(1, sizeof(*t)), *replaced;
-
-	*t = (struct text){ xstrdup(meta_version(runtime)), xstrdup(text) };
-	pthread_mutex_lock(&s->lock);
-	make_room(s);
-	replaced = map_put(&s->map, meta_uid(runtime), t);
-	pthread_mutex_unlock(&s->lock);
-	if (replaced)
-		free_text(replaced);
-}
-
-int snapshots_make(struct snapshots *s, cJSON **ret, const cJSON *tj,
-		   const cJSON *runtime, struct error *err)
-{
-	bool named = meta_uid(runtime) && meta_version(runtime);
-
-	*ret = named ? find(s, tj, runtime) : NULL;
-	if (*ret)
-		return 0;
-	if (snapshot_make(ret, tj, runtime, err))
-		return -1;
-	if (named)
-		hold(s, runtime, json_str(*ret, "data", KEY));
-	return 0;
+	return json_str(configmap, "data", KEY);
 }
 
 /* ---- reading ---- */
@@ -169,7 +95,7 @@ int snapshot_read(cJSON **ret, const cJSON *tj, const cJSON *configmap, struct e
 {
 	cleanup_json cJSON *docs = NULL;
 	cleanup_json cJSON *runtime = NULL;
-	const char *text = json_str(configmap, "data", KEY);
+	const char *text = snapshot_text(configmap);
 
 	if (!meta_is_controlled(configmap, tj))
 		return invalid(err, "a ConfigMap of its name exists, but is owned by "

@@ -7,14 +7,11 @@
  * nulls and quoting of sigs.k8s.io/yaml included). Written once: later changes of the
  * runtime affect later TrainJobs only.
  */
-#ifndef MANAGER_SNAPSHOT_H
-#define MANAGER_SNAPSHOT_H
-
-#include <pthread.h>
+#ifndef TRAINER_SNAPSHOT_H
+#define TRAINER_SNAPSHOT_H
 
 #include "base/arena.h"
 #include "base/json.h"
-#include "base/map.h"
 
 const char *snapshot_name(struct arena *arena, const cJSON *tj);
 
@@ -22,17 +19,9 @@ const char *snapshot_name(struct arena *arena, const cJSON *tj);
 MUST_CHECK int snapshot_make(cJSON **ret, const cJSON *tj, const cJSON *runtime,
 			     struct error *err);
 
-/* Recently written texts, for the many TrainJobs of one runtime. */
-struct snapshots {
-	pthread_mutex_t lock;
-	struct map map; /* uid -> struct text (snapshot.c) */
-};
-
-void snapshots_init(struct snapshots *s);
-void snapshots_release(struct snapshots *s);
-/* As snapshot_make(). */
-MUST_CHECK int snapshots_make(struct snapshots *s, cJSON **ret, const cJSON *tj,
-			      const cJSON *runtime, struct error *err);
+/* Its text (NULL: it has none), and the ConfigMap of another TrainJob with that one. */
+const char *snapshot_text(const cJSON *configmap);
+cJSON *snapshot_of_text(const cJSON *tj, const char *text);
 
 /*
  * The runtime in it; the caller's. ERR_INVALID "invalid runtime snapshot: ...": another

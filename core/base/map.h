@@ -36,7 +36,7 @@ void *map_get(const struct map *map, const char *key); /* NULL: not there */
 /* Returns the value that was there before, or NULL. A key keeps its place. */
 void *map_put(struct map *map, const char *key, void *value);
 
-/* Returns what was there, or NULL. */
+/* Returns what was there, or NULL. `key` may be that of the entry. */
 void *map_del(struct map *map, const char *key);
 
 struct map_entry *map_next(const struct map *map, const struct map_entry *after);

@@ -97,16 +97,15 @@ static void push(struct changes *c, enum change_kind kind, const cJSON *obj,
 }
 
 /* In an informer's thread, as the next one. */
-static void on_event(void *ctx, enum informer_event event, const cJSON *before,
-		     const cJSON *is)
+static void on_event(void *ctx, const cJSON *before, const cJSON *is)
 {
-	static const enum change_kind kinds[] = { [INFORMER_ADDED] = CHANGE_ADDED,
-						  [INFORMER_MODIFIED] = CHANGE_MODIFIED,
-						  [INFORMER_DELETED] = CHANGE_DELETED };
+	enum change_kind kind = !before ? CHANGE_ADDED
+				: !is   ? CHANGE_DELETED
+					: CHANGE_MODIFIED;
 	struct changes *c = ((struct watch *)ctx)->changes;
 
 	pthread_mutex_lock(&c->lock);
-	push(c, kinds[event], is ? is : before, NULL);
+	push(c, kind, is ? is : before, NULL);
 	pthread_mutex_unlock(&c->lock);
 	signal_event(c);
 }

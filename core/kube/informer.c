@@ -88,17 +88,13 @@ static struct object *exchange(struct informer *inf, const char *key, struct obj
 static void tell(struct informer *inf, const cJSON *old, const cJSON *current)
 {
 	const char *old_uid = meta_uid(old), *uid = meta_uid(current);
-	void (*on_event)(void *, enum informer_event, const cJSON *, const cJSON *) =
-		inf->conf.on_event;
 
-	if (old && current && (!old_uid || !uid || str_eq(old_uid, uid))) {
-		on_event(inf->conf.ctx, INFORMER_MODIFIED, old, current);
-		return;
+	if (old_uid && uid && !str_eq(old_uid, uid)) {
+		inf->conf.on_event(inf->conf.ctx, old, NULL);
+		old = NULL;
 	}
-	if (old)
-		on_event(inf->conf.ctx, INFORMER_DELETED, old, NULL);
-	if (current)
-		on_event(inf->conf.ctx, INFORMER_ADDED, NULL, current);
+	if (old || current)
+		inf->conf.on_event(inf->conf.ctx, old, current);
 }
 
 static bool keep(struct informer *inf, cJSON *obj)
@@ -220,14 +216,9 @@ static void on_answer(void *ctx)
 /* Deletes objects that the list of this round did not contain. */
 static void sweep(struct informer *inf)
 {
-	map_each(e, &inf->objects) {
-		cleanup_free char *key = NULL;
-
-		if (((struct object *)e->value)->round == inf->round)
-			continue;
-		key = xstrdup(e->key);
-		drop(inf, key);
-	}
+	map_each(e, &inf->objects)
+		if (((const struct object *)e->value)->round != inf->round)
+			drop(inf, e->key);
 }
 
 static void on_restart(void *ctx)

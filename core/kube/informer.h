@@ -16,8 +16,6 @@
 
 struct informer;
 
-enum informer_event { INFORMER_ADDED, INFORMER_MODIFIED, INFORMER_DELETED };
-
 struct informer_conf {
 	struct kube *kube;
 	const char *api_version, *kind;
@@ -29,12 +27,12 @@ struct informer_conf {
 	 */
 	bool (*keep)(cJSON *obj);
 	/*
-	 * After the store has changed, in the informer's thread. `old` and `current`: what
-	 * keep() left, or NULL. Each change once, also across relists; objects of the first
-	 * list are ADDED; one that was recreated (another uid) is DELETED and ADDED.
+	 * After the store has changed, in the informer's thread. What keep() left: `old`
+	 * is NULL when it is new, as with all of the first list, `current` when it is gone.
+	 * Each change once, also across relists; one that was recreated (another uid) is
+	 * gone, then new.
 	 */
-	void (*on_event)(void *ctx, enum informer_event event, const cJSON *old,
-			 const cJSON *current);
+	void (*on_event)(void *ctx, const cJSON *old, const cJSON *current);
 	void *ctx;
 	/*
 	 * A kind that the API server does not serve (no CRD) is empty, and tried again every

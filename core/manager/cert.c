@@ -392,12 +392,10 @@ static void *keep_current(void *arg)
 
 /* ---- what is watched ---- */
 
-static void on_touched(void *ctx, enum informer_event event, const cJSON *old,
-		       const cJSON *current)
+static void on_touched(void *ctx, const cJSON *old, const cJSON *current)
 {
 	struct cert_manager *c = ctx;
 
-	(void)event;
 	(void)old;
 	(void)current;
 	pthread_mutex_lock(&c->lock);

@@ -10,6 +10,7 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "kube/informer.h"
 #include "trainer/jobfacts.h"
 #include "trainer/trainjob.h"
 #include "trainer/trainjob_status.h"
@@ -94,10 +95,8 @@ static void take(struct pod_facts *p, const char *key, const struct pod_change *
 	pthread_mutex_unlock(&p->lock);
 }
 
-void pod_facts_event(void *pod_facts, enum informer_event event, const cJSON *old,
-		     const cJSON *current)
+void pod_facts_event(struct pod_facts *p, const cJSON *old, const cJSON *current)
 {
-	struct pod_facts *p = pod_facts;
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_json cJSON *tj = NULL;
 	struct pod_change change;
@@ -114,7 +113,7 @@ void pod_facts_event(void *pod_facts, enum informer_event event, const cJSON *ol
 		cJSON_Delete(tj);
 		tj = NULL;
 	}
-	take(p, informer_key(&arena, ns, name), &change, tj, event == INFORMER_DELETED);
+	take(p, informer_key(&arena, ns, name), &change, tj, !current);
 }
 
 void pod_facts_forget(struct pod_facts *p, const char *ns, const char *trainjob)

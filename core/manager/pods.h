@@ -20,7 +20,6 @@
 #define MANAGER_PODS_H
 
 #include "kube/event.h"
-#include "kube/informer.h"
 #include "trainer/podcause.h"
 
 struct pod_facts;
@@ -32,8 +31,8 @@ struct pod_facts *pod_facts_new(struct event_recorder *events,
 				void *ctx);
 void pod_facts_free(struct pod_facts *p);
 
-void pod_facts_event(void *pod_facts, enum informer_event event, const cJSON *old,
-		     const cJSON *current); /* informer_conf.on_event */
+/* A pod has changed, as informer_conf.on_event says it. */
+void pod_facts_event(struct pod_facts *p, const cJSON *old, const cJSON *current);
 
 /* The TrainJob has finished or was deleted: drop what is stored of its pods. */
 void pod_facts_forget(struct pod_facts *p, const char *ns, const char *trainjob);

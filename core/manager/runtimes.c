@@ -31,10 +31,8 @@ static bool show(void *runtimes, const cJSON *runtime)
 	return true;
 }
 
-static void on_event(void *ctx, enum informer_event event, const cJSON *old,
-		     const cJSON *current)
+static void on_event(void *ctx, const cJSON *old, const cJSON *current)
 {
-	(void)event;
 	(void)old;
 	if (current)
 		show(ctx, current);

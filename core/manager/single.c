@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "base/xmalloc.h"
+#include "kube/informer.h"
 #include "manager/manager.h"
 #include "manager/pods.h"
 #include "manager/reconcile.h"
@@ -74,9 +75,5 @@ int single_pass(struct single *s, int64_t *ret_after_ms, struct error *err)
 
 void single_pod(struct single *s, const cJSON *old, const cJSON *now)
 {
-	pod_facts_event(s->pods,
-			!old   ? INFORMER_ADDED
-			: !now ? INFORMER_DELETED
-			       : INFORMER_MODIFIED,
-			old, now);
+	pod_facts_event(s->pods, old, now);
 }

@@ -241,16 +241,17 @@ static void on_config_map(struct source *s, const cJSON *old, const cJSON *curre
 }
 
 /* A pending pod may wait for a Secret, which is not watched. */
-static void on_pod(struct source *s, const cJSON *pod)
+static void on_pod(struct source *s, const cJSON *old, const cJSON *current)
 {
 	const struct watches_conf *conf = &s->w->conf;
-	const char *name = meta_label(pod, POD_JOBSET_LABEL);
+	const char *ns = meta_namespace(current);
+	const char *name = meta_label(current, POD_JOBSET_LABEL);
 	cleanup_arena struct arena arena = { 0 };
 
-	if (conf->notice && name && str_eq(pod_phase(pod), "Pending") &&
-	    conf->notice(conf->ctx, informer_key(&arena, meta_namespace(pod), name),
-			 true))
-		add_known(s, meta_namespace(pod), name);
+	pod_facts_event(conf->pods, old, current);
+	if (conf->notice && name && str_eq(pod_phase(current), "Pending") &&
+	    conf->notice(conf->ctx, informer_key(&arena, ns, name), true))
+		add_known(s, ns, name);
 }
 
 /* JobSet was installed or removed. */
@@ -395,20 +396,14 @@ static const struct watch_row {
 			  .without = "containers",
 			  .fields = proto_pod },
 			pod_facts_keep,
-			NULL },
+			on_pod },
 };
 
-static void on_event(void *ctx, enum informer_event event, const cJSON *old,
-		     const cJSON *current)
+static void on_event(void *ctx, const cJSON *old, const cJSON *current)
 {
 	struct source *s = ctx;
 
-	if (s->which == WATCH_POD) {
-		pod_facts_event(s->w->conf.pods, event, old, current);
-		on_pod(s, current);
-	} else {
-		rows[s->which].on(s, old, current);
-	}
+	rows[s->which].on(s, old, current);
 }
 
 static void on_error(void *ctx, const struct error *err)

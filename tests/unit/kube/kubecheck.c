@@ -24,15 +24,16 @@ static const char *value(const cJSON *obj)
 	return v ? v : "-";
 }
 
-static void on_event(void *ctx, enum informer_event event, const cJSON *was,
-		     const cJSON *is)
+static void on_event(void *ctx, const cJSON *was, const cJSON *is)
 {
-	static const char *const words[] = { "ADDED", "MODIFIED", "DELETED" };
 	const cJSON *obj = is ? is : was;
 
 	(void)ctx;
-	printf("%s %s/%s %s\n", words[event], meta_namespace(obj), meta_name(obj),
-	       value(obj));
+	printf("%s %s/%s %s\n",
+	       !was ? "ADDED"
+	       : is ? "MODIFIED"
+		    : "DELETED",
+	       meta_namespace(obj), meta_name(obj), value(obj));
 }
 
 static void on_error(void *ctx, const struct error *err)

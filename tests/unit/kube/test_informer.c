@@ -22,15 +22,17 @@ static int64_t n_of(const cJSON *obj)
 	return json_int(obj, -1, "spec", "n");
 }
 
-static void on_event(void *ctx, enum informer_event event, const cJSON *was,
-		     const cJSON *is)
+static void on_event(void *ctx, const cJSON *was, const cJSON *is)
 {
 	struct told *t = ctx;
 	const cJSON *obj = is ? is : was;
 
 	pthread_mutex_lock(&t->lock);
 	t->len += (size_t)snprintf(t->text + t->len, sizeof(t->text) - t->len, "%c %s/%s",
-				   "AMD"[event], meta_namespace(obj), meta_name(obj));
+				   !was ? 'A'
+				   : is ? 'M'
+					: 'D',
+				   meta_namespace(obj), meta_name(obj));
 	if (was)
 		t->len += (size_t)snprintf(t->text + t->len, sizeof(t->text) - t->len,
 					   " was %d", (int)n_of(was));

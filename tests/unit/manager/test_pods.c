@@ -87,11 +87,7 @@ static void show(struct world *w, int n, const char *was, const char *is)
 	cleanup_json cJSON *after = is ? pod(n, is) : NULL;
 
 	if (before || after)
-		pod_facts_event(w->facts,
-				!before  ? INFORMER_ADDED
-				: !after ? INFORMER_DELETED
-					 : INFORMER_MODIFIED,
-				before, after);
+		pod_facts_event(w->facts, before, after);
 }
 
 static void check_failure(struct world *w, const char *row, const char *want)

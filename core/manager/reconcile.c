@@ -8,10 +8,10 @@
 #include "manager/reconcile_impl.h"
 #include "trainer/api.h"
 #include "trainer/jobset.h"
+#include "trainer/runtime.h"
 #include "trainer/trainjob.h"
 #include "trainer/trainjob_status.h"
 
-#define OLD_FINALIZER          TRAINER_GROUP "/resource-in-use"
 #define REASON_NOT_SUPPORTED   "TrainingRuntimeNotSupported"
 #define REASON_CREATION_FAILED "TrainJobResourcesCreationFailed"
 #define CREATION_FAILED_BYTES  950
@@ -343,23 +343,10 @@ int reconcile_trainjob(struct reconciler *r, const char *key, int64_t *ret_after
 int reconcile_runtime(struct reconciler *r, const cJSON *runtime, struct error *err)
 {
 	struct kube_ref ref = kube_ref_of(runtime);
-	cleanup_json cJSON *patch = cJSON_CreateObject();
-	cJSON *left = cJSON_CreateArray();
-	const cJSON *finalizer;
-	bool has = false;
+	cleanup_json cJSON *patch = runtime_finalizer_patch(runtime);
 
-	json_put(patch, left, "metadata", "finalizers");
-	json_each(finalizer, meta_finalizers(runtime)) {
-		if (str_eq(finalizer->valuestring, OLD_FINALIZER))
-			has = true;
-		else
-			cJSON_AddItemToArray(left, json_dup(finalizer));
-	}
-	if (!has)
-		return 0;
-	/* A list is replaced as a whole: not if it was changed by others. */
-	meta_set_version(patch, meta_version(runtime));
-	if (!kube_merge_patch(r->conf.kube, &ref, patch, &kube_plain, NULL, err))
+	if (!runtime_has_old_finalizer(runtime) ||
+	    !kube_merge_patch(r->conf.kube, &ref, patch, &kube_plain, NULL, err))
 		return 0;
 	return error_clear_if(err, ERR_NOT_FOUND);
 }

@@ -15,13 +15,11 @@
 #include "manager/pods.h"
 #include "trainer/api.h"
 #include "trainer/jobset.h"
-#include "trainer/podspec.h"
 #include "trainer/runtime.h"
 #include "trainer/trainjob.h"
 #include "trainer/trainjob_status.h"
 
-#define OLD_FINALIZER TRAINER_GROUP "/resource-in-use"
-#define LAST_APPLIED  "kubectl.kubernetes.io/last-applied-configuration"
+#define LAST_APPLIED "kubectl.kubernetes.io/last-applied-configuration"
 
 enum watch_kind {
 	WATCH_TRAINJOB,
@@ -88,16 +86,6 @@ static bool keep_name(cJSON *obj)
 {
 	meta_digest(obj);
 	return true;
-}
-
-static bool has_old_finalizer(const cJSON *obj)
-{
-	const cJSON *f;
-
-	json_each(f, meta_finalizers(obj))
-		if (str_eq(f->valuestring, OLD_FINALIZER))
-			return true;
-	return false;
 }
 
 /* ---- which TrainJobs it concerns ---- */
@@ -281,16 +269,6 @@ struct suspended {
 	const char *class; /* whose runtime names it; NULL: any */
 };
 
-static bool runtime_names_class(const cJSON *runtime, const char *class)
-{
-	const cJSON *rjob;
-
-	json_each(rjob, runtime_jobs(runtime))
-		if (str_eq(pod_runtime_class(rjob_pod_spec_const(rjob)), class))
-			return true;
-	return false;
-}
-
 /* One that has not been seen counts as naming it. */
 static bool job_names_class(struct suspended *to, const cJSON *tj)
 {
@@ -343,7 +321,7 @@ static void see_runtime(void *ctx, const cJSON *runtime)
 	const struct watches_conf *conf = ctx;
 	bool cluster = str_eq(meta_kind(runtime), CLUSTER_RUNTIME_KIND);
 
-	if (has_old_finalizer(runtime))
+	if (runtime_has_old_finalizer(runtime))
 		add(cluster ? conf->cluster_runtimes : conf->runtimes,
 		    meta_namespace(runtime), meta_name(runtime));
 }

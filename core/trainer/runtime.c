@@ -11,6 +11,8 @@
 #include "trainer/shape.h"
 #include "trainer/trainjob.h"
 
+#define OLD_FINALIZER TRAINER_GROUP "/resource-in-use"
+
 enum { MAX_JOBS = 1000 };
 
 static const struct shape target[] = {
@@ -100,9 +102,38 @@ bool runtime_is_deprecated(const cJSON *runtime)
 	return str_eq(meta_label(runtime, LABEL_SUPPORT), SUPPORT_DEPRECATED);
 }
 
+bool runtime_names_class(const cJSON *runtime, const char *class)
+{
+	const cJSON *rjob;
+
+	json_each(rjob, runtime_jobs(runtime))
+		if (str_eq(pod_runtime_class(rjob_pod_spec_const(rjob)), class))
+			return true;
+	return false;
+}
+
 bool runtime_same_spec(const cJSON *a, const cJSON *b)
 {
 	return json_equal(json_get(a, "spec"), json_get(b, "spec"));
+}
+
+bool runtime_has_old_finalizer(const cJSON *runtime)
+{
+	return json_has_str(meta_finalizers(runtime), OLD_FINALIZER);
+}
+
+/* A list is replaced as a whole: not if it was changed by others. */
+cJSON *runtime_finalizer_patch(const cJSON *runtime)
+{
+	cJSON *patch = cJSON_CreateObject(), *left = cJSON_CreateArray();
+	const cJSON *f;
+
+	json_put(patch, left, "metadata", "finalizers");
+	json_each(f, meta_finalizers(runtime))
+		if (!str_eq(f->valuestring, OLD_FINALIZER))
+			cJSON_AddItemToArray(left, json_dup(f));
+	meta_set_version(patch, meta_version(runtime));
+	return patch;
 }
 
 int64_t policy_num_nodes(const cJSON *ml)

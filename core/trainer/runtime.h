@@ -15,7 +15,13 @@ const cJSON *runtime_pod_group_policy(const cJSON *runtime);
 const cJSON *runtime_jobs(const cJSON *runtime);        /* template.spec.replicatedJobs */
 const cJSON *runtime_annotations(const cJSON *runtime); /* of the template */
 bool runtime_is_deprecated(const cJSON *runtime);
+bool runtime_names_class(const cJSON *runtime, const char *class); /* a RuntimeClass */
 bool runtime_same_spec(const cJSON *a, const cJSON *b);
+
+/* Upstream's releases up to v2.2 kept runtimes in use from being deleted. */
+bool runtime_has_old_finalizer(const cJSON *runtime);
+/* The merge patch that removes it, from this version of the runtime. The caller's. */
+cJSON *runtime_finalizer_patch(const cJSON *runtime);
 
 /* Of an mlPolicy. ABSENT (trainjob.h) for missing integers. */
 int64_t policy_num_nodes(const cJSON *ml);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/event.h"
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -63,32 +64,6 @@ struct event_recorder {
 
 /* ---- the document ---------------------------------------------------------------- */
 
-/* What Kubernetes calls an object reference. */
-static cJSON *reference(const cJSON *about)
-{
-	const struct {
-		const char *key, *value;
-	} fields[] = {
-		{ "kind", meta_kind(about) },
-		{ "namespace", meta_namespace(about) },
-		{ "name", meta_name(about) },
-		{ "uid", meta_uid(about) },
-		{ "apiVersion", meta_api_version(about) },
-		{ "resourceVersion", meta_version(about) },
-	};
-	cJSON *ref = cJSON_CreateObject();
-
-	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++)
-		if (fields[i].value)
-			json_put_str(ref, fields[i].value, fields[i].key);
-	return ref;
-}
-
-static const char *namespace_of(const cJSON *about)
-{
-	return meta_namespace(about) ? meta_namespace(about) : "default";
-}
-
 static char *cut(struct arena *arena, const char *s, size_t max)
 {
 	return str_slice(arena, s, utf8_cut(s, strnlen(s, max + 1), max));
@@ -99,28 +74,13 @@ static cJSON *document(const struct event_recorder *r, const cJSON *about,
 		       const struct event *e)
 {
 	cleanup_arena struct arena arena = { 0 };
-	cJSON *doc = meta_new("v1", "Event", namespace_of(about), "");
+	cJSON *doc = event_new(about, r->conf.component, e->warning, e->reason,
+			       cut(&arena, e->message, MAX_MESSAGE));
 
-	json_put(doc, reference(about), "involvedObject");
-	json_put_str(doc, e->reason, "reason");
-	json_put_str(doc, cut(&arena, e->message, MAX_MESSAGE), "message");
-	json_put_str(doc, e->warning ? "Warning" : "Normal", "type");
-	json_put_str(doc, r->conf.component, "source", "component");
-	json_put_str(doc, r->conf.component, "reportingComponent");
 	json_put_str(doc, r->instance, "reportingInstance");
 	if (e->action)
 		json_put_str(doc, e->action, "action");
 	return doc;
-}
-
-/* What of an Event changes when it happens again. */
-static void put_changes(cJSON *doc, const char *message, int64_t last, int64_t count)
-{
-	char text[TIME_TEXT_SIZE];
-
-	json_put_str(doc, message, "message");
-	json_put_str(doc, time_text(last, text), "lastTimestamp");
-	json_put_int(doc, count, "count");
 }
 
 /* What the sender works on, without the lock. */
@@ -144,11 +104,9 @@ static const char *new_name(struct arena *arena, const struct outgoing *l)
 
 static void complete(const struct outgoing *l, const char *name)
 {
-	char text[TIME_TEXT_SIZE];
-
 	meta_set_name(l->doc, name);
-	json_put_str(l->doc, time_text(l->first, text), "firstTimestamp");
-	put_changes(l->doc, json_str(l->doc, "message"), l->last, l->count);
+	event_set_first(l->doc, l->first);
+	event_set_last(l->doc, l->last, l->count);
 }
 
 /* ---- under the lock -------------------------------------------------------------- */
@@ -191,12 +149,8 @@ static bool take_token(struct event_recorder *r, const char *object)
 	int64_t now = clock_ms();
 
 	if (!b) {
-		if (r->buckets.n >= MAX_SERIES) {
-			char *oldest = xstrdup(map_next(&r->buckets, NULL)->key);
-
-			free(map_del(&r->buckets, oldest));
-			free(oldest);
-		}
+		if (r->buckets.n >= MAX_SERIES)
+			free(map_del(&r->buckets, map_next(&r->buckets, NULL)->key));
 		b = xmalloc(sizeof(*b));
 		*b = (struct bucket){ .tokens = BURST, .filled_ms = now };
 	}
@@ -314,7 +268,8 @@ static int patch(struct event_recorder *r, const struct outgoing *l, const char 
 	struct kube_ref ref = { "v1", "Event", meta_namespace(l->doc), name };
 	cleanup_json cJSON *changes = cJSON_CreateObject();
 
-	put_changes(changes, json_str(l->doc, "message"), l->last, l->count);
+	json_put_str(changes, json_str(l->doc, "message"), "message");
+	event_set_last(changes, l->last, l->count);
 	return kube_merge_patch(r->conf.kube, &ref, changes, &kube_plain, NULL, err);
 }
 
@@ -490,7 +445,7 @@ void event_record(struct event_recorder *r, const cJSON *about, const struct eve
 	cleanup_json cJSON *doc = document(r, about, e);
 	const char *uid = meta_uid(about), *name = meta_name(about);
 	const char *object =
-		arena_printf(&arena, "%s/%s/%s/%s", meta_kind(about), namespace_of(about),
+		arena_printf(&arena, "%s/%s/%s/%s", meta_kind(about), meta_namespace(doc),
 			     name ? name : "", uid ? uid : "");
 	const char *series = cut(&arena, e->series ? e->series : e->message, MAX_MESSAGE);
 	const char *key = arena_printf(&arena, "%s\n%d\n%s\n%s", object, e->warning,

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <sys/random.h>
 
+#include "api/event.h"
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -12,72 +13,37 @@
 
 #define MANAGER "trainer-trainjob-controller"
 
-struct event {
-	const char *api_version, *kind, *name, *uid; /* what it is about */
-	const char *component, *reason, *message;
-	bool warning;
-};
-
-static void record(const struct event_sink *to, const char *ns, const struct event *e)
-{
-	cleanup_arena struct arena a = { 0 };
-	cleanup_json cJSON *doc = NULL;
-	char now[TIME_TEXT_SIZE];
-	uint64_t number = 0;
-
-	(void)!getrandom(&number, sizeof(number), GRND_NONBLOCK);
-	doc = meta_new(
-		"v1", "Event", ns,
-		arena_printf(&a, "%.200s.%016llx", e->name, (unsigned long long)number));
-	time_text(clock_now(), now);
-	json_put_str(doc, e->api_version, "involvedObject", "apiVersion");
-	json_put_str(doc, e->kind, "involvedObject", "kind");
-	json_put_str(doc, ns, "involvedObject", "namespace");
-	json_put_str(doc, e->name, "involvedObject", "name");
-	json_put_str(doc, e->uid, "involvedObject", "uid");
-	json_put_str(doc, e->reason, "reason");
-	json_put_str(doc, e->message, "message");
-	json_put_str(doc, e->component, "source", "component");
-	json_put_str(doc, e->component, "reportingComponent");
-	json_put_str(doc, e->warning ? "Warning" : "Normal", "type");
-	json_put_str(doc, now, "firstTimestamp");
-	json_put_str(doc, now, "lastTimestamp");
-	json_put_int(doc, 1, "count");
-	to->on_event(to->ctx, doc);
-}
-
 static void about(const struct event_sink *to, const cJSON *obj, const char *component,
 		  const char *reason, const char *message, bool warning)
 {
-	const struct event e = { .api_version = meta_api_version(obj),
-				 .kind = meta_kind(obj),
-				 .name = meta_name(obj),
-				 .uid = meta_uid(obj),
-				 .component = component,
-				 .reason = reason,
-				 .message = message,
-				 .warning = warning };
+	cleanup_json cJSON *event = event_new(obj, component, warning, reason, message);
+	cleanup_arena struct arena a = { 0 };
+	uint64_t number = 0;
 
-	record(to, meta_namespace(obj), &e);
+	(void)!getrandom(&number, sizeof(number), GRND_NONBLOCK);
+	meta_set_name(event, arena_printf(&a, "%.200s.%016llx", meta_name(obj),
+					  (unsigned long long)number));
+	event_set_first(event, clock_now());
+	event_set_last(event, clock_now(), 1);
+	to->on_event(to->ctx, event);
 }
 
 /* ---- pods ---------------------------------------------------------------------------- */
 
+/* Of the Job, which only the pod's owner reference shows. */
 static void pod_created(const struct event_sink *to, const cJSON *pod)
 {
-	const cJSON *job = meta_controller(pod);
+	const cJSON *owner = meta_controller(pod);
 	cleanup_arena struct arena a = { 0 };
-	const struct event e = { .api_version = json_str(job, "apiVersion"),
-				 .kind = json_str(job, "kind"),
-				 .name = owner_name(job),
-				 .uid = owner_uid(job),
-				 .component = "job-controller",
-				 .reason = "SuccessfulCreate",
-				 .message = arena_printf(&a, "Created pod: %s",
-							 meta_name(pod)) };
+	cleanup_json cJSON *job = NULL;
 
-	if (job && e.name && e.uid)
-		record(to, meta_namespace(pod), &e);
+	if (!owner || !owner_name(owner) || !owner_uid(owner))
+		return;
+	job = meta_new(meta_api_version(owner), meta_kind(owner), meta_namespace(pod),
+		       owner_name(owner));
+	meta_set_uid(job, owner_uid(owner));
+	about(to, job, "job-controller", "SuccessfulCreate",
+	      arena_printf(&a, "Created pod: %s", meta_name(pod)), false);
 }
 
 static bool is_scheduled(const cJSON *pod, const char *status)

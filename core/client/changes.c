@@ -151,21 +151,16 @@ static void on_error(void *ctx, const struct error *err)
 	signal_event(c);
 }
 
-static const char *copy(struct arena *arena, const char *s)
-{
-	return s ? arena_strdup(arena, s) : NULL;
-}
-
 int changes_watch(struct changes *c, const struct kube_ref *ref,
 		  const char *label_selector, bool (*keep)(cJSON *obj), struct error *err)
 {
 	struct watch *w = &c->watches[c->n_watches];
 	struct informer_conf conf = {
 		.kube = c->kube,
-		.api_version = copy(&w->arena, ref->api_version),
-		.kind = copy(&w->arena, ref->kind),
-		.ns = copy(&w->arena, ref->ns),
-		.select = { .label_selector = copy(&w->arena, label_selector) },
+		.api_version = arena_strdup(&w->arena, ref->api_version),
+		.kind = arena_strdup(&w->arena, ref->kind),
+		.ns = arena_strdup(&w->arena, ref->ns),
+		.select = { .label_selector = arena_strdup(&w->arena, label_selector) },
 		.keep = keep,
 		.on_event = on_event,
 		.on_error = on_error,

@@ -71,11 +71,6 @@ struct aws_credentials {
 	struct found now; /* under its lock */
 };
 
-static const char *copy(struct arena *arena, const char *s)
-{
-	return s ? arena_strdup(arena, s) : NULL;
-}
-
 static int renew(void *ctx, int64_t *ret_expires, struct error *err);
 
 struct aws_credentials *aws_credentials_new(const struct cloud_conf *conf,
@@ -123,7 +118,7 @@ static int from_pair(struct found *f, const char *access, const char *secret,
 				 source);
 	f->key.access = arena_strdup(&f->arena, access);
 	f->key.secret = arena_strdup(&f->arena, secret);
-	f->key.token = token ? arena_strdup(&f->arena, token) : NULL;
+	f->key.token = arena_strdup(&f->arena, token);
 	f->source = source;
 	return 0;
 }
@@ -629,9 +624,9 @@ int aws_credentials_get(struct aws_credentials *c, bool refused, struct arena *a
 		return -1;
 	if (c->now.key.access) {
 		key = arena_alloc(arena, sizeof(*key));
-		key->access = copy(arena, c->now.key.access);
-		key->secret = copy(arena, c->now.key.secret);
-		key->token = copy(arena, c->now.key.token);
+		key->access = arena_strdup(arena, c->now.key.access);
+		key->secret = arena_strdup(arena, c->now.key.secret);
+		key->token = arena_strdup(arena, c->now.key.token);
 	}
 	token_cache_unlock(&c->cache);
 	*ret = key;

@@ -295,8 +295,8 @@ static int read_credential(struct kube_credential *ret, const cJSON *doc,
 	if (expires && time_parse(&got.expires, expires, err))
 		return error_wrap(err, "status.expirationTimestamp");
 	got.token = token && *token ? arena_strdup(&got.arena, token) : NULL;
-	got.cert_pem = cert ? arena_strdup(&got.arena, cert) : NULL;
-	got.key_pem = cert ? arena_strdup(&got.arena, key) : NULL;
+	got.cert_pem = arena_strdup(&got.arena, cert);
+	got.key_pem = arena_strdup(&got.arena, key);
 	*ret = got;
 	return 0;
 }

@@ -32,11 +32,6 @@ const struct metric kube_requests_total = {
 	0,
 };
 
-static void copy_string(struct kube_config *to, const char **field, const char *s)
-{
-	*field = s ? arena_strdup(&to->arena, s) : NULL;
-}
-
 static const char *const *copy_list(struct kube_config *to, const char *const *list)
 {
 	const char **ret;
@@ -56,22 +51,22 @@ static const char *const *copy_list(struct kube_config *to, const char *const *l
 static void copy_config(struct kube_config *to, const struct kube_config *from)
 {
 	*to = (struct kube_config){ .insecure = from->insecure };
-	copy_string(to, &to->server, from->server);
-	copy_string(to, &to->ca_pem, from->ca_pem);
-	copy_string(to, &to->tls_server_name, from->tls_server_name);
-	copy_string(to, &to->proxy_url, from->proxy_url);
-	copy_string(to, &to->ns, from->ns ? from->ns : "default");
-	copy_string(to, &to->cert_pem, from->cert_pem);
-	copy_string(to, &to->key_pem, from->key_pem);
-	copy_string(to, &to->token, from->token);
-	copy_string(to, &to->token_file, from->token_file);
-	copy_string(to, &to->username, from->username);
-	copy_string(to, &to->password, from->password);
-	copy_string(to, &to->impersonate, from->impersonate);
-	copy_string(to, &to->impersonate_uid, from->impersonate_uid);
+	to->server = arena_strdup(&to->arena, from->server);
+	to->ca_pem = arena_strdup(&to->arena, from->ca_pem);
+	to->tls_server_name = arena_strdup(&to->arena, from->tls_server_name);
+	to->proxy_url = arena_strdup(&to->arena, from->proxy_url);
+	to->ns = arena_strdup(&to->arena, from->ns ? from->ns : "default");
+	to->cert_pem = arena_strdup(&to->arena, from->cert_pem);
+	to->key_pem = arena_strdup(&to->arena, from->key_pem);
+	to->token = arena_strdup(&to->arena, from->token);
+	to->token_file = arena_strdup(&to->arena, from->token_file);
+	to->username = arena_strdup(&to->arena, from->username);
+	to->password = arena_strdup(&to->arena, from->password);
+	to->impersonate = arena_strdup(&to->arena, from->impersonate);
+	to->impersonate_uid = arena_strdup(&to->arena, from->impersonate_uid);
 	to->impersonate_groups = copy_list(to, from->impersonate_groups);
-	copy_string(to, &to->context, from->context);
-	copy_string(to, &to->dir, from->dir);
+	to->context = arena_strdup(&to->arena, from->context);
+	to->dir = arena_strdup(&to->arena, from->dir);
 	if (!from->exec)
 		return;
 	to->doc = cJSON_CreateObject();

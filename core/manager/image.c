@@ -34,7 +34,6 @@ const char *image_of_this_pod(struct arena *arena, struct kube *kube, const char
 	cleanup_json cJSON *pod = NULL;
 	struct error err = { 0 };
 	const cJSON *list, *c;
-	const char *image;
 
 	if (read_pod(kube, ns, &pod, &err)) {
 		log_warn("cannot determine this pod's image; set --image", LOG_ERR(&err));
@@ -42,6 +41,5 @@ const char *image_of_this_pod(struct arena *arena, struct kube *kube, const char
 	}
 	list = pod_containers_const(json_get(pod, "spec"));
 	c = json_find_const(list, "name", CONTAINER);
-	image = container_image(c ? c : list ? list->child : NULL);
-	return image ? arena_strdup(arena, image) : NULL;
+	return arena_strdup(arena, container_image(c ? c : list ? list->child : NULL));
 }

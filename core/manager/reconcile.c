@@ -29,14 +29,10 @@ struct reconciler *reconciler_new(const struct reconciler_conf *conf)
 	struct reconciler *r = xcalloc(1, sizeof(*r));
 
 	r->conf = *conf;
-	if (conf->status_server_url)
-		r->conf.status_server_url = xstrdup(conf->status_server_url);
-	if (conf->status_server_ca)
-		r->conf.status_server_ca = xstrdup(conf->status_server_ca);
-	if (conf->image)
-		r->conf.image = xstrdup(conf->image);
-	if (conf->cluster_domain)
-		r->conf.cluster_domain = xstrdup(conf->cluster_domain);
+	r->conf.status_server_url = arena_strdup(&r->arena, conf->status_server_url);
+	r->conf.status_server_ca = arena_strdup(&r->arena, conf->status_server_ca);
+	r->conf.image = arena_strdup(&r->arena, conf->image);
+	r->conf.cluster_domain = arena_strdup(&r->arena, conf->cluster_domain);
 	notes_init(&r->notes);
 	snapshots_init(&r->snapshots);
 	return r;
@@ -48,10 +44,7 @@ void reconciler_free(struct reconciler *r)
 		return;
 	notes_release(&r->notes);
 	snapshots_release(&r->snapshots);
-	free((char *)r->conf.status_server_url);
-	free((char *)r->conf.status_server_ca);
-	free((char *)r->conf.image);
-	free((char *)r->conf.cluster_domain);
+	arena_clear(&r->arena);
 	free(r);
 }
 

@@ -16,6 +16,7 @@
 #include "manager/snapshots.h"
 
 struct reconciler {
+	struct arena arena; /* of the strings in conf */
 	struct reconciler_conf conf;
 	struct notes notes;
 	struct snapshots snapshots;

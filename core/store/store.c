@@ -38,20 +38,15 @@ struct http_retrier *store_retrier(struct arena *arena, const struct store_conf 
 	return http_retrier_new(arena, &cloud.retry);
 }
 
-static const char *copy(struct arena *arena, const char *s)
-{
-	return s ? arena_strdup(arena, s) : NULL;
-}
-
 struct store_object store_object_copy(struct arena *arena, const struct store_object *o)
 {
 	struct store_object ret = *o;
 
-	ret.path = copy(arena, o->path);
-	ret.key = copy(arena, o->key);
-	ret.generation = copy(arena, o->generation);
-	ret.etag = copy(arena, o->etag);
-	ret.sum = copy(arena, o->sum);
+	ret.path = arena_strdup(arena, o->path);
+	ret.key = arena_strdup(arena, o->key);
+	ret.generation = arena_strdup(arena, o->generation);
+	ret.etag = arena_strdup(arena, o->etag);
+	ret.sum = arena_strdup(arena, o->sum);
 	return ret;
 }
 

@@ -10,6 +10,13 @@ const char *meta_api_version(const cJSON *obj)
 	return json_str(obj, "apiVersion");
 }
 
+const char *api_group(struct arena *arena, const char *api_version)
+{
+	const char *slash = api_version ? strchr(api_version, '/') : NULL;
+
+	return slash ? str_slice(arena, api_version, (size_t)(slash - api_version)) : "";
+}
+
 const char *meta_kind(const cJSON *obj)
 {
 	return json_str(obj, "kind");

@@ -9,6 +9,8 @@
 
 const char *meta_api_version(const cJSON *obj);
 const char *meta_kind(const cJSON *obj);
+/* "apps" of "apps/v1", "" of "v1" and of NULL. In the arena. */
+const char *api_group(struct arena *arena, const char *api_version);
 const char *meta_name(const cJSON *obj);
 const char *meta_namespace(const cJSON *obj);
 const char *meta_uid(const cJSON *obj);

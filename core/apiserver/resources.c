@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/meta.h"
 #include "assets/assets.h"
 #include "base/str.h"
 
@@ -197,10 +198,7 @@ const char *resource_version(const struct resource *r)
 
 const char *resource_group(struct arena *arena, const struct resource *r)
 {
-	const char *slash = strchr(r->api_version, '/');
-
-	return slash ? str_slice(arena, r->api_version, (size_t)(slash - r->api_version))
-		     : "";
+	return api_group(arena, r->api_version);
 }
 
 static const char *title(struct arena *arena, const struct resource *r, const char *name)

@@ -188,17 +188,13 @@ const char *kube_what(struct arena *arena, struct kube *k, const char *verb,
 {
 	struct error ignored = { 0 };
 	const struct kind *kind;
-	const char *group, *slash;
+	const char *group = api_group(arena, ref->api_version);
 	const char *plural = "objects", *ns = ref->ns;
 
 	if (!kube_kind(k, ref->api_version, ref->kind, &kind, &ignored)) {
 		plural = kind->plural;
 		ns = !kind->namespaced ? NULL : ns ? ns : ref->name ? k->config.ns : NULL;
 	}
-	slash = ref->api_version ? strchr(ref->api_version, '/') : NULL;
-	group = slash ? str_slice(arena, ref->api_version,
-				  (size_t)(slash - ref->api_version))
-		      : "";
 	return arena_printf(arena, "%s %s%s%s%s%s%s%s", verb, plural, *group ? "." : "",
 			    group, ns || ref->name ? " " : "", ns ? ns : "",
 			    ns && ref->name ? "/" : "", ref->name ? ref->name : "");

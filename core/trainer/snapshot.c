@@ -74,11 +74,8 @@ static int check_reference(const cJSON *tj, const cJSON *runtime, struct error *
 {
 	cleanup_arena struct arena arena = { 0 };
 	struct runtime_ref ref = tj_runtime_ref(tj);
-	const char *version = meta_api_version(runtime), *kind = meta_kind(runtime);
-	const char *name = meta_name(runtime);
-	const char *slash = version ? strchr(version, '/') : NULL;
-	const char *group =
-		slash ? str_slice(&arena, version, (size_t)(slash - version)) : "";
+	const char *kind = meta_kind(runtime), *name = meta_name(runtime);
+	const char *group = api_group(&arena, meta_api_version(runtime));
 
 	if (fits(ref.kind, kind) && fits(ref.group, group) && str_eq(ref.name, name))
 		return 0;

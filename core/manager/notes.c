@@ -57,7 +57,7 @@ bool notes_notice(struct notes *n, const char *key, bool pod_waits)
 
 	pthread_mutex_lock(&n->lock);
 	note = map_get(&n->map, key);
-	ret = note && (!pod_waits || note->secret.exists);
+	ret = note && (!pod_waits || note->secret.name);
 	if (ret && pod_waits)
 		note->secret.pod_waits = true;
 	else if (ret)
@@ -79,12 +79,13 @@ bool notes_is_own(struct notes *n, const char *key, uint64_t version)
 	return ret;
 }
 
-void note_set_secret(struct note *note, const char *name)
+void note_set_secret(struct notes *n, struct note *note, const char *name)
 {
+	pthread_mutex_lock(&n->lock);
 	free(note->secret.name);
 	note->secret.name = xstrdup(name);
+	pthread_mutex_unlock(&n->lock);
 	note->secret.checked_ms = clock_ms();
-	note->secret.exists = true;
 }
 
 void note_drop(struct notes *n, const char *key)

@@ -29,9 +29,9 @@ struct note_written {
 
 /* A Secret among its objects: secrets are not watched. */
 struct note_secret {
-	char *name; /* NULL: none */
+	char *name; /* NULL: none; changed under notes.lock */
 	int64_t checked_ms;
-	atomic_bool exists, pod_waits; /* set by any thread, under notes.lock */
+	atomic_bool pod_waits; /* set by any thread, under notes.lock */
 };
 
 struct note {
@@ -67,6 +67,6 @@ void note_drop(struct notes *n, const char *key);
 bool notes_notice(struct notes *n, const char *key, bool pod_waits);
 /* Is that version of the TrainJob our own write, which no pass waits for? */
 bool notes_is_own(struct notes *n, const char *key, uint64_t version);
-void note_set_secret(struct note *note, const char *name);
+void note_set_secret(struct notes *n, struct note *note, const char *name);
 
 #endif

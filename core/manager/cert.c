@@ -97,6 +97,13 @@ static bool sleep_ms(struct cert_manager *c, int64_t ms)
 	return wait_ms(c, ms, false);
 }
 
+/* Another replica, say, was faster with its write. */
+static bool may_try_again(struct cert_manager *c, int tried, const struct error *err)
+{
+	return (err->kind == ERR_CONFLICT || err->kind == ERR_EXISTS) &&
+	       tried < CONFLICTS && sleep_ms(c, 20 << (tried < 6 ? tried : 6));
+}
+
 /* ---- the Secret ---- */
 
 static void log_change(enum cert_change change, const struct error *why,
@@ -142,14 +149,12 @@ static int try_secret(struct cert_manager *c, struct cert_set *set, struct error
 	return 0;
 }
 
-/* Another replica was faster: then its certificate is ours. */
+/* Another replica's certificate is ours, too. */
 static int read_secret(struct cert_manager *c, struct cert_set *set, struct error *err)
 {
-	for (int i = 0; try_secret(c, set, err); i++) {
-		if ((err->kind != ERR_CONFLICT && err->kind != ERR_EXISTS) ||
-		    i == CONFLICTS || !sleep_ms(c, 20 << (i < 6 ? i : 6)))
+	for (int i = 0; try_secret(c, set, err); i++)
+		if (!may_try_again(c, i, err))
 			return -1;
-	}
 	return 0;
 }
 
@@ -265,8 +270,7 @@ static int inject_one(struct cert_manager *c, size_t which, const char *bundle,
 			missing = true;
 			break;
 		}
-		if (err->kind != ERR_CONFLICT || i == CONFLICTS ||
-		    !sleep_ms(c, 20 << (i < 6 ? i : 6)))
+		if (!may_try_again(c, i, err))
 			return -1;
 	}
 	if (missing && !c->is_missing[which])

@@ -19,6 +19,16 @@ static cJSON *doc(const char *text)
 	return ret;
 }
 
+static void test_groups(void **state)
+{
+	cleanup_arena struct arena arena = { 0 };
+
+	(void)state;
+	assert_string_equal(api_group(&arena, "apps/v1"), "apps");
+	assert_string_equal(api_group(&arena, "v1"), "");
+	assert_string_equal(api_group(&arena, NULL), "");
+}
+
 static void test_kinds(void **state)
 {
 	static const struct {
@@ -128,9 +138,9 @@ static void test_scopes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_digest),  cmocka_unit_test(test_scopes),
-		cmocka_unit_test(test_kinds),   cmocka_unit_test(test_new_and_owner),
-		cmocka_unit_test(test_overlay),
+		cmocka_unit_test(test_digest),        cmocka_unit_test(test_scopes),
+		cmocka_unit_test(test_groups),        cmocka_unit_test(test_kinds),
+		cmocka_unit_test(test_new_and_owner), cmocka_unit_test(test_overlay),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

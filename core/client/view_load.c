@@ -626,7 +626,7 @@ static int look_log(struct loader *l, const cJSON *pod, const char *container,
 			     VIEW_LOG_BYTES, previous ? "&previous=true" : "");
 	cJSON *doc;
 
-	if (kube_stream(l->k, path, NULL, add_text, &text, err)) {
+	if (kube_stream(l->k, path, add_text, &text, err)) {
 		/* A log only helps: its node may be gone. */
 		if (err->kind == ERR_DENIED && err->code == 403)
 			deny(l->v, "pods/log", err);

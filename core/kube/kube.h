@@ -142,7 +142,7 @@ MUST_CHECK int kube_watch(struct kube *k, const struct kube_ref *ref,
 MUST_CHECK int kube_call(struct kube *k, const char *method, const char *path,
 			 const cJSON *body, cJSON **ret, struct error *err);
 /* A text answer, piece by piece: GET .../log?follow=true. */
-MUST_CHECK int kube_stream(struct kube *k, const char *path, const bool *cancel,
+MUST_CHECK int kube_stream(struct kube *k, const char *path,
 			   int (*on_data)(void *ctx, const void *data, size_t len,
 					  struct error *err),
 			   void *ctx, struct error *err);

@@ -206,7 +206,7 @@ int kube_call(struct kube *k, const char *method, const char *path, const cJSON 
 	return answer(&resp, req.what, ret, err);
 }
 
-int kube_stream(struct kube *k, const char *path, const bool *cancel,
+int kube_stream(struct kube *k, const char *path,
 		int (*on_data)(void *ctx, const void *data, size_t len,
 			       struct error *err),
 		void *ctx, struct error *err)
@@ -220,7 +220,6 @@ int kube_stream(struct kube *k, const char *path, const bool *cancel,
 		.accept = "*/*",
 		.again = true,
 		.open_ended = true,
-		.cancel = cancel,
 		.on_data = on_data,
 		.ctx = ctx,
 	};

@@ -964,7 +964,7 @@ static void test_any_call(void **state)
 	cJSON_Delete(got);
 	assert_int_equal(kube_call(k, "GET", "/readyz", NULL, &got, &err), 0);
 	assert_null(got);
-	assert_int_equal(kube_stream(k, "/log", NULL, add_text, &text, &err), 0);
+	assert_int_equal(kube_stream(k, "/log", add_text, &text, &err), 0);
 	check_text("log", (char *)text.data, "line 1\nline 2\n");
 	kube_free(k);
 }

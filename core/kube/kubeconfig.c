@@ -62,14 +62,19 @@ static int problem(struct load *l, const struct source *s, const char *field,
 	return -1;
 }
 
+/* "users[0].user.token", for a problem. */
+static const char *in(struct load *l, const struct entry *e, const char *key)
+{
+	return arena_printf(&l->arena, "%s.%s", e->at, key);
+}
+
 /* A string member of an entry; NULL when absent or empty. */
 static const char *text_of(struct load *l, const struct entry *e, const char *key)
 {
 	const cJSON *node = json_get(e->node, key);
 
 	if (node && !cJSON_IsString(node)) {
-		problem(l, e->source, arena_printf(&l->arena, "%s.%s", e->at, key),
-			"must be a string");
+		problem(l, e->source, in(l, e, key), "must be a string");
 		return NULL;
 	}
 	return node && *node->valuestring ? arena_strdup(&l->to->arena, node->valuestring)
@@ -230,8 +235,7 @@ static int check_pem(struct load *l, const struct entry *e, const char *key,
 {
 	if (strstr(pem, "-----BEGIN "))
 		return 0;
-	return problem(l, e->source, arena_printf(&l->arena, "%s.%s", e->at, key),
-		       "no PEM in it");
+	return problem(l, e->source, in(l, e, key), "no PEM in it");
 }
 
 /* `key`-data in base64, or else the file that `key` names. */
@@ -249,16 +253,13 @@ static const char *pem_of(struct load *l, const struct entry *e, const char *key
 			if (!strchr(" \t\r\n", *p))
 				buf_add(&bare, p, 1);
 		if (bare.data && base64_decode(&pem, (char *)bare.data, bare.len, &why)) {
-			problem(l, e->source,
-				arena_printf(&l->arena, "%s.%s", e->at, data_key),
-				"not base64");
+			problem(l, e->source, in(l, e, data_key), "not base64");
 			return NULL;
 		}
 	} else if (!file) {
 		return NULL;
 	} else if (file_read(&pem, path_join(&l->arena, e->source->dir, file), &why)) {
-		problem(l, e->source, arena_printf(&l->arena, "%s.%s", e->at, key), "%s",
-			why.msg);
+		problem(l, e->source, in(l, e, key), "%s", why.msg);
 		return NULL;
 	}
 	if (!pem.data)
@@ -276,8 +277,7 @@ static bool flag_of(struct load *l, const struct entry *e, const char *key)
 	const cJSON *node = json_get(e->node, key);
 
 	if (node && !cJSON_IsBool(node))
-		problem(l, e->source, arena_printf(&l->arena, "%s.%s", e->at, key),
-			"must be true or false");
+		problem(l, e->source, in(l, e, key), "must be true or false");
 	return cJSON_IsTrue(node);
 }
 
@@ -314,16 +314,15 @@ static void read_cluster(struct load *l, const struct entry *e)
 	to->proxy_url = text_of(l, e, "proxy-url");
 	to->insecure = flag_of(l, e, "insecure-skip-tls-verify");
 	if (to->insecure && to->ca_pem)
-		problem(l, e->source,
-			arena_printf(&l->arena, "%s.insecure-skip-tls-verify", e->at),
+		problem(l, e->source, in(l, e, "insecure-skip-tls-verify"),
 			"not together with a certificate-authority");
 	if (l->flags->server && *l->flags->server)
 		return;
 	if (!server)
-		problem(l, e->source, arena_printf(&l->arena, "%s.server", e->at),
+		problem(l, e->source, in(l, e, "server"),
 			"the API server's address is not set");
 	else if (strstr(server, "://") && !is_http(server))
-		problem(l, e->source, arena_printf(&l->arena, "%s.server", e->at),
+		problem(l, e->source, in(l, e, "server"),
 			"not a URL with http:// or https:// and a host");
 	to->server = server;
 }
@@ -340,8 +339,7 @@ static void read_groups(struct load *l, const struct entry *e)
 			   ((size_t)cJSON_GetArraySize(groups) + 1) * sizeof(*list));
 	json_each(g, groups) {
 		if (!cJSON_IsString(g) || strpbrk(g->valuestring, "\r\n"))
-			problem(l, e->source,
-				arena_printf(&l->arena, "%s.as-groups", e->at),
+			problem(l, e->source, in(l, e, "as-groups"),
 				"must be a list of strings");
 		else
 			list[n++] = arena_strdup(&l->to->arena, g->valuestring);
@@ -355,8 +353,7 @@ static const char *line_of(struct load *l, const struct entry *e, const char *ke
 	const char *s = text_of(l, e, key);
 
 	if (s && strpbrk(s, "\r\n")) {
-		problem(l, e->source, arena_printf(&l->arena, "%s.%s", e->at, key),
-			"must be one line");
+		problem(l, e->source, in(l, e, key), "must be one line");
 		return NULL;
 	}
 	return s;
@@ -384,10 +381,9 @@ static void read_user(struct load *l, const struct entry *e)
 	to->impersonate_uid = line_of(l, e, "as-uid");
 	read_groups(l, e);
 	if (json_get(e->node, "as-user-extra"))
-		problem(l, e->source, arena_printf(&l->arena, "%s.as-user-extra", e->at),
-			"is not supported");
+		problem(l, e->source, in(l, e, "as-user-extra"), "is not supported");
 	if (json_get(e->node, "auth-provider"))
-		problem(l, e->source, arena_printf(&l->arena, "%s.auth-provider", e->at),
+		problem(l, e->source, in(l, e, "auth-provider"),
 			"is no longer supported, by kubectl neither; use an exec plugin");
 }
 
@@ -445,9 +441,8 @@ static bool follow(struct load *l, const struct entry *context, enum section sec
 		return false;
 	e = find_entry(l, section, name);
 	if (!e.node) {
-		problem(l, context->source,
-			arena_printf(&l->arena, "%s.%s", context->at, key),
-			"no %s '%s'%s", key, name, what_there_is(l, section, name));
+		problem(l, context->source, in(l, context, key), "no %s '%s'%s", key,
+			name, what_there_is(l, section, name));
 		return false;
 	}
 	*ret = member_of(&e, section);
@@ -462,8 +457,7 @@ static void read_context(struct load *l, const struct entry *context)
 	if (follow(l, context, CLUSTERS, &cluster))
 		read_cluster(l, &cluster);
 	else if (!json_get(context->node, "cluster") && !l->flags->server)
-		problem(l, context->source,
-			arena_printf(&l->arena, "%s.cluster", context->at),
+		problem(l, context->source, in(l, context, "cluster"),
 			"missing: name a cluster");
 	if (follow(l, context, USERS, &user)) {
 		read_user(l, &user);

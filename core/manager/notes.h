@@ -64,6 +64,11 @@ void notes_release(struct notes *n);
 struct note *note_of(struct notes *n, const char *key);
 void note_reset(struct notes *n, struct note *note, const char *uid);
 void note_drop(struct notes *n, const char *key);
+
+/*
+ * From any thread: the next pass repairs what somebody changed of that TrainJob's objects,
+ * or creates the Secret that its pod waits for. False: no pass is needed.
+ */
 bool notes_notice(struct notes *n, const char *key, bool pod_waits);
 /* Is that version of the TrainJob our own write, which no pass waits for? */
 bool notes_is_own(struct notes *n, const char *key, uint64_t version);

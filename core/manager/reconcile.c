@@ -33,7 +33,6 @@ struct reconciler *reconciler_new(const struct reconciler_conf *conf)
 	r->conf.status_server_ca = arena_strdup(&r->arena, conf->status_server_ca);
 	r->conf.image = arena_strdup(&r->arena, conf->image);
 	r->conf.cluster_domain = arena_strdup(&r->arena, conf->cluster_domain);
-	notes_init(&r->notes);
 	snapshots_init(&r->snapshots);
 	return r;
 }
@@ -42,20 +41,9 @@ void reconciler_free(struct reconciler *r)
 {
 	if (!r)
 		return;
-	notes_release(&r->notes);
 	snapshots_release(&r->snapshots);
 	arena_clear(&r->arena);
 	free(r);
-}
-
-bool reconciler_notice(struct reconciler *r, const char *key, bool pod_waits)
-{
-	return notes_notice(&r->notes, key, pod_waits);
-}
-
-bool reconciler_wrote(struct reconciler *r, const char *key, const cJSON *tj)
-{
-	return notes_is_own(&r->notes, key, meta_version_number(tj));
 }
 
 /* ---- one pass ---- */
@@ -93,10 +81,10 @@ static void pass_release(struct pass *p)
 
 static void forget_trainjob(struct pass *p)
 {
-	struct note *n = note_of(&p->r->notes, p->key);
+	struct note *n = note_of(p->r->conf.notes, p->key);
 
 	uncount_state(p->r, n);
-	note_drop(&p->r->notes, p->key);
+	note_drop(p->r->conf.notes, p->key);
 	if (p->r->conf.pods)
 		pod_facts_forget(p->r->conf.pods, p->ns, p->name);
 }
@@ -265,10 +253,10 @@ static bool begin(struct pass *p)
 		forget_trainjob(p);
 		return false;
 	}
-	p->note = note_of(&p->r->notes, p->key);
+	p->note = note_of(p->r->conf.notes, p->key);
 	if (!str_eq(p->note->uid, meta_uid(p->tj))) {
 		uncount_state(p->r, p->note);
-		note_reset(&p->r->notes, p->note, meta_uid(p->tj));
+		note_reset(p->r->conf.notes, p->note, meta_uid(p->tj));
 	}
 	if (meta_version_number(p->tj) < p->note->written.trainjob_version) {
 		requeue_backoff(p);

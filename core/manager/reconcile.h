@@ -20,6 +20,7 @@
 #include "manager/runtimes.h"
 #include "manager/watch.h"
 
+struct notes;
 struct reconciler;
 
 struct reconciler_conf {
@@ -27,6 +28,7 @@ struct reconciler_conf {
 	/* See watch.h for what they keep; NULL: read from the API server. */
 	struct informer *trainjobs, *jobsets;
 	struct watches *watches;   /* theirs; NULL with `local` only */
+	struct notes *notes;       /* theirs, too */
 	struct runtimes *runtimes; /* NULL: read from the API server */
 	struct event_recorder *events;
 	struct pod_facts *pods; /* the cause of a failure; may be NULL */
@@ -52,14 +54,6 @@ void reconciler_free(struct reconciler *r);
  */
 MUST_CHECK int reconcile_trainjob(struct reconciler *r, const char *key,
 				  int64_t *ret_after_ms, struct error *err);
-
-/*
- * The next pass repairs what somebody changed of that TrainJob's objects, or creates the
- * Secret that its pod waits for. False: no pass is needed. From any thread.
- */
-bool reconciler_notice(struct reconciler *r, const char *key, bool pod_waits);
-/* Is this version of the TrainJob the reconciler's own write? From any thread. */
-bool reconciler_wrote(struct reconciler *r, const char *key, const cJSON *tj);
 
 /*
  * Upstream's other two controllers: removes the finalizer of releases up to v2.2.

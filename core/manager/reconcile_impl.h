@@ -18,7 +18,6 @@
 struct reconciler {
 	struct arena arena; /* of the strings in conf */
 	struct reconciler_conf conf;
-	struct notes notes;
 	struct snapshots snapshots;
 	atomic_bool stateless; /* the CRD, upstream's, knows no status.state */
 };

@@ -199,7 +199,7 @@ static int write_plain(struct pass *p, cJSON *obj, struct error *err)
 	if (fetch_own(p, &ref, &existing, err))
 		return -1;
 	if (str_eq(ref.kind, "Secret")) {
-		note_set_secret(&p->r->notes, p->note, ref.name);
+		note_set_secret(p->r->conf.notes, p->note, ref.name);
 		if (!tj_suspend(p->tj))
 			requeue_after(p, SECRET_MS);
 	}

@@ -7,6 +7,7 @@
 #include "base/xmalloc.h"
 #include "kube/informer.h"
 #include "manager/manager.h"
+#include "manager/notes.h"
 #include "manager/pods.h"
 #include "manager/reconcile.h"
 #include "trainer/api.h"
@@ -15,6 +16,7 @@ struct single {
 	struct arena arena;
 	struct kube *kube;
 	const char *key; /* "ns/name" */
+	struct notes notes;
 	struct event_recorder *events;
 	struct pod_facts *pods;
 	struct reconciler *reconciler;
@@ -38,12 +40,14 @@ int single_new(struct single **ret, const struct single_conf *conf, struct error
 	struct single *s = xcalloc(1, sizeof(*s));
 	struct reconciler_conf how = {
 		.kube = conf->kube,
+		.notes = &s->notes,
 		.local = true,
 		.status_server = conf->status_server_url != NULL,
 		.status_server_url = conf->status_server_url,
 		.status_server_ca = conf->status_server_ca,
 	};
 
+	notes_init(&s->notes);
 	s->kube = conf->kube;
 	s->key = informer_key(&s->arena, conf->ns, conf->name);
 	if (event_recorder_new(&s->events, &events, err)) {
@@ -62,6 +66,7 @@ void single_free(struct single *s)
 	if (!s)
 		return;
 	reconciler_free(s->reconciler);
+	notes_release(&s->notes);
 	pod_facts_free(s->pods);
 	event_recorder_free(s->events, 0);
 	arena_clear(&s->arena);

@@ -11,6 +11,7 @@
 #include "base/stop.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "manager/notes.h"
 #include "manager/outage.h"
 #include "manager/pods.h"
 #include "trainer/api.h"
@@ -141,12 +142,11 @@ static bool is_settled(const cJSON *tj)
 
 static bool is_our_write(const struct source *s, const cJSON *tj)
 {
-	const struct watches_conf *conf = &s->w->conf;
 	cleanup_arena struct arena arena = { 0 };
 
-	return conf->wrote &&
-	       conf->wrote(conf->ctx,
-			   informer_key(&arena, meta_namespace(tj), meta_name(tj)), tj);
+	return notes_is_own(s->w->conf.notes,
+			    informer_key(&arena, meta_namespace(tj), meta_name(tj)),
+			    meta_version_number(tj));
 }
 
 /* A status changed by others is repaired. */
@@ -203,10 +203,9 @@ static void on_jobset(struct source *s, const cJSON *old, const cJSON *current)
 static void lose(struct source *s, const char *ns, const char *name)
 {
 	cleanup_arena struct arena arena = { 0 };
-	const struct watches_conf *conf = &s->w->conf;
 
-	if (conf->notice && name)
-		conf->notice(conf->ctx, informer_key(&arena, ns, name), false);
+	if (name)
+		notes_notice(s->w->conf.notes, informer_key(&arena, ns, name), false);
 	add_known(s, ns, name);
 }
 
@@ -237,8 +236,8 @@ static void on_pod(struct source *s, const cJSON *old, const cJSON *current)
 	cleanup_arena struct arena arena = { 0 };
 
 	pod_facts_event(conf->pods, old, current);
-	if (conf->notice && name && str_eq(pod_phase(current), "Pending") &&
-	    conf->notice(conf->ctx, informer_key(&arena, ns, name), true))
+	if (name && str_eq(pod_phase(current), "Pending") &&
+	    notes_notice(conf->notes, informer_key(&arena, ns, name), true))
 		add_known(s, ns, name);
 }
 
@@ -433,8 +432,7 @@ int watches_start(struct watches **ret, const struct watches_conf *conf,
 			return error_wrap(err, "watch %s", rows[i].kind);
 		}
 	}
-	if (conf->runtime_docs)
-		runtimes_show(conf->runtime_docs, see_runtime, &w->conf);
+	runtimes_show(conf->runtime_docs, see_runtime, &w->conf);
 	*ret = w;
 	return 0;
 }
@@ -453,8 +451,7 @@ void watches_stop(struct watches *w)
 {
 	if (!w)
 		return;
-	if (w->conf.runtime_docs)
-		runtimes_show(w->conf.runtime_docs, NULL, NULL);
+	runtimes_show(w->conf.runtime_docs, NULL, NULL);
 	/* The others look at the TrainJobs: these go last. */
 	for (int i = N_WATCHES - 1; i >= 0; i--)
 		if (w->sources[i].informer)

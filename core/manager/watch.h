@@ -20,6 +20,7 @@
 #include "manager/runtimes.h"
 
 struct watches;
+struct notes;
 struct pod_facts;
 
 struct watches_conf {
@@ -27,13 +28,9 @@ struct watches_conf {
 	struct workqueue *trainjobs; /* keys "ns/name" */
 	/* Runtimes with the old finalizer: keys "ns/name", and "name". */
 	struct workqueue *runtimes, *cluster_runtimes;
-	struct runtimes *runtime_docs; /* may be NULL */
-	struct pod_facts *pods;        /* fed with pods; may be NULL */
-	/* reconciler_notice(), in any thread; may be NULL. */
-	bool (*notice)(void *ctx, const char *key, bool pod_waits);
-	/* reconciler_wrote(), in any thread; may be NULL. */
-	bool (*wrote)(void *ctx, const char *key, const cJSON *tj);
-	void *ctx;
+	struct runtimes *runtime_docs;
+	struct pod_facts *pods; /* fed with pods; may be NULL */
+	struct notes *notes;    /* the reconciler's */
 };
 
 /* Starts them all; only TrainJob and JobSet are waited for by watches_wait(). */

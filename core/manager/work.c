@@ -14,6 +14,7 @@
 #include "kube/workqueue.h"
 #include "manager/image.h"
 #include "manager/manager.h"
+#include "manager/notes.h"
 #include "manager/outage.h"
 #include "manager/reconcile.h"
 #include "manager/watch.h"
@@ -71,11 +72,12 @@ struct controller {
 
 struct work {
 	struct work_conf conf;
+	struct notes notes;
 	struct pod_facts *pods;
 	_Atomic(struct informer *) trainjobs; /* NULL until the watches run */
 	struct watches *watches;
 	pthread_mutex_t begin; /* of creating the reconciler */
-	_Atomic(struct reconciler *) reconciler;
+	struct reconciler *reconciler;
 	struct controller list[CONTROLLERS];
 	atomic_bool ending;
 
@@ -201,23 +203,6 @@ static void set_controllers(struct work *w)
 	}
 }
 
-/* Before the reconciler exists there is nothing to repair. */
-static bool notice(void *ctx, const char *key, bool pod_waits)
-{
-	struct work *w = ctx;
-	struct reconciler *r = w->reconciler;
-
-	return r && reconciler_notice(r, key, pod_waits);
-}
-
-static bool wrote(void *ctx, const char *key, const cJSON *tj)
-{
-	struct work *w = ctx;
-	struct reconciler *r = w->reconciler;
-
-	return r && reconciler_wrote(r, key, tj);
-}
-
 static int start_watches(struct work *w, struct error *err)
 {
 	const struct watches_conf conf = {
@@ -227,9 +212,7 @@ static int start_watches(struct work *w, struct error *err)
 		.cluster_runtimes = w->list[2].queue,
 		.runtime_docs = w->conf.runtimes,
 		.pods = w->pods,
-		.notice = notice,
-		.wrote = wrote,
-		.ctx = w,
+		.notes = &w->notes,
 	};
 
 	if (watches_start(&w->watches, &conf, err))
@@ -246,6 +229,7 @@ static void new_reconciler(struct work *w)
 		.trainjobs = watches_trainjobs(w->watches),
 		.jobsets = watches_jobsets(w->watches),
 		.watches = w->watches,
+		.notes = &w->notes,
 		.runtimes = w->conf.runtimes,
 		.events = w->conf.events,
 		.pods = w->pods,
@@ -334,6 +318,7 @@ int work_start(struct work **ret, const struct work_conf *conf, struct error *er
 	w->conf = *conf;
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_mutex_init(&w->begin, NULL);
+	notes_init(&w->notes);
 	cond_init(&w->idle);
 	w->pods = pod_facts_new(conf->events, find_trainjob, w);
 	set_controllers(w);
@@ -380,10 +365,9 @@ void work_free(struct work *w)
 			pthread_join(w->list[i].threads[t], NULL);
 		free(w->list[i].threads);
 	}
-	if (w->watches)
-		watches_stop(w->watches);
-	if (w->reconciler)
-		reconciler_free(w->reconciler);
+	watches_stop(w->watches);
+	reconciler_free(w->reconciler);
+	notes_release(&w->notes);
 	pod_facts_free(w->pods);
 	for (int i = 0; i < CONTROLLERS; i++)
 		workqueue_free(w->list[i].queue);

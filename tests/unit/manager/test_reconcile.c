@@ -22,7 +22,8 @@ struct world {
 	struct workqueue *queue, *runtimes, *cluster_runtimes;
 	struct runtimes *runtime_docs;
 	struct watches *watches;
-	_Atomic(struct reconciler *) reconciler;
+	struct notes notes;
+	struct reconciler *reconciler;
 	struct pod_facts *pods;
 	pthread_t worker;
 };
@@ -51,22 +52,6 @@ static void *work(void *ctx)
 	return NULL;
 }
 
-static bool notice(void *ctx, const char *key, bool pod_waits)
-{
-	struct world *w = ctx;
-	struct reconciler *reconciler = w->reconciler;
-
-	return reconciler && reconciler_notice(reconciler, key, pod_waits);
-}
-
-static bool wrote(void *ctx, const char *key, const cJSON *tj)
-{
-	struct world *w = ctx;
-	struct reconciler *reconciler = w->reconciler;
-
-	return reconciler && reconciler_wrote(reconciler, key, tj);
-}
-
 static cJSON *find_trainjob(void *ctx, const char *ns, const char *name)
 {
 	(void)ctx;
@@ -83,9 +68,7 @@ static int start_watches(struct world *w, struct error *err)
 					   .cluster_runtimes = w->cluster_runtimes,
 					   .runtime_docs = w->runtime_docs,
 					   .pods = w->pods,
-					   .notice = notice,
-					   .wrote = wrote,
-					   .ctx = w };
+					   .notes = &w->notes };
 
 	return watches_start(&w->watches, &conf, err);
 }
@@ -96,7 +79,7 @@ static int begin(void **state)
 	struct error err = { 0 };
 
 	w.first_has = 0;
-	w.reconciler = NULL;
+	notes_init(&w.notes);
 	apiserver_start(&w.server);
 	w.metrics = metrics_new(reconcile_metrics);
 	w.queue = workqueue_new("test", NULL);
@@ -115,6 +98,7 @@ static int begin(void **state)
 					   .trainjobs = watches_trainjobs(w.watches),
 					   .jobsets = watches_jobsets(w.watches),
 					   .watches = w.watches,
+					   .notes = &w.notes,
 					   .runtimes = w.runtime_docs,
 					   .events = w.events,
 					   .metrics = w.metrics });
@@ -136,6 +120,7 @@ static int end(void **state)
 	runtimes_stop(w->runtime_docs);
 	pod_facts_free(w->pods);
 	reconciler_free(w->reconciler);
+	notes_release(&w->notes);
 	event_recorder_free(w->events, 1000);
 	workqueue_free(w->queue);
 	workqueue_free(w->runtimes);
@@ -348,8 +333,8 @@ static bool is_own(struct place p)
 	cleanup_json cJSON *tj =
 		informer_get(watches_trainjobs(p.w->watches), p.ns, "tj");
 
-	return tj &&
-	       reconciler_wrote(p.w->reconciler, informer_key(&arena, p.ns, "tj"), tj);
+	return tj && notes_is_own(&p.w->notes, informer_key(&arena, p.ns, "tj"),
+				  meta_version_number(tj));
 }
 
 /* The watch shows the reconciler's own writes, too: they need no pass. */
@@ -362,7 +347,7 @@ static void test_own_writes_need_no_pass(void **state)
 	EVENTUALLY(has_state(p, "Suspended") && is_own(p));
 	change(p, "trainjob", "{metadata: {annotations: {a: b}}}");
 	EVENTUALLY(!is_own(p));
-	assert_false(reconciler_wrote(p.w->reconciler, "own/none", NULL));
+	assert_false(notes_is_own(&p.w->notes, "own/none", 0));
 }
 
 /* Nothing is waited for: it is known as soon as the JobSet is made. */

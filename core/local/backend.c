@@ -1,4 +1,4 @@
-/* backend.c - which run to start, watch, end or forget (local/backend.h). */
+/* backend.c - decide which run to start, watch, end or drop (local/backend.h). */
 #include "local/backend.h"
 
 #include <poll.h>
@@ -51,7 +51,7 @@ static void forget(struct backend *b, struct backend_run *r)
 	free(r);
 }
 
-/* What the API still has of its run: it may be gone by now. */
+/* Copy from a run that may have been removed meanwhile. */
 static void know_objects(struct backend *b, struct backend_run *r)
 {
 	static const char *const kinds[][2] = { { "v1", "Pod" }, { "batch/v1", "Job" } };
@@ -88,7 +88,7 @@ static struct backend_run *run_of(struct backend *b, const char *ns, const char 
 	return r;
 }
 
-/* It may have ended before it was watched: look once more. */
+/* The process may have ended before the watch was set: check once more. */
 static void watch(struct backend *b, struct backend_run *r, const struct state_owned *run)
 {
 	cleanup_arena struct arena a = { 0 };
@@ -115,7 +115,7 @@ static void end_run(struct backend_run *r, const struct state_owned *run)
 
 /* ---- one JobSet ---------------------------------------------------------------------- */
 
-/* Runs of a JobSet that is gone: end them, and then remove what they left. */
+/* Runs of a deleted JobSet: end them, then remove their directories. */
 static bool end_stale(struct backend *b, struct backend_run *r,
 		      const struct state_owned *runs, const char *uid)
 {
@@ -165,7 +165,7 @@ static void follow(struct backend *b, struct backend_run *r, const cJSON *jobset
 		end_run(r, run);
 }
 
-/* `run`: the newest of this JobSet, or NULL. */
+/* `run`: the newest run of this JobSet, or NULL. */
 static void advance(struct backend *b, struct backend_run *r, const cJSON *jobset,
 		    const struct state_owned *run)
 {
@@ -269,7 +269,7 @@ static void note_runs(struct backend *b)
 		note_change(b, run->ns, run->name);
 }
 
-/* Runs whose files changed, whose process ended, or that are due. */
+/* Sync the runs whose files changed, whose process ended, or that are due. */
 static void note_watched(struct backend *b)
 {
 	char events[64 * 1024] __attribute__((aligned(8)));

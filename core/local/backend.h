@@ -1,22 +1,23 @@
 /*
- * backend.h - runs the JobSets of this machine's API: what stands behind core/apiserver in
- * the place of a cluster's JobSet and Job controllers, scheduler and kubelet.
+ * backend.h - runs the JobSets of this machine's API: behind core/apiserver it takes the
+ * place of a cluster's JobSet and Job controllers, scheduler and kubelet.
  *
- * For each JobSet that is not suspended there is one run: a process in a session of its own
- * (run.h, started as "kftrainer run-jobset") that does what `submit --local` does. It knows
- * no API: it publishes its JobSet's status, its Jobs and its pods as files of its run
- * directory (state_owned.h), and ends on SIGTERM. This side copies those files into the
- * API, and ends runs whose JobSet is suspended or gone. So a run outlives the server, and a
- * server finds its runs by their directories:
+ * For each JobSet that is not suspended there is one run: a process in a session of its
+ * own (run.h, started as "kftrainer run-jobset") that does what `submit --local` does. It
+ * knows no API: it publishes its JobSet's status, its Jobs and its pods as files of its
+ * run directory (state_owned.h), and ends on SIGTERM. The backend copies those files into
+ * the API, and ends runs whose JobSet is suspended or deleted. A run therefore outlives
+ * the server, and a restarted server recognizes its runs by the state of their lock and
+ * files:
  *
  *     the lock is held                   it runs: its files are watched
  *     free, JobSet terminal in its files it has ended: its files are copied
  *     free, marked as suspended          started anew when the JobSet is resumed
  *     free otherwise                     it was killed: Failed, "Interrupted"
  *
- * A run is for one generation of one JobSet (uid), recorded under the lock before anything
- * runs, so that no job runs twice. All decisions are level-triggered (backend.c, sync());
- * one thread makes them, a second waits for changed JobSets.
+ * A run belongs to one generation of one JobSet (uid), recorded under the lock before
+ * anything runs, so that no job runs twice. Decisions are level-triggered (sync_jobset()
+ * in backend.c): one thread makes them, a second waits for changed JobSets.
  */
 #ifndef LOCAL_BACKEND_H
 #define LOCAL_BACKEND_H
@@ -30,14 +31,14 @@ struct backend_conf {
 	struct apiserver *api;
 	const char *server;  /* an absolute path: names the server in its runs */
 	const char *version; /* of this program, for the node */
-	const char *pod_key; /* of its pods' tokens, as the API's */
+	const char *pod_key; /* as apiserver_conf.pod_key */
 };
 
 MUST_CHECK int backend_start(struct backend **ret, const struct backend_conf *conf,
 			     struct error *err);
-/* Is there a JobSet that is neither suspended nor has ended? */
+/* Is any JobSet neither suspended nor ended? */
 bool backend_runs(struct backend *b);
-/* After apiserver_stop(). Runs go on. */
+/* Call it after apiserver_stop(). Runs continue; the next server adopts them. */
 void backend_stop(struct backend *b);
 
 /*
@@ -51,8 +52,8 @@ void backend_stop(struct backend *b);
 #define RUN_OBJECTS    "objects"
 #define RUN_POD_KEY    "podKey"
 /*
- * Its exit code once the run has begun (0) or not: another job of that name runs on this
- * machine (RUN_BUSY), or why not in one line on stderr.
+ * Its exit code: 0 once the run has begun; RUN_BUSY if another job of that name runs on
+ * this machine; anything else is a failure, with the cause in one line on stderr.
  */
 enum { RUN_BUSY = 75 };
 

@@ -1,4 +1,4 @@
-/* backend_copy.c - what a run publishes, into the API (local/backend_impl.h). */
+/* backend_copy.c - copy what a run publishes into the API (local/backend_impl.h). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,7 +112,7 @@ static void copy_file(struct backend *b, struct backend_run *r, const char *path
 		store(b, doc);
 }
 
-/* What it had before, and has no more. */
+/* Remove objects whose files no longer exist. */
 static void drop_missing(struct backend *b, struct backend_run *r, const char *dir)
 {
 	map_each(e, &r->files) {
@@ -144,10 +144,13 @@ bool backend_copy(struct backend *b, struct backend_run *r, const struct state_o
 		free(r->dir);
 		r->dir = xstrdup(run->dir);
 	}
-	/* First, for it is published last: what led to it is copied before it. */
+	/*
+	 * Read before the other files: it is published last, so what led to it is copied
+	 * before it.
+	 */
 	last = published_read(jobset);
 	if (over && !json_str(last, "status", "terminalState"))
-		return false; /* what backend_fail() or backend_park() wrote stays */
+		return false; /* keep what backend_fail() or backend_park() wrote */
 	for (char **e = state_entries(&a, dir); *e; e++)
 		if (!str_starts(*e, JOBSET_KIND "."))
 			copy_file(b, r, path_join(&a, dir, *e));
@@ -157,7 +160,9 @@ bool backend_copy(struct backend *b, struct backend_run *r, const struct state_o
 	return last && json_str(last, "status", "terminalState");
 }
 
-/* ---- what a run does not say --------------------------------------------------------- */
+/*
+ * ---- states that no run publishes ----------------------------------------------------
+ */
 
 void backend_fail(struct backend *b, const char *ns, const char *name, const char *reason,
 		  const char *message)

@@ -10,14 +10,14 @@
 #include "local/backend.h"
 #include "local/state_owned.h"
 
-/* A JobSet, while something of it is under way. */
+/* A JobSet that has a run, or needs one. */
 struct backend_run {
 	char *ns, *name;
-	char *dir;        /* of the run whose files are known; or NULL */
-	char *told;       /* of the run that was asked to end; or NULL */
+	char *dir;        /* of the run whose files were copied; or NULL */
+	char *told;       /* the run that was asked to end; or NULL */
 	struct map files; /* name in STATE_API -> its mark when it was copied */
-	int watches[2];   /* inotify's: of the files, of the job's lock; -1: none */
-	int64_t due_ms;   /* look again then; 0: when something happens */
+	int watches[2]; /* inotify watches of the files and of the job's lock; -1: none */
+	int64_t due_ms; /* sync again then; 0: when something happens */
 };
 
 struct backend {
@@ -37,20 +37,24 @@ struct backend {
 #define JOBSET_PATH "/apis/jobset.x-k8s.io/v1alpha2/namespaces/%s/jobsets/%s/status"
 
 /*
- * backend_copy.c: its files into the API. `over`: only if they say how it ended, for the
- * API's JobSet has ended, or the run is that of a suspended one. True: they do.
+ * backend_copy.c: copy the run's files into the API. `over`: copy only if they say how
+ * the run ended (the API's JobSet has ended, or the run is of a suspended one). Returns
+ * whether they say so.
  */
 bool backend_copy(struct backend *b, struct backend_run *r, const struct state_owned *run,
 		  bool over);
 /* Remove the objects of a JobSet (uid) from the API; kind NULL: pods and Jobs. */
 void backend_clear(struct backend *b, const char *ns, const char *uid, const char *kind);
-/* The JobSet has failed for a reason of ours; so have its pods that run. */
+/* Fail the JobSet and its running pods for a reason that no controller gave. */
 void backend_fail(struct backend *b, const char *ns, const char *name, const char *reason,
 		  const char *message);
-/* The status of a JobSet that is suspended, and its Jobs. */
+/* Write the status of a suspended JobSet and of its Jobs. */
 void backend_park(struct backend *b, const cJSON *jobset);
 
-/* backend_start.c: 0: begun; RUN_BUSY; else why not. */
+/*
+ * backend_start.c: start the run process. 0: the run has begun; RUN_BUSY; -1: err has the
+ * cause.
+ */
 int backend_launch(struct backend *b, const cJSON *jobset, struct error *err);
 
 #endif

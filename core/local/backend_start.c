@@ -19,9 +19,11 @@
 
 extern char **environ;
 
-/* ---- what it is given ---------------------------------------------------------------- */
+/*
+ * ---- its input -----------------------------------------------------------------------
+ */
 
-/* The TrainJob that the JobSet is of; one that looks like it, if there is none. */
+/* The TrainJob that owns the JobSet; for a bare JobSet, a made-up one. */
 static cJSON *trainjob_of(struct backend *b, const cJSON *jobset)
 {
 	const cJSON *owner = meta_controller(jobset);
@@ -54,7 +56,7 @@ static cJSON *input_of(struct backend *b, const cJSON *jobset)
 	return doc;
 }
 
-/* In memory only: it has Secrets. */
+/* A memfd, never a file: the input has Secrets. */
 static int open_input(int *ret, const cJSON *doc, struct error *err)
 {
 	cleanup_buf struct buf text = { .max = JSON_MAX_BYTES };
@@ -94,7 +96,7 @@ static int spawn(pid_t *ret, int in, int out)
 	return rc;
 }
 
-/* Until the run has begun, or could not. */
+/* Wait until the run has begun or failed to. */
 static int wait_for(pid_t pid, int out, struct error *err)
 {
 	cleanup_buf struct buf text = { .max = 4096 };

@@ -64,7 +64,7 @@ int64_t oom_kills(void)
 	return n < 0 ? 0 : n;
 }
 
-/* ---- where ----------------------------------------------------------------------- */
+/* ---- find the hierarchies -------------------------------------------------------- */
 
 /*
  * Where the tree with `controller` ("" for version 2) is mounted, from
@@ -135,7 +135,7 @@ static const char *group_name(char name[64])
 	return name;
 }
 
-/* Who is killed after it has left what others can find. */
+/* Announce the directory first: after a kill, sweeps find and remove it. */
 static int make_group(const struct cgroup_root *root, const char *dir)
 {
 	if (root->on_make)
@@ -177,7 +177,7 @@ static bool open_v2(struct cgroup_root *root, struct arena *a, const char *mount
 
 	if (!top || !own || str_starts(own, "/.."))
 		return false;
-	/* As a sibling of our own group; the root has no siblings. */
+	/* A sibling of our own group; in the root group, a child. */
 	if (!str_eq(own, "/"))
 		own = path_dir(a, own);
 	return try_v2(root, arena_printf(a, "%s%s", top, str_eq(own, "/") ? "" : own));
@@ -270,7 +270,10 @@ static int limit_memory(const struct cgroup *cg, int64_t bytes)
 	const char *dir = cg->dir[CGROUP_MEMORY];
 
 	if (cg->root->version == 2) {
-		/* Swap would only make the end slow; all of a container dies together. */
+		/*
+		 * No swap, which would only delay the kill; and a kill ends the whole
+		 * container.
+		 */
 		put(dir, "memory.swap.max", "0");
 		put(dir, "memory.oom.group", "1");
 		return put_int(dir, "memory.max", bytes);

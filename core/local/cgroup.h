@@ -21,11 +21,13 @@ enum { CGROUP_CPU, CGROUP_MEMORY, CGROUP_TREES };
 struct cgroup_root {
 	bool probed;                 /* cgroup_open() was called */
 	int version;                 /* 0: limits cannot be set; then `why` */
-	char dir[CGROUP_TREES][512]; /* ours, one a tree; version 2: the same twice */
-	bool cpu, memory;            /* which of them can be limited */
+	char dir[CGROUP_TREES][512]; /* our groups; version 2: the same twice */
+	bool cpu, memory;            /* which resources can be limited */
 	char why[256];
 	unsigned made;
-	/* Of the caller: called before a directory of `dir` is made. May be NULL. */
+	/*
+	 * Set by the caller: called before a directory below `dir` is made. May be NULL.
+	 */
 	void (*on_make)(void *ctx, const char *dir);
 	void *ctx;
 };
@@ -49,9 +51,9 @@ void cgroup_close(struct cgroup_root *root); /* remove the groups */
 MUST_CHECK int cgroup_make(struct cgroup *cg, struct cgroup_root *root,
 			   const struct cgroup_limits *limits, struct error *err);
 
-void cgroup_started(struct cgroup *cg); /* the process is in it */
+void cgroup_started(struct cgroup *cg); /* call once the process is in it */
 
-/* Did the kernel kill a process of it because of its memory limit? */
+/* Did the kernel kill a process of the group because of its memory limit? */
 bool cgroup_oom(const struct cgroup *cg);
 void cgroup_remove(struct cgroup *cg);
 

@@ -1,10 +1,10 @@
 /*
  * envfile.h - files of environment variables (KEP-3721, Kubernetes 1.34).
  *
- * Lines NAME=VALUE; blank lines and lines that begin with # do not count. VALUE
- * is between single quotes (literal, may span lines), between double quotes
- * (with \\ \" \$ \` escaped) or plain to the end of the line, without the white
- * space around it. No expansion.
+ * Lines NAME=VALUE; blank lines and lines that begin with # are ignored. VALUE is between
+ * single quotes (literal, may span lines), between double quotes (with \\ \" \$ \`
+ * escaped) or plain to the end of the line, without the white space around it. No
+ * expansion.
  */
 #ifndef LOCAL_ENVFILE_H
 #define LOCAL_ENVFILE_H

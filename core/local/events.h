@@ -16,7 +16,7 @@ struct event_sink {
 /* From `old` (NULL: it is new) to `now`: a pod, a Job or a JobSet. */
 void events_of(const cJSON *old, const cJSON *now, const struct event_sink *to);
 
-/* What a run says of its TrainJob, as the manager would. */
+/* An event about the TrainJob, with the manager as its source. */
 void event_of_trainjob(const cJSON *trainjob, bool warning, const char *reason,
 		       const char *message, const struct event_sink *to);
 

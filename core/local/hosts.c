@@ -48,7 +48,7 @@ static int write_plain(const char *path, const void *data, size_t len, struct er
 	return file_write_fd(fd, data, len, path, err);
 }
 
-/* Its own name first, then everybody's: the first line that matches counts. */
+/* The pod's own name comes first: the first matching line counts. */
 int hosts_write(struct pod *p, struct error *err)
 {
 	const cJSON *alias, *name;

@@ -1,4 +1,6 @@
-/* initializers.c - which images are initializers, and their commands (initializers.h). */
+/*
+ * initializers.c - recognize initializers and set their commands (local/initializers.h).
+ */
 #include "local/initializers.h"
 
 #include <errno.h>
@@ -20,7 +22,7 @@ static const char *image_name(struct arena *arena, const char *image)
 	return str_slice(arena, base, strcspn(base, ":@"));
 }
 
-/* Which command: without args, or, if it says so itself, with them. */
+/* The container's command: by the image's name, or by its first argument. */
 static const char *initializer_of(const char *image, const char *first)
 {
 	if (str_eq(image, DATASET_INITIALIZER) || str_eq(first, "initialize-dataset"))
@@ -30,7 +32,10 @@ static const char *initializer_of(const char *image, const char *first)
 	return NULL;
 }
 
-/* Upstream's makes a LeaderWorkerSet, in whichever cluster the user's kubeconfig names. */
+/*
+ * Upstream's cache initializer creates a LeaderWorkerSet in the cluster of the user's
+ * kubeconfig.
+ */
 static int refuse_cache(const cJSON *container, struct error *err)
 {
 	const char *uri = env_value(container_env(container), STORAGE_URI_ENV);

@@ -1,6 +1,7 @@
 /*
- * initializers.h - images are not pulled on this machine; those of initializers hold this
- * program, upstream's by their names, ours by their first argument.
+ * initializers.h - run initializer containers with this program: local runs pull no
+ * images. Upstream's initializers are recognized by the image's name, ours by the first
+ * argument.
  */
 #ifndef LOCAL_INITIALIZERS_H
 #define LOCAL_INITIALIZERS_H

@@ -1,4 +1,4 @@
-/* inputs.c - the objects that a run is made of (local/inputs.h). */
+/* inputs.c - collect the objects of a run (local/inputs.h). */
 #include "local/inputs.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 
-/* ConfigMaps and Secrets of the namespace whose names stand in the JobSet. */
+/* Add the ConfigMaps and Secrets whose names occur as strings in the JobSet. */
 static void add_named(struct apiserver *api, cJSON *objects, const cJSON *jobset,
 		      const char *text)
 {
@@ -27,7 +27,7 @@ static void add_named(struct apiserver *api, cJSON *objects, const cJSON *jobset
 	}
 }
 
-/* Services of the TrainJob: names of its pods. */
+/* Add the TrainJob's Services, which give its pods names. */
 static void add_services(struct apiserver *api, cJSON *objects, const cJSON *trainjob)
 {
 	cleanup_json cJSON *list =

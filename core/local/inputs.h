@@ -1,5 +1,5 @@
 /*
- * inputs.h - out of an API, the objects that a run is made of: local_run_opts.objects.
+ * inputs.h - collect from an API the objects of a run: local_run_opts.objects.
  */
 #ifndef LOCAL_INPUTS_H
 #define LOCAL_INPUTS_H
@@ -7,8 +7,8 @@
 #include "apiserver/apiserver.h"
 
 /*
- * The JobSet without status, the ConfigMaps and Secrets that it names, and the Services of
- * its TrainJob: an array, the caller's.
+ * The JobSet without status, the ConfigMaps and Secrets that it names, and the Services
+ * of its TrainJob: a JSON array, owned by the caller.
  */
 cJSON *inputs_of(struct apiserver *api, const cJSON *jobset, const cJSON *trainjob);
 

@@ -99,7 +99,7 @@ cJSON *jobs_pod_labels(const struct jobs *j, size_t i)
 	return NULL;
 }
 
-/* ---- life ------------------------------------------------------------------------ */
+/* ---- create and free ------------------------------------------------------------- */
 
 int jobs_new(struct jobs **ret, const cJSON *jobset, struct error *err)
 {
@@ -179,7 +179,7 @@ void jobs_set_suspend(struct jobs *j, bool suspend)
 	json_put_bool(j->jobset, suspend, "spec", "suspend");
 }
 
-/* ---- what pods do ------------------------------------------------------------------ */
+/* ---- pod status -------------------------------------------------------------------- */
 
 static struct jobs_pod *find_pod(struct jobs *j, const char *name)
 {
@@ -290,8 +290,8 @@ static void prune(struct jobs *j, struct jobs_job *job)
 }
 
 /*
- * Jobs that fail before they have a pod (activeDeadlineSeconds: 0) under a policy
- * that restarts for ever would go round without end.
+ * A Job that fails before it has a pod (activeDeadlineSeconds: 0) would loop forever
+ * under a policy that always restarts it.
  */
 enum { MAX_ROUNDS = 1000 };
 

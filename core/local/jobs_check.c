@@ -8,9 +8,9 @@
 #include "local/jobs_impl.h"
 
 /*
- * What a cluster would refuse of a JobSet (pkg/webhooks/jobset_webhook.go and
- * the CRD's rules) and of its Jobs (pkg/apis/batch/validation), as far as the
- * machine relies on it. A Job that the API server refuses would never start.
+ * The rules of JobSet's admission (pkg/webhooks/jobset_webhook.go and the CRD) and of
+ * Jobs (pkg/apis/batch/validation) on which the state machine relies. In a cluster, a Job
+ * that the API server refuses would never start.
  */
 
 static bool has_action(const cJSON *policy, const char *action)
@@ -99,7 +99,7 @@ static int check_targets(const struct jobs *j, const cJSON *policy, const char *
 	return 0;
 }
 
-/* Those that the machine cannot read would silently match nothing. */
+/* A pattern that cannot be compiled here would silently match nothing. */
 static int check_patterns(const cJSON *rule, struct error *err)
 {
 	const cJSON *node;
@@ -125,7 +125,7 @@ static int check_patterns(const cJSON *rule, struct error *err)
 	return 0;
 }
 
-/* The longest name that a pod will have: as JobSet's GenPodName, and five letters. */
+/* The longest name that a pod will have: JobSet's GenPodName and five letters. */
 static int check_names(const struct jobs *j, const struct jobs_rjob *r, struct error *err)
 {
 	cleanup_free char *tail = r->indexed ? jobs_printf("-%d", r->completions - 1)

@@ -1,11 +1,10 @@
 /*
  * jobs_impl.h - what the parts of jobs.h share. For jobs*.c only.
  *
- * jobs_spec.c fills in defaults and reads the JobSet once, jobs_check.c refuses
- * what a cluster would, jobs_jobset.c is the
- * JobSet controller, jobs_job.c the Job controller, jobs_policy.c the
- * Job's policies, jobs_pod.c makes pods, jobs_object.c Jobs, jobs.c is the loop
- * between them.
+ * jobs_spec.c sets defaults and reads the JobSet once, jobs_check.c refuses what a
+ * cluster would refuse, jobs_jobset.c is the JobSet controller, jobs_job.c the Job
+ * controller, jobs_policy.c the Job's policies; jobs_pod.c makes pods, jobs_object.c
+ * Jobs; jobs.c is the loop between them.
  */
 #ifndef LOCAL_JOBS_IMPL_H
 #define LOCAL_JOBS_IMPL_H
@@ -44,14 +43,14 @@ struct jobs_pod {
 struct jobs_index {
 	enum { INDEX_OPEN, INDEX_SUCCEEDED, INDEX_FAILED } state;
 	bool busy;            /* scratch: a pod has it now */
-	int64_t failures;     /* those that count against backoffLimitPerIndex */
-	int64_t all_failures; /* with the ignored ones: they delay, too */
+	int64_t failures;     /* that count against backoffLimitPerIndex */
+	int64_t all_failures; /* including ignored ones, which delay, too */
 	int64_t last_failure_ms;
 };
 
 enum job_end { JOB_OPEN, JOB_COMPLETE, JOB_FAILED };
 
-/* One Job: its name is taken for good, the object comes and goes with restarts. */
+/* One Job. Its name never changes; the object is deleted and recreated by restarts. */
 struct jobs_job {
 	struct jobs_rjob *rjob;
 	int replica;
@@ -100,7 +99,7 @@ struct jobs {
 				     *job##_end_ = job + (j)->rjobs[r_].replicas; \
 		     job < job##_end_; job++)
 
-/* jobs_spec.c: defaults of JobSet's and Kubernetes' admission; then read it. */
+/* jobs_spec.c: set the defaults of JobSet's and Kubernetes' admission; then read it. */
 void jobs_default(cJSON *jobset);
 MUST_CHECK int jobs_read(struct jobs *j, struct error *err);
 

@@ -41,7 +41,7 @@ struct job_pods job_count(const struct jobs_job *job)
 	return n;
 }
 
-/* It ended and the Job has not seen it yet. How a pod ends that we deleted is no news. */
+/* Has it ended, uncounted? The end of a pod that we deleted does not count. */
 static bool is_news(const struct jobs_pod *pod)
 {
 	return ended(pod) && !pod->counted && !pod->deleting;
@@ -71,7 +71,7 @@ static void set_target(struct jobs_job *job, enum job_end end, const char *reaso
 	job->message = take_message;
 }
 
-/* ---- the object comes and goes ---------------------------------------------- */
+/* ---- create and delete the object ------------------------------------------- */
 
 void job_create(struct jobs *j, struct jobs_job *job)
 {
@@ -145,10 +145,7 @@ static void count_failure(struct jobs *j, struct jobs_job *job, struct jobs_pod 
 		ix->failures++;
 }
 
-/*
- * newBackoffRecord() of backoff_utils.go: a success takes back every failure
- * before it.
- */
+/* newBackoffRecord() of backoff_utils.go: a success resets the failures before it. */
 static void count_backoff(struct jobs_job *job)
 {
 	int64_t last_success = -1;
@@ -276,7 +273,7 @@ static void create_pod(struct jobs *j, struct jobs_job *job, int index)
 	jobs_act(j, JOBS_CREATE_POD, pod);
 }
 
-/* firstPendingIndexes(): the lowest ones that neither ended nor have a pod. */
+/* firstPendingIndexes(): the lowest indexes that have neither ended nor a pod. */
 static void create_indexed(struct jobs *j, struct jobs_job *job, int n)
 {
 	const struct jobs_rjob *r = job->rjob;
@@ -314,7 +311,7 @@ static int want_active(const struct jobs_job *job, const struct job_pods *n)
 	return want > 0 ? (int)want : 0;
 }
 
-/* The youngest first; those that are not ready before those that are. */
+/* Order of deletion: pods that are not ready first, then the youngest. */
 static void remove_pods(struct jobs *j, struct jobs_job *job, int n)
 {
 	for (int ready = 0; ready < 2 && n; ready++)

@@ -11,8 +11,8 @@
 #include "local/jobs_impl.h"
 
 /*
- * The JobSet controller: pkg/controllers/jobset_controller.go and its
- * neighbours, v0.12. One call of jobset_sync() is one of its reconciles.
+ * The JobSet controller: pkg/controllers of v0.12, jobset_controller.go and others. One
+ * call of jobset_sync() is one reconcile.
  */
 
 /* Counts of status.replicatedJobsStatus. */
@@ -74,7 +74,7 @@ static bool exclude_each_other(const char *a, const char *b)
 		str_eq(a, "StartupPolicyCompleted"));
 }
 
-/* updateCondition(): one that is false is never added. */
+/* updateCondition(): a condition that is False is never added. */
 static void set_condition(struct jobs *j, const char *type, bool on, const char *reason,
 			  const char *message)
 {
@@ -172,7 +172,7 @@ static bool rule_applies(const cJSON *rule, const struct jobs_job *job)
 	       (!cJSON_GetArraySize(targets) || str_in_list(targets, job->rjob->name));
 }
 
-/* The Job that failed first, of those that the rule (NULL: any) is about. */
+/* The Job that failed first, among those that the rule applies to (NULL: all). */
 static struct jobs_job *first_failed(struct jobs *j, const cJSON *rule)
 {
 	struct jobs_job *first = NULL;

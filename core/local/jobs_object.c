@@ -1,5 +1,4 @@
-/* jobs_object.c - Jobs as the JobSet controller makes them and the Job controller writes their
- * status (local/jobs_impl.h). */
+/* jobs_object.c - build Jobs as v1 objects, with status (local/jobs_impl.h). */
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -29,7 +28,7 @@ static void put_condition(cJSON *status, const struct jobs_job *job, const char 
 	cJSON_AddItemToArray(json_list(status, "conditions"), c);
 }
 
-/* Those that succeeded: "0-2,5". */
+/* The succeeded indexes, as "0-2,5". */
 static void put_indexes(cJSON *status, const struct jobs_job *job)
 {
 	cleanup_buf struct buf text = { .max = 64 * 1024 };

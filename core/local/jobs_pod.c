@@ -65,7 +65,9 @@ static bool has_dns(const struct jobs *j)
 			 "enableDNSHostnames");
 }
 
-/* The names a cluster's DNS and the pod's own hosts file give it; ends with NULL. */
+/*
+ * The names that a cluster's DNS and the pod's hosts file would resolve; ends with NULL.
+ */
 char **pod_dns_names(const struct jobs *j, const struct jobs_job *job, int index,
 		     const char *pod)
 {
@@ -90,7 +92,7 @@ struct group {
 	int replicas, index;
 };
 
-/* The replicas of one group (NULL: of all), and the number of this job among them. */
+/* The replicas of one group (NULL: of all), and the index of this Job among them. */
 static struct group group_of(const struct jobs *j, const struct jobs_job *job,
 			     const char *name)
 {

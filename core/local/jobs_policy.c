@@ -114,7 +114,7 @@ enum pod_failure pod_failure_match(const struct jobs *j, const struct jobs_rjob 
 	return FAILURE_COUNT;
 }
 
-/* How many of the indexes "0,2-4" are there, and how many of them succeeded? */
+/* Count the indexes "0,2-4" that exist, and those that succeeded. */
 static void count_indexes(const struct jobs_job *job, const char *text, int *ret_all,
 			  int *ret_done)
 {

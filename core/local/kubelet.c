@@ -50,7 +50,7 @@ static void describe_host(struct kubelet *k)
 		k->gpus[i].id = arena_strdup(&k->arena, k->opts.gpus[i]);
 }
 
-/* A pod takes some four descriptors; its processes get the limit back that we had. */
+/* Each pod needs about four descriptors. Its processes get the original limit. */
 static void raise_limits(struct kubelet *k)
 {
 	struct rlimit more;
@@ -188,7 +188,7 @@ int kubelet_add_name(struct kubelet *k, const char *pod, const char *const *name
 	if (!dns_name_valid(pod))
 		return error_set(err, ERR_INVALID, "pod name \"%.80s\": not a DNS name",
 				 pod);
-	/* The same names again: the pod that takes another's place. */
+	/* Known names: a replacement of the pod that had them. */
 	if (names && names[0] && !map_get(&k->addresses, pod))
 		ip = map_get(&k->names, names[0]);
 	if (ip)
@@ -252,8 +252,8 @@ static void put_back(struct pod *p)
 }
 
 /*
- * As a device plugin: a pod has the devices that its containers ask for, one user
- * a device; a pod that asks for none sees none.
+ * As a device plugin: a pod gets the devices that its containers request, each for one
+ * pod only; a pod that requests none sees none.
  */
 bool kubelet_give_gpus(struct pod *p)
 {
@@ -369,7 +369,7 @@ static int fill_pod(struct pod *p, struct error *err)
 	if (add_containers(p, "initContainers", true, err) < 0 ||
 	    add_containers(p, "containers", false, err) < 0)
 		return -1;
-	/* One of the same name may still be on its way out. */
+	/* A removed pod of the same name may still be ending. */
 	p->folder = arena_printf(&p->arena, "%s.%u", p->name, ++k->last_pod);
 	p->dir = arena_printf(&p->arena, "%s/pods/%s", k->opts.dir, p->folder);
 	p->log_dir = arena_printf(&p->arena, "%s/%s", k->opts.log_dir, p->name);
@@ -416,7 +416,7 @@ static void free_pod(struct pod *p)
 	kubelet_take_gpus(p);
 	if (p->dir && dir_remove(p->dir, &err) < 0)
 		p->dir =
-			NULL; /* unreadable files of a job stay for their owner to remove */
+			NULL; /* unreadable files of a job are left for their owner to remove */
 	if (p->k->memory_dir && p->dir &&
 	    dir_remove(path_join(&p->arena, p->k->memory_dir, p->folder), &err) < 0)
 		p->dir = NULL;
@@ -483,7 +483,7 @@ const cJSON *kubelet_status(struct kubelet *k, const char *pod)
 	return p->status;
 }
 
-/* Those that were removed, when nothing of them is left and the loop is outside. */
+/* Free removed pods that have no processes, outside the loop's callbacks. */
 static void free_gone(struct kubelet *k)
 {
 	for (struct pod **at = &k->pods; *at;) {
@@ -601,7 +601,7 @@ void kubelet_free(struct kubelet *k)
 	map_release(&k->names, NULL);
 	map_release(&k->peers, free);
 	buf_release(&k->hosts);
-	/* Succeeds only if they are empty: other contents are not ours to remove. */
+	/* rmdir() fails unless empty: other contents are not ours to remove. */
 	rmdir(path_join(&k->arena, k->opts.dir, "stage"));
 	rmdir(path_join(&k->arena, k->opts.dir, "pods"));
 	arena_clear(&k->arena);

@@ -1,9 +1,9 @@
 /*
  * kubelet.h - runs pods as processes of this machine.
  *
- * What a node's kubelet does, without a container engine: it takes v1 Pod
- * documents, runs their containers, and says how they fare in the words of
- * v1.PodStatus. It knows nothing of Jobs or JobSets (jobs.h does).
+ * A node's kubelet without a container engine: it takes v1 Pod documents, runs their
+ * containers, and reports their state as v1.PodStatus. It knows nothing of Jobs or
+ * JobSets (jobs.h does).
  *
  * A pod's containers share its hostname, its address (127.b.c.d, its own), its
  * names (a hosts file that resolves all pods) and its volumes. Each container has
@@ -47,7 +47,7 @@ struct kubelet_opts {
 	bool no_namespaces;  /* force the fallback (tests) */
 	const char *const *gpus; /* ids to split, ends with NULL; NULL: none */
 	const char *workdir;     /* where processes start unless workingDir says else */
-	/* Of a server: each pod works in a directory of its own. */
+	/* Run by a server: each pod gets a working directory of its own. */
 	bool served;
 	const cJSON *objects;  /* ConfigMaps and Secrets of the job, a JSON array */
 	const char *pod_key;   /* see volumes.h */
@@ -68,33 +68,32 @@ MUST_CHECK int kubelet_new(struct kubelet **ret, const struct kubelet_opts *opts
 enum isolation kubelet_isolation(const struct kubelet *k);
 
 /*
- * List what of this pod (a v1 Pod, or a PodTemplateSpec) is not applied locally, one
- * line each, appended to `notes` (JSON array of strings) unless it is already in the
- * array; and what cannot run at all, as an error: a container without a command
- * (ERR_UNSUPPORTED), an unsupported volume, more GPUs than the machine has, a
- * ConfigMap, Secret or key that is not among the objects (ERR_NOT_FOUND).
+ * Check a pod (v1 Pod or PodTemplateSpec) before it runs. Appends to `notes` (JSON array
+ * of strings, each line once) what is not applied locally. Errors are what cannot run at
+ * all: a container without a command, an unsupported volume (ERR_UNSUPPORTED), more GPUs
+ * than the machine has, a ConfigMap, Secret or key that is not among the objects
+ * (ERR_NOT_FOUND).
  */
 MUST_CHECK int kubelet_check(const struct kubelet *k, const cJSON *pod, cJSON *notes,
 			     struct error *err);
 
 /*
- * Every name that pods of this run will ever have must be known before the
- * first one starts, as in DNS: fqdn list per pod, ends with NULL. Gives the pod
- * its loopback address. The same names for another pod, which takes the first
- * one's place, give it the same address.
+ * Register the DNS names of a pod (ends with NULL) and give it a loopback address. Call
+ * it for every pod of the run before the first one starts: names resolve before their
+ * pods exist, as in DNS. A replacement with the same names gets the same address.
  */
 MUST_CHECK int kubelet_add_name(struct kubelet *k, const char *pod,
 				const char *const *names, struct error *err);
 
-/* That of a name, or NULL. */
+/* The address of a name, or NULL. */
 const char *kubelet_address(const struct kubelet *k, const char *name);
 
 /*
- * In env values and args of every pod, the port `from` where the pipeline wrote
- * it is replaced by `to` at exec time (the job's reserved port; see ports.h).
+ * At exec time, replace the port `from` by `to` (the job's reserved port; ports.h) in env
+ * values and args of every pod, only where the pipeline wrote it.
  */
 void kubelet_map_port(struct kubelet *k, int from, int to);
-/* And in TF_CONFIG the port of that DNS name: TensorFlow listens on all addresses. */
+/* Replace the port of that DNS name in TF_CONFIG: TensorFlow listens on all addresses. */
 void kubelet_map_peer(struct kubelet *k, const char *name, int port);
 
 /*
@@ -110,12 +109,12 @@ void kubelet_stop(struct kubelet *k, const char *pod, int64_t grace_ms);
 
 /*
  * v1.PodStatus: phase, reason, message, startTime, podIP, conditions (Ready),
- * initContainerStatuses, containerStatuses (state, lastState with exitCode,
- * signal, reason "OOMKilled" | "Error" | "Completed" | "StartError", started,
- * ready, restartCount). A command that is not found is StartError with exit code
- * 127, one that cannot be executed 126, all else that keeps a container from
- * starting 128. A pod that waits for GPUs is Pending with reason Unschedulable.
- * NULL: no such pod. Owned by the kubelet, valid until the next call of kubelet_poll().
+ * initContainerStatuses, containerStatuses (state, lastState with exitCode, signal,
+ * reason "OOMKilled" | "Error" | "Completed" | "StartError", started, ready,
+ * restartCount). A command that is not found is StartError with exit code 127, one that
+ * cannot be executed 126, all else that keeps a container from starting 128. A pod that
+ * waits for GPUs is Pending with reason Unschedulable. NULL: no such pod. Owned by the
+ * kubelet; valid until the next kubelet_poll().
  */
 const cJSON *kubelet_status(struct kubelet *k, const char *pod);
 

@@ -1,4 +1,4 @@
-/* machine.c - fills an API with what run directories have (local/machine.h). */
+/* machine.c - fill an API from the run directories of this machine (local/machine.h). */
 #include "local/machine.h"
 
 #include <stdlib.h>
@@ -48,7 +48,7 @@ static void store(struct machine *m, const cJSON *obj)
 		error_clear_if(&ignored, ignored.kind);
 }
 
-/* An object of the run. False: a server has another one of that name. */
+/* Store an object of the run. False: a server has another one of that name. */
 static bool put(struct machine *m, const struct job *j, cJSON *obj)
 {
 	struct error err = { 0 };
@@ -70,7 +70,7 @@ static void drop(struct machine *m, const struct job *j, const char *api_version
 		apiserver_unmirror(m->api, api_version, kind, j->ns, name, j->run);
 }
 
-/* Before it is read, so that no change is missed. */
+/* Watch before reading, so that no change is missed. */
 static int watch(const struct machine *m, const char *dir, uint32_t mask)
 {
 	return m->inotify < 0 ? -1 : inotify_add_watch(m->inotify, dir, mask);
@@ -96,7 +96,7 @@ static void watch_run(const struct machine *m, struct job *j)
 		watch(m, path_join(&a, j->run, STATE_API), IN_MOVED_TO | IN_DELETE);
 }
 
-/* Documents of old runs say neither their kind nor their namespace. */
+/* Documents of older versions have neither kind nor namespace. */
 static void put_identity(cJSON *doc, const char *api_version, const char *kind,
 			 const struct job *j)
 {
@@ -106,10 +106,7 @@ static void put_identity(cJSON *doc, const char *api_version, const char *kind,
 	json_put_str(doc, j->name, "metadata", "name");
 }
 
-/*
- * How it ended is in the TrainJob; whether it has not, in `running`. False: its name is
- * taken.
- */
+/* Store the TrainJob. `running`: it has not ended. False: its name is taken. */
 static bool store_trainjob(struct machine *m, struct job *j, bool running)
 {
 	cleanup_arena struct arena a = { 0 };
@@ -129,9 +126,11 @@ static bool store_trainjob(struct machine *m, struct job *j, bool running)
 	return true;
 }
 
-/* ---- what the run consists of -------------------------------------------------------- */
+/*
+ * ---- JobSet, Jobs, pods and events of a run ------------------------------------------
+ */
 
-/* A file that is not as it was last: its new mark is kept. `ended` is another mark. */
+/* Has the file changed since it was last read, or the run ended? Remembers its mark. */
 static bool is_new(struct job *j, const char *path, bool running)
 {
 	cleanup_arena struct arena a = { 0 };
@@ -145,7 +144,7 @@ static bool is_new(struct job *j, const char *path, bool running)
 	return true;
 }
 
-/* Of a job that was killed: what its run could not say any more. */
+/* Complete the objects of a killed run, which could not publish its end. */
 static const cJSON *killed(const cJSON *trainjob)
 {
 	const cJSON *c = status_condition(tj_status(trainjob), COND_FAILED);
@@ -200,7 +199,7 @@ static void store_file(struct machine *m, struct job *j, const char *path,
 	(void)put(m, j, doc);
 }
 
-/* Lines of JSON, to which a run adds. */
+/* Read the events that were appended since the last time: lines of JSON. */
 static void store_events(struct machine *m, struct job *j)
 {
 	cleanup_arena struct arena a = { 0 };
@@ -258,7 +257,10 @@ static void store_whole(struct machine *m, struct job *j, bool running)
 	j->whole = true;
 }
 
-/* For a server, whose runtimes are others: refresh_runtimes() reads them when asked. */
+/*
+ * Only for a server's API (mirror.h); without a server refresh_runtimes() reads them on
+ * request.
+ */
 static void mirror_runtime(struct machine *m, struct job *j)
 {
 	cleanup_json cJSON *doc = NULL;
@@ -272,7 +274,7 @@ static void mirror_runtime(struct machine *m, struct job *j)
 	j->runtime = STEAL(doc);
 }
 
-/* Another run takes the place of the one that is stored, or none does. */
+/* Drop the objects of the stored run; another run or none replaces it. */
 static void drop_run(struct machine *m, struct job *j)
 {
 	map_each(e, &j->files)
@@ -297,7 +299,7 @@ static bool is_of_server(struct arena *a, const char *run)
 	return file_exists(path_join(a, run, STATE_OWNER));
 }
 
-/* What a server runs is in its own API. */
+/* A server's jobs are in its own API. */
 static void hide(struct machine *m, struct job *j, const char *mark)
 {
 	drop_run(m, j);
@@ -314,7 +316,7 @@ static void load_job(struct machine *m, struct job *j, const char *dir, bool who
 
 	(void)watch(m, dir, IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_CLOSE_WRITE);
 	mark = state_mark(&a, dir);
-	running = state_locked(dir); /* first: it may end at any time */
+	running = state_locked(dir); /* checked first: it may end at any time */
 	run = state_newest(&a, dir);
 	if (!run)
 		return;
@@ -330,7 +332,7 @@ static void load_job(struct machine *m, struct job *j, const char *dir, bool who
 	}
 	if (running)
 		watch_run(m, j);
-	j->whole = false; /* of what was stored, some may have changed since */
+	j->whole = false; /* some of what was stored may have changed meanwhile */
 	if (store_trainjob(m, j, running) && whole) {
 		mirror_runtime(m, j);
 		store_whole(m, j, running);
@@ -341,7 +343,7 @@ static void load_job(struct machine *m, struct job *j, const char *dir, bool who
 		unwatch(m, j);
 }
 
-/* One that has ended changes with its directory only: with another run. */
+/* An ended job changes only when its directory does: with another run. */
 static void refresh_job(struct machine *m, const char *ns, const char *name,
 			const char *dir, bool whole)
 {
@@ -366,7 +368,7 @@ static void refresh_job(struct machine *m, const char *ns, const char *name,
 
 /* ---- all of them --------------------------------------------------------------------- */
 
-/* A server's has a uid. */
+/* An object of a server has a uid. */
 static void add_namespace(struct machine *m, const char *ns)
 {
 	cleanup_json cJSON *doc = meta_new("v1", "Namespace", NULL, ns);
@@ -402,7 +404,7 @@ static int refresh_namespace(struct machine *m, const char *ns, const char *name
 	return 0;
 }
 
-/* Those that were there before, and are no more. */
+/* Drop the jobs that no longer exist. */
 static void drop_missing(struct machine *m, const char *ns, const char *name)
 {
 	struct job *gone;
@@ -471,7 +473,7 @@ static int load_builtin(struct machine *m, const char *name, struct error *err)
 	return 0;
 }
 
-/* Those of files stay with the runs that were made of them: of the jobs asked for so far. */
+/* Runtimes from files are stored with their runs: add those of the jobs read so far. */
 static int refresh_runtimes(struct machine *m, const struct wanted *which,
 			    struct error *err)
 {
@@ -500,7 +502,7 @@ static void store_node(struct machine *m)
 	store(m, node);
 }
 
-/* For each kind of which there is anything: what has to be read. */
+/* What must be read before a request for each kind. */
 static int refresh(void *ctx, const struct wanted *which, struct error *err)
 {
 	static const char *const runtimes[] = { RUNTIME_KIND, CLUSTER_RUNTIME_KIND,
@@ -551,7 +553,7 @@ int machine_delete(const char *ns, const char *name, struct error *err)
 	return state_remove(ns, name, err) ? error_clear_if(err, ERR_NOT_FOUND) : 0;
 }
 
-/* Nothing else of an object may differ, but what its server writes. */
+/* Everything but spec.suspend and what the server itself writes must be equal. */
 static bool is_same_but_suspend(const cJSON *old, const cJSON *obj)
 {
 	cleanup_json cJSON *a = json_dup(old), *b = json_dup(obj);
@@ -585,7 +587,10 @@ static int write_object(void *ctx, const cJSON *old, const cJSON *obj, struct er
 	return -1;
 }
 
-/* The logs go with the run. What belongs to a job goes with it, and not alone. */
+/*
+ * Deleting a TrainJob deletes its run and logs. Its other objects cannot be deleted
+ * alone.
+ */
 static int remove_job(void *ctx, const cJSON *obj, struct error *err)
 {
 	(void)ctx;

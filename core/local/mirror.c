@@ -1,4 +1,4 @@
-/* mirror.c - watches run directories, and keeps a server's API up to date (local/mirror.h). */
+/* mirror.c - copy what run directories have into a server's API (local/mirror.h). */
 #include "local/mirror.h"
 
 #include <poll.h>
@@ -22,13 +22,13 @@
 #include "trainer/trainjob.h"
 
 enum {
-	RESCAN_MS = 5000, /* for what other hosts write */
-	PAUSE_MS = 10,    /* between two looks: changes come in groups */
+	RESCAN_MS = 5000, /* poll for changes by other hosts */
+	PAUSE_MS = 10,    /* between two reads: changes come in groups */
 };
 
 struct mirror {
 	struct machine machine;
-	pthread_mutex_t lock; /* of reading: who waits for it sees what was read */
+	pthread_mutex_t lock; /* guards reading: waiters see what was read */
 	pthread_t thread;
 	bool has_thread;
 	int inotify, stop;
@@ -148,7 +148,7 @@ int mirror_write(const cJSON *old, const cJSON *obj, struct error *err)
 	return state_suspend(meta_namespace(obj), meta_name(obj), tj_suspend(obj), err);
 }
 
-/* What belongs to a job goes with it, and not alone. */
+/* Objects of a job are deleted with it, not alone. */
 int mirror_remove(const cJSON *obj, struct error *err)
 {
 	const char *run = meta_annotation(obj, LOCAL_RUN_ANNOTATION);
@@ -165,7 +165,7 @@ int mirror_remove(const cJSON *obj, struct error *err)
 
 /* ---- start and end ----------------------------------------------------------------------- */
 
-/* So that it can be watched. One that is no directory is read again and again. */
+/* Create the directory so that it can be watched; otherwise it is polled. */
 static void make_root(void)
 {
 	cleanup_arena struct arena a = { 0 };

@@ -1,4 +1,4 @@
-/* node.c - this machine as a v1 Node (local/node.h). */
+/* node.c - describe this machine as a v1 Node (local/node.h). */
 #include "local/node.h"
 
 #include <ctype.h>

@@ -62,7 +62,7 @@ static void write_log(struct output *o, const char *data, size_t len)
 	o->on_line(o->ctx, err.msg, strlen(err.msg));
 }
 
-/* What was kept of a line, and its end. */
+/* Emit a line from its kept beginning and its end. */
 static void end_line(struct output *o)
 {
 	o->on_line(o->ctx, o->line.data ? (const char *)o->line.data : "", o->line.len);

@@ -1,12 +1,11 @@
 /*
  * output.h - what a container writes: into its log file, and line by line.
  *
- * The file gets every byte as it was written. Lines go to a callback without
- * their newline; a line longer than OUTPUT_MAX_LINE is cut there and its rest
- * left out; NUL and other bytes pass. A file that cannot be written (full disk)
- * is given up with one line to the callback that says so; the container never
- * waits for it. Beside it, a file of marks may say when what came: records of struct
- * output_mark, one for each piece that was read.
+ * The file gets every byte as it was written. Lines go to a callback without their
+ * newline; a line longer than OUTPUT_MAX_LINE is cut there and its rest dropped; NUL and
+ * other bytes pass. If the file cannot be written (full disk), one line to the callback
+ * reports it and logging stops; the container never waits for the disk. A file of marks
+ * beside it may record when each piece was read (struct output_mark).
  */
 #ifndef LOCAL_OUTPUT_H
 #define LOCAL_OUTPUT_H
@@ -17,7 +16,7 @@
 
 enum { OUTPUT_MAX_LINE = 65536 };
 
-/* In the machine's byte order. A torn last one is not there. */
+/* In the machine's byte order. Readers ignore an incomplete last record. */
 struct output_mark {
 	int64_t offset;  /* of the log */
 	int64_t time_ns; /* since 1970 */

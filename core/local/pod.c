@@ -107,7 +107,7 @@ static void container_stop(struct container *c, int64_t now, int64_t kill_at)
 	wake_at(c->pod, c->kill_at);
 }
 
-/* One step towards nothing running: sidecars go last, in reverse order. */
+/* Stop one step further: sidecars last, in reverse order. */
 static bool all_stopped(struct pod *p, int64_t now, int64_t kill_at)
 {
 	bool running = false;
@@ -161,7 +161,7 @@ static void finish(struct pod *p, int64_t now, bool failed)
 
 /* ---- running ------------------------------------------------------------------------ */
 
-/* Probes, hooks, and what follows from them, of a container that runs. */
+/* Probes and hooks of a running container, and their consequences. */
 static void attend(struct container *c, int64_t now)
 {
 	struct pod *p = c->pod;
@@ -190,7 +190,7 @@ static bool never_ran(const struct container *c)
 	return c->state == CONTAINER_WAITING && !container_alive(c);
 }
 
-/* Start or restart; true while it runs or waits for its restart. */
+/* Start or restart a container; true while it runs or waits for its restart. */
 static bool keep_running(struct container *c, int64_t now)
 {
 	if (container_alive(c)) {
@@ -256,7 +256,7 @@ static void sync_containers(struct pod *p, int64_t now)
 	for (size_t i = 0; i < p->n; i++) {
 		struct container *c = &p->containers[i];
 
-		/* Restarted only while there is work to serve. */
+		/* Sidecars are restarted only while main containers run. */
 		if (c->kind == CONTAINER_SIDECAR && (working || container_alive(c)))
 			keep_running(c, now);
 	}

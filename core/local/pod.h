@@ -82,7 +82,7 @@ struct pod {
 	const char *reason; /* a literal, or NULL */
 	char message[700];
 	struct symlinks symlinks; /* where there are no mount namespaces */
-	bool admitted;            /* has its GPUs */
+	bool admitted;            /* its GPUs are reserved */
 	const char *gpus;         /* for CUDA_VISIBLE_DEVICES; NULL: leave it alone */
 	bool stopping;
 	int64_t kill_at;  /* when stopping */
@@ -90,7 +90,7 @@ struct pod {
 	int64_t deadline; /* monotonic ms, 0: none */
 	int64_t wake;     /* when to sync again, -1: when something happens */
 	bool dirty;       /* the status changed since on_status was called */
-	bool removed;     /* to be freed when the loop is outside */
+	bool removed;     /* freed once the loop is not inside a callback */
 	cJSON *status;
 	bool status_old;
 };
@@ -98,7 +98,7 @@ struct pod {
 struct gpu_slot {
 	const char *id;
 	struct pod *user;
-	int lock; /* of the user's: see ports.h */
+	int lock; /* of gpu_reserve() (ports.h), while user is set */
 };
 
 struct kubelet {

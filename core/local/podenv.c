@@ -191,7 +191,7 @@ int podenv_field(struct arena *arena, const struct podenv_host *host,
 			 path ? path : "\"\"");
 }
 
-/* What the container asks for; limits that it does not have are the node's. */
+/* The container's request or limit; a missing limit is the node's capacity. */
 static int resource_value(const struct podenv_host *host, const cJSON *container,
 			  const char *list, const char *name, struct quantity *ret,
 			  struct error *err)
@@ -342,7 +342,7 @@ static int value_from(struct env *e, const cJSON *from, const char **ret,
 	return error_set(err, ERR_INVALID, "valueFrom has no source");
 }
 
-/* ---- the whole ------------------------------------------------------------------ */
+/* ---- environment and arguments -------------------------------------------------- */
 
 static void set(struct env *e, const char *name, const char *value)
 {
@@ -450,7 +450,7 @@ static int expand_args(struct env *e, struct podenv *ret, struct error *err)
 	return 0;
 }
 
-/* torchrun's own count ends at one MIG instance, and asks a driver that may hang. */
+/* torchrun's own count stops at one MIG instance and queries a driver that may hang. */
 static void set_processes(struct env *e)
 {
 	const char *ids = e->pod->gpus;
@@ -464,8 +464,8 @@ static void set_processes(struct env *e)
 }
 
 /*
- * The devices the pod has. A container that picks some of them by number, as in
- * a cluster, where its own devices are numbered from 0, gets those.
+ * The pod's devices. A container may select some of them by number: as in a cluster, its
+ * own devices are numbered from 0.
  */
 static void set_gpus(struct env *e)
 {
@@ -497,7 +497,7 @@ static void set_gpus(struct env *e)
 	    str_join(e->arena, (const char *const *)picks, ","));
 }
 
-/* The caller's, but for what the container says, then the container's. */
+/* The caller's variables that the container does not set, then the container's. */
 static void lay_over(struct env *e, struct podenv *ret)
 {
 	size_t n = 0;

@@ -19,12 +19,11 @@ struct podenv_host {
 	const char *const *environ; /* the caller's */
 	const cJSON *objects;       /* ConfigMaps and Secrets, an array */
 	const char *node_name;
-	int64_t cpus;           /* what the node can give, for resourceFieldRef */
-	int64_t memory;         /* bytes */
-	int port_from, port_to; /* 0: nothing to replace */
-	const struct map
-		*peers; /* DNS name -> its port in TF_CONFIG, as text; NULL: none */
-	const struct map *names; /* pod name -> address, to be put in place; NULL: none */
+	int64_t cpus;            /* the node's capacity, for resourceFieldRef */
+	int64_t memory;          /* bytes */
+	int port_from, port_to;  /* 0: nothing to replace */
+	const struct map *peers; /* DNS name -> its port in TF_CONFIG, as text; or NULL */
+	const struct map *names; /* pod name -> address to replace it by; or NULL */
 };
 
 struct podenv_pod {
@@ -62,12 +61,12 @@ MUST_CHECK int podenv_resource(struct arena *arena, const struct podenv_host *ho
 const char *podenv_expand(struct arena *arena, const char *text, const struct map *vars);
 
 /*
- * Every word of `text` that is a key of `names` and holds a '.', replaced by its
- * value: a word is what stands between characters no host name has.
+ * `text` with every word that is a key of `names` and contains a '.' replaced by its
+ * value. Words are separated by characters that no host name has.
  */
 const char *podenv_names(struct arena *arena, const char *text, const struct map *names);
 
-/* Every "NAME:PORT" of `text` whose NAME is a key of `peers`, with the port it says. */
+/* `text` with the port of every "NAME:PORT" replaced by peers[NAME], where set. */
 const char *podenv_peers(struct arena *arena, const char *text, const struct map *peers);
 
 /* The object of that kind and name in the pod's namespace, or NULL. */

@@ -28,13 +28,13 @@ struct podlog {
 	struct apiserver *api;
 	const char *ns, *name, *uid;
 	struct log_options o;
-	int fd, marks_fd; /* -1: there is none yet */
+	int fd, marks_fd; /* -1: no file yet */
 	struct output_mark *marks;
 	size_t n, cap;
 
-	int64_t pos, end; /* of what is asked for; end -1: it grows */
-	size_t at;        /* the mark that pos is behind */
-	bool inside;      /* the line at pos has begun before it */
+	int64_t pos, end; /* the requested part; end -1: follow it */
+	size_t at;        /* the mark before pos */
+	bool inside;      /* pos is within a line */
 	struct httpd_stream *out;
 	int64_t left; /* bytes that may be sent; -1: any number */
 };
@@ -56,7 +56,7 @@ static void load_marks(struct podlog *l)
 	}
 }
 
-/* Where the container's starts are: the `back`-th from the end; false: not so many. */
+/* Find the start of the container that is the `back`-th from the end; false: none. */
 static bool find_start(const struct podlog *l, int back, size_t *ret)
 {
 	for (size_t i = l->n; i-- > 0;)
@@ -196,7 +196,7 @@ static int send_timed(struct podlog *l, const char *data, size_t len)
 	return send(l, (const char *)out.data, out.len);
 }
 
-/* What is there now. 1: something was sent; 0: nothing more; -1: stop. */
+/* Send what the file has now. 1: sent something; 0: nothing new; -1: stop. */
 static int send_more(struct podlog *l)
 {
 	int64_t n = l->end < 0 ? CHUNK : l->end - l->pos;

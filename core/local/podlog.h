@@ -1,6 +1,6 @@
 /*
- * podlog.h - the log of a container of this machine's API, from the files of its run
- * (output.h): NODE_LOGS_ANNOTATION says where.
+ * podlog.h - answers pods/log of this machine's API from the log files of a run
+ * (output.h), in the directory that NODE_LOGS_ANNOTATION names.
  */
 #ifndef LOCAL_PODLOG_H
 #define LOCAL_PODLOG_H
@@ -8,8 +8,8 @@
 #include "apiserver/apiserver.h"
 
 /*
- * Makes resp send it, piece by piece; with `follow` until the container has ended. Each
- * (re)start of a container has a log of its own. A line is as old as its first byte.
+ * Makes resp stream the log; with `follow`, until the container has ended. Each (re)start
+ * of a container has a log of its own. A line's time is that of its first byte.
  */
 MUST_CHECK int podlog_open(struct apiserver *api, const cJSON *pod,
 			   const struct log_options *o, struct httpd_response *resp,

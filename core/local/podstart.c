@@ -24,7 +24,7 @@ static void failed_to_start(struct container *c, const char *reason, const char 
 	pod_changed(c->pod);
 }
 
-/* In a cluster it would wait for a correction: here it fails. */
+/* In a cluster it would wait until the configuration is corrected; here it fails. */
 static void misconfigured(struct container *c, const char *message)
 {
 	struct pod *p = c->pod;
@@ -38,7 +38,10 @@ static void misconfigured(struct container *c, const char *message)
 
 /* ---- the end --------------------------------------------------------------------- */
 
-/* The kernel kills by SIGKILL; so does whoever runs kill -9, but the kernel counts. */
+/*
+ * Was SIGKILL from the kernel's out-of-memory killer? Only the kernel's kills are
+ * counted.
+ */
 static bool out_of_memory(struct container *c)
 {
 	if (cgroup_oom(&c->cgroup))
@@ -165,7 +168,7 @@ static const char *nsswitch(struct container *c)
 	return path;
 }
 
-/* /etc/hosts, and what would answer before it. */
+/* Mount /etc/hosts, and hide what would resolve names before it. */
 static void add_names(struct container *c, struct starting *s)
 {
 	struct volume_mount *m = s->list.mounts + s->list.n;

@@ -61,7 +61,7 @@ static bool is_free(int family, const void *addr, socklen_t len)
 		return errno == EAFNOSUPPORT;
 	if (family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
-	/* Without SO_REUSEADDR: also what lingers in TIME_WAIT counts as taken. */
+	/* Without SO_REUSEADDR: a port in TIME_WAIT counts as taken. */
 	if (bind(fd, addr, len) == 0)
 		return true;
 	return errno == EADDRNOTAVAIL;
@@ -90,7 +90,7 @@ static void outgoing_range(int *low, int *high)
 		return;
 	*low = (int)strtol(text, &end, 10);
 	*high = (int)strtol(end, NULL, 10);
-	/* So wide that little is left: better a port in it than none. */
+	/* The range leaves few ports: accept one inside it. */
 	if (*low - FIRST_PORT < 1000 && LAST_PORT - *high < 1000)
 		*low = *high = 0;
 }
@@ -131,7 +131,7 @@ int port_reserve(int *ret_port, int *ret_lock, struct error *err)
 			 PORT_TRIES);
 }
 
-/* Does the machine answer to it? Everywhere on Linux, but not in every sandbox. */
+/* Can the address be bound? Always on Linux, but not in every sandbox. */
 static bool block_works(unsigned block)
 {
 	struct sockaddr_in a = { .sin_family = AF_INET };
@@ -175,13 +175,13 @@ struct port_place {
 	const char *env;    /* of this variable */
 	const char *prefix; /* or of an argument that begins so */
 	bool after_colon; /* the port ends the value, after a ':'; else it is the value */
-	int port;         /* in place of `from`; 0: it is that */
+	int port;         /* expected instead of `from`; 0: `from` */
 };
 
 static const struct port_place port_places[] = {
 	{ .env = "PET_MASTER_PORT" },
 	{ .env = "DMLC_TRACKER_PORT" },
-	/* Those that `convert` writes, of V1's names. */
+	/* Variables of V1, which `convert` writes. */
 	{ .env = "MASTER_PORT" },
 	{ .env = "WORKER_PORT" },
 	{ .env = "COORDINATOR_PORT" },

@@ -1,5 +1,5 @@
 /*
- * ports.h - addresses, ports and GPUs of this machine that no other job will take.
+ * ports.h - reserves addresses, ports and GPUs of this machine for one job.
  *
  * All jobs share the machine's network, so a job needs its own TCP port in
  * place of 29500 and loopback addresses of its own (Linux answers to all of
@@ -32,13 +32,16 @@ MUST_CHECK int port_reserve(int *ret_port, int *ret_lock, struct error *err);
 MUST_CHECK int address_block_reserve(char ret_block[PORT_ADDRESS_SIZE], int *ret_lock,
 				     struct error *err);
 
-/* The GPU of that id (gpu.h): the descriptor that holds it, or -1: another run has it. */
+/*
+ * Reserve the GPU of that id (gpu.h) while the returned descriptor is open; -1: another
+ * run has it.
+ */
 int gpu_reserve(const char *id);
 
 /*
- * If `value` is what the pipeline wrote for the rendezvous port `from`, append
- * what stands for `to`. `name` is an environment variable's, or NULL for an
- * argument. A table of exact places (upstream: pkg/constants, plugins torch,
+ * If `value` is what the pipeline wrote for the rendezvous port `from`, returns it with
+ * `to` in its place; otherwise returns `value`. `name` is an environment variable's, or
+ * NULL for an argument. A table of exact places (upstream: pkg/constants, plugins torch,
  * jax, xgboost), so that a user's own 29500 stays.
  */
 struct arena;

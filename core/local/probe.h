@@ -20,13 +20,13 @@ enum probe_type { PROBE_STARTUP, PROBE_READINESS, PROBE_LIVENESS, PROBE_TYPES };
 
 /* NULL when the container has none, or one that is not applied. */
 struct probe *probe_new(struct container *c, enum probe_type type);
-bool probe_busy(const struct probe *p); /* a process of it is still there */
+bool probe_busy(const struct probe *p); /* a process of it still exists */
 void probe_free(struct probe *p);       /* outside the loop, when not busy */
 
 void probe_begin(struct probe *p, int64_t now); /* the container has started */
 void probe_end(struct probe *p);                /* it has ended */
 
-/* Do what is due; *ret_wake becomes the earlier of itself and the next time. */
+/* Do what is due; lowers *ret_wake to the time of the next step. */
 void probe_sync(struct probe *p, int64_t now, int64_t *ret_wake);
 
 bool probe_passes(const struct probe *p); /* true for NULL */

@@ -1,17 +1,16 @@
 /*
- * process.h - sandboxes that run, and the loop that watches them.
+ * process.h - running sandboxes, and the loop that watches them.
  *
- * A struct process is one sandbox (sandbox.h) from start to end: it calls back
- * with what the container writes, when the command runs, when it could not be
- * started, and when all of it has ended. Its memory is the owner's and must stay
- * until the loop is not inside loop_poll().
+ * A struct process is one sandbox (sandbox.h) from start to end: it calls back with what
+ * the container writes, when the command runs, when it could not be started, and when all
+ * of it has ended. The owner may free it only while the loop is not inside loop_poll().
  */
 #ifndef LOCAL_PROCESS_H
 #define LOCAL_PROCESS_H
 
 #include "local/sandbox.h"
 
-/* A descriptor that the loop watches; fd is -1 when it does not. */
+/* A descriptor that the loop watches; fd is -1 when unwatched. */
 struct watch {
 	int fd;
 	void (*ready)(void *ctx);
@@ -48,9 +47,9 @@ struct process {
 };
 
 MUST_CHECK int loop_init(struct loop *l, struct error *err);
-void loop_release(struct loop *l); /* nothing runs any more */
+void loop_release(struct loop *l); /* call it when no process runs */
 
-/* The loop's from now on, also when it fails: then it is closed. */
+/* Takes fd; closes it on failure. */
 MUST_CHECK int loop_watch(struct loop *l, struct watch *w, int fd, bool for_writing,
 			  struct error *err);
 void loop_unwatch(struct loop *l, struct watch *w); /* also closes it */

@@ -1,4 +1,4 @@
-/* published.c - objects of runs in files (local/published.h). */
+/* published.c - read and correct the published objects of runs (local/published.h). */
 #include "local/published.h"
 
 #include <string.h>
@@ -44,7 +44,9 @@ cJSON *published_read(const char *path)
 	return doc;
 }
 
-/* ---- what a run does not say --------------------------------------------------------- */
+/*
+ * ---- states that no run publishes ----------------------------------------------------
+ */
 
 static void kill_container(cJSON *status, const char *now)
 {

@@ -1,6 +1,6 @@
 /*
- * published.h - the objects that a run has written into STATE_API (state_owned.h), for those
- * who put them into an API.
+ * published.h - the objects that a run has written into STATE_API (state_owned.h), for
+ * code that puts them into an API.
  */
 #ifndef LOCAL_PUBLISHED_H
 #define LOCAL_PUBLISHED_H
@@ -21,11 +21,11 @@ const struct published *published_kind(struct arena *a, const char *file,
 cJSON *published_read(const char *path); /* NULL: it cannot be read */
 
 /*
- * A pod whose process was killed: Failed, with what it ran, and disrupted for that reason;
- * false: it had ended.
+ * Mark a pod whose process was killed as Failed, with its running containers, and add the
+ * condition DisruptionTarget with that reason. False: it had already ended.
  */
 bool published_kill(cJSON *pod, const char *reason, const char *message, const char *now);
-/* The JobSet has failed for a reason that no controller gave. */
+/* Mark a JobSet's status as Failed for a reason that no controller gave. */
 void published_fail(cJSON *status, const char *reason, const char *message,
 		    const char *now);
 

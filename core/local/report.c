@@ -19,8 +19,7 @@
 enum { CAUSE_LINES = 200 };
 
 /*
- * ---- who writes
- * -----------------------------------------------------------------------
+ * ---- containers and ranks -------------------------------------------------------------
  */
 
 struct kept_line {
@@ -35,7 +34,7 @@ struct stream {
 	size_t n;                             /* written so far */
 	const struct log_cause *cause;
 	size_t cause_at; /* value of n at that line */
-	char word[64];   /* of the cause */
+	char word[64];   /* the line of the cause */
 	char *error;     /* its first exception that is not about a lost peer */
 	int64_t error_ms;
 	int64_t ends; /* restarts of the container that were processed */
@@ -48,8 +47,8 @@ struct failure {
 	char *what;   /* "exit code 3" */
 	char *error, *hint, *lines;
 	int code;
-	bool victim; /* by its output, it ended because a peer had ended: */
-	char *cause; /* that peer, if one had raised an error; error, lines are its */
+	bool victim; /* its output says that it ended because a peer had ended: */
+	char *cause; /* that peer, if it raised an error; then error and lines are the peer's */
 	int64_t cause_ms;
 	int64_t at_ms;
 };
@@ -58,7 +57,7 @@ struct report {
 	const cJSON *jobset;
 	int64_t start_ms, now_ms;
 	struct map streams;  /* "pod/container" */
-	struct stream *last; /* the last that wrote: mostly the next, too */
+	struct stream *last; /* wrote last, and often writes the next line, too */
 	struct failure list[REPORT_FAILURES];
 	size_t n;
 };
@@ -181,8 +180,8 @@ void report_forget(struct report *r, const char *pod)
 }
 
 /*
- * ---- how they end
- * ------------------------------------------------------------------------
+ * ---- exits
+ * -------------------------------------------------------------------------------
  */
 
 static const char *signal_name(int sig)
@@ -293,7 +292,7 @@ static char *last_lines(const struct stream *s)
 	return text(&b);
 }
 
-/* The first rank that raised an error of its own, not long ago; or NULL. */
+/* The first rank that recently raised an error of its own; or NULL. */
 static const struct stream *culprit(const struct report *r, int64_t now_ms)
 {
 	const struct stream *ret = NULL;
@@ -382,8 +381,8 @@ void report_status(struct report *r, const char *pod, const cJSON *status, int64
 }
 
 /*
- * ---- telling
- * -------------------------------------------------------------------------------
+ * ---- the report
+ * ----------------------------------------------------------------------------
  */
 
 static bool runs(const struct report *r, const char *prefix)
@@ -397,7 +396,7 @@ static bool runs(const struct report *r, const char *prefix)
 	return false;
 }
 
-/* Did its rank run on for a while after it? */
+/* Did its rank run on for REPORT_OVERCOME_MS after the failure? */
 static bool overcome(const struct report *r, size_t i)
 {
 	const struct failure *f = &r->list[i], *last = &r->list[r->n - 1];
@@ -408,7 +407,7 @@ static bool overcome(const struct report *r, size_t i)
 	return last->at_ms - f->at_ms > REPORT_OVERCOME_MS && runs(r, f->prefix);
 }
 
-/* The first in time; where that one missed a peer, the first that did not. */
+/* The earliest failure; if it blames a lost peer, the earliest that does not. */
 static const struct failure *first_failure(const struct report *r)
 {
 	const struct failure *first = NULL;

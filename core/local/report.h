@@ -32,7 +32,10 @@ struct report;
 struct report *report_new(const cJSON *jobset, int64_t start_ms);
 void report_free(struct report *r);
 
-/* A line of a container. Returns whose it is, for people: "node-0" (places.h). */
+/*
+ * Record a line of a container. Returns the label to show with it, such as "node-0"
+ * (places.h).
+ */
 const char *report_line(struct report *r, const char *pod, const char *container,
 			const char *line, size_t len, int64_t now_ms);
 
@@ -40,7 +43,7 @@ const char *report_line(struct report *r, const char *pod, const char *container
 void report_status(struct report *r, const char *pod, const cJSON *status,
 		   int64_t now_ms);
 
-/* Drop a pod that will not return, with its output. */
+/* Drop a pod that will not be restarted, with its output. */
 void report_forget(struct report *r, const char *pod);
 
 /* All pods are recreated: drop earlier failures. */

@@ -27,8 +27,7 @@ enum { IMPATIENCE_MS = 100 };
 enum { TIMED_OUT = 124 }; /* as timeout(1) */
 
 /*
- * ---- what the kubelet says
- * ------------------------------------------------------------
+ * ---- the kubelet's callbacks ----------------------------------------------------------
  */
 
 static void on_status(void *ctx, const char *name)
@@ -322,7 +321,7 @@ static bool all_run(const struct run *r)
 	return r->pods.n;
 }
 
-/* A job that is about to end has a result to tell in place of this. */
+/* Not for a job that is about to end: its result is reported instead. */
 static void say_running(struct run *r)
 {
 	const struct local_observer *o = &r->opts->observer;
@@ -384,8 +383,8 @@ static int loop(struct run *r, struct error *err)
 }
 
 /*
- * ---- before
- * ----------------------------------------------------------------------------------
+ * ---- begin
+ * -----------------------------------------------------------------------------------
  */
 
 static int take_documents(struct run *r, struct error *err)
@@ -489,11 +488,11 @@ static int begin(struct run *r, struct error *err)
 }
 
 /*
- * ---- after
- * -------------------------------------------------------------------------------------
+ * ---- result
+ * ------------------------------------------------------------------------------------
  */
 
-/* Who failed first is in the report anyway. */
+/* The report already names the rank that failed first. */
 static void print_words(struct buf *out, const char *reason, const char *message)
 {
 	const char *end = strstr(message, STATUS_FIRST);

@@ -2,8 +2,8 @@
  * run.h - one TrainJob on this machine, from objects to result.
  *
  * Runs the JobSet that a controller made of it (jobs.h on kubelet.h), keeps status, logs
- * and history under the state directory (state.h), and says how it ended. Prints nothing:
- * the caller's callbacks do.
+ * and history under the state directory (state.h), and returns the result. Prints
+ * nothing: the caller's callbacks do.
  */
 #ifndef LOCAL_RUN_H
 #define LOCAL_RUN_H
@@ -11,7 +11,7 @@
 #include "base/json.h"
 
 struct local_observer {
-	/* A phase or fact for people: "pods starting: node 2/2". */
+	/* A phase or fact to show: "pods starting: node 2/2". */
 	void (*on_progress)(void *ctx, const char *line);
 	/* A line of a container's output; prefix is "node-0", "dataset-initializer". */
 	void (*on_line)(void *ctx, const char *prefix, const char *line, size_t len);
@@ -26,57 +26,64 @@ struct local_observer {
 	/* Called before anything runs, with the TrainJob as stored. May be NULL. */
 	void (*on_begin)(void *ctx, const cJSON *trainjob);
 	/*
-	 * Called once, unless the job ends before: its pods run or, `late`, they do not
-	 * within running_ms. May be NULL.
+	 * Called once, unless the job ends before: when its pods run or, with `late`,
+	 * when they do not run within running_ms. May be NULL.
 	 */
 	void (*on_running)(void *ctx, bool late);
 };
 
-/* What the controller of a run's TrainJob says after a pass; what it points to is the caller's. */
+/* What a pass of the controller returns; the caller owns the documents. */
 struct local_pass {
-	cJSON *trainjob; /* as it is now */
-	cJSON *events;   /* an array: those since the last pass */
-	bool suspended;  /* the JobSet is to be */
-	bool deleted;    /* the JobSet is gone: its pods are to end */
-	int64_t after_ms; /* the next pass is due then, though nothing changes; 0: none is */
+	cJSON *trainjob;  /* as it is now */
+	cJSON *events;    /* a JSON array: those since the last pass */
+	bool suspended;   /* the JobSet must be suspended */
+	bool deleted;     /* the JobSet was deleted: its pods must end */
+	int64_t after_ms; /* when the next pass is due even if nothing changes; 0: none */
 };
 
 /*
- * It made the JobSet, and says how the TrainJob is: what the manager does in a cluster, and
- * here (manager/single.h). Called by the run, in its thread.
+ * The controller of the run's TrainJob: it made the JobSet and writes the TrainJob's
+ * status, as the manager does in a cluster (manager/single.h). Called in the run's
+ * thread.
  */
 struct local_controller {
-	/* The JobSet has this status. After a failure it is called again a second later. */
+	/*
+	 * Reconcile, with the JobSet's current status. After a failure it is called again
+	 * a second later.
+	 */
 	int (*pass)(void *ctx, const cJSON *jobset_status, struct local_pass *ret,
 		    struct error *err);
-	/* A pod has changed; old, now: NULL before it is there, and when it is gone. */
+	/* A pod has changed. old NULL: created; now NULL: deleted. */
 	void (*on_pod)(void *ctx, const cJSON *old, const cJSON *now);
-	/* Somebody asks for it. */
+	/* Set spec.suspend of the TrainJob. */
 	int (*suspend)(void *ctx, bool suspend, struct error *err);
 	void *ctx;
-	int wake_fd; /* readable until the next pass, which is due then; 0: none */
+	int wake_fd; /* becomes readable when a pass is due; 0: none */
 };
 
 struct state_owner;
 
 struct local_run_opts {
 	const char *ns, *name;   /* the TrainJob's */
-	const cJSON *trainjob;   /* as its API has it */
-	const cJSON *objects;    /* of inputs.h, a JSON array */
-	const cJSON *runtime;    /* of a file, to be kept with the run; or NULL */
+	const cJSON *trainjob;   /* as stored in its API */
+	const cJSON *objects;    /* as inputs_of() returns them */
+	const cJSON *runtime;    /* if it came from a file: kept with the run; or NULL */
 	const char *const *gpus; /* see kubelet.h */
 	const char *workdir;
 	const char *torch_fix; /* see kubelet.h */
-	int64_t timeout_ms;    /* then the job is stopped; 0: no limit */
-	int64_t running_ms;    /* then on_running() is called; 0: no limit */
+	int64_t timeout_ms;    /* after which the job is stopped; 0: no limit */
+	int64_t running_ms;    /* when to call on_running() at the latest; 0: no limit */
 	int64_t max_restarts;  /* of the job as a whole; 0: as the JobSet says */
 	bool no_namespaces;
 	/*
-	 * Of a server's JobSet: its objects are published (state.h), and each pod has a
-	 * directory of its own to work in. NULL: of a person.
+	 * Set for a server's JobSet: its objects are published (state_owned.h), and each
+	 * pod gets a working directory of its own. NULL: started by a user.
 	 */
 	const struct state_owner *owner;
-	/* NULL: the server's manager is; the status kept here follows the JobSet. */
+	/*
+	 * NULL: the server's manager is the controller, and the status kept here follows
+	 * the JobSet.
+	 */
 	const struct local_controller *controller;
 	const char *pod_key; /* likewise; see kubelet.h */
 	struct local_observer observer;
@@ -86,8 +93,7 @@ struct local_result {
 	int exit_code;    /* 0, or the first failing rank's (128+N for a signal), or 1 */
 	bool timed_out;   /* timeout_ms expired: exit_code is 124 */
 	bool interrupted; /* by a signal: exit_code is 128+N */
-	char report
-		[16384]; /* for people: why it failed, the last lines, where the logs are */
+	char report[16384]; /* why it failed, the last lines, where the logs are */
 };
 
 /*

@@ -1,4 +1,4 @@
-/* run_check.c - refuse a run, or note what is not applied (local/run_impl.h). */
+/* run_check.c - refuse what cannot run, note what is not applied (local/run_impl.h). */
 #include <stdio.h>
 
 #include "api/meta.h"

@@ -1,4 +1,4 @@
-/* run_control.c - the run's TrainJob, as its controller or its JobSet has it (local/run_impl.h). */
+/* run_control.c - update the TrainJob of a run (local/run_impl.h). */
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,7 +12,9 @@
 
 enum { RETRY_MS = 1000 };
 
-/* ---- what the controller says --------------------------------------------------------- */
+/*
+ * ---- passes of the controller ---------------------------------------------------------
+ */
 
 static void set_suspend(struct run *r, bool suspend)
 {
@@ -49,7 +51,7 @@ static void take_pass(struct run *r, const struct local_pass *p)
 	}
 }
 
-/* Of a server's run: its manager has the last word. */
+/* For a server's run, whose TrainJob the server's manager updates. */
 static void follow_jobset(struct run *r)
 {
 	cJSON *status = json_obj(r->trainjob, "status");
@@ -93,14 +95,17 @@ bool run_must_pass(const struct run *r)
 	       poll(&asks, 1, 0) > 0;
 }
 
-/* ---- what the run itself does ---------------------------------------------------------- */
+/*
+ * ---- conditions set by the run
+ * ---------------------------------------------------------
+ */
 
 static void on_event(void *ctx, bool warning, const char *reason, const char *message)
 {
 	run_record(ctx, warning, reason, message);
 }
 
-/* It was stopped from outside, of which its JobSet knows nothing. */
+/* The run was stopped from outside, which the JobSet's status does not show. */
 static void end_status(struct run *r)
 {
 	cJSON *status = json_obj(r->trainjob, "status");

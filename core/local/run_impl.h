@@ -14,7 +14,7 @@
 #include "local/traceback.h"
 #include "trainer/places.h"
 
-/* A pod that jobs.h requested and that the kubelet still has. */
+/* A pod that jobs.h created and the kubelet still has. */
 struct run_pod {
 	char *name;
 	struct place place;
@@ -23,7 +23,7 @@ struct run_pod {
 	bool running, ended;
 	char *waits; /* why it does not start, or NULL */
 	cJSON *doc;  /* as published */
-	bool shown;  /* it has been */
+	bool shown;  /* it was published */
 	int64_t restarts;
 };
 
@@ -39,23 +39,23 @@ struct run {
 	struct state_run state;
 	int wake_fd;     /* readable: stop_fd() is, or a signal came */
 	struct map pods; /* name -> struct run_pod */
-	struct map left; /* likewise: deleted, but published as long as nothing took
-			  * their places, so that their logs can be read */
-	int *port_locks; /* open as long as the ports are ours */
+	struct map left; /* deleted pods, likewise: published until replaced, so that
+	                  * their logs can be read */
+	int *port_locks; /* the ports are reserved while these are open */
 	size_t n_port_locks;
 
 	int64_t start_ms, start_s; /* the monotonic clock's, and since 1970 */
-	int64_t pass_ms;           /* monotonic, of the controller's next; -1: none */
-	int64_t timeout_ms;        /* monotonic, of the caller; -1: none */
-	int64_t running_ms;        /* likewise, until on_running(); -1: none */
-	int64_t wake_ms;           /* monotonic; -1: none */
-	int64_t lines_ms;          /* of the first line since the last pause; -1: none */
+	int64_t pass_ms; /* monotonic: when the controller's next pass is due; -1: none */
+	int64_t timeout_ms; /* monotonic, of the caller; -1: none */
+	int64_t running_ms; /* likewise, until on_running(); -1: none */
+	int64_t wake_ms;    /* monotonic; -1: none */
+	int64_t lines_ms;   /* of the first line since the last pause; -1: none */
 	enum run_end end;
 	int signal;
 	bool killing; /* the second Ctrl-C came */
 	bool told;    /* on_running() was called */
 	bool again;   /* call jobs_step() again */
-	bool changed; /* Jobs or their JobSet may have, since they were published */
+	bool changed; /* Jobs or their JobSet may differ from what was published */
 	bool failing; /* the controller's last pass failed */
 	bool suspended;
 	bool gives_up; /* a Job's backoffLimit is unset, and so 0 */
@@ -74,13 +74,13 @@ void run_note(const struct run *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void run_set_restarts(struct run *r);
 void run_say_no_restart(const struct run *r);
 
-/* run_suspend.c: hear of changes of STATE_SUSPEND; do what it says, if there was one. */
+/* run_suspend.c: get notified of changes of STATE_SUSPEND; apply one, if any. */
 MUST_CHECK int run_listen(struct run *r, struct error *err);
 void run_check_suspend(struct run *r);
-/* run.c: end all pods that run, after their grace period (-1) or that. */
+/* run.c: end all running pods. grace_ms -1: with their own grace periods. */
 void run_stop_all(struct run *r, int64_t grace_ms);
 
-/* run_ports.c: a port held until the run ends; those in place of the pipeline's. */
+/* run_ports.c: reserve a port until the run ends; replace the pipeline's ports. */
 MUST_CHECK int run_reserve_port(struct run *r, int *ret_port, struct error *err);
 MUST_CHECK int run_map_ports(struct run *r, struct error *err);
 void run_free_ports(struct run *r);
@@ -89,34 +89,34 @@ void run_free_ports(struct run *r);
 MUST_CHECK int run_check(struct run *r, struct error *err);
 
 /*
- * run_mpi.c: where mpirun starts processes. Before the Jobs: this program, and places on
- * this machine, in the pods. When pods have addresses: their directories and, without
- * namespaces, a host file.
+ * run_mpi.c: make mpirun start its processes on this machine. run_mpi_edit(), before the
+ * Jobs are made, puts this program in the place of ssh and sshd. run_mpi_files(), once
+ * pods have addresses, makes their directories and, without namespaces, a host file.
  */
 MUST_CHECK int run_mpi_edit(struct run *r, struct error *err);
 MUST_CHECK int run_mpi_files(struct run *r, struct error *err);
 
 /*
- * run_services.c: the names of a Service among the objects are those of the first pod that
- * it selects. After the pods have theirs.
+ * run_services.c: make the names of each Service resolve to the first pod that it
+ * selects. Call it after the pods have their names.
  */
 MUST_CHECK int run_add_services(struct run *r, struct error *err);
 
 void run_show(struct run *r); /* run_show.c: report a changed phase */
 
 /*
- * run_control.c: a pass of the controller over the TrainJob, whose status is saved if it
- * has changed; `last`: the run has ended.
+ * run_control.c: let the controller reconcile, and save the TrainJob if it changed;
+ * `last`: the run has ended.
  */
 MUST_CHECK int run_control(struct run *r, bool last, struct error *err);
-bool run_must_pass(const struct run *r); /* is one due? */
+bool run_must_pass(const struct run *r); /* is a pass of the controller due? */
 
 /*
- * run_publish.c: what the run consists of, for who reads its directory; and, unless a
- * server owns it, the events of that.
+ * run_publish.c: write the run's objects into its directory (state_owned.h) and, unless a
+ * server owns the run, their events.
  */
 void run_publish(struct run *r);
-/* An event about the TrainJob that its controller knows nothing of. */
+/* Record an event about the TrainJob that the controller does not record. */
 void run_record(struct run *r, bool warning, const char *reason, const char *message);
 void run_publish_pod(struct run *r, struct run_pod *pod, const cJSON *status);
 void run_publish_gone(struct run *r, struct run_pod *take_pod);

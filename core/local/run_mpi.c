@@ -1,4 +1,4 @@
-/* run_mpi.c - MPI jobs: this program, and addresses of this machine, in their pods. */
+/* run_mpi.c - adapt MPI pods to one machine (local/run_impl.h). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,10 +23,9 @@
 enum { MAX_FILE = 1024 * 1024 };
 
 /*
- * What mpirun reads where all nodes are one machine. Open MPI leaves out the loopback
+ * Settings of mpirun if all nodes are one machine. Open MPI excludes the loopback
  * interface, and UCX, which MPICH 5 prefers to libfabric, finds no route over it. Ranks
- * of different pods do not know of each other: none may claim a core for itself, or
- * spin on one while it waits.
+ * of different pods do not coordinate, so none may bind to a core or spin while it waits.
  */
 static const struct {
 	enum where { ALWAYS, AS_ROOT, PLAIN } where; /* PLAIN: without namespaces */
@@ -40,21 +39,21 @@ static const struct {
 	{ ALWAYS, "I_MPI_PIN", "off" },
 	{ AS_ROOT, "OMPI_ALLOW_RUN_AS_ROOT", "1" },
 	{ AS_ROOT, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1" },
-	/* Open MPI's shared memory is named after the host, which all pods are then. */
+	/* Open MPI names shared memory after the host, which all pods then share. */
 	{ PLAIN, "OMPI_MCA_btl", "self,tcp" },
 	{ PLAIN, "OMPI_MCA_coll", "^han,sm,xhc,acoll" },
 };
 
-/* A directory in a pod, and what stands for it here. */
+/* A directory in a pod, and its replacement on this machine. */
 struct place_here {
-	const char *from, *to; /* from: NULL: the pod has it */
+	const char *from, *to; /* from NULL: keep the pod's */
 };
 
 struct edit {
 	struct arena *arena;
 	const char *dir; /* of this run's files for MPI */
-	bool plain;      /* no mount namespaces: files are where `dir` has them */
-	int port;        /* of the workers, in place of any that the job names */
+	bool plain;      /* no mount namespaces: use paths in `dir` */
+	int port;        /* the workers' port, replacing the job's */
 	struct place_here places[3];
 };
 
@@ -71,7 +70,7 @@ static const char *mpi_dir(struct arena *a, const struct run *r)
 
 /* ---- words ---- */
 
-/* Each `from` that a '/' follows, in the text. */
+/* Replace each `from` that is followed by '/'. */
 static const char *move_paths(struct arena *a, const char *text, const char *from,
 			      const char *to)
 {
@@ -112,7 +111,7 @@ static void move_words(const struct edit *e, cJSON *c)
 
 /* ---- containers ---- */
 
-/* On the pod's own address: two jobs, and two nodes, never meet. */
+/* Listen on the pod's own address: jobs and nodes never collide. */
 static void run_worker(const struct edit *e, cJSON *c)
 {
 	const char *const words[] = { path_join(e->arena, e->places[0].to, "mpi-worker"),
@@ -143,7 +142,7 @@ static void add_env(const struct edit *e, cJSON *c, bool launcher)
 					      launcher_env[i].value);
 }
 
-/* Without mount namespaces a volume of the pipeline's is not mounted. */
+/* Without mount namespaces, skip the volumes that the pipeline added. */
 static void take_mount(struct edit *e, cJSON *c, size_t place, const char *volume)
 {
 	const cJSON *mount = json_find_const(json_get(c, "volumeMounts"), "name", volume);
@@ -189,7 +188,7 @@ static void edit_pod(struct edit *e, cJSON *pod_spec, const char *rjob)
 
 /* ---- files ---- */
 
-/* The links of `runtime carry`, to the program that runs. */
+/* The links that `runtime carry` makes, to the running program. */
 static int make_links(struct arena *a, const char *dir, struct error *err)
 {
 	cleanup_free char *self = realpath("/proc/self/exe", NULL);
@@ -231,7 +230,9 @@ static int write_value(struct arena *a, const struct run *r, const char *key,
 	return rc;
 }
 
-/* Where names are not resolved there are addresses; the launcher's own is this machine. */
+/*
+ * Without namespaces pod names do not resolve: list addresses; the launcher is localhost.
+ */
 static int write_hosts(struct arena *a, const struct run *r, const char *dir,
 		       struct error *err)
 {

@@ -1,4 +1,4 @@
-/* The ports of a run in place of those of the pipeline: ports.h. */
+/* run_ports.c - reserve ports, and map the pipeline's to them (local/run_impl.h). */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -10,7 +10,7 @@
 #include "trainer/jobset.h"
 #include "trainer/peers.h"
 
-/* As ports.h would replace it: in the variables and words of one container. */
+/* Would port_replace() change a variable or an argument of this container? */
 static bool has_port(const cJSON *container)
 {
 	static const char *const lists[] = { "command", "args" };
@@ -78,7 +78,7 @@ static int map_rendezvous(struct run *r, struct error *err)
 	return 0;
 }
 
-/* Each pod its own, for all of them listen on every address of the machine. */
+/* One port for each pod: they all listen on every address of the machine. */
 static int map_peers(struct run *r, struct error *err)
 {
 	const char *pod, *const *names;

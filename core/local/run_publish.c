@@ -35,14 +35,14 @@ static void append(void *ctx, const cJSON *event)
 	state_record(&r->state, event);
 }
 
-/* A server records those of its runs itself. */
+/* A server records the events of its runs itself. */
 static void record(const struct run *r, const cJSON *old, const cJSON *now)
 {
 	if (!r->opts->owner)
 		events_of(old, now, &(struct event_sink){ append, (void *)r });
 }
 
-/* The JobSet last: who reads it sees what led to its status. */
+/* The JobSet last: readers must find what led to its status. */
 void run_publish(struct run *r)
 {
 	cleanup_json cJSON *list = NULL;

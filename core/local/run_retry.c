@@ -6,7 +6,7 @@
 /* Kubernetes' default. */
 enum { CLUSTER_BACKOFF_LIMIT = 6 };
 
-/* Does the Job say how often its pods are retried? */
+/* Does the Job set how often its pods are retried? */
 static bool is_set(const cJSON *rjob)
 {
 	const cJSON *spec = json_get(rjob, "template", "spec");

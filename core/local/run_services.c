@@ -1,10 +1,10 @@
-/* run_services.c - Services of the job, as names of a pod (local/run_impl.h). */
+/* run_services.c - resolve the names of Services to pods (local/run_impl.h). */
 #include "api/meta.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "local/run_impl.h"
 
-/* As in v1.ServiceSpec: each of these labels has this value. */
+/* Does the Service's selector match, as in v1.ServiceSpec? */
 static bool selects(const cJSON *selector, const cJSON *labels)
 {
 	const cJSON *want;
@@ -15,7 +15,7 @@ static bool selects(const cJSON *selector, const cJSON *labels)
 	return selector && selector->child;
 }
 
-/* *ret: NULL when it selects none. */
+/* *ret is NULL if the Service selects no pod. */
 static const char *first_pod(const struct run *r, const cJSON *service)
 {
 	const cJSON *selector = json_get(service, "spec", "selector");
@@ -30,7 +30,7 @@ static const char *first_pod(const struct run *r, const cJSON *service)
 	return NULL;
 }
 
-/* Names do not map ports. */
+/* A hosts file cannot map targetPort: note it. */
 static void note_ports(const struct run *r, const cJSON *service)
 {
 	const cJSON *port;

@@ -1,4 +1,4 @@
-/* run_suspend.c - end a run's pods and keep it, or go on, when asked (local/run_impl.h). */
+/* run_suspend.c - suspend or resume a run when asked (local/run_impl.h). */
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -20,7 +20,7 @@ static void on_signal(int signum)
 
 	(void)signum;
 	asked = true;
-	(void)!write(event, &one, sizeof(one)); /* full: readable it is */
+	(void)!write(event, &one, sizeof(one)); /* EAGAIN: it is already readable */
 	errno = saved;
 }
 

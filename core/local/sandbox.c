@@ -204,7 +204,10 @@ static int exec_main(const struct sandbox_plan *plan, struct sandbox_report *r)
 			execve(path, argv, envp);
 			if (errno != ENOENT && errno != ENOTDIR && errno != EACCES)
 				return exec_failure(path, r);
-			/* EACCES may mean a directory that we may not search. */
+			/*
+			 * EACCES may also mean a directory of PATH that we may not
+			 * search.
+			 */
 			if (errno == EACCES && access(path, F_OK) == 0)
 				err = EACCES;
 		}
@@ -216,7 +219,7 @@ static int exec_main(const struct sandbox_plan *plan, struct sandbox_report *r)
 	return exec_failure(file, r);
 }
 
-/* Between vfork() and execve(): memory is the keeper's. */
+/* Runs between vfork() and execve(), in the keeper's memory. */
 static _Noreturn void main_process(const struct sandbox_plan *plan,
 				   struct sandbox_report *r)
 {
@@ -224,7 +227,9 @@ static _Noreturn void main_process(const struct sandbox_plan *plan,
 	static const unsigned long dfl[8];
 	sigset_t none;
 
-	/* Also what the caller ignores, as SIGPIPE; libc's keeps some from us. */
+	/*
+	 * Reset ignored signals, too, such as SIGPIPE; libc's sigaction() refuses some.
+	 */
 	for (int sig = 1; sig <= 64; sig++)
 		syscall(SYS_rt_sigaction, sig, dfl, NULL, 8);
 	sigemptyset(&none);
@@ -428,8 +433,8 @@ static _Noreturn void keeper(const struct sandbox_plan *plan, uid_t uid, gid_t g
 /* ---- the caller's side -------------------------------------------------------- */
 
 /*
- * Like fork(): the child goes on on a copy of the stack. musl and glibc have no
- * function for a fork with namespaces.
+ * Like fork(): the child continues on a copy of the stack. Neither musl nor glibc has a
+ * fork that makes namespaces.
  */
 static pid_t clone_process(unsigned long flags, int *ret_pidfd)
 {

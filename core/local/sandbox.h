@@ -20,8 +20,8 @@
  * waitpid() says that the keeper has ended, no process of the container is left
  * and every write end of its output is closed.
  *
- * Nothing of this allocates memory after the clone, so the caller may have
- * threads; but the parent-death signal is bound to the thread that spawns.
+ * Nothing allocates memory after the clone, so the caller may have threads; but the
+ * parent-death signal is bound to the thread that spawns, which must live as long.
  *
  * The user namespace maps the caller's own uid and gid to themselves, and is used only
  * if the caller may not mount without it: root keeps all its capabilities (locked
@@ -50,7 +50,7 @@ enum {
 enum { MOUNT_MAX = 1024 }; /* operations in a plan */
 
 enum mount_op_type {
-	MOUNT_VIEW, /* replace the directory `target` by a tmpfs that shows the same things */
+	MOUNT_VIEW, /* replace the directory `target` by a tmpfs with the same entries */
 	MOUNT_DIR,  /* make a directory (in a view) */
 	MOUNT_FILE, /* make an empty file (in a view) */
 	MOUNT_BIND, /* `source`, with all below it, at `target` */
@@ -94,8 +94,8 @@ struct sandbox_report {
 };
 
 /*
- * Start it. *ret_pid is the keeper; *ret_pidfd becomes readable when it ended.
- * What goes wrong after the clone comes as REPORT_FAILED.
+ * Start the container. *ret_pid is the keeper; *ret_pidfd becomes readable when it has
+ * ended. Failures after the clone are reported as REPORT_FAILED.
  */
 MUST_CHECK int sandbox_spawn(const struct sandbox_plan *plan, pid_t *ret_pid,
 			     int *ret_pidfd, struct error *err);

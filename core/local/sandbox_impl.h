@@ -4,7 +4,7 @@
 
 #include "local/sandbox.h"
 
-/* 0; or -1 with errno, and `what` (244 bytes) says what was tried. */
+/* 0; or -1 with errno, and the failed step in `what` (244 bytes). */
 int sandbox_mounts(const struct sandbox_plan *plan, char *what, size_t size);
 
 /* Enough of printf for a process that must not allocate: joins strings, cuts. */

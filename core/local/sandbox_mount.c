@@ -1,11 +1,11 @@
 /*
- * sandbox_mount.c - mount the volumes of a container in its mount namespace
- * (local/sandbox_impl.h). Runs after the clone: no allocation here.
+ * sandbox_mount.c - mount a container's volumes in its namespace (local/sandbox_impl.h).
  *
- * For a mount point that is missing, in a directory that we may not write, the
- * container sees a view of that directory: a tmpfs with a bind mount for each entry,
- * mounted over the directory. It costs one mount per entry (about 5 us each), works for
- * ordinary users and root, and is visible in the container only.
+ * Runs after the clone: nothing here may allocate. For a mount point that is missing, in
+ * a directory that we may not write, the container sees a view of that directory: a tmpfs
+ * with a bind mount for each entry, mounted over the directory. It costs one mount per
+ * entry (about 5 us each), works for ordinary users and root, and is visible in the
+ * container only.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -70,7 +70,7 @@ static int view_entry(void *ctx, const char *name)
 		return copy_link(from, to);
 	if ((S_ISDIR(st.st_mode) ? mkdir(to, st.st_mode & 07777) : make_file(to)) < 0)
 		return -1;
-	/* What cannot be bound stays as an empty one. */
+	/* An entry that cannot be bound remains empty. */
 	mount(from, to, NULL, MS_BIND | MS_REC, NULL);
 	return 0;
 }
@@ -81,7 +81,7 @@ static int pivot(const char *stage)
 		return -1;
 	if (syscall(SYS_pivot_root, ".", ".") == 0)
 		return umount2(".", MNT_DETACH) < 0 ? -1 : chdir("/");
-	/* On an initramfs, which cannot be pivoted away. */
+	/* An initramfs cannot be pivoted away. */
 	return mount(".", "/", NULL, MS_MOVE, NULL) < 0 || chroot(".") < 0 ? -1
 									   : chdir("/");
 }

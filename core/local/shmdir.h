@@ -15,7 +15,7 @@ const char *shmdir_make(struct arena *arena, int *ret_lock);
 
 /* The same below another directory, such as /tmp. NULL with errno. */
 const char *tempdir_make(struct arena *arena, const char *below, int *ret_lock);
-/* Remove those below it whose process has ended. */
+/* Remove the directories below it whose process has ended. */
 void tempdir_sweep(const char *below);
 
 void tempdir_remove(const char *dir, int lock); /* NULL is fine */

@@ -19,7 +19,7 @@
 #include "trainer/api.h"
 #include "trainer/trainjob_status.h"
 
-/* ---- where things are ------------------------------------------------------------ */
+/* ---- directories ----------------------------------------------------------------- */
 
 /* From the passwd entry, if HOME is unset (cron, systemd); or NULL. */
 static const char *home_of_user(void)
@@ -181,7 +181,7 @@ static int read_doc(cJSON **ret, const char *path, struct error *err)
 	return 0;
 }
 
-/* It was killed before it could save its final status. */
+/* The run was killed before it saved its final status. */
 static void mark_killed(cJSON *trainjob, const char *path)
 {
 	cJSON *status = json_obj(trainjob, "status");
@@ -205,11 +205,11 @@ int state_read_job(cJSON **ret, const char *run, bool running, struct error *err
 		json_put_bool(*ret, true, "spec", "suspend");
 	if (!running && !status_finished(json_get((const cJSON *)*ret, "status")))
 		mark_killed(*ret, path);
-	status_set_state(json_obj(*ret, "status")); /* old runs say none */
+	status_set_state(json_obj(*ret, "status")); /* runs of older versions have none */
 	return 0;
 }
 
-/* The directory of its newest run; *ret_running (may be NULL): it has not ended. */
+/* The directory of the newest run; *ret_running (may be NULL): it has not ended. */
 static int find_run(struct arena *a, const char **ret, bool *ret_running, const char *ns,
 		    const char *name, struct error *err)
 {
@@ -218,7 +218,8 @@ static int find_run(struct arena *a, const char **ret, bool *ret_running, const 
 	if (state_dir(a, &dir, ns, name, err))
 		return -1;
 	if (ret_running)
-		*ret_running = state_locked(dir); /* first: it may end at any time */
+		*ret_running =
+			state_locked(dir); /* checked first: it may end at any time */
 	*ret = state_newest(a, dir);
 	return *ret ? 0
 		    : error_set(err, ERR_NOT_FOUND,

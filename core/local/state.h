@@ -1,5 +1,5 @@
 /*
- * state.h - what is stored of local jobs: $XDG_STATE_HOME/kftrainer/, or
+ * state.h - the stored state of local jobs, in $XDG_STATE_HOME/kftrainer/ or
  * ~/.local/state/kftrainer/.
  *
  *     <state>/jobs/<namespace>/<name>/
@@ -29,7 +29,10 @@
 
 /* ---- for readers -------------------------------------------------------------- */
 
-/* One job's newest run: ERR_NOT_FOUND. One that was killed is Failed, "Interrupted". */
+/*
+ * The TrainJob of a job's newest run; ERR_NOT_FOUND. A killed run is Failed,
+ * "Interrupted".
+ */
 MUST_CHECK int state_get(cJSON **ret_trainjob, const char *ns, const char *name,
 			 struct error *err);
 
@@ -39,23 +42,23 @@ MUST_CHECK int state_get(cJSON **ret_trainjob, const char *ns, const char *name,
  */
 void state_sweep(void);
 
-/* ---- for whoever ends one -------------------------------------------------------- */
+/* ---- to end or suspend a job ----------------------------------------------------- */
 
 /*
- * Send SIGTERM to the program that runs it, and wait at most ms for its end:
- * ERR_TIMEOUT, ERR_STOPPED. Success if it has ended.
+ * Send SIGTERM to the process that runs the job, and wait at most ms for its end:
+ * ERR_TIMEOUT, ERR_STOPPED. Succeeds if the job does not run.
  */
 MUST_CHECK int state_stop(const char *ns, const char *name, int64_t ms,
 			  struct error *err);
 
 /*
- * End its pods and keep it, or start them again: the program that runs it is asked to, and
- * does so soon. ERR_CONFLICT: it does not run; ERR_EXISTS: it is a server's;
- * ERR_UNSUPPORTED: it runs elsewhere.
+ * Ask the process that runs the job to end its pods (suspend) or to start them again,
+ * without waiting. ERR_CONFLICT: the job does not run; ERR_EXISTS: it belongs to a
+ * server; ERR_UNSUPPORTED: it runs on another host or in another PID namespace.
  */
 MUST_CHECK int state_suspend(const char *ns, const char *name, bool suspend,
 			     struct error *err);
-/* Was that asked for of this run? */
+/* Is this run (its directory) suspended, or asked to be? */
 bool state_suspended(const char *run);
 
 /* Delete all its runs with their logs: ERR_NOT_FOUND; ERR_EXISTS while it runs. */
@@ -67,15 +70,21 @@ MUST_CHECK int state_remove(const char *ns, const char *name, struct error *err)
 #define CLAIM_PATH_ANNOTATION    "trainer.kubeflow.org/local-path"
 #define CLAIM_CHANGED_ANNOTATION "trainer.kubeflow.org/local-changed"
 
-/* Where those of a namespace are: <dir>/<name>, made by whoever mounts them. */
+/* The directory of a namespace's claims: <dir>/<name>, made when first mounted. */
 MUST_CHECK int state_claims_dir(struct arena *arena, const char **ret, const char *ns,
 				struct error *err);
-/* As PersistentVolumeClaims, with these annotations (a JSON array); ns NULL: all. */
+/*
+ * The claims as PersistentVolumeClaims with these annotations (a JSON array); ns NULL: of
+ * all namespaces.
+ */
 MUST_CHECK int state_claims(cJSON **ret, const char *ns, struct error *err);
 /* One of them: ERR_NOT_FOUND. */
 MUST_CHECK int state_claim(cJSON **ret, const char *ns, const char *name,
 			   struct error *err);
-/* Delete it with its contents: ERR_NOT_FOUND; ERR_EXISTS while a running job uses it. */
+/*
+ * Delete a claim with its contents: ERR_NOT_FOUND; ERR_EXISTS while a running job uses
+ * it.
+ */
 MUST_CHECK int state_claim_remove(const char *ns, const char *name, struct error *err);
 
 /* ---- for the process that runs a job --------------------------------------------- */
@@ -103,7 +112,7 @@ MUST_CHECK int state_begin(struct state_run *ret, const char *ns, const char *na
 MUST_CHECK int state_save(const struct state_run *run, const cJSON *trainjob, bool last,
 			  struct error *err);
 
-/* The runtime that it was made of; what fails is not told. */
+/* Save the runtime that the job was made from. Failures are ignored. */
 void state_save_runtime(const struct state_run *run, const cJSON *runtime);
 
 void state_save_report(const struct state_run *run, const char *report);

@@ -1,6 +1,4 @@
-/*
- * state_claims.c - the directories of volume claims, which outlive runs and jobs.
- */
+/* state_claims.c - list and delete volume claims (local/state.h). */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -21,7 +19,7 @@ static int claim_dir(struct arena *a, const char **ret, const char *ns, const ch
 {
 	const char *root, *dir;
 
-	/* state_dir() knows what can be a name. */
+	/* state_dir() checks the names. */
 	if (state_root(a, &root, err) || state_dir(a, &dir, ns, name, err))
 		return -1;
 	*ret = path_join(a, path_dir(a, root), "claims");

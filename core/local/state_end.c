@@ -1,6 +1,4 @@
-/*
- * state_end.c - stop a job from outside, and delete a finished one (local/state.h).
- */
+/* state_end.c - stop, suspend or delete a job from outside (local/state.h). */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -19,7 +17,7 @@
 
 enum { LOOK_MS = 50 };
 
-/* The process that holds the lock has written its id into the file. */
+/* The holder of the lock has written its process id into the file. */
 static enum procid_place runner_of(const char *lock, int *ret_pid,
 				   char ret_host[PROCID_HOST_SIZE])
 {
@@ -48,7 +46,7 @@ static int not_here(const char *name, enum procid_place place, const char *host,
 			 name);
 }
 
-/* *ret: a pidfd of the program that runs it; -1: it does not run. */
+/* *ret: a pidfd of the process that runs the job; -1: it does not run. */
 static int open_runner(int *ret, const char *dir, const char *name, struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };
@@ -63,7 +61,7 @@ static int open_runner(int *ret, const char *dir, const char *name, struct error
 	process = place == PROCID_RUNNING ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
 	if (!state_locked(dir))
 		return 0;
-	/* Again: make sure that the descriptor is that process's. */
+	/* Check again: the number may have been reused before pidfd_open(). */
 	if (process < 0 || runner_of(lock, &pid, host) != PROCID_RUNNING)
 		return not_here(name, place, host, err);
 	*ret = process;

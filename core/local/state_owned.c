@@ -1,4 +1,4 @@
-/* state_owned.c - the runs of a server (local/state_owned.h). */
+/* state_owned.c - find, publish and remove a server's runs (local/state_owned.h). */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -11,7 +11,7 @@
 #include "local/state_impl.h"
 #include "local/state_owned.h"
 
-enum { EVENTS_BYTES = 1024 * 1024 }; /* of a run; then no more */
+enum { EVENTS_BYTES = 1024 * 1024 }; /* per run; later events are dropped */
 
 static bool read_owner(struct arena *arena, const char *dir, struct state_owner *ret)
 {
@@ -31,7 +31,7 @@ static bool read_owner(struct arena *arena, const char *dir, struct state_owner 
 	return true;
 }
 
-/* Those of a job, before `list`. */
+/* Prepend the runs of a job to `list`. */
 static struct state_owned *add_job(struct arena *arena, const char *server,
 				   const char *ns, const char *name,
 				   struct state_owned *list)
@@ -42,7 +42,7 @@ static struct state_owned *add_job(struct arena *arena, const char *server,
 
 	if (state_dir(arena, &job_dir, ns, name, &none))
 		return list;
-	locked = state_locked(job_dir); /* first: it may end at any time */
+	locked = state_locked(job_dir); /* checked first: it may end at any time */
 	newest = state_newest(arena, job_dir);
 	for (char **e = state_entries(arena, job_dir); *e; e++) {
 		const char *dir = path_join(arena, job_dir, *e);
@@ -119,7 +119,7 @@ void state_owned_suspend(const struct state_owned *run)
 	(void)fd;
 }
 
-/* For whom it is goes last: who is killed meanwhile finds it again. */
+/* Remove the owner file last: after a kill, the sweep still finds the run. */
 void state_owned_remove(const struct state_owned *run)
 {
 	cleanup_arena struct arena a = { 0 };
@@ -137,7 +137,7 @@ void state_owned_remove(const struct state_owned *run)
 	state_cancel(&gone);
 }
 
-/* A job that was being removed: no run, or an empty one. */
+/* Finish removing a job that has no run, or an empty one. */
 static void sweep_job(const char *job_dir)
 {
 	cleanup_arena struct arena a = { 0 };

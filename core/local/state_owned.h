@@ -1,6 +1,6 @@
 /*
- * state_owned.h - what runs publish, and the runs of a server among those of this machine
- * (state.h):
+ * state_owned.h - the objects and events that runs publish in their directories
+ * (state.h), and the runs that a server (`controller --local`) owns:
  *
  *     <run>/api/<Kind>.<name>.json    its objects, as an API has them, each replaced
  *                                     atomically
@@ -14,7 +14,7 @@
 #include "local/state.h"
 
 /*
- * For whom a run is: a server (its directory) and its JobSet, by uid and generation. A
+ * The owner of a run: a server (its directory) and a JobSet, by uid and generation. A
  * JobSet that is suspended and resumed has several runs.
  */
 struct state_owner {
@@ -29,21 +29,21 @@ struct state_owned {
 	bool running;   /* its process holds the lock */
 	bool suspended; /* state_owned_suspend() was called */
 };
-/* The runs of a server, those of a job newest first; name NULL: of all jobs. */
+/* The runs of a server, per job the newest first; name NULL: of all jobs. */
 struct state_owned *state_owned(struct arena *arena, const char *server, const char *ns,
 				const char *name);
 /*
- * Is the job a person's to replace and to delete? ERR_EXISTS: its newest run is for a
- * server, whose directory is there.
+ * May a user replace or delete the job? ERR_EXISTS: its newest run belongs to a server
+ * whose directory exists.
  */
 MUST_CHECK int state_owned_check(const char *ns, const char *name, struct error *err);
-/* Ask its process to end, and return: the JobSet is suspended or gone. */
+/* Ask the run's process to end, without waiting. */
 void state_owned_stop(const struct state_owned *run);
-/* Note that it ends because the JobSet is suspended: its end is no failure. */
+/* Record that the run ends because its JobSet is suspended: not a failure. */
 void state_owned_suspend(const struct state_owned *run);
-/* Delete it with its logs; the job as well, if it was the only run. */
+/* Delete the run with its logs, and the job if it was the only run. */
 void state_owned_remove(const struct state_owned *run);
-/* Finish what was killed while it removed runs. */
+/* Finish removals that were interrupted by a kill. */
 void state_owned_sweep(void);
 
 #define STATE_API    "api"
@@ -52,13 +52,16 @@ void state_owned_sweep(void);
 /* ---- for the process that runs it -------------------------------------------------- */
 
 /*
- * After state_begin(): record for whom it is. ERR_EXISTS with code EALREADY: there is a run
- * for it, or for a later generation.
+ * After state_begin(): record the owner. ERR_EXISTS with code EALREADY: that generation
+ * or a later one already has a run.
  */
 MUST_CHECK int state_own(const struct state_run *run, const char *ns, const char *name,
 			 const struct state_owner *owner, struct error *err);
 
-/* An object of the run in STATE_API; NULL: it is gone. What fails is tried no more. */
+/*
+ * Append an event to STATE_EVENTS; write an object of the run into STATE_API, or remove
+ * it (NULL). Failures are ignored, not retried.
+ */
 void state_record(const struct state_run *run, const cJSON *event);
 void state_publish(const struct state_run *run, const char *kind, const char *name,
 		   const cJSON *obj);

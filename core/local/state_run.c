@@ -79,7 +79,7 @@ static int check_room(const char *dir, struct error *err)
 	return 0;
 }
 
-/* Is the open file still at that path? Its last user may have removed it. */
+/* Is the open file still at that path? Another process may have removed it. */
 static bool is_at(int fd, const char *path)
 {
 	struct stat open_file, named;
@@ -108,7 +108,7 @@ static int take_lock(int *ret, const char *job_dir, const char *ns, const char *
 			err, ERR_EXISTS,
 			"job %s in namespace %s is already running on this machine", name,
 			ns);
-	/* For state_stop(). A full disk is reported later, where it matters. */
+	/* Write our id for state_stop(). A full disk is reported later. */
 	if (ftruncate(fd, 0) || dprintf(fd, "%s\n", procid_self(mark)) < 0)
 		(void)!ftruncate(fd, 0);
 	*ret = fd;
@@ -211,7 +211,7 @@ int state_write(const char *dir, const char *name, const cJSON *doc, bool safe,
 		    : write_quick(path, b.data, b.len, err);
 }
 
-/* A copy without secrets: they are not needed again, and must not reach the disk. */
+/* A copy without the values of Secrets, which must not reach the disk. */
 static cJSON *without_secrets(const cJSON *objects)
 {
 	static const char *const maps[] = { "data", "stringData" };
@@ -247,7 +247,7 @@ static void release(struct state_run *run)
 	*run = (struct state_run){ .lock = -1 };
 }
 
-/* Remove what killed runs left: the directories of their pods, their undo logs. */
+/* Remove the leftovers of killed runs: the directories of their pods, their undo logs. */
 static void sweep(const char *job_dir)
 {
 	cleanup_arena struct arena a = { 0 };

@@ -46,7 +46,7 @@ static bool is_mounted_already(const struct volume_mount *m)
 
 	if (!realpath(m->source, a) || !realpath(m->target, b))
 		return false;
-	/* For a Memory emptyDir at /dev/shm, the machine's own will do. */
+	/* A Memory emptyDir at /dev/shm uses the machine's own. */
 	return str_eq(a, b) || (str_eq(b, "/dev/shm") && str_starts(a, "/dev/shm/"));
 }
 

@@ -55,7 +55,10 @@ static const char *start_of(struct arena *a, const char *path, size_t size)
 	return text;
 }
 
-/* That of the #! line of a script, or NULL: "#!/usr/bin/env python3" is python3. */
+/*
+ * The interpreter in the #! line of a script, or NULL: "#!/usr/bin/env python3" is
+ * python3.
+ */
 static const char *interpreter(struct arena *a, const struct podenv *env,
 			       const char *script)
 {

@@ -15,7 +15,7 @@ enum { ERROR_MAX = 512, SHOWN_MAX = 1000 };
 
 /* A traceback that has begun. */
 struct held {
-	struct buf lines; /* each ended by a newline; none: nothing has begun */
+	struct buf lines; /* each with its newline; empty: no traceback is held */
 	int64_t since_ms;
 };
 

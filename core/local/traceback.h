@@ -2,11 +2,11 @@
  * traceback.h - show one traceback per failure.
  *
  * When a rank fails, every other rank may raise the same error, and a launcher reports
- * each with a traceback of its own. Of a traceback (Python's, also behind PyTorch's
- * "[rank0]: ") whose error was shown within TRACEBACK_TOGETHER_MS, and of a launcher's,
- * only the last line, which names the error, goes on to the caller. Lines of a
- * traceback that has begun wait for that line, TRACEBACK_WAIT_MS and TRACEBACK_MAX
- * bytes at most. All other lines go on as they come. Log files have every line.
+ * each with a traceback of its own. Only the last line, which names the error, is passed
+ * on of a traceback (Python's, also behind PyTorch's "[rank0]: ") whose error was shown
+ * within TRACEBACK_TOGETHER_MS, and of a launcher's. The lines of a traceback are held
+ * back until its last line, at most TRACEBACK_WAIT_MS and TRACEBACK_MAX bytes. All other
+ * lines are passed on at once. Log files have every line.
  */
 #ifndef LOCAL_TRACEBACK_H
 #define LOCAL_TRACEBACK_H

@@ -21,7 +21,7 @@ enum { MAX_FILE = 8 << 20 };
 struct making {
 	struct arena *arena;
 	const struct volumes *v;
-	const char *name; /* of the volume */
+	const char *name; /* the volume's directory */
 	const char *dir;  /* where its files go */
 	int64_t mode;     /* its defaultMode, -1: none */
 };
@@ -222,7 +222,10 @@ static int put_downward(const struct making *m, const cJSON *list, struct error 
 	return 0;
 }
 
-/* Good as long as the pod exists, whatever its expirationSeconds: files are written once. */
+/*
+ * The token is valid as long as the pod exists, regardless of expirationSeconds: files
+ * are written once.
+ */
 static int put_token(const struct making *m, const cJSON *source, struct error *err)
 {
 	const char *audience = json_str(source, "audience"),
@@ -381,7 +384,7 @@ const char *volume_refusal(const cJSON *volume)
 	       "secret, projected, downwardAPI or persistentVolumeClaim";
 }
 
-/* `source` is a ConfigMap's or Secret's reference, by its member's name. */
+/* The name of the ConfigMap or Secret if it is missing and not optional; or NULL. */
 static const char *missing_object(const struct podenv_host *host, const cJSON *pod,
 				  const cJSON *source)
 {

@@ -27,14 +27,17 @@ struct volumes {
 	const char *dir;     /* the pod's */
 	const char *memory;  /* the pod's, on a tmpfs; NULL: none */
 	const char *claims;  /* the directory of those that outlive the run */
-	const char *run;     /* of those that do not */
-	const char *pod_key; /* of tokens (apiserver/pod_token.h); NULL: none are made */
+	const char *run;     /* the directory of those that end with the run */
+	const char *pod_key; /* of apiserver/pod_token.h; NULL: no tokens */
 };
 
 struct volume_mount {
-	const char *source, *target; /* of the machine; in the container */
+	const char *source, *target; /* path on the machine; path in the container */
 	bool read_only, is_dir;
-	/* Named by variables alone: without a mount namespace they name the source. */
+	/*
+	 * The path is only used through variables: without a mount namespace they get the
+	 * source's path.
+	 */
 	bool by_env;
 };
 
@@ -45,9 +48,8 @@ struct mount_list {
 };
 
 /*
- * Make what the container's volumeMounts name; ret->mounts is in their order, and
- * has room for three more. ERR_INVALID, ERR_NOT_FOUND, ERR_UNSUPPORTED, ERR_IO as
- * the message says.
+ * Make the volumes that the container's volumeMounts name; ret->mounts is in their order,
+ * and has room for three more. ERR_INVALID, ERR_NOT_FOUND, ERR_UNSUPPORTED, ERR_IO.
  */
 MUST_CHECK int volumes_make(struct arena *arena, const struct volumes *v,
 			    const struct podenv *env, struct mount_list *ret,
@@ -63,17 +65,20 @@ const char *volume_missing(const struct podenv_host *host, const cJSON *pod,
 /* "emptyDir", "configMap", ...: the member that says what a volume is, or NULL. */
 const cJSON *volume_source(const cJSON *volume);
 
-/* Is the path absolute, without "..", and no place that the kernel needs? Else why not. */
+/*
+ * NULL if a volume can be mounted there, else why not: the path must be absolute, without
+ * "..", and not one that the kernel needs.
+ */
 const char *mount_path_refusal(const char *path);
 
-/* The operations for a mount namespace, in order. */
+/* Plan the operations for a mount namespace, in order. */
 MUST_CHECK int mountplan_build(struct arena *arena, const struct mount_list *list,
 			       struct mount_op **ret, size_t *ret_n, struct error *err);
 
 /*
- * Without a mount namespace: create symbolic links at unused mount points. A volume
- * that is at its path already (hostPath at its own path; a Memory emptyDir at /dev/shm)
- * needs none. *made: what to remove at the end.
+ * Without a mount namespace: create symbolic links at unused mount points. A volume that
+ * is at its path already (hostPath at its own path; a Memory emptyDir at /dev/shm) needs
+ * none. *made lists what symlinks_remove() must remove.
  */
 struct symlinks {
 	const char *undo_dir; /* of their undo log (undolog.h), or NULL */

@@ -1,4 +1,4 @@
-/* workspace_mount.c - by a mount in each pod, or unpacked once (workspace_mount.h). */
+/* workspace_mount.c - give pods their workspace (local/workspace_mount.h). */
 #include "local/workspace_mount.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include "pack/pack.h"
 #include "trainer/workspace_spec.h"
 
-/* Can pods of this machine see a folder where it is not? */
+/* Can pods of this machine mount a folder at another path? */
 static bool can_mount(struct arena *arena, const char *folder)
 {
 	const char *stage = path_join(arena, folder, "stage");

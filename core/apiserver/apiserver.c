@@ -1,4 +1,4 @@
-/* Routes requests to who answers them: apiserver.h. */
+/* Routes requests to their handlers: apiserver.h. */
 #include "apiserver/apiserver.h"
 
 #include <string.h>
@@ -61,7 +61,7 @@ static bool is_control(char c)
 	return (unsigned char)c < ' ' || c == 0x7f;
 }
 
-/* What can be printed of the agent's name before its first '/', as managedFields has it. */
+/* The printable part of User-Agent before the first '/', as in managedFields. */
 static const char *default_manager(struct exchange *x)
 {
 	const char *agent = httpd_header(x->http, "User-Agent");
@@ -92,7 +92,7 @@ static int check_manager(struct exchange *x, const char *manager)
 			     (unsigned char)*c, (size_t)(c - manager)));
 }
 
-/* /api/v1/... and /apis/GROUP/VERSION/...: from which segment on the resource stands; 0: none. */
+/* The segment of the resource in /api/v1/... and /apis/GROUP/VERSION/...; 0: none. */
 static size_t read_version(struct exchange *x, const char **ret)
 {
 	if (x->n_path > 2 && str_eq(x->path[0], "api")) {
@@ -111,7 +111,7 @@ static const char *segment(const struct exchange *x, size_t i)
 	return i < x->n_path ? x->path[i] : "";
 }
 
-/* Of a group whose kinds are custom ones? */
+/* Is it a group of custom kinds? */
 static bool is_custom(const char *api_version)
 {
 	for (const struct resource *r = resources; r->kind; r++)
@@ -209,13 +209,13 @@ static bool has_subresource(const struct exchange *x)
 	       (str_eq(x->subresource, "log") && resource_is(x->resource, RESOURCE_LOG));
 }
 
-/* Of all namespaces? They are only read together. */
+/* A collection across all namespaces can only be read. */
 static bool is_everywhere(const struct exchange *x)
 {
 	return resource_is(x->resource, RESOURCE_NAMESPACED) && !*x->ns;
 }
 
-/* Is that kind, or that many of it, written by this method? */
+/* Does the kind, or its collection, allow this method? */
 static bool is_written(const struct exchange *x, const char *method)
 {
 	bool collection = str_eq(method, "DELETE") && !*x->name;

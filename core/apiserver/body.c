@@ -45,7 +45,7 @@ int body_json(struct exchange *x, const char *kind)
 	return unrecognized(x, kind, &err);
 }
 
-/* Through the strict door as well: no key twice, and no more of them than in JSON. */
+/* Parsed again as JSON for its strict rules: no duplicate keys, the same size limits. */
 static int body_proto(struct exchange *x, const char *kind,
 		      const struct proto_field *fields)
 {

@@ -1,6 +1,8 @@
 /*
- * What belongs to others goes with them: dependents of what is gone, the objects of a
- * namespace that is deleted, and owners that wait for their dependents (foreground).
+ * Deletes dependents with their owners: exchange.h.
+ *
+ * These are dependents of deleted objects, the objects of a deleted namespace, and owners
+ * that wait for their dependents (foreground).
  *
  * Follows kube-controller-manager's garbage collector and namespace controller, at once
  * instead of after a while.
@@ -18,7 +20,7 @@ static bool is_owned(const cJSON *obj, const char *uid)
 	       json_find_const(json_get(obj, "metadata", "ownerReferences"), "uid", uid);
 }
 
-/* The owner by its reference and uid; false: gone, or another one by now. */
+/* Find an owner by reference and uid; false: deleted, or another object now. */
 static bool owner_exists(struct apiserver *s, const cJSON *ref, const char *ns)
 {
 	const struct resource *r =
@@ -28,7 +30,7 @@ static bool owner_exists(struct apiserver *s, const cJSON *ref, const char *ns)
 	cleanup_json cJSON *obj = NULL;
 
 	if (!r || !owner_name(ref))
-		return true; /* a kind that is not served here: nobody can say */
+		return true; /* a kind that is not served here: unknown */
 	found = storage_get(s->storage,
 			    exchange_key(&x, r, ns ? ns : "", owner_name(ref)));
 	arena_clear(&x.arena);
@@ -72,10 +74,13 @@ static void remove_object(struct apiserver *s, const struct stored *st, const cJ
 	if (!meta_is_deleted(obj) &&
 	    apiserver_write(s, "DELETE", path_of(&arena, st->resource, obj), options,
 			    NULL, &ignored))
-		error_clear_if(&ignored, ignored.kind); /* somebody was quicker */
+		error_clear_if(&ignored, ignored.kind); /* a concurrent write was first */
 }
 
-/* Those that may be owned, until one for which `use` is true: was there one? */
+/*
+ * Calls `use` for objects that may be owned, until it returns true; returns whether it
+ * did.
+ */
 static bool any_object(struct apiserver *s, const cJSON *owner,
 		       bool (*use)(struct apiserver *s, const struct stored *st,
 				   cJSON *obj, const char *uid))
@@ -165,7 +170,7 @@ void collect_waiting(struct apiserver *s, const cJSON *obj)
 			cJSON_AddItemToArray(json_list(patch, "metadata", "finalizers"),
 					     json_dup(f));
 	if (apiserver_write(s, "PATCH", path_of(&arena, r, obj), patch, NULL, &ignored))
-		error_clear_if(&ignored, ignored.kind); /* somebody was quicker */
+		error_clear_if(&ignored, ignored.kind); /* a concurrent write was first */
 }
 
 void collect_owners(struct apiserver *s, const cJSON *gone)

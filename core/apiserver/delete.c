@@ -133,7 +133,7 @@ static void set_finalizer(cJSON *obj, const char *finalizer, bool wanted)
 		json_del(obj, JSON_PATH("metadata", "finalizers"));
 }
 
-/* With finalizers it stays, on its way out. */
+/* An object with finalizers only gets a deletionTimestamp. */
 static int mark(struct exchange *x, const struct stored *before, cJSON *obj,
 		struct error *err)
 {
@@ -176,7 +176,7 @@ static int end_it(struct exchange *x, const cJSON *obj)
 	return exchange_refuse(x, 500, "InternalError", "%s", err.msg);
 }
 
-/* What belongs to it, and to whom it belongs. */
+/* After a deletion: collect its dependents, and owners that waited for it. */
 static void collect_after(struct exchange *x, const cJSON *obj, bool gone,
 			  bool foreground)
 {
@@ -188,7 +188,7 @@ static void collect_after(struct exchange *x, const cJSON *obj, bool gone,
 		collect_waiting(x->server, obj);
 }
 
-/* *ret: as it is sent; NULL: it is gone. 1: somebody else was quicker. */
+/* *ret: the object to send; NULL: deleted. 1: a concurrent write was first. */
 static int delete_stored(struct exchange *x, const struct stored *before, cJSON *obj,
 			 const struct options *o, bool *ret_gone)
 {
@@ -241,7 +241,7 @@ static void answer_deleted(struct exchange *x, const cJSON *obj, bool gone)
 void delete_one(struct exchange *x)
 {
 	const char *key = exchange_key(x, x->resource, x->ns, x->name);
-	cleanup_json cJSON *ended = NULL; /* what it stood for is gone */
+	cleanup_json cJSON *ended = NULL; /* what it represents no longer exists */
 	struct options o;
 	int rc = 1;
 

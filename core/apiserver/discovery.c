@@ -45,7 +45,7 @@ static const char *const *verbs_of(const struct resource *r)
 	return resource_is(r, RESOURCE_CUSTOM) ? custom_verbs : all_verbs;
 }
 
-/* Of a subresource: logs are of pods, which are read-only. */
+/* The verbs of a subresource: logs belong to pods, which are read-only. */
 static const char *const *verbs_below(const struct resource *r)
 {
 	return resource_is(r, RESOURCE_READ_ONLY) ? get_verb : status_verbs;
@@ -154,9 +154,11 @@ static cJSON *core_versions(void)
 	return doc;
 }
 
-/* ---- all at once -------------------------------------------------------------------- */
+/*
+ * ---- aggregated discovery -----------------------------------------------------------
+ */
 
-/* An API server's own kinds are those of the list; custom ones say of which group. */
+/* Built-in kinds omit the group that their list names; custom ones repeat it. */
 static cJSON *kind_entry(struct arena *arena, const struct resource *r)
 {
 	bool custom = resource_is(r, RESOURCE_CUSTOM);

@@ -1,4 +1,4 @@
-/* Reads requests and words answers: exchange.h. */
+/* Reads requests and builds answers: exchange.h. */
 #include "apiserver/exchange.h"
 
 #include <string.h>

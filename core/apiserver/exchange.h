@@ -27,7 +27,7 @@ struct exchange {
 	const struct httpd_request *http;
 	struct httpd_response *resp;
 	struct arena arena;
-	struct map query; /* of decoded texts; the first of each name */
+	struct map query; /* decoded; the first value of each name */
 	char **path;      /* decoded segments */
 	size_t n_path;
 	const struct resource *resource;
@@ -36,7 +36,7 @@ struct exchange {
 	cJSON *warnings;                     /* array of strings; owned */
 	bool dry_run;
 	bool custom;         /* the path's group is of custom kinds */
-	bool internal;       /* the machine's own: read-only kinds, too */
+	bool internal;       /* the machine's own: may write read-only kinds */
 	bool trusted;        /* needs no token */
 	const char *manager; /* fieldManager, or the agent's name */
 	char now[TIME_TEXT_SIZE];
@@ -45,40 +45,44 @@ struct exchange {
 const char *exchange_query(const struct exchange *x,
 			   const char *name); /* "" when absent */
 bool exchange_flag(const struct exchange *x,
-		   const char *name); /* there, and not "false" or "0" */
+		   const char *name); /* present, and not "false" or "0" */
 /* The media type of a list (Accept, Content-Type) without its parameters. */
 bool exchange_header_has(const struct exchange *x, const char *header, const char *word);
 
-/* An answer; each returns -1, but for exchange_answer() and exchange_text(). */
+/*
+ * Functions that answer the request; all but exchange_answer() and exchange_text() return
+ * -1.
+ */
 void exchange_answer(struct exchange *x, int code, const cJSON *doc);
 void exchange_text(struct exchange *x, int code, const char *type, const char *text,
 		   size_t len);
 int exchange_refuse(struct exchange *x, int code, const char *reason, const char *fmt,
 		    ...) PRINTF_LIKE(4, 5);
-/* The same with details: of the object, {name, group, kind}; or any. */
+/* The same with details: {name, group, kind} of the object; or others. */
 int exchange_refuse_object(struct exchange *x, int code, const char *reason,
 			   const char *message);
 int exchange_refuse_with(struct exchange *x, int code, const char *reason,
 			 cJSON *take_details, const char *message);
 int exchange_not_found(struct exchange *x);        /* the named object */
-int exchange_no_such_resource(struct exchange *x); /* the path is of none */
-void exchange_no_such_path(struct exchange *x);    /* likewise, where no kind is served */
+int exchange_no_such_resource(struct exchange *x); /* the path names no kind */
+void exchange_no_such_path(
+	struct exchange *x); /* likewise, of a path that serves no kinds */
 int exchange_invalid(struct exchange *x, const struct field_errors *errs);
-/* The same of something else: "CreateOptions" of group "meta.k8s.io". */
+/* The same for another kind, such as "CreateOptions" of "meta.k8s.io". */
 int exchange_invalid_of(struct exchange *x, const char *group, const char *kind,
 			const char *name, const struct field_errors *errs);
-/* A parameter of the request, as CreateOptions and its likes have it. */
+/* An invalid query parameter, a field of CreateOptions, DeleteOptions and others. */
 int exchange_bad_option(struct exchange *x, enum field_error_type type, const char *field,
 			const cJSON *value, const char *detail);
 int exchange_conflict(struct exchange *x, const char *why);
-/* The text is no object of its kind; printf-like. */
+/* The body is not an object of its kind; printf-like. */
 int exchange_not_of_kind(struct exchange *x, const char *fmt, ...) PRINTF_LIKE(2, 3);
 int exchange_error(struct exchange *x, const struct error *err); /* of the storage */
 cJSON *status_of(int code, const char *reason, const char *message);
 
 /*
- * The body into x->body, or an answer. body_object(): by its Content-Type; `fields` NULL: not
- * in protobuf. `kind` is for messages.
+ * Read the body into x->body; on failure the request is answered. body_object() decides
+ * by the Content-Type; `fields` NULL: no protobuf. `kind` is for messages.
  */
 MUST_CHECK int body_object(struct exchange *x, const char *kind,
 			   const struct proto_field *fields);
@@ -86,7 +90,7 @@ MUST_CHECK int body_json(struct exchange *x, const char *kind);
 MUST_CHECK int body_yaml(struct exchange *x);
 int body_unsupported(struct exchange *x, const char *accepted);
 
-/* What is stored of the request's kind is up to date; else it answers. */
+/* Call apiserver_conf.refresh for the request's objects; -1: answered. */
 int exchange_refresh(struct exchange *x);
 
 /* Keys of the storage, in the arena. */
@@ -94,7 +98,7 @@ const char *exchange_key(struct exchange *x, const struct resource *r, const cha
 			 const char *name);
 const char *exchange_prefix(struct exchange *x); /* of a list or a watch */
 
-/* ---- who does what; each answers -------------------------------------------------- */
+/* ---- handlers; each answers the request ------------------------------------------- */
 void discovery_get(struct exchange *x); /* /version, /api, /apis */
 void openapi_get(struct exchange *x);   /* /openapi/v3 */
 bool discovery_has(const struct exchange *x);
@@ -106,40 +110,43 @@ void write_update(struct exchange *x);
 void write_patch(struct exchange *x);
 void delete_one(struct exchange *x);
 void delete_collection(struct exchange *x);
-void log_get(struct exchange *x);       /* pods/log */
-void review_create(struct exchange *x); /* SelfSubjectAccessReview and its likes */
+void log_get(struct exchange *x); /* pods/log */
+void review_create(
+	struct exchange *x); /* SelfSubjectAccessReview, TokenReview and others */
 
-/* The objects of a list or a watch. */
+/* Which objects a list or a watch selects. */
 struct selection {
 	const struct requirement *labels, *fields;
 	const char *name; /* of the one object, or NULL */
-	bool by_key;      /* name and namespace decide */
+	bool by_key;      /* selects by name and namespace only */
 };
 MUST_CHECK int selection_read(struct exchange *x, struct selection *ret);
 /* resourceVersion and its match, of a list or a watch. */
 MUST_CHECK int version_check(struct exchange *x, bool watch);
 bool selection_matches(const struct selection *s, const cJSON *obj);
-/* The same of what is stored, which is read only where it must be. */
+/* The same for a stored object, which is parsed only if necessary. */
 bool selection_has(const struct selection *s, const struct stored *obj);
 
-/* How objects are sent: as they are, as Table, as PartialObjectMetadata. */
+/* How objects are sent: whole, as a Table, as PartialObjectMetadata. */
 enum form { FORM_WHOLE, FORM_TABLE, FORM_META };
 MUST_CHECK int form_read(struct exchange *x, enum form *ret);
 cJSON *form_object(struct exchange *x, enum form form, cJSON *take_obj, bool first);
 cJSON *form_list(struct exchange *x, enum form form, cJSON *take_list);
 
-/* What belongs to an object that is gone or going; collect.c. */
+/* collect.c: delete the dependents of a deleted object. */
 void collect_dependents(struct apiserver *s, const cJSON *gone);
-/* It is deleted in the foreground: it goes when nothing belongs to it any more. */
+/*
+ * The finalizer of foreground deletion: the object is deleted once it has no dependents.
+ */
 #define FOREGROUND "foregroundDeletion"
 void collect_waiting(struct apiserver *s, const cJSON *obj);
 void collect_owners(struct apiserver *s,
-		    const cJSON *gone); /* of what is gone: the same */
-/* They stay without it. */
+		    const cJSON *gone); /* the same for the owners of a deleted object */
+/* Remove the references to an owner that is deleted without its dependents. */
 void collect_release(struct apiserver *s, const cJSON *owner);
-/* A new object none of whose owners exists goes at once. */
+/* Delete a new object none of whose owners exists. */
 void collect_orphans(struct apiserver *s, const cJSON *obj);
-/* Those of owners that were deleted just before the last server of the log was killed. */
+/* At start: delete dependents whose owners were deleted just before a kill. */
 void collect_leftovers(struct apiserver *s);
 
 #endif

@@ -62,7 +62,7 @@ static void print_record(struct buf *out, const struct journal_record *r)
 	memcpy(out->data + start, head, HEAD);
 }
 
-/* Of a body with the right checksum. */
+/* Parse a record's body after its checksum was verified. */
 static int use_record(const char *body, size_t len,
 		      int (*on_record)(void *ctx, const struct journal_record *r,
 				       struct error *err),
@@ -106,7 +106,7 @@ static bool is_whole(const unsigned char *p, size_t left)
 	       get32(p + 4) == crc32c(0, p + HEAD, n);
 }
 
-/* A torn record is the last: does a whole one follow behind it? */
+/* Only the last record may be incomplete: does a complete one follow? */
 static bool is_damaged(const unsigned char *p, size_t left)
 {
 	for (p++, left--; left > HEAD; p++, left--)

@@ -1,5 +1,7 @@
 /*
- * The log of a pod's container: which is meant, and what of it (exchange.h). Follows
+ * Answers pods/log: exchange.h.
+ *
+ * Chooses the container and the options. Follows
  * k8s.io/kubernetes/pkg/registry/core/pod (LogLocation) and pkg/kubelet.
  */
 #include "api/meta.h"
@@ -81,7 +83,7 @@ static const char *names_of(struct exchange *x, const cJSON *list)
 	return text;
 }
 
-/* The one container, or the one that is named. */
+/* The named container, or the only one. */
 static int choose(struct exchange *x, const cJSON *pod, struct log_options *o)
 {
 	const cJSON *init = json_get(pod, "spec", "initContainers");
@@ -109,7 +111,7 @@ static int choose(struct exchange *x, const cJSON *pod, struct log_options *o)
 			       x->name, names_of(x, all), more);
 }
 
-/* Has it begun, and with `previous` ended before? */
+/* Has the container started; with `previous`, has an earlier run of it ended? */
 static int check_begun(struct exchange *x, const cJSON *pod, const struct log_options *o)
 {
 	const cJSON *status = pod_container_status(pod, o->container);

@@ -1,4 +1,4 @@
-/* What the machine itself reads and writes: pods, Jobs, its node (apiserver.h). */
+/* Reads and writes by the machine itself: pods, Jobs, its node (apiserver.h). */
 #include <errno.h>
 #include <string.h>
 
@@ -59,7 +59,7 @@ static bool is_stored(const struct stored *before, const cJSON *obj)
 	return json_equal(old, obj);
 }
 
-/* Is it of a run, of that one (NULL: of any)? */
+/* Does it belong to that run (NULL: any run)? */
 static bool is_of_run(const struct stored *stored, const char *run)
 {
 	cleanup_json cJSON *obj = stored_read(stored);
@@ -68,7 +68,7 @@ static bool is_of_run(const struct stored *stored, const char *run)
 	return run ? str_eq(found, run) : found != NULL;
 }
 
-/* `runs`: only one of a run may be replaced. */
+/* `runs`: replace only objects of runs. */
 static int store_once(struct apiserver *s, const struct resource *r, const cJSON *obj,
 		      bool runs, struct error *err)
 {

@@ -1,4 +1,4 @@
-/* OpenAPI v3 of the kinds, which `kubectl explain` and client-side checks read. */
+/* Serves OpenAPI v3 of the kinds, for `kubectl explain` and others: exchange.h. */
 #include <string.h>
 
 #include "apiserver/exchange.h"
@@ -24,7 +24,7 @@ static cJSON *kind_of(struct arena *arena, const struct resource *r)
 	return kind;
 }
 
-/* The structure, with what says which kind it is. */
+/* The schema, with its group, version and kind. */
 static cJSON *schema_doc(struct exchange *x, const struct resource *r)
 {
 	const struct schema *schema = schema_for(&x->server->schemas, r);
@@ -60,7 +60,7 @@ static cJSON *parameter(const char *name, const char *in)
 	return p;
 }
 
-/* kubectl reads here whether a kind knows dryRun and fieldValidation. */
+/* kubectl reads here whether a kind supports dryRun and fieldValidation. */
 static void add_paths(struct exchange *x, const struct resource *r, cJSON *paths)
 {
 	static const char *const methods[][2] = { { "get", "get" },

@@ -14,7 +14,7 @@ enum {
 	MAX_DATA = 1024 * 1024, /* bytes of a ConfigMap or Secret */
 };
 
-/* What the API server's own type writes, empty or not. */
+/* Members that the API server's Go type writes even if empty. */
 static void default_event(cJSON *obj)
 {
 	if (!json_get(obj, "eventTime"))
@@ -58,7 +58,7 @@ cJSON *prepare_ignored(const struct exchange *x)
 	return set;
 }
 
-/* ---- who it is --------------------------------------------------------------------- */
+/* ---- identity ---------------------------------------------------------------------- */
 
 static int check_kind(struct exchange *x, cJSON *obj)
 {
@@ -165,7 +165,7 @@ static void drop_nulls(cJSON *value)
 	}
 }
 
-/* stringData is for writing only: it goes over data. */
+/* stringData is write-only: it overrides data. */
 static void default_secret(cJSON *obj)
 {
 	const cJSON *plain;
@@ -215,7 +215,7 @@ static void drop_if_empty(cJSON *parent, const char *key, bool is_list)
 		json_del(parent, JSON_PATH(key));
 }
 
-/* Maps and lists of the API server's own types that are written only when not empty. */
+/* Maps and lists that the API server's Go types omit when empty. */
 static void drop_empty(cJSON *obj)
 {
 	cJSON *metadata = json_get(obj, "metadata");
@@ -308,7 +308,7 @@ static int random_uid(struct exchange *x, cJSON *obj)
 	return 0;
 }
 
-/* As names.SimpleNameGenerator: five letters behind the prefix. */
+/* As names.SimpleNameGenerator: five letters after the prefix. */
 static int make_name(struct exchange *x, cJSON *obj)
 {
 	static const char letters[] = "bcdfghjklmnpqrstvwxz2456789";
@@ -355,7 +355,7 @@ int prepare_new(struct exchange *x, cJSON *obj)
 	return random_uid(x, obj);
 }
 
-/* Is anything but metadata and status another one? */
+/* Does anything but metadata and status differ? */
 static bool spec_changed(const struct exchange *x, const cJSON *old, const cJSON *obj)
 {
 	cleanup_json cJSON *a = json_dup(old);
@@ -388,7 +388,7 @@ static void keep_member(cJSON *obj, const cJSON *old, const char *key)
 		json_del(obj, JSON_PATH(key));
 }
 
-/* /status: the whole object as it was, but for its status and who wrote that. */
+/* /status: keep the old object but for status and its managedFields. */
 static void status_only(const cJSON *old, cJSON *obj)
 {
 	cJSON *copy = json_dup(old), *was = obj->child;
@@ -476,7 +476,7 @@ static int call_webhook(struct exchange *x,
 			       "%s", err.msg);
 }
 
-/* A kind of the API server's own does not decode with a value of another type. */
+/* A built-in kind does not decode if a value has the wrong type. */
 static int check_types(struct exchange *x, const struct field_errors *errs)
 {
 	for (size_t i = 0; i < errs->n; i++)
@@ -561,7 +561,7 @@ static size_t bytes_of(const cJSON *map, bool encoded)
 	return n;
 }
 
-/* Of a ConfigMap or Secret. */
+/* Check the data of a ConfigMap or Secret. */
 static void check_size(const cJSON *obj, struct field_errors *errs)
 {
 	bool secret = meta_is(obj, "", "Secret");
@@ -658,7 +658,7 @@ static void check_controllers(const cJSON *obj, struct field_errors *errs)
 				"only one reference can have controller set to true");
 }
 
-/* Rules of the API server's own types that no schema has. */
+/* Rules of built-in kinds that no schema expresses. */
 static void check_own(const cJSON *old, const cJSON *obj, struct field_errors *errs)
 {
 	static const struct {
@@ -675,7 +675,7 @@ static void check_own(const cJSON *old, const cJSON *obj, struct field_errors *e
 			checks[i].check(old, obj, errs);
 }
 
-/* By the schema; what is unknown has been dealt with. */
+/* Validate by the schema; prepare_known() has handled unknown fields. */
 static int validate(struct exchange *x, const cJSON *old, const cJSON *obj)
 {
 	cleanup_field_errors struct field_errors errs = { .max = 100 };

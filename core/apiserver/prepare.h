@@ -1,5 +1,5 @@
 /*
- * prepare.h - what happens to an object before it is stored: defaults, unknown fields,
+ * prepare.h - process an object before it is stored: defaults, unknown fields,
  * validation, webhooks, metadata. Private to core/apiserver.
  *
  * Each function answers the request itself when it returns -1.
@@ -9,25 +9,27 @@
 
 #include "apiserver/exchange.h"
 
-/* Kind, name and namespace as the path says; what is missing is filled in. */
+/* Check kind, name and namespace against the path; fill in what is missing. */
 MUST_CHECK int prepare_identity(struct exchange *x, cJSON *obj);
-/* Unknown fields by fieldValidation; then obj is without them. */
+/* Report unknown fields as fieldValidation says, and remove them. */
 MUST_CHECK int prepare_known(struct exchange *x, cJSON *obj);
 void prepare_defaults(struct exchange *x, cJSON *obj);
-/* Who set what by this write of `old` (NULL: a creation), unless it was an apply. */
+/* Update managedFields for a write over `old` (NULL: a creation) that is not an apply. */
 void prepare_managers(struct exchange *x, const cJSON *old, cJSON *obj);
-/* What a new object gets of the server itself: no manager has it. */
+/* Set the fields of a new object that no manager owns, such as uid. */
 void prepare_owned(cJSON *obj);
 MUST_CHECK int prepare_new(struct exchange *x, cJSON *obj);
-/* What an update may not change stays; status by /status alone; the generation. */
+/*
+ * Restore what an update may not change, status unless by /status; count the generation.
+ */
 MUST_CHECK int prepare_update(struct exchange *x, const cJSON *old, cJSON *obj);
 /* Webhooks and validation. */
 MUST_CHECK int prepare_admission(struct exchange *x, const cJSON *old, cJSON *obj);
 
 const struct node *prepare_type(const struct exchange *x);
-/* An object of this kind before anybody wrote it; the caller's. */
+/* An object of the request's kind before its first write; owned by the caller. */
 cJSON *prepare_blank(const struct exchange *x);
-/* The fields that this endpoint does not write; the caller's, or NULL. */
+/* The fields that this endpoint does not write; owned by the caller, or NULL. */
 cJSON *prepare_ignored(const struct exchange *x);
 
 #endif

@@ -12,7 +12,9 @@ enum { MAX_TOKEN = 4096 };
 #define INITIAL   "sendInitialEvents"
 #define NOT_OLDER "NotOlderThan"
 
-/* ---- which objects ------------------------------------------------------------------ */
+/*
+ * ---- selections ---------------------------------------------------------------------
+ */
 
 static bool knows_field(const struct resource *r, const char *field)
 {
@@ -75,7 +77,7 @@ bool selection_matches(const struct selection *s, const cJSON *obj)
 	return selector_matches(s->labels, meta_labels(obj));
 }
 
-/* Of "PLURAL.GROUP/NAMESPACE/NAME" */
+/* Match a storage key, "PLURAL.GROUP/NAMESPACE/NAME". */
 static bool has_key(const struct selection *s, const char *key)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -98,7 +100,9 @@ bool selection_has(const struct selection *s, const struct stored *obj)
 	return s->by_key ? has_key(s, obj->key) : selection_matches(s, doc);
 }
 
-/* ---- which version ------------------------------------------------------------------ */
+/*
+ * ---- resourceVersion ----------------------------------------------------------------
+ */
 
 static int check_version(struct exchange *x)
 {
@@ -179,7 +183,9 @@ int version_check(struct exchange *x, bool watch)
 	return watch ? 0 : check_version(x);
 }
 
-/* ---- one ---------------------------------------------------------------------------- */
+/*
+ * ---- get ----------------------------------------------------------------------------
+ */
 
 void read_get(struct exchange *x)
 {
@@ -204,7 +210,9 @@ void read_get(struct exchange *x)
 	cJSON_Delete(doc);
 }
 
-/* ---- all ---------------------------------------------------------------------------- */
+/*
+ * ---- list ---------------------------------------------------------------------------
+ */
 
 /* A continue token: {"v":VERSION,"k":KEY} in base64. */
 static int read_token(struct exchange *x, const char **ret_after)
@@ -282,7 +290,7 @@ static cJSON *new_list(struct exchange *x, int64_t version)
 	return list;
 }
 
-/* As an API server: in lists of its own kinds the items have no kind, custom ones have. */
+/* As an API server: items of lists have a kind only if it is custom. */
 static cJSON *list_item(const struct resource *r, cJSON *take_obj)
 {
 	if (!resource_is(r, RESOURCE_CUSTOM)) {

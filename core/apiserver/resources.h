@@ -22,13 +22,12 @@ struct column {
 
 enum resource_flags {
 	RESOURCE_NAMESPACED = 1,
-	RESOURCE_STATUS = 2,       /* has /status, which alone writes status */
-	RESOURCE_READ_ONLY = 4,    /* written by the machine itself only */
-	RESOURCE_CUSTOM = 8,       /* by a CustomResourceDefinition in a cluster */
-	RESOURCE_LOG = 16,         /* has /log */
-	RESOURCE_PUT_CREATES = 32, /* an update of an absent one makes it */
-	RESOURCE_VERSIONED =
-		64, /* an update says of which version; custom ones as well */
+	RESOURCE_STATUS = 2,    /* has /status, which alone writes status */
+	RESOURCE_READ_ONLY = 4, /* written only by the machine itself */
+	RESOURCE_CUSTOM = 8,    /* defined by a CustomResourceDefinition in a cluster */
+	RESOURCE_LOG = 16,      /* has /log */
+	RESOURCE_PUT_CREATES = 32, /* an update of a missing object creates it */
+	RESOURCE_VERSIONED = 64, /* updates need a resourceVersion; custom kinds', too */
 	RESOURCE_ONE_BY_ONE = 128, /* no deletecollection */
 };
 
@@ -37,9 +36,9 @@ struct resource {
 	unsigned flags;
 	const char *const *short_names, *const *categories; /* end with NULL; or NULL */
 	const struct column *columns;                       /* ends with { NULL } */
-	const char *const *fields; /* of field selectors, beside name and namespace */
+	const char *const *fields; /* for field selectors, besides name and namespace */
 	const char *const *always; /* members of a new object that are never absent */
-	const struct proto_field *proto; /* as clients write it; NULL: in no protobuf */
+	const struct proto_field *proto; /* of protobuf bodies; NULL: none */
 };
 
 extern const struct resource resources[]; /* ends with { NULL } */
@@ -66,7 +65,7 @@ struct schemas {
 };
 MUST_CHECK int schemas_load(struct schemas *ret, struct error *err);
 void schemas_release(struct schemas *s);
-/* Loads them, if nobody has; what is built in can be loaded. */
+/* Loads the schemas on first use, which cannot fail for built-in ones. */
 const struct schema *schema_for(struct schemas *s, const struct resource *r);
 
 #endif

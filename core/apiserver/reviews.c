@@ -1,11 +1,11 @@
-/* Who may do what: whoever gets here has every right (exchange.h). Whose tokens are whose. */
+/* Answers access reviews (every caller has all rights) and TokenReviews: exchange.h. */
 #include "api/meta.h"
 #include "apiserver/exchange.h"
 #include "apiserver/pod_token.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 
-/* So long a pod that has just started may be missing: it is stored by another process. */
+/* How long to wait for a pod that has just started: another process stores it. */
 enum { POD_MS = 2000 };
 
 #define EXTRA "authentication.kubernetes.io/"
@@ -84,7 +84,7 @@ static void review_token(struct exchange *x, cJSON *doc)
 	cJSON_Delete(t.claims);
 }
 
-/* ---- who asks ---------------------------------------------------------------------- */
+/* ---- access reviews ---------------------------------------------------------------- */
 
 static void review_access(struct exchange *x, cJSON *doc)
 {
@@ -99,7 +99,7 @@ static void review_self(struct exchange *x, cJSON *doc)
 	json_put(doc, one("system:masters"), "status", "userInfo", "groups");
 }
 
-/* Of all things, or of all paths. */
+/* A rule for all resources, or for all paths. */
 static cJSON *all_rules(const char *const *names)
 {
 	cJSON *list = cJSON_CreateArray(), *rule = cJSON_CreateObject();
@@ -118,7 +118,8 @@ static void review_rules(struct exchange *x, cJSON *doc)
 	json_put(doc, all_rules(JSON_PATH("verbs", "nonResourceURLs")), "status",
 		 "nonResourceRules");
 	json_put_bool(doc, false, "status", "incomplete");
-	json_put(doc, cJSON_CreateObject(), "spec"); /* as an API server answers */
+	json_put(doc, cJSON_CreateObject(),
+		 "spec"); /* the code of an API server's answer */
 }
 
 static const struct review {

@@ -1,4 +1,4 @@
-/* The objects in memory, their changes, and the journal behind them: storage.h. */
+/* Keeps objects in memory, their changes, and a journal: storage.h. */
 #include "apiserver/storage.h"
 
 #include <pthread.h>
@@ -23,8 +23,8 @@ struct storage {
 	struct storage_change *ring;
 	size_t max_events, first, n_events, event_bytes;
 	int64_t oldest;  /* changes after this one are in the ring */
-	int64_t version; /* of the last change */
-	int64_t seen;    /* and of those that are on disk */
+	int64_t version; /* version of the last change */
+	int64_t seen;    /* version of the last change on disk */
 	int64_t live_bytes;
 	bool stopped;
 	struct journal *journal;
@@ -268,7 +268,7 @@ static bool next_live(void *ctx, struct journal_record *ret)
 	return true;
 }
 
-/* A log that is mostly history; what fails here is tried again later. */
+/* Rewrite a log that is mostly history. A failure is retried later. */
 static void compact(struct storage *s)
 {
 	struct live live = { s, NULL };
@@ -281,7 +281,7 @@ static void compact(struct storage *s)
 		error_clear_if(&ignored, ignored.kind);
 }
 
-/* With the lock held: before -> now. */
+/* With the lock held: replace before by now. */
 static int commit(struct storage *s, const char *key, struct stored *before,
 		  struct stored *take_now, int64_t version, struct error *err)
 {
@@ -305,7 +305,7 @@ static int commit(struct storage *s, const char *key, struct stored *before,
 	return 0;
 }
 
-/* Until what was committed is on disk and may be seen. */
+/* Wait until the change is on disk and visible. */
 static int publish(struct storage *s, int64_t version, struct error *err)
 {
 	int rc = s->journal ? journal_sync(s->journal, err) : 0;
@@ -376,7 +376,7 @@ int storage_delete(struct storage *s, const struct stored *before, int64_t *ret_
 
 /* ---- waiting ----------------------------------------------------------------------- */
 
-/* The first change after that version that may be seen; versions rise along the ring. */
+/* The first visible change after that version; versions rise along the ring. */
 static struct storage_change *find_change(struct storage *s, int64_t after)
 {
 	size_t low = 0, high = s->n_events;

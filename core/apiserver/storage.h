@@ -1,13 +1,13 @@
 /*
- * storage.h - the objects: one text a version, and what happened last.
+ * storage.h - the stored objects, and their latest changes for watches.
  *
  * Keys are "PLURAL.GROUP/NAMESPACE/NAME" ("PLURAL.GROUP//NAME" of cluster-wide kinds). A
- * stored version never changes; who holds one keeps it alive. Versions (resourceVersion)
- * are counted over all objects. The last changes are kept for watches: what is older is
- * ERR_EXPIRED. With a journal, a change is acknowledged and seen by watches once it is on
- * disk; writers that arrive together share one fsync.
+ * stored version is immutable and reference-counted. One counter gives the versions
+ * (resourceVersion) of all objects. The last max_events changes are kept for watches;
+ * asking for older ones is ERR_EXPIRED. With a journal, a change is acknowledged and
+ * visible to watches once it is on disk; concurrent writers share one fsync.
  *
- * Any number of threads.
+ * All functions are thread-safe.
  */
 #ifndef APISERVER_STORAGE_H
 #define APISERVER_STORAGE_H
@@ -36,8 +36,8 @@ cJSON *stored_read(const struct stored *s); /* the caller's */
 
 struct storage;
 struct storage_conf {
-	const char *dir;   /* of a journal; NULL: in memory only */
-	size_t max_events; /* that are kept for watches; 0: 4096 */
+	const char *dir;   /* the journal's directory; NULL: in memory only */
+	size_t max_events; /* changes kept for watches; 0: 4096 */
 };
 enum { OBJECT_MAX_BYTES = 1536 * 1024 }; /* of one object, as etcd's limit */
 
@@ -46,7 +46,7 @@ MUST_CHECK int storage_open(struct storage **ret, const struct storage_conf *con
 void storage_close(struct storage *s);
 const struct journal_report *storage_report(const struct storage *s); /* of its journal */
 
-/* The caller's; NULL: not there. */
+/* A reference owned by the caller; NULL: not found. */
 struct stored *storage_get(struct storage *s, const char *key);
 
 struct stored_list {
@@ -54,20 +54,23 @@ struct stored_list {
 	size_t n;
 	int64_t version; /* of the whole */
 };
-/* Those whose key begins with the prefix and comes behind `after` (or NULL), at most `max` (0: all). */
+/*
+ * The objects whose key begins with `prefix` and is greater than `after` (or NULL), at
+ * most `max` (0: all).
+ */
 void storage_list(struct storage *s, const char *prefix, const char *after, size_t max,
 		  struct stored_list *ret, size_t *ret_remaining);
 void stored_list_release(struct stored_list *l);
 #define cleanup_stored_list __attribute__((cleanup(stored_list_release)))
 
 /*
- * `obj` takes the place of `before` (NULL: there must be none): ERR_CONFLICT, ERR_EXISTS
- * when something else is there now. obj gets its resourceVersion. ERR_LIMIT: too large;
- * ERR_IO: the disk refuses it.
+ * Replace `before` by `obj` (NULL: create it), and set obj's resourceVersion.
+ * ERR_CONFLICT, ERR_EXISTS: the stored version is another one. ERR_LIMIT: too large;
+ * ERR_IO: it could not be written to disk.
  */
 MUST_CHECK int storage_put(struct storage *s, const struct resource *r, const char *key,
 			   const struct stored *before, cJSON *obj, struct error *err);
-/* ERR_CONFLICT: it is another one now. *ret_version may be NULL. */
+/* ERR_CONFLICT: the stored version is another one. ret_version may be NULL. */
 MUST_CHECK int storage_delete(struct storage *s, const struct stored *before,
 			      int64_t *ret_version, struct error *err);
 
@@ -80,11 +83,12 @@ struct storage_change {
 };
 void storage_change_release(struct storage_change *c);
 /*
- * The next change after that version, of any kind. 1: *ret has it, the caller's; 0: none
- * until `deadline` (clock_ms()); -1: ERR_EXPIRED, or ERR_STOPPED after storage_stop().
+ * Wait for the next change of any kind after that version. 1: *ret is the change, owned
+ * by the caller; 0: none until `deadline` (clock_ms()); -1: ERR_EXPIRED, or ERR_STOPPED
+ * after storage_stop().
  */
 MUST_CHECK int storage_next(struct storage *s, int64_t after, int64_t deadline,
 			    struct storage_change *ret, struct error *err);
-void storage_stop(struct storage *s); /* who waits in storage_next() returns */
+void storage_stop(struct storage *s); /* ends all waits in storage_next() */
 
 #endif

@@ -9,7 +9,9 @@
 
 #define META_V1 "meta.k8s.io/v1"
 
-/* ---- what is accepted --------------------------------------------------------------- */
+/*
+ * ---- Accept -------------------------------------------------------------------------
+ */
 
 static const struct {
 	const char *as;
@@ -19,7 +21,7 @@ static const struct {
 	      { "PartialObjectMetadata", FORM_META, false },
 	      { "PartialObjectMetadataList", FORM_META, true } };
 
-/* Of a media type; "" when absent. */
+/* A parameter of a media type; "" when absent. */
 static const char *parameter(struct arena *arena, const char *type, const char *name)
 {
 	char **parts = str_split(arena, type, ';', NULL);
@@ -378,7 +380,7 @@ static cJSON *internal_ip(struct arena *arena, const cJSON *obj)
 		json_str(json_find_const(list, "type", "InternalIP"), "address"));
 }
 
-/* Of what this machine never has. */
+/* For columns that never have a value here. */
 static cJSON *no_value(struct arena *arena, const cJSON *obj)
 {
 	(void)arena;

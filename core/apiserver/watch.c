@@ -1,4 +1,4 @@
-/* Sends what happens to objects, one JSON document a change: exchange.h. */
+/* Streams the changes of objects, one JSON document a change: exchange.h. */
 #include <string.h>
 
 #include "api/meta.h"
@@ -9,25 +9,27 @@
 #include "base/xmalloc.h"
 
 enum {
-	LOOK_MS = 500,    /* how often it looks whether the client is still there */
-	REFRESH_MS = 100, /* likewise, and brings what is stored up to date */
+	LOOK_MS = 500, /* how often to check whether the client is still connected */
+	REFRESH_MS =
+		100, /* the same, with apiserver_conf.refresh, which is called each time */
 	BOOKMARK_MS = 60 * 1000,  /* between bookmarks */
-	TIMEOUT_MS = 1800 * 1000, /* of a watch that names none */
-	SEND_BYTES = 64 * 1024    /* of events that are sent together, and one more */
+	TIMEOUT_MS = 1800 * 1000, /* timeout of a watch that sets none */
+	SEND_BYTES =
+		64 * 1024 /* bytes to gather before sending; one event more is possible */
 };
 
 struct watch {
-	struct exchange x; /* with the request's strings, in its arena */
+	struct exchange x; /* its strings are in the request's arena */
 	struct httpd_request http;
 	struct selection selection;
 	enum form form;
 	const char *prefix;
-	int64_t version; /* the last one that was sent or skipped */
+	int64_t version; /* version of the last event sent or skipped */
 	int64_t until;
 	int64_t bookmark_at;
 	bool bookmarks, initial, first;
 	struct httpd_stream *out;
-	struct buf pending; /* events that are to be sent */
+	struct buf pending; /* events to send */
 };
 
 static int flush(struct watch *w)
@@ -46,7 +48,7 @@ static int end_event(struct watch *w)
 	return w->pending.len < SEND_BYTES ? 0 : flush(w);
 }
 
-/* As it is stored, and unread. */
+/* Send the stored text without parsing it. */
 static int send_stored(struct watch *w, const char *type, const struct stored *s)
 {
 	buf_printf(&w->pending, "{\"type\":\"%s\",\"object\":", type);
@@ -125,7 +127,7 @@ static int send_change(struct watch *w, const struct storage_change *c)
 	return send_object(w, "DELETED", gone);
 }
 
-/* All that is there now; the watch goes on from that. */
+/* Begin with all current objects, as ADDED events. */
 static int send_initial(struct watch *w)
 {
 	cleanup_stored_list struct stored_list found = { 0 };
@@ -144,7 +146,7 @@ static int send_initial(struct watch *w)
 	return 0;
 }
 
-/* How long until it is done again. What fails is tried again. */
+/* Refresh; returns how long until the next time. Failures are retried then. */
 static int64_t refresh(const struct watch *w)
 {
 	const struct apiserver_conf *conf = &w->x.server->conf;
@@ -165,7 +167,7 @@ static int end(struct watch *w, const struct error *why)
 	return -1;
 }
 
-/* One change, or a wait for it; what has gathered goes out when there is none. -1: the end. */
+/* Gather one change, or send what was gathered and wait. -1: the end. */
 static int step(struct watch *w)
 {
 	bool idle = !w->pending.len;
@@ -254,7 +256,7 @@ void watch_start(struct exchange *x)
 	w->x = *x;
 	w->x.http = &w->http;
 	w->x.resp = NULL;
-	/* The watch has them from here on. */
+	/* The watch owns the request's strings from here on. */
 	x->arena = (struct arena){ 0 };
 	x->query = (struct map){ 0 };
 	w->x.body = w->x.warnings = NULL;

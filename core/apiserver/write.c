@@ -59,7 +59,7 @@ static int carry_out(struct exchange *x, const cJSON *old, const cJSON *obj)
 			       err.code ? "Invalid" : "InternalError", "%s", err.msg);
 }
 
-/* Answers in any case. `applied`: managedFields are made. */
+/* Store and answer in any case. `applied`: managedFields are set. */
 static void create(struct exchange *x, cJSON *obj, bool applied)
 {
 	struct error err = { 0 };
@@ -109,7 +109,7 @@ static void answer_object(struct exchange *x, int code, const cJSON *obj)
 	cJSON_Delete(doc);
 }
 
-/* An object whose last finalizer is gone goes as well. */
+/* A deleted object whose last finalizer was removed is deleted. */
 static bool is_finished(const cJSON *obj)
 {
 	const cJSON *finalizers = meta_finalizers(obj);
@@ -117,7 +117,7 @@ static bool is_finished(const cJSON *obj)
 	return meta_is_deleted(obj) && (!finalizers || !finalizers->child);
 }
 
-/* 0: done; 1: somebody else was quicker; -1: refused. Answers unless it is 1. */
+/* 0: done; 1: a concurrent write was first; -1: refused. Answers unless it returns 1. */
 static int store(struct exchange *x, const struct stored *before, const cJSON *old,
 		 cJSON *obj, bool retry)
 {
@@ -150,8 +150,8 @@ static int store(struct exchange *x, const struct stored *before, const cJSON *o
 }
 
 /*
- * How an object comes of the old one; NULL: refused, and answered. `applied` says that its
- * managedFields are made.
+ * Makes the new object from the old one; NULL: refused and answered. `applied`: its
+ * managedFields are set.
  */
 struct maker {
 	cJSON *(*make)(struct exchange *x, const cJSON *old);
@@ -186,7 +186,7 @@ static int check_finalizers(struct exchange *x, const cJSON *old, const cJSON *o
 	return 0;
 }
 
-/* prepare_update() of /status takes the old object's managedFields: the new ones count. */
+/* prepare_update() of /status restores the old managedFields: keep the new ones. */
 static int update_keeping_managers(struct exchange *x, const cJSON *old, cJSON *obj)
 {
 	cleanup_json cJSON *managers =
@@ -248,7 +248,7 @@ static void change(struct exchange *x, const struct maker *how)
 
 			if (obj && !prepare_identity(x, obj) &&
 			    (how->applied || !prepare_known(x, obj))) {
-				/* It need not be absent: only then it is created. */
+				/* Create the object only if it does not exist. */
 				json_del(obj, JSON_PATH("metadata", "resourceVersion"));
 				prepare_defaults(x, obj);
 				create(x, obj, how->applied);
@@ -362,7 +362,9 @@ static cJSON *strategic(struct exchange *x, const cJSON *old)
 	return NULL;
 }
 
-/* Can it be merged by its type? Custom kinds lose what is unknown, others may have none. */
+/*
+ * Can it be merged by its type? Custom kinds drop unknown fields; others may have none.
+ */
 static int check_typed(struct exchange *x, const cJSON *config)
 {
 	const char *ns = meta_namespace(config);
@@ -380,7 +382,7 @@ static int check_typed(struct exchange *x, const cJSON *config)
 		x->resource->kind, err.msg);
 }
 
-/* It has a kind; and it is the object that its uid is of. */
+/* Check that it has a kind, and the uid of the stored object. */
 static int check_applied(struct exchange *x, const cJSON *old, const cJSON *config)
 {
 	const char *kind = meta_kind(config), *version = meta_api_version(config);

@@ -9,13 +9,11 @@
 #include "base/xmalloc.h"
 
 enum {
-	LOOK_MS = 500, /* how often to check whether the client is still connected */
-	REFRESH_MS =
-		100, /* the same, with apiserver_conf.refresh, which is called each time */
+	LOOK_MS = 500,            /* between checks that the client is connected */
+	REFRESH_MS = 100,         /* the same, with apiserver_conf.refresh */
 	BOOKMARK_MS = 60 * 1000,  /* between bookmarks */
 	TIMEOUT_MS = 1800 * 1000, /* timeout of a watch that sets none */
-	SEND_BYTES =
-		64 * 1024 /* bytes to gather before sending; one event more is possible */
+	SEND_BYTES = 64 * 1024    /* to gather; one event more is possible */
 };
 
 struct watch {

@@ -17,9 +17,9 @@ enum { MAX_TOKEN = 16 * 1024, SAME_MS = 60 * 1000 };
 
 struct auth {
 	const char *path;
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* guards what follows */
 	char *token;
-	struct stat read; /* the file when it was read */
+	struct stat read; /* stat of the file when it was read */
 	struct log_last said;
 };
 
@@ -42,7 +42,7 @@ static int read_token(struct auth *a, struct error *err)
 	return 0;
 }
 
-/* Under the lock. */
+/* Call it with the lock held. */
 static void look_again(struct auth *a)
 {
 	struct error err = { 0 };

@@ -5,7 +5,7 @@
 #include "base/xmalloc.h"
 #include "cache/table_impl.h"
 
-enum { GAP = 256 * 1024 }; /* bytes that cost less than another request */
+enum { GAP = 256 * 1024 }; /* a gap that is cheaper to read than another request */
 
 struct chunk {
 	size_t leaf;
@@ -24,7 +24,7 @@ static uint64_t end_of(struct range r)
 	return r.offset + r.len;
 }
 
-/* Neighbors are read as one: how many of the n chunks, and where they are. */
+/* Adjacent chunks are read at once: returns how many of the n, and their range. */
 static size_t join(const struct chunk *c, size_t n, struct range *ret)
 {
 	size_t k = 1;

@@ -27,13 +27,13 @@ struct reader {
 	struct arena arena;
 	struct endpoint *endpoints;
 	size_t n_endpoints;
-	struct field *fields; /* NULL: no schema has come */
+	struct field *fields; /* NULL: no schema received yet */
 	size_t n_fields;
 	struct ipc_form form;
 	bool begun; /* this stream has sent its schema */
 };
 
-/* What follows the scheme; NULL: it is none of ours. */
+/* The rest after the scheme; NULL: not one of ours. */
 static const char *address(const char *uri, bool *tls)
 {
 	*tls = str_starts(uri, FLIGHT_TLS);
@@ -49,7 +49,9 @@ bool client_is_server(const char *uri)
 	return address(uri, &tls);
 }
 
-/* What a head says over TLS, its token among it, does not go elsewhere in the clear. */
+/*
+ * A client that uses TLS for the head does not send its token in the clear to a worker.
+ */
 static int call(struct reader *r, const char *uri, struct grpc_request *req,
 		struct error *err)
 {
@@ -147,7 +149,7 @@ static int find_endpoints(struct reader *r, struct error *err)
 
 /* ---- rows ---- */
 
-/* Each stream has one; the first is what is told. */
+/* Each stream has a schema; only the first is passed to on_schema(). */
 static int take_schema(struct reader *r, struct bytes metadata, struct error *err)
 {
 	r->begun = true;

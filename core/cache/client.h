@@ -9,17 +9,19 @@
 struct client_conf {
 	const char *head;    /* "grpc://HOST:PORT" or "grpc+tls://HOST:PORT" */
 	const char *ca_file; /* PEM, for TLS; NULL: the system's CAs */
-	const char
-		*command; /* JSON of plan.h; NULL: a path, which upstream's know, too */
-	int64_t rank, world; /* of the path */
+	const char *command; /* JSON of plan.h; NULL: a path, as upstream's clients */
+	int64_t rank, world; /* of the path, if command is NULL */
 	const char *header;  /* "Authorization: Bearer ..."; or NULL */
-	/* Once, and with each batch, in order. -1 with err filled ends it. */
+	/*
+	 * Called once with the schema, then with each batch, in order. -1 with err filled
+	 * ends the read.
+	 */
 	int (*on_schema)(void *ctx, const struct field *fields, size_t n,
 			 struct error *err);
 	int (*on_batch)(void *ctx, const struct batch *b, struct error *err);
 	/*
-	 * Memory for a batch's body: `len` bytes and BLOCK_SLACK, aligned to 8; it stays the
-	 * callee's, and on_batch() comes next. NULL: the client's own memory.
+	 * Provides memory for the body of the next batch: `len` bytes and BLOCK_SLACK,
+	 * aligned to 8; owned by the callee. NULL: the client uses its own memory.
 	 */
 	int (*place)(void *ctx, uint8_t **ret, size_t len, struct error *err);
 	void *ctx;
@@ -27,7 +29,7 @@ struct client_conf {
 
 bool client_is_server(const char *uri); /* "grpc://..." or "grpc+tls://..." */
 
-/* All rows of the shard, from one worker after another. */
+/* Read all rows of the shard, from one worker after another. */
 MUST_CHECK int client_read(const struct client_conf *conf, struct error *err);
 
 #endif

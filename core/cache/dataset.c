@@ -1,4 +1,4 @@
-/* Opens the table that a place names: dataset.h. */
+/* Opens a table with what is needed to read it: dataset.h. */
 #include "cache/dataset.h"
 
 #include <stdlib.h>
@@ -68,7 +68,7 @@ static bool is_file_end(const struct table *t, size_t i)
 	       !str_eq(table_unit(t, i).file, table_unit(t, i + 1).file);
 }
 
-/* Where a unit or file of them begins or ends, as near as possible to that row. */
+/* The boundary of a unit or file that is nearest to that row. */
 static int64_t nearest_edge(const struct table *t, struct rows rows, int64_t row,
 			    bool files)
 {

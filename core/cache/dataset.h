@@ -1,5 +1,5 @@
 /*
- * dataset.h - the table that a place names, with what it needs to be read.
+ * dataset.h - an open table with the places, memory budget and form to read it.
  */
 #ifndef CACHE_DATASET_H
 #define CACHE_DATASET_H
@@ -18,10 +18,10 @@ struct dataset_files {
 struct dataset_conf {
 	const char *location;                            /* a URI, or a path */
 	const char *snapshot;                            /* as table_conf's */
-	uint64_t memory;                                 /* for decoding */
+	uint64_t memory;                                 /* limit for decoding, bytes */
 	const char *(*env)(void *ctx, const char *name); /* as places_conf's */
 	void *env_ctx;
-	const struct dataset_files *only; /* NULL: all; ERR_NOT_FOUND: one is not there */
+	const struct dataset_files *only; /* NULL: all; ERR_NOT_FOUND: one is missing */
 };
 
 MUST_CHECK int dataset_open(struct dataset **ret, const struct dataset_conf *conf,
@@ -30,9 +30,9 @@ void dataset_free(struct dataset *d); /* NULL is fine */
 
 const struct table *dataset_table(const struct dataset *d);
 struct ipc_form dataset_form(const struct dataset *d);
-uint64_t dataset_memory(const struct dataset *d); /* for decoding, in all */
+uint64_t dataset_memory(const struct dataset *d); /* the limit for decoding */
 
-/* Part i of n of these rows: whole row groups, or files, as even as they allow. */
+/* Part i of n of these rows, in whole row groups or whole files, as even as possible. */
 struct rows dataset_part(const struct dataset *d, struct rows rows, int64_t i, int64_t n);
 struct rows dataset_file_part(const struct dataset *d, int64_t i, int64_t n);
 

@@ -1,9 +1,9 @@
 /*
- * deletes.c - which rows of an Iceberg table are deleted: table_impl.h.
+ * deletes.c - find the deleted rows of an Iceberg table: table_impl.h.
  *
- * A position delete is of the data files of its partition that are not newer; an equality
- * delete of the older ones of its partition, or without a partition of all older ones
- * (iceberg/format/spec.md, "Scan Planning").
+ * A position delete applies to data files of its partition that are not newer; an
+ * equality delete to older ones of its partition, or without a partition to all older
+ * ones (iceberg/format/spec.md, "Scan Planning").
  */
 #include <math.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ enum {
 	MAX_KEY = 1 << 20,
 };
 
-/* A position, and the delete file that has it. */
+/* A position, and the delete file that lists it. */
 struct position {
 	int64_t at;
 	const struct iceberg_file *by;
@@ -34,7 +34,7 @@ struct positions {
 	size_t n, cap;
 };
 
-/* The values of a deleted row, and how new the newest delete of them is. */
+/* The values of a deleted row, and the sequence number of their newest delete. */
 struct key {
 	const uint8_t *data;
 	size_t len;
@@ -66,7 +66,7 @@ static int take_memory(struct deletes *d, size_t bytes, struct error *err)
 	return 0;
 }
 
-/* Room for one more of n; doubles. */
+/* Grow an array of n for one more element, by doubling. */
 static int grow(struct deletes *d, void **list, size_t n, size_t *cap, size_t size,
 		struct error *err)
 {
@@ -93,7 +93,7 @@ struct reading {
 	int (*take)(struct reading *r, const struct batch *b, struct error *err);
 	void *ctx;
 	size_t group;
-	int64_t row; /* of the group, the batch's first one */
+	int64_t row; /* position in the row group of the batch's first row */
 };
 
 static int read_batches(struct reading *r, struct parquet_scan *scan, struct error *err)
@@ -149,7 +149,7 @@ static int read_rows(struct reading *r, struct error *err)
 	return rc;
 }
 
-/* A delete file: opened, read and closed. */
+/* Open, read and close a delete file. */
 static int read_delete_file(struct reading *r, const struct iceberg_file *entry,
 			    struct error *err)
 {
@@ -389,7 +389,7 @@ static int by_key(const void *a, const void *b)
 	return c ? c : (x->sequence < y->sequence) - (x->sequence > y->sequence);
 }
 
-/* Each key once, with the newest of its deletes. */
+/* Keep each key once, with its newest delete. */
 static void sort_keys(struct equality *e)
 {
 	size_t n = 0;
@@ -500,7 +500,7 @@ static int apply_positions(const struct deletes *d, struct table *t, struct file
 	return 0;
 }
 
-/* The newest delete of these values; -1: there is none. */
+/* The newest delete of these values; -1: none. */
 static int64_t deleted_at(const struct equality *e, const struct buf *key)
 {
 	const struct key wanted = { key->data, key->len, 0 };

@@ -1,4 +1,4 @@
-/* The head's workers: fleet.h. */
+/* Polls the head's workers and assigns their rows: fleet.h. */
 #include "cache/fleet.h"
 
 #include <inttypes.h>
@@ -19,13 +19,13 @@
 #include "net/grpc_client.h"
 
 enum {
-	LOOK_MS = 100,        /* between two looks at a worker that loads */
-	READY_LOOK_MS = 1000, /* and at one that is ready */
+	LOOK_MS = 100,        /* between polls of a worker that loads */
+	READY_LOOK_MS = 1000, /* between polls of a ready worker */
 	CALL_MS = 10 * 1000,
-	SAME_MS = 60 * 1000, /* before the same trouble is logged again */
+	SAME_MS = 60 * 1000, /* before the same message is logged again */
 };
 
-#define LOADING "loading" /* how the trouble of a worker begins that has none */
+#define LOADING "loading" /* prefix of `trouble` while a worker loads normally */
 
 /* ---- asking a worker ---------------------------------------------------------------- */
 
@@ -41,7 +41,7 @@ static int keep_document(void *ctx, const void *data, size_t len, struct error *
 	return json_parse(doc, body.iov_base, body.iov_len, err);
 }
 
-/* Its answer to an action: a document. */
+/* Call an action; its answer is a JSON document. */
 static int call(struct remote *r, const char *action, const char *body, cJSON **ret,
 		struct error *err)
 {
@@ -94,7 +94,7 @@ static bool has_rows(const struct remote *r, const cJSON *doc)
 	       str_eq(json_str(doc, "snapshot"), r->fleet->conf->snapshot);
 }
 
-/* One that failed tries again: what it could not read may be readable by now. */
+/* Let a failed worker try again: its files may be readable by now. */
 static bool needs_rows(struct remote *r, const cJSON *doc, const char *state)
 {
 	if (!str_eq(state, cache_state_words[CACHE_FAILED])) {
@@ -108,7 +108,7 @@ static bool needs_rows(struct remote *r, const cJSON *doc, const char *state)
 	return true;
 }
 
-/* Others' rows, too, are what the head wants it to hold. */
+/* Does the worker hold exactly the loans that it should? */
 static bool has_loans(struct remote *r, const cJSON *doc)
 {
 	bool same;
@@ -131,7 +131,7 @@ static void describe_trouble(char trouble[FLEET_TEXT], const struct remote *r,
 			 json_int(doc, 0, "loaded"), r->goal.end - r->goal.first);
 }
 
-/* It loads whole files: so do all from now on. */
+/* An upstream worker loads whole files: assign whole files to all from now on. */
 static bool found_upstream(struct remote *r, char trouble[FLEET_TEXT])
 {
 	struct fleet *f = r->fleet;
@@ -149,7 +149,7 @@ static bool found_upstream(struct remote *r, char trouble[FLEET_TEXT])
 	return false;
 }
 
-/* True if the worker has its rows; else what it waits for is in `trouble`. */
+/* Poll a worker. True if it has its rows; else `trouble` says why not. */
 static bool look(struct remote *r, char trouble[FLEET_TEXT])
 {
 	cleanup_json cJSON *doc = NULL, *given = NULL;
@@ -202,7 +202,7 @@ static bool is_gone(const struct remote *r)
 	       clock_ms() - r->away_ms >= wait;
 }
 
-/* Its rows were not cut anew in between. */
+/* Unless its rows were reassigned meanwhile. */
 static bool has_goal(const struct remote *r)
 {
 	return r->goal.first == r->rows.first && r->goal.end == r->rows.end;
@@ -381,8 +381,9 @@ static int unreadable(const struct remote *r, struct error *err)
 }
 
 /*
- * NULL: all can be read. Until all workers were ready once, one that is not concerns
- * everybody; one with trouble comes before one that loads.
+ * A worker because of which rows cannot be read, or NULL; preferably one with an error
+ * rather than one that loads. Until all workers were ready once, every worker is
+ * required.
  */
 static const struct remote *find_bad(const struct fleet *f, struct rows rows)
 {

@@ -1,10 +1,10 @@
 /*
- * fleet.h - the workers, as the head sees them: who has which rows.
+ * fleet.h - the head's view of its workers: which one has which rows.
  *
- * Each worker has rows of its own. The head gives them to it when it appears, and again
- * when it restarts. The rows of one that is away for longer than conf->takeover_ms are
- * lent to the others, a part to each; what does not fit in one is offered to the next.
- * They are given back when it has its rows again.
+ * Each worker has rows of its own, assigned when it appears and again when it restarts.
+ * If a worker does not answer for conf->takeover_ms, its rows are lent to the others, a
+ * part to each; what does not fit in one is offered to the next. The loans end when the
+ * worker has its rows again.
  */
 #ifndef CACHE_FLEET_H
 #define CACHE_FLEET_H
@@ -15,14 +15,14 @@
 
 struct fleet;
 
-/* conf and the data set outlive it. One thread asks each worker how it is. */
+/* conf and the dataset must outlive it. One thread polls each worker. */
 MUST_CHECK int fleet_start(struct fleet **ret, const struct cache_conf *conf,
 			   const struct dataset *dataset, struct error *err);
 void fleet_stop(struct fleet *f); /* after stop_request(); frees */
 
-bool fleet_ready(struct fleet *f); /* all workers had their rows, once */
+bool fleet_ready(struct fleet *f); /* all workers have had their rows at some time */
 
-/* Where a client reads `rows`: their ticket. */
+/* Where a client reads `rows`, which become the ticket. */
 struct holder {
 	const struct cache_worker_place *place;
 	struct rows rows;
@@ -34,13 +34,13 @@ struct holders {
 void holders_release(struct holders *h);
 
 /*
- * Appends who has these rows, in the order of the rows; for no rows, who has the schema.
- * All get the same ticket, but where rows are lent each its own. ERR_BUSY: some cannot be
- * read now; the message says why.
+ * Append the holders of these rows, in the order of the rows; for no rows, a holder of
+ * the schema. Each holder's ticket is all of `rows`; while any of them are lent, it is
+ * the holder's part. ERR_BUSY: some rows cannot be read now; the message says why.
  */
 MUST_CHECK int fleet_find(struct fleet *f, struct rows rows, struct holders *ret,
 			  struct error *err);
 
-cJSON *fleet_describe(struct fleet *f); /* of the head's action "stats" */
+cJSON *fleet_describe(struct fleet *f); /* the result of the head's action "stats" */
 
 #endif

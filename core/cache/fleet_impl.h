@@ -11,18 +11,21 @@
 #include "net/http.h"
 
 enum { FLEET_TEXT = 1000, MAX_ORIGIN = 300 };
-enum { FAILED_MS = 5000 }; /* before a worker that failed is told to try again */
+enum { FAILED_MS = 5000 }; /* after which a failed worker is asked to load again */
 
-/* Rows of a worker that is gone, with another one. */
+/* Rows of a missing worker, lent to another one. */
 struct loan {
 	struct rows rows;
 	struct remote *holder;
 	int tries; /* workers that were asked to hold it */
 	bool ready;
-	char error[FLEET_TEXT]; /* why the last one of them could not */
+	char error[FLEET_TEXT]; /* why the last of them failed */
 };
 
-/* Of what the head knows about a worker, what changes is under the fleet's lock. */
+/*
+ * What the head knows about a worker. Members that change are guarded by the fleet's
+ * lock.
+ */
 struct remote {
 	struct fleet *fleet;
 	const struct cache_worker_place *place;
@@ -30,15 +33,15 @@ struct remote {
 	pthread_t thread;
 	struct http_client *http;
 	struct log_last said;
-	struct rows goal;  /* `rows` when this look began */
-	int64_t failed_ms; /* since when it is failed; 0: it is not */
-	int64_t away_ms;   /* since when it does not answer; 0: it does */
+	struct rows goal;  /* `rows` when this poll began */
+	int64_t failed_ms; /* since when it has failed; 0: it has not */
+	int64_t away_ms;   /* since when it has not answered; 0: it answers */
 
 	struct rows rows; /* its own */
-	bool ready;       /* as of the last look */
+	bool ready;       /* as of the last poll */
 	bool upstream;    /* a worker of upstream's */
 	char trouble[FLEET_TEXT];
-	struct loan *loans; /* of its rows, in their order */
+	struct loan *loans; /* loans of its rows, in their order */
 	size_t n_loans;
 };
 
@@ -49,8 +52,8 @@ struct fleet {
 	struct remote *remotes;
 	int n_remotes;
 	pthread_mutex_t lock;
-	bool was_ready; /* all workers were, once */
-	bool by_files;  /* for upstream's workers, which load whole files */
+	bool was_ready; /* all workers have been ready at some time */
+	bool by_files;  /* assign whole files: there are upstream's workers */
 };
 
 /* A header for calls to workers; NULL: none is needed. */
@@ -69,20 +72,21 @@ static inline const char *remote_address(const struct remote *r)
 
 /* ---- upstream.c ---- */
 
-/* Is it a worker of upstream's? One that answers, though it knows no actions, is. */
+/* Is it upstream's worker? It is if it answers but has no actions. */
 bool upstream_is(struct remote *r);
-/* As look() of one of ours; gives it its rows where it has none. */
+/* As look() for our workers; assigns its rows if it has none. */
 bool upstream_look(struct remote *r, char trouble[FLEET_TEXT]);
 
 /* ---- loans.c: under the lock ---- */
 
 void loans_make(
-	struct remote *r); /* of a worker that is gone, or moves those that failed */
+	struct remote *r); /* lend a missing worker's rows, or move failed loans */
 void loans_end(struct remote *r);
-/* What a worker is to hold of others' rows, as of "assign": [[first, end], ...]. */
+/* The loans that a worker shall hold, for "assign": [[first, end], ...]. */
 cJSON *loans_with(const struct remote *holder);
-/* Takes over what the worker says of them; false: it has others. */
+/* Note the state of loans that the worker reports; false: it holds other ones. */
 bool loans_note(struct remote *holder, const cJSON *more);
-bool loans_ready(const struct remote *r, struct rows rows); /* all of these are */
+bool loans_ready(const struct remote *r,
+		 struct rows rows); /* are all of these lent and loaded? */
 
 #endif

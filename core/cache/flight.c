@@ -122,7 +122,7 @@ bool flight_message(struct grpc_call *call, struct iovec *ret)
 	return false;
 }
 
-/* Flight itself has no way to ask. */
+/* Flight itself has no field for it. */
 bool flight_codec(struct grpc_call *call, enum ipc_codec *ret)
 {
 	static const char *const words[] = { "none", "lz4", "zstd" };

@@ -1,6 +1,6 @@
 /*
- * flight.h - Arrow Flight's messages (Flight.proto of apache/arrow), and what head and
- * worker have in common.
+ * flight.h - Arrow Flight's messages (Flight.proto of apache/arrow), for head, worker and
+ * client.
  */
 #ifndef CACHE_FLIGHT_H
 #define CACHE_FLIGHT_H
@@ -13,7 +13,7 @@
 
 enum { FLIGHT_ACTION_MAX = 64, DEFAULT_PORT = 50051 };
 
-/* A FlightDescriptor; what it holds is borrowed. ERR_FORMAT. */
+/* A FlightDescriptor; its contents are borrowed from the message. ERR_FORMAT. */
 struct descriptor {
 	bool is_path, is_command;
 	struct iovec command;
@@ -27,7 +27,7 @@ void descriptor_write(struct buf *out, const char *rank, const char *world); /* 
 
 enum { DATA_DESCRIPTOR = 1, DATA_HEADER, DATA_BODY = 1000 }; /* FlightData's fields */
 
-/* A FlightData's message of Arrow; borrowed. ERR_FORMAT. */
+/* The Arrow message in a FlightData; borrowed. ERR_FORMAT. */
 MUST_CHECK int flight_data(struct bytes *ret_metadata, struct bytes *ret_body,
 			   struct iovec message, struct error *err);
 
@@ -41,12 +41,12 @@ MUST_CHECK int flight_action(char ret_type[FLIGHT_ACTION_MAX], struct iovec *ret
 #define FLIGHT_PLAIN "grpc://"
 #define FLIGHT_TLS   "grpc+tls://"
 
-/* Who has rows: at "grpc+tls://HOST:PORT", or "grpc://". */
+/* A server's location: "grpc://HOST:PORT" or "grpc+tls://HOST:PORT". */
 struct flight_place {
 	const char *scheme, *host;
 	int port;
 };
-/* `view`: its JSON, for the ticket; or NULL. */
+/* Add a FlightEndpoint. `view`: its JSON, for the ticket; or NULL. */
 void flight_endpoint(struct buf *info, struct flight_place at, struct rows rows,
 		     const char *view);
 void flight_result(struct grpc_call *call, const char *text); /* of an action */
@@ -54,7 +54,7 @@ void flight_result(struct grpc_call *call, const char *text); /* of an action */
 /* The one message of a request; false after grpc_fail(). */
 bool flight_message(struct grpc_call *call, struct iovec *ret);
 
-/* How a reader wants bodies compressed, by a header; false after grpc_fail(). */
+/* The compression that the reader requests by a header; false after grpc_fail(). */
 bool flight_codec(struct grpc_call *call, enum ipc_codec *ret);
 
 /* The schema as FlightInfo and SchemaResult have it, as field `number`. */

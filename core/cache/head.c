@@ -39,11 +39,11 @@ static void add_info(struct head *h, struct buf *info, struct iovec descriptor,
 						       who->at[i].place->port },
 				who->at[i].rows, plan->view_text);
 	pb_put_uint(info, INFO_RECORDS, (uint64_t)plan_rows(plan));
-	pb_put_uint(info, INFO_BYTES, UINT64_MAX); /* -1: not known here */
+	pb_put_uint(info, INFO_BYTES, UINT64_MAX); /* -1: unknown */
 	pb_put_uint(info, INFO_ORDERED, true);
 }
 
-/* Answers with the info of a plan, or why it cannot be read. */
+/* Answer with the FlightInfo of a plan, or an error. */
 static void send_info(struct head *h, struct grpc_call *c, struct iovec descriptor,
 		      const struct plan *plan)
 {
@@ -83,7 +83,7 @@ static void get_flight_info(void *ctx, struct grpc_call *c)
 	plan_release(&plan);
 }
 
-/* The one there is: all rows, as a single rank gets them. */
+/* ListFlights has one flight: all rows, as for a single rank. */
 static void list_flights(void *ctx, struct grpc_call *c)
 {
 	cleanup_buf struct buf descriptor = { .max = 64 };

@@ -1,4 +1,4 @@
-/* What a worker has: holdings.h. */
+/* Holds and loads the rows of a worker: holdings.h. */
 #include "cache/holdings.h"
 
 #include <inttypes.h>
@@ -16,26 +16,26 @@
 #include "cache/serve_impl.h"
 
 enum { TEXT_MAX = 1000 };
-enum { OTHER = 4 * 1024 * 1024 }; /* what is neither rows nor counted in decoding */
+enum { OTHER = 4 * 1024 * 1024 }; /* memory beyond rows and decoding */
 
 struct holding {
 	struct rows rows;
-	char **files; /* of these files; NULL: of the table */
+	char **files; /* rows of these files; NULL: of the table */
 	size_t n_files;
 	enum cache_state state;
-	struct memtable *table; /* in CACHE_READY */
+	struct memtable *table; /* set in CACHE_READY */
 	char error[TEXT_MAX];
 };
 
 struct holdings {
 	const struct cache_conf *conf;
-	atomic_bool cancel;          /* what is being loaded */
-	atomic_int_least64_t loaded; /* rows of it */
+	atomic_bool cancel;          /* stops the running load */
+	atomic_int_least64_t loaded; /* rows of the running load */
 	pthread_t loader;
-	bool has_loader; /* under `assigning` */
+	bool has_loader; /* guarded by `assigning` */
 	pthread_mutex_t assigning, lock;
 
-	/* Under the lock; the list itself changes only while there is no loader. */
+	/* Guarded by the lock; the list itself changes only while no loader runs. */
 	struct holding *list;
 	size_t n;
 	int64_t total;
@@ -90,7 +90,7 @@ static bool is_same_table(const struct holdings *h, const struct assignment *a)
 	return h->total == a->total && str_eq(h->snapshot, a->snapshot);
 }
 
-/* Whether it has that already, or is about to. */
+/* Is this already the current assignment? */
 static bool is_assigned(struct holdings *h, const struct assignment *a)
 {
 	bool same;
@@ -105,7 +105,7 @@ static bool is_assigned(struct holdings *h, const struct assignment *a)
 
 /* ---- loading ----------------------------------------------------------------------- */
 
-/* Memory for the rows of holding i, beside those that are loaded. */
+/* Memory for the rows of holding i besides the loaded ones. */
 static uint64_t memory_for(struct holdings *h, size_t i)
 {
 	uint64_t limit = h->conf->memory, left, used = 0;
@@ -213,7 +213,7 @@ static void stop_loading(struct holdings *h)
 	h->has_loader = false;
 }
 
-/* What is wanted still moves to the new list; why its last attempt failed stays, too. */
+/* Move holdings that are also in the new assignment, with their last errors. */
 static void take_old(struct holding *to, struct holdings *h, const struct assignment *a,
 		     size_t i)
 {
@@ -231,7 +231,7 @@ static void take_old(struct holding *to, struct holdings *h, const struct assign
 	}
 }
 
-/* Rows it had are given back first: there may be no memory for both. */
+/* Free the old rows first: there may not be memory for both. */
 static void replace(struct holdings *h, const struct assignment *a)
 {
 	struct holding *list = xcalloc(a->n + 1, sizeof(*list)), *old = h->list;
@@ -268,7 +268,7 @@ int holdings_assign(struct holdings *h, const struct assignment *a, struct error
 	return rc;
 }
 
-/* ---- what it has ------------------------------------------------------------------- */
+/* ---- state ------------------------------------------------------------------------- */
 
 struct holdings *holdings_new(const struct cache_conf *conf)
 {
@@ -278,7 +278,7 @@ struct holdings *holdings_new(const struct cache_conf *conf)
 	pthread_mutex_init(&h->assigning, NULL);
 	pthread_mutex_init(&h->lock, NULL);
 	h->list = xcalloc(1, sizeof(*h->list));
-	h->n = 1; /* its own: none yet */
+	h->n = 1; /* no own rows yet */
 	return h;
 }
 

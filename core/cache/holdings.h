@@ -1,9 +1,9 @@
 /*
- * holdings.h - the rows that a worker has, or is loading: its own, and those of workers
- * that are gone.
+ * holdings.h - the rows that a worker has or is loading: its own, and those of missing
+ * workers.
  *
- * A thread loads them one after another. Rows that are wanted again stay; what is not
- * wanted any more ends once its last reader is done.
+ * A thread loads them one after another. A new assignment keeps rows that it also has;
+ * others are freed once their last reader is done.
  */
 #ifndef CACHE_HOLDINGS_H
 #define CACHE_HOLDINGS_H
@@ -16,24 +16,24 @@
 
 struct holdings;
 
-/* What a worker is to have. `rows[0]` are its own. */
+/* What a worker shall hold. rows[0] are its own, the others are loans. */
 struct assignment {
 	const struct rows *rows;
 	size_t n;
 	int64_t total;        /* rows of the table, as the head counts them */
 	const char *snapshot; /* NULL: the current one */
 	/*
-	 * Not NULL: upstream's head. Its own rows are those of these data files; what
-	 * counts of rows[0] is `first`, the number of the first one.
+	 * Set by upstream's head: the worker's own rows are those of these data files,
+	 * numbered from rows[0].first.
 	 */
 	char *const *files;
 	size_t n_files;
 };
 
-struct holdings *holdings_new(const struct cache_conf *conf); /* which outlives it */
+struct holdings *holdings_new(const struct cache_conf *conf); /* must outlive it */
 void holdings_free(struct holdings *h); /* waits for what is being loaded to stop */
 
-/* As it is, nothing happens; own rows that failed to load are loaded again. */
+/* Assign rows; the same assignment only retries own rows that failed to load. */
 MUST_CHECK int holdings_assign(struct holdings *h, const struct assignment *a,
 			       struct error *err);
 
@@ -41,9 +41,9 @@ bool holdings_ready(struct holdings *h);      /* its own rows are loaded */
 cJSON *holdings_describe(struct holdings *h); /* "state", "first", ... of serve_impl.h */
 
 /*
- * A read (memtable.h) of these rows, of the first holding that has one of them, its own
- * where none has. `view`: JSON of view.h, or empty. ERR_BUSY: that one is not loaded; the
- * message says why. ERR_INVALID: the view.
+ * Begin a read (memtable_read()) of these rows in the first holding that has any of them,
+ * otherwise in the own one. `view`: JSON of view.h, or empty. ERR_BUSY: the holding is
+ * not loaded; the message says why. ERR_INVALID: the view.
  */
 MUST_CHECK int holdings_read(struct holdings *h, struct rows rows, struct iovec view,
 			     enum ipc_codec codec, void **ret, struct error *err);

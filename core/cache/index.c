@@ -1,4 +1,4 @@
-/* Upstream's index table: index.h. */
+/* Reads and writes upstream's index table: index.h. */
 #include "cache/index.h"
 
 #include <string.h>
@@ -14,7 +14,10 @@
 #include "net/grpc.h"
 
 enum { N_NUMBERS = 3, START = 1, INLINE = 12, VIEW = 16 };
-/* Where buffers are: two for each number, validity and offsets of the list, and so on. */
+/*
+ * The order of buffers: validity and values of each number, validity and offsets of the
+ * list, ...
+ */
 enum {
 	AT_OFFSETS = 2 * N_NUMBERS + 1,
 	AT_VIEWS = AT_OFFSETS + 2,
@@ -86,7 +89,7 @@ struct buffers {
 	struct bytes body;
 };
 
-/* At least `min` bytes. */
+/* Get a buffer of at least `min` bytes. */
 static int buffer_at(struct bytes *ret, const struct buffers *from, size_t i,
 		     uint64_t min, struct error *err)
 {
@@ -265,7 +268,7 @@ static void write_body(struct buf *body, struct ipc_buffer *at, uint64_t id,
 	add_buffer(body, &at[AT_DATA], text.data, text.len);
 }
 
-/* What has no nulls has no validity: an empty buffer. */
+/* Without nulls the validity buffer is empty. */
 static void write_batch(struct buf *out, const struct ipc_buffer *at, size_t n,
 			uint64_t body)
 {
@@ -289,7 +292,7 @@ static void write_batch(struct buf *out, const struct ipc_buffer *at, size_t n,
 	flat_finish(&f, ipc_message(&f, HEADER_BATCH, batch, body), out);
 }
 
-/* The first message needs a descriptor: an empty path. */
+/* DoPut's first message needs a descriptor: an empty path. */
 static void write_message(struct buf *out, const struct buf *header,
 			  const struct buf *body)
 {

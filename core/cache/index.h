@@ -1,5 +1,6 @@
 /*
- * index.h - the table by which upstream's head gives a worker its files (pkg/data_cache).
+ * index.h - the table with which upstream's head assigns files to a worker
+ * (pkg/data_cache).
  *
  * DoPut with one record batch: worker_ids, row_start_indexes and row_end_indexes (UInt64),
  * file_paths (List<Utf8View>). A worker loads the files; its rows are numbered from the
@@ -21,13 +22,16 @@ struct index {
 };
 
 /*
- * Takes in the next FlightData; *ret_done is true after the one with rows. ERR_FORMAT:
- * it is no such table; what its messages say is checked.
+ * Read the next FlightData; *ret_done is true after the one with rows. ERR_FORMAT: not
+ * such a table. Safe for any bytes.
  */
 MUST_CHECK int index_read(struct index *ret, struct iovec message, bool *ret_done,
 			  struct arena *arena, struct error *err);
 
-/* A request's messages, each with gRPC's prefix: worker `id` gets these rows and files. */
+/*
+ * Write a request's messages, each with gRPC's prefix: worker `id` gets these rows and
+ * files.
+ */
 void index_write(struct buf *out, uint64_t id, struct rows rows, char *const *files,
 		 size_t n);
 

@@ -1,4 +1,4 @@
-/* Rows of workers that are gone, lent to others: fleet.h. */
+/* Lends the rows of missing workers to others: fleet.h. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,13 +9,13 @@
 #include "cache/fleet_impl.h"
 #include "cache/serve_impl.h"
 
-/* Upstream's workers hold their own files alone. */
+/* Upstream's workers hold only their own files. */
 static bool may_hold(const struct remote *r)
 {
 	return r->ready && !r->upstream;
 }
 
-/* The next one after `i` that may hold rows; NULL: there is none. */
+/* The next worker after `i` that may hold loans; NULL: none. */
 static struct remote *next_ready(struct fleet *f, int i)
 {
 	for (int k = 1; k <= f->n_remotes; k++) {
@@ -50,7 +50,7 @@ static void lend_all(struct remote *r, int n)
 		 LOG_INT("to", n));
 }
 
-/* To the next one, if the last one has no room for it or is gone itself. */
+/* Move a loan to the next worker if its holder has no memory for it or is missing. */
 static void move(struct loan *l, struct fleet *f)
 {
 	struct remote *to = next_ready(f, index_of(l->holder));
@@ -82,7 +82,7 @@ void loans_end(struct remote *r)
 	r->n_loans = 0;
 }
 
-/* Calls on(ctx, loan) for all that a worker holds, until one is false. */
+/* Call on(ctx, loan) for all loans that a worker holds, until one returns false. */
 static bool each_of(const struct remote *holder, bool (*on)(void *ctx, struct loan *l),
 		    void *ctx)
 {

@@ -22,8 +22,8 @@ enum {
 	HEAD_ROOM = 32, /* prefix, tags and lengths */
 	ALIGN = 64,
 	SLAB = 64 * 1024 * 1024,
-	FIRST = 1024 * 1024, /* few rows take no huge page */
-	DECODED = 2,         /* a unit as it is stored, and decoded */
+	FIRST = 1024 * 1024, /* small tables get small pages */
+	DECODED = 2,         /* memory for a unit, stored and decoded */
 };
 
 /* Rows that one thread decodes: a unit's, or a part of them. */
@@ -39,13 +39,13 @@ struct loading {
 	const struct memtable_conf *conf;
 	struct piece *pieces;
 	size_t n;
-	pthread_mutex_t lock; /* of the slabs, and of: */
+	pthread_mutex_t lock; /* guards the slabs and what follows */
 	int64_t done;         /* rows */
 };
 
 /* ---- slabs ------------------------------------------------------------------------- */
 
-/* A file without a name: it ends with its mapping. */
+/* An unlinked file: freed with its mapping. */
 static int map_file(uint8_t **ret, const char *folder, size_t size, struct error *err)
 {
 	cleanup_fd int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -74,7 +74,7 @@ static int too_large(uint64_t need, const char *how, uint64_t limit, struct erro
 			 size_text(&arena, (int64_t)limit));
 }
 
-/* How large all would be, by those that are loaded. */
+/* Estimate the total size from what is loaded. */
 static int is_full(const struct loading *l, size_t more, struct error *err)
 {
 	const struct memtable *m = l->m;
@@ -86,7 +86,7 @@ static int is_full(const struct loading *l, size_t more, struct error *err)
 	return too_large(need, "about", l->conf->memory, err);
 }
 
-/* Of small pages where each counts: the ends of huge ones are not used. */
+/* Small pages if memory is tight: the ends of huge pages would be wasted. */
 static int map_memory(struct slab *s, bool limited, struct error *err)
 {
 	s->large = !limited;
@@ -119,7 +119,7 @@ static int slab_add(struct loading *l, size_t size, struct error *err)
 	return 0;
 }
 
-/* Written out and not kept in memory: reads bring back what they need. */
+/* Write pages to the file and drop them: reads page them in again. */
 static void slab_close(struct slab *s)
 {
 	if (!s->file)
@@ -136,7 +136,10 @@ static void slab_free(struct slab *s)
 		munmap(s->data, s->cap);
 }
 
-/* `size` bytes, of which those at `body` are aligned; bits are read in words after it. */
+/*
+ * Allocate `size` bytes with those from `body` on aligned, and slack, for bits are read
+ * in words.
+ */
 static int slab_take(struct loading *l, uint8_t **ret, size_t size, size_t body,
 		     struct error *err)
 {
@@ -208,7 +211,7 @@ static int add_message(struct loading *l, struct piece *to, const struct ipc_pla
 	return 0;
 }
 
-/* In halves, and those in halves, until each is small enough. */
+/* Split a batch in halves until each message is small enough. */
 static int add_rows(struct loading *l, struct piece *to, struct ipc_plan *p,
 		    const struct batch *b, struct rows rows, struct error *err)
 {
@@ -262,7 +265,10 @@ static int load_piece(void *ctx, size_t i, struct error *err)
 
 /* ---- loading ----------------------------------------------------------------------- */
 
-/* As many as there are cores, and as can decode their largest unit at the same time. */
+/*
+ * As many threads as cores, and as can decode the largest unit at the same time within
+ * the memory.
+ */
 static size_t threads_for(const struct loading *l)
 {
 	const struct table *t = dataset_table(l->m->dataset);
@@ -294,7 +300,7 @@ static void cut_pieces(struct loading *l)
 	}
 }
 
-/* The messages of all, in the order of their rows. */
+/* Collect the messages of all threads in the order of their rows. */
 static void join_pieces(struct loading *l)
 {
 	struct memtable *m = l->m;

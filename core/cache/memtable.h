@@ -1,9 +1,9 @@
 /*
- * memtable.h - rows of a table in memory, as the messages that clients get.
+ * memtable.h - rows of a table in memory, stored as the messages that clients receive.
  *
- * Rows are decoded once and kept as Arrow Flight's messages of 2 MiB at most (one row may
- * be larger). A read sends them from where they are; only the two at its edges are cut.
- * A memtable does not change. Who uses it has a reference.
+ * Rows are decoded once and stored as Arrow Flight messages of at most 2 MiB (one row may
+ * be larger). A read sends them without a copy; only those at its two edges are cut.
+ * Immutable and reference-counted.
  */
 #ifndef CACHE_MEMTABLE_H
 #define CACHE_MEMTABLE_H
@@ -17,17 +17,17 @@
 struct memtable;
 
 struct memtable_conf {
-	uint64_t memory;         /* most bytes of messages */
-	int64_t base;            /* is added to the numbers of rows once it is loaded */
-	const char *spill;       /* directory for what is beyond; NULL: ERR_LIMIT */
-	const atomic_bool *stop; /* ERR_STOPPED when set */
-	atomic_int_least64_t *loaded; /* rows so far, for who watches; or NULL */
+	uint64_t memory;              /* limit for the messages, bytes */
+	int64_t base;                 /* added to row numbers once it is loaded */
+	const char *spill;            /* directory for the excess; NULL: ERR_LIMIT */
+	const atomic_bool *stop;      /* ERR_STOPPED when set */
+	atomic_int_least64_t *loaded; /* counts the loaded rows; or NULL */
 };
 
 /*
- * Decodes these rows, in several threads. Takes the data set in every case: it lives as
- * long as the memtable. ERR_LIMIT: they do not fit; before anything is read where that is
- * certain by then.
+ * Decode these rows in several threads. Takes the dataset, also on failure, and keeps it
+ * as long as the memtable. ERR_LIMIT: the rows do not fit; reported before anything is
+ * read if that is certain.
  */
 MUST_CHECK int memtable_load(struct memtable **ret, struct dataset *take_dataset,
 			     struct rows rows, const struct memtable_conf *conf,
@@ -36,12 +36,14 @@ struct memtable *memtable_ref(struct memtable *m);
 void memtable_unref(struct memtable *m); /* NULL is fine */
 
 struct rows memtable_rows(const struct memtable *m);
-uint64_t memtable_bytes(const struct memtable *m);   /* of messages */
-uint64_t memtable_spilled(const struct memtable *m); /* of these, those in files */
+uint64_t memtable_bytes(const struct memtable *m); /* of messages */
+uint64_t memtable_spilled(
+	const struct memtable *m); /* the part of them that is in files */
 
 /*
- * A read: the schema, then these of the rows that the memtable has, as the view wants them
- * (NULL: as they are). It holds a reference. `ctx` is for grpc_source.
+ * Begin a read: the schema, then those of the rows that the memtable has, through the
+ * view (NULL: all columns and rows). The read holds a reference; it is the ctx of a
+ * grpc_source.
  */
 void *memtable_read(struct memtable *m, struct rows rows, struct view *take_view);
 void memtable_read_next(void *ctx, struct h2_piece *ret); /* len 0: the end */
@@ -49,7 +51,7 @@ void memtable_read_release(void *ctx);
 
 const struct field *memtable_columns(const struct memtable *m, size_t *ret_n);
 
-/* A schema's FlightData with gRPC's prefix. */
+/* Append the FlightData of a schema, with gRPC's prefix. */
 void memtable_schema(struct buf *out, const struct field *fields, size_t n,
 		     struct ipc_form form);
 

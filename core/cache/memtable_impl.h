@@ -6,7 +6,7 @@
 
 struct message {
 	const uint8_t *data;                      /* with gRPC's prefix */
-	uint32_t len, metadata, n_metadata, body; /* `metadata` and `body`: where */
+	uint32_t len, metadata, n_metadata, body; /* `metadata`, `body`: offsets */
 	int64_t first, n;
 };
 
@@ -32,7 +32,7 @@ struct memtable {
 	uint64_t bytes, spilled;
 };
 
-/* { 0 }: they have no row in common. */
+/* The rows that both have; { 0 }: none. */
 static inline struct rows rows_meet(struct rows a, struct rows b)
 {
 	struct rows both = { a.first > b.first ? a.first : b.first,
@@ -41,7 +41,10 @@ static inline struct rows rows_meet(struct rows a, struct rows b)
 	return both.first < both.end ? both : (struct rows){ 0 };
 }
 
-/* What is before the body: prefix, metadata, the body's tag and length. `to` may be NULL. */
+/*
+ * Write what precedes the body: prefix, metadata, the body's tag and length; returns its
+ * size. `to` may be NULL.
+ */
 size_t message_head(uint8_t *to, const struct ipc_plan *p, uint32_t *ret_metadata);
 
 #endif

@@ -1,4 +1,4 @@
-/* Does work in some threads: parallel.h. */
+/* Runs a function in several threads: parallel.h. */
 #include "cache/parallel.h"
 
 #include <sched.h>
@@ -8,7 +8,7 @@
 struct work {
 	int (*work)(void *ctx, size_t i, struct error *err);
 	void *ctx;
-	size_t n, next, failed; /* failed: the least i that did, or n */
+	size_t n, next, failed; /* failed: the lowest failed i, or n */
 	pthread_mutex_t lock;
 	struct error why;
 };

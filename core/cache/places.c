@@ -1,4 +1,4 @@
-/* Opens the places of a table's files: places.h. */
+/* Opens and lists a table's files: places.h. */
 #include "cache/places.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ struct place {
 
 struct places {
 	struct places_conf conf;
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* guards what follows */
 	struct arena arena;
 	struct map places; /* struct place, by URI */
 };
@@ -105,7 +105,7 @@ static int find_place(struct places *s, const char *uri, const struct range_conf
 
 /* ---- URIs and locations ---- */
 
-/* s3a and s3n are Hadoop's clients for the same buckets. */
+/* s3a and s3n are Hadoop's names for s3. */
 static const char *usual(struct arena *arena, const char *uri)
 {
 	static const char *const same[] = { "s3a://", "s3n://" };
@@ -116,7 +116,7 @@ static const char *usual(struct arena *arena, const char *uri)
 	return uri;
 }
 
-/* The path of a local file; NULL: it is elsewhere. */
+/* The path of a local file; NULL: remote. */
 static const char *local_path(const char *location)
 {
 	const char *rest = str_after(location, "file:");
@@ -187,7 +187,7 @@ static bool is_table_file(const char *path)
 	       (str_ends(path, ".parquet") || str_ends(path, ".parq"));
 }
 
-/* A hub's paths are those of the repository, also below a folder of it. */
+/* A hub's paths are relative to the repository, even when listing a folder. */
 static const char *name_of(struct arena *arena, const char *uri, const char *path)
 {
 	size_t len = strlen(uri);
@@ -207,7 +207,10 @@ static const char *name_of(struct arena *arena, const char *uri, const char *pat
 	return arena_printf(arena, "%.*s/%s", (int)len, uri, path);
 }
 
-/* Its data files are not all of its table's rows, nor only these. */
+/*
+ * A directory of an Iceberg table: its data files alone may lack rows or have deleted
+ * ones.
+ */
 static int check_iceberg(const struct place_files *f, const char *uri, struct error *err)
 {
 	for (size_t i = 0; i < f->listing.n; i++) {

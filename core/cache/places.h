@@ -1,5 +1,5 @@
 /*
- * places.h - the places of a table's files, and the files in them.
+ * places.h - open and list a table's files, local or remote.
  *
  * A URI is what users write: file, pvc, s3 (s3a and s3n are the same), gs, http, https or
  * hf; without a scheme it is a local path. A location is what a table's metadata has:
@@ -22,11 +22,11 @@ struct places_conf {
 	unsigned connections; /* 0: RANGE_CONNECTIONS */
 };
 
-/* It outlives what is opened from it. */
+/* Must outlive the objects opened from it. */
 struct places *places_new(const struct places_conf *conf);
 void places_free(struct places *s); /* NULL is fine */
 
-/* Many threads may call it. size -1: unknown. ERR_FORMAT: of another size. */
+/* Thread-safe. size -1: unknown. ERR_FORMAT: the file has another size. */
 MUST_CHECK int places_open(struct places *s, const char *location, int64_t size,
 			   struct range_object **ret, struct error *err);
 
@@ -49,7 +49,7 @@ MUST_CHECK int places_list(struct places *s, const char *uri, struct place_files
 			   struct error *err);
 void place_files_release(struct place_files *f);
 
-/* The whole of it. ERR_LIMIT: more than `max` bytes. */
+/* Read a whole object. ERR_LIMIT: more than `max` bytes. */
 MUST_CHECK int places_read(struct range_object *o, uint64_t max, struct block *to,
 			   struct budget *budget, size_t *ret_len, struct error *err);
 

@@ -1,4 +1,4 @@
-/* Which rows a descriptor asks for: plan.h. */
+/* Computes the rows that a descriptor asks for: plan.h. */
 #include "cache/plan.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@ enum equal { EQUAL_NO, EQUAL_DROP, EQUAL_PAD };
 struct wish {
 	int64_t rank, world, start;
 	enum equal equal;
-	char *snapshot; /* NULL: whatever is loaded */
+	char *snapshot; /* NULL: any */
 	cJSON *view;    /* keys of view.h; NULL: none */
 };
 
@@ -39,7 +39,7 @@ static bool take_number(struct iovec text, int64_t *ret)
 	return true;
 }
 
-/* Texts and their order are upstream's. */
+/* Messages and the order of checks are upstream's. */
 static int read_path(struct wish *w, const struct descriptor *d, struct error *err)
 {
 	if (!d->n_path)

@@ -5,9 +5,10 @@
  *
  *     {"rank": 3, "world": 8, "start": 1000, "equal": "drop", "columns": ["id"]}
  *
- * `start` rows of the shard were read before: the rest is wanted. `equal`: "drop" gives
- * every rank floor(rows / world) rows, "pad" ceil(rows / world), the last ones from the
- * beginning again. "snapshot": refused unless it is the one that is loaded. The rest are view.h's keys; ranks and rows are counted before a filter.
+ * `start`: skip so many rows of the shard (they were read before). `equal`: "drop" gives
+ * every rank floor(rows / world) rows, "pad" ceil(rows / world), padded from the
+ * beginning. `snapshot`: refused unless it is the loaded one. The other keys are
+ * view.h's; ranks and rows are counted before the filter.
  */
 #ifndef CACHE_PLAN_H
 #define CACHE_PLAN_H
@@ -18,19 +19,19 @@
 enum { PLAN_PARTS = 2 };
 
 struct plan {
-	struct rows parts[PLAN_PARTS]; /* in order; one without rows if there are none */
+	struct rows parts[PLAN_PARTS]; /* in order; a single empty one if no rows */
 	size_t n;
 	struct view *view; /* NULL: rows as they are */
 	char *view_text;   /* as JSON, for tickets */
 };
 
 /*
- * Of a table. ERR_INVALID: no such descriptor, with upstream's texts for a path;
- * ERR_LIMIT: a rank beyond the world.
+ * Plan a read of the table. ERR_INVALID: a bad descriptor, with upstream's messages for a
+ * path; ERR_LIMIT: rank >= world.
  */
 MUST_CHECK int plan_read(struct plan *ret, const struct descriptor *d,
 			 const struct table *t, struct error *err);
 void plan_release(struct plan *p);
-int64_t plan_rows(const struct plan *p); /* -1: not known before they are read */
+int64_t plan_rows(const struct plan *p); /* -1: unknown until read, because of a filter */
 
 #endif

@@ -1,4 +1,4 @@
-/* Sends rows of a memtable, as they are kept or as a reader wants them: memtable.h. */
+/* Sends rows of a memtable, as stored or through a view: memtable.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,23 +8,23 @@
 #include "base/xmalloc.h"
 #include "cache/memtable_impl.h"
 
-enum { SKIP = 8 }; /* messages without a row that passes, before others get their turn */
+enum { SKIP = 8 }; /* messages to filter in a row without a result, before yielding */
 
 struct reading {
 	struct memtable *m;
-	struct rows rows; /* what is left */
-	size_t at;        /* the message with its first row */
+	struct rows rows; /* rows still to send */
+	size_t at;        /* index of the message with the first of them */
 	bool begun;
 
-	struct view *view; /* NULL: rows as they are kept */
+	struct view *view; /* NULL: rows as stored */
 	struct field *fields;
 	size_t n_fields;
-	uint8_t *body;      /* a copy of a message's, which is selected in place */
+	uint8_t *body;      /* a copy of a message's body, filtered in place */
 	struct batch batch; /* of it */
 	int64_t next;       /* row of the batch */
 };
 
-/* The message with that row, which is one of them. */
+/* The message that has the row. */
 static size_t find(const struct memtable *m, int64_t row)
 {
 	size_t low = 0, high = m->n;
@@ -74,7 +74,7 @@ static struct h2_piece make(const struct reading *r, const struct batch *b, int6
 	return (struct h2_piece){ .data = to, .len = head + p.body, .take = to };
 }
 
-/* What we wrote ourselves can be read. */
+/* Cannot fail: we wrote the message. */
 static void view_message(const struct reading *r, const struct message *msg,
 			 const uint8_t *body, struct batch *ret)
 {
@@ -106,7 +106,7 @@ static struct h2_piece schema_of(const struct reading *r)
 	return (struct h2_piece){ .data = out.data, .len = out.len, .take = out.data };
 }
 
-/* ---- rows as a reader wants them --------------------------------------------------- */
+/* ---- views ------------------------------------------------------------------------- */
 
 static void drop_batch(struct reading *r)
 {
@@ -115,7 +115,7 @@ static void drop_batch(struct reading *r)
 	r->next = 0;
 }
 
-/* Rows before and after the reader's do not pass either. */
+/* Deselect rows before and after the requested ones, too. */
 static void keep_rows(struct batch *b, int64_t first, int64_t end)
 {
 	struct budget budget = { .limit = SIZE_MAX / 2 };
@@ -128,7 +128,7 @@ static void keep_rows(struct batch *b, int64_t first, int64_t end)
 		abort();
 }
 
-/* The next message's rows, those that are wanted of it. Their memory has a limit: 2 GiB. */
+/* Build the next message through the view, in at most 2 GiB of memory. */
 static void take_batch(struct reading *r, const struct message *msg, struct rows some)
 {
 	size_t len = msg->len - msg->body;
@@ -161,7 +161,7 @@ static struct h2_piece next_of_batch(struct reading *r)
 
 /* ---- pieces ------------------------------------------------------------------------ */
 
-/* The next message with rows of the reader; NULL: there is none. */
+/* The next message with requested rows; NULL: none. */
 static const struct message *next_message(struct reading *r, struct rows *ret)
 {
 	const struct message *msg;

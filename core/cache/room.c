@@ -1,4 +1,4 @@
-/* How much memory is left: room.h. */
+/* Measures the memory that this process may still use: room.h. */
 #include "cache/room.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@ enum { MAX_FILE = 64 * 1024, MAX_PATH = 4096 };
 
 #define GROUPS "/sys/fs/cgroup"
 
-/* The text of a small file, "" where it cannot be read. */
+/* The text of a small file; "" if unreadable. */
 static const char *text_of(struct arena *arena, const char *path)
 {
 	cleanup_buf struct buf b = { .max = MAX_FILE };
@@ -24,7 +24,7 @@ static const char *text_of(struct arena *arena, const char *path)
 	return str_slice(arena, (const char *)b.data, b.len);
 }
 
-/* The number after the line's name; UINT64_MAX where there is none. */
+/* The number on the line that begins with the name; UINT64_MAX if absent. */
 static uint64_t number_after(const char *text, const char *name)
 {
 	const char *at = strstr(text, name);
@@ -38,7 +38,7 @@ static uint64_t number_after(const char *text, const char *name)
 	return end > at ? v : UINT64_MAX;
 }
 
-/* Cached files count as used, but those that nobody reads give way. */
+/* Cached files count as used, but the kernel reclaims inactive ones. */
 static uint64_t left_in(struct arena *arena, const char *group)
 {
 	uint64_t max, used, cached;
@@ -57,7 +57,7 @@ static uint64_t left_in(struct arena *arena, const char *group)
 	return max > used ? max - used : 0;
 }
 
-/* The group and those around it. */
+/* The smallest limit of the group and its ancestors. */
 static uint64_t left_in_groups(struct arena *arena)
 {
 	const char *text = text_of(arena, "/proc/self/cgroup");

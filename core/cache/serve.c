@@ -1,4 +1,4 @@
-/* The servers of head and worker: serve_impl.h. */
+/* Runs the servers of head and worker: serve_impl.h. */
 #include "cache/serve_impl.h"
 
 #include <pthread.h>
@@ -17,8 +17,8 @@ enum {
 	HEALTH_GRACE_MS = 100,
 	MAX_REQUEST = 64 * 1024 * 1024, /* upstream's head lists all files in one */
 	DECODE_SHARE = 4,
-	SAME_MS = 60 * 1000,   /* before the same trouble is logged again */
-	MAX_PLAIN = 64 * 1024, /* of a request that is refused */
+	SAME_MS = 60 * 1000,   /* before the same message is logged again */
+	MAX_PLAIN = 64 * 1024, /* body limit of plaintext requests, all refused */
 };
 #define DECODE_MAX ((uint64_t)1 << 30)
 
@@ -28,9 +28,9 @@ struct cache_servers {
 	struct cache_servers_conf conf;
 	struct grpc_conf grpc;
 	struct httpd *health;
-	struct tls_files *tls; /* NULL: none */
+	struct tls_files *tls; /* NULL: no TLS */
 	struct h2d *flight;
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* guards what follows */
 	struct log_last said;
 };
 

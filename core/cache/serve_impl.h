@@ -1,12 +1,11 @@
 /*
- * serve_impl.h - what head and worker have in common, and say to each other.
+ * serve_impl.h - shared by head and worker, with the messages between them.
  *
- * The head asks a worker how it is (action "health") and gives it rows (action "assign"),
- * both with JSON. It gives {"first", "end", "rows", "snapshot", "more": [[first, end],
- * ...]}: the worker's own rows, those of the table, its snapshot if it is not the current
- * one, and rows of workers that are gone. The worker
- * has {"state", "first", "end", "rows", "loaded", "bytes", "error", "more": [{"state",
- * "first", "end", ...}, ...]}.
+ * The head asks for a worker's state (action "health") and assigns rows (action
+ * "assign"), both as JSON. "assign" takes {"first", "end", "rows", "snapshot", "more":
+ * [[first, end], ...]}: the worker's own rows, the number of rows of the table, its
+ * snapshot unless it is the current one, and loans. Both answer {"state", "first", "end",
+ * "rows", "loaded", "bytes", "error", "more": [{"state", "first", "end", ...}, ...]}.
  */
 #ifndef CACHE_SERVE_IMPL_H
 #define CACHE_SERVE_IMPL_H
@@ -24,8 +23,8 @@ enum cache_state { CACHE_WAITING, CACHE_LOADING, CACHE_READY, CACHE_FAILED };
 extern const char *const cache_state_words[]; /* ends with NULL */
 
 /*
- * Flight and health servers, until the process is asked to stop: running streams then get
- * 5 s. `is_ready` is called from their threads.
+ * Run the Flight and health servers until the process is asked to stop; running streams
+ * then get 5 s. is_ready() is called from their threads.
  */
 struct cache_servers_conf {
 	const struct cache_conf *cache;

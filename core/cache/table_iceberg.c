@@ -1,4 +1,4 @@
-/* Opens Iceberg tables: metadata, manifests, data files and what is deleted of them. */
+/* Opens Iceberg tables: metadata, manifests, data and delete files (table_impl.h). */
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -130,7 +130,7 @@ static void add_files(struct table *t)
 		qsort(t->files, t->n, sizeof(*t->files), file_by_path);
 }
 
-/* Files that Iceberg has not written have no ids anywhere. */
+/* Files that other programs wrote have no field ids at all. */
 static bool has_ids(const struct field *f, size_t n)
 {
 	for (size_t i = 0; i < n; i++)

@@ -12,7 +12,7 @@ struct file {
 	struct parquet *parquet;
 	struct projection *projection; /* NULL: its columns are the table's */
 	const struct iceberg_file *entry;
-	struct block *live; /* of each row group: bits of the rows; empty: all are */
+	struct block *live; /* per row group a bit per live row; empty: all rows */
 };
 
 /* A row group with rows that are not deleted. */
@@ -34,29 +34,31 @@ struct table {
 	int64_t rows;
 };
 
-/* Reads the footer of an object that is open. Many threads call it. */
+/* Read the footer of an open object. Thread-safe. */
 MUST_CHECK int file_open_parquet(struct file *f, struct budget *budget,
 				 struct error *err);
 
-/* Those of conf->only, of files in the order of their paths. */
+/* Keep only the files of conf->only; files are sorted by path. */
 MUST_CHECK int files_keep(struct table *t, const struct table_conf *conf,
 			  struct error *err);
 int file_by_path(const void *a, const void *b);
 
 /* Is it an Iceberg table's metadata file? */
 bool is_iceberg(const char *uri);
-/* Fills t->iceberg and t->files, whose projections and deletes are ready. */
+/* Fill t->iceberg and t->files with their projections and deletes. */
 MUST_CHECK int iceberg_open_files(struct table *t, const struct table_conf *conf,
 				  struct error *err);
 
-/* The rows of a data file that no delete of the table is of. */
+/* Find the rows of data files that no delete file deletes. */
 struct deletes;
 MUST_CHECK int deletes_read(struct deletes **ret, struct table *t, struct error *err);
 MUST_CHECK int deletes_apply(const struct deletes *d, struct table *t, struct file *f,
 			     struct error *err);
 void deletes_free(struct deletes *d); /* NULL is fine */
 
-/* The bytes of a row group's chunks, read into blocks, and given to the scan. */
+/*
+ * Read the bytes of a row group's column chunks into blocks, and give them to the scan.
+ */
 struct chunks {
 	struct budget *budget;
 	struct block *blocks;

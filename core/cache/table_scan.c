@@ -13,13 +13,13 @@ enum { BATCH = 2 * 1024 * 1024 };
 
 struct table_scan {
 	const struct table *t;
-	bool *columns;                  /* as asked for */
-	bool *reads;                    /* these, and what the filter needs */
+	bool *columns;                  /* requested */
+	bool *reads;                    /* requested columns and those of the filter */
 	const struct predicate *filter; /* NULL: all rows */
-	int64_t batch_rows, rows;       /* as asked for, and in this unit */
-	size_t unit;                    /* the current one, or the next to be begun */
-	struct rows left;               /* of the table */
-	struct parquet_scan *scan;      /* NULL: the unit is not begun */
+	int64_t batch_rows, rows;       /* rows a batch: requested, and for this unit */
+	size_t unit;                    /* the current unit, or the next one */
+	struct rows left;               /* rows of the table still to read */
+	struct parquet_scan *scan;      /* NULL: the unit has not begun */
 	int64_t at, end;     /* the next rows of the row group, deleted or not */
 	struct block wanted; /* bits of the group's rows; empty: all are */
 	struct chunks chunks;
@@ -93,7 +93,7 @@ static const uint8_t *live_of(const struct unit *u)
 	return u->file->live ? u->file->live[u->group].data : NULL;
 }
 
-/* How many rows from `at` on have `n` that are not deleted. */
+/* The number of rows from `at` on that include `n` live ones. */
 static int64_t span(const uint8_t *live, int64_t at, int64_t n)
 {
 	int64_t i = 0;
@@ -105,13 +105,13 @@ static int64_t span(const uint8_t *live, int64_t at, int64_t n)
 	return i;
 }
 
-/* The file's column; -1: it lacks the table's. */
+/* The file's column for the table's; -1: the file lacks it. */
 static ptrdiff_t file_column(const struct file *f, size_t column)
 {
 	return f->projection ? projection_from(f->projection, column) : (ptrdiff_t)column;
 }
 
-/* Not a single row of the group can pass the filter, by its statistics. */
+/* Do the group's statistics exclude all of its rows? */
 static bool is_pruned(const struct table_scan *s, const struct unit *u)
 {
 	for (size_t i = 0; s->filter && i < predicate_conditions(s->filter); i++) {
@@ -140,7 +140,7 @@ static int begin_wanted(struct table_scan *s, const struct unit *u, struct error
 	return 0;
 }
 
-/* By the statistics of pages, where the file has them. */
+/* Exclude pages by their statistics, if the file has any. */
 static int prune_pages(struct table_scan *s, const struct unit *u, size_t condition,
 		       struct error *err)
 {
@@ -184,7 +184,7 @@ static int choose_rows(struct table_scan *s, const struct unit *u, struct error 
 	return 0;
 }
 
-/* Past rows that nobody wants. */
+/* Skip rows that are not wanted. */
 static int skip_rows(struct table_scan *s, struct error *err)
 {
 	int64_t from = s->at;
@@ -215,7 +215,7 @@ static int begin_unit(struct table_scan *s, const struct unit *u, struct error *
 	return parquet_skip(s->scan, s->at, err) ? error_wrap(err, "%s", f->path) : 0;
 }
 
-/* Without the columns that only the filter needed. */
+/* Drop the columns that only the filter needed. */
 static void drop_columns(const struct table_scan *s, struct batch *b)
 {
 	size_t n, read = 0, kept = 0;
@@ -243,7 +243,7 @@ static const struct array *column_of(const struct table_scan *s, const struct ba
 	return &b->columns[at];
 }
 
-/* Deleted rows go, and those that do not pass the filter. */
+/* Remove deleted rows, and those that do not pass the filter. */
 static int select_wanted(struct table_scan *s, struct batch *b, struct error *err)
 {
 	if (!s->wanted.data || !b->n)

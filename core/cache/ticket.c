@@ -1,4 +1,4 @@
-/* Upstream's tickets: ticket.h. */
+/* Encodes and decodes tickets: ticket.h. */
 #include "cache/ticket.h"
 
 #include <string.h>
@@ -26,7 +26,7 @@ size_t ticket_write(uint8_t to[TICKET_MAX], struct rows rows)
 	return n + put(to + n, none ? 0 : (uint64_t)rows.end - 1);
 }
 
-/* 0: there is no such number. */
+/* 0: not a number. */
 static size_t take(uint64_t *ret, const uint8_t *from, size_t len)
 {
 	size_t size;

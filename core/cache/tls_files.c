@@ -1,4 +1,4 @@
-/* The certificate in two files: tls_files.h. */
+/* Reloads a certificate from two files: tls_files.h. */
 #include "cache/tls_files.h"
 
 #include <stdlib.h>
@@ -20,7 +20,7 @@ enum { CERT, KEY, N_FILES };
 
 struct tls_files {
 	const char *names[N_FILES];
-	struct stat seen[N_FILES]; /* as of the identity that is shown */
+	struct stat seen[N_FILES]; /* stat of the files of the current certificate */
 	struct tls_server *server;
 	struct log_last said;
 	pthread_t thread;
@@ -30,7 +30,7 @@ struct tls_files {
 static int read_pem(struct buf *ret, const char *name, struct stat *seen,
 		    struct error *err)
 {
-	/* Before it is read: a later change is seen at the next look. */
+	/* stat() before reading: a later change is found at the next check. */
 	if (stat(name, seen))
 		*seen = (struct stat){ 0 };
 	return file_read(ret, name, err);

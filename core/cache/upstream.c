@@ -1,4 +1,4 @@
-/* Upstream's workers, which know DoPut and DoGet alone: fleet.h. */
+/* Serves upstream's workers, which only have DoPut and DoGet: fleet_impl.h. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -27,7 +27,10 @@ static int count(void *ctx, const void *data, size_t len, struct error *err)
 	return 0;
 }
 
-/* How many messages a row gives: a schema, and the row if the worker has it. */
+/*
+ * The number of messages of a DoGet of one row: the schema, and the row if the worker has
+ * it.
+ */
 static int read_row(struct remote *r, int64_t at, int *ret_n, struct error *err)
 {
 	const struct rows row = { at, at + 1 };
@@ -49,7 +52,7 @@ static int read_row(struct remote *r, int64_t at, int *ret_n, struct error *err)
 	return grpc_request(r->http, &req, err);
 }
 
-/* The files of its rows, which are whole files. */
+/* The files of the worker's rows, which are whole files. */
 static char **files_of(const struct remote *r, size_t *ret_n, struct arena *arena)
 {
 	const struct table *t = dataset_table(r->fleet->dataset);
@@ -67,7 +70,7 @@ static char **files_of(const struct remote *r, size_t *ret_n, struct arena *aren
 	return list;
 }
 
-/* It answers once it has loaded them, however long that takes. */
+/* DoPut answers once the rows are loaded, however long that takes. */
 static int give_files(struct remote *r, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -113,7 +116,7 @@ bool upstream_is(struct remote *r)
 	return err.code != 0 && err.kind != ERR_BUSY;
 }
 
-/* It does not answer: another one may come in its place, perhaps of ours. */
+/* It does not answer: it may be replaced, perhaps by one of our workers. */
 static bool is_away(struct remote *r)
 {
 	pthread_mutex_lock(&r->fleet->lock);
@@ -123,7 +126,7 @@ static bool is_away(struct remote *r)
 	return false;
 }
 
-/* 0: it has them now. What failed is tried again, but not at once. */
+/* 0: the rows are loaded. Failures are retried after a pause. */
 static int give(struct remote *r, bool *has, struct error *err)
 {
 	if (r->failed_ms && clock_ms() - r->failed_ms < FAILED_MS)
@@ -145,7 +148,7 @@ bool upstream_look(struct remote *r, char trouble[FLEET_TEXT])
 
 	trouble[0] = 0;
 	if (r->goal.first == r->goal.end)
-		return true; /* upstream's stays without a table */
+		return true; /* upstream's worker remains without a table */
 	if (has_rows(r, &has, &err) && !err.code) {
 		snprintf(trouble, FLEET_TEXT, "%s", err.msg);
 		return is_away(r);

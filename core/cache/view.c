@@ -1,4 +1,4 @@
-/* What a reader wants of rows: view.h. */
+/* Parses and applies views: view.h. */
 #include "cache/view.h"
 
 #include <stdlib.h>
@@ -145,7 +145,7 @@ static int filter_rows(const struct view *v, struct batch *b, struct error *err)
 	return batch_select(b, keep, &budget, err);
 }
 
-/* Columns that are not seen go to the end, where releasing the batch finds them. */
+/* Move invisible columns to the end, where batch_release() still frees them. */
 int view_apply(const struct view *v, struct batch *b, struct error *err)
 {
 	size_t kept = 0;

@@ -11,9 +11,9 @@
 #include "cache/serve_impl.h"
 #include "cache/ticket.h"
 
-enum { MAX_MORE = 4096 }; /* ranges of other workers' rows */
+enum { MAX_MORE = 4096 }; /* maximum of loans */
 
-/* ---- what the head gives ----------------------------------------------------------- */
+/* ---- assignments ------------------------------------------------------------------- */
 
 static int bad_rows(struct error *err)
 {
@@ -62,7 +62,7 @@ static int do_assign(struct holdings *h, struct iovec body, struct error *err)
 	return holdings_assign(h, &a, err);
 }
 
-/* Upstream's head: its files, loaded in the order of their names. */
+/* From upstream's head: files, loaded in the order of their names. */
 static int do_put_files(struct holdings *h, struct grpc_call *call, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -85,7 +85,7 @@ static int do_put_files(struct holdings *h, struct grpc_call *call, struct error
 
 /* ---- methods ----------------------------------------------------------------------- */
 
-/* Answers before the rows are loaded: upstream's head ends the call after 60 s. */
+/* Answer before the rows are loaded: upstream's head ends the call after 60 s. */
 static void do_put(void *ctx, struct grpc_call *call)
 {
 	struct error err = { 0 };

@@ -1,4 +1,4 @@
-/* child.c - child.h with posix_spawn(3), which a large process does not copy itself for. */
+/* child.c - start a shell command with posix_spawn(3) (mpi/child.h). */
 #include "mpi/child.h"
 
 #include <dirent.h>
@@ -15,7 +15,7 @@
 extern char **environ;
 
 struct pipes {
-	int fds[3][2]; /* of 0, 1 and 2: read end, write end */
+	int fds[3][2]; /* of stdin, stdout and stderr: read end, write end */
 };
 
 static void close_pipes(struct pipes *p)
@@ -88,7 +88,7 @@ bool child_group_exists(pid_t group)
 	return !kill(-group, 0) || errno != ESRCH;
 }
 
-/* The parent of a process, from /proc/PID/stat; -1: it is gone. */
+/* The parent of a process, from /proc/PID/stat; -1: it no longer exists. */
 static pid_t parent_of(const char *pid)
 {
 	char path[64], text[512], *after;
@@ -101,7 +101,7 @@ static pid_t parent_of(const char *pid)
 	if (n <= 0)
 		return -1;
 	text[n] = '\0';
-	after = strrchr(text, ')'); /* a name may hold anything, ')' too */
+	after = strrchr(text, ')'); /* a name may contain any character, even ')' */
 	return after && strlen(after) > 4 ? (pid_t)strtol(after + 4, NULL, 10) : -1;
 }
 

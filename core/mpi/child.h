@@ -21,10 +21,10 @@ struct child {
  */
 MUST_CHECK int child_start(struct child *ret, const char *command, struct error *err);
 
-/* Is there still a process in the group? Its leader counts until it is reaped. */
+/* Does the group still have a process? Its leader counts until it is reaped. */
 bool child_group_exists(pid_t group);
 
-/* A signal to each process whose parent is this one: how many those are. */
+/* Send a signal to all child processes; returns their number. */
 int child_signal_all(int signum);
 
 #endif

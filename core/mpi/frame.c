@@ -1,9 +1,9 @@
-/* frame.c - frame.h: encode and decode, no I/O. */
+/* frame.c - encode and decode frames, without I/O (mpi/frame.h). */
 #include "mpi/frame.h"
 
 #include <string.h>
 
-/* What the contents of each type may measure. */
+/* The size limits of each type's contents. */
 static const struct {
 	uint32_t min, max;
 } sizes[] = {

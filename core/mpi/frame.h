@@ -1,9 +1,9 @@
 /*
- * frame.h - what mpi-launch and mpi-worker say to each other, as bytes.
+ * frame.h - the protocol between mpi-launch and mpi-worker: encode and decode frames.
  *
- * Over one connection (TLS with the job's key) one command runs. A frame is a type byte,
- * the length of its contents as 32 bits in network order, at most 64 KiB, and the
- * contents. From launch (L) or worker (W):
+ * A connection (TLS with the job's key) runs one command. A frame is a type byte, the
+ * length of its contents as 32 bits in network order, at most 64 KiB, and the contents.
+ * From launch (L) or worker (W):
  *
  *   COMMAND  L  the first: version (1 byte), length of the command (32 bits), then its
  *               first bytes; further COMMAND frames hold the rest
@@ -13,10 +13,10 @@
  *   SIGNAL   L  one byte: a signal's number, for the command's process group
  *   EXIT     W  a byte, enum frame_exit, and 32 bits: status or signal. The last frame.
  *
- * A sender may send FRAME_WINDOW bytes on each stream, and then as many as CREDIT
- * gives: a slow reader stops the writer, and holds up no other stream.
+ * A sender may send FRAME_WINDOW bytes on each stream, and then as many as CREDIT grants:
+ * a slow reader stops the writer of its stream and no other.
  *
- * Nothing here reads or writes descriptors.
+ * No I/O.
  */
 #ifndef MPI_FRAME_H
 #define MPI_FRAME_H
@@ -49,13 +49,13 @@ enum {
 
 struct frame {
 	enum frame_type type;
-	const unsigned char *data; /* points into what was decoded */
+	const unsigned char *data; /* points into the decoded data */
 	uint32_t len;
 };
 
 /*
- * The first frame of `len` bytes: *ret_used is its size, 0 when it is not complete.
- * ERR_FORMAT: a type that does not exist, a length that its type does not have.
+ * Decode the first frame of `len` bytes. *ret_used is its size, 0 if incomplete.
+ * ERR_FORMAT: an unknown type, or an invalid length for the type.
  */
 MUST_CHECK int frame_decode(struct frame *ret, size_t *ret_used, const void *data,
 			    size_t len, struct error *err);
@@ -68,15 +68,14 @@ void frame_add_credit(struct buf *out, enum frame_type stream, uint32_t n);
 void frame_add_signal(struct buf *out, int signum);
 void frame_add_exit(struct buf *out, enum frame_exit how, uint32_t code);
 
-/* Of an END, a CREDIT: which stream. */
+/* The stream of an END or a CREDIT. */
 enum frame_type frame_stream(const struct frame *f);
-/* The number in a CREDIT or an EXIT; a SIGNAL's is its only byte. */
+/* The number in a CREDIT or an EXIT; the signal in a SIGNAL. */
 uint32_t frame_number(const struct frame *f);
 
 /*
- * Collects the command of COMMAND frames. *ret_done once all of it is in `text`.
- * ERR_UNSUPPORTED: another version; ERR_LIMIT: too long; ERR_FORMAT: more bytes than
- * announced, or a NUL among them.
+ * Collect the command of COMMAND frames. *ret_done: `text` is complete. ERR_UNSUPPORTED:
+ * another version; ERR_LIMIT: too long; ERR_FORMAT: more bytes than announced, or a NUL.
  */
 struct frame_command {
 	struct buf text; /* .max: FRAME_COMMAND_MAX */

@@ -1,4 +1,4 @@
-/* hostfile.c - hostfile.h, a line after the other. */
+/* hostfile.c - parse host files of MPI implementations (mpi/hostfile.h). */
 #include "mpi/hostfile.h"
 
 #include <ctype.h>
@@ -17,7 +17,7 @@ static bool is_number(const char *text)
 	return n && n < 10 && !text[n];
 }
 
-/* "4", from "host:4"; an address of IPv6 has more colons. Cuts it off. */
+/* Cut ":4" off "host:4"; IPv6 addresses have more colons. */
 static int cut_slots(char *name, struct error *err)
 {
 	char *colon = strchr(name, ':');
@@ -42,7 +42,7 @@ static bool is_name(const char *name)
 	return n && n <= HOSTFILE_NAME_MAX && *name != '-' && *name != '.';
 }
 
-/* "slots=4", "max_slots = 8": what has no number after its '=' is a slip. */
+/* "slots=4", "max_slots = 8": without a number after '=' it is an error. */
 static int check_rest(const char *rest, struct error *err)
 {
 	size_t name = strcspn(rest, "=" BLANKS), n;
@@ -58,7 +58,7 @@ static int check_rest(const char *rest, struct error *err)
 			 "'%.60s': expected a number of slots, as in slots=4", rest);
 }
 
-/* The line is without its comment and its end. */
+/* `line` has neither a comment nor a newline. */
 static int read_line(struct hostfile_host *ret, struct arena *arena, const char *line,
 		     struct error *err)
 {

@@ -6,9 +6,9 @@
  *   host:4                      MPICH, Intel MPI
  *   user@host ...               Open MPI
  *
- * A line is a host; '#' begins a comment, and empty lines are skipped. What follows the
- * name is the implementation's own and only its form is checked. Source: orte_hosts(7) of
- * Open MPI 4.1, "Using the Hydra Process Manager" of MPICH.
+ * One host a line; '#' begins a comment, and empty lines are skipped. Of what follows the
+ * name only the form is checked. Source: orte_hosts(7) of Open MPI 4.1, "Using the Hydra
+ * Process Manager" of MPICH.
  */
 #ifndef MPI_HOSTFILE_H
 #define MPI_HOSTFILE_H
@@ -27,7 +27,9 @@ struct hostfile {
 	size_t n;
 };
 
-/* The arena holds it. ERR_FORMAT with the line's number; also when it has no host. */
+/*
+ * Parse into the arena. ERR_FORMAT with the line's number, or for a file without hosts.
+ */
 MUST_CHECK int hostfile_parse(struct hostfile *ret, struct arena *arena, const char *text,
 			      size_t len, struct error *err);
 

@@ -1,4 +1,4 @@
-/* launch.c - launch.h: the copying while the command runs. */
+/* launch.c - run a command on a node and copy its streams (mpi/launch.h). */
 #include "mpi/launch.h"
 
 #include <errno.h>
@@ -18,19 +18,19 @@
 enum {
 	PIECE = 16 * 1024,
 	PIPE_PIECE = 4096,  /* PIPE_BUF: what poll(2) promises room for */
-	STOP_MS = 5 * 1000, /* for the command to end after a signal was passed on */
+	STOP_MS = 5 * 1000, /* for the command to end after a signal was forwarded */
 };
 
 struct agent {
 	struct peer peer;
 	struct remote remote;
 	bool stdin_ended;
-	bool is_pipe[2];    /* 1 and 2 may take less than they are given */
-	bool broken[2];     /* nobody reads them any more */
-	int64_t stop_until; /* once a signal was passed on; else INT64_MAX */
+	bool is_pipe[2];    /* of stdout and stderr: a write may be partial */
+	bool broken[2];     /* their readers have closed */
+	int64_t stop_until; /* deadline after a forwarded signal; else INT64_MAX */
 };
 
-/* ---- 0, 1 and 2 ----------------------------------------------------------------- */
+/* ---- stdin, stdout, stderr ------------------------------------------------------ */
 
 static bool wants_stdin(const struct agent *a)
 {
@@ -54,7 +54,10 @@ static void read_stdin(struct agent *a)
 	a->remote.ops->end_input(a->remote.self);
 }
 
-/* What fits now. O_NONBLOCK would be for all who share the pipe, mpirun among them. */
+/*
+ * Write what poll(2) promises room for. O_NONBLOCK would affect everyone who shares the
+ * pipe, such as mpirun.
+ */
 static ssize_t write_now(int fd, const unsigned char *data, size_t len)
 {
 	struct iovec piece = { (void *)data, len };
@@ -63,8 +66,8 @@ static ssize_t write_now(int fd, const unsigned char *data, size_t len)
 }
 
 /*
- * Waits until there is room, but not once this process is asked to stop: what nobody
- * reads is then thrown away.
+ * Wait for room, but not once this process is asked to stop: unread output is then
+ * dropped.
  */
 static bool write_piece(struct agent *a, int stream, const unsigned char *data,
 			size_t *ret_n)
@@ -109,7 +112,7 @@ static void write_output(void *ctx, int stream, const void *data, size_t len)
 
 /* ---- the loop ------------------------------------------------------------------- */
 
-/* The first signal is passed on, and the command has a while to end. */
+/* Forward the first signal; the command then has ENDING_MS to end. */
 static void pass_signal(struct agent *a)
 {
 	if (a->stop_until != INT64_MAX)
@@ -164,7 +167,7 @@ static int serve(struct agent *a, struct error *err)
 	return 0;
 }
 
-/* What it came to: the command's, or this process's where it did not end in time. */
+/* The command's status, or this process's signal if it did not end in time. */
 static int finish(const struct agent *a, struct launch_end *ret, struct error *err)
 {
 	ret->status = 128 + (stop_signal() ? stop_signal() : SIGHUP);
@@ -199,7 +202,7 @@ static int run(struct agent *a, const struct peer_conf *conf, const char *comman
 	return rc;
 }
 
-/* Says where, and what to do about it. */
+/* Add the host and a hint to the error. */
 static int unreached(struct error *err, const struct peer_settings *s,
 		     enum peer_stage stage)
 {

@@ -1,4 +1,4 @@
-/* peer.c - peer.h: one try after the other until the deadline. */
+/* peer.c - connect to a node, with retries until a deadline (mpi/peer.h). */
 #include "mpi/peer.h"
 
 #include <errno.h>
@@ -19,8 +19,8 @@
 enum {
 	FIRST_PAUSE_MS = 20,
 	LAST_PAUSE_MS = 500,
-	NAME_PAUSE_MS = 1000, /* resolvers remember that a name was not there */
-	CONNECT_MS = 1000,    /* of one try: packets to a pod that starts are lost */
+	NAME_PAUSE_MS = 1000, /* resolvers cache that a name did not exist */
+	CONNECT_MS = 1000,    /* of one try: packets to a starting pod are lost */
 	GREETING_MS = 10 * 1000,
 	GREETING_SIZE = 32,
 	PART_PAUSE_MS = 10,
@@ -38,7 +38,7 @@ static int64_t sooner(int64_t a, int64_t b)
 
 enum answer { ANSWER_PART, ANSWER_OTHER, ANSWER_WORKER, ANSWER_SSHD, ANSWER_BUSY };
 
-/* How peers begin; an sshd (OpenSSH) with too many connections says so and closes. */
+/* The beginnings of greetings; OpenSSH with too many connections says so and closes. */
 static const struct {
 	const char *text;
 	enum answer answer;
@@ -60,7 +60,7 @@ static enum answer classify(const char *text)
 	return ANSWER_OTHER;
 }
 
-/* Without reading it: an sshd's belongs to libssh2. */
+/* Peek only: libssh2 must read an sshd's greeting. */
 static int look_at_greeting(enum answer *ret, int fd, int64_t deadline, struct error *err)
 {
 	char text[GREETING_SIZE + 1];
@@ -168,7 +168,7 @@ static void hang_up(struct peer *p)
 
 /* ---- all tries ------------------------------------------------------------------ */
 
-/* Is it worth another try? */
+/* Is the failure transient? */
 static bool may_pass(enum peer_stage stage, const struct error *err)
 {
 	if (stage < PEER_GREETING)
@@ -176,7 +176,10 @@ static bool may_pass(enum peer_stage stage, const struct error *err)
 	return err->kind == ERR_IO || err->kind == ERR_TIMEOUT;
 }
 
-/* Twice as long each time, give or take a quarter: a thousand agents begin at once. */
+/*
+ * Double the pause each time, with a jitter of a quarter: a thousand agents may start at
+ * once.
+ */
 static int64_t pause_ms(enum peer_stage stage, int try)
 {
 	int64_t ms = (int64_t)FIRST_PAUSE_MS << (try < 8 ? try : 8);

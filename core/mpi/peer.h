@@ -1,11 +1,10 @@
 /*
- * peer.h - the way from a launcher to a node: to its mpi-worker or its sshd, whichever
- * answers.
+ * peer.h - connect to a node: to its mpi-worker or its sshd, whichever answers.
  *
- * A connection goes through four stages; until the deadline what may pass is tried again
- * (a name that does not resolve yet, a port that is closed, a connection that ends before
- * its greeting). A peer that cannot prove that it has the job's key is not. Two threads
- * may open two peers.
+ * A connection goes through four stages. Transient failures are retried until the
+ * deadline (a name that does not resolve yet, a closed port, a connection that ends
+ * before its greeting); a peer that cannot prove that it has the job's key is not
+ * retried. Thread-safe for different peers.
  */
 #ifndef MPI_PEER_H
 #define MPI_PEER_H
@@ -17,7 +16,7 @@
 #include "net/psk.h"
 #include "net/ssh.h"
 
-/* PEER_COMMAND: it is open, but a command did not start; peer_open() has no such stage. */
+/* PEER_COMMAND is not a stage of peer_open(): connected, but a command did not start. */
 enum peer_stage {
 	PEER_NAME,
 	PEER_PORT,
@@ -33,7 +32,7 @@ struct peer_conf {
 	int port;
 	const char *user;    /* for an sshd */
 	const char *key_pem; /* the job's private key */
-	bool any_host_key;   /* of an sshd; else it must have the job's */
+	bool any_host_key;   /* accept any host key of an sshd; else only the job's */
 	int64_t deadline;    /* of clock_ms(), over all stages */
 };
 
@@ -45,9 +44,8 @@ struct peer {
 };
 
 /*
- * *ret_stage is how far the last try came, in any case: the stage that failed, for the
- * caller to name it. ERR_STOPPED between two tries,
- * once this process is asked to end (stop.h).
+ * *ret_stage is always set: the stage in which the last try failed. ERR_STOPPED between
+ * two tries, once this process is asked to stop (stop.h).
  */
 MUST_CHECK int peer_open(struct peer *ret, const struct peer_conf *conf,
 			 enum peer_stage *ret_stage, struct error *err);

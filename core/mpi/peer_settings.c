@@ -1,4 +1,4 @@
-/* peer_settings.c - peer_settings.h. */
+/* peer_settings.c - read how to reach nodes (mpi/peer_settings.h). */
 #include "mpi/peer_settings.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 
-/* What a launcher says of time: attempts of so many seconds each. */
+/* A launcher's ConnectionAttempts x ConnectTimeout. */
 static int read_timeout(int64_t *ret, const struct ssh_args *args, const char *text,
 			struct error *err)
 {
@@ -40,7 +40,7 @@ static int read_host_key(bool *ret_any, const struct ssh_args *args, const char 
 	return 0;
 }
 
-/* A random user id has no line in passwd: its sshd runs as the same one, or as root. */
+/* A random user id has no passwd entry: its sshd runs as the same id, or as root. */
 static const char *own_name(void)
 {
 	const struct passwd *user = getpwuid(geteuid());

@@ -1,5 +1,5 @@
 /*
- * peer_settings.h - how nodes are reached: what a launcher's command line says, then the
+ * peer_settings.h - how to reach nodes: from a launcher's command line, then the
  * environment, then defaults.
  *
  * Time: --timeout, KFTRAINER_MPI_TIMEOUT, ConnectTimeout x ConnectionAttempts, 10 minutes.
@@ -20,15 +20,15 @@ struct peer_settings {
 	struct peer_conf conf; /* of args->host */
 	struct buf key;
 	char user[64];
-	bool shared_key; /* others than its owner may read the file */
+	bool shared_key; /* other users may read the file */
 };
 
-/* To be released in any case. The deadline is counted from now. */
+/* Release it also after a failure. The deadline is counted from now. */
 MUST_CHECK int peer_settings_read(struct peer_settings *ret, const struct ssh_args *args,
 				  mpi_env *env, void *ctx, struct error *err);
 void peer_settings_release(struct peer_settings *s);
 
-/* More about a failure of peer_open() for whoever has to repair it, or NULL. */
+/* A hint how to repair a failure of peer_open(), or NULL. */
 const char *peer_settings_hint(const struct peer_settings *s, enum peer_stage stage,
 			       const struct error *err);
 

@@ -1,10 +1,9 @@
 /*
- * remote.h - the command on the node, whether a worker or an sshd runs it (private to
- * core/mpi).
+ * remote.h - a command on a node, run by mpi-worker or an sshd (private to core/mpi).
  *
- * Starting it may wait, until a deadline; after that nothing waits. What is to be sent is
- * queued, and remote_pump() moves what can be moved: the launcher's loop calls it
- * whenever the socket is ready for remote_events().
+ * Starting it may block until a deadline; nothing else blocks. Input is queued; the
+ * launcher's loop calls ops->pump() to send and receive whenever the socket is ready for
+ * ops->events().
  */
 #ifndef MPI_REMOTE_H
 #define MPI_REMOTE_H
@@ -18,7 +17,7 @@
 
 enum { REMOTE_STDOUT, REMOTE_STDERR };
 
-/* Takes all of it; may wait for whoever reads. */
+/* Must take all of the data; may block. */
 typedef void remote_output(void *ctx, int stream, const void *data, size_t len);
 
 struct remote_ops {
@@ -38,10 +37,10 @@ struct remote {
 	void *self;
 };
 
-/* Uses the peer, which stays the caller's and must be closed after it. */
+/* Borrows the peer, which must be closed after remote_release(). */
 MUST_CHECK int remote_start(struct remote *ret, struct peer *peer, const char *command,
 			    int64_t deadline, struct error *err);
-/* The two that there are. */
+/* The two implementations. */
 MUST_CHECK int remote_start_worker(struct remote *ret, struct peer *peer,
 				   const char *command, struct error *err);
 MUST_CHECK int remote_start_ssh(struct remote *ret, struct peer *peer,

@@ -1,4 +1,4 @@
-/* remote_ssh.c - remote.h by an sshd, and which of the two it is. */
+/* remote_ssh.c - run a command by an sshd; remote_start() (mpi/remote.h). */
 #include "mpi/remote.h"
 
 #include "net/ssh.h"
@@ -43,7 +43,7 @@ static int status(const void *self, int *ret_status, struct error *err)
 	return ssh_status(self, ret_status, err);
 }
 
-/* The connection is the peer's. */
+/* The peer owns the connection. */
 static void release(void *self)
 {
 	(void)self;

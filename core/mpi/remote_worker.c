@@ -1,4 +1,4 @@
-/* remote_worker.c - remote.h by mpi-worker: frames over TLS. */
+/* remote_worker.c - run a command by mpi-worker, in frames over TLS (mpi/remote.h). */
 #include "mpi/remote.h"
 
 #include <poll.h>
@@ -11,7 +11,7 @@
 
 enum {
 	PIECE = 16 * 1024, /* a TLS record */
-	PIECES = 64,       /* of a pump, which must come back to signals and input */
+	PIECES = 64, /* records a pump(), so that signals and input get their turn */
 	OUT_MAX = 4 * FRAME_MAX,
 	CREDIT_STEP = FRAME_WINDOW / 4,
 };
@@ -19,10 +19,10 @@ enum {
 struct worker_remote {
 	struct psk_conn *tls;
 	struct buf in, out;
-	size_t sending; /* bytes of `out` that psk_write() was given, 0: none */
+	size_t sending; /* bytes of `out` passed to psk_write(); 0: none */
 	bool input_ended, ended;
 	int64_t input_credit;
-	uint32_t owed[2]; /* credit for stdout and stderr that has not been sent */
+	uint32_t owed[2]; /* credit for stdout and stderr, not sent yet */
 	int status;
 };
 

@@ -1,4 +1,4 @@
-/* session.c - session.h: the state machine of one connection. */
+/* session.c - the state machine of one connection to mpi-worker (mpi/session.h). */
 #include "mpi/session.h"
 
 #include <errno.h>
@@ -15,14 +15,13 @@
 
 enum {
 	AUTH_MS = 30 * 1000,
-	TERM_MS = 5 * 1000, /* between SIGTERM and SIGKILL */
-	DRAIN_MS =
-		2 * 1000, /* of silence, when something the command left has its output */
-	POLL_MS = 100,    /* how often a group that is ending is looked at */
+	TERM_MS = 5 * 1000,  /* between SIGTERM and SIGKILL */
+	DRAIN_MS = 2 * 1000, /* of silence, if a leftover process holds the output */
+	POLL_MS = 100,       /* between checks of a group that is ending */
 	LINGER_MS = 10 * 1000,
 	PIECE = 16 * 1024, /* a TLS record */
 	OUT_MAX = 4 * FRAME_MAX,
-	OUT_FULL = FRAME_MAX, /* no more output is read from the command above this */
+	OUT_FULL = FRAME_MAX, /* stop reading the command's output above this */
 	CREDIT_STEP = FRAME_WINDOW / 4,
 	EXIT_CANNOT_RUN = 126,
 	EXIT_NO_SHELL = 127,
@@ -76,7 +75,7 @@ bool session_is_over(const struct session *s)
 
 /* ---- its end -------------------------------------------------------------------- */
 
-/* The group's number may be another's once nobody is in it: look before each signal. */
+/* The number of an empty group may be reused: check before each signal. */
 static void end_group(struct session *s, int signum)
 {
 	if (s->reaped && !child_group_exists(s->pid))
@@ -110,7 +109,7 @@ static void refuse(struct session *s, const struct error *err)
 	session_end(s);
 }
 
-/* ---- what is wanted ------------------------------------------------------------- */
+/* ---- events to wait for --------------------------------------------------------- */
 
 static bool stream_is_wanted(const struct session *s, int stream)
 {
@@ -134,8 +133,8 @@ static void want(struct session *s)
 /* ---- to the launcher ------------------------------------------------------------ */
 
 /*
- * A socket that is closed with bytes unread resets the connection, and the peer loses
- * what it has not read yet.
+ * Closing a socket with unread bytes resets the connection, and the peer loses what it
+ * has not read yet.
  */
 static void linger(struct session *s)
 {
@@ -185,7 +184,7 @@ static bool outputs_ended(const struct session *s)
 	return s->sources[SESSION_STDOUT].fd < 0 && s->sources[SESSION_STDERR].fd < 0;
 }
 
-/* The command is over, and so is its output: say how it ended. */
+/* The command and its output have ended: send EXIT. */
 static void finish(struct session *s)
 {
 	bool killed = WIFSIGNALED(s->status);
@@ -254,7 +253,9 @@ static void write_input(struct session *s)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n < 0) {
-		/* It reads no more: what comes is thrown away, and its sender not stopped. */
+		/*
+		 * The command closed its stdin: drop input, without stopping the sender.
+		 */
 		close_source(source);
 		n = (ssize_t)s->to_stdin.len;
 	}
@@ -268,7 +269,7 @@ static void write_input(struct session *s)
 		close_source(source);
 }
 
-/* What a shell would say, where the shell itself cannot be run. */
+/* Report a shell that cannot be started as a shell would. */
 static void cannot_start(struct session *s, const struct error *err)
 {
 	cleanup_buf struct buf line = { .max = 2048 };
@@ -404,7 +405,7 @@ static int take_frames(struct session *s, struct error *err)
 	return 0;
 }
 
-/* Who says nothing and leaves is a probe of the port: no TLS for it, and no line. */
+/* A connection without data is a port probe: no TLS for it, and nothing in the log. */
 static int begin_handshake(struct session *s, struct error *err)
 {
 	int fd = s->sources[SESSION_SOCKET].fd;
@@ -442,7 +443,7 @@ static bool handshake(struct session *s)
 	return false;
 }
 
-/* Who has the key and leaves waits until this worker is up (wait.h). */
+/* An authenticated connection without a command comes from `--wait` (wait.h). */
 static bool asks_for_nothing(const struct session *s)
 {
 	return s->state == SESSION_COMMAND && !s->in.len && !s->command.begun;
@@ -499,13 +500,13 @@ void session_event(struct session *s, enum session_fd which, uint32_t events)
 
 /* ---- time ----------------------------------------------------------------------- */
 
-/* The command ended, but something it left holds its output and is silent. */
+/* The command ended, but a process that it left holds its output silently. */
 static void tick_running(struct session *s)
 {
 	s->until = clock_ms() + DRAIN_MS;
 	for (int i = SESSION_STDOUT; i <= SESSION_STDERR; i++)
 		if (s->sources[i].fd >= 0 && !stream_is_wanted(s, i - SESSION_STDOUT))
-			return; /* it is the launcher that keeps us waiting */
+			return; /* the launcher is slow, not the process */
 	s->until = INT64_MAX;
 	for (int i = SESSION_STDOUT; i <= SESSION_STDERR; i++)
 		if (s->sources[i].fd >= 0)

@@ -1,11 +1,10 @@
 /*
  * session.h - one connection to mpi-worker and the command it runs (private to core/mpi).
  *
- * A session never waits. The worker's loop watches its descriptors: each is a source,
- * with the events that are wanted now in `wanted` (0: none), set by every session_
- * function. The loop calls session_event() for what came, session_reaped() when the
- * command's process ended, session_tick() when `until` is over, and frees a session
- * that session_is_over().
+ * A session never blocks. The worker's loop watches its descriptors: each is a source,
+ * whose `wanted` has the events to wait for (0: none) after every session_ function. The
+ * loop calls session_event() for events, session_reaped() when the command's process has
+ * ended, session_tick() at `until`, and frees a session once session_is_over().
  */
 #ifndef MPI_SESSION_H
 #define MPI_SESSION_H
@@ -22,12 +21,12 @@ enum session_fd { SESSION_SOCKET, SESSION_STDIN, SESSION_STDOUT, SESSION_STDERR 
 enum { SESSION_FDS = 4 };
 
 enum session_state {
-	SESSION_STRANGER, /* it has not shown that it has the key */
-	SESSION_COMMAND,  /* it has; its command is on its way */
+	SESSION_STRANGER, /* not authenticated */
+	SESSION_COMMAND,  /* authenticated; receiving the command */
 	SESSION_RUNNING,
 	SESSION_LEAVING,   /* the EXIT frame is being sent */
-	SESSION_LINGERING, /* it is sent: the launcher closes, having read everything */
-	SESSION_GONE,      /* no connection; the process group is being ended */
+	SESSION_LINGERING, /* it is sent; waiting for the launcher to close */
+	SESSION_GONE,      /* connection closed; ending the process group */
 };
 
 struct session;
@@ -49,28 +48,28 @@ struct session {
 	struct psk_conn *tls;
 	bool tls_wants_write;
 	struct buf in, out;
-	size_t sending; /* bytes of `out` that psk_write() was given, 0: none */
+	size_t sending; /* bytes of `out` passed to psk_write(); 0: none */
 
 	struct frame_command command;
 	pid_t pid;  /* 0: no command runs */
 	int status; /* as of waitpid(2), once reaped */
 	bool reaped;
-	int64_t kill_at; /* of clock_ms(), once it is GONE: when the group gets SIGKILL */
+	int64_t kill_at;     /* of clock_ms(), if GONE: when the group gets SIGKILL */
 	struct buf to_stdin; /* .max: FRAME_WINDOW */
 	bool stdin_ended;
-	uint32_t owed;     /* credit for stdin that has not been sent */
+	uint32_t owed;     /* credit for stdin, not sent yet */
 	int64_t credit[2]; /* for stdout, stderr */
-	char refusal[200]; /* why a stranger was turned away; "": it was not */
+	char refusal[200]; /* why authentication failed; "": it did not */
 };
 
-/* Takes the socket. */
+/* Owns the socket from here on. */
 struct session *session_new(struct psk *psk, int fd, const char *peer);
 void session_free(struct session *s);
 
 void session_event(struct session *s, enum session_fd which, uint32_t events);
 void session_reaped(struct session *s, int status);
 void session_tick(struct session *s);
-/* End it: the connection is closed, the group gets SIGTERM and, later, SIGKILL. */
+/* Close the connection and end the group: SIGTERM, later SIGKILL. */
 void session_end(struct session *s);
 bool session_is_over(const struct session *s);
 

@@ -1,4 +1,4 @@
-/* settings.c - settings.h: options, then variables, then defaults. */
+/* settings.c - read the job's port and private key (mpi/settings.h). */
 #include "mpi/settings.h"
 
 #include "base/cleanup.h"

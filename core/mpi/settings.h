@@ -1,7 +1,7 @@
 /*
- * settings.h - where both ends find the job's port and private key.
+ * settings.h - the job's port and private key, for launcher and worker.
  *
- * What an option says, else a variable, else the default: KFTRAINER_MPI_PORT or 2222,
+ * An option, else a variable, else a default: KFTRAINER_MPI_PORT or 2222,
  * KFTRAINER_MPI_KEY or $HOME/.ssh/id_rsa.
  */
 #ifndef MPI_SETTINGS_H
@@ -16,21 +16,23 @@
 
 enum { MPI_PORT = 2222, MPI_KEY_MAX = 64 * 1024 };
 
-/* What derives the connection's key from the job's private key, and names it. */
+/*
+ * Label for deriving the connection's key from the job's private key, and its identity.
+ */
 #define MPI_KEY_INFO "kftrainer mpi v1"
 
 /* A variable of the environment, or NULL. */
 typedef const char *mpi_env(void *ctx, const char *name);
 
-/* given: 0: not. */
+/* given 0: no option. */
 MUST_CHECK int mpi_port(int *ret, int64_t given, mpi_env *env, void *ctx,
 			struct error *err);
-/* The file of the key. given: NULL: not. */
+/* The path of the key. given NULL: no option. */
 const char *mpi_key_path(struct arena *arena, const char *given, mpi_env *env, void *ctx);
-/* Its text, PEM. Whoever may read it: no check of its mode. */
+/* The key's text, PEM. The file's mode is not checked. */
 MUST_CHECK int mpi_key_pem(struct buf *out, const char *given, mpi_env *env, void *ctx,
 			   struct error *err);
-/* And the key of connections (psk.h) that comes of it. */
+/* The key of connections (psk.h), derived from it. */
 MUST_CHECK int mpi_key(unsigned char ret[PSK_KEY_SIZE], const char *given, mpi_env *env,
 		       void *ctx, struct error *err);
 

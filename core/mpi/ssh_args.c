@@ -1,4 +1,4 @@
-/* ssh_args.c - ssh_args.h: the options from a table. */
+/* ssh_args.c - parse the command line of ssh (mpi/ssh_args.h). */
 #include "mpi/ssh_args.h"
 
 #include <string.h>
@@ -66,7 +66,7 @@ static int set_checking(struct ssh_args *a, const char *value, struct error *err
 	return 0;
 }
 
-/* Keywords are case-insensitive, as in ssh_config(5); others are skipped. */
+/* Keywords are case-insensitive, as in ssh_config(5); unknown ones are skipped. */
 static const struct keyword {
 	const char *name;
 	int (*set)(struct ssh_args *a, const char *value, struct error *err);
@@ -183,7 +183,7 @@ static int read_own(struct reader *r, const char *text, struct error *err)
 	return error_set(err, ERR_USAGE, "unknown option '--%s'", text);
 }
 
-/* All options at this place. A "--" ends them, and is dropped. */
+/* Parse consecutive options. A "--" ends them and is dropped. */
 static int read_options(struct reader *r, bool *ret_ended, struct error *err)
 {
 	for (; r->at < r->argc; r->at++) {
@@ -203,7 +203,7 @@ static int read_options(struct reader *r, bool *ret_ended, struct error *err)
 	return 0;
 }
 
-/* "host", "user@host"; a user in -l yields to it. */
+/* "host" or "user@host", whose user overrides -l. */
 static void read_host(struct reader *r)
 {
 	const char *word = r->argv[r->at++], *at = strrchr(word, '@');

@@ -2,10 +2,9 @@
  * ssh_args.h - the command line that launchers give to ssh.
  *
  * Launchers (ORTE, PRRTE, Hydra, Intel MPI, horovodrun) call their agent as ssh(1):
- * options before and after the host, up to the first word that is none; the rest is the
- * command, whose words are joined by single blanks and sent as they are. Options that
- * mean nothing here are skipped together with their values. Source: ssh(1) of OpenSSH
- * 9.2, and the launchers' traces.
+ * options before and after the host, up to the first other word; the rest is the command,
+ * whose words are joined by single blanks, unquoted. Options without a meaning here are
+ * skipped with their values. Source: ssh(1) of OpenSSH 9.2, and the launchers' traces.
  */
 #ifndef MPI_SSH_ARGS_H
 #define MPI_SSH_ARGS_H
@@ -19,12 +18,12 @@
 /* Strings point into argv or live in the arena; NULL and 0: not given. */
 struct ssh_args {
 	const char *host, *user, *key_file;
-	const char *command; /* never NULL; "" is an error of the caller's to report */
+	const char *command; /* never NULL; the caller reports "" as an error */
 	int64_t port;
 	int64_t connect_timeout_s, connection_attempts;
 	bool any_host_key; /* StrictHostKeyChecking=no */
 	bool verbose;      /* -v */
-	/* What is not ssh's: */
+	/* Options that ssh does not have: */
 	int64_t timeout_ms;     /* --timeout */
 	const char *wait_file;  /* --wait: instead of a host and a command */
 	const char *watch_file; /* --watch: instead of a host */

@@ -1,4 +1,4 @@
-/* wait.c - wait.h: threads that take one host after the other. */
+/* wait.c - try all hosts in threads until they are ready (mpi/wait.h). */
 #include "mpi/wait.h"
 
 #include <pthread.h>
@@ -15,7 +15,7 @@ struct wait {
 	struct wait_host *hosts;
 	size_t n;
 	pthread_mutex_t mutex;
-	size_t next; /* under the mutex; all else of a host is its thread's */
+	size_t next; /* guarded by the mutex; a host belongs to the thread that took it */
 	struct utsname machine;
 };
 

@@ -1,4 +1,4 @@
-/* watch.c - watch.h: one loop over the nodes' connections and the command. */
+/* watch.c - watch nodes while mpirun runs (mpi/watch.h). */
 #include "mpi/watch.h"
 
 #include <errno.h>
@@ -18,11 +18,11 @@
 
 extern char **environ;
 
-/* A line says that it runs. Whatever the user's shell is, with an sshd. */
+/* The command prints a line once it runs, in any login shell of an sshd's user. */
 #define COMMAND "exec /bin/sh -c 'echo; read line; exit 0'"
 
 enum {
-	ANSWER_MS = 60 * 1000, /* a peer that has vanished is noticed sooner (worker.h) */
+	ANSWER_MS = 60 * 1000, /* more than it takes to detect a vanished peer */
 	LOST_MS = 30 * 1000,   /* for the command to end by itself; then SIGTERM */
 	TERM_MS = 10 * 1000,   /* then SIGKILL */
 };
@@ -47,18 +47,18 @@ struct node {
 struct watch {
 	struct watch_conf conf;
 	struct node *nodes;
-	struct pollfd *polls; /* of the nodes, and signals */
+	struct pollfd *polls; /* the nodes' connections, and signals */
 	size_t n;
 	int signals;
 	pid_t pid;      /* 0: it has ended */
 	int status;     /* as of waitpid(2) */
-	bool stopped;   /* we were asked to */
+	bool stopped;   /* this process was asked to stop */
 	int64_t end_at; /* of clock_ms(), once a node is lost; else INT64_MAX */
-	bool ended;     /* it has got SIGTERM for that */
+	bool ended;     /* it was sent SIGTERM */
 	sigset_t mask;  /* before watch_run() */
 };
 
-/* What is passed on, and SIGCHLD. */
+/* Signals to forward, and SIGCHLD. */
 static const int heard[] = {
 	SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD
 };
@@ -85,7 +85,7 @@ static void on_output(void *ctx, int stream, const void *data, size_t len)
 		n->state = NODE_RUNS;
 }
 
-/* Moves what can be moved; -1: the node is lost. */
+/* Send and receive; -1: the node is lost. */
 static int pump(struct node *n)
 {
 	int status = 0;
@@ -103,7 +103,7 @@ static int pump(struct node *n)
 	return 0;
 }
 
-/* wait_use: the host's shell is started, and has said so. */
+/* wait_use: start the host's shell, and wait for its line. */
 static int start_shell(void *ctx, size_t host, const struct peer_conf *conf,
 		       struct peer *take_peer, struct error *err)
 {
@@ -144,7 +144,7 @@ static void lose(struct watch *w, struct node *n)
 	w->conf.lost(w->conf.ctx, n->host, &n->why);
 }
 
-/* Of those whose connection is ready. */
+/* Pump the nodes whose connections are ready. */
 static void pump_ready(struct watch *w)
 {
 	for (size_t i = 0; i < w->n; i++) {
@@ -179,7 +179,7 @@ static void reap(struct watch *w)
 	}
 }
 
-/* A terminal sends its signals to the command, too. */
+/* The terminal already sends its signals to the command. */
 static void take_signals(struct watch *w)
 {
 	struct signalfd_siginfo info;
@@ -196,7 +196,7 @@ static void take_signals(struct watch *w)
 	reap(w);
 }
 
-/* Some mpirun wait forever for a node that is lost. */
+/* Some mpirun wait forever for a lost node. */
 static void end_late(struct watch *w)
 {
 	if (!w->pid || clock_ms() < w->end_at)
@@ -240,7 +240,7 @@ static int open_signals(struct watch *w, struct error *err)
 	return w->signals < 0 ? error_errno(err, errno, "signalfd") : 0;
 }
 
-/* With no signal blocked or ignored, as a container's first process begins. */
+/* Start it without blocked or ignored signals, like a container's first process. */
 static int spawn(struct watch *w, char *const *argv, struct error *err)
 {
 	posix_spawnattr_t attr;
@@ -257,7 +257,7 @@ static int spawn(struct watch *w, char *const *argv, struct error *err)
 
 /* ---- its end -------------------------------------------------------------------- */
 
-/* The shells are told that their input has ended; those that are there answer. */
+/* End the shells' input; shells of live nodes answer. */
 static int ask_nodes(struct watch *w, struct error *err)
 {
 	int64_t until = clock_ms() + ANSWER_MS;

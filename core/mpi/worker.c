@@ -1,4 +1,4 @@
-/* worker.c - worker.h: the loop that serves all connections in one thread. */
+/* worker.c - serve all connections of mpi-worker in one thread (mpi/worker.h). */
 #include "mpi/worker.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@
 enum {
 	EVENTS = 64,
 	ACCEPT_BACKOFF_MS = 100,
-	END_MS = 5 * 1000, /* what SIGTERM ended or not: then SIGKILL */
+	END_MS = 5 * 1000, /* between SIGTERM and SIGKILL at the end */
 	LINES_MS = 10 * 1000,
 	LINES_MAX = 10,
 };
@@ -41,10 +41,10 @@ struct worker {
 	} refusals;
 };
 
-/* epoll's data: a session's source, or one of these. */
+/* epoll's data: a session's source, or the address of one of these. */
 static struct session_source listener_source, signals_source, stop_source;
 
-/* ---- what is refused ------------------------------------------------------------ */
+/* ---- log of refusals ------------------------------------------------------------ */
 
 static void log_refusal(struct worker *w, const struct session *s)
 {
@@ -99,7 +99,10 @@ static bool is_stranger(const struct session *s)
 	return s->state == SESSION_STRANGER || s->state == SESSION_COMMAND;
 }
 
-/* After anything was done to it. It is freed only when its events are all handled. */
+/*
+ * Call it after each change of a session. Ended sessions are freed once all events are
+ * handled.
+ */
 static void settle(struct worker *w, struct session *s, bool was_stranger)
 {
 	if (was_stranger && !is_stranger(s))
@@ -177,7 +180,7 @@ static void accept_all(struct worker *w)
 		else if (errno == EAGAIN || errno == EWOULDBLOCK)
 			return;
 		else if (errno != EINTR && errno != ECONNABORTED) {
-			listen_events(w, false); /* out of descriptors: a moment later */
+			listen_events(w, false); /* out of descriptors: retry later */
 			return;
 		}
 	}
@@ -193,7 +196,7 @@ static struct session *session_of(struct worker *w, pid_t pid)
 	return NULL;
 }
 
-/* Ours, and whatever was left to this process as PID 1 or as subreaper. */
+/* Reap our children, and orphans that this process inherited as PID 1 or subreaper. */
 static void reap(struct worker *w)
 {
 	struct signalfd_siginfo info;
@@ -224,7 +227,7 @@ static void end_everything(struct worker *w)
 
 		while (waitpid(-1, NULL, WNOHANG) > 0)
 			;
-		/* Those whose parents ended become ours: they are asked each time. */
+		/* Orphans become our children: signal all of them each time. */
 		if (!child_signal_all(late ? SIGKILL : SIGTERM))
 			return;
 		clock_sleep_ms(20);

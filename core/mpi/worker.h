@@ -1,15 +1,15 @@
 /*
  * worker.h - mpi-worker: runs the commands that launchers send, in this container.
  *
- * Each connection runs one command (frame.h) with `/bin/sh -c`, in its own process
- * group, with the container's environment and working directory. A connection sends a
- * greeting in the clear, MPI_GREETING, which distinguishes it from an sshd; everything after it
- * is TLS with the job's key (psk.h). When a connection ends, its group gets SIGTERM and
- * 5 s later SIGKILL. Works as PID 1: it reaps whatever ends in the container.
+ * Each connection runs one command (frame.h) with `/bin/sh -c`, in its own process group,
+ * with the container's environment and working directory. The worker sends a greeting in
+ * the clear, MPI_GREETING, which distinguishes it from an sshd; everything after it is
+ * TLS with the job's key (psk.h). When a connection ends, its group gets SIGTERM and 5 s
+ * later SIGKILL. Works as PID 1: it reaps all processes that end in the container.
  *
- * Memory is bounded: of connections that have not authenticated it keeps
- * WORKER_MAX_STRANGERS, giving up the oldest, and none for longer than 30 s. What is
- * refused is one line of the log each, at most ten in ten seconds.
+ * Memory is bounded: at most WORKER_MAX_STRANGERS connections may be unauthenticated (the
+ * oldest is closed), each for at most 30 s. Each refusal is logged in one line, at most
+ * ten in ten seconds.
  */
 #ifndef MPI_WORKER_H
 #define MPI_WORKER_H
@@ -25,14 +25,14 @@ struct worker_conf {
 	const char *host;         /* NULL: all addresses */
 	int port;                 /* 0: any */
 	const unsigned char *key; /* PSK_KEY_SIZE bytes */
-	/* Once it listens; may be NULL. */
+	/* Called once it listens; may be NULL. */
 	void (*listening)(void *ctx, int port);
 	void *ctx;
 };
 
 /*
- * Until this process is asked to stop (stop.h, set up before); all that it started has
- * then ended. -1: it could not listen.
+ * Serve until this process is asked to stop (after stop_setup()); returns once all that
+ * it started has ended. -1: it could not listen.
  */
 MUST_CHECK int worker_run(const struct worker_conf *conf, struct error *err);
 

@@ -1,10 +1,10 @@
 /*
  * array.h - columns in memory, as Arrow lays them out (Columnar.rst of apache/arrow).
  *
- * A field is a column's type; its children are the members of a struct, the element of
- * a list, the key and the value of a map. An array has the rows of a field: bit i of
- * validity is row i's (least significant first; absent without nulls), offsets are
- * int32 and one more than rows. Rows begin at 0. What a null row's value is means nothing.
+ * A field is a column's type; its children are the members of a struct, the element of a
+ * list, the key and the value of a map. An array has the rows of a field: bit i of
+ * validity is row i's (least significant first; absent without nulls), offsets are int32
+ * and one more than rows. Rows begin at 0. The value of a null row is undefined.
  */
 #ifndef ARROW_ARRAY_H
 #define ARROW_ARRAY_H
@@ -52,7 +52,7 @@ struct field {
 	uint32_t width;           /* of a value, in bytes; 0: bits, offsets or none */
 	int32_t precision, scale; /* of a decimal */
 	int unit;                 /* enum arrow_unit, of times */
-	bool utc;                 /* a timestamp is a moment, not a reading of a clock */
+	bool utc;                 /* a timestamp is an instant (UTC), not local time */
 	bool uuid;                /* of ARROW_FIXED */
 	struct field *children;
 	size_t n_children;

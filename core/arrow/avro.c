@@ -22,7 +22,7 @@ struct input {
 
 struct avro {
 	struct arena arena, values; /* values: of the current record */
-	size_t taken;               /* of the budget, by the latter */
+	size_t taken;               /* taken from the budget for values */
 	struct budget *budget;
 	struct input file, block;
 	struct block bytes; /* of a compressed block */
@@ -31,7 +31,7 @@ struct avro {
 	const struct avro_type *type;
 	bool compressed;
 	enum stream stream;
-	int64_t records; /* of the block, not yet read */
+	int64_t records; /* records of the block, not yet read */
 	int depth;
 };
 
@@ -352,7 +352,7 @@ static int next_block(struct avro *a, struct error *err)
 			return error_wrap(err, "Avro");
 		bytes = (struct bytes){ a->bytes.data, len };
 	}
-	/* none of Iceberg's records is empty */
+	/* records take no bytes only if empty, and Iceberg has none */
 	if ((uint64_t)a->records > bytes.len)
 		return truncated(err);
 	a->block = (struct input){ bytes.data, bytes.data + bytes.len };

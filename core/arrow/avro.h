@@ -41,7 +41,7 @@ struct avro_member {
 	const struct avro_type *type;
 };
 
-/* A union is its value: never AVRO_UNION here. */
+/* A value. Unions are resolved: type is never AVRO_UNION. */
 struct avro_value {
 	const struct avro_type *type;
 	int64_t number; /* also of booleans and enums */
@@ -53,12 +53,12 @@ struct avro_value {
 
 struct avro;
 
-/* The bytes must outlive it. ERR_UNSUPPORTED: a codec that is not known. */
+/* The bytes must outlive it. ERR_UNSUPPORTED: an unknown codec. */
 MUST_CHECK int avro_open(struct avro **ret, struct bytes file, struct budget *budget,
 			 struct error *err);
 void avro_free(struct avro *a); /* NULL is fine */
 
-/* Of the file's header; NULL: absent. */
+/* A value of the file header's metadata; NULL: absent. */
 const char *avro_meta(const struct avro *a, const char *key);
 
 /* The next record; *ret is NULL at the end. */

@@ -1,4 +1,4 @@
-/* Makes types of an Avro schema: avro_schema.h. */
+/* Parses Avro schemas: avro_schema.h. */
 #include "arrow/avro_schema.h"
 
 #include <string.h>
@@ -48,7 +48,7 @@ static const struct avro_type *named(struct builder *b, const char *name)
 	return t;
 }
 
-/* A type may refer to itself: it has its name before it has its members. */
+/* Register the name before the members are read: a type may refer to itself. */
 static struct avro_type *new_type(struct builder *b, const cJSON *node,
 				  enum avro_kind kind)
 {

@@ -45,7 +45,7 @@ static inline uint64_t bits_get(const uint8_t *bits, uint64_t at, unsigned n)
 	return load_u64(bits + (at >> 3)) >> (at & 7) & (((uint64_t)1 << n) - 1);
 }
 
-/* Appends n (at most 56) bits at `at`; what is at and after it becomes 0. */
+/* Appends n (at most 56) bits at `at`; bits after them in the same 8 bytes become 0. */
 static inline void bits_put(uint8_t *bits, uint64_t at, uint64_t v, unsigned n)
 {
 	uint8_t *p = bits + (at >> 3);

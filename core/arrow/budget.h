@@ -1,10 +1,10 @@
 /*
- * budget.h - how much memory the reading of a file may take, and blocks that count.
+ * budget.h - limits the memory for reading a file; blocks are buffers that count.
  *
- * Sizes come from the file, so each is asked of a budget first: what exceeds it is
- * ERR_LIMIT, and nothing was allocated. A block is a buffer that belongs to a budget;
- * BLOCK_SLACK bytes after its capacity can be read and written (fast copies overrun),
- * and mean nothing. Many threads may share a budget.
+ * Sizes come from untrusted files, so each allocation takes from a budget first; beyond
+ * it is ERR_LIMIT, and nothing is allocated. A block is a buffer that belongs to a
+ * budget; BLOCK_SLACK bytes after its capacity may be read and written (fast copies
+ * overrun), with undefined contents. Thread-safe.
  */
 #ifndef ARROW_BUDGET_H
 #define ARROW_BUDGET_H
@@ -31,7 +31,7 @@ struct block {
 	struct budget *budget; /* whose bytes these are; NULL: an empty block */
 };
 
-/* Room for n * size bytes in all; grows by half at least. What is inside stays. */
+/* Make room for n * size bytes in all, keeping the contents; grows by at least a half. */
 MUST_CHECK int block_reserve(struct block *b, struct budget *budget, uint64_t n,
 			     size_t size, struct error *err);
 void block_free(struct block *b); /* an empty one is fine */

@@ -109,7 +109,7 @@ static bool lz4_hadoop(const struct job *j)
 	return p == end && done == j->dst_len;
 }
 
-/* Old writers used the same number for blocks without Hadoop's framing. */
+/* Old writers used the same codec number for blocks without Hadoop's framing. */
 static int run_lz4(const struct job *j, struct error *err)
 {
 	return lz4_hadoop(j) ? 0 : run_lz4_raw(j, err);
@@ -175,7 +175,7 @@ struct growth {
 	size_t len, max;
 };
 
-/* Room for some more. */
+/* Grow the output. */
 static int grow(struct growth *g, struct error *err)
 {
 	if (g->len == g->max)

@@ -32,7 +32,7 @@ struct codec_state {
 };
 
 const char *codec_name(int codec); /* "snappy"; NULL for one that does not exist */
-bool codec_known(int codec);       /* can codec_decode() do it? */
+bool codec_known(int codec);       /* does codec_decode() support it? */
 
 /*
  * Fills dst, which holds exactly dst_len bytes and room for BLOCK_SLACK more.
@@ -46,16 +46,16 @@ MUST_CHECK int codec_decode(struct codec_state *state, int codec, uint8_t *dst,
 			    size_t dst_len, struct bytes src, struct error *err);
 void codec_release(struct codec_state *state);
 
-enum stream {                 /* whose size is not known before */
+enum stream {                 /* compressed streams of unknown size */
 	      STREAM_DEFLATE, /* RFC 1951 */
 	      STREAM_GZIP,    /* members, one after another */
 	      STREAM_ZSTD,
-	      STREAM_SNAPPY, /* Avro's: a block, and the CRC-32 of what is inside */
+	      STREAM_SNAPPY, /* Avro's: a block, and the CRC-32 of its contents */
 };
 
 /*
- * All that is inside. ERR_FORMAT: damaged; ERR_LIMIT: more than 1 GiB, or than the budget
- * has.
+ * Decompress all of a stream. ERR_FORMAT: damaged; ERR_LIMIT: more than 1 GiB, or than
+ * the budget has.
  */
 MUST_CHECK int codec_expand(struct block *to, size_t *ret_len, enum stream kind,
 			    struct bytes from, struct budget *budget, struct error *err);

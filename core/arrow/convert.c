@@ -1,4 +1,4 @@
-/* Turns physical values into Arrow's: convert.h. */
+/* Converts physical values to Arrow's: convert.h. */
 #include "arrow/convert.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@ static void narrow_2(const struct leaf_type *leaf, void *to, const void *from, s
 		memcpy((uint8_t *)to + 2 * i, (const uint8_t *)from + 4 * i, 2);
 }
 
-/* Days and nanoseconds within the day; what overflows wraps, as pyarrow's does. */
+/* Days, and nanoseconds within the day; overflow wraps, as in pyarrow. */
 static void int96(const struct leaf_type *leaf, void *to, const void *from, size_t n)
 {
 	const uint8_t *p = from;

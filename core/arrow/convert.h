@@ -1,12 +1,15 @@
 /*
- * convert.h - physical values as Arrow's, where they differ.
+ * convert.h - convert Parquet's physical values to Arrow's, if they differ.
  */
 #ifndef ARROW_CONVERT_H
 #define ARROW_CONVERT_H
 
 #include "arrow/schema.h"
 
-/* NULL: they are the same. n values of leaf->width bytes each become field->width. */
+/*
+ * Converts n values of leaf->width bytes each to field->width. convert_of() is NULL if
+ * they are the same.
+ */
 typedef void convert_fn(const struct leaf_type *leaf, void *to, const void *from,
 			size_t n);
 convert_fn *convert_of(const struct leaf_type *leaf);
@@ -15,7 +18,10 @@ convert_fn *convert_of(const struct leaf_type *leaf);
 MUST_CHECK int convert_decimal(void *to, uint32_t width, const uint8_t *from, size_t len,
 			       struct error *err);
 
-/* m values without gaps become n with them, in place: where bits from `at` are set. */
+/*
+ * In place, spread m consecutive values over n slots: to those whose bits from `at` on
+ * are set.
+ */
 void convert_spread(void *values, uint32_t width, const uint8_t *bits, uint64_t at,
 		    uint64_t n, uint64_t m);
 

@@ -1,4 +1,4 @@
-/* Decodes integers that are kept as differences: delta.h. */
+/* Decodes integers stored as differences: delta.h. */
 #include "arrow/delta.h"
 
 #include <stdbool.h>
@@ -120,7 +120,7 @@ size_t delta_take(struct delta *d, uint64_t *out, size_t n)
 
 		if (!d->ready) {
 			if (!d->in_miniblock && !next_miniblock(d)) {
-				d->left = done; /* no more, ever */
+				d->left = done; /* damaged: return no more values */
 				break;
 			}
 			unpack(d);

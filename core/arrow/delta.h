@@ -26,7 +26,7 @@ struct delta {
 	unsigned width;
 	const uint8_t *widths;
 	uint64_t group
-		[DELTA_GROUP]; /* unpacked: the last `ready` of them are to be taken */
+		[DELTA_GROUP]; /* unpacked values, of which the last `ready` are left */
 	unsigned ready;
 	unsigned first; /* 1: the first value is to be taken */
 };
@@ -34,9 +34,12 @@ struct delta {
 /* Reads the header; `end` bounds what follows. */
 MUST_CHECK int delta_begin(struct delta *d, const uint8_t *p, const uint8_t *end,
 			   struct error *err);
-/* How many of n there were; fewer at the end and where it is damaged, and none after it. */
+/*
+ * Takes up to n values; returns how many. Fewer: the end, or damaged data, after which
+ * there are none.
+ */
 size_t delta_take(struct delta *d, uint64_t *out, size_t n);
-/* After the last value: what follows the numbers, all of whose last part is there. */
+/* After the last value: where the data after the numbers begins. */
 const uint8_t *delta_end(const struct delta *d);
 
 #endif

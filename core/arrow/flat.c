@@ -39,7 +39,7 @@ static uint8_t *push(struct flat *f, const void *data, size_t n)
 	return to;
 }
 
-/* Zeros, so that what follows `extra` more bytes is aligned. */
+/* Pad with zeros so that the position after `extra` more bytes is aligned. */
 static void align(struct flat *f, size_t size, size_t extra)
 {
 	push(f, NULL, -(f->used + extra) & (size - 1));
@@ -181,7 +181,7 @@ int flat_open(struct flat_table *ret, const void *data, size_t len, struct error
 	return 0;
 }
 
-/* Where the field is; 0: absent. */
+/* The position of a field; 0: absent. */
 static int find(const struct flat_table *t, int slot, size_t *ret, struct error *err)
 {
 	int64_t vtable;

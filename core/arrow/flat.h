@@ -1,11 +1,10 @@
 /*
  * flat.h - FlatBuffers (flatbuffers.dev, "Internals"): Arrow's messages are tables of these.
  *
- * Writing goes from a table's parts to the table: strings and vectors first; a table
- * refers to them by what writing them returned. Reading checks every offset; an absent
- * field is its default. Both are for small trees that we know; nanoarrow's IPC is not
- * used because its encoder copies bodies and its decoder needs a runtime for what are
- * six tables here.
+ * Write strings and vectors first, then the table that refers to them by the numbers that
+ * writing them returned. Reading checks every offset; an absent field has its default.
+ * nanoarrow's IPC is not used because its encoder copies bodies and its decoder needs a
+ * runtime, for only six tables.
  */
 #ifndef ARROW_FLAT_H
 #define ARROW_FLAT_H
@@ -22,14 +21,13 @@ enum { FLAT_SLOTS = 8 };
 struct flat {
 	uint8_t *data;
 	size_t cap, used;
-	size_t table; /* where the current table's fields end */
-	uint32_t
-		slot[FLAT_SLOTS]; /* of it: how far each field is from the end; 0: none */
+	size_t table;              /* where the current table's fields end */
+	uint32_t slot[FLAT_SLOTS]; /* its fields: distance from the end; 0: none */
 };
 
 void flat_release(struct flat *f);
 
-/* How far what was written is from the end: for flat_ref() and flat_refs(). */
+/* Return the distance from the end, for flat_ref() and flat_refs(). */
 uint32_t flat_str(struct flat *f, const char *s);
 uint32_t flat_refs(struct flat *f, const uint32_t *refs, size_t n);
 uint32_t flat_structs(struct flat *f, const void *data, size_t size, size_t n);

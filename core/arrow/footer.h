@@ -1,8 +1,8 @@
 /*
- * footer.h - what the end of a Parquet file says, as it says it.
+ * footer.h - the footer and page headers of a Parquet file, uninterpreted.
  *
- * Names and numbers are those of parquet.thrift (apache/parquet-format). Nothing here
- * is checked against anything else: schema.h and parquet.h do that.
+ * Names and numbers are those of parquet.thrift (apache/parquet-format). Values are not
+ * checked for consistency: schema.h and parquet.h do that.
  */
 #ifndef ARROW_FOOTER_H
 #define ARROW_FOOTER_H
@@ -87,7 +87,7 @@ struct footer {
 	int32_t version;
 	int64_t n_rows;
 	bool encrypted;            /* columns may be; the footer is not */
-	bool ordered;              /* it says how min and max are ordered */
+	bool ordered;              /* the footer declares the order of min and max */
 	struct thrift_list schema; /* struct schema_element */
 	struct thrift_list groups; /* struct row_group */
 	struct thrift_bytes created_by;
@@ -120,7 +120,7 @@ struct page_header {
 MUST_CHECK int footer_read(struct footer *ret, const void *bytes, size_t len,
 			   struct budget *budget, struct arena *arena, struct error *err);
 
-/* The header at *p, which moves behind it. */
+/* Read the header at *p and advance *p. */
 MUST_CHECK int page_header_read(struct page_header *ret, const uint8_t **p,
 				const uint8_t *end, struct error *err);
 

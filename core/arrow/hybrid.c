@@ -7,7 +7,7 @@
 
 enum { GROUP = 32 };
 
-/* True when there is something to take. A packed group may be cut short by the end. */
+/* Prepare the next run or group; false at the end, which may cut a packed group short. */
 static bool next_run(struct hybrid *h)
 {
 	uint64_t header = 0, have;
@@ -55,7 +55,7 @@ static inline void consume_packed(struct hybrid *h, size_t n)
 	}
 }
 
-/* One group of 32 from a byte's beginning; `width` is a constant where it is inlined. */
+/* Unpack 32 values from a byte boundary; `width` is constant when inlined. */
 static inline __attribute__((always_inline)) void unpack(const uint8_t *p, uint32_t *out,
 							 const unsigned width)
 {
@@ -133,7 +133,7 @@ static void spread_bits(struct hybrid *h, uint8_t *out, size_t n)
 	const uint64_t ones = UINT64_C(0x0101010101010101);
 	size_t i = 0;
 
-	/* Eight values of one bit each: a byte becomes eight. */
+	/* Expand eight values of one bit to bytes. */
 	for (; h->width == 1 && i + 8 <= n; i += 8) {
 		uint64_t byte = bits_get(h->p, h->bit + i, 8);
 		uint64_t v = (byte * ones & UINT64_C(0x8040201008040201)) +

@@ -21,13 +21,16 @@ struct hybrid {
 	unsigned bit;
 };
 
-/* All return how many of n there were: fewer at the end, or where it is damaged. */
+/* Take up to n values; all return how many. Fewer: the end, or damaged data. */
 size_t hybrid_u32(struct hybrid *h, uint32_t *out, size_t n);
 size_t hybrid_u8(struct hybrid *h, uint8_t *out, size_t n); /* of width <= 8 */
 /* Of width 1, as bits appended at `at`. */
 size_t hybrid_bits(struct hybrid *h, uint8_t *bits, uint64_t at, size_t n);
 
-/* How many of the next, equal values there are, at most n: taken. 0: no run is next. */
+/*
+ * Take up to n values of a run of equal ones; returns how many. 0: the next value is not
+ * in a run.
+ */
 size_t hybrid_run(struct hybrid *h, uint32_t *value, size_t n);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * iceberg.h - the metadata of an Iceberg table, versions 1 and 2: bytes in, files out.
  *
- * Nothing here reads a file. The caller gives the metadata's JSON (also gzip), reads what
- * iceberg_list() names, or takes iceberg_manifests(), and gives each manifest's bytes:
+ * No I/O. The caller provides the metadata's JSON (possibly gzipped), the manifest list
+ * that iceberg_list() names, if any, and each manifest of iceberg_manifests():
  *
  *     iceberg_open(&t, json, snapshot, budget, err)
  *     iceberg_list(t): a manifest list; its bytes to iceberg_add_list(t, bytes, err)
@@ -10,8 +10,8 @@
  *             iceberg_add_manifest(t, i, bytes, err)
  *     iceberg_files(t, &n)
  *
- * What is not understood is ERR_UNSUPPORTED, so that no row is left out and none that is
- * deleted is read. Follows iceberg/format/spec.md.
+ * Unknown features are ERR_UNSUPPORTED: no row is missed, and no deleted row is returned.
+ * Follows iceberg/format/spec.md.
  */
 #ifndef ARROW_ICEBERG_H
 #define ARROW_ICEBERG_H
@@ -27,7 +27,7 @@ struct iceberg_manifest {
 	int64_t length; /* -1: unknown */
 	int32_t spec;   /* -1: the manifest says which */
 	bool deletes;
-	int64_t sequence; /* of its added entries that have none of their own */
+	int64_t sequence; /* for added entries without one of their own */
 };
 
 struct iceberg_file {
@@ -50,13 +50,13 @@ MUST_CHECK int iceberg_open(struct iceberg **ret, struct bytes json, const char 
 			    struct budget *budget, struct error *err);
 void iceberg_free(struct iceberg *t); /* NULL is fine */
 
-/* Is its snapshot the one of that id, branch or tag? */
+/* Is `name` the id, branch or tag of the opened snapshot? */
 bool iceberg_is_snapshot(const struct iceberg *t, const char *name);
 
 /* The snapshot's schema: Arrow's types, with field ids. */
 const struct field *iceberg_columns(const struct iceberg *t, size_t *ret_n);
 
-/* The newest column of that id, in any schema; NULL: there is none. */
+/* The newest column of that id, in any schema; NULL: none. */
 const struct field *iceberg_field(const struct iceberg *t, int32_t id);
 
 const char *iceberg_list(const struct iceberg *t); /* NULL: no rows, or no list */
@@ -67,7 +67,7 @@ MUST_CHECK int iceberg_add_manifest(struct iceberg *t, size_t i, struct bytes av
 const struct iceberg_file *iceberg_files(const struct iceberg *t, size_t *ret_n);
 
 /*
- * Gives a file's columns, which have no field ids, those of the table's name mapping.
+ * Set the field ids of a file's columns, which have none, by the table's name mapping.
  * ERR_UNSUPPORTED: the table has none.
  */
 MUST_CHECK int iceberg_map_names(const struct iceberg *t, struct field *columns, size_t n,

@@ -25,7 +25,7 @@ struct iceberg_spec {
 struct iceberg {
 	struct arena arena;
 	struct budget *budget;
-	size_t taken; /* of the budget, by the files */
+	size_t taken; /* from the budget, for the files */
 	int version;
 	struct iceberg_schema *schemas, *schema; /* the latter: the snapshot's */
 	size_t n_schemas;
@@ -33,7 +33,7 @@ struct iceberg {
 	size_t n_specs;
 	cJSON *names; /* the name mapping; NULL: none */
 	const char *list;
-	const char **snapshot; /* its id and the names of it; ends with NULL */
+	const char **snapshot; /* its id, branches and tags; ends with NULL */
 	struct iceberg_manifest *manifests;
 	size_t n_manifests, cap_manifests;
 	struct iceberg_file *files;

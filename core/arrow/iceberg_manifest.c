@@ -169,7 +169,7 @@ static void add_key(struct buf *key, const struct avro_value *v)
 	buf_add(key, v->bytes.data, v->bytes.len);
 }
 
-/* What its files have in common: the partition's values, by the spec's fields. */
+/* Read a file's partition: the values by the spec's fields. */
 static int read_partition(struct iceberg *t, struct iceberg_file *f,
 			  const struct iceberg_spec *spec, const struct avro_value *v,
 			  struct error *err)
@@ -293,7 +293,7 @@ static int add_entry(struct iceberg *t, const struct iceberg_manifest *m,
 	if (!f)
 		return -1;
 	f->spec = spec->id;
-	/* an entry of version 1 has none: it is older than any delete */
+	/* absent in version 1: older than any delete */
 	if (get_int(&f->sequence, v, ENTRY_SEQUENCE,
 		    status == STATUS_ADDED || !m->sequence ? m->sequence : -1) ||
 	    f->sequence < 0)
@@ -305,7 +305,7 @@ static int add_entry(struct iceberg *t, const struct iceberg_manifest *m,
 	return 0;
 }
 
-/* A manifest that the metadata names itself says here which spec it has. */
+/* A manifest named directly by the metadata has its spec in its own header. */
 static int32_t spec_of(const struct iceberg_manifest *m, const struct avro *a)
 {
 	const char *text = avro_meta(a, "partition-spec-id");

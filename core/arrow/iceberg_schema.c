@@ -1,4 +1,4 @@
-/* Makes Arrow's fields of Iceberg's schemas, and gives files the ids of a name mapping. */
+/* Converts Iceberg's schemas to Arrow's fields, and maps names to ids: iceberg.h. */
 #include <stdio.h>
 #include <string.h>
 

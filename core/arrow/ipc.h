@@ -1,11 +1,11 @@
 /*
  * ipc.h - Arrow's messages (Schema.fbs, Message.fbs of apache/arrow, metadata version 5).
  *
- * A message is metadata (a FlatBuffer) and, of rows, a body: the columns' buffers, each
- * at a multiple of 64 bytes. Rows of a batch can be written as a message of their own;
- * ipc_plan() says how long it will be, ipc_body() fills the caller's memory. ipc_view()
- * shows a message's rows as a batch without copying them. Bodies can be compressed,
- * each buffer on its own (BodyCompression), which costs a pass over all of it.
+ * A message is metadata (a FlatBuffer) and, for rows, a body: the columns' buffers, each
+ * at a multiple of 64 bytes. To write rows of a batch, ipc_plan() computes the message's
+ * size and ipc_body() fills the caller's memory. ipc_view() makes a batch of a message's
+ * rows without copying them. Bodies may be compressed, each buffer separately
+ * (BodyCompression).
  */
 #ifndef ARROW_IPC_H
 #define ARROW_IPC_H
@@ -36,7 +36,7 @@ MUST_CHECK int ipc_schema_read(struct field **ret, size_t *ret_n,
 /* Is it the metadata of a schema? */
 bool ipc_is_schema(struct bytes metadata);
 
-/* The same, framed: continuation, length, metadata. As FlightInfo has it. */
+/* Append metadata with a frame: continuation, length, metadata, as in FlightInfo. */
 void ipc_frame(struct buf *out, const void *metadata, size_t len);
 
 enum ipc_codec { IPC_PLAIN, IPC_LZ4, IPC_ZSTD };
@@ -46,23 +46,25 @@ struct ipc_plan {
 	uint64_t body; /* bytes */
 	int64_t n;     /* rows */
 	enum ipc_codec codec;
-	uint8_t *packed; /* the body, compressed; NULL: it is not */
+	uint8_t *packed; /* the compressed body; NULL: not compressed */
 	struct ipc_part *parts;
 	struct ipc_node *nodes;
 	size_t n_parts, n_nodes, cap_parts, cap_nodes;
 };
 
-/* Rows [first, first + n) of a batch, which must stay until ipc_body(). */
+/*
+ * Plan a message of rows [first, first + n) of a batch, which must live until ipc_body().
+ */
 void ipc_plan(struct ipc_plan *ret, const struct batch *b, int64_t first, int64_t n,
 	      struct ipc_form form);
-void ipc_pack(struct ipc_plan *p, enum ipc_codec codec); /* compresses what is planned */
+void ipc_pack(struct ipc_plan *p, enum ipc_codec codec); /* compress the planned body */
 void ipc_body(const struct ipc_plan *p, uint8_t *to);    /* p->body bytes */
 void ipc_plan_release(struct ipc_plan *p);               /* { 0 } is fine */
 
 /*
- * The rows of a record batch with these columns: the arrays point into `body`, which must
- * stay and be aligned to 8 bytes. ERR_FORMAT: it does not hold what it says.
- * ERR_UNSUPPORTED: compressed. ipc_view_release() it, not batch_release().
+ * The rows of a record batch with these columns. The arrays point into `body`, which must
+ * be aligned to 8 bytes and live as long. ERR_FORMAT: inconsistent; ERR_UNSUPPORTED:
+ * compressed. Release it by ipc_view_release(), not batch_release().
  */
 struct ipc_message {
 	struct bytes metadata, body;

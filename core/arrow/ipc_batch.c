@@ -1,4 +1,4 @@
-/* Writes rows as Arrow's messages, and shows those of one: ipc.h. */
+/* Writes rows as Arrow's messages and views them: ipc.h. */
 #include "arrow/ipc.h"
 #include "arrow/ipc_format.h"
 
@@ -59,7 +59,7 @@ struct span {
 	int64_t first, n;
 };
 
-/* Where the elements of rows [first, first + n) are. */
+/* The range of elements of rows [first, first + n). */
 static struct span elements(const struct array *a, int64_t first, int64_t n)
 {
 	const uint8_t *offsets = a->offsets.data;
@@ -187,7 +187,7 @@ static void write_bits(uint8_t *to, const uint8_t *from, uint64_t first, uint64_
 		to[n / 8] &= (uint8_t)((1u << (n & 7)) - 1);
 }
 
-/* The first becomes 0. */
+/* Copy offsets, shifted so that the first is 0. */
 static void write_offsets(const struct ipc_part *part, uint8_t *to)
 {
 	const uint8_t *from = at(part->from, 4 * part->first);
@@ -237,7 +237,7 @@ void ipc_plan_release(struct ipc_plan *p)
 
 struct reader {
 	struct flat_vector nodes, buffers;
-	size_t node, buffer; /* the next ones */
+	size_t node, buffer; /* the next node and buffer to read */
 	struct bytes body;
 	struct ipc_form form;
 };
@@ -257,7 +257,7 @@ static int take_node(struct reader *r, struct ipc_node *ret, struct error *err)
 	return 0;
 }
 
-/* At least `min` bytes; NULL when there are none. */
+/* The next buffer, of at least `min` bytes; NULL if empty. */
 static int take_buffer(struct reader *r, uint64_t min, struct block *ret,
 		       struct error *err)
 {
@@ -278,7 +278,7 @@ static int take_buffer(struct reader *r, uint64_t min, struct block *ret,
 	return 0;
 }
 
-/* 64-bit offsets become 32-bit ones of our own: block->budget tells them from others. */
+/* Narrow 64-bit offsets to 32 bits in memory of our own, marked by a capacity of 0. */
 static int narrow(struct array *a, struct error *err)
 {
 	uint32_t *to = xcalloc((size_t)a->n + 1, sizeof(*to));
@@ -296,7 +296,7 @@ static int narrow(struct array *a, struct error *err)
 	return 0;
 }
 
-/* Ascending from 0 on; the last one is how many elements there are. */
+/* Check that offsets ascend from 0 on; the last one is the number of elements. */
 static int take_offsets(struct reader *r, struct array *a, bool wide, int64_t *ret,
 			struct error *err)
 {
@@ -411,7 +411,7 @@ int ipc_view(struct batch *ret, const struct field *fields, size_t n,
 	return 0;
 }
 
-/* The narrowed offsets alone are ours: they have no capacity. */
+/* Only narrowed offsets are ours to free: their capacity is 0. */
 static void release_array(struct array *a)
 {
 	for (size_t i = 0; a->children && i < a->field->n_children; i++)

@@ -1,5 +1,5 @@
 /*
- * ipc_format.h - the numbers of Arrow's messages, for those who read or write them.
+ * ipc_format.h - the constants of Arrow's messages, for ipc_*.c.
  */
 #ifndef ARROW_IPC_FORMAT_H
 #define ARROW_IPC_FORMAT_H
@@ -45,7 +45,7 @@ struct ipc_part {
 	uint64_t at, len;
 };
 
-/* A record batch's metadata, of the plan's parts and nodes. */
+/* Write the metadata of a record batch from the plan's parts and nodes. */
 struct ipc_plan;
 void ipc_plan_metadata(struct ipc_plan *p);
 

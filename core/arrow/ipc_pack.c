@@ -29,8 +29,8 @@ static uint64_t compress(struct packing *p, uint8_t *to, const uint8_t *from,
 }
 
 /*
- * After the length of what is inside, or after -1 and as it is where that is shorter. A
- * buffer without bytes stays so.
+ * Compress a buffer, with its uncompressed length before it; or store it after -1 if that
+ * is shorter. An empty buffer stays empty.
  */
 static uint64_t pack(struct packing *p, const uint8_t *from, uint64_t len)
 {

@@ -10,7 +10,7 @@
 
 #include "base/xmalloc.h"
 
-/* A type's table: what it says beside its tag. */
+/* Write the table of a type. */
 static void put_signed(struct flat *f, const struct field *field)
 {
 	flat_int(f, 0, 4, 8 << (field->kind - ARROW_INT8));
@@ -86,7 +86,7 @@ static const struct {
 	[ARROW_STRUCT] = { TYPE_STRUCT, NULL },
 };
 
-/* The tag, and the table; the zone is written. */
+/* Write the tag and the table of a type, whose zone is already written. */
 static enum ipc_type put_type(struct flat *f, const struct field *field, uint32_t zone,
 			      struct ipc_form form, uint32_t *ret)
 {

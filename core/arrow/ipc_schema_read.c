@@ -1,4 +1,4 @@
-/* Reads a schema that is Arrow's message: ipc.h. */
+/* Reads an Arrow message as a schema: ipc.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -137,7 +137,7 @@ static int read_fixed(struct field *f, const struct flat_table *t, struct error 
 	return 0;
 }
 
-/* Types whose table says nothing, and how many children one has; -1: any number. */
+/* Types with an empty table, and their number of children; -1: any. */
 static const struct {
 	enum ipc_type tag;
 	enum arrow_kind kind;

@@ -33,7 +33,7 @@ static int reserve_validity(struct leaf *l, struct array *a, uint64_t n,
 			     err);
 }
 
-/* Bits of the slots among n entries; how many slots there are, and values. */
+/* Set the validity bits of the slots among n entries; counts slots and values. */
 static void add_validity(const struct leaf *l, struct array *a, const uint8_t *defs,
 			 uint64_t n, uint64_t counts[2])
 {
@@ -76,7 +76,7 @@ static uint64_t expected(double each, uint64_t n, uint64_t most)
 
 #define MARGIN 1.06 /* strings differ in length */
 
-/* For as much as the rows should be, so that nothing needs to grow. */
+/* Reserve the estimated size, so that nothing needs to grow. */
 static int make_room(struct leaf *l, struct leaf_rows *to, uint64_t rows,
 		     struct error *err)
 {
@@ -107,7 +107,7 @@ static int take_values(struct leaf *l, struct array *a, uint64_t n, uint64_t m,
 
 /* ---- leaves without repetition: an entry is a row ---- */
 
-/* One optional column: its levels are its bits. */
+/* An optional column that is not nested: levels are validity bits. */
 static int take_optional(struct leaf *l, struct array *a, uint64_t n, struct error *err)
 {
 	if (reserve_validity(l, a, n, err))
@@ -167,7 +167,7 @@ static int take_flat(struct leaf *l, struct leaf_rows *to, uint64_t rows,
 
 /* ---- repeated leaves: a row is the entries up to the next of level 0 ---- */
 
-/* Entries until `rows` rows have begun and ended, or the page does; fewer rows then. */
+/* Count the entries of up to `rows` whole rows, or until the page ends. */
 static uint64_t find_end(const struct leaf *l, uint64_t *rows)
 {
 	const uint8_t *reps = l->page_reps.data + l->level_at;

@@ -1,8 +1,8 @@
 /*
  * leaf.h - one leaf column of one row group, read from its first row to its last.
  *
- * `chunk` is the column's bytes in the file, from its first page on; they stay the
- * caller's, and BLOCK_SLACK bytes after them must be readable.
+ * The bytes of the column chunk, from its first page on, are borrowed; BLOCK_SLACK bytes
+ * after them must be readable.
  */
 #ifndef ARROW_LEAF_H
 #define ARROW_LEAF_H
@@ -19,7 +19,7 @@ struct leaf {
 	uint64_t base; /* of the chunk in the file, for messages */
 	const uint8_t *begin;
 	uint64_t entries_left; /* of the chunk, beyond the current page */
-	/* By its sizes in the file: what room is made for. */
+	/* Estimates from the file's sizes, for reserving memory. */
 	double entries_per_row, bytes_per_entry;
 	/* The current page. */
 	uint64_t left; /* entries, not yet taken */
@@ -32,7 +32,7 @@ struct leaf {
 	bool in_row; /* a row has begun and may go on */
 };
 
-/* What was read: rows of the leaf, and their levels where groups need them. */
+/* Rows of the leaf, and their levels if groups need them. */
 struct leaf_rows {
 	struct array array;
 	struct block defs, reps;
@@ -48,7 +48,7 @@ MUST_CHECK int leaf_take(struct leaf *l, struct leaf_rows *to, uint64_t rows,
 			 struct error *err);
 MUST_CHECK int leaf_skip(struct leaf *l, uint64_t rows, struct error *err);
 
-/* After the last row: nothing is left over. */
+/* Check after the last row that no data is left: ERR_FORMAT. */
 MUST_CHECK int leaf_finish(struct leaf *l, struct error *err);
 
 void leaf_release(struct leaf *l);

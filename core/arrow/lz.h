@@ -1,5 +1,5 @@
 /*
- * lz.h - copies of decoders of the LZ77 kind, for outputs with BLOCK_SLACK after them.
+ * lz.h - copy functions of LZ77 decoders, for outputs with BLOCK_SLACK after them.
  */
 #ifndef ARROW_LZ_H
 #define ARROW_LZ_H
@@ -17,8 +17,8 @@ static inline void lz_copy16(uint8_t *to, const uint8_t *from)
 }
 
 /*
- * len bytes from `offset` bytes before out, 1 at least: a pattern of so many repeats.
- * Writes up to 15 bytes too many.
+ * Copy len bytes from `offset` (at least 1) bytes before out; if len > offset the bytes
+ * repeat. Writes up to 15 bytes too many.
  */
 static inline void lz_copy_back(uint8_t *out, size_t offset, size_t len)
 {

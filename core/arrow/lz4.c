@@ -10,7 +10,7 @@ struct lz4 {
 	uint8_t *out, *begin, *out_end;
 };
 
-/* A length of 15 goes on in bytes, until one that is not 255. */
+/* A length of 15 continues in further bytes, until one that is not 255. */
 static bool add_length(struct lz4 *s, size_t *len)
 {
 	uint8_t byte;
@@ -59,7 +59,7 @@ static bool match(struct lz4 *s, size_t len)
 	return true;
 }
 
-/* The last sequence has literals alone. */
+/* The last sequence has only literals. */
 bool lz4_decode(uint8_t *dst, size_t dst_len, const uint8_t *src, size_t src_len)
 {
 	struct lz4 s = { src, src + src_len, dst, dst, dst + dst_len };

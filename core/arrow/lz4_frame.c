@@ -18,13 +18,13 @@ enum {
 /* Magic number; version 1, independent blocks; 4 MiB; the checksum of these two. */
 static const uint8_t header[] = { 0x04, 0x22, 0x4d, 0x18, 0x60, 0x70, 0x73 };
 
-static const uint32_t plain = 1u << 31; /* of a block's size: it is not compressed */
+static const uint32_t plain = 1u << 31; /* flag in a block's size: uncompressed */
 
 struct encoder {
 	const uint8_t *begin, *end;
 	const uint8_t *literals; /* not written yet */
 	uint8_t *out;
-	uint32_t seen[1 << HASH_BITS]; /* where bytes like these were last */
+	uint32_t seen[1 << HASH_BITS]; /* hash of bytes -> their last position */
 };
 
 static uint8_t *put_u32(uint8_t *out, uint32_t v)
@@ -33,7 +33,7 @@ static uint8_t *put_u32(uint8_t *out, uint32_t v)
 	return out + sizeof(v);
 }
 
-/* A length in a token's four bits; what is beyond follows. */
+/* The four bits of a length in a token; the excess follows in bytes. */
 static unsigned short_length(size_t len)
 {
 	return len < MORE ? (unsigned)len : MORE;
@@ -48,7 +48,7 @@ static void put_more(struct encoder *e, size_t len)
 	*e->out++ = (uint8_t)len;
 }
 
-/* The literals up to `at`; then a match, except in the last sequence. */
+/* Write the literals up to `at`, and a match, except in the last sequence. */
 static void put_literals(struct encoder *e, const uint8_t *at, unsigned token)
 {
 	size_t n = (size_t)(at - e->literals);
@@ -68,7 +68,7 @@ static void put_match(struct encoder *e, const uint8_t *at, size_t offset, size_
 	e->literals = at + len;
 }
 
-/* How many bytes are equal, up to `end` of the second. */
+/* The number of equal bytes, up to `end` of the second. */
 static size_t common(const uint8_t *a, const uint8_t *b, const uint8_t *end)
 {
 	const uint8_t *begin = b;
@@ -85,7 +85,7 @@ static size_t common(const uint8_t *a, const uint8_t *b, const uint8_t *end)
 	return (size_t)(b - begin);
 }
 
-/* Bytes equal to those at `at`, seen before; NULL: none near enough. */
+/* An earlier place with the same bytes as `at`; NULL: none near enough. */
 static const uint8_t *find(struct encoder *e, const uint8_t *at)
 {
 	uint32_t v = load_u32(at), hash = v * 2654435761u >> (32 - HASH_BITS);

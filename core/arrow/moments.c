@@ -72,7 +72,7 @@ void moment_text(struct buf *out, const struct field *f, const void *p)
 
 /* ---- parsing ---- */
 
-/* Exactly `digits` of them. */
+/* Parse exactly `digits` digits. */
 static bool take_digits(const char **s, int digits, int64_t *ret)
 {
 	*ret = 0;
@@ -119,7 +119,7 @@ static bool take_date(const char **s, int64_t *ret_days)
 	return true;
 }
 
-/* In the field's unit, since midnight. */
+/* Parse a time of day, in the field's unit since midnight. */
 static bool take_time(const char **s, int unit, int64_t *ret)
 {
 	int64_t hour, minute, second, value = units[unit].per_second, fraction = 0;
@@ -139,7 +139,7 @@ static bool take_time(const char **s, int unit, int64_t *ret)
 	return true;
 }
 
-/* Of a moment: Z, +HH:MM or -HH:MM; a reading of a clock has none. */
+/* Parse the zone of a UTC timestamp: Z, +HH:MM or -HH:MM; local times have none. */
 static bool take_zone(const char **s, int64_t *ret_seconds)
 {
 	int64_t hour, minute;

@@ -10,10 +10,13 @@
 #include "arrow/array.h"
 #include "base/buf.h"
 
-/* Of a date, time or timestamp: the value at p. */
+/* Append the date, time or timestamp at p. */
 void moment_text(struct buf *out, const struct field *f, const void *p);
 
-/* The reverse: what moment_text() prints, a shorter fraction, and an offset for Z. */
+/*
+ * Parse the output of moment_text(), also with a shorter fraction or an offset instead of
+ * Z.
+ */
 bool moment_parse(int64_t *ret, const struct field *f, const char *text);
 
 #endif

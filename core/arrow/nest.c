@@ -1,4 +1,4 @@
-/* Makes nested arrays of levels: nest.h. */
+/* Builds nested arrays from levels: nest.h. */
 #include "arrow/nest.h"
 
 #include "arrow/bits.h"
@@ -17,7 +17,7 @@ static int bad(const struct nest *c, const char *why)
 	return error_set(c->err, ERR_FORMAT, "%s", why);
 }
 
-/* What one pass over a leaf's levels knows of a field: its slots, nulls and elements. */
+/* State of a field during a pass over a leaf's levels: its slots, nulls and elements. */
 struct pass {
 	const uint8_t *defs, *reps; /* reps NULL: all 0 */
 	size_t n;
@@ -33,7 +33,7 @@ static struct pass pass_of(const struct nest *c, const struct field *f)
 #define ONES UINT64_C(0x0101010101010101)
 #define HIGH (ONES << 7)
 
-/* 8 levels that all go on in the same slot. */
+/* Are the next 8 levels all in the same slot? */
 static inline bool all_inside(const struct pass *p, size_t i, const struct field *f)
 {
 	uint64_t r;
@@ -67,7 +67,7 @@ static int mark(const struct nest *c, struct array *a, const struct field *f)
 	return 0;
 }
 
-/* 8 levels that all go on in the same list, with an element each. */
+/* Are the next 8 levels all elements of the same list? */
 static inline bool all_elements(const struct pass *p, size_t i, const struct field *f)
 {
 	uint64_t d, r;
@@ -80,7 +80,7 @@ static inline bool all_elements(const struct pass *p, size_t i, const struct fie
 	       ((d + ONES * (128u - f->def_inside)) & HIGH) == HIGH;
 }
 
-/* Offsets of a list: how many elements are before each slot. */
+/* Write a list's offsets: the number of elements before each slot. */
 static int count(const struct nest *c, struct array *a, const struct field *f)
 {
 	const struct pass p = pass_of(c, f);
@@ -130,7 +130,7 @@ static int build_children(const struct nest *c, struct array *a, int64_t n)
 	return 0;
 }
 
-/* Nulls of what cannot be null are those of what is around it. */
+/* A required field is null where the field around it is. */
 static void drop_validity(struct array *a)
 {
 	if (a->field->nullable && a->n_null)

@@ -1,4 +1,7 @@
-/* nest.h - lists, maps and structs out of the levels of their leaves; of scan.c alone. */
+/*
+ * nest.h - build lists, maps and structs from the levels of their leaves; for scan.c
+ * only.
+ */
 #ifndef ARROW_NEST_H
 #define ARROW_NEST_H
 

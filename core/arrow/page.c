@@ -1,4 +1,4 @@
-/* Finds pages, checks and decompresses them, and sets up what decodes them: page.h. */
+/* Finds, checks and decompresses pages, and starts their decoders: page.h. */
 #include "arrow/page.h"
 
 #include "arrow/bits.h"
@@ -51,7 +51,7 @@ static int next_body(struct leaf *l, struct body *b, struct error *err)
 	return 0;
 }
 
-/* From `skip` bytes on; what is before them is never compressed. */
+/* Decompress from `skip` bytes on; the bytes before are never compressed. */
 static int expand(struct leaf *l, const struct body *b, size_t skip, struct bytes *ret,
 		  struct error *err)
 {
@@ -88,7 +88,7 @@ static int load_dictionary(struct leaf *l, const struct body *b, struct error *e
 				 (uint64_t)b->h.n_values, err);
 }
 
-/* v1: a level's bytes come after their number. */
+/* v1: the length precedes the levels. */
 static int cut_levels(struct bytes *bytes, struct hybrid *h, unsigned max, int encoding,
 		      struct error *err)
 {
@@ -141,7 +141,7 @@ static int levels_v2(struct leaf *l, const struct body *b, struct bytes *bytes,
 	return expand(l, b, (size_t)(reps + defs), bytes, err);
 }
 
-/* A level beyond the maximum would be one of no field. */
+/* Refuse levels above the maximum. */
 static int take_levels(struct leaf *l, struct block *to, struct hybrid *from,
 		       unsigned max, uint64_t n, struct error *err)
 {
@@ -178,7 +178,7 @@ static int load_data(struct leaf *l, const struct body *b, struct error *err)
 			    n, err);
 }
 
-/* Rows of the page, where that is known without its levels; else UINT64_MAX. */
+/* The number of rows of the page if known without its levels, else UINT64_MAX. */
 static uint64_t rows_of(const struct leaf *l, const struct body *b)
 {
 	if (!l->type->max_rep)

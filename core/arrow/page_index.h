@@ -19,11 +19,11 @@ struct page_index {
 	size_t n;
 };
 
-/* Where a column's two indexes are in the file; false: it has none, or is nested. */
+/* The places of a column's two indexes in the file; false: none, or nested. */
 bool page_index_place(const struct parquet *p, size_t group, size_t column,
 		      struct range *ret_columns, struct range *ret_offsets);
 
-/* Of which column, and the bytes of its indexes, which must outlive it. */
+/* A column, and the bytes of its indexes, which must outlive the page_index. */
 struct page_index_source {
 	const struct parquet *file;
 	size_t group, column;

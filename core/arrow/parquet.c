@@ -187,7 +187,7 @@ uint64_t parquet_bytes(const struct parquet *p, size_t group)
 	return all < (double)INT64_MAX ? (uint64_t)all : INT64_MAX;
 }
 
-/* Where a list is empty there is an entry, but no value. */
+/* An empty list has an entry, but no value. */
 static double least_values(const struct column_chunk *c, const struct leaf_type *leaf,
 			   double rows)
 {
@@ -199,8 +199,8 @@ static double least_values(const struct column_chunk *c, const struct leaf_type 
 }
 
 /*
- * Plain strings are stored as Arrow has them, but for levels (a byte at most) and page
- * headers. Indices into a dictionary come to it: 4 bytes.
+ * Plain strings take as much as in Arrow, apart from levels (at most a byte) and page
+ * headers. Dictionary indexes take 4 bytes.
  */
 static double least_strings(const struct column_chunk *c, double offsets)
 {

@@ -1,9 +1,9 @@
 /*
  * parquet.h - a Parquet file: bytes in, columns out.
  *
- * Nothing here reads a file. The caller has the footer's place from parquet_tail(), gives
- * its bytes to parquet_open(), asks where the column chunks of a row group are, gives
- * theirs to a scan, and takes batches of rows from it:
+ * No I/O. The caller gets the footer's place from parquet_tail(), passes its bytes to
+ * parquet_open(), gets the places of the column chunks of a row group, passes their bytes
+ * to a scan, and takes batches of rows from it:
  *
  *     parquet_tail(&at, &len, last_bytes, file_size, err)
  *     parquet_open(&p, footer, len, file_size, budget, err)
@@ -12,8 +12,8 @@
  *             parquet_chunk(p, group, leaf, &range); parquet_scan_give(scan, leaf, bytes)
  *     parquet_skip(scan, rows), parquet_next(scan, &batch, rows)
  *
- * All of a file's sizes are held against the budget. What a file may be: apache/
- * parquet-format, version 2.12. Encrypted files and columns are ERR_UNSUPPORTED.
+ * All sizes in a file are checked against the budget. Format: apache/parquet-format 2.12.
+ * Encrypted files and columns are ERR_UNSUPPORTED.
  */
 #ifndef ARROW_PARQUET_H
 #define ARROW_PARQUET_H
@@ -34,13 +34,13 @@ struct range {
 MUST_CHECK int parquet_tail(struct range *ret, const uint8_t *tail, uint64_t file_size,
 			    struct error *err);
 
-/* The footer's bytes are copied. `budget` must outlive it. */
+/* Copies the footer's bytes. `budget` must outlive it. */
 MUST_CHECK int parquet_open(struct parquet **ret, const void *footer, size_t len,
 			    uint64_t file_size, struct budget *budget, struct error *err);
 void parquet_free(struct parquet *p); /* NULL is fine */
 
 const struct field *parquet_columns(const struct parquet *p, size_t *ret_n);
-/* To give them field ids. */
+/* The same, for setting field ids. */
 struct field *parquet_columns_mut(struct parquet *p, size_t *ret_n);
 size_t parquet_groups(const struct parquet *p);
 int64_t parquet_rows(const struct parquet *p, size_t group);
@@ -48,16 +48,17 @@ size_t parquet_leaves(const struct parquet *p);
 const char *parquet_leaf_path(const struct parquet *p,
 			      size_t leaf); /* "a.list.element" */
 
-/* Where in the file a leaf's pages are: within it, for parquet_open() checked that. */
+/* The place of a leaf's pages, which parquet_open() has checked to be within the file. */
 struct range parquet_chunk(const struct parquet *p, size_t group, size_t leaf);
 
-/* A group's size once it is decoded, roughly; how many of its rows are that many bytes. */
+/* Estimates: a group's decoded size; how many of its rows have that many bytes. */
 uint64_t parquet_bytes(const struct parquet *p, size_t group); /* > 0 */
 int64_t parquet_batch_rows(const struct parquet *p, size_t group, uint64_t bytes);
 
 /*
- * What the columns with columns[i] take at least once they are decoded; NULL: all, else
- * those of several leaves do not count. `even`: of those alone whose rows are equally long.
+ * A lower bound of the decoded size of the columns with columns[i] set, not counting
+ * columns of several leaves; NULL: of all columns. `even`: only of columns whose rows
+ * have equal lengths.
  */
 uint64_t parquet_least_bytes(const struct parquet *p, size_t group, const bool *columns,
 			     bool even);
@@ -68,7 +69,7 @@ struct parquet_scan *parquet_scan_new(const struct parquet *p, size_t group,
 void parquet_scan_free(struct parquet_scan *s); /* NULL is fine */
 bool parquet_wants(const struct parquet_scan *s, size_t leaf);
 
-/* The bytes stay the caller's; PARQUET_SLACK bytes after them must be readable. */
+/* Borrows the bytes; PARQUET_SLACK bytes after them must be readable. */
 void parquet_scan_give(struct parquet_scan *s, size_t leaf, struct bytes bytes);
 
 struct batch {
@@ -77,7 +78,7 @@ struct batch {
 	int64_t n;
 };
 
-/* All rows in order, `rows` at most at a time; n is 0 at the end. */
+/* Skip rows; take at most `rows` rows, in order. n is 0 at the end. */
 MUST_CHECK int parquet_skip(struct parquet_scan *s, int64_t rows, struct error *err);
 MUST_CHECK int parquet_next(struct parquet_scan *s, struct batch *ret, int64_t rows,
 			    struct error *err);

@@ -9,7 +9,7 @@
 struct parquet {
 	struct arena arena;
 	struct budget *budget;
-	size_t taken; /* of the budget, by the metadata */
+	size_t taken; /* from the budget, for the metadata */
 	uint64_t file_size;
 	struct block bytes; /* the footer's: names and statistics point there */
 	struct footer footer;

@@ -1,4 +1,4 @@
-/* Judges rows, pages and row groups: predicate.h. */
+/* Evaluates conditions on rows, pages and row groups: predicate.h. */
 #include "arrow/predicate.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@ struct condition {
 	const struct field *field;
 	enum scalar_class class;
 	enum op op;
-	bool null; /* of "is null" */
+	bool null; /* operand of "is null" */
 	struct scalar *values;
 	size_t n;
 };
@@ -248,12 +248,12 @@ static bool may_be(const struct condition *c, const struct bounds *b,
 		return max != 0 && max != -1;
 	case OP_GE:
 		return max != -1;
-	default: /* bounds of strings may be cut, and of floats leave out NaN */
+	default: /* bounds of strings may be truncated, and bounds of floats ignore NaN */
 		return c->class != SCALAR_INTEGER || min != 0 || max != 0;
 	}
 }
 
-/* Bounds of a type that the table's differs from in more than its width say nothing. */
+/* Bounds are usable only if the table's type differs at most in its width. */
 static bool same_scale(const struct field *a, const struct field *b)
 {
 	return scalar_class(a) == scalar_class(b) && a->unit == b->unit &&
@@ -261,7 +261,7 @@ static bool same_scale(const struct field *a, const struct field *b)
 	       (a->kind == ARROW_DECIMAL) == (b->kind == ARROW_DECIMAL);
 }
 
-/* `n`: rows; nothing is known of nulls where the count is below zero. */
+/* n: number of rows. A negative null count means unknown. */
 static bool may_match(const struct condition *c, const struct leaf_type *leaf,
 		      const struct statistics *s, int64_t n)
 {

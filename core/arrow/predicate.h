@@ -3,8 +3,9 @@
  * ["Rome", "Oslo"]], ["text", "is null", false]].
  *
  * All must hold; one alone is a list of one. Operators: =, !=, <, <=, >, >=, in, is null.
- * A null meets no condition but is null. Literals are as text.h prints values: numbers,
- * booleans and strings; decimals, dates and times are strings, bytes base64.
+ * A null meets no condition except "is null". Literals are written as text.h prints
+ * values: numbers, booleans and strings; decimals, dates and times are strings, bytes
+ * base64.
  */
 #ifndef ARROW_PREDICATE_H
 #define ARROW_PREDICATE_H
@@ -13,7 +14,7 @@
 
 struct predicate;
 
-/* ERR_INVALID: not of that form, an unknown column, a literal of another type. */
+/* ERR_INVALID: another form, an unknown column, a literal of the wrong type. */
 MUST_CHECK int predicate_parse(struct predicate **ret, const void *json, size_t len,
 			       const struct field *columns, size_t n, struct error *err);
 void predicate_free(struct predicate *p); /* NULL is fine */
@@ -26,13 +27,13 @@ void predicate_rows(const struct predicate *p, size_t condition, const struct ar
 		    uint8_t *keep);
 
 /*
- * May rows of the group meet the condition, by the statistics of the file's column? Yes
- * where nothing is known.
+ * May rows of the group meet the condition, by the statistics of the file's column? True
+ * if there are none.
  */
 bool predicate_may_match(const struct predicate *p, size_t condition,
 			 const struct parquet *file, size_t group, size_t column);
 
-/* The same of pages: clears the bits of the group's rows in those that cannot. */
+/* The same for pages: clears the bits of rows in pages that cannot. */
 struct page_index;
 void predicate_pages(const struct predicate *p, size_t condition,
 		     const struct page_index *index, uint8_t *keep);

@@ -1,4 +1,4 @@
-/* Makes a table's columns of a file's: project.h. */
+/* Converts a file's columns to a table's: project.h. */
 #include "arrow/project.h"
 
 #include <string.h>
@@ -7,16 +7,16 @@
 #include "base/cleanup.h"
 #include "base/xmalloc.h"
 
-/* n values of one type as those of another; false: one does not fit. */
+/* Converts n values to another type; false: one does not fit. */
 typedef bool change_fn(void *to, const void *from, int64_t n, const uint8_t *validity);
 
-/* How a column of the table comes about. */
+/* The source of a column of the table. */
 struct cast {
 	const struct field *to, *from; /* from NULL: the file lacks it */
 	const struct project_constant *constant;
 	change_fn *change;  /* NULL: the values are the same */
 	struct cast *inner; /* of to's children */
-	size_t at;          /* of `from` among its siblings */
+	size_t at;          /* index of `from` among its siblings */
 };
 
 struct projection {
@@ -73,7 +73,7 @@ static const struct {
 	{ ARROW_FLOAT, ARROW_DOUBLE, float_double },
 };
 
-/* Down: to the earlier moment. */
+/* Round down, to the earlier time. */
 static bool divide_1000(void *to, const void *from, int64_t n, const uint8_t *bits)
 {
 	const int64_t *a = from;
@@ -117,7 +117,7 @@ static bool is_bytes(const struct field *f)
 	return f->kind == ARROW_STRING || f->kind == ARROW_BINARY;
 }
 
-/* INT96, which says nothing of time zones, is in nanoseconds. */
+/* INT96 is in nanoseconds, without a time zone. */
 static bool find_time(const struct field *to, const struct field *from, change_fn **ret)
 {
 	if (from->kind == ARROW_TIME32 && from->unit == ARROW_MS &&
@@ -181,7 +181,7 @@ static int match_children(struct builder *b, struct cast *c)
 	return 0;
 }
 
-/* An element, and a map's key and value, are where they are, whatever their ids. */
+/* Elements of lists and maps are matched by position, not by id. */
 static int match_at(struct builder *b, struct cast *c, const struct field *to,
 		    const struct field *from)
 {
@@ -290,7 +290,7 @@ static bool has_offsets(const struct field *f)
 	return is_bytes(f) || f->kind == ARROW_LIST || f->kind == ARROW_MAP;
 }
 
-/* Null in all rows. */
+/* Make an array with a null in each row. */
 static int fill_null(struct target *t, struct array *a, const struct field *f)
 {
 	struct target inner = { f->kind == ARROW_STRUCT ? t->n : 0, t->budget, t->err };
@@ -322,7 +322,7 @@ static const uint8_t *decimal_of(uint8_t *to, uint32_t width, struct bytes from)
 	return to;
 }
 
-/* One value of fixed width; NULL: the constant is none. */
+/* The bytes of a fixed-width constant; NULL: the constant does not fit. */
 static const uint8_t *constant_bytes(const struct cast *c, uint8_t room[32])
 {
 	const struct project_constant *k = c->constant;
@@ -409,7 +409,7 @@ static int change_values(struct target *t, struct array *a, const struct cast *c
 	return 0;
 }
 
-/* `from` are the file's arrays on this level; what is used of them is moved. */
+/* `from`: the file's arrays on this level; used ones are moved. */
 static int make(struct target *t, struct array *to, const struct cast *c,
 		struct array *from)
 {

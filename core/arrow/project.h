@@ -1,6 +1,6 @@
 /*
- * project.h - a file's columns as a table's, by field id (iceberg/format/spec.md, "Column
- * Projection").
+ * project.h - map a file's columns to a table's, by field id (iceberg/format/spec.md,
+ * "Column Projection").
  *
  * Integers, floats and decimals widen; times take the table's unit. A column that the file
  * lacks is a constant of its partition, or null.
@@ -15,16 +15,17 @@
 struct project_constant {
 	int32_t id; /* the column's */
 	bool null;
-	int64_t number; /* of booleans, integers, dates and times */
+	int64_t number; /* for booleans, integers, dates and times */
 	double real;
-	struct bytes bytes; /* the rest; decimals are big-endian */
+	struct bytes bytes; /* for other types; decimals are big-endian */
 };
 
 struct projection;
 
 /*
- * Columns `to` of columns `from`, both of which must outlive it. ERR_UNSUPPORTED: a type
- * that cannot become the table's; ERR_FORMAT: a required column that the file lacks.
+ * From the file's columns `from` to the table's columns `to`, both of which must outlive
+ * it. ERR_UNSUPPORTED: a type that cannot be converted; ERR_FORMAT: the file lacks a
+ * required column.
  */
 struct project_sides {
 	const struct field *to, *from;
@@ -36,14 +37,14 @@ MUST_CHECK int projection_new(struct projection **ret, const struct project_side
 			      struct error *err);
 void projection_free(struct projection *p); /* NULL is fine */
 
-/* Which of the file's columns those of the table need; NULL: all of the table's. */
+/* Which columns of the file are needed for the table's with columns[i]; NULL: for all. */
 void projection_reads(const struct projection *p, const bool *columns, bool *ret_from);
-/* The file's column that becomes this one; -1: there is none. */
+/* The file's column for this one of the table; -1: none. */
 ptrdiff_t projection_from(const struct projection *p, size_t column);
 
 /*
- * `b` has the file's columns of projection_reads(), in their order; then the table's with
- * columns[i]. On an error it is as it was or empty: release it.
+ * Converts `b` from the file's columns of projection_reads(), in their order, to the
+ * table's with columns[i]. After an error it is unchanged or empty: release it.
  */
 MUST_CHECK int projection_apply(const struct projection *p, const bool *columns,
 				struct batch *b, struct budget *budget,

@@ -51,7 +51,7 @@ int scalar_compare(enum scalar_class class, const struct scalar *a,
 	return (a->real > b->real) - (a->real < b->real);
 }
 
-/* ---- of rows ---- */
+/* ---- from rows ---- */
 
 static bool is_unsigned(enum arrow_kind kind)
 {
@@ -112,7 +112,7 @@ struct scalar scalar_at(const struct array *a, int64_t row)
 	return s;
 }
 
-/* ---- of statistics ---- */
+/* ---- from statistics ---- */
 
 static bool big_endian(__int128 *ret, struct thrift_bytes b)
 {
@@ -166,14 +166,14 @@ bool scalar_of_statistics(struct scalar *ret, const struct leaf_type *leaf,
 	}
 }
 
-/* ---- of literals ---- */
+/* ---- from literals ---- */
 
 static int bad(const struct field *f, const char *expected, struct error *err)
 {
 	return error_set(err, ERR_INVALID, "column %s: expected %s", f->name, expected);
 }
 
-/* The digits before a point and behind it, which are `scale` at least, then 0. */
+/* Append the digits without the point, padded with zeros to `scale` digits after it. */
 static bool read_digits(__int128 *ret, const char *s, int scale)
 {
 	__int128 limit = 1, v = 0;
@@ -224,7 +224,7 @@ static int read_number(struct scalar *ret, const struct field *f, const cJSON *v
 	return 0;
 }
 
-/* A float's literal is the float that is nearest. */
+/* A literal for a float is rounded to the nearest float. */
 static int read_real(struct scalar *ret, const struct field *f, const cJSON *v,
 		     struct error *err)
 {

@@ -1,5 +1,5 @@
 /*
- * scalar.h - one value, to be compared with others of its column's type.
+ * scalar.h - a single value, for comparing it with others of its column's type.
  */
 #ifndef ARROW_SCALAR_H
 #define ARROW_SCALAR_H
@@ -32,11 +32,11 @@ int scalar_compare(enum scalar_class class, const struct scalar *a,
 /* A row that is not null. */
 struct scalar scalar_at(const struct array *a, int64_t row);
 
-/* As Parquet's statistics have it; false: it says nothing. */
+/* Decode a bound of Parquet's statistics; false: unusable. */
 bool scalar_of_statistics(struct scalar *ret, const struct leaf_type *leaf,
 			  struct thrift_bytes bytes);
 
-/* A literal, as text.h prints it. ERR_INVALID: of another type, or out of range. */
+/* Decode a literal, as text.h prints it. ERR_INVALID: wrong type, or out of range. */
 MUST_CHECK int scalar_of_json(struct scalar *ret, struct arena *arena,
 			      const struct field *f, const cJSON *v, struct error *err);
 

@@ -1,4 +1,4 @@
-/* Takes batches of rows from a row group: parquet.h. */
+/* Reads batches of rows from a row group: parquet.h. */
 #include <string.h>
 
 #include "arrow/leaf.h"
@@ -12,7 +12,7 @@ struct parquet_scan {
 	struct budget *budget;
 	struct codec_state codec;
 	bool *columns;
-	struct leaf *leaves; /* all of the file's; those of other columns are not begun */
+	struct leaf *leaves; /* of all columns; unwanted ones are not begun */
 	struct leaf_rows *rows;
 	int64_t left;
 };
@@ -99,7 +99,7 @@ static int read_leaf(struct parquet_scan *s, size_t i, int64_t rows, struct erro
 	return 0;
 }
 
-/* Column by column: its leaves' levels are needed no longer than that. */
+/* One column at a time, so that the levels of its leaves can be freed. */
 static int read_column(struct parquet_scan *s, struct array *to, const struct field *f,
 		       int64_t rows, struct error *err)
 {

@@ -1,4 +1,4 @@
-/* Makes fields of a Parquet file's flat list of schema elements: schema.h. */
+/* Builds fields from a Parquet file's flat list of schema elements: schema.h. */
 #include "arrow/schema.h"
 
 #include <string.h>
@@ -18,7 +18,7 @@ struct builder {
 	int depth;
 };
 
-/* Where an element stands: what is around it. */
+/* The surroundings of an element. */
 struct place {
 	const char *path;
 	uint8_t rep, def, def_around;
@@ -109,7 +109,7 @@ static bool is_element(const struct schema_element *repeated, const char *name,
 	       (tuple && str_eq(tuple, "_tuple"));
 }
 
-/* `f` is the list; the repeated element is taken and is next. */
+/* `f` is the list; the repeated element is the next one, and is consumed. */
 static int build_elements(struct builder *b, struct field *f, const struct place *around,
 			  bool keep)
 {
@@ -169,7 +169,7 @@ static int build_group(struct builder *b, struct field *f, const struct place *a
 	return build_struct(b, f, at, e->n_children);
 }
 
-/* The next element and all below it; `at` is what is around it. */
+/* Build the next element and all below it, with its surroundings `at`. */
 static int build_one(struct builder *b, struct field *f, struct place at)
 {
 	const struct schema_element *e = &b->elements[b->next];
@@ -185,7 +185,7 @@ static int build_one(struct builder *b, struct field *f, struct place at)
 	if (e->n_children < 0 || (is_group(e) && e->type != PHYS_NONE) ||
 	    e->repetition < 0 || e->repetition > REPEATED)
 		return bad(b, at.path, "invalid schema");
-	if (e->repetition == REPEATED) { /* a list without a list around it */
+	if (e->repetition == REPEATED) { /* repeated without a list group */
 		f->kind = ARROW_LIST;
 		f->id = -1;
 		return build_elements(b, f, &around, true);

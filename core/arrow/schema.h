@@ -1,9 +1,9 @@
 /*
- * schema.h - a Parquet file's schema as Arrow's fields.
+ * schema.h - build Arrow's fields from a Parquet file's schema.
  *
- * Types by Parquet's own rules (LogicalTypes.md of apache/parquet-format), among them
- * those for lists and maps of old writers; what pyarrow notes in ARROW:schema is not
- * looked at. INT96 is a timestamp in nanoseconds.
+ * Types follow Parquet's own rules (LogicalTypes.md of apache/parquet-format), including
+ * those for lists and maps of old writers; pyarrow's ARROW:schema is ignored. INT96 is a
+ * timestamp in nanoseconds.
  */
 #ifndef ARROW_SCHEMA_H
 #define ARROW_SCHEMA_H
@@ -16,7 +16,7 @@ struct leaf_type {
 	int32_t physical; /* enum physical */
 	uint32_t width;   /* of a physical value; 0: bits or strings */
 	uint8_t max_def, max_rep;
-	bool in_group; /* it has groups around it, which need its levels */
+	bool in_group; /* inside groups, which need its levels */
 	char *path;    /* "a.list.element": for messages */
 };
 
@@ -27,7 +27,7 @@ struct schema {
 	size_t n_leaves;
 };
 
-/* ERR_FORMAT: no valid tree. ERR_UNSUPPORTED: a type that is not known. */
+/* ERR_FORMAT: not a valid tree. ERR_UNSUPPORTED: an unknown type. */
 MUST_CHECK int schema_build(struct schema *ret, const struct footer *footer,
 			    struct budget *budget, struct arena *arena,
 			    struct error *err);

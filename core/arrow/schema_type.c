@@ -1,4 +1,4 @@
-/* Maps Parquet's physical and logical types to Arrow's. */
+/* Maps Parquet's physical and logical types to Arrow's: schema_type.h. */
 #include "arrow/schema_type.h"
 
 enum { MAX_FIXED = 1 << 20, INT96_WIDTH = 12, DECIMAL128 = 38, DECIMAL256 = 76 };
@@ -41,7 +41,7 @@ struct logical schema_logical(const struct schema_element *e)
 	return l;
 }
 
-/* What a physical type is without a logical one. */
+/* The Arrow type of a physical type without a logical one. */
 static const struct {
 	enum arrow_kind kind;
 	uint32_t width;
@@ -105,7 +105,7 @@ static int set_time(struct field *f, const struct logical *l, int32_t physical,
 	return 0;
 }
 
-/* The physical types that each logical type may have. */
+/* The physical types that each logical type allows. */
 static const unsigned allowed[] = {
 	[LOGICAL_STRING] = ON(PHYS_BYTE_ARRAY),
 	[LOGICAL_ENUM] = ON(PHYS_BYTE_ARRAY),

@@ -1,4 +1,4 @@
-/* Takes rows out of batches: select.h. */
+/* Removes rows from batches: select.h. */
 #include "arrow/select.h"
 
 #include <string.h>
@@ -68,7 +68,7 @@ static void select_bytes(const struct choice *c, const struct array *a)
 	offsets[to] = at;
 }
 
-/* The elements of the rows that are kept are kept. */
+/* Keep the list elements of kept rows. */
 static int select_elements(const struct choice *c, struct array *a)
 {
 	__attribute__((cleanup(block_free))) struct block keep = { 0 };

@@ -68,8 +68,8 @@ static bool copy(struct snappy *s, unsigned tag)
 }
 
 /*
- * While there is room for the longest short element on both sides, elements need no
- * test of their own: 60 bytes of literal, 64 of a copy. What is special is left over.
+ * While input and output have room for the longest short element (60 bytes of literal, 64
+ * of a copy), short elements need no bounds checks. Others leave the loop.
  */
 static bool fast(struct snappy *s)
 {

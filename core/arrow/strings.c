@@ -11,9 +11,9 @@ static int short_of(struct error *err)
 	return error_set(err, ERR_FORMAT, "the values end too early");
 }
 
-/* ---- lengths that come before all strings ---- */
+/* ---- lengths, which precede all strings ---- */
 
-/* All of a delta's numbers, which cannot be more than the page has entries. */
+/* Read all numbers of a delta encoding; at most as many as the page has entries. */
 static int read_lengths(struct values *v, struct block *to, size_t *ret_n,
 			struct error *err)
 {
@@ -107,7 +107,7 @@ static int too_long(struct error *err)
 		"more than 2 GiB of strings in a batch: read fewer rows at a time");
 }
 
-/* Room for `more` bytes of strings after those there are. */
+/* Make room for `more` bytes of strings. */
 static int make_room(struct values *v, struct array *a, int32_t used, uint64_t more,
 		     struct error *err)
 {
@@ -116,7 +116,7 @@ static int make_room(struct values *v, struct array *a, int32_t used, uint64_t m
 	return block_reserve(&a->values, v->budget, (uint64_t)used + more, 1, err);
 }
 
-/* Most strings are short: BLOCK_SLACK allows to copy more than there is. */
+/* Most strings are short: copy a fixed size, beyond the end if BLOCK_SLACK allows it. */
 static inline void copy_short(uint8_t *to, const uint8_t *from, size_t len)
 {
 	if (len <= COPY) {
@@ -205,7 +205,7 @@ static int take_indexed(struct values *v, struct array *a, uint64_t m, struct er
 	return 0;
 }
 
-/* The strings follow each other: one copy. */
+/* The strings are adjacent: a single copy. */
 static int take_lengths(struct values *v, struct array *a, uint64_t m, struct error *err)
 {
 	const uint32_t *len =
@@ -229,7 +229,7 @@ static int take_lengths(struct values *v, struct array *a, uint64_t m, struct er
 	return 0;
 }
 
-/* Prefix of the one before and a suffix of its own; `before` may move with a's bytes. */
+/* A prefix of the previous string and a suffix. `before` may move when a's bytes grow. */
 static int take_prefixed(struct values *v, struct array *a, uint64_t m, struct error *err)
 {
 	const uint32_t *suffix = (const uint32_t *)(const void *)v->lengths.data;
@@ -275,7 +275,7 @@ static int take_dense(struct values *v, struct array *a, uint64_t m, struct erro
 	}
 }
 
-/* A null row ends where it begins. */
+/* Null rows are empty. */
 static void spread(struct array *a, uint64_t n, uint64_t m)
 {
 	int32_t *offsets = offsets_of(a) + a->n;
@@ -295,7 +295,7 @@ int strings_take(struct values *v, struct array *a, uint64_t n, uint64_t m,
 	return 0;
 }
 
-/* The next m strings in an array of their own. */
+/* Read the next m strings into a separate array. */
 static int take_apart(struct values *v, struct array *a, uint64_t m, struct error *err)
 {
 	if (block_reserve(&a->offsets, v->budget, m + 1, sizeof(int32_t), err))

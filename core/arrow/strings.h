@@ -1,4 +1,4 @@
-/* strings.h - values of variable length; of values.c alone. */
+/* strings.h - decode values of variable length; for values.c only. */
 #ifndef ARROW_STRINGS_H
 #define ARROW_STRINGS_H
 
@@ -13,7 +13,7 @@ MUST_CHECK int strings_indexes(struct values *v, uint32_t *at, size_t n,
 /* As values_take(), for an array with offsets. */
 MUST_CHECK int strings_take(struct values *v, struct array *a, uint64_t n, uint64_t m,
 			    struct error *err);
-/* Strings that must be as long as the leaf's values are. */
+/* Strings whose length must be the leaf's width. */
 MUST_CHECK int strings_take_fixed(struct values *v, uint8_t *to, uint64_t m,
 				  struct error *err);
 MUST_CHECK int strings_take_decimals(struct values *v, uint8_t *to, uint64_t m,

@@ -91,7 +91,7 @@ static double half(uint16_t bits)
 	return bits & 0x8000 ? -v : v;
 }
 
-/* The number divided by 10, in place; the digit that is left over. */
+/* Divide the number by 10 in place; returns the remainder. */
 static unsigned next_digit(uint64_t *limbs, size_t n)
 {
 	unsigned __int128 rest = 0;
@@ -162,7 +162,7 @@ static int32_t offset(const struct array *a, int64_t row)
 	return ((const int32_t *)(const void *)a->offsets.data)[row];
 }
 
-/* What JSON puts between quotes, without them. */
+/* Append a value that JSON quotes, without the quotes. */
 static void add_bare(struct buf *out, const struct array *a, int64_t row)
 {
 	const struct field *f = a->field;

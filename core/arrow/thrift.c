@@ -96,7 +96,7 @@ static bool next_field(struct thrift *t, int *id, enum wire *type)
 	return !t->bad;
 }
 
-/* Every element takes a byte at least: a length beyond the input is a lie. */
+/* Every element takes at least a byte: refuse a length beyond the input. */
 static size_t list_header(struct thrift *t, enum wire *type)
 {
 	unsigned b = byte(t);
@@ -230,7 +230,7 @@ static void expect(struct thrift *t, enum wire type, enum wire wanted)
 		fail(t, "a member of the metadata has another type");
 }
 
-/* Of a list, where booleans are a byte each. */
+/* Read a list of numbers; booleans are a byte each. */
 static int64_t element(struct thrift *t, enum wire type)
 {
 	return type == W_TRUE || type == W_FALSE ? byte(t) == W_TRUE : integer(t, type);

@@ -1,9 +1,9 @@
 /*
- * thrift.h - structs in Thrift's compact protocol, read by tables.
+ * thrift.h - read structs of Thrift's compact protocol by tables.
  *
- * A table lists the members of a struct that are wanted, by field id, and where they
- * go; all others are skipped. Reading is sticky: after the first error every call does
- * nothing, and thrift_check() says what was wrong. Follows
+ * A table lists the wanted members of a struct by field id, with the offsets where they
+ * are stored; other members are skipped. Errors are sticky: after the first one every
+ * call does nothing, and thrift_check() returns it. Follows
  * thrift/doc/specs/thrift-compact-protocol.md.
  */
 #ifndef ARROW_THRIFT_H
@@ -51,23 +51,23 @@ struct thrift_member {
 
 struct thrift_table {
 	const struct thrift_member *members; /* ends with id 0 */
-	bool is_union; /* the id of its member goes, as an int, to which */
+	bool is_union; /* the id of the member that is set is stored as an int at `which` */
 	size_t which;
 };
 
 struct thrift {
 	const uint8_t *p, *end;
-	struct budget *budget; /* for lists; both NULL where there are none */
+	struct budget *budget; /* for lists; budget and arena may be NULL without lists */
 	struct arena *arena;
 	int depth;
 	bool bad;
 	struct error why;
 };
 
-/* `to` is zeroed by the caller; values that mean "absent" are the caller's, too. */
+/* The caller fills `to` with zeros, or with other values that mean "absent". */
 void thrift_read(struct thrift *t, const struct thrift_table *table, void *to);
 
-/* -1 with ERR_FORMAT or ERR_LIMIT when something above went wrong. */
+/* -1 with the first error: ERR_FORMAT or ERR_LIMIT. */
 MUST_CHECK int thrift_check(const struct thrift *t, struct error *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* Decodes the values of pages: values.h. Those of variable length are in strings.c. */
+/* Decodes the values of pages; strings.c those of variable length: values.h. */
 #include "arrow/values.h"
 
 #include "arrow/bits.h"
@@ -17,7 +17,7 @@ static bool is_strings(const struct leaf_type *t)
 	return t->physical == PHYS_BYTE_ARRAY;
 }
 
-/* ---- where a page begins ---- */
+/* ---- begin a page ---- */
 
 static int begin_indexes(struct values *v, struct error *err)
 {

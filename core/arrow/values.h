@@ -1,9 +1,8 @@
 /*
- * values.h - the values of a page, as the rows of an array.
+ * values.h - decode the values of a page into the rows of an array.
  *
- * A decoder gives the values that are not null, one after another, in any number of
- * calls; they are put down without gaps, and values_spread() moves them to where the
- * validity says that they belong. What a page takes is counted against its budget.
+ * A decoder returns the non-null values in order, over any number of calls, and stores
+ * them in their rows, by the validity bits. Memory is taken from the budget.
  */
 #ifndef ARROW_VALUES_H
 #define ARROW_VALUES_H
@@ -26,7 +25,7 @@ struct values {
 	struct block lengths;     /* u32 each, of the strings of a delta encoding */
 	struct block prefixes;    /* the same, of DELTA_BYTE_ARRAY */
 	size_t string_at, n_strings;
-	struct block last; /* the string before, of DELTA_BYTE_ARRAY */
+	struct block last; /* the previous string, for DELTA_BYTE_ARRAY */
 	size_t last_len;
 	struct array dictionary;
 	bool has_dictionary;
@@ -40,8 +39,8 @@ MUST_CHECK int values_dictionary(struct values *v, const uint8_t *p, const uint8
 				 uint64_t n, struct error *err);
 
 /*
- * The next m values become rows from a->n on, without gaps, for n >= m rows there, for
- * which a has room (values_reserve()). With gaps, values_spread() follows.
+ * Store the next m values in n >= m rows from a->n on: those whose validity bits are set.
+ * values_reserve() must have made room for n rows; a->n is left to the caller.
  */
 MUST_CHECK int values_reserve(struct values *v, struct array *a, uint64_t n,
 			      struct error *err);

@@ -86,7 +86,7 @@ static const char *sysfs(struct arena *arena, const char *bus, const char *name)
 	return str_trim(arena, text.data ? (const char *)text.data : "");
 }
 
-/* "00000000:65:00.0" is "0000:65:00.0" there. */
+/* NVML's "00000000:65:00.0" is "0000:65:00.0" in sysfs. */
 static void add_place(cJSON *device)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -171,7 +171,7 @@ static void shape(cJSON *device)
 	add_place(device);
 }
 
-/* The cgroup of a container denies what its device plugin did not allow: EPERM. */
+/* A container's cgroup denies devices that its device plugin did not allow: EPERM. */
 static void add_usable(cJSON *device, const char *dev)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -245,7 +245,7 @@ static const char *link_name(struct arena *arena, const cJSON *link)
 	return "?";
 }
 
-/* The answer has each pair once; the matrix has it twice. */
+/* The answer has each pair once, the matrix twice. */
 static void shape_links(struct discovery *d, const cJSON *answer)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -293,7 +293,7 @@ static int discover(struct discovery *d, struct error *err)
 	json_list(d->doc, "devices");
 	for (int64_t i = 0; i < d->n; i++)
 		add_device(d, (uint32_t)i);
-	/* A device that is gone has no links: the matrix is a help, no more. */
+	/* A lost device has no links. Failures are ignored: the matrix is optional. */
 	if (!ask(d, GPU_OP_LINKS, 0, &links, &unused))
 		shape_links(d, links);
 	return 0;

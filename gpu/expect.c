@@ -5,7 +5,7 @@
 
 #include "base/str.h"
 
-extern const char gpu_thresholds[], gpu_thresholds_end[]; /* expect.S */
+extern const char gpu_thresholds[], gpu_thresholds_end[]; /* in expect.S */
 
 static const char *const keys[] = { "hostToDevice",
 				    "deviceToHost",

@@ -1,5 +1,5 @@
 /*
- * expect.h - how fast a device has to be, by its name.
+ * expect.h - the minimum speeds of a device, by its name.
  *
  * A document {devices: {NAME: {hostToDevice, deviceToHost, deviceToDevice, peer,
  * allReduce, jobAllReduce}}} in GB/s (10^9 bytes); the longest NAME that the device's name begins with
@@ -13,11 +13,11 @@
 
 cJSON *gpu_expect_builtin(void);
 
-/* ERR_FORMAT, ERR_INVALID: where it is wrong, and what is expected there. */
+/* ERR_FORMAT, ERR_INVALID: the message has the place and what is expected there. */
 MUST_CHECK int gpu_expect_parse(cJSON **ret, const void *data, size_t len,
 				struct error *err);
 
-/* Of the device of that name; 0: none. */
+/* The expectation for the device of that name; 0: none. */
 double gpu_expected(const cJSON *expect, const char *device, const char *key);
 
 #endif

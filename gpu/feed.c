@@ -1,4 +1,4 @@
-/* A feed's buffers: from the source to pinned memory, from there to the devices: feed.h. */
+/* Moves a feed's batches from the source through pinned memory to devices: feed.h. */
 #include "gpu/feed_impl.h"
 
 #include <errno.h>
@@ -54,7 +54,7 @@ static int free_slot(const struct feed_rank *r, uint32_t n)
 	return NONE;
 }
 
-/* A slot of each rank for the next batch; false: there is no batch, or no room. */
+/* Find a slot of each rank for the next batch; false: no batch, or no free slot. */
 static bool choose_slots(struct gpu_feed *f)
 {
 	struct feed_buffer *b = buffer_of(f, f->copied);
@@ -80,7 +80,7 @@ static bool choose_slots(struct gpu_feed *f)
 	return true;
 }
 
-/* Called and returns with the lock held; the helper is called without. */
+/* Call it with the lock held; the lock is released during the helper's call. */
 static int ask(struct gpu_feed *f, struct gpu_request q)
 {
 	cleanup_json cJSON *answer = NULL;
@@ -113,7 +113,10 @@ static void release_buffer(struct feed_buffer *b)
 	*b = (struct feed_buffer){ 0 };
 }
 
-/* Of the oldest batch: then its pinned buffer is free, and the ranks may have it. */
+/*
+ * Wait for the copies of the oldest batch, free its pinned buffer and offer it to the
+ * ranks.
+ */
 static int end_copy(struct gpu_feed *f)
 {
 	int64_t at = f->waited % f->conf.ring;
@@ -130,7 +133,7 @@ static int end_copy(struct gpu_feed *f)
 	return 0;
 }
 
-/* Begins all copies that it can before it waits for the oldest. */
+/* Begin all possible copies before waiting for the oldest. */
 static void *copy_all(void *ctx)
 {
 	struct gpu_feed *f = ctx;
@@ -229,7 +232,7 @@ int64_t gpu_feed_batches(const struct gpu_feed *f)
 
 /* ---- begin and end --------------------------------------------------------------------- */
 
-/* Both become part of messages as they are. */
+/* Both become part of JSON messages without quoting. */
 static bool is_rank(const char *uuid, const char *handle)
 {
 	static const char hex[] = "0123456789abcdef",

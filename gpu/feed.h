@@ -1,13 +1,13 @@
 /*
- * feed.h - batches in device memory, handed to processes of this node without a copy.
+ * feed.h - share batches in device memory with processes of this node, without a copy.
  *
  * A feed has `ring` pinned buffers and, for each rank of the node, as many in the memory
  * of its device, all of `size` bytes. The source fills a pinned buffer (gpu_feed_take(),
  * gpu_feed_give()); the helper copies it to the device of rank 0, and from there to the
- * other ranks' devices (cuMemcpyPeerAsync; NCCL is not needed), while the source fills the
- * next one. A rank's process, the consumer, gets each batch in order and gives its buffer
- * back. Nothing grows: when a consumer keeps all of its buffers, or is absent, the source
- * waits.
+ * other ranks' devices (cuMemcpyPeerAsync; NCCL is not needed), while the source fills
+ * the next one. A rank's process, the consumer, gets each batch in order and gives its
+ * buffer back. Memory is fixed: if a consumer keeps all of its buffers, or is absent, the
+ * source waits.
  *
  * The socket: SOCK_SEQPACKET at a path with mode 0600; a peer with another uid than ours
  * or 0 is refused. A consumer sends struct feed_request, first FEED_JOIN with its rank.
@@ -20,14 +20,14 @@
  *     {end, batches}    no more: close the memory, then the socket. Until then it stays
  *     {error}           the feed or the request failed; the socket is closed next
  *
- * A request of another size or version, an unknown one, a rank that is not there or has
- * a consumer, a second FEED_JOIN, a batch that is not the consumer's: {error}, for it
- * alone. A socket that is closed before {end}: the consumer has died. Its buffers are
- * free again, and another consumer may join the rank; it gets the batches that follow.
+ * {error} for this consumer only: a request of another size or version, an unknown one, a
+ * rank that does not exist or has a consumer, a second FEED_JOIN, a batch that is not the
+ * consumer's. A socket that closes before {end} means that the consumer died: its buffers
+ * are free again, and another consumer may join the rank and gets the following batches.
  *
- * Deadlines: a call of CUDA's library has `call_ms`, the source `source_ms` for the next
- * batch, a rank without a consumer and a connection that does not join `join_ms`. A
- * consumer that has joined has none: a training step takes what it takes.
+ * Time limits: `call_ms` for a call of CUDA's library, `source_ms` for the source's next
+ * batch, `join_ms` for a rank without a consumer and for a connection that has not
+ * joined. A joined consumer has none: a training step may take any time.
  */
 #ifndef GPU_FEED_H
 #define GPU_FEED_H
@@ -56,18 +56,18 @@ struct gpu_feed;
 
 struct gpu_feed_conf {
 	const char *path;                /* of the socket: at most 107 bytes */
-	uint8_t devices[FEED_RANKS_MAX]; /* CUDA's number, of each rank */
+	uint8_t devices[FEED_RANKS_MAX]; /* CUDA's device number for each rank */
 	uint32_t n_ranks, ring;          /* 1 to FEED_RANKS_MAX, 2 to FEED_RING_MAX */
 	size_t size;                     /* of a buffer: a multiple of 4096 */
 	int64_t call_ms, source_ms, join_ms;
-	/* A line about a consumer, from gpu_feed_run(). */
+	/* Called by gpu_feed_run() with a line about a consumer. */
 	void (*say)(void *ctx, const char *line);
 	void *ctx;
 };
 
 /*
- * Start the helper, allocate, listen. ERR_EXISTS: another feed listens there.
- * `conf` is copied, but for the path.
+ * Start the helper, allocate, listen. ERR_EXISTS: another feed listens there. Copies
+ * `conf`; the path must live as long.
  */
 MUST_CHECK int gpu_feed_new(struct gpu_feed **ret, const struct gpu_feed_conf *conf,
 			    struct error *err);
@@ -81,21 +81,21 @@ MUST_CHECK int gpu_feed_columns(struct gpu_feed *f, const char *columns,
 				struct error *err);
 /* A pinned buffer of conf.size bytes; waits for one. ERR_STOPPED: the feed has failed. */
 MUST_CHECK int gpu_feed_take(struct gpu_feed *f, uint8_t **ret, struct error *err);
-/* The one that was taken, with `len` bytes; `arrays` is JSON. 0 rows: it is not sent. */
+/* Give the buffer back with `len` bytes; `arrays` is JSON. 0 rows: it is not sent. */
 MUST_CHECK int gpu_feed_give(struct gpu_feed *f, size_t len, int64_t rows,
 			     const char *arrays, struct error *err);
 void gpu_feed_end(struct gpu_feed *f); /* no more batches */
 void gpu_feed_fail(struct gpu_feed *f,
-		   const struct error *why); /* the first one counts */
+		   const struct error *why); /* only the first call counts */
 
 /* ---- the consumers ---------------------------------------------------------------------- */
 
 /*
- * Serve them until each has had all batches and has closed its socket: 0. -1: the first
- * failure, which consumers are told; ERR_STOPPED: the process was asked to end.
+ * Serve consumers until each has got all batches and closed its socket: 0. -1: the first
+ * failure, which is also sent to consumers; ERR_STOPPED: the process was asked to stop.
  */
 MUST_CHECK int gpu_feed_run(struct gpu_feed *f, struct error *err);
 
-int64_t gpu_feed_batches(const struct gpu_feed *f); /* so many were given */
+int64_t gpu_feed_batches(const struct gpu_feed *f); /* batches given so far */
 
 #endif

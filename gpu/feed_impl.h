@@ -1,9 +1,9 @@
 /*
- * feed_impl.h - a feed's buffers, between its three threads.
+ * feed_impl.h - a feed's buffers and its three threads.
  *
- * The source fills pinned buffers, the copier has the helper copy them, the caller of
- * gpu_feed_run() serves sockets. `lock` guards all of it but the helper, which is the
- * copier's. `changed` wakes the source and the copier, `wake` the server.
+ * The source fills pinned buffers, the copier makes the helper copy them, the caller of
+ * gpu_feed_run() serves sockets. `lock` guards everything except the helper, which only
+ * the copier uses. `changed` wakes the source and the copier, `wake` the server.
  */
 #ifndef GPU_FEED_IMPL_H
 #define GPU_FEED_IMPL_H
@@ -35,7 +35,7 @@ struct feed_rank {
 	int64_t next;           /* the batch to send */
 	int64_t absent_since;   /* clock_ms() */
 	struct feed_peer *peer; /* NULL: none has joined */
-	bool done;              /* its consumer has had all, and has closed */
+	bool done;              /* its consumer has got all batches and closed */
 };
 
 struct feed_peer {
@@ -43,7 +43,7 @@ struct feed_peer {
 	pid_t pid;
 	struct feed_rank *rank; /* NULL: not joined */
 	int64_t since;
-	bool welcomed, ended; /* has the answer to FEED_JOIN, {end} */
+	bool welcomed, ended; /* was sent the answer to FEED_JOIN; {end} */
 	bool blocked;         /* its socket is full */
 };
 
@@ -62,21 +62,21 @@ struct gpu_feed {
 	struct feed_peer peers[FEED_PEERS_MAX];         /* fd < 0: none */
 	char *columns;                                  /* NULL: not known yet */
 	uint8_t slot_of[FEED_RING_MAX][FEED_RANKS_MAX]; /* where a buffer is copied to */
-	int64_t given, copied; /* batches that the source gave, so far sent off */
-	int64_t waited;        /* copies of so many batches are complete */
+	int64_t given, copied; /* batches that the source gave; whose copies have begun */
+	int64_t waited;        /* batches whose copies are complete */
 	int64_t heard; /* clock_ms() of the source's last batch; 0: it waits for a buffer */
 	bool ended, failed, stopping;
 	struct error why;
 };
 
 void feed_wake(struct gpu_feed *f); /* the server */
-/* What GPU_OP_FEED_OPEN answers. ERR_FORMAT. */
+/* Take the ranks' handles from the answer to GPU_OP_FEED_OPEN. ERR_FORMAT. */
 MUST_CHECK int feed_take_ranks(struct gpu_feed *f, const cJSON *answer,
 			       struct error *err);
 MUST_CHECK int feed_listen(struct gpu_feed *f, struct error *err);
-/* All that a consumer may have now; all that it asks. With the lock held. */
+/* Send a consumer all that is ready; read all of its requests. With the lock held. */
 void feed_send(struct gpu_feed *f, struct feed_peer *p);
 void feed_read(struct gpu_feed *f, struct feed_peer *p);
-void feed_hang_up(struct gpu_feed *f); /* closes what feed_listen() and its peers have */
+void feed_hang_up(struct gpu_feed *f); /* close the listener and all connections */
 
 #endif

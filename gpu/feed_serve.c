@@ -1,4 +1,4 @@
-/* A feed's consumers: their socket, what they ask, what they are sent: feed.h. */
+/* Serves a feed's consumers over a socket: feed.h. */
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -28,7 +28,7 @@ static int address_of(struct sockaddr_un *ret, const char *path, struct error *e
 	return 0;
 }
 
-/* What a feed that was killed has left behind. */
+/* Remove the socket of a feed that was killed. */
 static void remove_stale(const struct sockaddr_un *a)
 {
 	cleanup_fd int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -67,7 +67,9 @@ int feed_listen(struct gpu_feed *f, struct error *err)
 	return 0;
 }
 
-/* With requests that nobody has read, the peer would get ECONNRESET for its last answer. */
+/*
+ * Read all requests first: otherwise the peer gets ECONNRESET instead of its last answer.
+ */
 static void close_peer(int fd)
 {
 	struct feed_request unread;
@@ -89,9 +91,12 @@ void feed_hang_up(struct gpu_feed *f)
 		unlink(f->conf.path);
 }
 
-/* ---- what is sent ------------------------------------------------------------------------- */
+/*
+ * ---- answers
+ * ------------------------------------------------------------------------------
+ */
 
-/* false: not now. A peer that is gone is seen when it is read from. */
+/* False: not now. A closed peer is detected when it is read from. */
 static bool send_text(struct feed_peer *p, const struct buf *text)
 {
 	ssize_t n = send(p->fd, text->data, text->len, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -174,7 +179,10 @@ void feed_send(struct gpu_feed *f, struct feed_peer *p)
 		p->ended = send_end(f, p);
 }
 
-/* ---- what is asked ------------------------------------------------------------------------ */
+/*
+ * ---- requests
+ * -----------------------------------------------------------------------------
+ */
 
 static void free_slot(struct gpu_feed *f, struct feed_slot *s)
 {
@@ -183,7 +191,7 @@ static void free_slot(struct gpu_feed *f, struct feed_slot *s)
 	pthread_cond_broadcast(&f->changed);
 }
 
-/* Its buffers are free again. */
+/* Free the buffers of a consumer that closed. */
 static void drop(struct gpu_feed *f, struct feed_peer *p, const char *why)
 {
 	char line[400];
@@ -318,7 +326,7 @@ static int64_t sooner(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* What is late ends; returns when to look again. */
+/* End what is too late; returns when to check again. */
 static int64_t check_deadlines(struct gpu_feed *f, struct error *err)
 {
 	int64_t now = clock_ms(), next = now + f->conf.join_ms;
@@ -361,7 +369,7 @@ static bool all_done(const struct gpu_feed *f)
 	return true;
 }
 
-/* With the lock held. 1: all is done, -1: it has failed. */
+/* With the lock held. 1: all done; -1: failed. */
 static int step(struct gpu_feed *f, int64_t *ret_next, struct error *err)
 {
 	struct error late = { 0 };

@@ -1,3 +1,4 @@
+/* Counts the GPUs that this process may use, without NVIDIA's libraries: gpu.h. */
 #include "gpu/gpu.h"
 
 #include <dirent.h>
@@ -20,7 +21,7 @@ static bool is_device(const char *name)
 	return digits && *digits && digits[strspn(digits, "0123456789")] == 0;
 }
 
-/* One may be there and be kept from us. */
+/* The device file may exist but be denied to us. */
 static size_t count_devices(const char *path)
 {
 	DIR *dir = opendir(path);
@@ -40,13 +41,13 @@ static const char *const *devices(struct arena *arena, const char *dir)
 	size_t n = count_devices(dir);
 	const char **ids = arena_alloc(arena, (n + 1) * sizeof(*ids));
 
-	/* CUDA numbers those it may open, whatever the device files are called. */
+	/* CUDA numbers the devices that it may open, regardless of the files' numbers. */
 	for (size_t i = 0; i < n; i++)
 		ids[i] = arena_printf(arena, "%zu", i);
 	return ids;
 }
 
-/* As the CUDA runtime reads it: up to the first entry that is none ("-1", ""). */
+/* As the CUDA runtime: up to the first invalid entry ("-1", ""). */
 static const char *const *listed(struct arena *arena, const char *text)
 {
 	size_t n = 0, kept = 0;

@@ -14,7 +14,7 @@
  */
 const char *const *gpu_visible(struct arena *arena);
 
-/* The same with the variable's value (NULL: not set) and the folder of devices given. */
+/* The same for a given value of the variable (NULL: not set) and directory of devices. */
 const char *const *gpu_visible_from(struct arena *arena, const char *cuda_visible_devices,
 				    const char *dev);
 

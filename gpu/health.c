@@ -65,7 +65,7 @@ static void find_counters(const cJSON *device, struct gpu_finding *list, size_t 
 	}
 }
 
-/* Links that are all down are not used at all: many machines have them so. */
+/* If all links are down, the machine does not use them; that is common. */
 static void find_limits(const cJSON *device, struct gpu_finding *list, size_t *n)
 {
 	for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++) {

@@ -1,5 +1,5 @@
 /*
- * health.h - what is wrong with a device, by what NVML counts of it.
+ * health.h - grade a device by NVML's counters.
  */
 #ifndef GPU_HEALTH_H
 #define GPU_HEALTH_H
@@ -12,23 +12,25 @@
 enum gpu_grade {
 	GPU_PASS = 0,
 	GPU_WARNING = 10,
-	GPU_RETRY = 20, /* may pass when it is tried again, or after a reset */
+	GPU_RETRY = 20, /* may pass on a retry, or after a reset */
 	GPU_FATAL = 30,
 };
 
 struct gpu_finding {
 	enum gpu_grade grade;
 	const char *check;   /* "ecc", "remapped-rows", ... of preflight */
-	const char *message; /* and what to do */
+	const char *message; /* the problem and what to do */
 	int64_t value, expected;
 };
 
 enum { GPU_FINDINGS_MAX = 16 };
 
-/* Of one element of "devices" in discover.h's document. Returns how many. */
+/* The findings of one element of "devices" (discover.h); returns their number. */
 size_t gpu_findings(const cJSON *device, struct gpu_finding findings[GPU_FINDINGS_MAX]);
 
-/* Why no job should get it, or NULL: it does not answer, or has a fatal finding. */
+/*
+ * Why no job should get the device (it does not answer, or has a fatal finding); or NULL.
+ */
 const char *gpu_fault(const cJSON *device);
 
 #endif

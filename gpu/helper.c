@@ -1,4 +1,4 @@
-/* Starts the GPU helper, asks it, and outlives it: helper.h. */
+/* Starts the GPU helper, calls it, and survives its crashes: helper.h. */
 #include "gpu/helper.h"
 
 #include <errno.h>
@@ -27,11 +27,11 @@
 
 enum { FIRST_FREE_FD = 10, END_MS = 1000 };
 
-extern const unsigned char gpu_helper_elf[], gpu_helper_end[]; /* helper.S */
+extern const unsigned char gpu_helper_elf[], gpu_helper_end[]; /* in helper.S */
 
 /* ---- the program, as a descriptor ------------------------------------------------------ */
 
-/* A kernel before 6.3 does not know the flag, and lets any memfd run. */
+/* Kernels before 6.3 do not know the flag, and let any memfd run. */
 static int memory_file(const char *name, unsigned int flag)
 {
 	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | flag);
@@ -58,7 +58,7 @@ static int in_memory(int fd, struct error *err)
 	return 0;
 }
 
-/* What will run, through the descriptor that runs it: the bytes that are ours? */
+/* Does the descriptor to execute contain our bytes? */
 static int verify(int fd, const char *path, struct error *err)
 {
 	size_t size = (size_t)(gpu_helper_end - gpu_helper_elf);
@@ -74,7 +74,7 @@ static int verify(int fd, const char *path, struct error *err)
 	return 0;
 }
 
-/* A file that is open for writing cannot run: close it, open it again, check it. */
+/* A file open for writing cannot be executed: reopen it and check it. */
 static int in_directory(int *ret, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -104,8 +104,7 @@ static int program(int *ret, struct error *err)
 {
 	int fd = memory_file("kftrainer-gpu", MFD_EXEC);
 
-	if (fd <
-	    0) /* vm.memfd_noexec=2: EACCES; a filter of system calls: EPERM, ENOSYS */
+	if (fd < 0) /* vm.memfd_noexec=2: EACCES; a seccomp filter: EPERM, ENOSYS */
 		return in_directory(ret, err);
 	if (in_memory(fd, err)) {
 		close(fd);
@@ -117,7 +116,9 @@ static int program(int *ret, struct error *err)
 
 /* ---- start --------------------------------------------------------------------------- */
 
-/* In the child, after fork: only system calls. Leaves errno of what failed in the pipe. */
+/*
+ * In the child, after fork(): only system calls. Writes errno of a failure into the pipe.
+ */
 static void become_helper(int program_fd, int socket, int shared, int report)
 {
 	char *argv[] = { (char *)(uintptr_t) "kftrainer-gpu-helper", NULL };
@@ -131,7 +132,7 @@ static void become_helper(int program_fd, int socket, int shared, int report)
 	dup2(shared, GPU_FD_SHARED);
 	close(socket);
 	close(shared);
-	dup2(STDERR_FILENO, STDOUT_FILENO); /* NCCL's log is no output of ours */
+	dup2(STDERR_FILENO, STDOUT_FILENO); /* keep NCCL's log out of our output */
 	syscall(SYS_execveat, program_fd, "", argv, environ, AT_EMPTY_PATH);
 	why = errno;
 	(void)!write(report, &why, sizeof(why));
@@ -158,7 +159,7 @@ static void reap(pid_t pid, int *ret_status)
 	int64_t until = clock_ms() + END_MS;
 
 	kill(pid, SIGKILL);
-	/* One that hangs in the kernel stays: it is init's when we have ended. */
+	/* A helper that hangs in the kernel cannot be reaped: init inherits it. */
 	while (waitpid(pid, ret_status, WNOHANG) == 0 && clock_ms() < until)
 		clock_sleep_ms(1);
 }
@@ -194,7 +195,7 @@ static int start_child(struct gpu_helper *h, int program_fd, int shared,
 	return exec_error(why, err);
 }
 
-/* Sealed: a helper that shrinks it cannot make us crash. */
+/* Sealed against shrinking, which would crash this process. */
 static int share(struct gpu_helper *h, int fd, size_t pinned, struct error *err)
 {
 	size_t size = GPU_SHARED_SIZE + pinned;
@@ -256,9 +257,11 @@ void gpu_helper_unpin(struct gpu_helper *h)
 	*h = (struct gpu_helper){ 0 };
 }
 
-/* ---- asking -------------------------------------------------------------------------- */
+/*
+ * ---- calls ---------------------------------------------------------------------------
+ */
 
-/* "libcuda.so.1: cuInit: ", as the helper noted it last. The page is the helper's to write. */
+/* "libcuda.so.1: cuInit: ", from the shared page, which the helper may have corrupted. */
 static const char *last_call(struct arena *arena, const struct gpu_helper *h)
 {
 	struct gpu_shared s = *h->shared;
@@ -277,7 +280,7 @@ static int died(struct gpu_helper *h, struct error *err)
 	pid_t done;
 	int status = 0;
 
-	/* The socket is closed before the process can be waited for. */
+	/* The socket closes before the process can be reaped. */
 	while ((done = waitpid(h->pid, &status, WNOHANG)) == 0 && clock_ms() < until)
 		clock_sleep_ms(1);
 	if (done == h->pid && WIFSIGNALED(status))
@@ -312,7 +315,10 @@ static uint64_t calls(const struct gpu_helper *h)
 	return __atomic_load_n(&h->shared->calls, __ATOMIC_ACQUIRE);
 }
 
-/* Until there is something to read. A helper that makes calls has not hung. */
+/*
+ * Wait until there is something to read. The limit starts anew with each call of a
+ * library.
+ */
 static int wait_for(struct gpu_helper *h, struct error *err)
 {
 	struct pollfd fd = { .fd = h->socket, .events = POLLIN };

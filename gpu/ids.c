@@ -1,4 +1,4 @@
-/* Which devices local jobs may use, by their UUIDs: discover.h. */
+/* Selects the devices that local jobs may use, by UUID: discover.h. */
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -34,7 +34,7 @@ static bool works(const cJSON *device)
 	return json_bool(device, false, "usable") && !gpu_fault(device);
 }
 
-/* With MIG on, the instances are devices, and the device itself is none. */
+/* With MIG enabled, only the instances can be used, not the device itself. */
 static void add_device(struct ids *ids, const cJSON *device, bool first_only)
 {
 	const cJSON *instance;
@@ -52,7 +52,7 @@ static void add_device(struct ids *ids, const cJSON *device, bool first_only)
 	}
 }
 
-/* What an entry stands for; *ret_n: how many begin so. */
+/* The device of an entry; *ret_n: the number of ids that begin with it. */
 static const cJSON *by_uuid(const struct ids *ids, const char *text, size_t *ret_n,
 			    const cJSON **ret_instance)
 {
@@ -98,8 +98,8 @@ static int add_uuid(struct ids *ids, const char *text, struct error *err)
 }
 
 /*
- * CUDA puts the fastest devices first: its numbers are NVML's where all are alike. Where
- * they are not, the number stays a number, and CUDA picks.
+ * CUDA numbers the fastest devices first: the same as NVML if all are of one model.
+ * Otherwise keep the number, for CUDA to resolve.
  */
 static bool numbered_alike(const cJSON *found)
 {
@@ -130,7 +130,7 @@ static int add_number(struct ids *ids, const char *text, bool *ret_end, struct e
 			add_device(ids, device, true);
 			return 0;
 		}
-	*ret_end = true; /* as CUDA: nothing counts after a number that is none's */
+	*ret_end = true; /* as CUDA: ignore everything after an invalid number */
 	return 0;
 }
 
@@ -144,7 +144,7 @@ static int add_listed(struct ids *ids, const char *value, struct error *err)
 
 		if (!*id || *id == '-' || str_eq(id, "NoDevFiles"))
 			return 0;
-		if (strchr(id, '/')) { /* MIG-GPU-UUID/1/0, of drivers before R470 */
+		if (strchr(id, '/')) { /* MIG-GPU-UUID/1/0: drivers before R470 */
 			add(ids, id);
 		} else if (str_starts(id, "GPU-") || str_starts(id, "MIG-")) {
 			if (add_uuid(ids, id, err))

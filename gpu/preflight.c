@@ -1,4 +1,4 @@
-/* The table of checks, and those of one device: preflight.h. */
+/* Runs the checks; has those of single devices: preflight.h. */
 #include "gpu/preflight.h"
 
 #include <inttypes.h>
@@ -126,7 +126,7 @@ static const cJSON *cuda_device(const struct preflight *p, uint32_t ordinal)
 	return NULL;
 }
 
-/* CUDA has one prefix for all UUIDs, NVML two: GPU- and MIG-. */
+/* CUDA has one prefix for UUIDs, NVML two: GPU- and MIG-. */
 static bool same_uuid(const cJSON *a, const cJSON *b)
 {
 	const char *x = json_str(a, "uuid"), *y = json_str(b, "uuid");
@@ -175,7 +175,7 @@ static bool shown_by_cuda(const struct preflight *p, const cJSON *device)
 	return false;
 }
 
-/* Devices that this job may not use are nobody's fault. */
+/* Skip devices that this job may not use. */
 static void check_found(struct preflight *p)
 {
 	const cJSON *device;
@@ -231,7 +231,7 @@ static void check_devices(struct preflight *p)
 
 /* ---- the driver ----------------------------------------------------------------------- */
 
-/* 12080 is 12.8. From CUDA 11 on a driver runs all of its major version. */
+/* 12080 is 12.8. Since CUDA 11 a driver supports all of its major version. */
 static void check_driver(struct preflight *p)
 {
 	cleanup_arena struct arena arena = { 0 };

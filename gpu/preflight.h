@@ -1,5 +1,5 @@
 /*
- * preflight.h - does this node's every GPU, and each link between them, work?
+ * preflight.h - check every GPU of this node and each link between them.
  */
 #ifndef GPU_PREFLIGHT_H
 #define GPU_PREFLIGHT_H
@@ -11,13 +11,13 @@
 enum preflight_depth { PREFLIGHT_NORMAL, PREFLIGHT_QUICK, PREFLIGHT_FULL };
 
 /*
- * The other nodes of the job, rank 0 of which leads. `tell` and `hear` are to and from rank
- * 0 where ours is another. `open`: rank 0 gets what each other node says first, NULL of
- * those that do not come in time.
+ * The nodes of the job, led by rank 0. tell() and hear() send to and receive from `rank`;
+ * other ranks only use them with rank 0. open() connects: rank 0 gets the first message
+ * of each other node, NULL for those that do not come in time.
  */
 struct preflight_job {
 	uint32_t n, rank;
-	int64_t call_ms; /* how long a call of NCCL may take: others may start later */
+	int64_t call_ms; /* limit of a call of NCCL: other nodes may start later */
 	int (*open)(void *ctx, const cJSON *hello, cJSON **ret, struct error *err);
 	int (*tell)(void *ctx, uint32_t rank, const cJSON *doc, struct error *err);
 	int (*hear)(void *ctx, uint32_t rank, cJSON **ret, struct error *err);
@@ -26,26 +26,25 @@ struct preflight_job {
 };
 
 struct preflight {
-	const char *node, *dev;          /* its name; where device files are */
+	const char *node, *dev;          /* its name; the directory of device files */
 	const char *const *only;         /* names of checks, ends with NULL; NULL: all */
 	const cJSON *expect;             /* expect.h */
-	enum preflight_depth depth;      /* how much memory, which pairs */
+	enum preflight_depth depth;      /* how much memory and which pairs to test */
 	const struct preflight_job *job; /* NULL: this node alone */
-	int64_t wanted; /* so many devices have to be there; 0: none has to */
-	int64_t call_ms,
-		check_ms; /* how long a call of a library, and a check, may take */
+	int64_t wanted;                  /* devices required; 0: none */
+	int64_t call_ms, check_ms; /* limits of a call of a library, and of a check */
 	/* {check, node, device, result, value, unit, expected, message, ms}: borrowed. */
 	void (*report)(void *ctx, const cJSON *row);
 	void *ctx;
 
 	/* of the run */
 	struct gpu_helper helper;
-	cJSON *found, *cuda; /* discover.h's document; the devices that CUDA shows */
+	cJSON *found, *cuda; /* discover.h's document; CUDA's devices */
 	int64_t began, deadline;
 	enum gpu_grade worst;
 };
 
-/* All checks; failures are rows. Returns the worst grade. */
+/* Run all checks and report rows, failures included. Returns the worst grade. */
 enum gpu_grade preflight_run(struct preflight *p);
 
 /* Names of the checks, in order, ends with NULL. */
@@ -60,35 +59,34 @@ struct preflight_row {
 	const char *check;
 	enum gpu_grade grade;
 	const char *message;
-	const char *
-		device; /* "3", "3:0" of a MIG instance, "1-3" of a link; NULL: the node */
+	const char *device;     /* "3"; MIG: "3:0"; a link: "1-3"; NULL: the node */
 	const char *unit;       /* NULL: no value */
-	double value, expected; /* 0: nothing is expected */
+	double value, expected; /* 0: no expectation */
 };
 
 void preflight_report(struct preflight *p, struct preflight_row row);
 MUST_CHECK int preflight_ask(struct preflight *p, struct gpu_request request, cJSON **ret,
 			     struct error *err);
-/* Another node's row. */
+/* Report a row of another node. */
 void preflight_relay(struct preflight *p, const cJSON *row);
-/* A failed question as a row. */
+/* Report a failed request as a row. */
 void preflight_failed(struct preflight *p, const char *check, const char *device,
 		      const struct error *err);
 
-/* CUDA's devices: how many, the name of one in rows, and that of its kind. */
+/* CUDA's devices: their number, a device's name in rows, and its model. */
 uint32_t preflight_devices(const struct preflight *p);
 const char *preflight_label(struct arena *arena, const struct preflight *p,
 			    uint32_t ordinal);
 const char *preflight_kind(const struct preflight *p, uint32_t ordinal);
 
-/* A rate in bytes/s, graded by what is expected of that device. */
+/* Report a rate in bytes/s, graded by the expectation for that device. */
 void preflight_rate(struct preflight *p, struct preflight_row row, int64_t rate,
 		    const char *kind, const char *key);
 
-/* Each in its own file: reports rows, and is not called where there is no device. */
+/* Checks in files of their own. Not called without a device. */
 void preflight_peers(struct preflight *p);
 void preflight_nccl(struct preflight *p);
-/* Called where there is no device, too: the other nodes wait. */
+/* Also called without a device: the other nodes wait for this one. */
 void preflight_job(struct preflight *p);
 
 #endif

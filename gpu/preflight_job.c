@@ -1,4 +1,4 @@
-/* NCCL's all-reduce over all nodes of the job; which node, device or link is to blame. */
+/* Tests all nodes of the job with NCCL, and finds what is to blame: preflight.h. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "gpu/expect.h"
 #include "gpu/preflight_pairs.h"
 
-enum { ID_SIZE = 128, ID_HEX = 2 * ID_SIZE, MASK_BITS = 53 /* what JSON has */ };
+enum { ID_SIZE = 128, ID_HEX = 2 * ID_SIZE, MASK_BITS = 53 /* an id as JSON */ };
 static const uint64_t REDUCE_BYTES = 16 << 20;
 
 struct job {
@@ -19,8 +19,8 @@ struct job {
 	struct arena arena;
 	cJSON **hellos;     /* of each rank */
 	const char **names; /* of the nodes */
-	const char **gone;  /* how each was lost; NULL: it was not */
-	cJSON *rows;        /* that the other nodes report, too */
+	const char **gone;  /* why each node was lost; NULL: it was not */
+	cJSON *rows;        /* rows that the other nodes report, too */
 	void (*report)(void *ctx, const cJSON *row);
 	void *report_ctx;
 };
@@ -104,7 +104,7 @@ static void follow(struct preflight *p, const struct preflight_job *job,
 			return;
 		}
 		done = take_part(p, what);
-		/* If that fails, so does the next hear(). */
+		/* Ignore a failure: the next hear() fails, too. */
 		(void)!job->tell(job->ctx, 0, done, &err);
 	}
 }
@@ -118,7 +118,7 @@ static uint32_t devices_of(const struct job *j, uint32_t node)
 	return n < 0 ? 0 : n > MASK_BITS ? MASK_BITS : (uint32_t)n;
 }
 
-/* The first counts, but what was late only until there is a better reason. */
+/* Keep the first reason; replace a timeout by any other. */
 static void note(const struct job *j, struct pair *to, uint32_t node, const char *why,
 		 bool late)
 {
@@ -171,7 +171,7 @@ static void hear_result(struct job *j, uint32_t node, const cJSON *own, struct p
 		to->rate = rate;
 }
 
-/* An all-reduce over these devices of each node: all are told before ours begin. */
+/* Run an all-reduce over these devices of each node; start the other nodes first. */
 static void reduce(struct job *j, const uint64_t *devices, struct pair *to)
 {
 	cleanup_json cJSON *own = NULL, *ours = NULL, *id = NULL;
@@ -238,13 +238,15 @@ static void blame_device(struct job *j, uint32_t node, uint32_t device,
 						   "leave it out" });
 }
 
-/* Where any failed, how fast the others are does not count. */
+/* If any pair failed, ignore the others' speeds. */
 static bool is_bad(const struct pair *found, bool failed, int64_t usual)
 {
 	return failed ? found->failed : found->rate < usual / 2;
 }
 
-/* Each device of a bad node with one of a good node. If all are bad, the node is. */
+/*
+ * Pair each device of a bad node with one of a good node. If all are bad, blame the node.
+ */
 static void search_devices(struct job *j, uint32_t node, uint32_t good, int64_t usual)
 {
 	uint64_t *devices = xcalloc(j->conf->n, sizeof(*devices));
@@ -295,7 +297,7 @@ static void blame_node(struct job *j, uint32_t node, const char *why)
 						      node, j->names[node], why) });
 }
 
-/* No search is needed then, and each of its steps would wait for them. */
+/* Skip the search, each step of which would wait for the lost nodes. */
 static bool report_gone(struct job *j)
 {
 	bool any = false;
@@ -341,7 +343,7 @@ static void reduce_all(struct job *j)
 		search(j, t);
 }
 
-/* Those that have not come, and those whose own checks have failed. */
+/* Report nodes that did not come, and those whose own checks failed. */
 static bool ready(struct job *j)
 {
 	bool good = true;

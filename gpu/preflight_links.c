@@ -1,4 +1,4 @@
-/* The links between devices: copies, NCCL's sums, and which link or device is to blame. */
+/* Tests links between devices, and finds which is to blame: preflight_pairs.h. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +48,7 @@ static const struct pair *between(const struct pairs *t, uint32_t a, uint32_t b)
 	return a < b ? &t->pair[a][b] : &t->pair[b][a];
 }
 
-/* With each other device: then the device is to blame, not its links. */
+/* Bad with every other device: blame the device, not its links. */
 static bool all_bad(const struct pairs *t, uint32_t device, int64_t middle)
 {
 	for (uint32_t i = 0; i < t->n; i++)
@@ -249,7 +249,7 @@ static void reduce_pair(struct pairs *t, uint32_t a, uint32_t b)
 {
 	struct error err;
 
-	/* What failed is in the pair. */
+	/* The pair has the error. */
 	(void)!reduce(t->p, UINT64_C(1) << a | UINT64_C(1) << b, &t->pair[a][b], &err);
 }
 

@@ -1,12 +1,12 @@
 /*
- * wire.h - what this program and its GPU helper say to each other.
+ * wire.h - the protocol between this program and its GPU helper.
  *
  * One request, one reply, in turn, each a message of a SEQPACKET socket (the helper's
  * descriptor GPU_FD_SOCKET). A reply is its head and a JSON object: the result, or, with
  * a status other than GPU_DONE, {library, call, code, message}. Before each call of a
- * library the helper writes the names of both into a page of shared memory
- * (GPU_FD_SHARED), so that the parent can name them whatever then happens to the helper.
- * Both are of the same build; the version refuses any other.
+ * library the helper writes the library's and the call's name into a page of shared
+ * memory (GPU_FD_SHARED), so that the parent can report them even if the helper dies.
+ * Both ends must be of the same build, which the version checks.
  */
 #ifndef GPU_WIRE_H
 #define GPU_WIRE_H
@@ -25,17 +25,18 @@ enum {
 
 enum gpu_op {
 	GPU_OP_SYSTEM = 1, /* {driver, nvml, cudaVersion, devices} */
-	GPU_OP_DEVICE,     /* NVML's device number `device`: what is known of it */
+	GPU_OP_DEVICE,     /* NVML's device `device`: all that is known */
 	GPU_OP_LINKS,      /* {links}: how each device reaches each other one */
 	GPU_OP_RUNTIME, /* {driverVersion, runtimeVersion, runtime}: libcuda, libcudart */
-	GPU_OP_CUDA,    /* {devices: [{uuid, name, free, total}]}: those CUDA shows */
-	GPU_OP_ANSWER,  /* CUDA's device: a few bytes there and back */
+	GPU_OP_CUDA,    /* {devices: [{uuid, name, free, total}]}: CUDA's devices */
+	GPU_OP_ANSWER,  /* copy a few bytes to CUDA's device and back */
 	GPU_OP_MEMORY, /* the same with arg[0] bytes (0: 90 % of the free ones), arg[1] patterns */
 	GPU_OP_COPY, /* {hostToDevice, deviceToHost, deviceToDevice}: bytes/s, of arg[0] bytes */
 	GPU_OP_PEER, /* {rate}: bytes/s from `device` to arg[1], of arg[0] bytes */
 	/*
-	 * NCCL over the devices of the bits of arg[1], of arg[0] bytes: all ranks there are,
-	 * or, of `device` ranks in all, those from arg[2] on, by the unique id in `data`
+	 * NCCL's all-reduce of arg[0] bytes over the devices in the bit set arg[1].
+	 * device 0: these are all ranks; else `device` is the total number of ranks,
+	 * these are those from arg[2] on, and the unique id is in `data`
 	 */
 	GPU_OP_ALLREDUCE,
 	GPU_OP_NCCL_ID, /* {id}: in hex */
@@ -46,16 +47,16 @@ enum gpu_op {
 	GPU_OP_FEED_OPEN,
 	/* Begin to copy arg[0] bytes of buffer `device` to rank's buffer data[rank] */
 	GPU_OP_FEED_COPY,
-	GPU_OP_FEED_WAIT, /* until the copies of buffer `device` are complete */
+	GPU_OP_FEED_WAIT, /* wait until the copies of buffer `device` are complete */
 	GPU_OP_FEED_CLOSE,
 };
 
 enum gpu_status {
 	GPU_DONE = 0,
-	GPU_NO_LIBRARY, /* not found, or not one that this process can load */
+	GPU_NO_LIBRARY, /* not found, or not loadable */
 	GPU_NO_SYMBOL,  /* the library lacks `call` */
 	GPU_FAILED,     /* `call` returned `code` */
-	GPU_REFUSED,    /* the request makes no sense */
+	GPU_REFUSED,    /* the request is invalid */
 };
 
 struct gpu_request {
@@ -69,7 +70,7 @@ struct gpu_reply {
 };
 
 struct gpu_shared {
-	uint64_t calls; /* so many have begun */
+	uint64_t calls; /* number of calls begun */
 	char library[GPU_NAME_SIZE], call[GPU_NAME_SIZE];
 };
 

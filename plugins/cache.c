@@ -30,7 +30,7 @@ enum {
 	WORKERS_MAX = 256 * 1024,
 };
 
-/* The job's variable, else the runtime's; NULL: neither has it as a text. */
+/* The job's variable, else the runtime's; NULL: neither has a literal value. */
 static const char *setting(const cJSON *tj, const cJSON *container, const char *name)
 {
 	const cJSON *env = initializer_env(tj_initializer(tj, INIT_DATASET));
@@ -40,7 +40,7 @@ static const char *setting(const cJSON *tj, const cJSON *container, const char *
 	return env_value(container_env(container), name);
 }
 
-/* *ret: the cache's pods, or NULL when the runtime has no such cache. */
+/* *ret: the cache's pods, or NULL if the runtime has no such cache. */
 static int find(struct info *info, struct pod_set **ret, cJSON **ret_container,
 		struct error *err)
 {
@@ -127,7 +127,7 @@ static void validate(const struct plugin_env *env, struct info *info, const cJSO
 
 /* ---- editing the template ---- */
 
-/* "tj-dataset-initializer-0-1.tj:50051,...": the pods but the first. */
+/* "tj-dataset-initializer-0-1.tj:50051,...": all pods but the first. */
 static int add_workers(struct info *info, const struct pod_set *ps, cJSON *container,
 		       int64_t size, struct error *err)
 {
@@ -142,7 +142,7 @@ static int add_workers(struct info *info, const struct pod_set *ps, cJSON *conta
 	return 0;
 }
 
-/* Head and workers have one template: the size is the workers'. */
+/* Head and workers share a template, whose size is the workers'. */
 static void set_resources(const cJSON *tj, cJSON *container)
 {
 	const struct {
@@ -193,7 +193,8 @@ static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
 	set_resources(tj, container);
 	if (!container_image(container))
 		container_set_image(container, carry_image(env));
-	ps->in_gang = false; /* a gang of all would wait for nodes that wait for these */
+	ps->in_gang =
+		false; /* in one gang, nodes would wait for these pods and block them */
 	wait_for_cache(info, ps);
 	return 0;
 }

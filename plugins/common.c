@@ -1,4 +1,4 @@
-/* Objects, keys and refusals that several plugins have in common: common.h. */
+/* Builds objects, keys and refusals for several plugins: common.h. */
 #include "plugins/common.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * coscheduling.c - the PodGroup of scheduler-plugins' coscheduling.
+ * coscheduling.c - add the PodGroup of scheduler-plugins (plugin.h, podgroup.h).
  *
  * Follows upstream's plugins/coscheduling.
  */

@@ -1,10 +1,10 @@
 /*
- * flux.c - a Flux instance over the nodes, in which the command runs.
+ * flux.c - run the command in a Flux instance over the nodes (plugin.h).
  *
- * Follows upstream's plugins/flux in everything that its scripts decide: hosts,
- * tasks, resources, addresses, paths. An init container brings Flux into the
- * pod (a "view", copied to an emptyDir); the main container starts a broker on
- * every node, and the first one runs the command.
+ * Follows upstream's plugins/flux in all that its scripts decide: hosts, tasks,
+ * resources, addresses, paths. An init container brings Flux into the pod (a "view",
+ * copied to an emptyDir); the main container starts a broker on every node, and the first
+ * one runs the command.
  */
 #include <inttypes.h>
 
@@ -23,7 +23,7 @@
 #define CURVE_SUFFIX  "-flux-curve"
 #define CONFIG_DIR    "/etc/flux-config"
 
-/* Settings that a variable may change: the job's, else the runtime's, else these. */
+/* Defaults of settings that a variable of the job or the runtime may change. */
 enum setting { VIEW_IMAGE, NETWORK_DEVICE, QUEUE_POLICY, N_SETTINGS };
 static const struct {
 	const char *name, *value;
@@ -75,7 +75,7 @@ static void add_words(struct buf *out, const cJSON *words)
 		buf_printf(out, "%s%s", out->len ? " " : "", word->valuestring);
 }
 
-/* What to run inside: the job's command or else the runtime's, with the job's args. */
+/* The command to run inside Flux: the job's, else the runtime's, with the job's args. */
 static const char *wrapped_command(struct info *info, const cJSON *tj)
 {
 	cleanup_buf struct buf line = { .max = 4 * 1024 * 1024 };
@@ -150,7 +150,7 @@ static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
 	info_set_plain_nodes(info, tj);
 	info_set_command(info, words("/bin/bash", CONFIG_DIR "/entrypoint.sh",
 				     wrapped_command(info, tj)));
-	info->args_used = true; /* the runtime's stay where they are */
+	info->args_used = true; /* keep the runtime's in place */
 	if (!ps)
 		return 0;
 	add_volumes(info, ps->pod_spec);
@@ -229,7 +229,7 @@ static int add_curve(const struct plugin_env *env, struct info *info, const cJSO
 	if (look_up(env, &ref, &old, err))
 		return -1;
 	if (old)
-		return 0; /* a key is made once, and never from what anybody can read */
+		return 0; /* made once, from random bytes only */
 	if (!env->keys)
 		return error_set(err, ERR_INVALID, "no source of CURVE keys");
 	if (env->keys->curve(env->keys->ctx, &info->arena, public_z85, secret_z85, err))

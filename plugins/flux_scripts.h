@@ -15,10 +15,10 @@ struct flux_facts {
 	const char *resources;    /* of `flux R encode`: "--cores=0-1" */
 };
 
-/* In the installer: configuration, and the copy of Flux. */
+/* The installer's script: write the configuration, copy Flux. */
 void flux_init_script(struct buf *out, const struct flux_facts *f);
 
-/* In the main container: start the broker, and on the lead the command ("$@"). */
+/* The main container's script: start the broker, and on the lead the command ("$@"). */
 void flux_entrypoint_script(struct buf *out, const struct flux_facts *f);
 
 #endif

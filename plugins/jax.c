@@ -1,8 +1,8 @@
 /*
- * jax.c - jax.distributed finds its peers through JAX_* variables.
+ * jax.c - set JAX_* variables for jax.distributed (plugin.h).
  *
- * Follows upstream's plugins/jax. The job's own variables come later, with the
- * JobSet, and win.
+ * Follows upstream's plugins/jax. The job's own variables are added later, with the
+ * JobSet, and override these.
  */
 #include "plugins/plugins.h"
 #include "trainer/api.h"

@@ -1,8 +1,8 @@
 /*
- * jobset.c - the JobSet itself, and the status that comes from it.
+ * jobset.c - build the JobSet, and the TrainJob's status from it (plugin.h).
  *
- * Follows upstream's plugins/jobset. Here the template that the other plugins
- * have edited gets what spec.initializer and spec.trainer say, and is applied.
+ * Follows upstream's plugins/jobset. Applies spec.initializer and spec.trainer to the
+ * template that the other plugins have edited.
  */
 #include "trainer/jobset.h"
 #include "api/meta.h"
@@ -50,7 +50,7 @@ static void apply_trainer(const struct info *info, const struct pod_set *ps,
 		container_set_args(node, args);
 }
 
-/* The job's variables come last, and win over those of JAX and MPI. */
+/* The job's variables come last and override those of JAX and MPI. */
 static void apply_trainer_env(const struct info *info, const struct pod_set *ps,
 			      const cJSON *tj)
 {
@@ -60,7 +60,7 @@ static void apply_trainer_env(const struct info *info, const struct pod_set *ps,
 		container_merge_env(node, tj_env(tj));
 }
 
-/* An image's own command cannot be preceded by anything: it is not known here. */
+/* Nothing can be put before an image's own command, which is unknown here. */
 static void apply_runner(const struct pod_set *ps)
 {
 	cJSON *node = pod_container(ps->pod_spec, NODE);
@@ -109,7 +109,7 @@ static int build(const struct plugin_env *env, struct info *info, const cJSON *t
 	if (look_up(env, &ref, &old, err))
 		return -1;
 	if (old && !tj_suspend(tj) && !jobset_suspended(old))
-		return 0; /* what runs is left alone */
+		return 0; /* do not change a running job */
 	apply_trainjob(info, tj);
 	jobset_set_suspend(info->jobset_spec, tj_suspend_node(tj));
 	jobset = add_object(objects, tj, JOBSET_API_VERSION, JOBSET_KIND, "");

@@ -1,8 +1,9 @@
 /*
- * kai.c - labels and annotations for the KAI scheduler.
+ * kai.c - labels and annotations for the KAI scheduler (plugin.h).
  *
- * Ours; upstream's guide promises it. KAI's pod grouper makes the PodGroup. It passes over
- * the TrainJob and reads the JobSet and its pods, so these get what the TrainJob says.
+ * Ours; upstream's guide promises it. KAI's pod grouper makes the PodGroup from the
+ * JobSet and its pods, ignoring the TrainJob, so its labels and annotations are copied to
+ * them.
  */
 #include "api/meta.h"
 #include "base/str.h"

@@ -1,12 +1,12 @@
 /*
- * mpi.c - mpirun finds the nodes in a host file and reaches them over ssh.
+ * mpi.c - give mpirun a host file, and ssh to the nodes (plugin.h).
  *
  * Follows upstream's plugins/mpi, keyed as there on the jobs called "node" and
  * "launcher". Intel MPI and MPICH, which upstream does not have, follow the MPI Operator
  * (v2beta1).
  *
- * Ours: MPI_ANNOTATION puts mpi-launch in the place of ssh, and mpi-worker, if it says so,
- * in the place of the nodes' sshd. Without it all objects are as upstream has them.
+ * Ours: MPI_ANNOTATION replaces ssh by mpi-launch and, depending on its value, the nodes'
+ * sshd by mpi-worker. Without it all objects equal upstream's.
  */
 #include <inttypes.h>
 
@@ -28,9 +28,9 @@
 #define SSH_ARGS        "-o ConnectionAttempts=10"
 
 enum {
-	HOSTFILE_MAX = 1024 * 1024, /* a ConfigMap holds no more */
+	HOSTFILE_MAX = 1024 * 1024, /* the limit of a ConfigMap */
 	WORKER_PORT = 2222,
-	PROBE_SECONDS = 2, /* soon ready: the launcher may depend on it */
+	PROBE_SECONDS = 2, /* poll often: the launcher may depend on it */
 };
 
 #define AGENT        CARRY_PATH "/mpi-launch"
@@ -41,7 +41,7 @@ enum {
 #define PORT_ENV     "KFTRAINER_MPI_PORT"
 #define TIMEOUT_ENV  "KFTRAINER_MPI_TIMEOUT"
 
-/* A variable that mpirun reads, where its agent is ssh, ours, or either. */
+/* A variable for mpirun, if its agent is ssh, ours, or either. */
 enum agent { SSH = 1, OURS = 2, EITHER = SSH | OURS };
 struct mpi_env {
 	enum agent agent;
@@ -65,7 +65,7 @@ static const struct mpi_env open_mpi[] = {
 	{ OURS, "PRTE_MCA_plm_ssh_agent", AGENT },
 	{ 0 },
 };
-/* It ignores the slots of a host file. */
+/* Ignores the slots of a host file. */
 static const struct mpi_env intel[] = {
 	{ EITHER, "I_MPI_HYDRA_HOST_FILE", HOSTFILE_DIR "/" HOSTFILE },
 	{ EITHER, "I_MPI_PERHOST", NULL },
@@ -74,7 +74,7 @@ static const struct mpi_env intel[] = {
 	{ OURS, "I_MPI_HYDRA_BOOTSTRAP_EXEC", AGENT },
 	{ 0 },
 };
-/* As rsh it does not slow itself down for sshd's MaxStartups. */
+/* With an rsh agent it does not pace itself for sshd's MaxStartups. */
 static const struct mpi_env mpich[] = {
 	{ EITHER, "HYDRA_HOST_FILE", HOSTFILE_DIR "/" HOSTFILE },
 	{ SSH, "HYDRA_LAUNCHER_EXTRA_ARGS", SSH_ARGS },
@@ -83,7 +83,7 @@ static const struct mpi_env mpich[] = {
 	{ 0 },
 };
 
-/* Those that upstream refuses in a TrainJob, and replaces in a runtime; sorted. */
+/* Variables that upstream refuses in a TrainJob and replaces in a runtime; sorted. */
 static const char *const reserved[] = {
 	"OMPI_MCA_orte_default_hostfile",
 	"OMPI_MCA_orte_keep_fqdn_hostnames",
@@ -96,9 +96,9 @@ struct mpi_flavor {
 	const char *name;
 	const struct mpi_env *env;
 	const char *const *reserved; /* NULL: none */
-	const char *separator;       /* of host and slots, on a line of the host file */
-	bool calls_back;             /* nodes connect to the launcher's short name */
-	bool in_tree; /* nodes start nodes, mpirun's own among them unless it is the first */
+	const char *separator; /* format of a host file's line, from host and slots */
+	bool calls_back;       /* nodes connect to the launcher's short name */
+	bool in_tree; /* nodes start other nodes, also mpirun's own unless it is the first */
 };
 
 static const struct mpi_flavor flavors[] = {
@@ -107,7 +107,7 @@ static const struct mpi_flavor flavors[] = {
 	{ "MPICH", mpich, NULL, ":", true, false },
 };
 
-/* What is done to a TrainJob, and how. */
+/* The settings for one TrainJob. */
 struct plan {
 	const struct plugin_env *env;
 	struct info *info;
@@ -139,7 +139,9 @@ static int make_plan(struct plan *ret, const struct plugin_env *env, struct info
 	return mpi_transport(&ret->transport, info->annotations, err);
 }
 
-/* Processes on a node: the job's; else the runtime's, where 1 means the GPUs there are. */
+/*
+ * Processes on a node: the job's; else the runtime's, where 1 means the number of GPUs.
+ */
 static int64_t slots(const struct plan *p)
 {
 	int64_t n = tj_num_proc_per_node(p->tj), gpus;
@@ -153,7 +155,7 @@ static int64_t slots(const struct plan *p)
 	return gpus > 1 ? gpus : 1;
 }
 
-/* Does mpirun start processes in the pods of this set? */
+/* Does mpirun start processes in the pods of this replicatedJob? */
 static bool is_node(const struct info *info, const struct pod_set *ps)
 {
 	return str_eq(ps->name, NODE) ||
@@ -185,9 +187,9 @@ static void validate(const struct plugin_env *env, struct info *info, const cJSO
 /* ---- editing the template ---- */
 
 /*
- * numNodes, the job's or else the runtime's, is the number of pods that run
- * processes: where the launcher is one of them, the others are one fewer. The
- * launcher is never multiplied, though it carries the trainer's label.
+ * numNodes, of the job or else the runtime, counts the pods that run processes: if the
+ * launcher is one of them, there is one node fewer. There is always one launcher, though
+ * it has the trainer's label.
  */
 static void set_counts(struct info *info, const cJSON *tj)
 {
@@ -283,7 +285,7 @@ static int worker_port(const struct plan *p, const cJSON *c)
 	return (int)port;
 }
 
-/* What the TrainJob says of its trainer holds for the nodes, too; not what it runs. */
+/* The TrainJob's trainer settings apply to the nodes, too, except command and args. */
 static void run_worker(const struct plan *p, cJSON *c)
 {
 	static const char *const words[] = { WORKER };
@@ -297,7 +299,7 @@ static void run_worker(const struct plan *p, cJSON *c)
 	container_probe_port(c, worker_port(p, c), PROBE_SECONDS);
 }
 
-/* There the launcher's short name is that of a host. */
+/* Add the DNS search domain in which the launcher's short name resolves. */
 static void search_service(const struct plan *p, cJSON *pod_spec)
 {
 	const char *domain = p->env->cluster_domain;
@@ -308,7 +310,7 @@ static void search_service(const struct plan *p, cJSON *pod_spec)
 				    domain ? domain : "cluster.local"));
 }
 
-/* Our agent in a container: the launcher's and, as trees of daemons call it, a node's. */
+/* Put our agent into a container: the launcher and, for trees of daemons, the nodes. */
 static int add_agent(const struct plan *p, struct pod_set *ps, cJSON *c,
 		     struct error *err)
 {
@@ -360,7 +362,7 @@ static int enforce_ml_policy(const struct plugin_env *env, struct info *info,
 
 /* ---- waiting for the nodes ---- */
 
-/* The same variable as the launcher's, wherever it is set. */
+/* Copy a variable of the launcher, if set. */
 static void share_env(const struct plan *p, cJSON *to, const cJSON *launcher,
 		      const char *name)
 {
@@ -375,10 +377,7 @@ static void share_env(const struct plan *p, cJSON *to, const cJSON *launcher,
 	container_merge_env(to, list);
 }
 
-/*
- * In the launcher's image and with its user: sshd lets in the user that mpirun has, and
- * the key is readable for that one.
- */
+/* Use the launcher's image and user: sshd accepts mpirun's user, who can read the key. */
 static cJSON *wait_container(const struct plan *p, const struct pod_set *ps,
 			     const cJSON *launcher)
 {
@@ -406,11 +405,11 @@ static cJSON *wait_container(const struct plan *p, const struct pod_set *ps,
 	return c;
 }
 
-/* mpirun runs under it: what some report of lost nodes is exit status 0. */
+/* Run mpirun under mpi-launch, because some exit with 0 when they lose a node. */
 static const char *const watch[] = { AGENT, "--watch", HOSTFILE_DIR "/" HOSTFILE, "--",
 				     NULL };
 
-/* The last init container: those of other plugins work meanwhile. */
+/* The last init container, so that other plugins' run meanwhile. */
 static int pre_build_sync(const struct plugin_env *env, struct info *info,
 			  const cJSON *tj, struct error *err)
 {
@@ -436,8 +435,8 @@ static int pre_build_sync(const struct plugin_env *env, struct info *info,
 /* ---- objects ---- */
 
 /*
- * With our agent the launcher is called as it calls itself, which it always resolves: by
- * any other name MPICH and Intel MPI take it for another host.
+ * With our agent, list the launcher by its own name, which always resolves: MPICH and
+ * Intel MPI take any other name for another host.
  */
 static void add_hosts(const struct plan *p, const struct pod_set *ps, struct buf *out)
 {
@@ -453,7 +452,9 @@ static void add_hosts(const struct plan *p, const struct pod_set *ps, struct buf
 				   p->info->name, ps->name, r, i, tail);
 }
 
-/* No node can start anything on the launcher: neither sshd nor mpi-worker runs there. */
+/*
+ * Nodes cannot start processes on the launcher, which runs neither sshd nor mpi-worker.
+ */
 static bool comes_first(const struct plan *p, const struct pod_set *ps)
 {
 	return p->flavor->in_tree && p->transport != MPI_UPSTREAM &&

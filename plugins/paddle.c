@@ -1,5 +1,5 @@
 /*
- * paddle.c - paddle.distributed.launch finds its peers through PADDLE_ variables.
+ * paddle.c - set PADDLE_* variables for paddle.distributed.launch (plugin.h).
  *
  * Ours: upstream has no such policy. Acts on a plain mlPolicy where the runtime's label
  * LABEL_FRAMEWORK says so, which upstream's CRDs store. The trainers are the job node;
@@ -16,7 +16,7 @@
 #define PORT_NAME "master" /* V1's */
 #define SERVERS   "ps"
 
-/* Servers first: the first of them is the master. False: no such peers. */
+/* Servers first: the first one is the master. False: no such peers. */
 static bool find_peers(struct info *info, struct peers *p)
 {
 	static const char *const jobs[] = { SERVERS, NODE };
@@ -28,7 +28,7 @@ static bool find_peers(struct info *info, struct peers *p)
 
 		if (!c)
 			continue;
-		if (pod_set_replicas(ps) > 1) /* the addresses are those of one Job */
+		if (pod_set_replicas(ps) > 1) /* the addresses assume a single Job */
 			return false;
 		p->groups[p->n++] =
 			(struct peer_group){ tasks[i], ps->name, pod_set_count(ps),

@@ -1,8 +1,8 @@
 /*
- * plainml.c - no framework: the number of nodes and the job's variables.
+ * plainml.c - no framework: set the number of nodes and the job's variables (plugin.h).
  *
- * Follows upstream's plugins/plainml, which acts beside XGBoost and Flux, too: here
- * those call info_set_plain_nodes() themselves.
+ * Follows upstream's plugins/plainml, which also acts for XGBoost and Flux: here these
+ * call info_set_plain_nodes() themselves.
  */
 #include "plugins/plugins.h"
 

@@ -1,5 +1,5 @@
 /*
- * plugins.c - the list that plugins.h declares.
+ * plugins.c - the list of plugins, and how to add a policy (plugins.h).
  *
  * To add a policy, of an ML framework or a gang scheduler, say "ray":
  *

@@ -1,9 +1,9 @@
 /*
  * plugins.h - the plugins of this program.
  *
- * The order of the rows is the order within every phase. What it decides:
+ * The order of the rows is the order within every phase:
  *
- * - TorchTune after Torch, which counts the processes.
+ * - torchtune after torch, which counts the processes.
  * - Objects come in this order too: ConfigMaps and Secrets, which pods refer
  *   to, then the PodGroup, and the JobSet last.
  */

@@ -1,4 +1,4 @@
-/* The PodGroup of a gang: podgroup.h. */
+/* Builds the PodGroup of a gang: podgroup.h. */
 #include "plugins/podgroup.h"
 
 #include "plugins/common.h"

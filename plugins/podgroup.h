@@ -1,4 +1,4 @@
-/* podgroup.h - what both gang schedulers' PodGroups have in common. */
+/* podgroup.h - the PodGroups of both gang schedulers, coscheduling and Volcano. */
 #ifndef PLUGINS_PODGROUP_H
 #define PLUGINS_PODGROUP_H
 
@@ -6,16 +6,16 @@
 
 struct podgroup {
 	const char *api_version;
-	cJSON *objects; /* the PodGroup goes into this list */
-	cJSON *spec;    /* of the new one, or NULL */
+	cJSON *objects; /* the list to which it is appended */
+	cJSON *spec;    /* of the new PodGroup, or NULL if none was added */
 };
 
 /*
- * A PodGroup of the TrainJob's name, with minMember and minResources. None when
- * there is one already and the job is not suspended: then it stays as it is.
+ * Add a PodGroup with the TrainJob's name, minMember and minResources. Adds none if one
+ * exists and the job is not suspended: a running gang is not changed.
  *
- * All pods of the gang count (trainer/gang.h), those of every replica too. minMember is at least 1, as its
- * CRD demands, also for a job of no pods.
+ * All pods of the gang count (trainer/gang.h), of every replica. minMember is at least 1,
+ * as the CRD requires, even for a job without pods.
  */
 MUST_CHECK int podgroup_add(const struct plugin_env *env, struct info *info,
 			    const cJSON *tj, struct podgroup *group, struct error *err);

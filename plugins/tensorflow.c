@@ -1,5 +1,5 @@
 /*
- * tensorflow.c - tf.distribute finds its peers through TF_CONFIG.
+ * tensorflow.c - set TF_CONFIG for tf.distribute (plugin.h).
  *
  * Ours: upstream has no such policy. Acts on a plain mlPolicy where the runtime's label
  * LABEL_FRAMEWORK says so, which upstream's CRDs store. The jobs chief, master, ps, node
@@ -43,7 +43,7 @@ static int64_t find_peers(struct info *info, struct peers *p)
 			(struct peer_group){ task, ps->name, pod_set_count(ps),
 					     port_named(container_of(ps), PORT_NAME,
 							TF_PORT) };
-		/* The addresses are those of one Job. */
+		/* The addresses assume a single Job. */
 		pods += pod_set_count(ps);
 		if (pod_set_replicas(ps) > 1)
 			return 0;

@@ -1,8 +1,8 @@
 /*
- * torch.c - torchrun finds its peers through PET_* variables.
+ * torch.c - set PET_* variables for torchrun (plugin.h, torch.h).
  *
- * Follows upstream's plugins/torch. Without spec.trainer nothing is put into the
- * main container; the containers of envInjection get theirs always.
+ * Follows upstream's plugins/torch. Without spec.trainer the main container gets nothing;
+ * the containers of envInjection always get their variables.
  */
 #include "plugins/torch.h"
 
@@ -46,7 +46,7 @@ bool is_torchtune(const cJSON *tj)
 	       str_eq(cJSON_GetStringValue(second), "run");
 }
 
-/* What an envInjection target lacks, or NULL. In the arena. */
+/* Why an envInjection target does not exist, or NULL. In the arena. */
 static const char *missing(struct info *info, struct arena *arena, const cJSON *target,
 			   const char *container)
 {

@@ -1,4 +1,4 @@
-/* torch.h - what Torch and TorchTune both go by. */
+/* torch.h - the number of processes and GPUs, for Torch and TorchTune. */
 #ifndef PLUGINS_TORCH_H
 #define PLUGINS_TORCH_H
 
@@ -6,13 +6,13 @@
 
 struct torch_plan {
 	int64_t nodes;
-	int64_t procs; /* processes on a node; 0: "auto", which is the GPUs there are */
-	int64_t gpus;  /* on a node, as far as resources say */
+	int64_t procs; /* processes on a node; 0: "auto", the number of GPUs */
+	int64_t gpus;  /* GPUs on a node, by its resources; 0: none or unknown */
 };
 
 /*
- * procs: spec.trainer.numProcPerNode; else "auto" where there are GPUs, else
- * the CPUs, rounded up, at least 1.
+ * procs: spec.trainer.numProcPerNode; else "auto" if there are GPUs, else the CPUs,
+ * rounded up, at least 1.
  */
 struct torch_plan torch_plan(struct info *info, const cJSON *tj);
 

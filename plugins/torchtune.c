@@ -1,5 +1,5 @@
 /*
- * torchtune.c - `tune run` becomes the recipe and the config that the job means.
+ * torchtune.c - give `tune run` the recipe and config of the job (plugin.h, torch.h).
  *
  * Follows upstream's plugins/torch (torchtune.go) and KEP-2401. The model is in
  * the runtime's name: torchtune-llama3.2-1b is llama3_2/1B.
@@ -24,7 +24,7 @@
 
 static const char *const models[] = { LLAMA_1B, LLAMA_3B, LLAMA_70B, QWEN, NULL };
 
-/* Set by the runtime's own command; a job may not. */
+/* Set by the runtime's command; a job may not set them. */
 static const char *const fixed_configs[] = {
 	"output_dir",
 	"tokenizer.path",
@@ -105,7 +105,7 @@ static struct tune tune_of(struct arena *arena, const cJSON *tj,
 		.one_device = plan->nodes == 1 && (plan->procs == 1 || plan->gpus == 1),
 		.many_nodes = plan->nodes > 1,
 	};
-	/* Only one node can do LoRA; validation refuses it on more. */
+	/* LoRA works on a single node only; validation refuses more. */
 	enum method m = plan->nodes == 1 ? t.method : FULL;
 	const char *devices = t.one_device ? "_single_device" : "";
 
@@ -123,7 +123,7 @@ static const char *config_key(struct arena *arena, const char *arg)
 
 /* ---- admission ---- */
 
-/* spec.trainer[key], or the number it means. */
+/* spec.trainer[key] as a number. */
 static void refuse(struct field_errors *errs, const cJSON *tj, const char *key,
 		   const char *detail)
 {

@@ -1,10 +1,10 @@
 /*
- * trainjobstatus.c - lets a training process report its progress.
+ * trainjobstatus.c - let training processes report progress (plugin.h).
  *
  * Follows upstream's plugins/trainjobstatus (feature gate TrainJobStatus): every
- * container of the trainer gets the status server's address, its CA and a token
- * that is good for this TrainJob only. So do, here, initializers that run our command:
- * they tell how far the download is.
+ * container of the trainer gets the status server's address, its CA and a token that is
+ * good for this TrainJob only. Ours: initializers that run our command get them, too, to
+ * report the download's progress.
  */
 #include "api/meta.h"
 #include "base/str.h"
@@ -59,7 +59,7 @@ static bool is_any(const cJSON *c)
 	return true;
 }
 
-/* Upstream's images have no use for it. */
+/* Not for upstream's images, which do not report. */
 static bool runs_our_command(const cJSON *c)
 {
 	const cJSON *arg;

@@ -1,9 +1,9 @@
 /*
- * workspace.c - the folder that came with the TrainJob, in its training pods.
+ * workspace.c - unpack the submitted directory in training pods (plugin.h).
  *
  * Ours; upstream has nothing like it. Each pod gets a copy of its own, so that ranks do
- * not write into each other's files. It is the working folder of the container "node",
- * unless the runtime says another.
+ * not write into each other's files. It is the working directory of the container "node",
+ * unless the runtime sets another.
  */
 #include "api/meta.h"
 #include "base/str.h"
@@ -31,14 +31,14 @@ static void validate(const struct plugin_env *env, struct info *info, const cJSO
 				err.msg);
 }
 
-/* Pods in which training code runs: also those that an MPI launcher starts it in. */
+/* Pods that run training code, including those in which an MPI launcher starts it. */
 static bool trains(const struct info *info, const struct pod_set *ps)
 {
 	return str_eq(ps->ancestor, ANCESTOR_TRAINER) ||
 	       (policy_mpi(info->ml_policy) && str_eq(ps->name, NODE));
 }
 
-/* Where the archive is, or is put meanwhile. */
+/* The archive's volume: its ConfigMap, or a place for the download. */
 static cJSON *archive_volume(struct info *info, const struct workspace *w)
 {
 	cJSON *volume = volume_new(WORKSPACE_ARCHIVE);
@@ -119,7 +119,7 @@ static int build(const struct plugin_env *env, struct info *info, const cJSON *t
 	if (look_up(env, &jobset, &existing, err))
 		return -1;
 	if (existing && !jobset_suspended(existing))
-		return 0; /* what runs is left alone */
+		return 0; /* do not change a running job */
 	map.name = workspace_configmap_name(&info->arena, info->name, w.digest);
 	if (look_up(env, &map, &existing, err))
 		return -1;

@@ -1,9 +1,9 @@
 /*
- * xgboost.c - the Rabit tracker of rank 0 is found through DMLC_* variables.
+ * xgboost.c - set DMLC_* variables for the Rabit tracker of rank 0 (plugin.h).
  *
- * Follows upstream's plugins/xgboost: one worker a GPU, else one a node. The job's own
- * variables stand before the policy's, as with Torch. (Upstream draws this by lot at
- * every start; a JobSet built by one draw cannot be resumed by the other.)
+ * Follows upstream's plugins/xgboost: one worker for each GPU, else one for each node.
+ * The job's variables precede the policy's, as for Torch. (Upstream's order is random at
+ * each start; a JobSet built in one order cannot be resumed in the other.)
  */
 #include <inttypes.h>
 

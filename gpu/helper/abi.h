@@ -69,7 +69,7 @@ struct nccl_id {
 #endif
 
 /* clang-format off */
-/* X(TYPE, SIZE): as both compilers must see it. */
+/* X(TYPE, SIZE) */
 #define GPU_TYPES(X) \
 	X(CUresult, 4) \
 	X(CUdevice, 4) \

@@ -1,4 +1,4 @@
-/* CUDA's driver library: devices, a memory test by copies, bandwidths. */
+/* Calls CUDA's driver library: devices, memory test, bandwidths (helper.h). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,7 +63,7 @@ int op_runtime(struct helper *h, const struct gpu_request *q)
 	return 0;
 }
 
-/* As NVML and CUDA_VISIBLE_DEVICES write it, but for the prefix of a MIG instance. */
+/* As NVML and CUDA_VISIBLE_DEVICES, except for the prefix of a MIG instance. */
 void cuda_say_uuid(struct helper *h, const CUuuid *id)
 {
 	char text[44] = "GPU-", *to = text + 4;
@@ -113,7 +113,7 @@ struct memory_test {
 
 static const unsigned char patterns[] = { 0x55, 0xaa, 0x00, 0xff, 0x33, 0xcc };
 
-/* What cannot be allocated in one piece may be had in smaller ones. */
+/* Memory is fragmented: try smaller pieces. */
 static int allocate(struct memory_test *t, size_t want)
 {
 	struct helper *h = t->h;
@@ -132,7 +132,7 @@ static int allocate(struct memory_test *t, size_t want)
 	return t->n ? 0 : TRY(h, CUDA, cuMemAlloc_v2, &t->block[0], PAGE);
 }
 
-/* Each page begins with where it is, so that two addresses of one cell are seen. */
+/* Each page begins with its address, to detect two addresses of one cell. */
 static void mark(unsigned char *chunk, size_t len, uint64_t at)
 {
 	for (size_t i = 0; i + sizeof(at) <= len; i += PAGE) {
@@ -280,7 +280,7 @@ static int copy_once(struct helper *h, const struct copying *c, enum direction d
 	}
 }
 
-/* Once to warm up, then so often: bytes a second. */
+/* Copy once to warm up, then repeatedly; returns bytes a second. */
 static int measure(struct helper *h, const struct copying *c, enum direction direction,
 		   double *ret)
 {
@@ -326,7 +326,7 @@ static int measure_copies(struct helper *h, struct copying *c)
 	return 0;
 }
 
-/* A quarter of what is free at most: a busy device is measured, too. */
+/* At most a quarter of the free memory: a busy device can be measured, too. */
 static int choose_length(struct helper *h, struct copying *c, uint64_t want)
 {
 	size_t free_now = 0, total = 0;

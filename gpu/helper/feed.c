@@ -1,4 +1,4 @@
-/* The feed's copies: pinned buffers to the first rank's device, from there to the others'. */
+/* Copies a feed's buffers to the ranks' devices (helper.h, feed.h). */
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -8,14 +8,14 @@ enum { MAX_BUFFERS = 64, MAX_RANKS = 64 };
 
 struct feed {
 	uint32_t n_ranks, n_buffers;
-	size_t size; /* of a buffer */
+	size_t size; /* bytes of a buffer */
 	char *pinned;
 	bool registered;
 	struct feed_rank {
 		uint32_t number; /* CUDA's */
 		struct cuda_device *d;
 		CUdeviceptr memory;          /* n_buffers of them */
-		CUevent copied[MAX_BUFFERS]; /* of each pinned buffer */
+		CUevent copied[MAX_BUFFERS]; /* the copies of each pinned buffer */
 	} rank[MAX_RANKS];
 };
 
@@ -54,7 +54,7 @@ static int open_all(struct helper *h)
 		f->pinned = NULL;
 		return say_error(h, GPU_REFUSED, "cannot map the pinned buffers", 0);
 	}
-	/* With a context: the first device's. Portable: pinned for all of them. */
+	/* Register in the context of the first device; PORTABLE pins it for all. */
 	if (cuda_use(h, f->rank[0].number, &f->rank[0].d) ||
 	    TRY(h, CUDA, cuMemHostRegister_v2, f->pinned, len,
 		CU_MEMHOSTREGISTER_PORTABLE))
@@ -110,7 +110,7 @@ int op_feed_open(struct helper *h, const struct gpu_request *q)
 	return -1;
 }
 
-/* From the first rank's memory, as soon as it is there. */
+/* Copy from the first rank's memory, once it has arrived. */
 static int copy_on(struct helper *h, const struct gpu_request *q, CUdeviceptr from,
 		   struct feed_rank *r)
 {

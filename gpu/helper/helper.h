@@ -1,8 +1,8 @@
 /*
- * helper.h - the GPU helper: a process of its own, for a static program cannot load
+ * helper.h - the GPU helper: a separate process, because a static program cannot load
  * NVIDIA's libraries, and because their calls may hang, abort or corrupt memory.
  *
- * It links glibc only (2.34 and later) and nothing of this program but wire.h.
+ * It links only glibc (2.34 or later), and shares only wire.h with the main program.
  */
 #ifndef GPU_HELPER_HELPER_H
 #define GPU_HELPER_HELPER_H
@@ -16,13 +16,13 @@
 enum library { CUDA, CUDART, NVML, NCCL, N_LIBRARIES };
 enum { MAX_DEVICES = 64 };
 
-/* The functions of the opened libraries; NULL where a library lacks one. */
+/* The functions of the opened libraries; NULL if a library lacks one. */
 struct calls {
 #define GPU_CALL_FIELD(library, type, name, parameters) type(*name) parameters;
 	GPU_CALLS(GPU_CALL_FIELD)
 };
 
-/* JSON that grows in a reply. */
+/* A reply's JSON, written in order. */
 struct say {
 	char text[GPU_REPLY_MAX - sizeof(struct gpu_reply)];
 	size_t len;
@@ -53,22 +53,25 @@ void say_end(struct say *s, char bracket);                    /* '}' or ']' */
 void say_str(struct say *s, const char *key, const char *value);
 void say_num(struct say *s, const char *key, uint64_t value);
 void say_hex(char *to, const char *from, size_t n); /* 2 * n digits, and a 0 */
-/* The reply is this failure instead. Returns -1. */
+/* Replace the reply by this failure. Returns -1. */
 int say_error(struct helper *h, enum gpu_status status, const char *message, int code);
 
 /* ---- libs.c ------------------------------------------------------------------------- */
 int lib_open(struct helper *h, enum library library); /* -1: the reply says why */
 const char *lib_path(struct helper *h, enum library library);
-/* Before a call: note it; false, with the reply, when the library lacks it. */
+/*
+ * Note a call in the shared page before it. False if the library lacks it; the reply is
+ * then the error.
+ */
 bool call_begin(struct helper *h, enum library library, const char *name, bool present);
 int call_result(struct helper *h, enum library library, int code);
 
-/* Call it. 0, or -1 with the reply saying which library and call failed. */
+/* Call a function. 0, or -1 with library and call in the reply. */
 #define TRY(h, library, name, ...)                                   \
 	(call_begin(h, library, #name, (h)->f.name != NULL)          \
 		 ? call_result(h, library, (h)->f.name(__VA_ARGS__)) \
 		 : -1)
-/* Does it succeed? What a device or a library does not support is left out. */
+/* Call a function that may be unsupported; whether it succeeded. */
 #define ASK(h, library, name, ...)                                     \
 	((h)->f.name && (call_begin(h, library, #name, true), true) && \
 	 (h)->f.name(__VA_ARGS__) == 0)
@@ -89,7 +92,7 @@ int op_feed_copy(struct helper *h, const struct gpu_request *q);
 int op_feed_wait(struct helper *h, const struct gpu_request *q);
 int op_feed_close(struct helper *h, const struct gpu_request *q);
 
-/* The device, with its context current. */
+/* Get the device and make its context current. */
 int cuda_use(struct helper *h, uint32_t number, struct cuda_device **ret);
 void cuda_say_uuid(struct helper *h, const CUuuid *id);
 int cuda_sync(struct helper *h, const struct cuda_device *d);

@@ -1,4 +1,4 @@
-/* Finds NVIDIA's libraries where an image has them, and calls them: helper.h. */
+/* Finds and calls NVIDIA's libraries: helper.h. */
 #include <dlfcn.h>
 #include <glob.h>
 #include <limits.h>
@@ -28,7 +28,10 @@ static void note(struct helper *h, const char *library, const char *call)
 
 /* ---- where to look -------------------------------------------------------------------- */
 
-/* The first file that matches the pattern; its dlerror() is worth more than "not found". */
+/*
+ * Open the first file that matches the pattern; keep its dlerror(), which says more than
+ * "not found".
+ */
 static void *open_matching(const char *pattern, const char **why)
 {
 	glob_t found;
@@ -53,7 +56,7 @@ static void *open_in(const char *dir, int len, const char *name, const char **wh
 	return open_matching(pattern, why);
 }
 
-/* The directories of a list that is separated by colons. */
+/* Try the directories of a colon-separated list. */
 static void *open_in_list(const char *list, const char *name, const char **why)
 {
 	void *library = NULL;
@@ -68,7 +71,7 @@ static void *open_in_list(const char *list, const char *name, const char **why)
 	return library;
 }
 
-/* The wheels beside a python3: PREFIX/bin/python3, PREFIX/lib/python3.N/... */
+/* Try the wheels of a python3: PREFIX/bin/python3, PREFIX/lib/python3.N/... */
 static void *open_in_wheels(const char *python, const char *name, const char **why)
 {
 	static const char *const places[] = {
@@ -127,7 +130,9 @@ static void *open_name(const char *name, const char **why)
 	return library ? library : open_by_python(name, why);
 }
 
-/* ---- what they have ------------------------------------------------------------------- */
+/*
+ * ---- functions ------------------------------------------------------------------------
+ */
 
 static void resolve(struct helper *h, enum library library)
 {

@@ -1,4 +1,4 @@
-/* The GPU helper's loop: a request, an operation, a reply. */
+/* The GPU helper's loop: request, operation, reply (helper.h, wire.h). */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,6 +84,6 @@ int main(void)
 		if (!reply(h, &q))
 			return 1;
 	}
-	/* The destructors of the libraries may hang: nothing of them is wanted. */
+	/* Skip the destructors of the libraries, which may hang. */
 	_exit(0);
 }

@@ -1,4 +1,4 @@
-/* NCCL's all-reduce over devices of this node, with its sums checked. */
+/* Runs NCCL's all-reduce on this node's devices and checks the sums (helper.h). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,14 +16,14 @@ struct rank {
 struct reduction {
 	struct helper *h;
 	struct rank rank[MAX_DEVICES];
-	int n;            /* of these devices */
+	int n;            /* number of these devices */
 	int first, total; /* of all ranks */
-	ncclUniqueId id;  /* where there are others */
+	ncclUniqueId id;  /* if there are other nodes */
 	size_t len;       /* bytes, a multiple of a float */
 	float *host;      /* pinned */
 };
 
-/* Whole numbers that a float holds exactly: rank r adds r to what all have. */
+/* Integers that a float represents exactly: rank r adds r to a common pattern. */
 static float element(size_t i, int rank)
 {
 	return (float)(i % PERIOD) + (float)rank;

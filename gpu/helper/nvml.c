@@ -1,4 +1,4 @@
-/* What NVML knows of the devices: discovery and health. */
+/* Asks NVML about devices, for discovery and health (helper.h). */
 #include <string.h>
 
 #include "gpu/helper/helper.h"
@@ -43,7 +43,7 @@ int op_system(struct helper *h, const struct gpu_request *q)
 
 /* ---- one device ------------------------------------------------------------------------ */
 
-/* Values that some devices do not have: `key` is absent then. */
+/* Values that some devices do not have: then `key` is absent. */
 #define SAY_IF(h, key, call, device)                     \
 	do {                                             \
 		unsigned int value_ = 0;                 \
@@ -98,7 +98,7 @@ static void say_ecc(struct helper *h, nvmlDevice_t device)
 	say_end(&h->say, '}');
 }
 
-/* Pages of older devices, rows of newer ones. */
+/* Older devices retire pages, newer ones remap rows. */
 static void say_retired(struct helper *h, nvmlDevice_t device)
 {
 	unsigned int corrected = 0, uncorrected = 0, pending = 0, failed = 0, n;
@@ -154,7 +154,7 @@ static void say_processes(struct helper *h, nvmlDevice_t device)
 	say_end(&h->say, ']');
 }
 
-/* Required of a device and of a MIG instance: one that cannot say this is broken. */
+/* Required values: a device or MIG instance without them is broken. */
 static int say_identity(struct helper *h, nvmlDevice_t device)
 {
 	char text[TEXT] = "";
@@ -225,9 +225,15 @@ int op_device(struct helper *h, const struct gpu_request *q)
 	return 0;
 }
 
-/* ---- how they reach each other ------------------------------------------------------------ */
+/*
+ * ---- links
+ * --------------------------------------------------------------------------------
+ */
 
-/* Links between the two, or, where a switch is between, all active ones of the first. */
+/*
+ * The number of NVLinks between two devices; through a switch, all active ones of the
+ * first.
+ */
 static uint64_t nvlinks_between(struct helper *h, nvmlDevice_t a, nvmlDevice_t b)
 {
 	nvmlPciInfo_t other = { .busId = "" }, remote = { .busId = "" };
@@ -251,7 +257,7 @@ static uint64_t nvlinks_between(struct helper *h, nvmlDevice_t a, nvmlDevice_t b
 	return direct ? direct : active;
 }
 
-/* Nothing of a device that is lost. */
+/* A lost device has no links. */
 static void say_link(struct helper *h, unsigned int from, unsigned int to)
 {
 	nvmlDevice_t a;

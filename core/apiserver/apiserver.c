@@ -332,39 +332,31 @@ static void exchange_release(struct exchange *x)
 	arena_clear(&x->arena);
 }
 
-static void handle(struct apiserver *s, const struct httpd_request *req,
-		   struct httpd_response *resp, bool internal, bool trusted)
+static void handle(struct exchange *x)
 {
-	struct exchange x = { .server = s,
-			      .http = req,
-			      .resp = resp,
-			      .ns = "",
-			      .name = "",
-			      .subresource = "",
-			      .internal = internal,
-			      .trusted = trusted };
-
-	resp->headers.max = 64 * 1024;
-	x.warnings = cJSON_CreateArray();
-	time_text(clock_now(), x.now);
-	route(&x);
-	exchange_release(&x);
+	x->ns = x->name = x->subresource = "";
+	x->resp->headers.max = 64 * 1024;
+	x->warnings = cJSON_CreateArray();
+	time_text(clock_now(), x->now);
+	route(x);
+	exchange_release(x);
 }
 
 void apiserver_handle(void *apiserver, const struct httpd_request *req,
 		      struct httpd_response *resp)
 {
-	handle(apiserver, req, resp, false, false);
+	handle(&(struct exchange){ .server = apiserver, .http = req, .resp = resp });
 }
 
 void apiserver_handle_inside(void *apiserver, const struct httpd_request *req,
 			     struct httpd_response *resp)
 {
-	handle(apiserver, req, resp, false, true);
+	handle(&(struct exchange){
+		.server = apiserver, .http = req, .resp = resp, .trusted = true });
 }
 
-int apiserver_write(struct apiserver *s, const char *method, const char *path,
-		    const cJSON *body, cJSON **ret, struct error *err)
+int exchange_write(struct apiserver *s, struct works *works, const char *method,
+		   const char *path, const cJSON *body, cJSON **ret, struct error *err)
 {
 	const struct httpd_header headers[] = {
 		{ "Content-Type", str_eq(method, "PATCH") ? "application/merge-patch+json"
@@ -389,7 +381,12 @@ int apiserver_write(struct apiserver *s, const char *method, const char *path,
 	struct error none = { 0 };
 	int rc = 0;
 
-	handle(s, &req, &resp, true, true);
+	handle(&(struct exchange){ .server = s,
+				   .http = &req,
+				   .resp = &resp,
+				   .internal = true,
+				   .trusted = true,
+				   .works = works });
 	if (json_parse(&doc, resp.body.data, resp.body.len, &none))
 		rc = error_set(err, ERR_FORMAT, "%s %s: not JSON", method, path);
 	else if (resp.status >= 400)
@@ -404,6 +401,12 @@ int apiserver_write(struct apiserver *s, const char *method, const char *path,
 	if (!rc && ret)
 		*ret = STEAL(doc);
 	return rc;
+}
+
+int apiserver_write(struct apiserver *s, const char *method, const char *path,
+		    const cJSON *body, cJSON **ret, struct error *err)
+{
+	return exchange_write(s, NULL, method, path, body, ret, err);
 }
 
 /* ---- start and end ----------------------------------------------------------------- */

@@ -13,6 +13,19 @@
 #include "apiserver/exchange.h"
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "base/xmalloc.h"
+
+/* Begun by one request, and added to by those that it makes: in the order they came. */
+struct work {
+	cJSON *obj;
+	enum collect what;
+	struct work *next;
+};
+
+struct works {
+	struct apiserver *server;
+	struct work *first, **end;
+};
 
 static bool is_owned(const cJSON *obj, const char *uid)
 {
@@ -62,7 +75,7 @@ static const char *path_of(struct arena *arena, const struct resource *r,
 			    ns ? ns : "", r->plural, meta_name(obj));
 }
 
-static void remove_object(struct apiserver *s, const struct stored *st, const cJSON *obj)
+static void remove_object(struct works *w, const struct stored *st, const cJSON *obj)
 {
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_json cJSON *options = cJSON_CreateObject();
@@ -72,64 +85,61 @@ static void remove_object(struct apiserver *s, const struct stored *st, const cJ
 	json_put_str(options, "v1", "apiVersion");
 	json_put_str(options, meta_uid(obj), "preconditions", "uid");
 	if (!meta_is_deleted(obj) &&
-	    apiserver_write(s, "DELETE", path_of(&arena, st->resource, obj), options,
-			    NULL, &ignored))
-		error_clear_if(&ignored, ignored.kind); /* a concurrent write was first */
+	    exchange_write(w->server, w, "DELETE", path_of(&arena, st->resource, obj),
+			   options, NULL, &ignored))
+		error_clear_if(&ignored, ignored.kind); /* somebody was quicker */
 }
 
-/*
- * Calls `use` for objects that may be owned, until it returns true; returns whether it
- * did.
- */
-static bool any_object(struct apiserver *s, const cJSON *owner,
-		       bool (*use)(struct apiserver *s, const struct stored *st,
-				   cJSON *obj, const char *uid))
+/* Those that may be owned, until one for which `use` is true: was there one? */
+static bool any_object(struct works *w, const cJSON *owner,
+		       bool (*use)(struct works *w, const struct stored *st, cJSON *obj,
+				   const char *uid))
 {
 	cleanup_stored_list struct stored_list all = { 0 };
 	const char *uid = meta_uid(owner);
 	size_t remaining;
 
-	storage_list(s->storage, "", NULL, 0, &all, &remaining);
+	storage_list(w->server->storage, "", NULL, 0, &all, &remaining);
 	for (size_t i = 0; i < all.n; i++) {
 		cleanup_json cJSON *obj = NULL;
 
 		if (!strstr(all.list[i]->text, uid))
 			continue;
 		obj = stored_read(all.list[i]);
-		if (use(s, all.list[i], obj, uid))
+		if (use(w, all.list[i], obj, uid))
 			return true;
 	}
 	return false;
 }
 
-static bool collect_one(struct apiserver *s, const struct stored *st, cJSON *obj,
+static bool collect_one(struct works *w, const struct stored *st, cJSON *obj,
 			const char *uid)
 {
-	if (is_owned(obj, uid) && !has_owner(s, obj, uid))
-		remove_object(s, st, obj);
+	if (is_owned(obj, uid) && !has_owner(w->server, obj, uid))
+		remove_object(w, st, obj);
 	return false;
 }
 
-static void collect_namespace(struct apiserver *s, const char *ns)
+static void collect_namespace(struct works *w, const char *ns)
 {
 	cleanup_stored_list struct stored_list all = { 0 };
 	size_t remaining;
 
-	storage_list(s->storage, "", NULL, 0, &all, &remaining);
+	storage_list(w->server->storage, "", NULL, 0, &all, &remaining);
 	for (size_t i = 0; i < all.n; i++) {
 		cleanup_json cJSON *obj = stored_read(all.list[i]);
 
 		if (str_eq(meta_namespace(obj), ns))
-			remove_object(s, all.list[i], obj);
+			remove_object(w, all.list[i], obj);
 	}
 }
 
-void collect_dependents(struct apiserver *s, const cJSON *gone)
+static void collect_dependents(struct works *w, const cJSON *gone)
 {
 	if (meta_is(gone, "", "Namespace"))
-		collect_namespace(s, meta_name(gone));
+		collect_namespace(w, meta_name(gone));
 	if (meta_uid(gone))
-		(void)any_object(s, gone, collect_one);
+		(void)any_object(w, gone, collect_one);
 }
 
 /* ---- owners that wait (foreground) -------------------------------------------------- */
@@ -144,15 +154,15 @@ static bool waits(const cJSON *obj)
 	return false;
 }
 
-static bool is_dependent(struct apiserver *s, const struct stored *st, cJSON *obj,
+static bool is_dependent(struct works *w, const struct stored *st, cJSON *obj,
 			 const char *uid)
 {
-	(void)s;
+	(void)w;
 	(void)st;
 	return is_owned(obj, uid);
 }
 
-void collect_waiting(struct apiserver *s, const cJSON *obj)
+static void collect_waiting(struct works *w, const cJSON *obj)
 {
 	const struct resource *r =
 		resource_of_kind(meta_api_version(obj), meta_kind(obj));
@@ -161,7 +171,7 @@ void collect_waiting(struct apiserver *s, const cJSON *obj)
 	struct error ignored = { 0 };
 	const cJSON *f;
 
-	if (!r || !waits(obj) || any_object(s, obj, is_dependent))
+	if (!r || !waits(obj) || any_object(w, obj, is_dependent))
 		return;
 	json_put_str(patch, meta_uid(obj), "metadata", "uid");
 	json_list(patch, "metadata", "finalizers");
@@ -169,11 +179,12 @@ void collect_waiting(struct apiserver *s, const cJSON *obj)
 		if (!str_eq(f->valuestring, FOREGROUND))
 			cJSON_AddItemToArray(json_list(patch, "metadata", "finalizers"),
 					     json_dup(f));
-	if (apiserver_write(s, "PATCH", path_of(&arena, r, obj), patch, NULL, &ignored))
-		error_clear_if(&ignored, ignored.kind); /* a concurrent write was first */
+	if (exchange_write(w->server, w, "PATCH", path_of(&arena, r, obj), patch, NULL,
+			   &ignored))
+		error_clear_if(&ignored, ignored.kind); /* somebody was quicker */
 }
 
-void collect_owners(struct apiserver *s, const cJSON *gone)
+static void collect_owners(struct works *w, const cJSON *gone)
 {
 	const cJSON *ref;
 
@@ -183,14 +194,14 @@ void collect_owners(struct apiserver *s, const cJSON *gone)
 		cleanup_json cJSON *owner = NULL;
 
 		if (resource_of_kind(version, kind))
-			owner = apiserver_get(s, version, kind, meta_namespace(gone),
-					      owner_name(ref));
+			owner = apiserver_get(w->server, version, kind,
+					      meta_namespace(gone), owner_name(ref));
 		if (owner && str_eq(meta_uid(owner), owner_uid(ref)))
-			collect_waiting(s, owner);
+			collect_waiting(w, owner);
 	}
 }
 
-static bool release_one(struct apiserver *s, const struct stored *st, cJSON *obj,
+static bool release_one(struct works *w, const struct stored *st, cJSON *obj,
 			const char *uid)
 {
 	cJSON *refs = json_get(obj, "metadata", "ownerReferences");
@@ -202,39 +213,94 @@ static bool release_one(struct apiserver *s, const struct stored *st, cJSON *obj
 	cJSON_Delete(cJSON_DetachItemViaPointer(refs, ref));
 	if (!refs->child)
 		json_del(obj, JSON_PATH("metadata", "ownerReferences"));
-	if (storage_put(s->storage, st->resource, st->key, st, obj, &ignored))
+	if (storage_put(w->server->storage, st->resource, st->key, st, obj, &ignored))
 		error_clear_if(&ignored, ignored.kind);
 	return false;
 }
 
 void collect_release(struct apiserver *s, const cJSON *owner)
 {
+	struct works w = { .server = s };
+
 	if (meta_uid(owner))
-		(void)any_object(s, owner, release_one);
+		(void)any_object(&w, owner, release_one);
 }
 
-void collect_orphans(struct apiserver *s, const cJSON *obj)
+static void collect_orphan(struct works *w, const cJSON *obj)
 {
 	const struct resource *r =
 		resource_of_kind(meta_api_version(obj), meta_kind(obj));
 	const cJSON *refs = json_get(obj, "metadata", "ownerReferences");
-	struct exchange x = { .server = s };
+	struct exchange x = { .server = w->server };
 	cleanup_stored struct stored *st = NULL;
 
-	if (!refs || !refs->child || has_owner(s, obj, ""))
+	if (!refs || !refs->child || has_owner(w->server, obj, ""))
 		return;
-	st = storage_get(s->storage,
+	st = storage_get(w->server->storage,
 			 exchange_key(&x, r,
 				      meta_namespace(obj) ? meta_namespace(obj) : "",
 				      meta_name(obj)));
 	arena_clear(&x.arena);
 	if (st)
-		remove_object(s, st, obj);
+		remove_object(w, st, obj);
+}
+
+/* ---- one after the other ------------------------------------------------------------ */
+
+static const struct {
+	enum collect what;
+	void (*run)(struct works *w, const cJSON *obj);
+} steps[] = {
+	{ COLLECT_DEPENDENTS, collect_dependents },
+	{ COLLECT_OWNERS, collect_owners },
+	{ COLLECT_WAITING, collect_waiting },
+	{ COLLECT_ORPHAN, collect_orphan },
+};
+enum { STEPS = sizeof(steps) / sizeof(steps[0]) };
+
+static void add_work(struct works *w, const cJSON *obj, unsigned what)
+{
+	for (size_t i = 0; i < STEPS; i++) {
+		struct work *one;
+
+		if (!(what & steps[i].what))
+			continue;
+		one = xcalloc(1, sizeof(*one));
+		one->obj = json_dup(obj);
+		one->what = steps[i].what;
+		*w->end = one;
+		w->end = &one->next;
+	}
+}
+
+static void do_works(struct works *w)
+{
+	while (w->first) {
+		struct work *one = w->first;
+
+		w->first = one->next;
+		if (!w->first)
+			w->end = &w->first;
+		for (size_t i = 0; i < STEPS; i++)
+			if (one->what == steps[i].what)
+				steps[i].run(w, one->obj);
+		cJSON_Delete(one->obj);
+		free(one);
+	}
+}
+
+void collect(struct exchange *x, const cJSON *obj, unsigned what)
+{
+	struct works own = { .server = x->server, .end = &own.first };
+
+	add_work(x->works ? x->works : &own, obj, what);
+	do_works(&own);
 }
 
 void collect_leftovers(struct apiserver *s)
 {
 	cleanup_stored_list struct stored_list all = { 0 };
+	struct works w = { .server = s, .end = &w.first };
 	size_t remaining;
 
 	storage_list(s->storage, "", NULL, 0, &all, &remaining);
@@ -244,6 +310,7 @@ void collect_leftovers(struct apiserver *s)
 		if (!strstr(all.list[i]->text, "\"ownerReferences\""))
 			continue;
 		obj = stored_read(all.list[i]);
-		collect_orphans(s, obj);
+		collect_orphan(&w, obj);
+		do_works(&w);
 	}
 }

@@ -176,19 +176,7 @@ static int end_it(struct exchange *x, const cJSON *obj)
 	return exchange_refuse(x, 500, "InternalError", "%s", err.msg);
 }
 
-/* After a deletion: collect its dependents, and owners that waited for it. */
-static void collect_after(struct exchange *x, const cJSON *obj, bool gone,
-			  bool foreground)
-{
-	if (gone || foreground)
-		collect_dependents(x->server, obj);
-	if (gone)
-		collect_owners(x->server, obj);
-	else
-		collect_waiting(x->server, obj);
-}
-
-/* *ret: the object to send; NULL: deleted. 1: a concurrent write was first. */
+/* *ret: as it is sent; NULL: it is gone. 1: somebody else was quicker. */
 static int delete_stored(struct exchange *x, const struct stored *before, cJSON *obj,
 			 const struct options *o, bool *ret_gone)
 {
@@ -214,7 +202,9 @@ static int delete_stored(struct exchange *x, const struct stored *before, cJSON 
 	if (rc)
 		return exchange_error(x, &err);
 	if (!x->dry_run)
-		collect_after(x, obj, *ret_gone, foreground);
+		collect(x, obj,
+			(*ret_gone || foreground ? COLLECT_DEPENDENTS : 0u) |
+				(*ret_gone ? COLLECT_OWNERS : COLLECT_WAITING));
 	return 0;
 }
 

@@ -22,6 +22,8 @@ struct apiserver {
 	cJSON *openapi; /* {path: text}, made once */
 };
 
+struct works;
+
 struct exchange {
 	struct apiserver *server;
 	const struct httpd_request *http;
@@ -38,6 +40,7 @@ struct exchange {
 	bool custom;         /* the path's group is of custom kinds */
 	bool internal;       /* the machine's own: may write read-only kinds */
 	bool trusted;        /* needs no token */
+	struct works *works; /* of the collection that asks this; NULL: somebody else */
 	const char *manager; /* fieldManager, or the agent's name */
 	char now[TIME_TEXT_SIZE];
 };
@@ -133,20 +136,26 @@ MUST_CHECK int form_read(struct exchange *x, enum form *ret);
 cJSON *form_object(struct exchange *x, enum form form, cJSON *take_obj, bool first);
 cJSON *form_list(struct exchange *x, enum form form, cJSON *take_list);
 
-/* collect.c: delete the dependents of a deleted object. */
-void collect_dependents(struct apiserver *s, const cJSON *gone);
 /*
- * The finalizer of foreground deletion: the object is deleted once it has no dependents.
+ * What is to be done about objects that belong to an object, or to which it belongs, when
+ * it is stored or removed: collect.c. A request that is part of such work leaves what
+ * follows of it to whoever began, so that no chain of owners, however long, is recursion.
  */
-#define FOREGROUND "foregroundDeletion"
-void collect_waiting(struct apiserver *s, const cJSON *obj);
-void collect_owners(struct apiserver *s,
-		    const cJSON *gone); /* the same for the owners of a deleted object */
-/* Remove the references to an owner that is deleted without its dependents. */
+enum collect {
+	COLLECT_DEPENDENTS = 1, /* it is gone or going: what belongs to it goes as well */
+	COLLECT_OWNERS = 2,     /* it is gone: those that wait for that (foreground) go */
+	COLLECT_WAITING = 4,    /* it goes when nothing belongs to it any more */
+	COLLECT_ORPHAN = 8,     /* it is new: without any of its owners it goes at once */
+};
+#define FOREGROUND "foregroundDeletion" /* the finalizer of one that waits */
+void collect(struct exchange *x, const cJSON *obj, unsigned what);
+/* What belongs to it stays without it. */
 void collect_release(struct apiserver *s, const cJSON *owner);
-/* Delete a new object none of whose owners exists. */
-void collect_orphans(struct apiserver *s, const cJSON *obj);
-/* At start: delete dependents whose owners were deleted just before a kill. */
+/* Those of owners that were deleted just before the last server of the log was killed. */
 void collect_leftovers(struct apiserver *s);
+/* As apiserver_write(), part of that work. */
+MUST_CHECK int exchange_write(struct apiserver *s, struct works *works,
+			      const char *method, const char *path, const cJSON *body,
+			      cJSON **ret, struct error *err);
 
 #endif

@@ -91,7 +91,7 @@ static void create(struct exchange *x, cJSON *obj, bool applied)
 		return;
 	}
 	if (!x->dry_run)
-		collect_orphans(x->server, obj);
+		collect(x, obj, COLLECT_ORPHAN);
 	obj = form_object(x, form, json_dup(obj), true);
 	exchange_answer(x, 201, obj);
 	cJSON_Delete(obj);
@@ -133,10 +133,8 @@ static int store(struct exchange *x, const struct stored *before, const cJSON *o
 		return -1;
 	if (is_finished(obj) && !x->dry_run) {
 		rc = storage_delete(x->server->storage, before, &version, &err);
-		if (!rc) {
-			collect_dependents(x->server, obj);
-			collect_owners(x->server, obj);
-		}
+		if (!rc)
+			collect(x, obj, COLLECT_DEPENDENTS | COLLECT_OWNERS);
 	} else if (!x->dry_run) {
 		rc = storage_put(x->server->storage, x->resource, before->key, before,
 				 obj, &err);

@@ -284,6 +284,14 @@ void why_first_failure(struct why *w)
 			why_log_says(w, list[0].pod));
 }
 
+/* A Job that failed, but for no better reason than that the TrainJob has. */
+static const cJSON *job_failed(const cJSON *job, const cJSON *trainjob_failed)
+{
+	const cJSON *c = condition_with(job, "Failed", "True");
+
+	return str_eq(condition_reason(c), condition_reason(trainjob_failed)) ? NULL : c;
+}
+
 void why_gave_up(struct why *w)
 {
 	const struct view *v = w->v;
@@ -294,7 +302,7 @@ void why_gave_up(struct why *w)
 	if (status_is_exceeded(tj_status(v->trainjob)) || w->refused_told)
 		return;
 	json_each(job, v->jobs)
-		if (!c && (c = condition_with(job, "Failed", "True")))
+		if (!c && (c = job_failed(job, failed)))
 			name = meta_name(job);
 	if (c)
 		why_add(w, condition_reason(c), why_describe(w, "job", name),

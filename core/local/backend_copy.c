@@ -164,24 +164,37 @@ bool backend_copy(struct backend *b, struct backend_run *r, const struct state_o
  * ---- states that no run publishes ----------------------------------------------------
  */
 
+static bool is_of(const cJSON *obj, const cJSON *jobset)
+{
+	return str_eq(meta_label(obj, JOBSET_UID_LABEL), meta_uid(jobset));
+}
+
+static void store_changed(struct backend *b, cJSON *obj)
+{
+	json_del(obj, JSON_PATH("metadata", "resourceVersion"));
+	store(b, obj);
+}
+
 void backend_fail(struct backend *b, const char *ns, const char *name, const char *reason,
 		  const char *message)
 {
 	cleanup_json cJSON *jobset =
 		apiserver_get(b->conf.api, JOBSET_API_VERSION, JOBSET_KIND, ns, name);
 	cleanup_json cJSON *pods = apiserver_list(b->conf.api, "v1", "Pod", ns);
-	cJSON *status, *pod;
+	cleanup_json cJSON *jobs = apiserver_list(b->conf.api, "batch/v1", "Job", ns);
+	cJSON *status, *obj;
 	char now[TIME_TEXT_SIZE];
 
 	if (!jobset)
 		return;
 	time_text(clock_now(), now);
-	json_each(pod, pods)
-		if (str_eq(meta_label(pod, JOBSET_UID_LABEL), meta_uid(jobset)) &&
-		    published_kill(pod, reason, message, now)) {
-			json_del(pod, JSON_PATH("metadata", "resourceVersion"));
-			store(b, pod);
-		}
+	json_each(obj, pods)
+		if (is_of(obj, jobset) && published_kill(obj, reason, message, now))
+			store_changed(b, obj);
+	json_each(obj, jobs)
+		if (is_of(obj, jobset) &&
+		    published_end_job(obj, COND_FAILED, reason, message, now))
+			store_changed(b, obj);
 	status = json_dup(json_get(jobset, "status"));
 	status = status ? status : cJSON_CreateObject();
 	published_fail(status, reason, message, now);

@@ -182,10 +182,31 @@ static void store_jobset(struct machine *m, struct job *j, const cJSON *trainjob
 	(void)put(m, j, doc);
 }
 
+static void end_job(cJSON *job, const cJSON *trainjob)
+{
+	const cJSON *c = status_condition(tj_status(trainjob), COND_FAILED);
+
+	if (!c)
+		c = status_condition(tj_status(trainjob), COND_COMPLETE);
+	if (c)
+		(void)published_end_job(job, json_str(c, "type"), json_str(c, "reason"),
+					json_str(c, "message"),
+					json_str(c, "lastTransitionTime"));
+}
+
+static void end_pod(cJSON *pod, const cJSON *trainjob)
+{
+	const cJSON *c = killed(trainjob);
+
+	json_del(pod, JSON_PATH("metadata", "deletionTimestamp"));
+	if (c)
+		(void)published_kill(pod, json_str(c, "reason"), json_str(c, "message"),
+				     json_str(c, "lastTransitionTime"));
+}
+
 static void store_file(struct machine *m, struct job *j, const char *path,
 		       const cJSON *trainjob, bool running)
 {
-	const cJSON *c = running ? NULL : killed(trainjob);
 	cleanup_json cJSON *doc = NULL;
 
 	if (!is_new(j, path, running))
@@ -193,9 +214,10 @@ static void store_file(struct machine *m, struct job *j, const char *path,
 	doc = published_read(path);
 	if (!doc)
 		return;
-	if (c && str_eq(meta_kind(doc), "Pod"))
-		(void)published_kill(doc, json_str(c, "reason"), json_str(c, "message"),
-				     json_str(c, "lastTransitionTime"));
+	if (!running && str_eq(meta_kind(doc), "Pod"))
+		end_pod(doc, trainjob);
+	else if (!running && str_eq(meta_kind(doc), "Job"))
+		end_job(doc, trainjob);
 	(void)put(m, j, doc);
 }
 

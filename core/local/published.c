@@ -97,6 +97,22 @@ bool published_kill(cJSON *pod, const char *reason, const char *message, const c
 	return true;
 }
 
+bool published_end_job(cJSON *job, const char *type, const char *reason,
+		       const char *message, const char *now)
+{
+	cJSON *status = json_obj(job, "status");
+	const cJSON *all = json_get(status, "conditions");
+
+	if (json_find_const(all, "type", COND_COMPLETE) ||
+	    json_find_const(all, "type", COND_FAILED))
+		return false;
+	put_condition(status, type, reason, message, now);
+	json_del(status, JSON_PATH("active"));
+	json_put_int(status, 0, "ready");
+	json_put_int(status, 0, "terminating");
+	return true;
+}
+
 void published_fail(cJSON *status, const char *reason, const char *message,
 		    const char *now)
 {

@@ -25,7 +25,10 @@ cJSON *published_read(const char *path); /* NULL: it cannot be read */
  * condition DisruptionTarget with that reason. False: it had already ended.
  */
 bool published_kill(cJSON *pod, const char *reason, const char *message, const char *now);
-/* Mark a JobSet's status as Failed for a reason that no controller gave. */
+/* A Job that was left open ends as what it is part of: Complete or Failed (type); false: it had ended. */
+bool published_end_job(cJSON *job, const char *type, const char *reason,
+		       const char *message, const char *now);
+/* The JobSet has failed for a reason that no controller gave. */
 void published_fail(cJSON *status, const char *reason, const char *message,
 		    const char *now);
 

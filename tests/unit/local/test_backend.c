@@ -169,9 +169,10 @@ static void test_ended(void **state)
 	close_fixture(&f);
 }
 
-/* One that was killed has failed, with its pods. */
+/* One that was killed has failed, with its pods and Jobs. */
 static void test_killed(void **state)
 {
+	cleanup_json cJSON *job = NULL;
 	cleanup_arena struct arena a = { 0 };
 	struct state_run run;
 	struct fixture f;
@@ -180,11 +181,26 @@ static void test_killed(void **state)
 	open_fixture(&f, "x", false);
 	begin(&run, "x", f.uid, 1);
 	publish(&run, "x", f.uid, "Running", "{}");
+	job = parse(
+		arena_printf(&a,
+			     "{'apiVersion':'batch/v1','kind':'Job','metadata':{'name':"
+			     "'x-node-0','namespace':'default','uid':'j','labels':{"
+			     "'" JOBSET_UID_LABEL "':'%s'}},'status':{'active':1}}",
+			     f.uid));
+	state_publish(&run, "Job", "x-node-0", job);
 	state_end(&run);
 	start(&f);
 	await(&f, "x", "terminalState", "Failed");
 	assert_non_null(condition(&f, &a, "x", "Failed", REASON_INTERRUPTED));
 	assert_string_equal(phase_of(&f, &a), "Failed");
+	cJSON_Delete(job);
+	job = apiserver_get(f.api, "batch/v1", "Job", "default", "x-node-0");
+	assert_string_equal(
+		json_str(json_find_const(json_get(job, "status", "conditions"), "type",
+					 "Failed"),
+			 "reason"),
+		REASON_INTERRUPTED);
+	assert_null(json_get(job, "status", "active"));
 	close_fixture(&f);
 }
 

@@ -252,6 +252,49 @@ static void test_ended_in_parts(void **state)
 	kube_free(k);
 }
 
+/* Nothing that is left of a run that was stopped runs, or is on its way out for ever. */
+static void test_stopped(void **state)
+{
+	cleanup_json cJSON *pod = parse(
+		"{'apiVersion':'v1','kind':'Pod','metadata':{'name':'p','namespace':'ns',"
+		"'deletionTimestamp':'2026-01-01T00:00:00Z'},'status':{'phase':'Failed'}"
+		"}");
+	cleanup_json cJSON *job = parse(
+		"{'apiVersion':'batch/v1','kind':'Job','metadata':{'name':'x-node-0',"
+		"'namespace':'ns'},'status':{'active':1,'ready':1}}");
+	cleanup_json cJSON *tj = parse(
+		"{'metadata':{'name':'x'},'status':{'conditions':[{'type':'Failed',"
+		"'status':'True','reason':'Interrupted','message':'--timeout expired',"
+		"'lastTransitionTime':'2026-01-01T00:00:01Z'}]}}");
+	struct kube *k = connect_it();
+	struct error err = { 0 };
+	struct state_run run;
+	cJSON *got;
+
+	(void)state;
+	begin(&run, "ns", "x");
+	state_publish(&run, "Pod", "p", pod);
+	state_publish(&run, "Job", "x-node-0", job);
+	got = get(k, "batch/v1", "Job", "x-node-0");
+	assert_int_equal(json_int(got, 0, "status", "active"), 1);
+	cJSON_Delete(got);
+	assert_int_equal(state_save(&run, tj, true, &err), 0);
+	state_end(&run);
+	got = get(k, "batch/v1", "Job", "x-node-0");
+	assert_null(json_get(got, "status", "active"));
+	assert_string_equal(
+		json_str(json_find_const(json_get(got, "status", "conditions"), "type",
+					 "Failed"),
+			 "message"),
+		"--timeout expired");
+	cJSON_Delete(got);
+	got = get(k, "v1", "Pod", "p");
+	assert_non_null(got);
+	assert_false(meta_is_deleted(got));
+	cJSON_Delete(got);
+	kube_free(k);
+}
+
 static int patch(struct kube *k, const char *text, bool dry_run)
 {
 	const struct kube_ref ref = { TRAINER_API_VERSION, TRAINJOB_KIND, "ns", "x" };
@@ -487,6 +530,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_lists, setup),
 		cmocka_unit_test_setup(test_killed, setup),
+		cmocka_unit_test_setup(test_stopped, setup),
 		cmocka_unit_test_setup(test_parts, setup),
 		cmocka_unit_test_setup(test_ended_in_parts, setup),
 		cmocka_unit_test_setup(test_writes, setup),

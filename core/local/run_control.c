@@ -135,7 +135,13 @@ int run_control(struct run *r, bool last, struct error *err)
 	status = tj_status(r->trainjob);
 	if (failed || (!last && json_equal(status, r->saved)))
 		return failed;
+	if (state_save(&r->state, r->trainjob, last, err)) {
+		int64_t then = clock_ms() + RETRY_MS; /* there may be room again */
+
+		r->pass_ms = r->pass_ms < 0 || r->pass_ms > then ? then : r->pass_ms;
+		return -1;
+	}
 	cJSON_Delete(r->saved);
 	r->saved = json_dup(status);
-	return state_save(&r->state, r->trainjob, last, err);
+	return 0;
 }

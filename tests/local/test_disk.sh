@@ -13,9 +13,21 @@ mkdir -p "$XDG_STATE_HOME" && mount -t tmpfs -o size=4m small "$XDG_STATE_HOME" 
 echo "submit exits $?"
 "$1" get fills -o yaml | grep -E "^ +(type|status|reason):|state"
 "$1" get fills
+rm "$XDG_STATE_HOME/rest"
+"$1" submit --local -q rests.yaml &
+until "$1" get rests 2>&1 | grep -q Running; do sleep 0.1; done
+head -c 1G /dev/zero >"$XDG_STATE_HOME/rest"
+"$1" suspend --local rests
+sleep 0.5
+rm "$XDG_STATE_HOME/rest"
+"$1" wait --local rests --for suspended --timeout 10s
+kill $!
+wait
 SH2
+job rests 1 < <(node 'exec sleep 1000')
 run unshare -Urm bash small.sh "$kftrainer"
 ok "the job is complete" printed 'submit exits 0'
 ok "... although the disk was full" printed ' 100% '
 ok "... and get says so" printed '^fills +Complete'
+ok "what could not be stored is stored once there is room" printed 'rests is Suspended'
 finish

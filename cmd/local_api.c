@@ -25,6 +25,7 @@
 #include "local/backend.h"
 #include "local/mirror.h"
 #include "local/podlog.h"
+#include "local/state.h"
 #include "manager/manager.h"
 #include "manager/progress_server.h"
 #include "manager/webhook.h"
@@ -70,17 +71,14 @@ struct local_api {
 
 static int choose_dir(struct local_api *l, struct error *err)
 {
-	const char *xdg = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+	const char *jobs;
 
-	if (l->opts->data)
-		l->dir = l->opts->data;
-	else if (xdg && *xdg == '/')
-		l->dir = arena_printf(&l->arena, "%s/kftrainer/server", xdg);
-	else if (home && *home == '/')
-		l->dir =
-			arena_printf(&l->arena, "%s/.local/state/kftrainer/server", home);
-	else
-		return error_set(err, ERR_USAGE, "no home directory; use --data DIR");
+	l->dir = l->opts->data;
+	if (l->dir)
+		return 0;
+	if (state_root(&l->arena, &jobs, err))
+		return -1;
+	l->dir = path_join(&l->arena, path_dir(&l->arena, jobs), "server");
 	return 0;
 }
 

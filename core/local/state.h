@@ -29,10 +29,10 @@
 
 /* ---- for readers -------------------------------------------------------------- */
 
-/*
- * The TrainJob of a job's newest run; ERR_NOT_FOUND. A killed run is Failed,
- * "Interrupted".
- */
+/* <state>/jobs, from the environment; ERR_INVALID if that is unusable. */
+MUST_CHECK int state_root(struct arena *arena, const char **ret, struct error *err);
+
+/* One job's newest run: ERR_NOT_FOUND. One that was killed is Failed, "Interrupted". */
 MUST_CHECK int state_get(cJSON **ret_trainjob, const char *ns, const char *name,
 			 struct error *err);
 

@@ -10,9 +10,6 @@
 #include "base/buf.h"
 #include "base/json.h"
 
-/* <state>/jobs, from the environment; ERR_INVALID if that is unusable. */
-MUST_CHECK int state_root(struct arena *arena, const char **ret, struct error *err);
-
 /*
  * <state>/jobs/<ns>/<name>; name NULL: <state>/jobs/<ns>; both: <state>/jobs.
  * ERR_INVALID for what cannot be a name.

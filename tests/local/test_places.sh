@@ -39,6 +39,8 @@ run env -u XDG_STATE_HOME HOME="$scratch/new/home" "$kftrainer" submit --local p
 ok "a HOME that does not exist" it_runs
 run env XDG_STATE_HOME=relative/state "$kftrainer" submit --local plain.yaml
 ok "a relative XDG_STATE_HOME: one line that says what is wanted" printed 'XDG_STATE_HOME is "relative/state": want an absolute path'
+run env XDG_STATE_HOME=relative/state timeout 5 "$kftrainer" controller --local
+ok "... of the server, too" printed 'XDG_STATE_HOME is "relative/state": want an absolute path'
 long=$scratch/$(printf 'long-%.0s' {1..40})/$(printf 'long-%.0s' {1..40})
 mkdir -p "$long"
 run env TMPDIR="$long" "$kftrainer" submit --local plain.yaml

@@ -491,6 +491,17 @@ static void handle(void *ctx, const struct httpd_request *req,
 		request_ends(l);
 }
 
+static void handle_large(void *ctx, const struct httpd_request *req,
+			 struct httpd_response *resp)
+{
+	struct local_api *l = ctx;
+
+	if (is_report(l, req) && l->progress)
+		progress_server_large(l->progress, req, resp);
+	else
+		apiserver_large(l->api, req, resp);
+}
+
 /* The last one, if no other was asked for: kubeconfigs and pods that run name it. */
 static int listen_on(struct local_api *l, struct httpd_conf *conf, struct error *err)
 {
@@ -520,6 +531,7 @@ static int start_https(struct local_api *l, struct error *err)
 				   .max_connections = CONNECTIONS,
 				   .max_per_peer = CONNECTIONS,
 				   .handle = handle,
+				   .on_large = handle_large,
 				   .ctx = l };
 	bool v6 = strchr(l->host, ':');
 	char port[16];

@@ -90,7 +90,9 @@ void apiserver_free(struct apiserver *s); /* after the last request */
 
 void apiserver_handle(void *apiserver, const struct httpd_request *req,
 		      struct httpd_response *resp); /* httpd_conf.handle */
-/* The same for requests of this process (net/inside.h), which need no token. */
+void apiserver_large(void *apiserver, const struct httpd_request *req,
+		     struct httpd_response *resp); /* httpd_conf.on_large */
+/* Of this process (net/inside.h): needs no token. */
 void apiserver_handle_inside(void *apiserver, const struct httpd_request *req,
 			     struct httpd_response *resp);
 

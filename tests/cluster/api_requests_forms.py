@@ -179,6 +179,8 @@ def bodies():
     ask("raw: YAML, PUT", "PUT", path, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: raw}\ndata: {a: '2'}\n", type="application/yaml", raw=True)
     ask("raw: too large", "POST", MAPS, config("large", {"a": "x" * (1 << 20), "b": "y" * 10}))
     ask("raw: larger than any object", "POST", JOBS, job("large", {"trainer": {"env": [{"name": "A", "value": "x" * 2000000}]}}))
+    ask("raw: larger than any request", "POST", MAPS, config("large", {"a": "x" * (3 << 20)}))
+    ask("raw: larger than any request, PATCH", "PATCH", f"{MAPS}/p", {"data": {"a": "x" * (3 << 20)}}, type=MERGE)
     ask("raw: generateName", "POST", MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "gen-"}})
     ask("raw: a bad generateName", "POST", MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "Gen_"}})
     ask("raw: data and binaryData", "POST", MAPS, dict(config("binary", {"a": "1"}), binaryData={"b": "MQ=="}))

@@ -16,7 +16,8 @@
 # longer than LIMIT seconds (default 1200) is ended and counts as a failed test: a hang is
 # not waited for. How long each took, and its CPU time, goes to RESULTS, too: as root, where there is
 # a hierarchy of control groups for it, that of all its processes (but of pods in tests/e2e), else of
-# those that it waited for.
+# those that it waited for. A line "# before: COMMAND" of a program names what must be there first, because
+# another layer may still build it: neither the limit nor the times include that.
 #
 #   time SECONDS CPU-SECONDS LAYER PROGRAM
 #
@@ -93,18 +94,26 @@ name_of() { # PROGRAM
 
 cpu_time() { awk -v all="$1" 'END { print all ? sprintf("%.1f", all / 1e9) : $1 + $2 }'; } # NANOSECONDS
 
+before() { # PROGRAM: what it prints is not shown: a program whose needs are not met says so itself
+	local command
+	command=$(sed -n 's/^# before: //p; 20q' "$1" 2>/dev/null)
+	[ -z "$command" ] || eval "$command" >/dev/null 2>&1 </dev/null
+}
+
 # Runs in the background: its output, results and time go to files of its number.
 run() { # NUMBER PROGRAM, in $LANE
-	local name path=$2 begin=${EPOCHREALTIME/[.,]/} status took before
+	local name path=$2 begin status took used_before
 	name=$(name_of "$2")
 	[[ $path = /* ]] || path=./$path
+	before "$path"
+	begin=${EPOCHREALTIME/[.,]/}
 	account
-	before=$(used)
+	used_before=$(used)
 	{ time timeout --kill-after=60 "$limit" "$path" >"$out/$1" 2>&1 </dev/null; } 2>"$out/$1.cpu"
 	status=$?
 	tests_of "$name" $status <"$out/$1" >"$out/$1.tests"
 	took=$(((${EPOCHREALTIME/[.,]/} - begin) / 100000))
-	echo "time $((took / 10)).$((took % 10)) $(cpu_time $(($(used) - before)) <"$out/$1.cpu") $layer $name" >>"$out/$1.tests"
+	echo "time $((took / 10)).$((took % 10)) $(cpu_time $(($(used) - used_before)) <"$out/$1.cpu") $layer $name" >>"$out/$1.tests"
 }
 
 keep() { tee -a "$out/tests" <"$1" >>"$results"; } # FILE

@@ -50,6 +50,10 @@ program hangs <<<'echo 1..1; echo ok 1 - a; sleep 60'
 LIMIT=1 run hangs
 check "run.sh ends a program that hangs" gives 1 $'ok layer hangs: a\nnot ok layer hangs: did not end within 1 s'
 check "run.sh records how long a program took" grep -Eqx 'time 1\.[0-9] [0-9.]+ layer hangs' "$scratch/times"
+program waits <<<"# before: sleep 4; touch $scratch/there
+echo 1..1; [ -e $scratch/there ] && echo ok 1 - a"
+LIMIT=3 run waits
+check "run.sh does not count what a program waits for first" gives 0 "ok layer waits: a"
 program once <<<"echo 1..2; echo ok 1 - a; [ -e $scratch/o ] || echo -n 'not '; touch $scratch/o; echo ok 2 - b"
 AGAIN=1 run once good
 check "run.sh runs again what failed, and says so" gives 0 \

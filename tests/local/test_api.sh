@@ -1,5 +1,6 @@
 #!/bin/bash
 # TrainJobs of this machine's API run: `controller --local` with kubectl, its restarts and kill -9.
+# before: tests/cluster/programs.sh
 # shellcheck disable=SC1091,SC2016,SC2154 # what is for other shells; server.sh
 . "$(dirname "$0")/server.sh"
 job() { # NAME NODES SCRIPT

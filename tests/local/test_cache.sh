@@ -1,6 +1,7 @@
 #!/bin/bash
 # A data cache in the pods of a job under `submit --local` and `controller --local`, read by Debian's PyTorch with
 # pyarrow 19, which upstream's client pins, under the name of the job's Service.
+# before: tests/cluster/programs.sh
 # shellcheck disable=SC1091,SC2154 # server.sh
 . "$(dirname "$0")/server.sh"
 unset KFTRAINER_ISOLATION

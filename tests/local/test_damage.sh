@@ -1,6 +1,7 @@
 #!/bin/bash
 # Directories of the server and of runs that are damaged, of a newer version, read-only, another user's,
 # or hold what somebody else put there: one line, or the rest goes on.
+# before: tests/cluster/programs.sh
 # shellcheck disable=SC1091,SC2016,SC2154,SC2317 # what is for other shells; server.sh
 . "$(dirname "$0")/server.sh"
 cd "$scratch" || exit 1

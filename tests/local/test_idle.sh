@@ -1,5 +1,6 @@
 #!/bin/bash
 # `controller --local --idle`: what keeps the server, and that it ends.
+# before: tests/cluster/programs.sh
 # shellcheck disable=SC1091,SC2154,SC2317 # server.sh
 . "$(dirname "$0")/server.sh"
 # Longer than kubectl takes to start on a busy machine.

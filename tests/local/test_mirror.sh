@@ -1,5 +1,6 @@
 #!/bin/bash
 # Runs of `submit --local` in the API of `controller --local`: seen, followed, deleted; whose a name is.
+# before: tests/cluster/programs.sh
 # shellcheck disable=SC1091,SC2016,SC2154,SC2317 # what is for other shells; server.sh
 . "$(dirname "$0")/server.sh"
 cd "$scratch" || exit 1

@@ -1,5 +1,6 @@
 #!/bin/bash
 # Pods of `controller --local` report progress, each with a token of its own.
+# before: tests/cluster/programs.sh
 # shellcheck disable=SC1091,SC2016,SC2154 # what is for other shells; server.sh
 . "$(dirname "$0")/server.sh"
 cat >"$scratch/report.py" <<'END'

@@ -1,5 +1,6 @@
 #!/bin/bash
 # A TrainJob of `submit --local` has the status and the events that the manager of `controller --local` gives it.
+# before: tests/cluster/programs.sh
 # shellcheck disable=SC1091,SC2016,SC2154,SC2317 # what is for other shells; server.sh
 . "$(dirname "$0")/server.sh"
 cd "$scratch" || exit 1

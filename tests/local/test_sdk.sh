@@ -1,6 +1,7 @@
 #!/bin/bash
 # The unmodified Kubeflow SDK against `controller --local`: every call of each release, and jobs with
 # real torch, Open MPI, and initializers from a stand-in of the hub and versitygw. SDK_RELEASES: only these, whole.
+# before: tests/cluster/programs.sh
 # shellcheck disable=SC1091,SC2016,SC2154 # what is for eval; server.sh
 . "$(dirname "$0")/server.sh"
 sdk=$(tests/cluster/sdk.sh 2>"$scratch/sdk") || {

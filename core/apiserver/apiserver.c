@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/meta.h"
+#include "apiserver/collect.h"
 #include "apiserver/exchange.h"
 #include "base/cleanup.h"
 #include "base/str.h"
@@ -348,20 +349,6 @@ void apiserver_handle(void *apiserver, const struct httpd_request *req,
 	handle(&(struct exchange){ .server = apiserver, .http = req, .resp = resp });
 }
 
-void apiserver_large(void *apiserver, const struct httpd_request *req,
-		     struct httpd_response *resp)
-{
-	struct exchange x = { .server = apiserver, .http = req, .resp = resp };
-
-	if (!may_enter(&x))
-		exchange_refuse(&x, 401, "Unauthorized", "Unauthorized");
-	else
-		exchange_refuse(&x, 413, "RequestEntityTooLarge",
-				"Request entity too large: limit is %d",
-				APISERVER_MAX_BODY);
-	exchange_release(&x);
-}
-
 void apiserver_handle_inside(void *apiserver, const struct httpd_request *req,
 			     struct httpd_response *resp)
 {
@@ -369,8 +356,8 @@ void apiserver_handle_inside(void *apiserver, const struct httpd_request *req,
 		.server = apiserver, .http = req, .resp = resp, .trusted = true });
 }
 
-int exchange_write(struct apiserver *s, struct works *works, const char *method,
-		   const char *path, const cJSON *body, cJSON **ret, struct error *err)
+int exchange_write(const struct exchange *by, const char *method, const char *path,
+		   const cJSON *body, cJSON **ret, struct error *err)
 {
 	const struct httpd_header headers[] = {
 		{ "Content-Type", str_eq(method, "PATCH") ? "application/merge-patch+json"
@@ -395,12 +382,12 @@ int exchange_write(struct apiserver *s, struct works *works, const char *method,
 	struct error none = { 0 };
 	int rc = 0;
 
-	handle(&(struct exchange){ .server = s,
+	handle(&(struct exchange){ .server = by->server,
 				   .http = &req,
 				   .resp = &resp,
 				   .internal = true,
 				   .trusted = true,
-				   .works = works });
+				   .works = by->works });
 	if (json_parse(&doc, resp.body.data, resp.body.len, &none))
 		rc = error_set(err, ERR_FORMAT, "%s %s: not JSON", method, path);
 	else if (resp.status >= 400)
@@ -420,7 +407,8 @@ int exchange_write(struct apiserver *s, struct works *works, const char *method,
 int apiserver_write(struct apiserver *s, const char *method, const char *path,
 		    const cJSON *body, cJSON **ret, struct error *err)
 {
-	return exchange_write(s, NULL, method, path, body, ret, err);
+	return exchange_write(&(struct exchange){ .server = s }, method, path, body, ret,
+			      err);
 }
 
 /* ---- start and end ----------------------------------------------------------------- */

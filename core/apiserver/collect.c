@@ -7,10 +7,11 @@
  * Follows kube-controller-manager's garbage collector and namespace controller, at once
  * instead of after a while.
  */
+#include "apiserver/collect.h"
+
 #include <string.h>
 
 #include "api/meta.h"
-#include "apiserver/exchange.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
@@ -77,6 +78,7 @@ static const char *path_of(struct arena *arena, const struct resource *r,
 
 static void remove_object(struct works *w, const struct stored *st, const cJSON *obj)
 {
+	const struct exchange by = { .server = w->server, .works = w };
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_json cJSON *options = cJSON_CreateObject();
 	struct error ignored = { 0 };
@@ -85,8 +87,8 @@ static void remove_object(struct works *w, const struct stored *st, const cJSON 
 	json_put_str(options, "v1", "apiVersion");
 	json_put_str(options, meta_uid(obj), "preconditions", "uid");
 	if (!meta_is_deleted(obj) &&
-	    exchange_write(w->server, w, "DELETE", path_of(&arena, st->resource, obj),
-			   options, NULL, &ignored))
+	    exchange_write(&by, "DELETE", path_of(&arena, st->resource, obj), options,
+			   NULL, &ignored))
 		error_clear_if(&ignored, ignored.kind); /* somebody was quicker */
 }
 
@@ -164,6 +166,7 @@ static bool is_dependent(struct works *w, const struct stored *st, cJSON *obj,
 
 static void collect_waiting(struct works *w, const cJSON *obj)
 {
+	const struct exchange by = { .server = w->server, .works = w };
 	const struct resource *r =
 		resource_of_kind(meta_api_version(obj), meta_kind(obj));
 	cleanup_arena struct arena arena = { 0 };
@@ -179,8 +182,7 @@ static void collect_waiting(struct works *w, const cJSON *obj)
 		if (!str_eq(f->valuestring, FOREGROUND))
 			cJSON_AddItemToArray(json_list(patch, "metadata", "finalizers"),
 					     json_dup(f));
-	if (exchange_write(w->server, w, "PATCH", path_of(&arena, r, obj), patch, NULL,
-			   &ignored))
+	if (exchange_write(&by, "PATCH", path_of(&arena, r, obj), patch, NULL, &ignored))
 		error_clear_if(&ignored, ignored.kind); /* somebody was quicker */
 }
 

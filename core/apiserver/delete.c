@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "api/meta.h"
+#include "apiserver/collect.h"
 #include "apiserver/exchange.h"
 #include "base/cleanup.h"
 #include "base/str.h"

@@ -136,26 +136,9 @@ MUST_CHECK int form_read(struct exchange *x, enum form *ret);
 cJSON *form_object(struct exchange *x, enum form form, cJSON *take_obj, bool first);
 cJSON *form_list(struct exchange *x, enum form form, cJSON *take_list);
 
-/*
- * What is to be done about objects that belong to an object, or to which it belongs, when
- * it is stored or removed: collect.c. A request that is part of such work leaves what
- * follows of it to whoever began, so that no chain of owners, however long, is recursion.
- */
-enum collect {
-	COLLECT_DEPENDENTS = 1, /* it is gone or going: what belongs to it goes as well */
-	COLLECT_OWNERS = 2,     /* it is gone: those that wait for that (foreground) go */
-	COLLECT_WAITING = 4,    /* it goes when nothing belongs to it any more */
-	COLLECT_ORPHAN = 8,     /* it is new: without any of its owners it goes at once */
-};
-#define FOREGROUND "foregroundDeletion" /* the finalizer of one that waits */
-void collect(struct exchange *x, const cJSON *obj, unsigned what);
-/* What belongs to it stays without it. */
-void collect_release(struct apiserver *s, const cJSON *owner);
-/* Those of owners that were deleted just before the last server of the log was killed. */
-void collect_leftovers(struct apiserver *s);
-/* As apiserver_write(), part of that work. */
-MUST_CHECK int exchange_write(struct apiserver *s, struct works *works,
-			      const char *method, const char *path, const cJSON *body,
-			      cJSON **ret, struct error *err);
+/* As apiserver_write(), to the server of `by` and part of its works. */
+MUST_CHECK int exchange_write(const struct exchange *by, const char *method,
+			      const char *path, const cJSON *body, cJSON **ret,
+			      struct error *err);
 
 #endif

@@ -4,6 +4,7 @@
 #include "api/jsonpatch.h"
 #include "api/meta.h"
 #include "api/patch.h"
+#include "apiserver/collect.h"
 #include "apiserver/exchange.h"
 #include "apiserver/prepare.h"
 #include "base/cleanup.h"

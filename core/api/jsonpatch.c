@@ -152,6 +152,20 @@ static int test(const cJSON *node, const cJSON *want, const char *path, struct e
 	return error_set(err, ERR_INVALID, "testing value %.200s failed", path);
 }
 
+/* What steps add to what steps have added must not grow without a limit. */
+static int check_depth(const char *path, const cJSON *value, struct error *err)
+{
+	int levels = 0;
+
+	for (const char *p = path; *p; p++)
+		levels += *p == '/';
+	if (!json_is_deeper(value, JSON_MAX_DEPTH - levels))
+		return 0;
+	return error_set(err, ERR_LIMIT,
+			 "a JSON Patch nests values deeper than %d levels",
+			 JSON_MAX_DEPTH);
+}
+
 static int do_step(struct arena *arena, cJSON **doc, const cJSON *step, struct error *err)
 {
 	static const char *const ops[] = { "add",  "remove", "replace", "move",
@@ -174,7 +188,8 @@ static int do_step(struct arena *arena, cJSON **doc, const cJSON *step, struct e
 	value = value_of(arena, doc, step, err);
 	if (!value)
 		return -1;
-	if (str_eq(op, "move") && find(arena, *doc, path, &p, err)) {
+	if (check_depth(path, value, err) ||
+	    (str_eq(op, "move") && find(arena, *doc, path, &p, err))) {
 		cJSON_Delete(value);
 		return -1;
 	}

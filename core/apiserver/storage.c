@@ -341,6 +341,10 @@ int storage_put(struct storage *s, const struct resource *r, const char *key,
 	pthread_mutex_lock(&s->lock);
 	rc = check_before(map_get(&s->objects, key), before, key, err);
 	next = s->version + 1;
+	if (!rc && json_is_deeper(obj, JSON_MAX_DEPTH)) /* it could not be read again */
+		rc = error_set(err, ERR_LIMIT,
+			       "the object is nested deeper than %d levels",
+			       JSON_MAX_DEPTH);
 	if (!rc) {
 		snprintf(version, sizeof(version), "%lld", (long long)next);
 		meta_set_version(obj, version);

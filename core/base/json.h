@@ -97,6 +97,9 @@ cJSON *json_upsert(cJSON *list, const char *key, cJSON *take_element);
  */
 bool json_equal(const cJSON *a, const cJSON *b);
 
+/* Has it more levels of objects and lists? json_parse() takes JSON_MAX_DEPTH of them. */
+bool json_is_deeper(const cJSON *doc, int levels);
+
 /* Limits of the strict door. */
 enum {
 	JSON_MAX_DEPTH = 200,

@@ -1,6 +1,6 @@
 /*
- * Requests that are valid and too much of something: nothing on the stack of a connection's
- * thread grows with what clients write.
+ * Requests that are valid and too much of something: on the stack of a connection's thread
+ * nothing grows with what clients write, and what is stored can be read again.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,16 +14,19 @@
 #include "api/meta.h"
 #include "apiserver/apiserver.h"
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/str.h"
 #include "base/thread.h"
 
-#define MAPS "/api/v1/namespaces/default/configmaps"
+#define MAPS     "/api/v1/namespaces/default/configmaps"
+#define SERVICES "/api/v1/namespaces/default/services"
 
 static struct apiserver *server;
+static char dir[64];
 
 static int open_server(void **state)
 {
-	const struct apiserver_conf conf = { 0 };
+	const struct apiserver_conf conf = { .dir = *dir ? dir : NULL };
 	struct error err = { 0 };
 
 	(void)state;
@@ -32,10 +35,21 @@ static int open_server(void **state)
 	return 0;
 }
 
+static int setup_on_disk(void **state)
+{
+	snprintf(dir, sizeof(dir), "/tmp/kft-limits.XXXXXX");
+	return mkdtemp(dir) ? open_server(state) : -1;
+}
+
 static int teardown(void **state)
 {
+	struct error err = { 0 };
+
 	(void)state;
 	apiserver_free(server);
+	if (*dir && dir_remove(dir, &err))
+		return -1;
+	*dir = 0;
 	return 0;
 }
 
@@ -171,6 +185,92 @@ static void test_foreground(void **state)
 	assert_int_equal(ask("GET", MAPS "/m0", JSON, ""), 404);
 }
 
+/* ---- values within values ----------------------------------------------------------- */
+
+/* {"a":{"a":...}} */
+static void nest(struct buf *out, int levels)
+{
+	for (int i = 0; i < levels; i++)
+		buf_adds(out, "{\"a\":");
+	buf_adds(out, "{}");
+	for (int i = 0; i < levels; i++)
+		buf_adds(out, "}");
+}
+
+/* Its managedFields are deeper than the object is. */
+static void test_deep(void **state)
+{
+	static const int levels[] = { 150, 190, 195, 196, 197, 198 };
+
+	for (size_t i = 0; i < sizeof(levels) / sizeof(*levels); i++) {
+		cleanup_buf struct buf body = { .max = 65536 };
+		int status;
+
+		buf_printf(&body,
+			   "{\"metadata\":{\"name\":\"s%d\"},\"spec\":", levels[i]);
+		nest(&body, levels[i]);
+		buf_adds(&body, "}");
+		status = ask("POST", SERVICES, JSON, (const char *)body.data);
+		if (levels[i] <= 190)
+			assert_int_equal(status, 201);
+		else
+			assert_true(status == 201 || status == 413);
+	}
+	apiserver_free(server);
+	open_server(state);
+	assert_int_equal(ask("GET", SERVICES "/s190", JSON, ""), 200);
+}
+
+/* Each makes twice as many levels. */
+static void copy_often(struct buf *out, int times)
+{
+	buf_adds(out, "[{\"op\":\"add\",\"path\":\"/data\",\"value\":{\"a\":{}}}");
+	for (int i = 0, levels = 1; i < times; i++, levels *= 2) {
+		buf_adds(out, ",{\"op\":\"copy\",\"from\":\"/data\",\"path\":\"/data");
+		for (int k = 0; k < levels; k++)
+			buf_adds(out, "/a");
+		buf_adds(out, "\"}");
+	}
+	buf_adds(out, "]");
+}
+
+static void test_deep_copies(void **state)
+{
+	cleanup_buf struct buf patch = { .max = 1024 * 1024 };
+
+	(void)state;
+	copy_often(&patch, 15);
+	free(create_map("deep", NULL, NULL, ""));
+	assert_int_equal(ask("PATCH", MAPS "/deep", PATCH, (const char *)patch.data),
+			 413);
+	assert_int_equal(ask("GET", MAPS "/deep", JSON, ""), 200);
+}
+
+/* Each adds 150 levels where the last one ended. */
+static void test_deep_adds(void **state)
+{
+	cleanup_buf struct buf patch = { .max = 3 * 1024 * 1024 };
+	cleanup_buf struct buf path = { .max = 65536 };
+
+	(void)state;
+	buf_adds(&patch, "[");
+	buf_adds(&path, "/data");
+	for (int i = 0; i < 60; i++) {
+		buf_printf(&patch,
+			   "%s{\"op\":\"add\",\"path\":\"%s\",\"value\":", i ? "," : "",
+			   (const char *)path.data);
+		nest(&patch, 150);
+		buf_adds(&patch, "}");
+		for (int k = 0; k < 151; k++)
+			buf_adds(&path, "/a");
+	}
+	buf_adds(&patch, "]");
+	free(create_map("deep", NULL, NULL, ""));
+	assert_int_equal(ask("PATCH", MAPS "/deep", PATCH, (const char *)patch.data),
+			 413);
+	assert_int_equal(ask("GET", MAPS "/deep", JSON, ""), 200);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_server, teardown)
 
 int main(void)
@@ -178,6 +278,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_owners),
 		TEST(test_foreground),
+		cmocka_unit_test_setup_teardown(test_deep, setup_on_disk, teardown),
+		TEST(test_deep_copies),
+		TEST(test_deep_adds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

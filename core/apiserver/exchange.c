@@ -33,6 +33,20 @@ bool exchange_header_has(const struct exchange *x, const char *header, const cha
 
 /* ---- answers ----------------------------------------------------------------------- */
 
+/* What does not fit is left out, as a whole: a head ends with the end of a line. */
+static void warn(struct exchange *x, const char *text)
+{
+	cleanup_json cJSON *quoted =
+		cJSON_CreateString(str_visible(&x->arena, text, false));
+	cleanup_buf struct buf line = { .max = x->resp->headers.max };
+
+	buf_adds(&line, "Warning: 299 - ");
+	json_print(&line, quoted);
+	buf_adds(&line, "\r\n");
+	if (!line.overflowed)
+		buf_add(&x->resp->headers, line.data, line.len);
+}
+
 void exchange_answer(struct exchange *x, int code, const cJSON *doc)
 {
 	const cJSON *w;
@@ -41,14 +55,8 @@ void exchange_answer(struct exchange *x, int code, const cJSON *doc)
 	x->resp->content_type = "application/json";
 	json_print(&x->resp->body, doc);
 	buf_adds(&x->resp->body, "\n");
-	json_each(w, x->warnings) {
-		cleanup_json cJSON *quoted =
-			cJSON_CreateString(str_visible(&x->arena, w->valuestring, false));
-
-		buf_adds(&x->resp->headers, "Warning: 299 - ");
-		json_print(&x->resp->headers, quoted);
-		buf_adds(&x->resp->headers, "\r\n");
-	}
+	json_each(w, x->warnings)
+		warn(x, w->valuestring);
 }
 
 void exchange_text(struct exchange *x, int code, const char *type, const char *text,

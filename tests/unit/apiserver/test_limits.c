@@ -271,6 +271,30 @@ static void test_deep_adds(void **state)
 	assert_int_equal(ask("GET", MAPS "/deep", JSON, ""), 200);
 }
 
+/* ---- warnings ------------------------------------------------------------------------ */
+
+/* What does not fit in the head is left out; the head ends where a head ends. */
+static void test_warnings(void **state)
+{
+	cleanup_buf struct buf body = { .max = 1024 * 1024 };
+	struct request r = { "POST", MAPS, JSON, NULL, { 0 } };
+	const char *end;
+
+	(void)state;
+	buf_adds(&body, "{\"metadata\":{\"name\":\"w\"}");
+	for (int i = 0; i < 90; i++)
+		buf_printf(&body, ",\"u%d%01500d\":1", i, 0);
+	buf_adds(&body, "}");
+	r.body = (const char *)body.data;
+	run(&r);
+	assert_int_equal(r.resp.status, 201);
+	assert_true(r.resp.headers.len > 1000);
+	end = (const char *)r.resp.headers.data + r.resp.headers.len;
+	assert_true(str_ends((const char *)r.resp.headers.data, "\r\n"));
+	assert_int_equal(end[-3], '"');
+	release(&r);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_server, teardown)
 
 int main(void)
@@ -281,6 +305,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_deep, setup_on_disk, teardown),
 		TEST(test_deep_copies),
 		TEST(test_deep_adds),
+		TEST(test_warnings),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,6 +15,7 @@
 
 enum { MAX_EVENTS = 4096, COMPACT_MIN = 4 * 1024 * 1024, COMPACT_RATIO = 4 };
 #define EVENTS_MAX_BYTES ((size_t)32 * 1024 * 1024)
+#define NOTHING          "namespaces//" /* the key of no object */
 
 struct storage {
 	pthread_mutex_t lock;
@@ -253,16 +254,22 @@ int64_t storage_version(struct storage *s)
 struct live {
 	struct storage *s;
 	struct map_entry *at;
+	bool ended;
 };
 
+/* Last what is not there: versions go on from the last one, which may be of a deletion. */
 static bool next_live(void *ctx, struct journal_record *ret)
 {
 	struct live *l = ctx;
 	const struct stored *obj;
 
-	l->at = map_next(&l->s->objects, l->at);
-	if (!l->at)
+	if (l->ended)
 		return false;
+	l->at = map_next(&l->s->objects, l->at);
+	l->ended = !l->at;
+	*ret = (struct journal_record){ .version = l->s->version, .key = NOTHING };
+	if (l->ended)
+		return true;
 	obj = l->at->value;
 	*ret = (struct journal_record){ obj->version, obj->key, obj->text, obj->len };
 	return true;
@@ -271,7 +278,7 @@ static bool next_live(void *ctx, struct journal_record *ret)
 /* Rewrite a log that is mostly history. A failure is retried later. */
 static void compact(struct storage *s)
 {
-	struct live live = { s, NULL };
+	struct live live = { .s = s };
 	struct error ignored = { 0 };
 	int64_t size = s->journal ? journal_size(s->journal) : 0;
 

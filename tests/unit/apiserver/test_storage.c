@@ -215,6 +215,42 @@ static void test_compaction(void **state)
 	storage_close(s);
 }
 
+/* A version is never used twice, also if the last one was of what is no more. */
+static void test_version_after_compaction(void **state)
+{
+	/* Without the last one the log is mostly history. */
+	static const size_t sizes[] = { 1000000, 1000000, 1000000, 1000000, 1400000 };
+	enum { N = sizeof(sizes) / sizeof(*sizes) };
+	struct storage *s = opened(dir, 0);
+	cleanup_arena struct arena arena = { 0 };
+	struct error err = { 0 };
+	char path[96];
+	struct stat st;
+	int64_t last;
+
+	(void)state;
+	for (int i = 0; i < N; i++) {
+		char *text = memset(calloc(1, sizes[i] + 1), 'x', sizes[i]);
+
+		assert_int_equal(
+			put(s, arena_printf(&arena, "big%d", i), text, false, &err), 0);
+		free(text);
+	}
+	for (int i = 0; i < N; i++) {
+		cleanup_stored struct stored *one =
+			storage_get(s, arena_printf(&arena, "configmaps/ns/big%d", i));
+
+		assert_int_equal(storage_delete(s, one, &last, &err), 0);
+	}
+	snprintf(path, sizeof(path), "%s/objects", dir);
+	assert_int_equal(stat(path, &st), 0);
+	assert_true(st.st_size < 1000);
+	storage_close(s);
+	s = opened(dir, 0);
+	assert_int_equal(storage_version(s), last);
+	storage_close(s);
+}
+
 struct writer {
 	struct storage *s;
 	int n, failed;
@@ -392,6 +428,7 @@ int main(void)
 		IN_DIR(test_kept),
 		IN_DIR(test_one_server),
 		IN_DIR(test_compaction),
+		IN_DIR(test_version_after_compaction),
 		IN_DIR(test_writers),
 		IN_DIR(test_cut),
 		IN_DIR(test_damage),

@@ -387,8 +387,14 @@ int journal_rewrite(struct journal *j,
 		return -1;
 	}
 	if (fsync(j->dir)) {
+		error_errno(err, errno, "%s", j->path);
 		close(fd);
-		return error_errno(err, errno, "%s", j->path);
+		/* Whether the old log or the new one is read after a crash, nobody knows. */
+		pthread_mutex_lock(&j->mutex);
+		j->failed = true;
+		pthread_cond_broadcast(&j->done);
+		pthread_mutex_unlock(&j->mutex);
+		return -1;
 	}
 	pthread_mutex_lock(&j->mutex);
 	while (j->syncing)

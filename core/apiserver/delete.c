@@ -229,6 +229,11 @@ static void answer_deleted(struct exchange *x, const cJSON *obj, bool gone)
 	cJSON_Delete(status);
 }
 
+static int busy(struct exchange *x)
+{
+	return exchange_conflict(x, "the object has been modified; please try again");
+}
+
 void delete_one(struct exchange *x)
 {
 	const char *key = exchange_key(x, x->resource, x->ns, x->name);
@@ -257,7 +262,34 @@ void delete_one(struct exchange *x)
 			ended = STEAL(obj);
 	}
 	if (rc == 1)
-		exchange_conflict(x, "the object has been modified; please try again");
+		(void)busy(x);
+}
+
+/* One of many, also when it changes meanwhile. *ret: as it went; NULL: it is not meant. */
+static int delete_listed(struct exchange *x, const struct stored *listed,
+			 const struct options *o, const struct selection *meant,
+			 cJSON **ret)
+{
+	int rc = 1;
+
+	for (int i = 0; rc == 1 && i < TRIES; i++) {
+		cleanup_stored struct stored *before =
+			storage_get(x->server->storage, listed->key);
+		cleanup_json cJSON *obj = before ? stored_read(before) : NULL;
+		bool gone;
+
+		if (!obj || !selection_matches(meant, obj))
+			return 0;
+		x->name = arena_strdup(&x->arena, meta_name(obj));
+		if (check_preconditions(x, o, obj))
+			return -1;
+		rc = delete_stored(x, before, obj, o, &gone);
+		if (rc < 0)
+			return -1;
+		cJSON_Delete(*ret);
+		*ret = STEAL(obj);
+	}
+	return rc ? busy(x) : 0;
 }
 
 void delete_collection(struct exchange *x)
@@ -280,16 +312,12 @@ void delete_collection(struct exchange *x)
 		json_put_str(list, "", "metadata", "continue");
 	json_list(list, "items");
 	for (size_t i = 0; i < found.n; i++) {
-		cleanup_json cJSON *obj = stored_read(found.list[i]);
-		bool gone;
+		cleanup_json cJSON *obj = NULL;
 
-		if (!selection_matches(&selection, obj))
+		if (delete_listed(x, found.list[i], &o, &selection, &obj))
+			return;
+		if (!obj)
 			continue;
-		x->name = arena_strdup(&x->arena, meta_name(obj));
-		if (check_preconditions(x, &o, obj))
-			return;
-		if (delete_stored(x, found.list[i], obj, &o, &gone) < 0)
-			return;
 		if (form == FORM_WHOLE && !resource_is(x->resource, RESOURCE_CUSTOM)) {
 			json_del(obj, JSON_PATH("kind"));
 			json_del(obj, JSON_PATH("apiVersion"));

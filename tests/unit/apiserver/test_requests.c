@@ -540,15 +540,53 @@ static void test_leftovers(void **state)
 	assert_int_equal(dir_remove(dir, &err), 0);
 }
 
+static struct apiserver *busy_server;
+
+/* Each changes while it is about to be deleted, once. */
+static int change_it(void *ctx, const cJSON *obj, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_json cJSON *patch = cJSON_CreateObject();
+
+	(void)ctx;
+	if (meta_label(obj, "changed"))
+		return 0;
+	json_put_str(patch, "yes", "metadata", "labels", "changed");
+	return apiserver_write(busy_server, "PATCH",
+			       arena_printf(&arena, MAPS "/%s", meta_name(obj)), patch,
+			       NULL, err);
+}
+
+static void test_collection(void **state)
+{
+	const struct apiserver_conf conf = { .remove = change_it };
+	cleanup_json cJSON *left = NULL;
+	struct error err = { 0 };
+	cJSON *answer = NULL;
+
+	(void)state;
+	assert_int_equal(apiserver_new(&busy_server, &conf, &err), 0);
+	create_map(busy_server, "a", NULL);
+	create_map(busy_server, "b", NULL);
+	if (apiserver_write(busy_server, "DELETE", MAPS, NULL, &answer, &err))
+		fail_msg("%s", err.msg);
+	assert_int_equal(cJSON_GetArraySize(json_get(answer, "items")), 2);
+	left = apiserver_list(busy_server, "v1", "ConfigMap", "default");
+	assert_int_equal(cJSON_GetArraySize(left), 0);
+	cJSON_Delete(answer);
+	apiserver_free(busy_server);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_leftovers),    cmocka_unit_test(test_token),
-		cmocka_unit_test(test_rows),         cmocka_unit_test(test_pages),
-		cmocka_unit_test(test_foreground),   cmocka_unit_test(test_owners),
-		cmocka_unit_test(test_namespace),    cmocka_unit_test(test_watch),
-		cmocka_unit_test(test_machine),      cmocka_unit_test(test_token_review),
-		cmocka_unit_test(test_subresources), cmocka_unit_test(test_protobuf),
+		cmocka_unit_test(test_collection),   cmocka_unit_test(test_leftovers),
+		cmocka_unit_test(test_token),        cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_pages),        cmocka_unit_test(test_foreground),
+		cmocka_unit_test(test_owners),       cmocka_unit_test(test_namespace),
+		cmocka_unit_test(test_watch),        cmocka_unit_test(test_machine),
+		cmocka_unit_test(test_token_review), cmocka_unit_test(test_subresources),
+		cmocka_unit_test(test_protobuf),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -18,6 +18,7 @@ enum {
 	MAX_CONTROL = 256 * 1024, /* of frames other than DATA */
 	MAX_CONTINUATIONS = 4,
 	WINDOW = 1024 * 1024, /* of a request's body */
+	MAX_FRAMES = 10000,   /* that wait for a peer that does not read */
 };
 
 struct h2_stream {
@@ -30,6 +31,7 @@ struct h2_stream {
 	bool complete, answered; /* the request; by h2_respond() */
 	struct h2_body body;
 	struct h2_piece piece; /* what is left of the current one */
+	uint64_t listed;       /* the last queue that has parts of its body */
 };
 
 /* A part of what is to be sent: of somebody's body, or at `offset` of `control`. */
@@ -41,11 +43,12 @@ struct part {
 struct h2_conn {
 	nghttp2_session *session;
 	const struct h2_conf *conf;
-	struct h2_stream *streams, *ended; /* ended ones may have parts in the queue */
+	struct h2_stream *streams, *ended; /* ended ones have parts in the queue */
 	size_t n_streams, request_bytes;
 	struct buf control;
 	struct part parts[MAX_PARTS];
 	size_t first, n, queued; /* parts not sent yet, and their bytes */
+	uint64_t queue;          /* the number of this queue, from 1 */
 	void **spent;            /* pieces that are in the queue to their end */
 	size_t n_spent, cap_spent;
 };
@@ -89,18 +92,23 @@ static void stream_unlink(struct h2_stream **list, struct h2_stream *s)
 		s->next->prev = s->prev;
 }
 
+static void stream_free(struct h2_stream *s)
+{
+	if (s->body.release)
+		s->body.release(s->body.ctx);
+	free(s->piece.take);
+	buf_release(&s->headers);
+	buf_release(&s->request);
+	free(s);
+}
+
 static void streams_free(struct h2_stream **list)
 {
 	while (*list) {
 		struct h2_stream *s = *list;
 
 		*list = s->next;
-		if (s->body.release)
-			s->body.release(s->body.ctx);
-		free(s->piece.take);
-		buf_release(&s->headers);
-		buf_release(&s->request);
-		free(s);
+		stream_free(s);
 	}
 }
 
@@ -195,7 +203,11 @@ static int on_close(nghttp2_session *session, int32_t id, uint32_t code, void *c
 	c->request_bytes -= s->request.len;
 	c->n_streams--;
 	stream_unlink(&c->streams, s);
-	stream_link(&c->ended, s);
+	/* A peer that does not read what is queued must not fill memory with ended ones. */
+	if (s->listed == c->queue)
+		stream_link(&c->ended, s);
+	else
+		stream_free(s);
 	return 0;
 }
 
@@ -248,6 +260,7 @@ static int on_send_data(nghttp2_session *session, nghttp2_frame *frame,
 		return 0;
 	c->parts[c->n++] = (struct part){ s->piece.data, 0, len };
 	c->queued += len;
+	s->listed = c->queue;
 	s->piece.data = (const uint8_t *)s->piece.data + len;
 	s->piece.len -= len;
 	return 0;
@@ -364,6 +377,7 @@ struct h2_conn *h2_conn_new(const struct h2_conf *conf)
 	};
 
 	c->conf = conf;
+	c->queue = 1;
 	c->control.max = SIZE_MAX / 2; /* is_full() has the limit */
 	c->session = session_new(c);
 	if (nghttp2_submit_settings(c->session, NGHTTP2_FLAG_NONE, settings,
@@ -393,6 +407,11 @@ int h2_feed(struct h2_conn *c, const void *data, size_t len, struct error *err)
 
 	if (n < 0)
 		return error_set(err, ERR_FORMAT, "HTTP/2: %s", nghttp2_strerror((int)n));
+	if (nghttp2_session_get_outbound_queue_size(c->session) > MAX_FRAMES)
+		return error_set(err, ERR_LIMIT,
+				 "HTTP/2: over %d frames wait for a peer that does not "
+				 "read",
+				 MAX_FRAMES);
 	return 0;
 }
 
@@ -402,6 +421,7 @@ int h2_next(struct h2_conn *c, struct iovec *iov, int max, int *ret_n, struct er
 
 	if (c->first == c->n) {
 		c->first = c->n = c->queued = 0;
+		c->queue++;
 		buf_clear(&c->control);
 		streams_free(&c->ended);
 		free_spent(c);

@@ -54,7 +54,10 @@ struct h2_conf {
 struct h2_conn *h2_conn_new(const struct h2_conf *conf);
 void h2_conn_free(struct h2_conn *c); /* NULL is fine */
 
-/* ERR_FORMAT: the peer speaks no HTTP/2, or breaks it beyond what a GOAWAY says. */
+/*
+ * ERR_FORMAT: the peer speaks no HTTP/2, or breaks it beyond what a GOAWAY says. ERR_LIMIT:
+ * it asks for answers and reads none.
+ */
 MUST_CHECK int h2_feed(struct h2_conn *c, const void *data, size_t len,
 		       struct error *err);
 

@@ -355,12 +355,77 @@ static void test_hostile(void **state)
 	}
 }
 
+/* ---- peers that do not read -------------------------------------------------------- */
+
+size_t __sanitizer_get_current_allocated_bytes(void);
+
+/* A request with so many bytes of headers that is never complete. */
+static void large_request(struct peer *p, uint32_t stream)
+{
+	cleanup_buf struct buf b = { .max = 1 << 20 };
+	char value[121] = "";
+
+	memset(value, 'v', 120);
+	field(&b, ":method", "POST");
+	field(&b, ":scheme", "http");
+	field(&b, ":path", "/");
+	for (int i = 0; i < 95; i++)
+		field(&b, "x", value);
+	frame(p, HEADERS, END_HEADERS, stream, b.data, b.len);
+}
+
+static void ended_requests(struct peer *p, uint32_t stream)
+{
+	large_request(p, stream);
+	frame(p, RST, 0, stream, "\0\0\0\x8", 4);
+}
+
+static void refused_requests(struct peer *p, uint32_t stream)
+{
+	request(p, stream, NULL, END_HEADERS);
+}
+
+/* What is queued stays so: how much does the connection take, in KiB, for n more? */
+static size_t kept(struct peer *p, uint32_t n,
+		   void (*say)(struct peer *p, uint32_t stream))
+{
+	struct error err = { 0 };
+	struct iovec iov[3];
+	size_t before;
+	int listed;
+
+	open_peer(p, 1 << 20);
+	assert_int_equal(h2_feed(p->conn, p->out.data, p->out.len, &err), 0);
+	buf_clear(&p->out);
+	assert_int_equal(h2_next(p->conn, iov, 3, &listed, &err), 0);
+	assert_true(listed);
+	for (uint32_t i = 0; i < n; i++)
+		say(p, 2 * i + 1);
+	before = __sanitizer_get_current_allocated_bytes();
+	p->broken = h2_feed(p->conn, p->out.data, p->out.len, &err);
+	assert_int_equal(h2_next(p->conn, iov, 3, &listed, &err), 0);
+	return (__sanitizer_get_current_allocated_bytes() - before) / 1024;
+}
+
+static void test_unread(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	assert_in_range(kept(&p, 900, ended_requests), 0, 500);
+	assert_int_equal(p.broken, 0);
+	close_peer(&p);
+	(void)kept(&p, 20000, refused_requests);
+	assert_int_equal(p.broken, -1);
+	close_peer(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_body),    cmocka_unit_test(test_small_frames),
 		cmocka_unit_test(test_stalled), cmocka_unit_test(test_goaway),
-		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_hostile), cmocka_unit_test(test_unread),
 	};
 
 	return cmocka_run_group_tests_name("h2", tests, NULL, NULL);

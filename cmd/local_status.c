@@ -15,7 +15,7 @@
 
 #define HOST "127.0.0.1"
 
-enum { YEAR = 365 * 24 * 3600, GRACE_MS = 100 };
+enum { YEAR = 365 * 24 * 3600, GRACE_MS = 100, CONNECTIONS = 512 };
 
 struct local_status {
 	struct progress_server *server;
@@ -62,6 +62,8 @@ static int start(struct local_status *s, struct error *err)
 {
 	struct httpd_conf conf = { .host = HOST,
 				   .max_body = PROGRESS_SERVER_MAX_BODY,
+				   .max_connections = CONNECTIONS,
+				   .max_per_peer = CONNECTIONS, /* of this machine */
 				   .handle = handle,
 				   .on_large = handle_large,
 				   .ctx = s };

@@ -582,8 +582,10 @@ static bool has_place(struct httpd *d, const char *peer)
 		n++;
 		of_peer += str_eq(c->peer, peer);
 	}
-	return of_peer < d->conf.max_per_peer &&
-	       (n < d->conf.max_connections || make_room(d));
+	if (of_peer >= d->conf.max_per_peer &&
+	    d->conf.max_per_peer < d->conf.max_connections)
+		return false;
+	return n < d->conf.max_connections || make_room(d);
 }
 
 /* Takes the descriptor. false: cannot start a thread. */

@@ -85,14 +85,14 @@ static void leave(int fd)
 	close(fd);
 }
 
-static void test_makes_room(void **state)
+static void makes_room(int max_per_peer)
 {
 	enum { PLACES = 5 };
 	struct world w = { 0 };
 	int fds[PLACES], late;
 
-	(void)state;
-	world_start(&w, (struct httpd_conf){ .max_connections = PLACES });
+	world_start(&w, (struct httpd_conf){ .max_connections = PLACES,
+					     .max_per_peer = max_per_peer });
 	connect_all(w.port, PLACES, fds, NULL);
 	clock_sleep_ms(10);
 	/* The first has been waiting longest until it is heard of again; then it is the
@@ -109,6 +109,13 @@ static void test_makes_room(void **state)
 		close(fds[i]);
 	close(late);
 	world_stop(&w);
+}
+
+static void test_makes_room(void **state)
+{
+	(void)state;
+	makes_room(0);
+	makes_room(5); /* where all peers have one address */
 }
 
 /* Who has many connections loses one, not who has waited longest. */

@@ -507,7 +507,7 @@ static int refresh_runtimes(struct machine *m, const struct wanted *which,
 		cleanup_json cJSON *doc = NULL;
 		struct error none = { 0 };
 
-		if (state_read_runtime(&doc, j->run, &none) ||
+		if (!j->run || state_read_runtime(&doc, j->run, &none) ||
 		    !str_eq(meta_kind(doc), which->kind))
 			continue;
 		if (str_eq(which->kind, RUNTIME_KIND))

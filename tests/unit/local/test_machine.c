@@ -454,6 +454,27 @@ static void test_unreadable(void **state)
 	kube_free(k);
 }
 
+/* A job that has no run yet, found by a request that then failed. */
+static void test_half_read(void **state)
+{
+	cleanup_arena struct arena a = { 0 };
+	const char *dir = path_join(&a, getenv("XDG_STATE_HOME"), "kftrainer/jobs");
+	const struct kube_ref builtin = { TRAINER_API_VERSION, CLUSTER_RUNTIME_KIND, NULL,
+					  "torch-distributed" };
+	const struct kube_ref jobs = { TRAINER_API_VERSION, TRAINJOB_KIND, NULL, NULL };
+	const struct kube_sink sink = { .on_item = add_name };
+	cleanup_json cJSON *got = NULL;
+	struct kube *k = connect_it();
+	struct error err = { 0 };
+
+	(void)state;
+	assert_int_equal(dir_make(path_join(&a, dir, "a/x"), 0700, &err), 0);
+	assert_int_equal(file_write(path_join(&a, dir, "b"), "", 0, 0600, &err), 0);
+	assert_int_equal(kube_list(k, &jobs, NULL, &sink, NULL, &err), -1);
+	assert_int_equal(kube_get(k, &builtin, &got, &err), 0);
+	kube_free(k);
+}
+
 /* ---- watches ------------------------------------------------------------------------- */
 
 struct watching {
@@ -537,6 +558,7 @@ int main(void)
 		cmocka_unit_test_setup(test_torn, setup),
 		cmocka_unit_test_setup(test_runtimes, setup),
 		cmocka_unit_test_setup(test_unreadable, setup),
+		cmocka_unit_test_setup(test_half_read, setup),
 		cmocka_unit_test_setup(test_watch, setup),
 	};
 	struct error err = { 0 };

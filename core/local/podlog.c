@@ -280,7 +280,7 @@ int podlog_open(struct apiserver *api, const cJSON *pod, const struct log_option
 	l->o.container = arena_strdup(&l->arena, o->container);
 	l->ns = arena_strdup(&l->arena, meta_namespace(pod));
 	l->name = arena_strdup(&l->arena, meta_name(pod));
-	l->uid = arena_strdup(&l->arena, meta_uid(pod));
+	l->uid = meta_uid(pod) ? arena_strdup(&l->arena, meta_uid(pod)) : NULL;
 	l->left = o->limit;
 	l->fd = open_file(l, dir, "log");
 	l->marks_fd = open_file(l, dir, "times");

@@ -313,6 +313,21 @@ static void test_no_logs(void **state)
 	assert_int_equal(a.err.code, 500);
 }
 
+/* Nobody checks what is in the files of a run. */
+static void test_no_uid(void **state)
+{
+	struct fixture *f = *state;
+	struct answer a;
+
+	json_del(f->pod, JSON_PATH("metadata", "uid"));
+	state_publish(&f->run, "Pod", "p", f->pod);
+	ask(f, &a, "container=old&follow=true");
+	while (!a.ended)
+		run(f);
+	assert_string_equal(text_of(&a), "no marks\n");
+	buf_release(&a.text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -321,6 +336,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_follow, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_left_open, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_logs, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_uid, setup, teardown),
 	};
 	struct error err = { 0 };
 	int rc;

@@ -46,6 +46,9 @@ MUST_CHECK int state_jobset(cJSON **ret, const char *ns, const char *name,
 /* Is the directory's lock held by some process? */
 bool state_locked(const char *job_dir);
 
+/* A descriptor that holds it; -1: some process does. */
+int state_try_lock(const char *job_dir);
+
 /* The newest run's directory, or NULL. A run's name begins with a digit. */
 const char *state_newest(struct arena *arena, const char *job_dir);
 

@@ -134,6 +134,7 @@ void state_owned_remove(const struct state_owned *run)
 	}
 	gone.dir = xstrdup(run->dir);
 	gone.job_dir = xstrdup(path_dir(&a, run->dir));
+	gone.lock = state_try_lock(gone.job_dir); /* else another run is about to begin */
 	state_cancel(&gone);
 }
 
@@ -142,9 +143,10 @@ static void sweep_job(const char *job_dir)
 {
 	cleanup_arena struct arena a = { 0 };
 	struct state_run gone = { .lock = -1 };
+	cleanup_fd int lock = state_try_lock(job_dir);
 	bool left = false;
 
-	if (state_locked(job_dir))
+	if (lock < 0)
 		return;
 	for (char **e = state_entries(&a, job_dir); *e; e++)
 		if (**e >= '0' && **e <= '9' && rmdir(path_join(&a, job_dir, *e)))
@@ -152,6 +154,8 @@ static void sweep_job(const char *job_dir)
 	if (left)
 		return;
 	gone.job_dir = xstrdup(job_dir);
+	gone.lock = lock;
+	lock = -1;
 	state_cancel(&gone);
 }
 

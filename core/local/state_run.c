@@ -116,6 +116,20 @@ static int take_lock(int *ret, const char *job_dir, const char *ns, const char *
 	return 0;
 }
 
+int state_try_lock(const char *job_dir)
+{
+	cleanup_arena struct arena a = { 0 };
+	cleanup_fd int fd = open(path_join(&a, job_dir, STATE_LOCK),
+				 O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	int ret = fd;
+
+	if (fd < 0 || fcntl(fd, F_OFD_SETLK, &lock))
+		return -1;
+	fd = -1;
+	return ret;
+}
+
 /* "20260131T235959Z-001"; sorted by name is sorted by time. */
 static int make_run(struct state_run *run, struct error *err)
 {
@@ -397,7 +411,7 @@ void state_end(struct state_run *run)
 	release(run);
 }
 
-/* The link then points to the previous run, or is removed with the directory. */
+/* The link then points to the previous run, or is removed with the directory, if locked. */
 void state_cancel(struct state_run *run)
 {
 	cleanup_arena struct arena a = { 0 };
@@ -415,7 +429,7 @@ void state_cancel(struct state_run *run)
 				before.dir = *entries;
 		if (before.dir) {
 			(void)!link_latest(&before, &unused);
-		} else {
+		} else if (run->lock >= 0) {
 			(void)unlink(path_join(&a, run->job_dir, STATE_LOCK));
 			(void)rmdir(run->job_dir);
 		}

@@ -307,6 +307,30 @@ static void expect_refused(const char *ns, const char *name, const char *part)
 	assert_null(strchr(err.msg, '\n'));
 }
 
+/* Of a server's run that is removed while another one begins under the same name. */
+static void test_lock_of_another(void **state)
+{
+	static const struct state_owner owner = { "/server", "u", 1 };
+	cleanup_arena struct arena a = { 0 };
+	struct error err = { 0 };
+	struct state_run run;
+	int taken;
+
+	(void)state;
+	begin(&run, "x");
+	assert_int_equal(state_own(&run, "ns", "x", &owner, &err), 0);
+	state_end(&run);
+	taken = state_try_lock(in_state(&a, "kftrainer/jobs/ns/x"));
+	assert_true(taken >= 0);
+	state_owned_remove(state_owned(&a, "/server", "ns", "x"));
+	state_owned_sweep();
+	assert_null(state_owned(&a, "/server", "ns", "x"));
+	assert_true(is_running("ns", "x"));
+	close(taken);
+	state_owned_sweep();
+	assert_false(file_exists(in_state(&a, "kftrainer/jobs/ns/x")));
+}
+
 static void test_bad_folders(void **state)
 {
 	cleanup_arena struct arena a = { 0 };
@@ -444,6 +468,7 @@ int main(void)
 		cmocka_unit_test_setup(test_history_is_kept_for_ten_runs, setup),
 		cmocka_unit_test_setup(test_pods_of_killed_runs_go, setup),
 		cmocka_unit_test_setup(test_cancelled_run_leaves_nothing, setup),
+		cmocka_unit_test_setup(test_lock_of_another, setup),
 		cmocka_unit_test_setup(test_bad_folders, setup),
 		cmocka_unit_test_setup(test_full_disk, setup),
 		cmocka_unit_test_setup(test_linked_root, setup),

@@ -169,16 +169,33 @@ static const struct project_constant *find_constant(const struct builder *b, int
 	return NULL;
 }
 
+/* A column becomes one of the table's: its rows are moved. */
+static int match_all(struct builder *b, struct cast *casts, const struct field *to,
+		     size_t n, const struct field *from, size_t n_from)
+{
+	cleanup_free bool *taken = xcalloc(n_from + 1, sizeof(*taken));
+
+	for (size_t i = 0; i < n; i++) {
+		struct cast *c = &casts[i];
+
+		if (match(b, c, &to[i], from, n_from))
+			return -1;
+		if (c->from && taken[c->at])
+			return error_set(b->err, ERR_FORMAT,
+					 "column %s: another column has its field id %d",
+					 to[i].name, to[i].id);
+		taken[c->at] = taken[c->at] || c->from;
+	}
+	return 0;
+}
+
 static int match_children(struct builder *b, struct cast *c)
 {
 	const struct field *to = c->to, *from = c->from;
 
 	c->inner = arena_alloc(b->arena, (to->n_children + 1) * sizeof(*c->inner));
-	for (size_t i = 0; i < to->n_children; i++)
-		if (match(b, &c->inner[i], &to->children[i], from ? from->children : NULL,
-			  from ? from->n_children : 0))
-			return -1;
-	return 0;
+	return match_all(b, c->inner, to->children, to->n_children,
+			 from ? from->children : NULL, from ? from->n_children : 0);
 }
 
 /* Elements of lists and maps are matched by position, not by id. */
@@ -239,9 +256,8 @@ int projection_new(struct projection **ret, const struct project_sides *sides,
 	p->n = sides->n_to;
 	p->n_from = sides->n_from;
 	p->casts = arena_alloc(&p->arena, (p->n + 1) * sizeof(*p->casts));
-	for (size_t i = 0; i < p->n; i++)
-		if (match(&b, &p->casts[i], &sides->to[i], sides->from, sides->n_from))
-			return -1;
+	if (match_all(&b, p->casts, sides->to, sides->n_to, sides->from, sides->n_from))
+		return -1;
 	*ret = STEAL(p);
 	return 0;
 }

@@ -23,9 +23,9 @@ struct project_constant {
 struct projection;
 
 /*
- * From the file's columns `from` to the table's columns `to`, both of which must outlive
- * it. ERR_UNSUPPORTED: a type that cannot be converted; ERR_FORMAT: the file lacks a
- * required column.
+ * Columns `to` of columns `from`, both of which must outlive it. ERR_UNSUPPORTED: a type
+ * that cannot become the table's; ERR_FORMAT: a required column that the file lacks, or
+ * two columns of one field id.
  */
 struct project_sides {
 	const struct field *to, *from;

@@ -62,6 +62,8 @@ static int load(struct input *in, struct schema **schema, const struct opt_strs 
 	for (size_t i = 0; i < in->n && !bad; i++)
 		if (!doc_is_runtime(&in->docs[i]))
 			doc_tell_left_out(&in->docs[i], "runtimes", &to);
+		else if (!meta_name(in->docs[i].obj))
+			doc_tell_left_out(&in->docs[i], "runtimes with a name", &to);
 	return bad ? EXIT_BAD_INPUT : 0;
 }
 

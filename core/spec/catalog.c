@@ -217,10 +217,11 @@ int runtime_all(cJSON **ret, const struct input *in, const cJSON *api,
 	const cJSON *c;
 
 	for (size_t i = 0; i < in->n; i++)
-		if (doc_is_runtime(&in->docs[i]))
+		if (doc_is_runtime(&in->docs[i]) && meta_name(in->docs[i].obj))
 			cJSON_AddItemToArray(list, json_dup(in->docs[i].obj));
 	json_each(c, api)
-		if (!in_files(in, meta_kind(c), meta_name(c), meta_namespace(c)))
+		if (meta_name(c) &&
+		    !in_files(in, meta_kind(c), meta_name(c), meta_namespace(c)))
 			cJSON_AddItemToArray(list, with_defaults(schema, json_dup(c)));
 	for (const struct asset *a = assets; a->name; a++) {
 		cJSON *obj = str_starts(a->name, FOLDER) ? from_asset(a) : NULL;

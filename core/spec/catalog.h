@@ -31,8 +31,8 @@ const struct doc *runtime_in_files(const struct input *in, const cJSON *trainjob
 				   const char *ns);
 
 /*
- * All, by name: those of the files, of an API (an array, or NULL; what a file has, too, is
- * left out), and the built-in ones that neither has.
+ * All that have a name, by name: those of the files, of an API (an array, or NULL; what a
+ * file has, too, is left out), and the built-in ones that neither has.
  */
 MUST_CHECK int runtime_all(cJSON **ret, const struct input *in, const cJSON *api,
 			   const struct schema *schema, struct error *err);

@@ -117,6 +117,27 @@ static void test_all(void **state)
 	assert_non_null(find(all, "xgboost-distributed"));
 }
 
+/* What the API server would name has none here that anyone could give. */
+static void test_generated(void **state)
+{
+	cleanup_json cJSON *all = NULL, *api = cJSON_CreateArray();
+	cleanup_input struct input in = { 0 };
+	cleanup_schema struct schema *schema = NULL;
+	struct error err = { 0 };
+
+	(void)state;
+	write_text("generated.yaml", RUNTIME("TrainingRuntime", "generateName: mine-"));
+	assert_int_equal(input_read(&in, "generated.yaml", &err), 0);
+	assert_int_equal(input_schema(&schema, &err), 0);
+	doc_check(in.docs, schema);
+	assert_int_equal(in.docs->errs.n, 0);
+	cJSON_AddItemToArray(
+		api, meta_new(TRAINER_API_VERSION, CLUSTER_RUNTIME_KIND, NULL, NULL));
+	assert_int_equal(runtime_all(&all, &in, api, schema, &err), 0);
+	for (const cJSON *obj = all->child; obj; obj = obj->next)
+		assert_non_null(meta_name(obj));
+}
+
 /* One of an API: behind a file's, before a built-in one, and of no server any more. */
 static void test_of_api(void **state)
 {
@@ -171,9 +192,8 @@ static void test_of_api(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_by_name),
-		cmocka_unit_test(test_scope),
-		cmocka_unit_test(test_all),
+		cmocka_unit_test(test_by_name), cmocka_unit_test(test_scope),
+		cmocka_unit_test(test_all),     cmocka_unit_test(test_generated),
 		cmocka_unit_test(test_of_api),
 	};
 

@@ -10,7 +10,7 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
-#include "kube/informer.h"
+#include "trainer/api.h"
 #include "trainer/jobfacts.h"
 #include "trainer/trainjob.h"
 #include "trainer/trainjob_status.h"
@@ -109,7 +109,9 @@ void pod_facts_event(struct pod_facts *p, const cJSON *old, const cJSON *current
 		return;
 	if (pod_change_has_new(&change))
 		tj = p->trainjob(p->ctx, ns, name);
-	if (tj && status_finished(tj_status(tj))) {
+	/* A run of this machine records its own. */
+	if (tj && (status_finished(tj_status(tj)) ||
+		   meta_annotation(tj, LOCAL_RUN_ANNOTATION))) {
 		cJSON_Delete(tj);
 		tj = NULL;
 	}

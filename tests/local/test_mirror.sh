@@ -69,6 +69,15 @@ submit shot "$long" --detach
 kill -KILL "$(runner shot)"
 check "kill -9: Failed, Interrupted, and its pods Failed" eval '
 	until_true is trainjob shot ".status.conditions[?(@.type==\"Failed\")].reason" Interrupted && phases_are shot "Failed Failed"'
+check "... nothing of it runs, nor do its Jobs" eval '[ "$(kubectl get jobs "$(of shot)" --no-headers | tr -s " " | cut -d" " -f2)" = Failed ]'
+submit odd 'until [ -e go ]; do sleep 0.1; done; exit 7' --detach
+touch go
+check "one that fails meanwhile: each event once, its Job Failed, no pod Terminating" eval '
+	until_true is trainjob odd .status.state Failed && until_true eval "kubectl get events | grep -q Failed.*trainjob/odd" && sleep 1 &&
+	[ "$(kubectl get events --field-selector involvedObject.name=odd,involvedObject.kind=TrainJob,reason=ContainerFailed -o name | sort | uniq | wc -l)" -le 2 ] &&
+	[ -z "$(kubectl get events --field-selector involvedObject.name=odd,involvedObject.kind=TrainJob -o "jsonpath={range .items[*]}{.reason} {.message}{\"\\n\"}{end}" | sort | uniq -d)" ] &&
+	! kubectl get pods "$(of odd)" | grep Terminating'
+rm go
 submit held "$long" --detach
 suspend() { kubectl patch trainjob held --type merge -p "{\"spec\":{\"suspend\":$1}}"; }
 check "it is suspended: its processes end, its pods are gone" eval 'suspend true && until_true none_run held && until_true phases_are held ""'

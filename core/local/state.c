@@ -201,8 +201,9 @@ int state_read_job(cJSON **ret, const char *run, bool running, struct error *err
 
 	if (read_doc(ret, path, err))
 		return -1;
-	if (state_suspended(run))
-		json_put_bool(*ret, true, "spec", "suspend");
+	/* As it was asked for last: the run may not have heard of it yet. */
+	if (state_suspended(run) != json_bool(*ret, false, "spec", "suspend"))
+		json_put_bool(*ret, state_suspended(run), "spec", "suspend");
 	if (!running && !status_finished(json_get((const cJSON *)*ret, "status")))
 		mark_killed(*ret, path);
 	status_set_state(json_obj(*ret, "status")); /* runs of older versions have none */

@@ -334,6 +334,10 @@ static void test_writes(void **state)
 	assert_true(state_suspended(run.dir));
 	assert_int_equal(patch(k, "{'spec':{'suspend':false}}", false), 0);
 	assert_false(state_suspended(run.dir));
+	json_put_bool(tj, true, "spec", "suspend"); /* it has not heard of that yet */
+	assert_int_equal(state_save(&run, tj, false, &err), 0);
+	assert_int_equal(patch(k, "{'spec':{'suspend':true}}", false), 0);
+	assert_true(state_suspended(run.dir));
 	assert_int_equal(patch(k, "{'metadata':{'labels':{'a':'b'}}}", false), 422);
 	assert_int_equal(kube_create(k, map, &how, NULL, &err), -1);
 	assert_int_equal(err.code, 422);

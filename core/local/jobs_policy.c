@@ -42,7 +42,8 @@ static const char *match_condition(const cJSON *status, const cJSON *patterns)
 			const char *want = json_str(pattern, "status");
 
 			if (str_eq(json_str(cond, "type"), json_str(pattern, "type")) &&
-			    str_eq(json_str(cond, "status"), want ? want : "True"))
+			    str_eq(json_str(cond, "status"),
+				   want && *want ? want : "True"))
 				return json_str(cond, "type");
 		}
 	return NULL;

@@ -339,6 +339,17 @@ static void complete_claims(cJSON *jobset_spec)
 	}
 }
 
+/* A condition's status is always sent; for Jobs "" is "True". */
+static void spell_conditions(cJSON *rjob)
+{
+	cJSON *rule, *condition;
+
+	json_each(rule, json_get(rjob_job_spec(rjob), "podFailurePolicy", "rules"))
+		json_each(condition, json_get(rule, "onPodConditions"))
+			if (cJSON_IsObject(condition) && !json_get(condition, "status"))
+				json_put_str(condition, "", "status");
+}
+
 static void add_claim(cJSON *jobset, const char *name)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -375,6 +386,7 @@ void jobset_tidy(cJSON *jobset_spec)
 	json_each(rjob, jobset_jobs(jobset_spec)) {
 		drop_empty_metadata(json_get(rjob, "template"));
 		drop_empty_metadata(rjob_pod_template(rjob));
+		spell_conditions(rjob);
 		if (!json_int(rjob, 1, "replicas"))
 			json_del(rjob, JSON_PATH("replicas"));
 	}

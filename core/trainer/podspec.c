@@ -234,7 +234,8 @@ cJSON *container_new(const char *name, const char *image)
 	cJSON *ret = cJSON_CreateObject();
 
 	json_put_str(ret, name, "name");
-	json_put_str(ret, image, "image");
+	if (*image)
+		json_put_str(ret, image, "image");
 	return ret;
 }
 

@@ -62,12 +62,14 @@ void shape_canonical(struct field_errors *errs, const char *path, cJSON *doc,
 
 /*
  * Remove every member that is null, at any depth. drop_nothings() also removes
- * what Kubernetes' typed clients leave out of a pod template, because it says
- * nothing: empty lists, empty maps of quantities or of a nodeSelector, an empty
- * value or subPath, and the false of a flag that is false by itself.
+ * what Kubernetes' typed clients leave out of a JobSet, because it says nothing:
+ * empty lists, empty maps, and the "", 0 and false of fields that mean the same when
+ * they are absent. drop_patch_nothings(): the same in what a runtimePatch holds,
+ * where an empty serviceAccountName says that there is none (nothing.c).
  */
 void drop_nulls(cJSON *doc);
 void drop_nothings(cJSON *doc);
+void drop_patch_nothings(cJSON *doc);
 
 /* -1, ERR_INVALID and the first error's text when there is one. */
 int shape_first_error(const struct field_errors *errs, struct error *err);

@@ -96,6 +96,31 @@ static void test_what_says_nothing_is_left_out(void **state)
 		   "/v}]}], volumes: [{name: v, emptyDir: {}}], "
 		   "automountServiceAccountToken: "
 		   "false}");
+	/* Fields that are pointers in Go are sent, and keys of a map are the user's. */
+	assert_pod("{serviceAccountName: '', priorityClassName: '', restartPolicy: '', "
+		   "runtimeClassName: '', terminationGracePeriodSeconds: 0, "
+		   "nodeSelector: {hostname: '', group: ''}, imagePullSecrets: [{name: "
+		   "''}], securityContext: {seLinuxOptions: {level: '', type: ''}}, "
+		   "containers: [{name: c, image: '', workingDir: '', restartPolicy: '', "
+		   "ports: [{containerPort: 1, hostPort: 0, protocol: ''}], "
+		   "livenessProbe: {initialDelaySeconds: 0, httpGet: {path: '', port: "
+		   "1}}, securityContext: {runAsUser: 0, privileged: false}}], volumes: "
+		   "[{name: v, csi: {driver: d, readOnly: false, fsType: ''}}, {name: w, "
+		   "hostPath: {path: /, type: ''}}, {name: x, nfs: {server: s, path: '', "
+		   "readOnly: false}}]}",
+		   "{runtimeClassName: '', terminationGracePeriodSeconds: 0, "
+		   "nodeSelector: {hostname: '', group: ''}, imagePullSecrets: [{}], "
+		   "securityContext: {seLinuxOptions: {}}, containers: [{name: c, "
+		   "restartPolicy: '', ports: [{containerPort: 1}], livenessProbe: "
+		   "{httpGet: {port: 1}}, securityContext: {runAsUser: 0, privileged: "
+		   "false}}], volumes: [{name: v, csi: {driver: d, readOnly: false, "
+		   "fsType: ''}}, {name: w, hostPath: {path: /, type: ''}}, {name: x, "
+		   "nfs: {server: s, path: ''}}]}");
+	assert_merge("{spec: {coordinator: {replicatedJob: a, jobIndex: 0, podIndex: 0}, "
+		     "failurePolicy: {maxRestarts: 0}, ttlSecondsAfterFinished: 0}}",
+		     "[]",
+		     "{labels: {}, annotations: {}, spec: {coordinator: {replicatedJob: "
+		     "a}, failurePolicy: {}, ttlSecondsAfterFinished: 0}}");
 	assert_merge("{spec: {network: null, replicatedJobs: [{name: a, replicas: 0, "
 		     "dependsOn: "
 		     "[], template: {spec: {backoffLimit: 0, template: {}}}}]}}",
@@ -161,6 +186,13 @@ static void test_what_says_nothing_takes_nothing_away(void **state)
 		"template: {spec: {template: {spec: {containers: [{name: c, "
 		"livenessProbe: {httpGet: {port: 1, httpHeaders: [{name: h, value: "
 		"''}]}}}], securityContext: {sysctls: [{name: s, value: ''}]}}}}}}]}}");
+	assert_merge(SPEC_OF("{serviceAccountName: s, securityContext: {seLinuxOptions: "
+			     "{level: l}}}"),
+		     "[" POD("{serviceAccountName: '', securityContext: "
+			     "{seLinuxOptions: {level: ''}}}") "]",
+		     "{labels: {}, annotations: {}, spec: {replicatedJobs: [{name: a, "
+		     "template: {spec: {template: {spec: {securityContext: "
+		     "{seLinuxOptions: {level: l}}}}}}}]}}");
 	/* A divisor is always sent. */
 	assert_merge(
 		SPEC_OF("{containers: [{name: c, env: [{name: A, valueFrom: "

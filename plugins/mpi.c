@@ -200,7 +200,7 @@ static void set_counts(struct info *info, const cJSON *tj)
 
 	if (n == ABSENT) {
 		n = policy_num_nodes(info->ml_policy);
-		n = n == 0 ? 1 : n;
+		n = n < 1 && n != ABSENT ? 1 : n;
 	}
 	if (launcher && str_eq(launcher->ancestor, ANCESTOR_TRAINER))
 		pod_set_set_count(launcher, 1);

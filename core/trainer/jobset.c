@@ -12,8 +12,8 @@
 #include "trainer/shape.h"
 
 static const struct shape job_spec[] = {
-	MEMBER("parallelism", COUNT),
-	MEMBER("completions", COUNT),
+	MEMBER("parallelism", INT32),
+	MEMBER("completions", INT32),
 	MEMBER("completionMode", STRING),
 	MEMBER("template", OBJECT, .of = shape_pod_template),
 	{ 0 },
@@ -25,7 +25,7 @@ static const struct shape job_template[] = {
 };
 static const struct shape rjob_shape[] = {
 	MEMBER("name", STRING, .required = true),
-	MEMBER("replicas", COUNT),
+	MEMBER("replicas", INT32),
 	MEMBER("template", OBJECT, .of = job_template),
 	{ 0 },
 };
@@ -90,7 +90,7 @@ int64_t rjob_replicas(const cJSON *rjob)
 {
 	int64_t n = json_int(rjob, 1, "replicas");
 
-	return n ? n : 1;
+	return n > 0 ? n : 1;
 }
 
 const cJSON *rjob_replicas_given(const cJSON *rjob)

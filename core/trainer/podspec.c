@@ -37,7 +37,7 @@ const struct shape shape_metadata[] = {
 };
 static const struct shape port[] = {
 	MEMBER("name", STRING),
-	MEMBER("containerPort", COUNT),
+	MEMBER("containerPort", INT32),
 	{ 0 },
 };
 static const struct shape mount[] = {

@@ -35,7 +35,7 @@ static const struct shape mpi_policy[] = {
 };
 static const struct shape flux_policy[] = { MEMBER("numProcPerNode", COUNT), { 0 } };
 static const struct shape ml_policy[] = {
-	MEMBER("numNodes", COUNT),
+	MEMBER("numNodes", INT32),
 	MEMBER("torch", OBJECT, .of = torch),
 	MEMBER("mpi", OBJECT, .of = mpi_policy),
 	MEMBER("jax", OBJECT),
@@ -69,11 +69,11 @@ static const struct shape template[] = {
 static const struct shape spec[] = {
 	MEMBER("mlPolicy", OBJECT, .of = ml_policy),
 	MEMBER("podGroupPolicy", OBJECT, .of = pod_group_policy),
-	MEMBER("template", OBJECT, .of = template, .required = true),
+	MEMBER("template", OBJECT, .of = template),
 	{ 0 },
 };
 const struct shape shape_runtime[] = {
-	MEMBER("spec", OBJECT, .of = spec, .required = true),
+	MEMBER("spec", OBJECT, .of = spec),
 	{ 0 },
 };
 

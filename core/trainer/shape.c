@@ -72,14 +72,16 @@ static void check_quantity(const struct walk *w, const struct step *at, const cJ
 }
 
 static void check_int(const struct walk *w, const struct step *at, const cJSON *node,
-		      bool count)
+		      enum shape_type type)
 {
 	int64_t v;
 
 	if (!json_int_of(node, &v))
 		wrong(w, at, node, "must be an integer");
-	else if (count && (v < 0 || v > INT32_MAX))
+	else if (type == SHAPE_COUNT && (v < 0 || v > INT32_MAX))
 		wrong(w, at, node, "must be from 0 to 2147483647");
+	else if (type == SHAPE_INT32 && (v < INT32_MIN || v > INT32_MAX))
+		wrong(w, at, node, "must be from -2147483648 to 2147483647");
 }
 
 static void check_scalar(const struct walk *w, const struct step *at, const cJSON *node,
@@ -87,8 +89,8 @@ static void check_scalar(const struct walk *w, const struct step *at, const cJSO
 {
 	if (type == SHAPE_QUANTITY)
 		check_quantity(w, at, node);
-	else if (type == SHAPE_INT || type == SHAPE_COUNT)
-		check_int(w, at, node, type == SHAPE_COUNT);
+	else if (type == SHAPE_INT || type == SHAPE_INT32 || type == SHAPE_COUNT)
+		check_int(w, at, node, type);
 	else if (type == SHAPE_BOOL && !cJSON_IsBool(node))
 		wrong(w, at, node, "must be true or false");
 	else if (type == SHAPE_STRING && !cJSON_IsString(node))
@@ -162,6 +164,7 @@ static void check(const struct walk *w, const struct step *at, const cJSON *node
 		break;
 	case SHAPE_STRING:
 	case SHAPE_INT:
+	case SHAPE_INT32:
 	case SHAPE_COUNT:
 	case SHAPE_BOOL:
 	case SHAPE_QUANTITY:

@@ -15,6 +15,7 @@
 enum shape_type {
 	SHAPE_STRING,
 	SHAPE_INT,   /* any int64 */
+	SHAPE_INT32, /* -2147483648 to 2147483647 */
 	SHAPE_COUNT, /* 0 to 2147483647 */
 	SHAPE_BOOL,
 	SHAPE_STRINGS,    /* list of strings */

@@ -242,7 +242,8 @@ static void test_wrong_types_are_named(void **state)
 		{ "{" TJ ", trainer: {resourcesPerNode: {limits: {cpu: lots}}}}}", "{}",
 		  "TrainJob: spec.trainer.resourcesPerNode.limits[cpu]: Invalid value: "
 		  "\"lots\": " },
-		{ "{" TJ "}}", "{}", "runtime: spec: Required value" },
+		{ "{" TJ "}}", "{spec: 1}",
+		  "runtime: spec: Invalid value: 1: must be an object" },
 		{ "{" TJ "}}", "{spec: {mlPolicy: 1, template: {}}}",
 		  "runtime: spec.mlPolicy: Invalid value: 1: must be an object" },
 		{ "{" TJ "}}", "{spec: {template: {metadata: {labels: {a: 1}}}}}",

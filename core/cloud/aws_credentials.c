@@ -21,9 +21,9 @@
 enum {
 	MAX_FILE = 256 * 1024,
 	MAX_ANSWER = 256 * 1024,
-	NEAR_MS = 2000, /* what answers from this machine or its neighbourhood */
+	NEAR_MS = 2000, /* for servers of this machine or its network */
 	STS_MS = 30 * 1000,
-	MAX_PROFILES = 8, /* source_profiles that refer to each other */
+	MAX_PROFILES = 8, /* length of a chain of source_profiles */
 };
 
 #define SETTINGS(X)                               \
@@ -55,20 +55,19 @@ struct found {
 	struct arena arena;
 	struct sigv4_key key; /* access NULL: anonymous */
 	const char *source, *role;
-	const char *
-		unsupported; /* how a profile has some, which is not done here; or NULL */
-	int64_t expires;     /* seconds since 1970; 0: never */
+	const char *unsupported; /* the profile's source, not supported; or NULL */
+	int64_t expires;         /* seconds since 1970; 0: never */
 };
 
 struct aws_credentials {
 	struct arena arena;
 	struct settings set;
 	struct aws_files files;
-	const char *region, *endpoint; /* endpoint: of STS, the profile's; or NULL */
+	const char *region, *endpoint; /* endpoint: the profile's for STS; or NULL */
 	struct http_retrier *retrier;
-	struct http_client *direct; /* no proxy: what is near */
+	struct http_client *direct; /* without a proxy, for servers nearby */
 	struct token_cache cache;
-	struct found now; /* under its lock */
+	struct found now; /* guarded by its lock */
 };
 
 static int renew(void *ctx, int64_t *ret_expires, struct error *err);
@@ -192,7 +191,7 @@ static int sts_refused(struct aws_credentials *c, const struct http_response *re
 			 resp->status, e.code, e.message, hint);
 }
 
-/* Ask STS; a request without a key is not signed. */
+/* Call STS; without a key the request is not signed. */
 static int sts_ask(struct aws_credentials *c, const struct sigv4_key *key,
 		   const struct sigv4_pair *form, struct found *f, struct error *err)
 {
@@ -245,7 +244,7 @@ static int sts_ask(struct aws_credentials *c, const struct sigv4_key *key,
 	return 0;
 }
 
-/* f->role by the token of a file. */
+/* Assume f->role with the token in a file. */
 static int web_identity(struct aws_credentials *c, struct found *f, const char *path,
 			const char *session, struct error *err)
 {
@@ -287,7 +286,7 @@ struct role {
 	const char *source;                      /* for messages */
 };
 
-/* Exchange the key in *f for one of the role. */
+/* Replace the key in *f by one of the role. */
 static int assume_role(struct aws_credentials *c, struct found *f, const struct role *r,
 		       struct error *err)
 {
@@ -310,7 +309,7 @@ static int assume_role(struct aws_credentials *c, struct found *f, const struct 
 	return rc;
 }
 
-/* ---- what is near: containers, machines ---- */
+/* ---- servers nearby: containers, instances ---- */
 
 /* One request without a proxy. */
 static int ask_near(struct aws_credentials *c, struct http_request *req,
@@ -343,7 +342,7 @@ static int read_key(struct found *f, const struct buf *body, struct error *err)
 	return from_pair(f, access, secret, token, f->source, err);
 }
 
-/* A token goes to this machine, to the addresses of ECS and EKS, or over TLS. */
+/* Send the token only to this machine, to the addresses of ECS and EKS, or over TLS. */
 static bool may_have_token(const char *url)
 {
 	static const char *const near[] = {
@@ -425,7 +424,7 @@ static int imds_get(struct aws_credentials *c, const char *token, const char *pa
 	return ask_near(c, &req, ret, err);
 }
 
-/* One word: it is going to be in a header or a path. */
+/* Must be one word, because it becomes part of a header or a path. */
 static const char *word_of(struct arena *arena, const struct http_response *r)
 {
 	char *text = str_trim(arena, (const char *)r->body.data);
@@ -477,7 +476,9 @@ static int profile_keys(struct found *f, const struct aws_profile *p, const char
 			 arena_printf(&f->arena, "profile %s", name), err);
 }
 
-/* Who assumes the profile's role; one that is its own source has keys for that. */
+/*
+ * Find the credentials that assume the profile's role; a profile may be its own source.
+ */
 static int role_base(struct aws_credentials *c, struct found *f,
 		     const struct aws_profile *p, const char *name, int depth,
 		     struct error *err)
@@ -567,7 +568,7 @@ static int from_profile(struct aws_credentials *c, struct found *f, struct error
 	return of_profile(c, f, c->files.profile, 0, err);
 }
 
-/* ---- all of it ---- */
+/* ---- all sources ---- */
 
 static int (*const sources[])(struct aws_credentials *c, struct found *f,
 			      struct error *err) = {

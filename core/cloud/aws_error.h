@@ -1,5 +1,5 @@
 /*
- * aws_error.h - the XML error of S3, STS and compatible servers.
+ * aws_error.h - parse XML errors of S3, STS and compatible servers.
  *
  * Both forms: <Error><Code/>... of S3 and <ErrorResponse><Error><Code/>... of STS.
  */
@@ -12,13 +12,13 @@
 #include "base/buf.h"
 
 struct aws_error {
-	const char *code;    /* "NoSuchKey"; "" when the answer does not say */
+	const char *code;    /* "NoSuchKey"; "" if the answer has none */
 	const char *message; /* one line, printable, bounded; or "" */
 	const char *region;  /* the right region; or NULL */
 	int64_t server_time; /* RequestTimeTooSkewed: its clock; else 0 */
 };
 
-/* Never fails: without such an error all is empty. */
+/* Never fails: all members are empty if the body has no such error. */
 struct aws_error aws_error_read(struct arena *arena, const struct buf *body);
 
 #endif

@@ -107,7 +107,7 @@ struct section {
 	const char *kind, *name; /* "[KIND NAME]"; kind NULL: "[NAME]" */
 };
 
-/* "[profile NAME]", where quotes may be around the name; "[default]" is a profile. */
+/* "[profile NAME]", where the name may be quoted; "[default]" is a profile, too. */
 static bool is_section(struct arena *arena, const char *line, const struct section *want)
 {
 	char *s = str_trim(arena, str_slice(arena, line + 1, strcspn(line + 1, "]")));
@@ -125,9 +125,9 @@ static bool is_section(struct arena *arena, const char *line, const struct secti
 }
 
 /*
- * Calls `each` for every line "KEY = VALUE" of the section. One that is further in than
- * the key before it is `within` that key, if the key has no value of its own, else a part
- * of that and passed over. Is there such a section?
+ * Call `each` for every line "KEY = VALUE" of the section. A line that is indented more
+ * than the key before it is `within` that key if the key has no value; otherwise it
+ * continues the value and is skipped. False: no such section.
  */
 static bool read_section(struct arena *arena, const char *text,
 			 const struct section *want,
@@ -187,7 +187,7 @@ bool aws_services_read(struct aws_profile *ret, struct arena *arena, const char 
 	return read_section(arena, text, &want, put_services, ret);
 }
 
-/* ---- both ---- */
+/* ---- both files ---- */
 
 /* *ret NULL: no such file. */
 static int text_of(const char **ret, struct arena *arena, const char *path,
@@ -237,7 +237,7 @@ const char *aws_ca_bundle(struct arena *arena, const struct cloud_conf *conf,
 	struct aws_profile profile = { 0 };
 	struct error ignored = {
 		0
-	}; /* aws_credentials_get() reports it, if it matters */
+	}; /* aws_credentials_get() reports it if the profile is needed */
 	bool found;
 
 	*ret_setting = "AWS_CA_BUNDLE";

@@ -1,4 +1,4 @@
-/* Settings; see cloud.h. */
+/* Looks up settings; see cloud.h. */
 #include "cloud/cloud.h"
 
 const char *cloud_env(const struct cloud_conf *conf, const char *name)

@@ -1,12 +1,12 @@
 /*
- * cloud.h - what every provider's credentials need: settings, a client, and retries.
+ * cloud.h - settings, HTTP client and retries for all providers' credentials.
  */
 #ifndef CLOUD_CLOUD_H
 #define CLOUD_CLOUD_H
 
 #include "net/http_retry.h"
 
-/* Nothing of it is kept but `retry` and what that points to. */
+/* Functions keep only `retry` and what it points to, which must live as long. */
 struct cloud_conf {
 	/* A setting's value; NULL or empty: unset. `ctx` is its first argument. */
 	const char *(*env)(void *ctx, const char *name);

@@ -33,7 +33,7 @@ struct gs_token {
 	struct http_retrier *retrier;
 	struct http_client *direct; /* without a proxy */
 	struct token_cache cache;
-	/* under its lock */
+	/* guarded by its lock */
 	int64_t expires; /* seconds since 1970; 0: nothing was found */
 	char *token;
 	const char *source;
@@ -229,7 +229,7 @@ static int from_file(struct gs_token *t, struct error *err)
 			 t->source, type ? str_visible(&arena, type, false) : "");
 }
 
-/* Another server at that address does not send this header. */
+/* Other servers at that address do not send this header. */
 static int on_flavor(void *ctx, int status, const char *name, const char *value,
 		     struct error *err)
 {
@@ -274,7 +274,7 @@ static int from_metadata(struct gs_token *t, struct error *err)
 		err);
 }
 
-/* ---- all of it ---- */
+/* ---- all sources ---- */
 
 static int renew(void *ctx, int64_t *ret_expires, struct error *err)
 {

@@ -1,4 +1,4 @@
-/* Tokens from a file or a variable; see secret.h. */
+/* Reads tokens from a file or a variable; see secret.h. */
 #include "cloud/secret.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * secret.h - tokens from a file or a variable: one word that a header can hold.
+ * secret.h - read a token from a file or a variable: one word that fits a header.
  *
  * White space around it is dropped. An empty token is an error: an empty file must not
  * mean another identity, or none.
@@ -13,7 +13,7 @@
 /* `from` is for messages: "HF_TOKEN". ERR_INVALID: empty, too long, not one word. */
 MUST_CHECK int secret_take(const char **ret, struct arena *arena, const char *text,
 			   const char *from, struct error *err);
-/* The same of what a file holds. */
+/* The same for the contents of a file. */
 MUST_CHECK int secret_read(const char **ret, struct arena *arena, const char *path,
 			   const char *from, struct error *err);
 

@@ -47,7 +47,7 @@ const char *sigv4_query(struct arena *arena, const struct sigv4_pair *pairs)
 struct signing {
 	struct arena *arena;
 	const struct sigv4_request *r;
-	struct sigv4_pair headers[MAX_HEADERS + 1]; /* all that are signed */
+	struct sigv4_pair headers[MAX_HEADERS + 1]; /* all signed headers */
 	size_t n;
 	char date[17]; /* 20150830T123600Z */
 };
@@ -58,7 +58,7 @@ static void add(struct signing *s, const char *name, const char *value)
 		s->headers[s->n++] = (struct sigv4_pair){ name, value };
 }
 
-/* "2015-08-30T12:36:00Z" without its marks. */
+/* "2015-08-30T12:36:00Z" without punctuation. */
 static void basic_date(char ret[17], int64_t now)
 {
 	char text[TIME_TEXT_SIZE];
@@ -82,7 +82,7 @@ static const char *hex(char ret[HEX_SIZE], const unsigned char hash[SIGN_SHA256_
 	return ret;
 }
 
-/* A header's value: white space at its ends is nothing, within it is one blank. */
+/* A header's value, trimmed, with white space folded to one blank. */
 static void add_value(struct buf *b, const char *s)
 {
 	while (*s == ' ' || *s == '\t')

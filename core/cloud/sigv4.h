@@ -3,7 +3,7 @@
  *
  * Source: "Create a signed AWS API request" of AWS's IAM guide, and for S3 (path encoded
  * once, x-amz-content-sha256) "Signature Calculations for the Authorization Header".
- * Pure: the time comes with the request.
+ * Pure: the time is a member of the request.
  */
 #ifndef CLOUD_SIGV4_H
 #define CLOUD_SIGV4_H
@@ -18,7 +18,7 @@ struct sigv4_key {
 	const char *token; /* of a session; or NULL */
 };
 
-/* A parameter or a header; as it is, not encoded. */
+/* A parameter or header, unencoded. */
 struct sigv4_pair {
 	const char *name, *value;
 };

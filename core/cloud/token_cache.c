@@ -1,4 +1,4 @@
-/* When credentials are renewed; see token_cache.h. */
+/* Decides when to renew credentials; see token_cache.h. */
 #include "cloud/token_cache.h"
 
 #include "base/clock.h"

@@ -1,8 +1,8 @@
 /*
- * token_cache.h - credentials that expire, fetched once for many threads.
+ * token_cache.h - share expiring credentials among threads, and renew them.
  *
- * They are renewed 5 minutes before they expire, and when a server refuses them, but not
- * more than once in 30 s for that. A key that is still valid is used if its renewal fails.
+ * They are renewed 5 minutes before they expire and, at most once in 30 s, when a server
+ * refuses them. If a renewal fails, credentials that are still valid are used.
  */
 #ifndef CLOUD_TOKEN_CACHE_H
 #define CLOUD_TOKEN_CACHE_H
@@ -15,12 +15,12 @@
 
 struct token_cache {
 	/*
-	 * Fetch them. *ret_expires: seconds since 1970, or 0 for never. On failure, keep
-	 * what was fetched before. Called under the lock.
+	 * Fetches the credentials. *ret_expires: seconds since 1970, or 0 for never. Must
+	 * keep the previous ones on failure. Called with the lock held.
 	 */
 	int (*renew)(void *ctx, int64_t *ret_expires, struct error *err);
 	void *ctx;
-	pthread_mutex_t lock; /* of what follows, and of what renew() fills in */
+	pthread_mutex_t lock; /* guards what follows, and the credentials */
 	bool filled;
 	int64_t renewed_ms, expires;
 };
@@ -30,7 +30,10 @@ void token_cache_init(struct token_cache *c,
 		      void *ctx);
 void token_cache_release(struct token_cache *c);
 
-/* 0: the lock is held until token_cache_unlock(), for reading them. */
+/*
+ * Renew if necessary. 0: the lock is held, so that the caller can read the credentials
+ * until token_cache_unlock().
+ */
 MUST_CHECK int token_cache_lock(struct token_cache *c, bool refused, struct error *err);
 void token_cache_unlock(struct token_cache *c);
 

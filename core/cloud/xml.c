@@ -17,9 +17,9 @@ struct reading {
 	bool failed;
 	int depth;
 	char path[MAX_PATH_TEXT];    /* "Contents/Key" */
-	size_t ends[XML_MAX_DEPTH];  /* of the path, before each element */
+	size_t ends[XML_MAX_DEPTH];  /* length of the path before each element */
 	size_t texts[XML_MAX_DEPTH]; /* where each element's text begins */
-	struct buf text;             /* of all that are open */
+	struct buf text;             /* the texts of all open elements */
 };
 
 static void stop(struct reading *r)
@@ -74,8 +74,8 @@ static void on_text(void *ctx, const XML_Char *text, int len)
 }
 
 /*
- * Blanks around it are kept (a key may end with one), line breaks and indentation are
- * not.
+ * Remove line breaks and indentation around a text, but keep blanks: a key may end with
+ * one.
  */
 static char *trimmed(char *s)
 {
@@ -99,7 +99,7 @@ static void on_end(void *ctx, const XML_Char *name)
 	if (r->failed)
 		return;
 	start = r->texts[--r->depth];
-	buf_adds(&r->text, ""); /* there is something to point at */
+	buf_adds(&r->text, ""); /* avoid a NULL pointer */
 	if (r->to->end(r->to->ctx, r->path, trimmed((char *)r->text.data + start),
 		       r->err)) {
 		stop(r);

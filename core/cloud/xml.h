@@ -1,9 +1,9 @@
 /*
- * xml.h - XML (expat): the text of each element as it ends.
+ * xml.h - read XML (expat): a callback with the text of each element at its end.
  *
- * Attributes, comments and prefixes of names are skipped. ERR_FORMAT: malformed,
- * incomplete, or with a document type (none of our peers sends one, and its entities are
- * an attack); ERR_LIMIT: too deep, too long.
+ * Attributes, comments and namespace prefixes are ignored. ERR_FORMAT: malformed,
+ * incomplete, or with a document type, which no peer sends and whose entities can be used
+ * for attacks; ERR_LIMIT: too deep or too long.
  */
 #ifndef CLOUD_XML_H
 #define CLOUD_XML_H
@@ -13,9 +13,9 @@
 enum { XML_MAX_DEPTH = 16, XML_MAX_TEXT = 64 * 1024 };
 
 /*
- * An element has ended. `path` is its name and its ancestors', without the root's:
- * "Contents/Key"; "" is the root. `text` is its own, without line breaks and indentation
- * at the ends. -1 with err filled stops the reader.
+ * Called at the end of an element. `path` has its name and its ancestors' without the
+ * root's: "Contents/Key"; "" is the root. `text` is its own text, without line breaks and
+ * indentation around it. -1 with err filled stops the reader.
  */
 struct xml_reader {
 	int (*end)(void *ctx, const char *path, const char *text, struct error *err);

@@ -1,6 +1,4 @@
-/*
- * build.c - the TrainingRuntime and the TrainJob of a job.
- */
+/* build.c - build a job's TrainingRuntime and TrainJob (convert/job.h). */
 #include <inttypes.h>
 
 #include "api/meta.h"
@@ -16,7 +14,7 @@
 #define QUEUE_ANNOTATION   "scheduling.volcano.sh/queue-name"
 #define APPLIED_ANNOTATION "kubectl.kubernetes.io/last-applied-configuration"
 
-/* After cleanPodPolicy All: long enough for the status to be seen. */
+/* For cleanPodPolicy All: long enough to read the status. */
 enum { CLEANED_AFTER = 60, LAST_PERMANENT_CODE = 127 };
 
 const char *pod_host(const struct v1_job *j, const char *rjob, int64_t index)
@@ -81,7 +79,7 @@ static void set_restart(struct v1_job *j, const struct role *role, cJSON *rjob)
 	json_put_str(rjob_pod_spec(rjob), never || exit_code ? "Never" : "OnFailure",
 		     "restartPolicy");
 	if (j->kind->bit == MPI2 && str_eq(role->name, "Launcher")) {
-		if (limit) /* it was a Job's already */
+		if (limit) /* it already was a Job's field */
 			json_put(job, json_dup(limit), "backoffLimit");
 		return;
 	}
@@ -164,7 +162,9 @@ static void set_cleaning(struct v1_job *j)
 
 /* ---- replicatedJobs ---- */
 
-/* The one that numNodes counts, and that the TrainJob's image and command are for. */
+/*
+ * The replicatedJob that numNodes counts and that gets the TrainJob's image and command.
+ */
 static bool trains(const struct v1_job *j, const char *rjob)
 {
 	if (j->kind->bit & (MPI | MPI2))
@@ -217,7 +217,7 @@ static int64_t nodes(const struct v1_job *j)
 
 /* ---- the TrainJob ---- */
 
-/* A server's own fields stay behind. */
+/* Drop the fields that the server sets. */
 static void copy_metadata(struct v1_job *j)
 {
 	static const char *const kept[] = {

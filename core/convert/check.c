@@ -1,6 +1,4 @@
-/*
- * check.c - what V1's webhooks refuse, and what no TrainJob can be.
- */
+/* check.c - refuse what V1 refuses and what no TrainJob can do (convert/job.h). */
 #include <string.h>
 
 #include "api/meta.h"
@@ -73,7 +71,7 @@ void check_job(struct v1_job *j)
 		check_shared(j);
 }
 
-/* There is one, where there is any. */
+/* There is at most one. */
 static void check_one(struct v1_job *j, const char *role)
 {
 	const struct role *r = role_find(j, role);

@@ -1,6 +1,4 @@
-/*
- * convert.c - one job: check, build, grade.
- */
+/* convert.c - check, build and grade one job (convert/convert.h). */
 #include "convert/convert.h"
 
 #include <stdlib.h>
@@ -131,7 +129,7 @@ static const char *restart_of(const struct v1_kind *kind, const char *role,
 
 	if (given && *given)
 		return given;
-	/* The MPI Operator's launcher is a Job, which is tried again. */
+	/* The MPI Operator's launcher is a Job, which retries. */
 	return kind->bit == MPI2 && str_eq(role, "Launcher") ? "OnFailure"
 							     : kind->restart;
 }

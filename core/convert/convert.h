@@ -1,10 +1,10 @@
 /*
- * convert.h - jobs of Training Operator V1 and MPI Operator, as TrainJobs.
+ * convert.h - convert jobs of Training Operator V1 and MPI Operator to TrainJobs.
  *
- * A job becomes a TrainingRuntime of its name, which has its pod templates, and a
- * small TrainJob; or a TrainJob of a runtime that exists. Pure: documents in,
- * documents out. Every field that the input has is graded by a table (fields.c): it
- * goes on as it was, does nearly the same, is lost, or the job is refused.
+ * A job becomes a TrainingRuntime of its name with its pod templates, and a small
+ * TrainJob; or a TrainJob of an existing runtime. Pure: documents in, documents out. A
+ * table (fields.c) grades every field of the input: it is kept, does nearly the same, is
+ * lost, or the job is refused.
  *
  * Follows kubeflow/training-operator v1.9 pkg/controller.v1 and pkg/webhooks, and
  * kubeflow/mpi-operator v0.8 pkg/controller.
@@ -17,19 +17,19 @@
 #include "base/arena.h"
 
 enum convert_what {
-	CONVERT_OTHER,   /* not ours: passes as it is */
+	CONVERT_OTHER,   /* not ours: passed on unchanged */
 	CONVERT_JOB,     /* one of the kinds below */
-	CONVERT_UNKNOWN, /* nearly one: another version, or a name close to one */
+	CONVERT_UNKNOWN, /* nearly one: another version, or a similar name */
 };
 
-/* From worse to better is higher: the worst of all counts. */
+/* Higher is worse; a job has its worst field's grade. */
 enum grade { GRADE_EXACT, GRADE_APPROXIMATE, GRADE_LOST, N_GRADES };
 extern const char *const grade_name[N_GRADES]; /* "exact", "approximate", "lost" */
 
-/* What becomes of one field. Exact ones have a note only where they are left out. */
+/* The grade of a field. Exact fields have a note only if they are dropped. */
 struct convert_note {
 	enum grade grade;
-	const char *path, *value, *says; /* the result's */
+	const char *path, *value, *says; /* owned by the result */
 };
 
 struct convert_conf {
@@ -44,13 +44,13 @@ struct convert_result {
 	struct convert_note *notes;
 	size_t n, cap;
 	enum grade grade;
-	struct field_errors errs; /* why it is refused; else empty */
+	struct field_errors errs; /* why the job is refused; else empty */
 };
 
-/* Adds to errs what is wrong with one that is CONVERT_UNKNOWN. */
+/* Classify an object; adds an error for CONVERT_UNKNOWN. */
 enum convert_what convert_what(const cJSON *obj, struct field_errors *errs);
 
-/* `obj` is a CONVERT_JOB. The result is the caller's, released in every case. */
+/* Convert a CONVERT_JOB. Release the result in every case. */
 void convert_job(struct convert_result *ret, const struct convert_conf *conf,
 		 const cJSON *obj);
 void convert_result_release(struct convert_result *r);

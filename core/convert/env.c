@@ -1,8 +1,8 @@
 /*
- * env.c - the variables that V1's controllers gave every container of a pod.
+ * env.c - set the variables that V1's controllers set (convert/job.h).
  *
- * Those that a policy of a runtime sets are not here. Index and addresses are the
- * new ones; what a user had set under these names V1 had replaced, too.
+ * Variables that a runtime's policy sets are not here. Indexes and addresses are the new
+ * ones. As in V1, they override the user's.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -18,7 +18,7 @@ enum { ENV_MAX = 128 * 1024 - 64, PROCS_MAX = 100000 };
 
 static const struct {
 	unsigned kinds;
-	bool with_master; /* only where there is a master */
+	bool with_master; /* only if there is a master */
 	const char *name;
 } v1_env[] = {
 	{ PYTORCH | XGBOOST | PADDLE | JAX, false, "PYTHONUNBUFFERED" },
@@ -51,7 +51,7 @@ static const struct {
 	{ MPI2, false, "K_MPI_JOB_ROLE" },
 };
 
-/* What MPI Operator sets depends on the implementation. */
+/* MPI Operator's variables depend on the implementation. */
 static const struct {
 	const char *implementation, *name;
 } mpi2_env[] = {

@@ -1,11 +1,10 @@
 /*
- * fields.c - what becomes of each field that V1 has: the table, and the walk over an
- * input that looks everything up in it.
+ * fields.c - grade every field of an input by a table (convert/job.h).
  *
  * A pattern is the field's path with R for the member that holds the replicas, * for a
- * replica type and [] for an index. The first row that fits decides. What has no row
- * stands in the pod template, which is kept as it is; anywhere else it is refused, so
- * that nothing is dropped in silence.
+ * replica type and [] for an index. The first matching row decides. A field without a row
+ * is kept if it is in the pod template, and refused anywhere else, so that nothing is
+ * dropped silently.
  */
 #include <string.h>
 
@@ -22,21 +21,21 @@
 
 struct field {
 	struct v1_job *j;
-	const struct role *role; /* NULL: of none, or of one without pods */
+	const struct role *role; /* NULL: no role, or one without pods */
 	const char *path, *pattern;
 	const cJSON *value;
 };
 
-/* Beyond the grades of convert.h: not said by this row after all. */
+/* Beyond the grades of convert.h: this row does not apply. */
 enum { GO_ON = -1 };
 
 struct row {
 	unsigned kinds;
 	const char *pattern;
 	int grade;
-	const char *says; /* NULL: nothing, for it goes on as it was */
-	int (*judge)(const struct field *f, const char **says); /* in place of both */
-	const char *shared; /* with a shared runtime it is lost: why; NULL: as without */
+	const char *says; /* NULL: no note, the field is kept */
+	int (*judge)(const struct field *f, const char **says); /* instead of both */
+	const char *shared; /* why it is lost with a shared runtime; NULL: as without */
 };
 
 static const char *text_of(const struct field *f)
@@ -103,7 +102,7 @@ static int judge_text(const struct field *f, const char **says)
 	return GRADE_APPROXIMATE;
 }
 
-/* The script that V1 mounted lists workers as they come and go. */
+/* V1's script lists workers dynamically. */
 static int judge_word(const struct field *f, const char **says)
 {
 	if (f->j->kind->bit & (MPI | MPI2) && strstr(text_of(f), "discover_hosts.sh")) {
@@ -238,7 +237,7 @@ static int judge_creation(const struct field *f, const char **says)
 	return GRADE_EXACT;
 }
 
-/* Of a shared runtime's pods, the one container that all have is "node". */
+/* The only container that every pod of a shared runtime has is "node". */
 static int judge_container(const struct field *f, const char **says)
 {
 	*says = LEFT_TO_RUNTIME;
@@ -358,7 +357,7 @@ static bool fits(const char *pattern, const char *path)
 	return str_eq(pattern, path);
 }
 
-/* false: no row says what becomes of it, so look at what is below. */
+/* False: no row applies; descend. */
 static bool judged(const struct field *f)
 {
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {

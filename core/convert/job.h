@@ -1,5 +1,5 @@
 /*
- * job.h - a job of V1 while it is converted: private to core/convert.
+ * job.h - state of a V1 job's conversion. Private to core/convert.
  */
 #ifndef CONVERT_JOB_H
 #define CONVERT_JOB_H
@@ -8,29 +8,30 @@
 
 enum { MAX_ROLES = 5, NO_LIMIT = 2147483647 };
 
-/* What a job's pods of one replica type are, and what they become. */
+/* A replica type of a job, and what its pods become. */
 struct role {
 	const char *name;  /* "Master"; NULL ends a kind's list */
 	const char *rjob;  /* the replicatedJob that they become */
 	const char *path;  /* "spec.pytorchReplicaSpecs.Master" */
 	const cJSON *spec; /* the ReplicaSpec */
 	const cJSON *template;
-	const char *container; /* that becomes "node" */
-	const char *restart;   /* its policy, the kind's where it says none */
+	const char *container; /* the container that becomes "node" */
+	const char *restart;   /* restart policy; the kind's default if unset */
 	int64_t n;
 	int64_t first; /* index of its first pod in the replicatedJob */
 };
 
 struct v1_job;
 struct v1_kind {
-	unsigned bit; /* in the table of fields */
+	unsigned bit; /* its bit in the table of fields */
 	const char *kind, *version;
-	const char *roles_key;        /* "pytorchReplicaSpecs" */
-	const char *container, *port; /* that a pod must have; the port's name */
-	const char *restart;          /* where a replica says none */
-	const char *framework;        /* LABEL_FRAMEWORK */
-	const char *policy;           /* member of mlPolicy; NULL: a plain one */
-	bool one_template;            /* all roles are ranks of one replicatedJob */
+	const char *roles_key; /* "pytorchReplicaSpecs" */
+	const char *container,
+		*port; /* the name of the container that pods must have; of its port */
+	const char *restart;   /* default restart policy of replicas */
+	const char *framework; /* LABEL_FRAMEWORK */
+	const char *policy;    /* member of mlPolicy; NULL: a plain one */
+	bool one_template;     /* all roles are ranks of one replicatedJob */
 	struct {
 		const char *name, *rjob;
 	} roles[MAX_ROLES + 1];
@@ -78,25 +79,28 @@ void check_tensorflow(struct v1_job *j);
 void check_mpi(struct v1_job *j);
 
 /* ---- roles.c ---- */
-/* Its pod template as the replicatedJob has it; the caller's. */
+/* The role's pod template for the replicatedJob; owned by the caller. */
 cJSON *role_template(struct v1_job *j, const struct role *role);
-/* The template of all roles together; what differs is noted or refused. */
+/* One template for all roles; differences are noted or refused. */
 cJSON *merged_template(struct v1_job *j);
-/* Addresses of V1's pods in a text as they are now; the text itself when it has none. */
+/*
+ * A text with the addresses of V1's pods replaced by the new ones; the same pointer if it
+ * has none.
+ */
 const char *rename_hosts(const struct v1_job *j, const char *text);
 
 /* ---- build.c: the runtime and the TrainJob ---- */
 void build_job(struct v1_job *j);
 cJSON *find_rjob(struct v1_job *j, const char *name);
 const char *pod_host(const struct v1_job *j, const char *rjob, int64_t index);
-/* The JobSet ends well with this replicatedJob; one of its pods is enough: the first. */
+/* The JobSet succeeds with this replicatedJob; or already with its first pod. */
 void succeed_with(struct v1_job *j, const char *rjob);
 void succeed_with_index(struct v1_job *j, const char *rule, cJSON *take_value);
 
-/* How gangs are placed: what V1's schedulingPolicy says, as one of ours. */
+/* The gang scheduler that V1's schedulingPolicy means. */
 enum gang { GANG_NONE, GANG_VOLCANO, GANG_COSCHEDULING };
 enum gang gang_of(const struct v1_job *j);
-const cJSON *clean_pod_policy(const struct v1_job *j); /* the one that counts, or NULL */
+const cJSON *clean_pod_policy(const struct v1_job *j); /* the effective one, or NULL */
 
 /* ---- env.c, kinds: variables that V1 set ---- */
 void env_pytorch(struct v1_job *j, const struct role *role, cJSON *container);
@@ -107,8 +111,9 @@ void env_paddle(struct v1_job *j, const struct role *role, cJSON *container);
 void env_mpi(struct v1_job *j, const struct role *role, cJSON *container);
 const char *mpi_of(const struct v1_job *j); /* mpiImplementation, "OpenMPI" if absent */
 bool env_is_v1s(const struct v1_job *j,
-		const char *name); /* V1 set it, over the user's */
-bool env_is_policys(const struct v1_job *j, const char *name); /* V1 did not, V2 does */
+		const char *name); /* set by V1, overriding the user's */
+bool env_is_policys(const struct v1_job *j,
+		    const char *name);         /* set by V2's policy, but not by V1 */
 int64_t numeric_procs(const struct v1_job *j); /* nprocPerNode as a number; 0: none */
 
 /* ---- kinds.c ---- */
@@ -126,9 +131,9 @@ const char *mpi_transport_of(const struct v1_job *j);
 void grade_fields(struct v1_job *j);
 
 /* ---- shared.c ---- */
-/* Is conf->shared a runtime for it? */
+/* Refuse the job unless conf->shared is a runtime for it. */
 void check_shared(struct v1_job *j);
-/* Turns what build_job() made into a TrainJob of conf->shared. */
+/* Turn build_job()'s result into a TrainJob of conf->shared. */
 void use_shared(struct v1_job *j);
 /* Does a TrainJob of a shared runtime carry this field of the template? */
 bool shared_carries(const struct v1_job *j, const struct role *role, const char *pattern);

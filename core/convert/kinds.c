@@ -1,6 +1,4 @@
-/*
- * kinds.c - the kinds of jobs, and what is particular to the runtime of each.
- */
+/* kinds.c - the kinds of jobs, and what is special in their runtimes (convert/job.h). */
 #include "base/str.h"
 #include "convert/job.h"
 #include "trainer/api.h"
@@ -120,7 +118,7 @@ const struct v1_kind v1_kinds[] = {
 
 /* ---- torch ---- */
 
-/* The policy's own variables, for the containers beside the one that trains. */
+/* Give the policy's variables to the other containers, too. */
 static void inject_into_others(struct v1_job *j)
 {
 	const cJSON *c, *list = json_get(rjob_pod_spec(find_rjob(j, NODE)), "containers");
@@ -141,7 +139,7 @@ static void inject_into_others(struct v1_job *j)
 			     target);
 }
 
-/* So many GPUs as a pod asks for, which is what "gpu" means. */
+/* "gpu" means as many processes as the pod requests GPUs. */
 static int64_t gpus(struct v1_job *j)
 {
 	cJSON *pod = rjob_pod_spec(find_rjob(j, NODE));
@@ -176,7 +174,7 @@ void build_jax(struct v1_job *j)
 
 /* ---- TensorFlow, Paddle ---- */
 
-/* A worker that fails does not end the others. */
+/* A failed worker does not end the others. */
 static void tolerate_failures(struct v1_job *j)
 {
 	cJSON *job = rjob_job_spec(find_rjob(j, NODE)), *limit;
@@ -246,7 +244,7 @@ const char *mpi_transport_of(const struct v1_job *j)
 	return str_eq(mpi_of(j), "OpenMPI") ? NULL : "ssh";
 }
 
-/* Workers of v1 are idle pods for kubectl exec; those of v2beta1 run sshd. */
+/* v1's workers are idle pods for kubectl exec; v2beta1's run sshd. */
 static void start_worker(const struct v1_job *j, cJSON *node)
 {
 	if (j->kind->bit != MPI && (json_get(node, "command") || json_get(node, "args")))

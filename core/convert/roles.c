@@ -1,9 +1,9 @@
 /*
- * roles.c - the pod templates of V1's replicas, and one of two.
+ * roles.c - convert and merge the pod templates of V1's replicas (convert/job.h).
  *
- * Ranks of one replicatedJob share a template. What only one role has, all pods get;
- * what both have and is not the same is the workers' - but for what a container runs,
- * which cannot be chosen for anybody.
+ * Ranks of one replicatedJob share a template. All pods get what only one role has; where
+ * both differ, the workers' value is used, except for what a container runs: a difference
+ * there is refused.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -29,7 +29,10 @@ static const char *pod_number(const char *text, int64_t *ret)
 	return isalnum((unsigned char)*end) || *end == '-' || *end == '_' ? NULL : end;
 }
 
-/* What of the text is the address of a pod of that role: where it ends, and what it is. */
+/*
+ * Does an address of the role's pods begin at the text? Returns its end and the new
+ * address.
+ */
 static const char *host_at(const struct v1_job *j, const char *text, const char **ret)
 {
 	const char *rest = str_after(text, j->name), *end;
@@ -121,7 +124,7 @@ cJSON *role_template(struct v1_job *j, const struct role *role)
 	json_put_str(pod_container(spec, role->container), NODE, "name");
 	json_del(ret, JSON_PATH("apiVersion"));
 	json_del(ret, JSON_PATH("kind"));
-	/* JobSet says both. */
+	/* JobSet sets both. */
 	json_del(spec, JSON_PATH("hostname"));
 	json_del(spec, JSON_PATH("subdomain"));
 	json_del(spec, JSON_PATH("restartPolicy"));
@@ -132,14 +135,14 @@ cJSON *role_template(struct v1_job *j, const struct role *role)
 	return ret;
 }
 
-/* ---- one template of two ---- */
+/* ---- merge two templates ---- */
 
 struct merge {
 	struct v1_job *j;
 	const struct role *from, *into;
 };
 
-/* The names, or the words, that only one of them has: " -a +b". */
+/* The names or words that only one of them has: " -a +b". */
 static void add_missing(struct buf *out, char sign, const cJSON *list, const cJSON *other)
 {
 	const cJSON *e, *o;

@@ -1,8 +1,8 @@
 /*
- * shared.c - a TrainJob of a runtime that exists, in place of one of its own.
+ * shared.c - use an existing runtime instead of one for each job (convert/job.h).
  *
- * spec.trainer carries what runs, runtimePatches what a patch may hold; all else of
- * the pod templates is lost.
+ * spec.trainer has what runs, runtimePatches what a patch may contain; the rest of the
+ * pod templates is lost.
  */
 #include "api/meta.h"
 #include "base/str.h"
@@ -16,7 +16,7 @@
 #define T       "spec.R.*.template."
 #define MANAGER "kftrainer.io/convert"
 
-/* What a patch may say of a pod and of a container (PodSpecPatch, ContainerPatch). */
+/* The fields of PodSpecPatch and ContainerPatch. */
 static const char *const of_pod[] = {
 	"affinity",
 	"imagePullSecrets",
@@ -30,7 +30,7 @@ static const char *const of_pod[] = {
 	NULL,
 };
 static const char *const of_container[] = { "securityContext", "volumeMounts", NULL };
-/* And spec.trainer of the container that trains. */
+/* The fields that spec.trainer sets in the trainer's container. */
 static const char *const of_trainer[] = { "image", "command",   "args",
 					  "env",   "resources", NULL };
 static const char *const of_metadata[] = { "labels", "annotations", NULL };
@@ -43,7 +43,7 @@ static bool trains(const struct v1_job *j, const struct role *role)
 	return str_eq(rjob_ancestor(rjob), ANCESTOR_TRAINER);
 }
 
-/* Is "PREFIX<word>", and maybe more behind it, one of the words? */
+/* Does the pattern begin with PREFIX and one of the words? */
 static bool begins(const char *pattern, const char *prefix, const char *const *words)
 {
 	const char *rest = str_after(pattern, prefix);
@@ -86,7 +86,7 @@ static bool is_reserved(const char *name)
 	       str_starts(name, "OMPI_MCA_plm_") || str_starts(name, "DMLC_");
 }
 
-/* Those that a policy of the runtime sets are refused by its webhook. */
+/* Variables that the runtime's policy sets would be refused by its webhook. */
 static void fill_trainer(struct v1_job *j, const cJSON *node)
 {
 	cJSON *trainer = json_obj(j->job, "spec", "trainer");
@@ -105,7 +105,7 @@ static void fill_trainer(struct v1_job *j, const cJSON *node)
 	}
 }
 
-/* The patch of one replicatedJob; NULL: none is needed. */
+/* The patch of one replicatedJob; NULL: none needed. */
 static cJSON *patch_of(const cJSON *rjob)
 {
 	const cJSON *template = json_get(rjob, "template", "spec", "template");
@@ -178,7 +178,7 @@ void use_shared(struct v1_job *j)
 	j->runtime = NULL;
 }
 
-/* ---- may it be used? ---- */
+/* ---- check the runtime ---- */
 
 static const char *framework_of(const cJSON *runtime)
 {

@@ -1,4 +1,4 @@
-/* What a workspace leaves out: secrets, ignore files, --include; see exclude.h. */
+/* Decides what a workspace excludes; see exclude.h. */
 #include "pack/exclude.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 #define GIT_IGNORE_FILE ".gitignore"
 
-/* Secrets, by the names programs give them; patterns as in gitignore(5). */
+/* Usual names of files with secrets; patterns as in gitignore(5). */
 static const char keys[] = ".git\n"
 			   ".env\n.env.*\n*.env\n"
 			   "!.env.example\n!.env.sample\n!.env.template\n!.env.dist\n"
@@ -57,9 +57,9 @@ static int add_rules(struct ignore *ig, int at, const char *file, const char *di
 	return 0;
 }
 
-/* ---- the repository around the folder ---- */
+/* ---- the repository of the directory ---- */
 
-/* The directory with .git in it, `dir` (absolute) or above it; NULL: none. */
+/* The nearest directory with .git: `dir` (absolute) or above it; NULL: none. */
 static char *find_repository(struct arena *arena, const char *dir)
 {
 	char *top = arena_strdup(arena, dir);
@@ -72,7 +72,10 @@ static char *find_repository(struct arena *arena, const char *dir)
 	return NULL;
 }
 
-/* Each directory from the top down to, and without, the packed one. */
+/*
+ * Read ignore files from the repository's root down to the parent of the packed
+ * directory.
+ */
 static int add_above(struct exclude *l, const char *top, struct error *err)
 {
 	const char *end = l->prefix;
@@ -83,7 +86,7 @@ static int add_above(struct exclude *l, const char *top, struct error *err)
 		size_t len = strlen(dir);
 		const char *file;
 
-		if (len) /* "a/b/" is the folder "a/b" */
+		if (len) /* "a/b/" without its final '/' */
 			dir = arena_printf(&l->arena, "%.*s", (int)len - 1, dir);
 		file = arena_printf(&l->arena, "%s/%s%s" GIT_IGNORE_FILE, top, dir,
 				    len ? "/" : "");
@@ -106,7 +109,7 @@ static bool is_foreign(struct exclude *l)
 	return false;
 }
 
-/* A repository that ignores the directory says nothing about its content. */
+/* If the repository ignores the directory, its rules do not apply to the contents. */
 static int add_repository(struct exclude *l, const char *dir, struct error *err)
 {
 	char real[PATH_MAX];
@@ -209,7 +212,7 @@ const char *exclude_missing(const struct exclude *l)
 	return NULL;
 }
 
-/* ---- the whole ---- */
+/* ---- lookup ---- */
 
 int exclude_begin(struct exclude *l, const char *dir,
 		  const struct exclude_includes *includes, struct error *err)

@@ -1,10 +1,11 @@
 /*
- * exclude.h - what a workspace leaves out, and why.
+ * exclude.h - decide which files of a workspace are excluded, and why.
  *
- * Keys, passwords and .git by their names, whatever the ignore files say; what
- * .kftrainerignore lists; what .gitignore lists, also those above the directory, up to
- * that of its repository (gitignore(5); whether git tracks a file does not matter). Where
- * both files match a path, .kftrainerignore decides. --include adds a path back.
+ * Excluded are keys, passwords and .git, by their names and regardless of ignore files;
+ * what .kftrainerignore lists; and what .gitignore lists (gitignore(5)), including those
+ * of directories above, up to the repository's root; whether git tracks a file does not
+ * matter. If both files match a path, .kftrainerignore decides. --include adds a path
+ * back.
  */
 #ifndef PACK_EXCLUDE_H
 #define PACK_EXCLUDE_H
@@ -21,7 +22,7 @@ enum exclude_reason {
 	EXCLUDE_GIT, /* .gitignore */
 	EXCLUDE_REASONS,
 	EXCLUDE_UNSAID =
-		EXCLUDE_REASONS, /* not reported: ours, or below what is left out */
+		EXCLUDE_REASONS, /* not reported: our own files, or below an excluded directory */
 };
 
 /* --include: paths below the directory, '/' between components, normalized. */
@@ -32,15 +33,15 @@ struct exclude_includes {
 
 struct exclude {
 	struct ignore keys, own, git;
-	const char *prefix; /* of the directory in its repository: "a/b/", or "" */
+	const char *prefix; /* the directory's path in its repository: "a/b/", or "" */
 	struct exclude_includes includes;
-	bool *used; /* for each of them: was it found? */
+	bool *used; /* per include: was it found? */
 	struct arena arena;
 };
 
 /*
- * For the directory `dir` as a whole. ERR_INVALID: an include is not a path below it. The
- * list stays the caller's.
+ * Begin with the directory `dir`. ERR_INVALID: an include is not a path below it. Borrows
+ * the list.
  */
 MUST_CHECK int exclude_begin(struct exclude *l, const char *dir,
 			     const struct exclude_includes *includes, struct error *err);
@@ -54,8 +55,9 @@ MUST_CHECK int exclude_enter(struct exclude *l, int root, const char *path,
 void exclude_exit(struct exclude *l, const struct exclude_mark *mark);
 
 /*
- * Why `path` is left out; ask about the directories above it first. `aside`: its
- * directory is left out. *ret_enter: it is a left-out directory that contains an include.
+ * Why `path` is excluded; ask about the directories above it first. `aside`: its
+ * directory is excluded. *ret_enter: it is an excluded directory that contains an
+ * include.
  */
 enum exclude_reason exclude_ask(struct exclude *l, const char *path, bool is_dir,
 				bool aside, bool *ret_enter);

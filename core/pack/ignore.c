@@ -1,7 +1,4 @@
-/*
- * A pattern becomes tokens; matching follows all ways through them at once, so that its
- * time is the product of both lengths, whatever the pattern.
- */
+/* Parses and matches patterns of gitignore(5); see ignore.h. */
 #include "pack/ignore.h"
 
 #include <ctype.h>
@@ -77,7 +74,7 @@ static const char *add_class(uint32_t *set, const char *p, const char *end)
 	return NULL;
 }
 
-/* One byte of a set, "\" taken away. NULL: the pattern ends in it. */
+/* One byte of a set, unescaped. NULL: the pattern ends in it. */
 static const char *set_byte(const char *p, unsigned char *ret)
 {
 	if (*p == '\\')
@@ -181,7 +178,7 @@ static const char *add_token(struct arena *arena, struct token *t, const char *p
 	return p + 1;
 }
 
-/* false: it can match nothing. */
+/* False: the pattern matches nothing. */
 static bool compile(struct arena *arena, struct ignore_rule *rule, const char *pattern)
 {
 	const char *p = pattern;
@@ -201,7 +198,7 @@ static void push(struct ignore *ig, struct ignore_rule *rule)
 	ig->rules[ig->n++] = rule;
 }
 
-/* One line without its end. */
+/* Parse a line without its newline. */
 static void add_line(struct ignore *ig, const char *dir, char *line)
 {
 	struct ignore_rule *rule;
@@ -226,7 +223,7 @@ static void add_line(struct ignore *ig, const char *dir, char *line)
 		push(ig, rule);
 }
 
-/* Spaces at the end do not count, unless "\" stands before. */
+/* Trailing spaces are ignored unless escaped by "\". */
 static void trim(char *line)
 {
 	size_t end = 0, i = 0;
@@ -270,12 +267,15 @@ int ignore_add(struct ignore *ig, const char *dir, const char *text, size_t len,
 
 /* ---- matching ---- */
 
-/* Positions that a match may have reached: one bit for "before token i". */
+/*
+ * States of the match, all followed at once, so that time is bounded by the product of
+ * both lengths: bit i is "before token i".
+ */
 struct positions {
 	unsigned char *now, *next;
 };
 
-/* Tokens that may stand for nothing are passed over. */
+/* Add the states after tokens that may match nothing. */
 static void reach(const struct ignore_rule *rule, unsigned char *set, size_t i)
 {
 	for (; !set[i]; i++) {

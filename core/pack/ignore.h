@@ -1,9 +1,9 @@
 /*
  * ignore.h - patterns as in gitignore(5).
  *
- * Comments, "!", "\", trailing "/", anchoring by "/", "*", "?", "[...]", "**"; the last
- * pattern that matches decides. Files in deeper directories win; below an excluded
- * directory nothing can be included again.
+ * Supports comments, "!", "\", a trailing "/", anchoring by "/", "*", "?", "[...]" and
+ * "**". The last matching pattern decides; files in deeper directories come later.
+ * Nothing below an excluded directory can be included again.
  */
 #ifndef PACK_IGNORE_H
 #define PACK_IGNORE_H
@@ -19,24 +19,24 @@ struct ignore_rule;
 
 /* The rules from the root down to the current directory. */
 struct ignore {
-	struct arena arena; /* of the rules; ends with all of it */
+	struct arena arena; /* of the rules */
 	struct ignore_rule **rules;
 	size_t n, cap;
 };
 
 /*
  * Add the lines of one file. `dir` is its directory, relative to the root, "" for the
- * root itself. ERR_LIMIT: too many rules. To leave the directory again, reset n.
+ * root itself. ERR_LIMIT: too many rules. To leave the directory, restore n.
  */
 MUST_CHECK int ignore_add(struct ignore *ig, const char *dir, const char *text,
 			  size_t len, struct error *err);
 
 /*
- * The last pattern that matches. `path` is relative to the root, '/' between components;
- * ask about the directories above it first.
+ * Look up `path`, relative to the root and with '/' between components; ask about the
+ * directories above it first.
  */
 enum ignore_says {
-	IGNORE_SILENT, /* none matches */
+	IGNORE_SILENT, /* no pattern matches */
 	IGNORE_OUT,
 	IGNORE_IN, /* "!" */
 };

@@ -53,11 +53,11 @@ static int fail(const struct packer *p, const char *path, struct error *err)
 	return error_errno(err, errno, "%s%s%s", p->dir, *path ? "/" : "", path);
 }
 
-/* ---- the files ---- */
+/* ---- files ---- */
 
 /*
- * A component before ".." may itself be a link, so that ".." leads anywhere: ".." is safe
- * only at the beginning, where it goes up real directories.
+ * ".." after a name is unsafe, because the name may be a link. At the beginning it goes
+ * up real directories.
  */
 bool pack_link_stays(const char *target, int depth)
 {
@@ -134,7 +134,7 @@ static int add_link(struct packer *p, const char *path, int depth, struct error 
 	return add(p, &e, err);
 }
 
-/* The first few, for the user. */
+/* Record the first few, to report. */
 static void note_left(struct packer *p, const char *path, bool is_dir,
 		      enum exclude_reason why)
 {
@@ -149,7 +149,7 @@ static void note_left(struct packer *p, const char *path, bool is_dir,
 	left->n++;
 }
 
-/* Names are compared as bytes, whatever the locale. */
+/* Compare names as bytes, regardless of the locale. */
 static int by_name(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
@@ -185,7 +185,7 @@ static int list_names(struct packer *p, const char *path, char ***ret, size_t *r
 	return 0;
 }
 
-/* The current directory. `aside`: it is left out but for includes below it. */
+/* Pack the current directory. `aside`: it is excluded except for includes below it. */
 struct place {
 	const char *path;
 	int depth;
@@ -277,7 +277,7 @@ static int64_t total_size(const struct packer *p)
 	return sum;
 }
 
-/* Compress well what may fit into a ConfigMap. */
+/* Compress well if the result may fit into a ConfigMap. */
 static int level_for(int64_t size)
 {
 	return size <= 16 * MIB ? 19 : size <= 256 * MIB ? 9 : 3;

@@ -1,8 +1,9 @@
 /*
- * pack.h - a directory as one archive (tar.h in zstd), and back.
+ * pack.h - pack a directory into an archive (tar.h in zstd), and unpack it.
  *
- * Equal directories give equal bytes on every machine: names in order, no owners, no
- * times, of modes only whether a file is executable. Left out: exclude.h.
+ * Equal directories give equal bytes on every machine: names are sorted, owners and times
+ * omitted, and modes only say whether a file is executable. exclude.h says what is left
+ * out.
  */
 #ifndef PACK_PACK_H
 #define PACK_PACK_H
@@ -15,17 +16,17 @@
 #include "pack/exclude.h"
 
 #define PACK_IGNORE_FILE ".kftrainerignore"
-#define PACK_MARKER      ".kftrainer-workspace" /* unpacking leaves it */
+#define PACK_MARKER      ".kftrainer-workspace" /* written when unpacking is complete */
 
 enum { PACK_DIGEST_SIZE = 64 + 1, PACK_LARGEST = 3, PACK_LEFT = 20 };
 
-/* Both ways; only tests change the defaults. */
+/* For packing and unpacking; only tests change the defaults. */
 struct pack_limits {
 	int64_t entries, bytes; /* bytes: unpacked */
 };
 #define PACK_LIMITS ((struct pack_limits){ 200000, (int64_t)8 << 30 })
 
-/* Left out for one reason: the first by name; a directory ends with '/'. */
+/* Paths excluded for one reason: the first by name; directories end with '/'. */
 struct pack_left {
 	const char *paths[PACK_LEFT];
 	int64_t n; /* of all */
@@ -48,10 +49,10 @@ struct pack_opts {
 };
 
 /*
- * Write the archive to `fd`. Strings in the arena. Errors name what is refused: sockets,
- * devices, FIFOs; links whose target is absolute, leaves the directory, or has ".." after
- * a name; names that are not UTF-8 or have control characters; files that change while
- * they are read; includes that do not exist.
+ * Write the archive to `fd`. Strings are in the arena. Refused, with the name in the
+ * error: sockets, devices, FIFOs; links whose target is absolute, leaves the directory,
+ * or has ".." after a name; names that are not UTF-8 or have control characters; files
+ * that change while they are read; includes that do not exist.
  */
 MUST_CHECK int pack_folder(const char *dir, int fd, const struct pack_opts *opts,
 			   struct arena *arena, struct pack_summary *ret,
@@ -59,10 +60,10 @@ MUST_CHECK int pack_folder(const char *dir, int fd, const struct pack_opts *opts
 
 /*
  * Unpack the archive in `fd` into the directory `to`, which is created if needed, must be
- * empty otherwise, and must not be used by others meanwhile. `shared`: everyone may write
- * what is unpacked. If this digest is unpacked there already, nothing changes; if an
- * earlier process was killed, it starts over. `digest` is verified before anything is
- * written, and nothing outside `to` is written.
+ * empty otherwise, and must not be used by others meanwhile. `digest` is verified before
+ * anything is written, and nothing outside `to` is written. An archive that is already
+ * unpacked there is left unchanged; after a kill, unpacking starts over. `shared`:
+ * everyone may write the unpacked files.
  */
 struct unpack_opts {
 	const char *to, *digest; /* hex */
@@ -73,7 +74,7 @@ MUST_CHECK int unpack_folder(int fd, const struct unpack_opts *opts,
 			     struct pack_summary *ret, bool *ret_done_before,
 			     struct error *err);
 
-/* Does the link, in a directory `depth` levels below the root, stay inside? */
+/* Does a link in a directory `depth` levels below the root point inside the root? */
 bool pack_link_stays(const char *target, int depth);
 
 #endif

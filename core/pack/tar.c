@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 
-#define PAX_NAME "pax" /* of the entry that holds the header */
+#define PAX_NAME "pax" /* name of the entry that holds the pax header */
 
 enum { MAX_PAX = 4 * TAR_MAX_PATH };
 
@@ -142,7 +142,7 @@ int64_t tar_header_size(const struct tar_entry *e)
 
 /* ---- reading ---- */
 
-/* All of len bytes, or none when the source ends there (*ret_none). */
+/* Read exactly len bytes; *ret_none: the source ended before the first. */
 static int read_full(struct tar_reader *r, void *data, size_t len, bool *ret_none,
 		     struct error *err)
 {
@@ -172,7 +172,7 @@ static int pass_over(struct tar_reader *r, int64_t n, struct error *err)
 	return none ? error_set(err, ERR_FORMAT, "tar: truncated") : 0;
 }
 
-/* Digits up to the field's end, a space or NUL. */
+/* Octal digits up to the field's end, a space or NUL. */
 static int get_octal(int64_t *ret, const char *field, size_t size, struct error *err)
 {
 	int64_t v = 0;
@@ -217,7 +217,7 @@ static int set_pax(struct arena *arena, struct tar_entry *e, const char *key,
 	return 0;
 }
 
-/* One record; *p moves behind it. */
+/* Read one record at *p and advance *p. */
 static int read_record(struct arena *arena, struct tar_entry *e, const char **p,
 		       const char *end, struct error *err)
 {

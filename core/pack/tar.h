@@ -1,9 +1,9 @@
 /*
  * tar.h - POSIX pax archives (IEEE 1003.1, ustar with "x" headers).
  *
- * Files, directories, symbolic links, and whether they are executable: no owners, no
- * times, so that the output depends on nothing else. Input is hostile: sizes and lengths
- * are limited; paths are not checked (unpack.c does).
+ * Files (executable or not), directories and symbolic links, without owners and times, so
+ * that the output is reproducible. Input is untrusted: sizes and lengths are limited;
+ * paths are not checked here (unpack.c does).
  */
 #ifndef PACK_TAR_H
 #define PACK_TAR_H
@@ -30,29 +30,29 @@ struct tar_entry {
 	const char *target; /* of a link; else NULL */
 };
 
-/* What stands before an entry's bytes; these follow, filled up with tar_padding(). */
+/* Append the header of an entry; its bytes follow, and tar_padding() zero bytes. */
 void tar_header(struct buf *out, const struct tar_entry *e);
 int64_t tar_header_size(const struct tar_entry *e);
 int64_t tar_padding(int64_t size);
 
-/* Reading, from any stream. `{ .read = ..., .ctx = ... }` is a new one. */
+/* Reads from any stream. Initialize it as { .read = ..., .ctx = ... }. */
 struct tar_reader {
-	/* Up to len bytes; *ret_len 0: the end. */
+	/* Reads up to len bytes; *ret_len 0: the end. */
 	int (*read)(void *ctx, void *data, size_t len, size_t *ret_len,
 		    struct error *err);
 	void *ctx;
 	int64_t left;    /* bytes of the entry not read yet */
-	int64_t padding; /* behind them */
+	int64_t padding; /* zero bytes after them */
 };
 
 /*
- * The next entry; the rest of the current one is skipped. Strings in the arena. *ret_end:
- * no more. ERR_FORMAT: not tar, or truncated; ERR_UNSUPPORTED: another type of entry;
- * ERR_LIMIT.
+ * Read the next entry, skipping the rest of the current one. Strings are in the arena.
+ * *ret_end: no more entries. ERR_FORMAT: not tar, or truncated; ERR_UNSUPPORTED: another
+ * type of entry; ERR_LIMIT.
  */
 MUST_CHECK int tar_next(struct tar_reader *r, struct arena *arena, struct tar_entry *ret,
 			bool *ret_end, struct error *err);
-/* Bytes of that entry; *ret_len 0: its end. */
+/* Read bytes of the current entry; *ret_len 0: its end. */
 MUST_CHECK int tar_read(struct tar_reader *r, void *data, size_t len, size_t *ret_len,
 			struct error *err);
 

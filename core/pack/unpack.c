@@ -89,7 +89,7 @@ static int write_marker(const struct unpacker *u, const char *state, struct erro
 	return file_write_fd(fd, text, strlen(text), PACK_MARKER, err);
 }
 
-/* "unpacked <digest>\n" into text; *ret_there: there is a marker at all. */
+/* Read the marker, "unpacked <digest>\n"; *ret_there: it exists. */
 static int read_marker(const struct unpacker *u, char text[MARKER_MAX], bool *ret_there,
 		       struct error *err)
 {
@@ -160,7 +160,7 @@ static int fail(const struct unpacker *u, const char *path, struct error *err)
 	return error_errno(err, errno, "%s/%s", u->opts->to, path);
 }
 
-/* Open the directory of that name in `at`, created if needed; links are not followed. */
+/* Open a directory in `at`, creating it if needed, without following links. */
 static int enter(const struct unpacker *u, int at, const char *name, struct error *err)
 {
 	int fd;
@@ -308,7 +308,7 @@ static int unpack(struct unpacker *u, bool *ret_done_before, struct error *err)
 	if (*ret_done_before)
 		return 0;
 	if (extract(u, err)) {
-		struct error ignored = { 0 }; /* then the next try empties it */
+		struct error ignored = { 0 }; /* the next try empties the directory */
 
 		if (!empty_folder(u, true, &ignored))
 			unlinkat(u->root, PACK_MARKER, 0);

@@ -1,4 +1,4 @@
-/* catalog.c - find a runtime by its name, or say which there are (spec/catalog.h). */
+/* catalog.c - find a runtime by name, or list them (spec/catalog.h). */
 #include "spec/catalog.h"
 
 #include <string.h>
@@ -22,13 +22,13 @@ static cJSON *from_asset(const struct asset *asset)
 	cleanup_json cJSON *docs = NULL;
 	struct error err = { 0 };
 
-	/* A unit test parses every one of them. */
+	/* Cannot fail: a unit test parses all of them. */
 	if (yaml_parse(&docs, asset->data, asset->len, &err) || !docs->child)
 		return NULL;
 	return cJSON_DetachItemViaPointer(docs, docs->child);
 }
 
-/* A built-in one by name, or NULL. */
+/* A built-in runtime by name, or NULL. */
 static cJSON *builtin(const char *name)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -98,7 +98,9 @@ static const char **names(struct arena *arena, const struct input *in, const cJS
 	return list;
 }
 
-/* A name of the other kind, where none of this one (near, or NULL) is as near. */
+/*
+ * A similar name of the other kind, unless `near` (or NULL), of this kind, is as similar.
+ */
 static const char *nearer(const char **others, const char *name, const char *near)
 {
 	const char *its = nearest_word(name, others);

@@ -1,6 +1,6 @@
 /*
- * catalog.h - the runtimes that a TrainJob may refer to: those of files, then those of an
- * API, if one is asked, then the built-in ClusterTrainingRuntimes.
+ * catalog.h - find the runtimes that a TrainJob may refer to: first in files, then in an
+ * API (if given), then the built-in ClusterTrainingRuntimes.
  */
 #ifndef SPEC_CATALOG_H
 #define SPEC_CATALOG_H
@@ -8,25 +8,25 @@
 #include "spec/input.h"
 
 struct runtime_name {
-	const char *kind, *ns, *name; /* ns: where the job is, for either kind */
+	const char *kind, *ns, *name; /* ns: the job's, for both kinds */
 };
 
 /*
- * The one that the TrainJob's runtimeRef names; the caller's, defaults filled
- * in. NULL, and an error in errs, when there is none. `ns` is the job's; a
- * TrainingRuntime of a file that has no namespace counts as being there.
+ * The runtime that the TrainJob's runtimeRef names, with defaults; owned by the caller.
+ * NULL, and an error in errs, if there is none. `ns` is the job's; a TrainingRuntime of a
+ * file without a namespace is taken to be in it.
  */
 cJSON *runtime_resolve(const struct input *in, const struct schema *schema,
 		       const cJSON *trainjob, const char *ns, struct field_errors *errs);
 
 /*
- * Is there one of this kind and name that needs no cluster? Of the files; a
- * ClusterTrainingRuntime also where it is built in, if those count.
+ * Does a runtime of this kind and name exist in the files or, with_builtin, among the
+ * built-in ones?
  */
 bool runtime_exists(const struct input *in, const struct runtime_name *which,
 		    bool with_builtin);
 
-/* Only of the files; NULL: none of them has it. */
+/* The runtime of the TrainJob among the files only; NULL: not found. */
 const struct doc *runtime_in_files(const struct input *in, const cJSON *trainjob,
 				   const char *ns);
 
@@ -38,8 +38,8 @@ MUST_CHECK int runtime_all(cJSON **ret, const struct input *in, const cJSON *api
 			   const struct schema *schema, struct error *err);
 
 /*
- * One of them, of any kind or KIND/NAME (refer_runtime()): the first in that order, as it
- * can be applied again. ERR_NOT_FOUND has the nearest name.
+ * One of them by NAME or KIND/NAME (refer_runtime()): the first in that order, without
+ * server-set fields, so that it can be applied. ERR_NOT_FOUND suggests the nearest name.
  */
 MUST_CHECK int runtime_by_name(cJSON **ret, const struct input *in, const cJSON *api,
 			       const struct schema *schema, const char *name,

@@ -65,7 +65,7 @@ static int read_text(struct source *source, const char *path, struct error *err)
 	if (why.kind == ERR_LIMIT)
 		return error_set(err, ERR_LIMIT, "%s: larger than the limit of %zu MiB",
 				 source->name, INPUT_MAX >> 20);
-	/* Whatever the reason, it is the input that is at fault. */
+	/* Whatever the cause, the input is invalid. */
 	return error_set(err, ERR_INVALID, "%s", why.msg);
 }
 
@@ -248,7 +248,7 @@ void doc_tell_left_out(const struct doc *doc, const char *counts,
 		      name ? name : "", counts);
 }
 
-/* Is it so misshapen that what else is wrong with it would only be noise? */
+/* Is its structure so wrong that further errors would only be noise? */
 static bool is_misshapen(const struct field_errors *errs)
 {
 	for (size_t i = 0; i < errs->n; i++)

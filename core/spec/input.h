@@ -1,8 +1,8 @@
 /*
- * input.h - the documents that a user gives, and where in which file each stands.
+ * input.h - the documents of a submission, with their places in files, and their errors.
  *
- * A file holds several documents, or `v1 List`s of them. Everything that is
- * wrong with them is reported at once, a line each:
+ * A file holds any number of documents, or `v1 List`s of them. All errors are reported at
+ * once, a line each:
  *
  *     kftrainer submit: job.yaml:3:5: spec.trainer.numNodes: Invalid value: ...
  */
@@ -24,15 +24,15 @@ struct source {
 	const char *name; /* "job.yaml", "stdin" */
 	struct buf text;
 	cJSON *docs;                 /* an array */
-	struct yaml_places *places;  /* once one is asked for */
+	struct yaml_places *places;  /* made on first use */
 	size_t reported, unreported; /* errors in it */
 	struct source *next;
 };
 
 struct doc {
 	cJSON *obj;            /* the source's */
-	cJSON *given;          /* a copy from before the defaults, the doc's; or NULL */
-	struct source *source; /* one without a name: not from a file */
+	cJSON *given;          /* a copy without defaults, owned by the doc; or NULL */
+	struct source *source; /* without a name: not from a file */
 	int index;             /* the document's number in its source */
 	const char *prefix;    /* "items[2]" within a List, or "" */
 	struct field_errors errs;
@@ -45,43 +45,46 @@ struct input {
 	size_t n, cap;
 };
 
-/* Add the documents of a file; "-" is stdin. One line says why not. */
+/* Add the documents of a file; "-" is stdin. */
 MUST_CHECK int input_read(struct input *in, const char *path, struct error *err);
 
-/* A document that no file has; the input's from now on. */
+/* Add a document that is in no file; the input takes it. */
 struct doc *input_add(struct input *in, cJSON *take_obj);
 
-/* "TrainJob" and the like, of Trainer's API group. */
+/* Is it of this kind ("TrainJob") in Trainer's API group? */
 bool doc_is(const struct doc *doc, const char *kind);
 bool doc_is_runtime(const struct doc *doc); /* of either kind */
 
 /*
- * A runtime or a TrainJob? What is nearly one, or says no kind at all, gets an
- * error.
+ * Is it a runtime or a TrainJob? Adds an error if it is nearly one (a misspelled kind) or
+ * has no kind.
  */
 bool doc_is_known(struct doc *doc, const struct schema *schema);
 
 /*
- * Hold it against the schema; a runtime also against the rules of its webhook.
- * What is wrong is added to its errs. Defaults are filled in.
+ * Check the document against the schema, a runtime also by its webhook's rules. Adds to
+ * its errs, and sets defaults.
  */
 void doc_check(struct doc *doc, const struct schema *schema);
 
 /*
- * Report its errors, each after `word`; returns how many there are. At most
- * INPUT_ERRORS_MAX of a file are reported: input_tell_rest() counts the others.
+ * Report its errors, each after `word`; returns their number. At most INPUT_ERRORS_MAX of
+ * a file are reported; input_tell_rest() reports how many more.
  */
 size_t doc_tell(const struct doc *doc, const char *word, const struct reporter *to);
 void doc_tell_error(const struct doc *doc, const struct field_error *e, const char *word,
 		    const struct reporter *to);
-bool doc_may_tell(const struct doc *doc); /* one more? It is counted */
+bool doc_may_tell(const struct doc *doc); /* may another error be reported? Counts it */
 void input_tell_rest(const struct input *in, const struct reporter *to);
 
-/* Warn that it is ignored: only what `counts` names is used. */
+/* Warn that the document is ignored because only `counts` are used. */
 void doc_tell_left_out(const struct doc *doc, const char *counts,
 		       const struct reporter *to);
 
-/* "job.yaml:3:5: ", where the field stands; "" for a document without a file. */
+/*
+ * The place of a field: line and column, or "job.yaml:3:5: " ("" for a document without a
+ * file).
+ */
 bool doc_locate(const struct doc *doc, const char *path, int *ret_line, int *ret_column);
 const char *doc_place(struct arena *arena, const struct doc *doc, const char *path);
 

@@ -1,4 +1,4 @@
-/* job.c - settle, resolve and build the TrainJobs of files and options (spec/job.h). */
+/* job.c - check, resolve and build the TrainJobs of files and options (spec/job.h). */
 #include "spec/job.h"
 
 #include <stdlib.h>
@@ -22,8 +22,8 @@
 #define DEFAULT_NAMESPACE "default"
 
 /*
- * The API server puts five random characters behind metadata.generateName; a
- * dry run always the same, so that two of them are equal.
+ * The API server appends five random characters to metadata.generateName; a dry run
+ * always the same, so that its output is reproducible.
  */
 static const char *generate_name(struct arena *arena, const char *base, bool unique)
 {
@@ -52,7 +52,7 @@ static void settle_name(struct job_set *set, cJSON *job, const struct job_opts *
 						 names == NAMES_RANDOM));
 }
 
-/* Each is a pair: check_pairs(). What is no map is for the schema to refuse. */
+/* check_pairs() has checked the pairs. The schema refuses what is not a map. */
 static void settle_pairs(cJSON *job, const char *map, const struct opt_strs *pairs,
 			 void (*set)(cJSON *obj, const char *key, const char *value))
 {
@@ -74,14 +74,14 @@ static const char *namespace_of(const struct job_opts *opts)
 				  : DEFAULT_NAMESPACE;
 }
 
-/* What the command line says of a job, whatever the file does. */
+/* Options that override the file. */
 static void settle_job(struct job_set *set, struct doc *doc, const struct job_opts *opts,
 		       enum job_names names)
 {
 	const char *ns = meta_namespace(doc->obj);
 
 	if (!cJSON_IsObject(json_get(doc->obj, "metadata")))
-		return; /* the schema says so */
+		return; /* the schema reports it */
 	settle_name(set, doc->obj, opts, names);
 	settle_pairs(doc->obj, "labels", &opts->labels, meta_set_label);
 	settle_pairs(doc->obj, "annotations", &opts->annotations, meta_set_annotation);
@@ -157,7 +157,7 @@ static void add_job(struct job_set *set, const struct doc *doc, cJSON *take_runt
 					    .runtime = take_runtime };
 }
 
-/* All documents against the schema. Jobs of --runtime-file do not count. */
+/* Check all documents against the schema; ignore TrainJobs of --runtime-file. */
 static void check_docs(struct job_set *set, const struct job_opts *opts,
 		       enum job_names names)
 {
@@ -220,7 +220,7 @@ static int has_runtime(const struct job_set *set, const struct job_opts *opts,
 	return opts->has_runtime ? opts->has_runtime(opts->ctx, &which, err) : 0;
 }
 
-/* A mere name: which kind of runtime has it? The kind with the nearer scope. */
+/* A name without a kind: prefer the TrainingRuntime of the job's namespace. */
 static int settle_runtime(struct job_set *set, const struct job_opts *opts, cJSON *job,
 			  const struct reporter *to, struct error *err)
 {
@@ -286,7 +286,7 @@ static int check_pairs(const char *option, const struct opt_strs *pairs,
 	return 0;
 }
 
-/* Documents and options, as far as they can be judged without the schema. */
+/* Read the documents, and check options without the schema. */
 static int begin(struct job_set *set, const struct job_opts *opts,
 		 const struct reporter *to, struct error *err)
 {

@@ -1,9 +1,9 @@
 /*
- * job.h - from what a user gives to TrainJobs that are ready to run or to show.
+ * job.h - build TrainJobs, ready to run or print, from files and options.
  *
- * A file with TrainJobs and runtimes, or a runtime's name and options, become
- * checked documents with their defaults, their runtime, and the objects that a
- * cluster would get (trainer/pipeline.h).
+ * Files with TrainJobs and runtimes, or a runtime's name and options, become checked and
+ * defaulted documents with their runtime and the objects for a cluster
+ * (trainer/pipeline.h).
  */
 #ifndef SPEC_JOB_H
 #define SPEC_JOB_H
@@ -14,27 +14,29 @@
 
 struct job_opts {
 	const char *file;      /* the argument; NULL: none */
-	struct opt_strs files; /* those of -f, which are read with it */
+	struct opt_strs files; /* of -f; read together with `file` */
 	const char *ns, *name, *generate_name;
-	const char
-		*default_ns; /* where neither file nor option says one; NULL: "default" */
+	const char *default_ns; /* without a file's or an option's; NULL: "default" */
 	struct opt_strs runtime_files, labels, annotations;
-	const struct workspace *workspace; /* that the jobs came with; or NULL */
+	const struct workspace *workspace; /* submitted with the jobs; or NULL */
 	bool suspend;
-	/* 1: the cluster has it; 0; -1 with err. NULL: the built-in ones are meant. */
+	/*
+	 * Does the cluster have the runtime? 1, 0, or -1 with err. NULL: look among the
+	 * built-in ones.
+	 */
 	int (*has_runtime)(void *ctx, const struct runtime_name *which,
 			   struct error *err);
 	void *ctx;
-	/* A TrainJob without a file. Of runtimes those of its namespace come first. */
-	const char *script; /* Python code that it carries; or NULL */
+	/* For a TrainJob without a file. Runtimes of its namespace are preferred. */
+	const char *script; /* file with Python code to carry; or NULL */
 	const char *runtime, *image, *cpu, *memory, *gpu;
-	const char *runtime_kind; /* NULL: not said */
+	const char *runtime_kind; /* NULL: not given */
 	int64_t nodes, nproc;
 	struct opt_strs env;
 	char **command; /* or the script's arguments */
 };
 
-/* Who makes a name of metadata.generateName? */
+/* Who generates a name from metadata.generateName? */
 enum job_names {
 	NAMES_FIXED,  /* it ends in xxxxx: two dry runs are equal */
 	NAMES_RANDOM, /* as an API server would */
@@ -81,26 +83,27 @@ struct job {
 struct job_set {
 	struct input input;
 	struct schema *schema;
-	size_t own; /* so many documents are the job's file's; the others --runtime-file's */
+	size_t own; /* the first `own` documents are of the job's files, the others of --runtime-file */
 	struct job *list;
 	size_t n;
 };
 
 /*
- * Read, check, resolve and build. Returns 0; 1 when something is wrong with the
- * documents, all of which has been reported; -1 with err.
+ * Read, check, resolve and build. Returns 0; 1 if the documents have errors, which have
+ * all been reported; -1 with err.
  */
 MUST_CHECK int job_set_load(struct job_set *ret, const struct job_opts *opts,
 			    enum job_names names, const struct reporter *to,
 			    struct error *err);
 /*
- * For a cluster, which has the last word: read and check against the schema. Errors stay
- * in the documents, nothing is resolved or built; `given` of each TrainJob and runtime
- * is what to send.
+ * For a cluster, which decides: only read, and check against the schema. Errors stay in
+ * the documents; `given` of each TrainJob and runtime is the object to send.
  */
 MUST_CHECK int job_set_read(struct job_set *ret, const struct job_opts *opts,
 			    const struct reporter *to, struct error *err);
-/* A copy of the job's runtime, of the files or built in; errors join the document's. */
+/*
+ * A copy of the job's runtime, from files or built in; errors are added to the document.
+ */
 cJSON *job_resolve(struct job_set *set, struct doc *doc, const struct reporter *to);
 
 /* The same, but a file without a TrainJob is fine (`runtime validate`). */
@@ -109,29 +112,32 @@ MUST_CHECK int job_set_check(struct job_set *ret, const struct job_opts *opts,
 void job_set_release(struct job_set *set);
 #define cleanup_job_set __attribute__((cleanup(job_set_release)))
 
-/* The ConfigMaps and Secrets of the files, for the job's namespace: an array, the caller's. */
+/*
+ * The ConfigMaps and Secrets of the files for the job's namespace: a JSON array, owned by
+ * the caller.
+ */
 cJSON *job_config(const struct job_set *set, const struct job *job);
 
 /* The TrainJob that the options describe (jobspec.c). */
 MUST_CHECK int job_from_opts(cJSON **ret, const struct job_opts *opts, struct error *err);
 
-/* One more word of its command, as it shall arrive: "$(A)" is no variable in it. */
+/* Append a literal word to its command: "$(A)" is not expanded. */
 void job_add_word(cJSON *job, const char *word);
 
-/* The first file given, NULL when there is none; all of them, for a message. */
+/* The first file, or NULL; all files, for messages. */
 const char *job_opts_file(const struct job_opts *opts);
 const char *job_opts_files(struct arena *arena, const struct job_opts *opts);
 
-/* Is any option given that only makes sense without a file? Its name, or NULL. */
+/* The name of a given option that is only allowed without a file, or NULL. */
 const char *job_opts_flag(const struct job_opts *opts);
 
-/* "KEY=VALUE" of that option into its parts, in the arena. */
+/* Split an option's "KEY=VALUE", in the arena. */
 MUST_CHECK int job_pair(struct arena *arena, const char *option, const char *text,
 			const char **ret_key, const char **ret_value, struct error *err);
 
 /* A ConfigMap or a Secret? */
 bool doc_is_config(const struct doc *doc);
-/* Warn of each document that is neither that, nor a TrainJob, nor a runtime. */
+/* Warn of each document that is ignored: no TrainJob, runtime, ConfigMap or Secret. */
 void job_tell_left_out(const struct job_set *set, const struct reporter *to);
 
 #endif

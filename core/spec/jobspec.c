@@ -1,8 +1,7 @@
 /*
- * jobspec.c - a TrainJob from options, for those who have no YAML.
+ * jobspec.c - build a TrainJob from options (spec/job.h).
  *
- * What a value must look like is the schema's affair; here is only what the shell
- * can get wrong.
+ * The schema checks values; only the syntax of options is checked here.
  */
 #include <ctype.h>
 #include <string.h>
@@ -55,7 +54,7 @@ static int put_env(cJSON *job, const struct opt_strs *env, struct error *err)
 	for (size_t i = 0; i < env->n; i++) {
 		if (job_pair(&arena, "--env", env->list[i], &key, &value, err))
 			return -1;
-		tj_set_env(job, key, value); /* the last counts */
+		tj_set_env(job, key, value); /* the last one wins */
 	}
 	return 0;
 }
@@ -71,9 +70,8 @@ static void put_resources(cJSON *job, const struct job_opts *opts)
 }
 
 /*
- * A pod's command has "$(NAME)" for a variable and "$$" for a dollar. The shell
- * has given us the words as they shall be, so every "$" in front of "$" or "("
- * becomes two.
+ * In a pod's command "$(NAME)" is a variable and "$$" a dollar. Our words are literal, so
+ * every "$" before "$" or "(" is doubled.
  */
 void job_add_word(cJSON *job, const char *word)
 {
@@ -89,7 +87,10 @@ void job_add_word(cJSON *job, const char *word)
 	tj_add_command(job, text.data ? (const char *)text.data : "");
 }
 
-/* What the command runs: its first argument that is a script, or itself. */
+/*
+ * The program that the command runs: its first argument that is a script, or its first
+ * word.
+ */
 static const char *program_of(const struct job_opts *opts)
 {
 	if (opts->script)
@@ -100,7 +101,7 @@ static const char *program_of(const struct job_opts *opts)
 	return opts->command && *opts->command ? *opts->command : opts->runtime;
 }
 
-/* A name that says what runs: of "torchrun train_big.py --x" it is "train-big". */
+/* A job name from the command: "train-big" for "torchrun train_big.py --x". */
 static const char *name_of(struct arena *arena, const struct job_opts *opts)
 {
 	char *name = arena_strdup(arena, path_base(program_of(opts)));

@@ -9,7 +9,7 @@
 
 static const char *const groups[] = { "", "." TRAINER_GROUP, ".v1alpha1." TRAINER_GROUP };
 
-/* Is the text, so long, this kind? */
+/* Do the first len bytes of the text name this kind? */
 static bool is_kind(const char *text, size_t len, const char *kind)
 {
 	size_t n = strlen(kind);
@@ -25,7 +25,7 @@ static bool is_kind(const char *text, size_t len, const char *kind)
 	return false;
 }
 
-/* Which of the kinds stands before the name; that is what is left. */
+/* Find the kind before the name, and cut it off. */
 static int strip(const char **name, const char *const *kinds, const char **ret_kind)
 {
 	const char *slash = strchr(*name, '/');

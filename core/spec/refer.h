@@ -1,19 +1,19 @@
 /*
- * refer.h - objects as `-o name` prints them and kubectl takes them: KIND/NAME.
+ * refer.h - parse KIND/NAME, as `-o name` prints objects and kubectl accepts them.
  *
- * The kind in the singular or plural, capitals or not, with or without its group:
+ * The kind may be singular or plural, in any case, with or without its group:
  * "trainjob.trainer.kubeflow.org/digits", "trainjobs/digits", "TrainJob/digits". A name
- * alone is one, too. ERR_USAGE: another kind, or none that we know, stands before it.
+ * without a kind is valid. ERR_USAGE: another or an unknown kind.
  */
 #ifndef SPEC_REFER_H
 #define SPEC_REFER_H
 
 #include "base/error.h"
 
-/* Of each of the list, which ends with NULL, the name is left. */
+/* Reduce each of the list, which ends with NULL, to its name. */
 MUST_CHECK int refer_jobs(char **names, struct error *err);
 
-/* *ret_kind: TrainingRuntime or ClusterTrainingRuntime; NULL: not said. */
+/* *ret_kind: TrainingRuntime, ClusterTrainingRuntime, or NULL without a kind. */
 MUST_CHECK int refer_runtime(const char **name, const char **ret_kind, struct error *err);
 
 #endif

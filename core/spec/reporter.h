@@ -1,6 +1,6 @@
 /*
- * reporter.h - where the lines go that a submission gives rise to: errors with their
- * place in a file, warnings. The caller decides how they are shown.
+ * reporter.h - the caller's function that shows the lines of a submission: errors with
+ * their place in a file, and warnings.
  */
 #ifndef SPEC_REPORTER_H
 #define SPEC_REPORTER_H

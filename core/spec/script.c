@@ -60,7 +60,7 @@ static int read_code(struct buf *code, const char *path, struct error *err)
 	return error_set(err, ERR_INVALID, "%s", why.msg);
 }
 
-/* At most a piece, and no character torn. */
+/* The length of the next piece, without cutting a UTF-8 character. */
 static size_t piece_length(const char *s, size_t len)
 {
 	return utf8_cut(s, len, SCRIPT_PIECE);

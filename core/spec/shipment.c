@@ -1,4 +1,4 @@
-/* shipment.c - pack the folder, and decide which way it goes (spec/shipment.h). */
+/* shipment.c - pack a workspace and choose its transport (spec/shipment.h). */
 #include "spec/shipment.h"
 
 #include <errno.h>
@@ -87,7 +87,7 @@ static int pack(struct shipment *s, const struct workspace_opts *o, struct error
 	return 0;
 }
 
-/* Into memory: all that a ConfigMap can hold. */
+/* Read the archive into memory, up to a ConfigMap's limit. */
 static int load(struct shipment *s, struct error *err)
 {
 	s->data.max = WORKSPACE_CONFIGMAP_MAX;
@@ -98,7 +98,7 @@ static int load(struct shipment *s, struct error *err)
 	return 0;
 }
 
-/* Named after its contents: equal folders are there once. */
+/* Named after the contents: equal directories are stored once. */
 static void address(struct shipment *s, const struct workspace_opts *o)
 {
 	size_t len = strlen(o->to);

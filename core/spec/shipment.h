@@ -1,5 +1,5 @@
 /*
- * shipment.h - `submit --workspace DIR`: the folder, packed and ready to go.
+ * shipment.h - `submit --workspace DIR`: pack the directory for its way to the pods.
  */
 #ifndef SPEC_SHIPMENT_H
 #define SPEC_SHIPMENT_H
@@ -30,18 +30,18 @@ struct workspace_opts {
 		 s, workspace.keep)
 /* clang-format on */
 
-/* A packed folder on its way into a cluster with its TrainJob (client/delivery.h). */
+/* A packed directory to deliver into a cluster with its TrainJob (client/delivery.h). */
 struct workspace_cargo {
 	const char *digest;
-	const void *data; /* the archive; NULL: it lies at a URI, nothing is delivered */
+	const void *data; /* the archive; NULL: it is at a URI, deliver nothing */
 	size_t len;
 };
 
 struct shipment {
 	struct arena arena;
 	struct pack_summary summary;
-	struct workspace says;        /* what the TrainJob carries; no digest: nothing */
-	struct workspace_cargo cargo; /* what the ConfigMap has */
+	struct workspace says; /* what to record in the TrainJob; no digest: nothing */
+	struct workspace_cargo cargo; /* the contents of the ConfigMap */
 	const char *dir;              /* the user's */
 	const char *to, *name; /* the URI, and the archive's name below it; or NULL */
 	const char *folder;    /* temporary, with WORKSPACE_FILE in it; or NULL */
@@ -49,21 +49,21 @@ struct shipment {
 	const struct reporter *warnings;
 };
 
-/* ERR_USAGE: an option without the one that it belongs to. */
+/* ERR_USAGE: an option without the one that it requires. */
 MUST_CHECK int workspace_check_opts(const struct workspace_opts *o, bool local,
 				    struct error *err);
 
 /*
- * Pack o->dir; nothing when there is none. For a cluster ERR_LIMIT where the archive is
- * too large for a ConfigMap and no URI was given: it names the largest files. `warnings`
- * is borrowed until shipment_release().
+ * Pack o->dir, if set. ERR_LIMIT, for a cluster: the archive is too large for a
+ * ConfigMap, and no URI was given; the message names the largest files. `warnings` is
+ * borrowed until shipment_release().
  */
 MUST_CHECK int shipment_pack(struct shipment *ret, const struct workspace_opts *o,
 			     bool local, const struct reporter *warnings,
 			     struct error *err);
-/* Add the ConfigMap to the objects of each job: what a client's dry run shows. */
+/* Add the ConfigMap to the objects of each job, for a client-side dry run. */
 void shipment_add(const struct shipment *s, struct job_set *set);
-void shipment_release(struct shipment *s); /* removes the folder */
+void shipment_release(struct shipment *s); /* removes the temporary directory */
 #define cleanup_shipment __attribute__((cleanup(shipment_release)))
 
 #endif

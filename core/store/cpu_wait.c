@@ -1,4 +1,4 @@
-/* Do the threads wait for a CPU? See cpu_wait.h. */
+/* Measures how long threads wait for CPUs; see cpu_wait.h. */
 #include "store/cpu_wait.h"
 
 #include <dirent.h>

@@ -1,8 +1,8 @@
 /*
- * cpu_wait.h - do this process's threads wait for a CPU?
+ * cpu_wait.h - detect that this process's threads wait for CPUs.
  *
  * From /proc/self/task/TID/schedstat (Documentation/scheduler/sched-stats in Linux): how
- * long each thread was runnable and did not run. Without that file the answer is no.
+ * long each thread was runnable but not running. Without that file the answer is no.
  */
 #ifndef STORE_CPU_WAIT_H
 #define STORE_CPU_WAIT_H
@@ -17,8 +17,9 @@ struct cpu_wait {
 };
 
 /*
- * Since the last measurement, have the threads waited longer than they ran, and for half
- * of that time together? Measures every 200 ms; in between the answer stays.
+ * Since the last measurement, have the threads together waited longer than they ran, and
+ * for at least half of the elapsed time? Measures every 200 ms; in between the last
+ * answer is returned.
  */
 bool cpu_wait_high(struct cpu_wait *s, int64_t now_ms);
 

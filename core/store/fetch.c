@@ -1,4 +1,4 @@
-/* A download from its listing to its end; see fetch.h and fetch_impl.h. */
+/* Runs a download from its listing to its end; see fetch.h and fetch_impl.h. */
 #include "store/fetch.h"
 
 #include <dirent.h>
@@ -32,7 +32,7 @@ const char *const fetch_event_words[FETCH_EVENTS] = {
 
 enum {
 	TICK_MS = 100,
-	SLOW_TICKS = 30, /* how often to look for slow ones */
+	SLOW_TICKS = 30, /* between checks for slow pieces */
 	STALLED = 256,   /* bytes per second */
 	SLOW_SHARE = 16, /* restart a piece that is this much slower than the mean */
 	MAX_SLOW = 8,    /* at most this often per file */
@@ -75,7 +75,7 @@ void fetch_say(struct fetch *f, const char *line)
 
 /* ---- the list ---- */
 
-/* Duplicate names, or a file where another one needs a directory. */
+/* Refuse duplicate names, and a file where another one needs a directory. */
 static int check_clash(const struct store_listing *l, struct error *err)
 {
 	cleanup_map struct map names = { 0 };
@@ -118,7 +118,7 @@ int fetch_list(const struct fetch_conf *c, struct filter_look *look,
 	return 0;
 }
 
-/* One line says what the default patterns leave out. */
+/* Report in one line what the default patterns leave out. */
 static void tell_look(struct fetch *f, const struct filter_look *look)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -161,7 +161,7 @@ static int choose(struct fetch *f, struct error *err)
 	return rc;
 }
 
-/* Why it cannot be stored, or NULL. In the arena. */
+/* Why the path cannot be stored, or NULL. In the arena. */
 static const char *left_out(struct arena *arena, const struct store_object *o)
 {
 	struct error why = { 0 };
@@ -310,15 +310,15 @@ static void set_workers(struct fetch *f, unsigned want)
 		plan_fail(f, NULL, &err);
 }
 
-/* Compared with other pieces, now and earlier. */
+/* Is the piece slow, compared with others, current and earlier? */
 static bool is_slow(const struct fetch *f, const struct piece *p, int64_t rate)
 {
 	return p->first_ms && p->f->slow < MAX_SLOW && rate < f->rate / SLOW_SHARE;
 }
 
 /*
- * Requests that hardly progress are repeated on another connection; what they received
- * stays. A few times per file: the server itself may be slow.
+ * Repeat requests that hardly progress on another connection, keeping what they received;
+ * a few times per file, because the server itself may be slow.
  */
 static void cancel_slow(struct fetch *f)
 {
@@ -412,7 +412,7 @@ static void work_all(struct fetch *f)
 
 /* ---- the end ---- */
 
-/* Parts of files that are no longer wanted. */
+/* Remove parts of files that are no longer listed. */
 static void sweep(struct fetch *f)
 {
 	int fd = openat(f->target.state, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

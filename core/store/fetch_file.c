@@ -1,4 +1,4 @@
-/* One file of a download: start, resume, hash, finish; see fetch_file.h. */
+/* Starts, resumes, hashes and finishes a file of a download; see fetch_file.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -193,7 +193,7 @@ static void resume(struct fetch *f, struct file *file, const struct buf *journal
 	count(&f->bytes_done, file->written);
 }
 
-/* Which ranges are present? `left` becomes the rest. */
+/* Find the ranges that are present; `left` becomes the rest. */
 static void look_back(struct fetch *f, struct file *file)
 {
 	cleanup_buf struct buf journal = { .max = JOURNAL_MAX };
@@ -219,7 +219,7 @@ bool file_is_named(const struct file *file)
 	return (file->o.digest != STORE_DIGEST_NONE && file->o.sum) || file->etag;
 }
 
-/* A regular file that is ours, not a link. */
+/* Is it a regular file of ours, not a link? */
 static int open_part(struct fetch *f, struct file *file, struct error *err)
 {
 	struct stat st;

@@ -29,7 +29,7 @@ struct file {
 	bool resumed;     /* its validator is from an earlier run */
 	const char *local_validator; /* of the file in place; or NULL */
 	bool unchanged;              /* 304: the local file is current */
-	struct range *left;          /* missing and in no piece; ascending */
+	struct range *left; /* ranges that are missing and in no piece; ascending */
 	size_t n_left;
 	struct piece *pieces;
 	int restarts, tried, refused, slow;

@@ -79,7 +79,7 @@ struct fetch {
 	} * known; /* of each object */
 	int64_t begin_ms;
 
-	pthread_mutex_t lock;   /* of what follows, and of struct file */
+	pthread_mutex_t lock;   /* guards what follows, and struct file */
 	pthread_cond_t changed; /* there may be work */
 	pthread_cond_t over;    /* complete, or failed */
 	struct file *files;     /* in progress, in the order of the listing */

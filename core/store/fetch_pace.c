@@ -1,17 +1,17 @@
-/* How many connections to use; see fetch_pace.h. */
+/* Decides how many connections to use; see fetch_pace.h. */
 #include "store/fetch_pace.h"
 
 enum {
-	FAST = 100 << 20,   /* bytes a second of a connection that need no company */
-	JUDGED = 100 << 20, /* of all: less is no load, and more connections no harm */
-	WINDOW_MS = 200,    /* in which a rate is measured */
+	FAST = 100 << 20,   /* bytes/s of one connection that make more unnecessary */
+	JUDGED = 100 << 20, /* bytes/s of all: below it more connections do no harm */
+	WINDOW_MS = 200,    /* for measuring a rate */
 	SETTLE_MS = 300,    /* new connections need a while */
-	SILENCE_MS = 1000,  /* before the first byte nothing is concluded for so long */
+	SILENCE_MS = 1000,  /* to wait for the first byte before deciding */
 	PAUSE_MS = 1000,
 	MAX_PAUSE_MS = 30000,
 };
 
-/* Twice as many that bring not even a third more are not worth it. */
+/* Doubling the connections must increase the rate by at least a third. */
 static bool has_paid(const struct pace *p, int64_t rate)
 {
 	return p->before < JUDGED || rate >= p->before + p->before / 3;

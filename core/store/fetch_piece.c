@@ -1,4 +1,4 @@
-/* One request for a range of a file: its headers, its response, its redirects. */
+/* Requests a range of a file, following redirects; see fetch_impl.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ static int stop_with(struct piece *p, enum outcome outcome)
 	return -1;
 }
 
-/* ---- the bytes ---- */
+/* ---- body ---- */
 
 static int write_all(struct piece *p, const char *data, size_t len, struct error *err)
 {
@@ -74,7 +74,7 @@ static int put_bytes(struct piece *p, const char *data, size_t len, struct error
 	return 0;
 }
 
-/* ---- the answer's head ---- */
+/* ---- response headers ---- */
 
 static int changed(struct piece *p, struct error *err, const char *what)
 {
@@ -89,7 +89,7 @@ static int check_tag(struct piece *p, struct error *err)
 	const char *tag = p->reply.etag ? p->reply.etag : p->reply.modified;
 	int rc = 0;
 
-	/* a digest is stronger than any tag */
+	/* a digest identifies contents better than any tag */
 	if (!tag || (file->o.digest != STORE_DIGEST_NONE && !file->o.etag))
 		return 0;
 	pthread_mutex_lock(&p->fetch->lock);
@@ -149,7 +149,7 @@ static int check_range(struct piece *p, struct error *err)
 		return -1;
 	if (p->f->o.size < 0)
 		return broken(p, err, "Content-Range without the total size");
-	/* p->end may have become less */
+	/* p->end may have been lowered */
 	if (p->reply.to >= p->end)
 		return broken(p, err, "Content-Range is not the requested range");
 	return 0;
@@ -334,7 +334,7 @@ static void explain(struct fetch *f, struct piece *p, const struct http_response
 	p->outcome = PIECE_FATAL;
 }
 
-/* Stale redirect or credentials: once more. */
+/* An expired redirect or credentials: try once more. */
 static void refused(struct fetch *f, struct piece *p, const struct http_response *r,
 		    struct error *err)
 {
@@ -387,7 +387,7 @@ static void good_response(struct fetch *f, struct piece *p, const struct request
 	if (!p->checked && check_head(p, err))
 		return;
 	remember(f, p, r);
-	if (p->f->o.size < 0) { /* unknown until now: this was all */
+	if (p->f->o.size < 0) { /* the size was unknown until now: the file is complete */
 		if (plan_size_known(f, p->f, p->pos, err))
 			p->outcome = PIECE_FATAL;
 		p->end = p->pos;
@@ -415,7 +415,7 @@ static void failed_call(struct fetch *f, struct piece *p, struct error *err)
 		p->outcome = retry_error(err) ? PIECE_AGAIN : PIECE_FATAL;
 }
 
-/* false: it was redirected, and r->at says where. */
+/* False: redirected to r->at. */
 static bool send_request(struct fetch *f, struct piece *p, struct request *r,
 			 struct error *err)
 {

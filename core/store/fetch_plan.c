@@ -1,4 +1,4 @@
-/* Which worker does what next: the shared state of a download, under its lock. */
+/* Assigns work to the threads of a download; see fetch_impl.h. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +51,7 @@ static struct piece *cut_piece(struct fetch *f, struct file *file)
 	p->fetch = f;
 	p->from = p->pos = p->recorded = r->from;
 	p->end = r->to;
-	/* a little more rather than a little piece at the end */
+	/* a larger piece rather than a tiny one at the end */
 	if (!file->no_ranges && r->to - r->from > size + size / 2)
 		p->end = r->from + size;
 	r->from = p->end;
@@ -76,13 +76,13 @@ static bool is_ahead(const struct file *file)
 	       file->left[0].from - count_of(&file->hashed) > BACKLOG;
 }
 
-/* Can a piece of it be assigned now? *until: when to check again. */
+/* Can a piece of the file be assigned now? *until: when to check again. */
 static bool is_ready(const struct file *file, int64_t now, int64_t *until)
 {
 	if (file->busy || file->restart || file->unchanged || !file->n_left ||
 	    is_ahead(file))
 		return false;
-	/* while the size is not known the first piece goes alone */
+	/* while the size is unknown there is only one piece */
 	if (file->pieces && (file->no_ranges || file->o.size < 0))
 		return false;
 	if (file->not_before > now) {
@@ -243,7 +243,7 @@ static bool is_complete(const struct file *file)
 	       (!file->verify || file->hashed == file->o.size);
 }
 
-/* Restarts the file, unless that has been tried. False: it has failed. */
+/* Restart the file, unless that was tried before. False: it has failed. */
 static bool may_restart(struct fetch *f, struct file *file, const char *why)
 {
 	struct error err = { 0 };
@@ -257,7 +257,7 @@ static bool may_restart(struct fetch *f, struct file *file, const char *why)
 	return false;
 }
 
-/* Is there another object under that name now? */
+/* Does the name now have another object? */
 static void list_again(struct fetch *f, struct file *file)
 {
 	const struct fetch_conf *c = f->conf;
@@ -282,7 +282,7 @@ static void list_again(struct fetch *f, struct file *file)
 	pthread_mutex_unlock(&f->listing);
 }
 
-/* With the lock; it is released meanwhile. */
+/* Call it with the lock, which is released during the work. */
 static void reset(struct fetch *f, struct file *file)
 {
 	struct error err = { 0 };
@@ -299,7 +299,7 @@ static void reset(struct fetch *f, struct file *file)
 	pthread_cond_broadcast(&f->changed);
 }
 
-/* With the lock, which is released while it is hashed and renamed. */
+/* Call it with the lock, which is released while the file is hashed and renamed. */
 static void end(struct fetch *f, struct file *file)
 {
 	struct error err = { 0 };
@@ -336,7 +336,7 @@ static bool can_hash(const struct fetch *f, const struct file *file)
 	       written_to(file) > file->hashed;
 }
 
-/* What follows from a change: hash what is in order, end or reset the file. */
+/* Continue after a change: hash bytes that are in order, end or reset the file. */
 static void advance(struct fetch *f, struct file *file)
 {
 	while (can_hash(f, file)) {
@@ -409,7 +409,7 @@ static void try_again(struct fetch *f, struct file *file, const struct piece *p,
 {
 	int tries = f->conf->tries < 0 ? RETRY_TRIES : f->conf->tries;
 	int64_t now = clock_ms(), until;
-	/* those that were on their way when another failed share its fate: one try */
+	/* pieces in flight when another failed count as the same failed try */
 	bool counts = !file->tried || p->began_ms > file->failed_ms;
 
 	if (counts) {
@@ -461,7 +461,7 @@ static void judge(struct fetch *f, struct piece *p, struct error *err)
 	}
 }
 
-/* The seconds of a pause that is long enough to report, now and then; or 0. */
+/* The seconds of a pause, if it is to be reported; else 0. */
 static int64_t pause_to_tell(struct fetch *f, const struct file *file)
 {
 	int64_t now = clock_ms(), ms = file->not_before - now;
@@ -543,7 +543,8 @@ int plan_size_known(struct fetch *f, struct file *file, int64_t size, struct err
 		for (struct piece *p = file->pieces; p; p = p->next)
 			if (p->end > size)
 				p->end = size;
-		if (!file->verify && !file->pieces) /* else its piece makes one */
+		if (!file->verify &&
+		    !file->pieces) /* else its first piece creates the file */
 			file->verify = verify_new(&file->o);
 	}
 	pthread_mutex_unlock(&f->lock);

@@ -1,7 +1,7 @@
 /*
- * file.c - file:///folder/or/file and pvc://claim/path: files of this machine.
+ * file.c - file:///folder/or/file and pvc://claim/path: local files; see scheme.h.
  *
- * A claim is a folder of its name in PVC_ROOT (/mnt): where the pod mounts it. Links
+ * A claim is the directory of its name in PVC_ROOT (/mnt), where the pod mounts it. Links
  * to files are followed, links to folders are not (a loop never ends).
  */
 #include <dirent.h>
@@ -31,7 +31,7 @@ struct store {
 };
 
 /*
- * A file or directory, by its full path; in a claim, which others may write to, only
+ * Open a file or directory by its full path; in a claim, which others may write to, only
  * through links that stay inside.
  */
 static int open_any(const struct store *s, const char *full, int flags)

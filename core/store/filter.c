@@ -1,11 +1,11 @@
-/* Patterns of file names, and the default ones; see filter.h. */
+/* Matches file names with patterns; see filter.h. */
 #include "store/filter.h"
 
 #include <string.h>
 
 #include "base/str.h"
 
-/* The character at *p, which moves behind it; bytes that are no UTF-8 stand alone. */
+/* Read the character at *p and advance *p; an invalid byte is one character. */
 static uint32_t next_char(const char **p)
 {
 	uint32_t c = (unsigned char)**p;
@@ -15,7 +15,7 @@ static uint32_t next_char(const char **p)
 	return c;
 }
 
-/* Where "[...]" ends: on its ']', or NULL: then '[' is a character like others. */
+/* The ']' that ends a set, or NULL: then '[' is an ordinary character. */
 static const char *set_end(const char *p)
 {
 	p++;
@@ -44,7 +44,7 @@ static bool in_set(const char *p, const char *end, uint32_t c)
 	return found != negated;
 }
 
-/* Does the pattern's first element, no '*', fit the first character? Moves both. */
+/* Does the pattern's first element, not '*', match the first character? Advances both. */
 static bool step(const char **pattern, const char **name)
 {
 	const char *end;
@@ -81,7 +81,7 @@ bool fnmatch_case(const char *pattern, const char *name)
 			return true;
 		if (*pattern && step(&pattern, &name))
 			continue;
-		/* the last '*' takes a character more */
+		/* let the last '*' match one more character */
 		if (!star || !*star_name)
 			return false;
 		next_char(&star_name);
@@ -127,7 +127,7 @@ bool filter_wants(const struct filter *f, const char *name, bool named)
 }
 
 static const char *const usual[] = { "*.safetensors", "*.gguf", NULL };
-/* Formats of weights that defaults leave out, the best first. */
+/* Weight formats that the defaults exclude, the best first. */
 static const char *const formats[FILTER_FORMATS][5] = {
 	{ "*.bin", "*.pt", "*.pth", "*.ckpt", NULL },
 	{ "*.h5", "*.keras", NULL },

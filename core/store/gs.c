@@ -1,9 +1,10 @@
 /*
- * gs.c - gs://BUCKET/PREFIX: all below the prefix, or the one object of that name.
+ * gs.c - gs://BUCKET/PREFIX: Google Cloud Storage; see scheme.h.
  *
- * The JSON API (storage/v1), each object pinned to the generation that was listed;
- * bytes are verified by md5Hash, or crc32c where an object is composed of others. With
- * HMAC keys (ACCESS_KEY_ID, SECRET_ACCESS_KEY) the XML API, which is S3's protocol.
+ * All objects below the prefix, or the one of that name. Uses the JSON API (storage/v1),
+ * with each object pinned to the generation that was listed; bytes are verified by
+ * md5Hash, or crc32c where an object is composed of others. With HMAC keys
+ * (ACCESS_KEY_ID, SECRET_ACCESS_KEY) it uses the XML API, which is S3's protocol.
  */
 #include "base/cleanup.h"
 #include "base/json.h"
@@ -21,7 +22,7 @@
 enum { MAX_PAGES = 20000, MAX_ANSWER = 16 * 1024 * 1024, ASK_MS = 300 * 1000 };
 
 struct store {
-	struct store *s3; /* instead of all that follows */
+	struct store *s3; /* set: S3's protocol is used instead of what follows */
 	struct arena arena;
 	const char *endpoint, *bucket, *key;
 	struct http_retrier *retrier;
@@ -79,12 +80,12 @@ static int gs_open(struct store **ret, const struct store_conf *conf, struct err
 /* ---- requests ---- */
 
 struct gs_request {
-	const char *name; /* of an object; NULL: the bucket's list */
+	const char *name; /* the object; NULL: list the bucket */
 	const struct sigv4_pair *query;
 	bool again; /* the last token was refused */
 };
 
-/* Stored bytes are sent as they are stored. */
+/* Request the bytes as stored, without decompression. */
 static int make_call(struct store *s, const struct gs_request *q, struct arena *arena,
 		     struct store_call *ret, struct error *err)
 {

@@ -1,11 +1,11 @@
 /*
- * hf.c - hf://: models and data sets of a Hugging Face hub.
+ * hf.c - hf://: models and data sets of a Hugging Face hub; see scheme.h.
  *
- * The revision is made a commit first, once, so that all files are of one commit. Files
- * keep their names in the repository, also where the URI names a folder of it, as
- * upstream leaves them (its SDK expects /workspace/dataset/FOLDER). What is in Git LFS
- * or Xet lies at another host: the hub redirects there (of Xet: its bridge, which
- * serves ranges), the engine follows.
+ * The revision is resolved to a commit once, so that all files are of one commit. Files
+ * keep their paths in the repository, even if the URI names a folder, as upstream leaves
+ * them (its SDK expects /workspace/dataset/FOLDER). Files in Git LFS or Xet are on
+ * another host, to which the hub redirects (for Xet: its bridge, which serves ranges);
+ * the engine follows.
  */
 #include <string.h>
 
@@ -25,7 +25,7 @@ struct store {
 	struct arena arena;
 	struct hf_hub hub;
 	struct hf_repo repo;
-	const char *commit; /* NULL until it is known */
+	const char *commit; /* NULL: not resolved yet */
 };
 
 static void close_store(struct store *s)
@@ -60,7 +60,7 @@ static bool is_commit(const char *sha)
 	return len && len <= MAX_COMMIT && !sha[len];
 }
 
-/* The commit, and the name under which a renamed repository is found now. */
+/* Get the commit, and the new name of a renamed repository. */
 static int pin(struct store *s, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -90,7 +90,7 @@ static int pin(struct store *s, struct error *err)
 	return 0;
 }
 
-/* Puts the next page's address into `url`, empty after the last one. */
+/* Read a page and put the next page's URL into `url`; empty after the last one. */
 static int read_page(struct store *s, struct buf *url, const struct hf_tree_want *want,
 		     struct store_listing *l, struct error *err)
 {
@@ -139,7 +139,7 @@ static int read_tree(struct store *s, const char *folder, bool recursive,
 	return rc;
 }
 
-/* A file whose name the URI has: it stands in the list of the folder above it. */
+/* Find the file that the URI names, in the list of its parent folder. */
 static int read_file(struct store *s, struct hf_tree_want want, struct store_listing *l,
 		     struct error *err)
 {
@@ -211,7 +211,7 @@ static int locate(struct store *s, const struct store_object *o, int refused,
 	return 0;
 }
 
-/* The status is the hub's or that of the host that it redirects to. */
+/* The status is the hub's, or that of the host to which it redirects. */
 static int explain(struct store *s, const struct store_object *o, int status,
 		   const char *body, struct error *err)
 {

@@ -255,7 +255,7 @@ static int on_header(void *ctx, int status, const char *name, const char *value,
 	return 0;
 }
 
-/* A mirror passes on links of the hub behind it. */
+/* A mirror may return links to the hub behind it. */
 static const char *own_link(const struct hf_hub *hub, struct arena *arena,
 			    const char *link)
 {

@@ -43,8 +43,8 @@ MUST_CHECK int hf_hub_get(struct hf_page *ret, const struct hf_hub *hub,
 			  const struct hf_repo *repo, const char *url, struct error *err);
 
 /*
- * After a failed download, ask the hub (HEAD): 0: it grants access, so the host it
- * redirects to failed; -1: err says what the hub says.
+ * After a failed download, ask the hub (HEAD) whether it grants access. 0: it does, so
+ * the host that it redirects to failed; -1: err has the hub's refusal.
  */
 MUST_CHECK int hf_hub_admits(const struct hf_hub *hub, const struct hf_repo *repo,
 			     const char *url, struct error *err);
@@ -59,7 +59,7 @@ int hf_hub_refused(const struct hf_hub *hub, const struct hf_repo *repo, int sta
 /* "model org/name", for messages. */
 const char *hf_repo_shown(struct arena *arena, const struct hf_repo *repo);
 
-/* Its web page: */
+/* The URL of its web page. */
 const char *hf_repo_page(struct arena *arena, const struct hf_hub *hub,
 			 const struct hf_repo *repo);
 

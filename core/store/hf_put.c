@@ -20,11 +20,11 @@ enum {
 	SAMPLE = 512,
 	MAX_HEADERS = 16,
 	MAX_PARTS = 10000,
-	MAX_COMMITS = 10, /* by others meanwhile */
+	MAX_COMMITS = 10, /* retries after concurrent commits */
 	PARENT_SIZE = 72,
 	HASH_BYTES = 1024 * 1024,
 	ASK_MS = 300 * 1000,
-	SLOWEST = 10, /* bytes a ms that a body goes out with */
+	SLOWEST = 10, /* assumed minimum speed of sending, bytes/ms */
 };
 #define COMMIT_BYTES ((size_t)16 * 1024 * 1024)
 #define MAX_COMMIT   ((size_t)256 * 1024 * 1024)
@@ -35,19 +35,19 @@ struct putting {
 	struct hf_hub hub;
 	struct hf_repo repo;
 	const char *repo_url;     /* "https://host/datasets/org/name" */
-	char parent[PARENT_SIZE]; /* the commit that the branch is at; "": none */
-	struct buf commit; /* lines of the one that is being made, without the first */
-	struct buf body;   /* all of it */
-	cJSON *names;      /* the files of it: path to oid */
+	char parent[PARENT_SIZE]; /* the branch's commit; "": none */
+	struct buf commit; /* the commit being built: its lines without the header */
+	struct buf body;   /* the whole body */
+	cJSON *names;      /* its files: path -> oid */
 	size_t lines;
 };
 
-/* A file. It is read, not mapped: one that becomes shorter is an error, not SIGBUS. */
+/* A file to send. It is read, not mapped: a truncated file is an error, not SIGBUS. */
 struct bytes {
 	const struct put_file *file;
 	int fd;
 	size_t len;
-	size_t from; /* of a part of it that is sent */
+	size_t from; /* the part to send */
 };
 
 static void bytes_release(struct bytes *b)
@@ -73,7 +73,7 @@ static int bytes_read(void *ctx, size_t at, void *data, size_t max, size_t *ret_
 	return put_file_read(b->file, b->fd, (int64_t)(b->from + at), data, max, err);
 }
 
-/* The first `max` bytes, in base64. */
+/* Read the first `max` bytes in base64. */
 static int add_base64(struct buf *out, struct bytes *b, size_t max, struct error *err)
 {
 	size_t len = b->len < max ? b->len : max, got;
@@ -126,7 +126,7 @@ static int refused(struct putting *p, const struct hub_request *a,
 	return -1;
 }
 
-/* As many as `headers` has room for, and NULL. */
+/* Collect the headers, ended by NULL. */
 static void add_headers(const struct putting *p, const struct hub_request *a,
 			struct arena *arena, const char *headers[MAX_HEADERS + 4])
 {
@@ -176,7 +176,7 @@ static int send_request(struct putting *p, struct hub_request *a,
 	return !ret->status || ret->status / 100 == 2 ? 0 : refused(p, a, ret, err);
 }
 
-/* A document to the hub, and the one that it answers. */
+/* Send a document to the hub; returns its answer. */
 static int ask_json(struct putting *p, const char *url, const char *type,
 		    const cJSON *doc, cJSON **ret, struct error *err)
 {
@@ -272,7 +272,7 @@ static int send_object(struct putting *p, const cJSON *object, struct bytes *b,
 	struct hub_request a = { .method = "PUT", .file = b, .len = b->len };
 
 	if (!upload)
-		return 0; /* it has these bytes, from whatever repository */
+		return 0; /* it has these bytes, from any repository */
 	a.url = json_str(upload, "href");
 	if (!a.url)
 		return error_set(err, ERR_FORMAT, "upload without a URL");
@@ -377,7 +377,7 @@ static int has_files(struct putting *p, bool *ret, struct error *err)
 	return 0;
 }
 
-/* http_retry_call.is_done: the branch is where it was, or somewhere else, with our files? */
+/* http_retry_call.is_done: has the branch moved, and does it have our files? */
 static int is_committed(void *ctx, bool *ret, struct error *err)
 {
 	struct putting *p = ctx;
@@ -390,7 +390,7 @@ static int is_committed(void *ctx, bool *ret, struct error *err)
 	return strcmp(before, p->parent) ? has_files(p, ret, err) : 0;
 }
 
-/* http_retry_call.prepare: on top of what the branch is at. */
+/* http_retry_call.prepare: build on the branch's current commit. */
 static int make_commit(void *ctx, struct arena *arena, struct http_request *req,
 		       struct error *err)
 {
@@ -438,7 +438,7 @@ static int commit(struct putting *p, struct error *err)
 	return find_parent(p, err);
 }
 
-/* SHA-256 for LFS, else Git's name of a blob. */
+/* Compute the oid: SHA-256 for LFS, else Git's blob id. */
 static int name_of(struct bytes *b, bool lfs, char ret[DIGEST_HEX_SIZE],
 		   struct error *err)
 {
@@ -504,7 +504,7 @@ static int put_file(struct putting *p, size_t i, const cJSON *said, struct error
 	return p->commit.len >= COMMIT_BYTES ? commit(p, err) : 0;
 }
 
-/* What the hub wants to know of files before: name, size, how they begin. */
+/* Ask the hub about files (preupload), with name, size and their first bytes. */
 static int ask_batch(struct putting *p, size_t from, size_t to, cJSON **ret,
 		     struct error *err)
 {
@@ -559,7 +559,7 @@ static int put_all(struct putting *p, struct error *err)
 {
 	const struct put_conf *conf = p->conf;
 
-	conf->started(conf->ctx, 1); /* the hub takes files in their order */
+	conf->started(conf->ctx, 1); /* the hub answers in the order of the files */
 	if (!conf->dir)
 		return error_set(err, ERR_INVALID,
 				 "hf:// takes a directory, not a single file");

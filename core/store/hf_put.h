@@ -1,9 +1,9 @@
 /*
  * hf_put.h - upload to a hub's repository, scheme_hf.put: commits, and Git LFS.
  *
- * The hub says which files use LFS (preupload) and which it has already; those are not
- * sent again. A commit has about 16 MiB of small files at most, so a large directory may
- * need several. The token is sent to the hub's own host only.
+ * The hub decides which files use LFS (preupload); files that it has are not sent again.
+ * A commit has at most about 16 MiB of small files, so a large directory may need
+ * several. The token is sent only to the hub's own host.
  *
  * Follows huggingface_hub's _commit_api.py and lfs.py, and the Git LFS batch API.
  */

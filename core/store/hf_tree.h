@@ -16,7 +16,7 @@
 
 enum { HF_PAGE_MAX = 16 * 1024 * 1024 };
 
-/* Which entries count. */
+/* Which entries to list. */
 struct hf_tree_want {
 	const char *folder; /* files below it; "": all */
 	const char *file;   /* or this one only; NULL: none in particular */
@@ -25,14 +25,14 @@ struct hf_tree_want {
 	struct hf_tree_walk *walk; /* over many pages; NULL: this is the only one */
 };
 
-/* What pages began with, so that a list that never ends is noticed. */
+/* The first entries of pages, to detect a list that never ends. */
 struct hf_tree_walk {
 	struct map firsts;
 	int empty; /* pages in a row */
 };
 void hf_tree_walk_release(struct hf_tree_walk *w);
 
-/* Add the files of a page to the listing. ERR_FORMAT: not what a hub answers. */
+/* Add the files of a page to the listing. ERR_FORMAT: not a valid page. */
 MUST_CHECK int hf_tree_page(struct store_listing *l, const void *data, size_t len,
 			    const struct hf_tree_want *want, struct error *err);
 

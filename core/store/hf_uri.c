@@ -38,7 +38,7 @@ bool hf_id_valid(const char *id)
 	return n <= 2 && name_valid(parts[0]) && (n == 1 || name_valid(parts[1]));
 }
 
-/* "spaces" and "buckets" hold neither models nor data sets. */
+/* "spaces" and "buckets" have neither models nor data sets. */
 static int take_kind(const char **kind, char ***parts, const char *shown,
 		     struct error *err)
 {
@@ -57,7 +57,7 @@ static int take_kind(const char **kind, char ***parts, const char *shown,
 	return 0;
 }
 
-/* What follows '@', and two more parts for refs/pr/1. */
+/* The revision after '@'; refs/pr/1 has two more parts. */
 static int take_revision(const char **revision, struct arena *arena, const char *text,
 			 char ***parts, struct error *err)
 {
@@ -150,7 +150,7 @@ int hf_repo_parse(struct hf_repo *ret, struct arena *arena, const char *uri, boo
 
 	if (uri_parse(&u, arena, uri, err))
 		return -1;
-	/* What stands before '@' is a repository's name here, not a user's. */
+	/* Before '@' is a repository's name, not a user's. */
 	shown = strchr(u.host, ':') ? uri_shown(arena, uri)
 				    : arena_printf(arena, "hf://%s%s%s",
 						   str_visible(arena, u.host, false),

@@ -1,14 +1,14 @@
 /*
- * hf_uri.h - what an hf:// URI means.
+ * hf_uri.h - parse hf:// URIs.
  *
  *     hf://org/name            hf://name           hf://org/name@revision
  *     hf://org/name/folder     hf://datasets/org/name@refs/pr/1/folder
  *
- * As upstream's initializers read them (the first two parts are the repository; query
- * and fragment do not count), and what huggingface_hub's own URIs have besides: names
- * without an organisation, "datasets/" and "models/" before the name, "@revision"
- * (a branch, tag or commit; "/" in it as %2F, but for refs/pr/N and refs/convert/X),
- * a folder or file in the repository. "?revision=" is understood, too.
+ * As upstream's initializers parse them (the first two parts are the repository; query
+ * and fragment are ignored), with the additions of huggingface_hub's URIs: names without
+ * an organization, "datasets/" and "models/" before the name, "@revision" (a branch, tag
+ * or commit; with "/" as %2F, except in refs/pr/N and refs/convert/X), a folder or file
+ * in the repository; and "?revision=".
  */
 #ifndef STORE_HF_URI_H
 #define STORE_HF_URI_H
@@ -24,7 +24,7 @@ struct hf_repo {
 	const char *folder;   /* decoded, "a/b", or ""; may be a file */
 };
 
-/* `model`: which kind it is where the URI does not say. ERR_INVALID. */
+/* `model`: the kind if the URI does not say. ERR_INVALID. */
 MUST_CHECK int hf_repo_parse(struct hf_repo *ret, struct arena *arena, const char *uri,
 			     bool model, struct error *err);
 

@@ -29,8 +29,8 @@ void journal_header(unsigned char ret[JOURNAL_HEADER_SIZE],
 void journal_record(unsigned char ret[JOURNAL_RECORD_SIZE], const struct range *r);
 
 /*
- * The ranges, ascending, none overlapping; the caller's (free). None when it is about
- * something else. data is of any length.
+ * The ranges, ascending and not overlapping; free() them. None if the journal is of
+ * another file or version. Safe for any data.
  */
 size_t journal_parse(const void *data, size_t len,
 		     const unsigned char id[JOURNAL_ID_SIZE], int64_t size,

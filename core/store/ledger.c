@@ -23,7 +23,7 @@ enum { MAX_LINE = 64 * 1024 };
 struct ledger_entry {
 	int64_t size, mtime;
 	const char *contents; /* or NULL */
-	bool same_source;     /* an earlier run's, of the same source */
+	bool same_source;     /* of an earlier run from the same source */
 };
 
 static int64_t mtime_of(const struct stat *st)
@@ -51,7 +51,7 @@ static void put_entry(struct ledger *l, const char *path, struct ledger_entry e)
 	*entry = e;
 }
 
-/* *same: do the lines that follow have the same source? A head says so. */
+/* Is it a head line? *same: the following lines are of the same source. */
 static void take_line(struct ledger *l, const char *line, size_t len, bool *same)
 {
 	cleanup_json cJSON *doc = NULL;
@@ -89,7 +89,7 @@ static void take_file(struct ledger *l, const char *name)
 		fclose(f);
 }
 
-/* What this run adds is of its source. */
+/* Begin this run's lines with a head of its source. */
 static int add_source(struct ledger *l, struct error *err)
 {
 	cleanup_buf struct buf line = { .max = 2 * MAX_LINE };
@@ -128,7 +128,7 @@ void ledger_close(struct ledger *l)
 	pthread_mutex_destroy(&l->lock);
 }
 
-/* Its line, if the file there is still the one that was fetched. */
+/* The entry of a file that is unchanged since it was fetched. */
 static const struct ledger_entry *entry_of(const struct ledger *l,
 					   const struct store_object *o,
 					   const struct stat *st)
@@ -155,7 +155,7 @@ const char *ledger_validator(const struct ledger *l, const struct store_object *
 {
 	const struct ledger_entry *e = entry_of(l, o, st);
 
-	/* a sum is checked against the file itself */
+	/* the sum is verified with the file itself */
 	if (!e || o->etag || o->sum || !e->contents || strpbrk(e->contents, "\r\n"))
 		return NULL;
 	return e->contents;

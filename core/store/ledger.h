@@ -1,5 +1,5 @@
 /*
- * ledger.h - what was fetched into a target: .kftrainer/manifest.jsonl.
+ * ledger.h - the record of what was fetched into a target: .kftrainer/manifest.jsonl.
  *
  * A line of JSON per file: path, size, time of change, contents (sum, or ETag). During a
  * run lines are appended to .kftrainer/fetched.jsonl; at the end all replace the manifest
@@ -41,7 +41,7 @@ bool ledger_has(const struct ledger *l, const struct store_object *o,
 const char *ledger_validator(const struct ledger *l, const struct store_object *o,
 			     const struct stat *st);
 
-/* It is in place. From any thread. */
+/* Record a file that is in place. From any thread. */
 MUST_CHECK int ledger_add(struct ledger *l, const struct store_object *o,
 			  const struct stat *st, struct error *err);
 

@@ -1,4 +1,4 @@
-/* Files that are uploaded: opened and read, and not if they change; see put.h. */
+/* Opens and reads files to upload, refusing changed ones; see put.h. */
 #include "store/put.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /*
- * put.h - what scheme->put gets: files of this machine, and where to report.
+ * put.h - the arguments of scheme->put: local files, and callbacks for progress.
  */
 #ifndef STORE_PUT_H
 #define STORE_PUT_H
@@ -22,7 +22,7 @@ struct put_file {
 
 struct put_conf {
 	const struct store_conf *store;
-	const char *dir; /* the directory they are in; NULL: one file, to just that URI */
+	const char *dir; /* of the files; NULL: one file, to exactly that URI */
 	const struct put_file *files;
 	size_t n;
 	unsigned connections; /* at most; 0: the scheme's choice */
@@ -38,12 +38,12 @@ struct put_conf {
 };
 
 /*
- * Open it below its root, following no link. ERR_CONFLICT: its size or time of change is
- * not what it was.
+ * Open it below its root, following no link. ERR_CONFLICT: its size or modification time
+ * has changed.
  */
 MUST_CHECK int put_file_open(const struct put_file *f, int *ret_fd, struct error *err);
 
-/* Exactly len bytes at `at`. ERR_CONFLICT: the file has become shorter. */
+/* Read exactly len bytes at `at`. ERR_CONFLICT: the file has become shorter. */
 MUST_CHECK int put_file_read(const struct put_file *f, int fd, int64_t at, void *data,
 			     size_t len, struct error *err);
 

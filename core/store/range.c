@@ -174,7 +174,7 @@ static int check_local(struct range_object *o, struct error *err)
 	return 0;
 }
 
-/* One byte's response says how many there are. */
+/* The response for one byte has the total size. */
 static int ask_size(struct range_object *o, struct error *err)
 {
 	const bool never = false;

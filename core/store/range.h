@@ -1,12 +1,13 @@
 /*
- * range.h - ranges of objects, read into memory: in parallel, with retries, of one version.
+ * range.h - read ranges of objects into memory: in parallel, with retries, of one
+ * version.
  *
- * An object is a file of a store (scheme.h) that stays as it was when its first bytes came:
- * its ETag goes back as If-Match, and what changed in the meantime is ERR_CONFLICT. A
- * range is cut into pieces, which are requested at once over kept connections. 408, 425,
- * 429, 5xx, broken, stalled and refused connections are retried with growing pauses,
- * conf->tries times without progress, honoring Retry-After; redirects are followed, and
- * expired signatures and redirects are renewed. Local files are read as they are.
+ * All bytes of an object (scheme.h) are of the version of the first response: its ETag is
+ * sent as If-Match, and a changed object is ERR_CONFLICT. A range is cut into pieces,
+ * which are requested at once over kept connections. 408, 425, 429, 5xx, broken, stalled
+ * and refused connections are retried with growing pauses, conf->tries times without
+ * progress, honoring Retry-After; redirects are followed, and expired signatures and
+ * redirects are renewed. Local files are read as they are.
  *
  * Bytes are not verified: digests are those of whole objects.
  */
@@ -15,7 +16,7 @@
 
 #include "store/scheme.h"
 
-/* Where objects are; must outlive them. */
+/* The source of objects, which it must outlive. */
 struct range_conf {
 	const struct scheme *scheme;
 	struct store *store;
@@ -29,8 +30,8 @@ enum { RANGE_CONNECTIONS = 16 };
 struct range_object;
 
 /*
- * What `o` names, which is copied; `name` begins messages. o->size is checked, or asked
- * for where it is -1. Errors as fetch.h's; ERR_UNSUPPORTED: a server without ranges.
+ * Open an object. Copies `o`; `name` begins messages. o->size is checked, or requested if
+ * -1. Errors as fetch.h's; ERR_UNSUPPORTED: a server without ranges.
  */
 MUST_CHECK int range_open(struct range_object **ret, const struct range_conf *conf,
 			  const struct store_object *o, const char *name,
@@ -44,7 +45,7 @@ struct range_want {
 	void *to;
 };
 
-/* All of them, or an error, which names the object. Many threads may call it. */
+/* Read all of them, or fail with an error that names the object. Thread-safe. */
 MUST_CHECK int range_read(struct range_object *o, const struct range_want *wants,
 			  size_t n, struct error *err);
 

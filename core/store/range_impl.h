@@ -15,14 +15,14 @@ struct range_object {
 	const char *name;
 	struct stat st; /* of a local file, when it was opened */
 
-	pthread_mutex_t lock; /* of what follows, and the arena */
+	pthread_mutex_t lock; /* guards what follows, and the arena */
 	const char *etag;
 	const char *redirected_to;
 	bool redirected_same_origin;
 	int refused; /* the status that refused the credentials; 0: none */
 };
 
-/* One request, and what is left of it after it failed halfway. */
+/* A range to request, and how much of it has arrived. */
 struct range_piece {
 	struct range_object *object;
 	uint64_t offset, len, done;
@@ -33,7 +33,7 @@ struct range_piece {
 	struct arena arena;
 };
 
-/* All of the piece, retries included; its arena is released. */
+/* Read the whole piece, with retries; releases its arena. */
 MUST_CHECK int range_piece_run(struct range_piece *p, struct error *err);
 
 #endif

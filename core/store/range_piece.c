@@ -1,4 +1,4 @@
-/* One piece of a range: its requests, redirects and retries. */
+/* Reads a piece of a range, with redirects and retries: range_impl.h. */
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -18,11 +18,11 @@ enum {
 
 enum next { DONE, AT_ONCE, LATER, FATAL };
 
-/* One request, and where it goes. */
+/* A request and its target. */
 struct attempt {
 	struct range_piece *p;
 	struct redirect at;
-	bool was_redirected; /* its address comes from an earlier request */
+	bool was_redirected; /* its URL comes from an earlier redirect */
 	bool renewed;        /* with renewed credentials */
 	int64_t pause_ms;    /* Retry-After, or -1 */
 	const char *lines[MAX_HEADERS + 4];
@@ -197,7 +197,7 @@ static enum next explain(const struct attempt *a, const struct http_response *r,
 	return FATAL;
 }
 
-/* An old redirect or old credentials: once more. */
+/* An expired redirect or credentials: try once more. */
 static enum next refused(struct attempt *a, const struct http_response *r,
 			 struct error *err)
 {
@@ -302,7 +302,7 @@ static bool cancelled(const struct range_piece *p)
 	return stop_requested() || __atomic_load_n(p->cancel, __ATOMIC_RELAXED);
 }
 
-/* In steps, so that the end of the others ends it. */
+/* Pause in steps, to notice that another piece failed. */
 static void wait_for(const struct range_piece *p, int64_t ms)
 {
 	int64_t until = clock_ms() + ms;

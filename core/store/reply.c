@@ -1,4 +1,4 @@
-/* Reads the head of a response to a request for a range: reply.h. */
+/* Parses the headers of a response to a range request: reply.h. */
 #include "store/reply.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /*
- * reply.h - the head of a response to a request for a range (RFC 9110, 14.4).
+ * reply.h - parse the headers of a response to a range request (RFC 9110, 14.4).
  */
 #ifndef STORE_REPLY_H
 #define STORE_REPLY_H
@@ -15,16 +15,16 @@ struct reply {
 	int64_t total;    /* bytes of the whole object; -1: unknown */
 	int64_t length;   /* Content-Length; -1: unknown */
 	const char *etag, *modified;
-	bool encoded; /* a Content-Encoding but identity */
+	bool encoded; /* has a Content-Encoding other than identity */
 };
 
 #define REPLY_NONE ((struct reply){ .from = -1, .to = -1, .total = -1, .length = -1 })
 
-/* Takes one header. Strings go into the arena. ERR_FORMAT. */
+/* Parse one header. Strings are in the arena. ERR_FORMAT. */
 MUST_CHECK int reply_header(struct reply *r, struct arena *arena, int status,
 			    const char *name, const char *value, struct error *err);
 
-/* Are the quoted parts equal? A weak tag is enough to tell versions apart. */
+/* Are the quoted parts equal? Weak tags suffice to distinguish versions. */
 bool reply_same_tag(const char *a, const char *b);
 
 #endif

@@ -1,10 +1,11 @@
 /*
- * s3.c - s3://BUCKET/PREFIX: all objects below the prefix, or the one of that name.
+ * s3.c - s3://BUCKET/PREFIX: S3 and compatible servers; see scheme.h.
  *
- * Unlike upstream's, `data` means data/..., not data2/ or data-old.txt. Bytes are
- * verified by ETags: the object's MD5, or the MD5 of its parts' MD5s, for which the part
- * size is requested; large and multipart objects by S3's own checksum of the whole, if
- * there is one. If an ETag is not a sum (KMS), doubt() finds out.
+ * All objects below the prefix, or the one of that name. Unlike upstream's, `data` means
+ * data/..., not data2/ or data-old.txt. Bytes are verified by ETags: the object's MD5, or
+ * the MD5 of its parts' MD5s, for which the part size is requested; large and multipart
+ * objects by S3's own checksum of the whole, if there is one. If an ETag is not a sum
+ * (KMS), doubt() finds out.
  */
 #include "store/s3.h"
 #include "base/cleanup.h"
@@ -95,7 +96,7 @@ static int list_below(struct store *s, const char *prefix, struct gathering *g,
 	return s3_list(s->bucket, prefix, on_entry, g, err);
 }
 
-/* The object of this very name. *ret_status: of its HEAD. */
+/* The object with exactly this name. *ret_status: of its HEAD. */
 static int list_object(struct store *s, const char *key, struct gathering *g,
 		       int *ret_status, struct error *err)
 {
@@ -159,7 +160,7 @@ static int gather(struct store *s, struct gathering *g, struct error *err)
 struct checksums {
 	struct store *s;
 	struct store_listing *l;
-	pthread_mutex_t lock; /* of the listing's arena */
+	pthread_mutex_t lock; /* guards the listing's arena */
 	size_t next;          /* shared by the threads */
 };
 
@@ -168,14 +169,14 @@ static int64_t n_parts(int64_t size, int64_t part)
 	return (size + part - 1) / part;
 }
 
-/* MD5 does 0.6 GB/s per core: a HEAD pays for large objects. */
+/* MD5 hashes 0.6 GB/s per core: for large objects a HEAD for a faster sum pays off. */
 static bool needs_request(const struct store_object *o)
 {
 	return (o->digest == STORE_MD5_PARTS && !o->part_size) ||
 	       (o->size >= REQUEST_FROM && o->digest != STORE_DIGEST_NONE);
 }
 
-/* A checksum of the whole object, which is valid even if the ETag is not an MD5. */
+/* Get a checksum of the whole object, valid even if the ETag is not an MD5. */
 static bool request_checksum(struct checksums *a, struct store_object *o)
 {
 	struct error ignored = { 0 };

@@ -1,5 +1,5 @@
 /*
- * s3.h - for gs://, which is S3 at another address where there are HMAC keys.
+ * s3.h - open s3:// at a given endpoint; for gs:// with HMAC keys.
  */
 #ifndef STORE_S3_H
 #define STORE_S3_H

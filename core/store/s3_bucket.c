@@ -19,7 +19,7 @@ enum {
 	REGION_SIZE = 64,
 	MAX_BUCKET = 255,
 	ASK_MS = 300 * 1000,
-	SLOWEST = 10, /* bytes a ms that a body goes out with */
+	SLOWEST = 10, /* assumed minimum speed of sending, bytes/ms */
 	IDLE_MS = 60 * 1000,
 	MAX_ANSWER = 16 * 1024 * 1024, /* a page of 1,000 keys of 1,024 bytes, escaped */
 	MAX_URL = 64 * 1024,
@@ -33,10 +33,10 @@ struct s3_bucket {
 	struct http_retrier *retrier;
 	struct aws_credentials *credentials;
 	pthread_mutex_t lock;
-	char region[REGION_SIZE]; /* under the lock */
+	char region[REGION_SIZE]; /* guarded by the lock */
 };
 
-/* ---- where it is ---- */
+/* ---- address ---- */
 
 static const char *first_of(const struct store_conf *conf, const char *const *names)
 {
@@ -140,7 +140,7 @@ static int find_endpoint(struct s3_bucket *b, const struct store_conf *conf,
 	return 0;
 }
 
-/* Can it be part of a host name, under a certificate for *.s3...? */
+/* Can the bucket be part of a host name, with a certificate for *.s3...? */
 static bool is_label(const char *bucket)
 {
 	size_t len = strlen(bucket);
@@ -431,7 +431,7 @@ static const struct {
 	  "SECRET_ACCESS_KEY" },
 	{ "InvalidAccessKeyId", ERR_DENIED,
 	  "unknown access key ID (of %s); is ENDPOINT the server it is for?" },
-	{ "XAdminUserNotFound", ERR_DENIED, /* versitygw's for the same */
+	{ "XAdminUserNotFound", ERR_DENIED, /* versitygw's code for it */
 	  "unknown access key ID (of %s)" },
 	{ "ExpiredToken", ERR_DENIED, "the session token (of %s) has expired" },
 	{ "InvalidToken", ERR_DENIED,

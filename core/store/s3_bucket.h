@@ -5,8 +5,8 @@
  * Endpoint: ENDPOINT, AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, AWS_ENDPOINT,
  * AWS_S3_ENDPOINT (https unless given), the profile's (aws_profile.h), else AWS's of the
  * region. Region: REGION, AWS_REGION, AWS_DEFAULT_REGION, the profile's, else us-east-1;
- * the server's answer (x-amz-bucket-region, <Region>) wins. At AWS's endpoints the bucket
- * is part of the host name, elsewhere of the path, unless
+ * the server's answer (x-amz-bucket-region, <Region>) takes precedence. At AWS's
+ * endpoints the bucket is part of the host name, elsewhere of the path, unless
  * AWS_VIRTUAL_HOSTED_STYLE_REQUEST=true|false. Credentials: aws_credentials.h.
  *
  * Source: Amazon S3 API reference (2006-03-01).
@@ -18,7 +18,7 @@
 #include "cloud/sigv4.h"
 #include "store/scheme.h"
 
-struct s3_bucket; /* for many threads */
+struct s3_bucket; /* thread-safe */
 
 /*
  * `endpoint`: overrides the environment; or NULL. The URI's key is s3_bucket_key(): an
@@ -36,7 +36,7 @@ struct s3_request {
 	const void *body;
 	size_t body_len;
 	const char *payload; /* SHA-256 of the body, hex; NULL without a body */
-	bool again; /* the last one was refused: renew the credentials, if they can be */
+	bool again; /* the last one was refused: renew the credentials, if possible */
 	/* As http_retry_call's: it is not idempotent. The answer may have status 0. */
 	int (*is_done)(void *ctx, bool *ret, struct error *err);
 	/* Each header of the answer; or NULL. */
@@ -44,7 +44,7 @@ struct s3_request {
 	void *ctx; /* of both */
 };
 
-/* URL and headers, signed for now. */
+/* The URL and headers of a request, signed with the current time. */
 MUST_CHECK int s3_bucket_sign(struct s3_bucket *b, const struct s3_request *req,
 			      struct arena *arena, struct store_call *ret,
 			      struct error *err);

@@ -1,4 +1,4 @@
-/* s3_list.c - ListObjectsV2: reads its pages, and asks for all of them. */
+/* s3_list.c - list a bucket and parse the pages of ListObjectsV2 (s3_list.h). */
 #include "store/s3_list.h"
 
 #include <strings.h>
@@ -14,7 +14,7 @@ enum { MAX_PAGE = 10000, MAX_PAGES = 20000 };
 struct reading {
 	struct arena *arena;
 	struct s3_page page;
-	struct s3_entry entry; /* the one that is being read */
+	struct s3_entry entry; /* the entry being read */
 	bool escaped, is_listing;
 };
 
@@ -77,7 +77,7 @@ static int on_end(void *ctx, const char *path, const char *text, struct error *e
 	return 0;
 }
 
-/* encoding-type=url is that of forms: a '+' is a blank. */
+/* encoding-type=url is form encoding: '+' is a blank. */
 static int decode_keys(struct reading *r, struct error *err)
 {
 	for (size_t i = 0; i < r->page.n; i++) {

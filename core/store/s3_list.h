@@ -1,5 +1,5 @@
 /*
- * s3_list.h - the objects of a bucket (ListObjectsV2), and how its pages are read.
+ * s3_list.h - list the objects of a bucket: ListObjectsV2 and the parser of its pages.
  */
 #ifndef STORE_S3_LIST_H
 #define STORE_S3_LIST_H
@@ -18,13 +18,13 @@ struct s3_page {
 	const char *next; /* the continuation token; NULL: none */
 };
 
-/* Keys are decoded and not checked. ERR_FORMAT: not a page. */
+/* Parse a page. Keys are decoded, but not checked. ERR_FORMAT: not a page. */
 MUST_CHECK int s3_page_read(struct s3_page *ret, struct arena *arena, const void *data,
 			    size_t len, struct error *err);
 
 /*
- * All objects whose keys begin with `prefix`, page by page. `each` returns -1 with err filled
- * to end the listing; *e is valid until it returns.
+ * Call `each` for all objects whose keys begin with `prefix`. *e is valid only during the
+ * call; -1 with err filled ends the listing.
  */
 MUST_CHECK int s3_list(struct s3_bucket *b, const char *prefix,
 		       int (*each)(void *ctx, const struct s3_entry *e,

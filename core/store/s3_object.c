@@ -1,4 +1,4 @@
-/* s3_object.c - HeadObject: size, ETag and checksums of one object. */
+/* s3_object.c - HeadObject: size, ETag and checksums of one object (s3_object.h). */
 #include "store/s3_object.h"
 
 #include <ctype.h>
@@ -130,7 +130,7 @@ static void on_header(void *ctx, const char *name, const char *value)
 			fields[i].take(h, value);
 }
 
-/* A composite checksum does not help: ranges are not the parts. */
+/* A composite checksum is useless: ranges are not the parts. */
 static void choose_checksum(struct headers *h)
 {
 	for (size_t i = 0; i < N_CHECKSUMS && !h->composite; i++)

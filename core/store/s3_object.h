@@ -1,14 +1,15 @@
 /*
- * s3_object.h - what S3 says of one object: HeadObject, and what an ETag means.
+ * s3_object.h - HeadObject: the size and checksums of one object, and what its ETag
+ * means.
  */
 #ifndef STORE_S3_OBJECT_H
 #define STORE_S3_OBJECT_H
 
 #include "store/s3_bucket.h"
 
-enum { S3_SUM_SIZE = 65 }; /* SHA-256's digits are the most */
+enum { S3_SUM_SIZE = 65 }; /* SHA-256 has the most digits */
 
-/* Of one object, or of one part of it. */
+/* The result for one object, or for one part of it. */
 struct s3_head {
 	int status;
 	int64_t size;             /* of the part, if requested; -1: unknown */

@@ -1,4 +1,4 @@
-/* PutObject and multipart uploads; see s3_put.h. */
+/* Sends PutObject and multipart uploads; see s3_put.h. */
 #include "store/s3_put.h"
 
 #include <strings.h>
@@ -13,7 +13,7 @@ enum { MAX_LISTS = 1000, MAX_COMPLETE = 4 * 1024 * 1024 };
 
 struct headers {
 	char etag[S3_ETAG_SIZE];
-	bool no_sum; /* ETags are no MD5s here */
+	bool no_sum; /* ETags are not MD5s */
 };
 
 static void on_header(void *ctx, const char *name, const char *value)
@@ -250,7 +250,7 @@ static int on_end(void *ctx, const char *path, const char *text, struct error *e
 	return 0;
 }
 
-/* How an upload should end, and the response headers. */
+/* The expected end of an upload, and the response headers. */
 struct ending {
 	const struct s3_multipart *upload;
 	const char *want; /* the ETag of its parts */

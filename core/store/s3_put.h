@@ -1,8 +1,9 @@
 /*
  * s3_put.h - put an object into a bucket: whole, or in parts.
  *
- * A request is signed with the SHA-256 of its body, which the server verifies; the ETag of
- * its answer is compared with our MD5, unless the bucket encrypts so that ETags are none.
+ * Requests are signed with the SHA-256 of their body, which the server verifies; the ETag
+ * of the answer is compared with our MD5, unless the bucket's encryption makes it
+ * something else.
  */
 #ifndef STORE_S3_PUT_H
 #define STORE_S3_PUT_H
@@ -36,20 +37,21 @@ struct s3_multipart {
 };
 
 /*
- * CreateMultipartUpload; or go on with `unfinished`, the id of one of ours (or NULL), if the
- * server still has it: then the parts it has are filled in (u->parts, whose sizes are set).
- * u->id is in the arena. Other clients' uploads of the same key are left alone.
+ * Create a multipart upload, or continue `unfinished`, the id of one of ours (or NULL),
+ * if the server still has it: then u->parts, whose sizes are set, gets the parts that the
+ * server has. u->id is in the arena. Other clients' uploads of the same key are not
+ * touched.
  */
 MUST_CHECK int s3_multipart_begin(struct s3_multipart *u, const char *unfinished,
 				  struct arena *arena, struct error *err);
-/* Give it up: the server deletes the parts it has. */
+/* Abort the upload: the server deletes its parts. */
 MUST_CHECK int s3_multipart_abort(const struct s3_multipart *u, struct error *err);
 
-/* Part `number`, from 1: not sent when the server has these bytes (*ret_sent). */
+/* Send part `number`, from 1, unless the server has the same bytes (*ret_sent). */
 MUST_CHECK int s3_multipart_put(const struct s3_multipart *u, int number,
 				const void *data, bool *ret_sent, struct error *err);
 
-/* Make the object of its parts. ERR_FORMAT: its ETag is not theirs. */
+/* Make the object from its parts. ERR_FORMAT: its ETag does not match the parts. */
 MUST_CHECK int s3_multipart_complete(const struct s3_multipart *u, struct error *err);
 
 /* "<md5 of the parts' md5s>-<n>" */

@@ -1,4 +1,4 @@
-/* s3_upload.c - files to an S3 bucket: only what it lacks, several parts at once. */
+/* s3_upload.c - upload files to a bucket, several parts at once (s3_upload.h). */
 #include "store/s3_upload.h"
 
 #include <strings.h>
@@ -30,7 +30,7 @@ struct file {
 	const char *key;
 	int64_t part_size;
 	enum state state;
-	size_t next, left; /* part to be taken; parts that are not done */
+	size_t next, left; /* the next part; parts not done */
 	struct s3_multipart multipart;
 	bool sent;
 };
@@ -49,14 +49,14 @@ struct upload {
 	struct upload_log log; /* our unfinished multipart uploads */
 	struct file *files;
 	int64_t part_max;
-	pthread_mutex_t lock; /* of what follows, and of the files' states */
+	pthread_mutex_t lock; /* guards what follows, and the files' states */
 	pthread_cond_t changed;
 	size_t first;
-	struct error err; /* of the first that failed */
+	struct error err; /* the first failure */
 	bool failed;
 };
 
-/* ---- what the bucket has ---- */
+/* ---- objects in the bucket ---- */
 
 static int on_remote(void *ctx, const struct s3_entry *e, struct error *err)
 {
@@ -127,7 +127,7 @@ static int read_part(const struct file *f, size_t part, char *data, struct error
 		       : 0;
 }
 
-/* Has the bucket this very file? To find out it is read, once. */
+/* Does the bucket have the same file? Reads the file once. */
 static int is_unchanged(struct upload *up, struct file *f, char *data, bool *ret,
 			struct error *err)
 {
@@ -155,7 +155,7 @@ static int is_unchanged(struct upload *up, struct file *f, char *data, bool *ret
 	return 0;
 }
 
-/* Find out what is to be done; one thread a file. */
+/* Find out what must be sent; one thread for each file. */
 static int open_file(struct upload *up, struct file *f, char *data, struct error *err)
 {
 	struct s3_multipart *m = &f->multipart;
@@ -213,10 +213,10 @@ static void multipart_release(struct s3_multipart *m)
 struct task {
 	struct file *f;
 	size_t part;
-	bool open; /* first of all */
+	bool open; /* no thread has opened it yet */
 };
 
-/* Under the lock. False: there is nothing, for now (*ret_wait) or at all. */
+/* With the lock held. False: no work now (*ret_wait) or at all. */
 static bool next_task(struct upload *up, struct task *ret, bool *ret_wait)
 {
 	size_t n = up->conf->n;
@@ -282,7 +282,7 @@ static int do_open(struct upload *up, struct file *f, char *data, struct error *
 	return 0;
 }
 
-/* Without the lock; takes it for what it changes. */
+/* Call it without the lock, which it takes for changes. */
 static int do_task(struct upload *up, const struct task *t, char *data, struct error *err)
 {
 	struct file *f = t->f;
@@ -334,7 +334,7 @@ static void *work(void *ctx)
 	return NULL;
 }
 
-/* Few where parts are large, unless the caller says how many. */
+/* Few threads if parts are large, unless the caller sets their number. */
 static unsigned connections(const struct upload *up)
 {
 	unsigned n = up->conf->connections;
@@ -362,7 +362,7 @@ static int send_all(struct upload *up, struct error *err)
 	return up->failed ? -1 : 0;
 }
 
-/* ---- all of it ---- */
+/* ---- the run ---- */
 
 static void add_files(struct upload *up, const char *prefix)
 {
@@ -414,7 +414,7 @@ static bool is_resumable(const struct error *err)
 	       err->kind == ERR_TIMEOUT;
 }
 
-/* Parts that no run will use are not left to be paid for. */
+/* Abort uploads that no run will resume: their parts cost money. */
 static void end_unfinished(struct upload *up, int rc, const struct error *err)
 {
 	bool keep = rc && up->log.ids.n;

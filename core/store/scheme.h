@@ -1,8 +1,8 @@
 /*
- * scheme.h - one kind of URI: a `const struct scheme` in a file of its own.
+ * scheme.h - a URI scheme: each is a `const struct scheme` in a file of its own.
  *
- * It opens a source by its URI, lists its objects, and says for each which HTTP request
- * fetches it. The rest is the engine's (fetch.h, upload.h), once for all schemes:
+ * A scheme opens a source by its URI, lists its objects, and gives the HTTP request that
+ * fetches each. The engine (fetch.h, upload.h) does the rest for all schemes:
  * connections, ranges, retries, journal, verification, renaming.
  */
 #ifndef STORE_SCHEME_H
@@ -49,10 +49,10 @@ struct scheme {
 	int (*locate)(struct store *s, const struct store_object *o, int refused,
 		      struct arena *arena, struct store_call *ret, struct error *err);
 	/*
-	 * The bytes do not match o->sum: was it a sum of the contents at all? (An S3 ETag
-	 * is not an MD5 if the bucket encrypts by KMS.) Fills in the right digest, sum
-	 * and part_size, or STORE_DIGEST_NONE; unchanged: the bytes are wrong. NULL: they
-	 * always are.
+	 * Called when the bytes do not match o->sum, which may not be a sum of the
+	 * contents (an S3 ETag is not an MD5 if the bucket encrypts by KMS). Sets the
+	 * right digest, sum and part_size, or STORE_DIGEST_NONE; left unchanged, the
+	 * bytes are wrong. NULL: sums are always right.
 	 */
 	int (*doubt)(struct store *s, const struct store_object *o, struct arena *arena,
 		     struct store_object *ret, struct error *err);
@@ -80,17 +80,19 @@ extern const struct scheme scheme_hf, scheme_s3, scheme_gs;
 /* By the URI's scheme. ERR_UNSUPPORTED lists the known ones. */
 MUST_CHECK int scheme_find(const struct scheme **ret, const char *uri, struct error *err);
 
-/* "s3:// and hf://": those that take uploads. */
+/* The schemes that can upload, as "s3:// and hf://". */
 const char *scheme_list_put(struct arena *arena);
 
-/* A listing of a bucket below a prefix, under way. */
+/* The state of listing a bucket below a prefix. */
 struct gathering {
 	struct store_listing *to;
 	size_t n_listed, skip; /* skip: the prefix's length */
 	bool (*wanted)(void *ctx, const char *name, bool named);
 	void *ctx;
 };
-/* Counts the key. False: it is not wanted, or a directory made by a browser ("a/"). */
+/*
+ * Count a key. False: skip it; it is not wanted, or a placeholder of a directory ("a/").
+ */
 bool gathering_takes(struct gathering *g, const char *key);
 
 #endif

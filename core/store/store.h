@@ -1,10 +1,10 @@
 /*
  * store.h - a source of files: its settings, and the objects it lists.
  *
- * All input is hostile: relpath_check() stands between a listing and the file system;
- * sizes, counts and lengths are limited. Requests and URLs may contain credentials
- * (signed URLs, tokens): they never appear in a message, a log or a file, which show the
- * object's path and the host.
+ * All input is untrusted: relpath_check() checks every path before it reaches the file
+ * system; sizes, counts and lengths are limited. Requests and URLs may contain
+ * credentials (signed URLs, tokens): they never appear in a message, a log or a file,
+ * which show the object's path and the host.
  */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
@@ -57,7 +57,7 @@ MUST_CHECK int store_listing_add(struct store_listing *l, const struct store_obj
 void store_listing_sort(struct store_listing *l); /* by path */
 void store_listing_release(struct store_listing *l);
 
-/* How to open a source. Nothing of it is kept. */
+/* How to open a source. Not kept, except for what `http` points to. */
 struct store_conf {
 	const char *uri;
 	/* ACCESS_TOKEN, REGION, HF_ENDPOINT, ...: NULL or empty is unset. */
@@ -74,7 +74,7 @@ struct store_conf {
 /* The variable's value; NULL: unset, empty, or no env. */
 const char *store_env(const struct store_conf *conf, const char *name);
 
-/* What credentials and retries need of it. */
+/* The settings for credentials and retries. */
 struct cloud_conf store_cloud_conf(const struct store_conf *conf);
 struct http_retrier *store_retrier(struct arena *arena, const struct store_conf *conf);
 

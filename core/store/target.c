@@ -1,4 +1,4 @@
-/* Opens, renames and removes files below the target only; see target.h. */
+/* Opens, renames and removes files, only below the target; see target.h. */
 #include "store/target.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "base/str.h"
 #include "net/digest.h"
 
-/* New volumes belong to root, and a pod's user is set by its securityContext. */
+/* A new volume may belong to root, while securityContext sets another user. */
 static int fail_write(struct error *err)
 {
 	const struct error why = *err;
@@ -86,7 +86,7 @@ void target_name(char ret[TARGET_NAME_SIZE + 16], const char *path, const char *
 	snprintf(ret, TARGET_NAME_SIZE + 16, "%.32s.%.12s", hex, ending);
 }
 
-/* Component by component; `make`: create missing directories. */
+/* Open component by component; `make`: create missing directories. */
 static int walk(int root, const char *dir, bool make)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -118,7 +118,7 @@ static int fail_dir(const struct target *t, const char *path, struct error *err)
 	return error_errno(err, errno, "%s/%s", t->path, path);
 }
 
-/* The path's directory; -1 with errno. */
+/* Open the path's directory; -1 with errno. */
 static int parent(const struct target *t, const char *path, bool make)
 {
 	cleanup_arena struct arena arena = { 0 };

@@ -1,4 +1,4 @@
-/* upload.c - the files of a directory to a place, by its scheme's put. */
+/* upload.c - collect files and upload them by their scheme (upload.h). */
 #include "store/upload.h"
 
 #include <dirent.h>
@@ -30,7 +30,7 @@ struct upload {
 	struct put_file *files;
 	size_t n, cap;
 	int64_t began_ms;
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* guards what follows */
 	pthread_cond_t changed;
 	bool ended;
 	struct upload_now now;
@@ -38,7 +38,7 @@ struct upload {
 	int rc;
 };
 
-/* ---- which files ---- */
+/* ---- collect files ---- */
 
 static int add_file(struct upload *up, const char *name, const char *path,
 		    const struct stat *st, struct error *err)
@@ -125,7 +125,7 @@ static int walk(struct walk *w, const char *dir, const char *below, struct error
 	return rc;
 }
 
-/* ---- the scheme's work, and how far it is ---- */
+/* ---- progress ---- */
 
 static void on_started(void *ctx, unsigned connections)
 {
@@ -187,7 +187,7 @@ static void *put(void *ctx)
 	return NULL;
 }
 
-/* The caller's thread reports meanwhile. */
+/* The scheme uploads in a thread; the caller's thread reports progress. */
 static int send_all(struct upload *up, struct error *err)
 {
 	struct upload_now now;
@@ -212,7 +212,7 @@ static int send_all(struct upload *up, struct error *err)
 	return up->rc;
 }
 
-/* ---- all of it ---- */
+/* ---- the run ---- */
 
 static int find_scheme(struct upload *up, struct error *err)
 {

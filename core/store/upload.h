@@ -1,6 +1,6 @@
 /*
- * upload.h - upload local files to a URI whose scheme has `put`. What it has already is
- * not sent again. The caller's path may be or contain a symbolic link; below it none is
+ * upload.h - upload local files to a URI whose scheme has `put`, skipping those that are
+ * already there. The given path may be or contain a symbolic link; below it none is
  * followed.
  */
 #ifndef STORE_UPLOAD_H
@@ -39,10 +39,10 @@ struct upload_conf {
 };
 
 /*
- * `what`: a file, sent to the object of just that URI; or a directory, whose files go to
- * URI/PATH, but for symbolic links, what is not a regular file (say), and .kftrainer.
- * ERR_NOT_FOUND: no file. ERR_CONFLICT: one changed while it was sent. *ret is always
- * filled.
+ * `what`: a file, uploaded as the object of exactly that URI; or a directory, whose files
+ * go to URI/PATH. Skipped are .kftrainer, symbolic links and other files that are not
+ * regular (reported by say). ERR_NOT_FOUND: no file. ERR_CONFLICT: a file changed while
+ * it was sent. *ret is always filled.
  */
 MUST_CHECK int upload_run(const struct upload_conf *conf, const char *what,
 			  struct upload_now *ret, struct error *err);

@@ -18,7 +18,7 @@
 
 enum { MAX_STATE = 16 * 1024 * 1024, MAX_ID = 2048 };
 
-/* Set by a server, and read back from a file that others may write. */
+/* Untrusted: set by a server, and read from a file that others may write. */
 static bool is_id(const char *s)
 {
 	for (const unsigned char *p = (const unsigned char *)s; *p; p++)
@@ -50,7 +50,7 @@ static void read_back(struct upload_log *b)
 	buf_adds(&text, "");
 	if (file_read_fd(&text, b->fd, NAME, &ignored))
 		return;
-	/* a line that was cut off by a kill must not swallow the next one */
+	/* end a line that a kill has truncated */
 	if (text.len && text.data[text.len - 1] != '\n' &&
 	    file_write_fd(b->fd, "\n", 1, NAME, &ignored))
 		return;

@@ -1,4 +1,4 @@
-/* Digests of a download; see verify.h. */
+/* Verifies digests of downloads; see verify.h. */
 #include "store/verify.h"
 
 #include <errno.h>

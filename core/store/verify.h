@@ -1,5 +1,5 @@
 /*
- * verify.h - do the bytes match the digest of their source?
+ * verify.h - check downloaded bytes against the digest of their source.
  */
 #ifndef STORE_VERIFY_H
 #define STORE_VERIFY_H
@@ -15,7 +15,7 @@ void verify_add(struct verify *v, const void *data, size_t len);
 bool verify_end(struct verify *v);
 void verify_free(struct verify *v); /* NULL is fine */
 
-/* Is the sum certainly one of the contents? An ETag may not be: scheme->doubt. */
+/* Is the sum certainly one of the contents? An ETag may not be: see scheme->doubt. */
 bool sum_is_authoritative(const struct store_object *o);
 
 /* Does it protect against an attacker (SHA-256), not only against errors? */
@@ -24,7 +24,7 @@ bool sum_is_proof(const struct store_object *o);
 /* "sha256:<hex>": names the contents; or NULL. */
 const char *verify_name(struct arena *arena, const struct store_object *o);
 
-/* Of a whole open file: 1 match, 0 mismatch, -1 read error or stopped. */
+/* Verify a whole open file: 1: match, 0: mismatch, -1: read error, or stopped. */
 MUST_CHECK int verify_fd(const struct store_object *o, int fd, struct error *err);
 
 #endif

@@ -1,18 +1,18 @@
 /*
- * web.c - http:// and https://: one file, or a manifest of URLs.
+ * web.c - http:// and https://: one file, or a manifest of URLs; see scheme.h.
  *
- * A URL is one file, called as the last part of its path says; nothing is unpacked.
- * It is a manifest when its fragment is #manifest, or its path ends in .urls,
- * .manifest or SHA256SUMS. A manifest's lines are
+ * A URL is one file, named after the last part of its path; nothing is unpacked. It is a
+ * manifest if its fragment is #manifest, or its path ends in .urls, .manifest or
+ * SHA256SUMS. A manifest's lines are
  *
  *     # a comment
  *     URL [NAME] [size=BYTES] [sha256=HEX] [md5=HEX]
  *     HEX  NAME                                       as sha256sum prints
  *
- * URLs may be relative to the manifest's. Without NAME a file is called as its path
- * below the manifest's folder, or else as the last part of its URL; in NAME %20 is a
- * blank. #sha256=HEX after the URL of one file says what it has to be.
- * ACCESS_TOKEN goes as a bearer token to the URI's own host and to no other.
+ * URLs may be relative to the manifest's. Without NAME a file is named after its path
+ * below the manifest's folder, or else the last part of its URL; in NAME %20 is a blank.
+ * #sha256=HEX after the URL of one file is its required digest. ACCESS_TOKEN is sent as a
+ * bearer token only to the URI's own host.
  */
 #include <string.h>
 #include <strings.h>
@@ -116,7 +116,7 @@ static int take_attribute(struct store_object *o, struct arena *arena, const cha
 	if ((value = str_after(word, "md5="))) {
 		if (check_hex(value, 32, "md5", err))
 			return -1;
-		if (o->digest == STORE_SHA256) /* which is stronger */
+		if (o->digest == STORE_SHA256) /* a stronger digest */
 			return 0;
 		o->digest = STORE_MD5;
 		o->sum = lower(arena, value);
@@ -131,7 +131,7 @@ static int take_attribute(struct store_object *o, struct arena *arena, const cha
 	return 0;
 }
 
-/* The name of a file without one: see above. */
+/* The name of a file whose line has none: see above. */
 static int name_of(const char **ret, struct arena *arena, const char *manifest,
 		   const char *url, struct error *err)
 {
@@ -158,7 +158,10 @@ static int name_of(const char **ret, struct arena *arena, const char *manifest,
 	return relpath_check(*ret, err);
 }
 
-/* sha256sum's: the digest, a blank, another or '*', then the name, blanks and all. */
+/*
+ * A line of sha256sum: the digest, a blank, a blank or '*', then the name, which may have
+ * blanks.
+ */
 static bool is_sum(const char *line)
 {
 	return strspn(line, "0123456789abcdefABCDEF") == 64 && line[64] == ' ' &&
@@ -184,7 +187,7 @@ static int take_sum(struct store_object *o, struct arena *arena, const char *bas
 	return uri_resolve(&o->key, arena, base, (const char *)escaped.data, err);
 }
 
-/* Digests that are not verified are no names. */
+/* Unverified digests do not identify contents. */
 static bool is_other_digest(const char *word)
 {
 	static const char *const rows[] = { "sha1=",  "sha224=", "sha384=", "sha512=",
@@ -229,7 +232,7 @@ static int take_url(struct store_object *o, struct arena *arena, const char *bas
 {
 	const char *name = NULL;
 
-	/* a proxy's or a login's page in place of the manifest */
+	/* a proxy's or login page instead of the manifest */
 	if (strpbrk(words[0], "<>\""))
 		return error_set(err, ERR_FORMAT,
 				 "'%.100s' is not a URL; is it an HTML page?",
@@ -275,7 +278,7 @@ static int read_manifest(struct store *s, char *text,
 {
 	char *rest = text, *line;
 
-	if (str_starts(text, "\xef\xbb\xbf")) /* a byte order mark, of some editors */
+	if (str_starts(text, "\xef\xbb\xbf")) /* a byte order mark of some editors */
 		rest += 3;
 	for (size_t number = 1; (line = strsep(&rest, "\n")); number++) {
 		struct store_object o;

@@ -9,13 +9,15 @@
 #include "base/arena.h"
 
 /*
- * The token in the value of an Authorization header (NULL: no header): the scheme in any
- * case, two words, any white space, as upstream's pkg/statusserver reads it. In the arena;
- * NULL: none.
+ * The token in the value of an Authorization header (NULL: no header), parsed as by
+ * upstream's pkg/statusserver: two words with any white space, the scheme in any case. In
+ * the arena; NULL: none.
  */
 const char *bearer_token(struct arena *arena, const char *authorization);
 
-/* The value carries this token. How long the comparison takes tells at most the length. */
+/*
+ * Does the value carry this token? The time of the comparison reveals at most the length.
+ */
 bool bearer_is(const char *authorization, const char *token);
 
 #endif

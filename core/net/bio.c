@@ -1,4 +1,4 @@
-/* bio.c - bio.h with send(2) and recv(2). */
+/* bio.c - mbedTLS's callbacks with send(2) and recv(2) (net/bio.h). */
 #include "net/bio.h"
 
 #include <errno.h>

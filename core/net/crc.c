@@ -1,4 +1,4 @@
-/* CRC-32, CRC-32C and CRC-64/NVME; see crc.h. */
+/* Computes CRC-32, CRC-32C and CRC-64/NVME; see crc.h. */
 #include "net/crc.h"
 
 #include <stdbool.h>
@@ -9,9 +9,10 @@
 #endif
 
 /*
- * table: what four bits do. fold: what moves 128 bits on by 512 and by 128, each for
- * the low and the high half: x^(64+D-1) and x^(D-1) modulo the polynomial, bit i being
- * the coefficient of x^(63-i). tests/unit/net/test_crc.c holds them against the definition.
+ * table: the CRC of each four bits. fold: the factors that move 128 bits by 512 and by
+ * 128, for the low and the high half: x^(64+D-1) and x^(D-1) modulo the polynomial, bit i
+ * being the coefficient of x^(63-i). tests/unit/net/test_crc.c verifies them by the
+ * definition.
  */
 static const struct {
 	uint64_t ones;
@@ -71,7 +72,7 @@ WITH_CLMUL static inline __m128i load(const unsigned char *p)
 	return _mm_loadu_si128((const __m128i *)(const void *)p);
 }
 
-/* At least STRIDE bytes, whole blocks: 16 bytes that have the same CRC, from 0. */
+/* Fold whole blocks, at least STRIDE bytes, into 16 bytes with the same CRC from 0. */
 WITH_CLMUL static void reduce(enum crc_type type, uint64_t crc, const unsigned char *p,
 			      size_t len, unsigned char out[BLOCK])
 {

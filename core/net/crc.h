@@ -1,14 +1,14 @@
 /*
- * crc.h - cyclic redundancy checks of bytes that come piece by piece: whether bytes are
- * the ones that were written, not who wrote them.
+ * crc.h - cyclic redundancy checks, computed piece by piece. They detect errors, not
+ * attacks.
  *
  *     CRC_32      ISO 3309, zlib's; S3 x-amz-checksum-crc32
  *     CRC_32C     Castagnoli, RFC 3720 B.4; GCS, our journals
  *     CRC_64NVME  NVM Express, NVM Command Set 1.0d, 5.2.1.3.4; S3's default checksum
  *
- * All are reflected, begin with all ones and are inverted at the end. With carry-less
- * multiplication where the machine has it (Intel: "Fast CRC Computation for Generic
- * Polynomials Using PCLMULQDQ", 2009): some 10 GB/s instead of 0.3.
+ * All are reflected, begin with all ones and are inverted at the end. Uses carry-less
+ * multiplication if the CPU has it (Intel: "Fast CRC Computation for Generic Polynomials
+ * Using PCLMULQDQ", 2009): about 10 GB/s instead of 0.3.
  */
 #ifndef NET_CRC_H
 #define NET_CRC_H
@@ -18,7 +18,7 @@
 
 enum crc_type { CRC_32, CRC_32C, CRC_64NVME, CRC_TYPES };
 
-/* Of more bytes after those whose value is `crc`; 0 to begin. */
+/* The CRC of the bytes so far (`crc`; 0 at first) and these. */
 uint64_t crc_add(enum crc_type type, uint64_t crc, const void *data, size_t len);
 
 static inline uint32_t crc32c(uint32_t crc, const void *data, size_t len)

@@ -1,4 +1,4 @@
-/* dial.c - dial.h with getaddrinfo(3) and connect(2). */
+/* dial.c - connect with getaddrinfo(3) and connect(2) (net/dial.h). */
 #include "net/dial.h"
 
 #include <errno.h>
@@ -62,7 +62,7 @@ static int connect_to(int *ret, const struct addrinfo *a, int64_t deadline,
 	return 0;
 }
 
-/* An address that swallows packets leaves time for the others. */
+/* Keep time for the other addresses if one drops packets. */
 static int64_t share(int64_t deadline, const struct addrinfo *list)
 {
 	int64_t now = clock_ms(), n = 0;

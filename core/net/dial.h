@@ -1,8 +1,8 @@
 /*
  * dial.h - TCP connections to a name, with a deadline (clock_ms()).
  *
- * The stage says how far it came: a name that does not resolve yet, and a port that
- * nobody listens on yet, are different things to wait for.
+ * On failure the stage distinguishes a name that does not resolve yet from a port on
+ * which nobody listens yet.
  */
 #ifndef NET_DIAL_H
 #define NET_DIAL_H
@@ -14,15 +14,15 @@
 enum dial_stage { DIAL_RESOLVE, DIAL_CONNECT };
 
 /*
- * A connected, non-blocking socket, the caller's; all addresses of the name are tried
- * once and share the time. Looking up a name may outlast the deadline by the resolver's own timeout.
- * ERR_NOT_FOUND (no such name), ERR_BUSY (the resolver fails now), ERR_TIMEOUT,
+ * A connected, non-blocking socket, owned by the caller. All addresses of the name are
+ * tried once and share the time. A lookup may exceed the deadline by the resolver's own
+ * timeout. ERR_NOT_FOUND (no such name), ERR_BUSY (the resolver fails now), ERR_TIMEOUT,
  * ERR_IO with the errno.
  */
 MUST_CHECK int dial(int *ret, const char *host, int port, int64_t deadline,
 		    enum dial_stage *ret_stage, struct error *err);
 
-/* A peer that has vanished fails the connection after about that many seconds. */
+/* Make the connection fail about that many seconds after its peer has vanished. */
 void dial_watch(int fd, int seconds);
 
 #endif

@@ -1,4 +1,4 @@
-/* SHA-256, SHA-1, MD5 and CRCs of bytes that come piece by piece; see digest.h. */
+/* Computes SHA-256, SHA-1, MD5 and CRCs piece by piece; see digest.h. */
 #include "net/digest.h"
 
 #include <stdbool.h>
@@ -22,7 +22,7 @@ struct digest {
 	} u;
 };
 
-/* Of those that are CRCs. */
+/* The CRC of a digest type. */
 static enum crc_type crc_of(enum digest_type type)
 {
 	return type == DIGEST_CRC32C  ? CRC_32C
@@ -30,7 +30,7 @@ static enum crc_type crc_of(enum digest_type type)
 				      : CRC_64NVME;
 }
 
-/* mbedTLS can refuse these calls only where hardware of its own fails. */
+/* These calls of mbedTLS fail only with hardware accelerators. */
 static void must(int rc)
 {
 	if (rc)

@@ -1,9 +1,8 @@
 /*
- * digest.h - digests and checksums of bytes that come piece by piece (mbedTLS).
+ * digest.h - digests and checksums, computed piece by piece (mbedTLS).
  *
- * SHA-1 and MD5 are here because others name their files by them (git, S3); they
- * prove that bytes arrived as sent, not who sent them. A digest is used by one
- * thread at a time.
+ * SHA-1 and MD5 are used because peers identify files by them (git, S3); they detect
+ * errors, not attacks. One thread at a time may use a digest.
  */
 #ifndef NET_DIGEST_H
 #define NET_DIGEST_H
@@ -25,7 +24,7 @@ struct digest;
 
 struct digest *digest_new(enum digest_type type);
 void digest_add(struct digest *d, const void *data, size_t len);
-/* The result; the digest is then as new. Returns its length: 32, 20, 16, 8, 4. */
+/* The result; the digest is then reset. Returns its length: 32, 20, 16, 8, 4. */
 size_t digest_end(struct digest *d, unsigned char out[DIGEST_MAX]);
 const char *digest_end_hex(struct digest *d, char hex[DIGEST_HEX_SIZE]); /* lower case */
 void digest_reset(struct digest *d);

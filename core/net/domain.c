@@ -32,7 +32,7 @@ const char *domain_in(struct arena *arena, const char *path)
 	for (size_t i = 0; i < n; i++) {
 		for (char *p = lines[i]; *p; p++)
 			*p = *p == '\t' ? ' ' : *p;
-		if (str_after(lines[i], "search ")) /* the last one counts */
+		if (str_after(lines[i], "search ")) /* the last line counts */
 			ret = domain_of(arena, lines[i]);
 	}
 	return ret;

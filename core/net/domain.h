@@ -1,5 +1,6 @@
 /*
- * domain.h - the domain of this cluster's Services, as the kubelet writes it for pods.
+ * domain.h - find the cluster's DNS domain in resolv.conf, as the kubelet writes it for
+ * pods.
  */
 #ifndef NET_DOMAIN_H
 #define NET_DOMAIN_H
@@ -9,8 +10,8 @@
 #define RESOLV_CONF "/etc/resolv.conf"
 
 /*
- * "cluster.local", of a file that is as resolv.conf(5) and searches "svc.cluster.local".
- * In the arena; NULL: it does not, or cannot be read.
+ * "cluster.local" if the file, in the form of resolv.conf(5), searches
+ * "svc.cluster.local". In the arena; NULL: it does not, or is unreadable.
  */
 const char *domain_in(struct arena *arena, const char *path);
 

@@ -1,4 +1,4 @@
-/* gRPC's server side: grpc.h. */
+/* Implements the server side of gRPC: grpc.h. */
 #include "net/grpc.h"
 
 #include <endian.h>
@@ -15,14 +15,14 @@ enum { MAX_REPLY = 64 * 1024 * 1024, CODE_TEXT = 12 };
 
 struct grpc_call {
 	struct h2_stream *stream;
-	size_t at; /* in the request's body */
+	size_t at; /* position in the request's body */
 	enum grpc_code code;
 	char text[GRPC_MESSAGE_MAX];
 	struct buf reply;
 	struct grpc_source source;
 };
 
-/* What is sent for a call: its replies, or what the source has. */
+/* The response body of a call: its replies, or the source's. */
 struct answer {
 	struct buf reply;
 	struct grpc_source source;
@@ -176,7 +176,7 @@ static void respond(struct grpc_call *call)
 	h2_respond(call->stream, headers, sizeof(headers) / sizeof(*headers), &body);
 }
 
-/* What speaks another protocol gets an HTTP status: false. */
+/* Answer requests that are not gRPC with an HTTP status; then false. */
 static bool is_grpc(struct h2_stream *s)
 {
 	const char *type = h2_header(s, "content-type");

@@ -1,8 +1,9 @@
 /*
- * grpc.h - gRPC over HTTP/2 (PROTOCOL-HTTP2.md of grpc), the server's side and calls.
+ * grpc.h - a gRPC server over HTTP/2 (PROTOCOL-HTTP2.md of grpc); grpc_client.h has the
+ * client.
  *
- * A method gets the messages of a complete request and answers at once: with an error,
- * with small messages, or with a source of messages that are sent from where they are.
+ * A method gets the messages of a complete request and answers without blocking: with an
+ * error, with small messages, or with a source of messages that are sent without a copy.
  * An unknown method is UNIMPLEMENTED.
  */
 #ifndef NET_GRPC_H
@@ -32,7 +33,7 @@ enum grpc_code {
 
 enum { GRPC_PREFIX = 5, GRPC_MESSAGE_MAX = 512 };
 
-/* A message's prefix: not compressed, its length. */
+/* The prefix of an uncompressed message: a flag and its length. */
 void grpc_prefix(uint8_t to[GRPC_PREFIX], uint32_t len);
 
 struct grpc_call;
@@ -42,34 +43,33 @@ struct grpc_method {
 	void (*run)(void *ctx, struct grpc_call *call);
 };
 
-/* Refused after grpc_fail(); later: it asks again at h2_resume(). */
+/* GRPC_REFUSED: after grpc_fail(). GRPC_LATER: h2_resume() asks again. */
 enum grpc_verdict { GRPC_ADMITTED, GRPC_REFUSED, GRPC_LATER };
 
 struct grpc_conf {
 	const struct grpc_method *methods; /* ends with { NULL } */
 	void *ctx;
-	/* Before a method. NULL: everybody may call. */
+	/* Called before a method. NULL: everyone may call. */
 	enum grpc_verdict (*admit)(void *ctx, struct grpc_call *call);
 	void *admit_ctx;
 };
 
 /* The handler of an h2 server; ctx is a grpc_conf. */
 void grpc_handle(void *ctx, struct h2_stream *s);
-/* The handler of one that answers UNAVAILABLE; ctx is the text. */
+/* A handler that answers UNAVAILABLE; ctx is the message. */
 void grpc_handle_unavailable(void *ctx, struct h2_stream *s);
 
 /* The next message of the request: false at its end. Borrowed until the method returns. */
 bool grpc_next(struct grpc_call *call, struct iovec *ret);
 const char *grpc_metadata(const struct grpc_call *call, const char *name);
 
-/* The answer: one of these. The last failure counts. */
+/* Answer with one of the following. Only the last failure is sent. */
 void grpc_fail(struct grpc_call *call, enum grpc_code code, const char *fmt, ...)
 	PRINTF_LIKE(3, 4);
-void grpc_send(struct grpc_call *call, const void *data, size_t len); /* any number */
+void grpc_send(struct grpc_call *call, const void *data,
+	       size_t len); /* may be called several times */
 
-/*
- * Messages with their prefixes, one or many at a time, as pieces of h2.h; len 0 is the end.
- */
+/* Messages with their prefixes, any number in each piece (h2.h); len 0 is the end. */
 struct grpc_source {
 	void (*next)(void *ctx, struct h2_piece *ret);
 	void (*release)(void *ctx);

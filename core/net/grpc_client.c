@@ -13,9 +13,9 @@ enum { MAX_MESSAGE = 4 * 1024 * 1024 };
 
 struct answer {
 	const struct grpc_request *req;
-	int64_t status; /* -1: none came */
+	int64_t status; /* -1: none received */
 	char text[GRPC_MESSAGE_MAX];
-	struct buf pending; /* of a message that is not complete */
+	struct buf pending; /* an incomplete message */
 };
 
 static int hex(char c)
@@ -53,7 +53,7 @@ static int on_header(void *ctx, int status, const char *name, const char *value,
 	return 0;
 }
 
-/* All messages that are complete. */
+/* Pass on all complete messages. */
 static int take_messages(struct answer *a, struct error *err)
 {
 	size_t max = a->req->max_message ? a->req->max_message : MAX_MESSAGE;

@@ -1,4 +1,4 @@
-/* One HTTP/2 connection of a server: h2.h. */
+/* Implements an HTTP/2 connection with nghttp2: h2.h. */
 #include "net/h2.h"
 
 #include <nghttp2/nghttp2.h>
@@ -9,32 +9,32 @@
 #include "base/xmalloc.h"
 
 enum {
-	MAX_HEADERS = 16 * 1024, /* of a request, as RFC 9113 counts them */
+	MAX_HEADERS = 16 * 1024, /* of a request, counted as in RFC 9113 */
 	HEADER_OVERHEAD = 32,
 	MAX_STREAMS = 100,
 	MAX_RESPONSE_HEADERS = 16,
-	MAX_PARTS = 64,           /* queued at a time */
-	FULL = 1024 * 1024,       /* bytes queued at which no more is asked for */
-	MAX_CONTROL = 256 * 1024, /* of frames other than DATA */
+	MAX_PARTS = 64,           /* parts queued at a time */
+	FULL = 1024 * 1024,       /* queued bytes above which no more are requested */
+	MAX_CONTROL = 256 * 1024, /* bytes of frames other than DATA */
 	MAX_CONTINUATIONS = 4,
 	WINDOW = 1024 * 1024, /* of a request's body */
 	MAX_FRAMES = 10000,   /* that wait for a peer that does not read */
 };
 
 struct h2_stream {
-	struct h2_stream *prev, *next; /* of the connection's, or of its ended ones */
+	struct h2_stream *prev, *next; /* in the list of open streams, or of ended ones */
 	struct h2_conn *conn;
 	int32_t id;
 	struct buf headers; /* "name\0value\0", each */
 	size_t header_bytes;
 	struct buf request;
-	bool complete, answered; /* the request; by h2_respond() */
+	bool complete, answered; /* the request is complete; h2_respond() was called */
 	struct h2_body body;
 	struct h2_piece piece; /* what is left of the current one */
 	uint64_t listed;       /* the last queue that has parts of its body */
 };
 
-/* A part of what is to be sent: of somebody's body, or at `offset` of `control`. */
+/* A part to send: of a body, or at `offset` of `control`. */
 struct part {
 	const uint8_t *body;
 	size_t offset, len;
@@ -55,7 +55,7 @@ struct h2_conn {
 
 /* ---- streams ----------------------------------------------------------------------- */
 
-/* Frees a piece once what is queued is sent. */
+/* Free a piece once all that is queued now is sent. */
 static void spend(struct h2_conn *c, void *take_piece)
 {
 	if (!take_piece)
@@ -295,7 +295,7 @@ static size_t pairs(nghttp2_nv *to, const struct h2_header *headers, size_t n)
 	return n;
 }
 
-/* One piece, or what is left of it, is at most a frame. */
+/* Send at most a piece or its rest in a frame. */
 static nghttp2_ssize read_body(nghttp2_session *session, int32_t id, uint8_t *data,
 			       size_t len, uint32_t *flags, nghttp2_data_source *source,
 			       void *ctx)

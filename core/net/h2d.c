@@ -1,4 +1,4 @@
-/* The server of HTTP/2: sockets and threads; see h2d.h. */
+/* Serves HTTP/2: sockets and threads; see h2d.h. */
 #include "net/h2d.h"
 
 #include <errno.h>
@@ -23,21 +23,21 @@ enum {
 	EVENTS = 64,
 	IOVECS = 64,
 	IN_SIZE = 64 * 1024,
-	TURN = 4 * 1024 * 1024, /* bytes sent before others get their turn */
-	READS = 16,             /* the same for what is received */
+	TURN = 4 * 1024 * 1024, /* bytes to send before others get their turn */
+	READS = 16,             /* reads, likewise */
 	ACCEPT_BACKOFF_MS = 100,
 	HANDSHAKE_MS = 10 * 1000,
 	MAX_HANDSHAKES = 256,
 };
-enum { TLS_HELLO = 0x16, HTTP2_PREFACE = 'P' }; /* the first byte of each */
+enum { TLS_HELLO = 0x16, HTTP2_PREFACE = 'P' }; /* the first byte of a record */
 
 struct conn {
 	struct conns *of;
 	struct conn *prev, *next;
 	int fd;
-	bool writing; /* waits until the socket takes more */
+	bool writing; /* waits for POLLOUT */
 	struct tls_conn *tls;
-	int64_t deadline;   /* of the handshake */
+	int64_t deadline;   /* deadline of the handshake */
 	struct h2_conn *h2; /* NULL: before or in the handshake */
 };
 
@@ -50,9 +50,9 @@ struct loop {
 	struct h2d *d;
 	pthread_t thread;
 	int epoll, wake;
-	bool goaway;            /* was said */
-	struct conns open;      /* the one that was active last is the first */
-	struct conns beginning; /* their handshake is not over; the oldest is the last */
+	bool goaway;            /* was sent */
+	struct conns open;      /* the most recently active one first */
+	struct conns beginning; /* in the handshake; the oldest last */
 	char in[IN_SIZE];
 	char record[TLS_RECORD]; /* to be sent */
 };
@@ -62,7 +62,7 @@ struct h2d {
 	int listener;
 	atomic_bool stopping;
 	int64_t until;          /* set before `stopping` */
-	int n_threads, n_loops; /* wanted; started */
+	int n_threads, n_loops; /* number wanted; number started */
 	struct loop *loops;
 };
 
@@ -120,7 +120,7 @@ static int conn_watch(struct loop *l, struct conn *c, bool writing)
 	return epoll_ctl(l->epoll, EPOLL_CTL_MOD, c->fd, &e);
 }
 
-/* Of those without a stream the one idle longest makes room; false: there is none. */
+/* Close the connection that is idle longest and has no stream; false: there is none. */
 static bool make_room(struct loop *l)
 {
 	for (struct conn *c = l->open.last; c; c = c->prev)
@@ -131,7 +131,7 @@ static bool make_room(struct loop *l)
 	return false;
 }
 
-/* With max_connections that all have streams, there is none. */
+/* Refuse one if max_connections have streams. */
 static bool has_room(struct loop *l)
 {
 	const struct h2d_conf *conf = &l->d->conf;
@@ -175,7 +175,7 @@ static void conn_add(struct loop *l, int fd)
 		conn_close(c);
 }
 
-/* The first byte that came; 0: none yet; -1: none will come. */
+/* Peek at the first byte; 0: none yet; -1: closed. */
 static int first_byte(const struct conn *c)
 {
 	char first;
@@ -186,7 +186,7 @@ static int first_byte(const struct conn *c)
 	return n < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : -1;
 }
 
-/* TLS_DONE: it is open. */
+/* Continue the handshake. TLS_DONE: open. */
 static enum tls_turn conn_begin(struct loop *l, struct conn *c, struct error *err)
 {
 	const struct h2d_conf *conf = &l->d->conf;
@@ -209,7 +209,7 @@ static enum tls_turn conn_begin(struct loop *l, struct conn *c, struct error *er
 	return turn;
 }
 
-/* One record of what there is to send: as large as it can be. */
+/* Send one TLS record, as large as possible. */
 static ssize_t send_record(struct loop *l, struct conn *c, const struct iovec *iov, int n)
 {
 	const void *data = iov->iov_base;
@@ -243,7 +243,7 @@ static ssize_t send_some(struct loop *l, struct conn *c, struct iovec *iov, int 
 	return c->tls ? send_record(l, c, iov, n) : sendmsg(c->fd, &msg, MSG_NOSIGNAL);
 }
 
-/* 1: all is sent; 0: there is more, for later; -1: the connection is broken. */
+/* 1: all sent; 0: more later; -1: the connection is broken. */
 static int conn_send(struct loop *l, struct conn *c)
 {
 	struct iovec iov[IOVECS];
@@ -282,7 +282,7 @@ static ssize_t receive_some(struct loop *l, struct conn *c)
 	return -1;
 }
 
-/* -1: the peer is gone, or says what it must not. */
+/* -1: the peer has closed, or broke the protocol. */
 static int conn_receive(struct loop *l, struct conn *c)
 {
 	struct error err = { 0 };
@@ -305,7 +305,7 @@ static int conn_receive(struct loop *l, struct conn *c)
 	return 0;
 }
 
-/* What an open one has to do. */
+/* Serve an open connection. */
 static void conn_serve(struct loop *l, struct conn *c, bool receive)
 {
 	bool broken = false;
@@ -316,7 +316,7 @@ static void conn_serve(struct loop *l, struct conn *c, bool receive)
 		conn_link(&l->open, c);
 		broken = conn_receive(l, c);
 	}
-	sent = conn_send(l, c); /* also a GOAWAY that says what was wrong */
+	sent = conn_send(l, c); /* send a GOAWAY with the error, too */
 	if (broken || sent < 0 || h2_is_done(c->h2) || conn_watch(l, c, !sent))
 		conn_close(c);
 }
@@ -386,7 +386,7 @@ static void resume_all(struct loop *l)
 	}
 }
 
-/* Those whose deadline is over. */
+/* Close connections after their deadline. */
 static void expire(struct loop *l)
 {
 	struct error err = { 0 };
@@ -420,7 +420,7 @@ static void take_events(struct loop *l, int timeout)
 		else
 			conn_turn(l, events[i].data.ptr, events[i].events);
 	}
-	/* Last: these may close a connection whose event was still to come. */
+	/* Last, because it may close connections that have pending events. */
 	if (woken)
 		resume_all(l);
 	if (incoming)
@@ -428,7 +428,7 @@ static void take_events(struct loop *l, int timeout)
 	expire(l);
 }
 
-/* Until the next deadline; -1: there is none. */
+/* Time until the next deadline; -1: none. */
 static int time_left(const struct loop *l)
 {
 	int64_t left = -1, now = clock_ms();
@@ -541,7 +541,7 @@ void h2d_stop(struct h2d *d, int64_t grace_ms)
 	d->until = clock_ms() + grace_ms;
 	atomic_store(&d->stopping, true);
 	if (d->listener >= 0)
-		shutdown(d->listener, SHUT_RDWR); /* who connects is refused */
+		shutdown(d->listener, SHUT_RDWR); /* new connections are refused */
 	h2d_resume(d);
 	for (int i = 0; i < d->n_loops; i++) {
 		pthread_join(d->loops[i].thread, NULL);

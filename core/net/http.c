@@ -1,11 +1,10 @@
 /*
- * http.c - a client's connections; with http_call.c and http_stream.c the only place
- * that knows libcurl.
+ * http.c - clients and their connections; http_call.c has calls (net/http.h).
  *
- * A slot is an easy handle with a multi handle, and so a connection cache, of its
- * own; a call has one to itself from beginning to end. The last one that was put
- * back is taken first, so that what a burst has opened grows old and is closed. What
- * is common to all slots is the TLS sessions.
+ * Only http*.c know libcurl. A slot is an easy handle with its own multi handle, and so
+ * its own connection cache; a call uses one slot exclusively. The most recently used slot
+ * is taken first, so that connections opened in a burst age and are closed. All slots
+ * share the TLS sessions.
  */
 #include <errno.h>
 #include <poll.h>
@@ -21,7 +20,7 @@
 
 enum {
 	DEFAULT_IDLE = 16,
-	KEEP_MS = 90 * 1000, /* an idle connection; servers keep them a while longer */
+	KEEP_MS = 90 * 1000, /* an idle connection; shorter than servers keep them */
 	RECEIVE_BYTES = 16 * 1024,
 };
 
@@ -110,7 +109,7 @@ void http_sessions_free(struct http_sessions *s)
 
 /* ---- clients and slots ---- */
 
-/* What libcurl looks for in the environment, at each call. */
+/* Proxy settings that libcurl would read from the environment at each call. */
 static bool names_proxy(void)
 {
 	static const char *const names[] = { "http_proxy", "https_proxy", "HTTPS_PROXY",
@@ -213,7 +212,7 @@ static struct slot *slot_take(struct http_client *client)
 	return s;
 }
 
-/* The newest is first; those too old, or too many, are taken off the end. */
+/* The newest is first; cut off those that are too old or too many. */
 static struct slot *cut_old(struct http_client *client, int64_t now)
 {
 	struct slot **at = &client->idle, *old;
@@ -240,7 +239,8 @@ static void slot_put(struct http_client *client, struct slot *s)
 	pthread_mutex_unlock(&client->lock);
 	slots_free(old);
 }
-/* What makes it worth asking call_must_end(). */
+
+/* Descriptors whose readiness requires call_must_end(). */
 static unsigned wake_fds(const struct call *c, struct curl_waitfd fds[2])
 {
 	int stop = stop_fd();

@@ -25,9 +25,9 @@
 struct http_client;
 
 /*
- * TLS sessions that clients of the same servers may share: a further connection resumes
- * one instead of verifying a certificate again (RFC 8446, 2.2). Kept apart by server,
- * trusted CA and client identity. Outlives its clients.
+ * TLS sessions to share among clients of the same servers: a connection resumes one
+ * instead of verifying the certificate again (RFC 8446, 2.2). They are separated by
+ * server, trusted CA and client identity. Must outlive its clients.
  */
 struct http_sessions;
 struct http_sessions *http_sessions_new(void);
@@ -96,8 +96,8 @@ struct http_request {
 	int (*on_header)(void *ctx, int status, const char *name, const char *value,
 			 struct error *err);
 	void *ctx;
-	const bool *cancel;   /* set by another thread, looked at each second; or NULL */
-	const int *cancel_fd; /* readable once it is set: then it is looked at; or NULL */
+	const bool *cancel;   /* set by another thread, checked each second; or NULL */
+	const int *cancel_fd; /* readable once it is set, to react at once; or NULL */
 };
 
 struct http_response {
@@ -109,7 +109,9 @@ struct http_response {
 	char *location;     /* Location, as it was sent; or NULL */
 };
 void http_response_release(struct http_response *r);
-/* For who makes one: a header field; those that it has no member for are dropped. */
+/*
+ * For code that makes responses: set a header field; fields without a member are dropped.
+ */
 void http_response_field(struct http_response *r, const char *name, char *value);
 #define cleanup_http_response __attribute__((cleanup(http_response_release)))
 

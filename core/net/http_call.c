@@ -1,6 +1,4 @@
-/*
- * http_call.c - one call: its options, what comes of it, and what went wrong in words.
- */
+/* http_call.c - make one call with libcurl, and word its errors (net/http.h). */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -77,7 +75,7 @@ static size_t on_read(char *data, size_t size, size_t n, void *ctx)
 	return got;
 }
 
-/* A kept connection that has been closed meanwhile: once more, from the beginning. */
+/* A kept connection was closed meanwhile: libcurl resends from the beginning. */
 static int on_seek(void *ctx, curl_off_t offset, int origin)
 {
 	struct call *c = ctx;
@@ -111,7 +109,7 @@ static void set_body(struct call *c)
 	}
 }
 
-/* 299 - "text" or 299 agent "text" "date"; what is no such thing is not shown. */
+/* 299 - "text" or 299 agent "text" "date"; anything else is ignored. */
 static void add_warning(struct http_response *r, const char *value)
 {
 	const char *p = str_after(value, "299 ");
@@ -134,8 +132,8 @@ static void add_warning(struct http_response *r, const char *value)
 }
 
 /*
- * RateLimit: "api";r=0;t=55 (IETF's draft of these headers): of what may be asked nothing
- * is left, until 55 seconds from now; counted in whole seconds, so one more.
+ * RateLimit: "api";r=0;t=55 (IETF draft): no requests are left for 55 seconds; add one,
+ * because seconds are truncated.
  */
 static void add_limit(struct http_response *r, const char *value)
 {
@@ -222,7 +220,7 @@ static int take_field(struct call *c, const char *data, size_t len)
 	return 0;
 }
 
-/* A 100 Continue has a head, too: each status line starts over. */
+/* Start over at each status line: 100 Continue has headers, too. */
 static void on_status(struct call *c)
 {
 	long status = 0;
@@ -254,7 +252,7 @@ static size_t on_header(char *data, size_t size, size_t n, void *ctx)
 	return len;
 }
 
-/* Bytes not acknowledged for 30 s: the peer is gone. */
+/* Fail if bytes are not acknowledged for 30 s. */
 static int on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
 {
 	int ms = 30000;
@@ -306,7 +304,7 @@ static void set_connection(struct call *c)
 		c->req->receive_bytes ? c->req->receive_bytes : c->client->receive_bytes;
 
 	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L); /* do not wait for names */
+	curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L); /* do not block in lookups */
 	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 	curl_easy_setopt(easy, CURLOPT_TCP_NODELAY, 1L);
 	curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
@@ -349,7 +347,7 @@ static void set_request(struct call *c)
 	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, c->why);
 }
 
-/* The parts of a URL, and room for it with another host. */
+/* The parts of a URL, to replace its host. */
 struct target {
 	CURLU *url;
 	char *host, *port, *scheme, *whole;
@@ -377,8 +375,8 @@ static void target_release(struct target *t)
 }
 
 /*
- * A server name of its own stands in the URL as curl sees it, for SNI and
- * verification; the connection goes to the host, and the Host header names it.
+ * For a different server name: curl gets it in the URL, for SNI and verification, but
+ * connects to the host, which is also in the Host header.
  */
 static void set_server_name(struct call *c, struct target *t, const char *name)
 {
@@ -395,7 +393,7 @@ static void set_server_name(struct call *c, struct target *t, const char *name)
 	curl_easy_setopt(c->easy, CURLOPT_URL, t->whole);
 }
 
-/* Of "https://host:6443/path" what is before the path; NULL: there is no path. */
+/* The origin of "https://host:6443/path"; NULL: no path. */
 static char *origin_of(const char *url)
 {
 	const char *host = strstr(url, "://"), *path;
@@ -405,7 +403,7 @@ static char *origin_of(const char *url)
 	return path ? xstrdup(str_slice(&arena, url, (size_t)(path - url))) : NULL;
 }
 
-/* Most calls go where the last one went. */
+/* Most calls have the same origin as the last one. */
 static bool is_same_origin(const struct slot *s, const char *url)
 {
 	const char *path = s->origin ? str_after(url, s->origin) : NULL;
@@ -421,7 +419,7 @@ static void keep_origin(struct slot *s, const char *url, const char *host)
 	s->host = xstrdup(host);
 }
 
-/* For people; what signs a URL, and other secrets, are in its query. */
+/* The URL for messages, without its query, which may have signatures or secrets. */
 static const char *without_query(struct arena *a, const char *url)
 {
 	return str_visible(a, str_slice(a, url, strcspn(url, "?#")), false);
@@ -461,8 +459,8 @@ static int set_target(struct call *c, struct slot *s)
 }
 
 /*
- * Values come from peers, too (an ETag, a token of a metadata server): a line break in one
- * would begin another header, or another request, of their making.
+ * Values may come from peers (an ETag, a metadata server's token): refuse line breaks,
+ * which could inject headers or requests.
  */
 static int check_headers(struct call *c)
 {
@@ -475,7 +473,7 @@ static int check_headers(struct call *c)
 	return 0;
 }
 
-/* Is there a reason to end the call that curl does not know? */
+/* Must the call end for a reason that curl does not know? */
 bool call_must_end(struct call *c)
 {
 	const struct http_request *req = c->req;
@@ -493,7 +491,7 @@ bool call_must_end(struct call *c)
 	return true;
 }
 
-/* What mbedTLS says of a certificate, and what it means. */
+/* mbedTLS's certificate errors, and what they mean. */
 #define NOT_TRUSTED "signed by the trusted CA"
 static const struct {
 	const char *said, *meaning;
@@ -646,7 +644,7 @@ int call_prepare(struct call *c, struct slot *s)
 
 static void release(struct call *c)
 {
-	curl_easy_reset(c->easy); /* it must not remember what ends here */
+	curl_easy_reset(c->easy); /* it must not refer to this call */
 	curl_slist_free_all(c->headers);
 	curl_slist_free_all(c->connect_to);
 	arena_clear(&c->arena);

@@ -10,14 +10,16 @@
 #include "base/arena.h"
 #include "net/http.h"
 
-/* How often a call checks what no descriptor reports; and if all is reported. */
+/*
+ * How often a call checks for events that no descriptor reports; and if all are reported.
+ */
 enum { HTTP_LOOK_MS = 1000, HTTP_REST_MS = 60 * 1000 };
 
 struct slot {
 	CURL *easy;
 	CURLM *multi;
 	struct slot *next;
-	int64_t used_ms;     /* when it was put back */
+	int64_t used_ms;     /* when it was last used */
 	char *origin, *host; /* of the last URL, "https://h" and "h:443"; NULL: none */
 };
 
@@ -33,7 +35,7 @@ struct http_client {
 	size_t max_idle, receive_bytes;
 	struct http_sessions *sessions;
 	bool own_sessions;
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* guards what follows */
 	struct slot *idle;
 };
 
@@ -46,8 +48,8 @@ struct call {
 	const char *host; /* "host:port", for messages */
 	struct http_response resp;
 	size_t header_bytes;
-	size_t sent;       /* of a body that is read */
-	int64_t heard_ms;  /* when the server last sent something; 0: not yet */
+	size_t sent;       /* bytes of a body that is read by callback */
+	int64_t heard_ms;  /* when the server last sent bytes; 0: not yet */
 	struct error *err; /* filled when `failed` */
 	bool failed;
 	char why[CURL_ERROR_SIZE]; /* curl's words */
@@ -57,13 +59,13 @@ struct call {
 
 void call_init(struct call *c, struct http_client *client, const struct http_request *req,
 	       struct error *err);
-/* All options of the slot's handle; c->easy is that. */
+/* Set all options of the slot's handle, which becomes c->easy. */
 MUST_CHECK int call_prepare(struct call *c, struct slot *s);
-/* Is there a reason to end the call that curl does not know? */
+/* Must the call end for a reason that curl does not know (stop, cancel, idle_ms)? */
 bool call_must_end(struct call *c);
-/* What has become of it: 0 with *ret, or -1 with the call's error. Resets the handle. */
+/* Finish a call: 0 with *ret, or -1 with the call's error. Resets the handle. */
 MUST_CHECK int call_finish(struct call *c, CURLcode code, struct http_response *ret);
-/* Instead: it is not wanted any more. */
+/* Instead of call_finish(): drop the result. */
 void call_drop(struct call *c);
 
 #endif

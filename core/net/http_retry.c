@@ -1,4 +1,4 @@
-/* Retries of HTTP calls; see http_retry.h. */
+/* Retries HTTP calls; see http_retry.h. */
 #include "net/http_retry.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ struct http_retrier *http_retrier_new(struct arena *arena,
 	return ret;
 }
 
-/* Can a retry succeed? Else the response, or the error, is final. */
+/* Can a retry succeed? Otherwise the response or error is final. */
 static bool is_passing(int rc, const struct http_response *r, const struct error *err)
 {
 	return rc ? retry_error(err) : retry_status(r->status);
@@ -43,7 +43,7 @@ static int give_up(const char *what, int tried, struct error *err)
 	return error_wrap(err, "%s", what);
 }
 
-/* One of all waiting threads reports. */
+/* Only one of all waiting threads reports. */
 static void tell_pause(struct http_retrier *retrier, const char *what, int64_t ms,
 		       const struct error *why)
 {

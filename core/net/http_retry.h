@@ -1,5 +1,5 @@
 /*
- * http_retry.h - an HTTP call that is repeated while its failure may pass.
+ * http_retry.h - an HTTP call with retries of transient failures.
  */
 #ifndef NET_HTTP_RETRY_H
 #define NET_HTTP_RETRY_H
@@ -9,22 +9,22 @@
 #include "net/retry.h"
 
 struct http_retry_conf {
-	struct http_client *http; /* outlives the retrier */
+	struct http_client *http; /* must outlive the retrier */
 	int tries;                /* repetitions at most; 0: RETRY_TRIES */
-	/* One line for people when a pause is long; any thread; or NULL. */
+	/* Called from any thread with a line about a long pause; or NULL. */
 	void (*say)(void *ctx, const char *line);
 	void *ctx;
 };
 
-struct http_retrier; /* for many threads */
+struct http_retrier; /* thread-safe */
 struct http_retrier *http_retrier_new(struct arena *arena,
 				      const struct http_retry_conf *conf);
 
 /*
  * As http_do(), repeated after 408, 425, 429, 5xx and network errors, with growing pauses
- * that honor Retry-After. Any other status, redirects included, is the caller's to judge.
- * No req->on_data. `what` begins messages: "s3://bucket/prefix".
- * ERR_BUSY: conf->tries repetitions failed. ERR_STOPPED: base/stop.h.
+ * that honor Retry-After. Any other status, including redirects, is returned.
+ * req->on_data must be NULL. `what` begins messages: "s3://bucket/prefix". ERR_BUSY:
+ * conf->tries retries failed. ERR_STOPPED: base/stop.h.
  */
 MUST_CHECK int http_retry(struct http_retrier *retrier, const char *what,
 			  const struct http_request *req, struct http_response *ret,
@@ -34,12 +34,12 @@ MUST_CHECK int http_retry(struct http_retrier *retrier, const char *what,
 struct http_retry_call {
 	const char *what;
 	const struct http_request *req;
-	/* Before each try: fill in what expires, such as a signature. Or NULL. */
+	/* Called before each try, to set what expires, such as a signature. Or NULL. */
 	int (*prepare)(void *ctx, struct arena *arena, struct http_request *req,
 		       struct error *err);
 	/*
-	 * Not idempotent: before it is repeated, did the lost answer mean success? Then *ret
-	 * has status 0. NULL: idempotent.
+	 * For a call that is not idempotent, before a retry: did the lost try succeed?
+	 * Then the response has status 0. NULL: idempotent.
 	 */
 	int (*is_done)(void *ctx, bool *ret, struct error *err);
 	void *ctx;

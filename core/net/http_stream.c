@@ -1,4 +1,4 @@
-/* Many HTTP calls on one thread; see http_stream.h. */
+/* Runs many HTTP calls in one thread; see http_stream.h. */
 #include "net/http_stream.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@ struct http_stream {
 	struct http_request req;
 	struct slot slot; /* without a multi handle of its own */
 	struct call call;
-	struct error err; /* the call's */
+	struct error err; /* of the call */
 	void (*on_end)(void *ctx, const struct http_response *resp,
 		       const struct error *err);
 	struct http_stream *next, **prev;
@@ -42,7 +42,7 @@ int http_streams_new(struct http_streams **ret, struct error *err)
 	return 0;
 }
 
-/* Takes it off the list; its call is over. */
+/* Take an ended call off the list. */
 static void forget(struct http_stream *stream)
 {
 	*stream->prev = stream->next;
@@ -80,7 +80,7 @@ static int begin(struct http_stream *stream, struct error *err)
 		return -1;
 	}
 	curl_easy_setopt(stream->slot.easy, CURLOPT_PRIVATE, stream);
-	/* Rather wait for a connection that takes more than open one for each. */
+	/* Wait for a connection that can be shared rather than open one for each. */
 	curl_easy_setopt(stream->slot.easy, CURLOPT_PIPEWAIT, 1L);
 	if (curl_multi_add_handle(stream->streams->multi, stream->slot.easy))
 		return error_set(err, ERR_IO, "%s: cannot start a request",
@@ -148,7 +148,7 @@ static void end_finished(struct http_streams *s)
 	}
 }
 
-/* Those of which nothing has come for too long. */
+/* End the calls that were idle for too long. */
 static void end_idle(struct http_streams *s)
 {
 	int64_t now = clock_ms();
@@ -160,7 +160,7 @@ static void end_idle(struct http_streams *s)
 		next = stream->next;
 		if (stream->req.idle_ms && call_must_end(&stream->call)) {
 			end(stream, CURLE_ABORTED_BY_CALLBACK);
-			next = s->first; /* whatever on_end did to the list */
+			next = s->first; /* start over: on_end may have changed the list */
 			s->looked_ms = now - HTTP_LOOK_MS;
 		}
 	}

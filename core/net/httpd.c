@@ -1,4 +1,4 @@
-/* The HTTP server: connections, their limits, responses; see httpd.h. */
+/* Serves HTTP/1.1: connections, limits, responses; see httpd.h. */
 #include "net/httpd.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ enum {
 		128 * 1024, /* freed memory of larger ones is returned to the system */
 	IDLE_MS = 500,
 	LINGER_MS = 500,
-	LINGER_BYTES = 16 * 1024 * 1024, /* of a refused body, too */
+	LINGER_BYTES = 16 * 1024 * 1024, /* also of a refused body */
 	SMALL_BODY = 64 * 1024,
 	ACCEPT_BACKOFF_MS = 100, /* before accept() is retried when out of descriptors */
 };
@@ -33,7 +33,7 @@ enum {
 #define BODIES_MIN   ((size_t)16 * 1024 * 1024)
 
 enum phase {
-	WAITING, /* for a request, a handshake or the end: may be closed */
+	WAITING, /* waits for a request, a handshake or the end: may be closed */
 	READING, /* a request is incomplete: may be closed to make room */
 	HANDLING,
 	DONE, /* the thread is about to end */
@@ -47,7 +47,7 @@ struct conn {
 	char peer[SOCK_ADDRESS_SIZE];
 	int of_peer; /* connections of that peer, this one too; the acceptor's */
 
-	/* Under the server's lock. */
+	/* Guarded by the server's lock. */
 	enum phase phase;
 	int fd;        /* -1: closed */
 	int64_t since; /* waiting for a complete request */
@@ -162,9 +162,9 @@ static int conn_answer(struct conn *c, const struct httpd_head *head,
 /* ---- a body in pieces -------------------------------------------------------------- */
 
 struct conn_stream {
-	struct httpd_stream stream; /* first: it is what the handler gets */
+	struct httpd_stream stream; /* the first member, which the handler gets */
 	struct conn *conn;
-	bool chunked; /* HTTP/1.0 has the body as it is, until the end */
+	bool chunked; /* HTTP/1.0: the body is not chunked and ends with the connection */
 	bool failed;
 };
 
@@ -197,7 +197,9 @@ static bool stream_listens(struct httpd_stream *stream)
 	pthread_mutex_unlock(&c->server->lock);
 	if (s->failed || cut || c->server->stopping)
 		return false;
-	/* What it sends meanwhile is its next request, but a TLS alert is its end as well. */
+	/*
+	 * Bytes that arrive are the next request, except a TLS alert, which ends it, too.
+	 */
 	return poll(&p, 1, 0) <= 0 || !(p.revents & (POLLRDHUP | POLLHUP | POLLERR));
 }
 
@@ -325,8 +327,8 @@ static int conn_read_head(struct conn *c, struct httpd_head *head, int64_t deadl
 }
 
 /*
- * A hundred connections at their maximum would be too much: bytes beyond SMALL_BODY count
- * against a common limit.
+ * Bodies at their maximum on all connections would take too much memory: bytes beyond
+ * SMALL_BODY count against a common limit.
  */
 static int conn_count_body(struct conn *c, const struct buf *body)
 {
@@ -342,7 +344,7 @@ static int conn_count_body(struct conn *c, const struct buf *body)
 	return 503;
 }
 
-/* Some of the body; 0 if c->start has more. */
+/* Receive more of the body; 0 if bytes are at c->start. */
 static int conn_more_body(struct conn *c, int64_t deadline)
 {
 	if (c->start < c->len)
@@ -462,7 +464,7 @@ static void wake(struct httpd *d)
 {
 	static const uint64_t one = 1;
 
-	/* It can only fail when it is readable already. */
+	/* Fails only if the counter is full, and so readable. */
 	if (write(d->wake, &one, sizeof(one)) < 0)
 		return;
 }
@@ -496,7 +498,9 @@ static void *conn_main(void *ctx)
 	return NULL;
 }
 
-/* ---- connections come and go --------------------------------------------------------- */
+/*
+ * ---- open and close connections ------------------------------------------------------
+ */
 
 static void conn_cut(struct conn *c)
 {
@@ -588,7 +592,7 @@ static bool has_place(struct httpd *d, const char *peer)
 	return n < d->conf.max_connections || make_room(d);
 }
 
-/* Takes the descriptor. false: cannot start a thread. */
+/* Takes the descriptor. False: no thread could be started. */
 static bool admit(struct httpd *d, int fd, const char *peer)
 {
 	struct error err = { 0 };
@@ -614,7 +618,7 @@ static bool admit(struct httpd *d, int fd, const char *peer)
 	return true;
 }
 
-/* false: cannot serve another one now. */
+/* False: cannot serve another connection now. */
 static bool accept_one(struct httpd *d)
 {
 	char peer[SOCK_ADDRESS_SIZE];

@@ -40,10 +40,11 @@ struct httpd_header {
 const char *httpd_header(const struct httpd_request *req, const char *name);
 
 /*
- * A body in pieces (chunked). httpd_send() waits while the peer does not read; one that
- * reads nothing for request_ms is dropped: -1, after which nothing more is sent.
+ * A body sent in pieces (chunked). httpd_send() blocks while the peer does not read; a
+ * peer that reads nothing for request_ms is dropped: -1, after which nothing more is
+ * sent.
  */
-struct httpd_stream { /* of a connection, or of a caller in this process (inside.h) */
+struct httpd_stream { /* to a connection, or to a caller in this process (inside.h) */
 	int (*send)(struct httpd_stream *s, const void *data, size_t len);
 	bool (*listens)(struct httpd_stream *s);
 };
@@ -52,7 +53,7 @@ MUST_CHECK static inline int httpd_send(struct httpd_stream *s, const void *data
 {
 	return s->send(s, data, len);
 }
-/* Is the peer still there, and the server not stopping? Does not wait. */
+/* Is the peer still connected, and the server not stopping? Does not block. */
 static inline bool httpd_listens(struct httpd_stream *s)
 {
 	return s->listens(s);
@@ -61,11 +62,11 @@ static inline bool httpd_listens(struct httpd_stream *s)
 struct httpd_response {
 	int status;               /* 0: 404 */
 	const char *content_type; /* NULL: text/plain; charset=utf-8 */
-	struct buf headers;       /* whole lines beside the usual ones; max 0: none */
-	struct buf body;          /* empty, for up to 64 MiB; the server's */
+	struct buf headers;       /* additional header lines; max 0: none */
+	struct buf body;          /* to fill, up to 64 MiB; owned by the server */
 	/*
-	 * Instead of the body: sends it piece by piece, in the connection's thread, and
-	 * returns at its end. Then its release(ctx), also when nothing was sent.
+	 * Instead of the body: called in the connection's thread to send it piece by
+	 * piece. release(ctx) is then called, even if nothing was sent.
 	 */
 	void (*stream)(void *ctx, struct httpd_stream *s);
 	void (*release)(void *ctx);
@@ -95,14 +96,14 @@ struct httpd_conf {
 	void *ctx;
 };
 
-/* Listens when it returns. conf's strings are copied. */
+/* The server listens when it returns. conf's strings are copied. */
 MUST_CHECK int httpd_start(struct httpd **ret, const struct httpd_conf *conf,
 			   struct error *err);
 int httpd_port(const struct httpd *d);
 
 /*
- * Takes no more connections; requests under way get grace_ms to arrive and be
- * answered. A handler that runs longer is waited for. Frees.
+ * Stop accepting connections, give open requests grace_ms to arrive and be answered, wait
+ * for handlers that run longer, and free the server.
  */
 void httpd_stop(struct httpd *d, int64_t grace_ms);
 

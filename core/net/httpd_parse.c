@@ -15,7 +15,7 @@ static bool is_token_char(unsigned char c)
 	       (c >= 'A' && c <= 'Z') || (c && strchr(others, c));
 }
 
-/* RFC 9110, 5.5: what a header's value may have. */
+/* RFC 9110, 5.5: valid characters of a header's value. */
 static bool is_value_char(unsigned char c)
 {
 	return c == '\t' || (c >= ' ' && c != 0x7f);
@@ -53,7 +53,7 @@ int httpd_find_head(const char *data, size_t len, size_t *scanned, size_t *ret_e
 
 /* ---- the request's line ---------------------------------------------------------- */
 
-/* "http://host/path" is "/path" for us; what a proxy or a tunnel is asked is not. */
+/* "http://host/path" is "/path"; requests for a proxy or a tunnel are refused. */
 static char *path_of(char *target)
 {
 	char *path = target;
@@ -154,7 +154,7 @@ const char *httpd_header(const struct httpd_request *req, const char *name)
 	return value;
 }
 
-/* "name: value" of `len` bytes; its end is made a string's end. */
+/* Parse "name: value" of `len` bytes, and terminate the strings in place. */
 static int parse_header(struct httpd_head *ret, char *line, size_t len)
 {
 	char *colon = memchr(line, ':', len), *value, *end = line + len;
@@ -163,7 +163,10 @@ static int parse_header(struct httpd_head *ret, char *line, size_t len)
 		return 431;
 	if (!colon || colon == line)
 		return 400;
-	/* A blank before the colon or at the line's start (folding) is no token. */
+	/*
+	 * A blank before the colon or at the line's start (folding) is invalid in a
+	 * token.
+	 */
 	for (const char *c = line; c < colon; c++)
 		if (!is_token_char((unsigned char)*c))
 			return 400;
@@ -205,7 +208,10 @@ static int parse_length(int64_t *ret, const char *text)
 	return 0;
 }
 
-/* RFC 9112, 6: how long the body is. Whatever two readers could read differently: 400. */
+/*
+ * RFC 9112, 6: the length of the body. 400 for anything that parsers could interpret
+ * differently.
+ */
 static int parse_framing(struct httpd_head *ret)
 {
 	const char *length = httpd_header(&ret->req, "Content-Length");
@@ -278,7 +284,7 @@ static int hex_digit(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* A byte of the chunk's size, or the first behind it. */
+/* A byte of the chunk's size, or the first byte after it. */
 static int add_size(struct httpd_chunks *c, char byte)
 {
 	int digit = hex_digit(byte);
@@ -301,7 +307,7 @@ static int add_size(struct httpd_chunks *c, char byte)
 	return 0;
 }
 
-/* A byte of what is read over: extensions, and trailers. */
+/* Skip a byte of extensions or trailers. */
 static int add_extra(struct httpd_chunks *c, char byte, enum httpd_chunk_state at_cr)
 {
 	if (++c->extra > HTTPD_MAX_CHUNK_EXTRA)

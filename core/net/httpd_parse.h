@@ -1,9 +1,9 @@
 /*
- * httpd_parse.h - the syntax of requests (RFC 9112), from bytes a peer chose.
- * Private to core/net/httpd*.c.
+ * httpd_parse.h - parse HTTP requests (RFC 9112), safely for any bytes. Private to
+ * core/net/httpd*.c.
  *
- * Functions return 0, or the status to refuse the request with. After a refusal
- * nothing more of the connection can be understood.
+ * Functions return 0, or the status with which to refuse the request; the connection must
+ * then be closed.
  */
 #ifndef NET_HTTPD_PARSE_H
 #define NET_HTTPD_PARSE_H
@@ -19,8 +19,8 @@ enum {
 };
 
 /*
- * Where the head at data ends, behind its empty line, in *ret_end; 0 as long as it
- * has not all come. *scanned: how much was looked at before; begin with 0.
+ * *ret_end: the end of the head at data, after its empty line; 0 while it is incomplete.
+ * *scanned: bytes already searched; begin with 0.
  */
 int httpd_find_head(const char *data, size_t len, size_t *scanned, size_t *ret_end);
 
@@ -31,7 +31,9 @@ struct httpd_head {
 	bool http_1_0, keep_alive, chunked, expect_continue;
 };
 
-/* A head as found, with its empty line; its bytes become the strings of *ret. */
+/*
+ * Parse a complete head with its empty line, in place: strings of *ret point into data.
+ */
 int httpd_parse_head(struct httpd_head *ret, char *data, size_t len);
 
 enum httpd_chunk_state {
@@ -48,7 +50,7 @@ enum httpd_chunk_state {
 	CHUNK_DONE,
 };
 
-/* A body in chunks, as it comes. `{ 0 }` before the first byte. */
+/* The state of a chunked body. { 0 } before the first byte. */
 struct httpd_chunks {
 	enum httpd_chunk_state state;
 	size_t left;   /* of this chunk's data */
@@ -59,8 +61,8 @@ struct httpd_chunks {
 };
 
 /*
- * Takes *ret_used of the bytes and adds what they carry to `body`; a body past its
- * maximum is 413. It has all come when state is CHUNK_DONE.
+ * Decode *ret_used of the bytes and append their data to `body`; 413 if it exceeds its
+ * maximum. The body is complete in state CHUNK_DONE.
  */
 int httpd_chunks_add(struct httpd_chunks *c, const char *data, size_t len,
 		     size_t *ret_used, struct buf *body);

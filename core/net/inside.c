@@ -14,15 +14,15 @@
 #define DEFAULT_BODY ((size_t)64 * 1024 * 1024)
 
 struct visit {
-	struct httpd_stream stream; /* first: it is what the handler gets */
+	struct httpd_stream stream; /* the first member, which the handler gets */
 	const struct inside_server *server;
 	const struct http_request *req;
 	int64_t deadline; /* clock_ms(); -1: none */
 	struct http_response answer;
 	struct error *err;
-	bool failed; /* and err says how */
-	bool steps;  /* nobody waits: */
-	bool paused; /* it would have */
+	bool failed; /* err has the cause */
+	bool steps;  /* for inside_step(): */
+	bool paused; /* it would have waited */
 };
 
 /* ---- the answer ---------------------------------------------------------------------- */
@@ -90,7 +90,7 @@ static void take_headers(struct visit *v, const struct httpd_response *resp)
 		v->failed = true;
 }
 
-/* A body that is not handed out in pieces changes hands as it is. */
+/* Move a body that is not streamed. */
 static void take_body(struct visit *v, struct httpd_response *resp)
 {
 	if (resp->stream) {

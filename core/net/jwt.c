@@ -1,4 +1,4 @@
-/* Makes and reads signed tokens: jwt.h. */
+/* Makes and verifies JSON Web Tokens: jwt.h. */
 #include "net/jwt.h"
 
 #include "base/cleanup.h"
@@ -24,7 +24,7 @@ void jwt_make(struct buf *out, const char *key, const cJSON *claims)
 	base64url_encode(out, mac, sizeof(mac));
 }
 
-/* The first len bytes of a token; behind them "." and the signature. */
+/* Sign the first len bytes of a token, which "." and the signature follow. */
 static bool is_signed(const char *key, const char *token, size_t len)
 {
 	cleanup_buf struct buf have = { .max = SIGN_SHA256_SIZE };

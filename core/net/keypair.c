@@ -1,4 +1,4 @@
-/* Keys for SSH and CURVE, random bytes; see keypair.h. */
+/* Generates keys for SSH and CURVE, and random bytes; see keypair.h. */
 #include "net/keypair.h"
 
 #include <errno.h>

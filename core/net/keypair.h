@@ -1,5 +1,5 @@
 /*
- * keypair.h - keys for the processes of a job (mbedTLS).
+ * keypair.h - generate keys for the processes of a job (mbedTLS).
  *
  * SSH: ECDSA P-521; the private key as SEC1 DER in PEM ("EC PRIVATE KEY"), the
  * public one as a line of authorized_keys without comment, as upstream's MPI
@@ -24,7 +24,7 @@ MUST_CHECK int keypair_ssh_public(struct arena *arena, const char *pem,
 MUST_CHECK int keypair_curve(char ret_public_z85[41], char ret_secret_z85[41],
 			     struct error *err);
 
-/* Unpredictable bytes. */
+/* Cryptographically random bytes. */
 MUST_CHECK int random_bytes(void *data, size_t len, struct error *err);
 
 #endif

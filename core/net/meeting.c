@@ -1,4 +1,4 @@
-/* meeting.c - rank 0 lets the others in; a line each way (net/meeting.h). */
+/* meeting.c - connect nodes with rank 0, and exchange lines (net/meeting.h). */
 #include "net/meeting.h"
 
 #include <poll.h>
@@ -30,7 +30,7 @@ static void link_close(struct meeting_link *l)
 	*l = (struct meeting_link){ .fd = -1 };
 }
 
-/* PSK_OK or PSK_END: 1 or 0; -1: it failed. */
+/* 1: PSK_OK; 0: PSK_END; -1: failed. */
 static int settle(const struct meeting_link *l, enum psk_state state, int64_t deadline,
 		  bool *ret_again, struct error *err)
 {

@@ -1,4 +1,4 @@
-/* psk.c - psk.h over mbedTLS. */
+/* psk.c - TLS with a pre-shared key by mbedTLS (net/psk.h). */
 #include "net/psk.h"
 
 #include <mbedtls/hkdf.h>
@@ -42,7 +42,7 @@ static int pem_body(struct buf *out, const char *pem, struct error *err)
 	return buf_check(out, "the private key", err);
 }
 
-/* A damaged key must not become one that only this end has. */
+/* Check the key: a damaged one would give a key that only this end has. */
 static int check_key(const struct buf *der, struct error *err)
 {
 	mbedtls_pk_context key;
@@ -171,7 +171,7 @@ void psk_conn_free(struct psk_conn *c)
 	free(c);
 }
 
-/* What a result of mbedTLS below 0 means. */
+/* Convert an error of mbedTLS. */
 static enum psk_state state_of(int rc, enum error_kind kind, const char *what,
 			       struct error *err)
 {

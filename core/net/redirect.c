@@ -1,4 +1,4 @@
-/* Redirects: one rule for every scheme; see redirect.h. */
+/* Follows redirects, with one rule for every scheme; see redirect.h. */
 #include "net/redirect.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@
 
 enum { MAX_HOPS = 10 };
 
-/* A URL's scheme, host and port, as libcurl has them. */
+/* A URL's scheme, host and port, as parsed by libcurl. */
 struct origin {
 	char *scheme, *host, *port;
 };
@@ -29,7 +29,7 @@ static void url_release(CURLU **u)
 }
 #define cleanup_url __attribute__((cleanup(url_release)))
 
-/* *ret is to be released in any case. */
+/* Release *ret in any case. */
 static bool origin_of(struct origin *ret, CURLU *u)
 {
 	return u && !curl_url_get(u, CURLUPART_SCHEME, &ret->scheme, 0) &&

@@ -1,15 +1,17 @@
 /*
- * redirect.h - the one rule for redirects: where a request may go next, and with what.
+ * redirect.h - the only rule for redirects: which are followed, and with which headers.
  *
- * URLs are read by the parser that sends the request (libcurl's), so what is compared
- * here is where the request goes.
+ * URLs are parsed by libcurl, which also sends the request, so the compared origin is the
+ * real target.
  */
 #ifndef NET_REDIRECT_H
 #define NET_REDIRECT_H
 
 #include "net/http_retry.h"
 
-/* A request and the redirects it meets. Begin with .arena, .url and what may not happen. */
+/*
+ * The state of a request and its redirects. Initialize .arena, .url and the restrictions.
+ */
 struct redirect {
 	struct arena *arena;   /* of the URLs */
 	const char *url;       /* to request now; absolute */

@@ -1,4 +1,4 @@
-/* Which failures to retry, and when; see retry.h. */
+/* Decides which failures to retry, and when; see retry.h. */
 #include "net/retry.h"
 
 #include "net/keypair.h"

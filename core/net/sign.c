@@ -1,4 +1,4 @@
-/* HMAC-SHA256 and RS256; see sign.h. */
+/* Signs with HMAC-SHA256 and RS256; see sign.h. */
 #include "net/sign.h"
 
 #include <mbedtls/constant_time.h>

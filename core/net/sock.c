@@ -1,4 +1,4 @@
-/* TCP sockets with deadlines; see sock.h. */
+/* Reads and writes TCP sockets with deadlines; see sock.h. */
 #include "net/sock.h"
 
 #include <arpa/inet.h>
@@ -44,7 +44,7 @@ int sock_read(int fd, void *data, size_t max, size_t *ret_n, int64_t deadline,
 	for (;;) {
 		ssize_t n;
 
-		/* A peer that always has something to say is under the deadline, too. */
+		/* Check the deadline even if the socket is always ready. */
 		if (clock_ms() >= deadline)
 			return error_set(err, ERR_TIMEOUT,
 					 "timed out waiting for the peer");
@@ -102,7 +102,7 @@ static int listen_at(const struct addrinfo *a)
 	return ret;
 }
 
-/* Of the addresses of a name the first that works, IPv6 first if `v6_first`. */
+/* Listen on the first address that works, IPv6 first if `v6_first`. */
 static int listen_first(const struct addrinfo *list, bool v6_first)
 {
 	for (int pass = 0; pass < 2; pass++)
@@ -131,7 +131,7 @@ int sock_listen(int *ret, const char *host, int port, struct error *err)
 	if (rc)
 		return error_set(err, ERR_IO, "listen on %s:%d: %s", any ? "" : host,
 				 port, gai_strerror(rc));
-	/* One socket of IPv6 hears both; where there is no IPv6, the other does. */
+	/* An IPv6 socket accepts both; without IPv6 use IPv4. */
 	fd = listen_first(list, any);
 	rc = errno;
 	freeaddrinfo(list);

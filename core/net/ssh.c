@@ -1,4 +1,4 @@
-/* ssh.c - ssh.h over libssh2. */
+/* ssh.c - run a command over ssh by libssh2 (net/ssh.h). */
 #include "net/ssh.h"
 
 #include <poll.h>
@@ -19,12 +19,12 @@ enum {
 	WINDOW = 256 * 1024,
 	PACKET = 32 * 1024,
 	PIECE = 16 * 1024,
-	PIECES = 64,              /* of a pump, which must come back to its caller */
+	PIECES = 64,              /* rounds of a pump, which must return to its caller */
 	MEMORY_MAX = 1024 * 1024, /* of one piece of libssh2's */
 	STATUS_UNKNOWN = -1,      /* vendor/patches/libssh2-exit-status.patch */
 };
 
-/* What libssh2 left half done for want of room in the socket: it must be called again. */
+/* A call that libssh2 could not finish because the socket was full: repeat it. */
 enum ssh_call {
 	CALL_NONE,
 	CALL_INPUT,
@@ -39,11 +39,11 @@ struct ssh {
 	LIBSSH2_SESSION *session;
 	LIBSSH2_CHANNEL *channel;
 	struct buf input;
-	size_t sending; /* bytes of `input` that libssh2 was given, 0: none */
+	size_t sending; /* bytes of `input` passed to libssh2; 0: none */
 	enum ssh_call blocked;
 	bool input_ending, input_ended, ended;
-	bool more; /* to be read at once: libssh2 may have it, and poll(2) does not know */
-	int signum; /* to be sent; 0: none */
+	bool more; /* read at once: libssh2 may have buffered data, which poll(2) does not report */
+	int signum; /* signal to send; 0: none */
 };
 
 /* RFC 4254, 6.10. */
@@ -78,7 +78,7 @@ static const struct {
 	{ LIBSSH2_ERROR_CHANNEL_REQUEST_DENIED, ERR_DENIED },
 };
 
-/* Whatever failed, it may be for want of a peer: libssh2 does not always tell. */
+/* Check whether the peer has closed, which libssh2 does not always report. */
 static bool is_gone(const struct ssh *s)
 {
 	return !recv(s->fd, &(char){ 0 }, 1, MSG_PEEK);
@@ -102,8 +102,8 @@ static int fail(const struct ssh *s, int rc, const char *what, struct error *err
 /* ---- opening -------------------------------------------------------------------- */
 
 /*
- * Zeroed: libssh2 1.11.1 takes the byte after a copy of an ECDSA key for its end, without
- * setting it. And no length that a peer names is believed beyond what a packet has.
+ * Zeroed, because libssh2 1.11.1 assumes a 0 after its copy of an ECDSA key. Also refuses
+ * sizes beyond a packet, which a peer may claim.
  */
 static LIBSSH2_ALLOC_FUNC(allocate)
 {
@@ -126,7 +126,7 @@ static LIBSSH2_FREE_FUNC(release)
 static void start_library(void)
 {
 	if (libssh2_init(0))
-		abort(); /* it says no only when out of memory */
+		abort(); /* fails only when out of memory */
 }
 
 static short wanted(const struct ssh *s)
@@ -137,7 +137,7 @@ static short wanted(const struct ssh *s)
 		       (directions & LIBSSH2_SESSION_BLOCK_OUTBOUND ? POLLOUT : 0));
 }
 
-/* After a call that could not go on: 0 when it may be made again. */
+/* Wait after an unfinished call; 0: repeat it. */
 static int wait_again(struct ssh *s, int rc, const char *what, int64_t deadline,
 		      struct error *err)
 {
@@ -273,7 +273,7 @@ void ssh_free(struct ssh *s)
 	if (!s)
 		return;
 	libssh2_session_disconnect(s->session, "");
-	/* So that nothing can be half sent: libssh2 would not free what it is sending. */
+	/* Shut down first: libssh2 does not free data that it is still sending. */
 	shutdown(s->fd, SHUT_RDWR);
 	for (int i = 0; i < 10 && libssh2_session_free(s->session); i++)
 		;
@@ -302,7 +302,7 @@ int ssh_exec(struct ssh *s, const char *command, int64_t deadline, struct error 
 	return 0;
 }
 
-/* ---- what is queued ------------------------------------------------------------- */
+/* ---- input ---------------------------------------------------------------------- */
 
 void ssh_input(struct ssh *s, const void *data, size_t len)
 {
@@ -332,12 +332,12 @@ static const char *signal_name(int signum)
 	return "TERM";
 }
 
-/* ---- moving --------------------------------------------------------------------- */
+/* ---- pump ----------------------------------------------------------------------- */
 
 /*
- * What a call came to, which is negative: 0 when it can go no further now. A call that
- * the socket stopped must be the next one, with the same arguments: libssh2 sends the
- * rest of its packet.
+ * Handle a negative result: 0 if nothing more is possible now. A call stopped by a full
+ * socket must be repeated next, with the same arguments, so that libssh2 sends the rest
+ * of its packet.
  */
 static int settle(struct ssh *s, enum ssh_call call, int rc, struct error *err)
 {
@@ -349,7 +349,7 @@ static int settle(struct ssh *s, enum ssh_call call, int rc, struct error *err)
 	return 0;
 }
 
-/* A command that is over takes no input: sshd closes what it had for it. */
+/* An ended command takes no input. */
 static bool is_input_closed(ssize_t rc)
 {
 	return rc == LIBSSH2_ERROR_CHANNEL_CLOSED || rc == LIBSSH2_ERROR_CHANNEL_EOF_SENT;
@@ -419,7 +419,7 @@ static int read_stream(struct ssh *s, int stream, ssh_output *output, void *ctx,
 	return 0;
 }
 
-/* Everything was read and the server has closed: it then has said how it went. */
+/* All is read and the server has closed, so the exit status has arrived. */
 static int look_for_end(struct ssh *s, struct error *err)
 {
 	int rc;
@@ -461,9 +461,9 @@ int ssh_pump(struct ssh *s, ssh_output *output, void *ctx, struct error *err)
 			return -1;
 	}
 	/*
-	 * A call takes from the socket what belongs to others, too: the read of stderr
-	 * what was written to stdout after its turn. The server may now wait for room in
-	 * the window, so that nothing more comes.
+	 * A read may also receive data of other streams: reading stderr may receive
+	 * stdout after its turn. Read again, because the server may wait for room in the
+	 * window.
 	 */
 	s->more |= libssh2_poll_channel_read(s->channel, 1);
 	return s->blocked || s->more ? 0 : look_for_end(s, err);

@@ -1,4 +1,4 @@
-/* TLS servers; see tls.h. */
+/* Implements TLS servers with mbedTLS; see tls.h. */
 #include "net/tls.h"
 
 #include <poll.h>
@@ -24,7 +24,7 @@
 
 enum { MAX_PEM = 256 * 1024, MAX_CIPHERS = 32, MAX_ALPN = 8 };
 
-/* Connections hold the identity that they began with. */
+/* Connections keep the identity that they began with. */
 struct identity {
 	atomic_int refs;
 	mbedtls_x509_crt chain;
@@ -35,7 +35,7 @@ struct tls_server {
 	mbedtls_ssl_config conf;
 	int ciphers[MAX_CIPHERS + 1];
 	char *alpn[MAX_ALPN + 1];
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* guards what follows */
 	struct identity *identity;
 };
 
@@ -53,7 +53,7 @@ struct tls_conn {
 /* ---- cipher suites -------------------------------------------------------------- */
 
 static const struct cipher {
-	const char *name; /* Go's */
+	const char *name; /* Go's name */
 	int id;
 } ciphers[] = {
 	{ "TLS_AES_128_GCM_SHA256", MBEDTLS_TLS1_3_AES_128_GCM_SHA256 },
@@ -71,7 +71,7 @@ static const struct cipher {
 	  MBEDTLS_TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256 },
 	{ "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
 	  MBEDTLS_TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256 },
-	/* Names from before RFC 7905, which Go still accepts. */
+	/* Names before RFC 7905, which Go still accepts. */
 	{ "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305",
 	  MBEDTLS_TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256 },
 	{ "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305",
@@ -87,7 +87,7 @@ bool tls_knows_cipher(const char *name)
 	return false;
 }
 
-/* In the order of the table, as Go prefers its own order to what is configured. */
+/* In the order of the table: like Go, ignore the configured order. */
 static int set_ciphers(struct tls_server *s, const char *const *names, struct error *err)
 {
 	size_t n = 0;
@@ -205,8 +205,8 @@ void tls_server_free(struct tls_server *s)
 }
 
 /*
- * Only keys that mbedTLS does not modify in use by several threads: it has tables for
- * these curves' base points and locks RSA's blinding.
+ * Accept only keys that mbedTLS can use in several threads: it has static tables for
+ * these curves' base points, and locks RSA's blinding.
  */
 static bool key_is_usable(const mbedtls_pk_context *key)
 {
@@ -292,7 +292,7 @@ static enum tls_turn fail(int rc, const char *what, struct error *err)
 	return TLS_FAILED;
 }
 
-/* What `rc` of a call, less than 0, says. */
+/* Convert a negative result of mbedTLS. */
 static enum tls_turn turn_of(int rc, const char *what, struct error *err)
 {
 	if (rc == MBEDTLS_ERR_SSL_WANT_READ)
@@ -302,7 +302,7 @@ static enum tls_turn turn_of(int rc, const char *what, struct error *err)
 	return fail(rc, what, err);
 }
 
-/* After `rc` of a call: 0 to call again, -1 to give up. */
+/* After a result: 0: call again; -1: give up. */
 static int wait_for(struct tls_conn *c, int rc, const char *what, int64_t deadline,
 		    struct error *err)
 {

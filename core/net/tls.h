@@ -1,16 +1,16 @@
 /*
  * tls.h - the server's side of TLS 1.2 and 1.3 (mbedTLS).
  *
- * A tls_server has the settings and one identity (certificate chain and key)
- * that may be replaced at any time: connections accepted later show the new one.
- * A tls_conn is one connection, used by one thread, on a descriptor that stays the
- * caller's. Reads and writes wait with poll(2), never longer than the deadline
- * (clock_ms()); another thread ends them with shutdown(2) of the descriptor. The
- * tls_try_*() calls do not wait: for a thread that has many connections.
+ * A tls_server has the settings and one identity (certificate chain and key), which may
+ * be replaced at any time for connections accepted later. A tls_conn is one connection,
+ * used by one thread, on a descriptor owned by the caller. Reads and writes block with
+ * poll(2), at most until the deadline (clock_ms()); another thread can end them with
+ * shutdown(2) of the descriptor. The tls_try_*() functions do not block, for threads with
+ * many connections.
  *
- * Keys: RSA, P-256, P-384, P-521. No tickets, no renegotiation; client certificates
- * where tls_accept() is given their CA.
- * Errors: ERR_TIMEOUT; ERR_FORMAT where the peer breaks the protocol; ERR_IO.
+ * Keys: RSA, P-256, P-384, P-521. No tickets, no renegotiation; client certificates if
+ * tls_accept() gets their CA. Errors: ERR_TIMEOUT; ERR_FORMAT for protocol errors;
+ * ERR_IO.
  */
 #ifndef NET_TLS_H
 #define NET_TLS_H
@@ -28,7 +28,10 @@ enum tls_version { TLS_DEFAULT = 0, TLS_1_2, TLS_1_3 }; /* least; 1.0 and 1.1: 1
 /* Everything is copied. */
 struct tls_conf {
 	enum tls_version min_version;
-	/* Go's names; NULL: the default. As in Go, those of TLS 1.3 are always there. */
+	/*
+	 * Go's names; NULL: the default. As in Go, the suites of TLS 1.3 are always
+	 * enabled.
+	 */
 	const char *const *ciphers;
 	const char *const *alpn; /* NULL: "http/1.1" */
 };
@@ -38,7 +41,7 @@ bool tls_knows_cipher(const char *name);
 
 MUST_CHECK int tls_server_new(struct tls_server **ret, const struct tls_conf *conf,
 			      struct error *err);
-void tls_server_free(struct tls_server *s); /* after the last of its connections */
+void tls_server_free(struct tls_server *s); /* after its last connection */
 
 /* PEM; from any thread. ERR_FORMAT when they do not parse or belong together. */
 MUST_CHECK int tls_server_identity(struct tls_server *s, const char *cert_pem,
@@ -46,8 +49,8 @@ MUST_CHECK int tls_server_identity(struct tls_server *s, const char *cert_pem,
 bool tls_server_ready(const struct tls_server *s); /* it has an identity */
 
 /*
- * CAs whose client certificates are accepted: PEM. Immutable, for any number of servers and
- * threads; outlives their connections. ERR_FORMAT: not certificates.
+ * CAs whose client certificates are accepted, as PEM. Immutable and thread-safe; must
+ * outlive the connections. ERR_FORMAT: not certificates.
  */
 struct tls_client_ca;
 MUST_CHECK int tls_client_ca_new(struct tls_client_ca **ret, const char *pem,
@@ -76,12 +79,12 @@ MUST_CHECK int tls_begin(struct tls_conn **ret, struct tls_server *s,
 MUST_CHECK enum tls_turn tls_try_handshake(struct tls_conn *c, struct error *err);
 MUST_CHECK enum tls_turn tls_try_read(struct tls_conn *c, void *data, size_t max,
 				      size_t *ret_n, struct error *err);
-/* *ret_n: a part of it, a record at most. */
+/* *ret_n: bytes written, at most a record. */
 enum { TLS_RECORD = 16 * 1024 };
 MUST_CHECK enum tls_turn tls_try_write(struct tls_conn *c, const void *data, size_t len,
 				       size_t *ret_n, struct error *err);
 
-void tls_close(
-	struct tls_conn *c); /* says goodbye if that does not wait; frees; NULL is fine */
+/* Sends close_notify if that does not block, and frees. NULL is fine. */
+void tls_close(struct tls_conn *c);
 
 #endif

@@ -26,7 +26,7 @@ static size_t scheme_length(const char *s)
 	return s[len] == ':' && is_scheme(s, len) ? len : 0;
 }
 
-/* What is sent as it stands has no blanks; a name of an object or a file may have. */
+/* URLs that are sent unencoded have no blanks; names of objects and files may. */
 static bool has_blanks(const char *text)
 {
 	return strncasecmp(text, "http:", 5) && strncasecmp(text, "https:", 6);
@@ -58,7 +58,7 @@ static char *lower(struct arena *arena, const char *s, size_t len)
 	return text;
 }
 
-/* Takes what follows the mark off the text. */
+/* Cut the text at the mark; returns the rest. */
 static const char *cut(char *text, char mark)
 {
 	char *at = strchr(text, mark);
@@ -92,7 +92,7 @@ int uri_parse(struct uri *ret, struct arena *arena, const char *text, struct err
 	return check_bytes(rest, false, err);
 }
 
-/* "a/./b/../c" is "a/c"; above the root there is nothing. `path` begins with '/'. */
+/* "a/./b/../c" is "a/c"; ".." stops at the root. `path` begins with '/'. */
 static const char *without_dots(struct arena *arena, const char *path)
 {
 	cleanup_arena struct arena own = { 0 };

@@ -87,10 +87,10 @@ static int parse_key(mbedtls_pk_context *ret, const char *pem, const char *what,
 /* ---- making --------------------------------------------------------------------- */
 
 struct plan {
-	const char *subject, *issuer; /* as add_name_part() writes them */
+	const char *subject, *issuer; /* in the form of add_name_part() */
 	const char *dns_name;
 	mbedtls_pk_context *key, *issuer_key;
-	const mbedtls_x509_buf *issuer_key_id; /* NULL: it signs itself */
+	const mbedtls_x509_buf *issuer_key_id; /* NULL: self-signed */
 	int64_t from, until;
 };
 
@@ -186,7 +186,7 @@ static int set_name(mbedtls_x509write_cert *w, const char *name)
 	return mbedtls_x509write_crt_set_subject_alternative_name(w, &list);
 }
 
-/* AuthorityKeyIdentifier, RFC 5280, 4.2.1.1: what the CA calls its key, however made. */
+/* AuthorityKeyIdentifier, RFC 5280, 4.2.1.1: copied from the CA's certificate. */
 static int set_issuer_key_id(mbedtls_x509write_cert *w, const mbedtls_x509_buf *id)
 {
 	unsigned char der[4 + MAX_NAME_PART - 4] = { 0x30, 0, 0x80, 0 };
@@ -397,7 +397,7 @@ static int check_pair(const mbedtls_x509_crt *crt, const char *key_pem, const ch
 	return 0;
 }
 
-/* mbedTLS knows only the time of now; the times are looked at by check_chain(). */
+/* mbedTLS only checks the current time: ignore that; check_chain() checks `at`. */
 static int ignore_time(void *unused, mbedtls_x509_crt *crt, int depth, uint32_t *flags)
 {
 	(void)unused;
@@ -435,7 +435,7 @@ static int check_chain(mbedtls_x509_crt *crt, mbedtls_x509_crt *ca, const char *
 	return 0;
 }
 
-/* Of several, one that is valid then is enough. */
+/* If there are several CAs, one valid at that time suffices. */
 static int check_ca_time(const mbedtls_x509_crt *ca, int64_t at, struct error *err)
 {
 	const mbedtls_x509_crt *any;

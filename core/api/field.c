@@ -28,7 +28,7 @@ const char *field_error_type_name(enum field_error_type type)
 	return type_names[type];
 }
 
-/* The types whose wording leaves the value out. */
+/* The types whose message omits the value. */
 static bool shows_value(enum field_error_type type)
 {
 	return type != FIELD_REQUIRED && type != FIELD_FORBIDDEN &&

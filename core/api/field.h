@@ -1,5 +1,5 @@
 /*
- * field.h - what is wrong with which field.
+ * field.h - errors of fields: collect and print them.
  *
  * The shape and wording follow k8s.io/apimachinery/pkg/util/validation/field:
  *
@@ -38,8 +38,8 @@ struct field_errors {
 	struct arena arena;
 	struct field_error *list; /* in the order of adding */
 	size_t n, cap;
-	size_t max;  /* so many are kept; 0: all */
-	size_t more; /* that were not kept */
+	size_t max;  /* errors to keep; 0: all */
+	size_t more; /* errors that were counted, but not kept */
 };
 
 /* value may be NULL. detail: printf-like; "" for none. */
@@ -47,7 +47,7 @@ void field_error_add(struct field_errors *errs, enum field_error_type type,
 		     const char *path, const cJSON *value, const char *detail, ...)
 	PRINTF_LIKE(5, 6);
 
-/* Is what is added now only counted? */
+/* Has the list reached `max`, so that further errors are only counted? */
 bool field_errors_full(const struct field_errors *errs);
 
 /* "path.key", "path[i]", "path[key]"; an empty path gives "key". In the list's arena. */

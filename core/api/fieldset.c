@@ -1,4 +1,4 @@
-/* Sets of fields as documents: fieldset.h. */
+/* Combines sets of fields: fieldset.h. */
 #include "api/fieldset.h"
 
 #include <stdlib.h>
@@ -51,7 +51,7 @@ void fieldset_sort(cJSON *set)
 		all[i++] = cJSON_DetachItemViaPointer(set, set->child);
 	qsort(all, n, sizeof(*all), by_name);
 	for (i = 0; i < n; i++)
-		cJSON_AddItemToArray(set, all[i]); /* it keeps its name */
+		cJSON_AddItemToArray(set, all[i]); /* cJSON keeps its name */
 }
 
 void fieldset_add(cJSON *set, const char *step, cJSON *take_children, bool self)
@@ -71,13 +71,13 @@ void fieldset_add(cJSON *set, const char *step, cJSON *take_children, bool self)
 	cJSON_AddItemToObject(set, step, take_children);
 }
 
-/* ---- two of them ------------------------------------------------------------------- */
+/* ---- combine two sets -------------------------------------------------------------- */
 
-/* What a place gets that is in one, the other, or both. */
+/* Which places the result keeps: those in a, in b, or in both. */
 struct op {
-	bool only_a, only_b; /* are what only one has kept? */
+	bool only_a, only_b; /* keep places that only one has? */
 	bool (*self)(bool a, bool b);
-	bool below; /* is what lies below a field of b dropped with it? */
+	bool below; /* drop also what is below a field of b? */
 };
 
 static const cJSON *first(const cJSON *set)

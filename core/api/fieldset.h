@@ -1,14 +1,14 @@
 /*
  * fieldset.h - sets of fields of an object, in the form of metadata.managedFields.
  *
- * A set is a document as FieldsV1 has it: the keys of an object are the steps of a path,
- * "f:NAME" a member, "k:{...}" the element of a list with those keys, "v:VALUE" one of a
- * list that is a set, "i:N" one by its index. {} is a field of the set; "." beside other
- * keys says that the place itself is one as well. Keys are in the order of strcmp(), so
- * that two sets are walked side by side.
+ * A set is a document in the form of FieldsV1: the keys of an object are the steps of a
+ * path: "f:NAME" is a member, "k:{...}" the element of a list with those keys, "v:VALUE"
+ * an element of a list that is a set, "i:N" an element by its index. {} is a field of the
+ * set; "." beside other keys says that the place itself is one, too. Keys are sorted as
+ * by strcmp(), so that two sets can be walked in parallel.
  *
- * Follows sigs.k8s.io/structured-merge-diff/v6 fieldpath (Set). NULL is the empty set, and
- * so is an empty root. What is returned is the caller's.
+ * Follows sigs.k8s.io/structured-merge-diff/v6 fieldpath (Set). NULL and an empty root
+ * are the empty set. Results are owned by the caller.
  */
 #ifndef API_FIELDSET_H
 #define API_FIELDSET_H
@@ -22,10 +22,10 @@ cJSON *fieldset_intersection(const cJSON *a, const cJSON *b);
 /* Without b's fields and all below them. */
 cJSON *fieldset_without(const cJSON *a, const cJSON *b);
 
-/* The same with sorted keys; NULL: it is no set of fields. */
+/* A copy with sorted keys; NULL: not a set of fields. */
 cJSON *fieldset_read(const cJSON *from_outside);
 
-/* Is the place at this node itself one of the set? */
+/* Is the place of this node itself in the set? */
 bool fieldset_has(const cJSON *node);
 
 /* Attach `children` at `step` of `set`, and the place itself if `self`; nothing if neither. */

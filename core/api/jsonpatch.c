@@ -109,7 +109,7 @@ static cJSON *detach(cJSON **doc, const struct place *p)
 	return node;
 }
 
-/* The value that an operation brings; NULL: err says why. The caller's. */
+/* The value of an operation, owned by the caller; NULL: err has the cause. */
 static cJSON *value_of(struct arena *arena, cJSON **doc, const cJSON *step,
 		       struct error *err)
 {
@@ -142,7 +142,7 @@ static int remove_at(cJSON **doc, const struct place *p, const char *path,
 	return 0;
 }
 
-/* Absent is as good as null. */
+/* Treat an absent value as null. */
 static int test(const cJSON *node, const cJSON *want, const char *path, struct error *err)
 {
 	bool none = !node || cJSON_IsNull(node), wanted = want && !cJSON_IsNull(want);

@@ -1,8 +1,8 @@
 /*
- * jsonpatch.h - JSON Patch (RFC 6902), as an API server takes it.
+ * jsonpatch.h - apply JSON Patch (RFC 6902) as an API server does.
  *
- * Follows gopkg.in/evanphx/json-patch.v4 where the RFC leaves it open: what a "remove" or
- * "replace" names must exist, "-1" is no index.
+ * Where the RFC is ambiguous it follows gopkg.in/evanphx/json-patch.v4: the target of
+ * "remove" and "replace" must exist, "-1" is not an index.
  */
 #ifndef API_JSONPATCH_H
 #define API_JSONPATCH_H
@@ -11,7 +11,10 @@
 
 enum { JSONPATCH_MAX_STEPS = 10000 };
 
-/* Not an array of operations: ERR_FORMAT. One that cannot be done, a test that fails: ERR_INVALID. */
+/*
+ * ERR_FORMAT: not an array of operations; ERR_INVALID: an operation that cannot be done,
+ * or a failed test.
+ */
 MUST_CHECK int jsonpatch_apply(cJSON **doc, const cJSON *patch, struct error *err);
 
 /* The JSON Patch that makes `after` of `before`; lists of other lengths as a whole. */

@@ -1,4 +1,4 @@
-/* What kinds are called in paths: kinds.h. */
+/* The table of kinds and their resource names: kinds.h. */
 #include "api/kinds.h"
 
 #include <stddef.h>

@@ -1,6 +1,5 @@
 /*
- * kinds.h - the resources of the kinds that this program uses: what an API server's
- * discovery would answer, without asking.
+ * kinds.h - the resource names of the kinds that this program uses, without discovery.
  */
 #ifndef API_KINDS_H
 #define API_KINDS_H

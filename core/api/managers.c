@@ -1,4 +1,4 @@
-/* Keeps who set which field, and applies: managers.h. */
+/* Updates managedFields, and applies objects: managers.h. */
 #include "api/managers.h"
 
 #include <stdlib.h>
@@ -136,7 +136,7 @@ static void put_text(cJSON *doc, const char *key, const char *text)
 		json_put_str(doc, text, key);
 }
 
-/* Into obj, which may have other ones. */
+/* Replace obj's entries. */
 static void write_entries(struct entries *es, cJSON *obj)
 {
 	cJSON *list = cJSON_CreateArray();
@@ -163,7 +163,7 @@ static void write_entries(struct entries *es, cJSON *obj)
 
 /* ---- sets -------------------------------------------------------------------------- */
 
-/* What is in every object and belongs to nobody. */
+/* Fields of every object that no manager owns. */
 static cJSON *stripped_fields(void)
 {
 	static const char *const metadata[] = { "creationTimestamp", "generation",
@@ -305,7 +305,7 @@ static struct entry *oldest_update(struct entries *es, const struct entry *but)
 	return oldest;
 }
 
-/* More than so many managers that update: the oldest ones become one. */
+/* Merge the oldest entries of updates if there are too many. */
 static void cap_updates(struct entries *es)
 {
 	size_t n = 0;
@@ -342,7 +342,7 @@ void managers_update(const struct manager_of *by, const cJSON *live, cJSON *obj)
 	entries_before(by, live, obj, &es);
 	json_del(obj, JSON_PATH("metadata", "managedFields"));
 	if (!es.n && json_get(live, "metadata", "uid"))
-		return; /* nobody keeps track of this object */
+		return; /* the object is not tracked */
 	compare(by, live, obj, &c);
 	taken = fieldset_union(c.added, c.modified);
 	gone = fieldset_union(taken, c.removed);
@@ -361,7 +361,7 @@ void managers_update(const struct manager_of *by, const cJSON *live, cJSON *obj)
 
 /* ---- apply ------------------------------------------------------------------------- */
 
-/* Fields of the objects of all managers but one. */
+/* The fields of all managers but one. */
 static cJSON *all_fields(const struct entries *es)
 {
 	cJSON *all = cJSON_CreateObject();
@@ -380,8 +380,8 @@ static cJSON *named(const struct node *type, cJSON *take_set)
 }
 
 /*
- * Out of `merged` go the fields that this manager applied before and now leaves out, unless
- * another one has them, and nothing that was not its own.
+ * Remove from `merged` the fields that this manager applied before and now omits, unless
+ * another manager has them.
  */
 static cJSON *prune(const struct node *type, const cJSON *merged,
 		    const struct entries *es, const cJSON *last)
@@ -451,7 +451,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp((*x)->manager, (*y)->manager);
 }
 
-/* What others have of `changed`; theirs no longer, with force. */
+/* The fields of `changed` that others have; with force, remove them from the others. */
 static int settle(struct entries *es, const struct entry *own, const cJSON *changed,
 		  bool force, cJSON **ret_causes, struct error *err)
 {
@@ -489,7 +489,7 @@ static int settle(struct entries *es, const struct entry *own, const cJSON *chan
 	return -1;
 }
 
-/* An object that nobody has tracked: what it has, somebody set before. */
+/* An untracked object: attribute its fields to "before-first-apply". */
 static void track_before(const struct manager_of *by, const cJSON *live,
 			 struct entries *es)
 {
@@ -543,7 +543,7 @@ int managers_apply(const struct manager_of *by, const cJSON *live, const cJSON *
 	if (settle(&es, own, changed, by->force, ret_causes, err))
 		return -1;
 	drop_fields(&es, c.removed, own);
-	/* As an API server: only what it changed has a time. */
+	/* As an API server: set the time only of an entry that changed. */
 	if (!fieldset_is_empty(changed) || !fieldset_is_empty(c.removed))
 		set_time(own, by->now);
 	finish(&es, obj);
@@ -551,7 +551,9 @@ int managers_apply(const struct manager_of *by, const cJSON *live, const cJSON *
 	return 0;
 }
 
-/* ---- is it a change ----------------------------------------------------------------- */
+/*
+ * ---- compare ------------------------------------------------------------------------
+ */
 
 static void drop_times(cJSON *obj)
 {

@@ -1,5 +1,5 @@
 /*
- * meta.h - what every Kubernetes object has: the only file with these keys.
+ * meta.h - metadata of Kubernetes objects; meta.c is the only file with these keys.
  */
 #ifndef API_META_H
 #define API_META_H
@@ -15,7 +15,7 @@ const char *meta_name(const cJSON *obj);
 const char *meta_namespace(const cJSON *obj);
 const char *meta_uid(const cJSON *obj);
 const char *meta_version(const cJSON *obj);     /* resourceVersion */
-uint64_t meta_version_number(const cJSON *obj); /* 0 when it is none */
+uint64_t meta_version_number(const cJSON *obj); /* 0: not a number */
 const cJSON *meta_labels(const cJSON *obj);     /* or NULL; likewise annotations */
 const cJSON *meta_annotations(const cJSON *obj);
 const char *meta_label(const cJSON *obj, const char *key);
@@ -25,17 +25,20 @@ const char *meta_created(const cJSON *obj);                          /* RFC 3339
 bool meta_is(const cJSON *obj, const char *group, const char *kind); /* any version */
 
 int64_t meta_generation(const cJSON *obj);         /* 0 when absent */
-bool meta_is_same(const cJSON *a, const cJSON *b); /* but for resourceVersion */
-/* Has `obj` all members of `wanted`, metadata and that one (or NULL) aside? */
+bool meta_is_same(const cJSON *a, const cJSON *b); /* equal except for resourceVersion */
+/*
+ * Does `obj` have all members of `wanted`, ignoring metadata and the member `aside` (or
+ * NULL)?
+ */
 bool meta_has_members(const cJSON *obj, const cJSON *wanted, const char *aside);
-bool meta_is_deleted(const cJSON *obj);         /* it is going: deletionTimestamp */
+bool meta_is_deleted(const cJSON *obj);         /* it has a deletionTimestamp */
 const cJSON *meta_finalizers(const cJSON *obj); /* or NULL */
 const cJSON *meta_controller(
 	const cJSON *obj);                /* its entry of ownerReferences, or NULL */
 const char *owner_name(const cJSON *ref); /* of such an entry */
 const char *owner_uid(const cJSON *ref);
 bool meta_is_controlled(const cJSON *obj,
-			const cJSON *by);               /* by this very object (uid) */
+			const cJSON *by);               /* by exactly this object (uid) */
 void meta_set_version(cJSON *obj, const char *version); /* a precondition of a write */
 void meta_set_uid(cJSON *obj, const char *uid);         /* likewise; NULL: none */
 
@@ -50,7 +53,10 @@ void meta_set_label(cJSON *obj, const char *key, const char *value);
 void meta_set_annotation(cJSON *obj, const char *key, const char *value);
 
 void meta_drop_managed_fields(cJSON *obj);
-/* What a server writes at a creation: the rest can be applied to another one. */
+/*
+ * Drop the fields that a server sets at creation, so that the rest can be applied
+ * elsewhere.
+ */
 void meta_drop_server_fields(cJSON *obj);
 /* Leave of metadata only names, uid, versions, deletion and owners. */
 void meta_digest(cJSON *obj);
@@ -58,7 +64,9 @@ void meta_digest(cJSON *obj);
 /* The controller's owner reference to `owner`; nothing when owner has no uid. */
 void meta_set_owner(cJSON *obj, const cJSON *owner);
 
-/* The owner may go first: asks for no right on the owner. */
+/*
+ * Do not block the owner's deletion (blockOwnerDeletion): needs no rights on the owner.
+ */
 void meta_unblock_owner(cJSON *obj);
 
 /* Overlay a string map (labels, annotations) onto another: later wins. */
@@ -67,7 +75,7 @@ void meta_overlay(cJSON *onto_map, const cJSON *map);
 /* "Deployment kubeflow-system/kubeflow-trainer-controller-manager". */
 const char *meta_title(struct arena *arena, const cJSON *obj);
 
-/* The names of a list's objects, those that have one; ends with NULL. In the arena. */
+/* The names of the objects in a list that have one; ends with NULL. In the arena. */
 const char **meta_names(struct arena *arena, const cJSON *list);
 
 #endif

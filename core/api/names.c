@@ -1,4 +1,4 @@
-/* Checks names, labels and their like: names.h. */
+/* Checks names, labels and keys: names.h. */
 #include "api/names.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 #define UPPER "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define DIGIT "0123456789"
 
-/* All of the first len bytes from `inner`, the first and the last from `ends`. */
+/* Are all len bytes in `inner`, and the first and last in `ends`? */
 static bool is_word(const char *s, size_t len, const char *ends, const char *inner)
 {
 	return len && strspn(s, inner) >= len && strchr(ends, s[0]) &&

@@ -1,4 +1,4 @@
-/* Strategic merge patches: patch.h. */
+/* Applies strategic merge patches: patch.h. */
 #include "api/patch.h"
 
 #include <string.h>
@@ -87,7 +87,7 @@ static struct patch_field field_of(enum patch_of of, const char *name)
 #define ELEMENT_ORDER "$setElementOrder/"
 #define DELETE_VALUES "$deleteFromPrimitiveList/"
 
-/* Elements of a list that is merged; beyond that it is no list of a pod. */
+/* The longest list to merge; no list of a pod is longer. */
 enum { MAX_ELEMENTS = 10000 };
 
 static int merge_map(cJSON *doc, const cJSON *patch, enum patch_of type,
@@ -105,8 +105,8 @@ static bool is_directive(const char *key)
 }
 
 /*
- * What of a patch's value goes into a document that has nothing there: without
- * nulls, without directives. NULL when the value itself is a directive.
+ * A patch's value for a place without a value: without nulls and directives. NULL if the
+ * value itself is a directive.
  */
 static cJSON *taken(const cJSON *value, enum patch_of type)
 {
@@ -286,7 +286,7 @@ static int merge_items(struct items *items, const cJSON *patch,
 	return 0;
 }
 
-/* Stable, by place in the patch or in the document; those of neither stay put. */
+/* Sort stably by place in the patch or the document; elements in neither stay. */
 static void sort_items(struct item **at, size_t n, bool by_patch)
 {
 	for (size_t i = 1; i < n; i++) {
@@ -306,9 +306,9 @@ static void sort_items(struct item **at, size_t n, bool by_patch)
 }
 
 /*
- * Back into the list: the patch's elements in its order, the others in the
- * document's; one of the others comes first only where both stood in the
- * document and it stood before. So what is new comes before what is untouched.
+ * Rebuild the list: the patch's elements in its order, the others in the document's. Of a
+ * patched and another element, the other comes first only if both were in the document in
+ * that order; new elements precede untouched ones.
  */
 static void reattach_items(struct items *items, cJSON *list, const cJSON *order,
 			   const struct patch_field *f)

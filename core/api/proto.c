@@ -95,7 +95,7 @@ static const struct proto_field type_meta[] = {
 /* ---- messages ---- */
 
 struct reading {
-	size_t nodes; /* so far */
+	size_t nodes; /* nodes so far */
 };
 
 static int take_string(struct arena *arena, const struct pb_field *from, const char **ret,

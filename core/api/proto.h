@@ -1,15 +1,15 @@
 /*
- * proto.h - objects of built-in kinds as the API server encodes them in protobuf, into
- * documents of the fields in a table. Everything else, managedFields above all, is
- * skipped unread.
+ * proto.h - decode protobuf objects of built-in kinds into documents with the fields of a
+ * table. Other fields, such as managedFields, are skipped.
  *
- * What a client writes has its own tables, with all fields that a client may set.
+ * There are separate tables for objects that clients write, with all fields that clients
+ * may set.
  *
  * An object is "k8s\0" and a runtime.Unknown (apimachinery, pkg/runtime). An event of a
  * watch is four bytes of length, most significant first, and a metav1.WatchEvent. Values
  * are those of the JSON encoding; strings and times that are empty are left out.
  *
- * ERR_FORMAT: not that, or cut short; ERR_LIMIT: more than json_parse() accepts.
+ * ERR_FORMAT: not such an object, or truncated; ERR_LIMIT: beyond json_parse()'s limits.
  */
 #ifndef API_PROTO_H
 #define API_PROTO_H
@@ -47,16 +47,16 @@ struct proto_field {
 	const char *name;
 	const struct proto_field *fields;
 };
-extern const struct proto_field proto_pod[]; /* what is read of a pod */
+extern const struct proto_field proto_pod[]; /* the fields of a pod that are read */
 
-/* What clients write; proto_kinds.c. */
+/* Objects that clients write; proto_kinds.c. */
 extern const struct proto_field proto_namespace[], proto_config_map[], proto_secret[],
 	proto_service[], proto_event_object[], proto_lease[], proto_delete_options[],
 	proto_access_review[], proto_rules_review[], proto_self_review[],
 	proto_token_review[];
 
 bool proto_is_object(const void *data, size_t len);
-/* A metav1.Status is read as such, whatever the fields; NULL: apiVersion and kind alone. */
+/* A metav1.Status is always decoded as such. fields NULL: only apiVersion and kind. */
 MUST_CHECK int proto_object(cJSON **ret, const void *data, size_t len,
 			    const struct proto_field *fields, struct error *err);
 

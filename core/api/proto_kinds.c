@@ -1,9 +1,9 @@
-/* The fields of what clients write in protobuf: proto.h. */
+/* The protobuf fields of objects that clients write: proto.h. */
 #include "api/proto.h"
 
 /*
- * k8s.io/api .../generated.proto for the numbers, .../types.go for what is left out when it
- * is empty. Status is there where its endpoint is served.
+ * Numbers are from k8s.io/api .../generated.proto; types.go says which fields are omitted
+ * when empty. Status is included if its endpoint is served.
  */
 
 /* ---- apimachinery/pkg/apis/meta/v1 ---- */

@@ -57,7 +57,7 @@ static struct spelling spelling_of(const char *text)
 	return s;
 }
 
-/* "e3", "E-7": more than +-1000 makes no difference to any number. */
+/* "e3", "E-7", capped at +-1000, which no value reaches. */
 static bool read_exponent(const char *s, int *ret)
 {
 	bool negative = *s == '-';
@@ -146,7 +146,7 @@ int quantity_parse(struct quantity *ret, const char *text, struct error *err)
 	struct suffix suffix = { 0 };
 	struct quantity q;
 
-	/* Upstream reads some spellings without a digit as 0; no schema lets them pass. */
+	/* Upstream reads some texts without a digit as 0, but no schema admits them. */
 	if (!(s.n_whole + s.n_fraction) || !read_suffix(s.suffix, &suffix))
 		return error_set(
 			err, ERR_INVALID,
@@ -214,7 +214,7 @@ bool quantity_is_zero(const struct quantity *q)
 	return !q->nano;
 }
 
-/* Away from zero to a multiple of `unit` nano; no more than an int64 holds. */
+/* Round away from zero to a multiple of `unit` nano, within an int64. */
 static int64_t scaled(const struct quantity *q, __int128 unit)
 {
 	__int128 v = q->nano / unit;
@@ -269,7 +269,7 @@ const char *quantity_text(const struct quantity *q, char buf[QUANTITY_TEXT_SIZE]
 {
 	bool negative = q->nano < 0;
 	__int128 v = negative ? -q->nano : q->nano;
-	/* Where there is no larger suffix than E, upstream prints none at all. */
+	/* Beyond the suffix E upstream prints no suffix at all. */
 	int most = q->format == QUANTITY_DECIMAL_EXPONENT ? 30 : 18;
 	int exponent = -9;
 	char suffix[16] = "";
@@ -289,7 +289,7 @@ const char *quantity_text(const struct quantity *q, char buf[QUANTITY_TEXT_SIZE]
 	return print(buf, negative, v, suffix);
 }
 
-/* Upstream knows a multiple of 1000 by its last digits. */
+/* Upstream finds multiples of 1000 by the last digits. */
 static bool keeps_decimal(const struct spelling *s, int exponent)
 {
 	size_t n = s->n_whole + s->n_fraction;

@@ -1,14 +1,13 @@
 /*
  * quantity.h - resource quantities, exactly.
  *
- * Follows k8s.io/apimachinery/pkg/api/resource (Quantity): decimal SI (n u m
- * "" k M G T P E), binary SI (Ki Mi Gi Ti Pi Ei), decimal exponent (e3, E3).
- * Values are kept exactly in nano units as a 128-bit integer. What is finer is
- * rounded away from zero. BinarySI is capped at 2^63-1 as upstream's; the other
- * formats at 10^28 units, where upstream has no limit. The canonical form is
- * upstream's: no fractional digits, the largest suffix without loss, the format
- * of the first operand of a sum. Two of upstream's faults are left out: 1000E is
- * not printed as 1, and a spelling without a digit ("Ki", ".") is refused.
+ * Follows k8s.io/apimachinery/pkg/api/resource (Quantity): decimal SI (n u m "" k M G T P
+ * E), binary SI (Ki Mi Gi Ti Pi Ei), decimal exponent (e3, E3). Values are kept exactly
+ * in nano units as a 128-bit integer. Finer values are rounded away from zero. BinarySI
+ * is capped at 2^63-1 as upstream's; the other formats at 10^28 units, where upstream has
+ * no limit. The canonical form is upstream's: no fractional digits, the largest suffix
+ * without loss, the format of the first operand of a sum. Two defects of upstream are
+ * fixed: 1000E is not printed as 1, and a text without a digit ("Ki", ".") is refused.
  */
 #ifndef API_QUANTITY_H
 #define API_QUANTITY_H

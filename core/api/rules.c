@@ -1,8 +1,8 @@
 /*
- * rules.c - the CEL rules of schema.yaml as functions, by their ids.
+ * rules.c - the CEL rules of schema.yaml as functions, by id (api/schema_node.h).
  *
- * Each says what its CEL text says, on a value whose types are right; where the
- * text would stop with an error (a field it reads is absent), the rule fails.
+ * Each is equivalent to its CEL text, for values with correct types; where CEL would stop
+ * with an error (an absent field), the rule fails.
  */
 #include <string.h>
 
@@ -42,7 +42,7 @@ static bool at_least_one(const struct rule *rule, const struct node *node,
 	return json_int_of(self, &i) && i >= 1;
 }
 
-/* A job that is given its name by the server (generateName) has none to check. */
+/* With generateName there is no name to check yet. */
 static bool trainjob_name(const struct rule *rule, const struct node *node,
 			  const cJSON *self, const cJSON *old)
 {

@@ -1,10 +1,9 @@
 /*
- * schema.c - from the text of schema.yaml to nodes.
+ * schema.c - compile schema.yaml to nodes (api/schema.h, api/schema_node.h).
  *
- * The document is read once and stays; each definition becomes one node, which
- * every place that refers to it shares or, where the place says more, copies.
- * A keyword that this file does not know is refused, so that a typing error in
- * the source cannot switch a check off.
+ * Each definition becomes one node, shared by the places that refer to it, or copied
+ * where a place adds to it. Unknown keywords are refused, so that a typo in the source
+ * cannot disable a check.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -322,7 +321,7 @@ static const struct keyword keywords[] = {
 	{ "x-kubernetes-validations", set_rules },
 	{ "hint", set_hint },
 	{ "instead", set_instead },
-	/* For a CRD and its readers only. */
+	/* Keywords that only concern the CRD and its readers. */
 	{ "description", NULL },
 	{ "anyOf", NULL },
 	{ "$ref", NULL },
@@ -418,7 +417,7 @@ static int load_definitions(struct schema *schema, struct error *err)
 		schema->definitions[i++].source = member;
 	}
 	qsort(schema->definitions, n, sizeof(*schema->definitions), compare_definitions);
-	/* All of them, so that an error in one is found at once. */
+	/* Compile all definitions, so that every error is found. */
 	for (i = 0; i < n; i++)
 		if (!compile_ref(schema, schema->definitions[i].name, err))
 			return error_wrap(err, "definitions");
@@ -453,7 +452,7 @@ static int load_kinds(struct schema *schema, struct error *err)
 	return 0;
 }
 
-/* What `doc` does not define itself, it gets of the first document of the text. */
+/* Add the definitions of the text's first document that `doc` lacks. */
 static int add_definitions(cJSON *doc, const struct schema_text *text, struct error *err)
 {
 	cleanup_json cJSON *docs = NULL;

@@ -1,11 +1,11 @@
 /*
  * schema.h - the shape of our kinds: defaults, validation, CRDs.
  *
- * One source, core/assets/schema.yaml (embedded), says every field of TrainJob,
- * TrainingRuntime and ClusterTrainingRuntime v1alpha1 with types, defaults,
- * limits, list types and the rules that a CRD carries as CEL. From it come the
- * CRDs and everything that is checked without a cluster, so that both agree.
- * Follows apiextensions.k8s.io/v1 structural schemas and upstream's CRDs.
+ * One source, core/assets/schema.yaml (embedded), has every field of TrainJob,
+ * TrainingRuntime and ClusterTrainingRuntime v1alpha1, with types, defaults, limits, list
+ * types and the CEL rules of the CRD. The CRDs and all checks without a cluster come from
+ * it, so that they agree. Follows apiextensions.k8s.io/v1 structural schemas and
+ * upstream's CRDs.
  *
  * Kinds are found by apiVersion and kind of the object itself.
  */
@@ -20,7 +20,7 @@ struct schema; /* parsed once; immutable afterwards */
 /* From the text of schema.yaml (core/assets). Free with schema_free(). */
 MUST_CHECK int schema_load(struct schema **ret, const void *text, size_t len,
 			   struct error *err);
-/* The kinds of the first text; the definitions of the others count beside its own. */
+/* The kinds of the first text; it may use the definitions of the others. */
 struct schema_text {
 	const void *data;
 	size_t len;
@@ -33,13 +33,12 @@ void schema_free(struct schema *schema);
 bool schema_knows(const struct schema *schema, const cJSON *obj);
 
 /*
- * Structural validation of what the user wrote, all errors at once: types,
- * required, enums, patterns, limits, duplicate list-map keys, the CEL rules (as
- * functions), metadata, and unknown fields (FIELD_UNKNOWN, "did you mean ...").
- * Defaults need not be filled in. Paths and wording are the API server's; ours
- * in addition: unknown fields, and integers beyond their format. With old != NULL
- * also the transition rules ("field is immutable"); unlike an API server, what was
- * wrong before and has not changed is an error all the same.
+ * Structural validation of what the user wrote, all errors at once: types, required,
+ * enums, patterns, limits, duplicate list-map keys, the CEL rules (as functions),
+ * metadata, and unknown fields (FIELD_UNKNOWN, "did you mean ..."). Defaults need not be
+ * filled in. Paths and wording are the API server's; ours in addition: unknown fields,
+ * and integers beyond their format. With old != NULL also the transition rules ("field is
+ * immutable"); unlike an API server, unchanged invalid fields are errors, too.
  */
 void schema_validate(const struct schema *schema, const cJSON *obj, const cJSON *old,
 		     struct field_errors *errs);

@@ -1,5 +1,5 @@
 /*
- * schema_check.c - what is wrong with an object, all of it at once.
+ * schema_check.c - validate an object; has the "did you mean" of fields (api/schema.h).
  *
  * Paths, types and wording follow the API server: kube-openapi
  * pkg/validation/validate and errors, apiextensions-apiserver
@@ -19,10 +19,10 @@
 enum { MAX_ADVICE = 200 };
 #define SHELL_SYNTAX "\"'\\`$&|;<>()*?#~\t\n"
 
-/* Where we are: a list from here to the root, on the stack. */
+/* The path from here to the root, as a list on the stack. */
 struct at {
 	const struct at *up; /* NULL: the root */
-	const char *key;     /* of an object; NULL: an index */
+	const char *key;     /* key of an object; NULL: index of a list */
 	size_t index;
 };
 
@@ -101,7 +101,7 @@ static bool type_is(enum node_type type, const cJSON *value)
 	return false;
 }
 
-/* A command as one text: as the list that it would be. In the arena. */
+/* The list to use instead of a command given as one text. In the arena. */
 static const char *list_advice(struct arena *arena, const char *text)
 {
 	cleanup_json cJSON *words = cJSON_CreateArray();
@@ -121,7 +121,7 @@ static const char *list_advice(struct arena *arena, const char *text)
 					    : (const char *)list.data);
 }
 
-/* YAML guesses the type of what is not in quotes. */
+/* YAML guesses the type of unquoted text. */
 static const char *advice(struct arena *arena, const struct node *node,
 			  const cJSON *value)
 {
@@ -250,7 +250,10 @@ static const cJSON *key_value(const struct node *element_node, const cJSON *elem
 	return value;
 }
 
-/* {containerPort: 80, protocol: TCP}; the caller's. NULL: one is missing, which is reported. */
+/*
+ * The element's keys, {containerPort: 80, protocol: TCP}, owned by the caller. NULL: one
+ * is missing, which is reported.
+ */
 static cJSON *map_keys(const struct node *list, const cJSON *element)
 {
 	cleanup_json cJSON *keys = cJSON_CreateObject();
@@ -266,7 +269,7 @@ static cJSON *map_keys(const struct node *list, const cJSON *element)
 	return STEAL(keys);
 }
 
-/* Reports each value that is in a set, or each key in a map, for the second time. */
+/* Report duplicate values of a set, or duplicate keys of a map. */
 static void check_unique(struct check *c, const struct at *at, const struct node *node,
 			 const cJSON *array)
 {
@@ -345,7 +348,7 @@ static void check_array(struct check *c, const struct at *at, const struct node 
 		check_unique(c, at, node, array);
 }
 
-/* Few enough to be named: all there are. */
+/* List all known fields if they are few. */
 static const char *field_names(struct arena *arena, const struct node *node)
 {
 	cleanup_buf struct buf text = { .max = 200 };
@@ -385,7 +388,7 @@ static void unknown_field(struct check *c, const struct at *at, const struct nod
 	field_error_add(c->errs, FIELD_UNKNOWN, path_text(c, at), NULL, "%s", detail);
 }
 
-/* An unknown key of a map: resources have their own names. */
+/* An unknown key of a map: `instead` is suggested. */
 static void foreign_key(struct check *c, const struct at *at, const char *instead)
 {
 	cleanup_json cJSON *key = cJSON_CreateString(at->key);
@@ -393,7 +396,7 @@ static void foreign_key(struct check *c, const struct at *at, const char *instea
 	field_error_add(c->errs, FIELD_INVALID, path_text(c, at), key, "use %s", instead);
 }
 
-/* Members as the API server counts them: defaults filled in, the rest dropped. */
+/* Count members as the API server does: after defaulting and pruning. */
 static int64_t count_members(const struct node *node, const cJSON *obj)
 {
 	const cJSON *member;
@@ -424,7 +427,7 @@ static void check_members(struct check *c, const struct at *at, const struct nod
 			unknown_field(c, &here, node);
 		else if (child == node->each && json_str(node->instead, here.key))
 			foreign_key(c, &here, json_str(node->instead, here.key));
-		if (child && !cJSON_IsNull(member)) /* else it is as if absent */
+		if (child && !cJSON_IsNull(member)) /* else it counts as absent */
 			check_value(c, &here, child, member,
 				    json_member(old, member->string));
 	}
@@ -462,7 +465,7 @@ static bool is_faulty(const struct field_errors *errs, const char *path)
 	return field_errors_full(errs);
 }
 
-/* Reports a broken rule, unless the field has an error already. */
+/* Report a broken rule, unless the field already has an error. */
 static void rule_error(struct check *c, const struct at *at, const struct rule *rule,
 		       const cJSON *value)
 {
@@ -482,7 +485,7 @@ static void rule_error(struct check *c, const struct at *at, const struct rule *
 	field_error_add(c->errs, FIELD_INVALID, path, value, "%s", rule->message);
 }
 
-/* A value whose types are wrong below is left alone: the types are said already. */
+/* Skip the rules of values with type errors, which are reported already. */
 static void check_rules(struct check *c, const struct at *at, const struct node *node,
 			const cJSON *value, const cJSON *old)
 {
@@ -521,7 +524,7 @@ static void check_value(struct check *c, const struct at *at, const struct node 
 		check_rules(c, at, node, value, old);
 }
 
-/* The kind to check by; what is wrong with apiVersion and kind is added. */
+/* Find the kind; adds errors of apiVersion and kind. */
 static const struct kind *check_type_meta(const struct schema *schema, const cJSON *obj,
 					  struct field_errors *errs)
 {
@@ -572,7 +575,7 @@ void schema_validate(const struct schema *schema, const cJSON *obj, const cJSON 
 	kind = check_type_meta(schema, obj, errs);
 	if (!kind)
 		return;
-	if (old) { /* the one may have defaults that the other does not spell out */
+	if (old) { /* one may have defaults that the other omits */
 		new_copy = json_dup(obj);
 		old_copy = json_dup(old);
 		schema_default(schema, new_copy);

@@ -1,8 +1,8 @@
 /*
- * schema_crd.c - the CustomResourceDefinitions, from the source document.
+ * schema_crd.c - generate CustomResourceDefinitions (api/schema.h).
  *
- * What a CRD cannot have is taken out: references are written out (a structural
- * schema has none), the ids of the rules go, and metadata is just an object.
+ * References are expanded (a structural schema has none), ids of rules are removed, and
+ * metadata is a plain object.
  */
 #include <ctype.h>
 #include <string.h>
@@ -15,8 +15,8 @@
 static cJSON *expand(const struct schema *schema, const cJSON *source);
 
 /*
- * The members of a source node, their references written out, over what is there.
- * No field of our kinds has the name of a key that is left out.
+ * Copy the members of a source node, with references expanded, over existing ones. No
+ * field of our kinds has the name of an omitted key.
  */
 static void expand_members(const struct schema *schema, const cJSON *source, cJSON *onto)
 {
@@ -50,7 +50,7 @@ static cJSON *expand(const struct schema *schema, const cJSON *source)
 	return copy;
 }
 
-/* The ids and places of rules are ours, too. */
+/* Ids and places of rules are our own keys. */
 static void drop_ids(cJSON *node)
 {
 	cJSON *child, *rule;

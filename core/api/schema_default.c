@@ -1,5 +1,5 @@
 /*
- * schema_default.c - what an API server fills in and what it drops.
+ * schema_default.c - set defaults, drop unknown fields (api/schema.h).
  *
  * Follows k8s.io/apiextensions-apiserver pkg/apiserver/schema/{defaulting,pruning}.
  */
@@ -24,8 +24,8 @@ static bool is_bad_null(const struct node *node, const cJSON *value)
 }
 
 /*
- * A null where none may be counts as absent: the default takes its place, or it
- * goes away. In a list it stays, and validation reports it.
+ * A null that is not allowed counts as absent: it is replaced by the default or removed.
+ * In a list it stays, and validation reports it.
  */
 static void fill_object(const struct node *node, cJSON *obj)
 {

@@ -1,9 +1,9 @@
 /*
- * schema_meta.c - the metadata of our kinds: names, labels, annotations.
+ * schema_meta.c - validate names, labels, annotations (api/schema_node.h).
  *
- * Follows k8s.io/apimachinery pkg/api/validation (ValidateObjectMeta). Types and
- * unknown fields are the schema's; a field of the wrong type is skipped here. A
- * missing namespace is no error: the request or the client supplies it.
+ * Follows k8s.io/apimachinery pkg/api/validation (ValidateObjectMeta). The schema checks
+ * types and unknown fields; fields of the wrong type are skipped here. A missing
+ * namespace is not an error: the request or the client supplies it.
  */
 #include <ctype.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static void check_name(const cJSON *meta, struct field_errors *errs)
 		field_error_add(errs, FIELD_INVALID, "metadata.name", name, "%s", fault);
 }
 
-/* What it ends with is followed by letters that the server makes up. */
+/* The server appends letters to the prefix: it may end with "-". */
 static void check_generate_name(const cJSON *meta, struct field_errors *errs)
 {
 	const cJSON *prefix = json_get(meta, "generateName");

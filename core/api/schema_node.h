@@ -56,7 +56,7 @@ struct node {
 	const cJSON *fallback;      /* the default; NULL: none */
 	const cJSON *enums;         /* an array; NULL: any value */
 	const struct pattern *pattern;
-	const char *hint;            /* what a text must be; NULL: its pattern says it */
+	const char *hint;            /* describes a valid text; NULL: the pattern does */
 	const cJSON *instead;        /* {no field: what to use}; NULL: none */
 	const char *const *keys;     /* of a list that is a map; ends with NULL */
 	const char *const *required; /* ends with NULL; never NULL itself */
@@ -93,18 +93,18 @@ struct schema {
 	struct pattern *patterns;
 };
 
-/* The kind of an object's `kind` alone, its group and version aside; or NULL. */
+/* The kind of that name, in any group and version; or NULL. */
 const struct kind *schema_kind(const struct schema *schema, const char *name);
 const struct definition *schema_definition(const struct schema *schema, const char *name);
 const struct node *node_prop(const struct node *node, const char *name);
 
 /*
- * Equal as CEL's == sees it on the API server: fields we do not know and nulls
- * do not count, neither does the order of lists that are sets or maps.
+ * Equal by CEL's == on the API server: unknown fields, nulls, and the order of lists that
+ * are sets or maps are ignored.
  */
 bool node_equal(const struct node *node, const cJSON *a, const cJSON *b);
 
-/* What the CEL text of a rule says. `old` is NULL unless the rule is a transition. */
+/* A rule as a function. `old` is NULL unless it is a transition rule. */
 struct rule_check {
 	const char *id;
 	bool (*holds)(const struct rule *rule, const struct node *node, const cJSON *self,

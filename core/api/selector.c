@@ -22,7 +22,7 @@ static void skip_blanks(struct scan *s)
 	s->at += strspn(s->at, BLANKS);
 }
 
-/* A key or a value; "" where something else comes. */
+/* A key or a value; "" if neither follows. */
 static const char *scan_word(struct scan *s)
 {
 	size_t n;
@@ -94,7 +94,7 @@ static int scan_value(struct scan *s, struct requirement *r)
 	return 0;
 }
 
-/* What follows a key. */
+/* Parse the operator and values after a key. */
 static int scan_rest(struct scan *s, struct requirement *r, struct error *err)
 {
 	static const struct {
@@ -197,7 +197,7 @@ int selector_labels(struct arena *arena, const char *text, const struct requirem
 
 /* ---- fields ------------------------------------------------------------------------ */
 
-/* Up to a comma, without backslashes; *ret_op_at: where "=" or "!=" stands. */
+/* Read up to a comma, unescaping; *ret_op_at: the position of "=" or "!=". */
 static const char *field_term(struct arena *arena, const char **text, size_t *ret_key,
 			      size_t *ret_value, bool *ret_not)
 {
@@ -259,7 +259,7 @@ int selector_fields(struct arena *arena, const char *text, const struct requirem
 	return 0;
 }
 
-/* ---- does it hold ------------------------------------------------------------------ */
+/* ---- match ------------------------------------------------------------------------- */
 
 static bool compare_holds(const struct requirement *r, const char *value)
 {

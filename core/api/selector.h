@@ -1,9 +1,9 @@
 /*
- * selector.h - which objects a list or a watch is about: label and field selectors.
+ * selector.h - parse and match label and field selectors.
  *
  * Follows k8s.io/apimachinery pkg/labels (Parse) and pkg/fields (ParseSelector): "a=b",
- * "a==b", "a!=b", "a in (b, c)", "a notin (b)", "a", "!a", "a>1", "a<1", joined by commas;
- * fields: the first three only, where a backslash takes ',', '=' and '\' as they are.
+ * "a==b", "a!=b", "a in (b, c)", "a notin (b)", "a", "!a", "a>1", "a<1", joined by
+ * commas; fields: only the first three, where a backslash escapes ',', '=' and '\'.
  */
 #ifndef API_SELECTOR_H
 #define API_SELECTOR_H

@@ -39,7 +39,7 @@ static bool is_structure_field(const struct node *type, const char *name)
 	return type && node_prop(type, name);
 }
 
-/* One value, whatever is below. */
+/* Is it a single value (atomic)? */
 static bool is_atomic(const struct node *type, const cJSON *value)
 {
 	if (cJSON_IsObject(value))
@@ -86,7 +86,7 @@ static void print_keys(struct buf *out, const struct node *list, const cJSON *el
 	json_print(out, doc);
 }
 
-/* The step to an element; the caller's. */
+/* The step to an element; owned by the caller. */
 static char *step_of(const struct node *list, const cJSON *element)
 {
 	struct buf step = { .max = MAX_STEP };
@@ -122,7 +122,7 @@ static const struct node *child_type(const struct node *type, const cJSON *paren
 				      : element_type(type);
 }
 
-/* The children of one value, by their steps; the first of each. */
+/* A value's children by step, the first of equal ones. */
 static void index_children(const struct node *type, const cJSON *value, struct map *ret)
 {
 	const cJSON *child;
@@ -136,14 +136,14 @@ static void index_children(const struct node *type, const cJSON *value, struct m
 	}
 }
 
-/* ---- the fields there are ---------------------------------------------------------- */
+/* ---- fields ------------------------------------------------------------------------ */
 
 static bool is_empty_map(const cJSON *value)
 {
 	return cJSON_IsNull(value) || (cJSON_IsObject(value) && !value->child);
 }
 
-/* Those below; *ret_self: is the place itself one? */
+/* The fields below a value; *ret_self: is its place itself a field? */
 static cJSON *fields_of(const struct node *type, const cJSON *value, bool *ret_self)
 {
 	cJSON *set = cJSON_CreateObject();
@@ -175,7 +175,7 @@ cJSON *typed_fields(const struct node *type, const cJSON *value)
 	return fields_of(type, value, &self);
 }
 
-/* ---- what changed ------------------------------------------------------------------ */
+/* ---- compare ----------------------------------------------------------------------- */
 
 void typed_changes_release(struct typed_changes *c)
 {
@@ -201,7 +201,7 @@ static bool is_null_or(const cJSON *value, int type)
 	return !value || cJSON_IsNull(value) || (value->type & 0xff) == type;
 }
 
-/* Is there anything below on either side that is compared on its own? */
+/* Does either side have children that are compared separately? */
 static bool compares_below(const struct node *type, const cJSON *a, const cJSON *b)
 {
 	const cJSON *some = has_children(type, a) ? a : has_children(type, b) ? b : NULL;
@@ -256,7 +256,7 @@ void typed_compare(const struct node *type, const cJSON *before, const cJSON *af
 		compare_below(type, before, after, ret);
 }
 
-/* ---- two become one ---------------------------------------------------------------- */
+/* ---- merge ------------------------------------------------------------------------- */
 
 static cJSON *merge_objects(const struct node *type, const cJSON *live,
 			    const cJSON *config)
@@ -312,7 +312,7 @@ struct list_merge {
 	const struct node *element;
 	struct side live, config;
 	struct map merged; /* steps of config that are in `out` */
-	size_t shared;     /* config's first element that live has, too, and is to come */
+	size_t shared;     /* the next of config's elements that live has, too */
 	cJSON *out;
 };
 
@@ -336,7 +336,7 @@ static void take_config(struct list_merge *m)
 						  : json_dup(config));
 }
 
-/* An element that both have, but not the next of those that config names? */
+/* Is it an element of both, but not the next one in config's order? */
 static bool comes_later(struct list_merge *m, const char *live)
 {
 	const char *shared = next_shared(m);
@@ -344,7 +344,7 @@ static bool comes_later(struct list_merge *m, const char *live)
 	return shared && !str_eq(shared, live);
 }
 
-/* One step of the walk along both; those that both have come in config's order. */
+/* Take one step along both lists; common elements are in config's order. */
 static void merge_step(struct list_merge *m)
 {
 	const char *live = m->live.at < m->live.n ? m->live.steps[m->live.at] : NULL;
@@ -392,7 +392,7 @@ cJSON *typed_merge(const struct node *type, const cJSON *live, const cJSON *conf
 	return merge_lists(type, live, config);
 }
 
-/* ---- taking out -------------------------------------------------------------------- */
+/* ---- remove ------------------------------------------------------------------------ */
 
 void typed_remove(const struct node *type, cJSON *value, const cJSON *set)
 {
@@ -445,7 +445,9 @@ cJSON *typed_named(const struct node *type, const cJSON *set)
 	return named_below(type, set);
 }
 
-/* ---- what can be merged ------------------------------------------------------------- */
+/*
+ * ---- check ---------------------------------------------------------------------------
+ */
 
 struct typed_walk {
 	struct buf path;

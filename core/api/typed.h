@@ -1,11 +1,12 @@
 /*
- * typed.h - objects by the structure of their type: which fields there are, what changed,
- * how two become one.
+ * typed.h - list the fields of objects, compare and merge them, by the structure of their
+ * type.
  *
- * Lists that are maps or sets have elements that are found by their keys, others are one
- * value. Without a type (NULL, or below x-kubernetes-preserve-unknown-fields) objects are
- * maps and lists are one value. Follows sigs.k8s.io/structured-merge-diff/v6 typed (merge,
- * compare, remove, tofieldset), the order of merged lists as well.
+ * Elements of lists that are maps or sets are identified by their keys; other lists are
+ * single values. Without a type (NULL, or below x-kubernetes-preserve-unknown-fields)
+ * objects are maps and lists are single values. Follows
+ * sigs.k8s.io/structured-merge-diff/v6 typed (merge, compare, remove, tofieldset),
+ * including the order of merged lists.
  */
 #ifndef API_TYPED_H
 #define API_TYPED_H
@@ -33,15 +34,18 @@ void typed_changes_release(struct typed_changes *c);
 /* `config` over `live`; the caller's. */
 cJSON *typed_merge(const struct node *type, const cJSON *live, const cJSON *config);
 
-/* Take the fields of a set, and all below them, out of `value`; what gets empty goes. */
+/*
+ * Remove the fields of a set, and all below them, from `value`, and then empty
+ * structures.
+ */
 void typed_remove(const struct node *type, cJSON *value, const cJSON *set);
 
-/* A set with the fields of structures on the way to its fields. */
+/* The set with the structures that contain its fields added. */
 cJSON *typed_named(const struct node *type, const cJSON *set);
 
 /*
- * Elements of lists that are maps must have their keys, and no two the same; likewise those
- * of sets; with `strict`, structures no other fields than theirs. ERR_INVALID.
+ * ERR_INVALID: an element of a list that is a map lacks a key; duplicate elements of a
+ * map or set; with `strict`, unknown fields.
  */
 MUST_CHECK int typed_check(const struct node *type, const cJSON *value, bool strict,
 			   struct error *err);

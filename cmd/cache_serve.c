@@ -1,5 +1,5 @@
 /*
- * cache_serve.c - tables for training: printed here; cache_servers.c serves them.
+ * cache_serve.c - cache-serve: print a table; cache_servers.c serves it (cache/serve.h).
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -72,7 +72,7 @@ static int unknown_column(const struct field *fields, size_t n, const char *name
 			 nearest_hint(&arena, name, names));
 }
 
-/* In the order of the table, whatever the order of the options. */
+/* Columns are in the table's order, not the options'. */
 static int choose_columns(bool *chosen, const struct field *fields, size_t n,
 			  const struct opt_strs *names, struct error *err)
 {
@@ -115,7 +115,7 @@ static int print_batch(struct buf *out, const struct batch *b, bool csv,
 	return flush(out, err);
 }
 
-/* What is printed. */
+/* The options of printing. */
 struct view {
 	const struct table *t;
 	struct rows rows;
@@ -243,7 +243,7 @@ static int on_batch(void *ctx, const struct batch *b, struct error *err)
 	return print_batch(&r->out, b, r->opts->output == 1, err);
 }
 
-/* NULL: a path says all, which upstream's heads understand. */
+/* NULL: a path suffices, which upstream's heads understand. */
 static int command_of(const struct cat_opts *opts, char **ret, struct error *err)
 {
 	cleanup_json cJSON *doc = cJSON_CreateObject();

@@ -1,6 +1,4 @@
-/*
- * cache_servers.c - cache-serve head and worker: rows of a table to training pods.
- */
+/* cache_servers.c - cache-serve head, worker and pod: run the servers (cache/serve.h). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,9 +15,9 @@
 #include "trainer/cache_names.h"
 
 enum { MAX_PORT = 65535, MAX_WORKERS = CACHE_MAX_SIZE - 1 };
-/* Upstream's: where workers are when there is no LeaderWorkerSet. */
+/* Upstream's variable for the workers' addresses without a LeaderWorkerSet. */
 enum { LOCAL_WORKERS = 2, LOCAL_PORT = 50052 };
-/* Of the pod's ServiceAccount. */
+/* The pod's ServiceAccount. */
 #define SERVICE_TOKEN "/var/run/secrets/kubernetes.io/serviceaccount/token"
 enum { REVIEW_MS = 10 * 1000 };
 enum { TAKEOVER = 30, MAX_TAKEOVER = 86400 };
@@ -121,9 +119,9 @@ static int read_port(int *ret, const char *name, const char *text, int64_t min,
 	return 0;
 }
 
-/* ---- who may call ---- */
+/* ---- authentication ---- */
 
-/* With a review, the token in the file is what the head calls its workers with. */
+/* With TokenReviews, the head sends the token in the file to its workers. */
 struct access {
 	struct auth *file;
 	struct token_review *review;
@@ -165,7 +163,7 @@ static const char *header(void *ctx, struct arena *arena)
 	return file.header(file.ctx, arena);
 }
 
-/* The options', or the ServiceAccounts of the namespace. */
+/* The ServiceAccounts of the options, or all of the namespace. */
 static void read_groups(struct access *a, const struct opt_strs *groups)
 {
 	struct buf name = { .max = 512 };
@@ -372,7 +370,7 @@ static int run_worker(const void *values, int argc, char **argv, struct error *e
 	return rc ? -1 : EXIT_OK;
 }
 
-/* Which one a pod is says its index in the job. */
+/* The pod's index in the job says whether it is the head. */
 static int run_pod(const void *values, int argc, char **argv, struct error *err)
 {
 	struct server_opts o = *(const struct server_opts *)values;

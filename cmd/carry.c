@@ -1,6 +1,6 @@
 /*
- * carry.c - in an init container of our image: this program, for the other containers of
- * the pod.
+ * carry.c - runtime carry: copy this program for a pod's other containers
+ * (trainer/carry.h).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ static int copy_self(const char *path, struct error *err)
 	return file_write(path, program.data, program.len, 0755, err);
 }
 
-/* Replaces one that exists, so that a link of that name always works. */
+/* Replace an existing link atomically, so that it always works. */
 static int link_to_program(struct arena *arena, const char *path, struct error *err)
 {
 	const char *temp = arena_printf(arena, "%s.%ld", path, (long)getpid());

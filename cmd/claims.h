@@ -7,10 +7,10 @@
 #include "cmd/ui/cluster.h"
 #include "cmd/ui/out.h"
 
-/* Is "claims", "claim/NAME" or "claims/NAME" asked for? */
+/* Do the names ask for claims: "claims", "claim/NAME" or "claims/NAME"? */
 bool claims_asked(char **names);
 
-/* `names` as claims_asked() saw them; all: of every namespace. */
+/* `names` as for claims_asked(); all: of every namespace. */
 MUST_CHECK int claims_show(const struct where_opts *where, bool all,
 			   enum out_format format, char **names, struct error *err);
 

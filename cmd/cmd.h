@@ -1,5 +1,5 @@
 /*
- * cmd.h - what a person can ask of this program.
+ * cmd.h - the commands of this program.
  *
  * A command is one file in cmd/ with one constant struct in it, and one line
  * in cmd/cmds.c. help, completion and the man page check read that table.
@@ -18,8 +18,11 @@
 enum cmd_flags {
 	CMD_DAEMON = 1 << 0, /* runs until SIGTERM; logs in JSON lines */
 	CMD_IN_POD = 1 << 1, /* meant for a container's command, listed apart */
-	CMD_HIDDEN = 1 << 2, /* run by what we make, not by people: in no list */
-	/* It reads its arguments itself: argv[0] is its name. --help only as the first. */
+	CMD_HIDDEN = 1 << 2, /* run only by our own objects and programs: in no list */
+	/*
+	 * Parses its arguments itself (argv[0] is its name); --help works only as the
+	 * first.
+	 */
 	CMD_OWN_ARGS = 1 << 3,
 };
 
@@ -28,9 +31,9 @@ enum {
 	EXIT_OK = 0,
 	EXIT_FAILED = 1,      /* the job, or the thing asked for, failed */
 	EXIT_BAD_INPUT = 2,   /* command line or file is wrong; nothing was done */
-	EXIT_APPROXIMATE = 3, /* converted; something behaves a little differently */
-	EXIT_LOST = 4,        /* converted; something is left out */
-	EXIT_TIMED_OUT = 124, /* as timeout(1): the job goes on */
+	EXIT_APPROXIMATE = 3, /* converted; some fields behave slightly differently */
+	EXIT_LOST = 4,        /* converted; some fields are lost */
+	EXIT_TIMED_OUT = 124, /* as timeout(1): the job continues */
 };
 
 struct cmd {
@@ -52,20 +55,23 @@ struct cmd {
 
 extern const struct cmd *const cmds[]; /* sorted by name, ends with NULL */
 
-/* The first of a list, or the next one, that people are shown: NULL at the end. */
+/* The next command to show, from this place of a list on; NULL at the end. */
 const struct cmd *const *cmd_shown(const struct cmd *const *list);
 
-/* One of a list by its name, or NULL; what to say then: -1, with the nearest name. */
+/*
+ * A command of a list by name, or NULL; the error for an unknown one, with the nearest
+ * name: -1.
+ */
 const struct cmd *cmd_find(const struct cmd *const *list, const char *name);
 int cmd_unknown(const struct cmd *const *list, const char *name, struct error *err);
 
-/* `where` is what was called: "kftrainer submit", "kftrainer runtime list". */
+/* `where` is the called command: "kftrainer submit", "kftrainer runtime list". */
 void cmd_help(const char *where, const struct cmd *cmd); /* to stdout */
 void cmd_usage(FILE *out);                               /* the list of commands */
 
 /* "kftrainer submit: <message>", one line to stderr, as str_visible(). */
 void cmd_complain(const char *cmd, const char *fmt, ...) PRINTF_LIKE(2, 3);
-struct reporter cmd_reporter(const char *cmd); /* whose lines are such */
+struct reporter cmd_reporter(const char *cmd); /* reports by cmd_complain() */
 
 extern const struct cmd cmd_cache_head, cmd_cache_pod,
 	cmd_cache_worker; /* of cache-serve */

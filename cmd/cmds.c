@@ -1,6 +1,4 @@
-/*
- * cmds.c - the commands there are.
- */
+/* cmds.c - the table of commands (cmd/cmd.h). */
 #include <string.h>
 
 #include "base/cleanup.h"

@@ -1,9 +1,9 @@
 /*
- * completion.c - scripts with which a shell completes our command lines.
+ * completion.c - print completion scripts for bash, zsh and fish.
  *
- * They are made from the table of commands, so they know what this binary
- * knows. What an option's value or an argument is, its text in the table says:
- * FILE, RUNTIME, JOB, COMMAND or words with '|' between them.
+ * They are generated from the table of commands (cmd/cmd.h). An option's value or an
+ * argument is completed by its name in the table: FILE, RUNTIME, JOB, COMMAND or words
+ * separated by '|'.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "base/str.h"
 #include "cmd/cmd.h"
 
-/* Calls `each` for every command that can be run: `path` is "runtime list". */
+/* Call `each` for every command; `path` is "runtime list". */
 static void walk(const struct cmd *const *list, const char *above,
 		 void (*each)(const char *path, const struct cmd *cmd))
 {
@@ -29,8 +29,8 @@ static void walk(const struct cmd *const *list, const char *above,
 }
 
 /*
- * The names alone. `where` is what the command line says of the cluster: --local, -n,
- * --kubeconfig, --context, in the words of the shell.
+ * Print the names. `where` has the command line's --local, -n, --kubeconfig and
+ * --context, as shell words.
  */
 #define JOBS(where) "kftrainer get -o name " where " 2>/dev/null | cut -d / -f 2"
 #define RUNTIMES(where) \
@@ -78,7 +78,7 @@ static const char *words_of(struct arena *arena, const char *text)
 	return words;
 }
 
-/* What may stand behind an option; words that are fixed, with '|' between. */
+/* The possible values of an option; fixed words separated by '|'. */
 static const char *option_value(struct arena *arena, const struct opt *o)
 {
 	return o->type == OPT_ENUM ? str_join(arena, o->words, "|") : o->value;
@@ -383,7 +383,7 @@ static void fish_value(const struct cmd *cmd, const char *text)
 	}
 }
 
-/* What must have been typed before: all words of the command's path. */
+/* The condition that all words of the command's path precede. */
 static void fish_start(const char *path)
 {
 	cleanup_arena struct arena arena = { 0 };

@@ -1,5 +1,6 @@
 /*
- * controller.c - TrainJobs on a cluster: what upstream's trainer-controller-manager does.
+ * controller.c - run the controller, as upstream's trainer-controller-manager
+ * (manager.h).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 #include "cmd/local_api.h"
 #include "manager/manager.h"
 
-/* From here on a number asks for the lines that are for debugging (logr's V-levels). */
+/* Numeric levels from here on enable debug lines (logr's V-levels). */
 enum { DEBUG_VERBOSITY = 4, MAX_VERBOSITY = 127 };
 
 struct controller_opts {
@@ -131,7 +132,7 @@ static int set_log(const struct controller_opts *o, struct error *err)
 	return 0;
 }
 
-/* All that is wrong with the settings, a line each. */
+/* Print all errors of the settings, a line each. */
 static int load(const struct controller_opts *o, struct manager_config *config,
 		struct error *err)
 {
@@ -156,7 +157,7 @@ static int run_with(const struct controller_opts *o, const struct manager_config
 		return -1;
 	if (!manager_run(config, &kube_config, err))
 		return EXIT_OK;
-	/* Another replica may lead now: no more calls. */
+	/* Another replica may lead now: make no more calls. */
 	log_error("cannot go on", LOG_ERR(err));
 	_exit(EXIT_FAILED);
 }

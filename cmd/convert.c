@@ -1,8 +1,8 @@
 /*
- * convert.c - jobs of Training Operator V1 and MPI Operator, as TrainJobs.
+ * convert.c - convert jobs of Training Operator V1 and MPI Operator (convert/convert.h).
  *
- * All documents of the files in their order; those that are no such jobs pass as they
- * are. What becomes of a field is told on stderr. Nothing is printed when any is refused.
+ * Prints all documents in order; those that are not such jobs unchanged. Grades of fields
+ * go to stderr. If a job is refused, nothing is printed.
  */
 #include <stdio.h>
 #include <string.h>
@@ -55,9 +55,9 @@ struct run {
 	struct input in, runtimes;
 	struct schema *schema, *v1, *v2beta1;
 	struct convert_conf conf;
-	cJSON *shared, *items, *report; /* arrays, but for shared */
+	cJSON *shared, *items, *report; /* arrays, except shared */
 	struct reporter to;
-	struct map names; /* of what is printed -> itself */
+	struct map names; /* the printed documents -> themselves */
 	size_t refused;
 	enum grade grade;
 };
@@ -138,7 +138,7 @@ static int write_report(const struct run *r, int code, struct error *err)
 
 /* ---- one document ---- */
 
-/* Would a cluster take them? The rules of its webhooks, as `runtime validate` asks. */
+/* Check the results by the webhooks' rules, like `runtime validate`. */
 static void verify(struct run *r, struct doc *doc, const struct convert_result *res)
 {
 	static const struct plugin_env env = { .keys = &keys_placeholder };
@@ -157,7 +157,7 @@ static void verify(struct run *r, struct doc *doc, const struct convert_result *
 		pipeline_validate(&pipeline, NULL, job, runtime, &doc->errs, NULL);
 }
 
-/* Two of one name in a cluster would be one. */
+/* Two results with one name would overwrite each other. */
 static void add_item(struct run *r, struct doc *doc, cJSON *take_obj)
 {
 	cleanup_arena struct arena arena = { 0 };

@@ -1,6 +1,4 @@
-/*
- * delete.c - TrainJobs and all that belongs to them.
- */
+/* delete.c - delete TrainJobs with their objects, or local claims. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -41,7 +39,7 @@ static const struct opt opts_table[] = {
 struct deleting {
 	struct kube *kube;
 	const struct delete_opts *opts;
-	cJSON *going; /* {name, namespace, uid} of those to wait for */
+	cJSON *going; /* {name, namespace, uid} of the jobs to wait for */
 };
 
 static int delete_one(void *ctx, const cJSON *job, struct error *err)

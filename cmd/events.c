@@ -47,9 +47,9 @@ static const struct opt opts_table[] = {
 struct showing {
 	struct kube *kube;
 	const struct events_opts *opts;
-	const char *ns, *name; /* NULL: of all; of every job */
+	const char *ns, *name; /* NULL: of all namespaces; of every job */
 	cJSON *jobs, *events;
-	cJSON *early; /* events that came before the job that they are of */
+	cJSON *early; /* events that arrived before their job */
 	struct out_table table;
 };
 
@@ -71,7 +71,7 @@ static const char *object_of(struct arena *arena, const cJSON *event)
 	return ret;
 }
 
-/* One line, whatever it holds. */
+/* Print the text in one line. */
 static const char *message_of(struct arena *arena, const cJSON *event)
 {
 	int64_t n = event_count(event);
@@ -196,7 +196,10 @@ static int list(struct showing *s, struct error *err)
 	return print_all(s, err);
 }
 
-/* ---- what comes ------------------------------------------------------------------------ */
+/*
+ * ---- watch
+ * ------------------------------------------------------------------------------
+ */
 
 static bool keep(cJSON *obj)
 {
@@ -208,7 +211,7 @@ static bool keep(cJSON *obj)
 	return event_slim(obj);
 }
 
-/* Jobs and events are watched apart: an event may be quicker than its job. */
+/* Jobs and events are watched separately: an event may arrive before its job. */
 static void take_new(struct showing *s, cJSON *take_event)
 {
 	if (wanted(s, take_event)) {
@@ -253,7 +256,7 @@ static int take_change(struct showing *s, struct change *change, bool *synced,
 	case CHANGE_SYNCED:
 		*synced = true;
 		return print_all(s, err);
-	case CHANGE_DELETED: /* events grow old, and jobs keep theirs */
+	case CHANGE_DELETED: /* events expire; jobs remember theirs */
 		return 0;
 	default:
 		break;
@@ -286,11 +289,14 @@ static int watch(struct showing *s, struct error *err)
 		    take_change(s, &change, &synced, err))
 			return -1;
 		if (fflush(stdout))
-			return 0; /* main says what is wrong with stdout */
+			return 0; /* main reports errors of stdout */
 	}
 }
 
-/* ---- which ------------------------------------------------------------------------------- */
+/*
+ * ---- select
+ * ------------------------------------------------------------------------------
+ */
 
 static int load_jobs(struct showing *s, struct error *err)
 {

@@ -1,8 +1,8 @@
 /*
- * export_model.c - the way back: what a job has trained, to where it is kept.
+ * export_model.c - upload what a job has trained (store/upload.h).
  *
- * Meant for a step of the runtime that comes after the trainer's (dependsOn), and for
- * people. Configured as the initializers are: variables, and options, which win.
+ * For a step of the runtime after the trainer's (dependsOn), and for users. Configured
+ * like the initializers: by variables, and by options, which take precedence.
  */
 
 #include "base/cleanup.h"
@@ -15,7 +15,7 @@
 #include "store/upload.h"
 
 #define DEFAULT_DIRECTORY \
-	"/workspace/output" /* as upstream's runtimes for torchtune have it */
+	"/workspace/output" /* as in upstream's runtimes for torchtune */
 
 struct export_opts {
 	const char *uri, *ignore, *allow;

@@ -1,6 +1,4 @@
-/*
- * get.c - the jobs there are, of a cluster or of this machine.
- */
+/* get.c - list the jobs of a cluster or of this machine. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,14 +47,14 @@ static const struct opt opts_table[] = {
 struct getting {
 	struct kube *kube;
 	const struct get_opts *opts;
-	const char *ns;      /* NULL: of all */
+	const char *ns;      /* NULL: all namespaces */
 	struct map runtimes; /* of job_nodes() */
 	struct out_table table;
 };
 
 /* ---- columns ---------------------------------------------------------------------- */
 
-/* A time of the document in seconds since 1970, or -1. */
+/* A time in the document, in seconds since 1970, or -1. */
 static int64_t seconds(const char *text)
 {
 	struct error unused = { 0 };
@@ -136,7 +134,7 @@ static const char *queue(struct arena *arena, struct getting *g, const cJSON *jo
 	return queue_of(job);
 }
 
-/* The last thing that its conditions say. */
+/* The message of the latest condition. */
 static const char *reason(struct arena *arena, struct getting *g, const cJSON *job)
 {
 	const cJSON *status = tj_status(job);
@@ -204,7 +202,7 @@ static void add_row(struct getting *g, const cJSON *job)
 
 /* ---- printing ----------------------------------------------------------------------- */
 
-/* What a list has need not say its kind. */
+/* Items of a list may lack their kind. */
 static void print_name(const cJSON *job)
 {
 	out_name(TRAINER_API_VERSION, TRAINJOB_KIND, meta_name(job));
@@ -279,7 +277,7 @@ static int print_change(struct getting *g, const cJSON *job, struct error *err)
 	return 0;
 }
 
-/* What was there before is printed together, so that its columns fit. */
+/* Print the existing jobs together, so that columns fit. */
 static int take_change(struct getting *g, struct change *change, cJSON *first,
 		       bool *synced, struct error *err)
 {
@@ -321,11 +319,14 @@ static int watch(struct getting *g, const char *only, struct error *err)
 		    take_change(g, &change, first, &synced, err))
 			return -1;
 		if (fflush(stdout))
-			return 0; /* main says what is wrong with stdout */
+			return 0; /* main reports errors of stdout */
 	}
 }
 
-/* ---- which ------------------------------------------------------------------------------- */
+/*
+ * ---- select
+ * ------------------------------------------------------------------------------
+ */
 
 static int check(const struct get_opts *opts, int argc, struct error *err)
 {

@@ -1,6 +1,4 @@
-/*
- * gpu.c - the GPUs of this machine.
- */
+/* gpu.c - list the GPUs of this machine (gpu/discover.h). */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -48,7 +46,7 @@ static const char *memory(struct arena *arena, const cJSON *device, const char *
 	return bytes < 0 ? NULL : size_text(arena, bytes);
 }
 
-/* "gen 4 of 5, x16": what it has, and what it could have where that is more. */
+/* "gen 4 of 5, x16": the current and, if higher, the maximum generation and width. */
 static const char *pcie(struct arena *arena, const cJSON *device, const char *unused)
 {
 	int64_t gen = json_int(device, 0, "pcie", "generation"),

@@ -1,6 +1,4 @@
-/*
- * gpu_feed.c - record batches of the data cache in the memory of this node's GPUs.
- */
+/* gpu_feed.c - put batches of the data cache into GPU memory (gpu/feed.h). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,7 +114,10 @@ static cJSON *describe_all(const struct field *fields, size_t n)
 	return list;
 }
 
-/* ---- where a batch's arrays are in its buffer ------------------------------------------ */
+/*
+ * ---- places of a batch's arrays in its buffer
+ * ------------------------------------------
+ */
 
 struct filling {
 	uint8_t *buffer;
@@ -125,7 +126,7 @@ struct filling {
 	bool full;
 };
 
-/* Mostly within the body; what is not is added behind it. */
+/* Usually within the body; other data is appended to it. */
 static void place_bytes(struct filling *to, const uint8_t *data, size_t len)
 {
 	size_t at = (to->used + ALIGN - 1) / ALIGN * ALIGN;
@@ -145,7 +146,7 @@ static void place_bytes(struct filling *to, const uint8_t *data, size_t len)
 	buf_printf(to->out, ",%zu,%zu", at, len);
 }
 
-/* So many elements has each row; -1: not all the same. */
+/* The number of elements in each row; -1: not all equal. */
 static int64_t list_size(const struct array *a)
 {
 	const uint32_t *offsets = (const uint32_t *)(const void *)a->offsets.data;
@@ -196,10 +197,10 @@ static void place_array(struct filling *to, const struct array *a)
 struct source {
 	const struct feed_opts *opts;
 	const char *uri, *header;
-	char *command; /* NULL: all columns, in upstream's words */
+	char *command; /* NULL: all columns, by a path that upstream's servers understand */
 	struct gpu_feed *feed;
 	size_t size;
-	uint8_t *buffer; /* the one that is filled */
+	uint8_t *buffer; /* the buffer being filled */
 	size_t body;
 	int64_t rows;
 	pthread_t thread;
@@ -353,7 +354,7 @@ static int configure(struct gpu_feed_conf *conf, const struct feed_opts *opts, i
 	return 0;
 }
 
-/* The source ends first: when the feed has failed, or the process is to stop. */
+/* The source ends first if the feed has failed or the process is stopped. */
 static int feed(struct source *s, const struct gpu_feed_conf *conf, struct error *err)
 {
 	int64_t began = clock_ms();

@@ -1,6 +1,4 @@
-/*
- * gpus.c - finds the GPUs that a local job may use.
- */
+/* gpus.c - find the GPUs that a local job may use (cmd/gpus.h). */
 #include "cmd/gpus.h"
 
 #include <inttypes.h>
@@ -12,7 +10,7 @@
 #include "gpu/gpu.h"
 #include "gpu/health.h"
 
-/* Anywhere in it: requests, limits, of containers of all kinds. */
+/* Search everywhere: requests and limits of all kinds of containers. */
 static bool requests_gpu(const cJSON *node)
 {
 	const cJSON *child;

@@ -1,6 +1,4 @@
-/*
- * help.c - `kftrainer help`, and every --help.
- */
+/* help.c - print `kftrainer help` and every --help (cmd/cmd.h). */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /*
  * initialize.c - initialize-dataset and initialize-model: fill a job's volume.
  *
- * Configured by upstream's environment variables, as its images are; options say the
- * same for people, and win.
+ * Configured by upstream's environment variables, like its images, or by options, which
+ * take precedence.
  */
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +29,7 @@ struct init_opts {
 	bool recheck, no_verify, allow_empty;
 };
 
-/* What differs between the two. */
+/* The differences of the two commands. */
 struct kind {
 	const char *name, *folder, *allow, *ignore;
 	bool model;
@@ -47,7 +47,7 @@ static const struct kind model = {
 	.model = true,
 };
 
-/* Who sees what happens. */
+/* The receivers of progress. */
 struct watch {
 	struct fetchview view;
 	struct fetchpost *post;
@@ -76,7 +76,7 @@ static void on_say(void *ctx, const char *line)
 	fetchview_say(&w->view, line);
 }
 
-/* The option, or the variable, or upstream's default. */
+/* The option's value, else the variable's, else upstream's default. */
 static const char *pick(const char *option, const char *name, const char *other)
 {
 	const char *value = option ? option : variable(NULL, name);
@@ -84,7 +84,7 @@ static const char *pick(const char *option, const char *name, const char *other)
 	return value ? value : other;
 }
 
-/* The allow list is for repositories of the hub only, as upstream's is. */
+/* The default allow list applies only to hub repositories, as upstream's. */
 static struct filter make_filter(struct arena *a, const struct kind *k,
 				 const struct init_opts *o, const struct scheme *scheme)
 {
@@ -95,7 +95,7 @@ static struct filter make_filter(struct arena *a, const struct kind *k,
 		.allow = filter_list(a, o->allow ? o->allow : allow),
 		.ignore = filter_list(a, ignore),
 		.allow_given = o->allow,
-		/* the Python SDK always sets the variable, to the default unless the user does */
+		/* the Python SDK always sets the variable, by default to the default */
 		.ignore_given = o->ignore || !str_eq(ignore, k->ignore),
 		.has_weights = k->model,
 	};

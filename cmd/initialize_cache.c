@@ -1,6 +1,4 @@
-/*
- * initialize_cache.c - initialize-dataset of cache://: in the cluster of this pod.
- */
+/* initialize_cache.c - initialize-dataset of cache:// (cmd/initialize_cache.h). */
 #include "cmd/initialize_cache.h"
 
 #include "base/cleanup.h"

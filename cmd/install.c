@@ -1,6 +1,4 @@
-/*
- * install.c - what a cluster needs to know of us: printed, or applied.
- */
+/* install.c - print or apply the manifests for a cluster (client/install_apply.h). */
 #include <stdio.h>
 
 #include "api/meta.h"

@@ -1,4 +1,4 @@
-/* Serves this machine's API over HTTPS, and runs the manager against it: local_api.h. */
+/* Serves this machine's API over HTTPS and runs the manager against it: local_api.h. */
 #include "cmd/local_api.h"
 
 #include <errno.h>
@@ -61,7 +61,7 @@ struct local_api {
 	struct kube *kube;
 	_Atomic(struct webhook *) webhook;          /* NULL: not yet */
 	_Atomic(struct progress_server *) progress; /* likewise */
-	atomic_int requests;                        /* of clients, under way */
+	atomic_int requests;                        /* requests of clients in progress */
 	_Atomic int64_t idle_since;                 /* clock_ms() */
 	pthread_t idle_thread;
 	bool has_idle_thread;
@@ -82,7 +82,7 @@ static int choose_dir(struct local_api *l, struct error *err)
 	return 0;
 }
 
-/* Keys are read from it and written into it. */
+/* Loads and stores keys there. */
 static int make_dir(const struct local_api *l, struct error *err)
 {
 	struct stat st;
@@ -178,7 +178,7 @@ static int ask(struct local_api *l, const struct hook *hook, struct admission *a
 	return answer.patch ? jsonpatch_apply(&a->obj, answer.patch, err) : 0;
 }
 
-/* Of an object that was read and is created anew the mark says nothing. */
+/* Remove the mark from a new object, which may be a copy of one that was read. */
 static void drop_mark(const struct admission *a)
 {
 	if (!a->old)
@@ -251,7 +251,7 @@ static int write_text(struct local_api *l, const char *name, const char *text,
 			  err);
 }
 
-/* Kept, so that a kubeconfig that somebody copied goes on working. */
+/* Reuse a stored CA, so that copied kubeconfigs stay valid. */
 static int make_ca(struct local_api *l, struct error *err)
 {
 	int64_t now = clock_now();
@@ -269,7 +269,7 @@ static int make_ca(struct local_api *l, struct error *err)
 	return write_text(l, "ca.crt", l->ca.cert_pem, err);
 }
 
-/* Kept under that name, too; `ret` is 0 behind its end. */
+/* Load or make a stored key; ret is terminated by 0. */
 static int make_secret(struct local_api *l, const char *name,
 		       char ret[2 * TOKEN_BYTES + 1], struct error *err)
 {
@@ -354,7 +354,9 @@ static int start_client(struct local_api *l, struct error *err)
 	return kube_new(&l->kube, &l->config, &opts, err);
 }
 
-/* ---- what is there from the start --------------------------------------------------- */
+/*
+ * ---- initial objects ----------------------------------------------------------------
+ */
 
 static int apply(struct local_api *l, const cJSON *obj, struct error *err)
 {
@@ -363,7 +365,7 @@ static int apply(struct local_api *l, const cJSON *obj, struct error *err)
 	return kube_apply(l->kube, obj, &how, NULL, err);
 }
 
-/* The SDK reads which version it talks to. */
+/* The SDK reads the controller's version. */
 static int apply_version(struct local_api *l, struct error *err)
 {
 	cleanup_json cJSON *map =
@@ -414,7 +416,10 @@ static int start_api(struct local_api *l, struct error *err)
 	return 0;
 }
 
-/* A pod's report of progress: who has the server's own token gets an API server's 405. */
+/*
+ * A pod's report of progress; with the server's own token the answer is an API server's
+ * 405.
+ */
 static bool is_report(const struct local_api *l, const struct httpd_request *req)
 {
 	return str_eq(req->method, "POST") && strstr(req->path, "/trainjobs/") &&
@@ -422,7 +427,7 @@ static bool is_report(const struct local_api *l, const struct httpd_request *req
 	       !bearer_is(httpd_header(req, "Authorization"), l->token);
 }
 
-/* An answer in pieces is under way until it is released. */
+/* A streamed answer is in progress until it is released. */
 struct streaming {
 	struct local_api *l;
 	struct httpd_response resp;
@@ -564,7 +569,7 @@ static int start_backend(struct local_api *l, struct error *err)
 
 /* ---- idle --------------------------------------------------------------------------- */
 
-/* Wait until a job has changed, if one runs. False: none does. */
+/* Wait for a change of a job. False: no job runs. */
 static bool wait_for_jobs(struct local_api *l)
 {
 	cleanup_free char *key = NULL;
@@ -609,7 +614,9 @@ static int start_idle(struct local_api *l, struct error *err)
 	return 0;
 }
 
-/* ---- all of it ---------------------------------------------------------------------- */
+/*
+ * ---- run ----------------------------------------------------------------------------
+ */
 
 static int start(struct local_api *l, struct error *err)
 {

@@ -13,7 +13,7 @@ struct local_api_opts {
 	const char *data; /* directory; NULL: $XDG_STATE_HOME/kftrainer/server */
 };
 
-/* Until SIGTERM, or idle; the exit code. */
+/* Serve until SIGTERM or until idle; returns the exit code. */
 int local_api_run(const struct local_api_opts *opts, struct manager_config *config,
 		  struct error *err);
 

@@ -26,12 +26,12 @@ struct local_job {
 	struct apiserver *api;
 	struct kube *kube;
 	struct single *single;
-	struct local_status *status;     /* NULL: none */
-	char pod_key[2 * KEY_BYTES + 1]; /* of its pods' tokens */
+	struct local_status *status;     /* NULL: no status server */
+	char pod_key[2 * KEY_BYTES + 1]; /* the key of its pods' tokens */
 	struct local_controller controller;
 	cJSON *trainjob, *objects;
-	cJSON *events; /* since they were asked for */
-	cJSON *sent;   /* the JobSet's status, last */
+	cJSON *events; /* events since the last pass */
+	cJSON *sent;   /* the JobSet's last status */
 };
 
 static const struct kube_write how = { .manager = "kftrainer" };
@@ -50,7 +50,9 @@ static cJSON *jobset_of(struct local_job *j)
 	return apiserver_get(j->api, JOBSET_API_VERSION, JOBSET_KIND, j->ns, j->name);
 }
 
-/* As the JobSet controller does; one that was deleted has none. */
+/*
+ * Set the JobSet's status, in place of the JobSet controller; ignored if it was deleted.
+ */
 static int put_status(struct local_job *j, const cJSON *status, struct error *err)
 {
 	const struct kube_ref ref = { JOBSET_API_VERSION, JOBSET_KIND, j->ns, j->name };
@@ -95,7 +97,7 @@ static int pass(void *ctx, const cJSON *jobset_status, struct local_pass *ret,
 static void on_pod(void *ctx, const cJSON *old, const cJSON *now)
 {
 	struct local_job *j = ctx;
-	struct error too_large = { 0 }; /* its reports are refused, then */
+	struct error too_large = { 0 }; /* then the pod's reports are refused */
 
 	if (now)
 		(void)!apiserver_store(j->api, now, &too_large);
@@ -115,7 +117,10 @@ static int suspend(void *ctx, bool suspend, struct error *err)
 	return kube_merge_patch(j->kube, &ref, patch, &how, NULL, err);
 }
 
-/* ---- what it works on ------------------------------------------------------------------ */
+/*
+ * ---- input
+ * -----------------------------------------------------------------------------
+ */
 
 static int create(struct local_job *j, const cJSON *obj, struct error *err)
 {
@@ -150,7 +155,7 @@ static int create_runtime(struct local_job *j, const struct job *job, struct err
 	return create(j, runtime, err);
 }
 
-/* Whoever is to manage it elsewhere: here this controller does. */
+/* Drop spec.managedBy: here this controller manages the job. */
 static int create_trainjob(struct local_job *j, const struct job *job, struct error *err)
 {
 	cleanup_json cJSON *tj = json_dup(job->trainjob);
@@ -162,7 +167,7 @@ static int create_trainjob(struct local_job *j, const struct job *job, struct er
 	return kube_create(j->kube, tj, &how, &j->trainjob, err);
 }
 
-/* Without the archive: its pods find the directory itself (local/workspace_mount.h). */
+/* Without the archive: the pods use the directory (local/workspace_mount.h). */
 static int create_workspace(struct local_job *j, struct error *err)
 {
 	cleanup_json cJSON *map = NULL;
@@ -176,9 +181,12 @@ static int create_workspace(struct local_job *j, struct error *err)
 	return create(j, map, err);
 }
 
-/* ---- what it makes of it --------------------------------------------------------------- */
+/*
+ * ---- output
+ * ----------------------------------------------------------------------------
+ */
 
-/* Why there is no JobSet: the controller's last warning. */
+/* The controller's last warning, which explains why there is no JobSet. */
 static int no_jobset(const struct local_job *j, struct error *err)
 {
 	const char *why = "the controller did not create its JobSet";
@@ -190,7 +198,7 @@ static int no_jobset(const struct local_job *j, struct error *err)
 	return error_set(err, ERR_INVALID, "TrainJob %s: %s", j->name, why);
 }
 
-/* Of kinds that this API does not have. */
+/* Objects of kinds that this API does not serve. */
 static void keep_others(struct local_job *j, const cJSON *objects)
 {
 	static const char *const made[] = { JOBSET_KIND, "ConfigMap", "Secret", "Service",
@@ -221,7 +229,10 @@ static int make_objects(struct local_job *j, const struct job *job, struct error
 	return 0;
 }
 
-/* ---- where its pods report ------------------------------------------------------------- */
+/*
+ * ---- status server
+ * ---------------------------------------------------------------------
+ */
 
 static int make_key(struct local_job *j, struct error *err)
 {
@@ -254,7 +265,7 @@ static void start_status(struct local_job *j, struct single_conf *single)
 static int start(struct local_job *j, const struct job_set *set, const struct job *job,
 		 struct error *err)
 {
-	struct apiserver_conf conf = { .max_events = 16 }; /* nobody watches */
+	struct apiserver_conf conf = { .max_events = 16 }; /* there are no watches */
 	const struct kube_config config = { .ns = "default" };
 	struct kube_opts opts = { .user_agent = "kftrainer", .after_stop = true };
 	struct single_conf single = {

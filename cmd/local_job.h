@@ -1,7 +1,7 @@
 /*
- * local_job.h - the TrainJob of `submit --local` in an API of its own: this process's
- * memory, where the manager's controller makes its JobSet, and to which its pods report
- * progress (local_status.h).
+ * local_job.h - the TrainJob of `submit --local`, in an API in this process's memory,
+ * where the manager's controller makes its JobSet, and to which its pods report progress
+ * (local_status.h).
  */
 #ifndef CMD_LOCAL_JOB_H
 #define CMD_LOCAL_JOB_H
@@ -12,8 +12,8 @@
 struct local_job;
 
 /*
- * Stores the job with its runtime and the ConfigMaps and Secrets of its files, and has the
- * controller make its objects. What the API refuses is an error in its words.
+ * Store the job with its runtime and the ConfigMaps and Secrets of its files, and let the
+ * controller make its objects. Errors are the API's refusals, in its words.
  */
 MUST_CHECK int local_job_new(struct local_job **ret, const struct job_set *set,
 			     const struct job *job, struct error *err);
@@ -22,13 +22,13 @@ void local_job_free(struct local_job *j); /* NULL is fine */
 /* As stored: local_run_opts.trainjob. */
 const cJSON *local_job_trainjob(const struct local_job *j);
 /*
- * What is to run: local_run_opts.objects, to be edited; and those of the job's objects that
- * only controllers of a cluster read.
+ * The objects to run (local_run_opts.objects), which the caller may edit, and the job's
+ * objects that only a cluster's controllers read.
  */
 cJSON *local_job_objects(struct local_job *j);
 /* local_run_opts.pod_key */
 const char *local_job_pod_key(const struct local_job *j);
-/* The run's controller; it lasts as long as the job. */
+/* The run's controller; valid until local_job_free(). */
 const struct local_controller *local_job_controller(const struct local_job *j);
 
 #endif

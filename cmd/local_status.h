@@ -1,7 +1,6 @@
 /*
- * local_status.h - where the pods of `submit --local` report progress: the controller's
- * status server (manager/progress_server.h) on a port of the loopback interface, with a CA
- * that lasts as long as the run.
+ * local_status.h - the status server (manager/progress_server.h) to which the pods of
+ * `submit --local` report progress, on a loopback port, with a CA for this run only.
  */
 #ifndef CMD_LOCAL_STATUS_H
 #define CMD_LOCAL_STATUS_H
@@ -10,14 +9,14 @@
 
 struct local_status;
 
-/* kube: the API that reports are written to, from threads of its own; it stays. */
+/* Writes reports to `kube`, which must outlive it, from threads of its own. */
 MUST_CHECK int local_status_start(struct local_status **ret, struct kube *kube,
 				  struct error *err);
 void local_status_stop(struct local_status *s); /* NULL is fine */
 
 const char *local_status_url(const struct local_status *s);
 const char *local_status_ca(const struct local_status *s);
-/* Readable after a report, until local_status_heard(). */
+/* Becomes readable after a report, until local_status_heard(). */
 int local_status_fd(const struct local_status *s);
 void local_status_heard(const struct local_status *s);
 

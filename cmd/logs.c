@@ -1,6 +1,4 @@
-/*
- * logs.c - what the processes of a job have written, and write.
- */
+/* logs.c - print the output of a job's processes (client/logs.h). */
 #include <stdio.h>
 #include <string.h>
 
@@ -68,7 +66,7 @@ static void on_note(void *ctx, const char *text)
 	cmd_complain("logs", "%s", text);
 }
 
-/* main says what is wrong with stdout. */
+/* main reports errors of stdout. */
 static int on_pause(void *ctx, struct error *err)
 {
 	(void)ctx;

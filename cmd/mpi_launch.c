@@ -1,4 +1,4 @@
-/* mpi_launch.c - mpi-launch: the agent that MPI launchers call instead of ssh. */
+/* mpi_launch.c - the agent that MPI launchers call instead of ssh (mpi/launch.h). */
 #include "base/cleanup.h"
 #include "cmd/cmd.h"
 #include "cmd/mpi_wait.h"
@@ -7,7 +7,7 @@
 #include "mpi/launch.h"
 #include "mpi/ssh_args.h"
 
-/* Of the shell, which has said what is missing; not always why. */
+/* The shell's exit code for a missing program, which it has named, but not explained. */
 enum { EXIT_NOT_FOUND = 127 };
 
 static void explain_not_found(const struct ssh_args *args, bool by_sshd)

@@ -1,4 +1,4 @@
-/* mpi_wait.c - mpi_wait.h: the wait, the table of those that are missing, the watch. */
+/* mpi_wait.c - wait for nodes, list missing ones, watch them (cmd/mpi_wait.h). */
 #include "cmd/mpi_wait.h"
 
 #include <errno.h>
@@ -45,7 +45,7 @@ static void add_row(struct buf *b, const struct wait_host *h, int width)
 		   h->tried ? h->why.msg : "-");
 }
 
-/* Rows that fit into `max` bytes, and how many more there are. */
+/* Print the rows that fit into `max` bytes, and the number of the others. */
 static void add_table(struct buf *b, const struct wait_host *hosts, size_t n, size_t max)
 {
 	int width = name_width(hosts, n);
@@ -68,7 +68,7 @@ static void add_table(struct buf *b, const struct wait_host *hosts, size_t n, si
 	}
 }
 
-/* The first host that it has something to say about says it for all. */
+/* Print one hint: that of the first host that has one. */
 static const char *find_hint(const struct peer_settings *s, const struct wait_host *hosts,
 			     size_t n)
 {
@@ -163,7 +163,7 @@ static void say_lost(void *ctx, const char *host, const struct error *why)
 	buf_printf(words, "%s: %s\n", host, why->msg);
 }
 
-/* What a launcher that reports success says of lost nodes is wrong. */
+/* A launcher that reports success despite lost nodes is wrong. */
 static int judge(const struct watch_end *end, const struct buf *words)
 {
 	cleanup_buf struct buf last = { .max = LAST_WORDS_MAX };

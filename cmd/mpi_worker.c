@@ -1,4 +1,4 @@
-/* mpi_worker.c - mpi-worker: runs on a node what mpi-launch sends. */
+/* mpi_worker.c - mpi-worker: run the commands of mpi-launch on a node (mpi/worker.h). */
 #include "mpi/worker.h"
 
 #include <stdlib.h>

@@ -1,6 +1,4 @@
-/*
- * preflight.c - check this node's GPUs before a job spends hours on them.
- */
+/* preflight.c - check this node's GPUs before a job uses them (gpu/preflight.h). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,7 +69,7 @@ static const struct opt opts_table[] = {
 	{ .type = OPT_END },
 };
 
-/* What the rows are printed as, and the first of the worst ones. */
+/* How rows are printed, and the first of the worst ones. */
 struct printing {
 	int format, worst;
 	char words[LAST_WORDS_MAX];
@@ -180,7 +178,7 @@ static int job_open(void *ctx, const cJSON *hello, cJSON **ret, struct error *er
 	struct together *t = ctx;
 	int64_t now = clock_ms();
 
-	/* Rank 0 may wait so long for the others, and needs as long for the check. */
+	/* Rank 0 may take this time to wait for the others, and again for the check. */
 	t->meeting.deadline = now + t->check_ms * (t->meeting.rank ? 2 : 1);
 	if (meeting_open(&t->meeting, hello, ret, err))
 		return -1;
@@ -324,7 +322,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	p.expect = expect;
 	code = (int)preflight_run(&p);
 	meeting_close(&together.meeting);
-	if (to.worst) /* `why` and the events of a job whose init container this is */
+	if (to.worst) /* for `why` and events, if this is an init container of a job */
 		last_words(to.words);
 	return code;
 }

@@ -1,6 +1,4 @@
-/*
- * resume.c - start suspended TrainJobs again.
- */
+/* resume.c - start suspended TrainJobs again (cmd/suspend.h). */
 #include "cmd/cmd.h"
 #include "cmd/suspend.h"
 

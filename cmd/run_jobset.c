@@ -1,7 +1,4 @@
-/*
- * run_jobset.c - run the JobSet of this machine's API that stands on standard input
- * (local/backend.h): detaches, and says whether it has begun.
- */
+/* run_jobset.c - run the JobSet on standard input, detached (local/backend.h). */
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -82,7 +79,7 @@ static int run_detached(cJSON *doc, int to)
 	if (!stop_setup(&err) && !run_job(doc, &to, &err))
 		return EXIT_OK;
 	if (err.kind == ERR_EXISTS && err.code == EALREADY)
-		return EXIT_OK; /* somebody was quicker: it runs */
+		return EXIT_OK; /* another process was first: the job runs */
 	fprintf(stderr, "%s\n", err.msg);
 	return err.kind == ERR_EXISTS ? RUN_BUSY : EXIT_FAILED;
 }

@@ -1,6 +1,4 @@
-/*
- * runtime.c - what runtimes there are, what one says, what it makes of a job.
- */
+/* runtime.c - list, print, render and validate runtimes (spec/catalog.h). */
 #include <stdio.h>
 
 #include "api/meta.h"
@@ -67,7 +65,9 @@ static int load(struct input *in, struct schema **schema, const struct opt_strs 
 	return bad ? EXIT_BAD_INPUT : 0;
 }
 
-/* Those of the namespace and of the whole cluster join `ret`; none, if it has no CRDs. */
+/*
+ * Add the cluster's runtimes: of the namespace and cluster-wide. None without the CRDs.
+ */
 static int list_api(cJSON *ret, const struct where_opts *where, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -130,7 +130,7 @@ static int print_list(cJSON **list, const struct input *in, enum out_format form
 	return out_doc(format, *list = out_list(*list), err);
 }
 
-/* A cluster that does not answer is an error, after what is known without it. */
+/* Report a cluster that does not answer after printing what is known without it. */
 static int run_list(const void *values, int argc, char **argv, struct error *err)
 {
 	const struct list_opts *opts = values;
@@ -274,7 +274,9 @@ static void tell_valid(const char *file, const struct job_set *set)
 	}
 }
 
-/* Each file stands alone: its TrainJobs may refer to its runtimes and the built-in ones. */
+/*
+ * Each file is separate: its TrainJobs may refer to its runtimes and the built-in ones.
+ */
 static int validate_file(const char *file, bool quiet)
 {
 	const struct reporter to = cmd_reporter("runtime validate");

@@ -1,6 +1,4 @@
-/*
- * submit.c - run a TrainJob: here, or on a cluster.
- */
+/* submit.c - run TrainJobs on a cluster (client/submit.h) or locally (local/run.h). */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -52,8 +50,8 @@ struct submit_opts {
 	bool local, detach, quiet, wait, follow;
 	int64_t timeout_ms, max_restarts;
 	int dry_run;
-	int output; /* 0: not given; else that many of render_formats */
-	int to;     /* with --detach: of detach_say() */
+	int output; /* 0: not given; else the index in render_formats, from 1 */
+	int to;     /* with --detach: for detach_say() */
 };
 
 static const struct opt opts_table[] = {
@@ -98,7 +96,7 @@ static const struct opt opts_table[] = {
 	{ .type = OPT_END },
 };
 
-/* Python code, and no YAML: the job carries it. */
+/* Is FILE Python code, to be carried by the job? */
 static int settle_script(struct job_opts *job, struct error *err)
 {
 	const char *first = job_opts_file(job), *script = NULL;
@@ -123,7 +121,7 @@ static int settle_script(struct job_opts *job, struct error *err)
 	return 0;
 }
 
-/* FILE may stand alone or behind -f; without one there must be a runtime. */
+/* FILE may be an argument or given by -f; without a file there must be a runtime. */
 static int settle_file(struct job_opts *job, int argc, char **argv, struct error *err)
 {
 	const char *flag;
@@ -219,13 +217,13 @@ static const char *format_of(const struct submit_opts *opts)
 
 /* ---- on this machine --------------------------------------------------------------- */
 
-/* What the run calls has a viewer for its context: the first member. */
+/* The run's callbacks get the viewer as context: the first member. */
 struct watcher {
 	struct viewer viewer;
 	const struct job *job;
 	const char *format;
 	bool quiet;
-	int to; /* of detach_say() */
+	int to; /* for detach_say() */
 };
 
 static void on_begin(void *ctx, const cJSON *trainjob)
@@ -275,7 +273,7 @@ static void tell_end(struct viewer *v, const struct local_result *result, int64_
 		   result->exit_code, ms);
 }
 
-/* What cannot run here, whatever the machine: one clear line each. */
+/* Refuse what cannot run locally on any machine, one line each. */
 static int refuse(const struct job *job, struct error *err)
 {
 	const char *kind =
@@ -289,7 +287,7 @@ static int refuse(const struct job *job, struct error *err)
 	return 0;
 }
 
-/* A job of that name runs already: what now? */
+/* The error for a job of that name that already runs, with what to do. */
 static void add_hint(struct error *err, const struct job *job)
 {
 	bool elsewhere = !str_eq(job->ns, "default");
@@ -300,7 +298,7 @@ static void add_hint(struct error *err, const struct job *job)
 		 job->name, elsewhere ? " -n " : "", elsewhere ? job->ns : "");
 }
 
-/* Who detaches tells how it began, and not what the job prints. */
+/* With --detach, report the start and not the job's output. */
 static void plan_detach(struct local_run_opts *run)
 {
 	run->running_ms = run->timeout_ms;
@@ -364,7 +362,7 @@ static int run_local(const struct job_set *set, const struct submit_opts *opts,
 	return result->exit_code;
 }
 
-/* Where the code is written while it runs, so that nothing of it stays. */
+/* The temporary directory for code, removed after the run. */
 static int private_tmp(struct arena *arena, const char **ret, int *ret_lock,
 		       struct error *err)
 {
@@ -497,7 +495,7 @@ static int show(const struct submission *s, const struct submit_opts *opts,
 	return 0;
 }
 
-/* The first of the jobs that did not end well, in their order, gives the exit code. */
+/* The exit code is that of the first failed job, in their order. */
 static int wait_all(const struct submission *s, const struct submit_opts *opts,
 		    struct error *err)
 {
@@ -525,7 +523,7 @@ static int wait_all(const struct submission *s, const struct submit_opts *opts,
 	return ret;
 }
 
-/* Ask about all of it, then store it, unless something is refused or it is a dry run. */
+/* Dry-run all objects, then create them, unless one is refused or this is a dry run. */
 static int store(struct submission *s, const struct submit_opts *opts,
 		 struct shipment *shipment, struct error *err)
 {

@@ -1,6 +1,4 @@
-/*
- * suspend.c - stop the pods of TrainJobs and keep the jobs; resume.c starts them again.
- */
+/* suspend.c - suspend TrainJobs: end their pods, keep the jobs (cmd/suspend.h). */
 #include "cmd/suspend.h"
 
 #include <stdio.h>
@@ -23,8 +21,8 @@ const struct opt suspend_options[] = {
 struct suspending {
 	struct kube *kube;
 	bool suspend;
-	bool named;   /* one by one: each is answered for */
-	size_t ended; /* that --all and --selector leave out */
+	bool named;   /* by name: report each job */
+	size_t ended; /* finished jobs that --all and --selector skip */
 };
 
 static int set_suspend(void *ctx, const cJSON *job, struct error *err)

@@ -13,7 +13,7 @@ struct suspend_opts {
 };
 extern const struct opt suspend_options[];
 
-/* spec.suspend of each. Returns the exit code, or -1. */
+/* Set spec.suspend of each job. Returns the exit code, or -1. */
 int suspend_run(const struct suspend_opts *opts, bool suspend, int argc, char **argv,
 		struct error *err);
 

@@ -1,6 +1,4 @@
-/*
- * uninstall.c - take away what install has put into a cluster.
- */
+/* uninstall.c - remove what install has applied to a cluster (client/install_remove.h). */
 #include <stdio.h>
 
 #include "api/meta.h"
@@ -62,7 +60,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	if (argc)
 		return error_set(err, ERR_USAGE, "unexpected argument '%s'", argv[0]);
 	opts.what.parts = parts_of(&opts);
-	opts.what.strict = true; /* should it be there */
+	opts.what.strict = true; /* if it exists */
 	if (input_schema(&schema, err) || cluster_connect(&kube, &opts.cluster, err))
 		return -1;
 	if (opts.what.parts & INSTALL_CONTROLLER &&

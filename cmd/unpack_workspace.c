@@ -1,7 +1,4 @@
-/*
- * unpack_workspace.c - in a training pod, before the job's own command: the folder that
- * was submitted with the job.
- */
+/* unpack_workspace.c - unpack a submitted directory in a training pod (pack/pack.h). */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -60,12 +57,12 @@ static int check(const struct unpack_workspace_opts *o, struct error *err)
 			 o->digest);
 }
 
-/* ---- from a place ---- */
+/* ---- download ---- */
 
 struct download {
 	const char *dir;
 	struct arena *arena;
-	const char *path; /* of the archive, once it is there */
+	const char *path; /* the descriptor of the downloaded archive */
 	size_t n;
 };
 
@@ -84,7 +81,7 @@ static int fetch_with(struct fetch_conf *conf, struct download *d, struct error 
 {
 	const struct store_conf store = {
 		.uri = conf->uri, .env = variable, .http = conf->http, .model = true
-	}; /* as uploads have it */
+	}; /* as uploads name it */
 	struct fetch_now now = { 0 };
 	int rc;
 
@@ -166,7 +163,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 	if (download(&d, o->from, err))
 		return -1;
 	code = unpack(o, d.path, err);
-	unlink(d.path); /* its room may be wanted */
+	unlink(d.path); /* its space may be needed */
 	return code;
 }
 

@@ -1,6 +1,4 @@
-/*
- * version.c - what this binary is made of.
- */
+/* version.c - print versions, libraries and licenses. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,11 +9,11 @@
 #include "cmd/cmd.h"
 #include "cmd/ui/out.h"
 
-/* The build file gives these: "NAME@VERSION;" of each library that is linked in. */
+/* Set by the Makefile: "NAME@VERSION;" for each linked library. */
 #ifndef LIBRARIES
 #define LIBRARIES ""
 #endif
-#ifndef UNPINNED /* those that are not the revision of vendor/lock */
+#ifndef UNPINNED /* libraries that are not of the revision in vendor/lock */
 #define UNPINNED ""
 #endif
 #ifndef COMMIT /* only where the builder says: make COMMIT=... */
@@ -83,7 +81,7 @@ static void print_lines(const cJSON *doc)
 		       lib->string, lib->valuestring);
 }
 
-/* What is left of an embedded file: a struct zstd_source. */
+/* The rest of an embedded file: a struct zstd_source. */
 struct rest {
 	const unsigned char *data;
 	size_t len;

@@ -1,6 +1,4 @@
-/*
- * wait.c - until a job has come to a state, which is watched, not asked for again and again.
- */
+/* wait.c - wait until a job has reached a state, by a watch (client/changes.h). */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -42,8 +40,8 @@ struct waiting {
 	struct kube *kube;
 	const char *ns, *name;
 	struct goal goal;
-	int64_t until; /* clock_ms(); < 0: for ever */
-	cJSON *job;    /* as it was last; NULL: it is gone */
+	int64_t until; /* clock_ms(); < 0: forever */
+	cJSON *job;    /* its last version; NULL: deleted */
 };
 
 static int timed_out(const struct waiting *w)
@@ -54,7 +52,7 @@ static int timed_out(const struct waiting *w)
 	return EXIT_TIMED_OUT;
 }
 
-/* Is there something new about the job? */
+/* Does the change concern the job? */
 static bool take_change(struct waiting *w, struct change *change)
 {
 	switch (change->kind) {
@@ -65,7 +63,7 @@ static bool take_change(struct waiting *w, struct change *change)
 		cmd_complain("wait", "connected again");
 		return false;
 	case CHANGE_SYNCED:
-		return !w->job; /* it is not there, and was not seen */
+		return !w->job; /* it does not exist and never did */
 	default:
 		break;
 	}
@@ -74,7 +72,7 @@ static bool take_change(struct waiting *w, struct change *change)
 	return true;
 }
 
-/* 1: there is a verdict. 0: the time is up. */
+/* 1: decided; 0: timed out. */
 static int watch(struct waiting *w, struct error *err)
 {
 	const struct kube_ref ref = job_ref(w->ns, w->name);

@@ -33,7 +33,7 @@ static const struct opt opts_table[] = {
 
 /* ---- printing ---- */
 
-/* Broken between words, so that no line is wider than the terminal. */
+/* Break lines between words at the terminal's width. */
 static void put_wrapped(const char *line, size_t len, size_t width)
 {
 	while (len > width) {
@@ -73,14 +73,14 @@ static int print(const struct why_opts *opts, const cJSON *why, struct error *er
 		return -1;
 	width = text_width();
 	for (line = (char *)text.data; (end = strchr(line, '\n')); line = end + 1) {
-		/* Commands stay whole, to be copied. */
+		/* Commands are not broken, so that they can be copied. */
 		put_wrapped(line, (size_t)(end - line), first ? width : MAX_TEXT);
 		first = false;
 	}
 	return EXIT_OK;
 }
 
-/* It may be a job of this machine that is meant. */
+/* Hint if a local job has that name. */
 static int hint_at_local(const char *ns, const char *name, struct error *err)
 {
 	cleanup_json cJSON *job = NULL;

@@ -22,7 +22,7 @@ int cluster_connect(struct kube **ret, const struct cluster_opts *opts, struct e
 	return kube_new(ret, &config, &how, err);
 }
 
-/* Who names a kubeconfig means a cluster, also where the file is not there. */
+/* Naming a kubeconfig means a cluster, even if the file does not exist. */
 static bool names_cluster(const struct where_opts *opts)
 {
 	const char *set = getenv("KUBECONFIG");
@@ -30,7 +30,7 @@ static bool names_cluster(const struct where_opts *opts)
 	return opts->cluster.kubeconfig || opts->cluster.context || (set && *set);
 }
 
-/* 1: there is no cluster to ask. */
+/* 1: no cluster is configured. */
 static int find_cluster(struct kube_config *config, const struct where_opts *opts,
 			struct error *err)
 {
@@ -47,7 +47,7 @@ static int find_cluster(struct kube_config *config, const struct where_opts *opt
 	return -1;
 }
 
-/* One that leads elsewhere in a URL must not get into one. */
+/* Refuse a namespace that would change a URL's path. */
 static int check_namespace(const char *ns, struct error *err)
 {
 	const char *fault = name_label_fault(ns);

@@ -1,5 +1,6 @@
 /*
- * cluster.h - the cluster that a command is about: its options, its connection.
+ * cluster.h - connect a command to its cluster or to this machine: options and
+ * connection.
  */
 #ifndef CMD_CLUSTER_H
 #define CMD_CLUSTER_H
@@ -18,14 +19,14 @@ struct cluster_opts {
 		OPT_STR(0, "context", "NAME", "context in the kubeconfig", s,  \
 			cluster.context)
 
-/* In a pod without a kubeconfig: its own cluster. Signals are set up, too. */
+/* Without a kubeconfig, in a pod: the pod's cluster. Also calls stop_setup(). */
 MUST_CHECK int cluster_connect(struct kube **ret, const struct cluster_opts *opts,
 			       struct error *err);
 
 /*
- * The same for commands about jobs, which may be this machine's (submit --local):
- * --local says so; so does neither a kubeconfig (named by an option or $KUBECONFIG, or
- * ~/.kube/config being there) nor a pod's service account. Otherwise: the cluster.
+ * The same for commands about jobs, which may be local (submit --local). They use this
+ * machine with --local, or if there is neither a kubeconfig (of an option, $KUBECONFIG or
+ * ~/.kube/config) nor a pod's service account; otherwise the cluster.
  */
 struct where_opts {
 	struct cluster_opts cluster;
@@ -46,8 +47,9 @@ struct where_opts {
 			 "use local jobs (submit --local)")
 
 /*
- * The API of the cluster or of this machine (local/machine.h), which kube_is_inside().
- * *ret_ns (in the arena) is the namespace: the option, the context's, or "default".
+ * Connect to the cluster, or to this machine's API (local/machine.h; kube_is_inside()).
+ * *ret_ns (in the arena) is the namespace of the option, else the context's, else
+ * "default".
  */
 MUST_CHECK int where_connect(struct kube **ret, const char **ret_ns, struct arena *arena,
 			     const struct where_opts *opts, struct error *err);

@@ -1,12 +1,12 @@
 /*
- * env.h - this process's environment, as store.h and fetchpost.h ask for it.
+ * env.h - read this process's environment, for callbacks such as store_conf.env.
  */
 #ifndef CMD_ENV_H
 #define CMD_ENV_H
 
 #include <stdlib.h>
 
-/* Empty is unset, as upstream has it: NULL. The context is for those who have another. */
+/* NULL if unset or empty, as in upstream. ctx is ignored. */
 static inline const char *variable(void *ctx, const char *name)
 {
 	const char *value = getenv(name);

@@ -1,5 +1,5 @@
 /*
- * fetchview.h - how far a download is: a bar, lines, or JSON; and the TrainJob's status.
+ * fetchview.h - show the progress of a download or upload: a bar, lines, or JSON.
  */
 #ifndef CMD_FETCHVIEW_H
 #define CMD_FETCHVIEW_H
@@ -19,7 +19,7 @@ struct fetchview {
 		int64_t ms, bytes;
 	} speeds[64]; /* of the last seconds */
 	unsigned n_speeds;
-	bool drawn; /* the bar stands there */
+	bool drawn; /* the bar is on the screen */
 };
 
 /* VIEW_AUTO becomes a bar where stderr is a terminal, else lines. */
@@ -27,17 +27,17 @@ void fetchview_begin(struct fetchview *v, enum fetchview_kind kind, const char *
 
 /* For struct fetch_conf; ctx is the view. */
 void fetchview_tick(void *ctx, const struct fetch_now *now);
-/* The same for struct upload_conf: an upload is shown as a fetch is. */
+/* The same for struct upload_conf: an upload is shown like a fetch. */
 void fetchview_upload_tick(void *ctx, const struct upload_now *now);
 struct fetch_now fetchview_upload(const struct upload_now *now);
 void fetchview_file(void *ctx, enum fetch_event event, const char *path, int64_t bytes);
 void fetchview_say(void *ctx, const char *line);
 
-/* The last word; err is NULL when all is there. */
+/* Print the result; err NULL: success. */
 void fetchview_end(struct fetchview *v, const struct fetch_now *now,
 		   const struct error *err);
 
-/* Per cent (0 to 100) and seconds to go; -1: not known. */
+/* Percent (0 to 100); seconds left; -1: unknown. */
 int fetch_percent(const struct fetch_now *now);
 int64_t fetchview_seconds_left(const struct fetchview *v, const struct fetch_now *now);
 

@@ -14,7 +14,7 @@
 
 enum { BY_SIGNAL = 128 };
 
-/* What it shows, and the last of that if it was a note: it is not said twice. */
+/* The last note, so that it is not repeated. */
 struct shown {
 	struct viewer viewer;
 	char last[1000];
@@ -60,7 +60,7 @@ static void no_line(void *ctx, const char *prefix, const char *line, size_t len)
 	(void)len;
 }
 
-/* It was not the job that ended. */
+/* The exit code if following ended, but not the job. */
 static int left(const struct submit_follow *how, struct error *err)
 {
 	bool timeout = err->kind == ERR_TIMEOUT;

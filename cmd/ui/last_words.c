@@ -1,4 +1,4 @@
-/* last_words.c - last_words.h. */
+/* last_words.c - write a termination message (cmd/ui/last_words.h). */
 #include "cmd/ui/last_words.h"
 
 #include <errno.h>

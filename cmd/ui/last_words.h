@@ -1,15 +1,15 @@
 /*
- * last_words.h - what the kubelet keeps of a container that failed.
+ * last_words.h - write a container's termination message.
  *
- * Events and `why` show it when the log is gone: that goes with its pod, which a Job deletes
+ * Events and `why` show it when the log no longer exists, because a Job deletes its pod
  * after the last retry. Source: /dev/termination-log, the API's terminationMessagePath.
  */
 #ifndef CMD_LAST_WORDS_H
 #define CMD_LAST_WORDS_H
 
-enum { LAST_WORDS_MAX = 4096 }; /* the kubelet keeps the end of more */
+enum { LAST_WORDS_MAX = 4096 }; /* the kubelet keeps only the end of a longer one */
 
-/* Nothing happens outside of a container. */
+/* Does nothing outside a container. */
 void last_words(const char *text);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * out.h - how commands show things: documents, tables, colours.
+ * out.h - print documents, tables and colors.
  *
- * Output goes to stdout, through stdio; main.c asks at the end whether all of
- * it could be written.
+ * Output goes to stdout, through stdio; main.c checks at the end that all of it was
+ * written.
  */
 #ifndef CMD_OUT_H
 #define CMD_OUT_H
@@ -13,7 +13,7 @@
 
 enum out_format { OUT_TABLE, OUT_YAML, OUT_JSON, OUT_NAME };
 
-/* What the word "table", "yaml", ... after -o means. */
+/* The format that the word after -o names. */
 enum out_format out_format(const char *word);
 
 /* A document as YAML or JSON, to stdout. */
@@ -45,7 +45,7 @@ void out_table(struct out_table *t);
 void out_table_release(struct out_table *t);
 #define cleanup_out_table __attribute__((cleanup(out_table_release)))
 
-/* Is it a terminal that can erase a line? Shall it have colours, too (NO_COLOR)? */
+/* Is it a terminal that can erase a line? Should colors be used, too (NO_COLOR)? */
 bool out_terminal(int fd);
 bool out_colour(int fd);
 

@@ -1,5 +1,5 @@
 /*
- * pick.h - the jobs that a command is about: by name, all of them, or by their labels.
+ * pick.h - select the jobs for a command: by names, all, or by labels.
  */
 #ifndef CMD_PICK_H
 #define CMD_PICK_H
@@ -26,14 +26,14 @@ struct pick {
 	bool missing_ok; /* ignore missing jobs */
 };
 
-/* Names (refer_jobs()), or one of the options: else -1 with ERR_USAGE. */
+/* ERR_USAGE unless there are names (refer_jobs()) or exactly one of the options. */
 MUST_CHECK int pick_check(const struct pick_opts *opts, int argc, char **argv,
 			  struct error *err);
 
 /*
- * Calls `each` with every job. Failures (-1, or no job of that name) are reported and do
- * not stop the others. Returns the exit code: EXIT_OK, or EXIT_FAILED after a failure; -1
- * when the API server failed, or `each` was stopped.
+ * Call `each` for every job. Failures (-1, or a missing job) are reported, and the others
+ * go on. Returns EXIT_OK, or EXIT_FAILED after a failure; -1 if the API server failed, or
+ * the process was stopped.
  */
 int pick_each(const struct pick *p,
 	      int (*each)(void *ctx, const cJSON *job, struct error *err), void *ctx,

@@ -1,4 +1,4 @@
-/* prefix.c - print a line behind the name of its process (cmd/ui/prefix.h). */
+/* prefix.c - print a line after the name of its process (cmd/ui/prefix.h). */
 #include "cmd/ui/prefix.h"
 
 #include <stdio.h>
@@ -18,7 +18,7 @@ static int colour_of(const char *prefix)
 	return colours[rank % N_COLOURS];
 }
 
-/* Not printf(), which takes longer than all else that is done with a line. */
+/* printf() would take longer than everything else for a line. */
 static void put_plain(const char *prefix, size_t len)
 {
 	putchar_unlocked('[');

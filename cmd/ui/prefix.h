@@ -9,8 +9,8 @@
 
 /* Holds no memory: {0} is empty, nothing is released. */
 struct prefixes {
-	size_t width; /* of the widest so far, so that the lines stand below each other */
-	bool colour;  /* one per rank */
+	size_t width; /* the widest prefix so far, to align lines */
+	bool colour;  /* a color for each rank */
 };
 
 /* One line to stdout, with its newline. Prefix NULL: none. */

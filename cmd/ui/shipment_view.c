@@ -47,7 +47,7 @@ void shipment_tell(struct shipment *s)
 		tell_left(s, &s->summary.left[i], why[i]);
 }
 
-/* In a folder of its own, under the name that it gets. */
+/* Put it into a new directory, under its final name. */
 static int upload(struct shipment *s, struct upload_conf *conf, struct upload_now *now,
 		  struct error *err)
 {

@@ -1,18 +1,15 @@
 /*
- * shipment_view.h - a workspace that is packed and uploaded, as its user sees it.
+ * shipment_view.h - report how a workspace was packed, and upload it with progress.
  */
 #ifndef CMD_SHIPMENT_VIEW_H
 #define CMD_SHIPMENT_VIEW_H
 
 #include "spec/shipment.h"
 
-/* To stderr: how large it is, and what was left out; nothing without a workspace. */
+/* Print to stderr its size and what was excluded; nothing without a workspace. */
 void shipment_tell(struct shipment *s);
 
-/*
- * Upload it, with its progress, to the URI that was given, if one was; an archive that is
- * at that URI already is not sent again.
- */
+/* Upload it to its URI, if it has one, unless the URI already has the archive. */
 MUST_CHECK int shipment_upload(struct shipment *s, bool quiet, struct error *err);
 
 #endif

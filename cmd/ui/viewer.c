@@ -13,7 +13,7 @@
 #include "base/xmalloc.h"
 #include "cmd/ui/out.h"
 
-/* Jobs write much, and a write for each line costs more than all else. */
+/* A buffer for output: a write(2) for each line would be slow. */
 enum { OUTPUT_BUFFER = 65536 };
 
 void viewer_begin(struct viewer *v, const char *name, bool quiet)
@@ -32,7 +32,7 @@ static void erase_status(struct viewer *v)
 	v->drawn = false;
 }
 
-/* Cut, so that it stays one line and can be erased. */
+/* Truncate it to one line, so that it can be erased. */
 static void draw_status(struct viewer *v)
 {
 	int columns = terminal_columns(STDOUT_FILENO);
@@ -42,7 +42,7 @@ static void draw_status(struct viewer *v)
 		printf("%.*s", (columns ? columns : 80) - 1, v->status);
 }
 
-/* A reader that went away does not end the job: its logs are on disk. */
+/* A closed stdout does not end the job: its logs are on disk. */
 static void flush_lines(struct viewer *v)
 {
 	if (!fflush(stdout) && !ferror(stdout))

@@ -1,9 +1,9 @@
 /*
- * viewer.h - what a job does, on a terminal: its output, and one line below that says
- * where it stands; elsewhere plain lines.
+ * viewer.h - show a job's output; on a terminal with one status line below, elsewhere as
+ * plain lines.
  *
- * Output lines of the job go to stdout, what we say about it to stderr. A reader that
- * went away does not end the job. One thread at a time.
+ * The job's output goes to stdout, our messages to stderr. A closed stdout does not end
+ * the job. One thread at a time.
  */
 #ifndef CMD_VIEWER_H
 #define CMD_VIEWER_H
@@ -15,11 +15,11 @@
 struct viewer {
 	struct prefixes prefixes;
 	const char *name; /* of the job */
-	bool quiet;       /* nothing but its output */
+	bool quiet;       /* show only its output */
 	bool live;        /* the last line of the terminal shows the phase */
 	bool deaf;        /* stdout is closed: the lines are dropped */
-	bool drawn;       /* that line is there */
-	char status[512]; /* that line; "" when there is none */
+	bool drawn;       /* the status line is on the screen */
+	char status[512]; /* the status line; "" for none */
 };
 
 void viewer_begin(struct viewer *v, const char *name, bool quiet);
@@ -28,10 +28,10 @@ void viewer_begin(struct viewer *v, const char *name, bool quiet);
 void viewer_progress(void *ctx, const char *line);
 void viewer_note(void *ctx, const char *line);
 void viewer_line(void *ctx, const char *prefix, const char *line, size_t len);
-/* No more lines for now: those so far go out. */
+/* No more lines for now: flush. */
 void viewer_pause(void *ctx);
 
-/* Removes the line below. */
+/* Erase the status line. */
 void viewer_erase(struct viewer *v);
 /* "NAME: failed in 3m 05s, exit code 3"; word: complete, failed, interrupted. */
 void viewer_end(struct viewer *v, const char *word, int exit_code, int64_t ms);

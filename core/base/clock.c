@@ -1,4 +1,4 @@
-/* Clocks, timestamps and durations: clock.h. */
+/* Reads clocks; parses and prints times and durations: clock.h. */
 #include "base/clock.h"
 
 #include <ctype.h>

@@ -1,4 +1,4 @@
-/* detach.c - a child that goes on when its parent has ended (base/detach.h). */
+/* detach.c - continue in a child when the parent ends (base/detach.h). */
 #include "base/detach.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ static int exit_code_of(pid_t child)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* What the child has said, or -1: not yet. */
+/* The code that the child has reported, or -1. */
 static int said(pid_t child, int from)
 {
 	int code;

@@ -1,4 +1,4 @@
-/* Reads and writes whole files and directories: file.h. */
+/* Reads and writes files, makes and removes directories: file.h. */
 #include "base/file.h"
 
 #include <errno.h>

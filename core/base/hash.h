@@ -1,7 +1,8 @@
 /*
- * hash.h - 64 bits that tell whether a text or a document has changed (FNV-1a).
+ * hash.h - 64-bit hashes to detect changes of a text or a document (FNV-1a).
  *
- * Not against an adversary. Each goes on from `hash` (0: a new one), and is never 0.
+ * Not secure against an adversary. Each continues from `hash` (0: a new one); the result
+ * is never 0.
  */
 #ifndef BASE_HASH_H
 #define BASE_HASH_H

@@ -1,7 +1,4 @@
-/*
- * json_print.c - documents as text: the same bytes on every run, and nothing
- * lost that json_parse() let in.
- */
+/* json_print.c - print documents, lossless and reproducibly (base/json.h). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * json_read.c - the strict door.
+ * json_read.c - parse JSON strictly (base/json.h).
  *
  * A scanner goes over the text first and refuses, with line and column, all
  * that cJSON takes too lightly; then cJSON builds the tree from what is known

@@ -1,4 +1,4 @@
-/* Maps large buffers: large.h. */
+/* Allocates buffers of huge pages: large.h. */
 #include "base/large.h"
 
 #include <stdint.h>
@@ -25,7 +25,7 @@ static char *checked(void *p)
 	return p;
 }
 
-/* Aligned: what is before and after it goes back. */
+/* Align the mapping: unmap what is before and after it. */
 static char *map(size_t size)
 {
 	char *p = checked(mmap(NULL, size + LARGE, PROT_READ | PROT_WRITE,

@@ -49,12 +49,15 @@ bool log_wanted(enum log_level level);
 
 void log_line(enum log_level level, const char *msg, const struct log_field *fields);
 
-/* The last line of some place; { 0 }: none. Used through log_is_news() only. */
+/* The last message of some source; { 0 }: none. For log_is_news() only. */
 struct log_last {
 	char text[256]; /* how it begins */
 	int64_t until_ms;
 };
-/* False: that text was the last one there, less than ms ago. For failures that repeat. */
+/*
+ * For repeated failures. False: the same text was the source's last one, less than ms
+ * ago.
+ */
 bool log_is_news(struct log_last *last, const char *text, int64_t ms);
 
 #define LOG_LINE_(level, msg, ...) \

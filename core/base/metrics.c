@@ -1,4 +1,4 @@
-/* Counts, and prints Prometheus text: metrics.h. */
+/* Counts metrics and prints them for Prometheus: metrics.h. */
 #include "base/metrics.h"
 
 #include <dirent.h>
@@ -28,7 +28,7 @@ struct series {
 struct family {
 	const struct metric *metric;
 	struct map series;
-	struct series *recent[RECENT]; /* found by their labels, without making the key */
+	struct series *recent[RECENT]; /* finds series without building the key */
 	size_t next_recent;
 };
 
@@ -82,7 +82,7 @@ void metrics_free(struct metrics *m)
 	free(m);
 }
 
-/* Runs of plain characters are added in one piece. */
+/* Add runs of plain characters at once. */
 static void add_escaped(struct buf *out, const char *s, const char *special)
 {
 	for (;;) {
@@ -349,7 +349,9 @@ static double open_fds(void)
 	return n - 1; /* the folder itself */
 }
 
-/* Field number n (from 1) of /proc/self/stat; the second one may hold anything. */
+/*
+ * Field number n (from 1) of /proc/self/stat; the second one may contain any character.
+ */
 static double stat_field(const struct buf *stat, int n)
 {
 	const char *p = stat->data ? strrchr((char *)stat->data, ')') : NULL;

@@ -1,4 +1,4 @@
-/* nearest.c - edit distance, and how a suggestion is worded (base/nearest.h). */
+/* nearest.c - find the nearest word, and word "did you mean" (base/nearest.h). */
 #include "base/nearest.h"
 
 #include <ctype.h>

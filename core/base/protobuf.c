@@ -1,4 +1,4 @@
-/* Protocol Buffers' wire format: protobuf.h. */
+/* Reads and writes Protocol Buffers: protobuf.h. */
 #include "base/protobuf.h"
 
 #include <string.h>

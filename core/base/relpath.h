@@ -1,5 +1,6 @@
 /*
- * relpath.h - paths below a directory that others may write to; never outside it.
+ * relpath.h - open and check paths that must stay below a directory, to which others may
+ * write.
  */
 #ifndef BASE_RELPATH_H
 #define BASE_RELPATH_H

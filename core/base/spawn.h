@@ -1,5 +1,5 @@
 /*
- * spawn.h - the signals of a program that posix_spawn(3) starts.
+ * spawn.h - set the signals of a program that posix_spawn(3) starts.
  */
 #ifndef BASE_SPAWN_H
 #define BASE_SPAWN_H
@@ -7,10 +7,12 @@
 #include <spawn.h>
 
 enum spawn_signals {
-	/* What our caller ignores (nohup(1)) stays ignored; SIGPIPE, which stop_setup()
-	 * ignores, does not. */
+	/*
+	 * Signals that our caller ignores (nohup(1)) stay ignored; SIGPIPE, which
+	 * stop_setup() ignores, is reset.
+	 */
 	SPAWN_INHERIT,
-	/* None is ignored, as a container's first process begins. */
+	/* No signal is ignored, as for a container's first process. */
 	SPAWN_RESET,
 };
 

@@ -1,4 +1,4 @@
-/* SIGTERM and SIGINT as a descriptor: stop.h. */
+/* Turns SIGTERM and SIGINT into a descriptor: stop.h. */
 #include "base/stop.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ void stop_request(void)
 
 	count++;
 	if (fd >= 0 && write(fd, &one, sizeof(one)) < 0)
-		errno = saved; /* full: readable it is */
+		errno = saved; /* EAGAIN: it is already readable */
 	errno = saved;
 }
 
@@ -46,7 +46,7 @@ int stop_setup(struct error *err)
 		return error_errno(err, errno, "eventfd");
 	sigaction(SIGTERM, &act, NULL);
 	sigaction(SIGINT, &act, NULL);
-	/* nohup(1) ignores it: go on. */
+	/* Keep a signal ignored by nohup(1). */
 	if (!sigaction(SIGHUP, NULL, &before) && before.sa_handler != SIG_IGN)
 		sigaction(SIGHUP, &act, NULL);
 	sigaction(SIGPIPE, &ignore, NULL);

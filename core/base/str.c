@@ -1,4 +1,4 @@
-/* Strings, numbers in text, UTF-8, base64: str.h. */
+/* Handles strings, numbers in text, UTF-8 and base64: str.h. */
 #include "base/str.h"
 
 #include <ctype.h>

@@ -1,4 +1,4 @@
-/* The size of a terminal: terminal.h. */
+/* Asks a terminal for its size: terminal.h. */
 #include "base/terminal.h"
 
 #include <sys/ioctl.h>

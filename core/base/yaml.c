@@ -1,7 +1,4 @@
-/*
- * yaml.c - from nodes to documents: aliases expanded, merge keys resolved,
- * equal keys refused. How large that can become was checked in yaml_compose.c.
- */
+/* yaml.c - convert YAML nodes to documents (base/yaml.h, base/yaml_node.h). */
 #include "base/yaml.h"
 
 #include <ctype.h>

@@ -1,5 +1,5 @@
 /*
- * yaml_compose.c - from libyaml's events to a tree of nodes.
+ * yaml_compose.c - build a tree of nodes from libyaml's events (base/yaml_node.h).
  *
  * The only file that knows libyaml.
  */

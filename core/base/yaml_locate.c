@@ -1,6 +1,4 @@
-/*
- * yaml_locate.c - where a field is in the text.
- */
+/* yaml_locate.c - find the line and column of a field (base/yaml.h). */
 #include <stdlib.h>
 #include <string.h>
 

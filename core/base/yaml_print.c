@@ -1,7 +1,4 @@
-/*
- * yaml_print.c - documents in block style, as kubectl prints them: lists are
- * not indented under their key, text of several lines is a literal block.
- */
+/* yaml_print.c - print documents as YAML, in kubectl's style (base/yaml.h). */
 #include <string.h>
 
 #include "base/cleanup.h"

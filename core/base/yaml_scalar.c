@@ -1,5 +1,5 @@
 /*
- * yaml_scalar.c - what the text of a scalar means.
+ * yaml_scalar.c - resolve the type and value of a scalar (base/yaml_node.h).
  *
  * The rules of go-yaml v2 (resolve.go), which sigs.k8s.io/yaml reads with, as
  * far as JSON can hold the result: YAML 1.1 booleans and nulls, integers in

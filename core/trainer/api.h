@@ -1,8 +1,8 @@
 /*
- * api.h - the names that Kubeflow Trainer's API fixes.
+ * api.h - names of Kubeflow Trainer's API.
  *
- * Only names that more than one file needs, or that a user meets in a manifest;
- * follows upstream's pkg/constants and JobSet's api/jobset/v1alpha2.
+ * Only names that several files need or that users see in manifests. Follows upstream's
+ * pkg/constants and JobSet's api/jobset/v1alpha2.
  */
 #ifndef TRAINER_API_H
 #define TRAINER_API_H
@@ -19,13 +19,13 @@
 /* Who reconciles a TrainJob: spec.managedBy. */
 #define MANAGED_BY_TRAINER TRAINER_GROUP "/trainjob-controller"
 
-/* On the Job template of a replicatedJob: what it does for the TrainJob. */
+/* On the Job template of a replicatedJob: its step in the TrainJob. */
 #define LABEL_ANCESTOR      TRAINER_GROUP "/trainjob-ancestor-step"
 #define ANCESTOR_TRAINER    "trainer"
 #define DATASET_INITIALIZER "dataset-initializer" /* ancestor, job and container */
 #define MODEL_INITIALIZER   "model-initializer"
 
-/* On a runtime: which framework; the Python SDK passes over those without it. */
+/* On a runtime: its framework; the Python SDK ignores runtimes without it. */
 #define LABEL_FRAMEWORK TRAINER_GROUP "/framework"
 
 /* On a runtime: "deprecated" warns its users. */
@@ -52,7 +52,7 @@
  * directory. No controller works on them (local/mirror.h).
  */
 #define LOCAL_RUN_ANNOTATION "kftrainer.io/local-run"
-/* A pod's token for the status server; variables alone name its files. */
+/* A pod's token for the status server; only variables refer to its files. */
 #define STATUS_TOKEN_VOLUME "kubeflow-trainer-token"
 /* Volumes of pods that MPI uses: the job's key, and the host file. */
 #define MPI_KEY_VOLUME      "mpi-ssh-auth"
@@ -73,13 +73,13 @@ enum { TRAINER_PORT = 29500 };
 #define COND_SUSPENDED   "Suspended"
 #define COND_COMPLETE    "Complete"
 #define COND_FAILED      "Failed"
-#define COND_RESOURCES   "ResourcesCreated" /* ours; only while it is False */
+#define COND_RESOURCES   "ResourcesCreated" /* ours; present only while it is False */
 #define REASON_SUSPENDED "Suspended"
 #define REASON_RESUMED   "Resumed"
 #define REASON_DEADLINE  "DeadlineExceeded"
 #define REASON_NO_GROUPS "PodGroupNotInstalled"
 
-/* The one wording of this error; the argument is an apiVersion. */
+/* The wording of this error; the argument is an apiVersion. */
 #define PODGROUP_MISSING_WORDS "which the runtime's podGroupPolicy needs"
 #define PODGROUP_MISSING \
 	"PodGroup (%s), " PODGROUP_MISSING_WORDS ", is not installed in the cluster"

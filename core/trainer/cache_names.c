@@ -1,4 +1,4 @@
-/* cache_names.c - the Service of a data cache (trainer/cache_names.h). */
+/* cache_names.c - write the Service of a data cache (trainer/cache_names.h). */
 #include "trainer/cache_names.h"
 
 void cache_service_spec(cJSON *service)

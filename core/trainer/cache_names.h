@@ -1,6 +1,6 @@
 /*
- * cache_names.h - the names by which initializers, pods and clients of a data cache know
- * each other. Follows upstream's pkg/initializers/dataset/cache.py.
+ * cache_names.h - names and ports that initializers, pods and clients of a data cache
+ * share. Follows upstream's pkg/initializers/dataset/cache.py.
  */
 #ifndef TRAINER_CACHE_NAMES_H
 #define TRAINER_CACHE_NAMES_H
@@ -8,7 +8,7 @@
 #include "base/json.h"
 
 #define CACHE_SUFFIX         "-cache"         /* of the TrainJob's name */
-#define CACHE_SERVICE_SUFFIX "-cache-service" /* where clients find the head */
+#define CACHE_SERVICE_SUFFIX "-cache-service" /* the Service of the head */
 
 enum {
 	CACHE_PORT = 50051,
@@ -22,7 +22,7 @@ enum {
 #define CACHE_SIZE_ENV       "CLUSTER_SIZE" /* pods, the head among them */
 #define CACHE_WORKER_CPU_ENV "WORKER_CPU"
 #define CACHE_WORKER_MEM_ENV "WORKER_MEM"
-/* Of the pods of `cache-serve pod`: "HOST:PORT,..." */
+/* For pods of `cache-serve pod`: the workers, "HOST:PORT,..." */
 #define CACHE_WORKERS_ENV "CACHE_WORKERS"
 
 /* spec.ports of the Service. */

@@ -1,4 +1,4 @@
-/* carry.c - the init container, the volume and the mounts of our program (carry.h). */
+/* carry.c - add our program to pods, by an init container (trainer/carry.h). */
 #include "trainer/carry.h"
 
 #include "base/cleanup.h"

@@ -1,5 +1,5 @@
 /*
- * carry.h - our program in containers of other images.
+ * carry.h - put our program into containers of other images.
  *
  * An init container CARRY_CONTAINER of our image copies the program and its links
  * (`kftrainer runtime carry`) into the emptyDir CARRY_VOLUME, which other containers of

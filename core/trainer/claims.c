@@ -1,4 +1,4 @@
-/* claims.c - resource claims of the trainer's pods (trainer/claims.h). */
+/* claims.c - add, count and check resource claims (trainer/claims.h). */
 #include "trainer/claims.h"
 
 #include <string.h>
@@ -46,7 +46,7 @@ void claims_add(cJSON *pod_spec, const cJSON *tj)
 
 /* ---- devices ---- */
 
-/* Of a request, or of one of its alternatives. */
+/* The devices of a request, or of one of its alternatives. */
 static int64_t gpus_of(const cJSON *request)
 {
 	const char *class = json_str(request, "deviceClassName");
@@ -57,7 +57,7 @@ static int64_t gpus_of(const cJSON *request)
 	return json_int(request, 1, "count");
 }
 
-/* At least so many, whichever alternative it becomes. */
+/* The minimum over all alternatives. */
 static int64_t gpus_of_any(const cJSON *alternatives)
 {
 	const cJSON *alternative;

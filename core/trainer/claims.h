@@ -1,9 +1,9 @@
 /*
- * claims.h - devices of a TrainJob by dynamic resource allocation (DRA).
+ * claims.h - a TrainJob's devices by dynamic resource allocation (DRA).
  *
- * Follows upstream's KEP-2782, which no release of upstream has yet: the feature gate
- * TrainJobResourceClaims. spec.trainer.resourceClaimsPerNode become claims of the
- * trainer's pods, and of the container "node" or of those that a claim names.
+ * Follows upstream's KEP-2782, unreleased upstream; feature gate TrainJobResourceClaims.
+ * spec.trainer.resourceClaimsPerNode become claims of the trainer's pods, and of the
+ * container "node" or of those that a claim names.
  */
 #ifndef TRAINER_CLAIMS_H
 #define TRAINER_CLAIMS_H
@@ -17,16 +17,17 @@ bool claims_given(const cJSON *tj);
 void claims_add(cJSON *pod_spec, const cJSON *tj);
 
 /*
- * Sets info->claimed_gpus: the devices that the container "node" gets by claim templates,
- * of device classes with "gpu" in their names. 0 without a cluster to ask, and where a
- * template does not exist. -1 when the cluster could not be asked.
+ * Set info->claimed_gpus: the number of devices that the container "node" gets by claim
+ * templates, of device classes with "gpu" in their names. 0 without a cluster or if a
+ * template does not exist. -1: the cluster did not answer.
  */
 MUST_CHECK int claims_count(struct info *info, const struct plugin_env *env,
 			    struct error *err);
 
 /*
- * On creation: containers that the trainer's pods do not have, resourcesPerNode.claims,
- * and with the gate off all fields that upstream has not released.
+ * Refuse, on creation: containers that the trainer's pods do not have,
+ * resourcesPerNode.claims and, with the gate off, all fields that upstream has not
+ * released.
  */
 void claims_validate(struct info *info, const struct plugin_env *env, const cJSON *tj,
 		     struct field_errors *errs);

@@ -1,4 +1,4 @@
-/* gang.c - the pods that start together (trainer/gang.h). */
+/* gang.c - find the pods that start together (trainer/gang.h). */
 #include "trainer/gang.h"
 
 #include <string.h>
@@ -33,7 +33,7 @@ static void add_wait(struct waits *w, size_t i, size_t on)
 		ours[k] |= theirs[k];
 }
 
-/* JobSet: a job waits for jobs before it in the list. */
+/* In a JobSet a job may only wait for jobs before it in the list. */
 static void fill(struct waits *w, const struct info *info)
 {
 	const cJSON *dep;
@@ -47,7 +47,7 @@ static void fill(struct waits *w, const struct info *info)
 		}
 }
 
-/* A launcher that is a node too starts after the workers, which are the gang. */
+/* A launcher that is also a node starts after the workers, which are the gang. */
 static const struct pod_set *trainer_of(struct info *info)
 {
 	const struct pod_set *ret = NULL;

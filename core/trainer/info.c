@@ -127,7 +127,10 @@ int64_t info_gpus(struct info *info, const cJSON *tj, const char *first)
 	return n > 0 ? n : info->claimed_gpus;
 }
 
-/* As upstream: every policy counts the nodes of the trainer's job, whatever its template says. */
+/*
+ * As upstream: every policy sets the number of nodes of the trainer's job, regardless of
+ * the template.
+ */
 static int64_t first_count(const struct info *info, const struct pod_set *ps)
 {
 	int64_t n = job_parallelism(ps->job_spec);

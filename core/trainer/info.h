@@ -1,5 +1,5 @@
 /*
- * info.h - a TrainJob on its way to becoming objects.
+ * info.h - the pipeline's state: a TrainJob while its objects are built.
  *
  * Info is the runtime's template with the job's patches merged in, and an index
  * into it. The index points at nodes of the template itself: there is one copy
@@ -19,7 +19,7 @@ struct pod_set {
 	const char *ancestor; /* value of trainjob-ancestor-step, or NULL */
 	cJSON *rjob, *job_spec, *pod_template, *pod_spec;
 	bool in_gang; /* gang.h */
-	/* Words in front of the command of its container "node"; static, or NULL. */
+	/* Words to put before the command of its container "node"; static, or NULL. */
 	const char *const *runner;
 };
 
@@ -31,7 +31,7 @@ struct info {
 	cJSON *labels, *annotations; /* of the JobSet; owned */
 	cJSON *command;              /* replaces spec.trainer's; owned, or NULL */
 	bool args_used;              /* spec.trainer's args are part of `command` */
-	const cJSON *runtime;        /* as it is, for its labels; NULL: none */
+	const cJSON *runtime;        /* unpatched, for its labels; or NULL */
 	const cJSON *ml_policy, *pod_group_policy; /* the runtime's, or NULL */
 	struct pod_set *pod_sets;
 	size_t n_pod_sets;
@@ -54,15 +54,19 @@ struct pod_set *info_by_name(struct info *info, const char *name);
 /* The container "node" of the trainer's job, or NULL. */
 cJSON *info_trainer_container(struct info *info);
 
-/* What runs in the container "node" in place of spec.trainer's command. */
+/* Replace spec.trainer's command in the container "node". */
 void info_set_command(struct info *info, cJSON *take_command);
 
-/* How many pods run of each replica: parallelism, and completions with it. */
+/* The number of pods in each replica: parallelism, which completions follow. */
 int64_t pod_set_count(const struct pod_set *ps);
 void pod_set_set_count(struct pod_set *ps, int64_t count);
-/* Do processes of spec.trainer run in it? Beside the trainer's job, MPI's workers do. */
+/*
+ * Do processes of spec.trainer run in it? True for the trainer's job and MPI's workers.
+ */
 bool pod_set_trains(const struct info *info, const struct pod_set *ps);
-/* Of the JobSet: 1 for a job with a role, whatever the template says. */
+/*
+ * The JobSet's replicas: 1 for a job with an ancestor label, regardless of the template.
+ */
 int64_t pod_set_replicas(const struct pod_set *ps);
 
 /* The trainer's count, 1 without a trainer; set it to the job's numNodes if given. */
@@ -72,19 +76,19 @@ void info_set_nodes(struct info *info, const cJSON *tj);
 void info_set_plain_nodes(struct info *info, const cJSON *tj);
 
 /*
- * Where rank 0 listens: the host name of the first pod of the trainer's job in the
+ * The address of rank 0: the host name of the first pod of the trainer's job in the
  * JobSet's headless service, "<pod>.<subdomain>".
  */
 const char *info_lead_host(struct info *info);
 
 /*
- * The resources of one node: spec.trainer.resourcesPerNode as it is, else those
- * of the first container "node" that says anything, among the jobs labelled
- * trainer or called "node", the job `first` before the others. May be NULL.
+ * The resources of one node: spec.trainer.resourcesPerNode, else those of the first
+ * container "node" that has any, in the jobs labeled trainer or named "node", beginning
+ * with the job `first`. May be NULL.
  */
 const cJSON *info_resources(struct info *info, const cJSON *tj, const char *first);
 
-/* The GPUs of these, else those that a node claims. */
+/* The GPUs of these resources, else those that a node claims. */
 int64_t info_gpus(struct info *info, const cJSON *tj, const char *first);
 
 #endif

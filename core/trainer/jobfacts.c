@@ -1,4 +1,6 @@
-/* jobfacts.c - counts facts of pods by their cause, keeps the first failure (trainer/jobfacts.h). */
+/*
+ * jobfacts.c - count pods' facts by cause, keep the first failure (trainer/jobfacts.h).
+ */
 #include "trainer/jobfacts.h"
 
 #include <stdlib.h>
@@ -10,11 +12,11 @@
 #include "base/xmalloc.h"
 
 struct job_facts {
-	size_t pods[N_POD_CAUSES]; /* that have it now */
-	char *first[N_POD_CAUSES]; /* of those the first, in words */
+	size_t pods[N_POD_CAUSES]; /* pods that have it now */
+	char *first[N_POD_CAUSES]; /* the first of them, in words */
 	char *failure, *failed_pod, *failed_at;
-	size_t brief; /* so much of failure is who and what */
-	bool weak;    /* killed from outside, started again, or its pod is gone */
+	size_t brief; /* length of `failure` without the node and message */
+	bool weak;    /* killed from outside, restarted, or its pod was deleted */
 };
 
 struct job_facts *job_facts_new(void)
@@ -53,7 +55,7 @@ bool pod_change_has_new(const struct pod_change *c)
 	return false;
 }
 
-/* A bit for each cause. */
+/* The bit set of causes. */
 static unsigned causes_of(const struct pod_fact_list *facts)
 {
 	unsigned ret = 0;
@@ -63,7 +65,7 @@ static unsigned causes_of(const struct pod_fact_list *facts)
 	return ret;
 }
 
-/* The failure that explains the others. */
+/* The failure that best explains the others. */
 static void note_failure(struct job_facts *j, const cJSON *pod, const struct pod_fact *f)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -83,7 +85,7 @@ static void note_failure(struct job_facts *j, const cJSON *pod, const struct pod
 	j->weak = it.weak;
 }
 
-/* Of one pod its latest fact, of several how many there are. */
+/* For one pod its latest fact, for several their number. */
 static const char *words(struct arena *arena, const struct job_facts *j,
 			 enum pod_cause cause, const char *latest)
 {
@@ -141,7 +143,7 @@ void job_facts_gone(struct job_facts *j, const cJSON *pod)
 	if (!str_eq(j->failed_pod, meta_name(pod)))
 		return;
 	free(j->failed_at);
-	j->failed_at = xstrdup("~"); /* behind every time */
+	j->failed_at = xstrdup("~"); /* greater than every time */
 	j->weak = true;
 }
 

@@ -1,9 +1,9 @@
 /*
- * jobfacts.h - what the pods of a TrainJob say of it: events, and who failed first.
+ * jobfacts.h - events from a TrainJob's pods, and which pod failed first.
  *
- * A new fact of a pod (podcause.h) is an event of its cause; pods with the same cause
- * share one, "8 pods, first ...", with their current number. Pods that are being deleted
- * do not fail. No I/O, and not locked.
+ * A new fact of a pod (podcause.h) gives an event; pods with the same cause share one, "8
+ * pods, first ...", with their current number. Pods that are being deleted do not fail.
+ * No I/O, and no locking.
  */
 #ifndef TRAINER_JOBFACTS_H
 #define TRAINER_JOBFACTS_H
@@ -15,13 +15,13 @@ struct job_facts;
 struct job_facts *job_facts_new(void);
 void job_facts_free(void *job_facts); /* or NULL */
 
-/* What a pod had to report, and has now. */
+/* A pod's facts before and after a change. */
 struct pod_change {
 	const cJSON *pod;
 	struct pod_fact_list before, now;
 };
 
-/* old, now: NULL before it is there, and when it is gone. */
+/* old NULL: created; now NULL: deleted. */
 void pod_change_of(struct pod_change *ret, const cJSON *old, const cJSON *now);
 bool pod_change_has_new(const struct pod_change *c);
 
@@ -30,12 +30,12 @@ struct fact_sink {
 	void *ctx;
 };
 
-/* `to` NULL: what is new does not count, for the job has finished. */
+/* Process a change. `to` NULL: the job has finished, ignore new facts. */
 void job_facts_take(struct job_facts *j, const struct pod_change *c,
 		    const struct fact_sink *to);
-/* Of a pod that failed and whose changes were missed: it may explain the failure. */
+/* Add a failed pod whose changes were missed, which may explain the failure. */
 void job_facts_look(struct job_facts *j, const cJSON *pod);
-/* It is deleted: a failure of the next attempt counts for more than its. */
+/* A pod was deleted: failures of the next attempt take precedence over its own. */
 void job_facts_gone(struct job_facts *j, const cJSON *pod);
 bool job_facts_is_empty(const struct job_facts *j);
 

@@ -1,4 +1,4 @@
-/* jobset.c - the fields of a JobSet (trainer/jobset.h). */
+/* jobset.c - read and write the fields of a JobSet (trainer/jobset.h). */
 #include "trainer/jobset.h"
 
 #include <stdlib.h>
@@ -303,8 +303,8 @@ cJSON *jobset_as_written(const cJSON *meta, bool suspend, const cJSON *previous)
 }
 
 /*
- * Server-side apply turns an emptied object that is still applied as {} into
- * null, which the API server then refuses: omit nothing.
+ * Server-side apply turns an object that became empty, but is still applied as {}, into
+ * null, which the API server refuses: remove it.
  */
 static void drop_empty_metadata(cJSON *template_of)
 {

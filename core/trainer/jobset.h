@@ -13,7 +13,7 @@
 #define JOBSET_CREATED       "JobSetCreated" /* an event of the TrainJob */
 #define JOBSET_CREATED_WORDS "created the JobSet"
 
-/* The one wording of this error. */
+/* The wording of this error. */
 #define JOBSET_MISSING \
 	"JobSet, which Kubeflow Trainer needs, is not installed in the cluster"
 
@@ -24,18 +24,20 @@ const char *jobset_subdomain(const cJSON *spec);
 bool jobset_suspended(const cJSON *jobset);                 /* of a whole JobSet */
 void jobset_set_suspend(cJSON *spec, const cJSON *suspend); /* NULL: leave it out */
 
-/* It succeeds once all of these jobs have (a list of names), unless it says when. */
+/*
+ * Unless it has a successPolicy: succeed once all of these jobs (a list of names) have.
+ */
 void jobset_default_success(cJSON *spec, cJSON *take_jobs);
 
 int64_t rjob_replicas(const cJSON *rjob);            /* 1 when absent or 0 */
-const cJSON *rjob_replicas_given(const cJSON *rjob); /* as it was written, or NULL */
+const cJSON *rjob_replicas_given(const cJSON *rjob); /* unchanged, or NULL */
 void rjob_set_replicas(cJSON *rjob, int64_t n);
 const char *rjob_ancestor(const cJSON *rjob); /* NULL: none */
 bool rjob_is_indexed(const cJSON *rjob);
 const cJSON *rjob_depends_on(const cJSON *rjob); /* the list, or NULL */
-/* It starts once the other job is Ready, whatever it waited for in that job before. */
+/* Start once the other job is Ready, replacing any dependency on that job. */
 void rjob_set_depends_ready(cJSON *rjob, const char *job);
-bool depends_on_complete(const cJSON *dependency); /* of one element: else Ready */
+bool depends_on_complete(const cJSON *dependency); /* of one element; false: on Ready */
 
 /* The nodes of the Job template; made when absent. */
 cJSON *rjob_job_spec(cJSON *rjob);
@@ -43,42 +45,42 @@ cJSON *rjob_pod_template(cJSON *rjob);
 cJSON *rjob_pod_spec(cJSON *rjob);
 const cJSON *rjob_pod_spec_const(const cJSON *rjob); /* or NULL */
 
-/* How many pods it has at a time: of all replicas, what completions leave to do. */
+/* The number of concurrent pods of all replicas, limited by completions. */
 int64_t rjob_pods(const cJSON *rjob);
 
 int64_t job_parallelism(const cJSON *job_spec); /* 1 when absent */
 void job_set_count(cJSON *job_spec, int64_t n); /* parallelism and completions */
 
 /*
- * Put the jobs in the order of `names` (a list of strings), stably; a job that
- * is not among them counts as the first, as upstream's sort has it.
+ * Sort the jobs stably in the order of `names` (a list of strings); jobs not in it come
+ * first, as in upstream's sort.
  */
 void jobset_sort_jobs(cJSON *spec, const cJSON *names);
 cJSON *jobset_job_names(const cJSON *spec); /* the caller's */
 
 /*
- * Leave out what typed clients leave out (drop_nothings(), replicas 0, empty
- * metadata of Job and pod templates), write what they and JobSet's webhook always
- * write (resources and status of claims, and when they are deleted).
+ * Omit what typed clients omit (drop_nothings(), replicas 0, empty metadata of Job and
+ * pod templates), and write what they and JobSet's webhook always write (resources,
+ * status and retention of claims).
  */
 void jobset_tidy(cJSON *spec);
 /*
- * What JobSet's controller does with volumeClaimPolicies: a pod that mounts a volume of
- * a claim template's name gets it, the claim TEMPLATE-JOBSET.
+ * As JobSet's controller, give pods that mount a volume with the name of a claim template
+ * (volumeClaimPolicies) the claim TEMPLATE-JOBSET.
  */
 void jobset_add_claims(cJSON *jobset);
 
 /* status.replicatedJobsStatus of a whole JobSet, and of one element the active pods. */
 const cJSON *jobset_jobs_status(const cJSON *jobset);
 int64_t job_status_active(const cJSON *status);
-bool jobset_has_status(const cJSON *jobset);  /* its controller has looked at it */
+bool jobset_has_status(const cJSON *jobset);  /* its controller has processed it */
 int64_t jobset_restarts(const cJSON *jobset); /* of all its Jobs together */
 bool jobset_is_active(const cJSON *jobset);   /* some job has active pods */
 
 /*
- * What an observer keeps of a whole JobSet: names, labels, owner, versions, spec.suspend,
- * status.conditions and replicatedJobsStatus. jobset_as_written() is that of one that
- * was just written: `meta` is the answer, `previous` what was observed before, or NULL.
+ * Reduce a JobSet to what observers keep: names, labels, owner, versions, spec.suspend,
+ * status.conditions and replicatedJobsStatus. jobset_as_written() makes that for one just
+ * written: `meta` is the answer, `previous` what was observed before, or NULL.
  */
 void jobset_digest(cJSON *jobset);
 cJSON *jobset_as_written(const cJSON *meta, bool suspend, const cJSON *previous);

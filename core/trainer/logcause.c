@@ -1,4 +1,4 @@
-/* logcause.c - the causes that log lines give away (trainer/logcause.h). */
+/* logcause.c - find causes of failures in log lines (trainer/logcause.h). */
 #include "trainer/logcause.h"
 
 #include <string.h>
@@ -50,8 +50,8 @@ static const struct log_cause causes[] = {
 enum { N_CAUSES = sizeof(causes) / sizeof(*causes) };
 
 /*
- * Jobs write hundreds of megabytes, so a line is read once: each text has one of these
- * characters, and most lines have none of them.
+ * Jobs write hundreds of megabytes, so a line is scanned once: each text has one of these
+ * characters, which most lines do not have.
  */
 static const unsigned char marks[256] = {
 	['E'] = 1,  ['C'] = 2,  ['N'] = 4,  ['F'] = 8,
@@ -67,7 +67,7 @@ static unsigned marks_in(const char *line, size_t len)
 	return present;
 }
 
-/* Its first mark. */
+/* The first mark in the text. */
 static size_t mark_of(const char *text)
 {
 	size_t at = 0;
@@ -77,7 +77,7 @@ static size_t mark_of(const char *text)
 	return at;
 }
 
-/* As memmem(), by the mark. */
+/* As memmem(), but search for the mark first. */
 static const char *find(const char *line, size_t len, const char *text)
 {
 	size_t at = mark_of(text), size = strlen(text);

@@ -1,5 +1,5 @@
 /*
- * logcause.h - what a line that a rank wrote says about why it failed.
+ * logcause.h - recognize the causes of failures in log lines.
  *
  * The texts are PyTorch's, NCCL's, gloo's, Python's and the C library's.
  */
@@ -12,20 +12,23 @@
 
 struct log_cause {
 	const char *text; /* in the line */
-	char until;       /* what follows, up to this, is %s of the hint; 0: nothing */
+	char until;       /* %s of the hint is what follows, up to this; 0: no %s */
 	const char *hint;
-	bool peer; /* so ends a rank whose peer has failed, too */
+	bool peer; /* also written by ranks whose peer has failed */
 };
 
 /*
- * What the line gives away, or NULL. Of two, the one at the lower address explains
- * more. *ret_word, *ret_len: what fills %s of the hint, within the line.
+ * The cause in a line, or NULL. Of two causes, the one at the lower address explains
+ * more. *ret_word, *ret_len: the text for %s of the hint, within the line.
  */
 const struct log_cause *log_cause_of(const char *line, size_t len, const char **ret_word,
 				     size_t *ret_len);
 void log_cause_hint(struct buf *out, const struct log_cause *c, const char *word);
 
-/* "ValueError: boom", as Python ends a traceback; not what a launcher says of others. */
+/*
+ * Is it the last line of a Python traceback, "ValueError: boom", and not a launcher's
+ * report of other processes?
+ */
 bool log_is_exception(const char *line, size_t len);
 
 #endif

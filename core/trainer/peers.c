@@ -1,6 +1,4 @@
-/*
- * peers.c - TF_CONFIG and the PADDLE_ variables of a replicatedJob's containers.
- */
+/* peers.c - write TF_CONFIG and the PADDLE_ variables (trainer/peers.h). */
 #include "trainer/peers.h"
 
 #include <inttypes.h>
@@ -10,7 +8,7 @@
 #include "trainer/api.h"
 #include "trainer/podspec.h"
 
-/* As large as a variable may be that execve() takes (MAX_ARG_STRLEN). */
+/* The limit of a variable in execve() (MAX_ARG_STRLEN). */
 enum { PEERS_MAX = 128 * 1024 - 64 };
 
 #define OWN_INDEX "$(" TASK_INDEX ")"
@@ -57,7 +55,7 @@ static const struct peer_group *group_of(const struct peers *p, const char *task
 	return NULL;
 }
 
-/* What only a worker or a ps needs to know. */
+/* Variables that only workers and ps need. */
 static void add_sparse(struct buf *out, const struct peers *p,
 		       const struct peer_group *own)
 {
@@ -121,7 +119,7 @@ void paddle_env(struct arena *arena, cJSON *container, const struct peers *peers
 			own == lead ? "PADDLE_SERVER_NUM" : "PADDLE_TRAINER_NUM", "1");
 	else
 		lead = &peers->groups[0];
-	/* Its launcher starts the master where both are the same text. */
+	/* Paddle's launcher starts the master if both texts are equal. */
 	container_set_env(container, "POD_IP",
 			  arena_printf(arena, "%s-%s-0-" OWN_INDEX ".%s", peers->job,
 				       own->rjob, peers->subdomain));

@@ -1,10 +1,10 @@
 /*
- * peers.h - how TensorFlow and Paddle find their peers: by variables that list them.
+ * peers.h - variables by which TensorFlow and Paddle find their peers.
  *
- * Training Operator V1 wrote them into each pod; here all pods of an indexed Job share
- * a template, and the kubelet puts the index in: $(KFT_TASK_INDEX), which is defined
- * before it is used. Follows kubeflow/training-operator pkg/controller.v1/tensorflow
- * and paddlepaddle.
+ * Training Operator V1 wrote them into each pod; here the pods of an indexed Job share a
+ * template, and the kubelet expands the index, $(KFT_TASK_INDEX), which must be defined
+ * before it is used. Follows kubeflow/training-operator pkg/controller.v1/tensorflow and
+ * paddlepaddle.
  */
 #ifndef TRAINER_PEERS_H
 #define TRAINER_PEERS_H
@@ -17,7 +17,7 @@
 #define TASK_INDEX           "KFT_TASK_INDEX"
 #define TF_CONFIG            "TF_CONFIG"
 #define PADDLE_MASTER        "PADDLE_MASTER"
-/* On a runtime, "true": workers come and go, so each knows only itself and the ps. */
+/* On a runtime, "true": workers are dynamic, so each knows only itself and the ps. */
 #define TF_DYNAMIC_ANNOTATION "kftrainer.io/tensorflow-dynamic-worker"
 
 enum { TF_PORT = 2222, PADDLE_PORT = 36543, MAX_PEER_GROUPS = 5 };
@@ -37,10 +37,13 @@ struct peers {
 	bool sparse; /* of TensorFlow: TF_DYNAMIC_ANNOTATION */
 };
 
-/* "worker" of a replicatedJob called "node"; NULL: it is none of TensorFlow's tasks. */
+/* The task of a replicatedJob: "worker" for "node"; NULL: not one of TensorFlow's. */
 const char *tf_task(const char *rjob);
 
-/* Of the container of a pod of that group. ERR_LIMIT: more peers than a variable holds. */
+/*
+ * Set the variables in a container of the group `own`. ERR_LIMIT: too many peers for a
+ * variable.
+ */
 MUST_CHECK int tf_env(cJSON *container, const struct peers *peers,
 		      const struct peer_group *own, struct error *err);
 void paddle_env(struct arena *arena, cJSON *container, const struct peers *peers,

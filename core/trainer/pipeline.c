@@ -34,7 +34,7 @@ static void warn_deprecated(const cJSON *runtime, struct field_errors *errs,
 				  DEPRECATION_POLICY));
 }
 
-/* Upstream spells the path in two ways. */
+/* Upstream uses two forms of the path. */
 static const char *ref_path(const cJSON *tj)
 {
 	struct runtime_ref ref = tj_runtime_ref(tj);

@@ -17,7 +17,7 @@
 
 struct pipeline {
 	const struct plugin *const *plugins; /* plugins/plugins.h */
-	const struct plugin_env *env;        /* what plugins may ask for */
+	const struct plugin_env *env;        /* what plugins may request */
 };
 
 /*
@@ -29,17 +29,16 @@ struct pipeline {
 void pipeline_validate(const struct pipeline *p, const cJSON *old, const cJSON *tj,
 		       const cJSON *runtime, struct field_errors *errs, cJSON *warnings);
 
-/* The webhook of TrainingRuntime and ClusterTrainingRuntime. */
+/* What the webhook of TrainingRuntime and ClusterTrainingRuntime refuses. */
 void pipeline_validate_runtime(const cJSON *runtime, struct field_errors *errs,
 			       cJSON *warnings);
 
 /*
- * The objects to apply, as a new JSON array in build order (ConfigMaps,
- * Secrets, PodGroup, then the JobSet last), each with apiVersion, kind, metadata
- * and, when the TrainJob has a uid, its controller reference. tj and runtime
- * have their defaults filled in; nothing breaks when they are not what they claim.
- * Errors: ERR_INVALID "TrainJob: <path>: ...", "runtime <name>: <path>: ..." or
- * "<plugin> <phase>: ...".
+ * The objects to apply, as a new JSON array in build order (ConfigMaps, Secrets,
+ * PodGroup, then the JobSet last), each with apiVersion, kind, metadata and, when the
+ * TrainJob has a uid, its controller reference. tj and runtime must have their defaults;
+ * safe for any documents. Errors: ERR_INVALID "TrainJob: <path>: ...", "runtime <name>:
+ * <path>: ..." or "<plugin> <phase>: ...".
  */
 MUST_CHECK int pipeline_build(const struct pipeline *p, const cJSON *tj,
 			      const cJSON *runtime, cJSON **ret_objects,

@@ -1,4 +1,4 @@
-/* placeholder_keys.c - what a dry run shows in place of keys (trainer/plugin.h). */
+/* placeholder_keys.c - placeholders for keys in a dry run (trainer/plugin.h). */
 #include <string.h>
 
 #include "trainer/plugin.h"

@@ -1,4 +1,4 @@
-/* places.c - read rank and step from the name of a pod (trainer/places.h). */
+/* places.c - parse rank and step from a pod's name (trainer/places.h). */
 #include "trainer/places.h"
 
 #include <limits.h>

@@ -1,9 +1,9 @@
 /*
- * places.h - which rank of which step a pod is, and what people call it.
+ * places.h - the step and rank of a pod, from its name, and the label to show.
  *
- * A pod's name says it: <jobset>-<replicatedJob>-<replica>-<index>-<5 letters>
- * (JobSet's GenPodName and the API server's suffix). A step is a replicatedJob;
- * its ranks count through its replicas and their indexes.
+ * A pod's name is <jobset>-<replicatedJob>-<replica>-<index>-<5 letters> (JobSet's
+ * GenPodName and the API server's suffix). A step is a replicatedJob; ranks are numbered
+ * through its replicas and their indexes.
  */
 #ifndef TRAINER_PLACES_H
 #define TRAINER_PLACES_H
@@ -17,16 +17,16 @@ struct place {
 	size_t number;     /* of the replicatedJob in the JobSet */
 	int replica;
 	int index; /* -1: the Job is not Indexed */
-	int rank;  /* -1: then, too */
+	int rank;  /* -1: not Indexed */
 };
 
-/* false: no pod of this JobSet has such a name. */
+/* False: not the name of a pod of this JobSet. */
 bool place_of(struct place *ret, const cJSON *jobset, const char *pod);
 
 /*
- * "node-0"; a step of a single pod that does not train is called by its name
- * alone ("dataset-initializer"). With several containers in the pod those that
- * are not named as the step come behind a slash: "node-0/sidecar".
+ * "node-0"; for a step of a single pod that does not train only its name
+ * ("dataset-initializer"). In pods with several containers, those not named as the step
+ * are appended: "node-0/sidecar".
  */
 const char *place_prefix(struct arena *arena, const struct place *place,
 			 const char *container);

@@ -1,10 +1,9 @@
 /*
- * plugin.h - what a policy may do to a TrainJob.
+ * plugin.h - the interface of policies: how a plugin validates and builds a TrainJob.
  *
- * A plugin is one constant struct; a member left NULL means it takes no part
- * in that phase. plugins/plugins.c lists them, and within a phase they run in
- * the order of that list (upstream's order is random per process; any fixed
- * order is one of its orders).
+ * A plugin is a constant struct; a NULL member means that it takes no part in that phase.
+ * plugins/plugins.c lists them, and within a phase they run in the order of that list
+ * (upstream's order is random per process; any fixed order is one of its orders).
  *
  *     when        here                             upstream's extension point
  *     admission   validate                         CustomValidation
@@ -25,8 +24,8 @@
 #include "trainer/info.h"
 
 /*
- * Makes key material; PEM or text as the objects carry it, in the arena. The
- * controller gives a real one; a client's dry run gives keys_placeholder.
+ * Makes keys, as PEM or text for objects, in the arena. The controller has a real source;
+ * a client's dry run uses keys_placeholder.
  */
 struct key_source {
 	int (*ssh)(void *ctx, struct arena *arena, const char **ret_private_pem,
@@ -41,20 +40,20 @@ struct object_ref {
 	const char *api_version, *kind, *ns, *name; /* ns NULL: cluster-wide */
 };
 
-/* What a plugin may ask of its environment. Empty members: not available. */
+/* What a plugin may request from its environment. Empty members are not available. */
 struct plugin_env {
 	const struct key_source *keys;
 	/*
-	 * An object of the cluster, the callee's until the request ends, or NULL
-	 * when absent. -1 only on failure to ask.
+	 * Get an object of the cluster, owned by the callee and valid until the request
+	 * ends, or NULL if absent. -1 only if the cluster did not answer.
 	 */
 	int (*get)(void *ctx, const struct object_ref *ref, const cJSON **ret,
 		   struct error *err);
 	void *ctx;
 	const char *image; /* ours, for init containers; NULL: "kftrainer:<version>" */
-	const char *cluster_domain;    /* of Services; NULL: "cluster.local" */
-	bool status_server;            /* the feature gate TrainJobStatus */
-	bool claims_off;               /* not the feature gate TrainJobResourceClaims */
+	const char *cluster_domain; /* of Services; NULL: "cluster.local" */
+	bool status_server;         /* the feature gate TrainJobStatus */
+	bool claims_off;            /* the feature gate TrainJobResourceClaims is off */
 	const char *status_server_url; /* "https://<service>.<ns>.svc:<port>" */
 	const char *status_server_ca;  /* PEM, for <tj>-tls-config */
 };
@@ -74,15 +73,15 @@ typedef int edit_fn(const struct plugin_env *env, struct info *info, const cJSON
 struct plugin {
 	const char *name;
 	/*
-	 * The member of mlPolicy or podGroupPolicy that it serves: without that in the
-	 * runtime it takes no part at all. NULL: it always does.
+	 * The member of mlPolicy or podGroupPolicy that it implements; the plugin runs
+	 * only if the runtime has it. NULL: it always runs.
 	 */
 	const char *policy;
-	bool cluster_only; /* this machine has no launcher for it: --local refuses */
+	bool cluster_only; /* `submit --local` refuses the policy */
 
 	/*
-	 * info is what pipeline_build() would start from: the live runtime with the
-	 * job's patches, unless these name what it does not have.
+	 * info is the state with which pipeline_build() would start: the live runtime
+	 * with the job's patches, unless they name jobs or containers that do not exist.
 	 */
 	void (*validate)(const struct plugin_env *env, struct info *info,
 			 const cJSON *old, const cJSON *now, struct field_errors *errs);
@@ -94,8 +93,8 @@ struct plugin {
 		     cJSON *objects, struct error *err);
 
 	/*
-	 * Edits `status` (the TrainJob's) from what the cluster has; one plugin of a
-	 * list has it.
+	 * Updates the TrainJob's `status` from its JobSet; at most one plugin of a list
+	 * has it.
 	 */
 	int (*status)(const struct plugin_env *env, const cJSON *tj, const cJSON *jobset,
 		      cJSON *status, struct error *err);

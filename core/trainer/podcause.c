@@ -1,4 +1,4 @@
-/* podcause.c - read why a pod waits or failed from its status (trainer/podcause.h). */
+/* podcause.c - find out why a pod waits or failed (trainer/podcause.h). */
 #include "trainer/podcause.h"
 
 #include <string.h>
@@ -147,7 +147,7 @@ const char *pod_at_init(const cJSON *pod, const char **ret_since)
 	return NULL;
 }
 
-/* ---- what is kept of a pod -------------------------------------------------------- */
+/* ---- reduce a pod ----------------------------------------------------------------- */
 
 static void keep_str(cJSON *to, const cJSON *from, const char *key)
 {
@@ -251,7 +251,7 @@ static void keep_conditions(cJSON *to_status, const cJSON *status)
 	}
 }
 
-/* Names of the pod for pod_fact_words(), if there is something to report. */
+/* Copy the pod's names for pod_fact_words(), if there is something to report. */
 static void keep_names(cJSON *to, const cJSON *pod)
 {
 	static const char *const labels[] = { LABEL_JOB, LABEL_INDEX, LABEL_RANK };
@@ -351,7 +351,7 @@ static void add_state(struct pod_fact_list *facts, const cJSON *container,
 		return;
 	f.waits = str_eq(of->string, "waiting");
 	f.cause = container_cause(f.reason, POD_FAILED);
-	/* A cause that prevents the start is one fact, however often it is retried. */
+	/* A cause that prevents the start is one fact over all retries. */
 	if (f.cause != POD_IMAGE && f.cause != POD_START)
 		f.run = f.finished;
 	add(facts, &f);

@@ -1,9 +1,9 @@
 /*
- * podcause.h - what explains that a pod does not start, or that it failed.
+ * podcause.h - why a pod does not start or has failed, from its status.
  *
- * Pure: a fact is read off a pod's status, as the scheduler and the kubelet wrote it.
- * podcause.c is the only file with the keys of v1.PodStatus, but for their numbers in
- * protobuf (api/proto.c): a field read here goes there, too. Pods carry JobSet's label.
+ * Pure: facts come from the status that the scheduler and the kubelet wrote. podcause.c
+ * is the only file with the keys of v1.PodStatus; a field read here must also be in the
+ * protobuf table (api/proto.c). Pods have JobSet's label.
  */
 #ifndef TRAINER_PODCAUSE_H
 #define TRAINER_PODCAUSE_H
@@ -21,7 +21,7 @@ enum pod_cause {
 	POD_OOM,
 	POD_FAILED,    /* an exit code or a signal */
 	POD_DISRUPTED, /* evicted, preempted, its node lost */
-	POD_REJECTED,  /* the kubelet would not run it */
+	POD_REJECTED,  /* the kubelet refused it */
 	N_POD_CAUSES
 };
 
@@ -38,8 +38,8 @@ struct pod_fact {
 	const char *container, *image, *reason, *message;
 	int64_t exit_code, restarts;
 	const char *finished; /* RFC 3339; NULL */
-	const char *run;      /* which of the container's: when it ended; NULL */
-	bool again;           /* it has been started again since */
+	const char *run;      /* identifies the container's run, by its end; or NULL */
+	bool again;           /* the container was started again later */
 	bool waits;           /* it has not ended */
 };
 
@@ -50,7 +50,7 @@ struct pod_fact_list {
 	size_t n;
 };
 
-/* Of its status, and where it is. */
+/* Members of a pod's status and spec. */
 const char *pod_phase(const cJSON *pod); /* "" when absent */
 bool pod_is_ready(const cJSON *pod);
 const char *pod_node(const cJSON *pod); /* NULL: none yet */
@@ -58,7 +58,10 @@ const char *pod_job(const cJSON *pod);  /* the replicatedJob: "node"; "" */
 /* Of that container or init container; NULL: none yet. */
 const cJSON *pod_container_status(const cJSON *pod, const char *name);
 int64_t pod_node_rank(const cJSON *pod); /* completion index; -1: none */
-/* The init container that it has come to, and since when that runs, or NULL; else NULL. */
+/*
+ * The init container that the pod waits for, and since when it runs (or NULL); NULL:
+ * none.
+ */
 const char *pod_at_init(const cJSON *pod, const char **ret_since);
 
 /*
@@ -68,22 +71,22 @@ const char *pod_at_init(const cJSON *pod, const char **ret_since);
  */
 bool pod_facts_keep(cJSON *pod);
 
-/* Of a whole pod, or of one that pod_facts_keep() left. */
+/* The facts of a whole pod, or of one reduced by pod_facts_keep(). */
 void pod_facts_of(const cJSON *pod, struct pod_fact_list *ret);
 bool pod_fact_in(const struct pod_fact_list *facts, const struct pod_fact *f);
 
-/* What a failure counts among others; the strings are the pod's. */
+/* The weight of a failure among others; strings are owned by the pod. */
 struct pod_failure {
 	bool weak;      /* killed from outside, or started again since */
 	const char *at; /* RFC 3339; NULL: not known */
 	const char *pod;
 };
 struct pod_failure pod_failure_of(const cJSON *pod, const struct pod_fact *f);
-/* By the time, where both have the same one by the name. */
+/* Order by time, then by name. */
 bool pod_failure_is_sooner(const struct pod_failure *a, const struct pod_failure *b);
 /*
- * Is `a` the better explanation? A failure of its own before a kill, then the earlier
- * one.
+ * Is `a` the better explanation? Own failures precede kills, then earlier ones precede
+ * later ones.
  */
 bool pod_failure_explains(const struct pod_failure *a, const struct pod_failure *b);
 
@@ -92,10 +95,10 @@ const char *pod_step(struct arena *arena, const cJSON *pod);
 /* "STEP: WHAT": "node-1 (node rank 1): container node: exit code 3". */
 const char *pod_fact_brief(struct arena *arena, const cJSON *pod,
 			   const struct pod_fact *f);
-/* That, and " on NODE: MESSAGE"; `who` goes before it. */
+/* `who`, then that, then " on NODE: MESSAGE". */
 const char *pod_fact_words(struct arena *arena, const char *who, const cJSON *pod,
 			   const struct pod_fact *f);
-/* "SIGKILL" of exit code 137; NULL: it is none of a signal. */
+/* "SIGKILL" for exit code 137; NULL: not a signal's. */
 const char *exit_signal(int64_t exit_code);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * podspec.h - edit a pod template, as lists that are maps.
+ * podspec.h - read and edit pod templates, whose lists are maps.
  *
  * Follows core/v1. An upsert replaces the element of the same key where it
  * stands, else appends: env and volumes by name, mounts by mountPath, ports by
@@ -7,7 +7,7 @@
  * ports: upstream's pkg/apply takes them for one). podspec.c is the only file
  * with these keys.
  *
- * A pod template has passed shape_check().
+ * Pod templates must have passed shape_check().
  */
 #ifndef TRAINER_PODSPEC_H
 #define TRAINER_PODSPEC_H
@@ -31,9 +31,9 @@ const char *element_name(const cJSON *element); /* its "name" */
 void pod_set_volume(cJSON *pod_spec, cJSON *take_volume);
 void pod_drop_volume(cJSON *pod_spec, const char *name);
 bool pod_has_volume(const cJSON *pod_spec, const char *name);
-/* Its names are looked up in that domain, too, after the usual ones. */
+/* Add a DNS search domain after the default ones. */
 void pod_add_search(cJSON *pod_spec, const char *domain);
-/* Does a container of it, or an init container, mount that volume? */
+/* Does a container or init container mount the volume? */
 bool pod_mounts(const cJSON *pod_spec, const char *volume_name);
 void pod_drop_init_container(cJSON *pod_spec, const char *name);
 void pod_template_label(cJSON *pod_template, const char *key, const char *value);
@@ -58,8 +58,9 @@ const char *pod_runtime_class(const cJSON *pod_spec); /* or NULL */
 /* Dynamic resource allocation: claims of a pod, and which of them a container uses. */
 const cJSON *pod_claims(const cJSON *pod_spec); /* the list, or NULL */
 const char *pod_claim_template(const cJSON *pod_spec, const char *claim); /* or NULL */
-void pod_add_claim(cJSON *pod_spec, const cJSON *claim); /* replaces that of its name */
-const cJSON *container_claims(const cJSON *container);   /* the list, or NULL */
+void pod_add_claim(cJSON *pod_spec,
+		   const cJSON *claim);                /* replaces one of the same name */
+const cJSON *container_claims(const cJSON *container); /* the list, or NULL */
 void container_add_claim(cJSON *container, const char *claim); /* unless it has it */
 
 void container_set_env(cJSON *container, const char *name, const char *value);
@@ -68,9 +69,9 @@ void container_default_env(cJSON *container, const char *name,
 void container_set_env_field(cJSON *container, const char *name, const char *field_path);
 void container_set_env_int(cJSON *container, const char *name, int64_t value);
 void container_drop_env(cJSON *container, const char *name);
-/* Every variable of a TrainJob's env; where both stand, valueFrom beats value. */
+/* Set all variables of a TrainJob's env; valueFrom overrides value. */
 void container_merge_env(cJSON *container, const cJSON *env);
-/* A resourceFieldRef says its divisor, also where it is 0: typed clients send it. */
+/* Write the divisor of every resourceFieldRef, even 0, as typed clients do. */
 void spell_divisors(cJSON *doc);
 bool container_has_env_from(const cJSON *container);
 void container_env_from_secret(cJSON *container, const char *secret);
@@ -82,22 +83,23 @@ void container_default_workdir(cJSON *container, const char *path); /* if it has
 void container_move_workdir(cJSON *container, const char *from, const char *to);
 void container_drop_mount(cJSON *container, const char *volume);
 /*
- * For a container of ours in a user's pod: no more rights than the strictest policy
- * allows (the pod decides which user runs it), and the CPU and memory of another
- * container, so that neither the pod's quality of service nor its requests change.
+ * For our container in a user's pod: only the rights that the strictest policy allows
+ * (the pod's user runs it), and the CPU and memory of another container, so that neither
+ * the pod's QoS class nor its requests change.
  */
 void container_harden(cJSON *container);
-void container_soften(cJSON *container);   /* the opposite */
-void container_tell_log(cJSON *container); /* its last lines are why it failed */
+void container_soften(cJSON *container); /* the opposite */
+void container_tell_log(
+	cJSON *container); /* terminationMessagePolicy FallbackToLogsOnError */
 void container_copy_size(cJSON *container, const cJSON *from);
-/* Of a resource, as limit and request alike. */
+/* Set a resource, as limit and request. */
 void container_set_resource(cJSON *container, const char *name, const char *quantity);
-void container_copy_image(cJSON *container, const cJSON *from); /* and how it is pulled */
-/* The user and group that the other container names. */
+void container_copy_image(cJSON *container, const cJSON *from); /* and imagePullPolicy */
+/* Copy the user and group of the other container. */
 void container_copy_user(cJSON *container, const cJSON *from);
-/* It is ready while the TCP port accepts connections. */
+/* Ready while the TCP port accepts connections. */
 void container_probe_port(cJSON *container, int port, int period_seconds);
-void container_move_probes(cJSON *container, int port); /* those of any TCP port */
+void container_move_probes(cJSON *container, int port); /* probes of TCP ports */
 
 /* The literal value of a variable, or NULL. */
 const char *env_value(const cJSON *env, const char *name);

@@ -1,7 +1,7 @@
 /*
- * progress.h - what training code reports about itself (KEP-2779): the request's body
- * {"trainerStatus": {...}} and TrainJob.status.trainerStatus. progress.c is the only
- * file with these keys. Follows upstream's UpdateTrainJobStatusRequest.
+ * progress.h - progress reported by training code (KEP-2779): the request's body
+ * {"trainerStatus": {...}} and TrainJob.status.trainerStatus. progress.c is the only file
+ * with these keys. Follows upstream's UpdateTrainJobStatusRequest.
  */
 #ifndef TRAINER_PROGRESS_H
 #define TRAINER_PROGRESS_H
@@ -10,14 +10,16 @@
 #include "base/json.h"
 
 /*
- * From the body to what is stored and echoed; the caller's; NULL: it reports nothing.
- * Unknown members are left out, empty lists too, lastUpdatedTime becomes whole seconds
- * in UTC. ERR_INVALID: a member of the wrong type, an integer beyond int32, no RFC 3339.
- * Ranges, lengths and what must be there are the schema's business.
+ * Convert a body to the status to store and echo, owned by the caller; NULL: it reports
+ * nothing. Unknown members and empty lists are dropped, lastUpdatedTime becomes whole
+ * seconds in UTC. ERR_INVALID: a member of the wrong type, an integer beyond int32, a
+ * time not in RFC 3339. The schema checks ranges, lengths and required members.
  */
 MUST_CHECK int progress_read(cJSON **ret, const cJSON *body, struct error *err);
 
-/* Of our own: per cent, seconds to go (< 0: not known), when. The caller's. */
+/*
+ * A status of our own: percent, seconds left (< 0: unknown), time. Owned by the caller.
+ */
 cJSON *progress_new(int percent, int64_t seconds_left, int64_t now);
 
 /* {"trainerStatus": progress}, or {} without; the caller's. */
@@ -25,12 +27,12 @@ cJSON *progress_echo(const cJSON *progress);
 
 void progress_put(cJSON *tj, const cJSON *progress); /* into its status */
 
-/* What a TrainJob says of it: -1 where it says nothing. */
+/* Members of a TrainJob's status; -1: absent. */
 int64_t progress_percentage(const cJSON *tj);
 int64_t progress_remaining(const cJSON *tj);   /* seconds */
 const char *progress_updated(const cJSON *tj); /* RFC 3339, or NULL */
 
-/* "running: 42 %, 3m10s left", of what has been reported; in the arena, or static. */
+/* "running: 42 %, 3m10s left", as far as reported; in the arena, or static. */
 const char *progress_line(struct arena *arena, const cJSON *tj);
 
 #endif

@@ -89,7 +89,7 @@ static bool is_sidecar(const cJSON *init_container)
 	return str_eq(json_str(init_container, "restartPolicy"), "Always");
 }
 
-/* Init containers run one after another, beside the sidecars started before. */
+/* Init containers run one after another, together with sidecars started before. */
 static int add_init_containers(struct resource_list *sum, const cJSON *pod_spec,
 			       struct error *err)
 {
@@ -197,7 +197,7 @@ void resource_list_release(struct resource_list *list)
 	*list = (struct resource_list){ 0 };
 }
 
-/* Lower is better; -1 is none. */
+/* The rank of a name, lower is better; -1: not a GPU. */
 static int gpu_rank(const char *name)
 {
 	const char *slash = strrchr(name, '/');

@@ -1,12 +1,11 @@
 /*
- * requests.h - the resources that a pod requests.
+ * requests.h - compute the resources that a pod requests.
  *
  * Follows k8s.io/component-helpers/resource (PodRequests): the larger of the containers
  * together and of the init containers one after another, sidecars (init containers that
- * restart always) counted with both; pod-level requests replace that for cpu, memory
- * and hugepages; then the overhead. Where a container gives only a limit, that is its
- * request, as the API server has it by the time a scheduler looks (upstream's gang
- * plugins miss those).
+ * restart always) counted with both; pod-level requests replace that for cpu, memory and
+ * hugepages; then the overhead. If a container has only a limit, it is also its request,
+ * as the API server defaults it (upstream's gang plugins miss those).
  */
 #ifndef TRAINER_REQUESTS_H
 #define TRAINER_REQUESTS_H
@@ -34,9 +33,9 @@ void resource_list_release(struct resource_list *list);
 #define cleanup_resource_list __attribute__((cleanup(resource_list_release)))
 
 /*
- * Of ResourceRequirements (may be NULL): how many GPUs and CPUs, rounded up;
- * requests first, limits where there are none. A GPU is a resource called
- * <vendor>/gpu, else the first by name with "gpu" in it. 0 when unreadable.
+ * The GPUs and CPUs of ResourceRequirements (may be NULL), rounded up: of requests, else
+ * limits. A GPU is a resource called <vendor>/gpu, else the first by name with "gpu" in
+ * it. 0 when unreadable.
  */
 int64_t resources_gpus(const cJSON *resources);
 int64_t resources_cpus(const cJSON *resources);

@@ -1,6 +1,6 @@
 /*
- * runtime.h - the fields of a TrainingRuntime or ClusterTrainingRuntime, v1alpha1,
- * and what a TrainJob's runtimePatches make of its template.
+ * runtime.h - the fields of TrainingRuntime and ClusterTrainingRuntime, v1alpha1, and the
+ * template with a TrainJob's runtimePatches.
  *
  * runtime.c is the only file with the runtimes' keys. Policies are objects, or
  * NULL when absent.
@@ -48,7 +48,7 @@ enum mpi_transport {
 MUST_CHECK int mpi_transport(enum mpi_transport *ret, const cJSON *annotations,
 			     struct error *err);
 
-/* From now on MPI_WORKER, whatever it said. */
+/* Set the annotation to MPI_WORKER. */
 void runtime_use_mpi_worker(cJSON *runtime);
 
 /* CACHE_ANNOTATION among the template's annotations. ERR_INVALID: another value. */
@@ -63,16 +63,16 @@ int64_t coscheduling_timeout(const cJSON *coscheduling); /* seconds; 60 when abs
 /* {mode, highestTierAllowed}, "hard" and 1 when absent; NULL without. The caller's. */
 cJSON *volcano_topology(const cJSON *volcano);
 
-/* What becomes the JobSet. All owned by the caller. */
+/* The patched template, from which the JobSet is made. All owned by the caller. */
 struct runtime_template {
 	cJSON *labels, *annotations; /* never NULL */
 	cJSON *jobset_spec;
 };
 
 /*
- * The template with the job's runtimePatches merged in, in their order
- * (api/patch.h); metadata is a plain overlay; replicatedJobs keep the runtime's
- * order. Nothing in it is null. ERR_INVALID when a patch does not fit.
+ * The template with the job's runtimePatches merged in, in their order (api/patch.h);
+ * metadata is a plain overlay; replicatedJobs keep the runtime's order. It has no nulls.
+ * ERR_INVALID: a patch does not fit.
  */
 MUST_CHECK int runtime_merge(struct runtime_template *ret, const cJSON *runtime,
 			     const cJSON *tj, struct error *err);

@@ -1,17 +1,16 @@
 /*
- * sdkcheck.h - runtimes that the Python SDK cannot read.
+ * sdkcheck.h - find runtimes that the Python SDK cannot read.
  *
- * kubeflow.trainer (0.1 to 0.5) turns every runtime that carries LABEL_FRAMEWORK
- * into an object of its own; one that it cannot turn makes list_runtimes() fail as
- * a whole, for everybody. Follows its backends/kubernetes/utils.py. Runtimes
- * without the label are none of its business and are not looked at.
+ * kubeflow.trainer (0.1 to 0.5) converts every runtime with LABEL_FRAMEWORK; one that it
+ * cannot convert makes list_runtimes() fail for everyone. Follows its
+ * backends/kubernetes/utils.py. Runtimes without the label are not checked.
  */
 #ifndef TRAINER_SDKCHECK_H
 #define TRAINER_SDKCHECK_H
 
 #include "base/json.h"
 
-/* Adds what is wrong, as strings, to the array `warnings`. Any document will do. */
+/* Append the problems, as strings, to the array `warnings`. Safe for any document. */
 void sdk_check(const cJSON *runtime, cJSON *warnings);
 
 #endif

@@ -5,7 +5,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 
-/* Where we are: a list of steps on the stack, printed only for an error. */
+/* The current path: a list of steps on the stack, printed only for an error. */
 struct step {
 	const struct step *up;
 	const cJSON *parent; /* the object that `key` is a member of */
@@ -109,7 +109,7 @@ static void check_map(const struct walk *w, const struct step *at, const cJSON *
 	for (value = obj->child; value; value = next) {
 		struct step in = { at, obj, value->string, 0, true };
 
-		next = value->next; /* a rewritten value is another node */
+		next = value->next; /* a rewritten value is a new node */
 		if (!cJSON_IsNull(value))
 			check_scalar(w, &in, value, type);
 	}

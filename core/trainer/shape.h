@@ -1,11 +1,10 @@
 /*
- * shape.h - are the members that we are about to use of the right JSON type?
+ * shape.h - check that the members that we use have the right JSON types.
  *
- * The API server has checked a stored object against its CRD; a file has been
- * checked by core/api/schema.h. pipeline_build() relies on neither: it first
- * holds what it is given against the tables below, so that everything behind it
- * may take a list for a list. A table names only the members that we read or
- * edit; what it does not name may be anything.
+ * The API server checks stored objects by their CRD, core/api/schema.h checks files.
+ * pipeline_build() relies on neither: it first checks its input by the tables below, so
+ * that later code can rely on the types. A table has only the members that we read or
+ * edit; others may be anything.
  */
 #ifndef TRAINER_SHAPE_H
 #define TRAINER_SHAPE_H
@@ -30,7 +29,7 @@ enum shape_type {
 struct shape {
 	const char *key;
 	enum shape_type type;
-	const struct shape *of; /* NULL: nothing further is looked at */
+	const struct shape *of; /* NULL: not checked further */
 	bool required;
 };
 
@@ -39,7 +38,7 @@ struct shape {
 		.key = (name), .type = SHAPE_##kind, __VA_ARGS__ \
 	}
 
-/* The tables stand with the other keys of their kind. */
+/* The tables are in the files of their kinds' keys. */
 extern const struct shape shape_trainjob[];       /* trainjob.c */
 extern const struct shape shape_runtime[];        /* runtime.c */
 extern const struct shape shape_jobset_spec[];    /* jobset.c */
@@ -48,8 +47,8 @@ extern const struct shape shape_pod_template[], shape_env[], shape_resources[],
 	shape_metadata[]; /* podspec.c */
 
 /*
- * Add an error for every member that is not as the table says. `path` is where
- * doc stands; "" for a whole object. A null counts as absent.
+ * Add an error for every member that differs from its table. `path` is the path of doc;
+ * "" for a whole object. A null counts as absent.
  */
 void shape_check(struct field_errors *errs, const char *path, const cJSON *doc,
 		 const struct shape *members);
@@ -72,7 +71,7 @@ void drop_nulls(cJSON *doc);
 void drop_nothings(cJSON *doc);
 void drop_patch_nothings(cJSON *doc);
 
-/* -1, ERR_INVALID and the first error's text when there is one. */
+/* 0, or -1 with ERR_INVALID and the text of the first error. */
 int shape_first_error(const struct field_errors *errs, struct error *err);
 
 #endif

@@ -278,7 +278,7 @@ bool tj_same_but_suspend(const cJSON *a, const cJSON *b)
 	return json_equal(sa, sb);
 }
 
-/* A patch without its time and without the spellings of nothing. */
+/* A patch without its time, nulls and empty values, for comparison. */
 static cJSON *patch_contents(const cJSON *patch)
 {
 	cJSON *ret = json_dup(patch);

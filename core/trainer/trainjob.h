@@ -1,9 +1,8 @@
 /*
  * trainjob.h - the fields of a TrainJob, v1alpha1.
  *
- * trainjob.c is the only file with TrainJob's keys. What is absent, null or of
- * another type is NULL (ABSENT for an integer). Everything returned is the
- * document's.
+ * trainjob.c is the only file with TrainJob's keys. What is absent, null or of another
+ * type is NULL (ABSENT for an integer). Results are owned by the document.
  */
 #ifndef TRAINER_TRAINJOB_H
 #define TRAINER_TRAINJOB_H
@@ -61,25 +60,26 @@ int64_t tj_active_deadline(const cJSON *tj);   /* seconds, or ABSENT */
 bool tj_is_ours(const cJSON *tj);              /* spec.managedBy is ours or absent */
 const cJSON *tj_status(const cJSON *tj);
 
-/* Are the specs the same, but for suspend? */
+/* Are the specs equal except for suspend? */
 bool tj_same_but_suspend(const cJSON *a, const cJSON *b);
 
 /*
- * What upstream's mutating webhook does: a time for each of runtimePatches.
- * `old` is NULL on create; `now` is RFC 3339. On update the time follows the
- * contents: unchanged contents keep the old time, whatever the user sent.
+ * As upstream's mutating webhook, set the time of each of runtimePatches. `old` is NULL
+ * on create; `now` is RFC 3339. On update, unchanged patches keep their old time,
+ * regardless of what the user sent.
  */
 void tj_default_patch_times(cJSON *tj, const cJSON *old, const char *now);
 
-/* Making one, of options instead of a file (spec/jobspec.c). The caller's. */
+/* Make one from options instead of a file (spec/jobspec.c). Owned by the caller. */
 cJSON *tj_new(const char *name, const char *runtime);
 void tj_set_runtime_kind(cJSON *tj, const char *kind);
 void tj_set_image(cJSON *tj, const char *image);
 void tj_set_num_nodes(cJSON *tj, int64_t n);
 void tj_set_num_proc_per_node(cJSON *tj, int64_t n);
-void tj_set_env(cJSON *tj, const char *name, const char *value); /* in place, or last */
+void tj_set_env(cJSON *tj, const char *name,
+		const char *value); /* replaces, or appends */
 void tj_add_command(cJSON *tj, const char *word);
-/* Of each node, as limit and request alike. */
+/* Set a resource of each node, as limit and request. */
 void tj_set_resource(cJSON *tj, const char *resource, const char *quantity);
 
 #endif

@@ -1,4 +1,4 @@
-/* trainjob_status.c - conditions and counts of a TrainJob (trainer/trainjob_status.h). */
+/* trainjob_status.c - set the conditions of a TrainJob (trainer/trainjob_status.h). */
 #include "trainer/trainjob_status.h"
 
 #include "api/meta.h"
@@ -259,7 +259,7 @@ const char *status_deadline_start(const cJSON *tj)
 	return json_str(tj, "metadata", "creationTimestamp");
 }
 
-/* Active counts pods that wait for a node or an image as well. */
+/* `active` includes pods that wait for a node or an image. */
 static bool has_run(const cJSON *status)
 {
 	bool ran = str_eq(json_str(status, "state"), STATE_RUNNING);

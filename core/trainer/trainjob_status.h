@@ -1,5 +1,5 @@
 /*
- * trainjob_status.h - the status of a TrainJob from what became of its JobSet.
+ * trainjob_status.h - set a TrainJob's conditions and status from its JobSet.
  *
  * Pure: the time is a parameter. Upstream does the same in its reconciler and
  * its JobSet plugin, in this order: status_suspend(), status_of_jobset(),
@@ -21,7 +21,7 @@ const char *status_end_time(const cJSON *status); /* when it ended; NULL: not ye
  */
 void status_set_condition(cJSON *status, cJSON *take, const char *now);
 
-/* Suspended is True while spec.suspend is; False, "Resumed", once it was True. */
+/* Set Suspended: True while spec.suspend is; False, "Resumed", if it was True before. */
 void status_suspend(cJSON *status, const cJSON *tj, const char *now);
 
 /*
@@ -30,40 +30,41 @@ void status_suspend(cJSON *status, const cJSON *tj, const char *now);
  */
 void status_of_jobset(cJSON *status, const cJSON *jobset);
 
-/* Failed, for a reason that no JobSet has. */
+/* Set Failed for a reason that no JobSet gives. */
 void status_fail(cJSON *status, const char *reason, const char *message, const char *now);
 
 /*
- * Its objects cannot be created until somebody acts: ResourcesCreated is False.
- * status_unblock() removes that: the Python SDK takes a job with any condition but
- * Complete and Failed for one that does not run.
+ * Set ResourcesCreated to False: objects cannot be created until someone acts.
+ * status_unblock() removes the condition, because the Python SDK takes a job with any
+ * condition but Complete and Failed for one that does not run.
  */
 void status_block(cJSON *status, const char *reason, const char *message,
 		  const char *now);
 void status_unblock(cJSON *status);
 
-/*
- * Set the counts of active and ready pods to 0: nothing runs, but no controller counts
- * it.
- */
+/* Set the counts of active and ready pods to 0, if no controller does it. */
 void status_idle(cJSON *status);
 bool status_is_active(const cJSON *status); /* some job has active pods */
 
 void status_exceed_deadline(cJSON *status, const char *now);
-bool status_is_exceeded(const cJSON *status); /* it has failed for that reason */
+bool status_is_exceeded(const cJSON *status); /* it failed by its deadline */
 
 /*
- * The Failed condition's message, JobSet's words, ends with who failed first:
- * "...; first: node-1 (node rank 1): container node: exit code 3".
+ * The message of Failed, JobSet's text, ends with the first failure: "...; first: node-1
+ * (node rank 1): container node: exit code 3".
  */
 #define STATUS_FIRST "; first: "
 void status_add_first(cJSON *status, const char *who);
-/* False: it has failed, and `previous` did not say that of the same words. */
+/*
+ * Keep the first failure of `previous` if its text is the same. False: failed, and not
+ * kept.
+ */
 bool status_keep_first(cJSON *status, const cJSON *previous);
 
 /*
- * The events of a change: Suspended (of a job that is born so its JobSet's says it),
- * Resumed, Completed, Failed, a warning. `more` joins the words of the last; or NULL.
+ * Emit the events of a change: Suspended (not at creation, when its JobSet's event says
+ * so), Resumed, Completed, Failed (a warning). `more` is appended to the last one's
+ * message; or NULL.
  */
 struct status_sink {
 	void (*on_event)(void *ctx, bool warning, const char *reason,
@@ -73,14 +74,14 @@ struct status_sink {
 void status_events(const cJSON *before, const cJSON *now, const char *more,
 		   const struct status_sink *to);
 
-/* Where the deadline counts from: the creation, or the last time it was resumed. */
+/* The start of the deadline: the creation, or the last resume. */
 const char *status_deadline_start(const cJSON *tj);
 
 /*
- * One word for a person: Created, Suspended, Running, Complete or Failed. Never NULL.
- * Running: a replicatedJob's pods have all been ready or have succeeded, and while some
- * are still there; pods that wait for a node or an image are not.
- * status_set_state() writes it into the status, where upstream has no such field.
+ * The state as one word: Created, Suspended, Running, Complete or Failed. Never NULL.
+ * Running: all pods of a replicatedJob are ready or have succeeded, and until none
+ * exists; pods that wait for a node or an image do not count. status_set_state() writes
+ * it into the status, a field that upstream does not have.
  */
 const char *status_state(const cJSON *status);
 void status_set_state(cJSON *status);

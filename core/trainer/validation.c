@@ -73,9 +73,9 @@ static bool has_reserved_env(const char *container, const cJSON *env)
 		str_eq(container, MODEL_INITIALIZER));
 }
 
-/* One list of containers of a patch against the same list of the runtime. */
+/* Check one list of containers of a patch by the runtime's list. */
 struct patched {
-	const cJSON *all; /* the job's runtimePatches, shown as the value */
+	const cJSON *all; /* the job's runtimePatches, the value in messages */
 	const char *job, *what;
 	const cJSON *patch, *runtime;
 };
@@ -212,8 +212,8 @@ static void bad_runtime(const cJSON *tj, struct field_errors *errs, const char *
 }
 
 /*
- * The data cache is in the memory of other pods: nothing is left in a volume, and the
- * built-in runtime has none. Upstream's v2.3 refuses every job of that runtime.
+ * A data cache is in the memory of other pods: no volume is needed, and the built-in
+ * runtime has none. Upstream's v2.3 refuses every job of that runtime.
  */
 static bool wants_volume(const cJSON *initializer)
 {

@@ -1,4 +1,4 @@
-/* workspace_spec.c - the objects of a workspace (trainer/workspace_spec.h). */
+/* workspace_spec.c - build the objects of a workspace (trainer/workspace_spec.h). */
 #include "trainer/workspace_spec.h"
 
 #include <string.h>
@@ -135,7 +135,7 @@ cJSON *workspace_unpack_args(const struct workspace *w)
 
 /* ---- on this machine ---- */
 
-/* Each pod that has a workspace. */
+/* Call a function for each pod with a workspace. */
 static void each_pod(cJSON *objects, void (*bind)(cJSON *pod_spec, const void *how),
 		     const void *how)
 {

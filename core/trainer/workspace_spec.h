@@ -1,12 +1,11 @@
 /*
- * workspace_spec.h - a directory that was shipped with a TrainJob (`submit
- * --workspace`).
+ * workspace_spec.h - the annotations and objects of a workspace, the directory of `submit
+ * --workspace`.
  *
- * The TrainJob's annotations say which archive (pack/pack.h) it is and where it lies;
- * plugins/workspace.c makes of them an init container of our own image that unpacks it
- * into a volume of each training pod, at WORKSPACE_PATH. The archive lies in a
- * ConfigMap that the TrainJob owns, or at a URI. workspace_spec.c is the only file with
- * these names.
+ * The TrainJob's annotations have the archive's digest (pack/pack.h) and location: a
+ * ConfigMap owned by the TrainJob, or a URI. plugins/workspace.c adds an init container
+ * of our image that unpacks it into a volume of each training pod, at WORKSPACE_PATH.
+ * workspace_spec.c is the only file with these names.
  */
 #ifndef TRAINER_WORKSPACE_SPEC_H
 #define TRAINER_WORKSPACE_SPEC_H
@@ -19,9 +18,9 @@
 	"kftrainer.io/workspace-from" /* a URI; else the ConfigMap */
 #define WORKSPACE_SECRET_ANNOTATION \
 	"kftrainer.io/workspace-secret" /* variables for that URI */
-/* Put in by our admission webhook: this cluster's controller unpacks workspaces. */
+/* Set by our admission webhook: this cluster's controller unpacks workspaces. */
 #define WORKSPACE_SERVED_ANNOTATION "kftrainer.io/workspace-served"
-/* Until the ConfigMap exists: the value that spec.suspend gets then. */
+/* Until the ConfigMap exists: the value that spec.suspend will get. */
 #define WORKSPACE_AWAITED_ANNOTATION "kftrainer.io/workspace-awaited"
 
 #define WORKSPACE_PATH               "/mnt/workspace" /* in the pods; the working directory */
@@ -31,7 +30,7 @@
 #define WORKSPACE_VOLUME             "kftrainer-workspace"
 #define WORKSPACE_ARCHIVE            "kftrainer-workspace-archive" /* a volume, too */
 
-/* What the API server takes as a ConfigMap's values, all together (MaxSecretSize). */
+/* The API server's limit of a ConfigMap's values in total (MaxSecretSize). */
 enum { WORKSPACE_CONFIGMAP_MAX = 1024 * 1024 };
 
 struct workspace {
@@ -40,22 +39,25 @@ struct workspace {
 	const char *secret; /* NULL: none */
 };
 
-/* Strings are the TrainJob's. ERR_INVALID: an annotation is not what it should be. */
+/* Strings are owned by the TrainJob. ERR_INVALID: an invalid annotation. */
 MUST_CHECK int workspace_of(struct workspace *ret, const cJSON *tj, struct error *err);
 /* Annotate a new TrainJob with a workspace: this cluster's controller unpacks it. */
 void workspace_served(cJSON *tj);
 bool workspace_is_served(const cJSON *tj);
-/* Its annotations; digest NULL takes them away, those that others add, too. */
+/* Set the annotations; digest NULL removes them, including those of the webhook. */
 void workspace_annotate(cJSON *tj, const struct workspace *w);
 
 /* "<TrainJob>-workspace-<first digits of the digest>" */
 const char *workspace_configmap_name(struct arena *arena, const char *tj,
 				     const char *digest);
-/* With the archive, owned by the TrainJob, which has a uid (or none: a dry run's). */
+/*
+ * The ConfigMap with the archive, owned by the TrainJob, whose uid may be missing in a
+ * dry run.
+ */
 cJSON *workspace_configmap(const cJSON *tj, const char *digest, const void *data,
 			   size_t len);
 
-/* The arguments of our program that unpack it in a pod. The caller's. */
+/* The arguments of our program to unpack it in a pod; owned by the caller. */
 cJSON *workspace_unpack_args(const struct workspace *w);
 
 /*
@@ -63,7 +65,7 @@ cJSON *workspace_unpack_args(const struct workspace *w);
  * is the file WORKSPACE_FILE in the directory `dir`. Of the JSON array `objects`.
  */
 void workspace_bind_local(cJSON *objects, const char *program, const char *dir);
-/* Where nothing can be mounted: all pods start in `dir` itself, which has the files. */
+/* If nothing can be mounted: all pods start in `dir`, which has the unpacked files. */
 void workspace_bind_shared(cJSON *objects, const char *dir);
 
 #endif

@@ -37,7 +37,7 @@ static void unwatch(struct backend *b, struct backend_run *r)
 	}
 }
 
-static void forget(struct backend *b, struct backend_run *r)
+static void drop_run(struct backend *b, struct backend_run *r)
 {
 	cleanup_arena struct arena a = { 0 };
 
@@ -47,7 +47,7 @@ static void forget(struct backend *b, struct backend_run *r)
 	free(r->ns);
 	free(r->name);
 	free(r->dir);
-	free(r->told);
+	free(r->ending_dir);
 	free(r);
 }
 
@@ -106,10 +106,10 @@ static void watch(struct backend *b, struct backend_run *r, const struct state_o
 static void end_run(struct backend_run *r, const struct state_owned *run)
 {
 	r->due_ms = clock_ms() + LOOK_MS;
-	if (str_eq(r->told, run->dir))
+	if (str_eq(r->ending_dir, run->dir))
 		return;
-	free(r->told);
-	r->told = xstrdup(run->dir);
+	free(r->ending_dir);
+	r->ending_dir = xstrdup(run->dir);
 	state_owned_stop(run);
 }
 
@@ -230,7 +230,7 @@ static void sync_jobset(struct backend *b, const char *ns, const char *name)
 	if (!gone && is_ours(jobset))
 		advance(b, r, jobset, run);
 	if (r->watches[0] < 0 && !r->due_ms)
-		forget(b, r);
+		drop_run(b, r);
 }
 
 /* ---- the loop ------------------------------------------------------------------------ */
@@ -434,7 +434,7 @@ void backend_stop(struct backend *b)
 	for (int i = 0; i < b->n_threads; i++)
 		pthread_join(b->threads[i], NULL);
 	map_each(e, &b->runs)
-		forget(b, e->value);
+		drop_run(b, e->value);
 	map_release(&b->runs, NULL);
 	map_release(&b->changed, NULL);
 	if (b->wake >= 0)

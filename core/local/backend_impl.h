@@ -14,7 +14,7 @@
 struct backend_run {
 	char *ns, *name;
 	char *dir;        /* of the run whose files were copied; or NULL */
-	char *told;       /* the run that was asked to end; or NULL */
+	char *ending_dir; /* the run that was asked to end; or NULL */
 	struct map files; /* name in STATE_API -> its mark when it was copied */
 	int watches[2]; /* inotify watches of the files and of the job's lock; -1: none */
 	int64_t due_ms; /* sync again then; 0: when something happens */

@@ -539,7 +539,7 @@ static void sync_due(struct kubelet *k, int64_t now)
 			pod_sync(p, now);
 }
 
-static void tell(struct kubelet *k)
+static void report_changes(struct kubelet *k)
 {
 	for (struct pod *p = k->pods; p; p = p->next) {
 		if (!p->dirty || p->removed)
@@ -557,7 +557,7 @@ int kubelet_poll(struct kubelet *k, int timeout_ms, int extra_fd, struct error *
 	k->polling = true;
 	rc = loop_poll(&k->loop, wait_ms(k, clock_ms(), timeout_ms), extra_fd, err);
 	sync_due(k, clock_ms());
-	tell(k);
+	report_changes(k);
 	k->polling = false;
 	free_gone(k);
 	return rc;

@@ -32,7 +32,7 @@ static void job_free(void *p)
 	free(j->name);
 	free(j->mark);
 	free(j->run);
-	free(j->known);
+	free(j->trainjob_mark);
 	cJSON_Delete(j->runtime);
 	map_release(&j->files, free);
 	free(j);
@@ -116,13 +116,14 @@ static bool store_trainjob(struct machine *m, struct job *j, bool running)
 
 	mark = arena_printf(&a, "%s%s%s", running ? "" : "ended ", mark,
 			    state_suspended(j->run) ? " suspended" : "");
-	if (str_eq(mark, j->known) || state_read_job(&doc, j->run, running, &unreadable))
+	if (str_eq(mark, j->trainjob_mark) ||
+	    state_read_job(&doc, j->run, running, &unreadable))
 		return true;
 	put_identity(doc, TRAINER_API_VERSION, TRAINJOB_KIND, j);
 	if (!put(m, j, doc))
 		return false;
-	free(j->known);
-	j->known = xstrdup(mark);
+	free(j->trainjob_mark);
+	j->trainjob_mark = xstrdup(mark);
 	return true;
 }
 
@@ -276,7 +277,7 @@ static void store_whole(struct machine *m, struct job *j, bool running)
 		    !file_exists(path_join(&a, dir, e->key)))
 			drop_file(m, j, e->key);
 	store_jobset(m, j, trainjob, running);
-	j->whole = true;
+	j->has_objects = true;
 }
 
 /*
@@ -310,9 +311,9 @@ static void drop_run(struct machine *m, struct job *j)
 	j->runtime = NULL;
 	unwatch(m, j);
 	free(j->run);
-	free(j->known);
-	j->run = j->known = NULL;
-	j->whole = false;
+	free(j->trainjob_mark);
+	j->run = j->trainjob_mark = NULL;
+	j->has_objects = false;
 	j->events = 0;
 }
 
@@ -330,7 +331,7 @@ static void hide(struct machine *m, struct job *j, const char *mark)
 	j->mark = xstrdup(mark);
 }
 
-static void load_job(struct machine *m, struct job *j, const char *dir, bool whole)
+static void load_job(struct machine *m, struct job *j, const char *dir, bool objects_too)
 {
 	cleanup_arena struct arena a = { 0 };
 	const char *mark, *run;
@@ -342,7 +343,7 @@ static void load_job(struct machine *m, struct job *j, const char *dir, bool who
 	run = state_newest(&a, dir);
 	if (!run)
 		return;
-	j->seen = m->round;
+	j->last_round = m->round;
 	if (m->mirrors && is_of_server(&a, run)) {
 		hide(m, j, mark);
 		return;
@@ -354,28 +355,28 @@ static void load_job(struct machine *m, struct job *j, const char *dir, bool who
 	}
 	if (running)
 		watch_run(m, j);
-	j->whole = false; /* some of what was stored may have changed meanwhile */
-	if (store_trainjob(m, j, running) && whole) {
+	j->has_objects = false; /* some of what was stored may have changed meanwhile */
+	if (store_trainjob(m, j, running) && objects_too) {
 		mirror_runtime(m, j);
 		store_whole(m, j, running);
 	}
 	free(j->mark);
-	j->mark = running || (m->mirrors && !j->known) ? NULL : xstrdup(mark);
+	j->mark = running || (m->mirrors && !j->trainjob_mark) ? NULL : xstrdup(mark);
 	if (!running)
 		unwatch(m, j);
 }
 
 /* An ended job changes only when its directory does: with another run. */
 static void refresh_job(struct machine *m, const char *ns, const char *name,
-			const char *dir, bool whole)
+			const char *dir, bool objects_too)
 {
 	cleanup_arena struct arena a = { 0 };
 	const char *key = arena_printf(&a, "%s/%s", ns, name);
 	struct job *j = map_get(&m->jobs, key);
 
-	if (j && j->mark && (j->whole || !whole || j->hidden) &&
+	if (j && j->mark && (j->has_objects || !objects_too || j->hidden) &&
 	    str_eq(j->mark, state_mark(&a, dir))) {
-		j->seen = m->round;
+		j->last_round = m->round;
 		return;
 	}
 	if (!j) {
@@ -385,7 +386,7 @@ static void refresh_job(struct machine *m, const char *ns, const char *name,
 		j->watches[0] = j->watches[1] = -1;
 		map_put(&m->jobs, key, j);
 	}
-	load_job(m, j, dir, whole);
+	load_job(m, j, dir, objects_too);
 }
 
 /* ---- all of them --------------------------------------------------------------------- */
@@ -408,7 +409,7 @@ static void add_namespace(struct machine *m, const char *ns)
 }
 
 static int refresh_namespace(struct machine *m, const char *ns, const char *name,
-			     bool whole, struct error *err)
+			     bool objects_too, struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };
 	const char *dir;
@@ -422,7 +423,8 @@ static int refresh_namespace(struct machine *m, const char *ns, const char *name
 		add_namespace(m, ns);
 	for (; *names; names++)
 		if (!*name || str_eq(*names, name))
-			refresh_job(m, ns, *names, path_join(&a, dir, *names), whole);
+			refresh_job(m, ns, *names, path_join(&a, dir, *names),
+				    objects_too);
 	return 0;
 }
 
@@ -438,7 +440,7 @@ static void drop_missing(struct machine *m, const char *ns, const char *name)
 		map_each(e, &m->jobs) {
 			struct job *j = e->value;
 
-			if (j->seen != m->round && (!*ns || str_eq(j->ns, ns)) &&
+			if (j->last_round != m->round && (!*ns || str_eq(j->ns, ns)) &&
 			    (!*name || str_eq(j->name, name)))
 				gone = j;
 		}
@@ -451,15 +453,15 @@ static void drop_missing(struct machine *m, const char *ns, const char *name)
 	} while (true);
 }
 
-static int refresh_jobs(struct machine *m, const char *ns, const char *name, bool whole,
-			struct error *err)
+static int refresh_jobs(struct machine *m, const char *ns, const char *name,
+			bool objects_too, struct error *err)
 {
 	cleanup_arena struct arena a = { 0 };
 	const char *root;
 
 	m->round++;
 	if (*ns) {
-		if (refresh_namespace(m, ns, name, whole, err))
+		if (refresh_namespace(m, ns, name, objects_too, err))
 			return -1;
 	} else {
 		if (state_root(&a, &root, err) || state_readable(root, err))
@@ -467,7 +469,7 @@ static int refresh_jobs(struct machine *m, const char *ns, const char *name, boo
 		(void)watch(m, root, IN_CREATE | IN_DELETE | IN_MOVED_TO);
 		for (char **all = state_entries(&a, root); *all; all++)
 			if (state_is_name(*all) &&
-			    refresh_namespace(m, *all, name, whole, err))
+			    refresh_namespace(m, *all, name, objects_too, err))
 				return -1;
 	}
 	drop_missing(m, ns, name);

@@ -12,16 +12,16 @@
 /* A job and what the API has of it. */
 struct job {
 	char *ns, *name;
-	char *mark;       /* of its directory when the job had ended; NULL: not ended */
-	char *run;        /* the directory of the run that the API shows */
-	char *known;      /* mark of its TrainJob's file when it was read */
-	bool whole;       /* its JobSet, Jobs, pods and events are stored, too */
-	struct map files; /* name in STATE_API -> its mark when it was read */
-	size_t events;    /* bytes of STATE_EVENTS that have been read */
-	unsigned seen;    /* `round` of the machine in which it was last found */
-	cJSON *runtime;   /* stored for it, if it came from a file; or NULL */
-	bool hidden;      /* belongs to a server: not mirrored */
-	int watches[2];   /* inotify watches of a running run; -1: none */
+	char *mark; /* of its directory when the job had ended; NULL: not ended */
+	char *run;  /* the directory of the run that the API shows */
+	char *trainjob_mark; /* mark of its TrainJob's file when it was read */
+	bool has_objects;    /* its JobSet, Jobs, pods and events are stored, too */
+	struct map files;    /* name in STATE_API -> its mark when it was read */
+	size_t events;       /* bytes of STATE_EVENTS that have been read */
+	unsigned seen;       /* `round` of the machine in which it was last found */
+	cJSON *runtime;      /* stored for it, if it came from a file; or NULL */
+	bool hidden;         /* belongs to a server: not mirrored */
+	int watches[2];      /* inotify watches of a running run; -1: none */
 };
 
 struct machine {

@@ -46,7 +46,7 @@ static bool has_changed(struct mirror *m)
 	return changed;
 }
 
-static void look(struct mirror *m, bool always)
+static void read_changes(struct mirror *m, bool always)
 {
 	struct error err = { 0 };
 
@@ -59,7 +59,7 @@ static void look(struct mirror *m, bool always)
 void mirror_sync(struct mirror *m)
 {
 	if (m)
-		look(m, false);
+		read_changes(m, false);
 }
 
 static void *watch(void *ctx)
@@ -72,7 +72,7 @@ static void *watch(void *ctx)
 	do {
 		n = poll(fds, 2, RESCAN_MS);
 		if (n >= 0 && !fds[0].revents)
-			look(m, !n);
+			read_changes(m, !n);
 	} while (poll(fds, 1, PAUSE_MS) <= 0);
 	return NULL;
 }
@@ -190,7 +190,7 @@ int mirror_start(struct mirror **ret, struct apiserver *api, struct error *err)
 		return -1;
 	}
 	make_root();
-	look(m, true);
+	read_changes(m, true);
 	drop_strangers(m);
 	if (thread_start(&m->thread, watch, m, err)) {
 		mirror_stop(m);

@@ -225,7 +225,7 @@ static bool is_over(const struct podlog *l)
 	       !json_get(c, "state", "running");
 }
 
-static void run(void *ctx, struct httpd_stream *out)
+static void stream_log(void *ctx, struct httpd_stream *out)
 {
 	struct podlog *l = ctx;
 	bool over = !l->o.follow;
@@ -285,7 +285,7 @@ int podlog_open(struct apiserver *api, const cJSON *pod, const struct log_option
 	l->fd = open_file(l, dir, "log");
 	l->marks_fd = open_file(l, dir, "times");
 	begin(l);
-	resp->stream = run;
+	resp->stream = stream_log;
 	resp->release = release;
 	resp->stream_ctx = l;
 	return 0;

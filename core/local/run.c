@@ -79,7 +79,7 @@ static void drop(struct run *r, struct run_pod *pod)
 	report_forget(r->report, pod->name);
 	map_del(&r->pods, pod->name);
 	run_publish_gone(r, pod);
-	r->again = r->changed = true;
+	r->step_again = r->changed = true;
 }
 
 static int64_t count_restarts(const cJSON *status)
@@ -124,7 +124,7 @@ static void take_status(struct run *r, struct run_pod *pod, const cJSON *status)
 	say_restart(r, pod, status);
 	jobs_pod_status(r->jobs, pod->name, status, jobs_now(r));
 	run_publish_pod(r, pod, status);
-	r->again = r->changed = true;
+	r->step_again = r->changed = true;
 	if (pod->ended && pod->stopping && r->end == RUN_ON)
 		drop(r, pod);
 }
@@ -240,7 +240,7 @@ static void step(struct run *r)
 		int64_t wake;
 		size_t n = jobs_step(r->jobs, jobs_now(r), &act, &wake);
 
-		r->again = false;
+		r->step_again = false;
 		r->changed |= n || (r->wake_ms >= 0 && r->wake_ms <= clock_ms());
 		r->wake_ms = wake < 0 ? -1 : wake - r->start_s * 1000 + r->start_ms;
 		say_jobset_restart(r);
@@ -253,7 +253,7 @@ static void step(struct run *r)
 				stop(r, pod, -1);
 		}
 		take_changes(r);
-	} while (r->again && r->end == RUN_ON);
+	} while (r->step_again && r->end == RUN_ON);
 }
 
 static bool is_over(const struct run *r)
@@ -327,10 +327,10 @@ static void say_running(struct run *r)
 	const struct local_observer *o = &r->opts->observer;
 	bool late = r->running_ms >= 0 && clock_ms() >= r->running_ms;
 
-	if (!o->on_running || r->told || r->end != RUN_ON ||
+	if (!o->on_running || r->reported_running || r->end != RUN_ON ||
 	    jobs_phase(r->jobs) != JOBS_RUNNING || !(late || all_run(r)))
 		return;
-	r->told = true;
+	r->reported_running = true;
 	r->running_ms = -1;
 	o->on_running(o->ctx, late);
 }
@@ -368,7 +368,7 @@ static int loop(struct run *r, struct error *err)
 		update(r);
 		if (is_over(r))
 			return 0;
-		if (r->again && r->end == RUN_ON)
+		if (r->step_again && r->end == RUN_ON)
 			continue;
 		say_running(r);
 		if (kubelet_poll(r->kubelet, timeout_ms(r),
@@ -567,13 +567,13 @@ static void release(struct run *r)
 	if (r->state.dir)
 		(void)!dir_remove(path_join(&a, r->state.dir, "pods"), &unused);
 	map_release(&r->pods, run_pod_free);
-	map_release(&r->left, run_pod_free);
+	map_release(&r->deleted_pods, run_pod_free);
 	jobs_free(r->jobs);
 	report_free(r->report);
 	cJSON_Delete(r->jobset);
 	cJSON_Delete(r->trainjob);
-	cJSON_Delete(r->saved);
-	cJSON_Delete(r->shown);
+	cJSON_Delete(r->saved_status);
+	cJSON_Delete(r->published);
 	run_free_ports(r);
 	if (r->wake_fd >= 0)
 		close(r->wake_fd);

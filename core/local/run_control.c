@@ -22,7 +22,7 @@ static void set_suspend(struct run *r, bool suspend)
 
 	r->suspended = suspend;
 	jobs_set_suspend(r->jobs, suspend);
-	r->again = r->changed = true;
+	r->step_again = r->changed = true;
 	if (suspend)
 		run_note(r, "suspended; resume with 'kftrainer resume --local %s%s%s'",
 			 r->opts->name, elsewhere ? " -n " : "",
@@ -133,7 +133,7 @@ int run_control(struct run *r, bool last, struct error *err)
 	if (last && r->end != RUN_ON)
 		end_status(r);
 	status = tj_status(r->trainjob);
-	if (failed || (!last && json_equal(status, r->saved)))
+	if (failed || (!last && json_equal(status, r->saved_status)))
 		return failed;
 	if (state_save(&r->state, r->trainjob, last, err)) {
 		int64_t then = clock_ms() + RETRY_MS; /* there may be room again */

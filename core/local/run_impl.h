@@ -23,7 +23,7 @@ struct run_pod {
 	bool running, ended;
 	char *waits; /* why it does not start, or NULL */
 	cJSON *doc;  /* as published */
-	bool shown;  /* it was published */
+	bool published;
 	int64_t restarts;
 };
 
@@ -37,11 +37,11 @@ struct run {
 	struct report *report;
 	struct traceback_filter *fold;
 	struct state_run state;
-	int wake_fd;     /* readable: stop_fd() is, or a signal came */
-	struct map pods; /* name -> struct run_pod */
-	struct map left; /* deleted pods, likewise: published until replaced, so that
+	int wake_fd;             /* readable: stop_fd() is, or a signal came */
+	struct map pods;         /* name -> struct run_pod */
+	struct map deleted_pods; /* likewise: published until replaced, so that
 	                  * their logs can be read */
-	int *port_locks; /* the ports are reserved while these are open */
+	int *port_locks;         /* the ports are reserved while these are open */
 	size_t n_port_locks;
 
 	int64_t start_ms, start_s; /* the monotonic clock's, and since 1970 */
@@ -52,17 +52,17 @@ struct run {
 	int64_t lines_ms;   /* of the first line since the last pause; -1: none */
 	enum run_end end;
 	int signal;
-	bool killing; /* the second Ctrl-C came */
-	bool told;    /* on_running() was called */
-	bool again;   /* call jobs_step() again */
+	bool killing;          /* the second Ctrl-C came */
+	bool reported_running; /* on_running() was called */
+	bool step_again;       /* call jobs_step() again */
 	bool changed; /* Jobs or their JobSet may differ from what was published */
 	bool failing; /* the controller's last pass failed */
 	bool suspended;
 	bool gives_up; /* a Job's backoffLimit is unset, and so 0 */
 	int64_t restarts;
-	char phase[512]; /* reported last */
-	cJSON *saved;    /* status written last */
-	cJSON *shown;    /* the JobSet and its Jobs, as published last */
+	char phase[512];     /* reported last */
+	cJSON *saved_status; /* status written last */
+	cJSON *published;    /* the JobSet and its Jobs, as published last */
 };
 
 void run_note(const struct run *r, const char *fmt, ...) PRINTF_LIKE(2, 3);

@@ -56,7 +56,7 @@ void run_publish(struct run *r)
 	json_each(doc, list) {
 		const cJSON *old;
 
-		json_each(old, r->shown)
+		json_each(old, r->published)
 			if (str_eq(meta_kind(old), meta_kind(doc)) &&
 			    str_eq(meta_name(old), meta_name(doc)))
 				break;
@@ -65,8 +65,8 @@ void run_publish(struct run *r)
 		state_publish(&r->state, meta_kind(doc), meta_name(doc), doc);
 		record(r, old, doc);
 	}
-	cJSON_Delete(r->shown);
-	r->shown = STEAL(list);
+	cJSON_Delete(r->published);
+	r->published = STEAL(list);
 }
 
 void run_record(struct run *r, bool warning, const char *reason, const char *message)
@@ -78,7 +78,7 @@ void run_record(struct run *r, bool warning, const char *reason, const char *mes
 
 /* ---- pods --------------------------------------------------------------------------- */
 
-static void tell(const struct run *r, const cJSON *old, const cJSON *now)
+static void record_events(const struct run *r, const cJSON *old, const cJSON *now)
 {
 	const struct local_controller *c = r->opts->controller;
 
@@ -89,9 +89,9 @@ static void tell(const struct run *r, const cJSON *old, const cJSON *now)
 void run_publish_pod(struct run *r, struct run_pod *pod, const cJSON *status)
 {
 	cleanup_arena struct arena a = { 0 };
-	cleanup_json cJSON *old = pod->shown ? json_dup(pod->doc) : NULL;
+	cleanup_json cJSON *old = pod->published ? json_dup(pod->doc) : NULL;
 
-	pod->shown = true;
+	pod->published = true;
 	put_now(pod->doc, "creationTimestamp");
 	if (pod->stopping)
 		put_now(pod->doc, "deletionTimestamp");
@@ -102,7 +102,7 @@ void run_publish_pod(struct run *r, struct run_pod *pod, const cJSON *status)
 		json_put(pod->doc, json_dup(status), "status");
 	state_publish(&r->state, "Pod", pod->name, pod->doc);
 	record(r, old, pod->doc);
-	tell(r, old, pod->doc);
+	record_events(r, old, pod->doc);
 }
 
 static void unpublish(struct run *r, struct run_pod *take_pod)
@@ -113,23 +113,23 @@ static void unpublish(struct run *r, struct run_pod *take_pod)
 
 void run_publish_gone(struct run *r, struct run_pod *take_pod)
 {
-	tell(r, take_pod->doc, NULL);
+	record_events(r, take_pod->doc, NULL);
 	if (r->opts->owner || jobs_phase(r->jobs) == JOBS_SUSPENDED)
 		unpublish(r, take_pod);
 	else
-		map_put(&r->left, take_pod->name, take_pod);
+		map_put(&r->deleted_pods, take_pod->name, take_pod);
 }
 
 void run_publish_replaced(struct run *r, const struct run_pod *by)
 {
-	map_each(e, &r->left) {
+	map_each(e, &r->deleted_pods) {
 		struct run_pod *pod = e->value;
 
 		if (pod->place.rjob != by->place.rjob ||
 		    pod->place.replica != by->place.replica ||
 		    pod->place.index != by->place.index)
 			continue;
-		map_del(&r->left, pod->name);
+		map_del(&r->deleted_pods, pod->name);
 		unpublish(r, pod);
 	}
 }

@@ -20,7 +20,7 @@ struct auth {
 	pthread_mutex_t lock; /* guards what follows */
 	char *token;
 	struct stat read; /* stat of the file when it was read */
-	struct log_last said;
+	struct log_last logged;
 };
 
 static int read_token(struct auth *a, struct error *err)
@@ -52,7 +52,7 @@ static void look_again(struct auth *a)
 		return;
 	if (!read_token(a, &err))
 		a->read = now;
-	else if (log_is_news(&a->said, err.msg, SAME_MS))
+	else if (log_is_news(&a->logged, err.msg, SAME_MS))
 		log_warn("cannot read the new token, the last one stays", LOG_ERR(&err));
 }
 

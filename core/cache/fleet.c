@@ -150,7 +150,7 @@ static bool found_upstream(struct remote *r, char trouble[FLEET_TEXT])
 }
 
 /* Poll a worker. True if it has its rows; else `trouble` says why not. */
-static bool look(struct remote *r, char trouble[FLEET_TEXT])
+static bool poll_worker(struct remote *r, char trouble[FLEET_TEXT])
 {
 	cleanup_json cJSON *doc = NULL, *given = NULL;
 	struct error err = { 0 };
@@ -189,7 +189,7 @@ static void log_change(struct remote *r, bool was, const char *trouble)
 		log_info("worker is ready", LOG_STR("worker", r->origin),
 			 LOG_INT("first", r->rows.first), LOG_INT("end", r->rows.end));
 	else if (!r->ready && !str_starts(trouble, LOADING) &&
-		 log_is_news(&r->said, trouble, SAME_MS))
+		 log_is_news(&r->logged, trouble, SAME_MS))
 		log_warn("worker is not ready", LOG_STR("worker", r->origin),
 			 LOG_STR("why", trouble));
 }
@@ -238,7 +238,7 @@ static void *run_remote(void *ctx)
 	bool ready = false;
 
 	do {
-		ready = look(r, trouble);
+		ready = poll_worker(r, trouble);
 		if (stop_requested())
 			break;
 		note(r, ready, trouble);

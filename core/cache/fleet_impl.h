@@ -32,7 +32,7 @@ struct remote {
 	char origin[MAX_ORIGIN];
 	pthread_t thread;
 	struct http_client *http;
-	struct log_last said;
+	struct log_last logged;
 	struct rows goal;  /* `rows` when this poll began */
 	int64_t failed_ms; /* since when it has failed; 0: it has not */
 	int64_t away_ms;   /* since when it has not answered; 0: it answers */

@@ -63,7 +63,7 @@ static void holding_init(struct holding *to, const struct assignment *a, size_t 
 		to->files[k] = xstrdup(a->files[k]);
 }
 
-static bool is_same(const struct holding *h, const struct assignment *a, size_t i)
+static bool is_holding_of(const struct holding *h, const struct assignment *a, size_t i)
 {
 	const struct rows rows = a->rows[i];
 	bool by_files = !i && a->files;
@@ -98,7 +98,7 @@ static bool is_assigned(struct holdings *h, const struct assignment *a)
 	pthread_mutex_lock(&h->lock);
 	same = h->n == a->n && is_same_table(h, a) && !is_gone(&h->list[0]);
 	for (size_t i = 0; same && i < a->n; i++)
-		same = is_same(&h->list[i], a, i);
+		same = is_holding_of(&h->list[i], a, i);
 	pthread_mutex_unlock(&h->lock);
 	return same;
 }
@@ -220,7 +220,7 @@ static void take_old(struct holding *to, struct holdings *h, const struct assign
 	for (size_t k = 0; k < h->n; k++) {
 		struct holding *old = &h->list[k];
 
-		if ((!i) != (!k) || !is_same(old, a, i) || !is_same_table(h, a))
+		if ((!i) != (!k) || !is_holding_of(old, a, i) || !is_same_table(h, a))
 			continue;
 		holding_release(to);
 		*to = *old;

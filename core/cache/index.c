@@ -41,7 +41,7 @@ struct view {
 
 /* ---- reading ----------------------------------------------------------------------- */
 
-static int other(struct error *err)
+static int not_an_index(struct error *err)
 {
 	return error_set(err, ERR_FORMAT,
 			 "not upstream's index table: want worker_ids, "
@@ -59,7 +59,7 @@ static int check_field(const struct flat_table *f, const char *name, int64_t typ
 		return -1;
 	if (has != type ||
 	    (name && (text.n != strlen(name) || memcmp(text.data, name, text.n) != 0)))
-		return other(err);
+		return not_an_index(err);
 	return 0;
 }
 
@@ -71,7 +71,7 @@ static int check_schema(const struct flat_table *schema, struct error *err)
 	if (flat_get_vector(schema, 1, 4, &fields, err))
 		return -1;
 	if (fields.n != N_NUMBERS + 1)
-		return other(err);
+		return not_an_index(err);
 	for (size_t i = 0; i <= N_NUMBERS; i++)
 		if (flat_element(schema, &fields, i, &field, err) ||
 		    check_field(&field, columns[i], i < N_NUMBERS ? TYPE_INT : TYPE_LIST,
@@ -80,7 +80,7 @@ static int check_schema(const struct flat_table *schema, struct error *err)
 	if (flat_get_vector(&field, 5, 4, &children, err))
 		return -1;
 	if (children.n != 1 || flat_element(&field, &children, 0, &child, err))
-		return other(err);
+		return not_an_index(err);
 	return check_field(&child, NULL, TYPE_UTF8_VIEW, err);
 }
 
@@ -96,7 +96,7 @@ static int buffer_at(struct bytes *ret, const struct buffers *from, size_t i,
 	struct ipc_buffer b;
 
 	if (i >= from->list.n)
-		return other(err);
+		return not_an_index(err);
 	memcpy(&b, from->list.data + i * sizeof(b), sizeof(b));
 	if (b.offset < 0 || b.len < 0 || (uint64_t)b.offset > from->body.len ||
 	    (uint64_t)b.len > from->body.len - (uint64_t)b.offset ||
@@ -135,7 +135,7 @@ static int take_files(struct index *ret, int64_t rows, const struct buffers *fro
 	first = load_u32(offsets.data);
 	end = load_u32(offsets.data + 4 * rows);
 	if (first > end)
-		return other(err);
+		return not_an_index(err);
 	if (buffer_at(&views, from, AT_VIEWS, (uint64_t)end * VIEW, err))
 		return -1;
 	ret->files = arena_alloc(arena, ((size_t)(end - first) + 1) * sizeof(char *));
@@ -159,12 +159,12 @@ static int take_batch(struct index *ret, const struct flat_table *batch,
 	    flat_get_table(batch, 3, &compression, err))
 		return -1;
 	if (rows < 1 || rows > INT32_MAX || compression.data)
-		return other(err);
+		return not_an_index(err);
 	if (buffer_at(&starts, &from, 2 * START + 1, 8 * (uint64_t)rows, err))
 		return -1;
 	memcpy(&ret->first, starts.data, sizeof(ret->first));
 	if (ret->first < 0)
-		return other(err);
+		return not_an_index(err);
 	return take_files(ret, rows, &from, arena, err);
 }
 
@@ -183,7 +183,7 @@ int index_read(struct index *ret, struct iovec message, bool *ret_done,
 	if (type == HEADER_SCHEMA)
 		return check_schema(&header, err);
 	if (type != HEADER_BATCH)
-		return other(err);
+		return not_an_index(err);
 	*ret_done = true;
 	return take_batch(ret, &header, body, arena, err);
 }

@@ -31,7 +31,7 @@ struct cache_servers {
 	struct tls_files *tls; /* NULL: no TLS */
 	struct h2d *flight;
 	pthread_mutex_t lock; /* guards what follows */
-	struct log_last said;
+	struct log_last logged;
 };
 
 /* As upstream: 200 ready, 503 not ready, 404 for other paths. */
@@ -75,7 +75,7 @@ static void on_broken(void *ctx, const struct error *err)
 	bool news;
 
 	pthread_mutex_lock(&s->lock);
-	news = log_is_news(&s->said, err->msg, SAME_MS);
+	news = log_is_news(&s->logged, err->msg, SAME_MS);
 	pthread_mutex_unlock(&s->lock);
 	if (news)
 		log_warn("a connection failed", LOG_ERR(err));

@@ -20,19 +20,19 @@ enum { CERT, KEY, N_FILES };
 
 struct tls_files {
 	const char *names[N_FILES];
-	struct stat seen[N_FILES]; /* stat of the files of the current certificate */
+	struct stat stats[N_FILES]; /* of the files of the current certificate */
 	struct tls_server *server;
-	struct log_last said;
+	struct log_last logged;
 	pthread_t thread;
 	bool watched;
 };
 
-static int read_pem(struct buf *ret, const char *name, struct stat *seen,
+static int read_pem(struct buf *ret, const char *name, struct stat *ret_stat,
 		    struct error *err)
 {
 	/* stat() before reading: a later change is found at the next check. */
-	if (stat(name, seen))
-		*seen = (struct stat){ 0 };
+	if (stat(name, ret_stat))
+		*ret_stat = (struct stat){ 0 };
 	return file_read(ret, name, err);
 }
 
@@ -54,15 +54,15 @@ static const char *text(const struct buf *b)
 static int show(struct tls_files *f, struct error *err)
 {
 	struct buf pem[N_FILES] = { { .max = MAX_FILE }, { .max = MAX_FILE } };
-	struct stat seen[N_FILES];
+	struct stat stats[N_FILES];
 	int rc = 0;
 
 	for (int i = 0; i < N_FILES && !rc; i++)
-		rc = read_pem(&pem[i], f->names[i], &seen[i], err);
+		rc = read_pem(&pem[i], f->names[i], &stats[i], err);
 	if (!rc && tls_server_identity(f->server, text(&pem[CERT]), text(&pem[KEY]), err))
 		rc = error_wrap(err, "%s, %s", f->names[CERT], f->names[KEY]);
 	if (!rc) {
-		memcpy(f->seen, seen, sizeof(seen));
+		memcpy(f->stats, stats, sizeof(stats));
 		log_shown(text(&pem[CERT]));
 	}
 	if (pem[KEY].data)
@@ -72,7 +72,7 @@ static int show(struct tls_files *f, struct error *err)
 	return rc;
 }
 
-static void look(struct tls_files *f)
+static void check_files(struct tls_files *f)
 {
 	struct error err = { 0 };
 	struct stat now;
@@ -80,16 +80,16 @@ static void look(struct tls_files *f)
 
 	for (int i = 0; i < N_FILES; i++)
 		same = same && !stat(f->names[i], &now) &&
-		       file_is_same(&now, &f->seen[i]);
-	if (!same && show(f, &err) && log_is_news(&f->said, err.msg, SAME_MS))
+		       file_is_same(&now, &f->stats[i]);
+	if (!same && show(f, &err) && log_is_news(&f->logged, err.msg, SAME_MS))
 		log_warn("cannot use the new certificate, the last one stays",
 			 LOG_ERR(&err));
 }
 
-static void *run(void *ctx)
+static void *watch_files(void *ctx)
 {
 	while (!stop_wait(LOOK_MS))
-		look(ctx);
+		check_files(ctx);
 	return NULL;
 }
 
@@ -112,7 +112,7 @@ int tls_files_new(struct tls_files **ret, const char *cert, const char *key,
 
 int tls_files_watch(struct tls_files *f, struct error *err)
 {
-	int rc = thread_start(&f->thread, run, f, err);
+	int rc = thread_start(&f->thread, watch_files, f, err);
 
 	f->watched = !rc;
 	return rc;

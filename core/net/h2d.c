@@ -50,7 +50,7 @@ struct loop {
 	struct h2d *d;
 	pthread_t thread;
 	int epoll, wake;
-	bool goaway;            /* was sent */
+	bool goaway_sent;
 	struct conns open;      /* the most recently active one first */
 	struct conns beginning; /* in the handshake; the oldest last */
 	char in[IN_SIZE];
@@ -365,7 +365,7 @@ static void say_goaway(struct loop *l)
 {
 	struct conn *next;
 
-	l->goaway = true;
+	l->goaway_sent = true;
 	epoll_ctl(l->epoll, EPOLL_CTL_DEL, l->d->listener, NULL);
 	close_all(&l->beginning);
 	for (struct conn *c = l->open.first; c; c = next) {
@@ -433,7 +433,7 @@ static int time_left(const struct loop *l)
 {
 	int64_t left = -1, now = clock_ms();
 
-	if (l->goaway)
+	if (l->goaway_sent)
 		left = l->d->until - now;
 	else if (l->beginning.last)
 		left = l->beginning.last->deadline - now;
@@ -449,7 +449,7 @@ static void *run_loop(void *ctx)
 
 	for (;;) {
 		if (atomic_load(&d->stopping)) {
-			if (!l->goaway)
+			if (!l->goaway_sent)
 				say_goaway(l);
 			if (clock_ms() >= d->until || !l->open.first)
 				break;

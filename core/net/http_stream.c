@@ -43,7 +43,7 @@ int http_streams_new(struct http_streams **ret, struct error *err)
 }
 
 /* Take an ended call off the list. */
-static void forget(struct http_stream *stream)
+static void unlink_stream(struct http_stream *stream)
 {
 	*stream->prev = stream->next;
 	if (stream->next)
@@ -60,7 +60,7 @@ void http_stream_drop(struct http_stream *stream)
 		return;
 	curl_multi_remove_handle(stream->streams->multi, stream->slot.easy);
 	call_drop(&stream->call);
-	forget(stream);
+	unlink_stream(stream);
 }
 
 void http_streams_free(struct http_streams *s)
@@ -113,7 +113,7 @@ int http_stream_open(struct http_stream **ret, struct http_streams *s,
 	call_init(&stream->call, client, &stream->req, &stream->err);
 	if (begin(stream, err)) {
 		call_drop(&stream->call);
-		forget(stream);
+		unlink_stream(stream);
 		return -1;
 	}
 	*ret = stream;
@@ -129,7 +129,7 @@ static void end(struct http_stream *stream, CURLcode code)
 	rc = call_finish(&stream->call, code, &resp);
 	stream->on_end(stream->req.ctx, rc ? NULL : &resp, rc ? &stream->err : NULL);
 	http_response_release(&resp);
-	forget(stream);
+	unlink_stream(stream);
 }
 
 static void end_finished(struct http_streams *s)

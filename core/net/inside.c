@@ -38,7 +38,7 @@ static bool cancelled(struct visit *v)
 	return true;
 }
 
-static int take(struct httpd_stream *s, const void *data, size_t len)
+static int take_piece(struct httpd_stream *s, const void *data, size_t len)
 {
 	struct visit *v = (struct visit *)s;
 	struct buf *body = &v->answer.body;
@@ -96,7 +96,7 @@ static void take_body(struct visit *v, struct httpd_response *resp)
 	if (resp->stream) {
 		resp->stream(resp->stream_ctx, &v->stream);
 	} else if (v->req->on_data && v->answer.status < 300) {
-		(void)!take(&v->stream, resp->body.data, resp->body.len);
+		(void)!take_piece(&v->stream, resp->body.data, resp->body.len);
 	} else {
 		v->answer.body = resp->body;
 		resp->body = (struct buf){ 0 };
@@ -164,7 +164,7 @@ static void call_init(struct inside_call *c, const struct inside_server *server,
 	*c = (struct inside_call){ .req = *req };
 	c->resp.body.max = req->max_body ? req->max_body : DEFAULT_BODY;
 	c->visit = (struct visit){
-		.stream = { .send = take, .listens = listens },
+		.stream = { .send = take_piece, .listens = listens },
 		.server = server,
 		.req = &c->req,
 		.deadline = req->timeout_ms ? clock_ms() + req->timeout_ms : -1,

@@ -129,7 +129,7 @@ static void start_library(void)
 		abort(); /* fails only when out of memory */
 }
 
-static short wanted(const struct ssh *s)
+static short wanted_events(const struct ssh *s)
 {
 	int directions = libssh2_session_block_directions(s->session);
 
@@ -143,8 +143,9 @@ static int wait_again(struct ssh *s, int rc, const char *what, int64_t deadline,
 {
 	if (rc != LIBSSH2_ERROR_EAGAIN)
 		return fail(s, rc, what, err);
-	return sock_wait(s->fd, wanted(s), deadline, err) ? error_wrap(err, "%s", what)
-							  : 0;
+	return sock_wait(s->fd, wanted_events(s), deadline, err)
+		       ? error_wrap(err, "%s", what)
+		       : 0;
 }
 
 static int prefer(struct ssh *s, const char *key_type, struct error *err)
@@ -344,7 +345,7 @@ static int settle(struct ssh *s, enum ssh_call call, int rc, struct error *err)
 	s->blocked = CALL_NONE;
 	if (rc != LIBSSH2_ERROR_EAGAIN)
 		return fail(s, rc, "ssh", err);
-	if (wanted(s) & POLLOUT)
+	if (wanted_events(s) & POLLOUT)
 		s->blocked = call;
 	return 0;
 }

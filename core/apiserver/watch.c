@@ -194,7 +194,7 @@ static int step(struct watch *w)
 	return send_bookmark(w, false);
 }
 
-static void run(void *ctx, struct httpd_stream *out)
+static void stream_changes(void *ctx, struct httpd_stream *out)
 {
 	struct watch *w = ctx;
 
@@ -260,7 +260,7 @@ void watch_start(struct exchange *x)
 	w->x.body = w->x.warnings = NULL;
 	x->resp->status = 200;
 	x->resp->content_type = "application/json";
-	x->resp->stream = run;
+	x->resp->stream = stream_changes;
 	x->resp->release = release;
 	x->resp->stream_ctx = w;
 }

@@ -101,7 +101,7 @@ static int check_clash(const struct store_listing *l, struct error *err)
 	return 0;
 }
 
-static bool wanted(void *look, const char *name, bool named)
+static bool is_wanted(void *look, const char *name, bool named)
 {
 	return filter_look(look, name, named);
 }
@@ -109,7 +109,7 @@ static bool wanted(void *look, const char *name, bool named)
 int fetch_list(const struct fetch_conf *c, struct filter_look *look,
 	       struct store_listing *ret, struct error *err)
 {
-	if (c->scheme->list(c->store, wanted, look, ret, err))
+	if (c->scheme->list(c->store, is_wanted, look, ret, err))
 		return -1;
 	for (size_t i = 0; c->unverified && i < ret->n; i++) {
 		ret->objects[i].digest = STORE_DIGEST_NONE;

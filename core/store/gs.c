@@ -82,7 +82,7 @@ static int gs_open(struct store **ret, const struct store_conf *conf, struct err
 struct gs_request {
 	const char *name; /* the object; NULL: list the bucket */
 	const struct sigv4_pair *query;
-	bool again; /* the last token was refused */
+	bool token_refused;
 };
 
 /* Request the bytes as stored, without decompression. */
@@ -93,7 +93,7 @@ static int make_call(struct store *s, const struct gs_request *q, struct arena *
 	const char **headers = arena_alloc(arena, 3 * sizeof(*headers));
 	const char *token = NULL;
 
-	if (gs_token_get(s->token, q->again, arena, &token, err))
+	if (gs_token_get(s->token, q->token_refused, arena, &token, err))
 		return error_wrap(err, "gs://%s", s->bucket);
 	headers[0] = "Accept-Encoding: gzip";
 	if (token)
@@ -181,8 +181,8 @@ static const char *hex_of(struct arena *arena, const char *base64, size_t bytes)
 	return arena_strdup(arena, (const char *)text.data);
 }
 
-static int take(struct gathering *g, const cJSON *item, const char *name,
-		const char *path, struct error *err)
+static int add_item(struct gathering *g, const cJSON *item, const char *name,
+		    const char *path, struct error *err)
 {
 	struct arena *arena = &g->to->arena;
 	const char *size = json_str(item, "size");
@@ -212,7 +212,8 @@ static int take_page(struct gathering *g, const cJSON *page, struct error *err)
 
 		if (!name)
 			return error_set(err, ERR_FORMAT, "gs: object without a name");
-		if (gathering_takes(g, name) && take(g, item, name, name + g->skip, err))
+		if (gathering_takes(g, name) &&
+		    add_item(g, item, name, name + g->skip, err))
 			return -1;
 	}
 	return 0;
@@ -259,7 +260,7 @@ static int list_object(struct store *s, const char *name, struct gathering *g,
 		return -1;
 	if (g->wanted && !g->wanted(g->ctx, name, true))
 		return 0;
-	return take(g, item, name, slash ? slash + 1 : name, err);
+	return add_item(g, item, name, slash ? slash + 1 : name, err);
 }
 
 static int gather(struct store *s, struct gathering *g, struct error *err)

@@ -70,8 +70,8 @@ static void set_sum(struct store_object *o, struct arena *arena, const char *eta
 	o->part_size = parts == 1 ? o->size : 0;
 }
 
-static int take(struct gathering *g, const char *path, const struct s3_entry *e,
-		struct error *err)
+static int add_entry(struct gathering *g, const char *path, const struct s3_entry *e,
+		     struct error *err)
 {
 	struct arena *arena = &g->to->arena;
 	struct store_object o = { .size = e->size };
@@ -86,7 +86,7 @@ static int on_entry(void *ctx, const struct s3_entry *e, struct error *err)
 {
 	struct gathering *g = ctx;
 
-	return gathering_takes(g, e->key) ? take(g, e->key + g->skip, e, err) : 0;
+	return gathering_takes(g, e->key) ? add_entry(g, e->key + g->skip, e, err) : 0;
 }
 
 static int list_below(struct store *s, const char *prefix, struct gathering *g,
@@ -114,7 +114,7 @@ static int list_object(struct store *s, const char *key, struct gathering *g,
 	g->n_listed++;
 	if (g->wanted && !g->wanted(g->ctx, key, true))
 		return 0;
-	return take(g, slash ? slash + 1 : key, &e, err);
+	return add_entry(g, slash ? slash + 1 : key, &e, err);
 }
 
 /*
@@ -265,8 +265,8 @@ static int s3_locate(struct store *s, const struct store_object *o, int refused,
 {
 	const struct s3_request req = { .method = "GET",
 					.key = o->key,
-					.again = refused == 401 || refused == 403 ||
-						 refused == 400 };
+					.key_refused = refused == 401 || refused == 403 ||
+						       refused == 400 };
 
 	return s3_bucket_sign(s->bucket, &req, arena, ret, err);
 }

@@ -287,7 +287,7 @@ int s3_bucket_sign(struct s3_bucket *b, const struct s3_request *req, struct are
 				   .service = "s3",
 				   .now = clock_now() };
 
-	if (aws_credentials_get(b->credentials, req->again, arena, &key, err))
+	if (aws_credentials_get(b->credentials, req->key_refused, arena, &key, err))
 		return error_wrap(err, "%s://%s", b->scheme, b->name);
 	ret->headers = sigv4_sign(arena, &s, key);
 	ret->url = arena_printf(arena, "%s://%s%s%s%s", a.scheme, a.host, a.path,
@@ -410,7 +410,7 @@ int s3_bucket_ask(struct s3_bucket *b, const struct s3_request *req,
 
 	if (ask_once(b, &mine, &h, &resp, err))
 		return -1;
-	if (may_help(b, &resp, &h, &mine.again)) {
+	if (may_help(b, &resp, &h, &mine.key_refused)) {
 		http_response_release(&resp);
 		if (ask_once(b, &mine, &h, &resp, err))
 			return -1;

@@ -36,7 +36,7 @@ struct s3_request {
 	const void *body;
 	size_t body_len;
 	const char *payload; /* SHA-256 of the body, hex; NULL without a body */
-	bool again; /* the last one was refused: renew the credentials, if possible */
+	bool key_refused;    /* by the last try: renew the credentials, if possible */
 	/* As http_retry_call's: it is not idempotent. The answer may have status 0. */
 	int (*is_done)(void *ctx, bool *ret, struct error *err);
 	/* Each header of the answer; or NULL. */

@@ -58,7 +58,7 @@ static int spawn(pid_t *ret, const struct pipes *p, const char *command)
 	return rc;
 }
 
-static int take(int *end)
+static int take_end(int *end)
 {
 	int fd = *end;
 
@@ -77,8 +77,8 @@ int child_start(struct child *ret, const char *command, struct error *err)
 		return -1;
 	rc = spawn(&pid, &p, command);
 	if (!rc)
-		*ret = (struct child){ pid, take(&p.fds[0][1]), take(&p.fds[1][0]),
-				       take(&p.fds[2][0]) };
+		*ret = (struct child){ pid, take_end(&p.fds[0][1]),
+				       take_end(&p.fds[1][0]), take_end(&p.fds[2][0]) };
 	close_pipes(&p);
 	return rc ? error_errno(err, rc, "/bin/sh") : 0;
 }

@@ -190,8 +190,8 @@ static int watch_signals(struct error *err)
 	return stop_setup(err) || sigaction(SIGHUP, &hangup, NULL) ? -1 : 0;
 }
 
-static int run(struct agent *a, const struct peer_conf *conf, const char *command,
-	       struct launch_end *ret, struct error *err)
+static int run_command(struct agent *a, const struct peer_conf *conf, const char *command,
+		       struct launch_end *ret, struct error *err)
 {
 	int rc = 0;
 
@@ -228,7 +228,7 @@ int launch_run(const struct ssh_args *args, mpi_env *env, void *ctx,
 	if (!rc && peer_open(&a.peer, &s.conf, &stage, err))
 		rc = unreached(err, &s, stage);
 	if (!rc)
-		rc = run(&a, &s.conf, args->command, ret, err);
+		rc = run_command(&a, &s.conf, args->command, ret, err);
 	peer_close(&a.peer);
 	peer_settings_release(&s);
 	return rc;

@@ -26,7 +26,7 @@ bool wait_is_own_name(const char *host, const char *own)
 	return len && !strncmp(host, own, len) && (!host[len] || host[len] == '.');
 }
 
-static struct wait_host *take(struct wait *w)
+static struct wait_host *take_host(struct wait *w)
 {
 	struct wait_host *h;
 
@@ -64,12 +64,12 @@ static void try_host(const struct wait *w, struct wait_host *h)
 		use(w, h, &conf, &peer);
 }
 
-static void *run(void *ctx)
+static void *try_hosts(void *ctx)
 {
 	struct wait *w = ctx;
 	struct wait_host *h;
 
-	while ((h = take(w)))
+	while ((h = take_host(w)))
 		try_host(w, h);
 	return NULL;
 }
@@ -85,7 +85,7 @@ int wait_for_hosts(struct wait_host *hosts, size_t n, const struct wait_conf *co
 	uname(&w.machine);
 	pthread_mutex_init(&w.mutex, NULL);
 	while (started < n && started < WAIT_THREADS &&
-	       !thread_start(&threads[started], run, &w, &why))
+	       !thread_start(&threads[started], try_hosts, &w, &why))
 		started++;
 	for (size_t i = 0; i < started; i++)
 		pthread_join(threads[i], NULL);

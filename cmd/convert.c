@@ -174,7 +174,7 @@ static void add_item(struct run *r, struct doc *doc, cJSON *take_obj)
 				"a second %s of this name", meta_kind(take_obj));
 }
 
-static void tell(struct doc *doc, const struct convert_result *res)
+static void report_job(struct doc *doc, const struct convert_result *res)
 {
 	for (size_t i = 0; i < res->n; i++) {
 		cleanup_arena struct arena arena = { 0 };
@@ -202,7 +202,7 @@ static void convert_doc(struct run *r, struct doc *doc)
 		add_item(r, doc, STEAL(res.job));
 	}
 	if (!doc->errs.n)
-		tell(doc, &res);
+		report_job(doc, &res);
 	if (res.grade > r->grade)
 		r->grade = res.grade;
 	report_doc(r, doc, &res);

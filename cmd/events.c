@@ -53,7 +53,7 @@ struct showing {
 	struct out_table table;
 };
 
-static bool wanted(const struct showing *s, const cJSON *event)
+static bool is_wanted(const struct showing *s, const cJSON *event)
 {
 	const cJSON *owner = event_owner(s->jobs, event);
 
@@ -179,7 +179,7 @@ static int take_event(void *ctx, cJSON *take_obj, struct error *err)
 
 	(void)err;
 	event_slim(take_obj);
-	if (wanted(s, take_obj))
+	if (is_wanted(s, take_obj))
 		cJSON_AddItemToArray(s->events, take_obj);
 	else
 		cJSON_Delete(take_obj);
@@ -214,7 +214,7 @@ static bool keep(cJSON *obj)
 /* Jobs and events are watched separately: an event may arrive before its job. */
 static void take_new(struct showing *s, cJSON *take_event)
 {
-	if (wanted(s, take_event)) {
+	if (is_wanted(s, take_event)) {
 		add_row(s, take_event);
 		out_table(&s->table);
 	} else if (!event_owner(s->jobs, take_event)) {

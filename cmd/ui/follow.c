@@ -61,7 +61,7 @@ static void no_line(void *ctx, const char *prefix, const char *line, size_t len)
 }
 
 /* The exit code if following ended, but not the job. */
-static int left(const struct submit_follow *how, struct error *err)
+static int unfinished_code(const struct submit_follow *how, struct error *err)
 {
 	bool timeout = err->kind == ERR_TIMEOUT;
 
@@ -104,7 +104,7 @@ int submit_follow(struct kube *k, const struct submit_follow *how, struct error 
 	viewer_begin(&s.viewer, how->name, how->quiet);
 	if (follow_job(k, &opts, &out, &end, err)) {
 		viewer_erase(&s.viewer);
-		return left(how, err);
+		return unfinished_code(how, err);
 	}
 	viewer_erase(&s.viewer);
 	if (!end.complete)

@@ -47,7 +47,7 @@ static void flush_lines(struct viewer *v)
 {
 	if (!fflush(stdout) && !ferror(stdout))
 		return;
-	v->deaf = true;
+	v->stdout_closed = true;
 	fprintf(stderr,
 		"kftrainer submit: writing the output failed: %s; the job keeps running, "
 		"see 'kftrainer logs %s'\n",
@@ -97,7 +97,7 @@ void viewer_line(void *ctx, const char *prefix, const char *line, size_t len)
 {
 	struct viewer *v = ctx;
 
-	if (v->deaf)
+	if (v->stdout_closed)
 		return;
 	erase_status(v);
 	prefix_line(&v->prefixes, prefix, line, len);
@@ -109,7 +109,7 @@ void viewer_pause(void *ctx)
 {
 	struct viewer *v = ctx;
 
-	if (v->deaf)
+	if (v->stdout_closed)
 		return;
 	draw_status(v);
 	flush_lines(v);

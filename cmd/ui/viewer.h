@@ -14,12 +14,12 @@
 
 struct viewer {
 	struct prefixes prefixes;
-	const char *name; /* of the job */
-	bool quiet;       /* show only its output */
-	bool live;        /* the last line of the terminal shows the phase */
-	bool deaf;        /* stdout is closed: the lines are dropped */
-	bool drawn;       /* the status line is on the screen */
-	char status[512]; /* the status line; "" for none */
+	const char *name;   /* of the job */
+	bool quiet;         /* show only its output */
+	bool live;          /* the last line of the terminal shows the phase */
+	bool stdout_closed; /* stdout is closed: the lines are dropped */
+	bool drawn;         /* the status line is on the screen */
+	char status[512];   /* the status line; "" for none */
 };
 
 void viewer_begin(struct viewer *v, const char *name, bool quiet);

@@ -165,7 +165,7 @@ int gpu_feed_columns(struct gpu_feed *f, const char *columns, struct error *err)
 				 strlen(columns), FEED_MESSAGE_MAX - AROUND);
 	pthread_mutex_lock(&f->lock);
 	f->columns = xstrdup(columns);
-	f->heard = clock_ms();
+	f->last_batch_ms = clock_ms();
 	pthread_mutex_unlock(&f->lock);
 	feed_wake(f);
 	return 0;
@@ -177,13 +177,13 @@ int gpu_feed_take(struct gpu_feed *f, uint8_t **ret, struct error *err)
 	bool stopped;
 
 	pthread_mutex_lock(&f->lock);
-	f->heard = 0;
+	f->last_batch_ms = 0;
 	while (b->state != BUFFER_FREE && !f->failed && !f->stopping)
 		pthread_cond_wait(&f->changed, &f->lock);
 	stopped = f->failed || f->stopping;
 	if (!stopped)
 		b->state = BUFFER_TAKEN;
-	f->heard = clock_ms();
+	f->last_batch_ms = clock_ms();
 	pthread_mutex_unlock(&f->lock);
 	if (stopped)
 		return error_set(err, ERR_STOPPED, "the feed has ended");
@@ -212,7 +212,7 @@ int gpu_feed_give(struct gpu_feed *f, size_t len, int64_t rows, const char *arra
 					   .arrays = xstrdup(arrays) };
 		pthread_cond_broadcast(&f->changed);
 	}
-	f->heard = clock_ms();
+	f->last_batch_ms = clock_ms();
 	pthread_mutex_unlock(&f->lock);
 	return 0;
 }
@@ -290,7 +290,7 @@ static int begin(struct gpu_feed *f, struct error *err)
 	    thread_start(&f->copier, copy_all, f, err))
 		return -1;
 	f->has_copier = true;
-	f->heard = clock_ms();
+	f->last_batch_ms = clock_ms();
 	return 0;
 }
 

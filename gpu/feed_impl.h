@@ -64,7 +64,7 @@ struct gpu_feed {
 	uint8_t slot_of[FEED_RING_MAX][FEED_RANKS_MAX]; /* where a buffer is copied to */
 	int64_t given, copied; /* batches that the source gave; whose copies have begun */
 	int64_t waited;        /* batches whose copies are complete */
-	int64_t heard; /* clock_ms() of the source's last batch; 0: it waits for a buffer */
+	int64_t last_batch_ms; /* clock_ms(); 0: the source waits for a buffer */
 	bool ended, failed, stopping;
 	struct error why;
 };

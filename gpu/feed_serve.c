@@ -340,9 +340,9 @@ static int64_t check_deadlines(struct gpu_feed *f, struct error *err)
 		if (p->fd >= 0 && !p->rank && now >= p->since + f->conf.join_ms)
 			drop(f, p, "connected, but did not join");
 	}
-	if (f->heard && !f->ended) {
-		next = sooner(next, f->heard + f->conf.source_ms);
-		if (now >= f->heard + f->conf.source_ms)
+	if (f->last_batch_ms && !f->ended) {
+		next = sooner(next, f->last_batch_ms + f->conf.source_ms);
+		if (now >= f->last_batch_ms + f->conf.source_ms)
 			error_set(err, ERR_TIMEOUT, "no batch within %s",
 				  duration_text(f->conf.source_ms, text));
 	}

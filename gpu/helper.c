@@ -293,7 +293,7 @@ static int died(struct gpu_helper *h, struct error *err)
 	return -1;
 }
 
-static int late(struct gpu_helper *h, struct error *err)
+static int timed_out(struct gpu_helper *h, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	char text[DURATION_TEXT_SIZE];
@@ -335,7 +335,7 @@ static int wait_for(struct gpu_helper *h, struct error *err)
 		if (now < until)
 			continue;
 		if (calls(h) == seen || (h->deadline && now >= h->deadline))
-			return late(h, err);
+			return timed_out(h, err);
 		seen = calls(h);
 		until = now + h->call_ms;
 	}

@@ -122,10 +122,10 @@ static uint32_t devices_of(const struct job *j, uint32_t node)
 static void note(const struct job *j, struct pair *to, uint32_t node, const char *why,
 		 bool late)
 {
-	if (!to->failed || (to->late && !late)) {
+	if (!to->failed || (to->timed_out && !late)) {
 		snprintf(to->why, sizeof(to->why), "node rank %u (%.80s): %.280s", node,
 			 j->names[node], why);
-		to->late = late;
+		to->timed_out = late;
 	}
 	to->failed = true;
 }
@@ -344,7 +344,7 @@ static void reduce_all(struct job *j)
 }
 
 /* Report nodes that did not come, and those whose own checks failed. */
-static bool ready(struct job *j)
+static bool nodes_are_ready(struct job *j)
 {
 	bool good = true;
 
@@ -397,7 +397,7 @@ static void lead(struct job *j)
 	j->report_ctx = p->ctx;
 	p->report = keep_row;
 	p->ctx = j;
-	if (ready(j))
+	if (nodes_are_ready(j))
 		reduce_all(j);
 	p->report = j->report;
 	p->ctx = j->report_ctx;

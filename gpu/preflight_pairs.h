@@ -16,8 +16,8 @@ struct pairs {
 	const char *const *names; /* of nodes; NULL: pairs of this node's devices */
 	struct pair {
 		int64_t rate;
-		bool failed; /* an error, or wrong sums */
-		bool late;   /* timed out: another pair's error may be the cause */
+		bool failed;    /* an error, or wrong sums */
+		bool timed_out; /* another pair's error may be the cause */
 		char why[400];
 	} pair[PAIRS_MAX][PAIRS_MAX]; /* [a][b] with a < b */
 };

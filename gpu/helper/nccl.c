@@ -124,7 +124,7 @@ static int say_ranks(struct reduction *r)
 	return 0;
 }
 
-static int run(struct reduction *r)
+static int run_allreduce(struct reduction *r)
 {
 	struct helper *h = r->h;
 	double start, bus;
@@ -192,7 +192,7 @@ int op_allreduce(struct helper *h, const struct gpu_request *q)
 	r->first = (int)q->arg[2];
 	r->total = q->device ? (int)q->device : r->n;
 	memcpy(&r->id, q->data, sizeof(r->id));
-	result = r->n ? run(r) : 0;
+	result = r->n ? run_allreduce(r) : 0;
 	end(r, result);
 	free(r);
 	return result;

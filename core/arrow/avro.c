@@ -60,7 +60,7 @@ static int read_long(struct input *in, int64_t *ret, struct error *err)
 	return error_set(err, ERR_FORMAT, "Avro: a number of more than 64 bits");
 }
 
-static int take(struct input *in, struct bytes *ret, uint64_t n, struct error *err)
+static int take_bytes(struct input *in, struct bytes *ret, uint64_t n, struct error *err)
 {
 	if (n > (uint64_t)(in->end - in->p))
 		return truncated(err);
@@ -75,7 +75,7 @@ static int read_bytes(struct input *in, struct bytes *ret, struct error *err)
 
 	if (read_long(in, &n, err))
 		return -1;
-	return n < 0 ? truncated(err) : take(in, ret, (uint64_t)n, err);
+	return n < 0 ? truncated(err) : take_bytes(in, ret, (uint64_t)n, err);
 }
 
 /* ---- values ---- */
@@ -164,7 +164,7 @@ static int read_real(struct avro *a, const struct avro_type *t, struct avro_valu
 {
 	float single;
 
-	if (take(&a->block, &v->bytes, t->kind == AVRO_FLOAT ? 4 : 8, err))
+	if (take_bytes(&a->block, &v->bytes, t->kind == AVRO_FLOAT ? 4 : 8, err))
 		return -1;
 	memcpy(&v->real, v->bytes.data, v->bytes.len);
 	if (t->kind == AVRO_FLOAT) {
@@ -209,7 +209,7 @@ static int read_value(struct avro *a, const struct avro_type *t, struct avro_val
 	case AVRO_NULL:
 		return 0;
 	case AVRO_BOOLEAN:
-		if (take(&a->block, &v->bytes, 1, err))
+		if (take_bytes(&a->block, &v->bytes, 1, err))
 			return -1;
 		v->number = *v->bytes.data != 0;
 		return 0;
@@ -220,7 +220,7 @@ static int read_value(struct avro *a, const struct avro_type *t, struct avro_val
 	case AVRO_STRING:
 		return read_bytes(&a->block, &v->bytes, err);
 	case AVRO_FIXED:
-		return take(&a->block, &v->bytes, t->size, err);
+		return take_bytes(&a->block, &v->bytes, t->size, err);
 	case AVRO_INT:
 	case AVRO_LONG:
 	case AVRO_ENUM:
@@ -290,9 +290,11 @@ static int read_head(struct avro *a, struct error *err)
 	struct bytes magic = { 0 }, sync = { 0 };
 	const char *schema;
 
-	if (take(&a->file, &magic, MAGIC, err) || memcmp(magic.data, "Obj\1", MAGIC))
+	if (take_bytes(&a->file, &magic, MAGIC, err) ||
+	    memcmp(magic.data, "Obj\1", MAGIC))
 		return error_set(err, ERR_FORMAT, "no Avro file");
-	if (read_meta(a, err) || take(&a->file, &sync, SYNC, err) || find_codec(a, err))
+	if (read_meta(a, err) || take_bytes(&a->file, &sync, SYNC, err) ||
+	    find_codec(a, err))
 		return -1;
 	a->sync = sync.data;
 	schema = avro_meta(a, "avro.schema");
@@ -343,7 +345,7 @@ static int next_block(struct avro *a, struct error *err)
 	size_t len = 0;
 
 	if (read_long(&a->file, &a->records, err) || read_bytes(&a->file, &bytes, err) ||
-	    take(&a->file, &sync, SYNC, err))
+	    take_bytes(&a->file, &sync, SYNC, err))
 		return -1;
 	if (a->records < 0 || memcmp(sync.data, a->sync, SYNC))
 		return truncated(err);

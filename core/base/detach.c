@@ -25,7 +25,7 @@ static int exit_code_of(pid_t child)
 }
 
 /* The code that the child has reported, or -1. */
-static int said(pid_t child, int from)
+static int reported_code(pid_t child, int from)
 {
 	int code;
 	ssize_t n = read(from, &code, sizeof(code));
@@ -48,7 +48,7 @@ static int wait_for(pid_t child, int from)
 		for (; told < stop_count(); told++)
 			kill(child, stop_signal() ? stop_signal() : SIGTERM);
 		if (fds[0].revents)
-			code = said(child, from);
+			code = reported_code(child, from);
 	}
 	return code;
 }

@@ -656,7 +656,7 @@ static int look_logs(struct loader *l, struct error *err)
 		if (failed[i].fact.container &&
 		    !json_find_const(l->v->logs, "pod", meta_name(failed[i].pod)) &&
 		    look_log(l, failed[i].pod, failed[i].fact.container,
-			     failed[i].fact.again, err))
+			     failed[i].fact.restarted, err))
 			return -1;
 	if (n || status_finished(tj_status(l->v->trainjob)))
 		return 0;

@@ -198,7 +198,7 @@ const char *why_logs(struct why *w, const struct failure *f)
 	if (f->fact.cause == POD_DISRUPTED || f->fact.cause == POD_REJECTED)
 		return why_describe(w, "pod", meta_name(f->pod));
 	return arena_printf(w->arena, "kubectl logs %s -c %s%s%%n", meta_name(f->pod),
-			    f->fact.container, f->fact.again ? " --previous" : "");
+			    f->fact.container, f->fact.restarted ? " --previous" : "");
 }
 
 /* ---- the job has failed ---- */

@@ -196,7 +196,7 @@ void why_restarts(struct why *w)
 		why_add(w, f.fact.cause == POD_OOM ? "OOMKilled" : "Restarts",
 			why_logs(w, &f), "%s%s%s", why_failure(w, &f),
 			why_log_says(w, f.pod),
-			f.fact.again ? "; it has been restarted" : "");
+			f.fact.restarted ? "; it has been restarted" : "");
 		return;
 	}
 	for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons) && restarts && !e; i++)

@@ -344,7 +344,7 @@ static void add_state(struct pod_fact_list *facts, const cJSON *container,
 		.finished = json_str(of, "finishedAt"),
 		.exit_code = json_int(of, 0, "exitCode"),
 		.restarts = json_int(container, 0, "restartCount"),
-		.again = str_eq(which, "lastState"),
+		.restarted = str_eq(which, "lastState"),
 	};
 
 	if (!of)
@@ -404,7 +404,8 @@ struct pod_failure pod_failure_of(const cJSON *pod, const struct pod_fact *f)
 	bool killed =
 		f->cause == POD_FAILED && (f->exit_code == 143 || f->exit_code == 137);
 
-	return (struct pod_failure){ f->again || killed, f->finished, meta_name(pod) };
+	return (struct pod_failure){ f->restarted || killed, f->finished,
+				     meta_name(pod) };
 }
 
 bool pod_failure_is_sooner(const struct pod_failure *a, const struct pod_failure *b)

@@ -39,7 +39,7 @@ struct pod_fact {
 	int64_t exit_code, restarts;
 	const char *finished; /* RFC 3339; NULL */
 	const char *run;      /* identifies the container's run, by its end; or NULL */
-	bool again;           /* the container was started again later */
+	bool restarted;       /* the container was started again later */
 	bool waits;           /* it has not ended */
 };
 

@@ -17,7 +17,7 @@ struct viewer {
 	const char *name;   /* of the job */
 	bool quiet;         /* show only its output */
 	bool live;          /* the last line of the terminal shows the phase */
-	bool stdout_closed; /* stdout is closed: the lines are dropped */
+	bool stdout_closed; /* its lines are dropped */
 	bool drawn;         /* the status line is on the screen */
 	char status[512];   /* the status line; "" for none */
 };

@@ -39,8 +39,7 @@ struct run {
 	struct state_run state;
 	int wake_fd;             /* readable: stop_fd() is, or a signal came */
 	struct map pods;         /* name -> struct run_pod */
-	struct map deleted_pods; /* likewise: published until replaced, so that
-	                  * their logs can be read */
+	struct map deleted_pods; /* likewise: kept until replaced, for their logs */
 	int *port_locks;         /* the ports are reserved while these are open */
 	size_t n_port_locks;
 

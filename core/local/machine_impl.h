@@ -18,7 +18,7 @@ struct job {
 	bool has_objects;    /* its JobSet, Jobs, pods and events are stored, too */
 	struct map files;    /* name in STATE_API -> its mark when it was read */
 	size_t events;       /* bytes of STATE_EVENTS that have been read */
-	unsigned seen;       /* `round` of the machine in which it was last found */
+	unsigned last_round; /* of the machine, in which it was found */
 	cJSON *runtime;      /* stored for it, if it came from a file; or NULL */
 	bool hidden;         /* belongs to a server: not mirrored */
 	int watches[2];      /* inotify watches of a running run; -1: none */

@@ -23,9 +23,9 @@ struct storage {
 	struct map objects; /* key: struct stored */
 	struct storage_change *ring;
 	size_t max_events, first, n_events, event_bytes;
-	int64_t oldest;  /* changes after this one are in the ring */
-	int64_t version; /* version of the last change */
-	int64_t seen;    /* version of the last change on disk */
+	int64_t oldest;    /* changes after this one are in the ring */
+	int64_t version;   /* version of the last change */
+	int64_t committed; /* version of the last change on disk */
 	int64_t live_bytes;
 	bool stopped;
 	struct journal *journal;
@@ -159,7 +159,7 @@ int storage_open(struct storage **ret, const struct storage_conf *conf, struct e
 		storage_close(s);
 		return -1;
 	}
-	s->oldest = s->seen = s->version;
+	s->oldest = s->committed = s->version;
 	*ret = s;
 	return 0;
 }
@@ -221,7 +221,7 @@ void storage_list(struct storage *s, const char *prefix, const char *after, size
 		}
 		ret->list[ret->n++] = stored_use(e->value);
 	}
-	ret->version = s->seen;
+	ret->version = s->committed;
 	pthread_mutex_unlock(&s->lock);
 	if (ret->n)
 		qsort(ret->list, ret->n, sizeof(*ret->list), by_key);
@@ -244,7 +244,7 @@ int64_t storage_version(struct storage *s)
 	int64_t version;
 
 	pthread_mutex_lock(&s->lock);
-	version = s->seen;
+	version = s->committed;
 	pthread_mutex_unlock(&s->lock);
 	return version;
 }
@@ -318,8 +318,8 @@ static int publish(struct storage *s, int64_t version, struct error *err)
 	int rc = s->journal ? journal_sync(s->journal, err) : 0;
 
 	pthread_mutex_lock(&s->lock);
-	if (!rc && version > s->seen)
-		s->seen = version;
+	if (!rc && version > s->committed)
+		s->committed = version;
 	if (!rc)
 		compact(s);
 	pthread_cond_broadcast(&s->changed);
@@ -401,7 +401,7 @@ static struct storage_change *find_change(struct storage *s, int64_t after)
 			high = mid;
 	}
 	if (low == s->n_events ||
-	    s->ring[(s->first + low) % s->max_events].version > s->seen)
+	    s->ring[(s->first + low) % s->max_events].version > s->committed)
 		return NULL;
 	return &s->ring[(s->first + low) % s->max_events];
 }

@@ -4,6 +4,7 @@
 #ifndef ARROW_LZ_H
 #define ARROW_LZ_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -34,6 +35,20 @@ static inline void lz_copy_back(uint8_t *out, size_t offset, size_t len)
 	}
 	for (; out < end; out += 16, from += 16)
 		lz_copy16(out, from);
+}
+
+/*
+ * The same at *out, which is advanced. False if the match begins before `begin` or ends
+ * after `end`: damaged input.
+ */
+static inline bool lz_match(const uint8_t *begin, uint8_t **out, const uint8_t *end,
+			    size_t offset, size_t len)
+{
+	if (!offset || offset > (size_t)(*out - begin) || len > (size_t)(end - *out))
+		return false;
+	lz_copy_back(*out, offset, len);
+	*out += len;
+	return true;
 }
 
 #endif

@@ -51,12 +51,7 @@ static bool match(struct lz4 *s, size_t len)
 	if (!add_length(s, &len))
 		return false;
 	len += MIN_MATCH;
-	if (!offset || offset > (size_t)(s->out - s->begin) ||
-	    len > (size_t)(s->out_end - s->out))
-		return false;
-	lz_copy_back(s->out, offset, len);
-	s->out += len;
-	return true;
+	return lz_match(s->begin, &s->out, s->out_end, offset, len);
 }
 
 /* The last sequence has only literals. */

@@ -59,12 +59,7 @@ static bool copy(struct snappy *s, unsigned tag)
 		len = ((tag >> 2) & 7) + 4;
 		offset |= (size_t)(tag >> 5) << 8;
 	}
-	if (!offset || offset > (size_t)(s->out - s->begin) ||
-	    len > (size_t)(s->out_end - s->out))
-		return false;
-	lz_copy_back(s->out, offset, len);
-	s->out += len;
-	return true;
+	return lz_match(s->begin, &s->out, s->out_end, offset, len);
 }
 
 /*

@@ -1,12 +1,15 @@
 /*
- * mpi.c - give mpirun a host file, and ssh to the nodes (plugin.h).
+ * mpi.c - give mpirun a host file, variables and ssh to the nodes (plugin.h).
  *
  * Follows upstream's plugins/mpi, keyed as there on the jobs called "node" and
  * "launcher". Intel MPI and MPICH, which upstream does not have, follow the MPI Operator
  * (v2beta1).
  *
- * Ours: MPI_ANNOTATION replaces ssh by mpi-launch and, depending on its value, the nodes'
- * sshd by mpi-worker. Without it all objects equal upstream's.
+ * The command line of mpirun is the job's or the runtime's command; its options are given
+ * as variables (flavors[]). Ours: MPI_ANNOTATION replaces ssh by mpi-launch and,
+ * depending on its value, the nodes' sshd by mpi-worker; then `mpi-launch --watch`
+ * precedes the command (pre_build_sync(), and apply_runner() in jobset.c). Without it all
+ * objects equal upstream's.
  */
 #include <inttypes.h>
 

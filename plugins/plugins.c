@@ -3,7 +3,8 @@
  *
  * To add a policy, of an ML framework or a gang scheduler, say "ray":
  *
- * 1. core/assets/schema.yaml: the property `ray` of MLPolicy (or PodGroupPolicy), its name
+ * 1. core/assets/schema.yaml: the property `ray` of MLPolicy (or PodGroupPolicy), its
+ * name
  *    in the rule one-ml-policy, and a type for its settings. Validation, defaults,
  *    "did you mean", the CRDs and the Helm chart follow from that.
  * 2. plugins/ray.c with `const struct plugin plugin_ray`, .policy = "ray", and X(ray) in
@@ -13,7 +14,7 @@
  * Where it applies: settings that the plugin reads get a row in runtime.c's table and an
  * accessor there (core/trainer); a runtime of its own is a file of core/assets/runtimes
  * and its row in assets.S; objects of a kind that no plugin has made before need a row in
- * core/kube/kinds.c and core/manager/watch.c, and the right to write them in
+ * core/api/kinds.c and core/manager/watch.c, and the right to write them in
  * core/assets/manifests/access.yaml. Tests: tests/unit/plugins, a case in tests/golden.
  */
 #include "plugins/plugins.h"

@@ -1,4 +1,4 @@
-/* Polls the head's workers and assigns their rows: fleet.h. */
+/* Assigns rows to the head's workers, and polls them: fleet.h. */
 #include "cache/fleet.h"
 
 #include <inttypes.h>

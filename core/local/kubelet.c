@@ -1,4 +1,4 @@
-/* kubelet.c - the node: addresses, names, GPUs, the loop (local/kubelet.h). */
+/* kubelet.c - give pods addresses, names and GPUs; run their loop (local/kubelet.h). */
 #include "local/kubelet.h"
 
 #include <sched.h>

@@ -1,4 +1,4 @@
-/* run_show.c - report the phase (local/run_impl.h). */
+/* run_show.c - report the phase and progress of a local run (local/run_impl.h). */
 #include <stdio.h>
 #include <string.h>
 

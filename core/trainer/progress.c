@@ -1,4 +1,4 @@
-/* progress.c - the progress that training code reports (trainer/progress.h). */
+/* progress.c - parse and word the progress of training code (trainer/progress.h). */
 #include "trainer/progress.h"
 
 #include <stdint.h>

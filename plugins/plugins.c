@@ -3,8 +3,7 @@
  *
  * To add a policy, of an ML framework or a gang scheduler, say "ray":
  *
- * 1. core/assets/schema.yaml: the property `ray` of MLPolicy (or PodGroupPolicy), its
- * name
+ * 1. core/assets/schema.yaml: the property `ray` of MLPolicy (or PodGroupPolicy), its name
  *    in the rule one-ml-policy, and a type for its settings. Validation, defaults,
  *    "did you mean", the CRDs and the Helm chart follow from that.
  * 2. plugins/ray.c with `const struct plugin plugin_ray`, .policy = "ray", and X(ray) in

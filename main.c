@@ -1,5 +1,5 @@
 /*
- * main.c - find the command and run it.
+ * main.c - find the command and run it (cmd/cmd.h).
  *
  * `kftrainer NAME ...`, or by a link: argv[0] of `kftrainer-NAME` or `NAME`
  * (a container's entry point), `ssh` and `rsh` (what MPI launchers call), `head` and

@@ -1,7 +1,4 @@
-/*
- * carry.c - runtime carry: copy this program for a pod's other containers
- * (trainer/carry.h).
- */
+/* carry.c - copy this program for a pod's other containers (trainer/carry.h). */
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>

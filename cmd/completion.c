@@ -1,5 +1,5 @@
 /*
- * completion.c - print completion scripts for bash, zsh and fish.
+ * completion.c - print completion scripts for bash, zsh and fish (cmd/cmd.h).
  *
  * They are generated from the table of commands (cmd/cmd.h). An option's value or an
  * argument is completed by its name in the table: FILE, RUNTIME, JOB, COMMAND or words

@@ -1,7 +1,4 @@
-/*
- * controller.c - run the controller, as upstream's trainer-controller-manager
- * (manager.h).
- */
+/* controller.c - run the controller, like upstream's manager (manager/manager.h). */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

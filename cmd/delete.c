@@ -1,4 +1,4 @@
-/* delete.c - delete TrainJobs with their objects, or local claims. */
+/* delete.c - delete TrainJobs, or local claims (client/deletion.h, cmd/claims.h). */
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -1,6 +1,4 @@
-/*
- * events.c - show the events of a job and of the objects created for it.
- */
+/* events.c - show the events of a job and of its objects (client/events.h). */
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /*
- * initialize.c - initialize-dataset and initialize-model: fill a job's volume.
+ * initialize.c - initialize-dataset, initialize-model: fill a volume (store/fetch.h).
  *
  * Configured by upstream's environment variables, like its images, or by options, which
  * take precedence.

@@ -1,5 +1,5 @@
 /*
- * cache.c - the data cache in pods of the job itself, beside its nodes.
+ * cache.c - run the data cache in pods of the job (plugin.h, cache_names.h).
  *
  * Ours; upstream's initializer makes a LeaderWorkerSet (core/client/cache_start.c), and a
  * runtime without CACHE_ANNOTATION still does. Here the pods of the job labelled

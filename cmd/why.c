@@ -1,6 +1,4 @@
-/*
- * why.c - why a TrainJob waits, is slow or failed (client/why.h).
- */
+/* why.c - why a TrainJob waits, is slow or failed (client/why.h). */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

@@ -27,8 +27,8 @@ const char *object_name(struct info *info, const char *suffix)
 	return arena_printf(&info->arena, "%s%s", info->name, suffix);
 }
 
-int look_up(const struct plugin_env *env, const struct object_ref *ref, const cJSON **ret,
-	    struct error *err)
+int object_find(const struct plugin_env *env, const struct object_ref *ref,
+		const cJSON **ret, struct error *err)
 {
 	*ret = NULL;
 	if (!env->get)

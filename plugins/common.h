@@ -17,8 +17,8 @@ const char *object_name(struct info *info, const char *suffix);
  * *ret: the existing object, or NULL if it is absent or the pipeline runs without a
  * cluster.
  */
-MUST_CHECK int look_up(const struct plugin_env *env, const struct object_ref *ref,
-		       const cJSON **ret, struct error *err);
+MUST_CHECK int object_find(const struct plugin_env *env, const struct object_ref *ref,
+			   const cJSON **ret, struct error *err);
 
 /*
  * Add one error at spec.trainer.env that names, in order, the reserved variables that the

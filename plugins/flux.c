@@ -226,7 +226,7 @@ static int add_curve(const struct plugin_env *env, struct info *info, const cJSO
 	char public_z85[41], secret_z85[41];
 	const cJSON *old;
 
-	if (look_up(env, &ref, &old, err))
+	if (object_find(env, &ref, &old, err))
 		return -1;
 	if (old)
 		return 0; /* made once, from random bytes only */

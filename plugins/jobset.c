@@ -106,7 +106,7 @@ static int build(const struct plugin_env *env, struct info *info, const cJSON *t
 	const cJSON *old;
 	cJSON *jobset;
 
-	if (look_up(env, &ref, &old, err))
+	if (object_find(env, &ref, &old, err))
 		return -1;
 	if (old && !tj_suspend(tj) && !jobset_suspended(old))
 		return 0; /* do not change a running job */

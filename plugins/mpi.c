@@ -496,7 +496,7 @@ static int add_keys(const struct plugin_env *env, struct info *info, const cJSON
 	const cJSON *old;
 	cJSON *secret;
 
-	if (look_up(env, &ref, &old, err))
+	if (object_find(env, &ref, &old, err))
 		return -1;
 	if (old)
 		return 0; /* a key is made once */

@@ -14,7 +14,7 @@ int podgroup_add(const struct plugin_env *env, struct info *info, const cJSON *t
 	int64_t pods;
 	cJSON *obj;
 
-	if (look_up(env, &ref, &old, err))
+	if (object_find(env, &ref, &old, err))
 		return -1;
 	if (old && !tj_suspend(tj))
 		return 0;

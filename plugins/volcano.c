@@ -27,7 +27,7 @@ static void check_class(const struct plugin_env *env, const char *name,
 	cleanup_json cJSON *value = cJSON_CreateString(name);
 	struct error err = { 0 };
 	const cJSON *found;
-	bool failed = look_up(env, &ref, &found, &err);
+	bool failed = object_find(env, &ref, &found, &err);
 
 	if (failed || !found)
 		field_error_add(

@@ -116,12 +116,12 @@ static int build(const struct plugin_env *env, struct info *info, const cJSON *t
 		return -1;
 	if (!w.digest || w.uri || !env->get || tj_suspend(tj))
 		return 0;
-	if (look_up(env, &jobset, &existing, err))
+	if (object_find(env, &jobset, &existing, err))
 		return -1;
 	if (existing && !jobset_suspended(existing))
 		return 0; /* do not change a running job */
 	map.name = workspace_configmap_name(&info->arena, info->name, w.digest);
-	if (look_up(env, &map, &existing, err))
+	if (object_find(env, &map, &existing, err))
 		return -1;
 	if (existing)
 		return 0;

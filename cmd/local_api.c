@@ -304,7 +304,7 @@ static int make_tls(struct local_api *l, struct error *err)
 
 /* ---- clients ----------------------------------------------------------------------- */
 
-static cJSON *named(const char *name, const char *key, cJSON *take_value)
+static cJSON *named_entry(const char *name, const char *key, cJSON *take_value)
 {
 	cJSON *doc = cJSON_CreateObject(), *list = cJSON_CreateArray();
 
@@ -331,9 +331,9 @@ static int write_kubeconfig(struct local_api *l, struct error *err)
 	json_put_str(context, "kftrainer", "user");
 	json_put_str(doc, "v1", "apiVersion");
 	json_put_str(doc, "Config", "kind");
-	json_put(doc, named("kftrainer", "cluster", cluster), "clusters");
-	json_put(doc, named("kftrainer", "user", user), "users");
-	json_put(doc, named("kftrainer", "context", context), "contexts");
+	json_put(doc, named_entry("kftrainer", "cluster", cluster), "clusters");
+	json_put(doc, named_entry("kftrainer", "user", user), "users");
+	json_put(doc, named_entry("kftrainer", "context", context), "contexts");
 	json_put_str(doc, "kftrainer", "current-context");
 	text = json_text(doc);
 	return write_text(l, "kubeconfig", text, err);

@@ -371,7 +371,7 @@ static cJSON *all_fields(const struct entries *es)
 	return all;
 }
 
-static cJSON *named(const struct node *type, cJSON *take_set)
+static cJSON *with_structures(const struct node *type, cJSON *take_set)
 {
 	cJSON *ret = typed_named(type, take_set);
 
@@ -387,20 +387,20 @@ static cJSON *prune(const struct node *type, const cJSON *merged,
 		    const struct entries *es, const cJSON *last)
 {
 	cleanup_json cJSON *was = typed_named(type, last);
-	cleanup_json cJSON *all = named(type, typed_fields(type, merged));
-	cleanup_json cJSON *owned = named(type, all_fields(es));
+	cleanup_json cJSON *all = with_structures(type, typed_fields(type, merged));
+	cleanup_json cJSON *owned = with_structures(type, all_fields(es));
 	cJSON *pruned = json_dup(merged);
 	cJSON *kept, *gone;
 
 	typed_remove(type, pruned, was);
-	kept = named(type, typed_fields(type, pruned));
+	kept = with_structures(type, typed_fields(type, pruned));
 	replace(&kept, fieldset_union(kept, owned));
 	gone = fieldset_difference(all, kept);
 	cJSON_Delete(pruned);
 	pruned = json_dup(merged);
 	typed_remove(type, pruned, gone);
 	cJSON_Delete(kept);
-	kept = named(type, typed_fields(type, pruned));
+	kept = with_structures(type, typed_fields(type, pruned));
 	replace(&gone, fieldset_difference(all, kept));
 	replace(&gone, fieldset_intersection(gone, was));
 	cJSON_Delete(pruned);

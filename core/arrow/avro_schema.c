@@ -33,7 +33,7 @@ static const struct avro_type *bad(struct builder *b, const char *what)
 	return NULL;
 }
 
-static const struct avro_type *named(struct builder *b, const char *name)
+static const struct avro_type *type_named(struct builder *b, const char *name)
 {
 	cleanup_arena struct arena arena = { 0 };
 	const struct avro_type *t;
@@ -120,7 +120,7 @@ static const struct avro_type *build_map(struct builder *b, const cJSON *node)
 
 	pair->kind = AVRO_RECORD;
 	pair->n = 2;
-	alloc_members(b, pair, 2)[0].type = named(b, "string");
+	alloc_members(b, pair, 2)[0].type = type_named(b, "string");
 	pair->members[1].type = build(b, json_member(node, "values"));
 	return pair->members[1].type ? one_member(b, t, pair) : NULL;
 }
@@ -157,7 +157,7 @@ static const struct avro_type *build_object(struct builder *b, const cJSON *node
 		t->size = count(json_member(node, "symbols"));
 		return t;
 	}
-	return named(b, type);
+	return type_named(b, type);
 }
 
 static const struct avro_type *build_union(struct builder *b, const cJSON *node)
@@ -187,7 +187,7 @@ static const struct avro_type *build(struct builder *b, const cJSON *node)
 	if (++b->depth > MAX_DEPTH)
 		return bad(b, "nested too deeply");
 	if (cJSON_IsString(node))
-		t = named(b, node->valuestring);
+		t = type_named(b, node->valuestring);
 	else if (cJSON_IsArray(node))
 		t = build_union(b, node);
 	else if (cJSON_IsObject(node))

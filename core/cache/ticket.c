@@ -27,7 +27,7 @@ size_t ticket_write(uint8_t to[TICKET_MAX], struct rows rows)
 }
 
 /* 0: not a number. */
-static size_t take(uint64_t *ret, const uint8_t *from, size_t len)
+static size_t take_number(uint64_t *ret, const uint8_t *from, size_t len)
 {
 	size_t size;
 
@@ -48,9 +48,9 @@ static size_t take(uint64_t *ret, const uint8_t *from, size_t len)
 int ticket_read(struct rows *ret, const void *data, size_t len, struct error *err)
 {
 	uint64_t first, last;
-	size_t n = take(&first, data, len);
+	size_t n = take_number(&first, data, len);
 
-	if (!n || !take(&last, (const uint8_t *)data + n, len - n))
+	if (!n || !take_number(&last, (const uint8_t *)data + n, len - n))
 		return error_set(err, ERR_FORMAT, "Invalid ticket format");
 	*ret = (struct rows){ 0 };
 	if (first <= last && first < INT64_MAX)
@@ -64,9 +64,9 @@ struct iovec ticket_view(const void *data, size_t len)
 	const size_t n = sizeof(TICKET_VIEW) - 1;
 	const uint8_t *at = data;
 	uint64_t unused;
-	size_t skip = take(&unused, at, len);
+	size_t skip = take_number(&unused, at, len);
 
-	skip += take(&unused, at + skip, len - skip);
+	skip += take_number(&unused, at + skip, len - skip);
 	if (len - skip <= n || memcmp(at + skip, TICKET_VIEW, n) != 0)
 		return (struct iovec){ 0 };
 	return (struct iovec){ (void *)(uintptr_t)(at + skip + n), len - skip - n };

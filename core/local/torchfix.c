@@ -77,7 +77,7 @@ static const char *interpreter(struct arena *a, const struct podenv *env,
 }
 
 /* "torchrun", or its path in the command; NULL: not mentioned. */
-static const char *named(const struct podenv *env)
+static const char *torchrun_word(const struct podenv *env)
 {
 	const char *ret = NULL;
 
@@ -127,13 +127,13 @@ static bool has_faulty_torch(struct arena *a, const char *python, int64_t minor)
 
 bool torchfix_named(const struct podenv *env)
 {
-	return named(env) != NULL;
+	return torchrun_word(env) != NULL;
 }
 
 bool torchfix_needed(const struct podenv *env)
 {
 	cleanup_arena struct arena a = { 0 };
-	const char *torchrun = named(env), *python;
+	const char *torchrun = torchrun_word(env), *python;
 	int64_t minor;
 
 	if (!torchrun && !variable(env, "PET_NNODES"))

@@ -166,11 +166,11 @@ static bool poll_worker(struct remote *r, char trouble[FLEET_TEXT])
 	if (call(r, ACTION_HEALTH, "", &doc, &err)) {
 		if ((!err.code || err.kind == ERR_UNSUPPORTED) && upstream_is(r))
 			return found_upstream(r, trouble);
-		r->away_ms = r->away_ms ? r->away_ms : clock_ms();
+		r->unanswered_ms = r->unanswered_ms ? r->unanswered_ms : clock_ms();
 		snprintf(trouble, FLEET_TEXT, "%s", err.msg);
 		return false;
 	}
-	r->away_ms = 0;
+	r->unanswered_ms = 0;
 	state = json_str(doc, "state");
 	ready = str_eq(state, cache_state_words[CACHE_READY]) && has_rows(r, doc);
 	if (!ready)
@@ -198,8 +198,8 @@ static bool is_gone(const struct remote *r)
 {
 	int64_t wait = r->fleet->conf->takeover_ms;
 
-	return wait && r->away_ms && r->fleet->was_ready &&
-	       clock_ms() - r->away_ms >= wait;
+	return wait && r->unanswered_ms && r->fleet->ever_ready &&
+	       clock_ms() - r->unanswered_ms >= wait;
 }
 
 /* Unless its rows were reassigned meanwhile. */
@@ -219,10 +219,10 @@ static void note(struct remote *r, bool ready, const char *trouble)
 	snprintf(r->trouble, sizeof(r->trouble), "%s", trouble);
 	for (int i = 0; i < f->n_remotes; i++)
 		all = all && f->remotes[i].ready;
-	if (all && !f->was_ready)
+	if (all && !f->ever_ready)
 		log_info("ready", LOG_INT("rows", f->rows),
 			 LOG_INT("workers", f->n_remotes));
-	f->was_ready = f->was_ready || all;
+	f->ever_ready = f->ever_ready || all;
 	if (ready)
 		loans_end(r);
 	else if (is_gone(r))
@@ -392,7 +392,7 @@ static const struct remote *find_bad(const struct fleet *f, struct rows rows)
 	for (int i = 0; i < f->n_remotes; i++) {
 		const struct remote *r = &f->remotes[i];
 
-		if (r->ready || (f->was_ready && !concerns(r, rows)) ||
+		if (r->ready || (f->ever_ready && !concerns(r, rows)) ||
 		    loans_ready(r, rows))
 			continue;
 		if (!bad || str_starts(bad->trouble, LOADING))
@@ -430,7 +430,7 @@ bool fleet_ready(struct fleet *f)
 	bool ready;
 
 	pthread_mutex_lock(&f->lock);
-	ready = f->was_ready;
+	ready = f->ever_ready;
 	pthread_mutex_unlock(&f->lock);
 	return ready;
 }
@@ -459,7 +459,7 @@ cJSON *fleet_describe(struct fleet *f)
 
 	pthread_mutex_lock(&f->lock);
 	json_put_str(doc, "head", "role");
-	json_put_str(doc, cache_state_words[f->was_ready ? CACHE_READY : CACHE_LOADING],
+	json_put_str(doc, cache_state_words[f->ever_ready ? CACHE_READY : CACHE_LOADING],
 		     "state");
 	json_put_int(doc, f->rows, "rows");
 	list = json_list(doc, "workers");

@@ -33,9 +33,9 @@ struct remote {
 	pthread_t thread;
 	struct http_client *http;
 	struct log_last logged;
-	struct rows goal;  /* `rows` when this poll began */
-	int64_t failed_ms; /* since when it has failed; 0: it has not */
-	int64_t away_ms;   /* since when it has not answered; 0: it answers */
+	struct rows goal;      /* `rows` when this poll began */
+	int64_t failed_ms;     /* since when it has failed; 0: it has not */
+	int64_t unanswered_ms; /* since when it has not answered; 0: it answers */
 
 	struct rows rows; /* its own */
 	bool ready;       /* as of the last poll */
@@ -52,8 +52,8 @@ struct fleet {
 	struct remote *remotes;
 	int n_remotes;
 	pthread_mutex_t lock;
-	bool was_ready; /* all workers have been ready at some time */
-	bool by_files;  /* assign whole files: there are upstream's workers */
+	bool ever_ready; /* all workers have been ready at some time */
+	bool by_files;   /* assign whole files: there are upstream's workers */
 };
 
 /* A header for calls to workers; NULL: none is needed. */

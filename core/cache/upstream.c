@@ -122,7 +122,7 @@ static bool is_away(struct remote *r)
 	pthread_mutex_lock(&r->fleet->lock);
 	r->upstream = false;
 	pthread_mutex_unlock(&r->fleet->lock);
-	r->away_ms = r->away_ms ? r->away_ms : clock_ms();
+	r->unanswered_ms = r->unanswered_ms ? r->unanswered_ms : clock_ms();
 	return false;
 }
 
@@ -153,7 +153,7 @@ bool upstream_look(struct remote *r, char trouble[FLEET_TEXT])
 		snprintf(trouble, FLEET_TEXT, "%s", err.msg);
 		return is_away(r);
 	}
-	r->away_ms = 0;
+	r->unanswered_ms = 0;
 	if (!has && give(r, &has, &err))
 		snprintf(trouble, FLEET_TEXT, "%s", err.msg);
 	r->failed_ms = has ? 0 : r->failed_ms;

@@ -279,7 +279,7 @@ static int add_place(struct cache_conf *conf, const char *where, const char *tex
 	return 0;
 }
 
-/* Of the pods of a job: "HOST:PORT,..." */
+/* Parse the workers of a job's pods: "HOST:PORT,..." */
 static int add_pods(struct cache_conf *conf, const char *list, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };

@@ -31,7 +31,7 @@ MUST_CHECK int quantity_parse(struct quantity *ret, const char *text, struct err
 /* From a document's node: a string, or a number as Kubernetes accepts it. */
 MUST_CHECK int quantity_of(struct quantity *ret, const cJSON *node, struct error *err);
 
-/* Where `to` is zero it takes q's format. */
+/* If `to` is zero it takes q's format. */
 void quantity_add(struct quantity *to, const struct quantity *q);
 void quantity_mul(struct quantity *q, int64_t factor);
 int quantity_cmp(const struct quantity *a, const struct quantity *b); /* <0, 0, >0 */

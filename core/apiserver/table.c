@@ -63,7 +63,7 @@ static int bad_form(struct exchange *x, const char *why)
 	return exchange_refuse(x, 406, "NotAcceptable", "you requested %s", why);
 }
 
-/* It fits what is asked for: a list, a table of some kind. */
+/* Check that the form fits the request: a list, a table of a kind. */
 static int check_form(struct exchange *x, enum form form, bool of_list)
 {
 	static const char *const includes[] = { "", "Object", "Metadata", "None", NULL };

@@ -1,5 +1,5 @@
 /*
- * detach.h - continue a command's work in a session of its own after the command returns.
+ * detach.h - continue a command's work in the background after the command returns.
  */
 #ifndef BASE_DETACH_H
 #define BASE_DETACH_H

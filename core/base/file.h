@@ -23,7 +23,7 @@ MUST_CHECK int file_read(struct buf *out, const char *path, struct error *err);
 /* The same from an open descriptor, until its end; `name` is for messages. */
 MUST_CHECK int file_read_fd(struct buf *out, int fd, const char *name, struct error *err);
 
-/* All of the bytes to a descriptor, however many calls that takes. */
+/* Write all bytes to a descriptor. */
 MUST_CHECK int file_write_fd(int fd, const void *data, size_t len, const char *name,
 			     struct error *err);
 
@@ -36,14 +36,14 @@ MUST_CHECK int file_write(const char *path, const void *data, size_t len, mode_t
 
 bool file_exists(const char *path);
 
-/* Has a file the same content, as far as its stat(2) shows? */
+/* Do two stat(2) results show the same file, unchanged? */
 struct stat;
 bool file_is_same(const struct stat *a, const struct stat *b);
 
-/* The directory and its parents; an existing one is fine. */
+/* Make a directory and its parents; an existing one is fine. */
 MUST_CHECK int dir_make(const char *path, mode_t mode, struct error *err);
 
-/* The directory and all below it, not following links; an absent one is fine. */
+/* Remove a directory and all below it, without following links; an absent one is fine. */
 MUST_CHECK int dir_remove(const char *path, struct error *err);
 
 /* "a" + "b" = "a/b"; an absolute `name` is itself; one '/' between. */

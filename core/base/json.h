@@ -110,23 +110,23 @@ enum {
 #define JSON_MAX_BYTES ((size_t)64 * 1024 * 1024)
 
 /*
- * The strict door: RFC 8259 in UTF-8, one value and nothing after it. Refused
- * with ERR_FORMAT, as "line:column: what": equal keys twice in an object, NUL
- * in a string, invalid UTF-8, numbers beyond a double; with ERR_LIMIT: depth,
- * members, nodes, size, a number of too many characters.
+ * Parse strictly: RFC 8259 in UTF-8, one value and nothing after it. ERR_FORMAT, as
+ * "line:column: what": duplicate keys in an object, NUL in a string, invalid UTF-8,
+ * numbers beyond a double; ERR_LIMIT: depth, members, nodes, size, the length of a
+ * number.
  */
 MUST_CHECK int json_parse(cJSON **ret, const void *data, size_t len, struct error *err);
-/* Of a text that json_text() gave: at half the cost. NULL: it is no such text. */
+/* Parse the output of json_text(), at half the cost. NULL: not such a text. */
 cJSON *json_reread(const char *text);
 
-/* Printing stops at what does not fit. */
+/* Printing stops when `out` is full. */
 void json_print(struct buf *out, const cJSON *doc);        /* one line, no newline */
 void json_print_pretty(struct buf *out, const cJSON *doc); /* 2 spaces; closing newline */
 char *json_text(const cJSON *doc);                         /* one line; free() it */
 
-/* A number as it is printed: its literal, or made in `text`. */
+/* The printed form of a number: its literal, or made in `text`. */
 const char *json_number_text(const cJSON *node, char text[JSON_MAX_NUMBER + 1]);
-/* Of a number, a bool or null. */
+/* The text of a number, a bool or null. */
 const char *json_scalar_text(const cJSON *node, char text[JSON_MAX_NUMBER + 1]);
 
 static inline void cleanup_jsonp(cJSON **doc)

@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "base/xmalloc.h"
 
-/* As %d, without a format to read. */
+/* As %d, but faster. */
 static void print_int(char text[JSON_MAX_NUMBER + 1], int v)
 {
 	unsigned rest = v < 0 ? 0U - (unsigned)v : (unsigned)v;
@@ -51,7 +51,7 @@ const char *json_scalar_text(const cJSON *node, char text[JSON_MAX_NUMBER + 1])
 	return cJSON_IsNumber(node) ? json_number_text(node, text) : "null";
 }
 
-/* What JSON does not allow as it is: how it is written instead. */
+/* The escapes of characters that JSON does not allow unescaped. */
 static void print_escape(struct buf *out, unsigned char c)
 {
 	static const char letters[] = "\bb\ff\nn\rr\tt\"\"\\\\";
@@ -63,7 +63,7 @@ static void print_escape(struct buf *out, unsigned char c)
 		buf_printf(out, "\\u%04x", c);
 }
 
-/* In pieces, so that a buffer that is too small for a long one is nearly full. */
+/* Add it in pieces, so that a buffer that is too small is filled as far as possible. */
 enum { PIECE = 256 };
 
 static void print_string(struct buf *out, const char *s)
@@ -83,7 +83,7 @@ static void print_string(struct buf *out, const char *s)
 	buf_adds(out, "\"");
 }
 
-/* A new line, indented for that level; nothing when all goes on one line. */
+/* Begin an indented line; nothing if everything is on one line. */
 static void break_line(struct buf *out, int level)
 {
 	if (level < 0)

@@ -43,7 +43,7 @@ struct log_field {
 		.key = "error", .str = (err)->msg \
 	}
 
-/* Before the first thread starts. Without it: text, from info on, to stderr. */
+/* Call it before the first thread starts. Without it: text, from info on, to stderr. */
 void log_setup(enum log_level level, enum log_format format, int fd);
 bool log_wanted(enum log_level level);
 

@@ -54,7 +54,7 @@ void metrics_observe_at(struct metrics *m, const struct metric *metric, double v
 
 void metrics_print(struct buf *out, struct metrics *m);
 
-/* Those of the process itself (process_* as client_golang names them): from /proc. */
+/* Print the process's own metrics (process_*, as client_golang names them) from /proc. */
 void metrics_print_process(struct buf *out);
 
 #endif

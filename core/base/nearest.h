@@ -7,17 +7,16 @@
 #include "base/arena.h"
 
 /*
- * The nearest of the words (Damerau-Levenshtein, adjacent letters swapped count
- * as one; case counts little), or NULL when none is near enough to be worth
- * saying: about one edit in three letters. `words` ends with NULL; the first of
- * equally near ones.
+ * The nearest of the words (Damerau-Levenshtein; swapped adjacent letters count as one
+ * edit, case as little), or NULL if none is near enough: about one edit in three letters.
+ * `words` ends with NULL; the first of equally near ones.
  */
 const char *nearest_word(const char *word, const char *const *words);
 
-/* Its one wording, in the arena: "did you mean 'x'?" */
+/* The wording of a suggestion, in the arena: "did you mean 'x'?" */
 const char *did_you_mean(struct arena *arena, const char *near);
 
-/* The end of an error about a word: "; did you mean 'x'?", or "" where none is near. */
+/* The end of an error about a word: "; did you mean 'x'?", or "" if none is near. */
 const char *nearest_hint(struct arena *arena, const char *word, const char *const *words);
 
 #endif

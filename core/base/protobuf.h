@@ -34,16 +34,17 @@ static inline struct pb_reader pb_read(const void *data, size_t len)
 	return (struct pb_reader){ at, len ? at + len : at };
 }
 
-/* While there is a field: the next one. ERR_FORMAT. */
+/* Is there another field? */
 static inline bool pb_more(const struct pb_reader *r)
 {
 	return r->at != r->end;
 }
+/* Read the next field. ERR_FORMAT. */
 MUST_CHECK int pb_next(struct pb_reader *r, struct pb_field *ret, struct error *err);
 
 /*
- * The bytes of the last field of that number, as a message that has it once is read; empty
- * where there is none. Borrowed; all of the message is checked. ERR_FORMAT.
+ * The bytes of the last field of that number; empty if there is none. Borrowed; the whole
+ * message is checked. ERR_FORMAT.
  */
 MUST_CHECK int pb_bytes(struct iovec *ret, struct iovec message, uint32_t number,
 			struct error *err);
@@ -53,7 +54,7 @@ void pb_put_uint(struct buf *out, uint32_t number, uint64_t value);
 void pb_put_bytes(struct buf *out, uint32_t number, const void *data, size_t len);
 void pb_put_str(struct buf *out, uint32_t number, const char *s);
 
-/* Of bytes that follow, len of them: the tag and the length alone. */
+/* Write only the tag and the length of len bytes, which the caller appends. */
 void pb_put_head(struct buf *out, uint32_t number, uint64_t len);
 
 #endif

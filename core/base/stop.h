@@ -1,9 +1,8 @@
 /*
- * stop.h - the one way to ask this process to end.
+ * stop.h - ask this process to stop, and find out that it was asked.
  *
- * SIGTERM and SIGINT (or stop_request()) raise a flag and make a descriptor
- * readable for good. Whatever blocks polls that descriptor beside its own and
- * returns ERR_STOPPED.
+ * SIGTERM and SIGINT (or stop_request()) set a flag and make a descriptor readable
+ * forever. Functions that block also poll that descriptor, and return ERR_STOPPED.
  */
 #ifndef BASE_STOP_H
 #define BASE_STOP_H

@@ -48,9 +48,9 @@ char **str_split(struct arena *arena, const char *s, char sep, size_t *ret_n);
 char *str_join(struct arena *arena, const char *const *words, const char *sep);
 
 /*
- * For a terminal: what it would obey (control characters, marks that turn the
- * direction of writing) or not understand (no UTF-8) as "\x1b", "\u202e". Tabs
- * stay, and with `lines` newlines.
+ * For a terminal: control characters, marks that change the direction of writing, and
+ * invalid UTF-8 are escaped as "\x1b", "\u202e". Tabs are kept and, with `lines`,
+ * newlines.
  */
 char *str_visible(struct arena *arena, const char *s, bool lines);
 
@@ -68,7 +68,7 @@ MUST_CHECK int str_int(int64_t *ret, const char *s, int64_t min, int64_t max,
 size_t utf8_length(const void *p, const void *end);
 size_t utf8_decode(const void *p, const void *end, uint32_t *ret); /* and which it is */
 bool utf8_valid(const void *data, size_t len);
-/* How much of len bytes fits in max without a torn character. */
+/* The largest length <= max that does not cut a character. */
 size_t utf8_cut(const void *data, size_t len, size_t max);
 
 /* RFC 4648 base64 with padding. Decoding is strict: no white space, no bits left over. */

@@ -1,5 +1,5 @@
 /*
- * yaml.h - the YAML that people write for Kubernetes, into documents.
+ * yaml.h - parse and print the YAML that users write for Kubernetes.
  *
  * Follows sigs.k8s.io/yaml (YAML 1.1 scalars as go-yaml v2 resolves them, then
  * JSON): yes/no/on/off are booleans, 0o17 and 017 octal, 1_000 a number only

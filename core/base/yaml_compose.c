@@ -34,7 +34,7 @@ int yaml_fail(const struct yaml_node *at, struct error *err, enum error_kind kin
 	return error_set(err, kind, "%d:%d: %s", at->line, at->column, what);
 }
 
-/* What libyaml says, and what is usually behind it. */
+/* libyaml's messages, and their usual causes. */
 static const struct {
 	const char *problem, *say;
 } sentences[] = {

@@ -70,7 +70,7 @@ static const struct yaml_node *find_key(const struct yaml_node *mapping,
 	return found;
 }
 
-/* Where the step leads: *at is what to point at, *node the value there. */
+/* Follow a step: *at is the node to point at, *node its value. */
 static bool follow(const struct step *s, const struct yaml_node **at,
 		   const struct yaml_node **node)
 {

@@ -36,7 +36,7 @@ MUST_CHECK int yaml_compose(struct yaml_node **ret, struct arena *arena, const v
 int yaml_fail(const struct yaml_node *at, struct error *err, enum error_kind kind,
 	      const char *fmt, ...) PRINTF_LIKE(4, 5);
 
-/* What a scalar means, as go-yaml v2 resolves it; the caller's. */
+/* The value of a scalar, as go-yaml v2 resolves it; owned by the caller. */
 MUST_CHECK int yaml_scalar(cJSON **ret, const struct yaml_node *node, struct error *err);
 
 /* The same for a plain text; NULL where JSON has no such value (.inf, .nan). */

@@ -1,8 +1,7 @@
 /*
  * zstd.h - zstd frames (RFC 8878), as streams.
  *
- * Equal bytes, level and size give equal frames, on every machine: one thread, no
- * time, no checksum that depends on anything else.
+ * Equal bytes, level and size give equal frames on every machine.
  */
 #ifndef BASE_ZSTD_H
 #define BASE_ZSTD_H
@@ -12,7 +11,7 @@
 
 #include "base/error.h"
 
-/* 8 MiB, which is also the most that reading takes. */
+/* 8 MiB, also the limit for reading. */
 enum { ZSTD_WINDOW_LOG = 23 };
 
 struct zstd_sink {
@@ -42,16 +41,17 @@ struct zstd_reader;
 MUST_CHECK int zstd_reader_new(struct zstd_reader **ret, const struct zstd_source *from,
 			       struct error *err);
 /*
- * Up to len bytes; *ret_len 0: the end, of the last frame and of the source. ERR_FORMAT:
- * no zstd, broken, cut short; ERR_LIMIT: a window of more than ZSTD_WINDOW_LOG.
+ * Read up to len bytes; *ret_len 0: the end of the last frame and of the source.
+ * ERR_FORMAT: not zstd, damaged or truncated; ERR_LIMIT: a window larger than
+ * ZSTD_WINDOW_LOG.
  */
 MUST_CHECK int zstd_read(struct zstd_reader *r, void *data, size_t len, size_t *ret_len,
 			 struct error *err);
 void zstd_reader_free(struct zstd_reader *r); /* NULL is fine */
 
 /*
- * Whole frames in memory, of any window: dst is filled exactly, else ERR_FORMAT. *ctx is
- * NULL at first, and kept for the next one.
+ * Decode whole frames in memory, with any window. ERR_FORMAT unless dst is filled
+ * exactly. *ctx is NULL at first, and reused.
  */
 struct zstd_block;
 
@@ -60,8 +60,8 @@ MUST_CHECK int zstd_block_decode(struct zstd_block **ctx, void *dst, size_t dst_
 void zstd_block_free(struct zstd_block *ctx); /* NULL is fine */
 
 /*
- * Writes one frame of the fastest level, level 1, and returns its length. dst holds
- * zstd_frame_bound(len) bytes. *ctx is NULL at first, and kept for the next one.
+ * Write one frame of level 1, the fastest, and return its length. dst holds
+ * zstd_frame_bound(len) bytes. *ctx is NULL at first, and reused.
  */
 struct zstd_frame;
 

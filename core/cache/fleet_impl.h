@@ -64,7 +64,7 @@ static inline const char *fleet_header(const struct fleet *f, struct arena *aren
 	return auth->header ? auth->header(auth->ctx, arena) : NULL;
 }
 
-/* Its "HOST:PORT". */
+/* The worker's "HOST:PORT". */
 static inline const char *remote_address(const struct remote *r)
 {
 	return strstr(r->origin, "//") + 2;
@@ -74,7 +74,7 @@ static inline const char *remote_address(const struct remote *r)
 
 /* Is it upstream's worker? It is if it answers but has no actions. */
 bool upstream_is(struct remote *r);
-/* As look() for our workers; assigns its rows if it has none. */
+/* As poll_worker() for our workers; assigns its rows if it has none. */
 bool upstream_look(struct remote *r, char trouble[FLEET_TEXT]);
 
 /* ---- loans.c: under the lock ---- */

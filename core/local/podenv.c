@@ -349,7 +349,7 @@ static void set(struct env *e, const char *name, const char *value)
 	map_put(&e->vars, name, (void *)(uintptr_t)value);
 }
 
-/* What kubelet takes as a name since 1.34: printable ASCII but '='. */
+/* Valid names since kubelet 1.34: printable ASCII except '='. */
 static bool name_ok(const char *name)
 {
 	if (!*name)

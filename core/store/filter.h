@@ -31,7 +31,7 @@ const char *const *filter_list(struct arena *arena, const char *text);
 /* `named`: the URI names this file, so no default leaves it out. */
 bool filter_wants(const struct filter *f, const char *name, bool named);
 
-/* What a filter did to a listing. */
+/* Statistics of filtering a listing. */
 enum { FILTER_SHOWN = 3, FILTER_FORMATS = 4 };
 struct filter_look {
 	const struct filter *filter;

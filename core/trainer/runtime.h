@@ -56,7 +56,7 @@ MUST_CHECK int cache_in_pods(bool *ret, const cJSON *annotations, struct error *
 
 int64_t flux_num_proc_per_node(const cJSON *flux); /* 1 when absent */
 
-/* Of a podGroupPolicy. */
+/* Members of a podGroupPolicy. */
 const cJSON *policy_coscheduling(const cJSON *pod_group);
 const cJSON *policy_volcano(const cJSON *pod_group);
 int64_t coscheduling_timeout(const cJSON *coscheduling); /* seconds; 60 when absent */

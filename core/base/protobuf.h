@@ -39,6 +39,7 @@ static inline bool pb_more(const struct pb_reader *r)
 {
 	return r->at != r->end;
 }
+
 /* Read the next field. ERR_FORMAT. */
 MUST_CHECK int pb_next(struct pb_reader *r, struct pb_field *ret, struct error *err);
 

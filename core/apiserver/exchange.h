@@ -52,10 +52,7 @@ bool exchange_flag(const struct exchange *x,
 /* The media type of a list (Accept, Content-Type) without its parameters. */
 bool exchange_header_has(const struct exchange *x, const char *header, const char *word);
 
-/*
- * Functions that answer the request; all but exchange_answer() and exchange_text() return
- * -1.
- */
+/* These answer the request. Those that return an int return -1. */
 void exchange_answer(struct exchange *x, int code, const cJSON *doc);
 void exchange_text(struct exchange *x, int code, const char *type, const char *text,
 		   size_t len);
@@ -68,8 +65,7 @@ int exchange_refuse_with(struct exchange *x, int code, const char *reason,
 			 cJSON *take_details, const char *message);
 int exchange_not_found(struct exchange *x);        /* the named object */
 int exchange_no_such_resource(struct exchange *x); /* the path names no kind */
-void exchange_no_such_path(
-	struct exchange *x); /* likewise, of a path that serves no kinds */
+void exchange_no_such_path(struct exchange *x);    /* the path serves no kinds */
 int exchange_invalid(struct exchange *x, const struct field_errors *errs);
 /* The same for another kind, such as "CreateOptions" of "meta.k8s.io". */
 int exchange_invalid_of(struct exchange *x, const char *group, const char *kind,

@@ -141,7 +141,7 @@ int run_control(struct run *r, bool last, struct error *err)
 		r->pass_ms = r->pass_ms < 0 || r->pass_ms > then ? then : r->pass_ms;
 		return -1;
 	}
-	cJSON_Delete(r->saved);
-	r->saved = json_dup(status);
+	cJSON_Delete(r->saved_status);
+	r->saved_status = json_dup(status);
 	return 0;
 }

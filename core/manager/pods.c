@@ -10,6 +10,7 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "base/xmalloc.h"
+#include "kube/informer.h"
 #include "trainer/api.h"
 #include "trainer/jobfacts.h"
 #include "trainer/trainjob.h"

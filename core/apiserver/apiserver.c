@@ -349,6 +349,20 @@ void apiserver_handle(void *apiserver, const struct httpd_request *req,
 	handle(&(struct exchange){ .server = apiserver, .http = req, .resp = resp });
 }
 
+void apiserver_large(void *apiserver, const struct httpd_request *req,
+		     struct httpd_response *resp)
+{
+	struct exchange x = { .server = apiserver, .http = req, .resp = resp };
+
+	if (!may_enter(&x))
+		exchange_refuse(&x, 401, "Unauthorized", "Unauthorized");
+	else
+		exchange_refuse(&x, 413, "RequestEntityTooLarge",
+				"Request entity too large: limit is %d",
+				APISERVER_MAX_BODY);
+	exchange_release(&x);
+}
+
 void apiserver_handle_inside(void *apiserver, const struct httpd_request *req,
 			     struct httpd_response *resp)
 {

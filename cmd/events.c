@@ -194,10 +194,7 @@ static int list(struct showing *s, struct error *err)
 	return print_all(s, err);
 }
 
-/*
- * ---- watch
- * ------------------------------------------------------------------------------
- */
+/* ---- watch ----------------------------------------------------------------------- */
 
 static bool keep(cJSON *obj)
 {
@@ -291,10 +288,7 @@ static int watch(struct showing *s, struct error *err)
 	}
 }
 
-/*
- * ---- select
- * ------------------------------------------------------------------------------
- */
+/* ---- select ---------------------------------------------------------------------- */
 
 static int load_jobs(struct showing *s, struct error *err)
 {

@@ -323,10 +323,7 @@ static int watch(struct getting *g, const char *only, struct error *err)
 	}
 }
 
-/*
- * ---- select
- * ------------------------------------------------------------------------------
- */
+/* ---- select ---------------------------------------------------------------------- */
 
 static int check(const struct get_opts *opts, int argc, struct error *err)
 {

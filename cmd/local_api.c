@@ -354,9 +354,7 @@ static int start_client(struct local_api *l, struct error *err)
 	return kube_new(&l->kube, &l->config, &opts, err);
 }
 
-/*
- * ---- initial objects ----------------------------------------------------------------
- */
+/* ---- initial objects ------------------------------------------------------------- */
 
 static int apply(struct local_api *l, const cJSON *obj, struct error *err)
 {
@@ -614,9 +612,7 @@ static int start_idle(struct local_api *l, struct error *err)
 	return 0;
 }
 
-/*
- * ---- run ----------------------------------------------------------------------------
- */
+/* ---- run ------------------------------------------------------------------------- */
 
 static int start(struct local_api *l, struct error *err)
 {

@@ -117,10 +117,7 @@ static int suspend(void *ctx, bool suspend, struct error *err)
 	return kube_merge_patch(j->kube, &ref, patch, &how, NULL, err);
 }
 
-/*
- * ---- input
- * -----------------------------------------------------------------------------
- */
+/* ---- input ----------------------------------------------------------------------- */
 
 static int create(struct local_job *j, const cJSON *obj, struct error *err)
 {
@@ -181,10 +178,7 @@ static int create_workspace(struct local_job *j, struct error *err)
 	return create(j, map, err);
 }
 
-/*
- * ---- output
- * ----------------------------------------------------------------------------
- */
+/* ---- output ---------------------------------------------------------------------- */
 
 /* The controller's last warning, which explains why there is no JobSet. */
 static int no_jobset(const struct local_job *j, struct error *err)
@@ -229,10 +223,7 @@ static int make_objects(struct local_job *j, const struct job *job, struct error
 	return 0;
 }
 
-/*
- * ---- status server
- * ---------------------------------------------------------------------
- */
+/* ---- status server --------------------------------------------------------------- */
 
 static int make_key(struct local_job *j, struct error *err)
 {

@@ -91,10 +91,7 @@ void feed_hang_up(struct gpu_feed *f)
 		unlink(f->conf.path);
 }
 
-/*
- * ---- answers
- * ------------------------------------------------------------------------------
- */
+/* ---- answers --------------------------------------------------------------------- */
 
 /* False: not now. A closed peer is detected when it is read from. */
 static bool send_text(struct feed_peer *p, const struct buf *text)
@@ -179,10 +176,7 @@ void feed_send(struct gpu_feed *f, struct feed_peer *p)
 		p->ended = send_end(f, p);
 }
 
-/*
- * ---- requests
- * -----------------------------------------------------------------------------
- */
+/* ---- requests -------------------------------------------------------------------- */
 
 static void free_slot(struct gpu_feed *f, struct feed_slot *s)
 {

@@ -257,9 +257,7 @@ void gpu_helper_unpin(struct gpu_helper *h)
 	*h = (struct gpu_helper){ 0 };
 }
 
-/*
- * ---- calls ---------------------------------------------------------------------------
- */
+/* ---- calls ----------------------------------------------------------------------- */
 
 /* "libcuda.so.1: cuInit: ", from the shared page, which the helper may have corrupted. */
 static const char *last_call(struct arena *arena, const struct gpu_helper *h)

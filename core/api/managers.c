@@ -551,9 +551,7 @@ int managers_apply(const struct manager_of *by, const cJSON *live, const cJSON *
 	return 0;
 }
 
-/*
- * ---- compare ------------------------------------------------------------------------
- */
+/* ---- compare --------------------------------------------------------------------- */
 
 static void drop_times(cJSON *obj)
 {

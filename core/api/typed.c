@@ -445,9 +445,7 @@ cJSON *typed_named(const struct node *type, const cJSON *set)
 	return named_below(type, set);
 }
 
-/*
- * ---- check ---------------------------------------------------------------------------
- */
+/* ---- check ----------------------------------------------------------------------- */
 
 struct typed_walk {
 	struct buf path;

@@ -154,9 +154,7 @@ static cJSON *core_versions(void)
 	return doc;
 }
 
-/*
- * ---- aggregated discovery -----------------------------------------------------------
- */
+/* ---- aggregated discovery -------------------------------------------------------- */
 
 /* Built-in kinds omit the group that their list names; custom ones repeat it. */
 static cJSON *kind_entry(struct arena *arena, const struct resource *r)

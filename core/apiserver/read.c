@@ -12,9 +12,7 @@ enum { MAX_TOKEN = 4096 };
 #define INITIAL   "sendInitialEvents"
 #define NOT_OLDER "NotOlderThan"
 
-/*
- * ---- selections ---------------------------------------------------------------------
- */
+/* ---- selections ------------------------------------------------------------------ */
 
 static bool knows_field(const struct resource *r, const char *field)
 {
@@ -100,9 +98,7 @@ bool selection_has(const struct selection *s, const struct stored *obj)
 	return s->by_key ? has_key(s, obj->key) : selection_matches(s, doc);
 }
 
-/*
- * ---- resourceVersion ----------------------------------------------------------------
- */
+/* ---- resourceVersion ------------------------------------------------------------- */
 
 static int check_version(struct exchange *x)
 {
@@ -183,9 +179,7 @@ int version_check(struct exchange *x, bool watch)
 	return watch ? 0 : check_version(x);
 }
 
-/*
- * ---- get ----------------------------------------------------------------------------
- */
+/* ---- get ------------------------------------------------------------------------- */
 
 void read_get(struct exchange *x)
 {
@@ -210,9 +204,7 @@ void read_get(struct exchange *x)
 	cJSON_Delete(doc);
 }
 
-/*
- * ---- list ---------------------------------------------------------------------------
- */
+/* ---- list ------------------------------------------------------------------------ */
 
 /* A continue token: {"v":VERSION,"k":KEY} in base64. */
 static int read_token(struct exchange *x, const char **ret_after)

@@ -160,9 +160,7 @@ bool backend_copy(struct backend *b, struct backend_run *r, const struct state_o
 	return last && json_str(last, "status", "terminalState");
 }
 
-/*
- * ---- states that no run publishes ----------------------------------------------------
- */
+/* ---- states that no run publishes ------------------------------------------------ */
 
 static bool is_of(const cJSON *obj, const cJSON *jobset)
 {

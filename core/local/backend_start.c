@@ -19,9 +19,7 @@
 
 extern char **environ;
 
-/*
- * ---- its input -----------------------------------------------------------------------
- */
+/* ---- its input ------------------------------------------------------------------- */
 
 /* The TrainJob that owns the JobSet; for a bare JobSet, a made-up one. */
 static cJSON *trainjob_of(struct backend *b, const cJSON *jobset)

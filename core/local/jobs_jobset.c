@@ -445,10 +445,7 @@ void jobset_sync(struct jobs *j)
 		resume_jobs(j);
 }
 
-/*
- * ---- status
- * --------------------------------------------------------------------------
- */
+/* ---- status ---------------------------------------------------------------------- */
 
 static cJSON *restarts_of(const struct jobs_rjob *r, bool counted)
 {

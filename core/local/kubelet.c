@@ -26,10 +26,7 @@ enum { GPU_WAIT_MS = 1000 };
 
 extern char **environ;
 
-/*
- * ---- the node
- * ------------------------------------------------------------------------
- */
+/* ---- the node -------------------------------------------------------------------- */
 
 static void describe_host(struct kubelet *k)
 {
@@ -142,10 +139,7 @@ void kubelet_map_peer(struct kubelet *k, const char *name, int port)
 	k->host.peers = &k->peers;
 }
 
-/*
- * ---- names and addresses
- * ---------------------------------------------------------------
- */
+/* ---- names and addresses --------------------------------------------------------- */
 
 static int next_block(struct kubelet *k, struct error *err)
 {
@@ -217,10 +211,7 @@ const char *kubelet_address(const struct kubelet *k, const char *name)
 	return map_get(&k->names, name);
 }
 
-/*
- * ---- GPUs
- * ------------------------------------------------------------------------------
- */
+/* ---- GPUs ------------------------------------------------------------------------ */
 
 /* Reserve up to `want` GPUs that no pod of any run uses. */
 static int64_t take_free(struct pod *p, int64_t want)
@@ -292,10 +283,7 @@ void kubelet_take_gpus(struct pod *p)
 			other->wake = 0; /* it may have waited for them */
 }
 
-/*
- * ---- pods
- * ------------------------------------------------------------------------------
- */
+/* ---- pods ------------------------------------------------------------------------ */
 
 static struct pod *find(struct kubelet *k, const char *name)
 {
@@ -512,10 +500,7 @@ void kubelet_remove(struct kubelet *k, const char *pod)
 		free_gone(k);
 }
 
-/*
- * ---- the loop
- * --------------------------------------------------------------------------
- */
+/* ---- the loop -------------------------------------------------------------------- */
 
 static int64_t wait_ms(const struct kubelet *k, int64_t now, int timeout_ms)
 {

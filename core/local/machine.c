@@ -127,9 +127,7 @@ static bool store_trainjob(struct machine *m, struct job *j, bool running)
 	return true;
 }
 
-/*
- * ---- JobSet, Jobs, pods and events of a run ------------------------------------------
- */
+/* ---- JobSet, Jobs, pods and events of a run -------------------------------------- */
 
 /* Has the file changed since it was last read, or the run ended? Remembers its mark. */
 static bool is_new(struct job *j, const char *path, bool running)

@@ -10,10 +10,7 @@
 #include "local/probe.h"
 #include "local/torchfix.h"
 
-/*
- * ---- GPUs
- * ------------------------------------------------------------------------------
- */
+/* ---- GPUs ------------------------------------------------------------------------ */
 
 static int64_t container_gpus(const cJSON *container)
 {
@@ -55,10 +52,7 @@ int64_t pod_gpus(const cJSON *pod)
 	return sum > most ? sum : most;
 }
 
-/*
- * ---- notes
- * ------------------------------------------------------------------------------
- */
+/* ---- notes ----------------------------------------------------------------------- */
 
 struct row {
 	const char *field, *why;
@@ -220,10 +214,7 @@ static void note_volumes(const struct kubelet *k, cJSON *notes, const cJSON *pod
 	}
 }
 
-/*
- * ---- what cannot run
- * ---------------------------------------------------------------------
- */
+/* ---- what cannot run ------------------------------------------------------------- */
 
 static const char *where_of(char *to, size_t size, const cJSON *pod, const cJSON *c)
 {

@@ -44,9 +44,7 @@ cJSON *published_read(const char *path)
 	return doc;
 }
 
-/*
- * ---- states that no run publishes ----------------------------------------------------
- */
+/* ---- states that no run publishes ------------------------------------------------ */
 
 static void kill_container(cJSON *status, const char *now)
 {

@@ -18,9 +18,7 @@
 /* Lines further from the end than this are not taken for the cause. */
 enum { CAUSE_LINES = 200 };
 
-/*
- * ---- containers and ranks -------------------------------------------------------------
- */
+/* ---- containers and ranks -------------------------------------------------------- */
 
 struct kept_line {
 	char *text;
@@ -179,10 +177,7 @@ void report_forget(struct report *r, const char *pod)
 	}
 }
 
-/*
- * ---- exits
- * -------------------------------------------------------------------------------
- */
+/* ---- exits ----------------------------------------------------------------------- */
 
 static const char *signal_name(int sig)
 {
@@ -380,10 +375,7 @@ void report_status(struct report *r, const char *pod, const cJSON *status, int64
 		look_at(r, pod, status, c);
 }
 
-/*
- * ---- the report
- * ----------------------------------------------------------------------------
- */
+/* ---- the report ------------------------------------------------------------------ */
 
 static bool runs(const struct report *r, const char *prefix)
 {

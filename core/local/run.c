@@ -26,9 +26,7 @@ enum { IMPATIENCE_MS = 100 };
 
 enum { TIMED_OUT = 124 }; /* as timeout(1) */
 
-/*
- * ---- the kubelet's callbacks ----------------------------------------------------------
- */
+/* ---- the kubelet's callbacks ----------------------------------------------------- */
 
 static void on_status(void *ctx, const char *name)
 {
@@ -52,10 +50,7 @@ static void on_line(void *ctx, const char *pod, const char *container, const cha
 		traceback_line(r->fold, prefix, line, len, r->lines_ms);
 }
 
-/*
- * ---- pods
- * -------------------------------------------------------------------------------
- */
+/* ---- pods ------------------------------------------------------------------------ */
 
 static int64_t jobs_now(const struct run *r)
 {
@@ -216,10 +211,7 @@ void run_stop_all(struct run *r, int64_t grace_ms)
 	}
 }
 
-/*
- * ---- the loop
- * -----------------------------------------------------------------------------
- */
+/* ---- the loop -------------------------------------------------------------------- */
 
 static void say_jobset_restart(struct run *r)
 {
@@ -382,10 +374,7 @@ static int loop(struct run *r, struct error *err)
 	}
 }
 
-/*
- * ---- begin
- * -----------------------------------------------------------------------------------
- */
+/* ---- begin ----------------------------------------------------------------------- */
 
 static int take_documents(struct run *r, struct error *err)
 {
@@ -487,10 +476,7 @@ static int begin(struct run *r, struct error *err)
 		       : 0;
 }
 
-/*
- * ---- result
- * ------------------------------------------------------------------------------------
- */
+/* ---- result ---------------------------------------------------------------------- */
 
 /* The report already names the rank that failed first. */
 static void print_words(struct buf *out, const char *reason, const char *message)

@@ -12,9 +12,7 @@
 
 enum { RETRY_MS = 1000 };
 
-/*
- * ---- passes of the controller ---------------------------------------------------------
- */
+/* ---- passes of the controller ---------------------------------------------------- */
 
 static void set_suspend(struct run *r, bool suspend)
 {
@@ -95,10 +93,7 @@ bool run_must_pass(const struct run *r)
 	       poll(&asks, 1, 0) > 0;
 }
 
-/*
- * ---- conditions set by the run
- * ---------------------------------------------------------
- */
+/* ---- conditions set by the run --------------------------------------------------- */
 
 static void on_event(void *ctx, bool warning, const char *reason, const char *message)
 {

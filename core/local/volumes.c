@@ -81,10 +81,7 @@ static int64_t file_mode(const struct making *m, const cJSON *item, bool secret)
 	return mode >= 0 ? mode : secret ? 0600 : 0644;
 }
 
-/*
- * ---- ConfigMap, Secret
- * ---------------------------------------------------------------
- */
+/* ---- ConfigMap, Secret ----------------------------------------------------------- */
 
 static int put_items(const struct making *m, const cJSON *object, const cJSON *ref,
 		     bool secret, struct error *err)
@@ -153,10 +150,7 @@ static int put_object(const struct making *m, const cJSON *ref, const char *kind
 	return 0;
 }
 
-/*
- * ---- downwardAPI
- * ---------------------------------------------------------------------
- */
+/* ---- downwardAPI ----------------------------------------------------------------- */
 
 static int by_key(const void *a, const void *b)
 {
@@ -259,10 +253,7 @@ static int put_projected(const struct making *m, const cJSON *spec, struct error
 	return 0;
 }
 
-/*
- * ---- a volume
- * ------------------------------------------------------------------------
- */
+/* ---- a volume -------------------------------------------------------------------- */
 
 static int fill(const struct making *m, const cJSON *source, struct error *err)
 {
@@ -476,10 +467,7 @@ static int make_volume(struct arena *arena, const struct volumes *v, const char 
 	return 0;
 }
 
-/*
- * ---- a container's mounts
- * ------------------------------------------------------------
- */
+/* ---- a container's mounts -------------------------------------------------------- */
 
 /* "a//b/./c/" is "/a/b/c" */
 static const char *clean_path(struct arena *arena, const char *path)

@@ -498,9 +498,7 @@ static void *conn_main(void *ctx)
 	return NULL;
 }
 
-/*
- * ---- open and close connections ------------------------------------------------------
- */
+/* ---- open and close connections -------------------------------------------------- */
 
 static void conn_cut(struct conn *c)
 {

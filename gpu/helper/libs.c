@@ -130,9 +130,7 @@ static void *open_name(const char *name, const char **why)
 	return library ? library : open_by_python(name, why);
 }
 
-/*
- * ---- functions ------------------------------------------------------------------------
- */
+/* ---- functions ------------------------------------------------------------------- */
 
 static void resolve(struct helper *h, enum library library)
 {

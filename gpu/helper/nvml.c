@@ -225,10 +225,7 @@ int op_device(struct helper *h, const struct gpu_request *q)
 	return 0;
 }
 
-/*
- * ---- links
- * --------------------------------------------------------------------------------
- */
+/* ---- links ----------------------------------------------------------------------- */
 
 /*
  * The number of NVLinks between two devices; through a switch, all active ones of the

@@ -30,11 +30,11 @@ struct cat_opts {
 static const char *const formats[] = { "json", "csv", NULL };
 
 static const struct opt cat_table[] = {
-	OPT_INT(0, "rank", "R", "print the rows of this rank, from 0 on", struct cat_opts,
-		rank, 0, INT64_MAX),
+	OPT_INT(0, "rank", "R", "print the rows of this rank, counted from 0",
+		struct cat_opts, rank, 0, INT64_MAX),
 	OPT_INT(0, "world", "N", "number of ranks that share the rows (default: 1)",
 		struct cat_opts, world, 1, INT64_MAX),
-	OPT_BOOL(0, "count", "print the number of rows only", struct cat_opts, count),
+	OPT_BOOL(0, "count", "print only the number of rows", struct cat_opts, count),
 	OPT_STRS(0, "column", "NAME", "column to print (default: all); repeatable",
 		 struct cat_opts, columns),
 	OPT_ENUM('o', "output", "FORMAT", "output format", struct cat_opts, output,
@@ -42,15 +42,14 @@ static const struct opt cat_table[] = {
 	OPT_INT(0, "memory", "BYTES", "memory limit for decoding (default: 1 GiB)",
 		struct cat_opts, memory, 1 << 20, INT64_MAX),
 	OPT_STR(0, "filter", "JSON",
-		"print only rows that meet [[COLUMN, OPERATOR, LITERAL], ...]",
+		"print only rows that match [[COLUMN, OPERATOR, LITERAL], ...]",
 		struct cat_opts, filter),
 	OPT_STR(0, "snapshot", "NAME",
 		"Iceberg snapshot: an ID, branch or tag (default: the current one)",
 		struct cat_opts, snapshot),
-	OPT_INT(0, "retries", "N",
-		"number of retries without progress in between (default 6)",
+	OPT_INT(0, "retries", "N", "retries without progress in between (default: 6)",
 		struct cat_opts, retries, 1, 1000),
-	OPT_STR(0, "token-file", "FILE", "of a server: bearer token to send",
+	OPT_STR(0, "token-file", "FILE", "file with the bearer token to send to the head",
 		struct cat_opts, token_file),
 	OPT_STR(0, "ca-file", "FILE",
 		"with grpc+tls://: CAs to trust (default: the system's)", struct cat_opts,
@@ -239,7 +238,7 @@ static int on_batch(void *ctx, const struct batch *b, struct error *err)
 	if (r->opts->count)
 		return 0;
 	if (ferror(stdout))
-		return error_set(err, ERR_IO, "cannot write the rows");
+		return error_set(err, ERR_IO, "cannot write the output");
 	return print_batch(&r->out, b, r->opts->output == 1, err);
 }
 
@@ -302,7 +301,7 @@ static int cat_server(const struct cat_opts *opts, int argc, const char *uri,
 	int rc;
 
 	if (argc != 1)
-		return error_set(err, ERR_USAGE, "%s: a server's rows are read alone",
+		return error_set(err, ERR_USAGE, "%s: cannot be combined with other URIs",
 				 uri);
 	if (opts->token_file) {
 		if (auth_new(&auth, opts->token_file, err))
@@ -354,17 +353,19 @@ static int run_cat(const void *values, int argc, char **argv, struct error *err)
 static const struct cmd cmd_cat = {
 	.name = "cat",
 	.args = "URI...",
-	.summary = "print the rows of a table, or of one rank's shard",
-	.about = "A URI is a Parquet file, a directory of them or the metadata file of "
-		 "an\n"
-		 "Iceberg table: file, pvc, s3, gs, http, https or hf, with credentials "
-		 "as for\n"
-		 "initialize-dataset; or a local path. All files need the same "
-		 "columns. Or it is\na head of the data cache: grpc://HOST:PORT or "
-		 "grpc+tls://HOST:PORT.\n\n"
+	.summary = "print the rows of a table, or of the shard of one rank",
+	.about = "A URI is a Parquet file, a directory of Parquet files, or the metadata "
+		 "file of\n"
+		 "an Iceberg table (file, pvc, s3, gs, http, https or hf, with "
+		 "credentials as for\n"
+		 "initialize-dataset), a local path, or the head of a data cache: "
+		 "grpc://HOST:PORT\n"
+		 "or grpc+tls://HOST:PORT. All files must have the same columns.\n"
+		 "\n"
 		 "Rows are numbered by file name, row group and row. The shard of rank R "
 		 "of N is\n"
-		 "contiguous and has floor or ceil of rows/N rows.\n\n"
+		 "contiguous and has floor or ceil of rows/N rows.\n"
+		 "\n"
 		 "JSON: decimals are strings, bytes base64, times ISO 8601. CSV: a null "
 		 "is empty,\n"
 		 "an empty string is quoted.",
@@ -383,7 +384,7 @@ static const struct cmd *const sub[] = { &cmd_cat, &cmd_cache_head, &cmd_cache_p
 const struct cmd cmd_cache_serve = {
 	.name = "cache-serve",
 	.args = "cat|head|pod|worker",
-	.summary = "read tables in Parquet files, serve them to training pods",
+	.summary = "read tables in Parquet files, and serve them to training pods",
 	.example = "kftrainer cache-serve cat train.parquet | head",
 	.flags = CMD_IN_POD,
 	.sub = sub,

@@ -49,11 +49,12 @@ struct server_opts {
 			 "accept only tokens that the API server's TokenReview accepts", \
 			 struct server_opts, token_review),                              \
 		OPT_STR(0, "audience", "NAME",                                           \
-			"with --token-review: audience that tokens must have (default: " \
+			"with --token-review: required audience of tokens (default: "    \
 			"the API server's)",                                             \
 			struct server_opts, audience),                                   \
 		OPT_STRS(0, "group", "NAME",                                             \
-			 "with --token-review: group that may read (default: this "      \
+			 "with --token-review: group whose users can read (default: "    \
+			 "this "                                                         \
 			 "namespace's ServiceAccounts); repeatable",                     \
 			 struct server_opts, groups)
 
@@ -62,21 +63,20 @@ struct server_opts {
 		struct server_opts, tls_cert),                                      \
 		OPT_STR(0, "tls-key", "FILE", "its private key, in PEM",            \
 			struct server_opts, tls_key)
-#define CA_FILE                                                                      \
-	OPT_STR(0, "ca-file", "FILE",                                                \
-		"CAs that the workers' certificates are checked with (default: the " \
-		"system's)",                                                         \
+#define CA_FILE                                                                         \
+	OPT_STR(0, "ca-file", "FILE",                                                   \
+		"CAs to verify the workers' certificates with (default: the system's)", \
 		struct server_opts, ca_file)
 
 static const struct opt head_table[] = {
 	OPT_STRS(0, "worker", "HOST:PORT",
-		 "a worker, instead of LeaderWorkerSet's; repeatable", struct server_opts,
-		 workers),
+		 "worker, instead of those of the LeaderWorkerSet; repeatable",
+		 struct server_opts, workers),
 	OPT_STR(0, "snapshot", "NAME",
 		"Iceberg snapshot: an ID, branch or tag (default: the current one)",
 		struct server_opts, snapshot),
 	OPT_INT(0, "takeover", "SECONDS",
-		"load the rows of a worker elsewhere after that time (default: 30)",
+		"let others load the rows of a worker that is down (default: 30)",
 		struct server_opts, takeover, 1, MAX_TAKEOVER),
 	TLS,
 	CA_FILE,
@@ -85,10 +85,10 @@ static const struct opt head_table[] = {
 	{ .type = OPT_END },
 };
 
-#define WORKER_OPTS                                                                 \
-	MEMORY,                                                                     \
-		OPT_STR(0, "spill", "DIR", "where rows beyond the memory limit go", \
-			struct server_opts, spill),                                 \
+#define WORKER_OPTS                                                                      \
+	MEMORY,                                                                          \
+		OPT_STR(0, "spill", "DIR", "directory for rows beyond the memory limit", \
+			struct server_opts, spill),                                      \
 		TLS, TOKENS
 
 static const struct opt worker_table[] = {
@@ -201,7 +201,7 @@ static int read_access(struct cache_conf *conf, const struct server_opts *o,
 	const char *file = o->token_file;
 
 	if (!o->token_review && (o->audience || o->groups.n))
-		return error_set(err, ERR_USAGE, "--%s needs --token-review",
+		return error_set(err, ERR_USAGE, "--%s requires --token-review",
 				 o->audience ? "audience" : "group");
 	if (o->token_review && !file && conf->n_workers)
 		file = SERVICE_TOKEN;
@@ -239,8 +239,8 @@ static int read_conf(struct cache_conf *conf, const struct server_opts *o, int a
 				 "specify --tls-cert and --tls-key together");
 	if (conf->ca_file && !conf->tls_cert)
 		return error_set(err, ERR_USAGE,
-				 "--ca-file needs --tls-cert: a head "
-				 "without TLS calls workers without it");
+				 "--ca-file requires --tls-cert: a head without TLS does "
+				 "not use TLS to call its workers");
 	conf->env = variable;
 	conf->location = variable(NULL, "METADATA_LOC");
 	if (read_port(&conf->port, "PORT", argv[1], 0, err) ||
@@ -300,7 +300,7 @@ static int add_set(struct cache_conf *conf, const char *leader, struct error *er
 
 	if (!size)
 		return error_set(err, ERR_INVALID,
-				 "LWS_GROUP_SIZE is not set, but LWS_LEADER_ADDRESS is");
+				 "LWS_LEADER_ADDRESS is set, but LWS_GROUP_SIZE is not");
 	if (str_int(&n, size, 2, MAX_WORKERS + 1, err))
 		return error_wrap(err, "LWS_GROUP_SIZE");
 	for (int i = 1; i < n; i++)
@@ -391,13 +391,15 @@ const struct cmd cmd_cache_head = {
 	.name = "head",
 	.args = "HOST PORT",
 	.summary = "tell training pods which worker has which rows",
-	.about =
-		"Arrow Flight, a drop-in replacement for the head of upstream's data "
-		"cache.\nMETADATA_LOC is the table. Workers are those of the "
-		"LeaderWorkerSet\n(LWS_LEADER_ADDRESS, LWS_GROUP_SIZE), with RUNTIME_ENV "
-		"localhost:50052 and\nlocalhost:50053. They may start in any order and "
-		"restart. GET /ready on\nHEALTH_PORT (8080) is 200 once all workers have "
-		"their rows.",
+	.about = "Serves Arrow Flight; a drop-in replacement for the head of upstream's "
+		 "data\n"
+		 "cache. METADATA_LOC is the table. The workers are those of the "
+		 "LeaderWorkerSet\n"
+		 "(LWS_LEADER_ADDRESS, LWS_GROUP_SIZE), or with RUNTIME_ENV "
+		 "localhost:50052 and\n"
+		 "localhost:50053. They can start in any order and restart. GET /ready "
+		 "on\n"
+		 "HEALTH_PORT (8080) is 200 once all workers have loaded their rows.",
 	.example = "METADATA_LOC=/data/train.parquet RUNTIME_ENV=local \\\n"
 		   "  kftrainer cache-serve head 0.0.0.0 50051",
 	.opts = head_table,
@@ -409,11 +411,13 @@ const struct cmd cmd_cache_head = {
 const struct cmd cmd_cache_pod = {
 	.name = "pod",
 	.args = "HOST PORT",
-	.summary = "be head or worker, by the pod's index in its job",
-	.about = "What runs in the data cache of runtimes with the annotation\n"
-		 "kftrainer.io/cache: pods. With JOB_COMPLETION_INDEX 0 it is the head, "
-		 "whose\nworkers CACHE_WORKERS names (HOST:PORT,...), else a worker. "
-		 "/ready is on HOST\nas well.",
+	.summary = "run as head or worker, by the pod's index in its job",
+	.about =
+		"Runs in the data cache of runtimes with the annotation "
+		"kftrainer.io/cache: pods.\n"
+		"The pod with JOB_COMPLETION_INDEX 0 is the head of the workers in "
+		"CACHE_WORKERS\n"
+		"(HOST:PORT,...), the others are workers. /ready is also served on HOST.",
 	.opts = pod_table,
 	.opts_size = sizeof(struct server_opts),
 	.flags = CMD_DAEMON | CMD_IN_POD,
@@ -424,12 +428,13 @@ const struct cmd cmd_cache_worker = {
 	.name = "worker",
 	.args = "HOST PORT",
 	.summary = "serve rows to training pods from memory",
-	.about = "Arrow Flight, a drop-in replacement for a worker of upstream's data "
-		 "cache.\nReads from METADATA_LOC the rows that the head gives it, and "
-		 "keeps "
-		 "them as\nmessages that are ready to be sent. GET /ready on HEALTH_PORT "
-		 "(8080) is 200\nonce they are loaded. SIGTERM: running reads get 5 s to "
-		 "end.",
+	.about = "Serves Arrow Flight; a drop-in replacement for a worker of upstream's "
+		 "data\n"
+		 "cache. Reads the rows that the head assigns from METADATA_LOC and "
+		 "keeps them in\n"
+		 "memory, encoded for sending. GET /ready on HEALTH_PORT (8080) is 200 "
+		 "once they\n"
+		 "are loaded. After SIGTERM, reads in progress have 5 s to finish.",
 	.opts = worker_table,
 	.opts_size = sizeof(struct server_opts),
 	.flags = CMD_DAEMON | CMD_IN_POD,

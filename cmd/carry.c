@@ -69,9 +69,10 @@ const struct cmd cmd_runtime_carry = {
 	.args = "--to DIR",
 	.summary = "copy this program for the other containers of a pod",
 	.about = "Copies its own executable to the directory, as kftrainer, with the "
-		 "links\nmpi-launch and mpi-worker. Run by the init container that the "
-		 "controller adds to\npods of MPI jobs. A copy that exists is replaced "
-		 "atomically.",
+		 "links\n"
+		 "mpi-launch and mpi-worker. The init container that the controller adds "
+		 "to pods\n"
+		 "of MPI jobs runs it. An existing copy is replaced atomically.",
 	.example = "kftrainer runtime carry --to bin",
 	.opts = opts_table,
 	.opts_size = sizeof(struct carry_opts),

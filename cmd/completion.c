@@ -470,13 +470,13 @@ static int run(const void *opts, int argc, char **argv, struct error *err)
 			return EXIT_OK;
 		}
 	}
-	return error_set(err, ERR_USAGE, "say for which shell: bash, zsh or fish");
+	return error_set(err, ERR_USAGE, "specify a shell: bash, zsh or fish");
 }
 
 const struct cmd cmd_completion = {
 	.name = "completion",
 	.args = "bash|zsh|fish",
-	.summary = "print what a shell needs to complete our command lines",
+	.summary = "print a completion script for a shell",
 	.example = "source <(kftrainer completion bash)\n"
 		   "kftrainer completion zsh > ~/.zsh/completions/_kftrainer\n"
 		   "kftrainer completion fish | source",

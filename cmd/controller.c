@@ -31,8 +31,8 @@ static const struct opt opts_table[] = {
 	OPT_STR(0, "config", "FILE", "settings (config.trainer.kubeflow.org/v1alpha1)",
 		struct controller_opts, config),
 	OPT_STR(0, "feature-gates", "LIST",
-		"TrainJobStatus=true, TrainJobResourceClaims=false; overrides the "
-		"settings",
+		"feature gates: TrainJobStatus=true, TrainJobResourceClaims=false; "
+		"overrides the settings",
 		struct controller_opts, gates),
 	OPT_STR(0, "kubeconfig", "FILE", "kubeconfig file, when not run in a pod",
 		struct controller_opts, kubeconfig),
@@ -47,18 +47,18 @@ static const struct opt opts_table[] = {
 		"serve an API of this machine for kubectl and the SDK, without a cluster",
 		struct controller_opts, local),
 	OPT_STR(0, "data", "DIR",
-		"with --local: directory of its objects (default: "
+		"with --local: directory for its objects (default: "
 		"$XDG_STATE_HOME/kftrainer/server)",
 		struct controller_opts, api.data),
-	OPT_DURATION(0, "idle", "TIME",
-		     "with --local: end after that time without requests and running "
-		     "jobs",
-		     struct controller_opts, api.idle_ms, 1, OPT_LONGEST),
+	OPT_DURATION(
+		0, "idle", "TIME",
+		"with --local: exit after this time without requests and running jobs",
+		struct controller_opts, api.idle_ms, 1, OPT_LONGEST),
 	OPT_STR(0, "listen", "ADDRESS[:PORT]",
-		"with --local: where to listen (default: 127.0.0.1, the last port)",
+		"with --local: where to listen (default: 127.0.0.1, the previous port)",
 		struct controller_opts, api.listen),
 	OPT_STR(0, "zap-log-level", "LEVEL",
-		"debug, info, error, panic, or a number (from 4 on: debug)",
+		"debug, info, error, panic, or a number (4 and above: debug)",
 		struct controller_opts, zap_level),
 	OPT_STR(0, "zap-encoder", "FORM", "json or console", struct controller_opts,
 		zap_encoder),
@@ -104,7 +104,7 @@ static int set_level(const struct controller_opts *o, enum log_level *ret,
 	if (str_int(&verbosity, o->zap_level, 1, MAX_VERBOSITY, &unused))
 		return error_set(err, ERR_USAGE,
 				 "--zap-log-level: invalid level '%.100s': want debug, "
-				 "info, error, panic or a number from 1",
+				 "info, error, panic or a number above 0",
 				 o->zap_level);
 	*ret = verbosity >= DEBUG_VERBOSITY ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO;
 	return 0;
@@ -162,13 +162,13 @@ static int run_with(const struct controller_opts *o, const struct manager_config
 static int check_local(const struct controller_opts *o, struct error *err)
 {
 	if (!o->local && (o->api.data || o->api.listen || o->api.idle_ms))
-		return error_set(err, ERR_USAGE, "--%s needs --local",
+		return error_set(err, ERR_USAGE, "--%s requires --local",
 				 o->api.data     ? "data"
 				 : o->api.listen ? "listen"
 						 : "idle");
 	if (o->local && o->kubeconfig)
 		return error_set(err, ERR_USAGE,
-				 "--local and --kubeconfig exclude each other");
+				 "--local cannot be combined with --kubeconfig");
 	return 0;
 }
 
@@ -198,16 +198,23 @@ const struct cmd cmd_controller = {
 	.name = "controller",
 	.args = "",
 	.summary = "run TrainJobs on a cluster, or serve this machine's API",
-	.about =
-		"Creates JobSets for TrainJobs, serves the admission webhooks and "
-		"updates the\nstatus of jobs. A drop-in replacement for upstream's "
-		"trainer-controller-manager:\nsame settings, flags and objects. One "
-		"replica leads; all serve webhooks. Exits\nwith 0 on SIGTERM, and at "
-		"once with 1 when it loses its lease.\n\nWith --local, serves the same "
-		"API on this machine instead: for kubectl, with\nthe built-in runtimes, "
-		"defaults, validation and JobSets. Writes a kubeconfig\nand prints its "
-		"path. Jobs run as those of 'submit --local', and go on when the\nserver "
-		"ends.",
+	.about = "Creates JobSets for TrainJobs, serves the admission webhooks and "
+		 "updates the\n"
+		 "status of jobs. A drop-in replacement for upstream's "
+		 "trainer-controller-manager,\n"
+		 "with the same settings, flags and objects. All replicas serve "
+		 "webhooks; the\n"
+		 "leader also reconciles. Exits with 0 on SIGTERM, and with 1 as soon as "
+		 "it loses\n"
+		 "its lease.\n"
+		 "\n"
+		 "With --local, serves the same API on this machine instead: for "
+		 "kubectl, with the\n"
+		 "built-in runtimes, defaults, validation and JobSets. Writes a "
+		 "kubeconfig and\n"
+		 "prints its path. Jobs run as with 'submit --local', and continue when "
+		 "the server\n"
+		 "exits.",
 	.example = "kftrainer controller --local\n"
 		   "kftrainer controller --feature-gates TrainJobStatus=true\n"
 		   "kftrainer controller --zap-encoder console --zap-log-level debug",

@@ -40,9 +40,8 @@ static const struct opt opts_table[] = {
 		 formats),
 	OPT_STR(0, "shared", "RUNTIME", "use this runtime instead of creating one",
 		struct convert_opts, shared),
-	OPT_STRS(0, "runtime-file", "FILE",
-		 "runtimes besides the built-in ones; repeatable", struct convert_opts,
-		 runtime_files),
+	OPT_STRS(0, "runtime-file", "FILE", "file with more runtimes; repeatable",
+		 struct convert_opts, runtime_files),
 	OPT_ENUM(0, "target", "WHOSE", "Trainer that the result must run on",
 		 struct convert_opts, target, targets),
 	OPT_STR(0, "report", "FILE", "file for a JSON report on each field",
@@ -171,7 +170,8 @@ static void add_item(struct run *r, struct doc *doc, cJSON *take_obj)
 	if (map_put(&r->names, key, take_obj))
 		field_error_add(&doc->errs, FIELD_DUPLICATE, "metadata.name",
 				json_get(doc->obj, "metadata", "name"),
-				"a second %s of this name", meta_kind(take_obj));
+				"the input contains another %s with this name",
+				meta_kind(take_obj));
 }
 
 static void report_job(struct doc *doc, const struct convert_result *res)
@@ -218,7 +218,7 @@ static void pass_doc(struct run *r, struct doc *doc)
 	else if (!meta_kind(doc->obj) || !meta_api_version(doc->obj))
 		field_error_add(&doc->errs, FIELD_REQUIRED,
 				meta_kind(doc->obj) ? "apiVersion" : "kind", NULL,
-				"every document needs apiVersion and kind");
+				"every document needs an apiVersion and a kind");
 	else
 		add_item(r, doc, json_dup(doc->obj));
 	report_doc(r, doc, &same);
@@ -346,13 +346,13 @@ const struct cmd cmd_convert = {
 	.summary = "turn jobs of Training Operator V1 and MPI Operator into TrainJobs",
 	.about = "Converts PyTorchJob, TFJob, XGBoostJob, PaddleJob, JAXJob and MPIJob "
 		 "to a\n"
-		 "TrainingRuntime and a TrainJob each; other documents pass unchanged. A "
-		 "field\n"
-		 "that is not kept as it was gets a line on stderr. If anything is "
+		 "TrainingRuntime and a TrainJob each; prints other documents unchanged. "
+		 "Each\n"
+		 "field that is not kept unchanged gets a line on stderr. If anything is "
 		 "refused,\n"
 		 "nothing is printed.\n"
 		 "\n"
-		 "Exit code: 0 exact, 3 approximate, 4 something is lost, 2 refused.",
+		 "Exit code: 0 exact, 3 approximate, 4 lost, 2 refused.",
 	.example = "kftrainer convert job.yaml > trainjob.yaml\n"
 		   "kftrainer convert job.yaml | kftrainer submit --local -f -\n"
 		   "kftrainer convert job.yaml --shared torch-distributed",

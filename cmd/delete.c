@@ -25,7 +25,7 @@ struct delete_opts {
 static const struct opt opts_table[] = {
 	WHERE_OPTIONS(struct delete_opts),
 	PICK_OPTIONS(struct delete_opts),
-	OPT_BOOL('w', "wait", "wait until the jobs and their pods are gone",
+	OPT_BOOL('w', "wait", "wait until the jobs and their pods are deleted",
 		 struct delete_opts, wait),
 	OPT_DURATION(0, "timeout", "TIME", "limit for --wait; then exit with code 124",
 		     struct delete_opts, timeout, 1, OPT_LONGEST),
@@ -61,7 +61,7 @@ static int delete_one(void *ctx, const cJSON *job, struct error *err)
 		       name, pods, pods == 1 ? "" : "s");
 	else
 		printf("trainjob %s deleted%s\n", name,
-		       pods ? ", with what belongs to it" : "");
+		       pods ? ", with its JobSet and pods" : "");
 	fflush(stdout);
 	cJSON_AddItemToArray(d->going, json_dup(job));
 	return 0;
@@ -79,7 +79,7 @@ static int wait_all(struct deleting *d, struct error *err)
 			return -1;
 		if (!rc) {
 			cmd_complain("delete",
-				     "timed out waiting for TrainJob %s to be removed; "
+				     "timed out waiting for TrainJob %s to be deleted; "
 				     "see 'kftrainer why %s -n %s'",
 				     meta_name(job), meta_name(job), meta_namespace(job));
 			return EXIT_TIMED_OUT;
@@ -126,11 +126,12 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 const struct cmd cmd_delete = {
 	.name = "delete",
 	.args = "JOB...",
-	.summary = "delete TrainJobs and what belongs to them",
-	.about = "Deletes the JobSet, Jobs, pods and everything else created for the job "
-		 "as well.\nA local job is stopped first. Its logs are deleted, its "
-		 "volume claims are kept:\n'delete claim/NAME' deletes a claim and its "
-		 "data.",
+	.summary = "delete TrainJobs and their objects",
+	.about = "Also deletes the JobSet, Jobs, pods and all other objects of the job. "
+		 "A local\n"
+		 "job is stopped first; its logs are deleted, its volume claims are "
+		 "kept.\n"
+		 "'delete claim/NAME' deletes a claim and its data.",
 	.example = "kftrainer delete bert\n"
 		   "kftrainer delete bert gpt --wait --timeout 2m",
 	.opts = opts_table,

@@ -36,7 +36,7 @@ static const struct opt opts_table[] = {
 	WHERE_OPTIONS(struct events_opts),
 	OPT_BOOL('A', "all-namespaces", "events of jobs in all namespaces",
 		 struct events_opts, all),
-	OPT_BOOL('w', "watch", "keep watching for new events", struct events_opts, watch),
+	OPT_BOOL('w', "watch", "keep printing new events", struct events_opts, watch),
 	OPT_ENUM('o', "output", "FORMAT", "output format", struct events_opts, output,
 		 formats),
 	{ .type = OPT_END },

@@ -26,15 +26,15 @@ struct export_opts {
 static const struct opt opts_table[] = {
 	OPT_STR(0, "uri", "URI", "destination (default: STORAGE_URI)", struct export_opts,
 		uri),
-	OPT_STR(0, "allow", "PATTERNS", "only these files: '*.json,*.safetensors'",
+	OPT_STR(0, "allow", "PATTERNS", "upload only these files: '*.json,*.safetensors'",
 		struct export_opts, allow),
 	OPT_STR(0, "ignore", "PATTERNS", "skip these files (default: IGNORE_PATTERNS)",
 		struct export_opts, ignore),
 	OPT_ENUM(0, "progress", "HOW", "how to report progress", struct export_opts,
 		 progress, fetchview_words),
-	OPT_INT(0, "connections", "N", "parallel parts of 5 MiB (default 4)",
+	OPT_INT(0, "connections", "N", "parallel parts of 5 MiB or more (default: 4)",
 		struct export_opts, connections, 1, UPLOAD_MAX_CONNECTIONS),
-	OPT_INT(0, "retries", "N", "retries per request (default 6)", struct export_opts,
+	OPT_INT(0, "retries", "N", "retries per request (default: 6)", struct export_opts,
 		retries, 1, 1000),
 	{ .type = OPT_END },
 };
@@ -106,14 +106,20 @@ const struct cmd cmd_export_model = {
 	.args = "[DIRECTORY|FILE]",
 	.summary = "upload a trained model",
 	.about = "Uploads all files in the directory (/workspace/output) to "
-		 "s3://BUCKET/PREFIX, in\nparallel parts with checksums, or to "
-		 "hf://ORG/NAME[@REVISION][/DIRECTORY] as one\ncommit, with Git LFS for "
-		 "large files. Skips files that are already there and\nunchanged; after "
-		 "a crash it resumes where it stopped. Exit code 0: everything "
-		 "is\nuploaded. A single file is uploaded to exactly that URI.\n\nAs a "
-		 "step of a runtime: examples/export.yaml. Credentials come from "
-		 "the\nenvironment only, as for initialize-model: ACCESS_KEY_ID and "
-		 "SECRET_ACCESS_KEY,\na role; HF_TOKEN.",
+		 "s3://BUCKET/PREFIX, in\n"
+		 "parallel parts with checksums, or to "
+		 "hf://ORG/NAME[@REVISION][/DIRECTORY] as one\n"
+		 "commit, with Git LFS for large files. Skips unchanged files that the "
+		 "destination\n"
+		 "already has; after a crash it resumes the upload. Exits with 0 only if "
+		 "all files\n"
+		 "are uploaded. A single file is uploaded to exactly that URI.\n"
+		 "\n"
+		 "Use it as a step of a runtime: examples/export.yaml. Credentials come "
+		 "from the\n"
+		 "environment, as for initialize-model: ACCESS_KEY_ID and "
+		 "SECRET_ACCESS_KEY, a\n"
+		 "role; HF_TOKEN.",
 	.example = "kftrainer export-model ./checkpoints --uri s3://bucket/models/m1\n"
 		   "STORAGE_URI=s3://bucket/m1 kftrainer export-model\n"
 		   "HF_TOKEN=... kftrainer export-model ./out --uri hf://org/m1",

@@ -39,8 +39,8 @@ static const struct opt opts_table[] = {
 		"only jobs with these labels: team=a,tier!=b", struct get_opts, selector),
 	OPT_ENUM('o', "output", "FORMAT", "output format", struct get_opts, output,
 		 formats),
-	OPT_BOOL('w', "watch", "keep watching; print a line for each change",
-		 struct get_opts, watch),
+	OPT_BOOL('w', "watch", "keep printing a line for each change", struct get_opts,
+		 watch),
 	{ .type = OPT_END },
 };
 
@@ -351,7 +351,7 @@ static int show(struct getting *g, int argc, char **argv, struct error *err)
 static int show_claims(const struct get_opts *opts, char **names, struct error *err)
 {
 	if (opts->selector || opts->watch)
-		return error_set(err, ERR_USAGE, "%s does not apply to claims",
+		return error_set(err, ERR_USAGE, "%s cannot be used with claims",
 				 opts->watch ? "--watch" : "--selector");
 	return claims_show(&opts->where, opts->all, out_format(formats[opts->output]),
 			   names, err);

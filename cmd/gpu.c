@@ -21,7 +21,7 @@ static const struct opt opts_table[] = {
 	OPT_ENUM('o', "output", "FORMAT", "output format", struct gpu_opts, output,
 		 formats),
 	OPT_DURATION(0, "timeout", "DURATION",
-		     "how long a call of NVIDIA's libraries may take (default 10s)",
+		     "limit for each call of NVIDIA's libraries (default: 10s)",
 		     struct gpu_opts, timeout_ms, 1, OPT_LONGEST),
 	{ .type = OPT_END },
 };
@@ -245,10 +245,11 @@ const struct cmd cmd_gpu = {
 	.name = "gpu",
 	.args = "",
 	.summary = "show the NVIDIA GPUs of this machine and their health",
-	.about = "Asks NVIDIA's management library, which comes with the driver. A "
-		 "device that\n"
-		 "hangs or is broken is reported as such. Without a GPU it prints one "
-		 "line.",
+	.about = "Uses NVIDIA's management library, which comes with the driver. The "
+		 "state of a\n"
+		 "device that hangs or is broken describes the problem. Without a GPU it "
+		 "prints\n"
+		 "one line.",
 	.opts = opts_table,
 	.opts_size = sizeof(struct gpu_opts),
 	.example = "kftrainer gpu\n"

@@ -35,29 +35,29 @@ static const struct opt opts_table[] = {
 	OPT_STR(0, "socket", "PATH", "Unix socket for the ranks' processes",
 		struct feed_opts, socket),
 	OPT_STR(0, "gpus", "N,...",
-		"CUDA's number of each rank's GPU, from rank 0 on (default 0)",
+		"CUDA device of each rank, in the order of ranks (default: 0)",
 		struct feed_opts, gpus),
-	OPT_INT(0, "rank", "R", "read the shard of this node, from 0 on",
-		struct feed_opts, rank, 0, INT64_MAX),
-	OPT_INT(0, "world", "N", "number of nodes that share the rows (default 1)",
+	OPT_INT(0, "rank", "R", "shard of this node, counted from 0", struct feed_opts,
+		rank, 0, INT64_MAX),
+	OPT_INT(0, "world", "N", "number of nodes that share the rows (default: 1)",
 		struct feed_opts, world, 1, INT64_MAX),
 	OPT_STRS(0, "column", "NAME", "column to read (default: all); repeatable",
 		 struct feed_opts, columns),
-	OPT_INT(0, "ring", "N", "buffers for each rank (default 4)", struct feed_opts,
-		ring, 2, FEED_RING_MAX),
+	OPT_INT(0, "ring", "N", "buffers per rank (default: 4)", struct feed_opts, ring,
+		2, FEED_RING_MAX),
 	OPT_INT(0, "buffer-size", "BYTES",
-		"bytes of a buffer, which holds a batch (default 16 MiB)",
+		"size of a buffer, which holds one batch (default: 16 MiB)",
 		struct feed_opts, size, PAGE, MAX_SIZE),
 	OPT_DURATION(0, "timeout", "DURATION",
-		     "how long a call of NVIDIA's libraries may take (default 10s)",
+		     "limit for each call of NVIDIA's libraries (default: 10s)",
 		     struct feed_opts, timeout_ms, 1, OPT_LONGEST),
 	OPT_DURATION(0, "source-timeout", "DURATION",
-		     "how long the cache may take for a batch (default 1m)",
+		     "limit for the next batch from the cache (default: 1m)",
 		     struct feed_opts, source_ms, 1, OPT_LONGEST),
 	OPT_DURATION(0, "join-timeout", "DURATION",
-		     "how long a rank may have no process (default 5m)", struct feed_opts,
-		     join_ms, 1, OPT_LONGEST),
-	OPT_STR(0, "token-file", "FILE", "bearer token to send to the cache",
+		     "how long to wait for a rank without a process (default: 5m)",
+		     struct feed_opts, join_ms, 1, OPT_LONGEST),
+	OPT_STR(0, "token-file", "FILE", "file with the bearer token for the cache",
 		struct feed_opts, token_file),
 	OPT_STR(0, "ca-file", "FILE",
 		"with grpc+tls://: CAs to trust (default: the system's)",
@@ -328,7 +328,7 @@ static int configure(struct gpu_feed_conf *conf, const struct feed_opts *opts, i
 
 	if (argc != 1 || !opts->socket)
 		return error_set(err, ERR_USAGE,
-				 "expected --socket PATH and the cache's head: "
+				 "specify --socket PATH and the head of the cache, "
 				 "grpc://HOST:PORT");
 	if (opts->rank >= (opts->world ? opts->world : 1))
 		return error_set(err, ERR_USAGE,
@@ -403,10 +403,12 @@ const struct cmd cmd_gpu_feed = {
 	.args = "grpc://HOST:PORT",
 	.summary = "stream rows of the data cache into the memory of this node's GPUs",
 	.about = "Each batch crosses the network once, is copied to the GPU of rank 0 "
-		 "and\n"
-		 "from there to the other ranks' GPUs. A process for each rank connects\n"
-		 "to the socket and gets the batches without a copy:\n"
-		 "examples/gpu_feed.py. Ends when each rank has had all rows.",
+		 "and from\n"
+		 "there to the other ranks' GPUs. The process of each rank connects to "
+		 "the socket\n"
+		 "and reads the batches in place: examples/gpu_feed.py. Exits when each "
+		 "rank has\n"
+		 "received all rows.",
 	.flags = CMD_IN_POD,
 	.opts = opts_table,
 	.opts_size = sizeof(struct feed_opts),

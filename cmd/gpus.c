@@ -31,7 +31,7 @@ static void complain_of_faults(const cJSON *found)
 		const char *fault = gpu_fault(device), *uuid = json_str(device, "uuid");
 
 		if (fault)
-			cmd_complain("submit", "GPU %" PRId64 "%s%s is left out: %s",
+			cmd_complain("submit", "GPU %" PRId64 "%s%s is not used: %s",
 				     json_int(device, 0, "index"), uuid ? " " : "",
 				     uuid ? uuid : "", fault);
 	}
@@ -46,7 +46,7 @@ int gpus_for(struct arena *arena, const char *const **ret, const cJSON *objects,
 	if (!requests_gpu(objects) || !gpu_present(gpu_dev()))
 		return 0;
 	if (gpu_discover(&found, gpu_dev(), GPU_CALL_MS, err)) {
-		cmd_complain("submit", "GPUs are counted by %s/nvidia*: %s", gpu_dev(),
+		cmd_complain("submit", "using the GPUs of %s/nvidia*: %s", gpu_dev(),
 			     err->msg);
 		return 0;
 	}

@@ -192,28 +192,28 @@ static int run_model(const void *opts, int argc, char **argv, struct error *err)
 static const struct opt opts_table[] = {
 	OPT_STR(0, "uri", "URI", "source (default: STORAGE_URI)", struct init_opts, uri),
 	OPT_STR(0, "to", "DIR",
-		"target directory (default: OUTPUT_PATH, or /workspace/dataset or "
+		"target directory (default: OUTPUT_PATH, else /workspace/dataset or "
 		"/workspace/model)",
 		struct init_opts, to),
-	OPT_STR(0, "allow", "PATTERNS", "only these files: '*.json,data/*'",
+	OPT_STR(0, "allow", "PATTERNS", "fetch only these files: '*.json,data/*'",
 		struct init_opts, allow),
 	OPT_STR(0, "ignore", "PATTERNS",
-		"not these files; else IGNORE_PATTERNS; ',' for none", struct init_opts,
-		ignore),
+		"skip these files (default: IGNORE_PATTERNS; ',' for none)",
+		struct init_opts, ignore),
 	OPT_ENUM(0, "progress", "HOW", "how to report progress", struct init_opts,
 		 progress, fetchview_words),
-	OPT_INT(0, "connections", "N", "at most so many at once (default 16)",
+	OPT_INT(0, "connections", "N", "maximum number of connections (default: 16)",
 		struct init_opts, connections, 1, FETCH_MAX_CONNECTIONS),
-	OPT_INT(0, "retries", "N",
-		"how often to ask again without progress between (default 6)",
+	OPT_INT(0, "retries", "N", "retries without progress in between (default: 6)",
 		struct init_opts, retries, 1, 1000),
 	OPT_BOOL(0, "no-verify",
-		 "count bytes, do not hash them: less work, and damage goes unseen",
+		 "compare only sizes: faster, but corruption is not detected",
 		 struct init_opts, no_verify),
-	OPT_BOOL(0, "recheck", "hash what is there, whatever the manifest says",
+	OPT_BOOL(0, "recheck",
+		 "hash existing files, even if the manifest lists them as verified",
 		 struct init_opts, recheck),
-	OPT_BOOL(0, "allow-empty", "no file at all is fine", struct init_opts,
-		 allow_empty),
+	OPT_BOOL(0, "allow-empty", "succeed even if there are no files to fetch",
+		 struct init_opts, allow_empty),
 	{ .type = OPT_END },
 };
 
@@ -224,17 +224,18 @@ static const struct opt opts_table[] = {
 	"kftrainer(1). Credentials come from the environment: ACCESS_TOKEN or HF_TOKEN,\n" \
 	"ACCESS_KEY_ID and SECRET_ACCESS_KEY, ...\n" \
 	"\n" \
-	"Skips files that are complete and verified; after a crash it resumes where it\n" \
-	"stopped. Exit code 0: everything is there and verified."
+	"Skips files that are complete and verified; after a crash it resumes the\n" \
+	"download. Exits with 0 only if all files are complete and verified."
 /* clang-format on */
 
 const struct cmd cmd_initialize_dataset = {
 	.name = "initialize-dataset",
 	.args = "",
-	.summary = "download a data set into the job's volume",
-	.about = "Downloads STORAGE_URI to /workspace/dataset, as upstream's image "
-		 "does. Of\ncache://SCHEMA/TABLE it makes the TrainJob's data cache: a "
-		 "LeaderWorkerSet and\na Service; see kftrainer(1).\n\n" ABOUT_SOURCES,
+	.summary = "download a dataset into the job's volume",
+	.about =
+		"Downloads STORAGE_URI to /workspace/dataset, as upstream's image does.\n"
+		"For cache://SCHEMA/TABLE it creates the TrainJob's data cache: a\n"
+		"LeaderWorkerSet and a Service; see kftrainer(1).\n\n" ABOUT_SOURCES,
 	.example = "# as in a pod: STORAGE_URI=hf://tatsu-lab/alpaca\nkftrainer "
 		   "initialize-dataset --uri file://$PWD/code --to data\n# --uri "
 		   "https://host/SHA256SUMS: all files in that list, verified\nkftrainer "
@@ -254,8 +255,8 @@ const struct cmd cmd_initialize_model = {
 		 "Unless\nIGNORE_PATTERNS or --ignore says otherwise, it skips "
 		 "*.msgpack, *.h5, *.bin,\n*.pt and *.pth, and downloads from hf:// only "
 		 "*.json, *.safetensors, *.model,\n*.txt and *.gguf. A file that the URI "
-		 "names is always downloaded, and so are\nweights where there are no "
-		 "others.\n\n" ABOUT_SOURCES,
+		 "names is always downloaded, and so are\nweights in other formats if "
+		 "there are no safetensors or GGUF.\n\n" ABOUT_SOURCES,
 	.example = "# as in a pod: STORAGE_URI=hf://org/model ACCESS_TOKEN=...\n"
 		   "kftrainer initialize-model --uri file://$PWD/code --to model",
 	.opts = opts_table,

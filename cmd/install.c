@@ -25,9 +25,9 @@ static const char *const formats[] = { "none", "yaml", "json", "name", NULL };
 
 static const struct opt opts_table[] = {
 	OPT_BOOL(0, "crds",
-		 "only the CustomResourceDefinitions; print them unless --apply is given",
+		 "only the CustomResourceDefinitions; printed unless --apply is given",
 		 struct install_opts, crds),
-	OPT_BOOL(0, "controller", "only the controller and what it needs",
+	OPT_BOOL(0, "controller", "only the controller and the objects that it needs",
 		 struct install_opts, controller),
 	OPT_BOOL(0, "runtimes", "only the built-in runtimes", struct install_opts,
 		 runtimes),
@@ -40,10 +40,10 @@ static const struct opt opts_table[] = {
 	OPT_BOOL(0, "wait", "wait until the controller runs and its webhooks answer",
 		 struct install_opts, wait),
 	OPT_DURATION(0, "timeout", "TIME",
-		     "limit for each object to become ready (default 2m)",
+		     "limit for each object to become ready (default: 2m)",
 		     struct install_opts, timeout_ms, 1000, 86400000),
 	OPT_STR('n', "namespace", "NS",
-		"the controller's namespace (default kubeflow-system)",
+		"the controller's namespace (default: kubeflow-system)",
 		struct install_opts, what.ns),
 	OPT_STR(0, "image", "REF", "kftrainer's image (default: " INSTALL_IMAGE ")",
 		struct install_opts, what.image),
@@ -56,12 +56,11 @@ static const struct opt opts_table[] = {
 		 "let the controller write only TrainJobs' Secrets, ConfigMaps, Services",
 		 struct install_opts, what.strict),
 	OPT_STRS(0, "cache-namespace", "NS",
-		 "let torch-distributed-with-cache make data caches there; repeatable",
+		 "let torch-distributed-with-cache create caches there; repeatable",
 		 struct install_opts, what.cache_namespaces),
-	OPT_BOOL(0, "cache-token-review",
-		 "let data caches there have the API server review tokens",
+	OPT_BOOL(0, "cache-token-review", "let data caches there create TokenReviews",
 		 struct install_opts, what.cache_token_review),
-	OPT_INT(0, "replicas", "N", "controller replicas (default 2)",
+	OPT_INT(0, "replicas", "N", "controller replicas (default: 2)",
 		struct install_opts, what.replicas, 1, 100),
 	OPT_STR(0, "feature-gates", "LIST",
 		"the controller's feature gates: TrainJobStatus=true",
@@ -148,9 +147,11 @@ const struct cmd cmd_install = {
 	.name = "install",
 	.args = "",
 	.summary = "install the controller, its CRDs and the runtimes in a cluster",
-	.about = "Applies everything to the cluster of your kubeconfig, server-side. "
-		 "Safe to\nrepeat; replaces an upstream installation in place. With -o "
-		 "it prints the\nobjects instead. JobSet must be installed already.",
+	.about = "Applies all objects to the cluster of your kubeconfig, server-side. "
+		 "Can be\n"
+		 "repeated; replaces an upstream installation in place. With -o it "
+		 "prints the\n"
+		 "objects instead. JobSet must already be installed.",
 	.example = "kftrainer install --image registry.example/kftrainer:" VERSION "\n"
 		   "kftrainer install -o yaml > trainer.yaml\n"
 		   "kftrainer install --crds | kubectl apply --server-side -f -",

@@ -93,7 +93,7 @@ static int make_dir(const struct local_api *l, struct error *err)
 		return error_errno(err, errno, "%s", l->dir);
 	if (st.st_uid != geteuid())
 		return error_set(err, ERR_DENIED,
-				 "%s belongs to another user (uid %u); use --data with a "
+				 "%s belongs to another user (uid %u); set --data to a "
 				 "directory of yours",
 				 l->dir, st.st_uid);
 	if ((st.st_mode & 077) && chmod(l->dir, 0700))
@@ -407,10 +407,10 @@ static int start_api(struct local_api *l, struct error *err)
 	if (apiserver_new(&l->api, &conf, err))
 		return -1;
 	if (apiserver_cut(l->api))
-		log_warn(
-			"cut an incomplete record off the log; it was never acknowledged",
-			LOG_STR("directory", l->dir),
-			LOG_INT("bytes", apiserver_cut(l->api)));
+		log_warn("removed an incomplete record, which was never acknowledged, "
+			 "from the log",
+			 LOG_STR("directory", l->dir),
+			 LOG_INT("bytes", apiserver_cut(l->api)));
 	return 0;
 }
 
@@ -518,8 +518,8 @@ static int listen_on(struct local_api *l, struct httpd_conf *conf, struct error 
 		conf->port = (int)port;
 		if (!httpd_start(&l->httpd, conf, &none))
 			return 0;
-		log_warn("the port of the last server is taken: copied kubeconfigs and "
-			 "progress of jobs that run do not reach this one",
+		log_warn("the previous port is in use: copies of the kubeconfig and "
+			 "progress reports of running jobs do not reach this server",
 			 LOG_INT("port", port));
 		conf->port = 0;
 	}
@@ -593,7 +593,7 @@ static void *end_when_idle(void *ctx)
 		if (left > 0) {
 			(void)stop_wait(left);
 		} else if (!wait_for_jobs(l)) {
-			log_info("idle: no requests, no running jobs",
+			log_info("exiting: idle, without requests and running jobs",
 				 LOG_INT("ms", limit));
 			stop_request();
 		}
@@ -686,7 +686,7 @@ int local_api_run(const struct local_api_opts *opts, struct manager_config *conf
 		return -1;
 	rc = start(&l, err);
 	if (!rc && serve(&l, config, err)) {
-		log_error("cannot go on", LOG_ERR(err));
+		log_error("exiting", LOG_ERR(err));
 		_exit(EXIT_FAILED);
 	}
 	end(&l);

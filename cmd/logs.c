@@ -34,7 +34,7 @@ static const struct opt opts_table[] = {
 		struct logs_opts, container),
 	OPT_BOOL(0, "all", "include init containers and replaced pods", struct logs_opts,
 		 all),
-	OPT_BOOL('p', "previous", "each container's run before its last restart",
+	OPT_BOOL('p', "previous", "the run of each container before its last restart",
 		 struct logs_opts, previous),
 	OPT_STR(0, "tail", "N", "only the last N lines of each process", struct logs_opts,
 		tail),
@@ -119,10 +119,12 @@ const struct cmd cmd_logs = {
 	.args = "JOB",
 	.summary = "print the output of a job's processes",
 	.about = "With several processes, each line is prefixed with its process. -f "
-		 "waits\nfor pods to start and continues across restarts, "
-		 "replaced pods and lost\nconnections without losing or repeating a "
-		 "line, and shows reported\nprogress on standard error. Without a "
-		 "cluster: local jobs (submit --local).",
+		 "waits for\n"
+		 "pods to start and continues across restarts, replaced pods and lost "
+		 "connections\n"
+		 "without losing or repeating lines, and shows reported progress on "
+		 "standard\n"
+		 "error. Without a cluster: local jobs (submit --local).",
 	.example = "kftrainer logs -f digits\n"
 		   "kftrainer logs digits --rank 0 --tail 20\n"
 		   "kftrainer logs digits --step initializer --since 10m",

@@ -39,30 +39,31 @@ enum { FATAL = 3 };
 
 static const struct opt opts_table[] = {
 	OPT_STR(0, "check", "NAME,...",
-		"only these: devices, driver, health, memory, bandwidth, peers, nccl, "
-		"job",
+		"run only these: devices, driver, health, memory, bandwidth, peers, "
+		"nccl, job",
 		struct preflight_opts, checks),
-	OPT_INT(0, "gpus", "N", "so many GPUs have to be usable", struct preflight_opts,
+	OPT_INT(0, "gpus", "N", "required number of usable GPUs", struct preflight_opts,
 		gpus, 0, 1024),
-	OPT_BOOL(0, "quick", "test 1 GiB of each GPU's memory", struct preflight_opts,
-		 quick),
-	OPT_BOOL(0, "full", "all patterns of memory, and each pair of GPUs",
+	OPT_BOOL(0, "quick", "test only 1 GiB of each GPU's memory",
+		 struct preflight_opts, quick),
+	OPT_BOOL(0, "full", "test memory with all patterns, and each pair of GPUs",
 		 struct preflight_opts, full),
-	OPT_STR(0, "expect", "FILE", "JSON: how fast each kind of GPU has to be",
+	OPT_STR(0, "expect", "FILE",
+		"JSON file with the expected speeds of each kind of GPU",
 		struct preflight_opts, expect),
-	OPT_INT(0, "nodes", "N", "nodes of the job: all-reduce over all of them, too",
+	OPT_INT(0, "nodes", "N",
+		"number of nodes of the job; adds an all-reduce over them",
 		struct preflight_opts, nodes, 2, MEETING_MAX),
-	OPT_INT(0, "node-rank", "R",
-		"this node, from 0 on (default: JOB_COMPLETION_INDEX)",
+	OPT_INT(0, "node-rank", "R", "rank of this node (default: JOB_COMPLETION_INDEX)",
 		struct preflight_opts, node_rank, 0, MEETING_MAX - 1),
-	OPT_STR(0, "leader", "HOST:PORT", "where node rank 0 listens, with --nodes",
+	OPT_STR(0, "leader", "HOST:PORT", "with --nodes: address of node rank 0",
 		struct preflight_opts, leader),
-	OPT_STR(0, "job-key", "FILE", "secret that the job's nodes share, with --nodes",
+	OPT_STR(0, "job-key", "FILE", "with --nodes: secret that the job's nodes share",
 		struct preflight_opts, job_key),
 	OPT_DURATION(0, "timeout", "DURATION",
-		     "how long a call of NVIDIA's libraries may take (default 10s)",
+		     "limit for each call of NVIDIA's libraries (default: 10s)",
 		     struct preflight_opts, timeout_ms, 1, OPT_LONGEST),
-	OPT_DURATION(0, "deadline", "DURATION", "how long a check may take (default 5m)",
+	OPT_DURATION(0, "deadline", "DURATION", "limit for each check (default: 5m)",
 		     struct preflight_opts, deadline_ms, 1, OPT_LONGEST),
 	OPT_ENUM('o', "output", "FORMAT", "output format", struct preflight_opts, output,
 		 formats),
@@ -142,8 +143,8 @@ static int choose(struct arena *arena, const char *list, const char *const **ret
 	for (size_t i = 0; names[i]; i++) {
 		names[i] = str_trim(arena, names[i]);
 		if (!str_in(names[i], preflight_checks))
-			return error_set(err, ERR_USAGE, "--check: '%s' is not one of %s",
-					 names[i],
+			return error_set(err, ERR_USAGE,
+					 "--check: invalid check '%s': want %s", names[i],
 					 str_join(arena, preflight_checks, ", "));
 	}
 	*ret = (const char *const *)names;
@@ -222,8 +223,9 @@ static int read_key(unsigned char key[PSK_KEY_SIZE], const char *path, struct er
 		return -1;
 	if (data.len < KEY_LEAST)
 		return error_set(err, ERR_INVALID,
-				 "%s: %zu bytes; a job's key needs %d or more", path,
-				 data.len, KEY_LEAST);
+				 "%s: too short for a job's key: %zu bytes, at least %d "
+				 "are required",
+				 path, data.len, KEY_LEAST);
 	sign_sha256(data.data, data.len, key);
 	return 0;
 }
@@ -235,7 +237,8 @@ static int read_leader(struct together *t, const char *text, struct error *err)
 
 	if (!colon || (size_t)(colon - text) >= sizeof(t->host) || colon == text ||
 	    str_int(&port, colon + 1, 1, 65535, err))
-		return error_set(err, ERR_USAGE, "--leader: '%s' is not HOST:PORT", text);
+		return error_set(err, ERR_USAGE,
+				 "--leader: invalid address '%s': want HOST:PORT", text);
 	snprintf(t->host, sizeof(t->host), "%.*s", (int)(colon - text), text);
 	t->meeting.host = t->host;
 	t->meeting.port = (int)port;
@@ -262,8 +265,9 @@ static int read_job(struct together *t, struct preflight_job *job,
 	int64_t rank;
 
 	if (!opts->leader || !opts->job_key)
-		return error_set(err, ERR_USAGE,
-				 "--nodes needs --leader HOST:PORT and --job-key FILE");
+		return error_set(
+			err, ERR_USAGE,
+			"--nodes requires --leader HOST:PORT and --job-key FILE");
 	if (read_rank(&rank, opts, err) || read_leader(t, opts->leader, err) ||
 	    read_key(t->meeting.key, opts->job_key, err))
 		return -1;
@@ -331,13 +335,13 @@ const struct cmd cmd_preflight = {
 	.name = "preflight",
 	.args = "",
 	.summary = "check this node's GPUs and the links between them",
-	.about = "Prints a line for each check and device. Exits with 0 (pass), 10 "
-		 "(warning),\n"
-		 "20 (worth trying again) or 30 (fatal): the worst of all. Without a GPU "
-		 "it\n"
-		 "passes, unless --gpus requests some. With --nodes all nodes of the job "
-		 "run it\n"
-		 "at the same time, and end with the same result for the job.",
+	.about = "Prints a line for each check and device. Exits with the worst result: "
+		 "0 (pass),\n"
+		 "10 (warning), 20 (worth trying again) or 30 (fatal). Without a GPU it "
+		 "passes,\n"
+		 "unless --gpus requests some. With --nodes all nodes of the job run it "
+		 "at the\n"
+		 "same time, and all get the same result for the job.",
 	.opts = opts_table,
 	.opts_size = sizeof(struct preflight_opts),
 	.example = "kftrainer preflight\n"

@@ -229,8 +229,9 @@ static int run_render(const void *values, int argc, char **argv, struct error *e
 	if (argc)
 		opts.job.runtime = argv[0];
 	if (opts.job.files.n && flag)
-		return error_set(err, ERR_USAGE, "%s applies to a runtime, not to a file",
-				 flag);
+		return error_set(
+			err, ERR_USAGE,
+			"%s requires a runtime and cannot be combined with a file", flag);
 	if (!opts.job.files.n && !opts.job.runtime)
 		return error_set(err, ERR_USAGE,
 				 "specify a runtime, or a TrainJob with --filename");
@@ -328,8 +329,9 @@ static const struct cmd cmd_get_runtime = {
 	.name = "get",
 	.args = "RUNTIME",
 	.summary = "print a runtime",
-	.about = "One of --runtime-file, of the cluster, if there is a kubeconfig, or a "
-		 "built-in\none, in that order, as it can be applied again.",
+	.about = "Looks it up in --runtime-file, then in the cluster, if there is a "
+		 "kubeconfig,\n"
+		 "then among the built-in runtimes. The output can be applied again.",
 	.example = "kftrainer runtime get torch-distributed > my-runtime.yaml",
 	.opts = get_table,
 	.opts_size = sizeof(struct get_opts),
@@ -339,7 +341,7 @@ static const struct cmd cmd_get_runtime = {
 static const struct cmd cmd_render = {
 	.name = "render",
 	.args = "[RUNTIME] [-- COMMAND...]",
-	.summary = "show the objects that a TrainJob and its runtime produce",
+	.summary = "print the objects that a TrainJob and its runtime produce",
 	.about = "The TrainJob comes from --filename or is described by the options.",
 	.example = "kftrainer runtime render torch-distributed --nodes 4 -- torchrun "
 		   "train.py\n"
@@ -354,7 +356,8 @@ static const struct cmd cmd_validate = {
 	.args = "[FILE...]",
 	.summary = "check files of runtimes and TrainJobs",
 	.about = "Reports all errors in all files, with file, line and column, and exits "
-		 "with 2.",
+		 "with 2 if\n"
+		 "there are any.",
 	.example = "kftrainer runtime validate my-runtimes.yaml job.yaml",
 	.opts = validate_table,
 	.opts_size = sizeof(struct validate_opts),

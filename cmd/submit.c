@@ -58,20 +58,20 @@ static const struct opt opts_table[] = {
 	JOB_FILE_OPTIONS(struct submit_opts),
 	OPT_BOOL(0, "local", "run it as processes on this machine", struct submit_opts,
 		 local),
-	OPT_BOOL(0, "detach", "with --local: return when its pods run; the job goes on",
+	OPT_BOOL(0, "detach", "with --local: return when the pods run; the job continues",
 		 struct submit_opts, detach),
 	{ .type = OPT_ENUM,
 	  .name = "dry-run",
 	  .value = "WHERE",
 	  .bare = "client",
-	  .help = "only show what would be created",
+	  .help = "only print the objects that would be created",
 	  .words = dry_runs,
 	  .offset = OPT_ENUM_FIELD(struct submit_opts, dry_run) },
 	{ .type = OPT_ENUM,
 	  .letter = 'o',
 	  .name = "output",
 	  .value = "FORMAT",
-	  .help = "print the objects that are created, run or, with --dry-run, would be",
+	  .help = "print the objects that are created, or with --dry-run would be",
 	  .words = render_formats,
 	  .min = 1,
 	  .offset = OPT_ENUM_FIELD(struct submit_opts, output) },
@@ -81,16 +81,17 @@ static const struct opt opts_table[] = {
 		 struct submit_opts, wait),
 	OPT_DURATION(
 		0, "timeout", "TIME",
-		"limit for --follow, --wait, --detach; else with --local the job ends",
+		"limit for --follow, --wait, --detach; with --local alone stop the job",
 		struct submit_opts, timeout_ms, 1, OPT_LONGEST),
-	OPT_INT(0, "max-restarts", "N", "with --local: restarts of the job when it fails",
+	OPT_INT(0, "max-restarts", "N",
+		"with --local: how often to restart the job when it fails",
 		struct submit_opts, max_restarts, 0, INT32_MAX),
 	OPT_BOOL(0, "suspend", "create it suspended", struct submit_opts, job.suspend),
 	WORKSPACE_OPTIONS(struct submit_opts),
 	CLUSTER_OPTIONS(struct submit_opts),
 	OPT_BOOL('q', "quiet", "print only the job's own output", struct submit_opts,
 		 quiet),
-	OPT_STR(0, "runtime", "RUNTIME", "without a file: a TrainJob for this runtime",
+	OPT_STR(0, "runtime", "RUNTIME", "runtime of a TrainJob without a file",
 		struct submit_opts, job.runtime),
 	JOB_FLAG_OPTIONS(struct submit_opts),
 	{ .type = OPT_END },
@@ -248,10 +249,11 @@ static void on_running(void *ctx, bool late)
 
 	viewer_erase(&w->viewer);
 	if (late)
-		cmd_complain("submit",
-			     "timed out: the pods of TrainJob %s do not run yet; see "
-			     "'kftrainer why %s'",
-			     w->job->name, w->job->name);
+		cmd_complain(
+			"submit",
+			"timed out: the pods of TrainJob %s are not running yet; see "
+			"'kftrainer why %s'",
+			w->job->name, w->job->name);
 	else if (!w->quiet && !w->format)
 		outcome_report(&out, w->job->trainjob, "running");
 	detach_say(&w->to, late ? EXIT_TIMED_OUT : EXIT_OK);
@@ -351,7 +353,7 @@ static int run_local(const struct job_set *set, const struct submit_opts *opts,
 	viewer_begin(&w.viewer, job->name, opts->quiet);
 	if (!tj_is_ours(job->trainjob))
 		viewer_note(&w, "spec.managedBy is not applied: no other controller runs "
-				"here");
+				"on this machine");
 	if (local_run(&run, result, err)) {
 		viewer_erase(&w.viewer);
 		if (err->kind == ERR_EXISTS)
@@ -386,7 +388,7 @@ static int mount_workspace(const struct shipment *s, cJSON *objects, struct erro
 		return -1;
 	if (shared)
 		fprintf(stderr, "mounts are not available: all pods share one copy of "
-				"the workspace, not at " WORKSPACE_PATH "\n");
+				"the workspace, which is not at " WORKSPACE_PATH "\n");
 	return 0;
 }
 
@@ -609,16 +611,26 @@ const struct cmd cmd_submit = {
 	.args = "[FILE|-|CODE.py] [-- COMMAND...]",
 	.summary = "run a TrainJob",
 	.about = "Creates the job in the cluster of the kubeconfig; with --local runs it "
-		 "as\nprocesses on this machine.\n\nThe file contains TrainJobs and, "
-		 "optionally, runtimes, ConfigMaps and Secrets,\nwhich are applied "
-		 "first. The API server validates all of it before anything is\nstored. "
-		 "--local and --dry-run=client use the runtimes in the file, those "
-		 "of\n--runtime-file and the built-in ones ('kftrainer runtime "
-		 "list').\n\nWithout a file, --runtime and the options below it describe "
-		 "the TrainJob. A\nPython script in place of the file is carried inside "
-		 "the job, byte for byte;\nwords after '--' are its arguments.\n\nWith "
-		 "--local, --follow or --wait the exit code is the job's: 0, or that of "
-		 "the\nfirst process that failed; 124 after --timeout.",
+		 "as\n"
+		 "processes on this machine.\n"
+		 "\n"
+		 "The file contains TrainJobs and, optionally, runtimes, ConfigMaps and "
+		 "Secrets,\n"
+		 "which are applied first. The API server validates all objects before "
+		 "any is\n"
+		 "stored. --local and --dry-run=client use the runtimes in the file, "
+		 "those of\n"
+		 "--runtime-file and the built-in ones ('kftrainer runtime list').\n"
+		 "\n"
+		 "Without a file, --runtime and the options below it describe the "
+		 "TrainJob. A\n"
+		 "Python script in place of the file is stored in the job, byte for "
+		 "byte; words\n"
+		 "after '--' are its arguments.\n"
+		 "\n"
+		 "With --local, --follow or --wait the exit code is that of the job: 0, "
+		 "or that of\n"
+		 "the first process that failed; 124 after --timeout.",
 	.example = "kftrainer submit --local job.yaml\n"
 		   "kftrainer submit --follow job.yaml\n"
 		   "kftrainer submit --dry-run=client -o yaml job.yaml\n"

@@ -83,7 +83,8 @@ const struct cmd cmd_suspend = {
 	.args = "JOB...",
 	.summary = "stop the pods of TrainJobs, but keep the jobs",
 	.about = "Sets spec.suspend. The pods are deleted and unsaved state is lost; the "
-		 "job\nkeeps its name and settings until 'kftrainer resume'.",
+		 "job keeps\n"
+		 "its name and settings until 'kftrainer resume'.",
 	.example = "kftrainer suspend bert\n"
 		   "kftrainer suspend -l team=vision",
 	.opts = suspend_options,

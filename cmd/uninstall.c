@@ -17,19 +17,19 @@ struct uninstall_opts {
 };
 
 static const struct opt opts_table[] = {
-	OPT_BOOL(0, "crds", "also the CustomResourceDefinitions, and so every TrainJob",
+	OPT_BOOL(0, "crds", "also the CustomResourceDefinitions, with all TrainJobs",
 		 struct uninstall_opts, crds),
-	OPT_BOOL(0, "controller", "only the controller", struct uninstall_opts,
-		 controller),
+	OPT_BOOL(0, "controller", "only the controller and the objects that it needs",
+		 struct uninstall_opts, controller),
 	OPT_BOOL(0, "runtimes", "only the built-in runtimes", struct uninstall_opts,
 		 runtimes),
 	OPT_STRS(0, "runtime", "NAME", "only this runtime; repeatable",
 		 struct uninstall_opts, what.runtimes),
 	OPT_STR('n', "namespace", "NS",
-		"the controller's namespace (default kubeflow-system)",
+		"the controller's namespace (default: kubeflow-system)",
 		struct uninstall_opts, what.ns),
-	OPT_BOOL(0, "dry-run", "only print what would be removed", struct uninstall_opts,
-		 dry_run),
+	OPT_BOOL(0, "dry-run", "print the objects without removing them",
+		 struct uninstall_opts, dry_run),
 	CLUSTER_OPTIONS(struct uninstall_opts),
 	{ .type = OPT_END },
 };

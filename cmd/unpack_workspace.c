@@ -21,7 +21,7 @@ struct unpack_workspace_opts {
 };
 
 static const struct opt opts_table[] = {
-	OPT_STR(0, "from", "FILE|URI", "the archive (tar in zstd)",
+	OPT_STR(0, "from", "FILE|URI", "the archive (tar, compressed with zstd)",
 		struct unpack_workspace_opts, from),
 	OPT_STR(0, "download", "DIR", "temporary directory for the download",
 		struct unpack_workspace_opts, download),
@@ -171,11 +171,13 @@ const struct cmd cmd_runtime_unpack_workspace = {
 	.name = "unpack-workspace",
 	.args = "",
 	.summary = "unpack a TrainJob's workspace",
-	.about = "Unpacks what 'submit --workspace' uploaded. Run by the init container "
-		 "that the\ncontroller adds to training pods. Verifies the archive's "
-		 "SHA-256 before writing\nanything, and writes only below the target "
-		 "directory. A directory that already\nholds this archive is left "
-		 "unchanged.",
+	.about = "Unpacks a workspace of 'submit --workspace'. The init container that "
+		 "the\n"
+		 "controller adds to training pods runs it. Verifies the archive's "
+		 "SHA-256 before\n"
+		 "writing, and writes only below the target directory. A directory that "
+		 "already\n"
+		 "contains this archive is not changed.",
 	.example =
 		"kftrainer runtime unpack-workspace --from workspace.tar.zst \\\n"
 		"    --to code.new --sha256 $(sha256sum workspace.tar.zst | cut -c 1-64)",

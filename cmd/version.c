@@ -30,7 +30,7 @@ static const char *const formats[] = { "table", "json", "yaml", NULL };
 static const struct opt opts_table[] = {
 	OPT_ENUM('o', "output", "FORMAT", "output format", struct version_opts, output,
 		 formats),
-	OPT_BOOL(0, "licenses", "print the licenses of everything linked in",
+	OPT_BOOL(0, "licenses", "print the licenses of the program and its libraries",
 		 struct version_opts, licenses),
 	{ .type = OPT_END },
 };
@@ -141,7 +141,7 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 const struct cmd cmd_version = {
 	.name = "version",
 	.args = "",
-	.summary = "print the version and the linked libraries",
+	.summary = "print the versions of the program and its libraries",
 	.opts = opts_table,
 	.opts_size = sizeof(struct version_opts),
 	.example = "kftrainer version\n"

@@ -29,7 +29,7 @@ static const struct opt opts_table[] = {
 		"complete (default), failed, finished, running, suspended, deleted or "
 		"condition=TYPE[=STATUS]",
 		struct wait_opts, goal),
-	OPT_DURATION(0, "timeout", "TIME", "give up after this time with exit code 124",
+	OPT_DURATION(0, "timeout", "TIME", "how long to wait; then exit with code 124",
 		     struct wait_opts, timeout, 1, OPT_LONGEST),
 	{ .type = OPT_END },
 };
@@ -46,7 +46,7 @@ struct waiting {
 
 static int timed_out(const struct waiting *w)
 {
-	const char *state = w->job ? status_state(tj_status(w->job)) : "not there";
+	const char *state = w->job ? status_state(tj_status(w->job)) : "missing";
 
 	cmd_complain("wait", "timed out: TrainJob %s is %s", w->name, state);
 	return EXIT_TIMED_OUT;
@@ -167,8 +167,10 @@ const struct cmd cmd_wait = {
 	.name = "wait",
 	.args = "JOB...",
 	.summary = "wait until a TrainJob has finished",
-	.about = "Exits with 0 when the job reaches the state. Otherwise 1 or, when "
-		 "waiting for\ncomplete, the exit code of the process that failed first; "
+	.about = "Exits with 0 when the job reaches the state. Otherwise exits with 1 "
+		 "or, when\n"
+		 "waiting for complete, with the exit code of the process that failed "
+		 "first; with\n"
 		 "124 after --timeout.",
 	.example = "kftrainer wait bert && kftrainer logs bert --rank 0 --tail 5\n"
 		   "kftrainer wait bert --for running --timeout 5m\n"

@@ -85,8 +85,8 @@ static int hint_at_local(const char *ns, const char *name, struct error *err)
 	struct error none = { 0 }, was = *err;
 
 	if (err->kind == ERR_NOT_FOUND && !state_get(&job, ns, name, &none))
-		error_set(err, was.kind, "%s; a local job has this name (--local)",
-			  was.msg);
+		error_set(err, was.kind,
+			  "%s; a local job with this name exists: use --local", was.msg);
 	return -1;
 }
 
@@ -123,10 +123,14 @@ const struct cmd cmd_why = {
 	.args = "JOB",
 	.summary = "explain why a TrainJob waits, is slow or failed",
 	.about = "Prints one paragraph, the most likely cause first, and commands that "
-		 "show more.\nChecks the TrainJob, its runtime, JobSet, PodGroup or "
-		 "Kueue Workload, Jobs,\npods, events and the end of failed containers' "
-		 "logs; nodes, volume claims and\nthe controller where they matter. "
-		 "Lists what you are not allowed to read.",
+		 "show more.\n"
+		 "Checks the TrainJob, its runtime, JobSet, PodGroup or Kueue Workload, "
+		 "Jobs,\n"
+		 "pods, events and the end of failed containers' logs, and nodes, volume "
+		 "claims\n"
+		 "and the controller if they matter. Lists objects that you are not "
+		 "allowed to\n"
+		 "read.",
 	.example = "kftrainer why bert\n"
 		   "kftrainer why bert -n team-a -o json",
 	.opts = opts_table,

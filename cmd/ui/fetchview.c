@@ -67,7 +67,7 @@ static const char *summary(struct arena *a, const struct fetchview *v,
 	int percent = fetch_percent(now);
 	const char *to_go =
 		left < 0 ? ""
-			 : arena_printf(a, ", %s to go", out_duration(a, left * 1000));
+			 : arena_printf(a, ", %s left", out_duration(a, left * 1000));
 	const char *all = now->files_unsized ? ""
 					     : arena_printf(a, " of %s (%d %%)",
 							    size_text(a, now->bytes),

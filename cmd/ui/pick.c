@@ -22,7 +22,7 @@ int pick_check(const struct pick_opts *opts, int argc, char **argv, struct error
 		return refer_jobs(argv, err);
 	return error_set(err, ERR_USAGE,
 			 ways ? "specify job names, --all or --selector (only one)"
-			      : "no jobs given: specify job names, --all or --selector");
+			      : "specify job names, --all or --selector");
 }
 
 /* Report a failure and set *code. -1: stop. */

@@ -56,7 +56,7 @@ void check_job(struct v1_job *j)
 
 	if (generate || !j->name || !*j->name) {
 		refuse(j, "metadata.name", NULL,
-		       "the runtime is called like the job: give it a name%s",
+		       "the runtime is named after the job: set metadata.name%s",
 		       generate ? " instead of generateName" : "");
 		return;
 	}
@@ -93,10 +93,10 @@ void check_pytorch(struct v1_job *j)
 	if (procs && json_get(j->elastic, "nProcPerNode"))
 		refuse(j, "spec.elasticPolicy.nProcPerNode",
 		       json_get(j->elastic, "nProcPerNode"),
-		       "excludes spec.nprocPerNode, which takes its place");
+		       "cannot be combined with spec.nprocPerNode, which replaces it");
 	if (j->elastic && !role_find(j, "Worker"))
 		refuse(j, "spec.pytorchReplicaSpecs.Worker", NULL,
-		       "elasticPolicy needs workers");
+		       "elasticPolicy requires workers");
 }
 
 void check_xgboost(struct v1_job *j)
@@ -111,7 +111,7 @@ void check_tensorflow(struct v1_job *j)
 {
 	if (role_find(j, "Chief") && role_find(j, "Master"))
 		refuse(j, "spec.tfReplicaSpecs.Master", role_find(j, "Master")->spec,
-		       "Chief and Master exclude each other");
+		       "Chief and Master cannot be combined");
 	if (j->n_roles && !role_find(j, "Chief") && !role_find(j, "Master") &&
 	    !role_find(j, "Worker"))
 		refuse(j, "spec.tfReplicaSpecs.Worker", NULL,

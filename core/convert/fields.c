@@ -140,12 +140,12 @@ static int judge_exec(const struct field *f, const char **says)
 static int judge_clean(const struct field *f, const char **says)
 {
 	if (f->value != clean_pod_policy(f->j)) {
-		*says = "left out: runPolicy.cleanPodPolicy goes before it, as in V1";
+		*says = "left out: runPolicy.cleanPodPolicy overrides it, as in V1";
 		return GRADE_EXACT;
 	}
 	if (str_eq(text_of(f), "All")) {
-		*says = "JobSet deletes the pods, and itself, 60 s after the end or at "
-			"ttlSecondsAfterFinished if that is sooner";
+		*says = "the JobSet and its pods are deleted 60 s after the end, or "
+			"after ttlSecondsAfterFinished if that is shorter";
 		return GRADE_APPROXIMATE;
 	}
 	if (str_eq(text_of(f), "Running") || !*text_of(f)) {
@@ -174,13 +174,14 @@ static int judge_min_available(const struct field *f, const char **says)
 	int64_t n = json_int(f->j->policy, 0, "schedulingPolicy", "minAvailable");
 
 	if (gang_of(f->j) == GANG_NONE) {
-		*says = "left out: nothing says which scheduler; set podGroupPolicy of "
-			"the runtime";
+		*says = "left out: the job names no scheduler; set podGroupPolicy in the "
+			"runtime";
 		return GRADE_LOST;
 	}
-	*says = n == f->j->pods ? "left out: a gang always is all pods"
-				: arena_printf(f->j->arena, "a gang is all pods: %lld",
-					       (long long)f->j->pods);
+	*says = n == f->j->pods
+			? "left out: a gang always consists of all pods"
+			: arena_printf(f->j->arena, "a gang consists of all pods: %lld",
+				       (long long)f->j->pods);
 	return n == f->j->pods ? GRADE_EXACT : GRADE_LOST;
 }
 
@@ -188,7 +189,8 @@ static int judge_schedule_timeout(const struct field *f, const char **says)
 {
 	if (gang_of(f->j) != GANG_VOLCANO)
 		return GRADE_EXACT;
-	*says = "left out: queue and priorityClass are Volcano's, which has none";
+	*says = "left out: queue and priorityClass select Volcano, which has no such "
+		"timeout";
 	return GRADE_LOST;
 }
 
@@ -207,7 +209,8 @@ static int judge_procs(const struct field *f, const char **says)
 					    "numProcPerNode"));
 		return GRADE_APPROXIMATE;
 	}
-	*says = "left out: the GPUs that a pod requests count, else its CPUs, else 1";
+	*says = "left out: the default is the number of GPUs that a pod requests, else "
+		"its CPUs, else 1";
 	return GRADE_APPROXIMATE;
 }
 
@@ -216,7 +219,7 @@ static int judge_elastic_size(const struct field *f, const char **says)
 	const struct role *workers = role_find(f->j, "Worker");
 	int64_t n;
 
-	*says = arena_printf(f->j->arena, "the job does not grow or shrink: %lld nodes",
+	*says = arena_printf(f->j->arena, "the size of the job is fixed: %lld nodes",
 			     (long long)f->j->pods);
 	return json_int_of(f->value, &n) && workers && n == workers->n
 		       ? GRADE_EXACT
@@ -225,8 +228,8 @@ static int judge_elastic_size(const struct field *f, const char **says)
 
 static int judge_dynamic(const struct field *f, const char **says)
 {
-	*says = "a worker that fails does not end the others, but the job has failed "
-		"in the end unless worker 0 or the chief succeeds";
+	*says = "a worker that fails does not stop the others, but the job fails at the "
+		"end unless worker 0 or the chief succeeds";
 	return cJSON_IsTrue(f->value) ? GRADE_APPROXIMATE : GO_ON;
 }
 
@@ -315,7 +318,7 @@ static const struct row rows[] = {
 	{ ALL, "spec.runPolicy.schedulingPolicy.priorityClass", GRADE_APPROXIMATE,
 	  "also becomes the pods' priority", NULL, LEFT_TO_RUNTIME },
 	{ ALL, "spec.runPolicy.schedulingPolicy.minResources", GRADE_LOST,
-	  "the requests of all pods count instead", NULL, LEFT_TO_RUNTIME },
+	  "the requests of all pods are used instead", NULL, LEFT_TO_RUNTIME },
 	{ ALL, "spec.runPolicy.schedulingPolicy.scheduleTimeoutSeconds", GRADE_EXACT,
 	  NULL, judge_schedule_timeout, LEFT_TO_RUNTIME },
 
@@ -437,7 +440,7 @@ static void walk(const struct field *f)
 	    !shared_carries(f->j, f->role, f->pattern))
 		note(f->j, GRADE_LOST, f->path, f->value, LEFT_TO_RUNTIME);
 	if (leaf && !in_template(f))
-		refuse(f->j, f->path, f->value, "no rule says what becomes of it");
+		refuse(f->j, f->path, f->value, "there is no conversion rule for it");
 	walk_members(f);
 }
 

@@ -131,13 +131,12 @@ static bool is_v1(const cJSON *obj)
 
 static void refuse_v1(struct doc *doc)
 {
-	field_error_add(&doc->errs, FIELD_NOT_SUPPORTED, "kind",
-			json_get(doc->obj, "kind"),
-			"it is of Training Operator V1; convert it: "
-			"kftrainer convert %s",
-			doc->source->name && !str_eq(doc->source->name, "stdin")
-				? doc->source->name
-				: "-");
+	field_error_add(
+		&doc->errs, FIELD_NOT_SUPPORTED, "kind", json_get(doc->obj, "kind"),
+		"it belongs to Training Operator V1; convert it: kftrainer convert %s",
+		doc->source->name && !str_eq(doc->source->name, "stdin")
+			? doc->source->name
+			: "-");
 }
 
 bool doc_is_known(struct doc *doc, const struct schema *schema)
@@ -160,7 +159,7 @@ bool doc_is_known(struct doc *doc, const struct schema *schema)
 	else if (near && str_eq(near, kind))
 		field_error_add(&doc->errs, FIELD_NOT_SUPPORTED, "apiVersion",
 				json_get(doc->obj, "apiVersion"),
-				"a %s is of " TRAINER_API_VERSION, kind);
+				"the apiVersion of a %s is " TRAINER_API_VERSION, kind);
 	else if (str_eq(version, TRAINER_API_VERSION))
 		field_error_add(&doc->errs, FIELD_NOT_SUPPORTED, "kind",
 				json_get(doc->obj, "kind"), "%s",

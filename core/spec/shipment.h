@@ -18,13 +18,13 @@ struct workspace_opts {
 /* Their rows in a table of options; `s` has a member `struct workspace_opts workspace`. */
 /* clang-format off */
 #define WORKSPACE_OPTIONS(s) \
-	OPT_STR(0, "workspace", "DIR", "upload a directory as the job's working directory", \
+	OPT_STR(0, "workspace", "DIR", "ship a directory as the job's working directory", \
 		s, workspace.dir), \
 	OPT_STRS(0, "include", "PATH", "include a file that would be excluded", \
 		 s, workspace.include), \
-	OPT_STR(0, "workspace-to", "URI", "upload by way of s3://..., for large directories", \
+	OPT_STR(0, "workspace-to", "URI", "upload archives over 1 MiB to s3://... or hf://...", \
 		s, workspace.to), \
-	OPT_STR(0, "workspace-secret", "NAME", "Secret for pods to read that URI", \
+	OPT_STR(0, "workspace-secret", "NAME", "Secret with credentials for pods to read that URI", \
 		s, workspace.secret), \
 	OPT_BOOL(0, "keep", "keep the job, suspended, if the upload fails", \
 		 s, workspace.keep)

@@ -38,7 +38,7 @@ with Fleet(path, 3) as fleet:
                           ("the number of rows", ("--count", "--rank", 2, "--world", 3)), ("of a filter", ("--count", "--filter", '[["few", "=", "red"]]'))):
         files, server = cat(*options, path), cat(*options, fleet.head.uri)
         check(f"the same as of the files: {what}", None if files == server and files[0] == 0 and files[1] else (files[1][:200], server[0], server[1][:200], server[2]))
-    for what, args, text in (("an unknown column", ("--column", "x", fleet.head.uri), "no column 'x'"), ("two servers", (fleet.head.uri, fleet.head.uri), "read alone"),
+    for what, args, text in (("an unknown column", ("--column", "x", fleet.head.uri), "no column 'x'"), ("two servers", (fleet.head.uri, fleet.head.uri), "cannot be combined with other URIs"),
                              ("a snapshot that is not loaded", ("--snapshot", "x", fleet.head.uri), "snapshot"),
                              ("a filter that is no JSON", ("--filter", "x", fleet.head.uri), "--filter"),
                              ("a path", (fleet.head.uri + "/x",), "grpc://HOST:PORT"), ("nobody there", ("grpc://127.0.0.1:1",), "127.0.0.1:1")):

@@ -166,7 +166,7 @@ row("status", pt("status", {"startTime": None}), 3, r"status: .*: approximate: l
 P = "spec.runPolicy."
 for policy, code, line in (("None", 4, "lost: pods that still run when the job ends are deleted"),
                            ("Running", 0, "exact: left out: this is what JobSet does"),
-                           ("All", 3, "approximate: JobSet deletes the pods, and itself, 60 s after")):
+                           ("All", 3, "approximate: the JobSet and its pods are deleted 60 s after")):
     row("cleanPodPolicy " + policy, pt(P + "cleanPodPolicy", policy), code,
         rf'^stdin:\d+:\d+: spec\.runPolicy\.cleanPodPolicy: "{policy}": {line}',
         {"runtime/spec/template/spec/ttlSecondsAfterFinished": 60 if policy == "All" else None})
@@ -189,14 +189,14 @@ row("queue", pt(S + "queue", "q"), 0, None, {"runtime/spec/podGroupPolicy": {"vo
     "runtime/spec/template/metadata/annotations": {"scheduling.volcano.sh/queue-name": "q"}})
 row("priorityClass", pt(S + "priorityClass", "high"), 3, "approximate: also becomes the pods' priority",
     {POD % "node" + "/priorityClassName": "high"})
-row("minResources", pt(S + "minResources", {"cpu": "1"}), 4, "lost: the requests of all pods count instead")
+row("minResources", pt(S + "minResources", {"cpu": "1"}), 4, "lost: the requests of all pods are used instead")
 row("scheduleTimeoutSeconds", pt(S + "scheduleTimeoutSeconds", 5), 0, None,
     {"runtime/spec/podGroupPolicy": {"coscheduling": {"scheduleTimeoutSeconds": 5}}})
 row("scheduleTimeoutSeconds beside a queue", put(pt(S + "queue", "q"), S + "scheduleTimeoutSeconds", 5), 4,
-    "scheduleTimeoutSeconds: 5: lost: left out: queue and priorityClass are Volcano's")
-row("minAvailable without a scheduler", pt(S + "minAvailable", 2), 4, "minAvailable: 2: lost: left out: nothing says which scheduler")
-row("minAvailable: all pods", put(pt(S + "queue", "q"), S + "minAvailable", 3), 0, "exact: left out: a gang always is all pods")
-row("minAvailable: fewer", put(pt(S + "queue", "q"), S + "minAvailable", 2), 4, "2: lost: a gang is all pods: 3")
+    "scheduleTimeoutSeconds: 5: lost: left out: queue and priorityClass select Volcano")
+row("minAvailable without a scheduler", pt(S + "minAvailable", 2), 4, "minAvailable: 2: lost: left out: the job names no scheduler")
+row("minAvailable: all pods", put(pt(S + "queue", "q"), S + "minAvailable", 3), 0, "exact: left out: a gang always consists of all pods")
+row("minAvailable: fewer", put(pt(S + "queue", "q"), S + "minAvailable", 2), 4, "2: lost: a gang consists of all pods: 3")
 row("restartPolicy Never", both("restartPolicy", "Never"), 0, None,
     {POD % "node" + "/restartPolicy": "Never", JOBSPEC % "node" + "/backoffLimit": 0})
 row("restartPolicy Always", both("restartPolicy", "Always"), 3, "approximate: a pod that has succeeded is not started again",
@@ -235,7 +235,7 @@ for field, value, diff in (("image", "img2", '-"x" \\+"img2"'), ("command", ["py
         f"Master.template.spec.containers\\[0\\].{field}: .*Master and Worker differ, but all ranks of a TrainJob run the same: .*{diff}")
 row("nprocPerNode: a number", pt("spec.nprocPerNode", "2"), 0, None,
     {"job/spec/trainer/numProcPerNode": 2, node + "/env/WORLD_SIZE/value": "6"})
-row("nprocPerNode: auto", pt("spec.nprocPerNode", "auto"), 3, "auto\": approximate: left out: the GPUs that a pod requests count")
+row("nprocPerNode: auto", pt("spec.nprocPerNode", "auto"), 3, "auto\": approximate: left out: the default is the number of GPUs that a pod requests")
 row("nprocPerNode: gpu", put(both("template.spec.containers.0.resources", {"limits": {"nvidia.com/gpu": 4}}), "spec.nprocPerNode", "gpu"), 3,
     "approximate: numProcPerNode is 4, the GPUs", {"job/spec/trainer/numProcPerNode": 4})
 row("nprocPerNode: something", pt("spec.nprocPerNode", "many"), 2, "spec.nprocPerNode: .*must be auto, cpu, gpu or a positive number")
@@ -249,7 +249,7 @@ row("elasticPolicy", E_, 0, None, {
     JOBSPEC % "node" + "/successPolicy": {"rules": [{"succeededCount": 1}]}})
 doc = job("PyTorchJob", roles=["Worker"])
 row("elasticPolicy: sizes", put(doc, "spec.elasticPolicy", {"minReplicas": 1, "maxReplicas": 2}), 3,
-    "minReplicas: 1: approximate: the job does not grow or shrink: 2 nodes", {node + "/env/PET_RDZV_BACKEND/value": "c10d"})
+    "minReplicas: 1: approximate: the size of the job is fixed: 2 nodes", {node + "/env/PET_RDZV_BACKEND/value": "c10d"})
 row("elasticPolicy: another host", put(copy.deepcopy(E_), "spec.elasticPolicy.rdzvHost", "j-worker-1"), 3,
     "rdzvHost: .*the pod is now called j-node-0-1.j", {node + "/env/PET_RDZV_ENDPOINT/value": "j-node-0-1.j:1234"})
 row("elasticPolicy: metrics", put(copy.deepcopy(E_), "spec.elasticPolicy.metrics", [{"type": "Resource"}]), 2,
@@ -274,7 +274,7 @@ row("TFJob: workers alone", job("TFJob", roles=["Worker"]), 0, None, {
 doc = put(job("TFJob", roles=["Worker", "PS"]), "spec.successPolicy", "AllWorkers")
 row("TFJob: AllWorkers", doc, 0, None, {JOBSPEC % "node" + "/successPolicy": None,
     "runtime/spec/template/spec/successPolicy": {"operator": "All", "targetReplicatedJobs": ["node"]}})
-row("TFJob: enableDynamicWorker", put(job("TFJob"), "spec.enableDynamicWorker", True), 3, "approximate: a worker that fails does not end",
+row("TFJob: enableDynamicWorker", put(job("TFJob"), "spec.enableDynamicWorker", True), 3, "approximate: a worker that fails does not stop",
     {JOBSPEC % "node" + "/backoffLimitPerIndex": 0, JOBSPEC % "node" + "/backoffLimit": None})
 row("TFJob: its own TF_CONFIG", both("template.spec.containers.0.env", [{"name": "TF_CONFIG", "value": "{}"}], "TFJob"), 0,
     "exact: left out: V1 overwrote it", {node + "/env": []})
@@ -356,8 +356,8 @@ doc = job("MPIJob")
 del doc["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["command"]
 row("MPIJob v1: its default", doc, 3, "approximate: workers are reached by mpi-launch")
 row("MPIJob v1: cleanPodPolicy", put(copy.deepcopy(doc), "spec.cleanPodPolicy", "None"), 4, "spec.cleanPodPolicy: \"None\": lost")
-row("MPIJob v1: runPolicy.cleanPodPolicy goes before", put(put(copy.deepcopy(doc), "spec.cleanPodPolicy", "None"), P + "cleanPodPolicy", "Running"), 3,
-    "spec.cleanPodPolicy: \"None\": exact: left out: runPolicy.cleanPodPolicy goes before it")
+row("MPIJob v1: runPolicy.cleanPodPolicy goes first", put(put(copy.deepcopy(doc), "spec.cleanPodPolicy", "None"), P + "cleanPodPolicy", "Running"), 3,
+    "spec.cleanPodPolicy: \"None\": exact: left out: runPolicy.cleanPodPolicy overrides it")
 row("MPIJob v1: discover_hosts.sh", put(copy.deepcopy(doc), "spec.R.Launcher.template.spec.containers.0.args", ["/etc/mpi/discover_hosts.sh"]), 4,
     "lost: /etc/mpi/discover_hosts.sh does not exist")
 put(doc, "spec.mainContainer", "main")
@@ -405,13 +405,13 @@ row("another container called node", both("template.spec.containers.1", {"name":
 row("a name that is none", pt("metadata.name", "Job_1"), 2, "metadata.name: ")
 row("a name that gets too long", pt("metadata.name", "a" * 60), 2, r"metadata.name: .*7\d characters, where 63 are allowed")
 row("generateName", {**pt(), "metadata": {"generateName": "j-"}}, 2, "metadata.name: Required value: .*instead of generateName")
-row("Chief and Master", put(job("TFJob", roles=["Chief", "Worker"]), "spec.R.Master", TF["spec"]["tfReplicaSpecs"]["Chief"]), 2, "exclude each other")
-row("nprocPerNode twice", put(put(pt(), "spec.elasticPolicy", {"nProcPerNode": 2}), "spec.nprocPerNode", "2"), 2, "excludes spec.nprocPerNode")
+row("Chief and Master", put(job("TFJob", roles=["Chief", "Worker"]), "spec.R.Master", TF["spec"]["tfReplicaSpecs"]["Chief"]), 2, "cannot be combined")
+row("nprocPerNode twice", put(put(pt(), "spec.elasticPolicy", {"nProcPerNode": 2}), "spec.nprocPerNode", "2"), 2, "cannot be combined with spec.nprocPerNode")
 row("a kind with a typing error", {**pt(), "kind": "PytorchJob"}, 2, 'stdin:2:1: kind: .*did you mean "PyTorchJob"')
 row("an old version", {**pt(), "apiVersion": "kubeflow.org/v1beta2"}, 2, "stdin:1:1: apiVersion: .*must be kubeflow.org/v1$")
-row("two jobs of one name", [pt(), pt()], 2, "a second TrainingRuntime of this name")
+row("two jobs of one name", [pt(), pt()], 2, "the input contains another TrainingRuntime with this name")
 row("a job and a TrainJob of its name", [pt(), {"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob", "metadata": {"name": "j"}}], 2,
-    "a second TrainJob of this name")
+    "the input contains another TrainJob with this name")
 for what, text, like in (("an empty file", "", "there is no document|no document"), ("a word", "hello\n", "stdin:1:1: "), ("a list", "[1]\n", "stdin:1:1: "),
                          ("no kind", "{a: b}\n", "kind: Required"), ("broken YAML", "a: [\n", r"stdin:\d+:\d+: "),
                          ("aliases without end", "a: &a [1,1,1,1,1,1,1,1,1,1]\n" + "".join(

@@ -120,7 +120,7 @@ check "... one line says how many" eval 'grep -qx "skipped 2 finished jobs" "$sc
 check "... nothing of them is changed" eval '[ "$(kt get trainjob one once two -o "jsonpath={.items[?(@.spec.suspend==true)].metadata.name}")" = two ]'
 check "resume --all" says 0 '^trainjob two resumed$' resume --all -n $ns
 check "a label that one has that has ended" says 0 '^skipped 1 finished job$' suspend -l team=red -n $ns
-check "no names and no selector" says 2 'no jobs given' suspend -n $ns
+check "no names and no selector" says 2 'specify job names, --all or --selector$' suspend -n $ns
 check "both" says 2 'only one' suspend one --all -n $ns
 no_name() { # NAME: is none, and is not made another place of the URL
 	local verb
@@ -173,7 +173,7 @@ check "delete: never existed" says 1 'no TrainJob two in namespace' delete two -
 check "... is fine" eval 'run delete two --ignore-not-found -n $ns; [ "$status" = 0 ] || dump'
 stuck() { kt patch trainjob one --type merge -p '{"metadata":{"finalizers":["example.com/stays"]}}'; }
 check "one that does not go" stuck
-check "delete --wait: the time is up: 124" says 124 'timed out waiting for TrainJob one to be removed' delete one --wait --timeout 2s -n $ns
+check "delete --wait: the time is up: 124" says 124 'timed out waiting for TrainJob one to be deleted' delete one --wait --timeout 2s -n $ns
 check "get: says so" says 0 '^one +Terminating ' get one -n $ns
 kt patch trainjob one --type merge -p '{"metadata":{"finalizers":[]}}' >"$scratch/patched"
 check "delete --all" says 0 'trainjob once deleted' delete --all -n $ns

@@ -74,7 +74,7 @@ job slow 1 < <(node 'touch main; until [ -e go ]; do sleep 0.05; done' "$init")
 rm -f begun start go
 detach slow --timeout 300ms
 ok "--timeout: exit code 124" exits 124
-ok "... one line says that they do not run yet" lines 1 'timed out: the pods of TrainJob slow do not run yet'
+ok "... one line says that they do not run yet" lines 1 'timed out: the pods of TrainJob slow are not running yet'
 ok "... and the job goes on" eval 'until_true test -e begun && touch start && until_true test -e main && touch go'
 run "$kftrainer" wait slow
 ok "... to its end" exits 0

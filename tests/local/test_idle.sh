@@ -64,5 +64,5 @@ check "a suspended job does not" eval '
 	until job held "sleep 1000"; do is_up || start; done && kubectl patch trainjob held --type merge -p "{\"spec\":{\"suspend\":true}}" &&
 	until_true eval "[ -z \"\$(kubectl get pods -o name | grep held)\" ]" && ends'
 run "$kftrainer" controller --idle 5s
-check "--idle needs --local" eval 'exits 2 && printed "idle needs --local"'
+check "--idle requires --local" eval 'exits 2 && printed "idle requires --local"'
 finish

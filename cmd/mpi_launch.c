@@ -14,10 +14,9 @@ static void explain_not_found(const struct ssh_args *args, bool by_sshd)
 {
 	cmd_complain(
 		"mpi-launch",
-		by_sshd ? "%s: the shell found no such program; an sshd does not pass "
-			  "the container's PATH on: give mpirun --prefix, or use "
-			  "mpi-worker"
-			: "%s: the shell found no such program in the container's PATH",
+		by_sshd ? "%s: command not found; sshd does not pass on the container's "
+			  "PATH: set mpirun's --prefix, or use mpi-worker"
+			: "%s: command not found in the container's PATH",
 		args->host);
 }
 
@@ -60,31 +59,29 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 const struct cmd cmd_mpi_launch = {
 	.name = "mpi-launch",
 	.args = "[OPTIONS] [USER@]HOST COMMAND...",
-	.summary = "run a command on a node, as MPI launchers ask ssh to",
+	.summary = "run a command on a node, in place of ssh, for MPI launchers",
 	.about =
 		"mpirun calls this program instead of ssh. It connects to the mpi-worker "
 		"or sshd\n"
 		"on HOST, runs COMMAND there, copies its input and output, and exits "
-		"with "
-		"its\n"
-		"status, or with 255 if there is no connection. It takes the options of "
+		"with its\n"
+		"status, or with 255 if the connection fails. It accepts the options of "
 		"ssh and\n"
-		"skips those that do not matter here. Links named ssh and rsh work, too. "
-		"With\n"
-		"--wait it only waits until every host of a host file can run commands. "
-		"With\n"
-		"--watch it also runs COMMAND, such as mpirun, on this machine, and "
-		"fails "
-		"if a\n"
-		"host is lost before COMMAND ends, even if its status is 0.\n"
+		"ignores those that do not apply. Links named ssh and rsh work, too. "
+		"With --wait\n"
+		"it only waits until every host in a host file can run commands. With "
+		"--watch it\n"
+		"also runs COMMAND, such as mpirun, on this machine, and fails if a host "
+		"is lost\n"
+		"before COMMAND ends, even if its status is 0.\n"
 		"\n"
-		"  -p PORT          else KFTRAINER_MPI_PORT, else 2222\n"
+		"  -p PORT          the port; else KFTRAINER_MPI_PORT, else 2222\n"
 		"  -i FILE          the job's private key; else KFTRAINER_MPI_KEY, else\n"
 		"                   ~/.ssh/id_rsa\n"
-		"  --timeout TIME   to connect and authenticate; else "
-		"KFTRAINER_MPI_TIMEOUT,\n"
-		"                   else ConnectTimeout x ConnectionAttempts, else 10m\n"
-		"  --wait HOSTFILE  as Open MPI, MPICH or Intel MPI read it\n"
+		"  --timeout TIME   time limit to connect; else KFTRAINER_MPI_TIMEOUT, "
+		"else\n"
+		"                   ConnectTimeout x ConnectionAttempts, else 10m\n"
+		"  --wait HOSTFILE  a host file of Open MPI, MPICH or Intel MPI\n"
 		"  --watch HOSTFILE COMMAND...",
 	.example = "kftrainer mpi-launch bert-node-0-1.bert hostname\n"
 		   "kftrainer mpi-launch --timeout 30s -p 2200 bert-node-0-1.bert "

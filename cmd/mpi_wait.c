@@ -91,8 +91,8 @@ static int report(const struct peer_settings *s, const struct wait_host *hosts, 
 	if (hint)
 		buf_printf(&last, "%s\n", hint);
 	cmd_complain("mpi-launch", "%s",
-		     stop_requested() ? "stopped before every host could run commands"
-				      : "the time is over");
+		     stop_requested() ? "stopped before all hosts were ready"
+				      : "timed out");
 	fprintf(stderr, "%s%s%s", (const char *)all.data, hint ? hint : "",
 		hint ? "\n" : "");
 	last_words((const char *)last.data);
@@ -169,8 +169,8 @@ static int judge(const struct watch_end *end, const struct buf *words)
 	cleanup_buf struct buf last = { .max = LAST_WORDS_MAX };
 
 	if (end->ended)
-		cmd_complain("mpi-launch", "ended the command: it went on for 30 s after "
-					   "a node was lost");
+		cmd_complain("mpi-launch", "stopped the command: it was still running 30 "
+					   "s after a node was lost");
 	if (end->status || !end->lost)
 		return end->status;
 	buf_printf(&last, "exit status 0, but %zu of %zu nodes were lost before the end",

@@ -21,7 +21,8 @@ struct worker_opts {
 static const struct opt opts_table[] = {
 	OPT_STR(0, "listen", "ADDRESS", "where to listen (default: all addresses)",
 		struct worker_opts, listen),
-	OPT_INT('p', "port", "PORT", "the port; else KFTRAINER_MPI_PORT, else 2222",
+	OPT_INT('p', "port", "PORT",
+		"port to listen on; else KFTRAINER_MPI_PORT, else 2222",
 		struct worker_opts, port, 1, MAX_PORT),
 	OPT_STR('i', "key", "FILE",
 		"the job's private key; else KFTRAINER_MPI_KEY, else ~/.ssh/id_rsa",
@@ -60,14 +61,14 @@ static int run(const void *values, int argc, char **argv, struct error *err)
 const struct cmd cmd_mpi_worker = {
 	.name = "mpi-worker",
 	.args = "",
-	.summary = "run on this node what mpi-launch sends",
-	.about = "Listens for mpi-launch and runs one command for each connection, with "
-		 "/bin/sh\n"
-		 "and this container's environment and working directory. Both ends "
-		 "prove that\n"
-		 "they have the job's private key. A command ends with its connection. "
-		 "SIGTERM\n"
-		 "ends the worker and everything it started.",
+	.summary = "run the commands that mpi-launch sends to this node",
+	.about = "Listens for mpi-launch and runs one command per connection, with "
+		 "/bin/sh and\n"
+		 "this container's environment and working directory. Both ends prove "
+		 "that they\n"
+		 "have the job's private key. When a connection ends, its command is "
+		 "stopped.\n"
+		 "SIGTERM stops the worker and all processes that it started.",
 	.example = "kftrainer mpi-worker\n"
 		   "kftrainer mpi-worker --port 2200 --key /etc/mpi-key/id_rsa",
 	.opts = opts_table,

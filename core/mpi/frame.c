@@ -44,17 +44,17 @@ int frame_decode(struct frame *ret, size_t *ret_used, const void *data, size_t l
 	if (len < 1)
 		return 0;
 	if (p[0] < FRAME_COMMAND || p[0] >= N_TYPES)
-		return error_set(err, ERR_FORMAT, "a frame of unknown type %d", p[0]);
+		return error_set(err, ERR_FORMAT, "unknown frame type %d", p[0]);
 	if (len < FRAME_HEADER)
 		return 0;
 	f = (struct frame){ p[0], p + FRAME_HEADER, get32(p + 1) };
 	if (f.len < sizes[f.type].min || f.len > sizes[f.type].max)
-		return error_set(err, ERR_FORMAT, "a frame of type %d and %u bytes",
+		return error_set(err, ERR_FORMAT, "invalid frame: type %d with %u bytes",
 				 f.type, f.len);
 	if (len - FRAME_HEADER < f.len)
 		return 0;
 	if ((f.type == FRAME_END || f.type == FRAME_CREDIT) && !is_stream(f.data[0]))
-		return error_set(err, ERR_FORMAT, "a frame for unknown stream %d",
+		return error_set(err, ERR_FORMAT, "frame for unknown stream %d",
 				 f.data[0]);
 	*ret = f;
 	*ret_used = FRAME_HEADER + f.len;
@@ -139,14 +139,16 @@ static int begin_command(struct frame_command *c, const struct frame *f,
 {
 	if (f->data[0] != FRAME_VERSION)
 		return error_set(err, ERR_UNSUPPORTED,
-				 "version %d of the protocol; this program has %d",
+				 "protocol version %d is not supported; this program has "
+				 "version %d",
 				 f->data[0], FRAME_VERSION);
 	if (f->len < COMMAND_HEADER)
-		return error_set(err, ERR_FORMAT, "a command without its length");
+		return error_set(err, ERR_FORMAT, "invalid command: no length");
 	c->announced = get32(f->data + 1);
 	c->begun = true;
 	if (c->announced > FRAME_COMMAND_MAX)
-		return error_set(err, ERR_LIMIT, "a command of %u bytes; the most is %d",
+		return error_set(err, ERR_LIMIT,
+				 "the command has %u bytes; the limit is %d",
 				 c->announced, FRAME_COMMAND_MAX);
 	return 0;
 }
@@ -159,9 +161,10 @@ int frame_take_command(struct frame_command *c, const struct frame *f, bool *ret
 	if (!c->begun && begin_command(c, f, err))
 		return -1;
 	if (f->len - skip > c->announced - c->text.len)
-		return error_set(err, ERR_FORMAT, "a command longer than announced");
+		return error_set(err, ERR_FORMAT,
+				 "invalid command: longer than announced");
 	if (memchr(f->data + skip, 0, f->len - skip))
-		return error_set(err, ERR_FORMAT, "a command with a NUL in it");
+		return error_set(err, ERR_FORMAT, "invalid command: contains a NUL byte");
 	buf_add(&c->text, f->data + skip, f->len - skip);
 	if (buf_check(&c->text, "the command", err))
 		return -1;

@@ -25,11 +25,11 @@ static int cut_slots(char *name, struct error *err)
 	if (!colon || strchr(colon + 1, ':'))
 		return 0;
 	*colon = '\0';
-	return is_number(colon + 1)
-		       ? 0
-		       : error_set(err, ERR_FORMAT,
-				   "'%.60s' is not a number of processes, as in host:4",
-				   colon + 1);
+	return is_number(colon + 1) ? 0
+				    : error_set(err, ERR_FORMAT,
+						"invalid number of processes '%.60s': "
+						"expected a number, as in host:4",
+						colon + 1);
 }
 
 static bool is_name(const char *name)
@@ -55,7 +55,7 @@ static int check_rest(const char *rest, struct error *err)
 	if (n && n < 10 && (!value[n] || strchr(BLANKS, value[n])))
 		return 0;
 	return error_set(err, ERR_FORMAT,
-			 "'%.60s': expected a number of slots, as in slots=4", rest);
+			 "invalid slots '%.60s': expected a number, as in slots=4", rest);
 }
 
 /* `line` has neither a comment nor a newline. */
@@ -72,8 +72,7 @@ static int read_line(struct hostfile_host *ret, struct arena *arena, const char 
 	if (cut_slots(at ? at + 1 : word, err))
 		return -1;
 	if (!is_name(ret->name) || (at && !*word))
-		return error_set(err, ERR_FORMAT, "expected a host's name, found '%.60s'",
-				 line);
+		return error_set(err, ERR_FORMAT, "invalid host name '%.60s'", line);
 	return check_rest(line + n + strspn(line + n, BLANKS), err);
 }
 
@@ -92,7 +91,7 @@ static int read_lines(struct hostfile *h, struct arena *arena, char *const *line
 		if (!map_put(seen, h->hosts[h->n].name, h))
 			h->n++;
 	}
-	return h->n ? 0 : error_set(err, ERR_FORMAT, "no host in it");
+	return h->n ? 0 : error_set(err, ERR_FORMAT, "contains no hosts");
 }
 
 int hostfile_parse(struct hostfile *ret, struct arena *arena, const char *text,
@@ -105,7 +104,7 @@ int hostfile_parse(struct hostfile *ret, struct arena *arena, const char *text,
 	int rc;
 
 	if (memchr(text, '\0', len))
-		return error_set(err, ERR_FORMAT, "not a text file: it has a NUL byte");
+		return error_set(err, ERR_FORMAT, "not a text file: contains a NUL byte");
 	lines = str_split(arena, str_slice(arena, text, len), '\n', &n);
 	h.hosts = arena_alloc(arena, n * sizeof(*h.hosts));
 	rc = read_lines(&h, arena, lines, &seen, err);

@@ -72,7 +72,8 @@ static int look_at_greeting(enum answer *ret, int fd, int64_t deadline, struct e
 			return -1;
 		n = recv(fd, text, GREETING_SIZE, MSG_PEEK);
 		if (!n)
-			return error_set(err, ERR_IO, "closed before its greeting");
+			return error_set(err, ERR_IO,
+					 "connection closed before the greeting");
 		if (n < 0 && errno != EAGAIN && errno != EINTR)
 			return error_errno(err, errno, "recv");
 		text[n > 0 ? n : 0] = '\0';
@@ -91,7 +92,8 @@ static int read_greeting(int fd, bool *ret_sshd, int64_t deadline, struct error 
 		return -1;
 	*ret_sshd = answer == ANSWER_SSHD;
 	if (answer == ANSWER_BUSY)
-		return error_set(err, ERR_IO, "the sshd has too many connections");
+		return error_set(err, ERR_IO,
+				 "the sshd refused the connection: too many connections");
 	if (answer == ANSWER_OTHER)
 		return error_set(err, ERR_FORMAT,
 				 "neither an mpi-worker nor an sshd answers");
@@ -108,7 +110,8 @@ static int authenticate_worker(struct peer *p, int64_t deadline, struct error *e
 		if (state == PSK_OK)
 			return 0;
 		if (state == PSK_END)
-			return error_set(err, ERR_IO, "closed during the handshake");
+			return error_set(err, ERR_IO,
+					 "connection closed during the handshake");
 		if (state == PSK_FAILED ||
 		    sock_wait(p->fd, state == PSK_WANT_WRITE ? POLLOUT : POLLIN, deadline,
 			      err))

@@ -33,9 +33,10 @@ static int read_host_key(bool *ret_any, const struct ssh_args *args, const char 
 			 struct error *err)
 {
 	if (text && !str_eq(text, "any") && !str_eq(text, "job"))
-		return error_set(err, ERR_USAGE,
-				 "KFTRAINER_MPI_HOST_KEY: '%s' is neither job nor any",
-				 text);
+		return error_set(
+			err, ERR_USAGE,
+			"KFTRAINER_MPI_HOST_KEY: invalid value '%s': want job or any",
+			text);
 	*ret_any = args->any_host_key || str_eq(text, "any");
 	return 0;
 }
@@ -88,7 +89,6 @@ const char *peer_settings_hint(const struct peer_settings *s, enum peer_stage st
 
 	if (!s->shared_key || !(refused || other_key))
 		return NULL;
-	return "others may read the key's file: an sshd that runs as root does not use "
-	       "such "
-	       "a host key; set the mode of the mount to 0400, or use mpi-worker";
+	return "others can read the key file: an sshd that runs as root does not use "
+	       "such a host key; set the mode of the mount to 0400, or use mpi-worker";
 }

@@ -131,7 +131,8 @@ static int take_frame(struct worker_remote *r, const struct frame *f,
 	default:
 		break;
 	}
-	return error_set(err, ERR_FORMAT, "a frame of type %d from a worker", f->type);
+	return error_set(err, ERR_FORMAT, "unexpected frame of type %d from a worker",
+			 f->type);
 }
 
 static int take_frames(struct worker_remote *r, const struct sink *to, struct error *err)

@@ -319,10 +319,10 @@ void session_reaped(struct session *s, int status)
 static int take_stdin(struct session *s, const struct frame *f, struct error *err)
 {
 	if (s->stdin_ended)
-		return error_set(err, ERR_FORMAT, "input after its end");
+		return error_set(err, ERR_FORMAT, "received input after its end");
 	buf_add(&s->to_stdin, f->data, f->len);
 	if (s->to_stdin.overflowed)
-		return error_set(err, ERR_FORMAT, "more input than there was credit for");
+		return error_set(err, ERR_FORMAT, "received more input than was granted");
 	write_input(s);
 	return 0;
 }
@@ -333,10 +333,10 @@ static int take_credit(struct session *s, const struct frame *f, struct error *e
 	int64_t *credit = &s->credit[stream == FRAME_STDERR];
 
 	if (stream == FRAME_STDIN)
-		return error_set(err, ERR_FORMAT, "credit for a stream of its own");
+		return error_set(err, ERR_FORMAT, "received credit for the wrong stream");
 	*credit += frame_number(f);
 	if (*credit > FRAME_WINDOW)
-		return error_set(err, ERR_FORMAT, "more credit than a window");
+		return error_set(err, ERR_FORMAT, "received too much credit");
 	return 0;
 }
 
@@ -345,7 +345,7 @@ static int take_signal(struct session *s, const struct frame *f, struct error *e
 	uint32_t signum = frame_number(f);
 
 	if (!signum || signum > 64)
-		return error_set(err, ERR_FORMAT, "signal %u", signum);
+		return error_set(err, ERR_FORMAT, "invalid signal %u", signum);
 	if (s->pid && !s->reaped)
 		kill(-s->pid, (int)signum);
 	return 0;
@@ -356,7 +356,8 @@ static int take_command(struct session *s, const struct frame *f, struct error *
 	bool done = false;
 
 	if (f->type != FRAME_COMMAND)
-		return error_set(err, ERR_FORMAT, "a frame of type %d before the command",
+		return error_set(err, ERR_FORMAT,
+				 "unexpected frame of type %d before the command",
 				 f->type);
 	if (frame_take_command(&s->command, f, &done, err))
 		return -1;
@@ -385,7 +386,8 @@ static int take_frame(struct session *s, const struct frame *f, struct error *er
 	default:
 		break;
 	}
-	return error_set(err, ERR_FORMAT, "a frame of type %d from a launcher", f->type);
+	return error_set(err, ERR_FORMAT, "unexpected frame of type %d from a launcher",
+			 f->type);
 }
 
 static int take_frames(struct session *s, struct error *err)
@@ -434,7 +436,7 @@ static bool handshake(struct session *s)
 	case PSK_WANT_WRITE:
 		return false;
 	case PSK_END:
-		error_set(&err, ERR_IO, "closed during the handshake");
+		error_set(&err, ERR_IO, "connection closed during the handshake");
 		break;
 	case PSK_FAILED:
 		break;
@@ -472,7 +474,7 @@ static void read_socket(struct session *s)
 			return;
 		}
 		if (state == PSK_END)
-			error_set(&err, ERR_IO, "closed before its command");
+			error_set(&err, ERR_IO, "connection closed before a command");
 		refuse(s, &err);
 	} while (s->state < SESSION_LEAVING);
 }

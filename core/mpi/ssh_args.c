@@ -141,9 +141,11 @@ static int set_own_timeout(struct ssh_args *a, const char *value, struct error *
 {
 	if (duration_parse(&a->timeout_ms, value, err))
 		return error_wrap(err, "--timeout");
-	return a->timeout_ms > 0 ? 0
-				 : error_set(err, ERR_USAGE,
-					     "--timeout: '%s' is not above 0", value);
+	return a->timeout_ms > 0
+		       ? 0
+		       : error_set(err, ERR_USAGE,
+				   "--timeout: invalid duration '%s': want more than 0",
+				   value);
 }
 
 static int set_wait(struct ssh_args *a, const char *value, struct error *err)
@@ -230,17 +232,18 @@ static int read_target(struct reader *r, bool *ended, struct error *err)
 static int check(const struct ssh_args *a, bool has_words, struct error *err)
 {
 	if (a->wait_file && a->watch_file)
-		return error_set(err, ERR_USAGE, "--wait and --watch exclude each other");
+		return error_set(err, ERR_USAGE, "--wait and --watch cannot be combined");
 	if (a->wait_file && a->host)
-		return error_set(err, ERR_USAGE, "--wait takes no host: '%s'", a->host);
+		return error_set(err, ERR_USAGE, "--wait: unexpected host '%s'", a->host);
 	if (a->watch_file && !has_words)
-		return error_set(err, ERR_USAGE,
-				 "no command: mpi-launch --watch HOSTFILE COMMAND");
+		return error_set(
+			err, ERR_USAGE,
+			"specify a command: mpi-launch --watch HOSTFILE COMMAND");
 	if (!a->host && !a->wait_file && !a->watch_file)
 		return error_set(err, ERR_USAGE,
-				 "no host: mpi-launch [OPTIONS] HOST COMMAND");
+				 "specify a host: mpi-launch [OPTIONS] HOST COMMAND");
 	if (a->host && !a->host[0])
-		return error_set(err, ERR_USAGE, "the host's name is empty");
+		return error_set(err, ERR_USAGE, "the host name is empty");
 	return 0;
 }
 

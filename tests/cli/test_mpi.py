@@ -62,8 +62,7 @@ r = worker.run("no-such-program --x")
 is_("a program that is not there: the shell's own words, 127 and a hint",
     (r.returncode, b"no-such-program: not found" in r.stderr,
      r.stderr.decode().splitlines()[-1]),
-    (127, True, "kftrainer mpi-launch: 127.0.0.1: the shell found no such program in the "
-     "container's PATH"))
+    (127, True, "kftrainer mpi-launch: 127.0.0.1: command not found in the container's PATH"))
 LIMIT = 120 * 1024
 r = worker.run("echo " + "x" * (LIMIT - 13) + " | wc -c")
 is_("a command of exactly 120 KiB", r.stdout, b"%d\n" % (LIMIT - 12))
@@ -250,14 +249,14 @@ ran = path("ran")
 touch = f"touch {ran}".encode()
 begin = b"\1" + struct.pack(">IBI", len(touch) + 5, 1, len(touch))
 for what, data, says in (
-        ("input before the command", b"\2\0\0\0\1x", "a frame of type 2 before the command"),
-        ("a frame of more than 64 KiB", b"\1\0\1\0\1" + b"x" * 65537, "a frame of type 1 and 65537 bytes"),
-        ("a frame of 4 GiB", b"\2\377\377\377\377", "a frame of type 2 and 4294967295 bytes"),
-        ("a frame of no type", b"\11\0\0\0\0", "a frame of unknown type 9"),
-        ("a command that is cut short", begin + touch[:-1], "closed before its command"),
+        ("input before the command", b"\2\0\0\0\1x", "unexpected frame of type 2 before the command"),
+        ("a frame of more than 64 KiB", b"\1\0\1\0\1" + b"x" * 65537, "invalid frame: type 1 with 65537 bytes"),
+        ("a frame of 4 GiB", b"\2\377\377\377\377", "invalid frame: type 2 with 4294967295 bytes"),
+        ("a frame of no type", b"\11\0\0\0\0", "unknown frame type 9"),
+        ("a command that is cut short", begin + touch[:-1], "connection closed before a command"),
         ("another version", b"\1\0\0\0\6\2\0\0\0\1x", "version 2"),
         ("a frame of a worker", begin + b"sleep 100 #"[:len(touch)].ljust(len(touch), b"#") + b"\10\0\0\0\5\0\0\0\0\0",
-         "a frame of type 8 from a launcher")):
+         "unexpected frame of type 8 from a launcher")):
     openssl("-tls1_3", *psk, "-quiet", "-no_ign_eof", data=data)
     check(f"{what}: one line", None if until(lambda: says in worker.log()) and not os.path.exists(ran)
           else f"{says}: not in\n{worker.log()}")
@@ -385,5 +384,5 @@ check("a handshake of one byte a second ends after 30 s",
 patient.stop()
 
 is_("no command", fails("127.0.0.1"), (255, "kftrainer mpi-launch: no command for 127.0.0.1"))
-is_("no host", fails(), (255, "kftrainer mpi-launch: no host: mpi-launch [OPTIONS] HOST COMMAND"))
+is_("no host", fails(), (255, "kftrainer mpi-launch: specify a host: mpi-launch [OPTIONS] HOST COMMAND"))
 finish()

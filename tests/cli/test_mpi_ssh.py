@@ -53,7 +53,7 @@ for name, code in (("KILL", 137), ("TERM", 143), ("SEGV", 139)):
     is_(f"the end of SIG{name}", server.run(f"kill -{name} $$").returncode, code)
 r = server.run("no-such-program --x")
 is_("a program that is not there: the shell's own words, 127 and a hint",
-    (r.returncode, b"not found" in r.stderr, b"does not pass the container's PATH" in r.stderr),
+    (r.returncode, b"not found" in r.stderr, b"does not pass on the container's PATH" in r.stderr),
     (127, True, True))
 is_("a command of exactly a packet", server.run("echo " + "x" * (32750 - 13) + " | wc -c").stdout, b"32738\n")
 ends("... of one byte more is refused, with sshd's limit", server.run("echo " + "x" * (32750 - 12) + " | wc -c"), 255,
@@ -105,7 +105,7 @@ is_("... is accepted if one says so", [server.run("-oStrictHostKeyChecking=no", 
                                        server.run("echo yes", env={"KFTRAINER_MPI_HOST_KEY": "any"}).stdout],
     [b"yes\n", b"yes\n"])
 ends("... and says it right", server.run("true", env={"KFTRAINER_MPI_HOST_KEY": "all"}), 255,
-     "KFTRAINER_MPI_HOST_KEY: 'all' is neither job nor any")
+     "KFTRAINER_MPI_HOST_KEY: invalid value 'all': want job or any")
 server.stop()
 ed25519 = path("ed25519")
 subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", ed25519], check=True)
@@ -129,7 +129,7 @@ is_("a key that everybody may read", server.run("echo read", key=shared).stdout,
 port = free_port()
 r = subprocess.run([PROGRAM, "mpi-launch", "-p", str(port), "-i", shared, "--timeout", "300ms",
                     "127.0.0.1", "true"], capture_output=True, timeout=PATIENCE)
-ends("... no sshd of root's starts with: the message says so", r, 255, "Connection refused; others may read")
+ends("... no sshd of root's starts with: the message says so", r, 255, "Connection refused; others can read")
 if os.getuid() == 0:
     r = subprocess.run([SSHD, "-t", "-f", "/dev/null", "-h", shared], capture_output=True, timeout=PATIENCE)
     check("... as it is", None if r.returncode and b"UNPROTECTED" in r.stderr else r.stderr.decode())

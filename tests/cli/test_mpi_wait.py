@@ -111,9 +111,9 @@ else:
     is_("... and as many as fit in the termination message",
         (len(message) <= 4096, len(message) > 3900, message.split("\n")[0], message.split("\n")[-2][:8]),
         (True, True, "10000 of 10000 hosts cannot run commands", "... and "))
-    for what, text, says in (("an empty host file", "", "no host in it"),
-                             ("a host file with a slip", "a\nb slots=x\n", "line 2: 'slots=x'"),
-                             ("a host file of someone else's", "-oProxyCommand=x\n", "line 1: expected a host's name")):
+    for what, text, says in (("an empty host file", "", "contains no hosts"),
+                             ("a host file with a slip", "a\nb slots=x\n", "line 2: invalid slots 'slots=x'"),
+                             ("a host file of someone else's", "-oProxyCommand=x\n", "line 1: invalid host name")):
         code, out, err = last_words(*command(text))
         is_(f"{what}: one line, there too", (out.split("\n")[0], says in out, says in err, err.count("\n")),
             ("-- 2", True, True, 1))

@@ -68,17 +68,18 @@ static void test_refused(void **state)
 		const char *bytes, *error;
 		size_t len;
 	} rows[] = {
-		{ "\0", "a frame of unknown type 0", 1 },
-		{ "\x09", "a frame of unknown type 9", 1 },
-		{ "SSH-2.0", "a frame of unknown type 83", 7 },
-		{ "\2\0\0\0\0", "a frame of type 2 and 0 bytes", 5 },
-		{ "\2\0\1\0\1", "a frame of type 2 and 65537 bytes", 5 },
-		{ "\2\377\377\377\377", "a frame of type 2 and 4294967295 bytes", 5 },
-		{ "\5\0\0\0\2", "a frame of type 5 and 2 bytes", 5 },
-		{ "\6\0\0\0\1", "a frame of type 6 and 1 bytes", 5 },
-		{ "\7\0\0\0\5", "a frame of type 7 and 5 bytes", 5 },
-		{ "\5\0\0\0\1\1", "a frame for unknown stream 1", 6 },
-		{ "\6\0\0\0\5\5abcd", "a frame for unknown stream 5", 10 },
+		{ "\0", "unknown frame type 0", 1 },
+		{ "\x09", "unknown frame type 9", 1 },
+		{ "SSH-2.0", "unknown frame type 83", 7 },
+		{ "\2\0\0\0\0", "invalid frame: type 2 with 0 bytes", 5 },
+		{ "\2\0\1\0\1", "invalid frame: type 2 with 65537 bytes", 5 },
+		{ "\2\377\377\377\377", "invalid frame: type 2 with 4294967295 bytes",
+		  5 },
+		{ "\5\0\0\0\2", "invalid frame: type 5 with 2 bytes", 5 },
+		{ "\6\0\0\0\1", "invalid frame: type 6 with 1 bytes", 5 },
+		{ "\7\0\0\0\5", "invalid frame: type 7 with 5 bytes", 5 },
+		{ "\5\0\0\0\1\1", "frame for unknown stream 1", 6 },
+		{ "\6\0\0\0\5\5abcd", "frame for unknown stream 5", 10 },
 	};
 
 	(void)state;
@@ -140,15 +141,16 @@ static void test_bad_commands(void **state)
 		enum error_kind kind;
 	} rows[] = {
 		{ "\1\0\0\0\6\2\0\0\0\1x",
-		  "version 2 of the protocol; this program has 1", 11, ERR_UNSUPPORTED },
-		{ "\1\0\0\0\1\1", "a command without its length", 6, ERR_FORMAT },
+		  "protocol version 2 is not supported; this program has version 1", 11,
+		  ERR_UNSUPPORTED },
+		{ "\1\0\0\0\1\1", "invalid command: no length", 6, ERR_FORMAT },
 		{ "\1\0\0\0\5\1\0\1\340\1",
-		  "a command of 122881 bytes; the most is 122880", 10, ERR_LIMIT },
-		{ "\1\0\0\0\7\1\0\0\0\1xy", "a command longer than announced", 12,
+		  "the command has 122881 bytes; the limit is 122880", 10, ERR_LIMIT },
+		{ "\1\0\0\0\7\1\0\0\0\1xy", "invalid command: longer than announced", 12,
 		  ERR_FORMAT },
-		{ "\1\0\0\0\6\1\0\0\0\2x\1\0\0\0\2yz", "a command longer than announced",
-		  18, ERR_FORMAT },
-		{ "\1\0\0\0\6\1\0\0\0\1\0", "a command with a NUL in it", 11,
+		{ "\1\0\0\0\6\1\0\0\0\2x\1\0\0\0\2yz",
+		  "invalid command: longer than announced", 18, ERR_FORMAT },
+		{ "\1\0\0\0\6\1\0\0\0\1\0", "invalid command: contains a NUL byte", 11,
 		  ERR_FORMAT },
 	};
 

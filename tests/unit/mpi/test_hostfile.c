@@ -53,21 +53,24 @@ static void test_forms(void **state)
 static const struct {
 	const char *text, *says;
 } bad[] = {
-	{ "", "no host in it" },
-	{ "# a\n\n", "no host in it" },
+	{ "", "contains no hosts" },
+	{ "# a\n\n", "contains no hosts" },
 	{ "a\nb slots=x\n",
-	  "line 2: 'slots=x': expected a number of slots, as in slots=4" },
-	{ "a slots=", "line 1: 'slots=': expected a number of slots, as in slots=4" },
+	  "line 2: invalid slots 'slots=x': expected a number, as in slots=4" },
+	{ "a slots=",
+	  "line 1: invalid slots 'slots=': expected a number, as in slots=4" },
 	{ "a slots=99999999999",
-	  "line 1: 'slots=99999999999': expected a number of slots, as in slots=4" },
-	{ "a:b\n", "line 1: 'b' is not a number of processes, as in host:4" },
-	{ "a:\n", "line 1: '' is not a number of processes, as in host:4" },
-	{ ":4\n", "line 1: expected a host's name, found ':4'" },
-	{ "@a\n", "line 1: expected a host's name, found '@a'" },
-	{ "^a\n", "line 1: expected a host's name, found '^a'" },
-	{ "-oProxyCommand=x\n", "line 1: expected a host's name, found "
+	  "line 1: invalid slots 'slots=99999999999': expected a number, as in slots=4" },
+	{ "a:b\n",
+	  "line 1: invalid number of processes 'b': expected a number, as in host:4" },
+	{ "a:\n",
+	  "line 1: invalid number of processes '': expected a number, as in host:4" },
+	{ ":4\n", "line 1: invalid host name ':4'" },
+	{ "@a\n", "line 1: invalid host name '@a'" },
+	{ "^a\n", "line 1: invalid host name '^a'" },
+	{ "-oProxyCommand=x\n", "line 1: invalid host name "
 				"'-oProxyCommand=x'" },
-	{ "a;reboot\n", "line 1: expected a host's name, found 'a;reboot'" },
+	{ "a;reboot\n", "line 1: invalid host name 'a;reboot'" },
 };
 
 static void test_bad_files(void **state)
@@ -84,7 +87,7 @@ static void test_bad_files(void **state)
 		assert_string_equal(err.msg, bad[i].says);
 	}
 	assert_int_equal(hostfile_parse(&f, &arena, "a\0b", 3, &err), -1);
-	assert_string_equal(err.msg, "not a text file: it has a NUL byte");
+	assert_string_equal(err.msg, "not a text file: contains a NUL byte");
 }
 
 static void test_ten_thousand_lines(void **state)

@@ -96,22 +96,23 @@ static void test_command_lines(void **state)
 }
 
 static const struct row bad[] = {
-	{ W("ssh"), "no host: mpi-launch [OPTIONS] HOST COMMAND" },
-	{ W("ssh", "-x"), "no host: mpi-launch [OPTIONS] HOST COMMAND" },
+	{ W("ssh"), "specify a host: mpi-launch [OPTIONS] HOST COMMAND" },
+	{ W("ssh", "-x"), "specify a host: mpi-launch [OPTIONS] HOST COMMAND" },
 	{ W("mpi-launch", "--wait"), "option '--wait' needs a value" },
-	{ W("mpi-launch", "--wait", "f", "h"), "--wait takes no host: 'h'" },
+	{ W("mpi-launch", "--wait", "f", "h"), "--wait: unexpected host 'h'" },
 	{ W("mpi-launch", "--watch", "f"),
-	  "no command: mpi-launch --watch HOSTFILE COMMAND" },
+	  "specify a command: mpi-launch --watch HOSTFILE COMMAND" },
 	{ W("mpi-launch", "--watch", "f", "--wait", "f", "c"),
-	  "--wait and --watch exclude each other" },
+	  "--wait and --watch cannot be combined" },
 	{ W("mpi-launch", "--waitx=f"), "unknown option '--waitx=f'" },
-	{ W("ssh", "me@", "c"), "the host's name is empty" },
+	{ W("ssh", "me@", "c"), "the host name is empty" },
 	{ W("ssh", "-p"), "option '-p' needs a value" },
 	{ W("ssh", "h", "-i"), "option '-i' needs a value" },
 	{ W("ssh", "-Z", "h"), "unknown option '-Z'" },
 	{ W("ssh", "--what", "h"), "unknown option '--what'" },
 	{ W("ssh", "-p", "0", "h"), "-p: 0 is not between 1 and 65535" },
-	{ W("ssh", "--timeout", "0s", "h"), "--timeout: '0s' is not above 0" },
+	{ W("ssh", "--timeout", "0s", "h"),
+	  "--timeout: invalid duration '0s': want more than 0" },
 };
 
 static void test_bad_command_lines(void **state)

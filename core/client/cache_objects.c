@@ -253,8 +253,7 @@ const char *lws_progress(struct arena *arena, const cJSON *lws)
 	if (!message)
 		return json_get(lws, "status", "conditions")
 			       ? ""
-			       : "its controller has not looked at it; is "
-				 "LeaderWorkerSet's "
-				 "controller running?";
+			       : "its controller has not processed it; is "
+				 "LeaderWorkerSet's controller running?";
 	return arena_strdup(arena, message);
 }

@@ -51,7 +51,7 @@ static int judge(struct starting *s, const cJSON *existing, struct error *err)
 				 "%s exists and is not controlled by TrainJob %s; delete "
 				 "or rename one of them",
 				 title, meta_name(s->trainjob));
-	say(s, existing, "waiting until that of an earlier TrainJob is deleted");
+	say(s, existing, "waiting for the deletion of an earlier TrainJob's object");
 	rc = deletion_wait(s->conf->kube, existing, s->until, err);
 	if (rc < 0)
 		return -1;

@@ -100,7 +100,7 @@ int workspace_deliver(struct kube *k, const struct workspace_cargo *cargo, cJSON
 		tj_set_suspend(patch, false);
 	if (kube_merge_patch(k, &ref, patch, &how, &now, err))
 		return error_wrap(
-			err, "the workspace is delivered, but the job is not resumed");
+			err, "the workspace was delivered, but the job was not resumed");
 	cJSON_Delete(*tj);
 	*tj = now;
 	return 0;

@@ -138,7 +138,7 @@ static void *read_logs(void *ctx)
 	struct error err = { 0 };
 
 	if (logs_run(f->kube, &want, &out, &err) && err.kind == ERR_DENIED)
-		note(f, "without its output: %s", err.msg);
+		note(f, "cannot show its output: %s", err.msg);
 	pthread_mutex_lock(&f->lock);
 	f->read_all = true;
 	pthread_cond_broadcast(&f->ended);
@@ -198,7 +198,7 @@ static bool may_watch(struct follow *f, const struct kube_ref *ref, const char *
 	    (why.kind != ERR_DENIED && why.kind != ERR_NOT_FOUND))
 		return true;
 	permission_explain(&why);
-	note(f, "without %ss: %s", ref->kind, why.msg);
+	note(f, "cannot watch %ss: %s", ref->kind, why.msg);
 	return false;
 }
 

@@ -61,8 +61,8 @@ static int not_found(struct kube *k, const char *ns, const char *name, struct er
 				 name, ns, hint);
 	if (n > SHOWN_NAMES)
 		return error_set(err, ERR_NOT_FOUND,
-				 "no TrainJob %s in namespace %s; list its %zu others "
-				 "with 'kftrainer get -n %s'",
+				 "no TrainJob %s in namespace %s, which has %zu "
+				 "TrainJobs; list them with 'kftrainer get -n %s'",
 				 name, ns, n, ns);
 	return error_set(err, ERR_NOT_FOUND, "no TrainJob %s in namespace %s%s%s%s", name,
 			 ns, n ? "; available: " : ", which has no TrainJobs",

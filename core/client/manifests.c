@@ -247,10 +247,10 @@ static int add_cache(cJSON *list, const struct manifests_opts *opts, struct erro
 	const cJSON *doc;
 
 	if (!opts->cache_namespaces.n)
-		return opts->cache_token_review
-			       ? error_set(err, ERR_USAGE,
-					   "--cache-token-review needs --cache-namespace")
-			       : 0;
+		return opts->cache_token_review ? error_set(err, ERR_USAGE,
+							    "--cache-token-review "
+							    "requires --cache-namespace")
+						: 0;
 	if (read_file(&docs, "manifests/cache.yaml", err))
 		return -1;
 	json_each(doc, docs) {

@@ -442,7 +442,7 @@ static void take_back(struct submission *s)
 		stays = kube_delete(s->kube, &ref, "Background", meta_uid(item->stored),
 				    &why);
 		say(s, item,
-		    stays ? "created, could not be deleted again" : "deleted again");
+		    stays ? "created, but could not be deleted again" : "deleted again");
 	}
 }
 

@@ -90,7 +90,7 @@ static void refuse_invalid(struct verdict *v, const char *why, const char *token
 	cleanup_arena struct arena arena = { 0 };
 
 	if (!why || strstr(why, token))
-		why = "it is not valid, or expired";
+		why = "invalid or expired";
 	refuse(v, ERR_INVALID,
 	       arena_printf(&arena, "the bearer token is refused: %s", why));
 }
@@ -114,11 +114,11 @@ static void read_status(const struct token_review *t, struct verdict *v, const c
 				    audience));
 	else if (!in_groups(t, json_get(doc, "status", "user", "groups")))
 		refuse(v, ERR_DENIED,
-		       arena_printf(&arena,
-				    "%.100s is in none of the groups that may read: "
-				    "%.100s%s",
-				    user ? user : "the token's user", t->conf.groups[0],
-				    t->conf.groups[1] ? ", ..." : ""));
+		       arena_printf(
+			       &arena,
+			       "%.100s is in none of the groups that can read: %.100s%s",
+			       user ? user : "the token's user", t->conf.groups[0],
+			       t->conf.groups[1] ? ", ..." : ""));
 }
 
 /* -1: the API server cannot be asked; v says why. */
@@ -142,7 +142,7 @@ static int review(struct token_review *t, struct verdict *v, const char *token)
 		permission_explain(&err);
 	refuse(v, ERR_BUSY,
 	       arena_printf(&arena, "the API server cannot review tokens: %s",
-			    err.kind ? err.msg : "it gave no TokenReview"));
+			    err.kind ? err.msg : "its response is not a TokenReview"));
 	return -1;
 }
 
@@ -251,9 +251,10 @@ static int judge(struct token_review *t, const char *token, struct error *err)
 			       ? error_set(err, e->verdict.kind, "%s", e->verdict.text)
 			       : 0;
 	if (t->n_queue == MAX_WAITING)
-		return error_set(err, ERR_BUSY,
-				 "%d tokens wait for their review: retry later",
-				 MAX_WAITING);
+		return error_set(
+			err, ERR_BUSY,
+			"%d tokens are waiting for their review; try again later",
+			MAX_WAITING);
 	if (!e)
 		e = replace(t, hash);
 	e->token = xstrdup(token);

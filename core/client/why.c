@@ -254,7 +254,8 @@ static void put_unknown(struct buf *out, const cJSON *why)
 	const cJSON *list = json_get(why, "unknown"), *d;
 
 	json_each(d, list)
-		buf_printf(out, "%s%s", d == list->child ? " You may not " : " or ",
+		buf_printf(out, "%s%s",
+			   d == list->child ? " You are not allowed to " : " or ",
 			   json_str(d, "what"));
 	if (list && list->child)
 		buf_adds(out, ", so this answer may be incomplete.");

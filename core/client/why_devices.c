@@ -75,7 +75,7 @@ static bool none_free(struct why *w, const cJSON *pod, const char *message)
 		asked = arena_printf(w->arena, "%s%s%lld %s", asked, *asked ? ", " : " (",
 				     (long long)d->valueint, d->string);
 	why_add(w, "NoDevices", why_describe(w, "pod", meta_name(pod)),
-		"%sno node has free the devices that %s claims%s%s: %s",
+		"%sno node has free devices for the claims of %s%s%s: %s",
 		why_gang_needs(w), meta_name(pod), asked, *asked ? ")" : "",
 		why_scheduler_says(w, pod, message));
 	w->devices_told = true;
@@ -105,7 +105,7 @@ void why_devices(struct why *w)
 		if (!e || facts.n)
 			continue;
 		why_add(w, "DeviceClaimFailed", why_describe(w, "pod", meta_name(pod)),
-			"its claims of devices cannot be created: %s",
+			"its device claims cannot be created: %s",
 			why_words(w, event_message(e)));
 		w->devices_told = true;
 		return;
@@ -123,7 +123,7 @@ void why_rejected(struct why *w)
 		{ "failed to place application", "QueueNotFound",
 		  "does not exist, or is not open to its user" },
 		{ "cannot fit application", "QueueTooSmall",
-		  "allows less in all than its gang requests" },
+		  "allows less in total than its gang requests" },
 		{ "", "QueueRefused", "does not accept it" },
 	};
 	const cJSON *pod;

@@ -128,9 +128,10 @@ static const char *ended(struct why *w, const struct failure *f)
 	const struct pod_fact *fact = &f->fact;
 	const char *signal = exit_signal(fact->exit_code);
 	const char *limit = limit_of(f), *said = fact->message;
-	const char *more = said && *said ? arena_printf(w->arena, "; it said \"%s\"",
-							why_words(w, said))
-					 : "";
+	const char *more = said && *said
+				   ? arena_printf(w->arena, "; its message is \"%s\"",
+						  why_words(w, said))
+				   : "";
 
 	if (fact->cause == POD_OOM)
 		return arena_printf(w->arena,
@@ -158,7 +159,7 @@ static const char *disrupted(struct why *w, const struct pod_fact *fact)
 		{ "DeletionByTaintManager",
 		  "was ended because its node was lost or tainted" },
 		{ "EvictionByEvictionAPI", "was evicted, as when a node is drained" },
-		{ "DeletionByPodGC", "was on a node that is no longer there" },
+		{ "DeletionByPodGC", "was on a node that no longer exists" },
 	};
 	const char *what = arena_printf(w->arena, "was ended from outside (%s)",
 					fact->reason ? fact->reason : "no reason given");
@@ -211,8 +212,8 @@ void why_deadline(struct why *w)
 	if (!status_is_exceeded(tj_status(v->trainjob)))
 		return;
 	why_add(w, "DeadlineExceeded", why_describe(w, "trainjob", v->name),
-		"it was stopped, for it was not done within its deadline of %lld s "
-		"(spec.activeDeadlineSeconds), which began at %s",
+		"it was stopped because it exceeded its deadline of %lld s "
+		"(spec.activeDeadlineSeconds), counted from %s",
 		(long long)tj_active_deadline(v->trainjob), start ? start : "its start");
 }
 
@@ -256,7 +257,7 @@ static void from_events(struct why *w)
 		if (!e)
 			continue;
 		why_add(w, reasons[i], why_describe(w, "trainjob", w->v->name),
-			"what was seen before: %s", why_words(w, event_message(e)));
+			"observed before: %s", why_words(w, event_message(e)));
 		return;
 	}
 }
@@ -275,7 +276,8 @@ void why_first_failure(struct why *w)
 	i = culprit(w, list, n);
 	if (i)
 		why_add(w, reason_of(&list[i]), why_logs(w, &list[i]),
-			"the first error of its own is that of %s%s; %s then missed it",
+			"the first error that is not a lost connection is that of %s%s; "
+			"%s then lost that peer",
 			why_failure(w, &list[i]), why_log_says(w, list[i].pod),
 			pod_step(w->arena, list[0].pod));
 	else

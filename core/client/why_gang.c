@@ -222,14 +222,14 @@ static const char *outcome(struct why *w, const struct gang *g, const struct roo
 {
 	if (room->now >= g->need && str_eq(pod_scheduler(g->waits), "yunikorn"))
 		return arena_printf(w->arena,
-				    "; queue %s may run no more applications, or "
-				    "YuniKorn has not tried it again",
+				    "; queue %s runs its maximum number of applications, "
+				    "or YuniKorn has not retried it",
 				    pod_queue(g->waits));
 	if (room->now >= g->need)
-		return "; the scheduler has not tried it again";
+		return "; the scheduler has not retried it";
 	if (g->timed_out)
-		return "; the scheduler gave up after scheduleTimeoutSeconds, and will "
-		       "try again";
+		return "; scheduleTimeoutSeconds expired, and the scheduler will retry "
+		       "it";
 	return "";
 }
 
@@ -245,8 +245,8 @@ static void tell(struct why *w, const struct gang *g, const struct room *room,
 	if (room->eligible && room->empty < g->need) {
 		why_add(w, "GangTooLarge", command,
 			"its gang needs %lld (%s), but all nodes together have room for "
-			"%lld (%s), without other pods: add nodes, request less, or ask "
-			"for fewer nodes",
+			"%lld (%s), without other pods: add nodes, request less, or use "
+			"fewer nodes",
 			(long long)g->need, g->of, (long long)room->empty,
 			room->empty_limit);
 		return;

@@ -50,9 +50,8 @@ void why_elsewhere(struct why *w)
 		why_add(w, "WorkerClusterLost",
 			arena_printf(w->arena, "kubectl describe multikueuecluster %s",
 				     cluster),
-			"Kueue has had no connection for %s to cluster %s, which runs "
-			"it; "
-			"its status is older: %s",
+			"for %s Kueue has had no connection to cluster %s, which runs "
+			"it; its status is out of date: %s",
 			why_age(w, condition_since(lost)), cluster,
 			why_words(w, condition_message(lost)));
 		return;

@@ -99,12 +99,12 @@ static const char *pull_hint(const char *message)
 	static const struct {
 		const char *words, *hint;
 	} hints[] = {
-		{ "not found", "; is its name right?" },
+		{ "not found", "; check its name" },
 		{ "unauthorized", "; does the pod need imagePullSecrets?" },
 		{ "authorization failed", "; does the pod need imagePullSecrets?" },
 		{ "denied", "; does the pod need imagePullSecrets?" },
-		{ "no such host", "; is the registry's name right?" },
-		{ "too many requests", "; the registry limits the rate of pulls" },
+		{ "no such host", "; check the registry's name" },
+		{ "too many requests", "; the registry limits the pull rate" },
 	};
 
 	for (size_t i = 0; i < sizeof(hints) / sizeof(*hints); i++)

@@ -215,8 +215,8 @@ void why_suspended(struct why *w)
 	if (meta_annotation(v->trainjob, WORKSPACE_AWAITED_ANNOTATION)) {
 		why_add(w, "AwaitsWorkspace", NULL,
 			"it has been suspended for %s because its workspace "
-			"(--workspace) has not arrived; repeat the 'kftrainer submit' to "
-			"deliver it",
+			"(--workspace) was not delivered; repeat the 'kftrainer submit' "
+			"to deliver it",
 			why_age(w, since));
 		return;
 	}

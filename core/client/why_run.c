@@ -58,8 +58,8 @@ void why_waiting_for_peers(struct why *w)
 		return;
 	log_cause_hint(&out, cause, "");
 	why_add(w, "Connection", logs_command(w),
-		"the log of %s mentions its peers: \"%s\" (%s)", pod_step(w->arena, pod),
-		why_words(w, found), (char *)out.data);
+		"the log of %s reports a problem with its peers: \"%s\" (%s)",
+		pod_step(w->arena, pod), why_words(w, found), (char *)out.data);
 }
 
 /* Since when the first rank has written nothing; -1: unknown. */
@@ -165,7 +165,8 @@ void why_running(struct why *w)
 		if (str_eq(pod_phase(pod), "Running") && (oldest < 0 || t < oldest))
 			oldest = t;
 	}
-	why_add(w, "Running", logs_command(w), "%s%lld of %lld pods run, for %s%s",
+	why_add(w, "Running", logs_command(w),
+		"%s%lld of %lld pods have been running for %s%s",
 		w->causes->child ? "" : "no problem found: ", (long long)running,
 		(long long)n.all, why_age(w, oldest), progress(w));
 }

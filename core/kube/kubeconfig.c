@@ -376,7 +376,7 @@ static void read_user(struct load *l, const struct entry *e)
 	to->password = text_of(l, e, "password");
 	if (to->username && (to->token || to->token_file))
 		problem(l, e->source, e->at,
-			"a token and a username: one of them is meant");
+			"both a token and a username: specify only one");
 	to->impersonate = line_of(l, e, "as");
 	to->impersonate_uid = line_of(l, e, "as-uid");
 	read_groups(l, e);

@@ -69,7 +69,7 @@ check "a ServiceAccount of the namespace reads" reads "$good"
 check "... and reads again" reads "$good"
 foreign=$(token default -n others --audience cache)
 check "one of another namespace: its name, and who may" \
-	refused 'system:serviceaccount:others:default is in none of the groups that may read: system:serviceaccounts:caches' "$foreign"
+	refused 'system:serviceaccount:others:default is in none of the groups that can read: system:serviceaccounts:caches' "$foreign"
 check "another audience" refused 'the bearer token is refused: .*audience' "$(token default -n caches)"
 check "no token" refused 'a bearer token is required' ''
 check "garbage" refused 'the bearer token is refused' garbage.of.bytes
@@ -84,8 +84,8 @@ check "a head for another group" serve group head --audience cache --group syste
 	--worker "127.0.0.1:$worker"
 head=$port
 check "... is ready" wait_for 30 grep -q 'INFO ready rows=1000' "$scratch/group.log"
-check "... refuses the others" refused 'in none of the groups that may read: system:serviceaccounts:others' "$good"
-check "... and tells that group, which the worker refuses" refused "127.0.0.1:$worker: .*groups that may read: system:serviceaccounts:caches" "$foreign"
+check "... refuses the others" refused 'in none of the groups that can read: system:serviceaccounts:others' "$good"
+check "... and tells that group, which the worker refuses" refused "127.0.0.1:$worker: .*groups that can read: system:serviceaccounts:caches" "$foreign"
 
 head=$first
 check "a token that was reviewed" reads "$good"

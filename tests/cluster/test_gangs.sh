@@ -196,7 +196,7 @@ check "why: a node selector" says selector 'Gang:its gang needs 3, room for 0 \(
 check "why: node affinity" says affinity 'Gang:its gang needs 3, room for 0 \(node affinity\): '
 check "why: taints" says taints 'Gang:its gang needs 3, room for 0 \(taints\): '
 check "why: a volume claim" says volume 'ClaimPending:its gang needs 3, room for 0 \(volume claims\): its PersistentVolumeClaim waits is Pending'
-check "why: devices" says devices "NoDevices:its gang needs 3, room for 2 \(devices of $driver\): no node has free the devices"
+check "why: devices" says devices "NoDevices:its gang needs 3, room for 2 \(devices of $driver\): no node has free devices"
 check "why: more than all nodes have" says toolarge \
 	'GangTooLarge:its gang needs 3 \(minMember of PodGroup toolarge\), but all nodes together have room for 1 \(cpu\)'
 check "why: a claim template that does not exist" says notemplate 'DeviceClaimNotFound:.*ResourceClaimTemplate absent, which does not exist'
@@ -214,7 +214,7 @@ kt delete quota pods >/dev/null
 # nodes, whatever their taints.
 check "a gang that waits for its last pod" eval 'gang timeout "cpu: 210m" "" "numNodes: 10" \
 	"podGroupPolicy: {coscheduling: {scheduleTimeoutSeconds: 2}}" | kt create -f -'
-check "why: scheduleTimeoutSeconds" says timeout 'GangTimeout:its gang needs 10, room for 9 \(cpu\): .*gave up after scheduleTimeoutSeconds'
+check "why: scheduleTimeoutSeconds" says timeout 'GangTimeout:its gang needs 10, room for 9 \(cpu\): .*scheduleTimeoutSeconds expired'
 kt delete trainjobs --all --wait=false >/dev/null
 wait_for 30 eval "kt delete pods --all --grace-period=0 --force --wait=false; ! kt get pods -o name | grep ." >/dev/null
 kc delete node tainted >/dev/null
@@ -233,7 +233,7 @@ gone a b >/dev/null
 check "a queue that does not exist" eval 'job lost yunikorn root.nowhere | kt create -f -'
 check "... why" says lost 'QueueNotFound:YuniKorn refuses it: the queue root.nowhere does not exist'
 check "a gang larger than its queue" eval '{ runtime large yunikorn "" "" "" "" "cpu: 2"; job large large root.limited; } | kt create -f -'
-check "... why" says large 'QueueTooSmall:YuniKorn refuses it: the queue root.limited allows less in all than its gang requests'
+check "... why" says large 'QueueTooSmall:YuniKorn refuses it: the queue root.limited allows less in total than its gang requests'
 gone lost large >/dev/null
 
 # ---- Volcano -------------------------------------------------------------------------------------

@@ -95,7 +95,7 @@ check "one who may not read TrainJobs" fails 1 "jane.*may not get trainjobs.trai
 kt create role reader --verb get,list --resource trainjobs.trainer.kubeflow.org >>"$scratch/made"
 kt create rolebinding jane --role reader --user jane >>"$scratch/made"
 check "a user who may read nothing else is told which rights are missing" fails 0 \
-	"^bert is .* You may not .*list pods in namespace $ns.* so this answer may be incomplete" as_jane bert
+	"^bert is .* You are not allowed to .*list pods in namespace $ns.* so this answer may be incomplete" as_jane bert
 check "... and how to check" grep -q "^Check: kubectl auth can-i list pods -n $ns" "$scratch/out"
 
 # ---- the scheduler -------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ check "a job whose pods start" train runs plain 2
 check "... are there" eval 'has_pods runs 2 && placed runs 0 && placed runs 1'
 check "... nothing is wrong with it so far" says runs "^runs is pending: its pods are starting: 0 of 2 are ready"
 check "they run" eval 'report runs 0 "$running" && report runs 1 "$running"'
-check "... and nothing is wrong" says runs "^runs is running: no problem found: 2 of 2 pods run, for .*; it reports no progress"
+check "... and nothing is wrong" says runs "^runs is running: no problem found: 2 of 2 pods have been running for .*; it reports no progress"
 progress() { # PERCENT TIME
 	kt patch trainjob runs --subresource status --type merge -p "{\"status\":{\"trainerStatus\":
 		{\"progressPercentage\":$1,\"estimatedRemainingSeconds\":90,\"lastUpdatedTime\":\"$2\"}}}" >/dev/null
@@ -240,7 +240,7 @@ check "... and it is complete" says runs "^runs completed .* ago, .* after it wa
 # ---- deadline, preemption ------------------------------------------------------------------------
 check "a job with a deadline" train late plain 1 "activeDeadlineSeconds: 3" 'resourcesPerNode: {requests: {cpu: 100}}'
 check "... runs into it" says late \
-	"^late has failed: it was stopped, for it was not done within its deadline of 3 s \(spec.activeDeadlineSeconds\)"
+	"^late has failed: it was stopped because it exceeded its deadline of 3 s \(spec.activeDeadlineSeconds\)"
 kc apply -f - <<-END >/dev/null
 	apiVersion: scheduling.k8s.io/v1
 	kind: PriorityClass

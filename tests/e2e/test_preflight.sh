@@ -47,7 +47,7 @@ check "... and each node has its line" passed
 check "one is wanted: the job fails" becomes gpus Failed
 check "... by exit code 30" exits
 check "... why says what the check said, and where" why_says gpus \
-	'^gpus has failed: .*node rank [01].* on node n[12]: init container preflight ended with exit code 30; it said "node gpus-node-0-[01]: GPUs: devices: no NVIDIA GPU'
+	'^gpus has failed: .*node rank [01].* on node n[12]: init container preflight ended with exit code 30; its message is "node gpus-node-0-[01]: GPUs: devices: no NVIDIA GPU'
 check "... and so do the events" told
 k delete trainjobs --all --wait=false >/dev/null
 finish

@@ -73,17 +73,17 @@ first='the first failure is that of'
 check "... out of memory, with the limit" says oom "^oom has failed: $first node-0 \(node rank 0\), pod oom-node-0-0-.* on node n[12]: container node was killed for using more memory than its limit of 64Mi \(OOMKilled, exit code 137\)"
 check "... the rank, its exit code, its exception" says raises "^raises has failed: $first node-1 \(node rank 1\), pod raises-node-0-1-.* on node n[12]: container node ended with exit code 1; its log says \"ValueError: boom\"" \
 	"kubectl logs raises-node-0-1-.* -c node -n $ns"
-check "... its last words and its last line" says words "^words has failed: .*ended with exit code 7; it said \"last words\"; its log ends with \"the last line\""
+check "... its last words and its last line" says words "^words has failed: .*ended with exit code 7; its message is \"last words\"; its log ends with \"the last line\""
 check "... the signal" says segv '^segv has failed: .*ended with exit code 139 \(SIGSEGV\)'
 check "... the command" says nocommand '^nocommand has failed: .*container node could not be started: .*trian.*(StartError|ContainerCannotRun)|^nocommand is pending: container node .* has not started .*trian'
 check "... the init container" says broken "^broken has failed: .*: init container fetch ended with exit code 4; its log ends with \"no such file\""
 check "... again and again" says loop '^loop is (pending|running): node-0 \(node rank 0\), pod loop-node-0-0-.*: container node ended with exit code 1, after [0-9]+ restarts?; its log says "KeyError: .weights.'
 check "... connections" says peers '^peers has failed: .*container node ended with exit code 1; its log says ".*timed out.*" \(the ranks did not find each other in time'
-check "... that are tried" says seeks '^seeks is running: the log of node-0 \(node rank 0\) mentions its peers: ".*(failed to connect|Connection refused).*" \('
+check "... that are tried" says seeks '^seeks is running: the log of node-0 \(node rank 0\) reports a problem with its peers: ".*(failed to connect|Connection refused).*" \('
 
 # ---- pods that run -------------------------------------------------------------------------------
-check "... in order" says fine '^fine is running: no problem found: 2 of 2 pods run, for .*; it reports no progress' "kftrainer logs fine"
-check "... with progress" says reports '^reports is running: no problem found: 1 of 1 pods run, for .*; 40 % done'
+check "... in order" says fine '^fine is running: no problem found: 2 of 2 pods have been running for .*; it reports no progress' "kftrainer logs fine"
+check "... with progress" says reports '^reports is running: no problem found: 1 of 1 pods have been running for .*; 40 % done'
 check "it goes on to its end" go fine
 check "... and is complete" says fine '^fine completed '
 k delete trainjobs --all --wait=false >/dev/null

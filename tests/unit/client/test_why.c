@@ -85,8 +85,8 @@ static void test_start(void **state)
 									    "'2026-01-"
 									    "01T00:58:"
 									    "00Z'}]}\n",
-		  "bert is running: Kueue has had no connection for 2m to cluster east, "
-		  "which runs it; its status is older: connection refused.\n"
+		  "bert is running: for 2m Kueue has had no connection to cluster east, "
+		  "which runs it; its status is out of date: connection refused.\n"
 		  "More: kubectl describe multikueuecluster east\n" },
 		{ "refused by a webhook",
 		  JOB("", STATUS) EVENT(
@@ -119,7 +119,8 @@ static void test_start(void **state)
 		  JOB("", STATUS) EVENT("TrainJob", "bert", "Warning",
 					"TrainJobResourcesCreationFailed", "conflict")
 			  JOBSET JOBS PLACED("0", READY) PLACED("1", READY),
-		  "bert is running: no problem found: 2 of 2 pods run, for 60m; it "
+		  "bert is running: no problem found: 2 of 2 pods have been running for "
+		  "60m; it "
 		  "reports no progress.\n" },
 		{ "JobSet's controller is not there",
 		  JOB("", STATUS) "kind: JobSet\n" META("bert") "}\n---\n",
@@ -306,7 +307,8 @@ static void test_place(void **state)
 							       "check: kubectl auth "
 							       "can-i list nodes\n",
 		  "bert is pending: no node can run its pod: 0/1: 1 Insufficient cpu (a "
-		  "pod requests 2 cpu). You may not list nodes, so this answer may be "
+		  "pod requests 2 cpu). You are not allowed to list nodes, so this "
+		  "answer may be "
 		  "incomplete.\nMore: kubectl describe pod bert-node-0-0-x -n a\nCheck: "
 		  "kubectl auth can-i list nodes\n" },
 		{ "a selector",
@@ -374,7 +376,7 @@ static void test_pods(void **state)
 				  "found'}")),
 		  "bert is pending: the image i:1 cannot be pulled for 1 of its 2 pods, "
 		  "container node of node-1 (node rank 1) on node n1: i:1: not found "
-		  "(ErrImagePull); is its name right?\n" },
+		  "(ErrImagePull); check its name.\n" },
 		{ "a Secret",
 		  JOB("", STATUS) JOBSET JOBS PLACED(
 			  "0", "phase: Pending, " STATE(
@@ -469,13 +471,13 @@ static void test_end(void **state)
 				  "bert-node-0-0-x", "RuntimeError: [gloo] Connection "
 						     "closed by peer\\n")
 				  LOG("bert-node-0-1-x", "ValueError: boom\\n"),
-		  "bert has failed: the first error of its own is that of node-1 (node "
+		  "bert has failed: the first error that is not a lost connection is "
+		  "that of node-1 (node "
 		  "rank "
 		  "1), pod bert-node-0-1-x on node n1: container node ended with exit "
 		  "code "
 		  "1; its log says \"ValueError: boom\"; node-0 (node rank 0) then "
-		  "missed "
-		  "it. Also" },
+		  "lost that peer. Also" },
 		{ "NCCL",
 		  JOB("", FAILED) JOBSET JOBS PLACED("0", ENDED("1", "Error", "04")) LOG(
 			  "bert-node-0-0-x",
@@ -520,9 +522,8 @@ static void test_end(void **state)
 		  JOB(", activeDeadlineSeconds: 9",
 		      "status: {conditions: [{type: Failed, status: 'True', reason: "
 		      "DeadlineExceeded}]}"),
-		  "bert has failed: it was stopped, for it was not done within its "
-		  "deadline "
-		  "of 9 s (spec.activeDeadlineSeconds), which began at "
+		  "bert has failed: it was stopped because it exceeded its deadline "
+		  "of 9 s (spec.activeDeadlineSeconds), counted from "
 		  "2026-01-01T00:00:00Z.\n" },
 		{ "done",
 		  JOB("", "status: {conditions: [{type: Complete, status: 'True', "
@@ -551,14 +552,15 @@ static void test_run(void **state)
 		  JOB("", "status: {trainerStatus: {progressPercentage: 40, "
 			  "estimatedRemainingSeconds: 720, lastUpdatedTime: '" NOW "'}}")
 			  JOBSET JOBS PLACED("0", READY) PLACED("1", READY),
-		  "bert is running: no problem found: 2 of 2 pods run, for 60m; 40 % "
+		  "bert is running: no problem found: 2 of 2 pods have been running for "
+		  "60m; 40 % "
 		  "done, about 12m are left.\n" },
 		{ "stalled",
 		  JOB("", "status: {trainerStatus: {progressPercentage: 40, "
 			  "lastUpdatedTime: '2026-01-01T00:35:00Z'}}")
 			  JOBSET JOBS PLACED("0", READY) PLACED("1", READY),
 		  "bert is running: its progress has not changed for 25m, at 40 %. Also: "
-		  "2 of 2 pods run, for 60m; 40 % done.\n" },
+		  "2 of 2 pods have been running for 60m; 40 % done.\n" },
 		{ "silent",
 		  JOB("", STATUS) JOBSET JOBS PLACED("0", READY) PLACED("1", READY)
 			  LOG("bert-node-0-0-x", "2026-01-01T00:30:00.1Z epoch 3\\n"),
@@ -569,7 +571,8 @@ static void test_run(void **state)
 			  "bert-node-0-0-x",
 			  "2026-01-01T00:59:59.1Z [c10d] The client socket has failed to "
 			  "connect to [x]:29500\\n"),
-		  "bert is running: the log of node-0 (node rank 0) mentions its peers: "
+		  "bert is running: the log of node-0 (node rank 0) reports a problem "
+		  "with its peers: "
 		  "\"[c10d] The client socket has failed to connect to [x]:29500\" (the "
 		  "ranks did not find each other" },
 	};
@@ -586,7 +589,7 @@ static void test_hostile(void **state)
 		     "{terminated: {exitCode: 1, message: \"a\\nb\\e[2Jc\"}}}]"));
 
 	(void)state;
-	if (!strstr(have, "it said \"a b\\x1b[2Jc\""))
+	if (!strstr(have, "its message is \"a b\\x1b[2Jc\""))
 		fail_msg("%s", have);
 }
 

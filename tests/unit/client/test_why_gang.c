@@ -90,8 +90,8 @@ static void test_room(void **state)
 				"0/2 nodes are available: 1 Insufficient cpu, 1 node(s) "
 				"didn''t match Pod''s node affinity/selector."),
 		  "bert is pending: its gang needs 3 " OF ", but all nodes together have "
-		  "room for 1 (cpu), without other pods: add nodes, request less, or ask "
-		  "for fewer nodes.\nMore: kubectl describe podgroup bert -n a\n" },
+		  "room for 1 (cpu), without other pods: add nodes, request less, or use "
+		  "fewer nodes.\nMore: kubectl describe podgroup bert -n a\n" },
 		{ "no claim of a volume is bound",
 		  GANG FOUR("") THREE(
 			  CPU,
@@ -144,7 +144,7 @@ static void test_room(void **state)
 		{ "there is room",
 		  GANG FOUR("cpu: 1") THREE(CPU, "rejection in Unreserve"),
 		  PENDING "room for 3: 0 of its 3 pods have a node " OF
-			  "; the scheduler has not tried it again: " },
+			  "; the scheduler has not retried it: " },
 		{ "nodes may not be read",
 		  GANG THREE(CPU, "0/1 nodes are available: 1 Insufficient cpu."),
 		  "bert is pending: its gang is not complete: 0 of its 3 pods have a "
@@ -178,8 +178,8 @@ static void test_too_much(void **state)
 		  GANG SHUT ON("n1", "", "", "cpu: 2", "cpu: 1") THREE(
 			  CPU, "0/2 nodes are available: resource gap: map[cpu:{{2 0}]."),
 		  "bert is pending: its gang needs 3 " OF ", but all nodes together have "
-		  "room for 2 (cpu), without other pods: add nodes, request less, or ask "
-		  "for fewer nodes.\nMore: kubectl describe podgroup bert -n a\n" },
+		  "room for 2 (cpu), without other pods: add nodes, request less, or use "
+		  "fewer nodes.\nMore: kubectl describe podgroup bert -n a\n" },
 		{ "scheduleTimeoutSeconds",
 		  GANG FOUR("cpu: 2") MEMBER(
 			  "0", CPU,
@@ -188,11 +188,10 @@ static void test_too_much(void **state)
 					"Coscheduling"))
 			  MEMBER("1", CPU, UNSCHEDULABLE("rejection in Unreserve"))
 				  MEMBER("2", CPU, UNSCHEDULABLE("optimistic rejection")),
-		  PENDING
-		  "room for 2 (cpu)" NONE
-		  "; the scheduler gave up after scheduleTimeoutSeconds, and will "
-		  "try again: rejected due to timeout after waiting 10s at plugin "
-		  "Coscheduling.\n" },
+		  PENDING "room for 2 (cpu)" NONE
+			  "; scheduleTimeoutSeconds expired, and the scheduler will "
+			  "retry it: rejected due to timeout after waiting 10s at plugin "
+			  "Coscheduling.\n" },
 	};
 
 	(void)state;
@@ -242,8 +241,8 @@ static void test_yunikorn(void **state)
 		  TASKS WAITING("tg-1") FOUR(""),
 		  PENDING
 		  "room for 4: 0 of its 3 pods have a node (minMember of its task "
-		  "groups); queue root.team may run no more applications, or "
-		  "YuniKorn has not tried it again" },
+		  "groups); queue root.team runs its maximum number of applications, or "
+		  "YuniKorn has not retried it" },
 		{ "no such queue",
 		  JOB("", FAILED) JOBSET JOBS TASK(
 			  "0", "",
@@ -259,7 +258,7 @@ static void test_yunikorn(void **state)
 			  "phase: Failed, reason: ApplicationRejected, message: ' queue "
 			  "root.team cannot fit application u-bert'"),
 		  "bert has failed: YuniKorn refuses it: the queue root.team allows less "
-		  "in all than its gang requests" },
+		  "in total than its gang requests" },
 	};
 
 	(void)state;
@@ -309,14 +308,15 @@ static void test_devices(void **state)
 						 "allocate all claims. still not "
 						 "schedulable, preemption: x"))
 					  MEMBER("2", CLAIMS, UNSCHEDULABLE("-")),
-		  PENDING "room for 2 (devices of d): no node has free the devices that "
-			  "bert-node-0-1-x claims (2 devices of d): 0/1 nodes are "
+		  PENDING "room for 2 (devices of d): no node has free devices for the "
+			  "claims of bert-node-0-1-x (2 devices of d): 0/1 nodes are "
 			  "available: 1 cannot allocate all claims" },
 		{ "... of a class that is not counted",
 		  GANG FOUR("")
 			  THREE(CLAIMS, "0/1 nodes are available: 1 cannot allocate "
 					"all claims."),
-		  PENDING "room for 0 (devices): no node has free the devices that " },
+		  PENDING
+		  "room for 0 (devices): no node has free devices for the claims of " },
 	};
 
 	(void)state;

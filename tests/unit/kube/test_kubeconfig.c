@@ -316,7 +316,7 @@ static void test_errors_of_users(void **state)
 		{ "{token: \"a\\nb\"}", ".token: must be one line" },
 		{ "{token: [x]}", ".token: must be a string" },
 		{ "{token: a, username: b}",
-		  ": a token and a username: one of them is meant" },
+		  ": both a token and a username: specify only one" },
 		{ "{client-certificate-data: " PEM_DATA "}", ": client-key is missing" },
 		{ "{auth-provider: {name: gcp}}",
 		  ".auth-provider: is no longer supported" },

@@ -111,7 +111,7 @@ static int wait_for(pid_t pid, int out, struct error *err)
 		return 0;
 	said = str_trim(&a, text.data ? (const char *)text.data : "");
 	error_set(err, ERR_UNSUPPORTED, "%s",
-		  *said ? said : "the run process ended before the job began");
+		  *said ? said : "the run process exited before the job started");
 	return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE;
 }
 

@@ -36,7 +36,7 @@ static int quoted(struct scan *s, const char **ret, struct error *err)
 		buf_add(&b, s->p, 1);
 	}
 	if (!*s->p)
-		return bad(s, "a quotation mark is not closed", err);
+		return bad(s, "missing closing quotation mark", err);
 	s->p++;
 	s->p += strspn(s->p, " \t\r");
 	if (*s->p && *s->p != '\n' && *s->p != '#')

@@ -259,8 +259,8 @@ bool kubelet_give_gpus(struct pod *p)
 		put_back(p);
 		p->reason = "Unschedulable";
 		snprintf(p->message, sizeof(p->message),
-			 "waits for %lld nvidia.com/gpu: this machine has %zu, %lld of "
-			 "them free",
+			 "waiting for %lld nvidia.com/gpu: this machine has %zu, %lld "
+			 "free",
 			 (long long)want, k->n_gpus, (long long)got);
 		/* Other runs do not announce GPUs that they release: poll. */
 		wake_at(p, clock_ms() + GPU_WAIT_MS);

@@ -594,9 +594,8 @@ int machine_check_write(const cJSON *old, const cJSON *obj, struct error *err)
 {
 	if (old && str_eq(meta_kind(obj), TRAINJOB_KIND) && is_same_but_suspend(old, obj))
 		return 0;
-	return error_set(
-		err, ERR_UNSUPPORTED,
-		"of local jobs only spec.suspend of the TrainJob can be changed");
+	return error_set(err, ERR_UNSUPPORTED,
+			 "only spec.suspend of a local job's TrainJob can be changed");
 }
 
 static int write_object(void *ctx, const cJSON *old, const cJSON *obj, struct error *err)
@@ -618,7 +617,7 @@ static int remove_job(void *ctx, const cJSON *obj, struct error *err)
 	(void)ctx;
 	if (!str_eq(meta_kind(obj), TRAINJOB_KIND))
 		return error_set(err, ERR_UNSUPPORTED,
-				 "of local jobs only the TrainJob can be deleted");
+				 "only the TrainJob of a local job can be deleted");
 	if (state_owned_check(meta_namespace(obj), meta_name(obj), err))
 		return -1;
 	return machine_delete(meta_namespace(obj), meta_name(obj), err);

@@ -158,8 +158,8 @@ int mirror_remove(const cJSON *obj, struct error *err)
 	if (str_eq(meta_kind(obj), TRAINJOB_KIND))
 		return machine_delete(meta_namespace(obj), meta_name(obj), err);
 	return error_set(err, ERR_UNSUPPORTED,
-			 "%s %s belongs to a run of 'submit --local', of which only the "
-			 "TrainJob can be deleted",
+			 "%s %s belongs to a run of 'submit --local'; only its TrainJob "
+			 "can be deleted",
 			 meta_kind(obj), meta_name(obj));
 }
 

@@ -264,7 +264,7 @@ static int key_ref(struct env *e, const cJSON *ref, const char *kind, const char
 			return error_wrap(err, "%s %s", kind, name);
 		if (b.data && strlen((const char *)b.data) != b.len)
 			return error_set(err, ERR_INVALID,
-					 "%s %s: key %s holds a NUL byte", kind, name,
+					 "%s %s: key %s contains a NUL byte", kind, name,
 					 key);
 		*ret = b.data ? arena_strdup(e->arena, (const char *)b.data) : "";
 		return 0;
@@ -291,10 +291,9 @@ static int file_ref(struct env *e, const cJSON *ref, const char **ret, struct er
 	cleanup_buf struct buf text = { .max = MAX_TEXT };
 
 	if (!volume || !path || !key || strchr(volume, '/') || strstr(path, ".."))
-		return error_set(
-			err, ERR_INVALID,
-			"fileKeyRef: volumeName, path and key are required, and path "
-			"may not hold ..");
+		return error_set(err, ERR_INVALID,
+				 "fileKeyRef: volumeName, path and key are required, and "
+				 "path must not contain ..");
 	if (file_read(&text,
 		      arena_printf(e->arena, "%s/%s/%s", e->pod->volumes, volume, path),
 		      err) < 0)

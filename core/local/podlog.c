@@ -272,7 +272,7 @@ int podlog_open(struct apiserver *api, const cJSON *pod, const struct log_option
 	struct podlog *l;
 
 	if (!dir || strchr(o->container, '/'))
-		return error_set(err, ERR_INVALID, "pod %s has no logs here",
+		return error_set(err, ERR_INVALID, "pod %s has no logs on this machine",
 				 meta_name(pod));
 	l = xcalloc(1, sizeof(*l));
 	l->api = api;

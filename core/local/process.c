@@ -207,7 +207,8 @@ static void ended(void *ctx)
 		p->failed = true;
 		p->code = NOT_STARTED;
 		p->err = ECHILD;
-		snprintf(p->what, sizeof(p->what), "its keeper ended without a report");
+		snprintf(p->what, sizeof(p->what),
+			 "its supervisor process exited without a report");
 	}
 	loop_unwatch(p->loop, &p->end);
 	drain(p);

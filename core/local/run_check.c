@@ -48,12 +48,12 @@ static void note_jobset(struct arena *a, const cJSON *jobset, cJSON *notes)
 {
 	const struct row rows[] = {
 		{ JSON_PATH("spec", "ttlSecondsAfterFinished"), "ttlSecondsAfterFinished",
-		  "the last runs of each job are kept" },
+		  "the most recent runs of each job are kept" },
 		{ JSON_PATH("spec", "volumeClaimPolicies"), "volumeClaimPolicies",
 		  "claims are local directories, kept until 'kftrainer delete "
 		  "claim/NAME'" },
 		{ JSON_PATH("spec", "managedBy"), "managedBy",
-		  "no controller runs here" },
+		  "there is no controller on this machine" },
 		{ JSON_PATH("metadata", "annotations",
 			    "alpha.jobset.sigs.k8s.io/exclusive-topology"),
 		  "exclusive-topology", "this machine is the only node" },

@@ -57,7 +57,7 @@ static int add(struct run *r, const cJSON *service, struct error *err)
 				      NULL };
 
 	if (!pod) {
-		run_note(r, "Service %s selects no pod", name);
+		run_note(r, "Service %s selects no pods", name);
 		return 0;
 	}
 	note_ports(r, service);

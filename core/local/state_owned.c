@@ -97,8 +97,8 @@ int state_owned_check(const char *ns, const char *name, struct error *err)
 	if (!run || !read_owner(&a, run, &owner) || !file_exists(owner.server))
 		return 0;
 	return error_set(err, ERR_EXISTS,
-			 "job %s in namespace %s belongs to a server (--kubeconfig "
-			 "%s/kubeconfig)",
+			 "job %s in namespace %s belongs to 'controller --local'; use "
+			 "--kubeconfig %s/kubeconfig",
 			 name, ns, owner.server);
 }
 
@@ -186,8 +186,8 @@ static int check_owner(const char *ns, const char *name, const struct state_owne
 	     o = o->next)
 		if (str_eq(o->owner.uid, owner->uid) &&
 		    o->owner.generation >= owner->generation) {
-			error_set(err, ERR_EXISTS, "job %s in namespace %s has run", name,
-				  ns);
+			error_set(err, ERR_EXISTS,
+				  "job %s in namespace %s has already run", name, ns);
 			err->code = EALREADY;
 			return -1;
 		}

@@ -94,7 +94,7 @@ static int put_items(const struct making *m, const cJSON *object, const cJSON *r
 
 		if (!key || !path)
 			return error_set(err, ERR_INVALID,
-					 "volume %s: an item needs key and path",
+					 "volume %s: an item requires key and path",
 					 m->name);
 		if (!podenv_data(object, key, &b)) {
 			if (json_bool(ref, false, "optional"))

@@ -109,14 +109,14 @@ check "a copy of one can be created under another name, and runs" eval '
 job its "until [ -e $scratch/go ]; do sleep 0.1; done" >/dev/null
 until_true phases_are its Running
 run submit its true
-check "submit --local of a server's name is refused in one line" eval 'exits 1 && [ "$(wc -l <"$scratch/out")" = 1 ] && printed "its.*already running|its.*belongs to a server"'
+check "submit --local of a server's name is refused in one line" eval 'exits 1 && [ "$(wc -l <"$scratch/out")" = 1 ] && printed "its.*already running|its.*belongs to .controller --local"'
 run "$kftrainer" delete --local its
-check "so is its delete without the server" eval 'exits 1 && printed "belongs to a server .*api/kubeconfig"'
+check "so is its delete without the server" eval 'exits 1 && printed "belongs to .controller --local.; use --kubeconfig .*api/kubeconfig"'
 check "... and it runs" phases_are its Running
 touch go
 kubectl wait --timeout=-1s --for=condition=Complete trainjob/its >/dev/null
 run submit its true
-check "... once it has ended, too" eval 'exits 1 && printed "belongs to a server"'
+check "... once it has ended, too" eval 'exits 1 && printed "belongs to .controller --local"'
 rm go
 
 # ---- the server ends, runs do not -------------------------------------------------------------------

@@ -245,9 +245,8 @@ static void test_gpus(void **state)
 					 "type", "PodScheduled"),
 			 "reason"),
 		"Unschedulable");
-	assert_string_equal(
-		json_str(kubelet_status(t.k, "b"), "message"),
-		"waits for 2 nvidia.com/gpu: this machine has 3, 1 of them free");
+	assert_string_equal(json_str(kubelet_status(t.k, "b"), "message"),
+			    "waiting for 2 nvidia.com/gpu: this machine has 3, 1 free");
 	assert_int_equal(file_write(path_join(&t.arena, t.dir, "go"), "", 0, 0644, &err),
 			 0);
 	podtest_wait(&t, "a");

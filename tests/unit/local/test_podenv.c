@@ -311,7 +311,7 @@ static void test_env_file(void **state)
 		{ "K=\"a\\\"b\\\\\" # said\n", "a\"b\\", NULL },
 		{ "K = v \r\n", "v", NULL },
 		{ "K=\n", "", NULL },
-		{ "K='open\n", NULL, "a quotation mark is not closed" },
+		{ "K='open\n", NULL, "missing closing quotation mark" },
 		{ "A=1\nnonsense\n", NULL, "line 2: no '=' after the name" },
 		{ "K='a'b\n", NULL, "line 1: text after the closing quotation mark" },
 	};
@@ -344,8 +344,8 @@ static void test_file_key(void **state)
 		{ "v", "env", "NO", ",'optional':true", NULL, NULL },
 		{ "v", "none", "K", ",'optional':true", NULL, NULL },
 		{ "v", "none", "K", "", NULL, "No such file" },
-		{ "v", "../../etc/passwd", "K", "", NULL, "may not hold .." },
-		{ "../x", "env", "K", "", NULL, "may not hold .." },
+		{ "v", "../../etc/passwd", "K", "", NULL, "must not contain .." },
+		{ "../x", "env", "K", "", NULL, "must not contain .." },
 	};
 	char dir[] = "/tmp/podenv-test-XXXXXX";
 	struct error err = { 0 };

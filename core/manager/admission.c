@@ -37,7 +37,7 @@ static int read_version(struct admission_request *req, struct error *err)
 		}
 	return error_set(err, ERR_FORMAT,
 			 "an AdmissionReview of " GROUP
-			 "/v1 is wanted, not of another version");
+			 "/v1 is expected, not of another version");
 }
 
 static const char *text_of(const cJSON *request, const char *key)

@@ -462,6 +462,6 @@ int manager_run(const struct manager_config *config,
 		return -1;
 	end_servers(m);
 	release(m);
-	log_info("ended");
+	log_info("stopped");
 	return 0;
 }

@@ -24,20 +24,20 @@ static const double to_jobset_s[] = { 1, 2, 5, 10, 30, 60, 300, 1800 };
 const struct metric trainjobs_gauge = {
 	.type = METRIC_GAUGE,
 	.name = "trainer_trainjobs",
-	.help = "TrainJobs there are, by state and runtime.",
+	.help = "Number of TrainJobs, by state and runtime.",
 	.labels = { "state", "runtime" },
 };
 const struct metric jobset_seconds = {
 	.type = METRIC_HISTOGRAM,
 	.name = "trainer_trainjob_jobset_seconds",
-	.help = "From the creation of a TrainJob to that of its JobSet.",
+	.help = "Time from the creation of a TrainJob to that of its JobSet.",
 	.buckets = to_jobset_s,
 	.n_buckets = sizeof(to_jobset_s) / sizeof(*to_jobset_s),
 };
 const struct metric failures_total = {
 	.type = METRIC_COUNTER,
 	.name = "trainer_trainjob_failures_total",
-	.help = "TrainJobs that failed, by runtime and reason.",
+	.help = "Number of failed TrainJobs, by runtime and reason.",
 	.labels = { "runtime", "reason" },
 };
 const struct metric *const reconcile_metrics[] = { &trainjobs_gauge, &jobset_seconds,

@@ -42,7 +42,7 @@ static void on_error(void *ctx, const struct error *err)
 {
 	(void)ctx;
 	if (!outage_logged(err))
-		log_warn("watch", LOG_STR("kind", "runtimes"), LOG_ERR(err));
+		log_warn("cannot watch", LOG_STR("kind", "runtimes"), LOG_ERR(err));
 }
 
 int runtimes_start(struct runtimes **ret, struct kube *kube, struct error *err)

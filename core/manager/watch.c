@@ -393,7 +393,8 @@ static void on_error(void *ctx, const struct error *err)
 		log_warn("not allowed to read pods: TrainJobs get no events about them",
 			 LOG_ERR(err));
 	else
-		log_warn("watch", LOG_STR("kind", rows[s->which].kind), LOG_ERR(err));
+		log_warn("cannot watch", LOG_STR("kind", rows[s->which].kind),
+			 LOG_ERR(err));
 }
 
 static int start(struct source *s, struct error *err)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Rows of kftrainer's data cache as a data set of PyTorch: a shard for each rank and each of its loader's workers.
+"""A PyTorch dataset with rows of kftrainer's data cache: a shard for each rank and each worker of its DataLoader.
 
     python3 cache_dataset.py grpc://HEAD:50051
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Training on a table of the data cache: examples/cache.yaml, or by hand.
+"""Train on a table of the data cache: with examples/cache.yaml, or by hand.
 
     MAKE_TABLE=DIRECTORY python3 cache_train.py   writes a table of 100,000 rows: x, y = 3 x + 1
 
-Each rank reads its shard and fits y = a x + b. At the end all ranks add up what they have read:
-with TABLE_ROWS set, the job fails unless each of the rows was read once.
+Each rank reads its shard and fits y = a x + b. At the end the rows of all ranks are summed up:
+with TABLE_ROWS set, the job fails unless each row was read exactly once.
 """
 import os
 import pathlib

@@ -9,7 +9,7 @@
 
 Columns have Arrow's layout: `values`, `offsets` and `validity` (bits) are arrays of DLPack, or None.
 Lists whose rows all have the same length, decimals and fixed-size bytes have 2-D values; booleans are
-bits. The memory goes back to the feed when the batch and all of its tensors are gone.
+bits. The feed reuses the memory when the batch and all of its tensors are deleted.
 
     python3 gpu_feed.py /run/feed RANK
 
@@ -34,7 +34,7 @@ TYPES = {"bool": (UINT, 8), "float16": (FLOAT, 16), "float32": (FLOAT, 32), "flo
 
 
 class FeedError(Exception):
-    """What the feed or CUDA said."""
+    """An error of the feed or of CUDA."""
 
 
 # ---- DLPack ----
@@ -66,7 +66,7 @@ def delete_tensor(address):
 
 @ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 def delete_capsule(capsule):
-    """Of a capsule that nobody took a tensor from."""
+    """The destructor of a capsule from which no tensor was taken."""
     if python.PyCapsule_IsValid(capsule, b"dltensor"):
         handed_out.pop(python.PyCapsule_GetPointer(capsule, b"dltensor"), None)
 
@@ -88,7 +88,7 @@ class Array:
         return self.lease.feed.device
 
     def __dlpack__(self, stream=None, **unused):
-        """The feed hands over what has been copied: there is no stream to wait for."""
+        """A batch is sent after it was copied: there is no stream to wait for."""
         kind, number = self.lease.feed.device
         shape = (ctypes.c_int64 * len(self.shape))(*self.shape)
         managed = DLManagedTensor(DLTensor(self.address, kind, number, len(self.shape), self.code, self.bits, 1, shape, None, 0),
@@ -101,7 +101,7 @@ class Array:
 # ---- batches ----
 
 class Lease:
-    """A batch's memory goes back when nothing refers to it any more."""
+    """Returns the memory of a batch to the feed when nothing refers to it any more."""
 
     def __init__(self, feed, batch):
         self.feed, self.batch = feed, batch
@@ -155,7 +155,7 @@ class Handle(ctypes.Structure):
 
 
 class Cuda:
-    """The feed's memory, opened on the device of that UUID."""
+    """The feed's memory, opened on the device with this UUID."""
 
     def __init__(self, uuid, handle, library="libcuda.so.1"):
         self.library, self.memory = ctypes.CDLL(library), ctypes.c_uint64()
@@ -201,7 +201,7 @@ class Cuda:
 
 
 class Feed:
-    """Iterate over it once. `device`: DLPack's kind; CPU is for tests with a stand-in of CUDA."""
+    """Iterate over it once. `device`: DLPack's device type; CPU is for tests with a stand-in for CUDA."""
 
     def __init__(self, path, rank=None, device=CUDA):
         self.rank = int(os.environ.get("LOCAL_RANK", "0")) if rank is None else rank
@@ -228,7 +228,7 @@ class Feed:
         return message
 
     def give_back(self, batch):
-        """What the device still does with it is done first."""
+        """Waits until the device has finished its work with it."""
         if self.cuda:
             self.cuda.synchronize()
             try:
@@ -244,7 +244,7 @@ class Feed:
             yield Batch(self, message)
 
     def close(self):
-        """After the last tensor: the memory is gone then."""
+        """Unmaps the memory; call it when all tensors are deleted."""
         if self.cuda:
             self.cuda.close()
             self.cuda = None

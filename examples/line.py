@@ -1,7 +1,7 @@
 """Fit a line with gradients averaged over the JAX processes of a TrainJob.
 
-The JAX policy gives JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES and
-JAX_PROCESS_ID. Exits with an error when the processes do not agree.
+The JAX policy sets JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES and
+JAX_PROCESS_ID. Exits with an error if the results of the processes differ.
 """
 import os
 import sys

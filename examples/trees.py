@@ -1,8 +1,8 @@
 """Train one XGBoost model over the workers of a TrainJob, each with its share of the rows.
 
-The XGBoost policy gives DMLC_TRACKER_URI, DMLC_TRACKER_PORT, DMLC_TASK_ID and
-DMLC_NUM_WORKER; worker 0 also runs the tracker. Exits with an error when the
-workers do not end with the same model or the error does not fall.
+The XGBoost policy sets DMLC_TRACKER_URI, DMLC_TRACKER_PORT, DMLC_TASK_ID and
+DMLC_NUM_WORKER; worker 0 also runs the tracker. Exits with an error if the
+workers do not end with the same model or the error does not decrease.
 """
 import hashlib
 import os

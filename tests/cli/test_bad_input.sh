@@ -59,7 +59,7 @@ check "no apiVersion" refuses 'apiVersion: Required' "${submit[@]}" "$in"
 echo '{"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJobb"}' >"$in"
 check "an unknown kind of ours" refuses 'kind: Unsupported value: "TrainJobb": did you mean .TrainJob.' "${submit[@]}" "$in"
 echo '{"apiVersion": "trainer.kubeflow.org/v2", "kind": "TrainJob"}' >"$in"
-check "another version" refuses 'a TrainJob is of trainer.kubeflow.org/v1alpha1' "${submit[@]}" "$in"
+check "another version" refuses 'the apiVersion of a TrainJob is trainer.kubeflow.org/v1alpha1' "${submit[@]}" "$in"
 for kind in v1/PyTorchJob v1/TFJob v1/XGBoostJob v1/PaddleJob v1/JAXJob v1/MPIJob v2beta1/MPIJob; do
 	printf 'apiVersion: kubeflow.org/%s\nkind: %s\nmetadata: {name: x}\nspec: {}\n' "${kind%/*}" "${kind#*/}" >"$in"
 	check "a $kind: what it is, and what to do" refuses \

@@ -68,7 +68,7 @@ static int judge(void *ctx, const char *authorization, struct error *err)
 	if (right)
 		return 0;
 	return error_set(err, ERR_INVALID,
-			 authorization ? "the bearer token is wrong"
+			 authorization ? "invalid bearer token"
 				       : "a bearer token is required: send the header "
 					 "authorization");
 }

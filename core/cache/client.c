@@ -65,8 +65,8 @@ static int call(struct reader *r, const char *uri, struct grpc_request *req,
 	address(r->conf->head, &head_tls);
 	if (head_tls && !tls)
 		return error_set(err, ERR_INVALID,
-				 "%.200s: the head speaks TLS, but names a worker "
-				 "without: expected grpc+tls://",
+				 "%.200s: the head uses TLS, but returned a worker "
+				 "without TLS; expected grpc+tls://",
 				 uri);
 	req->origin = arena_printf(&r->arena, "%s://%s", tls ? "https" : "http", at);
 	req->header = r->conf->header;
@@ -170,7 +170,8 @@ static int take_batch(struct reader *r, struct bytes metadata, struct bytes body
 	uint8_t *copy;
 
 	if (!r->begun)
-		return error_set(err, ERR_FORMAT, "rows before their schema");
+		return error_set(err, ERR_FORMAT,
+				 "invalid response: rows before their schema");
 	if (!conf->place)
 		copy = own = xmalloc(body.len + BLOCK_SLACK);
 	else if (conf->place(conf->ctx, &copy, body.len, err))

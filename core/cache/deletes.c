@@ -249,7 +249,7 @@ static int find_columns(struct deletes *d, struct table *t, struct equality *e,
 
 		if (!c || field_has_children(c))
 			return error_set(err, ERR_UNSUPPORTED,
-					 "%s: deletes rows by field %d, which is no "
+					 "%s: deletes rows by field %d, which is not a "
 					 "column of plain values",
 					 f->path, f->equality[i]);
 		e->columns[i] = *c;

@@ -37,7 +37,7 @@ static int keep_document(void *ctx, const void *data, size_t len, struct error *
 	if (pb_bytes(&body, (struct iovec){ (void *)(uintptr_t)data, len }, 1, err))
 		return -1;
 	if (!body.iov_base || *doc)
-		return error_set(err, ERR_FORMAT, "not the answer of a worker");
+		return error_set(err, ERR_FORMAT, "unexpected response; is it a worker?");
 	return json_parse(doc, body.iov_base, body.iov_len, err);
 }
 

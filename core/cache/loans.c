@@ -45,7 +45,7 @@ static void lend_all(struct remote *r, int n)
 			r->loans[r->n_loans++] =
 				(struct loan){ .rows = rows, .holder = to, .tries = 1 };
 	}
-	log_warn("worker is gone, lending its rows", LOG_STR("worker", r->origin),
+	log_warn("worker is down; others load its rows", LOG_STR("worker", r->origin),
 		 LOG_INT("first", r->rows.first), LOG_INT("end", r->rows.end),
 		 LOG_INT("to", n));
 }

@@ -247,7 +247,7 @@ static int load_piece(void *ctx, size_t i, struct error *err)
 		cleanup_batch struct batch b = { 0 };
 
 		if (l->conf->stop && *l->conf->stop)
-			return error_set(err, ERR_STOPPED, "loading was stopped");
+			return error_set(err, ERR_STOPPED, "loading was interrupted");
 		if (table_next(s, &b, err))
 			return -1;
 		if (!b.n)

@@ -152,7 +152,8 @@ int places_open(struct places *s, const char *location, int64_t size,
 	}
 	if (str_starts(root, "hf:") || str_starts(root, "pvc:"))
 		return error_set(err, ERR_UNSUPPORTED,
-				 "%s: a table's metadata cannot name files there",
+				 "%s: the metadata of a table cannot refer to hf:// and "
+				 "pvc:// URIs",
 				 uri_shown(&arena, location));
 	o.key = o.path = key;
 	if (find_place(s, root, &place, err))
@@ -242,7 +243,7 @@ static int keep_files(struct place_files *f, const char *uri,
 	}
 	if (!f->n)
 		return error_set(err, ERR_NOT_FOUND,
-				 "%s: no file whose name ends in .parquet", uri);
+				 "%s: contains no file whose name ends in .parquet", uri);
 	return 0;
 }
 

@@ -119,7 +119,7 @@ static int read_command(struct wish *w, struct iovec text, struct error *err)
 	w->world = 1;
 	if (json_parse(&doc, text.iov_base, text.iov_len, err)) {
 		err->kind = ERR_INVALID;
-		return error_wrap(err, "command: no JSON");
+		return error_wrap(err, "command: not JSON");
 	}
 	if (!cJSON_IsObject(doc))
 		return error_set(err, ERR_INVALID, "command: want an object");

@@ -126,7 +126,7 @@ int files_keep(struct table *t, const struct table_conf *conf, struct error *err
 
 		if (!t->n ||
 		    !bsearch(&want, t->files, t->n, sizeof(*t->files), file_by_path))
-			return error_set(err, ERR_NOT_FOUND, "%s: not a file of %s",
+			return error_set(err, ERR_NOT_FOUND, "%s: not found in %s",
 					 conf->only[i], conf->uris[0]);
 	}
 	for (size_t i = 0; conf->only && i < t->n; i++) {
@@ -152,7 +152,7 @@ static int list_files(struct table *t, const struct table_conf *conf, struct err
 	qsort(t->files, t->n, sizeof(*t->files), file_by_path);
 	for (size_t i = 1; i < t->n; i++)
 		if (!file_by_path(&t->files[i - 1], &t->files[i]))
-			return error_set(err, ERR_INVALID, "%s: given twice",
+			return error_set(err, ERR_INVALID, "%s: specified twice",
 					 t->files[i].path);
 	return files_keep(t, conf, err);
 }

@@ -210,7 +210,7 @@ int iceberg_open_files(struct table *t, const struct table_conf *conf, struct er
 	if (conf->n != 1)
 		return error_set(
 			err, ERR_INVALID,
-			"%s: an Iceberg table is read alone, without other files",
+			"%s: an Iceberg table cannot be combined with other files",
 			conf->uris[0]);
 	if (read_metadata(t, conf, &c, err))
 		return -1;

@@ -86,7 +86,7 @@ static int give_files(struct remote *r, struct error *err)
 	size_t n;
 	char **files = files_of(r, &n, &arena);
 
-	log_info("giving files to upstream's worker", LOG_STR("worker", r->origin),
+	log_info("assigning files to upstream's worker", LOG_STR("worker", r->origin),
 		 LOG_INT("first", r->goal.first), LOG_INT("files", (int64_t)n));
 	index_write(&message, (uint64_t)(r - r->fleet->remotes), r->goal, files, n);
 	req.message = message.data;

@@ -138,7 +138,7 @@ check("a rank beyond the world", refused("--rank 3: out of range, --world is 3",
 check("no such column", refused("no column 'strin'; did you mean 'string'", "--column", "strin", whole))
 check("no file", refused("specify a Parquet file, a directory or Iceberg metadata"))
 check("a file that does not exist", refused("/absent.parquet: No such file", scratch / "absent.parquet", code=1))
-check("a file twice", refused("given twice", whole, whole))
+check("a file twice", refused("specified twice", whole, whole))
 check("files of other columns", refused("d.parquet: 1 columns, but ", whole, files[0]))
 cut = scratch / "cut.parquet"
 cut.write_bytes(whole.read_bytes()[:-20])

@@ -50,7 +50,7 @@ with Fleet(wide, 3, head=("--takeover", 1)) as fleet:
     check("every row, in order", None if whole == list(range(N)) else "wrong")
     before = [len(w.lines) for w in fleet.workers]
     fleet.workers[1].stop(signal.SIGKILL)
-    fleet.head.wait_for(r"worker is gone, lending its rows")
+    fleet.head.wait_for(r"worker is down; others load its rows")
     for i in (0, 2):
         fleet.workers[i].wait_for(r"INFO ready first=", before[i])
     fleet.until(lambda: all(x["ready"] for x in stats(fleet)["workers"][1]["lent"]))

@@ -420,7 +420,7 @@ refused("an equality delete by a field that is no column", ["nokey.parquet", "fi
 meta = lake.Metadata(META)
 meta.doc["schemas"][0]["fields"][2]["type"] = "geometry"
 refused("a type that is not known", ["column int: type 'geometry'"], meta.save("geo"))
-refused("two tables at once", ["is read alone"], META, META)
+refused("two tables at once", ["cannot be combined with other files"], META, META)
 refused("metadata that is no JSON", ["not.json"], (scratch / "not.json").write_text("{") and scratch / "not.json")
 refused("a snapshot of plain Parquet", ["only an Iceberg table has snapshots"], scratch / "foreign.parquet", "-s", "x")
 

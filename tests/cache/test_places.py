@@ -69,7 +69,7 @@ check("a directory, without what is hidden and what is no Parquet", same(cat(dat
 check("a directory by a relative path", same(cat(os.path.relpath(data))))
 check("file://, percent-encoded", same(cat(f"file://{data}/a.parquet", f"file://{data}/part=b/x%20y.parquet", f"file://{data}/z.parquet")))
 check("pvc://", same(cat("pvc://root/data", PVC_ROOT=str(scratch))))
-check("a file given twice", refused(["a.parquet: given twice"], data / "a.parquet", data / "a.parquet"))
+check("a file specified twice", refused(["a.parquet: specified twice"], data / "a.parquet", data / "a.parquet"))
 (scratch / "empty").mkdir()
 check("a directory without Parquet files", refused([f"{scratch}/empty", "no file whose name ends in .parquet"], scratch / "empty"))
 check("a file that does not exist", refused(["nothing.parquet", "No such file"], scratch / "nothing.parquet"))

@@ -145,7 +145,7 @@ with Fleet(scratch / "t.parquet", 2, args=tls, head=(*tls, "--ca-file", ours.ca)
     check("the very one in the file", None if got == serial else (got, serial))
     at = len(workers[1].lines)
     (scratch / "server.pem").write_text("no certificate\n")
-    workers[1].wait_for("the last one stays", at)
+    workers[1].wait_for("the previous one stays in use", at)
     check("a file that is no certificate changes nothing", None if fleet.read(0, 1).equals(whole) else "wrong")
 check("they end with 0", None if fleet.codes == [0, 0, 0] else fleet.codes)
 

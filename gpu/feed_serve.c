@@ -204,8 +204,8 @@ static void drop(struct gpu_feed *f, struct feed_peer *p, const char *why)
 	}
 	if (r && !p->ended)
 		snprintf(line, sizeof(line),
-			 "rank %td: process %d %s; %d buffers are free again",
-			 r - f->ranks, (int)p->pid, why, n);
+			 "rank %td: process %d %s; released %d buffers", r - f->ranks,
+			 (int)p->pid, why, n);
 	else
 		snprintf(line, sizeof(line), "process %d: %s", (int)p->pid, why);
 	if (!p->ended)
@@ -221,9 +221,9 @@ static const char *join(struct gpu_feed *f, struct feed_peer *p, uint64_t rank)
 	if (rank >= f->conf.n_ranks)
 		return "no such rank";
 	if (f->ranks[rank].peer)
-		return "the rank has a consumer";
+		return "the rank already has a consumer";
 	if (f->ranks[rank].done)
-		return "the rank has had all batches";
+		return "the rank has received all batches";
 	p->rank = &f->ranks[rank];
 	p->rank->peer = p;
 	return NULL;
@@ -239,16 +239,16 @@ static const char *give_back(struct gpu_feed *f, struct feed_peer *p, uint64_t b
 			return NULL;
 		}
 	}
-	return "gave back a batch that it does not have";
+	return "returned a batch that it does not hold";
 }
 
 static const char *obey(struct gpu_feed *f, struct feed_peer *p,
 			const struct feed_request *q, size_t len)
 {
 	if (len != sizeof(*q))
-		return "sent a request of another size";
+		return "sent a request of an unexpected size";
 	if (q->version != FEED_VERSION)
-		return "sent a request of another version";
+		return "sent a request of an unsupported version";
 	switch (q->op) {
 	case FEED_JOIN:
 		return join(f, p, q->value);
@@ -270,7 +270,7 @@ void feed_read(struct gpu_feed *f, struct feed_peer *p)
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
 		if (n <= 0) {
-			drop(f, p, "has closed its connection");
+			drop(f, p, "closed its connection");
 			return;
 		}
 		why = obey(f, p, &q, (size_t)n);
@@ -301,7 +301,7 @@ static void accept_one(struct gpu_feed *f, int fd)
 	*p = (struct feed_peer){ .fd = fd, .pid = peer.pid, .since = clock_ms() };
 	if (peer.uid && peer.uid != geteuid()) {
 		send_error(p, "another user's process");
-		drop(f, p, "belongs to another user: refused");
+		drop(f, p, "refused: belongs to another user");
 	}
 }
 

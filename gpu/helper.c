@@ -148,9 +148,9 @@ static int exec_error(int why, struct error *err)
 			  "with glibc 2.34 or later");
 	else if (why == EACCES)
 		error_set(err, ERR_DENIED,
-			  "GPU helper: neither memory (vm.memfd_noexec) nor TMPDIR may "
-			  "hold a program that runs; set TMPDIR to a directory that is "
-			  "not mounted noexec");
+			  "GPU helper: programs can be run neither from memory "
+			  "(vm.memfd_noexec) nor from TMPDIR; set TMPDIR to a directory "
+			  "that is not mounted noexec");
 	return -1;
 }
 

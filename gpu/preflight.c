@@ -193,7 +193,7 @@ static void check_found(struct preflight *p)
 				   .check = "devices",
 				   .grade = GPU_FATAL,
 				   .device = index,
-				   .message = error ? error : "CUDA does not show it" });
+				   .message = error ? error : "not visible to CUDA" });
 	}
 }
 

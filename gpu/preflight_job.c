@@ -61,7 +61,7 @@ static cJSON *take_part(struct preflight *p, const cJSON *what)
 	struct error err;
 
 	if (!read_id(q.data, json_str(what, "id")))
-		error_set(&err, ERR_FORMAT, "a unique id that is none");
+		error_set(&err, ERR_FORMAT, "invalid NCCL ID");
 	else if (!preflight_ask(p, q, &answer, &err)) {
 		json_put_int(ret, json_int(answer, 0, "busBandwidth"), "rate");
 		json_each(rank, json_get(answer, "ranks"))
@@ -134,7 +134,7 @@ static void note_lost(struct job *j, struct pair *to, uint32_t node,
 		      const struct error *err)
 {
 	if (err->kind == ERR_IO)
-		j->gone[node] = "ended during the all-reduce";
+		j->gone[node] = "exited during the all-reduce";
 	else if (err->kind == ERR_TIMEOUT)
 		j->gone[node] = "no answer by the check's deadline";
 	note(j, to, node, err->msg, err->kind == ERR_TIMEOUT);
@@ -226,16 +226,15 @@ static void reduce_nodes(struct pairs *t, uint32_t a, uint32_t b)
 static void blame_device(struct job *j, uint32_t node, uint32_t device,
 			 const struct pair *found)
 {
-	preflight_report(
-		j->p,
-		(struct preflight_row){
-			.check = "job",
-			.grade = GPU_FATAL,
-			.device =
-				arena_printf(&j->arena, "%s/%u", j->names[node], device),
-			.message = found->failed ? found->why
-						 : "less than half of the others' rate: "
-						   "leave it out" });
+	preflight_report(j->p,
+			 (struct preflight_row){
+				 .check = "job",
+				 .grade = GPU_FATAL,
+				 .device = arena_printf(&j->arena, "%s/%u",
+							j->names[node], device),
+				 .message = found->failed ? found->why
+							  : "less than half of the "
+							    "others' rate: exclude it" });
 }
 
 /* If any pair failed, ignore the others' speeds. */
@@ -350,7 +349,7 @@ static bool nodes_are_ready(struct job *j)
 
 	for (uint32_t i = 0; i < j->conf->n; i++) {
 		const cJSON *hello = j->hellos[i];
-		const char *why = !hello ? "has not come: check its pod"
+		const char *why = !hello ? "did not connect: check its pod"
 				  : json_int(hello, 0, "worst") >= GPU_FATAL
 					  ? "its own checks failed: see its output"
 				  : !devices_of(j, i) ? "has no GPU"

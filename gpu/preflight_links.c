@@ -74,7 +74,7 @@ static void blame_device(struct pairs *t, uint32_t device)
 			.grade = GPU_FATAL,
 			.device = label(&arena, t, device),
 			.message = arena_printf(
-				&arena, "bad with every other %s: %s; leave it out",
+				&arena, "fails with every other %s: %s; exclude it",
 				t->names ? "node" : "device",
 				one->failed ? one->why
 					    : "less than half of the others' rate") });

@@ -294,7 +294,7 @@ def second(path):
     while True:
         rank = Rank(path, 1, pa.schema([("i", pa.int64())]))
         rank.join(PATIENCE)
-        if rank.error != "the rank has a consumer":
+        if rank.error != "the rank already has a consumer":
             return rank
 
 
@@ -358,12 +358,12 @@ def hostile():
             f = Running(fleet.head.uri, "--ring", 2, "--gpus", "0,1", program=program)
             first_rank = Rank(f.path, 0, schema)
             for what, messages, says in (
-                    ("no request at all", [b"x"], "another size"), ("a long one", [bytes(100_000)], "another size"),
-                    ("another version", [request(1, 0, 7)], "another version"), ("an unknown one", [request(9, 0)], "unknown request"),
+                    ("no request at all", [b"x"], "an unexpected size"), ("a long one", [bytes(100_000)], "an unexpected size"),
+                    ("another version", [request(1, 0, 7)], "unsupported version"), ("an unknown one", [request(9, 0)], "unknown request"),
                     ("a rank that is not there", [request(1, 2)], "no such rank"), ("... by far", [request(1, 2**64 - 1)], "no such rank"),
                     ("to join twice", [request(1, 1), request(1, 1)], "joined twice"),
-                    ("to give back what nobody gave it", [request(2, 0)], "does not have"),
-                    ("... once joined", [request(1, 1), request(2, 77)], "does not have")):
+                    ("to give back what nobody gave it", [request(2, 0)], "does not hold"),
+                    ("... once joined", [request(1, 1), request(2, 77)], "does not hold")):
                 check("refused: " + what, talk(f.path, messages, says))
             check("a consumer that sends on reads why it is refused", sends_on(f))
             for _ in range(100):
@@ -383,7 +383,7 @@ def second_of(path, schema):
     while True:
         rank = Rank(path, 1, schema)
         rank.join(.5 if rank.error is None else PATIENCE)
-        if rank.error != "the rank has a consumer":
+        if rank.error != "the rank already has a consumer":
             return rank
 
 
@@ -433,7 +433,7 @@ def sends_on(running):
             answer = s.recv(gpu_feed.MESSAGE_MAX).decode()
         except ConnectionResetError as e:
             answer = str(e)
-    return None if "another size" in answer else answer
+    return None if "an unexpected size" in answer else answer
 
 
 def failures():

@@ -100,7 +100,7 @@ def passes():
 
 
 def blame():
-    finds("a slow node", ("devices=1", "devices=1", "devices=1 network=400000"), 30, [(ME, "fatal")], "bad with every other node: less than half")
+    finds("a slow node", ("devices=1", "devices=1", "devices=1 network=400000"), 30, [(ME, "fatal")], "fails with every other node: less than half")
     finds("a slow link between two", ("devices=1 badlink=1", "devices=1", "devices=1 badlink=1"), 30, [(f"{ME}-{ME}", "fatal")], "check the link")
     finds("wrong sums, two nodes", ("sum=0", ""), 30, [(None, "fatal")], "GPU 0: 1 sums")
     words = (("abort=ncclGroupEnd", "signal 6"), ("fail=ncclCommInitRank:2", "unhandled system error (2)"),
@@ -120,7 +120,7 @@ def absent():
     second = Node(1, 3, port, "", "--deadline", "60s")
     is_("a rank that never comes: fatal, where it was expected and where not", (alone.end(), second.end()), (30, 30))
     is_("... with its node", alone.bad(), [("j-node-0-2.j", "fatal")])
-    has("... and its rank", second.says(), "node rank 2 (j-node-0-2.j): has not come")
+    has("... and its rank", second.says(), "node rank 2 (j-node-0-2.j): did not connect")
     nobody = Node(1, 2, free_port(), "", "--deadline", "500ms")
     is_("rank 0 never comes: fatal", nobody.end(), 30)
     has("... with the address", nobody.says(), "127.0.0.1:")
@@ -168,7 +168,7 @@ def dies(program, rank, port, with_signal, deadline):
     return begun, others, codes, [pid for pid in started if not wait_for(lambda: is_gone(pid))], len(started)
 
 
-DEATHS = (("a rank", 1, signal.SIGKILL, "100h", f"node rank 1 ({ME}): ended during the all-reduce"),
+DEATHS = (("a rank", 1, signal.SIGKILL, "100h", f"node rank 1 ({ME}): exited during the all-reduce"),
           ("rank 0", 0, signal.SIGKILL, "100h", "node rank 0 (127.0.0.1): has closed the connection"),
           ("a rank that is frozen", 2, signal.SIGSTOP, "30s", f"node rank 2 ({ME}): no answer by the check's deadline"))
 
@@ -224,7 +224,7 @@ def strangers():
 
 def arguments():
     for what, node, like in (
-            ("a short key", Node(0, 2, 1, key=SHORT), "16 or more"), ("no key", Node(0, 2, 1, key="/nowhere"), "/nowhere"),
+            ("a short key", Node(0, 2, 1, key=SHORT), "at least 16"), ("no key", Node(0, 2, 1, key="/nowhere"), "/nowhere"),
             ("a rank beyond", Node(5, 2, 1), "out of range"), ("no port", Node(0, 2, "x"), "HOST:PORT"),
             ("a port beyond", Node(0, 2, 70000), "HOST:PORT")):
         code = node.end()

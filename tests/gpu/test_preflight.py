@@ -124,7 +124,7 @@ def blame(program):
           [("peers", "1-3", "fatal"), ("nccl", "1-3", "fatal")], "less than half", args=("--check", "peers,nccl"),
           program=program)
     finds("wrong sums of one device", "devices=4 sum=2", 30, [("nccl", None, "fatal"), ("nccl", "2", "fatal")],
-          "sums of NCCL's all-reduce are wrong", "bad with every other device", args=("--check", "nccl"), program=program)
+          "sums of NCCL's all-reduce are wrong", "fails with every other device", args=("--check", "nccl"), program=program)
     finds("... of one of two: no one can say which", "devices=2 sum=1", 30, [("nccl", None, "fatal")],
           args=("--check", "nccl"), program=program)
 

@@ -112,7 +112,7 @@ static int from_pair(struct found *f, const char *access, const char *secret,
 		return 0;
 	if (!access || !secret)
 		return error_set(err, ERR_INVALID,
-				 "%s is set without its other half: set both the access "
+				 "%s is set without its counterpart: set both the access "
 				 "key ID and the secret access key",
 				 source);
 	f->key.access = arena_strdup(&f->arena, access);

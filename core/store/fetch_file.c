@@ -25,7 +25,7 @@ int disk_full(struct fetch *f, int64_t need, struct error *err)
 		missing = need > 0 ? need : 1;
 	error_set(err, ERR_IO,
 		  "%s: not enough disk space: %lld bytes needed, %lld available: %lld "
-		  "bytes (%s) missing; free some, or use a larger volume",
+		  "bytes (%s) missing; free some space, or use a larger volume",
 		  f->target.path, (long long)need, (long long)room, (long long)missing,
 		  size_text(&arena, missing));
 	err->code = ENOSPC;

@@ -120,7 +120,7 @@ int hf_hub_open(struct hf_hub *ret, struct arena *arena, const struct store_conf
 	if (hub.token_from && str_starts(hub.endpoint, "http://") && conf->say)
 		conf->say(conf->ctx, arena_printf(arena,
 						  "HF_ENDPOINT is http://: the token in "
-						  "%s goes to %s unencrypted",
+						  "%s would be sent to %s unencrypted",
 						  hub.token_from, hub.host));
 	*ret = hub;
 	return 0;
@@ -129,8 +129,7 @@ int hf_hub_open(struct hf_hub *ret, struct arena *arena, const struct store_conf
 const char *hf_repo_shown(struct arena *arena, const struct hf_repo *repo)
 {
 	return arena_printf(arena, "%s %s",
-			    str_eq(repo->kind, "models") ? "model" : "data set",
-			    repo->id);
+			    str_eq(repo->kind, "models") ? "model" : "dataset", repo->id);
 }
 
 const char *hf_repo_page(struct arena *arena, const struct hf_hub *hub,

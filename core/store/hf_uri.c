@@ -47,7 +47,7 @@ static int take_kind(const char **kind, char ***parts, const char *shown,
 
 	if (str_in(**parts, others))
 		return error_set(err, ERR_UNSUPPORTED,
-				 "'%s': not a model or data set; use hf://org/name or "
+				 "'%s': not a model or dataset; use hf://org/name or "
 				 "hf://datasets/org/name",
 				 shown);
 	if (!str_in(**parts, ours))

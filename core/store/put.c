@@ -11,9 +11,10 @@
 
 static int fail_changed(const struct put_file *f, struct error *err)
 {
-	return error_set(err, ERR_CONFLICT,
-			 "%s changed while it was sent: export when nothing writes to it",
-			 f->name);
+	return error_set(
+		err, ERR_CONFLICT,
+		"%s changed during the upload; retry when no process writes to it",
+		f->name);
 }
 
 int put_file_open(const struct put_file *f, int *ret_fd, struct error *err)

@@ -86,7 +86,8 @@ static int list_remotes(struct upload *up, const char *prefix, struct error *err
 		return -1;
 	}
 	if (store->say)
-		store->say(store->ctx, "no right to list the bucket: sending all files");
+		store->say(store->ctx,
+			   "no permission to list the bucket: sending all files");
 	return 0;
 }
 

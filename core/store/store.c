@@ -55,7 +55,7 @@ int store_listing_add(struct store_listing *l, const struct store_object *o,
 {
 	if (l->n == STORE_MAX_OBJECTS)
 		return error_set(err, ERR_LIMIT,
-				 "more than %d files; use a URI with fewer",
+				 "more than %d files; use a URI with fewer files",
 				 STORE_MAX_OBJECTS);
 	if (l->n == l->cap) {
 		l->cap = l->cap ? 2 * l->cap : 64;
@@ -109,8 +109,8 @@ int scheme_find(const struct scheme **ret, const char *uri, struct error *err)
 		buf_printf(&known, "%s%s://", i ? ", " : "", schemes[i]->name);
 	if (str_eq(u.scheme, "cache"))
 		return error_set(err, ERR_UNSUPPORTED,
-				 "'%s': cache:// needs the data cache, which is not "
-				 "built yet; pass the data's own URI",
+				 "'%s': only initialize-dataset supports cache://, in "
+				 "the pod of a TrainJob; pass the URI of the data",
 				 uri_shown(&arena, uri));
 	return error_set(err, ERR_UNSUPPORTED, "'%s': unknown scheme '%s': expected %s",
 			 uri_shown(&arena, uri), u.scheme, known.data);

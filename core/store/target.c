@@ -52,8 +52,8 @@ int target_open(struct target *t, const char *path, struct error *err)
 		error_errno(err, errno, "%s/%s", path, TARGET_STATE);
 	else if (flock(t->lock, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
 		error_set(err, ERR_BUSY,
-			  "%s: another process downloads into this directory; wait until "
-			  "it ends",
+			  "%s: another process is downloading into this directory; wait "
+			  "until it exits",
 			  path);
 	else
 		return 0;
@@ -151,8 +151,8 @@ int target_stat(const struct target *t, const char *path, struct stat *ret_st,
 	}
 	if (S_ISDIR(ret_st->st_mode))
 		return error_set(err, ERR_EXISTS,
-				 "%s/%s: is a directory: remove it, a file of this name "
-				 "is downloaded",
+				 "%s/%s: is a directory: remove it, because a file of "
+				 "this name is downloaded",
 				 t->path, path);
 	if (!S_ISREG(ret_st->st_mode))
 		*ret_st = (struct stat){ 0 };

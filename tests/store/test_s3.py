@@ -297,7 +297,7 @@ for what, uri, env, words, *status in (
         ("no bucket in the URI", "s3:///x", {}, ["BUCKET"], 2),
         ("a wrong secret", "s3://buck/data", {"SECRET_ACCESS_KEY": "wrong"}, ["SECRET_ACCESS_KEY"]),
         ("an unknown key", "s3://buck/data", {"ACCESS_KEY_ID": "AKIDOTHER"}, ["access key ID"]),
-        ("half a key", "s3://buck/data", {"SECRET_ACCESS_KEY": None}, ["other half"]),
+        ("half a key", "s3://buck/data", {"SECRET_ACCESS_KEY": None}, ["counterpart"]),
         ("nobody", "s3://buck/data", {"ACCESS_KEY_ID": None, "SECRET_ACCESS_KEY": None},
          ["access denied without credentials", "ACCESS_KEY_ID"]),
         ("a certificate that is not trusted", "s3://buck/data", {"SSL_CERT_FILE": None},

@@ -60,7 +60,7 @@ static const struct {
 	{ "hf://datasets", "no repository name" },
 	{ "hf://datasets/", "no repository name" },
 	{ "hf://org//name", "invalid repository name" },
-	{ "hf://spaces/org/name", "not a model or data set" },
+	{ "hf://spaces/org/name", "not a model or dataset" },
 	{ "hf://org/na me", "invalid repository name" },
 	{ "hf://o rg/name", "space" },
 	{ "hf://org/na%20me", "invalid repository name" },

@@ -26,3 +26,12 @@ int podgroup_add(const struct plugin_env *env, struct info *info, const cJSON *t
 	group->spec = json_obj(obj, "spec");
 	return 0;
 }
+
+void podgroup_mark(struct info *info,
+		   void (*put)(cJSON *pod_template, const char *key, const char *value),
+		   const char *key)
+{
+	for (size_t i = 0; i < info->n_pod_sets; i++)
+		if (info->pod_sets[i].in_gang)
+			put(info->pod_sets[i].pod_template, key, info->name);
+}

@@ -20,4 +20,9 @@ struct podgroup {
 MUST_CHECK int podgroup_add(const struct plugin_env *env, struct info *info,
 			    const cJSON *tj, struct podgroup *group, struct error *err);
 
+/* Put KEY: the PodGroup's name on each pod template of the gang. */
+void podgroup_mark(struct info *info,
+		   void (*put)(cJSON *pod_template, const char *key, const char *value),
+		   const char *key);
+
 #endif

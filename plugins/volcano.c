@@ -62,10 +62,7 @@ static int enforce_pod_group_policy(const struct plugin_env *env, struct info *i
 	(void)env;
 	(void)tj;
 	(void)err;
-	for (size_t i = 0; i < info->n_pod_sets; i++)
-		if (info->pod_sets[i].in_gang)
-			pod_template_annotate(info->pod_sets[i].pod_template,
-					      GROUP_ANNOTATION, info->name);
+	podgroup_mark(info, pod_template_annotate, GROUP_ANNOTATION);
 	return 0;
 }
 

@@ -199,7 +199,7 @@ int selector_labels(struct arena *arena, const char *text, const struct requirem
 
 /* Read up to a comma, unescaping; *ret_op_at: the position of "=" or "!=". */
 static const char *field_term(struct arena *arena, const char **text, size_t *ret_key,
-			      size_t *ret_value, bool *ret_not)
+			      size_t *ret_value, bool *ret_not, const char **ret_wrong)
 {
 	char *out = arena_alloc(arena, strlen(*text) + 1);
 	const char *p = *text;
@@ -216,6 +216,8 @@ static const char *field_term(struct arena *arena, const char **text, size_t *re
 			*ret_value = n;
 			continue;
 		}
+		if (*p == '=' || (*p == '\\' && !(p[1] && strchr("\\,=", p[1]))))
+			*ret_wrong = p;
 		if (*p == '\\' && p[1])
 			p++;
 		out[n++] = *p;
@@ -237,8 +239,10 @@ int selector_fields(struct arena *arena, const char *text, const struct requirem
 		const char **values = arena_alloc(arena, 2 * sizeof(*values));
 		const char *start = text;
 		size_t key, value;
+		const char *wrong = NULL;
 		bool negative = false;
-		const char *term = field_term(arena, &text, &key, &value, &negative);
+		const char *term =
+			field_term(arena, &text, &key, &value, &negative, &wrong);
 
 		if (!*term && key == SIZE_MAX)
 			continue;
@@ -248,6 +252,10 @@ int selector_fields(struct arena *arena, const char *text, const struct requirem
 					 "'%.100s'",
 					 str_visible(arena, start, false),
 					 str_visible(arena, term, false));
+		if (wrong)
+			return error_set(err, ERR_INVALID,
+					 "invalid field selector: '%.100s': write \\%.1s",
+					 str_visible(arena, start, false), wrong);
 		values[0] = term + value;
 		r->key = str_slice(arena, term, key);
 		r->op = negative ? SELECTOR_NOT_IN : SELECTOR_IN;

@@ -179,7 +179,35 @@ int version_check(struct exchange *x, bool watch)
 	return watch ? 0 : check_version(x);
 }
 
-/* ---- get ------------------------------------------------------------------------- */
+static int read_version(struct exchange *x)
+{
+	const char *version = exchange_query(x, "resourceVersion");
+	struct error err = { 0 };
+	int64_t v;
+
+	if (!*version || !str_int(&v, version, 0, INT64_MAX, &err))
+		return 0;
+	return exchange_refuse(x, 400, "BadRequest",
+			       "resourceVersion: Invalid value: \"%s\": %s", version,
+			       err.msg);
+}
+
+/* What was there at an earlier version is not kept: better none than what it was not. */
+static int check_exact(struct exchange *x)
+{
+	const char *match = exchange_query(x, "resourceVersionMatch");
+	const char *version = exchange_query(x, "resourceVersion");
+	struct error none = { 0 };
+	int64_t wanted;
+
+	if (!str_eq(match, "Exact") || str_int(&wanted, version, 1, INT64_MAX, &none) ||
+	    wanted == storage_version(x->server->storage))
+		return 0;
+	return exchange_refuse(x, 410, "Expired",
+			       "The resourceVersion for the provided list is too old.");
+}
+
+/* ---- one ---------------------------------------------------------------------------- */
 
 void read_get(struct exchange *x)
 {
@@ -188,7 +216,7 @@ void read_get(struct exchange *x)
 	enum form form;
 	cJSON *doc;
 
-	if (form_read(x, &form) || check_version(x))
+	if (form_read(x, &form) || read_version(x) || check_version(x))
 		return;
 	if (!found) {
 		exchange_not_found(x);
@@ -207,7 +235,7 @@ void read_get(struct exchange *x)
 /* ---- list ------------------------------------------------------------------------ */
 
 /* A continue token: {"v":VERSION,"k":KEY} in base64. */
-static int read_token(struct exchange *x, const char **ret_after)
+static int read_token(struct exchange *x, const char **ret_after, int64_t *ret_version)
 {
 	const char *token = exchange_query(x, "continue");
 	cleanup_buf struct buf text = { .max = MAX_TOKEN };
@@ -216,6 +244,7 @@ static int read_token(struct exchange *x, const char **ret_after)
 	const char *key;
 
 	*ret_after = NULL;
+	*ret_version = 0;
 	if (!*token)
 		return 0;
 	if (base64_decode(&text, token, strlen(token), &err) ||
@@ -228,6 +257,7 @@ static int read_token(struct exchange *x, const char **ret_after)
 			x, 400, "BadRequest",
 			"continue key is not valid: it is of another list");
 	*ret_after = arena_strdup(&x->arena, key);
+	*ret_version = json_int(doc, 0, "v");
 	return 0;
 }
 
@@ -249,6 +279,7 @@ static int read_limit(struct exchange *x, int64_t *ret)
 {
 	const char *limit = exchange_query(x, "limit");
 	const char *version = exchange_query(x, "resourceVersion");
+	const char *timeout = exchange_query(x, "timeoutSeconds");
 	struct error err = { 0 };
 	int64_t v;
 
@@ -257,15 +288,16 @@ static int read_limit(struct exchange *x, int64_t *ret)
 		return exchange_refuse(x, 400, "BadRequest", "limit: %s", err.msg);
 	if (*ret < 0)
 		*ret = 0;
-	if (*version && str_int(&v, version, 0, INT64_MAX, &err))
-		return exchange_refuse(x, 400, "BadRequest",
-				       "resourceVersion: Invalid value: \"%s\": %s",
-				       version, err.msg);
+	if (*timeout && str_int(&v, timeout, INT64_MIN, INT64_MAX, &err))
+		return exchange_refuse(x, 400, "BadRequest", "timeoutSeconds: %s",
+				       err.msg);
+	if (read_version(x))
+		return -1;
 	if (*version && !str_eq(version, "0") && *exchange_query(x, "continue"))
 		return exchange_refuse(x, 400, "BadRequest",
 				       "specifying resource version is not allowed when "
 				       "using continue");
-	return version_check(x, false);
+	return version_check(x, false) || check_exact(x) ? -1 : 0;
 }
 
 static cJSON *new_list(struct exchange *x, int64_t version)
@@ -298,16 +330,19 @@ void read_list(struct exchange *x)
 	struct selection selection;
 	const char *after, *last = NULL;
 	size_t remaining = 0, n = 0, i;
-	int64_t limit;
+	int64_t limit, first;
 	enum form form;
 	cJSON *list, *items;
 
 	if (form_read(x, &form) || selection_read(x, &selection) ||
-	    read_limit(x, &limit) || read_token(x, &after))
+	    read_limit(x, &limit) || read_token(x, &after, &first))
 		return;
 	storage_list(x->server->storage, exchange_prefix(x), after, 0, &found,
 		     &remaining);
-	list = new_list(x, found.version);
+	/* That of the first page: who watches from it sees what came among them since. */
+	if (!first || first > found.version)
+		first = found.version;
+	list = new_list(x, first);
 	items = json_list(list, "items");
 	for (i = 0; i < found.n && (!limit || n < (size_t)limit); i++) {
 		cJSON *obj = stored_read(found.list[i]);
@@ -322,8 +357,7 @@ void read_list(struct exchange *x)
 		n++;
 	}
 	if (i < found.n) {
-		json_put_str(list, make_token(x, last, found.version), "metadata",
-			     "continue");
+		json_put_str(list, make_token(x, last, first), "metadata", "continue");
 		if (!selection.labels && !selection.fields)
 			json_put_int(list, (int64_t)(found.n - i), "metadata",
 				     "remainingItemCount");

@@ -16,20 +16,16 @@ enum { MAX_PARAMETERS = 100 };
 
 /* ---- reading a request -------------------------------------------------------------- */
 
+/* Decoded first: %2F parts segments as well, as in an API server. */
 static int read_path(struct exchange *x, struct error *err)
 {
-	char **raw = str_split(&x->arena, x->http->path + 1, '/', &x->n_path);
+	const char *path;
 
-	x->path = arena_alloc(&x->arena, (x->n_path + 1) * sizeof(*x->path));
-	if (x->n_path && !*raw[x->n_path - 1])
+	if (uri_decode(&path, &x->arena, x->http->path + 1, err))
+		return -1;
+	x->path = str_split(&x->arena, path, '/', &x->n_path);
+	if (x->n_path && !*x->path[x->n_path - 1])
 		x->n_path--;
-	for (size_t i = 0; i < x->n_path; i++) {
-		const char *decoded;
-
-		if (uri_decode(&decoded, &x->arena, raw[i], err))
-			return -1;
-		x->path[i] = arena_strdup(&x->arena, decoded);
-	}
 	return 0;
 }
 
@@ -252,6 +248,20 @@ static void no_subresource(struct exchange *x)
 		exchange_no_such_resource(x);
 }
 
+/* A segment that no name can be: as IsValidPathSegmentName. */
+static bool is_no_name(struct exchange *x)
+{
+	const char *what = str_eq(x->name, ".") || str_eq(x->name, "..") ? x->name
+			   : strchr(x->name, '%')                        ? "%"
+									 : NULL;
+
+	if (what)
+		exchange_refuse(x, 400, "BadRequest",
+				"Name parameter invalid: \"%s\": may not %s '%s'",
+				x->name, *what == '%' ? "contain" : "be", what);
+	return what;
+}
+
 static void dispatch(struct exchange *x)
 {
 	const char *method = str_eq(x->http->method, "HEAD") ? "GET" : x->http->method;
@@ -263,6 +273,8 @@ static void dispatch(struct exchange *x)
 		exchange_no_such_path(x);
 	else if (!route)
 		not_allowed(x);
+	else if (is_no_name(x))
+		return;
 	else if (!x->internal && exchange_refresh(x))
 		return;
 	else if (str_eq(x->subresource, "log"))

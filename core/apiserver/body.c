@@ -22,7 +22,7 @@ int body_yaml(struct exchange *x)
 
 	if (yaml_parse(&docs, x->http->body, x->http->body_len, &err) || !docs->child)
 		return exchange_refuse(x, 400, "BadRequest", "error decoding YAML: %s",
-				       err.msg);
+				       docs ? "no document" : err.msg);
 	x->body = cJSON_DetachItemFromArray(docs, 0);
 	return 0;
 }

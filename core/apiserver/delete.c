@@ -34,6 +34,32 @@ static int both_ways(struct exchange *x, const char *policy)
 		"orphanDependents and deletionPropagation cannot be both set");
 }
 
+/* A dry run that is no list must not be a deletion. */
+static int check_types(struct exchange *x)
+{
+	static const struct {
+		const char *key;
+		int type;
+	} keys[] = { { "dryRun", cJSON_Array },
+		     { "gracePeriodSeconds", cJSON_Number },
+		     { "propagationPolicy", cJSON_String },
+		     { "preconditions", cJSON_Object } };
+	const cJSON *orphan = json_get((const cJSON *)x->body, "orphanDependents");
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		const cJSON *value = json_get((const cJSON *)x->body, keys[i].key);
+
+		if (value && !cJSON_IsNull(value) && (value->type & 0xff) != keys[i].type)
+			return exchange_refuse(x, 400, "BadRequest",
+					       "DeleteOptions: %s: wrong type",
+					       keys[i].key);
+	}
+	if (orphan && !cJSON_IsNull(orphan) && !cJSON_IsBool(orphan))
+		return exchange_refuse(x, 400, "BadRequest",
+				       "DeleteOptions: orphanDependents: wrong type");
+	return 0;
+}
+
 static int check_body(struct exchange *x)
 {
 	const char *kind = meta_kind(x->body), *grace;
@@ -45,6 +71,8 @@ static int check_body(struct exchange *x)
 			(kind && *kind && !str_eq(kind, "DeleteOptions"))))
 		return exchange_refuse(x, 400, "BadRequest",
 				       "the body is not a DeleteOptions object");
+	if (check_types(x))
+		return -1;
 	json_each(word, dry)
 		if (!str_eq(cJSON_GetStringValue(word), "All"))
 			return exchange_bad_option(x, FIELD_NOT_SUPPORTED, "dryRun", dry,
@@ -209,10 +237,24 @@ static int delete_stored(struct exchange *x, const struct stored *before, cJSON 
 	return 0;
 }
 
+/* A namespace ends step by step in a cluster: the answer is what it was, terminating. */
+static void answer_namespace(struct exchange *x, const cJSON *obj)
+{
+	cleanup_json cJSON *ns = json_dup(obj);
+
+	json_put_str(ns, x->now, "metadata", "deletionTimestamp");
+	json_put_str(ns, "Terminating", "status", "phase");
+	exchange_answer(x, 200, ns);
+}
+
 static void answer_deleted(struct exchange *x, const cJSON *obj, bool gone)
 {
 	cJSON *status, *details;
 
+	if (gone && meta_is(obj, "", "Namespace")) {
+		answer_namespace(x, obj);
+		return;
+	}
 	if (!gone) {
 		exchange_answer(x, 200, obj);
 		return;

@@ -17,8 +17,13 @@ enum {
 /* Members that the API server's Go type writes even if empty. */
 static void default_event(cJSON *obj)
 {
-	if (!json_get(obj, "eventTime"))
-		json_put(obj, cJSON_CreateNull(), "eventTime");
+	static const char *const times[] = { "eventTime", "firstTimestamp",
+					     "lastTimestamp" };
+
+	for (size_t i = 0; i < 3; i++)
+		if (!json_get(obj, times[i]))
+			json_put(obj, cJSON_CreateNull(), times[i]);
+	json_obj(obj, "source");
 	if (!json_str(obj, "reportingComponent"))
 		json_put_str(obj, "", "reportingComponent");
 	if (!json_str(obj, "reportingInstance"))
@@ -60,6 +65,11 @@ cJSON *prepare_ignored(const struct exchange *x)
 
 /* ---- identity ---------------------------------------------------------------------- */
 
+static bool is_no_text(const cJSON *value)
+{
+	return value && !cJSON_IsNull(value) && !cJSON_IsString(value);
+}
+
 static int check_kind(struct exchange *x, cJSON *obj)
 {
 	const struct resource *r = x->resource;
@@ -70,14 +80,20 @@ static int check_kind(struct exchange *x, cJSON *obj)
 				       "the object provided is unrecognized (must be of "
 				       "type %s): it is not a JSON object",
 				       r->kind);
-	if (resource_is(r, RESOURCE_CUSTOM) && (!kind || !version))
+	if (is_no_text(json_member(obj, "kind")) ||
+	    is_no_text(json_member(obj, "apiVersion")))
+		return exchange_refuse(x, 400, "BadRequest",
+				       "the object provided is unrecognized (must be of "
+				       "type %s): kind and apiVersion must be texts",
+				       r->kind);
+	if (resource_is(r, RESOURCE_CUSTOM) && (!kind || !*kind || !version || !*version))
 		return exchange_refuse(x, 400, "BadRequest",
 				       "the object provided is unrecognized (must be of "
 				       "type %s): Object '%s' is missing",
-				       r->kind, kind ? "apiVersion" : "Kind");
-	if (!kind)
+				       r->kind, kind && *kind ? "apiVersion" : "Kind");
+	if (!kind || !*kind)
 		json_put_str(obj, r->kind, "kind");
-	if (!version)
+	if (!version || !*version)
 		json_put_str(obj, r->api_version, "apiVersion");
 	if (!str_eq(meta_kind(obj), r->kind) ||
 	    !str_eq(meta_api_version(obj), r->api_version))
@@ -117,6 +133,8 @@ int prepare_identity(struct exchange *x, cJSON *obj)
 	if (json_get(obj, "metadata") && !cJSON_IsObject(json_get(obj, "metadata")))
 		return exchange_refuse(x, 400, "BadRequest",
 				       "metadata: must be an object");
+	if (prepare_meta_types(x, obj))
+		return -1;
 	if (check_namespace(x, obj))
 		return -1;
 	name = meta_name(obj);
@@ -151,8 +169,7 @@ static void unknown_fields(const struct field_errors *errs, struct buf *out,
 	}
 }
 
-/* null counts as absent. */
-static void drop_nulls(cJSON *value)
+void prepare_drop_nulls(cJSON *value)
 {
 	cJSON *child, *next;
 
@@ -161,7 +178,24 @@ static void drop_nulls(cJSON *value)
 		if (cJSON_IsObject(value) && cJSON_IsNull(child))
 			cJSON_Delete(cJSON_DetachItemViaPointer(value, child));
 		else
-			drop_nulls(child);
+			prepare_drop_nulls(child);
+	}
+}
+
+/* As base64(1) breaks them: a decoder passes over ends of lines. */
+static void join_lines(cJSON *map)
+{
+	cJSON *value;
+
+	json_each(value, map) {
+		char *to = cJSON_GetStringValue(value);
+
+		if (!to || !strpbrk(to, "\r\n"))
+			continue;
+		for (const char *from = to; *from; from++)
+			if (*from != '\r' && *from != '\n')
+				*to++ = *from;
+		*to = 0;
 	}
 }
 
@@ -170,11 +204,16 @@ static void default_secret(cJSON *obj)
 {
 	const cJSON *plain;
 
+	join_lines(json_get(obj, "data"));
 	json_each(plain, json_get(obj, "stringData")) {
 		cleanup_buf struct buf text = { .max = 4 * OBJECT_MAX_BYTES };
 
-		if (!cJSON_IsString(plain))
+		if (cJSON_IsNull(plain))
 			continue;
+		if (!cJSON_IsString(plain)) { /* refused with the others */
+			json_put(obj, json_dup(plain), "data", plain->string);
+			continue;
+		}
 		base64_encode(&text, plain->valuestring, strlen(plain->valuestring));
 		buf_adds(&text, "");
 		json_put_str(obj, text.data ? (char *)text.data : "", "data",
@@ -185,25 +224,40 @@ static void default_secret(cJSON *obj)
 		json_put_str(obj, "Opaque", "type");
 }
 
+static void label_namespace(cJSON *obj)
+{
+	if (meta_name(obj) && *meta_name(obj))
+		meta_set_label(obj, "kubernetes.io/metadata.name", meta_name(obj));
+}
+
 void prepare_owned(cJSON *obj)
 {
+	const cJSON *f;
+	bool has = false;
+
 	if (!meta_is(obj, "", "Namespace"))
 		return;
-	if (!json_get(obj, "spec", "finalizers"))
+	json_each(f, json_list(obj, "spec", "finalizers"))
+		has |= str_eq(cJSON_GetStringValue(f), "kubernetes");
+	if (!has)
 		cJSON_AddItemToArray(json_list(obj, "spec", "finalizers"),
 				     cJSON_CreateString("kubernetes"));
-	if (!json_str(obj, "status", "phase"))
-		json_put_str(obj, "Active", "status", "phase");
+	json_put_str(obj, "Active", "status", "phase");
+	label_namespace(obj); /* by now a generated name is known */
 }
 
 static void default_others(cJSON *obj)
 {
 	if (meta_is(obj, "", "Secret"))
 		default_secret(obj);
+	else if (meta_is(obj, "", "ConfigMap"))
+		join_lines(json_get(obj, "binaryData"));
 	else if (meta_is(obj, "", "Event"))
 		default_event(obj);
-	else if (meta_is(obj, "", "Namespace") && meta_name(obj))
-		meta_set_label(obj, "kubernetes.io/metadata.name", meta_name(obj));
+	else if (meta_is(obj, "", "Namespace"))
+		label_namespace(obj);
+	else if (meta_is(obj, "coordination.k8s.io", "Lease"))
+		json_obj(obj, "spec");
 }
 
 static void drop_if_empty(cJSON *parent, const char *key, bool is_list)
@@ -259,9 +313,9 @@ int prepare_known(struct exchange *x, cJSON *obj)
 					    (char *)all.data);
 	schema_prune(schema, obj);
 	if (!resource_is(x->resource, RESOURCE_CUSTOM))
-		drop_nulls(obj);
+		prepare_drop_nulls(obj);
 	else if (json_get(obj, "metadata"))
-		drop_nulls(json_get(obj, "metadata"));
+		prepare_drop_nulls(json_get(obj, "metadata"));
 	return 0;
 }
 
@@ -555,9 +609,8 @@ static size_t bytes_of(const cJSON *map, bool encoded)
 	size_t n = 0;
 
 	json_each(value, map)
-		n += strlen(value->string) * !encoded +
-		     strlen(cJSON_GetStringValue(value) ? value->valuestring : "") *
-			     (encoded ? 3 : 4) / 4;
+		n += strlen(cJSON_GetStringValue(value) ? value->valuestring : "") *
+		     (encoded ? 3 : 4) / 4;
 	return n;
 }
 
@@ -605,6 +658,11 @@ static void check_secret(const cJSON *old, const cJSON *obj, struct field_errors
 				"field is immutable");
 	check_immutable(old, obj, errs);
 	check_size(obj, errs);
+	if (str_eq(type, "kubernetes.io/basic-auth") &&
+	    !json_get(obj, "data", "username") && !json_get(obj, "data", "password")) {
+		field_error_add(errs, FIELD_REQUIRED, "data[username]", NULL, "%s", "");
+		field_error_add(errs, FIELD_REQUIRED, "data[password]", NULL, "%s", "");
+	}
 	for (size_t i = 0; i < sizeof(needs) / sizeof(*needs); i++)
 		if (str_eq(type, needs[i].type) && !json_get(obj, "data", needs[i].key))
 			field_error_add(errs, FIELD_REQUIRED,
@@ -624,11 +682,12 @@ static void check_namespace_name(const cJSON *old, const cJSON *obj,
 static void check_event(const cJSON *old, const cJSON *obj, struct field_errors *errs)
 {
 	const char *ns = json_str(obj, "involvedObject", "namespace");
+	bool none = !ns || !*ns; /* of a kind without: events about it are in default */
+	cleanup_json cJSON *value = cJSON_CreateString(none ? "" : ns);
 
 	(void)old;
-	if (ns && *ns && !str_eq(ns, meta_namespace(obj)))
-		field_error_add(errs, FIELD_INVALID, "involvedObject.namespace",
-				json_get(obj, "involvedObject", "namespace"),
+	if (!str_eq(none ? "default" : ns, meta_namespace(obj)))
+		field_error_add(errs, FIELD_INVALID, "involvedObject.namespace", value,
 				"does not match event.namespace");
 }
 
@@ -646,19 +705,7 @@ static void check_lease(const cJSON *old, const cJSON *obj, struct field_errors 
 				"must be greater than or equal to 0");
 }
 
-static void check_controllers(const cJSON *obj, struct field_errors *errs)
-{
-	const cJSON *owners = json_get(obj, "metadata", "ownerReferences"), *owner;
-	int n = 0;
-
-	json_each(owner, owners)
-		n += json_bool(owner, false, "controller");
-	if (n > 1)
-		field_error_add(errs, FIELD_INVALID, "metadata.ownerReferences", owners,
-				"only one reference can have controller set to true");
-}
-
-/* Rules of built-in kinds that no schema expresses. */
+/* Rules of the API server's own types that no schema has. */
 static void check_own(const cJSON *old, const cJSON *obj, struct field_errors *errs)
 {
 	static const struct {
@@ -692,7 +739,8 @@ static int validate(struct exchange *x, const cJSON *old, const cJSON *obj)
 		check_keys(obj, &errs);
 		check_own(old, obj, &errs);
 	}
-	check_controllers(obj, &errs);
+	prepare_check_finalizers(x, obj, &errs);
+	prepare_check_owners(obj, &errs);
 	return errs.n ? exchange_invalid(x, &errs) : 0;
 }
 

@@ -11,8 +11,14 @@
 
 /* Check kind, name and namespace against the path; fill in what is missing. */
 MUST_CHECK int prepare_identity(struct exchange *x, cJSON *obj);
-/* Report unknown fields as fieldValidation says, and remove them. */
+/* check_meta.c: what of metadata is of a wrong type is no object of any kind. */
+MUST_CHECK int prepare_meta_types(struct exchange *x, const cJSON *obj);
+void prepare_check_finalizers(struct exchange *x, const cJSON *obj,
+			      struct field_errors *errs);
+void prepare_check_owners(const cJSON *obj, struct field_errors *errs);
+/* Unknown fields by fieldValidation; then obj is without them. */
 MUST_CHECK int prepare_known(struct exchange *x, cJSON *obj);
+void prepare_drop_nulls(cJSON *value); /* null counts as absent */
 void prepare_defaults(struct exchange *x, cJSON *obj);
 /* Update managedFields for a write over `old` (NULL: a creation) that is not an apply. */
 void prepare_managers(struct exchange *x, const cJSON *old, cJSON *obj);

@@ -361,17 +361,14 @@ static cJSON *strategic(struct exchange *x, const cJSON *old)
 	return NULL;
 }
 
-/*
- * Can it be merged by its type? Custom kinds drop unknown fields; others may have none.
- */
+/* Can it be merged by its type? */
 static int check_typed(struct exchange *x, const cJSON *config)
 {
 	const char *ns = meta_namespace(config);
-	bool custom = resource_is(x->resource, RESOURCE_CUSTOM);
 	const char *version = x->resource->api_version;
 	struct error err = { 0 };
 
-	if (!typed_check(prepare_type(x), config, !custom, &err))
+	if (!typed_check(prepare_type(x), config, true, &err))
 		return 0;
 	return exchange_refuse(
 		x, 500, NULL,
@@ -422,6 +419,7 @@ static cJSON *applied(struct exchange *x, const cJSON *old)
 	if (check_applied(x, old, config) || check_typed(x, config) ||
 	    prepare_identity(x, config) || prepare_known(x, config))
 		return NULL;
+	prepare_drop_nulls(config); /* nobody has what is absent */
 	if (!managers_apply(&by, old ? old : blank, config, &obj, &causes, &err))
 		return obj;
 	details = cJSON_CreateObject();

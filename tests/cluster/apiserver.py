@@ -17,6 +17,7 @@ from api import Api
 import api_requests_apply  # noqa: F401  # they add to REQUESTS, in this order
 import api_requests_forms  # noqa: F401
 import api_requests_proto  # noqa: F401
+import api_requests_rules  # noqa: F401
 from api_requests import AGENT, CORE, JOBSETS, JSON, NS, REQUESTS, obj
 
 # Requests whose answers are meant to differ: (name, reason).
@@ -50,13 +51,16 @@ DIFFERENCES = [
     ("may I", "who asked is not kept"),
     ("proto: may I", "who asked is not kept"),
     ("proto: what may I", "who gets here has every right: one rule"),
-    *((name, NO_NULLS) for name in ("body: data null", "body: a value null")),
+    *((name, NO_NULLS) for name in ("body: data null", "body: a value null", "rules: null for an object")),
     *((name, "an API server calls it 500; what a client sent is 4xx here") for name in (
         "body: a number in data", "lists: a list that is none", "patch: strategic: an order of what is none",
         f"forms: PartialObjectMetadataList v1 of {FORMS}/f", "raw: larger than any object",
-        "delete: options of another kind", "delete: options that are no object")),
+        "delete: options of another kind", "delete: options that are no object", "query: get a version that is none",
+        *(f"deletion: a wrong {option}" for option in (
+            "dryRun", "gracePeriodSeconds", "propagationPolicy", "orphanDependents", "preconditions")))),
     *((name, "a patched object is decoded as a sent one is: 400, not 422 with the whole object") for name in (
         "patch: json: the whole goes", "patch: json: a number where text is", "patch: json: another kind",
+        "rules: a patch of a uid's type",
         "patch: merge: a list where an object is", "patch: strategic: a list where an object is")),
     *((name, "RFC 6902 refuses it; the real one has a library's way") for name in (
         "patch: json: a negative index", "patch: json: replace what is absent", "patch: json: copy of what is absent",
@@ -95,6 +99,7 @@ WORDING = [
     "pages: a version that is", "pages: one of a version", "changes: watch a version", "changes: watch TrainJobs of a", "changes: a table of",
     "changes: timeoutSeconds", "forms: ", "patch: ", "raw: ", "delete: preconditions of",
     "delete: grace in words", "collection: preconditions of", "proto: another kind", "proto: delete, a", "proto: any type of",
+    "meta: ", "query: ", "rules: an unknown field", "rules: ... strict", "rules: a Secret", "path: ", "rules: a patch",
 ]
 
 POOL = concurrent.futures.ThreadPoolExecutor(2)  # both at once: watches take their seconds
